@@ -96,6 +96,18 @@ static struct urxe_qp *next_offloaded(const struct urxe_dev *dev, uint32_t *at)
 	return NULL;
 }
 
+/* A connected queue pair to whose peer the engine could not send; NULL: none. */
+static const struct urxe_qp *find_without_hop(const struct urxe_dev *dev)
+{
+	const struct urxe_qp *qp;
+	uint32_t at = 0;
+
+	while ((qp = next_offloaded(dev, &at)))
+		if (has_rq_psn(qp) && !urxe_path_has_next_hop(&qp->attr.path))
+			return qp;
+	return NULL;
+}
+
 /* Requests, or an operation of the program that waits. */
 static bool has_outstanding(const struct urxe_dev *dev)
 {
@@ -219,6 +231,7 @@ static bool go_on_all(struct urxe_dev *dev)
 int urxe_offload_take_over(struct urxe_dev *dev, uint64_t now, bool force,
 			   struct urxe_offload_refusal *refusal)
 {
+	const struct urxe_qp *unreachable;
 	bool busy = false;
 	int rc;
 
@@ -229,6 +242,9 @@ int urxe_offload_take_over(struct urxe_dev *dev, uint64_t now, bool force,
 	dev->taking_over = true;
 	if (has_shared_queue(dev))
 		return refuse(dev, refusal, 0, URXE_OFFLOAD_SHARED_QUEUE);
+	unreachable = find_without_hop(dev);
+	if (unreachable)
+		return refuse(dev, refusal, unreachable->qpn, URXE_OFFLOAD_NO_NEXT_HOP);
 	if (has_outstanding(dev))
 		return -EAGAIN;
 	rc = check_psns(dev, refusal, &busy);

@@ -171,6 +171,11 @@ static int leave_reset(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint
 	return rc;
 }
 
+static bool is_connecting(const struct urxe_qp *qp, uint8_t to)
+{
+	return to == URXE_QPS_RTR && qp->attr.state == URXE_QPS_INIT;
+}
+
 int offload_modify(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)
 {
 	const uint8_t from = qp->attr.state, to = attr->state;
@@ -191,7 +196,7 @@ int offload_modify(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t
 	note_rights(qp, attr, mask);
 	if (qp->offloaded || to == URXE_QPS_INIT)
 		return change_hca(qp, attr, mask);
-	if (to == URXE_QPS_RTR && from == URXE_QPS_INIT && takes_connection(qp, attr))
+	if (is_connecting(qp, to) && takes_connection(qp, attr))
 		return connect_qp(qp, attr, mask);
 	return 0;
 }
@@ -199,6 +204,15 @@ int offload_modify(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t
 bool urxe_offload_has_qp(const struct urxe_qp *qp)
 {
 	return qp->hca;
+}
+
+bool urxe_offload_takes(const struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)
+{
+	if (!qp->hca || qp->stopping)
+		return false;
+	if (qp->offloaded)
+		return true;
+	return mask & URXE_QP_STATE && is_connecting(qp, attr->state) && takes_connection(qp, attr);
 }
 
 bool urxe_qp_offloaded(const struct urxe_qp *qp)

@@ -308,6 +308,16 @@ static bool output_resend(struct urxe_qp *qp, const struct send_wqe *wqe, struct
 	return true;
 }
 
+/* The header of a datagram, which the address handle determines. False: it cannot be sent. Without
+ * a next hop Linux' rxe fails the request, too. */
+static bool build_datagram_header(struct header_template *header, const struct urxe_qp *qp,
+				  const struct send_wqe *wqe)
+{
+	return urxe_path_has_next_hop(&wqe->path) &&
+	       pkey_valid(qp->dev->pkeys[reqpkt_pkey_index(qp, wqe)]) &&
+	       build_template(header, qp->dev, &wqe->path, qp->qpn ^ wqe->remote_qpn);
+}
+
 static bool output_new(struct urxe_qp *qp, struct urxe_frame *frame)
 {
 	const struct header_template *header = &qp->header;
@@ -318,9 +328,7 @@ static bool output_new(struct urxe_qp *qp, struct urxe_frame *frame)
 		return false;
 	if (qp->type == URXE_QPT_UD) {
 		header = &ud_header;
-		if (!build_template(&ud_header, qp->dev, &rp.wqe->path,
-				    qp->qpn ^ rp.wqe->remote_qpn) ||
-		    !pkey_valid(qp->dev->pkeys[reqpkt_pkey_index(qp, rp.wqe)])) {
+		if (!build_datagram_header(&ud_header, qp, rp.wqe)) {
 			fail_locally(qp, qp->sq.cur, URXE_WC_LOC_QP_OP_ERR);
 			return false;
 		}

@@ -622,6 +622,34 @@ static int save_engine(struct process_save *save, uint64_t now)
 	return urxe_state_save(adapter.dev, now, &how, &save->engine, &save->engine_length);
 }
 
+static const struct ah *find_ah_without_hop(const struct uverbs_file *file)
+{
+	const struct ah *ah;
+	uint32_t at = 0;
+
+	while ((ah = (const struct ah *)handle_next(&file->handles, OBJECT_AH, &at)))
+		if (!urxe_path_has_next_hop(&ah->path))
+			return ah;
+	return NULL;
+}
+
+int save_check_addresses(void)
+{
+	const struct uverbs_file *file;
+
+	LIST_FOREACH(file, &adapter.files, link)
+	{
+		const struct ah *ah = find_ah_without_hop(file);
+
+		if (ah)
+			return checkpoint_fail(
+				-EOPNOTSUPP,
+				"address handle %u: urxed knows no next hop to its address",
+				ah->object.handle);
+	}
+	return 0;
+}
+
 int save_prepare(struct process_save *save, const struct frozen_devices *rdmacm, uint64_t now)
 {
 	size_t length;

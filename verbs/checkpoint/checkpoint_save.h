@@ -27,6 +27,9 @@ struct process_save {
 	size_t room;     /* bytes of `buffer` */
 };
 
+/* -EOPNOTSUPP: an address handle has no next hop, so only the HCA of this host can send to its
+ * address. For a process that will be restored without that HCA. */
+int save_check_addresses(void);
 /*
  * Saves the engine as it is at `now` (clock_now()), which withdraws the rights of peers to copy,
  * and allocates room for the stream. `rdmacm` lives until save_free. -EBUSY: not now, see

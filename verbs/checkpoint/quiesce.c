@@ -127,16 +127,19 @@ static int check_numbers(void)
 
 static int refuse_hca(const struct urxe_offload_refusal *refusal)
 {
-	static const char with[] = "with --way engine the HCA executes no queue pair";
+	/* Without a next hop the engine cannot execute it either. */
+	const char *with = refusal->reason == URXE_OFFLOAD_NO_NEXT_HOP
+				   ? ""
+				   : "; with --way engine the HCA executes no queue pair";
 
 	if (!refusal->qpn)
 		return checkpoint_fail(-EOPNOTSUPP,
 				       "the engine cannot go on with the HCA's queue "
-				       "pairs: %s; %s",
+				       "pairs: %s%s",
 				       adapter_hca_refusal(refusal), with);
 	return checkpoint_fail(-EOPNOTSUPP,
 			       "queue pair %#x: the engine cannot go on with it in place of the "
-			       "HCA: %s; %s",
+			       "HCA: %s%s",
 			       refusal->qpn, adapter_hca_refusal(refusal), with);
 }
 
@@ -145,6 +148,8 @@ static int stop_hca(void)
 {
 	int rc = adapter.hca.hca ? check_numbers() : 0;
 
+	if (!rc)
+		rc = save_check_addresses();
 	if (!rc)
 		rc = adapter_hca_take_over(&take_over);
 	if (rc == -EAGAIN)

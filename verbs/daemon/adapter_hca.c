@@ -157,6 +157,8 @@ const char *adapter_hca_refusal(const struct urxe_offload_refusal *refusal)
 		[URXE_OFFLOAD_SHARED_QUEUE] = "it has a shared receive queue",
 		[URXE_OFFLOAD_STALE_PSN] = "its driver does not tell the PSNs of now",
 		[URXE_OFFLOAD_UNPROVEN_PSN] = "no message shows that its driver tells PSNs of now",
+		[URXE_OFFLOAD_NO_NEXT_HOP] =
+			"urxed knows no next hop to its peer, or has not registered the peer",
 	};
 
 	return texts[refusal->reason];

@@ -592,7 +592,9 @@ struct way {
 	bool known; /* the command connects the queue pair */
 	bool by_hca;
 	enum way_reason reason;
-	int hop_error; /* of address_path(), if the command has an address */
+	/* The daemon knows no next hop to the address in the command, or has not registered the
+	 * remote queue pair. The HCA needs neither; the engine cannot use the address. */
+	int daemon_error;
 };
 
 static bool is_connection(const struct urxe_qp_attr *attr, uint32_t mask)
@@ -638,6 +640,20 @@ static void request_peer_inbox(const struct urxe_qp_attr *attr, uint32_t mask)
 		adapter_request_inbox(attr->path.dmac, attr->dest_qpn);
 }
 
+/* What the engine needs for the address in the command; the HCA does not need it. */
+static void prepare_engine(const struct command *c, const struct ib_uverbs_modify_qp *request,
+			   struct urxe_qp_attr *attr, struct way *way, struct remote_qp **remote)
+{
+	if (way->daemon_error)
+		return;
+	way->daemon_error = register_remote_qp(c, request, attr, remote);
+	/* The engine cannot take the connection over from the HCA either. */
+	if (way->daemon_error)
+		memset(attr->path.dmac, 0, sizeof(attr->path.dmac));
+	else if (!way->by_hca)
+		request_peer_inbox(attr, request->attr_mask);
+}
+
 /*
  * With the lock. The specification lets a QP go to the error state from any state (IBA 10.3.1), and
  * so does the engine; Linux' table (qp_state_table in drivers/infiniband/core/verbs.c) allows only
@@ -676,30 +692,30 @@ static void refill_hca(struct qp *qp)
 		recv_queue_refill(&qp->recv);
 }
 
-/* Without a next hop of the daemon only the HCA, which finds its own, can send to the address. */
-static int check_next_hop(const struct qp *qp, const struct way *way)
+/* The program may have got a region of the engine alone, or the HCA may have gone, since
+ * choose_way(). */
+static int check_address(const struct qp *qp, uint32_t mask, const struct urxe_qp_attr *attr,
+			 const struct way *way)
 {
-	bool by_hca = way->known ? way->by_hca : urxe_qp_offloaded(qp->qp);
-
-	return by_hca ? 0 : way->hop_error;
+	if (!way->daemon_error || urxe_offload_takes(qp->qp, attr, mask))
+		return 0;
+	return way->daemon_error;
 }
 
 /* With the adapter's lock. */
 static int change_qp(struct qp *qp, uint32_t mask, const struct urxe_qp_attr *attr,
 		     struct remote_qp *remote, const struct way *way)
 {
-	int rc = check_next_hop(qp, way);
+	int rc;
 
-	if (rc) {
-		remote_qp_release(remote);
-		return rc;
-	}
 	if (way->known) {
 		qp->by_hca = way->by_hca;
 		qp->way_reason = (uint8_t)way->reason;
 		refill_hca(qp);
 	}
-	rc = modify_engine(qp, clock_now(), attr, mask);
+	rc = check_address(qp, mask, attr, way);
+	if (!rc)
+		rc = modify_engine(qp, clock_now(), attr, mask);
 	if (rc == -EOPNOTSUPP)
 		log_migration(qp, mask);
 	if (rc) {
@@ -747,19 +763,13 @@ static int modify_qp(const struct command *c, const struct ib_uverbs_modify_qp *
 	attr.rate_limit = rate_limit;
 	if (request->attr_mask & IBV_QP_AV) {
 		address_from_dest(&address, &request->dest);
-		rc = address_path(&address, &attr.path, &way.hop_error);
+		rc = address_path(&address, &attr.path, &way.daemon_error);
 	}
 	if (!rc)
 		rc = choose_way(c, request, &attr, &way);
-	if (!rc && !way.hop_error)
-		rc = register_remote_qp(c, request, &attr, &remote);
-	/* The HCA needs no daemon. */
-	if (rc && way.by_hca)
-		rc = 0;
-	if (!rc && !way.by_hca && !way.hop_error)
-		request_peer_inbox(&attr, request->attr_mask);
 	if (rc)
 		return rc;
+	prepare_engine(c, request, &attr, &way, &remote);
 	rc = command_lock(c);
 	if (rc) {
 		release_remote_qp(remote);

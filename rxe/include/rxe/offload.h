@@ -132,6 +132,9 @@ void urxe_offload_unset(struct urxe_dev *dev);
 bool urxe_offload_present(const struct urxe_dev *dev);
 /* Whether the HCA has the queue pair, too: it may execute its requests from RTR on. */
 bool urxe_offload_has_qp(const struct urxe_qp *qp);
+/* Whether the HCA, and not the engine, would use the address in *attr, if urxe_qp_modify were
+ * called now with these arguments. The owner asks if only the HCA can reach that address. */
+bool urxe_offload_takes(const struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask);
 /* Whether the HCA executes the requests of the queue pair. */
 bool urxe_qp_offloaded(const struct urxe_qp *qp);
 /* Whether all queue pairs are offloaded (urxe_qp_offloaded), so that the engine gets no packets.
@@ -184,6 +187,7 @@ enum urxe_offload_reason {
 	URXE_OFFLOAD_STALE_PSN,
 	/* No PSN has moved yet, so it is not known whether the driver returns those of now. */
 	URXE_OFFLOAD_UNPROVEN_PSN,
+	URXE_OFFLOAD_NO_NEXT_HOP, /* urxe_path_has_next_hop() is false for the path to the peer */
 };
 
 struct urxe_offload_refusal {

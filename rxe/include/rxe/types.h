@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <rxe/packet.h>
 
@@ -91,13 +92,21 @@ struct urxe_seg {
 /* The path to the destination of a UD message or a connection. */
 struct urxe_path {
 	struct urxe_gid dgid;
-	uint8_t dmac[6]; /* of dgid, or of the router to it */
+	uint8_t dmac[6]; /* of dgid, or of the router to it; 0: the owner knows no next hop, so
+			    only an HCA, which finds its next hops itself, can use the path */
 	uint8_t sgid_index;
 	uint8_t traffic_class;
 	uint8_t hop_limit; /* 0 counts as 64 */
 	uint8_t sl;        /* 0 to 7 */
 	uint32_t flow_label;
 };
+
+static inline bool urxe_path_has_next_hop(const struct urxe_path *path)
+{
+	static const uint8_t none[sizeof(path->dmac)];
+
+	return memcmp(path->dmac, none, sizeof(none)) != 0;
+}
 
 /* The arguments of a bind (IBA 10.6.7.2, 11.3.4.7). */
 struct urxe_mw_bind {

@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
 Two hosts, of which one has an HCA and no uplink: the device of another urxe there. Its urxed knows no next hop to the other
-host, but the HCA does. A queue pair that the engine would execute is refused.
+host, but the HCA does. A queue pair that the engine would execute is refused, and the engine takes over none.
 """
+import os
+import re
 import sys
 
 from ethernet import IPV4, IPV6, Ethernet
 from host import Failure, Pair, main, until  # by the path that ethernet has set
-from nested import DEVICE, Nested
+from checkpoint_pair import CheckpointPair
+from nested import DEVICE, Nested, set_port
 import report
 
 SECONDS = 120
@@ -68,12 +71,62 @@ def refuse(net):
         net.over.way = 'hca'
 
 
+def refuse_for_engine(net):
+    """The HCA lacks a region of the protection domain, so the engine would execute the queue pair; an address handle."""
+    program = os.path.join(net.build, 'tests/hosts/no_next_hop')
+    gid = str(net.over.gid(IPV4.format(net.number)))
+    for what, expected in (('plain', 'Success'), ('region', 'Network is unreachable'),
+                           ('handle', r'address handle \d+: urxed knows no next hop to its address')):
+        said = net.over.run(program, gid, IPV4.format(3 - net.number), what).strip()
+        if not re.fullmatch(expected, said):
+            raise Failure(f'{what}: {said}')
+
+
+def end_with_hca(net):
+    """The HCA goes, and the engine has no next hop: connections fail at once, datagrams when they are sent."""
+    net.over.gone = 'engine'
+    ways = (([], 'queue pairs of the HCA end with it: urxed knows no next hop to its peer'),
+            (['-c', 'UD', '-s', '1024'], "the engine goes on with the HCA's queue pairs"))
+    for options, expected in ways:
+        pair = Pair(net.other(), net.over, ['stdbuf', '-oL', 'ib_send_bw', '-F', '--run_infinitely', '-D', '1', *options],
+                    net.other().gid(IPV4.format(3 - net.number)), IPV4.format(3 - net.number),
+                    client_gid=net.over.gid(IPV4.format(net.number)))
+        until(30, lambda: report.rows(pair.client.output()), lambda: f'does not begin: {pair.client.describe()}')
+        set_port(net.hosts[net.number - 1], net.over, '1: DOWN', False)
+        until(30, lambda: not pair.client.running(), lambda: f'goes on: {pair.client.describe()}')
+        if expected not in pair.client.errors():
+            raise Failure(f'{options}: another end: {pair.client.describe()}')
+        if options and 'Failed status 2' not in pair.client.output() + pair.client.errors():
+            raise Failure(f'a datagram without a next hop: {pair.client.describe()}')
+        pair.kill()
+        set_port(net.hosts[net.number - 1], net.over, '4: ACTIVE', True)
+    net.over.gone = 'error'
+
+
+def refuse_checkpoint(net):
+    """The process would be restored without this HCA. It goes on."""
+    net.over.log = 'warning'
+    gids = [str(host.gid(IPV4.format(number))) for host, number in ((net.over, net.number), (net.other(), 3 - net.number))]
+    pair = CheckpointPair(net.build, [net.over, net.other()], gids=gids, work='plain')
+    pair.progress()
+    answer = pair.traveller.ask('save ' + ' '.join(pair.files))
+    if not re.fullmatch(r'error EOPNOTSUPP: queue pair 0x[0-9a-f]+: .* urxed knows no next hop to its peer, .*', answer):
+        raise Failure(answer)
+    pair.progress()
+    for program in pair.both():
+        program.kill()
+    net.over.log = 'info'
+
+
 def run():
     with OneHca(sys.argv[1], 2) as net:
         for address, over_serves in ((IPV4, False), (IPV6, True)):
             for argv in PROGRAMS:
                 exchange(net, argv, address, over_serves)
         refuse(net)
+        refuse_for_engine(net)
+        refuse_checkpoint(net)
+        end_with_hca(net)
         # The HCA is still used.
         exchange(net, PROGRAMS[0], IPV4, False)
 

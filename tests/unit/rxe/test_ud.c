@@ -196,6 +196,27 @@ static void test_unfit_datagrams_are_refused(void **state)
 	engine_close(&e);
 }
 
+/* As Linux' rxe does, which finds no route then. Nothing is sent to the MAC address 0. */
+static void test_datagram_without_next_hop_fails(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_UD);
+	uint8_t mac[6];
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	memcpy(mac, e.b->mac, sizeof(mac));
+	memset(e.b->mac, 0, sizeof(mac));
+	assert_int_equal(
+		try_datagram(&e, URXE_NET_IPV4, &(struct datagram){URXE_WR_SEND, 8, conn.qkey, 0}),
+		0);
+	memcpy(e.b->mac, mac, sizeof(mac));
+	expect_wc(&e.a->send_cq, 1, URXE_WC_LOC_QP_OP_ERR);
+	assert_int_equal(qp_state(&e.end[0]), URXE_QPS_SQE);
+	assert_int_equal(all_drops(e.b), 0);
+	engine_close(&e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,6 +225,7 @@ int main(void)
 		cmocka_unit_test(test_new_qkey_applies_at_once),
 		cmocka_unit_test(test_undeliverable_datagrams_are_dropped),
 		cmocka_unit_test(test_unfit_datagrams_are_refused),
+		cmocka_unit_test(test_datagram_without_next_hop_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

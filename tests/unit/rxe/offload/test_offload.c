@@ -294,6 +294,50 @@ static void test_the_hca_refuses_the_connection(void **state)
 	close_fixture(&f);
 }
 
+static bool would_take(struct fixture *f, uint8_t state, uint32_t mask)
+{
+	const struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_qp_attr attr = conn_qp_attr(&conn, 0, f->e.b, f->e.end[1].qpn);
+
+	attr.state = state;
+	return urxe_offload_takes(f->e.end[0].qp, &attr, mask);
+}
+
+/* Which of HCA and engine would use an address that only the HCA can reach. */
+static void test_use_of_an_address(void **state)
+{
+	const struct conn_attr conn = conn_default(URXE_QPT_RC);
+	const uint32_t rtr = conn_mask(conn.type, URXE_QPS_RTR);
+	struct urxe_offload_refusal refusal;
+	struct urxe_mr *alone;
+	struct fixture f;
+
+	(void)state;
+	open_reset(&f, &conn);
+	assert_false(would_take(&f, URXE_QPS_RTR, rtr)); /* not from RESET */
+	assert_int_equal(go(&f, URXE_QPS_INIT, conn_mask(conn.type, URXE_QPS_INIT)), 0);
+	assert_true(would_take(&f, URXE_QPS_RTR, rtr));
+	assert_false(would_take(&f, URXE_QPS_RTR, rtr & ~(uint32_t)M(STATE)));
+	f.hca.takes = false;
+	assert_false(would_take(&f, URXE_QPS_RTR, rtr));
+	f.hca.takes = true;
+	f.hca.refuse_mr = -EOPNOTSUPP;
+	alone = node_reg(f.e.a, NODE_PD, NODE_ACCESS, 0, 64);
+	assert_false(would_take(&f, URXE_QPS_RTR, rtr));
+	assert_int_equal(urxe_mr_dereg(alone), 0);
+	assert_int_equal(go(&f, URXE_QPS_RTR, rtr), 0);
+	assert_int_equal(go(&f, URXE_QPS_RTS, conn_mask(conn.type, URXE_QPS_RTS)), 0);
+	assert_true(would_take(&f, URXE_QPS_SQD, M(AV)));
+	/* A take-over waits for a request of the HCA. */
+	post_write(&f, 1, true);
+	assert_int_equal(urxe_offload_take_over(f.e.a->dev, f.e.pair->now, true, &refusal),
+			 -EAGAIN);
+	assert_true(would_take(&f, URXE_QPS_SQD, M(AV)));
+	urxe_offload_unset(f.e.a->dev);
+	assert_false(would_take(&f, URXE_QPS_SQD, M(AV)));
+	close_fixture(&f);
+}
+
 /* The engine executes the connection, under the HCA's QPN and key. */
 static void test_the_engine_under_the_hca_s_numbers(void **state)
 {
@@ -553,6 +597,7 @@ int main(void)
 		cmocka_unit_test(test_receives_precede_rtr),
 		cmocka_unit_test(test_refill),
 		cmocka_unit_test(test_the_hca_refuses_the_connection),
+		cmocka_unit_test(test_use_of_an_address),
 		cmocka_unit_test(test_the_engine_under_the_hca_s_numbers),
 		cmocka_unit_test(test_frames_are_dropped),
 		cmocka_unit_test(test_completions_precede_flushes),

@@ -647,6 +647,34 @@ static void test_unproven_psn(void **state)
 	}
 }
 
+/* The HCA has found its next hop itself. The engine would send to the MAC address 0. */
+static void test_no_next_hop(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_offload_refusal refusal;
+	static struct bed bed;
+	uint8_t mac[6];
+
+	(void)state;
+	conn.access = 0; /* no other reason to refuse */
+	bed_open_sides(&bed, false, true, &(struct pair_attr){.seed = 1});
+	memcpy(mac, bed.e.a->mac, sizeof(mac));
+	memset(bed.e.a->mac, 0, sizeof(mac));
+	conn_open(&bed.above, &conn, bed.e.end);
+	memcpy(bed.e.a->mac, mac, sizeof(mac));
+	assert_int_equal(try_take_over(&bed, 1, &refusal), -EOPNOTSUPP);
+	assert_int_equal(refusal.reason, URXE_OFFLOAD_NO_NEXT_HOP);
+	assert_int_equal(refusal.qpn, bed.e.end[1].qpn);
+	assert_true(urxe_qp_offloaded(bed.e.end[1].qp));
+	/* A queue pair without a connection needs no next hop. */
+	assert_int_equal(urxe_qp_modify(bed.e.end[1].qp, bed.wire->now,
+					&(struct urxe_qp_attr){.state = URXE_QPS_RESET},
+					URXE_QP_STATE),
+			 0);
+	take_over(&bed, 1);
+	bed_close(&bed);
+}
+
 /* --- Other types, and the way back. */
 
 static void test_other_types(void **state)
@@ -733,6 +761,7 @@ int main(void)
 		cmocka_unit_test(test_shared_queue),
 		cmocka_unit_test(test_stale_psn),
 		cmocka_unit_test(test_unproven_psn),
+		cmocka_unit_test(test_no_next_hop),
 		cmocka_unit_test(test_other_types),
 		cmocka_unit_test(test_way_back),
 	};
