@@ -75,15 +75,18 @@ struct requester {
 	uint8_t retries;     /* left, as rnr_retries */
 	uint8_t rnr_retries; /* 7: without end */
 	/* Private to requester/retransmit.c, except `answered`: */
-	bool nak_seen;        /* a NAK named una */
-	bool missing;         /* a response was found missing since the last progress */
-	bool absent;          /* the next probe sends all outstanding packets, because the device
-				 was absent since the last progress */
-	bool window_lossy;    /* a packet before window_mark was lost */
-	bool window_cut;      /* the window is smaller than its maximum */
-	uint8_t probes;       /* number sent since una moved or the peer announced itself */
-	uint8_t peer;         /* enum peer_kind */
-	uint32_t window;      /* packets that may be outstanding */
+	bool nak_seen;     /* a NAK named una */
+	bool missing;      /* a response was found missing since the last progress */
+	bool absent;       /* the next probe sends all outstanding packets, because the device
+			      was absent since the last progress */
+	bool timed_out;    /* a local ACK timeout expired since una moved; false with
+			      go-back-N. urxe_state_save clears it, */
+	uint8_t naks;      /* sequence NAKs that named una; and this one */
+	bool window_lossy; /* a packet before window_mark was lost */
+	bool window_cut;   /* the window is smaller than its maximum */
+	uint8_t probes;    /* number sent since una moved, a timeout, or the peer's announcement */
+	uint8_t peer;      /* enum peer_kind */
+	uint32_t window;   /* packets that may be outstanding */
 	uint32_t window_mark; /* psn when the window changed */
 	uint32_t asked;       /* missing responses before this PSN were requested again */
 	struct copy_proof copy;

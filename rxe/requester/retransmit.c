@@ -29,6 +29,8 @@
 /* After so many consecutive NAKs that each name the PSN after the repaired ones, the peer counts as
  * one that drops packets behind a gap. */
 #define DROPS_AFTER 4
+/* Most NAKs that a responder of urxe sends for one gap (responder/psn_gap.c). */
+#define GAP_NAKS 4
 
 static bool is_go_back_n(const struct urxe_qp *qp)
 {
@@ -54,7 +56,8 @@ void retransmit_init(struct urxe_qp *qp)
 		memset(req->answered, 0, (req->answered_mask + 1) / 8);
 	req->window = max_window(qp);
 	req->window_cut = false;
-	req->absent = false;
+	req->absent = req->timed_out = false;
+	req->naks = 0;
 	req->window_mark = req->psn;
 	req->resend.psn = req->resend.end = req->psn;
 	req->probe_span = 1;
@@ -303,6 +306,17 @@ static bool use_retry(struct urxe_qp *qp)
 }
 
 /*
+ * A responder of urxe repeats its NAK within milliseconds if the retransmission is lost too. The
+ * NAKs of one gap use up one retry together, so that enough retries are left for the timeouts.
+ */
+static bool use_nak_retry(struct urxe_qp *qp)
+{
+	bool counts = is_go_back_n(qp) || qp->req.naks++ % GAP_NAKS == 0;
+
+	return !counts || use_retry(qp);
+}
+
+/*
  * End of the retransmission after a sequence NAK. A peer that keeps packets behind a gap needs only
  * the missing ones: one, and twice as many after each NAK for the PSN right after the last repair.
  */
@@ -341,7 +355,7 @@ bool retransmit_sequence_nak(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 
-	if (!use_retry(qp))
+	if (!use_nak_retry(qp))
 		return false;
 	req->nak_seen = true;
 	req->una_sent = 0;
@@ -445,8 +459,8 @@ void retransmit_progress(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 
-	req->probes = 0;
-	req->absent = false;
+	req->probes = req->naks = 0;
+	req->absent = req->timed_out = false;
 	req->asked = later_psn(req->asked, req->una);
 	if (req->repair.open) {
 		/* The ACK covers more than was sent since the NAK, so the peer had kept the rest.
@@ -475,6 +489,8 @@ static bool time_out(struct urxe_qp *qp)
 	if (!is_cut(qp) && !use_retry(qp))
 		return false;
 	req->missing = req->absent = false;
+	req->timed_out = !is_go_back_n(qp);
+	req->probes = 0;
 	doubt_copies(qp);
 	shrink_window(qp);
 	avoid_references(req);
@@ -580,7 +596,7 @@ void retransmit_after_absence(struct urxe_qp *qp)
 void retransmit_peer_announced(struct urxe_qp *qp)
 {
 	/* A peer that answers in time has no probes, and its announcement means nothing here. */
-	if (qp->req.probes && may_resend(&qp->req))
+	if ((qp->req.probes || qp->req.timed_out) && may_resend(&qp->req))
 		resend_outstanding(qp);
 }
 

@@ -85,6 +85,10 @@ static void resend_fields(struct state_stream *s, struct resend *resend)
 
 static void retry_fields(struct state_stream *s, struct requester *req)
 {
+	/* Not in the stream. The saved device loses them as well, so that it equals the restored
+	 * one. */
+	req->timed_out = false;
+	req->naks = 0;
 	state_u8_max(s, &req->retries, 7);
 	state_u8_max(s, &req->rnr_retries, 7);
 	state_bool(s, &req->rnr_wait);

@@ -317,7 +317,7 @@ static void test_first_probe_waits_for_part_of_the_timeout(void **state)
 	}
 }
 
-/* The peer is silent: six probes, then the timeouts of the retry count, then the error. */
+/* The peer is silent: the timeouts of the retry count, six probes before each, then the error. */
 static void test_silent_peer_gets_probes_then_timeouts(void **state)
 {
 	struct lossy l;
@@ -329,9 +329,30 @@ static void test_silent_peer_gets_probes_then_timeouts(void **state)
 	post_send(&l.e, 0, &(struct post){.opcode = URXE_WR_RDMA_WRITE, .length = 8});
 	pair_settle(l.e.pair);
 	expect_wc(&l.e.a->send_cq, 0, URXE_WC_RETRY_EXC_ERR);
-	assert_int_equal(events(l.e.a, URXE_EVENT_PROBE), 6);
 	assert_int_equal(events(l.e.a, URXE_EVENT_TIMEOUT),
 			 conn_default(URXE_QPT_RC).retry_cnt + 1);
+	assert_int_equal(events(l.e.a, URXE_EVENT_PROBE),
+			 6 * (conn_default(URXE_QPT_RC).retry_cnt + 1));
+	engine_close(&l.e);
+}
+
+/* Each repetition of the oldest packet is lost. The peer's NAKs for one gap use up one retry. */
+static void test_naks_of_a_gap_use_one_retry(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct lossy l;
+
+	(void)state;
+	open_lossy(&l, false, false);
+	conn.path_mtu = URXE_MTU_1024;
+	conn.retry_cnt = 1;
+	conn.timeout = 14; /* 201 ms */
+	conn_open(l.e.pair, &conn, l.e.end);
+	measure(&l);
+	/* Bits 8 to 16: six probes and the answers to three NAKs. */
+	transfer(&l, URXE_WR_RDMA_WRITE, 8, 1 | 0x1ff << 8, 0);
+	assert_true(events(l.e.a, URXE_EVENT_NAK_SEQ_RCVD) >= 3);
+	assert_int_equal(events(l.e.a, URXE_EVENT_TIMEOUT), 0);
 	engine_close(&l.e);
 }
 
@@ -380,6 +401,37 @@ static void test_announced_peer_gets_a_probe(void **state)
 	assert_int_equal(events(l.e.a, URXE_EVENT_PROBE), 5);
 	assert_int_equal(events(l.e.a, URXE_EVENT_TIMEOUT), 0);
 	engine_close(&l.e);
+}
+
+/* The peer announces itself after a timeout, before the first probe of the next series. A strict
+ * requester sends no probes. */
+static void announce_after_timeout(bool strict)
+{
+	uint64_t probes;
+	struct lossy l;
+
+	open_lossy(&l, strict, false);
+	measure(&l);
+	l.losses[0].all = true;
+	post_send(&l.e, 0, &(struct post){.wr_id = 7, .opcode = URXE_WR_RDMA_WRITE, .length = 64});
+	while (!events(l.e.a, URXE_EVENT_TIMEOUT))
+		pair_run(l.e.pair, pair_next(l.e.pair));
+	pair_run(l.e.pair, l.e.pair->now + 5000);
+	probes = events(l.e.a, URXE_EVENT_PROBE);
+	l.losses[0].all = false;
+	announce(&l.e, l.e.b->mac, 60);
+	assert_int_equal(events(l.e.a, URXE_EVENT_PROBE), probes + !strict);
+	pair_settle(l.e.pair);
+	expect_wc(&l.e.a->send_cq, 7, URXE_WC_SUCCESS);
+	assert_int_equal(events(l.e.a, URXE_EVENT_TIMEOUT), 1 + strict);
+	engine_close(&l.e);
+}
+
+static void test_announced_peer_gets_a_probe_after_a_timeout(void **state)
+{
+	(void)state;
+	announce_after_timeout(false);
+	announce_after_timeout(true);
 }
 
 /* Announcements of a station that stays silent prolong nothing: the retries run out. */
@@ -901,7 +953,9 @@ int main(void)
 		cmocka_unit_test(test_read_request_lost),
 		cmocka_unit_test(test_lost_tail_is_noticed_early),
 		cmocka_unit_test(test_silent_peer_gets_probes_then_timeouts),
+		cmocka_unit_test(test_naks_of_a_gap_use_one_retry),
 		cmocka_unit_test(test_announced_peer_gets_a_probe),
+		cmocka_unit_test(test_announced_peer_gets_a_probe_after_a_timeout),
 		cmocka_unit_test(test_announcements_save_no_silent_peer),
 		cmocka_unit_test(test_returned_device_asks_for_lost_requests),
 		cmocka_unit_test(test_returned_device_asks_for_its_gap_again),

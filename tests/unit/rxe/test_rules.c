@@ -585,6 +585,51 @@ static void inject_ack(struct engine *e, const struct conn_attr *conn, uint32_t 
 	inject(e, &p);
 }
 
+/* Opens a connection whose node b posts a WRITE, with a strict or a paced requester. */
+static void open_writer(struct engine *e, struct conn_attr *conn, bool strict, bool paced)
+{
+	const struct urxe_qp_attr limit = {.rate_limit = 100000}; /* kb/s */
+
+	*conn = conn_default(URXE_QPT_RC);
+	e->pair = pair_create(&(struct pair_attr){.seed = 1, .go_back_n = {false, strict}});
+	e->a = e->pair->node[0];
+	e->b = e->pair->node[1];
+	conn_open(e->pair, conn, e->end);
+	if (paced)
+		assert_int_equal(urxe_qp_modify(e->end[1].qp, 0, &limit, URXE_QP_RATE_LIMIT), 0);
+	post_send(e, 1, &(struct post){.wr_id = 3, .opcode = URXE_WR_RDMA_WRITE, .length = 8});
+}
+
+/*
+ * A peer repeats its NAK without end, alone or with an RNR NAK before each. Four NAKs use up a
+ * retry; a strict requester counts each NAK.
+ */
+static void test_endless_naks_end_in_an_error(void **state)
+{
+	(void)state;
+	for (unsigned variant = 0; variant < 8; variant++) {
+		bool strict = variant & 1, paced = variant & 2, with_rnr = variant & 4;
+		struct conn_attr conn;
+		struct urxe_wc wc;
+		struct engine e;
+		unsigned naks = 0;
+
+		open_writer(&e, &conn, strict, paced);
+		while (!node_poll(&e.b->send_cq, &wc)) {
+			assert_true(naks < 100);
+			for (unsigned i = !with_rnr; i < 2; i++) {
+				e.pair->now += 20000;
+				answers(&e);
+				inject_ack(&e, &conn, 0, i ? 0x60 : 0x21);
+			}
+			naks++;
+		}
+		assert_int_equal(wc.status, URXE_WC_RETRY_EXC_ERR);
+		assert_int_equal(naks, (strict ? 1 : 4) * conn.retry_cnt + 1);
+		engine_close(&e);
+	}
+}
+
 /*
  * A copy of the refused packet is accepted during the RNR wait, and the packets behind it are lost:
  * no repetition is due after the wait, but the timeout still runs.
@@ -645,6 +690,7 @@ int main(void)
 		cmocka_unit_test(test_read_response_to_write),
 		cmocka_unit_test(test_resend_without_region),
 		cmocka_unit_test(test_resend_not_needed),
+		cmocka_unit_test(test_endless_naks_end_in_an_error),
 		cmocka_unit_test(test_taken_during_rnr_wait),
 	};
 
