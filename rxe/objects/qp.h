@@ -80,8 +80,8 @@ struct requester {
 	bool absent;       /* the next probe sends all outstanding packets, because the device
 			      was absent since the last progress */
 	bool timed_out;    /* a local ACK timeout expired since una moved; false with
-			      go-back-N. urxe_state_save clears it, */
-	uint8_t naks;      /* sequence NAKs that named una; and this one */
+			      go-back-N. urxe_state_save clears it */
+	uint8_t naks;      /* sequence NAKs that named una. urxe_state_save clears it */
 	bool window_lossy; /* a packet before window_mark was lost */
 	bool window_cut;   /* the window is smaller than its maximum */
 	uint8_t probes;    /* number sent since una moved, a timeout, or the peer's announcement */
