@@ -2,8 +2,9 @@
 /*
  * The engine takes over the queue pairs that the HCA executes. First the HCA's send requests
  * complete, and nothing has changed so far. Then the HCA's queue pairs enter the error state, in
- * which they send and receive nothing, and tell their PSNs. When the HCA has given back the receive
- * requests, the engine goes on.
+ * which they send and receive nothing, and tell their PSNs. From then on the HCA cannot execute
+ * them any more. Each goes on in the engine when the HCA has given back its receive requests, also
+ * if the owner has abandoned the take-over.
  */
 #include <errno.h>
 
@@ -64,6 +65,12 @@ static bool has_moved(const struct urxe_qp *qp, const struct urxe_qp_attr *told)
 }
 
 /* --- Preconditions. */
+
+static int wait_for(struct urxe_offload_refusal *refusal, enum urxe_offload_reason reason)
+{
+	refusal->reason = reason;
+	return -EAGAIN;
+}
 
 static int refuse(struct urxe_dev *dev, struct urxe_offload_refusal *refusal, uint32_t qpn,
 		  enum urxe_offload_reason reason)
@@ -191,9 +198,10 @@ static void stop_all(struct urxe_dev *dev)
 			stop_hca(qp);
 }
 
-static bool has_receives_back(const struct urxe_qp *qp)
+/* The HCA has given back all receive requests, and no operation of the program waits for it. */
+static bool is_free_of_hca(const struct urxe_qp *qp)
 {
-	return qp->rq->tail - qp->rq->retired == qp->returned;
+	return qp->rq->tail - qp->rq->retired == qp->returned && !qp->calling;
 }
 
 static void go_on(struct urxe_qp *qp)
@@ -221,7 +229,7 @@ static bool go_on_all(struct urxe_dev *dev)
 	bool all = true;
 
 	while ((qp = next_offloaded(dev, &at)))
-		if (has_receives_back(qp))
+		if (is_free_of_hca(qp))
 			go_on(qp);
 		else
 			all = false;
@@ -246,17 +254,34 @@ int urxe_offload_take_over(struct urxe_dev *dev, uint64_t now, bool force,
 	if (unreachable)
 		return refuse(dev, refusal, unreachable->qpn, URXE_OFFLOAD_NO_NEXT_HOP);
 	if (has_outstanding(dev))
-		return -EAGAIN;
+		return wait_for(refusal, URXE_OFFLOAD_REQUESTS);
 	rc = check_psns(dev, refusal, &busy);
 	if (rc)
 		return rc;
 	if (busy && !force)
-		return -EAGAIN;
+		return wait_for(refusal, URXE_OFFLOAD_BUSY_PEER);
 	stop_all(dev);
 	if (!go_on_all(dev))
-		return -EAGAIN;
+		return wait_for(refusal, URXE_OFFLOAD_RECEIVES);
 	dev->taking_over = false;
 	return 0;
+}
+
+/* --- The end of an attempt. */
+
+/* A call of the program may have waited for the HCA when the last receive request came back: then
+ * the queue pair goes on here. */
+void urxe_offload_keep(struct urxe_dev *dev)
+{
+	struct urxe_qp *qp;
+	uint32_t at = 0;
+
+	dev->taking_over = false;
+	while ((qp = next_offloaded(dev, &at)))
+		if (!qp->stopping)
+			offload_send(qp);
+		else if (is_free_of_hca(qp))
+			go_on(qp);
 }
 
 bool urxe_offload_stopped(const struct urxe_dev *dev)
@@ -270,13 +295,10 @@ bool urxe_offload_stopped(const struct urxe_dev *dev)
 	return false;
 }
 
-void urxe_offload_keep(struct urxe_dev *dev)
+void urxe_offload_complete(struct urxe_dev *dev, const struct urxe_wc *wc, bool recv)
 {
-	struct urxe_qp *qp;
-	uint32_t at = 0;
+	struct urxe_qp *stopping = offload_complete(dev, wc, recv);
 
-	dev->taking_over = false;
-	while ((qp = next_offloaded(dev, &at)))
-		if (!qp->stopping)
-			offload_send(qp);
+	if (stopping && is_free_of_hca(stopping))
+		go_on(stopping);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Completions of the HCA: the engine follows the offloaded queue pair and tells the program. */
+#include <stddef.h>
+
 #include "objects/completion.h"
 #include "objects/cq.h"
 #include "objects/device.h"
@@ -89,14 +91,15 @@ static void complete_offloaded_recv(struct urxe_qp *qp, const struct urxe_wc *wc
 		offload_receive(qp->rq);
 }
 
-void urxe_offload_complete(struct urxe_dev *dev, const struct urxe_wc *wc, bool recv)
+struct urxe_qp *offload_complete(struct urxe_dev *dev, const struct urxe_wc *wc, bool recv)
 {
 	struct urxe_qp *qp = idmap_find(&dev->qps, wc->qpn);
 
 	if (!qp || !qp->offloaded)
-		return;
+		return NULL;
 	if (recv)
 		complete_offloaded_recv(qp, wc);
 	else
 		complete_offloaded_send(qp, wc);
+	return qp->stopping ? qp : NULL;
 }

@@ -119,10 +119,10 @@ static void fail_refused(struct urxe_qp *qp)
 	fail_send(qp, status);
 }
 
-/* The HCA gets no requests: it resets its QP, or has gone. */
+/* The HCA gets no requests: it resets its QP, or has gone, or the engine takes the QP over. */
 static bool holds_requests(const struct urxe_qp *qp)
 {
-	return qp->resetting || qp->orphaned;
+	return qp->resetting || qp->orphaned || qp->stopping;
 }
 
 void offload_send(struct urxe_qp *qp)
@@ -191,8 +191,7 @@ void offload_receive(struct urxe_rq *rq)
 {
 	if (!offload_has_queue(rq))
 		return;
-	if (rq->qp &&
-	    (rq->qp->stopping || rq->qp->attr.state == URXE_QPS_ERR || holds_requests(rq->qp)))
+	if (rq->qp && (rq->qp->attr.state == URXE_QPS_ERR || holds_requests(rq->qp)))
 		return;
 	while (receive_batch(rq))
 		;

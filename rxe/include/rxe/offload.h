@@ -180,16 +180,21 @@ void urxe_offload_query(struct urxe_qp *qp, struct urxe_qp_attr *attr, struct ur
 
 /* --- The engine takes over. */
 
-/* Why urxe_offload_take_over refuses. */
 enum urxe_offload_reason {
+	/* Reasons of -EOPNOTSUPP: */
 	URXE_OFFLOAD_SHARED_QUEUE = 1, /* the HCA has the requests of a shared receive queue */
 	/* The driver returns PSNs that are not those of now. */
 	URXE_OFFLOAD_STALE_PSN,
 	/* No PSN has moved yet, so it is not known whether the driver returns those of now. */
 	URXE_OFFLOAD_UNPROVEN_PSN,
 	URXE_OFFLOAD_NO_NEXT_HOP, /* urxe_path_has_next_hop() is false for the path to the peer */
+	/* Reasons of -EAGAIN: */
+	URXE_OFFLOAD_REQUESTS,  /* the HCA has send requests, or a call of the program waits */
+	URXE_OFFLOAD_BUSY_PEER, /* a peer has sent requests since the last call */
+	URXE_OFFLOAD_RECEIVES,  /* the HCA has not given back all receive requests */
 };
 
+/* Why urxe_offload_take_over has not succeeded. */
 struct urxe_offload_refusal {
 	enum urxe_offload_reason reason;
 	uint32_t qpn; /* 0: no particular queue pair */
@@ -198,13 +203,13 @@ struct urxe_offload_refusal {
 /*
  * The engine goes on with all queue pairs that the HCA executes, under the same QPNs and keys.
  * Afterwards the device can be saved (rxe/state.h), or lose its HCA. From the first call on the HCA
- * gets no new send requests, and new queue pairs are the engine's.
+ * gets no new send requests, and new queue pairs and shared receive queues are the engine's.
  *
  * -EAGAIN: the HCA still has requests, or, without `force`, a peer has sent requests since the last
- * call. The owner passes completions on, and calls again after a while. How long that takes depends
- * on the peers; the owner may call urxe_offload_keep() instead. -EOPNOTSUPP: see *refusal; the HCA
- * goes on. 0: the engine executes all queue pairs. Those that stopped with an error have had
- * URXE_ASYNC_QP_FATAL.
+ * call; *refusal tells which. The owner passes completions on, and calls again after a while. How
+ * long that takes depends on the peers; the owner may call urxe_offload_keep() instead.
+ * -EOPNOTSUPP: see *refusal; the HCA goes on. 0: the engine executes all queue pairs. Those that
+ * stopped with an error have had URXE_ASYNC_QP_FATAL.
  *
  * A message that the peer was sending goes on, except for some that the HCA has acknowledged in
  * part, and atomics whose answer was lost: the peer's requests then fail after its last retry
@@ -213,11 +218,11 @@ struct urxe_offload_refusal {
 int urxe_offload_take_over(struct urxe_dev *dev, uint64_t now, bool force,
 			   struct urxe_offload_refusal *refusal);
 /* The HCA gets send requests again. Queue pairs that urxe_offload_take_over() has stopped already
- * stay stopped until its next call; then the engine executes them. */
+ * wait for the receive requests that the HCA gives back; then the engine executes them. */
 void urxe_offload_keep(struct urxe_dev *dev);
-/* Whether urxe_offload_take_over() has stopped a queue pair that the engine does not execute yet:
- * the HCA has not given back the receive requests. Then the owner polls the HCA, and calls again.
- */
+/* Whether urxe_offload_take_over() has stopped a queue pair that the engine does not execute yet.
+ * Then the owner passes completions on, also after urxe_offload_keep(), which it calls again
+ * until the answer is no. */
 bool urxe_offload_stopped(const struct urxe_dev *dev);
 
 /* --- Calls of the HCA's side, in the owner's thread, outside all functions above. */

@@ -118,9 +118,10 @@ static uint8_t pattern(uint32_t i)
 
 struct bed_attr {
 	unsigned hca_side;
-	uint32_t access; /* of both queue pairs */
-	uint32_t psn;    /* of side 0; 0 = FIRST_PSN */
-	bool go_back_n;  /* the peer's */
+	uint32_t access;                    /* of both queue pairs */
+	uint32_t psn;                       /* of side 0; 0 = FIRST_PSN */
+	bool go_back_n;                     /* the peer's */
+	const struct urxe_offload_ops *ops; /* of the HCA; NULL = engine_hca_ops */
 };
 
 /* A bed whose connection has carried a SEND in each direction. */
@@ -135,6 +136,8 @@ static void open_bed(struct bed *bed, const struct bed_attr *attr)
 		       &(struct pair_attr){.seed = 1,
 					   .go_back_n = {attr->go_back_n && second,
 							 attr->go_back_n && !second}});
+	if (attr->ops)
+		urxe_offload_set(device(bed, second), attr->ops, &bed->hca[second]);
 	conn_open(&bed->above, &conn, bed->e.end);
 	/* More than a message needs: without credits its first packet would ask for an ACK. */
 	for (unsigned side = 0; side < 2; side++) {
@@ -213,7 +216,7 @@ static void run_operation(const struct operation *op, unsigned side, uint32_t st
 {
 	static struct bed bed;
 
-	open_bed(&bed, &(struct bed_attr){side, REMOTE, 0, how & 1});
+	open_bed(&bed, &(struct bed_attr){side, REMOTE, 0, how & 1, NULL});
 	prepare_memory(&bed, op);
 	post_operation(&bed, op, 5);
 	run_for(&bed, step * STEP);
@@ -276,7 +279,7 @@ static void run_cut(const struct operation *op, uint32_t n, bool lose_answers, u
 {
 	static struct bed bed;
 
-	open_bed(&bed, &(struct bed_attr){1, REMOTE, 0, how & 1});
+	open_bed(&bed, &(struct bed_attr){1, REMOTE, 0, how & 1, NULL});
 	cut_operation(&bed, op, n, lose_answers);
 	if (how & 2)
 		move(&bed, 1);
@@ -307,14 +310,14 @@ static void test_acknowledged_part(void **state)
 
 	(void)state;
 	for (uint32_t n = 11; n < 16; n++) {
-		open_bed(&bed, &(struct bed_attr){1, 0, PSN_OF_ACKS, false});
+		open_bed(&bed, &(struct bed_attr){1, 0, PSN_OF_ACKS, false, NULL});
 		cut_operation(&bed, SEND, n, false);
 		move(&bed, 1);
 		settle(&bed);
 		expect_result(&bed, SEND, 5);
 		bed_close(&bed);
 
-		open_bed(&bed, &(struct bed_attr){1, REMOTE, PSN_OF_ACKS, false});
+		open_bed(&bed, &(struct bed_attr){1, REMOTE, PSN_OF_ACKS, false, NULL});
 		cut_operation(&bed, WRITE, n, false);
 		settle(&bed);
 		expect_wc(&bed.e.a->send_cq, 5, URXE_WC_RETRY_EXC_ERR);
@@ -329,7 +332,7 @@ static void test_atomic_is_not_repeated(void **state)
 	static struct bed bed;
 
 	(void)state;
-	open_bed(&bed, &(struct bed_attr){1, REMOTE, 0, false});
+	open_bed(&bed, &(struct bed_attr){1, REMOTE, 0, false, NULL});
 	cut_operation(&bed, FETCH_ADD, 1, true);
 	settle(&bed);
 	expect_wc(&bed.e.a->send_cq, 5, URXE_WC_RETRY_EXC_ERR);
@@ -364,11 +367,12 @@ static void begin_take_over(struct bed *bed, uint32_t n)
 {
 	struct urxe_offload_refusal refusal;
 
-	open_bed(bed, &(struct bed_attr){0, REMOTE, 0, false});
+	open_bed(bed, &(struct bed_attr){0, REMOTE, 0, false, NULL});
 	prepare_memory(bed, WRITE);
 	post_writes(bed, n);
 	hand_over(bed, 0);
 	assert_int_equal(urxe_offload_take_over(device(bed, 0), 1, true, &refusal), -EAGAIN);
+	assert_int_equal(refusal.reason, URXE_OFFLOAD_REQUESTS);
 	run_for(bed, 100000);
 }
 
@@ -396,11 +400,114 @@ static void test_kept(void **state)
 	(void)state;
 	begin_take_over(&bed, n);
 	urxe_offload_keep(device(&bed, 0));
+	assert_false(urxe_offload_stopped(device(&bed, 0)));
 	settle(&bed);
 	assert_true(urxe_qp_offloaded(bed.e.end[0].qp));
 	assert_int_equal(events(bed.e.a, URXE_EVENT_HCA_REQUESTS), 1 + n);
 	expect_writes(&bed, n);
 	bed_close(&bed);
+}
+
+/* The HCA's queue pair has stopped, and its receive requests have not come back yet. */
+static void stop_hca(struct bed *bed, const struct urxe_offload_ops *ops)
+{
+	struct urxe_offload_refusal refusal;
+
+	open_bed(bed, &(struct bed_attr){.hca_side = 1, .access = REMOTE, .ops = ops});
+	prepare_memory(bed, WRITE);
+	assert_int_equal(urxe_offload_take_over(device(bed, 1), bed->wire->now, true, &refusal),
+			 -EAGAIN);
+	assert_int_equal(refusal.reason, URXE_OFFLOAD_RECEIVES);
+	assert_true(urxe_offload_stopped(device(bed, 1)));
+}
+
+/* The queue pair is the engine's. Messages of both directions arrive. */
+static void expect_engine_goes_on(struct bed *bed)
+{
+	assert_false(urxe_offload_stopped(device(bed, 1)));
+	assert_false(urxe_qp_offloaded(bed->e.end[1].qp));
+	leave_hca(bed, 1);
+	post_writes(bed, 3);
+	settle(bed);
+	expect_writes(bed, 3);
+	post_operation(bed, SEND, 5);
+	settle(bed);
+	expect_result(bed, SEND, 5);
+	expect_wc(&bed->e.b->send_cq, 9, URXE_WC_SUCCESS);
+	expect_wc(&bed->e.a->recv_cq, 75, URXE_WC_SUCCESS);
+	assert_int_equal(qp_state(&bed->e.end[1]), URXE_QPS_RTS);
+	assert_int_equal(bed->e.b->async[URXE_ASYNC_QP_FATAL], 0);
+	bed_close(bed);
+}
+
+static void post_from_stopped(struct bed *bed)
+{
+	post_send(&bed->e, 1, &(struct post){.wr_id = 9, .opcode = URXE_WR_SEND, .length = 100});
+}
+
+/* The owner abandons the attempt when the HCA cannot go on any more. `wait`: the program posts
+ * after the receive requests have come back, else before. */
+static void test_kept_after_stop(void **state)
+{
+	static struct bed bed;
+
+	(void)state;
+	for (unsigned wait = 0; wait < 2; wait++) {
+		stop_hca(&bed, NULL);
+		urxe_offload_keep(device(&bed, 1));
+		if (!wait)
+			post_from_stopped(&bed);
+		run_for(&bed, STEP);
+		if (wait)
+			post_from_stopped(&bed);
+		expect_engine_goes_on(&bed);
+	}
+}
+
+/* A shared receive queue of the program would end the attempt. */
+static void test_shared_queue_after_stop(void **state)
+{
+	const struct urxe_rq_attr attr = {.pd = NODE_PD, .max_wr = 8, .max_sge = 2};
+	struct urxe_offload_refusal refusal;
+	static struct bed bed;
+	struct urxe_rq *srq;
+
+	(void)state;
+	stop_hca(&bed, NULL);
+	assert_int_equal(urxe_srq_create(device(&bed, 1), &attr, &srq), 0);
+	assert_int_equal(try_take_over(&bed, 1, &refusal), 0);
+	assert_int_equal(urxe_srq_destroy(srq), 0);
+	post_from_stopped(&bed);
+	expect_engine_goes_on(&bed);
+}
+
+/* The receive requests come back while the HCA refuses the transition to RESET. */
+static struct bed *resetting;
+
+static int refuse_reset(void *qp, const struct urxe_qp_attr *attr, uint32_t mask)
+{
+	if (attr->state != URXE_QPS_RESET)
+		return engine_hca_ops.qp_modify(qp, attr, mask);
+	engine_hca_deliver(&resetting->hca[1]);
+	return -EIO;
+}
+
+static void test_call_after_stop(void **state)
+{
+	const struct urxe_qp_attr attr = {.state = URXE_QPS_RESET};
+	struct urxe_offload_ops ops = engine_hca_ops;
+	static struct bed bed;
+
+	(void)state;
+	ops.qp_modify = refuse_reset;
+	resetting = &bed;
+	stop_hca(&bed, &ops);
+	assert_int_equal(urxe_qp_modify(bed.e.end[1].qp, bed.wire->now, &attr, URXE_QP_STATE),
+			 -EIO);
+	assert_true(urxe_offload_stopped(device(&bed, 1)));
+	urxe_offload_keep(device(&bed, 1));
+	post_from_stopped(&bed);
+	expect_engine_goes_on(&bed);
 }
 
 /* Without `force` the engine waits for a moment at which the peer sends nothing. */
@@ -410,7 +517,7 @@ static void test_busy_peer(void **state)
 	static struct bed bed;
 
 	(void)state;
-	open_bed(&bed, &(struct bed_attr){1, REMOTE, 0, false});
+	open_bed(&bed, &(struct bed_attr){1, REMOTE, 0, false, NULL});
 	prepare_memory(&bed, WRITE);
 	for (unsigned i = 0; i < 3; i++) {
 		post_writes(&bed, 1);
@@ -419,6 +526,7 @@ static void test_busy_peer(void **state)
 		assert_int_equal(
 			urxe_offload_take_over(device(&bed, 1), bed.wire->now, false, &refusal),
 			-EAGAIN);
+		assert_int_equal(refusal.reason, URXE_OFFLOAD_BUSY_PEER);
 		assert_true(urxe_qp_offloaded(bed.e.end[1].qp));
 	}
 	assert_false(urxe_offload_stopped(device(&bed, 1)));
@@ -447,7 +555,7 @@ static void test_changed_meanwhile(void **state)
 		const struct urxe_qp_attr attr = {.state = states[i]};
 		struct node_cq *cq;
 
-		open_bed(&bed, &(struct bed_attr){1, REMOTE, 0, false});
+		open_bed(&bed, &(struct bed_attr){1, REMOTE, 0, false, NULL});
 		cq = &bed.e.b->recv_cq;
 		assert_int_equal(
 			urxe_offload_take_over(device(&bed, 1), bed.wire->now, true, &refusal),
@@ -493,7 +601,7 @@ static void post_message(struct bed *bed, unsigned from, uint32_t i, bool writes
 
 static void open_traffic(struct bed *bed, unsigned hca_side, bool go_back_n, bool writes)
 {
-	open_bed(bed, &(struct bed_attr){hca_side, writes ? REMOTE : 0, 0, go_back_n});
+	open_bed(bed, &(struct bed_attr){hca_side, writes ? REMOTE : 0, 0, go_back_n, NULL});
 	for (unsigned side = 0; side < 2; side++) {
 		struct node *node = bed->above.node[side];
 
@@ -576,7 +684,7 @@ static void test_shared_queue(void **state)
 	struct urxe_rq *srq;
 
 	(void)state;
-	open_bed(&bed, &(struct bed_attr){1, REMOTE, 0, false});
+	open_bed(&bed, &(struct bed_attr){1, REMOTE, 0, false, NULL});
 	assert_int_equal(urxe_srq_create(device(&bed, 1), &attr, &srq), 0);
 	assert_int_equal(try_take_over(&bed, 1, &refusal), -EOPNOTSUPP);
 	assert_int_equal(refusal.reason, URXE_OFFLOAD_SHARED_QUEUE);
@@ -605,7 +713,7 @@ static void test_stale_psn(void **state)
 	for (unsigned side = 0; side < 2; side++) {
 		const struct conn_attr conn = conn_default(URXE_QPT_RC);
 
-		open_bed(&bed, &(struct bed_attr){1, side ? REMOTE : 0, 0, false});
+		open_bed(&bed, &(struct bed_attr){1, side ? REMOTE : 0, 0, false, NULL});
 		ops.qp_query = tell;
 		told_rq = side ? FIRST_PSN + 1 : FIRST_PSN;
 		told_sq = side ? conn.psn[1] : conn.psn[1] + 1;
@@ -721,7 +829,7 @@ static void test_way_back(void **state)
 	struct endpoint more[2];
 
 	(void)state;
-	open_bed(&bed, &(struct bed_attr){1, REMOTE, 0, false});
+	open_bed(&bed, &(struct bed_attr){1, REMOTE, 0, false, NULL});
 	take_over(&bed, 1);
 	move(&bed, 1);
 	bed_open_sides(&other, false, true, &(struct pair_attr){.seed = 2});
@@ -755,6 +863,9 @@ int main(void)
 		cmocka_unit_test(test_atomic_is_not_repeated),
 		cmocka_unit_test(test_waiting_requests),
 		cmocka_unit_test(test_kept),
+		cmocka_unit_test(test_kept_after_stop),
+		cmocka_unit_test(test_shared_queue_after_stop),
+		cmocka_unit_test(test_call_after_stop),
 		cmocka_unit_test(test_busy_peer),
 		cmocka_unit_test(test_changed_meanwhile),
 		cmocka_unit_test(test_traffic),
