@@ -16,6 +16,7 @@
 #include <sys/queue.h>
 
 #include <netdev/packet_port.h>
+#include <rxe/offload.h>
 #include <rxe/rxe.h>
 #include <samehost/peer.h>
 #include <session/qpn_lease.h>
@@ -40,6 +41,17 @@ LIST_HEAD(uverbs_file_list, uverbs_file);
 TAILQ_HEAD(cq_list, cq);
 TAILQ_HEAD(qp_list, qp);
 
+/*
+ * The engine's take-over of the HCA's queue pairs (daemon/adapter_hca.h). Two threads may want it
+ * at once; they share one attempt.
+ */
+struct adapter_take_over {
+	uint8_t takers;                     /* bits of enum hca_taker: the threads that want it */
+	unsigned tries;                     /* calls of urxe_offload_take_over() so far */
+	uint64_t due;                       /* time of the next one, ns */
+	enum urxe_offload_reason waits_for; /* of the newest one */
+};
+
 /* The HCA that backs the device (daemon/adapter_hca.h). */
 struct adapter_hca {
 	struct hca *hca;     /* the open HCA; NULL: none */
@@ -48,6 +60,10 @@ struct adapter_hca {
 	 * receive rings of the offloaded queue pairs of such contexts. */
 	bool unhooked;
 	const struct urxe_cq *polled; /* CQ that a program polls now; NULL: none, or all */
+	struct adapter_take_over take_over;
+	/* An abandoned take-over has left queue pairs that neither the HCA nor the engine executes
+	 * yet: the engine thread polls the HCA each millisecond. */
+	bool stopped;
 };
 
 struct adapter {

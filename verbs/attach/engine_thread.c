@@ -146,14 +146,12 @@ static void go_on_after_stop(void)
 	    !atomic_exchange(&adapter.stop_abandoned, false))
 		return;
 	urxe_copy_rights_publish(adapter.dev);
-	if (adapter_hca_keep(&(struct adapter_take_over){0}))
-		return;
-	atomic_store(&adapter.stop_abandoned, true);
-	engine_wake();
+	adapter_hca_abandon(TAKER_QUIESCE);
 }
 
 static void handle_hca(void)
 {
+	adapter_hca_finish();
 	hca_handle_events(adapter.hca.hca);
 	engine_transmit(clock_now());
 	adapter_publish();
@@ -170,7 +168,7 @@ static bool run_round(const struct thread_sleep *woken, bool stream)
 	go_on_after_stop();
 	if (woken->notice && adapter_connected())
 		handle_notice();
-	if (adapter.hca.hca && woken->hca)
+	if (adapter.hca.hca && (woken->hca || adapter.hca.stopped))
 		handle_hca();
 	if (polling->grant_until <= clock_now())
 		idle = empty_rings(stream, woken->inbox);

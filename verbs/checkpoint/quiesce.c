@@ -39,8 +39,6 @@ static struct frozen_devices rdmacm;
 static atomic_bool quiesced;
 static pthread_t holder; /* of the locks, while `quiesced`, */
 static pid_t process;    /* and its process: a forked child has the variables, too */
-static bool withdrawn;   /* rights of peers to copy; under adapter_open_lock, */
-static struct adapter_take_over take_over; /* as this */
 
 static uint64_t deadline_after(uint32_t ms)
 {
@@ -146,32 +144,19 @@ static int refuse_hca(const struct urxe_offload_refusal *refusal)
 /* With the lock: the engine takes over the HCA's queue pairs. Errors as freeze. */
 static int stop_hca(void)
 {
+	struct urxe_offload_refusal refusal;
 	int rc = adapter.hca.hca ? check_numbers() : 0;
 
 	if (!rc)
 		rc = save_check_addresses();
-	if (!rc)
-		rc = adapter_hca_take_over(&take_over);
+	if (rc)
+		return rc;
+	rc = adapter_hca_take_over(TAKER_QUIESCE, &refusal);
 	if (rc == -EAGAIN)
-		return checkpoint_fail(-EBUSY, "the HCA has requests that do not end");
+		return checkpoint_fail(-EBUSY, "%s", adapter_hca_refusal(&refusal));
 	if (rc == -EIO)
 		return checkpoint_fail(-EBUSY, "the HCA has failed");
-	return rc && take_over.refusal.reason ? refuse_hca(&take_over.refusal) : rc;
-}
-
-/* At most, for an HCA that gives back receive requests. */
-#define KEEP_TRIES 1000
-
-/* With the lock: a take-over that has not ended is abandoned. If the HCA is slow, the engine thread
- * goes on with that. */
-static void keep_hca(void)
-{
-	for (unsigned int i = 0; i < KEEP_TRIES; i++) {
-		if (adapter_hca_keep(&take_over))
-			return;
-		pause_until_next_attempt(PAUSE_NS);
-	}
-	atomic_store(&adapter.stop_abandoned, true);
+	return rc ? refuse_hca(&refusal) : 0;
 }
 
 /*
@@ -195,7 +180,6 @@ static int freeze(void)
 	if (rc)
 		return rc;
 	mr_free_released();
-	withdrawn = true;
 	rc = save_prepare(&saved, &rdmacm, now);
 	if (rc == -EBUSY)
 		checkpoint_fail(rc,
@@ -214,22 +198,19 @@ static void thaw(void)
 	engine_wake();
 }
 
-/* With the lock. */
+/* With the lock. The HCA goes on first, because thaw() publishes what the engine has completed. */
 static void give_up(void)
 {
-	if (withdrawn)
-		thaw();
-	keep_hca();
+	adapter_hca_abandon(TAKER_QUIESCE);
+	thaw();
 	adapter_unlock();
 }
 
 /* Without the lock, which another thread keeps. */
 static int give_up_unlocked(void)
 {
-	if (withdrawn || take_over.tries) {
-		atomic_store(&adapter.stop_abandoned, true);
-		engine_wake();
-	}
+	atomic_store(&adapter.stop_abandoned, true);
+	engine_wake();
 	return fail_to_lock_adapter();
 }
 
@@ -271,8 +252,6 @@ static int stop_device(uint64_t deadline)
 
 	if (rc)
 		return rc;
-	withdrawn = false;
-	take_over = (struct adapter_take_over){0};
 	rc = check_adapter(deadline);
 	if (!rc)
 		rc = rdmacm_freeze(&rdmacm, deadline);

@@ -97,6 +97,8 @@ struct hca *adapter_hca_release(void)
 	if (!hca)
 		return NULL;
 	adapter.hca.hca = NULL;
+	adapter.hca.take_over = (struct adapter_take_over){0};
+	adapter.hca.stopped = false;
 	hca_collect_ends(hca);
 	hca_detach(hca);
 	/* The engine may have frames to send for queue pairs that it has taken over. */
@@ -159,39 +161,72 @@ const char *adapter_hca_refusal(const struct urxe_offload_refusal *refusal)
 		[URXE_OFFLOAD_UNPROVEN_PSN] = "no message shows that its driver tells PSNs of now",
 		[URXE_OFFLOAD_NO_NEXT_HOP] =
 			"urxed knows no next hop to its peer, or has not registered the peer",
+		[URXE_OFFLOAD_REQUESTS] = "the HCA has requests that do not end",
+		[URXE_OFFLOAD_BUSY_PEER] = "a peer sends requests without a pause",
+		[URXE_OFFLOAD_RECEIVES] = "the HCA does not give back its receive requests",
 	};
 
 	return texts[refusal->reason];
 }
 
-int adapter_hca_take_over(struct adapter_take_over *t)
+/* Stopped queue pairs wait for their receive requests only, which the HCA gives back at once. */
+static uint64_t next_try(uint64_t now)
 {
+	return urxe_offload_stopped(adapter.dev) ? 0 : now + TAKE_OVER_PAUSE_NS;
+}
+
+int adapter_hca_take_over(enum hca_taker taker, struct urxe_offload_refusal *refusal)
+{
+	struct adapter_take_over *t = &adapter.hca.take_over;
 	const uint64_t now = clock_now();
 	int rc;
 
+	*refusal = (struct urxe_offload_refusal){.reason = t->waits_for};
 	if (!adapter.hca.hca)
 		return 0;
 	if (hca_is_dead(adapter.hca.hca))
 		return -EIO;
 	hca_poll(adapter.hca.hca);
+	t->takers |= (uint8_t)taker;
 	if (now < t->due)
 		return -EAGAIN;
-	rc = urxe_offload_take_over(adapter.dev, now, t->tries >= TAKE_OVER_PATIENT, &t->refusal);
+	rc = urxe_offload_take_over(adapter.dev, now, t->tries >= TAKE_OVER_PATIENT, refusal);
+	if (!rc) {
+		*t = (struct adapter_take_over){0};
+		return 0;
+	}
 	t->tries++;
-	/* Stopped queue pairs only wait for the receive requests, which come at once. */
-	t->due = rc == -EAGAIN && !urxe_offload_stopped(adapter.dev) ? now + TAKE_OVER_PAUSE_NS : 0;
+	t->waits_for = refusal->reason;
+	t->due = next_try(now);
 	return rc;
 }
 
-bool adapter_hca_keep(struct adapter_take_over *t)
+/* A new take-over may have begun since: then that goes on with the stopped queue pairs. */
+static void keep(void)
 {
-	if (!adapter.hca.hca)
-		return true;
-	if (urxe_offload_stopped(adapter.dev) && adapter_hca_take_over(t) == -EAGAIN)
-		return false;
-	*t = (struct adapter_take_over){0};
-	urxe_offload_keep(adapter.dev);
-	return true;
+	if (!adapter.hca.take_over.takers)
+		urxe_offload_keep(adapter.dev);
+	adapter.hca.stopped = urxe_offload_stopped(adapter.dev);
+}
+
+void adapter_hca_abandon(enum hca_taker taker)
+{
+	struct adapter_take_over *t = &adapter.hca.take_over;
+
+	t->takers &= (uint8_t)~taker;
+	if (t->takers || !adapter.hca.hca)
+		return;
+	/* `due` stays: the next attempt compares PSNs with those of this one. */
+	t->tries = 0;
+	keep();
+}
+
+void adapter_hca_finish(void)
+{
+	if (!adapter.hca.stopped)
+		return;
+	hca_poll(adapter.hca.hca);
+	keep();
 }
 
 /* --- An HCA that goes (URXE_HCA_GONE). */
@@ -217,18 +252,20 @@ static void wait_for_hca(void)
 static void take_over_queue_pairs(void)
 {
 	const uint64_t end = clock_monotonic() + TAKE_OVER_NS;
-	struct adapter_take_over t = {0};
+	struct urxe_offload_refusal refusal;
 	int rc;
 
-	while ((rc = adapter_hca_take_over(&t)) == -EAGAIN && clock_monotonic() < end)
+	while ((rc = adapter_hca_take_over(TAKER_GONE, &refusal)) == -EAGAIN &&
+	       clock_monotonic() < end)
 		wait_for_hca();
 	if (!adapter.hca.hca || rc == -EIO)
 		return;
 	if (rc == -EOPNOTSUPP)
 		log_warning("queue pairs of the HCA end with it: %s (qp %#x)",
-			    adapter_hca_refusal(&t.refusal), t.refusal.qpn);
+			    adapter_hca_refusal(&refusal), refusal.qpn);
 	else if (rc)
-		log_warning("the HCA has requests that do not end");
+		log_warning("queue pairs of the HCA end with it: %s",
+			    adapter_hca_refusal(&refusal));
 	else
 		log_info("the engine goes on with the HCA's queue pairs");
 }

@@ -39,28 +39,32 @@ void adapter_hca_renew(void);
  */
 struct hca *adapter_hca_release(void);
 
-/* How far the engine's take-over of the HCA's queue pairs is. All 0 at first. */
-struct adapter_take_over {
-	unsigned tries;                      /* calls of urxe_offload_take_over() so far */
-	uint64_t due;                        /* time of the next one, ns */
-	struct urxe_offload_refusal refusal; /* after -EOPNOTSUPP */
+/* The threads that have the engine take over the HCA's queue pairs. */
+enum hca_taker {
+	TAKER_QUIESCE = 1, /* a checkpointer's thread */
+	TAKER_GONE = 2,    /* the engine thread: the HCA goes (URXE_HCA_GONE) */
 };
 
 /*
  * The engine goes on with all queue pairs that the HCA executes (rxe/offload.h). -EAGAIN: call it
  * again after about a millisecond, in which other threads may have the lock. It first waits for a
  * pause of the peers, and later only for the requests that the HCA has; for these it may return
- * -EAGAIN for ever. -EOPNOTSUPP: adapter_hca_refusal() has the reason, and the HCA goes on. -EIO:
- * the HCA has failed. 0: the HCA executes no queue pair, or the adapter has no HCA. A caller that
- * abandons the take-over calls adapter_hca_keep().
+ * -EAGAIN for ever. -EOPNOTSUPP: the HCA goes on. adapter_hca_refusal() has the reason of both.
+ * -EIO: the HCA has failed. 0: the HCA executes no queue pair, or the adapter has no HCA. Both
+ * takers may call it in turn. After an error a taker calls adapter_hca_abandon() at last.
  */
-int adapter_hca_take_over(struct adapter_take_over *t);
+int adapter_hca_take_over(enum hca_taker taker, struct urxe_offload_refusal *refusal);
 /*
- * The HCA goes on with its queue pairs. If it has stopped them already, the engine goes on with
- * them, and false means: call it again after about a millisecond, as for adapter_hca_take_over().
+ * The taker does not want the take-over any more. Without another taker, the HCA gets requests
+ * again. Queue pairs that the HCA has stopped already go on in the engine, by
+ * adapter_hca_finish() if the HCA has not given back their receive requests. The engine has
+ * completions and frames for its owner afterwards.
  */
-bool adapter_hca_keep(struct adapter_take_over *t);
-/* A clause such as "it has a shared receive queue". */
+void adapter_hca_abandon(enum hca_taker taker);
+/* While adapter.hca.stopped, in the engine thread: polls the HCA. Then as adapter_hca_abandon(). */
+void adapter_hca_finish(void);
+/* A clause such as "it has a shared receive queue", or, after -EAGAIN, "the HCA has requests that
+ * do not end". */
 const char *adapter_hca_refusal(const struct urxe_offload_refusal *refusal);
 
 /* Call it when adapter.welcome.port.gids has changed: gives the HCA the new table. No HCA: no

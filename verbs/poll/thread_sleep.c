@@ -107,13 +107,20 @@ static uint64_t next_run(struct thread_sleep *sleep, uint64_t now)
 	return at;
 }
 
-static uint64_t next_wake(struct thread_sleep *sleep, uint64_t now)
+static uint64_t next_attempt(struct thread_sleep *sleep, uint64_t now)
 {
 	uint64_t attempt = now + RECONNECT_INTERVAL_NS;
 
 	if (!adapter.reconnecting)
 		return next_run(sleep, now);
 	return adapter.uplink ? sooner(next_run(sleep, now), attempt) : attempt;
+}
+
+static uint64_t next_wake(struct thread_sleep *sleep, uint64_t now)
+{
+	uint64_t at = next_attempt(sleep, now);
+
+	return adapter.hca.stopped ? sooner(at, now + MS) : at;
 }
 
 void thread_sleep_prepare(struct thread_sleep *sleep, uint64_t now, bool idle)

@@ -36,11 +36,12 @@ class NewHost:
 
 
 @contextlib.contextmanager
-def hosts(build, transport='packet'):
+def hosts(build, transport='packet', log='warning'):
     """The host of the HCA, and the host that the HCA backs. The HCA counts the packets of copied requests wrongly."""
     with Host(build, arguments=OUTER) as outer, Nested(build, outer) as nested:
         nested.transport = outer.environment['URXE_TRANSPORT'] = transport
-        nested.log = 'warning'
+        nested.log = log  # programs that write to standard error fail
+        nested.environment['URXE_RECONNECT_S'] = '60'
         yield outer, nested
 
 
@@ -120,9 +121,45 @@ def check_unanswered(build):
         pair.end()
 
 
+# The engine waits so long for a pause of the peers; then it stops the queue pairs of the HCA.
+STOP_MS = 300
+
+
+def go_on(pair, outer, nested):
+    """
+    The process goes on: all queue pairs by the HCA, or all in software. In software they do not reach the peer, which is
+    beside the HCA, so the process moves to where the HCA was.
+    """
+    until(10, lambda: len({path == 'hca' for path in paths(nested)}) == 1, lambda: f'both ways: {nested.show("qp")}')
+    by_hca = 'hca' in paths(nested)
+    print(f'by the HCA: {by_hca}')
+    if by_hca:
+        pair.progress()
+    else:
+        move_to_engine(pair, outer, nested)
+    pair.end()
+
+
+def check_deadline(build):
+    """The time ends near the moment at which the HCA's queue pairs stop. They go on by the HCA, or in software."""
+    for milliseconds in range(STOP_MS - 20, STOP_MS + 40, 10):
+        with native_peer(build, 'sends') as (pair, outer, nested):
+            answer = pair.traveller.ask(f'storm 1 {milliseconds}')
+            if answer != 'stormed' and not answer.startswith('error ETIMEDOUT: '):
+                raise Failure(answer)
+            print(f'{milliseconds} ms: {answer}')
+            go_on(pair, outer, nested)
+
+
+def restart(host):
+    host.daemon.kill(signal.SIGKILL)
+    host.daemon.wait(10)
+    host.start_daemon()
+
+
 def check_numbers(build):
     """Two programs of the host with the HCA: the engine runs their queue pairs, with numbers that the HCA has chosen."""
-    with hosts(build) as (_outer, nested):
+    with hosts(build, log='error') as (_outer, nested):
         pair = CheckpointPair(build, [nested, nested], work='plain')
         pair.progress()
         if 'hca' in paths(nested):
@@ -130,6 +167,8 @@ def check_numbers(build):
         for _ in range(2):
             move(pair)
             pair.progress()
+        restart(nested)
+        pair.progress()
         pair.save()
         copy = Commanded(nested, build, 'restore', *pair.files)
         answer = copy.answer()

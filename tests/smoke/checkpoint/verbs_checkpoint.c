@@ -17,7 +17,7 @@
  *   hold, free       the thread stops before it reads an event that has come, or goes on
  *   destroy_id       destroys the ID of rdma_cm, which is not used otherwise
  *   save STREAM MEMORY MAPS [MS]   then "resume", or the process is killed
- *   storm N          N times: stops the device while the thread runs, saves, and goes on
+ *   storm N [MS]     N times: stops the device while the thread runs, saves, and goes on
  *   misuse           calls the functions in wrong states
  *   close            destroys all objects
  */
@@ -200,12 +200,12 @@ static const char *save(const char *stream, const char *memory, const char *maps
 	return result("saved", rc);
 }
 
-static const char *storm(int n)
+static const char *storm(int n, int ms)
 {
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC), rc = 0;
 
 	for (int i = 0; !rc && i < n; i++) {
-		rc = CALL(quiesce)(QUIESCE_MS);
+		rc = CALL(quiesce)((uint32_t)ms);
 		if (!rc)
 			rc = CALL(save)(null);
 		if (!rc)
@@ -301,7 +301,7 @@ static const char *obey(char *line)
 		program->hold = false;
 		return result("resumed", rc);
 	} else if (!strcmp(word[0], "storm")) {
-		return storm(atoi(word[1]));
+		return storm(atoi(word[1]), word[2] ? atoi(word[2]) : QUIESCE_MS);
 	} else if (!strcmp(word[0], "misuse")) {
 		return misuse();
 	} else if (!strcmp(word[0], "close")) {

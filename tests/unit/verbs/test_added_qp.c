@@ -69,11 +69,24 @@ static void the_answer_of_the_last_daemon_counts(void **state)
 	assert_false(end_is_told(added));
 }
 
+static void all_records_are_forgotten_at_once(void **state)
+{
+	(void)state;
+	added_qp_release(add(0));
+	add(0);
+	add(-EEXIST);
+	assert_false(LIST_EMPTY(&adapter.released_added_qps));
+	added_qp_forget_all();
+	assert_true(LIST_EMPTY(&adapter.added_qps));
+	assert_true(LIST_EMPTY(&adapter.released_added_qps));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_end_of_a_refused_number_is_not_told),
 		cmocka_unit_test(the_answer_of_the_last_daemon_counts),
+		cmocka_unit_test(all_records_are_forgotten_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Two threads want the engine to take over the HCA's queue pairs, or abandon that. The test plays
+ * the engine and the HCA. The engine's time stands still.
+ */
+#include "daemon/adapter_hca.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <hca/hca.h>
+
+#include "adapter/adapter.h"
+#include "engine/clock.h"
+
+/* So many calls look for a pause of the peers. */
+#define PATIENCE 15
+
+static int answer;   /* of the engine */
+static bool stopped; /* queue pairs wait for their receive requests */
+static bool forced;  /* the engine's newest call */
+static unsigned calls, keeps, polls;
+
+int __wrap_urxe_offload_take_over(struct urxe_dev *dev, uint64_t now, bool force,
+				  struct urxe_offload_refusal *refusal);
+void __wrap_urxe_offload_keep(struct urxe_dev *dev);
+bool __wrap_urxe_offload_stopped(const struct urxe_dev *dev);
+bool __wrap_hca_poll(struct hca *hca);
+bool __wrap_hca_is_dead(const struct hca *hca);
+
+int __wrap_urxe_offload_take_over(struct urxe_dev *dev, uint64_t now, bool force,
+				  struct urxe_offload_refusal *refusal)
+{
+	(void)dev;
+	(void)now;
+	*refusal = (struct urxe_offload_refusal){
+		.reason = answer == -EAGAIN ? URXE_OFFLOAD_BUSY_PEER : 0};
+	forced = force;
+	calls++;
+	return answer;
+}
+
+void __wrap_urxe_offload_keep(struct urxe_dev *dev)
+{
+	(void)dev;
+	keeps++;
+}
+
+bool __wrap_urxe_offload_stopped(const struct urxe_dev *dev)
+{
+	(void)dev;
+	return stopped;
+}
+
+bool __wrap_hca_poll(struct hca *hca)
+{
+	(void)hca;
+	polls++;
+	return false;
+}
+
+bool __wrap_hca_is_dead(const struct hca *hca)
+{
+	(void)hca;
+	return false;
+}
+
+static int open_hca(void **state)
+{
+	static int hca;
+
+	(void)state;
+	adapter.hca = (struct adapter_hca){.hca = (struct hca *)&hca};
+	answer = -EAGAIN;
+	stopped = false;
+	calls = keeps = polls = 0;
+	return 0;
+}
+
+static void pass_time(void)
+{
+	adapter.hca.take_over.due = 0;
+}
+
+static int take_over(enum hca_taker taker)
+{
+	struct urxe_offload_refusal refusal;
+	int rc = adapter_hca_take_over(taker, &refusal);
+
+	if (rc == -EAGAIN)
+		assert_int_equal(refusal.reason, URXE_OFFLOAD_BUSY_PEER);
+	return rc;
+}
+
+static void two_takers_share_an_attempt(void **state)
+{
+	(void)state;
+	assert_int_equal(take_over(TAKER_QUIESCE), -EAGAIN);
+	assert_int_equal(take_over(TAKER_GONE), -EAGAIN);
+	assert_int_equal(calls, 1);
+	pass_time();
+	assert_int_equal(take_over(TAKER_GONE), -EAGAIN);
+	assert_int_equal(take_over(TAKER_QUIESCE), -EAGAIN);
+	assert_int_equal(calls, 2);
+	adapter_hca_abandon(TAKER_QUIESCE);
+	assert_int_equal(keeps, 0);
+	adapter_hca_abandon(TAKER_GONE);
+	assert_int_equal(keeps, 1);
+}
+
+static void a_new_attempt_waits_as_long_for_a_pause(void **state)
+{
+	(void)state;
+	assert_int_equal(take_over(TAKER_QUIESCE), -EAGAIN);
+	adapter_hca_abandon(TAKER_QUIESCE);
+	assert_int_equal(take_over(TAKER_QUIESCE), -EAGAIN);
+	assert_int_equal(calls, 1);
+	for (unsigned i = 0; i < PATIENCE; i++) {
+		pass_time();
+		assert_int_equal(take_over(TAKER_QUIESCE), -EAGAIN);
+		assert_false(forced);
+	}
+	pass_time();
+	assert_int_equal(take_over(TAKER_QUIESCE), -EAGAIN);
+	assert_true(forced);
+}
+
+static void the_engine_goes_on_with_stopped_queue_pairs(void **state)
+{
+	(void)state;
+	stopped = true;
+	assert_int_equal(take_over(TAKER_QUIESCE), -EAGAIN);
+	assert_int_equal(take_over(TAKER_QUIESCE), -EAGAIN);
+	assert_int_equal(calls, 2);
+	adapter_hca_abandon(TAKER_QUIESCE);
+	assert_true(adapter.hca.stopped);
+	polls = keeps = 0;
+	adapter_hca_finish();
+	assert_int_equal(polls, 1);
+	assert_int_equal(keeps, 1);
+	assert_true(adapter.hca.stopped);
+	/* A new attempt holds the requests of the others back. */
+	assert_int_equal(take_over(TAKER_GONE), -EAGAIN);
+	stopped = false;
+	adapter_hca_finish();
+	assert_int_equal(keeps, 1);
+	assert_false(adapter.hca.stopped);
+	adapter_hca_finish();
+	assert_int_equal(polls, 3);
+}
+
+static void success_ends_the_attempt_of_both(void **state)
+{
+	(void)state;
+	assert_int_equal(take_over(TAKER_GONE), -EAGAIN);
+	pass_time();
+	answer = 0;
+	assert_int_equal(take_over(TAKER_QUIESCE), 0);
+	assert_int_equal(adapter.hca.take_over.takers, 0);
+	assert_int_equal(take_over(TAKER_GONE), 0);
+	assert_int_equal(keeps, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(two_takers_share_an_attempt, open_hca),
+		cmocka_unit_test_setup(a_new_attempt_waits_as_long_for_a_pause, open_hca),
+		cmocka_unit_test_setup(the_engine_goes_on_with_stopped_queue_pairs, open_hca),
+		cmocka_unit_test_setup(success_ends_the_attempt_of_both, open_hca),
+	};
+
+	clock_stop();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
