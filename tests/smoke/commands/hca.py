@@ -128,15 +128,16 @@ COLUMNS = 'HCA PORT TYPE DRIVER FIRMWARE STATE MTU SPEED INTERFACE UPLINK ROCE U
 
 
 def add_device(outer, name):
-    """Adds a device with one active port to those that the inner daemon finds."""
+    """Adds a device with one active port to those that the inner daemon finds. The daemon finds it with all files."""
     node_type, link_layer, _ = OTHERS[name]
-    folder = os.path.join(outer.run_dir, 'sys/class/infiniband', name)
+    folder = os.path.join(outer.run_dir, f'{name}.new')
     for path, text in {'node_type': node_type, 'fw_ver': '2.42.5000', 'ports/1/link_layer': link_layer,
                        'ports/1/state': '4: ACTIVE', 'ports/1/rate': '40 Gb/sec (4X QDR)'}.items():
         path = os.path.join(folder, path)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, 'w', encoding='ascii') as file:
             file.write(f'{text}\n')
+    os.rename(folder, os.path.join(outer.run_dir, 'sys/class/infiniband', name))
 
 
 def check_ports(build):
