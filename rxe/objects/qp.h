@@ -77,14 +77,14 @@ struct requester {
 	/* Private to requester/retransmit.c, except `answered`: */
 	bool nak_seen;     /* a NAK named una */
 	bool missing;      /* a response was found missing since the last progress */
-	bool absent;       /* the next probe sends all outstanding packets, because the device
-			      was absent since the last progress */
+	bool absent;       /* the device was absent after una last moved: the next probe sends all
+			      outstanding packets */
 	bool timed_out;    /* a local ACK timeout expired since una moved; false with
 			      go-back-N. urxe_state_save clears it */
-	uint8_t naks;      /* sequence NAKs that named una. urxe_state_save clears it */
+	uint8_t naks;      /* sequence NAKs since una moved. urxe_state_save clears it */
 	bool window_lossy; /* a packet before window_mark was lost */
 	bool window_cut;   /* the window is smaller than its maximum */
-	uint8_t probes;    /* number sent since una moved, a timeout, or the peer's announcement */
+	uint8_t probes;    /* sent since the latest of: una moved, a timeout, an announcement */
 	uint8_t peer;      /* enum peer_kind */
 	uint32_t window;   /* packets that may be outstanding */
 	uint32_t window_mark; /* psn when the window changed */

@@ -30,7 +30,8 @@ struct psn_gap {
 	struct out_of_order_list kept; /* packets behind the gap */
 	bool asked;                    /* a sequence NAK named the gap */
 	uint8_t repeats;               /* of that NAK */
-	bool suspected;     /* the NAK without a gap that follows an absence was sent once */
+	bool suspected;     /* after the device's absence the responder has sent the first of two
+			       sequence NAKs (psn_gap_suspect) */
 	uint64_t asked_at;  /* time of the newest NAK, ns */
 	uint64_t repair_ns; /* smoothed time from a NAK to the packet it asked for; 0 = unknown */
 };

@@ -149,9 +149,9 @@ struct record_answer {
 	uint32_t ordinal; /* how often the engine had asked before, within the call */
 };
 
-/* A queued timer of a QP. */
+/* An entry of the timer queue: a QP's timer, or an empty entry. */
 struct record_timer {
-	uint32_t qpn;    /* 0: the timer was removed from this place of a run */
+	uint32_t qpn;    /* 0: an empty entry, in place of a removed timer */
 	uint8_t kind;    /* timer.kind */
 	uint8_t number;  /* timers_place.number */
 	uint64_t queued; /* ns */

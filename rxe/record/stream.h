@@ -101,7 +101,8 @@ void state_u64(struct state_stream *s, uint64_t *value);
 void state_u8_max(struct state_stream *s, uint8_t *value, uint8_t max);
 void state_u16_max(struct state_stream *s, uint16_t *value, uint16_t max);
 void state_u32_max(struct state_stream *s, uint32_t *value, uint32_t max);
-/* A value of at most `max`, below 128, and in bit 7 a flag, which earlier streams have as 0. */
+/* One byte: a value of at most `max`, which is below 128, in bits 0 to 6, and a flag in bit 7.
+ * Earlier streams have 0 as the flag. A larger value is an error. */
 void state_u8_flag(struct state_stream *s, uint8_t *value, uint8_t max, bool *flag);
 /* A PSN, QPN or MSN. */
 void state_u24(struct state_stream *s, uint32_t *value);

@@ -56,8 +56,9 @@ void retransmit_acked(struct urxe_qp *qp);
 void retransmit_progress(struct urxe_qp *qp);
 
 /*
- * The peer announces itself after an absence. If a probe or a timeout had no answer, sends all
- * outstanding packets again, and begins the series of probes anew. The retry count stays.
+ * The peer announces itself after an absence. If a probe is unanswered, or a local ACK timeout
+ * expired since una moved, sends all outstanding packets again, and begins the series of probes
+ * anew. The retry count stays.
  */
 void retransmit_peer_announced(struct urxe_qp *qp);
 /*

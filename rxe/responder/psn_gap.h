@@ -32,8 +32,9 @@ void psn_gap_filled(struct urxe_qp *qp);
 struct out_of_order_packet *psn_gap_next_kept(struct urxe_qp *qp);
 /*
  * The device was absent (rxe/announcement.h), so the expected request and the responder's last
- * responses may be lost. Without a gap, starts the gap timer with 3 ms and `delay` ns. If no
- * request arrives before, psn_gap_time_out calls resp_nak_without_gap, and once more after 12 ms.
+ * responses may be lost. Without a gap, starts the gap timer for 3 ms plus `delay` ns. If no
+ * request arrives, psn_gap_time_out calls resp_nak_without_gap, and again 12 ms after that call if
+ * still none has arrived.
  * If a gap's NAK was already repeated for the last time, sends this NAK again at once. Does nothing
  * while a gap's timer runs, and after an RNR NAK.
  */

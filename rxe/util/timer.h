@@ -79,8 +79,8 @@ void timers_clear(struct timers *timers);
  * `queued`. False: no room, no such run, an entry of the run is later, or the timer is queued.
  */
 bool timers_put(struct timers *timers, uint32_t number, struct timer *timer, uint64_t queued);
-/* As timers_put, for a place of a run whose timer was removed: a run with such places is full
- * sooner. */
+/* As timers_put, for an empty entry in place of a removed timer, so that a repeated run fills as
+ * early as the recorded one. */
 bool timers_put_empty(struct timers *timers, uint32_t number, uint64_t queued);
 /* Queues the timer if it is armed and timers_put has not queued it. */
 void timers_put_armed(struct timers *timers, struct timer *timer);

@@ -48,8 +48,8 @@ TAILQ_HEAD(qp_list, qp);
 struct adapter_take_over {
 	uint8_t takers;                     /* bits of enum hca_taker: the threads that want it */
 	unsigned tries;                     /* calls of urxe_offload_take_over() so far */
-	uint64_t due;                       /* time of the next one, ns */
-	enum urxe_offload_reason waits_for; /* of the newest one */
+	uint64_t due;                       /* time of the next call, ns */
+	enum urxe_offload_reason waits_for; /* reason of the last -EAGAIN */
 };
 
 /* The HCA that backs the device (daemon/adapter_hca.h). */
@@ -81,9 +81,9 @@ struct adapter {
 	bool uplink_inherited;       /* an earlier daemon opened `uplink`; the present daemon has
 					not been asked for one yet */
 	bool inbox_broken;           /* a peer has written to the inbox against the protocol */
-	/* A checkpointer's thread has abandoned a stop, and did not get adapter.lock. So the engine
-	 * thread has to publish the peers' rights to copy, which that thread has withdrawn, and to
-	 * let the HCA go on. Set without the lock. */
+	/* A checkpointer's thread gave up its quiesce, and did not get adapter.lock in time. So the
+	 * engine thread publishes the peers' rights to copy, which that thread has withdrawn, and
+	 * abandons the take-over. Set without the lock. */
 	_Atomic bool stop_abandoned;
 	_Atomic bool inbox_populated; /* peers may send to the inbox, so its memory is populated */
 	struct tx tx;

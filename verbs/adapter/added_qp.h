@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Queue pairs whose QPN the process has told the daemon (vnic_driver_add_qpn): while an HCA backs
- * the device, each queue pair, also one with a QPN of the lease; without an HCA those with a QPN
- * that an HCA has chosen.
+ * the device, each queue pair, also one with a QPN of the lease; without an HCA those whose
+ * QPN an HCA chose earlier, here or before a restore.
  */
 #ifndef URXE_VERBS_ADAPTER_ADDED_QP_H
 #define URXE_VERBS_ADAPTER_ADDED_QP_H
@@ -25,11 +25,12 @@ LIST_HEAD(added_qp_list, added_qp);
 /*
  * Tells the daemon that peers may reach the queue pair without the HCA, and adds a record to
  * adapter.added_qps, also if the daemon refuses. Waits for the answer with adapter.lock held. For
- * queue pairs that exist before an HCA is attached, and restored ones. 0, the daemon's refusal, or
- * -ENOMEM, with which *added becomes NULL.
+ * queue pairs that exist before an HCA is attached, and restored ones. 0, the daemon's error, or
+ * -ENOMEM; *added is NULL only after -ENOMEM.
  */
 int added_qp_add_locked(struct vnic_driver *nic, uint32_t qpn, struct added_qp **added);
-/* Frees all records of adapter.added_qps: the daemon knows the process no more. */
+/* The daemon has forgotten the process: frees all records of adapter.added_qps. With adapter.lock.
+ */
 void added_qp_forget_all(void);
 /*
  * The queue pair is destroyed: moves its record to adapter.released_added_qps. With adapter.lock.

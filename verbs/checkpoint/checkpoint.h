@@ -28,11 +28,11 @@ extern "C" {
 #define URXE_CHECKPOINT_VERSION 2
 
 /*
- * Stops the engine between two packets. The engine takes over the queue pairs that an HCA executes
- * (rxe/offload.h), and goes on with them, also after urxe_checkpoint_resume. Verbs calls of other
+ * Stops the engine between two packets. Before, the engine takes over the queue pairs that an HCA
+ * executes (rxe/offload.h), and keeps them after urxe_checkpoint_resume. Verbs calls of other
  * threads wait until urxe_checkpoint_resume, or return no completions; the engine thread runs no
- * more. Until then the calling thread must not call a verb or unmap registered memory: it would
- * wait for ever.
+ * more. Until urxe_checkpoint_resume the calling thread must not call a verb or unmap registered
+ * memory: it would wait for ever.
  *
  * -ETIMEDOUT: not within timeout_ms: another process still copies registered memory, a thread
  * unmaps it, a thread waits for the daemon or destroys rdma_cm IDs all the time, the daemon does

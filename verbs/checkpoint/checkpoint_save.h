@@ -28,13 +28,13 @@ struct process_save {
 };
 
 /* -EOPNOTSUPP: an address handle has no next hop, so only the HCA of this host can send to its
- * address. For a process that will be restored without that HCA. */
+ * address. Call it before save_prepare if the process may be restored without this HCA. */
 int save_check_addresses(void);
 /*
  * Saves the engine as it is at `now` (clock_now()), which withdraws the rights of peers to copy,
  * and allocates room for the stream. `rdmacm` lives until save_free. -EBUSY: not now, see
  * urxe_state_save; -ENOMEM. After an error the caller calls save_free, and
- * urxe_copy_rights_publish. The HCA executes no queue pair (adapter_hca_take_over).
+ * urxe_copy_rights_publish. Before, adapter_hca_take_over() must have returned 0.
  */
 int save_prepare(struct process_save *save, const struct frozen_devices *rdmacm, uint64_t now);
 /*

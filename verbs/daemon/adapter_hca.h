@@ -47,24 +47,25 @@ enum hca_taker {
 
 /*
  * The engine goes on with all queue pairs that the HCA executes (rxe/offload.h). -EAGAIN: call it
- * again after about a millisecond, in which other threads may have the lock. It first waits for a
- * pause of the peers, and later only for the requests that the HCA has; for these it may return
- * -EAGAIN for ever. -EOPNOTSUPP: the HCA goes on. adapter_hca_refusal() has the reason of both.
- * -EIO: the HCA has failed. 0: the HCA executes no queue pair, or the adapter has no HCA. Both
- * takers may call it in turn. After an error a taker calls adapter_hca_abandon() at last.
+ * again after about a millisecond, in which other threads may have the lock. The first calls return
+ * -EAGAIN while peers send requests; later calls only while the HCA has requests, perhaps for ever.
+ * -EOPNOTSUPP: the HCA goes on. *refusal has the reason of both. -EIO: the HCA has failed. 0: the
+ * HCA executes no queue pair, or the adapter has no HCA. Calls of both takers may alternate. A
+ * taker that gives up after an error calls adapter_hca_abandon().
  */
 int adapter_hca_take_over(enum hca_taker taker, struct urxe_offload_refusal *refusal);
 /*
  * The taker does not want the take-over any more. Without another taker, the HCA gets requests
- * again. Queue pairs that the HCA has stopped already go on in the engine, by
- * adapter_hca_finish() if the HCA has not given back their receive requests. The engine has
- * completions and frames for its owner afterwards.
+ * again. The engine executes each queue pair that the HCA has stopped already once the HCA has
+ * returned its receive requests; adapter_hca_finish() sees to later ones. The caller then delivers
+ * the engine's completions and frames.
  */
 void adapter_hca_abandon(enum hca_taker taker);
-/* While adapter.hca.stopped, in the engine thread: polls the HCA. Then as adapter_hca_abandon(). */
+/* The engine thread calls it while adapter.hca.stopped: polls the HCA, and lets the engine execute
+ * the queue pairs whose receive requests have come back. */
 void adapter_hca_finish(void);
-/* A clause such as "it has a shared receive queue", or, after -EAGAIN, "the HCA has requests that
- * do not end". */
+/* The reason in words: a clause about the queue pair refusal->qpn, such as "it has a shared receive
+ * queue", or, after -EAGAIN, "the HCA has requests that do not end". */
 const char *adapter_hca_refusal(const struct urxe_offload_refusal *refusal);
 
 /* Call it when adapter.welcome.port.gids has changed: gives the HCA the new table. No HCA: no

@@ -4,16 +4,18 @@
  * example a virtual machine after its migration. Frames to the station and from it were lost.
  * urxe_input accepts any RARP frame. The Ethernet source MAC names the station:
  *
- * - Another MAC than the device's: a peer was absent. A requester whose last probe to this peer is
- *   unanswered (docs/recovery.md) sends all outstanding packets again at once.
+ * - Another MAC than the device's: a peer was absent. If a probe to this peer is unanswered, or a
+ *   local ACK timeout expired since its last response (docs/recovery.md), the requester sends all
+ *   outstanding packets again at once.
  * - The device's own MAC: the device itself was absent. Each requester sends all outstanding
- *   packets again at once, if its peer has been silent for a round trip and for 0.5 ms, or as soon
- *   as it has. Only the device's own time counts, without the absence. Each responder that gets no
- *   request within 3 ms repeats its last response or ACK, and once more after 12 ms. Each time
- *   the responder also sends a sequence NAK of the expected PSN, so that the peer repeats lost
- *   requests. The NAKs of two connections fall due 1 us apart; urxe_output sends all that have
- *   fallen due since its last call. A frame with this MAC has no effect if it came from the wire
- *   (urxe_frame.from_wire) or the device has go_back_n.
+ *   packets again once its peer has been silent for a round trip and for 0.5 ms. An
+ *   acknowledgement in that time cancels this. The time of the absence does not count. Each
+ *   responder that gets no request within 3 ms repeats its last response or ACK, and again 12 ms
+ *   later if still no request has arrived. Each time the responder also sends a sequence NAK of
+ *   the expected PSN, so that the peer repeats lost requests. The engine delays the NAK of each
+ *   further connection by 1 us; one call of urxe_output sends all NAKs that are due. A frame with
+ *   this MAC has no effect if it came from the wire (urxe_frame.from_wire) or the device has
+ *   go_back_n.
  *
  * "Requester" and "responder" are those of reliable connections that the engine executes. The owner
  * of a device builds the frame with the device's own MAC in two cases: the device continues on

@@ -133,7 +133,7 @@ bool urxe_offload_present(const struct urxe_dev *dev);
 /* Whether the HCA has the queue pair, too: it may execute its requests from RTR on. */
 bool urxe_offload_has_qp(const struct urxe_qp *qp);
 /* Whether the HCA, and not the engine, would use the address in *attr, if urxe_qp_modify were
- * called now with these arguments. The owner asks if only the HCA can reach that address. */
+ * called now with these arguments. The owner calls it when only the HCA can reach that address. */
 bool urxe_offload_takes(const struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask);
 /* Whether the HCA executes the requests of the queue pair. */
 bool urxe_qp_offloaded(const struct urxe_qp *qp);
@@ -189,7 +189,7 @@ enum urxe_offload_reason {
 	URXE_OFFLOAD_UNPROVEN_PSN,
 	URXE_OFFLOAD_NO_NEXT_HOP, /* urxe_path_has_next_hop() is false for the path to the peer */
 	/* Reasons of -EAGAIN: */
-	URXE_OFFLOAD_REQUESTS,  /* the HCA has send requests, or a call of the program waits */
+	URXE_OFFLOAD_REQUESTS,  /* the HCA has send requests, or has not ended a verbs call */
 	URXE_OFFLOAD_BUSY_PEER, /* a peer has sent requests since the last call */
 	URXE_OFFLOAD_RECEIVES,  /* the HCA has not given back all receive requests */
 };
@@ -205,9 +205,9 @@ struct urxe_offload_refusal {
  * Afterwards the device can be saved (rxe/state.h), or lose its HCA. From the first call on the HCA
  * gets no new send requests, and new queue pairs and shared receive queues are the engine's.
  *
- * -EAGAIN: the HCA still has requests, or, without `force`, a peer has sent requests since the last
- * call; *refusal tells which. The owner passes completions on, and calls again after a while. How
- * long that takes depends on the peers; the owner may call urxe_offload_keep() instead.
+ * -EAGAIN: not yet; *refusal has the reason, which is never URXE_OFFLOAD_BUSY_PEER with `force`.
+ * The owner passes completions on, and calls again after a while. The peers determine how long the
+ * take-over lasts; the owner may call urxe_offload_keep() instead.
  * -EOPNOTSUPP: see *refusal; the HCA goes on. 0: the engine executes all queue pairs. Those that
  * stopped with an error have had URXE_ASYNC_QP_FATAL.
  *
@@ -217,12 +217,12 @@ struct urxe_offload_refusal {
  */
 int urxe_offload_take_over(struct urxe_dev *dev, uint64_t now, bool force,
 			   struct urxe_offload_refusal *refusal);
-/* The HCA gets send requests again. Queue pairs that urxe_offload_take_over() has stopped already
- * wait for the receive requests that the HCA gives back; then the engine executes them. */
+/* The HCA gets send requests again. A queue pair that urxe_offload_take_over() has stopped already
+ * moves to the engine once the HCA has returned all its receive requests. */
 void urxe_offload_keep(struct urxe_dev *dev);
 /* Whether urxe_offload_take_over() has stopped a queue pair that the engine does not execute yet.
- * Then the owner passes completions on, also after urxe_offload_keep(), which it calls again
- * until the answer is no. */
+ * While it returns true, the owner passes completions on. An owner that has abandoned the
+ * take-over also repeats urxe_offload_keep(). */
 bool urxe_offload_stopped(const struct urxe_dev *dev);
 
 /* --- Calls of the HCA's side, in the owner's thread, outside all functions above. */

@@ -24,7 +24,7 @@ struct fake_qp {
 	struct ibv_recv_wr recvs[FAKE_WRS];
 	uint32_t n_recvs, received;
 	uint32_t refuse_from;      /* ibv_post_send fails once it has taken so many requests */
-	uint32_t refuse_recv_from; /* and ibv_post_recv */
+	uint32_t refuse_recv_from; /* the same of ibv_post_recv */
 	int refuse_error;          /* what they return then */
 	bool in_use;
 };
@@ -38,7 +38,7 @@ struct fake_hca {
 	uint16_t pkeys[4]; /* of the port; 0 = none */
 	bool has_rates;    /* queue pairs may have a rate limit */
 	bool no_qps, no_srqs, no_mrs, no_ahs, no_pds, no_cqs, no_resize;
-	/* The step of hca_open() that fails with EIO. */
+	/* hca_open() fails with EIO at this step; FAKE_HCA_OPEN_ALL: it succeeds. */
 	enum fake_hca_open {
 		FAKE_HCA_OPEN_ALL,
 		FAKE_HCA_OPEN_DEVICE,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * QPNs that processes have added (VNIC_ATTACH_QPN_ADD), because an HCA backs the device, or backed
- * that of a process's former host: which process has which QPN. An HCA chooses any number of 24
- * bits, so these QPNs may be in no process's lease (qpn_lease.h). Processes also add leased QPNs,
- * so that VNIC_ATTACH_QPN_QUERY of other processes finds them. Sessions fill the table, and
+ * QPNs that processes have added (VNIC_ATTACH_QPN_ADD), because an HCA backs the device, or chose
+ * the QPN earlier, here or before a restore: which process has which QPN. An HCA chooses any number
+ * of 24 bits, so these QPNs may be in no process's lease (qpn_lease.h). Processes also add leased
+ * QPNs, so that VNIC_ATTACH_QPN_QUERY of other processes finds them. Sessions fill the table, and
  * lease_owner reads it for QPNs that are in no lease.
  *
  * Entries outlive the daemon (lease_store.h): a later daemon reserves each QPN for the surviving

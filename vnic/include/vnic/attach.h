@@ -37,8 +37,8 @@
  *              has the MAC, and both processes belong to one user in one user namespace.
  *   QPN_ADD    client: one of its queue pairs has this QPN. While the device has an HCA, the client
  *              adds each of its queue pairs: those with a QPN of the HCA, and those with a QPN of
- *              its lease. A process that was restored from a checkpoint adds QPNs that an HCA has
- *              chosen on its former host. The daemon delivers frames to that QPN to the client,
+ *              its lease. Without an HCA it adds those whose QPN an HCA chose earlier, here or
+ *              before a restore. The daemon delivers frames to that QPN to the client,
  *              and lets the client send from the QPN, as for QPNs of its lease. The end of the
  *              client's connection removes all. A client of a later daemon adds its QPNs again: the
  *              daemon reserves them for the client as long as the client may claim its lease.
