@@ -147,6 +147,8 @@ static void go_on_after_stop(void)
 		return;
 	urxe_copy_rights_publish(adapter.dev);
 	adapter_hca_abandon(TAKER_QUIESCE);
+	engine_transmit(clock_now());
+	adapter_publish();
 }
 
 static void handle_hca(void)

@@ -182,8 +182,8 @@ void thread_sleep_wait(struct thread_sleep *sleep, uint64_t now)
 
 		now = clock_now();
 		at = adapter_polling.grant_until;
-		/* Full channels that are not watched raise no event. */
-		if (at <= now || is_full(sleep) || adapter.reconnecting)
+		/* Full channels that are not watched, and stopped queue pairs, raise no event. */
+		if (at <= now || is_full(sleep) || adapter.reconnecting || adapter.hca.stopped)
 			break;
 		look = next_look(adapter_thread.look, now > due ? now - due : 0);
 		at += look - POLL_GRANT_NS;
