@@ -323,13 +323,21 @@ def the_cable_is_unplugged_and_returns(net):
     pair.finish()
 
 
-def the_interface_moves_and_returns(net):
+def fill_with_reports(namespace):
+    """The daemon's netlink socket, which holds 208 KiB by default, takes no report of the kernel any more."""
+    namespace.ip('link', 'add', 'filler', 'type', 'veth', 'peer', 'name', 'filler1')
+    namespace.run(['ip', '-batch', '-'], 'link set filler up\nlink set filler down\n' * 500)
+
+
+def the_interface_moves_and_returns(net, unheard=False):
     """It returns from another network namespace, with the same index, before the daemon looks."""
     host, a = net.hosts[0], net.namespaces[0]
     pair = start(net)
     expect_path(host, 'direct-uplink')
     elsewhere = Namespace()
     host.daemon.kill(signal.SIGSTOP)
+    if unheard:
+        fill_with_reports(a)
     a.ip('link', 'set', INTERFACE, 'netns', str(elsewhere.pid))
     elsewhere.ip('link', 'set', INTERFACE, 'netns', str(a.pid))
     elsewhere.close()
@@ -338,6 +346,11 @@ def the_interface_moves_and_returns(net):
     expect_traffic(net, 'after the interface has moved')
     expect_path(host, 'direct-uplink')
     pair.finish()
+
+
+def the_interface_moves_and_returns_unheard(net):
+    """The same, and the daemon misses the kernel's reports."""
+    the_interface_moves_and_returns(net, unheard=True)
 
 
 def a_machine_comes_and_goes(net):
@@ -510,6 +523,7 @@ CASES = {
     'down': the_interface_goes_down_and_returns,
     'unplugged': the_cable_is_unplugged_and_returns,
     'moved': the_interface_moves_and_returns,
+    'moved_unheard': the_interface_moves_and_returns_unheard,
     'machine': a_machine_comes_and_goes,
     'killed': a_killed_program_harms_no_other,
     'garbage': a_program_that_writes_garbage_harms_no_other,

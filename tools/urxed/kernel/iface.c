@@ -171,19 +171,6 @@ bool iface_is_affected(const struct iface_table *t, const struct nlmsghdr *messa
 	}
 }
 
-/* A message of family AF_BRIDGE says that the interface has left a bridge. */
-uint32_t iface_gone_uplinks(const struct iface_table *t, const struct nlmsghdr *message)
-{
-	const struct ifinfomsg *link = mnl_nlmsg_get_payload(message);
-	int uplink;
-
-	if (message->nlmsg_type != RTM_DELLINK ||
-	    mnl_nlmsg_get_payload_len(message) < sizeof(*link) || link->ifi_family != AF_UNSPEC)
-		return 0;
-	uplink = find_uplink(t, link->ifi_index);
-	return uplink >= 0 ? 1u << uplink : 0;
-}
-
 bool iface_notifies_peers(const struct iface_table *t, const struct nlmsghdr *message)
 {
 	const struct nlattr *at[IFLA_MAX + 1] = {0};

@@ -52,11 +52,6 @@ void iface_parse_message(struct iface_table *t, const struct nlmsghdr *message);
 /* Does the kernel's notification concern an interface of the table or of an uplink? */
 bool iface_is_affected(const struct iface_table *t, const struct nlmsghdr *message);
 /*
- * Returns the uplinks, bit i for uplink i, whose interface has gone according to the kernel's
- * notification. It may be back already, also with the same ifindex.
- */
-uint32_t iface_gone_uplinks(const struct iface_table *t, const struct nlmsghdr *message);
-/*
  * Does the kernel's notification say that such an interface announces its addresses to its peers
  * (IFLA_EVENT_NOTIFY_PEERS)? A virtual machine's NIC does so after a migration, a bond after a
  * change of its active member.

@@ -227,13 +227,9 @@ static void update_addresses(struct kernel_sync *k)
 	k->left_out = left_out;
 }
 
-/*
- * An interface that has moved to another network namespace and back has its ifindex again, but the
- * kernel has ended all sockets on it.
- */
 static bool is_lost(const struct kernel_sync *k, uint32_t i)
 {
-	return !iface_find(&k->table, (int)i, 0) || k->gone >> i & 1;
+	return !iface_find(&k->table, (int)i, 0) || uplink_has_lost_interface(&k->uplinks[i]);
 }
 
 /*
@@ -256,7 +252,6 @@ static bool find_uplinks(struct kernel_sync *k)
 		found |= k->table.uplinks[i] != 0;
 		k->missing |= k->table.uplinks[i] == 0;
 	}
-	k->gone = 0;
 	return found;
 }
 
@@ -359,7 +354,6 @@ static void handle_notification(void *ctx, const struct nlmsghdr *message)
 		return;
 	}
 	k->stale |= k->missing || iface_is_affected(&k->table, message);
-	k->gone |= iface_gone_uplinks(&k->table, message);
 	k->notifies |= iface_notifies_peers(&k->table, message);
 }
 

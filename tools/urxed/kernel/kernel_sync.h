@@ -4,8 +4,7 @@
  * interfaces. The main loop calls kernel_sync_update when the kernel reports a change, and at
  * kernel_sync_deadline.
  *
- * A report triggers a full read, so lost reports do no harm. One exception: if an interface
- * was gone and is back with the same ifindex, only the kernel's report tells that it was gone.
+ * A report only triggers a full read, so lost reports do no harm.
  */
 #ifndef URXE_URXED_KERNEL_KERNEL_SYNC_H
 #define URXE_URXED_KERNEL_KERNEL_SYNC_H
@@ -25,7 +24,8 @@
 
 /*
  * A VLAN interface of an uplink, with the socket that occupies its UDP port 4791
- * (roce_port_guard.h).
+ * (roce_port_guard.h). The socket also guards an interface that moves away and comes
+ * back, because it is bound to the ifindex.
  */
 struct kernel_vlan {
 	int ifindex; /* 0 = unused */
@@ -44,9 +44,7 @@ struct kernel_sync {
 	uint32_t n_uplinks;
 	/* One of its RDMA devices (rdma_rxe) may have UDP port 4791 of VLAN interfaces. */
 	const struct hca_monitor *hca;
-	bool missing;  /* an uplink's interface does not exist */
-	uint32_t gone; /* bit i: the interface of uplinks[i] was deleted or moved away; the port of
-			  this uplink still has to be closed */
+	bool missing;      /* an uplink's interface does not exist */
 	uint32_t left_out; /* addresses without a GID, because the host's GID table is full */
 	bool notifies;     /* the kernel has reported an announcement (iface_notifies_peers) that
 			      kernel_sync_take_notice has not returned yet */

@@ -96,6 +96,11 @@ bool uplink_is_xdp(const struct uplink *u)
 	return port_is_xdp(u->spec);
 }
 
+bool uplink_has_lost_interface(const struct uplink *u)
+{
+	return iface_watch_has_gone(&u->watch);
+}
+
 /* rdma_rxe has the port of all interfaces: its HCA answers there, as the kernel without it would.
  */
 static int guard_port(struct uplink *u, char error[UPLINK_ERROR])
@@ -117,6 +122,10 @@ static int open_guarded(struct uplink *u, char error[UPLINK_ERROR])
 
 	if (guarded == -EADDRINUSE)
 		return guarded;
+	/* Before the port: so the watch sees each end of the port's sockets. If the watch cannot be
+	 * opened, the port cannot either. */
+	if (u->kernel)
+		(void)iface_watch_open(&u->watch, u->ifname);
 	rc = open_port(u, refusal);
 	if (rc)
 		snprintf(error, UPLINK_ERROR, "%s", refusal);
@@ -131,6 +140,7 @@ int uplink_open(struct uplink *u, const char *spec, const struct uplink_impair *
 	*u = (struct uplink){
 		.spec = spec, .kind = uplink_kind_of(spec), .impair = impair, .hca = hca};
 	roce_port_guard_init(&u->port_guard);
+	iface_watch_init(&u->watch);
 	set_ifname(u);
 	rc = open_guarded(u, error);
 	if (rc) {
@@ -278,6 +288,7 @@ int uplink_reopen(struct uplink *u, char error[UPLINK_ERROR])
 void uplink_close(struct uplink *u)
 {
 	roce_port_guard_close(&u->port_guard);
+	iface_watch_close(&u->watch);
 	if (u->is_vhost)
 		vhost_process_stop(&u->vhost);
 	u->is_vhost = false;

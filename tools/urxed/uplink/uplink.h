@@ -13,6 +13,7 @@
 
 #include "common/port_open.h"
 #include "urxed/hostnet/host.h"
+#include "urxed/kernel/iface_watch.h"
 #include "urxed/kernel/roce_port_guard.h"
 #include "urxed/uplink/impair.h"
 #include "urxed/vhost/vhost_process.h"
@@ -53,6 +54,7 @@ struct uplink {
 	uint16_t nic_mtu;    /* MTU to expect of a NIC behind the port; 0 = not less than mtu */
 	uint32_t generation; /* changes when direct uplinks (direct_uplink.h) begin anew */
 	struct roce_port_guard port_guard; /* on the kernel's interface */
+	struct iface_watch watch;          /* on the kernel's interface */
 	uint64_t full_since; /* time when the port began to refuse frames; 0 = it takes them */
 	uint8_t *buffers;    /* UPLINK_QUEUE buffers of the transmit queue */
 	uint32_t stride;     /* bytes of a buffer */
@@ -75,6 +77,11 @@ int uplink_open(struct uplink *u, const char *spec, const struct uplink_impair *
  * uplink_reopen makes the same settings.
  */
 int uplink_reopen(struct uplink *u, char error[UPLINK_ERROR]);
+/*
+ * Has the kernel's interface gone since the port was opened? Then the port receives nothing any
+ * more, also if the interface is back.
+ */
+bool uplink_has_lost_interface(const struct uplink *u);
 /* Is it an af_xdp: port, which shares its interface with the kernel by an XDP program? */
 bool uplink_is_xdp(const struct uplink *u);
 /* Makes the port receive frames for other stations, too (netdev_set_promiscuous), for VMs. */

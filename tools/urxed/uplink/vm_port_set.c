@@ -89,6 +89,7 @@ static int open_port(struct vm_port_set *all, uint32_t slot, struct netdev_shm_f
 		.nic_mtu = NIC_MTU,
 	};
 	roce_port_guard_init(&u->port_guard);
+	iface_watch_init(&u->watch);
 	/* Machines know the host by one MAC. */
 	memcpy(u->mac, all->sw->host->mac, ETHER_MAC_LEN);
 	rc = netdev_shm_connect(port, fds) ?: uplink_make_queue(u);

@@ -233,27 +233,6 @@ static void only_messages_about_uplinks_count(void **state)
 	assert_false(concerned());
 }
 
-static uint32_t gone(uint16_t type, int ifindex, uint8_t family)
-{
-	struct ifinfomsg *link;
-
-	begin_link(type, ifindex, "eth0");
-	link = mnl_nlmsg_get_payload(message);
-	link->ifi_family = family;
-	return iface_gone_uplinks(&t, message);
-}
-
-static void interfaces_that_have_gone_are_known(void **state)
-{
-	(void)state;
-	assert_int_equal(gone(RTM_DELLINK, ETH0, AF_UNSPEC), 1);
-	assert_int_equal(gone(RTM_DELLINK, ETH1, AF_UNSPEC), 2);
-	assert_int_equal(gone(RTM_DELLINK, 31, AF_UNSPEC), 0);
-	assert_int_equal(gone(RTM_NEWLINK, ETH0, AF_UNSPEC), 0);
-	/* It has left a bridge. */
-	assert_int_equal(gone(RTM_DELLINK, ETH0, AF_BRIDGE), 0);
-}
-
 static bool notifies(uint32_t event)
 {
 	mnl_attr_put_u32(message, IFLA_EVENT, event);
@@ -354,7 +333,6 @@ int main(void)
 		TEST(addresses_of_uplinks_are_listed),
 		TEST(point_to_point_address_is_the_local_one),
 		TEST(only_messages_about_uplinks_count),
-		TEST(interfaces_that_have_gone_are_known),
 		TEST(interfaces_that_announce_themselves_are_known),
 		TEST(full_tables_drop_further_entries),
 		TEST(damaged_messages_are_ignored),

@@ -25,7 +25,8 @@ static struct {
 	uint64_t now;   /* ns */
 	bool reported;  /* the kernel has a report about the interface */
 	bool notifies;  /* the report says that the interface announces itself */
-	bool gone;      /* the report says that the interface has gone */
+	bool overrun;   /* the kernel has dropped reports */
+	bool lost;      /* the port's interface has gone */
 	int refused;    /* 0, or the errno value with which the port cannot be opened */
 	int unreadable; /* 0, or the errno value with which the kernel answers */
 	uint32_t attempts, reads, lines;
@@ -40,6 +41,7 @@ void __wrap_netlink_close(struct netlink *n);
 bool __wrap_netlink_events(struct netlink *n, netlink_fn each, void *ctx);
 int __wrap_netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_fn each, void *ctx);
 void __wrap_log_line(const char *fmt, ...);
+void __wrap_route_neigh_changed(struct route *r, const struct nlmsghdr *message);
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 {
@@ -74,14 +76,14 @@ bool __wrap_netlink_events(struct netlink *n, netlink_fn each, void *ctx)
 	struct ifinfomsg *link = mnl_nlmsg_put_extra_header(report, sizeof(*link));
 
 	(void)n;
-	report->nlmsg_type = w.gone ? RTM_DELLINK : RTM_NEWLINK;
+	report->nlmsg_type = RTM_NEWLINK;
 	link->ifi_index = IFINDEX;
 	if (w.notifies)
 		mnl_attr_put_u32(report, IFLA_EVENT, IFLA_EVENT_NOTIFY_PEERS);
 	if (w.reported)
 		each(ctx, report);
 	w.reported = false;
-	return true;
+	return !w.overrun;
 }
 
 int __wrap_netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_fn each, void *ctx)
@@ -108,18 +110,30 @@ void __wrap_log_line(const char *fmt, ...)
 	w.lines++;
 }
 
+void __wrap_route_neigh_changed(struct route *r, const struct nlmsghdr *message)
+{
+	(void)r;
+	assert_null(message);
+}
+
 int uplink_reopen(struct uplink *u, char error[UPLINK_ERROR])
 {
 	w.attempts++;
 	error[0] = 0;
 	u->mtu_max = 1500;
 	u->port = w.refused ? NULL : (struct netdev *)&w;
+	w.lost = false;
 	return -w.refused;
 }
 
 void uplink_close(struct uplink *u)
 {
 	u->port = NULL;
+}
+
+bool uplink_has_lost_interface(const struct uplink *u)
+{
+	return u->port && w.lost;
 }
 
 bool uplink_is_xdp(const struct uplink *u)
@@ -217,16 +231,28 @@ static void interface_that_was_gone_gets_a_new_port(void **state)
 	assert_int_equal(w.attempts, 2);
 	(void)report();
 	assert_int_equal(w.attempts, 2);
-	w.gone = true;
+	w.lost = true;
 	w.unreadable = ENOBUFS;
 	assert_false(report());
 	w.unreadable = 0;
-	w.gone = false;
 	assert_true(wait_s(2));
 	assert_int_equal(w.attempts, 3);
 	assert_true(w.host.up);
 	(void)report();
 	assert_int_equal(w.attempts, 3);
+}
+
+static void interface_that_was_gone_without_a_report_gets_a_new_port(void **state)
+{
+	(void)state;
+	w.refused = 0;
+	(void)report();
+	w.lost = true;
+	assert_false(kernel_sync_update(&w.sync));
+	w.overrun = true;
+	assert_true(kernel_sync_update(&w.sync));
+	assert_int_equal(w.attempts, 3);
+	assert_true(w.host.up);
 }
 
 static void state_that_could_not_be_read_is_read_again(void **state)
@@ -272,6 +298,7 @@ int main(void)
 		TEST(failed_attempt_is_no_change),
 		TEST(announcement_of_the_interface_is_noticed_once),
 		TEST(interface_that_was_gone_gets_a_new_port),
+		TEST(interface_that_was_gone_without_a_report_gets_a_new_port),
 		TEST(state_that_could_not_be_read_is_read_again),
 		TEST(log_has_the_first_of_several_failures),
 	};

@@ -19,6 +19,7 @@ static struct {
 	struct uplink uplink;
 	struct netdev *far_end;
 	int refuses_open, refuses_all, refuses_mac; /* 0, or the errno value of the refusal */
+	bool watched;                               /* the interface is watched */
 	int guarding; /* 0, or the errno value with which UDP port 4791 is refused */
 	bool hears_all;
 	uint32_t macs;
@@ -32,6 +33,7 @@ int port_open(const char *spec, struct netdev **port, char error[PORT_OPEN_ERROR
 	struct netdev *ends[2];
 
 	(void)spec;
+	assert_int_equal(w.watched, w.uplink.kernel);
 	w.opened++;
 	if (w.refuses_open) {
 		snprintf(error, PORT_OPEN_ERROR, "the port is refused");
@@ -79,6 +81,23 @@ int __wrap_roce_port_guard_open(struct roce_port_guard *h, const char *ifname,
 	roce_port_guard_init(h);
 	snprintf(error, ROCE_PORT_GUARD_ERROR, "the UDP port is refused");
 	return -w.guarding;
+}
+
+int __wrap_iface_watch_open(struct iface_watch *watch, const char *ifname);
+bool __wrap_iface_watch_has_gone(const struct iface_watch *watch);
+
+int __wrap_iface_watch_open(struct iface_watch *watch, const char *ifname)
+{
+	assert_string_equal(ifname, "eth0");
+	iface_watch_init(watch);
+	w.watched = true;
+	return 0;
+}
+
+bool __wrap_iface_watch_has_gone(const struct iface_watch *watch)
+{
+	assert_ptr_equal(watch, &w.uplink.watch);
+	return w.watched;
 }
 
 int __wrap_netdev_set_promiscuous(struct netdev *port, bool on)
