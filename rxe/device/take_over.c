@@ -136,8 +136,12 @@ static bool note_psn(struct urxe_qp *qp, const struct urxe_qp_attr *told)
 	return told->rq_psn != before;
 }
 
-/* Sets *busy if a peer has sent requests since the last call. */
-static int check_psns(struct urxe_dev *dev, struct urxe_offload_refusal *refusal, bool *busy)
+/*
+ * Sets *busy if a peer has sent requests since the last call of this attempt, or may have, because
+ * the attempt begins. PSNs of an earlier attempt may be as old as the peer's next message.
+ */
+static int check_psns(struct urxe_dev *dev, bool begins, struct urxe_offload_refusal *refusal,
+		      bool *busy)
 {
 	const struct urxe_qp *unknown = NULL;
 	struct urxe_qp *qp;
@@ -152,7 +156,7 @@ static int check_psns(struct urxe_dev *dev, struct urxe_offload_refusal *refusal
 		if (!has_true_psns(qp, &told))
 			return refuse(dev, refusal, qp->qpn, URXE_OFFLOAD_STALE_PSN);
 		moved |= has_moved(qp, &told);
-		*busy |= note_psn(qp, &told);
+		*busy |= note_psn(qp, &told) || begins;
 		if (qp->uncounted)
 			unknown = qp;
 	}
@@ -239,6 +243,7 @@ static bool go_on_all(struct urxe_dev *dev)
 int urxe_offload_take_over(struct urxe_dev *dev, uint64_t now, bool force,
 			   struct urxe_offload_refusal *refusal)
 {
+	const bool begins = !dev->taking_over;
 	const struct urxe_qp *unreachable;
 	bool busy = false;
 	int rc;
@@ -255,7 +260,7 @@ int urxe_offload_take_over(struct urxe_dev *dev, uint64_t now, bool force,
 		return refuse(dev, refusal, unreachable->qpn, URXE_OFFLOAD_NO_NEXT_HOP);
 	if (has_outstanding(dev))
 		return wait_for(refusal, URXE_OFFLOAD_REQUESTS);
-	rc = check_psns(dev, refusal, &busy);
+	rc = check_psns(dev, begins, refusal, &busy);
 	if (rc)
 		return rc;
 	if (busy && !force)

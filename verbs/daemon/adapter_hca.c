@@ -195,6 +195,10 @@ int adapter_hca_take_over(enum hca_taker taker, struct urxe_offload_refusal *ref
 		*t = (struct adapter_take_over){0};
 		return 0;
 	}
+	if (rc != -EAGAIN) {
+		*t = (struct adapter_take_over){.takers = t->takers};
+		return rc;
+	}
 	t->tries++;
 	t->waits_for = refusal->reason;
 	t->due = next_try(now);
@@ -216,8 +220,7 @@ void adapter_hca_abandon(enum hca_taker taker)
 	t->takers &= (uint8_t)~taker;
 	if (t->takers || !adapter.hca.hca)
 		return;
-	/* `due` stays: the next attempt compares PSNs with those of this one. */
-	t->tries = 0;
+	*t = (struct adapter_take_over){0};
 	keep();
 }
 

@@ -206,10 +206,12 @@ struct urxe_offload_refusal {
  * gets no new send requests, and new queue pairs and shared receive queues are the engine's.
  *
  * -EAGAIN: not yet; *refusal has the reason, which is never URXE_OFFLOAD_BUSY_PEER with `force`.
- * The owner passes completions on, and calls again after a while. The peers determine how long the
- * take-over lasts; the owner may call urxe_offload_keep() instead.
- * -EOPNOTSUPP: see *refusal; the HCA goes on. 0: the engine executes all queue pairs. Those that
- * stopped with an error have had URXE_ASYNC_QP_FATAL.
+ * Without `force` the first call, also the first one after -EOPNOTSUPP or urxe_offload_keep(),
+ * stops no connected queue pair: it only notes what the peers have sent. The owner passes
+ * completions on, and calls again after a while. The peers determine how long the take-over lasts;
+ * the owner may call urxe_offload_keep() instead. -EOPNOTSUPP: see *refusal; the HCA goes on. 0:
+ * the engine executes all queue pairs. Those that stopped with an error have had
+ * URXE_ASYNC_QP_FATAL.
  *
  * A message that the peer was sending goes on, except for some that the HCA has acknowledged in
  * part, and atomics whose answer was lost: the peer's requests then fail after its last retry

@@ -21,7 +21,8 @@
 /* So many calls look for a pause of the peers. */
 #define PATIENCE 15
 
-static int answer;   /* of the engine */
+static int answer; /* of the engine */
+static enum urxe_offload_reason waits_for;
 static bool stopped; /* queue pairs wait for their receive requests */
 static bool forced;  /* the engine's newest call */
 static unsigned calls, keeps, polls;
@@ -38,8 +39,10 @@ int __wrap_urxe_offload_take_over(struct urxe_dev *dev, uint64_t now, bool force
 {
 	(void)dev;
 	(void)now;
-	*refusal = (struct urxe_offload_refusal){
-		.reason = answer == -EAGAIN ? URXE_OFFLOAD_BUSY_PEER : 0};
+	*refusal = (struct urxe_offload_refusal){.reason = answer == -EAGAIN ? waits_for
+							   : answer == -EOPNOTSUPP
+								   ? URXE_OFFLOAD_STALE_PSN
+								   : 0};
 	forced = force;
 	calls++;
 	return answer;
@@ -77,6 +80,7 @@ static int open_hca(void **state)
 	(void)state;
 	adapter.hca = (struct adapter_hca){.hca = (struct hca *)&hca};
 	answer = -EAGAIN;
+	waits_for = URXE_OFFLOAD_BUSY_PEER;
 	stopped = false;
 	calls = keeps = polls = 0;
 	return 0;
@@ -93,7 +97,7 @@ static int take_over(enum hca_taker taker)
 	int rc = adapter_hca_take_over(taker, &refusal);
 
 	if (rc == -EAGAIN)
-		assert_int_equal(refusal.reason, URXE_OFFLOAD_BUSY_PEER);
+		assert_int_equal(refusal.reason, waits_for);
 	return rc;
 }
 
@@ -119,8 +123,8 @@ static void a_new_attempt_waits_as_long_for_a_pause(void **state)
 	assert_int_equal(take_over(TAKER_QUIESCE), -EAGAIN);
 	adapter_hca_abandon(TAKER_QUIESCE);
 	assert_int_equal(take_over(TAKER_QUIESCE), -EAGAIN);
-	assert_int_equal(calls, 1);
-	for (unsigned i = 0; i < PATIENCE; i++) {
+	assert_int_equal(calls, 2);
+	for (unsigned i = 1; i < PATIENCE; i++) {
 		pass_time();
 		assert_int_equal(take_over(TAKER_QUIESCE), -EAGAIN);
 		assert_false(forced);
@@ -128,6 +132,30 @@ static void a_new_attempt_waits_as_long_for_a_pause(void **state)
 	pass_time();
 	assert_int_equal(take_over(TAKER_QUIESCE), -EAGAIN);
 	assert_true(forced);
+}
+
+/* The engine's time stands still, so the pause between two calls of an attempt does not end. */
+static void a_new_attempt_tells_its_own_reason(void **state)
+{
+	(void)state;
+	assert_int_equal(take_over(TAKER_QUIESCE), -EAGAIN);
+	adapter_hca_abandon(TAKER_QUIESCE);
+	waits_for = URXE_OFFLOAD_REQUESTS;
+	assert_int_equal(take_over(TAKER_QUIESCE), -EAGAIN);
+	assert_int_equal(calls, 2);
+}
+
+static void a_refusal_leaves_no_reason_behind(void **state)
+{
+	(void)state;
+	answer = -EOPNOTSUPP;
+	assert_int_equal(take_over(TAKER_QUIESCE), -EOPNOTSUPP);
+	assert_int_equal(take_over(TAKER_GONE), -EOPNOTSUPP);
+	adapter_hca_abandon(TAKER_QUIESCE);
+	answer = -EAGAIN;
+	assert_int_equal(take_over(TAKER_GONE), -EAGAIN);
+	assert_int_equal(calls, 3);
+	assert_int_equal(keeps, 0);
 }
 
 static void the_engine_goes_on_with_stopped_queue_pairs(void **state)
@@ -171,6 +199,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(two_takers_share_an_attempt, open_hca),
 		cmocka_unit_test_setup(a_new_attempt_waits_as_long_for_a_pause, open_hca),
+		cmocka_unit_test_setup(a_new_attempt_tells_its_own_reason, open_hca),
+		cmocka_unit_test_setup(a_refusal_leaves_no_reason_behind, open_hca),
 		cmocka_unit_test_setup(the_engine_goes_on_with_stopped_queue_pairs, open_hca),
 		cmocka_unit_test_setup(success_ends_the_attempt_of_both, open_hca),
 	};

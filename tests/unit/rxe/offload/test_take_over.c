@@ -510,6 +510,29 @@ static void test_call_after_stop(void **state)
 	expect_engine_goes_on(&bed);
 }
 
+/* The peer sends all the time. Two calls at one moment, of two attempts, do not show a pause. */
+static void test_pause_of_an_attempt(void **state)
+{
+	struct urxe_offload_refusal refusal;
+	static struct bed bed;
+
+	(void)state;
+	open_bed(&bed, &(struct bed_attr){1, REMOTE, 0, false, NULL});
+	prepare_memory(&bed, WRITE);
+	post_writes(&bed, 1);
+	run_for(&bed, 10000);
+	expect_writes(&bed, 1);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(
+			urxe_offload_take_over(device(&bed, 1), bed.wire->now, false, &refusal),
+			-EAGAIN);
+		assert_int_equal(refusal.reason, URXE_OFFLOAD_BUSY_PEER);
+		assert_false(urxe_offload_stopped(device(&bed, 1)));
+		urxe_offload_keep(device(&bed, 1));
+	}
+	bed_close(&bed);
+}
+
 /* Without `force` the engine waits for a moment at which the peer sends nothing. */
 static void test_busy_peer(void **state)
 {
@@ -866,6 +889,7 @@ int main(void)
 		cmocka_unit_test(test_kept_after_stop),
 		cmocka_unit_test(test_shared_queue_after_stop),
 		cmocka_unit_test(test_call_after_stop),
+		cmocka_unit_test(test_pause_of_an_attempt),
 		cmocka_unit_test(test_busy_peer),
 		cmocka_unit_test(test_changed_meanwhile),
 		cmocka_unit_test(test_traffic),
