@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
 from checkpoint_pair import CheckpointPair, Commanded, ConnectedPair, move  # noqa: E402
@@ -60,12 +61,17 @@ def native_peer(build, work, transport='packet'):
         yield pair, outer, nested
 
 
-def move_to_engine(pair, outer, nested):
-    """Saves the process, and restores it where no HCA is, twice. The old process's numbers are free before."""
-    new_host = NewHost(outer, nested)
+def end_saved(pair, outer):
+    """Saves the process, and kills it. Its numbers are free then."""
     pair.save()
     pair.traveller.kill()
     until(30, lambda: len(outer.show('qp')['qps']) == PEER_QPS, lambda: f'the old process lives: {outer.show("qp")}')
+
+
+def move_to_engine(pair, outer, nested):
+    """Saves the process, and restores it where no HCA is, twice."""
+    new_host = NewHost(outer, nested)
+    end_saved(pair, outer)
     pair.restore(new_host)
     for program in pair.both():
         program.obey('go')
@@ -157,6 +163,20 @@ def restart(host):
     host.start_daemon()
 
 
+def check_killed(build):
+    """urxed is killed near the moment at which the HCA's queue pairs stop. The program is stopped with the next urxed."""
+    for milliseconds in range(STOP_MS - 20, STOP_MS + 40, 10):
+        with native_peer(build, 'sends') as (pair, outer, nested):
+            pair.traveller.order('storm 1')
+            time.sleep(milliseconds / 1000)
+            restart(nested)
+            answer = pair.traveller.answer()
+            if answer != 'stormed':
+                raise Failure(answer)
+            print(f'{milliseconds} ms: {answer}')
+            go_on(pair, outer, nested)
+
+
 def check_numbers(build):
     """Two programs of the host with the HCA: the engine runs their queue pairs, with numbers that the HCA has chosen."""
     with hosts(build, log='error') as (_outer, nested):
@@ -175,6 +195,31 @@ def check_numbers(build):
         if not answer.startswith('error EEXIST: another process of this host has the queue pair numbers'):
             raise Failure(answer)
         pair.traveller.obey('resume', 'resumed')
+        pair.progress()
+        pair.end()
+
+
+def check_number_taken(build):
+    """
+    A process of the new host has the number of a queue pair. The restoration fails, leaves nothing behind, and succeeds
+    when that process has ended.
+    """
+    with native_peer(build, 'sends') as (pair, outer, nested):
+        qpn = next(qp['qpn'] for qp in nested.show('qp')['qps'] if qp['state'] == 'RTS')
+        end_saved(pair, outer)
+        holder = outer.spawn([os.path.join(build, 'tests/smoke/number_holder'), outer.run_dir, str(qpn)])
+        until(10, lambda: holder.output() == 'held\n', holder.describe)
+        pair.traveller = Commanded(NewHost(outer, nested), build, 'restore', *pair.files, 'number')
+        answer = pair.traveller.answer()
+        if answer != f'queue pair {qpn:#x}: another process of this host has its number':
+            raise Failure(answer)
+        holder.kill()
+        until(10, lambda: f'process {holder.process.pid} detached' in outer.daemon.errors(), outer.daemon.errors)
+        if len(outer.show('qp')['qps']) != PEER_QPS:
+            raise Failure(f'left behind: {outer.show("qp")}')
+        pair.traveller.obey('', 'restored')
+        for program in pair.both():
+            program.obey('go')
         pair.progress()
         pair.end()
 

@@ -412,7 +412,21 @@ static void fail_to_restore(const char *path)
 	mprotect(w->connections[0].region, 4096, PROT_READ | PROT_WRITE);
 }
 
-static void restore(const char *stream, const char *memory, const char *maps, bool damaged)
+/* Another process has a number of the stream until a line of standard input comes. */
+static void fail_once(const char *path)
+{
+	size_t length;
+	const uint8_t *stream = read_file(path, &length);
+	char line[2];
+
+	must_fail(stream, length, EEXIST, "a number in use");
+	dprintf(1, "%s\n", CALL(error)());
+	if (read(0, line, 1) != 1)
+		errx(1, "no line");
+}
+
+/* `failure`: which restorations have to fail first; NULL: none. */
+static void restore(const char *stream, const char *memory, const char *maps, const char *failure)
 {
 	struct ibv_device **list = list_devices();
 
@@ -422,7 +436,9 @@ static void restore(const char *stream, const char *memory, const char *maps, bo
 	/* Of the memory before arena_enter, which is not restored. */
 	program->work->context->device = list[0];
 	program->work->second->device = list[0];
-	if (damaged)
+	if (failure && !strcmp(failure, "number"))
+		fail_once(stream);
+	else if (failure)
 		fail_to_restore(stream);
 	checkpointer_restore(stream);
 	program->hold = false;
@@ -436,7 +452,7 @@ int main(int argc, char **argv)
 	if (argc >= 5 && !strcmp(argv[1], "run"))
 		run(argv[2], atoi(argv[3]), (uint8_t)atoi(argv[4]), argc > 5 ? argv[5] : "");
 	else if (argc >= 5 && !strcmp(argv[1], "restore"))
-		restore(argv[2], argv[3], argv[4], argc > 5);
+		restore(argv[2], argv[3], argv[4], argv[5]);
 	else
 		errx(1, "usage");
 	return 0;
