@@ -2,7 +2,6 @@
 #include "unix_path.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -25,18 +24,18 @@ int unix_path_set(struct sockaddr_un *address, const char *path, size_t length)
 	return printed < 0 || (size_t)printed >= sizeof(address->sun_path) ? -ENAMETOOLONG : 0;
 }
 
-/* Whether a process has the socket open: connect is the only way to know. */
-static bool is_in_use(const struct sockaddr_un *address, int type)
+/* connect is the only way to know. */
+bool unix_path_is_abandoned(const struct sockaddr_un *address, int type)
 {
 	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	bool in_use;
+	bool abandoned;
 
 	if (fd < 0)
-		return true;
-	in_use = !connect(fd, (const struct sockaddr *)address, sizeof(*address)) ||
-		 errno != ECONNREFUSED;
+		return false;
+	abandoned = connect(fd, (const struct sockaddr *)address, sizeof(*address)) &&
+		    (errno == ECONNREFUSED || errno == ENOENT);
 	close(fd);
-	return in_use;
+	return abandoned;
 }
 
 int unix_path_clear(const struct sockaddr_un *address, int type, char *error, uint32_t error_size)
@@ -48,7 +47,7 @@ int unix_path_clear(const struct sockaddr_un *address, int type, char *error, ui
 	if (!S_ISSOCK(file.st_mode))
 		return error_text_set(error, error_size, -EEXIST,
 				      "the path is a file, not a socket");
-	if (is_in_use(address, type))
+	if (!unix_path_is_abandoned(address, type))
 		return error_text_set(error, error_size, -EADDRINUSE,
 				      "the socket is in use already");
 	return unlink(address->sun_path) ? error_text_set(error, error_size, -errno, "%m") : 0;

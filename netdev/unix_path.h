@@ -3,6 +3,7 @@
 #ifndef URXE_NETDEV_UNIX_PATH_H
 #define URXE_NETDEV_UNIX_PATH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/un.h>
@@ -12,6 +13,8 @@
  * directory after its start. -EINVAL: length 0; -ENAMETOOLONG: longer than sun_path.
  */
 int unix_path_set(struct sockaddr_un *address, const char *path, size_t length);
+/* Whether no process has a socket at the path, for certain. */
+bool unix_path_is_abandoned(const struct sockaddr_un *address, int type);
 /*
  * Removes the socket that a killed daemon left at the path. A file of another type (-EEXIST) or a
  * socket in use (-EADDRINUSE) stays, and `error` gets the end of a sentence.

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The port for QEMU's -netdev dgram: one frame per datagram, on UNIX sockets. The specification
- * names the peer's path, or the first sender becomes the peer until no socket is at its path.
+ * names the peer's path, or the first sender becomes the peer until no socket is at its path. The
+ * port learns of that when it sends, or when another sender comes: a virtual machine that returns
+ * from another host has a new path, and urxed may have sent it nothing meanwhile.
  */
 #include "qemu/qemu.h"
 
@@ -13,10 +15,12 @@
 #include <unistd.h>
 
 #include "error_text.h"
+#include "unix_path.h"
 
 struct dgram_port {
 	struct qemu_port qemu;
 	bool fixed;              /* the specification named the peer */
+	bool asked;              /* has_peer_ended() was called for this burst */
 	struct sockaddr_un peer; /* AF_UNSPEC: unknown */
 	struct sockaddr_un from[QEMU_BURST];
 	uint8_t *buffers; /* QEMU_BURST of frame_max bytes */
@@ -29,6 +33,15 @@ static struct dgram_port *to_dgram(struct netdev *port)
 
 /* --- Receiving */
 
+/* At most once for each burst, so that another sender costs few system calls. */
+static bool has_peer_ended(struct dgram_port *port)
+{
+	if (port->fixed || port->asked)
+		return false;
+	port->asked = true;
+	return unix_path_is_abandoned(&port->peer, SOCK_DGRAM);
+}
+
 /* A sender without a path cannot receive frames, so it is not a peer. */
 static bool is_peer(struct dgram_port *port, struct sockaddr_un *from, socklen_t length)
 {
@@ -36,6 +49,9 @@ static bool is_peer(struct dgram_port *port, struct sockaddr_un *from, socklen_t
 		return false;
 	/* Linux terminates a path with a zero byte only where one fits. */
 	from->sun_path[sizeof(from->sun_path) - 1] = '\0';
+	if (port->peer.sun_family && strcmp(port->peer.sun_path, from->sun_path) &&
+	    has_peer_ended(port))
+		port->peer.sun_family = 0;
 	if (!port->peer.sun_family) {
 		port->peer = *from;
 		port->qemu.counters[NETDEV_PEERS]++;
@@ -79,6 +95,7 @@ static int receive_burst(struct dgram_port *port, struct netdev_frame *frames, u
 						      .msg_iov = &parts[i],
 						      .msg_iovlen = 1};
 	}
+	port->asked = false;
 	got = recvmmsg(port->qemu.socket, messages, n, MSG_DONTWAIT, NULL);
 	for (i = 0; i < got; i++)
 		if (count_datagram(port, &messages[i]))

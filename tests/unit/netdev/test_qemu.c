@@ -622,6 +622,33 @@ static void test_datagrams_pass_in_both_directions(void **state)
 	assert_int_equal(stat(a.sun_path, &file), -1);
 }
 
+/* The port has sent nothing to the peer that has ended, so only the next sender's frame shows it.
+ */
+static void test_next_datagram_peer_needs_no_frame_to_the_last_one(void **state)
+{
+	struct netdev *port = open_port("qemu:%s/dgram,dgram", directory);
+	int first = serve("first", SOCK_DGRAM), second = serve("second", SOCK_DGRAM);
+
+	(void)state;
+	dgram(first, "dgram", 60, 1);
+	expect(port, 60, 1);
+	dgram(second, "dgram", 60, 2);
+	expect_nothing(port);
+	assert_int_equal(counter(port, NETDEV_RX_STRANGER), 1);
+	/* Killed: the file is still at the path. */
+	close(first);
+	dgram(second, "dgram", 60, 3);
+	expect(port, 60, 3);
+	unlink(address("second").sun_path);
+	first = serve("third", SOCK_DGRAM);
+	dgram(first, "dgram", 60, 4);
+	expect(port, 60, 4);
+	assert_int_equal(counter(port, NETDEV_PEERS), 3);
+	assert_int_equal(counter(port, NETDEV_RX_STRANGER), 1);
+	close(second);
+	close_both(port, first);
+}
+
 /* A full queue refuses frames; none is lost or duplicated. */
 static void test_full_datagram_queue_loses_no_frame(void **state)
 {
@@ -765,6 +792,7 @@ int main(void)
 		cmocka_unit_test(test_port_pauses_without_descriptors),
 		cmocka_unit_test(test_connecting_port_reconnects),
 		cmocka_unit_test(test_datagrams_pass_in_both_directions),
+		cmocka_unit_test(test_next_datagram_peer_needs_no_frame_to_the_last_one),
 		cmocka_unit_test(test_full_datagram_queue_loses_no_frame),
 		cmocka_unit_test(test_stale_socket_is_replaced),
 		cmocka_unit_test(test_relative_path_survives_chdir),
