@@ -212,6 +212,23 @@ def move_while_running(world, program):
     print(f'  {program.title}: all bytes right, {moves} moves', flush=True)
 
 
+def migrate_linger(world):
+    """
+    The source's QEMU ends when the machine's announcements are over, so the port that the machine has left sends that
+    QEMU nothing more. The machine returns to that port.
+    """
+    title = 'migration with a late end of the source'
+    flow = Flow(world.moving, world.peer, PATIENT)
+    for _ in range(4):
+        world.gaps.append(world.vm.migrate(world.other_port(), linger=1))
+        time.sleep(SETTLE)
+        flow.check_running()
+    flow.finish()
+    world.report(flow, title)
+    if not all(silent['messages'] for name, _, silent in world.measured if name == title):
+        raise Failure('no message between two migrations')
+
+
 def migrate_rping(world):
     for server, client in ((world.moving, world.peer), (world.peer, world.moving)):
         move_while_running(world, Rping(server, client))
@@ -342,9 +359,9 @@ def run_mpi(world):
     move_while_running(world, Ranks(world.host, world.vm))
 
 
-SCENES = {'flow': migrate_flow, 'patient': migrate_patient, 'ten': migrate_ten, 'rping': migrate_rping,
-          'check': migrate_check, 'perftest': migrate_perftest, 'stop': stop_and_cont, 'announced': announced_stops,
-          'cancel': cancel, 'file': suspend_to_file, 'hibernate': hibernate, 'snapshots': snapshots,
+SCENES = {'flow': migrate_flow, 'patient': migrate_patient, 'ten': migrate_ten, 'linger': migrate_linger,
+          'rping': migrate_rping, 'check': migrate_check, 'perftest': migrate_perftest, 'stop': stop_and_cont,
+          'announced': announced_stops, 'cancel': cancel, 'file': suspend_to_file, 'hibernate': hibernate, 'snapshots': snapshots,
           'mpi': run_mpi}
 
 

@@ -118,8 +118,11 @@ class Moving(Machine):
 
     # --- Events
 
-    def migrate(self, port, downtime_ms=300):
-        """Live migration to another port; returns the Gap. The source's QEMU ends, as libvirt has it."""
+    def migrate(self, port, downtime_ms=300, linger=0):
+        """
+        Live migration to another port; returns the Gap. The source's QEMU ends, as libvirt has it, `linger` seconds
+        after the end of the migration.
+        """
         target = Place(self, port, ['-incoming', 'defer'])
         agent = target.connect_agent()
         target.qmp.ask('migrate-incoming', uri=f'unix:{target.incoming}')
@@ -129,6 +132,7 @@ class Moving(Machine):
         self.wait_migrated(source)
         until(60, lambda: target.qmp.ask('query-status')['status'] == 'running', self.describe)
         move = Gap(source, target, source.qmp.ask('query-migrate')['downtime'])
+        time.sleep(linger)
         self.leave(source, target, agent, port)
         return move
 
