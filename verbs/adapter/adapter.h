@@ -107,6 +107,8 @@ struct adapter {
 	struct remote_qp_list released_remote_qps; /* the daemon has not been told yet */
 	struct added_qp_list added_qps;
 	struct added_qp_list released_added_qps; /* the daemon has not been told yet */
+	bool uplink_qpns_late; /* the daemon has not read a change of a QPN's flags: the engine
+				  thread tries again each millisecond (daemon/uplink_qpns.h) */
 	struct uverbs_file_list files;
 	struct mr_list released_mrs; /* deregistered; peers may still copy to or from the memory */
 	uint64_t registrations;      /* memory registrations so far */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <vnic/attach.h>
+
 #include "adapter/adapter.h"
 #include "process/log.h"
 
@@ -17,12 +19,27 @@ int added_qp_add_locked(struct vnic_driver *nic, uint32_t qpn, struct added_qp *
 	if (!qp)
 		return -ENOMEM;
 	*qp = (struct added_qp){.qpn = qpn, .reachable = true, .daemon = adapter.daemons};
-	rc = vnic_driver_add_qpn(nic, qpn, true);
+	rc = vnic_driver_add_qpn(nic, qpn, added_qp_flags(qp));
 	if (rc)
 		log_info("the daemon does not take QP %#x: %s", qpn, strerror(-rc));
 	qp->told = !rc;
 	LIST_INSERT_HEAD(&adapter.added_qps, qp, link);
 	return rc;
+}
+
+uint32_t added_qp_flags(const struct added_qp *added)
+{
+	return (added->reachable ? VNIC_QPN_REACHABLE : 0) | (added->uplink ? VNIC_QPN_UPLINK : 0);
+}
+
+int added_qp_set_uplink(struct added_qp *added, bool uplink)
+{
+	added->uplink = uplink;
+	if (!added->told || !adapter_connected() ||
+	    vnic_driver_set_qpn(adapter.nic, added->qpn, added_qp_flags(added)) != -EAGAIN)
+		return 0;
+	added->uplink = !uplink;
+	return -EAGAIN;
 }
 
 void added_qp_release(struct added_qp *added)
@@ -65,7 +82,7 @@ void added_qp_add_all(struct vnic_driver *nic)
 	added_qp_forget_released();
 	LIST_FOREACH(added, &adapter.added_qps, link)
 	{
-		int rc = vnic_driver_add_qpn(nic, added->qpn, added->reachable);
+		int rc = vnic_driver_add_qpn(nic, added->qpn, added_qp_flags(added));
 
 		if (rc)
 			log_error("the daemon does not take QP %#x: %s", added->qpn, strerror(-rc));

@@ -16,6 +16,7 @@ struct vnic_driver;
 struct added_qp {
 	uint32_t qpn;
 	bool reachable;  /* peers on this host may reach it without the HCA */
+	bool uplink;     /* the engine receives packets of other hosts to it (VNIC_QPN_UPLINK) */
 	bool told;       /* the daemon has taken it, so it must be told the end, too */
 	uint32_t daemon; /* the value of adapter.daemons when the daemon was told */
 	LIST_ENTRY(added_qp) link;
@@ -29,6 +30,14 @@ LIST_HEAD(added_qp_list, added_qp);
  * -ENOMEM; *added is NULL only after -ENOMEM.
  */
 int added_qp_add_locked(struct vnic_driver *nic, uint32_t qpn, struct added_qp **added);
+/* VNIC_QPN_* of attach.h for the daemon. */
+uint32_t added_qp_flags(const struct added_qp *added);
+/*
+ * Changes `uplink` to this other value, and tells the daemon without a wait. -EAGAIN: the daemon
+ * does not read at the moment, and nothing has changed. Without a daemon, and if the daemon has
+ * gone, added_qp_add_all tells the next one. With adapter.lock.
+ */
+int added_qp_set_uplink(struct added_qp *added, bool uplink);
 /* The daemon has forgotten the process: frees all records of adapter.added_qps. With adapter.lock.
  */
 void added_qp_forget_all(void);

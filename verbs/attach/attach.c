@@ -21,6 +21,7 @@
 #include "daemon/port_attributes.h"
 #include "daemon/reconnect.h"
 #include "daemon/recording.h"
+#include "daemon/uplink_qpns.h"
 #include "engine/clock.h"
 #include "engine/crc.h"
 #include "memory/sigbus_guard.h"
@@ -404,6 +405,7 @@ static int follow_changes(const struct adapter_saved *saved)
 	adapter_update_multicast();
 	if (!rc)
 		rc = remote_qp_register_all(adapter.nic);
+	uplink_qpns_update();
 	adapter_unlock();
 	return rc;
 }

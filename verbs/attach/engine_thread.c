@@ -17,6 +17,7 @@
 #include "daemon/reconnect.h"
 #include "daemon/recording.h"
 #include "daemon/state_json.h"
+#include "daemon/uplink_qpns.h"
 #include "engine/clock.h"
 #include "objects/comp_channel.h"
 #include "poll/busy_poll.h"
@@ -190,6 +191,8 @@ static bool run_round(const struct thread_sleep *woken, bool stream)
 	}
 	if (adapter_hca_stale())
 		adapter_hca_renew();
+	if (adapter.uplink_qpns_late)
+		uplink_qpns_update();
 	flush_channels();
 	return idle;
 }

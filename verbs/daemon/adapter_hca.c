@@ -11,6 +11,7 @@
 
 #include "adapter/adapter.h"
 #include "adapter/added_qp.h"
+#include "daemon/uplink_qpns.h"
 #include "engine/clock.h"
 #include "poll/engine_run.h"
 #include "poll/engine_wake.h"
@@ -101,6 +102,7 @@ struct hca *adapter_hca_release(void)
 	adapter.hca.stopped = false;
 	hca_collect_ends(hca);
 	hca_detach(hca);
+	uplink_qpns_update();
 	/* The engine may have frames to send for queue pairs that it has taken over. */
 	engine_wake_for_work();
 	adapter_publish();
@@ -188,6 +190,7 @@ int adapter_hca_take_over(enum hca_taker taker, struct urxe_offload_refusal *ref
 		return -EIO;
 	hca_poll(adapter.hca.hca);
 	t->takers |= (uint8_t)taker;
+	uplink_qpns_update();
 	if (now < t->due)
 		return -EAGAIN;
 	rc = urxe_offload_take_over(adapter.dev, now, t->tries >= TAKE_OVER_PATIENT, refusal);
@@ -211,6 +214,7 @@ static void keep(void)
 	if (!adapter.hca.take_over.takers)
 		urxe_offload_keep(adapter.dev);
 	adapter.hca.stopped = urxe_offload_stopped(adapter.dev);
+	uplink_qpns_update();
 }
 
 void adapter_hca_abandon(enum hca_taker taker)

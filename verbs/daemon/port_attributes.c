@@ -7,6 +7,7 @@
 
 #include "adapter/adapter.h"
 #include "daemon/adapter_hca.h"
+#include "daemon/uplink_qpns.h"
 #include "objects/uverbs_file.h"
 #include "process/log.h"
 
@@ -60,12 +61,24 @@ void port_changed(const struct vnic_attach_port *now)
 	if (rc)
 		log_error("cannot apply urxed's change of the port: %s", strerror(-rc));
 	adapter.welcome.port = *now;
-	if (memcmp(now->gids, before.gids, sizeof(before.gids)))
+	if (memcmp(now->gids, before.gids, sizeof(before.gids))) {
 		adapter_hca_set_gids();
-	if (memcmp(now->gids, before.gids, sizeof(before.gids)))
+		/* A peer of this host may be on another host now. */
+		uplink_qpns_update();
 		send_port_event(IBV_EVENT_GID_CHANGE);
+	}
 	if (now->up != before.up)
 		send_port_event(now->up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
+}
+
+bool port_has_gid(const uint8_t raw[16])
+{
+	const struct vnic_attach_gid *gids = adapter.welcome.port.gids;
+
+	for (uint32_t i = 0; i < VNIC_ATTACH_GIDS; i++)
+		if (gids[i].valid && !memcmp(gids[i].raw, raw, sizeof(gids[i].raw)))
+			return true;
+	return false;
 }
 
 int port_set_pkeys(void)

@@ -4,6 +4,9 @@
 #ifndef URXE_VERBS_DAEMON_PORT_ATTRIBUTES_H
 #define URXE_VERBS_DAEMON_PORT_ATTRIBUTES_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 struct vnic_attach_port;
 
 /*
@@ -15,6 +18,8 @@ void port_changed(const struct vnic_attach_port *now);
 /* Passes the GIDs, P_Keys and link MTU in adapter.welcome to the engine. 0 or a negative errno
  * value. */
 int port_set_attributes(void);
+/* Whether the GID is one of adapter.welcome.port.gids, so an address of this host. */
+bool port_has_gid(const uint8_t raw[16]);
 /* Passes only the P_Keys. 0 or a negative errno value. */
 int port_set_pkeys(void);
 

@@ -12,6 +12,7 @@
 #include "daemon/adapter_hca.h"
 #include "daemon/port_attributes.h"
 #include "daemon/recording.h"
+#include "daemon/uplink_qpns.h"
 #include "engine/clock.h"
 #include "objects/uverbs_file.h"
 #include "poll/engine_run.h"
@@ -129,6 +130,7 @@ static void replace_nic(struct vnic_driver *nic, const struct vnic_attach_welcom
 	adapter.daemons++;
 	/* The socket is another daemon's, which may lack what this daemon counts on. */
 	adapter.uplink_inherited = true;
+	uplink_qpns_update();
 	added_qp_add_all(nic);
 	remote_qp_register_all(nic);
 	/* Peers have the inbox already; the new daemon introduces further peers. */

@@ -120,7 +120,7 @@ static uint64_t next_wake(struct thread_sleep *sleep, uint64_t now)
 {
 	uint64_t at = next_attempt(sleep, now);
 
-	return adapter.hca.stopped ? sooner(at, now + MS) : at;
+	return adapter.hca.stopped || adapter.uplink_qpns_late ? sooner(at, now + MS) : at;
 }
 
 void thread_sleep_prepare(struct thread_sleep *sleep, uint64_t now, bool idle)
@@ -182,8 +182,10 @@ void thread_sleep_wait(struct thread_sleep *sleep, uint64_t now)
 
 		now = clock_now();
 		at = adapter_polling.grant_until;
-		/* Full channels that are not watched, and stopped queue pairs, raise no event. */
-		if (at <= now || is_full(sleep) || adapter.reconnecting || adapter.hca.stopped)
+		/* Full channels that are not watched, stopped queue pairs, and a daemon that reads
+		 * again raise no event. */
+		if (at <= now || is_full(sleep) || adapter.reconnecting || adapter.hca.stopped ||
+		    adapter.uplink_qpns_late)
 			break;
 		look = next_look(adapter_thread.look, now > due ? now - due : 0);
 		at += look - POLL_GRANT_NS;

@@ -10,6 +10,7 @@
 #include "attach/attach.h"
 #include "daemon/adapter_uplink.h"
 #include "daemon/introduction.h"
+#include "daemon/port_attributes.h"
 #include "daemon/reconnect.h"
 #include "process/log.h"
 
@@ -95,8 +96,7 @@ static bool is_this_host(uint8_t sgid_index, const uint8_t dgid[16], struct vnic
 
 	adapter_lock();
 	if (!adapter.dead && sgid_index < VNIC_ATTACH_GIDS && gids[sgid_index].valid)
-		for (int i = 0; i < VNIC_ATTACH_GIDS && !here; i++)
-			here = gids[i].valid && !memcmp(gids[i].raw, dgid, sizeof(gids[i].raw));
+		here = port_has_gid(dgid);
 	if (here) {
 		*hop = (struct vnic_next_hop){.hop_limit = 0};
 		memcpy(hop->mac, adapter.welcome.mac, sizeof(hop->mac));
@@ -212,7 +212,7 @@ static int ask_add_qpn(struct vnic_driver *nic, void *question)
 	struct added_qp *added = question;
 
 	added->daemon = adapter.daemons;
-	return vnic_driver_add_qpn(nic, added->qpn, added->reachable);
+	return vnic_driver_add_qpn(nic, added->qpn, added_qp_flags(added));
 }
 
 static int ask_remove_qpn(struct vnic_driver *nic, void *question)
@@ -245,6 +245,14 @@ int adapter_query_qpn(const uint8_t dgid[16], uint32_t qpn)
 	struct qpn_question question = {dgid, qpn};
 
 	return ask_daemon(ask_query_qpn, &question);
+}
+
+void adapter_await_daemon(void)
+{
+	static const uint8_t nowhere[16];
+
+	/* The daemon reads messages in their order, and answers this one. */
+	adapter_query_qpn(nowhere, 0);
 }
 
 /* A queue pair of this host, and the MAC of its device. */

@@ -34,6 +34,8 @@ int adapter_add_qpn(struct added_qp *added, bool exists);
  * is; a negative errno value: it is not, or the daemon does not know.
  */
 int adapter_query_qpn(const uint8_t dgid[16], uint32_t qpn);
+/* Returns when the daemon has read all that this thread has told it before, or when it has gone. */
+void adapter_await_daemon(void);
 /*
  * Gets the inbox of the process of this host that has the QPN of the device with that MAC, and adds
  * it to adapter.tx. Does not ask the daemon if the adapter has the inbox already, or the MAC is

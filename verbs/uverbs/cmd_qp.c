@@ -11,6 +11,7 @@
 #include "adapter/added_qp.h"
 #include "adapter/remote_qp.h"
 #include "daemon/adapter_hca.h"
+#include "daemon/uplink_qpns.h"
 #include "engine/clock.h"
 #include "objects/settle.h"
 #include "objects/verbs_pd.h"
@@ -731,10 +732,10 @@ static int change_qp(struct qp *qp, uint32_t mask, const struct urxe_qp_attr *at
 	return 0;
 }
 
-/* With the adapter's lock. */
+/* With the adapter's lock. *uplink becomes the result of uplink_qpn_update(). */
 static int modify_qp_locked(const struct command *c, const struct ib_uverbs_modify_qp *request,
 			    const struct urxe_qp_attr *attr, struct remote_qp *remote,
-			    const struct way *way)
+			    const struct way *way, bool *uplink)
 {
 	struct qp *qp;
 	int rc = begin_qp_command(c, request->qp_handle, &qp);
@@ -744,6 +745,7 @@ static int modify_qp_locked(const struct command *c, const struct ib_uverbs_modi
 		return rc;
 	}
 	rc = change_qp(qp, request->attr_mask, attr, remote, way);
+	*uplink = uplink_qpn_update(qp);
 	end_qp_command(qp);
 	return rc;
 }
@@ -755,6 +757,7 @@ static int modify_qp(const struct command *c, const struct ib_uverbs_modify_qp *
 	struct urxe_qp_attr attr;
 	struct remote_qp *remote = NULL;
 	struct way way = {0};
+	bool uplink = false;
 	int rc = check_modify(request);
 
 	if (rc)
@@ -775,8 +778,11 @@ static int modify_qp(const struct command *c, const struct ib_uverbs_modify_qp *
 		release_remote_qp(remote);
 		return rc;
 	}
-	rc = modify_qp_locked(c, request, &attr, remote, &way);
+	rc = modify_qp_locked(c, request, &attr, remote, &way, &uplink);
 	adapter_unlock_settled();
+	/* The program may ask its peer for packets when the command has returned. */
+	if (uplink)
+		adapter_await_daemon();
 	remote_qp_flush();
 	return rc;
 }

@@ -48,6 +48,11 @@ int vnic_message_send(int fd, const void *message, uint32_t len, const int *fds,
 	return sent < 0 ? -errno : 0;
 }
 
+int vnic_message_try_send(int fd, const void *message, uint32_t len)
+{
+	return send(fd, message, len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+}
+
 static uint32_t received_fds(struct msghdr *header, int *fds, uint32_t max)
 {
 	struct cmsghdr *cmsg = CMSG_FIRSTHDR(header);

@@ -38,6 +38,8 @@ union vnic_message {
  * that a signal handler has forked during the call.
  */
 int vnic_message_send(int fd, const void *message, uint32_t len, const int *fds, uint32_t fd_count);
+/* As vnic_message_send without descriptors, but never waits: -EAGAIN if the socket is full. */
+int vnic_message_try_send(int fd, const void *message, uint32_t len);
 /*
  * Returns the message's length; 0 is the end of the connection. *fd_count is the number of
  * descriptors that the caller accepts, then the number received; the kernel closes any others. The

@@ -30,6 +30,8 @@ struct vnic_transport_ops {
 		      const uint8_t dgid[16], uint32_t qpn);
 	/* QPN_ADD, QPN_REMOVE or QPN_QUERY: returns the status. NULL: -EOPNOTSUPP. */
 	int (*qpn)(struct vnic_transport *transport, const struct vnic_attach_qpn *request);
+	/* QPN_SET: sends it without a wait. NULL: -EOPNOTSUPP. */
+	int (*set_qpn)(struct vnic_transport *transport, const struct vnic_attach_qpn *message);
 	/* As vnic_driver_lease. */
 	int (*lease)(struct vnic_transport *transport, uint32_t *qpn_first);
 	/*

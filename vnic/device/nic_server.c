@@ -393,6 +393,15 @@ static int on_qpn(struct vnic_server_client *client, struct request *request)
 	return send_answer(client, qpn, sizeof(*qpn), NULL, 0);
 }
 
+static int on_set_qpn(struct vnic_server_client *client, struct request *request)
+{
+	if (!client->bars)
+		return -EPROTO;
+	if (request->ops->qpn)
+		(void)request->ops->qpn(request->ctx, client, &request->message->qpn);
+	return 0;
+}
+
 static int on_lease(struct vnic_server_client *client, struct request *request)
 {
 	struct vnic_attach_lease *lease = &request->message->lease;
@@ -626,6 +635,7 @@ static const struct {
 	[VNIC_ATTACH_LEASE] = {sizeof(struct vnic_attach_lease), on_lease},
 	[VNIC_ATTACH_UPLINK] = {sizeof(struct vnic_attach_uplink), on_uplink},
 	[VNIC_ATTACH_QPN_ADD] = {sizeof(struct vnic_attach_qpn), on_qpn},
+	[VNIC_ATTACH_QPN_SET] = {sizeof(struct vnic_attach_qpn), on_set_qpn},
 	[VNIC_ATTACH_QPN_REMOVE] = {sizeof(struct vnic_attach_qpn), on_qpn},
 	[VNIC_ATTACH_QPN_QUERY] = {sizeof(struct vnic_attach_qpn), on_qpn},
 };

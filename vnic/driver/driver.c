@@ -274,12 +274,19 @@ static int send_qpn(struct vnic_driver *drv, const struct vnic_attach_qpn *reque
 	return ops->qpn ? ops->qpn(drv->transport, request) : -EOPNOTSUPP;
 }
 
-int vnic_driver_add_qpn(struct vnic_driver *drv, uint32_t qpn, bool reachable)
+int vnic_driver_add_qpn(struct vnic_driver *drv, uint32_t qpn, uint32_t flags)
 {
-	return send_qpn(drv,
-			&(struct vnic_attach_qpn){.type = VNIC_ATTACH_QPN_ADD,
-						  .qpn = qpn,
-						  .flags = reachable ? VNIC_QPN_REACHABLE : 0});
+	return send_qpn(drv, &(struct vnic_attach_qpn){
+				     .type = VNIC_ATTACH_QPN_ADD, .qpn = qpn, .flags = flags});
+}
+
+int vnic_driver_set_qpn(struct vnic_driver *drv, uint32_t qpn, uint32_t flags)
+{
+	const struct vnic_transport_ops *ops = drv->transport->ops;
+	const struct vnic_attach_qpn message = {
+		.type = VNIC_ATTACH_QPN_SET, .qpn = qpn, .flags = flags};
+
+	return ops->set_qpn ? ops->set_qpn(drv->transport, &message) : -EOPNOTSUPP;
 }
 
 int vnic_driver_remove_qpn(struct vnic_driver *drv, uint32_t qpn)

@@ -248,6 +248,15 @@ static int shm_qpn(struct vnic_transport *transport, const struct vnic_attach_qp
 	return ret ? ret : message.qpn.status;
 }
 
+/* Takes no turn: the message has no answer, so the other threads' requests keep theirs. */
+static int shm_set_qpn(struct vnic_transport *transport, const struct vnic_attach_qpn *message)
+{
+	const struct shm *shm = to_shm(transport);
+
+	return is_parents(shm) ? -EIO
+			       : vnic_message_try_send(shm->socket, message, sizeof(*message));
+}
+
 static bool is_lease(uint32_t qpn_first)
 {
 	return qpn_first && qpn_first < 1u << 24 && qpn_first % VNIC_LEASE_QPNS == 0;
@@ -520,6 +529,7 @@ static const struct vnic_transport_ops shm_ops = {
 	.introduce = shm_introduce,
 	.remote = shm_remote,
 	.qpn = shm_qpn,
+	.set_qpn = shm_set_qpn,
 	.lease = shm_lease,
 	.uplink = shm_uplink,
 	.notice = shm_notice,

@@ -413,6 +413,20 @@ static void remove_hca_qpn(uint32_t user, uint32_t i)
 		hca_qpns[i].owner = 0;
 }
 
+/* No answer comes, so that the answer to the next request is that request's. */
+static void set_hca_qpn(uint32_t user, uint32_t i, bool reachable)
+{
+	const struct vnic_attach_qpn r = {.type = VNIC_ATTACH_QPN_SET,
+					  .qpn = HCA_QPN + i,
+					  .flags = VNIC_QPN_UPLINK |
+						   (reachable ? VNIC_QPN_REACHABLE : 0)};
+
+	send_request(&users[user], &r, sizeof(r));
+	if (hca_qpns[i].owner == user + 1)
+		hca_qpns[i].reachable = reachable;
+	require(ask_qpn(user, VNIC_ATTACH_QPN_QUERY, 0, 0, OURS) == -ENOENT);
+}
+
 /* A user finds QPNs of its own processes only. */
 static void query_hca_qpn(uint32_t user, uint32_t i, uint8_t host)
 {
@@ -432,6 +446,7 @@ static void use_hca_qpn(struct script *s, uint32_t user)
 	case 1: remove_hca_qpn(user, i); break;
 	case 2: query_hca_qpn(user, i, what & 0x80 ? OURS : THEIRS); break;
 	default:
+		set_hca_qpn(user, i, what & 0x80);
 		/* Of the other process's lease, and no QPN of a process. */
 		require(ask_qpn(user, VNIC_ATTACH_QPN_ADD, own_qpn(!user, i), 0, OURS) == -EEXIST);
 		require(ask_qpn(user, VNIC_ATTACH_QPN_ADD, i & 1, 0, OURS) == -EINVAL);

@@ -10,20 +10,29 @@
 
 #include <cmocka.h>
 
+#include <vnic/attach.h>
+
 #include "adapter/adapter.h"
 
 #define QPN 0x123u
 
-static int answer; /* of the daemon */
+static int answer;     /* of the daemon */
+static uint32_t flags; /* that the daemon has read last */
 
-int __wrap_vnic_driver_add_qpn(struct vnic_driver *nic, uint32_t qpn, bool reachable);
+int __wrap_vnic_driver_add_qpn(struct vnic_driver *nic, uint32_t qpn, uint32_t new_flags);
+int __wrap_vnic_driver_set_qpn(struct vnic_driver *nic, uint32_t qpn, uint32_t new_flags);
 
-int __wrap_vnic_driver_add_qpn(struct vnic_driver *nic, uint32_t qpn, bool reachable)
+int __wrap_vnic_driver_add_qpn(struct vnic_driver *nic, uint32_t qpn, uint32_t new_flags)
 {
 	(void)nic;
-	(void)reachable;
 	assert_int_equal(qpn, QPN);
+	flags = new_flags;
 	return answer;
+}
+
+int __wrap_vnic_driver_set_qpn(struct vnic_driver *nic, uint32_t qpn, uint32_t new_flags)
+{
+	return __wrap_vnic_driver_add_qpn(nic, qpn, new_flags);
 }
 
 /* The daemon learns the end of the queue pair. */
@@ -69,6 +78,41 @@ static void the_answer_of_the_last_daemon_counts(void **state)
 	assert_false(end_is_told(added));
 }
 
+static void the_daemon_learns_changes(void **state)
+{
+	struct added_qp *added = add(0);
+
+	(void)state;
+	assert_int_equal(flags, VNIC_QPN_REACHABLE);
+	assert_int_equal(added_qp_set_uplink(added, true), 0);
+	assert_int_equal(flags, VNIC_QPN_REACHABLE | VNIC_QPN_UPLINK);
+	/* The message did not fit the socket. */
+	answer = -EAGAIN;
+	assert_int_equal(added_qp_set_uplink(added, false), -EAGAIN);
+	assert_true(added->uplink);
+	/* The daemon has gone. */
+	answer = -EPIPE;
+	assert_int_equal(added_qp_set_uplink(added, false), 0);
+	answer = 0;
+	added_qp_add_all(NULL);
+	assert_int_equal(flags, VNIC_QPN_REACHABLE);
+	added_qp_forget_all();
+}
+
+static void a_daemon_that_has_refused_a_number_learns_no_changes(void **state)
+{
+	struct added_qp *added = add(-ENOSPC);
+
+	(void)state;
+	flags = 0;
+	answer = 0;
+	assert_int_equal(added_qp_set_uplink(added, true), 0);
+	assert_int_equal(flags, 0);
+	added_qp_add_all(NULL);
+	assert_int_equal(flags, VNIC_QPN_REACHABLE | VNIC_QPN_UPLINK);
+	added_qp_forget_all();
+}
+
 static void all_records_are_forgotten_at_once(void **state)
 {
 	(void)state;
@@ -86,6 +130,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_end_of_a_refused_number_is_not_told),
 		cmocka_unit_test(the_answer_of_the_last_daemon_counts),
+		cmocka_unit_test(the_daemon_learns_changes),
+		cmocka_unit_test(a_daemon_that_has_refused_a_number_learns_no_changes),
 		cmocka_unit_test(all_records_are_forgotten_at_once),
 	};
 

@@ -38,6 +38,8 @@ struct daemon {
 	int asker; /* the GID index of the last RESOLVE that note_asker received */
 	uint32_t registered;
 	uint32_t lease; /* the block that the next LEASE gets */
+	uint32_t sets;  /* messages QPN_SET so far */
+	uint32_t flags; /* of the last one */
 	pid_t child;
 };
 
@@ -134,9 +136,14 @@ static inline int lease(void *ctx, struct vnic_server_client *client, uint32_t *
 static inline int qpn(void *ctx, struct vnic_server_client *client,
 		      const struct vnic_attach_qpn *request)
 {
-	(void)ctx;
+	struct daemon *d = ctx;
+
 	(void)client;
 	switch (request->type) {
+	case VNIC_ATTACH_QPN_SET:
+		d->sets++;
+		d->flags = request->flags;
+		return 0;
 	case VNIC_ATTACH_QPN_ADD:
 		return request->qpn == 0x456 && request->flags == VNIC_QPN_REACHABLE ? 0 : -EEXIST;
 	case VNIC_ATTACH_QPN_REMOVE: return request->qpn == 0x456 ? 0 : -ENOENT;

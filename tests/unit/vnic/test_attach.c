@@ -566,8 +566,8 @@ static void resolve_client(const char *run_dir)
 	/* The driver refuses an answer that is no block of QPNs. */
 	lease = 0;
 	CHECK(vnic_driver_lease(drv, &lease) == -EPROTO);
-	CHECK(vnic_driver_add_qpn(drv, 0x456, true) == 0);
-	CHECK(vnic_driver_add_qpn(drv, 0x456, false) == -EEXIST);
+	CHECK(vnic_driver_add_qpn(drv, 0x456, VNIC_QPN_REACHABLE) == 0);
+	CHECK(vnic_driver_add_qpn(drv, 0x456, 0) == -EEXIST);
 	CHECK(vnic_driver_query_qpn(drv, (const uint8_t[16]){[15] = 7}, 0x789) == 0);
 	CHECK(vnic_driver_query_qpn(drv, (const uint8_t[16]){[15] = 8}, 0x789) == -ENOENT);
 	CHECK(vnic_driver_remove_qpn(drv, 0x456) == 0);
@@ -601,6 +601,61 @@ static void test_resolve_and_daemon_gone(void **state)
 	close(vnic_server_close(d->client));
 	d->client = NULL;
 	expect_exit(d, 0);
+}
+
+/* --- Messages without an answer. */
+
+static int full[2]; /* the client tells how many messages fit the socket */
+
+static void changing_client(const char *run_dir)
+{
+	const uint8_t here[16] = {[15] = 7};
+	struct vnic_attach_welcome w;
+	struct vnic_driver *drv;
+	struct vnic_next_hop hop;
+	uint32_t sent = 0;
+	int rc;
+
+	CHECK(vnic_driver_attach(run_dir, &w, &drv) == 0);
+	CHECK(vnic_driver_resolve(drv, 3, here, &hop) == 0);
+	/* The daemon does not read now: no call waits. */
+	while (!(rc = vnic_driver_set_qpn(drv, 0x456, VNIC_QPN_REACHABLE)))
+		sent++;
+	CHECK(rc == -EAGAIN);
+	CHECK(write(full[1], &sent, sizeof(sent)) == sizeof(sent));
+	/* The answer is that to this request. */
+	CHECK(vnic_driver_resolve(drv, 3, here, &hop) == 0);
+	CHECK(vnic_driver_set_qpn(drv, 0x456, VNIC_QPN_UPLINK) == 0);
+	CHECK(vnic_driver_resolve(drv, 3, here, &hop) == 0);
+	/* The daemon ends now. */
+	CHECK(readable(vnic_driver_ctl_fd(drv), PATIENCE));
+	rc = vnic_driver_set_qpn(drv, 0x456, 0);
+	CHECK(rc < 0 && rc != -EAGAIN);
+	vnic_driver_detach(drv);
+}
+
+static void test_messages_without_an_answer(void **state)
+{
+	struct daemon *d = *state;
+	uint32_t sent;
+
+	assert_int_equal(pipe(full), 0);
+	spawn(d, changing_client);
+	accept_client(d);
+	resolve_one(d);
+	assert_int_equal(read(full[0], &sent, sizeof(sent)), sizeof(sent));
+	assert_true(sent > 0);
+	resolve_one(d);
+	assert_int_equal(d->sets, sent);
+	assert_int_equal(d->flags, VNIC_QPN_REACHABLE);
+	resolve_one(d);
+	assert_int_equal(d->sets, sent + 1);
+	assert_int_equal(d->flags, VNIC_QPN_UPLINK);
+	close(vnic_server_close(d->client));
+	d->client = NULL;
+	expect_exit(d, 0);
+	close(full[0]);
+	close(full[1]);
 }
 
 /* --- Two threads that call the driver. */
@@ -944,6 +999,7 @@ int main(void)
 		DAEMON_TEST(test_agree),
 		DAEMON_TEST(test_other_builds),
 		DAEMON_TEST(test_resolve_and_daemon_gone),
+		DAEMON_TEST(test_messages_without_an_answer),
 		DAEMON_TEST(test_notices),
 		DAEMON_TEST(test_unread_notices),
 		DAEMON_TEST(test_turns),

@@ -67,6 +67,7 @@ static void test_malformed(void **state)
 		{{VNIC_ATTACH_UNREGISTER}, sizeof(struct vnic_attach_remote), false},
 		{{VNIC_ATTACH_LEASE}, sizeof(struct vnic_attach_lease), false},
 		{{VNIC_ATTACH_QPN_ADD}, sizeof(struct vnic_attach_qpn), false},
+		{{VNIC_ATTACH_QPN_SET}, sizeof(struct vnic_attach_qpn), false},
 		{{VNIC_ATTACH_QPN_REMOVE}, sizeof(struct vnic_attach_qpn), false},
 		{{VNIC_ATTACH_QPN_QUERY}, sizeof(struct vnic_attach_qpn), false},
 		{{VNIC_ATTACH_HELLO, VNIC_ATTACH_VERSION}, sizeof(struct vnic_attach_hello), true},

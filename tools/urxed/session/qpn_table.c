@@ -110,8 +110,18 @@ static int fill_entry(struct qpn_table *t, struct qpn_entry *e, uint32_t qpn, ui
 	return 0;
 }
 
+static void set_flags(struct qpn_table *t, struct qpn_entry *e, uint32_t flags)
+{
+	uint16_t *uplink = &t->uplink_in_block[VNIC_BLOCK(e->qpn)];
+
+	*uplink =
+		(uint16_t)(*uplink + !!(flags & VNIC_QPN_UPLINK) - !!(e->flags & VNIC_QPN_UPLINK));
+	e->flags = flags;
+}
+
 static void free_entry(struct qpn_table *t, struct qpn_entry *e)
 {
+	set_flags(t, e, 0);
 	hash_remove(t->by_qpn, &e->qpn);
 	t->in_block[VNIC_BLOCK(e->qpn)]--;
 	if (e->holder)
@@ -120,7 +130,7 @@ static void free_entry(struct qpn_table *t, struct qpn_entry *e)
 	store_entry(t, e);
 }
 
-static int add_new(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn, bool reachable)
+static int add_new(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn, uint32_t flags)
 {
 	struct qpn_entry *e = holder->n < QPN_TABLE_PER_OWNER ? take_unused(t) : NULL;
 	int rc = e ? fill_entry(t, e, qpn, holder->process) : -ENOSPC;
@@ -130,14 +140,14 @@ static int add_new(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn,
 			put_unused(t, e);
 		return rc;
 	}
-	e->reachable = reachable;
+	set_flags(t, e, flags);
 	e->times = 1;
 	link_entry(t, holder, e);
 	store_entry(t, e);
 	return 0;
 }
 
-int qpn_table_add(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn, bool reachable)
+int qpn_table_add(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn, uint32_t flags)
 {
 	struct qpn_entry *e;
 	int rc;
@@ -149,13 +159,23 @@ int qpn_table_add(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn, 
 		return rc;
 	e = find_entry(t, qpn);
 	if (!e)
-		return add_new(t, holder, qpn, reachable);
+		return add_new(t, holder, qpn, flags);
 	if (e->holder ? e->holder != holder : e->process != holder->process)
 		return -EEXIST;
 	if (!e->holder)
 		link_entry(t, holder, e);
-	e->reachable = reachable;
+	set_flags(t, e, flags);
 	e->times++;
+	return 0;
+}
+
+int qpn_table_set(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn, uint32_t flags)
+{
+	struct qpn_entry *e = find_entry(t, qpn);
+
+	if (!e || e->holder != holder)
+		return -ENOENT;
+	set_flags(t, e, flags);
 	return 0;
 }
 
@@ -185,6 +205,11 @@ const struct qpn_entry *qpn_table_find(const struct qpn_table *t, uint32_t qpn)
 	const struct qpn_entry *e = find_entry(t, qpn);
 
 	return e && e->holder ? e : NULL;
+}
+
+bool qpn_table_needs_uplink(const struct qpn_table *t, uint32_t block)
+{
+	return t->uplink_in_block[block];
 }
 
 void *qpn_table_owner(const struct qpn_table *t, uint32_t qpn)

@@ -43,7 +43,7 @@ struct qpn_entry {
 	uint32_t next;    /* 1 + index of the holder's next entry, or of the next unused one */
 	uint32_t prev;
 	uint32_t times; /* additions minus removals of the QPN by the holder */
-	bool reachable; /* added with VNIC_QPN_REACHABLE: QPN_QUERY finds it */
+	uint32_t flags; /* VNIC_QPN_* */
 };
 
 /* Stores the entry at index `place`. */
@@ -54,10 +54,11 @@ struct hash;
 struct qpn_table {
 	struct hash *by_qpn; /* NULL: the table has never had an entry, and uses no memory */
 	struct qpn_entry *all;
-	uint32_t n;                     /* entries of `all` that were ever in use */
-	uint32_t unused;                /* 1 + index of the first unused entry; 0 = none */
-	uint16_t in_block[VNIC_BLOCKS]; /* entries, by block of QPNs */
-	qpn_table_store_fn *store;      /* NULL = changes are not stored */
+	uint32_t n;                            /* entries of `all` that were ever in use */
+	uint32_t unused;                       /* 1 + index of the first unused entry; 0 = none */
+	uint16_t in_block[VNIC_BLOCKS];        /* entries, by block of QPNs */
+	uint16_t uplink_in_block[VNIC_BLOCKS]; /* those with VNIC_QPN_UPLINK */
+	qpn_table_store_fn *store;             /* NULL = changes are not stored */
 	void *store_ctx;
 };
 
@@ -65,13 +66,15 @@ struct qpn_table {
 void qpn_table_close(struct qpn_table *t);
 
 /*
- * Gives the QPN to the holder. If the holder has the QPN already, the function changes `reachable`
+ * Gives the QPN to the holder. If the holder has the QPN already, the function changes its flags
  * and counts the addition. An HCA may choose a number again before the process has removed the
  * number of the earlier queue pair. -EEXIST: another holder has the QPN, or the table reserves the
  * QPN for another process; -ENOSPC: a limit of the holder or the table; -EINVAL: QP0, QP1, the
  * multicast QPN or beyond; -ENOMEM.
  */
-int qpn_table_add(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn, bool reachable);
+int qpn_table_add(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn, uint32_t flags);
+/* Changes the flags of a QPN. -ENOENT: the holder does not have it. */
+int qpn_table_set(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn, uint32_t flags);
 /* Takes back one addition; the last one takes the QPN from the holder. -ENOENT: the holder does not
  * have it. */
 int qpn_table_remove(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn);
@@ -80,6 +83,8 @@ uint32_t qpn_table_remove_some(struct qpn_table *t, struct qpn_holder *holder, u
 
 /* The entry of a QPN that a holder has; NULL: none, or the QPN is only reserved. */
 const struct qpn_entry *qpn_table_find(const struct qpn_table *t, uint32_t qpn);
+/* Whether the engine receives packets of other hosts to a QPN of that block (VNIC_QPN_UPLINK). */
+bool qpn_table_needs_uplink(const struct qpn_table *t, uint32_t block);
 /* The owner of the QPN's holder; NULL: none. */
 void *qpn_table_owner(const struct qpn_table *t, uint32_t qpn);
 

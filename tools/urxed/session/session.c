@@ -166,8 +166,6 @@ static int set_remote(void *ctx, struct vnic_server_client *conn,
 		log_ratelimited(&sessions->log, sessions->now,
 				"%s may not connect QP %#x to remote QP %#x: %s", s->port.name,
 				r->local_qpn, r->qpn, strerror(-rc));
-	else if (sessions->host->hca.name[0])
-		sessions_update_admission(sessions);
 	return rc;
 }
 
@@ -193,10 +191,8 @@ static int add_qpn(struct sessions *sessions, struct session *s, const struct vn
 	uint32_t total, own = count_added(sessions, user, &total);
 	int rc;
 
-	if (r->flags & ~VNIC_QPN_REACHABLE)
-		return -EINVAL;
 	rc = quota_allows(user, own, total, QPN_TABLE_MAX)
-		     ? switch_add_qpn(sessions->sw, &s->port, r->qpn, r->flags & VNIC_QPN_REACHABLE)
+		     ? switch_add_qpn(sessions->sw, &s->port, r->qpn, r->flags)
 		     : -ENOSPC;
 	if (rc)
 		log_ratelimited(&sessions->log, sessions->now, "%s may not have QPN %#x: %s",
@@ -214,22 +210,43 @@ static int query_qpn(struct sessions *sessions, const struct session *s,
 	const struct qpn_entry *e = qpn_table_find(&sessions->sw->added, r->qpn);
 	const struct vnic_server_client *owner = e ? conn_of(e->holder->owner) : NULL;
 
-	if (!e || !e->reachable || !host_find_address(sessions->host, r->dgid) ||
+	if (!e || !(e->flags & VNIC_QPN_REACHABLE) || !host_find_address(sessions->host, r->dgid) ||
 	    !ether_same(vnic_server_qp_mac(owner), sessions->host->mac))
 		return -ENOENT;
 	return vnic_server_same_user(s->conn, owner, &ops, sessions) ? 0 : -ENOENT;
+}
+
+/* Messages that may change which blocks need the uplink. */
+static int change_qpn(struct sessions *sessions, struct session *s, const struct vnic_attach_qpn *r)
+{
+	if (r->type == VNIC_ATTACH_QPN_REMOVE)
+		return switch_remove_qpn(sessions->sw, &s->port, r->qpn);
+	if (r->flags & ~VNIC_QPN_FLAGS)
+		return -EINVAL;
+	return r->type == VNIC_ATTACH_QPN_ADD
+		       ? add_qpn(sessions, s, r)
+		       : switch_set_qpn(sessions->sw, &s->port, r->qpn, r->flags);
+}
+
+static bool needs_uplink(const struct sessions *sessions, uint32_t qpn)
+{
+	return qpn < 1u << 24 && qpn_table_needs_uplink(&sessions->sw->added, VNIC_BLOCK(qpn));
 }
 
 static int handle_qpn(void *ctx, struct vnic_server_client *conn, const struct vnic_attach_qpn *r)
 {
 	struct sessions *sessions = ctx;
 	struct session *s = sessions_find_conn(sessions, conn);
+	bool needed;
+	int rc;
 
-	switch (r->type) {
-	case VNIC_ATTACH_QPN_ADD: return add_qpn(sessions, s, r);
-	case VNIC_ATTACH_QPN_REMOVE: return switch_remove_qpn(sessions->sw, &s->port, r->qpn);
-	default: return query_qpn(sessions, s, r);
-	}
+	if (r->type == VNIC_ATTACH_QPN_QUERY)
+		return query_qpn(sessions, s, r);
+	needed = needs_uplink(sessions, r->qpn);
+	rc = change_qpn(sessions, s, r);
+	if (sessions->host->hca.name[0] && needs_uplink(sessions, r->qpn) != needed)
+		sessions_update_admission(sessions);
+	return rc;
 }
 
 static int check_inbox(void *ctx, struct vnic_server_client *conn)

@@ -152,8 +152,8 @@ static int exclude_direct_blocks(struct sessions *sessions)
 
 /*
  * While an HCA backs the device, it receives the packets to its queue pairs, and the switch need
- * not see them: only those to leased QPNs, and to queue pairs that the engine has connected
- * (REGISTER).
+ * not see them: only those to leased QPNs, and to QPNs of the HCA that the engine executes
+ * (VNIC_QPN_UPLINK).
  */
 static void find_own_blocks(const struct sessions *sessions, struct blocks *blocks)
 {
@@ -161,7 +161,7 @@ static void find_own_blocks(const struct sessions *sessions, struct blocks *bloc
 
 	blocks->n = 0;
 	for (uint32_t block = 0; block < LEASE_BLOCKS; block++)
-		if (sw->leases.owner[block] || remote_qp_acl_has_block(&sw->remotes, block))
+		if (sw->leases.owner[block] || qpn_table_needs_uplink(&sw->added, block))
 			add_block(blocks, block);
 }
 

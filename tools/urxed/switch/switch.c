@@ -187,13 +187,18 @@ void switch_leave(struct vswitch *sw, struct switch_port *port)
 	}
 }
 
-int switch_add_qpn(struct vswitch *sw, struct switch_port *port, uint32_t qpn, bool reachable)
+int switch_add_qpn(struct vswitch *sw, struct switch_port *port, uint32_t qpn, uint32_t flags)
 {
 	if (qpn >= 1u << 24)
 		return -EINVAL;
 	return lease_may_add(&sw->leases, port, qpn)
-		       ? qpn_table_add(&sw->added, &port->added, qpn, reachable)
+		       ? qpn_table_add(&sw->added, &port->added, qpn, flags)
 		       : -EEXIST;
+}
+
+int switch_set_qpn(struct vswitch *sw, struct switch_port *port, uint32_t qpn, uint32_t flags)
+{
+	return qpn_table_set(&sw->added, &port->added, qpn, flags);
 }
 
 int switch_remove_qpn(struct vswitch *sw, struct switch_port *port, uint32_t qpn)

@@ -105,11 +105,12 @@ int switch_join(struct vswitch *sw, struct switch_port *port, uint32_t *qpn);
 int switch_lease(struct vswitch *sw, struct switch_port *port, uint32_t *qpn);
 void switch_leave(struct vswitch *sw, struct switch_port *port);
 /*
- * Adds a QPN that an HCA has chosen for a queue pair of the process, or removes it. Results as of
- * qpn_table_add and qpn_table_remove. -EEXIST also if another process has leased the QPN's block,
- * or may claim it.
+ * Adds a QPN that an HCA has chosen for a queue pair of the process, changes its flags
+ * (VNIC_QPN_*), or removes it. Results as of the functions of qpn_table.h. -EEXIST also if another
+ * process has leased the QPN's block, or may claim it.
  */
-int switch_add_qpn(struct vswitch *sw, struct switch_port *port, uint32_t qpn, bool reachable);
+int switch_add_qpn(struct vswitch *sw, struct switch_port *port, uint32_t qpn, uint32_t flags);
+int switch_set_qpn(struct vswitch *sw, struct switch_port *port, uint32_t qpn, uint32_t flags);
 int switch_remove_qpn(struct vswitch *sw, struct switch_port *port, uint32_t qpn);
 /*
  * Adds or removes the remote QP of the process's QP `local` (remote_qp_acl.h). -ENOSPC: too many;

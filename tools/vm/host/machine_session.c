@@ -39,7 +39,7 @@ static void log_refused(struct vm_session *s, uint32_t qpn, int rc)
 
 static int add_foreign(struct vm_session *s, uint32_t qpn)
 {
-	return s->nic ? vnic_driver_add_qpn(s->nic, qpn, false) : -ENOTCONN;
+	return s->nic ? vnic_driver_add_qpn(s->nic, qpn, 0) : -ENOTCONN;
 }
 
 /* The number of refused ones; `log`: each has a line in the log. */

@@ -42,6 +42,8 @@
  *              and lets the client send from the QPN, as for QPNs of its lease. The end of the
  *              client's connection removes all. A client of a later daemon adds its QPNs again: the
  *              daemon reserves them for the client as long as the client may claim its lease.
+ *   QPN_SET    client: the flags of a QPN that it has added have changed. No answer: a client
+ *              neither waits for the daemon, nor loses its place between two requests.
  *   QPN_REMOVE client: a queue pair with this QPN is gone. If the client has added the QPN again
  *              meanwhile, for the HCA's next queue pair, the QPN stays the client's.
  *   QPN_QUERY  client: GID and QPN of a peer. daemon: 0 if a process of this host and of the
@@ -83,7 +85,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VNIC_ATTACH_VERSION 32
+#define VNIC_ATTACH_VERSION 33
 #define VNIC_ATTACH_GIDS    32
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
@@ -106,6 +108,7 @@ enum vnic_attach_type {
 	VNIC_ATTACH_LEASE,
 	VNIC_ATTACH_UPLINK,
 	VNIC_ATTACH_QPN_ADD,
+	VNIC_ATTACH_QPN_SET,
 	VNIC_ATTACH_QPN_REMOVE,
 	VNIC_ATTACH_QPN_QUERY,
 };
@@ -297,13 +300,19 @@ struct vnic_attach_lease {
 };
 
 /*
- * In struct vnic_attach_qpn of QPN_ADD: processes of the same user may reach the queue pair without
- * the HCA, so QPN_QUERY finds it. Without the flag, QPN_QUERY answers -ENOENT: the queue pair uses
- * the HCA for each peer.
+ * Flags in struct vnic_attach_qpn of QPN_ADD and QPN_SET.
+ * REACHABLE: processes of the same user may reach the queue pair without the HCA, so QPN_QUERY
+ * finds it. Without the flag, QPN_QUERY answers -ENOENT: the queue pair uses the HCA for each peer.
+ * UPLINK: the client's engine executes the queue pair, and peers of other hosts send to it. So the
+ * uplink receives packets to this QPN, also while an HCA backs the device. Without the flag the
+ * uplink leaves them to the HCA, unless it needs packets to another QPN of the same block. Packets
+ * to leased QPNs need no flag.
  */
 #define VNIC_QPN_REACHABLE 1u
+#define VNIC_QPN_UPLINK    2u
+#define VNIC_QPN_FLAGS     (VNIC_QPN_REACHABLE | VNIC_QPN_UPLINK)
 
-/* QPN_ADD, QPN_REMOVE, QPN_QUERY */
+/* QPN_ADD, QPN_SET, QPN_REMOVE, QPN_QUERY */
 struct vnic_attach_qpn {
 	uint32_t type;
 	/*
@@ -317,7 +326,7 @@ struct vnic_attach_qpn {
 	 */
 	int32_t status;
 	uint32_t qpn;     /* 24 bits */
-	uint32_t flags;   /* of QPN_ADD: VNIC_QPN_REACHABLE or 0 */
+	uint32_t flags;   /* of QPN_ADD and QPN_SET: VNIC_QPN_*, or 0 */
 	uint8_t dgid[16]; /* of QPN_QUERY; IPv4 as ::ffff:a.b.c.d */
 };
 

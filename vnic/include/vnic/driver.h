@@ -167,13 +167,18 @@ int vnic_driver_unregister(struct vnic_driver *drv, uint32_t local_qpn, const ui
  * Tells the daemon the QPN of a queue pair of this process. While the device has an HCA, the owner
  * calls this for each of its queue pairs, whether the HCA has chosen the QPN or it is one of the
  * lease. From now on the daemon treats the QPN as one of the process's lease: it delivers frames to
- * the QPN to this process, and lets the process send from the QPN. `reachable`: processes of this
- * host and user may reach the queue pair without the HCA, so vnic_driver_query_qpn finds it. A
- * second call for the QPN changes `reachable`; each call needs a vnic_driver_remove_qpn of its own.
- * -EEXIST: another process has added or leased the
- * QPN, so only the HCA can execute the queue pair; -ENOSPC: too many; -EINVAL: no valid QPN.
+ * the QPN to this process, and lets the process send from the QPN. `flags`: VNIC_QPN_* of attach.h.
+ * A second call for the QPN changes them; each call needs a vnic_driver_remove_qpn of its own.
+ * -EEXIST: another process has added or leased the QPN, so only the HCA can execute the queue pair;
+ * -ENOSPC: too many; -EINVAL: no valid QPN.
  */
-int vnic_driver_add_qpn(struct vnic_driver *drv, uint32_t qpn, bool reachable);
+int vnic_driver_add_qpn(struct vnic_driver *drv, uint32_t qpn, uint32_t flags);
+/*
+ * Changes the flags of an added QPN before the daemon handles any later request. Never waits: the
+ * daemon does not answer. -EAGAIN: the daemon has not read earlier messages, so the flags are those
+ * of before. Other errors: the daemon has gone.
+ */
+int vnic_driver_set_qpn(struct vnic_driver *drv, uint32_t qpn, uint32_t flags);
 /* Undoes one vnic_driver_add_qpn; the last removal takes the QPN from the process. -ENOENT: the
  * process has not added the QPN. */
 int vnic_driver_remove_qpn(struct vnic_driver *drv, uint32_t qpn);

@@ -48,8 +48,9 @@ struct vnic_server_ops {
 	 */
 	int (*lease)(void *ctx, struct vnic_server_client *client, uint32_t *qpn_first);
 	/*
-	 * A client sends QPN_ADD, QPN_REMOVE or QPN_QUERY (request->type). Returns the status of
-	 * struct vnic_attach_qpn. NULL: -EOPNOTSUPP.
+	 * A client sends QPN_ADD, QPN_SET, QPN_REMOVE or QPN_QUERY (request->type). Returns the
+	 * status of struct vnic_attach_qpn, which the client gets unless it sent QPN_SET. NULL:
+	 * -EOPNOTSUPP.
 	 */
 	int (*qpn)(void *ctx, struct vnic_server_client *client,
 		   const struct vnic_attach_qpn *request);

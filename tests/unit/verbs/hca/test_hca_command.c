@@ -28,6 +28,7 @@
 #include "attach/attach.h"
 #include "daemon/adapter_hca.h"
 #include "fake_hca.h"
+#include "hca_program.h"
 #include "loop_adapter.h"
 #include "poll/engine_wake.h"
 #include "queues/publish.h"
@@ -40,49 +41,13 @@
 #include "uverbs/uverbs_command.h"
 
 #define MTU        4200
-#define REPLY      128 /* room for each reply, with the driver's part */
 #define QUEUE      100 /* the HCA's CQ has room for those of one queue pair */
 #define CQ_HANDLE  0x11u
 #define SRQ_HANDLE 0x22u
 
 static struct vnic_loop *loop;
-static int device = -1, events = -1; /* of the program: its context, and its asynchronous events */
-static uint32_t pd;
 
-/* --- In place of the daemon and libibverbs. */
-
-int __wrap_adapter_open(uint32_t *forks);
-bool __wrap_adapter_ref(uint32_t *forks);
-void __wrap_adapter_unref(uint32_t forks);
-const struct hca_verbs *__wrap_hca_verbs_load(void);
 int __wrap_added_qp_add(uint32_t qpn, bool reachable, struct added_qp **added);
-
-/* Uses that began in this process, and have not ended. */
-static int uses;
-
-bool __wrap_adapter_ref(uint32_t *forks)
-{
-	*forks = adapter_forks;
-	uses++;
-	return true;
-}
-
-int __wrap_adapter_open(uint32_t *forks)
-{
-	__wrap_adapter_ref(forks);
-	return 0;
-}
-
-void __wrap_adapter_unref(uint32_t forks)
-{
-	if (forks == adapter_forks)
-		uses--;
-}
-
-const struct hca_verbs *__wrap_hca_verbs_load(void)
-{
-	return &fake_hca.verbs;
-}
 
 int __wrap_added_qp_add(uint32_t qpn, bool reachable, struct added_qp **added)
 {
@@ -93,49 +58,6 @@ int __wrap_added_qp_add(uint32_t qpn, bool reachable, struct added_qp **added)
 }
 
 /* --- The program. */
-
-/* The reply's first word, mostly a handle, is in *first. A negative errno value: the command
- * failed. */
-static int command(uint32_t number, const void *request, size_t size, uint32_t *first)
-{
-	uint8_t buffer[512] __attribute__((aligned(8)));
-	struct ib_uverbs_cmd_hdr hdr = {.command = number, .out_words = REPLY / 4};
-	uint32_t reply[REPLY / 4] = {0};
-	const uint64_t response = (uintptr_t)reply;
-	const size_t count = sizeof(hdr) + size;
-
-	hdr.in_words = (uint16_t)(count / 4);
-	memcpy(buffer, &hdr, sizeof(hdr));
-	memcpy(buffer + sizeof(hdr), request, size);
-	/* Requests with a reply begin with its address. */
-	if (first)
-		memcpy(buffer + sizeof(hdr), &response, sizeof(response));
-	if (uverbs_write(uverbs_file_lookup(device), device, buffer, count) < 0)
-		return -errno;
-	if (first)
-		*first = reply[0];
-	return 0;
-}
-
-#define COMMAND(id, request, first) \
-	command(IB_USER_VERBS_CMD_##id, &(request), sizeof(request), first)
-
-static void open_context(void)
-{
-	const struct ib_uverbs_get_context get = {0};
-	const struct ib_uverbs_alloc_pd alloc = {0};
-
-	device = uverbs_file_open(O_CLOEXEC);
-	assert_true(device >= 0);
-	assert_int_equal(COMMAND(GET_CONTEXT, get, (uint32_t *)&events), 0);
-	assert_int_equal(COMMAND(ALLOC_PD, alloc, &pd), 0);
-}
-
-static void close_own(int fd)
-{
-	fd_remove(fd);
-	close(fd);
-}
 
 static bool is_readable(int fd)
 {
@@ -152,19 +74,6 @@ static void expect_event(uint64_t element, uint32_t type)
 	assert_int_equal(read(events, &event, sizeof(event)), sizeof(event));
 	assert_int_equal(event.element, element);
 	assert_int_equal(event.event_type, type);
-}
-
-/* --- The adapter. */
-
-static void set_hca(const char *name)
-{
-	struct vnic_attach_hca *hca = &adapter.welcome.port.hca;
-
-	*hca = (struct vnic_attach_hca){.port = 1, .generation = hca->generation + 1};
-	strcpy(hca->name, name);
-	adapter_lock();
-	adapter_hca_renew();
-	adapter_unlock();
 }
 
 static int setup(void **state)

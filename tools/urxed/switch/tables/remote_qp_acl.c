@@ -617,8 +617,3 @@ void remote_qp_acl_hear_always(struct remote_qp_acl *t, struct remote_qp_owner *
 		store_entry(t, r);
 	}
 }
-
-bool remote_qp_acl_has_block(const struct remote_qp_acl *t, uint32_t block)
-{
-	return t->by_local && t->by_local[block] && t->by_local[block]->n;
-}

@@ -197,9 +197,6 @@ bool remote_qp_acl_cnp_to_other_host(const struct remote_qp_acl *t,
  */
 void remote_qp_acl_hear_always(struct remote_qp_acl *t, struct remote_qp_owner *owner);
 
-/* Whether a local QP of that block of QPNs has a remote QP. */
-bool remote_qp_acl_has_block(const struct remote_qp_acl *t, uint32_t block);
-
 /* Notes that an RC or UC packet from the host with address `sip` has arrived for a local QP. */
 void remote_qp_acl_heard(struct remote_qp_acl *t, uint32_t local, const uint8_t sip[16],
 			 enum remote_qp_service service);

@@ -45,9 +45,9 @@ static void serve(void)
 /* --- Calls of processes */
 
 static struct {
-	enum { ADD, REMOVE, QUERY, REGISTER } what;
+	enum { ADD, SET, REMOVE, QUERY, REGISTER } what;
 	uint32_t qpn;
-	bool reachable;
+	uint32_t flags;
 	uint8_t dgid[16];
 } call;
 
@@ -56,7 +56,8 @@ static void *call_thread(void *arg)
 	struct server_process *p = arg;
 
 	switch (call.what) {
-	case ADD: p->status = vnic_driver_add_qpn(p->driver, call.qpn, call.reachable); break;
+	case ADD: p->status = vnic_driver_add_qpn(p->driver, call.qpn, call.flags); break;
+	case SET: p->status = vnic_driver_set_qpn(p->driver, call.qpn, call.flags); break;
 	case REMOVE: p->status = vnic_driver_remove_qpn(p->driver, call.qpn); break;
 	case QUERY: p->status = vnic_driver_query_qpn(p->driver, call.dgid, call.qpn); break;
 	case REGISTER:
@@ -77,8 +78,25 @@ static int add(uint32_t process, uint32_t qpn, bool reachable)
 {
 	call.what = ADD;
 	call.qpn = qpn;
-	call.reachable = reachable;
+	call.flags = reachable ? VNIC_QPN_REACHABLE : 0;
 	return make_call(process);
+}
+
+/* The message has no answer: it precedes the answer to a request. */
+static void set_flags(uint32_t process, uint32_t qpn, uint32_t flags)
+{
+	call.what = SET;
+	call.qpn = qpn;
+	call.flags = flags;
+	assert_int_equal(make_call(process), 0);
+	call.what = QUERY;
+	memset(call.dgid, 0, sizeof(call.dgid));
+	assert_int_equal(make_call(process), -ENOENT);
+}
+
+static bool needs_uplink(uint32_t qpn)
+{
+	return qpn_table_needs_uplink(&w->server.sw.added, VNIC_BLOCK(qpn));
 }
 
 static int drop_qpn(uint32_t process, uint32_t qpn)
@@ -232,11 +250,53 @@ static void peers_of_one_user_find_each_other(void **state)
 	assert_ptr_equal(owner_of(QPN), port_of(ONE));
 }
 
+static void flags_of_an_added_qpn_change(void **state)
+{
+	(void)state;
+	assert_int_equal(add(ONE, QPN, false), 0);
+	assert_false(needs_uplink(QPN));
+	set_flags(ONE, QPN, VNIC_QPN_UPLINK);
+	assert_true(needs_uplink(QPN));
+	assert_int_equal(query(TWO, QPN), -ENOENT);
+	set_flags(ONE, QPN, VNIC_QPN_REACHABLE);
+	assert_false(needs_uplink(QPN));
+	assert_int_equal(query(TWO, QPN), 0);
+	/* Unknown flags, and QPNs of another process or of none, change nothing. */
+	set_flags(ONE, QPN, VNIC_QPN_UPLINK | 4);
+	set_flags(TWO, QPN, VNIC_QPN_UPLINK);
+	set_flags(ONE, QPN + 1, VNIC_QPN_UPLINK);
+	set_flags(ONE, UINT32_MAX, VNIC_QPN_UPLINK);
+	assert_false(needs_uplink(QPN));
+	assert_int_equal(query(TWO, QPN), 0);
+}
+
+/* Each block that the engine needs is counted once for each of its QPNs. */
+static void uplink_is_needed_as_long_as_a_qpn_needs_it(void **state)
+{
+	(void)state;
+	assert_int_equal(add(ONE, QPN, false), 0);
+	assert_int_equal(add(TWO, QPN + 1, false), 0);
+	set_flags(ONE, QPN, VNIC_QPN_UPLINK);
+	set_flags(ONE, QPN, VNIC_QPN_UPLINK);
+	set_flags(TWO, QPN + 1, VNIC_QPN_UPLINK);
+	assert_int_equal(drop_qpn(ONE, QPN), 0);
+	assert_true(needs_uplink(QPN));
+	detach(TWO);
+	assert_false(needs_uplink(QPN));
+	/* A queue pair with the same number is the HCA's. */
+	assert_int_equal(add(ONE, QPN, false), 0);
+	set_flags(ONE, QPN, VNIC_QPN_UPLINK);
+	assert_int_equal(add(ONE, QPN, false), 0);
+	assert_false(needs_uplink(QPN));
+}
+
 static void qpns_end_with_their_process(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < 3 * SESSIONS_REAP_STEP; i++)
-		assert_int_equal(switch_add_qpn(&w->server.sw, port_of(ONE), QPN + i, true), 0);
+		assert_int_equal(
+			switch_add_qpn(&w->server.sw, port_of(ONE), QPN + i, VNIC_QPN_REACHABLE),
+			0);
 	detach(ONE);
 	for (uint32_t i = 0; i < 3 * SESSIONS_REAP_STEP; i++)
 		assert_null(owner_of(QPN + i));
@@ -377,11 +437,13 @@ static void user_has_a_quota(void **state)
 	(void)state;
 	/* Half of the table, by the switch's function, which has no quota of users. */
 	for (uint32_t i = 0; i < QPN_TABLE_PER_OWNER; i++)
-		assert_int_equal(switch_add_qpn(&w->server.sw, port_of(ONE), 0x400000 + i, true),
+		assert_int_equal(switch_add_qpn(&w->server.sw, port_of(ONE), 0x400000 + i,
+						VNIC_QPN_REACHABLE),
 				 0);
 	assert_int_equal(add(ONE, QPN, true), -ENOSPC);
 	for (uint32_t i = 0; i < QPN_TABLE_PER_OWNER; i++)
-		assert_int_equal(switch_add_qpn(&w->server.sw, port_of(TWO), 0x500000 + i, true),
+		assert_int_equal(switch_add_qpn(&w->server.sw, port_of(TWO), 0x500000 + i,
+						VNIC_QPN_REACHABLE),
 				 0);
 	assert_int_equal(drop_qpn(TWO, 0x500000), 0);
 	assert_int_equal(add(TWO, QPN, true), 0);
@@ -415,6 +477,8 @@ int main(void)
 		TEST(leased_qpn_can_be_added_by_its_process_only),
 		TEST(impossible_qpns_are_refused),
 		TEST(peers_of_one_user_find_each_other),
+		TEST(flags_of_an_added_qpn_change),
+		TEST(uplink_is_needed_as_long_as_a_qpn_needs_it),
 		TEST(qpns_end_with_their_process),
 		TEST(block_with_an_added_qpn_is_not_leased),
 		TEST(packets_of_added_qpns_pass_the_switch),

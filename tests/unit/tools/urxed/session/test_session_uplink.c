@@ -123,6 +123,32 @@ static void *decline_thread(void *arg)
 	return NULL;
 }
 
+#define HCA_QPN 0x900123u
+
+static uint32_t flags; /* for set_thread */
+
+/* A message without an answer, and a request. */
+static void *set_thread(void *arg)
+{
+	struct server_process *p = arg;
+	const uint8_t gid[16] = {0};
+
+	p->status = vnic_driver_set_qpn(p->driver, HCA_QPN, flags);
+	if (!p->status)
+		p->status = vnic_driver_query_qpn(p->driver, gid, HCA_QPN);
+	atomic_store(&p->done, true);
+	return NULL;
+}
+
+static void *remove_thread(void *arg)
+{
+	struct server_process *p = arg;
+
+	p->status = vnic_driver_remove_qpn(p->driver, HCA_QPN);
+	atomic_store(&p->done, true);
+	return NULL;
+}
+
 static const struct switch_port *port_of_process(void)
 {
 	return lease_owner(&w->server.sw.leases, w->process.who.qpn_first);
@@ -131,6 +157,13 @@ static const struct switch_port *port_of_process(void)
 static void serve(void *(*call)(void *))
 {
 	server_call(call, &w->process, take_events);
+}
+
+static void set_flags(uint32_t new_flags)
+{
+	flags = new_flags;
+	serve(set_thread);
+	assert_int_equal(w->process.status, -ENOENT);
 }
 
 static void begin(void)
@@ -490,14 +523,28 @@ static void hca_gets_its_packets_alone(void **state)
 	changes = w->changes;
 	sessions_update_uplink(&w->server.sessions);
 	assert_int_equal(w->changes, changes);
-	/* The engine executes a connection with a QPN of the HCA. */
-	assert_int_equal(switch_add_qpn(&w->server.sw, port, 0x900123, true), 0);
+	/* The HCA executes a connection. */
+	assert_int_equal(switch_add_qpn(&w->server.sw, port, HCA_QPN, VNIC_QPN_REACHABLE), 0);
+	assert_int_equal(switch_add_remote(&w->server.sw, port, HCA_QPN, gid, 0x77), 0);
 	sessions_update_uplink(&w->server.sessions);
 	assert_int_equal(w->admitted, 1);
-	assert_int_equal(switch_add_remote(&w->server.sw, port, 0x900123, gid, 0x77), 0);
-	sessions_update_admission(&w->server.sessions);
+	/* The engine takes the connection over, and the HCA gets the QPN again. */
+	set_flags(VNIC_QPN_UPLINK);
 	assert_int_equal(w->admitted, 2);
-	assert_int_equal(w->first, 0x900);
+	assert_int_equal(w->first, lease_block(HCA_QPN));
+	set_flags(VNIC_QPN_REACHABLE);
+	assert_int_equal(w->admitted, 1);
+	/* The queue pair ends in the engine. */
+	set_flags(VNIC_QPN_UPLINK);
+	serve(remove_thread);
+	assert_int_equal(w->process.status, 0);
+	assert_int_equal(w->admitted, 1);
+	/* The process ends. */
+	assert_int_equal(switch_add_qpn(&w->server.sw, port, HCA_QPN, VNIC_QPN_UPLINK), 0);
+	sessions_update_uplink(&w->server.sessions);
+	assert_int_equal(w->admitted, 2);
+	end_process();
+	assert_int_equal(w->admitted, 0);
 	/* The HCA goes away. */
 	w->hca.chosen = -1;
 	hca_monitor_fill(&w->hca, backs);

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "daemon/uplink_qpns.h"
+
+#include <string.h>
+
+#include "adapter/adapter.h"
+#include "adapter/added_qp.h"
+#include "daemon/port_attributes.h"
+#include "poll/engine_wake.h"
+#include "queues/verbs_qp.h"
+
+/* The uplink receives packets to leased QPNs in any case. */
+static bool is_leased(uint32_t qpn)
+{
+	return !adapter.leases.by_qpn[VNIC_BLOCK(qpn)]->foreign;
+}
+
+/* Peers of this host send by inboxes, copies and the switch. */
+static bool is_local(const struct qp *qp)
+{
+	return qp->remote && port_has_gid(qp->remote->dgid);
+}
+
+/*
+ * From its begin on a take-over may stop any queue pair of the HCA, and a stopped one goes on in
+ * the engine as soon as the HCA has returned its receive requests.
+ */
+static bool may_stop(void)
+{
+	return adapter.hca.take_over.takers || adapter.hca.stopped;
+}
+
+/* Whether packets of other hosts to the queue pair are, or may soon be, for the engine. */
+static bool needs_uplink(const struct qp *qp)
+{
+	const enum urxe_qp_state state = qp_state(qp);
+
+	return state >= URXE_QPS_RTR && state <= URXE_QPS_SQE && !is_local(qp) &&
+	       (!urxe_qp_offloaded(qp->qp) || may_stop());
+}
+
+/* False: the daemon does not read at the moment. */
+static bool tell_daemon(struct qp *qp)
+{
+	bool uplink;
+
+	if (!qp->added || is_leased(qp->qpn))
+		return true;
+	uplink = needs_uplink(qp);
+	return uplink == qp->added->uplink || !added_qp_set_uplink(qp->added, uplink);
+}
+
+/* The engine thread wakes up each millisecond from then on. */
+static void note_late(bool late)
+{
+	if (late && !adapter.uplink_qpns_late)
+		engine_wake();
+	adapter.uplink_qpns_late = late;
+}
+
+bool uplink_qpn_update(struct qp *qp)
+{
+	const bool before = qp->added && qp->added->uplink;
+
+	if (!tell_daemon(qp))
+		note_late(true);
+	return qp->added && qp->added->uplink && !before;
+}
+
+void uplink_qpns_update(void)
+{
+	struct qp *qp;
+	uint32_t at = 0;
+	bool late = false;
+
+	while ((qp = leases_next(&adapter.leases, &at)))
+		late |= !tell_daemon(qp);
+	note_late(late);
+}
