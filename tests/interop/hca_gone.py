@@ -17,6 +17,7 @@ from stations import InMachine
 FLOW = 'tests/migrate/verbs_flow'
 LOG = '/tmp/flow.log'
 SECONDS = 120
+FRAMES = 100  # in urxed within two seconds: more by the engine, less by the HCA
 
 
 class Continuing(OverHca):
@@ -60,6 +61,10 @@ def check_flow(machine, peer, port):
         machine.guest.run('sleep 2')
         if not client.running() or not machine.path():
             raise Failure(f'ended with --hca {hca}: {client.describe()}\n{machine.log()}')
+        seen = machine.seen_by_switch()
+        print(f'{seen} frames in urxed with --hca {hca}')
+        if (seen < FRAMES) != by_hca:
+            raise Failure(f'urxed has received {seen} frames with --hca {hca}')
     machine.guest.run('killall -TERM verbs_flow')
     counts = [count_messages(program, machine) for program in (client, server)]
     if counts[0] != counts[1]:
