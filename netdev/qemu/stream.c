@@ -448,21 +448,3 @@ int qemu_stream_open(const struct qemu_spec *spec, struct netdev **port, char *e
 		*port = &new->qemu.netdev;
 	return err;
 }
-
-int netdev_qemu_attach(int fd, uint32_t mtu, struct netdev **port)
-{
-	struct stream_port *new;
-	int err = make_port(mtu, &new);
-
-	if (err)
-		return err;
-	err = watch_socket(new, EPOLL_CTL_ADD, fd, EPOLLIN);
-	if (err) {
-		stream_close(&new->qemu.netdev);
-		return err;
-	}
-	new->peer = fd;
-	new->qemu.counters[NETDEV_PEERS]++;
-	*port = &new->qemu.netdev;
-	return 0;
-}

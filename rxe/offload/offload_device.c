@@ -18,11 +18,6 @@ void urxe_offload_set(struct urxe_dev *dev, const struct urxe_offload_ops *ops, 
 	dev->offload_ctx = ctx;
 }
 
-bool urxe_offload_present(const struct urxe_dev *dev)
-{
-	return dev->offload;
-}
-
 bool urxe_offload_all(const struct urxe_dev *dev)
 {
 	return dev->offloaded && dev->offloaded == dev->qps.used;

@@ -105,9 +105,10 @@ def check_private(top, folder, path, name):
         if wrong_side(path, found[0]):
             return f'the vNIC\'s driver and device side may not share "{name}"'
         return None
-    # Unit tests may include private headers of tools/ and verbs/, which have no public headers.
-    if folder == 'tests' and any(os.path.isfile(os.path.join(top, place, name))
-                                 for place in ('tools', 'verbs')):
+    # Unit tests may include private headers of tools/ and verbs/, which have no public headers. Ports and transports of
+    # tests/lib/device/ implement private interfaces of netdev/ and vnic/.
+    places = {'tests': ('tools', 'verbs'), 'tests/lib/device': ('tools', 'verbs', 'netdev', 'vnic/common', 'vnic/inbox')}
+    if any(os.path.isfile(os.path.join(top, place, name)) for place in places.get(os.path.dirname(path), places.get(folder, ()))):
         return None
     return f'"{name}" is no header of {folder}/'
 

@@ -17,10 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <vnic/loop.h>
 
 #include "capture/flow.h"
+#include "mem_port.h"
 #include "objects/handle.h"
+#include "vnic_loop.h"
 
 static struct {
 	uint32_t left; /* allocations until the failing one; 0 = none fails */

@@ -96,24 +96,6 @@ int vnic_inbox_publish(const struct vnic_inbox *inbox)
 	return vnic_memory_publish(inbox->fds[VNIC_INBOX_PUBLISHED]);
 }
 
-int vnic_inbox_create(uint16_t mtu, struct vnic_inbox **inbox)
-{
-	int fds[VNIC_INBOX_FDS];
-	int ret = inbox_create_fds(mtu, fds);
-
-	if (ret) {
-		inbox_close_fds(fds);
-		return ret;
-	}
-	ret = vnic_inbox_open(fds, mtu, inbox);
-	if (ret)
-		return ret;
-	ret = vnic_inbox_publish(*inbox);
-	if (ret)
-		vnic_inbox_abandon(*inbox);
-	return ret;
-}
-
 void vnic_inbox_abandon(struct vnic_inbox *inbox)
 {
 	if (!inbox)

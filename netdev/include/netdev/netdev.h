@@ -141,14 +141,6 @@ void netdev_counters(struct netdev *port, uint64_t counters[NETDEV_COUNTER_COUNT
 /* Closes and frees the port. NULL is ignored. */
 void netdev_close(struct netdev *port);
 
-/*
- * --- Memory: two connected ports with a ring of `depth` frames each way; a full ring refuses. The
- * two ends may belong to two threads, and are closed separately.
- */
-#define NETDEV_MEM_DEPTH_MAX (1u << 20)
-/* Opens both ends. -EINVAL: depth is 0 or more than NETDEV_MEM_DEPTH_MAX. */
-int netdev_mem_pair(uint32_t depth, struct netdev *ends[2]);
-
 /* --- Capture files: pcap and pcapng with the Ethernet link type */
 /* A reader: netdev_rx returns one frame a call; netdev_tx refuses. `error` gets a sentence. */
 int netdev_pcap_open(const char *path, struct netdev **port, char *error, uint32_t error_size);
@@ -232,8 +224,6 @@ struct netdev_qemu_files {
 	void (*remove)(const struct sockaddr_un *address, const struct stat *file);
 };
 void netdev_qemu_set_files(const struct netdev_qemu_files *files);
-/* Opens such a port on a connected stream socket, which the port owns after success. */
-int netdev_qemu_attach(int fd, uint32_t mtu, struct netdev **port);
 
 /* --- Ports of DPDK's ethdev library; a library of its own, the only one that includes DPDK */
 /*

@@ -128,8 +128,6 @@ void urxe_offload_set(struct urxe_dev *dev, const struct urxe_offload_ops *ops, 
  * (URXE_ASYNC_SRQ_ERR). Regions become the engine's alone.
  */
 void urxe_offload_unset(struct urxe_dev *dev);
-/* Whether the device has an HCA now. */
-bool urxe_offload_present(const struct urxe_dev *dev);
 /* Whether the HCA has the queue pair, too: it may execute its requests from RTR on. */
 bool urxe_offload_has_qp(const struct urxe_qp *qp);
 /* Whether the HCA, and not the engine, would use the address in *attr, if urxe_qp_modify were

@@ -86,13 +86,27 @@ static void run(struct netdev *port, int qemu, const uint8_t *data, size_t size)
 	free(stream.bytes);
 }
 
+/* Of a socket pair: that of the port, and that of the fuzzer. */
+static int fds[2];
+
+static int take_port_end(const struct sockaddr_un *address)
+{
+	(void)address;
+	return fds[0];
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	const struct netdev_qemu_files files = {.connect = take_port_end};
 	struct netdev *port;
-	int fds[2];
+	char error[256];
 
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds) || netdev_qemu_attach(fds[0], MTU, &port))
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds))
 		abort();
+	netdev_qemu_set_files(&files);
+	if (netdev_qemu_open("qemu:/nobody,connect", MTU, &port, error, sizeof(error)))
+		abort();
+	netdev_qemu_set_files(NULL);
 	run(port, fds[1], data, size);
 	netdev_close(port);
 	close(fds[1]);

@@ -22,6 +22,7 @@
 #include "accepted_user.h"
 #include "craft.h"
 #include "lan.h"
+#include "mem_port.h"
 #include "script.h"
 #include "server.h"
 #include "ucma_loop.h"

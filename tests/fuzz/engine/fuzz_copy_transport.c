@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include <rxe/rxe.h>
-#include <vnic/loop.h>
 #include <vnic/regs.h>
 
 #include "adapter/adapter.h"
@@ -24,6 +23,7 @@
 #include "samehost/peer.h"
 #include "samehost/published.h"
 #include "script.h"
+#include "vnic_loop.h"
 
 #define MTU       1500
 #define QPN       0x2000u /* node 1's first QPN */

@@ -18,6 +18,7 @@
 #include <vnic/regs.h>
 
 #include "require.h"
+#include "vnic_loop.h"
 
 #define MTU   60
 #define LEN   64

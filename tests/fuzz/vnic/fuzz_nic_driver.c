@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <vnic/loop.h>
 #include <vnic/regs.h>
 
 #include "require.h"
 #include "script.h"
+#include "vnic_loop.h"
 
 #define MTU      600
 #define BURST    32

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "craft.h"
+#include "mem_port.h"
 #include "require.h"
 #include "urxed/bond/bond_host.h"
 

@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 #include <rxe/packet.h>
-#include <vnic/loop.h>
 
 #include "urxed/switch/forward.h"
+#include "vnic_loop.h"
 
 #define LAN_STATIONS  4
 #define LAN_PROCESSES 64

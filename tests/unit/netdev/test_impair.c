@@ -11,6 +11,8 @@
 #include <netdev/netdev.h>
 #include <string.h>
 
+#include "mem_port.h"
+
 #define DEPTH 8192
 
 static struct netdev *open_impair(const struct netdev_impairment *impairment, struct netdev **far)

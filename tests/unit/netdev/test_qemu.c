@@ -160,14 +160,36 @@ static void expect_at_qemu(int fd, uint32_t length, uint32_t seed)
 	assert_memory_equal(got, expected, length);
 }
 
+/* The port's end of a socket pair whose other end the test has. */
+static int port_end;
+
+static int take_port_end(const struct sockaddr_un *address)
+{
+	(void)address;
+	return port_end;
+}
+
 static struct netdev *attach(int *qemu)
 {
+	const struct netdev_qemu_files files = {.connect = take_port_end};
 	struct netdev *port;
 	int fds[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
-	assert_int_equal(netdev_qemu_attach(fds[0], MTU, &port), 0);
+	port_end = fds[0];
+	netdev_qemu_set_files(&files);
+	port = open_port("qemu:%s/nobody,connect", directory);
+	netdev_qemu_set_files(NULL);
 	*qemu = fds[1];
+	return port;
+}
+
+static struct netdev *attach_with_short_queue(int *qemu)
+{
+	struct netdev *port = attach(qemu);
+	int least = 1;
+
+	setsockopt(port_end, SOL_SOCKET, SO_SNDBUF, &least, sizeof(least));
 	return port;
 }
 
@@ -316,23 +338,21 @@ static uint32_t send_row(struct netdev *port, uint32_t from)
 static void test_partial_write_is_continued(void **state)
 {
 	uint32_t sent = 0, got = 0;
-	int fds[2], least = 1;
 	struct netdev *port;
+	int qemu;
 
 	(void)state;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
-	setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &least, sizeof(least));
-	assert_int_equal(netdev_qemu_attach(fds[0], MTU, &port), 0);
+	port = attach_with_short_queue(&qemu);
 	while (got < MANY) {
 		for (uint32_t n; sent < MANY && (n = send_row(port, sent)); sent += n)
 			;
-		expect_at_qemu(fds[1], 1 + got % FRAME_MAX, got);
+		expect_at_qemu(qemu, 1 + got % FRAME_MAX, got);
 		got++;
 	}
 	assert_int_equal(counter(port, NETDEV_TX_FRAMES), MANY);
 	assert_in_range(counter(port, NETDEV_TX_REFUSED), 1, UINT32_MAX);
 	expect_nothing(port);
-	close_both(port, fds[1]);
+	close_both(port, qemu);
 }
 
 /*
@@ -374,54 +394,50 @@ static void test_rest_of_the_last(void **state)
 {
 	static uint8_t got[40 * (4 + FRAME_MAX)];
 	uint32_t sent, bytes = 0, length = 0;
-	int fds[2], least = 1;
+	int qemu;
 	struct netdev *port;
 	ssize_t n;
 
 	(void)state;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
-	setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &least, sizeof(least));
-	assert_int_equal(netdev_qemu_attach(fds[0], MTU, &port), 0);
+	port = attach_with_short_queue(&qemu);
 	sent = send_row(port, 1400);
 	assert_in_range(sent, 1, 39);
 	for (uint32_t i = 0; i < sent; i++)
 		bytes += 4 + 1 + 1400 + i;
-	while ((n = recv(fds[1], got + length, sizeof(got) - length, MSG_DONTWAIT)) > 0)
+	while ((n = recv(qemu, got + length, sizeof(got) - length, MSG_DONTWAIT)) > 0)
 		length += n;
 	assert_in_range(length, 1, bytes - 1);
 	expect_awake(port);
 	expect_nothing(port);
-	assert_int_equal(recv(fds[1], got + length, bytes - length, MSG_DONTWAIT), bytes - length);
+	assert_int_equal(recv(qemu, got + length, bytes - length, MSG_DONTWAIT), bytes - length);
 	for (uint32_t i = 0, at = 4; i < sent; at += 4 + 1 + 1400 + i++) {
 		uint8_t expected[FRAME_MAX];
 
 		fill(expected, 1 + 1400 + i, 1400 + i);
 		assert_memory_equal(got + at, expected, 1 + 1400 + i);
 	}
-	close_both(port, fds[1]);
+	close_both(port, qemu);
 }
 
 /* A peer that ends during a partly sent frame, and one whose end shows in send. */
 static void test_gone_while_sending(void **state)
 {
 	struct netdev *port;
-	int fds[2], least = 1;
+	int qemu;
 
 	(void)state;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
-	setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &least, sizeof(least));
-	assert_int_equal(netdev_qemu_attach(fds[0], MTU, &port), 0);
+	port = attach_with_short_queue(&qemu);
 	while (send_row(port, 1400))
 		;
-	close(fds[1]);
+	close(qemu);
 	expect_awake(port);
 	expect_nothing(port);
 	assert_int_equal(send_through(port, 60, 0), 1);
 	assert_int_equal(counter(port, NETDEV_TX_NO_PEER), 1);
 	netdev_close(port);
 
-	port = attach(&fds[1]);
-	close(fds[1]);
+	port = attach(&qemu);
+	close(qemu);
 	assert_int_equal(send_row(port, 0), 40);
 	assert_int_equal(counter(port, NETDEV_TX_NO_PEER), 40);
 	netdev_close(port);

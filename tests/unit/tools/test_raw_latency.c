@@ -12,6 +12,7 @@
 
 #include "bench/raw_frame.h"
 #include "bench/raw_latency.h"
+#include "mem_port.h"
 
 static struct netdev *ends[2];
 static struct raw_latency asks, answers;

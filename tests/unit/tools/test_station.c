@@ -12,6 +12,7 @@
 #include <rxe/rxe.h>
 
 #include "bench/station.h"
+#include "mem_port.h"
 
 #define LENGTH 2
 

@@ -12,13 +12,12 @@
 
 #include <cmocka.h>
 
-#include <vnic/loop.h>
-
 #include "adapter/adapter.h"
 #include "attach/attach_private.h"
 #include "attach/fork.h"
 #include "engine/crc.h"
 #include "poll/engine_wake.h"
+#include "vnic_loop.h"
 
 static inline struct vnic_loop *loop_adapter_open(uint16_t mtu)
 {

@@ -29,13 +29,13 @@
 #include <unistd.h>
 
 #include <rxe/rxe.h>
-#include <vnic/loop.h>
 #include <vnic/regs.h>
 
 #include "adapter/adapter.h"
 #include "objects/settle.h"
 #include "process/own_fd.h"
 #include "samehost/published.h"
+#include "vnic_loop.h"
 
 #define MTU         1500
 #define PARENT      1u /* indices of the two processes */

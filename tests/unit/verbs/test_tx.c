@@ -17,13 +17,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <vnic/loop.h>
 #include <vnic/regs.h>
 
 #include "adapter/adapter.h"
 #include "craft.h"
 #include "engine/crc.h"
 #include "engine/tx.h"
+#include "vnic_loop.h"
 
 #define MTU  1500
 #define LEN  100

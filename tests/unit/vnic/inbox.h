@@ -12,6 +12,8 @@
 
 #include <vnic/inbox.h>
 
+#include "vnic_loop.h"
+
 #define MTU       100
 #define LEN       60
 #define BURST     32

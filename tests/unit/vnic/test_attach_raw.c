@@ -9,6 +9,7 @@
 #include <vnic/peer_socket.h>
 
 #include "daemon.h"
+#include "vnic_loop.h"
 
 static int connect_raw(struct daemon *d)
 {

@@ -7,8 +7,9 @@
 
 #include <cmocka.h>
 
-#include <vnic/loop.h>
 #include <vnic/regs.h>
+
+#include "vnic_loop.h"
 
 #define MTU       1500
 #define BURST     64

@@ -21,6 +21,7 @@
 
 #include "inbox.h"
 #include "populate.h"
+#include "vnic_loop.h"
 
 /*
  * How many instructions of a sender's call the tests try: all, unless forks are slow and

@@ -10,8 +10,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include <vnic/loop.h>
 #include <vnic/regs.h>
+
+#include "vnic_loop.h"
 
 #define MTU       4200
 #define TX_POSTED 255 /* a ring leaves one descriptor empty */

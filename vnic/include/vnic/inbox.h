@@ -79,8 +79,6 @@ int vnic_inbox_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu, struct vnic_inb
  * inbox to senders.
  */
 int vnic_inbox_publish(const struct vnic_inbox *inbox);
-/* Creates, opens and publishes an inbox without a daemon. */
-int vnic_inbox_create(uint16_t mtu, struct vnic_inbox **inbox);
 /* Marks the inbox as closed for all senders, for good: they send by the switch. */
 void vnic_inbox_close(struct vnic_inbox *inbox);
 /* Marks the inbox as closed for all senders, then frees it. NULL is allowed. */

@@ -23,6 +23,7 @@
 #include <vnic/peer_socket.h>
 
 #include "urxed/privilege/fd_guard.h"
+#include "vnic_loop.h"
 
 #define MTU         1500
 #define PATIENCE_MS 20000

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "mem_port.h"
 #include "urxed/uplink/impair.h"
 
 static void all_keys_are_parsed(void **state)

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "mem_port.h"
 #include "urxed/uplink/direct_uplink.h"
 #include "urxed/uplink/uplink.h"
 

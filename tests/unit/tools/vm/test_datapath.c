@@ -16,11 +16,11 @@
 #include <rxe/announcement.h>
 #include <rxe/packet.h>
 #include <unistd.h>
-#include <vnic/loop.h>
 #include <vnic/regs.h>
 
 #include "pvrdma_driver.h"
 #include "vm/datapath.h"
+#include "vnic_loop.h"
 
 #define STRIDE   9088u
 #define MESSAGES 120u /* so many that own frames are first in a burst of others */

@@ -12,6 +12,7 @@
 
 #include <netdev/netdev.h>
 
+#include "mem_port.h"
 #include "urxed/hostnet/address_conflict.h"
 #include "urxed/hostnet/arp.h"
 #include "urxed/hostnet/nd.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Two ports connected by memory, for tests and the simulator. Each direction is a ring with one
- * producer and one consumer, so two threads may use the two ends without a lock.
- */
+#include "mem_port.h"
+
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connects a driver and a device in one process, without a socket or a descriptor, for tests and
- * fuzzers: a second transport for the same registers and descriptors.
+ * A vNIC whose driver and device are in one process, without a daemon, a socket or a descriptor:
+ * another transport of vnic/common/transport.h. Also an inbox without a daemon.
  */
-#ifndef URXE_VNIC_LOOP_H
-#define URXE_VNIC_LOOP_H
+#ifndef URXE_TEST_VNIC_LOOP_H
+#define URXE_TEST_VNIC_LOOP_H
 
 #include <stdint.h>
 
 #include <vnic/device.h>
 #include <vnic/driver.h>
+#include <vnic/inbox.h>
 
 struct vnic_loop {
 	struct vnic_driver *driver;
@@ -29,5 +30,9 @@ struct vnic_loop {
 int vnic_loop_open(uint16_t mtu, struct vnic_loop **loop);
 /* Destroys driver and device; `driver` may be NULL if it was detached already. */
 void vnic_loop_close(struct vnic_loop *loop);
+
+/* Creates, opens and publishes an inbox as daemon and receiver. Returns 0 or a negative errno
+ * value. */
+int vnic_inbox_create(uint16_t mtu, struct vnic_inbox **inbox);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include <vnic/loop.h>
+#include "vnic_loop.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 
 #include <vnic/regs.h>
 
+#include "create.h"
 #include "shared.h"
 #include "transport.h"
 
@@ -208,4 +209,22 @@ void vnic_loop_close(struct vnic_loop *loop)
 		munmap(loop->memory, loop->memory_size);
 	free(loop->bars);
 	free(l);
+}
+
+int vnic_inbox_create(uint16_t mtu, struct vnic_inbox **inbox)
+{
+	int fds[VNIC_INBOX_FDS];
+	int ret = inbox_create_fds(mtu, fds);
+
+	if (ret) {
+		inbox_close_fds(fds);
+		return ret;
+	}
+	ret = vnic_inbox_open(fds, mtu, inbox);
+	if (ret)
+		return ret;
+	ret = vnic_inbox_publish(*inbox);
+	if (ret)
+		vnic_inbox_abandon(*inbox);
+	return ret;
 }
