@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Measures of what an HCA, or the look for one, costs, and of its absence."""
+"""
+Measures of group hca: what urxed's search for an HCA costs, how much latency urxe adds to an HCA, and how long connections
+need after the HCA's port has changed its state.
+"""
 import re
 import statistics
 import subprocess
@@ -48,8 +51,11 @@ class StartOfDaemon:
         return statistics.median(times)
 
 
-class OverUrxe:
-    """Latency of a perftest program in packets, over the device of another urxe as the HCA, or over that device itself."""
+class LatencyOverUrxe:
+    """
+    Latency of a perftest program in packets. The HCA is the device of another urxe: `nested`, the program uses urxe0 over that
+    HCA; else it uses the HCA itself.
+    """
 
     def __init__(self, argv, nested):
         self.argv = argv.split()
@@ -69,30 +75,31 @@ class OverUrxe:
         return report.measured(lambda: Pair(*ends, argv, device=device).finish(SECONDS)[1], report.latency)
 
 
-class Changed:
+class PortChange:
     """
-    The time from the moment at which the HCA's port goes down, or comes back, until a new connection has exchanged
-    messages in software, or by the HCA: it includes the look of urxed and the start of both programs.
+    The time from a change of the HCA's port until a new connection has exchanged ten messages. The port goes down, and the
+    engine executes the connection; or it comes `up` again, and the HCA does. The time includes urxed's scan of sysfs and the
+    start of both programs.
     """
 
-    def __init__(self, returns):
-        self.returns = returns
+    def __init__(self, up):
+        self.up = up
 
     def measure(self, bench):
         with Host(bench.build, arguments=OUTER) as outer, Nested(bench.build, outer) as host:
             host.way = 'hca'
             wait_used(host, True)
-            if self.returns:
+            if self.up:
                 write_port(outer, '1: DOWN')
                 wait_used(host, False)
             start = time.perf_counter()
-            write_port(outer, '4: ACTIVE' if self.returns else '1: DOWN')
-            wait_used(host, self.returns)
+            write_port(outer, '4: ACTIVE' if self.up else '1: DOWN')
+            wait_used(host, self.up)
             pair = Pair(host, host, ['ibv_rc_pingpong', '-n', '10'])
             pair.finish(SECONDS)
             taken = time.perf_counter() - start
-            if bool(re.search(r'hca_requests: [1-9]', pair.client.errors())) != self.returns:
-                raise Failure(f'the wrong way: {pair.client.describe()}')
+            if bool(re.search(r'hca_requests: [1-9]', pair.client.errors())) != self.up:
+                raise Failure(f'executed by the wrong side: {pair.client.describe()}')
         return taken
 
 

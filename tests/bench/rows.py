@@ -3,7 +3,7 @@
 from applications import Solved, Solver
 from crowded import ConnectMany, Incast, Incasts
 from failover import Balanced, Failover
-from hca import Changed, OverUrxe, StartOfDaemon, StartOfProgram
+from hca import LatencyOverUrxe, PortChange, StartOfDaemon, StartOfProgram
 from migration import Migration, Migrations
 import report
 from measure import (Alone, BytesForInstruction, Given, Hook, Hooks, Idle, Instructions, Iperf, Joined,
@@ -453,7 +453,7 @@ def idle_rows():
 
 
 def hca_rows():
-    """What the look for an HCA costs where there is none, and what urxe costs over an HCA: another urxe, in packets."""
+    """The search for an HCA on a host without one; latency over an HCA, which is another urxe; and changes of its port."""
     for what, kind in ('ibv_devinfo', StartOfProgram), ('start of urxed', StartOfDaemon):
         without = f'{what}, --hca off'
         PEERS[without] = kind('off')
@@ -461,11 +461,11 @@ def hca_rows():
     for name, argv in [('send latency, 2 B', 'ib_send_lat -s 2 -n 50000'), ('write latency, 2 B', 'ib_write_lat -s 2 -n 50000'),
                        ('read latency, 2 B', 'ib_read_lat -s 2 -n 50000')]:
         own = f'the HCA itself, {name}'
-        PEERS[own] = OverUrxe(argv, nested=False)
-        yield Row('hca', f'{name}, over an HCA', 's', OverUrxe(argv, nested=True), [own])
+        PEERS[own] = LatencyOverUrxe(argv, nested=False)
+        yield Row('hca', f'{name}, over an HCA', 's', LatencyOverUrxe(argv, nested=True), [own])
     PEERS['1 s'] = Given(1)
-    yield Row('hca', 'from the end of the HCA to messages in software', 's', Changed(returns=False), ['1 s'])
-    yield Row('hca', 'from the return of the HCA to messages by it', 's', Changed(returns=True), ['1 s'])
+    yield Row('hca', 'HCA port down, to messages by the engine', 's', PortChange(up=False), ['1 s'])
+    yield Row('hca', 'HCA port up, to messages by the HCA', 's', PortChange(up=True), ['1 s'])
 
 
 def hook_rows():

@@ -166,7 +166,7 @@ class HcaAtClient(ByHca, TwoHosts):
 
     def __init__(self, build):
         super().__init__(build)
-        self.use(self.net.over)
+        self.use(self.net.nested)
         self.place(self.over)
 
     def connect(self, build, arguments):

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Two hosts, of which one has an HCA and no uplink: the device of another urxe there. Its urxed knows no next hop to the other
-host, but the HCA does. A queue pair that the engine would execute is refused, and the engine takes over none.
+Two hosts. One of them has an HCA and no uplink; the HCA is the device of another urxe on that host. The host's urxed knows no
+next hop to the other host, but the HCA does. So urxe refuses queue pairs that its engine would have to execute, and its engine
+takes over no queue pair of the HCA.
 """
 import os
 import re
@@ -21,21 +22,21 @@ PROGRAMS = [['ibv_rc_pingpong', '-c'], ['ibv_uc_pingpong', '-c', '-n', '20'], ['
 
 
 class OneHca(Ethernet):
-    """Host `number` has the device hca0, which a Nested of the same namespace, `over`, uses as its HCA."""
+    """Host `number` has the device hca0. `nested` is the urxe of the same namespace that uses hca0 as its HCA."""
 
     def __init__(self, build, number):
         self.number = number
         super().__init__(build, [1500] * 2)
         try:
-            self.over = Nested(build, self.hosts[number - 1], self.namespaces[number - 1].prefix(), addresses=())
+            self.nested = Nested(build, self.hosts[number - 1], self.namespaces[number - 1].prefix(), addresses=())
         except BaseException:
             super().__exit__(*sys.exc_info())
             raise
-        self.over.way = 'hca'
-        until(20, lambda: any(hca['used'] for hca in self.over.show('device')['hca']), lambda: 'hca0 backs nothing')
+        self.nested.way = 'hca'
+        until(20, lambda: any(hca['used'] for hca in self.nested.show('device')['hca']), lambda: 'hca0 backs nothing')
 
     def __exit__(self, *error):
-        self.over.__exit__(*error)
+        self.nested.__exit__(*error)
         super().__exit__(*error)
 
     def given_addresses(self, number):
@@ -46,68 +47,71 @@ class OneHca(Ethernet):
         return self.hosts[2 - self.number]
 
 
-def exchange(net, argv, address, over_serves):
-    """Runs a program between the host with the HCA and the other one; one of them serves."""
-    argv = [net.over.verbs_check if word == 'verbs_check' else word for word in argv]
-    ends = [(net.other(), 3 - net.number), (net.over, net.number)]
-    (server, number), (client, of_client) = reversed(ends) if over_serves else ends
-    pair = Pair(server, client, argv, server.gid(address.format(number)), IPV4.format(number),
-                client_gid=client.gid(address.format(of_client)))
+def exchange(net, argv, address, hca_is_server):
+    """Runs a program between the host with the HCA and the other host."""
+    argv = [net.nested.verbs_check if word == 'verbs_check' else word for word in argv]
+    ends = [(net.other(), 3 - net.number), (net.nested, net.number)]
+    (server, server_number), (client, client_number) = reversed(ends) if hca_is_server else ends
+    pair = Pair(server, client, argv, server.gid(address.format(server_number)), IPV4.format(server_number),
+                client_gid=client.gid(address.format(client_number)))
     report.check(argv, *pair.finish(SECONDS))
-    print(f'{" ".join(argv)}, {address}: {"the HCA" if over_serves else "the engine"} serves', flush=True)
+    print(f'{" ".join(argv)}, {address}: the {"HCA" if hca_is_server else "engine"} is the server', flush=True)
 
 
-def refuse(net):
-    """The engine of that host reaches nobody."""
-    net.over.way = 'engine'
+def refuse_way_engine(net):
+    """With --way engine the nested urxe connects no queue pair to the other host."""
+    net.nested.way = 'engine'
     try:
-        pair = Pair(net.other(), net.over, ['ibv_rc_pingpong'], address=IPV4.format(3 - net.number))
+        pair = Pair(net.other(), net.nested, ['ibv_rc_pingpong'], address=IPV4.format(3 - net.number))
         pair.client.wait(SECONDS)
         said = pair.client.errors()
         if pair.client.process.returncode != 1 or 'destination address: Network is unreachable' not in said:
             raise Failure(f'the engine is not refused: {pair.client.describe()}')
         pair.kill()
     finally:
-        net.over.way = 'hca'
+        net.nested.way = 'hca'
 
 
-def refuse_for_engine(net):
-    """The HCA lacks a region of the protection domain, so the engine would execute the queue pair; an address handle."""
+def refuse_engine_objects(net):
+    """
+    Refused: a queue pair that the engine would have to execute, because the HCA lacks a region of its protection domain; and an
+    address handle for such a queue pair.
+    """
     program = os.path.join(net.build, 'tests/hosts/no_next_hop')
-    gid = str(net.over.gid(IPV4.format(net.number)))
+    gid = str(net.nested.gid(IPV4.format(net.number)))
     for what, expected in (('plain', 'Success'), ('region', 'Network is unreachable'),
                            ('handle', r'address handle \d+: urxed knows no next hop to its address')):
-        said = net.over.run(program, gid, IPV4.format(3 - net.number), what).strip()
+        said = net.nested.run(program, gid, IPV4.format(3 - net.number), what).strip()
         if not re.fullmatch(expected, said):
             raise Failure(f'{what}: {said}')
 
 
 def end_with_hca(net):
-    """The HCA goes, and the engine has no next hop: connections fail at once, datagrams when they are sent."""
-    net.over.gone = 'engine'
-    ways = (([], 'queue pairs of the HCA end with it: urxed knows no next hop to its peer'),
-            (['-c', 'UD', '-s', '1024'], "the engine goes on with the HCA's queue pairs"))
-    for options, expected in ways:
-        pair = Pair(net.other(), net.over, ['stdbuf', '-oL', 'ib_send_bw', '-F', '--run_infinitely', '-D', '1', *options],
+    """The HCA's port goes down: connected queue pairs fail at once, datagrams fail when the program posts them."""
+    net.nested.gone = 'engine'
+    cases = (([], 'queue pairs of the HCA end with it: urxed knows no next hop to its peer'),
+             (['-c', 'UD', '-s', '1024'], "the engine goes on with the HCA's queue pairs"))
+    for options, expected in cases:
+        pair = Pair(net.other(), net.nested, ['stdbuf', '-oL', 'ib_send_bw', '-F', '--run_infinitely', '-D', '1', *options],
                     net.other().gid(IPV4.format(3 - net.number)), IPV4.format(3 - net.number),
-                    client_gid=net.over.gid(IPV4.format(net.number)))
+                    client_gid=net.nested.gid(IPV4.format(net.number)))
         until(30, lambda: report.rows(pair.client.output()), lambda: f'does not begin: {pair.client.describe()}')
-        set_port(net.hosts[net.number - 1], net.over, '1: DOWN', False)
+        set_port(net.hosts[net.number - 1], net.nested, '1: DOWN', False)
         until(30, lambda: not pair.client.running(), lambda: f'goes on: {pair.client.describe()}')
         if expected not in pair.client.errors():
-            raise Failure(f'{options}: another end: {pair.client.describe()}')
+            raise Failure(f'{options}: ended otherwise: {pair.client.describe()}')
         if options and 'Failed status 2' not in pair.client.output() + pair.client.errors():
-            raise Failure(f'a datagram without a next hop: {pair.client.describe()}')
+            raise Failure(f'a datagram without a next hop did not fail: {pair.client.describe()}')
         pair.kill()
-        set_port(net.hosts[net.number - 1], net.over, '4: ACTIVE', True)
-    net.over.gone = 'error'
+        set_port(net.hosts[net.number - 1], net.nested, '4: ACTIVE', True)
+    net.nested.gone = 'error'
 
 
 def refuse_checkpoint(net):
-    """The process would be restored without this HCA. It goes on."""
-    net.over.log = 'warning'
-    gids = [str(host.gid(IPV4.format(number))) for host, number in ((net.over, net.number), (net.other(), 3 - net.number))]
-    pair = CheckpointPair(net.build, [net.over, net.other()], gids=gids, work='plain')
+    """A checkpoint is refused, because the process would be restored without the HCA. The process goes on."""
+    net.nested.log = 'warning'
+    gids = [str(host.gid(IPV4.format(number))) for host, number in ((net.nested, net.number), (net.other(), 3 - net.number))]
+    pair = CheckpointPair(net.build, [net.nested, net.other()], gids=gids, work='plain')
     pair.progress()
     answer = pair.traveller.ask('save ' + ' '.join(pair.files))
     if not re.fullmatch(r'error EOPNOTSUPP: queue pair 0x[0-9a-f]+: .* urxed knows no next hop to its peer, .*', answer):
@@ -115,19 +119,19 @@ def refuse_checkpoint(net):
     pair.progress()
     for program in pair.both():
         program.kill()
-    net.over.log = 'info'
+    net.nested.log = 'info'
 
 
 def run():
     with OneHca(sys.argv[1], 2) as net:
-        for address, over_serves in ((IPV4, False), (IPV6, True)):
+        for address, hca_is_server in ((IPV4, False), (IPV6, True)):
             for argv in PROGRAMS:
-                exchange(net, argv, address, over_serves)
-        refuse(net)
-        refuse_for_engine(net)
+                exchange(net, argv, address, hca_is_server)
+        refuse_way_engine(net)
+        refuse_engine_objects(net)
         refuse_checkpoint(net)
         end_with_hca(net)
-        # The HCA is still used.
+        # The refusals and the end of the port left the HCA usable.
         exchange(net, PROGRAMS[0], IPV4, False)
 
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The engine with an HCA that refuses calls or answers with an error: a provider double plays it.
- */
+/* What the engine does when calls of the HCA's provider fail. fake_hca.h stands for libibverbs. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,7 +56,7 @@ static int send_one(void)
 	return rc;
 }
 
-static void an_hca_that_does_not_open_is_none(void **state)
+static void a_failed_open_closes_the_device(void **state)
 {
 	static const enum fake_hca_open steps[] = {FAKE_HCA_OPEN_DEVICE, FAKE_HCA_QUERY_DEVICE,
 						   FAKE_HCA_QUERY_PORT, FAKE_HCA_CREATE_CHANNEL};
@@ -77,7 +76,7 @@ static void an_hca_that_does_not_open_is_none(void **state)
 
 /* --- Objects. */
 
-static void without_a_domain_objects_are_the_engines(void **state)
+static void without_a_pd_of_the_hca_objects_are_the_engines(void **state)
 {
 	const struct urxe_rq_attr attr = {.ctx = f, .pd = OFFLOADED_PD, .max_wr = 8, .max_sge = 1};
 	struct urxe_rq *srq;
@@ -85,7 +84,7 @@ static void without_a_domain_objects_are_the_engines(void **state)
 	(void)state;
 	fake_hca.no_pds = true;
 	assert_int_equal(urxe_srq_create(f->dev, &attr, &srq), 0);
-	/* The engine of this test has no numbers of its own to give. */
+	/* -ENOSPC: the engine of this test has no free QPN for a queue pair of its own. */
 	assert_int_equal(offloaded_try_qp(URXE_QPT_RC, 0, NULL), -ENOSPC);
 	assert_int_equal(fake_hca.qps + fake_hca.srqs + fake_hca.pds, 0);
 	assert_int_equal(urxe_srq_destroy(srq), 0);
@@ -94,7 +93,7 @@ static void without_a_domain_objects_are_the_engines(void **state)
 	assert_int_equal(fake_hca.pds, 1);
 }
 
-static void without_a_cq_queue_pairs_are_the_engines(void **state)
+static void without_a_cq_of_the_hca_queue_pairs_are_the_engines(void **state)
 {
 	(void)state;
 	fake_hca.no_cqs = true;
@@ -122,7 +121,7 @@ static void a_refused_group_is_not_joined(void **state)
 	assert_int_equal(urxe_mcast_detach(f->qp, &group), 0);
 }
 
-static void a_refused_transition_is_the_programs_error(void **state)
+static void a_refused_transition_fails_the_modify(void **state)
 {
 	struct urxe_qp_attr attr;
 	struct urxe_qp_init init;
@@ -140,7 +139,7 @@ static void a_refused_transition_is_the_programs_error(void **state)
 	assert_true(urxe_qp_offloaded(f->qp));
 }
 
-static void a_refused_query_leaves_the_engines_values(void **state)
+static void a_failed_query_returns_the_engines_values(void **state)
 {
 	struct urxe_qp_attr attr;
 	struct urxe_qp_init init;
@@ -198,8 +197,8 @@ static void a_refused_receive_of_a_shared_queue_is_dropped(void **state)
 	assert_int_equal(urxe_srq_destroy(srq), 0);
 }
 
-/* ibv_poll_cq fails: the HCA counts as dead, and its owner closes it. */
-static void an_hca_that_cannot_be_polled_is_dead(void **state)
+/* If ibv_poll_cq fails, hca_is_dead returns true, and the owner closes the HCA. */
+static void a_failed_poll_makes_the_hca_dead(void **state)
 {
 	(void)state;
 	make_qp(URXE_QPT_RC);
@@ -213,7 +212,7 @@ static void an_hca_that_cannot_be_polled_is_dead(void **state)
 	hca_detach(f->hca);
 	hca_close(f->hca);
 	f->hca = NULL;
-	/* The request that was lost with it is flushed. */
+	/* The send request that the HCA had is flushed. */
 	assert_int_equal(f->n, 1);
 	assert_int_equal(f->wcs[0].wr_id, 100);
 	assert_int_equal(f->wcs[0].status, URXE_WC_WR_FLUSH_ERR);
@@ -225,15 +224,15 @@ static void an_hca_that_cannot_be_polled_is_dead(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_hca_that_does_not_open_is_none),
-		TEST(without_a_domain_objects_are_the_engines),
-		TEST(without_a_cq_queue_pairs_are_the_engines),
+		cmocka_unit_test(a_failed_open_closes_the_device),
+		TEST(without_a_pd_of_the_hca_objects_are_the_engines),
+		TEST(without_a_cq_of_the_hca_queue_pairs_are_the_engines),
 		TEST(a_refused_group_is_not_joined),
-		TEST(a_refused_transition_is_the_programs_error),
-		TEST(a_refused_query_leaves_the_engines_values),
+		TEST(a_refused_transition_fails_the_modify),
+		TEST(a_failed_query_returns_the_engines_values),
 		TEST(a_refused_receive_fails_its_queue_pair),
 		TEST(a_refused_receive_of_a_shared_queue_is_dropped),
-		TEST(an_hca_that_cannot_be_polled_is_dead),
+		TEST(a_failed_poll_makes_the_hca_dead),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
