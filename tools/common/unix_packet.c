@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <vnic/peer_socket.h>
@@ -27,22 +26,9 @@ int unix_packet_address(struct sockaddr_un *address, const char *dir, const char
 int unix_packet_listen(const char *dir, const char *name, int backlog)
 {
 	struct sockaddr_un address;
-	int rc = unix_packet_address(&address, dir, name), fd;
+	int rc = unix_packet_address(&address, dir, name);
 
-	if (rc)
-		return rc;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	vnic_peer_refuse_fds(fd);
-	unlink(address.sun_path);
-	/* bind(2) gives the file the socket's mode, so other users can never connect. */
-	if (!fchmod(fd, 0600) && !bind(fd, (const struct sockaddr *)&address, sizeof(address)) &&
-	    !listen(fd, backlog))
-		return fd;
-	rc = -errno;
-	close(fd);
-	return rc;
+	return rc ? rc : vnic_peer_listen(&address, backlog);
 }
 
 bool unix_packet_peer_is_trusted(int fd)

@@ -15,7 +15,6 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <vnic/inbox.h>
@@ -62,23 +61,8 @@ int vnic_server_listen(const char *run_dir)
 {
 	struct sockaddr_un address;
 	int ret = vnic_socket_address(run_dir, &address);
-	int fd;
 
-	if (ret)
-		return ret;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	vnic_peer_refuse_fds(fd);
-	unlink(address.sun_path);
-	/* Linux gives the socket's mode to the file, so other users can connect at no time. */
-	if (fchmod(fd, 0600) == 0 &&
-	    bind(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 &&
-	    listen(fd, BACKLOG) == 0)
-		return fd;
-	ret = -errno;
-	close(fd);
-	return ret;
+	return ret ? ret : vnic_peer_listen(&address, BACKLOG);
 }
 
 int vnic_server_open(int socket, struct vnic_server_client **client)

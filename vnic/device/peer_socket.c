@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stddef.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS 83 /* Linux 6.16 */
@@ -18,6 +20,23 @@ void vnic_peer_refuse_fds(int listen_fd)
 	const int off = 0;
 
 	kernel_refuses = !setsockopt(listen_fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
+}
+
+int vnic_peer_listen(const struct sockaddr_un *address, int backlog)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc;
+
+	if (fd < 0)
+		return -errno;
+	vnic_peer_refuse_fds(fd);
+	unlink(address->sun_path);
+	/* bind(2) gives the file the socket's mode, so other users can never connect. */
+	if (!fchmod(fd, 0600) && !bind(fd, (const struct sockaddr *)address, sizeof(*address)) &&
+	    !listen(fd, backlog))
+		return fd;
+	rc = -errno;
+	close(fd);
+	return rc;
 }
 
 static ssize_t receive_message(int fd, struct msghdr *header, int flags)

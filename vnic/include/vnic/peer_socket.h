@@ -11,6 +11,14 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/un.h>
+
+/*
+ * Listens at the address, in place of a file that is there. Only processes of this user can
+ * connect. Calls vnic_peer_refuse_fds. Returns the socket, which is non-blocking, or a negative
+ * errno value.
+ */
+int vnic_peer_listen(const struct sockaddr_un *address, int backlog);
 
 /*
  * For a listening socket, before listen(2): senders of messages with descriptors get EPERM, from
