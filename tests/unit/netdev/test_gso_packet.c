@@ -11,6 +11,8 @@
 
 #include <netdev/gso_packet.h>
 
+#include "packet_bytes.h"
+
 #define ETHERNET 14
 #define UDP      8
 #define MOST     64
@@ -18,17 +20,6 @@
 
 static uint8_t memory[MOST][ROOM];
 static struct packet_port_frame frames[MOST];
-
-static void put16(uint8_t *at, uint32_t value)
-{
-	at[0] = (uint8_t)(value >> 8);
-	at[1] = (uint8_t)value;
-}
-
-static uint32_t get16(const uint8_t *at)
-{
-	return (uint32_t)(at[0] << 8 | at[1]);
-}
 
 static uint32_t headers_of(bool ipv6)
 {

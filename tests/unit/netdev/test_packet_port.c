@@ -22,18 +22,14 @@
 
 #include <netdev/packet_port.h>
 
+#include "packet_bytes.h"
+
 enum network { IPV4, IPV4_OPTIONS, IPV6, ROCEV1 };
 
 struct frame {
 	uint8_t data[160];
 	uint32_t len;
 };
-
-static void put16(uint8_t *at, uint16_t value)
-{
-	at[0] = value >> 8;
-	at[1] = value & 0xff;
-}
 
 static void add_ipv4(struct frame *f, uint32_t options)
 {

@@ -4,6 +4,7 @@
  * buffers, data rings. The test computes the expected checksums in another way, byte by byte.
  */
 #include "guest.h"
+#include "packet_bytes.h"
 
 #include <errno.h>
 
@@ -32,35 +33,9 @@ static int destroy(void **state)
 
 /* --- Packets */
 
-static void put16(uint8_t *p, uint32_t value)
-{
-	p[0] = (uint8_t)(value >> 8);
-	p[1] = (uint8_t)value;
-}
-
-static uint32_t get16(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 8 | p[1];
-}
-
-static uint32_t get32(const uint8_t *p)
-{
-	return get16(p) << 16 | get16(p + 2);
-}
-
-/* RFC 1071, the plain algorithm. */
-static uint32_t sum(const uint8_t *p, uint32_t len, uint32_t start)
-{
-	for (uint32_t i = 0; i < len; i++) {
-		start += i % 2 ? p[i] : (uint32_t)p[i] << 8;
-		start = (start & 0xffff) + (start >> 16);
-	}
-	return start;
-}
-
 static uint32_t pseudo(const uint8_t *frame, uint32_t l3, bool v6, uint32_t protocol, uint32_t len)
 {
-	return sum(frame + l3 + (v6 ? 8 : 12), v6 ? 32 : 8, protocol + len);
+	return internet_sum(frame + l3 + (v6 ? 8 : 12), v6 ? 32 : 8, protocol + len);
 }
 
 /*
@@ -108,7 +83,7 @@ static uint32_t build(uint8_t *frame, bool v6, uint32_t protocol, uint32_t paylo
 static void set_ip4_sum(uint8_t *frame)
 {
 	put16(frame + ETH + 10, 0);
-	put16(frame + ETH + 10, ~sum(frame + ETH, IP4, 0));
+	put16(frame + ETH + 10, ~internet_sum(frame + ETH, IP4, 0));
 }
 
 /* Fills in both checksums. */
@@ -119,7 +94,8 @@ static void finish(uint8_t *frame, uint32_t len, bool v6, uint32_t protocol)
 	if (!v6)
 		set_ip4_sum(frame);
 	put16(frame + at, 0);
-	put16(frame + at, ~sum(frame + l4, len - l4, pseudo(frame, ETH, v6, protocol, len - l4)));
+	put16(frame + at,
+	      ~internet_sum(frame + l4, len - l4, pseudo(frame, ETH, v6, protocol, len - l4)));
 }
 
 static void check_sums(const uint8_t *frame, uint32_t len, uint32_t l3, bool v6, uint32_t protocol)
@@ -127,9 +103,10 @@ static void check_sums(const uint8_t *frame, uint32_t len, uint32_t l3, bool v6,
 	uint32_t l4 = l3 + (v6 ? IP6 : IP4);
 
 	if (!v6)
-		assert_int_equal(sum(frame + l3, IP4, 0), 0xffff);
-	assert_int_equal(sum(frame + l4, len - l4, pseudo(frame, l3, v6, protocol, len - l4)),
-			 0xffff);
+		assert_int_equal(internet_sum(frame + l3, IP4, 0), 0xffff);
+	assert_int_equal(
+		internet_sum(frame + l4, len - l4, pseudo(frame, l3, v6, protocol, len - l4)),
+		0xffff);
 }
 
 static uint64_t place(struct guest *g, const uint8_t *frame, uint32_t len)
@@ -434,8 +411,8 @@ static void test_segmentation_behind_an_extension(void **state)
 	post(g, packet, len, 1000, (l4 + TCP) | VMXNET3_OM_TSO);
 	assert_int_equal(vnic_device_tx(g->dev, 0, frames, 2), 2);
 	assert_int_equal(get16(frames[0].data + ETH + 4), 8 + TCP + 1000);
-	assert_int_equal(sum(frames[0].data + l4, TCP + 1000,
-			     pseudo(frames[0].data, ETH, true, PROTO_TCP, TCP + 1000)),
+	assert_int_equal(internet_sum(frames[0].data + l4, TCP + 1000,
+				      pseudo(frames[0].data, ETH, true, PROTO_TCP, TCP + 1000)),
 			 0xffff);
 	/* The device refuses TCP behind a fragment or routing header. */
 	vnic_device_tx_done(g->dev, 0, 2);

@@ -4,6 +4,7 @@
  * Calculation", the driver's table and fields, and configurations that the device must refuse.
  */
 #include "guest.h"
+#include "packet_bytes.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -83,12 +84,6 @@ static int destroy(void **state)
 }
 
 /* --- Packets */
-
-static void put16(uint8_t *p, uint32_t value)
-{
-	p[0] = (uint8_t)(value >> 8);
-	p[1] = (uint8_t)value;
-}
 
 static bool is_v6(const struct example *e)
 {

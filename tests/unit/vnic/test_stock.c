@@ -6,6 +6,7 @@
  * (its BUG_ON conditions) is asserted. Written from the driver's behaviour.
  */
 #include "guest.h"
+#include "packet_bytes.h"
 
 #include <errno.h>
 
@@ -613,12 +614,6 @@ static void test_receive_until_full(void **state)
 	}
 	/* Linux posts buffers up to the entry that completed last, without that entry. */
 	assert_int_equal(given, GUEST_RING - 1 + 3 * (GUEST_RING - 2));
-}
-
-static void put16(uint8_t *p, uint32_t value)
-{
-	p[0] = (uint8_t)(value >> 8);
-	p[1] = (uint8_t)value;
 }
 
 /* A large send of the network stack: headers with the pseudo-header's sum, many fragments. */

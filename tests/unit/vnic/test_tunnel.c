@@ -5,6 +5,7 @@
  * expected checksums in another way, byte by byte.
  */
 #include "guest.h"
+#include "packet_bytes.h"
 
 #define WHOLE     (VMXNET3_TXD_EOP | VMXNET3_TXD_CQ)
 #define ETH       14
@@ -45,30 +46,9 @@ static int destroy(void **state)
 
 /* --- Packets */
 
-static void put16(uint8_t *p, uint32_t value)
-{
-	p[0] = (uint8_t)(value >> 8);
-	p[1] = (uint8_t)value;
-}
-
-static uint32_t get16(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 8 | p[1];
-}
-
-/* RFC 1071, the plain algorithm. */
-static uint32_t sum(const uint8_t *p, uint32_t len, uint32_t start)
-{
-	for (uint32_t i = 0; i < len; i++) {
-		start += i % 2 ? p[i] : (uint32_t)p[i] << 8;
-		start = (start & 0xffff) + (start >> 16);
-	}
-	return start;
-}
-
 static uint32_t pseudo(const uint8_t *ip, bool v6, uint32_t protocol, uint32_t len)
 {
-	return sum(ip + (v6 ? 8 : 12), v6 ? 32 : 8, protocol + len);
+	return internet_sum(ip + (v6 ? 8 : 12), v6 ? 32 : 8, protocol + len);
 }
 
 static void put_ip(uint8_t *ip, bool v6, uint32_t protocol, uint32_t len)
@@ -86,7 +66,7 @@ static void put_ip(uint8_t *ip, bool v6, uint32_t protocol, uint32_t len)
 	ip[8] = 64;
 	ip[9] = (uint8_t)protocol;
 	memset(ip + 12, 10, 8);
-	put16(ip + 10, ~sum(ip, IP4, 0));
+	put16(ip + 10, ~internet_sum(ip, IP4, 0));
 }
 
 static void put_tunnel(struct packet *p)
@@ -139,8 +119,9 @@ static bool inner_sum_right(const struct packet *p, const struct vnic_tx_frame *
 {
 	uint32_t size = frame->len - p->inner_l4;
 
-	return sum(frame->data + p->inner_l4, size,
-		   pseudo(frame->data + p->inner_l3, p->inner_v6, p->protocol, size)) == 0xffff;
+	return internet_sum(frame->data + p->inner_l4, size,
+			    pseudo(frame->data + p->inner_l3, p->inner_v6, p->protocol, size)) ==
+	       0xffff;
 }
 
 /* --- The driver */
@@ -235,7 +216,7 @@ static void check_ip(const uint8_t *ip, bool v6, uint32_t number, uint32_t len)
 	}
 	assert_int_equal(get16(ip + 2), len);
 	assert_int_equal(get16(ip + 4), (0xffff + number) & 0xffff);
-	assert_int_equal(sum(ip, IP4, 0), 0xffff);
+	assert_int_equal(internet_sum(ip, IP4, 0), 0xffff);
 }
 
 static void check_segment(const struct packet *p, const struct vnic_tx_frame *frame,
@@ -251,7 +232,8 @@ static void check_segment(const struct packet *p, const struct vnic_tx_frame *fr
 	assert_int_equal(get16(udp + 4), size);
 	if (p->outer_sum)
 		assert_int_equal(
-			sum(udp, size, pseudo(frame->data + ETH, p->outer_v6, PROTO_UDP, size)),
+			internet_sum(udp, size,
+				     pseudo(frame->data + ETH, p->outer_v6, PROTO_UDP, size)),
 			0xffff);
 	else
 		assert_int_equal(get16(udp + 6), 0);
