@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +22,7 @@ struct shm {
 	/*
 	 * The queue numbers by which threads take turns at the socket, in the order of their calls.
 	 * Threads sleep on `served`. No mutex or condition: leave_requests() ends the waits of a
-	 * forked child.
+	 * forked child. Rank 5 of docs/locking.md.
 	 */
 	_Atomic uint32_t arrived, served;
 	_Atomic bool left; /* leave_requests() was called */
