@@ -3,7 +3,6 @@
 #ifndef URXE_NETDEV_PACKET_PACKET_RING_H
 #define URXE_NETDEV_PACKET_PACKET_RING_H
 
-#include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <linux/virtio_net.h>
 #include <stdint.h>

@@ -11,7 +11,6 @@
 
 #include <netdev/shm.h>
 #include <stdalign.h>
-#include <unistd.h>
 
 #define SHM_LINE  64u /* bytes of a cache line */
 #define SHM_MASK  (NETDEV_SHM_DEPTH - 1)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Service ID resolution (IBA 12.11): the queue pair that takes datagrams for a service. */
 #include <errno.h>
+#include <stddef.h>
 
 #include "conn.h"
 

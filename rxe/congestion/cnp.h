@@ -7,7 +7,6 @@
 #define URXE_CNP_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include <rxe/packet.h>
 #include <rxe/rxe.h>

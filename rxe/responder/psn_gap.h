@@ -7,7 +7,6 @@
 #ifndef URXE_PSN_GAP_H
 #define URXE_PSN_GAP_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include <rxe/packet.h>

@@ -3,9 +3,6 @@
 #ifndef URXE_RESP_H
 #define URXE_RESP_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <rxe/packet.h>
 #include <rxe/rxe.h>
 

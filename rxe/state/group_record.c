@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Lists of QPs in an order that matters: members of a multicast group, and QPs with output. */
-#include <stdlib.h>
 
 #include "objects/device.h"
 #include "objects/multicast.h"

@@ -3,7 +3,6 @@
 #ifndef URXE_ICRC_H
 #define URXE_ICRC_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include <rxe/packet.h>

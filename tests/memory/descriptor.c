@@ -2,7 +2,6 @@
 /* The numbers that the program's own open() returns, beside the descriptors of a device. */
 #include <err.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

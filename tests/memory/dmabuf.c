@@ -4,7 +4,6 @@
  * to copy it by process_vm_writev(2): then packets carry all data.
  */
 #include <err.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/udmabuf.h>
 #include <string.h>

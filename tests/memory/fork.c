@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <linux/sched.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>

@@ -3,7 +3,6 @@
 
 #include <err.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -3,7 +3,6 @@
 #ifndef URXE_CAPTURE_REPLAY_SUMMARY_H
 #define URXE_CAPTURE_REPLAY_SUMMARY_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include <rxe/counters.h>

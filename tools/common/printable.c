@@ -2,6 +2,7 @@
 #include "common/printable.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #define NO_CHARACTER UINT32_MAX

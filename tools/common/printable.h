@@ -7,7 +7,6 @@
 #define URXE_COMMON_PRINTABLE_H
 
 #include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
 /*

@@ -7,7 +7,6 @@
 #define URXE_URXED_OPTIONS_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "urxed/daemon.h"
 

@@ -7,8 +7,6 @@
 #ifndef URXE_VERBS_ENGINE_CRC_H
 #define URXE_VERBS_ENGINE_CRC_H
 
-#include <stdint.h>
-
 #include "engine/crc_copy.h"
 
 enum crc_library { CRC_ISAL, CRC_ZLIB };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "shared_region.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <stddef.h>
 

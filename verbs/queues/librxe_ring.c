@@ -2,7 +2,6 @@
 #include "queues/librxe_ring.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 _Static_assert(offsetof(struct rxe_queue_buf, data) == 384, "librxe's ring layout");

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* GET_CONTEXT, QUERY_DEVICE, QUERY_PORT. */
 #include <errno.h>
-#include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "place_fd.h"
 
-#include <stddef.h>
-
 #include <vnic/driver.h>
 
 static int (*place_new)(int fd);

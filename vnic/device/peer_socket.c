@@ -2,7 +2,6 @@
 #include <vnic/peer_socket.h>
 
 #include <errno.h>
-#include <stddef.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>

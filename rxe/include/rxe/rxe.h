@@ -11,7 +11,6 @@
 #ifndef URXE_RXE_RXE_H
 #define URXE_RXE_RXE_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include <rxe/cong.h>

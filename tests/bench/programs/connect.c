@@ -10,7 +10,6 @@
 #include <arpa/inet.h>
 #include <err.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,6 @@
 #include <isa-l/crc.h>
 #include <linux/if_alg.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -4,7 +4,6 @@
 #include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "hca.h"
 #include "privilege.h"

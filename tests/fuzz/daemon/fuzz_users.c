@@ -11,7 +11,6 @@
  * and neighbours.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>

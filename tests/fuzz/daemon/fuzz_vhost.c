@@ -10,7 +10,6 @@
  * (world.h). The process has threads, so the same inputs may do other things when they are
  * repeated.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>

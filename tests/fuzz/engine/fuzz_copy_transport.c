@@ -8,7 +8,6 @@
  * The input is a script: a byte for each step, and bytes for its arguments.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>

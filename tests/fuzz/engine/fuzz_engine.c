@@ -4,7 +4,6 @@
  * keys, a bad cable, and time. Only writable memory may change, each request completes at most once
  * and in order, no request waits for ever, no timer spins, and the counters add up.
  */
-#include <endian.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,6 @@
  */
 #include <linux/vfio.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>

@@ -4,7 +4,6 @@
 #include <err.h>
 #include <netdb.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>

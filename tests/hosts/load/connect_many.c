@@ -12,6 +12,7 @@
 
 #include <arpa/inet.h>
 #include <err.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

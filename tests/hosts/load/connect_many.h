@@ -5,7 +5,6 @@
 #define URXE_TEST_CONNECT_MANY_H
 
 #include <netinet/in.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 /* Connections that a client sets up at a time. */

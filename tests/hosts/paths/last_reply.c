@@ -9,7 +9,6 @@
  * Both sides exchange addresses over a UNIX socket.
  */
 #include <err.h>
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,7 +12,6 @@
 #define URXE_TEST_QP1_NET_H
 
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cm/ip.h>

@@ -8,7 +8,6 @@
 #define URXE_TEST_PVRDMA_DRIVER_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "pvrdma/abi.h"

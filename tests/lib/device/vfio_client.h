@@ -7,7 +7,6 @@
 #ifndef URXE_TEST_VFIO_CLIENT_H
 #define URXE_TEST_VFIO_CLIENT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include <infiniband/verbs.h>

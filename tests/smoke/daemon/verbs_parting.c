@@ -6,7 +6,6 @@
  */
 #include <err.h>
 #include <errno.h>
-#include <stdlib.h>
 
 #include "loop.h"
 #include "raw.h"

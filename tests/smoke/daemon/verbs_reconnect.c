@@ -12,8 +12,6 @@
  *   f  forks a child, which opens the device itself
  */
 #include <err.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>

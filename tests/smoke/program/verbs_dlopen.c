@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <err.h>
-#include <stdlib.h>
 
 #include <infiniband/verbs.h>
 

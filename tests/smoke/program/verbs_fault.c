@@ -6,7 +6,6 @@
  */
 #include <err.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <fenv.h>
 #include <pthread.h>
 #include <sched.h>

@@ -4,10 +4,7 @@
  * same remote QP, in each order, and after reset, error, destroy and death of the first one.
  */
 #include <err.h>
-#include <errno.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -3,7 +3,6 @@
 #ifndef URXE_SMOKE_UPLINKS_CABLE_H
 #define URXE_SMOKE_UPLINKS_CABLE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include <netdev/netdev.h>

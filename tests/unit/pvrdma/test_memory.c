@@ -6,7 +6,6 @@
 #include "pair.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 static struct pv_cmd_create_mr create_of(const struct pair *p, const struct pages *pages,
 					 uint64_t length)

@@ -13,7 +13,6 @@
 #define RESPONSE     0x10 /* READ response only */
 #define INVALID      0x61
 #define DENIED       0x62
-#define FAILED       0x63
 
 #define W      URXE_ACCESS_REMOTE_WRITE
 #define LW     URXE_ACCESS_LOCAL_WRITE

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Messages of every kind and length on a network without loss. */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
  * Rules about sequence numbers: the regions of the PSN space and its wrap, MSNs, coalesced and
  * implicit acknowledgements, the local ACK timeout, and packets that do not fit the path MTU.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "by_hand.h"

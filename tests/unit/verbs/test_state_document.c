@@ -2,7 +2,6 @@
 /* The memory of the document, whose descriptor the owner of the process places. */
 #include "session/state_document.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

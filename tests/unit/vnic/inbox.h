@@ -4,7 +4,6 @@
 #define URXE_TEST_INBOX_H
 
 #include <fcntl.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>

@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include <errno.h>
 #include <string.h>
 
 #include <vnic/regs.h>

@@ -10,7 +10,6 @@
 #ifndef URXE_SIM_NETWORK_FABRIC_H
 #define URXE_SIM_NETWORK_FABRIC_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "sim/events.h"

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <glob.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>

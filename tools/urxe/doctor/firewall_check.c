@@ -2,7 +2,6 @@
 #include "urxe/doctor/check.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "urxed/bond/bond_filter.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include <netdev/packet_port.h>

@@ -9,7 +9,6 @@
 #ifndef URXE_URXED_BOND_BOND_FILTER_H
 #define URXE_URXED_BOND_BOND_FILTER_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "urxed/switch/classify.h"

@@ -7,7 +7,6 @@
 #ifndef URXE_URXED_HCA_SYSFS_FILE_H
 #define URXE_URXED_HCA_SYSFS_FILE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -6,8 +6,6 @@
 #ifndef URXE_URXED_HOSTNET_ADDRESS_CONFLICT_H
 #define URXE_URXED_HOSTNET_ADDRESS_CONFLICT_H
 
-#include <stdint.h>
-
 #include "urxed/hostnet/host.h"
 #include "urxed/uplink/uplink.h"
 

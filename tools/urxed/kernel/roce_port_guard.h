@@ -13,8 +13,6 @@
 #ifndef URXE_URXED_KERNEL_ROCE_PORT_GUARD_H
 #define URXE_URXED_KERNEL_ROCE_PORT_GUARD_H
 
-#include <stdint.h>
-
 #define ROCE_PORT_GUARD_ERROR 256
 
 struct roce_port_guard {

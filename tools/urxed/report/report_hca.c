@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "urxed/report/report_hca.h"
 
-#include <stddef.h>
-
 static json_t *make_text(const char *text)
 {
 	return text[0] ? json_string(text) : json_null();

@@ -6,8 +6,6 @@
 
 #include <cm/ip.h>
 
-#define ADDRESS (INET6_ADDRSTRLEN + 8) /* with brackets and a port */
-
 static const char *get_port_space_name(uint16_t ps)
 {
 	switch (ps) {

@@ -6,7 +6,6 @@
 #ifndef URXE_URXED_SESSION_USER_COUNTS_H
 #define URXE_URXED_SESSION_USER_COUNTS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 

@@ -9,7 +9,6 @@
 #define URXE_URXED_SWITCH_ANNOUNCEMENT_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "urxed/switch/classify.h"
 

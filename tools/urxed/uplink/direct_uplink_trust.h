@@ -7,8 +7,6 @@
 #define URXE_URXED_UPLINK_DIRECT_UPLINK_TRUST_H
 
 #include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
 
 #include "urxed/session/user_list.h"
 

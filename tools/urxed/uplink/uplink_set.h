@@ -6,7 +6,6 @@
 #ifndef URXE_URXED_UPLINK_UPLINK_SET_H
 #define URXE_URXED_UPLINK_UPLINK_SET_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "urxed/switch/switch.h"

@@ -16,9 +16,6 @@
 #ifndef URXE_VM_REPLACE_CHANNEL_H
 #define URXE_VM_REPLACE_CHANNEL_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "vm/replace/bundle.h"
 
 /*

@@ -3,7 +3,6 @@
 #ifndef URXE_VNIC_FRAME_H
 #define URXE_VNIC_FRAME_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /*

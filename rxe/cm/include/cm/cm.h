@@ -12,7 +12,6 @@
 #define URXE_CM_CM_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include <cm/counters.h>

@@ -3,8 +3,6 @@
 #ifndef URXE_CM_COUNTERS_H
 #define URXE_CM_COUNTERS_H
 
-#include <stdint.h>
-
 /* X(identifier, printed name, meaning) */
 #define CM_COUNTER_LIST(X)                                                                     \
 	X(IN, "cm_in", "messages received")                                                    \

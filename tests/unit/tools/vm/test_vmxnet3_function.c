@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The vmxnet3 behind its socket: registers, and memory that the hypervisor takes away in parts. */
-#include <errno.h>
 #include <linux/vfio.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -7,7 +7,6 @@
 #ifndef URXE_URXED_SWITCH_TABLES_DPDK_HASH_H
 #define URXE_URXED_SWITCH_TABLES_DPDK_HASH_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct hash;

@@ -2,8 +2,6 @@
 /* The list of RDMA ports that is read from sysfs. */
 #include "fake_sysfs.h"
 
-#include <fcntl.h>
-
 #include "urxed/hca/hca_netdev.h"
 #include "urxed/hca/hca_scan.h"
 
