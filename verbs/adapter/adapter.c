@@ -13,6 +13,7 @@ pthread_mutex_t adapter_lease_lock = PTHREAD_MUTEX_INITIALIZER;
 
 __thread bool adapter_inside __attribute__((tls_model("initial-exec")));
 void (*adapter_unlock_orphaned)(void);
+uint32_t adapter_forks;
 
 uint64_t adapter_counter(enum vnic_bypass_counter counter)
 {

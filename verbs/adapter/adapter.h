@@ -66,6 +66,26 @@ struct adapter_hca {
 	bool stopped;
 };
 
+#define DUE_EVENTS_MAX 16
+
+struct due_event {
+	struct comp_channel *channel; /* the event counts as one of its users */
+	uint64_t element;
+};
+
+/*
+ * Events of completion channels that the thread with adapter.lock sends after it has released the
+ * lock (poll/due_events.h).
+ */
+struct due_events {
+	uint32_t n;
+	struct due_event list[DUE_EVENTS_MAX];
+	uint32_t held; /* threads that wait until no event is due: meanwhile none is added */
+	_Atomic uint32_t in_flight; /* events that threads without the lock are about to send */
+	/* Releases adapter.lock, and sends the events. NULL: none is added. */
+	void (*release)(void);
+};
+
 struct adapter {
 	/*
 	 * Protects all members, the engine, the vNIC, the inbox, all uverbs objects of the process
@@ -100,6 +120,7 @@ struct adapter {
 	struct cq_list dirty_cqs;
 	struct qp_list dirty_qps;
 	struct qp_flush_list flushing_qps;
+	struct due_events due_events;
 	struct comp_channel_list waiting_channels; /* their sockets were full of events */
 	bool channel_waits; /* a channel has joined waiting_channels since the engine thread last
 			       chose the descriptors of its poll(2) */
@@ -140,6 +161,13 @@ extern __thread bool adapter_inside
  */
 extern void (*adapter_unlock_orphaned)(void) __attribute__((visibility("hidden")));
 
+/*
+ * Generation of this process: a forked child adds 1 to its parent's value, when the child drops the
+ * parent's adapter. Otherwise constant in a process. Callers compare the value to find uses that
+ * began in the parent.
+ */
+extern uint32_t adapter_forks;
+
 static inline void adapter_lock(void)
 {
 	adapter_inside = true;
@@ -166,6 +194,8 @@ static inline void adapter_unlock(void)
 {
 	if (__builtin_expect(adapter.lock.orphaned, 0))
 		adapter_unlock_orphaned();
+	else if (adapter.due_events.n)
+		adapter.due_events.release();
 	else
 		lock_release(&adapter.lock);
 	adapter_inside = false;

@@ -32,8 +32,6 @@
 static unsigned int opens;   /* users of the adapter; under adapter_open_lock */
 static bool parent_attached; /* this process is a fork of a process that was attached */
 
-uint32_t adapter_forks;
-
 /*
  * Whether a signal handler has forked since `forks` was adapter_forks, and this is the child: the
  * adapter is the parent's. With adapter_open_lock.

@@ -21,6 +21,7 @@
 #include "engine/clock.h"
 #include "objects/comp_channel.h"
 #include "poll/busy_poll.h"
+#include "poll/due_events.h"
 #include "poll/engine_run.h"
 #include "poll/engine_wake.h"
 #include "poll/polling.h"
@@ -240,6 +241,7 @@ int engine_thread_start(void)
 	*polling = (struct polling){.state = POLL_ASLEEP, .reply.wanted = REPLY_DETECT_FIRST};
 	if (self->wake_fd < 0)
 		return -errno;
+	adapter.due_events.release = due_events_release;
 	/* Signals are for the program's own threads. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);

@@ -22,6 +22,7 @@
 #include "daemon/adapter_hca.h"
 #include "engine/clock.h"
 #include "objects/verbs_mr.h"
+#include "poll/due_events.h"
 #include "poll/engine_run.h"
 #include "poll/engine_wake.h"
 #include "queues/verbs_qp.h"
@@ -163,7 +164,7 @@ static int stop_hca(void)
  * With the lock. What has arrived is handled, so that fewer packets are lost. -EBUSY: another
  * attempt may succeed.
  */
-static int freeze(void)
+static int freeze_device(void)
 {
 	uint64_t now = clock_now();
 	int rc = check_daemon();
@@ -174,6 +175,8 @@ static int freeze(void)
 		return checkpoint_fail(-EBUSY, "a thread waits for an answer of urxed");
 	engine_run(now);
 	tx_send_ack(&adapter.tx);
+	if (due_events_any())
+		return checkpoint_fail(-EBUSY, "a thread sends an event of a completion queue");
 	if (!peers_settled(&adapter_peers))
 		return checkpoint_fail(-EBUSY, "another process copies registered memory");
 	rc = stop_hca();
@@ -186,6 +189,17 @@ static int freeze(void)
 				"another process copies registered memory, or a thread unmaps it");
 	if (rc)
 		save_free(&saved);
+	return rc;
+}
+
+/* The events of the completions until then are saved, so none may be due afterwards. */
+static int freeze(void)
+{
+	int rc;
+
+	due_events_hold();
+	rc = freeze_device();
+	due_events_unhold();
 	return rc;
 }
 

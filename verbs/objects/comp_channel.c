@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "adapter/adapter.h"
@@ -32,7 +33,7 @@ static struct comp_channel *comp_channel_alloc(void)
 	return channel ? channel : calloc(1, sizeof(*channel));
 }
 
-static void comp_channel_free(struct comp_channel *channel)
+void comp_channel_free(struct comp_channel *channel)
 {
 	if (channel->n_waiting)
 		LIST_REMOVE(channel, waiting_link);
@@ -60,7 +61,7 @@ int comp_channel_create(uint32_t event_size, bool few, struct comp_channel **out
 	channel->fd.kind = FD_CHANNEL;
 	channel->fd.release = release_channel;
 	channel->event_size = event_size;
-	channel->users = 1;
+	atomic_store(&channel->users, 1);
 	channel->reader = channel->writer = -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
 		rc = -errno;
@@ -87,16 +88,20 @@ fail:
 
 void comp_channel_put(struct comp_channel *channel)
 {
-	if (--channel->users == 0)
+	if (atomic_fetch_sub(&channel->users, 1) == 1)
 		comp_channel_free(channel);
 }
 
-static bool send_event(struct comp_channel *channel, const struct comp_channel_event *event)
+/* Not libc's send(), at which a cancelled thread would end. False: the socket is full. */
+static bool send_event(const struct comp_channel *channel, const struct comp_channel_event *event)
 {
-	if (send(channel->writer, event, channel->event_size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
-	    errno == EAGAIN)
-		return false;
-	return true;
+	const int saved = errno;
+	bool sent = syscall(SYS_sendto, channel->writer, event, (size_t)channel->event_size,
+			    MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0) >= 0 ||
+		    errno != EAGAIN;
+
+	errno = saved;
+	return sent;
 }
 
 static void queue_event(struct comp_channel *channel, const struct comp_channel_event *event)
@@ -124,6 +129,26 @@ void comp_channel_send(struct comp_channel *channel, const struct comp_channel_e
 {
 	if (channel->n_waiting || !send_event(channel, event))
 		queue_event(channel, event);
+}
+
+bool comp_channel_try_send(const struct comp_channel *channel, uint64_t element)
+{
+	const struct comp_channel_event event = {.element = element};
+
+	return send_event(channel, &event);
+}
+
+void comp_channel_send_later(struct comp_channel *channel, uint64_t element)
+{
+	const struct comp_channel_event event = {.element = element};
+	struct due_events *due = &adapter.due_events;
+
+	if (!due->release || due->held || due->n == DUE_EVENTS_MAX) {
+		comp_channel_send(channel, &event);
+		return;
+	}
+	comp_channel_use(channel);
+	due->list[due->n++] = (struct due_event){.channel = channel, .element = element};
 }
 
 void comp_channel_flush(struct comp_channel *channel)

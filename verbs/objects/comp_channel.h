@@ -11,6 +11,7 @@
 #ifndef URXE_VERBS_OBJECTS_COMP_CHANNEL_H
 #define URXE_VERBS_OBJECTS_COMP_CHANNEL_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
@@ -29,9 +30,9 @@ struct comp_channel_event {
 
 struct comp_channel {
 	struct fd_object fd;
-	/* One for all descriptors together, and one for each CQ or context that sends events
-	 * here. */
-	uint32_t users;
+	/* One for all descriptors together, one for each CQ or context that sends events
+	 * here, and one for each due event. A thread without adapter.lock decrements it, too. */
+	_Atomic uint32_t users;
 	int reader;          /* duplicate of the application's end, to withdraw events */
 	int writer;          /* this library's end of the socket */
 	uint32_t event_size; /* bytes of an event in the ABI */
@@ -53,11 +54,20 @@ int comp_channel_create(uint32_t event_size, bool few, struct comp_channel **cha
 /* Count one user more, or one less. The last user's comp_channel_put closes the channel. */
 static inline void comp_channel_use(struct comp_channel *channel)
 {
-	channel->users++;
+	atomic_fetch_add(&channel->users, 1);
 }
 void comp_channel_put(struct comp_channel *channel);
+/* Closes the channel, which has no user. */
+void comp_channel_free(struct comp_channel *channel);
 /* Sends the event, or adds it to the waiting events if the socket is full. Never blocks. */
 void comp_channel_send(struct comp_channel *channel, const struct comp_channel_event *event);
+/*
+ * For completion events: has the event sent after adapter.lock was released (poll/due_events.h), or
+ * sends it at once.
+ */
+void comp_channel_send_later(struct comp_channel *channel, uint64_t element);
+/* Without adapter.lock. False: the socket is full. Keeps errno. */
+bool comp_channel_try_send(const struct comp_channel *channel, uint64_t element);
 /*
  * Withdraws the events about `element` that the application has not read. `sent` is the number of
  * events about `element` that comp_channel_send got. Returns how many of them the application has

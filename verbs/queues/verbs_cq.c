@@ -53,7 +53,7 @@ void cq_arm(struct cq *cq, bool solicited)
 	urxe_cq_arm(cq->cq, solicited);
 }
 
-/* The event is sent by cq_publish: a thread that it wakes must find the completion. */
+/* cq_publish has the event sent: a thread that it wakes must find the completion. */
 void cq_comp_event(void *ctx)
 {
 	struct cq *cq = ctx;
@@ -65,8 +65,6 @@ void cq_comp_event(void *ctx)
 
 void cq_publish(struct cq *cq)
 {
-	struct comp_channel_event event = {.element = cq->object.user_handle};
-
 	cq->dirty = false;
 	TAILQ_REMOVE(&adapter.dirty_cqs, cq, dirty_link);
 	queue_set_producer(&cq->ring, cq->producer);
@@ -76,7 +74,7 @@ void cq_publish(struct cq *cq)
 	if (!cq->channel)
 		return;
 	cq->comp_events++;
-	comp_channel_send(cq->channel, &event);
+	comp_channel_send_later(cq->channel, cq->object.user_handle);
 }
 
 uint32_t cq_count(const struct cq *cq)

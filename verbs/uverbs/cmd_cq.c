@@ -11,6 +11,7 @@
 #include "adapter/adapter.h"
 #include "engine/clock.h"
 #include "objects/settle.h"
+#include "poll/due_events.h"
 #include "poll/engine_run.h"
 #include "poll/engine_wake.h"
 #include "poll/poll_hook.h"
@@ -257,6 +258,18 @@ int cmd_req_notify_cq(const struct command *c)
 	return 0;
 }
 
+/* With the lock, which it releases meanwhile: events that are in flight cannot be withdrawn. */
+static int wait_for_events(const struct command *c)
+{
+	int rc = 0;
+
+	due_events_hold();
+	while (!rc && due_events_any())
+		rc = command_pause(c);
+	due_events_unhold();
+	return rc;
+}
+
 int cmd_destroy_cq(const struct command *c)
 {
 	struct ib_uverbs_destroy_cq request;
@@ -264,6 +277,8 @@ int cmd_destroy_cq(const struct command *c)
 	struct cq *cq;
 	int rc = command_read(c, &request, sizeof(request));
 
+	if (!rc)
+		rc = wait_for_events(c);
 	if (rc)
 		return rc;
 	cq = (struct cq *)command_object(c, OBJECT_CQ, request.cq_handle);

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Completion events, which a thread sends after it has released adapter.lock. */
+#include "poll/due_events.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "loop_adapter.h"
+#include "objects/comp_channel.h"
+
+#define MTU        1500
+#define EVENT_SIZE 8
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+
+static struct vnic_loop *loop;
+static struct comp_channel *channel;
+static int fd; /* the program's end of the channel */
+
+static void (*while_sending)(void); /* called once, after the first event was sent */
+
+long __wrap_syscall(long number, ...)
+{
+	void (*call)(void) = while_sending;
+	long args[6], result;
+	va_list list;
+
+	va_start(list, number);
+	for (int i = 0; i < 6; i++)
+		args[i] = va_arg(list, long);
+	va_end(list);
+	result = __real_syscall(number, args[0], args[1], args[2], args[3], args[4], args[5]);
+	if (number == SYS_sendto && call) {
+		while_sending = NULL;
+		call();
+	}
+	return result;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	loop = loop_adapter_open(MTU);
+	adapter.due_events.release = due_events_release;
+	while_sending = NULL;
+	return comp_channel_create(EVENT_SIZE, false, &channel, &fd);
+}
+
+static void close_channel(void)
+{
+	fd_remove(fd);
+	close(fd);
+	fd = -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	if (fd >= 0)
+		close_channel();
+	loop_adapter_close(loop);
+	return 0;
+}
+
+static bool readable(void)
+{
+	struct pollfd pfd = {.fd = fd, .events = POLLIN};
+
+	return poll(&pfd, 1, 0) == 1;
+}
+
+static uint64_t next_event(void)
+{
+	uint64_t element = 0;
+
+	assert_int_equal(recv(fd, &element, sizeof(element), MSG_DONTWAIT), EVENT_SIZE);
+	return element;
+}
+
+/* Adds events of the elements 1 to n. */
+static void add_events(uint32_t n)
+{
+	for (uint32_t i = 1; i <= n; i++)
+		comp_channel_send_later(channel, i);
+}
+
+static void an_event_is_sent_after_the_lock_was_released(void **state)
+{
+	(void)state;
+	adapter_lock();
+	add_events(2);
+	assert_false(readable());
+	assert_true(due_events_any());
+	adapter_unlock();
+	assert_int_equal(next_event(), 1);
+	assert_int_equal(next_event(), 2);
+	assert_false(readable());
+	assert_false(due_events_any());
+}
+
+static void take_lock_while_sending(void)
+{
+	assert_true(adapter_trylock());
+	assert_true(due_events_any());
+	adapter_unlock();
+}
+
+static void other_threads_get_the_lock_while_events_are_sent(void **state)
+{
+	(void)state;
+	while_sending = take_lock_while_sending;
+	adapter_lock();
+	add_events(3);
+	adapter_unlock();
+	assert_null(while_sending);
+	assert_false(due_events_any());
+}
+
+static void events_are_sent_at_once_while_they_are_held(void **state)
+{
+	(void)state;
+	adapter_lock();
+	due_events_hold();
+	add_events(1);
+	assert_int_equal(next_event(), 1);
+	assert_false(due_events_any());
+	due_events_unhold();
+	add_events(1);
+	assert_false(readable());
+	adapter_unlock();
+	assert_int_equal(next_event(), 1);
+}
+
+static void no_event_is_lost_when_many_are_due(void **state)
+{
+	bool seen[4 * DUE_EVENTS_MAX + 1] = {false};
+
+	(void)state;
+	adapter_lock();
+	add_events(4 * DUE_EVENTS_MAX);
+	adapter_unlock();
+	for (int i = 0; i < 4 * DUE_EVENTS_MAX; i++)
+		seen[next_event()] = true;
+	for (int i = 1; i <= 4 * DUE_EVENTS_MAX; i++)
+		assert_true(seen[i]);
+}
+
+static void events_wait_for_room_in_a_full_socket(void **state)
+{
+	uint32_t sent = 0;
+
+	(void)state;
+	while (!channel->n_waiting) {
+		adapter_lock();
+		comp_channel_send_later(channel, 7);
+		adapter_unlock();
+		sent++;
+	}
+	assert_false(due_events_any());
+	/* The program has read none. */
+	adapter_lock();
+	assert_int_equal(comp_channel_withdraw(channel, 7, sent), 0);
+	adapter_unlock();
+	assert_false(readable());
+}
+
+static void a_channel_that_closes_meanwhile_stays_until_its_event_is_sent(void **state)
+{
+	const int writer = channel->writer;
+
+	(void)state;
+	while_sending = close_channel;
+	adapter_lock();
+	add_events(1);
+	adapter_unlock();
+	assert_int_equal(fd, -1);
+	assert_int_equal(fcntl(writer, F_GETFD), -1);
+	assert_int_equal(errno, EBADF);
+	assert_false(due_events_any());
+}
+
+static pid_t child;
+
+static void fork_while_sending(void)
+{
+	child = fork();
+}
+
+/* As a signal handler that forks, whose child returns into the interrupted call. */
+static void a_forked_child_sends_none_of_its_parents_events(void **state)
+{
+	int status;
+
+	(void)state;
+	while_sending = fork_while_sending;
+	adapter_lock();
+	add_events(3);
+	adapter_unlock();
+	if (!child)
+		_exit(due_events_any() || adapter.due_events.held);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	for (uint64_t i = 1; i <= 3; i++)
+		assert_int_equal(next_event(), i);
+	assert_false(readable());
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(an_event_is_sent_after_the_lock_was_released),
+		CASE(other_threads_get_the_lock_while_events_are_sent),
+		CASE(events_are_sent_at_once_while_they_are_held),
+		CASE(no_event_is_lost_when_many_are_due),
+		CASE(events_wait_for_room_in_a_full_socket),
+		CASE(a_channel_that_closes_meanwhile_stays_until_its_event_is_sent),
+		CASE(a_forked_child_sends_none_of_its_parents_events),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

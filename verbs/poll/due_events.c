@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "poll/due_events.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "adapter/adapter.h"
+#include "objects/comp_channel.h"
+#include "poll/engine_wake.h"
+
+/* The engine thread sends the event when the program has made room. */
+static void wait_for_room(const struct due_event *due)
+{
+	const struct comp_channel_event event = {.element = due->element};
+
+	adapter_lock();
+	comp_channel_send(due->channel, &event);
+	if (adapter.dev)
+		engine_wake_for_work();
+	adapter_unlock();
+}
+
+/* As comp_channel_put, which needs the lock, but takes it for the last user only. */
+static void put_channel(struct comp_channel *channel)
+{
+	if (atomic_fetch_sub(&channel->users, 1) > 1)
+		return;
+	adapter_lock();
+	comp_channel_free(channel);
+	adapter_unlock();
+}
+
+static void send_due(const struct due_event *due, uint32_t forks)
+{
+	if (!comp_channel_try_send(due->channel, due->element))
+		wait_for_room(due);
+	if (forks != adapter_forks)
+		return;
+	put_channel(due->channel);
+	atomic_fetch_sub(&adapter.due_events.in_flight, 1);
+}
+
+void due_events_release(void)
+{
+	struct due_event list[DUE_EVENTS_MAX];
+	const uint32_t n = adapter.due_events.n, forks = adapter_forks;
+
+	memcpy(list, adapter.due_events.list, n * sizeof(list[0]));
+	adapter.due_events.n = 0;
+	atomic_fetch_add(&adapter.due_events.in_flight, n);
+	lock_release(&adapter.lock);
+	adapter_inside = false;
+	/* A child that a signal handler of this thread has forked ends the loop: the parent sends
+	 * the events. */
+	for (uint32_t i = 0; i < n && forks == adapter_forks; i++)
+		send_due(&list[i], forks);
+}
+
+void due_events_hold(void)
+{
+	adapter.due_events.held++;
+}
+
+bool due_events_any(void)
+{
+	return adapter.due_events.n || atomic_load(&adapter.due_events.in_flight);
+}
+
+void due_events_unhold(void)
+{
+	/* In a forked child, which has another adapter, nothing is held. */
+	if (adapter.due_events.held)
+		adapter.due_events.held--;
+}
