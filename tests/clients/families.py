@@ -5,6 +5,8 @@ import sys
 
 TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..')
 sys.path += [os.path.join(TESTS, 'harness'), os.path.join(TESTS, 'hosts/paths')]
+import ceph  # noqa: E402
+import dapl  # noqa: E402
 import debuggers  # noqa: E402
 import fio  # noqa: E402
 import gloo  # noqa: E402
@@ -36,6 +38,8 @@ FAMILIES = {module.__name__: module for module in (
     pyverbs,
     fio,
     iser,
+    ceph,
+    dapl,
     rsockets,
     debuggers,
     sandboxes,
