@@ -138,7 +138,8 @@ static bool note_psn(struct urxe_qp *qp, const struct urxe_qp_attr *told)
 
 /*
  * Sets *busy if a peer has sent requests since the last call of this attempt, or may have, because
- * the attempt begins. PSNs of an earlier attempt may be as old as the peer's next message.
+ * the attempt begins: the PSNs that an earlier attempt noted may be a moment old, so equal ones do
+ * not show a pause.
  */
 static int check_psns(struct urxe_dev *dev, bool begins, struct urxe_offload_refusal *refusal,
 		      bool *busy)

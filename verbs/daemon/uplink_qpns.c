@@ -50,10 +50,13 @@ static bool tell_daemon(struct qp *qp)
 	return uplink == qp->added->uplink || !added_qp_set_uplink(qp->added, uplink);
 }
 
-/* The engine thread wakes up each millisecond from then on. */
+/*
+ * The engine thread wakes up each millisecond from then on. At the end of a restore it does not run
+ * yet.
+ */
 static void note_late(bool late)
 {
-	if (late && !adapter.uplink_qpns_late)
+	if (late && !adapter.uplink_qpns_late && adapter_thread.wake_at)
 		engine_wake();
 	adapter.uplink_qpns_late = late;
 }

@@ -11,8 +11,9 @@
 
 struct qp;
 
-/* Call it after a command has changed the queue pair. True: the uplink will receive its packets
- * when the daemon has read the message (adapter_await_daemon). */
+/* Call it after a command has changed the queue pair. True: the daemon was told to receive its
+ * packets, and does so when adapter_await_daemon() returns. False: nothing new; or the daemon reads
+ * no messages now, and the engine thread tells it later. */
 bool uplink_qpn_update(struct qp *qp);
 /*
  * The same for all queue pairs. Call it when a take-over begins, so before the HCA stops any queue

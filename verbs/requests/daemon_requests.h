@@ -34,7 +34,8 @@ int adapter_add_qpn(struct added_qp *added, bool exists);
  * is; a negative errno value: it is not, or the daemon does not know.
  */
 int adapter_query_qpn(const uint8_t dgid[16], uint32_t qpn);
-/* Returns when the daemon has read all that this thread has told it before, or when it has gone. */
+/* Returns when the daemon, or the next one if it ends meanwhile, has read all that this thread has
+ * sent, or when the device is dead. */
 void adapter_await_daemon(void);
 /*
  * Gets the inbox of the process of this host that has the QPN of the device with that MAC, and adds

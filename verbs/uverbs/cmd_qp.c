@@ -745,7 +745,8 @@ static int modify_qp_locked(const struct command *c, const struct ib_uverbs_modi
 		return rc;
 	}
 	rc = change_qp(qp, request->attr_mask, attr, remote, way);
-	*uplink = uplink_qpn_update(qp);
+	/* A child that a signal handler has forked meanwhile has another adapter. */
+	*uplink = adapter.dev && uplink_qpn_update(qp);
 	end_qp_command(qp);
 	return rc;
 }

@@ -205,7 +205,8 @@ struct urxe_offload_refusal {
  *
  * -EAGAIN: not yet; *refusal has the reason, which is never URXE_OFFLOAD_BUSY_PEER with `force`.
  * Without `force` the first call, also the first one after -EOPNOTSUPP or urxe_offload_keep(),
- * stops no connected queue pair: it only notes what the peers have sent. The owner passes
+ * stops nothing if a queue pair is connected: it notes what the peers have sent. Queue pairs that
+ * are all UD may stop at once. The owner passes
  * completions on, and calls again after a while. The peers determine how long the take-over lasts;
  * the owner may call urxe_offload_keep() instead. -EOPNOTSUPP: see *refusal; the HCA goes on. 0:
  * the engine executes all queue pairs. Those that stopped with an error have had

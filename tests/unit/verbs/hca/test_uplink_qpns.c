@@ -6,7 +6,13 @@
  */
 #include "daemon/uplink_qpns.h"
 
+#include <errno.h>
+#include <semaphore.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "daemon/port_attributes.h"
 #include "hca_program.h"
@@ -189,7 +195,7 @@ static void post_receives(void)
 	adapter_unlock();
 }
 
-static void connect_qp(const uint8_t dgid[16])
+static int try_to_connect_qp(const uint8_t dgid[16])
 {
 	struct ib_uverbs_modify_qp rtr = {
 		.qp_handle = qp_handle,
@@ -201,7 +207,12 @@ static void connect_qp(const uint8_t dgid[16])
 		.dest = {.is_global = 1, .port_num = 1}};
 
 	memcpy(rtr.dest.dgid, dgid, sizeof(rtr.dest.dgid));
-	assert_int_equal(COMMAND(MODIFY_QP, rtr, NULL), 0);
+	return COMMAND(MODIFY_QP, rtr, NULL);
+}
+
+static void connect_qp(const uint8_t dgid[16])
+{
+	assert_int_equal(try_to_connect_qp(dgid), 0);
 }
 
 static void change_state(enum ibv_qp_state to)
@@ -315,6 +326,37 @@ static void a_deaf_daemon_is_told_later(void **state)
 	adapter_unlock();
 	assert_true(is_received());
 	assert_false(adapter.uplink_qpns_late);
+}
+
+static pid_t child;
+
+/* Parent and child return from the handler into the call of the HCA, which ends then. */
+static void fork_in_handler(int number)
+{
+	child = fork();
+	if (!child)
+		signal(SIGSEGV, SIG_DFL);
+	sem_post(&fake_hca.go_on);
+	(void)number;
+}
+
+static void a_child_forked_during_a_command_tells_its_parents_daemon_nothing(void **state)
+{
+	const struct itimerval soon = {.it_value = {.tv_usec = 10000}};
+	int rc, status;
+
+	(void)state;
+	create_qp();
+	post_receives();
+	fake_hca.delays = FAKE_HCA_MODIFY_QP;
+	signal(SIGALRM, fork_in_handler);
+	assert_int_equal(setitimer(ITIMER_REAL, &soon, NULL), 0);
+	rc = try_to_connect_qp(other_host);
+	if (!child)
+		_exit(rc == -EIO ? 0 : 1);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(rc, 0);
 }
 
 /* --- Take-overs. */
@@ -495,6 +537,7 @@ int main(void)
 		TEST(queue_pairs_in_error_receive_nothing),
 		TEST(peers_of_this_host_need_no_uplink),
 		TEST(a_deaf_daemon_is_told_later),
+		TEST(a_child_forked_during_a_command_tells_its_parents_daemon_nothing),
 		TEST(the_uplink_receives_before_the_hca_stops),
 		TEST(an_abandoned_take_over_leaves_the_packets_to_the_hca_again),
 		TEST(a_stopped_queue_pair_that_goes_on_is_received),
