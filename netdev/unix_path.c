@@ -50,5 +50,7 @@ int unix_path_clear(const struct sockaddr_un *address, int type, char *error, ui
 	if (!unix_path_is_abandoned(address, type))
 		return error_text_set(error, error_size, -EADDRINUSE,
 				      "the socket is in use already");
-	return unlink(address->sun_path) ? error_text_set(error, error_size, -errno, "%m") : 0;
+	return unlink(address->sun_path) && errno != ENOENT
+		       ? error_text_set(error, error_size, -errno, "%m")
+		       : 0;
 }

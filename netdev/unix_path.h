@@ -13,7 +13,8 @@
  * directory after its start. -EINVAL: length 0; -ENAMETOOLONG: longer than sun_path.
  */
 int unix_path_set(struct sockaddr_un *address, const char *path, size_t length);
-/* Whether no process has a socket at the path, for certain. */
+/* True: connect(2) shows that no process has a socket at the path. False also if connect cannot
+ * tell. */
 bool unix_path_is_abandoned(const struct sockaddr_un *address, int type);
 /*
  * Removes the socket that a killed daemon left at the path. A file of another type (-EEXIST) or a

@@ -24,8 +24,8 @@
 
 /*
  * A VLAN interface of an uplink, with the socket that occupies its UDP port 4791
- * (roce_port_guard.h). The socket also guards an interface that moves away and comes
- * back, because it is bound to the ifindex.
+ * (roce_port_guard.h). The socket stays valid if the interface moves to another namespace and back:
+ * it is bound to the ifindex, which stays.
  */
 struct kernel_vlan {
 	int ifindex; /* 0 = unused */

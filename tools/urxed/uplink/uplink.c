@@ -118,18 +118,20 @@ static int open_guarded(struct uplink *u, char error[UPLINK_ERROR])
 {
 	const int guarded = u->kernel ? guard_port(u, error) : 0;
 	char refusal[UPLINK_ERROR];
-	int rc;
+	int watched = 0, rc;
 
 	if (guarded == -EADDRINUSE)
 		return guarded;
-	/* Before the port: so the watch sees each end of the port's sockets. If the watch cannot be
-	 * opened, the port cannot either. */
+	/* Before the port: if the interface goes while the port opens, the watch knows. */
 	if (u->kernel)
-		(void)iface_watch_open(&u->watch, u->ifname);
+		watched = iface_watch_open(&u->watch, u->ifname);
 	rc = open_port(u, refusal);
 	if (rc)
 		snprintf(error, UPLINK_ERROR, "%s", refusal);
-	return rc ?: guarded;
+	else if (watched)
+		snprintf(error, UPLINK_ERROR, "%s cannot be watched: %s", u->ifname,
+			 strerror(-watched));
+	return rc ?: watched ?: guarded;
 }
 
 int uplink_open(struct uplink *u, const char *spec, const struct uplink_impair *impair,
