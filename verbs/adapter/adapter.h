@@ -81,8 +81,9 @@ struct due_events {
 	uint32_t n;
 	struct due_event list[DUE_EVENTS_MAX];
 	uint32_t held; /* threads that wait until no event is due: meanwhile none is added */
-	_Atomic uint32_t in_flight; /* events that threads without the lock are about to send */
-	/* Releases adapter.lock, and sends the events. NULL: none is added. */
+	_Atomic uint32_t in_flight; /* taken from `list`; unsent, or sent and not counted off yet */
+	/* due_events_release(), from the first start of the engine thread on; a pointer, because
+	 * poll/ is above this folder. NULL: no event is added, all are sent at once. */
 	void (*release)(void);
 };
 

@@ -6,7 +6,7 @@
  * Blocking read, O_NONBLOCK, poll and epoll need no further code, and one read gives one event as
  * with the kernel. Unlike a pipe, a socket whose reader has closed raises no SIGPIPE in this
  * library. Events that do not fit the socket wait in a list. All functions need adapter.lock, but
- * for comp_channel_create, which takes the lock itself.
+ * for comp_channel_create, which takes the lock itself, and comp_channel_try_send.
  */
 #ifndef URXE_VERBS_OBJECTS_COMP_CHANNEL_H
 #define URXE_VERBS_OBJECTS_COMP_CHANNEL_H
@@ -62,16 +62,17 @@ void comp_channel_free(struct comp_channel *channel);
 /* Sends the event, or adds it to the waiting events if the socket is full. Never blocks. */
 void comp_channel_send(struct comp_channel *channel, const struct comp_channel_event *event);
 /*
- * For completion events: has the event sent after adapter.lock was released (poll/due_events.h), or
- * sends it at once.
+ * For completion events: adapter_unlock() sends the event after it has released adapter.lock
+ * (poll/due_events.h). The event is sent at once while events are held, if 16 are due, or before
+ * the first engine thread has started.
  */
 void comp_channel_send_later(struct comp_channel *channel, uint64_t element);
 /* Without adapter.lock. False: the socket is full. Keeps errno. */
 bool comp_channel_try_send(const struct comp_channel *channel, uint64_t element);
 /*
  * Withdraws the events about `element` that the application has not read. `sent` is the number of
- * events about `element` that comp_channel_send got. Returns how many of them the application has
- * read.
+ * events about `element` that comp_channel_send and comp_channel_send_later got; none of them is
+ * due or in flight. Returns how many of them the application has read.
  */
 uint32_t comp_channel_withdraw(struct comp_channel *channel, uint64_t element, uint32_t sent);
 /* Calls `event` for each event that the application has not read, in their order; they stay. */

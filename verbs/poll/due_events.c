@@ -9,15 +9,23 @@
 #include "objects/comp_channel.h"
 #include "poll/engine_wake.h"
 
+/* Whether this is a child that a signal handler has forked: the parent sends its events. */
+static bool is_parents(uint32_t forks)
+{
+	return forks != adapter_forks || adapter.lock.orphaned;
+}
+
 /* The engine thread sends the event when the program has made room. */
-static void wait_for_room(const struct due_event *due)
+static void wait_for_room(const struct due_event *due, uint32_t forks)
 {
 	const struct comp_channel_event event = {.element = due->element};
 
 	adapter_lock();
-	comp_channel_send(due->channel, &event);
-	if (adapter.dev)
-		engine_wake_for_work();
+	if (!is_parents(forks)) {
+		comp_channel_send(due->channel, &event);
+		if (adapter.dev && !adapter_thread.stop)
+			engine_wake();
+	}
 	adapter_unlock();
 }
 
@@ -31,14 +39,23 @@ static void put_channel(struct comp_channel *channel)
 	adapter_unlock();
 }
 
+/* 0 stays 0: a handler may have forked since is_parents(), and the child's adapter has no event. */
+static void count_off(void)
+{
+	uint32_t n = atomic_load(&adapter.due_events.in_flight);
+
+	while (n && !atomic_compare_exchange_weak(&adapter.due_events.in_flight, &n, n - 1))
+		;
+}
+
 static void send_due(const struct due_event *due, uint32_t forks)
 {
 	if (!comp_channel_try_send(due->channel, due->element))
-		wait_for_room(due);
-	if (forks != adapter_forks)
+		wait_for_room(due, forks);
+	if (is_parents(forks))
 		return;
 	put_channel(due->channel);
-	atomic_fetch_sub(&adapter.due_events.in_flight, 1);
+	count_off();
 }
 
 void due_events_release(void)
@@ -50,10 +67,13 @@ void due_events_release(void)
 	adapter.due_events.n = 0;
 	atomic_fetch_add(&adapter.due_events.in_flight, n);
 	lock_release(&adapter.lock);
+	/* From here on a handler that forks takes the lock, and its child forgets the adapter. */
 	adapter_inside = false;
-	/* A child that a signal handler of this thread has forked ends the loop: the parent sends
-	 * the events. */
-	for (uint32_t i = 0; i < n && forks == adapter_forks; i++)
+	if (adapter.lock.orphaned) {
+		adapter_unlock_orphaned();
+		return;
+	}
+	for (uint32_t i = 0; i < n && !is_parents(forks); i++)
 		send_due(&list[i], forks);
 }
 

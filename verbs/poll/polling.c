@@ -86,7 +86,8 @@ static void return_grant(void)
 	bool waiting = polling_event(POLL_PAUSE);
 
 	tx_send_ack(&adapter.tx);
-	for (unsigned int i = 0; i < ROUNDS && waiting; i++) {
+	/* An event that is due waits for this thread to release the lock. */
+	for (unsigned int i = 0; i < ROUNDS && waiting && !adapter.due_events.n; i++) {
 		engine_run(clock_now());
 		waiting = polling_event(POLL_DRAINED);
 	}

@@ -5,9 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,8 +15,8 @@
 #define MTU        1500
 #define EVENT_SIZE 8
 
-long __real_syscall(long number, ...);
-long __wrap_syscall(long number, ...);
+ssize_t __real_send(int socket, const void *buffer, size_t length, int flags);
+ssize_t __wrap_send(int socket, const void *buffer, size_t length, int flags);
 
 static struct vnic_loop *loop;
 static struct comp_channel *channel;
@@ -26,22 +24,16 @@ static int fd; /* the program's end of the channel */
 
 static void (*while_sending)(void); /* called once, after the first event was sent */
 
-long __wrap_syscall(long number, ...)
+ssize_t __wrap_send(int socket, const void *buffer, size_t length, int flags)
 {
+	const ssize_t sent = __real_send(socket, buffer, length, flags);
 	void (*call)(void) = while_sending;
-	long args[6], result;
-	va_list list;
 
-	va_start(list, number);
-	for (int i = 0; i < 6; i++)
-		args[i] = va_arg(list, long);
-	va_end(list);
-	result = __real_syscall(number, args[0], args[1], args[2], args[3], args[4], args[5]);
-	if (number == SYS_sendto && call) {
+	if (call) {
 		while_sending = NULL;
 		call();
 	}
-	return result;
+	return sent;
 }
 
 static int setup(void **state)
@@ -193,6 +185,17 @@ static void fork_while_sending(void)
 	child = fork();
 }
 
+/*
+ * As if the handler interrupted adapter_unlock() between the release of the lock and the note that
+ * this thread is not inside any more.
+ */
+static void fork_inside(void)
+{
+	adapter_inside = true;
+	child = fork();
+	adapter_inside = false;
+}
+
 /* As a signal handler that forks, whose child returns into the interrupted call. */
 static void a_forked_child_sends_none_of_its_parents_events(void **state)
 {
@@ -212,6 +215,24 @@ static void a_forked_child_sends_none_of_its_parents_events(void **state)
 	assert_false(readable());
 }
 
+static void a_child_forked_inside_sends_none_of_its_parents_events(void **state)
+{
+	int status;
+
+	(void)state;
+	while_sending = fork_inside;
+	adapter_lock();
+	add_events(3);
+	adapter_unlock();
+	if (!child)
+		_exit(0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	for (uint64_t i = 1; i <= 3; i++)
+		assert_int_equal(next_event(), i);
+	assert_false(readable());
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -224,6 +245,7 @@ int main(void)
 		CASE(events_wait_for_room_in_a_full_socket),
 		CASE(a_channel_that_closes_meanwhile_stays_until_its_event_is_sent),
 		CASE(a_forked_child_sends_none_of_its_parents_events),
+		CASE(a_child_forked_inside_sends_none_of_its_parents_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
