@@ -80,10 +80,12 @@ struct due_event {
 struct due_events {
 	uint32_t n;
 	struct due_event list[DUE_EVENTS_MAX];
-	uint32_t held; /* threads that wait until no event is due: meanwhile none is added */
-	_Atomic uint32_t in_flight; /* taken from `list`; unsent, or sent and not counted off yet */
-	/* due_events_release(), from the first start of the engine thread on; a pointer, because
-	 * poll/ is above this folder. NULL: no event is added, all are sent at once. */
+	uint32_t drains; /* threads between due_events_begin_drain() and due_events_end_drain() */
+	/* Events that were taken from `list`, and whose sender is not done with them. */
+	_Atomic uint32_t in_flight;
+	/* due_events_release(); the first start of the engine thread sets it. A pointer, because
+	 * this folder may not include headers of poll/. NULL: comp_channel_send_later() sends
+	 * events at once. */
 	void (*release)(void);
 };
 

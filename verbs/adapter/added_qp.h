@@ -33,9 +33,9 @@ int added_qp_add_locked(struct vnic_driver *nic, uint32_t qpn, struct added_qp *
 /* VNIC_QPN_* of attach.h for the daemon. */
 uint32_t added_qp_flags(const struct added_qp *added);
 /*
- * Changes `uplink` to this other value, and tells the daemon without a wait. -EAGAIN: the daemon
- * does not read at the moment, and nothing has changed. Without a daemon, and if the daemon has
- * gone, added_qp_add_all tells the next one. With adapter.lock.
+ * Changes `uplink` to the other value, and tells the daemon without a wait. -EAGAIN: the daemon
+ * reads no messages now, and nothing has changed. Without a daemon, or if it has ended: 0, and
+ * added_qp_add_all tells the next daemon. With adapter.lock.
  */
 int added_qp_set_uplink(struct added_qp *added, bool uplink);
 /* The daemon has forgotten the process: frees all records of adapter.added_qps. With adapter.lock.

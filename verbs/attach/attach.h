@@ -22,6 +22,7 @@ bool adapter_ref(uint32_t *forks);
 /* Ends a use that adapter_open or adapter_ref began; `forks` is the value that they set. Has no
  * effect in a child that was forked since then: the use is the parent's. */
 void adapter_unref(uint32_t forks);
+
 /* What a process had when it was saved (checkpoint/). */
 struct adapter_saved {
 	const uint32_t *blocks; /* first QPN of each leased block, in the order of the leases */

@@ -197,9 +197,9 @@ static int freeze(void)
 {
 	int rc;
 
-	due_events_hold();
+	due_events_begin_drain();
 	rc = freeze_device();
-	due_events_unhold();
+	due_events_end_drain();
 	return rc;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Tells the daemon to which QPNs of the HCA the engine receives packets of other hosts
- * (VNIC_QPN_UPLINK), so that the uplink leaves all others to the HCA. For commands on queue pairs,
+ * Tells the daemon which queue pairs with QPNs of the HCA need packets of other hosts in the engine
+ * (VNIC_QPN_UPLINK). The uplink leaves all other packets to the HCA. For commands on queue pairs,
  * and for take-overs. Functions need adapter.lock, and never wait for the daemon.
  */
 #ifndef URXE_VERBS_DAEMON_UPLINK_QPNS_H
@@ -11,14 +11,19 @@
 
 struct qp;
 
-/* Call it after a command has changed the queue pair. True: the daemon was told to receive its
- * packets, and does so when adapter_await_daemon() returns. False: nothing new; or the daemon reads
- * no messages now, and the engine thread tells it later. */
+/*
+ * Call it after a command has changed the queue pair. True: the function has asked the daemon to
+ * receive the queue pair's packets. The caller releases adapter.lock and calls
+ * adapter_await_daemon(); then the daemon receives them. False: nothing has changed for the daemon,
+ * or the daemon reads no messages now and the engine thread asks it later.
+ */
 bool uplink_qpn_update(struct qp *qp);
 /*
- * The same for all queue pairs. Call it when a take-over begins, so before the HCA stops any queue
- * pair, and when it has ended; when the device's addresses have changed; before another daemon
- * learns the QPNs; and while adapter.uplink_qpns_late.
+ * The same for all queue pairs. Call it:
+ * - when a take-over begins, before the HCA stops any queue pair, and when it has ended;
+ * - when the device's addresses have changed;
+ * - before another daemon learns the QPNs;
+ * - again and again while adapter.uplink_qpns_late is true.
  */
 void uplink_qpns_update(void);
 

@@ -150,7 +150,7 @@ void comp_channel_send_later(struct comp_channel *channel, uint64_t element)
 	const struct comp_channel_event event = {.element = element};
 	struct due_events *due = &adapter.due_events;
 
-	if (!due->release || due->held || due->n == DUE_EVENTS_MAX) {
+	if (!due->release || due->drains || due->n == DUE_EVENTS_MAX) {
 		comp_channel_send(channel, &event);
 		return;
 	}

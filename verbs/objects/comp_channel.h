@@ -63,8 +63,8 @@ void comp_channel_free(struct comp_channel *channel);
 void comp_channel_send(struct comp_channel *channel, const struct comp_channel_event *event);
 /*
  * For completion events: adapter_unlock() sends the event after it has released adapter.lock
- * (poll/due_events.h). The event is sent at once while events are held, if 16 are due, or before
- * the first engine thread has started.
+ * (poll/due_events.h). This function sends it at once in three cases: a thread has called
+ * due_events_begin_drain(), 16 events are due, or no engine thread has started yet.
  */
 void comp_channel_send_later(struct comp_channel *channel, uint64_t element);
 /* Without adapter.lock. False: the socket is full. Keeps errno. */

@@ -77,9 +77,9 @@ void due_events_release(void)
 		send_due(&list[i], forks);
 }
 
-void due_events_hold(void)
+void due_events_begin_drain(void)
 {
-	adapter.due_events.held++;
+	adapter.due_events.drains++;
 }
 
 bool due_events_any(void)
@@ -87,9 +87,9 @@ bool due_events_any(void)
 	return adapter.due_events.n || atomic_load(&adapter.due_events.in_flight);
 }
 
-void due_events_unhold(void)
+void due_events_end_drain(void)
 {
 	/* In a forked child, which has another adapter, nothing is held. */
-	if (adapter.due_events.held)
-		adapter.due_events.held--;
+	if (adapter.due_events.drains)
+		adapter.due_events.drains--;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completion events are sent after adapter.lock was released. The thread that an event wakes calls
- * ibv_req_notify_cq at once, which needs the lock. If the sender still held it, and the woken
- * thread took its processor, that thread would have to sleep again.
+ * A thread sends its completion events after it has released adapter.lock. An event wakes a thread
+ * of the program, which calls ibv_req_notify_cq at once and needs the lock. If the woken thread
+ * preempted a sender that held the lock, the woken thread would sleep again.
  *
  * comp_channel_send_later() adds the events; adapter_unlock() calls due_events_release() if one is
  * due. An event that a thread without the lock has not sent yet is in flight: it can be neither
@@ -17,12 +17,13 @@
 void due_events_release(void);
 
 /*
- * With adapter.lock. Between due_events_hold() and due_events_unhold() completion events are sent
- * at once. A thread that wants to withdraw or save events releases the lock as long as
- * due_events_any() returns true: an event is due, or in flight.
+ * With adapter.lock. A thread that wants to withdraw or save events first calls
+ * due_events_begin_drain(): from then on all threads send completion events at once. While
+ * due_events_any() returns true, because an event is due or in flight, the thread releases the lock
+ * and takes it again. At the end it calls due_events_end_drain().
  */
-void due_events_hold(void);
+void due_events_begin_drain(void);
 bool due_events_any(void);
-void due_events_unhold(void);
+void due_events_end_drain(void);
 
 #endif

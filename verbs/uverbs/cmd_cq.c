@@ -263,10 +263,10 @@ static int wait_for_events(const struct command *c)
 {
 	int rc = 0;
 
-	due_events_hold();
+	due_events_begin_drain();
 	while (!rc && due_events_any())
 		rc = command_pause(c);
-	due_events_unhold();
+	due_events_end_drain();
 	return rc;
 }
 

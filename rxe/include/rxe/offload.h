@@ -204,9 +204,9 @@ struct urxe_offload_refusal {
  * gets no new send requests, and new queue pairs and shared receive queues are the engine's.
  *
  * -EAGAIN: not yet; *refusal has the reason, which is never URXE_OFFLOAD_BUSY_PEER with `force`.
- * Without `force` the first call, also the first one after -EOPNOTSUPP or urxe_offload_keep(),
- * stops nothing if a queue pair is connected: it notes what the peers have sent. Queue pairs that
- * are all UD may stop at once. The owner passes
+ * An attempt begins with the first call, or with the first one after -EOPNOTSUPP or
+ * urxe_offload_keep(). If a queue pair is connected, that call without `force` stops none: it notes
+ * what the peers have sent. If all queue pairs are UD, it may stop them. The owner passes
  * completions on, and calls again after a while. The peers determine how long the take-over lasts;
  * the owner may call urxe_offload_keep() instead. -EOPNOTSUPP: see *refusal; the HCA goes on. 0:
  * the engine executes all queue pairs. Those that stopped with an error have had

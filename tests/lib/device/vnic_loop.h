@@ -31,8 +31,8 @@ int vnic_loop_open(uint16_t mtu, struct vnic_loop **loop);
 /* Destroys driver and device; `driver` may be NULL if it was detached already. */
 void vnic_loop_close(struct vnic_loop *loop);
 
-/* Creates, opens and publishes an inbox as daemon and receiver. Returns 0 or a negative errno
- * value. */
+/* Creates, opens and publishes an inbox: does the work of the daemon and of the receiver. Returns 0
+ * or a negative errno value. */
 int vnic_inbox_create(uint16_t mtu, struct vnic_inbox **inbox);
 
 #endif

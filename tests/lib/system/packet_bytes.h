@@ -21,7 +21,10 @@ static inline uint32_t get32(const uint8_t *at)
 	return get16(at) << 16 | get16(at + 2);
 }
 
-/* Adds bytes to a sum of RFC 1071, byte by byte: the product adds words. */
+/*
+ * Adds bytes to a sum of RFC 1071, byte by byte. The code of urxe adds whole words, so the tests
+ * check it by another method.
+ */
 static inline uint32_t internet_sum(const uint8_t *bytes, uint32_t len, uint32_t sum)
 {
 	for (uint32_t i = 0; i < len; i++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Tells whether a kernel interface was deleted, or moved to another network namespace, since a
- * moment. It may be back with the same ifindex: then sockets on it are dead nevertheless. The
- * kernel's report (RTM_DELLINK) would tell too, but urxed may miss reports.
+ * Tells whether a kernel interface was deleted, or moved to another network namespace, since the
+ * watch was opened. The interface may return with the same ifindex; the packet sockets that the
+ * uplink's port had on it stay dead. The kernel's report (RTM_DELLINK) would tell too, but urxed
+ * may miss reports.
  */
 #ifndef URXE_URXED_KERNEL_IFACE_WATCH_H
 #define URXE_URXED_KERNEL_IFACE_WATCH_H

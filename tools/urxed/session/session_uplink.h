@@ -26,10 +26,11 @@ void sessions_update_uplink(struct sessions *sessions);
  */
 bool sessions_have_sockets(const struct sessions *sessions);
 /*
- * The caller calls this after the HCA has changed, or after qpn_table_needs_uplink() has changed
- * for a block; sessions_update_uplink calls it as well. While an HCA backs the device, the uplink
- * on the HCA's interface receives only packets to queue pairs of the engine. Without that filter
- * the switch would also receive all packets to the HCA's queue pairs.
+ * The caller calls this after the HCA has changed, or after the result of
+ * qpn_table_needs_uplink() has changed for a block; sessions_update_uplink calls it as well. While
+ * an HCA backs the device, the uplink on the HCA's interface receives only packets to queue pairs
+ * of the engine. Without that filter the switch would also receive all packets to the HCA's queue
+ * pairs.
  */
 void sessions_update_admission(struct sessions *sessions);
 /*

@@ -5,8 +5,8 @@
  *
  * Client and daemon run on one machine and speak one version, so integers are in host byte order.
  * One message is one packet; descriptors travel as SCM_RIGHTS. The client sends a request and waits
- * for the reply of the same type; requests on a socket never overlap. The daemon closes the socket
- * after a malformed message.
+ * for the reply of the same type; only QPN_SET has none. Requests with a reply never overlap on a
+ * socket. The daemon closes the socket after a malformed message.
  *
  *   HELLO      client: its version, and the lease and token that an earlier daemon gave it, if any.
  *              The device process of a virtual machine also sends the machine's MAC. A process that
@@ -304,10 +304,10 @@ struct vnic_attach_lease {
  * Flags in struct vnic_attach_qpn of QPN_ADD and QPN_SET.
  * REACHABLE: processes of the same user may reach the queue pair without the HCA, so QPN_QUERY
  * finds it. Without the flag, QPN_QUERY answers -ENOENT: the queue pair uses the HCA for each peer.
- * UPLINK: the client's engine executes the queue pair, and peers of other hosts send to it. So the
- * uplink receives packets to this QPN, also while an HCA backs the device. Without the flag the
- * uplink leaves them to the HCA, unless it needs packets to another QPN of the same block. Packets
- * to leased QPNs need no flag.
+ * UPLINK: the daemon's uplink receives packets to this QPN also while an HCA backs the device. The
+ * client sets the flag if its engine executes the queue pair for peers of other hosts. Without the
+ * flag, the uplink receives the packets only if another QPN of the block has the flag. Packets to
+ * leased QPNs need no flag.
  */
 #define VNIC_QPN_REACHABLE 1u
 #define VNIC_QPN_UPLINK    2u

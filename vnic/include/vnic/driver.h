@@ -174,9 +174,10 @@ int vnic_driver_unregister(struct vnic_driver *drv, uint32_t local_qpn, const ui
  */
 int vnic_driver_add_qpn(struct vnic_driver *drv, uint32_t qpn, uint32_t flags);
 /*
- * Changes the flags of an added QPN before the daemon handles any later request. Never waits: the
- * daemon does not answer. -EAGAIN: the daemon has not read earlier messages, so the flags are those
- * of before. Other errors: the daemon has gone.
+ * Changes the flags of an added QPN. Unlike the other functions here, this one never waits, not
+ * even for another thread's request. The daemon applies the flags before it handles any later
+ * request. -EAGAIN: the daemon has not read earlier messages; the flags are unchanged. Other
+ * errors: the daemon has gone.
  */
 int vnic_driver_set_qpn(struct vnic_driver *drv, uint32_t qpn, uint32_t flags);
 /* Undoes one vnic_driver_add_qpn; the last removal takes the QPN from the process. -ENOENT: the

@@ -14,7 +14,7 @@
 #include <sys/un.h>
 
 /*
- * Listens at the address, in place of a file that is there. Only processes of this user can
+ * Removes a file at the address, and listens there. Only processes of the caller's user can
  * connect. Calls vnic_peer_refuse_fds. Returns the socket, which is non-blocking, or a negative
  * errno value.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A program's commands on a device whose HCA is the provider double, without a daemon and an engine
- * thread. The test links with --wrap of adapter_open, adapter_ref, adapter_unref and
+ * A program's commands on a device whose HCA is the provider double (fake_hca.h). No daemon and no
+ * engine thread run. The test links with --wrap of adapter_open, adapter_ref, adapter_unref and
  * hca_verbs_load.
  */
 #ifndef URXE_TESTS_UNIT_VERBS_HCA_PROGRAM_H
@@ -28,9 +28,10 @@
 #include "uverbs/uverbs.h"
 #include "uverbs/uverbs_command.h"
 
-#define REPLY 128 /* room for each reply, with the driver's part */
+#define REPLY 128 /* bytes for any reply, with the driver's part */
 
-static int device = -1, events = -1; /* of the program: its context, and its asynchronous events */
+/* Descriptors of the program's context, and of its asynchronous events. */
+static int device = -1, events = -1;
 static uint32_t pd;
 
 /* --- In place of the daemon and libibverbs. */

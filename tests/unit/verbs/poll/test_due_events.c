@@ -119,11 +119,11 @@ static void events_are_sent_at_once_while_they_are_held(void **state)
 {
 	(void)state;
 	adapter_lock();
-	due_events_hold();
+	due_events_begin_drain();
 	add_events(1);
 	assert_int_equal(next_event(), 1);
 	assert_false(due_events_any());
-	due_events_unhold();
+	due_events_end_drain();
 	add_events(1);
 	assert_false(readable());
 	adapter_unlock();
@@ -207,7 +207,7 @@ static void a_forked_child_sends_none_of_its_parents_events(void **state)
 	add_events(3);
 	adapter_unlock();
 	if (!child)
-		_exit(due_events_any() || adapter.due_events.held);
+		_exit(due_events_any() || adapter.due_events.drains);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	for (uint64_t i = 1; i <= 3; i++)
