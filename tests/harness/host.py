@@ -261,6 +261,14 @@ def until(seconds, condition, complaint):
         time.sleep(0.02)
 
 
+def size_of(path):
+    """A file's size in bytes; 0 if the file does not exist: a program may make it later than its start."""
+    try:
+        return os.path.getsize(path)
+    except FileNotFoundError:
+        return 0
+
+
 def open_files(pid):
     """The targets of a process's descriptors; empty if the process has ended."""
     links = []

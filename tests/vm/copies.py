@@ -11,7 +11,7 @@ import sys
 
 from ends import CHECKED, run_pair
 from guest import Machine
-from host import Failure, free_port, main, until, wait_listening
+from host import Failure, free_port, main, size_of, until, wait_listening
 from rdma import PATIENT, on_guest, on_host
 from verbs import Lab, add_host
 
@@ -91,7 +91,7 @@ def check_stream(host, server, client, argv):
         file = os.path.join(host.top, 'capture.pcapng')
         capture = host.spawn([host.urxe, 'capture', '--run-dir', host.run_dir, '-w', file])
         until(SECONDS, lambda: not requesters(host), lambda: 'still copies during a capture')
-        until(SECONDS, lambda: os.path.exists(file) and os.path.getsize(file) > 1 << 20,
+        until(SECONDS, lambda: size_of(file) > 1 << 20,
               lambda: 'the capture shows no packets')
         capture.kill(signal.SIGINT)
         capture.wait(SECONDS)

@@ -15,7 +15,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../paths'))
 from ethernet import Ethernet, INTERFACE, IPV4, Namespace  # noqa: E402
 from endless import EndlessPair  # noqa: E402
-from host import SKIP, Failure, Pair, Program, main, skip, succeed, until  # noqa: E402
+from host import SKIP, Failure, Pair, Program, main, size_of, skip, succeed, until  # noqa: E402
 import report  # noqa: E402
 
 # The peer repeats for 8 times 3 s: longer than each interruption.
@@ -259,7 +259,7 @@ def a_capture_sees_all_frames(net):
     expect_path(host, 'uplink')
     before = switch_frames(host)
     until(WAIT, lambda: switch_frames(host) > before + 100, lambda: 'no frame at the switch')
-    until(WAIT, lambda: os.path.getsize(file) >= 100 * 1024, lambda: 'the capture has no frames')
+    until(WAIT, lambda: size_of(file) >= 100 * 1024, lambda: 'the capture has no frames')
     capture.kill(signal.SIGINT)
     if capture.wait(20):
         raise Failure(capture.describe())

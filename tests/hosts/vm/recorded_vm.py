@@ -10,7 +10,7 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
-from host import Failure, succeed, until  # noqa: E402
+from host import Failure, size_of, succeed, until  # noqa: E402
 from network import run  # noqa: E402
 import replaced_vm  # noqa: E402
 from migrating_vm import two_hosts  # noqa: E402
@@ -19,7 +19,7 @@ from replaced_vm import ADDRESSES, NAMES  # noqa: E402
 
 def start_capture(host, path):
     program = host.spawn([host.urxe, 'capture', '--run-dir', host.run_dir, '--state', '-w', path])
-    until(20, lambda: not program.running() or (os.path.exists(path) and os.path.getsize(path)), program.describe)
+    until(20, lambda: not program.running() or size_of(path), program.describe)
     if not program.running():
         raise Failure(program.describe())
     return program

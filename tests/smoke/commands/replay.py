@@ -11,7 +11,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
 from documented import check_document  # noqa: E402
-from host import BUSY, Failure, Host, Pair, main, open_files, succeed, until  # noqa: E402
+from host import BUSY, Failure, Host, Pair, main, open_files, size_of, succeed, until  # noqa: E402
 
 # MiB/s. The capture's ring of 4 MiB has room for 100 ms at the first rate; on a busy machine the capture waits longer.
 RATES = (20, 5, 1)
@@ -99,7 +99,7 @@ def check(build, scene):
             until(10, lambda one=scenery: 'connected' in one.output() or not one.running(), scenery.describe)
             if not early:
                 capture = start(host, path)
-                until(10, lambda where=path: os.path.getsize(where) > 1000, lambda: 'no state')
+                until(10, lambda where=path: size_of(where) > 1000, lambda: 'no state')
             scenery.process.stdin.write(b'\n')
             scenery.process.stdin.close()
             succeed(scenery, 30)
@@ -146,7 +146,7 @@ def check_late_answer(build):
                               for qp in host.show('qp')['qps']), traffic.client.describe)
         late.kill(signal.SIGSTOP)
         capture = start(host, path, '-c', '20')
-        until(10, lambda: os.path.getsize(path) > 100000 or not capture.running(), capture.describe)
+        until(10, lambda: size_of(path) > 100000 or not capture.running(), capture.describe)
         late.kill(signal.SIGCONT)
         succeed(capture, 20)
         results, status = replay(host, path)
@@ -260,7 +260,7 @@ def check_hca(build):
                 server = host.start('ibv_rc_pingpong', '-d', 'urxe0', '-g', '1')
                 until(10, lambda: host.show('qp')['qps'], server.describe)
                 capture = start(host, path)
-                until(10, lambda one=capture, where=path: 'no state' in one.errors() or os.path.getsize(where) > 1000,
+                until(10, lambda one=capture, where=path: 'no state' in one.errors() or size_of(where) > 1000,
                       capture.describe)
                 capture.kill(signal.SIGINT)
                 succeed(capture, 10)
