@@ -204,6 +204,7 @@ void urxe_qp_destroy(struct urxe_qp *qp)
 	qp_unschedule(qp);
 	copy_table_withdraw_qp(qp->dev, qp->qpn);
 	end_references(qp);
+	qp_end_unacked(qp);
 	mw_release(qp);
 	timer_remove(&qp->dev->timers, &qp->timer);
 	timer_remove(&qp->dev->timers, &qp->gap_timer);
@@ -314,6 +315,7 @@ void qp_reset(struct urxe_qp *qp)
 	if (qp->rq->qp)
 		rq_reset(qp->rq);
 	free(qp->resp.resources);
+	qp_end_unacked(qp);
 	qp->req = (struct requester){
 		.answered = qp->req.answered,
 		.answered_mask = qp->req.answered_mask,

@@ -12,6 +12,7 @@
 #include "offload/hooks.h"
 #include "requester/requester.h"
 #include "requester/retransmit.h"
+#include "requester/window.h"
 #include "responder/resp_resources.h"
 #include "wire/packet_build.h"
 
@@ -231,6 +232,7 @@ static void apply_values(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint3
 	if (mask & (M(AV) | M(DEST_QPN))) {
 		qp->req.copy = (struct copy_proof){0};
 		qp->req.window_cut = true; /* the window belongs to the old path */
+		window_set_path(qp);
 		build_template(&qp->header, qp->dev, &qp->attr.path, qp->qpn ^ qp->attr.dest_qpn);
 	}
 }

@@ -64,3 +64,12 @@ void qp_publish_rights(const struct urxe_qp *qp)
 	else
 		copy_table_withdraw_qp(qp->dev, qp->qpn);
 }
+
+void qp_change_unacked(struct urxe_qp *qp)
+{
+	qp->req.unacked = !qp->req.unacked;
+	if (qp->req.unacked)
+		qp->dev->unacked_qps++;
+	else
+		qp->dev->unacked_qps--;
+}

@@ -74,7 +74,7 @@ struct requester {
 	struct credit credit;
 	uint8_t retries;     /* left, as rnr_retries */
 	uint8_t rnr_retries; /* 7: without end */
-	/* Private to requester/retransmit.c, except `answered`: */
+	/* Private to retransmit.c and window.c of requester/, except `answered` and `asks_ack`: */
 	bool nak_seen;     /* a NAK named una */
 	bool missing;      /* a response was found missing since the last progress */
 	bool absent;       /* the device was absent after una last moved: the next probe sends all
@@ -86,6 +86,10 @@ struct requester {
 	bool window_cut;   /* the window is smaller than its maximum */
 	uint8_t probes;    /* sent since the latest of: una moved, a timeout, an announcement */
 	uint8_t peer;      /* enum peer_kind */
+	bool remote : 1;   /* RC with a peer on another host: shares windows (requester/window.h) */
+	bool unacked : 1;  /* counted in dev->unacked_qps */
+	bool asks_ack : 1; /* the newest packet is a READ or an atomic, or asks for an
+			      acknowledgement. urxe_state_save clears it */
 	uint32_t window;   /* packets that may be outstanding */
 	uint32_t window_mark; /* psn when the window changed */
 	uint32_t asked;       /* missing responses before this PSN were requested again */
@@ -296,6 +300,25 @@ static inline uint32_t qp_packets(const struct urxe_qp *qp, uint32_t length)
 static inline uint32_t requester_outstanding(const struct requester *req)
 {
 	return (uint32_t)urxe_psn_diff(req->psn, req->una);
+}
+
+/* Changes whether dev->unacked_qps counts the QP; called by qp_count_unacked only. */
+void qp_change_unacked(struct urxe_qp *qp);
+
+/* Follows each change of req.una, req.psn or req.remote. */
+static inline void qp_count_unacked(struct urxe_qp *qp)
+{
+	bool unacked = qp->req.remote && qp->req.una != qp->req.psn;
+
+	if (unacked != qp->req.unacked)
+		qp_change_unacked(qp);
+}
+
+/* The QP is reset or destroyed. */
+static inline void qp_end_unacked(struct urxe_qp *qp)
+{
+	qp->req.remote = false;
+	qp_count_unacked(qp);
 }
 
 static inline bool answered(const struct requester *req, uint32_t psn)

@@ -7,6 +7,7 @@
 #include "objects/references.h"
 #include "requester/copy_request.h"
 #include "requester/e2e_credits.h"
+#include "requester/window.h"
 #include "wire/packet_build.h"
 
 /* At least every so many packets one asks for an acknowledgement; a power of two. */
@@ -86,7 +87,7 @@ static bool wants_ack(const struct urxe_qp *qp, const struct request_packet *rp,
 	    (!rp->again && credit_stops(qp, last)))
 		return true;
 	return rp->again ? urxe_psn_diff(urxe_psn_add(rp->psn, rp->span), req->resend.end) >= 0
-			 : requester_outstanding(req) + rp->span >= req->window;
+			 : requester_outstanding(req) + rp->span >= window_now(qp);
 }
 
 /* Payload bytes of the packets from the offset on. */
@@ -104,10 +105,10 @@ static uint32_t payload_of(const struct urxe_qp *qp, const struct send_wqe *wqe,
 static uint32_t packets_of_reference(const struct urxe_qp *qp, const struct request_packet *rp,
 				     uint32_t pos)
 {
-	uint32_t outstanding = requester_outstanding(&qp->req);
-	uint32_t room = rp->again ? (uint32_t)urxe_psn_diff(qp->req.psn, rp->psn)
-			: qp->req.window > outstanding ? qp->req.window - outstanding
-						       : 1;
+	uint32_t outstanding = requester_outstanding(&qp->req), window = window_now(qp);
+	uint32_t room = rp->again              ? (uint32_t)urxe_psn_diff(qp->req.psn, rp->psn)
+			: window > outstanding ? window - outstanding
+					       : 1;
 	uint32_t packets = URXE_REFERENCE_MAX / qp->mtu, rest = rp->wqe->n_packets - pos;
 
 	if (packets > rest)
@@ -293,7 +294,10 @@ static bool build_packet(struct urxe_qp *qp, const struct request_packet *rp, ui
 	build_finish(&b, qp, rp->pieces ? 0 : len);
 	if (rp->pieces)
 		put_pieces(qp, frame);
-	if (!rp->again && (bth.ack_req || wqe_is_rd_atomic(wqe)))
+	if (rp->again)
+		return true;
+	qp->req.asks_ack = bth.ack_req || wqe_is_rd_atomic(wqe);
+	if (qp->req.asks_ack)
 		rtt_start(&qp->req.rtt, rp->psn, qp->dev->now);
 	return true;
 }

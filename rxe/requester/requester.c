@@ -13,6 +13,7 @@
 #include "requester/e2e_credits.h"
 #include "requester/request_packet.h"
 #include "requester/retransmit.h"
+#include "requester/window.h"
 #include "wire/packet_build.h"
 
 /* Most response packets of one READ request. */
@@ -156,6 +157,18 @@ static uint32_t find_resend_span(const struct urxe_qp *qp, const struct send_wqe
 	return trim_answered(req, start, span < rest ? span : rest);
 }
 
+/*
+ * Whether the window allows a packet with so many PSNs. A share that has become smaller stops the
+ * requester only behind a packet that asks for an acknowledgement: nothing else would end the wait.
+ */
+static bool window_allows(const struct urxe_qp *qp, uint32_t span)
+{
+	const struct requester *req = &qp->req;
+	uint32_t wanted = requester_outstanding(req) + span;
+
+	return req->psn == req->una || wanted <= (req->asks_ack ? window_now(qp) : req->window);
+}
+
 /* Whether window, responder resources, fence and credits allow the next packet. */
 static bool may_send_packet(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {
@@ -163,8 +176,7 @@ static bool may_send_packet(const struct urxe_qp *qp, const struct send_wqe *wqe
 
 	if (qp->type != URXE_QPT_RC)
 		return true;
-	if (req->psn != req->una &&
-	    requester_outstanding(req) + packet_span(qp, wqe, req->psn) > req->window)
+	if (!window_allows(qp, packet_span(qp, wqe, req->psn)))
 		return false;
 	if (wqe_is_rd_atomic(wqe) && req->rd_atomic >= qp->attr.max_rd_atomic)
 		return false;
@@ -182,6 +194,7 @@ static void advance_psn(struct urxe_qp *qp, const struct request_packet *rp)
 	req->psn = urxe_psn_add(req->psn, rp->span);
 	end = req->psn == urxe_psn_add(rp->wqe->first_psn, rp->wqe->n_packets);
 	if (qp->type == URXE_QPT_RC) {
+		qp_count_unacked(qp);
 		req->rd_atomic += wqe_is_rd_atomic(rp->wqe);
 		if (end)
 			qp_begin_next_send(qp);

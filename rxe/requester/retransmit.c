@@ -7,6 +7,7 @@
 #include "objects/device.h"
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
+#include "requester/window.h"
 
 /*
  * The local ACK timeout counts in 4.096 us, and lies between once and four times
@@ -24,8 +25,6 @@
 /* Packets sent without payload references after a loss; twice as many after the next loss. */
 #define PLAIN_MIN 64
 #define PLAIN_MAX 4096
-/* Losses do not shrink the window below this, packets. */
-#define WINDOW_MIN 16
 /* After so many consecutive NAKs that each name the PSN after the repaired ones, the peer counts as
  * one that drops packets behind a gap. */
 #define DROPS_AFTER 4
@@ -37,16 +36,6 @@ static bool is_go_back_n(const struct urxe_qp *qp)
 	return qp->dev->attr.go_back_n;
 }
 
-static uint32_t max_window(const struct urxe_qp *qp)
-{
-	const struct urxe_dev *dev = qp->dev;
-	uint32_t fit = dev->window_bytes / qp->mtu;
-
-	if (!memcmp(qp->attr.path.dmac, dev->attr.mac, sizeof(dev->attr.mac)))
-		return dev->attr.max_packets;
-	return fit < dev->window_packets ? fit : dev->window_packets;
-}
-
 void retransmit_init(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
@@ -54,53 +43,12 @@ void retransmit_init(struct urxe_qp *qp)
 	req->acked = req->asked = req->psn;
 	if (req->answered)
 		memset(req->answered, 0, (req->answered_mask + 1) / 8);
-	req->window = max_window(qp);
-	req->window_cut = false;
 	req->absent = req->timed_out = false;
 	req->naks = 0;
-	req->window_mark = req->psn;
 	req->resend.psn = req->resend.end = req->psn;
 	req->probe_span = 1;
 	req->timeout_due = req->probe_due = req->missing_due = URXE_NEVER;
-}
-
-/* --- The window: an eighth less after a loss, a quarter more after a window without one. */
-
-static void shrink_window(struct urxe_qp *qp)
-{
-	struct requester *req = &qp->req;
-	uint32_t less = req->window - req->window / 8;
-
-	if (is_go_back_n(qp) || req->window_lossy)
-		return;
-	req->window_lossy = true;
-	req->window_mark = req->psn;
-	if (less < WINDOW_MIN)
-		return;
-	req->window = less;
-	req->window_cut = true;
-}
-
-static void grow_window(struct urxe_qp *qp)
-{
-	struct requester *req = &qp->req;
-	uint32_t max = max_window(qp), more = req->window + req->window / 4 + 1;
-
-	req->window_cut = more < max;
-	if (req->window < max)
-		req->window = more < max ? more : max;
-}
-
-static void update_window(struct urxe_qp *qp)
-{
-	struct requester *req = &qp->req;
-
-	if (urxe_psn_diff(req->una, req->window_mark) < 0)
-		return;
-	if (!req->window_lossy && req->window_cut)
-		grow_window(qp);
-	req->window_lossy = false;
-	req->window_mark = req->psn;
+	window_init(qp);
 }
 
 /* --- Timer. */
@@ -359,7 +307,7 @@ bool retransmit_sequence_nak(struct urxe_qp *qp)
 		return false;
 	req->nak_seen = true;
 	req->una_sent = 0;
-	shrink_window(qp);
+	window_lost(qp);
 	avoid_references(req);
 	start_repair(qp, gap_end(qp), true);
 	retransmit_restart_timer(qp);
@@ -427,7 +375,7 @@ static bool ask_for_missing(struct urxe_qp *qp)
 		return false;
 	req->missing = true;
 	req->asked = req->acked;
-	shrink_window(qp);
+	window_lost(qp);
 	if (is_go_back_n(qp))
 		start_repair(qp, req->psn, false);
 	else
@@ -469,7 +417,7 @@ void retransmit_progress(struct urxe_qp *qp)
 			req->peer = PEER_KEEPS;
 		req->repair.open = urxe_psn_diff(req->una, req->repair.frontier) < 0;
 	}
-	update_window(qp);
+	window_acked(qp);
 	retransmit_restart_timer(qp);
 }
 
@@ -492,7 +440,7 @@ static bool time_out(struct urxe_qp *qp)
 	req->timed_out = !is_go_back_n(qp);
 	req->probes = 0;
 	doubt_copies(qp);
-	shrink_window(qp);
+	window_lost(qp);
 	avoid_references(req);
 	start_repair(qp, req->psn, false);
 	retransmit_restart_timer(qp);

@@ -8,6 +8,7 @@
 
 #include "objects/device.h"
 #include "objects/qp.h"
+#include "requester/window.h"
 #include "state/state_records.h"
 
 /* As in requester/retransmit.c. */
@@ -89,6 +90,7 @@ static void retry_fields(struct state_stream *s, struct requester *req)
 	 * one. */
 	req->timed_out = false;
 	req->naks = 0;
+	req->asks_ack = false;
 	state_u8_max(s, &req->retries, 7);
 	state_u8_max(s, &req->rnr_retries, 7);
 	state_bool(s, &req->rnr_wait);
@@ -211,6 +213,7 @@ static void derive_fields(struct state_stream *s, struct urxe_qp *qp)
 	if (s->restoring) {
 		qp->req.rd_atomic = rd_atomic;
 		qp->req.resend.wqe = qp->sq.tail;
+		window_set_path(qp);
 	} else if (qp->sq.tail != qp->sq.head) {
 		state_require(s, qp->req.rd_atomic == rd_atomic);
 	}

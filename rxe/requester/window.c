@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "requester/window.h"
+
+#include <string.h>
+
+#include "objects/device.h"
+#include "objects/qp.h"
+
+/* Losses do not shrink the window below this, packets. */
+#define WINDOW_MIN 16
+/* Largest windows that all QPs with peers on other hosts share: about half of a receive ring. */
+#define SHARED_WINDOWS 2
+/* Least share, packets. With fewer, a QP would have to wait for an acknowledgement too often. */
+#define SHARE_MIN 4
+
+static bool is_fixed(const struct urxe_qp *qp)
+{
+	return qp->dev->attr.go_back_n;
+}
+
+static bool is_local(const struct urxe_qp *qp)
+{
+	const struct urxe_dev *dev = qp->dev;
+
+	return !memcmp(qp->attr.path.dmac, dev->attr.mac, sizeof(dev->attr.mac));
+}
+
+static uint32_t max_window(const struct urxe_qp *qp)
+{
+	const struct urxe_dev *dev = qp->dev;
+	uint32_t fit = dev->window_bytes / qp->mtu;
+
+	if (is_local(qp))
+		return dev->attr.max_packets;
+	return fit < dev->window_packets ? fit : dev->window_packets;
+}
+
+void window_init(struct urxe_qp *qp)
+{
+	struct requester *req = &qp->req;
+
+	req->window = max_window(qp);
+	req->window_cut = req->window_lossy = false;
+	req->window_mark = req->psn;
+	qp_count_unacked(qp);
+}
+
+void window_set_path(struct urxe_qp *qp)
+{
+	qp->req.remote = qp->type == URXE_QPT_RC && !is_fixed(qp) && !is_local(qp);
+	qp_count_unacked(qp);
+}
+
+uint32_t window_share(const struct urxe_qp *qp)
+{
+	uint32_t share = SHARED_WINDOWS * max_window(qp) / qp->dev->unacked_qps;
+
+	if (share < SHARE_MIN)
+		share = SHARE_MIN;
+	return share < qp->req.window ? share : qp->req.window;
+}
+
+/* An eighth less after a loss, a quarter more after a window without one. */
+
+void window_lost(struct urxe_qp *qp)
+{
+	struct requester *req = &qp->req;
+	uint32_t now = window_now(qp), less = now - now / 8;
+
+	if (is_fixed(qp) || req->window_lossy)
+		return;
+	req->window_lossy = true;
+	req->window_mark = req->psn;
+	if (less < WINDOW_MIN)
+		return;
+	req->window = less;
+	req->window_cut = true;
+}
+
+static void grow(struct urxe_qp *qp)
+{
+	struct requester *req = &qp->req;
+	uint32_t max = max_window(qp), more = req->window + req->window / 4 + 1;
+
+	req->window_cut = more < max;
+	if (req->window < max)
+		req->window = more < max ? more : max;
+}
+
+void window_acked(struct urxe_qp *qp)
+{
+	struct requester *req = &qp->req;
+
+	qp_count_unacked(qp);
+	if (urxe_psn_diff(req->una, req->window_mark) < 0)
+		return;
+	if (!req->window_lossy && req->window_cut)
+		grow(qp);
+	req->window_lossy = false;
+	req->window_mark = req->psn;
+}
