@@ -25,11 +25,15 @@ struct credit {
 /* Packets in the order of their PSNs, without duplicates (objects/out_of_order.h). */
 TAILQ_HEAD(out_of_order_list, out_of_order_packet);
 
+/* Most repeats of a gap's sequence NAK. The requester of urxe counts the first NAK and its repeats
+ * as one retry (requester/retransmit.c), and a stream has this limit (state/gap_record.c). */
+#define PSN_GAP_REPEATS 3
+
 /* Requests that a responder received before the expected one (responder/psn_gap.h). */
 struct psn_gap {
 	struct out_of_order_list kept; /* packets behind the gap */
 	bool asked;                    /* a sequence NAK named the gap */
-	uint8_t repeats;               /* of that NAK */
+	uint8_t repeats;               /* of that NAK, up to PSN_GAP_REPEATS */
 	bool suspected;     /* after the device's absence the responder has sent the first of two
 			       sequence NAKs (psn_gap_suspect) */
 	uint64_t asked_at;  /* time of the newest NAK, ns */

@@ -28,8 +28,8 @@
 /* After so many consecutive NAKs that each name the PSN after the repaired ones, the peer counts as
  * one that drops packets behind a gap. */
 #define DROPS_AFTER 4
-/* Most NAKs that a responder of urxe sends for one gap (responder/psn_gap.c). */
-#define GAP_NAKS 4
+/* Most NAKs that a responder of urxe sends for one gap: the first one and its repeats. */
+#define GAP_NAKS (PSN_GAP_REPEATS + 1)
 
 static bool is_go_back_n(const struct urxe_qp *qp)
 {

@@ -12,7 +12,6 @@
  * So the responder repeats the NAK a few times, after four times the usual repair time, then after
  * twice the previous interval.
  */
-#define REPEATS         3
 #define REPEAT_MIN_NS   100000
 #define REPEAT_FIRST_NS 1000000 /* while repair_ns is unknown */
 /* After an absence: a peer that knows of it repeats its requests sooner, and needs no NAK. The NAK
@@ -42,7 +41,7 @@ static void send_gap_nak(struct urxe_qp *qp)
 	gap->asked = true;
 	gap->asked_at = dev->now;
 	resp_refuse(qp, AETH_NAK_PSN_SEQUENCE);
-	if (!dev->attr.go_back_n && gap->repeats < REPEATS)
+	if (!dev->attr.go_back_n && gap->repeats < PSN_GAP_REPEATS)
 		timer_set(&dev->timers, &qp->gap_timer, dev->now + repeat_ns(gap));
 }
 
@@ -63,7 +62,8 @@ static void wait_for_gap(struct urxe_qp *qp, uint64_t since)
 /* psn_gap_suspect gives `repeats` a value that no other gap has while its timer runs. */
 static bool is_suspicion(const struct urxe_qp *qp)
 {
-	return qp->resp.gap.asked && qp->resp.gap.repeats == REPEATS && timer_armed(&qp->gap_timer);
+	return qp->resp.gap.asked && qp->resp.gap.repeats == PSN_GAP_REPEATS &&
+	       timer_armed(&qp->gap_timer);
 }
 
 static void end_suspicion(struct urxe_qp *qp)
@@ -103,7 +103,7 @@ void psn_gap_suspect(struct urxe_qp *qp, uint64_t delay)
 		return;
 	qp->resp.in_gap = true;
 	gap->asked = true;
-	gap->repeats = REPEATS;
+	gap->repeats = PSN_GAP_REPEATS;
 	gap->suspected = false;
 	timer_set(&qp->dev->timers, &qp->gap_timer, qp->dev->now + SUSPICION_NS + delay);
 }
@@ -113,7 +113,7 @@ void psn_gap_time_out(struct urxe_qp *qp)
 	struct psn_gap *gap = &qp->resp.gap;
 
 	/* The timer that has fallen due is not armed any more. */
-	if (!gap->asked || gap->repeats < REPEATS) {
+	if (!gap->asked || gap->repeats < PSN_GAP_REPEATS) {
 		send_gap_nak(qp);
 		return;
 	}

@@ -11,8 +11,6 @@
 
 /* A kept packet has at least this many bytes. */
 #define PACKET_MIN 19
-/* As in responder/psn_gap.c. */
-#define REPEATS 3
 
 static void header_fields(struct state_stream *s, struct urxe_packet *p)
 {
@@ -129,7 +127,7 @@ void gap_record(struct state_stream *s, struct urxe_qp *qp)
 	state_begin(s, STATE_RECORD_QP_GAP);
 	state_bool(s, &qp->resp.in_gap);
 	state_bool(s, &gap->asked);
-	state_u8_flag(s, &gap->repeats, REPEATS, &gap->suspected);
+	state_u8_flag(s, &gap->repeats, PSN_GAP_REPEATS, &gap->suspected);
 	state_time(s, &gap->asked_at);
 	state_duration(s, &gap->repair_ns);
 	timer_field(s, qp, &qp->gap_timer);
