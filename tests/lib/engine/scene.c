@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rxe/announcement.h>
+
 #include "craft.h"
 #include "engine_hca.h"
 #include "move.h"
@@ -256,6 +258,37 @@ static void build_completions(struct scene *s)
 	modify(s, 0, URXE_QPS_ERR);
 }
 
+static bool lose_all(void *arg, uint64_t now, uint8_t *data, uint32_t len)
+{
+	(void)arg, (void)now, (void)data, (void)len;
+	return false;
+}
+
+static void announce_return(struct node *node, uint64_t now)
+{
+	uint8_t data[URXE_ANNOUNCEMENT_LEN];
+	const struct urxe_frame frame = {.data = data, .len = sizeof(data)};
+
+	urxe_announcement_build(data, node->mac);
+	urxe_input(node->dev, now, &frame, 1);
+}
+
+/* Node 0 was absent twice: its responder has sent the first of two sequence NAKs, and its next
+ * probe sends all outstanding requests again. */
+static void build_absence(struct scene *s)
+{
+	struct node *node = s->pair->node[0];
+
+	add_conn(s, URXE_QPT_RC);
+	announce_return(node, s->pair->now);
+	run_for(s, 3200 * US);
+	s->pair->link[0].filter = lose_all;
+	post_send(s, 0, URXE_WR_RDMA_WRITE, 3000);
+	run_for(s, 5 * US);
+	announce_return(node, s->pair->now);
+	s->pair->link[0].filter = NULL;
+}
+
 /* --- The HCA of node 1 has got three packets of a WRITE, and the engine has taken over. */
 
 static bool pass_some(void *arg, uint64_t now, uint8_t *data, uint32_t len)
@@ -322,6 +355,7 @@ static const struct scene scenes[] = {
 	{.name = "gap", .build = build_gap, .side = 1},
 	{.name = "rnr", .build = build_rnr},
 	{.name = "completions", .build = build_completions},
+	{.name = "absence", .build = build_absence, .since = 2},
 	{.name = "resumed", .build = build_resumed, .side = 1, .since = 2},
 };
 
