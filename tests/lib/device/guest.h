@@ -228,11 +228,19 @@ static inline void guest_destroy(struct guest *g)
 	free(g);
 }
 
+/* Pauses the device; the caller frees the stream. */
+static inline void guest_save(struct guest *g, uint8_t **stream, size_t *length)
+{
+	vnic_device_pause(g->dev);
+	assert_int_equal(vnic_device_save(g->dev, stream, length), 0);
+}
+
 /*
- * Replaces the device by another one, which gets its state, and has the guest's memory at other
- * addresses of this process. That memory is not accessible during the restoration.
+ * Replaces the paused device by another one, which gets the state of the stream, and has the
+ * guest's memory at other addresses of this process. That memory is not accessible during the
+ * restoration.
  */
-static inline void guest_move(struct guest *g)
+static inline void guest_restore(struct guest *g, const uint8_t *stream, size_t length)
 {
 	struct vnic_region regions[3];
 	struct vnic_device_attr attr = {
@@ -244,8 +252,6 @@ static inline void guest_move(struct guest *g)
 		.ctx = g,
 	};
 	struct vnic_device *dev;
-	uint8_t *stream;
-	size_t length;
 
 	attr.bars = aligned_alloc(4096, VNIC_BAR_SIZE);
 	memset(attr.bars, 0, VNIC_BAR_SIZE);
@@ -255,12 +261,9 @@ static inline void guest_move(struct guest *g)
 		assert_ptr_not_equal(regions[i].memory, MAP_FAILED);
 	}
 	assert_int_equal(vnic_device_create(&attr, &dev), 0);
-	vnic_device_pause(g->dev);
-	assert_int_equal(vnic_device_save(g->dev, &stream, &length), 0);
 	for (size_t i = 0; i < 3; i++)
 		mprotect(regions[i].memory, GUEST_REGION, PROT_NONE);
 	assert_int_equal(vnic_device_restore(dev, stream, length), 0);
-	free(stream);
 	vnic_device_destroy(g->dev);
 	free(g->bars);
 	for (size_t i = 0; i < 3; i++) {
@@ -272,6 +275,16 @@ static inline void guest_move(struct guest *g)
 	g->dev = dev;
 	g->bars = attr.bars;
 	vnic_device_resume(dev);
+}
+
+static inline void guest_move(struct guest *g)
+{
+	uint8_t *stream;
+	size_t length;
+
+	guest_save(g, &stream, &length);
+	guest_restore(g, stream, length);
+	free(stream);
 }
 
 static inline void guest_mask(struct guest *g, uint32_t vector, uint32_t masked)

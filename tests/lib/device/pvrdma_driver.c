@@ -173,19 +173,20 @@ static void close_half(struct guest *g)
 	close(g->fd);
 }
 
-int guest_migrate(struct guest *g)
+void guest_save(struct guest *g, uint8_t **stream, size_t *length)
+{
+	pvrdma_pause(g->dev, g->now);
+	require(!pvrdma_save(g->dev, g->now, stream, length));
+}
+
+int guest_restore(struct guest *g, const uint8_t *stream, size_t length)
 {
 	struct guest copy;
-	uint8_t *stream;
-	size_t length;
 	int rc;
 
-	pvrdma_pause(g->dev, g->now);
-	require(!pvrdma_save(g->dev, g->now, &stream, &length));
 	guest_open_copy(g, &copy);
 	require(!pvrdma_create(&copy.attr, &copy.dev));
 	rc = pvrdma_restore(copy.dev, copy.now, stream, length);
-	free(stream);
 	if (rc) {
 		close_half(&copy);
 		pvrdma_resume(g->dev, g->now);
@@ -196,6 +197,18 @@ int guest_migrate(struct guest *g)
 	*g = copy;
 	pvrdma_resume(g->dev, g->now);
 	return 0;
+}
+
+int guest_migrate(struct guest *g)
+{
+	uint8_t *stream;
+	size_t length;
+	int rc;
+
+	guest_save(g, &stream, &length);
+	rc = guest_restore(g, stream, length);
+	free(stream);
+	return rc;
 }
 
 void guest_close(struct guest *g)

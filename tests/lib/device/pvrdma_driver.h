@@ -95,6 +95,9 @@ void guest_reopen(struct guest *g);
  * then the guest is as before, and goes on.
  */
 int guest_migrate(struct guest *g);
+/* The two parts of guest_migrate. guest_save pauses the device; the caller frees the stream. */
+void guest_save(struct guest *g, uint8_t **stream, size_t *length);
+int guest_restore(struct guest *g, const uint8_t *stream, size_t length);
 /* Reopens the guest with a device that asks for the state of *nic; *owner stays where it is. */
 void guest_give_nic(struct guest *g, struct pvrdma_owner *owner, struct pvrdma_nic *nic);
 

@@ -6,6 +6,7 @@
  * (its BUG_ON conditions) is asserted. Written from the driver's behaviour.
  */
 #include "guest.h"
+#include "kept_stream.h"
 #include "packet_bytes.h"
 
 #include <errno.h>
@@ -859,7 +860,71 @@ static void test_damaged_state(void **state)
 	cmocka_unit_test_setup_teardown(f, open_old, close_nic), \
 		cmocka_unit_test_setup_teardown(f, open_new, close_nic)
 
-int main(void)
+/* --- Streams of earlier versions of the device's state: vVERSION/nic. */
+
+static void exchange_frames(struct nic *nic, uint32_t n)
+{
+	uint8_t frame[1514];
+	struct vmxnet3_rx_comp last;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t queue = i % PAIRS, len = 60 + i * 37 % (1514 - 60 + 1);
+		struct skb skb = {.data = frame, .len = len, .frags = 1 + i % 3};
+		struct vnic_tx_frame sent;
+
+		make_frame(frame, len, i);
+		xmit(nic, queue, &skb);
+		assert_int_equal(vnic_device_tx(nic->g->dev, queue, &sent, 1), 1);
+		assert_memory_equal(sent.data, frame, len);
+		vnic_device_tx_done(nic->g->dev, queue, 1);
+		assert_int_equal(vnic_device_rx(nic->g->dev, queue, frame, len), 0);
+		vnic_device_flush(nic->g->dev);
+		assert_int_equal(tx_complete(nic, queue), 1);
+		assert_int_equal(rx_complete(nic, queue, &last), len);
+		assert_memory_equal(nic->got, frame, len);
+		guest_mask(nic->g, queue, 0);
+		nic->g->used[GUEST_IN_LOW] = 0x300000; /* buffers come from this address again */
+	}
+}
+
+/* The driver in a state in which no ring is at its beginning. */
+static void build_kept_state(struct nic *nic)
+{
+	exchange_frames(nic, 11);
+}
+
+static void test_kept_state(void **state)
+{
+	struct nic *nic = *state;
+	uint8_t *saved, *kept;
+	size_t length;
+
+	build_kept_state(nic);
+	guest_save(nic->g, &saved, &length);
+	free(saved);
+	kept = kept_stream_read(NIC_STATES "/v1/nic", &length);
+	guest_restore(nic->g, kept, length);
+	free(kept);
+	exchange_frames(nic, 5 * GUEST_RING);
+}
+
+static int write_state(const char *path)
+{
+	void *state;
+	uint8_t *stream;
+	size_t length;
+	struct nic *nic;
+
+	open_new(&state);
+	nic = state;
+	build_kept_state(nic);
+	guest_save(nic->g, &stream, &length);
+	kept_stream_write(path, stream, length);
+	free(stream);
+	return close_nic(&state);
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		NIC_TEST(test_open),
@@ -878,7 +943,10 @@ int main(void)
 		NIC_TEST(test_move_while_sending),
 		NIC_TEST(test_move_of_interrupts),
 		NIC_TEST(test_damaged_state),
+		cmocka_unit_test_setup_teardown(test_kept_state, open_new, close_nic),
 	};
 
+	if (argc == 3 && !strcmp(argv[1], "--write"))
+		return write_state(argv[2]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
