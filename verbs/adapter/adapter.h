@@ -49,6 +49,8 @@ struct adapter_take_over {
 	uint8_t takers;                     /* bits of enum hca_taker: the threads that want it */
 	unsigned tries;                     /* calls of urxe_offload_take_over() so far */
 	uint64_t due;                       /* time of the next call, ns */
+	uint64_t uplink_until;              /* the first call comes at this time, ns, also if the
+					       uplink does not receive the packets yet; 0: not set */
 	enum urxe_offload_reason waits_for; /* reason of the last -EAGAIN */
 };
 

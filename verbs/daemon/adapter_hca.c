@@ -24,6 +24,9 @@
  * between. After so many attempts the engine does not wait for a pause any more. */
 #define TAKE_OVER_PAUSE_NS UINT64_C(20000000)
 #define TAKE_OVER_PATIENT  15
+/* Time that a daemon has to receive the packets before any queue pair stops. If it needs more, the
+ * packets that come earlier are lost; only RC peers repeat them. */
+#define TAKE_OVER_UPLINK_NS UINT64_C(100000000)
 /* At most, before the end of an HCA. */
 #define TAKE_OVER_NS UINT64_C(600000000)
 
@@ -165,6 +168,7 @@ const char *adapter_hca_refusal(const struct urxe_offload_refusal *refusal)
 			"urxed knows no next hop to its peer, or has not registered the peer",
 		[URXE_OFFLOAD_REQUESTS] = "the HCA has requests that do not end",
 		[URXE_OFFLOAD_BUSY_PEER] = "a peer sends requests without a pause",
+		[URXE_OFFLOAD_UPLINK] = "urxed does not receive packets for the engine yet",
 		[URXE_OFFLOAD_RECEIVES] = "the HCA does not give back its receive requests",
 	};
 
@@ -175,6 +179,17 @@ const char *adapter_hca_refusal(const struct urxe_offload_refusal *refusal)
 static uint64_t next_try(uint64_t now)
 {
 	return urxe_offload_stopped(adapter.dev) ? 0 : now + TAKE_OVER_PAUSE_NS;
+}
+
+/* The first call of urxe_offload_take_over() may stop queue pairs. Peers repeat no datagram that
+ * the HCA does not receive any more, and the uplink does not receive yet. */
+static bool waits_for_uplink(struct adapter_take_over *t, uint64_t now)
+{
+	if (t->tries || uplink_qpns_handled())
+		return false;
+	if (!t->uplink_until)
+		t->uplink_until = now + TAKE_OVER_UPLINK_NS;
+	return now < t->uplink_until;
 }
 
 int adapter_hca_take_over(enum hca_taker taker, struct urxe_offload_refusal *refusal)
@@ -193,6 +208,10 @@ int adapter_hca_take_over(enum hca_taker taker, struct urxe_offload_refusal *ref
 	uplink_qpns_update();
 	if (now < t->due)
 		return -EAGAIN;
+	if (waits_for_uplink(t, now)) {
+		t->waits_for = refusal->reason = URXE_OFFLOAD_UPLINK;
+		return -EAGAIN;
+	}
 	rc = urxe_offload_take_over(adapter.dev, now, t->tries >= TAKE_OVER_PATIENT, refusal);
 	if (!rc) {
 		*t = (struct adapter_take_over){0};

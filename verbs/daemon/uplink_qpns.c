@@ -67,7 +67,13 @@ bool uplink_qpn_update(struct qp *qp)
 
 	if (!tell_daemon(qp))
 		note_late(true);
-	return qp->added && qp->added->uplink && !before;
+	return qp->added && !is_leased(qp->qpn) && needs_uplink(qp) && !before;
+}
+
+bool uplink_qpns_handled(void)
+{
+	return !adapter_connected() ||
+	       (!adapter.uplink_qpns_late && vnic_driver_qpns_handled(adapter.nic));
 }
 
 void uplink_qpns_update(void)

@@ -12,10 +12,11 @@
 struct qp;
 
 /*
- * Call it after a command has changed the queue pair. True: the function has asked the daemon to
- * receive the queue pair's packets. The caller releases adapter.lock and calls
- * adapter_await_daemon(); then the daemon receives them. False: nothing has changed for the daemon,
- * or the daemon reads no messages now and the engine thread asks it later.
+ * Call it after a command has changed the queue pair. True: the engine needs the queue pair's
+ * packets, and the daemon did not receive them before the call. The function has asked the daemon,
+ * unless the daemon reads no messages now. The caller then repeats this call and
+ * adapter_await_daemon(), which needs adapter.lock to be free. If the call returns false, the
+ * daemon receives the packets after the next wait.
  */
 bool uplink_qpn_update(struct qp *qp);
 /*
@@ -26,5 +27,7 @@ bool uplink_qpn_update(struct qp *qp);
  * - again and again while adapter.uplink_qpns_late is true.
  */
 void uplink_qpns_update(void);
+/* Whether the daemon has applied all changes, or none can be asked. */
+bool uplink_qpns_handled(void);
 
 #endif

@@ -751,6 +751,32 @@ static int modify_qp_locked(const struct command *c, const struct ib_uverbs_modi
 	return rc;
 }
 
+/* uplink_qpn_update() again; another thread may have destroyed the queue pair. */
+static bool update_uplink(const struct command *c, uint32_t handle)
+{
+	struct qp *qp;
+	bool asked;
+
+	if (command_lock(c))
+		return false;
+	qp = (struct qp *)command_object(c, OBJECT_QP, handle);
+	asked = qp && uplink_qpn_update(qp);
+	adapter_unlock();
+	return asked;
+}
+
+/* Returns when the daemon receives the queue pair's packets. If it did not read before, each answer
+ * shows that it reads again. */
+static void await_uplink(const struct command *c, uint32_t handle)
+{
+	bool again;
+
+	do {
+		again = update_uplink(c, handle);
+		adapter_await_daemon();
+	} while (again);
+}
+
 static int modify_qp(const struct command *c, const struct ib_uverbs_modify_qp *request,
 		     uint32_t rate_limit)
 {
@@ -783,7 +809,7 @@ static int modify_qp(const struct command *c, const struct ib_uverbs_modify_qp *
 	adapter_unlock_settled();
 	/* The program may ask its peer for packets when the command has returned. */
 	if (uplink)
-		adapter_await_daemon();
+		await_uplink(c, request->qp_handle);
 	remote_qp_flush();
 	return rc;
 }

@@ -285,8 +285,15 @@ int vnic_driver_set_qpn(struct vnic_driver *drv, uint32_t qpn, uint32_t flags)
 	const struct vnic_transport_ops *ops = drv->transport->ops;
 	const struct vnic_attach_qpn message = {
 		.type = VNIC_ATTACH_QPN_SET, .qpn = qpn, .flags = flags};
+	int rc = ops->set_qpn ? ops->set_qpn(drv->transport, &message) : -EOPNOTSUPP;
 
-	return ops->set_qpn ? ops->set_qpn(drv->transport, &message) : -EOPNOTSUPP;
+	drv->qpns_set += !rc;
+	return rc;
+}
+
+bool vnic_driver_qpns_handled(const struct vnic_driver *drv)
+{
+	return vnic_load(vnic_reg(drv->transport->bar0, VNIC_REG_QPNS_HANDLED)) == drv->qpns_set;
 }
 
 int vnic_driver_remove_qpn(struct vnic_driver *drv, uint32_t qpn)

@@ -33,6 +33,7 @@ void __wrap_urxe_offload_keep(struct urxe_dev *dev);
 bool __wrap_urxe_offload_stopped(const struct urxe_dev *dev);
 bool __wrap_hca_poll(struct hca *hca);
 bool __wrap_hca_is_dead(const struct hca *hca);
+bool __wrap_vnic_driver_qpns_handled(const struct vnic_driver *drv);
 
 int __wrap_urxe_offload_take_over(struct urxe_dev *dev, uint64_t now, bool force,
 				  struct urxe_offload_refusal *refusal)
@@ -71,6 +72,12 @@ bool __wrap_hca_is_dead(const struct hca *hca)
 {
 	(void)hca;
 	return false;
+}
+
+bool __wrap_vnic_driver_qpns_handled(const struct vnic_driver *drv)
+{
+	(void)drv;
+	return true;
 }
 
 static int open_hca(void **state)

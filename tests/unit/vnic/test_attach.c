@@ -622,11 +622,14 @@ static void changing_client(const char *run_dir)
 	while (!(rc = vnic_driver_set_qpn(drv, 0x456, VNIC_QPN_REACHABLE)))
 		sent++;
 	CHECK(rc == -EAGAIN);
+	CHECK(!vnic_driver_qpns_handled(drv));
 	CHECK(write(full[1], &sent, sizeof(sent)) == sizeof(sent));
 	/* The answer is that to this request. */
 	CHECK(vnic_driver_resolve(drv, 3, here, &hop) == 0);
+	CHECK(vnic_driver_qpns_handled(drv));
 	CHECK(vnic_driver_set_qpn(drv, 0x456, VNIC_QPN_UPLINK) == 0);
 	CHECK(vnic_driver_resolve(drv, 3, here, &hop) == 0);
+	CHECK(vnic_driver_qpns_handled(drv));
 	/* The daemon ends now. */
 	CHECK(readable(vnic_driver_ctl_fd(drv), PATIENCE));
 	rc = vnic_driver_set_qpn(drv, 0x456, 0);

@@ -180,6 +180,9 @@ int vnic_driver_add_qpn(struct vnic_driver *drv, uint32_t qpn, uint32_t flags);
  * errors: the daemon has gone.
  */
 int vnic_driver_set_qpn(struct vnic_driver *drv, uint32_t qpn, uint32_t flags);
+/* Whether the daemon has applied the flags of all calls of vnic_driver_set_qpn. Only reads shared
+ * memory. */
+bool vnic_driver_qpns_handled(const struct vnic_driver *drv);
 /* Undoes one vnic_driver_add_qpn; the last removal takes the QPN from the process. -ENOENT: the
  * process has not added the QPN. */
 int vnic_driver_remove_qpn(struct vnic_driver *drv, uint32_t qpn);

@@ -38,6 +38,8 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "vmxnet3 is little-endi
  */
 #define VNIC_REG_LAST_LENGTH 0xc10 /* bytes; 0: none */
 #define VNIC_REG_LAST_FRAME  0xc80 /* VNIC_LAST_FRAME_MAX bytes */
+/* Not in vmxnet3: the number of messages VNIC_ATTACH_QPN_SET that the daemon has handled. */
+#define VNIC_REG_QPNS_HANDLED 0xc18
 
 #define VMXNET3_REG_VRRS 0x00 /* revision report (read) and selection (write) */
 #define VMXNET3_REG_UVRS 0x08 /* the same for UPT */

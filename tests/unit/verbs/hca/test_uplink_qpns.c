@@ -36,11 +36,14 @@ static struct {
 	uint32_t heard;           /* those that the daemon had read when it answered last */
 	enum ibv_qp_state at_hca; /* the state of the HCA's queue pair at the last QPN_SET */
 	bool deaf;                /* it reads no messages at the moment */
+	bool missed;              /* a QPN_SET while it was deaf; the next question waits for it */
+	bool slow;                /* it has not handled the last QPN_SET */
 	bool peer_is_here;        /* the answer to QPN_QUERY */
 } urxed;
 
 int __wrap_vnic_driver_add_qpn(struct vnic_driver *drv, uint32_t qpn, uint32_t flags);
 int __wrap_vnic_driver_set_qpn(struct vnic_driver *drv, uint32_t qpn, uint32_t flags);
+bool __wrap_vnic_driver_qpns_handled(const struct vnic_driver *drv);
 int __wrap_vnic_driver_remove_qpn(struct vnic_driver *drv, uint32_t qpn);
 int __wrap_vnic_driver_query_qpn(struct vnic_driver *drv, const uint8_t dgid[16], uint32_t qpn);
 int __wrap_vnic_driver_register(struct vnic_driver *drv, uint32_t local_qpn, const uint8_t dgid[16],
@@ -62,13 +65,21 @@ int __wrap_vnic_driver_add_qpn(struct vnic_driver *drv, uint32_t qpn, uint32_t f
 int __wrap_vnic_driver_set_qpn(struct vnic_driver *drv, uint32_t qpn, uint32_t flags)
 {
 	(void)drv;
-	if (urxed.deaf)
+	if (urxed.deaf) {
+		urxed.missed = true;
 		return -EAGAIN;
+	}
 	assert_int_equal(qpn, urxed.qpn);
 	urxed.flags = flags;
 	urxed.changes++;
 	urxed.at_hca = fake_hca.qps ? fake_hca.last_qp->attr.qp_state : IBV_QPS_RESET;
 	return 0;
+}
+
+bool __wrap_vnic_driver_qpns_handled(const struct vnic_driver *drv)
+{
+	(void)drv;
+	return !urxed.slow;
 }
 
 int __wrap_vnic_driver_remove_qpn(struct vnic_driver *drv, uint32_t qpn)
@@ -83,6 +94,8 @@ int __wrap_vnic_driver_query_qpn(struct vnic_driver *drv, const uint8_t dgid[16]
 	(void)drv;
 	(void)dgid;
 	(void)qpn;
+	if (urxed.missed)
+		urxed.deaf = false;
 	urxed.heard = urxed.changes;
 	return urxed.peer_is_here ? 0 : -ENOENT;
 }
@@ -155,7 +168,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void create_qp(void)
+static void create_qp_of(uint8_t type)
 {
 	const struct ib_uverbs_create_cq create_cq = {.cqe = 10, .comp_channel = -1};
 	struct ib_uverbs_create_qp create = {.pd_handle = pd,
@@ -163,11 +176,12 @@ static void create_qp(void)
 					     .max_recv_wr = RECEIVES,
 					     .max_send_sge = 1,
 					     .max_recv_sge = 1,
-					     .qp_type = IBV_QPT_RC};
-	struct ib_uverbs_modify_qp init = {.attr_mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX |
-							IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
-					   .qp_state = IBV_QPS_INIT,
-					   .port_num = 1};
+					     .qp_type = type};
+	struct ib_uverbs_modify_qp init = {
+		.attr_mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+			     (type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS),
+		.qp_state = IBV_QPS_INIT,
+		.port_num = 1};
 	uint32_t cq;
 
 	assert_int_equal(COMMAND(CREATE_CQ, create_cq, &cq), 0);
@@ -175,6 +189,11 @@ static void create_qp(void)
 	assert_int_equal(COMMAND(CREATE_QP, create, &qp_handle), 0);
 	init.qp_handle = qp_handle;
 	assert_int_equal(COMMAND(MODIFY_QP, init, NULL), 0);
+}
+
+static void create_qp(void)
+{
+	create_qp_of(IBV_QPT_RC);
 }
 
 static struct qp *qp_of_program(void)
@@ -310,13 +329,30 @@ static void peers_of_this_host_need_no_uplink(void **state)
 	assert_true(is_received());
 }
 
-/* A stopped daemon delays no command, and no other thread that needs the lock. */
-static void a_deaf_daemon_is_told_later(void **state)
+/* The program may ask its peer for messages when the command returns, also if the daemon did not
+ * read when the command asked it first. */
+static void a_command_waits_for_a_daemon_that_did_not_read(void **state)
 {
 	(void)state;
+	register_region_alone();
+	create_qp();
 	urxed.deaf = true;
+	connect_qp(other_host);
+	assert_false(urxe_qp_offloaded(qp_of_program()->qp));
+	assert_true(is_received());
+	assert_int_equal(urxed.heard, 1);
+}
+
+/* A stopped daemon does not delay a command that ends the packets, nor another thread that needs
+ * the lock. */
+static void a_daemon_that_does_not_read_is_told_later(void **state)
+{
+	(void)state;
 	open_engine_qp();
-	assert_false(is_received());
+	urxed.deaf = true;
+	change_state(IBV_QPS_RESET);
+	assert_true(urxed.deaf);
+	assert_true(is_received());
 	assert_true(adapter.uplink_qpns_late);
 	adapter_lock();
 	uplink_qpns_update();
@@ -324,7 +360,7 @@ static void a_deaf_daemon_is_told_later(void **state)
 	urxed.deaf = false;
 	uplink_qpns_update();
 	adapter_unlock();
-	assert_true(is_received());
+	assert_false(is_received());
 	assert_false(adapter.uplink_qpns_late);
 }
 
@@ -411,6 +447,59 @@ static void the_uplink_receives_before_the_hca_stops(void **state)
 	assert_true(is_engines());
 	assert_true(is_received());
 	assert_int_equal(urxed.changes, 1);
+}
+
+static void open_offloaded_ud_qp(void)
+{
+	create_qp_of(IBV_QPT_UD);
+	post_receives();
+	change_state(IBV_QPS_RTR);
+	assert_true(urxe_qp_offloaded(qp_of_program()->qp));
+}
+
+/* Nothing repeats a datagram that neither the HCA nor the uplink receives. */
+static void the_hca_receives_datagrams_until_the_uplink_does(void **state)
+{
+	(void)state;
+	open_offloaded_ud_qp();
+	urxed.slow = true;
+	assert_int_equal(take_over(TAKER_QUIESCE), -EAGAIN);
+	assert_int_equal(take_over(TAKER_QUIESCE), -EAGAIN);
+	assert_true(is_received());
+	assert_int_equal(fake_hca.last_qp->attr.qp_state, IBV_QPS_RTR);
+	urxed.slow = false;
+	assert_int_equal(take_over(TAKER_QUIESCE), -EAGAIN);
+	assert_int_equal(fake_hca.last_qp->attr.qp_state, IBV_QPS_ERR);
+	return_receives();
+	assert_int_equal(take_over(TAKER_QUIESCE), 0);
+	assert_true(is_engines());
+}
+
+static void the_hca_receives_datagrams_until_the_daemon_reads(void **state)
+{
+	(void)state;
+	open_offloaded_ud_qp();
+	urxed.deaf = true;
+	assert_int_equal(take_over(TAKER_QUIESCE), -EAGAIN);
+	assert_int_equal(fake_hca.last_qp->attr.qp_state, IBV_QPS_RTR);
+	urxed.deaf = false;
+	assert_int_equal(take_over(TAKER_QUIESCE), -EAGAIN);
+	assert_true(is_received());
+	assert_int_equal(fake_hca.last_qp->attr.qp_state, IBV_QPS_ERR);
+}
+
+/* Queue pairs must not end with the HCA because of a stopped daemon. */
+static void a_take_over_does_not_wait_long_for_the_daemon(void **state)
+{
+	(void)state;
+	open_offloaded_ud_qp();
+	urxed.slow = true;
+	assert_int_equal(take_over(TAKER_QUIESCE), -EAGAIN);
+	assert_int_equal(fake_hca.last_qp->attr.qp_state, IBV_QPS_RTR);
+	assert_true(adapter.hca.take_over.uplink_until);
+	adapter.hca.take_over.uplink_until = 1;
+	assert_int_equal(take_over(TAKER_QUIESCE), -EAGAIN);
+	assert_int_equal(fake_hca.last_qp->attr.qp_state, IBV_QPS_ERR);
 }
 
 static void an_abandoned_take_over_leaves_the_packets_to_the_hca_again(void **state)
@@ -536,9 +625,13 @@ int main(void)
 		TEST(the_uplink_receives_the_packets_of_the_engine),
 		TEST(queue_pairs_in_error_receive_nothing),
 		TEST(peers_of_this_host_need_no_uplink),
-		TEST(a_deaf_daemon_is_told_later),
+		TEST(a_command_waits_for_a_daemon_that_did_not_read),
+		TEST(a_daemon_that_does_not_read_is_told_later),
 		TEST(a_child_forked_during_a_command_tells_its_parents_daemon_nothing),
 		TEST(the_uplink_receives_before_the_hca_stops),
+		TEST(the_hca_receives_datagrams_until_the_uplink_does),
+		TEST(the_hca_receives_datagrams_until_the_daemon_reads),
+		TEST(a_take_over_does_not_wait_long_for_the_daemon),
 		TEST(an_abandoned_take_over_leaves_the_packets_to_the_hca_again),
 		TEST(a_stopped_queue_pair_that_goes_on_is_received),
 		TEST(a_stopped_queue_pair_that_the_engine_thread_finishes_is_received),
