@@ -110,10 +110,9 @@ static bool send_batch(struct urxe_qp *qp)
 /* Fails the request at `cur`, if the HCA does not get it and has no earlier one. */
 static void fail_refused(struct urxe_qp *qp)
 {
-	const struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.cur);
-	enum urxe_wc_status status = refused_status(wqe);
+	enum urxe_wc_status status = refused_status(sq_wqe(&qp->sq, qp->sq.cur));
 
-	if (qp->sq.cur == qp->sq.head || qp->sq.cur != qp->sq.tail || !status)
+	if (qp->sq.cur != qp->sq.tail || !status)
 		return;
 	qp_count(qp, URXE_EVENT_LOCAL_ERROR);
 	fail_send(qp, status);
@@ -125,13 +124,19 @@ static bool holds_requests(const struct urxe_qp *qp)
 	return qp->resetting || qp->orphaned || qp->stopping;
 }
 
+static bool has_requests(const struct urxe_qp *qp)
+{
+	return qp->sq.cur != qp->sq.head;
+}
+
 void offload_send(struct urxe_qp *qp)
 {
 	if (qp->attr.state != URXE_QPS_RTS || qp->dev->taking_over || holds_requests(qp))
 		return;
-	while (send_batch(qp))
+	while (has_requests(qp) && send_batch(qp))
 		;
-	fail_refused(qp);
+	if (has_requests(qp))
+		fail_refused(qp);
 }
 
 /* --- Receive requests. */
