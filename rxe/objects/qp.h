@@ -74,7 +74,8 @@ struct requester {
 	struct credit credit;
 	uint8_t retries;     /* left, as rnr_retries */
 	uint8_t rnr_retries; /* 7: without end */
-	/* Private to retransmit.c and window.c of requester/, except `answered` and `asks_ack`: */
+	/* Private to retransmit.c and window.c of requester/, except `answered`, `remote`,
+	 * `unacked` and `asks_ack`: */
 	bool nak_seen;     /* a NAK named una */
 	bool missing;      /* a response was found missing since the last progress */
 	bool absent;       /* the device was absent after una last moved: the next probe sends all
@@ -86,10 +87,10 @@ struct requester {
 	bool window_cut;   /* the window is smaller than its maximum */
 	uint8_t probes;    /* sent since the latest of: una moved, a timeout, an announcement */
 	uint8_t peer;      /* enum peer_kind */
-	bool remote : 1;   /* RC with a peer on another host: shares windows (requester/window.h) */
-	bool unacked : 1;  /* counted in dev->unacked_qps */
-	bool asks_ack : 1; /* the newest packet is a READ or an atomic, or asks for an
-			      acknowledgement. urxe_state_save clears it */
+	bool remote : 1;   /* RC with a peer on another host: the share of window.h applies */
+	bool unacked : 1;  /* dev->unacked_qps counts the QP */
+	bool asks_ack : 1; /* the packet before psn is a READ or an atomic, or has AckReq.
+			      urxe_state_save clears it */
 	uint32_t window;   /* packets that may be outstanding */
 	uint32_t window_mark; /* psn when the window changed */
 	uint32_t asked;       /* missing responses before this PSN were requested again */
@@ -302,11 +303,11 @@ static inline uint32_t requester_outstanding(const struct requester *req)
 	return (uint32_t)urxe_psn_diff(req->psn, req->una);
 }
 
-/* Changes whether dev->unacked_qps counts the QP; called by qp_count_unacked only. */
+/* Flips req.unacked, and counts the QP in dev->unacked_qps or no longer. For qp_update_unacked. */
 void qp_change_unacked(struct urxe_qp *qp);
 
-/* Follows each change of req.una, req.psn or req.remote. */
-static inline void qp_count_unacked(struct urxe_qp *qp)
+/* Callers call it after each change of req.una, req.psn or req.remote. */
+static inline void qp_update_unacked(struct urxe_qp *qp)
 {
 	bool unacked = qp->req.remote && qp->req.una != qp->req.psn;
 
@@ -314,11 +315,11 @@ static inline void qp_count_unacked(struct urxe_qp *qp)
 		qp_change_unacked(qp);
 }
 
-/* The QP is reset or destroyed. */
+/* Takes the QP out of dev->unacked_qps. The caller resets or destroys the QP. */
 static inline void qp_end_unacked(struct urxe_qp *qp)
 {
 	qp->req.remote = false;
-	qp_count_unacked(qp);
+	qp_update_unacked(qp);
 }
 
 static inline bool answered(const struct requester *req, uint32_t psn)

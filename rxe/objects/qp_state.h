@@ -25,8 +25,9 @@ struct credit {
 /* Packets in the order of their PSNs, without duplicates (objects/out_of_order.h). */
 TAILQ_HEAD(out_of_order_list, out_of_order_packet);
 
-/* Most repeats of a gap's sequence NAK. The requester of urxe counts the first NAK and its repeats
- * as one retry (requester/retransmit.c), and a stream has this limit (state/gap_record.c). */
+/* A responder repeats the sequence NAK of a gap up to so often. A requester with urxe counts the
+ * first NAK and its repeats as one retry (requester/retransmit.c). A saved state with more repeats
+ * is refused (state/gap_record.c). */
 #define PSN_GAP_REPEATS 3
 
 /* Requests that a responder received before the expected one (responder/psn_gap.h). */

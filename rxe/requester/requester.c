@@ -194,7 +194,7 @@ static void advance_psn(struct urxe_qp *qp, const struct request_packet *rp)
 	req->psn = urxe_psn_add(req->psn, rp->span);
 	end = req->psn == urxe_psn_add(rp->wqe->first_psn, rp->wqe->n_packets);
 	if (qp->type == URXE_QPT_RC) {
-		qp_count_unacked(qp);
+		qp_update_unacked(qp);
 		req->rd_atomic += wqe_is_rd_atomic(rp->wqe);
 		if (end)
 			qp_begin_next_send(qp);

@@ -42,13 +42,13 @@ void window_init(struct urxe_qp *qp)
 	req->window = max_window(qp);
 	req->window_cut = req->window_lossy = false;
 	req->window_mark = req->psn;
-	qp_count_unacked(qp);
+	qp_update_unacked(qp);
 }
 
-void window_set_path(struct urxe_qp *qp)
+void window_path_changed(struct urxe_qp *qp)
 {
 	qp->req.remote = qp->type == URXE_QPT_RC && !is_fixed(qp) && !is_local(qp);
-	qp_count_unacked(qp);
+	qp_update_unacked(qp);
 }
 
 uint32_t window_share(const struct urxe_qp *qp)
@@ -91,7 +91,7 @@ void window_acked(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 
-	qp_count_unacked(qp);
+	qp_update_unacked(qp);
 	if (urxe_psn_diff(req->una, req->window_mark) < 0)
 		return;
 	if (!req->window_lossy && req->window_cut)

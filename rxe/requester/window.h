@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Window of an RC requester: how many of its packets may be unacknowledged (docs/recovery.md).
- * Losses shrink the QP's own window. QPs whose peers are on other hosts share another limit: each
- * QP alone would fit into the receive rings on the way, but not all of them together.
+ * Losses shrink the QP's own window. QPs whose peers are on other hosts share another limit: the
+ * receive rings on the way have room for the packets of one QP, but not for those of all QPs.
  */
 #ifndef URXE_WINDOW_H
 #define URXE_WINDOW_H
@@ -13,20 +13,21 @@
 #include "objects/device.h"
 #include "objects/qp.h"
 
-/* Sets the largest window. No PSN is outstanding. */
+/* Sets req.window to its maximum. The caller has no outstanding PSN. */
 void window_init(struct urxe_qp *qp);
-/* The QP's path was set: whether its peer is on another host is known now. */
-void window_set_path(struct urxe_qp *qp);
-/* A packet was lost. Losses of one window of packets shrink it once. */
+/* The caller has set the QP's path, or restored the QP: sets req.remote. */
+void window_path_changed(struct urxe_qp *qp);
+/* The requester has found a loss: shrinks req.window, once for all losses of one window. */
 void window_lost(struct urxe_qp *qp);
-/* An acknowledgement has moved req.una. */
+/* An acknowledgement has moved req.una: enlarges a window that losses have shrunk. */
 void window_acked(struct urxe_qp *qp);
 
-/* Packets of this QP that may be unacknowledged while dev->unacked_qps is more than two. */
+/* This QP's part of the shared limit, packets: at least 4, unless req.window is less; at most
+ * req.window. */
 uint32_t window_share(const struct urxe_qp *qp);
 
-/* Packets of this QP that may be unacknowledged now. Packets that were sent before another QP
- * joined may be more. */
+/* Packets of this QP that may be unacknowledged now. More may be outstanding: packets that it sent
+ * before dev->unacked_qps grew. Two QPs have a whole window each, so they need no share. */
 static inline uint32_t window_now(const struct urxe_qp *qp)
 {
 	return qp->req.remote && qp->dev->unacked_qps > 2 ? window_share(qp) : qp->req.window;

@@ -213,7 +213,7 @@ static void derive_fields(struct state_stream *s, struct urxe_qp *qp)
 	if (s->restoring) {
 		qp->req.rd_atomic = rd_atomic;
 		qp->req.resend.wqe = qp->sq.tail;
-		window_set_path(qp);
+		window_path_changed(qp);
 	} else if (qp->sq.tail != qp->sq.head) {
 		state_require(s, qp->req.rd_atomic == rd_atomic);
 	}

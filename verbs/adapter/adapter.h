@@ -46,11 +46,12 @@ TAILQ_HEAD(qp_list, qp);
  * at once; they share one attempt.
  */
 struct adapter_take_over {
-	uint8_t takers;                     /* bits of enum hca_taker: the threads that want it */
-	unsigned tries;                     /* calls of urxe_offload_take_over() so far */
-	uint64_t due;                       /* time of the next call, ns */
-	uint64_t uplink_until;              /* the first call comes at this time, ns, also if the
-					       uplink does not receive the packets yet; 0: not set */
+	uint8_t takers;        /* bits of enum hca_taker: the threads that want it */
+	unsigned tries;        /* calls of urxe_offload_take_over() so far */
+	uint64_t due;          /* time of the next call, ns */
+	uint64_t uplink_until; /* end of the wait for the daemon's uplink, ns: from then
+				  on the owner makes the first call in any case; 0: no
+				  wait yet */
 	enum urxe_offload_reason waits_for; /* reason of the last -EAGAIN */
 };
 

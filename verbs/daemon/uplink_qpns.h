@@ -13,10 +13,10 @@ struct qp;
 
 /*
  * Call it after a command has changed the queue pair. True: the engine needs the queue pair's
- * packets, and the daemon did not receive them before the call. The function has asked the daemon,
- * unless the daemon reads no messages now. The caller then repeats this call and
- * adapter_await_daemon(), which needs adapter.lock to be free. If the call returns false, the
- * daemon receives the packets after the next wait.
+ * packets, and the daemon had not been asked for them before this call. The function has asked the
+ * daemon, unless the socket to the daemon is full. The caller releases adapter.lock, calls
+ * adapter_await_daemon(), takes the lock, and calls this function again, until it returns false;
+ * then the caller waits once more, and the daemon passes the packets to the engine.
  */
 bool uplink_qpn_update(struct qp *qp);
 /*
@@ -27,7 +27,7 @@ bool uplink_qpn_update(struct qp *qp);
  * - again and again while adapter.uplink_qpns_late is true.
  */
 void uplink_qpns_update(void);
-/* Whether the daemon has applied all changes, or none can be asked. */
+/* True: the daemon has applied all changes, also late ones, or this process has no daemon. */
 bool uplink_qpns_handled(void);
 
 #endif

@@ -72,7 +72,7 @@ struct vnic_driver {
 	struct vnic_driver_rxq rx;
 	bool interrupts; /* the caller wants receive interrupts */
 	uint32_t rx_mode;
-	uint32_t qpns_set; /* messages of vnic_driver_set_qpn so far */
+	uint32_t qpns_set; /* QPN_SET messages sent since the driver connected */
 };
 
 static inline uint8_t *vnic_driver_tx_buffer(const struct vnic_driver *drv, uint32_t index)

@@ -190,7 +190,8 @@ enum urxe_offload_reason {
 	URXE_OFFLOAD_REQUESTS,  /* the HCA has send requests, or has not ended a verbs call */
 	URXE_OFFLOAD_BUSY_PEER, /* a peer has sent requests since the last call */
 	URXE_OFFLOAD_RECEIVES,  /* the HCA has not given back all receive requests */
-	/* For owners: the device does not receive the packets of the engine's queue pairs yet. */
+	/* Set by owners only, never by urxe_offload_take_over: the daemon does not pass the
+	 * packets of the HCA's queue pairs to the engine yet. */
 	URXE_OFFLOAD_UPLINK,
 };
 

@@ -59,7 +59,7 @@ struct guest {
 	struct guest_rxq rx[VMXNET3_MAX_RX_QUEUES];
 	struct vnic_device *dev;
 	uint32_t interrupts[VMXNET3_MAX_INTRS];
-	void *moved[3]; /* after guest_move: where the device has the pieces */
+	void *moved[3]; /* after guest_restore: where the device has the pieces */
 };
 
 enum guest_place { GUEST_IN_LOW, GUEST_IN_HIGH, GUEST_IN_HIGHER };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Streams of a device's state that are kept as files, so that later versions can be tested with
- * them. */
+/* Streams of a device's state that are kept as files, so that tests restore them
+ * with later versions of urxe. */
 #ifndef URXE_TEST_KEPT_STREAM_H
 #define URXE_TEST_KEPT_STREAM_H
 
@@ -11,8 +11,8 @@
 
 #include "require.h"
 
-#define KEPT_STREAM_MAX  262144u
-#define KEPT_STREAM_PATH 512u
+#define KEPT_STREAM_MAX       262144u /* bytes; a stream is shorter */
+#define KEPT_STREAM_PATH_SIZE 512u    /* bytes of a buffer for a path */
 
 /* Reads a file; the caller frees the stream. */
 static inline uint8_t *kept_stream_read(const char *path, size_t *length)

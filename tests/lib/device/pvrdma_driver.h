@@ -95,7 +95,8 @@ void guest_reopen(struct guest *g);
  * then the guest is as before, and goes on.
  */
 int guest_migrate(struct guest *g);
-/* The two parts of guest_migrate. guest_save pauses the device; the caller frees the stream. */
+/* The two parts of guest_migrate. guest_save pauses the device; the caller frees the
+ * stream. guest_restore returns as guest_migrate. */
 void guest_save(struct guest *g, uint8_t **stream, size_t *length);
 int guest_restore(struct guest *g, const uint8_t *stream, size_t length);
 /* Reopens the guest with a device that asks for the state of *nic; *owner stays where it is. */

@@ -40,15 +40,15 @@ static void build(struct pair *p)
 	assert_false(buffer_has(&p->guest[1], &p->buffer[1], 4000, LENGTH, 9));
 }
 
-static void file_name(char path[KEPT_STREAM_PATH], const char *directory, int side)
+static void file_name(char path[KEPT_STREAM_PATH_SIZE], const char *directory, int side)
 {
-	require(snprintf(path, KEPT_STREAM_PATH, "%s/transfer-%d", directory, side) <
-		(int)KEPT_STREAM_PATH);
+	require(snprintf(path, KEPT_STREAM_PATH_SIZE, "%s/transfer-%d", directory, side) <
+		(int)KEPT_STREAM_PATH_SIZE);
 }
 
 static void restore_file(struct pair *p, const char *directory, int side)
 {
-	char path[KEPT_STREAM_PATH];
+	char path[KEPT_STREAM_PATH_SIZE];
 	uint8_t *stream;
 	size_t length;
 
@@ -97,7 +97,7 @@ static void test_version_1(void **state)
 
 static int write_files(const char *directory)
 {
-	char path[KEPT_STREAM_PATH];
+	char path[KEPT_STREAM_PATH_SIZE];
 	struct pair p;
 
 	build(&p);

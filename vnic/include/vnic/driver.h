@@ -174,14 +174,14 @@ int vnic_driver_unregister(struct vnic_driver *drv, uint32_t local_qpn, const ui
  */
 int vnic_driver_add_qpn(struct vnic_driver *drv, uint32_t qpn, uint32_t flags);
 /*
- * Changes the flags of an added QPN. Unlike the other functions here, this one never waits, not
+ * Changes the flags of an added QPN. Unlike the requests above, this function never waits, not
  * even for another thread's request. The daemon applies the flags before it handles any later
  * request. -EAGAIN: the daemon has not read earlier messages; the flags are unchanged. Other
  * errors: the daemon has gone.
  */
 int vnic_driver_set_qpn(struct vnic_driver *drv, uint32_t qpn, uint32_t flags);
-/* Whether the daemon has applied the flags of all calls of vnic_driver_set_qpn. Only reads shared
- * memory. */
+/* Whether the daemon has applied the flags of all successful calls of vnic_driver_set_qpn. Reads
+ * shared memory only, so it never waits. */
 bool vnic_driver_qpns_handled(const struct vnic_driver *drv);
 /* Undoes one vnic_driver_add_qpn; the last removal takes the QPN from the process. -ENOENT: the
  * process has not added the QPN. */

@@ -38,7 +38,8 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "vmxnet3 is little-endi
  */
 #define VNIC_REG_LAST_LENGTH 0xc10 /* bytes; 0: none */
 #define VNIC_REG_LAST_FRAME  0xc80 /* VNIC_LAST_FRAME_MAX bytes */
-/* Not in vmxnet3: the number of messages VNIC_ATTACH_QPN_SET that the daemon has handled. */
+/* Not in vmxnet3: the number of VNIC_ATTACH_QPN_SET messages of this connection that the daemon has
+ * applied, modulo 2^32. The daemon writes it, the driver reads it. */
 #define VNIC_REG_QPNS_HANDLED 0xc18
 
 #define VMXNET3_REG_VRRS 0x00 /* revision report (read) and selection (write) */
