@@ -306,12 +306,26 @@ static inline uint32_t requester_outstanding(const struct requester *req)
 /* Flips req.unacked, and counts the QP in dev->unacked_qps or no longer. For qp_update_unacked. */
 void qp_change_unacked(struct urxe_qp *qp);
 
-/* Callers call it after each change of req.una, req.psn or req.remote. */
+/* After so many local ACK timeouts without an answer the peer counts as silent. Fewer, and the QPs
+ * that time out in a crowded queue would leave their share to others that crowd it again. */
+#define SILENT_TIMEOUTS 4
+
+/*
+ * Whether packets of the QP may be in the receive rings on the way. A QP that waits after an RNR
+ * NAK or whose peer is silent has none there, and must not take a share from the others.
+ */
+static inline bool qp_has_packets_on_way(const struct urxe_qp *qp)
+{
+	const struct requester *req = &qp->req;
+
+	return req->remote && req->una != req->psn && !qp->offloaded && !req->rnr_wait &&
+	       !(req->timed_out && req->retries + SILENT_TIMEOUTS <= qp->attr.retry_cnt);
+}
+
+/* Callers call it after each change of what qp_has_packets_on_way reads. */
 static inline void qp_update_unacked(struct urxe_qp *qp)
 {
-	bool unacked = qp->req.remote && qp->req.una != qp->req.psn;
-
-	if (unacked != qp->req.unacked)
+	if (qp_has_packets_on_way(qp) != qp->req.unacked)
 		qp_change_unacked(qp);
 }
 

@@ -157,18 +157,6 @@ static uint32_t find_resend_span(const struct urxe_qp *qp, const struct send_wqe
 	return trim_answered(req, start, span < rest ? span : rest);
 }
 
-/*
- * Whether the window allows a packet with so many PSNs. A share that has become smaller stops the
- * requester only behind a packet that asks for an acknowledgement: nothing else would end the wait.
- */
-static bool window_allows(const struct urxe_qp *qp, uint32_t span)
-{
-	const struct requester *req = &qp->req;
-	uint32_t wanted = requester_outstanding(req) + span;
-
-	return req->psn == req->una || wanted <= (req->asks_ack ? window_now(qp) : req->window);
-}
-
 /* Whether window, responder resources, fence and credits allow the next packet. */
 static bool may_send_packet(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {

@@ -344,6 +344,7 @@ void retransmit_rnr_nak(struct urxe_qp *qp, uint64_t wait_ns)
 	req->after_rnr = true;
 	start_repair(qp, keeps ? urxe_psn_add(req->una, 1) : req->psn, false);
 	req->timeout_due = req->probe_due = req->missing_due = URXE_NEVER;
+	qp_update_unacked(qp);
 	timer_set(&qp->dev->timers, &qp->timer, qp->dev->now + wait_ns);
 }
 
@@ -353,6 +354,7 @@ void retransmit_end_rnr_wait(struct urxe_qp *qp)
 	if (!qp->req.rnr_wait)
 		return;
 	qp->req.rnr_wait = false;
+	qp_update_unacked(qp);
 	retransmit_restart_timer(qp);
 	qp_schedule(qp);
 }
@@ -439,6 +441,7 @@ static bool time_out(struct urxe_qp *qp)
 	req->missing = req->absent = false;
 	req->timed_out = !is_go_back_n(qp);
 	req->probes = 0;
+	qp_update_unacked(qp);
 	doubt_copies(qp);
 	window_lost(qp);
 	avoid_references(req);

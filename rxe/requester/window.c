@@ -51,6 +51,15 @@ void window_path_changed(struct urxe_qp *qp)
 	qp_update_unacked(qp);
 }
 
+bool window_allows(const struct urxe_qp *qp, uint32_t span)
+{
+	const struct requester *req = &qp->req;
+	uint32_t wanted = requester_outstanding(req) + span;
+
+	return req->psn == req->una || wanted <= window_now(qp) ||
+	       (!req->asks_ack && wanted <= max_window(qp));
+}
+
 uint32_t window_share(const struct urxe_qp *qp)
 {
 	uint32_t share = SHARED_WINDOWS * max_window(qp) / qp->dev->unacked_qps;

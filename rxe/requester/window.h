@@ -22,6 +22,13 @@ void window_lost(struct urxe_qp *qp);
 /* An acknowledgement has moved req.una: enlarges a window that losses have shrunk. */
 void window_acked(struct urxe_qp *qp);
 
+/*
+ * Whether the window allows a packet with so many PSNs. A window that has become smaller stops the
+ * requester only behind a packet that asks for an acknowledgement: else only a probe would end the
+ * wait.
+ */
+bool window_allows(const struct urxe_qp *qp, uint32_t span);
+
 /* This QP's part of the shared limit, packets: at least 4, unless req.window is less; at most
  * req.window. */
 uint32_t window_share(const struct urxe_qp *qp);

@@ -210,6 +210,7 @@ static void derive_fields(struct state_stream *s, struct urxe_qp *qp)
 {
 	const uint32_t rd_atomic = count_all_outstanding(qp);
 
+	qp_update_unacked(qp); /* retry_fields may have changed it */
 	if (s->restoring) {
 		qp->req.rd_atomic = rd_atomic;
 		qp->req.resend.wqe = qp->sq.tail;

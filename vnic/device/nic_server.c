@@ -386,7 +386,7 @@ static int on_set_qpn(struct vnic_server_client *client, struct request *request
 	if (request->ops->qpn)
 		(void)request->ops->qpn(request->ctx, client, &request->message->qpn);
 	handled = vnic_reg(client->bars, VNIC_REG_QPNS_HANDLED);
-	vnic_store(handled, vnic_load(handled) + 1);
+	vnic_publish(handled, vnic_load(handled) + 1);
 	return 0;
 }
 

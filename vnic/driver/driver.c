@@ -293,7 +293,7 @@ int vnic_driver_set_qpn(struct vnic_driver *drv, uint32_t qpn, uint32_t flags)
 
 bool vnic_driver_qpns_handled(const struct vnic_driver *drv)
 {
-	return vnic_load(vnic_reg(drv->transport->bar0, VNIC_REG_QPNS_HANDLED)) == drv->qpns_set;
+	return vnic_acquire(vnic_reg(drv->transport->bar0, VNIC_REG_QPNS_HANDLED)) == drv->qpns_set;
 }
 
 int vnic_driver_remove_qpn(struct vnic_driver *drv, uint32_t qpn)

@@ -26,6 +26,7 @@ static void crowd_open(struct crowd *c, uint32_t n, bool same_mac)
 	c->e.a = c->e.pair->node[0];
 	c->e.b = c->e.pair->node[1];
 	conn.path_mtu = URXE_MTU_1024;
+	conn.retry_cnt = 7;
 	for (uint32_t i = 0; i < n; i++)
 		conn_open(c->e.pair, &conn, c->end[i]);
 }
@@ -33,7 +34,6 @@ static void crowd_open(struct crowd *c, uint32_t n, bool same_mac)
 static void post(struct crowd *c, uint32_t i, uint32_t opcode)
 {
 	memcpy(c->e.end, c->end[i], sizeof(c->e.end));
-	c->e.end[0].qp = c->end[i][0].qp;
 	post_send(&c->e, 0, &(struct post){.wr_id = i, .opcode = opcode, .length = MESSAGE});
 }
 
@@ -175,6 +175,50 @@ static void test_ended_queue_pairs_leave_their_share(void **state)
 	}
 }
 
+static void expect_whole_window_of_another(struct crowd *c)
+{
+	post(c, c->n - 1, URXE_WR_RDMA_WRITE);
+	lose_output(c);
+	assert_int_equal(packets_of(c, c->n - 1), ONE);
+}
+
+/* The peer has no receive request: the queue pairs wait after an RNR NAK, with one packet each. */
+static void test_refused_queue_pairs_have_no_share(void **state)
+{
+	struct crowd c;
+
+	(void)state;
+	crowd_open(&c, 9, false);
+	for (uint32_t i = 0; i < 8; i++)
+		post(&c, i, URXE_WR_SEND);
+	while (events(c.e.a, URXE_EVENT_NAK_RNR_RCVD) < 8)
+		assert_true(pair_run(c.e.pair, c.e.pair->now + 1000) != PAIR_IDLE);
+	expect_whole_window_of_another(&c);
+	pair_destroy(c.e.pair);
+}
+
+static bool lose_all(void *arg, uint64_t now, uint8_t *data, uint32_t len)
+{
+	(void)arg, (void)now, (void)data, (void)len;
+	return false;
+}
+
+/* Queue pairs to a host that has gone must not slow down the others until they end in an error. */
+static void test_queue_pairs_of_a_silent_peer_have_no_share(void **state)
+{
+	struct crowd c;
+
+	(void)state;
+	crowd_open(&c, 9, false);
+	c.e.pair->link[0].filter = lose_all;
+	for (uint32_t i = 0; i < 8; i++)
+		post(&c, i, URXE_WR_RDMA_WRITE);
+	while (events(c.e.a, URXE_EVENT_TIMEOUT) < 4 * 8)
+		assert_true(pair_run(c.e.pair, c.e.pair->now + 100000) != PAIR_IDLE);
+	expect_whole_window_of_another(&c);
+	pair_destroy(c.e.pair);
+}
+
 /* A restored device knows how many of its queue pairs wait. */
 static void test_a_restored_device_shares_windows(void **state)
 {
@@ -206,6 +250,8 @@ int main(void)
 		cmocka_unit_test(test_queue_pairs_within_a_host_share_nothing),
 		cmocka_unit_test(test_a_smaller_share_needs_no_probe),
 		cmocka_unit_test(test_ended_queue_pairs_leave_their_share),
+		cmocka_unit_test(test_refused_queue_pairs_have_no_share),
+		cmocka_unit_test(test_queue_pairs_of_a_silent_peer_have_no_share),
 		cmocka_unit_test(test_a_restored_device_shares_windows),
 	};
 

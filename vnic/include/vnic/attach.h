@@ -44,7 +44,8 @@
  *              daemon reserves them for the client as long as the client may claim its lease.
  *   QPN_SET    client: the flags of a QPN that it has added have changed. No answer, so a client
  *              may send it while another of its threads waits for an answer. The daemon applies
- *              it before any later request, and then adds 1 to VNIC_REG_QPNS_HANDLED.
+ *              it before any later request, and then adds 1 to VNIC_REG_QPNS_HANDLED,
+ *              also if it failed.
  *   QPN_REMOVE client: a queue pair with this QPN is gone. If the client has added the QPN again
  *              meanwhile, for the HCA's next queue pair, the QPN stays the client's.
  *   QPN_QUERY  client: GID and QPN of a peer. daemon: 0 if a process of this host and of the

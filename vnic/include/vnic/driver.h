@@ -180,7 +180,7 @@ int vnic_driver_add_qpn(struct vnic_driver *drv, uint32_t qpn, uint32_t flags);
  * errors: the daemon has gone.
  */
 int vnic_driver_set_qpn(struct vnic_driver *drv, uint32_t qpn, uint32_t flags);
-/* Whether the daemon has applied the flags of all successful calls of vnic_driver_set_qpn. Reads
+/* Whether the daemon has handled all successful calls of vnic_driver_set_qpn. Reads
  * shared memory only, so it never waits. */
 bool vnic_driver_qpns_handled(const struct vnic_driver *drv);
 /* Undoes one vnic_driver_add_qpn; the last removal takes the QPN from the process. -ENOENT: the

@@ -32,15 +32,15 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "vmxnet3 is little-endi
 #define VNIC_REG_ASLEEP 0xc00
 /* Not in vmxnet3: 1 while the driver may write frames to other processes' inboxes. */
 #define VNIC_REG_BYPASS 0xc08
+/* Not in vmxnet3: the number of VNIC_ATTACH_QPN_SET messages of this connection that the daemon has
+ * handled, with success or not, modulo 2^32. The daemon writes it, the driver reads it. */
+#define VNIC_REG_QPNS_HANDLED 0xc18
 /*
  * Not in vmxnet3: a copy of a frame that the driver will send by its own packet socket, not by this
  * NIC. If the driver's process ends first, the daemon sends it; see vnic_driver_set_last_frame.
  */
 #define VNIC_REG_LAST_LENGTH 0xc10 /* bytes; 0: none */
 #define VNIC_REG_LAST_FRAME  0xc80 /* VNIC_LAST_FRAME_MAX bytes */
-/* Not in vmxnet3: the number of VNIC_ATTACH_QPN_SET messages of this connection that the daemon has
- * applied, modulo 2^32. The daemon writes it, the driver reads it. */
-#define VNIC_REG_QPNS_HANDLED 0xc18
 
 #define VMXNET3_REG_VRRS 0x00 /* revision report (read) and selection (write) */
 #define VMXNET3_REG_UVRS 0x08 /* the same for UPT */
