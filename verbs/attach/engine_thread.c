@@ -237,7 +237,8 @@ int engine_thread_start(void)
 	sigset_t all, old;
 	int rc;
 
-	*self = (struct engine_thread){.wake_fd = high_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))};
+	*self = (struct engine_thread){.wake_fd = high_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+				       .look = POLL_GRANT_NS};
 	*polling = (struct polling){.state = POLL_ASLEEP, .reply.wanted = REPLY_DETECT_FIRST};
 	if (self->wake_fd < 0)
 		return -errno;

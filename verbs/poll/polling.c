@@ -70,6 +70,21 @@ bool polling_event(enum poll_event event)
 	return true;
 }
 
+static bool hca_executes_all(void)
+{
+	return adapter.hca.hca && urxe_offload_all(adapter.dev);
+}
+
+/*
+ * While the HCA executes all queue pairs, no peer waits for the engine. So where the wake-ups of
+ * the engine thread are slow, the grant lasts until its next look: in an emulated machine a message
+ * takes longer than the usual grant, which would end for each message.
+ */
+static uint64_t grant_length(void)
+{
+	return hca_executes_all() ? adapter_thread.look : POLL_GRANT_NS;
+}
+
 static void take_grant(uint64_t now)
 {
 	/* The event has no effect on a program that has the grant. */
@@ -77,7 +92,7 @@ static void take_grant(uint64_t now)
 		polling_event(POLL_EMPTY);
 	polling->grants++;
 	/* Most polls come here, so no full barrier: the engine thread may see the new end late. */
-	atomic_store_explicit(&polling->grant_until, now + POLL_GRANT_NS, memory_order_relaxed);
+	atomic_store_explicit(&polling->grant_until, now + grant_length(), memory_order_relaxed);
 	engine_wake_for_grant(now);
 }
 
@@ -133,7 +148,7 @@ static bool is_last_poll(const struct cq *cq)
  */
 static bool looks_at_hca_only(void)
 {
-	return adapter.hca.hca && urxe_offload_all(adapter.dev) && ++polling->hca_looks % HCA_LOOKS;
+	return hca_executes_all() && ++polling->hca_looks % HCA_LOOKS;
 }
 
 static void run_engine(uint64_t now)

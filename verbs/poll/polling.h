@@ -22,7 +22,8 @@
 
 struct uverbs_file;
 
-/* Nanoseconds for which a poll of an empty CQ keeps the engine thread asleep. */
+/* Nanoseconds for which a poll of an empty CQ keeps the engine thread asleep; while the HCA
+ * executes all queue pairs, `look` of poll/engine_wake.h instead, which is at least as long. */
 #define POLL_GRANT_NS 1000000u
 
 struct polling {

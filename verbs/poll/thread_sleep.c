@@ -157,7 +157,8 @@ static bool sleep_until(struct thread_sleep *sleep, uint64_t at, uint64_t now)
 /*
  * The time from one look at the grant to the next, in a program that polls without end: 1 ms, but
  * longer where a wake-up of the thread is slow, because the program's own processor often pays for
- * it. In an emulated machine looks each millisecond made a SEND 1.6 times slower.
+ * it. In an emulated machine looks each millisecond made a SEND 1.6 times slower. Sleeps in between
+ * do not shorten it.
  */
 static uint64_t next_look(uint64_t look, uint64_t late)
 {
@@ -176,7 +177,6 @@ void thread_sleep_wait(struct thread_sleep *sleep, uint64_t now)
 {
 	uint64_t at = sleep->until;
 
-	adapter_thread.look = POLL_GRANT_NS;
 	while (!sleep_until(sleep, at, now)) {
 		uint64_t due = at, look;
 
@@ -188,7 +188,7 @@ void thread_sleep_wait(struct thread_sleep *sleep, uint64_t now)
 		    adapter.uplink_qpns_late)
 			break;
 		look = next_look(adapter_thread.look, now > due ? now - due : 0);
-		at += look - POLL_GRANT_NS;
+		at = at > now + look ? at : now + look;
 		adapter_thread.look = look;
 		adapter_thread.wake_at = at;
 		if (!adapter_polling.grant_until)

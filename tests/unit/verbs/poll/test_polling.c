@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a poll that wakes the daemon means for the detection of replies; time and engine are fake.
+/*
+ * What a poll that wakes the daemon means for the detection of replies, and how long the poll grant
+ * lasts; time and engine are fake.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +13,7 @@
 #include "adapter/adapter.h"
 #include "engine/clock.h"
 #include "objects/uverbs_file.h"
+#include "poll/engine_wake.h"
 #include "poll/polling.h"
 
 #define US 1000u
@@ -20,6 +23,7 @@ static struct {
 	uint32_t doorbells; /* of the NIC so far */
 	bool acks;          /* the engine sends an ACK, for which the daemon is woken, */
 	uint64_t preempted; /* and which takes the thread's processor for so long */
+	bool hca_has_all;   /* the HCA executes all queue pairs */
 } w;
 
 uint64_t __wrap_clock_read_kernel(void);
@@ -30,6 +34,8 @@ bool __wrap_vnic_driver_tx_due(const struct vnic_driver *nic);
 uint32_t __wrap_vnic_driver_tx_doorbells(const struct vnic_driver *nic);
 void *__wrap_handle_find(const struct handle_table *handles, enum object_type type,
 			 uint32_t handle);
+bool __wrap_urxe_offload_all(const struct urxe_dev *dev);
+void __wrap_engine_poll_hca(uint64_t now);
 
 uint64_t __wrap_clock_read_kernel(void)
 {
@@ -72,6 +78,17 @@ void *__wrap_handle_find(const struct handle_table *handles, enum object_type ty
 	return NULL;
 }
 
+bool __wrap_urxe_offload_all(const struct urxe_dev *dev)
+{
+	(void)dev;
+	return w.hca_has_all;
+}
+
+void __wrap_engine_poll_hca(uint64_t now)
+{
+	(void)now;
+}
+
 /* The program takes a message, and posts its reply after so long. */
 static void take_and_reply(uint64_t after)
 {
@@ -92,7 +109,9 @@ static int start(void **state)
 	w.time = 1000000000u;
 	w.acks = true;
 	w.preempted = 50 * US;
+	w.hca_has_all = false;
 	adapter.dev = (struct urxe_dev *)&dev;
+	adapter.hca.hca = NULL;
 	reply_detect_missed(&adapter_polling.reply, false);
 	return 0;
 }
@@ -115,11 +134,39 @@ static void slow_program_does_not_reply_at_once(void **state)
 	assert_false(reply_detect_expected(&adapter_polling.reply));
 }
 
+/* The nanoseconds of the poll grant that an empty poll gives. */
+static uint64_t grant_of_a_poll(void)
+{
+	static const struct uverbs_file file;
+	uint64_t now = clock_now();
+
+	polling_empty(&file, 1, &now);
+	return adapter_polling.grant_until - w.time;
+}
+
+/* The engine thread's wake-ups are slow, so that it looks at the grant each 8 ms. */
+static void only_an_hca_with_all_queue_pairs_makes_the_grant_longer(void **state)
+{
+	static int hca;
+
+	(void)state;
+	w.acks = false;
+	w.preempted = 0;
+	adapter_thread.look = 8000 * US;
+	assert_int_equal(grant_of_a_poll(), POLL_GRANT_NS);
+	adapter.hca.hca = (struct hca *)&hca;
+	assert_int_equal(grant_of_a_poll(), POLL_GRANT_NS);
+	w.hca_has_all = true;
+	assert_int_equal(grant_of_a_poll(), 8000 * US);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(wake_up_of_the_daemon_is_no_time_of_the_program, start),
 		cmocka_unit_test_setup(slow_program_does_not_reply_at_once, start),
+		cmocka_unit_test_setup(only_an_hca_with_all_queue_pairs_makes_the_grant_longer,
+				       start),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
