@@ -34,4 +34,25 @@ static inline void kept_stream_write(const char *path, const uint8_t *stream, si
 	require(file && fwrite(stream, 1, length, file) == length && !fclose(file));
 }
 
+/*
+ * The version of a stream (vnic/state_stream.h). Tests restore files of all versions up to that of
+ * a stream that they have just saved, so a new version without files fails.
+ */
+static inline uint32_t kept_stream_version(const uint8_t *stream)
+{
+	return stream[8] | (uint32_t)stream[9] << 8 | (uint32_t)stream[10] << 16 |
+	       (uint32_t)stream[11] << 24;
+}
+
+/* Reads DIRECTORY/vVERSION/NAME; the caller frees the stream. */
+static inline uint8_t *kept_stream_of_version(const char *directory, uint32_t version,
+					      const char *name, size_t *length)
+{
+	char path[KEPT_STREAM_PATH_SIZE];
+
+	require(snprintf(path, sizeof(path), "%s/v%u/%s", directory, version, name) <
+		(int)sizeof(path));
+	return kept_stream_read(path, length);
+}
+
 #endif

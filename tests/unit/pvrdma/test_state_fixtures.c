@@ -40,24 +40,21 @@ static void build(struct pair *p)
 	assert_false(buffer_has(&p->guest[1], &p->buffer[1], 4000, LENGTH, 9));
 }
 
-static void file_name(char path[KEPT_STREAM_PATH_SIZE], const char *directory, int side)
+/* Returns the version of the device. */
+static uint32_t restore_file(struct pair *p, uint32_t version, int side)
 {
-	require(snprintf(path, KEPT_STREAM_PATH_SIZE, "%s/transfer-%d", directory, side) <
-		(int)KEPT_STREAM_PATH_SIZE);
-}
-
-static void restore_file(struct pair *p, const char *directory, int side)
-{
-	char path[KEPT_STREAM_PATH_SIZE];
+	const char *const names[] = {"transfer-0", "transfer-1"};
+	uint32_t newest;
 	uint8_t *stream;
 	size_t length;
 
 	guest_save(&p->guest[side], &stream, &length);
+	newest = kept_stream_version(stream);
 	free(stream);
-	file_name(path, directory, side);
-	stream = kept_stream_read(path, &length);
+	stream = kept_stream_of_version(PVRDMA_STATES, version, names[side], &length);
 	assert_int_equal(guest_restore(&p->guest[side], stream, length), 0);
 	free(stream);
+	return newest;
 }
 
 static void expect_write(struct pair *p)
@@ -82,17 +79,19 @@ static void send_pieces(struct pair *p)
 	assert_int_equal(handle, p->cq[1].handle);
 }
 
-static void test_version_1(void **state)
+static void test_all_versions(void **state)
 {
 	struct pair p;
 
 	(void)state;
-	build(&p);
-	for (int side = 0; side < 2; side++)
-		restore_file(&p, PVRDMA_STATES "/v1", side);
-	expect_write(&p);
-	send_pieces(&p);
-	pair_close(&p);
+	for (uint32_t version = 1, newest = 1; version <= newest; version++) {
+		build(&p);
+		for (int side = 0; side < 2; side++)
+			newest = restore_file(&p, version, side);
+		expect_write(&p);
+		send_pieces(&p);
+		pair_close(&p);
+	}
 }
 
 static int write_files(const char *directory)
@@ -106,7 +105,8 @@ static int write_files(const char *directory)
 		size_t length;
 
 		guest_save(&p.guest[side], &stream, &length);
-		file_name(path, directory, side);
+		require(snprintf(path, sizeof(path), "%s/transfer-%d", directory, side) <
+			(int)sizeof(path));
 		kept_stream_write(path, stream, length);
 		free(stream);
 	}
@@ -117,7 +117,7 @@ static int write_files(const char *directory)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_version_1),
+		cmocka_unit_test(test_all_versions),
 	};
 
 	if (argc == 3 && !strcmp(argv[1], "--write"))

@@ -899,13 +899,16 @@ static void test_kept_state(void **state)
 	uint8_t *saved, *kept;
 	size_t length;
 
-	build_kept_state(nic);
-	guest_save(nic->g, &saved, &length);
-	free(saved);
-	kept = kept_stream_read(NIC_STATES "/v1/nic", &length);
-	guest_restore(nic->g, kept, length);
-	free(kept);
-	exchange_frames(nic, 5 * GUEST_RING);
+	for (uint32_t version = 1, newest = 1; version <= newest; version++) {
+		build_kept_state(nic);
+		guest_save(nic->g, &saved, &length);
+		newest = kept_stream_version(saved);
+		free(saved);
+		kept = kept_stream_of_version(NIC_STATES, version, "nic", &length);
+		guest_restore(nic->g, kept, length);
+		free(kept);
+		exchange_frames(nic, 5 * GUEST_RING);
+	}
 }
 
 static int write_state(const char *path)

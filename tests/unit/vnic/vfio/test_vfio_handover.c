@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A vfio-user server whose connection the server of another process takes over. */
+/*
+ * A vfio-user server whose connection the server of another process takes over.
+ *
+ * `test_vnic_vfio_handover --write FILE` writes a stream of the current version, to be kept.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,12 +23,15 @@
 
 #include <vnic/vfio_server.h>
 
+#include "kept_stream.h"
 #include "vfio_client.h"
 #include "vfio_model.h"
 
 #define PAGE  UINT64_C(4096)
 #define PAGES UINT64_C(64)
 #define HIGH  UINT64_C(0x100000000)
+
+#define KEPT_BYTES 64u /* of the model, in a stream that is kept as a file */
 
 /* A process. */
 struct side {
@@ -113,15 +120,18 @@ static void drop(struct vnic_vfio_handover *h)
 	free(h->stream);
 }
 
-/* The other side takes over, and the old one ends, without a reset of its model. */
-static void replace(struct fixture *f)
+static struct side *other_side(struct fixture *f)
 {
-	struct side *old = f->now, *new = &f->sides[old == f->sides];
-	struct vnic_vfio_handover h;
+	return &f->sides[f->now == f->sides];
+}
 
-	hand_over(old, &h);
-	assert_int_equal(vnic_vfio_server_take_over(new->server, &h), 0);
-	drop(&h);
+/* The other side takes over, and the old one ends, without a reset of its model. */
+static void take_over(struct fixture *f, struct vnic_vfio_handover *h)
+{
+	struct side *old = f->now, *new = other_side(f);
+
+	assert_int_equal(vnic_vfio_server_take_over(new->server, h), 0);
+	drop(h);
 	close_side(old);
 	assert_int_equal(old->model.resets, 0);
 	assert_int_equal(new->model.starts, 0);
@@ -131,9 +141,36 @@ static void replace(struct fixture *f)
 	f->now = new;
 }
 
+static void replace(struct fixture *f)
+{
+	struct vnic_vfio_handover h;
+
+	hand_over(f->now, &h);
+	take_over(f, &h);
+}
+
 static uint32_t config_command(struct fixture *f)
 {
 	return vfio_read(&f->client, VFIO_PCI_CONFIG_REGION_INDEX, PCI_COMMAND) & 0xffff;
+}
+
+/* The client's memory, and the hole in it. */
+static void expect_client_memory(struct fixture *f)
+{
+	struct vnic_guest_memory *memory = f->now->model.memory;
+
+	f->bytes[5 * PAGE] = 1;
+	f->bytes[(PAGES + 40) * PAGE] = 2;
+	assert_int_equal(*(uint8_t *)vnic_guest_memory_range(memory, 5 * PAGE, 1, true), 1);
+	assert_int_equal(*(uint8_t *)vnic_guest_memory_range(memory, HIGH + 40 * PAGE, 1, true), 2);
+	assert_null(vnic_guest_memory_range(memory, HIGH + 20 * PAGE, 1, false));
+}
+
+static int set_masked(struct fixture *f, bool masked)
+{
+	const uint32_t body[5] = {20, 1 | (masked ? 8 : 16), 2, 1, 1};
+
+	return vfio_ask(&f->client, 8, body, sizeof(body), -1);
 }
 
 /* --- Tests */
@@ -154,15 +191,7 @@ static void test_ten_replacements(void **state)
 		vnic_vfio_server_interrupt(f->now->server, 1);
 		assert_int_equal(eventfd_read(f->eventfd, &count), 0);
 	}
-	/* The client's memory, and the hole in it. */
-	f->bytes[5 * PAGE] = 1;
-	f->bytes[(PAGES + 40) * PAGE] = 2;
-	assert_int_equal(
-		*(uint8_t *)vnic_guest_memory_range(f->now->model.memory, 5 * PAGE, 1, true), 1);
-	assert_int_equal(*(uint8_t *)vnic_guest_memory_range(f->now->model.memory, HIGH + 40 * PAGE,
-							     1, true),
-			 2);
-	assert_null(vnic_guest_memory_range(f->now->model.memory, HIGH + 20 * PAGE, 1, false));
+	expect_client_memory(f);
 	/* The client goes on to change its memory. */
 	assert_int_equal(vfio_map(&f->client, HIGH + 16 * PAGE, PAGE, f->file, 0), 0);
 }
@@ -188,15 +217,14 @@ static void test_waiting_message(void **state)
 static void test_pending_and_masked_interrupts(void **state)
 {
 	struct fixture *f = *state;
-	const uint32_t mask[5] = {20, 1 | 8, 2, 1, 1}, unmask[5] = {20, 1 | 16, 2, 1, 1};
 	eventfd_t count;
 
-	assert_int_equal(vfio_ask(&f->client, 8, mask, sizeof(mask), -1), 0);
+	assert_int_equal(set_masked(f, true), 0);
 	vnic_vfio_server_interrupt(f->now->server, 1);
 	replace(f);
 	vnic_vfio_server_interrupt(f->now->server, 1);
 	assert_int_equal(eventfd_read(f->eventfd, &count), -1);
-	assert_int_equal(vfio_ask(&f->client, 8, unmask, sizeof(unmask), -1), 0);
+	assert_int_equal(set_masked(f, false), 0);
 	assert_int_equal(eventfd_read(f->eventfd, &count), 0);
 }
 
@@ -324,7 +352,67 @@ static void test_refused_streams(void **state)
 	vnic_vfio_server_go_on(f->now->server);
 }
 
-int main(void)
+/* --- Streams of earlier versions, kept as files: vVERSION/server */
+
+/* A driver has enabled the function, and an interrupt is pending, which the client has masked. */
+static void build_kept_state(struct fixture *f)
+{
+	f->now->model.saved = KEPT_BYTES;
+	assert_int_equal(vfio_write(&f->client, VFIO_PCI_CONFIG_REGION_INDEX, PCI_COMMAND, 6), 0);
+	for (uint32_t i = 0; i < KEPT_BYTES; i += 4)
+		assert_int_equal(vfio_write(&f->client, 0, i, 30 + i), 0);
+	assert_int_equal(set_masked(f, true), 0);
+	vnic_vfio_server_interrupt(f->now->server, 1);
+}
+
+static void expect_kept_state(struct fixture *f)
+{
+	eventfd_t count;
+
+	assert_int_equal(config_command(f), 6);
+	for (uint32_t i = 0; i < KEPT_BYTES; i += 4)
+		assert_int_equal(vfio_read(&f->client, 0, i), 30 + i);
+	expect_client_memory(f);
+	assert_int_equal(eventfd_read(f->eventfd, &count), -1);
+	assert_int_equal(set_masked(f, false), 0);
+	assert_int_equal(eventfd_read(f->eventfd, &count), 0);
+	assert_int_equal(count, 1);
+}
+
+/* The descriptors are those of a server that is stopped now. */
+static void test_kept_streams(void **state)
+{
+	struct fixture *f = *state;
+	struct vnic_vfio_handover h;
+
+	f->now->model.saved = KEPT_BYTES;
+	for (uint32_t version = 1, newest = 1; version <= newest; version++) {
+		hand_over(f->now, &h);
+		newest = kept_stream_version(h.stream);
+		free(h.stream);
+		h.stream = kept_stream_of_version(VFIO_KEPT_STREAMS, version, "server", &h.length);
+		other_side(f)->model.saved = KEPT_BYTES;
+		take_over(f, &h);
+		expect_kept_state(f);
+	}
+}
+
+static int write_stream(const char *path)
+{
+	struct vnic_vfio_handover h;
+	struct fixture *f;
+	void *state;
+
+	setup(&state);
+	f = state;
+	build_kept_state(f);
+	hand_over(f->now, &h);
+	kept_stream_write(path, h.stream, h.length);
+	drop(&h);
+	return teardown(&state);
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -336,7 +424,11 @@ int main(void)
 		TEST(test_migration_at_the_same_time),
 		TEST(test_abandoned),
 		TEST(test_refused_streams),
+		TEST(test_kept_streams),
 #undef TEST
 	};
+
+	if (argc == 3 && !strcmp(argv[1], "--write"))
+		return write_stream(argv[2]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The migration of a function by the vfio-user protocol. */
+/*
+ * The migration of a function by the vfio-user protocol.
+ *
+ * `test_vnic_vfio_migration --write FILE` writes a stream of the current version, to be kept.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,6 +24,7 @@
 #include <vnic/dirty_log.h>
 #include <vnic/vfio_server.h>
 
+#include "kept_stream.h"
 #include "vfio_client.h"
 #include "vfio_model.h"
 
@@ -30,6 +35,8 @@
 #define GET   (1u << 16)
 #define SET   (1u << 17)
 #define PROBE (1u << 18)
+
+#define KEPT_BYTES 64u /* of the model, in a stream that is kept as a file */
 
 struct side {
 	struct vfio_model model;
@@ -545,7 +552,79 @@ static void test_wrong_log_commands(void **state)
 	assert_int_equal(vfio_feature(c, SET | 7, reports[0], 8, 0), EINVAL);
 }
 
-int main(void)
+/* --- Streams of earlier versions, kept as files: vVERSION/function */
+
+/* A driver has enabled the function, and waits for an interrupt. */
+static void build_kept_state(struct side *side)
+{
+	fill(side);
+	assert_int_equal(vfio_write(&side->client, VFIO_PCI_CONFIG_REGION_INDEX, PCI_COMMAND, 6),
+			 0);
+	vnic_vfio_server_interrupt(side->server, 2);
+	side->model.saved = KEPT_BYTES;
+}
+
+static void restore_kept_state(struct side *side, const uint8_t *stream, size_t length)
+{
+	side->model.saved = KEPT_BYTES;
+	go(side, VFIO_STATE_RESUMING);
+	assert_int_equal(vfio_write_stream(&side->client, stream, length), 0);
+	go(side, VFIO_STATE_RUNNING);
+}
+
+static void expect_kept_state(struct side *side, const struct side *expected)
+{
+	const int fd = eventfd(0, EFD_NONBLOCK);
+	eventfd_t count;
+
+	assert_int_equal(
+		vfio_read(&side->client, VFIO_PCI_CONFIG_REGION_INDEX, PCI_COMMAND) & 0xffff, 6);
+	assert_memory_equal(side->model.state, expected->model.state, KEPT_BYTES);
+	vfio_set_eventfd(&side->client, 2, fd);
+	assert_int_equal(eventfd_read(fd, &count), 0);
+	assert_int_equal(count, 1);
+	close(fd);
+}
+
+static void test_kept_streams(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t newest;
+	uint8_t *stream;
+	size_t length;
+
+	build_kept_state(&f->source);
+	go(&f->source, VFIO_STATE_STOP_COPY);
+	read_stream(&f->source, &stream, &length);
+	newest = kept_stream_version(stream);
+	free(stream);
+	for (uint32_t version = 1; version <= newest; version++) {
+		stream = kept_stream_of_version(VFIO_KEPT_STREAMS, version, "function", &length);
+		vfio_reset(&f->target.client);
+		restore_kept_state(&f->target, stream, length);
+		free(stream);
+		expect_kept_state(&f->target, &f->source);
+	}
+}
+
+static int write_stream(const char *path)
+{
+	struct fixture *f;
+	uint8_t *stream;
+	size_t length;
+	void *state;
+
+	setup(&state);
+	f = state;
+	build_kept_state(&f->source);
+	go(&f->source, VFIO_STATE_STOP_COPY);
+	read_stream(&f->source, &stream, &length);
+	kept_stream_write(path, stream, length);
+	free(stream);
+	return teardown(&state);
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -564,7 +643,11 @@ int main(void)
 		TEST(test_log),
 		TEST(test_page_sizes_of_the_log),
 		TEST(test_wrong_log_commands),
+		TEST(test_kept_streams),
 #undef TEST
 	};
+
+	if (argc == 3 && !strcmp(argv[1], "--write"))
+		return write_stream(argv[2]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,7 +83,7 @@ static int model_save(void *ctx, uint8_t **stream, size_t *length)
 	assert_true(m->stopped && !m->busy);
 	if (m->save_error)
 		return m->save_error;
-	*length = sizeof(m->state);
+	*length = m->saved;
 	*stream = malloc(*length);
 	memcpy(*stream, m->state, *length);
 	return 0;
@@ -96,7 +96,7 @@ static int model_restore(void *ctx, const uint8_t *stream, size_t length)
 	assert_true(m->stopped);
 	if (m->restore_error)
 		return m->restore_error;
-	assert_int_equal(length, sizeof(m->state));
+	assert_int_equal(length, m->saved);
 	memcpy(m->state, stream, length);
 	return 0;
 }
@@ -149,6 +149,7 @@ void vfio_model_open(struct vfio_model *m, uint16_t device, bool migrates,
 	};
 
 	memset(m, 0, sizeof(*m));
+	m->saved = sizeof(m->state);
 	assert_int_equal(vnic_guest_memory_create(&m->memory), 0);
 	attr.memory = m->memory;
 	assert_int_equal(vnic_vfio_server_create(&attr, server), 0);

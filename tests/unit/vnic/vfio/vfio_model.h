@@ -13,6 +13,7 @@
 struct vfio_model {
 	struct vnic_guest_memory *memory;
 	uint8_t state[VFIO_MODEL_BYTES]; /* BAR0 has the first of them as registers */
+	uint32_t saved; /* bytes of the state in a stream; all of them after vfio_model_open */
 	uint32_t stops, starts, resets, marks, writes, added, removed;
 	bool stopped, logging;
 	bool busy; /* not settled */
