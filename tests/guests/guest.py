@@ -181,6 +181,10 @@ class Machine:
             raise Failure(f'exit status {job.result[0]}: {job.describe()}')
         return job.output()
 
+    def write_script(self, path, *lines):
+        """Makes a shell script of these lines; escapes of printf and single quotes are the caller's."""
+        self.run("printf '%s\\n' '#!/bin/sh' " + ' '.join(f"'{line}'" for line in lines) + f' >{path}; chmod +x {path}')
+
     # --- RDMA
 
     def raise_link(self, mtu, ipv4, ipv6=None):

@@ -356,7 +356,7 @@ def ask_flow(program, end):
 
 
 def run_mpi(world):
-    move_while_running(world, Ranks(world.host, world.vm))
+    move_while_running(world, Ranks(world.peer, world.vm))
 
 
 SCENES = {'flow': migrate_flow, 'patient': migrate_patient, 'ten': migrate_ten, 'linger': migrate_linger,

@@ -82,21 +82,16 @@ def check_ucx(build, stack, doorbells='trapped'):
 
 # --- Open MPI
 
-def write_script(vm, path, *lines):
-    """A script in the machine; printf's escapes and single quotes are the caller's."""
-    vm.run("printf '%s\\n' '#!/bin/sh' " + ' '.join(f"'{line}'" for line in lines) + f' >{path}; chmod +x {path}')
-
-
 def serve_agent(vm):
     """Runs the command of another machine's agent."""
-    write_script(vm, SERVER, 'read -r command', 'sh -c "$command" </dev/null >/tmp/orted 2>&1')
+    vm.write_script(SERVER, 'read -r command', 'sh -c "$command" </dev/null >/tmp/orted 2>&1')
     vm.start(f'nc -ll -p {AGENT_PORT} -e {SERVER}')
     vm.wait_listening(AGENT_PORT)
 
 
 def write_agent(vm):
     """Makes the program that mpirun starts in place of ssh: AGENT HOST COMMAND..."""
-    write_script(vm, AGENT, 'host=$1', 'shift', f'echo "$*" | nc $host {AGENT_PORT}')
+    vm.write_script(AGENT, 'host=$1', 'shift', f'echo "$*" | nc $host {AGENT_PORT}')
 
 
 def check_ranks(output, elsewhere):
