@@ -95,9 +95,11 @@ class Pair(Row):
         return server
 
     def run(self, at):
+        # This compiles the client's program, which may take longer than a server waits for its client.
+        argv = self.argv(at)
         for _ in range(ATTEMPTS):
             server = self.start_server(at)
-            client = self.start(at.client, self.argv(at))
+            client = self.start(at.client, argv)
             try:
                 if self.came_too_early(client):
                     continue
