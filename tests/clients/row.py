@@ -95,7 +95,7 @@ class Pair(Row):
         return server
 
     def run(self, at):
-        # This compiles the client's program, which may take longer than a server waits for its client.
+        # Before the server starts: argv() compiles the client's program, for longer than some servers wait for a client.
         argv = self.argv(at)
         for _ in range(ATTEMPTS):
             server = self.start_server(at)

@@ -182,7 +182,7 @@ class Machine:
         return job.output()
 
     def write_script(self, path, *lines):
-        """Makes a shell script of these lines; escapes of printf and single quotes are the caller's."""
+        """Makes a shell script of these lines, which contain no single quotes."""
         self.run("printf '%s\\n' '#!/bin/sh' " + ' '.join(f"'{line}'" for line in lines) + f' >{path}; chmod +x {path}')
 
     # --- RDMA

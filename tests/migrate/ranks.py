@@ -58,8 +58,7 @@ class RanksInMachine:
         self.device = self.vm.RDMA
         self.program = '/bin/mpi_payload'
         self.agent = '/tmp/agent'
-        # Open MPI tells the machines apart by their names, and an image has none.
-        self.vm.run(f'hostname {self.vm.name}; mkdir -p /dev/shm && mount -t tmpfs none /dev/shm')
+        self.vm.run('mkdir -p /dev/shm && mount -t tmpfs none /dev/shm')
         self.vm.write_script(self.agent, *agent_lines('nc'))
 
     def start(self, *argv):
@@ -121,7 +120,7 @@ class Ranks:
         self.top.cleanup()
 
     def check_devices(self, text):
-        """UCX's log: the ranks have sent by RC on these devices only."""
+        """UCX's log: each lane to another process that a rank has configured is RC on one of these devices."""
         lanes = set(re.findall(LANES, ''.join(re.findall(r'ep_cfg\[.*', text)))) - {('self', 'memory0')}
         if lanes != {('rc_verbs', f'{name}:1') for name in self.devices}:
             raise Failure(f'the ranks have {lanes}: {self.describe()}')

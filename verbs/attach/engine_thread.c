@@ -239,7 +239,9 @@ int engine_thread_start(void)
 
 	*self = (struct engine_thread){.wake_fd = high_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
 				       .look = POLL_GRANT_NS};
-	*polling = (struct polling){.state = POLL_ASLEEP, .reply.wanted = REPLY_DETECT_FIRST};
+	*polling = (struct polling){.state = POLL_ASLEEP,
+				    .grant_ns = POLL_GRANT_NS,
+				    .reply.wanted = REPLY_DETECT_FIRST};
 	if (self->wake_fd < 0)
 		return -errno;
 	adapter.due_events.release = due_events_release;

@@ -18,8 +18,9 @@ struct engine_thread {
 	/* When the thread wakes by itself, clock_now(); 0: it is awake. The thread itself writes to
 	 * it without adapter.lock, too. */
 	_Atomic uint64_t wake_at;
-	/* Nanoseconds from one look at the poll grant to the next, while a program polls without
-	 * end: 1 to 8 ms. The thread itself writes to it without adapter.lock, too. */
+	/* Nanoseconds from one look at the poll grant (poll/polling.h) to the next, while a program
+	 * polls without end: 1 ms, or up to 8 ms if the thread's last wake-ups were late. Only the
+	 * engine thread writes it, also without adapter.lock. */
 	_Atomic uint64_t look;
 };
 

@@ -75,14 +75,23 @@ static bool hca_executes_all(void)
 	return adapter.hca.hca && urxe_offload_all(adapter.dev);
 }
 
-/*
- * While the HCA executes all queue pairs, no peer waits for the engine. So where the wake-ups of
- * the engine thread are slow, the grant lasts until its next look: in an emulated machine a message
- * takes longer than the usual grant, which would end for each message.
- */
-static uint64_t grant_length(void)
+/* Receives of programs without the hooks reach the HCA when the engine runs (poll/recv_hook.h). */
+bool polling_grant_is_long(void)
 {
-	return hca_executes_all() ? adapter_thread.look : POLL_GRANT_NS;
+	return hca_executes_all() && !adapter.hca.unhooked;
+}
+
+static void set_grant(uint64_t now, uint64_t length)
+{
+	/* Most polls come here, so no full barrier: the engine thread may see the new end late. */
+	atomic_store_explicit(&polling->grant_ns, length, memory_order_relaxed);
+	atomic_store_explicit(&polling->grant_until, now + length, memory_order_relaxed);
+}
+
+void polling_shorten_grant(uint64_t now)
+{
+	if (polling->grant_until > now + POLL_GRANT_NS)
+		set_grant(now, POLL_GRANT_NS);
 }
 
 static void take_grant(uint64_t now)
@@ -91,8 +100,7 @@ static void take_grant(uint64_t now)
 	if (polling->state != POLL_PROGRAM)
 		polling_event(POLL_EMPTY);
 	polling->grants++;
-	/* Most polls come here, so no full barrier: the engine thread may see the new end late. */
-	atomic_store_explicit(&polling->grant_until, now + grant_length(), memory_order_relaxed);
+	set_grant(now, polling_grant_is_long() ? adapter_thread.look : POLL_GRANT_NS);
 	engine_wake_for_grant(now);
 }
 

@@ -4,10 +4,10 @@
  * polls of the program, which drive it.
  *
  * An empty poll runs the engine in the caller and gives the program the poll grant: for a
- * millisecond the interrupts stay masked and the engine thread sleeps, so that a program that polls
- * has the processor for itself. A program that polls no more loses the grant, and the engine thread
- * takes over. A poll of a CQ that is armed for an event gives back the grant: the program sleeps
- * next. Functions need the lock of the adapter, unless their comment says otherwise.
+ * millisecond or longer the interrupts stay masked and the engine thread sleeps, so that a program
+ * that polls has the processor for itself. A program that polls no more loses the grant, and the
+ * engine thread takes over. A poll of a CQ that is armed for an event gives back the grant: the
+ * program sleeps next. Functions need the lock of the adapter, unless their comment says otherwise.
  */
 #ifndef URXE_VERBS_POLL_POLLING_H
 #define URXE_VERBS_POLL_POLLING_H
@@ -22,8 +22,8 @@
 
 struct uverbs_file;
 
-/* Nanoseconds for which a poll of an empty CQ keeps the engine thread asleep; while the HCA
- * executes all queue pairs, `look` of poll/engine_wake.h instead, which is at least as long. */
+/* Nanoseconds for which a poll of an empty CQ keeps the engine thread asleep. A long grant
+ * (polling_grant_is_long) lasts for `look` of poll/engine_wake.h instead, which is no shorter. */
 #define POLL_GRANT_NS 1000000u
 
 struct polling {
@@ -32,6 +32,9 @@ struct polling {
 	/* The end of the poll grant, clock_now(). 0 in all states but POLL_PROGRAM. Also read
 	 * without adapter.lock. */
 	_Atomic uint64_t grant_until;
+	/* Nanoseconds from the last renewal of the grant to grant_until. Also read without
+	 * adapter.lock. */
+	_Atomic uint64_t grant_ns;
 	uint32_t grants;           /* number of poll grants and renewals so far */
 	uint32_t hca_looks;        /* number of polls while the HCA executes all queue pairs; every
 				      16th runs the engine, the others only engine_poll_hca */
@@ -51,6 +54,16 @@ extern struct polling adapter_polling;
  * The state is then POLL_RUNNING, and the caller must run the engine.
  */
 bool polling_event(enum poll_event event);
+
+/*
+ * Whether poll grants last until the engine thread's next look. True while the HCA executes all
+ * queue pairs, and gets their receive requests at once: then packets of peers do not wait for the
+ * engine. In an emulated machine a message takes longer than the usual grant, which would end for
+ * each message.
+ */
+bool polling_grant_is_long(void);
+/* Lets a grant that lasts longer end POLL_GRANT_NS after `now`. */
+void polling_shorten_grant(uint64_t now);
 
 /*
  * Call it when the program makes a verbs call; adapter.lock need not be held. Returns the

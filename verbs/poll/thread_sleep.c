@@ -123,8 +123,18 @@ static uint64_t next_wake(struct thread_sleep *sleep, uint64_t now)
 	return adapter.hca.stopped || adapter.uplink_qpns_late ? sooner(at, now + MS) : at;
 }
 
+/* Only with long grants the interval of looks is kept from one sleep to the next. */
+static void begin_looks(uint64_t now)
+{
+	if (polling_grant_is_long())
+		return;
+	adapter_thread.look = POLL_GRANT_NS;
+	polling_shorten_grant(now);
+}
+
 void thread_sleep_prepare(struct thread_sleep *sleep, uint64_t now, bool idle)
 {
+	begin_looks(now);
 	watch_descriptors(sleep);
 	sleep->until = idle ? next_wake(sleep, now) : now;
 	adapter_thread.wake_at = sleep->until;
@@ -157,8 +167,7 @@ static bool sleep_until(struct thread_sleep *sleep, uint64_t at, uint64_t now)
 /*
  * The time from one look at the grant to the next, in a program that polls without end: 1 ms, but
  * longer where a wake-up of the thread is slow, because the program's own processor often pays for
- * it. In an emulated machine looks each millisecond made a SEND 1.6 times slower. Sleeps in between
- * do not shorten it.
+ * it. In an emulated machine looks each millisecond made a SEND 1.6 times slower.
  */
 static uint64_t next_look(uint64_t look, uint64_t late)
 {
@@ -188,7 +197,7 @@ void thread_sleep_wait(struct thread_sleep *sleep, uint64_t now)
 		    adapter.uplink_qpns_late)
 			break;
 		look = next_look(adapter_thread.look, now > due ? now - due : 0);
-		at = at > now + look ? at : now + look;
+		at += look > adapter_polling.grant_ns ? look - adapter_polling.grant_ns : 0;
 		adapter_thread.look = look;
 		adapter_thread.wake_at = at;
 		if (!adapter_polling.grant_until)

@@ -893,21 +893,30 @@ static void build_kept_state(struct nic *nic)
 	exchange_frames(nic, 11);
 }
 
-static void test_kept_state(void **state)
+static void check_kept_state(struct nic *nic, uint32_t version, uint32_t *newest)
 {
-	struct nic *nic = *state;
 	uint8_t *saved, *kept;
 	size_t length;
 
+	build_kept_state(nic);
+	guest_save(nic->g, &saved, &length);
+	*newest = kept_stream_version(saved);
+	free(saved);
+	kept = kept_stream_of_version(NIC_STATES, version, "nic", &length);
+	guest_restore(nic->g, kept, length);
+	free(kept);
+	exchange_frames(nic, 5 * GUEST_RING);
+}
+
+static void test_kept_state(void **state)
+{
+	(void)state;
 	for (uint32_t version = 1, newest = 1; version <= newest; version++) {
-		build_kept_state(nic);
-		guest_save(nic->g, &saved, &length);
-		newest = kept_stream_version(saved);
-		free(saved);
-		kept = kept_stream_of_version(NIC_STATES, version, "nic", &length);
-		guest_restore(nic->g, kept, length);
-		free(kept);
-		exchange_frames(nic, 5 * GUEST_RING);
+		void *nic;
+
+		open_new(&nic);
+		check_kept_state(nic, version, &newest);
+		close_nic(&nic);
 	}
 }
 
@@ -946,7 +955,7 @@ int main(int argc, char **argv)
 		NIC_TEST(test_move_while_sending),
 		NIC_TEST(test_move_of_interrupts),
 		NIC_TEST(test_damaged_state),
-		cmocka_unit_test_setup_teardown(test_kept_state, open_new, close_nic),
+		cmocka_unit_test(test_kept_state),
 	};
 
 	if (argc == 3 && !strcmp(argv[1], "--write"))

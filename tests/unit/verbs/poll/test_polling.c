@@ -112,6 +112,7 @@ static int start(void **state)
 	w.hca_has_all = false;
 	adapter.dev = (struct urxe_dev *)&dev;
 	adapter.hca.hca = NULL;
+	adapter.hca.unhooked = false;
 	reply_detect_missed(&adapter_polling.reply, false);
 	return 0;
 }
@@ -158,6 +159,10 @@ static void only_an_hca_with_all_queue_pairs_makes_the_grant_longer(void **state
 	assert_int_equal(grant_of_a_poll(), POLL_GRANT_NS);
 	w.hca_has_all = true;
 	assert_int_equal(grant_of_a_poll(), 8000 * US);
+	polling_shorten_grant(w.time);
+	assert_int_equal(adapter_polling.grant_until - w.time, POLL_GRANT_NS);
+	adapter.hca.unhooked = true;
+	assert_int_equal(grant_of_a_poll(), POLL_GRANT_NS);
 }
 
 int main(void)

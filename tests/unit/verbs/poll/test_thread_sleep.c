@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Looks of the sleeping engine thread at the poll grant. Time is fake; the test plays the program.
+ */
+#include "poll/thread_sleep.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "adapter/adapter.h"
+#include "engine/clock.h"
+#include "poll/engine_wake.h"
+#include "poll/polling.h"
+
+#define MS UINT64_C(1000000)
+
+static struct {
+	uint64_t time;  /* ns */
+	uint64_t late;  /* delay of the thread's wake-ups, ns */
+	uint32_t polls; /* sleeps during which the program still polls; it stops in the midst of the
+			 * last
+			 */
+	uint64_t last;  /* when the program polled last */
+	uint64_t length;  /* of a grant */
+	uint32_t wakings; /* of the thread so far */
+} w;
+
+uint64_t __wrap_clock_read_kernel(void);
+int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+		 const sigset_t *mask);
+
+uint64_t __wrap_clock_read_kernel(void)
+{
+	return w.time;
+}
+
+static void poll_at(uint64_t time)
+{
+	w.last = time;
+	adapter_polling.grant_ns = w.length;
+	adapter_polling.grant_until = time + w.length;
+}
+
+int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask)
+{
+	(void)fds;
+	(void)n;
+	(void)mask;
+	w.time += (uint64_t)timeout->tv_sec * 1000 * MS + (uint64_t)timeout->tv_nsec;
+	w.time += w.late;
+	if (w.polls)
+		poll_at(w.time - (--w.polls ? 1000 : w.length / 2));
+	w.wakings++;
+	return 0;
+}
+
+/* The program polls during so many sleeps of the thread. Returns the time from the last poll to the
+ * take-over. */
+static uint64_t time_to_take_over(uint32_t polls)
+{
+	struct thread_sleep sleep = {0};
+
+	w.polls = polls;
+	poll_at(w.time);
+	sleep.until = adapter_polling.grant_until;
+	thread_sleep_wait(&sleep, w.time);
+	return w.time - w.last;
+}
+
+static int start(void **state)
+{
+	(void)state;
+	w.time = 1000 * MS;
+	w.late = 0;
+	w.length = POLL_GRANT_NS;
+	w.wakings = 0;
+	adapter_thread.look = POLL_GRANT_NS;
+	return 0;
+}
+
+static void prompt_thread_looks_each_millisecond(void **state)
+{
+	(void)state;
+	assert_in_range(time_to_take_over(20), MS, MS + 1000);
+	assert_int_equal(w.wakings, 21);
+	assert_int_equal(adapter_thread.look, POLL_GRANT_NS);
+}
+
+static void late_thread_takes_over_after_8_ms_and_its_delay(void **state)
+{
+	(void)state;
+	w.late = MS;
+	assert_in_range(time_to_take_over(20), MS, 8 * MS + w.late);
+	assert_int_equal(adapter_thread.look, 8 * MS);
+}
+
+static void long_grant_does_not_add_to_the_interval_of_looks(void **state)
+{
+	(void)state;
+	w.late = MS;
+	w.length = adapter_thread.look = 8 * MS;
+	assert_in_range(time_to_take_over(20), 8 * MS, 8 * MS + w.late);
+	assert_int_equal(w.wakings, 21);
+	assert_int_equal(adapter_thread.look, 8 * MS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(prompt_thread_looks_each_millisecond, start),
+		cmocka_unit_test_setup(late_thread_takes_over_after_8_ms_and_its_delay, start),
+		cmocka_unit_test_setup(long_grant_does_not_add_to_the_interval_of_looks, start),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
