@@ -120,7 +120,10 @@ class Ranks:
         self.top.cleanup()
 
     def check_devices(self, text):
-        """UCX's log: each lane to another process that a rank has configured is RC on one of these devices."""
-        lanes = set(re.findall(LANES, ''.join(re.findall(r'ep_cfg\[.*', text)))) - {('self', 'memory0')}
-        if lanes != {('rc_verbs', f'{name}:1') for name in self.devices}:
+        """UCX's log: each rank has configured lanes to the other one, by RC and on one of these devices."""
+        lanes = {}
+        for host, lane in re.findall(r'\[([^\s:]+):\d+ *:\w+\].*(ep_cfg\[.*)', text):
+            lanes.setdefault(host, set()).update(set(re.findall(LANES, lane)) - {('self', 'memory0')})
+        used = set().union(*lanes.values())
+        if len(lanes) != RANKS or not all(lanes.values()) or used != {('rc_verbs', f'{name}:1') for name in self.devices}:
             raise Failure(f'the ranks have {lanes}: {self.describe()}')

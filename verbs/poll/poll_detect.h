@@ -29,7 +29,7 @@
 
 /* A time away of at most this length is short: the engine thread could not react faster. */
 #define POLL_DETECT_SHORT_NS 20000u
-/* A time away that is longer than half of a poll grant. */
+/* A time away that is longer than half of the shortest poll grant. */
 #define POLL_DETECT_LOST_NS 500000u
 /*
  * Numbers of short times away in a row after which earlier long times away are forgotten: DOUBT

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Looks of the sleeping engine thread at the poll grant. Time is fake; the test plays the program.
- */
+/* Looks of the sleeping engine thread at the poll grant. The test plays program and clock. */
 #include "poll/thread_sleep.h"
 
 #include <setjmp.h>
@@ -18,13 +17,11 @@
 #define MS UINT64_C(1000000)
 
 static struct {
-	uint64_t time;  /* ns */
-	uint64_t late;  /* delay of the thread's wake-ups, ns */
-	uint32_t polls; /* sleeps during which the program still polls; it stops in the midst of the
-			 * last
-			 */
-	uint64_t last;  /* when the program polled last */
-	uint64_t length;  /* of a grant */
+	uint64_t time;    /* ns */
+	uint64_t late;    /* delay of the thread's wake-ups, ns */
+	uint32_t polls;   /* sleeps during which the program polls, the last of them in part */
+	uint64_t last;    /* when the program polled last */
+	uint64_t length;  /* of a grant, ns */
 	uint32_t wakings; /* of the thread so far */
 } w;
 
@@ -57,8 +54,8 @@ int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, c
 	return 0;
 }
 
-/* The program polls during so many sleeps of the thread. Returns the time from the last poll to the
- * take-over. */
+/* The program polls during so many sleeps of the thread. Returns the ns from its last poll until
+ * the thread takes over. */
 static uint64_t time_to_take_over(uint32_t polls)
 {
 	struct thread_sleep sleep = {0};
