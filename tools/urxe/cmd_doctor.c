@@ -99,6 +99,7 @@ int cmd_doctor(int argc, char **argv)
 	}
 	check_daemon(&f, run_dir);
 	check_device(&f, run_dir);
+	check_run_dir(&f, run_dir);
 	check_copies(&f);
 	check_limits(&f);
 	check_kernel(&f);

@@ -18,6 +18,7 @@
 #include "attach/fork.h"
 #include "daemon/adapter_hca.h"
 #include "daemon/adapter_uplink.h"
+#include "daemon/answer_limit.h"
 #include "daemon/port_attributes.h"
 #include "daemon/reconnect.h"
 #include "daemon/recording.h"
@@ -310,6 +311,7 @@ static int end_attachment(uint32_t forks)
 		detach_adapter();
 		return rc;
 	}
+	answer_limit_extend();
 	log_info("attached to %s: QPNs %#x to %#x", run_dir_path(), adapter.welcome.qpn_first,
 		 adapter.welcome.qpn_first + adapter.welcome.qpn_count - 1);
 	return 0;

@@ -10,6 +10,7 @@
 
 #include "adapter/adapter.h"
 #include "daemon/adapter_hca.h"
+#include "daemon/answer_limit.h"
 #include "daemon/port_attributes.h"
 #include "daemon/recording.h"
 #include "daemon/uplink_qpns.h"
@@ -136,6 +137,7 @@ static void replace_nic(struct vnic_driver *nic, const struct vnic_attach_welcom
 	/* Peers have the inbox already; the new daemon introduces further peers. */
 	if (adapter.inbox && vnic_driver_set_inbox(nic, adapter.inbox))
 		log_info("the new daemon does not take the inbox");
+	answer_limit_extend();
 }
 
 /*

@@ -12,12 +12,6 @@
 #include "message.h"
 #include "place_fd.h"
 
-/*
- * The daemon waits up to 3 s for ARP and ND; a daemon that needs more than 5 s for an answer has
- * hung.
- */
-#define ANSWER_SECONDS 5
-
 int vnic_socket_address(const char *run_dir, struct sockaddr_un *address)
 {
 	int len;
@@ -42,9 +36,9 @@ static int check_listener(int fd)
 	return cred.uid == 0 || cred.uid == geteuid() ? 0 : -EPERM;
 }
 
-int vnic_socket_limit_wait(int fd)
+int vnic_socket_limit_wait(int fd, unsigned int seconds)
 {
-	const struct timeval timeout = {.tv_sec = ANSWER_SECONDS};
+	const struct timeval timeout = {.tv_sec = seconds};
 
 	return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) ||
 			       setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout))
@@ -54,7 +48,7 @@ int vnic_socket_limit_wait(int fd)
 
 static int connect_to(int fd, const struct sockaddr_un *address)
 {
-	int ret = vnic_socket_limit_wait(fd);
+	int ret = vnic_socket_limit_wait(fd, VNIC_ANSWER_SECONDS);
 
 	if (ret)
 		return ret;

@@ -7,8 +7,11 @@
 
 /* The address of the daemon's socket in run_dir. -ENAMETOOLONG: run_dir is too long for it. */
 int vnic_socket_address(const char *run_dir, struct sockaddr_un *address);
-/* From now on each send and receive on the socket waits at most 5 s: the time that a daemon may
- * need for an answer. */
-int vnic_socket_limit_wait(int fd);
+/* How long a client waits for an answer of the daemon, which itself waits up to 4 s for ARP and ND.
+ */
+#define VNIC_ANSWER_SECONDS 5
+
+/* From now on each send and receive on the socket waits for at most so many seconds. */
+int vnic_socket_limit_wait(int fd, unsigned int seconds);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attach_socket.h"
 #include "nic.h"
 #include "shared.h"
 
@@ -192,6 +193,11 @@ bool vnic_driver_broken(const struct vnic_driver *drv)
 int vnic_driver_ctl_fd(const struct vnic_driver *drv)
 {
 	return drv->transport->ctl_fd;
+}
+
+int vnic_driver_limit_wait(const struct vnic_driver *drv, unsigned int seconds)
+{
+	return vnic_socket_limit_wait(drv->transport->ctl_fd, seconds);
 }
 
 int vnic_driver_notice_fd(const struct vnic_driver *drv)

@@ -449,7 +449,7 @@ static int shm_inbox(struct vnic_transport *transport, const int fds[VNIC_INBOX_
 
 	if (ret)
 		return ret;
-	ret = vnic_socket_limit_wait(checker[0]);
+	ret = vnic_socket_limit_wait(checker[0], VNIC_ANSWER_SECONDS);
 	if (!ret)
 		ret = send_inbox(checker[0], fds);
 	close(checker[0]);

@@ -6,12 +6,13 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
 from documented import check_document  # noqa: E402
 from host import BUSY, Failure, Host, main  # noqa: E402
 
-SUBJECTS = {'daemon', 'device', 'copies', 'limits', 'kernel', 'UDP 4791', 'uplinks', 'MTU', 'firewall'}
+SUBJECTS = {'daemon', 'device', 'run dir', 'copies', 'limits', 'kernel', 'UDP 4791', 'uplinks', 'MTU', 'firewall'}
 ROCE_PORT = 4791
 
 
@@ -54,6 +55,19 @@ def check_private(host):
     found = ask(host, '--run-dir', os.path.join(host.top, 'none'))
     expect(found['daemon'], 'ok', 'no urxed serves')
     expect(found['device'], 'ok', 'programs have the device urxe0')
+
+
+def check_run_dir(host):
+    """A run directory in memory is better than one on a disk."""
+    with tempfile.TemporaryDirectory(dir='/dev/shm') as memory:
+        run_dir = os.path.join(memory, 'run')
+        expect(ask(host, '--run-dir', run_dir)['run dir'], 'ok', f'{run_dir} is in memory')
+    system = subprocess.run(['stat', '-f', '-c', '%T', host.run_dir], capture_output=True, text=True, check=True)
+    found = ask(host, '--run-dir', host.run_dir)['run dir']
+    if system.stdout.strip() == 'tmpfs':
+        expect(found, 'ok', 'is in memory')
+    else:
+        expect(found, 'note', 'is on a disk', 'urxe run --run-dir /dev/shm/urxe -- CMD')
 
 
 def check_faults(host):
@@ -103,6 +117,7 @@ def run():
     with Host(sys.argv[1]) as host:
         check_healthy(host)
         check_private(host)
+        check_run_dir(host)
         check_faults(host)
         check_limits(host)
         check_port(host)

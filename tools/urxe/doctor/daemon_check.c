@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "urxe/doctor/check.h"
 
+#include <errno.h>
+#include <linux/magic.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "common/rundir.h"
@@ -24,6 +27,24 @@ static void list_uplinks(const json_t *report, char list[UPLINKS])
 			snprintf(list + strlen(list), UPLINKS - strlen(list), "%s%s",
 				 *list ? ", " : "", name);
 	}
+}
+
+/*
+ * The daemon stores records for the next daemon in files of the run directory. While other programs
+ * write much to the same disk, each such write may take seconds.
+ */
+void check_run_dir(struct findings *f, const char *run_dir)
+{
+	struct statfs fs;
+
+	if (statfs(run_dir, &fs))
+		finding_add(f, "run dir", FINDING_NOTE, NULL, "%s: %s", run_dir, strerror(errno));
+	else if (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC)
+		finding_add(f, "run dir", FINDING_OK, NULL, "%s is in memory", run_dir);
+	else
+		finding_add(f, "run dir", FINDING_NOTE, "urxe run --run-dir /dev/shm/urxe -- CMD",
+			    "%s is on a disk: urxed waits for it while other programs write much",
+			    run_dir);
 }
 
 void check_daemon(struct findings *f, const char *run_dir)

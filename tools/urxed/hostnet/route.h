@@ -16,7 +16,7 @@
 
 /*
  * How long an entry waits for the kernel's answer. The kernel gives up after 3 s by default, and a
- * process waits for 5 s.
+ * device process of a virtual machine waits for 5 s (vnic/common/attach_socket.h).
  */
 #define ROUTE_TIMEOUT_NS 4000000000ull
 
