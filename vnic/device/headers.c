@@ -18,11 +18,6 @@
 #define IP6_EXTENSIONS  8 /* more extension headers than any stack sends */
 #define IP6_FRAG_HEADER 8
 
-static uint16_t get16(const uint8_t *p)
-{
-	return (uint16_t)(p[0] << 8 | p[1]);
-}
-
 static bool find_ip4(struct vnic_headers *h, const uint8_t *frame, uint32_t len)
 {
 	const uint8_t *ip = frame + h->l3;
@@ -35,9 +30,9 @@ static bool find_ip4(struct vnic_headers *h, const uint8_t *frame, uint32_t len)
 		return false;
 	h->v4 = true;
 	h->l4 = h->l3 + header;
-	h->end = h->l3 + get16(ip + 2);
+	h->end = h->l3 + vnic_get16(ip + 2);
 	h->protocol = ip[9];
-	h->fragment = get16(ip + 6) & IP4_FRAGMENT;
+	h->fragment = vnic_get16(ip + 6) & IP4_FRAGMENT;
 	return true;
 }
 
@@ -77,7 +72,7 @@ static bool find_ip6(struct vnic_headers *h, const uint8_t *frame, uint32_t len)
 		return false;
 	h->v6 = true;
 	h->l4 = h->l3 + IP6_HEADER;
-	h->end = h->l4 + get16(ip + 4);
+	h->end = h->l4 + vnic_get16(ip + 4);
 	h->protocol = ip[6];
 	return skip_extensions(h, frame, len);
 }
@@ -92,7 +87,7 @@ bool vnic_headers_find(struct vnic_headers *h, const uint8_t *frame, uint32_t le
 	for (uint32_t tags = 0;; tags++, at += 4) {
 		if (len < at + 2)
 			return false;
-		type = get16(frame + at);
+		type = vnic_get16(frame + at);
 		if (tags == 2 || (type != ETHERTYPE_TAG && type != ETHERTYPE_QNQ))
 			break;
 	}

@@ -29,6 +29,11 @@ bool vnic_headers_find(struct vnic_headers *h, const uint8_t *frame, uint32_t le
 bool vnic_headers_find_inner(struct vnic_headers *outer, struct vnic_headers *inner,
 			     const uint8_t *frame, uint32_t len);
 
+static inline uint32_t vnic_get16(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 8 | p[1];
+}
+
 /* Continues a ones' complement sum; only the last piece may have an odd length. */
 uint64_t vnic_sum(const uint8_t *data, uint32_t len, uint64_t sum);
 /* The checksum, in the byte order of the packet. */

@@ -28,11 +28,6 @@ static void put16(uint8_t *p, uint32_t value)
 	p[1] = (uint8_t)value;
 }
 
-static uint32_t get16(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 8 | p[1];
-}
-
 static void put32(uint8_t *p, uint32_t value)
 {
 	put16(p, value >> 16);
@@ -41,7 +36,7 @@ static void put32(uint8_t *p, uint32_t value)
 
 static uint32_t get32(const uint8_t *p)
 {
-	return get16(p) << 16 | get16(p + 2);
+	return vnic_get16(p) << 16 | vnic_get16(p + 2);
 }
 
 bool vnic_tso_start(struct vnic_tso *tso, const uint8_t *packet, uint32_t len, uint32_t header,
@@ -80,7 +75,7 @@ static void finish_ip(const struct vnic_tso *tso, const struct vnic_headers *at,
 		return;
 	}
 	put16(ip + IP4_LEN_AT, len - at->l3);
-	put16(ip + IP4_ID_AT, get16(ip + IP4_ID_AT) + number);
+	put16(ip + IP4_ID_AT, vnic_get16(ip + IP4_ID_AT) + number);
 	memcpy(ip + IP4_SUM_AT, &sum, sizeof(sum));
 	sum = vnic_sum_fold(vnic_sum(ip, at->l4 - at->l3, 0));
 	memcpy(ip + IP4_SUM_AT, &sum, sizeof(sum));

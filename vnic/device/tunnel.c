@@ -15,11 +15,6 @@
 #define GENEVE_OPTIONS  0x3fu
 #define GENEVE_ETHERNET 0x6558 /* the protocol type of an Ethernet frame */
 
-static uint32_t get16(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 8 | p[1];
-}
-
 /* The offset of the inner frame; 0: not a tunnel. */
 static uint32_t inner_offset(const struct vnic_headers *outer, const uint8_t *frame, uint32_t len)
 {
@@ -28,11 +23,11 @@ static uint32_t inner_offset(const struct vnic_headers *outer, const uint8_t *fr
 
 	if (outer->protocol != IPPROTO_UDP || outer->fragment || len < tunnel + GENEVE_HEADER)
 		return 0;
-	switch (get16(frame + outer->l4 + 2)) {
+	switch (vnic_get16(frame + outer->l4 + 2)) {
 	case PORT_VXLAN:
 	case PORT_VXLAN_OLD: return tunnel + VXLAN_HEADER;
 	case PORT_GENEVE:
-		if (get16(header + 2) != GENEVE_ETHERNET)
+		if (vnic_get16(header + 2) != GENEVE_ETHERNET)
 			return 0;
 		return tunnel + GENEVE_HEADER + (header[0] & GENEVE_OPTIONS) * 4;
 	default: return 0;
