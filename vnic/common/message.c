@@ -67,6 +67,13 @@ static uint32_t received_fds(struct msghdr *header, int *fds, uint32_t max)
 	return count;
 }
 
+void vnic_close_fds(const int *fds, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
 int vnic_message_recv(int fd, union vnic_message *message, int *fds, uint32_t *fd_count)
 {
 	struct iovec iov = {.iov_base = message, .iov_len = sizeof(*message)};

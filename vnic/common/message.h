@@ -46,6 +46,8 @@ int vnic_message_try_send(int fd, const void *message, uint32_t len);
  * caller owns the descriptors even if -EPROTO reports a truncated message.
  */
 int vnic_message_recv(int fd, union vnic_message *message, int *fds, uint32_t *fd_count);
+/* Closes the descriptors, except those that are -1. */
+void vnic_close_fds(const int *fds, uint32_t n);
 
 /*
  * The result in an answer to HELLO, also of another version: 0 or a negative errno value. `len` is

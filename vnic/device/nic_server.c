@@ -87,7 +87,6 @@ int vnic_server_open(int socket, struct vnic_server_client **client)
 
 int vnic_server_close(struct vnic_server_client *client)
 {
-	const int fds[] = {client->doorbell, client->interrupt, client->notice};
 	int socket = client->socket;
 
 	vnic_device_destroy(client->device);
@@ -97,9 +96,7 @@ int vnic_server_close(struct vnic_server_client *client)
 		munmap(client->memory, client->memory_size);
 	if (client->bars)
 		munmap(client->bars, VNIC_BAR_SIZE);
-	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
+	vnic_close_fds((const int[]){client->doorbell, client->interrupt, client->notice}, 3);
 	free(client);
 	return socket;
 }
@@ -187,13 +184,6 @@ static int make_socket(int type, int *own)
 	return ends[1];
 }
 
-static void close_fds(const int *fds, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
-}
-
 /* Makes the descriptors for HELLO's answer, which the caller closes, but the doorbell. */
 static int make_welcome_fds(struct vnic_server_client *client, int fds[VNIC_FDS])
 {
@@ -227,7 +217,7 @@ static int send_welcome(struct vnic_server_client *client,
 		ret = send_answer(client, welcome, sizeof(*welcome), fds, VNIC_FDS);
 	}
 	fds[VNIC_FD_DOORBELL] = -1;
-	close_fds(fds, VNIC_FDS);
+	vnic_close_fds(fds, VNIC_FDS);
 	return ret;
 }
 
@@ -421,7 +411,7 @@ static int on_uplink(struct vnic_server_client *client, struct request *request)
 	uplink->status = n < 0 ? n : 0;
 	uplink->sockets = n < 0 ? 0 : (uint32_t)n;
 	ret = send_answer(client, uplink, sizeof(*uplink), fds, uplink->sockets);
-	close_fds(fds, uplink->sockets);
+	vnic_close_fds(fds, uplink->sockets);
 	return ret;
 }
 
@@ -476,7 +466,7 @@ static int on_inbox(struct vnic_server_client *client, struct request *request)
 int vnic_server_take_inbox(struct vnic_server_client *client, const int fds[VNIC_INBOX_FDS])
 {
 	if (client->inbox || !client->inbox_given) {
-		close_fds(fds, VNIC_INBOX_FDS);
+		vnic_close_fds(fds, VNIC_INBOX_FDS);
 		return -EINVAL;
 	}
 	return vnic_inbox_broker_open(fds, client->mtu, &client->inbox);

@@ -47,13 +47,6 @@ static struct shm *to_shm(struct vnic_transport *transport)
 	return (struct shm *)transport;
 }
 
-static void close_fds(const int *fds, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
-}
-
 /* Descriptors that come with an answer. */
 struct passed {
 	uint32_t wanted;              /* number to receive; afterwards the number received */
@@ -93,7 +86,7 @@ static int exchange_messages(struct shm *shm, union vnic_message *message, uint3
 		passed->wanted = fd_count;
 		return 0;
 	}
-	close_fds(passed->fds, fd_count);
+	vnic_close_fds(passed->fds, fd_count);
 	if (is_parents(shm))
 		return -EIO;
 	shutdown(shm->socket, SHUT_RDWR);
@@ -152,7 +145,7 @@ static int shm_memory(struct vnic_transport *transport, uint64_t size, void **me
 	if (!ret)
 		ret = passed.wanted == 1 ? vnic_memory_map(passed.fds[0], size, &shm->memory)
 					 : -EPROTO;
-	close_fds(passed.fds, passed.wanted);
+	vnic_close_fds(passed.fds, passed.wanted);
 	if (ret)
 		return ret;
 	shm->memory_size = size;
@@ -293,7 +286,7 @@ static int shm_uplink(struct vnic_transport *transport, struct vnic_attach_uplin
 		memcpy(fds, passed.fds, passed.wanted * sizeof(fds[0]));
 		return (int)passed.wanted;
 	}
-	close_fds(passed.fds, passed.wanted);
+	vnic_close_fds(passed.fds, passed.wanted);
 	return ret < 0 ? ret : -EPROTO;
 }
 
@@ -343,7 +336,7 @@ static bool shm_record(struct vnic_transport *transport, int *ring)
 
 static void store_introduction(struct shm *shm, uint32_t qpn, const int fds[VNIC_INBOX_FDS])
 {
-	close_fds(shm->introduced_fds, VNIC_INBOX_FDS);
+	vnic_close_fds(shm->introduced_fds, VNIC_INBOX_FDS);
 	shm->introduced_qpn = qpn;
 	memcpy(shm->introduced_fds, fds, sizeof(shm->introduced_fds));
 }
@@ -391,7 +384,7 @@ static bool shm_notice(struct vnic_transport *transport, struct vnic_attach_port
 			store_record(shm, fd_count ? fds[0] : -1);
 			return found;
 		}
-		close_fds(fds, fd_count);
+		vnic_close_fds(fds, fd_count);
 		if (is_port(shm, &message, len)) {
 			*port = message.notice.port;
 			found = true;
@@ -419,7 +412,7 @@ static int request_inbox(struct shm *shm, bool exists, uint32_t wanted, int fds[
 		memcpy(fds, passed.fds, wanted * sizeof(fds[0]));
 		return 0;
 	}
-	close_fds(passed.fds, passed.wanted);
+	vnic_close_fds(passed.fds, passed.wanted);
 	return ret ? ret : -EPROTO;
 }
 
@@ -472,7 +465,7 @@ static int shm_introduce(struct vnic_transport *transport, const uint8_t mac[6],
 		memcpy(fds, passed.fds, VNIC_INBOX_FDS * sizeof(fds[0]));
 		return 0;
 	}
-	close_fds(passed.fds, passed.wanted);
+	vnic_close_fds(passed.fds, passed.wanted);
 	return ret ? ret : -EPROTO;
 }
 
@@ -506,9 +499,9 @@ static bool shm_close(struct vnic_transport *transport)
 		munmap(shm->memory, shm->memory_size);
 	if (shm->bars)
 		munmap(shm->bars, VNIC_BAR_SIZE);
-	close_fds((const int[]){shm->socket, shm->doorbell, shm->interrupt, shm->notice}, 4);
-	close_fds(&shm->record_fd, 1);
-	close_fds(shm->introduced_fds, VNIC_INBOX_FDS);
+	vnic_close_fds((const int[]){shm->socket, shm->doorbell, shm->interrupt, shm->notice}, 4);
+	vnic_close_fds(&shm->record_fd, 1);
+	vnic_close_fds(shm->introduced_fds, VNIC_INBOX_FDS);
 	if (is_parents(shm)) {
 		leave_requests(shm);
 		return false;
@@ -579,7 +572,7 @@ static int send_hello(struct shm *shm, const struct vnic_attach_hello *hello,
 		*welcome = message.welcome;
 		return adopt_fds(shm, fds);
 	}
-	close_fds(fds, fd_count);
+	vnic_close_fds(fds, fd_count);
 	return ret ? ret : -EPROTO;
 }
 

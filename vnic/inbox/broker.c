@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "create.h"
 #include "layout.h"
@@ -28,7 +27,7 @@ int vnic_inbox_broker_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu,
 	if (!ret)
 		ret = vnic_memory_map(fds[VNIC_INBOX_MEMORY], inbox_size(mtu), &memory);
 	if (ret) {
-		inbox_close_fds(fds);
+		vnic_close_fds(fds, VNIC_INBOX_FDS);
 		free(k);
 		return ret;
 	}
@@ -54,7 +53,7 @@ int vnic_inbox_broker_create(uint16_t mtu, struct vnic_inbox_broker **broker)
 	if (!ret)
 		ret = vnic_memory_map(k->fds[VNIC_INBOX_MEMORY], k->size, &memory);
 	if (ret) {
-		inbox_close_fds(k->fds);
+		vnic_close_fds(k->fds, VNIC_INBOX_FDS);
 		free(k);
 		return ret;
 	}
@@ -79,7 +78,7 @@ void vnic_inbox_broker_close(struct vnic_inbox_broker *broker)
 	if (!broker)
 		return;
 	munmap(broker->memory, broker->size);
-	inbox_close_fds(broker->fds);
+	vnic_close_fds(broker->fds, VNIC_INBOX_FDS);
 	free(broker);
 }
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "layout.h"
 #include "message.h"
@@ -22,11 +21,4 @@ int inbox_create_fds(uint16_t mtu, int fds[VNIC_INBOX_FDS])
 	fds[VNIC_INBOX_PUBLISHED] =
 		vnic_memory_create_unpublished("urxe-published", VNIC_INBOX_PUBLISHED_SIZE);
 	return fds[VNIC_INBOX_PUBLISHED] < 0 ? fds[VNIC_INBOX_PUBLISHED] : 0;
-}
-
-void inbox_close_fds(const int fds[VNIC_INBOX_FDS])
-{
-	for (int i = 0; i < VNIC_INBOX_FDS; i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
 }

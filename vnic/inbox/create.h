@@ -11,7 +11,5 @@
  * the caller owns the descriptors, -1 = none, also on failure.
  */
 int inbox_create_fds(uint16_t mtu, int fds[VNIC_INBOX_FDS]);
-/* Closes the descriptors, except those that are -1. */
-void inbox_close_fds(const int fds[VNIC_INBOX_FDS]);
 
 #endif

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "create.h"
 #include "layout.h"
 #include "message.h"
 #include "shared.h"
@@ -73,7 +72,7 @@ int vnic_inbox_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu, struct vnic_inb
 	int ret;
 
 	if (!b) {
-		inbox_close_fds(fds);
+		vnic_close_fds(fds, VNIC_INBOX_FDS);
 		return -ENOMEM;
 	}
 	memcpy(b->fds, fds, sizeof(b->fds));
@@ -104,7 +103,7 @@ void vnic_inbox_abandon(struct vnic_inbox *inbox)
 		munmap(inbox->memory, inbox->size);
 	if (inbox->published)
 		munmap(inbox->published, VNIC_INBOX_PUBLISHED_SIZE);
-	inbox_close_fds(inbox->fds);
+	vnic_close_fds(inbox->fds, VNIC_INBOX_FDS);
 	free(inbox);
 }
 

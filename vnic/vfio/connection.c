@@ -6,6 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "message.h"
+
 /* Of one recvmsg: more than a message may have, so that too many are noticed and closed. */
 #define CONTROL_FDS 32
 
@@ -23,9 +25,7 @@ void connection_open(struct connection *c, int socket)
 
 void connection_next(struct connection *c)
 {
-	for (uint32_t i = 0; i < c->n_fds; i++)
-		if (c->fds[i] >= 0)
-			close(c->fds[i]);
+	vnic_close_fds(c->fds, c->n_fds);
 	c->have = c->n_fds = 0;
 }
 

@@ -9,6 +9,7 @@
 #include <vnic/regs.h>
 
 #include "create.h"
+#include "message.h"
 #include "shared.h"
 #include "transport.h"
 
@@ -217,7 +218,7 @@ int vnic_inbox_create(uint16_t mtu, struct vnic_inbox **inbox)
 	int ret = inbox_create_fds(mtu, fds);
 
 	if (ret) {
-		inbox_close_fds(fds);
+		vnic_close_fds(fds, VNIC_INBOX_FDS);
 		return ret;
 	}
 	ret = vnic_inbox_open(fds, mtu, inbox);
