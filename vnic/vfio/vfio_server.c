@@ -97,7 +97,6 @@ static void finish_disconnect(struct vnic_vfio_server *server)
 		return;
 	server->closing = false;
 	dma_finish_unmap(server);
-	server->attr.ops.disconnected(server->attr.ctx);
 }
 
 void vnic_vfio_server_disconnect(struct vnic_vfio_server *server)

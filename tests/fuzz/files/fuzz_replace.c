@@ -115,8 +115,7 @@ static void open_side(struct side *side)
 			.write = write_model,
 			.reset = ignore,
 			.memory_added = add_memory,
-			.memory_removed = remove_memory,
-			.disconnected = ignore},
+			.memory_removed = remove_memory},
 		.migration = &migration,
 		.ctx = side,
 	};

@@ -73,15 +73,6 @@ static void model_memory(void *ctx, uint64_t addr, uint64_t size)
 	touch_memory(ctx);
 }
 
-static void model_disconnected(void *ctx)
-{
-	struct lab *lab = ctx;
-	uint32_t count;
-
-	vnic_guest_memory_regions(lab->memory, &count);
-	require(!count);
-}
-
 /* The right to access memory changes, and not the memory. */
 static void model_bus_master(void *ctx, bool on)
 {
@@ -159,9 +150,13 @@ static void send_bytes(struct lab *lab, const uint8_t *bytes, uint32_t n, uint32
 
 static void serve(struct lab *lab)
 {
+	uint32_t regions;
+
 	if (vnic_vfio_server_event(lab->server) >= 0)
 		return;
 	require(vnic_vfio_server_fd(lab->server) == -1);
+	vnic_guest_memory_regions(lab->memory, &regions);
+	require(!regions);
 	close(lab->client);
 	connect_client(lab);
 }
@@ -234,7 +229,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 						      .reset = model_reset,
 						      .memory_added = model_memory,
 						      .memory_removed = model_memory,
-						      .disconnected = model_disconnected,
 						      .bus_master = model_bus_master,
 						      .memory_refused = model_memory_refused,
 						      .memory_lost = model_memory_lost,

@@ -83,15 +83,6 @@ static void model_memory(void *ctx, uint64_t addr, uint64_t size)
 	touch_memory(addr, size);
 }
 
-static void model_disconnected(void *ctx)
-{
-	uint32_t count;
-
-	(void)ctx;
-	vnic_guest_memory_regions(memory, &count);
-	require(!count && !fake_client_pages());
-}
-
 static bool model_settled(void *ctx)
 {
 	(void)ctx;
@@ -170,9 +161,13 @@ static void serve(void)
 {
 	const bool was_connected = fake_client_connected();
 	const int rc = vnic_vfio_server_event(server);
+	uint32_t regions;
 
 	require((rc < 0) == (was_connected && !fake_client_connected()));
 	require(fake_client_connected() == (vnic_vfio_server_fd(server) >= 0));
+	vnic_guest_memory_regions(memory, &regions);
+	require(fake_client_connected() || vnic_vfio_server_is_held(server) ||
+		(!regions && !fake_client_pages()));
 }
 
 /* The memory of the last connection may wait for the function to settle. */
@@ -265,7 +260,7 @@ static void open_world(void)
 	const struct vnic_vfio_attr attr = {
 		.function = vfio_message_function,
 		.ops = {model_read, model_write, model_reset, model_memory, model_memory,
-			model_disconnected, model_settled},
+			model_settled},
 		.migration = &migration,
 	};
 	struct vnic_vfio_attr own = attr;

@@ -69,12 +69,6 @@ static void remove_memory(void *ctx, uint64_t addr, uint64_t size)
 	pvrdma_memory_removed(f->dev, addr, size);
 }
 
-/* A new machine starts without the state of the one before; reset has done all of that. */
-static void note_disconnect(void *ctx)
-{
-	(void)ctx;
-}
-
 /* Peers copy to and from the machine's memory, and polls wait for completions. */
 static bool has_settled(void *ctx)
 {
@@ -219,7 +213,7 @@ int pvrdma_function_open(struct pvrdma_function *f, const struct pvrdma_function
 			     .msix_bar = MSIX_BAR,
 			     .pba_offset = PBA_OFFSET},
 		.ops = {read_register, write_register, reset, add_memory, remove_memory,
-			note_disconnect, has_settled, note_refused, note_lost, set_bus_master},
+			has_settled, note_refused, note_lost, set_bus_master},
 		.migration = &migration,
 		.ctx = f,
 	};

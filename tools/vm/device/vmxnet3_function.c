@@ -92,12 +92,6 @@ static void remove_memory(void *ctx, uint64_t addr, uint64_t size)
 	set_regions(ctx, addr, size);
 }
 
-/* A new machine starts without the state of the one before; reset has done all of that. */
-static void note_disconnect(void *ctx)
-{
-	(void)ctx;
-}
-
 static void note_refused(void *ctx, uint64_t addr, uint64_t size, int error)
 {
 	function_memory_refused(&((struct vmxnet3_function *)ctx)->function, addr, size, error);
@@ -206,8 +200,8 @@ int vmxnet3_function_open(struct vmxnet3_function *f, const char *path, const ui
 			     .vectors = VMXNET3_MAX_INTRS,
 			     .msix_bar = MSIX_BAR,
 			     .pba_offset = PBA_OFFSET},
-		.ops = {read_register, write_register, reset, add_memory, remove_memory,
-			note_disconnect, NULL, note_refused, note_lost},
+		.ops = {read_register, write_register, reset, add_memory, remove_memory, NULL,
+			note_refused, note_lost},
 		.migration = &migration,
 		.ctx = f,
 	};

@@ -62,8 +62,6 @@ struct vnic_vfio_ops {
 	 * All memory is address 0 and size UINT64_MAX.
 	 */
 	void (*memory_removed)(void *ctx, uint64_t addr, uint64_t size);
-	/* After reset and the removal of all memory. */
-	void (*disconnected)(void *ctx);
 	/*
 	 * Returns true if no other process copies to or from guest memory that the model has
 	 * withdrawn, and no poll of the guest waits. The server asks after write, reset,
@@ -157,9 +155,8 @@ int vnic_vfio_server_event(struct vnic_vfio_server *server);
  */
 void vnic_vfio_server_check_memory(struct vnic_vfio_server *server);
 /*
- * Closes the connection; calls `reset`, unmaps all memory, and calls `disconnected`. The server may
- * do the last two later, when `settled` returns true; a next client waits for an answer until
- * then.
+ * Closes the connection, calls `reset`, and unmaps all memory. The server may unmap it later, when
+ * `settled` returns true; a next client waits for an answer until then.
  */
 void vnic_vfio_server_disconnect(struct vnic_vfio_server *server);
 

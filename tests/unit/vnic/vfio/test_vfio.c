@@ -148,7 +148,6 @@ static void disconnection_waits_too(void **state)
 	f->unsettled = true;
 	vnic_vfio_server_disconnect(f->server);
 	assert_int_equal(f->resets, 1);
-	assert_int_equal(f->disconnects, 0);
 	assert_non_null(vnic_guest_memory_range(f->memory, 0x100000, 1, false));
 	/* The next client waits. */
 	close(f->client);
@@ -159,7 +158,6 @@ static void disconnection_waits_too(void **state)
 	assert_false(read_reply(f));
 	f->unsettled = false;
 	assert_int_equal(vnic_vfio_server_event(f->server), 0);
-	assert_int_equal(f->disconnects, 1);
 	assert_null(vnic_guest_memory_range(f->memory, 0x100000, 1, false));
 	assert_true(read_reply(f));
 }

@@ -161,7 +161,7 @@ static void malformed_headers(void **state)
 		expect_closed(f, -EPROTO);
 		close(f->client);
 		connect_client(f);
-		f->disconnects = f->resets = 0;
+		f->resets = 0;
 	}
 }
 

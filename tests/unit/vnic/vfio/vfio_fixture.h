@@ -57,7 +57,7 @@ struct fixture {
 	struct access last;
 	bool master;
 	uint32_t master_changes;
-	uint32_t writes, resets, disconnects, added, removed;
+	uint32_t writes, resets, added, removed;
 	uint64_t removed_addr, removed_size;
 	uint32_t lost;
 	uint64_t lost_addr, lost_size;

@@ -48,11 +48,6 @@ static void model_removed(void *ctx, uint64_t addr, uint64_t size)
 	((struct vfio_model *)ctx)->removed++;
 }
 
-static void model_disconnected(void *ctx)
-{
-	(void)ctx;
-}
-
 static bool model_settled(void *ctx)
 {
 	return !((struct vfio_model *)ctx)->busy;
@@ -142,7 +137,6 @@ void vfio_model_open(struct vfio_model *m, uint16_t device, bool migrates,
 			.reset = model_reset,
 			.memory_added = model_added,
 			.memory_removed = model_removed,
-			.disconnected = model_disconnected,
 			.settled = model_settled},
 		.migration = migrates ? &migration : NULL,
 		.ctx = m,
