@@ -130,10 +130,10 @@ static int take_arc(struct vnic_vfio_server *server, enum migration_state to)
 	if ((from == MIGRATION_RUNNING && to == MIGRATION_STOP) ||
 	    (from == MIGRATION_PRE_COPY && to == MIGRATION_STOP_COPY))
 		ops->stop(server->attr.ctx);
-	else if (from == MIGRATION_STOP && to == MIGRATION_RUNNING)
+	else if (from == MIGRATION_STOP && to == MIGRATION_RUNNING) {
 		ops->start(server->attr.ctx);
-	if (from == MIGRATION_STOP && to == MIGRATION_RUNNING)
 		irq_raise_pending(&server->irq);
+	}
 	return 0;
 }
 
@@ -278,20 +278,43 @@ static bool methods_exist(const struct feature *feature, uint32_t flags)
 	       (!(flags & VFIO_USER_FEATURE_SET) || feature->set);
 }
 
+static const struct feature *find_feature(const struct vnic_vfio_server *server, uint32_t flags)
+{
+	const uint32_t number = flags & VFIO_USER_FEATURE_NUMBER;
+	const struct feature *feature = number < FEATURES ? &features[number] : NULL;
+
+	return ops_of(server) && feature && (feature->get || feature->set) ? feature : NULL;
+}
+
+/* The reply has a copy of the command, of `size` bytes, and room for `room` bytes. */
+static int run_feature(struct vnic_vfio_server *server, const struct feature *feature,
+		       struct vfio_user_feature *header, uint32_t size, uint8_t *reply,
+		       uint32_t room)
+{
+	const uint32_t most = header->argsz < room ? header->argsz : room;
+	const struct feature_data data = {size - (uint32_t)sizeof(*header),
+					  most - (uint32_t)sizeof(*header),
+					  reply + sizeof(*header)};
+	const int n = header->flags & VFIO_USER_FEATURE_GET ? feature->get(server, &data)
+							    : feature->set(server, &data);
+
+	if (n < 0)
+		return n;
+	header->argsz = (uint32_t)sizeof(*header) + (uint32_t)n;
+	memcpy(reply, header, sizeof(*header));
+	return (int)header->argsz;
+}
+
 int migration_feature(struct vnic_vfio_server *server, const uint8_t *body, uint32_t size,
 		      uint8_t *reply, uint32_t room)
 {
 	const uint32_t methods = VFIO_USER_FEATURE_GET | VFIO_USER_FEATURE_SET;
 	struct vfio_user_feature header;
-	struct feature_data data;
 	const struct feature *feature;
-	uint32_t number;
-	int n;
 
 	memcpy(&header, body, sizeof(header));
-	number = header.flags & VFIO_USER_FEATURE_NUMBER;
-	feature = number < FEATURES ? &features[number] : NULL;
-	if (!ops_of(server) || !feature || (!feature->get && !feature->set))
+	feature = find_feature(server, header.flags);
+	if (!feature)
 		return -ENOTTY;
 	if (header.argsz < sizeof(header) ||
 	    header.flags & ~(VFIO_USER_FEATURE_NUMBER | VFIO_USER_FEATURE_PROBE | methods) ||
@@ -304,17 +327,7 @@ int migration_feature(struct vnic_vfio_server *server, const uint8_t *body, uint
 		return -EINVAL;
 	if (!methods_exist(feature, header.flags))
 		return -ENOTTY;
-	if (header.argsz < room)
-		room = header.argsz;
-	data = (struct feature_data){size - (uint32_t)sizeof(header),
-				     room - (uint32_t)sizeof(header), reply + sizeof(header)};
-	n = header.flags & VFIO_USER_FEATURE_GET ? feature->get(server, &data)
-						 : feature->set(server, &data);
-	if (n < 0)
-		return n;
-	header.argsz = (uint32_t)sizeof(header) + (uint32_t)n;
-	memcpy(reply, &header, sizeof(header));
-	return (int)header.argsz;
+	return run_feature(server, feature, &header, size, reply, room);
 }
 
 /* --- Migration data */
