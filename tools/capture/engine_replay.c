@@ -6,11 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include <rxe/opcode.h>
 
 #include "capture/frame_text.h"
+#include "urxed/report/json_fields.h"
 
 /* A recorded device with more queues than this is refused. */
 #define MAX_BYTES (UINT64_C(4) << 30)
@@ -333,11 +332,6 @@ void engine_replay_print(const struct engine_replay *r)
 	print_end(r);
 }
 
-static json_t *text_or_null(const char *text)
-{
-	return text[0] ? json_string(text) : json_null();
-}
-
 static json_t *make_counts(const struct engine_replay *r, bool drops)
 {
 	const uint32_t n = drops ? (uint32_t)URXE_DROP_COUNT : URXE_WC_RNR_RETRY_EXC_ERR + 1u;
@@ -368,8 +362,8 @@ void engine_replay_print_json(const struct engine_replay *r)
 		INT(r->naks_received), "naks_sent", INT(r->naks_sent), "drops",
 		make_counts(r, true), "completions", INT(r->completions), "errors",
 		make_counts(r, false), "async_events", INT(r->async), "expected",
-		text_or_null(r->expected), "actual", text_or_null(r->actual), "capture_lost",
-		INT(r->capture->lost));
+		json_text_or_null(r->expected), "actual", json_text_or_null(r->actual),
+		"capture_lost", INT(r->capture->lost));
 
 	if (object)
 		json_dumpf(object, stdout, JSON_ENSURE_ASCII | JSON_PRESERVE_ORDER);

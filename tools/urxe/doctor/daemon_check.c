@@ -9,6 +9,7 @@
 
 #include "common/rundir.h"
 #include "urxed/report/control_client.h"
+#include "urxed/report/json_fields.h"
 
 #define UPLINKS 256 /* length of the list of uplinks, with the NUL; a longer one is cut */
 
@@ -20,8 +21,8 @@ static void list_uplinks(const json_t *report, char list[UPLINKS])
 	list[0] = '\0';
 	json_array_foreach(json_object_get(report, "ports"), i, port)
 	{
-		const char *kind = json_string_value(json_object_get(port, "kind"));
-		const char *name = json_string_value(json_object_get(port, "name"));
+		const char *kind = json_get_text(port, "kind");
+		const char *name = json_get_text(port, "name");
 
 		if (kind && name && !strcmp(kind, "uplink"))
 			snprintf(list + strlen(list), UPLINKS - strlen(list), "%s%s",

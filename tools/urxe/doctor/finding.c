@@ -4,6 +4,7 @@
 #include <stdarg.h>
 
 #include "common/printable.h"
+#include "urxed/report/json_fields.h"
 
 #define TEXT 512 /* maximum length of a sentence, with the NUL; a longer one is cut */
 
@@ -26,11 +27,6 @@ void finding_add(struct findings *f, const char *subject, enum finding_status st
 		f->worst = status;
 }
 
-static const char *get_text(const json_t *finding, const char *key)
-{
-	return json_string_value(json_object_get(finding, key));
-}
-
 void findings_print(FILE *out, const struct findings *f)
 {
 	json_t *finding;
@@ -38,10 +34,10 @@ void findings_print(FILE *out, const struct findings *f)
 
 	json_array_foreach(f->list, i, finding)
 	{
-		const char *remedy = get_text(finding, "remedy");
+		const char *remedy = json_get_text(finding, "remedy");
 
-		fprintf(out, "%-6s %-10s %s\n", get_text(finding, "status"),
-			get_text(finding, "subject"), get_text(finding, "text"));
+		fprintf(out, "%-6s %-10s %s\n", json_get_text(finding, "status"),
+			json_get_text(finding, "subject"), json_get_text(finding, "text"));
 		if (remedy)
 			fprintf(out, "%-17s $ %s\n", "", remedy);
 	}

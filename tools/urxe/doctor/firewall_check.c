@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "urxed/report/json_fields.h"
+
 /*
  * Packet sockets receive frames before the chains of the families ip, ip6 and inet, and send frames
  * behind them. Only chains of the family netdev, at an interface's ingress or egress, concern them.
@@ -36,9 +38,9 @@ void check_firewall(struct findings *f)
 	{
 		const json_t *chain = json_object_get(element, "chain");
 
-		if (json_string_value(json_object_get(chain, "hook"))) {
-			name = json_string_value(json_object_get(chain, "name"));
-			device = json_string_value(json_object_get(chain, "dev"));
+		if (json_get_text(chain, "hook")) {
+			name = json_get_text(chain, "name");
+			device = json_get_text(chain, "dev");
 		}
 	}
 	if (name)

@@ -17,6 +17,7 @@
 #include "urxe/show/report_paths.h"
 #include "urxe/show/report_print.h"
 #include "urxed/report/control_client.h"
+#include "urxed/report/json_fields.h"
 
 static const char usage[] =
 	"usage: urxe show [TOPIC] [--json] [--long] [--wait TIME] [--run-dir DIR]\n"
@@ -103,7 +104,7 @@ static int parse_show_arguments(int argc, char **argv, struct arguments *a)
 
 static json_int_t get_lease_port(const json_t *lease)
 {
-	return json_integer_value(json_object_get(lease, "port"));
+	return json_get_number(lease, "port");
 }
 
 /* Is the lease the first of its process? */
@@ -131,15 +132,15 @@ static void log_silent_processes(const json_t *report, const char *run_dir)
 
 	json_array_foreach(leases, i, lease)
 	{
-		process = json_string_value(json_object_get(lease, "process"));
+		process = json_get_text(lease, "process");
 		if (!process || !json_is_false(json_object_get(lease, "answered")) ||
 		    !is_first_lease(leases, i))
 			continue;
-		refused = json_string_value(json_object_get(lease, "refused"));
+		refused = json_get_text(lease, "refused");
 		if (refused)
 			log_line("the answer of %s is not shown: %s", process, refused);
 		else {
-			job = json_string_value(json_object_get(lease, "job"));
+			job = json_get_text(lease, "job");
 			log_line("%s of job %s does not answer", process, job ? job : "-");
 			silent = true;
 		}

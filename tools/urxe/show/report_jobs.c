@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/printable.h"
+#include "urxed/report/json_fields.h"
 
 /* Copies the value of URXE_JOB without control characters, and returns whether the environment has
  * it. */
@@ -48,7 +49,6 @@ void report_jobs_add(json_t *report)
 
 	json_array_foreach(leases, i, lease)
 	{
-		json_object_set_new(lease, "job",
-				    read_job(json_integer_value(json_object_get(lease, "pid"))));
+		json_object_set_new(lease, "job", read_job(json_get_number(lease, "pid")));
 	}
 }

@@ -8,19 +8,16 @@
 
 #include <vnic/attach.h>
 
+#include "urxed/report/json_fields.h"
+
 /* Maximum length of a row's key. Paths with one key, also a cut one, share a row. */
 #define PATH_KEY 256
 
 static const char *get_text(const json_t *object, const char *key)
 {
-	const char *text = json_string_value(json_object_get(object, key));
+	const char *text = json_get_text(object, key);
 
 	return text ? text : "";
-}
-
-static json_int_t get_number(const json_t *object, const char *key)
-{
-	return json_integer_value(json_object_get(object, key));
 }
 
 static bool is_host_gid(const json_t *report, const char *gid)
@@ -77,9 +74,9 @@ static struct lease_index *make_lease_index(const json_t *report)
 	}
 	json_array_foreach(leases, i, lease)
 	{
-		json_int_t first = get_number(lease, "qpn_first");
+		json_int_t first = json_get_number(lease, "qpn_first");
 
-		index->by_pid[index->n++] = (struct by_pid){get_number(lease, "pid"), lease};
+		index->by_pid[index->n++] = (struct by_pid){json_get_number(lease, "pid"), lease};
 		if (is_qpn(first) && !index->by_block[VNIC_BLOCK(first)])
 			index->by_block[VNIC_BLOCK(first)] = lease;
 	}
@@ -131,8 +128,8 @@ static void index_hca_qpns(struct lease_index *index, const json_t *report)
 	index->by_hca_qpn = json_object();
 	json_array_foreach(json_object_get(report, "qps"), i, qp)
 	{
-		json_int_t qpn = get_number(qp, "qpn");
-		const json_t *lease = find_lease_by_pid(index, get_number(qp, "pid"));
+		json_int_t qpn = json_get_number(qp, "qpn");
+		const json_t *lease = find_lease_by_pid(index, json_get_number(qp, "pid"));
 
 		if (lease && is_qpn(qpn) && !index->by_block[VNIC_BLOCK(qpn)])
 			json_object_set(index->by_hca_qpn, make_qpn_key(key, qpn), (json_t *)lease);
@@ -158,12 +155,12 @@ static bool is_machine_of(const json_t *lease, const json_t *qp)
 static const char *why_switch(const json_t *report, const struct lease_index *index,
 			      const json_t *qp, const json_t *peer)
 {
-	const json_t *own = find_lease_by_pid(index, get_number(qp, "pid"));
+	const json_t *own = find_lease_by_pid(index, json_get_number(qp, "pid"));
 	const char *mac = get_text(json_object_get(report, "host"), "mac");
 
-	if (get_number(json_object_get(report, "host"), "captures"))
+	if (json_get_number(json_object_get(report, "host"), "captures"))
 		return "a capture runs";
-	if (get_number(peer, "uid") != get_number(own, "uid"))
+	if (json_get_number(peer, "uid") != json_get_number(own, "uid"))
 		return "another user";
 	/* Its device process may have no inbox. */
 	if (strcmp(get_text(peer, "mac"), mac) || strcmp(get_text(own, "mac"), mac))
@@ -182,7 +179,7 @@ static struct frame_path find_path(const json_t *report, const struct lease_inde
 		p.why = get_text(qp, "way_reason");
 		return p;
 	}
-	p.lease = find_lease_by_qpn(index, get_number(qp, "dest_qpn"));
+	p.lease = find_lease_by_qpn(index, json_get_number(qp, "dest_qpn"));
 	if (!is_host_gid(report, gid) && !is_machine_of(p.lease, qp)) {
 		p.lease = NULL;
 		p.path = json_is_true(json_object_get(qp, "uplink")) ? "direct-uplink" : "uplink";
@@ -207,7 +204,7 @@ static struct frame_path find_path(const json_t *report, const struct lease_inde
 
 static void add_to_count(json_t *row, const char *key, json_int_t n)
 {
-	json_object_set_new(row, key, json_integer(get_number(row, key) + n));
+	json_object_set_new(row, key, json_integer(json_get_number(row, key) + n));
 }
 
 /* by_path: the rows by process, path and peer. */
@@ -216,7 +213,7 @@ static void count_qp(json_t *rows, json_t *by_path, const json_t *qp, const stru
 	char key[PATH_KEY];
 	json_t *row;
 
-	snprintf(key, sizeof(key), "%lld %s %s", (long long)get_number(qp, "pid"), p->path,
+	snprintf(key, sizeof(key), "%lld %s %s", (long long)json_get_number(qp, "pid"), p->path,
 		 p->peer);
 	row = json_object_get(by_path, key);
 	if (!row) {
@@ -262,7 +259,7 @@ static void name_uplink(json_t *qp, const json_t *uplinks, const char *number, c
 
 static void name_uplinks(const struct lease_index *index, json_t *qp)
 {
-	const json_t *lease = find_lease_by_pid(index, get_number(qp, "pid"));
+	const json_t *lease = find_lease_by_pid(index, json_get_number(qp, "pid"));
 	const bool direct = !strcmp(get_text(qp, "path"), "direct-uplink");
 	const json_t *uplinks = direct ? json_object_get(lease, "direct_uplinks") : NULL;
 

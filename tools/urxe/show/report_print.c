@@ -5,6 +5,7 @@
 
 #include "common/printable.h"
 #include "urxe/show/text_table.h"
+#include "urxed/report/json_fields.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -126,7 +127,7 @@ static const struct text_table_column hca_columns[] = {
 static json_t *make_hca_row(const json_t *hca, const char *device)
 {
 	const json_t *speed = json_object_get(hca, "speed_gbps");
-	const char *reason = json_string_value(json_object_get(hca, "reason"));
+	const char *reason = json_get_text(hca, "reason");
 	json_t *row = json_copy((json_t *)hca);
 
 	if (json_is_number(speed))
@@ -142,7 +143,7 @@ static json_t *make_hca_row(const json_t *hca, const char *device)
 static void print_device(FILE *out, const json_t *report, bool all)
 {
 	const json_t *host = json_object_get(report, "host");
-	const char *device = json_string_value(json_object_get(host, "device"));
+	const char *device = json_get_text(host, "device");
 	json_t *rows = json_array(), *hca;
 	const char *name = NULL;
 	char text[TABLE_CELL];
@@ -153,7 +154,7 @@ static void print_device(FILE *out, const json_t *report, bool all)
 	{
 		json_array_append_new(rows, make_hca_row(hca, device ? device : "-"));
 		if (json_is_true(json_object_get(hca, "used")))
-			name = json_string_value(json_object_get(hca, "device"));
+			name = json_get_text(hca, "device");
 	}
 	print_field(out, host, &host_fields[0]);
 	printable_copy(text, sizeof(text), name ? name : "software");
@@ -302,7 +303,7 @@ static void print_counters(FILE *out, const json_t *report, bool all)
 
 	json_array_foreach(json_object_get(report, "counters"), i, row)
 	{
-		if (all || json_integer_value(json_object_get(row, "value")))
+		if (all || json_get_number(row, "value"))
 			json_array_append(rows, row);
 	}
 	text_table_print(out, rows, counter_columns, N(counter_columns) - !all);

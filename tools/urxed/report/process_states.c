@@ -14,6 +14,7 @@
 #include "urxed/report/close_alarm.h"
 #include "urxed/report/control.h"
 #include "urxed/report/control_client.h"
+#include "urxed/report/json_fields.h"
 #include "urxed/report/state_reader.h"
 
 /* A process says -EINPROGRESS at the start and after so many QPs (verbs/session/state_document.c).
@@ -57,11 +58,6 @@ static uint64_t waited_until_now(const struct collection *c)
 
 /* --- Processes that are asked */
 
-static json_int_t number_of(const json_t *object, const char *key)
-{
-	return json_integer_value(json_object_get(object, key));
-}
-
 static struct user *find_user(struct collection *c, json_int_t uid)
 {
 	size_t i;
@@ -85,7 +81,8 @@ static struct process *find_port(const struct collection *c, json_int_t port)
 
 static void add_lease(struct collection *c, json_t *lease)
 {
-	json_int_t port = number_of(lease, "port"), qpns = number_of(lease, "qpn_count");
+	json_int_t port = json_get_number(lease, "port"),
+		   qpns = json_get_number(lease, "qpn_count");
 	struct process *p = find_port(c, port);
 
 	json_object_set_new(lease, "answered", json_false());
@@ -95,8 +92,8 @@ static void add_lease(struct collection *c, json_t *lease)
 		p = &c->processes[c->n++];
 		*p = (struct process){.lease = lease,
 				      .port = port,
-				      .pid = number_of(lease, "pid"),
-				      .user = find_user(c, number_of(lease, "uid"))};
+				      .pid = json_get_number(lease, "pid"),
+				      .user = find_user(c, json_get_number(lease, "uid"))};
 		c->unanswered++;
 	}
 	if (qpns > 0 && qpns <= (json_int_t)VNIC_LEASE_QPNS)
@@ -164,14 +161,15 @@ static void add_process_counters(json_t *report, json_t *state, const json_t *le
 /* The number of the process' QPs whose QPNs are in the lease. */
 static uint32_t count_qps(const json_t *state, const json_t *lease)
 {
-	json_int_t first = number_of(lease, "qpn_first"), count = number_of(lease, "qpn_count");
+	json_int_t first = json_get_number(lease, "qpn_first"),
+		   count = json_get_number(lease, "qpn_count");
 	uint32_t n = 0;
 	json_t *qp;
 	size_t i;
 
 	json_array_foreach(json_object_get(state, "qps"), i, qp)
 	{
-		json_int_t qpn = number_of(qp, "qpn");
+		json_int_t qpn = json_get_number(qp, "qpn");
 
 		n += qpn >= first && qpn - first < count;
 	}
@@ -186,7 +184,7 @@ static void mark_answered(json_t *leases, const struct process *p, const json_t 
 
 	json_array_foreach(leases, i, lease)
 	{
-		if (number_of(lease, "port") != p->port)
+		if (json_get_number(lease, "port") != p->port)
 			continue;
 		json_object_set_new(lease, "answered", json_true());
 		json_object_set_new(lease, "qps", json_integer(count_qps(state, lease)));

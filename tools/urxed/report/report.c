@@ -14,6 +14,7 @@
 #include "common/rundir.h"
 #include "common/sealed_text.h"
 #include "urxed/privilege/fd_guard.h"
+#include "urxed/report/json_fields.h"
 #include "urxed/report/report_hca.h"
 #include "urxed/report/report_rdmacm.h"
 
@@ -177,7 +178,7 @@ static json_t *make_page_size(const struct switch_port *port)
 	const uint64_t size =
 		port->uplink && port->uplink->port ? netdev_page_size(port->uplink->port) : 0;
 
-	return size ? json_integer((json_int_t)size) : json_null();
+	return json_number_or_null((json_int_t)size);
 }
 
 static json_t *make_pid(const struct switch_port *port)

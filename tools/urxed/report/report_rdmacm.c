@@ -6,6 +6,8 @@
 
 #include <cm/ip.h>
 
+#include "urxed/report/json_fields.h"
+
 static const char *get_port_space_name(uint16_t ps)
 {
 	switch (ps) {
@@ -76,11 +78,6 @@ static json_t *make_address(const struct cma_addr *a)
 	return json_sprintf(a->family == AF_INET ? "%s:%u" : "[%s]:%u", text, a->port);
 }
 
-static json_t *make_qpn(uint32_t qpn)
-{
-	return qpn ? json_integer(qpn) : json_null();
-}
-
 static json_t *make_id(const struct ucma_ctx *ctx)
 {
 	const struct ucma_file *file = ctx->file;
@@ -91,9 +88,9 @@ static json_t *make_id(const struct ucma_ctx *ctx)
 			 get_port_space_name(id->ps), "type", get_service_name(id->service),
 			 "state", get_state_name(id->state), "cm", make_cm_state(id), "src",
 			 make_address(&id->src.addr), "dst", make_address(&id->dst), "qpn",
-			 make_qpn(id->qpn), "peer_qpn",
-			 make_qpn(id->conn ? cm_channel(id->conn)->remote_qpn : 0), "events",
-			 (int)ctx->n_events);
+			 json_number_or_null(id->qpn), "peer_qpn",
+			 json_number_or_null(id->conn ? cm_channel(id->conn)->remote_qpn : 0),
+			 "events", (int)ctx->n_events);
 }
 
 json_t *report_ids(const struct rdmacm *r)

@@ -15,6 +15,7 @@
 
 #include "common/rundir.h"
 #include "urxed/report/control_client.h"
+#include "urxed/report/json_fields.h"
 
 /* The longest path; netdev/dpdk/eal.c makes the prefix of network namespace and PID. */
 #define SOCKET_PATH "/" TELEMETRY_DIR "/urxe-4294967295-4194304/dpdk_telemetry.v2"
@@ -57,8 +58,7 @@ static void add_numbers(struct netdev_telemetry *answer, const json_t *list, con
 
 	json_array_foreach(list, i, row)
 	{
-		netdev_telemetry_number(answer, NULL,
-					(uint64_t)json_integer_value(json_object_get(row, key)));
+		netdev_telemetry_number(answer, NULL, (uint64_t)json_get_number(row, key));
 	}
 }
 
@@ -74,7 +74,7 @@ static json_t *find_row(const json_t *list, const char *key, const char *paramet
 		return NULL;
 	json_array_foreach(list, i, row)
 	{
-		if (json_integer_value(json_object_get(row, key)) == number)
+		if (json_get_number(row, key) == number)
 			return row;
 	}
 	return NULL;
@@ -129,10 +129,9 @@ static int answer_counters(const char *parameter, struct netdev_telemetry *answe
 	(void)parameter;
 	json_array_foreach(json_object_get(report, "counters"), i, row)
 	{
-		snprintf(name, sizeof(name), "%s_%s", json_string_value(json_object_get(row, "of")),
-			 json_string_value(json_object_get(row, "name")));
-		netdev_telemetry_number(
-			answer, name, (uint64_t)json_integer_value(json_object_get(row, "value")));
+		snprintf(name, sizeof(name), "%s_%s", json_get_text(row, "of"),
+			 json_get_text(row, "name"));
+		netdev_telemetry_number(answer, name, (uint64_t)json_get_number(row, "value"));
 	}
 	json_decref(report);
 	return report ? 0 : -EIO;
