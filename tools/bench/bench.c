@@ -100,12 +100,7 @@ static bool apply_option(struct arguments *a, int opt, char **argv, int at)
 	case 'j': a->json = true; return true;
 	case 's': return parse_number("size", optarg, quantity_bytes, STATION_MEMORY, &a->size);
 	case 't': return parse_number("seconds", optarg, quantity_count, SECONDS_MAX, &a->seconds);
-	case ':':
-		log_line("option %s needs a value; see urxe bench --help", bad_option(argv, at));
-		return false;
-	default:
-		log_line("unknown option %s; see urxe bench --help", bad_option(argv, at));
-		return false;
+	default: log_bad_option("urxe bench", opt, argv, at); return false;
 	}
 }
 

@@ -2,17 +2,21 @@
 #ifndef URXE_COMMON_BAD_OPTION_H
 #define URXE_COMMON_BAD_OPTION_H
 
+#include "common/log.h"
+
 /*
- * Returns the word of argv that getopt_long(3) refused, for the error message of a program's
- * main(). `at` is the value of optind before that call: afterwards optind may stand on the word or
- * behind it.
+ * Logs which word of argv getopt_long(3) has refused: it returned `opt`, ':' if the option lacks
+ * its value. `at` is the value of optind before that call: afterwards optind may stand on the word
+ * or behind it. `program`: "urxed", or "urxe" and the command.
  */
-static inline const char *bad_option(char **argv, int at)
+static inline void log_bad_option(const char *program, int opt, char **argv, int at)
 {
 	/* getopt_long skips arguments that are not options. */
 	while (argv[at][0] != '-' || !argv[at][1])
 		at++;
-	return argv[at];
+	log_line(opt == ':' ? "option %s needs a value; see %s --help"
+			    : "unknown option %s; see %s --help",
+		 argv[at], program);
 }
 
 #endif

@@ -93,14 +93,7 @@ static int parse_capture_arguments(int argc, char **argv, struct arguments *a)
 		case 's': a->state = true; break;
 		case 'j': a->json = true; break;
 		case 'h': fputs(usage, stdout); exit(0);
-		case ':':
-			log_line("option %s needs a value; see urxe capture --help",
-				 bad_option(argv, at));
-			return STATUS_USAGE;
-		default:
-			log_line("unknown option %s; see urxe capture --help",
-				 bad_option(argv, at));
-			return STATUS_USAGE;
+		default: log_bad_option("urxe capture", opt, argv, at); return STATUS_USAGE;
 		}
 	}
 	if (!rc && optind < argc) {

@@ -49,13 +49,7 @@ static int parse_doctor_arguments(int argc, char **argv, struct arguments *a)
 		case 'd': a->run_dir = optarg; break;
 		case 'p': a->probe = true; break;
 		case 'h': fputs(usage, stdout); exit(0);
-		case ':':
-			log_line("option %s needs a value; see urxe doctor --help",
-				 bad_option(argv, at));
-			return STATUS_USAGE;
-		default:
-			log_line("unknown option %s; see urxe doctor --help", bad_option(argv, at));
-			return STATUS_USAGE;
+		default: log_bad_option("urxe doctor", opt, argv, at); return STATUS_USAGE;
 		}
 	}
 	if (optind == argc)

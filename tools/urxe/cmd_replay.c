@@ -65,13 +65,7 @@ static int parse_replay_arguments(int argc, char **argv, struct replay_engine_op
 		case 'p': a->process = optarg; break;
 		case 'a': a->all = true; break;
 		case 'h': fputs(usage, stdout); exit(0);
-		case ':':
-			log_line("option %s needs a value; see urxe replay --help",
-				 bad_option(argv, at));
-			return STATUS_USAGE;
-		default:
-			log_line("unknown option %s; see urxe replay --help", bad_option(argv, at));
-			return STATUS_USAGE;
+		default: log_bad_option("urxe replay", opt, argv, at); return STATUS_USAGE;
 		}
 	}
 	return check_replay_arguments(a, argv + optind, argc - optind);

@@ -128,13 +128,7 @@ static int parse_run_arguments(int argc, char **argv, const char **run_dir,
 		case 'H': daemon->hca = optarg; break;
 		case 'D': daemon->device = optarg; break;
 		case 'h': fputs(usage, stdout); exit(0);
-		case ':':
-			log_line("option %s needs a value; see urxe run --help",
-				 bad_option(argv, at));
-			return 0;
-		default:
-			log_line("unknown option %s; see urxe run --help", bad_option(argv, at));
-			return 0;
+		default: log_bad_option("urxe run", opt, argv, at); return 0;
 		}
 	}
 	if (optind < argc)

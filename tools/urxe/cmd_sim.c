@@ -130,14 +130,6 @@ static void print_sim_help(void)
 	exit(0);
 }
 
-static bool refuse_option(char **argv, int opt, int at)
-{
-	log_line(opt == ':' ? "option %s needs a value; see urxe sim --help"
-			    : "unknown option %s; see urxe sim --help",
-		 bad_option(argv, at));
-	return false;
-}
-
 static bool apply_option(struct arguments *args, int opt, const char *name)
 {
 	char error[ERROR_LEN];
@@ -166,8 +158,10 @@ static bool parse_sim_arguments(int argc, char **argv, struct arguments *args)
 
 	fill_options(options);
 	for (; (opt = getopt_long(argc, argv, ":", options, &index)) != -1; at = optind) {
-		if (opt == ':' || opt == '?')
-			return refuse_option(argv, opt, at);
+		if (opt == ':' || opt == '?') {
+			log_bad_option("urxe sim", opt, argv, at);
+			return false;
+		}
 		if (!apply_option(args, opt, options[index].name))
 			return false;
 	}

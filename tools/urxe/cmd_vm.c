@@ -196,12 +196,7 @@ static bool parse_vm_arguments(int argc, char **argv, struct arguments *a)
 		switch (opt) {
 		case 'h': fputs(usage, stdout); exit(0);
 		case ':':
-			log_line("option %s needs a value; see urxe vm --help",
-				 bad_option(argv, at));
-			return false;
-		case '?':
-			log_line("unknown option %s; see urxe vm --help", bad_option(argv, at));
-			return false;
+		case '?': log_bad_option("urxe vm", opt, argv, at); return false;
 		default:
 			if (!set_option(a, opt, optarg))
 				return false;

@@ -98,11 +98,7 @@ static int parse_command_line(int argc, char **argv, struct options *o, const ch
 		case OPT_HELP: print_help(); exit(0);
 		case OPT_VERSION: puts("urxed " URXE_VERSION); exit(0);
 		case ':':
-			log_line("option %s needs a value; see urxed --help", bad_option(argv, at));
-			return STATUS_USAGE;
-		case '?':
-			log_line("unknown option %s; see urxed --help", bad_option(argv, at));
-			return STATUS_USAGE;
+		case '?': log_bad_option("urxed", opt, argv, at); return STATUS_USAGE;
 		default: rc = apply_option(o, opt, given);
 		}
 	}

@@ -82,13 +82,7 @@ static int parse_show_arguments(int argc, char **argv, struct arguments *a)
 				return STATUS_USAGE;
 			break;
 		case 'h': fputs(usage, stdout); exit(0);
-		case ':':
-			log_line("option %s needs a value; see urxe show --help",
-				 bad_option(argv, at));
-			return STATUS_USAGE;
-		default:
-			log_line("unknown option %s; see urxe show --help", bad_option(argv, at));
-			return STATUS_USAGE;
+		default: log_bad_option("urxe show", opt, argv, at); return STATUS_USAGE;
 		}
 	}
 	if (optind < argc)
