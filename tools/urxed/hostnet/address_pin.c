@@ -2,10 +2,10 @@
 #include "urxed/hostnet/address_pin.h"
 
 #include <arpa/inet.h>
-#include <ctype.h>
 #include <errno.h>
 #include <stddef.h>
-#include <stdlib.h>
+
+#include "urxed/hostnet/ether_text.h"
 
 static int parse_ip(const char *text, size_t len, uint8_t ip[16])
 {
@@ -25,27 +25,13 @@ static int parse_ip(const char *text, size_t len, uint8_t ip[16])
 
 static int parse_vlan(const char *text, const char *end, uint16_t *vlan)
 {
-	unsigned long id;
-	char *stop;
-
-	if (!isdigit((unsigned char)*text))
-		return -EINVAL;
-	id = strtoul(text, &stop, 10);
-	*vlan = (uint16_t)id;
-	return stop == end && id && id <= ETHER_VLAN_MAX ? 0 : -EINVAL;
+	return ether_read_vlan(text, vlan) == end && *vlan ? 0 : -EINVAL;
 }
 
 static int parse_mac(const char *text, uint8_t mac[ETHER_MAC_LEN])
 {
-	for (int i = 0; i < ETHER_MAC_LEN; i++, text += 3) {
-		const char digits[3] = {text[0], text[0] ? text[1] : '\0'};
-
-		if (!isxdigit((unsigned char)digits[0]) || !isxdigit((unsigned char)digits[1]) ||
-		    text[2] != (i < ETHER_MAC_LEN - 1 ? ':' : '\0'))
-			return -EINVAL;
-		mac[i] = (uint8_t)strtoul(digits, NULL, 16);
-	}
-	return ether_is_group(mac) ? -EINVAL : 0;
+	text = ether_read_mac(text, mac);
+	return !text || *text || ether_is_group(mac) ? -EINVAL : 0;
 }
 
 int address_pin_parse(const char *text, struct address_pin *pin)

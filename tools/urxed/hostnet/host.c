@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/rundir.h"
+#include "urxed/hostnet/ether_text.h"
 
 /* FNV-1a, 64 bits, then a mix of high bits into low ones (the murmur3 finalizer). */
 static uint64_t fnv1a_hash(const void *data, size_t len)
@@ -219,23 +220,19 @@ int host_add_generated(struct host *h)
 /* "@1" to "@4094", or nothing. */
 static bool parse_address_vlan(const char *text, uint16_t *vlan)
 {
-	unsigned long id;
-	char *end;
-
 	if (!*text)
 		return true;
-	if (text[0] != '@' || !isdigit((unsigned char)text[1]))
+	if (*text != '@')
 		return false;
-	id = strtoul(text + 1, &end, 10);
-	*vlan = (uint16_t)id;
-	return !*end && id && id <= ETHER_VLAN_MAX;
+	text = ether_read_vlan(text + 1, vlan);
+	return text && !*text && *vlan;
 }
 
-int host_add_text(struct host *h, const char *text, int uplink)
+/* "ADDR/BITS[@VLAN]" */
+static int parse_address(const char *text, struct host_address *a)
 {
-	struct host_address a = {.uplink = uplink}, *at;
-	char ip[INET6_ADDRSTRLEN], *end;
 	const char *slash = strchr(text, '/');
+	char ip[INET6_ADDRSTRLEN], *end;
 	unsigned long bits;
 	uint8_t v4[4];
 
@@ -243,19 +240,27 @@ int host_add_text(struct host *h, const char *text, int uplink)
 		return -EINVAL;
 	snprintf(ip, sizeof(ip), "%.*s", (int)(slash - text), text);
 	bits = strtoul(slash + 1, &end, 10);
-	if (!parse_address_vlan(end, &a.vlan))
+	if (!parse_address_vlan(end, &a->vlan))
 		return -EINVAL;
 	if (inet_pton(AF_INET, ip, v4) == 1 && bits <= 32) {
-		ip_from_v4(a.ip, v4);
+		ip_from_v4(a->ip, v4);
 		bits += IP_V4_BITS;
-	} else if (inet_pton(AF_INET6, ip, a.ip) != 1 || bits > 128) {
+	} else if (inet_pton(AF_INET6, ip, a->ip) != 1 || bits > 128) {
 		return -EINVAL;
 	}
-	a.prefix_len = (uint8_t)bits;
+	a->prefix_len = (uint8_t)bits;
 	/* Neither multicast, broadcast nor 0.0.0.0/8. */
-	if (a.ip[0] == 0xff || (ip_is_v4(a.ip) && (a.ip[12] >= 224 || !a.ip[12])))
-		return -EINVAL;
-	a.given = true;
+	return a->ip[0] == 0xff || (ip_is_v4(a->ip) && (a->ip[12] >= 224 || !a->ip[12])) ? -EINVAL
+											 : 0;
+}
+
+int host_add_text(struct host *h, const char *text, int uplink)
+{
+	struct host_address a = {.uplink = uplink, .given = true}, *at;
+	int rc = parse_address(text, &a);
+
+	if (rc)
+		return rc;
 	at = find_address(h, &a);
 	if (at)
 		at->given = true;
