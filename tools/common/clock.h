@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The monotonic clock: the time base of all deadlines in urxed and urxe. */
+/* Clocks. CLOCK_MONOTONIC is the time base of all deadlines in urxed and urxe. */
 #ifndef URXE_COMMON_CLOCK_H
 #define URXE_COMMON_CLOCK_H
 
@@ -9,13 +9,24 @@
 #define NS_PER_SEC 1000000000ull
 #define NS_PER_MS  1000000ull
 
-/* CLOCK_MONOTONIC, in nanoseconds. */
-static inline uint64_t now_ns(void)
+static inline uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(clock, &ts);
 	return (uint64_t)ts.tv_sec * NS_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+/* CLOCK_MONOTONIC, in nanoseconds. */
+static inline uint64_t now_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+/* CLOCK_REALTIME, in nanoseconds: the time of frames and calls in captures. */
+static inline uint64_t wall_ns(void)
+{
+	return clock_ns(CLOCK_REALTIME);
 }
 
 #endif

@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <vnic/record_ring.h>
 #include <vnic/server.h>
 
+#include "common/clock.h"
 #include "common/unix_packet.h"
 #include "urxed/privilege/fd_guard.h"
 #include "urxed/report/control.h"
@@ -22,14 +22,6 @@ void capture_taps_init(struct capture_taps *all, struct sessions *sessions)
 	*all = (struct capture_taps){.sessions = sessions};
 	for (i = 0; i < CAPTURE_TAPS; i++)
 		all->list[i].socket = -1;
-}
-
-static uint64_t wall_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
 /* Does the port have that name or number? "" matches every port. */

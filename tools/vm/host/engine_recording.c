@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <pvrdma/pvrdma.h>
@@ -23,14 +22,6 @@ static bool write_recording(void *arg, const uint8_t *bytes, size_t n)
 	struct engine_recording *r = arg;
 
 	return vnic_record_write(&r->ring, bytes, n, n == URXE_RECORD_END ? 0 : URXE_RECORD_END);
-}
-
-static uint64_t wall_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * NS_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
 /* Tells the reader about the process, once. */
