@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/epoll_readable.h"
 #include "common/log.h"
 #include "vm/host/machine_state.h"
 #include "vm/replace/hand_over.h"
@@ -382,13 +383,6 @@ bool vm_run(struct vm *vm)
 
 /* --- Creation */
 
-int vm_watch(const struct vm *vm, int fd)
-{
-	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
-
-	return epoll_ctl(vm->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
-}
-
 static int open_signals(struct vm *vm)
 {
 	sigset_t set;
@@ -410,14 +404,14 @@ static int open_loop(struct vm *vm, char error[VM_ERROR])
 	vm->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	rc = vm->epoll_fd < 0 ? -errno : open_signals(vm);
 	if (!rc)
-		rc = vm_watch(vm, vm->signal_fd) ?: vm_watch(vm, vm->link.epoll_fd)
-						?: vm_watch(vm, vm->session.epoll_fd)
-						?: vm_watch(vm, vm->nic.function.listener.fd)
-						?: vm_watch(vm, vm->rdma.function.listener.fd)
-						?: vm_watch(vm, vm->replacement.listener.fd)
-						?: vm_watch(vm, vm->hca.epoll_fd);
+		rc = epoll_add_readable(vm->epoll_fd, vm->signal_fd) ?: epoll_add_readable(vm->epoll_fd, vm->link.epoll_fd)
+						?: epoll_add_readable(vm->epoll_fd, vm->session.epoll_fd)
+						?: epoll_add_readable(vm->epoll_fd, vm->nic.function.listener.fd)
+						?: epoll_add_readable(vm->epoll_fd, vm->rdma.function.listener.fd)
+						?: epoll_add_readable(vm->epoll_fd, vm->replacement.listener.fd)
+						?: epoll_add_readable(vm->epoll_fd, vm->hca.epoll_fd);
 	if (!rc && machine_peers_fd(&vm->peers) >= 0)
-		rc = vm_watch(vm, machine_peers_fd(&vm->peers));
+		rc = epoll_add_readable(vm->epoll_fd, machine_peers_fd(&vm->peers));
 	if (rc)
 		snprintf(error, VM_ERROR, "cannot watch descriptors: %s", strerror(-rc));
 	return rc;

@@ -60,8 +60,6 @@ static inline struct function *vm_function(struct vm *vm, uint32_t number)
 	return number ? &vm->rdma.function : &vm->nic.function;
 }
 
-/* Adds a descriptor to the epoll set. 0 or a negative errno value. */
-int vm_watch(const struct vm *vm, int fd);
 /* Tells the drivers of both functions whether the cable to the switch is plugged in. */
 void vm_set_link(struct vm *vm, bool up);
 /* Asks urxed for the processes of peers to which restored queue pairs are connected. */

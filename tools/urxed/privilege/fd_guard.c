@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <vnic/peer_socket.h>
 
 #include "common/clock.h"
+#include "common/epoll_readable.h"
 #include "common/log.h"
 #include "urxed/privilege/fd_guard_process.h"
 #include "urxed/privilege/helper.h"
@@ -37,7 +37,6 @@ static struct {
 
 static int start_helper(void)
 {
-	struct epoll_event ev = {.events = EPOLLIN};
 	int rc;
 
 	if (guard.epoll_fd < 0)
@@ -48,7 +47,7 @@ static int start_helper(void)
 	rc = helper_start(&guard.helper, "urxed-fds", 0, fd_guard_process);
 	if (rc)
 		return rc;
-	return epoll_ctl(guard.epoll_fd, EPOLL_CTL_ADD, guard.helper.socket, &ev) ? -errno : 0;
+	return epoll_add_readable(guard.epoll_fd, guard.helper.socket);
 }
 
 int fd_guard_start(void)

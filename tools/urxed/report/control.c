@@ -10,19 +10,13 @@
 
 #include <vnic/peer_socket.h>
 
+#include "common/epoll_readable.h"
 #include "common/rundir.h"
 #include "common/unix_packet.h"
 #include "urxed/privilege/fd_guard.h"
 
 #define BACKLOG 16
 #define EVENTS  8
-
-static int watch_control_fd(const struct control *c, int fd)
-{
-	struct epoll_event ev = {.events = EPOLLIN, .data.fd = fd};
-
-	return epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
-}
 
 /* Another process may have to close the socket, and keep it: epoll would report it for ever. */
 static void close_peer(const struct control *c, int fd)
@@ -44,7 +38,7 @@ int control_open(struct control *c, const char *run_dir, const struct control_op
 		return -errno;
 	rc = c->listen_fd = unix_packet_listen(run_dir, CONTROL_SOCKET_NAME, BACKLOG);
 	if (rc >= 0)
-		rc = watch_control_fd(c, c->listen_fd);
+		rc = epoll_add_readable(c->epoll_fd, c->listen_fd);
 	if (rc < 0)
 		control_close(c, run_dir);
 	return rc;
@@ -74,7 +68,7 @@ static void accept_connection(struct control *c)
 
 	if (fd < 0)
 		return;
-	if (!unix_packet_peer_is_trusted(fd) || watch_control_fd(c, fd)) {
+	if (!unix_packet_peer_is_trusted(fd) || epoll_add_readable(c->epoll_fd, fd)) {
 		fd_guard_close(fd);
 		return;
 	}

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/epoll_readable.h"
 #include "common/log.h"
 
 int function_init(struct function *f, const char *name)
@@ -51,12 +52,10 @@ void function_close(struct function *f)
 
 static int watch_client(struct function *f, int epoll_fd, int fd)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
-
 	f->watched = fd;
 	f->events = EPOLLIN;
 	f->lost = 0;
-	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+	return epoll_add_readable(epoll_fd, fd);
 }
 
 int function_adopt_client(struct function *f, int epoll_fd)

@@ -3,11 +3,11 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <rxe/offload.h>
 
+#include "common/epoll_readable.h"
 #include "common/log.h"
 
 /* --- The way of a connection */
@@ -123,19 +123,12 @@ static void give_to_device(struct machine_hca *h)
 
 /* --- It comes and goes */
 
-static int watch(const struct machine_hca *h, int fd)
-{
-	struct epoll_event event = {.events = EPOLLIN};
-
-	return epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
-}
-
 static void close_hca(struct machine_hca *h)
 {
 	if (!h->hca)
 		return;
-	epoll_ctl(h->epoll_fd, EPOLL_CTL_DEL, hca_comp_fd(h->hca), NULL);
-	epoll_ctl(h->epoll_fd, EPOLL_CTL_DEL, hca_async_fd(h->hca), NULL);
+	epoll_remove(h->epoll_fd, hca_comp_fd(h->hca));
+	epoll_remove(h->epoll_fd, hca_async_fd(h->hca));
 	hca_close(h->hca);
 	h->hca = NULL;
 }
@@ -147,7 +140,8 @@ static void open_hca(struct machine_hca *h)
 	int rc = hca_load_and_open(h->wanted.name, h->wanted.port, &h->owner, &h->hca);
 
 	if (!rc)
-		rc = watch(h, hca_comp_fd(h->hca)) ?: watch(h, hca_async_fd(h->hca));
+		rc = epoll_add_readable(h->epoll_fd, hca_comp_fd(h->hca))
+			     ?: epoll_add_readable(h->epoll_fd, hca_async_fd(h->hca));
 	if (rc) {
 		close_hca(h);
 		log_line("cannot open %s: %s", h->wanted.name, strerror(-rc));

@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/epoll_readable.h"
 #include "common/log.h"
 
 #define RETRY_NS      (100 * NS_PER_MS)
@@ -74,25 +74,12 @@ static int add_block(struct vm_session *s, uint32_t qpn_first)
 	return 0;
 }
 
-static int watch(const struct vm_session *s, int fd)
-{
-	struct epoll_event event = {.events = EPOLLIN};
-
-	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
-}
-
-static void unwatch(const struct vm_session *s, int fd)
-{
-	if (fd >= 0)
-		epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
-}
-
 void vm_session_detach(struct vm_session *s)
 {
 	if (!s->nic)
 		return;
-	unwatch(s, vnic_driver_notice_fd(s->nic));
-	unwatch(s, vnic_driver_ctl_fd(s->nic));
+	epoll_remove(s->epoll_fd, vnic_driver_notice_fd(s->nic));
+	epoll_remove(s->epoll_fd, vnic_driver_ctl_fd(s->nic));
 	vnic_driver_detach(s->nic);
 	s->nic = NULL;
 }
@@ -116,8 +103,8 @@ static int attach(struct vm_session *s)
 	if (!rc && !was)
 		rc = add_block(s, now.qpn_first);
 	if (!rc)
-		rc = watch(s, vnic_driver_ctl_fd(s->nic))
-			     ?: watch(s, vnic_driver_notice_fd(s->nic));
+		rc = epoll_add_readable(s->epoll_fd, vnic_driver_ctl_fd(s->nic))
+			     ?: epoll_add_readable(s->epoll_fd, vnic_driver_notice_fd(s->nic));
 	if (rc) {
 		vm_session_detach(s);
 		return rc;
@@ -277,7 +264,7 @@ void vm_session_event(struct vm_session *s)
 	notice = vnic_driver_notice_fd(s->nic);
 	vnic_driver_notice(s->nic, &s->welcome.port, &question);
 	if (vnic_driver_notice_fd(s->nic) != notice)
-		unwatch(s, notice);
+		epoll_remove(s->epoll_fd, notice);
 	if (question >= 0)
 		s->queries.state(s->queries.ctx, question);
 	refuse_introduction(s);

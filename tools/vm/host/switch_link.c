@@ -5,11 +5,11 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/epoll_readable.h"
 #include "common/log.h"
 #include "common/unix_packet.h"
 #include "urxed/uplink/vm_port_protocol.h"
@@ -33,24 +33,11 @@ static void close_fd(int fd)
 		close(fd);
 }
 
-/* The daemon may have a copy of the pipe, so its close alone would not end its watch. */
-static void unwatch(const struct switch_link *link, int fd)
-{
-	if (fd >= 0)
-		epoll_ctl(link->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
-}
-
-static int watch(const struct switch_link *link, int fd)
-{
-	struct epoll_event event = {.events = EPOLLIN};
-
-	return epoll_ctl(link->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
-}
-
 static void disconnect(struct switch_link *link)
 {
-	unwatch(link, link->fds.kick);
-	unwatch(link, link->socket);
+	/* The daemon may have a copy of the pipe, so its close alone would not end the watch. */
+	epoll_remove(link->epoll_fd, link->fds.kick);
+	epoll_remove(link->epoll_fd, link->socket);
 	if (link->peer)
 		netdev_shm_detach(link->peer);
 	close_fd(link->fds.memory);
@@ -127,7 +114,8 @@ static int join(struct switch_link *link)
 	int rc = connect_socket(link) ?: ask_for_port(link) ?: lay_out_buffers(link);
 
 	if (!rc)
-		rc = watch(link, link->socket) ?: watch(link, link->fds.kick);
+		rc = epoll_add_readable(link->epoll_fd, link->socket)
+			     ?: epoll_add_readable(link->epoll_fd, link->fds.kick);
 
 	if (rc)
 		disconnect(link);
@@ -183,8 +171,8 @@ int switch_link_adopt(struct switch_link *link, const char *run_dir, const char 
 	h->socket = -1;
 	h->fds = (struct netdev_shm_fds){-1, -1, -1};
 	rc = netdev_shm_attach(&link->fds, &link->peer) ?: lay_out_buffers(link)
-							?: watch(link, link->socket)
-							?: watch(link, link->fds.kick);
+							?: epoll_add_readable(link->epoll_fd, link->socket)
+							?: epoll_add_readable(link->epoll_fd, link->fds.kick);
 	if (rc)
 		disconnect(link);
 	return rc;

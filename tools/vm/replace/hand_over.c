@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/epoll_readable.h"
 #include "common/log.h"
 #include "vm/replace/channel.h"
 #include "vm/vm_private.h"
@@ -32,7 +33,7 @@ void hand_over_accept(struct vm *vm)
 
 	if (fd < 0)
 		return;
-	rc = r->requester >= 0 ? -EALREADY : vm_watch(vm, fd);
+	rc = r->requester >= 0 ? -EALREADY : epoll_add_readable(vm->epoll_fd, fd);
 	if (!rc) {
 		r->requester = fd;
 		return;

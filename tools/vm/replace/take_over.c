@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/epoll_readable.h"
 #include "common/log.h"
 #include "vm/replace/channel.h"
 #include "vm/vm_private.h"
@@ -100,7 +101,7 @@ int take_over_finish(struct vm *vm, struct bundle *b, char error[VM_ERROR])
 	vm_session_demand_later(&vm->session);
 	rc = take_functions(vm, b) ?: channel_send(r->predecessor, 0)
 				   ?: channel_receive(r->predecessor)
-				   ?: vm_watch(vm, r->predecessor);
+				   ?: epoll_add_readable(vm->epoll_fd, r->predecessor);
 	if (rc)
 		return fail(vm, rc, error);
 	for (uint32_t i = 0; i < BUNDLE_FUNCTIONS; i++) {
