@@ -174,6 +174,15 @@ extern void (*adapter_unlock_orphaned)(void) __attribute__((visibility("hidden")
  */
 extern uint32_t adapter_forks;
 
+/*
+ * Whether a signal handler has forked since `forks` was adapter_forks, and this is the child: the
+ * adapter is the parent's.
+ */
+static inline bool adapter_is_parents(uint32_t forks)
+{
+	return forks != adapter_forks || adapter.lock.orphaned;
+}
+
 static inline void adapter_lock(void)
 {
 	adapter_inside = true;

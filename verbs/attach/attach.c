@@ -33,15 +33,6 @@
 static unsigned int opens;   /* users of the adapter; under adapter_open_lock */
 static bool parent_attached; /* this process is a fork of a process that was attached */
 
-/*
- * Whether a signal handler has forked since `forks` was adapter_forks, and this is the child: the
- * adapter is the parent's. With adapter_open_lock.
- */
-static bool is_parents(uint32_t forks)
-{
-	return forks != adapter_forks || adapter.lock.orphaned;
-}
-
 /* A child that a signal handler has forked with adapter_open_lock held forgets the adapter. */
 static void unlock_opens(void)
 {
@@ -295,7 +286,7 @@ static int begin_attachment(const struct adapter_saved *saved)
 	return rc;
 }
 
-/* -EIO: this is a child that a signal handler has forked; `forks` as for is_parents. */
+/* -EIO: this is a child that a signal handler has forked; `forks` as for adapter_is_parents. */
 static int end_attachment(uint32_t forks)
 {
 	int rc;
@@ -303,8 +294,8 @@ static int end_attachment(uint32_t forks)
 	give_inbox();
 	request_uplink();
 	open_hca();
-	rc = is_parents(forks) ? 0 : engine_thread_start();
-	if (is_parents(forks))
+	rc = adapter_is_parents(forks) ? 0 : engine_thread_start();
+	if (adapter_is_parents(forks))
 		return -EIO;
 	if (rc) {
 		log_error("cannot start the engine thread: %s", strerror(-rc));
@@ -332,7 +323,7 @@ static int open_once(uint32_t *forks)
 	*forks = adapter_forks;
 	if (!opens)
 		rc = attach_adapter(*forks);
-	if (is_parents(*forks))
+	if (adapter_is_parents(*forks))
 		rc = -EIO;
 	if (!rc)
 		opens++;
@@ -366,7 +357,7 @@ void adapter_unref(uint32_t forks)
 	pthread_mutex_lock(&adapter_open_lock);
 	if (forks == adapter_forks && !--opens) {
 		engine_thread_stop();
-		if (!is_parents(forks))
+		if (!adapter_is_parents(forks))
 			detach_adapter();
 	}
 	unlock_opens();

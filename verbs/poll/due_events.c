@@ -9,19 +9,13 @@
 #include "objects/comp_channel.h"
 #include "poll/engine_wake.h"
 
-/* Whether this is a child that a signal handler has forked: the parent sends its events. */
-static bool is_parents(uint32_t forks)
-{
-	return forks != adapter_forks || adapter.lock.orphaned;
-}
-
 /* The engine thread sends the event when the program has made room. */
 static void wait_for_room(const struct due_event *due, uint32_t forks)
 {
 	const struct comp_channel_event event = {.element = due->element};
 
 	adapter_lock();
-	if (!is_parents(forks)) {
+	if (!adapter_is_parents(forks)) {
 		comp_channel_send(due->channel, &event);
 		if (adapter.dev && !adapter_thread.stop)
 			engine_wake();
@@ -39,7 +33,8 @@ static void put_channel(struct comp_channel *channel)
 	adapter_unlock();
 }
 
-/* 0 stays 0: a handler may have forked since is_parents(), and the child's adapter has no event. */
+/* 0 stays 0: a handler may have forked since adapter_is_parents(), and the child's adapter has no
+ * event. */
 static void count_off(void)
 {
 	uint32_t n = atomic_load(&adapter.due_events.in_flight);
@@ -52,7 +47,7 @@ static void send_due(const struct due_event *due, uint32_t forks)
 {
 	if (!comp_channel_try_send(due->channel, due->element))
 		wait_for_room(due, forks);
-	if (is_parents(forks))
+	if (adapter_is_parents(forks))
 		return;
 	put_channel(due->channel);
 	count_off();
@@ -73,7 +68,7 @@ void due_events_release(void)
 		adapter_unlock_orphaned();
 		return;
 	}
-	for (uint32_t i = 0; i < n && !is_parents(forks); i++)
+	for (uint32_t i = 0; i < n && !adapter_is_parents(forks); i++)
 		send_due(&list[i], forks);
 }
 
