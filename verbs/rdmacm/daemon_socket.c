@@ -171,18 +171,11 @@ static int receive_welcome(const struct rdmacm_file *file, struct cm_attach_welc
 
 /* --- The event socket */
 
-static void close_descriptor(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
-
 /* No shutdown, and no change of the epoll set: a forked child shares both with its parent. */
 static void close_events(struct rdmacm_file *file)
 {
-	close_descriptor(&file->event_reader);
-	close_descriptor(&file->event_writer);
+	rdmacm_close_fd(&file->event_reader);
+	rdmacm_close_fd(&file->event_writer);
 }
 
 /*
@@ -206,7 +199,7 @@ static int open_events(struct rdmacm_file *file, const int fds[CM_ATTACH_FDS])
 	struct epoll_event ev = {.events = EPOLLIN};
 	int rc = 0;
 
-	close_descriptor(&file->event_writer);
+	rdmacm_close_fd(&file->event_writer);
 	file->n_to_skip = 0;
 	file->event_writer = fds[CM_ATTACH_EVENT_WRITER];
 	if (file->event_reader < 0)
@@ -235,12 +228,12 @@ static int greet_daemon(struct rdmacm_file *file, uint64_t deadline)
 		rc = -ECONNRESET;
 	if (rc) {
 		for (int i = 0; i < CM_ATTACH_FDS; i++)
-			close_descriptor(&fds[i]);
+			rdmacm_close_fd(&fds[i]);
 	} else {
 		rc = open_events(file, fds);
 	}
 	if (rc) {
-		close_descriptor(&file->socket);
+		rdmacm_close_fd(&file->socket);
 		return rc;
 	}
 	file->token = w.token;
@@ -284,7 +277,7 @@ static void give_up(struct rdmacm_file *file, int rc)
 		    rc == -ETIME ? "urxed ended and no other urxed has started in time"
 				 : "the urxed that runs now does not know this process's IDs");
 	file->daemon_gone = true;
-	close_descriptor(&file->event_writer);
+	rdmacm_close_fd(&file->event_writer);
 	pthread_cond_broadcast(&file->reconnected);
 }
 
@@ -321,7 +314,7 @@ void rdmacm_daemon_lost(struct rdmacm_file *file)
 
 void rdmacm_daemon_leave(struct rdmacm_file *file)
 {
-	close_descriptor(&file->socket);
+	rdmacm_close_fd(&file->socket);
 	close_events(file);
 	file->n_due = 0;
 	file->daemon_gone = true;

@@ -139,13 +139,6 @@ static void init_once(void)
 
 /* --- Closing */
 
-static void close_descriptor(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
-
 static void release_file(struct fd_object *object)
 {
 	struct rdmacm_file *file = (struct rdmacm_file *)object;
@@ -156,8 +149,8 @@ static void release_file(struct fd_object *object)
 	rdmacm_daemon_disconnect(file);
 	rdmacm_reply_cache_free(file);
 	rdmacm_ids_free(file);
-	close_descriptor(&file->event_set);
-	close_descriptor(&file->kernel);
+	rdmacm_close_fd(&file->event_set);
+	rdmacm_close_fd(&file->kernel);
 	pthread_cond_broadcast(&file->reconnected);
 	pthread_mutex_unlock(&file->lock);
 	rdmacm_lock_files(&signals);
@@ -273,7 +266,7 @@ int rdmacm_open_until(int flags, uint64_t deadline)
 		rc = fd_install(fd, &file->fd);
 	if (!rc)
 		return fd;
-	close_descriptor(&fd);
+	rdmacm_close_fd(&fd);
 	release_file(&file->fd);
 	return rc;
 }

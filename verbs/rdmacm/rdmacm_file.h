@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <cm/attach.h>
 
@@ -86,6 +87,13 @@ static inline bool rdmacm_is_open(const struct rdmacm_file *file,
 				  const struct rdmacm_request *request)
 {
 	return file->opening % 2 && file->opening == request->opening;
+}
+
+static inline void rdmacm_close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
 }
 
 /* Takes the locks of both files, or the one lock if they are the same. While it waits for one lock
