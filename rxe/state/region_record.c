@@ -72,9 +72,7 @@ static void find_memory(struct state_device *d, struct urxe_mr_attr *attr,
 	const struct urxe_state_restore *how = d->restore;
 	struct urxe_state_region region = {
 		.key = attr->key,
-		.pd = attr->pd,
 		.access = attr->access,
-		.iova = attr->iova,
 		.length = attr->length,
 		.extents = saved,
 		.n_extents = n,

@@ -47,7 +47,7 @@ struct station {
 	int connect_error; /* errno of the last connect_to that failed; 0 = none */
 	/* Work that on_complete leaves to answer_messages, because it must not call the engine. */
 	uint32_t echoes[RECEIVES]; /* lengths */
-	uint32_t n_echoes, taken;
+	uint32_t n_echoes;
 	struct greeting greetings[GREETINGS];
 	uint64_t greeting_recvs[GREETINGS]; /* wr_id of the receive request of each greeting */
 	uint32_t n_greetings;

@@ -168,7 +168,7 @@ int recording_file_parse(struct recording_file *f, uint8_t *bytes, size_t n)
 	struct pcapng_block block = {0};
 	int rc;
 
-	*f = (struct recording_file){.bytes = bytes, .n = n};
+	*f = (struct recording_file){.bytes = bytes};
 	pcapng_reader_begin(&reader, bytes, n);
 	do {
 		rc = pcapng_reader_next(&reader, &block);

@@ -62,7 +62,6 @@ struct recorded_frame {
 /* What a file has, up to its end or to a block that is cut. */
 struct recording_file {
 	uint8_t *bytes; /* frames point into it */
-	size_t n;
 	struct recording *recordings;
 	uint32_t n_recordings;
 	struct recorded_frame *frames;

@@ -319,7 +319,6 @@ static void move_host(struct simhost *host)
 
 static void handle_event(struct world *world, const struct event *event)
 {
-	world->n_events++;
 	switch (event_kind(event)) {
 	case EVENT_SWITCH: fabric_switch(&world->fabric, event->at, event->object); break;
 	case EVENT_ARRIVE: deliver_frame(world, event->object); break;

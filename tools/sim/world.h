@@ -52,7 +52,6 @@ struct world {
 	uint32_t hot_host;
 	uint64_t hot_max;
 	double hot_mean;
-	uint64_t n_events;
 	struct atomic_op *atomics;
 	uint32_t n_atomics, atomics_room;
 	uint8_t *scratch; /* room for the content of a message */

@@ -168,10 +168,7 @@ static bool deliver(struct datapath *f, uint64_t now, const struct netdev_frame 
 	if (!f->blocked_since)
 		f->blocked_since = now;
 	/* Frames for PVRDMA must not wait behind it. */
-	if (now - f->blocked_since < BLOCKED_NS && !pvrdma_active(f->rdma->dev))
-		return false;
-	f->dropped++;
-	return true;
+	return now - f->blocked_since >= BLOCKED_NS || pvrdma_active(f->rdma->dev);
 }
 
 /*
@@ -223,15 +220,12 @@ static void deliver_from_peer(struct datapath *f, uint64_t now, const struct urx
 	uint8_t copy[ROOM];
 	const struct netdev_frame frame = {.data = copy, .len = from->len};
 
-	if (from->reference.length || from->len < URXE_ICRC_LEN || from->len > ROOM) {
-		f->dropped++;
+	if (from->reference.length || from->len < URXE_ICRC_LEN || from->len > ROOM)
 		return;
-	}
 	memcpy(copy, from->data, from->len - URXE_ICRC_LEN);
 	memset(copy + from->len - URXE_ICRC_LEN, 0, URXE_ICRC_LEN);
 	urxe_frame_add_icrc(copy, from->len);
-	if (!deliver(f, now, &frame))
-		f->dropped++;
+	(void)deliver(f, now, &frame);
 }
 
 static bool receive_from_peers(struct datapath *f, uint64_t now)

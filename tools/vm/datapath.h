@@ -36,7 +36,6 @@ struct datapath {
 	bool rdma_moved;        /* the last datapath_run had frames or requests of PVRDMA */
 	uint64_t announced_at;  /* ns; when a received frame last led to pvrdma_station_returned,
 				   for the limit of one call in 10 ms; 0 = never */
-	uint64_t dropped;       /* received frames for which the driver had no buffer in time */
 };
 
 int datapath_init(struct datapath *f, struct switch_link *link, struct vmxnet3_function *nic,

@@ -74,9 +74,7 @@ void urxe_state_free(uint8_t *stream);
 /* A region whose memory the owner provides. */
 struct urxe_state_region {
 	uint32_t key;
-	uint32_t pd;
 	uint32_t access; /* enum urxe_access */
-	uint64_t iova;
 	uint64_t length;
 	/* Before the callback: the extents where the device was saved, with addresses of that
 	 * process; addr NULL: a hole, or unmapped. They are numbers from the stream, not valid

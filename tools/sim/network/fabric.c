@@ -213,17 +213,14 @@ void fabric_switch(struct fabric *fabric, uint64_t now, struct fabric_frame *fra
 
 	add_area(fabric, queue, now);
 	if (fabric->scenario->queue && length > fabric->scenario->queue) {
-		queue->tail_drops++;
 		fabric->counters.tail_drops++;
 		free_frame(fabric, frame);
 		return;
 	}
 	if (length > queue->max)
 		queue->max = length;
-	if (choose_mark(fabric, length) && ecn_mark(frame->data, frame->len)) {
-		queue->marks++;
+	if (choose_mark(fabric, length) && ecn_mark(frame->data, frame->len))
 		fabric->counters.marked++;
-	}
 	frame->at = round_up_to_ns(occupy_port(fabric, &queue->port, now, frame->len)) +
 		    fabric->delay - fabric->delay / 2;
 	enqueue_frame(fabric, queue, frame);
@@ -264,6 +261,5 @@ void fabric_reset_queues(struct fabric *fabric, uint64_t now)
 		queue->area = 0;
 		queue->since = queue->seen;
 		queue->max = get_backlog(fabric, queue, now);
-		queue->tail_drops = queue->marks = 0;
 	}
 }

@@ -41,16 +41,13 @@ struct fabric_queue {
 	/* Frames to the host, in order. The first one has an EVENT_ARRIVE. */
 	struct fabric_frame *first, **last;
 	uint64_t max;   /* longest length, bytes */
-	uint64_t since; /* ps; time from which on max, area and the counters count */
+	uint64_t since; /* ps; time from which on max and area count */
 	uint64_t seen;  /* ps; time up to which area is computed */
 	double area;    /* integral of the queue's length, bytes times ps */
-	uint64_t tail_drops;
-	uint64_t marks;
 };
 
 struct fabric_counters {
 	uint64_t sent, bytes; /* by hosts */
-	uint64_t delivered;
 	uint64_t lost, tail_drops, duplicated, reordered, corrupted, marked;
 };
 

@@ -67,13 +67,13 @@
 #define STRICT_ENUM(id, name, text)  STRICT_##id,
 #define PATTERN_ENUM(id, name, text) PATTERN_##id,
 #define TRAFFIC_ENUM(id, name, text) TRAFFIC_##id,
-enum pattern { PATTERN_LIST(PATTERN_ENUM) PATTERN_COUNT };
-enum traffic { TRAFFIC_LIST(TRAFFIC_ENUM) TRAFFIC_COUNT };
+enum pattern { PATTERN_LIST(PATTERN_ENUM) };
+enum traffic { TRAFFIC_LIST(TRAFFIC_ENUM) };
 #define MOVERS_ENUM(id, name, text) MOVERS_##id,
-enum movers { MOVERS_LIST(MOVERS_ENUM) MOVERS_COUNT };
+enum movers { MOVERS_LIST(MOVERS_ENUM) };
 #define HEARERS_ENUM(id, name, text) HEARERS_##id,
 enum hearers { HEARERS_LIST(HEARERS_ENUM) HEARERS_COUNT };
-enum strict { STRICT_LIST(STRICT_ENUM) STRICT_COUNT };
+enum strict { STRICT_LIST(STRICT_ENUM) };
 
 struct scenario {
 	uint64_t seed;

@@ -72,7 +72,6 @@ enum cm_attach_checkpoint {
 	 */
 	CM_ATTACH_RESTORE,
 	CM_ATTACH_THAW, /* the device goes on; no error if it is not frozen */
-	CM_ATTACH_CHECKPOINT_END,
 };
 
 /*
