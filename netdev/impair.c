@@ -67,9 +67,10 @@ static void heap_up(struct held *heap, uint32_t i)
 		held_swap(&heap[i], &heap[(i - 1) / 2]);
 }
 
-static void heap_down(struct held *heap, uint32_t count, uint32_t i)
+/* Moves the first frame down to its place. */
+static void heap_down(struct held *heap, uint32_t count)
 {
-	for (;;) {
+	for (uint32_t i = 0;;) {
 		uint32_t child = 2 * i + 1;
 
 		if (child + 1 < count && held_before(&heap[child + 1], &heap[child]))
@@ -90,7 +91,7 @@ static bool is_first_due(const struct line *line, uint64_t now)
 static struct netdev_frame take_first_held(struct line *line)
 {
 	held_swap(&line->held[0], &line->held[--line->count]);
-	heap_down(line->held, line->count, 0);
+	heap_down(line->held, line->count);
 	line->counters.passed++;
 	return frame_buffer_view(&line->held[line->count].buf);
 }

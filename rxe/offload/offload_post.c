@@ -56,12 +56,12 @@ static enum urxe_wc_status refused_status(const struct send_wqe *wqe)
 }
 
 /* Turns the request at `cur` into one that fails when all earlier requests have completed. */
-static void refuse_request(struct urxe_qp *qp, enum urxe_wc_status status)
+static void refuse_request(struct urxe_qp *qp)
 {
 	struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.cur);
 
 	wqe->kind = WR_MALFORMED;
-	wqe->error = (uint8_t)status;
+	wqe->error = URXE_WC_LOC_QP_OP_ERR;
 }
 
 /* Requests from `cur` on, up to one that the HCA does not get. */
@@ -103,7 +103,7 @@ static bool send_batch(struct urxe_qp *qp)
 	if (taken == n)
 		return true;
 	if (rc != -ENOMEM || qp->sq.cur == qp->sq.tail)
-		refuse_request(qp, URXE_WC_LOC_QP_OP_ERR);
+		refuse_request(qp);
 	return false;
 }
 

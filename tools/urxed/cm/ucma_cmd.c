@@ -417,9 +417,7 @@ static int reject_id(struct ucma_command *c)
 	if (!rc && request.reason && request.reason != CM_REJ_CONSUMER)
 		rc = -EINVAL;
 	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
-	return rc ? rc
-		  : cma_reject(ctx->id, CM_REJ_CONSUMER, request.private_data,
-			       request.private_data_len);
+	return rc ? rc : cma_reject(ctx->id, request.private_data, request.private_data_len);
 }
 
 static int disconnect_id(struct ucma_command *c)

@@ -28,7 +28,7 @@ bool hca_netdev_mac(const char *sys, const char *ifname, uint8_t mac[ETHER_MAC_L
 	unsigned int b[ETHER_MAC_LEN];
 	unsigned int any = 0;
 
-	if (sysfs_read_number(0, "%s/class/net/%s/type", sys, ifname) != ARPHRD_ETHER ||
+	if (sysfs_read_number("%s/class/net/%s/type", sys, ifname) != ARPHRD_ETHER ||
 	    sysfs_read_text(text, sizeof(text), "%s/class/net/%s/address", sys, ifname) ||
 	    sscanf(text, "%2x:%2x:%2x:%2x:%2x:%2x", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5]) !=
 		    ETHER_MAC_LEN)
@@ -64,7 +64,7 @@ uint16_t hca_netdev_vlan(const char *sys, const char *ifname)
 
 uint16_t hca_netdev_path_mtu(const char *sys, const char *ifname)
 {
-	uint32_t mtu = sysfs_read_number(0, "%s/class/net/%s/mtu", sys, ifname);
+	uint32_t mtu = sysfs_read_number("%s/class/net/%s/mtu", sys, ifname);
 	uint16_t path = 4096;
 
 	while (path >= 256 && mtu < (uint32_t)path + ROCE_HEADERS)

@@ -54,7 +54,7 @@ static void list_names(const char *path, struct names *names)
 /* node_type: "1: CA", and so on (enum rdma_node_type of Linux). */
 static enum hca_kind read_kind(const char *dir)
 {
-	switch (sysfs_read_number(0, "%s/node_type", dir)) {
+	switch (sysfs_read_number("%s/node_type", dir)) {
 	case 1: return HCA_INFINIBAND; /* or RoCE, as the port says */
 	case 4: return HCA_IWARP;
 	default: return HCA_OTHER;
@@ -123,7 +123,7 @@ static void find_mac(const char *sys, const char *dir, struct hca_port *p)
 /* "4: ACTIVE" (IBA volume 1, 14.2.5.6: PortState) */
 static enum hca_state read_state(const char *port_dir)
 {
-	switch (sysfs_read_number(0, "%s/state", port_dir)) {
+	switch (sysfs_read_number("%s/state", port_dir)) {
 	case 1:
 	case 2:
 	case 3: return HCA_DOWN;
@@ -160,7 +160,7 @@ static enum hca_kind kind_of_port(enum hca_kind device, const char *port_dir)
 /* urxe's tree has the MTU of its device; Linux derives it from the interface, and so does this. */
 static uint16_t read_mtu(const char *sys, const char *port_dir, const char *ndev)
 {
-	uint32_t mtu = sysfs_read_number(0, "%s/active_mtu", port_dir);
+	uint32_t mtu = sysfs_read_number("%s/active_mtu", port_dir);
 
 	if (mtu == 256 || mtu == 512 || mtu == 1024 || mtu == 2048 || mtu == 4096)
 		return (uint16_t)mtu;

@@ -87,7 +87,7 @@ int sysfs_read_text(char *text, size_t size, const char *fmt, ...)
 	return rc ? rc : read_line(text, size, path);
 }
 
-uint32_t sysfs_read_number(uint32_t missing, const char *fmt, ...)
+uint32_t sysfs_read_number(const char *fmt, ...)
 {
 	char path[PATH_MAX], text[16];
 	unsigned long number;
@@ -98,9 +98,9 @@ uint32_t sysfs_read_number(uint32_t missing, const char *fmt, ...)
 	rc = format_path(path, fmt, ap);
 	va_end(ap);
 	if (rc || read_line(text, sizeof(text), path) || text[0] < '0' || text[0] > '9')
-		return missing;
+		return 0;
 	number = strtoul(text, NULL, 10);
-	return number > UINT32_MAX ? missing : (uint32_t)number;
+	return number > UINT32_MAX ? 0 : (uint32_t)number;
 }
 
 int sysfs_read_link(char *text, size_t size, const char *fmt, ...)

@@ -19,11 +19,10 @@
 int sysfs_read_text(char *text, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /*
- * A decimal number at the start of the file; `missing` if there is none, if it is above UINT32_MAX,
- * or if the first line has 16 bytes or more.
+ * A decimal number at the start of the file; 0 if there is none, if it is above UINT32_MAX, or if
+ * the first line has 16 bytes or more.
  */
-uint32_t sysfs_read_number(uint32_t missing, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+uint32_t sysfs_read_number(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /*
  * Copies the last component of a symbolic link's target. Arguments and results as of
  * sysfs_read_text.

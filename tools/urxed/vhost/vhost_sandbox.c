@@ -38,12 +38,12 @@ static int write_proc(const char *path, const char *text)
 	return err;
 }
 
-static int write_id_map(const char *path, unsigned int id)
+static void write_id_map(const char *path, unsigned int id)
 {
 	char text[48];
 
 	snprintf(text, sizeof(text), "%u %u 1", id, id);
-	return write_proc(path, text);
+	write_proc(path, text);
 }
 
 /* --- Capabilities */

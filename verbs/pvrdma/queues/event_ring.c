@@ -72,13 +72,11 @@ static bool add_element(struct pvrdma *dev, struct pv_event_ring *events, const 
 	return true;
 }
 
-bool pv_event_report(struct pvrdma *dev, uint32_t type, uint32_t info)
+void pv_event_report(struct pvrdma *dev, uint32_t type, uint32_t info)
 {
 	const struct pv_eqe eqe = {.type = type, .info = info};
-	bool reported = add_element(dev, &dev->async, &eqe);
 
-	pv_count(dev, reported ? PVRDMA_EVENTS : PVRDMA_EVENTS_LOST);
-	return reported;
+	pv_count(dev, add_element(dev, &dev->async, &eqe) ? PVRDMA_EVENTS : PVRDMA_EVENTS_LOST);
 }
 
 bool pv_event_notify(struct pvrdma *dev, uint32_t handle)

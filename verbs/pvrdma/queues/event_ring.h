@@ -31,8 +31,8 @@ void pv_event_ring_lay_out(struct pvrdma *dev, struct pv_event_ring *events, uin
 void pv_event_ring_close(struct pv_event_ring *events);
 
 /* Adds an asynchronous event to its ring. `type`: a value of enum ibv_event_type; `info`: handle of
- * the object, or number of the port. False: the ring has no room, and the event is lost. */
-bool pv_event_report(struct pvrdma *dev, uint32_t type, uint32_t info);
+ * the object, or number of the port. If the ring has no room, the event is lost and counted. */
+void pv_event_report(struct pvrdma *dev, uint32_t type, uint32_t info);
 /* Adds the handle of a CQ to the ring of notifications. False: the ring has no room now. */
 bool pv_event_notify(struct pvrdma *dev, uint32_t handle);
 
