@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory for a context's rings, in its memfd, from the end downwards. For queues/ring.c.
+ * Memory for a context's rings, in its memfd, from the end downwards. For queues/librxe_ring.c.
  *
  * A process may have more rings than mappings (vm.max_map_count). So this library maps rings by
  * slabs of at least 4 MiB, and librxe's own mappings of single rings, at descending offsets, merge

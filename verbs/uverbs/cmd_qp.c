@@ -153,7 +153,7 @@ static int make_engine_qp(const struct ib_uverbs_ex_create_qp *request, struct q
 			.max_recv_wr = qp->srq ? 0 : queue_capacity(&qp->recv.wq.ring),
 			.max_send_sge = qp->limits.max_sge,
 			/*
-			 * The engine's QP always allows one segment, because queues/recv.c
+			 * The engine's QP always allows one segment, because queues/verbs_recv.c
 			 * replaces a malformed request by a request with one segment.
 			 */
 			.max_recv_sge = qp->recv.max_sge ? qp->recv.max_sge : 1,

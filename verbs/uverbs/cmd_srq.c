@@ -104,7 +104,7 @@ int cmd_create_srq(const struct command *c)
 	srq->pd = pd;
 	/*
 	 * At least one, as in Linux rxe (RXE_MIN_SRQ_SGE), and for the segment that replaces a
-	 * malformed request (queues/recv.c).
+	 * malformed request (queues/verbs_recv.c).
 	 */
 	if (!request.max_sge)
 		request.max_sge = 1;

@@ -8,7 +8,7 @@
 #include "urxed/cm/ucma.h"
 
 #define FORMAT    "urxed rdma_cm 4"
-#define NO_NUMBER UINT32_MAX /* no number */
+#define NO_NUMBER UINT32_MAX
 
 /* Values of saved.file.frozen beside 0. */
 enum { SAVED_FROZEN = 1, SAVED_RESTORING };

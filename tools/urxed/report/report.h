@@ -48,7 +48,8 @@
  * counters  [{of, name, value, meaning}], sums since the daemon started
  *           - of: "switch"; "drop": frames that the switch dropped; "vnic": sums of all processes'
  *             vNICs; "cm": messages of the connection manager; "gsi": MADs that QP1 dropped;
- *             "neigh": address resolution
+ *             "neigh": address resolution; "bond": failovers of bonds; "daemon": connections that
+ *             the daemon ended
  */
 #ifndef URXE_URXED_REPORT_REPORT_H
 #define URXE_URXED_REPORT_REPORT_H
