@@ -27,6 +27,11 @@ struct queue {
  * a negative errno value. */
 int queue_create(struct queue *queue, struct ring_space *space, int memfd, uint32_t elements,
 		 uint32_t element_size);
+/* The bytes of an element of a receive ring. */
+static inline uint32_t queue_receive_bytes(uint32_t max_sge)
+{
+	return (uint32_t)sizeof(struct rxe_recv_wqe) + max_sge * (uint32_t)sizeof(struct rxe_sge);
+}
 /* The bytes that a ring takes in the memfd, a multiple of the page size. */
 uint64_t queue_bytes(const struct queue *queue);
 /* Destroys the ring. `space`: that of its creation. No effect if the queue has no ring. */

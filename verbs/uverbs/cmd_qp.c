@@ -112,8 +112,7 @@ static int make_rings(const struct command *c, const struct ib_uverbs_ex_create_
 	if (!qp->srq) {
 		qp->recv.max_sge = request->max_recv_sge;
 		rc = queue_create(&qp->recv.wq.ring, &c->file->queues, c->fd, request->max_recv_wr,
-				  (uint32_t)sizeof(struct rxe_recv_wqe) +
-					  request->max_recv_sge * (uint32_t)sizeof(struct rxe_sge));
+				  queue_receive_bytes(request->max_recv_sge));
 		if (rc)
 			return rc;
 	}

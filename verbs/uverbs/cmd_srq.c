@@ -17,11 +17,6 @@
 #include "uverbs/device_max.h"
 #include "uverbs/uverbs_command.h"
 
-static uint32_t element_size(uint32_t max_sge)
-{
-	return (uint32_t)sizeof(struct rxe_recv_wqe) + max_sge * (uint32_t)sizeof(struct rxe_sge);
-}
-
 /* The HCA may take long. Until the queue has its handle, no command finds it. */
 static int make_engine_srq(const struct urxe_rq_attr *attr, uint32_t limit, struct srq *srq)
 {
@@ -45,7 +40,7 @@ static int make_srq_queue(const struct command *c, struct srq *srq,
 		.max_sge = request->max_sge,
 	};
 	int rc = queue_create(&srq->recv.wq.ring, &c->file->queues, c->fd, request->max_wr,
-			      element_size(request->max_sge));
+			      queue_receive_bytes(request->max_sge));
 
 	if (rc)
 		return rc;
@@ -168,7 +163,7 @@ static int resize_srq(const struct command *c, struct srq *srq,
 	if (!request->max_wr || request->max_wr > MAX_WR || request->srq_limit > request->max_wr)
 		return -EINVAL;
 	rc = queue_create(&ring, &c->file->queues, c->fd, request->max_wr,
-			  element_size(srq->recv.max_sge));
+			  queue_receive_bytes(srq->recv.max_sge));
 	if (rc)
 		return rc;
 	rc = reply_srq_ring(c, &ring);

@@ -11,6 +11,8 @@
 
 #include <cm/attach.h>
 
+#include "queues/librxe_ring.h"
+
 /* As many descriptors as the table of process/own_fd.c has, and handles as objects/handle.c. */
 #define DESCRIPTORS_MAX (1u << 22)
 #define HANDLES_MAX     (1u << 24)
@@ -90,11 +92,6 @@ static void check_ring(struct vnic_state_stream *s, const struct image *image, u
 				      bytes <= c->memfd_size - r->offset);
 }
 
-static uint32_t receive_bytes(uint32_t max_sge)
-{
-	return (uint32_t)sizeof(struct rxe_recv_wqe) + max_sge * (uint32_t)sizeof(struct rxe_sge);
-}
-
 static void check_pd(struct vnic_state_stream *s, const struct image *image,
 		     const struct pd_record *r)
 {
@@ -142,7 +139,7 @@ static void check_srq(struct vnic_state_stream *s, const struct image *image,
 {
 	check_object(s, image, &r->object);
 	vnic_state_require(s, r->max_sge && r->max_sge <= URXE_MAX_SGE);
-	check_ring(s, image, r->object.context, &r->queue.ring, receive_bytes(r->max_sge));
+	check_ring(s, image, r->object.context, &r->queue.ring, queue_receive_bytes(r->max_sge));
 }
 
 static void check_qp(struct vnic_state_stream *s, const struct image *image,
@@ -163,7 +160,7 @@ static void check_qp(struct vnic_state_stream *s, const struct image *image,
 	vnic_state_require(s, !r->receive.ring.address == !!r->srq);
 	if (!r->srq)
 		check_ring(s, image, r->object.context, &r->receive.ring,
-			   receive_bytes(r->recv_sge));
+			   queue_receive_bytes(r->recv_sge));
 }
 
 static void check_descriptor(struct vnic_state_stream *s, const struct image *image,
