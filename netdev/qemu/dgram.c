@@ -12,9 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include "error_text.h"
 #include "unix_path.h"
 
 struct dgram_port {

@@ -2,7 +2,6 @@
 #include "qemu/qemu.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

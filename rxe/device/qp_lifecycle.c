@@ -7,7 +7,6 @@
 
 #include "congestion/pacing.h"
 #include "memory/mw.h"
-#include "objects/completion.h"
 #include "objects/copy_table.h"
 #include "objects/cq.h"
 #include "objects/device.h"

@@ -5,7 +5,6 @@
 #include "congestion/pacing.h"
 #include "device/qp_lifecycle.h"
 #include "objects/completion.h"
-#include "objects/copy_table.h"
 #include "objects/device.h"
 #include "objects/pkey.h"
 #include "objects/qp.h"

@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 
-#include "device/qp_lifecycle.h"
 #include "objects/completion.h"
 #include "objects/device.h"
 #include "objects/rq.h"

@@ -3,7 +3,6 @@
 #include <stddef.h>
 
 #include "objects/completion.h"
-#include "objects/cq.h"
 #include "objects/device.h"
 #include "objects/qp_counters.h"
 #include "offload/hooks.h"

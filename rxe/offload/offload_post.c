@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Hands the requests of offloaded queue pairs to the HCA. */
 #include <errno.h>
-#include <string.h>
 
 #include "objects/completion.h"
-#include "objects/cq.h"
 #include "objects/device.h"
 #include "objects/qp_counters.h"
 #include "offload/hooks.h"

@@ -6,7 +6,6 @@
 #include <rxe/rxe.h>
 
 #include "memory/mr.h"
-#include "memory/sg_list.h"
 #include "objects/completion.h"
 #include "objects/copy_table.h"
 #include "objects/qp_counters.h"

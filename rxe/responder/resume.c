@@ -4,7 +4,6 @@
 #include <rxe/opcode.h>
 
 #include "objects/completion.h"
-#include "objects/device.h"
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
 #include "objects/rq.h"

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "objects/device.h"
-#include "objects/pkey.h"
 #include "state/state_records.h"
 #include "wire/header_fields.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The gap before received requests, and the requests that the responder keeps behind it. */
-#include <stdlib.h>
-#include <string.h>
 
 #include <rxe/opcode.h>
 

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "device/qp_lifecycle.h"
-#include "memory/fast_mr.h"
 #include "memory/mr.h"
 #include "objects/cq.h"
 #include "objects/device.h"

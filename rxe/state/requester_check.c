@@ -3,7 +3,6 @@
  * Whether the PSNs of a requester agree with its send queue. The engine computes positions in
  * messages and in the queue from them, without further checks.
  */
-#include "objects/device.h"
 #include "objects/qp.h"
 #include "requester/requester.h"
 #include "state/state_records.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The responder: expected PSN, message in progress, and answers that are due. */
-#include "objects/device.h"
 #include "objects/qp.h"
 #include "objects/rq.h"
 #include "state/state_records.h"

@@ -2,7 +2,6 @@
 /* Receive queues: shared ones, and those of QPs, with their posted requests. */
 #include "objects/rq.h"
 
-#include "objects/device.h"
 #include "state/state_records.h"
 #include "util/ring.h"
 

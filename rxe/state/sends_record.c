@@ -3,10 +3,8 @@
  * Send requests that are posted and not completed. Members that follow from others are not in the
  * stream: kind, length, number of packets, and the count of requests that use up a receive.
  */
-#include <string.h>
 
 #include "objects/device.h"
-#include "objects/pkey.h"
 #include "objects/qp.h"
 #include "state/state_records.h"
 

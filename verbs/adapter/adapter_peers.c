@@ -4,7 +4,6 @@
 
 #include "adapter/adapter.h"
 #include "process/log.h"
-#include "process/own_fd.h"
 
 struct peers adapter_peers;
 

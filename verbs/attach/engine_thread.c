@@ -27,7 +27,6 @@
 #include "poll/polling.h"
 #include "poll/thread_sleep.h"
 #include "process/high_fd.h"
-#include "process/log.h"
 #include "queues/publish.h"
 #include <hca/hca.h>
 #include <samehost/peer.h>

@@ -6,10 +6,8 @@
 #include <string.h>
 
 #include "adapter/adapter.h"
-#include "attach/attach.h"
 #include "checkpoint/image/checkpoint_error.h"
 #include "checkpoint/rebuild.h"
-#include "memory/mr_index.h"
 #include "memory/uaccess.h"
 #include "objects/uverbs_file.h"
 #include "objects/verbs_ah.h"

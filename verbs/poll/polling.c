@@ -7,7 +7,6 @@
 #include "poll/engine_run.h"
 #include "poll/engine_wake.h"
 #include "queues/verbs_cq.h"
-#include <hca/hca.h>
 #include <rxe/offload.h>
 
 /*

@@ -12,7 +12,6 @@
 #ifndef URXE_VERBS_POLL_POLLING_H
 #define URXE_VERBS_POLL_POLLING_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -3,8 +3,6 @@
 
 #include <stddef.h>
 
-#include <rxe/packet.h>
-
 #include "adapter/adapter.h"
 #include "queues/verbs_qp.h"
 

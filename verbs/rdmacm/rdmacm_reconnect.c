@@ -10,7 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon/reconnect.h"
 #include "process/high_fd.h"
 #include "process/run_dir.h"
 #include "rdmacm/daemon_socket.h"

@@ -16,7 +16,6 @@
 #include "objects/verbs_mw.h"
 #include "objects/verbs_pd.h"
 #include "poll/engine_run.h"
-#include "process/log.h"
 #include "queues/verbs_cq.h"
 #include "queues/verbs_qp.h"
 #include "queues/verbs_srq.h"

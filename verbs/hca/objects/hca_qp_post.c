@@ -6,7 +6,6 @@
 #include "hca/hca_device.h"
 #include "hca_cq.h"
 #include "hca_qp.h"
-#include "hca_srq.h"
 #include "wr.h"
 
 /* Copies inline data to registered memory. */
