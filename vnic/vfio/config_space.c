@@ -5,7 +5,6 @@
 #include <string.h>
 
 #define MSIX_AT      0x40 /* of the capability */
-#define MSIX_ENTRY   16u  /* bytes of a vector in the table */
 #define BAR_SIZE_MIN 4096u
 #define BAR_SIZE_MAX (UINT32_C(1) << 30)
 #define COMMAND_WRITABLE \
@@ -18,7 +17,7 @@ static bool bar_size_valid(uint32_t size)
 
 static bool msix_valid(const struct vnic_vfio_function *function)
 {
-	const uint32_t table = function->vectors * MSIX_ENTRY,
+	const uint32_t table = function->vectors * PCI_MSIX_ENTRY_SIZE,
 		       pba = (function->vectors + 63) / 64 * 8;
 	uint32_t size;
 
@@ -26,12 +25,8 @@ static bool msix_valid(const struct vnic_vfio_function *function)
 	    function->msix_bar >= VNIC_VFIO_BARS)
 		return false;
 	size = function->bar_size[function->msix_bar];
-	if (function->table_offset % 8 || function->pba_offset % 8 ||
-	    function->table_offset > size || function->pba_offset > size)
-		return false;
-	return size - function->table_offset >= table && size - function->pba_offset >= pba &&
-	       (function->table_offset + table <= function->pba_offset ||
-		function->pba_offset + pba <= function->table_offset);
+	return function->pba_offset % 8 == 0 && function->pba_offset >= table &&
+	       function->pba_offset <= size && size - function->pba_offset >= pba;
 }
 
 bool config_space_function_valid(const struct vnic_vfio_function *function)
@@ -77,7 +72,7 @@ static void reset_msix(struct config_space *space, const struct vnic_vfio_functi
 	b[PCI_CAP_LIST_ID] = PCI_CAP_ID_MSIX;
 	put(b + PCI_MSIX_FLAGS, function->vectors - 1, 2);
 	put(w + PCI_MSIX_FLAGS, PCI_MSIX_FLAGS_ENABLE | PCI_MSIX_FLAGS_MASKALL, 2);
-	put(b + PCI_MSIX_TABLE, function->table_offset | function->msix_bar, 4);
+	put(b + PCI_MSIX_TABLE, function->msix_bar, 4);
 	put(b + PCI_MSIX_PBA, function->pba_offset | function->msix_bar, 4);
 }
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* REGION_READ and REGION_WRITE: accesses to the BARs and to the configuration space. */
 #include <errno.h>
+#include <linux/pci_regs.h>
 #include <linux/vfio.h>
 #include <string.h>
 
 #include "vfio_server.h"
-
-#define MSIX_ENTRY 16u /* bytes of a vector in the table */
 
 uint32_t region_size(const struct vnic_vfio_server *server, uint32_t region)
 {
@@ -36,7 +35,7 @@ static bool is_msix(const struct vnic_vfio_server *server, const struct vfio_use
 	const struct vnic_vfio_function *f = &server->attr.function;
 
 	return access->region == f->msix_bar &&
-	       (in_range(access->offset, f->table_offset, f->vectors * MSIX_ENTRY) ||
+	       (access->offset < f->vectors * PCI_MSIX_ENTRY_SIZE ||
 		in_range(access->offset, f->pba_offset, sizeof(server->irq.pending)));
 }
 

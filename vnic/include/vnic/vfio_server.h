@@ -33,12 +33,12 @@ struct vnic_vfio_function {
 	/* Bytes of each 32-bit memory BAR: 0, or a power of two from 4096 to 2^30. */
 	uint32_t bar_size[VNIC_VFIO_BARS];
 	/*
-	 * MSI-X: 1 to VNIC_VFIO_VECTORS. The table is the hypervisor's: the server stores nothing
-	 * that is written there. Both offsets are multiples of 8; table and pending bits do not
-	 * overlap.
+	 * MSI-X: 1 to VNIC_VFIO_VECTORS. The table is at the start of the BAR, and the
+	 * hypervisor's: the server stores nothing that is written there. The pending bits are
+	 * behind the table, at a multiple of 8.
 	 */
 	uint32_t vectors;
-	uint32_t msix_bar, table_offset, pba_offset;
+	uint32_t msix_bar, pba_offset;
 	/*
 	 * A BAR other than MSI-X' whose bytes are the first ones of this file, which the caller
 	 * keeps: the hypervisor maps them, and then sends no message for an access. It may still

@@ -303,7 +303,6 @@ static void bad_functions(void **state)
 	REFUSED(pba_offset = 0);
 	REFUSED(pba_offset = 8192);
 	REFUSED(pba_offset = 4097);
-	REFUSED(table_offset = 8188);
 	REFUSED(class_code = 0x1000000);
 #undef REFUSED
 }
