@@ -14,8 +14,7 @@
 
 #define IP4_LEAST       20
 #define IP4_FRAGMENT    0x3fff /* the flag "more fragments", and the offset */
-#define IP6_HEADER      40
-#define IP6_EXTENSIONS  8 /* more extension headers than any stack sends */
+#define IP6_EXTENSIONS  8      /* more extension headers than any stack sends */
 #define IP6_FRAG_HEADER 8
 
 static bool find_ip4(struct vnic_headers *h, const uint8_t *frame, uint32_t len)

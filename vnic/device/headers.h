@@ -6,6 +6,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define MACS       12 /* bytes of both MACs */
+#define TAG        4  /* bytes of an 802.1Q tag */
+#define IP6_HEADER 40
+#define UDP_HEADER 8
+/* Offsets in a TCP or UDP header. */
+#define TCP_SUM_AT 16
+#define UDP_LEN_AT 4
+#define UDP_SUM_AT 6
+
 /* Offsets from the frame's start. */
 struct vnic_headers {
 	uint32_t l3;

@@ -9,8 +9,6 @@
 /* Maximum number of buffers of one frame; drivers post larger buffers instead. */
 #define RX_SEGMENTS 16
 
-#define MACS  12 /* bytes of both MACs */
-#define TAG   4  /* of an 802.1Q tag */
 #define HEADS (VNIC_ETH_HEADER + TAG)
 
 /* A frame on its way to the driver, in parts, and the fields of its last completion. */

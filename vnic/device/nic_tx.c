@@ -11,10 +11,6 @@
 
 /* Linux uses up to 24 descriptors for a packet to be segmented; mbufs of 2 KiB make 33. */
 #define TSO_DESCRIPTORS 64
-#define TAG             4 /* bytes of an 802.1Q tag */
-#define MACS            12
-#define TCP_SUM_AT      16 /* in the TCP header */
-#define UDP_SUM_AT      6
 
 /* One descriptor, copied and decoded. */
 struct segment {

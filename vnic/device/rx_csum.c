@@ -4,10 +4,7 @@
 
 #include "nic.h"
 
-#define TCP_LEAST  20
-#define UDP_HEADER 8
-#define UDP_LEN_AT 4
-#define UDP_SUM_AT 6
+#define TCP_LEAST 20
 
 static bool is_sum_right(uint64_t sum)
 {

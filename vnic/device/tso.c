@@ -8,19 +8,14 @@
 #define TCP_SEQ_AT   4
 #define TCP_OFFSET   12
 #define TCP_FLAGS_AT 13
-#define TCP_SUM_AT   16
 #define TCP_FIN      0x01
 #define TCP_PSH      0x08
 #define TCP_CWR      0x80
-
-#define UDP_LEN_AT 4
-#define UDP_SUM_AT 6
 
 #define IP4_LEN_AT 2
 #define IP4_ID_AT  4
 #define IP4_SUM_AT 10
 #define IP6_LEN_AT 4
-#define IP6_HEADER 40
 
 static void put16(uint8_t *p, uint32_t value)
 {

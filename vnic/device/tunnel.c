@@ -9,7 +9,6 @@
 #define PORT_VXLAN_OLD 8472 /* of Linux, from before the assignment */
 #define PORT_GENEVE    6081
 
-#define UDP_HEADER      8
 #define VXLAN_HEADER    8
 #define GENEVE_HEADER   8 /* without options */
 #define GENEVE_OPTIONS  0x3fu

@@ -16,6 +16,11 @@
 
 #define FUNCTION_ERROR 256
 
+#define PCI_VENDOR_VMWARE 0x15ad
+/* Bytes of the BAR that has the MSI-X table, and the offset of the pending bits in it. */
+#define MSIX_BAR_SIZE 8192
+#define PBA_OFFSET    4096
+
 /* Callbacks of the device process (vm.c), which a migration of a function needs. */
 struct function_owner {
 	/* The function is going to pause: the callee sends the frames that still wait. */

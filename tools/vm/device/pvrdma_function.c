@@ -10,12 +10,9 @@
 
 #include "common/clock.h"
 
-#define PCI_VENDOR_VMWARE       0x15ad
 #define PCI_DEVICE_PVRDMA       0x0820
 #define PCI_CLASS_NETWORK_OTHER 0x028000
 #define MSIX_BAR                0
-#define MSIX_BAR_SIZE           8192
-#define PBA_OFFSET              4096
 
 static uint64_t read_register(void *ctx, uint32_t bar, uint32_t offset, uint32_t size)
 {

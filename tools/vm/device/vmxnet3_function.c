@@ -8,11 +8,8 @@
 
 #include <vnic/regs.h>
 
-#define PCI_VENDOR_VMWARE  0x15ad
 #define PCI_CLASS_ETHERNET 0x020000
 #define MSIX_BAR           2
-#define MSIX_BAR_SIZE      8192
-#define PBA_OFFSET         4096
 
 static uint64_t read_register(void *ctx, uint32_t bar, uint32_t offset, uint32_t size)
 {
