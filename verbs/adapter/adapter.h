@@ -214,6 +214,11 @@ static inline void adapter_unlock(void)
 	else
 		lock_release(&adapter.lock);
 	adapter_inside = false;
+	/* A signal handler may have forked between the release and this line. The pointer is in a
+	 * cache line that other threads do not write. */
+	atomic_signal_fence(memory_order_seq_cst);
+	if (__builtin_expect(adapter_unlock_orphaned && adapter.lock.orphaned, 0))
+		adapter_unlock_orphaned();
 }
 
 /* The other processes of this host that the adapter knows. */

@@ -233,6 +233,30 @@ static void a_child_forked_inside_sends_none_of_its_parents_events(void **state)
 	assert_false(readable());
 }
 
+/* As a handler that forks after the release of the lock: the thread still counts as inside. */
+static void release_and_fork(void)
+{
+	adapter.due_events.n = 0;
+	lock_release(&adapter.lock);
+	child = fork();
+}
+
+/* Otherwise a thread that then waits without the lock, as for an HCA, would wait for ever. */
+static void a_child_forked_after_the_release_forgets_the_adapter(void **state)
+{
+	int status;
+
+	(void)state;
+	adapter_lock();
+	add_events(1);
+	adapter.due_events.release = release_and_fork;
+	adapter_unlock();
+	if (!child)
+		_exit(adapter.lock.orphaned || adapter_inside || adapter.tx.routes);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -246,6 +270,7 @@ int main(void)
 		CASE(a_channel_that_closes_meanwhile_stays_until_its_event_is_sent),
 		CASE(a_forked_child_sends_none_of_its_parents_events),
 		CASE(a_child_forked_inside_sends_none_of_its_parents_events),
+		CASE(a_child_forked_after_the_release_forgets_the_adapter),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
