@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -82,13 +83,21 @@ bool packet_port_has_frame(const struct packet_port *port)
 
 /* --- GSO packets: in the place, or, if they are longer, in the socket's queue */
 
-/* Receives one message; a pending error of the socket comes first (the interface went down). */
+/*
+ * Receives one message; a pending error of the socket comes first (the interface went down). A
+ * cancelled thread must not end here: it has locks of its process.
+ */
 static ssize_t receive_message(const struct packet_port *port, struct msghdr *message)
 {
-	ssize_t got = recvmsg(port->fd, message, MSG_DONTWAIT | MSG_TRUNC);
+	ssize_t got;
+	int cancel;
 
-	return got < 0 && errno != EAGAIN ? recvmsg(port->fd, message, MSG_DONTWAIT | MSG_TRUNC)
-					  : got;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	got = recvmsg(port->fd, message, MSG_DONTWAIT | MSG_TRUNC);
+	if (got < 0 && errno != EAGAIN)
+		got = recvmsg(port->fd, message, MSG_DONTWAIT | MSG_TRUNC);
+	pthread_setcancelstate(cancel, NULL);
+	return got;
 }
 
 /* Takes the packet out of the queue. False: it is dropped. */

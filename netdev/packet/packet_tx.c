@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Sending by a packet port. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <sys/socket.h>
 
@@ -43,13 +44,19 @@ static uint32_t add_message(struct packet_port *port, const struct packet_port_f
 	return count;
 }
 
-/* Returns the number of messages sent, or a negative errno value; keeps errno, the program's. */
+/*
+ * Returns the number of messages sent, or a negative errno value; keeps errno, the program's. A
+ * cancelled thread must not end here: it has locks of its process.
+ */
 static int send_burst(const struct packet_port *port, struct packet_tx_burst *burst)
 {
-	int saved = errno, sent = sendmmsg(port->fd, burst->messages, burst->n, MSG_DONTWAIT);
+	int saved = errno, cancel, sent;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	sent = sendmmsg(port->fd, burst->messages, burst->n, MSG_DONTWAIT);
 	if (sent < 0)
 		sent = -errno;
+	pthread_setcancelstate(cancel, NULL);
 	errno = saved;
 	return sent;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The state of this process for `urxe show`, as state/state_document.h describes it. */
+/* The state of this process for `urxe show`, as session/state_document.h describes it. */
 #ifndef URXE_VERBS_DAEMON_STATE_JSON_H
 #define URXE_VERBS_DAEMON_STATE_JSON_H
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "adapter/adapter.h"
+#include "process/cancellation.h"
 #include "process/high_fd.h"
 #include "process/log.h"
 
@@ -94,19 +95,17 @@ void comp_channel_put(struct comp_channel *channel)
 
 /*
  * False: the socket is full. By libc's send(), from which ThreadSanitizer learns that the receiver
- * runs after the sender. A cancelled thread must not end there, with the lock or the event.
+ * runs after the sender.
  */
 static bool send_event(const struct comp_channel *channel, const struct comp_channel_event *event)
 {
-	const int saved = errno;
-	int cancel;
+	const int saved = errno, cancel = cancellation_disable();
 	bool sent;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	sent = send(channel->writer, event, channel->event_size, MSG_DONTWAIT | MSG_NOSIGNAL) >=
 		       0 ||
 	       errno != EAGAIN;
-	pthread_setcancelstate(cancel, NULL);
+	cancellation_restore(cancel);
 	errno = saved;
 	return sent;
 }

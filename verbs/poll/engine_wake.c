@@ -6,6 +6,7 @@
 #include "adapter/adapter.h"
 #include "poll/polling.h"
 #include "poll/thread_sleep.h"
+#include "process/cancellation.h"
 #include "process/log.h"
 
 struct engine_thread adapter_thread;
@@ -14,12 +15,14 @@ static struct engine_thread *const self = &adapter_thread;
 
 void engine_wake(void)
 {
+	const int cancel = cancellation_disable();
 	const uint64_t one = 1;
 
 	/* Before the write: a thread that has woken up by it may sleep again, and set wake_at. */
 	self->wake_at = 0;
 	if (write(self->wake_fd, &one, sizeof(one)) < 0)
 		log_error("cannot wake the engine thread");
+	cancellation_restore(cancel);
 }
 
 void engine_wake_for_grant(uint64_t now)

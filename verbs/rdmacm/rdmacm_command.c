@@ -9,6 +9,7 @@
 #include <rdma/rdma_user_cm.h>
 
 #include "memory/uaccess.h"
+#include "process/cancellation.h"
 #include "process/log.h"
 #include "rdmacm/rdmacm_event.h"
 #include "rdmacm/rdmacm_file.h"
@@ -164,9 +165,11 @@ static int dispatch(struct rdmacm_file *file, int fd, uint64_t buf, size_t count
 
 ssize_t rdmacm_write(struct rdmacm_file *file, int fd, const void *buf, size_t count)
 {
+	const int cancel = cancellation_disable();
 	int rc = file->pid == getpid() ? dispatch(file, fd, (uint64_t)(uintptr_t)buf, count)
 				       : -EACCES;
 
+	cancellation_restore(cancel);
 	if (!rc)
 		return (ssize_t)count;
 	errno = -rc;

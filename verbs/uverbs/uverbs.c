@@ -14,6 +14,7 @@
 #include "poll/engine_run.h"
 #include "poll/engine_wake.h"
 #include "poll/polling.h"
+#include "process/cancellation.h"
 #include "process/log.h"
 #include "queues/publish.h"
 #include "queues/verbs_qp.h"
@@ -288,7 +289,7 @@ static int dispatch(struct uverbs_file *file, int fd, uint64_t buf, uint32_t cou
 	struct command c = {.file = file, .fd = fd};
 	const struct ib_uverbs_cmd_hdr *hdr = (const void *)request;
 	const struct command_row *row;
-	int rc = uaccess_read(request, buf, count);
+	int cancel, rc = uaccess_read(request, buf, count);
 
 	if (rc)
 		return rc;
@@ -300,8 +301,11 @@ static int dispatch(struct uverbs_file *file, int fd, uint64_t buf, uint32_t cou
 	rc = hdr->command & IB_USER_VERBS_CMD_FLAG_EXTENDED
 		     ? parse_command_ex(&c, row, request, count)
 		     : parse_command(&c, row, request, count);
-	if (!rc)
+	if (!rc) {
+		cancel = cancellation_disable();
 		rc = run_counted(&c, row);
+		cancellation_restore(cancel);
+	}
 	log_debug("%s: %s", row->name, rc ? strerror(-rc) : "ok");
 	return rc;
 }

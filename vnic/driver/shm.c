@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,6 +186,7 @@ static void shm_kick(struct vnic_transport *transport)
 {
 	struct shm *shm = to_shm(transport);
 	uint32_t *asleep = vnic_reg(shm->base.bar0, VNIC_REG_ASLEEP);
+	int cancel;
 
 	/*
 	 * The descriptors must be visible before the device's sleep is read; see
@@ -192,8 +194,12 @@ static void shm_kick(struct vnic_transport *transport)
 	 */
 	vnic_fence();
 	/* One write wakes the device, however many bursts follow until it runs. */
-	if (vnic_load(asleep) && vnic_exchange(asleep, 0))
-		eventfd_write(shm->doorbell, 1);
+	if (!vnic_load(asleep) || !vnic_exchange(asleep, 0))
+		return;
+	/* A thread must not end in the write, a cancellation point: it has locks of its process. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	eventfd_write(shm->doorbell, 1);
+	pthread_setcancelstate(cancel, NULL);
 }
 
 static int shm_resolve(struct vnic_transport *transport, uint8_t sgid_index, const uint8_t dgid[16],

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -230,13 +231,21 @@ static bool put_frame(struct vnic_outbox *outbox, uint32_t position, const struc
 	return true;
 }
 
-/* EAGAIN needs no wait: a full eventfd is readable already. */
+/*
+ * EAGAIN needs no wait: a full eventfd is readable already. The calls are cancellation points,
+ * where a thread must not end: it has locks of its process.
+ */
 static void write_eventfd(int wake_fd)
 {
 	struct pollfd pfd = {wake_fd, POLLOUT, 0};
+	const int saved = errno;
+	int cancel;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (poll(&pfd, 1, 0) == 1 && pfd.revents & POLLOUT)
 		eventfd_write(wake_fd, 1);
+	pthread_setcancelstate(cancel, NULL);
+	errno = saved;
 }
 
 /*

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Conditions under which frames in an inbox raise its interrupt. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,6 +48,36 @@ static void test_filled_eventfd_does_not_block_senders(void **state)
 	assert_int_equal(receive(f), 1);
 }
 
+static bool woken;
+
+static void *wake_when_cancelled(void *outbox)
+{
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	pthread_cancel(pthread_self());
+	pthread_setcancelstate(state, NULL);
+	vnic_outbox_wake(outbox);
+	woken = true;
+	pthread_testcancel();
+	return NULL;
+}
+
+/* The thread has locks, which it would not release. */
+static void test_cancelled_thread_does_not_end_in_a_wake_up(void **state)
+{
+	struct fixture *f = *state;
+	pthread_t thread;
+	void *result;
+
+	assert_false(vnic_inbox_irq_unmask(f->inbox));
+	assert_int_equal(pthread_create(&thread, NULL, wake_when_cancelled, f->first), 0);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	assert_ptr_equal(result, PTHREAD_CANCELED);
+	assert_true(woken);
+	assert_true(interrupted(f));
+}
+
 /* An interrupt without a frame has the same effect. */
 static void test_interrupt_without_frame_wakes(void **state)
 {
@@ -71,6 +102,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_unmasked_interrupt_wakes_the_receiver,
 						open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_filled_eventfd_does_not_block_senders,
+						open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_cancelled_thread_does_not_end_in_a_wake_up,
 						open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_interrupt_without_frame_wakes, open_inbox,
 						close_inbox),
