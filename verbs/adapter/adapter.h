@@ -196,12 +196,24 @@ static inline void adapter_claim(void)
 	lock_claim(&adapter.lock);
 }
 
+/*
+ * The thread has no lock any more. A signal handler may have forked while the thread still counted
+ * as inside: then the child forgets the parent's adapter here.
+ */
+static inline void adapter_leave(void)
+{
+	adapter_inside = false;
+	atomic_signal_fence(memory_order_seq_cst);
+	if (__builtin_expect(adapter_unlock_orphaned && adapter.lock.orphaned, 0))
+		adapter_unlock_orphaned();
+}
+
 static inline bool adapter_trylock(void)
 {
 	adapter_inside = true;
 	if (lock_try(&adapter.lock))
 		return true;
-	adapter_inside = false;
+	adapter_leave();
 	return false;
 }
 
@@ -213,12 +225,7 @@ static inline void adapter_unlock(void)
 		adapter.due_events.release();
 	else
 		lock_release(&adapter.lock);
-	adapter_inside = false;
-	/* A signal handler may have forked between the release and this line. The pointer is in a
-	 * cache line that other threads do not write. */
-	atomic_signal_fence(memory_order_seq_cst);
-	if (__builtin_expect(adapter_unlock_orphaned && adapter.lock.orphaned, 0))
-		adapter_unlock_orphaned();
+	adapter_leave();
 }
 
 /* The other processes of this host that the adapter knows. */

@@ -17,6 +17,7 @@
 #include "objects/uverbs_file.h"
 #include "poll/engine_wake.h"
 #include "poll/polling.h"
+#include "process/cancellation.h"
 #include "process/own_fd.h"
 #include <samehost/peer.h>
 
@@ -47,6 +48,7 @@ static void in_parent(void)
 /* Frees nothing of the engine: its objects are the parent's. */
 static void forget_adapter(void)
 {
+	const int cancel = cancellation_disable();
 	struct uverbs_file *file;
 
 	LIST_FOREACH(file, &adapter.files, link)
@@ -74,6 +76,7 @@ static void forget_adapter(void)
 	adapter_thread = (struct engine_thread){0};
 	clock_resume();
 	fd_set_owner();
+	cancellation_restore(cancel);
 }
 
 static void in_child(void)

@@ -10,6 +10,7 @@
 #include <vnic/attach.h>
 
 #include "interpose/path_redirect.h"
+#include "process/cancellation.h"
 #include "process/own_fd.h"
 #include "process/run_dir.h"
 #include "rdmacm/rdmacm.h"
@@ -63,7 +64,11 @@ enum device device_at(int fd, const char *path, int flags)
 
 int device_open(enum device device, int flags)
 {
-	return device == DEVICE_RDMACM ? rdmacm_open(flags) : uverbs_file_open(flags);
+	const int cancel = cancellation_disable();
+	int fd = device == DEVICE_RDMACM ? rdmacm_open(flags) : uverbs_file_open(flags);
+
+	cancellation_restore(cancel);
+	return fd;
 }
 
 /* The number in sysfs and the number from stat must agree: UCX and librdmacm compare them. */

@@ -18,7 +18,6 @@
 #include "interpose/interpose.h"
 #include "objects/settle.h"
 #include "objects/uverbs_file.h"
-#include "process/cancellation.h"
 #include "process/log.h"
 #include "process/own_fd.h"
 #include "process/run_dir.h"
@@ -57,10 +56,7 @@ HOOK_VARIABLE(int, ioctl, (int fd, unsigned long request, void *arg),
 
 HOOKED(int, close)(int fd)
 {
-	const int cancel = cancellation_disable();
-
 	fd_remove(fd);
-	cancellation_restore(cancel);
 	return REAL(close)(fd);
 }
 HOOK(int, close, (int fd), fd_any(), (fd))

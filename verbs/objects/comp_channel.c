@@ -36,12 +36,15 @@ static struct comp_channel *comp_channel_alloc(void)
 
 void comp_channel_free(struct comp_channel *channel)
 {
+	const int cancel = cancellation_disable();
+
 	if (channel->n_waiting)
 		LIST_REMOVE(channel, waiting_link);
 	channel->n_waiting = 0;
 	close(channel->reader);
 	close(channel->writer);
 	LIST_INSERT_HEAD(&unused, channel, free_link);
+	cancellation_restore(cancel);
 }
 
 static void shrink_buffer(int socket)

@@ -11,6 +11,7 @@
 #include "objects/settle.h"
 #include "objects/uverbs_file.h"
 #include "objects/verbs_mr.h"
+#include "process/cancellation.h"
 #include "process/own_fd.h"
 
 /* The length in whole pages, as a mapping call rounds it; 0 if the call will fail. */
@@ -42,15 +43,19 @@ static void for_each_mr(void (*fn)(struct mr *mr, const struct urxe_extent *byte
 /* A child of vfork unmaps its own mappings, so the parent's regions stay. */
 void unmap_begin(struct unmapping *u, const void *start, uint64_t length)
 {
+	int cancel;
+
 	*u = (struct unmapping){.bytes.addr = (void *)start};
 	length = whole_pages((uintptr_t)start, length);
 	if (!mr_index_overlaps((uintptr_t)start, length) || !fd_is_owner())
 		return;
 	u->bytes.length = length;
+	cancel = cancellation_disable();
 	adapter_lock();
 	u->registrations = adapter.registrations;
 	for_each_mr(mr_unmap, &u->bytes);
 	adapter_unlock_settled();
+	cancellation_restore(cancel);
 }
 
 /*
@@ -76,12 +81,14 @@ static void end_unmapping(const struct unmapping *u, bool done)
 
 void unmap_end(struct unmapping *u, bool done)
 {
-	int saved = errno;
+	int saved = errno, cancel;
 
 	if (!u->bytes.length)
 		return;
+	cancel = cancellation_disable();
 	adapter_lock();
 	end_unmapping(u, done);
 	adapter_unlock();
+	cancellation_restore(cancel);
 	errno = saved;
 }

@@ -9,6 +9,7 @@
 
 #include "adapter/adapter.h"
 #include "objects/verbs_mr.h"
+#include "process/cancellation.h"
 #include "process/log.h"
 #include "process/own_fd.h"
 
@@ -54,9 +55,13 @@ bool adapter_keep_lock(struct hca *hca)
 
 void adapter_refuse_copies(void)
 {
+	int cancel;
+
 	if (!peers_begin_refusal(&adapter_peers) || !fd_is_owner())
 		return;
+	cancel = cancellation_disable();
 	adapter_lock();
 	peers_refuse(&adapter_peers);
 	adapter_unlock_settled();
+	cancellation_restore(cancel);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A command of the kernel's RDMA drivers runs to its end, also in a thread that pthread_cancel(3)
- * is to end. Here commands use libc's cancellation points: a thread that ended there would leave
- * locks taken and counts of users too high. So it ends at the program's next cancellation point.
+ * A thread with a pending pthread_cancel(3) must not end while it has a lock of urxe or counts as a
+ * user of something: other threads would wait for ever. Code between the two calls runs to its end;
+ * the thread ends at the program's next cancellation point.
  */
 #ifndef URXE_VERBS_PROCESS_CANCELLATION_H
 #define URXE_VERBS_PROCESS_CANCELLATION_H

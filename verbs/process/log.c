@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "process/log.h"
+#include "process/cancellation.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -27,7 +28,7 @@ void log_init(void)
 void log_write(const char *format, ...)
 {
 	char line[512];
-	int saved = errno;
+	int saved = errno, cancel = cancellation_disable();
 	int n = snprintf(line, sizeof(line), "urxe[%d]: ", getpid());
 	va_list args;
 
@@ -40,5 +41,6 @@ void log_write(const char *format, ...)
 	if (write(STDERR_FILENO, line, (size_t)n) < 0) {
 		/* No place is left for this message. */
 	}
+	cancellation_restore(cancel);
 	errno = saved;
 }

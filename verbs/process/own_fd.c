@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "process/own_fd.h"
+#include "process/cancellation.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -60,9 +61,12 @@ static slot_t *make_slot(int fd)
 
 static void drop_reference(struct fd_object *object)
 {
+	const int cancel = cancellation_disable();
+
 	atomic_fetch_sub(&fd_ours, 1);
 	if (atomic_fetch_sub(&object->fds, 1) == 1)
 		object->release(object);
+	cancellation_restore(cancel);
 }
 
 int fd_install(int fd, struct fd_object *object)

@@ -121,16 +121,18 @@ static int run_locked(struct rdmacm_file *file, struct rdmacm_request *request,
 static int run_command(struct rdmacm_file *file, struct rdmacm_request *request,
 		       struct rdmacm_response *response)
 {
-	int rc;
+	int rc, cancel;
 
 	request->from = request->command.command == RDMA_USER_CM_CMD_MIGRATE_ID
 				? migrated_from(request)
 				: file;
 	if (!request->from)
 		return -EINVAL;
+	cancel = cancellation_disable();
 	rdmacm_lock_both(file, request->from);
 	rc = run_locked(file, request, response);
 	rdmacm_unlock_both(file, request->from);
+	cancellation_restore(cancel);
 	return rc;
 }
 
@@ -165,11 +167,9 @@ static int dispatch(struct rdmacm_file *file, int fd, uint64_t buf, size_t count
 
 ssize_t rdmacm_write(struct rdmacm_file *file, int fd, const void *buf, size_t count)
 {
-	const int cancel = cancellation_disable();
 	int rc = file->pid == getpid() ? dispatch(file, fd, (uint64_t)(uintptr_t)buf, count)
 				       : -EACCES;
 
-	cancellation_restore(cancel);
 	if (!rc)
 		return (ssize_t)count;
 	errno = -rc;

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "process/cancellation.h"
 #include "rdmacm/event_socket.h"
 #include "rdmacm/ids.h"
 #include "rdmacm/rdmacm_daemon.h"
@@ -80,15 +81,17 @@ static int take_turn(struct rdmacm_file *file, int fd, const struct rdmacm_reque
 static int next_event(struct rdmacm_file *file, int fd, const struct rdmacm_request *request,
 		      struct rdmacm_response *response)
 {
+	const int cancel = cancellation_disable();
 	int rc;
 
 	pthread_mutex_lock(&file->lock);
 	rc = take_turn(file, fd, request, response);
 	pthread_mutex_unlock(&file->lock);
+	cancellation_restore(cancel);
 	return rc;
 }
 
-/* --- Waiting; without file->lock */
+/* --- Waiting; without file->lock, and a thread may be cancelled here, as in the kernel */
 
 /* Leaves the packet to next_event(). A blocking recv goes on after a handler with SA_RESTART. */
 static int wait_for_daemon(const struct rdmacm_file *file)

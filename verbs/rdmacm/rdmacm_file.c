@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "engine/clock.h"
+#include "process/cancellation.h"
 #include "process/high_fd.h"
 #include "rdmacm/daemon_socket.h"
 #include "rdmacm/ids.h"
@@ -117,6 +118,7 @@ static void end_fork(void)
  */
 static void in_child(void)
 {
+	const int cancel = cancellation_disable();
 	struct rdmacm_file *file;
 
 	LIST_FOREACH(file, &files, link)
@@ -129,6 +131,7 @@ static void in_child(void)
 	rdmacm_reconnect_in_child();
 	end_fork();
 	fd_set_owner();
+	cancellation_restore(cancel);
 }
 
 static void init_once(void)

@@ -12,6 +12,7 @@
 #include "daemon/introduction.h"
 #include "daemon/port_attributes.h"
 #include "daemon/reconnect.h"
+#include "process/cancellation.h"
 #include "process/log.h"
 
 /*
@@ -62,16 +63,16 @@ typedef int ask_fn(struct vnic_driver *nic, void *question);
 
 static int ask_daemon(ask_fn *ask, void *question)
 {
+	const int cancel = cancellation_disable();
 	struct vnic_driver *nic;
 	uint32_t forks;
 	int rc;
 
 	do {
 		nic = borrow_nic(&forks);
-		if (!nic)
-			return -EIO;
-		rc = ask(nic, question);
-	} while (return_nic(forks, rc));
+		rc = nic ? ask(nic, question) : -EIO;
+	} while (nic && return_nic(forks, rc));
+	cancellation_restore(cancel);
 	return rc;
 }
 

@@ -7,7 +7,9 @@
 
 /* The address of the daemon's socket in run_dir. -ENAMETOOLONG: run_dir is too long for it. */
 int vnic_socket_address(const char *run_dir, struct sockaddr_un *address);
-/* How long a client waits for an answer of the daemon, which itself waits up to 4 s for ARP and ND.
+/*
+ * How long a client waits for each answer, unless vnic_driver_limit_wait() changes it. The daemon
+ * itself waits up to 4 s for ARP and ND.
  */
 #define VNIC_ANSWER_SECONDS 5
 

@@ -155,6 +155,7 @@ void vnic_driver_detach(struct vnic_driver *drv)
 	if (!drv)
 		return;
 	/* A daemon that has ended cannot answer, and need not. */
+	(void)vnic_driver_limit_wait(drv, VNIC_ANSWER_SECONDS);
 	(void)run_command(drv, (uint32_t)VMXNET3_CMD_QUIESCE_DEV, &result);
 	vnic_driver_abandon(drv);
 }

@@ -67,7 +67,7 @@ def check_run_dir(host):
     if system.stdout.strip() == 'tmpfs':
         expect(found, 'ok', 'is in memory')
     else:
-        expect(found, 'note', 'is on a disk', 'urxe run --run-dir /dev/shm/urxe -- CMD')
+        expect(found, 'note', 'is not in memory', 'urxe run --run-dir /dev/shm/urxe-$(id -u) -- CMD')
 
 
 def check_faults(host):

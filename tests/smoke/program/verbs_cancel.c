@@ -2,12 +2,15 @@
 /*
  * A thread that pthread_cancel(3) is to end creates a queue pair, connects it, posts, and destroys
  * it. It ends at the program's next cancellation point and not in these calls: urxe's locks would
- * stay taken. Afterwards the other thread does the same.
+ * stay taken. Afterwards the other thread does the same. A thread that waits for an event of
+ * rdma_cm ends there.
  */
 #include <err.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <unistd.h>
+
+#include <rdma/rdma_cma.h>
 
 #include "loop.h"
 
@@ -78,6 +81,28 @@ static void *use_device_when_cancelled(void *arg)
 	return arg;
 }
 
+static void *await_event(void *channel)
+{
+	struct rdma_cm_event *event;
+
+	rdma_get_cm_event(channel, &event);
+	return NULL;
+}
+
+static void cancel_waiter(void)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	pthread_t thread;
+	void *result;
+
+	if (!channel || pthread_create(&thread, NULL, await_event, channel))
+		err(1, "cannot wait for an event");
+	usleep(100000); /* so that the thread waits */
+	if (pthread_cancel(thread) || pthread_join(thread, &result) || result != PTHREAD_CANCELED)
+		errx(1, "the thread that waits for an event was not cancelled");
+	rdma_destroy_event_channel(channel);
+}
+
 int main(void)
 {
 	pthread_t thread;
@@ -97,5 +122,6 @@ int main(void)
 		errx(1, "the thread was not cancelled");
 	use_device();
 	ibv_close_device(context);
+	cancel_waiter();
 	return !done;
 }

@@ -12,8 +12,8 @@
 void check_daemon(struct findings *f, const char *run_dir);
 /* Can a program that `urxe run` starts open urxe0 by libibverbs? */
 void check_device(struct findings *f, const char *run_dir);
-/* Is the run directory, which check_device may have made, in memory, so that no disk delays the
- * daemon? */
+/* Is the run directory in memory? If not, urxed waits for the disk. Called after check_device,
+ * which may make the directory. */
 void check_run_dir(struct findings *f, const char *run_dir);
 /*
  * The program that check_device starts under `urxe run`: opens the device. Prints "ok", or a

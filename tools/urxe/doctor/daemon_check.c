@@ -43,8 +43,10 @@ void check_run_dir(struct findings *f, const char *run_dir)
 	else if (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC)
 		finding_add(f, "run dir", FINDING_OK, NULL, "%s is in memory", run_dir);
 	else
-		finding_add(f, "run dir", FINDING_NOTE, "urxe run --run-dir /dev/shm/urxe -- CMD",
-			    "%s is on a disk: urxed waits for it while other programs write much",
+		finding_add(f, "run dir", FINDING_NOTE,
+			    "urxe run --run-dir /dev/shm/urxe-$(id -u) -- CMD",
+			    "%s is not in memory (tmpfs): urxed waits for the disk while "
+			    "other programs write much",
 			    run_dir);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Requests of the HCA's queue pairs: from the engine to the HCA, and their completion. */
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "hca/hca_device.h"
@@ -71,11 +72,14 @@ static uint32_t post_batch(struct hca_qp *qp, const struct urxe_send_wr *wrs, ui
 	struct ibv_send_wr list[HCA_WR_BATCH + 1], *bad = NULL;
 	struct ibv_sge sges[HCA_WR_BATCH];
 	uint32_t described = describe(qp, list, sges, wrs, n, rc), taken;
-	int error;
+	int error, cancel;
 
 	if (!described)
 		return 0;
+	/* Some providers ring by write(2), where a thread must not end: it has adapter.lock. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	error = ibv_post_send(qp->ibv, list, &bad);
+	pthread_setcancelstate(cancel, NULL);
 	taken = hca_wr_taken(error, bad ? bad - list : -1, described);
 	put_ahs(qp, qp->posted + taken, qp->posted + described);
 	qp->posted += taken;

@@ -128,9 +128,11 @@ void vnic_driver_place_fds(int (*place)(int fd));
 
 /* A descriptor for poll(2): it hangs up (POLLHUP) when the daemon has ended. */
 int vnic_driver_ctl_fd(const struct vnic_driver *drv);
+
 /*
- * From now on each request waits for at most so many seconds until the daemon answers; before, 5 s.
- * A request that gets no answer in time returns -ETIMEDOUT and ends the connection to the daemon.
+ * From now on each request waits for so many seconds until the daemon answers; before, 5 s. A
+ * signal begins the wait again. A request that gets no answer in time returns -ETIMEDOUT and ends
+ * the connection to the daemon. vnic_driver_detach() waits for 5 s.
  */
 int vnic_driver_limit_wait(const struct vnic_driver *drv, unsigned int seconds);
 
