@@ -5,9 +5,9 @@
 #include "common/log.h"
 
 /*
- * Logs which word of argv getopt_long(3) has refused: it returned `opt`, ':' if the option lacks
- * its value. `at` is the value of optind before that call: afterwards optind may stand on the word
- * or behind it. `program`: "urxed", or "urxe" and the command.
+ * Logs which word of argv getopt_long(3) has refused. `opt`: what getopt_long returned; ':' means
+ * that the option lacks its value. `at` is the value of optind before that call: afterwards optind
+ * may stand on the word or behind it. `program`: "urxed", or "urxe" and the command.
  */
 static inline void log_bad_option(const char *program, int opt, char **argv, int at)
 {

@@ -13,7 +13,7 @@ static inline int epoll_add_readable(int epoll_fd, int fd)
 	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-/* Ceases to watch fd; -1: no effect. */
+/* Removes fd from the set; no effect if it is -1. */
 static inline void epoll_remove(int epoll_fd, int fd)
 {
 	if (fd >= 0)

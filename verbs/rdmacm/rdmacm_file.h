@@ -89,6 +89,7 @@ static inline bool rdmacm_is_open(const struct rdmacm_file *file,
 	return file->opening % 2 && file->opening == request->opening;
 }
 
+/* Closes *fd unless it is -1, and sets it to -1. */
 static inline void rdmacm_close_fd(int *fd)
 {
 	if (*fd >= 0)

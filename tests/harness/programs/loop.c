@@ -30,6 +30,21 @@ void loop_connect(struct ibv_qp *qp, uint32_t dest_qpn)
 
 void loop_connect_retrying(struct ibv_qp *qp, uint32_t dest_qpn, const struct loop_retries *retries)
 {
+	union ibv_gid gid;
+
+	loop_query_gid(qp->context, &gid);
+	loop_connect_to(qp, dest_qpn, &gid, retries);
+}
+
+void loop_query_gid(struct ibv_context *context, union ibv_gid *gid)
+{
+	if (ibv_query_gid(context, 1, GID_INDEX, gid))
+		err(1, "ibv_query_gid");
+}
+
+void loop_connect_to(struct ibv_qp *qp, uint32_t dest_qpn, const union ibv_gid *gid,
+		     const struct loop_retries *retries)
+{
 	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
 				   .port_num = 1,
 				   .qp_access_flags = LOOP_ACCESS & ~IBV_ACCESS_LOCAL_WRITE};
@@ -41,7 +56,7 @@ void loop_connect_retrying(struct ibv_qp *qp, uint32_t dest_qpn, const struct lo
 		.min_rnr_timer = retries->min_rnr_timer,
 		.ah_attr = {.is_global = 1,
 			    .port_num = 1,
-			    .grh = {.sgid_index = GID_INDEX, .hop_limit = 64}},
+			    .grh = {.dgid = *gid, .sgid_index = GID_INDEX, .hop_limit = 64}},
 	};
 	struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS,
 				  .timeout = retries->timeout,
@@ -49,8 +64,7 @@ void loop_connect_retrying(struct ibv_qp *qp, uint32_t dest_qpn, const struct lo
 				  .rnr_retry = retries->rnr_retry,
 				  .max_rd_atomic = 4};
 
-	if (ibv_query_gid(qp->context, 1, GID_INDEX, &rtr.ah_attr.grh.dgid) ||
-	    ibv_modify_qp(qp, &init,
+	if (ibv_modify_qp(qp, &init,
 			  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) ||
 	    ibv_modify_qp(qp, &rtr,
 			  IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |

@@ -27,4 +27,10 @@ struct loop_retries {
 void loop_connect_retrying(struct ibv_qp *qp, uint32_t dest_qpn,
 			   const struct loop_retries *retries);
 
+/* The GID that loop_connect uses at both ends. Reads a file, which is a cancellation point. */
+void loop_query_gid(struct ibv_context *context, union ibv_gid *gid);
+/* As loop_connect_retrying, with the GID of loop_query_gid, and without a cancellation point. */
+void loop_connect_to(struct ibv_qp *qp, uint32_t dest_qpn, const union ibv_gid *gid,
+		     const struct loop_retries *retries);
+
 #endif

@@ -19,36 +19,12 @@
 #define GID_INDEX 1
 
 static struct ibv_context *context;
-static union ibv_gid gid; /* ibv_query_gid reads a file, which is a cancellation point */
+static union ibv_gid gid;
 static bool done;
-
-static void connect_qp(struct ibv_qp *qp)
-{
-	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT, .port_num = 1};
-	struct ibv_qp_attr rtr = {
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = IBV_MTU_1024,
-		.dest_qp_num = REMOTE_QPN,
-		.ah_attr = {.is_global = 1,
-			    .port_num = 1,
-			    .grh = {.dgid = gid, .sgid_index = GID_INDEX, .hop_limit = 64}},
-	};
-	struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7};
-
-	if (ibv_modify_qp(qp, &init,
-			  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) ||
-	    ibv_modify_qp(qp, &rtr,
-			  IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-				  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-				  IBV_QP_MIN_RNR_TIMER) ||
-	    ibv_modify_qp(qp, &rts,
-			  IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-				  IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC))
-		err(1, "cannot connect a queue pair");
-}
 
 static void use_device(void)
 {
+	static const struct loop_retries retries = {.timeout = 14, .retry_cnt = 7};
 	struct ibv_pd *pd = ibv_alloc_pd(context);
 	struct ibv_cq *cq = ibv_create_cq(context, 4, NULL, NULL, 0);
 	struct ibv_qp_init_attr init = {.send_cq = cq,
@@ -61,7 +37,7 @@ static void use_device(void)
 
 	if (!qp)
 		err(1, "cannot create a queue pair");
-	connect_qp(qp);
+	loop_connect_to(qp, REMOTE_QPN, &gid, &retries);
 	if (ibv_post_send(qp, &wr, &bad) || ibv_poll_cq(cq, 1, &wc) < 0)
 		err(1, "cannot post or poll");
 	if (ibv_destroy_qp(qp) || ibv_destroy_cq(cq) || ibv_dealloc_pd(pd))
@@ -110,8 +86,7 @@ int main(void)
 
 	alarm(60); /* ends a program that waits for a lock */
 	context = loop_open();
-	if (ibv_query_gid(context, 1, GID_INDEX, &gid))
-		err(1, "ibv_query_gid");
+	loop_query_gid(context, &gid);
 	use_device();
 	if (pthread_create(&thread, NULL, use_device_when_cancelled, NULL) ||
 	    pthread_join(thread, &result))

@@ -5,12 +5,11 @@
 
 #include "common/ether.h"
 
-/*
- * Both read the beginning of `text`, and return the rest. NULL: the text does not
- * begin with six pairs of hexadecimal digits and colons between them, or with a decimal number up
- * to ETHER_VLAN_MAX.
- */
+/* Reads a MAC at the beginning of `text`, and returns the rest. NULL: the text does not begin with
+ * six pairs of hexadecimal digits and colons between them; mac may be changed. */
 const char *ether_read_mac(const char *text, uint8_t mac[ETHER_MAC_LEN]);
+/* Reads a VLAN ID at the beginning of `text`, also 0, and returns the rest. NULL: the text does not
+ * begin with a decimal number up to ETHER_VLAN_MAX; *vlan may be changed. */
 const char *ether_read_vlan(const char *text, uint16_t *vlan);
 
 #endif

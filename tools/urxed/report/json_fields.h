@@ -11,7 +11,7 @@ static inline const char *json_get_text(const json_t *object, const char *key)
 	return json_string_value(json_object_get(object, key));
 }
 
-/* 0: the object has no such member, or the member is no number. */
+/* 0: the object has no such member, or the member is no integer. */
 static inline json_int_t json_get_number(const json_t *object, const char *key)
 {
 	return json_integer_value(json_object_get(object, key));
