@@ -35,7 +35,7 @@ def parse_arguments():
     part = parser.add_mutually_exclusive_group()
     part.add_argument('--core', action='store_true', help='only the tests that core_tests.txt names')
     part.add_argument('--rest', action='store_true', help='only the tests that --core leaves out')
-    parser.add_argument('--only', action='append', help='only this test')
+    parser.add_argument('--only', action='append', help='only this test, with --core and --rest too')
     parser.add_argument('--result', help='the file for the counts')
     parser.add_argument('--targets', action='store_true', help='only print what has to be built for the tests')
     parser.add_argument('--label', help='text before the count of tests')
@@ -77,11 +77,13 @@ def choose_tests(options):
     tests = [test for test in introspect(options.build, 'tests')
              if not set(options.suites).isdisjoint(suite.split(':')[-1] for suite in test['suite'])]
     names = [test['name'] for test in tests]
-    if options.core or options.rest:
+    if options.only:
+        names = options.only
+    elif options.core or options.rest:
         patterns = read_core_patterns(options.name)
         core = choose_core_tests(names, patterns) if patterns else names
         names = core if options.core else [name for name in names if name not in core]
-    return [test for test in tests if test['name'] in names and (not options.only or test['name'] in options.only)]
+    return [test for test in tests if test['name'] in names]
 
 
 def print_targets(options):
