@@ -69,9 +69,8 @@ build_driver() {
 	rm -rf "$new"
 	mkdir -p "$new"
 	version=$(apt-cache show "linux-headers-$1" | awk '/^Version:/ { print $2; exit }')
-	# shellcheck disable=SC2016  # $1 of the inner shell
 	(cd "$new" && quietly apt-get download "linux-headers-$1=$version" "linux-headers-${1%-*}-common=$version" \
-		"linux-kbuild-6.1=$version" "linux-source-6.1=$version")
+		"$(at_version linux-kbuild-6.1 "$version")" "$(at_version linux-source-6.1 "$version")")
 	for headers in "$new"/linux-{headers,kbuild}*.deb; do
 		quietly dpkg -x "$headers" "$new/root"
 	done
@@ -83,6 +82,13 @@ build_driver() {
 	mkdir "${2%/*}"
 	mv "$new/vmw_pvrdma/vmw_pvrdma.ko" "$2"
 	rm -r "$new"
+}
+
+# at_version PACKAGE VERSION: PACKAGE=VERSION if the mirror has it, else PACKAGE. The mirror replaces packages of one
+# kernel at different times.
+at_version() {
+	apt-cache madison "$1" | awk -v package="$1" -v wanted="$2" \
+		'$1 == package && $3 == wanted { found = "=" wanted } END { print package found }'
 }
 
 # Extracts the driver's sources from the package of the kernel's sources.
