@@ -16,7 +16,7 @@ from ends import CONTENTS, ECHO, FLOW, Check, Flow, InMachine, OnHost, Perftest,
 from moving import Moving, MovingImage
 from ports import KINDS, TAP, Lan, Tap
 from host import Failure, Program, main, until
-from ranks import MpiMovingImage, Ranks, compile_ranks
+from ranks import FabricRanks, MpiMovingImage, Ranks, compile_ranks
 import pauses
 import timeline
 from rdma import VERBS_CHECK
@@ -359,10 +359,14 @@ def run_mpi(world):
     move_while_running(world, Ranks(world.peer, world.vm))
 
 
+def run_mpi_over_libfabric(world):
+    move_while_running(world, FabricRanks(world.peer, world.vm))
+
+
 SCENES = {'flow': migrate_flow, 'patient': migrate_patient, 'ten': migrate_ten, 'linger': migrate_linger,
           'rping': migrate_rping, 'check': migrate_check, 'perftest': migrate_perftest, 'stop': stop_and_cont,
           'announced': announced_stops, 'cancel': cancel, 'file': suspend_to_file, 'hibernate': hibernate, 'snapshots': snapshots,
-          'mpi': run_mpi}
+          'mpi': run_mpi, 'fabric': run_mpi_over_libfabric}
 
 
 def run():
@@ -377,7 +381,7 @@ def run():
     options = options.parse_args()
     programs = [os.path.join(options.build, path) for path in (FLOW, ECHO, VERBS_CHECK, CONTENTS)]
     with contextlib.ExitStack() as stack:
-        if 'mpi' in options.scenes:
+        if {'mpi', 'fabric'} & set(options.scenes):
             image = MpiMovingImage(options.build, [*programs, compile_ranks(stack)])
         else:
             image = MovingImage(options.build, programs)

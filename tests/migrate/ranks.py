@@ -2,6 +2,7 @@
 """Ranks of Open MPI at a peer, and in a machine that moves."""
 import os
 import re
+import shlex
 import sys
 import tempfile
 import time
@@ -62,7 +63,7 @@ class RanksInMachine:
         self.vm.write_script(self.agent, *agent_lines('nc'))
 
     def start(self, *argv):
-        return self.vm.start(f'HOME=/tmp {self.vm.prefix}{" ".join(argv)}')
+        return self.vm.start(f'HOME=/tmp {self.vm.prefix}{shlex.join(argv)}')
 
 
 def agent_lines(netcat):
@@ -71,7 +72,10 @@ def agent_lines(netcat):
 
 
 class Ranks:
-    """mpirun at the peer, with one rank there and one in the machine that moves, whose agent runs commands on urxe0."""
+    """
+    mpirun at the peer, with one rank there and one in the machine that moves, whose agent runs commands on urxe0. The ranks
+    connect by UCX.
+    """
 
     title = 'MPI'
 
@@ -85,10 +89,14 @@ class Ranks:
         self.devices = list(dict.fromkeys((place.device, vm.RDMA)))
         self.program = place.start(
             'mpirun', '--allow-run-as-root', '-np', str(RANKS), '--host', f'{place.address}:1,{vm.address}:1',
-            '--mca', 'plm_rsh_agent', place.agent, '--mca', 'oob_tcp_if_include', '192.0.2.0/24', '--mca', 'pml', 'ucx',
-            '--mca', 'pml_ucx_tls', 'any', '--mca', 'pml_ucx_devices', 'any', '--mca', 'mpi_yield_when_idle', '1',
-            '-x', 'UCX_TLS=rc_v,self', '-x', 'UCX_NET_DEVICES=' + ','.join(f'{name}:1' for name in self.devices),
-            '-x', f'UCX_UD_VERBS_TIMEOUT={CONNECT_SECONDS}s', '-x', 'UCX_LOG_LEVEL=info', place.program)
+            '--mca', 'plm_rsh_agent', place.agent, '--mca', 'oob_tcp_if_include', '192.0.2.0/24',
+            '--mca', 'mpi_yield_when_idle', '1', *self.transport(), place.program)
+
+    def transport(self):
+        """mpirun's options."""
+        return ['--mca', 'pml', 'ucx', '--mca', 'pml_ucx_tls', 'any', '--mca', 'pml_ucx_devices', 'any',
+                '-x', 'UCX_TLS=rc_v,self', '-x', 'UCX_NET_DEVICES=' + ','.join(f'{name}:1' for name in self.devices),
+                '-x', f'UCX_UD_VERBS_TIMEOUT={CONNECT_SECONDS}s', '-x', 'UCX_LOG_LEVEL=info']
 
     @staticmethod
     def prepare(vm, program, agent):
@@ -127,3 +135,25 @@ class Ranks:
         used = set().union(*lanes.values())
         if len(lanes) != RANKS or not all(lanes.values()) or used != {('rc_verbs', f'{name}:1') for name in self.devices}:
             raise Failure(f'the ranks have {lanes}: {self.describe()}')
+
+
+class FabricRanks(Ranks):
+    """
+    The ranks connect by rdma_cm: by libfabric's message endpoints of verbs, with its layer for reliable datagrams. libfabric
+    looks for the addresses of localhost and of the machine's name.
+    """
+
+    title = 'MPI over libfabric'
+
+    def __init__(self, peer, vm):
+        for machine in (vm, peer.machine) if isinstance(peer, InMachine) else (vm,):
+            machine.run(f'hostname {machine.name}; echo hosts: files >/etc/nsswitch.conf; '
+                        f'echo 127.0.0.1 localhost >/etc/hosts; echo {machine.address} {machine.name} >>/etc/hosts')
+        super().__init__(peer, vm)
+
+    def transport(self):
+        # The size of CQs follows from the number of ranks; without it, rxe0 refuses them.
+        return [*shlex.split(openmpi.FABRIC), '-x', f'FI_UNIVERSE_SIZE={RANKS}']
+
+    def check_devices(self, text):
+        openmpi.check_fabric(text, RANKS, f'({"|".join(self.devices)})')
