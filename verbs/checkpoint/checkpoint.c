@@ -7,45 +7,54 @@
 #include "checkpoint/checkpoint_restore.h"
 #include "checkpoint/image/checkpoint_error.h"
 #include "checkpoint/quiesce.h"
+#include "process/cancellation.h"
 
 int urxe_checkpoint_quiesce(uint32_t timeout_ms)
 {
-	int saved = errno, rc;
+	const int saved = errno, cancel = cancellation_disable();
+	int rc;
 
 	checkpoint_error_clear();
 	rc = checkpoint_failed(quiesce_begin(timeout_ms), "cannot stop the device");
 	if (!rc)
 		checkpoint_error_clear();
+	cancellation_restore(cancel);
 	errno = saved;
 	return rc;
 }
 
 int urxe_checkpoint_save(int fd)
 {
-	int saved = errno, rc;
+	const int saved = errno, cancel = cancellation_disable();
+	int rc;
 
 	checkpoint_error_clear();
 	rc = checkpoint_failed(quiesce_save(fd), "cannot save the device");
+	cancellation_restore(cancel);
 	errno = saved;
 	return rc;
 }
 
 int urxe_checkpoint_resume(void)
 {
-	int saved = errno, rc;
+	const int saved = errno, cancel = cancellation_disable();
+	int rc;
 
 	checkpoint_error_clear();
 	rc = checkpoint_failed(quiesce_end(), "cannot continue");
+	cancellation_restore(cancel);
 	errno = saved;
 	return rc;
 }
 
 int urxe_checkpoint_restore(int fd)
 {
-	int saved = errno, rc;
+	const int saved = errno, cancel = cancellation_disable();
+	int rc;
 
 	checkpoint_error_clear();
 	rc = restore_process(fd);
+	cancellation_restore(cancel);
 	errno = saved;
 	return rc;
 }

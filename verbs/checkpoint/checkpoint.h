@@ -12,8 +12,9 @@
  *   abandon: urxe_checkpoint_resume instead of the end of the process
  *
  * Functions return 0 or a negative errno value, and do not change errno; after an error,
- * urxe_checkpoint_error has a sentence that names the object. One thread of the process calls all
- * of them. docs/checkpoint.md has the duties of the checkpointer, and the format of the stream.
+ * urxe_checkpoint_error has a sentence that names the object. None is a cancellation point. One
+ * thread of the process calls all of them. docs/checkpoint.md has the duties of the checkpointer,
+ * and the format of the stream.
  */
 #ifndef URXE_CHECKPOINT_H
 #define URXE_CHECKPOINT_H

@@ -10,6 +10,7 @@
 #include <vnic/attach.h>
 
 #include "interpose/path_redirect.h"
+#include "memory/proc_lines.h"
 #include "process/cancellation.h"
 #include "process/own_fd.h"
 #include "process/run_dir.h"
@@ -71,19 +72,23 @@ int device_open(enum device device, int flags)
 	return fd;
 }
 
-/* The number in sysfs and the number from stat must agree: UCX and librdmacm compare them. */
+/*
+ * The number in sysfs and the number from stat must agree: UCX and librdmacm compare them. Without
+ * malloc and cancellation points, because stat() has none.
+ */
 uint64_t device_rdev(enum device device)
 {
 	const struct node *node = node_of(device);
 	unsigned int major, minor;
-	char path[PATH_MAX];
-	FILE *f = fopen(path_redirect(node->dev, path), "re");
+	struct proc_lines lines;
+	char path[PATH_MAX], line[32];
 
-	if (!f || fscanf(f, "%u:%u", &major, &minor) != 2) {
+	proc_lines_open(&lines, path_redirect(node->dev, path));
+	if (!proc_lines_next(&lines, line, sizeof(line)) ||
+	    sscanf(line, "%u:%u", &major, &minor) != 2) {
 		major = node->major;
 		minor = node->minor;
 	}
-	if (f)
-		fclose(f);
+	proc_lines_close(&lines);
 	return makedev(major, minor);
 }

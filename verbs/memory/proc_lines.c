@@ -5,10 +5,17 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "process/cancellation.h"
+
 bool proc_lines_open(struct proc_lines *lines, const char *path)
 {
-	lines->fd = open(path, O_RDONLY | O_CLOEXEC);
+	const int cancel = cancellation_disable();
+
+	lines->cancel = cancel;
 	lines->at = lines->end = 0;
+	lines->fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (lines->fd < 0)
+		cancellation_restore(cancel);
 	return lines->fd >= 0;
 }
 
@@ -43,7 +50,9 @@ bool proc_lines_next(struct proc_lines *lines, char *line, size_t size)
 
 void proc_lines_close(struct proc_lines *lines)
 {
-	if (lines->fd >= 0)
-		close(lines->fd);
+	if (lines->fd < 0)
+		return;
+	close(lines->fd);
 	lines->fd = -1;
+	cancellation_restore(lines->cancel);
 }

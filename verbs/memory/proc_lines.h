@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reads a text of /proc line by line without malloc: the caller may be in a mapping call of the
- * program's allocator, with the allocator's locks held. For proc_maps.c.
+ * Reads a text of /proc or sysfs line by line without malloc: the caller may be in a mapping call
+ * of the program's allocator, with the allocator's locks held, or in a signal handler's stat().
+ * Between proc_lines_open and proc_lines_close the thread has cancellation disabled: the calls that
+ * need the text, as shmdt(), are no cancellation points, and the descriptor must not stay open.
  */
 #ifndef URXE_VERBS_MEMORY_PROC_LINES_H
 #define URXE_VERBS_MEMORY_PROC_LINES_H
@@ -11,6 +13,7 @@
 
 struct proc_lines {
 	int fd;         /* -1: the file could not be opened; the text is empty */
+	int cancel;     /* for cancellation_restore */
 	size_t at, end; /* bytes[at] to bytes[end - 1] are read from the file, but not used yet */
 	char bytes[1024];
 };

@@ -2,6 +2,7 @@
 /* Files of /proc, line by line; the parser allocates no memory. */
 #include "memory/proc_lines.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -104,12 +105,46 @@ static void test_empty_and_missing_files_have_no_lines(void **state)
 	proc_lines_close(&lines);
 }
 
+/* The thread has a pending cancellation until the lines are closed. */
+static void *read_when_cancelled(void *arg)
+{
+	bool *closed = arg;
+	struct proc_lines maps;
+	struct mapping m;
+
+	pthread_cancel(pthread_self());
+	proc_maps_open(&maps);
+	while (proc_maps_next(&maps, &m))
+		;
+	proc_lines_close(&maps);
+	proc_lines_open(&maps, "/proc/self/no such file");
+	proc_lines_close(&maps);
+	*closed = true;
+	pthread_testcancel();
+	return arg;
+}
+
+/* open, read and close are cancellation points: the thread would leave the descriptor open. */
+static void test_cancelled_thread_ends_after_the_close(void **state)
+{
+	bool closed = false;
+	pthread_t thread;
+	void *result;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, read_when_cancelled, &closed), 0);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	assert_true(closed);
+	assert_ptr_equal(result, PTHREAD_CANCELED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_parser_allocates_no_memory),
 		cmocka_unit_test(test_short_and_long),
 		cmocka_unit_test(test_empty_and_missing_files_have_no_lines),
+		cmocka_unit_test(test_cancelled_thread_ends_after_the_close),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
