@@ -269,6 +269,9 @@ int daemon_run(struct daemon *d)
 	uint64_t now;
 
 	sched_request_short_slice();
+	now = now_ns();
+	sessions_serve(&d->sessions, now);
+	rdmacm_serve(&d->rdmacm, now);
 	while (!d->stop) {
 		now = now_ns();
 		if (!switch_run(&d->sw, now)) {

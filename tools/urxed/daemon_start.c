@@ -460,7 +460,7 @@ static int set_up_clients(struct daemon *d, char error[DAEMON_ERROR])
 					.neigh = &d->neigh,
 					.lease_store = &d->lease_store,
 					.direct_uplink = &d->direct_uplink};
-	sessions_start(&d->sessions, now_ns());
+	sessions_start(&d->sessions);
 	d->checks_inboxes = true;
 	return epoll_watch_add(d->epoll_fd, fd_guard_fd(), &d->checks_inboxes, error)
 		       ?: monitor_open(&d->monitor, error);

@@ -133,6 +133,11 @@ int rdmacm_open(struct rdmacm *r, const char *run_dir, gid_t group, uint64_t now
 	return rc ? rc : epoll_watch_add(sessions->epoll_fd, r->ucma.epoll_fd, r, error);
 }
 
+void rdmacm_serve(struct rdmacm *r, uint64_t now)
+{
+	ucma_serve(&r->ucma, now);
+}
+
 void rdmacm_close(struct rdmacm *r)
 {
 	if (!r->sessions)

@@ -30,6 +30,8 @@ struct rdmacm {
  */
 int rdmacm_open(struct rdmacm *r, const char *run_dir, gid_t group, uint64_t now,
 		struct sessions *sessions, char error[RDMACM_ERROR]);
+/* Call it when the daemon begins to serve clients: the time to claim recorded IDs begins. */
+void rdmacm_serve(struct rdmacm *r, uint64_t now);
 /*
  * A zeroed structure is accepted. Sends no DREQ to peers: another daemon may take over the
  * connections.

@@ -67,6 +67,11 @@ int ucma_open(struct ucma *u, const char *run_dir, uint64_t now, const struct ho
 	return rc;
 }
 
+void ucma_serve(struct ucma *u, uint64_t now)
+{
+	u->claim_deadline = now + UCMA_CLAIM_TIME_NS;
+}
+
 static void disconnect_file(struct ucma_file *file)
 {
 	struct ucma *u = file->ucma;

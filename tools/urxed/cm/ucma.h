@@ -199,6 +199,8 @@ struct ucma {
  */
 int ucma_open(struct ucma *u, const char *run_dir, uint64_t now, const struct host *host,
 	      struct neigh *neigh, const struct ucma_ops *ops, void *ctx);
+/* Call it when the daemon begins to serve programs: the time for their claims begins. */
+void ucma_serve(struct ucma *u, uint64_t now);
 /*
  * Closes all files, after it has recorded the state of all programs for the next daemon. A zeroed
  * structure is accepted.

@@ -336,9 +336,9 @@ static void restore_qpns(struct sessions *sessions)
 	added->store_ctx = sessions;
 }
 
-void sessions_start(struct sessions *sessions, uint64_t now)
+void sessions_start(struct sessions *sessions)
 {
-	sessions->claims_until = now + SESSION_CLAIM_NS;
+	sessions->claims_until = UINT64_MAX;
 	sessions->limit = quota_connections(LEASE_BLOCKS);
 	restore_remotes(sessions);
 	restore_qpns(sessions);
@@ -348,6 +348,11 @@ void sessions_start(struct sessions *sessions, uint64_t now)
 	if (sessions->host->hca.name[0])
 		lease_avoid_hca(&sessions->sw->leases);
 	sessions_update_uplink(sessions);
+}
+
+void sessions_serve(struct sessions *sessions, uint64_t now)
+{
+	sessions->claims_until = now + SESSION_CLAIM_NS;
 }
 
 static bool may_connect(struct sessions *sessions, const struct vnic_server_client *conn)

@@ -118,7 +118,12 @@ struct sessions {
  * Restores remote QPs, added QPNs and claimable leases from the lease store of an earlier daemon.
  * The caller has set the pointers.
  */
-void sessions_start(struct sessions *sessions, uint64_t now);
+void sessions_start(struct sessions *sessions);
+/*
+ * Call it when the daemon begins to serve clients: the time for claims begins. On a busy machine
+ * the start of a daemon may take longer than that time, and no client can claim meanwhile.
+ */
+void sessions_serve(struct sessions *sessions, uint64_t now);
 /* Accepts a pending connection. -EAGAIN: none is pending; -EMFILE and similar: retry later. */
 int session_accept(struct sessions *sessions, int listen_fd);
 /* Handles pending input on a session's descriptors. */

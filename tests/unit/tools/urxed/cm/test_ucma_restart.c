@@ -115,6 +115,20 @@ static void unclaimed_ids_are_closed_after_3_seconds(void **state)
 	assert_int_equal(claim(&b), 0);
 }
 
+/* The start of the daemon has taken longer than the claim time. */
+static void the_claim_time_begins_when_the_daemon_serves(void **state)
+{
+	(void)state;
+	listener(5);
+	establish(client(RDMA_PS_TCP));
+	loop_restart(&loop);
+	ucma_serve(&loop.ucma, loop.now + 2 * CLAIM);
+	loop_pass(&loop, 3 * CLAIM - 1);
+	assert_int_equal(claim(&a), 0);
+	assert_int_equal(claim(&b), 0);
+	expect_no_event(&a);
+}
+
 /* The new daemon does not wait for claims of an ended process. */
 static void ids_of_an_ended_process_are_closed_at_once(void **state)
 {
@@ -366,6 +380,7 @@ int main(void)
 		TEST(lost_request_is_repeated_after_a_restart),
 		TEST(unfetched_events_survive_in_order),
 		TEST(multicast_group_survives_a_restart),
+		TEST(the_claim_time_begins_when_the_daemon_serves),
 		TEST(unclaimed_ids_are_closed_after_3_seconds),
 		TEST(ids_of_an_ended_process_are_closed_at_once),
 		TEST(wrong_token_or_process_claims_nothing),

@@ -269,6 +269,24 @@ static void newcomer_waits_at_most_the_claim_time(void **state)
 	w->stayer.driver = NULL;
 }
 
+/* The start of the daemon has taken longer than the claim time. */
+static void the_claim_time_begins_when_the_daemon_serves(void **state)
+{
+	const uint64_t served = T0 + 2 * SESSION_CLAIM_NS;
+
+	(void)state;
+	restart();
+	sessions_serve(&w->server.sessions, served);
+	sessions_tick(&w->server.sessions, served + SESSION_CLAIM_NS - 1);
+	serve(server_claim_thread, &w->leaver);
+	assert_int_equal(w->leaver.status, 0);
+	sessions_tick(&w->server.sessions, served + SESSION_CLAIM_NS);
+	serve(server_claim_thread, &w->stayer);
+	assert_int_equal(w->stayer.status, -EPERM);
+	vnic_driver_abandon(w->leaver.driver);
+	w->stayer.driver = NULL;
+}
+
 static bool frozen;
 
 static bool is_frozen(void *ctx, pid_t pid)
@@ -558,6 +576,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(newcomer_waits_for_claims_of_survivors, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(newcomer_waits_at_most_the_claim_time, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(the_claim_time_begins_when_the_daemon_serves, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(frozen_program_claims_late, setup, teardown),
 		cmocka_unit_test_setup_teardown(wrong_token_claims_nothing, setup, teardown),
