@@ -231,6 +231,15 @@ static void *run_thread(void *unused)
 	return NULL;
 }
 
+/* Not by a plain close(): engine_wake_keep() would keep the eventfd. */
+static void close_wake_fd(void)
+{
+	int fd = atomic_exchange(&self->wake_fd, -1);
+
+	if (fd >= 0)
+		close(fd);
+}
+
 int engine_thread_start(void)
 {
 	sigset_t all, old;
@@ -255,7 +264,7 @@ int engine_thread_start(void)
 		sem_wait(&started);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (rc)
-		close(self->wake_fd);
+		close_wake_fd();
 	return -rc;
 }
 
@@ -269,12 +278,12 @@ void engine_thread_stop(void)
 	if (!adapter.dev)
 		return;
 	pthread_join(self->thread, NULL);
-	close(self->wake_fd);
+	close_wake_fd();
 }
 
 void engine_thread_abandon(void)
 {
 	if (!adapter.dev)
 		return;
-	close(self->wake_fd);
+	close_wake_fd();
 }

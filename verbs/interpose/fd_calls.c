@@ -18,6 +18,7 @@
 #include "interpose/interpose.h"
 #include "objects/settle.h"
 #include "objects/uverbs_file.h"
+#include "poll/engine_wake.h"
 #include "process/log.h"
 #include "process/own_fd.h"
 #include "process/run_dir.h"
@@ -57,36 +58,45 @@ HOOK_VARIABLE(int, ioctl, (int fd, unsigned long request, void *arg),
 HOOKED(int, close)(int fd)
 {
 	fd_remove(fd);
+	engine_wake_keep((unsigned int)fd, (unsigned int)fd);
 	return REAL(close)(fd);
 }
 HOOK(int, close, (int fd), fd_any(), (fd))
 
 int close_range(unsigned int first, unsigned int last, int flags)
 {
-	if (!(flags & CLOSE_RANGE_CLOEXEC))
+	if (!(flags & CLOSE_RANGE_CLOEXEC)) {
 		fd_remove_range(first, last);
+		engine_wake_keep(first, last);
+	}
 	return REAL(close_range)(first, last, flags);
 }
 
 void closefrom(int first)
 {
-	fd_remove_range(first > 0 ? (unsigned int)first : 0, UINT_MAX);
+	const unsigned int from = first > 0 ? (unsigned int)first : 0;
+
+	fd_remove_range(from, UINT_MAX);
+	engine_wake_keep(from, UINT_MAX);
 	REAL(closefrom)(first);
 }
 
-#define DUP(name, parameters, arguments)           \
-	HOOKED(int, name) parameters               \
-	{                                          \
-		int new_fd = REAL(name) arguments; \
-                                                   \
-		fd_duplicated(fd, new_fd);         \
-		return new_fd;                     \
-	}                                          \
+/* `replaced`: the descriptor that the duplicate replaces; -1: none. */
+#define DUP(name, parameters, arguments, replaced)                                    \
+	HOOKED(int, name) parameters                                                  \
+	{                                                                             \
+		int new_fd;                                                           \
+                                                                                      \
+		engine_wake_keep((unsigned int)(replaced), (unsigned int)(replaced)); \
+		new_fd = REAL(name) arguments;                                        \
+		fd_duplicated(fd, new_fd);                                            \
+		return new_fd;                                                        \
+	}                                                                             \
 	HOOK(int, name, parameters, fd_any(), arguments)
 
-DUP(dup, (int fd), (fd))
-DUP(dup2, (int fd, int to), (fd, to))
-DUP(dup3, (int fd, int to, int flags), (fd, to, flags))
+DUP(dup, (int fd), (fd), -1)
+DUP(dup2, (int fd, int to), (fd, to), to)
+DUP(dup3, (int fd, int to, int flags), (fd, to, flags), to)
 
 #define FCNTL(name)                                                   \
 	HOOKED(int, name)(int fd, int command, void *arg)             \

@@ -13,8 +13,9 @@
 
 struct engine_thread {
 	pthread_t thread;
-	int wake_fd; /* an eventfd that ends the thread's sleep */
-	bool stop;   /* the thread has to end */
+	/* An eventfd that ends the thread's sleep. Its number changes if the program closes it. */
+	atomic_int wake_fd;
+	bool stop; /* the thread has to end */
 	/* When the thread wakes by itself, clock_now(); 0: it is awake. The thread itself writes to
 	 * it without adapter.lock, too. */
 	_Atomic uint64_t wake_at;
@@ -36,5 +37,13 @@ void engine_wake_for_grant(uint64_t now);
 /* Wakes the thread in any case. The caller makes sure that the thread exists. adapter.lock is not
  * needed. */
 void engine_wake(void);
+/*
+ * Call it before the program closes the descriptors `first` to `last`, or replaces them: moves the
+ * thread's eventfd to another number if it is one of them. Programs that become daemons close all
+ * numbers that there may be, often the highest ones first. Nothing would wake the thread then, so
+ * the last close() of a device would wait for the end of the thread for ever. Any thread; errno is
+ * unchanged.
+ */
+void engine_wake_keep(unsigned int first, unsigned int last);
 
 #endif

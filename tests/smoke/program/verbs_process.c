@@ -2,14 +2,16 @@
 /*
  * fork, exec, descriptors and signals of a process with an open device; one check in each run:
  *
- *   fork      a child cannot change its parent's device, and opens a device of its own
- *   handler   a signal handler forks while its thread polls and posts; the child ends in the
- * handler, or returns from it and then opens a device of its own exec      an executed program
- * inherits no descriptor ranges    after close_range and closefrom the device is closed and can be
- * opened again numbers   duplicated descriptors, and a descriptor number that another file takes
- * over passing   events and commands on descriptors that were passed to another process signals
- * signals interrupt calls without pause gone      a removed device returns errors, raises one
- * event, flushes requests and can be closed
+ * - fork: a child cannot change its parent's device, and opens a device of its own
+ * - handler: a signal handler forks while its thread polls and posts; the child ends in the
+ *   handler, or returns from it and then opens a device of its own
+ * - exec: an executed program inherits no descriptor
+ * - ranges: after close_range, closefrom, and close of all numbers downwards, the device is closed
+ *   and can be opened again
+ * - numbers: duplicated descriptors, and a descriptor number that another file takes over
+ * - passing: events and commands on descriptors that were passed to another process
+ * - signals: signals interrupt calls without pause
+ * - gone: a removed device returns errors, raises one event, flushes requests and can be closed
  */
 #include <dirent.h>
 #include <err.h>
@@ -34,6 +36,7 @@
 #include <rdma/rdma_user_cm.h>
 
 #define WAIT_MS 60000
+#define HIGHEST 8191 /* no descriptor of the library has a higher number */
 
 extern char **environ;
 
@@ -307,10 +310,25 @@ static void check_exec(void)
 	close_device(&d);
 }
 
+/*
+ * As programs do that become daemons: the library's own descriptors go first, then the device. By
+ * then the engine thread sleeps, which it never does for long while a queue pair is in the error
+ * state.
+ */
+static void close_downwards(struct device *d)
+{
+	if (ibv_destroy_qp(d->qp))
+		err(1, "cannot destroy the queue pair");
+	usleep(100000);
+	for (int fd = HIGHEST; fd > 2; fd--)
+		close(fd);
+}
+
 static void check_ranges(void)
 {
-	static struct device d[3];
+	static struct device d[4];
 
+	alarm(60); /* ends a program that waits for ever in close() */
 	open_device(&d[0]);
 	work(&d[0]);
 	if (close_range(3, ~0u, 0))
@@ -320,7 +338,10 @@ static void check_ranges(void)
 	closefrom(3);
 	open_device(&d[2]);
 	work(&d[2]);
-	close_device(&d[2]);
+	close_downwards(&d[2]);
+	open_device(&d[3]);
+	work(&d[3]);
+	close_device(&d[3]);
 	if (count_descriptors())
 		errx(1, "%d descriptors are left", count_descriptors());
 }
