@@ -9,7 +9,7 @@
 #include <rxe/opcode.h>
 
 #include "capture/frame_text.h"
-#include "urxed/report/json_fields.h"
+#include "common/json_fields.h"
 
 /* A recorded device with more queues than this is refused. */
 #define MAX_BYTES (UINT64_C(4) << 30)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/exit_status.h"
+#include "common/command_line.h"
 
 static void *require_memory(void *memory, size_t size)
 {

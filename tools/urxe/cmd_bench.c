@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/exit_status.h"
+#include "common/command_line.h"
 #include "common/install_paths.h"
 #include "common/log.h"
 

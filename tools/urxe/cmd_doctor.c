@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/bad_option.h"
-#include "common/exit_status.h"
+#include "common/command_line.h"
 #include "common/log.h"
 #include "common/rundir.h"
 #include "urxe/daemon_connect.h"

@@ -11,8 +11,7 @@
 
 #include "capture/corrupt_header.h"
 #include "capture/replay_summary.h"
-#include "common/bad_option.h"
-#include "common/exit_status.h"
+#include "common/command_line.h"
 #include "common/log.h"
 #include "urxe/cmd_replay_engine.h"
 

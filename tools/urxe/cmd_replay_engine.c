@@ -7,7 +7,7 @@
 
 #include "capture/engine_replay.h"
 #include "capture/recording_file.h"
-#include "common/exit_status.h"
+#include "common/command_line.h"
 #include "common/log.h"
 
 static bool is_wanted(const struct recording_process *process, const char *wanted)

@@ -9,8 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/bad_option.h"
-#include "common/exit_status.h"
+#include "common/command_line.h"
 #include "common/log.h"
 #include "common/rundir.h"
 #include "urxe/daemon_connect.h"

@@ -10,8 +10,7 @@
 
 #include <netdev/netdev.h>
 
-#include "common/bad_option.h"
-#include "common/exit_status.h"
+#include "common/command_line.h"
 #include "common/log.h"
 #include "sim/scenario/report.h"
 #include "sim/scenario/scenario.h"

@@ -13,8 +13,7 @@
 
 #include <vnic/regs.h>
 
-#include "common/bad_option.h"
-#include "common/exit_status.h"
+#include "common/command_line.h"
 #include "common/log.h"
 #include "common/quantity.h"
 #include "common/rundir.h"

@@ -14,7 +14,7 @@
 
 #include <vnic/attach.h>
 
-#include "common/exit_status.h"
+#include "common/command_line.h"
 #include "common/install_paths.h"
 #include "common/log.h"
 #include "common/rundir.h"

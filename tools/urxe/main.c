@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/exit_status.h"
+#include "common/command_line.h"
 #include "common/log.h"
 #include "common/standard_fds.h"
 #include "urxe/cmd.h"

@@ -10,8 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/bad_option.h"
-#include "common/exit_status.h"
+#include "common/command_line.h"
 #include "common/log.h"
 #include "common/rundir.h"
 #include "common/standard_fds.h"

@@ -7,9 +7,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "common/json_fields.h"
 #include "common/rundir.h"
 #include "urxed/report/control_client.h"
-#include "urxed/report/json_fields.h"
 
 #define UPLINKS 256 /* length of the list of uplinks, with the NUL; a longer one is cut */
 

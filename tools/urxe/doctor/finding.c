@@ -3,8 +3,8 @@
 
 #include <stdarg.h>
 
+#include "common/json_fields.h"
 #include "common/printable.h"
-#include "urxed/report/json_fields.h"
 
 #define TEXT 512 /* maximum length of a sentence, with the NUL; a longer one is cut */
 

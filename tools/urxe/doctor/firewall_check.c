@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "urxed/report/json_fields.h"
+#include "common/json_fields.h"
 
 /*
  * Packet sockets receive frames before the chains of the families ip, ip6 and inet, and send frames

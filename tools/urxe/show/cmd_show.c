@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/bad_option.h"
 #include "common/clock.h"
-#include "common/exit_status.h"
+#include "common/command_line.h"
+#include "common/json_fields.h"
 #include "common/log.h"
 #include "common/quantity.h"
 #include "common/rundir.h"
@@ -17,7 +17,6 @@
 #include "urxe/show/report_paths.h"
 #include "urxe/show/report_print.h"
 #include "urxed/report/control_client.h"
-#include "urxed/report/json_fields.h"
 
 static const char usage[] =
 	"usage: urxe show [TOPIC] [--json] [--long] [--wait TIME] [--run-dir DIR]\n"

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json_fields.h"
 #include "common/printable.h"
-#include "urxed/report/json_fields.h"
 
 /* Copies the value of URXE_JOB without control characters, and returns whether the environment has
  * it. */

@@ -8,7 +8,7 @@
 
 #include <vnic/attach.h>
 
-#include "urxed/report/json_fields.h"
+#include "common/json_fields.h"
 
 /* Maximum length of a row's key. Paths with one key, also a cut one, share a row. */
 #define PATH_KEY 256

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
+#include "common/json_fields.h"
 #include "common/printable.h"
 #include "urxe/show/text_table.h"
-#include "urxed/report/json_fields.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 

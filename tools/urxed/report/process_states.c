@@ -9,12 +9,12 @@
 #include <vnic/attach.h>
 
 #include "common/clock.h"
+#include "common/json_fields.h"
 #include "common/sealed_text.h"
 #include "common/unix_packet.h"
 #include "urxed/report/close_alarm.h"
 #include "urxed/report/control.h"
 #include "urxed/report/control_client.h"
-#include "urxed/report/json_fields.h"
 #include "urxed/report/state_reader.h"
 
 /* A process says -EINPROGRESS at the start and after so many QPs (verbs/session/state_document.c).

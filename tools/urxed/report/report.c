@@ -11,10 +11,10 @@
 
 #include <jansson.h>
 
+#include "common/json_fields.h"
 #include "common/rundir.h"
 #include "common/sealed_text.h"
 #include "urxed/privilege/fd_guard.h"
-#include "urxed/report/json_fields.h"
 #include "urxed/report/report_hca.h"
 #include "urxed/report/report_rdmacm.h"
 

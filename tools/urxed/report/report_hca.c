@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "urxed/report/report_hca.h"
 
-#include "urxed/report/json_fields.h"
+#include "common/json_fields.h"
 
 static const char *name_roce(const struct hca_port *p)
 {

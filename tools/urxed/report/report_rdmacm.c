@@ -6,7 +6,7 @@
 
 #include <cm/ip.h>
 
-#include "urxed/report/json_fields.h"
+#include "common/json_fields.h"
 
 static const char *get_port_space_name(uint16_t ps)
 {

@@ -13,9 +13,9 @@
 
 #include <netdev/telemetry.h>
 
+#include "common/json_fields.h"
 #include "common/rundir.h"
 #include "urxed/report/control_client.h"
-#include "urxed/report/json_fields.h"
 
 /* The longest path; netdev/dpdk/eal.c makes the prefix of network namespace and PID. */
 #define SOCKET_PATH "/" TELEMETRY_DIR "/urxe-4294967295-4194304/dpdk_telemetry.v2"

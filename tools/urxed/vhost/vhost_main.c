@@ -7,7 +7,7 @@
 #include <netdev/vhost.h>
 #include <session/sched_slice.h>
 
-#include "common/exit_status.h"
+#include "common/command_line.h"
 #include "urxed/vhost/vhost_forward.h"
 #include "urxed/vhost/vhost_sandbox.h"
 

@@ -1,8 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#ifndef URXE_COMMON_BAD_OPTION_H
-#define URXE_COMMON_BAD_OPTION_H
+/* What urxe and urxed tell the caller of a command: exit statuses, and wrong options. */
+#ifndef URXE_COMMON_COMMAND_LINE_H
+#define URXE_COMMON_COMMAND_LINE_H
 
 #include "common/log.h"
+
+enum exit_status {
+	STATUS_FAILED = 1,
+	STATUS_USAGE = 2,
+	STATUS_BUSY = 3, /* urxed: another daemon serves the run directory */
+	/* urxe run: as env(1) reports them */
+	STATUS_CANNOT_EXEC = 126,
+	STATUS_NOT_FOUND = 127,
+};
 
 /*
  * Logs which word of argv getopt_long(3) has refused. `opt`: what getopt_long returned; ':' means

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Members of JSON objects of reports, by key. */
-#ifndef URXE_URXED_REPORT_JSON_FIELDS_H
-#define URXE_URXED_REPORT_JSON_FIELDS_H
+/* Members of JSON objects, by key. */
+#ifndef URXE_COMMON_JSON_FIELDS_H
+#define URXE_COMMON_JSON_FIELDS_H
 
 #include <jansson.h>
 
