@@ -37,9 +37,18 @@ static bool is_holder_alive(const struct lease_store_entry *e)
 	return !e->pid || (e->pid > 0 && e->start && process_identity(e->pid) == e->start);
 }
 
+/* False: errno is set. After a short write, the write of the rest gives the reason. */
 static bool write_at(struct lease_store *r, const void *data, size_t len, size_t at)
 {
-	return pwrite(r->fd, data, len, (off_t)at) == (ssize_t)len;
+	const char *bytes = data;
+	ssize_t n;
+
+	for (; len; bytes += n, at += (size_t)n, len -= (size_t)n) {
+		n = pwrite(r->fd, bytes, len, (off_t)at);
+		if (n < 0)
+			return false;
+	}
+	return true;
 }
 
 static void write_lease_entry(struct lease_store *r, uint32_t block)
@@ -97,7 +106,7 @@ static int write_empty_lease_file(struct lease_store *r, const struct header *ow
 	    !write_at(r, r->addresses, sizeof(r->addresses), ADDRESSES_OFFSET) ||
 	    !write_at(r, r->entries, sizeof(r->entries), sizeof(*own)) ||
 	    !write_at(r, own, sizeof(*own), 0))
-		return errno ? -errno : -EIO;
+		return -errno;
 	return 0;
 }
 

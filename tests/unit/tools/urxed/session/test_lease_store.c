@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -396,6 +397,26 @@ static void addresses_keep_their_indices(void **state)
 	assert_int_equal(host_address_by_gid(&after, 0)->ip[15], 1);
 }
 
+/* The kernel writes what fits, and gives the reason only for the rest. */
+static void a_file_that_cannot_grow_is_refused_with_the_reason(void **state)
+{
+	struct rlimit old, small;
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(fstat(r->fd, &st), 0);
+	lease_store_close(r, dir);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	small = (struct rlimit){.rlim_cur = (rlim_t)st.st_size - 1, .rlim_max = old.rlim_max};
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	errno = 0;
+	assert_int_equal(lease_store_open(r, dir), -EFBIG);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	signal(SIGXFSZ, SIG_DFL);
+	assert_int_equal(lease_store_open(r, dir), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -419,6 +440,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(damaged_file_counts_as_empty, setup, teardown),
 		cmocka_unit_test_setup_teardown(symbolic_link_is_not_followed, setup, teardown),
 		cmocka_unit_test_setup_teardown(addresses_keep_their_indices, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_file_that_cannot_grow_is_refused_with_the_reason,
+						setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
