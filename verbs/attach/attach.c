@@ -160,7 +160,7 @@ static int add_lease(uint32_t qpn_first)
 	return 0;
 }
 
-/* The daemon has ended during the attachment. */
+/* The daemon has ended during the attachment, or refuses the process. */
 static bool is_lost_daemon(int rc)
 {
 	return rc == -ECONNRESET || rc == -EPIPE;
@@ -171,17 +171,29 @@ static bool is_no_daemon(int rc)
 	return rc == -ECONNREFUSED || rc == -ENOENT || is_lost_daemon(rc);
 }
 
+static const char *attach_error_text(int rc)
+{
+	switch (-rc) {
+	case EPROTO: return "it is of another version than this liburxe";
+	case ENOENT:
+	case ECONNREFUSED: return "it does not run: start programs by 'urxe run'";
+	case ECONNRESET:
+	case EPIPE: return "it closes the connection: urxed.log there has the reason";
+	case EFBIG:
+		return "the limit of file sizes with which urxed was started is too small; "
+		       "start urxed, or the first 'urxe run', after 'ulimit -f unlimited'";
+	default: return strerror(-rc);
+	}
+}
+
 /* libibverbs does not tell the user why it cannot open the device. Programs may try without end. */
 static void log_attach_error(int rc)
 {
 	static atomic_bool written;
 
-	if (atomic_exchange(&written, true))
-		return;
-	log_write("cannot attach to urxed in %s: %s", run_dir_path(),
-		  rc == -EPROTO      ? "it is of another version than this liburxe"
-		  : is_no_daemon(rc) ? "it does not run: start programs by 'urxe run'"
-				     : strerror(-rc));
+	if (!atomic_exchange(&written, true))
+		log_write("cannot attach to urxed in %s: %s", run_dir_path(),
+			  attach_error_text(rc));
 }
 
 static void init_lists(void)

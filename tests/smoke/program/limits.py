@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
-from host import BUSY, Failure, Host, Pair, main, succeed  # noqa: E402
+from host import BUSY, Failure, Host, Pair, main, succeed, until  # noqa: E402
 
 
 def check_file_size(host):
@@ -38,11 +38,27 @@ def check_daemon(host):
         raise Failure(f'left behind: {run_dir}')
 
 
+def check_small_daemon(host):
+    """A program that a daemon with too small limits refuses prints the reason, or where it is."""
+    for limit, reason in (('--fsize=5000000', "'ulimit -f unlimited'"), ('--nofile=40', 'urxed.log there has the reason')):
+        run_dir = os.path.join(host.top, limit.strip('-'))
+        daemon = subprocess.Popen(['prlimit', limit, os.path.join(host.top, 'tools/urxed'), '--foreground',
+                                   '--run-dir', run_dir], stderr=subprocess.DEVNULL)
+        until(10, lambda socket=f'{run_dir}/urxed.sock': os.path.exists(socket), lambda: f'no daemon with {limit}')
+        program = subprocess.run([host.urxe, 'run', '--run-dir', run_dir, '--', 'ibv_devinfo'], text=True, timeout=20 * BUSY,
+                                 env={**host.environment, 'URXE_RECONNECT_S': '1'}, capture_output=True, check=False)
+        daemon.terminate()
+        daemon.wait(10)
+        if reason not in program.stderr or program.stderr.count('cannot attach') != 1:
+            raise Failure(f'{limit}: {program.stderr}')
+
+
 def run():
     with Host(sys.argv[1]) as host:
         check_file_size(host)
         check_descriptors(host)
         check_daemon(host)
+        check_small_daemon(host)
 
 
 main(run)
