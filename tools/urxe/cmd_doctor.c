@@ -80,6 +80,7 @@ int cmd_doctor(int argc, char **argv)
 	char run_dir[RUNDIR_MAX], error[RUNDIR_ERROR];
 	struct findings f = {json_array(), FINDING_OK};
 	struct arguments a = {0};
+	bool served;
 	int rc = parse_doctor_arguments(argc, argv, &a);
 
 	if (rc)
@@ -90,9 +91,9 @@ int cmd_doctor(int argc, char **argv)
 		log_line("%s", error);
 		return STATUS_USAGE;
 	}
-	check_daemon(&f, run_dir);
+	served = check_daemon(&f, run_dir);
 	check_device(&f, run_dir);
-	check_run_dir(&f, run_dir);
+	check_run_dir(&f, run_dir, served);
 	check_copies(&f);
 	check_limits(&f);
 	check_kernel(&f);

@@ -67,6 +67,9 @@ def check_run_dir(host):
     if system.stdout.strip() == 'tmpfs':
         expect(found, 'ok', 'is in memory')
     else:
+        expect(found, 'note', 'is not in memory', 'urxed --run-dir /dev/shm/urxe-$(id -u) OPTION..., '
+               'then urxe run --run-dir /dev/shm/urxe-$(id -u) -- CMD')
+        found = ask(host, '--run-dir', os.path.join(host.top, 'nobody'))['run dir']
         expect(found, 'note', 'is not in memory', 'urxe run --run-dir /dev/shm/urxe-$(id -u) -- CMD')
 
 
@@ -85,6 +88,19 @@ def check_limits(host):
     expect(found['limits'], 'note', '300 descriptors only', 'ulimit -n 1024')
     found = ask(host, '--run-dir', host.run_dir, prefix=['prlimit', '--fsize=100000'])
     expect(found['limits'], 'note', '100000 bytes only', 'ulimit -f unlimited')
+    # A private daemon has the limit of the first `urxe run`, and cannot create shared memory as large as a vNIC's.
+    found = ask(host, '--run-dir', os.path.join(host.top, 'small'), status=1, prefix=['prlimit', '--fsize=5000000'])
+    expect(found['limits'], 'note', '5000000 bytes only', 'ulimit -f unlimited')
+
+
+def check_uplinks(host):
+    """An uplink needs both capabilities; Docker grants root the first one alone."""
+    if os.getuid():
+        return
+    expect(ask(host, '--run-dir', host.run_dir)['uplinks'], 'ok', 'can have an uplink')
+    for lacking in ('net_raw', 'net_admin'):
+        found = ask(host, '--run-dir', host.run_dir, prefix=['setpriv', f'--bounding-set=-{lacking}'])
+        expect(found['uplinks'], 'note', 'CAP_NET_RAW and CAP_NET_ADMIN', 'sudo urxed --uplink af_packet:IFACE')
 
 
 def check_port(host):
@@ -120,6 +136,7 @@ def run():
         check_run_dir(host)
         check_faults(host)
         check_limits(host)
+        check_uplinks(host)
         check_port(host)
         check_mistakes(host)
 

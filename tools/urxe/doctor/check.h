@@ -6,15 +6,19 @@
 #ifndef URXE_URXE_DOCTOR_CHECK_H
 #define URXE_URXE_DOCTOR_CHECK_H
 
+#include <stdbool.h>
+
 #include "urxe/doctor/finding.h"
 
-/* Which daemon serves the run directory, and with which uplinks. */
-void check_daemon(struct findings *f, const char *run_dir);
+/* Which daemon serves the run directory, and with which uplinks. False: none. */
+bool check_daemon(struct findings *f, const char *run_dir);
 /* Can a program that `urxe run` starts open urxe0 by libibverbs? */
 void check_device(struct findings *f, const char *run_dir);
-/* Is the run directory in memory? If not, urxed waits for the disk. Called after check_device,
- * which may make the directory. */
-void check_run_dir(struct findings *f, const char *run_dir);
+/*
+ * Is the run directory in memory? If not, urxed waits for the disk. Called after check_device,
+ * which may make the directory. `served`: the result of check_daemon.
+ */
+void check_run_dir(struct findings *f, const char *run_dir, bool served);
 /*
  * The program that check_device starts under `urxe run`: opens the device. Prints "ok", or a
  * sentence, a tab and the command that mends it. Returns the exit status of the program.

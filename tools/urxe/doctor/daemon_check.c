@@ -11,6 +11,8 @@
 #include "common/rundir.h"
 #include "urxed/report/control_client.h"
 
+#define MEMORY_DIR "/dev/shm/urxe-$(id -u)"
+
 #define UPLINKS 256 /* length of the list of uplinks, with the NUL; a longer one is cut */
 
 static void list_uplinks(const json_t *report, char list[UPLINKS])
@@ -34,7 +36,7 @@ static void list_uplinks(const json_t *report, char list[UPLINKS])
  * The daemon stores records for the next daemon in files of the run directory. While other programs
  * write much to the same disk, each such write may take seconds.
  */
-void check_run_dir(struct findings *f, const char *run_dir)
+void check_run_dir(struct findings *f, const char *run_dir, bool served)
 {
 	struct statfs fs;
 
@@ -44,13 +46,15 @@ void check_run_dir(struct findings *f, const char *run_dir)
 		finding_add(f, "run dir", FINDING_OK, NULL, "%s is in memory", run_dir);
 	else
 		finding_add(f, "run dir", FINDING_NOTE,
-			    "urxe run --run-dir /dev/shm/urxe-$(id -u) -- CMD",
+			    served ? "urxed --run-dir " MEMORY_DIR " OPTION..., then "
+				     "urxe run --run-dir " MEMORY_DIR " -- CMD"
+				   : "urxe run --run-dir " MEMORY_DIR " -- CMD",
 			    "%s is not in memory (tmpfs): urxed waits for the disk while "
 			    "other programs write much",
 			    run_dir);
 }
 
-void check_daemon(struct findings *f, const char *run_dir)
+bool check_daemon(struct findings *f, const char *run_dir)
 {
 	char error[CONTROL_CLIENT_ERROR], uplinks[UPLINKS], socket[RUNDIR_MAX + 16];
 	json_t *report;
@@ -62,15 +66,16 @@ void check_daemon(struct findings *f, const char *run_dir)
 			"no urxed serves %s: 'urxe run' starts a private one, which reaches this "
 			"host only",
 			run_dir);
-		return;
+		return false;
 	}
 	report = control_client_report(run_dir, 0, error);
 	if (!report) {
 		finding_add(f, "daemon", FINDING_NOTE, NULL, "%s", error);
-		return;
+		return true;
 	}
 	list_uplinks(report, uplinks);
 	finding_add(f, "daemon", FINDING_OK, NULL, "urxed serves %s, %s%s", run_dir,
 		    *uplinks ? "with the uplinks " : "without an uplink", uplinks);
 	json_decref(report);
+	return true;
 }

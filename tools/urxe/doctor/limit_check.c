@@ -8,8 +8,8 @@
  * 1024 on. Below a limit of 1152 they have the last 128 numbers, and below 256 the upper half
  * (process/high_fd.h). */
 #define DESCRIPTORS 1024
-/* The shared memory of a process: its vNIC and its inbox. */
-#define FILE_BYTES (4u << 20)
+/* A file with the shared memory that urxed creates for a process fits into this size. */
+#define FILE_BYTES (8u << 20)
 
 void check_limits(struct findings *f)
 {
@@ -25,8 +25,8 @@ void check_limits(struct findings *f)
 	}
 	if (!getrlimit(RLIMIT_FSIZE, &bytes) && bytes.rlim_cur < FILE_BYTES) {
 		finding_add(f, "limits", FINDING_NOTE, "ulimit -f unlimited",
-			    "files may have %lu bytes only: processes exchange all frames through "
-			    "urxed",
+			    "files may have %lu bytes only: a urxed that is started so can give "
+			    "programs no device",
 			    (unsigned long)bytes.rlim_cur);
 		fine = false;
 	}

@@ -6,23 +6,36 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* A packet socket needs CAP_NET_RAW, and SO_RCVBUFFORCE needs CAP_NET_ADMIN, as promiscuity does.
+ */
+static int try_packet_socket(void)
+{
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0); /* protocol 0: receives nothing */
+	int size = 4096, error = 0;
+
+	if (fd < 0)
+		return errno;
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)))
+		error = errno;
+	close(fd);
+	return error;
+}
+
 void check_uplinks(struct findings *f)
 {
-	/* Protocol 0: the socket receives nothing. */
-	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+	int error = try_packet_socket();
 
-	if (fd >= 0) {
-		close(fd);
+	if (!error) {
 		finding_add(f, "uplinks", FINDING_OK, NULL,
 			    "a urxed of this user can have an uplink to an Ethernet");
-	} else if (errno == EPERM) {
+	} else if (error == EPERM) {
 		finding_add(f, "uplinks", FINDING_NOTE, "sudo urxed --uplink af_packet:IFACE",
-			    "other hosts are reached by a urxed with CAP_NET_RAW, which this user "
-			    "does not have");
+			    "other hosts are reached by a urxed with CAP_NET_RAW and "
+			    "CAP_NET_ADMIN, which this user does not have");
 	} else {
 		finding_add(f, "uplinks", FINDING_NOTE, NULL,
 			    "the kernel gives no packet socket (%s): only virtual machines can be "
 			    "uplinks",
-			    strerror(errno));
+			    strerror(error));
 	}
 }
