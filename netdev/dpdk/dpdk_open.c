@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -184,6 +185,21 @@ static bool find_device(const char *devargs, uint16_t *id)
 	return true;
 }
 
+/* Rings and packet buffers of both sockets count as locked memory, unless the process has
+ * CAP_IPC_LOCK. The drivers' messages do not name the limit. */
+#define LOCKED_BYTES (32u << 20)
+
+static const char *locked_memory_hint(const char *reason)
+{
+	struct rlimit limit;
+
+	if (!strstr(reason, "mmap failed on AF_PACKET") && !strstr(reason, "create umem"))
+		return "";
+	return !getrlimit(RLIMIT_MEMLOCK, &limit) && limit.rlim_cur < LOCKED_BYTES
+		       ? "; a larger limit of locked memory (ulimit -l) may help"
+		       : "";
+}
+
 /* The EAL has probed the PCI device of its start already, as well as devices that are open. */
 static int probe_device(const char *text, struct dpdk_port *port, const struct dpdk_spec *spec,
 			char *error, uint32_t error_size)
@@ -209,8 +225,9 @@ static int probe_device(const char *text, struct dpdk_port *port, const struct d
 				      dpdk_log_reason());
 	}
 	if (err)
-		return error_text_set(error, error_size, err, "%s: DPDK cannot open the device: %s",
-				      text, dpdk_log_reason());
+		return error_text_set(error, error_size, err,
+				      "%s: DPDK cannot open the device: %s%s", text,
+				      dpdk_log_reason(), locked_memory_hint(dpdk_log_reason()));
 	if (!find_device(spec->devargs, &port->id))
 		return error_text_set(error, error_size, -ENODEV, "%s: not an Ethernet device",
 				      text);
@@ -259,9 +276,9 @@ static int start_port_and_sockets(const char *text, const struct dpdk_spec *spec
 			  ?: use_driver_socket(port, spec, driver_socket_find(others));
 
 	if (err)
-		return error_text_set(error, error_size, err,
-				      "%s: DPDK cannot start the device: %s (%s)", text,
-				      strerror(-err), dpdk_log_reason());
+		return error_text_set(
+			error, error_size, err, "%s: DPDK cannot start the device: %s (%s)%s", text,
+			strerror(-err), dpdk_log_reason(), locked_memory_hint(dpdk_log_reason()));
 	if (spec->kind != DPDK_AF_XDP)
 		return 0;
 	return xdp_program_leave_veth(text, spec->ifindex, spec->xdp_program, &port->xdp_program,

@@ -121,6 +121,10 @@ static int log_connect_error(const char *run_dir, int err)
 	if (err == EPERM)
 		log_line("the urxed in %s is neither root's nor yours: choose another --run-dir",
 			 run_dir);
+	else if (err == EACCES)
+		log_line("the urxed in %s does not admit this user; root starts it with --group "
+			 "NAME for the members of a group",
+			 run_dir);
 	else
 		log_line("no answer from urxed in %s: %s", run_dir, strerror(err));
 	return -1;

@@ -173,6 +173,9 @@ def check_system(build):
                 raise Failure(f'a user without permission gets run directory {own}')
             devices = host.spawn(member + [host.urxe, 'run', '--', 'ibv_devinfo', '-v'])
             succeed(devices, 20)
+            refused = host.spawn(stranger + [host.urxe, 'run', '--run-dir', host.run_dir, '--', 'true'])
+            if refused.wait(20) != 2 or 'does not admit this user; root starts it with --group' not in refused.errors():
+                raise Failure(f'no remedy for a stranger: {refused.describe()}')
             if 'PORT_ACTIVE' not in devices.output():
                 raise Failure(f'no port for a member of the group: {devices.describe()}')
             if directory_of(host, *member) != own:
@@ -186,6 +189,9 @@ def check_system(build):
                 raise Failure(f'urxed left {os.listdir(host.run_dir)}')
             until(PRIVATE_LINGER_SECONDS + 5, lambda: not os.path.exists(own),
                   lambda: f'the private daemon left {own}')
+
+
+WITHOUT_LOCKED_MEMORY = ['prlimit', '--memlock=65536', 'setpriv', '--bounding-set=-ipc_lock,-sys_resource']
 
 
 def check_interface(build):
@@ -208,7 +214,7 @@ def check_interface(build):
             urxed = [os.path.join(host.top, 'tools/urxed'), '--foreground', '--run-dir']
             elsewhere = os.path.join(host.top, 'elsewhere')
             for user, argv, sentence in (
-                    ([], uplink, r'of eth0: .* another urxed has the interface'),
+                    ([], uplink, r'of eth0: .* another urxed has the interface, or two uplinks name it'),
                     ([], ['--uplink', 'af_packet:eth7'], 'no interface eth7'),
                     # Without the prefix that urxed adds.
                     ([], ['--uplink', 'af_xdp:eth7'], '^urxed: af_xdp:eth7: .* no interface eth7'),
@@ -221,7 +227,9 @@ def check_interface(build):
                     (as_user('nobody', 'nogroup'), ['--uplink', 'af_packet:eth1'],
                      'af_packet:eth1: needs root, or CAP_NET_RAW and CAP_NET_ADMIN$'),
                     (as_user('nobody', 'nogroup'), ['--uplink', 'tap:eth9'],
-                     'tap:eth9: needs root, or CAP_NET_ADMIN$')):
+                     'tap:eth9: needs root, or CAP_NET_ADMIN$'),
+                    (WITHOUT_LOCKED_MEMORY, ['--uplink', 'af_packet:eth1'], r'limit of locked memory \(ulimit -l\)'),
+                    (WITHOUT_LOCKED_MEMORY, ['--uplink', 'af_xdp:eth1'], r'limit of locked memory \(ulimit -l\)')):
                 refused = host.spawn([*user, *urxed, f'/tmp/urxe-{name}' if user else elsewhere,
                                       *argv])
                 lines = [refused.wait(10), *refused.errors().splitlines()]

@@ -65,8 +65,10 @@ int roce_port_guard_open(struct roce_port_guard *h, const char *ifname,
 		return 0;
 	snprintf(error, ROCE_PORT_GUARD_ERROR, "cannot hold UDP port %d of %s: %s%s", URXE_UDP_PORT,
 		 ifname, strerror(-rc),
-		 rc == -EADDRINUSE ? " (rdma_rxe is loaded, or another urxed has the interface)"
-				   : "");
+		 rc == -EADDRINUSE
+			 ? " (rdma_rxe is loaded, another urxed has the interface, or two uplinks "
+			   "name it)"
+			 : "");
 	roce_port_guard_close(h);
 	return rc;
 }
