@@ -69,7 +69,7 @@ static int write_block(struct buffer *b, FILE *out)
 	len = b->len + TRAILER_LEN;
 	memcpy(b->bytes + 4, &len, sizeof(len));
 	append_u32(b, len);
-	return fwrite(b->bytes, b->len, 1, out) == 1 ? 0 : -EIO;
+	return fwrite(b->bytes, b->len, 1, out) == 1 ? 0 : -errno;
 }
 
 int pcapng_begin(struct pcapng *w, FILE *out, const char *application)
@@ -152,7 +152,7 @@ int pcapng_put_local(struct pcapng *w, uint32_t type, const void *bytes, uint32_
 			       (!len || fwrite(bytes, len, 1, w->out) == 1) &&
 			       fwrite(&total, sizeof(total), 1, w->out) == 1
 		       ? 0
-		       : -EIO;
+		       : -errno;
 }
 
 void pcapng_end(struct pcapng *w)

@@ -32,16 +32,18 @@ struct pcapng_packet {
 	const char *comment; /* UTF-8; "" = none */
 };
 
-/* Writes the section header to `out`, which the caller closes. 0 or -EIO. */
+/* Writes the section header to `out`, which the caller closes. 0 or a negative errno value of the
+ * write. */
 int pcapng_begin(struct pcapng *w, FILE *out, const char *application);
 /*
- * Writes a packet block, after an interface block if the interface's name is new. 0; -EIO; -ENOMEM;
- * -EMSGSIZE: frame, name or comment is too long; -ENOSPC: too many interfaces.
+ * Writes a packet block, after an interface block if the interface's name is new. 0; -ENOMEM; a
+ * negative errno value; -EMSGSIZE: frame, name or comment is too long; -ENOSPC: too many
+ * interfaces.
  */
 int pcapng_put(struct pcapng *w, const struct pcapng_packet *packet);
 /*
  * Writes a block of a local type with these bytes, which other readers skip. `len` is a multiple
- * of 4. 0 or -EIO.
+ * of 4. 0 or a negative errno value of the write.
  */
 int pcapng_put_local(struct pcapng *w, uint32_t type, const void *bytes, uint32_t len);
 /* Frees the names of the interfaces; writes nothing. */

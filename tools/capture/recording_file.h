@@ -36,11 +36,14 @@ struct recording_process {
 /* Why a process could not be recorded, for a user; `error` is that of struct recording_process. */
 const char *recording_error_text(int error);
 
-/* Writes a process. Its number counts the processes of the file from 0. Returns 0 or -EIO. */
+/* Writes a process. Its number counts the processes of the file from 0. Returns 0 or a negative
+ * errno value. */
 int recording_put_process(struct pcapng *w, uint32_t number, const struct recording_process *p);
-/* Writes the next n bytes of its recording, at most RECORDING_CHUNK. Returns 0 or -EIO. */
+/* Writes the next n bytes of its recording, at most RECORDING_CHUNK. Returns 0 or a negative errno
+ * value. */
 int recording_put_bytes(struct pcapng *w, uint32_t number, const void *bytes, uint32_t n);
-/* Writes, at the end, the number of frames that the capture lost. Returns 0 or -EIO. */
+/* Writes, at the end, the number of frames that the capture lost. Returns 0 or a negative errno
+ * value. */
 int recording_put_lost(struct pcapng *w, uint64_t lost);
 
 /* --- Reading. */

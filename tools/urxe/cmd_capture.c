@@ -179,7 +179,7 @@ static int print_frame_line(const struct sink *sink, const struct captured *c)
 	return fprintf(sink->out, "%s.%09u %s %s  %s  %s  %u bytes%s%s\n", clock,
 		       (unsigned)(c->record->time % NS), get_direction_word(c), c->name, addresses,
 		       c->words, c->record->len, c->drop[0] ? "  " : "", c->drop) < 0
-		       ? -EIO
+		       ? -errno
 		       : 0;
 }
 
@@ -300,7 +300,7 @@ static int output_pending(struct capture_reader *ring, struct sink *sink, uint64
 		rc = output_frame(sink, record, frame);
 	}
 	/* The reader of a pipe shall get all pending frames now. */
-	return !rc && fflush(sink->out) ? -EIO : rc;
+	return !rc && fflush(sink->out) ? -errno : rc;
 }
 
 /* Counts frames from the moment on when the processes have answered. */
@@ -387,7 +387,7 @@ static int run_capture(const struct arguments *a, const struct wake_fds *w, int 
 	if (!rc && a->state)
 		rc = recording_put_lost(&sink.pcapng, capture_reader_lost(&ring));
 	if (!rc && fflush(sink.out))
-		rc = -EIO;
+		rc = -errno;
 	if (rc)
 		log_line("the capture ends: %s", strerror(-rc));
 	log_line("%" PRIu64 " frames captured, %" PRIu64 " lost", n_output,

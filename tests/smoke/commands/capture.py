@@ -206,6 +206,10 @@ def check_mistakes(build):
             found = program.wait(10)
             if found != status or len(program.errors().splitlines()) != 1:
                 raise Failure(f'{arguments}: status {found}, {program.errors()}')
+        full = start(host, '-w', '/dev/full')
+        Pair(host, host, ['ibv_rc_pingpong', '-n', '10']).finish(20)
+        if full.wait(10) != 1 or 'the capture ends: No space left on device' not in full.errors():
+            raise Failure(f'a full disk: {full.describe()}')
         captures = [start(host) for _ in range(4)]
         refused = host.spawn([host.urxe, 'capture', '--run-dir', host.run_dir])
         if refused.wait(10) != 1 or 'as many captures' not in refused.errors():

@@ -114,7 +114,7 @@ static void a_full_disk_is_an_error(void **state)
 
 	(void)state;
 	setvbuf(out, NULL, _IONBF, 0);
-	assert_int_equal(pcapng_begin(&w, out, "test"), -EIO);
+	assert_int_equal(pcapng_begin(&w, out, "test"), -ENOSPC);
 	fclose(out);
 }
 
