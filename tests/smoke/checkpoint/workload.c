@@ -318,6 +318,8 @@ static struct ibv_context *open_device(const char *name)
 	for (int i = 0; list[i]; i++)
 		if (!strcmp(ibv_get_device_name(list[i]), name))
 			return must(ibv_open_device(list[i]), "ibv_open_device");
+	for (int i = 0; list[i]; i++)
+		warnx("found device %s", ibv_get_device_name(list[i]));
 	errx(1, "no device %s", name);
 }
 
