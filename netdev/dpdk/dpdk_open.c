@@ -186,7 +186,7 @@ static bool find_device(const char *devargs, uint16_t *id)
 }
 
 /* Rings and packet buffers of both sockets count as locked memory, unless the process has
- * CAP_IPC_LOCK. The drivers' messages do not name the limit. */
+ * CAP_IPC_LOCK. The drivers' messages name neither the limit nor another cause. */
 #define LOCKED_BYTES (32u << 20)
 
 static const char *locked_memory_hint(const char *reason)

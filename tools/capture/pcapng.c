@@ -95,7 +95,7 @@ static int write_interface(struct pcapng *w, const char *name)
 	struct buffer b;
 
 	if (w->n == PCAPNG_INTERFACES)
-		return -ENOSPC;
+		return -E2BIG;
 	w->names[w->n] = strdup(name);
 	if (!w->names[w->n])
 		return -ENOMEM;

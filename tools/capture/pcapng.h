@@ -36,9 +36,9 @@ struct pcapng_packet {
  * write. */
 int pcapng_begin(struct pcapng *w, FILE *out, const char *application);
 /*
- * Writes a packet block, after an interface block if the interface's name is new. 0; -ENOMEM; a
- * negative errno value; -EMSGSIZE: frame, name or comment is too long; -ENOSPC: too many
- * interfaces.
+ * Writes a packet block, after an interface block if the interface's name is new. 0; -EMSGSIZE:
+ * frame, name or comment is too long; -E2BIG: too many interfaces; -ENOMEM; another negative errno
+ * value: the write has failed.
  */
 int pcapng_put(struct pcapng *w, const struct pcapng_packet *packet);
 /*

@@ -189,13 +189,15 @@ static int print_frame_json(const struct sink *sink, const struct captured *c)
 	json_t *line = json_pack("{s:I, s:s, s:s, s:s?}", "time_ns", (json_int_t)c->record->time,
 				 "direction", get_direction_word(c), "port", c->name, "drop",
 				 c->reason[0] ? c->reason : NULL);
-	bool ok = frame && line && !json_object_update(line, frame) &&
-		  !json_dumpf(line, sink->out, JSON_ENSURE_ASCII | JSON_PRESERVE_ORDER) &&
-		  fputc('\n', sink->out) != EOF;
+	int rc = frame && line && !json_object_update(line, frame) ? 0 : -ENOMEM;
 
+	errno = EIO;
+	if (!rc && (json_dumpf(line, sink->out, JSON_ENSURE_ASCII | JSON_PRESERVE_ORDER) ||
+		    fputc('\n', sink->out) == EOF))
+		rc = -errno;
 	json_decref(frame);
 	json_decref(line);
-	return ok ? 0 : -EIO;
+	return rc;
 }
 
 static int write_packet(struct sink *sink, const struct captured *c)

@@ -122,8 +122,8 @@ static int log_connect_error(const char *run_dir, int err)
 		log_line("the urxed in %s is neither root's nor yours: choose another --run-dir",
 			 run_dir);
 	else if (err == EACCES)
-		log_line("the urxed in %s does not admit this user; root starts it with --group "
-			 "NAME for the members of a group",
+		log_line("%s does not admit this user: choose another --run-dir, or let root start "
+			 "its urxed with --group NAME for the members of a group",
 			 run_dir);
 	else
 		log_line("no answer from urxed in %s: %s", run_dir, strerror(err));

@@ -171,7 +171,8 @@ static void wait_events(struct daemon *d, uint64_t timeout_ns)
 
 static uint64_t idle_deadline(struct daemon *d, uint64_t now)
 {
-	if (!d->options.private || d->sessions.n || d->vm_ports.n || rdmacm_users(&d->rdmacm)) {
+	if (!d->options.private || d->sessions.n || d->vm_ports.n ||
+	    rdmacm_open_files(&d->rdmacm)) {
 		d->idle = false;
 		return UINT64_MAX;
 	}
@@ -270,8 +271,8 @@ int daemon_run(struct daemon *d)
 
 	sched_request_short_slice();
 	now = now_ns();
-	sessions_serve(&d->sessions, now);
-	rdmacm_serve(&d->rdmacm, now);
+	sessions_begin_claims(&d->sessions, now);
+	rdmacm_begin_claims(&d->rdmacm, now);
 	while (!d->stop) {
 		now = now_ns();
 		if (!switch_run(&d->sw, now)) {

@@ -178,7 +178,9 @@ static const char *attach_error_text(int rc)
 	case ENOENT:
 	case ECONNREFUSED: return "it does not run: start programs by 'urxe run'";
 	case ECONNRESET:
-	case EPIPE: return "it closes the connection: urxed.log there has the reason";
+	case EPIPE:
+		return "it closes the connection; its log (urxed.log there, or the journal) says "
+		       "why";
 	case EFBIG:
 		return "the limit of file sizes with which urxed was started is too small; "
 		       "start urxed, or the first 'urxe run', after 'ulimit -f unlimited'";
@@ -344,9 +346,9 @@ static int open_once(uint32_t *forks)
 }
 
 /*
- * A process waits for the next daemon, as long as an attached process does, if the daemon ends
- * while it attaches, or if it is a forked child of a process that was attached. The child takes no
- * lock while it waits.
+ * A process waits for the next daemon, as long as an attached process does, if the daemon ends or
+ * closes the connection while the process attaches, or if the process is a forked child of one that
+ * was attached. The child takes no lock while it waits.
  */
 int adapter_open(uint32_t *forks)
 {

@@ -231,7 +231,7 @@ static void *run_thread(void *unused)
 	return NULL;
 }
 
-/* Not by a plain close(): engine_wake_keep() would keep the eventfd. */
+/* The hook of close() keeps the eventfd open as long as wake_fd has its number. */
 static void close_wake_fd(void)
 {
 	int fd = atomic_exchange(&self->wake_fd, -1);

@@ -37,7 +37,8 @@ extern "C" {
  *
  * -ETIMEDOUT: not within timeout_ms: another process still copies registered memory, a thread
  * unmaps it, a thread waits for the daemon or destroys rdma_cm IDs all the time, the daemon does
- * not answer, no daemon runs, an HCA has requests that do not end, or its peers make no pause. If
+ * not answer, no daemon runs, an HCA has requests that do not end, or the peers of its queue pairs
+ * send without a pause. If
  * the daemon ends meanwhile, the function waits for the next one, within timeout_ms. -EOPNOTSUPP:
  * an HCA executes queue pairs with which the engine cannot go on, an rdma_cm ID belongs to the
  * kernel, or the daemon cannot save it. -ENODEV: the process has no open device. -EIO: the device
@@ -51,15 +52,15 @@ int urxe_checkpoint_quiesce(uint32_t timeout_ms);
  * lock, so other threads may be stopped anywhere. They have to be stopped: they could change rings,
  * descriptors and mappings. May be called again, also after an error.
  *
- * -EINVAL: urxe_checkpoint_quiesce has not succeeded. -EBUSY: a thread has duplicated many
- * descriptors, or opened or closed rdma_cm, since then. Errors of write(2).
+ * -EINVAL: urxe_checkpoint_quiesce has not succeeded. -EBUSY: since then a thread has duplicated
+ * many descriptors, opened or closed rdma_cm, or begun to close the device. Errors of write(2).
  */
 int urxe_checkpoint_save(int fd);
 
 /*
  * Continues after urxe_checkpoint_quiesce, in the same thread: the checkpoint was abandoned, or was
- * a copy that nobody restores. -EINVAL: the device is not stopped; -EPERM: another thread has
- * stopped it, or the parent process before it forked: the child has no device.
+ * a copy that nobody restores. -EINVAL: the device is not stopped. -EPERM: another thread has
+ * stopped it, or the caller is a child that was forked while it was stopped, and has no device.
  */
 int urxe_checkpoint_resume(void);
 
@@ -76,9 +77,10 @@ int urxe_checkpoint_resume(void);
  * an address is in use, or an rdma_cm ID. -EACCES: a process of another user had the QPNs.
  * -EADDRNOTAVAIL, -EADDRINUSE: the device has another MAC address than the saved one, lacks an
  * address that a queue pair or rdma_cm ID uses, or another process has the port of an ID. -EPERM:
- * the process has rdma_cm IDs, and its user is neither root nor that of urxed. -EFAULT: registered
- * memory is missing. -ETIMEDOUT: urxed has not answered a question for 5 s. -ENOMEM; errors of
- * read(2) and of the attachment to urxed.
+ * the process has rdma_cm IDs, and its user is neither root nor that of urxed. -EOPNOTSUPP: the
+ * running urxed is an earlier version, which takes no rdma_cm IDs. -EFAULT: registered memory or an
+ * object of librxe is missing, or a library has another address than before. -ETIMEDOUT: urxed has
+ * not answered a question for 5 s. -ENOMEM; errors of read(2) and of the attachment to urxed.
  */
 int urxe_checkpoint_restore(int fd);
 

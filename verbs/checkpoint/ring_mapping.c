@@ -30,7 +30,7 @@ static void write_mapping(struct vnic_state_stream *s, uint32_t context, const s
 
 void ring_mappings_write(struct vnic_state_stream *s, uint32_t context, int memfd)
 {
-	struct proc_lines maps;
+	struct text_lines maps;
 	struct mapping m;
 	struct stat st;
 
@@ -42,7 +42,7 @@ void ring_mappings_write(struct vnic_state_stream *s, uint32_t context, int memf
 		if (m.inode == st.st_ino && m.major == major(st.st_dev) &&
 		    m.minor == minor(st.st_dev))
 			write_mapping(s, context, &m);
-	proc_lines_close(&maps);
+	text_lines_close(&maps);
 }
 
 /*
@@ -51,7 +51,7 @@ void ring_mappings_write(struct vnic_state_stream *s, uint32_t context, int memf
  */
 static bool is_reserved(uint64_t start, uint64_t end)
 {
-	struct proc_lines maps;
+	struct text_lines maps;
 	struct mapping m;
 	uint64_t at = start;
 
@@ -64,7 +64,7 @@ static bool is_reserved(uint64_t start, uint64_t end)
 			break;
 		at = m.end;
 	}
-	proc_lines_close(&maps);
+	text_lines_close(&maps);
 	return at >= end;
 }
 

@@ -10,10 +10,10 @@
 #include <vnic/attach.h>
 
 #include "interpose/path_redirect.h"
-#include "memory/proc_lines.h"
 #include "process/cancellation.h"
 #include "process/own_fd.h"
 #include "process/run_dir.h"
+#include "process/text_lines.h"
 #include "rdmacm/rdmacm.h"
 #include "uverbs/ucontext.h"
 
@@ -73,22 +73,22 @@ int device_open(enum device device, int flags)
 }
 
 /*
- * The number in sysfs and the number from stat must agree: UCX and librdmacm compare them. Without
- * malloc and cancellation points, because stat() has none.
+ * The number in sysfs and the number from stat must agree: UCX and librdmacm compare them. stat()
+ * neither allocates memory nor is a cancellation point, so this function is neither.
  */
 uint64_t device_rdev(enum device device)
 {
 	const struct node *node = node_of(device);
 	unsigned int major, minor;
-	struct proc_lines lines;
+	struct text_lines lines;
 	char path[PATH_MAX], line[32];
 
-	proc_lines_open(&lines, path_redirect(node->dev, path));
-	if (!proc_lines_next(&lines, line, sizeof(line)) ||
+	text_lines_open(&lines, path_redirect(node->dev, path));
+	if (!text_lines_next(&lines, line, sizeof(line)) ||
 	    sscanf(line, "%u:%u", &major, &minor) != 2) {
 		major = node->major;
 		minor = node->minor;
 	}
-	proc_lines_close(&lines);
+	text_lines_close(&lines);
 	return makedev(major, minor);
 }

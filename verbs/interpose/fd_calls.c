@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -55,43 +56,74 @@ HOOKED(int, ioctl)(int fd, unsigned long request, void *arg)
 HOOK_VARIABLE(int, ioctl, (int fd, unsigned long request, void *arg),
 	      fd_any() || request == UFFDIO_REGISTER, (fd, request, arg))
 
+/*
+ * The program does not know the eventfd of the engine thread, so it finds that number closed, or,
+ * where it would replace the file, in use.
+ */
+static bool is_kept(int fd)
+{
+	return engine_wake_fd_within((unsigned int)fd, (unsigned int)fd) >= 0;
+}
+
 HOOKED(int, close)(int fd)
 {
+	if (is_kept(fd)) {
+		errno = EBADF;
+		return -1;
+	}
 	fd_remove(fd);
-	engine_wake_keep((unsigned int)fd, (unsigned int)fd);
 	return REAL(close)(fd);
 }
 HOOK(int, close, (int fd), fd_any(), (fd))
 
+/* Closes `first` to `last` but `kept`, which is one of them. */
+static int close_around(unsigned int first, unsigned int kept, unsigned int last, int flags)
+{
+	int rc = 0;
+
+	if (first < kept)
+		rc = REAL(close_range)(first, kept - 1, flags);
+	if (!rc && kept < last)
+		rc = REAL(close_range)(kept + 1, last, flags);
+	return rc;
+}
+
 int close_range(unsigned int first, unsigned int last, int flags)
 {
-	if (!(flags & CLOSE_RANGE_CLOEXEC)) {
+	const int kept = engine_wake_fd_within(first, last);
+
+	if (!(flags & CLOSE_RANGE_CLOEXEC))
 		fd_remove_range(first, last);
-		engine_wake_keep(first, last);
-	}
-	return REAL(close_range)(first, last, flags);
+	/* With other flags it closes nothing. */
+	if (kept < 0 || flags & ~CLOSE_RANGE_UNSHARE)
+		return REAL(close_range)(first, last, flags);
+	return close_around(first, (unsigned int)kept, last, flags);
 }
 
 void closefrom(int first)
 {
 	const unsigned int from = first > 0 ? (unsigned int)first : 0;
+	const int kept = engine_wake_fd_within(from, UINT_MAX);
 
 	fd_remove_range(from, UINT_MAX);
-	engine_wake_keep(from, UINT_MAX);
-	REAL(closefrom)(first);
+	if (kept < 0 || close_around(from, (unsigned int)kept, UINT_MAX, 0))
+		REAL(closefrom)(first);
 }
 
 /* `replaced`: the descriptor that the duplicate replaces; -1: none. */
-#define DUP(name, parameters, arguments, replaced)                                    \
-	HOOKED(int, name) parameters                                                  \
-	{                                                                             \
-		int new_fd;                                                           \
-                                                                                      \
-		engine_wake_keep((unsigned int)(replaced), (unsigned int)(replaced)); \
-		new_fd = REAL(name) arguments;                                        \
-		fd_duplicated(fd, new_fd);                                            \
-		return new_fd;                                                        \
-	}                                                                             \
+#define DUP(name, parameters, arguments, replaced)           \
+	HOOKED(int, name) parameters                         \
+	{                                                    \
+		int new_fd;                                  \
+                                                             \
+		if ((replaced) != fd && is_kept(replaced)) { \
+			errno = EBUSY;                       \
+			return -1;                           \
+		}                                            \
+		new_fd = REAL(name) arguments;               \
+		fd_duplicated(fd, new_fd);                   \
+		return new_fd;                               \
+	}                                                    \
 	HOOK(int, name, parameters, fd_any(), arguments)
 
 DUP(dup, (int fd), (fd), -1)

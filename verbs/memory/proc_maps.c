@@ -4,16 +4,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-bool proc_maps_open(struct proc_lines *maps)
+bool proc_maps_open(struct text_lines *maps)
 {
-	return proc_lines_open(maps, "/proc/self/maps");
+	return text_lines_open(maps, "/proc/self/maps");
 }
 
-bool proc_maps_next(struct proc_lines *maps, struct mapping *m)
+bool proc_maps_next(struct text_lines *maps, struct mapping *m)
 {
 	char line[256], r, w, x, s;
 
-	if (!proc_lines_next(maps, line, sizeof(line)))
+	if (!text_lines_next(maps, line, sizeof(line)))
 		return false;
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %c%c%c%c %" SCNx64 " %x:%x %" SCNu64, &m->start,
 		   &m->end, &r, &w, &x, &s, &m->offset, &m->major, &m->minor, &m->inode) < 10)
@@ -43,7 +43,7 @@ uint64_t proc_maps_file_length(uint64_t start)
 {
 	struct mapping m, first = {0};
 	uint64_t end = start;
-	struct proc_lines maps;
+	struct text_lines maps;
 
 	proc_maps_open(&maps);
 	while (proc_maps_next(&maps, &m)) {
@@ -53,6 +53,6 @@ uint64_t proc_maps_file_length(uint64_t start)
 			continue;
 		end = m.end;
 	}
-	proc_lines_close(&maps);
+	text_lines_close(&maps);
 	return end - start;
 }

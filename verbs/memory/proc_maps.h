@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "memory/proc_lines.h"
+#include "process/text_lines.h"
 
 struct mapping {
 	uint64_t start, end;
@@ -19,10 +19,10 @@ struct mapping {
 };
 
 /* Opens the list. False: it cannot be opened, and counts as empty. Close it with
- * proc_lines_close. */
-bool proc_maps_open(struct proc_lines *maps);
+ * text_lines_close. */
+bool proc_maps_open(struct text_lines *maps);
 /* Reads the next line; false at the end. */
-bool proc_maps_next(struct proc_lines *maps, struct mapping *m);
+bool proc_maps_next(struct text_lines *maps, struct mapping *m);
 
 /*
  * Length of the contiguous mapping of a file, from its first byte, that begins at start: the part

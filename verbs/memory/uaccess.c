@@ -134,7 +134,7 @@ static bool have_populate(void)
 /* The mappings show the protection, though not whether the file behind them is long enough. */
 static int check_maps(uint64_t start, uint64_t end, bool writable)
 {
-	struct proc_lines maps;
+	struct text_lines maps;
 	struct mapping m;
 
 	proc_maps_open(&maps);
@@ -145,7 +145,7 @@ static int check_maps(uint64_t start, uint64_t end, bool writable)
 			break;
 		start = m.end;
 	}
-	proc_lines_close(&maps);
+	text_lines_close(&maps);
 	return start >= end ? 0 : -EFAULT;
 }
 

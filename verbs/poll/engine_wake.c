@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "poll/engine_wake.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <unistd.h>
 
 #include "adapter/adapter.h"
 #include "poll/polling.h"
 #include "poll/thread_sleep.h"
 #include "process/cancellation.h"
-#include "process/libc_real.h"
 #include "process/log.h"
 #include "process/own_fd.h"
 
@@ -54,37 +49,11 @@ void engine_wake_for_work(void)
 		thread_sleep_shorten();
 }
 
-static bool is_within(int fd, unsigned int first, unsigned int last)
+int engine_wake_fd_within(unsigned int first, unsigned int last)
 {
-	return fd >= 0 && (unsigned int)fd >= first && (unsigned int)fd <= last;
-}
+	const int fd = self->wake_fd;
 
-/*
- * A low number: high ones may be those of other descriptors of the library that the program has
- * closed, and that the library closes once more with the device. -1: no number is free.
- */
-static int duplicate_outside(int fd, unsigned int first, unsigned int last)
-{
-	int copy = REAL(fcntl)(fd, F_DUPFD_CLOEXEC, (void *)0);
-
-	if (!is_within(copy, first, last))
-		return copy;
-	REAL(close)(copy);
-	if (last >= INT_MAX)
+	if (fd <= 0 || (unsigned int)fd < first || (unsigned int)fd > last || !fd_is_owner())
 		return -1;
-	return REAL(fcntl)(fd, F_DUPFD_CLOEXEC, (void *)((uintptr_t)last + 1));
-}
-
-/* 0: the process has had no thread yet. A child of vfork has descriptors of its own. */
-void engine_wake_keep(unsigned int first, unsigned int last)
-{
-	int fd = self->wake_fd, copy, saved = errno;
-
-	if (fd <= 0 || !is_within(fd, first, last) || !fd_is_owner())
-		return;
-	copy = duplicate_outside(fd, first, last);
-	/* Another thread has ended the engine thread, or moved the eventfd. */
-	if (copy >= 0 && !atomic_compare_exchange_strong(&self->wake_fd, &fd, copy))
-		REAL(close)(copy);
-	errno = saved;
+	return fd;
 }

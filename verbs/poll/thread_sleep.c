@@ -155,8 +155,6 @@ static bool sleep_until(struct thread_sleep *sleep, uint64_t at, uint64_t now)
 	const struct timespec timeout = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
 	int n = ppoll(sleep->fds, sleep->n, at == URXE_NEVER ? NULL : &timeout, NULL);
 
-	/* Its number may have changed meanwhile (engine_wake_keep). */
-	sleep->fds[WATCH_WAKE].fd = adapter_thread.wake_fd;
 	drain_eventfd(&sleep->fds[WATCH_WAKE]);
 	drain_eventfd(&sleep->fds[WATCH_IRQ]);
 	drain_eventfd(&sleep->fds[WATCH_INBOX]);

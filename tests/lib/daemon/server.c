@@ -53,7 +53,7 @@ void server_begin(struct server *s, uint64_t now)
 					.lease_store = &s->lease_store};
 	require(s->sessions.epoll_fd >= 0);
 	sessions_start(&s->sessions);
-	sessions_serve(&s->sessions, now);
+	sessions_begin_claims(&s->sessions, now);
 }
 
 void server_end(struct server *s)

@@ -174,7 +174,7 @@ def check_system(build):
             devices = host.spawn(member + [host.urxe, 'run', '--', 'ibv_devinfo', '-v'])
             succeed(devices, 20)
             refused = host.spawn(stranger + [host.urxe, 'run', '--run-dir', host.run_dir, '--', 'true'])
-            if refused.wait(20) != 2 or 'does not admit this user; root starts it with --group' not in refused.errors():
+            if refused.wait(20) != 2 or 'does not admit this user: choose another --run-dir, or let root start its urxed with --group' not in refused.errors():
                 raise Failure(f'no remedy for a stranger: {refused.describe()}')
             if 'PORT_ACTIVE' not in devices.output():
                 raise Failure(f'no port for a member of the group: {devices.describe()}')

@@ -40,7 +40,7 @@ def check_daemon(host):
 
 def check_small_daemon(host):
     """A program that a daemon with too small limits refuses prints the reason, or where it is."""
-    for limit, reason in (('--fsize=5000000', "'ulimit -f unlimited'"), ('--nofile=40', 'urxed.log there has the reason')):
+    for limit, reason in (('--fsize=5000000', "'ulimit -f unlimited'"), ('--nofile=40', 'its log (urxed.log there, or the journal)')):
         run_dir = os.path.join(host.top, limit.strip('-'))
         daemon = subprocess.Popen(['prlimit', limit, os.path.join(host.top, 'tools/urxed'), '--foreground',
                                    '--run-dir', run_dir], stderr=subprocess.DEVNULL)

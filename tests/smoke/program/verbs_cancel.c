@@ -100,6 +100,7 @@ static void checkpoint(struct rdma_event_channel *channel, int stream)
 {
 	struct rdma_cm_id *id;
 
+	step = "rdma_create_id";
 	if (rdma_create_id(channel, &id, NULL, RDMA_PS_TCP))
 		err(1, "cannot create an ID of rdma_cm");
 	step = "urxe_checkpoint_quiesce";

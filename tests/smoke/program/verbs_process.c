@@ -6,8 +6,8 @@
  * - handler: a signal handler forks while its thread polls and posts; the child ends in the
  *   handler, or returns from it and then opens a device of its own
  * - exec: an executed program inherits no descriptor
- * - ranges: after close_range, closefrom, and close of all numbers downwards, the device is closed
- *   and can be opened again
+ * - ranges: after close_range, closefrom, close of all numbers downwards, and dup2 over the
+ *   library's descriptors, the device is closed and can be opened again
  * - numbers: duplicated descriptors, and a descriptor number that another file takes over
  * - passing: events and commands on descriptors that were passed to another process
  * - signals: signals interrupt calls without pause
@@ -36,7 +36,8 @@
 #include <rdma/rdma_user_cm.h>
 
 #define WAIT_MS 60000
-#define HIGHEST 8191 /* no descriptor of the library has a higher number */
+#define LOWEST  1024 /* no descriptor of the library has a lower number */
+#define HIGHEST 8191 /* nor a higher one */
 
 extern char **environ;
 
@@ -324,9 +325,31 @@ static void close_downwards(struct device *d)
 		close(fd);
 }
 
+/* A silent file takes the number of each descriptor of the library but one, then the device is
+ * closed. */
+static void close_replaced(struct device *d)
+{
+	int ends[2], refused = 0;
+
+	if (ibv_destroy_qp(d->qp) || pipe(ends))
+		err(1, "cannot prepare the replacement");
+	usleep(100000);
+	for (int fd = LOWEST; fd <= HIGHEST; fd++) {
+		if (fcntl(fd, F_GETFD) < 0 || dup2(ends[0], fd) == fd)
+			continue;
+		if (errno != EBUSY || close(fd) != -1 || errno != EBADF)
+			err(1, "descriptor %d", fd);
+		refused++;
+	}
+	if (refused != 1)
+		errx(1, "%d descriptors cannot be replaced", refused);
+	close(d->context->cmd_fd);
+	closefrom(3);
+}
+
 static void check_ranges(void)
 {
-	static struct device d[4];
+	static struct device d[5];
 
 	alarm(60); /* ends a program that waits for ever in close() */
 	open_device(&d[0]);
@@ -341,7 +364,10 @@ static void check_ranges(void)
 	close_downwards(&d[2]);
 	open_device(&d[3]);
 	work(&d[3]);
-	close_device(&d[3]);
+	close_replaced(&d[3]);
+	open_device(&d[4]);
+	work(&d[4]);
+	close_device(&d[4]);
 	if (count_descriptors())
 		errx(1, "%d descriptors are left", count_descriptors());
 }

@@ -10,7 +10,8 @@
 
 #include "urxe/doctor/finding.h"
 
-/* Which daemon serves the run directory, and with which uplinks. False: none. */
+/* Which daemon serves the run directory, and with which uplinks. True: the directory has a daemon's
+ * socket, even if no daemon answers. */
 bool check_daemon(struct findings *f, const char *run_dir);
 /* Can a program that `urxe run` starts open urxe0 by libibverbs? */
 void check_device(struct findings *f, const char *run_dir);
@@ -20,21 +21,21 @@ void check_device(struct findings *f, const char *run_dir);
  */
 void check_run_dir(struct findings *f, const char *run_dir, bool served);
 /*
- * The program that check_device starts under `urxe run`: opens the device. Prints "ok", or a
- * sentence, a tab and the command that mends it. Returns the exit status of the program.
+ * `urxe doctor --probe`, which check_device starts under `urxe run`: opens the device. Prints "ok",
+ * or a sentence, a tab and the command that mends it. Returns the exit status of that command.
  */
 int device_probe(void);
 /* Does the kernel let one process copy from the memory of another one? */
 void check_copies(struct findings *f);
 /* Limits of descriptors and file sizes (getrlimit(2)). */
 void check_limits(struct findings *f);
-/* RDMA devices of the kernel, and whether another program or rdma_rxe has UDP port 4791. */
+/* RDMA devices of the kernel, and whether a socket of any program or rdma_rxe has UDP port 4791. */
 void check_kernel(struct findings *f);
 /* The MTU of each Ethernet interface that is up. */
 void check_interfaces(struct findings *f);
 /* May this user start a urxed with uplinks? */
 void check_uplinks(struct findings *f);
-/* Chains of the firewall that take frames before a packet socket does. */
+/* Whether a chain of nftables at an interface (netdev) takes frames before packet sockets do. */
 void check_firewall(struct findings *f);
 
 #endif

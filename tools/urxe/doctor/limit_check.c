@@ -25,8 +25,8 @@ void check_limits(struct findings *f)
 	}
 	if (!getrlimit(RLIMIT_FSIZE, &bytes) && bytes.rlim_cur < FILE_BYTES) {
 		finding_add(f, "limits", FINDING_NOTE, "ulimit -f unlimited",
-			    "files may have %lu bytes only: a urxed that is started so can give "
-			    "programs no device",
+			    "files may have %lu bytes only: a urxed that this shell starts may be "
+			    "unable to give programs the device",
 			    (unsigned long)bytes.rlim_cur);
 		fine = false;
 	}

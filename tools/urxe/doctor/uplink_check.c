@@ -2,20 +2,25 @@
 #include "urxe/doctor/check.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A packet socket needs CAP_NET_RAW, and SO_RCVBUFFORCE needs CAP_NET_ADMIN, as promiscuity does.
+/*
+ * A packet socket needs CAP_NET_RAW in the network namespace, and promiscuity CAP_NET_ADMIN there:
+ * it is a flag of the interface, as those that the function sets to what they are.
  */
 static int try_packet_socket(void)
 {
 	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0); /* protocol 0: receives nothing */
-	int size = 4096, error = 0;
+	struct ifreq loopback = {.ifr_name = "lo"};
+	int error = 0;
 
 	if (fd < 0)
 		return errno;
-	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)))
+	if (ioctl(fd, SIOCGIFFLAGS, &loopback) || ioctl(fd, SIOCSIFFLAGS, &loopback))
 		error = errno;
 	close(fd);
 	return error;

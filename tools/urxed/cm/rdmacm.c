@@ -133,9 +133,9 @@ int rdmacm_open(struct rdmacm *r, const char *run_dir, gid_t group, uint64_t now
 	return rc ? rc : epoll_watch_add(sessions->epoll_fd, r->ucma.epoll_fd, r, error);
 }
 
-void rdmacm_serve(struct rdmacm *r, uint64_t now)
+void rdmacm_begin_claims(struct rdmacm *r, uint64_t now)
 {
-	ucma_serve(&r->ucma, now);
+	ucma_begin_claims(&r->ucma, now);
 }
 
 void rdmacm_close(struct rdmacm *r)
@@ -193,7 +193,7 @@ void rdmacm_log_counters(const struct rdmacm *r)
 				 (unsigned long long)r->gsi.drops[i]);
 }
 
-uint32_t rdmacm_users(const struct rdmacm *r)
+uint32_t rdmacm_open_files(const struct rdmacm *r)
 {
 	return r->ucma.n;
 }

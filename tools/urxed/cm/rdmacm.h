@@ -30,8 +30,9 @@ struct rdmacm {
  */
 int rdmacm_open(struct rdmacm *r, const char *run_dir, gid_t group, uint64_t now,
 		struct sessions *sessions, char error[RDMACM_ERROR]);
-/* Call it when the daemon begins to serve clients: the time to claim recorded IDs begins. */
-void rdmacm_serve(struct rdmacm *r, uint64_t now);
+/* Call it when the daemon begins to serve clients: they may claim recorded IDs for
+ * UCMA_CLAIM_TIME_NS from `now` on. */
+void rdmacm_begin_claims(struct rdmacm *r, uint64_t now);
 /*
  * A zeroed structure is accepted. Sends no DREQ to peers: another daemon may take over the
  * connections.
@@ -50,6 +51,6 @@ void rdmacm_host_changed(struct rdmacm *r);
 /* Writes the counters that are not 0 to the log. */
 void rdmacm_log_counters(const struct rdmacm *r);
 /* How often /dev/infiniband/rdma_cm is open in programs. */
-uint32_t rdmacm_users(const struct rdmacm *r);
+uint32_t rdmacm_open_files(const struct rdmacm *r);
 
 #endif

@@ -67,7 +67,7 @@ int ucma_open(struct ucma *u, const char *run_dir, uint64_t now, const struct ho
 	return rc;
 }
 
-void ucma_serve(struct ucma *u, uint64_t now)
+void ucma_begin_claims(struct ucma *u, uint64_t now)
 {
 	u->claim_deadline = now + UCMA_CLAIM_TIME_NS;
 }
@@ -155,7 +155,7 @@ static void depart(struct ucma_file *file)
  */
 static bool can_be_restored(const struct ucma_file *file)
 {
-	bool is_saved = file->fd < 0 || file->next_save.kind == UCMA_SAVE_COMPLETE;
+	bool is_saved = file->fd < 0 || file->save_cursor.kind == UCMA_SAVE_COMPLETE;
 
 	return file->frozen && !file->restoring && file->n_ctxs && is_saved;
 }

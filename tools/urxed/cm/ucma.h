@@ -50,7 +50,7 @@
  */
 #define UCMA_REQUESTS_MAX 16384
 #define UCMA_STORE_NAME   "urxed.ids"
-/* How long a new daemon keeps the recorded IDs for programs of an earlier daemon. */
+/* How long a new daemon keeps the IDs that an earlier one has recorded for running programs. */
 #define UCMA_CLAIM_TIME_NS 3000000000ull
 
 /* How long a program that ended while it was frozen keeps its IDs. */
@@ -110,10 +110,10 @@ struct ucma_event {
 #define UCMA_SAVE_COMPLETE (UINT32_MAX - 1) /* all records were saved */
 #define UCMA_SAVE_BROKEN   UINT32_MAX /* an ID was destroyed meanwhile, or a record is missing */
 
-/* What has been saved of a frozen file. All 0: nothing. */
+/* The record that CM_ATTACH_SAVE returned last for a frozen file. All 0: none. */
 struct ucma_save_cursor {
-	uint32_t kind;        /* of the last record; 0: none; or one of UCMA_SAVE_* */
-	struct ucma_ctx *ctx; /* of the last record, or the ID of its group */
+	uint32_t kind;        /* of that record; 0: none; or one of UCMA_SAVE_* */
+	struct ucma_ctx *ctx; /* of that record, or the ID of its group */
 	struct ucma_group *group;
 	struct ucma_event *event;
 };
@@ -121,17 +121,17 @@ struct ucma_save_cursor {
 /* One open file of /dev/infiniband/rdma_cm in a program. */
 struct ucma_file {
 	struct ucma *ucma;
-	int fd;       /* command socket; -1: restored, not yet claimed */
+	int fd;       /* command socket; -1: restored and not yet claimed, departed, or ended */
 	int event_fd; /* a packet for each event; -1 before the hello */
 	uint32_t n_events;
 	uint32_t sent;             /* how many events, from the first, are sent */
 	struct ucma_event *unsent; /* the first event that is not sent; NULL: none */
-	bool ended;     /* its connection has ended; ucma_tick destroys the rest of the file */
+	bool ended;     /* given up: ucma_tick destroys its IDs and events, then the file */
 	bool frozen;    /* is saved, and stands still (ucma_checkpoint.c) */
 	bool restoring; /* frozen, because records of a saved program come in */
 	/* ns; end of a departed file, whose program ended while frozen; 0: not departed. */
 	uint64_t forget_at;
-	struct ucma_save_cursor next_save; /* the record for CM_ATTACH_SAVE */
+	struct ucma_save_cursor save_cursor;
 	uint32_t stale;       /* number of sent packets that the current command has made invalid */
 	uint32_t n_cancelled; /* events that the current command has cancelled */
 	uint64_t cancelled[CM_ATTACH_CANCELLED]; /* their sequence numbers */
@@ -142,7 +142,9 @@ struct ucma_file {
 	pid_t pid;
 	uid_t user;
 	char name[PROCESS_NAME];
-	bool low_ports; /* the process had CAP_NET_BIND_SERVICE when it opened the device */
+	/* The process had CAP_NET_BIND_SERVICE when it opened the device, and belongs to root or to
+	 * the daemon's user. */
+	bool low_ports;
 	uint64_t token; /* by which the program claims the file from the next daemon */
 	uint64_t start; /* process_identity(); 0 = unknown */
 	uint32_t slot;  /* in ucma.store */
@@ -189,8 +191,10 @@ struct ucma {
 	struct ucma_ctx_list dirty;
 	struct ucma_file_list to_send; /* files that have unsent events */
 	uint64_t next_sequence;        /* sequence number of the next event */
-	uint64_t claim_deadline;       /* ns; unclaimed files are closed then; UINT64_MAX: none */
-	uint64_t next_claim_check; /* ns; when to close the unclaimed files of ended processes */
+	/* ns; UINT64_MAX: none. Then ucma_tick ends unclaimed files; those of frozen programs with
+	 * IDs depart instead. */
+	uint64_t claim_deadline;
+	uint64_t next_claim_check; /* ns; when to end the unclaimed files of ended processes */
 };
 
 /*
@@ -199,8 +203,9 @@ struct ucma {
  */
 int ucma_open(struct ucma *u, const char *run_dir, uint64_t now, const struct host *host,
 	      struct neigh *neigh, const struct ucma_ops *ops, void *ctx);
-/* Call it when the daemon begins to serve programs: the time for their claims begins. */
-void ucma_serve(struct ucma *u, uint64_t now);
+/* Call it when the daemon begins to serve programs: for UCMA_CLAIM_TIME_NS from `now` on they may
+ * claim the files that ucma_open has restored. */
+void ucma_begin_claims(struct ucma *u, uint64_t now);
 /*
  * Closes all files, after it has recorded the state of all programs for the next daemon. A zeroed
  * structure is accepted.
@@ -213,7 +218,7 @@ uint64_t ucma_tick(struct ucma *u, uint64_t now);
 struct ucma_file *ucma_file_new(struct ucma *u);
 /* The file whose program has sent its hello and has that token; NULL: none. */
 struct ucma_file *ucma_find_file(const struct ucma *u, uint64_t token);
-/* True: the process is frozen, and the file of an earlier daemon waits for its claim. */
+/* True: a frozen file of the process has no connection. The process may have ended. */
 bool ucma_has_frozen_file(const struct ucma *u, pid_t pid);
 /*
  * Whether the file's frozen program has ended, and the daemon keeps the file's IDs for the
@@ -232,7 +237,8 @@ extern const struct cma_ops ucma_cma_ops;
  * `id`. NULL: no memory.
  */
 struct ucma_ctx *ucma_ctx_new(struct ucma_file *file, uint64_t uid);
-/* Accepts the request for the program; its events carry this user context from now on. */
+/* Call it when cma_accept has accepted a request: the ID's events carry this user context from now
+ * on, and the ID no longer counts as a request. */
 void ucma_ctx_accept(struct ucma_ctx *ctx, uint64_t uid);
 /* False: the file's user has used up the quota of CMA_IDS (quota.h). */
 bool ucma_can_create_id(const struct ucma_file *creator);
@@ -315,7 +321,7 @@ struct ucma_command;
 int ucma_run_checkpoint(struct ucma_command *c);
 /*
  * Call it when an ID of the file is destroyed, or its record cannot be written. If CM_ATTACH_SAVE
- * has returned some records, but not all, it fails with -EBUSY from now on.
+ * has returned some records, but not all, it fails with -EBUSY until the next CM_ATTACH_FREEZE.
  */
 void ucma_file_break_save(struct ucma_file *file);
 /* Freezes all IDs of the file (cma_freeze), or thaws them; the file sends no events meanwhile. */
@@ -363,7 +369,11 @@ uint32_t ucma_fill_path(struct rdma_ucm_query_path_resp *resp, struct ib_path_re
 			const struct cma_id *id);
 /* Reads a path that a program sets. -EINVAL: none of the n paths is primary and bidirectional. */
 int ucma_read_path(const struct ib_path_rec_data *data, uint32_t n, uint8_t *traffic_class);
-/* -EINVAL: the connection has not reached the point where the attributes for `state` are known. */
+/*
+ * For a UD ID, or an ID without a connection, fills the attributes of INIT, whatever `state` is.
+ * -EINVAL: the ID has no device, there is no such state, or the connection does not know the QPNs
+ * of both sides yet.
+ */
 int ucma_fill_qp_attr(struct ib_uverbs_qp_attr *attr, const struct cma_id *id, uint32_t state);
 
 #endif

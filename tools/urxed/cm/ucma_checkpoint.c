@@ -18,7 +18,7 @@ void ucma_file_freeze(struct ucma_file *file)
 	struct ucma_ctx *ctx;
 
 	file->frozen = true;
-	file->next_save = (struct ucma_save_cursor){0};
+	file->save_cursor = (struct ucma_save_cursor){0};
 	LIST_FOREACH(ctx, &file->ctxs, link)
 	cma_freeze(ctx->id);
 	ucma_store_file(file);
@@ -58,8 +58,8 @@ static int thaw(struct ucma_command *c)
 
 void ucma_file_break_save(struct ucma_file *file)
 {
-	if (file->next_save.kind && file->next_save.kind != UCMA_SAVE_COMPLETE)
-		file->next_save = (struct ucma_save_cursor){.kind = UCMA_SAVE_BROKEN};
+	if (file->save_cursor.kind && file->save_cursor.kind != UCMA_SAVE_COMPLETE)
+		file->save_cursor = (struct ucma_save_cursor){.kind = UCMA_SAVE_BROKEN};
 }
 
 static bool next_ctx(const struct ucma_file *file, struct ucma_save_cursor *at)
@@ -132,7 +132,7 @@ static void fill_event(struct ucma_record *r, const struct ucma_event *event)
 /* False: all records have been saved. */
 static bool fill_next(struct ucma_file *file, struct ucma_record *r)
 {
-	struct ucma_save_cursor *at = &file->next_save;
+	struct ucma_save_cursor *at = &file->save_cursor;
 
 	if (!at->kind) {
 		at->kind = UCMA_RECORD_FILE;
@@ -159,7 +159,7 @@ static int save(struct ucma_command *c)
 		return -EINVAL;
 	if (c->out_size < CM_ATTACH_BYTES)
 		return -ENOSPC;
-	if (c->file->next_save.kind == UCMA_SAVE_BROKEN)
+	if (c->file->save_cursor.kind == UCMA_SAVE_BROKEN)
 		return -EBUSY;
 	if (!fill_next(c->file, &record))
 		return 0;

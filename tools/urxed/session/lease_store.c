@@ -37,15 +37,16 @@ static bool is_holder_alive(const struct lease_store_entry *e)
 	return !e->pid || (e->pid > 0 && e->start && process_identity(e->pid) == e->start);
 }
 
-/* False: errno is set. After a short write, the write of the rest gives the reason. */
+/* False: errno has the reason. After a short write, the write of the rest gives it. */
 static bool write_at(struct lease_store *r, const void *data, size_t len, size_t at)
 {
 	const char *bytes = data;
 	ssize_t n;
 
 	for (; len; bytes += n, at += (size_t)n, len -= (size_t)n) {
+		errno = EIO;
 		n = pwrite(r->fd, bytes, len, (off_t)at);
-		if (n < 0)
+		if (n <= 0)
 			return false;
 	}
 	return true;

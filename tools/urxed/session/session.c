@@ -350,7 +350,7 @@ void sessions_start(struct sessions *sessions)
 	sessions_update_uplink(sessions);
 }
 
-void sessions_serve(struct sessions *sessions, uint64_t now)
+void sessions_begin_claims(struct sessions *sessions, uint64_t now)
 {
 	sessions->claims_until = now + SESSION_CLAIM_NS;
 }

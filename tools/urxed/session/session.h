@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Sessions: one for each process that is attached to the daemon, from accept to hang-up. Events of
- * its descriptors in the daemon's epoll set have the session as data. The main loop and the
- * listener call this.
+ * its descriptors in the daemon's epoll set have the session as data. Only the thread of the
+ * daemon's main loop calls these functions.
  */
 #ifndef URXE_URXED_SESSION_SESSION_H
 #define URXE_URXED_SESSION_SESSION_H
@@ -120,11 +120,16 @@ struct sessions {
  */
 void sessions_start(struct sessions *sessions);
 /*
- * Call it when the daemon begins to serve clients: the time for claims begins. On a busy machine
- * the start of a daemon may take longer than that time, and no client can claim meanwhile.
+ * Call it when the daemon begins to serve clients: they may claim leases for SESSION_CLAIM_NS from
+ * `now` on. Before, no claim expires: on a busy machine the start of a daemon may take longer than
+ * that, and no client can claim meanwhile.
  */
-void sessions_serve(struct sessions *sessions, uint64_t now);
-/* Accepts a pending connection. -EAGAIN: none is pending; -EMFILE and similar: retry later. */
+void sessions_begin_claims(struct sessions *sessions, uint64_t now);
+/*
+ * Accepts a pending connection. 0: the process has a session, or the quota of its user refused it
+ * and the connection is closed. -EAGAIN: none is pending. -EMFILE, -ENFILE: it stays pending.
+ * After other errors it is closed.
+ */
 int session_accept(struct sessions *sessions, int listen_fd);
 /* Handles pending input on a session's descriptors. */
 void session_event(struct sessions *sessions, uint64_t now, struct session *s);

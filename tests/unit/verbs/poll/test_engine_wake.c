@@ -2,13 +2,12 @@
 /* Wake-ups of the engine thread. The test plays the thread. */
 #include "poll/engine_wake.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/eventfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -39,103 +38,65 @@ static void the_next_sleep_of_a_woken_thread_is_known(void **state)
 	assert_true(adapter_thread.wake_at == LATER);
 }
 
-/* --- A program that closes all descriptors. */
+/* --- The descriptor that the program must not close. */
 
-static int eventfds[2]; /* of the thread, and of the program */
+#define WAKE_FD 1026
 
-static int make_eventfds(void **state)
+static int as_the_process_of_the_thread(void **state)
 {
 	(void)state;
 	fd_set_owner();
-	for (int i = 0; i < 2; i++)
-		eventfds[i] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	adapter_thread.wake_fd = eventfds[0];
-	return eventfds[0] > 0 && eventfds[1] > 0 ? 0 : -1;
+	adapter_thread.wake_fd = WAKE_FD;
+	return 0;
 }
 
-static int close_eventfds(void **state)
+static void a_range_around_the_eventfd_has_it(void **state)
 {
 	(void)state;
-	return close_range(3, ~0u, 0);
+	assert_int_equal(engine_wake_fd_within(WAKE_FD, WAKE_FD), WAKE_FD);
+	assert_int_equal(engine_wake_fd_within(3, UINT_MAX), WAKE_FD);
 }
 
-/* The number has changed, and is outside of the range; it is of the same file. */
-static void expect_moved(unsigned int first, unsigned int last)
-{
-	const uint64_t one = 1;
-	uint64_t count = 0;
-	int fd;
-
-	errno = EXDEV;
-	engine_wake_keep(first, last);
-	assert_int_equal(errno, EXDEV);
-	fd = adapter_thread.wake_fd;
-	assert_true(fd > 2 && ((unsigned int)fd < first || (unsigned int)fd > last));
-	assert_int_equal(__real_write(fd, &one, sizeof(one)), sizeof(one));
-	assert_int_equal(read(eventfds[0], &count, sizeof(count)), sizeof(count));
-	assert_int_equal(count, 1);
-}
-
-static void a_close_moves_the_eventfd(void **state)
+static void other_ranges_have_none(void **state)
 {
 	(void)state;
-	expect_moved((unsigned int)eventfds[0], (unsigned int)eventfds[0]);
-	assert_true(adapter_thread.wake_fd > eventfds[0]);
+	assert_int_equal(engine_wake_fd_within(3, WAKE_FD - 1), -1);
+	assert_int_equal(engine_wake_fd_within(WAKE_FD + 1, UINT_MAX), -1);
+	assert_int_equal(engine_wake_fd_within(UINT_MAX, UINT_MAX), -1);
 }
 
-static void a_range_to_the_end_moves_the_eventfd_below(void **state)
-{
-	int gap = eventfds[0];
-
-	(void)state;
-	/* The thread has the higher number, and the lower one is free. */
-	eventfds[0] = adapter_thread.wake_fd = dup(gap);
-	assert_true(eventfds[0] > gap);
-	close(gap);
-	expect_moved((unsigned int)eventfds[0], UINT_MAX);
-	assert_int_equal(adapter_thread.wake_fd, gap);
-}
-
-static void other_descriptors_move_nothing(void **state)
+static void a_process_without_a_thread_has_none(void **state)
 {
 	(void)state;
-	engine_wake_keep((unsigned int)eventfds[1], UINT_MAX);
-	engine_wake_keep(0, (unsigned int)eventfds[0] - 1);
-	engine_wake_keep((unsigned int)-1, (unsigned int)-1);
-	assert_int_equal(adapter_thread.wake_fd, eventfds[0]);
-	/* A process without the thread. */
 	adapter_thread.wake_fd = -1;
-	engine_wake_keep(0, UINT_MAX);
-	assert_int_equal(adapter_thread.wake_fd, -1);
-	adapter_thread.wake_fd = 0;
-	engine_wake_keep(0, UINT_MAX);
-	assert_int_equal(adapter_thread.wake_fd, 0);
+	assert_int_equal(engine_wake_fd_within(0, UINT_MAX), -1);
+	adapter_thread.wake_fd = 0; /* never attached */
+	assert_int_equal(engine_wake_fd_within(0, UINT_MAX), -1);
 }
 
-/* No number below the range is free: the eventfd stays, and no copy is left. */
-static void a_range_of_all_numbers_moves_nothing(void **state)
+static void a_child_has_none(void **state)
 {
-	const int next = dup(eventfds[1]);
+	int status;
+	pid_t pid = fork();
 
 	(void)state;
-	close(next);
-	engine_wake_keep(0, UINT_MAX);
-	assert_int_equal(adapter_thread.wake_fd, eventfds[0]);
-	assert_int_equal(dup(eventfds[1]), next);
+	if (!pid)
+		_exit(engine_wake_fd_within(0, UINT_MAX) == -1 ? 0 : 1);
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_next_sleep_of_a_woken_thread_is_known),
-		cmocka_unit_test_setup_teardown(a_close_moves_the_eventfd, make_eventfds,
-						close_eventfds),
-		cmocka_unit_test_setup_teardown(a_range_to_the_end_moves_the_eventfd_below,
-						make_eventfds, close_eventfds),
-		cmocka_unit_test_setup_teardown(other_descriptors_move_nothing, make_eventfds,
-						close_eventfds),
-		cmocka_unit_test_setup_teardown(a_range_of_all_numbers_moves_nothing, make_eventfds,
-						close_eventfds),
+		cmocka_unit_test_setup(a_range_around_the_eventfd_has_it,
+				       as_the_process_of_the_thread),
+		cmocka_unit_test_setup(other_ranges_have_none, as_the_process_of_the_thread),
+		cmocka_unit_test_setup(a_process_without_a_thread_has_none,
+				       as_the_process_of_the_thread),
+		cmocka_unit_test_setup(a_child_has_none, as_the_process_of_the_thread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -122,7 +122,7 @@ static void the_claim_time_begins_when_the_daemon_serves(void **state)
 	listener(5);
 	establish(client(RDMA_PS_TCP));
 	loop_restart(&loop);
-	ucma_serve(&loop.ucma, loop.now + 2 * CLAIM);
+	ucma_begin_claims(&loop.ucma, loop.now + 2 * CLAIM);
 	loop_pass(&loop, 3 * CLAIM - 1);
 	assert_int_equal(claim(&a), 0);
 	assert_int_equal(claim(&b), 0);

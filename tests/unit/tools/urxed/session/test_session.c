@@ -276,7 +276,7 @@ static void the_claim_time_begins_when_the_daemon_serves(void **state)
 
 	(void)state;
 	restart();
-	sessions_serve(&w->server.sessions, served);
+	sessions_begin_claims(&w->server.sessions, served);
 	sessions_tick(&w->server.sessions, served + SESSION_CLAIM_NS - 1);
 	serve(server_claim_thread, &w->leaver);
 	assert_int_equal(w->leaver.status, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "memory/proc_lines.h"
+#include "process/text_lines.h"
 
 #include <fcntl.h>
 #include <sys/types.h>
@@ -7,7 +7,7 @@
 
 #include "process/cancellation.h"
 
-bool proc_lines_open(struct proc_lines *lines, const char *path)
+bool text_lines_open(struct text_lines *lines, const char *path)
 {
 	const int cancel = cancellation_disable();
 
@@ -20,7 +20,7 @@ bool proc_lines_open(struct proc_lines *lines, const char *path)
 }
 
 /* -1: the end of the text. */
-static int next_byte(struct proc_lines *lines)
+static int next_byte(struct text_lines *lines)
 {
 	ssize_t n;
 
@@ -34,7 +34,7 @@ static int next_byte(struct proc_lines *lines)
 	return (unsigned char)lines->bytes[lines->at++];
 }
 
-bool proc_lines_next(struct proc_lines *lines, char *line, size_t size)
+bool text_lines_next(struct text_lines *lines, char *line, size_t size)
 {
 	int byte = next_byte(lines);
 	size_t length = 0;
@@ -48,7 +48,7 @@ bool proc_lines_next(struct proc_lines *lines, char *line, size_t size)
 	return true;
 }
 
-void proc_lines_close(struct proc_lines *lines)
+void text_lines_close(struct text_lines *lines)
 {
 	if (lines->fd < 0)
 		return;

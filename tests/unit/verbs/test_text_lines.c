@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Files of /proc, line by line; the parser allocates no memory. */
-#include "memory/proc_lines.h"
+#include "process/text_lines.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -55,21 +55,21 @@ static void test_parser_allocates_no_memory(void **state)
 #endif
 
 /* Opens a file with that text. */
-static void lines_of(struct proc_lines *lines, const char *text, size_t length)
+static void lines_of(struct text_lines *lines, const char *text, size_t length)
 {
 	int fd = memfd_create("lines", MFD_CLOEXEC);
 	char path[32];
 
 	assert_int_equal(write(fd, text, length), length);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	assert_true(proc_lines_open(lines, path));
+	assert_true(text_lines_open(lines, path));
 	close(fd);
 }
 
 static void test_short_and_long(void **state)
 {
 	char text[4096], line[16];
-	struct proc_lines lines;
+	struct text_lines lines;
 	size_t at = 0;
 
 	(void)state;
@@ -79,53 +79,57 @@ static void test_short_and_long(void **state)
 	at += 3000;
 	at += (size_t)sprintf(text + at, "\nlast");
 	lines_of(&lines, text, at);
-	assert_true(proc_lines_next(&lines, line, sizeof(line)));
+	assert_true(text_lines_next(&lines, line, sizeof(line)));
 	assert_string_equal(line, "one");
-	assert_true(proc_lines_next(&lines, line, sizeof(line)));
+	assert_true(text_lines_next(&lines, line, sizeof(line)));
 	assert_string_equal(line, "");
-	assert_true(proc_lines_next(&lines, line, sizeof(line)));
+	assert_true(text_lines_next(&lines, line, sizeof(line)));
 	assert_string_equal(line, "xxxxxxxxxxxxxxx");
-	assert_true(proc_lines_next(&lines, line, sizeof(line)));
+	assert_true(text_lines_next(&lines, line, sizeof(line)));
 	assert_string_equal(line, "last");
-	assert_false(proc_lines_next(&lines, line, sizeof(line)));
-	proc_lines_close(&lines);
+	assert_false(text_lines_next(&lines, line, sizeof(line)));
+	text_lines_close(&lines);
 }
 
 static void test_empty_and_missing_files_have_no_lines(void **state)
 {
-	struct proc_lines lines;
+	struct text_lines lines;
 	char line[16];
 
 	(void)state;
 	lines_of(&lines, "", 0);
-	assert_false(proc_lines_next(&lines, line, sizeof(line)));
-	proc_lines_close(&lines);
-	assert_false(proc_lines_open(&lines, "/proc/self/no such file"));
-	assert_false(proc_lines_next(&lines, line, sizeof(line)));
-	proc_lines_close(&lines);
+	assert_false(text_lines_next(&lines, line, sizeof(line)));
+	text_lines_close(&lines);
+	assert_false(text_lines_open(&lines, "/proc/self/no such file"));
+	assert_false(text_lines_next(&lines, line, sizeof(line)));
+	text_lines_close(&lines);
 }
 
-/* The thread has a pending cancellation until the lines are closed. */
+/*
+ * The thread has a pending cancellation, which must not end it before its last line. There it only
+ * looks whether cancellation is enabled: a sanitizer's stack does not survive a cancelled thread.
+ */
 static void *read_when_cancelled(void *arg)
 {
 	bool *closed = arg;
-	struct proc_lines maps;
+	struct text_lines maps;
 	struct mapping m;
+	int state;
 
 	pthread_cancel(pthread_self());
 	proc_maps_open(&maps);
 	while (proc_maps_next(&maps, &m))
 		;
-	proc_lines_close(&maps);
-	proc_lines_open(&maps, "/proc/self/no such file");
-	proc_lines_close(&maps);
-	*closed = true;
-	pthread_testcancel();
+	text_lines_close(&maps);
+	text_lines_open(&maps, "/proc/self/no such file");
+	text_lines_close(&maps);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	*closed = state == PTHREAD_CANCEL_ENABLE;
 	return arg;
 }
 
 /* open, read and close are cancellation points: the thread would leave the descriptor open. */
-static void test_cancelled_thread_ends_after_the_close(void **state)
+static void test_no_call_ends_a_cancelled_thread(void **state)
 {
 	bool closed = false;
 	pthread_t thread;
@@ -135,7 +139,7 @@ static void test_cancelled_thread_ends_after_the_close(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, read_when_cancelled, &closed), 0);
 	assert_int_equal(pthread_join(thread, &result), 0);
 	assert_true(closed);
-	assert_ptr_equal(result, PTHREAD_CANCELED);
+	assert_ptr_equal(result, &closed);
 }
 
 int main(void)
@@ -144,7 +148,7 @@ int main(void)
 		cmocka_unit_test(test_parser_allocates_no_memory),
 		cmocka_unit_test(test_short_and_long),
 		cmocka_unit_test(test_empty_and_missing_files_have_no_lines),
-		cmocka_unit_test(test_cancelled_thread_ends_after_the_close),
+		cmocka_unit_test(test_no_call_ends_a_cancelled_thread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
