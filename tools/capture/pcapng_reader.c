@@ -106,7 +106,7 @@ static int add_interface(struct pcapng_reader *r, const uint8_t *body, uint32_t 
 	if (len < INTERFACE_LEN)
 		return -EBADMSG;
 	if (r->n_interfaces == PCAPNG_READER_INTERFACES)
-		return -ENOSPC;
+		return -E2BIG;
 	grown = realloc(r->interfaces, (r->n_interfaces + 1) * sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;

@@ -43,7 +43,7 @@ void pcapng_reader_begin(struct pcapng_reader *r, const void *bytes, size_t n);
 /*
  * The next frame or local block; PCAPNG_END behind the last one. 0; -EPROTO: no pcapng of this
  * machine's byte order; -EBADMSG: damaged; -ENODATA: the file is cut within a block; -ENOMEM;
- * -ENOSPC: too many interfaces.
+ * -E2BIG: too many interfaces.
  */
 int pcapng_reader_next(struct pcapng_reader *r, struct pcapng_block *block);
 void pcapng_reader_end(struct pcapng_reader *r);

@@ -74,7 +74,8 @@ int device_open(enum device device, int flags)
 
 /*
  * The number in sysfs and the number from stat must agree: UCX and librdmacm compare them. stat()
- * neither allocates memory nor is a cancellation point, so this function is neither.
+ * neither allocates memory nor is a cancellation point; so this function allocates none, and
+ * disables cancellation.
  */
 uint64_t device_rdev(enum device device)
 {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -20,6 +21,7 @@
 #include "objects/settle.h"
 #include "objects/uverbs_file.h"
 #include "poll/engine_wake.h"
+#include "process/cancellation.h"
 #include "process/log.h"
 #include "process/own_fd.h"
 #include "process/run_dir.h"
@@ -56,6 +58,13 @@ HOOKED(int, ioctl)(int fd, unsigned long request, void *arg)
 HOOK_VARIABLE(int, ioctl, (int fd, unsigned long request, void *arg),
 	      fd_any() || request == UFFDIO_REGISTER, (fd, request, arg))
 
+/* The engine thread may outlive the program's last descriptor of the device, during a command of
+ * another thread. */
+static bool has_descriptors(void)
+{
+	return fd_any() || atomic_load_explicit(&adapter_thread.wake_fd, memory_order_relaxed) > 0;
+}
+
 /*
  * The program does not know the eventfd of the engine thread, so it finds that number closed, or,
  * where it would replace the file, in use.
@@ -74,7 +83,18 @@ HOOKED(int, close)(int fd)
 	fd_remove(fd);
 	return REAL(close)(fd);
 }
-HOOK(int, close, (int fd), fd_any(), (fd))
+HOOK(int, close, (int fd), has_descriptors(), (fd))
+
+/* Closes `first` to `end - 1`, as closefrom(3) does: also where Linux has no close_range, and
+ * without a cancellation point. */
+static void close_each(int first, int end)
+{
+	const int cancel = cancellation_disable();
+
+	for (int fd = first; fd < end; fd++)
+		REAL(close)(fd);
+	cancellation_restore(cancel);
+}
 
 /* Closes `first` to `last` but `kept`, which is one of them. */
 static int close_around(unsigned int first, unsigned int kept, unsigned int last, int flags)
@@ -90,12 +110,14 @@ static int close_around(unsigned int first, unsigned int kept, unsigned int last
 
 int close_range(unsigned int first, unsigned int last, int flags)
 {
-	const int kept = engine_wake_fd_within(first, last);
+	int kept;
 
-	if (!(flags & CLOSE_RANGE_CLOEXEC))
-		fd_remove_range(first, last);
 	/* With other flags it closes nothing. */
-	if (kept < 0 || flags & ~CLOSE_RANGE_UNSHARE)
+	if (flags & ~CLOSE_RANGE_UNSHARE)
+		return REAL(close_range)(first, last, flags);
+	fd_remove_range(first, last);
+	kept = engine_wake_fd_within(first, last);
+	if (kept < 0)
 		return REAL(close_range)(first, last, flags);
 	return close_around(first, (unsigned int)kept, last, flags);
 }
@@ -103,11 +125,16 @@ int close_range(unsigned int first, unsigned int last, int flags)
 void closefrom(int first)
 {
 	const unsigned int from = first > 0 ? (unsigned int)first : 0;
-	const int kept = engine_wake_fd_within(from, UINT_MAX);
+	int kept;
 
 	fd_remove_range(from, UINT_MAX);
-	if (kept < 0 || close_around(from, (unsigned int)kept, UINT_MAX, 0))
+	kept = engine_wake_fd_within(from, UINT_MAX);
+	if (kept < 0) {
 		REAL(closefrom)(first);
+		return;
+	}
+	close_each((int)from, kept);
+	REAL(closefrom)(kept + 1);
 }
 
 /* `replaced`: the descriptor that the duplicate replaces; -1: none. */
@@ -124,7 +151,7 @@ void closefrom(int first)
 		fd_duplicated(fd, new_fd);                   \
 		return new_fd;                               \
 	}                                                    \
-	HOOK(int, name, parameters, fd_any(), arguments)
+	HOOK(int, name, parameters, has_descriptors(), arguments)
 
 DUP(dup, (int fd), (fd), -1)
 DUP(dup2, (int fd, int to), (fd, to), to)

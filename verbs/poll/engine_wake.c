@@ -53,7 +53,8 @@ int engine_wake_fd_within(unsigned int first, unsigned int last)
 {
 	const int fd = self->wake_fd;
 
-	if (fd <= 0 || (unsigned int)fd < first || (unsigned int)fd > last || !fd_is_owner())
+	if (fd <= 0 || (unsigned int)fd < first || (unsigned int)fd > last)
 		return -1;
-	return fd;
+	/* In a child that a signal handler has forked, the thread may still be the parent's. */
+	return fd_is_owner() && !adapter.lock.orphaned ? fd : -1;
 }

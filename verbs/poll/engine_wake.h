@@ -31,6 +31,7 @@ struct engine_thread {
 extern struct engine_thread adapter_thread;
 
 /*
+ * Wakes nobody while neither a daemon nor a direct uplink is there: the engine's time stands still.
  * Wakes a sleeping thread at once if it has to watch another completion channel, or if the NIC is
  * broken. Otherwise wakes it for work of the engine that is due before `wake_at`, unless a program
  * has the poll grant: then that program's polls do the work.
@@ -43,9 +44,9 @@ void engine_wake_for_grant(uint64_t now);
 void engine_wake(void);
 /*
  * The number of the thread's eventfd if it is within `first` to `last`, else -1; also -1 in a child
- * of fork or vfork, which has no thread. The program must not close this descriptor: nothing would
- * wake the thread then, and the last close() of a device would wait for the thread's end for ever.
- * Any thread.
+ * of vfork, and in a child of fork until the child opens a device. The program must not close this
+ * descriptor: nothing would wake the thread then, and the last close() of a device would wait for
+ * the thread's end for ever. Any thread.
  */
 int engine_wake_fd_within(unsigned int first, unsigned int last);
 

@@ -25,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -36,8 +37,9 @@
 #include <rdma/rdma_user_cm.h>
 
 #define WAIT_MS 60000
-#define LOWEST  1024 /* no descriptor of the library has a lower number */
-#define HIGHEST 8191 /* nor a higher one */
+/* Numbers of the library's descriptors, with a limit above them. */
+#define LOWEST  1024
+#define HIGHEST 8191
 
 extern char **environ;
 
@@ -347,10 +349,37 @@ static void close_replaced(struct device *d)
 	closefrom(3);
 }
 
+/* The program closes the library's descriptors first, and the device later. */
+static void close_high_ranges(struct device *d)
+{
+	if (ibv_destroy_qp(d->qp))
+		err(1, "cannot destroy the queue pair");
+	usleep(100000);
+	if (close_range(LOWEST, ~0u, 0))
+		err(1, "close_range");
+	closefrom(LOWEST);
+	close(d->context->cmd_fd);
+	closefrom(3);
+}
+
+static void raise_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		err(1, "getrlimit");
+	if (limit.rlim_cur > HIGHEST)
+		return;
+	limit.rlim_cur = HIGHEST + 1;
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		err(1, "cannot raise the limit of descriptors");
+}
+
 static void check_ranges(void)
 {
-	static struct device d[5];
+	static struct device d[6];
 
+	raise_limit();
 	alarm(60); /* ends a program that waits for ever in close() */
 	open_device(&d[0]);
 	work(&d[0]);
@@ -367,7 +396,10 @@ static void check_ranges(void)
 	close_replaced(&d[3]);
 	open_device(&d[4]);
 	work(&d[4]);
-	close_device(&d[4]);
+	close_high_ranges(&d[4]);
+	open_device(&d[5]);
+	work(&d[5]);
+	close_device(&d[5]);
 	if (count_descriptors())
 		errx(1, "%d descriptors are left", count_descriptors());
 }

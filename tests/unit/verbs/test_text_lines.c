@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Files of /proc, line by line; the parser allocates no memory. */
+/* Texts, line by line; the parser allocates no memory. */
 #include "process/text_lines.h"
 
 #include <pthread.h>

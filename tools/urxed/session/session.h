@@ -127,8 +127,8 @@ void sessions_start(struct sessions *sessions);
 void sessions_begin_claims(struct sessions *sessions, uint64_t now);
 /*
  * Accepts a pending connection. 0: the process has a session, or the quota of its user refused it
- * and the connection is closed. -EAGAIN: none is pending. -EMFILE, -ENFILE: it stays pending.
- * After other errors it is closed.
+ * and the connection is closed. -EAGAIN: none is pending. Other errors: the
+ * daemon had no descriptor or memory for it, and may have closed it.
  */
 int session_accept(struct sessions *sessions, int listen_fd);
 /* Handles pending input on a session's descriptors. */
