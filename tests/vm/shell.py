@@ -42,6 +42,7 @@ class Dialogue:
     def expect(self, wanted):
         """Waits for text behind all earlier expected text."""
         def found():
+            # The machine's kernel, QEMU or driver could not be fetched; the demo says which.
             if self.process.poll() == SKIP:
                 skip(self.text())
             if self.process.poll() is not None:

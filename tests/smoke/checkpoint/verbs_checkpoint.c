@@ -38,6 +38,7 @@
 #include "arena.h"
 #include "asleep.h"
 #include "checkpointer.h"
+#include "descriptor_count.h"
 #include "workload.h"
 
 #define QUIESCE_MS 60000
@@ -343,22 +344,10 @@ static void run(const char *device, int gid_index, uint8_t side, const char *opt
 
 /* --- Restorations that fail. */
 
-static unsigned int count_descriptors(void)
-{
-	DIR *folder = opendir("/proc/self/fd");
-	unsigned int n = 0;
-
-	while (folder && readdir(folder))
-		n++;
-	if (folder)
-		closedir(folder);
-	return n;
-}
-
 /* The stream has these bytes; the restoration fails, and leaves no descriptor. */
 static void must_fail(const uint8_t *bytes, size_t length, int error, const char *what)
 {
-	unsigned int before = count_descriptors(), after;
+	unsigned int before = descriptor_count(), after;
 	int memory = memfd_create("stream", MFD_CLOEXEC), fd, rc;
 
 	/* The lowest free number may be that of a saved descriptor. */
@@ -368,7 +357,7 @@ static void must_fail(const uint8_t *bytes, size_t length, int error, const char
 		err(1, "memfd");
 	rc = CALL(restore)(fd);
 	close(fd);
-	after = count_descriptors();
+	after = descriptor_count();
 	if (rc != -error || !CALL(error)()[0])
 		errx(1, "%s: %d, '%s'", what, rc, CALL(error)());
 	if (before != after)

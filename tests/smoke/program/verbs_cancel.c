@@ -5,7 +5,6 @@
  * these calls: urxe's locks would stay taken, and its descriptors open. Afterwards the other thread
  * uses the device. A thread that waits for an event of rdma_cm ends there.
  */
-#include <dirent.h>
 #include <dlfcn.h>
 #include <err.h>
 #include <errno.h>
@@ -22,6 +21,7 @@
 #include <rdma/rdma_cma.h>
 
 #include "checkpoint/checkpoint.h"
+#include "descriptor_count.h"
 #include "loop.h"
 
 #define REMOTE_QPN 0x777777
@@ -157,18 +157,6 @@ static void *run_when_cancelled(void *arg)
 	return arg;
 }
 
-static unsigned int count_descriptors(void)
-{
-	DIR *folder = opendir("/proc/self/fd");
-	unsigned int n = 0;
-
-	while (folder && readdir(folder))
-		n++;
-	if (folder)
-		closedir(folder);
-	return n;
-}
-
 /* False: the thread ended in a call. */
 static bool run_cancelled_thread(void)
 {
@@ -184,7 +172,7 @@ static bool run_cancelled_thread(void)
 	context = loop_open();
 	use_device();
 	ibv_close_device(context);
-	before = count_descriptors();
+	before = descriptor_count();
 	context = loop_open();
 	if (pthread_create(&thread, NULL, run_when_cancelled, &needs) ||
 	    pthread_join(thread, &result))
@@ -195,7 +183,7 @@ static bool run_cancelled_thread(void)
 	}
 	if (result != PTHREAD_CANCELED)
 		errx(1, "the thread was not cancelled");
-	after = count_descriptors();
+	after = descriptor_count();
 	if (after != before)
 		errx(1, "%u descriptors after the thread, %u before", after, before);
 	rdma_destroy_event_channel(needs.channel);
