@@ -47,10 +47,12 @@ static void set_window(struct urxe_dev *dev)
 	if (dev->attr.max_packets) {
 		dev->window_packets = dev->attr.max_packets;
 		dev->window_bytes = UINT32_MAX;
+		dev->referred_packets = dev->attr.max_packets;
 	} else {
 		dev->attr.max_packets = REQ_LOCAL_PACKETS;
 		dev->window_packets = REQ_WINDOW_PACKETS;
 		dev->window_bytes = REQ_WINDOW_BYTES;
+		dev->referred_packets = REQ_REFERRED_PACKETS;
 	}
 }
 

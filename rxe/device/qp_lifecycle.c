@@ -102,7 +102,7 @@ static int allocate_answered(struct urxe_qp *qp)
 {
 	uint32_t bits = 64;
 
-	while (bits < qp->dev->attr.max_packets)
+	while (bits < qp->dev->referred_packets)
 		bits *= 2;
 	qp->req.answered = calloc(bits / 64, sizeof(uint64_t));
 	qp->req.answered_mask = bits - 1;

@@ -50,8 +50,9 @@ struct urxe_dev {
 	uint32_t path_mtu;       /* longest path MTU of the link, bytes */
 	uint32_t window_packets; /* most unacknowledged packets of a QP whose peer is on another */
 	uint32_t window_bytes;   /* host, and most bytes; attr.max_packets limits all QPs */
-	uint32_t unacked_qps;    /* number of RC QPs that qp_has_packets_on_way names */
-	uint64_t now;            /* latest time that a call has passed, ns */
+	uint32_t referred_packets; /* most unacknowledged packets of a QP that sends references */
+	uint32_t unacked_qps;      /* number of RC QPs that qp_has_packets_on_way names */
+	uint64_t now;              /* latest time that a call has passed, ns */
 	struct device_recording *recording; /* NULL: the device neither records nor replays */
 	struct gid_entry gids[URXE_MAX_GIDS];
 	uint32_t address_era; /* changes when gids change; never 0 */

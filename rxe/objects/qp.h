@@ -75,23 +75,25 @@ struct requester {
 	uint8_t retries;     /* left, as rnr_retries */
 	uint8_t rnr_retries; /* 7: without end */
 	/* Private to retransmit.c and window.c of requester/, except `answered`, `remote`,
-	 * `unacked` and `asks_ack`: */
-	bool nak_seen;     /* a NAK named una */
-	bool missing;      /* a response was found missing since the last progress */
-	bool absent;       /* the device was absent after una last moved: the next probe sends all
-			      outstanding packets */
-	bool timed_out;    /* a local ACK timeout expired since una moved; false with
-			      go-back-N. urxe_state_save clears it */
-	uint8_t naks;      /* sequence NAKs since una moved. urxe_state_save clears it */
-	bool window_lossy; /* a packet before window_mark was lost */
-	bool window_cut;   /* the window is smaller than its maximum */
-	uint8_t probes;    /* sent since the latest of: una moved, a timeout, an announcement */
-	uint8_t peer;      /* enum peer_kind */
-	bool remote : 1;   /* RC with a peer on another host: the share of window.h applies */
-	bool unacked : 1;  /* dev->unacked_qps counts the QP */
-	bool asks_ack : 1; /* the packet before psn is a READ or an atomic, or has AckReq.
-			      urxe_state_save clears it */
-	uint32_t window;   /* packets that may be outstanding */
+	 * `unacked`, `asks_ack` and `frame_span`: */
+	bool nak_seen;      /* a NAK named una */
+	bool missing;       /* a response was found missing since the last progress */
+	bool absent;        /* the device was absent after una last moved: the next probe sends all
+			       outstanding packets */
+	uint8_t naks;       /* sequence NAKs since una moved. urxe_state_save clears it */
+	bool window_lossy;  /* a packet before window_mark was lost */
+	bool window_cut;    /* the window is smaller than its maximum */
+	uint8_t probes;     /* sent since the latest of: una moved, a timeout, an announcement */
+	uint8_t peer;       /* enum peer_kind */
+	bool remote : 1;    /* RC with a peer on another host: the share of window.h applies */
+	bool unacked : 1;   /* dev->unacked_qps counts the QP */
+	bool timed_out : 1; /* a local ACK timeout expired since una moved; false with
+			       go-back-N. urxe_state_save clears it */
+	bool asks_ack : 1;  /* the packet before psn is a READ or an atomic, or has AckReq.
+			       urxe_state_save clears it */
+	uint8_t frame_span; /* PSNs for which the frame before psn stands, up to 255: a payload
+			       reference. urxe_state_save clears it */
+	uint32_t window;    /* packets that may be outstanding */
 	uint32_t window_mark; /* psn when the window changed */
 	uint32_t asked;       /* missing responses before this PSN were requested again */
 	struct copy_proof copy;

@@ -69,6 +69,12 @@ static bool may_be_last_packet(const struct urxe_qp *qp)
 	       copy_may_wait(qp, wqe);
 }
 
+/* PSNs for which one frame of the inbox stands. */
+static uint32_t frame_span(const struct request_packet *rp)
+{
+	return rp->pieces ? rp->span : 1;
+}
+
 /*
  * A packet asks for an acknowledgement if the application waits for one, if the window or the
  * credits stop the requester behind it, every ACK_EVERY packets, and at the end of a
@@ -87,7 +93,8 @@ static bool wants_ack(const struct urxe_qp *qp, const struct request_packet *rp,
 	    (!rp->again && credit_stops(qp, last)))
 		return true;
 	return rp->again ? urxe_psn_diff(urxe_psn_add(rp->psn, rp->span), req->resend.end) >= 0
-			 : requester_outstanding(req) + rp->span >= window_now(qp);
+			 : requester_outstanding(req) + rp->span >=
+				   window_in_frames(qp, window_now(qp), frame_span(rp));
 }
 
 /* Payload bytes of the packets from the offset on. */
@@ -105,11 +112,12 @@ static uint32_t payload_of(const struct urxe_qp *qp, const struct send_wqe *wqe,
 static uint32_t packets_of_reference(const struct urxe_qp *qp, const struct request_packet *rp,
 				     uint32_t pos)
 {
-	uint32_t outstanding = requester_outstanding(&qp->req), window = window_now(qp);
+	uint32_t packets = URXE_REFERENCE_MAX / qp->mtu, rest = rp->wqe->n_packets - pos;
+	uint32_t outstanding = requester_outstanding(&qp->req);
+	uint32_t window = window_in_frames(qp, window_now(qp), packets < rest ? packets : rest);
 	uint32_t room = rp->again              ? (uint32_t)urxe_psn_diff(qp->req.psn, rp->psn)
 			: window > outstanding ? window - outstanding
 					       : 1;
-	uint32_t packets = URXE_REFERENCE_MAX / qp->mtu, rest = rp->wqe->n_packets - pos;
 
 	if (packets > rest)
 		packets = rest;
@@ -296,6 +304,7 @@ static bool build_packet(struct urxe_qp *qp, const struct request_packet *rp, ui
 		put_pieces(qp, frame);
 	if (rp->again)
 		return true;
+	qp->req.frame_span = frame_span(rp) < UINT8_MAX ? (uint8_t)frame_span(rp) : UINT8_MAX;
 	qp->req.asks_ack = bth.ack_req || wqe_is_rd_atomic(wqe);
 	if (qp->req.asks_ack)
 		rtt_start(&qp->req.rtt, rp->psn, qp->dev->now);

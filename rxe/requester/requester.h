@@ -22,6 +22,11 @@
  * shared cache when the receiver reads it, twice as fast.
  */
 #define REQ_LOCAL_PACKETS 448
+/*
+ * The same behind a payload reference, which is one frame of the inbox for up to 64 packets of
+ * 4 KiB: 8 MiB, so that the receiver finds work for a time slice.
+ */
+#define REQ_REFERRED_PACKETS 2048
 /* Largest window: outstanding PSNs and their duplicates cover less than half of the PSN space (IBA
  * 9.7.1). */
 #define REQ_MAX_WINDOW (1u << 22)

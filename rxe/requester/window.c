@@ -51,13 +51,23 @@ void window_path_changed(struct urxe_qp *qp)
 	qp_update_unacked(qp);
 }
 
+uint32_t window_in_frames(const struct urxe_qp *qp, uint32_t window, uint32_t frame_span)
+{
+	uint32_t most = qp->dev->referred_packets;
+
+	if (frame_span <= 1)
+		return window;
+	return window < most / frame_span ? window * frame_span : most;
+}
+
 bool window_allows(const struct urxe_qp *qp, uint32_t span)
 {
 	const struct requester *req = &qp->req;
 	uint32_t wanted = requester_outstanding(req) + span;
 
-	return req->psn == req->una || wanted <= window_now(qp) ||
-	       (!req->asks_ack && wanted <= max_window(qp));
+	return req->psn == req->una ||
+	       wanted <= window_in_frames(qp, window_now(qp), req->frame_span) ||
+	       (!req->asks_ack && wanted <= window_in_frames(qp, max_window(qp), req->frame_span));
 }
 
 uint32_t window_share(const struct urxe_qp *qp)

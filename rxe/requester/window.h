@@ -33,6 +33,9 @@ bool window_allows(const struct urxe_qp *qp, uint32_t span);
  * req.window. */
 uint32_t window_share(const struct urxe_qp *qp);
 
+/* The PSNs of `window` frames of `frame_span` PSNs each, at most dev->referred_packets. */
+uint32_t window_in_frames(const struct urxe_qp *qp, uint32_t window, uint32_t frame_span);
+
 /* Packets of this QP that may be unacknowledged now. More may be outstanding: packets that it sent
  * before dev->unacked_qps grew. Two QPs have a whole window each, so they need no share. */
 static inline uint32_t window_now(const struct urxe_qp *qp)

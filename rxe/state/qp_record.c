@@ -37,7 +37,7 @@ static void spend(struct state_device *d, const struct urxe_qp_init *init)
 	const struct urxe_qp_cap *cap = &init->cap;
 	struct state_stream *s = &d->stream;
 
-	state_spend(s, 1, sizeof(struct urxe_qp) + d->dev->attr.max_packets / 8);
+	state_spend(s, 1, sizeof(struct urxe_qp) + d->dev->referred_packets / 8);
 	state_spend(s, ring_slots(cap->max_send_wr),
 		    sizeof(struct send_wqe) + cap->max_inline +
 			    cap->max_send_sge * sizeof(struct urxe_seg));

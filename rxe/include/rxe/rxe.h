@@ -107,10 +107,11 @@ struct urxe_dev_attr {
 	uint32_t qpn_count; /* [qpn_first, qpn_first + qpn_count) */
 	uint64_t seed;      /* for the random bits of keys */
 	/* Most unacknowledged request packets of a QP, up to 2^22. 0 = up to 256 packets and up to
-	 * 512 KiB, but up to 448 packets if the peer has this device's MAC. RC QPs
-	 * whose peers have other MACs share two such windows: while more than two of them have
-	 * packets on the way, each has an equal share, at least 4 packets if the window has as
-	 * many. Not with go_back_n. */
+	 * 512 KiB, but up to 448 packets if the peer has this device's MAC. With 0, a payload
+	 * reference counts as one packet, up to 2,048 packets of the path MTU. RC QPs whose peers
+	 * have other MACs share two such windows: while more than two of them have packets on the
+	 * way, each has an equal share, at least 4 packets if the window has as many. Not with
+	 * go_back_n. */
 	uint32_t max_packets;
 	/* Time from the detection of a missing request to its sequence NAK, because the packet may
 	 * only be reordered; ns, 0 = 5,000, 1 = at once. */

@@ -16,7 +16,7 @@
 #define ROOM   262144u /* size of the receive buffer */
 #define LENGTH 40002u
 
-#define FRAMES     32
+#define FRAMES     40
 #define FRAME_ROOM 4300
 
 static uint8_t buffers[FRAMES][FRAME_ROOM];
@@ -221,6 +221,64 @@ static void test_reference_takes_the_psns_of_its_packets(void **state)
 		assert_int_equal(attr.rq_psn, psn + (LENGTH + (128 << mtu) - 1) / (128 << mtu));
 		close_world(&w);
 	}
+}
+
+static void send_many(struct world *w, uint32_t n, uint32_t length)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		receive(w, ROOM);
+		send(w, length);
+	}
+}
+
+static void expect_many(struct world *w, uint32_t n)
+{
+	pair_settle(w->d.e.pair);
+	for (uint32_t i = 0; i < n; i++) {
+		expect_wc(&w->a->send_cq, 5, URXE_WC_SUCCESS);
+		expect_wc(&w->b->recv_cq, 6, URXE_WC_SUCCESS);
+	}
+}
+
+/* A reference is one frame for all packets of its payload: the window of 128 packets of 4 KiB lets
+ * 128 such frames go, up to 2,048 packets. */
+static void test_window_counts_references_as_frames(void **state)
+{
+	static const struct {
+		uint32_t n, length, sent;
+	} rows[] = {{16, 65536, 16}, {36, 65536, 36}, {36, URXE_REFERENCE_MAX, 32}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct world w;
+
+		open_world(&w);
+		send_many(&w, rows[i].n, rows[i].length);
+		output(&w);
+		assert_int_equal(w.n, rows[i].sent);
+		input(&w, 0, w.n);
+		expect_many(&w, rows[i].n);
+		close_world(&w);
+	}
+}
+
+/* Behind references for more packets than the window, one packet with a payload goes, and asks for
+ * an acknowledgement. */
+static void test_window_counts_payloads_as_packets(void **state)
+{
+	struct world w;
+
+	(void)state;
+	open_world(&w);
+	send_many(&w, 16, 65536);
+	send_many(&w, 2, 100);
+	output(&w);
+	assert_int_equal(w.n, 17);
+	assert_int_equal(w.frames[16].reference.length, 0);
+	input(&w, 0, w.n);
+	expect_many(&w, 18);
+	assert_int_equal(events(w.a, URXE_EVENT_PROBE), 0);
+	close_world(&w);
 }
 
 /*
@@ -876,6 +934,8 @@ int main(void)
 		cmocka_unit_test(test_short_has_no_reference),
 		cmocka_unit_test(test_long_message_has_several_references),
 		cmocka_unit_test(test_reference_takes_the_psns_of_its_packets),
+		cmocka_unit_test(test_window_counts_references_as_frames),
+		cmocka_unit_test(test_window_counts_payloads_as_packets),
 		cmocka_unit_test(test_different_path_mtus_are_refused),
 		cmocka_unit_test(test_references_scatter_to_segments),
 		cmocka_unit_test(test_duplicate_reference_is_not_copied_again),
