@@ -40,20 +40,39 @@ static bool kernel_has_gso(void)
 }
 
 /*
+ * Only CAP_NET_ADMIN of the initial user namespace allows more than net.core.rmem_max: root of a
+ * container may lack it.
+ */
+static int widen_queue(int fd)
+{
+	const int bytes = QUEUE_BYTES;
+
+	if (!setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)))
+		return 0;
+	return setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)) ? -errno : 0;
+}
+
+/*
  * With virtio-net headers the socket sends and receives UDP GSO packets (gso_packet.h). Packets
  * that are longer than a place of the ring come to the socket's queue (packet(7),
  * PACKET_COPY_THRESH).
  */
 static int allow_gso(int fd)
 {
-	const int bytes = QUEUE_BYTES;
-
 	if (!kernel_has_gso())
 		return 0;
 	return set_option(fd, PACKET_VNET_HDR, 1)
 		       ?: set_option(fd, PACKET_COPY_THRESH, 1)
-		       ?: setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)) ? -errno
-											    : 0;
+		       ?: widen_queue(fd);
+}
+
+bool packet_port_queue_is_short(int fd)
+{
+	int bytes = 0;
+	socklen_t length = sizeof(bytes);
+
+	return kernel_has_gso() && !getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &length) &&
+	       bytes < 2 * QUEUE_BYTES;
 }
 
 static int bind_socket(int fd, unsigned int ifindex)

@@ -42,6 +42,11 @@ struct packet_port_ring {
  */
 int packet_port_create(unsigned int ifindex, uint32_t mtu, const uint8_t *mac,
 		       struct packet_port_ring *ring);
+/*
+ * Whether net.core.rmem_max limits the new socket's queue for UDP GSO packets, because urxed lacks
+ * CAP_NET_ADMIN of the initial user namespace.
+ */
+bool packet_port_queue_is_short(int fd);
 
 /* --- urxed and the process */
 

@@ -534,12 +534,24 @@ CASES = {
 }
 
 
+def enter_user_namespace():
+    """Repeats the test as root of a user namespace, without capabilities of the initial one: as in a rootless container."""
+    result = subprocess.run(['unshare', '-rn', 'true'], capture_output=True, text=True, check=False)
+    if result.returncode:
+        skip(result.stderr.strip())
+    argv = [argument for argument in sys.argv if argument != '--user-namespace']
+    os.execvp('unshare', ['unshare', '-rn', sys.executable, *argv])
+
+
 def run():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--build', required=True)
     parser.add_argument('--case', required=True, choices=CASES)
     parser.add_argument('--uplink', choices=MTUS, default='af_packet')
+    parser.add_argument('--user-namespace', action='store_true')
     options = parser.parse_args()
+    if options.user_namespace:
+        enter_user_namespace()
     with Ethernet(options.build, [MTUS[options.uplink]] * 2, uplink=f'{options.uplink}:{INTERFACE}') as net:
         for host in net.hosts:
             until(20, lambda h=host: 'PORT_ACTIVE' in h.run('ibv_devinfo'), lambda: 'no link')

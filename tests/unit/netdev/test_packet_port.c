@@ -15,6 +15,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -193,8 +194,16 @@ int __real_socket(int domain, int type, int protocol);
 int __wrap_socket(int domain, int type, int protocol);
 int __wrap_bind(int fd, const struct sockaddr *address, socklen_t length);
 
+static int rmem_max; /* of a process without CAP_NET_ADMIN of the initial namespace; 0: with it */
+
 int __wrap_setsockopt(int fd, int level, int option, const void *value, socklen_t length)
 {
+	if (level == SOL_SOCKET && option == SO_RCVBUFFORCE && rmem_max) {
+		errno = EPERM;
+		return -1;
+	}
+	if (level == SOL_SOCKET && option == SO_RCVBUF)
+		return __real_setsockopt(fd, level, option, &rmem_max, sizeof(rmem_max));
 	rings += level == SOL_PACKET && option == PACKET_RX_RING;
 	return level == SOL_PACKET ? 0 : __real_setsockopt(fd, level, option, value, length);
 }
@@ -209,6 +218,30 @@ int __wrap_bind(int fd, const struct sockaddr *address, socklen_t length)
 {
 	(void)fd, (void)address, (void)length;
 	return 0;
+}
+
+int __wrap_uname(struct utsname *name);
+
+int __wrap_uname(struct utsname *name)
+{
+	*name = (struct utsname){.release = "6.2.0"};
+	return 0;
+}
+
+/* As for root of a rootless container. */
+static void the_queue_is_limited_without_the_capability(void **state)
+{
+	struct packet_port_ring ring;
+
+	(void)state;
+	for (rmem_max = 0; rmem_max <= 65536; rmem_max += 65536) {
+		int fd = packet_port_create(1, 1500, NULL, &ring);
+
+		assert_true(fd >= 0);
+		assert_int_equal(packet_port_queue_is_short(fd), rmem_max != 0);
+		close(fd);
+	}
+	rmem_max = 0;
 }
 
 /* The kernel takes long for a ring, and urxed would serve no other process meanwhile. */
@@ -360,6 +393,7 @@ int main(void)
 		cmocka_unit_test(other_frames_are_dropped),
 		cmocka_unit_test(short_frames_are_dropped),
 		cmocka_unit_test(the_kernel_s_limit_is_kept),
+		cmocka_unit_test(the_queue_is_limited_without_the_capability),
 		cmocka_unit_test(the_process_makes_the_ring),
 		cmocka_unit_test(refused_frames_keep_errno),
 		cmocka_unit_test(members_take_turns),

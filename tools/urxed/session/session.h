@@ -97,6 +97,7 @@ struct sessions {
 	uint32_t limit;           /* maximum number of connections */
 	uint64_t inbox_checks;    /* number of checks of inboxes that were started */
 	struct log_ratelimit log; /* rate limit of lines about sessions */
+	bool told_short_queue;    /* the log names net.core.rmem_max */
 	/* Called for each process that has attached; NULL: not called. */
 	void (*attached)(void *ctx, struct session *s);
 	void *attached_ctx;

@@ -292,6 +292,22 @@ static int refuse_socket(struct sessions *sessions, struct session *s, int rc)
 	return rc;
 }
 
+static void log_refusal(struct sessions *sessions, const struct session *s, int rc)
+{
+	log_ratelimited(&sessions->log, sessions->now, "process %d has no direct uplink: %s",
+			vnic_server_pid(s->conn), strerror(-rc));
+}
+
+/* Logs once that the kernel limits the sockets' queues. */
+static void check_queue(struct sessions *sessions, int fd)
+{
+	if (sessions->told_short_queue || !packet_port_queue_is_short(fd))
+		return;
+	sessions->told_short_queue = true;
+	log_line("net.core.rmem_max limits the queue of direct uplinks for UDP GSO packets, which "
+		 "may be lost: set it to 2097152 on the host");
+}
+
 static void close_sockets(const int *fds, int n)
 {
 	for (int i = 0; i < n; i++)
@@ -309,12 +325,17 @@ int session_give_uplink(void *ctx, struct vnic_server_client *conn,
 	if (answer->status)
 		return refuse_socket(sessions, s, -ECANCELED);
 	rc = check_request(sessions, s);
-	n = rc ? rc : direct_uplink_create(sessions->direct_uplink, &ring, fds);
 	if (rc == -EEXIST)
 		return rc;
 	s->uplink_asked = true;
-	if (n < 0)
+	if (rc)
+		return refuse_socket(sessions, s, rc);
+	n = direct_uplink_create(sessions->direct_uplink, &ring, fds);
+	if (n < 0) {
+		log_refusal(sessions, s, n);
 		return refuse_socket(sessions, s, n);
+	}
+	check_queue(sessions, fds[0]);
 	answer->frame_size = ring.frame_size;
 	answer->blocks = ring.blocks;
 	s->has_uplink_socket = true;
