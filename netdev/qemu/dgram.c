@@ -190,10 +190,18 @@ static void dgram_close(struct netdev *netdev)
 	free(port);
 }
 
+static bool dgram_is_up(struct netdev *netdev)
+{
+	const struct sockaddr_un *peer = &to_dgram(netdev)->peer;
+
+	return peer->sun_family && !unix_path_is_abandoned(peer, SOCK_DGRAM);
+}
+
 static const struct netdev_ops dgram_ops = {
 	.rx = dgram_rx,
 	.tx = dgram_tx,
 	.wait_fd = dgram_wait_fd,
+	.is_up = dgram_is_up,
 	.mtu = qemu_mtu,
 	.counters = qemu_counters,
 	.close = dgram_close,

@@ -368,11 +368,17 @@ static void stream_close(struct netdev *netdev)
 	free(port);
 }
 
+static bool stream_is_up(struct netdev *netdev)
+{
+	return to_stream(netdev)->peer >= 0;
+}
+
 static const struct netdev_ops stream_ops = {
 	.rx = stream_rx,
 	.tx = stream_tx,
 	.next_deadline = stream_next_deadline,
 	.wait_fd = stream_wait_fd,
+	.is_up = stream_is_up,
 	.mtu = qemu_mtu,
 	.counters = qemu_counters,
 	.close = stream_close,

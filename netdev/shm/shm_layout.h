@@ -44,6 +44,7 @@ struct shm_memory {
 	uint32_t ready;   /* the peer sets it to 1 */
 	uint64_t counters[NETDEV_COUNTER_COUNT]; /* the peer writes them */
 	struct shm_ring to_port, to_peer;
+	uint32_t link_down; /* the peer sets it to 1 while its device has no link */
 };
 
 static inline uint32_t shm_round(uint32_t n, uint32_t unit)

@@ -101,6 +101,11 @@ static void wake_port(struct netdev_shm_peer *peer)
 	eventfd_write(peer->fds.wake, 1);
 }
 
+void netdev_shm_set_link(struct netdev_shm_peer *peer, bool up)
+{
+	shm_store(&peer->memory->link_down, !up);
+}
+
 void netdev_shm_set_ready(struct netdev_shm_peer *peer)
 {
 	shm_store(&peer->memory->ready, 1);

@@ -203,7 +203,9 @@ static int shm_wait_fd(struct netdev *netdev)
 
 static bool shm_is_up(struct netdev *netdev)
 {
-	return is_ready(to_shm(netdev));
+	struct shm_port *port = to_shm(netdev);
+
+	return is_ready(port) && !shm_load(&port->memory->link_down);
 }
 
 static uint32_t shm_mtu(const struct netdev *netdev)

@@ -30,7 +30,7 @@ def port(host, spec='vhost:'):
 
 
 def wait_restarted(host, restarts):
-    """Waits until the daemon has started the process again at least that many times."""
-    until(30, lambda: port(host)['state'] == 'active' and
-          port(host)['device']['restarts'] >= restarts and port_process(host),
+    """Waits until the daemon has started the process again at least that many times, and it serves the port."""
+    until(30, lambda: host.daemon.errors().count('serves the port') >= max(restarts, port(host)['device']['restarts']) and
+          port_process(host),
           lambda: f'no restart {restarts}: {port(host)}\n{host.daemon.describe()}')

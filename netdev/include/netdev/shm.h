@@ -37,7 +37,7 @@ enum netdev_shm_state {
 
 /*
  * A port without a peer. Frames that are sent to a peer that is not ready are dropped and counted
- * (tx_no_peer). netdev_is_up: the peer is ready. netdev_wait_fd: an epoll set.
+ * (tx_no_peer). netdev_is_up: the peer is ready and has a link. netdev_wait_fd: an epoll set.
  */
 int netdev_shm_create(uint32_t mtu, struct netdev **port);
 /*
@@ -71,6 +71,8 @@ void *netdev_shm_buffers(const struct netdev_shm_peer *peer, size_t *size);
 /* Counters of the peer's device, which netdev_counters of the port adds to its own. */
 void netdev_shm_set_counters(struct netdev_shm_peer *peer,
 			     const uint64_t counters[NETDEV_COUNTER_COUNT]);
+/* Whether the peer's device can reach the virtual machine; without a call it can. */
+void netdev_shm_set_link(struct netdev_shm_peer *peer, bool up);
 void netdev_shm_set_ready(struct netdev_shm_peer *peer);
 
 /* How many frames netdev_shm_send accepts now. */

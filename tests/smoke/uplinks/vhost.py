@@ -100,7 +100,7 @@ def check_attacks(build):
     """Each attack once. Most do nothing to DPDK 22.11; truncated memory ends the process."""
     with beside_traffic(build) as (host, machine, path, traffic):
         for attack in play_master(build, path).stdout.split():
-            until(30, lambda: port(host)['state'] == 'active', lambda: f'down: {port(host)}')
+            wait_restarted(host, 0)
             result = play_master(build, path, attack)
             if result.returncode:
                 raise Failure(f'{attack}: {result}')
@@ -121,7 +121,7 @@ def check_soak(build):
         if result.returncode:
             raise Failure(f'{result}')
         traffic.check()
-        until(30, lambda: port(host)['state'] == 'active', lambda: f'down: {port(host)}')
+        wait_restarted(host, 0)
         check_machine_afterwards(host, machine, path)
 
 
@@ -131,6 +131,8 @@ def check_restart(build):
         path = os.path.join(machine.run_dir, 'vm')
         # The machine waits for its peer before it listens for programs.
         start(host, 0, f'vhost:{path},connect')
+        if port(host)['state'] != 'down':
+            raise Failure(f'up without a machine: {port(host)}')
         start(machine, 1, MACHINE_LISTENS.format(path))
         exchange(host, machine, programs=EXCHANGE[:1])
         if port(host)['device']['restarts'] or port(host)['state'] != 'active':
@@ -139,6 +141,8 @@ def check_restart(build):
             os.kill(port_process(host), signal.SIGKILL)
             wait_restarted(host, restarts)
             exchange(host, machine, programs=EXCHANGE[:1])
+        machine.daemon.kill(signal.SIGTERM)
+        until(10, lambda: port(host)['state'] == 'down', lambda: f'up after the machine: {port(host)}')
         text = host.daemon.errors()
         if text.count('was killed by signal 9') != 2 or text.count('serves the port') != 2:
             raise Failure(f'the log lacks the end or the restart: {text}')
@@ -165,7 +169,7 @@ def check_hung(build):
 
 
 def check_delay(build):
-    """Ends soon after the start make the next start later, and the port is down meanwhile."""
+    """Ends soon after the start make the next start later."""
     with hosts(build, 1) as (host,):
         path = os.path.join(host.run_dir, 'vm')
         start(host, 0, f'vhost:{path}')
@@ -174,9 +178,6 @@ def check_delay(build):
             until(10, lambda: f'restarts in {50 << restarts} ms' in host.daemon.errors(),
                   lambda: f'a wrong delay: {host.daemon.errors()}')
             wait_restarted(host, restarts)
-        os.kill(port_process(host), signal.SIGKILL)
-        until(10, lambda: port(host)['state'] == 'down', lambda: f'not down: {port(host)}')
-        wait_restarted(host, 5)
 
 
 def filters(process):
@@ -252,7 +253,7 @@ def check_helper(build):
         process = port_process(host)
         os.kill(int(status(process)['PPid']), signal.SIGKILL)
         os.kill(process, signal.SIGKILL)
-        until(10, lambda: port(host)['state'] == 'down', lambda: f'not down: {port(host)}')
+        until(10, lambda: not port_process(host), lambda: 'the process of the port lives')
         before = ticks(host.daemon_pid())
         time.sleep(2)
         used = ticks(host.daemon_pid()) - before

@@ -472,9 +472,11 @@ static void test_listening_port_accepts_one_peer(void **state)
 	assert_int_equal(send_through(port, 60, 0), 1);
 	assert_int_equal(counter(port, NETDEV_TX_NO_PEER), 1);
 	for (uint32_t visit = 0; visit < 3; visit++) {
+		assert_false(netdev_is_up(port));
 		qemu = call("listen");
 		expect_awake(port);
 		expect_nothing(port);
+		assert_true(netdev_is_up(port));
 		send_frame(qemu, 60, visit);
 		expect(port, 60, visit);
 		assert_int_equal(send_through(port, 70, visit), 1);
@@ -603,9 +605,11 @@ static void test_datagrams_pass_in_both_directions(void **state)
 	(void)state;
 	assert_int_equal(send_through(port, 60, 0), 1);
 	assert_int_equal(counter(port, NETDEV_TX_NO_PEER), 1);
+	assert_false(netdev_is_up(port));
 	dgram(qemu, "dgram", 60, 1);
 	expect_awake(port);
 	expect(port, 60, 1);
+	assert_true(netdev_is_up(port));
 	assert_int_equal(send_through(port, FRAME_MAX, 2), 1);
 	expect_dgram(qemu, FRAME_MAX, 2);
 
@@ -627,6 +631,7 @@ static void test_datagrams_pass_in_both_directions(void **state)
 	/* A frame to the ended peer fails; then another sender becomes the peer. */
 	close(qemu);
 	unlink(a.sun_path);
+	assert_false(netdev_is_up(port));
 	assert_int_equal(send_through(port, 60, 0), 1);
 	assert_int_equal(counter(port, NETDEV_TX_NO_PEER), 2);
 	dgram(other, "dgram", 60, 4);

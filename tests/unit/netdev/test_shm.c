@@ -304,6 +304,10 @@ static void test_a_peer_that_is_not_ready_gets_nothing(void **state)
 	netdev_shm_set_ready(lab.peer);
 	assert_int_equal(netdev_shm_state(lab.port), NETDEV_SHM_READY);
 	assert_true(netdev_is_up(lab.port));
+	netdev_shm_set_link(lab.peer, false);
+	assert_false(netdev_is_up(lab.port));
+	netdev_shm_set_link(lab.peer, true);
+	assert_true(netdev_is_up(lab.port));
 }
 
 static void test_the_next_peer_begins_anew(void **state)

@@ -78,6 +78,7 @@ static bool is_connected(struct vhost_forward *f)
 
 	f->peers += connected && !f->connected;
 	f->connected = connected;
+	netdev_shm_set_link(f->daemon, connected);
 	return connected;
 }
 

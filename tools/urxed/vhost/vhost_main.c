@@ -51,6 +51,7 @@ int vhost_main(const char *text)
 	sched_request_short_slice();
 	if (open_port(text, daemon, &port, error, sizeof(error)))
 		return report_failure(error);
+	netdev_shm_set_link(daemon, false);
 	netdev_shm_set_ready(daemon);
 	vhost_forward_run(port, daemon, fds.kick);
 	return 0;
