@@ -3,22 +3,40 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "common/printable.h"
 
 const char *log_name = "urxe";
+bool log_has_times;
 
 /* Longer lines are cut. */
 #define LINE 4096
 
+/* The beginning of a line; empty without times. */
+static void format_time(char *text, size_t size)
+{
+	struct timespec now;
+	struct tm utc;
+	size_t n;
+
+	*text = '\0';
+	if (!log_has_times)
+		return;
+	clock_gettime(CLOCK_REALTIME, &now);
+	n = strftime(text, size, "%FT%T", gmtime_r(&now.tv_sec, &utc));
+	snprintf(text + n, size - n, ".%03ldZ ", now.tv_nsec / 1000000);
+}
+
 /* Names of processes, files and addresses in a line may come from any user. */
 static void print_line(const char *fmt, va_list ap)
 {
-	char raw[LINE], line[LINE];
+	char raw[LINE], line[LINE], time[40];
 
 	vsnprintf(raw, sizeof(raw), fmt, ap);
 	printable_copy(line, sizeof(line), raw);
-	fprintf(stderr, "%s: %s\n", log_name, line);
+	format_time(time, sizeof(time));
+	fprintf(stderr, "%s%s: %s\n", time, log_name, line);
 }
 
 void log_line(const char *fmt, ...)

@@ -3,12 +3,16 @@
 #ifndef URXE_COMMON_LOG_H
 #define URXE_COMMON_LOG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/token_bucket.h"
 
 /* The program's name, with which each line begins; main() sets it if it is not "urxe". */
 extern const char *log_name;
+/* Lines begin with the time in UTC: the log file of a detached daemon has no other clock, as the
+ * journal has. */
+extern bool log_has_times;
 
 /* Writes a line; the format has no newline. Control characters become '?' (printable.h). */
 __attribute__((format(printf, 1, 2))) void log_line(const char *fmt, ...);

@@ -70,6 +70,7 @@ int detach_ready(int ready_fd, const char *log_path)
 	dup2(null, STDIN_FILENO);
 	dup2(log, STDOUT_FILENO);
 	dup2(log, STDERR_FILENO);
+	log_has_times = true;
 	close(null);
 	close(log);
 	if (write(ready_fd, "", 1) != 1)

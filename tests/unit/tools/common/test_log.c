@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -90,6 +91,24 @@ static void control_characters_are_replaced(void **state)
 	assert_string_equal(text, "urxe: process a?[2J??? ended\n");
 }
 
+/* 2026-01-02T03:04:05.678Z urxe: started */
+static void a_time_precedes_the_line(void **state)
+{
+	int year, month, day, hour, minute, second, millisecond, end = 0;
+	char text[128] = "";
+
+	(void)state;
+	log_has_times = true;
+	log_line("started");
+	log_has_times = false;
+	assert_true(pread(file, text, sizeof(text) - 1, 0) > 0);
+	assert_int_equal(sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d.%3dZ%n", &year, &month, &day, &hour,
+				&minute, &second, &millisecond, &end),
+			 7);
+	assert_int_equal(end, 24);
+	assert_string_equal(text + end, " urxe: started\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -97,6 +116,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(burst_is_available_again_later, setup, teardown),
 		cmocka_unit_test_setup_teardown(control_characters_are_replaced, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_time_precedes_the_line, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
