@@ -14,6 +14,7 @@
 #include "process/log.h"
 #include "process/run_dir.h"
 
+#define NODE_DIR   "/dev/infiniband"
 #define UVERBS_DIR "dev/infiniband/"
 
 /* Prefixes, and their directories below the run directory. */
@@ -27,6 +28,7 @@ static const struct {
 	{"/" UVERBS_DIR VNIC_UVERBS_NAME, UVERBS_DIR VNIC_UVERBS_NAME},
 	{"/" UVERBS_DIR VNIC_UVERBS_OTHER, UVERBS_DIR VNIC_UVERBS_OTHER},
 	{"/dev/infiniband/rdma_cm", "dev/infiniband/rdma_cm"},
+	{NODE_DIR, "dev/infiniband"},
 };
 
 /*
@@ -63,10 +65,21 @@ static bool is_foreign_node(const char *path)
 	       strcmp(name, run_dir_uverbs_name());
 }
 
+/* Where the kernel has RDMA devices, their nodes stay visible, and urxed's directory does not. */
+static bool has_kernel_nodes(void)
+{
+	const int saved = errno;
+	const bool exists = !REAL(access)(NODE_DIR, F_OK);
+
+	errno = saved;
+	return exists;
+}
+
 bool path_watched(const char *path)
 {
 	return path_may_be_watched(path) && run_dir_path() &&
-	       (!strncmp(path, "/sys/class/", 11) || !strncmp(path, "/dev/infiniband/", 16));
+	       (!strncmp(path, "/sys/class/", 11) || !strcmp(path, NODE_DIR) ||
+		!strncmp(path, NODE_DIR "/", strlen(NODE_DIR "/")));
 }
 
 const char *path_redirect(const char *path, char buf[PATH_MAX])
@@ -81,6 +94,8 @@ const char *path_redirect(const char *path, char buf[PATH_MAX])
 		if (strncmp(path, redirected[i].prefix, len) ||
 		    (path[len] != '\0' && path[len] != '/'))
 			continue;
+		if (!strcmp(redirected[i].prefix, NODE_DIR) && has_kernel_nodes())
+			return path;
 		if (snprintf(buf, PATH_MAX, "%s/%s%s", dir, redirected[i].dir, path + len) >=
 		    PATH_MAX)
 			return path;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Checks the output of ibv_devices and ibv_devinfo -v."""
+"""Checks the output of ibv_devices and ibv_devinfo -v, and the nodes of the device."""
 import os
 import re
 import sys
@@ -61,6 +61,9 @@ def run():
         listing = host.run('ibv_devices')
         if not re.search(r'^\s+urxe0\s+[0-9a-f]{16}$', listing, re.MULTILINE):
             raise Failure(f'ibv_devices does not list urxe0:\n{listing}')
+        nodes = host.run('ls', '/dev/infiniband').split()
+        if not os.path.exists('/dev/infiniband') and nodes != ['rdma_cm', 'uverbs1024']:
+            raise Failure(f'/dev/infiniband contains {nodes}')
         info = host.run('ibv_devinfo', '-v', '-d', 'urxe0')
         print(listing, info)
         for pattern in INFO:

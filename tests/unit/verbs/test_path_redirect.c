@@ -3,10 +3,13 @@
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -28,7 +31,6 @@ static const struct {
 	{"/dev/infiniband/rdma_cm", "/run/x/dev/infiniband/rdma_cm"},
 	{"/dev/infiniband/uverbs0", NULL},
 	{"/dev/infiniband/uverbs1025", NULL},
-	{"/dev/infiniband", NULL},
 	{"/sys/class/infiniband_mad", NULL},
 	{"/sys/class/infiniband2", NULL},
 	{"/sys/class/infini", NULL},
@@ -53,6 +55,19 @@ static void redirects_what_the_daemon_plays(void **state)
 			assert_ptr_equal(got, rows[i].path);
 	}
 	assert_null(path_redirect(NULL, buf));
+}
+
+static void redirects_the_directory_that_the_kernel_lacks(void **state)
+{
+	static const char *const paths[] = {"/dev/infiniband", "/dev/infiniband/"};
+	const bool exists = !access("/dev/infiniband", F_OK);
+	char buf[PATH_MAX], expected[PATH_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		snprintf(expected, sizeof(expected), "%s%s", exists ? "" : "/run/x", paths[i]);
+		assert_string_equal(path_redirect(paths[i], buf), expected);
+	}
 }
 
 static void leaves_what_would_not_fit(void **state)
@@ -81,6 +96,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(redirects_what_the_daemon_plays),
+		cmocka_unit_test(redirects_the_directory_that_the_kernel_lacks),
 		cmocka_unit_test(leaves_what_would_not_fit),
 		cmocka_unit_test(knows_the_device),
 	};
