@@ -130,6 +130,7 @@ static void loop_begin(struct loop *l)
 	neigh_init(&l->neigh, &l->host, &neigh_ops, l);
 	memset(&l->ucma, 0, sizeof(l->ucma));
 	require(!ucma_open(&l->ucma, l->dir, l->now, &l->host, &l->neigh, &ops, l));
+	ucma_begin_claims(&l->ucma, l->now);
 }
 
 static inline void loop_restart(struct loop *l)

@@ -55,7 +55,7 @@ int ucma_open(struct ucma *u, const char *run_dir, uint64_t now, const struct ho
 	u->ctx = ctx;
 	u->limit = quota_connections(CMA_IDS);
 	u->listen_fd = u->epoll_fd = -1;
-	u->claim_deadline = now + UCMA_CLAIM_TIME_NS;
+	u->claim_deadline = UINT64_MAX; /* until ucma_begin_claims */
 	/* Greater than all sequence numbers of an earlier daemon, which had less than an event per
 	 * ns. */
 	u->next_sequence = now + 1;
