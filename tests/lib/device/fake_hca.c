@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -381,6 +382,16 @@ static int destroy_srq(struct ibv_srq *srq)
 	return 0;
 }
 
+/* A thread that ended in a provider's system call would keep adapter.lock. */
+static void check_cancellation(void)
+{
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	pthread_setcancelstate(state, NULL);
+	fake_hca.cancellable += state != PTHREAD_CANCEL_DISABLE;
+}
+
 static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
 	struct fake_qp *qp;
@@ -406,6 +417,7 @@ static int modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	struct fake_qp *qp = (struct fake_qp *)ibv;
 
 	fake_hca.modified++;
+	check_cancellation();
 	delay(FAKE_HCA_MODIFY_QP);
 	if (fake_hca.modify_error)
 		return fake_hca.modify_error;
@@ -431,6 +443,7 @@ static int query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 {
 	(void)mask;
 	(void)init;
+	check_cancellation();
 	delay(FAKE_HCA_QUERY_QP);
 	if (fake_hca.query_error)
 		return fake_hca.query_error;
@@ -450,6 +463,7 @@ static struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	struct ibv_ah *ah;
 
+	check_cancellation();
 	delay(FAKE_HCA_CREATE_AH);
 	errno = EHOSTUNREACH;
 	if (fake_hca.no_ahs)

@@ -80,6 +80,8 @@ struct fake_hca {
 	sem_t delayed, go_on;
 	uint32_t closed;   /* calls of ibv_close_device */
 	uint32_t modified; /* calls of ibv_modify_qp */
+	/* Calls for queue pairs and address handles at which the thread could be cancelled. */
+	uint32_t cancellable;
 	uint32_t resized_to;
 	uint32_t armed; /* calls of req_notify_cq */
 	int arm_solicited;

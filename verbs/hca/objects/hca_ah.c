@@ -2,6 +2,7 @@
 #include "hca_ah.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,7 +135,7 @@ static int make_ah(struct hca *hca, struct hca_pd *pd, const struct urxe_path *p
 {
 	struct ibv_ah_attr attr;
 	struct hca_ah *ah;
-	int rc = hca_ah_attr(hca, path, &attr);
+	int cancel, rc = hca_ah_attr(hca, path, &attr);
 
 	if (rc)
 		return rc;
@@ -142,7 +143,10 @@ static int make_ah(struct hca *hca, struct hca_pd *pd, const struct urxe_path *p
 	ah = alloc_ah(pd, path);
 	if (!ah)
 		return -ENOMEM;
+	/* A thread that has adapter.lock must not end in a write(2) or ioctl(2) of the provider. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	ah->ah = hca->verbs->create_ah(pd->pd, &attr);
+	pthread_setcancelstate(cancel, NULL);
 	if (!ah->ah) {
 		free(ah);
 		return -EINVAL;

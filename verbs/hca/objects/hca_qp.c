@@ -2,6 +2,7 @@
 #include "hca_qp.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -298,8 +299,12 @@ int hca_qp_fail(void *hca_qp)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 	struct hca_qp *qp = hca_qp;
-	int rc = hca_verbs_error(qp->hca->verbs->modify_qp(qp->ibv, &attr, IBV_QP_STATE));
+	int rc, cancel;
 
+	/* A thread that has adapter.lock must not end in a write(2) or ioctl(2) of the provider. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	rc = hca_verbs_error(qp->hca->verbs->modify_qp(qp->ibv, &attr, IBV_QP_STATE));
+	pthread_setcancelstate(cancel, NULL);
 	qp->refused_error |= rc != 0;
 	return rc;
 }
@@ -310,10 +315,14 @@ void hca_qp_query(void *hca_qp, struct urxe_qp_attr *attr)
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr now = {0};
 	struct hca_qp *qp = hca_qp;
-	struct hca_wait wait = hca_begin_wait(qp->hca);
-	int rc = qp->hca->verbs->query_qp(qp->ibv, &now, mask, &init);
+	struct hca_wait wait;
+	int rc, cancel;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	wait = hca_begin_wait(qp->hca);
+	rc = qp->hca->verbs->query_qp(qp->ibv, &now, mask, &init);
 	hca_end_wait(qp->hca, &wait);
+	pthread_setcancelstate(cancel, NULL);
 	if (rc)
 		return;
 	attr->state = (uint8_t)now.qp_state;

@@ -307,6 +307,25 @@ static void datagrams_share_an_address_handle(void **state)
 	assert_int_equal(fake_hca.last_qp->sends[2].wr.ud.remote_qpn, 0x55);
 }
 
+/* The engine makes these calls while a program posts or polls. */
+static void no_thread_ends_in_calls_of_the_engine(void **state)
+{
+	struct urxe_qp_attr attr;
+	struct urxe_qp_init init;
+
+	(void)state;
+	make_qp(URXE_QPT_UD, 0, NULL);
+	offloaded_connect_ud();
+	fake_hca.cancellable = 0;
+	send_some(1, 0);
+	assert_int_equal(fake_hca.ahs, 1);
+	urxe_offload_query(f->qp, &attr, &init);
+	fake_hca_complete_send(fake_hca.last_qp, IBV_WC_FATAL_ERR);
+	hca_poll(f->hca);
+	assert_int_equal(fake_hca.last_qp->attr.qp_state, IBV_QPS_ERR);
+	assert_int_equal(fake_hca.cancellable, 0);
+}
+
 static void a_datagram_without_address_handle_fails(void **state)
 {
 	(void)state;
@@ -597,6 +616,7 @@ int main(void)
 		TEST(connections_that_the_owner_keeps_are_not_offloaded),
 		TEST(a_path_without_the_source_address_is_the_engines),
 		TEST(datagrams_share_an_address_handle),
+		TEST(no_thread_ends_in_calls_of_the_engine),
 		TEST(a_datagram_without_address_handle_fails),
 		TEST(inline_data_goes_by_memory_if_the_hca_takes_none),
 		TEST(a_shared_queue_gives_its_own_numbers_back),
