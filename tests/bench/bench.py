@@ -227,6 +227,15 @@ def kept(options):
     return turns.Samples(options.keep, under)
 
 
+def check_keep(options):
+    """The file must have samples, and its folder must be writable; their build is compared after ./dev has built."""
+    if not options.rounds or os.path.exists(options.keep):
+        turns.Samples(options.keep)
+    folder = os.path.dirname(options.keep) or '.'
+    if options.rounds and not os.access(folder, os.W_OK):
+        raise OSError(f'{folder} is no directory in which you can write')
+
+
 def place_of(options, rows):
     """The class of the objects of a measurement."""
     if options.vm:
@@ -258,12 +267,14 @@ def main():
             and (options.row or '') in row.name]
     if not rows:
         parser.error('the table has no such row')
-    if 'URXE_BENCH_CHECK' in os.environ:  # ./dev, before it builds
-        return
     try:
+        if options.keep:
+            check_keep(options)
+        if 'URXE_BENCH_CHECK' in os.environ:  # ./dev, before it builds
+            return
         samples = kept(options)
     except (OSError, ValueError) as error:
-        parser.error(f'{options.keep}: {error}')
+        parser.error(f'{options.keep}: {getattr(error, "strerror", None) or error}')
     missing = turns.never_measured(rows, table.PEERS)
     if options.rounds:
         missing |= measure(options, table, rows, samples)

@@ -34,7 +34,10 @@ class Samples:
 
     def load(self):
         with open(self.path, encoding='utf-8') as file:
-            kept = json.load(file)
+            try:
+                kept = json.load(file)
+            except ValueError:
+                raise ValueError('the file has no samples of the benchmark') from None
         if not isinstance(kept, dict) or kept.get('format') != FORMAT:
             raise ValueError('no samples of this version of the benchmark')
         differ = conditions.differing(kept['conditions'], self.conditions or kept['conditions'])
