@@ -19,6 +19,7 @@
 #include "urxed/detach.h"
 #include "urxed/options.h"
 #include "urxed/sd_notify.h"
+#include "urxed/session/quota.h"
 #include "urxed/vhost/vhost_main.h"
 
 #define LOG_NAME "urxed.log"
@@ -149,15 +150,28 @@ static void set_up_signals(void)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-/* A client needs about five descriptors. */
-static void raise_descriptor_limit(void)
+/* The daemon's own descriptors, and those of three programs and their urxe run (quota.c). */
+#define DESCRIPTORS_LEAST 128
+/* Linux' default; fewer are worth a line of the log. */
+#define DESCRIPTORS_USUAL 1024
+
+/* Raises the soft limit to the hard one. False: that is too low. */
+static bool raise_descriptor_limit(void)
 {
 	struct rlimit lim;
 
 	if (getrlimit(RLIMIT_NOFILE, &lim))
-		return;
+		return true;
 	lim.rlim_cur = lim.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &lim);
+	if (lim.rlim_cur < DESCRIPTORS_LEAST)
+		log_line("urxed needs a limit of %d descriptors or more, but the hard limit is "
+			 "%lu: raise it (ulimit -n, LimitNOFILE=)",
+			 DESCRIPTORS_LEAST, (unsigned long)lim.rlim_cur);
+	else if (lim.rlim_cur < DESCRIPTORS_USUAL)
+		log_line("with a limit of %lu descriptors (ulimit -n), urxed serves %u programs",
+			 (unsigned long)lim.rlim_cur, quota_connections(UINT32_MAX) / 2);
+	return lim.rlim_cur >= DESCRIPTORS_LEAST;
 }
 
 static int run_daemon(const struct options *o, int ready_fd)
@@ -207,7 +221,8 @@ int main(int argc, char **argv)
 	o.daemon.run_dir = run_dir;
 	o.daemon.own_dir = rundir_is_default(o.run_dir);
 	set_up_signals();
-	raise_descriptor_limit();
+	if (!raise_descriptor_limit())
+		return STATUS_FAILED;
 	if (!o.foreground) {
 		ready_fd = detach_begin();
 		if (ready_fd < 0) {

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Programs under resource limits work, or print the reason."""
 import os
+import signal
 import subprocess
 import sys
 
@@ -40,17 +41,31 @@ def check_daemon(host):
 
 def check_small_daemon(host):
     """A program that a daemon with too small limits refuses prints the reason, or where it is."""
-    for limit, reason in (('--fsize=5000000', "'ulimit -f unlimited'"), ('--nofile=40', 'its log (urxed.log there, or the journal)')):
-        run_dir = os.path.join(host.top, limit.strip('-'))
-        daemon = subprocess.Popen(['prlimit', limit, os.path.join(host.top, 'tools/urxed'), '--foreground',
-                                   '--run-dir', run_dir], stderr=subprocess.DEVNULL)
-        until(10, lambda socket=f'{run_dir}/urxed.sock': os.path.exists(socket), lambda: f'no daemon with {limit}')
-        program = subprocess.run([host.urxe, 'run', '--run-dir', run_dir, '--', 'ibv_devinfo'], text=True, timeout=20 * BUSY,
-                                 env={**host.environment, 'URXE_RECONNECT_S': '1'}, capture_output=True, check=False)
-        daemon.terminate()
-        daemon.wait(10)
-        if reason not in program.stderr or program.stderr.count('cannot attach') != 1:
-            raise Failure(f'{limit}: {program.stderr}')
+    limit, reason = '--fsize=5000000', "'ulimit -f unlimited'"
+    run_dir = os.path.join(host.top, limit.strip('-'))
+    daemon = subprocess.Popen(['prlimit', limit, os.path.join(host.top, 'tools/urxed'), '--foreground',
+                               '--run-dir', run_dir], stderr=subprocess.DEVNULL)
+    until(10, lambda socket=f'{run_dir}/urxed.sock': os.path.exists(socket), lambda: f'no daemon with {limit}')
+    program = subprocess.run([host.urxe, 'run', '--run-dir', run_dir, '--', 'ibv_devinfo'], text=True, timeout=20 * BUSY,
+                             env={**host.environment, 'URXE_RECONNECT_S': '1'}, capture_output=True, check=False)
+    daemon.terminate()
+    daemon.wait(10)
+    if reason not in program.stderr or program.stderr.count('cannot attach') != 1:
+        raise Failure(f'{limit}: {program.stderr}')
+
+
+def check_few_descriptors(host):
+    """urxed refuses a limit of descriptors with which it could serve no program, and tells of one that allows few."""
+    for limit, status, said in (('127', 1, 'urxed needs a limit of 128 descriptors or more, but the hard limit is 127'),
+                                ('300', None, 'with a limit of 300 descriptors (ulimit -n), urxed serves 11 programs')):
+        run_dir = os.path.join(host.top, limit)
+        daemon = host.spawn(['prlimit', f'--nofile={limit}', os.path.join(host.top, 'tools/urxed'), '--foreground', '--run-dir', run_dir])
+        until(10, lambda d=daemon, r=run_dir: os.path.exists(f'{r}/urxed.sock') or not d.running(), daemon.describe)
+        if daemon.process.poll() != status or said not in daemon.errors():
+            raise Failure(f'{limit} descriptors: {daemon.describe()}')
+        if not status:
+            host.run(host.urxe, 'show', '--run-dir', run_dir)
+            daemon.kill(signal.SIGTERM)
 
 
 def run():
@@ -59,6 +74,7 @@ def run():
         check_descriptors(host)
         check_daemon(host)
         check_small_daemon(host)
+        check_few_descriptors(host)
 
 
 main(run)
