@@ -204,7 +204,9 @@ static uint8_t *read_whole(FILE *file, size_t *n)
 static const char *describe(int rc)
 {
 	switch (rc) {
-	case -EPROTO: return "it is not a pcapng file of this machine's byte order";
+	case -EPROTO:
+		return "it is no pcapng file of urxe capture, written with this machine's byte "
+		       "order";
 	case -EPROTONOSUPPORT: return "a later version of urxe has written it";
 	case -EBADMSG: return "it is damaged";
 	default: return strerror(-rc);

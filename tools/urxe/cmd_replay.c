@@ -46,7 +46,9 @@ static int check_replay_arguments(struct replay_engine_options *a, char **files,
 		return STATUS_USAGE;
 	}
 	if (n > 1 || (!n && !a->recordings)) {
-		log_line("replay needs one capture file; see urxe replay --help");
+		log_line("replay %s; see urxe replay --help",
+			 a->recordings ? "--engine STATE needs at most one capture file"
+				       : "needs one capture file");
 		return STATUS_USAGE;
 	}
 	a->capture = n ? files[0] : a->recordings;

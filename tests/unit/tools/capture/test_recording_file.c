@@ -212,6 +212,9 @@ static void other_files_are_refused(void **state)
 	assert_false(recording_file_open(&r, "/nonexistent", error));
 	assert_non_null(strstr(error, "/nonexistent"));
 	recording_file_close(&r);
+	assert_false(recording_file_open(&r, "/proc/version", error));
+	assert_non_null(strstr(error, "no pcapng file of urxe capture"));
+	recording_file_close(&r);
 }
 
 int main(void)
