@@ -67,8 +67,8 @@ static const struct choice congestion = {"congestion", "URXE_CONGESTION", {"dcqc
 static const struct choice way = {"way", "URXE_WAY", {"hca", "engine", "auto"}};
 static const struct choice hca_gone = {"hca-gone", "URXE_HCA_GONE", {"error", "engine"}};
 
-/* Logs an error and returns -1. */
-static int set_choice(const struct choice *choice, const char *value)
+/* `name`: of the option or variable that has the value. Logs an error and returns -1. */
+static int set_value(const struct choice *choice, const char *name, const char *value)
 {
 	char names[64] = "";
 
@@ -81,8 +81,31 @@ static int set_choice(const struct choice *choice, const char *value)
 					     : " or ",
 			 *v);
 	}
-	log_line("--%s is %s, not '%s'", choice->option, names, value);
+	log_line("%s is %s, not '%s'", name, names, value);
 	return -1;
+}
+
+static int set_choice(const struct choice *choice, const char *value)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "--%s", choice->option);
+	return set_value(choice, name, value);
+}
+
+/* The library would ignore a wrong value in the environment. Logs an error and returns -1. */
+static int check_environment(void)
+{
+	static const struct choice *const all[] = {&transport, &congestion, &way, &hca_gone};
+	int rc = 0;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && !rc; i++) {
+		const char *value = getenv(all[i]->variable);
+
+		if (value && *value)
+			rc = set_value(all[i], all[i]->variable, value);
+	}
+	return rc;
 }
 
 /* Names the job after its first program, unless the caller has named it. Logs an error, returns -1.
@@ -145,7 +168,7 @@ int cmd_run(int argc, char **argv)
 
 	preload_remember();
 	cmd = parse_run_arguments(argc, argv, &given, &daemon);
-	if (!cmd)
+	if (!cmd || check_environment())
 		return STATUS_USAGE;
 	if (daemon_choose_run_dir(given, run_dir, error)) {
 		log_line("%s", error);
