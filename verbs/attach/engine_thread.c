@@ -5,11 +5,13 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include "adapter/adapter.h"
+#include "attach/main_thread.h"
 #include "daemon/adapter_hca.h"
 #include "daemon/adapter_uplink.h"
 #include "daemon/introduction.h"
@@ -202,6 +204,16 @@ static bool run_round(const struct thread_sleep *woken, bool stream)
 /* The engine thread runs, so peers can see that this process lives. */
 static sem_t started;
 
+/* As the program's last thread would, if this thread did not exist. */
+static _Noreturn void end_process(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	pthread_sigmask(SIG_SETMASK, &none, NULL);
+	exit(0);
+}
+
 static void *run_thread(void *unused)
 {
 	struct thread_sleep sleep = {0};
@@ -224,6 +236,8 @@ static void *run_thread(void *unused)
 		thread_sleep_prepare(&sleep, since, idle);
 		adapter_unlock();
 		thread_sleep_wait(&sleep, since);
+		if (main_thread_was_last())
+			end_process();
 		stream = (sleep.interrupt || !idle) && clock_now() - since < SOON;
 		adapter_claim();
 	}
@@ -246,7 +260,8 @@ int engine_thread_start(void)
 	int rc;
 
 	*self = (struct engine_thread){.wake_fd = high_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-				       .look = POLL_GRANT_NS};
+				       .look = POLL_GRANT_NS,
+				       .main_ended = self->main_ended};
 	*polling = (struct polling){.state = POLL_ASLEEP,
 				    .grant_ns = POLL_GRANT_NS,
 				    .reply.wanted = REPLY_DETECT_FIRST};

@@ -25,6 +25,8 @@
 #define STUCK (10 * MS)
 /* Interval of looks for receives that were posted to a QP in error, without a doorbell. */
 #define FLUSH (100 * MS)
+/* Interval of looks whether the program has other threads, after the end of its main thread. */
+#define LAST (20 * MS)
 
 /* At most one part in so many of the time is the delay of wake-ups for looks at the grant. */
 #define LOOK_COST 32
@@ -120,7 +122,9 @@ static uint64_t next_wake(struct thread_sleep *sleep, uint64_t now)
 {
 	uint64_t at = next_attempt(sleep, now);
 
-	return adapter.hca.stopped || adapter.uplink_qpns_late ? sooner(at, now + MS) : at;
+	if (adapter.hca.stopped || adapter.uplink_qpns_late)
+		return sooner(at, now + MS);
+	return adapter_thread.main_ended ? sooner(at, now + LAST) : at;
 }
 
 /* Only with long grants the interval of looks is kept from one sleep to the next. */

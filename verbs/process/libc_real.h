@@ -59,6 +59,7 @@
 	X(munmap)                 \
 	X(mremap)                 \
 	X(shmdt)                  \
+	X(pthread_exit)           \
 	X(sigaction)              \
 	X(signal)                 \
 	X(bsd_signal)             \

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
-from host import Host, main, succeed, until  # noqa: E402
+from host import Failure, Host, main, succeed, until  # noqa: E402
 
 SECONDS = 300
 
@@ -24,12 +24,19 @@ def gone(host, program):
     succeed(process, SECONDS)
 
 
+def last_thread(host, program):
+    if 'ended' not in host.run(program, 'last_thread', seconds=SECONDS):
+        raise Failure('the end ran no handler of atexit')
+
+
 def run():
     build, check = sys.argv[1:]
     program = os.path.join(build, 'tests/smoke/verbs_process')
     with Host(build) as host:
         if check == 'gone':
             gone(host, program)
+        elif check == 'last_thread':
+            last_thread(host, program)
         else:
             host.run(program, check, seconds=SECONDS)
 

@@ -11,6 +11,7 @@
  * - numbers: duplicated descriptors, and a descriptor number that another file takes over
  * - passing: events and commands on descriptors that were passed to another process
  * - signals: signals interrupt calls without pause
+ * - last_thread: the process ends with the last thread of the program, after its main thread
  * - gone: a removed device returns errors, raises one event, flushes requests and can be closed
  */
 #include <dirent.h>
@@ -669,13 +670,44 @@ static void check_gone(void)
 	close_device(&d);
 }
 
+static struct device of_threads;
+
+static void *work_for_main_thread(void *main_thread)
+{
+	pthread_join(*(pthread_t *)main_thread, NULL);
+	work(&of_threads);
+	return NULL;
+}
+
+static void say_end(void)
+{
+	puts("ended");
+}
+
+/* The device stays open: libc ends the process with its last thread, and calls say_end. */
+static void check_last_thread(void)
+{
+	static pthread_t self;
+
+	self = pthread_self();
+	open_device(&of_threads);
+	if (atexit(say_end) || pthread_create(&worker, NULL, work_for_main_thread, &self))
+		err(1, "no thread");
+	pthread_exit(NULL);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
-} checks[] = {{"fork", check_fork},       {"handler", check_fork_in_handler},
-	      {"exec", check_exec},       {"ranges", check_ranges},
-	      {"numbers", check_numbers}, {"passing", check_passing},
-	      {"signals", check_signals}, {"gone", check_gone}};
+} checks[] = {{"fork", check_fork},
+	      {"handler", check_fork_in_handler},
+	      {"exec", check_exec},
+	      {"ranges", check_ranges},
+	      {"numbers", check_numbers},
+	      {"passing", check_passing},
+	      {"signals", check_signals},
+	      {"gone", check_gone},
+	      {"last_thread", check_last_thread}};
 
 int main(int argc, char **argv)
 {

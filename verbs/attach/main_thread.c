@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "attach/main_thread.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "poll/engine_wake.h"
+#include "process/text_lines.h"
+
+/* The main thread, which stays a zombie until all threads have ended, and the engine thread. */
+#define LAST_THREADS 2
+
+#define SKIP4 " %*s %*s %*s %*s"
+
+void main_thread_note_exit(void)
+{
+	if (gettid() != getpid())
+		return;
+	adapter_thread.main_ended = true;
+	if (adapter_thread.wake_fd > 0)
+		engine_wake();
+}
+
+/* The fields of /proc/self/stat behind the name, which may contain any byte: the state is the
+ * first, the number of threads the 18th. */
+static bool is_last(const char *fields)
+{
+	char state;
+	int threads;
+
+	return sscanf(fields, " %c" SKIP4 SKIP4 SKIP4 SKIP4 " %d", &state, &threads) == 2 &&
+	       state == 'Z' && threads == LAST_THREADS;
+}
+
+bool main_thread_was_last(void)
+{
+	struct text_lines stat;
+	char line[1024];
+	const char *name_end;
+	bool last = false;
+
+	if (!adapter_thread.main_ended || !text_lines_open(&stat, "/proc/self/stat"))
+		return false;
+	while (!last && text_lines_next(&stat, line, sizeof(line))) {
+		name_end = strrchr(line, ')');
+		last = name_end && is_last(name_end + 1);
+	}
+	text_lines_close(&stat);
+	return last;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The end of the program's main thread by pthread_exit(3). libc ends a process with its last
+ * thread, but counts the engine thread, which does not end. So the engine thread looks whether it
+ * is the last one.
+ */
+#ifndef URXE_VERBS_ATTACH_MAIN_THREAD_H
+#define URXE_VERBS_ATTACH_MAIN_THREAD_H
+
+#include <stdbool.h>
+
+/* Call it when a thread is about to end by pthread_exit. */
+void main_thread_note_exit(void);
+/* For the engine thread, without locks: whether all threads of the program have ended. */
+bool main_thread_was_last(void);
+
+#endif
