@@ -202,7 +202,8 @@ int rundir_create(const char *path, char error[RUNDIR_ERROR])
 	bool made;
 	int rc;
 
-	rc = make_dir_tree(path, 0700, &made);
+	/* A program that has given up root reads the device's attributes in sys/. */
+	rc = make_dir_tree(path, 0711, &made);
 	if (rc) {
 		snprintf(error, RUNDIR_ERROR, "cannot make run directory %s: %s", path,
 			 strerror(-rc));
@@ -319,7 +320,7 @@ int rundir_grant_group(const char *path, const char *name, gid_t group, char err
 	int err;
 
 	make_file_path(file, path, name);
-	if (!chown(path, (uid_t)-1, group) && !chmod(path, 0710) &&
+	if (!chown(path, (uid_t)-1, group) && !chmod(path, 0711) &&
 	    !chown(file, (uid_t)-1, group) && !chmod(file, 0660))
 		return 0;
 	err = errno;

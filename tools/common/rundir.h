@@ -36,7 +36,7 @@ bool rundir_is_default(const char *given);
 void rundir_system(char path[RUNDIR_MAX]);
 
 /*
- * Makes the directory with mode 0700 and missing parents with 0755. -EPERM: the directory existed,
+ * Makes the directory with mode 0711 and missing parents with 0755. -EPERM: the directory existed,
  * and another user owns it or others can write to it. Returns 1 if the directory is new, 0 if it
  * existed, or a negative errno value and a sentence in `error`.
  */

@@ -348,7 +348,7 @@ void daemon_link_ibdevs(struct daemon *d)
 
 static int publish_device(struct daemon *d, char error[DAEMON_ERROR])
 {
-	int rc = sysfs_tree_create(d->options.run_dir, &d->host);
+	int rc = sysfs_tree_create(d->options.run_dir, &d->host, d->options.group);
 
 	lease_store_put_addresses(&d->lease_store, &d->host);
 	if (rc) {

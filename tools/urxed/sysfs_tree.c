@@ -287,7 +287,15 @@ static void write_rdma_cm(struct tree *t)
 	write_file(t, DEV "/infiniband/rdma_cm", 0666, "", 0);
 }
 
-int sysfs_tree_create(const char *run_dir, const struct host *host)
+/* Others could write to the files in dev/, which take their room from the file system. */
+static void limit_dev(struct tree *t, gid_t group)
+{
+	if (!t->err && ((group && fchownat(t->dir, DEV, (uid_t)-1, group, 0)) ||
+			fchmodat(t->dir, DEV, group ? 0710 : 0700, 0)))
+		t->err = -errno;
+}
+
+int sysfs_tree_create(const char *run_dir, const struct host *host, gid_t group)
 {
 	struct tree t;
 	uint32_t i;
@@ -303,6 +311,7 @@ int sysfs_tree_create(const char *run_dir, const struct host *host)
 		write_gid(&t, i, host);
 	write_uverbs(&t);
 	write_rdma_cm(&t);
+	limit_dev(&t, group);
 	write_attr(&t, VNIC_HCA_FILE, "%s", host->hca.name);
 	close_tree(&t);
 	if (t.err)

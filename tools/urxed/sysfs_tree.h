@@ -7,10 +7,15 @@
 #ifndef URXE_URXED_SYSFS_TREE_H
 #define URXE_URXED_SYSFS_TREE_H
 
+#include <sys/types.h>
+
 #include "urxed/hostnet/host.h"
 
-/* Replaces an old tree. Returns 0 or a negative errno value; on error no tree is left. */
-int sysfs_tree_create(const char *run_dir, const struct host *host);
+/*
+ * Replaces an old tree. All users may read sys/; dev/, where they could write, is for members of
+ * `group` only (0: no group). Returns 0 or a negative errno value; on error no tree is left.
+ */
+int sysfs_tree_create(const char *run_dir, const struct host *host, gid_t group);
 /*
  * Writes the files that differ from those for `before`, the host as it was. Each file is replaced
  * atomically.

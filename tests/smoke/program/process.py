@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
-from host import Failure, Host, main, succeed, until  # noqa: E402
+from host import Failure, Host, main, skip, succeed, until  # noqa: E402
 
 SECONDS = 300
 
@@ -29,9 +29,21 @@ def last_thread(host, program):
         raise Failure('the end ran no handler of atexit')
 
 
+def drop(build, program):
+    """In a run directory that the daemon has made."""
+    if os.getuid():
+        skip('only root can give up root')
+    with Host(build, daemon=False) as host:
+        os.rmdir(host.run_dir)
+        host.run(program, 'drop', seconds=SECONDS)
+
+
 def run():
     build, check = sys.argv[1:]
     program = os.path.join(build, 'tests/smoke/verbs_process')
+    if check == 'drop':
+        drop(build, program)
+        return
     with Host(build) as host:
         if check == 'gone':
             gone(host, program)

@@ -12,12 +12,14 @@
  * - passing: events and commands on descriptors that were passed to another process
  * - signals: signals interrupt calls without pause
  * - last_thread: the process ends with the last thread of the program, after its main thread
+ * - drop: after the program has given up root, its device connects new queue pairs
  * - gone: a removed device returns errors, raises one event, flushes requests and can be closed
  */
 #include <dirent.h>
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -37,10 +39,14 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_cm.h>
 
+#include "loop.h"
+
 #define WAIT_MS 60000
 /* Numbers of the library's descriptors, with a limit above them. */
 #define LOWEST  1024
 #define HIGHEST 8191
+/* User and group without rights. */
+#define UNPRIVILEGED 65534
 
 extern char **environ;
 
@@ -696,6 +702,24 @@ static void check_last_thread(void)
 	pthread_exit(NULL);
 }
 
+static void check_drop(void)
+{
+	static struct device d;
+	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC};
+	struct ibv_qp *qp;
+
+	open_device(&d);
+	if (setgroups(0, NULL) || setgid(UNPRIVILEGED) || setuid(UNPRIVILEGED))
+		err(1, "cannot give up root");
+	init.send_cq = init.recv_cq = d.cq;
+	qp = ibv_create_qp(d.pd, &init);
+	if (!qp)
+		err(1, "no QP");
+	loop_connect(qp, qp->qp_num);
+	ibv_destroy_qp(qp);
+	close_device(&d);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -707,7 +731,8 @@ static const struct {
 	      {"passing", check_passing},
 	      {"signals", check_signals},
 	      {"gone", check_gone},
-	      {"last_thread", check_last_thread}};
+	      {"last_thread", check_last_thread},
+	      {"drop", check_drop}};
 
 int main(int argc, char **argv)
 {

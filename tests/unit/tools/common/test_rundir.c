@@ -138,7 +138,7 @@ static void directory_is_created_private_and_removed(void **state)
 	in_top("urxe/1/2");
 	assert_int_equal(rundir_create(path, error), 1);
 	assert_int_equal(stat(path, &st), 0);
-	assert_int_equal(st.st_mode & 0777, 0700);
+	assert_int_equal(st.st_mode & 0777, 0711);
 	fd = rundir_lock(path, true, error);
 	assert_true(fd >= 0);
 	assert_int_equal(rundir_lock(path, true, error), -EBUSY);
@@ -219,7 +219,7 @@ static void group_gets_access_to_one_file(void **state)
 	close(fd);
 	assert_int_equal(rundir_grant_group(path, "file", getegid(), error), 0);
 	assert_int_equal(stat(path, &st), 0);
-	assert_int_equal(st.st_mode & 0777, 0710);
+	assert_int_equal(st.st_mode & 0777, 0711);
 	assert_int_equal(stat(name, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0660);
 	assert_int_equal(rundir_create(path, error), 0);

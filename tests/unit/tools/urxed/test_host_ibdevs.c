@@ -50,7 +50,7 @@ static int setup(void **state)
 {
 	(void)state;
 	host_init(&host);
-	if (!mkdtemp(top) || host_add_generated(&host) || sysfs_tree_create(top, &host))
+	if (!mkdtemp(top) || host_add_generated(&host) || sysfs_tree_create(top, &host, 0))
 		return -1;
 	snprintf(sys, sizeof(sys), "%s/kernel", top);
 	return mkdir(sys, 0755);

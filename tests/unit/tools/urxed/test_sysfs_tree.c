@@ -62,11 +62,11 @@ static void local_cpus_of_2_and_33_cpus(void **state)
 {
 	(void)state;
 	processors = 2;
-	assert_int_equal(sysfs_tree_create(top, &host), 0);
+	assert_int_equal(sysfs_tree_create(top, &host, 0), 0);
 	expect_text(CLASS "device/local_cpus", "00000003\n");
 	expect_text(CLASS "device/local_cpulist", "0-1\n");
 	processors = 33;
-	assert_int_equal(sysfs_tree_create(top, &host), 0);
+	assert_int_equal(sysfs_tree_create(top, &host, 0), 0);
 	expect_text(CLASS "device/local_cpus", "00000001,ffffffff\n");
 	expect_text(CLASS "device/local_cpulist", "0-32\n");
 }
@@ -82,7 +82,7 @@ static void local_cpus_of_8192_cpus(void **state)
 		strcat(words, i ? ",ffffffff" : "ffffffff");
 	strcat(words, "\n");
 	processors = 8192;
-	assert_int_equal(sysfs_tree_create(top, &host), 0);
+	assert_int_equal(sysfs_tree_create(top, &host, 0), 0);
 	expect_text(CLASS "device/local_cpus", words);
 	expect_text(CLASS "device/local_cpulist", "0-8191\n");
 }
@@ -93,7 +93,7 @@ static void too_long_attribute_is_an_error(void **state)
 
 	(void)state;
 	processors = 1000000;
-	assert_int_equal(sysfs_tree_create(top, &host), -EOVERFLOW);
+	assert_int_equal(sysfs_tree_create(top, &host, 0), -EOVERFLOW);
 	snprintf(path, sizeof(path), "%s/sys", top);
 	assert_int_equal(access(path, F_OK), -1);
 }
@@ -104,7 +104,7 @@ static void pkey_table_is_written(void **state)
 	processors = 1;
 	assert_int_equal(host_add_pkey(&host, "0xffff"), 0);
 	assert_int_equal(host_add_pkey(&host, "0x1"), 0);
-	assert_int_equal(sysfs_tree_create(top, &host), 0);
+	assert_int_equal(sysfs_tree_create(top, &host, 0), 0);
 	expect_text(CLASS "ports/1/pkeys/0", "0xffff\n");
 	expect_text(CLASS "ports/1/pkeys/1", "0x0001\n");
 	expect_text(CLASS "ports/1/pkeys/15", "0x0000\n");
@@ -139,7 +139,7 @@ static void address_in_a_vlan_is_parsed_and_shown(void **state)
 		assert_int_equal(host_add_text(&h, bad[i], 0), -EINVAL);
 	assert_int_equal(host_add_text(&h, "192.0.2.1/24", 0), 0);
 	assert_int_equal(host_add_text(&h, "2001:db8::1/64@4094", 0), 0);
-	assert_int_equal(sysfs_tree_create(top, &h), 0);
+	assert_int_equal(sysfs_tree_create(top, &h, 0), 0);
 	expect_text(CLASS "ports/1/gid_attrs/ndevs/0", "lo\n");
 	expect_text(CLASS "ports/1/gid_attrs/ndevs/1", "lo\n");
 	expect_text(CLASS "ports/1/gid_attrs/ndevs/17", "lo\n");
@@ -167,7 +167,7 @@ static void update_writes_changed_files_only(void **state)
 	host_init(&now);
 	assert_int_equal(host_add_text(&now, "192.0.2.1/24", 0), 0);
 	assert_int_equal(host_add_text(&now, "192.0.2.2/24", 0), 0);
-	assert_int_equal(sysfs_tree_create(top, &now), 0);
+	assert_int_equal(sysfs_tree_create(top, &now, 0), 0);
 	expect_text(CLASS "ports/1/state", "4: ACTIVE\n");
 	snprintf(path, sizeof(path), "%s/" CLASS "ports/1/gids/1", top);
 	assert_int_equal(stat(path, &was), 0);
@@ -203,11 +203,18 @@ static void device_files_are_writable_by_all(void **state)
 
 	(void)state;
 	processors = 1;
-	assert_int_equal(sysfs_tree_create(top, &host), 0);
+	assert_int_equal(sysfs_tree_create(top, &host, 0), 0);
 	umask(old);
 	snprintf(path, sizeof(path), "%s/dev/infiniband/" VNIC_UVERBS_NAME, top);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode, S_IFREG | 0666);
+	/* Others may not write to it. */
+	snprintf(path, sizeof(path), "%s/dev", top);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode, S_IFDIR | 0700);
+	assert_int_equal(sysfs_tree_create(top, &host, getegid()), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode, S_IFDIR | (getegid() ? 0710 : 0700));
 	expect_text(CLASS "device/local_cpulist", "0\n");
 }
 
