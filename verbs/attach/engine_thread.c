@@ -214,6 +214,23 @@ static _Noreturn void end_process(void)
 	exit(0);
 }
 
+/*
+ * A program with a real-time policy may spin on its memory, on the one processor that both threads
+ * have: this thread, which inherits the policy, runs only with a higher priority. It keeps its
+ * priority if it may not raise it.
+ */
+static void raise_priority(void)
+{
+	struct sched_param param;
+	int policy;
+
+	if (pthread_getschedparam(pthread_self(), &policy, &param) ||
+	    (policy != SCHED_FIFO && policy != SCHED_RR))
+		return;
+	param.sched_priority++;
+	pthread_setschedparam(pthread_self(), policy, &param);
+}
+
 static void *run_thread(void *unused)
 {
 	struct thread_sleep sleep = {0};
@@ -224,6 +241,7 @@ static void *run_thread(void *unused)
 	prctl(PR_SET_NAME, "urxe");
 	prctl(PR_SET_TIMERSLACK, 1);
 	sched_request_short_slice();
+	raise_priority();
 	adapter_claim();
 	peers_publish_thread(&adapter_peers);
 	sem_post(&started);
