@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "attach/main_thread.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,8 +9,8 @@
 #include "poll/engine_wake.h"
 #include "process/text_lines.h"
 
-/* The main thread, which stays a zombie until all threads have ended, and the engine thread. */
-#define LAST_THREADS 2
+/* Threads of this library besides the engine thread. */
+static atomic_int others;
 
 #define SKIP4 " %*s %*s %*s %*s"
 
@@ -22,15 +23,18 @@ void main_thread_note_exit(void)
 		engine_wake();
 }
 
-/* The fields of /proc/self/stat behind the name, which may contain any byte: the state is the
- * first, the number of threads the 18th. */
+/*
+ * The fields of /proc/self/stat behind the name, which may contain any byte: the state is the
+ * first, the number of threads the 18th. The main thread counts, too: it stays a zombie until all
+ * other threads have ended.
+ */
 static bool is_last(const char *fields)
 {
 	char state;
 	int threads;
 
 	return sscanf(fields, " %c" SKIP4 SKIP4 SKIP4 SKIP4 " %d", &state, &threads) == 2 &&
-	       state == 'Z' && threads == LAST_THREADS;
+	       state == 'Z' && threads == 2 + atomic_load(&others);
 }
 
 bool main_thread_was_last(void)
@@ -48,4 +52,14 @@ bool main_thread_was_last(void)
 	}
 	text_lines_close(&stat);
 	return last;
+}
+
+void main_thread_count_own(int change)
+{
+	atomic_fetch_add(&others, change);
+}
+
+void main_thread_fork_child(void)
+{
+	atomic_store(&others, 0);
 }

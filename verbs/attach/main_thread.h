@@ -13,5 +13,9 @@
 void main_thread_note_exit(void);
 /* For the engine thread, without locks: whether all threads of the program have ended. */
 bool main_thread_was_last(void);
+/* Another thread of this library counts itself: 1 at its start, -1 at its end. */
+void main_thread_count_own(int change);
+/* In a forked child, which has none of these threads. */
+void main_thread_fork_child(void);
 
 #endif

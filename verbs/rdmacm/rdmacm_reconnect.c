@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "attach/main_thread.h"
 #include "process/high_fd.h"
 #include "process/run_dir.h"
 #include "rdmacm/daemon_socket.h"
@@ -73,6 +74,7 @@ static void *reconnect_thread(void *epoll)
 	bool again = false;
 
 	prctl(PR_SET_NAME, "urxe-cm");
+	main_thread_count_own(1);
 	while (thread_goes_on(own_epoll)) {
 		if (again)
 			nanosleep(&pause, NULL);
@@ -82,6 +84,7 @@ static void *reconnect_thread(void *epoll)
 		for (file = rdmacm_files_first(); file; file = LIST_NEXT(file, link))
 			again |= check_file(file);
 	}
+	main_thread_count_own(-1);
 	return NULL;
 }
 
@@ -100,6 +103,7 @@ void rdmacm_reconnect_in_child(void)
 	close_descriptors(epoll_fd, end_fd);
 	epoll_fd = end_fd = -1;
 	n_watched = 0;
+	main_thread_fork_child();
 }
 
 static int make_descriptors(void)

@@ -697,6 +697,9 @@ static void check_last_thread(void)
 
 	self = pthread_self();
 	open_device(&of_threads);
+	/* rdma_cm has a thread of its own. */
+	if (open("/dev/infiniband/rdma_cm", O_RDWR | O_CLOEXEC) < 0)
+		err(1, "rdma_cm");
 	if (atexit(say_end) || pthread_create(&worker, NULL, work_for_main_thread, &self))
 		err(1, "no thread");
 	pthread_exit(NULL);
