@@ -164,7 +164,7 @@ int rdmacm_freeze(struct frozen_devices *all, uint64_t deadline)
 	int rc = 0;
 
 	*all = (struct frozen_devices){0};
-	for (file = rdmacm_files_first(); !rc && file; file = LIST_NEXT(file, link))
+	for (file = rdmacm_files_first(); !rc && file; file = file->next)
 		rc = add_device(all, file, deadline);
 	for (uint32_t i = 0; !rc && i < all->n; i++)
 		rc = freeze_device(&all->devices[i], deadline);

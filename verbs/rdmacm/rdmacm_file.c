@@ -19,7 +19,8 @@
 #include "rdmacm/reply_cache.h"
 
 pthread_mutex_t rdmacm_files_lock = PTHREAD_MUTEX_INITIALIZER;
-static LIST_HEAD(, rdmacm_file) files = LIST_HEAD_INITIALIZER(files);
+/* The list's first file; files never leave the list. */
+static _Atomic(struct rdmacm_file *) first_file;
 
 static void block_signals(sigset_t *signals)
 {
@@ -43,13 +44,7 @@ void rdmacm_unlock_files(const sigset_t *signals)
 
 struct rdmacm_file *rdmacm_files_first(void)
 {
-	struct rdmacm_file *file;
-	sigset_t signals;
-
-	rdmacm_lock_files(&signals);
-	file = LIST_FIRST(&files);
-	rdmacm_unlock_files(&signals);
-	return file;
+	return atomic_load_explicit(&first_file, memory_order_acquire);
 }
 
 /* --- Locks */
@@ -121,8 +116,7 @@ static void in_child(void)
 	const int cancel = cancellation_disable();
 	struct rdmacm_file *file;
 
-	LIST_FOREACH(file, &files, link)
-	{
+	for (file = rdmacm_files_first(); file; file = file->next) {
 		init_lock(file);
 		file->watched = false;
 		file->opening += 2;
@@ -190,7 +184,8 @@ static struct rdmacm_file *make_file(void)
 	file->socket = file->event_set = file->event_reader = file->event_writer = -1;
 	file->kernel = -1;
 	init_lock(file);
-	LIST_INSERT_HEAD(&files, file, link);
+	file->next = rdmacm_files_first();
+	atomic_store_explicit(&first_file, file, memory_order_release);
 	return file;
 }
 
@@ -201,9 +196,9 @@ static struct rdmacm_file *alloc_file(void)
 	sigset_t signals;
 
 	rdmacm_lock_files(&signals);
-	LIST_FOREACH(file, &files, link)
-	if (!file->in_use)
-		break;
+	file = rdmacm_files_first();
+	while (file && file->in_use)
+		file = file->next;
 	if (!file)
 		file = make_file();
 	if (file)

@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <sys/queue.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -49,14 +48,15 @@ struct rdmacm_file {
 	struct rdmacm_ids *ids; /* rdmacm/ids.h; NULL: no ID yet */
 	struct rdmacm_reply_cache *reply_cache; /* rdmacm/reply_cache.h; NULL: empty */
 
-	/* Only a thread that holds rdmacm_files_lock accesses these, but for `link`. */
+	/* Only a thread that holds rdmacm_files_lock accesses these. */
 	bool in_use;
 	bool watched; /* the reconnecting thread watches `socket` (rdmacm_reconnect.h) */
-	LIST_ENTRY(rdmacm_file) link;
+
+	struct rdmacm_file *next; /* constant once the file is in the list; NULL: the last file */
 };
 
 /*
- * Protects the list of files, which only grows, and the state of the reconnecting thread.
+ * Protects additions to the list of files, and the state of the reconnecting thread.
  * pthread_atfork handlers hold it around fork. Rank: after a file's lock; innermost. Take the lock
  * by rdmacm_lock_files, which blocks all signals. Without that, a signal handler that forks would
  * deadlock: the pthread_atfork handler would wait for the lock of its own thread.
@@ -66,8 +66,11 @@ extern pthread_mutex_t rdmacm_files_lock __attribute__((visibility("hidden")));
  * restores the signal mask. */
 void rdmacm_lock_files(sigset_t *signals);
 void rdmacm_unlock_files(const sigset_t *signals);
-/* The first of all files, open or closed. LIST_NEXT(file, link) gives the next one, without a
- * lock. */
+/*
+ * The first of all files, open or closed; file->next is the next one. Takes no lock, so that a
+ * checkpointer, which holds adapter_open_lock, does not wait for a thread that forks: fork takes
+ * rdmacm_files_lock, and may wait for adapter_open_lock meanwhile.
+ */
 struct rdmacm_file *rdmacm_files_first(void);
 
 struct rdmacm_request {

@@ -81,7 +81,7 @@ static void *reconnect_thread(void *epoll)
 		else if (epoll_wait(own_epoll, &ev, 1, -1) < 0 && errno != EINTR)
 			break;
 		again = false;
-		for (file = rdmacm_files_first(); file; file = LIST_NEXT(file, link))
+		for (file = rdmacm_files_first(); file; file = file->next)
 			again |= check_file(file);
 	}
 	main_thread_count_own(-1);

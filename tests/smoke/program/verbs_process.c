@@ -5,6 +5,7 @@
  * - fork: a child cannot change its parent's device, and opens a device of its own
  * - handler: a signal handler forks while its thread polls and posts; the child ends in the
  *   handler, or returns from it and then opens a device of its own
+ * - stop: a thread forks while another one stops the device, as for a checkpoint
  * - exec: an executed program inherits no descriptor
  * - ranges: after close_range, closefrom, close of all numbers downwards, and dup2 over the
  *   library's descriptors, the device is closed and can be opened again
@@ -16,6 +17,7 @@
  * - gone: a removed device returns errors, raises one event, flushes requests and can be closed
  */
 #include <dirent.h>
+#include <dlfcn.h>
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -245,6 +247,47 @@ static void check_fork_in_handler(void)
 			handler_child = -1;
 		}
 	}
+	close_device(&d);
+}
+
+#define STOPS 1000
+
+static volatile bool stopped;
+
+static void *fork_children(void *unused)
+{
+	while (!stopped) {
+		pid_t child = fork();
+
+		if (!child)
+			_exit(0);
+		expect_child(child, "a child beside a checkpointer");
+	}
+	return unused;
+}
+
+/* fork() calls the handlers of rdma_cm first, because their device was opened last. */
+static void check_stop(void)
+{
+	int (*quiesce)(unsigned int timeout_ms) =
+		(int (*)(unsigned int))dlsym(RTLD_DEFAULT, "urxe_checkpoint_quiesce");
+	int (*resume)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "urxe_checkpoint_resume");
+	static struct device d;
+	pthread_t thread;
+
+	open_device(&d);
+	if (!quiesce || !resume || open("/dev/infiniband/rdma_cm", O_RDWR | O_CLOEXEC) < 0)
+		err(1, "cannot prepare the checkpointer");
+	alarm(WAIT_MS / 1000); /* ends a program whose threads wait for each other */
+	if (pthread_create(&thread, NULL, fork_children, NULL))
+		errx(1, "no thread");
+	for (int i = 0; i < STOPS; i++)
+		if (!quiesce(WAIT_MS) && resume())
+			errx(1, "the device does not go on");
+	stopped = true;
+	pthread_join(thread, NULL);
+	alarm(0);
+	work(&d);
 	close_device(&d);
 }
 
@@ -726,15 +769,11 @@ static void check_drop(void)
 static const struct {
 	const char *name;
 	void (*run)(void);
-} checks[] = {{"fork", check_fork},
-	      {"handler", check_fork_in_handler},
-	      {"exec", check_exec},
-	      {"ranges", check_ranges},
-	      {"numbers", check_numbers},
-	      {"passing", check_passing},
-	      {"signals", check_signals},
-	      {"gone", check_gone},
-	      {"last_thread", check_last_thread},
+} checks[] = {{"fork", check_fork},       {"handler", check_fork_in_handler},
+	      {"stop", check_stop},       {"exec", check_exec},
+	      {"ranges", check_ranges},   {"numbers", check_numbers},
+	      {"passing", check_passing}, {"signals", check_signals},
+	      {"gone", check_gone},       {"last_thread", check_last_thread},
 	      {"drop", check_drop}};
 
 int main(int argc, char **argv)
