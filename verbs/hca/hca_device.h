@@ -19,11 +19,9 @@
 
 struct hca_cq;
 struct hca_qp;
-struct hca_srq;
 
 LIST_HEAD(hca_cq_list, hca_cq);
 LIST_HEAD(hca_qp_list, hca_qp);
-LIST_HEAD(hca_srq_list, hca_srq);
 
 struct hca {
 	const struct hca_verbs *verbs;
@@ -39,7 +37,6 @@ struct hca {
 	struct hca_cq_list busy_cqs; /* CQs that may have completions */
 	uint32_t single_polls;       /* calls of hca_poll_cq since all CQs were polled */
 	struct hca_qp_list qps;
-	struct hca_srq_list srqs;
 	struct hca_pd_list pds;
 	struct hca_ah_cache ahs;
 	struct hca_gids gids;

@@ -86,7 +86,6 @@ void hca_cq_destroy(void *hca_cq)
 	if (cq->busy)
 		LIST_REMOVE(cq, busy_link);
 	cq->busy = false;
-	hca_srqs_forget_cq(cq->hca, cq);
 	cq->cq = NULL;
 	if (!cq->users)
 		end_cq(cq);
@@ -180,16 +179,14 @@ bool hca_cq_is_full(const struct hca_cq *cq)
 	return cq->needed > capacity_of(cq);
 }
 
-int hca_cq_reserve(struct hca_cq *cq, uint32_t n)
+int hca_cq_reserve(struct hca_cq *cq, uint32_t n, uint32_t *reserved)
 {
 	int rc = hca_cq_count(cq, n);
 
 	if (rc)
 		return rc;
-	rc = hca_cq_grow(cq);
-	if (rc)
-		hca_cq_release(cq, n);
-	return rc;
+	*reserved = n;
+	return hca_cq_grow(cq);
 }
 
 void hca_cq_release(struct hca_cq *cq, uint32_t n)

@@ -88,29 +88,30 @@ static int make_ibv_qp(struct hca_qp *qp, const struct urxe_qp_init *init)
 /* Receives before a wait: an SRQ that grows during the wait counts its growth only. */
 static int reserve_completions(struct hca_qp *qp, const struct urxe_qp_init *init)
 {
-	uint32_t receives = qp->srq ? 0 : init->cap.max_recv_wr;
-	int rc =
-		qp->srq ? hca_srq_use(qp->srq, qp->recv_cq) : hca_cq_reserve(qp->recv_cq, receives);
+	int rc = qp->srq ? hca_srq_reserve(qp)
+			 : hca_cq_reserve(qp->recv_cq, init->cap.max_recv_wr,
+					  &qp->reserved_receives);
 
-	if (rc)
-		return rc;
-	rc = hca_cq_reserve(qp->send_cq, init->cap.max_send_wr);
-	if (rc)
-		hca_cq_release(qp->recv_cq, receives);
-	return rc;
+	return rc ? rc : hca_cq_reserve(qp->send_cq, init->cap.max_send_wr, &qp->max_sends);
 }
 
 static void release_completions(struct hca_qp *qp)
 {
 	hca_cq_release(qp->send_cq, qp->max_sends);
-	hca_cq_release(qp->recv_cq, qp->receives.n);
+	hca_cq_release(qp->recv_cq, qp->reserved_receives);
+}
+
+static void remove_from_list(struct hca_qp *qp)
+{
+	LIST_REMOVE(qp, link);
+	if (qp->srq)
+		hca_srq_pass_room(qp);
 }
 
 /* Memory of the queue pair's requests. */
 static int make_requests(struct hca_qp *qp, const struct urxe_qp_init *init)
 {
-	qp->max_sends = init->cap.max_send_wr;
-	while (qp->ring_mask + 1 < qp->max_sends)
+	while (qp->ring_mask + 1 < init->cap.max_send_wr)
 		qp->ring_mask = 2 * qp->ring_mask + 1;
 	if (init->type == URXE_QPT_UD) {
 		qp->ahs = calloc(qp->ring_mask + 1, sizeof(struct hca_ah *));
@@ -133,16 +134,15 @@ static int make_objects(struct hca_qp *qp, const struct urxe_qp_init *init)
 	/* An SRQ that grows from now on lets the queue pair's receive CQ grow. */
 	LIST_INSERT_HEAD(&qp->hca->qps, qp, link);
 	rc = reserve_completions(qp, init);
-	if (rc)
-		goto no_room;
-	wait = hca_begin_wait(qp->hca);
-	rc = make_ibv_qp(qp, init);
-	hca_end_wait(qp->hca, &wait);
+	if (!rc) {
+		wait = hca_begin_wait(qp->hca);
+		rc = make_ibv_qp(qp, init);
+		hca_end_wait(qp->hca, &wait);
+	}
 	if (!rc)
 		return 0;
+	remove_from_list(qp);
 	release_completions(qp);
-no_room:
-	LIST_REMOVE(qp, link);
 	work_ids_remove(&qp->hca->work_ids, qp->id);
 no_id:
 	hca_pd_put(qp->pd);
@@ -235,7 +235,7 @@ void hca_qp_destroy(void *hca_qp)
 	const bool collects = hca->collects;
 
 	work_ids_remove(&hca->work_ids, qp->id);
-	LIST_REMOVE(qp, link);
+	remove_from_list(qp);
 	qp->end = (struct hca_end){.call = destroy_ibv_qp, .finish = finish_qp};
 	hca->collects &= !hca->detaching && hca->dev && !qp->refused_error;
 	hca_end(hca, &qp->end);

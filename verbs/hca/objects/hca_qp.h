@@ -34,8 +34,11 @@ struct hca_qp {
 	uint32_t id;         /* of the queue pair, in wr_id values (work_id.h) */
 	uint32_t sends;      /* send requests that the HCA has got and that have not completed */
 	uint32_t posted;     /* send requests that the HCA has got so far, modulo 2^32 */
-	uint32_t max_sends;  /* maximum of `sends` */
-	uint32_t ring_mask;  /* number of entries of ahs and of inline_data, minus 1 */
+	uint32_t max_sends;  /* maximum of `sends`, for which send_cq has room */
+	/* The room in recv_cq. With an SRQ, it is for all requests of the SRQ; 0: another queue
+	 * pair has reserved it (hca_srq_reserve). */
+	uint32_t reserved_receives;
+	uint32_t ring_mask; /* number of entries of ahs and of inline_data, minus 1 */
 	struct work_slots receives;
 	/* UD only: a ring of the address handles of outstanding send requests. A request's entry is
 	 * its number, counted as in `posted`, & ring_mask. */

@@ -65,7 +65,6 @@ int hca_srq_create(void *ctx, const struct urxe_rq_attr *attr, struct urxe_rq *e
 		free(srq);
 		return rc;
 	}
-	LIST_INSERT_HEAD(&srq->hca->srqs, srq, link);
 	*out = srq;
 	return 0;
 }
@@ -109,7 +108,6 @@ void hca_srq_destroy(void *hca_srq)
 	struct hca_srq *srq = hca_srq;
 
 	work_ids_remove(&srq->hca->work_ids, srq->id);
-	LIST_REMOVE(srq, link);
 	srq->srq = NULL;
 	if (!srq->users)
 		end_srq(srq);
@@ -137,17 +135,6 @@ int hca_srq_set_limit(void *hca_srq, uint32_t limit)
 	return modify_srq(hca_srq, &attr, IBV_SRQ_LIMIT);
 }
 
-/* Whether the queue pair is the first of its SRQ in the list that has its receive CQ. */
-static bool is_first_with_cq(const struct hca_qp *qp)
-{
-	const struct hca_qp *other;
-
-	LIST_FOREACH(other, &qp->hca->qps, link)
-	if (other->srq == qp->srq && other->recv_cq == qp->recv_cq)
-		return other == qp;
-	return true;
-}
-
 /* -ENOMEM: a CQ that has room for the completions of the queue cannot have n more. */
 static int check_growth(const struct hca_srq *srq, uint32_t n)
 {
@@ -155,7 +142,7 @@ static int check_growth(const struct hca_srq *srq, uint32_t n)
 
 	LIST_FOREACH(qp, &srq->hca->qps, link)
 	{
-		if (qp->srq != srq)
+		if (qp->srq != srq || !qp->reserved_receives)
 			continue;
 		if (hca_cq_count(qp->recv_cq, n))
 			return -ENOMEM;
@@ -166,18 +153,16 @@ static int check_growth(const struct hca_srq *srq, uint32_t n)
 
 /* Counts n more completions in each CQ that has room for those of the queue; after
  * check_growth(). */
-static void count_growth(struct hca_srq *srq, uint32_t n)
+static void count_growth(const struct hca_srq *srq, uint32_t n)
 {
 	struct hca_qp *qp;
 
-	/* Without a queue pair the CQ gets all the room with the next one. */
-	srq->counted = NULL;
 	LIST_FOREACH(qp, &srq->hca->qps, link)
 	{
-		if (qp->srq != srq || !is_first_with_cq(qp))
+		if (qp->srq != srq || !qp->reserved_receives)
 			continue;
 		(void)hca_cq_count(qp->recv_cq, n);
-		srq->counted = qp->recv_cq;
+		qp->reserved_receives += n;
 	}
 }
 
@@ -262,28 +247,32 @@ uint32_t hca_srq_post(void *hca_srq, const struct urxe_recv_wr *wrs, uint32_t n,
 	return done;
 }
 
-int hca_srq_use(struct hca_srq *srq, struct hca_cq *cq)
+/* Another queue pair of the list that has the same SRQ and receive CQ; NULL: none. */
+static struct hca_qp *find_same_queues(const struct hca_qp *qp)
 {
-	int rc = 0;
+	struct hca_qp *other;
 
-	if (srq->counted != cq)
-		rc = hca_cq_reserve(cq, srq->slots.n);
-	/* A growth that came meanwhile has counted its own part only. */
-	if (rc && srq->counted == cq)
-		srq->counted = NULL;
-	/* The engine may have destroyed the CQ while it grew. */
-	if (!rc && cq->cq)
-		srq->counted = cq;
-	return rc;
+	LIST_FOREACH(other, &qp->hca->qps, link)
+	if (other != qp && other->srq == qp->srq && other->recv_cq == qp->recv_cq)
+		break;
+	return other;
 }
 
-void hca_srqs_forget_cq(struct hca *hca, const struct hca_cq *cq)
+int hca_srq_reserve(struct hca_qp *qp)
 {
-	struct hca_srq *srq;
+	return find_same_queues(qp)
+		       ? hca_cq_grow(qp->recv_cq)
+		       : hca_cq_reserve(qp->recv_cq, qp->srq->slots.n, &qp->reserved_receives);
+}
 
-	LIST_FOREACH(srq, &hca->srqs, link)
-	if (srq->counted == cq)
-		srq->counted = NULL;
+void hca_srq_pass_room(struct hca_qp *qp)
+{
+	struct hca_qp *other = qp->reserved_receives ? find_same_queues(qp) : NULL;
+
+	if (!other)
+		return;
+	other->reserved_receives = qp->reserved_receives;
+	qp->reserved_receives = 0;
 }
 
 bool hca_srq_received(struct hca_srq *srq, uint32_t slot, uint64_t *wr_id)

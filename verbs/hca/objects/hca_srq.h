@@ -5,14 +5,13 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/queue.h>
 
 #include "end.h"
 #include "work_id.h"
 
 struct hca;
-struct hca_cq;
 struct hca_pd;
+struct hca_qp;
 struct ibv_srq;
 struct urxe_recv_wr;
 struct urxe_rq;
@@ -23,16 +22,11 @@ struct hca_srq {
 	struct hca_pd *pd;
 	struct urxe_rq *srq; /* NULL: the engine has destroyed it */
 	struct ibv_srq *ibv;
-	/* A CQ that has room for the completions of all requests of the queue; NULL: none is known.
-	 * Other receive CQs of the queue's QPs have room, too, but the next QP of such a CQ
-	 * reserves it again. */
-	struct hca_cq *counted;
 	struct work_slots slots;
 	uint32_t id;      /* of the queue, in wr_id values (work_id.h) */
 	uint32_t users;   /* its queue pairs at the HCA, also those being created; calls that modify
 			     it */
 	uint32_t resizes; /* number of threads that resize it; if not 0, the HCA gets no requests */
-	LIST_ENTRY(hca_srq) link;
 	struct hca_end end;
 };
 
@@ -49,11 +43,14 @@ uint32_t hca_srq_post(void *srq, const struct urxe_recv_wr *wrs, uint32_t n, int
 void hca_srq_get(struct hca_srq *srq);
 void hca_srq_put(struct hca_srq *srq);
 
-/* A queue pair with that receive CQ begins to use the queue: the CQ gets room for all requests of
- * the queue. May wait (wait.h). 0 or a negative errno value. */
-int hca_srq_use(struct hca_srq *srq, struct hca_cq *cq);
-/* The CQ is about to be destroyed: no queue has it as `counted` any more. */
-void hca_srqs_forget_cq(struct hca *hca, const struct hca_cq *cq);
+/*
+ * Of all queue pairs in hca.qps with one SRQ and one receive CQ, one has reserved room in the CQ
+ * for all requests of the SRQ. hca_srq_reserve() does that for a queue pair that was added to the
+ * list, unless another one has, and may wait (wait.h); 0 or a negative errno value. Call
+ * hca_srq_pass_room() after a queue pair has left the list: another one gets its room.
+ */
+int hca_srq_reserve(struct hca_qp *qp);
+void hca_srq_pass_room(struct hca_qp *qp);
 /* The request of that slot (work_id.h) has completed: frees the slot, and sets *wr_id to the
  * program's. False: there is no such request. */
 bool hca_srq_received(struct hca_srq *srq, uint32_t slot, uint64_t *wr_id);

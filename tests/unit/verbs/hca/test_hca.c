@@ -407,6 +407,50 @@ static void a_larger_shared_queue_fits_each_cq(void **state)
 	f->cq = first;
 }
 
+/* Room for the queue's requests is reserved once in each CQ, and given back with the CQ's last
+ * queue pair. */
+static void queue_pairs_of_a_cq_share_room_for_a_shared_queue(void **state)
+{
+	const struct urxe_rq_attr attr = {
+		.ctx = f, .pd = OFFLOADED_PD, .max_wr = 200, .max_sge = 1};
+	struct urxe_cq *cqs[2] = {f->cq};
+	struct urxe_qp *qps[6];
+	struct urxe_rq *srq;
+
+	(void)state;
+	assert_int_equal(urxe_cq_create(f->dev, f, &cqs[1]), 0);
+	assert_int_equal(urxe_srq_create(f->dev, &attr, &srq), 0);
+	for (int round = 0; round < 20; round++) {
+		for (int i = 0; i < 6; i++) {
+			f->cq = cqs[i % 2];
+			make_qp(URXE_QPT_RC, 0, srq);
+			assert_in_range(fake_hca.last_qp->init.recv_cq->cqe, 200, 600);
+			qps[i] = f->qp;
+		}
+		for (int i = 0; i < 6; i++)
+			urxe_qp_destroy(qps[i]);
+	}
+	f->cq = cqs[0];
+}
+
+/* The queue pair that has reserved the room ends before the other one. */
+static void room_for_a_shared_queue_stays_with_its_other_queue_pair(void **state)
+{
+	const struct urxe_rq_attr attr = {
+		.ctx = f, .pd = OFFLOADED_PD, .max_wr = 200, .max_sge = 1};
+	struct urxe_qp *first;
+	struct urxe_rq *srq;
+
+	(void)state;
+	assert_int_equal(urxe_srq_create(f->dev, &attr, &srq), 0);
+	make_qp(URXE_QPT_RC, 0, srq);
+	first = f->qp;
+	make_qp(URXE_QPT_RC, 0, srq);
+	urxe_qp_destroy(first);
+	assert_int_equal(urxe_srq_resize(srq, 600), 0);
+	assert_true(fake_hca.last_qp->init.recv_cq->cqe >= 600);
+}
+
 static void events_reach_the_engine(void **state)
 {
 	(void)state;
@@ -621,6 +665,8 @@ int main(void)
 		TEST(inline_data_goes_by_memory_if_the_hca_takes_none),
 		TEST(a_shared_queue_gives_its_own_numbers_back),
 		TEST(a_larger_shared_queue_fits_each_cq),
+		TEST(queue_pairs_of_a_cq_share_room_for_a_shared_queue),
+		TEST(room_for_a_shared_queue_stays_with_its_other_queue_pair),
 		TEST(events_reach_the_engine),
 		TEST(a_sleeping_owner_misses_no_completion),
 		TEST(a_queue_pair_that_goes_on_ends_before_its_flush),
