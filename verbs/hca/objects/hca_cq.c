@@ -285,7 +285,7 @@ static bool poll_busy(struct hca_cq *cq)
 		return false;
 	}
 	more = poll_cq(cq);
-	if (!cq->outstanding) {
+	if (!cq->outstanding && !cq->has_event) {
 		LIST_REMOVE(cq, busy_link);
 		cq->busy = false;
 	}

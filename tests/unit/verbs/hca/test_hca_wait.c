@@ -329,6 +329,34 @@ static void a_cq_that_grows_is_polled_afterwards(void **state)
 	assert_true(fake_hca.resized_to >= 4 * QUEUE_SIZE);
 }
 
+/* Another thread polls between the resize and the end of the command. */
+static void an_event_during_a_resize_survives_a_poll(void **state)
+{
+	struct fake_qp *first;
+	pthread_t thread;
+
+	(void)state;
+	first = open_other_qp(URXE_QPS_RTS);
+	post_to_other_qp();
+	urxe_cq_arm(other_cq, true);
+	thread = start_slow(FAKE_HCA_RESIZE_CQ, slow_create_qp);
+	fake_hca_complete_send(first, IBV_WC_SUCCESS);
+	fake_hca.comp_event = first->init.send_cq;
+	pthread_mutex_lock(&f->lock);
+	hca_handle_events(f->hca);
+	pthread_mutex_unlock(&f->lock);
+	fake_hca.delays = FAKE_HCA_CREATE_QP;
+	sem_post(&fake_hca.go_on);
+	sem_wait(&fake_hca.delayed);
+	fake_hca.delays = FAKE_HCA_PROMPT;
+	pthread_mutex_lock(&f->lock);
+	hca_poll(f->hca);
+	pthread_mutex_unlock(&f->lock);
+	let_go_on(thread);
+	assert_int_equal(slow_rc, 0);
+	assert_int_equal(f->comp_events, 1);
+}
+
 #define SRQ_SIZE 300
 
 /* Another thread lets the shared receive queue grow while the HCA is within `function`. */
@@ -686,6 +714,7 @@ int main(void)
 		TEST(others_go_on_during_a_query),
 		TEST(a_second_cq_is_dropped),
 		TEST(a_cq_that_grows_is_polled_afterwards),
+		TEST(an_event_during_a_resize_survives_a_poll),
 		TEST(a_cq_has_room_for_a_queue_that_grows),
 		TEST(a_cq_has_room_for_a_queue_that_has_grown),
 		TEST(a_queue_that_is_resized_gets_requests_afterwards),
