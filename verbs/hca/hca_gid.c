@@ -9,13 +9,14 @@
 /* Entries of the HCA's table that are looked at; NICs have up to 256 for each port. */
 #define TABLE_MAX 1024
 
+/* struct ibv_ah_attr has no room for an index above UINT8_MAX. */
 static bool is_entry(const struct hca *hca, const struct hca_gid *gid,
 		     const struct ibv_gid_entry *entry)
 {
 	uint32_t type = gid->v1 ? IBV_GID_TYPE_ROCE_V1 : IBV_GID_TYPE_ROCE_V2;
 
 	return entry->port_num == hca->port && entry->gid_type == type &&
-	       entry->gid_index <= INT16_MAX &&
+	       entry->gid_index <= UINT8_MAX &&
 	       !memcmp(entry->gid.raw, gid->gid.raw, sizeof(gid->gid.raw));
 }
 

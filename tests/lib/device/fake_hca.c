@@ -12,8 +12,6 @@ struct fake_hca fake_hca;
 const struct urxe_gid fake_gid = {
 	.raw = {[10] = 0xff, [11] = 0xff, [12] = 192, [14] = 2, [15] = 1}};
 
-#define GID_INDEX 3
-
 struct fake_cq {
 	struct ibv_cq ibv;
 	struct ibv_wc wcs[FAKE_WRS];
@@ -199,7 +197,7 @@ static ssize_t query_gid_table(struct ibv_context *context, struct ibv_gid_entry
 	(void)flags;
 	(void)entry_size;
 	entries[0] = (struct ibv_gid_entry){
-		.gid_index = GID_INDEX, .port_num = 1, .gid_type = IBV_GID_TYPE_ROCE_V2};
+		.gid_index = fake_hca.gid_index, .port_num = 1, .gid_type = IBV_GID_TYPE_ROCE_V2};
 	memcpy(entries[0].gid.raw, fake_gid.raw, sizeof(fake_gid.raw));
 	return 1;
 }
@@ -534,6 +532,7 @@ void fake_hca_init(void)
 			  destroy_ah,
 			  change_mcast,
 			  change_mcast},
+		.gid_index = 3,
 		.next_qpn = 0x17,
 		.next_key = 0x1000,
 		.max_inline = 64,

@@ -35,8 +35,9 @@ struct fake_hca {
 	uint32_t next_qpn, next_key;
 	uint32_t rkey_differs; /* added to rkeys */
 	uint32_t max_inline;
-	uint16_t pkeys[4]; /* of the port; 0 = none */
-	bool has_rates;    /* queue pairs may have a rate limit */
+	uint16_t pkeys[4];  /* of the port; 0 = none */
+	uint32_t gid_index; /* of fake_gid */
+	bool has_rates;     /* queue pairs may have a rate limit */
 	bool no_qps, no_srqs, no_mrs, no_ahs, no_pds, no_cqs, no_resize;
 	/* hca_open() fails with EIO at this step; FAKE_HCA_OPEN_ALL: it succeeds. */
 	enum fake_hca_open {

@@ -293,6 +293,18 @@ static void a_path_without_the_source_address_is_the_engines(void **state)
 	assert_false(urxe_qp_offloaded(f->qp));
 }
 
+/* An address handle has 8 bits for the index. */
+static void an_address_with_a_large_index_is_not_used(void **state)
+{
+	(void)state;
+	fake_hca.gid_index = 256;
+	hca_read_gids(f->hca);
+	assert_false(hca_has_gid(f->hca, 0));
+	make_qp(URXE_QPT_RC, 0, NULL);
+	offloaded_connect_rc();
+	assert_false(urxe_qp_offloaded(f->qp));
+}
+
 static void datagrams_share_an_address_handle(void **state)
 {
 	(void)state;
@@ -659,6 +671,7 @@ int main(void)
 		TEST(refused_objects_are_the_engines),
 		TEST(connections_that_the_owner_keeps_are_not_offloaded),
 		TEST(a_path_without_the_source_address_is_the_engines),
+		TEST(an_address_with_a_large_index_is_not_used),
 		TEST(datagrams_share_an_address_handle),
 		TEST(no_thread_ends_in_calls_of_the_engine),
 		TEST(a_datagram_without_address_handle_fails),
