@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
+#include <unistd.h>
 
 #include "adapter/adapter.h"
 #include "interpose/interpose.h"
@@ -97,6 +98,14 @@ static bool grows_in_place(void *old, size_t old_length, size_t length, int flag
 	       REAL(mremap)(old, old_length, length, 0) != MAP_FAILED;
 }
 
+/* Announces that mremap shrinks a mapping in place: the kernel keeps whole pages. */
+static void begin_shrinking(struct unmapping *u, char *old, size_t old_length, size_t length)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE), kept = (length + page - 1) & ~(page - 1);
+
+	unmap_begin(u, old + kept, length && kept < old_length ? old_length - kept : 0);
+}
+
 HOOKED(void *, mremap)(void *old, size_t old_length, size_t length, int flags, void *to)
 {
 	bool stays = !(flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) && length <= old_length;
@@ -106,7 +115,7 @@ HOOKED(void *, mremap)(void *old, size_t old_length, size_t length, int flags, v
 	if (grows_in_place(old, old_length, length, flags))
 		return old;
 	if (stays)
-		unmap_begin(&from, (char *)old + length, length ? old_length - length : 0);
+		begin_shrinking(&from, old, old_length, length);
 	else
 		unmap_begin(&from, old, flags & MREMAP_MAYMOVE ? old_length : 0);
 	unmap_begin(&over, to, flags & MREMAP_FIXED ? length : 0);

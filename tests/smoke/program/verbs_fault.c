@@ -283,9 +283,10 @@ static void move_over(struct side *s)
 		err(1, "mremap");
 }
 
+/* The kernel rounds the new length up to 4096. */
 static void shrink(struct side *s)
 {
-	if (mremap(s->room, ROOM, 4096, 0) != s->room)
+	if (mremap(s->room, ROOM, 4000, 0) != s->room)
 		err(1, "mremap");
 	if (mmap(s->room + 4096, ROOM - 4096, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != s->room + 4096)
