@@ -69,19 +69,26 @@ static void drop_reference(struct fd_object *object)
 	cancellation_restore(cancel);
 }
 
+/* With a reference to the object. An old entry means that a raw system call has closed the
+ * descriptor. */
+static void set_slot(slot_t *slot, struct fd_object *object)
+{
+	struct fd_object *old;
+
+	atomic_fetch_add(&fd_ours, 1);
+	old = atomic_exchange(slot, object);
+	if (old)
+		drop_reference(old);
+}
+
 int fd_install(int fd, struct fd_object *object)
 {
 	slot_t *slot = make_slot(fd);
-	struct fd_object *old;
 
 	if (!slot)
 		return (unsigned int)fd >= CHUNKS * CHUNK_SIZE ? -EMFILE : -ENOMEM;
 	atomic_fetch_add(&object->fds, 1);
-	atomic_fetch_add(&fd_ours, 1);
-	/* An old entry means that a raw system call has closed the descriptor. */
-	old = atomic_exchange(slot, object);
-	if (old)
-		drop_reference(old);
+	set_slot(slot, object);
 	return 0;
 }
 
@@ -121,14 +128,28 @@ void fd_remove_range(unsigned int first, unsigned int last)
 	}
 }
 
+/* False: another thread has closed the last descriptor meanwhile. */
+static bool add_reference(struct fd_object *object)
+{
+	unsigned int n = atomic_load(&object->fds);
+
+	while (n && !atomic_compare_exchange_weak(&object->fds, &n, n + 1))
+		;
+	return n;
+}
+
 void fd_duplicated(int old_fd, int new_fd)
 {
 	struct fd_object *object = fd_lookup(old_fd);
+	slot_t *slot;
 
 	if (new_fd < 0 || new_fd == old_fd)
 		return;
 	fd_remove(new_fd);
+	if (!object || !fd_is_owner())
+		return;
 	/* If the table is full, the duplicate is an ordinary descriptor without commands. */
-	if (object && fd_is_owner())
-		fd_install(new_fd, object);
+	slot = make_slot(new_fd);
+	if (slot && add_reference(object))
+		set_slot(slot, object);
 }

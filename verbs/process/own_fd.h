@@ -14,7 +14,8 @@ enum fd_kind { FD_UVERBS, FD_CHANNEL, FD_RDMACM };
  */
 struct fd_object {
 	enum fd_kind kind;
-	atomic_uint fds; /* descriptors that refer to it */
+	/* Descriptors that refer to it. Once this is 0, only fd_install adds one. */
+	atomic_uint fds;
 	/* Called when the last descriptor leaves the table. */
 	void (*release)(struct fd_object *object);
 };
@@ -47,8 +48,8 @@ int fd_install(int fd, struct fd_object *object);
 void fd_remove(int fd);
 /* Does fd_remove for the descriptors first to last. */
 void fd_remove_range(unsigned int first, unsigned int last);
-/* Call it when new_fd has become a duplicate of old_fd: gives new_fd the object of old_fd, or
- * none. */
+/* Call it when new_fd has become a duplicate of old_fd: gives new_fd the object of old_fd, or none,
+ * for example because another thread has closed old_fd meanwhile. */
 void fd_duplicated(int old_fd, int new_fd);
 
 /*
