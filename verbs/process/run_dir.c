@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,19 +18,19 @@
 enum { UNKNOWN, INERT, ACTIVE };
 static atomic_int state;
 static char run_dir[PATH_MAX];
-static const char *uverbs_name = VNIC_UVERBS_NAME;
+static atomic_bool has_other_name;
 
 /* The run directory has the node of its own device only. */
-static void find_uverbs_name(void)
+static bool find_other_name(void)
 {
 	char path[PATH_MAX];
 	int saved = errno;
+	bool found = snprintf(path, sizeof(path), "%s/dev/infiniband/" VNIC_UVERBS_OTHER, run_dir) <
+			     PATH_MAX &&
+		     !REAL(access)(path, F_OK);
 
-	if (snprintf(path, sizeof(path), "%s/dev/infiniband/" VNIC_UVERBS_OTHER, run_dir) <
-		    PATH_MAX &&
-	    !REAL(access)(path, F_OK))
-		uverbs_name = VNIC_UVERBS_OTHER;
 	errno = saved;
+	return found;
 }
 
 /* Copied, because a program may change its environment. Two threads copy the same value. */
@@ -42,7 +43,6 @@ static int read_run_dir(void)
 		log_write("URXE_DIR is not the absolute path of a run directory: '%s'", dir);
 	} else if (dir) {
 		memcpy(run_dir, dir, strlen(dir) + 1);
-		find_uverbs_name();
 		found = ACTIVE;
 	}
 	atomic_store_explicit(&state, found, memory_order_release);
@@ -60,5 +60,7 @@ const char *run_dir_path(void)
 
 const char *run_dir_uverbs_name(void)
 {
-	return run_dir_path() ? uverbs_name : VNIC_UVERBS_NAME;
+	if (!has_other_name && run_dir_path() && find_other_name())
+		has_other_name = true;
+	return has_other_name ? VNIC_UVERBS_OTHER : VNIC_UVERBS_NAME;
 }
