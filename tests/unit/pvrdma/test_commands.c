@@ -375,6 +375,29 @@ static void test_queue_pair_life(void **state)
 	assert_int_equal(guest_handle_command(g, PV_CMD_DESTROY_PD, pd), 0);
 }
 
+/* Linux' driver copies members that its callers have not set. */
+static void test_members_that_the_mask_leaves_out(void **state)
+{
+	const uint32_t any = 0x6b6b6b6b;
+	const struct pv_qp_attr attrs = {.qp_state = URXE_QPS_INIT,
+					 .cur_qp_state = any,
+					 .path_mtu = any,
+					 .path_mig_state = any,
+					 .port_num = 1};
+	struct guest *g = *state;
+	struct cq cq;
+	struct qp qp;
+
+	cq_open(g, &cq, 16);
+	qp_open(g, &qp, &(struct qp_attr){.type = PV_QPT_RC, .send_cq = &cq, .recv_cq = &cq});
+	assert_int_equal(
+		qp_modify(g, &qp, &attrs,
+			  URXE_QP_STATE | URXE_QP_PKEY_INDEX | URXE_QP_PORT | URXE_QP_ACCESS_FLAGS),
+		0);
+	qp_close(g, &qp);
+	cq_close(g, &cq);
+}
+
 /* A failed change of a QP is an error in the response, which the driver looks at. */
 static void test_bad_changes(void **state)
 {
@@ -406,8 +429,14 @@ static void test_bad_changes(void **state)
 		switch (row) {
 		case NO_QP: target.handle = 77; break;
 		case STATE: attrs.qp_state = 7; break;
-		case CUR_STATE: attrs.cur_qp_state = UINT32_MAX; break;
-		case MIG_STATE: attrs.path_mig_state = 9; break;
+		case CUR_STATE:
+			attrs.cur_qp_state = 0x100;
+			mask |= URXE_QP_CUR_STATE;
+			break;
+		case MIG_STATE:
+			attrs.path_mig_state = 0x100;
+			mask |= URXE_QP_PATH_MIG_STATE;
+			break;
 		case TRANSITION: attrs.qp_state = URXE_QPS_RTS; break;
 		case MISSING: mask &= ~(uint32_t)URXE_QP_PORT; break;
 		case GID_INDEX:
@@ -416,7 +445,10 @@ static void test_bad_changes(void **state)
 			break;
 		case NO_GRH: mask |= URXE_QP_AV; break;
 		case ALT_PATH: mask |= URXE_QP_ALT_PATH; break;
-		case MTU: attrs.path_mtu = 0x101; break;
+		case MTU:
+			attrs.path_mtu = 0x101;
+			mask |= URXE_QP_PATH_MTU;
+			break;
 		default: break;
 		}
 		assert_int_not_equal(qp_modify(g, &target, &attrs, mask), 0);
@@ -638,6 +670,7 @@ int main(void)
 		GUEST_TEST(test_queue_pair_with_srq_ignores_the_receive_size),
 		GUEST_TEST(test_bad_queue_pairs),
 		GUEST_TEST(test_queue_pair_life),
+		GUEST_TEST(test_members_that_the_mask_leaves_out),
 		GUEST_TEST(test_bad_changes),
 		GUEST_TEST(test_query_of_no_qp),
 		GUEST_TEST(test_second_gsi),

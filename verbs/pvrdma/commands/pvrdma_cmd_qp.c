@@ -47,6 +47,13 @@ int pv_cmd_create_qp(struct pvrdma *dev, const union pv_request *request,
 	return 0;
 }
 
+/* A member that the mask does not select may have any value: Linux' driver copies all. */
+static bool is_at_most(const struct pv_cmd_modify_qp *request, uint32_t bit, uint32_t value,
+		       uint32_t max)
+{
+	return !(request->attr_mask & bit) || value <= max;
+}
+
 /* The engine's limit is that of the device; the NIC's driver may have chosen a shorter MTU. */
 static bool fits_port(const struct pvrdma *dev, const struct pv_cmd_modify_qp *request)
 {
@@ -62,8 +69,9 @@ static int read_attr(const struct pvrdma *dev, const struct pv_cmd_modify_qp *re
 {
 	const struct pv_qp_attr *from = &request->attrs;
 
-	if (from->qp_state >= URXE_QPS_COUNT || from->cur_qp_state >= URXE_QPS_COUNT ||
-	    from->path_mtu > UINT8_MAX || from->path_mig_state > URXE_MIG_ARMED ||
+	if (!is_at_most(request, URXE_QP_STATE, from->qp_state, URXE_QPS_COUNT - 1) ||
+	    !is_at_most(request, URXE_QP_CUR_STATE, from->cur_qp_state, URXE_QPS_COUNT - 1) ||
+	    !is_at_most(request, URXE_QP_PATH_MIG_STATE, from->path_mig_state, URXE_MIG_ARMED) ||
 	    !fits_port(dev, request))
 		return -EINVAL;
 	*attr = (struct urxe_qp_attr){
