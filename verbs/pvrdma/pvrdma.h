@@ -196,7 +196,9 @@ void pvrdma_memory_removed(struct pvrdma *dev, uint64_t addr, uint64_t size);
  * requests, completions and interrupts wait, received packets are dropped, and registers that need
  * memory report EIO. The rights of peers to copy are withdrawn, as by pvrdma_memory_removed. Queue
  * pairs and regions that exist now exchange packets only, also after the right returns, until a
- * queue pair is modified or a region registered again. Queue pairs that the HCA executes fail.
+ * queue pair is modified or a region registered again. Queue pairs that the HCA executes fail. A
+ * link that has gone down meanwhile is reported when the right returns. Events and completions of
+ * queues that lose memory meanwhile are lost.
  */
 void pvrdma_set_bus_master(struct pvrdma *dev, bool on);
 
@@ -227,7 +229,7 @@ bool pvrdma_qp_is_of_program(const void *of);
 void pvrdma_report_hca_writes(struct pvrdma *dev);
 
 /* The link has gone up or down; it is up after creation. The driver gets an event while the NIC is
- * active. */
+ * active, but not before a paused device goes on. */
 void pvrdma_set_link(struct pvrdma *dev, bool up);
 
 /* --- Live migration. The counters (pvrdma_counters) are not part of the saved state. */

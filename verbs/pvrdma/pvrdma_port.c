@@ -34,10 +34,10 @@ uint32_t pv_port_path_mtu(const struct pvrdma *dev)
 	return path_mtu ? path_mtu : PATH_MTU_MIN;
 }
 
-/* False: the driver learns from the NIC's driver, and not from the device, that the NIC is down. */
+/* That the NIC is down, the driver learns from the NIC's driver, and not from the device. */
 bool pv_port_tell(struct pvrdma *dev)
 {
-	if (!dev->active || !nic_of(dev).active)
+	if (!dev->active || dev->no_master || dev->paused || !nic_of(dev).active)
 		return false;
 	pv_event_report(dev, dev->link_up ? PV_EVENT_PORT_ACTIVE : PV_EVENT_PORT_ERR, PV_PORT);
 	dev->told_down = !dev->link_up;
@@ -50,6 +50,12 @@ void pvrdma_set_link(struct pvrdma *dev, bool up)
 		return;
 	dev->link_up = up;
 	pv_port_tell(dev);
+}
+
+void pv_port_catch_up(struct pvrdma *dev)
+{
+	if (!dev->link_up && !dev->told_down)
+		pv_port_tell(dev);
 }
 
 bool pv_port_poll(struct pvrdma *dev)

@@ -45,6 +45,7 @@ void pvrdma_set_bus_master(struct pvrdma *dev, bool on)
 	if (on) {
 		set_mask(dev, dev->imr);
 		pv_hca_begin(dev);
+		pv_port_catch_up(dev);
 	} else if (dev->active) {
 		urxe_copy_rights_withdraw(dev->engine);
 	}

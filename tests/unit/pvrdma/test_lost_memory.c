@@ -234,12 +234,40 @@ static void test_indices_of_a_ring(void **state)
 	guest_pages_free(&qp.pages);
 }
 
+/* The hypervisor removes memory while the driver forbids accesses: nothing is written to the rest.
+ */
+static void test_removal_without_bus_master(void **state)
+{
+	struct pair *p = *state;
+	struct guest *g = &p->guest[0];
+	struct pvrdma_sge sge = buffer_sge(&p->buffer[0], 0, 8);
+	struct pvrdma_cqe cqe;
+	struct pv_eqe eqe;
+	struct qp qp;
+
+	assert_int_equal(qp_to(&p->guest[1], &p->qp[1], URXE_QPS_RESET), 0);
+	open_queue(p, &qp, true);
+	qp_post_recv(g, &qp, 7, &sge, 1);
+	net_run(&p->net);
+	pvrdma_set_bus_master(g->dev, false);
+	guest_unplug(g, GUEST_EXTRA, GUEST_EXTRA_SIZE);
+	assert_int_equal(pvrdma_counters(g->dev)[PVRDMA_MEMORY_LOST], 1);
+	assert_false(guest_event(g, &eqe));
+	assert_false(cq_poll(g, &p->cq[0], &cqe));
+	pvrdma_set_bus_master(g->dev, true);
+	assert_int_equal(qp_query(g, &qp, NULL), URXE_QPS_ERR);
+	guest_pages_free(&qp.pages);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_requests_of_the_peer), PAIR_TEST(test_own_payload),
-		PAIR_TEST(test_own_receive_buffer),          PAIR_TEST(test_slot_of_a_request),
+		cmocka_unit_test(test_requests_of_the_peer),
+		PAIR_TEST(test_own_payload),
+		PAIR_TEST(test_own_receive_buffer),
+		PAIR_TEST(test_slot_of_a_request),
 		PAIR_TEST(test_indices_of_a_ring),
+		PAIR_TEST(test_removal_without_bus_master),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -271,6 +271,48 @@ static void test_port_events(void **state)
 	assert_int_equal(g->interrupts[PV_VECTOR_ASYNC], 2);
 }
 
+/* The driver forbids accesses to memory, as before kexec. */
+static void test_link_goes_down_without_bus_master(void **state)
+{
+	struct guest *g = *state;
+	struct pv_eqe eqe;
+
+	guest_start(g);
+	pvrdma_set_bus_master(g->dev, false);
+	pvrdma_set_link(g->dev, false);
+	pvrdma_flush(g->dev);
+	assert_false(guest_event(g, &eqe));
+	pvrdma_set_bus_master(g->dev, true);
+	pvrdma_flush(g->dev);
+	assert_true(guest_event(g, &eqe));
+	assert_int_equal(eqe.type, 10);
+	assert_int_equal(g->interrupts[PV_VECTOR_ASYNC], 1);
+	pvrdma_set_bus_master(g->dev, false);
+	pvrdma_set_link(g->dev, true);
+	assert_false(guest_event(g, &eqe));
+	pvrdma_set_bus_master(g->dev, true);
+	assert_true(pvrdma_poll(g->dev, g->now));
+	assert_true(guest_event(g, &eqe));
+	assert_int_equal(eqe.type, 9);
+	assert_false(guest_event(g, &eqe));
+}
+
+/* The contents of memory are copied to another host meanwhile. */
+static void test_link_goes_down_while_paused(void **state)
+{
+	struct guest *g = *state;
+	struct pv_eqe eqe;
+
+	guest_start(g);
+	pvrdma_pause(g->dev, g->now);
+	pvrdma_set_link(g->dev, false);
+	assert_false(guest_event(g, &eqe));
+	pvrdma_resume(g->dev, g->now);
+	assert_true(guest_event(g, &eqe));
+	assert_int_equal(eqe.type, 10);
+	assert_false(guest_event(g, &eqe));
+}
+
 /* --- The port follows the machine's NIC */
 
 /* A guest whose device asks for the state of `nic`, with an MTU of 4200. */
@@ -559,6 +601,8 @@ int main(void)
 		GUEST_TEST(test_command_before_activation),
 		GUEST_TEST(test_mask_delays_interrupts),
 		GUEST_TEST(test_port_events),
+		GUEST_TEST(test_link_goes_down_without_bus_master),
+		GUEST_TEST(test_link_goes_down_while_paused),
 		cmocka_unit_test(test_port_follows_the_nic),
 		cmocka_unit_test(test_link_returns_while_the_nic_is_down),
 		cmocka_unit_test(test_active_mtu_follows_the_nic),

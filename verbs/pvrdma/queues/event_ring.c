@@ -58,7 +58,7 @@ static bool add_element(struct pvrdma *dev, struct pv_event_ring *events, const 
 	struct pv_ring *ring = &events->ring;
 	uint32_t unread;
 
-	if (!ring->indices)
+	if (!ring->indices || dev->no_master)
 		return false;
 	if (!pv_ring_unread(ring, &unread)) {
 		pv_count(dev, PVRDMA_RING_BAD);

@@ -174,10 +174,11 @@ static void add_cqe(struct pv_cq *cq, const struct urxe_wc *wc)
 		cq->solicited = cq->added;
 }
 
-/* Completions that the driver has not consumed; false: the ring is unusable. */
+/* Completions that the driver has not consumed; false: the ring is unusable, or the device may not
+ * access it. */
 static bool count_unread(struct pv_cq *cq, uint32_t *unread)
 {
-	if (!cq->ring.indices)
+	if (!cq->ring.indices || cq->object.dev->no_master)
 		return false;
 	if (pv_ring_unread(&cq->ring, unread))
 		return true;

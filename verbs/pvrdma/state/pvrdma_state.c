@@ -32,8 +32,7 @@ void pvrdma_resume(struct pvrdma *dev, uint64_t now)
 		return;
 	urxe_copy_rights_publish(dev->engine);
 	pv_hca_begin(dev);
-	if (!dev->link_up && !dev->told_down)
-		pv_port_tell(dev);
+	pv_port_catch_up(dev);
 }
 
 int pvrdma_save(struct pvrdma *dev, uint64_t now, uint8_t **stream, size_t *length)
