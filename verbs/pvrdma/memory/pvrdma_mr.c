@@ -104,10 +104,14 @@ static void list_all_memory(const struct pvrdma *dev, struct urxe_extent *extent
 static int open_dma(struct pvrdma *dev, struct urxe_mr_attr *attr, struct pv_mr *mr)
 {
 	struct urxe_extent extents[DMA_EXTENTS];
+	int rc;
 
 	list_all_memory(dev, extents, attr);
 	mr->is_dma = true;
-	return urxe_mr_reg(dev->engine, attr, &mr->mr);
+	rc = urxe_mr_reg(dev->engine, attr, &mr->mr);
+	/* Counted by its longest list, which it may get when memory is added. */
+	attr->n_extents = DMA_EXTENTS;
+	return rc;
 }
 
 static int open_kind(struct pvrdma *dev, const struct pv_cmd_create_mr *request,
@@ -115,7 +119,7 @@ static int open_kind(struct pvrdma *dev, const struct pv_cmd_create_mr *request,
 {
 	switch (request->flags) {
 	case 0: return open_pages(dev, request, attr, mr);
-	case PV_MR_FLAG_DMA: attr->n_extents = DMA_EXTENTS; return open_dma(dev, attr, mr);
+	case PV_MR_FLAG_DMA: return open_dma(dev, attr, mr);
 	case PV_MR_FLAG_FRMR:
 		if (!request->nchunks || request->nchunks > PV_MAX_FAST_REG)
 			return -EINVAL;
