@@ -315,18 +315,6 @@ struct pv_cmd_create_cq_resp {
 	uint32_t cqe;
 };
 
-struct pv_cmd_resize_cq {
-	struct pv_cmd_hdr hdr;
-	uint32_t cq_handle;
-	uint32_t cqe;
-};
-
-struct pv_cmd_resize_cq_resp {
-	struct pv_cmd_resp_hdr hdr;
-	uint32_t cqe;
-	uint8_t reserved[4];
-};
-
 struct pv_srq_attr {
 	uint32_t max_wr;
 	uint32_t max_sge;
@@ -500,7 +488,6 @@ union pv_request {
 	struct pv_cmd_create_uc create_uc;
 	struct pv_cmd_create_mr create_mr;
 	struct pv_cmd_create_cq create_cq;
-	struct pv_cmd_resize_cq resize_cq;
 	struct pv_cmd_create_srq create_srq;
 	struct pv_cmd_modify_srq modify_srq;
 	struct pv_cmd_create_qp create_qp;
@@ -517,7 +504,6 @@ union pv_response {
 	struct pv_cmd_query_pkey_resp query_pkey;
 	struct pv_cmd_create_mr_resp create_mr;
 	struct pv_cmd_create_cq_resp create_cq;
-	struct pv_cmd_resize_cq_resp resize_cq;
 	struct pv_cmd_query_srq_resp query_srq;
 	struct pv_cmd_create_qp_resp create_qp;
 	struct pv_cmd_query_qp_resp query_qp;

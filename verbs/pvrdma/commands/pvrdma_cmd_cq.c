@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* CREATE_CQ, RESIZE_CQ, DESTROY_CQ. */
+/* CREATE_CQ, DESTROY_CQ. */
 #include <errno.h>
 
 #include "commands/pvrdma_command.h"
@@ -24,16 +24,6 @@ int pv_cmd_create_cq(struct pvrdma *dev, const union pv_request *request,
 	response->create_cq.cq_handle = cq->object.handle;
 	response->create_cq.cqe = cq->ring.slots;
 	return 0;
-}
-
-/* The command has no page directory for the new ring, and Linux' driver never sends it. */
-int pv_cmd_resize_cq(struct pvrdma *dev, const union pv_request *request,
-		     union pv_response *response)
-{
-	(void)dev;
-	(void)request;
-	(void)response;
-	return -EOPNOTSUPP;
 }
 
 int pv_cmd_destroy_cq(struct pvrdma *dev, const union pv_request *request,

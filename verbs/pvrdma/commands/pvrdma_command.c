@@ -20,7 +20,9 @@ static const struct {
 	[PV_CMD_CREATE_MR] = {pv_cmd_create_mr, sizeof(struct pv_cmd_create_mr_resp), true},
 	[PV_CMD_DESTROY_MR] = {pv_cmd_destroy_mr, sizeof(struct pv_cmd_resp_hdr), false},
 	[PV_CMD_CREATE_CQ] = {pv_cmd_create_cq, sizeof(struct pv_cmd_create_cq_resp), true},
-	[PV_CMD_RESIZE_CQ] = {pv_cmd_resize_cq, sizeof(struct pv_cmd_resize_cq_resp), true},
+	/* Not supported: it has no page directory for the new ring, and Linux' driver never sends
+	 * it. */
+	[PV_CMD_RESIZE_CQ] = {NULL, sizeof(struct pv_cmd_resp_hdr), true},
 	[PV_CMD_DESTROY_CQ] = {pv_cmd_destroy_cq, sizeof(struct pv_cmd_resp_hdr), false},
 	[PV_CMD_CREATE_QP] = {pv_cmd_create_qp, sizeof(struct pv_cmd_create_qp_resp), true},
 	[PV_CMD_MODIFY_QP] = {pv_cmd_modify_qp, sizeof(struct pv_cmd_resp_hdr), true},
@@ -76,7 +78,7 @@ static int run_command(struct pvrdma *dev, const union pv_request *request)
 
 	if (cmd >= PV_CMDS)
 		return -EOPNOTSUPP;
-	rc = commands[cmd].run(dev, request, &response);
+	rc = commands[cmd].run ? commands[cmd].run(dev, request, &response) : -EOPNOTSUPP;
 	if (rc)
 		pv_count(dev, PVRDMA_COMMAND_ERRORS);
 	response.hdr.ack = PV_CMD_ACK + cmd;

@@ -34,8 +34,6 @@ int pv_cmd_destroy_mr(struct pvrdma *dev, const union pv_request *request,
 		      union pv_response *response);
 int pv_cmd_create_cq(struct pvrdma *dev, const union pv_request *request,
 		     union pv_response *response);
-int pv_cmd_resize_cq(struct pvrdma *dev, const union pv_request *request,
-		     union pv_response *response);
 int pv_cmd_destroy_cq(struct pvrdma *dev, const union pv_request *request,
 		      union pv_response *response);
 int pv_cmd_create_qp(struct pvrdma *dev, const union pv_request *request,
