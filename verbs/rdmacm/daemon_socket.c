@@ -281,7 +281,7 @@ static void give_up(struct rdmacm_file *file, int rc)
 	pthread_cond_broadcast(&file->reconnected);
 }
 
-bool rdmacm_daemon_sought(const struct rdmacm_file *file)
+bool rdmacm_daemon_is_reconnecting(const struct rdmacm_file *file)
 {
 	return file->opening % 2 && file->lost_at && file->socket < 0 && !file->daemon_gone;
 }
@@ -290,7 +290,7 @@ void rdmacm_daemon_retry(struct rdmacm_file *file)
 {
 	int rc = -ETIME;
 
-	if (!rdmacm_daemon_sought(file))
+	if (!rdmacm_daemon_is_reconnecting(file))
 		return;
 	if (clock_monotonic() - file->lost_at < reconnect_timeout())
 		rc = greet_daemon(file, UINT64_MAX);
@@ -312,7 +312,7 @@ void rdmacm_daemon_lost(struct rdmacm_file *file)
 	rdmacm_daemon_retry(file);
 }
 
-void rdmacm_daemon_leave(struct rdmacm_file *file)
+void rdmacm_daemon_fork_child(struct rdmacm_file *file)
 {
 	rdmacm_close_fd(&file->socket);
 	close_events(file);
@@ -382,7 +382,7 @@ static void wait_for_retry(struct rdmacm_file *file)
 /* 0: connected; -EIO, -EBADF as rdmacm_daemon_ask(). */
 static int await_daemon(struct rdmacm_file *file, const struct rdmacm_request *request)
 {
-	while (rdmacm_is_open(file, request) && rdmacm_daemon_sought(file)) {
+	while (rdmacm_is_open(file, request) && rdmacm_daemon_is_reconnecting(file)) {
 		wait_for_retry(file);
 		if (rdmacm_is_open(file, request))
 			rdmacm_daemon_retry(file);

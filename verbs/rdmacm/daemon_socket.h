@@ -21,7 +21,7 @@ int rdmacm_daemon_connect(struct rdmacm_file *file, uint64_t deadline);
 void rdmacm_daemon_disconnect(struct rdmacm_file *file);
 /* In a forked child: closes the child's copies of the parent's sockets. The file connects to no
  * daemon again. */
-void rdmacm_daemon_leave(struct rdmacm_file *file);
+void rdmacm_daemon_fork_child(struct rdmacm_file *file);
 
 /*
  * Sends a command and receives the daemon's reply. If the daemon has ended, waits for the next one,
@@ -47,7 +47,7 @@ int rdmacm_daemon_try(struct rdmacm_file *file, const struct rdmacm_request *req
 /* Whether the daemon has closed the connection. Also drops late replies. Never blocks. */
 bool rdmacm_daemon_hung_up(struct rdmacm_file *file);
 /* Whether the file is open, has lost its daemon, and may still get another one. */
-bool rdmacm_daemon_sought(const struct rdmacm_file *file);
+bool rdmacm_daemon_is_reconnecting(const struct rdmacm_file *file);
 /* The daemon has ended: closes the socket, begins to look for another daemon, and tries once. */
 void rdmacm_daemon_lost(struct rdmacm_file *file);
 /* If the file is sought, tries once to connect. Gives up, for good, when URXE_RECONNECT_S have

@@ -15,19 +15,6 @@
 #include "rdmacm/rdmacm_file.h"
 #include "rdmacm/router.h"
 
-static const char *command_name(uint32_t command)
-{
-	static const char *const names[] = {
-		"CREATE_ID",   "DESTROY_ID",    "BIND_IP",     "RESOLVE_IP", "RESOLVE_ROUTE",
-		"QUERY_ROUTE", "CONNECT",       "LISTEN",      "ACCEPT",     "REJECT",
-		"DISCONNECT",  "INIT_QP_ATTR",  "GET_EVENT",   "GET_OPTION", "SET_OPTION",
-		"NOTIFY",      "JOIN_IP_MCAST", "LEAVE_MCAST", "MIGRATE_ID", "QUERY",
-		"BIND",        "RESOLVE_ADDR",  "JOIN_MCAST",
-	};
-
-	return command < sizeof(names) / sizeof(names[0]) ? names[command] : "unknown";
-}
-
 /* --- Responses */
 
 static uint32_t min_u32(uint32_t a, uint32_t b)
@@ -160,7 +147,7 @@ static int dispatch(struct rdmacm_file *file, int fd, uint64_t buf, size_t count
 	if (rc)
 		return rc;
 	rc = run_any(file, fd, &request, &response);
-	log_debug("rdma_cm %s: %s", command_name(request.command.command),
+	log_debug("rdma_cm %s: %s", rdmacm_command_name(request.command.command),
 		  rc ? strerror(-rc) : "ok");
 	return rc;
 }

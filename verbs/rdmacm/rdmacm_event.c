@@ -72,9 +72,13 @@ static int take_turn(struct rdmacm_file *file, int fd, const struct rdmacm_reque
 		return -EBADF;
 	if (file->kernel < 0)
 		return next_daemon_event(file, fd, request, response);
-	for (int i = 0; i < 2 && rc == -EAGAIN; i++)
-		rc = file->turn++ % 2 ? rdmacm_route_kernel_event(file, request, response)
-				      : next_daemon_event(file, fd, request, response);
+	for (int i = 0; i < 2 && rc == -EAGAIN; i++) {
+		const bool kernel = file->kernel_first;
+
+		file->kernel_first = !kernel;
+		rc = kernel ? rdmacm_route_kernel_event(file, request, response)
+			    : next_daemon_event(file, fd, request, response);
+	}
 	return rc;
 }
 

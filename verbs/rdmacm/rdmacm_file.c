@@ -120,7 +120,7 @@ static void in_child(void)
 		init_lock(file);
 		file->watched = false;
 		file->opening += 2;
-		rdmacm_daemon_leave(file);
+		rdmacm_daemon_fork_child(file);
 	}
 	rdmacm_reconnect_in_child();
 	end_fork();

@@ -44,7 +44,7 @@ struct rdmacm_file {
 						come */
 	uint32_t n_to_skip;
 	int kernel;             /* descriptor of the kernel's own rdma_cm; -1: there is none */
-	unsigned int turn;      /* odd: the kernel is asked for an event before the daemon */
+	bool kernel_first;      /* the kernel is asked for the next event before the daemon */
 	struct rdmacm_ids *ids; /* rdmacm/ids.h; NULL: no ID yet */
 	struct rdmacm_reply_cache *reply_cache; /* rdmacm/reply_cache.h; NULL: empty */
 
@@ -113,6 +113,8 @@ bool rdmacm_lock_until(struct rdmacm_file *file, uint64_t deadline);
 
 /* --- layout.c: members that many commands of rdma/rdma_user_cm.h have in common */
 
+/* "unknown": there is no such command. */
+const char *rdmacm_command_name(uint32_t command);
 #define RDMACM_NOWHERE 0xffff
 /* The offset, in the command, of the address for its response; RDMACM_NOWHERE: it has no
  * response. */

@@ -48,7 +48,7 @@ static bool check_file(struct rdmacm_file *file)
 		rdmacm_daemon_lost(file);
 	else
 		rdmacm_daemon_retry(file);
-	again = rdmacm_daemon_sought(file);
+	again = rdmacm_daemon_is_reconnecting(file);
 	pthread_mutex_unlock(&file->lock);
 	return again;
 }
