@@ -7,7 +7,7 @@
 
 struct rebuilt;
 
-/* The time (clock_monotonic()) until which a question that urxed gets now waits for its answer. */
+/* The deadline (clock_monotonic()) for an answer of urxed to a question asked now. */
 uint64_t restore_deadline(void);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The character devices that this library plays: /dev/infiniband/uverbs0 and rdma_cm. For the
- * interposed libc functions.
+ * The character devices that this library plays: /dev/infiniband/uverbs1024 (or
+ * 1025, run_dir_uverbs_name) and rdma_cm. For the interposed libc functions.
  */
 #ifndef URXE_VERBS_INTERPOSE_DEVICE_NODE_H
 #define URXE_VERBS_INTERPOSE_DEVICE_NODE_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The table of file descriptors that belong to this library. For the interposed libc functions. */
+/* The program's descriptors that this library plays: uverbs devices, event channels and rdma_cm.
+ * For the interposed libc functions. */
 #ifndef URXE_VERBS_PROCESS_OWN_FD_H
 #define URXE_VERBS_PROCESS_OWN_FD_H
 

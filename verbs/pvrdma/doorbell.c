@@ -59,7 +59,8 @@ int pv_doorbell(struct pvrdma *dev, uint32_t offset, uint32_t value)
 
 	if (page >= PVRDMA_UAR_PAGES)
 		return -EINVAL;
-	/* pvrdma_poll finds the requests later. */
+	/* pvrdma_poll finds requests of queue pairs later. Those of SRQs, and arms of CQs, are
+	 * lost. */
 	if (dev->no_master)
 		return 0;
 	switch (offset % PV_PAGE) {

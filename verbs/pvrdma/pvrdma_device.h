@@ -72,9 +72,10 @@ struct pv_cq {
 	struct pv_ring ring;
 	uint8_t **pages;
 	uint32_t n_pages;
-	uint64_t added;     /* number of completions since the creation */
-	uint64_t solicited; /* value of `added` after the newest solicited completion; 0: none */
-	uint64_t notified;  /* value of `added` at the newest notification */
+	uint64_t n_completions; /* number of completions since the creation */
+	uint64_t solicited; /* value of `n_completions` after the newest solicited completion; 0:
+			       none */
+	uint64_t notified;  /* value of `n_completions` at the newest notification */
 	bool notify_due;    /* a notification is due: the CQ is in dev->notify_cqs */
 	bool failed;        /* the CQ has failed, and the device has told the driver */
 	TAILQ_ENTRY(pv_cq) notify_link;

@@ -169,9 +169,9 @@ static void add_cqe(struct pv_cq *cq, const struct urxe_wc *wc)
 		fill_success(&cqe, qp, wc);
 	memcpy(pv_ring_slot(&cq->ring, cq->ring.index), &cqe, sizeof(cqe));
 	pv_ring_produce(&cq->ring);
-	cq->added++;
+	cq->n_completions++;
 	if (wc->solicited)
-		cq->solicited = cq->added;
+		cq->solicited = cq->n_completions;
 }
 
 /* Completions that the driver has not consumed; false: the ring is unusable, or the device may not
@@ -221,13 +221,13 @@ void pv_cq_arm(struct pv_cq *cq, bool solicited_only)
 {
 	uint32_t unread;
 	uint64_t newest;
-	bool waits;
+	bool has_unnotified;
 
 	if (!count_unread(cq, &unread))
 		return;
-	newest = solicited_only ? cq->solicited : cq->added;
-	waits = newest > cq->notified && cq->added - newest < unread;
-	if (waits)
+	newest = solicited_only ? cq->solicited : cq->n_completions;
+	has_unnotified = newest > cq->notified && cq->n_completions - newest < unread;
+	if (has_unnotified)
 		pv_cq_comp_event(cq);
 	else
 		urxe_cq_arm(cq->cq, solicited_only);
@@ -244,7 +244,7 @@ void pv_cq_notify_due(struct pvrdma *dev)
 			return;
 		}
 		cq->notify_due = false;
-		cq->notified = cq->added;
+		cq->notified = cq->n_completions;
 		TAILQ_REMOVE(&dev->notify_cqs, cq, notify_link);
 	}
 }

@@ -77,7 +77,7 @@ static void cq_record(struct pv_state *st, struct pv_object *object)
 	uint32_t n = cq->ring.indices ? cq->n_pages : 0;
 
 	cq->uc = reference_record(st, PV_UC, cq->uc, true);
-	vnic_state_u64(s, &cq->added);
+	vnic_state_u64(s, &cq->n_completions);
 	vnic_state_u64(s, &cq->solicited);
 	vnic_state_u64(s, &cq->notified);
 	vnic_state_bool(s, &cq->failed);
