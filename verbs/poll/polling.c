@@ -131,8 +131,8 @@ void polling_posted(uint64_t away)
 
 void polling_found(uint64_t now)
 {
-	if (poll_detect_expected(&polling->detect)) {
-		adapter_lock();
+	/* If another thread has the lock, the grant ends by itself. */
+	if (poll_detect_expected(&polling->detect) && adapter_trylock()) {
 		if (adapter.dev && polling->state == POLL_PROGRAM)
 			return_grant();
 		adapter_unlock();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a poll that wakes the daemon means for the detection of replies, and how long the poll grant
- * lasts; time and engine are fake.
+ * What a poll that wakes the daemon means for the detection of replies, how long the poll grant
+ * lasts, and that no poll waits for the lock; time and engine are fake.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -165,11 +165,23 @@ static void only_an_hca_with_all_queue_pairs_makes_the_grant_longer(void **state
 	assert_int_equal(grant_of_a_poll(), POLL_GRANT_NS);
 }
 
+/* The program will be away for long, and another thread has the lock: the grant is not returned. */
+static void poll_that_found_completions_does_not_wait(void **state)
+{
+	(void)state;
+	atomic_store(&adapter_polling.detect.score, POLL_DETECT_FORGET_LOST);
+	adapter_lock();
+	polling_found(w.time);
+	adapter_unlock();
+	atomic_store(&adapter_polling.detect.score, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(wake_up_of_the_daemon_is_no_time_of_the_program, start),
 		cmocka_unit_test_setup(slow_program_does_not_reply_at_once, start),
+		cmocka_unit_test_setup(poll_that_found_completions_does_not_wait, start),
 		cmocka_unit_test_setup(only_an_hca_with_all_queue_pairs_makes_the_grant_longer,
 				       start),
 	};
