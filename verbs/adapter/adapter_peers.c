@@ -28,8 +28,10 @@ static void log_exclusion(void *ctx, int32_t pid)
 
 static bool has_block(void *ctx, uint32_t block)
 {
+	const struct lease_block *leased = adapter.leases.by_qpn[block];
+
 	(void)ctx;
-	return adapter.leases.by_qpn[block];
+	return leased && !leased->foreign;
 }
 
 void adapter_init_peers(void)
