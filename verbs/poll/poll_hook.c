@@ -122,12 +122,17 @@ void poll_hook_install(struct uverbs_file *file, int fd, uint64_t user_handle)
 	uaccess_write(at + offsetof(struct ibv_context, ops.poll_cq), &hook, sizeof(hook));
 }
 
-/* A function of an ibv_cq_ex counts only if it is of the library that poll_cq is of. */
-static int same_library(const void *a, const void *b)
+/*
+ * A function of an ibv_cq_ex counts only if it is of the library that poll_cq is of. Not dladdr():
+ * the caller holds adapter.lock, and the holder of the dynamic linker's lock may wait for it, in a
+ * constructor that makes a verbs call.
+ */
+static bool same_library(void *a, void *b)
 {
-	Dl_info of_a, of_b;
+	struct dl_find_object of_a, of_b;
 
-	return dladdr(a, &of_a) && dladdr(b, &of_b) && of_a.dli_fbase == of_b.dli_fbase;
+	return !_dl_find_object(a, &of_a) && !_dl_find_object(b, &of_b) &&
+	       of_a.dlfo_map_start == of_b.dlfo_map_start;
 }
 
 bool poll_hook_is_installed(const struct uverbs_file *file, uint64_t user_handle)
