@@ -339,12 +339,15 @@ static void fill_rereg(struct ib_uverbs_reg_mr *to, const struct ib_uverbs_rereg
 {
 	bool moves = request->flags & IBV_REREG_MR_CHANGE_TRANSLATION;
 	struct urxe_mr_attr was;
+	uint64_t hca_va;
 
 	urxe_mr_query(mr->mr, &was);
+	/* The IOVA of a zero-based region is 0, whatever its hca_va. */
+	hca_va = was.access & URXE_ACCESS_ZERO_BASED ? mr->start : was.iova;
 	*to = (struct ib_uverbs_reg_mr){
 		.start = moves ? request->start : mr->start,
 		.length = moves ? request->length : was.length,
-		.hca_va = moves ? request->hca_va : was.iova,
+		.hca_va = moves ? request->hca_va : hca_va,
 		.pd_handle = request->flags & IBV_REREG_MR_CHANGE_PD ? request->pd_handle
 								     : mr->pd->object.handle,
 		.access_flags = request->flags & IBV_REREG_MR_CHANGE_ACCESS ? request->access_flags

@@ -487,6 +487,12 @@ static void test_reregistration(void)
 		   "the new PD cannot be deallocated with the region");
 	rule_errno(0, ibv_dereg_mr(mr), "the region can be deregistered");
 	rule_errno(0, ibv_dealloc_pd(other), "the PD can be deallocated after its region");
+	mr = ibv_reg_mr(hca.pd, pair[1].room + 16, 4096, WRITABLE | IBV_ACCESS_ZERO_BASED);
+	MUST(mr);
+	access.access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED;
+	rule_errno(0, rereg(mr, &access, &keys),
+		   "the access rights of a zero-based region can change");
+	MUST(!ibv_dereg_mr(mr));
 }
 
 static void test_misuse_of_reregistration_is_refused(void)
