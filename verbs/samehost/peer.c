@@ -53,7 +53,7 @@ struct peer {
 	uint64_t start; /* of the process */
 	struct peer_poll poll;
 	uint64_t awaited;   /* its copy in progress, which may use withdrawn rights; 0: none */
-	uint64_t cpu_ticks; /* CPU time of the copying thread at the first look */
+	uint64_t cpu_ticks; /* CPU time of the copying thread when it was first known; 0: unknown */
 	LIST_ENTRY(peer) link;
 };
 
@@ -338,8 +338,9 @@ static bool is_copying(struct peer *peer)
 {
 	/*
 	 * Before the look at the thread: a thread that is stopped then finds the addresses invalid.
+	 * The number of an engine thread that has ended may be another process's.
 	 */
-	bool invalid = invalidate_pieces(peer);
+	bool invalid = owner_of(peer) == peer->thread && invalidate_pieces(peer);
 	uint64_t ticks;
 
 	switch (thread_state(peer->pid, peer->start, copying_thread(peer->awaited), &ticks)) {
@@ -349,8 +350,9 @@ static bool is_copying(struct peer *peer)
 	default: break;
 	}
 	if (!peer->cpu_ticks)
-		peer->cpu_ticks = ticks + 1;
-	if (ticks < peer->cpu_ticks + (uint64_t)(STALE_COPY_S * sysconf(_SC_CLK_TCK)))
+		peer->cpu_ticks = ticks;
+	if (!peer->cpu_ticks ||
+	    ticks < peer->cpu_ticks + (uint64_t)(STALE_COPY_S * sysconf(_SC_CLK_TCK)))
 		return true;
 	exclude_peer(peer);
 	return false;

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "thread_state.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -109,10 +112,17 @@ static bool is_frozen(int32_t pid, int32_t tid)
 	return !strcmp(function, "__refrigerator") && !freezes_within_calls();
 }
 
-/* Whether /proc shows processes at all: it may not be mounted. */
-static bool proc_works(void)
+/*
+ * Whether the thread is no thread of the process, or has given back its memory, which it does when
+ * it ends. Asks the kernel without /proc and without a descriptor: both may be missing.
+ */
+static bool has_ended(int32_t pid, int32_t tid)
 {
-	return access("/proc/self/stat", R_OK) == 0;
+	char byte;
+	const struct iovec local = {&byte, 1}, remote = {NULL, 1};
+
+	return (tgkill(pid, tid, 0) && errno == ESRCH) ||
+	       (process_vm_readv(tid, &local, 1, &remote, 1, 0) < 0 && errno == ESRCH);
 }
 
 enum thread_state thread_state(int32_t pid, uint64_t start, int32_t tid, uint64_t *cpu_ticks)
@@ -120,12 +130,17 @@ enum thread_state thread_state(int32_t pid, uint64_t start, int32_t tid, uint64_
 	struct task_stat process, thread;
 	char path[48];
 
+	*cpu_ticks = 0;
+	if (has_ended(pid, tid))
+		return THREAD_GONE;
 	if (!read_process_stat(pid, &process))
-		return proc_works() ? THREAD_GONE : THREAD_BUSY;
+		return THREAD_BUSY;
 	if (process.start != start)
 		return THREAD_GONE;
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
-	if (!read_stat(path, &thread) || strchr("ZX", thread.state))
+	if (!read_stat(path, &thread))
+		return THREAD_BUSY;
+	if (strchr("ZX", thread.state))
 		return THREAD_GONE;
 	if (strchr("Tt", thread.state) || is_frozen(pid, tid))
 		return THREAD_STOPPED;

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -208,6 +209,37 @@ static void test_running_and_ended(void **state)
 		usleep(1000);
 }
 
+/* Without a free descriptor /proc cannot be read: a running thread still counts as one that runs.
+ */
+static void test_without_descriptors(void **state)
+{
+	struct rlimit limit;
+	uint64_t ticks = 1;
+	rlim_t before;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	before = limit.rlim_cur;
+	limit.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(thread_state(child.pid, child.start, child.pid, &ticks), THREAD_BUSY);
+	assert_int_equal(ticks, 0);
+	kill(child.pid, SIGKILL);
+	while (state_of_child() != THREAD_GONE)
+		usleep(1000);
+	limit.rlim_cur = before;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+/* A thread of this process has no part in the child. */
+static void test_thread_number_of_another_process(void **state)
+{
+	uint64_t ticks;
+
+	(void)state;
+	assert_int_equal(thread_state(child.pid, child.start, getpid(), &ticks), THREAD_GONE);
+}
+
 /* The frozen child has ended its copy, though /proc shows it in the system call. */
 static void expect_stopped_when_frozen(const struct freezer *freezer)
 {
@@ -249,6 +281,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_running_and_ended, start_child, end_child),
+		cmocka_unit_test_setup_teardown(test_without_descriptors, start_child, end_child),
+		cmocka_unit_test_setup_teardown(test_thread_number_of_another_process, start_child,
+						end_child),
 		cmocka_unit_test_setup_teardown(test_frozen_by_cgroup_v1, start_child, end_child),
 		cmocka_unit_test_setup_teardown(test_frozen_by_cgroup_v2, start_child, end_child),
 	};
