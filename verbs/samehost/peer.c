@@ -35,6 +35,8 @@
  */
 #define STALE_COPY_S 1
 
+_Static_assert(URXE_REFERENCE_PIECES <= URXE_COPY_EXTENTS, "see copy_payload");
+
 enum access { ACCESS_UNKNOWN, ACCESS_GRANTED, ACCESS_REFUSED };
 
 struct peer {
@@ -662,8 +664,7 @@ static bool is_valid(const struct peer *peer, const struct urxe_reference *refer
  * Lists the pieces of the payload, each of which is copied once, because any process that can write
  * to the inbox may change them. Wrong addresses and lengths make the copy fail or too short.
  */
-static uint32_t list_pieces(const struct urxe_reference *reference,
-			    struct iovec remote[URXE_REFERENCE_PIECES])
+static uint32_t list_pieces(const struct urxe_reference *reference, struct iovec *remote)
 {
 	uint32_t n = reference->n_pieces;
 
@@ -686,7 +687,8 @@ static uint32_t list_pieces(const struct urxe_reference *reference,
 static bool copy_payload(const struct peer *peer, const struct urxe_reference *reference,
 			 const struct urxe_extent *to, uint32_t n)
 {
-	struct iovec local[URXE_REFERENCE_PIECES], remote[URXE_REFERENCE_PIECES];
+	/* Not on the stack, which may be small. No copy is under way that uses these lists. */
+	struct iovec *local = peer->of->pieces.local, *remote = peer->of->pieces_of_peer;
 	uint32_t n_remote = list_pieces(reference, remote);
 
 	for (uint32_t i = 0; i < n; i++)

@@ -69,7 +69,7 @@ struct peers {
 	 * with invalid addresses.
 	 */
 	struct iovec remote_pieces[URXE_COPY_EXTENTS];
-	/* Where a peer's remote_pieces lie, to overwrite them. */
+	/* Where a peer's remote_pieces lie, to overwrite them; where a referenced payload lies. */
 	struct iovec pieces_of_peer[URXE_COPY_EXTENTS];
 	/* The robust futex list of the engine thread, by which the kernel marks the thread's end
 	 * (peers_publish_thread). */
