@@ -121,8 +121,11 @@ static bool has_ended(const struct tx_route *route)
 bool tx_has_inbox(const struct tx *tx, const uint8_t mac[6], uint32_t qpn)
 {
 	const struct tx_route *route = *route_entry(tx, qpn);
+	uint32_t process;
 
-	return leads_to(route, mac) && !has_ended(route);
+	/* The HCA may have given the number of a destroyed queue pair to another process. */
+	return !tx_alias_find(&tx->aliases, qpn & 0xffffff, &process) && leads_to(route, mac) &&
+	       !has_ended(route);
 }
 
 struct peer *tx_peer(const struct tx *tx, const uint8_t mac[6], uint32_t qpn)
@@ -161,14 +164,14 @@ static struct tx_route *make_route(struct tx *tx, const uint8_t mac[6], uint32_t
 int tx_add_inbox(struct tx *tx, const uint8_t mac[6], uint32_t qpn, bool of_hca,
 		 const int fds[VNIC_INBOX_FDS])
 {
-	uint32_t process = process_of(tx, qpn);
+	uint32_t process = VNIC_BLOCK(qpn) % VNIC_BLOCKS, before;
 	struct vnic_outbox *outbox;
 	int rc = vnic_outbox_open(fds, tx->mtu, tx->process, &outbox);
 
 	close_ended(tx);
 	if (rc)
 		return rc;
-	if (of_hca) {
+	if (of_hca || tx_alias_find(&tx->aliases, qpn & 0xffffff, &before)) {
 		process = peer_published_process(vnic_outbox_published(outbox));
 		rc = tx_alias_set(&tx->aliases, qpn & 0xffffff, process);
 		/* Another queue pair of a process whose inbox is open already. */
@@ -181,6 +184,15 @@ int tx_add_inbox(struct tx *tx, const uint8_t mac[6], uint32_t qpn, bool of_hca,
 		close_route(tx, process);
 	tx->routes[process] = make_route(tx, mac, process, outbox);
 	return tx->routes[process] ? 0 : -ENOMEM;
+}
+
+void tx_forget_qpn(struct tx *tx, uint32_t qpn)
+{
+	uint32_t process;
+
+	if (tx_alias_find(&tx->aliases, qpn & 0xffffff, &process))
+		tx_alias_entry(&tx->aliases, qpn & 0xffffff)->process =
+			VNIC_BLOCK(qpn) % VNIC_BLOCKS;
 }
 
 /* Whether a frame goes to this device's MAC address, so that the engine has given it no ICRC. */

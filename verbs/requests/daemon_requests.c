@@ -281,12 +281,14 @@ static int ask_introduction(struct vnic_driver *nic, void *question)
 	int fds[VNIC_INBOX_FDS];
 	int rc = vnic_driver_introduce(nic, q->mac, q->qpn, fds);
 
-	if (rc)
-		return rc;
 	adapter_lock();
-	rc = add_inbox(q, fds, daemon);
+	if (rc)
+		tx_forget_qpn(&adapter.tx, q->qpn);
+	else
+		rc = add_inbox(q, fds, daemon);
 	adapter_unlock();
-	adapter_populate_inbox();
+	if (!rc)
+		adapter_populate_inbox();
 	return rc;
 }
 

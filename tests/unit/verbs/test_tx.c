@@ -23,17 +23,19 @@
 #include "craft.h"
 #include "engine/crc.h"
 #include "engine/tx.h"
+#include "samehost/published.h"
 #include "vnic_loop.h"
 
-#define MTU  1500
-#define LEN  100
-#define LONG 1200 /* length of a stream's frames */
-#define T0   1000000000ull
-#define OURS 0x1000u   /* QPNs: ours, */
-#define MORE 0x9000u   /* of our second block, */
-#define PEER 0x5000u   /* QPN of a process with a known inbox */
-#define FAR  0x7000u   /* QPN of a process without */
-#define MANY 0xffffffu /* the multicast QPN */
+#define MTU    1500
+#define LEN    100
+#define LONG   1200 /* length of a stream's frames */
+#define T0     1000000000ull
+#define OURS   0x1000u   /* QPNs: ours, */
+#define MORE   0x9000u   /* of our second block, */
+#define PEER   0x5000u   /* QPN of a process with a known inbox */
+#define FAR    0x7000u   /* QPN of a process without */
+#define MANY   0xffffffu /* the multicast QPN */
+#define CHOSEN 0xabcdefu /* a QPN that an HCA has chosen */
 
 static struct packet_group *no_uplink;
 
@@ -962,6 +964,55 @@ static void test_any_destination_qpn_is_accepted(void **state)
 	assert_false(tx_has_inbox(&f->tx, our_mac, FAR));
 }
 
+/* --- Numbers that an HCA has chosen. */
+
+static void add_second(struct fixture *f, struct vnic_inbox *inbox, bool of_hca)
+{
+	int fds[VNIC_INBOX_FDS];
+
+	dup_fds(inbox, fds);
+	assert_int_equal(tx_add_inbox(&f->tx, our_mac, CHOSEN, of_hca, fds), 0);
+}
+
+static void expect_received(struct fixture *f, struct vnic_inbox *inbox)
+{
+	const uint8_t *const macs[] = {our_mac};
+	const uint32_t qpns[] = {CHOSEN};
+	struct vnic_frame frame;
+
+	assert_true(send_to(f, T0, macs, qpns, 1));
+	assert_int_equal(vnic_inbox_rx(inbox, &frame, 1), 1);
+	vnic_inbox_rx_release(inbox, 1);
+}
+
+/* A process destroys a queue pair, and the HCA gives its number to another process. */
+static void test_chosen_number_passes_to_another_process(void **state)
+{
+	const uint8_t *const macs[] = {our_mac};
+	const uint32_t qpns[] = {CHOSEN};
+	struct fixture *f = *state;
+	struct vnic_inbox *second;
+
+	assert_int_equal(vnic_inbox_create(MTU, &second), 0);
+	((struct published *)vnic_inbox_published(f->inbox))->process = VNIC_BLOCK(PEER);
+	((struct published *)vnic_inbox_published(second))->process = VNIC_BLOCK(FAR);
+	add_second(f, f->inbox, true);
+	expect_received(f, f->inbox);
+	/* So the adapter asks the daemon again before it connects a queue pair. */
+	assert_false(tx_has_inbox(&f->tx, our_mac, CHOSEN));
+	add_second(f, second, true);
+	expect_received(f, second);
+	/* Without the HCA, too. */
+	add_second(f, f->inbox, false);
+	expect_received(f, f->inbox);
+	assert_true(tx_has_inbox(&f->tx, our_mac, FAR));
+	/* The daemon knows the number no more. */
+	tx_forget_qpn(&f->tx, CHOSEN);
+	assert_true(send_to(f, T0, macs, qpns, 1));
+	assert_int_equal(by_switch(f), 1);
+	vnic_inbox_destroy(second);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1002,6 +1053,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_pieces_arrive_with_their_reference, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_any_destination_qpn_is_accepted, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_chosen_number_passes_to_another_process, setup,
 						teardown),
 	};
 
