@@ -80,6 +80,7 @@ int vnic_message_recv(int fd, union vnic_message *message, int *fds, uint32_t *f
 	union control control;
 	struct msghdr header = {.msg_iov = &iov, .msg_iovlen = 1};
 	const pid_t caller = getpid();
+	const uint32_t wanted = *fd_count;
 	ssize_t len;
 
 	/*
@@ -97,7 +98,10 @@ int vnic_message_recv(int fd, union vnic_message *message, int *fds, uint32_t *f
 		return -errno;
 	}
 	*fd_count = received_fds(&header, fds, *fd_count);
-	return header.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ? -EPROTO : (int)len;
+	if (!(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
+		return (int)len;
+	/* The kernel also leaves out descriptors for which the process has no free number. */
+	return header.msg_flags & MSG_TRUNC || *fd_count == wanted ? -EPROTO : -EMFILE;
 }
 
 int vnic_message_check_welcome(const union vnic_message *message, int len)

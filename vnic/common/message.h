@@ -43,7 +43,8 @@ int vnic_message_try_send(int fd, const void *message, uint32_t len);
 /*
  * Returns the message's length; 0 is the end of the connection. *fd_count is the number of
  * descriptors that the caller accepts, then the number received; the kernel closes any others. The
- * caller owns the descriptors even if -EPROTO reports a truncated message.
+ * caller owns the descriptors also after an error. -EPROTO: the message is longer, or has more
+ * descriptors; -EMFILE: the process is at its limit of descriptors, and *message is complete.
  */
 int vnic_message_recv(int fd, union vnic_message *message, int *fds, uint32_t *fd_count);
 /* Closes the descriptors, except those that are -1. */

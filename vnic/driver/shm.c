@@ -73,8 +73,9 @@ static int send_and_receive(const struct shm *shm, union vnic_message *message, 
 }
 
 /*
- * Sends a request and receives its answer. Any failure ends the connection: a late answer must not
- * be taken for the next request's. In a forked child the parent's connection goes on.
+ * Sends a request and receives its answer. A failure ends the connection: a late answer must not
+ * be taken for the next request's. After -EMFILE no answer is late: only its descriptors are lost.
+ * In a forked child the parent's connection goes on.
  */
 static int exchange_messages(struct shm *shm, union vnic_message *message, uint32_t len,
 			     struct passed *passed)
@@ -90,6 +91,8 @@ static int exchange_messages(struct shm *shm, union vnic_message *message, uint3
 	vnic_close_fds(passed->fds, fd_count);
 	if (is_parents(shm))
 		return -EIO;
+	if (ret == -EMFILE)
+		return ret;
 	shutdown(shm->socket, SHUT_RDWR);
 	if (ret == 0)
 		return -ECONNRESET;
@@ -395,7 +398,7 @@ static bool shm_notice(struct vnic_transport *transport, struct vnic_attach_port
 			*port = message.notice.port;
 			found = true;
 		}
-	} while (len > 0 || len == -EPROTO);
+	} while (len > 0 || len == -EPROTO || len == -EMFILE);
 	/*
 	 * The closed socket would stay readable for ever; the control socket reports the daemon's
 	 * end.

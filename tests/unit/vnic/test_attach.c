@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -550,6 +551,22 @@ static void test_other_builds(void **state)
 
 /* --- RESOLVE, and the end of the daemon. */
 
+/* The descriptors of an answer do not fit; requests go on. */
+static void check_without_descriptors(struct vnic_driver *drv)
+{
+	struct vnic_inbox *inbox;
+	struct rlimit limit;
+	rlim_t before;
+
+	CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+	before = limit.rlim_cur;
+	limit.rlim_cur = 0;
+	CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+	CHECK(vnic_driver_make_inbox(drv, MTU, &inbox) == -EMFILE);
+	limit.rlim_cur = before;
+	CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+}
+
 static void resolve_client(const char *run_dir)
 {
 	const uint8_t here[16] = {[15] = 7}, nowhere[16] = {1};
@@ -560,6 +577,7 @@ static void resolve_client(const char *run_dir)
 	struct vnic_next_hop hop;
 
 	CHECK(vnic_driver_attach(run_dir, &w, &drv) == 0);
+	check_without_descriptors(drv);
 	CHECK(vnic_driver_lease(drv, &lease) == 0);
 	CHECK(lease == 8192);
 	CHECK(vnic_driver_resolve(drv, 3, here, &hop) == 0);
