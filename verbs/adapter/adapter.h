@@ -130,6 +130,8 @@ struct adapter {
 	struct comp_channel_list waiting_channels; /* their sockets were full of events */
 	bool channel_waits; /* a channel has joined waiting_channels since the engine thread last
 			       chose the descriptors of its poll(2) */
+	uint32_t multicast_changes; /* of the NIC's reception of multicast frames, */
+	uint32_t multicast_applied; /* and how many of them the daemon has applied */
 	struct remote_qp_list remote_qps;
 	struct remote_qp_list released_remote_qps; /* the daemon has not been told yet */
 	struct added_qp_list added_qps;
@@ -253,9 +255,16 @@ static inline bool adapter_running(void)
 
 /*
  * Call it after a QP has joined or left a multicast group: the NIC receives multicast frames while
- * any QP is in a group.
+ * any QP is in a group. adapter_apply_multicast tells the daemon, without adapter.lock.
  */
 static inline void adapter_update_multicast(void)
+{
+	adapter.multicast_changes +=
+		vnic_driver_choose_multicast(adapter.nic, urxe_mcast_heard(adapter.dev));
+}
+
+/* The same with a new daemon, whose answer it awaits with adapter.lock. */
+static inline void adapter_set_multicast(void)
 {
 	vnic_driver_set_multicast(adapter.nic, urxe_mcast_heard(adapter.dev));
 }

@@ -407,7 +407,7 @@ static int follow_changes(const struct adapter_saved *saved)
 	adapter.welcome.port.up = saved->up;
 	rc = port_set_pkeys();
 	port_changed(&now);
-	adapter_update_multicast();
+	adapter_set_multicast();
 	if (!rc)
 		rc = remote_qp_register_all(adapter.nic);
 	uplink_qpns_update();

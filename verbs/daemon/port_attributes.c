@@ -90,6 +90,15 @@ int port_set_pkeys(void)
 	return rc;
 }
 
+void port_pkeys_changed(const uint16_t *before)
+{
+	if (!memcmp(adapter.welcome.pkeys, before, sizeof(adapter.welcome.pkeys)))
+		return;
+	if (port_set_pkeys())
+		log_error("cannot apply the P_Key table of the new urxed");
+	send_port_event(IBV_EVENT_PKEY_CHANGE);
+}
+
 int port_set_attributes(void)
 {
 	static const struct vnic_attach_port none;

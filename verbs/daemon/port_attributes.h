@@ -22,5 +22,8 @@ int port_set_attributes(void);
 bool port_has_gid(const uint8_t raw[16]);
 /* Passes only the P_Keys. 0 or a negative errno value. */
 int port_set_pkeys(void);
+/* The daemon's P_Key table was `before`: passes another one to the engine, and sends the contexts
+ * an event. */
+void port_pkeys_changed(const uint16_t *before);
 
 #endif

@@ -2,6 +2,7 @@
 #include "daemon/reconnect.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +33,8 @@
 static struct {
 	uint64_t since;
 	uint64_t until;
-	uint64_t next; /* the next attempt, not before */
+	uint64_t next;  /* the next attempt, not before */
+	int last_error; /* of the last attempt; 0: there was none */
 } reconnect;
 
 uint64_t reconnect_timeout(void)
@@ -59,6 +61,7 @@ static void reconnect_begin(void)
 	reconnect.since = now;
 	reconnect.until = now + reconnect_timeout();
 	reconnect.next = 0;
+	reconnect.last_error = 0;
 	log_warning("urxed has gone: looking for another one");
 	tx_lose_switch(&adapter.tx);
 	if (!adapter.uplink)
@@ -113,7 +116,7 @@ static bool is_same_host(const struct vnic_attach_welcome *now)
 
 static void replace_nic(struct vnic_driver *nic, const struct vnic_attach_welcome *now)
 {
-	const struct vnic_attach_port before = adapter.welcome.port;
+	const struct vnic_attach_welcome was = adapter.welcome;
 	struct vnic_driver *old = adapter.nic;
 
 	recording_stop();
@@ -122,12 +125,11 @@ static void replace_nic(struct vnic_driver *nic, const struct vnic_attach_welcom
 	adapter.nic = nic;
 	vnic_driver_abandon(old);
 	adapter.welcome = *now;
-	adapter.welcome.port = before;
-	if (port_set_pkeys())
-		log_error("cannot apply the P_Key table of the new urxed");
-	adapter_hca_adopt(&before.hca, &now->port.hca);
+	adapter.welcome.port = was.port;
+	port_pkeys_changed(was.pkeys);
+	adapter_hca_adopt(&was.port.hca, &now->port.hca);
 	port_changed(&now->port);
-	adapter_update_multicast();
+	adapter_set_multicast();
 	adapter.daemons++;
 	/* The socket is another daemon's, which may lack what this daemon counts on. */
 	adapter.uplink_inherited = true;
@@ -153,6 +155,7 @@ static int reattach(void)
 	/* A thread still waits for the old daemon's answer, or the adapter is being closed. */
 	if (adapter.nic_users || pthread_mutex_trylock(&adapter_open_lock))
 		return -EBUSY;
+	vnic_driver_disconnect(adapter.nic);
 	adapter_unlock();
 	rc = vnic_driver_claim(run_dir_path(), &adapter.welcome, &now, &nic);
 	if (!rc) {
@@ -173,10 +176,21 @@ static bool is_final(int rc)
 	return rc == -EPERM || rc == -EPROTO || rc == -ESTALE;
 }
 
+static const char *timeout_text(void)
+{
+	static char text[160];
+
+	snprintf(text, sizeof(text), "no urxed could be attached to for %llu s%s%s",
+		 (unsigned long long)((reconnect.until - reconnect.since) / SECOND),
+		 reconnect.last_error ? ": " : "",
+		 reconnect.last_error ? strerror(-reconnect.last_error) : "");
+	return text;
+}
+
 static const char *failure_text(int rc)
 {
 	switch (rc) {
-	case -ETIME: return "urxed has gone";
+	case -ETIME: return timeout_text();
 	case -ESTALE: return "the new urxed serves another host";
 	case -EPROTO: return "the new urxed has another version";
 	default: return "the new urxed has no lease for this process";
@@ -193,6 +207,8 @@ void reconnect_try(void)
 		return;
 	reconnect.next = now + RECONNECT_INTERVAL_NS / 2;
 	rc = now < reconnect.until ? reattach() : -ETIME;
+	if (rc != -ETIME)
+		reconnect.last_error = rc;
 	if (!rc)
 		log_warning("attached again after %llu ms",
 			    (unsigned long long)((clock_monotonic() - reconnect.since) / 1000000));

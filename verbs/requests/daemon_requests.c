@@ -256,6 +256,30 @@ void adapter_await_daemon(void)
 	adapter_query_qpn(nowhere, 0);
 }
 
+static int ask_multicast(struct vnic_driver *nic, void *unused)
+{
+	(void)unused;
+	return vnic_driver_apply_multicast(nic);
+}
+
+void adapter_apply_multicast(void)
+{
+	uint32_t changes;
+	bool due;
+
+	adapter_lock();
+	changes = adapter.multicast_changes;
+	due = changes != adapter.multicast_applied;
+	adapter_unlock();
+	/* A daemon that has ended has no frames to filter. */
+	if (!due || ask_daemon(ask_multicast, NULL))
+		return;
+	adapter_lock();
+	if ((int32_t)(changes - adapter.multicast_applied) > 0)
+		adapter.multicast_applied = changes;
+	adapter_unlock();
+}
+
 /* A queue pair of this host, and the MAC of its device. */
 struct peer_question {
 	const uint8_t *mac;

@@ -37,6 +37,8 @@ int adapter_query_qpn(const uint8_t dgid[16], uint32_t qpn);
 /* Returns when the daemon, or the next one if it ends meanwhile, has read all that this thread has
  * sent, or when the device is dead. */
 void adapter_await_daemon(void);
+/* Returns when the daemon has applied all calls of adapter_update_multicast. */
+void adapter_apply_multicast(void);
 /*
  * Gets the inbox of the process of this host that has the QPN of the device with that MAC, and adds
  * it to adapter.tx. Does not ask the daemon if the adapter has the inbox already, or the MAC is

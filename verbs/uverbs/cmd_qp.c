@@ -872,6 +872,7 @@ int cmd_destroy_qp(const struct command *c)
 	adapter_collect_ends();
 	rc = destroy_qp(c, request.qp_handle, &reply.events_reported);
 	adapter_unlock_settled();
+	adapter_apply_multicast();
 	remote_qp_flush();
 	added_qp_flush();
 	return rc ? rc : command_reply(c, &reply, sizeof(reply));
@@ -895,6 +896,7 @@ static int change_group(const struct command *c, uint32_t qp_handle, const uint8
 	else
 		adapter_update_multicast();
 	unlock_qp(qp);
+	adapter_apply_multicast();
 	return rc;
 }
 

@@ -20,6 +20,7 @@
 #include "queues/verbs_qp.h"
 #include "queues/verbs_srq.h"
 #include "requests/added_qp_requests.h"
+#include "requests/daemon_requests.h"
 #include "requests/remote_qp_requests.h"
 #include "uverbs/device_max.h"
 
@@ -85,6 +86,7 @@ static void close_context(struct uverbs_file *file)
 		comp_channel_put(file->async);
 	LIST_INSERT_HEAD(&unused, file, link);
 	adapter_unlock_settled();
+	adapter_apply_multicast();
 	remote_qp_flush();
 	added_qp_flush();
 	adapter_unref(forks);

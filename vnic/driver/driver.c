@@ -168,22 +168,39 @@ void vnic_driver_abandon(struct vnic_driver *drv)
 		free(drv);
 }
 
+void vnic_driver_disconnect(struct vnic_driver *drv)
+{
+	if (drv->transport->ops->disconnect)
+		drv->transport->ops->disconnect(drv->transport);
+}
+
 void vnic_driver_isolate(struct vnic_driver *drv)
 {
 	if (drv)
 		drv->transport->ops->isolate(drv->transport);
 }
 
-void vnic_driver_set_multicast(struct vnic_driver *drv, bool on)
+bool vnic_driver_choose_multicast(struct vnic_driver *drv, bool on)
 {
 	uint32_t mode = on ? RX_MODE | VMXNET3_RXM_ALL_MULTI : RX_MODE;
 
 	if (mode == drv->rx_mode)
-		return;
+		return false;
 	drv->rx_mode = mode;
 	vnic_store(&drv->memory->shared.rx_filter.mode, mode);
+	return true;
+}
+
+int vnic_driver_apply_multicast(struct vnic_driver *drv)
+{
+	return reg_write(drv, VMXNET3_REG_CMD, (uint32_t)VMXNET3_CMD_UPDATE_RX_MODE);
+}
+
+void vnic_driver_set_multicast(struct vnic_driver *drv, bool on)
+{
 	/* A daemon that has ended has no frames to filter. */
-	(void)reg_write(drv, VMXNET3_REG_CMD, (uint32_t)VMXNET3_CMD_UPDATE_RX_MODE);
+	if (vnic_driver_choose_multicast(drv, on))
+		(void)vnic_driver_apply_multicast(drv);
 }
 
 bool vnic_driver_broken(const struct vnic_driver *drv)

@@ -35,7 +35,8 @@ struct shm {
 	void *memory;
 	uint64_t memory_size;
 	int notice;
-	uint16_t mtu; /* the NIC's */
+	int memory_fd; /* of `memory`; open only for the next attachment (vnic_driver_disconnect) */
+	uint16_t mtu;  /* the NIC's */
 	/* The last introduction that came as a notice; fds[0] is -1 if there is none. */
 	uint32_t introduced_qpn;
 	int introduced_fds[VNIC_INBOX_FDS];
@@ -149,9 +150,11 @@ static int shm_memory(struct vnic_transport *transport, uint64_t size, void **me
 	if (!ret)
 		ret = passed.wanted == 1 ? vnic_memory_map(passed.fds[0], size, &shm->memory)
 					 : -EPROTO;
-	vnic_close_fds(passed.fds, passed.wanted);
-	if (ret)
+	if (ret) {
+		vnic_close_fds(passed.fds, passed.wanted);
 		return ret;
+	}
+	shm->memory_fd = passed.fds[0];
 	shm->memory_size = size;
 	*memory = shm->memory;
 	return 0;
@@ -488,6 +491,17 @@ static void leave_requests(struct shm *shm)
 		atomic_fetch_xor(&shm->served, 1u << 31);
 }
 
+static void shm_disconnect(struct vnic_transport *transport)
+{
+	struct shm *shm = to_shm(transport);
+
+	vnic_close_fds((const int[]){shm->socket, shm->doorbell, shm->interrupt, shm->notice,
+				     shm->memory_fd},
+		       5);
+	shm->socket = shm->doorbell = shm->interrupt = shm->notice = shm->memory_fd = -1;
+	transport->ctl_fd = transport->irq_fd = transport->notice_fd = -1;
+}
+
 static void shm_isolate(struct vnic_transport *transport)
 {
 	struct shm *shm = to_shm(transport);
@@ -508,7 +522,7 @@ static bool shm_close(struct vnic_transport *transport)
 		munmap(shm->memory, shm->memory_size);
 	if (shm->bars)
 		munmap(shm->bars, VNIC_BAR_SIZE);
-	vnic_close_fds((const int[]){shm->socket, shm->doorbell, shm->interrupt, shm->notice}, 4);
+	shm_disconnect(transport);
 	vnic_close_fds(&shm->record_fd, 1);
 	vnic_close_fds(shm->introduced_fds, VNIC_INBOX_FDS);
 	if (is_parents(shm)) {
@@ -537,6 +551,7 @@ static const struct vnic_transport_ops shm_ops = {
 	.introduction = shm_introduction,
 	.record = shm_record,
 	.isolate = shm_isolate,
+	.disconnect = shm_disconnect,
 	.close = shm_close,
 };
 
@@ -599,6 +614,7 @@ static int attach(const char *run_dir, const struct vnic_attach_hello *hello,
 	shm->doorbell = -1;
 	shm->interrupt = -1;
 	shm->notice = -1;
+	shm->memory_fd = -1;
 	shm->record_fd = -1;
 	memset(shm->introduced_fds, -1, sizeof(shm->introduced_fds));
 	shm->socket = vnic_attach_connect(run_dir);

@@ -171,6 +171,48 @@ def check_multicast(build):
         member.wait()
 
 
+def check_multicast_late(build):
+    """While a thread waits for a daemon that does not answer its request to join a group, the others exchange messages."""
+    with Host(build) as host:
+        program = obedient(build, host)
+        program.obey('cw')
+        host.daemon.kill(signal.SIGSTOP)
+        try:
+            program.order('J')
+            time.sleep(0.5)  # the thread sends its request
+            program.obey('w')
+        finally:
+            host.daemon.kill(signal.SIGCONT)
+        program.obey('e')
+        # A thread that held the lock for the whole time of an answer would have given up the daemon.
+        if 'urxed has gone' in program.program.errors():
+            raise Failure(f'messages wait for the daemon: {program.program.describe()}')
+        program.finish()
+
+
+def check_descriptors(build):
+    """A process at its limit of descriptors attaches to the next daemon."""
+    with Host(build) as host:
+        program = obedient(build, host)
+        program.obey('cwd')
+        restart(host, signal.SIGKILL)
+        until(20, lambda: attached_again(program.program),
+              lambda: f'does not find the new daemon: {program.program.describe()}')
+        program.obey('w')
+        program.finish()
+
+
+def check_pkeys(build):
+    """Programs get an event if the next daemon has another P_Key table."""
+    with Host(build) as host:
+        program = obedient(build, host)
+        host.daemon.kill()
+        host.daemon.wait(10)
+        host.start_daemon(['--pkey', '0x8001'])
+        program.obey('p')
+        program.finish()
+
+
 def check_private(build):
     """Running programs do not restart a private daemon; the next program does."""
     with Host(build, daemon=False) as host:
@@ -208,6 +250,9 @@ CHECKS = {
     'while_attaching': check_while_attaching,
     'orders': check_orders,
     'multicast': check_multicast,
+    'multicast_late': check_multicast_late,
+    'descriptors': check_descriptors,
+    'pkeys': check_pkeys,
     'private': check_private,
     'write_bw': lambda build: check_bandwidth(build, 'ib_write_bw'),
     'send_bw': lambda build: check_bandwidth(build, 'ib_send_bw'),

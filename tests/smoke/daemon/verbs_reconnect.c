@@ -10,8 +10,16 @@
  *   s  sends to the group
  *   h  waits for a datagram of the group
  *   f  forks a child, which opens the device itself
+ *   J  joins a multicast group in a thread of its own
+ *   e  waits for the end of that thread
+ *   d  opens all descriptors that the process may have
+ *   p  waits for the event of a changed P_Key table
  */
 #include <err.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -220,6 +228,46 @@ static void fork_child(void)
 		errx(1, "a child cannot open the device");
 }
 
+static pthread_t joiner;
+
+static void *join_in_thread(void *unused)
+{
+	join_group();
+	return unused;
+}
+
+static void begin_join(void)
+{
+	if (pthread_create(&joiner, NULL, join_in_thread, NULL))
+		errx(1, "no thread");
+}
+
+static void end_join(void)
+{
+	if (pthread_join(joiner, NULL))
+		errx(1, "cannot await the thread");
+}
+
+static void open_descriptors(void)
+{
+	while (open("/dev/null", O_RDONLY) >= 0)
+		;
+}
+
+static void await_pkey_change(void)
+{
+	struct pollfd pfd = {.fd = context->async_fd, .events = POLLIN};
+	struct ibv_async_event event;
+	bool changed;
+
+	do {
+		if (poll(&pfd, 1, SECONDS * 1000) != 1 || ibv_get_async_event(context, &event))
+			errx(1, "no event of the P_Key table");
+		changed = event.event_type == IBV_EVENT_PKEY_CHANGE;
+		ibv_ack_async_event(&event);
+	} while (!changed);
+}
+
 static void run_command(int order)
 {
 	switch (order) {
@@ -230,6 +278,10 @@ static void run_command(int order)
 	case 's': send_to_group(); break;
 	case 'h': await_completions(IBV_WC_RECV, 1); break;
 	case 'f': fork_child(); break;
+	case 'J': begin_join(); break;
+	case 'e': end_join(); break;
+	case 'd': open_descriptors(); break;
+	case 'p': await_pkey_change(); break;
 	default: errx(2, "no such order: %c", order);
 	}
 }

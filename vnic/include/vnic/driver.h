@@ -60,6 +60,12 @@ void vnic_driver_detach(struct vnic_driver *drv);
  */
 void vnic_driver_abandon(struct vnic_driver *drv);
 /*
+ * The daemon has ended: closes the driver's descriptors, as many as another attachment opens. So a
+ * process at its limit of descriptors can attach again. No thread waits for an answer. All requests
+ * fail from now on.
+ */
+void vnic_driver_disconnect(struct vnic_driver *drv);
+/*
  * In a forked child, before vnic_driver_abandon: replaces the memory that the device sees by zeroed
  * private memory. All later requests fail in the child. That includes a request that was waiting
  * for another thread's request when a signal handler forked. NULL is allowed.
@@ -109,6 +115,8 @@ bool vnic_driver_irq_unmask(struct vnic_driver *drv);
  * daemon's answer.
  */
 void vnic_driver_set_multicast(struct vnic_driver *drv, bool on);
+/* The first half of vnic_driver_set_multicast. True: vnic_driver_apply_multicast must follow. */
+bool vnic_driver_choose_multicast(struct vnic_driver *drv, bool on);
 
 /*
  * The device has completed a descriptor that it was not given: the driver receives and frees
@@ -149,7 +157,11 @@ bool vnic_driver_notice(struct vnic_driver *drv, struct vnic_attach_port *port, 
  * --- Requests to the daemon. They block for its answer. Any thread may call them; calls wait for
  * each other. Besides the errors below: -ETIMEDOUT: no answer for 5 s; -ECONNRESET, -EPIPE: the
  * daemon has ended; -EPROTO: a malformed answer. Each of these ends the connection to the daemon.
+ * -EMFILE: the process had no number free for a descriptor of the answer; the connection goes on.
  */
+
+/* The daemon applies the last choice of vnic_driver_choose_multicast. */
+int vnic_driver_apply_multicast(struct vnic_driver *drv);
 
 /*
  * Asks for the next hop from the source address at sgid_index of vnic_attach_port.gids to dgid. ARP
