@@ -432,7 +432,9 @@ void world_sum_counters(const struct world *world, struct urxe_counters *sum)
 {
 	*sum = (struct urxe_counters){0};
 	for (uint32_t i = 0; i < world->n_hosts; i++) {
-		const struct urxe_counters *c = urxe_dev_counters(world->host[i].dev);
+		const struct simhost *host = &world->host[i];
+		const struct urxe_counters *c =
+			host->dev ? urxe_dev_counters(host->dev) : &host->frozen_counters;
 
 		for (unsigned k = 0; k < URXE_DROP_COUNT; k++)
 			sum->drop[k] += c->drop[k];

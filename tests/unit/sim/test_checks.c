@@ -130,6 +130,35 @@ static void test_atomic_damage_is_detected(void **state)
 
 /* --- Counters. */
 
+/* A host without an engine counts with the counters that its engine had. */
+static void test_frozen_hosts_have_counters(void **state)
+{
+	struct scenario scenario = scenario_default;
+	struct urxe_counters sum;
+	uint32_t n_frozen = 0;
+	struct world world;
+
+	(void)state;
+	scenario.seed = 6;
+	scenario.nodes = 6;
+	scenario.traffic = TRAFFIC_RC;
+	scenario.size = 4096;
+	scenario.migrate = 500;
+	scenario.messages = 2000;
+	scenario.pause = 2000000;
+	scenario.timeout = 8;
+	scenario.retries = 0;
+	scenario.max_losses = 0;
+	scenario.loss = 0.0005;
+	assert_false(world_run(&world, &scenario, NULL, hear, NULL));
+	for (uint32_t i = 0; i < world.n_hosts; i++)
+		n_frozen += !world.host[i].dev;
+	assert_true(n_frozen > 0);
+	world_sum_counters(&world, &sum);
+	assert_true(sum.event[URXE_EVENT_RETRANSMIT] > 0);
+	world_free(&world);
+}
+
 static void lose_a_frame(struct world *world)
 {
 	world->fabric.counters.sent++;
@@ -222,6 +251,7 @@ int main(void)
 		cmocka_unit_test(test_memory_damage_is_detected),
 		cmocka_unit_test(test_atomic_damage_is_detected),
 		cmocka_unit_test(test_counter_damage_is_detected),
+		cmocka_unit_test(test_frozen_hosts_have_counters),
 		cmocka_unit_test(test_completion_damage_is_detected),
 		cmocka_unit_test(test_unrest_at_the_end_is_detected),
 	};

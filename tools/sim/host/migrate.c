@@ -114,6 +114,7 @@ static void freeze(struct simhost *host)
 	free(host->send_cq.ring);
 	free(host->recv_cq.ring);
 	forget_handles(host);
+	host->frozen_counters = *urxe_dev_counters(host->dev);
 	urxe_dev_destroy(host->dev);
 	host->dev = NULL;
 	move_memory(host);

@@ -37,6 +37,7 @@ struct simhost {
 	struct world *world;
 	uint32_t id;
 	struct urxe_dev *dev;
+	struct urxe_counters frozen_counters; /* of the engine, while there is no `dev` */
 	uint8_t *mem;
 	uint64_t mem_size;
 	uint64_t iova; /* of mem[0] */
