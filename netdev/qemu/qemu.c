@@ -78,7 +78,8 @@ int qemu_bind(struct qemu_port *port, const struct sockaddr_un *path, int type, 
 	if (err)
 		return err;
 	port->socket = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	refuse_fds(port->socket);
+	if (port->socket >= 0)
+		refuse_fds(port->socket);
 	/* Linux creates the file with the socket's mode, so other users can connect at no moment.
 	 */
 	if (port->socket < 0 || fchmod(port->socket, 0600) ||

@@ -544,6 +544,29 @@ static void test_port_pauses_without_descriptors(void **state)
 	close_both(port, qemu);
 }
 
+static void test_error_without_descriptors(void **state)
+{
+	struct netdev *port;
+	struct rlimit limit, none;
+	char spec[256], error[256];
+	int held[1024], n = 0;
+
+	(void)state;
+	snprintf(spec, sizeof(spec), "qemu:%s/none", directory);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = limit;
+	none.rlim_cur = 64;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	while ((held[n] = dup(STDERR_FILENO)) >= 0)
+		n++;
+	/* The port's epoll instance takes the last one. */
+	close(held[--n]);
+	assert_int_equal(netdev_qemu_open(spec, MTU, &port, error, sizeof(error)), -EMFILE);
+	while (n)
+		close(held[--n]);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
 static void test_connecting_port_reconnects(void **state)
 {
 	struct netdev *port = open_port("qemu:%s/server,connect", directory);
@@ -811,6 +834,7 @@ int main(void)
 		cmocka_unit_test(test_listening_port_accepts_one_peer),
 		cmocka_unit_test(test_change_at_once),
 		cmocka_unit_test(test_port_pauses_without_descriptors),
+		cmocka_unit_test(test_error_without_descriptors),
 		cmocka_unit_test(test_connecting_port_reconnects),
 		cmocka_unit_test(test_datagrams_pass_in_both_directions),
 		cmocka_unit_test(test_next_datagram_peer_needs_no_frame_to_the_last_one),
