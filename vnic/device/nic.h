@@ -193,6 +193,11 @@ bool vnic_device_activate(struct vnic_device *dev);
  * vnic_device_tx_done then does nothing. */
 void vnic_device_stop(struct vnic_device *dev);
 /*
+ * Completes the frames that vnic_device_tx has returned, and the rest of the packet that is being
+ * segmented, without a look at the ring: the driver may post more at any time.
+ */
+void vnic_device_tx_discard(struct vnic_device *dev, uint32_t queue);
+/*
  * The driver violated the protocol on a queue: the queue stops with `error`, and with it the NIC
  * until the driver resets it. `event`: VMXNET3_ECR_TQERR or _RQERR.
  */

@@ -9,22 +9,10 @@
 
 static const struct vnic_state_format format = {.name = "urxevmx3", .version = 1};
 
-static void send_nowhere(struct vnic_device *dev, uint32_t queue)
-{
-	const struct vnic_device_txq *tx = &dev->tx[queue];
-	struct vnic_tx_frame frame;
-
-	/* Malformed descriptors stop all queues. */
-	while (queue < dev->tx_queues && (tx->count || tx->segmenting)) {
-		vnic_device_tx(dev, queue, &frame, 1);
-		vnic_device_tx_done(dev, queue, 1);
-	}
-}
-
 void vnic_device_pause(struct vnic_device *dev)
 {
 	for (uint32_t i = 0; i < dev->tx_queues; i++)
-		send_nowhere(dev, i);
+		vnic_device_tx_discard(dev, i);
 	vnic_device_set_polling(dev, false);
 	vnic_device_flush(dev);
 	dev->link_told = dev->link;

@@ -479,3 +479,17 @@ void vnic_device_tx_done(struct vnic_device *dev, uint32_t queue, uint32_t n)
 		complete_oldest(dev, tx);
 	}
 }
+
+void vnic_device_tx_discard(struct vnic_device *dev, uint32_t queue)
+{
+	struct vnic_device_txq *tx = &dev->tx[queue];
+
+	while (tx->count || tx->segmenting) {
+		if (!tx->count)
+			next_segment(dev, tx);
+		if (dev->link)
+			vnic_device_tx_done(dev, queue, 1);
+		else
+			drop_frames(dev, tx);
+	}
+}

@@ -447,6 +447,35 @@ static void test_reset_while_segmenting(void **state)
 	assert_int_equal(frames[0].len, 60);
 }
 
+/*
+ * The link is down, and the driver posts more packets: a pause completes only the packet that was
+ * being segmented, or it would not end before the driver does.
+ */
+static void test_pause_while_segmenting(void **state)
+{
+	struct guest *g = *state;
+	uint8_t packet[9000];
+	uint32_t len = build(packet, false, PROTO_TCP, 8000);
+	struct vnic_tx_frame frame;
+
+	for (int link = 0; link < 2; link++) {
+		guest_ring_reset(&g->tx[0].ring);
+		guest_ring_reset(&g->tx[0].comp);
+		assert_int_equal(guest_activate(g), 0);
+		for (int i = 0; i < 3; i++)
+			post(g, packet, len, 1000, (ETH + IP4 + TCP) | VMXNET3_OM_TSO);
+		assert_int_equal(vnic_device_tx(g->dev, 0, &frame, 1), 1);
+		vnic_device_tx_done(g->dev, 0, 1);
+		vnic_device_set_link(g->dev, link ? 10000 : 0);
+		vnic_device_pause(g->dev);
+		assert_true(guest_tx_completed(&g->tx[0]) >= 0);
+		assert_int_equal(guest_tx_completed(&g->tx[0]), -1);
+		vnic_device_set_link(g->dev, 10000);
+		assert_int_equal(vnic_device_tx(g->dev, 0, &frame, 1), 1);
+		assert_int_equal(frame.len, ETH + IP4 + TCP + 1000);
+	}
+}
+
 /* --- Tags, pieces */
 
 static void test_tag_inserted(void **state)
@@ -812,6 +841,7 @@ int main(void)
 		cmocka_unit_test(test_endless_segmentation_stops_the_device),
 		GUEST_TEST(test_segmentation_behind_an_extension),
 		GUEST_TEST(test_reset_while_segmenting),
+		GUEST_TEST(test_pause_while_segmenting),
 		GUEST_TEST(test_tag_inserted),
 		GUEST_TEST(test_many_pieces),
 		GUEST_TEST(test_jumbo),
