@@ -391,7 +391,6 @@ static int open_signals(struct vm *vm)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	/* A client may pass a pipe for an eventfd. */
 	signal(SIGPIPE, SIG_IGN);
 	vm->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	return vm->signal_fd < 0 ? -errno : 0;

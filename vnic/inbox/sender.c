@@ -7,14 +7,12 @@
 #include <vnic/inbox.h>
 
 #include <errno.h>
-#include <poll.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "eventfd.h"
 #include "layout.h"
 #include "message.h"
 #include "shared.h"
@@ -232,23 +230,6 @@ static bool put_frame(struct vnic_outbox *outbox, uint32_t position, const struc
 }
 
 /*
- * EAGAIN needs no wait: a full eventfd is readable already. The calls are cancellation points,
- * where a thread must not end: it has locks of its process.
- */
-static void write_eventfd(int wake_fd)
-{
-	struct pollfd pfd = {wake_fd, POLLOUT, 0};
-	const int saved = errno;
-	int cancel;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	if (poll(&pfd, 1, 0) == 1 && pfd.revents & POLLOUT)
-		eventfd_write(wake_fd, 1);
-	pthread_setcancelstate(cancel, NULL);
-	errno = saved;
-}
-
-/*
  * Called after a fence: the sender publishes completions before it reads the mask
  * (vnic_inbox_irq_unmask). It writes the eventfd before the mask: see INBOX_MASKED.
  */
@@ -259,7 +240,7 @@ static void wake_if_unmasked(const struct vnic_outbox *outbox)
 
 	if (mask & INBOX_MASKED)
 		return;
-	write_eventfd(outbox->wake_fd);
+	vnic_eventfd_raise(outbox->wake_fd);
 	__atomic_compare_exchange_n(word, &mask, mask | INBOX_MASKED, false, __ATOMIC_RELAXED,
 				    __ATOMIC_RELAXED);
 }

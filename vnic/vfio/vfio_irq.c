@@ -2,10 +2,10 @@
 #include "irq.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/vfio.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
+
+#include "eventfd.h"
 
 void irq_init(struct irq_vectors *irq, uint32_t count)
 {
@@ -40,8 +40,7 @@ void irq_raise(struct irq_vectors *irq, uint32_t vector)
 		return;
 	}
 	irq->pending &= ~bit;
-	/* A full counter of the eventfd holds an interrupt already. */
-	eventfd_write(irq->fds[vector], 1);
+	vnic_eventfd_raise(irq->fds[vector]);
 }
 
 static void raise_pending(struct irq_vectors *irq, uint32_t vector)
@@ -61,14 +60,13 @@ uint32_t irq_count(const struct irq_vectors *irq, uint32_t index)
 	return index == VFIO_PCI_MSIX_IRQ_INDEX ? irq->count : 0;
 }
 
-/* O_NONBLOCK: the client could fill the eventfd's counter, and the write would wait. */
 int irq_set_eventfds(struct irq_vectors *irq, uint32_t start, int *fds, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		int flags = fcntl(fds[i], F_GETFL);
+		const int rc = vnic_eventfd_check(fds[i]);
 
-		if (flags < 0 || fcntl(fds[i], F_SETFL, flags | O_NONBLOCK))
-			return -errno;
+		if (rc)
+			return rc;
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		drop_eventfd(irq, start + i);

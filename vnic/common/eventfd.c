@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "eventfd.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+int vnic_eventfd_check(int fd)
+{
+	char target[32], path[32];
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	len = readlink(path, target, sizeof(target) - 1);
+	if (len < 0)
+		return -errno;
+	target[len] = 0;
+	return strcmp(target, "anon_inode:[eventfd]") ? -EINVAL : 0;
+}
+
+/*
+ * A full eventfd is readable already. The calls are cancellation points, where a thread must not
+ * end: it has locks of its process.
+ */
+void vnic_eventfd_raise(int fd)
+{
+	struct pollfd pfd = {fd, POLLOUT, 0};
+	const int saved = errno;
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	if (poll(&pfd, 1, 0) == 1 && pfd.revents & POLLOUT)
+		eventfd_write(fd, 1);
+	pthread_setcancelstate(cancel, NULL);
+	errno = saved;
+}
