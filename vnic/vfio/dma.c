@@ -32,6 +32,7 @@ int dma_map(struct vnic_vfio_server *server, const struct vfio_user_dma_map *map
 int dma_unmap(struct vnic_vfio_server *server, const struct vfio_user_dma_unmap *unmap)
 {
 	const struct vnic_vfio_attr *attr = &server->attr;
+	int rc;
 
 	if (unmap->argsz < sizeof(*unmap) || unmap->flags & ~UNMAP_ALL)
 		return -EINVAL;
@@ -39,8 +40,10 @@ int dma_unmap(struct vnic_vfio_server *server, const struct vfio_user_dma_unmap 
 		dma_remove_all(server);
 		return 0;
 	}
-	if (!unmap->size || unmap->addr + (unmap->size - 1) < unmap->addr)
-		return -EINVAL;
+	/* Memory that came without a descriptor was never mapped. */
+	rc = vnic_guest_memory_check_unmap(attr->memory, unmap->addr, unmap->size);
+	if (rc && rc != -ENOENT)
+		return rc;
 	attr->ops.memory_removed(attr->ctx, unmap->addr, unmap->size);
 	server->removal =
 		(struct dma_removal){.pending = true, .addr = unmap->addr, .size = unmap->size};
@@ -60,8 +63,8 @@ void dma_remove_all(struct vnic_vfio_server *server)
 	vnic_guest_memory_regions(server->attr.memory, &count);
 	if (count)
 		remove_all(server);
-	server->removal.pending = count != 0;
-	server->removal.size = 0;
+	/* Also without a region: mappings of lost pages are left. */
+	server->removal = (struct dma_removal){.pending = true};
 }
 
 void dma_remove_again(struct vnic_vfio_server *server)
@@ -86,7 +89,6 @@ int dma_finish_unmap(struct vnic_vfio_server *server)
 		rc = vnic_guest_memory_unmap(server->attr.memory, removal.addr, removal.size);
 	else
 		vnic_guest_memory_unmap_all(server->attr.memory);
-	/* Memory that came without a descriptor was never mapped. */
 	return rc == -ENOENT ? 0 : rc;
 }
 

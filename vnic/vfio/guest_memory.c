@@ -173,25 +173,36 @@ static bool splits(const struct vnic_guest_region *region, uint64_t addr, uint64
 	return region->addr < addr && region->addr + (region->size - 1) > last;
 }
 
-int vnic_guest_memory_unmap(struct vnic_guest_memory *memory, uint64_t addr, uint64_t size)
+int vnic_guest_memory_check_unmap(const struct vnic_guest_memory *memory, uint64_t addr,
+				  uint64_t size)
 {
-	uint64_t last = addr + (size - 1);
+	const uint64_t last = addr + (size - 1);
 	uint32_t index;
-	bool found;
 
 	if (!range_valid(memory, addr, size))
 		return -EINVAL;
 	index = first_region_behind(memory, addr);
-	found = index < memory->count && memory->regions[index].addr <= last;
-	if (found && splits(&memory->regions[index], addr, last) &&
-	    memory->count == VNIC_GUEST_REGIONS)
-		return -ENOSPC;
+	if (index == memory->count || memory->regions[index].addr > last)
+		return -ENOENT;
+	return splits(&memory->regions[index], addr, last) && memory->count == VNIC_GUEST_REGIONS
+		       ? -ENOSPC
+		       : 0;
+}
+
+int vnic_guest_memory_unmap(struct vnic_guest_memory *memory, uint64_t addr, uint64_t size)
+{
+	const int rc = vnic_guest_memory_check_unmap(memory, addr, size);
+	const uint64_t last = addr + (size - 1);
+	uint32_t index = first_region_behind(memory, addr);
+
+	if (rc && rc != -ENOENT)
+		return rc;
 	while (index < memory->count && memory->regions[index].addr <= last)
 		if (cut_region(memory, index, addr, last, true))
 			index++;
 	/* Also those of regions that were lost. */
 	guest_mapping_close_unused(&memory->lost, false);
-	return found ? 0 : -ENOENT;
+	return rc;
 }
 
 void vnic_guest_memory_unmap_all(struct vnic_guest_memory *memory)

@@ -51,6 +51,9 @@ int vnic_guest_memory_map(struct vnic_guest_memory *memory, uint64_t addr, uint6
  * needs one region more.
  */
 int vnic_guest_memory_unmap(struct vnic_guest_memory *memory, uint64_t addr, uint64_t size);
+/* What vnic_guest_memory_unmap would return. */
+int vnic_guest_memory_check_unmap(const struct vnic_guest_memory *memory, uint64_t addr,
+				  uint64_t size);
 void vnic_guest_memory_unmap_all(struct vnic_guest_memory *memory);
 
 /*

@@ -189,6 +189,43 @@ static void lost_memory_is_withdrawn(void **state)
 	assert_int_equal(f->removed_size, 8 * PAGE);
 }
 
+/* All regions are lost: their mappings and files end with the client's all the same. */
+static void lost_memory_is_unmapped(void **state)
+{
+	const uint32_t fds = count_fds();
+	struct fixture *f = *state;
+	volatile char *bytes;
+
+	for (int unmaps = 1; unmaps >= 0; unmaps--) {
+		assert_int_equal(vnic_guest_memory_catch_faults(NULL, NULL), 0);
+		assert_int_equal(ftruncate(f->file, (off_t)(PAGES * PAGE)), 0);
+		assert_int_equal(map(f, 0x100000, 1, 3, true), 0);
+		bytes = vnic_guest_memory_range(f->memory, 0x100000, PAGE, true);
+		assert_int_equal(ftruncate(f->file, 0), 0);
+		bytes[0] = 1;
+		vnic_vfio_server_check_memory(f->server);
+		if (unmaps)
+			assert_int_equal(unmap(f, 0, 0, VFIO_DMA_UNMAP_FLAG_ALL), 0);
+		else
+			vnic_vfio_server_disconnect(f->server);
+		assert_int_equal(count_fds(), fds - !unmaps);
+	}
+}
+
+/* An unmapping that is refused withdraws nothing. */
+static void refused_unmapping(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(map(f, 0, 3, 3, true), 0);
+	for (uint64_t i = 1; i < VNIC_GUEST_REGIONS; i++)
+		assert_int_equal(map(f, i << 20, 1, 3, true), 0);
+	assert_int_equal(map(f, UINT64_C(1) << 40, 1, 3, true), ENOSPC);
+	assert_int_equal(unmap(f, PAGE, 1, 0), ENOSPC);
+	assert_int_equal(unmap(f, PAGE / 2, 1, 0), EINVAL);
+	assert_int_equal(f->removed, 0);
+}
+
 /* An operator learns why a hypervisor does not start. */
 static void a_refusal_of_memory_is_told(void **state)
 {
@@ -296,6 +333,8 @@ static void malformed_irqs(void **state)
 	assert_int_equal(set_irqs(f, TRIGGER, 0, 1, NULL, 0), EINVAL);
 	assert_int_equal(set_irqs(f, WITH_NONE, 0, 1, NULL, 0), EINVAL);
 	assert_int_equal(set_irqs(f, TRIGGER | WITH_NONE | 64, 0, 1, NULL, 0), EINVAL);
+	/* Other files are no eventfds. */
+	assert_int_equal(set_irqs(f, TRIGGER | WITH_FD, 0, 1, &f->file, 1), EINVAL);
 	m.index = 5;
 	assert_int_equal(ask(f, SET_IRQS, &m, 20), EINVAL);
 	/* An index without vectors can only be disabled. */
@@ -328,6 +367,8 @@ int main(void)
 		TEST(memory_in_use_is_unmapped_later),
 		TEST(disconnection_waits_too),
 		TEST(lost_memory_is_withdrawn),
+		TEST(lost_memory_is_unmapped),
+		TEST(refused_unmapping),
 		TEST(a_refusal_of_memory_is_told),
 		TEST(malformed_maps),
 		TEST(interrupts_reach_their_eventfds),
