@@ -168,8 +168,11 @@ static void bus_mastering(void **state)
 	write_config(f, PCI_BASE_ADDRESS_1, 4, 0xfe000000);
 	write_config(f, PCI_ROM_ADDRESS, 4, UINT32_MAX);
 	assert_int_equal(f->resets, 0);
+	vnic_vfio_server_interrupt(f->server, 4);
+	assert_int_equal(pending(f), 1 << 4);
 	write_config(f, PCI_BASE_ADDRESS_1, 4, UINT32_MAX);
 	assert_int_equal(f->resets, 1);
+	assert_int_equal(pending(f), 0);
 }
 
 static void bounds_of_regions(void **state)
