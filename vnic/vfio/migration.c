@@ -316,7 +316,7 @@ int migration_feature(struct vnic_vfio_server *server, const uint8_t *body, uint
 	feature = find_feature(server, header.flags);
 	if (!feature)
 		return -ENOTTY;
-	if (header.argsz < sizeof(header) ||
+	if (header.argsz < size ||
 	    header.flags & ~(VFIO_USER_FEATURE_NUMBER | VFIO_USER_FEATURE_PROBE | methods) ||
 	    size > room)
 		return -EINVAL;

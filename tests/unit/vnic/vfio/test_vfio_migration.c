@@ -292,6 +292,11 @@ static void test_registers_of_a_stopped_function(void **state)
 	assert_int_equal(vfio_write(&side->client, BAR0, 8, 1), EBUSY);
 	assert_int_equal(vfio_read(&side->client, BAR0, 12), 5);
 	assert_int_equal(side->model.writes, 0);
+	/* The sizes of the BARs may be asked for, without a reset. */
+	assert_int_equal(vfio_write(&side->client, VFIO_PCI_CONFIG_REGION_INDEX, PCI_BASE_ADDRESS_1,
+				    UINT32_MAX),
+			 0);
+	assert_int_equal(side->model.resets, 0);
 	go(side, VFIO_STATE_RUNNING);
 	assert_int_equal(vfio_write(&side->client, BAR0, 8, 1), 0);
 }
@@ -549,6 +554,8 @@ static void test_wrong_log_commands(void **state)
 	assert_int_equal(vfio_feature(c, GET | 8, (uint64_t[]){0, PAGE, PAGE}, 24, 8 + 24 + 7),
 			 EINVAL);
 	assert_int_equal(vfio_feature(c, GET | 8, (uint64_t[]){0, PAGE, PAGE}, 24, 8 + 24 + 8), 0);
+	/* Less than the command has. */
+	assert_int_equal(vfio_feature(c, GET | 8, (uint64_t[]){0, PAGE, PAGE}, 24, 8), EINVAL);
 	assert_int_equal(vfio_feature(c, SET | 7, reports[0], 8, 0), EINVAL);
 }
 
