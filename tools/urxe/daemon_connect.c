@@ -14,6 +14,7 @@
 
 #include <vnic/attach.h>
 
+#include "common/clock.h"
 #include "common/command_line.h"
 #include "common/install_paths.h"
 #include "common/log.h"
@@ -150,7 +151,7 @@ static bool check_version(int fd, const char *run_dir)
 int daemon_connect(const char *run_dir, const struct daemon_start_options *options)
 {
 	struct timespec pause = {0, POLL_NS};
-	time_t end = time(NULL) + START_SECONDS;
+	const uint64_t end = now_ns() + START_SECONDS * NS_PER_SEC;
 	uint32_t attempts;
 	int fd, status;
 
@@ -163,7 +164,7 @@ int daemon_connect(const char *run_dir, const struct daemon_start_options *optio
 		status = attempts % START_INTERVAL ? STATUS_BUSY : start_daemon(run_dir, options);
 		if (status && status != STATUS_BUSY)
 			return -1;
-		if (time(NULL) > end)
+		if (now_ns() > end)
 			return log_connect_error(run_dir, -fd);
 		if (status)
 			nanosleep(&pause, NULL);
