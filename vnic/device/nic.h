@@ -76,6 +76,7 @@ struct vnic_device_rxq {
 	struct vnic_cursor comp_next;
 	bool starved; /* a frame was refused for lack of buffers, and none has been delivered since
 		       */
+	bool stalled; /* by vnic_device_rx_give_up; a delivered frame ends it */
 	uint8_t vector;
 	uint64_t stats[UPT1_RX_STATS];
 };
@@ -112,6 +113,7 @@ struct vnic_device {
 	struct vnic_device_filter filter;
 	struct vnic_device_txq tx[VMXNET3_MAX_TX_QUEUES];
 	struct vnic_device_rxq rx[VMXNET3_MAX_RX_QUEUES];
+	struct vnic_device_rxq *refused_by; /* the queue of the last -ENOBUFS of vnic_device_rxv */
 	uint8_t *buffers;  /* memory for the queues' slots and packets, and `whole` */
 	uint8_t *whole;    /* a received frame of several parts, assembled for inspection */
 	uint32_t revision; /* the revision that the driver selected */

@@ -232,7 +232,7 @@ static int mark_starved(const struct vnic_device *dev, struct vnic_device_rxq *r
 
 static void clear_starved(struct vnic_device_rxq *rx)
 {
-	rx->starved = false;
+	rx->starved = rx->stalled = false;
 	vnic_store(&rx->shared->update_prod, 0);
 }
 
@@ -246,10 +246,7 @@ static int find_buffers(struct vnic_device *dev, struct vnic_device_rxq *rx, uin
 		ret = mark_starved(dev, rx, len, scatter);
 	switch (ret) {
 	case 0: return 0;
-	case -ENOBUFS:
-		dev->counters[VNIC_RX_NO_BUFFER]++;
-		rx->stats[UPT1_RX_OUT_OF_BUF]++;
-		return ret;
+	case -ENOBUFS: dev->refused_by = rx; return ret;
 	case -EMSGSIZE:
 		dev->counters[VNIC_RX_TOO_LONG]++;
 		rx->stats[UPT1_RX_ERROR]++;
@@ -415,4 +412,16 @@ int vnic_device_rx(struct vnic_device *dev, uint32_t flow, const uint8_t *data, 
 	const struct iovec part = {(void *)(uintptr_t)data, len};
 
 	return vnic_device_rxv(dev, flow, &part, 1);
+}
+
+void vnic_device_rx_give_up(struct vnic_device *dev, bool stalled)
+{
+	dev->refused_by->stalled |= stalled;
+	dev->refused_by->stats[UPT1_RX_OUT_OF_BUF]++;
+	dev->counters[VNIC_RX_NO_BUFFER]++;
+}
+
+bool vnic_device_rx_is_stalled(const struct vnic_device *dev)
+{
+	return dev->refused_by->stalled;
 }

@@ -126,6 +126,45 @@ static void test_one_queue_full(void **state)
 	assert_int_equal(g->rx[1].conf->update_prod, 0);
 }
 
+/* A frame that waits for a buffer is refused often, and dropped at most once. */
+static void test_only_dropped_frames_are_counted(void **state)
+{
+	struct guest *g = *state;
+	const uint8_t data[60] = {0};
+
+	assert_int_equal(guest_activate(g), 0);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(vnic_device_rx(g->dev, 2, data, sizeof(data)), -ENOBUFS);
+	guest_post_rx(g, &g->rx[2], 0, 256);
+	assert_int_equal(vnic_device_rx(g->dev, 2, data, sizeof(data)), 0);
+	assert_int_equal(vnic_device_counters(g->dev)[VNIC_RX_NO_BUFFER], 0);
+	assert_int_equal(vnic_device_rx(g->dev, 2, data, sizeof(data)), -ENOBUFS);
+	vnic_device_rx_give_up(g->dev, false);
+	assert_int_equal(vnic_device_counters(g->dev)[VNIC_RX_NO_BUFFER], 1);
+}
+
+/* A queue is stalled until it takes a frame, whatever the others do. */
+static void test_one_queue_stalled(void **state)
+{
+	struct guest *g = *state;
+	const uint8_t data[60] = {0};
+
+	assert_int_equal(guest_activate(g), 0);
+	guest_post_rx(g, &g->rx[1], 0, 256);
+	assert_int_equal(vnic_device_rx(g->dev, 0, data, sizeof(data)), -ENOBUFS);
+	assert_false(vnic_device_rx_is_stalled(g->dev));
+	vnic_device_rx_give_up(g->dev, true);
+	assert_int_equal(vnic_device_rx(g->dev, 1, data, sizeof(data)), 0);
+	assert_int_equal(vnic_device_rx(g->dev, 1, data, sizeof(data)), -ENOBUFS);
+	assert_false(vnic_device_rx_is_stalled(g->dev));
+	assert_int_equal(vnic_device_rx(g->dev, 0, data, sizeof(data)), -ENOBUFS);
+	assert_true(vnic_device_rx_is_stalled(g->dev));
+	guest_post_rx(g, &g->rx[0], 0, 256);
+	assert_int_equal(vnic_device_rx(g->dev, 0, data, sizeof(data)), 0);
+	assert_int_equal(vnic_device_rx(g->dev, 0, data, sizeof(data)), -ENOBUFS);
+	assert_false(vnic_device_rx_is_stalled(g->dev));
+}
+
 /* The second ring of a queue has the number of queues added to its number. */
 static void test_second_ring_number(void **state)
 {
@@ -354,6 +393,8 @@ int main(void)
 		FULL_TEST(test_gathered_in_two_queues),
 		FULL_TEST(test_receive_queues),
 		FULL_TEST(test_one_queue_full),
+		FULL_TEST(test_only_dropped_frames_are_counted),
+		FULL_TEST(test_one_queue_stalled),
 		FULL_TEST(test_second_ring_number),
 		FULL_TEST(test_one_queue_broken),
 		ONE_TEST(test_buffer_over_a_border),

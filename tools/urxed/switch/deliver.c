@@ -71,13 +71,12 @@ bool switch_deliver(struct vswitch *sw, struct switch_port *to, const struct swi
 	case -EMSGSIZE: return drop_frame(sw, to, f, SWITCH_DROP_TOO_LONG);
 	default: return drop_frame(sw, to, f, SWITCH_DROP_RX_DOWN);
 	}
-	if (!can_wait)
-		return drop_frame(sw, to, f, SWITCH_DROP_RX_FULL);
-	if (!to->full_since)
+	if (can_wait && !to->full_since)
 		to->full_since = sw->now;
-	if (sw->now - to->full_since >= SWITCH_STALL_NS)
-		return drop_frame(sw, to, f, SWITCH_DROP_RX_STALLED);
-	return retry_at(sw, to->full_since + SWITCH_STALL_NS);
+	if (can_wait && sw->now - to->full_since < SWITCH_STALL_NS)
+		return retry_at(sw, to->full_since + SWITCH_STALL_NS);
+	vnic_device_rx_give_up(to->dev, false);
+	return drop_frame(sw, to, f, can_wait ? SWITCH_DROP_RX_STALLED : SWITCH_DROP_RX_FULL);
 }
 
 /* --- To an uplink or a VM */

@@ -64,7 +64,7 @@ enum vnic_device_state { VNIC_DEVICE_DOWN, VNIC_DEVICE_ACTIVE, VNIC_DEVICE_BROKE
 	X(TX_MISFIT, "tx_misfit", "frames not fit for the offload that was asked for") \
 	X(RX_FRAMES, "rx_frames", "frames given to the driver")                        \
 	X(RX_BYTES, "rx_bytes", "bytes of them")                                       \
-	X(RX_NO_BUFFER, "rx_no_buffer", "frames refused for want of a receive buffer") \
+	X(RX_NO_BUFFER, "rx_no_buffer", "frames dropped for want of a receive buffer") \
 	X(RX_TOO_LONG, "rx_too_long", "frames longer than the receive buffers")        \
 	X(RX_BAD, "rx_bad", "receive descriptors that were malformed")                 \
 	X(RX_RUNT, "rx_runt", "frames shorter than an Ethernet header")                \
@@ -131,8 +131,9 @@ void vnic_device_set_link(struct vnic_device *dev, uint16_t mbps);
  * Copies a frame into the driver's next receive buffers if the driver wants it; a frame that its
  * filters refuse counts as accepted, and as filtered. Frames of one flow go to one receive queue,
  * and stay in order: for RoCE the flow is the destination QPN; 0 stands for no flow. -ENOBUFS: no
- * buffer is free now; -EMSGSIZE: longer than the buffers, dropped; -EINVAL: shorter than an
- * Ethernet header; -ENETDOWN: the NIC is not active, or the link is down.
+ * buffer is free now, and the caller tries again or calls vnic_device_rx_give_up; -EMSGSIZE: longer
+ * than the buffers, dropped; -EINVAL: shorter than an Ethernet header; -ENETDOWN: the NIC is not
+ * active, or the link is down.
  */
 int vnic_device_rx(struct vnic_device *dev, uint32_t flow, const uint8_t *data, uint32_t len);
 /*
@@ -140,6 +141,13 @@ int vnic_device_rx(struct vnic_device *dev, uint32_t flow, const uint8_t *data, 
  * the caller has checked.
  */
 int vnic_device_rxv(struct vnic_device *dev, uint32_t flow, const struct iovec *parts, uint32_t n);
+/*
+ * Right after -ENOBUFS: the caller drops the frame, which is counted. `stalled`: the frame has
+ * waited long, so the receive queue is stalled until it takes a frame.
+ */
+void vnic_device_rx_give_up(struct vnic_device *dev, bool stalled);
+/* Right after -ENOBUFS: whether the frame's receive queue is stalled. */
+bool vnic_device_rx_is_stalled(const struct vnic_device *dev);
 
 /* Whether the driver wants any multicast frames, by its receive mode. */
 bool vnic_device_wants_multicast(const struct vnic_device *dev);
