@@ -130,9 +130,12 @@ static bool send_rdma(struct datapath *f, uint64_t now)
 						 .room = limit < ROOM ? limit : ROOM};
 	f->first = 0;
 	f->count = room ? pvrdma_output(f->rdma->dev, now, f->kept, room) : 0;
-	move_permuted(f, f->kept, f->count);
+	/* Without a link all frames are in own buffers, and stay there. */
+	if (switch_link_is_up(f->link))
+		move_permuted(f, f->kept, f->count);
 	send_kept(f, now);
-	keep_rest(f);
+	if (switch_link_is_up(f->link))
+		keep_rest(f);
 	return f->first;
 }
 
@@ -158,17 +161,26 @@ static bool send_frames(struct datapath *f, uint64_t now)
 
 /* --- To the guest */
 
-/* Returns whether the frame is done with: false, it waits for a receive buffer. */
+/*
+ * Returns whether the frame is done with: false, it waits for a receive buffer. Frames of PVRDMA
+ * must not wait behind it, nor any frame again and again behind those of a stalled receive queue.
+ */
 static bool deliver(struct datapath *f, uint64_t now, const struct netdev_frame *frame)
 {
-	if (vnic_device_rx(f->nic->dev, 0, frame->data, frame->len) != -ENOBUFS) {
-		f->blocked_since = 0;
-		return true;
+	struct vnic_device *dev = f->nic->dev;
+
+	if (vnic_device_rx(dev, 0, frame->data, frame->len) == -ENOBUFS) {
+		const uint64_t since = f->blocked_since ?: now;
+		const bool late = now - since >= BLOCKED_NS;
+
+		if (!late && !pvrdma_active(f->rdma->dev) && !vnic_device_rx_is_stalled(dev)) {
+			f->blocked_since = since;
+			return false;
+		}
+		vnic_device_rx_give_up(dev, late);
 	}
-	if (!f->blocked_since)
-		f->blocked_since = now;
-	/* Frames for PVRDMA must not wait behind it. */
-	return now - f->blocked_since >= BLOCKED_NS || pvrdma_active(f->rdma->dev);
+	f->blocked_since = 0;
+	return true;
 }
 
 /*
@@ -207,6 +219,8 @@ static bool receive_frames(struct datapath *f, uint64_t now)
 		else
 			hear_announcement(f, now, frame);
 	}
+	if (done == n)
+		f->blocked_since = 0;
 	if (n_wanted)
 		pvrdma_input(f->rdma->dev, now, wanted, n_wanted);
 	f->rdma_moved |= n_wanted;
@@ -215,17 +229,18 @@ static bool receive_frames(struct datapath *f, uint64_t now)
 }
 
 /* To a software RoCE in the machine. Nobody sends it references: urxed knows no process of it. */
-static void deliver_from_peer(struct datapath *f, uint64_t now, const struct urxe_frame *from)
+static void deliver_from_peer(struct datapath *f, const struct urxe_frame *from)
 {
+	struct vnic_device *dev = f->nic->dev;
 	uint8_t copy[ROOM];
-	const struct netdev_frame frame = {.data = copy, .len = from->len};
 
 	if (from->reference.length || from->len < URXE_ICRC_LEN || from->len > ROOM)
 		return;
 	memcpy(copy, from->data, from->len - URXE_ICRC_LEN);
 	memset(copy + from->len - URXE_ICRC_LEN, 0, URXE_ICRC_LEN);
 	urxe_frame_add_icrc(copy, from->len);
-	(void)deliver(f, now, &frame);
+	if (vnic_device_rx(dev, 0, copy, from->len) == -ENOBUFS)
+		vnic_device_rx_give_up(dev, false);
 }
 
 static bool receive_from_peers(struct datapath *f, uint64_t now)
@@ -236,7 +251,7 @@ static bool receive_from_peers(struct datapath *f, uint64_t now)
 	/* Without vmw_pvrdma the queue pairs are those of a software RoCE. */
 	if (!pvrdma_active(f->rdma->dev))
 		for (uint32_t i = 0; i < n; i++)
-			deliver_from_peer(f, now, &frames[i]);
+			deliver_from_peer(f, &frames[i]);
 	else if (n)
 		pvrdma_input(f->rdma->dev, now, frames, n);
 	machine_peers_release(f->peers, taken);
@@ -268,7 +283,7 @@ uint64_t datapath_deadline(const struct datapath *f, uint64_t now)
 		next = f->look_again_at;
 	if (f->blocked_since && f->blocked_since + BLOCKED_NS < next)
 		next = f->blocked_since + BLOCKED_NS;
-	/* PVRDMA's own frames wait with the others. */
+	/* With a full ring PVRDMA cannot send either, so its deadlines in the past do not count. */
 	if (f->link_full && (next > now + FULL_NS || next <= now))
 		next = now + FULL_NS;
 	return next;

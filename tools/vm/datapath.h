@@ -32,7 +32,7 @@ struct datapath {
 	 */
 	uint64_t look_again_at;
 	bool link_full;         /* the ring to urxed had no room for a frame */
-	uint64_t blocked_since; /* when the driver ran out of receive buffers; 0 = it has some */
+	uint64_t blocked_since; /* since when a frame waits for a receive buffer; 0 = none waits */
 	bool rdma_moved;        /* the last datapath_run had frames or requests of PVRDMA */
 	uint64_t announced_at;  /* ns; when a received frame last led to pvrdma_station_returned,
 				   for the limit of one call in 10 ms; 0 = never */

@@ -12,12 +12,14 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <rxe/announcement.h>
 #include <rxe/packet.h>
 #include <unistd.h>
 #include <vnic/regs.h>
 
+#include "common/clock.h"
 #include "pvrdma_driver.h"
 #include "vm/datapath.h"
 #include "vnic_loop.h"
@@ -52,8 +54,13 @@ struct fixture {
 	struct datapath datapath;
 };
 
-/* The linker puts this function in the place of vnic_device_rx. */
-static uint32_t nic_frames, nic_good_frames;
+/*
+ * The linker puts these functions in the places of vnic_device_rx and its companions. The NIC has
+ * two receive queues; byte 14 of a frame is its queue.
+ */
+static uint32_t nic_frames, nic_good_frames, nic_delivered[2], nic_given_up[2];
+static bool nic_full[2], nic_stalled[2];
+static uint8_t nic_refused_by;
 
 int __wrap_vnic_device_rx(struct vnic_device *dev, uint32_t flow, const uint8_t *data,
 			  uint32_t len);
@@ -64,8 +71,41 @@ int __wrap_vnic_device_rx(struct vnic_device *dev, uint32_t flow, const uint8_t 
 
 	(void)dev, (void)flow;
 	nic_frames++;
+	if (data[14] < 2 && nic_full[data[14]]) {
+		nic_refused_by = data[14];
+		return -ENOBUFS;
+	}
+	if (data[14] < 2) {
+		nic_delivered[data[14]]++;
+		nic_stalled[data[14]] = false;
+	}
 	nic_good_frames += !urxe_packet_parse(&p, data, len) && urxe_packet_icrc_ok(&p);
 	return 0;
+}
+
+static void reset_nic(bool full0, bool full1)
+{
+	for (unsigned i = 0; i < 2; i++)
+		nic_delivered[i] = nic_given_up[i] = nic_stalled[i] = 0;
+	nic_full[0] = full0;
+	nic_full[1] = full1;
+}
+
+void __wrap_vnic_device_rx_give_up(struct vnic_device *dev, bool stalled);
+
+void __wrap_vnic_device_rx_give_up(struct vnic_device *dev, bool stalled)
+{
+	(void)dev;
+	nic_given_up[nic_refused_by]++;
+	nic_stalled[nic_refused_by] |= stalled;
+}
+
+bool __wrap_vnic_device_rx_is_stalled(const struct vnic_device *dev);
+
+bool __wrap_vnic_device_rx_is_stalled(const struct vnic_device *dev)
+{
+	(void)dev;
+	return nic_stalled[nic_refused_by];
 }
 
 /* The linker puts this function in the place of pvrdma_station_returned. */
@@ -130,6 +170,7 @@ static int setup(void **state)
 	static struct fixture f;
 
 	f = (struct fixture){0};
+	reset_nic(false, false);
 	open_queues(&f);
 	open_link(&f);
 	attr.bars = f.nic.bars = aligned_alloc(4096, VNIC_BAR_SIZE);
@@ -280,6 +321,86 @@ static void test_machine_hears_other_stations_only(void **state)
 	assert_int_equal(returns, 2);
 }
 
+/* --- Receive queues without buffers */
+
+/* A frame for a receive queue of the machine's NIC. */
+static bool send_to_queue(struct fixture *f, uint8_t queue)
+{
+	uint8_t data[64] = {2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 9, 9, 8, 6, queue};
+	const struct netdev_frame frame = {data, sizeof(data), 0, 0};
+
+	return netdev_tx(f->port, 0, &frame, 1) == 1;
+}
+
+/* Frames of the other queue wait for the stalled one once, and then no more. */
+static void test_stalled_queue_does_not_hold_up_others(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t begin = f->guest[0].now + NS_PER_SEC;
+	uint32_t sent = 0;
+
+	pvrdma_reset(f->guest[0].dev);
+	reset_nic(false, true);
+	for (uint64_t now = begin; now < begin + 100 * NS_PER_MS; now += NS_PER_MS / 10) {
+		while (send_to_queue(f, sent & 1))
+			sent++;
+		datapath_run(&f->datapath, now);
+	}
+	assert_int_equal(nic_delivered[1], 0);
+	assert_true(nic_delivered[0] > 90 * 10 * 8);
+	/* Frames come in turn. */
+	assert_in_range(nic_given_up[1] + 1, nic_delivered[0], nic_delivered[0] + 2);
+}
+
+/* The process sleeps while it waits for a buffer, and after the frame is given up. */
+static void test_full_queue_lets_the_process_sleep(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t begin = f->guest[0].now + NS_PER_SEC;
+
+	pvrdma_reset(f->guest[0].dev);
+	reset_nic(true, false);
+	assert_true(send_to_queue(f, 0));
+	datapath_run(&f->datapath, begin);
+	assert_int_equal(datapath_deadline(&f->datapath, begin), begin + 10 * NS_PER_MS);
+	/* The frame that waits is no news. */
+	assert_false(datapath_arm(&f->datapath, begin));
+	datapath_run(&f->datapath, begin + 10 * NS_PER_MS);
+	assert_int_equal(nic_given_up[0], 1);
+	assert_int_equal(datapath_deadline(&f->datapath, begin + 20 * NS_PER_MS), UINT64_MAX);
+	assert_false(datapath_arm(&f->datapath, begin + 20 * NS_PER_MS));
+	/* The link is armed: the next frame wakes the process. */
+	assert_true(send_to_queue(f, 0));
+	assert_true(datapath_arm(&f->datapath, begin + 20 * NS_PER_MS));
+	/* The stalled queue recovers. */
+	nic_full[0] = false;
+	datapath_run(&f->datapath, begin + 21 * NS_PER_MS);
+	assert_int_equal(nic_delivered[0], 1);
+	nic_full[0] = true;
+	assert_true(send_to_queue(f, 0));
+	datapath_run(&f->datapath, begin + 30 * NS_PER_MS);
+	assert_int_equal(datapath_deadline(&f->datapath, begin + 30 * NS_PER_MS),
+			 begin + 40 * NS_PER_MS);
+	/* Another machine's driver, or none: no frame waits. */
+	nic_full[0] = false;
+	datapath_run(&f->datapath, begin + 31 * NS_PER_MS);
+	assert_int_equal(datapath_deadline(&f->datapath, begin + 31 * NS_PER_MS), UINT64_MAX);
+}
+
+/* Frames of PVRDMA must not wait behind a frame for the NIC. */
+static void test_frames_do_not_wait_beside_pvrdma(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t now = f->guest[0].now;
+
+	reset_nic(true, false);
+	assert_true(pvrdma_active(f->guest[0].dev));
+	assert_true(send_to_queue(f, 0));
+	datapath_run(&f->datapath, now);
+	assert_int_equal(nic_given_up[0], 1);
+	assert_int_equal(f->datapath.blocked_since, 0);
+}
+
 /* --- Inboxes */
 
 static void allow_bypass(struct fixture *f, bool on)
@@ -389,6 +510,30 @@ static void test_frames_to_a_peer_go_to_its_inbox(void **state)
 	assert_int_equal(f->by_inbox, MESSAGES);
 	assert_int_equal(f->peers.counters[VNIC_BYPASS_SENT], MESSAGES);
 	assert_true(f->peers.counters[VNIC_BYPASS_RECEIVED] > 0);
+}
+
+/*
+ * Without a daemon all frames are in own buffers: those to itself permute them, and those to the
+ * inbox are not lost by that. Time stands still, so no frame is repeated.
+ */
+static void test_frames_to_an_inbox_without_daemon(void **state)
+{
+	struct fixture *f = *state;
+	struct netdev_shm_peer *peer = f->link.peer;
+
+	meet(f);
+	f->link.peer = NULL;
+	write_all(f);
+	for (unsigned i = 0; i < MESSAGES; i++)
+		post_write(f, &f->own[i % 2], i, 0, (1 + i % 2) * MESSAGES * PART);
+	for (unsigned i = 0; i < 4 * MESSAGES; i++) {
+		datapath_run(&f->datapath, f->guest[0].now);
+		answer_by_inbox(f);
+	}
+	for (unsigned i = 0; i < MESSAGES; i++)
+		assert_true(buffer_has(&f->guest[1], &f->buffer[1], i * PART, PART, (uint8_t)i));
+	f->link.peer = peer;
+	assert_int_equal(f->link.dropped, 0);
 }
 
 /* Without PVRDMA's driver, frames from inboxes are for a software RoCE in the machine. */
@@ -567,6 +712,14 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_switch_replaces_inboxes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_references_name_the_block_of_their_qp, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_stalled_queue_does_not_hold_up_others, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_full_queue_lets_the_process_sleep, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_frames_do_not_wait_beside_pvrdma, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_frames_to_an_inbox_without_daemon, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_inbox_wakes, setup, teardown),
 	};
