@@ -14,10 +14,12 @@
 #include "common/unix_packet.h"
 #include "urxed/uplink/vm_port_protocol.h"
 
-#define RETRY_NS  (100 * NS_PER_MS)
-#define ANSWER_MS 2000 /* a daemon that does not answer in this time is as good as none */
-#define FRAME_MAX (VM_PORT_MTU + 14u + 4u)
-#define LINE      64u /* buffers begin on cache lines */
+#define RETRY_NS (100 * NS_PER_MS)
+/* After a daemon that has not answered: the wait for its answer delays the guest's registers. */
+#define RETRY_SILENT_NS (10 * NS_PER_SEC)
+#define ANSWER_MS       2000 /* a daemon that does not answer in this time is as good as none */
+#define FRAME_MAX       (VM_PORT_MTU + 14u + 4u)
+#define LINE            64u /* buffers begin on cache lines */
 
 static void forget(struct switch_link *link)
 {
@@ -222,7 +224,7 @@ uint64_t switch_link_tick(struct switch_link *link, uint64_t now, bool *joined)
 	if (now < link->retry_at)
 		return link->retry_at;
 	note_error(link, join(link));
-	link->retry_at = now + RETRY_NS;
+	link->retry_at = now + (link->error == -ETIMEDOUT ? RETRY_SILENT_NS : RETRY_NS);
 	*joined = link->peer;
 	return link->peer ? UINT64_MAX : link->retry_at;
 }

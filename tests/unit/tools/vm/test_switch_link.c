@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* How often the device process looks for a daemon. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/unix_packet.h"
+#include "urxed/uplink/vm_port_protocol.h"
+#include "vm/host/switch_link.h"
+
+static const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
+static unsigned waits;
+
+/* The linker puts this function in the place of poll: no time passes in a wait. */
+int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout);
+
+int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+	(void)fds, (void)n, (void)timeout;
+	waits++;
+	return 0;
+}
+
+/* The daemon has stopped: the kernel accepts connections for it, and nothing answers. */
+static void test_a_silent_daemon_is_asked_rarely(void **state)
+{
+	const uint64_t begin = 100 * NS_PER_SEC;
+	char directory[] = "/tmp/urxe-link-XXXXXX";
+	struct sockaddr_un address;
+	struct switch_link link;
+	bool joined;
+	int fd;
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	assert_int_equal(unix_packet_address(&address, directory, VM_PORT_SOCKET_NAME), 0);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(fd, 16), 0);
+	assert_int_equal(switch_link_open(&link, directory, "", mac), -ETIMEDOUT);
+	assert_int_equal(waits, 1);
+	for (uint64_t now = begin; now < begin + 60 * NS_PER_SEC; now += NS_PER_SEC / 20)
+		assert_true(switch_link_tick(&link, now, &joined) > now);
+	assert_in_range(waits, 4, 8);
+	switch_link_close(&link);
+	close(fd);
+	unlink(address.sun_path);
+	/* Without a daemon no look waits, so they are frequent. */
+	assert_int_equal(switch_link_open(&link, directory, "", mac), -ENOENT);
+	switch_link_tick(&link, begin, &joined);
+	assert_true(switch_link_tick(&link, begin, &joined) <= begin + NS_PER_SEC / 10);
+	switch_link_close(&link);
+	rmdir(directory);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_silent_daemon_is_asked_rarely),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
