@@ -23,20 +23,35 @@ static int open_program(const char *path)
 	return access(path, X_OK) ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
-/* Opens the first executable file of that name on PATH. -1: none, or it is not readable. */
+static bool is_program(const char *path)
+{
+	struct stat st;
+
+	return !access(path, X_OK) && !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
+/*
+ * Opens the file that execvp(3) executes: the first program of that name on PATH, in which an empty
+ * element is the current directory. -1: none, or it is not readable.
+ */
 static int open_on_path(const char *name)
 {
+	char standard[64] = "", path[PATH_MAX];
 	const char *dir = getenv("PATH"), *end;
-	char path[PATH_MAX];
 
-	for (; dir && *dir; dir = *end ? end + 1 : end) {
-		end = strchrnul(dir, ':');
-		if (snprintf(path, sizeof(path), "%.*s/%s", (int)(end - dir),
-			     end == dir ? "." : dir, name) < (int)sizeof(path) &&
-		    !access(path, X_OK))
-			return open_program(path);
+	if (!dir) {
+		confstr(_CS_PATH, standard, sizeof(standard));
+		dir = standard;
 	}
-	return -1;
+	for (;; dir = end + 1) {
+		end = strchrnul(dir, ':');
+		if (snprintf(path, sizeof(path), "%.*s%s%s", (int)(end - dir), dir,
+			     end == dir ? "" : "/", name) < (int)sizeof(path) &&
+		    is_program(path))
+			return open_program(path);
+		if (!*end)
+			return -1;
+	}
 }
 
 /* Is the program executed with other privileges than those of this process (execve(2))? */
