@@ -23,12 +23,12 @@ int dpdk_port_set_allmulticast(struct netdev *netdev)
 	return port->has_groups ? rte_eth_allmulticast_enable(port->id) : 0;
 }
 
-void dpdk_port_receive_qp1_apart(const struct dpdk_port *port, bool apart)
+void dpdk_port_set_qp1_ring(const struct dpdk_port *port, bool use_ring)
 {
-	if (!apart)
+	if (!use_ring)
 		xdp_program_pass_qp1(port->xdp, false);
-	if (port->qp1.port && !qp1_ring_enable(&port->qp1, apart))
-		xdp_program_pass_qp1(port->xdp, apart);
+	if (port->qp1.port && !qp1_ring_enable(&port->qp1, use_ring))
+		xdp_program_pass_qp1(port->xdp, use_ring);
 }
 
 int dpdk_port_receive_roce(const struct dpdk_port *port, const uint16_t *blocks, uint32_t n)
@@ -57,7 +57,7 @@ int dpdk_port_set_promiscuous(struct netdev *netdev, bool on)
 			 : dpdk_port_receive_roce(port, NULL, 0);
 	if (!err && port->xdp) {
 		xdp_program_pass_blocks(port->xdp, NULL, 0);
-		dpdk_port_receive_qp1_apart(port, !on);
+		dpdk_port_set_qp1_ring(port, !on);
 	}
 	/* A device without this mode receives all frames. */
 	return err == -ENOTSUP ? 0 : err;
@@ -79,7 +79,7 @@ int dpdk_port_exclude_qpns(struct netdev *netdev, const uint16_t *blocks, uint32
 	if (!port->xdp)
 		return dpdk_port_receive_roce(port, blocks, n);
 	xdp_program_pass_blocks(port->xdp, blocks, n);
-	dpdk_port_receive_qp1_apart(port, true);
+	dpdk_port_set_qp1_ring(port, true);
 	return 0;
 }
 
@@ -106,7 +106,7 @@ int dpdk_port_admit_qpns(struct netdev *netdev, const uint16_t *blocks, uint32_t
 		return -ENOTSUP;
 	if (!port->xdp)
 		return receive_all(port, packet_filter_admitted(port->packet_fd, blocks, n));
-	dpdk_port_receive_qp1_apart(port, false);
+	dpdk_port_set_qp1_ring(port, false);
 	xdp_program_pass_blocks(port->xdp, others, complement_blocks(others, blocks, n));
 	return 0;
 }

@@ -104,10 +104,10 @@ static bool open_interrupt(struct dpdk_interrupt *interrupt)
 	return enable_interrupt(interrupt, false);
 }
 
-void dpdk_interrupt_open(struct dpdk_interrupt *interrupt, uint16_t port, bool proven)
+void dpdk_interrupt_open(struct dpdk_interrupt *interrupt, uint16_t port, bool interrupt_seen)
 {
 	interrupt->port = port;
-	interrupt->proven = proven;
+	interrupt->interrupt_seen = interrupt_seen;
 	if (!open_interrupt(interrupt))
 		dpdk_interrupt_close(interrupt);
 }
@@ -129,7 +129,7 @@ void dpdk_interrupt_reset(struct dpdk_interrupt *interrupt)
 
 	for (int i = 0; i < n; i++) {
 		if (events[i].data.fd == interrupt->driver_fd && interrupt->received)
-			interrupt->proven = true;
+			interrupt->interrupt_seen = true;
 		if (events[i].data.fd == interrupt->change_fd)
 			interrupt->changed = true;
 	}
@@ -168,5 +168,5 @@ bool dpdk_interrupt_take_change(struct dpdk_interrupt *interrupt)
 
 bool dpdk_interrupt_is_reliable(const struct dpdk_interrupt *interrupt)
 {
-	return interrupt->armed && !interrupt->masked && interrupt->proven;
+	return interrupt->armed && !interrupt->masked && interrupt->interrupt_seen;
 }

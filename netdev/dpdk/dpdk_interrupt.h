@@ -17,11 +17,11 @@ struct dpdk_interrupt {
 	int driver_fd; /* the driver's; some drivers never read it */
 	int change_fd; /* eventfd: a vhost guest connected or left; -1 = not vhost */
 	bool armed;
-	bool masked;   /* the device may have disabled the interrupt since it was armed */
-	bool received; /* a frame came since the interrupt was armed */
-	bool proven;   /* the interrupt came for a frame once, so it works */
-	bool changed;  /* a vhost guest connected or left, or its queues did, since
-			  dpdk_interrupt_take_change */
+	bool masked;         /* the device may have disabled the interrupt since it was armed */
+	bool received;       /* a frame came since the interrupt was armed */
+	bool interrupt_seen; /* the interrupt came for a frame once, so it works */
+	bool changed;        /* a vhost guest connected or left, or its queues did, since
+				dpdk_interrupt_take_change */
 	/*
 	 * Protects the guest's flags, in rx_intr_enable and rx_intr_disable, from an unmap by
 	 * DPDK's vhost thread. Innermost.
@@ -37,11 +37,11 @@ struct dpdk_interrupt {
 
 /*
  * For a started device that was configured with intr_conf.rxq; `fd` is -1 for a device without the
- * interrupt. `proven`: false for PCI devices, whose interrupt line may not work. DPDK's callbacks
- * hold the structure's address: it must not move before dpdk_interrupt_close, which the caller
- * calls before it closes the device.
+ * interrupt. `interrupt_seen`: false for PCI devices, whose interrupt line may not work. DPDK's
+ * callbacks hold the structure's address: it must not move before dpdk_interrupt_close, which the
+ * caller calls before it closes the device.
  */
-void dpdk_interrupt_open(struct dpdk_interrupt *interrupt, uint16_t port, bool proven);
+void dpdk_interrupt_open(struct dpdk_interrupt *interrupt, uint16_t port, bool interrupt_seen);
 void dpdk_interrupt_close(struct dpdk_interrupt *interrupt);
 /* Notes what made `fd` readable, and resets it: it is readable again after the next interrupt or
  * change. For a receive without frames, because it costs a system call. */

@@ -262,7 +262,7 @@ static int use_driver_socket(struct dpdk_port *port, const struct dpdk_spec *spe
 	port->xdp = xdp_program_map_passed(spec->ifindex);
 	/* A missing ring for QP1 is no error. */
 	if (port->xdp && !qp1_ring_open(&port->qp1, spec->ifindex))
-		dpdk_port_receive_qp1_apart(port, true);
+		dpdk_port_set_qp1_ring(port, true);
 	return arp_nd_socket_open(&port->arp_nd, spec->ifindex);
 }
 

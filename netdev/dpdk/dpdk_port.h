@@ -89,11 +89,11 @@ void dpdk_port_send_ring(struct dpdk_port *port, uint64_t now);
  */
 int dpdk_port_receive_roce(const struct dpdk_port *port, const uint16_t *blocks, uint32_t n);
 /*
- * Sets where packets to QP1 come: to the ring for QP1 if `apart`, else to the AF_XDP socket. If the
- * ring is not open or cannot be enabled, they come to the AF_XDP socket. Only for an af_xdp port
- * with urxe's XDP program.
+ * Sets where packets to QP1 come: to the ring for QP1 if `use_ring`, else to the AF_XDP socket. If
+ * the ring is not open or cannot be enabled, they come to the AF_XDP socket. Only for an af_xdp
+ * port with urxe's XDP program.
  */
-void dpdk_port_receive_qp1_apart(const struct dpdk_port *port, bool apart);
+void dpdk_port_set_qp1_ring(const struct dpdk_port *port, bool use_ring);
 
 /* These do what the functions of netdev.h with the same end of the name say. */
 int dpdk_port_set_allmulticast(struct netdev *netdev);

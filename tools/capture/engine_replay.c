@@ -318,9 +318,9 @@ void engine_replay_print(const struct engine_replay *r)
 		       recording_error_text(r->recording->process.error));
 		return;
 	}
-	printf("  %" PRIu64 " frames received, with %" PRIu64 " NAKs; %" PRIu64
-	       " sent, with %" PRIu64 " NAKs, %" PRIu64 " of them in the capture\n",
-	       r->received, r->naks_received, r->sent, r->naks_sent, r->sent_captured);
+	printf("  %" PRIu64 " frames received, with %" PRIu64 " NAKs; %" PRIu64 " sent (%" PRIu64
+	       " in the capture), with %" PRIu64 " NAKs\n",
+	       r->received, r->naks_received, r->sent, r->sent_captured, r->naks_sent);
 	printf("  %" PRIu64 " completions, %" PRIu64 " events\n", r->completions, r->async);
 	for (uint32_t i = 1; i <= URXE_WC_RNR_RETRY_EXC_ERR; i++)
 		if (r->errors[i])

@@ -282,7 +282,7 @@ static int track_response_start(struct flow_track *t, uint32_t psn)
 }
 
 /* A response without its first packet: the number of missing packets is unknown. */
-static int track_headless_response(struct flow_track *t, uint32_t psn)
+static int track_rest_of_response(struct flow_track *t, uint32_t psn)
 {
 	if (count_packet(t, psn, false) < 0)
 		return count_late_or_duplicate(t, psn, 1);
@@ -293,7 +293,7 @@ static int track_headless_response(struct flow_track *t, uint32_t psn)
 
 static int track_response(struct flow *f, const struct urxe_packet *p, uint32_t flags)
 {
-	bool headless = !f->in_response && !(flags & URXE_OPF_START);
+	bool first_packet_missed = !f->in_response && !(flags & URXE_OPF_START);
 
 	f->in_response = !(flags & URXE_OPF_END);
 	if (f->in_response)
@@ -302,8 +302,8 @@ static int track_response(struct flow *f, const struct urxe_packet *p, uint32_t 
 		advance_next_psn(&f->peer->requests, urxe_psn_add(p->psn, 1));
 	if (flags & URXE_OPF_START)
 		return track_response_start(&f->responses, p->psn);
-	return headless ? track_headless_response(&f->responses, p->psn)
-			: track_packet(&f->responses, p->psn, 1, false);
+	return first_packet_missed ? track_rest_of_response(&f->responses, p->psn)
+				   : track_packet(&f->responses, p->psn, 1, false);
 }
 
 /* --- The table */

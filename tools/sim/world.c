@@ -127,9 +127,9 @@ static void describe_network(struct world *world)
 {
 	const struct scenario *s = &world->scenario;
 
-	world->disorder = s->duplicate > 0 || s->reorder > 0;
-	world->calm = !world->disorder && s->loss <= 0 && s->corrupt <= 0 && !s->drop_mask &&
-		      !world->fabric.rate && !s->migrate;
+	world->reorders_or_duplicates = s->duplicate > 0 || s->reorder > 0;
+	world->undisturbed = !world->reorders_or_duplicates && s->loss <= 0 && s->corrupt <= 0 &&
+			     !s->drop_mask && !world->fabric.rate && !s->migrate;
 }
 
 static void create_world(struct world *world, const struct scenario *scenario, struct trace *trace)

@@ -34,11 +34,11 @@ struct world {
 	uint32_t n_hosts;
 	struct simconn *conn;
 	uint32_t n_conns;
-	uint32_t size;      /* bytes of the longest message... */
-	uint32_t size_bits; /* ...and the least n, 1 to 31, with 2^n >= size */
-	bool disorder;      /* the network duplicates or reorders frames */
-	bool calm; /* no frame is lost, reordered, duplicated or queued, and no host moves */
-	bool live; /* applications run: they poll completions and post requests */
+	uint32_t size;               /* bytes of the longest message... */
+	uint32_t size_bits;          /* ...and the least n, 1 to 31, with 2^n >= size */
+	bool reorders_or_duplicates; /* the network duplicates or reorders frames */
+	bool undisturbed; /* no frame is lost, reordered, duplicated or queued, and no host moves */
+	bool live;        /* applications run: they poll completions and post requests */
 	struct migrate migrate;
 	struct sim_recordings recordings;
 	uint32_t open;                  /* streams that are not done */

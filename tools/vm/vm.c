@@ -59,7 +59,7 @@ static uint64_t tick(struct vm *vm, uint64_t now)
 	if (due < next)
 		next = due;
 	if (vm_session_has_demanded(&vm->session))
-		vm_meet_peers(vm);
+		vm_request_introductions(vm);
 	due = engine_recording_tick(&vm->recording, now, vm->rdma.dev, vm->session.nic);
 	if (due < next)
 		next = due;
@@ -300,7 +300,7 @@ static void finish_frames(void *ctx)
 }
 
 /* Restored queue pairs may be connected to peers of this host. */
-void vm_meet_peers(struct vm *vm)
+void vm_request_introductions(struct vm *vm)
 {
 	const struct urxe_qp *qp;
 	struct urxe_qp_attr attr;
@@ -311,7 +311,8 @@ void vm_meet_peers(struct vm *vm)
 		urxe_qp_query(qp, &attr, &init);
 		if (init.type == URXE_QPT_RC && attr.state >= URXE_QPS_RTR &&
 		    attr.state <= URXE_QPS_SQD)
-			machine_peers_meet(&vm->peers, attr.path.dmac, attr.dest_qpn);
+			machine_peers_request_introduction(&vm->peers, attr.path.dmac,
+							   attr.dest_qpn);
 	}
 }
 
@@ -322,7 +323,7 @@ static void return_to_switch(struct vm *vm)
 	vm_set_link(vm, !rc);
 	if (rc)
 		log_line("the machine has no port of urxed any more: %s", strerror(-rc));
-	vm_meet_peers(vm);
+	vm_request_introductions(vm);
 	announcer_begin(&vm->announcer, now_ns());
 }
 
@@ -366,10 +367,13 @@ bool vm_run(struct vm *vm)
 		const uint64_t now = now_ns();
 		bool moved;
 
-		/* A loop with work never sleeps. */
+		/* While there is work, prepare_sleep is not called, so tick here. */
 		if (now - vm->ticked_at >= TICK_NS)
 			tick(vm, now);
-		/* Events before, and frames, use the guest's memory. */
+		/*
+		 * The events handled before this round, and the frames below, touch the guest's
+		 * memory, which may have lost pages: check after each.
+		 */
 		check_memory(vm);
 		machine_hca_follow(&vm->hca);
 		moved = !vm->paused && run_devices(vm, now);
@@ -484,7 +488,7 @@ static void free_qpn(void *ctx, uint32_t qpn)
 
 static void meet_peer(void *ctx, const uint8_t mac[6], uint32_t qpn)
 {
-	machine_peers_meet(&((struct vm *)ctx)->peers, mac, qpn);
+	machine_peers_request_introduction(&((struct vm *)ctx)->peers, mac, qpn);
 }
 
 /* PVRDMA's port is up only while the machine uses its NIC, whose MTU limits the path MTU. */

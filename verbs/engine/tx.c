@@ -454,7 +454,7 @@ static bool send_to_inbox(struct tx *tx, struct tx_route *route, uint64_t now)
 	tx->first += sent;
 	if (sent)
 		route->stuck_since = 0;
-	return status == VNIC_OUTBOX_TAKEN || detour_if_stalled(tx, route, now, status);
+	return status == VNIC_OUTBOX_OK || detour_if_stalled(tx, route, now, status);
 }
 
 /* --- Frames to other hosts. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The driver's path to its device. The driver knows registers and descriptors only; a transport
- * carries them: through a UNIX socket and shared memory (shm), or within one process (loop).
+ * carries them. shm.c carries them over a UNIX socket and shared memory; tests have another one,
+ * which leaves out the operations that may be NULL.
  */
 #ifndef URXE_VNIC_TRANSPORT_H
 #define URXE_VNIC_TRANSPORT_H

@@ -74,9 +74,8 @@ struct vnic_device_rxq {
 	uint32_t data_size; /* bytes of each */
 	struct vnic_cursor next[2];
 	struct vnic_cursor comp_next;
-	bool starved; /* a frame was refused for lack of buffers, and none has been delivered since
-		       */
-	bool stalled; /* by vnic_device_rx_give_up; a delivered frame ends it */
+	bool wants_rxprod; /* update_prod is set: the driver writes RXPROD when it posts a buffer */
+	bool stalled;      /* by vnic_device_rx_give_up; a delivered frame ends it */
 	uint8_t vector;
 	uint64_t stats[UPT1_RX_STATS];
 };

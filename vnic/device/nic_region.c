@@ -25,7 +25,7 @@ bool vnic_region_covers(const struct vnic_device *dev, uint64_t addr, uint64_t s
 {
 	uint64_t part;
 
-	/* The last region's end fits in 64 bits, so that no step wraps. */
+	/* No region ends beyond 2^64 - 1, so addr + part does not wrap. */
 	for (; size; addr += part, size -= part)
 		if (!first_piece(dev, addr, size, &part))
 			return false;

@@ -42,11 +42,11 @@ struct scatter {
 	struct vnic_cursor next[2];
 };
 
-enum look { LOOK_NONE, LOOK_OTHER, LOOK_BUFFER, LOOK_BAD };
+enum found { FOUND_NONE, FOUND_WRONG_TYPE, FOUND_BUFFER, FOUND_BAD };
 
 /* Takes the next descriptor of a ring if it has the requested type (head or body). */
-static enum look take_buffer(const struct vnic_device *dev, const struct vnic_device_rxq *rx,
-			     struct scatter *scatter, uint32_t ring, uint32_t type)
+static enum found take_buffer(const struct vnic_device *dev, const struct vnic_device_rxq *rx,
+			      struct scatter *scatter, uint32_t ring, uint32_t type)
 {
 	struct vnic_cursor *at = &scatter->next[ring];
 	struct buffer *buffer = &scatter->buffers[scatter->count];
@@ -54,14 +54,14 @@ static enum look take_buffer(const struct vnic_device *dev, const struct vnic_de
 	uint32_t word;
 
 	if (!rx->ring[ring])
-		return LOOK_NONE;
+		return FOUND_NONE;
 	desc = &rx->ring[ring][at->index];
 	/* Acquire: the driver wrote the address before the generation bit. */
 	word = vnic_acquire(&desc->len);
 	if (!!(word & VMXNET3_RXD_GEN) != at->gen)
-		return LOOK_NONE;
+		return FOUND_NONE;
 	if ((word & VMXNET3_RXD_BODY) != type)
-		return LOOK_OTHER;
+		return FOUND_WRONG_TYPE;
 	buffer->len = word & VMXNET3_RXD_LEN;
 	buffer->addr = vnic_load(&desc->addr);
 	buffer->data = vnic_region_memory(dev, buffer->addr, buffer->len);
@@ -69,44 +69,44 @@ static enum look take_buffer(const struct vnic_device *dev, const struct vnic_de
 	buffer->index = at->index;
 	if ((word & VMXNET3_RXD_DTYPE) || !buffer->len ||
 	    (!buffer->data && !vnic_region_covers(dev, buffer->addr, buffer->len)))
-		return LOOK_BAD;
+		return FOUND_BAD;
 	vnic_cursor_advance(at);
 	scatter->count++;
 	scatter->room += buffer->len;
-	return LOOK_BUFFER;
+	return FOUND_BUFFER;
 }
 
 /*
  * Takes a head buffer of ring 0. Body buffers before it belong to frames that did not need them:
  * the device skips them for good, so it reads each only once.
  */
-static enum look take_head_buffer(const struct vnic_device *dev, struct vnic_device_rxq *rx,
-				  struct scatter *scatter)
+static enum found take_head_buffer(const struct vnic_device *dev, struct vnic_device_rxq *rx,
+				   struct scatter *scatter)
 {
 	for (uint32_t i = 0; i < rx->next[0].size; i++) {
-		enum look look = take_buffer(dev, rx, scatter, 0, 0);
+		enum found found = take_buffer(dev, rx, scatter, 0, 0);
 
-		if (look != LOOK_OTHER)
-			return look;
+		if (found != FOUND_WRONG_TYPE)
+			return found;
 		vnic_cursor_advance(&rx->next[0]);
 		scatter->next[0] = rx->next[0];
 	}
-	return LOOK_NONE;
+	return FOUND_NONE;
 }
 
 /* Takes a body buffer from ring 0 if one is next, otherwise from ring 1. */
-static enum look take_body_buffer(const struct vnic_device *dev, const struct vnic_device_rxq *rx,
-				  struct scatter *scatter)
+static enum found take_body_buffer(const struct vnic_device *dev, const struct vnic_device_rxq *rx,
+				   struct scatter *scatter)
 {
-	enum look first = take_buffer(dev, rx, scatter, 0, VMXNET3_RXD_BODY);
-	enum look second;
+	enum found first = take_buffer(dev, rx, scatter, 0, VMXNET3_RXD_BODY);
+	enum found second;
 
-	if (first == LOOK_BUFFER || first == LOOK_BAD)
+	if (first == FOUND_BUFFER || first == FOUND_BAD)
 		return first;
 	second = take_buffer(dev, rx, scatter, 1, VMXNET3_RXD_BODY);
 	/* A head buffer is next and ring 1 is empty: no later buffer can help. */
-	if (second == LOOK_NONE && first == LOOK_OTHER)
-		return LOOK_OTHER;
+	if (second == FOUND_NONE && first == FOUND_WRONG_TYPE)
+		return FOUND_WRONG_TYPE;
 	return second;
 }
 
@@ -121,25 +121,25 @@ static void use_data_ring(const struct vnic_device_rxq *rx, struct buffer *buffe
 static int gather_buffers(const struct vnic_device *dev, struct vnic_device_rxq *rx, uint32_t len,
 			  struct scatter *scatter)
 {
-	enum look look;
+	enum found found;
 
 	scatter->count = 0;
 	scatter->room = 0;
 	memcpy(scatter->next, rx->next, sizeof(scatter->next));
-	look = take_head_buffer(dev, rx, scatter);
-	if (look == LOOK_BUFFER && len <= rx->data_size) {
+	found = take_head_buffer(dev, rx, scatter);
+	if (found == FOUND_BUFFER && len <= rx->data_size) {
 		use_data_ring(rx, &scatter->buffers[0]);
 		return 0;
 	}
-	while (look == LOOK_BUFFER && scatter->room < len) {
+	while (found == FOUND_BUFFER && scatter->room < len) {
 		if (scatter->count == RX_SEGMENTS)
 			return -EMSGSIZE;
-		look = take_body_buffer(dev, rx, scatter);
+		found = take_body_buffer(dev, rx, scatter);
 	}
-	switch (look) {
-	case LOOK_BUFFER: return 0;
-	case LOOK_NONE: return -ENOBUFS;
-	case LOOK_OTHER: return -EMSGSIZE;
+	switch (found) {
+	case FOUND_BUFFER: return 0;
+	case FOUND_NONE: return -ENOBUFS;
+	case FOUND_WRONG_TYPE: return -EMSGSIZE;
 	default: return -EBADMSG;
 	}
 }
@@ -221,18 +221,18 @@ static void fill_buffers(const struct vnic_device *dev, struct vnic_device_rxq *
  * Asks the driver to write RXPROD when it posts buffers. The driver may have posted one just before
  * it could see that: the fence and a second look find that buffer.
  */
-static int mark_starved(const struct vnic_device *dev, struct vnic_device_rxq *rx, uint32_t len,
-			struct scatter *scatter)
+static int request_rxprod(const struct vnic_device *dev, struct vnic_device_rxq *rx, uint32_t len,
+			  struct scatter *scatter)
 {
-	rx->starved = true;
+	rx->wants_rxprod = true;
 	vnic_store(&rx->shared->update_prod, 1);
 	vnic_fence();
 	return gather_buffers(dev, rx, len, scatter);
 }
 
-static void clear_starved(struct vnic_device_rxq *rx)
+static void end_rxprod_request(struct vnic_device_rxq *rx)
 {
-	rx->starved = rx->stalled = false;
+	rx->wants_rxprod = rx->stalled = false;
 	vnic_store(&rx->shared->update_prod, 0);
 }
 
@@ -242,8 +242,8 @@ static int find_buffers(struct vnic_device *dev, struct vnic_device_rxq *rx, uin
 {
 	int ret = gather_buffers(dev, rx, len, scatter);
 
-	if (ret == -ENOBUFS && !rx->starved)
-		ret = mark_starved(dev, rx, len, scatter);
+	if (ret == -ENOBUFS && !rx->wants_rxprod)
+		ret = request_rxprod(dev, rx, len, scatter);
 	switch (ret) {
 	case 0: return 0;
 	case -ENOBUFS: dev->refused_by = rx; return ret;
@@ -397,8 +397,8 @@ int vnic_device_rxv(struct vnic_device *dev, uint32_t flow, const struct iovec *
 	ret = find_buffers(dev, rx, frame.len, &scatter);
 	if (ret)
 		return ret;
-	if (rx->starved)
-		clear_starved(rx);
+	if (rx->wants_rxprod)
+		end_rxprod_request(rx);
 	fill_buffers(dev, rx, &scatter, &frame);
 	dev->counters[VNIC_RX_FRAMES]++;
 	dev->counters[VNIC_RX_BYTES] += len;

@@ -155,7 +155,7 @@ static void rx_record(struct vnic_state_stream *s, struct vnic_device *dev, uint
 	rx->comp = ring_record(s, dev, rx->comp, &rx->comp_next, VMXNET3_RC_RING_MAX);
 	vnic_state_require(s, rx->comp_next.size >= (uint64_t)rx->next[0].size + rx->next[1].size);
 	data_ring_record(s, dev, rx);
-	vnic_state_bool(s, &rx->starved);
+	vnic_state_bool(s, &rx->wants_rxprod);
 	vnic_state_u8(s, &rx->vector);
 	vnic_state_require(s, rx->vector < dev->vectors);
 	stats_record(s, rx->stats, UPT1_RX_STATS);

@@ -118,6 +118,7 @@ static void spin_pause(void)
 #endif
 }
 
+/* VNIC_OUTBOX_OK: this process has the lock. */
 static enum vnic_outbox_status lock_inbox(struct vnic_outbox *outbox)
 {
 	uint32_t *word = &outbox->memory->lock;
@@ -131,7 +132,7 @@ static enum vnic_outbox_status lock_inbox(struct vnic_outbox *outbox)
 		if (seen == INBOX_FREE &&
 		    __atomic_compare_exchange_n(word, &seen, outbox->self, false, __ATOMIC_ACQUIRE,
 						__ATOMIC_RELAXED))
-			return VNIC_OUTBOX_TAKEN;
+			return VNIC_OUTBOX_OK;
 		spin_pause();
 	}
 	return VNIC_OUTBOX_BUSY;
@@ -267,7 +268,7 @@ uint32_t vnic_outbox_send(struct vnic_outbox *outbox, const struct vnic_frame *f
 	uint32_t position, sent = 0;
 
 	*status = lock_inbox(outbox);
-	if (*status != VNIC_OUTBOX_TAKEN)
+	if (*status != VNIC_OUTBOX_OK)
 		return 0;
 	position = find_position(outbox);
 	for (uint32_t i = 0; i < n; i++)
@@ -287,7 +288,7 @@ uint32_t vnic_outbox_reserve(struct vnic_outbox *outbox, struct vnic_frame *fram
 {
 	uint32_t position, count = 0;
 
-	if (lock_inbox(outbox) != VNIC_OUTBOX_TAKEN)
+	if (lock_inbox(outbox) != VNIC_OUTBOX_OK)
 		return 0;
 	outbox->reserved = position = find_position(outbox);
 	for (; count < n; count++, position++) {

@@ -13,7 +13,7 @@
 #define STREAM_MAX (UINT64_C(1) << 30)
 
 /* The next state on the way from one to another; MIGRATION_ERROR: there is no way. */
-static const uint8_t way[MIGRATION_STATES][MIGRATION_STATES] = {
+static const uint8_t next_state_towards[MIGRATION_STATES][MIGRATION_STATES] = {
 	[MIGRATION_STOP] = {[MIGRATION_RUNNING] = MIGRATION_RUNNING,
 			    [MIGRATION_STOP_COPY] = MIGRATION_STOP_COPY,
 			    [MIGRATION_RESUMING] = MIGRATION_RESUMING,
@@ -111,7 +111,7 @@ static int finish_resume(struct vnic_vfio_server *server)
 }
 
 /* From one state to a neighbour. After an error the function has no state any more. */
-static int take_arc(struct vnic_vfio_server *server, enum migration_state to)
+static int change_state_one_step(struct vnic_vfio_server *server, enum migration_state to)
 {
 	const struct vnic_vfio_migration_ops *ops = ops_of(server);
 	struct migration *m = &server->migration;
@@ -144,10 +144,10 @@ static int set_state(struct vnic_vfio_server *server, uint32_t to)
 
 	if (to == m->state && to != MIGRATION_ERROR)
 		return 0;
-	if (to >= MIGRATION_STATES || !way[m->state][to])
+	if (to >= MIGRATION_STATES || !next_state_towards[m->state][to])
 		return -EINVAL;
 	while (!rc && m->state != to)
-		rc = take_arc(server, way[m->state][to]);
+		rc = change_state_one_step(server, next_state_towards[m->state][to]);
 	return rc;
 }
 

@@ -112,7 +112,7 @@ static void send_burst(struct crowd *c, uint32_t sender, uint32_t n)
 						.reference = reference_of(number)};
 	}
 	sent = vnic_outbox_send(c->senders[sender], frames, n, &status);
-	require(sent <= n && (status == VNIC_OUTBOX_TAKEN) == (sent == n));
+	require(sent <= n && (status == VNIC_OUTBOX_OK) == (sent == n));
 	require(c->hostile || sent == n || status == VNIC_OUTBOX_FULL);
 	c->sent = (uint8_t)(c->sent + sent);
 }

@@ -115,7 +115,7 @@ static inline uint32_t send_in_place(struct vnic_outbox *outbox, const struct vn
 	}
 	if (room)
 		vnic_outbox_commit(outbox, frames, room);
-	*status = room == n ? VNIC_OUTBOX_TAKEN : VNIC_OUTBOX_FULL;
+	*status = room == n ? VNIC_OUTBOX_OK : VNIC_OUTBOX_FULL;
 	return room;
 }
 
@@ -150,7 +150,7 @@ static inline void send_all(struct fixture *f, struct vnic_outbox *outbox, uint3
 	enum vnic_outbox_status status;
 
 	assert_int_equal(send_from(f, outbox, n, &status), n);
-	assert_int_equal(status, VNIC_OUTBOX_TAKEN);
+	assert_int_equal(status, VNIC_OUTBOX_OK);
 }
 
 static inline void check_frame(const struct vnic_frame *frame, uint8_t number)

@@ -20,7 +20,7 @@ static void check_at_most(struct world *world, const char *what, uint64_t receiv
 }
 
 /* On a network without loss, duplication and delay, no engine may repeat a packet. */
-static void check_calm(struct world *world, const struct urxe_counters *sum)
+static void check_undisturbed(struct world *world, const struct urxe_counters *sum)
 {
 	static const enum urxe_event none[] = {URXE_EVENT_TIMEOUT, URXE_EVENT_NAK_SEQ_SENT,
 					       URXE_EVENT_IMPLIED_NAK, URXE_EVENT_DUP_REQUEST,
@@ -61,6 +61,6 @@ void check_counters(struct world *world)
 		sum.event[URXE_EVENT_NAK_OP_SENT];
 	if (fatal)
 		world_fail(world, "%" PRIu64 " fatal NAKs", fatal);
-	if (world->calm)
-		check_calm(world, &sum);
+	if (world->undisturbed)
+		check_undisturbed(world, &sum);
 }

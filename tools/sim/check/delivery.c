@@ -80,7 +80,8 @@ static bool is_in_order(struct stream *stream, uint32_t index)
 
 	stream->delivered = index + 1;
 	stream->arrivals++;
-	return ordered || (stream->conn->attr.type != URXE_QPT_RC && stream->world->disorder);
+	return ordered ||
+	       (stream->conn->attr.type != URXE_QPT_RC && stream->world->reorders_or_duplicates);
 }
 
 /* SEND with invalidate: checks the key, and lets the owner bind the window again. */

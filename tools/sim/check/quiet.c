@@ -34,7 +34,7 @@ static void move_qps_to_error(struct simhost *host)
 	const struct urxe_qp_attr attr = {.state = URXE_QPS_ERR};
 
 	for (uint32_t i = 0; i < host->n_recv_queues; i++)
-		host->recv_queue[i]->lazy = false;
+		host->recv_queue[i]->refills_in_callback = false;
 	for (uint32_t i = 0; i < host->n_ends; i++)
 		if (urxe_qp_modify(host->end[i]->qp, host->world->now, &attr, URXE_QP_STATE))
 			world_fail(host->world, "a QP refused to go to the error state");

@@ -20,7 +20,7 @@ struct recv_queue *recv_queue_plan(struct simhost *host, bool shared, uint32_t d
 		.host = host,
 		.depth = depth,
 		.shared = shared,
-		.lazy = rand_chance(&host->world->rand, 0.5),
+		.refills_in_callback = rand_chance(&host->world->rand, 0.5),
 	};
 	recv_queue->base = simhost_alloc(host, (uint64_t)depth * get_slot_size(recv_queue));
 	host->recv_queue = sim_realloc(host->recv_queue,

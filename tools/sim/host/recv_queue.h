@@ -13,8 +13,8 @@ struct recv_queue {
 	struct urxe_rq *rq;
 	uint32_t depth; /* 0: the peers send no message that needs a receive request */
 	bool shared;
-	bool lazy;     /* posts from the engine's refill callback too */
-	uint64_t base; /* offset of depth slots in the host's memory */
+	bool refills_in_callback; /* posts from the engine's refill callback too */
+	uint64_t base;            /* offset of depth slots in the host's memory */
 	uint64_t posted;
 	uint64_t consumed;
 	bool out[RECV_QUEUE_DEPTH]; /* the slot's buffer is posted */

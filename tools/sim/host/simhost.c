@@ -46,7 +46,7 @@ static void on_refill(void *rq_ctx)
 {
 	struct recv_queue *recv_queue = rq_ctx;
 
-	if (recv_queue->lazy)
+	if (recv_queue->refills_in_callback)
 		recv_queue_post(recv_queue, 2);
 }
 

@@ -148,7 +148,7 @@ static bool may_be_here(const struct machine_peers *p, const uint8_t mac[6])
 	return s->welcome.port.machines || !memcmp(mac, s->welcome.mac, sizeof(s->welcome.mac));
 }
 
-void machine_peers_meet(struct machine_peers *p, const uint8_t mac[6], uint32_t qpn)
+void machine_peers_request_introduction(struct machine_peers *p, const uint8_t mac[6], uint32_t qpn)
 {
 	int fds[VNIC_INBOX_FDS], rc;
 

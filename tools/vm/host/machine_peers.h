@@ -48,7 +48,8 @@ void machine_peers_close(struct machine_peers *p);
  * with that MAC: asks urxed for the process of that queue pair, if the process may be on this host
  * and is not known.
  */
-void machine_peers_meet(struct machine_peers *p, const uint8_t mac[6], uint32_t qpn);
+void machine_peers_request_introduction(struct machine_peers *p, const uint8_t mac[6],
+					uint32_t qpn);
 /* Whether the process of that queue pair is known, and urxed permits copies now. */
 bool machine_peers_has(const struct machine_peers *p, const uint8_t mac[6], uint32_t qpn);
 

@@ -112,7 +112,7 @@ static int attach(struct vm_session *s)
 	s->welcome = now;
 	s->attachments++;
 	/* A daemon that was started since knows only the numbers that it has leased. */
-	add_all_foreign(s, !s->demands_later);
+	add_all_foreign(s, !s->demand_deferred);
 	/* Peers have the inbox already; this daemon introduces further ones. */
 	if (s->inbox && vnic_driver_set_inbox(s->nic, s->inbox))
 		log_line("the new urxed does not take the machine's inbox: messages to further "
@@ -132,7 +132,7 @@ static void try_attach(struct vm_session *s)
 
 	if (!rc || is_away(rc))
 		return;
-	s->over = true;
+	s->final_detach = true;
 	log_line("urxed in %s gives no queue pair numbers: %s; urxe show does not show the queue "
 		 "pairs of the machine",
 		 s->run_dir, strerror(-rc));
@@ -165,12 +165,12 @@ void vm_session_close(struct vm_session *s)
 
 void vm_session_demand_later(struct vm_session *s)
 {
-	s->demands_later = true;
+	s->demand_deferred = true;
 }
 
 void vm_session_demand_now(struct vm_session *s, uint64_t now)
 {
-	s->demands_later = false;
+	s->demand_deferred = false;
 	s->demand_at = now;
 	s->demand_until = now + DEMAND_NS;
 }
@@ -198,13 +198,13 @@ bool vm_session_has_demanded(struct vm_session *s)
 
 static uint64_t look_for_daemon(struct vm_session *s, uint64_t now)
 {
-	if (s->nic || s->over)
+	if (s->nic || s->final_detach)
 		return UINT64_MAX;
 	if (now >= s->retry_at) {
 		try_attach(s);
 		s->retry_at = now + RETRY_NS;
 	}
-	return s->nic || s->over ? UINT64_MAX : s->retry_at;
+	return s->nic || s->final_detach ? UINT64_MAX : s->retry_at;
 }
 
 uint64_t vm_session_tick(struct vm_session *s, uint64_t now)
@@ -227,7 +227,8 @@ int vm_session_make_inbox(struct vm_session *s, struct vnic_inbox **inbox)
 
 /* --- Messages of the daemon */
 
-/* The process asks for the peers of its connections itself, by machine_peers_meet. */
+/* The process asks for the peers of its connections itself, by machine_peers_request_introduction.
+ */
 static void refuse_introduction(struct vm_session *s)
 {
 	int fds[VNIC_INBOX_FDS];
@@ -311,7 +312,7 @@ int vm_session_demand_qpn(struct vm_session *s, uint32_t qpn)
 	if (rc)
 		return rc;
 	leases_assign(&s->leases, qpn, s);
-	if (!is_foreign(s, qpn) || s->demands_later)
+	if (!is_foreign(s, qpn) || s->demand_deferred)
 		return 0;
 	rc = add_foreign(s, qpn);
 	if (rc)

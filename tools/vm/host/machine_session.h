@@ -40,15 +40,17 @@ struct vm_session {
 	/* The inbox that later daemons get; NULL: none. The caller of vm_session_make_inbox owns
 	 * it. */
 	struct vnic_inbox *inbox;
-	uint64_t retry_at;  /* next look for a daemon, ns */
-	bool demands_later; /* between vm_session_demand_later and vm_session_demand_now */
-	bool demanded;      /* the daemon has answered; the next vm_session_has_demanded tells it */
+	uint64_t retry_at; /* next look for a daemon, ns */
+	/* The numbers belong to the replaced process until it ends: between vm_session_demand_later
+	 * and vm_session_demand_now. */
+	bool demand_deferred;
+	bool demanded; /* the daemon has answered; the next vm_session_has_demanded tells it */
 	/* When the session next asks the daemon for the numbers of a replaced process (0 = it does
 	 * not ask), and when it gives up; ns. */
 	uint64_t demand_at, demand_until;
 	/* The session attaches to no daemon any more: urxed has refused, or another process has the
 	 * numbers now. */
-	bool over;
+	bool final_detach;
 };
 
 /*
@@ -62,7 +64,7 @@ void vm_session_close(struct vm_session *s);
 
 /*
  * Leaves the daemon, which may then give the numbers to another process. Not final:
- * vm_session_tick attaches again and claims them, unless s->over.
+ * vm_session_tick attaches again and claims them, unless s->final_detach.
  */
 void vm_session_detach(struct vm_session *s);
 /*

@@ -79,17 +79,17 @@ int vnic_inbox_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu, struct vnic_inb
  * inbox to senders.
  */
 int vnic_inbox_publish(const struct vnic_inbox *inbox);
-/* Marks the inbox as closed for all senders, for good: they send by the switch. */
-void vnic_inbox_close(struct vnic_inbox *inbox);
-/* Marks the inbox as closed for all senders, then frees it. NULL is allowed. */
-void vnic_inbox_destroy(struct vnic_inbox *inbox);
-/* In a forked child: frees the inherited inbox, without effect on the senders. NULL is allowed. */
-void vnic_inbox_abandon(struct vnic_inbox *inbox);
 /*
- * In a forked child: replaces the memory that senders see by zeroed private memory, until
- * vnic_inbox_abandon. NULL is allowed.
+ * The end of an inbox. vnic_inbox_close marks it as closed for all senders, for good: they send by
+ * the switch; the owner still frees it. vnic_inbox_destroy marks it likewise, and frees it. A
+ * forked child, which must not disturb the senders, calls vnic_inbox_isolate, which replaces the
+ * memory that senders see by zeroed private memory, and later vnic_inbox_abandon, which frees the
+ * inherited inbox. NULL is allowed, except for vnic_inbox_close.
  */
+void vnic_inbox_close(struct vnic_inbox *inbox);
+void vnic_inbox_destroy(struct vnic_inbox *inbox);
 void vnic_inbox_isolate(const struct vnic_inbox *inbox);
+void vnic_inbox_abandon(struct vnic_inbox *inbox);
 /* The inbox's descriptors, to be passed on; the inbox still owns them. */
 void vnic_inbox_fds(const struct vnic_inbox *inbox, int fds[VNIC_INBOX_FDS]);
 
@@ -127,7 +127,7 @@ bool vnic_inbox_broken(const struct vnic_inbox *inbox);
 struct vnic_outbox;
 
 enum vnic_outbox_status {
-	VNIC_OUTBOX_TAKEN,
+	VNIC_OUTBOX_OK,     /* all frames were sent */
 	VNIC_OUTBOX_BUSY,   /* another sender has held the lock for some hundred ns */
 	VNIC_OUTBOX_FULL,   /* the receiver has given back no slot */
 	VNIC_OUTBOX_CLOSED, /* the receiver has closed the inbox */

@@ -188,7 +188,7 @@ static void introduced_sender_reaches_the_inbox(void **state)
 	struct vnic_frame frame;
 
 	(void)state;
-	assert_int_equal(send_one(outbox), VNIC_OUTBOX_TAKEN);
+	assert_int_equal(send_one(outbox), VNIC_OUTBOX_OK);
 	assert_int_equal(vnic_inbox_rx(w.receiver.inbox, &frame, 1), 1);
 	assert_int_equal(frame.len, 60);
 	vnic_outbox_close(outbox);
@@ -310,7 +310,7 @@ static void lock_of_dead_sender_is_freed(void **state)
 	lock_inbox(&w.receiver, &w.sender);
 	assert_int_equal(send_one(outbox), VNIC_OUTBOX_BUSY);
 	kill_client(&w.sender);
-	assert_int_equal(send_one(outbox), VNIC_OUTBOX_TAKEN);
+	assert_int_equal(send_one(outbox), VNIC_OUTBOX_OK);
 	vnic_outbox_close(outbox);
 }
 
@@ -334,7 +334,7 @@ static void first_frame_by_the_switch_introduces(void **state)
 	assert_int_equal(met, qpn);
 	assert_false(vnic_driver_introduction(w.sender.base.driver, &met, fds));
 	assert_int_equal(vnic_outbox_open(fds, w.sender.base.who.mtu, 1, &outbox), 0);
-	assert_int_equal(send_one(outbox), VNIC_OUTBOX_TAKEN);
+	assert_int_equal(send_one(outbox), VNIC_OUTBOX_OK);
 	vnic_outbox_close(outbox);
 	/* The driver closes an introduction that is not taken. */
 	vnic_driver_notice(w.sender.base.driver, &port, &question);
@@ -393,11 +393,11 @@ static void lock_of_sender_dead_before_restart_is_freed(void **state)
 	lock_inbox(&w.receiver, &dead);
 	assert_int_equal(send_one(outbox), VNIC_OUTBOX_BUSY);
 	sessions_tick(&w.server.sessions, T0 + SESSION_CLAIM_NS);
-	assert_int_equal(send_one(outbox), VNIC_OUTBOX_TAKEN);
+	assert_int_equal(send_one(outbox), VNIC_OUTBOX_OK);
 	/* Also later: the receiver's next message frees the lock. */
 	lock_inbox(&w.receiver, &dead);
 	vnic_outbox_close(introduced(&w.receiver, &w.receiver));
-	assert_int_equal(send_one(outbox), VNIC_OUTBOX_TAKEN);
+	assert_int_equal(send_one(outbox), VNIC_OUTBOX_OK);
 	vnic_outbox_close(outbox);
 }
 
@@ -424,7 +424,7 @@ static void inboxes_work_after_the_daemon_stops(void **state)
 	(void)state;
 	sessions_close_all(&w.server.sessions);
 	assert_int_equal(w.server.sessions.n, 0);
-	assert_int_equal(send_one(outbox), VNIC_OUTBOX_TAKEN);
+	assert_int_equal(send_one(outbox), VNIC_OUTBOX_OK);
 	vnic_outbox_close(outbox);
 }
 
@@ -456,8 +456,8 @@ static void inbox_goes_to_the_next_daemon(void **state)
 	serve(claim_thread, &w.sender);
 	assert_int_equal(w.sender.base.status, 0);
 	after = introduced(&w.sender, &w.receiver);
-	assert_int_equal(send_one(before), VNIC_OUTBOX_TAKEN);
-	assert_int_equal(send_one(after), VNIC_OUTBOX_TAKEN);
+	assert_int_equal(send_one(before), VNIC_OUTBOX_OK);
+	assert_int_equal(send_one(after), VNIC_OUTBOX_OK);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(vnic_inbox_rx(w.receiver.inbox, &frame, 1), 1);
 		vnic_inbox_rx_release(w.receiver.inbox, 1);
