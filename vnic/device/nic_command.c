@@ -159,46 +159,9 @@ static uint32_t get_perm_mac_hi(struct vnic_device *dev)
 	return vnic_mac_high(dev->attr.mac);
 }
 
-static uint32_t get_did_lo(struct vnic_device *dev)
-{
-	(void)dev;
-	return VMXNET3_PCI_DEVICE_ID;
-}
-
-static uint32_t get_did_hi(struct vnic_device *dev)
-{
-	(void)dev;
-	return VMXNET3_PCI_REVISION;
-}
-
-static uint32_t get_conf_intr(struct vnic_device *dev)
-{
-	(void)dev;
-	return VMXNET3_IT_MSIX | VMXNET3_IMM_AUTO << 2;
-}
-
-static uint32_t get_adaptive_ring_info(struct vnic_device *dev)
-{
-	(void)dev;
-	return VMXNET3_DISABLE_ADAPTIVE_RING;
-}
-
-static uint32_t get_txdata_desc_size(struct vnic_device *dev)
-{
-	(void)dev;
-	return TX_DATA_DESC_SIZE;
-}
-
 static uint32_t get_rss_fields(struct vnic_device *dev)
 {
 	return dev->rss_fields;
-}
-
-/* No more than the usual number, so the layout of the interrupts' configuration stays. */
-static uint32_t get_max_queues(struct vnic_device *dev)
-{
-	(void)dev;
-	return VMXNET3_MAX_QUEUES(VMXNET3_MAX_TX_QUEUES, VMXNET3_MAX_RX_QUEUES);
 }
 
 static uint32_t get_capabilities(struct vnic_device *dev)
@@ -206,24 +169,11 @@ static uint32_t get_capabilities(struct vnic_device *dev)
 	return dev->capabilities;
 }
 
-/* No rings of time stamps. */
-static uint32_t get_tsring_desc_size(struct vnic_device *dev)
-{
-	(void)dev;
-	return 0;
-}
-
-/* Drivers that know LRO is missing aggregate received frames themselves. */
-static uint32_t get_disabled_offloads(struct vnic_device *dev)
-{
-	(void)dev;
-	return VMXNET3_OFFLOAD_LRO;
-}
-
 struct command {
 	uint32_t (*run)(struct vnic_device *dev);
 	enum need need;
 	uint32_t revision; /* the first revision with this command; 0 = all revisions */
+	uint32_t answer;   /* not 0; without `run` */
 };
 
 #define SET(name) [VMXNET3_CMD_##name - VMXNET3_CMD_FIRST_SET]
@@ -252,18 +202,23 @@ static const struct command gets[] = {
 	GET(GET_LINK) = {get_link, ALWAYS},
 	GET(GET_PERM_MAC_LO) = {get_perm_mac_lo, ALWAYS},
 	GET(GET_PERM_MAC_HI) = {get_perm_mac_hi, ALWAYS},
-	GET(GET_DID_LO) = {get_did_lo, ALWAYS},
-	GET(GET_DID_HI) = {get_did_hi, ALWAYS},
+	GET(GET_DID_LO) = {NULL, ALWAYS, .answer = VMXNET3_PCI_DEVICE_ID},
+	GET(GET_DID_HI) = {NULL, ALWAYS, .answer = VMXNET3_PCI_REVISION},
 	GET(GET_DEV_EXTRA_INFO) = {ignore_command, ALWAYS},
-	GET(GET_CONF_INTR) = {get_conf_intr, ALWAYS},
-	GET(GET_ADAPTIVE_RING_INFO) = {get_adaptive_ring_info, ALWAYS},
-	GET(GET_TXDATA_DESC_SIZE) = {get_txdata_desc_size, ALWAYS, VMXNET3_REV_3},
+	GET(GET_CONF_INTR) = {NULL, ALWAYS, .answer = VMXNET3_IT_MSIX | VMXNET3_IMM_AUTO << 2},
+	GET(GET_ADAPTIVE_RING_INFO) = {NULL, ALWAYS, .answer = VMXNET3_DISABLE_ADAPTIVE_RING},
+	GET(GET_TXDATA_DESC_SIZE) = {NULL, ALWAYS, VMXNET3_REV_3, .answer = TX_DATA_DESC_SIZE},
 	GET(GET_COALESCE) = {get_coalesce, ACTIVE, VMXNET3_REV_3},
 	GET(GET_RSS_FIELDS) = {get_rss_fields, ALWAYS, VMXNET3_REV_4},
-	GET(GET_MAX_QUEUES_CONF) = {get_max_queues, ALWAYS, VMXNET3_REV_6},
+	/* No more than the usual number, so the layout of the interrupts' configuration stays. */
+	GET(GET_MAX_QUEUES_CONF) = {NULL, ALWAYS, VMXNET3_REV_6,
+				    .answer = VMXNET3_MAX_QUEUES(VMXNET3_MAX_TX_QUEUES,
+								 VMXNET3_MAX_RX_QUEUES)},
 	GET(GET_DCR0_REG) = {get_capabilities, ALWAYS, VMXNET3_REV_7},
-	GET(GET_TSRING_DESC_SIZE) = {get_tsring_desc_size, ALWAYS, VMXNET3_REV_9},
-	GET(GET_DISABLED_OFFLOADS) = {get_disabled_offloads, ALWAYS, VMXNET3_REV_9},
+	/* No rings of time stamps. */
+	GET(GET_TSRING_DESC_SIZE) = {ignore_command, ALWAYS, VMXNET3_REV_9},
+	/* Drivers that know LRO is missing aggregate received frames themselves. */
+	GET(GET_DISABLED_OFFLOADS) = {NULL, ALWAYS, VMXNET3_REV_9, .answer = VMXNET3_OFFLOAD_LRO},
 };
 
 static const struct command *find_command(uint32_t cmd)
@@ -281,9 +236,9 @@ uint32_t vnic_device_command(struct vnic_device *dev, uint32_t cmd)
 	const struct command *command = find_command(cmd);
 
 	/* An unknown command fails, as on a device that is older than its driver. */
-	if (!command || !command->run || dev->revision < command->revision)
+	if (!command || !(command->run || command->answer) || dev->revision < command->revision)
 		return 1;
 	if (command->need == ACTIVE && dev->state != VNIC_DEVICE_ACTIVE)
 		return 1;
-	return command->run(dev);
+	return command->run ? command->run(dev) : command->answer;
 }

@@ -17,19 +17,20 @@ struct vnic_inbox_broker {
 	int fds[VNIC_INBOX_FDS];
 };
 
-int vnic_inbox_broker_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu,
-			   struct vnic_inbox_broker **broker)
+/* A broker that owns the descriptors of an inbox; `rc`: of a step before. Closes them on error. */
+static int make_broker(const int fds[VNIC_INBOX_FDS], uint16_t mtu, int rc,
+		       struct vnic_inbox_broker **broker)
 {
 	struct vnic_inbox_broker *k = calloc(1, sizeof(*k));
 	void *memory = NULL;
-	int ret = k ? vnic_inbox_check(fds) : -ENOMEM;
 
-	if (!ret)
-		ret = vnic_memory_map(fds[VNIC_INBOX_MEMORY], inbox_size(mtu), &memory);
-	if (ret) {
+	if (!rc)
+		rc = k ? vnic_memory_map(fds[VNIC_INBOX_MEMORY], inbox_size(mtu), &memory)
+		       : -ENOMEM;
+	if (rc) {
 		vnic_close_fds(fds, VNIC_INBOX_FDS);
 		free(k);
-		return ret;
+		return rc;
 	}
 	/* Helper processes that the daemon forks do not inherit the mapping. */
 	(void)madvise(memory, inbox_size(mtu), MADV_DONTFORK);
@@ -40,27 +41,17 @@ int vnic_inbox_broker_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu,
 	return 0;
 }
 
+int vnic_inbox_broker_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu,
+			   struct vnic_inbox_broker **broker)
+{
+	return make_broker(fds, mtu, vnic_inbox_check(fds), broker);
+}
+
 int vnic_inbox_broker_create(uint16_t mtu, struct vnic_inbox_broker **broker)
 {
-	struct vnic_inbox_broker *k = calloc(1, sizeof(*k));
-	void *memory = NULL;
-	int ret;
+	int fds[VNIC_INBOX_FDS];
 
-	if (!k)
-		return -ENOMEM;
-	k->size = inbox_size(mtu);
-	ret = inbox_create_fds(mtu, k->fds);
-	if (!ret)
-		ret = vnic_memory_map(k->fds[VNIC_INBOX_MEMORY], k->size, &memory);
-	if (ret) {
-		vnic_close_fds(k->fds, VNIC_INBOX_FDS);
-		free(k);
-		return ret;
-	}
-	(void)madvise(memory, k->size, MADV_DONTFORK);
-	k->memory = memory;
-	*broker = k;
-	return 0;
+	return make_broker(fds, mtu, inbox_create_fds(mtu, fds), broker);
 }
 
 bool vnic_inbox_broker_published(const struct vnic_inbox_broker *broker)

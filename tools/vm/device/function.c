@@ -115,8 +115,10 @@ void function_set_paused(struct function *f, bool paused)
 	tell_change(f);
 }
 
-void function_set_logging(struct function *f, bool on)
+void function_set_logging(void *ctx, bool on)
 {
+	struct function *f = ctx;
+
 	f->logging = on;
 	tell_change(f);
 }
@@ -140,10 +142,17 @@ static const char *explain_state_refusal(int error)
 	}
 }
 
-void function_state_refused(const struct function *f, int error)
+void function_state_refused(void *ctx, int error)
 {
+	const struct function *f = ctx;
+
 	log_line("%s: refused the state of the machine's device: %s", f->name,
 		 explain_state_refusal(error));
+}
+
+void function_interrupt(void *ctx, uint32_t vector)
+{
+	vnic_vfio_server_interrupt(((struct function *)ctx)->server, vector);
 }
 
 /* --- Memory that the function cannot use */
@@ -160,8 +169,10 @@ static const char *explain_refusal(int error)
 	}
 }
 
-void function_memory_refused(const struct function *f, uint64_t addr, uint64_t size, int error)
+void function_memory_refused(void *ctx, uint64_t addr, uint64_t size, int error)
 {
+	const struct function *f = ctx;
+
 	log_line("%s: refused the machine's memory at %#" PRIx64 ", %" PRIu64 " bytes: %s", f->name,
 		 addr, size, explain_refusal(error));
 }
@@ -169,8 +180,10 @@ void function_memory_refused(const struct function *f, uint64_t addr, uint64_t s
 /* Hypervisors that shorten a file lose many pages: the first ones tell enough. */
 #define LOST_LINES 8
 
-void function_memory_lost(struct function *f, uint64_t addr, uint64_t size)
+void function_memory_lost(void *ctx, uint64_t addr, uint64_t size)
 {
+	struct function *f = ctx;
+
 	if (++f->lost > LOST_LINES)
 		return;
 	log_line("%s: the host cannot give the machine's memory at %#" PRIx64 ", %" PRIu64

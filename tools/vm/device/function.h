@@ -80,16 +80,21 @@ bool function_check_memory(struct function *f);
 /*
  * The models call these in their callbacks of struct vnic_vfio_migration_ops: `stop` calls
  * function_pausing and then function_set_paused(true), `start` function_set_paused(false), `save`
- * function_saving, `logging` function_set_logging, `refused` function_state_refused.
+ * function_saving.
  */
 void function_pausing(struct function *f);
 void function_set_paused(struct function *f, bool paused);
-void function_set_logging(struct function *f, bool on);
 void function_saving(struct function *f);
-void function_state_refused(const struct function *f, int error);
 
-/* Logs what the callbacks of these names in struct vnic_vfio_ops get. */
-void function_memory_refused(const struct function *f, uint64_t addr, uint64_t size, int error);
-void function_memory_lost(struct function *f, uint64_t addr, uint64_t size);
+/*
+ * Callbacks of both models, whose first member is the struct function: `logging` and `refused` of
+ * struct vnic_vfio_migration_ops, `memory_refused` and `memory_lost` of struct vnic_vfio_ops, and
+ * the interrupt of a vector.
+ */
+void function_set_logging(void *ctx, bool on);
+void function_state_refused(void *ctx, int error);
+void function_memory_refused(void *ctx, uint64_t addr, uint64_t size, int error);
+void function_memory_lost(void *ctx, uint64_t addr, uint64_t size);
+void function_interrupt(void *ctx, uint32_t vector);
 
 #endif

@@ -77,26 +77,9 @@ static bool has_settled(void *ctx)
 	return !owner->table || owner->copy_ops->settled(owner->copy_ctx);
 }
 
-static void note_refused(void *ctx, uint64_t addr, uint64_t size, int error)
-{
-	function_memory_refused(&((struct pvrdma_function *)ctx)->function, addr, size, error);
-}
-
-static void note_lost(void *ctx, uint64_t addr, uint64_t size)
-{
-	function_memory_lost(&((struct pvrdma_function *)ctx)->function, addr, size);
-}
-
 static void set_bus_master(void *ctx, bool on)
 {
 	pvrdma_set_bus_master(((struct pvrdma_function *)ctx)->dev, on);
-}
-
-static void raise_interrupt(void *ctx, uint32_t vector)
-{
-	struct pvrdma_function *f = ctx;
-
-	vnic_vfio_server_interrupt(f->function.server, vector);
 }
 
 /* --- Migration */
@@ -131,16 +114,6 @@ static int restore_device(void *ctx, const uint8_t *stream, size_t length)
 	return pvrdma_restore(((struct pvrdma_function *)ctx)->dev, now_ns(), stream, length);
 }
 
-static void note_refused_state(void *ctx, int error)
-{
-	function_state_refused(&((struct pvrdma_function *)ctx)->function, error);
-}
-
-static void set_logging(void *ctx, bool on)
-{
-	function_set_logging(&((struct pvrdma_function *)ctx)->function, on);
-}
-
 /* PVRDMA marks all memory when it writes it, but an HCA does not tell what it writes. */
 static void mark_hca_writes(void *ctx)
 {
@@ -152,8 +125,8 @@ static const struct vnic_vfio_migration_ops migration = {
 	.start = resume_device,
 	.save = save_device,
 	.restore = restore_device,
-	.refused = note_refused_state,
-	.logging = set_logging,
+	.refused = function_state_refused,
+	.logging = function_set_logging,
 	.mark = mark_hca_writes,
 };
 
@@ -168,7 +141,7 @@ static int create_device(struct pvrdma_function *f, const struct pvrdma_function
 		.copy_crc = crc_fastest_copy(),
 		.owner = attr->device_owner,
 		.uar = f->uar.bytes,
-		.interrupt = raise_interrupt,
+		.interrupt = function_interrupt,
 		.ctx = f,
 	};
 
@@ -210,7 +183,7 @@ int pvrdma_function_open(struct pvrdma_function *f, const struct pvrdma_function
 			     .msix_bar = MSIX_BAR,
 			     .pba_offset = PBA_OFFSET},
 		.ops = {read_register, write_register, reset, add_memory, remove_memory,
-			has_settled, note_refused, note_lost, set_bus_master},
+			has_settled, function_memory_refused, function_memory_lost, set_bus_master},
 		.migration = &migration,
 		.ctx = f,
 	};

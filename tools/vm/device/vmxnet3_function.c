@@ -89,23 +89,6 @@ static void remove_memory(void *ctx, uint64_t addr, uint64_t size)
 	set_regions(ctx, addr, size);
 }
 
-static void note_refused(void *ctx, uint64_t addr, uint64_t size, int error)
-{
-	function_memory_refused(&((struct vmxnet3_function *)ctx)->function, addr, size, error);
-}
-
-static void note_lost(void *ctx, uint64_t addr, uint64_t size)
-{
-	function_memory_lost(&((struct vmxnet3_function *)ctx)->function, addr, size);
-}
-
-static void raise_interrupt(void *ctx, uint32_t vector)
-{
-	struct vmxnet3_function *f = ctx;
-
-	vnic_vfio_server_interrupt(f->function.server, vector);
-}
-
 /* --- Migration */
 
 static void pause_device(void *ctx)
@@ -138,16 +121,6 @@ static int restore_device(void *ctx, const uint8_t *stream, size_t length)
 	return vnic_device_restore(((struct vmxnet3_function *)ctx)->dev, stream, length);
 }
 
-static void note_refused_state(void *ctx, int error)
-{
-	function_state_refused(&((struct vmxnet3_function *)ctx)->function, error);
-}
-
-static void set_logging(void *ctx, bool on)
-{
-	function_set_logging(&((struct vmxnet3_function *)ctx)->function, on);
-}
-
 static void mark_memory(void *ctx)
 {
 	vnic_device_mark_rings(((struct vmxnet3_function *)ctx)->dev);
@@ -158,8 +131,8 @@ static const struct vnic_vfio_migration_ops migration = {
 	.start = resume_device,
 	.save = save_device,
 	.restore = restore_device,
-	.refused = note_refused_state,
-	.logging = set_logging,
+	.refused = function_state_refused,
+	.logging = function_set_logging,
 	.mark = mark_memory,
 };
 
@@ -169,7 +142,7 @@ static int create_device(struct vmxnet3_function *f, const uint8_t mac[6], uint1
 {
 	struct vnic_device_attr attr = {.mtu = mtu,
 					.log = vnic_guest_memory_log(f->function.memory),
-					.interrupt = raise_interrupt,
+					.interrupt = function_interrupt,
 					.ctx = f};
 
 	f->bars = aligned_alloc(4096, VNIC_BAR_SIZE);
@@ -198,7 +171,7 @@ int vmxnet3_function_open(struct vmxnet3_function *f, const char *path, const ui
 			     .msix_bar = MSIX_BAR,
 			     .pba_offset = PBA_OFFSET},
 		.ops = {read_register, write_register, reset, add_memory, remove_memory, NULL,
-			note_refused, note_lost},
+			function_memory_refused, function_memory_lost},
 		.migration = &migration,
 		.ctx = f,
 	};
