@@ -29,16 +29,11 @@ struct buffer {
 	uint8_t bytes[BLOCK_MAX];
 };
 
-static uint32_t pad_length(uint32_t len)
-{
-	return (len + 3) & ~3u;
-}
-
 static void append_bytes(struct buffer *b, const void *bytes, uint32_t len)
 {
 	memcpy(b->bytes + b->len, bytes, len);
-	memset(b->bytes + b->len + len, 0, pad_length(len) - len);
-	b->len += pad_length(len);
+	memset(b->bytes + b->len + len, 0, pcapng_pad_length(len) - len);
+	b->len += pcapng_pad_length(len);
 }
 
 static void append_u32(struct buffer *b, uint32_t value)

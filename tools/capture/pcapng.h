@@ -17,6 +17,12 @@
 
 enum pcapng_direction { PCAPNG_INBOUND = 1, PCAPNG_OUTBOUND = 2 };
 
+/* Options and packets end on multiples of 4 bytes. */
+static inline uint32_t pcapng_pad_length(uint32_t len)
+{
+	return (len + 3) & ~3u;
+}
+
 struct pcapng {
 	FILE *out;
 	uint32_t n;

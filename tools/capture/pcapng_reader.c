@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "capture/pcapng.h"
+#include "common/clock.h"
 
 enum block_type { SECTION = 0x0a0d0d0a, INTERFACE = 1, PACKET = 6 };
 enum option { OPTION_END = 0, OPTION_NAME = 2, OPTION_FLAGS = 2, OPTION_RESOLUTION = 9 };
@@ -20,7 +21,6 @@ enum option { OPTION_END = 0, OPTION_NAME = 2, OPTION_FLAGS = 2, OPTION_RESOLUTI
 #define PACKET_LEN    20
 /* An interface without the option has microseconds. */
 #define DEFAULT_RESOLUTION 6
-#define NS_PER_SEC         UINT64_C(1000000000)
 
 static uint16_t get_u16(const uint8_t *at)
 {
@@ -36,11 +36,6 @@ static uint32_t get_u32(const uint8_t *at)
 
 	memcpy(&value, at, sizeof(value));
 	return value;
-}
-
-static uint32_t pad_length(uint32_t len)
-{
-	return (len + 3) & ~3u;
 }
 
 void pcapng_reader_begin(struct pcapng_reader *r, const void *bytes, size_t n)
@@ -59,7 +54,7 @@ static const uint8_t *find_option(const uint8_t *from, uint32_t n, uint16_t code
 {
 	while (n >= 4) {
 		const uint16_t at = get_u16(from);
-		const uint32_t room = 4 + pad_length(get_u16(from + 2));
+		const uint32_t room = 4 + pcapng_pad_length(get_u16(from + 2));
 
 		*len = get_u16(from + 2);
 		if (at == OPTION_END || room > n)
@@ -141,7 +136,7 @@ static int read_frame(const struct pcapng_reader *r, const uint8_t *body, uint32
 	block->len = get_u32(body + 12);
 	if (block->len > len - PACKET_LEN)
 		return -EBADMSG;
-	room = pad_length(block->len);
+	room = pcapng_pad_length(block->len);
 	block->kind = PCAPNG_FRAME;
 	block->data = body + PACKET_LEN;
 	block->interface = interface->name;

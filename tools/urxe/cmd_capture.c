@@ -20,6 +20,7 @@
 #include "capture/frame_text.h"
 #include "capture/pcapng.h"
 #include "capture/recording_file.h"
+#include "common/clock.h"
 #include "common/command_line.h"
 #include "common/log.h"
 #include "common/printable.h"
@@ -27,7 +28,6 @@
 #include "urxe/capture_recordings.h"
 #include "urxed/report/control_client.h"
 
-#define NS 1000000000u
 /* Time between two looks at the recordings: a process fills its ring no faster, ms. */
 #define RECORDINGS_MS 10
 
@@ -169,7 +169,7 @@ static const char *get_direction_word(const struct captured *c)
 
 static int print_frame_line(const struct sink *sink, const struct captured *c)
 {
-	time_t seconds = (time_t)(c->record->time / NS);
+	time_t seconds = (time_t)(c->record->time / NS_PER_SEC);
 	char clock[16] = "", addresses[FRAME_TEXT];
 	struct tm tm;
 
@@ -177,8 +177,8 @@ static int print_frame_line(const struct sink *sink, const struct captured *c)
 		strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
 	frame_addresses(addresses, c->frame, c->record->len);
 	return fprintf(sink->out, "%s.%09u %s %s  %s  %s  %u bytes%s%s\n", clock,
-		       (unsigned)(c->record->time % NS), get_direction_word(c), c->name, addresses,
-		       c->words, c->record->len, c->drop[0] ? "  " : "", c->drop) < 0
+		       (unsigned)(c->record->time % NS_PER_SEC), get_direction_word(c), c->name,
+		       addresses, c->words, c->record->len, c->drop[0] ? "  " : "", c->drop) < 0
 		       ? -errno
 		       : 0;
 }
