@@ -90,9 +90,10 @@ static uint16_t loop_mtu_to_peer(void *ctx, const struct cma_id *id)
 	return l->mtu_to_peer;
 }
 
-static bool loop_owns_qpn(void *ctx, pid_t pid, uint32_t qpn)
+static bool loop_owns_qpn(void *ctx, pid_t pid, uid_t user, uint32_t qpn)
 {
 	(void)ctx;
+	(void)user;
 	return pid == getpid() && qpn >= LOOP_QPN && qpn < LOOP_QPN + LOOP_QPNS;
 }
 

@@ -43,7 +43,7 @@ uint8_t cma_path_mtu(const struct cma_id *id)
 /* Random, so that nobody can guess the PSNs of others' connections from those of its own. */
 static int draw_psn(uint32_t *psn)
 {
-	if (getrandom(psn, sizeof(*psn), 0) != sizeof(*psn))
+	if (getrandom(psn, sizeof(*psn), GRND_NONBLOCK) != sizeof(*psn))
 		return -EAGAIN;
 	*psn &= PSN_MASK;
 	return 0;

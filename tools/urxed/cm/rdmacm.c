@@ -56,15 +56,22 @@ static bool has_room_for_mads(void *ctx)
 	return gsi_has_room(&r->gsi, CM_TICK_MAX);
 }
 
-/* False: the address of the peer is not resolved now. */
+/*
+ * False: the address of the peer is not resolved now. A peer whose request this host received has
+ * the MAC that it came from: anybody can send requests with invented addresses.
+ */
 static bool find_peer_mac(struct rdmacm *r, const struct cma_id *id, uint8_t mac[ETHER_MAC_LEN])
 {
+	static const uint8_t none[ETHER_MAC_LEN];
 	struct neigh *neigh = r->sessions->neigh;
 	struct vnic_next_hop hop;
 	struct neigh_waiter w;
-	const int rc =
-		neigh_resolve(neigh, r->ucma.cma.now, id->user, id->sgid_index, id->peer, &w, &hop);
+	int rc;
 
+	memcpy(mac, id->conn ? cm_channel(id->conn)->path.mac : none, ETHER_MAC_LEN);
+	if (!ether_same(mac, none))
+		return true;
+	rc = neigh_resolve(neigh, r->ucma.cma.now, id->user, id->sgid_index, id->peer, &w, &hop);
 	if (rc == -EINPROGRESS)
 		neigh_cancel(neigh, &w);
 	memcpy(mac, hop.mac, ETHER_MAC_LEN);
@@ -81,11 +88,11 @@ static uint16_t mtu_to_peer(void *ctx, const struct cma_id *id)
 	return find_peer_mac(r, id, key.mac) ? switch_mtu_to(r->sessions->sw, &key) : host->mtu;
 }
 
-static bool owns_qpn(void *ctx, pid_t pid, uint32_t qpn)
+static bool owns_qpn(void *ctx, pid_t pid, uid_t user, uint32_t qpn)
 {
 	const struct rdmacm *r = ctx;
 
-	return sessions_hold_qpn(r->sessions, pid, qpn);
+	return sessions_hold_qpn(r->sessions, pid, user, qpn);
 }
 
 static bool has_claimable_leases(void *ctx, pid_t pid)

@@ -258,19 +258,19 @@ static bool has_low_ports(const struct ucma_file *file)
 }
 
 /* The connection may claim this file, which then departs no more. */
-static bool has_departed_file(const struct ucma *u, pid_t pid)
+static bool has_departed_file(const struct ucma *u, const struct ucred *peer)
 {
 	const struct ucma_file *file;
 
 	LIST_FOREACH(file, &u->files, link)
-	if (file->forget_at && file->pid == pid)
+	if (file->forget_at && file->pid == peer->pid && file->user == peer->uid)
 		return true;
 	return false;
 }
 
 static bool can_open_device(struct ucma *u, const struct ucred *peer)
 {
-	bool may_claim = has_departed_file(u, peer->pid);
+	bool may_claim = has_departed_file(u, peer);
 	const struct ucma_file *file;
 	uint32_t own = 0;
 
@@ -442,7 +442,7 @@ static void claim_departed_file(struct ucma_file *file)
 /* A program opens the device anew. Returns as complete_claim. */
 static int register_file(struct ucma_file *file)
 {
-	if (getrandom(&file->token, sizeof(file->token), 0) != sizeof(file->token))
+	if (getrandom(&file->token, sizeof(file->token), GRND_NONBLOCK) != sizeof(file->token))
 		return -EAGAIN;
 	ucma_store_file(file);
 	return send_welcome(file, file->token);

@@ -166,8 +166,12 @@ struct ucma_ops {
 	bool (*has_room)(void *ctx);
 	/* As cma_ops.mtu_to_peer. */
 	uint16_t (*mtu_to_peer)(void *ctx, const struct cma_id *id);
-	/* True: the process has leased or added the QPN, so it may connect it. */
-	bool (*owns_qpn)(void *ctx, pid_t pid, uint32_t qpn);
+	/*
+	 * True: the process has leased or added the QPN, so it may connect it. Processes in PID
+	 * namespaces that the daemon does not see all have the PID 0, so it distinguishes their
+	 * users only.
+	 */
+	bool (*owns_qpn)(void *ctx, pid_t pid, uid_t user, uint32_t qpn);
 	/* True: the process has leases of an earlier daemon that it has not claimed yet. */
 	bool (*has_claimable_leases)(void *ctx, pid_t pid);
 };

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/rundir.h"
 #include "urxed/session/process_info.h"
@@ -52,12 +53,22 @@ static bool write_at(struct lease_store *r, const void *data, size_t len, size_t
 	return true;
 }
 
+/* Each lease of a client writes to the file, and the disk may be full. */
+static void log_write_error(void)
+{
+	static struct log_ratelimit limit;
+	const int err = errno;
+
+	log_ratelimited(&limit, now_ns(), "cannot write to " LEASE_STORE_NAME ": %s",
+			strerror(err));
+}
+
 static void write_lease_entry(struct lease_store *r, uint32_t block)
 {
 	size_t at = sizeof(struct header) + block * sizeof(struct lease_store_entry);
 
 	if (r->fd >= 0 && !write_at(r, &r->entries[block], sizeof(struct lease_store_entry), at))
-		log_line("cannot write to " LEASE_STORE_NAME ": %s", strerror(errno));
+		log_write_error();
 }
 
 static void remove_lease_entry(struct lease_store *r, uint32_t block)
@@ -182,7 +193,8 @@ int lease_store_claim(struct lease_store *r, uint32_t qpn, uint64_t token, pid_t
 	uint32_t block = lease_block(qpn);
 	struct lease_store_entry *e = &r->entries[block];
 
-	if (qpn % LEASE_QPNS || !r->claimable[block] || e->token != token || e->pid != pid)
+	if (qpn >> 24 || qpn % LEASE_QPNS || !r->claimable[block] || e->token != token ||
+	    e->pid != pid)
 		return -EPERM;
 	r->claimable[block] = false;
 	r->n_claimable--;
@@ -248,7 +260,7 @@ void lease_store_put_remote(struct lease_store *r, uint32_t place,
 			    const struct remote_qp_record *record)
 {
 	if (r->fd >= 0 && !write_at(r, record, sizeof(*record), remote_offset(place)))
-		log_line("cannot write to " LEASE_STORE_NAME ": %s", strerror(errno));
+		log_write_error();
 }
 
 int lease_store_get_remote(struct lease_store *r, uint32_t place, struct remote_qp_record *record)
@@ -275,7 +287,7 @@ static size_t qpn_offset(uint32_t place)
 void lease_store_put_qpn(struct lease_store *r, uint32_t place, const struct qpn_record *record)
 {
 	if (r->fd >= 0 && !write_at(r, record, sizeof(*record), qpn_offset(place)))
-		log_line("cannot write to " LEASE_STORE_NAME ": %s", strerror(errno));
+		log_write_error();
 }
 
 uint32_t lease_store_get_qpns(struct lease_store *r, uint32_t place, struct qpn_record *records,
@@ -314,7 +326,7 @@ void lease_store_put_addresses(struct lease_store *r, const struct host *host)
 		r->addresses[i].valid = 1;
 	}
 	if (r->fd >= 0 && !write_at(r, r->addresses, sizeof(r->addresses), ADDRESSES_OFFSET))
-		log_line("cannot write to " LEASE_STORE_NAME ": %s", strerror(errno));
+		log_write_error();
 }
 
 void lease_store_reserve_addresses(const struct lease_store *r, struct host *host)

@@ -63,11 +63,12 @@ static struct vnic_server_client *qpn_owner(void *ctx, uint32_t qpn)
 	return conn_of(port);
 }
 
-bool sessions_hold_qpn(const struct sessions *sessions, pid_t pid, uint32_t qpn)
+bool sessions_hold_qpn(const struct sessions *sessions, pid_t pid, uid_t user, uint32_t qpn)
 {
 	const struct switch_port *port = lease_owner(&sessions->sw->leases, qpn);
 
-	return port && vnic_server_pid(conn_of(port)) == pid;
+	return port && vnic_server_pid(conn_of(port)) == pid &&
+	       vnic_server_uid(conn_of(port)) == user;
 }
 
 /*
@@ -191,7 +192,7 @@ static int add_qpn(struct sessions *sessions, struct session *s, const struct vn
 	int rc;
 
 	rc = quota_allows(user, own, total, QPN_TABLE_MAX)
-		     ? switch_add_qpn(sessions->sw, &s->port, r->qpn, r->flags)
+		     ? session_add_qpn(sessions, s, r->qpn, r->flags)
 		     : -ENOSPC;
 	if (rc)
 		log_ratelimited(&sessions->log, sessions->now, "%s may not have QPN %#x: %s",

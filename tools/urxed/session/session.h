@@ -92,6 +92,11 @@ struct sessions {
 	void *is_frozen_ctx;
 	/* 1 + the user whose process had the block last, since the daemon's start; 0: none */
 	uint64_t block_users[LEASE_BLOCKS];
+	/*
+	 * 1 + the user whose process added the first QPN to the block, while it has added QPNs; the
+	 * block counts as one of this user's unless it is leased. 0: unknown
+	 */
+	uint64_t adders[LEASE_BLOCKS];
 	uint64_t now;             /* time of the event being handled, ns */
 	struct session *speaking; /* whose message is being handled */
 	uint32_t limit;           /* maximum number of connections */
@@ -156,7 +161,7 @@ switch_introduce_fn session_introduce;
 /* Sends the process that asked for w the result of this address resolution. */
 void session_resolved(struct neigh_waiter *w, int status, const struct vnic_next_hop *hop);
 /* Whether the process has leased or added the QPN. */
-bool sessions_hold_qpn(const struct sessions *sessions, pid_t pid, uint32_t qpn);
+bool sessions_hold_qpn(const struct sessions *sessions, pid_t pid, uid_t user, uint32_t qpn);
 /*
  * Frees closed sessions and those whose NIC is broken. All processes wait meanwhile, so one call
  * does SESSIONS_REAP_STEP units of work at most: a remote or added QPN is one, a session 32.
@@ -182,6 +187,11 @@ uint64_t sessions_tick(struct sessions *sessions, uint64_t now);
 int session_welcome(void *ctx, struct vnic_server_client *conn,
 		    const struct vnic_attach_hello *hello, struct vnic_attach_welcome *w);
 int session_lease_more(void *ctx, struct vnic_server_client *conn, uint32_t *qpn);
+/*
+ * Adds a QPN (qpn_table_add), for session.c. -EACCES: another user's process had the block last;
+ * -ENOSPC: the user's share of blocks is used up.
+ */
+int session_add_qpn(struct sessions *sessions, struct session *s, uint32_t qpn, uint32_t flags);
 /* Ends the leases of a session that is being destroyed. */
 void session_end_leases(struct sessions *sessions, struct session *s);
 /*

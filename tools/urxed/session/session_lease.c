@@ -59,19 +59,36 @@ static void forget_lost_remotes(struct sessions *sessions)
 			remote_qp_acl_forget(&sessions->sw->remotes, process);
 }
 
+/* A block that cannot be leased because of the QPNs that processes have added there. */
+static bool is_block_of_added(const struct vswitch *sw, uint32_t block)
+{
+	return block && block != LEASE_BLOCKS - 1 && sw->added.in_block[block] &&
+	       !sw->leases.owner[block];
+}
+
+/* Whether the user may have one more block, by a lease or by the first QPN added there. */
+static bool may_have_block(const struct sessions *sessions, uid_t user)
+{
+	uint32_t own = 0, total = 0;
+
+	for (const struct session *s = sessions->list; s; s = s->next) {
+		total += s->blocks;
+		if (vnic_server_uid(s->conn) == user)
+			own += s->blocks;
+	}
+	for (uint32_t block = 0; block < LEASE_BLOCKS; block++) {
+		if (!is_block_of_added(sessions->sw, block))
+			continue;
+		total++;
+		own += sessions->adders[block] == 1ull + user;
+	}
+	return quota_allows(user, own, total, LEASE_BLOCKS - 2);
+}
+
 /* Limits blocks per process by VNIC_LEASES_MAX and per user by the quota. */
 static int check_quota(const struct sessions *sessions, const struct session *s)
 {
-	uid_t user = vnic_server_uid(s->conn);
-	uint32_t own = 0, total = 0;
-	const struct session *other;
-
-	for (other = sessions->list; other; other = other->next) {
-		total += other->blocks;
-		if (vnic_server_uid(other->conn) == user)
-			own += other->blocks;
-	}
-	return s->blocks < VNIC_LEASES_MAX && quota_allows(user, own, total, LEASE_BLOCKS - 2)
+	return s->blocks < VNIC_LEASES_MAX && may_have_block(sessions, vnic_server_uid(s->conn))
 		       ? 0
 		       : -ENOSPC;
 }
@@ -79,13 +96,20 @@ static int check_quota(const struct sessions *sessions, const struct session *s)
 typedef int lease_fn(struct vswitch *sw, struct switch_port *port, uint32_t *qpn);
 
 /*
+ * Whether no other user's process had the block last: its peers may still send to its queue pairs.
+ */
+static bool had_same_user(const struct sessions *sessions, const struct session *s, uint32_t block)
+{
+	uint64_t user = sessions->block_users[block];
+
+	return !user || user == 1ull + vnic_server_uid(s->conn);
+}
+
+/*
  * Whether the process may have the block that it demands, to restore queue pairs with their QPNs.
- * Peers may still send to the queue pairs of the process that had the block before, so that process
- * must have been of the same user.
  */
 static int check_demand(const struct sessions *sessions, const struct session *s, uint32_t qpn)
 {
-	uint64_t user;
 	int rc;
 
 	/* The saved process may have ended before it claimed the block. */
@@ -93,8 +117,28 @@ static int check_demand(const struct sessions *sessions, const struct session *s
 	rc = lease_check_demand(&sessions->sw->leases, qpn);
 	if (rc)
 		return rc;
-	user = sessions->block_users[lease_block(qpn)];
-	return !user || user == 1ull + vnic_server_uid(s->conn) ? 0 : -EACCES;
+	return had_same_user(sessions, s, lease_block(qpn)) ? 0 : -EACCES;
+}
+
+int session_add_qpn(struct sessions *sessions, struct session *s, uint32_t qpn, uint32_t flags)
+{
+	const struct vswitch *sw = sessions->sw;
+	uid_t user = vnic_server_uid(s->conn);
+	uint32_t block = lease_block(qpn);
+	bool is_first;
+	int rc;
+
+	/* Blocks of an earlier daemon's processes have no adder yet. */
+	is_first = !sw->leases.owner[block] &&
+		   (!sw->added.in_block[block] || !sessions->adders[block]);
+	if (!sw->leases.owner[block] && !had_same_user(sessions, s, block))
+		return -EACCES;
+	if (is_first && block && block != LEASE_BLOCKS - 1 && !may_have_block(sessions, user))
+		return -ENOSPC;
+	rc = switch_add_qpn(sessions->sw, &s->port, qpn, flags);
+	if (!rc && is_first)
+		sessions->adders[block] = 1ull + user;
+	return rc;
 }
 
 static const char *refusal_text(int rc)
@@ -293,11 +337,13 @@ static bool any_awaits_welcome(const struct sessions *sessions)
 uint64_t sessions_tick(struct sessions *sessions, uint64_t now)
 {
 	uint64_t again = now + CLAIM_CHECK_NS, next = tick_claims(sessions, now);
-	bool wait = lease_store_count_claimable(sessions->lease_store);
+	const struct lease_store *store = sessions->lease_store;
 
+	/* Looks only for a process that waits whether the claimants still live: it takes long. */
 	if (!any_awaits_welcome(sessions))
-		return wait || sessions->n_late ? next : UINT64_MAX;
-	if (wait)
+		return (store->n_claimable && !store->ended) || sessions->n_late ? next
+										 : UINT64_MAX;
+	if (lease_store_count_claimable(sessions->lease_store))
 		return again < next ? again : next;
 	for (struct session *s = sessions->list; s; s = s->next)
 		if (s->awaits_welcome && !s->gone)

@@ -210,8 +210,9 @@ void sessions_update_admission(struct sessions *sessions)
 	int rc = admit_own_blocks(sessions);
 
 	if (rc)
-		log_line("cannot set which packets the uplink leaves to the HCA: %s",
-			 strerror(-rc));
+		log_ratelimited(&sessions->log, sessions->now,
+				"cannot set which packets the uplink leaves to the HCA: %s",
+				strerror(-rc));
 }
 
 void sessions_update_uplink(struct sessions *sessions)
@@ -222,8 +223,9 @@ void sessions_update_uplink(struct sessions *sessions)
 	sessions_update_admission(sessions);
 	rc = exclude_direct_blocks(sessions);
 	if (rc)
-		log_line("cannot set which packets the uplink leaves to direct uplinks: %s",
-			 strerror(-rc));
+		log_ratelimited(&sessions->log, sessions->now,
+				"cannot set which packets the uplink leaves to direct uplinks: %s",
+				strerror(-rc));
 }
 
 bool sessions_have_sockets(const struct sessions *sessions)

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/rundir.h"
 #include "urxed/session/process_info.h"
@@ -137,9 +138,12 @@ int slot_file_get(const struct slot_file *s, uint32_t index, void *data, uint32_
 
 static void write_slot(const struct slot_file *s, uint32_t index, const struct slot *slot)
 {
+	static struct log_ratelimit limit;
+
 	if (pwrite(s->fd, slot, written_size(slot->size), slot_offset(index)) !=
 	    (ssize_t)written_size(slot->size))
-		log_line("cannot store the rdma_cm state: %s", strerror(errno));
+		log_ratelimited(&limit, now_ns(), "cannot store the rdma_cm state: %s",
+				strerror(errno));
 }
 
 uint32_t slot_file_put(struct slot_file *s, uint32_t index, const void *data, uint32_t size)

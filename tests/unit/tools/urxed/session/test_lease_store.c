@@ -96,6 +96,8 @@ static void a_survivor_claims_with_its_token(void **state)
 	assert_int_equal(lease_store_count_claimable(r), 0);
 	open_again();
 	assert_int_equal(lease_store_count_claimable(r), 2);
+	/* A QPN has 24 bits. */
+	assert_int_equal(lease_store_claim(r, A | 1u << 24, a, getpid()), -EPERM);
 	assert_int_equal(lease_store_claim(r, A, a, getpid()), 0);
 	assert_int_equal(lease_store_count_claimable(r), 1);
 	assert_int_equal(lease_store_claim(r, B, b, getpid()), 0);

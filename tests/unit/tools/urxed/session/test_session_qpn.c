@@ -190,6 +190,18 @@ static void added_qpn_belongs_to_one_process(void **state)
 	assert_ptr_equal(owner_of(QPN), port_of(TWO));
 }
 
+/* The PIDs of two processes may be equal: 0 is that of a process whose namespace is hidden. */
+static void connection_manager_distinguishes_users(void **state)
+{
+	const uint32_t qpn = w->processes[OTHER_USER].who.qpn_first;
+	const struct sessions *s = &w->server.sessions;
+
+	(void)state;
+	assert_true(sessions_hold_qpn(s, getpid(), geteuid() + 1001, qpn));
+	assert_false(sessions_hold_qpn(s, getpid(), geteuid() + 1000, qpn));
+	assert_false(sessions_hold_qpn(s, getppid(), geteuid() + 1001, qpn));
+}
+
 /* The HCA gives the number out again before the process has removed it for the first queue pair. */
 static void qpn_that_is_added_again_stays(void **state)
 {
@@ -312,6 +324,19 @@ static void block_with_an_added_qpn_is_not_leased(void **state)
 	assert_int_equal(add(ONE, (block << LEASE_SHIFT) + 9, true), 0);
 	assert_int_equal(lease_take(t, port_of(TWO), &qpn), 0);
 	assert_int_equal(lease_block(qpn), block + 1);
+}
+
+/* The peers of the ended process may still send. */
+static void qpn_of_another_users_process_is_refused(void **state)
+{
+	const uint32_t qpn = w->processes[OTHER_USER].who.qpn_first + 5;
+
+	(void)state;
+	detach(OTHER_USER);
+	assert_int_equal(add(ONE, qpn, true), -EACCES);
+	assert_null(owner_of(qpn));
+	assert_int_equal(attach(OTHER_USER, server_attach_thread), 0);
+	assert_int_equal(add(OTHER_USER, qpn, true), 0);
 }
 
 /* A process may connect its QPN, and send datagrams from it, as one of its lease. */
@@ -480,7 +505,9 @@ int main(void)
 		TEST(uplink_is_needed_as_long_as_a_qpn_needs_it),
 		TEST(qpns_end_with_their_process),
 		TEST(block_with_an_added_qpn_is_not_leased),
+		TEST(qpn_of_another_users_process_is_refused),
 		TEST(packets_of_added_qpns_pass_the_switch),
+		TEST(connection_manager_distinguishes_users),
 		TEST(survivor_keeps_its_qpns),
 		TEST(frozen_program_keeps_its_qpns),
 		TEST(qpns_of_ended_processes_are_free),

@@ -200,6 +200,45 @@ static void blocks_per_user_are_limited(void **state)
 	assert_ptr_equal(lease_owner(&w->server.sw.leases, qpn), &session_of(other())->port);
 }
 
+static int change_qpn(const struct server_process *p, uint32_t type, uint32_t qpn)
+{
+	struct vnic_attach_qpn r = {.type = type, .qpn = qpn};
+
+	ask(p, &r, sizeof(r));
+	return r.status;
+}
+
+/* A process adds a QPN to each block that it may; returns the number of these blocks. */
+static uint32_t add_to_free_blocks(const struct server_process *p)
+{
+	uint32_t n = 0;
+
+	for (uint32_t block = 1; block < LEASE_BLOCKS - 1; block++)
+		n += !change_qpn(p, VNIC_ATTACH_QPN_ADD, block << LEASE_SHIFT);
+	return n;
+}
+
+/* No process can lease a block with an added QPN. */
+static void blocks_with_added_qpns_count_as_blocks(void **state)
+{
+	const struct server_process *adder = &w->processes[0];
+	uint32_t qpn, first = LEASE_BLOCKS / 2 << LEASE_SHIFT;
+
+	(void)state;
+	assert_int_equal(change_qpn(adder, VNIC_ATTACH_QPN_ADD, first), 0);
+	/* The first block of each process is leased; the adder has added to its own, too. */
+	assert_int_equal(add_to_free_blocks(adder), GREEDY_BLOCKS - GREEDY + 1);
+	assert_int_equal(lease(&w->processes[1], &qpn), -ENOSPC);
+	assert_int_equal(lease(other(), &qpn), 0);
+	assert_int_equal(change_qpn(adder, VNIC_ATTACH_QPN_ADD, first + 1), 0);
+	assert_int_equal(change_qpn(adder, VNIC_ATTACH_QPN_ADD, 0x123), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(change_qpn(adder, VNIC_ATTACH_QPN_REMOVE, first + (uint32_t)i), 0);
+	/* Added twice. */
+	assert_int_equal(change_qpn(adder, VNIC_ATTACH_QPN_REMOVE, first), 0);
+	assert_int_equal(lease(&w->processes[1], &qpn), 0);
+}
+
 static int attach(struct server_process *p, uint32_t as)
 {
 	accepted_uid = user_of(as);
@@ -229,6 +268,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(connections_per_user_are_limited, setup, teardown),
 		cmocka_unit_test_setup_teardown(blocks_per_user_are_limited, setup, teardown),
+		cmocka_unit_test_setup_teardown(blocks_with_added_qpns_count_as_blocks, setup,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, lan_start, NULL);
