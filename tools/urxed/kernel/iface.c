@@ -72,13 +72,25 @@ static bool parse_link(const struct iface_table *t, const struct nlmsghdr *messa
 	return iface->vlan;
 }
 
+static const struct iface *find_by_ifindex(const struct iface_table *t, int ifindex)
+{
+	uint32_t i;
+
+	for (i = 0; i < t->n; i++)
+		if (t->ifaces[i].ifindex == ifindex)
+			return &t->ifaces[i];
+	return NULL;
+}
+
+/* Once: iface_list_addresses lists the addresses of each interface of the table. */
 static void add_iface(struct iface_table *t, const struct nlmsghdr *message)
 {
 	const struct nlattr *at[IFLA_MAX + 1] = {0};
 	struct iface iface;
 	const void *mac;
 
-	if (!parse_link(t, message, at, &iface) || t->n == IFACE_MAX)
+	if (!parse_link(t, message, at, &iface) || t->n == IFACE_MAX ||
+	    find_by_ifindex(t, iface.ifindex))
 		return;
 	iface.mtu = netlink_number(at[IFLA_MTU]);
 	mac = netlink_value(at[IFLA_ADDRESS], ETHER_MAC_LEN);
@@ -89,16 +101,6 @@ static void add_iface(struct iface_table *t, const struct nlmsghdr *message)
 			 mnl_attr_get_payload_len(at[IFLA_IFNAME]),
 			 mnl_attr_get_str(at[IFLA_IFNAME]));
 	t->ifaces[t->n++] = iface;
-}
-
-static const struct iface *find_by_ifindex(const struct iface_table *t, int ifindex)
-{
-	uint32_t i;
-
-	for (i = 0; i < t->n; i++)
-		if (t->ifaces[i].ifindex == ifindex)
-			return &t->ifaces[i];
-	return NULL;
 }
 
 /*

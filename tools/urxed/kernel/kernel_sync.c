@@ -15,6 +15,8 @@
  */
 #define RETRY_NS     (2 * NS_PER_SEC)
 #define RETRY_MAX_NS (60 * NS_PER_SEC)
+/* Number of attempts at a dump that a concurrent change makes inconsistent. */
+#define DUMP_TRIES 32
 
 static void parse_iface_message(void *ctx, const struct nlmsghdr *message)
 {
@@ -22,7 +24,7 @@ static void parse_iface_message(void *ctx, const struct nlmsghdr *message)
 }
 
 /* Requests all objects of a type. */
-static int dump_objects(struct kernel_sync *k, uint16_t type)
+static int dump_objects(struct kernel_sync *k, uint16_t type, struct iface_table *table)
 {
 	char buf[NETLINK_REQUEST_ROOM];
 	struct nlmsghdr *request = mnl_nlmsg_put_header(buf);
@@ -31,7 +33,7 @@ static int dump_objects(struct kernel_sync *k, uint16_t type)
 	request->nlmsg_type = type;
 	request->nlmsg_flags = NLM_F_DUMP;
 	any->rtgen_family = AF_UNSPEC;
-	return netlink_request(&k->netlink, request, parse_iface_message, &k->table);
+	return netlink_request(&k->netlink, request, parse_iface_message, table);
 }
 
 /* --- VLAN interfaces */
@@ -255,13 +257,27 @@ static bool find_uplinks(struct kernel_sync *k)
 	return found;
 }
 
-static int read_interfaces(struct kernel_sync *k)
+static int read_table(struct kernel_sync *k, struct iface_table *table)
 {
 	int rc;
 
-	iface_clear(&k->table);
-	rc = dump_objects(k, RTM_GETLINK);
-	return rc ? rc : dump_objects(k, RTM_GETADDR);
+	iface_clear(table);
+	rc = dump_objects(k, RTM_GETLINK, table);
+	return rc ? rc : dump_objects(k, RTM_GETADDR, table);
+}
+
+/* On error k->table stays as it was. */
+static int read_interfaces(struct kernel_sync *k)
+{
+	struct iface_table table = k->table;
+	int rc, tries = 0;
+
+	do
+		rc = read_table(k, &table);
+	while (rc == -EINTR && ++tries < DUMP_TRIES);
+	if (!rc)
+		k->table = table;
+	return rc;
 }
 
 static int read_kernel_state(struct kernel_sync *k)

@@ -8,8 +8,6 @@
 
 /* As libmnl's manual recommends: no datagram of the kernel is longer. */
 #define RECEIVE_ROOM 32768
-/* Number of attempts at a dump that a concurrent change makes inconsistent (NLM_F_DUMP_INTR). */
-#define DUMP_TRIES 8
 
 struct message_callback {
 	netlink_fn each;
@@ -38,15 +36,25 @@ static struct mnl_socket *open_socket(int flags, uint32_t groups)
 	return NULL;
 }
 
-int netlink_open(struct netlink *n, uint32_t groups)
+static struct mnl_socket *open_request_socket(void)
 {
 	/* The kernel answers within sendto(); the timeout is a safeguard. */
 	const struct timeval timeout = {.tv_sec = 1};
+	struct mnl_socket *s = open_socket(0, 0);
+
+	/* Cannot fail: the timeout is valid. */
+	if (s)
+		(void)setsockopt(mnl_socket_get_fd(s), SOL_SOCKET, SO_RCVTIMEO, &timeout,
+				 sizeof(timeout));
+	return s;
+}
+
+int netlink_open(struct netlink *n, uint32_t groups)
+{
 	int err;
 
-	*n = (struct netlink){.requests = open_socket(0, 0)};
-	if (n->requests && !setsockopt(mnl_socket_get_fd(n->requests), SOL_SOCKET, SO_RCVTIMEO,
-				       &timeout, sizeof(timeout)))
+	*n = (struct netlink){.requests = open_request_socket()};
+	if (n->requests)
 		n->events = open_socket(SOCK_NONBLOCK, groups);
 	if (n->events)
 		return 0;
@@ -110,17 +118,28 @@ static int request_once(struct netlink *n, struct nlmsghdr *request,
 	return rc < 0 ? -errno : 0;
 }
 
+/* The kernel refuses requests by the old socket until its dump there has ended (EBUSY). */
+static void replace_request_socket(struct netlink *n)
+{
+	struct mnl_socket *s = open_request_socket();
+
+	if (!s)
+		return;
+	mnl_socket_close(n->requests);
+	n->requests = s;
+}
+
 int netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_fn each, void *ctx)
 {
 	struct message_callback callback = {each, ctx};
-	int rc, tries = 0;
+	int rc;
 
 	/* NLM_F_ACK marks the end of each answer, even of a single message. */
 	request->nlmsg_flags |= NLM_F_REQUEST | NLM_F_ACK;
-	do
-		rc = request_once(n, request, &callback);
-	while (rc == -EINTR && ++tries < DUMP_TRIES);
-	return rc == -EINTR ? 0 : rc;
+	rc = request_once(n, request, &callback);
+	if (rc == -EINTR)
+		replace_request_socket(n);
+	return rc;
 }
 
 struct attributes {

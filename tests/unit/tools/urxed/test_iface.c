@@ -271,6 +271,20 @@ static void full_tables_drop_further_entries(void **state)
 	assert_int_equal(iface_list_addresses(&t, list), IFACE_ADDRESS_MAX);
 }
 
+static void interface_is_listed_once(void **state)
+{
+	/* Twice as long, for the addresses of a second one. */
+	static struct host_address list[2 * IFACE_ADDRESS_MAX];
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		add_link(ETH0, "eth0");
+	for (uint32_t i = 0; i < IFACE_ADDRESS_MAX; i++)
+		add_address(ETH0, "192.0.2.1", 0);
+	assert_int_equal(t.n, 1);
+	assert_int_equal(iface_list_addresses(&t, list), IFACE_ADDRESS_MAX);
+}
+
 /* A copy of exactly that length, so that a sanitizer reports a read beyond it. */
 static struct nlmsghdr *copy_of(const uint8_t *bytes, uint32_t len)
 {
@@ -335,6 +349,7 @@ int main(void)
 		TEST(only_messages_about_uplinks_count),
 		TEST(interfaces_that_announce_themselves_are_known),
 		TEST(full_tables_drop_further_entries),
+		TEST(interface_is_listed_once),
 		TEST(damaged_messages_are_ignored),
 	};
 

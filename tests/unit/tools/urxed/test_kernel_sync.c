@@ -22,13 +22,17 @@ static struct {
 	struct kernel_sync sync;
 	struct host host;
 	struct uplink uplink;
-	uint64_t now;   /* ns */
-	bool reported;  /* the kernel has a report about the interface */
-	bool notifies;  /* the report says that the interface announces itself */
-	bool overrun;   /* the kernel has dropped reports */
-	bool lost;      /* the port's interface has gone */
-	int refused;    /* 0, or the errno value with which the port cannot be opened */
-	int unreadable; /* 0, or the errno value with which the kernel answers */
+	uint64_t now;         /* ns */
+	bool reported;        /* the kernel has a report about the interface */
+	bool notifies;        /* the report says that the interface announces itself */
+	bool overrun;         /* the kernel has dropped reports */
+	bool lost;            /* the port's interface has gone */
+	int refused;          /* 0, or the errno value with which the port cannot be opened */
+	int unreadable;       /* 0, or the errno value with which the kernel answers */
+	bool partly;          /* it gives the interface nevertheless */
+	uint32_t mtu;         /* of the interface; 0 = 1500 */
+	uint32_t interrupted; /* number of dumps to come that are inconsistent, because of a change
+			       */
 	uint32_t attempts, reads, lines;
 } w;
 
@@ -98,10 +102,13 @@ int __wrap_netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_
 	answer->nlmsg_type = RTM_NEWLINK;
 	link->ifi_index = IFINDEX;
 	link->ifi_flags = IFF_RUNNING;
-	mnl_attr_put_u32(answer, IFLA_MTU, 1500);
-	if (links && !w.unreadable)
+	mnl_attr_put_u32(answer, IFLA_MTU, w.mtu ? w.mtu : 1500);
+	if (links && (!w.unreadable || w.partly))
 		each(ctx, answer);
-	return -w.unreadable;
+	if (!links || !w.interrupted)
+		return -w.unreadable;
+	w.interrupted--;
+	return -EINTR;
 }
 
 void __wrap_log_line(const char *fmt, ...)
@@ -267,6 +274,38 @@ static void state_that_could_not_be_read_is_read_again(void **state)
 	assert_true(w.host.up);
 }
 
+static void interrupted_dump_is_repeated(void **state)
+{
+	uint32_t reads = w.reads;
+
+	(void)state;
+	w.refused = 0;
+	w.interrupted = 3;
+	assert_true(report());
+	assert_int_equal(w.reads, reads + 4);
+	assert_int_equal(w.sync.table.n, 1);
+	assert_true(w.host.up);
+	/* Changes without end. */
+	w.interrupted = UINT32_MAX;
+	assert_false(report());
+	w.interrupted = 0;
+	assert_true(wait_s(2));
+}
+
+/* Routes are resolved by the table meanwhile. */
+static void failed_read_leaves_the_table(void **state)
+{
+	const struct iface before = w.sync.table.ifaces[0];
+
+	(void)state;
+	w.unreadable = EBUSY;
+	w.partly = true;
+	w.mtu = 900;
+	assert_false(report());
+	assert_int_equal(w.sync.table.n, 1);
+	assert_memory_equal(&w.sync.table.ifaces[0], &before, sizeof(before));
+}
+
 /* The log would grow as long as it lasts. */
 static void log_has_the_first_of_several_failures(void **state)
 {
@@ -300,6 +339,8 @@ int main(void)
 		TEST(interface_that_was_gone_gets_a_new_port),
 		TEST(interface_that_was_gone_without_a_report_gets_a_new_port),
 		TEST(state_that_could_not_be_read_is_read_again),
+		TEST(interrupted_dump_is_repeated),
+		TEST(failed_read_leaves_the_table),
 		TEST(log_has_the_first_of_several_failures),
 	};
 
