@@ -237,7 +237,7 @@ static uint64_t tick_all(struct daemon *d, uint64_t now)
 		next = due;
 	due = idle_deadline(d, now);
 	if (due <= now)
-		d->stop = listener_retire(&d->listener, now);
+		d->stop |= listener_retire(&d->listener, now);
 	else if (due < next)
 		next = due;
 	return next;

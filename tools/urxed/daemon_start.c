@@ -301,8 +301,13 @@ static void hear_for_machines(struct daemon *d)
 	for (uint32_t i = 0; i < d->options.n_uplinks; i++) {
 		struct uplink *u = &d->uplinks.at[i];
 
-		if (!u->port || u->hears_all == all || (!all && u->n_heard_macs))
+		if (u->hears_all == all || (!all && u->n_heard_macs))
 			continue;
+		/* uplink_reopen makes the setting. */
+		if (!u->port) {
+			u->hears_all = all;
+			continue;
+		}
 		if (all ? uplink_hear_all(u, error) : uplink_hear_own(u, error))
 			log_line("%s", error);
 	}

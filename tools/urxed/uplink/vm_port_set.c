@@ -151,18 +151,19 @@ static bool mac_taken(const struct vm_port_set *all, const uint8_t mac[ETHER_MAC
 }
 
 /* Other users' machines must not get the frames of machines that were there before. */
-static int confine(struct vm_port_set *all, uint32_t slot, const uint8_t mac[ETHER_MAC_LEN])
+static int confine(struct vm_port_set *all, uint32_t slot, uint64_t now,
+		   const uint8_t mac[ETHER_MAC_LEN])
 {
 	int rc;
 
 	if (!all->at[slot].confined)
 		return 0;
-	rc = mac_taken(all, mac) ? -EEXIST : fdb_pin_unknown(&all->sw->fdb, mac, slot);
+	rc = mac_taken(all, mac) ? -EEXIST : fdb_pin_unknown(&all->sw->fdb, now, mac, slot);
 	return rc == -EEXIST ? -EADDRINUSE : rc;
 }
 
-static int join(struct vm_port_set *all, uint32_t slot, const struct vm_port_request *request,
-		int len, struct netdev_shm_fds *fds)
+static int join(struct vm_port_set *all, uint32_t slot, uint64_t now,
+		const struct vm_port_request *request, int len, struct netdev_shm_fds *fds)
 {
 	struct vm_port *s = &all->at[slot];
 	int rc;
@@ -174,7 +175,7 @@ static int join(struct vm_port_set *all, uint32_t slot, const struct vm_port_req
 	if (rc)
 		return rc;
 	switch_add_vm_port(all->sw, slot);
-	rc = confine(all, slot, request->mac);
+	rc = confine(all, slot, now, request->mac);
 	if (rc)
 		close_port(all, slot);
 	s->joined = !rc;
@@ -231,10 +232,10 @@ static void handle_packet(struct vm_port_set *all, uint32_t slot, uint64_t now)
 		return;
 	if (s->joined || (n <= 0 && n != -EPROTO)) {
 		remove_port(all, slot, now,
-			    n ? "its process sent an unexpected packet" : "its process ended");
+			    n > 0 ? "its process sent an unexpected packet" : "its process ended");
 		return;
 	}
-	status = join(all, slot, &request, n, &fds);
+	status = join(all, slot, now, &request, n, &fds);
 	if (send_replies(all, s, status, &fds) || status) {
 		remove_port(all, slot, now, "its process ended");
 		return;

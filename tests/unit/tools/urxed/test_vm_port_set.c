@@ -25,6 +25,7 @@
 #define T0 UINT64_C(1000000000)
 
 struct world {
+	uint64_t later; /* ns since T0 */
 	char dir[32];
 	struct host host;
 	struct neigh neigh;
@@ -125,7 +126,7 @@ static int connect_to(const struct world *w)
 static void serve(struct world *w)
 {
 	for (int i = 0; i < 3; i++)
-		vm_port_set_event(&w->ports, T0);
+		vm_port_set_event(&w->ports, T0 + w->later);
 }
 
 static struct vm_port_request request_of(const char *name)
@@ -315,6 +316,12 @@ static void machine_of_another_user_has_one_mac(void **state)
 	/* The MAC is free after the machine's end. */
 	end_process(w, &b);
 	assert_int_equal(join_with_mac(w, &c, "c", 2), 0);
+	end_process(w, &c);
+	/* Nothing has sent from this MAC for long. */
+	w->later = FDB_AGE_NS - 1;
+	assert_int_equal(join_with_mac(w, &c, "c", 5), -EADDRINUSE);
+	w->later = FDB_AGE_NS;
+	assert_int_equal(join_with_mac(w, &c, "c", 5), 0);
 	end_process(w, &c);
 	end_process(w, &d);
 	end_process(w, &a);

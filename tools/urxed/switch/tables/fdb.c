@@ -117,11 +117,13 @@ static bool is_known(const struct fdb *f, const uint8_t mac[ETHER_MAC_LEN])
 	return false;
 }
 
-int fdb_pin_unknown(struct fdb *f, const uint8_t mac[ETHER_MAC_LEN], uint32_t port)
+int fdb_pin_unknown(struct fdb *f, uint64_t now, const uint8_t mac[ETHER_MAC_LEN], uint32_t port)
 {
 	struct fdb_key key = {.vlan = FDB_ANY_VLAN};
 
 	memcpy(key.mac, mac, ETHER_MAC_LEN);
+	for (uint32_t other = 0; other < FDB_PORTS; other++)
+		remove_aged_entries(f, now, other);
 	return is_known(f, mac) ? -EEXIST : fdb_pin(f, &key, port);
 }
 

@@ -65,10 +65,10 @@ void fdb_close(struct fdb *f);
  */
 int fdb_pin(struct fdb *f, const struct fdb_key *key, uint32_t port);
 /*
- * Pins a MAC in all VLANs. -EEXIST: the MAC is pinned, or was learned at some port; otherwise as
- * fdb_pin.
+ * Pins a MAC in all VLANs. -EEXIST: the MAC is pinned, or was learned at some port and is not aged;
+ * otherwise as fdb_pin.
  */
-int fdb_pin_unknown(struct fdb *f, const uint8_t mac[ETHER_MAC_LEN], uint32_t port);
+int fdb_pin_unknown(struct fdb *f, uint64_t now, const uint8_t mac[ETHER_MAC_LEN], uint32_t port);
 
 /*
  * May a port send from a MAC? Not from a group MAC, nor from one that is pinned to other ports
