@@ -101,7 +101,7 @@ static void honest_address(const struct urxe_packet *p)
 {
 	uint16_t vlan = p->has_vlan ? p->vlan_tci & ETHER_VLAN_ID : 0;
 
-	require(host_has_address(&w->host, p->sgid.raw, vlan));
+	require(host_find_in_vlan(&w->host, p->sgid.raw, vlan));
 }
 
 /* The connection of a process to a remote QP; local 0 = of any QP. NULL: it has none. */

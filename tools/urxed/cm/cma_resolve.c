@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Binding an rdma_cm ID to an address, resolving its destination, and listening (cma.h). */
 #include <errno.h>
+#include <net/if.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -38,11 +39,42 @@ static const struct host_address *find_loopback_address(const struct host *host,
 	return any;
 }
 
+/*
+ * Whether the host address is on the interface that a link-local address names; true for others,
+ * and for an interface that has no address of the host.
+ */
+static bool is_in_scope(const struct host *host, const struct cma_addr *addr,
+			const struct host_address *own)
+{
+	char name[IF_NAMESIZE];
+
+	if (!cma_addr_is_link_local(addr) || !if_indextoname(addr->scope, name) ||
+	    !strcmp(own->ndev, name))
+		return true;
+	for (uint32_t i = 0; i < HOST_ADDRESSES; i++)
+		if (host->addresses[i].valid && !strcmp(host->addresses[i].ndev, name))
+			return false;
+	return true;
+}
+
+static const struct host_address *find_host_address(const struct host *host,
+						    const struct cma_addr *addr)
+{
+	for (uint32_t i = 0; i < HOST_ADDRESSES; i++) {
+		const struct host_address *a = &host->addresses[i];
+
+		if (a->valid && !memcmp(a->ip, addr->ip, sizeof(a->ip)) &&
+		    is_in_scope(host, addr, a))
+			return a;
+	}
+	return NULL;
+}
+
 static const struct host_address *find_own_address(const struct cma_id *id,
 						   const struct cma_addr *addr)
 {
 	return cma_addr_is_loopback(addr) ? find_loopback_address(id->cma->host, addr)
-					  : host_find_address(id->cma->host, addr->ip);
+					  : find_host_address(id->cma->host, addr);
 }
 
 /* 0: the service ID is in no port space that this ID may use. */
@@ -91,7 +123,7 @@ static bool is_own_address(const struct cma_id *id, const struct cma_addr *addr,
 	if (cma_addr_is_loopback(addr))
 		*own = find_device_for_loopback(host, addr);
 	else if (!cma_addr_is_any(addr))
-		*own = host_find_address(host, addr->ip);
+		*own = find_host_address(host, addr);
 	return cma_addr_is_any_or_loopback(addr) || *own;
 }
 
@@ -190,6 +222,7 @@ static int resolve_from_any(struct cma_id *id, const struct host_address **chose
 			const struct host_address *a = &host->addresses[i];
 
 			if (!a->valid || !has_same_family(&id->dst, a) ||
+			    !is_in_scope(host, &id->dst, a) ||
 			    host_same_subnet(a->ip, id->dst.ip, a->prefix_len) != near)
 				continue;
 			*chosen = a;

@@ -300,14 +300,15 @@ const struct host_address *host_address_by_gid(const struct host *h, uint32_t gi
 	return gid_index < VNIC_ATTACH_GIDS && a->valid ? a : NULL;
 }
 
-bool host_has_address(const struct host *h, const uint8_t ip[16], uint16_t vlan)
+const struct host_address *host_find_in_vlan(const struct host *h, const uint8_t ip[16],
+					     uint16_t vlan)
 {
 	const struct host_address *a;
 
 	for (a = h->addresses; a < h->addresses + HOST_ADDRESSES; a++)
 		if (a->valid && a->vlan == vlan && !memcmp(a->ip, ip, 16))
-			return true;
-	return false;
+			return a;
+	return NULL;
 }
 
 bool host_same_subnet(const uint8_t a[16], const uint8_t b[16], uint8_t prefix_len)

@@ -106,11 +106,15 @@ int host_add_text(struct host *h, const char *text, int uplink);
  */
 int host_add_pkey(struct host *h, const char *text);
 
-/* Returns this host's address in any VLAN, or NULL. */
+/*
+ * Returns this host's address in any VLAN, or NULL. If several VLANs have it, as a VLAN interface
+ * has the link-local address of its parent, it is the one with the lowest GID index.
+ */
 const struct host_address *host_find_address(const struct host *h, const uint8_t ip[16]);
 
-/* Does this host have the address in this VLAN (ID; 0 = untagged)? */
-bool host_has_address(const struct host *h, const uint8_t ip[16], uint16_t vlan);
+/* Returns this host's address in this VLAN (ID; 0 = untagged), or NULL. */
+const struct host_address *host_find_in_vlan(const struct host *h, const uint8_t ip[16],
+					     uint16_t vlan);
 
 /* Are the first prefix_len bits of the addresses equal? */
 bool host_same_subnet(const uint8_t a[16], const uint8_t b[16], uint8_t prefix_len);

@@ -512,8 +512,8 @@ void neigh_host_changed(struct neigh *n)
 		/* Entries of routed peers have no own address. */
 		if (e->state == NEIGH_FREE || !e->from.valid)
 			continue;
-		now = host_find_address(n->host, e->from.ip);
-		if (!now || now->uplink != e->from.uplink || now->vlan != e->from.vlan)
+		now = host_find_in_vlan(n->host, e->from.ip, e->from.vlan);
+		if (!now || now->uplink != e->from.uplink)
 			drop_entry(n, e, -ENETUNREACH);
 	}
 }

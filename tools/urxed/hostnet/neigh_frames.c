@@ -73,9 +73,9 @@ void neigh_send_solicitation(struct neigh *n, const struct neigh_entry *e, const
 static const struct host_address *
 find_answerable(const struct neigh *n, const struct neigh_ingress *ingress, const uint8_t ip[16])
 {
-	const struct host_address *a = host_find_address(n->host, ip);
+	const struct host_address *a = host_find_in_vlan(n->host, ip, ingress->vlan);
 
-	if (!a || a->vlan != ingress->vlan)
+	if (!a)
 		return NULL;
 	if (neigh_is_vm(n, ingress->uplink))
 		return a;

@@ -195,16 +195,18 @@ static void read_grh(const uint8_t *grh, struct cm_path *path, bool *v1)
 	memcpy(path->sgid + sizeof(mapped), ip + 16, 4);
 }
 
-/* The path back to the sender. */
+/* The path back to the sender of a frame from that VLAN. */
 static int make_reply_path(const struct gsi *g, const uint8_t *grh, const struct urxe_wc *wc,
-			   struct cm_path *path)
+			   uint16_t vlan, struct cm_path *path)
 {
 	const struct host_address *own;
 	bool v1;
 
 	*path = (struct cm_path){.pkey = g->host->pkeys[wc->pkey_index], .sl = wc->sl};
 	read_grh(grh, path, &v1);
-	own = host_find_address(g->host, path->sgid);
+	own = host_find_in_vlan(g->host, path->sgid, vlan);
+	if (!own)
+		own = host_find_address(g->host, path->sgid);
 	if (!own)
 		return -EADDRNOTAVAIL;
 	path->hop_limit = HOP_LIMIT;
@@ -228,7 +230,7 @@ static void deliver_mad(struct gsi *g, uint64_t now, const struct urxe_wc *wc,
 
 	if (wc->status || wc->byte_len != URXE_GRH_LEN + CM_MAD_LEN)
 		g->drops[GSI_DROP_LENGTH]++;
-	else if (make_reply_path(g, buffer, wc, &path))
+	else if (make_reply_path(g, buffer, wc, s->vlan, &path))
 		g->drops[GSI_DROP_NO_ADDRESS]++;
 	else {
 		path.has_mac = true;

@@ -73,7 +73,7 @@ enum switch_drop antispoof_check(const struct antispoof_rules *rules,
 		return SWITCH_DROP_NOT_ROCE;
 	if (!s->whole)
 		return SWITCH_DROP_MALFORMED;
-	if (!host_has_address(rules->host, s->sip, s->vlan))
+	if (!host_find_in_vlan(rules->host, s->sip, s->vlan))
 		return SWITCH_DROP_SPOOFED_IP;
 	if (s->service == FRAME_NO_SERVICE)
 		return SWITCH_DROP_NO_SERVICE;

@@ -316,7 +316,7 @@ static bool spoofs_host_ip(const struct vswitch *sw, const struct switch_port *f
 			   const struct frame_class *s)
 {
 	return from->kind == SWITCH_VM ? host_find_address(sw->host, s->sip) != NULL
-				       : host_has_address(sw->host, s->sip, s->vlan);
+				       : host_find_in_vlan(sw->host, s->sip, s->vlan) != NULL;
 }
 
 /*

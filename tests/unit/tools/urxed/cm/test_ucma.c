@@ -552,6 +552,37 @@ static void listener_accepts_its_address_family(void **state)
 	get_event(&b, CMA_CONNECT_REQUEST);
 }
 
+/* The GID index of an ID that is bound to the host's link-local address on an interface. */
+static uint8_t index_in_scope(uint32_t ifindex)
+{
+	struct sockaddr_in6 in = {.sin6_family = AF_INET6, .sin6_scope_id = ifindex};
+	struct rdma_ucm_bind_ip request = {.id = create(&b, RDMA_PS_TCP, 0xb)};
+
+	memcpy(&in.sin6_addr, loop.host.addresses[0].ip, sizeof(in.sin6_addr));
+	request.addr = in;
+	assert_int_equal(COMMAND(&b, BIND_IP, request, 0), 0);
+	return cma_find_id(&loop.ucma.cma, request.id)->sgid_index;
+}
+
+/* Two interfaces have the same link-local address, as that of a VLAN and its parent. */
+static void scope_chooses_among_link_local_addresses(void **state)
+{
+	struct host_address *own = loop.host.addresses;
+
+	(void)state;
+	assert_true(own[0].valid && own[0].ip[0] == 0xfe);
+	own[3] = own[0];
+	own[3].vlan = 100;
+	assert_int_equal(index_in_scope(1), 0);
+	/* Interface 1 is lo in every network namespace. */
+	strcpy(own[3].ndev, "lo");
+	assert_int_equal(index_in_scope(1), 3);
+	strcpy(own[0].ndev, "eth0");
+	assert_int_equal(index_in_scope(1), 3);
+	/* No address is on an interface that does not exist. */
+	assert_int_equal(index_in_scope(0x7ffffff), 0);
+}
+
 /* The file of a program, in a command that names another one as the source. */
 static struct loop_program with_token(const struct loop_program *p,
 				      const struct loop_program *source)
@@ -819,6 +850,7 @@ int main(void)
 		TEST(resolve_without_route_fails_at_once),
 		TEST(ipv4_mapped_destination_uses_an_ipv4_source),
 		TEST(listener_accepts_its_address_family),
+		TEST(scope_chooses_among_link_local_addresses),
 		TEST(migrated_id_belongs_to_the_other_file),
 		TEST(migrated_listener_takes_its_requests_along),
 		TEST(migrated_listener_takes_events_of_accepted_ids_along),

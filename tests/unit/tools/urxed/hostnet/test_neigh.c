@@ -706,12 +706,35 @@ static void tick_runs_only_while_entries_wait(void **state)
 	assert_int_equal(w.status, -ENETUNREACH);
 }
 
+/* A VLAN interface of the kernel has the link-local address of its parent. */
+static void address_of_two_vlans_counts_in_both(void **state)
+{
+	struct host_address *own = &w.host.addresses[3];
+	struct neigh_waiter waiter;
+	char text[INET6_ADDRSTRLEN + 8];
+
+	(void)state;
+	inet_ntop(AF_INET6, w.host.addresses[0].ip, text, INET6_ADDRSTRLEN);
+	strcat(text, "/64@100");
+	assert_int_equal(host_add_text(&w.host, text, 0), 0);
+	assert_memory_equal(own->ip, w.host.addresses[0].ip, 16);
+	assert_int_equal(neigh_resolve(&w.neigh, T0, 0, 3, ip("fe80::9"), &waiter, &w.hop),
+			 -EINPROGRESS);
+	neigh_host_changed(&w.neigh);
+	assert_int_equal(w.answers, 0);
+	own->valid = false;
+	neigh_host_changed(&w.neigh);
+	assert_int_equal(w.answers, 1);
+	assert_int_equal(w.status, -ENETUNREACH);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(own_multicast_and_unroutable_addresses_need_no_request),
 		TEST(arp_stays_in_its_vlan),
 		TEST(nd_stays_in_its_vlan),
+		TEST(address_of_two_vlans_counts_in_both),
 		TEST(arp_asks_and_learns),
 		TEST(vm_is_resolved_without_the_kernel),
 		TEST(nd_asks_and_learns),
