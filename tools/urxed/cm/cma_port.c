@@ -20,7 +20,7 @@ static int check_conflict(const struct cma_binding *u, const struct cma_binding 
 /* Ephemeral ports are consecutive, so the modulo spreads them evenly over the buckets. */
 static const struct cma_bindings *find_bucket(const struct cma_ports *p, uint16_t port)
 {
-	return &p->users[port % CMA_PORT_BUCKETS];
+	return &p->bindings[port % CMA_PORT_BUCKETS];
 }
 
 static int check_port(const struct cma_ports *p, const struct cma_binding *u, uint16_t ps,
@@ -82,7 +82,7 @@ static int take_port(struct cma_ports *p, uid_t user, uint16_t port)
 
 static void insert_binding(struct cma_ports *p, struct cma_binding *u)
 {
-	LIST_INSERT_HEAD(&p->users[u->addr.port % CMA_PORT_BUCKETS], u, link);
+	LIST_INSERT_HEAD(&p->bindings[u->addr.port % CMA_PORT_BUCKETS], u, link);
 	p->n++;
 }
 

@@ -37,8 +37,8 @@ LIST_HEAD(cma_bindings, cma_binding);
 #define CMA_PORT_BUCKETS 1024u
 
 struct cma_ports {
-	struct cma_bindings users[CMA_PORT_BUCKETS]; /* by port modulo CMA_PORT_BUCKETS */
-	uint32_t n;                                  /* bindings */
+	struct cma_bindings bindings[CMA_PORT_BUCKETS]; /* by port modulo CMA_PORT_BUCKETS */
+	uint32_t n;                                     /* bindings */
 	uint32_t tried; /* counts the ephemeral ports that were tried; the next one follows */
 	struct user_counts ephemeral, fixed; /* bindings of each user, by kind of port */
 };

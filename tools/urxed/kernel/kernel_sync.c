@@ -284,8 +284,8 @@ static int read_kernel_state(struct kernel_sync *k)
 {
 	int rc;
 
-	k->stale = false;
-	k->unread = true;
+	k->must_read = false;
+	k->read_failed = true;
 	k->pause_ns = RETRY_NS;
 	k->retry_at = now_ns() + k->pause_ns;
 	rc = read_interfaces(k);
@@ -296,7 +296,7 @@ static int read_kernel_state(struct kernel_sync *k)
 	guard_vlans(k);
 	update_uplinks(k);
 	update_addresses(k);
-	k->unread = false;
+	k->read_failed = false;
 	return 0;
 }
 
@@ -369,7 +369,7 @@ static void handle_notification(void *ctx, const struct nlmsghdr *message)
 		route_neigh_changed(&k->route, message);
 		return;
 	}
-	k->stale |= k->missing || iface_is_affected(&k->table, message);
+	k->must_read |= k->missing || iface_is_affected(&k->table, message);
 	k->notifies |= iface_notifies_peers(&k->table, message);
 }
 
@@ -393,16 +393,16 @@ static bool retry_uplinks(struct kernel_sync *k)
 
 bool kernel_sync_update(struct kernel_sync *k)
 {
-	const bool logged = k->unread;
+	const bool logged = k->read_failed;
 	int rc;
 
 	if (!netlink_events(&k->netlink, handle_notification, k)) {
-		k->stale = true;
+		k->must_read = true;
 		route_neigh_changed(&k->route, NULL);
 	}
-	if (!k->stale && now_ns() < k->retry_at)
+	if (!k->must_read && now_ns() < k->retry_at)
 		return false;
-	if (!k->stale && !k->unread)
+	if (!k->must_read && !k->read_failed)
 		return retry_uplinks(k);
 	rc = read_kernel_state(k);
 	if (rc && !logged)

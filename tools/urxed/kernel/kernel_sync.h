@@ -48,8 +48,8 @@ struct kernel_sync {
 	uint32_t left_out; /* addresses without a GID, because the host's GID table is full */
 	bool notifies;     /* the kernel has reported an announcement (iface_notifies_peers) that
 			      kernel_sync_take_notice has not returned yet */
-	bool stale;        /* the kernel has reported a change: `table` must be read again */
-	bool unread;       /* the last attempt to read `table` failed, which the log has */
+	bool must_read;    /* the kernel has reported a change: `table` must be read again */
+	bool read_failed;  /* the last attempt to read `table` failed, which the log has */
 	/*
 	 * When to try again, ns of now_ns(), because the kernel's state could not be read or an
 	 * uplink could not be opened; UINT64_MAX = no need.

@@ -124,7 +124,7 @@ static void send_reply(int fd, int memory, const struct control_sockets *sockets
 		if (memory >= 0)
 			unix_packet_send(fd, &reply, sizeof(reply), &sockets->fds[i], 1);
 		/* Processes may have answered already, by descriptors of any kind. */
-		fd_guard_release(sockets->fds[i]);
+		fd_guard_drop_copy(sockets->fds[i]);
 	}
 }
 

@@ -6,8 +6,9 @@
  * the first block, which has QP0 and QP1, and the last one, which has the multicast QPN 0xffffff
  * (IBA 3.5.10, 10.5.1). A process gets one block when it attaches and more when it needs them.
  *
- * QPNs that an HCA has chosen belong to no lease (qpn_table.h). No QPN has two owners: lease_take
- * skips a block that contains an added QPN.
+ * Processes also add single QPNs, for instance those that an HCA has chosen: in their own blocks or
+ * in blocks that nobody leases (qpn_table.h). No QPN has two owners: lease_take skips a block that
+ * contains an added QPN.
  */
 #ifndef URXE_URXED_SESSION_QPN_LEASE_H
 #define URXE_URXED_SESSION_QPN_LEASE_H

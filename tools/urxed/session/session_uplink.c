@@ -28,7 +28,7 @@ static void add_block(struct blocks *blocks, uint32_t block)
 }
 
 /* Whether the process has a socket on the uplink as it was opened last. */
-static bool has_uplink(const struct sessions *sessions, const struct session *s)
+static bool socket_is_current(const struct sessions *sessions, const struct session *s)
 {
 	return s->has_uplink_socket &&
 	       s->uplink_generation == direct_uplink_generation(sessions->direct_uplink);
@@ -40,7 +40,7 @@ static struct session *session_of(struct switch_port *port)
 }
 
 /* The socket is on the interface that carries the frames now, and not on a bond's former member. */
-static bool hears_uplink(const struct sessions *sessions, const struct session *s)
+static bool socket_is_on_carriers(const struct sessions *sessions, const struct session *s)
 {
 	return s->has_uplink_socket &&
 	       s->uplink_members == direct_uplink_find(sessions->direct_uplink);
@@ -56,7 +56,7 @@ static bool is_direct_block(const struct sessions *sessions, uint32_t block)
 	const struct session *s = owner ? session_of(owner) : NULL;
 
 	if (s && s->has_uplink_socket)
-		return hears_uplink(sessions, s);
+		return socket_is_on_carriers(sessions, s);
 	return sessions->lease_store->entries[block].direct_uplink &&
 	       (s ? !s->uplink_asked : sessions->lease_store->claimable[block]);
 }
@@ -84,7 +84,7 @@ static void mark_ports(struct sessions *sessions, const struct blocks *blocks)
 	struct session *s;
 
 	for (s = sessions->list; s; s = s->next)
-		s->port.has_socket = receive && hears_uplink(sessions, s);
+		s->port.has_socket = receive && socket_is_on_carriers(sessions, s);
 	for (uint32_t i = 0; i < blocks->n && i < PACKET_PORT_QPN_BLOCKS_MAX; i++) {
 		owner = sessions->sw->leases.owner[blocks->at[i]];
 		if (owner)
@@ -239,7 +239,7 @@ bool sessions_have_sockets(const struct sessions *sessions)
 
 void session_add_uplink_block(struct sessions *sessions, const struct session *s, uint32_t qpn)
 {
-	if (has_uplink(sessions, s))
+	if (socket_is_current(sessions, s))
 		lease_store_set_direct_uplink(sessions->lease_store, qpn, true);
 	sessions_update_uplink(sessions);
 }
@@ -271,7 +271,7 @@ static int check_request(const struct sessions *sessions, const struct session *
 		return -ENODEV;
 	if (!direct_uplink_trusts(&direct->trust, vnic_server_fd(s->conn)))
 		return -EPERM;
-	if (has_uplink(sessions, s))
+	if (socket_is_current(sessions, s))
 		return -EEXIST;
 	return has_room(sessions, s) ? 0 : -ENOSPC;
 }

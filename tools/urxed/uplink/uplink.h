@@ -47,11 +47,11 @@ struct uplink {
 	uint8_t probe_mac[ETHER_MAC_LEN]; /* source of the bond's probes through this member */
 	uint8_t heard_macs[UPLINK_MACS][ETHER_MAC_LEN]; /* further MACs that it receives for */
 	uint32_t n_heard_macs;
-	bool hears_all;      /* receives frames for VMs, too */
-	bool up;             /* has a link, as far as is known */
-	uint16_t mtu;        /* current MTU */
-	uint16_t mtu_max;    /* MTU that the port was opened for */
-	uint16_t nic_mtu;    /* MTU to expect of a NIC behind the port; 0 = not less than mtu */
+	bool hears_all;   /* receives frames for VMs, too; a closed port will do so when opened */
+	bool up;          /* has a link, as far as is known */
+	uint16_t mtu;     /* current MTU */
+	uint16_t mtu_max; /* MTU that the port was opened for */
+	uint16_t nic_mtu; /* MTU to expect of a NIC behind the port; 0 = not less than mtu */
 	uint32_t generation; /* changes when direct uplinks (direct_uplink.h) begin anew */
 	struct roce_port_guard port_guard; /* on the kernel's interface */
 	struct iface_watch watch;          /* on the kernel's interface */
