@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* QP state transitions and attributes (IBA volume 1, 10.3.1 and 11.2.5.2, table 96). */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "congestion/pacing.h"
 #include "device/qp_lifecycle.h"
@@ -19,11 +20,6 @@
 #define TIMEOUT_MAX 31
 #define RETRY_MAX   7
 #define RNR_MAX     31
-/* Programs give QPs the flags of their regions; ZERO_BASED and ON_DEMAND have no effect there. */
-#define ACCESS_ALL                                                                      \
-	(URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_READ | \
-	 URXE_ACCESS_REMOTE_ATOMIC | URXE_ACCESS_MW_BIND | URXE_ACCESS_ZERO_BASED |     \
-	 URXE_ACCESS_ON_DEMAND | URXE_ACCESS_FLUSH_GLOBAL | URXE_ACCESS_FLUSH_PERSISTENT)
 
 #define M(name) URXE_QP_##name
 
@@ -157,7 +153,7 @@ static bool has_valid_values(const struct urxe_qp *qp, const struct urxe_qp_attr
 		return false;
 	if (mask & M(MAX_QP_RD_ATOMIC) && !a->max_rd_atomic && has_rd_atomic_queued(qp))
 		return false;
-	if (mask & M(ACCESS_FLAGS) && a->access & ~ACCESS_ALL)
+	if (mask & M(ACCESS_FLAGS) && a->access & ~URXE_ACCESS_ALL)
 		return false;
 	return is_in_range(mask, M(PATH_MIG_STATE), a->path_mig_state, URXE_MIG_ARMED) &&
 	       is_in_range(mask, M(TIMEOUT), a->timeout, TIMEOUT_MAX) &&
@@ -264,6 +260,7 @@ int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *
 {
 	uint8_t to = mask & M(STATE) ? attr->state : qp->attr.state;
 	struct urxe_qp_attr wanted = *attr;
+	struct resp_resource *resources = NULL;
 	int rc;
 
 	RECORD_ENTRY(qp->dev, QP_MODIFY, .now = now, .qpn = qp->qpn, .value = mask, .attr = *attr);
@@ -273,17 +270,21 @@ int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *
 	if (wants_migration(attr, mask))
 		return -EOPNOTSUPP;
 	if (mask & M(MAX_DEST_RD_ATOMIC)) {
-		rc = resource_resize(qp, attr->max_dest_rd_atomic); /* first, because it may fail */
+		rc = resource_copy(qp, attr->max_dest_rd_atomic, &resources);
 		if (rc)
 			return rc;
 	}
 	wanted.state = to;
 	rc = offload_modify(qp, &wanted, mask);
-	if (rc)
-		return rc;
 	/* The QP may have failed while the HCA changed its own. */
-	if (!is_valid_transition(qp, to, mask))
-		return -EINVAL;
+	if (!rc && !is_valid_transition(qp, to, mask))
+		rc = -EINVAL;
+	if (rc) {
+		free(resources);
+		return rc;
+	}
+	if (resources)
+		resource_install(qp, attr->max_dest_rd_atomic, resources);
 	apply_values(qp, &wanted, mask);
 	apply_state(qp, &wanted, mask);
 	qp->predict.era = 0;

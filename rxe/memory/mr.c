@@ -12,11 +12,6 @@
 #include "objects/references.h"
 #include "util/ordered_copy.h"
 
-#define REGION_ACCESS                                                                   \
-	(URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_READ | \
-	 URXE_ACCESS_REMOTE_ATOMIC | URXE_ACCESS_MW_BIND | URXE_ACCESS_ZERO_BASED |     \
-	 URXE_ACCESS_ON_DEMAND | URXE_ACCESS_FLUSH_GLOBAL | URXE_ACCESS_FLUSH_PERSISTENT)
-
 static bool has_valid_extents(const struct urxe_mr_attr *attr)
 {
 	uint64_t sum = 0;
@@ -62,7 +57,7 @@ int mr_check_attr(const struct urxe_dev *dev, const struct urxe_mr_attr *attr)
 	if (!has_valid_extents(attr) ||
 	    (attr->length && attr->iova + attr->length - 1 < attr->iova))
 		return -EINVAL;
-	if (attr->access & ~REGION_ACCESS)
+	if (attr->access & ~URXE_ACCESS_ALL)
 		return -EINVAL;
 	if (attr->access & URXE_ACCESS_FLUSH_PERSISTENT && !dev->attr.ops->persist)
 		return -EOPNOTSUPP;

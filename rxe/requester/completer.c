@@ -28,10 +28,12 @@ static void check_local_error(struct urxe_qp *qp)
 	if (!qp->req.error)
 		return;
 	behind = (int32_t)(qp->sq.tail - qp->req.error_wqe);
-	if (behind > 0)
+	if (behind > 0) {
 		qp->req.error = 0;
-	else if (!behind)
+	} else if (!behind) {
+		qp_count(qp, URXE_EVENT_LOCAL_ERROR);
 		fail_send(qp, qp->req.error);
+	}
 }
 
 static void advance_una_to(struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t una)

@@ -97,14 +97,15 @@ static bool wants_ack(const struct urxe_qp *qp, const struct request_packet *rp,
 				   window_in_frames(qp, window_now(qp), frame_span(rp));
 }
 
-/* Payload bytes of the packets from the offset on. */
+/* Payload bytes of the packets from the offset on. The MTU of a datagram may have shrunk since it
+ * was posted. */
 static uint32_t payload_of(const struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t offset,
 			   uint32_t packets)
 {
 	uint64_t most = (uint64_t)packets * qp->mtu;
 	uint32_t rest = wqe->length - offset;
 
-	return rest < most ? rest : (uint32_t)most;
+	return rest < most || qp->type == URXE_QPT_UD ? rest : (uint32_t)most;
 }
 
 /* Number of packets that one reference may stand for, limited by the window, or by what was sent

@@ -39,15 +39,16 @@ static void fail_unreliable(struct urxe_qp *qp, enum urxe_wc_status status)
 /* A request cannot be sent. It completes in its error when all earlier ones are completed. */
 static void fail_locally(struct urxe_qp *qp, uint32_t index, enum urxe_wc_status status)
 {
-	qp_count(qp, URXE_EVENT_LOCAL_ERROR);
-	if (qp->type != URXE_QPT_RC) {
-		fail_unreliable(qp, status);
-	} else if (index == qp->sq.tail) {
-		fail_send(qp, status);
-	} else {
+	if (qp->type == URXE_QPT_RC && index != qp->sq.tail) {
 		qp->req.error = status;
 		qp->req.error_wqe = index;
+		return;
 	}
+	qp_count(qp, URXE_EVENT_LOCAL_ERROR);
+	if (qp->type == URXE_QPT_RC)
+		fail_send(qp, status);
+	else
+		fail_unreliable(qp, status);
 }
 
 /* --- Send queue drain (IBA 10.3.1.4). */

@@ -53,11 +53,14 @@ void retransmit_init(struct urxe_qp *qp)
 
 /* --- Timer. */
 
+/* The end of an RNR wait, for which the timer runs, arms it anew. */
 static void arm_timer(struct urxe_qp *qp)
 {
 	const struct requester *req = &qp->req;
 	uint64_t due = req->timeout_due;
 
+	if (req->rnr_wait)
+		return;
 	if (req->probe_due < due)
 		due = req->probe_due;
 	if (req->missing_due < due)

@@ -173,21 +173,24 @@ struct resp_resource *resource_next_pending(struct urxe_qp *qp)
 	return &resp->resources[resp->res_next];
 }
 
-int resource_resize(struct urxe_qp *qp, uint8_t n)
+int resource_copy(const struct urxe_qp *qp, uint8_t n, struct resp_resource **resources)
 {
 	uint8_t old = qp->attr.max_dest_rd_atomic, kept = n < old ? n : old;
-	struct resp_resource *resources;
 
 	if (qp->resp.res_pending)
 		return -EBUSY;
-	resources = calloc(n ? n : 1, sizeof(*resources));
-	if (!resources)
+	*resources = calloc(n ? n : 1, sizeof(**resources));
+	if (!*resources)
 		return -ENOMEM;
 	for (uint8_t i = 0; i < kept; i++)
-		resources[n - kept + i] = *resource_at(qp, old - kept + i);
+		(*resources)[n - kept + i] = *resource_at(qp, old - kept + i);
+	return 0;
+}
+
+void resource_install(struct urxe_qp *qp, uint8_t n, struct resp_resource *resources)
+{
 	free(qp->resp.resources);
 	qp->resp.resources = resources;
 	qp->resp.res_oldest = qp->resp.res_next = 0;
 	qp->attr.max_dest_rd_atomic = n;
-	return 0;
 }

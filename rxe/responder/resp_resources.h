@@ -38,9 +38,11 @@ void resource_set_pending(struct urxe_qp *qp, struct resp_resource *res);
 void resource_clear_pending(struct urxe_qp *qp, struct resp_resource *res);
 /* The kept request whose PSNs include psn; NULL: none does. */
 struct resp_resource *resource_find(const struct urxe_qp *qp, uint32_t psn);
-/* Makes room for n requests, of which the newest stay; sets attr.max_dest_rd_atomic. -EBUSY while a
- * response is due, -ENOMEM. */
-int resource_resize(struct urxe_qp *qp, uint8_t n);
+/* Allocates room for n requests, with copies of the newest ones. -EBUSY while a response is due,
+ * -ENOMEM. */
+int resource_copy(const struct urxe_qp *qp, uint8_t n, struct resp_resource **resources);
+/* Puts the result of resource_copy in the place of the QP's own; sets attr.max_dest_rd_atomic. */
+void resource_install(struct urxe_qp *qp, uint8_t n, struct resp_resource *resources);
 /* The oldest request whose response is due; NULL: none is. */
 struct resp_resource *resource_next_pending(struct urxe_qp *qp);
 

@@ -6,11 +6,6 @@
 #include "objects/qp.h"
 #include "state/state_records.h"
 
-#define ACCESS_ALL                                                                      \
-	(URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_READ | \
-	 URXE_ACCESS_REMOTE_ATOMIC | URXE_ACCESS_MW_BIND | URXE_ACCESS_FLUSH_GLOBAL |   \
-	 URXE_ACCESS_FLUSH_PERSISTENT)
-
 static void attr_fields(struct state_stream *s, struct urxe_qp_attr *attr)
 {
 	state_u8_max(s, &attr->state, URXE_QPS_COUNT - 1);
@@ -23,7 +18,8 @@ static void attr_fields(struct state_stream *s, struct urxe_qp_attr *attr)
 	state_u8_max(s, &attr->max_dest_rd_atomic, URXE_MAX_RD_ATOMIC);
 	state_u8(s, &attr->port);
 	state_u32(s, &attr->qkey);
-	state_u32_max(s, &attr->access, ACCESS_ALL);
+	state_u32(s, &attr->access);
+	state_require(s, !(attr->access & ~URXE_ACCESS_ALL));
 	state_u8_max(s, &attr->timeout, 31);
 	state_u8_max(s, &attr->retry_cnt, 7);
 	state_u8_max(s, &attr->rnr_retry, 7);

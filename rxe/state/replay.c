@@ -500,6 +500,9 @@ static void find_frame(struct player *p, struct urxe_frame *frame)
 		return;
 	}
 	event.data_len = event.frame_len = fields.len;
+	/* The engine may read as many bytes as an ICRC has behind a frame without one. */
+	if (fields.without_icrc)
+		event.data = memcpy(p->out, event.data, fields.len);
 	*frame = (struct urxe_frame){
 		.data = (uint8_t *)(uintptr_t)event.data,
 		.len = fields.len + (fields.without_icrc ? URXE_ICRC_LEN : 0),

@@ -30,18 +30,16 @@ static void nak_fields(struct state_stream *s, struct responder *resp)
 	state_time(s, &resp->silent_since);
 }
 
-static bool is_executing_state(const struct urxe_qp *qp)
-{
-	return qp->attr.state >= URXE_QPS_RTR && qp->attr.state <= URXE_QPS_SQE;
-}
-
-/* The bytes received of a message are not more than it has room for. */
+/* The bytes received of a message are not more than it has room for. The error state ends with
+ * RESET, and INIT keeps the message for RTR. */
 static bool has_valid_offset(const struct urxe_qp *qp)
 {
 	const struct responder *resp = &qp->resp;
 
-	if (!is_executing_state(qp))
+	if (qp->attr.state == URXE_QPS_ERR)
 		return true;
+	if (qp->attr.state < URXE_QPS_RTR)
+		return resp->message == RESP_NONE;
 	if (resp->message == RESP_SEND || (resp->message == RESP_UNKNOWN && resp->resume.sending))
 		return resp->has_wqe && resp->offset <= resp->wqe->length;
 	return resp->message != RESP_WRITE || resp->offset <= resp->write.length;

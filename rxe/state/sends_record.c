@@ -98,7 +98,10 @@ static bool is_valid_request(const struct urxe_qp *qp, const struct send_wqe *wq
 	case WR_FLUSH: return !wqe->length && wqe->flush.placement;
 	case WR_MALFORMED:
 	case WR_LOCAL: return !wqe->length;
-	default: return wqe->length <= (qp->type == URXE_QPT_UD ? 4096 : URXE_MAX_MSG);
+	default:
+		return wqe->length <= (qp->type == URXE_QPT_UD
+					       ? urxe_max_path_mtu(qp->dev->attr.mtu)
+					       : URXE_MAX_MSG);
 	}
 }
 

@@ -57,6 +57,13 @@ enum urxe_access {
 	URXE_ACCESS_FLUSH_PERSISTENT = 512, /* needs urxe_ops.persist */
 };
 
+/* The flags of regions. Programs give QPs the same ones; ZERO_BASED and ON_DEMAND have no effect
+ * there. */
+#define URXE_ACCESS_ALL                                                                 \
+	(URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_READ | \
+	 URXE_ACCESS_REMOTE_ATOMIC | URXE_ACCESS_MW_BIND | URXE_ACCESS_ZERO_BASED |     \
+	 URXE_ACCESS_ON_DEMAND | URXE_ACCESS_FLUSH_GLOBAL | URXE_ACCESS_FLUSH_PERSISTENT)
+
 /* IBA 10.6.7: type 1 is bound and unbound at will, type 2 serves the QP that bound it (2B). */
 enum urxe_mw_type { URXE_MW_TYPE_1 = 1, URXE_MW_TYPE_2 = 2 };
 

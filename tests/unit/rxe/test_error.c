@@ -74,6 +74,31 @@ static void test_local_error_order(void **state)
 	engine_close(&e);
 }
 
+/* A request that fails waits for the one before it, which is sent many times: one error. */
+static void test_a_waiting_local_error_counts_once(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	e.pair->link[0].filter = lose_all;
+	for (unsigned i = 0; i < 2; i++)
+		post_send(&e, 0,
+			  &(struct post){.wr_id = i,
+					 .opcode = URXE_WR_RDMA_WRITE,
+					 .length = 8,
+					 .lkey = i ? 0xbad : 0});
+	while (events(e.a, URXE_EVENT_TIMEOUT) < 3)
+		assert_int_equal(pair_run(e.pair, pair_next(e.pair)), PAIR_TIME_UP);
+	e.pair->link[0].filter = NULL;
+	pair_settle(e.pair);
+	expect_wc(&e.a->send_cq, 0, URXE_WC_SUCCESS);
+	expect_wc(&e.a->send_cq, 1, URXE_WC_LOC_PROT_ERR);
+	assert_int_equal(events(e.a, URXE_EVENT_LOCAL_ERROR), 1);
+	engine_close(&e);
+}
+
 /* A malformed request fails after the requests before it, and sends no packet, on each service. */
 static void test_malformed_fails_in_order(void **state)
 {
@@ -736,6 +761,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_flush_keeps_the_order),
 		cmocka_unit_test(test_local_error_order),
+		cmocka_unit_test(test_a_waiting_local_error_counts_once),
 		cmocka_unit_test(test_malformed_fails_in_order),
 		cmocka_unit_test(test_malformed_needs_a_sending_state),
 		cmocka_unit_test(test_remote_error_order),

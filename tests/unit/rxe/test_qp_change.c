@@ -261,6 +261,34 @@ static void test_datagrams_follow_the_link_mtu(void **state)
 	}
 }
 
+/* A datagram that was posted before the link's MTU shrank is sent whole, as RC's packets are. */
+static void test_a_queued_datagram_is_not_cut(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_UD);
+	struct urxe_path path;
+	struct urxe_send_wr wr = {.wr_id = 1, .opcode = URXE_WR_SEND, .path = &path, .n_segs = 1};
+	struct urxe_seg seg;
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	path = conn_path(conn.net, e.b);
+	seg = node_seg(e.a, 0, 2048);
+	wr.segs = &seg;
+	wr.remote_qpn = e.end[1].qpn;
+	wr.remote_qkey = conn.qkey;
+	rand_fill(&(struct rand){1}, e.a->mem, seg.length);
+	post_recv(&e.end[1], 2, 0, URXE_GRH_LEN + seg.length);
+	assert_int_equal(urxe_post_send(e.end[0].qp, &wr), 0);
+	assert_int_equal(urxe_link_mtu_set(e.a->dev, 1500), 0);
+	pair_settle(e.pair);
+	expect_wc(&e.a->send_cq, 1, URXE_WC_SUCCESS);
+	assert_int_equal(expect_wc(&e.b->recv_cq, 2, URXE_WC_SUCCESS).byte_len,
+			 URXE_GRH_LEN + seg.length);
+	assert_memory_equal(e.b->mem + URXE_GRH_LEN, e.a->mem, seg.length);
+	engine_close(&e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -272,6 +300,7 @@ int main(void)
 		cmocka_unit_test(test_requests_wait_in_sqd),
 		cmocka_unit_test(test_datagram_error_leads_to_sqe),
 		cmocka_unit_test(test_datagrams_follow_the_link_mtu),
+		cmocka_unit_test(test_a_queued_datagram_is_not_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -257,7 +257,7 @@ static const struct range ranges[] = {
 	RANGE(INIT, rq_psn, 0xffffff, 0x1000000),
 	RANGE(INIT, min_rnr_timer, 31, 32),
 	RANGE(INIT, max_dest_rd_atomic, URXE_MAX_RD_ATOMIC, URXE_MAX_RD_ATOMIC + 1),
-	RANGE(INIT, path.sgid_index, 2, 3), /* an empty entry */
+	RANGE(INIT, path.sgid_index, NODE_SGID(URXE_NET_IPV4), 3), /* an empty entry */
 	RANGE(INIT, path.sgid_index, 0, URXE_MAX_GIDS),
 	RANGE(INIT, path.sgid_index, 0, 255),
 	RANGE(INIT, path.sl, 7, 8),

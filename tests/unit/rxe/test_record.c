@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sys/mman.h>
+
 #include <rxe/offload.h>
 #include <rxe/record.h>
 
@@ -449,6 +451,41 @@ static void test_a_hostile_recording_gets_no_memory(void **state)
 	free(recording.bytes);
 }
 
+/* The engine may read the bytes that an ICRC would have behind a frame without one. Here the
+ * recording ends with the frame, and the next page cannot be read. */
+static void test_replay_of_a_short_frame_without_icrc(void **state)
+{
+	const size_t room = 1 << 20, page = 4096;
+	uint8_t *pages =
+		mmap(NULL, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t data[16] = "short frame";
+	struct urxe_frame frame = {.data = data, .len = sizeof(data), .without_icrc = true};
+	struct urxe_replay replay = {0};
+	struct recorded_bytes recording;
+	struct endpoint end[2];
+	struct pair *pair = open_connection(end);
+	uint8_t *frame_end;
+	size_t n;
+
+	(void)state;
+	assert_true(pages != MAP_FAILED);
+	assert_int_equal(mprotect(pages + room, page, PROT_NONE), 0);
+	open_recording(&recording, room);
+	start(pair, 0, &recording, false);
+	urxe_input(pair->node[0]->dev, pair->now, &frame, 1);
+	urxe_record_stop(pair->node[0]->dev);
+	frame_end = memmem(recording.bytes, recording.n, data, 12);
+	assert_non_null(frame_end);
+	frame_end += 12;
+	n = (size_t)(frame_end - recording.bytes);
+	memcpy(pages + room - n, recording.bytes, n);
+	assert_int_equal(urxe_replay(&replay, pages + room - n, n), 0);
+	assert_int_equal(replay.calls, 1);
+	munmap(pages, room + page);
+	free(recording.bytes);
+	pair_destroy(pair);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -462,6 +499,7 @@ int main(void)
 		cmocka_unit_test(test_a_state_without_room_is_an_error),
 		cmocka_unit_test(test_an_hca_ends_the_recording),
 		cmocka_unit_test(test_a_hostile_recording_gets_no_memory),
+		cmocka_unit_test(test_replay_of_a_short_frame_without_icrc),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -935,6 +935,48 @@ static void test_rnr_repeats_the_refused_message_only(void **state)
 	engine_close(&l.e);
 }
 
+/* Gives node b's requester an answer of node a, 1 us later. */
+static void answer(struct engine *e, const struct conn_attr *conn, uint8_t opcode, uint32_t nth,
+		   uint8_t syndrome, uint32_t length)
+{
+	struct urxe_packet p = from_peer(e, conn, opcode);
+
+	p.psn = (conn->psn[1] + nth) & 0xffffff;
+	p.aeth.syndrome = syndrome;
+	p.payload_len = length;
+	e->pair->now += 1000;
+	inject(e, &p);
+}
+
+/* A response is found missing while the requester waits after an RNR NAK: the wait still ends. */
+static void test_missing_response_during_rnr_wait(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e = {.pair = pair_create(&(struct pair_attr){.seed = 1, .reorder_ns = 1})};
+
+	(void)state;
+	conn.path_mtu = URXE_MTU_1024;
+	e.a = e.pair->node[0];
+	e.b = e.pair->node[1];
+	conn_open(e.pair, &conn, e.end);
+	post_send(&e, 1, &(struct post){.opcode = URXE_WR_SEND, .length = 100});
+	post_send(&e, 1, &(struct post){.opcode = URXE_WR_RDMA_READ, .length = 4 * PAYLOAD});
+	assert_int_equal(answers(&e).n, 2);
+	answer(&e, &conn, 0x11, 0, 0x21, 0); /* RNR NAK, 10 us */
+	e.pair->now += 20000;
+	assert_int_equal(answers(&e).n, 2);
+	answer(&e, &conn, 0x11, 0, 0x34, 0);       /* RNR NAK, 10 ms */
+	answer(&e, &conn, 0x11, 0, 0x1f, 0);       /* ACK of the SEND, which was delayed */
+	answer(&e, &conn, 0x0f, 4, 0x1f, PAYLOAD); /* the last READ response, then the third one */
+	answer(&e, &conn, 0x0e, 3, 0, PAYLOAD);
+	assert_int_equal(answers(&e).n, 0);
+	do {
+		assert_int_not_equal(urxe_next_deadline(e.b->dev), URXE_NEVER);
+		e.pair->now = urxe_next_deadline(e.b->dev);
+	} while (!answers(&e).n);
+	engine_close(&e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -973,6 +1015,7 @@ int main(void)
 		cmocka_unit_test(test_return_to_an_idle_peer_changes_nothing),
 		cmocka_unit_test(test_loss_shrinks_the_window),
 		cmocka_unit_test(test_rnr_repeats_the_refused_message_only),
+		cmocka_unit_test(test_missing_response_during_rnr_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -275,6 +275,8 @@ static void test_refill(void **state)
 static void test_the_hca_refuses_the_connection(void **state)
 {
 	const struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_qp_attr attr;
+	struct urxe_qp_init init;
 	struct fixture f;
 
 	(void)state;
@@ -284,7 +286,9 @@ static void test_the_hca_refuses_the_connection(void **state)
 	f.hca.refuse_modify = -ETIMEDOUT;
 	f.hca.refuse_state = URXE_QPS_RTR;
 	assert_int_equal(go(&f, URXE_QPS_RTR, conn_mask(conn.type, URXE_QPS_RTR)), -ETIMEDOUT);
-	assert_int_equal(qp_state(&f.e.end[0]), URXE_QPS_INIT);
+	urxe_qp_query(f.e.end[0].qp, &attr, &init);
+	assert_int_equal(attr.state, URXE_QPS_INIT);
+	assert_int_equal(attr.max_dest_rd_atomic, 0);
 	assert_false(urxe_qp_offloaded(f.e.end[0].qp));
 	assert_int_equal(f.qp->state, URXE_QPS_INIT);
 	assert_int_equal(f.qp->n_recvs, 0);

@@ -281,13 +281,117 @@ static void test_callbacks(void **state)
 	free(stream);
 }
 
+/* Kinds of records, and offsets of fields in them. */
+#define REQUESTER_RECORD  35
+#define RESEND_PSN_AT     52
+#define RESPONDER_RECORD  36
+#define MESSAGE_AT        8
+#define RESP_MESSAGE_SEND 1
+
+static uint32_t get_le32(const uint8_t *at)
+{
+	return at[0] | at[1] << 8 | at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
+/* The fields of the first record of this kind, which a record of the next kind follows. */
+static uint8_t *find_fields(uint8_t *stream, size_t length, uint32_t kind)
+{
+	for (uint8_t *at = stream; at + 2 * RECORD_LEN <= stream + length; at++) {
+		const uint32_t n = get_le32(at + 4);
+
+		if (get_le32(at) == kind && n < 200 && at + 2 * RECORD_LEN + n <= stream + length &&
+		    get_le32(at + RECORD_LEN + n) == kind + 1)
+			return at + RECORD_LEN;
+	}
+	assert_true(false);
+	return NULL;
+}
+
+/* The stream of a device with one QP in this state. */
+static uint8_t *save_one_qp(const struct conn_attr *conn, uint8_t qp_state, size_t *length)
+{
+	struct pair *pair = pair_create(&(struct pair_attr){.seed = 1, .mem_size = 65536});
+	struct urxe_qp_attr attr = conn_qp_attr(conn, 0, pair->node[1], 0x2000);
+	struct endpoint end;
+	uint8_t *stream;
+
+	conn_create(pair, conn, 0, &end);
+	for (attr.state = URXE_QPS_INIT; attr.state <= qp_state; attr.state++)
+		assert_int_equal(
+			urxe_qp_modify(end.qp, pair->now, &attr, conn_mask(conn->type, attr.state)),
+			0);
+	node_ops = pair->node[0]->ops;
+	move_save(pair->node[0], pair->now, &stream, length);
+	pair_destroy(pair);
+	return stream;
+}
+
+/* A retransmission that ends before its beginning. */
+static void test_a_retransmission_ends_after_its_beginning(void **state)
+{
+	const struct conn_attr conn = conn_default(URXE_QPT_RC);
+	size_t length;
+	uint8_t *stream = save_one_qp(&conn, URXE_QPS_RTS, &length), *resend;
+
+	(void)state;
+	assert_int_equal(try_restore(stream, length, NULL, NULL), 0);
+	resend = find_fields(stream, length, REQUESTER_RECORD) + RESEND_PSN_AT;
+	assert_int_equal(get_le32(resend), conn.psn[0]);
+	assert_int_equal(get_le32(resend + 4), conn.psn[0]);
+	put_le(resend, conn.psn[0] + 100, 4);
+	put_le(resend + 4, conn.psn[0] + 99, 4);
+	seal(stream, length);
+	assert_int_equal(try_restore(stream, length, NULL, NULL), -EBADMSG);
+	urxe_state_free(stream);
+}
+
+/* A QP that cannot receive yet has no message in progress, whose offset RTR would use. */
+static void test_no_message_before_rtr(void **state)
+{
+	const struct conn_attr conn = conn_default(URXE_QPT_RC);
+	size_t length;
+	uint8_t *stream = save_one_qp(&conn, URXE_QPS_INIT, &length);
+	uint8_t *message = find_fields(stream, length, RESPONDER_RECORD) + MESSAGE_AT;
+
+	(void)state;
+	assert_int_equal(try_restore(stream, length, NULL, NULL), 0);
+	*message = RESP_MESSAGE_SEND;
+	put_le(message + 1, 0x7fffffff, 4);
+	seal(stream, length);
+	assert_int_equal(try_restore(stream, length, NULL, NULL), -EBADMSG);
+	urxe_state_free(stream);
+}
+
+/* Every flag that urxe_qp_modify accepts. */
+static void test_access_flags_of_a_qp(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	uint8_t *stream;
+	size_t length;
+
+	(void)state;
+	conn.access = NODE_ACCESS | URXE_ACCESS_MW_BIND | URXE_ACCESS_ZERO_BASED |
+		      URXE_ACCESS_ON_DEMAND | URXE_ACCESS_FLUSH_GLOBAL |
+		      URXE_ACCESS_FLUSH_PERSISTENT;
+	stream = save_one_qp(&conn, URXE_QPS_RTS, &length);
+	assert_int_equal(try_restore(stream, length, NULL, NULL), 0);
+	urxe_state_free(stream);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_truncated),  cmocka_unit_test(test_truncated_records),
-		cmocka_unit_test(test_damaged),    cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_versions),   cmocka_unit_test(test_records),
-		cmocka_unit_test(test_attributes), cmocka_unit_test(test_callbacks),
+		cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_truncated_records),
+		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_records),
+		cmocka_unit_test(test_attributes),
+		cmocka_unit_test(test_callbacks),
+		cmocka_unit_test(test_a_retransmission_ends_after_its_beginning),
+		cmocka_unit_test(test_no_message_before_rtr),
+		cmocka_unit_test(test_access_flags_of_a_qp),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
