@@ -342,6 +342,11 @@ static void test_a_retransmission_ends_after_its_beginning(void **state)
 	put_le(resend + 4, conn.psn[0] + 99, 4);
 	seal(stream, length);
 	assert_int_equal(try_restore(stream, length, NULL, NULL), -EBADMSG);
+	/* Half the PSN space apart, each PSN is before the other. */
+	put_le(resend, conn.psn[0], 4);
+	put_le(resend + 4, (conn.psn[0] + 0x800000) & 0xffffff, 4);
+	seal(stream, length);
+	assert_int_equal(try_restore(stream, length, NULL, NULL), -EBADMSG);
 	urxe_state_free(stream);
 }
 
