@@ -91,7 +91,7 @@ struct requester {
 			       go-back-N. urxe_state_save clears it */
 	bool asks_ack : 1;  /* the packet before psn is a READ or an atomic, or has AckReq.
 			       urxe_state_save clears it */
-	uint8_t frame_span; /* PSNs for which the frame before psn stands, up to 255: a payload
+	uint8_t frame_span; /* PSNs of the newest frame, up to 255; more than 1: a payload
 			       reference. urxe_state_save clears it */
 	uint32_t window;    /* packets that may be outstanding */
 	uint32_t window_mark; /* psn when the window changed */

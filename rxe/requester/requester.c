@@ -358,7 +358,7 @@ bool req_output(struct urxe_qp *qp, struct urxe_frame *frame)
 	    (qp->attr.state == URXE_QPS_RTS || qp->attr.state == URXE_QPS_SQD)) {
 		wqe = retransmit_next(qp);
 		if (wqe)
-			return output_resend(qp, wqe, frame);
+			return window_allows_resend(qp) && output_resend(qp, wqe, frame);
 	}
 	return output_new(qp, frame);
 }

@@ -70,6 +70,13 @@ bool window_allows(const struct urxe_qp *qp, uint32_t span)
 	       (!req->asks_ack && wanted <= window_in_frames(qp, max_window(qp), req->frame_span));
 }
 
+bool window_allows_resend(const struct urxe_qp *qp)
+{
+	const struct requester *req = &qp->req;
+
+	return urxe_psn_diff(req->resend.psn, req->una) < (int32_t)max_window(qp);
+}
+
 uint32_t window_share(const struct urxe_qp *qp)
 {
 	uint32_t share = SHARED_WINDOWS * max_window(qp) / qp->dev->unacked_qps;

@@ -29,6 +29,10 @@ void window_acked(struct urxe_qp *qp);
  */
 bool window_allows(const struct urxe_qp *qp, uint32_t span);
 
+/* Whether the next packet of a retransmission may go. Only behind payload references there are more
+ * packets to send again than an inbox holds. */
+bool window_allows_resend(const struct urxe_qp *qp);
+
 /* This QP's part of the shared limit, packets: at least 4, unless req.window is less; at most
  * req.window. */
 uint32_t window_share(const struct urxe_qp *qp);

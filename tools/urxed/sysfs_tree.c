@@ -287,9 +287,10 @@ static void write_rdma_cm(struct tree *t)
 	write_file(t, DEV "/infiniband/rdma_cm", 0666, "", 0);
 }
 
-/* Others could write to the files in dev/, which take their room from the file system. */
-static void limit_dev(struct tree *t, gid_t group)
+/* Before the files of dev/: others could write to them, which takes room of the file system. */
+static void make_dev(struct tree *t, gid_t group)
 {
+	make_dirs(t, DEV "/");
 	if (!t->err && ((group && fchownat(t->dir, DEV, (uid_t)-1, group, 0)) ||
 			fchmodat(t->dir, DEV, group ? 0710 : 0700, 0)))
 		t->err = -errno;
@@ -309,9 +310,9 @@ int sysfs_tree_create(const char *run_dir, const struct host *host, gid_t group)
 	write_pkeys(&t, host);
 	for (i = 0; i < VNIC_ATTACH_GIDS; i++)
 		write_gid(&t, i, host);
+	make_dev(&t, group);
 	write_uverbs(&t);
 	write_rdma_cm(&t);
-	limit_dev(&t, group);
 	write_attr(&t, VNIC_HCA_FILE, "%s", host->hca.name);
 	close_tree(&t);
 	if (t.err)

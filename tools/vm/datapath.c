@@ -162,8 +162,8 @@ static bool send_frames(struct datapath *f, uint64_t now)
 /* --- To the guest */
 
 /*
- * Returns whether the frame is done with: false, it waits for a receive buffer. Frames of PVRDMA
- * must not wait behind it, nor any frame again and again behind those of a stalled receive queue.
+ * False: the frame waits for a receive buffer. Frames of a stalled receive queue are dropped at
+ * once, so that they do not hold up other queues; so are all frames while PVRDMA is active.
  */
 static bool deliver(struct datapath *f, uint64_t now, const struct netdev_frame *frame)
 {

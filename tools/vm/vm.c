@@ -486,7 +486,7 @@ static void free_qpn(void *ctx, uint32_t qpn)
 	vm_session_free_qpn(&((struct vm *)ctx)->session, qpn);
 }
 
-static void meet_peer(void *ctx, const uint8_t mac[6], uint32_t qpn)
+static void request_introduction(void *ctx, const uint8_t mac[6], uint32_t qpn)
 {
 	machine_peers_request_introduction(&((struct vm *)ctx)->peers, mac, qpn);
 }
@@ -545,7 +545,7 @@ static int open_session(struct vm *vm, const struct vm_attr *attr, char error[VM
 		.take_qpn = take_qpn,
 		.free_qpn = free_qpn,
 		.demand_qpn = demand_qpn,
-		.connecting = meet_peer,
+		.connecting = request_introduction,
 		.nic = get_nic,
 		.may_reference = may_reference,
 		.pull = pull_payload,

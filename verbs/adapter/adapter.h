@@ -130,8 +130,8 @@ struct adapter {
 	struct comp_channel_list waiting_channels; /* their sockets were full of events */
 	bool channel_waits; /* a channel has joined waiting_channels since the engine thread last
 			       chose the descriptors of its poll(2) */
-	uint32_t multicast_changes; /* of the NIC's reception of multicast frames, */
-	uint32_t multicast_applied; /* and how many of them the daemon has applied */
+	uint32_t multicast_changes; /* number of changes of vnic_driver_set_multicast */
+	uint32_t multicast_applied; /* value of multicast_changes that the daemon has applied */
 	struct remote_qp_list remote_qps;
 	struct remote_qp_list released_remote_qps; /* the daemon has not been told yet */
 	struct added_qp_list added_qps;

@@ -222,10 +222,9 @@ static _Noreturn void end_process(void)
 static void raise_priority(void)
 {
 	struct sched_param param;
-	int policy;
+	int policy = sched_getscheduler(0);
 
-	if (pthread_getschedparam(pthread_self(), &policy, &param) ||
-	    (policy != SCHED_FIFO && policy != SCHED_RR))
+	if ((policy != SCHED_FIFO && policy != SCHED_RR) || sched_getparam(0, &param))
 		return;
 	param.sched_priority++;
 	pthread_setschedparam(pthread_self(), policy, &param);

@@ -57,6 +57,9 @@ static int open_uplink(struct vnic_driver *nic, struct packet_group **uplink)
 	int fds[VNIC_UPLINK_SOCKETS], n = vnic_driver_uplink(nic, &answer, fds), rc;
 	const struct packet_port_ring ring = {answer.frame_size, answer.blocks};
 
+	/* The answer had sockets, for which this process has no descriptors left. */
+	if (n == -EMFILE)
+		vnic_driver_decline_uplink(nic, n);
 	if (n < 0)
 		return n;
 	rc = packet_group_open(fds, (uint32_t)n, &ring, uplink);

@@ -180,7 +180,7 @@ static const char *timeout_text(void)
 {
 	static char text[160];
 
-	snprintf(text, sizeof(text), "no urxed could be attached to for %llu s%s%s",
+	snprintf(text, sizeof(text), "no urxed accepted this process for %llu s%s%s",
 		 (unsigned long long)((reconnect.until - reconnect.since) / SECOND),
 		 reconnect.last_error ? ": " : "",
 		 reconnect.last_error ? strerror(-reconnect.last_error) : "");

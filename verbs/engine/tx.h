@@ -146,7 +146,7 @@ bool tx_has_gso(const struct tx *tx);
 /* Whether the adapter certainly has the inbox of the process that has that QPN of the device with
  * that MAC now. */
 bool tx_has_inbox(const struct tx *tx, const uint8_t mac[6], uint32_t qpn);
-/* No known process has a QPN that an HCA has chosen, any more. */
+/* Forgets which process has a QPN that an HCA has chosen. */
 void tx_forget_qpn(struct tx *tx, uint32_t qpn);
 /* The process that has that QPN of the device with that MAC. NULL: the adapter lacks its inbox, the
  * inbox is closed, or the daemon wants to see all frames. */

@@ -6,7 +6,8 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* Whether the path begins with /sys/class/ or /dev/infiniband/, and URXE_DIR is set. */
+/* Whether the path begins with /sys/class/, or is /dev/infiniband or below it, and URXE_DIR is set.
+ */
 bool path_watched(const char *path);
 
 /* A quick check of a few letters before path_watched: true for each path for which that is true,

@@ -26,7 +26,7 @@
 /* Interval of looks for receives that were posted to a QP in error, without a doorbell. */
 #define FLUSH (100 * MS)
 /* Interval of looks whether the program has other threads, after the end of its main thread. */
-#define LAST (20 * MS)
+#define LAST_THREAD (20 * MS)
 
 /* At most one part in so many of the time is the delay of wake-ups for looks at the grant. */
 #define LOOK_COST 32
@@ -124,7 +124,7 @@ static uint64_t next_wake(struct thread_sleep *sleep, uint64_t now)
 
 	if (adapter.hca.stopped || adapter.uplink_qpns_late)
 		return sooner(at, now + MS);
-	return adapter_thread.main_ended ? sooner(at, now + LAST) : at;
+	return adapter_thread.main_ended ? sooner(at, now + LAST_THREAD) : at;
 }
 
 /* Only with long grants the interval of looks is kept from one sleep to the next. */

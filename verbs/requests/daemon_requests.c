@@ -269,9 +269,10 @@ void adapter_apply_multicast(void)
 
 	adapter_lock();
 	changes = adapter.multicast_changes;
-	due = changes != adapter.multicast_applied;
+	/* A daemon that has ended has no frames to filter; the next one learns the mode when the
+	 * process attaches. */
+	due = changes != adapter.multicast_applied && adapter_connected();
 	adapter_unlock();
-	/* A daemon that has ended has no frames to filter. */
 	if (!due || ask_daemon(ask_multicast, NULL))
 		return;
 	adapter_lock();

@@ -8,7 +8,8 @@
  * a write to a file could do anything.
  */
 int vnic_eventfd_check(int fd);
-/* Makes the eventfd readable. Never waits, and leaves errno alone. */
+/* Makes the eventfd readable, and leaves errno alone. Waits only if the other process clears
+ * O_NONBLOCK and fills the counter just before the write. */
 void vnic_eventfd_raise(int fd);
 
 #endif

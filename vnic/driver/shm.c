@@ -75,7 +75,7 @@ static int send_and_receive(const struct shm *shm, union vnic_message *message, 
 
 /*
  * Sends a request and receives its answer. A failure ends the connection: a late answer must not
- * be taken for the next request's. After -EMFILE no answer is late: only its descriptors are lost.
+ * be taken for the next request's. -EMFILE: the answer has come, without its descriptors.
  * In a forked child the parent's connection goes on.
  */
 static int exchange_messages(struct shm *shm, union vnic_message *message, uint32_t len,

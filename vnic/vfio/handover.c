@@ -35,7 +35,7 @@ int vnic_vfio_server_stop(struct vnic_vfio_server *server)
 	return 0;
 }
 
-void vnic_vfio_server_cancel_handover(struct vnic_vfio_server *server)
+void vnic_vfio_server_resume(struct vnic_vfio_server *server)
 {
 	server->handing_over = false;
 	server->attr.migration->start(server->attr.ctx);

@@ -225,7 +225,7 @@ static void use_function(struct vnic_vfio_handover *h, bool honest)
 	require(!rc || !honest);
 	if (!rc) {
 		require(side.stopped);
-		vnic_vfio_server_cancel_handover(side.server);
+		vnic_vfio_server_resume(side.server);
 		vnic_vfio_server_interrupt(side.server, 1);
 		vnic_vfio_server_event(side.server);
 		require(!side.stopped);

@@ -274,6 +274,7 @@ static void check_stop(void)
 	int (*resume)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "urxe_checkpoint_resume");
 	static struct device d;
 	pthread_t thread;
+	int stops = 0;
 
 	open_device(&d);
 	if (!quiesce || !resume || open("/dev/infiniband/rdma_cm", O_RDWR | O_CLOEXEC) < 0)
@@ -281,9 +282,15 @@ static void check_stop(void)
 	alarm(WAIT_MS / 1000); /* ends a program whose threads wait for each other */
 	if (pthread_create(&thread, NULL, fork_children, NULL))
 		errx(1, "no thread");
-	for (int i = 0; i < STOPS; i++)
-		if (!quiesce(WAIT_MS) && resume())
+	for (int i = 0; i < STOPS; i++) {
+		const bool quiet = !quiesce(WAIT_MS);
+
+		stops += quiet;
+		if (quiet && resume())
 			errx(1, "the device does not go on");
+	}
+	if (!stops)
+		errx(1, "the device never stopped");
 	stopped = true;
 	pthread_join(thread, NULL);
 	alarm(0);

@@ -339,7 +339,8 @@ uint64_t sessions_tick(struct sessions *sessions, uint64_t now)
 	uint64_t again = now + CLAIM_CHECK_NS, next = tick_claims(sessions, now);
 	const struct lease_store *store = sessions->lease_store;
 
-	/* Looks only for a process that waits whether the claimants still live: it takes long. */
+	/* The check of all claimants in /proc is slow, so it runs only while a process waits for
+	 * its welcome. */
 	if (!any_awaits_welcome(sessions))
 		return (store->n_claimable && !store->ended) || sessions->n_late ? next
 										 : UINT64_MAX;

@@ -232,7 +232,9 @@ static void handle_packet(struct vm_port_set *all, uint32_t slot, uint64_t now)
 		return;
 	if (s->joined || (n <= 0 && n != -EPROTO)) {
 		remove_port(all, slot, now,
-			    n > 0 ? "its process sent an unexpected packet" : "its process ended");
+			    n > 0 || n == -EPROTO || n == -EPERM
+				    ? "its process sent an unexpected packet"
+				    : "its process ended");
 		return;
 	}
 	status = join(all, slot, now, &request, n, &fds);

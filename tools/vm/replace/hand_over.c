@@ -153,7 +153,7 @@ void hand_over(struct vm *vm)
 	channel_send(r->requester, rc);
 	hand_over_close(vm);
 	while (stopped)
-		vnic_vfio_server_cancel_handover(vm_function(vm, --stopped)->server);
+		vnic_vfio_server_resume(vm_function(vm, --stopped)->server);
 	r->handing_over = false;
 	log_line("the machine's device stays with this process: %s", explain_failure(rc));
 }

@@ -106,7 +106,7 @@ int take_over_finish(struct vm *vm, struct bundle *b, char error[VM_ERROR])
 		return fail(vm, rc, error);
 	for (uint32_t i = 0; i < BUNDLE_FUNCTIONS; i++) {
 		listen_socket_own_file(&vm_function(vm, i)->listener);
-		vnic_vfio_server_cancel_handover(vm_function(vm, i)->server);
+		vnic_vfio_server_resume(vm_function(vm, i)->server);
 	}
 	listen_socket_own_file(&r->listener);
 	r->taking_over = false;

@@ -61,8 +61,8 @@ void vnic_driver_detach(struct vnic_driver *drv);
 void vnic_driver_abandon(struct vnic_driver *drv);
 /*
  * The daemon has ended: closes the driver's descriptors, as many as another attachment opens. So a
- * process at its limit of descriptors can attach again. No thread waits for an answer. All requests
- * fail from now on.
+ * process at its limit of descriptors can attach again. Call it only while no thread waits for an
+ * answer. All requests fail from now on.
  */
 void vnic_driver_disconnect(struct vnic_driver *drv);
 /*

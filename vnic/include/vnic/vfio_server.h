@@ -175,13 +175,13 @@ struct vnic_vfio_handover {
 
 /*
  * Stops the function between two messages, also without a client; needs attr.migration.
- * vnic_vfio_server_event must not be called until vnic_vfio_server_cancel_handover. -EAGAIN: a
+ * vnic_vfio_server_event must not be called until vnic_vfio_server_resume. -EAGAIN: a
  * message has arrived in part, or a reply is not sent yet; call it again after
  * vnic_vfio_server_event. -EBUSY: the client migrates the function.
  */
 int vnic_vfio_server_stop(struct vnic_vfio_server *server);
 /* The stopped function goes on in this process. */
-void vnic_vfio_server_cancel_handover(struct vnic_vfio_server *server);
+void vnic_vfio_server_resume(struct vnic_vfio_server *server);
 /*
  * Saves the stopped function. The descriptors in *h stay the server's. -EAGAIN: the function has
  * not settled; call it again. -ENOMEM, or an error of the model.

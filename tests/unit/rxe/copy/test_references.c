@@ -281,6 +281,40 @@ static void test_window_counts_payloads_as_packets(void **state)
 	close_world(&w);
 }
 
+/* Takes the frames of node 0, and loses them; returns their number. */
+static uint32_t lose_output(struct world *w)
+{
+	static uint8_t data[FRAME_ROOM];
+	struct urxe_frame frame;
+	uint32_t n = 0;
+
+	for (;; n++) {
+		frame = (struct urxe_frame){.data = data, .room = sizeof(data)};
+		if (!urxe_output(w->a->dev, w->d.e.pair->now, &frame, 1))
+			return n;
+	}
+}
+
+/* All references are lost. Their packets follow with payloads, a window of them at a time. */
+static void test_lost_references_are_repeated_by_windows(void **state)
+{
+	struct world w;
+	uint32_t n;
+
+	(void)state;
+	open_world(&w);
+	send_many(&w, 36, 65536);
+	output(&w);
+	assert_int_equal(w.n, 36);
+	do {
+		w.d.e.pair->now = urxe_next_deadline(w.a->dev);
+		n = lose_output(&w);
+		assert_in_range(n, 1, 128);
+	} while (n < 128);
+	expect_many(&w, 36);
+	close_world(&w);
+}
+
 /*
  * Two QPs with different path MTUs count different numbers of packets: the receiver refuses the
  * message.
@@ -936,6 +970,7 @@ int main(void)
 		cmocka_unit_test(test_reference_takes_the_psns_of_its_packets),
 		cmocka_unit_test(test_window_counts_references_as_frames),
 		cmocka_unit_test(test_window_counts_payloads_as_packets),
+		cmocka_unit_test(test_lost_references_are_repeated_by_windows),
 		cmocka_unit_test(test_different_path_mtus_are_refused),
 		cmocka_unit_test(test_references_scatter_to_segments),
 		cmocka_unit_test(test_duplicate_reference_is_not_copied_again),

@@ -128,7 +128,7 @@ static void too_long_path_is_refused(void **state)
 	assert_int_equal(rundir_path("", path, error), -EINVAL);
 }
 
-static void directory_is_created_private_and_removed(void **state)
+static void directory_is_created_and_removed(void **state)
 {
 	char other[64];
 	struct stat st;
@@ -279,7 +279,7 @@ int main(void)
 		cmocka_unit_test(the_default_carries_the_namespace),
 		cmocka_unit_test(squatted_directory_is_avoided),
 		cmocka_unit_test(too_long_path_is_refused),
-		cmocka_unit_test(directory_is_created_private_and_removed),
+		cmocka_unit_test(directory_is_created_and_removed),
 		cmocka_unit_test(existing_directory_is_kept),
 		cmocka_unit_test(directory_without_pid_file_is_removed),
 		cmocka_unit_test(the_pid_file_names_this_process),

@@ -135,7 +135,7 @@ static void take_over(struct fixture *f, struct vnic_vfio_handover *h)
 	close_side(old);
 	assert_int_equal(old->model.resets, 0);
 	assert_int_equal(new->model.starts, 0);
-	vnic_vfio_server_cancel_handover(new->server);
+	vnic_vfio_server_resume(new->server);
 	assert_int_equal(new->model.starts, 1);
 	open_side(old, 0x07b0);
 	f->now = new;
@@ -263,7 +263,7 @@ static void test_no_boundary(void **state)
 	f->now->model.busy = false;
 	f->now->model.save_error = -ENOMEM;
 	assert_int_equal(vnic_vfio_server_hand_over(f->now->server, &h), -ENOMEM);
-	vnic_vfio_server_cancel_handover(f->now->server);
+	vnic_vfio_server_resume(f->now->server);
 	assert_int_equal(f->now->model.starts, 1);
 }
 
@@ -295,7 +295,7 @@ static void test_abandoned(void **state)
 	close_side(other);
 	assert_int_equal(other->model.resets + other->model.removed, 0);
 	open_side(other, 0x07b0);
-	vnic_vfio_server_cancel_handover(f->now->server);
+	vnic_vfio_server_resume(f->now->server);
 	assert_int_equal(vfio_read(&f->client, 0, 8), 3);
 	replace(f);
 	assert_int_equal(vfio_read(&f->client, 0, 8), 3);
@@ -349,7 +349,7 @@ static void test_refused_streams(void **state)
 	open_side(&f->sides[1], 0x0820);
 	refuse(f, &h, -EINVAL);
 	drop(&h);
-	vnic_vfio_server_cancel_handover(f->now->server);
+	vnic_vfio_server_resume(f->now->server);
 }
 
 /* --- Streams of earlier versions, kept as files: vVERSION/server */
