@@ -2,7 +2,7 @@
 /*
  * Window of an RC requester: how many of its packets may be unacknowledged (docs/recovery.md).
  * Losses shrink the QP's own window. QPs whose peers are on other hosts share another limit: the
- * receive rings on the way have room for the packets of one QP, but not for those of all QPs.
+ * receive rings on the way have room for the windows of two QPs, but not for those of all QPs.
  */
 #ifndef URXE_WINDOW_H
 #define URXE_WINDOW_H
@@ -13,7 +13,7 @@
 #include "objects/device.h"
 #include "objects/qp.h"
 
-/* Sets req.window to its maximum. The caller has no outstanding PSN. */
+/* Sets req.window to its maximum. The QP has no outstanding PSN. */
 void window_init(struct urxe_qp *qp);
 /* The caller has set the QP's path, or restored the QP: sets req.remote. */
 void window_path_changed(struct urxe_qp *qp);
@@ -23,14 +23,14 @@ void window_lost(struct urxe_qp *qp);
 void window_acked(struct urxe_qp *qp);
 
 /*
- * Whether the window allows a packet with so many PSNs. A window that has become smaller stops the
- * requester only behind a packet that asks for an acknowledgement: else only a probe would end the
- * wait.
+ * Whether the window allows a request with so many PSNs: a READ has one for each response. A window
+ * that has become smaller stops the requester only behind a packet that asks for an
+ * acknowledgement: else only a probe would end the wait.
  */
 bool window_allows(const struct urxe_qp *qp, uint32_t span);
 
-/* Whether the next packet of a retransmission may go. Only behind payload references there are more
- * packets to send again than an inbox holds. */
+/* Whether the next packet of a retransmission may go. False only after payload references, whose
+ * packets may be more than an inbox has slots. */
 bool window_allows_resend(const struct urxe_qp *qp);
 
 /* This QP's part of the shared limit, packets: at least 4, unless req.window is less; at most
@@ -41,7 +41,7 @@ uint32_t window_share(const struct urxe_qp *qp);
 uint32_t window_in_frames(const struct urxe_qp *qp, uint32_t window, uint32_t frame_span);
 
 /* Packets of this QP that may be unacknowledged now. More may be outstanding: packets that it sent
- * before dev->unacked_qps grew. Two QPs have a whole window each, so they need no share. */
+ * before dev->unacked_qps grew. Up to two QPs have a whole window each. */
 static inline uint32_t window_now(const struct urxe_qp *qp)
 {
 	return qp->req.remote && qp->dev->unacked_qps > 2 ? window_share(qp) : qp->req.window;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * QPNs that an HCA has chosen, and the processes of this host that have them. Such a QPN is in no
- * leased block, so VNIC_BLOCK() does not tell its process. For tx.c.
+ * QPNs that an HCA has chosen, and the processes of this host that have them. Such a QPN may be
+ * outside of the blocks of its process, so VNIC_BLOCK() does not tell the process. For tx.c.
  */
 #ifndef URXE_VERBS_ENGINE_TX_ALIAS_H
 #define URXE_VERBS_ENGINE_TX_ALIAS_H
@@ -34,7 +34,7 @@ static inline struct tx_alias *tx_alias_entry(const struct tx_aliases *aliases, 
 	return &aliases->entries[at];
 }
 
-/* Sets *process. False: no entry; the block of the QPN tells the process. */
+/* True: *process has the QPN. False: no entry; VNIC_BLOCK(qpn) is the process. */
 static inline bool tx_alias_find(const struct tx_aliases *aliases, uint32_t qpn, uint32_t *process)
 {
 	const struct tx_alias *entry;

@@ -34,8 +34,8 @@ union vnic_message {
 };
 
 /*
- * Both return a negative errno value on failure, and never raise SIGPIPE. -EINTR: this is a child
- * that a signal handler has forked during the call.
+ * Sends a message, and waits for room. 0 or a negative errno value. None of these functions raises
+ * SIGPIPE. -EINTR of all of them: this is a child that a signal handler has forked during the call.
  */
 int vnic_message_send(int fd, const void *message, uint32_t len, const int *fds, uint32_t fd_count);
 /* As vnic_message_send without descriptors, but never waits: -EAGAIN if the socket is full. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Descriptors that programs send to the daemon. The daemon neither receives nor closes any, because
- * to close one may block for as long as its sender wants (vnic/peer_socket.h). A helper process
- * closes the sockets whose queues have descriptors. It also receives and checks the descriptors of
- * inboxes that survive a restart of the daemon. The daemon has one such helper. If the helper has
- * ended, the next call of this file starts another one, but not within 1 s of the last start.
+ * Descriptors that programs send to the daemon. The daemon receives and closes only those that a
+ * helper process has checked, because to close another one may block for as long as its sender
+ * wants (vnic/peer_socket.h). The helper closes the sockets whose queues have descriptors. It also
+ * receives and checks the descriptors of inboxes that survive a restart of the daemon. The daemon
+ * has one such helper. If the helper has ended, the next call of this file starts another one, but
+ * not within 1 s of the last start.
  */
 #ifndef URXE_URXED_PRIVILEGE_FD_GUARD_H
 #define URXE_URXED_PRIVILEGE_FD_GUARD_H
@@ -38,7 +39,7 @@ void fd_guard_drop_copy(int socket);
  * Begins the check of an inbox of a program of `user`. Returns a socket, which the caller sends to
  * the program and closes, or a negative errno value. The helper has the other end, and receives the
  * inbox's descriptors there (vnic_driver_set_inbox). If they are those of an inbox,
- * fd_guard_next_inbox returns them with `token` later.
+ * fd_guard_next_inbox returns them with `token` later; else the helper closes them.
  */
 int fd_guard_check_inbox(uint64_t token, uid_t user);
 /* An epoll set that is readable when fd_guard_next_inbox has something to do; -1: not started. */

@@ -31,7 +31,8 @@ struct lease_table {
 	struct qpn_table *added; /* QPNs that processes have added; NULL = none */
 };
 
-/* Leases any free block to owner; *qpn is its first QPN. -ENOSPC: no block is free. */
+/* Leases a block to owner that is neither leased nor claimable, and has no added QPN; *qpn is its
+ * first QPN. -ENOSPC: there is none. */
 int lease_take(struct lease_table *t, void *owner, uint32_t *qpn);
 /*
  * Leases the block that begins with qpn. The caller has checked that owner may claim it, or has
@@ -39,9 +40,8 @@ int lease_take(struct lease_table *t, void *owner, uint32_t *qpn);
  */
 int lease_take_block(struct lease_table *t, void *owner, uint32_t qpn);
 /*
- * Whether a process without a claim may get the block that begins with qpn: 0;
- * -EEXIST if the block is leased, may be claimed, or contains an added QPN; -EINVAL if no block of
- * processes begins there.
+ * 0 if a process without a claim may get the block that begins with qpn; -EEXIST if the block is
+ * leased, may be claimed, or contains an added QPN; -EINVAL if no block of processes begins there.
  */
 int lease_check_demand(const struct lease_table *t, uint32_t qpn);
 /* Ends all leases of owner. */

@@ -143,7 +143,8 @@ int vnic_device_rx(struct vnic_device *dev, uint32_t flow, const uint8_t *data, 
 int vnic_device_rxv(struct vnic_device *dev, uint32_t flow, const struct iovec *parts, uint32_t n);
 /*
  * Right after -ENOBUFS: the caller drops the frame, which is counted. `stalled`: the frame has
- * waited long, so the receive queue is stalled until it takes a frame.
+ * waited long, so its receive queue counts as stalled until the queue takes a frame. The device
+ * only remembers that: callers drop the frames of a stalled queue at once.
  */
 void vnic_device_rx_give_up(struct vnic_device *dev, bool stalled);
 /* Right after -ENOBUFS: whether the frame's receive queue is stalled. */

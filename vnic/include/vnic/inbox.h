@@ -104,8 +104,8 @@ void *vnic_inbox_published(const struct vnic_inbox *inbox);
 
 /*
  * As vnic_driver_rx and vnic_driver_rx_release. Any process that can write to the inbox can forge a
- * frame's reference. The receiver may keep up to 15 released slots until it releases more, a call
- * of vnic_inbox_rx returns as many frames as requested, or the interrupt is unmasked.
+ * frame's reference. vnic_inbox_rx_release may withhold up to 15 released slots from senders until
+ * more are released, vnic_inbox_rx returns n frames, or the interrupt is unmasked.
  */
 uint32_t vnic_inbox_rx(struct vnic_inbox *inbox, struct vnic_frame *frames, uint32_t n);
 void vnic_inbox_rx_release(struct vnic_inbox *inbox, uint32_t n);
@@ -163,8 +163,8 @@ void vnic_outbox_wake(const struct vnic_outbox *outbox);
  * vnic_outbox_commit, which sends the first n frames (0: none), in order and with their lengths,
  * and wakes the receiver. The receiver can change the slots at any time.
  *
- * A frame with a payload reference needs sizeof(struct vnic_reference) bytes of its room for it,
- * and room for its pieces; frames without references, too, may be as long as their room at most.
+ * A frame is at most as long as the room of its slot. A payload reference takes
+ * sizeof(struct vnic_reference) more bytes of that room, besides its list of pieces.
  */
 uint32_t vnic_outbox_reserve(struct vnic_outbox *outbox, struct vnic_frame *frames, uint32_t n);
 void vnic_outbox_commit(struct vnic_outbox *outbox, const struct vnic_frame *frames, uint32_t n);
