@@ -191,7 +191,9 @@ def main():
     print(f"{options.label or options.name}: {counts['passed']} passed, {counts['failed']} failed, "
           f"{counts['skipped']} skipped", flush=True)
     with open(options.result, 'w', encoding='utf-8') as result:
-        print(counts['passed'], counts['failed'], counts['skipped'], *failures, file=result)
+        print(counts['passed'], counts['failed'], counts['skipped'], file=result)
+        for failure in failures:
+            print(failure, file=result)
 
 
 if __name__ == '__main__':

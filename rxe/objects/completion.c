@@ -51,7 +51,9 @@ static void count_error(struct urxe_qp *qp, const struct urxe_wc *wc)
 		[URXE_WC_RNR_RETRY_EXC_ERR] = URXE_EVENT_WC_RNR_RETRY_EXC,
 	};
 
-	qp_count(qp, events[wc->status]);
+	/* An HCA has more errors. */
+	if (wc->status < sizeof(events))
+		qp_count(qp, events[wc->status]);
 }
 
 static bool call_complete(struct urxe_cq *cq, const struct urxe_wc *wc)
