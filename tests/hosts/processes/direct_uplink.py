@@ -538,7 +538,7 @@ def enter_user_namespace():
     """Repeats the test as root of a user namespace, without capabilities of the initial one: as in a rootless container."""
     result = subprocess.run(['unshare', '-rn', 'true'], capture_output=True, text=True, check=False)
     if result.returncode:
-        skip(result.stderr.strip())
+        skip(f'no user namespace can be made here: {result.stderr.strip()}')
     argv = [argument for argument in sys.argv if argument != '--user-namespace']
     os.execvp('unshare', ['unshare', '-rn', sys.executable, *argv])
 
