@@ -87,10 +87,11 @@ static void send_welcome(int socket)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		abort();
 	memcpy(CMSG_DATA(&control.header), ends, sizeof(ends));
+	/* Before the welcome: the program's thread reads it as soon as the device is open. */
+	atomic_store(&event_socket, ends[CM_ATTACH_EVENT_WRITER]);
 	if (sendmsg(socket, &msg, MSG_NOSIGNAL) != sizeof(w))
 		abort();
 	close(ends[CM_ATTACH_EVENTS]);
-	atomic_store(&event_socket, ends[CM_ATTACH_EVENT_WRITER]);
 }
 
 static void take_hello(int socket)
