@@ -89,14 +89,14 @@ struct cm {
 #define CM_S(state)      (1u << CM_##state)
 
 /*
- * Longest timeout that a peer may choose, as an exponent: 17 s. Exponents go to 31, 2.4 hours, and
- * an ended connection would use memory for that time.
+ * Longest response timeout of a REQ and longest TIMEWAIT, as an exponent: 17 s. Exponents go to 31,
+ * 2.4 hours, and an ended connection would use memory for that time. An MRA may ask for longer.
  */
-#define CM_PATIENCE 22
+#define CM_TIMEOUT_MAX 22
 
 static inline uint8_t cm_bounded(uint8_t t)
 {
-	return t < CM_PATIENCE ? t : CM_PATIENCE;
+	return t < CM_TIMEOUT_MAX ? t : CM_TIMEOUT_MAX;
 }
 
 /* 4.096 us * 2^t (IBA 12.7.12) */

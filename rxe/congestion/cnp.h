@@ -3,8 +3,8 @@
  * Congestion notification packets (IBA Annex A17.9): a receiver answers packets that a switch has
  * marked, with at most one CNP per QP and interval.
  */
-#ifndef URXE_CNP_H
-#define URXE_CNP_H
+#ifndef URXE_CONGESTION_CNP_H
+#define URXE_CONGESTION_CNP_H
 
 #include <stdbool.h>
 

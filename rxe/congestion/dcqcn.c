@@ -5,8 +5,13 @@
  */
 #include "congestion/dcqcn.h"
 
-#include "congestion/congestion.h"
-#include "wire/header_fields.h"
+#include <errno.h>
+
+/*
+ * The link's rate if the rate is unknown: 4 x 25 Gb/s, the rate that the port reports. On a
+ * slower link the rate takes effect after a few more CNPs.
+ */
+#define UNKNOWN_LINK_BPS UINT64_C(100000000000)
 
 const struct urxe_dcqcn urxe_dcqcn_default = {
 	.g_shift = 8,
@@ -19,11 +24,24 @@ const struct urxe_dcqcn urxe_dcqcn_default = {
 	.min_bps = 10000000,
 };
 
-bool dcqcn_valid(const struct urxe_dcqcn *p, uint64_t link_bps)
+static bool is_valid(const struct urxe_dcqcn *p, uint64_t link_bps)
 {
 	return p->g_shift >= 1 && p->g_shift <= 16 && p->alpha_ns >= 1000 &&
 	       p->increase_ns >= 1000 && p->increase_size && p->ai_bps >= 1000000 &&
 	       p->hai_bps >= p->ai_bps && p->min_bps && p->min_bps <= link_bps;
+}
+
+int dcqcn_configure(struct dcqcn_config *config, const struct urxe_dev_attr *attr)
+{
+	if (attr->congestion >= URXE_CONGESTION_COUNT || attr->link_bps > URXE_MAX_LINK_BPS)
+		return -EINVAL;
+	config->enabled = attr->congestion == URXE_CONGESTION_DCQCN;
+	config->params = attr->dcqcn ? *attr->dcqcn : urxe_dcqcn_default;
+	config->link_bps = attr->link_bps ? attr->link_bps : UNKNOWN_LINK_BPS;
+	/* The default minimum rate may exceed the rate of a slow link. */
+	if (!attr->dcqcn && config->params.min_bps > config->link_bps)
+		config->params.min_bps = config->link_bps;
+	return is_valid(&config->params, config->link_bps) ? 0 : -EINVAL;
 }
 
 /*
@@ -90,9 +108,9 @@ static uint64_t additive_step(const struct urxe_dcqcn *params, const struct dcqc
 }
 
 /* An increase by T or BC. A rate within 1/256 of the link's counts as the link's. */
-static void increase_rate(const struct cong_config *config, struct dcqcn *d, uint64_t rtt)
+static void increase_rate(const struct dcqcn_config *config, struct dcqcn *d, uint64_t rtt)
 {
-	const struct urxe_dcqcn *params = &config->dcqcn;
+	const struct urxe_dcqcn *params = &config->params;
 
 	if (min32(d->by_time, d->by_size) > params->f)
 		d->target_bps += params->hai_bps;
@@ -106,31 +124,29 @@ static void increase_rate(const struct cong_config *config, struct dcqcn *d, uin
 }
 
 /* Runs the steps due by `now`. Both loops end: alpha reaches 0, the rate that of the link. */
-static void run_due_steps(const struct cong_config *config, struct dcqcn *d, uint64_t now,
+static void run_due_steps(const struct dcqcn_config *config, struct dcqcn *d, uint64_t now,
 			  uint64_t rtt)
 {
 	while (d->alpha && d->alpha_at <= now) {
-		decay_alpha(d, weight_shift(&config->dcqcn, d, rtt));
-		d->alpha_at += timer_interval(d, config->dcqcn.alpha_ns, rtt);
+		decay_alpha(d, weight_shift(&config->params, d, rtt));
+		d->alpha_at += timer_interval(d, config->params.alpha_ns, rtt);
 	}
 	while (d->current_bps && d->increase_at <= now) {
 		d->by_time++;
 		increase_rate(config, d, rtt);
-		d->increase_at += timer_interval(d, config->dcqcn.increase_ns, rtt);
+		d->increase_at += timer_interval(d, config->params.increase_ns, rtt);
 	}
 }
 
 /* alpha starts at 1, so the first CNP halves the rate. */
-static void dcqcn_init(struct cong *cong)
+void dcqcn_init(struct dcqcn *d)
 {
-	cong->dcqcn = (struct dcqcn){.alpha = DCQCN_ALPHA_ONE, .alpha_at = URXE_NEVER};
+	*d = (struct dcqcn){.alpha = DCQCN_ALPHA_ONE, .alpha_at = URXE_NEVER};
 }
 
-static bool dcqcn_notified(const struct cong_config *config, struct cong *cong, uint64_t now,
-			   uint64_t rtt)
+void dcqcn_notified(const struct dcqcn_config *config, struct dcqcn *d, uint64_t now, uint64_t rtt)
 {
-	const struct urxe_dcqcn *params = &config->dcqcn;
-	struct dcqcn *d = &cong->dcqcn;
+	const struct urxe_dcqcn *params = &config->params;
 	uint64_t rate;
 
 	run_due_steps(config, d, now, rtt);
@@ -146,28 +162,18 @@ static bool dcqcn_notified(const struct cong_config *config, struct cong *cong, 
 	}
 	d->increase_at = now + timer_interval(d, params->increase_ns, rtt);
 	d->by_time = d->by_size = d->bytes = 0;
-	return true;
 }
 
-static uint64_t dcqcn_sent(const struct cong_config *config, struct cong *cong, uint64_t now,
-			   uint64_t rtt, uint32_t len)
+uint64_t dcqcn_sent(const struct dcqcn_config *config, struct dcqcn *d, uint64_t now, uint64_t rtt,
+		    uint32_t len)
 {
-	struct dcqcn *d = &cong->dcqcn;
-
 	d->len = len;
 	run_due_steps(config, d, now, rtt);
 	d->bytes += len;
-	if (d->current_bps && d->bytes >= config->dcqcn.increase_size) {
+	if (d->current_bps && d->bytes >= config->params.increase_size) {
 		d->bytes = 0;
 		d->by_size++;
 		increase_rate(config, d, rtt);
 	}
 	return d->current_bps;
 }
-
-const struct cong_ops cong_dcqcn = {
-	.ecn = ECN_ECT0,
-	.init = dcqcn_init,
-	.notified = dcqcn_notified,
-	.sent = dcqcn_sent,
-};

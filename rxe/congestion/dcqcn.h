@@ -1,21 +1,50 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* DCQCN's reaction point: the rate of one QP (Zhu et al., SIGCOMM 2015, section 3.1). */
-#ifndef URXE_DCQCN_H
-#define URXE_DCQCN_H
+/*
+ * DCQCN's reaction point: the rate of one QP (Zhu et al., SIGCOMM 2015, section 3.1).
+ * congestion/pacing.c calls it.
+ */
+#ifndef URXE_CONGESTION_DCQCN_H
+#define URXE_CONGESTION_DCQCN_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include <rxe/cong.h>
-
-#include "congestion/congestion.h"
+#include <rxe/rxe.h>
 
 /* alpha is a fraction of this. */
 #define DCQCN_ALPHA_SHIFT 20
 #define DCQCN_ALPHA_ONE   (1u << DCQCN_ALPHA_SHIFT)
 
-extern const struct cong_ops cong_dcqcn;
+/* The parameters of a device. */
+struct dcqcn_config {
+	bool enabled; /* false: URXE_CONGESTION_NONE */
+	struct urxe_dcqcn params;
+	uint64_t link_bps;
+};
 
-bool dcqcn_valid(const struct urxe_dcqcn *params, uint64_t link_bps);
+/* The state of one QP. */
+struct dcqcn {
+	uint64_t current_bps; /* R_C; 0: the link's rate, no limit */
+	uint64_t target_bps;  /* R_T */
+	uint64_t alpha_at;    /* time of the next decay of alpha, ns */
+	uint64_t increase_at; /* time of the next increase by T, ns */
+	uint64_t raise_at;    /* time from which a CNP raises alpha, ns */
+	uint32_t alpha;       /* estimate of the congestion, in 1 / DCQCN_ALPHA_ONE */
+	uint32_t bytes;       /* sent since the last increase by BC */
+	uint32_t by_time;     /* T: increases by time since the last CNP */
+	uint32_t by_size;     /* BC: increases by bytes sent since then */
+	uint32_t len;         /* of the last packet, bytes */
+};
+
+/* Fills in the configuration from the device's attributes. -EINVAL: one is out of its range. */
+int dcqcn_configure(struct dcqcn_config *config, const struct urxe_dev_attr *attr);
+/* A QP is created or reset: sets the state to its initial values. */
+void dcqcn_init(struct dcqcn *d);
+/* A CNP arrived: lowers the rate. rtt: smoothed round trip, ns; 0 = unknown. */
+void dcqcn_notified(const struct dcqcn_config *config, struct dcqcn *d, uint64_t now, uint64_t rtt);
+/* A packet of `len` bytes is sent. Returns the current rate, bits/s; 0 = no limit. */
+uint64_t dcqcn_sent(const struct dcqcn_config *config, struct dcqcn *d, uint64_t now, uint64_t rtt,
+		    uint32_t len);
 
 #endif

@@ -19,7 +19,8 @@ void pace_init(struct urxe_qp *qp)
 	qp->paced = false;
 	pace->limit_bps = 0;
 	pace->next = 0;
-	qp->dev->cong.ops->init(&pace->cong);
+	if (qp->dev->dcqcn.enabled)
+		dcqcn_init(&pace->dcqcn);
 }
 
 void pace_set_limit(struct urxe_qp *qp, uint32_t kbps)
@@ -36,8 +37,9 @@ void pace_notified(struct urxe_qp *qp)
 {
 	struct urxe_dev *dev = qp->dev;
 
-	if (!dev->cong.ops->notified(&dev->cong, &qp->pace.cong, dev->now, qp->req.rtt.smoothed))
+	if (!dev->dcqcn.enabled)
 		return;
+	dcqcn_notified(&dev->dcqcn, &qp->pace.dcqcn, dev->now, qp->req.rtt.smoothed);
 	qp_count(qp, URXE_EVENT_RATE_CUT);
 	qp->paced = true;
 }
@@ -62,10 +64,10 @@ void pace_again(struct urxe_qp *qp, uint64_t ns)
 static uint64_t current_rate(struct urxe_qp *qp, uint32_t len)
 {
 	const struct urxe_dev *dev = qp->dev;
-	uint64_t bps = dev->cong.ops->sent(&dev->cong, &qp->pace.cong, dev->now,
-					   qp->req.rtt.smoothed, len);
-	uint64_t limit = qp->pace.limit_bps;
+	uint64_t limit = qp->pace.limit_bps, bps = 0;
 
+	if (dev->dcqcn.enabled)
+		bps = dcqcn_sent(&dev->dcqcn, &qp->pace.dcqcn, dev->now, qp->req.rtt.smoothed, len);
 	return limit && (!bps || limit < bps) ? limit : bps;
 }
 

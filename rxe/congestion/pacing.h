@@ -3,8 +3,8 @@
  * Pacing: requests and READ responses of a QP are sent no faster than its congestion control and
  * its rate limit allow. Acknowledgements are not paced, but stay behind READ responses.
  */
-#ifndef URXE_PACE_H
-#define URXE_PACE_H
+#ifndef URXE_CONGESTION_PACING_H
+#define URXE_CONGESTION_PACING_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * Round-trip time of a connection, smoothed as in TCP (RFC 6298), ns. One packet at a time is
  * timed, and no packet that was sent twice (Karn).
  */
-#ifndef URXE_RTT_H
-#define URXE_RTT_H
+#ifndef URXE_CONGESTION_RTT_H
+#define URXE_CONGESTION_RTT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * What the engine does after an announcement (rxe/announcement.h): connections that have lost
  * packets in an absence repeat them, or ask for them, at once rather than at their next deadline.
  */
-#ifndef URXE_ANNOUNCEMENT_H
-#define URXE_ANNOUNCEMENT_H
+#ifndef URXE_DEVICE_ANNOUNCEMENT_H
+#define URXE_DEVICE_ANNOUNCEMENT_H
 
 #include <stdbool.h>
 

@@ -7,7 +7,7 @@
 #include <rxe/fetch.h>
 
 #include "congestion/cnp.h"
-#include "congestion/cong_config.h"
+#include "congestion/dcqcn.h"
 #include "device/input.h"
 #include "device/qp_lifecycle.h"
 #include "memory/mr.h"
@@ -58,11 +58,11 @@ static void set_window(struct urxe_dev *dev)
 
 int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **out)
 {
-	struct cong_config cong;
+	struct dcqcn_config dcqcn;
 	struct urxe_dev *dev;
 
 	if (!attr->ops || !urxe_max_path_mtu(attr->mtu) || attr->max_packets > REQ_MAX_WINDOW ||
-	    cong_configure(&cong, attr))
+	    dcqcn_configure(&dcqcn, attr))
 		return -EINVAL;
 	dev = calloc(1, sizeof(*dev));
 	if (!dev)
@@ -77,7 +77,7 @@ int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **out)
 		dev->attr.reorder_ns = PSN_GAP_REORDER_NS;
 	if (!dev->attr.cnp_interval_ns)
 		dev->attr.cnp_interval_ns = CNP_DEFAULT_INTERVAL_NS;
-	dev->cong = cong;
+	dev->dcqcn = dcqcn;
 	dev->key_seed = attr->seed;
 	dev->copy_generation = !!attr->copy_ops;
 	dev->address_era = 1;
@@ -232,7 +232,7 @@ void urxe_input(struct urxe_dev *dev, uint64_t now, const struct urxe_frame *fra
 			fetch_large(&frames[i + 1]);
 		if (HAS_RECORDING(dev))
 			record_received(dev, &frames[i]);
-		recv_frame(dev, &frames[i]);
+		input_frame(dev, &frames[i]);
 	}
 }
 
@@ -250,7 +250,7 @@ static bool output_one(struct urxe_qp *qp, struct urxe_frame *frame)
 {
 	if (qp->cnp_due && cnp_output(qp, frame))
 		return true;
-	if (qp->type == URXE_QPT_RC && reply_output(qp, frame))
+	if (qp->type == URXE_QPT_RC && resp_output(qp, frame))
 		return true;
 	return output_request(qp, frame);
 }

@@ -4,8 +4,8 @@
  * IPv4 and UDP headers of a packet that passed all checks. A packet with the same headers needs
  * only its transport headers parsed. device/input.c is the caller.
  */
-#ifndef URXE_PREDICT_H
-#define URXE_PREDICT_H
+#ifndef URXE_DEVICE_HEADER_PREDICTION_H
+#define URXE_DEVICE_HEADER_PREDICTION_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -239,7 +239,7 @@ static void notice_gso(struct urxe_qp *qp, const struct urxe_packet *p)
 		qp->peer_gso = gso_is_marked(p);
 }
 
-void recv_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
+void input_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
 {
 	enum urxe_drop drop = URXE_DROP_NONE;
 	struct urxe_qp *qp = NULL, *predicted;

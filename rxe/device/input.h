@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Received frames: from a frame to the QPs that it is for. device.c calls these functions. */
-#ifndef URXE_RECV_H
-#define URXE_RECV_H
+#ifndef URXE_DEVICE_INPUT_H
+#define URXE_DEVICE_INPUT_H
 
 #include <rxe/rxe.h>
 
 /* Parses and checks a frame, and passes its packet to the QP or QPs; or drops and counts it. */
-void recv_frame(struct urxe_dev *dev, const struct urxe_frame *frame);
+void input_frame(struct urxe_dev *dev, const struct urxe_frame *frame);
 /*
  * Delivers a datagram that `from` sent to a group to the members on this device: its sender too,
  * unless that blocks its own multicast.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Creation, reset and destruction of QPs, and their timers. */
-#ifndef URXE_QP_LIFECYCLE_H
-#define URXE_QP_LIFECYCLE_H
+#ifndef URXE_DEVICE_QP_LIFECYCLE_H
+#define URXE_DEVICE_QP_LIFECYCLE_H
 
 #include <rxe/rxe.h>
 

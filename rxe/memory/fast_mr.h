@@ -4,8 +4,8 @@
  * region. This header also has the invalidation of any key, of a region or of a window, by a
  * request of the QP or of its peer.
  */
-#ifndef URXE_FAST_MR_H
-#define URXE_FAST_MR_H
+#ifndef URXE_MEMORY_FAST_MR_H
+#define URXE_MEMORY_FAST_MR_H
 
 #include <stdbool.h>
 #include <stdint.h>

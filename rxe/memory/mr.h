@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Memory regions: the only place where a key and an address become a pointer. */
-#ifndef URXE_MR_H
-#define URXE_MR_H
+#ifndef URXE_MEMORY_MR_H
+#define URXE_MEMORY_MR_H
 
 #include <stdbool.h>
 #include <stdint.h>

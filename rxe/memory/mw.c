@@ -11,7 +11,6 @@
 #define TAG_MASK 0xffu
 #define CHANGES  (URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_ATOMIC)
 #define FLUSHES  (URXE_ACCESS_FLUSH_GLOBAL | URXE_ACCESS_FLUSH_PERSISTENT)
-#define RIGHTS   (CHANGES | FLUSHES | URXE_ACCESS_REMOTE_READ | URXE_ACCESS_ZERO_BASED)
 /* Programs set it and devices accept it. A window has no local key, so it grants nothing. */
 #define IGNORED URXE_ACCESS_LOCAL_WRITE
 
@@ -75,25 +74,18 @@ uint32_t urxe_mw_key(const struct urxe_mw *mw)
 static bool is_window_bindable(const struct urxe_qp *qp, const struct urxe_mw *mw,
 			       const struct urxe_mw_bind *bind)
 {
-	if (mw->key != bind->mw_key || mw->pd != qp->pd || bind->access & ~(RIGHTS | IGNORED))
+	if (mw->key != bind->mw_key || mw->pd != qp->pd || bind->access & ~(MW_RIGHTS | IGNORED))
 		return false;
 	if (mw->type == URXE_MW_TYPE_1)
 		return !(bind->access & URXE_ACCESS_ZERO_BASED);
 	return !mw->mr && bind->length;
 }
 
-/* Rules about the region (C10-72 to C10-75); a flush right needs the same right of the region. */
-static bool is_region_bindable(const struct urxe_mr *mr, const struct urxe_mw *mw,
-			       const struct urxe_mw_bind *bind, uint64_t *offset)
+bool mw_may_bind(const struct urxe_mw *mw, const struct urxe_mr *mr, uint32_t access)
 {
-	if (!mr || mr->pd != mw->pd || !(mr->access & URXE_ACCESS_MW_BIND) ||
-	    mr->access & URXE_ACCESS_ZERO_BASED)
-		return false;
-	if (bind->access & CHANGES && !(mr->access & URXE_ACCESS_LOCAL_WRITE))
-		return false;
-	if (bind->access & FLUSHES & ~mr->access)
-		return false;
-	return mr_within(mr->iova, mr->length, bind->addr, bind->length, offset);
+	return mr && mr->pd == mw->pd && mr->access & URXE_ACCESS_MW_BIND &&
+	       !(mr->access & URXE_ACCESS_ZERO_BASED) && !(access & FLUSHES & ~mr->access) &&
+	       (!(access & CHANGES) || mr->access & URXE_ACCESS_LOCAL_WRITE);
 }
 
 bool mw_release_key(struct urxe_dev *dev, uint32_t key)
@@ -136,7 +128,8 @@ bool mw_bind(struct urxe_qp *qp, const struct urxe_mw_bind *bind)
 		return false;
 	if (bind->length) {
 		mr = mr_find(qp->dev, bind->mr_key);
-		if (!is_region_bindable(mr, mw, bind, &offset)) {
+		if (!mw_may_bind(mw, mr, bind->access) ||
+		    !mr_within(mr->iova, mr->length, bind->addr, bind->length, &offset)) {
 			mw_publish(mw);
 			return false;
 		}
@@ -146,7 +139,7 @@ bool mw_bind(struct urxe_qp *qp, const struct urxe_mw_bind *bind)
 	if (!mr)
 		return true;
 	mw->mr = mr;
-	mw->access = bind->access & RIGHTS;
+	mw->access = bind->access & MW_RIGHTS;
 	mw->start = bind->access & URXE_ACCESS_ZERO_BASED ? 0 : bind->addr;
 	mw->offset = offset;
 	mw->length = bind->length;

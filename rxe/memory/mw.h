@@ -6,8 +6,8 @@
  * A window keeps the upper 24 bits of its key and owns all 256 keys with these bits. So a bind,
  * which changes the low 8 bits, never collides with the key of another object.
  */
-#ifndef URXE_MW_H
-#define URXE_MW_H
+#ifndef URXE_MEMORY_MW_H
+#define URXE_MEMORY_MW_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,6 +16,14 @@
 
 #include "memory/mr.h"
 
+/* The rights that a window grants to peers, and how it counts addresses. */
+#define MW_RIGHTS                                                                         \
+	(URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_ATOMIC | URXE_ACCESS_REMOTE_READ | \
+	 URXE_ACCESS_FLUSH_GLOBAL | URXE_ACCESS_FLUSH_PERSISTENT | URXE_ACCESS_ZERO_BASED)
+
+/* Whether the window may be bound to the region (or NULL) with this access (IBA C10-72 to C10-75).
+ * A flush right needs the same right of the region. */
+bool mw_may_bind(const struct urxe_mw *mw, const struct urxe_mr *mr, uint32_t access);
 /*
  * Withdraws the key's rights from the copy transport, before a request binds or invalidates its
  * window. False: a peer still copies by the key, so the request has to wait, and the caller calls

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Scatter/gather lists: copies between a message and the segments of a work request. */
-#ifndef URXE_SGE_H
-#define URXE_SGE_H
+#ifndef URXE_MEMORY_SG_LIST_H
+#define URXE_MEMORY_SG_LIST_H
 
 #include <stdbool.h>
 #include <stdint.h>

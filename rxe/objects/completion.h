@@ -4,8 +4,8 @@
  * and the copy transport call this file. A completion that is lost fails the QP, and a QP that
  * fails completes its requests, so both stand in one file.
  */
-#ifndef URXE_COMPLETION_H
-#define URXE_COMPLETION_H
+#ifndef URXE_OBJECTS_COMPLETION_H
+#define URXE_OBJECTS_COMPLETION_H
 
 #include <stdbool.h>
 

@@ -4,8 +4,8 @@
  * their rights here; requesters of peers read them. The functions do nothing if the device has no
  * table.
  */
-#ifndef URXE_COPY_TABLE_H
-#define URXE_COPY_TABLE_H
+#ifndef URXE_OBJECTS_COPY_TABLE_H
+#define URXE_OBJECTS_COPY_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

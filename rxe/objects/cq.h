@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Completion queues. objects/completion.h adds completions to them. */
-#ifndef URXE_CQ_H
-#define URXE_CQ_H
+#ifndef URXE_OBJECTS_CQ_H
+#define URXE_OBJECTS_CQ_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The device: everything that its QPs, CQs, regions and windows share. */
-#ifndef URXE_DEV_H
-#define URXE_DEV_H
+#ifndef URXE_OBJECTS_DEVICE_H
+#define URXE_OBJECTS_DEVICE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,7 +10,7 @@
 #include <rxe/offload.h>
 #include <rxe/rxe.h>
 
-#include "congestion/congestion.h"
+#include "congestion/dcqcn.h"
 #include "objects/qp_state.h"
 #include "record/recorder.h"
 #include "util/id_map.h"
@@ -66,7 +66,7 @@ struct urxe_dev {
 		fast_mrs; /* by the upper 24 bits of their keys; their regions are not in mrs */
 	struct timers timers;
 	struct out_of_order_pool out_of_order;
-	struct cong_config cong;
+	struct dcqcn_config dcqcn;
 	struct cnp_budget cnp;
 	bool gso;                         /* urxe_dev_set_gso */
 	struct gso_run gso_run;           /* of the newest frame of urxe_output */

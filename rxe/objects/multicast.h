@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Multicast groups: the UD QPs that receive datagrams to a group (IBA volume 1, 10.5). */
-#ifndef URXE_MCAST_H
-#define URXE_MCAST_H
+#ifndef URXE_OBJECTS_MULTICAST_H
+#define URXE_OBJECTS_MULTICAST_H
 
 #include <stdint.h>
 #include <sys/queue.h>

@@ -8,8 +8,8 @@
  * queue: the HCA has [retired, tail), and [tail, head) wait. A SRQ's requests leave the engine's
  * queue when the HCA gets them.
  */
-#ifndef URXE_OFFLOAD_OBJECTS_H
-#define URXE_OFFLOAD_OBJECTS_H
+#ifndef URXE_OBJECTS_OFFLOAD_OBJECTS_H
+#define URXE_OBJECTS_OFFLOAD_OBJECTS_H
 
 #include <stdbool.h>
 

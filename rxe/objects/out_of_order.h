@@ -4,8 +4,8 @@
  * arrive. Until then their payload is not written to the application's memory. For
  * responder/psn_gap.c.
  */
-#ifndef URXE_OUT_OF_ORDER_H
-#define URXE_OUT_OF_ORDER_H
+#ifndef URXE_OBJECTS_OUT_OF_ORDER_H
+#define URXE_OBJECTS_OUT_OF_ORDER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Partition keys (IBA volume 1, 10.9): bit 15 is the membership, bits 0 to 14 the partition. */
-#ifndef URXE_PKEY_H
-#define URXE_PKEY_H
+#ifndef URXE_OBJECTS_PKEY_H
+#define URXE_OBJECTS_PKEY_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Queue pairs: the state that requester, responder and recovery keep in them. */
-#ifndef URXE_QP_H
-#define URXE_QP_H
+#ifndef URXE_OBJECTS_QP_H
+#define URXE_OBJECTS_QP_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,7 +21,8 @@
 /* Whether the peer keeps requests that follow a missing one, by its answers so far. */
 enum peer_kind { PEER_UNKNOWN, PEER_KEEPS, PEER_DROPS };
 
-/* PSNs [psn, end) will be sent again, except those that are answered. */
+/* PSNs [psn, end) will be sent again, except those that are answered. After a response psn may pass
+ * end, until the next retransmit_next. */
 struct resend {
 	uint32_t psn;
 	uint32_t end;
@@ -177,7 +178,7 @@ struct responder {
 	bool has_wqe;    /* wqe is a taken receive request that is not completed */
 	bool nak_sent;   /* for this expected PSN */
 	bool ack_due;
-	uint8_t nak;          /* AETH syndrome due; 0 = none */
+	uint8_t nak;          /* AETH syndrome due, a NAK's or an ACK's; 0 = none */
 	bool in_gap;          /* `gap` is in use: a request is missing before received ones */
 	bool silent;          /* a duplicate has waited for its ACK since silent_since */
 	bool starved;         /* the last ACK told the peer of 0 credits, or an RNR NAK was sent */
@@ -343,6 +344,14 @@ static inline bool answered(const struct requester *req, uint32_t psn)
 	uint32_t bit = psn & req->answered_mask;
 
 	return req->answered[bit / 64] >> bit % 64 & 1;
+}
+
+static inline void set_answered(struct requester *req, uint32_t psn, bool value)
+{
+	uint32_t bit = psn & req->answered_mask;
+	uint64_t *word = &req->answered[bit / 64];
+
+	*word = (*word & ~(UINT64_C(1) << bit % 64)) | (uint64_t)value << bit % 64;
 }
 
 /* Moves `cur` on by one. If a request is there, its PSNs begin at req.psn. */

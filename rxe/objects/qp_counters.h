@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Counters of a QP: each count goes to the QP and to its device. */
-#ifndef URXE_COUNT_H
-#define URXE_COUNT_H
+#ifndef URXE_OBJECTS_QP_COUNTERS_H
+#define URXE_OBJECTS_QP_COUNTERS_H
 
 #include "objects/device.h"
 #include "objects/qp.h"

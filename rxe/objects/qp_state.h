@@ -3,8 +3,8 @@
  * The parts of a QP's state that belong to one mechanism each. They stand here, apart from the
  * functions that use them, so that objects/qp.h depends on no file above it.
  */
-#ifndef URXE_QP_STATE_H
-#define URXE_QP_STATE_H
+#ifndef URXE_OBJECTS_QP_STATE_H
+#define URXE_OBJECTS_QP_STATE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 
 #include <rxe/rxe.h>
 
-#include "congestion/congestion.h"
+#include "congestion/dcqcn.h"
 #include "util/timer.h"
 
 /* End-to-end credits of the requester (requester/e2e_credits.h). */
@@ -35,10 +35,10 @@ struct psn_gap {
 	struct out_of_order_list kept; /* packets behind the gap */
 	bool asked;                    /* a sequence NAK named the gap */
 	uint8_t repeats;               /* of that NAK, up to PSN_GAP_REPEATS */
-	bool suspected;     /* after the device's absence the responder has sent the first of two
+	bool first_nak_sent; /* after the device's absence the responder has sent the first of two
 			       sequence NAKs (psn_gap_suspect) */
-	uint64_t asked_at;  /* time of the newest NAK, ns */
-	uint64_t repair_ns; /* smoothed time from a NAK to the packet it asked for; 0 = unknown */
+	uint64_t asked_at;   /* time of the newest NAK, ns */
+	uint64_t repair_ns;  /* smoothed time from a NAK to the packet it asked for; 0 = unknown */
 };
 
 /* The CNP that a QP has to send while cnp_due is set (congestion/cnp.h). */
@@ -50,7 +50,7 @@ struct cnp {
 
 /* Transmit rate of a QP (congestion/pacing.h). */
 struct pace {
-	struct cong cong;
+	struct dcqcn dcqcn;
 	uint64_t limit_bps; /* rate limit of the QP's attributes, bits/s; 0 = none */
 	uint64_t next;      /* while the QP is paced: no packet leaves before this time, ns */
 	struct timer timer; /* runs while a packet waits for that time */

@@ -4,8 +4,8 @@
  * them before the program gets the payload's memory back without an acknowledgement: a request
  * ends in an error, or the memory is deregistered or unmapped.
  */
-#ifndef URXE_REFERENCES_H
-#define URXE_REFERENCES_H
+#ifndef URXE_OBJECTS_REFERENCES_H
+#define URXE_OBJECTS_REFERENCES_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Receive queues: a QP's own, or shared (SRQ). */
-#ifndef URXE_RQ_H
-#define URXE_RQ_H
+#ifndef URXE_OBJECTS_RQ_H
+#define URXE_OBJECTS_RQ_H
 
 #include <stdbool.h>
 #include <stddef.h>

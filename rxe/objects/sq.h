@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Send queues: their requests as the requester needs them. */
-#ifndef URXE_SQ_H
-#define URXE_SQ_H
+#ifndef URXE_OBJECTS_SQ_H
+#define URXE_OBJECTS_SQ_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -109,11 +109,15 @@ static inline struct send_wqe *sq_wqe(const struct sq *sq, uint32_t index)
 	return (struct send_wqe *)(sq->wqes + (size_t)(index & sq->mask) * sq->stride);
 }
 
-/* Whether a response completes the request, which uses a resource of the responder. */
+/* Whether a response completes such requests, which use a resource of the responder. */
+static inline bool wr_is_rd_atomic(enum wr_kind kind)
+{
+	return kind == WR_READ || kind == WR_ATOMIC || kind == WR_FLUSH || kind == WR_ATOMIC_WRITE;
+}
+
 static inline bool wqe_is_rd_atomic(const struct send_wqe *wqe)
 {
-	return wqe->kind == WR_READ || wqe->kind == WR_ATOMIC || wqe->kind == WR_FLUSH ||
-	       wqe->kind == WR_ATOMIC_WRITE;
+	return wr_is_rd_atomic(wqe->kind);
 }
 
 static inline struct sge_list wqe_sge_list(const struct send_wqe *wqe, uint32_t pd)

@@ -11,8 +11,8 @@
 
 /* --- Requests. */
 
-static void segs_fields(struct state_stream *s, struct call *call, const struct urxe_seg **segs,
-			uint32_t *n)
+static void segment_list_fields(struct state_stream *s, struct call *call,
+				const struct urxe_seg **segs, uint32_t *n)
 {
 	if (!s->restoring && *n > CALL_SEGS)
 		*n = CALL_SEGS;
@@ -20,9 +20,7 @@ static void segs_fields(struct state_stream *s, struct call *call, const struct 
 	for (uint32_t i = 0; i < *n; i++) {
 		struct urxe_seg seg = s->restoring ? (struct urxe_seg){0} : (*segs)[i];
 
-		state_u64(s, &seg.addr);
-		state_u32(s, &seg.length);
-		state_u32(s, &seg.lkey);
+		segment_fields(s, &seg);
 		if (s->restoring)
 			call->space->segs[i] = seg;
 	}
@@ -82,7 +80,7 @@ static void send_fields(struct state_stream *s, struct call *call)
 	state_bool(s, &wr->unseen);
 	state_u32(s, &wr->imm);
 	state_u32(s, &wr->inline_len);
-	segs_fields(s, call, &wr->segs, &wr->n_segs);
+	segment_list_fields(s, call, &wr->segs, &wr->n_segs);
 	state_u32(s, &wr->invalidate_key);
 	state_u64(s, &wr->remote_addr);
 	state_u32(s, &wr->rkey);
@@ -99,7 +97,7 @@ static void send_fields(struct state_stream *s, struct call *call)
 static void recv_fields(struct state_stream *s, struct call *call)
 {
 	state_u64(s, &call->recv.wr_id);
-	segs_fields(s, call, &call->recv.segs, &call->recv.n_segs);
+	segment_list_fields(s, call, &call->recv.segs, &call->recv.n_segs);
 }
 
 /* --- Other calls. */

@@ -12,6 +12,13 @@ void path_fields(struct state_stream *s, struct urxe_path *path)
 	state_u32(s, &path->flow_label);
 }
 
+void segment_fields(struct state_stream *s, struct urxe_seg *seg)
+{
+	state_u64(s, &seg->addr);
+	state_u32(s, &seg->length);
+	state_u32(s, &seg->lkey);
+}
+
 void bind_fields(struct state_stream *s, struct urxe_mw_bind *bind)
 {
 	state_u32(s, &bind->mw_key);

@@ -6,8 +6,8 @@
  * After the first error fields are read as 0, and nothing is written; callers check the error when
  * it matters. Numbers are little endian. docs/state.md describes the format.
  */
-#ifndef URXE_STREAM_H
-#define URXE_STREAM_H
+#ifndef URXE_RECORD_STREAM_H
+#define URXE_RECORD_STREAM_H
 
 #include <errno.h>
 #include <stdbool.h>

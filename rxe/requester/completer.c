@@ -54,14 +54,6 @@ static void advance_una_to(struct urxe_qp *qp, const struct send_wqe *wqe, uint3
 	complete_executed_sends(qp);
 }
 
-static void set_answered(struct requester *req, uint32_t psn, bool value)
-{
-	uint32_t bit = psn & req->answered_mask;
-	uint64_t *word = &req->answered[bit / 64];
-
-	*word = (*word & ~(UINT64_C(1) << bit % 64)) | (uint64_t)value << bit % 64;
-}
-
 /* Moves una over an answered READ or atomic response. */
 static void advance_una_by_response(struct urxe_qp *qp, const struct send_wqe *wqe)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Completer: takes responses and completes the requests that they answer (IBA volume 1, 9.7.6). */
-#ifndef URXE_COMP_H
-#define URXE_COMP_H
+#ifndef URXE_REQUESTER_COMPLETER_H
+#define URXE_REQUESTER_COMPLETER_H
 
 #include <rxe/packet.h>
 #include <rxe/rxe.h>

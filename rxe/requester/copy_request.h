@@ -3,8 +3,8 @@
  * The requester's end of the copy transport (rxe/copy_transport.h): it executes WRITEs and READs by
  * the rights that peers publish. objects/copy_table.h publishes the rights of this device.
  */
-#ifndef URXE_COPY_REQUEST_H
-#define URXE_COPY_REQUEST_H
+#ifndef URXE_REQUESTER_COPY_REQUEST_H
+#define URXE_REQUESTER_COPY_REQUEST_H
 
 #include <stdbool.h>
 

@@ -6,8 +6,8 @@
  * The limit counts only messages that use up a receive request, from the newest acknowledged one
  * on. The limit of the specification, MSN plus credits, counts all messages, and so allows no more.
  */
-#ifndef URXE_CREDIT_H
-#define URXE_CREDIT_H
+#ifndef URXE_REQUESTER_E2E_CREDITS_H
+#define URXE_REQUESTER_E2E_CREDITS_H
 
 #include <stdbool.h>
 #include <stdint.h>

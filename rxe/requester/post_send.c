@@ -21,11 +21,6 @@ static const struct wr_info *find_wr_info(uint32_t opcode)
 	return opcode < SQ_WR_OPCODES ? &sq_wr_infos[opcode] : &invalid;
 }
 
-static bool is_rd_atomic(enum wr_kind kind)
-{
-	return kind == WR_READ || kind == WR_ATOMIC || kind == WR_FLUSH || kind == WR_ATOMIC_WRITE;
-}
-
 static uint64_t wr_length(const struct urxe_send_wr *wr)
 {
 	if (wr->flags & URXE_SEND_INLINE)
@@ -78,7 +73,7 @@ static int check_wr(const struct urxe_qp *qp, const struct urxe_send_wr *wr)
 
 	if (!(info->types & 1 << qp->type) || !is_valid_data(qp, wr, info->kind))
 		return -EINVAL;
-	if (is_rd_atomic(info->kind) && !qp->attr.max_rd_atomic)
+	if (wr_is_rd_atomic(info->kind) && !qp->attr.max_rd_atomic)
 		return -EINVAL;
 	if (wr->opcode == URXE_WR_REG_MR && !qp->dev->attr.ops->page_list)
 		return -EINVAL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Builds request packets from send requests (IBA volume 1, 9.3, 9.4). requester.c is the caller. */
-#ifndef URXE_REQPKT_H
-#define URXE_REQPKT_H
+#ifndef URXE_REQUESTER_REQUEST_PACKET_H
+#define URXE_REQUESTER_REQUEST_PACKET_H
 
 #include <stdbool.h>
 #include <stdint.h>

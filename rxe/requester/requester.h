@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Requester: turns send requests into packets (IBA volume 1, 9.7.3, 9.8). */
-#ifndef URXE_REQ_H
-#define URXE_REQ_H
+#ifndef URXE_REQUESTER_REQUESTER_H
+#define URXE_REQUESTER_REQUESTER_H
 
 #include <stdbool.h>
 #include <stdint.h>

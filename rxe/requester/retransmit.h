@@ -4,8 +4,8 @@
  * silence of the peer and timeouts (IBA volume 1, 9.7.5 and 9.7.6; docs/recovery.md). Requester and
  * completer are the callers.
  */
-#ifndef URXE_RETRANSMIT_H
-#define URXE_RETRANSMIT_H
+#ifndef URXE_REQUESTER_RETRANSMIT_H
+#define URXE_REQUESTER_RETRANSMIT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * Losses shrink the QP's own window. QPs whose peers are on other hosts share another limit: the
  * receive rings on the way have room for the windows of two QPs, but not for those of all QPs.
  */
-#ifndef URXE_WINDOW_H
-#define URXE_WINDOW_H
+#ifndef URXE_REQUESTER_WINDOW_H
+#define URXE_REQUESTER_WINDOW_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Which acknowledgement the responder has to send next; resp_output.c sends it. */
-#ifndef URXE_ACKNOWLEDGE_H
-#define URXE_ACKNOWLEDGE_H
+#ifndef URXE_RESPONDER_ACKNOWLEDGE_H
+#define URXE_RESPONDER_ACKNOWLEDGE_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Executes the request packet with the expected PSN. responder.c is the caller. */
-#ifndef URXE_RESP_EXEC_H
-#define URXE_RESP_EXEC_H
+#ifndef URXE_RESPONDER_EXECUTE_H
+#define URXE_RESPONDER_EXECUTE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Execution of the memory placement extensions: FLUSH and ATOMIC WRITE (Annex A19). */
-#ifndef URXE_PLACE_H
-#define URXE_PLACE_H
+#ifndef URXE_RESPONDER_FLUSH_ATOMIC_WRITE_H
+#define URXE_RESPONDER_FLUSH_ATOMIC_WRITE_H
 
 #include <stdint.h>
 

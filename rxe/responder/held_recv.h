@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Access to the memory of the held receive request (objects/completion.h: hold_recv). */
-#ifndef URXE_HELD_RECV_H
-#define URXE_HELD_RECV_H
+#ifndef URXE_RESPONDER_HELD_RECV_H
+#define URXE_RESPONDER_HELD_RECV_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -71,7 +71,7 @@ static void end_suspicion(struct urxe_qp *qp)
 	if (!is_suspicion(qp))
 		return;
 	timer_clear(&qp->gap_timer);
-	qp->resp.gap.asked = qp->resp.gap.suspected = false;
+	qp->resp.gap.asked = qp->resp.gap.first_nak_sent = false;
 }
 
 void psn_gap_early_packet(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t ahead)
@@ -104,7 +104,7 @@ void psn_gap_suspect(struct urxe_qp *qp, uint64_t delay)
 	qp->resp.in_gap = true;
 	gap->asked = true;
 	gap->repeats = PSN_GAP_REPEATS;
-	gap->suspected = false;
+	gap->first_nak_sent = false;
 	timer_set(&qp->dev->timers, &qp->gap_timer, qp->dev->now + SUSPICION_NS + delay);
 }
 
@@ -118,12 +118,12 @@ void psn_gap_time_out(struct urxe_qp *qp)
 		return;
 	}
 	resp_nak_without_gap(qp);
-	if (!gap->suspected) {
-		gap->suspected = true;
+	if (!gap->first_nak_sent) {
+		gap->first_nak_sent = true;
 		timer_set(&qp->dev->timers, &qp->gap_timer, qp->dev->now + SUSPICION_AGAIN_NS);
 		return;
 	}
-	gap->asked = gap->suspected = false;
+	gap->asked = gap->first_nak_sent = false;
 	qp->resp.in_gap = false;
 }
 

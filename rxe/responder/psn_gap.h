@@ -4,8 +4,8 @@
  * ghost PSNs; docs/recovery.md). This file keeps those requests and decides when the responder
  * sends the sequence NAK. For responder.c.
  */
-#ifndef URXE_PSN_GAP_H
-#define URXE_PSN_GAP_H
+#ifndef URXE_RESPONDER_PSN_GAP_H
+#define URXE_RESPONDER_PSN_GAP_H
 
 #include <stdint.h>
 

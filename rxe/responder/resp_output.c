@@ -179,7 +179,7 @@ static void output_ack(struct urxe_qp *qp, struct urxe_frame *frame)
 }
 
 /* Responses go in the order of the requests: ACKs after READ responses (IBA 9.7.5.1.1). */
-bool reply_output(struct urxe_qp *qp, struct urxe_frame *frame)
+bool resp_output(struct urxe_qp *qp, struct urxe_frame *frame)
 {
 	struct resp_resource *res;
 

@@ -3,8 +3,8 @@
  * Responder resources: READ, atomic, FLUSH and ATOMIC WRITE requests, kept for their response and
  * for answers to duplicates (IBA volume 1, 9.7.5.1.5).
  */
-#ifndef URXE_RESOURCE_H
-#define URXE_RESOURCE_H
+#ifndef URXE_RESPONDER_RESP_RESOURCES_H
+#define URXE_RESPONDER_RESP_RESOURCES_H
 
 #include <stdbool.h>
 #include <stdint.h>

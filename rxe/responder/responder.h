@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Responder: executes requests and decides on their answers (IBA volume 1, 9.7.4, 9.7.5, 9.8). */
-#ifndef URXE_RESP_H
-#define URXE_RESP_H
+#ifndef URXE_RESPONDER_RESPONDER_H
+#define URXE_RESPONDER_RESPONDER_H
 
 #include <rxe/packet.h>
 #include <rxe/rxe.h>

@@ -17,8 +17,8 @@
  * the peer would never repeat its first packet. If the HCA has sent such an acknowledgement, the
  * connection cannot go on: the peer's retries end in IBV_WC_RETRY_EXC_ERR.
  */
-#ifndef URXE_RESUME_H
-#define URXE_RESUME_H
+#ifndef URXE_RESPONDER_RESUME_H
+#define URXE_RESPONDER_RESUME_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -11,7 +11,7 @@
 /* A rate of a faster link becomes that of this one. */
 static void rate_field(struct state_stream *s, const struct urxe_qp *qp, uint64_t *bps)
 {
-	const uint64_t most = qp->dev->cong.link_bps;
+	const uint64_t most = qp->dev->dcqcn.link_bps;
 
 	state_u64(s, bps);
 	if (s->restoring && *bps > most)
@@ -50,7 +50,7 @@ void congestion_record(struct state_stream *s, struct urxe_qp *qp)
 	if (s->restoring)
 		pace->limit_bps = qp->attr.rate_limit * UINT64_C(1000);
 	timer_field(s, qp, &pace->timer);
-	dcqcn_fields(s, qp, &pace->cong.dcqcn);
+	dcqcn_fields(s, qp, &pace->dcqcn);
 	cnp_fields(s, qp);
 	state_end(s);
 }

@@ -101,7 +101,7 @@ void device_record(struct state_device *d)
 	struct state_stream *s = &d->stream;
 	struct urxe_dev *dev = d->dev;
 	struct urxe_dev_attr attr = given_attr(dev);
-	struct urxe_dcqcn dcqcn = dev->cong.dcqcn;
+	struct urxe_dcqcn dcqcn = dev->dcqcn.params;
 
 	state_begin(s, STATE_RECORD_DEVICE);
 	device_attr_record(s, &attr, &dcqcn);

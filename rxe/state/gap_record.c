@@ -125,7 +125,7 @@ void gap_record(struct state_stream *s, struct urxe_qp *qp)
 	state_begin(s, STATE_RECORD_QP_GAP);
 	state_bool(s, &qp->resp.in_gap);
 	state_bool(s, &gap->asked);
-	state_u8_flag(s, &gap->repeats, PSN_GAP_REPEATS, &gap->suspected);
+	state_u8_flag(s, &gap->repeats, PSN_GAP_REPEATS, &gap->first_nak_sent);
 	state_time(s, &gap->asked_at);
 	state_duration(s, &gap->repair_ns);
 	timer_field(s, qp, &qp->gap_timer);

@@ -5,6 +5,7 @@
 #include "objects/device.h"
 #include "objects/qp.h"
 #include "state/state_records.h"
+#include "wire/packet_build.h"
 
 static void attr_fields(struct state_stream *s, struct urxe_qp_attr *attr)
 {
@@ -54,16 +55,6 @@ static bool has_valid_lengths(const struct header_template *h)
 	       h->len == h->l3 + l3_length(h->net);
 }
 
-/* Restoring: the sum of the words of an IPv4 header, without its checksum. */
-static uint32_t sum_words(const uint8_t *ip)
-{
-	uint32_t sum = 0;
-
-	for (uint32_t i = 0; i < IPV4_LEN; i += 2)
-		sum += get16(ip + i);
-	return sum;
-}
-
 /*
  * The bytes themselves, because the GID table may have changed since the path was set. A QP that
  * was never connected has none.
@@ -82,7 +73,7 @@ static void header_fields(struct state_stream *s, struct urxe_qp *qp)
 	state_bytes(s, h->bytes, h->len);
 	if (!s->restoring || !state_ok(s))
 		return;
-	h->ipv4_sum = h->net == URXE_NET_IPV4 ? sum_words(h->bytes + h->l3) : 0;
+	h->ipv4_sum = h->net == URXE_NET_IPV4 ? ipv4_sum(h->bytes + h->l3) : 0;
 	h->omit_icrc = dev->attr.omit_local_icrc &&
 		       !memcmp(h->bytes, dev->attr.mac, sizeof(dev->attr.mac));
 }

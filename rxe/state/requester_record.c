@@ -116,13 +116,6 @@ static void retry_fields(struct state_stream *s, struct requester *req)
 
 /* --- Answered READs and atomics: a bit for each outstanding PSN. */
 
-static void set_answered(struct requester *req, uint32_t psn)
-{
-	const uint32_t bit = psn & req->answered_mask;
-
-	req->answered[bit / 64] |= UINT64_C(1) << bit % 64;
-}
-
 /*
  * Restoring: whether the outstanding PSN belongs to a request that has responses. *at: the request
  * of the PSN before; PSNs come in their order.
@@ -158,7 +151,7 @@ static void set_answered_bits(struct state_stream *s, struct urxe_qp *qp, uint32
 			continue;
 		state_require(s, urxe_psn_diff(psn, qp->req.psn) < 0 && has_responses(qp, psn, at));
 		if (state_ok(s))
-			set_answered(&qp->req, psn);
+			set_answered(&qp->req, psn, true);
 	}
 }
 

@@ -8,13 +8,6 @@
 /* Shortest receive request, bytes. */
 #define REQUEST_LEN 12
 
-static void segment_fields(struct state_stream *s, struct urxe_seg *seg)
-{
-	state_u64(s, &seg->addr);
-	state_u32(s, &seg->length);
-	state_u32(s, &seg->lkey);
-}
-
 static void request_fields(struct state_stream *s, struct recv_wqe *wqe, uint32_t max_sge)
 {
 	uint64_t length;

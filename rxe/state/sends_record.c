@@ -52,16 +52,14 @@ static void variant_fields(struct state_stream *s, const struct urxe_qp *qp, str
 		state_require(s, qp->qpn != URXE_QPN_GSI || wqe->pkey_index < URXE_MAX_PKEYS);
 }
 
-static void segment_fields(struct state_stream *s, const struct urxe_qp *qp, struct send_wqe *wqe)
+static void segment_list_fields(struct state_stream *s, const struct urxe_qp *qp,
+				struct send_wqe *wqe)
 {
 	struct urxe_seg *segs = (struct urxe_seg *)wqe->data;
 
 	state_u32_max(s, &wqe->n_segs, qp->sq.max_sge);
-	for (uint32_t i = 0; i < wqe->n_segs; i++) {
-		state_u64(s, &segs[i].addr);
-		state_u32(s, &segs[i].length);
-		state_u32(s, &segs[i].lkey);
-	}
+	for (uint32_t i = 0; i < wqe->n_segs; i++)
+		segment_fields(s, &segs[i]);
 	if (s->restoring) {
 		const uint64_t length = sge_length(segs, wqe->n_segs);
 
@@ -79,7 +77,7 @@ static void segment_fields(struct state_stream *s, const struct urxe_qp *qp, str
 static void data_fields(struct state_stream *s, const struct urxe_qp *qp, struct send_wqe *wqe)
 {
 	if (!(wqe->flags & URXE_SEND_INLINE)) {
-		segment_fields(s, qp, wqe);
+		segment_list_fields(s, qp, wqe);
 		return;
 	}
 	state_require(s, wqe->kind == WR_SEND || wqe->kind == WR_WRITE ||

@@ -10,15 +10,8 @@
 static bool is_bindable(const struct urxe_mw *mw, const struct urxe_mr *mr,
 			const struct urxe_qp *qp)
 {
-	const uint32_t changes = URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_ATOMIC;
-	const uint32_t flushes = URXE_ACCESS_FLUSH_GLOBAL | URXE_ACCESS_FLUSH_PERSISTENT;
-	const uint32_t rights =
-		changes | flushes | URXE_ACCESS_REMOTE_READ | URXE_ACCESS_ZERO_BASED;
-
-	if (!mr || mr->pd != mw->pd || mw->access & ~rights || mw->access & flushes & ~mr->access ||
-	    (mw->access & changes && !(mr->access & URXE_ACCESS_LOCAL_WRITE)))
-		return false;
-	return mw->offset <= mr->length && mw->length && mw->length <= mr->length - mw->offset &&
+	return mw_may_bind(mw, mr, mw->access) && !(mw->access & ~(uint32_t)MW_RIGHTS) &&
+	       mw->offset <= mr->length && mw->length && mw->length <= mr->length - mw->offset &&
 	       (mw->type == URXE_MW_TYPE_1 || (qp && qp->pd == mw->pd));
 }
 

@@ -3,8 +3,8 @@
  * Map from a 32-bit number (QPN, key) to an object: a hash table with linear probing. The caller
  * chooses the numbers.
  */
-#ifndef URXE_IDMAP_H
-#define URXE_IDMAP_H
+#ifndef URXE_UTIL_ID_MAP_H
+#define URXE_UTIL_ID_MAP_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* A copy into memory that a program may poll. */
-#ifndef URXE_COPY_H
-#define URXE_COPY_H
+#ifndef URXE_UTIL_ORDERED_COPY_H
+#define URXE_UTIL_ORDERED_COPY_H
 
 #include <stdatomic.h>
 #include <stdint.h>

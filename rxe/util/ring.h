@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Size of rings with free-running indices. */
-#ifndef URXE_RING_H
-#define URXE_RING_H
+#ifndef URXE_UTIL_RING_H
+#define URXE_UTIL_RING_H
 
 #include <stdint.h>
 

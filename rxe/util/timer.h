@@ -8,8 +8,8 @@
  * these: with many QPs each operation touches one cache line. A binary heap, which touches a line
  * at each level, holds all others.
  */
-#ifndef URXE_TIMER_H
-#define URXE_TIMER_H
+#ifndef URXE_UTIL_TIMER_H
+#define URXE_UTIL_TIMER_H
 
 #include <stdbool.h>
 #include <stdint.h>

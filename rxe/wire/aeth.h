@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* AETH syndromes (IBA volume 1, 9.7.5.2.1, tables 43 to 46). */
-#ifndef URXE_AETH_H
-#define URXE_AETH_H
+#ifndef URXE_WIRE_AETH_H
+#define URXE_WIRE_AETH_H
 
 #include <stdint.h>
 

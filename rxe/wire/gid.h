@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* GIDs: IPv4 addresses are IPv4-mapped IPv6 addresses (A17.3.1.1; RFC 4291, 2.5.5.2). */
-#ifndef URXE_GID_H
-#define URXE_GID_H
+#ifndef URXE_WIRE_GID_H
+#define URXE_WIRE_GID_H
 
 #include <stdbool.h>
 #include <string.h>

@@ -14,8 +14,8 @@
  * request has the mark. Retransmitted packets never belong to a run, nor do RoCEv1 packets: they
  * have no UDP header.
  */
-#ifndef URXE_GSO_RUN_H
-#define URXE_GSO_RUN_H
+#ifndef URXE_WIRE_GSO_RUN_H
+#define URXE_WIRE_GSO_RUN_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Big-endian fields at any alignment, and the header lengths of the wire. */
-#ifndef URXE_WIRE_H
-#define URXE_WIRE_H
+#ifndef URXE_WIRE_HEADER_FIELDS_H
+#define URXE_WIRE_HEADER_FIELDS_H
 
 #include <endian.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Invariant CRC: computed for sent packets, checked for received ones. */
-#ifndef URXE_ICRC_H
-#define URXE_ICRC_H
+#ifndef URXE_WIRE_ICRC_H
+#define URXE_WIRE_ICRC_H
 
 #include <stdint.h>
 

@@ -77,8 +77,7 @@ static uint8_t *put_ipv6(uint8_t *at, const struct urxe_path *path, const struct
 	return at + IPV6_LEN;
 }
 
-/* Sum of the 16-bit words of a header whose length and checksum are 0. */
-static uint32_t ipv4_sum(const uint8_t *ip)
+uint32_t ipv4_sum(const uint8_t *ip)
 {
 	uint32_t sum = 0;
 
@@ -106,7 +105,8 @@ bool build_template(struct header_template *h, const struct urxe_dev *dev,
 	src = &dev->gids[path->sgid_index];
 	/* The ECN field tells whether the sender reacts to marks (RFC 3168, 5); RoCEv1 has none. */
 	if (!src->v1)
-		traffic_class = (uint8_t)((traffic_class & ~ECN_MASK) | dev->cong.ops->ecn);
+		traffic_class = (uint8_t)((traffic_class & ~ECN_MASK) |
+					  (dev->dcqcn.enabled ? ECN_ECT0 : ECN_NOT_ECT));
 	if (src->v1) {
 		h->net = URXE_NET_ROCEV1;
 		at = put_ethernet(h, dev, path, URXE_ETHERTYPE_ROCEV1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Builds packets: headers, payload, pad and ICRC. Requester, responder and CNPs use it. */
-#ifndef URXE_BUILD_H
-#define URXE_BUILD_H
+#ifndef URXE_WIRE_PACKET_BUILD_H
+#define URXE_WIRE_PACKET_BUILD_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,6 +54,9 @@ struct build {
 /* Builds the headers up to UDP for a path; false: its source GID is not set. */
 bool build_template(struct header_template *header, const struct urxe_dev *dev,
 		    const struct urxe_path *path, uint32_t flow);
+
+/* Sum of the 16-bit words of an IPv4 header whose length and checksum are 0. */
+uint32_t ipv4_sum(const uint8_t *ip);
 
 /* Starts a packet: writes the template and the BTH. */
 void build_start(struct build *b, struct urxe_frame *frame, const struct header_template *header,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Parts of urxe_packet_parse that the engine uses alone. */
-#ifndef URXE_PARSE_H
-#define URXE_PARSE_H
+#ifndef URXE_WIRE_PACKET_PARSE_H
+#define URXE_WIRE_PACKET_PARSE_H
 
 #include <rxe/packet.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Prefetching of memory. */
-#ifndef URXE_FETCH_H
-#define URXE_FETCH_H
+#ifndef URXE_RXE_FETCH_H
+#define URXE_RXE_FETCH_H
 
 #include <stddef.h>
 #include <stdint.h>
