@@ -10,7 +10,6 @@ the pages.
 """
 import os
 import re
-import shutil
 import subprocess
 import sys
 
@@ -94,9 +93,6 @@ def check_urxed():
 
 
 def check_lint():
-    if not shutil.which('mandoc'):
-        print('mandoc is not installed: its warnings about the pages are not asked for')
-        return
     for path in paths:
         result = subprocess.run(['mandoc', '-T', 'lint', '-W', 'warning', path],
                                 capture_output=True, text=True, check=False)
@@ -105,9 +101,6 @@ def check_lint():
 
 
 def check_form():
-    if not shutil.which('man'):
-        print('man is not installed: the form of the pages is not checked')
-        return
     for path in paths:
         result = subprocess.run(['man', '--warnings', '-l', '-Tutf8', path], capture_output=True,
                                 text=True, check=False,
