@@ -2,6 +2,7 @@
 /* Which processes --direct-uplink trusts with raw frames. */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/sockios.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -120,6 +121,62 @@ static void a_process_of_another_network_must_be_named(void **state)
 	close(own);
 }
 
+#define OTHER_USER  65534
+#define OTHER_GROUP 65533
+#define ITS_GROUP   65532 /* supplementary */
+
+/* Like a connection of a process of that user; the kernel records the user and the groups now. */
+static void open_as_other_user(int ends[2])
+{
+	const gid_t its_group = ITS_GROUP;
+	gid_t own[64];
+	int n = getgroups(64, own);
+
+	assert_in_range(n, 0, 64);
+	assert_int_equal(setgroups(1, &its_group) | setegid(OTHER_GROUP) | seteuid(OTHER_USER), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+	assert_int_equal(seteuid(0) | setegid(0) | setgroups((size_t)n, own), 0);
+}
+
+static bool trusts_other_user(void)
+{
+	int ends[2];
+	bool trusted;
+
+	open_as_other_user(ends);
+	trusted = direct_uplink_trusts(&trust, ends[0]);
+	close(ends[0]);
+	close(ends[1]);
+	return trusted;
+}
+
+static void another_user_must_be_named(void **state)
+{
+	(void)state;
+	if (getuid())
+		skip();
+	assert_false(trusts_other_user());
+	trust.named.users[trust.named.n_users++] = OTHER_USER - 10;
+	assert_false(trusts_other_user());
+	trust.named.users[trust.named.n_users++] = OTHER_USER;
+	assert_true(trusts_other_user());
+}
+
+static void each_group_of_a_process_can_be_named(void **state)
+{
+	const gid_t groups[] = {OTHER_GROUP, ITS_GROUP};
+
+	(void)state;
+	if (getuid())
+		skip();
+	trust.named.groups[trust.named.n_groups++] = ITS_GROUP - 10;
+	assert_false(trusts_other_user());
+	for (int i = 0; i < 2; i++) {
+		trust.named.groups[0] = groups[i];
+		assert_true(trusts_other_user());
+	}
+}
+
 static void a_socket_without_a_peer_is_not_trusted(void **state)
 {
 	(void)state;
@@ -135,6 +192,8 @@ int main(void)
 		cmocka_unit_test_setup(numbers_of_names_are_limited, clear),
 		cmocka_unit_test_setup(the_daemon_s_own_user_is_trusted_unless_none_is, clear),
 		cmocka_unit_test_setup(a_process_of_another_network_must_be_named, clear),
+		cmocka_unit_test_setup(another_user_must_be_named, clear),
+		cmocka_unit_test_setup(each_group_of_a_process_can_be_named, clear),
 		cmocka_unit_test_setup(a_socket_without_a_peer_is_not_trusted, clear),
 	};
 

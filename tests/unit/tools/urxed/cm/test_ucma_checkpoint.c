@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 
+#include "stranger.h"
 #include "ucma_scenes.h"
 #include "urxed/cm/ucma_record.h"
 
@@ -310,6 +311,26 @@ static void snapshot_is_refused_beside_its_program(void **state)
 	copy = loop_start(&loop);
 	assert_int_equal(restore(&copy, &r), -EEXIST);
 	loop_end(&loop, &copy);
+	assert_int_equal(own(&b, CM_ATTACH_THAW, NULL, 0), 0);
+	establish(client(RDMA_PS_TCP));
+}
+
+/* Records name peers, in whose place another user could speak. */
+static void other_user_cannot_restore(void **state)
+{
+	struct loop_program stranger;
+	struct records r;
+
+	(void)state;
+	skip_without_root();
+	listener(5);
+	r = save(&b);
+	kill_program(&b);
+	stranger = loop_start_on(&loop, connect_as_stranger());
+	assert_int_equal(restore(&stranger, &r), -EPERM);
+	loop_end(&loop, &stranger);
+	b = loop_start(&loop);
+	assert_int_equal(restore(&b, &r), 0);
 	assert_int_equal(own(&b, CM_ATTACH_THAW, NULL, 0), 0);
 	establish(client(RDMA_PS_TCP));
 }
@@ -823,6 +844,7 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(snapshot_is_refused_beside_its_program, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(other_user_cannot_restore, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(frozen_device_keeps_its_events, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(migrated_request_goes_on, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(migrated_request_ends_with_its_listener, set_up,

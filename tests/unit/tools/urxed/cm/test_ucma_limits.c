@@ -11,9 +11,8 @@
 
 #include <cm/ip.h>
 
+#include "stranger.h"
 #include "ucma_programs.h"
-
-#define STRANGER 65534 /* usually the user nobody */
 
 /* The listener at the port is for another QP type or address. */
 static void request_of_another_qp_type_or_address_is_rejected(void **state)
@@ -130,33 +129,6 @@ static void low_ports_need_a_capability(void **state)
 	id = create(&d, RDMA_PS_TCP, 0xd);
 	assert_int_equal(bind_to(&d, id, INADDR_ANY, 1023), 0);
 	loop_end(&loop, &d);
-}
-
-/* Only root can connect as another user. */
-static void skip_without_root(void)
-{
-	if (!geteuid())
-		return;
-	print_message("skipped: only root can connect as another user\n");
-	skip();
-}
-
-/*
- * Connects as another user; the daemon has not accepted the connection yet. Only root can change
- * its user, so tests that need this are skipped for other users.
- */
-static int connect_as_stranger(void)
-{
-	struct sockaddr_un address;
-	int fd;
-
-	assert_int_equal(unix_packet_address(&address, loop.dir, CM_ATTACH_SOCKET_NAME), 0);
-	assert_int_equal(chmod(loop.dir, 0711), 0);
-	assert_int_equal(chmod(address.sun_path, 0666), 0);
-	assert_int_equal(seteuid(STRANGER), 0);
-	fd = loop_connect(&loop);
-	assert_int_equal(seteuid(0), 0);
-	return fd;
 }
 
 /* Executing a set-user-ID program after connecting gives no rights to the connection. */
