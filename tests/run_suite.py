@@ -20,6 +20,7 @@ import time
 KINDS = {'OK': 'passed', 'EXPECTEDFAIL': 'passed', 'SKIP': 'skipped'}
 FINISHED = re.compile(r'^\s*\d+/\d+ (?:\S+ / )?(?P<name>.+?)\s+(?P<result>OK|FAIL|SKIP|TIMEOUT|ERROR|EXPECTEDFAIL|'
                       r'UNEXPECTEDPASS|INTERRUPT)\s+(?P<seconds>[\d.]+)s')
+CMOCKA_SKIP = re.compile(r'^\[  SKIPPED \] (\w+)$', re.MULTILINE)
 # meson's own counts; ours follow.
 UNINTERESTING = re.compile(r'(ninja:|Full log|Ok:|Expected Fail:|Fail:|Unexpected Pass:|Skipped:|Timeout:)')
 SECONDS_BETWEEN_LINES = 10
@@ -172,6 +173,7 @@ def main():
     if options.targets:
         print_targets(options)
         return
+    label = options.label or options.name
     log = os.path.join(options.build, 'meson-logs', options.name + '.json')
     earlier = read_log(log)
     if os.path.exists(log):
@@ -183,12 +185,15 @@ def main():
         kind = KINDS.get(test['result'], 'failed')
         counts[kind] += 1
         output = str(test.get('stdout')) + str(test.get('stderr'))
+        skipped = [test['name']] if kind == 'skipped' else list(dict.fromkeys(CMOCKA_SKIP.findall(output)))
+        if skipped:
+            print(f"{label}: skipped {', '.join(skipped)}{'' if kind == 'skipped' else ' of ' + test['name']}")
         if kind == 'failed' and 'Sanitizer: ' not in output and 'runtime error: ' not in output:
             failures.append(test['name'].split(' / ')[-1])
-    # A suite without a test is no success, nor is a run that meson gave up.
-    if not succeeded and not counts['failed']:
+    # A suite without a test is no success, nor is a run that meson gave up, nor a test without a result.
+    if (not succeeded or counts.total() != len(names)) and not counts['failed']:
         counts['failed'] = 1
-    print(f"{options.label or options.name}: {counts['passed']} passed, {counts['failed']} failed, "
+    print(f"{label}: {counts['passed']} passed, {counts['failed']} failed, "
           f"{counts['skipped']} skipped", flush=True)
     with open(options.result, 'w', encoding='utf-8') as result:
         print(counts['passed'], counts['failed'], counts['skipped'], file=result)

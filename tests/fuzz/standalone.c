@@ -24,15 +24,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Some targets have it. */
 __attribute__((weak)) int LLVMFuzzerInitialize(int *argc, char ***argv);
 
-static void mutate(const uint8_t *data, size_t size, uint64_t seed)
+/* A block of exactly n bytes, so that AddressSanitizer sees a read behind the input. */
+static uint8_t *copy_input(const uint8_t *data, size_t n)
 {
-	struct rand rand = {seed};
-	uint8_t *copy = malloc(size + 1);
-	size_t n = rand_chance(&rand, 0.3) ? rand_below(&rand, (uint32_t)size + 1) : size;
+	uint8_t *copy = malloc(n);
 
 	if (!copy)
 		abort();
 	memcpy(copy, data, n);
+	return copy;
+}
+
+static void mutate(const uint8_t *data, size_t size, uint64_t seed)
+{
+	struct rand rand = {seed};
+	size_t n = rand_chance(&rand, 0.3) ? rand_below(&rand, (uint32_t)size + 1) : size;
+	uint8_t *copy = copy_input(data, n);
+
 	for (unsigned i = rand_in(&rand, 1, 8); i && n; i--)
 		copy[rand_below(&rand, (uint32_t)n)] = (uint8_t)rand_next(&rand);
 	LLVMFuzzerTestOneInput(copy, n);
@@ -51,6 +59,7 @@ static int run_file(const char *path)
 	const uint64_t mutations = count_mutations();
 	static uint8_t data[MAX_FILE];
 	FILE *file = fopen(path, "rb");
+	uint8_t *copy;
 	size_t size;
 
 	if (!file) {
@@ -59,7 +68,13 @@ static int run_file(const char *path)
 	}
 	size = fread(data, 1, sizeof(data), file);
 	fclose(file);
-	LLVMFuzzerTestOneInput(data, size);
+	if (size == sizeof(data)) {
+		fprintf(stderr, "%s: too large\n", path);
+		return 1;
+	}
+	copy = copy_input(data, size);
+	LLVMFuzzerTestOneInput(copy, size);
+	free(copy);
 	for (uint64_t seed = 0; seed < mutations; seed++)
 		mutate(data, size, seed);
 	return 0;

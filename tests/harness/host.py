@@ -19,6 +19,8 @@ START_SECONDS = 20
 # each CPU everything takes longer, without an error.
 BUSY = 6
 SKIP = 77  # meson's exit status of a skipped test
+# Signals by which a defective program ends.
+CRASHES = (signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV, signal.SIGSYS)
 
 
 class Failure(Exception):
@@ -30,6 +32,7 @@ class Program:
 
     def __init__(self, argv, environment, stdin=subprocess.DEVNULL):
         self.argv = argv
+        self.may_crash = False
         self.files = [tempfile.TemporaryFile() for _ in range(2)]
         self.process = subprocess.Popen(argv, stdin=stdin, stdout=self.files[0],
                                         stderr=self.files[1], env=environment,
@@ -55,6 +58,9 @@ class Program:
 
     def running(self):
         return self.process.poll() is None
+
+    def crashed(self):
+        return not self.may_crash and self.process.poll() in [-number for number in CRASHES]
 
     def output(self):
         return self.read(0)
@@ -110,6 +116,7 @@ class Host:
         return self
 
     def __exit__(self, kind, *_):
+        crashed = [program.describe() for program in self.programs if program.crashed()]
         for program in self.programs:
             program.kill()
         if self.daemon and kind:
@@ -120,6 +127,8 @@ class Host:
         if pid:
             os.kill(pid, signal.SIGKILL)
         shutil.rmtree(self.top, ignore_errors=True)
+        if crashed and not kind:
+            raise Failure(f'crashed: {crashed[0]}')
 
     def start_daemon(self, arguments=None):
         """Starts a daemon; without arguments, with those of the daemon before."""
@@ -332,7 +341,11 @@ def wait_listening(program, port):
 
 
 def main(test):
-    """Runs a test function and exits with meson's status."""
+    """Runs a test function and exits with meson's status. After a time-out, which SIGTERM tells, programs end too."""
+    def time_out(*_):
+        raise Failure('timed out')
+
+    signal.signal(signal.SIGTERM, time_out)
     try:
         test()
     except Failure as failure:
