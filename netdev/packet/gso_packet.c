@@ -6,10 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifndef VIRTIO_NET_HDR_GSO_UDP_L4 /* in headers of Linux 6.2 */
-#define VIRTIO_NET_HDR_GSO_UDP_L4 5
-#endif
-
 #define IPV4_LEN 20
 #define IPV6_LEN 40
 #define UDP_LEN  8

@@ -103,6 +103,9 @@ void replay_summary_print(const struct replay_summary *s)
 	if (s->cut)
 		printf(" (%" PRIu64 " of them cut by the snap length)", s->cut);
 	putchar('\n');
+	if (s->gso_runs)
+		printf("UDP GSO: %" PRIu64 " frames of the capture had several packets each\n",
+		       s->gso_runs);
 	for (i = 0; i < URXE_DROP_COUNT; i++)
 		if (s->drops[i])
 			printf("malformed: %" PRIu64 " %s (%s)\n", s->drops[i], urxe_drop_name(i),
@@ -193,8 +196,9 @@ void replay_summary_print_json(const struct replay_summary *s)
 
 	printf("{\n  \"file\": ");
 	printable_json(stdout, s->file);
-	printf(",\n  \"frames\": %" PRIu64 ",\n  \"roce\": %" PRIu64 ",\n  \"icrc\": {", s->frames,
-	       s->roce);
+	printf(",\n  \"frames\": %" PRIu64 ",\n  \"gso_runs\": %" PRIu64 ",\n  \"roce\": %" PRIu64
+	       ",\n  \"icrc\": {",
+	       s->frames, s->gso_runs, s->roce);
 	print_json_count("right", s->right, &first);
 	print_json_count("wrong", s->wrong, &first);
 	print_json_count("unverifiable", s->unverifiable, &first);

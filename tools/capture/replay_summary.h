@@ -12,6 +12,7 @@
 struct replay_summary {
 	const char *file;
 	uint64_t frames;
+	uint64_t gso_runs;               /* captured frames that were cut into several */
 	uint64_t roce;                   /* = right + wrong + unverifiable */
 	uint64_t right;                  /* the ICRC is right */
 	uint64_t wrong;                  /* the ICRC is wrong */
@@ -26,7 +27,7 @@ void replay_summary_print(const struct replay_summary *s);
 
 /*
  * One JSON object:
- *   file, frames, roce
+ *   file, frames, gso_runs, roce
  *   icrc         {right, wrong, unverifiable, snapped}
  *   drops        {name: frames}, names of rxe/counters.h, without zeros
  *   opcodes      {name: packets}, names of rxe/opcode.h, without zeros

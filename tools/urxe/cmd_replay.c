@@ -2,6 +2,7 @@
 /* urxe replay: parses each packet of a capture with the engine's parser, and checks its ICRC. */
 #include "urxe/cmd.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <netdev/netdev.h>
 
 #include "capture/corrupt_header.h"
+#include "capture/gso_run.h"
 #include "capture/replay_summary.h"
 #include "common/command_line.h"
 #include "common/log.h"
@@ -114,15 +116,42 @@ static int check_frame(struct replay_summary *s, const struct netdev_frame *f)
 	return flow_input(s->flows, &p);
 }
 
+/* Whether the frame is a UDP GSO packet, of which the ICRC is wrong before it is cut. */
+static bool cut_run(struct gso_packet *run, const struct netdev_frame *f)
+{
+	struct urxe_packet p;
+
+	return !urxe_packet_parse(&p, f->data, f->len) && p.icrc && !urxe_packet_icrc_ok(&p) &&
+	       gso_run_cut(run, f->data, f->len);
+}
+
+static int check_run(struct replay_summary *s, struct gso_packet *run)
+{
+	struct packet_port_frame packet;
+	struct netdev_frame f;
+	int rc = 0;
+
+	s->gso_runs++;
+	while (!rc && gso_packet_next(run, &packet)) {
+		f = (struct netdev_frame){
+			.data = packet.data, .len = packet.len, .wire_len = packet.len};
+		rc = check_frame(s, &f);
+	}
+	return rc;
+}
+
 static int check_frames(struct replay_summary *s, struct netdev *port)
 {
 	struct netdev_frame frames[BURST];
+	struct gso_packet run;
 	uint32_t i, n;
-	int rc = 0;
+	int rc = gso_packet_create(&run) ? 0 : -ENOMEM;
 
 	while (!rc && (n = netdev_rx(port, 0, frames, BURST)))
 		for (i = 0; i < n && !rc; i++)
-			rc = check_frame(s, &frames[i]);
+			rc = cut_run(&run, &frames[i]) ? check_run(s, &run)
+						       : check_frame(s, &frames[i]);
+	gso_packet_destroy(&run);
 	if (rc)
 		log_line("no memory to follow the connections of %s", s->file);
 	return rc;

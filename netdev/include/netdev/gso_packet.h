@@ -14,6 +14,10 @@
 
 #include <netdev/packet_port.h>
 
+#ifndef VIRTIO_NET_HDR_GSO_UDP_L4 /* in headers of Linux 6.2 */
+#define VIRTIO_NET_HDR_GSO_UDP_L4 5
+#endif
+
 /* Segments of one packet, and bytes of all with headers: below the kernel's limits. */
 #define GSO_SEGMENTS 64
 #define GSO_BYTES    65000u
