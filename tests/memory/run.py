@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-run.py BUILD THEME [LIBURXE_BUILD] runs each row of a theme of the program `memory` twice, without urxe and on
-urxe0. Output and exit status must be the same. liburxe and its tools may come from another build.
+Runs each row of a theme of the program `memory` twice, without urxe and on urxe0. Output and exit status must be the
+same. liburxe and its tools may come from another build.
 """
+import argparse
 import os
 import subprocess
 import sys
@@ -43,14 +44,19 @@ def difference(host, memory, theme, row):
 
 
 def run():
-    build, theme = sys.argv[1:3]
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('build')
+    parser.add_argument('theme')
+    parser.add_argument('liburxe_build', nargs='?', help='default: BUILD')
+    options = parser.parse_args()
+    build, theme = options.build, options.theme
     memory = os.path.join(build, 'tests/memory/memory')
     rows = subprocess.run([memory, '-l', theme], capture_output=True, text=True, check=True,
                           timeout=10 * BUSY).stdout.split()
     failed, skipped = [], []
     # Not in the build directory, whose file system may lack O_DIRECT.
     with tempfile.TemporaryDirectory(dir='/var/tmp') as folder, \
-            Host(sys.argv[3] if len(sys.argv) > 3 else build) as host:
+            Host(options.liburxe_build or build) as host:
         os.chdir(folder)
         for row in rows:
             differs, reason = difference(host, memory, theme, row)

@@ -192,8 +192,8 @@ const struct options_row options_rows[OPTIONS] = {
 	{"uplink", "SPEC", true,
 	 "connect the switch to an Ethernet: af_packet:IFACE, af_xdp:IFACE,\n"
 	 "tap:NAME, pcap:FILE or dpdk:ARGS; or to a virtual machine:\n"
-	 "qemu:PATH[,connect|,dgram] or vhost:PATH[,connect]; may be given\n"
-	 "more than once",
+	 "qemu:PATH[,connect|,dgram[,remote=PATH]][,mtu=N] or\n"
+	 "vhost:PATH[,connect]; may be given more than once",
 	 set_uplink},
 	{"bond", "MODE", false,
 	 "join the uplinks to an Ethernet: active-backup: frames use the first\n"
@@ -204,8 +204,8 @@ const struct options_row options_rows[OPTIONS] = {
 	 "more than once",
 	 set_address},
 	{"pkey", "0xNNNN", true,
-	 "add an entry to the P_Key table, which by default has 0xffff only;\n"
-	 "may be given more than once",
+	 "add an entry to the P_Key table, which has the default, 0xffff,\n"
+	 "only without this option; may be given more than once",
 	 set_pkey},
 	{"fdb", "MAC[@VLAN]=PORT|ADDR[@VLAN]=MAC", true,
 	 "deliver frames to MAC only to the uplink or virtual machine PORT,\n"
