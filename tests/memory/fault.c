@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "region.h"
@@ -75,6 +76,76 @@ static void handler_set_before_registering(uintptr_t protection)
 		err(1, "mprotect");
 	*(volatile uint8_t *)region.bytes = 0x55;
 	say("%d faults, byte %#x", faults, region.bytes[0]);
+	region_unmap(&region);
+}
+
+/* --- What the kernel does before a handler of SIGSEGV runs */
+
+#define SIGNALS 20 /* so that one of them surely interrupts the read */
+
+static volatile int on_signal_stack;
+static int pipe_ends[2];
+static pthread_t reader;
+
+static void note_stack(int number)
+{
+	stack_t now;
+
+	(void)number;
+	on_signal_stack = !sigaltstack(NULL, &now) && now.ss_flags & SS_ONSTACK;
+}
+
+static void *interrupt_reader(void *unused)
+{
+	for (int i = 0; i < SIGNALS; i++) {
+		usleep(10000);
+		pthread_kill(reader, SIGSEGV);
+	}
+	if (write(pipe_ends[1], "", 1) != 1)
+		err(1, "write");
+	return unused;
+}
+
+static void handler_with_flags(uintptr_t flags)
+{
+	static uint8_t room[64 * 1024];
+	const stack_t stack = {.ss_sp = room, .ss_size = sizeof(room)};
+	const struct sigaction act = {.sa_handler = note_stack, .sa_flags = (int)flags};
+	struct region region = region_map(PAGE);
+	pthread_t thread;
+	char byte;
+
+	region_fill(&region, 3);
+	reader = pthread_self();
+	if (sigaltstack(&stack, NULL) || sigaction(SIGSEGV, &act, NULL) || pipe(pipe_ends))
+		err(1, "handler");
+	if (pthread_create(&thread, NULL, interrupt_reader, NULL))
+		errx(1, "pthread_create");
+	say("the read ends: %s",
+	    read(pipe_ends[0], &byte, 1) == 1 ? "with a byte" : strerror(errno));
+	pthread_join(thread, NULL);
+	say("the handler ran on the signal stack: %s", on_signal_stack ? "yes" : "no");
+	region_unmap(&region);
+}
+
+/* A child of vfork has actions of its own. */
+static void vfork_child_sets_action(uintptr_t unused)
+{
+	struct region region = region_map(PAGE);
+	struct sigaction now;
+	pid_t child;
+
+	(void)unused;
+	region_fill(&region, 3);
+	handle_faults();
+	child = vfork();
+	if (!child) {
+		signal(SIGSEGV, SIG_DFL);
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+	sigaction(SIGSEGV, NULL, &now);
+	say("the parent has its handler: %s", now.sa_sigaction == open_page ? "yes" : "no");
 	region_unmap(&region);
 }
 
@@ -234,6 +305,10 @@ const struct row fault_rows[] = {
 	{"sigsegv_handler_of_read_only_memory", tracked_writes, PROT_READ},
 	{"sigsegv_handler_of_inaccessible_memory", tracked_writes, PROT_NONE},
 	{"sigsegv_handler_set_before_registering", handler_set_before_registering, PROT_READ},
+	{"sigsegv_handler_without_flags", handler_with_flags, 0},
+	{"sigsegv_handler_that_restarts_calls", handler_with_flags, SA_RESTART},
+	{"sigsegv_handler_on_the_signal_stack", handler_with_flags, SA_ONSTACK},
+	{"sigsegv_action_of_a_vfork_child", vfork_child_sets_action, 0},
 	{"userfaultfd_missing_pages", missing_pages, 0},
 	{"userfaultfd_missing_after_traffic", missing_after_traffic, 0},
 	{"userfaultfd_handler_registers_memory", handler_registers_memory, 0},

@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <infiniband/verbs.h>
+
 #include "region.h"
 #include "row.h"
 #include "snapshot.h"
@@ -31,6 +33,18 @@ static void fork_plain(uintptr_t size)
 {
 	struct region region = region_map(size);
 
+	snapshot_check(&region, snapshot_fork);
+	region_unmap(&region);
+}
+
+/* Programs ask libibverbs to keep registered pages for the parent, or to say that Linux copies
+ * them. */
+static void fork_after_fork_init(uintptr_t size)
+{
+	struct region region;
+
+	say("ibv_fork_init: %s", strerror(ibv_fork_init()));
+	region = region_map(size);
 	snapshot_check(&region, snapshot_fork);
 	region_unmap(&region);
 }
@@ -351,6 +365,7 @@ void fork_each_way(struct region *region)
 
 const struct row fork_rows[] = {
 	SIZES("plain", fork_plain),
+	{"after_fork_init", fork_after_fork_init, MIB},
 	SIZES("threads", fork_threads),
 	SIZES("signal_handler", fork_handler),
 	SIZES("signal_handler_while_polling", fork_handler_poll),

@@ -30,6 +30,8 @@ PURE = {
 
 # The public functions of liburxe.so.
 CHECKPOINT = {f'urxe_checkpoint_{name}' for name in ('quiesce', 'save', 'resume', 'restore', 'error')}
+# Functions of libibverbs that liburxe.so interposes.
+LIBIBVERBS = {'ibv_fork_init', 'ibv_is_fork_initialized', 'ibv_resolve_eth_l2_from_gid'}
 
 
 def output(*argv):
@@ -59,7 +61,7 @@ def check_preload(path):
     shown = symbols(path, '--dynamic', '--defined-only')
     libc = symbols('/lib/x86_64-linux-gnu/libc.so.6', '--dynamic', '--defined-only')
     complaints = [f'exports {name}, which it cannot mean to interpose'
-                  for name in sorted(shown - libc - CHECKPOINT - {'ibv_resolve_eth_l2_from_gid'})]
+                  for name in sorted(shown - libc - CHECKPOINT - LIBIBVERBS)]
     needed = re.findall(r'NEEDED\s+(\S+)', output('objdump', '-p', path))
     complaints += [f'drags {name} into every program' for name in needed
                    if not re.match(r'(libc|libm|ld-linux-x86-64)\.', name)]

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Interposed libc functions that take a descriptor, and one interposed function of libibverbs. */
-#include <dlfcn.h>
+/* Interposed libc functions that take a descriptor. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -185,41 +184,6 @@ HOOKED(int, socket)(int domain, int type, int protocol)
 }
 HOOK(int, socket, (int domain, int type, int protocol), domain == AF_NETLINK,
      (domain, type, protocol))
-
-/*
- * libibverbs would look in the kernel's neighbour tables, which do not contain the daemon's
- * addresses. Older providers call this function for each address handle.
- */
-int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
-				uint8_t eth_mac[6], uint16_t *vid)
-{
-	int (*real)(struct ibv_context *, struct ibv_ah_attr *, uint8_t *, uint16_t *);
-	void *library;
-	int rc;
-
-	if (uverbs_file_lookup(context->cmd_fd)) {
-		struct vnic_next_hop hop;
-
-		rc = adapter_resolve_next_hop(attr->grh.sgid_index, attr->grh.dgid.raw, &hop);
-		if (!rc)
-			memcpy(eth_mac, hop.mac, sizeof(hop.mac));
-		if (vid)
-			*vid = 0xffff; /* no VLAN */
-		return -rc;
-	}
-	/*
-	 * The next one is liburxe-outer.so's, or libibverbs'. By handle where there is none,
-	 * because RTLD_NEXT does not find libraries that dlopen has loaded.
-	 */
-	real = (__typeof__(real))dlsym(RTLD_NEXT, __func__);
-	library = real ? NULL : dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
-	if (library)
-		real = (__typeof__(real))dlvsym(library, __func__, "IBVERBS_1.1");
-	rc = real ? real(context, attr, eth_mac, vid) : ENOSYS;
-	if (library)
-		dlclose(library);
-	return rc;
-}
 
 /*
  * Starts nothing, because programs fork their workers after this. Fork takes the locks of the

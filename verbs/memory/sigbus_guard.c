@@ -11,6 +11,7 @@
 #include <rxe/rxe.h>
 
 #include "process/libc_real.h"
+#include "process/own_fd.h"
 
 /* A guarded access in progress, on its thread's stack. */
 struct guarded_access {
@@ -228,14 +229,25 @@ static bool is_ours(const struct sigaction *act)
 	return act->sa_flags & SA_SIGINFO && act->sa_sigaction == on_fault;
 }
 
+#define KERNEL_FLAGS (SA_ONSTACK | SA_RESTART)
+
 /*
- * SA_NODEFER and an empty mask: the program's handler runs with its own mask. SA_ONSTACK: a program
- * that has set a signal stack may have too little room on its normal one.
+ * SA_NODEFER and an empty mask: the program's handler runs with its own mask. The kernel carries
+ * out SA_ONSTACK and SA_RESTART before our handler runs, so they are the program's, if the program
+ * has a handler.
  */
+static int install_handler(int number, const struct sigaction *of_program, struct sigaction *was)
+{
+	int flags = is_handler(of_program) ? of_program->sa_flags & KERNEL_FLAGS : KERNEL_FLAGS;
+	struct sigaction ours = {.sa_sigaction = on_fault,
+				 .sa_flags = SA_SIGINFO | SA_NODEFER | flags};
+
+	sigemptyset(&ours.sa_mask);
+	return REAL(sigaction)(number, &ours, was);
+}
+
 static int take_signal(int number)
 {
-	struct sigaction ours = {.sa_sigaction = on_fault,
-				 .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART};
 	struct taken_signal *t = signal_of(number);
 	struct sigaction was;
 
@@ -250,14 +262,15 @@ static int take_signal(int number)
 	 * already finds `taken` set afterwards.
 	 */
 	atomic_store(&t->taken, true);
-	sigemptyset(&ours.sa_mask);
-	if (REAL(sigaction)(number, &ours, &was)) {
+	if (install_handler(number, action_slot(t, atomic_load(&t->version)), &was)) {
 		atomic_store(&t->taken, false);
 		return -errno;
 	}
 	/* Another thread has set an action in between. */
-	if (!is_ours(&was))
+	if (!is_ours(&was)) {
 		set_action(t, &was);
+		install_handler(number, &was, NULL);
+	}
 	return 0;
 }
 
@@ -342,19 +355,40 @@ static void set_taken(int number, const struct sigaction *act, struct sigaction 
 		next = *act;
 	lock_actions(&mask);
 	*was = action_now(t, &version);
-	if (act)
+	if (act) {
 		set_action(t, &next);
+		install_handler(number, &next, NULL);
+	}
 	unlock_actions(&mask);
+}
+
+/*
+ * In a child, where no engine runs. A child of vfork shares this file's memory with its parent, and
+ * has actions of its own.
+ */
+static int set_in_child(int number, const struct sigaction *act, struct sigaction *was)
+{
+	unsigned int version;
+
+	if (REAL(sigaction)(number, act, was))
+		return -1;
+	if (is_ours(was))
+		*was = action_now(signal_of(number), &version);
+	return 0;
 }
 
 int sigbus_guard_sigaction(int number, const struct sigaction *act, struct sigaction *old)
 {
 	struct sigaction was;
 
-	if (is_taken(number))
+	if (is_taken(number) && !fd_is_owner()) {
+		if (set_in_child(number, act, &was))
+			return -1;
+	} else if (is_taken(number)) {
 		set_taken(number, act, &was);
-	else if (set_untaken(number, act, &was))
+	} else if (set_untaken(number, act, &was)) {
 		return -1;
+	}
 	if (old)
 		*old = was;
 	return 0;

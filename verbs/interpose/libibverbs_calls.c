@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Interposed functions of libibverbs. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+
+#include <infiniband/verbs.h>
+
+#include "objects/uverbs_file.h"
+#include "process/run_dir.h"
+#include "requests/daemon_requests.h"
+#include <vnic/driver.h>
+
+/*
+ * The function that this library replaces: liburxe-outer.so's, or libibverbs'. By handle where the
+ * dynamic linker finds none, because RTLD_NEXT does not find libraries that dlopen has loaded. The
+ * caller closes *library after the call, unless it is NULL.
+ */
+static void *next_function(const char *name, const char *version, void **library)
+{
+	void *next = dlsym(RTLD_NEXT, name);
+
+	*library = next ? NULL : dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
+	return *library ? dlvsym(*library, name, version) : next;
+}
+
+/*
+ * libibverbs would look in the kernel's neighbour tables, which do not contain the daemon's
+ * addresses. Older providers call this function for each address handle.
+ */
+int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
+				uint8_t eth_mac[6], uint16_t *vid)
+{
+	int (*next)(struct ibv_context *, struct ibv_ah_attr *, uint8_t *, uint16_t *);
+	void *library;
+	int rc;
+
+	if (uverbs_file_lookup(context->cmd_fd)) {
+		struct vnic_next_hop hop;
+
+		rc = adapter_resolve_next_hop(attr->grh.sgid_index, attr->grh.dgid.raw, &hop);
+		if (!rc)
+			memcpy(eth_mac, hop.mac, sizeof(hop.mac));
+		if (vid)
+			*vid = 0xffff; /* no VLAN */
+		return -rc;
+	}
+	next = (__typeof__(next))next_function(__func__, "IBVERBS_1.1", &library);
+	rc = next ? next(context, attr, eth_mac, vid) : ENOSYS;
+	if (library)
+		dlclose(library);
+	return rc;
+}
+
+/*
+ * libibverbs would take registered pages away from children (MADV_DONTFORK), because it cannot ask
+ * the kernel whether it copies pinned pages at a fork (RDMA_NLDEV_SYS_ATTR_COPY_ON_FORK). A child
+ * has its own copy of memory that is registered with this device, and Linux copies that of other
+ * devices since 5.12.
+ */
+int ibv_fork_init(void)
+{
+	int (*next)(void);
+	void *library;
+	int rc;
+
+	if (run_dir_path())
+		return 0;
+	next = (__typeof__(next))next_function(__func__, "IBVERBS_1.1", &library);
+	rc = next ? next() : ENOSYS;
+	if (library)
+		dlclose(library);
+	return rc;
+}
+
+enum ibv_fork_status ibv_is_fork_initialized(void)
+{
+	enum ibv_fork_status status, (*next)(void);
+	void *library;
+
+	if (run_dir_path())
+		return IBV_FORK_UNNEEDED;
+	next = (__typeof__(next))next_function(__func__, "IBVERBS_1.13", &library);
+	status = next ? next() : IBV_FORK_DISABLED;
+	if (library)
+		dlclose(library);
+	return status;
+}
