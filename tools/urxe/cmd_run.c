@@ -13,6 +13,7 @@
 #include "common/log.h"
 #include "common/rundir.h"
 #include "urxe/daemon_connect.h"
+#include "urxe/init_process.h"
 #include "urxe/preload.h"
 #include "urxe/program_check.h"
 #include "urxe/show/report_jobs.h"
@@ -164,7 +165,7 @@ int cmd_run(int argc, char **argv)
 	char run_dir[RUNDIR_MAX], error[RUNDIR_ERROR];
 	struct daemon_start_options daemon = {0};
 	const char *given = NULL;
-	int cmd, err;
+	int cmd, err, status;
 
 	preload_remember();
 	cmd = parse_run_arguments(argc, argv, &given, &daemon);
@@ -179,6 +180,11 @@ int cmd_run(int argc, char **argv)
 	/* The daemon looks for its HCA below the outer run directory, which preload_set() names. */
 	if (name_job(argv[cmd]) || preload_set(run_dir) || daemon_connect(run_dir, &daemon) < 0)
 		return STATUS_USAGE;
+	if (getpid() == 1) {
+		status = init_process_fork();
+		if (status >= 0)
+			return status;
+	}
 	execvp(argv[cmd], argv + cmd);
 	err = errno;
 	log_line("cannot run %s: %s", argv[cmd], strerror(err));

@@ -75,6 +75,25 @@ def check_privileges(host):
     want(host, ['setpriv', '--no-new-privs', *host.command([program])], 0, '^$')
 
 
+def check_first_process(host):
+    """
+    As the first process of a container `urxe run` gives the program no child that the program has not started, and
+    passes signals and the exit status on.
+    """
+    if os.getuid():
+        return
+    wait_for_children = 'import os\ntry:\n while True: os.wait()\nexcept ChildProcessError: print("no child")'
+    for argv, status, output in (([sys.executable, '-c', wait_for_children], 0, 'no child\n'),
+                                 (['ibv_devinfo', '-d', 'urxe0'], 0, None),
+                                 (['sh', '-c', 'exit 7'], 7, ''), (['sh', '-c', 'kill -TERM $$'], 143, ''),
+                                 (['sh', '-c', 'trap "exit 5" TERM; kill -TERM 1; while :; do sleep 0.1; done'], 5, ''),
+                                 (['/no/such/program'], 127, '')):
+        result = call(host, ['unshare', '--pid', '--fork', '--mount-proc', host.urxe, 'run', '--run-dir',
+                             os.path.join(host.top, 'first'), '--', *argv])
+        if result.returncode != status or output not in (None, result.stdout):
+            raise Failure(f'{argv}: status {result.returncode}, not {status}:\n{result.stdout}{result.stderr}')
+
+
 def check_run_dir(host):
     """A program whose URXE_DIR is wrong says so, once."""
     library = os.path.join(host.top, 'verbs/liburxe.so')
@@ -121,6 +140,7 @@ def run():
         check_thread_sanitizer(host)
         check_static(host)
         check_privileges(host)
+        check_first_process(host)
         check_run_dir(host)
         check_rdma(host)
     check_unreachable_daemon()

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxe/init_process.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/command_line.h"
+#include "common/log.h"
+
+static int exit_status(int status)
+{
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* Reaps what has ended. True: the child is among them, and *status is its. */
+static bool reap(pid_t child, int *status)
+{
+	pid_t pid;
+	int of;
+
+	while ((pid = waitpid(-1, &of, WNOHANG)) > 0)
+		if (pid == child) {
+			*status = exit_status(of);
+			return true;
+		}
+	return false;
+}
+
+/* A terminal sends its signals to the child, too, because parent and child share a group. */
+static bool is_forwarded(const siginfo_t *info)
+{
+	return info->si_signo != SIGCHLD && info->si_code != SI_KERNEL;
+}
+
+static int supervise(pid_t child)
+{
+	siginfo_t info;
+	sigset_t all;
+	int status = 0;
+
+	sigfillset(&all);
+	while (!reap(child, &status))
+		if (sigwaitinfo(&all, &info) > 0 && is_forwarded(&info))
+			kill(child, info.si_signo);
+	return status;
+}
+
+int init_process_fork(void)
+{
+	sigset_t all, old;
+	pid_t child;
+
+	/* Signals wait for sigwaitinfo. */
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &old);
+	child = fork();
+	if (child > 0) {
+		/* With SIG_IGN, which may be inherited, the kernel would keep no exit status. */
+		signal(SIGCHLD, SIG_DFL);
+		return supervise(child);
+	}
+	if (child < 0)
+		log_line("cannot start a process: %s", strerror(errno));
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	return child ? STATUS_FAILED : -1;
+}
