@@ -272,7 +272,7 @@ void urxe_qp_load(const struct urxe_qp *qp, struct urxe_qp_load *load)
 {
 	*load = (struct urxe_qp_load){
 		.sends = qp->sq.head - qp->sq.tail,
-		.packets = requester_outstanding(&qp->req),
+		.packets = qp->offloaded ? 0 : requester_outstanding(&qp->req),
 		.receives = qp->rq->head - qp->rq->tail,
 		.retries = qp->req.retries,
 		.rnr_retries = qp->req.rnr_retries,

@@ -58,14 +58,16 @@ static const struct option options[] = {{"run-dir", required_argument, NULL, 'd'
 					{0}};
 
 struct choice {
-	const char *option;
+	const char *option; /* NULL: none */
 	const char *variable;
-	const char *values[4]; /* NULL at the end */
+	const char *values[6]; /* NULL at the end */
 };
 
 static const struct choice transport = {"transport", "URXE_TRANSPORT", {"packet", "auto"}};
 static const struct choice congestion = {"congestion", "URXE_CONGESTION", {"dcqcn", "none"}};
 static const struct choice way = {"way", "URXE_WAY", {"hca", "engine", "auto"}};
+static const struct choice log_level = {
+	NULL, "URXE_LOG", {"none", "error", "warning", "info", "debug"}};
 static const struct choice hca_gone = {"hca-gone", "URXE_HCA_GONE", {"error", "engine"}};
 
 /* `name`: of the option or variable that has the value. Logs an error and returns -1. */
@@ -97,7 +99,8 @@ static int set_choice(const struct choice *choice, const char *value)
 /* The library would ignore a wrong value in the environment. Logs an error and returns -1. */
 static int check_environment(void)
 {
-	static const struct choice *const all[] = {&transport, &congestion, &way, &hca_gone};
+	static const struct choice *const all[] = {&transport, &congestion, &way, &hca_gone,
+						   &log_level};
 	int rc = 0;
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && !rc; i++) {

@@ -448,7 +448,7 @@ void urxe_qp_query(const struct urxe_qp *qp, struct urxe_qp_attr *attr, struct u
 /* Outstanding requests and remaining retries of a QP. */
 struct urxe_qp_load {
 	uint32_t sends;    /* send requests posted and not completed */
-	uint32_t packets;  /* request packets sent and not acknowledged */
+	uint32_t packets;  /* request packets sent and not acknowledged; 0 if an HCA sends them */
 	uint32_t receives; /* receive requests posted and not taken by a message; of its SRQ, if it
 			      has one */
 	uint8_t retries;   /* left before the oldest request ends in an error; 0 to 7 */

@@ -50,6 +50,19 @@ def check_healthy(host):
         raise Failure(f'the text lacks the device: {text}')
 
 
+def check_interfaces(host):
+    """The interfaces are those of the network namespace, though /sys shows those of another one."""
+    if os.getuid():
+        return
+    arguments = ['--run-dir', host.run_dir]
+    found = ask(host, *arguments, prefix=['unshare', '--net'])
+    expect(found['MTU'], 'ok', 'no Ethernet interface is up')
+    cable = 'ip link add veth0 mtu 1400 type veth peer name veth1 && ip link set veth0 up && exec "$@"'
+    found = ask(host, *arguments, prefix=['unshare', '--net', 'sh', '-c', cable, 'sh'])
+    expect(found['MTU'], 'note', 'veth0 has an MTU of 1400: packets carry 1024 bytes',
+           'ip link set dev veth0 mtu 4200')
+
+
 def check_private(host):
     """Without a daemon the check starts a private one, as urxe run does."""
     found = ask(host, '--run-dir', os.path.join(host.top, 'none'))
@@ -132,6 +145,7 @@ def check_mistakes(host):
 def run():
     with Host(sys.argv[1]) as host:
         check_healthy(host)
+        check_interfaces(host)
         check_private(host)
         check_run_dir(host)
         check_faults(host)

@@ -43,6 +43,7 @@ def check_mistakes(host):
     refuse(host, run + ['--frobnicate', '--', 'true'], 2, '--frobnicate')
     refuse(host, run + ['-xy', '--', 'true'], 2, 'option -xy;')
     refuse(host, run + ['--transport', 'frob', '--', 'true'], 2, "not 'frob'")
+    refuse(host, run + ['--', 'true'], 2, "URXE_LOG is none, error, warning, info or debug, not 'frob'", URXE_LOG='frob')
     refuse(host, run + ['--', 'true'], 2, "URXE_WAY is hca, engine or auto, not 'frob'", URXE_WAY='frob')
     refuse(host, [host.urxe, 'run', '--run-dir'], 2, 'option --run-dir needs')
     refuse(host, [host.urxe, 'replay', 'file', '--frobnicate'], 2, '--frobnicate')

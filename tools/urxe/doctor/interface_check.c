@@ -1,45 +1,41 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "urxe/doctor/check.h"
 
-#include <dirent.h>
-#include <limits.h>
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <rxe/rxe.h>
 
-#define NET       "/sys/class/net"
 #define FULL_PATH 4096 /* the largest path MTU of RoCE, in bytes of payload */
 
-/* Reads a number of an interface, decimal or 0x; 0 if it cannot be read. */
-static unsigned long read_number(const char *name, const char *file)
+/* Asks the kernel for an attribute of the interface in this network namespace; /sys may show
+ * another one's interfaces. */
+static bool ask(int socket, struct ifreq *request, unsigned long attribute, const char *name)
 {
-	char path[PATH_MAX], text[32] = "";
-	FILE *in;
-
-	snprintf(path, sizeof(path), NET "/%s/%s", name, file);
-	in = fopen(path, "re");
-	if (!in)
-		return 0;
-	if (!fgets(text, sizeof(text), in))
-		text[0] = '\0';
-	fclose(in);
-	return strtoul(text, NULL, 0);
+	memset(request, 0, sizeof(*request));
+	strncpy(request->ifr_name, name, IFNAMSIZ - 1);
+	return !ioctl(socket, attribute, request);
 }
 
-static bool is_ethernet_up(const char *name)
+static bool is_ethernet_up(int socket, const char *name)
 {
-	return read_number(name, "type") == ARPHRD_ETHER &&
-	       (read_number(name, "flags") & (IFF_UP | IFF_LOOPBACK)) == IFF_UP;
+	struct ifreq request;
+
+	return ask(socket, &request, SIOCGIFHWADDR, name) &&
+	       request.ifr_hwaddr.sa_family == ARPHRD_ETHER &&
+	       ask(socket, &request, SIOCGIFFLAGS, name) &&
+	       (request.ifr_flags & (IFF_UP | IFF_LOOPBACK)) == IFF_UP;
 }
 
-static void check_interface(struct findings *f, const char *name)
+static void check_interface(struct findings *f, const char *name, uint32_t mtu)
 {
-	uint32_t mtu = (uint32_t)read_number(name, "mtu"), path = urxe_max_path_mtu(mtu);
-	char remedy[64 + NAME_MAX];
+	uint32_t path = urxe_max_path_mtu(mtu);
+	char remedy[64 + IFNAMSIZ];
 
 	snprintf(remedy, sizeof(remedy), "ip link set dev %s mtu 4200", name);
 	if (path >= FULL_PATH)
@@ -54,18 +50,20 @@ static void check_interface(struct findings *f, const char *name)
 
 void check_interfaces(struct findings *f)
 {
-	DIR *dir = opendir(NET);
-	struct dirent *entry;
+	const int any_socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct if_nameindex *all = if_nameindex();
+	struct ifreq request;
 	bool any = false;
 
-	while (dir && (entry = readdir(dir))) {
-		if (entry->d_name[0] == '.' || !is_ethernet_up(entry->d_name))
+	for (const struct if_nameindex *i = all; i && i->if_index; i++) {
+		if (!is_ethernet_up(any_socket, i->if_name) ||
+		    !ask(any_socket, &request, SIOCGIFMTU, i->if_name))
 			continue;
-		check_interface(f, entry->d_name);
+		check_interface(f, i->if_name, (uint32_t)request.ifr_mtu);
 		any = true;
 	}
-	if (dir)
-		closedir(dir);
+	if_freenameindex(all);
+	close(any_socket);
 	if (!any)
 		finding_add(f, "MTU", FINDING_OK, NULL,
 			    "no Ethernet interface is up: the device reaches this host only");

@@ -133,6 +133,7 @@ static void test_an_hca_without_room_for_a_qp(void **state)
 static void test_requests_in_order(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_qp_load load;
 	struct fixture f;
 	struct urxe_wc wc;
 
@@ -164,6 +165,8 @@ static void test_requests_in_order(void **state)
 	assert_int_equal(events(f.e.a, URXE_EVENT_HCA_REQUESTS), 3);
 	assert_int_equal(events(f.e.a, URXE_EVENT_HCA_BYTES), 3 * 64);
 	assert_int_equal(events(f.e.a, URXE_EVENT_TX_PACKETS), 0);
+	urxe_qp_load(f.e.end[0].qp, &load);
+	assert_int_equal(load.packets, 0);
 	close_fixture(&f);
 }
 
