@@ -143,7 +143,7 @@ static void dispatch_event(struct daemon *d, uint64_t now, void *what)
 	else if (what == &d->listener)
 		listener_event(&d->listener, now);
 	else if (what == &d->monitor)
-		monitor_event(&d->monitor);
+		monitor_event(&d->monitor, now);
 	else if (what == &d->rdmacm)
 		rdmacm_event(&d->rdmacm, now);
 	else if (what)
@@ -218,7 +218,12 @@ static uint64_t tick_all(struct daemon *d, uint64_t now)
 	due = rdmacm_tick(&d->rdmacm, now);
 	if (due < next)
 		next = due;
-	vm_port_set_tick(&d->vm_ports, now);
+	due = monitor_tick(&d->monitor, now);
+	if (due < next)
+		next = due;
+	due = vm_port_set_tick(&d->vm_ports, now);
+	if (due < next)
+		next = due;
 	due = uplink_set_tick(&d->uplinks, now);
 	if (due < next)
 		next = due;

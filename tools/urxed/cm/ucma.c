@@ -24,9 +24,9 @@
 
 /* --- Opening the socket */
 
-static int watch_ucma_fd(const struct ucma *u, int fd, uint32_t events, void *what)
+static int watch_ucma_fd(const struct ucma *u, int fd, void *what)
 {
-	struct epoll_event ev = {.events = events, .data.ptr = what};
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = what};
 
 	return epoll_ctl(u->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
@@ -39,8 +39,10 @@ static int open_listener(struct ucma *u, const char *run_dir)
 	if (u->epoll_fd < 0)
 		return -errno;
 	rc = u->listen_fd = unix_packet_listen(run_dir, CM_ATTACH_SOCKET_NAME, BACKLOG);
-	/* Edge-triggered: a failing accept4 (EMFILE) must not wake the daemon without end. */
-	return rc < 0 ? rc : watch_ucma_fd(u, u->listen_fd, EPOLLIN | EPOLLET, u);
+	u->pause = (struct accept_pause){.epoll_fd = u->epoll_fd,
+					 .fd = u->listen_fd,
+					 .watch = {.events = EPOLLIN, .data.ptr = u}};
+	return rc < 0 ? rc : watch_ucma_fd(u, u->listen_fd, u);
 }
 
 int ucma_open(struct ucma *u, const char *run_dir, uint64_t now, const struct host *host,
@@ -321,11 +323,10 @@ static void open_file(struct ucma *u, int fd)
 	file->user = peer.uid;
 	process_name(file->pid, file->name);
 	file->low_ports = has_low_ports(file);
-	if (watch_ucma_fd(u, fd, EPOLLIN, file))
+	if (watch_ucma_fd(u, fd, file))
 		ucma_file_close(file);
 }
 
-/* The listening socket is edge-triggered, so ucma_tick accepts what is left. */
 static void accept_connections(struct ucma *u)
 {
 	int fd, n = 0;
@@ -335,15 +336,14 @@ static void accept_connections(struct ucma *u)
 		open_file(u, fd);
 		n++;
 	}
-	u->accepting = n == UCMA_ACCEPTS;
+	if (n < UCMA_ACCEPTS)
+		accept_pause_begin(&u->pause, u->cma.now, errno);
 }
 
 /* Returns when to call it again. */
 static uint64_t tick_listener(struct ucma *u)
 {
-	if (u->accepting)
-		accept_connections(u);
-	return u->accepting ? u->cma.now : UINT64_MAX;
+	return accept_pause_tick(&u->pause, u->cma.now);
 }
 
 static int refuse_hello(const struct ucma_file *file, int status)

@@ -18,6 +18,7 @@
 
 #include "common/log.h"
 #include "common/unix_packet.h"
+#include "urxed/accept_pause.h"
 #include "urxed/cm/cma.h"
 #include "urxed/session/process_info.h"
 #include "urxed/session/slot_file.h"
@@ -181,12 +182,12 @@ struct ucma {
 	const struct ucma_ops *ops;
 	void *ctx;
 	int listen_fd;
+	struct accept_pause pause;
 	int epoll_fd;   /* the daemon watches it, and calls ucma_input */
 	uint32_t n;     /* files that are connected */
 	uint32_t limit; /* of n (quota.h) */
 	uint32_t n_ended;
 	uint32_t n_departed;       /* files that are departed (forget_at) */
-	bool accepting;            /* more connections may wait to be accepted */
 	uint32_t next_group;       /* bits 0 to 30: the number to try for the next group */
 	struct user_counts groups; /* of each user */
 	struct log_ratelimit log;  /* for refused processes */

@@ -39,6 +39,9 @@ int control_open(struct control *c, const char *run_dir, const struct control_op
 	rc = c->listen_fd = unix_packet_listen(run_dir, CONTROL_SOCKET_NAME, BACKLOG);
 	if (rc >= 0)
 		rc = epoll_add_readable(c->epoll_fd, c->listen_fd);
+	c->pause = (struct accept_pause){.epoll_fd = c->epoll_fd,
+					 .fd = c->listen_fd,
+					 .watch = {.events = EPOLLIN, .data.fd = c->listen_fd}};
 	if (rc < 0)
 		control_close(c, run_dir);
 	return rc;
@@ -61,13 +64,15 @@ void control_close(struct control *c, const char *run_dir)
 	c->epoll_fd = -1;
 }
 
-static void accept_connection(struct control *c)
+static void accept_connection(struct control *c, uint64_t now)
 {
 	int fd = accept4(c->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	int *slot = &c->peers[c->next % CONTROL_PEERS];
 
-	if (fd < 0)
+	if (fd < 0) {
+		accept_pause_begin(&c->pause, now, errno);
 		return;
+	}
 	if (!unix_packet_peer_is_trusted(fd) || epoll_add_readable(c->epoll_fd, fd)) {
 		fd_guard_close(fd);
 		return;
@@ -144,7 +149,7 @@ static bool answer_peer(struct control *c, int fd)
 	return keep;
 }
 
-void control_event(struct control *c)
+void control_event(struct control *c, uint64_t now)
 {
 	struct epoll_event events[EVENTS];
 	int i, n = epoll_wait(c->epoll_fd, events, EVENTS, 0);
@@ -167,5 +172,10 @@ void control_event(struct control *c)
 	}
 	/* Last: it may close a peer that is among these events. */
 	if (connection)
-		accept_connection(c);
+		accept_connection(c, now);
+}
+
+uint64_t control_tick(struct control *c, uint64_t now)
+{
+	return accept_pause_tick(&c->pause, now);
 }

@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "urxed/accept_pause.h"
+
 #define CONTROL_SOCKET_NAME "urxed.ctl"
 #define CONTROL_VERSION     4
 #define CONTROL_PORT        64 /* bytes of a port's name, with its NUL */
@@ -94,6 +96,7 @@ struct control {
 	void *ctx;
 	int epoll_fd; /* readable when control_event has something to do; -1 = closed */
 	int listen_fd;
+	struct accept_pause pause;
 	int peers[CONTROL_PEERS]; /* ring of connections without a request yet; -1 = free */
 	uint32_t next;            /* counts up; modulo CONTROL_PEERS the oldest peer */
 };
@@ -103,7 +106,9 @@ struct control {
  */
 int control_open(struct control *c, const char *run_dir, const struct control_ops *ops, void *ctx);
 /* Accepts connections and answers requests. */
-void control_event(struct control *c);
+void control_event(struct control *c, uint64_t now);
+/* As accept_pause_tick. */
+uint64_t control_tick(struct control *c, uint64_t now);
 /* Closes all connections and removes the socket. Does nothing after control_open has failed. */
 void control_close(struct control *c, const char *run_dir);
 

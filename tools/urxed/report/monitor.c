@@ -80,9 +80,14 @@ int monitor_open(struct monitor *m, char error[MONITOR_ERROR])
 	return epoll_watch_add(m->sessions->epoll_fd, m->control.epoll_fd, m, error);
 }
 
-void monitor_event(struct monitor *m)
+void monitor_event(struct monitor *m, uint64_t now)
 {
-	control_event(&m->control);
+	control_event(&m->control, now);
+}
+
+uint64_t monitor_tick(struct monitor *m, uint64_t now)
+{
+	return control_tick(&m->control, now);
 }
 
 void monitor_close(struct monitor *m)

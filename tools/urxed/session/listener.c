@@ -4,15 +4,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
 
-#include "common/log.h"
 #include "common/rundir.h"
 #include "urxed/epoll_watch.h"
 #include "urxed/privilege/fd_guard.h"
 
-/* Delay before the next accept(2) after one that lacked descriptors. */
-#define PAUSE_NS 100000000ull
 /* Maximum number of connections that one event accepts. */
 #define ACCEPTS 32
 
@@ -33,6 +29,9 @@ int listener_open(struct listener *l, const char *run_dir, gid_t group, struct s
 		return rc;
 	}
 	rc = group ? rundir_grant_group(run_dir, VNIC_SOCKET_NAME, group, error) : 0;
+	l->pause = (struct accept_pause){.epoll_fd = sessions->epoll_fd,
+					 .fd = l->fd,
+					 .watch = {.events = EPOLLIN, .data.ptr = l}};
 	return rc ? rc : epoll_watch_add(sessions->epoll_fd, l->fd, l, error);
 }
 
@@ -46,13 +45,6 @@ void listener_close(struct listener *l)
 	l->fd = -1;
 }
 
-static void set_watched(struct listener *l, bool on)
-{
-	struct epoll_event ev = {.events = on ? EPOLLIN : 0, .data.ptr = l};
-
-	epoll_ctl(l->sessions->epoll_fd, EPOLL_CTL_MOD, l->fd, &ev);
-}
-
 void listener_event(struct listener *l, uint64_t now)
 {
 	uint32_t n = 0;
@@ -63,23 +55,13 @@ void listener_event(struct listener *l, uint64_t now)
 	do
 		rc = session_accept(l->sessions, l->fd);
 	while ((!rc || rc == -ECONNABORTED || rc == -EINTR) && ++n < ACCEPTS);
-	if (n == ACCEPTS || rc == -EAGAIN)
-		return;
-	/*
-	 * The connection stays in the backlog, for which epoll would report an event without end.
-	 */
-	log_ratelimited(&l->sessions->log, now, "cannot accept a connection: %s", strerror(-rc));
-	set_watched(l, false);
-	l->accept_after = now + PAUSE_NS;
+	if (n < ACCEPTS)
+		accept_pause_begin(&l->pause, now, -rc);
 }
 
 uint64_t listener_tick(struct listener *l, uint64_t now)
 {
-	if (l->accept_after && l->accept_after <= now) {
-		l->accept_after = 0;
-		set_watched(l, true);
-	}
-	return l->accept_after ? l->accept_after : UINT64_MAX;
+	return accept_pause_tick(&l->pause, now);
 }
 
 bool listener_retire(struct listener *l, uint64_t now)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "urxed/accept_pause.h"
 #include "urxed/session/session.h"
 
 #define LISTENER_ERROR 256
@@ -18,7 +19,7 @@ struct listener {
 	const char *run_dir;
 	struct sessions *sessions; /* their epoll set watches fd, with this listener as data */
 	int fd;                    /* -1 = closed */
-	uint64_t accept_after;     /* when to accept again; 0 = the socket is watched */
+	struct accept_pause pause;
 };
 
 /*
@@ -32,13 +33,10 @@ void listener_close(struct listener *l);
 
 /*
  * Accepts pending connections, 32 at most; epoll reports the others again. If it lacks descriptors,
- * listener_tick watches the socket again 100 ms later.
+ * it pauses (accept_pause.h).
  */
 void listener_event(struct listener *l, uint64_t now);
-/*
- * Watches the socket again when the pause of listener_event is over. Returns the time of the next
- * call; UINT64_MAX = none needed.
- */
+/* As accept_pause_tick. */
 uint64_t listener_tick(struct listener *l, uint64_t now);
 
 /*

@@ -56,6 +56,10 @@ int vm_port_set_open(struct vm_port_set *all, const char *run_dir, gid_t group,
 	rc = all->epoll_fd < 0 ? -errno : unix_packet_listen(run_dir, VM_PORT_SOCKET_NAME, BACKLOG);
 	if (rc >= 0) {
 		all->listen_fd = rc;
+		all->pause =
+			(struct accept_pause){.epoll_fd = all->epoll_fd,
+					      .fd = all->listen_fd,
+					      .watch = {.events = EPOLLIN, .data.u32 = LISTENER}};
 		rc = watch_socket(all, all->listen_fd, LISTENER);
 	}
 	if (rc < 0) {
@@ -275,7 +279,7 @@ static int admit(const struct vm_port_set *all, int fd, const struct ucred *peer
 		       : -ENOSPC;
 }
 
-static void accept_connection(struct vm_port_set *all)
+static void accept_connection(struct vm_port_set *all, uint64_t now)
 {
 	const struct netdev_shm_fds none = {-1, -1, -1};
 	struct vm_port s = {
@@ -284,8 +288,10 @@ static void accept_connection(struct vm_port_set *all)
 	socklen_t size = sizeof(peer);
 	int rc, slot;
 
-	if (s.socket < 0)
+	if (s.socket < 0) {
+		accept_pause_begin(&all->pause, now, errno);
 		return;
+	}
 	rc = getsockopt(s.socket, SOL_SOCKET, SO_PEERCRED, &peer, &size)
 		     ? -EPERM
 		     : admit(all, s.socket, &peer);
@@ -316,15 +322,16 @@ void vm_port_set_event(struct vm_port_set *all, uint64_t now)
 	}
 	/* Last: it may fill a slot that an earlier event has freed. */
 	if (connection)
-		accept_connection(all);
+		accept_connection(all, now);
 }
 
-void vm_port_set_tick(struct vm_port_set *all, uint64_t now)
+uint64_t vm_port_set_tick(struct vm_port_set *all, uint64_t now)
 {
 	for (uint32_t i = 0; i < SWITCH_SLOTS && all->n; i++)
 		if (all->at[i].joined &&
 		    netdev_shm_state(all->sw->uplinks[i].port) == NETDEV_SHM_BROKEN)
 			remove_port(all, i, now, "its process broke the rings of its port");
+	return accept_pause_tick(&all->pause, now);
 }
 
 void vm_port_set_close(struct vm_port_set *all)

@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "common/log.h"
+#include "urxed/accept_pause.h"
 #include "urxed/session/user_list.h"
 #include "urxed/switch/switch.h"
 
@@ -42,6 +43,7 @@ struct vm_port_set {
 	void *ctx;
 	int epoll_fd; /* readable when vm_port_set_event has something to do; -1 = closed */
 	int listen_fd;
+	struct accept_pause pause;
 	uint32_t first; /* slot of the first port */
 	uint32_t n;     /* connections now */
 	struct log_ratelimit log;
@@ -64,7 +66,7 @@ void vm_port_set_close(struct vm_port_set *all);
  * whose process is gone.
  */
 void vm_port_set_event(struct vm_port_set *all, uint64_t now);
-/* Removes ports whose process broke their rings. */
-void vm_port_set_tick(struct vm_port_set *all, uint64_t now);
+/* Removes ports whose process broke their rings. Returns as accept_pause_tick. */
+uint64_t vm_port_set_tick(struct vm_port_set *all, uint64_t now);
 
 #endif

@@ -21,9 +21,11 @@
 
 #include <vnic/attach.h>
 
+#include "common/clock.h"
 #include "common/rundir.h"
 #include "common/sealed_text.h"
 #include "common/unix_packet.h"
+#include "descriptor_limit.h"
 #include "urxed/report/control.h"
 #include "urxed/report/control_client.h"
 
@@ -169,7 +171,7 @@ static void *serve(void *unused)
 	(void)unused;
 	while (!atomic_load(&stop))
 		if (poll(&pfd, 1, ROUND_MS) > 0)
-			control_event(&control);
+			control_event(&control, now_ns());
 	return NULL;
 }
 
@@ -404,9 +406,40 @@ static void only_sealed_memory_is_read(void **state)
 	close(fd);
 }
 
+/* A connection that cannot be accepted without descriptors wakes the daemon again after a pause. */
+static void connection_without_descriptors_is_accepted_later(void **state)
+{
+	char dir[] = "/tmp/test-control-XXXXXX";
+	struct pollfd pfd = {.events = POLLIN};
+	struct sockaddr_un address;
+	struct rlimit limit;
+	struct control c;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(control_open(&c, dir, &ops, &c), 0);
+	assert_int_equal(unix_packet_address(&address, dir, CONTROL_SOCKET_NAME), 0);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	pfd.fd = c.epoll_fd;
+	assert_int_equal(poll(&pfd, 1, 0), 1);
+	limit = descriptor_limit_reach();
+	control_event(&c, 1000);
+	descriptor_limit_restore(&limit);
+	assert_int_equal(poll(&pfd, 1, 0), 0);
+	assert_int_equal(control_tick(&c, 1000), 1000 + 100000000);
+	assert_int_equal(control_tick(&c, 1000 + 100000000), UINT64_MAX);
+	control_event(&c, 1000 + 100000000);
+	assert_true(c.peers[0] >= 0);
+	close(fd);
+	control_close(&c, dir);
+	assert_int_equal(rmdir(dir), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(connection_without_descriptors_is_accepted_later),
 		cmocka_unit_test(report_arrives_complete),
 		cmocka_unit_test(failed_report_has_an_error_text),
 		cmocka_unit_test(states_of_processes_are_added_to_the_report),

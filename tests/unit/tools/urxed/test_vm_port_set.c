@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Stations: the test is the device process of a virtual machine; the daemon is called between. */
 #include <errno.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,6 +17,7 @@
 #include <netdev/shm.h>
 
 #include "common/unix_packet.h"
+#include "descriptor_limit.h"
 #include "lan.h"
 #include "urxed/switch/destination.h"
 #include "urxed/switch/forward.h"
@@ -491,6 +493,28 @@ static void descriptors_end_the_connection(void **state)
 	assert_null(find_port(w, "vm:a"));
 }
 
+/* A connection that cannot be accepted without descriptors wakes the daemon again after a pause. */
+static void connection_without_descriptors_is_accepted_later(void **state)
+{
+	struct world *w = *state;
+	struct pollfd pfd = {.fd = w->ports.epoll_fd, .events = POLLIN};
+	struct rlimit limit;
+	uint64_t due;
+	int fd = connect_to(w);
+
+	limit = descriptor_limit_reach();
+	vm_port_set_event(&w->ports, T0);
+	descriptor_limit_restore(&limit);
+	assert_int_equal(poll(&pfd, 1, 0), 0);
+	due = vm_port_set_tick(&w->ports, T0);
+	assert_in_range(due, T0 + 1, T0 + 1000000000);
+	assert_int_equal(vm_port_set_tick(&w->ports, due), UINT64_MAX);
+	vm_port_set_event(&w->ports, due);
+	assert_int_equal(w->ports.n, 1);
+	close(fd);
+	serve(w);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -506,6 +530,7 @@ int main(void)
 		TEST(a_process_that_breaks_its_rings_is_removed),
 		TEST(the_host_answers_machines),
 		TEST(descriptors_end_the_connection),
+		TEST(connection_without_descriptors_is_accepted_later),
 	};
 
 	return cmocka_run_group_tests(tests, lan_start, NULL);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Pauses a listening socket for 100 ms after a failed accept(2): without descriptors, the
+ * connection stays in the backlog, for which epoll would report an event without end. The owners of
+ * the daemon's listening sockets call it.
+ */
+#ifndef URXE_URXED_ACCEPT_PAUSE_H
+#define URXE_URXED_ACCEPT_PAUSE_H
+
+#include <stdint.h>
+#include <sys/epoll.h>
+
+#include "common/log.h"
+
+struct accept_pause {
+	int epoll_fd; /* this epoll set watches fd, by `watch` */
+	int fd;
+	struct epoll_event watch;
+	uint64_t until; /* ns; 0 = the socket is watched */
+	struct log_ratelimit log;
+};
+
+/* error: errno after accept(2). Pauses, unless accept(2) found no connection or was interrupted. */
+void accept_pause_begin(struct accept_pause *p, uint64_t now, int error);
+/*
+ * Watches the socket again when the pause is over. Returns the time of the next call; UINT64_MAX =
+ * none needed.
+ */
+uint64_t accept_pause_tick(struct accept_pause *p, uint64_t now);
+
+#endif
