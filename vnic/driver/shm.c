@@ -597,6 +597,8 @@ static int send_hello(struct shm *shm, const struct vnic_attach_hello *hello,
 		return adopt_fds(shm, fds);
 	}
 	vnic_close_fds(fds, fd_count);
+	if (ret == -EAGAIN)
+		return -ETIMEDOUT;
 	return ret ? ret : -EPROTO;
 }
 

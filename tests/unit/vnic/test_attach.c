@@ -385,6 +385,32 @@ static void test_nobody_there(void **state)
 	assert_true(d->listen_fd >= 0);
 }
 
+static bool is_impatient;
+
+int __real_setsockopt(int fd, int level, int name, const void *value, socklen_t len);
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t len);
+
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t len)
+{
+	const struct timeval soon = {.tv_usec = 1000};
+
+	if (is_impatient && name == SO_RCVTIMEO)
+		value = &soon;
+	return __real_setsockopt(fd, level, name, value, len);
+}
+
+/* The daemon has stopped: the kernel accepts connections for it, and nothing answers. */
+static void test_silent_daemon(void **state)
+{
+	const struct daemon *d = *state;
+	struct vnic_attach_welcome w;
+	struct vnic_driver *drv;
+
+	is_impatient = true;
+	assert_int_equal(vnic_driver_attach(d->run_dir, &w, &drv), -ETIMEDOUT);
+	is_impatient = false;
+}
+
 /*
  * The daemon could read and change everything that its clients send, so a client accepts only
  * daemons of its own user or root.
@@ -1015,6 +1041,7 @@ int main(void)
 		DAEMON_TEST(test_client_killed),
 		DAEMON_TEST(test_hold),
 		DAEMON_TEST(test_nobody_there),
+		DAEMON_TEST(test_silent_daemon),
 		DAEMON_TEST(test_another_user),
 		DAEMON_TEST(test_refused),
 		DAEMON_TEST(test_agree),

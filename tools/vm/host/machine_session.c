@@ -11,8 +11,10 @@
 #include "common/epoll_readable.h"
 #include "common/log.h"
 
-#define RETRY_NS      (100 * NS_PER_MS)
-#define REFUSED_LINES 8 /* of numbers; the first ones tell enough */
+#define RETRY_NS (100 * NS_PER_MS)
+/* After a daemon that has not answered: the wait for its answer delays the guest's registers. */
+#define RETRY_SILENT_NS (10 * NS_PER_SEC)
+#define REFUSED_LINES   8 /* of numbers; the first ones tell enough */
 
 /* --- Numbers that this daemon has not leased */
 
@@ -126,10 +128,11 @@ static bool is_away(int rc)
 	       rc == -ETIMEDOUT;
 }
 
-static void try_attach(struct vm_session *s)
+static void try_attach(struct vm_session *s, uint64_t now)
 {
 	int rc = attach(s);
 
+	s->retry_at = now + (rc == -ETIMEDOUT ? RETRY_SILENT_NS : RETRY_NS);
 	if (!rc || is_away(rc))
 		return;
 	s->final_detach = true;
@@ -146,7 +149,7 @@ int vm_session_open(struct vm_session *s, const char *run_dir, const uint8_t mac
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll_fd < 0)
 		return -errno;
-	try_attach(s);
+	try_attach(s, now_ns());
 	return 0;
 }
 
@@ -200,10 +203,8 @@ static uint64_t look_for_daemon(struct vm_session *s, uint64_t now)
 {
 	if (s->nic || s->final_detach)
 		return UINT64_MAX;
-	if (now >= s->retry_at) {
-		try_attach(s);
-		s->retry_at = now + RETRY_NS;
-	}
+	if (now >= s->retry_at)
+		try_attach(s, now);
 	return s->nic || s->final_detach ? UINT64_MAX : s->retry_at;
 }
 

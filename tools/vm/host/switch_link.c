@@ -216,6 +216,12 @@ static void note_error(struct switch_link *link, int error)
 	link->error = error;
 }
 
+static void try_join(struct switch_link *link, uint64_t now)
+{
+	note_error(link, join(link));
+	link->retry_at = now + (link->error == -ETIMEDOUT ? RETRY_SILENT_NS : RETRY_NS);
+}
+
 uint64_t switch_link_tick(struct switch_link *link, uint64_t now, bool *joined)
 {
 	*joined = false;
@@ -223,21 +229,18 @@ uint64_t switch_link_tick(struct switch_link *link, uint64_t now, bool *joined)
 		return UINT64_MAX;
 	if (now < link->retry_at)
 		return link->retry_at;
-	note_error(link, join(link));
-	link->retry_at = now + (link->error == -ETIMEDOUT ? RETRY_SILENT_NS : RETRY_NS);
+	try_join(link, now);
 	*joined = link->peer;
 	return link->peer ? UINT64_MAX : link->retry_at;
 }
 
 int switch_link_return(struct switch_link *link)
 {
-	int rc;
-
 	link->away = false;
-	link->retry_at = 0;
-	rc = link->peer ? 0 : join(link);
-	note_error(link, rc);
-	return rc;
+	if (link->peer)
+		return 0;
+	try_join(link, now_ns());
+	return link->error;
 }
 
 bool switch_link_event(struct switch_link *link)

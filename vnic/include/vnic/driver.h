@@ -27,7 +27,7 @@ struct vnic_driver;
 /*
  * Attaches to the urxed that listens in run_dir and activates the NIC, with a masked interrupt. On
  * success *welcome has the identity of this process. -EPROTO: the daemon speaks another version;
- * other errors are those of vnic_attach_connect.
+ * -ETIMEDOUT: no answer for 5 s; other errors are those of vnic_attach_connect.
  */
 int vnic_driver_attach(const char *run_dir, struct vnic_attach_welcome *welcome,
 		       struct vnic_driver **drv);

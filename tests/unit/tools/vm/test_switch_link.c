@@ -52,6 +52,12 @@ static void test_a_silent_daemon_is_asked_rarely(void **state)
 	for (uint64_t now = begin; now < begin + 60 * NS_PER_SEC; now += NS_PER_SEC / 20)
 		assert_true(switch_link_tick(&link, now, &joined) > now);
 	assert_in_range(waits, 4, 8);
+	/* After a save the machine wants its port back. */
+	switch_link_leave(&link);
+	waits = 0;
+	assert_int_equal(switch_link_return(&link), -ETIMEDOUT);
+	switch_link_tick(&link, now_ns(), &joined);
+	assert_int_equal(waits, 1);
 	switch_link_close(&link);
 	close(fd);
 	unlink(address.sun_path);
