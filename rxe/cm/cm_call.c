@@ -219,6 +219,8 @@ static void withdraw_req(struct cm_conn *conn)
 void cm_release(struct cm_conn *conn, uint64_t now)
 {
 	const struct cm_sidr_reply refusal = {.status = CM_SIDR_REJECT};
+	struct cm_path *path = &conn->channel.path;
+	const uint8_t no_mac[sizeof(path->mac)] = {0};
 	struct cm *cm = conn->cm;
 
 	if (conn->frozen) {
@@ -227,6 +229,10 @@ void cm_release(struct cm_conn *conn, uint64_t now)
 	}
 	conn->owned = false;
 	cm_enter_released(conn);
+	/* As a refusal without listener does, this one goes to the sender's MAC, if that is known:
+	 * of many requests no source has to be resolved. */
+	if (CM_IN(conn, CM_S(REQ_RCVD) | CM_S(MRA_REQ_SENT) | CM_S(SIDR_REQ_RCVD)))
+		path->has_mac = memcmp(path->mac, no_mac, sizeof(no_mac)) != 0;
 	switch (conn->state) {
 	case CM_REQ_SENT:
 	case CM_MRA_REQ_RCVD: withdraw_req(conn); break;

@@ -940,6 +940,23 @@ static void test_refusal_goes_back_to_the_mac(void **state)
 	assert_false(net.last_path.has_mac);
 }
 
+/* So the end of a program with many requests resolves no addresses. */
+static void test_refusal_of_a_released_request_goes_back_to_the_mac(void **state)
+{
+	const uint8_t mac[6] = {2, [5] = A};
+
+	(void)state;
+	connect_pair(0);
+	run_for(DELAY);
+	expect_state(b_end(), CM_REQ_RCVD);
+	let_go(b_end());
+	assert_int_equal(net.sent[CM_REJ], 1);
+	assert_true(net.last_path.has_mac);
+	assert_memory_equal(net.last_path.mac, mac, 6);
+	run_for(DELAY);
+	expect_state(a_end(), CM_IDLE);
+}
+
 /* --- Floods */
 
 #define CROWD 10000u
@@ -1316,6 +1333,7 @@ int main(void)
 		TEST(test_sidr_answer_needs_the_transaction_id),
 		TEST(test_unknown_sender_ends_no_stale_connection),
 		TEST(test_refusal_goes_back_to_the_mac),
+		TEST(test_refusal_of_a_released_request_goes_back_to_the_mac),
 		cmocka_unit_test_setup_teardown(test_requests_of_one_source_are_limited,
 						set_up_crowd, tear_down_crowd),
 		cmocka_unit_test_setup_teardown(test_forged_requests_leave_room_for_the_host,
