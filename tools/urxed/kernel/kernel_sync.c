@@ -325,7 +325,10 @@ int kernel_sync_start(struct kernel_sync *k, struct host *host, struct uplink *u
 			  RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_NEIGH);
 	if (!rc)
 		rc = read_kernel_state(k);
-	if (!rc)
+	/* Changes without end: kernel_sync_update reads again, at k->retry_at at the latest. */
+	if (rc == -EINTR)
+		log_line("cannot read the kernel's interfaces yet: %s", strerror(-rc));
+	if (!rc || rc == -EINTR)
 		return 0;
 	kernel_sync_stop(k);
 	snprintf(error, KERNEL_SYNC_ERROR, "cannot read the kernel's interfaces: %s",

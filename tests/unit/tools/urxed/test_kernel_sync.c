@@ -292,6 +292,21 @@ static void interrupted_dump_is_repeated(void **state)
 	assert_true(wait_s(2));
 }
 
+static void start_waits_for_no_end_of_changes(void **state)
+{
+	char error[KERNEL_SYNC_ERROR];
+
+	(void)state;
+	kernel_sync_stop(&w.sync);
+	w.refused = 0;
+	w.interrupted = UINT32_MAX;
+	assert_int_equal(kernel_sync_start(&w.sync, &w.host, &w.uplink, 1, NULL, error), 0);
+	assert_false(w.host.up);
+	w.interrupted = 0;
+	assert_true(wait_s(2));
+	assert_true(w.host.up);
+}
+
 /* Routes are resolved by the table meanwhile. */
 static void failed_read_leaves_the_table(void **state)
 {
@@ -340,6 +355,7 @@ int main(void)
 		TEST(interface_that_was_gone_without_a_report_gets_a_new_port),
 		TEST(state_that_could_not_be_read_is_read_again),
 		TEST(interrupted_dump_is_repeated),
+		TEST(start_waits_for_no_end_of_changes),
 		TEST(failed_read_leaves_the_table),
 		TEST(log_has_the_first_of_several_failures),
 	};
