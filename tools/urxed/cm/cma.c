@@ -115,7 +115,8 @@ static int create_cm(struct cma *cma)
 {
 	uint8_t seed[CM_SEED_LEN];
 
-	if (getrandom(seed, sizeof(seed), 0) != sizeof(seed))
+	/* Early at boot the kernel may have no entropy yet: the daemon's start must not wait. */
+	if (getrandom(seed, sizeof(seed), GRND_INSECURE) != sizeof(seed))
 		return -EAGAIN;
 	return cm_create(&cm_ops, cma, cma_node_guid(cma->host), seed, &cma->cm);
 }
