@@ -129,6 +129,8 @@ void gap_record(struct state_stream *s, struct urxe_qp *qp)
 	state_time(s, &gap->asked_at);
 	state_duration(s, &gap->repair_ns);
 	timer_field(s, qp, &qp->gap_timer);
+	/* The end of a gap's wait is a NAK, which needs headers. */
+	state_require(s, qp->header.len || !(qp->resp.in_gap || timer_armed(&qp->gap_timer)));
 	kept_fields(s, qp);
 	state_end(s);
 }

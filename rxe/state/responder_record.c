@@ -72,6 +72,13 @@ static void message_fields(struct state_stream *s, struct urxe_qp *qp)
 		      resp->message != RESP_UNKNOWN || (qp->type == URXE_QPT_RC && qp->header.len));
 }
 
+static bool has_answer(const struct urxe_qp *qp)
+{
+	const struct responder *resp = &qp->resp;
+
+	return resp->nak || resp->ack_due || resp->starved || timer_armed(&qp->ack_timer);
+}
+
 void responder_record(struct state_stream *s, struct urxe_qp *qp)
 {
 	struct responder *resp = &qp->resp;
@@ -85,6 +92,6 @@ void responder_record(struct state_stream *s, struct urxe_qp *qp)
 	state_bool(s, &resp->comm_est);
 	timer_field(s, qp, &qp->ack_timer);
 	/* Only a connection that has headers can answer. */
-	state_require(s, qp->header.len || !(resp->nak || resp->ack_due));
+	state_require(s, qp->header.len || !has_answer(qp));
 	state_end(s);
 }

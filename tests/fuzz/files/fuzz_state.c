@@ -5,7 +5,7 @@
  * right checksum, unless the script says otherwise. A
  * stream that is refused leaves nothing behind. A device that is restored is saved and restored
  * once more, which must not change it. Then the script drives it: with packets, time, requests,
- * and changes of its QPs.
+ * and changes of its QPs. At last it can be saved again.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -366,7 +366,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct host host;
 	struct script in = {data, size};
-	uint8_t *stream;
+	uint8_t *stream, *again;
 	uint16_t n = script_get16(&in);
 	const uint8_t version = n & VERSION_2 ? 2 : 1;
 	size_t length;
@@ -385,6 +385,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (restore(&host, stream, length)) {
 		restore_again(&host);
 		drive(&host, &in);
+		save(&host, &again, &length);
+		urxe_state_free(again);
 		urxe_dev_destroy(host.dev);
 	}
 	free(stream);

@@ -287,6 +287,10 @@ static void test_callbacks(void **state)
 #define RESPONDER_RECORD  36
 #define MESSAGE_AT        8
 #define RESP_MESSAGE_SEND 1
+#define STARVED_AT        46
+#define ACK_TIMER_AT      57
+#define GAP_RECORD        38
+#define GAP_TIMER_AT      19
 
 static uint32_t get_le32(const uint8_t *at)
 {
@@ -367,6 +371,33 @@ static void test_no_message_before_rtr(void **state)
 	urxe_state_free(stream);
 }
 
+/* A QP without a path answers nothing. If it became ready to answer, it could not be saved again.
+ */
+static void test_no_answer_before_rtr(void **state)
+{
+	const struct conn_attr conn = conn_default(URXE_QPT_RC);
+	size_t length;
+	uint8_t *stream = save_one_qp(&conn, URXE_QPS_INIT, &length), saved[8];
+	uint8_t *fields = find_fields(stream, length, RESPONDER_RECORD);
+
+	(void)state;
+	memcpy(saved, fields + ACK_TIMER_AT, sizeof(saved));
+	memset(fields + ACK_TIMER_AT, 0, sizeof(saved));
+	seal(stream, length);
+	assert_int_equal(try_restore(stream, length, NULL, NULL), -EBADMSG);
+	memcpy(fields + ACK_TIMER_AT, saved, sizeof(saved));
+	seal(stream, length);
+	assert_int_equal(try_restore(stream, length, NULL, NULL), 0);
+	fields[STARVED_AT] = 1;
+	seal(stream, length);
+	assert_int_equal(try_restore(stream, length, NULL, NULL), -EBADMSG);
+	fields[STARVED_AT] = 0;
+	memset(find_fields(stream, length, GAP_RECORD) + GAP_TIMER_AT, 0, sizeof(saved));
+	seal(stream, length);
+	assert_int_equal(try_restore(stream, length, NULL, NULL), -EBADMSG);
+	urxe_state_free(stream);
+}
+
 /* Every flag that urxe_qp_modify accepts. */
 static void test_access_flags_of_a_qp(void **state)
 {
@@ -395,6 +426,7 @@ int main(void)
 		cmocka_unit_test(test_attributes),
 		cmocka_unit_test(test_callbacks),
 		cmocka_unit_test(test_a_retransmission_ends_after_its_beginning),
+		cmocka_unit_test(test_no_answer_before_rtr),
 		cmocka_unit_test(test_no_message_before_rtr),
 		cmocka_unit_test(test_access_flags_of_a_qp),
 	};
