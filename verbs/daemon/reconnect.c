@@ -155,9 +155,8 @@ static int reattach(void)
 	/* A thread still waits for the old daemon's answer, or the adapter is being closed. */
 	if (adapter.nic_users || pthread_mutex_trylock(&adapter_open_lock))
 		return -EBUSY;
-	vnic_driver_disconnect(adapter.nic);
 	adapter_unlock();
-	rc = vnic_driver_claim(run_dir_path(), &adapter.welcome, &now, &nic);
+	rc = vnic_driver_claim(run_dir_path(), &adapter.welcome, adapter.nic, &now, &nic);
 	if (!rc) {
 		rc = is_same_host(&now) ? 0 : -ESTALE;
 		if (rc)

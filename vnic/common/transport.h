@@ -61,8 +61,6 @@ struct vnic_transport_ops {
 	bool (*record)(struct vnic_transport *transport, int *ring);
 	/* As vnic_driver_isolate; BAR0 is part of the memory that the device sees. */
 	void (*isolate)(struct vnic_transport *transport);
-	/* See vnic_driver_disconnect. NULL: the transport has no descriptors. */
-	void (*disconnect)(struct vnic_transport *transport);
 	/*
 	 * Releases descriptors and mappings without a message to the device. True: the caller frees
 	 * the driver, and uses the transport no more. False: this is a forked child, in which an

@@ -168,12 +168,6 @@ void vnic_driver_abandon(struct vnic_driver *drv)
 		free(drv);
 }
 
-void vnic_driver_disconnect(struct vnic_driver *drv)
-{
-	if (drv->transport->ops->disconnect)
-		drv->transport->ops->disconnect(drv->transport);
-}
-
 void vnic_driver_isolate(struct vnic_driver *drv)
 {
 	if (drv)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The transport to urxed: a socket for rare requests, shared memory for frames. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -16,6 +17,7 @@
 #include "attach_socket.h"
 #include "message.h"
 #include "nic.h"
+#include "place_fd.h"
 #include "shared.h"
 
 struct shm {
@@ -35,8 +37,8 @@ struct shm {
 	void *memory;
 	uint64_t memory_size;
 	int notice;
-	int memory_fd; /* of `memory`; open only for the next attachment (vnic_driver_disconnect) */
-	uint16_t mtu;  /* the NIC's */
+	int spare;    /* a descriptor whose number the driver needs at the limit of descriptors */
+	uint16_t mtu; /* the NIC's */
 	/* The last introduction that came as a notice; fds[0] is -1 if there is none. */
 	uint32_t introduced_qpn;
 	int introduced_fds[VNIC_INBOX_FDS];
@@ -154,7 +156,7 @@ static int shm_memory(struct vnic_transport *transport, uint64_t size, void **me
 		vnic_close_fds(passed.fds, passed.wanted);
 		return ret;
 	}
-	shm->memory_fd = passed.fds[0];
+	shm->spare = passed.fds[0];
 	shm->memory_size = size;
 	*memory = shm->memory;
 	return 0;
@@ -447,17 +449,27 @@ static int send_inbox(int checker, const int fds[VNIC_INBOX_FDS])
 	return ret < 0 ? ret : -ECONNRESET;
 }
 
+static void release_spare(struct shm *shm)
+{
+	vnic_close_fds(&shm->spare, 1);
+	shm->spare = -1;
+}
+
 static int shm_inbox(struct vnic_transport *transport, const int fds[VNIC_INBOX_FDS])
 {
+	struct shm *shm = to_shm(transport);
 	int checker[VNIC_INBOX_FDS];
-	int ret = request_inbox(to_shm(transport), true, 1, checker);
+	int ret;
 
+	release_spare(shm);
+	ret = request_inbox(shm, true, 1, checker);
 	if (ret)
 		return ret;
 	ret = vnic_socket_limit_wait(checker[0], VNIC_ANSWER_SECONDS);
 	if (!ret)
 		ret = send_inbox(checker[0], fds);
-	close(checker[0]);
+	/* The number stays in use, and the socket is closed. */
+	shm->spare = dup3(shm->doorbell, checker[0], O_CLOEXEC);
 	return ret;
 }
 
@@ -491,15 +503,14 @@ static void leave_requests(struct shm *shm)
 		atomic_fetch_xor(&shm->served, 1u << 31);
 }
 
-static void shm_disconnect(struct vnic_transport *transport)
+/* The members first: a child that is forked meanwhile closes them, too. */
+static void close_connection(struct shm *shm)
 {
-	struct shm *shm = to_shm(transport);
+	const int fds[] = {shm->socket, shm->doorbell, shm->interrupt, shm->notice, shm->spare};
 
-	vnic_close_fds((const int[]){shm->socket, shm->doorbell, shm->interrupt, shm->notice,
-				     shm->memory_fd},
-		       5);
-	shm->socket = shm->doorbell = shm->interrupt = shm->notice = shm->memory_fd = -1;
-	transport->ctl_fd = transport->irq_fd = transport->notice_fd = -1;
+	shm->socket = shm->doorbell = shm->interrupt = shm->notice = shm->spare = -1;
+	shm->base.ctl_fd = shm->base.irq_fd = shm->base.notice_fd = -1;
+	vnic_close_fds(fds, sizeof(fds) / sizeof(fds[0]));
 }
 
 static void shm_isolate(struct vnic_transport *transport)
@@ -522,7 +533,7 @@ static bool shm_close(struct vnic_transport *transport)
 		munmap(shm->memory, shm->memory_size);
 	if (shm->bars)
 		munmap(shm->bars, VNIC_BAR_SIZE);
-	shm_disconnect(transport);
+	close_connection(shm);
 	vnic_close_fds(&shm->record_fd, 1);
 	vnic_close_fds(shm->introduced_fds, VNIC_INBOX_FDS);
 	if (is_parents(shm)) {
@@ -551,7 +562,6 @@ static const struct vnic_transport_ops shm_ops = {
 	.introduction = shm_introduction,
 	.record = shm_record,
 	.isolate = shm_isolate,
-	.disconnect = shm_disconnect,
 	.close = shm_close,
 };
 
@@ -602,8 +612,30 @@ static int send_hello(struct shm *shm, const struct vnic_attach_hello *hello,
 	return ret ? ret : -EPROTO;
 }
 
-/* `hello` has what the client wants; its type and version are set here. */
-static int attach(const char *run_dir, const struct vnic_attach_hello *hello,
+/*
+ * Connects in place of `old`, which keeps its descriptors until a daemon listens: a program at its
+ * limit would take their numbers meanwhile.
+ */
+static int connect_again(const char *run_dir, struct shm *old)
+{
+	int fd = vnic_attach_connect(run_dir);
+
+	if (fd == -EMFILE) {
+		release_spare(old);
+		fd = vnic_attach_connect(run_dir);
+	}
+	if (fd >= 0)
+		close_connection(old);
+	else if (old->spare < 0)
+		old->spare = vnic_place_fd(fcntl(old->doorbell, F_DUPFD_CLOEXEC, 0));
+	return fd;
+}
+
+/*
+ * `hello` has what the client wants; its type and version are set here. `old`: the connection to a
+ * daemon that has ended, or NULL.
+ */
+static int attach(const char *run_dir, const struct vnic_attach_hello *hello, struct shm *old,
 		  struct vnic_attach_welcome *welcome, struct vnic_driver **drv)
 {
 	struct shm *shm = calloc(1, sizeof(*shm));
@@ -616,10 +648,10 @@ static int attach(const char *run_dir, const struct vnic_attach_hello *hello,
 	shm->doorbell = -1;
 	shm->interrupt = -1;
 	shm->notice = -1;
-	shm->memory_fd = -1;
+	shm->spare = -1;
 	shm->record_fd = -1;
 	memset(shm->introduced_fds, -1, sizeof(shm->introduced_fds));
-	shm->socket = vnic_attach_connect(run_dir);
+	shm->socket = old ? connect_again(run_dir, old) : vnic_attach_connect(run_dir);
 	ret = shm->socket < 0 ? shm->socket : send_hello(shm, hello, welcome);
 	if (ret) {
 		shm_close(&shm->base);
@@ -631,15 +663,16 @@ static int attach(const char *run_dir, const struct vnic_attach_hello *hello,
 int vnic_driver_attach(const char *run_dir, struct vnic_attach_welcome *welcome,
 		       struct vnic_driver **drv)
 {
-	return attach(run_dir, &(struct vnic_attach_hello){0}, welcome, drv);
+	return attach(run_dir, &(struct vnic_attach_hello){0}, NULL, welcome, drv);
 }
 
 int vnic_driver_claim(const char *run_dir, const struct vnic_attach_welcome *was,
-		      struct vnic_attach_welcome *welcome, struct vnic_driver **drv)
+		      struct vnic_driver *old, struct vnic_attach_welcome *welcome,
+		      struct vnic_driver **drv)
 {
 	const struct vnic_attach_hello hello = {.token = was->token, .qpn_first = was->qpn_first};
 
-	return attach(run_dir, &hello, welcome, drv);
+	return attach(run_dir, &hello, old ? to_shm(old->transport) : NULL, welcome, drv);
 }
 
 int vnic_driver_demand(const char *run_dir, uint32_t qpn_first, struct vnic_attach_welcome *welcome,
@@ -647,7 +680,7 @@ int vnic_driver_demand(const char *run_dir, uint32_t qpn_first, struct vnic_atta
 {
 	const struct vnic_attach_hello hello = {.qpn_first = qpn_first, .demands = 1};
 
-	return attach(run_dir, &hello, welcome, drv);
+	return attach(run_dir, &hello, NULL, welcome, drv);
 }
 
 int vnic_driver_attach_machine(const char *run_dir, const uint8_t mac[6],
@@ -658,5 +691,5 @@ int vnic_driver_attach_machine(const char *run_dir, const uint8_t mac[6],
 					  .qpn_first = was ? was->qpn_first : 0};
 
 	memcpy(hello.mac, mac, sizeof(hello.mac));
-	return attach(run_dir, &hello, welcome, drv);
+	return attach(run_dir, &hello, NULL, welcome, drv);
 }

@@ -90,7 +90,7 @@ void *server_claim_thread(void *p)
 	struct server_process *process = p;
 	const struct vnic_attach_welcome was = process->who;
 
-	process->status = vnic_driver_claim(opened, &was, &process->who, &process->driver);
+	process->status = vnic_driver_claim(opened, &was, NULL, &process->who, &process->driver);
 	atomic_store(&process->done, true);
 	return NULL;
 }

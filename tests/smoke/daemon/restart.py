@@ -134,8 +134,8 @@ def check_newcomer(build):
             raise Failure(f'two programs have one lease: {leases}')
 
 
-def obedient(build, host):
-    host.environment.update(URXE_LOG='warning', URXE_RECONNECT_S=PATIENCE)
+def obedient(build, host, log='warning'):
+    host.environment.update(URXE_LOG=log, URXE_RECONNECT_S=PATIENCE)
     return Obedient(host, os.path.join(build, 'tests/smoke/verbs_reconnect'))
 
 
@@ -191,14 +191,21 @@ def check_multicast_late(build):
 
 
 def check_descriptors(build):
-    """A process at its limit of descriptors attaches to the next daemon."""
+    """A process at its limit of descriptors attaches to the next daemons, also if it opens more between two daemons."""
     with Host(build) as host:
-        program = obedient(build, host)
+        program = obedient(build, host, 'info')
         program.obey('cwd')
-        restart(host, signal.SIGKILL)
-        until(20, lambda: attached_again(program.program),
-              lambda: f'does not find the new daemon: {program.program.describe()}')
-        program.obey('w')
+        for times in (1, 2):
+            host.daemon.kill()
+            host.daemon.wait(10)
+            time.sleep(0.5)  # the program looks for a daemon, and finds none
+            program.obey('d')
+            host.start_daemon()
+            until(20, lambda times=times: attached_again(program.program) == times,
+                  lambda: f'does not find the new daemon: {program.program.describe()}')
+            program.obey('w')
+        if 'does not take the inbox' in program.program.errors():
+            raise Failure(f'peers get no inbox: {program.program.describe()}')
         program.finish()
 
 

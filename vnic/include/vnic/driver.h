@@ -34,9 +34,13 @@ int vnic_driver_attach(const char *run_dir, struct vnic_attach_welcome *welcome,
 /*
  * As vnic_driver_attach, for a process that an earlier daemon has welcomed as `was`: it gets all
  * its blocks of QPNs again. -EPERM: the blocks belong to another process now.
+ * `old`, or NULL: the driver of the earlier daemon, which has ended. As soon as a daemon listens,
+ * old's descriptors are closed, as many as the attachment opens: a process at its limit of
+ * descriptors can attach again. No other thread uses `old`; all its requests fail afterwards.
  */
 int vnic_driver_claim(const char *run_dir, const struct vnic_attach_welcome *was,
-		      struct vnic_attach_welcome *welcome, struct vnic_driver **drv);
+		      struct vnic_driver *old, struct vnic_attach_welcome *welcome,
+		      struct vnic_driver **drv);
 /*
  * As vnic_driver_attach, for a process that restores saved queue pairs: its first block of QPNs is
  * the one that begins at qpn_first. Further errors: struct vnic_attach_lease.
@@ -59,12 +63,6 @@ void vnic_driver_detach(struct vnic_driver *drv);
  * request then fails in the child. The parent's connection goes on. NULL is allowed.
  */
 void vnic_driver_abandon(struct vnic_driver *drv);
-/*
- * The daemon has ended: closes the driver's descriptors, as many as another attachment opens. So a
- * process at its limit of descriptors can attach again. Call it only while no thread waits for an
- * answer. All requests fail from now on.
- */
-void vnic_driver_disconnect(struct vnic_driver *drv);
 /*
  * In a forked child, before vnic_driver_abandon: replaces the memory that the device sees by zeroed
  * private memory. All later requests fail in the child. That includes a request that was waiting

@@ -433,7 +433,8 @@ static void *claim_thread(void *arg)
 	struct process *p = arg;
 	const struct vnic_attach_welcome was = p->base.who;
 
-	p->base.status = vnic_driver_claim(w.server.run_dir, &was, &p->base.who, &p->base.driver);
+	p->base.status =
+		vnic_driver_claim(w.server.run_dir, &was, NULL, &p->base.who, &p->base.driver);
 	if (!p->base.status)
 		p->base.status = vnic_driver_set_inbox(p->base.driver, p->inbox);
 	atomic_store(&p->base.done, true);
