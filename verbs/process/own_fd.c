@@ -150,6 +150,11 @@ void fd_duplicated(int old_fd, int new_fd)
 		return;
 	/* If the table is full, the duplicate is an ordinary descriptor without commands. */
 	slot = make_slot(new_fd);
-	if (slot && add_reference(object))
-		set_slot(slot, object);
+	if (!slot || !add_reference(object))
+		return;
+	set_slot(slot, object);
+	/* Before the reference, old_fd may have been closed and the object reused for another one.
+	 */
+	if (fd_find(old_fd) != object)
+		fd_remove(new_fd);
 }

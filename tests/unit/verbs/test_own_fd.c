@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A thread duplicates a descriptor while another one closes it: the object is released once. */
+/* A thread duplicates a descriptor while another one closes it: the object is released once, and
+ * the duplicate gets no object that was reused meanwhile. */
 #include "process/own_fd.h"
 
 #include <pthread.h>
@@ -14,6 +15,7 @@
 #define ROUNDS    20000
 #define FD        1000
 #define DUPLICATE 1001
+#define OTHER     1002
 
 static atomic_uint releases;
 /* The number of the round in which both threads are; negative: the duplicating thread is done. */
@@ -62,10 +64,36 @@ static void an_object_is_released_once(void **state)
 	assert_false(fd_any());
 }
 
+static struct fd_object reused = {.kind = FD_UVERBS, .release = release};
+
+/* As another thread does during the duplication. */
+static void close_and_reuse(struct fd_object *object)
+{
+	(void)object;
+	fd_remove(FD);
+	assert_int_equal(fd_install(OTHER, &reused), 0);
+}
+
+static void a_duplicate_gets_no_reused_object(void **state)
+{
+	struct fd_object replaced = {.kind = FD_RDMACM, .release = close_and_reuse};
+
+	(void)state;
+	fd_set_owner();
+	assert_int_equal(fd_install(FD, &reused), 0);
+	assert_int_equal(fd_install(DUPLICATE, &replaced), 0);
+	fd_duplicated(FD, DUPLICATE);
+	assert_null(fd_find(DUPLICATE));
+	assert_int_equal(reused.fds, 1);
+	fd_remove(OTHER);
+	assert_false(fd_any());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_object_is_released_once),
+		cmocka_unit_test(a_duplicate_gets_no_reused_object),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
