@@ -198,6 +198,14 @@ static void log_attach_error(int rc)
 			  attach_error_text(rc));
 }
 
+static void log_start_error(const char *what, int rc)
+{
+	static atomic_bool written;
+
+	if (!atomic_exchange(&written, true))
+		log_write("cannot start %s: %s", what, strerror(-rc));
+}
+
 static void init_lists(void)
 {
 	TAILQ_INIT(&adapter.dirty_cqs);
@@ -294,7 +302,7 @@ static int begin_attachment(const struct adapter_saved *saved)
 	if (!rc)
 		rc = sigbus_guard_install();
 	if (rc) {
-		log_error("cannot start the engine: %s", strerror(-rc));
+		log_start_error("the engine", rc);
 		detach_adapter();
 	}
 	return rc;
@@ -312,7 +320,7 @@ static int end_attachment(uint32_t forks)
 	if (adapter_is_parents(forks))
 		return -EIO;
 	if (rc) {
-		log_error("cannot start the engine thread: %s", strerror(-rc));
+		log_start_error("the engine thread", rc);
 		detach_adapter();
 		return rc;
 	}
