@@ -2,16 +2,16 @@
 /* The socket filter of a packet port. */
 #include <errno.h>
 #include <linux/filter.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 
 #include <netdev/packet_port.h>
 
 #include "packet/qpn_filter.h"
 
-int packet_port_accept(int fd, const uint16_t *blocks, uint32_t n)
+static int set_filter(int fd, const uint16_t *blocks, uint32_t n, struct sock_filter *all)
 {
 	static const struct sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
-	struct sock_filter all[BPF_MAXINSNS];
 	struct sock_fprog program = {.filter = all};
 	uint32_t length =
 		n > PACKET_PORT_QPN_BLOCKS_MAX
@@ -23,4 +23,14 @@ int packet_port_accept(int fd, const uint16_t *blocks, uint32_t n)
 	all[length++] = drop;
 	program.len = (uint16_t)length;
 	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) ? -errno : 0;
+}
+
+/* The calling thread may have a small stack. */
+int packet_port_accept(int fd, const uint16_t *blocks, uint32_t n)
+{
+	struct sock_filter *all = malloc(BPF_MAXINSNS * sizeof(*all));
+	int rc = all ? set_filter(fd, blocks, n, all) : -ENOMEM;
+
+	free(all);
+	return rc;
 }

@@ -72,6 +72,15 @@ int device_open(enum device device, int flags)
 	return fd;
 }
 
+/* Not inlined, for the sake of small stacks. */
+static __attribute__((noinline)) void open_dev_file(struct text_lines *lines,
+						    const struct node *node)
+{
+	char path[PATH_MAX];
+
+	text_lines_open(lines, path_redirect(node->dev, path));
+}
+
 /*
  * The number in sysfs and the number from stat must agree: UCX and librdmacm compare them. stat()
  * neither allocates memory nor is a cancellation point; so this function allocates none, and
@@ -82,9 +91,9 @@ uint64_t device_rdev(enum device device)
 	const struct node *node = node_of(device);
 	unsigned int major, minor;
 	struct text_lines lines;
-	char path[PATH_MAX], line[32];
+	char line[32];
 
-	text_lines_open(&lines, path_redirect(node->dev, path));
+	open_dev_file(&lines, node);
 	if (!text_lines_next(&lines, line, sizeof(line)) ||
 	    sscanf(line, "%u:%u", &major, &minor) != 2) {
 		major = node->major;

@@ -45,59 +45,66 @@ static int open_device(enum device device, int flags)
 	return -1;
 }
 
+/* Not inlined: a thread with a small stack opens the device, and needs the room of the buffer. */
+#define REDIRECTED(type, name, parameters, arguments)                      \
+	static __attribute__((noinline)) type redirected_##name parameters \
+	{                                                                  \
+		char buf[PATH_MAX];                                        \
+                                                                           \
+		path = path_redirect(path, buf);                           \
+		return REAL(name) arguments;                               \
+	}
+
 /*
  * In the kernel, reading the file of an empty GID table entry fails with EINVAL, which libibverbs
  * expects. The run directory has no files for empty entries.
  */
-static int check_opened(int fd, const char *path, const char *redirected)
+static int check_opened(int fd, const char *path)
 {
-	if (fd < 0 && errno == ENOENT && redirected != path && strstr(path, "/gid_attrs/"))
+	if (fd < 0 && errno == ENOENT && path_watched(path) && strstr(path, "/gid_attrs/"))
 		errno = EINVAL;
 	return fd;
 }
 
-#define OPEN_HOOKED(name, parameters, arguments)                     \
-	HOOKED(int, name) parameters                                 \
-	{                                                            \
-		char buf[PATH_MAX];                                  \
-		const char *to = path_redirect(path, buf);           \
-		enum device device = device_by_path(path);           \
-                                                                     \
-		if (device)                                          \
-			return open_device(device, flags);           \
-		return check_opened(REAL(name) arguments, path, to); \
+#define OPEN_HOOKED(name, parameters, arguments)                        \
+	REDIRECTED(int, name, parameters, arguments)                    \
+	HOOKED(int, name) parameters                                    \
+	{                                                               \
+		enum device device = device_by_path(path);              \
+                                                                        \
+		if (device)                                             \
+			return open_device(device, flags);              \
+		return check_opened(redirected_##name arguments, path); \
 	}
 
 /* The mode argument exists only with O_CREAT. */
-#define OPEN(name)                                                                       \
-	OPEN_HOOKED(name, (const char *path, int flags, mode_t mode), (to, flags, mode)) \
-	HOOK_VARIABLE(int, name, (const char *path, int flags, mode_t mode),             \
+#define OPEN(name)                                                                         \
+	OPEN_HOOKED(name, (const char *path, int flags, mode_t mode), (path, flags, mode)) \
+	HOOK_VARIABLE(int, name, (const char *path, int flags, mode_t mode),               \
 		      path_may_be_watched(path), (path, flags, mode))
 
 #define OPENAT(name)                                                                  \
 	OPEN_HOOKED(name, (int dir, const char *path, int flags, mode_t mode),        \
-		    (dir, to, flags, mode))                                           \
+		    (dir, path, flags, mode))                                         \
 	HOOK_VARIABLE(int, name, (int dir, const char *path, int flags, mode_t mode), \
 		      path_may_be_watched(path), (dir, path, flags, mode))
 
-#define OPEN_2(name)                                                  \
-	OPEN_HOOKED(name, (const char *path, int flags), (to, flags)) \
+#define OPEN_2(name)                                                    \
+	OPEN_HOOKED(name, (const char *path, int flags), (path, flags)) \
 	HOOK(int, name, (const char *path, int flags), path_may_be_watched(path), (path, flags))
 
 #define OPENAT_2(name)                                                                     \
-	OPEN_HOOKED(name, (int dir, const char *path, int flags), (dir, to, flags))        \
+	OPEN_HOOKED(name, (int dir, const char *path, int flags), (dir, path, flags))      \
 	HOOK(int, name, (int dir, const char *path, int flags), path_may_be_watched(path), \
 	     (dir, path, flags))
 
 /* Functions of one path and further arguments. */
-#define BY_PATH(type, name, parameters, arguments) \
-	HOOKED(type, name) parameters              \
-	{                                          \
-		char buf[PATH_MAX];                \
-                                                   \
-		path = path_redirect(path, buf);   \
-		return REAL(name) arguments;       \
-	}                                          \
+#define BY_PATH(type, name, parameters, arguments)    \
+	REDIRECTED(type, name, parameters, arguments) \
+	HOOKED(type, name) parameters                 \
+	{                                             \
+		return redirected_##name arguments;   \
+	}                                             \
 	HOOK(type, name, parameters, path_may_be_watched(path), arguments)
 
 OPEN(open)
@@ -139,14 +146,12 @@ BY_PATH(char *, canonicalize_file_name, (const char *path), (path))
 	} while (0)
 
 #define STAT(name, parameters, arguments)                  \
+	REDIRECTED(int, name, parameters, arguments)       \
 	HOOKED(int, name) parameters                       \
 	{                                                  \
 		enum device device = device_by_path(path); \
-		char buf[PATH_MAX];                        \
-		int rc;                                    \
+		int rc = redirected_##name arguments;      \
                                                            \
-		path = path_redirect(path, buf);           \
-		rc = REAL(name) arguments;                 \
 		if (!rc && device)                         \
 			AS_DEVICE(st, device);             \
 		return rc;                                 \
@@ -166,14 +171,12 @@ BY_PATH(char *, canonicalize_file_name, (const char *path), (path))
 	HOOK(int, name, parameters, fd_any(), arguments)
 
 #define FSTATAT(name, parameters, arguments)                     \
+	REDIRECTED(int, name, parameters, arguments)             \
 	HOOKED(int, name) parameters                             \
 	{                                                        \
 		enum device device = device_at(fd, path, flags); \
-		char buf[PATH_MAX];                              \
-		int rc;                                          \
+		int rc = redirected_##name arguments;            \
                                                                  \
-		path = path_redirect(path, buf);                 \
-		rc = REAL(name) arguments;                       \
 		if (!rc && device)                               \
 			AS_DEVICE(st, device);                   \
 		return rc;                                       \
@@ -199,11 +202,13 @@ FSTATAT(__fxstatat, (int version, int fd, const char *path, struct stat *st, int
 FSTATAT(__fxstatat64, (int version, int fd, const char *path, struct stat64 *st, int flags),
 	(version, fd, path, st, flags))
 
+REDIRECTED(int, statx, (int fd, const char *path, int flags, unsigned int mask, struct statx *st),
+	   (fd, path, flags, mask, st))
+
 HOOKED(int, statx)(int fd, const char *path, int flags, unsigned int mask, struct statx *st)
 {
 	enum device device = device_at(fd, path, flags);
-	char buf[PATH_MAX];
-	int rc = REAL(statx)(fd, path_redirect(path, buf), flags, mask, st);
+	int rc = redirected_statx(fd, path, flags, mask, st);
 
 	if (!rc && device) {
 		st->stx_mode = S_IFCHR | 0666;
