@@ -5,7 +5,6 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -204,16 +203,6 @@ static bool run_round(const struct thread_sleep *woken, bool stream)
 /* The engine thread runs, so peers can see that this process lives. */
 static sem_t started;
 
-/* As the program's last thread would, if this thread did not exist. */
-static _Noreturn void end_process(void)
-{
-	sigset_t none;
-
-	sigemptyset(&none);
-	pthread_sigmask(SIG_SETMASK, &none, NULL);
-	exit(0);
-}
-
 /*
  * A program with a real-time policy may spin on its memory, on the one processor that both threads
  * have: this thread, which inherits the policy, runs only with a higher priority. It keeps its
@@ -253,8 +242,7 @@ static void *run_thread(void *unused)
 		thread_sleep_prepare(&sleep, since, idle);
 		adapter_unlock();
 		thread_sleep_wait(&sleep, since);
-		if (main_thread_was_last())
-			end_process();
+		main_thread_end_process_if_last();
 		stream = (sleep.interrupt || !idle) && clock_now() - since < SOON;
 		adapter_claim();
 	}
@@ -284,6 +272,7 @@ int engine_thread_start(void)
 				    .reply.wanted = REPLY_DETECT_FIRST};
 	if (self->wake_fd < 0)
 		return -errno;
+	main_thread_watch();
 	adapter.due_events.release = due_events_release;
 	/* Signals are for the program's own threads. */
 	sigfillset(&all);

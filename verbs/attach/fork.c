@@ -9,6 +9,7 @@
 #include "adapter/adapter.h"
 #include "attach/attach_private.h"
 #include "attach/engine_thread.h"
+#include "attach/main_thread.h"
 #include "daemon/recording.h"
 #include "engine/clock.h"
 #include "memory/mr_index.h"
@@ -74,6 +75,7 @@ static void forget_adapter(void)
 	TAILQ_INIT(&adapter.dirty_qps);
 	adapter_polling = (struct polling){0};
 	adapter_thread = (struct engine_thread){0};
+	main_thread_fork_child();
 	clock_resume();
 	fd_set_owner();
 	cancellation_restore(cancel);

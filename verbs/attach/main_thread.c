@@ -1,74 +1,148 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "attach/main_thread.h"
 
+#include <dirent.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "adapter/adapter.h"
 #include "engine/clock.h"
 #include "poll/engine_wake.h"
 #include "process/text_lines.h"
 
-/* Least time between two looks at /proc. */
+#define OF_THREAD __thread __attribute__((tls_model("initial-exec")))
+
+/* Least time between two looks of a thread at /proc. */
 #define LOOK_NS 10000000
 
-/* Threads of this library besides the engine thread. */
-static atomic_int own_threads;
+/* libc calls its destructor when the main thread ends before the process does. */
+static pthread_key_t key;
+static bool key_made; /* false if the program has all keys */
+static void (*_Atomic wake_other)(void);
 
-#define SKIP_4_FIELDS " %*s %*s %*s %*s"
-
-void main_thread_note_exit(void)
+/* The engine thread starts and ends with adapter_open_lock. */
+static void note_end(void *unused)
 {
-	if (gettid() != getpid())
-		return;
+	void (*wake)(void) = wake_other;
+
+	(void)unused;
+	pthread_mutex_lock(&adapter_open_lock);
 	adapter_thread.main_ended = true;
 	if (adapter_thread.wake_fd > 0)
 		engine_wake();
+	pthread_mutex_unlock(&adapter_open_lock);
+	if (wake)
+		wake();
 }
 
-/*
- * The fields of /proc/self/stat behind the name, which may contain any byte: the state is the
- * first, the number of threads the 18th. The main thread counts, too: it stays a zombie until all
- * other threads have ended.
- */
-static bool has_only_own_threads(const char *fields)
+static void make_key(void)
 {
-	char state;
-	int threads;
-
-	return sscanf(fields, " %c" SKIP_4_FIELDS SKIP_4_FIELDS SKIP_4_FIELDS SKIP_4_FIELDS " %d",
-		      &state, &threads) == 2 &&
-	       state == 'Z' && threads == 2 + atomic_load(&own_threads);
+	key_made = !pthread_key_create(&key, note_end);
 }
 
-bool main_thread_was_last(void)
+void main_thread_watch(void)
 {
-	static uint64_t looked_at;
-	struct text_lines stat;
-	char line[1024];
-	const char *name_end;
-	bool last = false;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	if (!adapter_thread.main_ended || clock_now() - looked_at < LOOK_NS)
-		return false;
-	looked_at = clock_now();
-	if (!text_lines_open(&stat, "/proc/self/stat"))
-		return false;
-	while (!last && text_lines_next(&stat, line, sizeof(line))) {
-		name_end = strrchr(line, ')');
-		last = name_end && has_only_own_threads(name_end + 1);
-	}
-	text_lines_close(&stat);
-	return last;
-}
-
-void main_thread_count_own(int change)
-{
-	atomic_fetch_add(&own_threads, change);
+	pthread_once(&once, make_key);
+	if (key_made && gettid() == getpid())
+		pthread_setspecific(key, &key);
 }
 
 void main_thread_fork_child(void)
 {
-	atomic_store(&own_threads, 0);
+	adapter_thread.main_ended = false;
+	main_thread_watch();
+}
+
+void main_thread_wake_at_end(void (*wake)(void))
+{
+	wake_other = wake;
+}
+
+bool main_thread_ended(void)
+{
+	return adapter_thread.main_ended;
+}
+
+/* The state follows the name, which may contain any byte. The main thread stays a zombie until all
+ * other threads have ended. */
+static bool is_zombie(void)
+{
+	struct text_lines stat;
+	char line[1024];
+	const char *name_end;
+	bool zombie = false;
+
+	text_lines_open(&stat, "/proc/self/stat");
+	while (!zombie && text_lines_next(&stat, line, sizeof(line))) {
+		name_end = strrchr(line, ')');
+		zombie = name_end && !strncmp(name_end, ") Z", 3);
+	}
+	text_lines_close(&stat);
+	return zombie;
+}
+
+/* Threads of liburxe.so and of liburxe-outer.so have these names. */
+static bool is_own(const char *tid)
+{
+	struct text_lines comm;
+	char path[64], name[32];
+	bool own;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%.16s/comm", tid);
+	text_lines_open(&comm, path);
+	own = text_lines_next(&comm, name, sizeof(name)) &&
+	      (!strcmp(name, "urxe") || !strcmp(name, "urxe-cm"));
+	text_lines_close(&comm);
+	return own;
+}
+
+/*
+ * Whether all threads but the main one are this library's, and the caller is the oldest of them:
+ * only one thread may call exit(3). The kernel lists threads in the order of their creation.
+ */
+static bool is_oldest_of_own(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *entry;
+	pid_t tid, oldest = 0;
+	bool own = true;
+
+	while (own && tasks && (entry = readdir(tasks))) {
+		tid = atoi(entry->d_name);
+		if (!tid || tid == getpid())
+			continue;
+		own = is_own(entry->d_name);
+		oldest = oldest ? oldest : tid;
+	}
+	if (tasks)
+		closedir(tasks);
+	return own && oldest == gettid();
+}
+
+/* As the program's last thread would, if the threads of this library did not exist. */
+static _Noreturn void end_process(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	pthread_sigmask(SIG_SETMASK, &none, NULL);
+	exit(0);
+}
+
+void main_thread_end_process_if_last(void)
+{
+	static OF_THREAD uint64_t looked_at;
+
+	if (!main_thread_ended() || clock_monotonic() - looked_at < LOOK_NS)
+		return;
+	looked_at = clock_monotonic();
+	if (is_zombie() && is_oldest_of_own())
+		end_process();
 }

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The end of the program's main thread by pthread_exit(3). libc ends a process with its last
- * thread, but counts the engine thread, which does not end. So the engine thread looks
- * whether only threads of this library are left, and then ends the process.
+ * The end of the program's main thread by pthread_exit(3) or pthread_cancel(3). libc ends a process
+ * with its last thread, but counts the threads of this library, which do not end. So each of them
+ * looks whether only such threads are left, and the oldest of them then ends the process.
  */
 #ifndef URXE_VERBS_ATTACH_MAIN_THREAD_H
 #define URXE_VERBS_ATTACH_MAIN_THREAD_H
 
 #include <stdbool.h>
 
-/* pthread_exit calls it in each thread; it has no effect outside of the main thread. */
-void main_thread_note_exit(void);
-/* For the engine thread, without locks: whether the main thread and all other threads of the
- * program have ended. Looks each 10 ms at most. */
-bool main_thread_was_last(void);
-/* Another thread of this library counts itself: 1 at its start, -1 at its end. */
-void main_thread_count_own(int change);
-/* In a forked child, which has none of these threads. */
+/* The library notices the end of this thread, if it is the main thread. */
+void main_thread_watch(void);
+/* The same in a forked child, whose main thread runs. */
 void main_thread_fork_child(void);
+/* At its end the main thread calls wake(), for a thread of this library beside the engine thread.
+ */
+void main_thread_wake_at_end(void (*wake)(void));
+/* Whether the main thread has called pthread_exit or was cancelled. */
+bool main_thread_ended(void);
+/* For the threads of this library, without locks: ends the process if the main thread and all other
+ * threads of the program have ended. Looks each 10 ms at most. */
+void main_thread_end_process_if_last(void);
 
 #endif

@@ -16,6 +16,7 @@
 
 #include "adapter/adapter.h"
 #include "attach/fork.h"
+#include "attach/main_thread.h"
 #include "interpose/interpose.h"
 #include "objects/settle.h"
 #include "objects/uverbs_file.h"
@@ -193,6 +194,7 @@ HOOK(int, socket, (int domain, int type, int protocol), domain == AF_NETLINK,
 static __attribute__((constructor)) void init_library(void)
 {
 	log_init();
+	main_thread_watch();
 	if (run_dir_path() && env_is_outer())
 		adapter_install_fork_handlers();
 }

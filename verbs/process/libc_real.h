@@ -59,7 +59,6 @@
 	X(munmap)                 \
 	X(mremap)                 \
 	X(shmdt)                  \
-	X(pthread_exit)           \
 	X(sigaction)              \
 	X(signal)                 \
 	X(bsd_signal)             \

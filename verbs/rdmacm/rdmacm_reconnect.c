@@ -15,10 +15,14 @@
 #include "process/run_dir.h"
 #include "rdmacm/daemon_socket.h"
 
+/* Interval of looks whether the program has other threads, after the end of its main thread. */
+#define LAST_THREAD_MS 20
+
 /* Under rdmacm_files_lock; constant while any file is watched. */
 static unsigned int n_watched;
 static int epoll_fd = -1; /* of the files' sockets and end_fd; -1: no thread */
-static int end_fd = -1;   /* eventfd that is always readable; watched only to end the thread */
+static int end_fd =
+	-1; /* eventfd that is always readable; watched only to wake or end the thread */
 static pthread_t thread;
 
 void rdmacm_reconnect_watch(struct rdmacm_file *file)
@@ -74,18 +78,31 @@ static void *reconnect_thread(void *epoll)
 	bool again = false;
 
 	prctl(PR_SET_NAME, "urxe-cm");
-	main_thread_count_own(1);
 	while (thread_goes_on(own_epoll)) {
 		if (again)
 			nanosleep(&pause, NULL);
-		else if (epoll_wait(own_epoll, &ev, 1, -1) < 0 && errno != EINTR)
+		else if (epoll_wait(own_epoll, &ev, 1, main_thread_ended() ? LAST_THREAD_MS : -1) <
+				 0 &&
+			 errno != EINTR)
 			break;
+		main_thread_end_process_if_last();
 		again = false;
 		for (file = rdmacm_files_first(); file; file = file->next)
 			again |= check_file(file);
 	}
-	main_thread_count_own(-1);
 	return NULL;
+}
+
+/* At the end of the main thread: end_fd ends one wait. */
+static void wake_thread(void)
+{
+	struct epoll_event ev = {.events = EPOLLIN | EPOLLONESHOT};
+	sigset_t signals;
+
+	rdmacm_lock_files(&signals);
+	if (epoll_fd >= 0)
+		(void)epoll_ctl(epoll_fd, EPOLL_CTL_MOD, end_fd, &ev);
+	rdmacm_unlock_files(&signals);
 }
 
 /* --- Its start and end; with rdmacm_files_lock */
@@ -122,6 +139,8 @@ static int start_thread(void)
 {
 	int rc = make_descriptors();
 
+	main_thread_watch();
+	main_thread_wake_at_end(wake_thread);
 	if (!rc)
 		rc = -pthread_create(&thread, NULL, reconnect_thread, (void *)(intptr_t)epoll_fd);
 	if (!rc)

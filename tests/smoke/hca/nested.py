@@ -137,6 +137,8 @@ def run():
                 if name not in devices:
                     raise Failure(f'the program does not see {name}:\n{devices}')
             nested.way = 'hca'
+            # With the engine threads of both devices.
+            nested.run(os.path.join(build, 'tests/smoke/verbs_process'), 'last_thread', seconds=SECONDS)
             for argv in CONNECTED + BY_DEVICE:
                 check(nested, argv, by_hca=True)
             check_changes(outer, nested)

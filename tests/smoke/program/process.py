@@ -24,9 +24,18 @@ def gone(host, program):
     succeed(process, SECONDS)
 
 
-def last_thread(host, program):
-    if 'ended' not in host.run(program, 'last_thread', seconds=SECONDS):
+def last_thread(host, program, check):
+    if 'ended' not in host.run(program, check, seconds=SECONDS):
         raise Failure('the end ran no handler of atexit')
+
+
+def no_thread(build, program):
+    """The limit does not count for root."""
+    with Host(build, user='nobody' if os.getuid() == 0 else None) as host:
+        process = host.start(program, 'no_thread')
+        succeed(process, SECONDS)
+        if 'cannot start the engine thread: Resource temporarily unavailable' not in process.errors():
+            raise Failure(f'does not print why it has no device: {process.describe()}')
 
 
 def drop(build, program):
@@ -41,14 +50,14 @@ def drop(build, program):
 def run():
     build, check = sys.argv[1:]
     program = os.path.join(build, 'tests/smoke/verbs_process')
-    if check == 'drop':
-        drop(build, program)
+    if check in ('drop', 'no_thread'):
+        (drop if check == 'drop' else no_thread)(build, program)
         return
     with Host(build) as host:
         if check == 'gone':
             gone(host, program)
-        elif check == 'last_thread':
-            last_thread(host, program)
+        elif check in ('last_thread', 'last_cm'):
+            last_thread(host, program, check)
         else:
             host.run(program, check, seconds=SECONDS)
 

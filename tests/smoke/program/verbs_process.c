@@ -13,6 +13,9 @@
  * - passing: events and commands on descriptors that were passed to another process
  * - signals: signals interrupt calls without pause
  * - last_thread: the process ends with the last thread of the program, after its main thread
+ * - last_cm: the same if the main thread is cancelled, and only rdma_cm is open
+ * - small_stack: a thread with the smallest stack opens the device and rdma_cm
+ * - no_thread: the device cannot be opened at the limit of processes
  * - drop: after the program has given up root, its device connects new queue pairs
  * - gone: a removed device returns errors, raises one event, flushes requests and can be closed
  */
@@ -22,6 +25,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -755,6 +759,57 @@ static void check_last_thread(void)
 	pthread_exit(NULL);
 }
 
+static void *cancel_main_thread(void *main_thread)
+{
+	pthread_cancel(*(pthread_t *)main_thread);
+	return NULL;
+}
+
+static void check_last_cm(void)
+{
+	static pthread_t self;
+
+	self = pthread_self();
+	if (open("/dev/infiniband/rdma_cm", O_RDWR | O_CLOEXEC) < 0)
+		err(1, "rdma_cm");
+	if (atexit(say_end) || pthread_create(&worker, NULL, cancel_main_thread, &self))
+		err(1, "no thread");
+	for (;;)
+		pause();
+}
+
+static void *use_device(void *d)
+{
+	open_device(d);
+	if (open("/dev/infiniband/rdma_cm", O_RDWR | O_CLOEXEC) < 0)
+		err(1, "rdma_cm");
+	work(d);
+	close_device(d);
+	return NULL;
+}
+
+static void check_small_stack(void)
+{
+	static struct device d;
+	pthread_attr_t small;
+	pthread_t thread;
+
+	pthread_attr_init(&small);
+	if (pthread_attr_setstacksize(&small, (size_t)PTHREAD_STACK_MIN) ||
+	    pthread_create(&thread, &small, use_device, &d) || pthread_join(thread, NULL))
+		errx(1, "a thread with a small stack");
+}
+
+static void check_no_thread(void)
+{
+	static struct device d;
+
+	if (setrlimit(RLIMIT_NPROC, &(struct rlimit){0, 0}))
+		err(1, "setrlimit");
+	if (try_open(&d))
+		errx(1, "a device without a thread");
+}
+
 static void check_drop(void)
 {
 	static struct device d;
@@ -776,12 +831,13 @@ static void check_drop(void)
 static const struct {
 	const char *name;
 	void (*run)(void);
-} checks[] = {{"fork", check_fork},       {"handler", check_fork_in_handler},
-	      {"stop", check_stop},       {"exec", check_exec},
-	      {"ranges", check_ranges},   {"numbers", check_numbers},
-	      {"passing", check_passing}, {"signals", check_signals},
-	      {"gone", check_gone},       {"last_thread", check_last_thread},
-	      {"drop", check_drop}};
+} checks[] = {{"fork", check_fork},           {"handler", check_fork_in_handler},
+	      {"stop", check_stop},           {"exec", check_exec},
+	      {"ranges", check_ranges},       {"numbers", check_numbers},
+	      {"passing", check_passing},     {"signals", check_signals},
+	      {"gone", check_gone},           {"last_thread", check_last_thread},
+	      {"last_cm", check_last_cm},     {"small_stack", check_small_stack},
+	      {"no_thread", check_no_thread}, {"drop", check_drop}};
 
 int main(int argc, char **argv)
 {
