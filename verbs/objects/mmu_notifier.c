@@ -24,8 +24,8 @@ static uint64_t whole_pages(uint64_t start, uint64_t length)
 	return (length + page - 1) & ~(page - 1);
 }
 
-static void for_each_mr(void (*fn)(struct mr *mr, const struct urxe_extent *bytes),
-			const struct urxe_extent *bytes)
+static void for_each_mr(void (*fn)(struct mr *mr, const struct unmapping *u),
+			const struct unmapping *u)
 {
 	struct uverbs_file *file;
 
@@ -36,8 +36,13 @@ static void for_each_mr(void (*fn)(struct mr *mr, const struct urxe_extent *byte
 
 		while ((object = handle_next(&file->handles, OBJECT_MR, &at)))
 			if (!((struct mr *)object)->on_demand)
-				fn((struct mr *)object, bytes);
+				fn((struct mr *)object, u);
 	}
+}
+
+static void begin_unmapping(struct mr *mr, const struct unmapping *u)
+{
+	mr_unmap(mr, &u->bytes);
 }
 
 /* A child of vfork unmaps its own mappings, so the parent's regions stay. */
@@ -53,7 +58,7 @@ void unmap_begin(struct unmapping *u, const void *start, uint64_t length)
 	cancel = cancellation_disable();
 	adapter_lock();
 	u->registrations = adapter.registrations;
-	for_each_mr(mr_unmap, &u->bytes);
+	for_each_mr(begin_unmapping, u);
 	adapter_unlock_settled();
 	cancellation_restore(cancel);
 }
@@ -61,22 +66,10 @@ void unmap_begin(struct unmapping *u, const void *start, uint64_t length)
 /*
  * A region that was registered during the call belongs to a new mapping, perhaps of another thread.
  */
-static void end_unmapping(const struct unmapping *u, bool done)
+static void end_unmapping(struct mr *mr, const struct unmapping *u)
 {
-	struct uverbs_file *file;
-
-	LIST_FOREACH(file, &adapter.files, link)
-	{
-		struct object *object;
-		uint32_t at = 0;
-
-		while ((object = handle_next(&file->handles, OBJECT_MR, &at))) {
-			struct mr *mr = (struct mr *)object;
-
-			if (!mr->on_demand && mr->registration <= u->registrations)
-				urxe_mr_unmapped(mr->mr, &u->bytes, done);
-		}
-	}
+	if (mr->registration <= u->registrations)
+		urxe_mr_unmapped(mr->mr, &u->bytes, u->done);
 }
 
 void unmap_end(struct unmapping *u, bool done)
@@ -87,7 +80,8 @@ void unmap_end(struct unmapping *u, bool done)
 		return;
 	cancel = cancellation_disable();
 	adapter_lock();
-	end_unmapping(u, done);
+	u->done = done;
+	for_each_mr(end_unmapping, u);
 	adapter_unlock();
 	cancellation_restore(cancel);
 	errno = saved;

@@ -18,6 +18,7 @@ struct unmapping {
 	/* adapter.registrations before the call: regions with a larger number belong to new
 	 * mappings. */
 	uint64_t registrations;
+	bool done; /* of unmap_end */
 };
 
 /*
