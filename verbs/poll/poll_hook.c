@@ -101,21 +101,23 @@ static void end_poll(struct ibv_cq_ex *cq)
 		file->end_poll(cq);
 }
 
-/*
- * A user handle is opaque to the ABI. It counts as a pointer only if the structure at that address
- * names this descriptor.
- */
+bool poll_hook_read_context(uint64_t user_handle, struct ibv_context *context, uint64_t *at)
+{
+	struct ibv_cq cq;
+
+	if (uaccess_read(&cq, user_handle, sizeof(cq)))
+		return false;
+	*at = (uint64_t)(uintptr_t)cq.context;
+	return !uaccess_read(context, *at, sizeof(*context));
+}
+
 void poll_hook_install(struct uverbs_file *file, int fd, uint64_t user_handle)
 {
 	int (*hook)(struct ibv_cq *, int, struct ibv_wc *) = poll_cq;
 	struct ibv_context context;
-	struct ibv_cq cq;
 	uint64_t at;
 
-	if (uaccess_read(&cq, user_handle, sizeof(cq)))
-		return;
-	at = (uint64_t)(uintptr_t)cq.context;
-	if (uaccess_read(&context, at, sizeof(context)) || context.cmd_fd != fd ||
+	if (!poll_hook_read_context(user_handle, &context, &at) || context.cmd_fd != fd ||
 	    !context.ops.poll_cq || context.ops.poll_cq == poll_cq)
 		return;
 	file->poll_cq = context.ops.poll_cq;
@@ -138,10 +140,9 @@ static bool same_library(void *a, void *b)
 bool poll_hook_is_installed(const struct uverbs_file *file, uint64_t user_handle)
 {
 	struct ibv_context context;
-	struct ibv_cq cq;
+	uint64_t at;
 
-	return !uaccess_read(&cq, user_handle, sizeof(cq)) &&
-	       !uaccess_read(&context, (uint64_t)(uintptr_t)cq.context, sizeof(context)) &&
+	return poll_hook_read_context(user_handle, &context, &at) &&
 	       context.ops.poll_cq == poll_cq &&
 	       same_library((void *)context.ops.post_send, (void *)file->poll_cq);
 }

@@ -13,9 +13,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct ibv_context;
 struct uverbs_file;
 struct cq;
 
+/*
+ * Copies the ibv_context of the ibv_cq at user_handle, and sets *at to its address. A user handle
+ * is opaque to the ABI: it counts as a pointer only if the context names the caller's descriptor.
+ * False: no such memory.
+ */
+bool poll_hook_read_context(uint64_t user_handle, struct ibv_context *context, uint64_t *at);
 /*
  * Call it when a command on descriptor fd has passed the user_handle of a CQ, the address of its
  * ibv_cq: replaces poll_cq in the ibv_context of that ibv_cq, and keeps librxe's function in

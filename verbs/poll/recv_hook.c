@@ -10,6 +10,7 @@
 #include "adapter/adapter.h"
 #include "memory/uaccess.h"
 #include "objects/uverbs_file.h"
+#include "poll/poll_hook.h"
 #include "queues/publish.h"
 #include "queues/verbs_qp.h"
 #include "queues/verbs_srq.h"
@@ -59,18 +60,6 @@ static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv
 	return rc;
 }
 
-/* False: the handle is no ibv_cq of this descriptor's context. */
-static bool read_context(int fd, uint64_t user_handle, struct ibv_context *context, uint64_t *at)
-{
-	struct ibv_cq cq;
-
-	if (uaccess_read(&cq, user_handle, sizeof(cq)))
-		return false;
-	*at = (uint64_t)(uintptr_t)cq.context;
-	return !uaccess_read(context, *at, sizeof(*context)) && context->cmd_fd == fd &&
-	       context->ops.post_recv && context->ops.post_srq_recv;
-}
-
 void recv_hook_install(struct uverbs_file *file, int fd, uint64_t user_handle)
 {
 	struct ibv_context context;
@@ -78,7 +67,8 @@ void recv_hook_install(struct uverbs_file *file, int fd, uint64_t user_handle)
 
 	if (file->post_recv)
 		return;
-	if (!read_context(fd, user_handle, &context, &at)) {
+	if (!poll_hook_read_context(user_handle, &context, &at) || context.cmd_fd != fd ||
+	    !context.ops.post_recv || !context.ops.post_srq_recv) {
 		adapter.hca.unhooked = true;
 		return;
 	}
