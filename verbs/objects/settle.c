@@ -48,11 +48,6 @@ struct hca *adapter_free_lock(void)
 	return adapter.hca.hca;
 }
 
-bool adapter_keep_lock(struct hca *hca)
-{
-	return hca && hca_keep_lock(hca);
-}
-
 void adapter_refuse_copies(void)
 {
 	int cancel;

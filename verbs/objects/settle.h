@@ -6,8 +6,6 @@
 #ifndef URXE_VERBS_OBJECTS_SETTLE_H
 #define URXE_VERBS_OBJECTS_SETTLE_H
 
-#include <stdbool.h>
-
 struct hca;
 
 /*
@@ -22,18 +20,11 @@ void adapter_collect_ends(void);
  */
 void adapter_unlock_settled(void);
 /*
- * With adapter.lock: until adapter_keep_lock(), the engine's operations that rxe/offload.h marks
+ * With adapter.lock: until hca_keep_lock(), the engine's operations that rxe/offload.h marks
  * release adapter.lock while the HCA executes them. The caller has counted itself in object.users
- * of the objects, so that no command destroys them. Returns the HCA, for adapter_keep_lock(); NULL:
- * none.
+ * of the objects, so that no command destroys them. Returns the HCA; NULL: none.
  */
 struct hca *adapter_free_lock(void);
-/*
- * Ends adapter_free_lock(). With adapter.lock, which it releases for a moment if the HCA has gone.
- * True: the HCA may have completions whose event has passed; the caller wakes the engine thread.
- * NULL: no effect, false.
- */
-bool adapter_keep_lock(struct hca *hca);
 /*
  * Does peers_begin_refusal() and peers_refuse() (samehost/peer.h), and waits until no peer copies
  * any more. Any thread; adapter.lock must not be held.

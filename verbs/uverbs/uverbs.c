@@ -20,6 +20,7 @@
 #include "queues/verbs_qp.h"
 #include "uverbs/ucontext.h"
 #include "uverbs/uverbs_command.h"
+#include <hca/hca.h>
 #include <rxe/offload.h>
 #include <samehost/peer.h>
 
@@ -42,7 +43,6 @@ struct command_row {
 #define ROW_UNLOCKED(id, fn, in, out) \
 	[IB_USER_VERBS_CMD_##id] = {#id, cmd_##fn, sizeof(struct ib_uverbs_##in), out, true}
 #define REPLY(out) sizeof(struct ib_uverbs_##out)
-#define NAMED(id)  [IB_USER_VERBS_CMD_##id] = {.name = #id}
 
 static int cmd_post_send(const struct command *c);
 
@@ -76,20 +76,6 @@ static const struct command_row rows[] = {
 	ROW(MODIFY_SRQ, modify_srq, modify_srq, 0),
 	ROW(QUERY_SRQ, query_srq, query_srq, REPLY(query_srq_resp)),
 	ROW(DESTROY_SRQ, destroy_srq, destroy_srq, REPLY(destroy_srq_resp)),
-	/* Not supported: only for the log. */
-	NAMED(MODIFY_AH),
-	NAMED(QUERY_AH),
-	NAMED(REG_SMR),
-	NAMED(QUERY_MR),
-	NAMED(BIND_MW),
-	NAMED(POLL_CQ),
-	NAMED(PEEK_CQ),
-	NAMED(POST_RECV),
-	NAMED(POST_SRQ_RECV),
-	NAMED(OPEN_XRCD),
-	NAMED(CLOSE_XRCD),
-	NAMED(CREATE_XSRQ),
-	NAMED(OPEN_QP),
 };
 
 /* Minimum room for the response: up to and including response_length. */
@@ -97,7 +83,6 @@ static const struct command_row rows[] = {
 #define ROW_EX(id, fn, in, out)                                                                    \
 	[IB_USER_VERBS_EX_CMD_##id] = {"EX_" #id, cmd_##fn##_ex, sizeof(struct ib_uverbs_ex_##in), \
 				       REPLY_EX(out), false}
-#define NAMED_EX(id) [IB_USER_VERBS_EX_CMD_##id] = {.name = "EX_" #id}
 
 static const struct command_row rows_ex[] = {
 	ROW_EX(QUERY_DEVICE, query_device, query_device, query_device_resp),
@@ -108,14 +93,6 @@ static const struct command_row rows_ex[] = {
 	[IB_USER_VERBS_EX_CMD_MODIFY_QP] = {"EX_MODIFY_QP", cmd_modify_qp_ex,
 					    sizeof(struct ib_uverbs_modify_qp),
 					    REPLY_EX(modify_qp_resp), true},
-	NAMED_EX(CREATE_FLOW),
-	NAMED_EX(DESTROY_FLOW),
-	NAMED_EX(CREATE_WQ),
-	NAMED_EX(MODIFY_WQ),
-	NAMED_EX(DESTROY_WQ),
-	NAMED_EX(CREATE_RWQ_IND_TBL),
-	NAMED_EX(DESTROY_RWQ_IND_TBL),
-	NAMED_EX(MODIFY_CQ),
 };
 
 static const struct command_row *find_row(uint32_t command)
@@ -127,11 +104,10 @@ static const struct command_row *find_row(uint32_t command)
 		row = number < sizeof(rows_ex) / sizeof(rows_ex[0]) ? &rows_ex[number] : NULL;
 	else
 		row = number < sizeof(rows) / sizeof(rows[0]) ? &rows[number] : NULL;
-	if (!row || !row->name)
-		log_debug("unknown command %#x", command);
-	else if (!row->handler)
-		log_debug("%s is not supported", row->name);
-	return row && row->handler ? row : NULL;
+	if (row && row->handler)
+		return row;
+	log_debug("command %#x is not supported", command);
+	return NULL;
 }
 
 /* The checks of the kernel's verify_hdr (drivers/infiniband/core/uverbs_main.c). */
@@ -243,10 +219,11 @@ int command_pause(const struct command *c)
 
 int command_keep_lock(struct hca *hca)
 {
-	const bool more = adapter_keep_lock(hca);
+	bool more;
 
 	if (!hca)
 		return 0;
+	more = hca_keep_lock(hca);
 	if (!adapter.dev)
 		return -EIO;
 	adapter_publish();
