@@ -267,6 +267,7 @@ static inline void adapter_update_multicast(void)
 static inline void adapter_set_multicast(void)
 {
 	vnic_driver_set_multicast(adapter.nic, urxe_mcast_heard(adapter.dev));
+	adapter.multicast_applied = adapter.multicast_changes;
 }
 
 /* Whether an entry of the GID table is in use. Takes adapter.lock, which must not be held. */
