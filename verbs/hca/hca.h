@@ -25,8 +25,8 @@ struct hca_verbs;
 struct hca_owner {
 	/* Whether the HCA executes the connection; qp_ctx is the ctx of the engine's queue pair. */
 	bool (*takes)(void *ctx, void *qp_ctx, const struct urxe_qp_attr *attr);
-	/* Take and release the lock; for hca_end_collected(), and from hca_free_lock() to
-	 * hca_keep_lock(). NULL: the owner has no lock. */
+	/* Take and release the lock; for hca_end_collected(), and from hca_allow_unlock() to
+	 * hca_forbid_unlock(). NULL: the owner has no lock. */
 	void (*lock)(void *ctx);
 	void (*unlock)(void *ctx);
 	/* The HCA calls place_fd for each of its descriptors, and uses the result: `fd`, or a
@@ -96,18 +96,18 @@ bool hca_has_gid(const struct hca *hca, uint32_t index);
 /* --- Calls that take long, outside the lock. */
 
 /*
- * With the lock. From now to hca_keep_lock(), the engine's operations that wait for the HCA
+ * With the lock. From now to hca_forbid_unlock(), the engine's operations that wait for the HCA
  * (rxe/offload.h marks them) release the lock while they wait. In between, the owner calls only
- * that operation of the engine, and lets no other thread destroy its objects. Each hca_free_lock()
- * needs one hca_keep_lock().
+ * that operation of the engine, and lets no other thread destroy its objects. Each
+ * hca_allow_unlock() needs one hca_forbid_unlock().
  */
-void hca_free_lock(struct hca *hca);
+void hca_allow_unlock(struct hca *hca);
 /*
- * Ends hca_free_lock(). With the lock, which it releases for a moment if the HCA was detached
+ * Ends hca_allow_unlock(). With the lock, which it releases for a moment if the HCA was detached
  * since. True: CQs that were not polled meanwhile may have more completions, whose event has
  * passed; the owner calls hca_poll() soon.
  */
-bool hca_keep_lock(struct hca *hca);
+bool hca_forbid_unlock(struct hca *hca);
 
 struct hca_mr;
 struct hca_ah_call;
@@ -179,7 +179,7 @@ bool hca_poll(struct hca *hca);
 bool hca_poll_cq(struct hca *hca, void *hca_cq);
 
 /* Whether a thread resizes the CQ. hca_poll() and hca_poll_cq() then skip the CQ, and that thread's
- * hca_keep_lock() polls the CQ. `hca_cq`: as above; NULL: false. */
+ * hca_forbid_unlock() polls the CQ. `hca_cq`: as above; NULL: false. */
 bool hca_cq_grows(const void *hca_cq);
 
 /*

@@ -45,7 +45,7 @@ struct hca {
 	uint32_t flat_pieces; /* number of pieces of all flat_memory mappings */
 	uint64_t completions; /* number of completions that were passed to the engine */
 	bool collects;        /* between hca_collect_ends() and hca_end_collected() */
-	bool frees_lock;      /* between hca_free_lock() and hca_keep_lock() */
+	bool frees_lock;      /* between hca_allow_unlock() and hca_forbid_unlock() */
 	bool detaching;       /* within hca_detach() */
 	/* A CQ was not polled, or had an event, while a thread resized it: hca_cqs_catch_up() makes
 	 * up for that. */

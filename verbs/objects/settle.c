@@ -41,10 +41,10 @@ void adapter_unlock_settled(void)
 	adapter_unlock();
 }
 
-struct hca *adapter_free_lock(void)
+struct hca *adapter_allow_unlock(void)
 {
 	if (adapter.hca.hca)
-		hca_free_lock(adapter.hca.hca);
+		hca_allow_unlock(adapter.hca.hca);
 	return adapter.hca.hca;
 }
 

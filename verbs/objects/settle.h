@@ -20,11 +20,11 @@ void adapter_collect_ends(void);
  */
 void adapter_unlock_settled(void);
 /*
- * With adapter.lock: until hca_keep_lock(), the engine's operations that rxe/offload.h marks
+ * With adapter.lock: until hca_forbid_unlock(), the engine's operations that rxe/offload.h marks
  * release adapter.lock while the HCA executes them. The caller has counted itself in object.users
  * of the objects, so that no command destroys them. Returns the HCA; NULL: none.
  */
-struct hca *adapter_free_lock(void);
+struct hca *adapter_allow_unlock(void);
 /*
  * Does peers_begin_refusal() and peers_refuse() (samehost/peer.h), and waits until no peer copies
  * any more. Any thread; adapter.lock must not be held.

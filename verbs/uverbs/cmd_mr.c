@@ -159,12 +159,12 @@ static void begin_hca_part(const struct command *c, const struct ib_uverbs_reg_m
 	if (!pd || !adapter.hca.hca || check_on_demand(request))
 		return;
 	part->attr = engine_attr(request, pd, part->extents);
-	hca = adapter_free_lock();
+	hca = adapter_allow_unlock();
 	if (!hca_mr_begin(hca, &part->attr, &part->mr))
 		part->hca = hca;
 	else
 		part->mr = NULL;
-	if (command_keep_lock(hca))
+	if (command_forbid_unlock(hca))
 		*part = (struct hca_part){0};
 }
 

@@ -126,10 +126,10 @@ static int make_rings(const struct command *c, const struct ib_uverbs_ex_create_
 /* The HCA chooses the number, if it takes the queue pair. */
 static int create_numbered(struct urxe_qp_init *init, struct urxe_qp **qp)
 {
-	struct hca *hca = adapter_free_lock();
+	struct hca *hca = adapter_allow_unlock();
 	int rc = hca ? urxe_qp_create(adapter.dev, init, qp) : -ENOSPC;
 
-	if (command_keep_lock(hca))
+	if (command_forbid_unlock(hca))
 		return -EIO;
 	if (rc != -ENOSPC)
 		return rc;
@@ -426,12 +426,12 @@ static void unlock_qp(struct qp *qp)
 
 static int fill_query(struct ib_uverbs_query_qp_resp *reply, const struct qp *qp)
 {
-	struct hca *hca = adapter_free_lock();
+	struct hca *hca = adapter_allow_unlock();
 	struct urxe_qp_attr attr;
 	struct urxe_qp_init init;
 
 	urxe_offload_query(qp->qp, &attr, &init);
-	if (command_keep_lock(hca))
+	if (command_forbid_unlock(hca))
 		return -EIO;
 	*reply = (struct ib_uverbs_query_qp_resp){
 		.max_send_wr = queue_capacity(&qp->sq.ring),
@@ -669,9 +669,9 @@ static int modify_engine(struct qp *qp, uint64_t now, const struct urxe_qp_attr 
 		return -EINVAL;
 	if (mask & URXE_QP_STATE && (attr->state == URXE_QPS_ERR || attr->state == URXE_QPS_RESET))
 		engine_flush_acks(qp);
-	hca = adapter_free_lock();
+	hca = adapter_allow_unlock();
 	rc = urxe_qp_modify(qp->qp, now, attr, mask);
-	return command_keep_lock(hca) ? -EIO : rc;
+	return command_forbid_unlock(hca) ? -EIO : rc;
 }
 
 static void log_migration(const struct qp *qp, uint32_t mask)
@@ -889,9 +889,9 @@ static int change_group(const struct command *c, uint32_t qp_handle, const uint8
 	if (rc)
 		return rc;
 	memcpy(gid.raw, raw, sizeof(gid.raw));
-	hca = adapter_free_lock();
+	hca = adapter_allow_unlock();
 	rc = change(qp->qp, &gid);
-	if (command_keep_lock(hca))
+	if (command_forbid_unlock(hca))
 		rc = -EIO;
 	else
 		adapter_update_multicast();

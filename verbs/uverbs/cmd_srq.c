@@ -20,7 +20,7 @@
 /* The HCA may take long. Until the queue has its handle, no command finds it. */
 static int make_engine_srq(const struct urxe_rq_attr *attr, uint32_t limit, struct srq *srq)
 {
-	struct hca *hca = adapter_free_lock();
+	struct hca *hca = adapter_allow_unlock();
 	int rc = urxe_srq_create(adapter.dev, attr, &srq->recv.rq);
 
 	if (!rc && limit) {
@@ -28,7 +28,7 @@ static int make_engine_srq(const struct urxe_rq_attr *attr, uint32_t limit, stru
 		if (rc)
 			urxe_srq_destroy(srq->recv.rq);
 	}
-	return command_keep_lock(hca) ? -EIO : rc;
+	return command_forbid_unlock(hca) ? -EIO : rc;
 }
 
 static int make_srq_queue(const struct command *c, struct srq *srq,
@@ -141,12 +141,12 @@ static int resize_engine_srq(struct srq *srq, uint32_t max_wr, uint32_t limit)
 
 	if (limit > max_wr)
 		return -EINVAL;
-	hca = adapter_free_lock();
+	hca = adapter_allow_unlock();
 	rc = urxe_srq_set_limit(srq->recv.rq, 0);
 	if (!rc)
 		rc = urxe_srq_resize(srq->recv.rq, max_wr);
 	urxe_srq_set_limit(srq->recv.rq, rc ? old : limit);
-	if (command_keep_lock(hca))
+	if (command_forbid_unlock(hca))
 		return -EIO;
 	/* Requests that other threads posted meanwhile. */
 	urxe_offload_refill(srq->recv.rq);
@@ -179,10 +179,10 @@ static int resize_srq(const struct command *c, struct srq *srq,
 
 static int set_limit(struct srq *srq, uint32_t limit)
 {
-	struct hca *hca = adapter_free_lock();
+	struct hca *hca = adapter_allow_unlock();
 	int rc = urxe_srq_set_limit(srq->recv.rq, limit);
 
-	return command_keep_lock(hca) ? -EIO : rc;
+	return command_forbid_unlock(hca) ? -EIO : rc;
 }
 
 static int modify_srq(const struct command *c, struct srq *srq,

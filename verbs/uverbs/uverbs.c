@@ -217,13 +217,13 @@ int command_pause(const struct command *c)
 	return c->file->live && !adapter.dead ? 0 : -EIO;
 }
 
-int command_keep_lock(struct hca *hca)
+int command_forbid_unlock(struct hca *hca)
 {
 	bool more;
 
 	if (!hca)
 		return 0;
-	more = hca_keep_lock(hca);
+	more = hca_forbid_unlock(hca);
 	if (!adapter.dev)
 		return -EIO;
 	adapter_publish();

@@ -75,13 +75,13 @@ int command_add_object(const struct command *c, struct object *object, enum obje
  */
 int command_pause(const struct command *c);
 /*
- * Ends adapter_free_lock(), after an operation of the HCA, with hca_keep_lock(). NULL: no effect,
- * 0. The program sees the completions that came meanwhile, and the engine thread takes the
+ * Ends adapter_allow_unlock(), after an operation of the HCA, with hca_forbid_unlock(). NULL: no
+ * effect, 0. The program sees the completions that came meanwhile, and the engine thread takes the
  * completions that are still at the HCA. 0, or -EIO: a signal handler has forked meanwhile, and the
  * caller runs in the child, which has no adapter. The command then ends at once: its objects, and
  * the memory of its rings, are the parent's.
  */
-int command_keep_lock(struct hca *hca);
+int command_forbid_unlock(struct hca *hca);
 
 int cmd_get_context(const struct command *c);
 int cmd_query_device(const struct command *c);

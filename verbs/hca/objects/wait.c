@@ -26,14 +26,14 @@ void hca_end_wait(struct hca *hca, const struct hca_wait *wait)
 }
 
 /* The thread of a device process has no lock to release. */
-void hca_free_lock(struct hca *hca)
+void hca_allow_unlock(struct hca *hca)
 {
 	hca_hold(hca);
 	hca->frees_lock = hca->owner->unlock != NULL;
 }
 
 /* If the HCA has gone, this thread may be its last user, and closes it without the lock. */
-bool hca_keep_lock(struct hca *hca)
+bool hca_forbid_unlock(struct hca *hca)
 {
 	const struct hca_owner *owner = hca->owner;
 	bool more;

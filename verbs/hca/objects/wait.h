@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Brackets a command of the HCA, which may take milliseconds. If the owner permits it
- * (hca_free_lock), hca_begin_wait() releases the lock, and hca_end_wait() takes it again. Meanwhile
- * other threads post and poll.
+ * (hca_allow_unlock), hca_begin_wait() releases the lock, and hca_end_wait() takes it again.
+ * Meanwhile other threads post and poll.
  */
 #ifndef URXE_VERBS_HCA_OBJECTS_WAIT_H
 #define URXE_VERBS_HCA_OBJECTS_WAIT_H

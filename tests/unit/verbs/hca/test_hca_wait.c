@@ -26,9 +26,9 @@ static void *command(int (*call)(void))
 	struct hca *hca = f->hca;
 
 	pthread_mutex_lock(&f->lock);
-	hca_free_lock(hca);
+	hca_allow_unlock(hca);
 	slow_rc = call();
-	hca_keep_lock(hca);
+	hca_forbid_unlock(hca);
 	pthread_mutex_unlock(&f->lock);
 	return NULL;
 }
