@@ -69,14 +69,14 @@ static bool has_descriptors(void)
  * The program does not know the eventfd of the engine thread, so it finds that number closed, or,
  * where it would replace the file, in use.
  */
-static bool is_kept(int fd)
+static bool is_engine_wake_fd(int fd)
 {
 	return engine_wake_fd_within((unsigned int)fd, (unsigned int)fd) >= 0;
 }
 
 HOOKED(int, close)(int fd)
 {
-	if (is_kept(fd)) {
+	if (is_engine_wake_fd(fd)) {
 		errno = EBADF;
 		return -1;
 	}
@@ -138,19 +138,19 @@ void closefrom(int first)
 }
 
 /* `replaced`: the descriptor that the duplicate replaces; -1: none. */
-#define DUP(name, parameters, arguments, replaced)           \
-	HOOKED(int, name) parameters                         \
-	{                                                    \
-		int new_fd;                                  \
-                                                             \
-		if ((replaced) != fd && is_kept(replaced)) { \
-			errno = EBUSY;                       \
-			return -1;                           \
-		}                                            \
-		new_fd = REAL(name) arguments;               \
-		fd_duplicated(fd, new_fd);                   \
-		return new_fd;                               \
-	}                                                    \
+#define DUP(name, parameters, arguments, replaced)                     \
+	HOOKED(int, name) parameters                                   \
+	{                                                              \
+		int new_fd;                                            \
+                                                                       \
+		if ((replaced) != fd && is_engine_wake_fd(replaced)) { \
+			errno = EBUSY;                                 \
+			return -1;                                     \
+		}                                                      \
+		new_fd = REAL(name) arguments;                         \
+		fd_duplicated(fd, new_fd);                             \
+		return new_fd;                                         \
+	}                                                              \
 	HOOK(int, name, parameters, has_descriptors(), arguments)
 
 DUP(dup, (int fd), (fd), -1)
