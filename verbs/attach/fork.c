@@ -19,7 +19,7 @@
 #include "poll/engine_wake.h"
 #include "poll/polling.h"
 #include "process/cancellation.h"
-#include "process/own_fd.h"
+#include "process/emulated_fd.h"
 #include <samehost/peer.h>
 
 #define OF_THREAD __thread __attribute__((tls_model("initial-exec")))

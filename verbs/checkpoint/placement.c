@@ -13,7 +13,7 @@
 #include "checkpoint/rebuild.h"
 #include "checkpoint/ring_mapping.h"
 #include "objects/uverbs_file.h"
-#include "process/own_fd.h"
+#include "process/emulated_fd.h"
 #include "rdmacm/rdmacm.h"
 
 static void close_number(int fd)

@@ -11,7 +11,7 @@
 
 #include "interpose/path_redirect.h"
 #include "process/cancellation.h"
-#include "process/own_fd.h"
+#include "process/emulated_fd.h"
 #include "process/run_dir.h"
 #include "process/text_lines.h"
 #include "rdmacm/rdmacm.h"

@@ -16,7 +16,7 @@
 #include "memory/ring_slab.h"
 #include "objects/mmu_notifier.h"
 #include "objects/uverbs_file.h"
-#include "process/own_fd.h"
+#include "process/emulated_fd.h"
 
 /* Linux 5.7; not in every libc's headers. */
 #ifndef MREMAP_DONTUNMAP

@@ -18,7 +18,7 @@
 #include "interpose/device_node.h"
 #include "interpose/interpose.h"
 #include "interpose/path_redirect.h"
-#include "process/own_fd.h"
+#include "process/emulated_fd.h"
 
 int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);

@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "process/own_fd.h"
+#include "process/emulated_fd.h"
 
 /*
  * The members that ib_uverbs_comp_event_desc and ib_uverbs_async_event_desc begin with. `element`
@@ -46,9 +46,9 @@ struct comp_channel {
 
 /*
  * Creates a channel for events of event_size bytes. *fd becomes the application's end, which is in
- * the table of own_fd.h. `few`: the socket holds only a handful of events. That is for asynchronous
- * events: many programs never read them, and a withdrawal reads and sends again all that the socket
- * holds. 0 or a negative errno value.
+ * the table of emulated_fd.h. `few`: the socket holds only a handful of events. That is for
+ * asynchronous events: many programs never read them, and a withdrawal reads and sends again all
+ * that the socket holds. 0 or a negative errno value.
  */
 int comp_channel_create(uint32_t event_size, bool few, struct comp_channel **channel, int *fd);
 /* Count one user more, or one less. The last user's comp_channel_put closes the channel. */

@@ -12,7 +12,7 @@
 #include "objects/uverbs_file.h"
 #include "objects/verbs_mr.h"
 #include "process/cancellation.h"
-#include "process/own_fd.h"
+#include "process/emulated_fd.h"
 
 /* The length in whole pages, as a mapping call rounds it; 0 if the call will fail. */
 static uint64_t whole_pages(uint64_t start, uint64_t length)

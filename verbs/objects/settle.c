@@ -10,8 +10,8 @@
 #include "adapter/adapter.h"
 #include "objects/verbs_mr.h"
 #include "process/cancellation.h"
+#include "process/emulated_fd.h"
 #include "process/log.h"
-#include "process/own_fd.h"
 
 /* Time between two looks at the peers' copies, and looks before a warning. */
 #define SETTLE_PAUSE_NS 50000

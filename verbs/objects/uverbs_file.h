@@ -11,7 +11,7 @@
 #include "memory/ring_slab.h"
 #include "objects/comp_channel.h"
 #include "objects/handle.h"
-#include "process/own_fd.h"
+#include "process/emulated_fd.h"
 
 struct ibv_cq;
 struct ibv_cq_ex;

@@ -9,8 +9,8 @@
 #include "poll/polling.h"
 #include "poll/thread_sleep.h"
 #include "process/cancellation.h"
+#include "process/emulated_fd.h"
 #include "process/log.h"
-#include "process/own_fd.h"
 
 struct engine_thread adapter_thread;
 

@@ -7,8 +7,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "process/emulated_fd.h"
 #include "process/libc_real.h"
-#include "process/own_fd.h"
 
 /* Above the numbers of select(2). A higher floor would make the kernel's table of descriptors
  * larger than programs need it. */

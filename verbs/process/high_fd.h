@@ -22,8 +22,8 @@ int high_fd(int fd);
 /*
  * Returns a duplicate for this library of a descriptor that the program gets: numbered as by
  * high_fd(), or with the lowest free number if no high number is free; close-on-exec. It is not in
- * the table of own_fd.h, even if `fd` has an entry there. -1 with errno: EBADF, EMFILE. Any thread;
- * no lock.
+ * the table of emulated_fd.h, even if `fd` has an entry there. -1 with errno: EBADF, EMFILE. Any
+ * thread; no lock.
  */
 int high_fd_duplicate(int fd);
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "process/own_fd.h"
+#include "process/emulated_fd.h"
 
 struct rdmacm_file;
 

@@ -22,7 +22,7 @@
 #include "checkpoint/rebuild.h"
 #include "engine/crc.h"
 #include "memory/mr_index.h"
-#include "process/own_fd.h"
+#include "process/emulated_fd.h"
 #include "queues/verbs_cq.h"
 #include "require.h"
 
@@ -209,7 +209,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		restore(&image);
 		image_free(&image);
 	}
-	require(!atomic_load(&fd_ours) && !mr_index_any() && LIST_EMPTY(&adapter.files));
+	require(!atomic_load(&fd_emulated) && !mr_index_any() && LIST_EMPTY(&adapter.files));
 	require(LIST_EMPTY(&adapter.remote_qps) && count_descriptors() == descriptors);
 	return 0;
 }

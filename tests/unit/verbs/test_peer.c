@@ -33,7 +33,7 @@
 
 #include "adapter/adapter.h"
 #include "objects/settle.h"
-#include "process/own_fd.h"
+#include "process/emulated_fd.h"
 #include "samehost/published.h"
 #include "vnic_loop.h"
 

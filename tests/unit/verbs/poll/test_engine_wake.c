@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "process/own_fd.h"
+#include "process/emulated_fd.h"
 
 #define LATER UINT64_C(1000000)
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The program's descriptors that this library plays: uverbs devices, event channels and rdma_cm.
  * For the interposed libc functions. */
-#ifndef URXE_VERBS_PROCESS_OWN_FD_H
-#define URXE_VERBS_PROCESS_OWN_FD_H
+#ifndef URXE_VERBS_PROCESS_EMULATED_FD_H
+#define URXE_VERBS_PROCESS_EMULATED_FD_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -21,7 +21,7 @@ struct fd_object {
 	void (*release)(struct fd_object *object);
 };
 
-extern atomic_uint fd_ours __attribute__((visibility("hidden"))); /* descriptors in the table */
+extern atomic_uint fd_emulated __attribute__((visibility("hidden"))); /* descriptors in the table */
 
 /* The object of fd; NULL: fd is not in the table. Takes no lock. */
 struct fd_object *fd_find(int fd);
@@ -29,7 +29,7 @@ struct fd_object *fd_find(int fd);
 /* Whether the table has any descriptor: the fast check of each interposed call. */
 static inline bool fd_any(void)
 {
-	return __builtin_expect(atomic_load_explicit(&fd_ours, memory_order_relaxed) != 0, 0);
+	return __builtin_expect(atomic_load_explicit(&fd_emulated, memory_order_relaxed) != 0, 0);
 }
 
 /* The same as fd_find, but faster while the table is empty. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "process/own_fd.h"
+#include "process/emulated_fd.h"
 #include "process/cancellation.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 typedef _Atomic(struct fd_object *) slot_t;
 
-atomic_uint fd_ours;
+atomic_uint fd_emulated;
 static _Atomic(slot_t *) chunks[CHUNKS];
 static pid_t owner;
 
@@ -63,7 +63,7 @@ static void drop_reference(struct fd_object *object)
 {
 	const int cancel = cancellation_disable();
 
-	atomic_fetch_sub(&fd_ours, 1);
+	atomic_fetch_sub(&fd_emulated, 1);
 	if (atomic_fetch_sub(&object->fds, 1) == 1)
 		object->release(object);
 	cancellation_restore(cancel);
@@ -75,7 +75,7 @@ static void set_slot(slot_t *slot, struct fd_object *object)
 {
 	struct fd_object *old;
 
-	atomic_fetch_add(&fd_ours, 1);
+	atomic_fetch_add(&fd_emulated, 1);
 	old = atomic_exchange(slot, object);
 	if (old)
 		drop_reference(old);
@@ -119,7 +119,7 @@ void fd_remove_range(unsigned int first, unsigned int last)
 {
 	if (last >= CHUNKS * CHUNK_SIZE)
 		last = CHUNKS * CHUNK_SIZE - 1;
-	while (first <= last && atomic_load(&fd_ours)) {
+	while (first <= last && atomic_load(&fd_emulated)) {
 		if (!atomic_load(&chunks[first >> CHUNK_BITS])) {
 			first = (first | (CHUNK_SIZE - 1)) + 1;
 			continue;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* A thread duplicates a descriptor while another one closes it: the object is released once, and
  * the duplicate gets no object that was reused meanwhile. */
-#include "process/own_fd.h"
+#include "process/emulated_fd.h"
 
 #include <pthread.h>
 #include <sched.h>
