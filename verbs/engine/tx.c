@@ -62,7 +62,7 @@ void tx_destroy(struct tx *tx)
 	for (uint32_t i = 0; tx->routes && i < VNIC_BLOCKS; i++)
 		if (tx->routes[i])
 			close_route(tx, i);
-	tx_aliases_free(&tx->aliases);
+	qpn_processes_free(&tx->processes);
 	free(tx->routes);
 	free(tx->spares);
 	*tx = (struct tx){0};
@@ -97,7 +97,7 @@ static uint32_t process_of(const struct tx *tx, uint32_t qpn)
 {
 	uint32_t process;
 
-	if (tx_alias_find(&tx->aliases, qpn & 0xffffff, &process))
+	if (qpn_process_find(&tx->processes, qpn & 0xffffff, &process))
 		return process;
 	return VNIC_BLOCK(qpn) % VNIC_BLOCKS;
 }
@@ -124,8 +124,8 @@ bool tx_has_inbox(const struct tx *tx, const uint8_t mac[6], uint32_t qpn)
 	uint32_t process;
 
 	/* The HCA may have given the number of a destroyed queue pair to another process. */
-	return !tx_alias_find(&tx->aliases, qpn & 0xffffff, &process) && leads_to(route, mac) &&
-	       !has_ended(route);
+	return !qpn_process_find(&tx->processes, qpn & 0xffffff, &process) &&
+	       leads_to(route, mac) && !has_ended(route);
 }
 
 struct peer *tx_peer(const struct tx *tx, const uint8_t mac[6], uint32_t qpn)
@@ -171,9 +171,9 @@ int tx_add_inbox(struct tx *tx, const uint8_t mac[6], uint32_t qpn, bool of_hca,
 	close_ended(tx);
 	if (rc)
 		return rc;
-	if (of_hca || tx_alias_find(&tx->aliases, qpn & 0xffffff, &before)) {
+	if (of_hca || qpn_process_find(&tx->processes, qpn & 0xffffff, &before)) {
 		process = peer_published_process(vnic_outbox_published(outbox));
-		rc = tx_alias_set(&tx->aliases, qpn & 0xffffff, process);
+		rc = qpn_process_set(&tx->processes, qpn & 0xffffff, process);
 		/* Another queue pair of a process whose inbox is open already. */
 		if (rc || leads_to(tx->routes[process], mac)) {
 			vnic_outbox_close(outbox);
@@ -190,8 +190,8 @@ void tx_forget_qpn(struct tx *tx, uint32_t qpn)
 {
 	uint32_t process;
 
-	if (tx_alias_find(&tx->aliases, qpn & 0xffffff, &process))
-		tx_alias_entry(&tx->aliases, qpn & 0xffffff)->process =
+	if (qpn_process_find(&tx->processes, qpn & 0xffffff, &process))
+		qpn_process_entry(&tx->processes, qpn & 0xffffff)->process =
 			VNIC_BLOCK(qpn) % VNIC_BLOCKS;
 }
 

@@ -35,7 +35,7 @@
 #include <rxe/rxe.h>
 #include <vnic/driver.h>
 
-#include "engine/tx_alias.h"
+#include "engine/qpn_process.h"
 
 /*
  * The largest number of frames that are sent together. 60 frames fill whole GSO packets (65,000
@@ -111,7 +111,7 @@ struct tx {
 	bool switch_stalled;      /* the switch is stalled or lost: the slots are `spares` */
 	uint8_t *spares;          /* room for TX_BURST frames, for use as slots */
 	struct tx_route **routes; /* by number of the process (VNIC_BLOCK); NULL: no inbox */
-	struct tx_aliases aliases;
+	struct qpn_processes processes;
 };
 
 /* Initialises *tx. The arguments are parts of the adapter, and have to live as long as *tx. 0 or

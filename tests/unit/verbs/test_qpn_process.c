@@ -7,40 +7,40 @@
 
 #include <cmocka.h>
 
-#include "engine/tx_alias.h"
+#include "engine/qpn_process.h"
 
 #define N 5000u
 
 static void each_number_names_its_process(void **state)
 {
-	struct tx_aliases aliases = {0};
+	struct qpn_processes processes = {0};
 	uint32_t process;
 
 	(void)state;
-	assert_false(tx_alias_find(&aliases, 17, &process));
+	assert_false(qpn_process_find(&processes, 17, &process));
 	for (uint32_t i = 0; i < N; i++)
-		assert_int_equal(tx_alias_set(&aliases, 0xfffffe - i, i % 4096), 0);
+		assert_int_equal(qpn_process_set(&processes, 0xfffffe - i, i % 4096), 0);
 	for (uint32_t i = 0; i < N; i++) {
-		assert_true(tx_alias_find(&aliases, 0xfffffe - i, &process));
+		assert_true(qpn_process_find(&processes, 0xfffffe - i, &process));
 		assert_int_equal(process, i % 4096);
 	}
-	assert_false(tx_alias_find(&aliases, 17, &process));
-	assert_false(tx_alias_find(&aliases, 0xfffffe - N, &process));
-	tx_aliases_free(&aliases);
+	assert_false(qpn_process_find(&processes, 17, &process));
+	assert_false(qpn_process_find(&processes, 0xfffffe - N, &process));
+	qpn_processes_free(&processes);
 }
 
 static void a_number_may_pass_to_another_process(void **state)
 {
-	struct tx_aliases aliases = {0};
+	struct qpn_processes processes = {0};
 	uint32_t process;
 
 	(void)state;
-	assert_int_equal(tx_alias_set(&aliases, 17, 1), 0);
-	assert_int_equal(tx_alias_set(&aliases, 17, 2), 0);
-	assert_int_equal(aliases.n, 1);
-	assert_true(tx_alias_find(&aliases, 17, &process));
+	assert_int_equal(qpn_process_set(&processes, 17, 1), 0);
+	assert_int_equal(qpn_process_set(&processes, 17, 2), 0);
+	assert_int_equal(processes.n, 1);
+	assert_true(qpn_process_find(&processes, 17, &process));
 	assert_int_equal(process, 2);
-	tx_aliases_free(&aliases);
+	qpn_processes_free(&processes);
 }
 
 int main(void)
