@@ -11,7 +11,7 @@
 #include <rxe/rxe.h>
 
 #include "process/libc_real.h"
-#include "process/own_fd.h"
+#include "process/emulated_fd.h"
 
 /* A guarded access in progress, on its thread's stack. */
 struct guarded_access {
