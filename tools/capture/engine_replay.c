@@ -308,7 +308,8 @@ static void print_end(const struct engine_replay *r)
 	if (engine_replay_is_same(r) && r->replay.lost)
 		puts("  the recording ends early: urxe capture was too slow");
 	else if (engine_replay_is_same(r) && !r->replay.has_end)
-		puts("  the recording has no end: the capture ended before the program, or the file is cut");
+		puts("  the recording has no end: the capture ended before the program, or the "
+		     "file is cut");
 }
 
 void engine_replay_print(const struct engine_replay *r)

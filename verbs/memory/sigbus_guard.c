@@ -10,8 +10,8 @@
 
 #include <rxe/rxe.h>
 
-#include "process/libc_real.h"
 #include "process/emulated_fd.h"
+#include "process/libc_real.h"
 
 /* A guarded access in progress, on its thread's stack. */
 struct guarded_access {
