@@ -85,6 +85,8 @@ def run():
     family = FAMILIES[options.family]
     record = Record(options, family.PACKAGES)
     rows = [row for row in family.ROWS if re.search(options.only, row.client)]
+    if not rows:
+        raise Failure(f'no row of {options.family} fits {options.only}')
     failed = []
     with ALL_PLACES[options.place](options.build) as at:
         for row in rows:

@@ -1,9 +1,24 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Network namespaces joined by a veth cable; each end is named eth0."""
 import os
+import re
 import subprocess
 
 from host import Failure, main, skip, until
+
+
+# What ip, tc and nft say of a kernel that lacks a device type or a queueing discipline, or forbids it.
+LACKS = re.compile(r'not supported|[Uu]nknown device type|qdisc (kind )?is unknown|not permitted')
+
+
+def judge(command, result):
+    """Raises Failure if a command has failed. Skips the test if the kernel lacks what the command needs."""
+    if not result.returncode:
+        return
+    complaint = f'{command}: status {result.returncode}, {result.stderr.strip()}'
+    if LACKS.search(result.stderr):
+        skip(complaint)
+    raise Failure(complaint)
 
 
 def ip(*arguments):
@@ -35,9 +50,7 @@ def make(names, link_local=True, mtu=1500):
                   ['-n', name, 'link', 'set', 'lo', 'up'],
                   ['-n', name, 'link', 'set', 'eth0', 'up']]
     for step in steps:
-        result = ip(*step)
-        if result.returncode:
-            skip(f'ip {" ".join(step)}: {result.stderr.strip()}')
+        judge(f'ip {" ".join(step)}', ip(*step))
     # The kernel reports the carrier a little later.
     for name in names:
         until(10, lambda n=name: 'state UP' in ip('-n', n, 'link', 'show', 'eth0').stdout,

@@ -2,12 +2,12 @@
 """Two hosts on one machine: network namespaces joined by a veth cable, with a urxed in each."""
 import contextlib
 import os
-import re
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
-from host import Failure, Host, skip, until  # noqa: E402
+from host import Host, skip, until  # noqa: E402
+from network import judge  # noqa: E402
 
 INTERFACE = 'eth0'
 DAEMON_NICE = -10
@@ -18,9 +18,6 @@ VLAN = 100
 IPV4 = '192.0.2.{}'
 IPV6 = 'fd00:2::{}'
 IPV4_IN_VLAN = '198.51.100.{}'
-
-# What ip, tc and nft say of a kernel that lacks a device type or a queueing discipline, or forbids it.
-LACKS = re.compile(r'not supported|[Uu]nknown device type|qdisc (kind )?is unknown|not permitted')
 
 TAP = 'utap0'
 BRIDGE = 'br0'
@@ -58,11 +55,7 @@ class Namespace:
 def run(argv, stdin=''):
     """Runs a command, which must succeed; returns its output. Skips the test if the kernel lacks what it needs."""
     result = subprocess.run(argv, input=stdin, capture_output=True, text=True, check=False)
-    if result.returncode:
-        complaint = f'{" ".join(argv)}: status {result.returncode}, {result.stderr.strip()}'
-        if LACKS.search(result.stderr):
-            skip(complaint)
-        raise Failure(complaint)
+    judge(' '.join(argv), result)
     return result.stdout
 
 

@@ -4,14 +4,12 @@
 import errno
 import os
 import re
-import socket
-import struct
 import subprocess
 import sys
-import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
 from host import BUSY, Failure, Host, main  # noqa: E402
+from refusing_daemon import refusing_daemon  # noqa: E402
 
 
 def call(argv, environment, **options):
@@ -125,15 +123,6 @@ def check_missing(host, part):
     os.rename(path + '.gone', path)
 
 
-def answer_hellos(listener, statuses):
-    """Plays a daemon that answers each connection with a status, in a form that all versions understand."""
-    connections = []
-    for status in statuses:
-        connections.append(listener.accept()[0])
-        connections[-1].recv(4096)
-        connections[-1].send(struct.pack('=Ii', 1, -status))
-
-
 def check_other_version(host):
     """`urxe run` and the library report a daemon of another build."""
     open_device = 'said=$(ibv_devinfo 2>&1) || { echo "$said" | grep "^urxe" >&2; exit 3; }'
@@ -146,15 +135,9 @@ def check_other_version(host):
         os.mkdir(run_dir, 0o700)
         for tree in ('sys', 'dev'):
             os.symlink(os.path.join(host.run_dir, tree), os.path.join(run_dir, tree))
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-            listener.settimeout(20 * BUSY)
-            listener.bind(os.path.join(run_dir, 'urxed.sock'))
-            listener.listen()
-            daemon = threading.Thread(target=answer_hellos, args=(listener, statuses))
-            daemon.start()
+        with refusing_daemon(run_dir, statuses):
             refuse(host, [host.urxe, 'run', '--run-dir', run_dir, '--', 'sh', '-c', open_device],
                    status, pattern)
-            daemon.join()
 
 
 def check_passes_through(host):

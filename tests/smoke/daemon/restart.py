@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Programs survive a restart of urxed if the new daemon starts soon enough."""
+import errno
 import os
 import re
 import signal
@@ -12,6 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../
 from endless import EndlessPair  # noqa: E402
 from obedient import Obedient  # noqa: E402
 from host import Failure, Host, Pair, main, open_files, succeed, until  # noqa: E402
+from refusing_daemon import refusing_daemon  # noqa: E402
 
 PATIENCE = '60'  # seconds for which programs wait for a daemon, for busy machines
 PAUSES = (0, 0.5, 1)  # seconds without a daemon; RC's retries alone would end earlier
@@ -247,12 +249,27 @@ def check_other_host(build):
                 raise Failure(f'a program does not print why it ends: {program.describe()}')
 
 
+def check_other_version(build):
+    """Programs fail if the new daemon has another version."""
+    with Host(build) as host:
+        host.environment.update(URXE_LOG='warning', URXE_RECONNECT_S=PATIENCE)
+        pair = endless_pair(host)
+        host.daemon.kill()
+        with refusing_daemon(host.run_dir, [errno.EPROTO]):
+            for program in (pair.server, pair.client):
+                if not program.wait(20):
+                    raise Failure(f'a program succeeds with a daemon of another version: {program.describe()}')
+                if 'has another version: the device is dead' not in program.errors():
+                    raise Failure(f'a program does not print why it ends: {program.describe()}')
+
+
 CHECKS = {
     'term': lambda build: check_contents(build, signal.SIGTERM),
     'kill': lambda build: check_contents(build, signal.SIGKILL),
     'kill_events': lambda build: check_contents(build, signal.SIGKILL, '-e'),
     'too_late': check_too_late,
     'other_host': check_other_host,
+    'other_version': check_other_version,
     'newcomer': check_newcomer,
     'while_attaching': check_while_attaching,
     'orders': check_orders,

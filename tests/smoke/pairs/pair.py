@@ -15,7 +15,7 @@ def run():
     parser.add_argument('--build', required=True)
     parser.add_argument('--user', help='an unprivileged user')
     parser.add_argument('--gid', type=int, action='append', help='GID index, default 1 (IPv4)')
-    parser.add_argument('--seconds', type=int, default=180)
+    parser.add_argument('--seconds', type=int, default=120)
     parser.add_argument('argv', nargs='+')
     options = parser.parse_args()
     with Host(options.build, options.user) as host:

@@ -10,21 +10,23 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
 import recording  # noqa: E402
-from host import Failure, main  # noqa: E402
+from host import BUSY, Failure, main  # noqa: E402
 
 DEMO = './dev demo'
 DEVICES = 'build/tools/urxe run -- ibv_devices'
 LARGEST = 12000  # bytes
+SECONDS = 60
 
 
-def current(build):
+def current(build, run_dir):
     """The commands as a test runs them: what is built already, in any build directory."""
     demo = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'demo.py')
     return {DEMO: [sys.executable, demo, build],
-            DEVICES: [os.path.join(build, 'tools/urxe'), 'run', '--', 'ibv_devices']}
+            DEVICES: [os.path.join(build, 'tools/urxe'), 'run', '--run-dir', run_dir, '--', 'ibv_devices']}
 
 
 def shape(text):
@@ -46,11 +48,17 @@ def check_picture(path):
 def check(path, build):
     check_picture(path)
     recorded = recording.texts(path)
-    commands = current(build)
+    with tempfile.TemporaryDirectory() as folder:
+        compare(path, recorded, current(build, os.path.join(folder, 'run')))
+
+
+def compare(path, recorded, commands):
     if list(recorded) != list(commands):
         raise Failure(f'{path} shows {list(recorded)}, not {list(commands)}; ./dev record-demo makes it again')
+    environment = {name: value for name, value in os.environ.items() if not name.startswith('URXE_')}
     for command, argv in commands.items():
-        result = subprocess.run(argv, capture_output=True, text=True, check=False)
+        result = subprocess.run(argv, capture_output=True, text=True, check=False, env=environment,
+                                timeout=SECONDS * BUSY)
         now = shapes(result.stdout.splitlines())
         if command == DEVICES:  # the kernel may have further devices
             now = [line for line in now if line in shapes(recorded[command])]
