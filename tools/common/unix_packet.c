@@ -31,13 +31,19 @@ int unix_packet_listen(const char *dir, const char *name, int backlog)
 	return rc ? rc : vnic_peer_listen(&address, backlog);
 }
 
+int unix_packet_peer(int fd, struct ucred *peer)
+{
+	socklen_t len = sizeof(*peer);
+
+	*peer = (struct ucred){.uid = (uid_t)-1};
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, peer, &len) ? -errno : 0;
+}
+
 bool unix_packet_peer_is_trusted(int fd)
 {
-	struct ucred cred;
-	socklen_t len = sizeof(cred);
+	struct ucred peer;
 
-	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) &&
-	       (cred.uid == 0 || cred.uid == geteuid());
+	return !unix_packet_peer(fd, &peer) && (peer.uid == 0 || peer.uid == geteuid());
 }
 
 int unix_packet_send(int fd, const void *message, uint32_t len, const int *fds, uint32_t n)

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/un.h>
 
@@ -23,6 +24,11 @@ int unix_packet_address(struct sockaddr_un *address, const char *dir, const char
  */
 int unix_packet_listen(const char *dir, const char *name, int backlog);
 
+/*
+ * The process at the other end, as it was when it connected or made the pair (unix(7)). 0 or a
+ * negative errno value; then its user is (uid_t)-1.
+ */
+int unix_packet_peer(int fd, struct ucred *peer);
 /* Is the peer root or this process's own user? */
 bool unix_packet_peer_is_trusted(int fd);
 

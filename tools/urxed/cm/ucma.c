@@ -306,12 +306,9 @@ struct ucma_file *ucma_file_new(struct ucma *u)
 static void open_file(struct ucma *u, int fd)
 {
 	struct ucred peer;
-	socklen_t len = sizeof(peer);
 	struct ucma_file *file;
 
-	file = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) || !can_open_device(u, &peer)
-		       ? NULL
-		       : ucma_file_new(u);
+	file = unix_packet_peer(fd, &peer) || !can_open_device(u, &peer) ? NULL : ucma_file_new(u);
 	if (!file) {
 		fd_guard_close(fd);
 		return;

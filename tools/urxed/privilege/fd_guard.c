@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "common/epoll_readable.h"
 #include "common/log.h"
+#include "common/unix_packet.h"
 #include "urxed/privilege/fd_guard_process.h"
 #include "urxed/privilege/helper.h"
 
@@ -132,20 +133,13 @@ static void pass_kept(void)
 	}
 }
 
-/* The user of the process at the other end. */
-static uint32_t peer_user(int socket)
-{
-	struct ucred peer = {.uid = (uid_t)-1};
-	socklen_t len = sizeof(peer);
-
-	(void)getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &len);
-	return peer.uid;
-}
-
 void fd_guard_drop_copy(int socket)
 {
-	const struct fd_guard_request request = {.job = FD_GUARD_CLOSE, .user = peer_user(socket)};
+	struct fd_guard_request request = {.job = FD_GUARD_CLOSE};
+	struct ucred peer;
 
+	unix_packet_peer(socket, &peer);
+	request.user = peer.uid;
 	pass_kept();
 	if (guard.n_kept || ask_helper(&request, socket))
 		keep_socket(&request, socket);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "common/unix_packet.h"
+
 static int refuse_name(const char *option, const char *name, int rc, const char *reason,
 		       char error[USER_LIST_ERROR])
 {
@@ -85,9 +87,8 @@ static bool has_group_of(const struct user_list *list, int socket)
 bool user_list_has_peer(const struct user_list *list, int socket)
 {
 	struct ucred peer;
-	socklen_t size = sizeof(peer);
 
-	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size))
+	if (unix_packet_peer(socket, &peer))
 		return false;
 	return has_user(list, peer.uid) || has_group(list, peer.gid) ||
 	       (list->n_groups && has_group_of(list, socket));

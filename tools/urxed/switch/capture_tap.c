@@ -77,15 +77,6 @@ static void set_tap(struct capture_taps *all, bool on)
 	sessions_allow_bypass(all->sessions, !on);
 }
 
-static uid_t user_of(int socket)
-{
-	struct ucred cred = {.uid = (uid_t)-1};
-	socklen_t len = sizeof(cred);
-
-	getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &cred, &len);
-	return cred.uid;
-}
-
 /* Returns an unused capture; NULL: that user may start no more. */
 static struct capture_tap *find_unused(struct capture_taps *all, uid_t user)
 {
@@ -160,10 +151,12 @@ static void end_recordings(struct capture_taps *all)
 
 int capture_taps_start(struct capture_taps *all, int socket, const char *port, bool record)
 {
-	uid_t user = user_of(socket);
-	struct capture_tap *c = find_unused(all, user);
+	struct capture_tap *c;
+	struct ucred peer;
 	int fd;
 
+	unix_packet_peer(socket, &peer);
+	c = find_unused(all, peer.uid);
 	if (!c)
 		return -EBUSY;
 	if (record && all->recording_tap)
@@ -175,7 +168,7 @@ int capture_taps_start(struct capture_taps *all, int socket, const char *port, b
 		return fd;
 	snprintf(c->port, sizeof(c->port), "%s", port);
 	c->socket = socket;
-	c->user = user;
+	c->user = peer.uid;
 	if (record)
 		all->recording_tap = c;
 	if (!all->n++)

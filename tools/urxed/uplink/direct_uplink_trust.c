@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/unix_packet.h"
+
 #define OPTION "direct-uplink"
 
 int direct_uplink_trust_add(struct direct_uplink_trust *trust, const char *name,
@@ -52,9 +54,8 @@ static bool trusts_unnamed(uid_t user, int socket)
 bool direct_uplink_trusts(const struct direct_uplink_trust *trust, int socket)
 {
 	struct ucred peer;
-	socklen_t size = sizeof(peer);
 
-	if (trust->none || getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size))
+	if (trust->none || unix_packet_peer(socket, &peer))
 		return false;
 	return user_list_has_peer(&trust->named, socket) || trusts_unnamed(peer.uid, socket);
 }

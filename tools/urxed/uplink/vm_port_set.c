@@ -284,17 +284,14 @@ static void accept_connection(struct vm_port_set *all, uint64_t now)
 	const struct netdev_shm_fds none = {-1, -1, -1};
 	struct vm_port s = {
 		.socket = accept4(all->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)};
-	struct ucred peer = {.uid = (uid_t)-1};
-	socklen_t size = sizeof(peer);
+	struct ucred peer;
 	int rc, slot;
 
 	if (s.socket < 0) {
 		accept_pause_begin(&all->pause, now, errno);
 		return;
 	}
-	rc = getsockopt(s.socket, SOL_SOCKET, SO_PEERCRED, &peer, &size)
-		     ? -EPERM
-		     : admit(all, s.socket, &peer);
+	rc = unix_packet_peer(s.socket, &peer) ? -EPERM : admit(all, s.socket, &peer);
 	slot = find_slot(all);
 	if (rc || watch_socket(all, s.socket, (uint32_t)slot)) {
 		send_replies(all, &s, rc ?: -ENOSPC, &none);
