@@ -12,8 +12,8 @@
 
 #define CM_BUCKETS 4096u /* buckets of each table */
 /*
- * Connections that their owner has released, and that still end: they repeat a DREQ, or are in
- * TIMEWAIT. The oldest is dropped for a new one. Else an owner that connects and releases without
+ * Connections that their owner has released, and that wait for a DREP or the end of TIMEWAIT. The
+ * oldest are freed when there are more. Else an owner that connects and releases without
  * end could use up all connections.
  */
 #define CM_RELEASED_MAX 16384u
@@ -115,13 +115,15 @@ struct cm_conn *cm_conn_new(struct cm *cm, const struct cm_path *path);
 /* A connection in CM_IDLE, with this local ID. NULL: another connection has the ID, no memory, or
  * CM_CONNS_MAX exist. */
 struct cm_conn *cm_conn_new_as(struct cm *cm, const struct cm_path *path, uint32_t local_id);
+/* Takes the connection out of all tables, lists and counts, and tells the owner nothing. */
 void cm_conn_free(struct cm_conn *conn);
 bool cm_has_id(const struct cm *cm, uint32_t local_id);
 /*
- * These four return the connection of a message that came from a path; NULL: none. Others can guess
- * GUIDs, QPNs and IDs, so the source address of the message must be the address of the connection's
- * peer. By our ID:
+ * The cm_find functions return the connection of a message that came from `path`; NULL: none.
+ * Others can guess GUIDs, QPNs and IDs, so the source address of the message must be the address of
+ * the connection's peer.
  */
+/* By our ID. */
 struct cm_conn *cm_find_from(const struct cm *cm, const struct cm_path *path, uint32_t local_id);
 /* By our ID and the peer's ID. */
 struct cm_conn *cm_find_pair(const struct cm *cm, const struct cm_path *path, uint32_t local_id,
@@ -136,7 +138,7 @@ struct cm_conn *cm_find_peer(const struct cm *cm, const struct cm_path *path, ui
 struct cm_conn *cm_find_qpn(const struct cm *cm, const struct cm_path *path, uint64_t guid,
 			    uint32_t qpn);
 /* True: the sender has CM_HALF_OPEN_MAX half-open requests, so the caller ignores a further one.
- * Always false for senders on this host. Counts. */
+ * Always false for senders on this host. If true, counts CM_COUNT_CROWDED. */
 bool cm_is_crowded(struct cm *cm, const struct cm_path *path);
 /* The connection is half open from now on, until it is established or ends. */
 void cm_enter_half_open(struct cm_conn *conn);
@@ -144,7 +146,8 @@ void cm_enter_half_open(struct cm_conn *conn);
 void cm_leave_half_open(struct cm_conn *conn);
 /*
  * The request of a half-open connection has been answered: adds the connection to `unproven`. If
- * the list is full, the manager first gives up its oldest connection, and tells that one's owner.
+ * the list is full, the manager first gives up the oldest connection of an unknown sender, else the
+ * oldest of all, and tells its owner.
  */
 void cm_enter_unproven(struct cm_conn *conn, uint64_t now);
 /* The owner has released the connection: adds it to the list `released`. */
@@ -156,8 +159,8 @@ void cm_drop_released(struct cm *cm);
 void cm_know_peer(struct cm_conn *conn);
 
 /*
- * True: the answer has the transaction ID of the outstanding request. False: its sender has not
- * seen the request; counts it.
+ * True: the answer has the transaction ID of the outstanding request. False: its sender may not
+ * have seen the request, so the caller ignores the message. Counts CM_COUNT_FORGED.
  */
 bool cm_is_answer(const struct cm_conn *conn, const struct cm_mad *mad);
 
@@ -186,16 +189,17 @@ void cm_await_no_more(struct cm_conn *conn);
 void cm_enter_established(struct cm_conn *conn);
 /* --- freeze.c */
 
-/* Starts the timer that the state needs, and counts the connection where it is half open. */
+/* After a thaw or a restoration: starts the timer of the state anew, and counts a half-open
+ * connection again. */
 void cm_go_on(struct cm_conn *conn, uint64_t now);
 /* True: the message is for a frozen connection. */
 bool cm_is_for_frozen(const struct cm *cm, const struct cm_path *path, const struct cm_mad *mad);
 
 /* --- conn.c */
 
-/* Ends a connection in CM_IDLE, and frees it if it has no owner. */
+/* Stops the timer, moves the connection to CM_IDLE, and frees it if it has no owner. */
 void cm_enter_idle(struct cm_conn *conn);
-/* Ends a connection in CM_TIMEWAIT, from which cm_tick moves it to CM_IDLE. Never frees it. */
+/* Moves the connection to CM_TIMEWAIT, from which cm_tick moves it to CM_IDLE. Never frees it. */
 void cm_enter_timewait(struct cm_conn *conn, uint64_t now);
 
 /* Local CA ACK delay (IBA 11.2.2.2), as the device attributes report it. */
@@ -218,8 +222,8 @@ struct cm_mad cm_make_mra(const struct cm_conn *conn, enum cm_about about);
 struct cm_mad cm_make_pair(const struct cm_conn *conn, enum cm_attr attr);
 
 /* --- agent.c */
-/* The peer has not answered, or `unproven` is full: counts, tells the owner, and ends the
- * connection in CM_IDLE, after a DREQ in CM_TIMEWAIT. */
+/* The peer has not answered, or `unproven` is full: counts, tells the owner, and moves the
+ * connection to CM_IDLE, after a DREQ to CM_TIMEWAIT. */
 void cm_report_no_answer(struct cm_conn *conn, uint64_t now);
 
 /* --- sidr.c */

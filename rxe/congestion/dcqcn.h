@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * DCQCN's reaction point: the rate of one QP (Zhu et al., SIGCOMM 2015, section 3.1).
- * congestion/pacing.c calls it.
+ * congestion/pacing.c calls it; device/device.c calls dcqcn_configure.
  */
 #ifndef URXE_CONGESTION_DCQCN_H
 #define URXE_CONGESTION_DCQCN_H
@@ -37,7 +37,11 @@ struct dcqcn {
 	uint32_t len;         /* of the last packet, bytes */
 };
 
-/* Fills in the configuration from the device's attributes. -EINVAL: one is out of its range. */
+/*
+ * Fills in the configuration from the device's attributes. Without attr->dcqcn the parameters are
+ * urxe_dcqcn_default; without attr->link_bps the link's rate is 100 Gb/s. -EINVAL: an attribute is
+ * out of its range, and *config is undefined.
+ */
 int dcqcn_configure(struct dcqcn_config *config, const struct urxe_dev_attr *attr);
 /* A QP is created or reset: sets the state to its initial values. */
 void dcqcn_init(struct dcqcn *d);

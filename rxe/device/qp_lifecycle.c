@@ -204,7 +204,7 @@ void urxe_qp_destroy(struct urxe_qp *qp)
 	copy_table_withdraw_qp(qp->dev, qp->qpn);
 	end_references(qp);
 	qp_end_unacked(qp);
-	mw_release(qp);
+	mw_unbind_all(qp);
 	timer_remove(&qp->dev->timers, &qp->timer);
 	timer_remove(&qp->dev->timers, &qp->gap_timer);
 	timer_remove(&qp->dev->timers, &qp->ack_timer);

@@ -226,7 +226,7 @@ static void apply_values(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint3
 		pace_set_limit(qp, a->rate_limit);
 	if (mask & (M(AV) | M(DEST_QPN))) {
 		qp->req.copy = (struct copy_proof){0};
-		qp->req.window_cut = true; /* the window belongs to the old path */
+		qp->req.window_may_grow = true; /* the window belongs to the old path */
 		window_path_changed(qp);
 		build_template(&qp->header, qp->dev, &qp->attr.path, qp->qpn ^ qp->attr.dest_qpn);
 	}

@@ -129,7 +129,7 @@ bool fast_mr_register(struct urxe_qp *qp, const struct urxe_fast_reg *request)
 bool key_release(struct urxe_dev *dev, uint32_t key)
 {
 	if (!find_registered(dev, key))
-		return mw_release_key(dev, key);
+		return mw_withdraw_key(dev, key);
 	copy_table_withdraw_key(dev, key);
 	return copies_ended(dev);
 }

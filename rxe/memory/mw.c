@@ -81,14 +81,14 @@ static bool is_window_bindable(const struct urxe_qp *qp, const struct urxe_mw *m
 	return !mw->mr && bind->length;
 }
 
-bool mw_may_bind(const struct urxe_mw *mw, const struct urxe_mr *mr, uint32_t access)
+bool mw_region_permits(const struct urxe_mw *mw, const struct urxe_mr *mr, uint32_t access)
 {
 	return mr && mr->pd == mw->pd && mr->access & URXE_ACCESS_MW_BIND &&
 	       !(mr->access & URXE_ACCESS_ZERO_BASED) && !(access & FLUSHES & ~mr->access) &&
 	       (!(access & CHANGES) || mr->access & URXE_ACCESS_LOCAL_WRITE);
 }
 
-bool mw_release_key(struct urxe_dev *dev, uint32_t key)
+bool mw_withdraw_key(struct urxe_dev *dev, uint32_t key)
 {
 	const struct urxe_mw *mw = mw_find(dev, key);
 
@@ -118,21 +118,27 @@ void mw_publish(const struct urxe_mw *mw)
 	copy_table_publish_grant(mw->dev, &grant, NULL);
 }
 
+static bool is_bindable(const struct urxe_qp *qp, const struct urxe_mw *mw,
+			const struct urxe_mw_bind *bind, const struct urxe_mr *mr, uint64_t *offset)
+{
+	return is_window_bindable(qp, mw, bind) &&
+	       (!bind->length ||
+		(mw_region_permits(mw, mr, bind->access) &&
+		 mr_within(mr->iova, mr->length, bind->addr, bind->length, offset)));
+}
+
 bool mw_bind(struct urxe_qp *qp, const struct urxe_mw_bind *bind)
 {
 	struct urxe_mw *mw = mw_find(qp->dev, bind->mw_key);
-	struct urxe_mr *mr = NULL;
+	struct urxe_mr *mr = bind->length ? mr_find(qp->dev, bind->mr_key) : NULL;
 	uint64_t offset = 0;
 
-	if (!mw || !is_window_bindable(qp, mw, bind))
+	if (!mw)
 		return false;
-	if (bind->length) {
-		mr = mr_find(qp->dev, bind->mr_key);
-		if (!mw_may_bind(mw, mr, bind->access) ||
-		    !mr_within(mr->iova, mr->length, bind->addr, bind->length, &offset)) {
-			mw_publish(mw);
-			return false;
-		}
+	/* The caller has withdrawn the rights of the old binding, which stays. */
+	if (!is_bindable(qp, mw, bind, mr, &offset)) {
+		mw_publish(mw);
+		return false;
 	}
 	unbind_mw(mw);
 	mw->key = (mw->key & ~TAG_MASK) | bind->tag;
@@ -156,13 +162,17 @@ bool mw_invalidate(struct urxe_qp *qp, uint32_t key)
 {
 	struct urxe_mw *mw = mw_find(qp->dev, key);
 
-	if (!mw || mw->key != key || mw->type != URXE_MW_TYPE_2 || !mw_serves(mw, qp->qpn))
+	if (!mw)
 		return false;
+	if (mw->key != key || mw->type != URXE_MW_TYPE_2 || !mw_serves(mw, qp->qpn)) {
+		mw_publish(mw);
+		return false;
+	}
 	unbind_mw(mw);
 	return true;
 }
 
-void mw_release(struct urxe_qp *qp)
+void mw_unbind_all(struct urxe_qp *qp)
 {
 	while (!LIST_EMPTY(&qp->windows))
 		unbind_mw(LIST_FIRST(&qp->windows));

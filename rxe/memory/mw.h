@@ -21,16 +21,20 @@
 	(URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_ATOMIC | URXE_ACCESS_REMOTE_READ | \
 	 URXE_ACCESS_FLUSH_GLOBAL | URXE_ACCESS_FLUSH_PERSISTENT | URXE_ACCESS_ZERO_BASED)
 
-/* Whether the window may be bound to the region (or NULL) with this access (IBA C10-72 to C10-75).
- * A flush right needs the same right of the region. */
-bool mw_may_bind(const struct urxe_mw *mw, const struct urxe_mr *mr, uint32_t access);
+/*
+ * Whether the region's PD and rights permit to bind the window to it with these rights (IBA C10-72
+ * to C10-75); false if mr is NULL. A flush right needs the same right of the region. mw_bind checks
+ * the window's own rules and the address range.
+ */
+bool mw_region_permits(const struct urxe_mw *mw, const struct urxe_mr *mr, uint32_t access);
 /*
  * Withdraws the key's rights from the copy transport, before a request binds or invalidates its
- * window. False: a peer still copies by the key, so the request has to wait, and the caller calls
- * this again.
+ * window. False: a peer still copies from or to this device, by any key; the caller calls this
+ * again later. True also if no bound window has the key.
  */
-bool mw_release_key(struct urxe_dev *dev, uint32_t key);
-/* Executes a bind request of the QP. False: a rule forbids it, and nothing has changed. */
+bool mw_withdraw_key(struct urxe_dev *dev, uint32_t key);
+/* Executes a bind request of the QP. False: a rule forbids it, and the window keeps its
+ * binding. */
 bool mw_bind(struct urxe_qp *qp, const struct urxe_mw_bind *bind);
 /*
  * Executes an invalidation by the QP or its peer. False: the key is not that of a type 2 window
@@ -42,6 +46,6 @@ bool mw_invalidate(struct urxe_qp *qp, uint32_t key);
  * mapped piece. */
 void mw_publish(const struct urxe_mw *mw);
 /* Unbinds the type 2 windows of a QP that is destroyed. */
-void mw_release(struct urxe_qp *qp);
+void mw_unbind_all(struct urxe_qp *qp);
 
 #endif

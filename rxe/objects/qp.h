@@ -21,8 +21,9 @@
 /* Whether the peer keeps requests that follow a missing one, by its answers so far. */
 enum peer_kind { PEER_UNKNOWN, PEER_KEEPS, PEER_DROPS };
 
-/* PSNs [psn, end) will be sent again, except those that are answered. After a response psn may pass
- * end, until the next retransmit_next. */
+/* PSNs [psn, end) will be sent again, except those that are answered. psn passes end when the
+ * requester repeats a whole READ request that reaches beyond end; the next retransmit_next sets psn
+ * to end. */
 struct resend {
 	uint32_t psn;
 	uint32_t end;
@@ -62,7 +63,8 @@ struct copy_proof {
 struct requester {
 	uint32_t psn;       /* of the next new packet; in request `cur` of the queue */
 	uint32_t una;       /* oldest unacknowledged PSN; in request `tail` */
-	uint32_t acked;     /* all PSNs before it are acknowledged, except READs and atomics */
+	uint32_t acked;     /* all PSNs before it are acknowledged, except READs and atomics; after
+			       the response of one of these, una may be a PSN ahead */
 	uint32_t rd_atomic; /* outstanding requests that use a resource of the responder */
 	struct resend resend;
 	uint8_t error; /* enum urxe_wc_status of request error_wqe, once it is the oldest; 0 = none
@@ -77,25 +79,25 @@ struct requester {
 	uint8_t rnr_retries; /* 7: without end */
 	/* Private to retransmit.c and window.c of requester/, except `answered`, `remote`,
 	 * `unacked`, `asks_ack` and `frame_span`: */
-	bool nak_seen;      /* a NAK named una */
-	bool missing;       /* a response was found missing since the last progress */
-	bool absent;        /* the device was absent after una last moved: the next probe sends all
-			       outstanding packets */
-	uint8_t naks;       /* sequence NAKs since una moved. urxe_state_save clears it */
-	bool window_lossy;  /* a packet before window_mark was lost */
-	bool window_cut;    /* the window is smaller than its maximum */
-	uint8_t probes;     /* sent since the latest of: una moved, a timeout, an announcement */
-	uint8_t peer;       /* enum peer_kind */
-	bool remote : 1;    /* RC with a peer on another host: the share of window.h applies */
-	bool unacked : 1;   /* dev->unacked_qps counts the QP */
-	bool timed_out : 1; /* a local ACK timeout expired since una moved; false with
-			       go-back-N. urxe_state_save clears it */
-	bool asks_ack : 1;  /* the packet before psn is a READ or an atomic, or has AckReq.
-			       urxe_state_save clears it */
-	uint8_t frame_span; /* PSNs of the newest frame, up to 255; more than 1: a payload
-			       reference. urxe_state_save clears it */
-	uint32_t window;    /* packets that may be outstanding */
-	uint32_t window_mark; /* psn when the window changed */
+	bool nak_seen;     /* a NAK named una */
+	bool missing;      /* a response was found missing since the last progress */
+	bool absent;       /* the device was absent after una last moved: the next probe sends all
+			      outstanding packets */
+	uint8_t naks;      /* sequence NAKs since una moved. urxe_state_save clears it */
+	bool window_lossy; /* a packet before window_mark was lost */
+	bool window_may_grow; /* the next window without a loss enlarges `window` */
+	uint8_t probes;       /* sent since the latest of: una moved, a timeout, an announcement */
+	uint8_t peer;         /* enum peer_kind */
+	bool remote : 1;      /* RC with a peer on another host: the share of window.h applies */
+	bool unacked : 1;     /* dev->unacked_qps counts the QP */
+	bool timed_out : 1;   /* a local ACK timeout expired since una moved; false with
+				 go-back-N. urxe_state_save clears it */
+	bool asks_ack : 1;    /* the packet before psn is a READ or an atomic, or has AckReq.
+				 urxe_state_save clears it */
+	uint8_t frame_span;   /* PSNs of the newest frame, up to 255; more than 1: a payload
+				 reference. urxe_state_save clears it */
+	uint32_t window;      /* packets that may be outstanding */
+	uint32_t window_mark; /* psn at the last loss, or when una last reached window_mark */
 	uint32_t asked;       /* missing responses before this PSN were requested again */
 	struct copy_proof copy;
 	struct repair repair;
@@ -122,7 +124,8 @@ struct requester {
 enum resp_message { RESP_NONE, RESP_SEND, RESP_WRITE, RESP_UNKNOWN };
 
 /* Value of responder.ack_msn, not an MSN: the PSN of the last ACK is so old that the peer would
- * take it for a future one, so no ACK is sent. */
+ * take it for a future one, so no ACK is sent. Also after a take-over from an HCA, when the engine
+ * does not know the MSN. */
 #define RESP_ACK_PAST UINT32_MAX
 
 /* A part of a READ that the peer asks for again. */
@@ -179,7 +182,8 @@ struct responder {
 	bool nak_sent;   /* for this expected PSN */
 	bool ack_due;
 	uint8_t nak;          /* AETH syndrome due, a NAK's or an ACK's; 0 = none */
-	bool in_gap;          /* `gap` is in use: a request is missing before received ones */
+	bool in_gap;          /* `gap` is in use: a request is missing before received ones, or
+				 psn_gap_suspect assumes that one is */
 	bool silent;          /* a duplicate has waited for its ACK since silent_since */
 	bool starved;         /* the last ACK told the peer of 0 credits, or an RNR NAK was sent */
 	uint16_t res_pending; /* number of `resources` that are pending */

@@ -33,7 +33,8 @@ TAILQ_HEAD(out_of_order_list, out_of_order_packet);
 /* Requests that a responder received before the expected one (responder/psn_gap.h). */
 struct psn_gap {
 	struct out_of_order_list kept; /* packets behind the gap */
-	bool asked;                    /* a sequence NAK named the gap */
+	bool asked;                    /* a sequence NAK named the gap, or psn_gap_suspect has
+					  started the gap timer without a NAK */
 	uint8_t repeats;               /* of that NAK, up to PSN_GAP_REPEATS */
 	bool first_nak_sent; /* after the device's absence the responder has sent the first of two
 			       sequence NAKs (psn_gap_suspect) */
@@ -41,7 +42,7 @@ struct psn_gap {
 	uint64_t repair_ns;  /* smoothed time from a NAK to the packet it asked for; 0 = unknown */
 };
 
-/* The CNP that a QP has to send while cnp_due is set (congestion/cnp.h). */
+/* The CNP that a QP sends next, while urxe_qp.cnp_due is set (congestion/cnp.h). */
 struct cnp {
 	uint32_t dest_qpn;
 	uint64_t next; /* no CNP before this time, ns */

@@ -40,7 +40,7 @@ void window_init(struct urxe_qp *qp)
 	struct requester *req = &qp->req;
 
 	req->window = max_window(qp);
-	req->window_cut = req->window_lossy = false;
+	req->window_may_grow = req->window_lossy = false;
 	req->window_mark = req->psn;
 	qp_update_unacked(qp);
 }
@@ -100,7 +100,7 @@ void window_lost(struct urxe_qp *qp)
 	if (less < WINDOW_MIN)
 		return;
 	req->window = less;
-	req->window_cut = true;
+	req->window_may_grow = true;
 }
 
 static void grow(struct urxe_qp *qp)
@@ -108,7 +108,7 @@ static void grow(struct urxe_qp *qp)
 	struct requester *req = &qp->req;
 	uint32_t max = max_window(qp), more = req->window + req->window / 4 + 1;
 
-	req->window_cut = more < max;
+	req->window_may_grow = more < max;
 	if (req->window < max)
 		req->window = more < max ? more : max;
 }
@@ -120,7 +120,7 @@ void window_acked(struct urxe_qp *qp)
 	qp_update_unacked(qp);
 	if (urxe_psn_diff(req->una, req->window_mark) < 0)
 		return;
-	if (!req->window_lossy && req->window_cut)
+	if (!req->window_lossy && req->window_may_grow)
 		grow(qp);
 	req->window_lossy = false;
 	req->window_mark = req->psn;

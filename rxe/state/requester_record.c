@@ -66,7 +66,7 @@ static void window_fields(struct state_stream *s, struct urxe_qp *qp)
 
 	state_u32(s, &req->window);
 	state_bool(s, &req->window_lossy);
-	state_bool(s, &req->window_cut);
+	state_bool(s, &req->window_may_grow);
 	state_u24(s, &req->window_mark);
 	/* The window of another device's default may be larger. */
 	if (s->restoring && req->window > qp->dev->attr.max_packets)

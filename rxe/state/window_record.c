@@ -10,7 +10,7 @@
 static bool is_bindable(const struct urxe_mw *mw, const struct urxe_mr *mr,
 			const struct urxe_qp *qp)
 {
-	return mw_may_bind(mw, mr, mw->access) && !(mw->access & ~(uint32_t)MW_RIGHTS) &&
+	return mw_region_permits(mw, mr, mw->access) && !(mw->access & ~(uint32_t)MW_RIGHTS) &&
 	       mw->offset <= mr->length && mw->length && mw->length <= mr->length - mw->offset &&
 	       (mw->type == URXE_MW_TYPE_1 || (qp && qp->pd == mw->pd));
 }

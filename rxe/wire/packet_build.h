@@ -13,8 +13,8 @@
 #include "wire/header_fields.h"
 #include "wire/icrc.h"
 
-/* From this payload on, a separate CRC call for the headers costs less than a second pass; bytes.
- */
+/* From this payload length on, bytes, build_payload_crc returns a CRC: a separate CRC call for the
+ * headers costs less than a second pass over the payload. */
 #define BUILD_LARGE 1024
 
 /* Fields of the BTH. */
@@ -43,34 +43,40 @@ struct build {
 	struct gso_run *run; /* set by build_allow_gso; NULL: the packet belongs to no run */
 	bool gso_mark;       /* the packet has no payload, and gets the mark of gso_run.h */
 	/*
-	 * The headers until they are complete, if the frame gets an ICRC, which masks fields in
-	 * this copy. The frame may be in cache lines of another core, so it is only written. A
-	 * frame without ICRC gets its headers at once: to load what was just stored in smaller
-	 * pieces would wait until the core has completed all of its stores.
+	 * If the frame gets an ICRC: a copy of the headers and of the first bytes of the payload,
+	 * in which the ICRC masks fields. The frame may be in cache lines of another core, so it is
+	 * only written. A frame without ICRC gets its headers at once: to load what was just stored
+	 * in smaller pieces would wait until the core has completed all of its stores.
 	 */
 	uint8_t first[ETH_LEN + VLAN_LEN + ICRC_FIRST];
 };
 
-/* Builds the headers up to UDP for a path; false: its source GID is not set. */
+/* Builds the headers up to UDP for a path; false: its source GID is not set. `flow` selects the UDP
+ * source port if the path has no flow label. */
 bool build_template(struct header_template *header, const struct urxe_dev *dev,
 		    const struct urxe_path *path, uint32_t flow);
 
-/* Sum of the 16-bit words of an IPv4 header whose length and checksum are 0. */
+/* Sum of the 16-bit words of an IPv4 header whose length, identification and
+ * checksum are 0. */
 uint32_t ipv4_sum(const uint8_t *ip);
 
 /* Starts a packet: writes the template and the BTH. */
 void build_start(struct build *b, struct urxe_frame *frame, const struct header_template *header,
 		 const struct build_bth *bth);
-/* Permits build_finish to add the packet of a connected QP to a UDP GSO run (wire/gso_run.h). */
+/* Permits to add the packet of a connected QP to a UDP GSO run (wire/gso_run.h). Call it after
+ * build_start and before build_payload_crc. */
 void build_allow_gso(struct build *b, const struct urxe_qp *qp);
 /*
  * Called after all headers are built, before payload_len bytes of payload are copied. Returns the
- * CRC that the copy has to continue (mr_read); NULL: build_finish computes the CRC.
+ * CRC that the copy has to continue (mr_read); NULL: build_finish computes the CRC, or the frame
+ * gets no ICRC.
  */
 uint32_t *build_payload_crc(struct build *b, const struct urxe_qp *qp, uint32_t payload_len);
 /* Adds the pad, the lengths and the ICRC, sets frame->len, and counts the packet as sent. */
 void build_finish(struct build *b, struct urxe_qp *qp, uint32_t payload_len);
 
+/* Each function appends an extended header. `imm` is in network byte order, all other values are in
+ * host byte order. */
 void build_feth(struct build *b, const struct urxe_flush *flush);
 void build_reth(struct build *b, uint64_t va, uint32_t rkey, uint32_t length);
 void build_atomic_eth(struct build *b, const struct send_wqe *wqe);

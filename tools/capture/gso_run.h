@@ -11,8 +11,8 @@
  * Cuts a captured UDP GSO packet into the RoCE packets that it consists of, as the kernel or the
  * NIC does for the cable (rxe/wire/gso_run.h). A packet capture has no virtio-net header, so the
  * second BTH tells where to cut. gso_packet_next() gives the packets; each is valid until the next
- * call. False: the ICRC of the first packet would be wrong, or `packet` has no memory.
- * cmd_replay.c calls this.
+ * call. False: no second BTH continues the first one, or the first packet's ICRC is wrong at each
+ * possible cut. cmd_replay.c calls this.
  */
 bool gso_run_cut(struct gso_packet *packet, const uint8_t *frame, uint32_t len);
 

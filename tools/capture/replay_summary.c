@@ -100,8 +100,8 @@ void replay_summary_print(const struct replay_summary *s)
 	printf("%s: %" PRIu64 " frames, %" PRIu64 " RoCE packets\n", file, s->frames, s->roce);
 	printf("ICRC: %" PRIu64 " right, %" PRIu64 " wrong, %" PRIu64 " unverifiable", s->right,
 	       s->wrong, s->unverifiable);
-	if (s->cut)
-		printf(" (%" PRIu64 " of them cut by the snap length)", s->cut);
+	if (s->snapped)
+		printf(" (%" PRIu64 " of them cut by the snap length)", s->snapped);
 	putchar('\n');
 	if (s->gso_runs)
 		printf("UDP GSO: %" PRIu64 " frames of the capture had several packets each\n",
@@ -202,7 +202,7 @@ void replay_summary_print_json(const struct replay_summary *s)
 	print_json_count("right", s->right, &first);
 	print_json_count("wrong", s->wrong, &first);
 	print_json_count("unverifiable", s->unverifiable, &first);
-	print_json_count("snapped", s->cut, &first);
+	print_json_count("snapped", s->snapped, &first);
 	print_json_drops(s);
 	printf("},\n  \"connections\": [");
 	for (i = 0; (f = flow_at(s->flows, i)); i++) {

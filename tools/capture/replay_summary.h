@@ -11,14 +11,14 @@
 
 struct replay_summary {
 	const char *file;
-	uint64_t frames;
+	uint64_t frames;                 /* after UDP GSO packets were cut */
 	uint64_t gso_runs;               /* captured frames that were cut into several */
 	uint64_t roce;                   /* = right + wrong + unverifiable */
 	uint64_t right;                  /* the ICRC is right */
 	uint64_t wrong;                  /* the ICRC is wrong */
 	uint64_t unverifiable;           /* truncated, or too malformed to find the ICRC */
-	uint64_t cut;                    /* of these: truncated by the capture's snap length */
-	uint64_t drops[URXE_DROP_COUNT]; /* RoCE frames by the engine's drop reason */
+	uint64_t snapped;                /* of these: truncated by the capture's snap length */
+	uint64_t drops[URXE_DROP_COUNT]; /* RoCE frames that the engine would drop, by reason */
 	uint64_t opcodes[256];           /* packets by the opcode of the BTH */
 	struct flow_table *flows;
 };

@@ -81,7 +81,7 @@ static void count_unverifiable(struct replay_summary *s, const struct netdev_fra
 	s->unverifiable++;
 	s->drops[drop]++;
 	if (f->wire_len > f->len)
-		s->cut++;
+		s->snapped++;
 }
 
 static int check_frame(struct replay_summary *s, const struct netdev_frame *f)

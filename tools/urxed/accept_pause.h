@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Pauses a listening socket for 100 ms after a failed accept(2): without descriptors, the
- * connection stays in the backlog, for which epoll would report an event without end. The owners of
- * the daemon's listening sockets call it.
+ * Pauses a listening socket for 100 ms after a failed accept(2). If the process has no free
+ * descriptor, the connection stays in the backlog, and epoll would report it again at once. The
+ * owners of the daemon's listening sockets call it; they set epoll_fd, fd and watch.
  */
 #ifndef URXE_URXED_ACCEPT_PAUSE_H
 #define URXE_URXED_ACCEPT_PAUSE_H
@@ -20,7 +20,8 @@ struct accept_pause {
 	struct log_ratelimit log;
 };
 
-/* error: errno after accept(2). Pauses, unless accept(2) found no connection or was interrupted. */
+/* error: errno of accept(2). Logs it and pauses the socket, except for EAGAIN, EINTR and
+ * ECONNABORTED. */
 void accept_pause_begin(struct accept_pause *p, uint64_t now, int error);
 /*
  * Watches the socket again when the pause is over. Returns the time of the next call; UINT64_MAX =

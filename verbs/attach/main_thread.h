@@ -9,7 +9,8 @@
 
 #include <stdbool.h>
 
-/* The library notices the end of this thread, if it is the main thread. */
+/* Any thread calls it: if it is the main thread, the library notices its end, unless the program
+ * uses all keys of pthread_key_create. */
 void main_thread_watch(void);
 /* The same in a forked child, whose main thread runs. */
 void main_thread_fork_child(void);
@@ -19,7 +20,7 @@ void main_thread_wake_at_end(void (*wake)(void));
 /* Whether the main thread has called pthread_exit or was cancelled. */
 bool main_thread_ended(void);
 /* For the threads of this library, without locks: ends the process if the main thread and all other
- * threads of the program have ended. Looks each 10 ms at most. */
+ * threads of the program have ended. Reads /proc each 10 ms at most. */
 void main_thread_end_process_if_last(void);
 
 #endif

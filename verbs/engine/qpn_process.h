@@ -20,7 +20,8 @@ struct qpn_processes {
 	uint32_t n;
 };
 
-/* Sets the process of the QPN, and replaces an earlier entry. 0 or -ENOMEM. */
+/* Sets the process of the QPN, and replaces an earlier entry. No entry is removed: tx.c sets the
+ * process to VNIC_BLOCK(qpn). The caller holds adapter.lock. 0 or -ENOMEM. */
 int qpn_process_set(struct qpn_processes *processes, uint32_t qpn, uint32_t process);
 void qpn_processes_free(struct qpn_processes *processes);
 
@@ -35,7 +36,8 @@ static inline struct qpn_process *qpn_process_entry(const struct qpn_processes *
 	return &processes->entries[at];
 }
 
-/* True: *process has the QPN. False: no entry; VNIC_BLOCK(qpn) is the process. */
+/* True: *process has the QPN. False: no entry, so VNIC_BLOCK(qpn) is the process; *process is
+ * undefined. */
 static inline bool qpn_process_find(const struct qpn_processes *processes, uint32_t qpn,
 				    uint32_t *process)
 {

@@ -16,7 +16,8 @@ struct urxe_extent;
 
 /*
  * urxe_ops.guard (rxe/rxe.h): calls touch(arg). False: touch accessed an address within `bytes`
- * that faulted, and was ended there. Any thread; touch must not call this function.
+ * that faulted, and was ended there, so touch must hold no lock. touch must not call this function.
+ * Any thread: SIGSEGV and SIGBUS are unblocked there from now on.
  */
 bool sigbus_guard_run(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *arg),
 		      void *arg);
@@ -36,7 +37,9 @@ static inline bool sigbus_guard_covers(int number)
 }
 /*
  * Does the program's sigaction(2) for SIGSEGV or SIGBUS. Once the handlers are installed, it sets
- * and returns only the program's own action, which this library calls for faults of the program.
+ * and returns only the program's own action, which this library calls for faults of the program. In
+ * a child without an engine, also after vfork, it sets the child's action. 0, or -1 and errno. Any
+ * thread.
  */
 int sigbus_guard_sigaction(int number, const struct sigaction *act, struct sigaction *old);
 

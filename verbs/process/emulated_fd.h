@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The program's descriptors that this library plays: uverbs devices, event channels and rdma_cm.
+/* The program's descriptors that this library emulates: uverbs devices, event channels and rdma_cm.
  * For the interposed libc functions. */
 #ifndef URXE_VERBS_PROCESS_EMULATED_FD_H
 #define URXE_VERBS_PROCESS_EMULATED_FD_H
@@ -23,7 +23,7 @@ struct fd_object {
 
 extern atomic_uint fd_emulated __attribute__((visibility("hidden"))); /* descriptors in the table */
 
-/* The object of fd; NULL: fd is not in the table. Takes no lock. */
+/* The object of fd; NULL: fd is not in the table. Takes no lock; any thread. */
 struct fd_object *fd_find(int fd);
 
 /* Whether the table has any descriptor: the fast check of each interposed call. */
@@ -49,8 +49,8 @@ int fd_install(int fd, struct fd_object *object);
 void fd_remove(int fd);
 /* Does fd_remove for the descriptors first to last. */
 void fd_remove_range(unsigned int first, unsigned int last);
-/* Call it when new_fd has become a duplicate of old_fd: gives new_fd the object of old_fd, or none,
- * for example because another thread has closed old_fd meanwhile. */
+/* Call it when new_fd has become a duplicate of old_fd: gives new_fd the object of old_fd. Gives
+ * none if another thread has closed old_fd meanwhile, or without memory. */
 void fd_duplicated(int old_fd, int new_fd);
 
 /*

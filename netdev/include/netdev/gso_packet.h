@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * UDP GSO packets of RoCEv2 (udp(7), UDP_SEGMENT): the headers of the first of several frames, then
- * the UDP payloads of all. The kernel's network stack handles them as one packet. For the files of
- * a packet port.
+ * the UDP payloads of all. The kernel's network stack handles them as one packet. The packet port
+ * and tools/capture/gso_run.c use them.
  */
 #ifndef URXE_NETDEV_GSO_PACKET_H
 #define URXE_NETDEV_GSO_PACKET_H
@@ -26,8 +26,8 @@
 #define GSO_HEADERS 62
 
 /*
- * Length of the headers from Ethernet to UDP; 0: the frame has others, as with a VLAN tag, IPv4
- * options or IPv6 extension headers.
+ * Length of the headers from Ethernet to UDP. 0: the frame is shorter than GSO_HEADERS, is not UDP,
+ * or has a VLAN tag, IPv4 options or IPv6 extension headers.
  */
 uint32_t gso_headers(const uint8_t *frame, uint32_t len);
 
@@ -62,14 +62,15 @@ bool gso_packet_create(struct gso_packet *packet);
 void gso_packet_destroy(struct gso_packet *packet);
 /*
  * Parses the headers of a received packet of `len` bytes; its first `known` bytes are at `start`,
- * the rest has not been read from the socket yet. False: the packet is no UDP GSO packet of RoCEv2,
- * or has more than GSO_SEGMENTS segments.
+ * the rest has not been read from the socket yet. False: the packet is no UDP GSO packet, is too
+ * long, or has more than GSO_SEGMENTS segments, or `packet` has no memory.
  */
 bool gso_packet_start(struct gso_packet *packet, const struct virtio_net_hdr *vnet,
 		      const uint8_t *start, uint32_t known, uint32_t len);
-/* Lists where the packet's bytes behind the headers belong; returns the number of parts. */
+/* Sets parts to the places of the segments' payloads in `memory`; returns the number of parts. */
 uint32_t gso_packet_parts(const struct gso_packet *packet, struct iovec parts[GSO_SEGMENTS]);
-/* Writes the headers of all frames, after the caller has read the bytes of gso_packet_parts. */
+/* Writes the headers of all frames, before or after the caller fills the parts. Until then
+ * gso_packet_next gives no frame. */
 void gso_packet_finish(struct gso_packet *packet);
 /* The next frame; its data has room for a VLAN tag in front. False: there is no further one. */
 bool gso_packet_next(struct gso_packet *packet, struct packet_port_frame *frame);

@@ -29,7 +29,7 @@ static bool is_foreign(const struct vm_session *s, uint32_t qpn)
  */
 static void log_refused(struct vm_session *s, uint32_t qpn, int rc)
 {
-	if (++s->refused > REFUSED_LINES)
+	if (++s->log_lines > REFUSED_LINES)
 		return;
 	if (rc == -EEXIST)
 		log_line("messages of the machine's QP %#x go in packets: another process of this "

@@ -36,7 +36,7 @@ struct vm_session {
 	struct vnic_attach_welcome welcome; /* of the last attachment; qpn_first is 0 before any */
 	uint32_t attachments;               /* so far */
 	struct leases leases;
-	uint32_t refused; /* numbers that the daemon did not admit */
+	uint32_t log_lines; /* failed requests that were logged, at most 8 */
 	/* The inbox that later daemons get; NULL: none. The caller of vm_session_make_inbox owns
 	 * it. */
 	struct vnic_inbox *inbox;
@@ -44,7 +44,8 @@ struct vm_session {
 	/* The numbers belong to the replaced process until it ends: between vm_session_demand_later
 	 * and vm_session_demand_now. */
 	bool demand_deferred;
-	bool demanded; /* the daemon has answered; the next vm_session_has_demanded tells it */
+	bool demanded; /* the demand has ended, with or without an answer; the next
+			  vm_session_has_demanded tells it */
 	/* When the session next asks the daemon for the numbers of a replaced process (0 = it does
 	 * not ask), and when it gives up; ns. */
 	uint64_t demand_at, demand_until;
@@ -100,7 +101,8 @@ uint32_t vm_session_take_qpn(struct vm_session *s);
 void vm_session_free_qpn(struct vm_session *s, uint32_t qpn);
 /*
  * Takes this number, of a queue pair that comes from another host. If another process of this host
- * has it, too, or urxed does not admit it, the session logs that, and only peers of this host
+ * has it, too, or urxed does not admit it, or no urxed runs, the session logs that (8 times), and
+ * only peers of this host
  * notice: messages to them go in packets. -EADDRINUSE: a queue pair of the machine has it; -ENOMEM.
  */
 int vm_session_demand_qpn(struct vm_session *s, uint32_t qpn);

@@ -84,9 +84,10 @@ uint32_t vnic_driver_tx_reserve(struct vnic_driver *drv, struct vnic_frame *fram
 /* Sends the first n of the buffers reserved last, with the lengths in frames; wakes the device. */
 void vnic_driver_tx_commit(struct vnic_driver *drv, const struct vnic_frame *frames, uint32_t n);
 /*
- * While `held` is set, a commit of one short frame rings no doorbell: a device that sleeps leaves
- * the frame in the ring, a device that is awake sends it. The next commit of several frames or of a
- * long one rings the doorbell. vnic_driver_tx_wake rings it if a frame waits for that.
+ * While `held` is set, a commit of one frame of at most 128 bytes rings no doorbell: a device that
+ * sleeps leaves the frame in the ring, a device that is awake sends it. The next commit of several
+ * frames or of a long one rings the doorbell. Once `held` is cleared, vnic_driver_tx_wake rings it
+ * if a frame waits.
  */
 void vnic_driver_tx_hold(struct vnic_driver *drv, bool held);
 void vnic_driver_tx_wake(struct vnic_driver *drv);
@@ -113,12 +114,12 @@ bool vnic_driver_irq_unmask(struct vnic_driver *drv);
  * daemon's answer.
  */
 void vnic_driver_set_multicast(struct vnic_driver *drv, bool on);
-/* The first half of vnic_driver_set_multicast. True: vnic_driver_apply_multicast must follow. */
+/* Stores the choice without asking the daemon. True: vnic_driver_apply_multicast must follow. */
 bool vnic_driver_choose_multicast(struct vnic_driver *drv, bool on);
 
 /*
- * The device has completed a descriptor that it was not given: the driver receives and frees
- * nothing any more.
+ * True: the device has completed a descriptor that it was not given, so the driver receives and
+ * frees nothing any more.
  */
 bool vnic_driver_broken(const struct vnic_driver *drv);
 
@@ -192,9 +193,9 @@ int vnic_driver_unregister(struct vnic_driver *drv, uint32_t local_qpn, const ui
 int vnic_driver_add_qpn(struct vnic_driver *drv, uint32_t qpn, uint32_t flags);
 /*
  * Changes the flags of an added QPN. Unlike the requests above, this function never waits, not
- * even for another thread's request. The daemon applies the flags before it handles any later
- * request. -EAGAIN: the daemon has not read earlier messages; the flags are unchanged. Other
- * errors: the daemon has gone.
+ * even for another thread's request, and is for one thread at a time. The daemon applies the flags
+ * before it handles any later request. -EAGAIN: the daemon has not read earlier messages; the flags
+ * are unchanged. Other errors: the daemon has gone.
  */
 int vnic_driver_set_qpn(struct vnic_driver *drv, uint32_t qpn, uint32_t flags);
 /* Whether the daemon has handled all successful calls of vnic_driver_set_qpn. Reads
@@ -249,8 +250,8 @@ int vnic_driver_introduce(struct vnic_driver *drv, const uint8_t mac[6], uint32_
 /* --- Without a request */
 
 /*
- * An introduction without a request: the daemon has seen frames of this process to another process
- * at the switch. True: *qpn is a QPN of the other process, and fds are the descriptors of its
+ * An introduction without a request: the daemon introduces a process to which this one sends frames
+ * through the switch. True: *qpn is a QPN of the other process, and fds are the descriptors of its
  * inbox, which the caller owns; false: there is none. Call it once after each vnic_driver_notice.
  */
 bool vnic_driver_introduction(struct vnic_driver *drv, uint32_t *qpn, int fds[VNIC_INBOX_FDS]);

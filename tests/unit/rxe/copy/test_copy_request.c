@@ -566,6 +566,26 @@ static void test_window_grants_copies(void **state)
 	copy_pair_close(&d);
 }
 
+/* The window keeps its binding, so peers may still copy. A bound window of type 2 is not bound anew. */
+static void test_refused_bind_keeps_the_grant(void **state)
+{
+	struct urxe_send_wr bind = {.opcode = URXE_WR_BIND_MW, .flags = URXE_SEND_SIGNALED};
+	struct copy_pair d;
+	struct urxe_mw *mw;
+	uint32_t key;
+
+	(void)state;
+	setup_proven(&d);
+	mw = bind_window(&d);
+	key = urxe_mw_key(mw);
+	bind.bind = (struct urxe_mw_bind){.mw_key = key, .tag = 6, .length = 100};
+	assert_int_equal(urxe_post_send(d.e.end[1].qp, &bind), 0);
+	pair_settle(d.e.pair);
+	expect_wc(&d.e.b->send_cq, 0, URXE_WC_MW_BIND_ERR);
+	assert_int_equal(d.e.b->table->grants[(key >> 8) % URXE_COPY_GRANTS].key, key);
+	copy_pair_close(&d);
+}
+
 /* A peer copies by the key: the invalidation waits for the end of that copy. */
 static void test_invalidation_waits_for_copies(void **state)
 {
@@ -752,6 +772,7 @@ int main(void)
 		cmocka_unit_test(test_refused_in_list),
 		cmocka_unit_test(test_list_of_kinds),
 		cmocka_unit_test(test_window_grants_copies),
+		cmocka_unit_test(test_refused_bind_keeps_the_grant),
 		cmocka_unit_test(test_invalidation_waits_for_copies),
 		cmocka_unit_test(test_remote_invalidation_waits),
 		cmocka_unit_test(test_refused_by_packet),

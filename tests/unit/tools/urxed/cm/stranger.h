@@ -10,7 +10,8 @@
 
 #define STRANGER 65534 /* usually the user nobody */
 
-/* Only root can connect as another user, and urxed's system call filter forbids it, too. */
+/* Skips the test unless it can connect as another user: only root can, and urxed's system call
+ * filter forbids it. */
 static inline void skip_without_root(void)
 {
 	if (seteuid(STRANGER))
