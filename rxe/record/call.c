@@ -11,8 +11,8 @@
 
 /* --- Requests. */
 
-static void segment_list_fields(struct state_stream *s, struct call *call,
-				const struct urxe_seg **segs, uint32_t *n)
+static void call_segments_fields(struct state_stream *s, struct call *call,
+				 const struct urxe_seg **segs, uint32_t *n)
 {
 	if (!s->restoring && *n > CALL_SEGS)
 		*n = CALL_SEGS;
@@ -80,7 +80,7 @@ static void send_fields(struct state_stream *s, struct call *call)
 	state_bool(s, &wr->unseen);
 	state_u32(s, &wr->imm);
 	state_u32(s, &wr->inline_len);
-	segment_list_fields(s, call, &wr->segs, &wr->n_segs);
+	call_segments_fields(s, call, &wr->segs, &wr->n_segs);
 	state_u32(s, &wr->invalidate_key);
 	state_u64(s, &wr->remote_addr);
 	state_u32(s, &wr->rkey);
@@ -97,7 +97,7 @@ static void send_fields(struct state_stream *s, struct call *call)
 static void recv_fields(struct state_stream *s, struct call *call)
 {
 	state_u64(s, &call->recv.wr_id);
-	segment_list_fields(s, call, &call->recv.segs, &call->recv.n_segs);
+	call_segments_fields(s, call, &call->recv.segs, &call->recv.n_segs);
 }
 
 /* --- Other calls. */

@@ -52,8 +52,8 @@ static void variant_fields(struct state_stream *s, const struct urxe_qp *qp, str
 		state_require(s, qp->qpn != URXE_QPN_GSI || wqe->pkey_index < URXE_MAX_PKEYS);
 }
 
-static void segment_list_fields(struct state_stream *s, const struct urxe_qp *qp,
-				struct send_wqe *wqe)
+static void send_segments_fields(struct state_stream *s, const struct urxe_qp *qp,
+				 struct send_wqe *wqe)
 {
 	struct urxe_seg *segs = (struct urxe_seg *)wqe->data;
 
@@ -77,7 +77,7 @@ static void segment_list_fields(struct state_stream *s, const struct urxe_qp *qp
 static void data_fields(struct state_stream *s, const struct urxe_qp *qp, struct send_wqe *wqe)
 {
 	if (!(wqe->flags & URXE_SEND_INLINE)) {
-		segment_list_fields(s, qp, wqe);
+		send_segments_fields(s, qp, wqe);
 		return;
 	}
 	state_require(s, wqe->kind == WR_SEND || wqe->kind == WR_WRITE ||

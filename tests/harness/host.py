@@ -20,7 +20,9 @@ START_SECONDS = 20
 BUSY = 6
 SKIP = 77  # meson's exit status of a skipped test
 # Signals by which a defective program ends.
-CRASHES = (signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV, signal.SIGSYS)
+CRASH_SIGNALS = (signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV, signal.SIGSYS)
+# What describes the programs that have crashed in a test that noticed nothing; main() reports them.
+crashed_programs = []
 
 
 class Failure(Exception):
@@ -60,7 +62,7 @@ class Program:
         return self.process.poll() is None
 
     def crashed(self):
-        return not self.may_crash and self.process.poll() in [-number for number in CRASHES]
+        return not self.may_crash and self.process.poll() in [-number for number in CRASH_SIGNALS]
 
     def output(self):
         return self.read(0)
@@ -127,8 +129,8 @@ class Host:
         if pid:
             os.kill(pid, signal.SIGKILL)
         shutil.rmtree(self.top, ignore_errors=True)
-        if crashed and not kind:
-            raise Failure(f'crashed: {crashed[0]}')
+        if not kind:
+            crashed_programs.extend(crashed)
 
     def start_daemon(self, arguments=None):
         """Starts a daemon; without arguments, with those of the daemon before."""
@@ -341,13 +343,19 @@ def wait_listening(program, port):
 
 
 def main(test):
-    """Runs a test function and exits with meson's status. After a time-out, which SIGTERM tells, programs end too."""
+    """
+    Runs a test function and exits with meson's status. After SIGTERM, by which meson ends a test that takes too long, the
+    test ends its programs, if the 0.5 s until SIGKILL suffice.
+    """
     def time_out(*_):
-        raise Failure('timed out')
+        print('FAILED: timed out', flush=True)
+        raise SystemExit(1)
 
     signal.signal(signal.SIGTERM, time_out)
     try:
         test()
+        if crashed_programs:
+            raise Failure(f'crashed: {crashed_programs[0]}')
     except Failure as failure:
         # The result is the last line, because meson shows the end of a long log.
         print(f'{failure}\nFAILED: {str(failure).splitlines()[0]}')

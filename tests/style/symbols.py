@@ -31,7 +31,8 @@ PURE = {
 # The public functions of liburxe.so.
 CHECKPOINT = {f'urxe_checkpoint_{name}' for name in ('quiesce', 'save', 'resume', 'restore', 'error')}
 # Functions of libibverbs that liburxe.so interposes.
-LIBIBVERBS = {'ibv_fork_init', 'ibv_is_fork_initialized', 'ibv_resolve_eth_l2_from_gid'}
+LIBIBVERBS = {'ibv_dofork_range', 'ibv_dontfork_range', 'ibv_fork_init', 'ibv_is_fork_initialized',
+              'ibv_resolve_eth_l2_from_gid'}
 
 
 def output(*argv):

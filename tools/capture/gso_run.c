@@ -26,7 +26,7 @@ static bool follows(const uint8_t *bth, const uint8_t *next)
 	       get24(next + BTH_PSN) == urxe_psn_add(get24(bth + BTH_PSN), 1);
 }
 
-static bool first_is_right(struct gso_packet *packet)
+static bool first_icrc_is_right(struct gso_packet *packet)
 {
 	struct packet_port_frame first;
 	struct urxe_packet p;
@@ -50,7 +50,7 @@ static bool cut_at(struct gso_packet *packet, const struct virtio_net_hdr *vnet,
 	n = gso_packet_parts(packet, parts);
 	gso_packet_finish(packet);
 	memcpy(parts[0].iov_base, from, parts[0].iov_len);
-	if (!first_is_right(packet))
+	if (!first_icrc_is_right(packet))
 		return false;
 	for (uint32_t i = 1; i < n; i++) {
 		from += parts[i - 1].iov_len;

@@ -20,20 +20,22 @@ static int exit_status(int status)
 static bool reap(pid_t child, int *status)
 {
 	pid_t pid;
-	int of;
+	int ended_status;
 
-	while ((pid = waitpid(-1, &of, WNOHANG)) > 0)
+	while ((pid = waitpid(-1, &ended_status, WNOHANG)) > 0)
 		if (pid == child) {
-			*status = exit_status(of);
+			*status = exit_status(ended_status);
 			return true;
 		}
 	return false;
 }
 
-/* A terminal sends its signals to the child, too, because parent and child share a group. */
+/* A terminal sends its signals to the whole group, so to the child, too; a hang-up only to the
+ * leader of the session. */
 static bool is_forwarded(const siginfo_t *info)
 {
-	return info->si_signo != SIGCHLD && info->si_code != SI_KERNEL;
+	return info->si_signo != SIGCHLD &&
+	       (info->si_code != SI_KERNEL || info->si_signo == SIGHUP);
 }
 
 static int supervise(pid_t child)
@@ -51,20 +53,22 @@ static int supervise(pid_t child)
 
 int init_process_fork(void)
 {
+	const struct sigaction by_default = {.sa_handler = SIG_DFL};
+	struct sigaction inherited;
 	sigset_t all, old;
 	pid_t child;
 
 	/* Signals wait for sigwaitinfo. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &old);
+	/* With SIG_IGN, which may be inherited, the kernel would keep no exit status. */
+	sigaction(SIGCHLD, &by_default, &inherited);
 	child = fork();
-	if (child > 0) {
-		/* With SIG_IGN, which may be inherited, the kernel would keep no exit status. */
-		signal(SIGCHLD, SIG_DFL);
+	if (child > 0)
 		return supervise(child);
-	}
 	if (child < 0)
 		log_line("cannot start a process: %s", strerror(errno));
+	sigaction(SIGCHLD, &inherited, NULL);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	return child ? STATUS_FAILED : -1;
 }

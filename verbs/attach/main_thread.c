@@ -21,12 +21,12 @@
 #define LOOK_NS 10000000
 
 /* libc calls its destructor when the main thread ends before the process does. */
-static pthread_key_t key;
+static pthread_key_t main_thread_key;
 static bool key_made; /* false if the program has all keys */
 static void (*_Atomic wake_other)(void);
 
 /* The engine thread starts and ends with adapter_open_lock. */
-static void note_end(void *unused)
+static void note_main_thread_end(void *unused)
 {
 	void (*wake)(void) = wake_other;
 
@@ -42,7 +42,7 @@ static void note_end(void *unused)
 
 static void make_key(void)
 {
-	key_made = !pthread_key_create(&key, note_end);
+	key_made = !pthread_key_create(&main_thread_key, note_main_thread_end);
 }
 
 void main_thread_watch(void)
@@ -51,7 +51,7 @@ void main_thread_watch(void)
 
 	pthread_once(&once, make_key);
 	if (key_made && gettid() == getpid())
-		pthread_setspecific(key, &key);
+		pthread_setspecific(main_thread_key, &main_thread_key);
 }
 
 void main_thread_fork_child(void)
@@ -89,7 +89,7 @@ static bool is_zombie(void)
 }
 
 /* Threads of liburxe.so and of liburxe-outer.so have these names. */
-static bool is_own(const char *tid)
+static bool is_library_thread(const char *tid)
 {
 	struct text_lines comm;
 	char path[64], name[32];
@@ -103,27 +103,41 @@ static bool is_own(const char *tid)
 	return own;
 }
 
+/* The numbers of the main thread and of this one in /proc, which may be of another PID namespace.
+ */
+static bool read_numbers(pid_t *main_thread, pid_t *this_thread)
+{
+	char link[64];
+	ssize_t n = readlink("/proc/thread-self", link, sizeof(link) - 1);
+
+	link[n > 0 ? n : 0] = '\0';
+	return sscanf(link, "%d/task/%d", main_thread, this_thread) == 2;
+}
+
 /*
  * Whether all threads but the main one are this library's, and the caller is the oldest of them:
  * only one thread may call exit(3). The kernel lists threads in the order of their creation.
  */
-static bool is_oldest_of_own(void)
+static bool is_oldest_of_library(void)
 {
-	DIR *tasks = opendir("/proc/self/task");
+	pid_t main_thread, this_thread, tid, oldest = 0;
 	struct dirent *entry;
-	pid_t tid, oldest = 0;
 	bool own = true;
+	DIR *tasks;
 
+	if (!read_numbers(&main_thread, &this_thread))
+		return false;
+	tasks = opendir("/proc/self/task");
 	while (own && tasks && (entry = readdir(tasks))) {
 		tid = atoi(entry->d_name);
-		if (!tid || tid == getpid())
+		if (!tid || tid == main_thread)
 			continue;
-		own = is_own(entry->d_name);
+		own = is_library_thread(entry->d_name);
 		oldest = oldest ? oldest : tid;
 	}
 	if (tasks)
 		closedir(tasks);
-	return own && oldest == gettid();
+	return own && oldest == this_thread;
 }
 
 /* As the program's last thread would, if the threads of this library did not exist. */
@@ -143,6 +157,6 @@ void main_thread_end_process_if_last(void)
 	if (!main_thread_ended() || clock_monotonic() - looked_at < LOOK_NS)
 		return;
 	looked_at = clock_monotonic();
-	if (is_zombie() && is_oldest_of_own())
+	if (is_zombie() && is_oldest_of_library())
 		end_process();
 }

@@ -86,3 +86,35 @@ enum ibv_fork_status ibv_is_fork_initialized(void)
 		dlclose(library);
 	return status;
 }
+
+/* Which pages a child keeps; libibverbs has no public declaration. */
+int ibv_dontfork_range(void *base, size_t size);
+int ibv_dofork_range(void *base, size_t size);
+
+static int change_range(const char *name, void *base, size_t size)
+{
+	int (*next)(void *, size_t), rc;
+	void *library;
+
+	if (run_dir_path())
+		return 0;
+	next = (__typeof__(next))next_function(name, "IBVERBS_1.1", &library);
+	rc = next ? next(base, size) : 0;
+	if (library)
+		dlclose(library);
+	return rc;
+}
+
+/*
+ * A program that has found ibv_fork_init in libibverbs itself, by a handle as NCCL does: libibverbs
+ * then calls these functions for each region.
+ */
+int ibv_dontfork_range(void *base, size_t size)
+{
+	return change_range(__func__, base, size);
+}
+
+int ibv_dofork_range(void *base, size_t size)
+{
+	return change_range(__func__, base, size);
+}

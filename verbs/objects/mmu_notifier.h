@@ -18,7 +18,7 @@ struct unmapping {
 	/* adapter.registrations before the call: regions with a larger number belong to new
 	 * mappings. */
 	uint64_t registrations;
-	bool done; /* of unmap_end */
+	bool done; /* the call has unmapped the bytes; set by unmap_end */
 };
 
 /*

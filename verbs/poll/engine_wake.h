@@ -18,8 +18,8 @@ struct engine_thread {
 	 * reads it without adapter.lock. */
 	atomic_int wake_fd;
 	bool stop; /* the thread has to end */
-	/* The main thread has called pthread_exit. Any thread reads and writes it without
-	 * adapter.lock. */
+	/* The main thread has ended, by pthread_exit or pthread_cancel. Any thread reads and writes
+	 * it without adapter.lock. */
 	atomic_bool main_ended;
 	/* When the thread wakes by itself, clock_now(); 0: it is awake, or engine_wake has woken
 	 * it. Both also write it without adapter.lock. */

@@ -87,7 +87,8 @@ int fd_install(int fd, struct fd_object *object)
 
 	if (!slot)
 		return (unsigned int)fd >= CHUNKS * CHUNK_SIZE ? -EMFILE : -ENOMEM;
-	atomic_fetch_add(&object->fds, 1);
+	if (!atomic_fetch_add(&object->fds, 1))
+		atomic_fetch_add(&object->generation, 1);
 	set_slot(slot, object);
 	return 0;
 }
@@ -141,6 +142,7 @@ static bool add_reference(struct fd_object *object)
 void fd_duplicated(int old_fd, int new_fd)
 {
 	struct fd_object *object = fd_lookup(old_fd);
+	unsigned int generation;
 	slot_t *slot;
 
 	if (new_fd < 0 || new_fd == old_fd)
@@ -150,11 +152,12 @@ void fd_duplicated(int old_fd, int new_fd)
 		return;
 	/* If the table is full, the duplicate is an ordinary descriptor without commands. */
 	slot = make_slot(new_fd);
-	if (!slot || !add_reference(object))
+	generation = atomic_load(&object->generation);
+	if (!slot || fd_find(old_fd) != object || !add_reference(object))
 		return;
 	set_slot(slot, object);
 	/* Before the reference, old_fd may have been closed and the object reused for another one.
 	 */
-	if (fd_find(old_fd) != object)
+	if (atomic_load(&object->generation) != generation)
 		fd_remove(new_fd);
 }

@@ -17,6 +17,8 @@ struct fd_object {
 	enum fd_kind kind;
 	/* Descriptors that refer to it. Once this is 0, only fd_install adds one. */
 	atomic_uint fds;
+	/* Grows each time that fd_install adds the first descriptor. */
+	atomic_uint generation;
 	/* Called when the last descriptor leaves the table. */
 	void (*release)(struct fd_object *object);
 };

@@ -21,8 +21,8 @@
 /* Under rdmacm_files_lock; constant while any file is watched. */
 static unsigned int n_watched;
 static int epoll_fd = -1; /* of the files' sockets and end_fd; -1: no thread */
-static int end_fd =
-	-1; /* eventfd that is always readable; watched only to wake or end the thread */
+/* An eventfd that is always readable; watched only to wake or end the thread. */
+static int end_fd = -1;
 static pthread_t thread;
 
 void rdmacm_reconnect_watch(struct rdmacm_file *file)
@@ -79,11 +79,11 @@ static void *reconnect_thread(void *epoll)
 
 	prctl(PR_SET_NAME, "urxe-cm");
 	while (thread_goes_on(own_epoll)) {
+		const int timeout = main_thread_ended() ? LAST_THREAD_MS : -1;
+
 		if (again)
 			nanosleep(&pause, NULL);
-		else if (epoll_wait(own_epoll, &ev, 1, main_thread_ended() ? LAST_THREAD_MS : -1) <
-				 0 &&
-			 errno != EINTR)
+		else if (epoll_wait(own_epoll, &ev, 1, timeout) < 0 && errno != EINTR)
 			break;
 		main_thread_end_process_if_last();
 		again = false;

@@ -455,6 +455,11 @@ static void release_spare(struct shm *shm)
 	shm->spare = -1;
 }
 
+static void keep_spare(struct shm *shm)
+{
+	shm->spare = vnic_place_fd(fcntl(shm->doorbell, F_DUPFD_CLOEXEC, 0));
+}
+
 static int shm_inbox(struct vnic_transport *transport, const int fds[VNIC_INBOX_FDS])
 {
 	struct shm *shm = to_shm(transport);
@@ -463,13 +468,17 @@ static int shm_inbox(struct vnic_transport *transport, const int fds[VNIC_INBOX_
 
 	release_spare(shm);
 	ret = request_inbox(shm, true, 1, checker);
-	if (ret)
+	if (ret) {
+		keep_spare(shm);
 		return ret;
+	}
 	ret = vnic_socket_limit_wait(checker[0], VNIC_ANSWER_SECONDS);
 	if (!ret)
 		ret = send_inbox(checker[0], fds);
 	/* The number stays in use, and the socket is closed. */
 	shm->spare = dup3(shm->doorbell, checker[0], O_CLOEXEC);
+	if (shm->spare < 0)
+		vnic_close_fds(checker, 1);
 	return ret;
 }
 
@@ -503,7 +512,8 @@ static void leave_requests(struct shm *shm)
 		atomic_fetch_xor(&shm->served, 1u << 31);
 }
 
-/* The members first: a child that is forked meanwhile closes them, too. */
+/* The members first: a child that is forked meanwhile must not close other files that have these
+ * numbers by then. */
 static void close_connection(struct shm *shm)
 {
 	const int fds[] = {shm->socket, shm->doorbell, shm->interrupt, shm->notice, shm->spare};
@@ -627,7 +637,7 @@ static int connect_again(const char *run_dir, struct shm *old)
 	if (fd >= 0)
 		close_connection(old);
 	else if (old->spare < 0)
-		old->spare = vnic_place_fd(fcntl(old->doorbell, F_DUPFD_CLOEXEC, 0));
+		keep_spare(old);
 	return fd;
 }
 

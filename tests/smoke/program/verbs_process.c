@@ -3,6 +3,8 @@
  * fork, exec, descriptors and signals of a process with an open device; one check in each run:
  *
  * - fork: a child cannot change its parent's device, and opens a device of its own
+ * - fork_init: a child has registered memory after ibv_fork_init, which the program finds by a
+ * handle of libibverbs, as NCCL does
  * - handler: a signal handler forks while its thread polls and posts; the child ends in the
  *   handler, or returns from it and then opens a device of its own
  * - stop: a thread forks while another one stops the device, as for a checkpoint
@@ -198,6 +200,25 @@ static void check_fork(void)
 	if (!child)
 		_exit(grandchild());
 	expect_child(child, "a child that forks");
+	close_device(&d);
+}
+
+static void check_fork_init(void)
+{
+	static struct device d;
+	void *library = dlopen("libibverbs.so.1", RTLD_NOW);
+	int (*fork_init)(void) = NULL;
+	pid_t child;
+
+	if (library)
+		fork_init = (__typeof__(fork_init))dlvsym(library, "ibv_fork_init", "IBVERBS_1.1");
+	if (!fork_init || fork_init())
+		errx(1, "no ibv_fork_init");
+	open_device(&d);
+	child = fork();
+	if (!child)
+		_exit(*(volatile char *)d.room);
+	expect_child(child, "a child that reads registered memory");
 	close_device(&d);
 }
 
@@ -831,13 +852,21 @@ static void check_drop(void)
 static const struct {
 	const char *name;
 	void (*run)(void);
-} checks[] = {{"fork", check_fork},           {"handler", check_fork_in_handler},
-	      {"stop", check_stop},           {"exec", check_exec},
-	      {"ranges", check_ranges},       {"numbers", check_numbers},
-	      {"passing", check_passing},     {"signals", check_signals},
-	      {"gone", check_gone},           {"last_thread", check_last_thread},
-	      {"last_cm", check_last_cm},     {"small_stack", check_small_stack},
-	      {"no_thread", check_no_thread}, {"drop", check_drop}};
+} checks[] = {{"fork", check_fork},
+	      {"fork_init", check_fork_init},
+	      {"handler", check_fork_in_handler},
+	      {"stop", check_stop},
+	      {"exec", check_exec},
+	      {"ranges", check_ranges},
+	      {"numbers", check_numbers},
+	      {"passing", check_passing},
+	      {"signals", check_signals},
+	      {"gone", check_gone},
+	      {"last_thread", check_last_thread},
+	      {"last_cm", check_last_cm},
+	      {"small_stack", check_small_stack},
+	      {"no_thread", check_no_thread},
+	      {"drop", check_drop}};
 
 int main(int argc, char **argv)
 {

@@ -15,7 +15,8 @@
 
 /* Asks the kernel for an attribute of the interface in this network namespace; /sys may show
  * another one's interfaces. */
-static bool ask(int socket, struct ifreq *request, unsigned long attribute, const char *name)
+static bool ask_interface(int socket, struct ifreq *request, unsigned long attribute,
+			  const char *name)
 {
 	memset(request, 0, sizeof(*request));
 	strncpy(request->ifr_name, name, IFNAMSIZ - 1);
@@ -26,9 +27,9 @@ static bool is_ethernet_up(int socket, const char *name)
 {
 	struct ifreq request;
 
-	return ask(socket, &request, SIOCGIFHWADDR, name) &&
+	return ask_interface(socket, &request, SIOCGIFHWADDR, name) &&
 	       request.ifr_hwaddr.sa_family == ARPHRD_ETHER &&
-	       ask(socket, &request, SIOCGIFFLAGS, name) &&
+	       ask_interface(socket, &request, SIOCGIFFLAGS, name) &&
 	       (request.ifr_flags & (IFF_UP | IFF_LOOPBACK)) == IFF_UP;
 }
 
@@ -57,12 +58,13 @@ void check_interfaces(struct findings *f)
 
 	for (const struct if_nameindex *i = all; i && i->if_index; i++) {
 		if (!is_ethernet_up(any_socket, i->if_name) ||
-		    !ask(any_socket, &request, SIOCGIFMTU, i->if_name))
+		    !ask_interface(any_socket, &request, SIOCGIFMTU, i->if_name))
 			continue;
 		check_interface(f, i->if_name, (uint32_t)request.ifr_mtu);
 		any = true;
 	}
-	if_freenameindex(all);
+	if (all)
+		if_freenameindex(all);
 	close(any_socket);
 	if (!any)
 		finding_add(f, "MTU", FINDING_OK, NULL,

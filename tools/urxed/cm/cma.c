@@ -115,8 +115,12 @@ static int create_cm(struct cma *cma)
 {
 	uint8_t seed[CM_SEED_LEN];
 
-	/* Early at boot the kernel may have no entropy yet: the daemon's start must not wait. */
-	if (getrandom(seed, sizeof(seed), GRND_INSECURE) != sizeof(seed))
+	/*
+	 * Early at boot the kernel may have no entropy yet: the daemon's start must not wait. Linux
+	 * before 5.6 does not know the flag.
+	 */
+	if (getrandom(seed, sizeof(seed), GRND_INSECURE) != sizeof(seed) &&
+	    getrandom(seed, sizeof(seed), 0) != sizeof(seed))
 		return -EAGAIN;
 	return cm_create(&cm_ops, cma, cma_node_guid(cma->host), seed, &cma->cm);
 }
