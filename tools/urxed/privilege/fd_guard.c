@@ -133,13 +133,19 @@ static void pass_kept(void)
 	}
 }
 
-void fd_guard_drop_copy(int socket)
+/* The user of the process at the other end. */
+static uint32_t peer_user(int socket)
 {
-	struct fd_guard_request request = {.job = FD_GUARD_CLOSE};
 	struct ucred peer;
 
 	unix_packet_peer(socket, &peer);
-	request.user = peer.uid;
+	return peer.uid;
+}
+
+void fd_guard_drop_copy(int socket)
+{
+	const struct fd_guard_request request = {.job = FD_GUARD_CLOSE, .user = peer_user(socket)};
+
 	pass_kept();
 	if (guard.n_kept || ask_helper(&request, socket))
 		keep_socket(&request, socket);
