@@ -566,7 +566,8 @@ static void test_window_grants_copies(void **state)
 	copy_pair_close(&d);
 }
 
-/* The window keeps its binding, so peers may still copy. A bound window of type 2 is not bound anew. */
+/* The window keeps its binding, so peers may still copy. A bound window of type 2 is not bound
+ * anew. */
 static void test_refused_bind_keeps_the_grant(void **state)
 {
 	struct urxe_send_wr bind = {.opcode = URXE_WR_BIND_MW, .flags = URXE_SEND_SIGNALED};
