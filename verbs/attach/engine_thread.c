@@ -265,8 +265,7 @@ int engine_thread_start(void)
 	int rc;
 
 	*self = (struct engine_thread){.wake_fd = high_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-				       .look = POLL_GRANT_NS,
-				       .main_ended = self->main_ended};
+				       .look = POLL_GRANT_NS};
 	*polling = (struct polling){.state = POLL_ASLEEP,
 				    .grant_ns = POLL_GRANT_NS,
 				    .reply.wanted = REPLY_DETECT_FIRST};

@@ -32,7 +32,7 @@ static void note_main_thread_end(void *unused)
 
 	(void)unused;
 	pthread_mutex_lock(&adapter_open_lock);
-	adapter_thread.main_ended = true;
+	adapter_main_thread_ended = true;
 	if (adapter_thread.wake_fd > 0)
 		engine_wake();
 	pthread_mutex_unlock(&adapter_open_lock);
@@ -56,7 +56,7 @@ void main_thread_watch(void)
 
 void main_thread_fork_child(void)
 {
-	adapter_thread.main_ended = false;
+	adapter_main_thread_ended = false;
 	main_thread_watch();
 }
 
@@ -67,7 +67,7 @@ void main_thread_wake_at_end(void (*wake)(void))
 
 bool main_thread_ended(void)
 {
-	return adapter_thread.main_ended;
+	return adapter_main_thread_ended;
 }
 
 /* The state follows the name, which may contain any byte. The main thread stays a zombie until all

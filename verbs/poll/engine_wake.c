@@ -13,6 +13,7 @@
 #include "process/log.h"
 
 struct engine_thread adapter_thread;
+atomic_bool adapter_main_thread_ended;
 
 static struct engine_thread *const self = &adapter_thread;
 

@@ -18,9 +18,6 @@ struct engine_thread {
 	 * reads it without adapter.lock. */
 	atomic_int wake_fd;
 	bool stop; /* the thread has to end */
-	/* The main thread has ended, by pthread_exit or pthread_cancel. Any thread reads and writes
-	 * it without adapter.lock. */
-	atomic_bool main_ended;
 	/* When the thread wakes by itself, clock_now(); 0: it is awake, or engine_wake has woken
 	 * it. Both also write it without adapter.lock. */
 	_Atomic uint64_t wake_at;
@@ -32,6 +29,9 @@ struct engine_thread {
 
 /* Under adapter.lock, except where the members say otherwise. */
 extern struct engine_thread adapter_thread;
+/* The main thread has ended, by pthread_exit or pthread_cancel. attach/main_thread.c writes it; any
+ * thread reads it. */
+extern atomic_bool adapter_main_thread_ended;
 
 /*
  * Wakes nobody while neither a daemon nor a direct uplink is there: the engine's time stands still.

@@ -124,7 +124,7 @@ static uint64_t next_wake(struct thread_sleep *sleep, uint64_t now)
 
 	if (adapter.hca.stopped || adapter.uplink_qpns_late)
 		return sooner(at, now + MS);
-	return adapter_thread.main_ended ? sooner(at, now + LAST_THREAD) : at;
+	return adapter_main_thread_ended ? sooner(at, now + LAST_THREAD) : at;
 }
 
 /* Only with long grants the interval of looks is kept from one sleep to the next. */
