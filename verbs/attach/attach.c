@@ -302,7 +302,9 @@ static int begin_attachment(const struct adapter_saved *saved)
 	if (!rc)
 		rc = sigbus_guard_install();
 	if (rc) {
-		log_start_error("the engine", rc);
+		/* A checkpointer gets the error of a restoration. */
+		if (!saved)
+			log_start_error("the engine", rc);
 		detach_adapter();
 	}
 	return rc;
