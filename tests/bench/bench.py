@@ -14,7 +14,7 @@ import os
 import subprocess
 import sys
 
-from measure import Limit, SECONDS, Unavailable, processor_seconds, worked
+from measure import Limit, SECONDS, SEGMENTATION, Unavailable, processor_seconds, worked
 from host import Failure, Host, SKIP, until
 import conditions
 import machine_rows
@@ -28,9 +28,7 @@ import vm_rows
 
 from ethernet import Ethernet, INTERFACE, IPV4, Namespace, run  # noqa: E402  by the path that measure has set
 
-# Names of ethtool: features that split TCP's stream into frames and join it again, and further features that a NIC
-# may lack.
-SEGMENTATION = 'tso', 'gso', 'gro'
+# Names of ethtool: further features that a NIC may lack.
 CHECKSUMS_AND_SCATTER_GATHER = 'tx', 'sg'
 GSO_MAX_SEGS = 65535  # the kernel's default
 
@@ -61,19 +59,22 @@ class Veth(Ethernet):
         for namespace in self.namespaces:
             namespace.ip('link', 'set', INTERFACE, 'gso_max_segs', str(most))
 
-    def set_gso(self, state, segments):
+    def set_offloads(self, features, state, segments):
         for namespace in self.namespaces:
-            self.set_features(namespace, ['gso'], state)
+            self.set_features(namespace, features, state)
         self.send_segments(segments)
 
     @contextlib.contextmanager
-    def gso(self):
-        """Enables GSO for a block: TCP sends many segments at once, which the kernel splits before the driver."""
-        self.set_gso('on', GSO_MAX_SEGS)
+    def offloads(self, features):
+        """
+        Enables segmentation offloads for a block. With GSO alone TCP sends many segments at once, which the kernel splits
+        before the driver; with all of them veth passes these segments to the other end whole.
+        """
+        self.set_offloads(features, 'on', GSO_MAX_SEGS)
         try:
             yield
         finally:
-            self.set_gso('off', 1)
+            self.set_offloads(features, 'off', 1)
 
 
 class Offloads(Veth):

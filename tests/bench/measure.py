@@ -247,24 +247,28 @@ class Ucx:
         return float(row[self.column]) * unit
 
 
+# Names of ethtool: features that split TCP's stream into frames and join it again.
+SEGMENTATION = 'tso', 'gso', 'gro'
+
+
 class Iperf:
     """
-    TCP's bandwidth, or its bytes per CPU second of both ends: over loopback, or over urxe's cable, with or without
-    GSO. Uses Reno, which is not paced: BBR is half as fast over loopback.
+    TCP's bandwidth, or its bytes per CPU second of both ends: over loopback, or over urxe's cable with the segmentation
+    offloads that `offloads` names. Uses Reno, which is not paced: BBR is half as fast over loopback.
     """
 
     SHARED = True
     MOST = 1 << 20  # maximum bytes of a write of iperf3
 
-    def __init__(self, size, uplink=None, per_second=False, gso=False):
+    def __init__(self, size, uplink=None, per_second=False, offloads=()):
         self.size = size
         self.uplink = uplink
         self.per_second = per_second
-        self.gso = gso
+        self.offloads = offloads
 
     def measure(self, bench):
         installed('iperf3')
-        with bench.place(self.uplink).gso() if self.gso else contextlib.nullcontext():
+        with bench.place(self.uplink).offloads(self.offloads) if self.offloads else contextlib.nullcontext():
             return self.run(bench)
 
     def run(self, bench):

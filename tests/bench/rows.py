@@ -7,7 +7,7 @@ from hca import LatencyOverUrxe, PortChange, StartOfDaemon, StartOfProgram
 from migration import Migration, Migrations
 import report
 from measure import (Alone, BytesForInstruction, Given, Hook, Hooks, Idle, Instructions, Iperf, Joined,
-                     JoinedAnew, Limit, Never, Peer, Perftest, PerSecond, PolledTcp, Qperf, Ucx)
+                     JoinedAnew, Limit, Never, Peer, Perftest, PerSecond, PolledTcp, Qperf, SEGMENTATION, Ucx)
 from station import BareFrames, IdleByCable, Memif, Station, Taps, Veth, Vhost
 
 SIZES = {'64 B': 64, '4 KiB': 4096, '64 KiB': 65536, '1 MiB': 1 << 20, '8 MiB': 8 << 20}
@@ -208,18 +208,22 @@ def tcp_latency(place, name):
     return [latency, polled]
 
 
-def tcp_stream(place, name, gso=False):
+def tcp_stream(place, name, offloads=()):
     """TCP's figures beside bandwidth and bytes per CPU second."""
     bandwidth, cost = f'TCP bandwidth, {name}', f'TCP bytes for a CPU second, {name}'
-    PEERS[bandwidth] = Iperf(65536, place, gso=gso)
-    PEERS[cost] = Iperf(65536, place, per_second=True, gso=gso)
+    PEERS[bandwidth] = Iperf(65536, place, offloads=offloads)
+    PEERS[cost] = Iperf(65536, place, per_second=True, offloads=offloads)
     return [bandwidth], [cost]
 
 
 def tcp_streams(place, name):
-    """TCP without segmentation offloads, as urxe, and with GSO, which TCP always has."""
-    plain, gso = tcp_stream(place, name), tcp_stream(place, f'{name}, GSO', gso=True)
-    return [one + other for one, other in zip(plain, gso)]
+    """
+    TCP without segmentation offloads; with GSO, which TCP always has; and with all offloads of veth, by which the runs of
+    frames that a direct uplink sends cross the cable whole in each case.
+    """
+    streams = [tcp_stream(place, name), tcp_stream(place, f'{name}, GSO', ('gso',)),
+               tcp_stream(place, f'{name}, all offloads', SEGMENTATION)]
+    return [sum(figures, []) for figures in zip(*streams)]
 
 
 def one_thread(kind):
