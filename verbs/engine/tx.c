@@ -413,12 +413,10 @@ static void post_nic_frames(struct tx *tx)
 static bool detour_if_stalled(struct tx *tx, struct tx_route *route, uint64_t now,
 			      enum vnic_outbox_status status)
 {
-	bool busy = status == VNIC_OUTBOX_BUSY;
-
-	if (measure_duration(&route->stuck_since, now) >=
-	    (busy ? TX_INBOX_LOCKED_NS : TX_INBOX_FULL_NS)) {
+	if (measure_duration(&route->stuck_since, now) >= TX_INBOX_STALLED_NS) {
 		route->detour_until = now + TX_DETOUR_NS;
-		route->detour_reason = busy ? VNIC_BYPASS_BUSY : VNIC_BYPASS_FULL;
+		route->detour_reason =
+			status == VNIC_OUTBOX_BUSY ? VNIC_BYPASS_BUSY : VNIC_BYPASS_FULL;
 		return true;
 	}
 	tx->retry_at = now + TX_RETRY_NS;

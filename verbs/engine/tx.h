@@ -5,7 +5,7 @@
  *
  * The engine writes into transmit buffers of the NIC. Frames for an inbox are copied from there;
  * frames for the switch stay, or move down to the next free buffer. A frame whose inbox is full
- * waits, and so do the frames behind it. After TX_INBOX_FULL_NS they go by the switch.
+ * waits, and so do the frames behind it. After TX_INBOX_STALLED_NS they go by the switch.
  *
  * If all frames of a burst are large and go to one inbox, the engine writes the next burst straight
  * into that inbox (without this, 64 KiB WRITEs in packets reach 0.74 of the bandwidth). It also
@@ -49,18 +49,19 @@
 #define TX_RETRY_NS 50000u
 /*
  * If an inbox has been full, or its lock word held, for this time, frames go by the switch instead.
- * A full inbox means that the receiver has had no processor for some time slices. A running process
- * holds a lock word for some microseconds only; a stopped process may hold it for long.
+ * Its receiver, or the sender that holds the lock word, has had no processor for some time slices,
+ * or is stopped. A shorter time reorders frames whenever a sender loses the processor while it
+ * holds a lock word: with 1 ms, MPI's alltoall of eight ranks on two processors took 2.6 times as
+ * long beside other load (docs/decisions.md).
  */
-#define TX_INBOX_FULL_NS   100000000u
-#define TX_INBOX_LOCKED_NS 1000000u
+#define TX_INBOX_STALLED_NS 100000000u
 /* After this time without a free buffer of the NIC, the switch counts as stalled, and frames for it
  * are discarded. */
 #define TX_SWITCH_FULL_NS 100000000u
 /* If the direct uplink has taken no frame for this time, frames for it are discarded. */
 #define TX_UPLINK_FULL_NS 100000000u
 /*
- * After TX_INBOX_FULL_NS or TX_INBOX_LOCKED_NS, frames to that inbox go by the switch for this
+ * After TX_INBOX_STALLED_NS, frames to that inbox go by the switch for this
  * time. A change between inbox and switch reorders frames, which costs the receiver.
  */
 #define TX_DETOUR_NS 10000000u

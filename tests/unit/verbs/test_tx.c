@@ -219,7 +219,7 @@ static void test_frames_wait_behind_a_full_inbox(void **state)
 static void test_stalled_inbox_falls_back_to_the_switch(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t now = T0 + TX_INBOX_FULL_NS;
+	uint64_t now = T0 + TX_INBOX_STALLED_NS;
 
 	fill_up(f, 0);
 	assert_false(send_n(f, T0, 2));
@@ -248,7 +248,7 @@ static void test_stalled_inbox_falls_back_to_the_switch(void **state)
 static void test_stalled_inbox_delays_once_only(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t now = T0 + TX_INBOX_FULL_NS;
+	uint64_t now = T0 + TX_INBOX_STALLED_NS;
 
 	fill_up(f, 0);
 	assert_false(send_n(f, T0, 1));
@@ -266,7 +266,7 @@ static void test_time_goes_back(void **state)
 	assert_false(send_n(f, T0, 1));
 	assert_false(tx_flush(&f->tx, T0 - 1));
 	assert_int_equal(by_switch(f), 0);
-	assert_true(tx_flush(&f->tx, T0 - 1 + TX_INBOX_FULL_NS));
+	assert_true(tx_flush(&f->tx, T0 - 1 + TX_INBOX_STALLED_NS));
 }
 
 static void test_locked_inbox_lets_frames_wait(void **state)
@@ -281,12 +281,12 @@ static void test_locked_inbox_lets_frames_wait(void **state)
 	assert_ptr_not_equal(lock, MAP_FAILED);
 	*lock = 9;
 	assert_false(send_n(f, T0, 3));
-	assert_false(tx_flush(&f->tx, T0 + TX_INBOX_LOCKED_NS - 1));
-	assert_true(tx_flush(&f->tx, T0 + TX_INBOX_LOCKED_NS));
+	assert_false(tx_flush(&f->tx, T0 + TX_INBOX_STALLED_NS - 1));
+	assert_true(tx_flush(&f->tx, T0 + TX_INBOX_STALLED_NS));
 	assert_int_equal(by_switch(f), 3);
 	assert_int_equal(counted(f, VNIC_BYPASS_BUSY), 3);
 	*lock = 0;
-	assert_true(send_n(f, T0 + TX_INBOX_LOCKED_NS + TX_DETOUR_NS, 3));
+	assert_true(send_n(f, T0 + TX_INBOX_STALLED_NS + TX_DETOUR_NS, 3));
 	assert_int_equal(by_inbox(f, 8), 3);
 	munmap(lock, 4096);
 }
@@ -748,7 +748,7 @@ static void expect_crafted_by_switch(struct fixture *f, const uint8_t mac[6], ui
 static void test_frames_by_the_switch_have_an_icrc(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t now = T0 + TX_INBOX_FULL_NS;
+	uint64_t now = T0 + TX_INBOX_STALLED_NS;
 
 	/* To another user's process, and to another host. */
 	assert_true(send_crafted(f, T0, our_mac, FAR));
@@ -827,7 +827,7 @@ static void expect_crafted_by_inbox(struct fixture *f)
 static void test_frames_to_a_machine(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t now = T0 + TX_INBOX_FULL_NS;
+	uint64_t now = T0 + TX_INBOX_STALLED_NS;
 
 	meet_machine(f);
 	for (int i = 0; i < 3; i++) {
