@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Measures of whole programs: OpenFOAM's icoFoam on two ranks of Open MPI, by urxe, TCP and shared memory."""
+"""
+Measures of whole programs: OpenFOAM's icoFoam on two ranks of Open MPI, by urxe, TCP and shared memory; and an alltoall of
+more ranks than processors.
+"""
 import os
 import re
 import shutil
@@ -10,7 +13,7 @@ from contextlib import contextmanager, nullcontext
 
 from measure import SECONDS, Unavailable, processor_seconds
 from host import Failure, Program, succeed  # noqa: E402  by the path that measure has set
-from mpi import write_agent  # noqa: E402
+from mpi import compile_ranks, write_agent  # noqa: E402
 
 CELLS = 200  # in each direction; OpenFOAM's tutorial has 20
 STEPS = 40
@@ -181,3 +184,28 @@ class Solved:
 
     def measure(self, bench):
         return self.solver.take(bench, *self.arguments)
+
+
+class Alltoall:
+    """
+    The mean time of an alltoall of 64 KiB for each pair of ranks, all on one host, while a process on each processor
+    computes without end.
+    """
+
+    REPETITIONS = 10
+
+    def __init__(self, ranks, kind):
+        self.ranks = ranks
+        self.kind = kind
+
+    def measure(self, bench):
+        if not shutil.which('mpirun') or not shutil.which('mpicc.openmpi'):
+            raise Unavailable('Open MPI is not installed: ./dev bench --group applications does that')
+        host = bench.ends(None)[0][0]
+        argv = ['mpirun', '--allow-run-as-root', '--oversubscribe', '--bind-to', 'none', '-np', str(self.ranks),
+                '--mca', 'mpi_yield_when_idle', '1', *OPTIONS[self.kind].split()]
+        with tempfile.TemporaryDirectory(prefix='bench-') as top, load(bench.cpus):
+            argv += [compile_ranks(top, 'mpi_collectives'), str(self.REPETITIONS), 'Alltoall']
+            program = Program(host.command(argv) if self.kind == 'urxe' else argv, host.environment)
+            succeed(program, SECONDS)
+        return float(re.search(r'^Alltoall 65536 (.+)$', program.output(), re.MULTILINE)[1]) * 1e-6

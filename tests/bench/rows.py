@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """The rows of the table: measures of urxe, and the limits and peers beside them."""
-from applications import Solved, Solver
+from applications import Alltoall, Solved, Solver
 from crowded import ConnectMany, Incast, Incasts
 from failover import Balanced, Failover
 from hca import LatencyOverUrxe, PortChange, StartOfDaemon, StartOfProgram
@@ -501,7 +501,10 @@ def migration_rows():
 
 
 def application_rows():
-    """icoFoam on two ranks by urxe, beside TCP and, on one host, shared memory; and without options of mpirun."""
+    """
+    icoFoam on two ranks by urxe, beside TCP and, on one host, shared memory; and without options of mpirun. An alltoall of
+    more ranks than processors.
+    """
     for where, solver in [('one host', Solver()), ('one host, --bind-to none', Solver(bind='none')),
                           ('one host, loaded', Solver(loaded=True)), ('veth, MTU 1500', Solver(f'{OFFLOADS} af_packet 1500'))]:
         others = {'tcp': 'btl tcp'}
@@ -517,6 +520,10 @@ def application_rows():
         without = f'icoFoam, mpirun without options, {key}'
         PEERS[without] = Solved(plain, 'no options', key)
         yield Row('applications', f'{without}, under urxe run', 's', Solved(plain, 'no options, urxe run', key), [without])
+    for ranks in 8, 16:
+        name = f'alltoall, 64 KiB, {ranks} ranks, one host, loaded'
+        PEERS[f'{name}, btl tcp'] = Alltoall(ranks, 'tcp')
+        yield Row('applications', name, 's', Alltoall(ranks, 'urxe'), [f'{name}, btl tcp'])
 
 
 ROWS = [*latency_rows(), *bandwidth_rows(), *rate_rows(), *thread_rows(), *shared_core_rows(), *network_rows(), *bond_rows(), *connection_rows(), *incast_rows(), *cable_rows(), *scale_rows(),

@@ -16,13 +16,12 @@ memory, needs none. libfabric connects by rdma_cm: over an [HCA](hca.md#rdma_cm)
 """
 import os
 import re
-import subprocess
 import tempfile
 from dataclasses import dataclass
 
 from host import Failure
-from mpi import write_agent
-from row import PROGRAMS, Refusal, Row, words
+from mpi import compile_ranks, write_agent
+from row import Refusal, Row, words
 from ucx import LANES
 
 PACKAGES = ['openmpi-bin', 'libopenmpi-dev']
@@ -34,15 +33,6 @@ OPTIONS = '--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any ' + ' '
 DATAGRAMS = OPTIONS.replace('rc_v', 'ud_v')
 # libfabric's message endpoints of verbs, with its layer for reliable datagram endpoints.
 FABRIC = '--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include "verbs;ofi_rxm" --mca mtl_base_verbose 1'
-
-
-def compile_ranks(top, name='mpi_payload', compiler='mpicc.openmpi'):
-    program = os.path.join(top, name)
-    made = subprocess.run([compiler, '-O2', '-w', '-o', program, os.path.join(PROGRAMS, f'{name}.c')],
-                          capture_output=True, text=True, check=False)
-    if made.returncode:
-        raise Failure(f'{compiler}: {made.stderr}')
-    return program
 
 
 def check_lanes(ranks, transport, elsewhere):

@@ -14,7 +14,7 @@ from ethernet import Ethernet
 from host import Failure, main, succeed
 from rdma import SECONDS
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../clients'))
-from openmpi import compile_ranks  # noqa: E402
+from mpi import compile_ranks  # noqa: E402
 import pyverbs  # noqa: E402
 import ucx  # noqa: E402
 

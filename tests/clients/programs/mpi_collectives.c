@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Repeats each collective operation of MPI in a short and a long size, and checks the result of
- * each repetition. Rank 0 prints for each size: name, bytes that a rank contributes, mean time in
- * microseconds. Repetitions are separated by barriers outside the measured time, so no rank starts
- * the next one early.
+ * mpi_collectives [REPETITIONS [NAME]]: repeats each collective operation of MPI, or only NAME, in
+ * a short and a long size, and checks the result of each repetition. Rank 0 prints for each size:
+ * name, bytes that a rank contributes, mean time in microseconds. Repetitions are separated by
+ * barriers outside the measured time, so no rank starts the next one early.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <mpi.h>
 
@@ -282,7 +283,8 @@ int main(int argc, char **argv)
 	}
 	for (size_t size = 0; size < sizeof(sizes) / sizeof(sizes[0]); size++)
 		for (size_t i = 0; i < sizeof(collectives) / sizeof(collectives[0]); i++)
-			measure(&collectives[i], sizes[size]);
+			if (argc < 3 || !strcmp(argv[2], collectives[i].name))
+				measure(&collectives[i], sizes[size]);
 	printf("rank %d of %d: all is as it was sent\n", rank, ranks);
 	free(in);
 	free(out);
