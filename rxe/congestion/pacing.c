@@ -6,11 +6,13 @@
 #include "objects/qp_counters.h"
 
 /*
- * The thread that runs the engine may wake tens of microseconds late. A packet that is late by up
- * to this, ns, or by up to its own time at the rate, does not delay the next ones. After a longer
- * pause the schedule restarts, so bursts stay small.
+ * The thread that runs the engine may wake late: tens of microseconds on an idle processor,
+ * milliseconds on a busy one. A packet that is late by up to MADE_UP_NS, or by up to the time of
+ * MADE_UP_PACKETS at the rate, does not delay the next ones. After a longer pause the schedule
+ * restarts, so bursts stay small.
  */
-#define MADE_UP_NS 50000
+#define MADE_UP_NS      50000
+#define MADE_UP_PACKETS 4
 
 void pace_init(struct urxe_qp *qp)
 {
@@ -74,7 +76,7 @@ static uint64_t current_rate(struct urxe_qp *qp, uint32_t len)
 void pace_sent(struct urxe_qp *qp, uint32_t len)
 {
 	struct pace *pace = &qp->pace;
-	uint64_t now = qp->dev->now, bps, time;
+	uint64_t now = qp->dev->now, bps, time, made_up;
 
 	if (!qp->paced)
 		return;
@@ -84,7 +86,8 @@ void pace_sent(struct urxe_qp *qp, uint32_t len)
 		return;
 	}
 	time = (len * UINT64_C(8000000000) + bps - 1) / bps;
-	if (now > pace->next + (time > MADE_UP_NS ? time : MADE_UP_NS))
+	made_up = time * MADE_UP_PACKETS;
+	if (now > pace->next + (made_up > MADE_UP_NS ? made_up : MADE_UP_NS))
 		pace->next = now;
 	pace->next += time;
 }
