@@ -27,6 +27,9 @@ PORT = 'port{}'  # of the switch, to the host of that number, from 1 on; 1 recei
 RATE = '500mbit'
 QUEUE = 1000000
 MANY = 1000  # frames
+LEAST_FAIRNESS = 0.9  # Jain's index with DCQCN
+LEAST_GOODPUT = 0.6  # with DCQCN, of that without
+TRIES = 3  # other work on the machine may spoil one
 BURST = 16384  # of the token bucket filter
 COUNTERS = ['cnp_sent', 'cnp_rcvd', 'ecn_marked', 'rate_cut', 'retransmit', 'timeout', 'probe']
 
@@ -153,6 +156,12 @@ def describe(congestion, found):
           + ', '.join(f'{found[name]} {name}' for name in ['drops', *COUNTERS]), flush=True)
 
 
+def check_counters(with_control, without):
+    for name in ['ecn_marked', 'cnp_sent', 'cnp_rcvd', 'rate_cut']:
+        if not with_control[name] or without[name]:
+            raise Failure(f'{name}: {with_control[name]} with DCQCN, {without[name]} without')
+
+
 def check():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--build', required=True)
@@ -160,15 +169,19 @@ def check():
     parser.add_argument('--seconds', type=float, default=4)
     options = parser.parse_args()
     with Star(options.build, [] if options.way == 'direct' else ['--direct-uplink', 'none']) as net:
-        with_control, without = [incast(net, congestion, options.seconds) for congestion in ('dcqcn', 'none')]
-    describe('dcqcn', with_control)
-    describe('none', without)
-    for name in ['ecn_marked', 'cnp_sent', 'cnp_rcvd', 'rate_cut']:
-        if not with_control[name] or without[name]:
-            raise Failure(f'{name}: {with_control[name]} with DCQCN, {without[name]} without')
-    # On a machine that is too busy to fill the link, the queue drops little in either case.
-    if without['drops'] > MANY and with_control['drops'] >= without['drops']:
-        raise Failure(f'the queue drops {with_control["drops"]} frames with DCQCN, {without["drops"]} without')
+        without = incast(net, 'none', options.seconds)
+        describe('none', without)
+        for attempt in range(1, TRIES + 1):
+            with_control = incast(net, 'dcqcn', options.seconds)
+            describe('dcqcn', with_control)
+            check_counters(with_control, without)
+            # On a machine that is too busy to fill the link, the queue drops little in either case.
+            fewer_drops = without['drops'] <= MANY or with_control['drops'] < without['drops']
+            enough = with_control['goodput'] >= LEAST_GOODPUT * without['goodput']
+            if fewer_drops and enough and with_control['fairness'] >= LEAST_FAIRNESS:
+                return
+            print(f'try {attempt}: fewer drops {fewer_drops}, enough goodput {enough}', flush=True)
+    raise Failure(f'{TRIES} tries with DCQCN were unfair, slow or dropped as many frames as without')
 
 
 if __name__ == '__main__':
