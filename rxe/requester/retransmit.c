@@ -18,8 +18,9 @@
 /* Number of probes of a silent peer, each after twice the previous interval; then the timeout. */
 #define PROBES             6
 #define FIRST_PROBE_MIN_NS 1000000
-/* Least silence of a connection that is repaired after an absence, of the device's own time. */
-#define ABSENCE_SILENCE_NS 500000
+/* Least silence after which a packet behind the last answer counts as lost, if that is likely:
+ * after an absence, and after the answer to a repair. The device's own time counts. */
+#define SHORT_SILENCE_NS 500000
 /* Most packets of a probe. */
 #define PROBE_SPAN_MAX 16
 /* Packets sent without payload references after a loss; twice as many after the next loss. */
@@ -408,6 +409,31 @@ bool retransmit_missing(struct urxe_qp *qp)
 
 /* --- Progress and silence. */
 
+/* A round trip, but at least SHORT_SILENCE_NS. */
+static uint64_t short_silence(const struct urxe_qp *qp)
+{
+	const struct rtt *rtt = &qp->req.rtt;
+	uint64_t round_trip = rtt->smoothed + 4 * rtt->deviation;
+
+	return round_trip < SHORT_SILENCE_NS ? SHORT_SILENCE_NS : round_trip;
+}
+
+/*
+ * The peer has answered exactly the packets of the repair. If it does not answer the next ones
+ * soon, they are lost as well, and the next probe repeats them. Answers to the original packets
+ * come sooner, so a probe that was too early causes no series of repetitions.
+ */
+static void hasten_probe(struct urxe_qp *qp)
+{
+	struct requester *req = &qp->req;
+	uint64_t due = qp->dev->now + short_silence(qp);
+
+	if (req->probe_due != URXE_NEVER && due < req->probe_due) {
+		req->probe_due = due;
+		arm_timer(qp);
+	}
+}
+
 void retransmit_progress(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
@@ -424,6 +450,8 @@ void retransmit_progress(struct urxe_qp *qp)
 	}
 	window_acked(qp);
 	retransmit_restart_timer(qp);
+	if (req->repair.open && req->una == req->repair.high)
+		hasten_probe(qp);
 }
 
 static bool is_cut(const struct urxe_qp *qp)
@@ -517,14 +545,9 @@ static bool may_resend(const struct requester *req)
  * rate limit the last packet counts, which starts the ACK timeout anew. */
 static uint64_t silence_end(const struct urxe_qp *qp)
 {
-	const struct rtt *rtt = &qp->req.rtt;
-	uint64_t round_trip = rtt->smoothed + 4 * rtt->deviation;
-
 	if (!qp->attr.timeout)
 		return 0;
-	if (round_trip < ABSENCE_SILENCE_NS)
-		round_trip = ABSENCE_SILENCE_NS;
-	return qp->req.timeout_due - (ACK_TIMEOUT_UNIT_NS << qp->attr.timeout) + round_trip;
+	return qp->req.timeout_due - (ACK_TIMEOUT_UNIT_NS << qp->attr.timeout) + short_silence(qp);
 }
 
 void retransmit_after_absence(struct urxe_qp *qp)
@@ -549,8 +572,13 @@ void retransmit_after_absence(struct urxe_qp *qp)
 
 void retransmit_peer_announced(struct urxe_qp *qp)
 {
-	/* A peer that answers in time has no probes, and its announcement means nothing here. */
-	if ((qp->req.probes || qp->req.timed_out) && may_resend(&qp->req))
+	struct requester *req = &qp->req;
+
+	if (is_go_back_n(qp))
+		return;
+	if (!req->probes && !req->timed_out)
+		retransmit_after_absence(qp);
+	else if (may_resend(req))
 		resend_outstanding(qp);
 }
 

@@ -51,14 +51,19 @@ bool retransmit_missing(struct urxe_qp *qp);
 /* An ACK arrived; called after retransmit_progress. If the ACK covers only the packets of the
  * repair, the peer has dropped the following ones: makes these due again. */
 void retransmit_acked(struct urxe_qp *qp);
-/* A response moved req.una: notes what that tells about peer and window, and restarts the timers.
+/*
+ * A response moved req.una: notes what that tells about peer and window, and restarts the timers.
+ * If it answers exactly the packets of a repair, and others are outstanding since before the
+ * repair, the next probe follows after a round trip, but at least 0.5 ms, if that is sooner than
+ * usual, unless una moves meanwhile.
  */
 void retransmit_progress(struct urxe_qp *qp);
 
 /*
  * The peer announces itself after an absence. If a probe is unanswered, or a local ACK timeout
  * expired since una moved, sends all outstanding packets again, and begins the series of probes
- * anew. The retry count stays.
+ * anew. Else acts as retransmit_after_absence. The retry count stays. Each call repeats the
+ * packets once at most, so the caller limits the rate.
  */
 void retransmit_peer_announced(struct urxe_qp *qp);
 /*

@@ -294,6 +294,74 @@ static void test_silence_behind_repair(void **state)
 	engine_close(&l.e);
 }
 
+#define PATIENT    14       /* a local ACK timeout of 201 ms */
+#define LONG_PROBE 10000000 /* ns; as under verbs/ */
+
+static void open_with_long_probe(struct lossy *l)
+{
+	*l = (struct lossy){0};
+	l->e.pair = pair_create(&(struct pair_attr){.seed = 1, .probe_ns = LONG_PROBE});
+	connect_lossy(l, PATIENT);
+	measure(l);
+}
+
+/* All requests of a burst are lost. After the answer to the first probe, further ones come soon. */
+static void lose_burst(uint32_t opcode, unsigned requests, uint32_t length)
+{
+	struct lossy l;
+
+	open_with_long_probe(&l);
+	l.losses[0].all = true;
+	for (unsigned i = 0; i < requests; i++)
+		post_send(&l.e, 0, &(struct post){.wr_id = i, .opcode = opcode, .length = length});
+	pair_run(l.e.pair, l.e.pair->now + LONG_PROBE / 2);
+	l.losses[0].all = false;
+	pair_run(l.e.pair, l.e.pair->now + LONG_PROBE);
+	for (unsigned i = 0; i < requests; i++)
+		expect_wc(&l.e.a->send_cq, i, URXE_WC_SUCCESS);
+	assert_int_equal(events(l.e.a, URXE_EVENT_TIMEOUT), 0);
+	assert_int_equal(events(l.e.b, URXE_EVENT_DUP_REQUEST), 0);
+	engine_close(&l.e);
+}
+
+static void test_probes_hurry_after_an_answer(void **state)
+{
+	(void)state;
+	lose_burst(URXE_WR_RDMA_WRITE, 1, 60 * MTU_PACKETS);
+	lose_burst(URXE_WR_RDMA_WRITE, 40, 64);
+	lose_burst(URXE_WR_RDMA_READ, 4, 64);
+	lose_burst(URXE_WR_RDMA_READ, 3, 10 * MTU_PACKETS);
+}
+
+/*
+ * The path has become longer than the probe's time, and each packet gets its own ACK. A probe was
+ * wrong: the answers to the next packets show that, before it repeats them.
+ */
+static void test_late_answers_cause_no_series(void **state)
+{
+	enum { OUTSTANDING = 60, REQUESTS = 10 * OUTSTANDING };
+	const struct post post = {.opcode = URXE_WR_RDMA_WRITE, .length = 8};
+	struct lossy l;
+
+	(void)state;
+	open_with_long_probe(&l);
+	l.e.pair->link[0].delay_ns = l.e.pair->link[1].delay_ns = LONG_PROBE;
+	for (unsigned i = 0; i < OUTSTANDING; i++) {
+		post_send(&l.e, 0, &post);
+		pair_run(l.e.pair, l.e.pair->now + 100000);
+	}
+	for (unsigned i = 0; i < REQUESTS; i++) {
+		while (l.e.a->send_cq.head == l.e.a->send_cq.tail)
+			pair_run(l.e.pair, pair_next(l.e.pair));
+		expect_wc(&l.e.a->send_cq, 0, URXE_WC_SUCCESS);
+		if (i < REQUESTS - OUTSTANDING)
+			post_send(&l.e, 0, &post);
+	}
+	assert_true(events(l.e.a, URXE_EVENT_PROBE) >= 1);
+	expect_again(&l, events(l.e.a, URXE_EVENT_PROBE));
+	engine_close(&l.e);
+}
+
 /*
  * Before the requester knows a round-trip time, the first probe waits for a part of a long timeout.
  */
@@ -434,6 +502,50 @@ static void test_announced_peer_gets_a_probe_after_a_timeout(void **state)
 	announce_after_timeout(true);
 }
 
+/* The peer's absence was shorter than a probe's time. Its requests come again after a short silence
+ * all the same, unless they are answered. */
+static void announce_before_probe(uint64_t silence, bool lost)
+{
+	struct lossy l;
+
+	open_with_long_probe(&l);
+	l.losses[0].all = lost;
+	post_send(&l.e, 0,
+		  &(struct post){.wr_id = 7, .opcode = URXE_WR_RDMA_WRITE, .length = 40 << 10});
+	pair_run(l.e.pair, l.e.pair->now + silence);
+	l.losses[0].all = false;
+	announce(&l.e, l.e.b->mac, 60);
+	announce(&l.e, l.e.b->mac, 60);
+	pair_run(l.e.pair, l.e.pair->now + 1000000);
+	expect_wc(&l.e.a->send_cq, 7, URXE_WC_SUCCESS);
+	expect_again(&l, lost ? 40 : 0);
+	engine_close(&l.e);
+}
+
+static void test_announcement_needs_no_probe(void **state)
+{
+	(void)state;
+	announce_before_probe(LONG_PROBE / 2, true);
+	announce_before_probe(100000, true);
+	announce_before_probe(1000, false);
+}
+
+/* A strict requester leaves it to its timeout. */
+static void test_strict_requester_ignores_announcements(void **state)
+{
+	struct lossy l;
+
+	(void)state;
+	open_with_timeout(&l, true, false, PATIENT);
+	l.losses[0].all = true;
+	post_send(&l.e, 0, &(struct post){.opcode = URXE_WR_RDMA_WRITE, .length = 64});
+	pair_run(l.e.pair, l.e.pair->now + LONG_PROBE);
+	announce(&l.e, l.e.b->mac, 60);
+	pair_run(l.e.pair, l.e.pair->now + LONG_PROBE);
+	expect_again(&l, 0);
+	engine_close(&l.e);
+}
+
 /* Announcements of a station that stays silent prolong nothing: the retries run out. */
 static void test_announcements_save_no_silent_peer(void **state)
 {
@@ -457,8 +569,7 @@ static void returns(struct engine *e, struct node *node)
 	announce_to(node, e->pair->now, node->mac, URXE_ANNOUNCEMENT_LEN);
 }
 
-#define PATIENT 14      /* a local ACK timeout of 201 ms */
-#define SOON    5000000 /* ns; longer than the wait for a peer that knows of the absence */
+#define SOON 5000000 /* ns; longer than the wait for a peer that knows of the absence */
 
 /* A peer of another make repeats at once what was lost, without its timeout. */
 static void test_returned_device_asks_for_lost_requests(void **state)
@@ -983,6 +1094,8 @@ int main(void)
 		cmocka_unit_test(test_lost_repair_needs_no_timeout),
 		cmocka_unit_test(test_missing_while_held),
 		cmocka_unit_test(test_silence_behind_repair),
+		cmocka_unit_test(test_probes_hurry_after_an_answer),
+		cmocka_unit_test(test_late_answers_cause_no_series),
 		cmocka_unit_test(test_first_probe_waits_for_part_of_the_timeout),
 		cmocka_unit_test(test_probe_time_has_a_set_minimum),
 		cmocka_unit_test(test_answer_at_an_earlier_time),
@@ -998,6 +1111,8 @@ int main(void)
 		cmocka_unit_test(test_naks_of_a_gap_use_one_retry),
 		cmocka_unit_test(test_announced_peer_gets_a_probe),
 		cmocka_unit_test(test_announced_peer_gets_a_probe_after_a_timeout),
+		cmocka_unit_test(test_announcement_needs_no_probe),
+		cmocka_unit_test(test_strict_requester_ignores_announcements),
 		cmocka_unit_test(test_announcements_save_no_silent_peer),
 		cmocka_unit_test(test_returned_device_asks_for_lost_requests),
 		cmocka_unit_test(test_returned_device_asks_for_its_gap_again),

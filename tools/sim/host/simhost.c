@@ -109,6 +109,7 @@ static void create_dev(struct simhost *host, uint64_t seed, uint32_t window)
 		.seed = seed,
 		.max_packets = window,
 		.reorder_ns = (uint32_t)scenario->gap_time,
+		.probe_ns = (uint32_t)scenario->probe_time,
 		.go_back_n = is_strict(host),
 		.congestion = (uint8_t)scenario->congestion,
 		.link_bps = host->world->fabric.rate,

@@ -50,6 +50,7 @@ static struct scenario loss_scenario(const struct scenario *given)
 	struct scenario s = scenario_default;
 
 	s.seed = given->seed;
+	s.probe_time = given->probe_time;
 	s.messages = scenario_or(given->messages, 400);
 	s.time = given->time < scenario_default.time ? given->time : 10000 * MS;
 	s.warmup = 2 * MS;
