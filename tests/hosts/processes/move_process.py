@@ -6,7 +6,9 @@ exchanges messages with it, and knows nothing.
 """
 import argparse
 import os
+import statistics
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../paths'))
 from ethernet import Ethernet, INTERFACE, IPV4, Namespace  # noqa: E402
@@ -19,6 +21,8 @@ PORT = 'port{}'  # of the switch, to the host of that number
 MOVING_MAC = '02:00:5e:00:00:01'
 HOSTS = 3  # two that have the process in turn, and its peer
 PEER = 2   # index of its host
+PARTS = 'saved', 'restored', 'next request of each connection, beyond that'
+MEDIAN_MAX_MS = 30000  # of each part: far more than on a busy machine
 
 
 class Site(Ethernet):
@@ -72,20 +76,36 @@ class Site(Ethernet):
 
 
 def move(pair, site, start, end):
-    pair.save()
+    """Time of save and restoration, ms; what happens to the hosts between them is not urxe's."""
+    saved = duration(pair.save)
     pair.traveller.kill()
     site.disconnect(start)
     site.connect(end)
-    pair.restore(site.hosts[end])
+    return saved, duration(lambda: pair.restore(site.hosts[end]))
+
+
+def duration(function):
+    start = time.monotonic()
+    function()
+    return (time.monotonic() - start) * 1000
+
+
+def report(moves):
+    for part, times in zip(PARTS, zip(*moves)):
+        print(f'{part}: median {statistics.median(times):.0f} ms, {min(times):.0f} to {max(times):.0f}')
+        if statistics.median(times) > MEDIAN_MAX_MS:
+            raise Failure(f'{part}: too slow')
 
 
 def check_moves(site):
+    moves = []
     pair = CheckpointPair(site.build, [site.hosts[0], site.hosts[PEER]], gids=[site.gid(0), site.gid(PEER)])
     for start, end in ((0, 1), (1, 0), (0, 1)):
         pair.progress()
-        move(pair, site, start, end)
+        moves.append([*move(pair, site, start, end), duration(lambda: pair.progress(1))])
     pair.progress()
     pair.end()
+    report(moves)
 
 
 def check_connections(site):

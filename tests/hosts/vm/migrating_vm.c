@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "hand_made_vm.h"
@@ -18,7 +19,39 @@
 
 #define PEER 2 /* the peer has the address 10.0.0.2 */
 
+#define MOVES_MAX 100
+/* Far more than on a busy machine. */
+#define MEDIAN_MAX_MS 5000
+
 static const char *paths[2];
+
+/* Times of each move, ms. */
+static double device_ms[MOVES_MAX];  /* both functions stop, are saved, restored, and run */
+static double message_ms[MOVES_MAX]; /* from RUNNING to the return of the message on its way */
+
+/* --- Times */
+
+static double now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static void report(const char *what, double *ms, uint32_t n)
+{
+	qsort(ms, n, sizeof(*ms), compare);
+	printf("%s: median %.1f ms, %.1f to %.1f\n", what, ms[n / 2], ms[0], ms[n - 1]);
+	require(ms[n / 2] < MEDIAN_MAX_MS);
+}
 
 /* --- Migration */
 
@@ -118,8 +151,9 @@ static void map_doorbells(struct hand_made_vm *m, bool mapped)
 	require(!m->guest.attr.uar == !mapped);
 }
 
-static void migrate(struct hand_made_vm *m, const char *path, bool mapped)
+static void migrate(struct hand_made_vm *m, const char *path, bool mapped, uint32_t move)
 {
+	double stopped, saved, resumed, runs;
 	struct vfio_client clients[2];
 	uint64_t log[VM_PAGES / 64] = {0};
 	uint8_t *streams[2] = {NULL, NULL};
@@ -138,19 +172,24 @@ static void migrate(struct hand_made_vm *m, const char *path, bool mapped)
 	memset(log, 0, sizeof(log));
 	/* A message is on its way while the machine moves. */
 	vm_post(m);
+	stopped = now_ms();
 	set_states(m->clients, VFIO_STATE_STOP_COPY);
 	for (int i = 0; i < 2; i++)
 		vfio_read_stream(&m->clients[i], &streams[i], &lengths[i]);
+	saved = now_ms();
 	take_logs(m, log);
 	copy_changes(m, &copy, log);
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++)
 		offer_truncated(&clients[i], streams[i], lengths[i]);
+	resumed = now_ms();
+	for (int i = 0; i < 2; i++) {
 		require(!vfio_set_state(&clients[i], VFIO_STATE_RESUMING));
 		require(!vfio_write_stream(&clients[i], streams[i], lengths[i]));
 		require(!vfio_set_state(&clients[i], VFIO_STATE_STOP));
 		free(streams[i]);
 	}
 	set_states(clients, VFIO_STATE_RUNNING);
+	runs = now_ms();
 	for (int i = 0; i < 2; i++) {
 		vfio_client_close(&m->clients[i]);
 		m->clients[i] = clients[i];
@@ -162,6 +201,8 @@ static void migrate(struct hand_made_vm *m, const char *path, bool mapped)
 	m->guest.client = &m->clients[1];
 	map_doorbells(m, mapped);
 	vm_finish(m);
+	device_ms[move] = saved - stopped + runs - resumed;
+	message_ms[move] = now_ms() - runs;
 	vm_check_nic(m);
 }
 
@@ -171,7 +212,7 @@ int main(int argc, char **argv)
 	uint32_t moves, iterations, qpn;
 	bool mapped[2];
 
-	require(argc == 10);
+	require(argc == 10 && atoi(argv[3]) > 0 && atoi(argv[3]) <= MOVES_MAX);
 	paths[0] = argv[1];
 	paths[1] = argv[2];
 	moves = (uint32_t)atoi(argv[3]);
@@ -192,12 +233,14 @@ int main(int argc, char **argv)
 			vm_finish(&m);
 			vm_exchange(&m, 2);
 		}
-		migrate(&m, paths[i % 2], mapped[i % 2]);
+		migrate(&m, paths[i % 2], mapped[i % 2], i - 1);
 		vm_exchange(&m, 2);
 	}
 	require(qp_query(&m.guest, &m.qp, NULL) == URXE_QPS_RTS && m.qp.qpn == qpn);
 	require(m.message < iterations);
 	vm_exchange(&m, iterations - m.message);
+	report("both functions stop, are saved, restored and run", device_ms, moves);
+	report("from RUNNING to the end of the message on its way", message_ms, moves);
 	printf("%u moves, %u messages\n", moves, m.message);
 	return 0;
 }
