@@ -66,7 +66,8 @@ static void test_commands_of_revision_3(void **state)
 	assert_int_equal(guest_command(g, CMD(GET_COALESCE)), 1);
 	assert_int_equal(guest_command(g, CMD(SET_COALESCE)), 1);
 	guest_write(g, VMXNET3_REG_VRRS, VMXNET3_REV_3);
-	assert_int_equal(guest_command(g, CMD(GET_TXDATA_DESC_SIZE)), 256);
+	/* Linux' struct Vmxnet3_TxDataDesc has 128 bytes, and its memcpy warns of more. */
+	assert_int_equal(guest_command(g, CMD(GET_TXDATA_DESC_SIZE)), 128);
 }
 
 /* Each command of a revision fails in the revision before. */

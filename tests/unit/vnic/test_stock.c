@@ -121,13 +121,18 @@ static void create_ring(struct nic *nic, struct cmd_ring *ring)
 	guest_ring_init(nic->g, &ring->r, GUEST_RING);
 }
 
+/* The device that wrote the streams of earlier versions told its driver 256 bytes. */
+static bool is_of_kept_state;
+
 static void create_queues(struct nic *nic)
 {
 	struct guest *g = nic->g;
 
 	nic->txdata_size = guest_command(g, CMD(GET_TXDATA_DESC_SIZE)) & 0xffff;
-	assert_true(nic->txdata_size >= 128 && nic->txdata_size <= 2048);
-	assert_int_equal(nic->txdata_size % 64, 0);
+	/* Not more than the driver's struct Vmxnet3_TxDataDesc has (test_command.c). */
+	assert_int_equal(nic->txdata_size, 128);
+	if (is_of_kept_state)
+		nic->txdata_size = 256;
 	nic->rxdata_size = 128;
 	for (uint32_t i = 0; i < PAIRS; i++) {
 		struct linux_queue *q = &nic->q[i];
@@ -911,6 +916,7 @@ static void check_kept_state(struct nic *nic, uint32_t version, uint32_t *newest
 static void test_kept_state(void **state)
 {
 	(void)state;
+	is_of_kept_state = true;
 	for (uint32_t version = 1, newest = 1; version <= newest; version++) {
 		void *nic;
 
@@ -918,6 +924,7 @@ static void test_kept_state(void **state)
 		check_kept_state(nic, version, &newest);
 		close_nic(&nic);
 	}
+	is_of_kept_state = false;
 }
 
 static int write_state(const char *path)
@@ -927,6 +934,7 @@ static int write_state(const char *path)
 	size_t length;
 	struct nic *nic;
 
+	is_of_kept_state = true;
 	open_new(&state);
 	nic = state;
 	build_kept_state(nic);
