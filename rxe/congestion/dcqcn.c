@@ -8,8 +8,9 @@
 #include <errno.h>
 
 /*
- * The link's rate if the rate is unknown: 4 x 25 Gb/s, the rate that the port reports. On a
- * slower link the rate takes effect after a few more CNPs.
+ * The link's rate if the rate is unknown. The rate that the port reports says little: virtual
+ * interfaces report 10 Gb/s and may carry more. On a slower link the first cuts have no effect, and
+ * a few more CNPs come.
  */
 #define UNKNOWN_LINK_BPS UINT64_C(100000000000)
 

@@ -207,6 +207,19 @@ class Host:
         return next(row['value'] for row in self.show('counter')['counters']
                     if row['of'] == of and row['name'] == name)
 
+    def rate_in_sysfs(self):
+        with open(os.path.join(self.run_dir, 'sys/class/infiniband/urxe0/ports/1/rate'), encoding='ascii') as file:
+            return file.read().strip()
+
+    def expect_rate(self, wanted):
+        """Waits until sysfs has that rate of urxe0. ibv_query_port must report the same to a program that starts then."""
+        until(10, lambda: self.rate_in_sysfs() == wanted, lambda: f'{self.rate_in_sysfs()} instead of {wanted}')
+        queried = self.run('ibv_devinfo', '-v', '-d', 'urxe0')
+        lanes, speed = (re.search(pattern, queried).group(1) for pattern in (r'active_width:\s+(\d+)X',
+                                                                             r'active_speed:\s+(\S+) Gbps'))
+        if not wanted.startswith(f'{int(lanes) * float(speed):g} Gb/sec ({lanes}X '):
+            raise Failure(f'{wanted} in sysfs, but {lanes} lanes of {speed} Gb/s by ibv_query_port')
+
     def command(self, argv):
         return [self.urxe, 'run', '--run-dir', self.run_dir, '--', *argv]
 

@@ -37,11 +37,11 @@ class Nested(Host):
                 '--hca-gone', self.gone, '--', 'env', f'URXE_LOG={self.log}', *argv]
 
 
-def write_port(outer, state):
-    """Changes the state of the HCA's port, as its daemon does."""
-    path = os.path.join(outer.run_dir, 'sys/class/infiniband/hca0/ports/1/state')
+def write_port(outer, text, attribute='state'):
+    """Changes an attribute of the HCA's port, as its daemon does."""
+    path = os.path.join(outer.run_dir, f'sys/class/infiniband/hca0/ports/1/{attribute}')
     with open(path + '.new', 'w', encoding='ascii') as file:
-        file.write(state + '\n')
+        file.write(text + '\n')
     os.rename(path + '.new', path)
 
 

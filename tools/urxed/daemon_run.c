@@ -107,6 +107,7 @@ static void follow_hca(struct daemon *d, uint64_t now)
 	if (d->hca.polled)
 		daemon_link_ibdevs(d);
 	hca_monitor_fill(&d->hca, &d->host.hca);
+	d->host.hca_rate = hca_monitor_rate(&d->hca);
 	p = hca_monitor_chosen(&d->hca);
 	if (p)
 		lease_avoid_hca(&d->sw.leases);

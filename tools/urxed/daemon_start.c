@@ -169,6 +169,7 @@ static void choose_hca(struct daemon *d)
 				       d->uplinks.at[i].kernel ? d->uplinks.at[i].ifname : "");
 	hca_monitor_start(&d->hca);
 	hca_monitor_fill(&d->hca, &d->host.hca);
+	d->host.hca_rate = hca_monitor_rate(&d->hca);
 }
 
 /* The addresses of a host without an uplink: those of its HCA, if it has one. */

@@ -204,12 +204,20 @@ static void write_active_mtu(struct tree *t, const struct host *host)
 	write_ibdev(t, PORT "/active_mtu", "%u", mtu);
 }
 
+static void write_rate(struct tree *t, const struct host *host)
+{
+	char text[PORT_RATE_TEXT];
+
+	port_rate_print(host_rate(host), text);
+	write_ibdev(t, PORT "/rate", "%s", text);
+}
+
 static void write_port(struct tree *t, const struct host *host)
 {
 	write_link_state(t, host);
 	write_active_mtu(t, host);
 	write_ibdev(t, PORT "/link_layer", "Ethernet");
-	write_ibdev(t, PORT "/rate", "100 Gb/sec (4X EDR)");
+	write_rate(t, host);
 	write_ibdev(t, PORT "/lid", "0x0");
 	write_ibdev(t, PORT "/lid_mask_count", "0");
 	write_ibdev(t, PORT "/sm_lid", "0x0");
@@ -340,6 +348,8 @@ int sysfs_tree_update(const char *run_dir, const struct host *host, const struct
 		return t.err;
 	if (host->up != before->up)
 		write_link_state(&t, host);
+	if (!port_rate_same(host_rate(host), host_rate(before)))
+		write_rate(&t, host);
 	if (strcmp(host->hca.name, before->hca.name) != 0)
 		write_attr(&t, VNIC_HCA_FILE, "%s", host->hca.name);
 	if (host->mtu != before->mtu)

@@ -175,8 +175,8 @@ int cmd_query_port(const struct command *c)
 		.max_mtu = IBV_MTU_4096,
 		.active_mtu = (uint8_t)(port_mtu() < max.mtu ? port_mtu() : max.mtu),
 		.max_vl_num = 1,
-		.active_width = 2,  /* 4X of */
-		.active_speed = 32, /* 25 Gb/s (IBA 14.2.5.6): as in sysfs */
+		.active_width = adapter.welcome.port.active_width,
+		.active_speed = adapter.welcome.port.active_speed,
 		.phys_state = adapter.welcome.port.up ? PHYS_LINK_UP : PHYS_DISABLED,
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 	};

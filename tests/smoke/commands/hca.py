@@ -65,7 +65,7 @@ def check_nested(build):
         found = hca_of(inner)
         expect('HCA', {key: found[key] for key in found if key != 'firmware'}, {
             'device': 'hca0', 'port': 1, 'kind': 'RoCE', 'driver': 'urxe', 'state': 'active',
-            'mtu': 4096, 'speed_gbps': 100.0, 'interface': 'lo', 'uplink': None,
+            'mtu': 4096, 'speed_gbps': 10.0, 'interface': 'lo', 'uplink': None,
             'roce': 'v1, v2', 'used': True, 'reason': None})
         for key in ('mac', 'mtu', 'gids'):
             expect(key, show(inner, 'host')['host'][key], show(outer, 'host')['host'][key])
@@ -162,7 +162,17 @@ def check_ports(build):
             raise Failure(f'the log does not name the HCA: {inner.daemon.describe()}')
 
 
-CHECKS = {'software': check_software, 'ports': check_ports, 'nested': check_nested, 'rdma_cm': check_rdma_cm,
+def check_rate(build):
+    """The port reports the rate of its HCA, also after a change, and without an HCA its own again."""
+    with Host(build, arguments=OUTER) as outer, Nested(build, outer) as inner:
+        for rate in '10 Gb/sec (4X SDR)', '200 Gb/sec (4X HDR)', '25 Gb/sec (1X EDR)':
+            write_port(outer, rate, 'rate')
+            inner.expect_rate(rate)
+        write_port(outer, '1: DOWN')
+        inner.expect_rate('10 Gb/sec (4X SDR)')
+
+
+CHECKS = {'software': check_software, 'ports': check_ports, 'rate': check_rate, 'nested': check_nested, 'rdma_cm': check_rdma_cm,
           'mistakes': check_mistakes}
 
 if __name__ == '__main__':

@@ -388,10 +388,49 @@ def check_vlan(build):
              client_gid=gids[1]).finish(60)
 
 
+# A TAP device of a speed; each line of the input is another speed, in Mb/s (struct ethtool_cmd, ETHTOOL_SSET).
+TAP = """
+import ctypes, fcntl, socket, struct, sys
+tap = open('/dev/net/tun', 'r+b', buffering=0)
+fcntl.ioctl(tap, 0x400454ca, struct.pack('16sH22x', b'tap0', 0x1002))
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+    for line in sys.stdin:
+        speed = int(line)
+        command = bytearray(struct.pack('=IIIH14xH14x', 2, 0, 0, speed & 0xffff, speed >> 16))
+        address = (ctypes.c_char * len(command)).from_buffer(command)
+        fcntl.ioctl(s, 0x8946, struct.pack('16sP16x', b'tap0', ctypes.addressof(address)))
+        print(speed, flush=True)
+"""
+
+
+def check_rate(build):
+    """The port has the rate of its interface, as Linux' rdma_rxe: that of a veth, and the speeds that a TAP is set to."""
+    with host(build, 0) as machine:
+        machine.expect_rate('10 Gb/sec (1X FDR10)')
+    with Host(build, prefix=inside(NAMES[0]), daemon=False) as machine:
+        tap = machine.spawn([sys.executable, '-c', TAP], stdin=subprocess.PIPE)
+
+        def set_speed(speed):
+            tap.process.stdin.write(f'{speed}\n'.encode())
+            tap.process.stdin.flush()
+            until(10, lambda: str(speed) in tap.output().split(), tap.describe)
+
+        set_speed(100)
+        must('-n', NAMES[0], 'link', 'set', 'tap0', 'up')
+        machine.start_daemon(['--uplink', 'af_packet:tap0'])
+        machine.expect_rate('2.5 Gb/sec (1X SDR)')
+        for speed, rate in (25000, '25 Gb/sec (1X EDR)'), (200000, '200 Gb/sec (4X HDR)'):
+            set_speed(speed)
+            # A NIC has another speed after its link was down.
+            for state in 'down', 'up':
+                must('-n', NAMES[0], 'link', 'set', 'tap0', state)
+            machine.expect_rate(rate)
+
+
 CHECKS = {
     'events': check_events, 'restart': check_restart, 'connection': check_connection,
     'removed': check_removed, 'retry': check_retry, 'mtu_grows': check_mtu_grows, 'mac': check_mac,
-    'next_hops': check_next_hops, 'routed': check_routed, 'icmp': check_icmp, 'vlan': check_vlan,
+    'next_hops': check_next_hops, 'routed': check_routed, 'icmp': check_icmp, 'vlan': check_vlan, 'rate': check_rate,
 }
 
 network.run(lambda: CHECKS[sys.argv[2]](sys.argv[1]), NAMES, link_local=False)

@@ -33,8 +33,7 @@ enum { ACCESS_REMOTE_WRITE = 2, ACCESS_REMOTE_READ = 4, ACCESS_REMOTE_ATOMIC = 8
 
 #define PORT      1
 #define HOP_LIMIT 64
-#define RATE_100G 16 /* enum ib_rate */
-#define EXACTLY   2  /* enum ib_sa_selector */
+#define EXACTLY   2 /* enum ib_sa_selector */
 
 /* --- Events */
 
@@ -109,7 +108,7 @@ static void fill_path(struct ib_user_path_rec *path, const struct cma_id *id)
 
 	path->mtu = cma_path_mtu(id);
 	path->mtu_selector = EXACTLY;
-	path->rate = RATE_100G;
+	path->rate = port_rate_of_path(host_rate(host));
 	path->rate_selector = EXACTLY;
 	path->packet_life_time = CM_PACKET_LIFETIME;
 	path->packet_life_time_selector = EXACTLY;

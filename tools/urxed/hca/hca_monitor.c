@@ -101,6 +101,13 @@ void hca_monitor_fill(const struct hca_monitor *h, struct vnic_attach_hca *out)
 	out->port = p->number;
 }
 
+struct port_rate hca_monitor_rate(const struct hca_monitor *h)
+{
+	const struct hca_port *p = hca_monitor_chosen(h);
+
+	return p ? p->rate : (struct port_rate){0};
+}
+
 static void log_port(const struct hca_monitor *h, int i)
 {
 	const struct hca_port *p = &h->list.ports[i];

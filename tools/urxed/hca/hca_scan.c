@@ -134,15 +134,17 @@ static enum hca_state read_state(const char *port_dir)
 }
 
 /* "100 Gb/sec (4X EDR)", "2.5 Gb/sec (1X SDR)" */
-static uint32_t read_speed(const char *port_dir)
+static void read_rate(const char *port_dir, struct hca_port *p)
 {
 	char text[HCA_TEXT];
 	unsigned int whole, tenth = 0;
 
-	if (sysfs_read_text(text, sizeof(text), "%s/rate", port_dir) || !strstr(text, "Gb/sec") ||
-	    sscanf(text, "%7u.%1u", &whole, &tenth) < 1 || whole > 1000000)
-		return 0;
-	return whole * 1000 + tenth * 100;
+	if (sysfs_read_text(text, sizeof(text), "%s/rate", port_dir))
+		return;
+	p->rate = port_rate_parse(text);
+	if (strstr(text, "Gb/sec") && sscanf(text, "%7u.%1u", &whole, &tenth) >= 1 &&
+	    whole <= 1000000)
+		p->speed_mbps = whole * 1000 + tenth * 100;
 }
 
 static enum hca_kind kind_of_port(enum hca_kind device, const char *port_dir)
@@ -175,7 +177,7 @@ static void read_port(const char *sys, const char *dir, struct hca_port *p)
 		return;
 	p->kind = kind_of_port(p->kind, port_dir);
 	p->state = read_state(port_dir);
-	p->speed_mbps = read_speed(port_dir);
+	read_rate(port_dir, p);
 	if (p->kind != HCA_ROCE)
 		return;
 	hca_gids_read(sys, port_dir, p);

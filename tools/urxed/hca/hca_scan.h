@@ -52,6 +52,7 @@ struct hca_port {
 	char driver[HCA_TEXT];   /* "" = unknown */
 	char firmware[HCA_TEXT]; /* "" = unknown */
 	uint32_t speed_mbps;     /* 0 = unknown */
+	struct port_rate rate;   /* width 0 = unknown */
 	/* The largest path MTU in bytes that the interface permits; 0 = unknown. */
 	uint16_t mtu;
 	char ndev[HOST_NDEV_LEN];   /* the interface of the first GID; "" = none */

@@ -60,6 +60,7 @@ void host_init(struct host *h)
 	host_make_mac(h->mac, 0);
 	h->mtu = h->mtu_limit = HOST_MTU;
 	h->up = true;
+	h->rate = port_rate_default;
 	/* libibverbs reads the index of this interface; lo exists in each network namespace. */
 	snprintf(h->ndev, sizeof(h->ndev), "lo");
 }
@@ -336,6 +337,11 @@ static void fill_gids(const struct host *h, struct vnic_attach_gid *gids)
 	}
 }
 
+struct port_rate host_rate(const struct host *h)
+{
+	return h->hca_rate.width ? h->hca_rate : h->rate;
+}
+
 void host_fill_port(const struct host *h, struct vnic_attach_port *port)
 {
 	*port = (struct vnic_attach_port){.link_mtu = h->mtu,
@@ -343,6 +349,8 @@ void host_fill_port(const struct host *h, struct vnic_attach_port *port)
 					  .uplink_generation = h->uplink_generation,
 					  .uplink_carriers = h->uplink_carriers,
 					  .machines = h->machines,
+					  .active_width = host_rate(h).width,
+					  .active_speed = host_rate(h).speed,
 					  .hca = h->hca};
 	fill_gids(h, port->gids);
 }

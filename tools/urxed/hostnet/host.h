@@ -13,6 +13,7 @@
 #include <vnic/attach.h>
 
 #include "common/ether.h"
+#include "urxed/hostnet/port_rate.h"
 
 /*
  * Each address has two entries in the GID table: its own index for RoCEv2, and its index plus
@@ -52,6 +53,8 @@ struct host {
 	uint16_t mtu;               /* least MTU of the uplinks, at most mtu_limit */
 	uint16_t mtu_limit;         /* --mtu, else HOST_MTU */
 	bool up;                    /* some uplink has a link, or the host has no uplink */
+	struct port_rate rate;      /* without an HCA: of the slowest uplink that has a link */
+	struct port_rate hca_rate;  /* of the HCA; width 0 = unknown, or no HCA */
 	uint8_t uplink_generation;  /* direct_uplink_generation */
 	uint8_t uplink_carriers;    /* direct_uplink_carriers */
 	bool machines;              /* a virtual machine has a port now (vm_port_set.h) */
@@ -122,7 +125,10 @@ bool host_same_subnet(const uint8_t a[16], const uint8_t b[16], uint8_t prefix_l
 /* Returns the address of an entry of the GID table; NULL: the entry is empty. */
 const struct host_address *host_address_by_gid(const struct host *h, uint32_t gid_index);
 
-/* Fills the message that tells attached processes the link state, the MTU and the GID table. */
+/* The rate that the port reports: that of the HCA, else `rate`. */
+struct port_rate host_rate(const struct host *h);
+
+/* Fills the message that tells attached processes the state of the port and the GID table. */
 void host_fill_port(const struct host *h, struct vnic_attach_port *port);
 
 #endif

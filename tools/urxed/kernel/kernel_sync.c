@@ -7,6 +7,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "urxed/kernel/link_speed.h"
 
 /*
  * From an attempt to open an uplink, or to read the kernel's state, to the next one. For AF_XDP an
@@ -145,6 +146,25 @@ static void close_lost_uplink(struct uplink *u)
 	u->up = false;
 }
 
+/* The host keeps its rate while no interface of an uplink has a link. */
+static void update_rate(struct kernel_sync *k)
+{
+	uint32_t least = UINT32_MAX;
+
+	for (uint32_t i = 0; i < k->n_uplinks; i++) {
+		const struct uplink *u = &k->uplinks[i];
+		uint32_t mbps;
+
+		if (!u->kernel || !u->up)
+			continue;
+		mbps = link_speed_mbps(netlink_fd(&k->netlink), u->ifname);
+		if (mbps < least)
+			least = mbps;
+	}
+	if (least < UINT32_MAX)
+		k->host->rate = port_rate_of_link(least);
+}
+
 /* The host has a link if some uplink has one. Its MTU is the least of its uplinks. */
 static void update_uplinks(struct kernel_sync *k)
 {
@@ -166,6 +186,7 @@ static void update_uplinks(struct kernel_sync *k)
 		if (u->mtu < h->mtu)
 			h->mtu = u->mtu;
 	}
+	update_rate(k);
 }
 
 /* The port by which the host knows an uplink: for a bond that of its first member. */

@@ -87,7 +87,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VNIC_ATTACH_VERSION 33
+#define VNIC_ATTACH_VERSION 34
 #define VNIC_ATTACH_GIDS    32
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
@@ -188,7 +188,9 @@ struct vnic_attach_port {
 	uint8_t machines;
 	/* A bit for each socket of UPLINK, in their order: its interface carries frames now. */
 	uint8_t uplink_carriers;
-	uint8_t reserved[2];
+	/* LinkWidthActive and LinkSpeedActive (IBA 14.2.5.6). */
+	uint8_t active_width;
+	uint8_t active_speed;
 	struct vnic_attach_hca hca;
 };
 

@@ -15,6 +15,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "urxed/kernel/kernel_sync.h"
+#include "urxed/kernel/link_speed.h"
 
 #define IFINDEX 7
 
@@ -31,6 +32,8 @@ static struct {
 	int unreadable;       /* 0, or the errno value with which the kernel answers */
 	bool partly;          /* it gives the interface nevertheless */
 	uint32_t mtu;         /* of the interface; 0 = 1500 */
+	uint32_t speed;       /* of the interface, Mb/s */
+	bool no_carrier;      /* the interface has no link */
 	uint32_t interrupted; /* number of dumps to come that are inconsistent, because of a change
 			       */
 	uint32_t attempts, reads, lines;
@@ -44,6 +47,8 @@ int __wrap_netlink_open(struct netlink *n, uint32_t groups);
 void __wrap_netlink_close(struct netlink *n);
 bool __wrap_netlink_events(struct netlink *n, netlink_fn each, void *ctx);
 int __wrap_netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_fn each, void *ctx);
+int __wrap_netlink_fd(const struct netlink *n);
+uint32_t __wrap_link_speed_mbps(int socket, const char *ifname);
 void __wrap_log_line(const char *fmt, ...);
 void __wrap_route_neigh_changed(struct route *r, const struct nlmsghdr *message);
 
@@ -101,7 +106,7 @@ int __wrap_netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_
 	w.reads += links;
 	answer->nlmsg_type = RTM_NEWLINK;
 	link->ifi_index = IFINDEX;
-	link->ifi_flags = IFF_RUNNING;
+	link->ifi_flags = w.no_carrier ? 0 : IFF_RUNNING;
 	mnl_attr_put_u32(answer, IFLA_MTU, w.mtu ? w.mtu : 1500);
 	if (links && (!w.unreadable || w.partly))
 		each(ctx, answer);
@@ -109,6 +114,19 @@ int __wrap_netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_
 		return -w.unreadable;
 	w.interrupted--;
 	return -EINTR;
+}
+
+int __wrap_netlink_fd(const struct netlink *n)
+{
+	(void)n;
+	return 99;
+}
+
+uint32_t __wrap_link_speed_mbps(int socket, const char *ifname)
+{
+	assert_int_equal(socket, 99);
+	assert_string_equal(ifname, "eth0");
+	return w.speed;
 }
 
 void __wrap_log_line(const char *fmt, ...)
@@ -321,6 +339,36 @@ static void failed_read_leaves_the_table(void **state)
 	assert_memory_equal(&w.sync.table.ifaces[0], &before, sizeof(before));
 }
 
+static void expect_rate(const char *text)
+{
+	char found[PORT_RATE_TEXT];
+
+	port_rate_print(host_rate(&w.host), found);
+	assert_string_equal(found, text);
+}
+
+/* An interface without a link has no speed. */
+static void rate_is_that_of_the_interface_while_it_has_a_link(void **state)
+{
+	(void)state;
+	w.host.rate = port_rate_default;
+	w.refused = 0;
+	w.no_carrier = true;
+	w.speed = 25000;
+	assert_true(report());
+	expect_rate("10 Gb/sec (4X SDR)");
+	w.no_carrier = false;
+	assert_true(report());
+	expect_rate("25 Gb/sec (1X EDR)");
+	w.no_carrier = true;
+	w.speed = 100000;
+	assert_true(report());
+	expect_rate("25 Gb/sec (1X EDR)");
+	w.no_carrier = false;
+	assert_true(report());
+	expect_rate("100 Gb/sec (4X EDR)");
+}
+
 /* The log would grow as long as it lasts. */
 static void log_has_the_first_of_several_failures(void **state)
 {
@@ -357,6 +405,7 @@ int main(void)
 		TEST(interrupted_dump_is_repeated),
 		TEST(start_waits_for_no_end_of_changes),
 		TEST(failed_read_leaves_the_table),
+		TEST(rate_is_that_of_the_interface_while_it_has_a_link),
 		TEST(log_has_the_first_of_several_failures),
 	};
 

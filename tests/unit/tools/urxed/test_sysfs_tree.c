@@ -169,16 +169,19 @@ static void update_writes_changed_files_only(void **state)
 	assert_int_equal(host_add_text(&now, "192.0.2.2/24", 0), 0);
 	assert_int_equal(sysfs_tree_create(top, &now, 0), 0);
 	expect_text(CLASS "ports/1/state", "4: ACTIVE\n");
+	expect_text(CLASS "ports/1/rate", "10 Gb/sec (4X SDR)\n");
 	snprintf(path, sizeof(path), "%s/" CLASS "ports/1/gids/1", top);
 	assert_int_equal(stat(path, &was), 0);
 
 	before = now;
 	now.up = false;
+	now.rate = port_rate_of_link(1000);
 	now.addresses[0].valid = false;
 	assert_int_equal(host_add_text(&now, "198.51.100.1/24@9", 0), 0);
 	assert_int_equal(sysfs_tree_update(top, &now, &before), 0);
 	expect_text(CLASS "ports/1/state", "1: DOWN\n");
 	expect_text(CLASS "ports/1/phys_state", "3: Disabled\n");
+	expect_text(CLASS "ports/1/rate", "2.5 Gb/sec (1X SDR)\n");
 	expect_text(CLASS "ports/1/gids/0", "0000:0000:0000:0000:0000:ffff:c633:6401\n");
 	expect_text(CLASS "ports/1/gids/16", "0000:0000:0000:0000:0000:ffff:c633:6401\n");
 	expect_text(CLASS "ports/1/gid_attrs/ndevs/0", "lo\n");

@@ -39,6 +39,7 @@ static void roce_port_is_read(void **state)
 	assert_string_equal(p->driver, "mlx5_core");
 	assert_string_equal(p->firmware, "20.31.1014");
 	assert_int_equal(p->speed_mbps, 25000);
+	assert_true(port_rate_same(p->rate, port_rate_of_link(25000)));
 	assert_int_equal(p->mtu, 1024);
 	assert_string_equal(p->ndev, "eth0");
 	assert_memory_equal(p->mac, "\x52\x54\x00\x12\x34\x56", 6);
@@ -150,7 +151,7 @@ static void odd_contents_are_left_out(void **state)
 	put("infiniband/na\033me/node_type", "1: CA");
 	p = scan_one();
 	assert_string_equal(p->firmware, "");
-	assert_int_equal(p->speed_mbps, 0);
+	assert_int_equal(p->speed_mbps + p->rate.width, 0);
 	assert_int_equal(p->n_gids, 1); /* entry 3 */
 	assert_false(p->v1);
 }

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The rate of the RDMA port: link width and speed of one lane, as ibv_query_port and sysfs have
+ * it. Programs such as UCX choose between the device and shared memory by it.
+ */
+#ifndef URXE_URXED_HOSTNET_PORT_RATE_H
+#define URXE_URXED_HOSTNET_PORT_RATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PORT_RATE_TEXT 32
+
+struct port_rate {
+	uint8_t width; /* LinkWidthActive (IBA 14.2.5.6); 0 = unknown */
+	uint8_t speed; /* LinkSpeedActive, of one lane */
+};
+
+/* Of a host without an uplink: 10 Gb/s, 4X SDR. */
+extern const struct port_rate port_rate_default;
+
+static inline bool port_rate_same(struct port_rate a, struct port_rate b)
+{
+	return a.width == b.width && a.speed == b.speed;
+}
+
+/* The rate that Linux' RoCE devices report on an interface of that speed, Mb/s. */
+struct port_rate port_rate_of_link(uint32_t mbps);
+/* From the kernel's text in sysfs, such as "2.5 Gb/sec (1X SDR)". Unknown: width 0. */
+struct port_rate port_rate_parse(const char *text);
+/* The kernel's text. */
+void port_rate_print(struct port_rate rate, char text[PORT_RATE_TEXT]);
+/* enum ib_rate of path records, as Linux' rdma_cm fills it in for RoCE: at most 40 Gb/s. */
+uint8_t port_rate_of_path(struct port_rate rate);
+
+#endif
