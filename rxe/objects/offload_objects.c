@@ -8,6 +8,7 @@
 #include "objects/completion.h"
 #include "objects/cq.h"
 #include "objects/device.h"
+#include "objects/qp_error.h"
 
 /* --- Queue pairs. */
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which acknowledgement the responder has to send next; resp_output.c sends it. */
+/*
+ * Which acknowledgement the responder has to send next; resp_output.c sends it. Postponed ACKs:
+ * verbs/poll/delayed_ack.h.
+ */
 #ifndef URXE_RESPONDER_ACKNOWLEDGE_H
 #define URXE_RESPONDER_ACKNOWLEDGE_H
 

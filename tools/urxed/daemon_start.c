@@ -18,7 +18,7 @@
 #include "urxed/epoll_watch.h"
 #include "urxed/hca/hca_identity.h"
 #include "urxed/hostnet/address_conflict.h"
-#include "urxed/hostnet/nd.h"
+#include "urxed/hostnet/nd_frame.h"
 #include "urxed/privilege/fd_guard.h"
 #include "urxed/privilege/namespace_query.h"
 #include "urxed/privilege/privilege.h"

@@ -81,7 +81,7 @@ static bool empty_rings(bool stream, bool by_inbox)
 
 	polling_event(POLL_WAKE);
 	if (tx_delays_ack(&adapter.tx))
-		reply_detect_missed(&polling->reply, true);
+		delayed_ack_missed(&polling->delayed_ack, true);
 	do {
 		if (runs++ == RUNS)
 			return false;
@@ -268,7 +268,7 @@ int engine_thread_start(void)
 				       .look = POLL_GRANT_NS};
 	*polling = (struct polling){.state = POLL_ASLEEP,
 				    .grant_ns = POLL_GRANT_NS,
-				    .reply.wanted = REPLY_DETECT_FIRST};
+				    .delayed_ack.wanted = DELAYED_ACK_FIRST};
 	if (self->wake_fd < 0)
 		return -errno;
 	main_thread_watch();

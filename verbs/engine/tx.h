@@ -18,7 +18,7 @@
  * Frames to other hosts go by the direct uplink if the adapter has one (netdev/packet_port.h),
  * except multicast, which processes of this host receive, too. To send one takes a system call. So
  * this file may keep an ACK until the program posts its reply, and send both in one system call
- * (poll/reply_detect.h). If the process ends before it sends the ACK, the daemon sends the ACK.
+ * (poll/delayed_ack.h). If the process ends before it sends the ACK, the daemon sends the ACK.
  *
  * If the switch takes no frames (urxed is stopped, or about to be replaced), frames to inboxes
  * still go, and frames to the switch are lost.

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Redirects paths of sysfs and /dev to the daemon's run directory. For path_calls.c. */
+/*
+ * Redirects paths of sysfs and /dev to the daemon's run directory. For path_calls.c. The device
+ * nodes themselves: device_node.c.
+ */
 #ifndef URXE_VERBS_INTERPOSE_PATH_REDIRECT_H
 #define URXE_VERBS_INTERPOSE_PATH_REDIRECT_H
 

@@ -16,7 +16,7 @@ void engine_transmit(uint64_t now);
  * all completions. */
 void engine_run(uint64_t now);
 /*
- * Runs the engine for a poll of a program that replies at once (poll/reply_detect.h). If nothing
+ * Runs the engine for a poll of a program that replies at once (poll/delayed_ack.h). If nothing
  * was received and the only frame to send is an ACK to another host, engine_poll keeps the ACK;
  * otherwise it does what engine_run does. The next engine_transmit or engine_run sends the ACK
  * together with the program's reply: by the direct uplink in one system call, or by the switch with

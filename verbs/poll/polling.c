@@ -126,7 +126,7 @@ uint64_t polling_entered(uint64_t now)
 
 void polling_posted(uint64_t away)
 {
-	reply_detect_posted(&polling->reply, away);
+	delayed_ack_posted(&polling->delayed_ack, away);
 }
 
 void polling_found(uint64_t now)
@@ -165,8 +165,8 @@ static void run_engine(uint64_t now)
 		return;
 	}
 	if (tx_delays_ack(&adapter.tx))
-		reply_detect_missed(&polling->reply, false);
-	if (polling->state == POLL_PROGRAM && reply_detect_expected(&polling->reply))
+		delayed_ack_missed(&polling->delayed_ack, false);
+	if (polling->state == POLL_PROGRAM && delayed_ack_allowed(&polling->delayed_ack))
 		engine_poll(now);
 	else
 		engine_run(now);

@@ -15,9 +15,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "poll/delayed_ack.h"
 #include "poll/poll_detect.h"
 #include "poll/poll_state.h"
-#include "poll/reply_detect.h"
 
 struct uverbs_file;
 
@@ -41,7 +41,7 @@ struct polling {
 	uint64_t busy_from;        /* the earliest time of the next busy poll (busy_poll.c) */
 	uint64_t pause;            /* ns from the last busy poll to busy_from */
 	struct poll_detect detect; /* does the program poll again soon? */
-	struct reply_detect reply; /* does the program reply to each message at once? */
+	struct delayed_ack delayed_ack; /* may an ACK wait for the program's reply? */
 };
 
 /* The polls of the adapter. Under adapter.lock, except where the members say otherwise. */

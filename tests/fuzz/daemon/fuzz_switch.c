@@ -17,8 +17,8 @@
 #include "lan.h"
 #include "require.h"
 #include "script.h"
-#include "urxed/hostnet/arp.h"
-#include "urxed/hostnet/nd.h"
+#include "urxed/hostnet/arp_frame.h"
+#include "urxed/hostnet/nd_frame.h"
 
 #define ROOM      256
 #define DEPTH     64

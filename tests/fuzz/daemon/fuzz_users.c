@@ -25,7 +25,7 @@
 #include "script.h"
 #include "server.h"
 #include "ucma_loop.h"
-#include "urxed/hostnet/arp.h"
+#include "urxed/hostnet/arp_frame.h"
 #include "world.h"
 
 #define USERS       2

@@ -19,8 +19,8 @@
 #include "craft.h"
 #include "require.h"
 #include "urxed/cm/cma.h"
-#include "urxed/hostnet/arp.h"
-#include "urxed/hostnet/nd.h"
+#include "urxed/hostnet/arp_frame.h"
+#include "urxed/hostnet/nd_frame.h"
 #include "urxed/qp1/gsi.h"
 #include "urxed/switch/classify.h"
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "urxed/hostnet/arp.h"
-#include "urxed/hostnet/nd.h"
+#include "urxed/hostnet/arp_frame.h"
+#include "urxed/hostnet/nd_frame.h"
 
 #define TRIES      3
 #define TRY_MS     160 /* between probes */

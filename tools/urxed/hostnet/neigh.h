@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Resolves destination GIDs to MACs by ARP (RFC 826) and ND (RFC 4861), and answers ARP and ND for
- * this host's addresses. Sessions, the CM and the switch call it; it performs no I/O itself.
+ * Resolves destination GIDs to MACs by ARP (RFC 826) and ND (RFC 4861). Sessions, the CM and the
+ * switch call it; it performs no I/O itself. neigh_input.c answers ARP and ND for this host's
+ * addresses.
  *
  * For a source address that the kernel has too, the kernel's routes and neighbours decide
  * (route.h). From other source addresses only on-link destinations are reachable.
@@ -121,7 +122,9 @@ void neigh_host_changed(struct neigh *n);
 /* Cancels w; does nothing if w does not wait. */
 void neigh_cancel(struct neigh *n, struct neigh_waiter *w);
 
-/* Learns from and answers an ARP or ND frame from an uplink; ignores other frames. */
+/* Learns from and answers an ARP or ND frame from an uplink; ignores other frames. In
+ * neigh_input.c.
+ */
 void neigh_input(struct neigh *n, uint64_t now, int uplink, const uint8_t *frame, uint32_t len);
 
 /*

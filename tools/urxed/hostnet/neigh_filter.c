@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "urxed/hostnet/neigh_filter.h"
 
-#include "urxed/hostnet/arp.h"
-#include "urxed/hostnet/nd.h"
+#include "urxed/hostnet/arp_frame.h"
+#include "urxed/hostnet/nd_frame.h"
 
 #define ETHERTYPE_MIN  0x600  /* a smaller value is the length of an IEEE 802.3 frame */
 #define ETHERTYPE_STAG 0x88a8 /* IEEE 802.1ad */

@@ -113,26 +113,26 @@ static int start(void **state)
 	adapter.dev = (struct urxe_dev *)&dev;
 	adapter.hca.hca = NULL;
 	adapter.hca.unhooked = false;
-	reply_detect_missed(&adapter_polling.reply, false);
+	delayed_ack_missed(&adapter_polling.delayed_ack, false);
 	return 0;
 }
 
 static void wake_up_of_the_daemon_is_no_time_of_the_program(void **state)
 {
 	(void)state;
-	for (uint32_t i = 0; i < REPLY_DETECT_FIRST; i++) {
-		assert_false(reply_detect_expected(&adapter_polling.reply));
+	for (uint32_t i = 0; i < DELAYED_ACK_FIRST; i++) {
+		assert_false(delayed_ack_allowed(&adapter_polling.delayed_ack));
 		take_and_reply(1 * US);
 	}
-	assert_true(reply_detect_expected(&adapter_polling.reply));
+	assert_true(delayed_ack_allowed(&adapter_polling.delayed_ack));
 }
 
 static void slow_program_does_not_reply_at_once(void **state)
 {
 	(void)state;
-	for (uint32_t i = 0; i < 2 * REPLY_DETECT_FIRST; i++)
-		take_and_reply(2 * REPLY_DETECT_NS);
-	assert_false(reply_detect_expected(&adapter_polling.reply));
+	for (uint32_t i = 0; i < 2 * DELAYED_ACK_FIRST; i++)
+		take_and_reply(2 * DELAYED_ACK_REPLY_NS);
+	assert_false(delayed_ack_allowed(&adapter_polling.delayed_ack));
 }
 
 /* The nanoseconds of the poll grant that an empty poll gives. */

@@ -18,8 +18,8 @@
 #include <arpa/inet.h>
 #include <cmocka.h>
 
-#include "urxed/hostnet/arp.h"
-#include "urxed/hostnet/nd.h"
+#include "urxed/hostnet/arp_frame.h"
+#include "urxed/hostnet/nd_frame.h"
 #include "urxed/hostnet/neigh.h"
 #include "urxed/hostnet/neigh_filter.h"
 

@@ -14,8 +14,8 @@
 
 #include "mem_port.h"
 #include "urxed/hostnet/address_conflict.h"
-#include "urxed/hostnet/arp.h"
-#include "urxed/hostnet/nd.h"
+#include "urxed/hostnet/arp_frame.h"
+#include "urxed/hostnet/nd_frame.h"
 
 static const uint8_t ours[ETHER_MAC_LEN] = {2, 0, 0, 0, 0, 1};
 static const uint8_t theirs[ETHER_MAC_LEN] = {2, 0, 0, 0, 0, 9};

@@ -193,7 +193,7 @@ static void nd_asks_and_learns(void **state)
 	assert_memory_equal(question.sip, ip("2001:db8::1"), 16);
 	assert_memory_equal(question.target, ip("2001:db8::9"), 16);
 
-	/* The peer's advertisement, built by nd.c. */
+	/* The peer's advertisement, built by nd_frame.c. */
 	reply = question;
 	nd_build_advertisement(frame, &reply, peer_mac);
 	neigh_input(&w.neigh, T0, 0, frame, sizeof(frame));

@@ -12,8 +12,8 @@
 #include "craft.h"
 #include "lan.h"
 #include "urxed/bond/bond_host.h"
-#include "urxed/hostnet/arp.h"
-#include "urxed/hostnet/nd.h"
+#include "urxed/hostnet/arp_frame.h"
+#include "urxed/hostnet/nd_frame.h"
 
 #define DEPTH  64
 #define MS     1000000ull

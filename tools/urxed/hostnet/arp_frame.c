@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "urxed/hostnet/arp.h"
+#include "urxed/hostnet/arp_frame.h"
 
 #define ARP_REQUEST 1
 #define ARP_REPLY   2

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "urxed/hostnet/neigh_frames.h"
+#include "urxed/hostnet/neigh_input.h"
 
 #include <stddef.h>
 
-#include "urxed/hostnet/arp.h"
-#include "urxed/hostnet/nd.h"
+#include "urxed/hostnet/arp_frame.h"
+#include "urxed/hostnet/nd_frame.h"
 
 /* --- Solicitations */
 

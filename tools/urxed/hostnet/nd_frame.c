@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "urxed/hostnet/nd.h"
+#include "urxed/hostnet/nd_frame.h"
 
 #define ICMP_LEN   24 /* type, code, icmpv6_checksum, flags, target */
 #define OPTION_LEN 8  /* type, length in units of 8, MAC */

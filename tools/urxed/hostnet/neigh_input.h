@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Builds and parses the ARP and ND frames of neigh.h: neigh.c sends solicitations by
- * neigh_frames.c, which passes claims of stations to neigh.c. neigh_frames.c also has neigh_input.
+ * Answers ARP and ND for this host's addresses, passes the claims in received frames to neigh.c,
+ * and sends neigh.c's solicitations. neigh.h declares its entry, neigh_input.
  */
-#ifndef URXE_URXED_HOSTNET_NEIGH_FRAMES_H
-#define URXE_URXED_HOSTNET_NEIGH_FRAMES_H
+#ifndef URXE_URXED_HOSTNET_NEIGH_INPUT_H
+#define URXE_URXED_HOSTNET_NEIGH_INPUT_H
 
 #include <stdint.h>
 

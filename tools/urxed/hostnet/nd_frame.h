@@ -3,8 +3,8 @@
  * Parses and builds neighbour solicitations and advertisements (RFC 4861, 4.3, 4.4, 7.2), and reads
  * the claims of all messages of neighbour discovery.
  */
-#ifndef URXE_URXED_HOSTNET_ND_H
-#define URXE_URXED_HOSTNET_ND_H
+#ifndef URXE_URXED_HOSTNET_ND_FRAME_H
+#define URXE_URXED_HOSTNET_ND_FRAME_H
 
 #include <stdbool.h>
 #include <stdint.h>
