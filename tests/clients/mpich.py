@@ -4,6 +4,7 @@ Ranks of the same programs as Open MPI's, on one host. `MPIR_CVAR_NOLOCAL=1` for
 memory. A collective whose long messages are not contiguous, as MPI_Gather with a root other than 0, ends in "Message truncated"
 over UCX's `rc_v`, as if MPICH 4.0.2 unpacked whole elements only, and UCX's fragments cut an element in two.
 `UCX_IB_SEG_SIZE=8201` avoids it; of 8200 to 8207 no other size does. `ud_v` needs no such setting.
+Without any of these options MPICH takes urxe0 on one host too, and so does UCX by itself.
 """
 from openmpi import UCX, Ranks
 
