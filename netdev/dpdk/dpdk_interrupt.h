@@ -24,7 +24,7 @@ struct dpdk_interrupt {
 				dpdk_interrupt_take_change */
 	/*
 	 * Protects the guest's flags, in rx_intr_enable and rx_intr_disable, from an unmap by
-	 * DPDK's vhost thread. Innermost.
+	 * DPDK's vhost thread. Without a rank (docs/locking.md): urxe takes no other lock there.
 	 */
 	pthread_mutex_t enable_lock;
 };

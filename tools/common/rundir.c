@@ -70,7 +70,10 @@ static bool is_taken(const char *dir, uid_t *owner)
 	return true;
 }
 
-/* The same in the user's home directory. False: $HOME does not name a directory of the user. */
+/*
+ * Sets dir to $HOME/.cache/urxe, for a user whose /tmp/urxe-UID another user has taken. False:
+ * $HOME does not name a directory of the user.
+ */
 static bool home_in_cache(char *dir, size_t size)
 {
 	const char *home = getenv("HOME");

@@ -119,8 +119,9 @@ struct adapter {
 	uint32_t daemons;   /* generation of the attachment: grows with each reconnection to a
 			       daemon, and in a forked child. Constant while nic_users is not 0 */
 	uint32_t nic_users; /* threads that wait for an answer of the daemon */
-	_Atomic uint32_t reconnects_ended; /* reconnections that have ended, successfully or not;
-					      for lock_wait */
+	/* Reconnections that have ended, successfully or not. Commands that wait for the next
+	 * daemon sleep on it (lock_wait). */
+	_Atomic uint32_t reconnects_ended;
 	uint32_t last_pd; /* the engine's number of the PD that was allocated last */
 	struct leases leases;
 	struct cq_list dirty_cqs;
@@ -147,13 +148,13 @@ struct adapter {
 extern struct adapter adapter;
 
 /*
- * Protects attachment, detachment and the number of users of the adapter. Rank: before
- * adapter.lock. The handlers of fork hold it.
+ * Protects attachment, detachment and the number of users of the adapter. Rank 1 of
+ * docs/locking.md. The handlers of fork hold it.
  */
 extern pthread_mutex_t adapter_open_lock __attribute__((visibility("hidden")));
 /*
- * Held by the thread that asks the daemon for more queue pair numbers. Rank: before adapter.lock;
- * never together with adapter_open_lock. A forked child initialises it.
+ * Held by the thread that asks the daemon for more queue pair numbers. Rank 1 of
+ * docs/locking.md. A forked child initialises it.
  */
 extern pthread_mutex_t adapter_lease_lock __attribute__((visibility("hidden")));
 

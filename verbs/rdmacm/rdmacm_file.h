@@ -22,7 +22,7 @@ struct rdmacm_file {
 	/*
 	 * Protects all members that follow, but `opening`, `pid`, and those of rdmacm_files_lock. A
 	 * command holds it from its start to its end, except while it waits for another daemon.
-	 * Rank: before rdmacm_files_lock; two files' locks only by rdmacm_lock_both().
+	 * Rank 1 of docs/locking.md; two files' locks only by rdmacm_lock_both().
 	 */
 	pthread_mutex_t lock;
 	pthread_cond_t reconnected; /* with `lock`; signalled when the file is connected again,
@@ -57,7 +57,7 @@ struct rdmacm_file {
 
 /*
  * Protects additions to the list of files, and the state of the reconnecting thread.
- * pthread_atfork handlers hold it around fork. Rank: after a file's lock; innermost. Take the lock
+ * pthread_atfork handlers hold it around fork. Rank 2 of docs/locking.md. Take the lock
  * by rdmacm_lock_files, which blocks all signals. Without that, a signal handler that forks would
  * deadlock: the pthread_atfork handler would wait for the lock of its own thread.
  */

@@ -190,7 +190,10 @@ static bool map_zeros(const struct guest_mapping *m, uint64_t at, uint64_t size)
 		    MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) != MAP_FAILED;
 }
 
-/* A file that was truncated has no pages at all, and a process cannot have a mapping for each. */
+/*
+ * Maps zeros over the page. After GUEST_MAPPING_LOST pages (a truncated file loses all), over the
+ * whole mapping: a process cannot have a mapping for each page.
+ */
 static bool lose_page(struct guest_mapping *m, uint64_t at)
 {
 	if (call_losing)

@@ -249,7 +249,7 @@ void ucma_close(struct ucma *u, const char *run_dir)
 }
 
 /*
- * /proc shows the capabilities of now. After it connected, the process may have executed a program
+ * /proc shows the current capabilities. After it connected, the process may have executed a program
  * with more privileges (set-user-ID, file capabilities), while a child uses the socket. So /proc
  * counts only for a process that connected as root or as the daemon's own user.
  */
