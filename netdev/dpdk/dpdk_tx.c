@@ -47,7 +47,8 @@ static uint32_t ring_room(struct dpdk_port *port, uint64_t now)
 }
 
 /* Sends up to DPDK_BURST frames; returns how many the device accepted. */
-static uint16_t send_burst(struct dpdk_port *port, const struct netdev_frame *frames, uint16_t n)
+static uint16_t send_dpdk_burst(struct dpdk_port *port, const struct netdev_frame *frames,
+				uint16_t n)
 {
 	struct rte_mbuf *mbufs[DPDK_BURST];
 	uint16_t sent, i;
@@ -90,7 +91,7 @@ uint32_t dpdk_port_tx(struct netdev *netdev, uint64_t now, const struct netdev_f
 			done++;
 			continue;
 		}
-		sent = send_burst(port, frames + done, count);
+		sent = send_dpdk_burst(port, frames + done, count);
 		done += sent;
 		if (sent < count)
 			break;

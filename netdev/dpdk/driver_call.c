@@ -88,12 +88,12 @@ int dpdk_probe_without_fanout(const char *devargs)
 	return call_filtered(probe, devargs);
 }
 
-static int start(const void *id)
+static int start_dpdk_device(const void *id)
 {
 	return rte_eth_dev_start(*(const uint16_t *)id);
 }
 
 int dpdk_start_keeping_mac(uint16_t id)
 {
-	return call_filtered(start, &id);
+	return call_filtered(start_dpdk_device, &id);
 }

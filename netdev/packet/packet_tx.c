@@ -48,7 +48,7 @@ static uint32_t add_message(struct packet_port *port, const struct packet_port_f
  * Returns the number of messages sent, or a negative errno value; keeps errno, the program's. A
  * cancelled thread must not end here: it has locks of its process.
  */
-static int send_burst(const struct packet_port *port, struct packet_tx_burst *burst)
+static int send_packet_burst(const struct packet_port *port, struct packet_tx_burst *burst)
 {
 	int saved = errno, cancel, sent;
 
@@ -88,7 +88,7 @@ uint32_t packet_port_tx(struct packet_port *port, const struct packet_port_frame
 		burst->n = burst->n_parts = 0;
 		for (uint32_t at = done; at < end;)
 			at += add_message(port, frames + at, end - at);
-		sent = send_burst(port, burst);
+		sent = send_packet_burst(port, burst);
 		for (int i = 0; i < sent; i++)
 			done += burst->frames[i];
 		if (sent == -EAGAIN)

@@ -116,7 +116,8 @@ static uint32_t dgram_rx(struct netdev *netdev, uint64_t now, struct netdev_fram
 /* --- Sending */
 
 /* Sends up to QEMU_BURST frames; returns how many were sent or dropped. */
-static uint32_t send_burst(struct dgram_port *port, const struct netdev_frame *frames, uint32_t n)
+static uint32_t send_dgram_burst(struct dgram_port *port, const struct netdev_frame *frames,
+				 uint32_t n)
 {
 	struct mmsghdr messages[QEMU_BURST];
 	struct iovec parts[QEMU_BURST];
@@ -161,7 +162,7 @@ static uint32_t dgram_tx(struct netdev *netdev, uint64_t now, const struct netde
 			done++;
 			continue;
 		}
-		sent = send_burst(port, frames + done, count);
+		sent = send_dgram_burst(port, frames + done, count);
 		done += sent;
 		if (sent < count)
 			break;

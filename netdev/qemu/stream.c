@@ -257,7 +257,8 @@ static uint32_t count_sent(struct stream_port *port, const struct iovec *parts, 
 }
 
 /* Sends up to QEMU_BURST frames; returns how many the socket accepted, or -1 after an error. */
-static int send_burst(struct stream_port *port, const struct netdev_frame *frames, uint32_t n)
+static int send_stream_burst(struct stream_port *port, const struct netdev_frame *frames,
+			     uint32_t n)
 {
 	struct iovec parts[2 * QEMU_BURST];
 	uint32_t headers[QEMU_BURST], i;
@@ -290,7 +291,7 @@ static uint32_t stream_tx(struct netdev *netdev, uint64_t now, const struct netd
 			done++;
 			continue;
 		}
-		sent = send_burst(port, frames + done, count);
+		sent = send_stream_burst(port, frames + done, count);
 		if (sent < 0)
 			drop_peer(port, now);
 		else

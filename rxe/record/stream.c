@@ -50,7 +50,7 @@ static uint32_t checksum(const uint8_t *stream, size_t length)
 }
 
 /* Saving: room for n more bytes; NULL: an error has occurred. */
-static uint8_t *make_room(struct state_stream *s, size_t n)
+static uint8_t *make_stream_room(struct state_stream *s, size_t n)
 {
 	size_t room = s->room ? s->room : 4096;
 	uint8_t *out;
@@ -87,7 +87,7 @@ void stream_begin_save(struct state_stream *s, uint64_t now)
 	uint8_t *header;
 
 	*s = (struct state_stream){.version = URXE_STATE_VERSION, .now = now};
-	header = make_room(s, HEADER_LEN);
+	header = make_stream_room(s, HEADER_LEN);
 	if (!header)
 		return;
 	memset(header, 0, HEADER_LEN);
@@ -178,7 +178,7 @@ void state_spend(struct state_stream *s, uint64_t n, uint64_t bytes)
 void state_bytes(struct state_stream *s, void *bytes, size_t n)
 {
 	const uint8_t *from = s->restoring ? take_bytes(s, n) : bytes;
-	uint8_t *to = s->restoring ? bytes : make_room(s, n);
+	uint8_t *to = s->restoring ? bytes : make_stream_room(s, n);
 
 	if (!n || !to)
 		return;
@@ -197,7 +197,7 @@ static uint64_t state_number(struct state_stream *s, uint64_t value, size_t n)
 		from = take_bytes(s, n);
 		return from ? get_le(from, n) : 0;
 	}
-	to = make_room(s, n);
+	to = make_stream_room(s, n);
 	if (to)
 		put_le(to, value, n);
 	return value;

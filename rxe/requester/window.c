@@ -103,7 +103,7 @@ void window_lost(struct urxe_qp *qp)
 	req->window_may_grow = true;
 }
 
-static void grow(struct urxe_qp *qp)
+static void grow_window(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 	uint32_t max = max_window(qp), more = req->window + req->window / 4 + 1;
@@ -121,7 +121,7 @@ void window_acked(struct urxe_qp *qp)
 	if (urxe_psn_diff(req->una, req->window_mark) < 0)
 		return;
 	if (!req->window_lossy && req->window_may_grow)
-		grow(qp);
+		grow_window(qp);
 	req->window_lossy = false;
 	req->window_mark = req->psn;
 }

@@ -32,7 +32,7 @@ static void init_fields(struct state_device *d, struct urxe_qp_init *init)
 }
 
 /* Restoring: what the queues and the QP itself take. */
-static void spend(struct state_device *d, const struct urxe_qp_init *init)
+static void spend_qp_memory(struct state_device *d, const struct urxe_qp_init *init)
 {
 	const struct urxe_qp_cap *cap = &init->cap;
 	struct state_stream *s = &d->stream;
@@ -55,7 +55,7 @@ static struct urxe_qp *create_qp(struct state_device *d, struct urxe_qp_init *in
 	state_require(s, init->qpn);
 	if (!state_ok(s))
 		return NULL;
-	spend(d, init);
+	spend_qp_memory(d, init);
 	init->ctx = object_context(d, URXE_STATE_QP, init->qpn, tag);
 	rc = state_ok(s) ? urxe_qp_create(d->dev, init, &qp) : 0;
 	if (rc)

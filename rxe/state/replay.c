@@ -306,7 +306,7 @@ static void *find_in(struct player *p, struct idmap *map, uint32_t id)
 }
 
 /* A recording of a few bytes can ask for queues of megabytes. */
-static void spend(struct player *p, uint64_t n, uint64_t bytes)
+static void spend_replay_memory(struct player *p, uint64_t n, uint64_t bytes)
 {
 	if (p->replay->max_bytes)
 		state_spend(&p->stream, n, bytes);
@@ -325,7 +325,8 @@ static void create_qp(struct player *p, struct call *call)
 	init->recv_cq = find_cq(p, call->qp.recv_cq);
 	if (call->qp.srq)
 		init->srq = find_srq(p, call->qp.srq);
-	spend(p, (uint64_t)init->cap.max_send_wr + init->cap.max_recv_wr + 2, REQUEST_ROOM);
+	spend_replay_memory(p, (uint64_t)init->cap.max_send_wr + init->cap.max_recv_wr + 2,
+			    REQUEST_ROOM);
 	if (state_ok(&p->stream))
 		urxe_qp_create(p->dev, init, &qp);
 }
@@ -335,7 +336,7 @@ static void create_srq(struct player *p, struct call *call)
 	struct urxe_rq *srq;
 
 	call->srq.ctx = (void *)(uintptr_t)call->context;
-	spend(p, (uint64_t)call->srq.max_wr + 1, REQUEST_ROOM);
+	spend_replay_memory(p, (uint64_t)call->srq.max_wr + 1, REQUEST_ROOM);
 	if (state_ok(&p->stream))
 		urxe_srq_create(p->dev, &call->srq, &srq);
 }
@@ -351,7 +352,7 @@ static void call_srq(struct player *p, const struct call *call)
 	case CALL_SRQ_DESTROY: urxe_srq_destroy(srq); break;
 	case CALL_SRQ_LIMIT: urxe_srq_set_limit(srq, call->value); break;
 	case CALL_SRQ_RESIZE:
-		spend(p, call->value, REQUEST_ROOM);
+		spend_replay_memory(p, call->value, REQUEST_ROOM);
 		if (state_ok(&p->stream))
 			urxe_srq_resize(srq, call->value);
 		break;
@@ -364,7 +365,7 @@ static void call_cq(struct player *p, const struct call *call)
 	struct urxe_cq *cq = NULL;
 
 	if (call->kind == CALL_CQ_CREATE) {
-		spend(p, 1, sizeof(*cq));
+		spend_replay_memory(p, 1, sizeof(*cq));
 		if (state_ok(&p->stream))
 			urxe_cq_create(p->dev, (void *)(uintptr_t)call->context, &cq);
 		return;
@@ -414,7 +415,7 @@ static void call_mr(struct player *p, struct call *call)
 	struct urxe_mr *mr = NULL;
 
 	if (call->kind == CALL_MR_REG || call->kind == CALL_MR_REREG)
-		spend(p, (uint64_t)call->mr.n_extents + 8, sizeof(struct mr_piece));
+		spend_replay_memory(p, (uint64_t)call->mr.n_extents + 8, sizeof(struct mr_piece));
 	if (!state_ok(&p->stream))
 		return;
 	if (call->kind == CALL_MR_REG) {
@@ -443,7 +444,7 @@ static void call_window(struct player *p, const struct call *call)
 
 	switch (call->kind) {
 	case CALL_MW_ALLOC:
-		spend(p, 1, sizeof(*mw));
+		spend_replay_memory(p, 1, sizeof(*mw));
 		if (state_ok(&p->stream))
 			urxe_mw_alloc(p->dev, &attr, &mw);
 		break;
@@ -453,7 +454,7 @@ static void call_window(struct player *p, const struct call *call)
 			urxe_mw_dealloc(mw);
 		break;
 	case CALL_FAST_ALLOC:
-		spend(p, (uint64_t)call->value + 8, sizeof(struct mr_piece));
+		spend_replay_memory(p, (uint64_t)call->value + 8, sizeof(struct mr_piece));
 		if (state_ok(&p->stream))
 			urxe_fast_mr_alloc(p->dev, call->mw.pd, call->value, &fast);
 		break;
@@ -731,7 +732,7 @@ static void place_timers(struct player *p)
 		return;
 	begin(p, RECORD_TIMERS);
 	state_u32_max(s, &room, TIMERS_MAX);
-	spend(p, room, 64);
+	spend_replay_memory(p, room, 64);
 	if (state_ok(s) && timers_reserve(&p->dev->timers, room))
 		state_fail(s, -ENOMEM);
 	timers_clear(&p->dev->timers);

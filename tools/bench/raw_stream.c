@@ -52,7 +52,7 @@ static void take_credits(struct raw_stream *stream, uint64_t now)
 	}
 }
 
-static uint32_t send_burst(struct raw_stream *stream, uint64_t now, uint32_t n)
+static uint32_t send_raw_burst(struct raw_stream *stream, uint64_t now, uint32_t n)
 {
 	static uint8_t bytes[BURST][RAW_STREAM_FRAME_MAX];
 	struct netdev_frame frames[BURST];
@@ -76,7 +76,7 @@ void raw_stream_turn(struct raw_stream *stream, uint64_t now)
 	}
 	room = RAW_STREAM_WINDOW - (stream->sent - stream->credited);
 	if (room >= RAW_STREAM_CREDIT)
-		stream->sent += send_burst(stream, now, room < BURST ? room : BURST);
+		stream->sent += send_raw_burst(stream, now, room < BURST ? room : BURST);
 	take_credits(stream, now);
 }
 

@@ -213,7 +213,7 @@ static bool parse_vm_arguments(int argc, char **argv, struct arguments *a)
 }
 
 /* The connection keeps a private daemon alive until the machine has its port. */
-static int start(const struct vm_attr *attr, struct vm **vm)
+static int start_vm(const struct vm_attr *attr, struct vm **vm)
 {
 	char error[VM_ERROR];
 	int daemon = daemon_connect(attr->run_dir, &(struct daemon_start_options){0}), rc;
@@ -241,7 +241,7 @@ int cmd_vm(int argc, char **argv)
 	}
 	if (!a.mac_given)
 		default_mac(a.attr.path, a.attr.mac);
-	if (start(&a.attr, &vm))
+	if (start_vm(&a.attr, &vm))
 		return STATUS_FAILED;
 	if (vm_run(vm))
 		vm_destroy(vm);

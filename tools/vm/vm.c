@@ -96,7 +96,7 @@ static bool dispatch_replacement(struct vm *vm, int fd)
 	return true;
 }
 
-static void dispatch(struct vm *vm, int fd)
+static void dispatch_vm_event(struct vm *vm, int fd)
 {
 	if (fd == vm->signal_fd) {
 		vm->stop = true;
@@ -124,7 +124,7 @@ static int wait_events(struct vm *vm, uint64_t timeout_ns)
 			     NULL);
 
 	for (int i = 0; i < n && !vm->replacement.replaced; i++)
-		dispatch(vm, events[i].data.fd);
+		dispatch_vm_event(vm, events[i].data.fd);
 	return n;
 }
 
@@ -658,7 +658,7 @@ static int open_alone(struct vm *vm, const struct vm_attr *attr, char error[VM_E
 						?: open_all(vm, attr, NULL, error);
 }
 
-static void init(struct vm *vm, const struct vm_attr *attr)
+static void init_vm(struct vm *vm, const struct vm_attr *attr)
 {
 	vm->epoll_fd = vm->signal_fd = -1;
 	spare_processor_open(&vm->spare);
@@ -679,7 +679,7 @@ int vm_create(const struct vm_attr *attr, struct vm **vm, char error[VM_ERROR])
 		snprintf(error, VM_ERROR, "no memory");
 		return -ENOMEM;
 	}
-	init(new, attr);
+	init_vm(new, attr);
 	/* This process serves one machine, so all its faults are of that machine's memory. */
 	rc = vnic_guest_memory_catch_faults(begin_loss, new);
 	if (rc)

@@ -58,7 +58,7 @@ static int explain_busy(void)
 	return checkpoint_fail(-EBUSY, "the process has an open device");
 }
 
-static int explain(const struct process_record *process, int rc)
+static int explain_attach_error(const struct process_record *process, int rc)
 {
 	const uint8_t *was = process->mac, *is = adapter.welcome.mac;
 
@@ -93,7 +93,7 @@ static void undo(struct joining *j)
 	adapter_unlock();
 }
 
-static int attach(struct rebuilt *r)
+static int attach_restored_adapter(struct rebuilt *r)
 {
 	const struct image *image = r->image;
 	struct joining joining = {.rebuilt = r};
@@ -111,7 +111,7 @@ static int attach(struct rebuilt *r)
 	memcpy(saved.gids, image->process.gids, sizeof(saved.gids));
 	rc = adapter_restore_begin(&saved);
 	if (rc)
-		return explain(&image->process, rc);
+		return explain_attach_error(&image->process, rc);
 	adapter_lock();
 	rc = join_add_objects(&joining);
 	adapter_unlock();
@@ -185,7 +185,7 @@ static int restore_objects(struct rebuilt *r, struct placement *p, const struct 
 	if (rc)
 		return checkpoint_failed(rc, "cannot make the objects of the stream");
 	rc = checkpoint_failed(placement_install(p, r), "cannot place the descriptors");
-	return rc ? rc : attach(r);
+	return rc ? rc : attach_restored_adapter(r);
 }
 
 static int restore_image(const struct image *image)

@@ -142,7 +142,7 @@ static int refuse_hca(const struct urxe_offload_refusal *refusal)
 			       refusal->qpn, adapter_hca_refusal(refusal), with);
 }
 
-/* With the lock: the engine takes over the HCA's queue pairs. Errors as freeze. */
+/* With the lock: the engine takes over the HCA's queue pairs. Errors as freeze_adapter. */
 static int stop_hca(void)
 {
 	struct urxe_offload_refusal refusal;
@@ -193,7 +193,7 @@ static int freeze_device(void)
 }
 
 /* The events of the completions until then are saved, so none may be due afterwards. */
-static int freeze(void)
+static int freeze_adapter(void)
 {
 	int rc;
 
@@ -204,7 +204,7 @@ static int freeze(void)
 }
 
 /* Peers may copy again. */
-static void thaw(void)
+static void thaw_adapter(void)
 {
 	save_free(&saved);
 	urxe_copy_rights_publish(adapter.dev);
@@ -212,11 +212,12 @@ static void thaw(void)
 	engine_wake();
 }
 
-/* With the lock. The HCA goes on first, because thaw() publishes what the engine has completed. */
+/* With the lock. The HCA goes on first, because thaw_adapter() publishes what the engine has
+ * completed. */
 static void give_up(void)
 {
 	adapter_hca_abandon(TAKER_QUIESCE);
-	thaw();
+	thaw_adapter();
 	adapter_unlock();
 }
 
@@ -238,7 +239,8 @@ static int freeze_until(uint64_t deadline)
 
 	if (!lock_adapter(deadline))
 		return fail_to_lock_adapter();
-	while ((rc = freeze()) == -EBUSY && !adapter.reconnecting && clock_monotonic() < deadline) {
+	while ((rc = freeze_adapter()) == -EBUSY && !adapter.reconnecting &&
+	       clock_monotonic() < deadline) {
 		adapter_unlock();
 		pause_until_next_attempt(PAUSE_NS);
 		if (!lock_adapter(deadline))
@@ -309,7 +311,7 @@ int quiesce_end(void)
 	if (!pthread_equal(holder, pthread_self()))
 		return checkpoint_fail(-EPERM, "another thread has stopped the device");
 	quiesced = false;
-	thaw();
+	thaw_adapter();
 	adapter_unlock();
 	free_opens(deadline_after(THAW_MS));
 	return 0;

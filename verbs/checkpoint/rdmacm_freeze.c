@@ -39,7 +39,7 @@ static int ask(struct rdmacm_file *file, uint32_t command, uint64_t deadline,
 	return rc ? rc : response->reply.status;
 }
 
-static int explain(int rc)
+static int explain_freeze_error(int rc)
 {
 	switch (rc) {
 	case -EINVAL:
@@ -81,7 +81,7 @@ static int freeze_ids(struct frozen_device *d, uint64_t deadline)
 	int rc = ask(d->file, CM_ATTACH_FREEZE, deadline, &response);
 
 	d->frozen = !rc || rc == -ETIMEDOUT || rc == -EALREADY;
-	return rc ? explain(rc) : 0;
+	return rc ? explain_freeze_error(rc) : 0;
 }
 
 static int get_states(struct frozen_device *d, uint64_t deadline)
@@ -94,7 +94,7 @@ static int get_states(struct frozen_device *d, uint64_t deadline)
 		if (rc)
 			break;
 	}
-	return rc ? explain(rc) : 0;
+	return rc ? explain_freeze_error(rc) : 0;
 }
 
 /* --- Devices. */

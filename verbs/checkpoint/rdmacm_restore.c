@@ -22,7 +22,7 @@ uint64_t restore_deadline(void)
 	return clock_monotonic() + ANSWER_NS;
 }
 
-static int explain(int rc)
+static int explain_restore_error(int rc)
 {
 	switch (rc) {
 	case -ETIMEDOUT: return checkpoint_fail(rc, "urxed does not answer");
@@ -59,7 +59,7 @@ static int give_record(struct rdmacm_file *file, const struct image_rdmacm_state
 	if (!rc)
 		rc = response.reply.status;
 	if (rc)
-		return explain(rc);
+		return explain_restore_error(rc);
 	if (response.reply.out == sizeof(file->token))
 		memcpy(&file->token, response.out, sizeof(file->token));
 	return 0;
@@ -123,7 +123,7 @@ static int restore_records(const struct rebuilt *r, bool events)
 		struct rdmacm_file *file = r->devices[i].file;
 
 		if (!rdmacm_lock_until(file, restore_deadline()))
-			return explain(-ETIMEDOUT);
+			return explain_restore_error(-ETIMEDOUT);
 		rc = events ? 0 : add_ids(r->image, i, file);
 		if (!rc)
 			rc = give_records(r->image, i, events, file);

@@ -7,7 +7,7 @@
 #define FIRST_SIZE 64u
 
 /* At most half of the entries are used, so that each search ends soon. */
-static int grow(struct qpn_processes *processes)
+static int grow_processes(struct qpn_processes *processes)
 {
 	uint32_t size = processes->entries ? 2 * (processes->mask + 1) : FIRST_SIZE;
 	struct qpn_processes larger = {.mask = size - 1, .n = processes->n};
@@ -28,7 +28,7 @@ static int grow(struct qpn_processes *processes)
 
 int qpn_process_set(struct qpn_processes *processes, uint32_t qpn, uint32_t process)
 {
-	int rc = grow(processes);
+	int rc = grow_processes(processes);
 	struct qpn_process *entry;
 
 	if (rc)

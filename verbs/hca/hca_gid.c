@@ -20,8 +20,8 @@ static bool is_entry(const struct hca *hca, const struct hca_gid *gid,
 	       !memcmp(entry->gid.raw, gid->gid.raw, sizeof(gid->gid.raw));
 }
 
-static void find_entry(const struct hca *hca, struct hca_gid *gid,
-		       const struct ibv_gid_entry *table, ssize_t n)
+static void find_gid_index(const struct hca *hca, struct hca_gid *gid,
+			   const struct ibv_gid_entry *table, ssize_t n)
 {
 	gid->index = -1;
 	for (ssize_t i = 0; gid->valid && i < n; i++)
@@ -48,7 +48,7 @@ void hca_read_gids(struct hca *hca)
 	ssize_t n = read_table(hca, &table);
 
 	for (int i = 0; i < URXE_MAX_GIDS; i++)
-		find_entry(hca, &hca->gids.entries[i], table, n);
+		find_gid_index(hca, &hca->gids.entries[i], table, n);
 	free(table);
 }
 

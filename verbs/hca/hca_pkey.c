@@ -8,7 +8,7 @@
 /* Entries of the HCA's table that are looked at. RoCE devices have one. */
 #define TABLE_MAX 128
 
-static void find_entry(struct hca *hca, int16_t at, uint16_t pkey)
+static void note_pkey_index(struct hca *hca, int16_t at, uint16_t pkey)
 {
 	struct hca_pkeys *pkeys = &hca->pkeys;
 
@@ -30,7 +30,7 @@ void hca_set_pkeys(struct hca *hca, const uint16_t *pkeys, uint32_t n)
 		if (hca->verbs->query_pkey(hca->context, hca->port, at, &pkey))
 			return;
 		if (pkey)
-			find_entry(hca, at, ntohs(pkey));
+			note_pkey_index(hca, at, ntohs(pkey));
 	}
 }
 

@@ -20,7 +20,7 @@ void pv_handles_free(struct pv_handle_table *table)
 	pv_handles_init(table, table->first, table->limit);
 }
 
-static int grow(struct pv_handle_table *table)
+static int grow_handles(struct pv_handle_table *table)
 {
 	uint32_t room = table->room ? 2 * table->room : FIRST_SLOTS;
 	struct pv_handle_slot *slots;
@@ -40,7 +40,7 @@ static int grow(struct pv_handle_table *table)
 static int take_handle(struct pv_handle_table *table, uint32_t *handle)
 {
 	if (table->fresh < table->limit) {
-		int rc = table->fresh < table->room ? 0 : grow(table);
+		int rc = table->fresh < table->room ? 0 : grow_handles(table);
 
 		if (!rc)
 			*handle = table->fresh++;
@@ -102,7 +102,7 @@ void *pv_handles_next(const struct pv_handle_table *table, uint32_t *at)
 int pv_handles_restore(struct pv_handle_table *table, uint32_t fresh)
 {
 	while (table->room < fresh)
-		if (grow(table))
+		if (grow_handles(table))
 			return -ENOMEM;
 	for (uint32_t i = table->first; i < fresh; i++)
 		table->slots[i].next_free = UNPLACED;

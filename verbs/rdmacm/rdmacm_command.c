@@ -136,7 +136,7 @@ static int run_any(struct rdmacm_file *file, int fd, struct rdmacm_request *requ
 	return rc ? rc : write_response(request, response);
 }
 
-static int dispatch(struct rdmacm_file *file, int fd, uint64_t buf, size_t count)
+static int dispatch_rdmacm_command(struct rdmacm_file *file, int fd, uint64_t buf, size_t count)
 {
 	struct rdmacm_request request;
 	struct rdmacm_response response;
@@ -154,8 +154,9 @@ static int dispatch(struct rdmacm_file *file, int fd, uint64_t buf, size_t count
 
 ssize_t rdmacm_write(struct rdmacm_file *file, int fd, const void *buf, size_t count)
 {
-	int rc = file->pid == getpid() ? dispatch(file, fd, (uint64_t)(uintptr_t)buf, count)
-				       : -EACCES;
+	int rc = file->pid == getpid()
+			 ? dispatch_rdmacm_command(file, fd, (uint64_t)(uintptr_t)buf, count)
+			 : -EACCES;
 
 	if (!rc)
 		return (ssize_t)count;

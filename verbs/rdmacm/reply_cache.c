@@ -17,7 +17,7 @@ struct rdmacm_reply_cache {
 	struct entry entries[RDMACM_CACHED_IDS];
 };
 
-static struct entry *find_entry(const struct rdmacm_file *file, uint32_t id)
+static struct entry *find_cached_reply(const struct rdmacm_file *file, uint32_t id)
 {
 	struct rdmacm_reply_cache *cache = file->reply_cache;
 
@@ -29,7 +29,7 @@ static struct entry *find_entry(const struct rdmacm_file *file, uint32_t id)
 
 static void drop_entry(struct rdmacm_file *file, uint32_t id)
 {
-	struct entry *entry = find_entry(file, id);
+	struct entry *entry = find_cached_reply(file, id);
 
 	if (entry)
 		entry->len = 0;
@@ -99,7 +99,7 @@ bool rdmacm_reply_cache_get(const struct rdmacm_file *file, const struct rdmacm_
 	if (!is_query(request))
 		return false;
 	memcpy(&query, request->in, sizeof(query));
-	entry = find_entry(file, query.id);
+	entry = find_cached_reply(file, query.id);
 	bytes = entry ? find_reply(entry, request->command.command, query.option, &len) : NULL;
 	/* The daemon answers if the program has too little room for the response. */
 	if (!bytes || len > request->command.out)

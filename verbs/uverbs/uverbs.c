@@ -260,7 +260,7 @@ static int run_counted(const struct command *c, const struct command_row *row)
 	return rc;
 }
 
-static int dispatch(struct uverbs_file *file, int fd, uint64_t buf, uint32_t count)
+static int dispatch_uverbs_command(struct uverbs_file *file, int fd, uint64_t buf, uint32_t count)
 {
 	uint8_t request[REQUEST_MAX] __attribute__((aligned(8)));
 	struct command c = {.file = file, .fd = fd};
@@ -393,7 +393,7 @@ ssize_t uverbs_write(struct uverbs_file *file, int fd, const void *buf, size_t c
 	else if (count < sizeof(struct ib_uverbs_cmd_hdr) || count > REQUEST_MAX)
 		rc = -EINVAL;
 	else
-		rc = dispatch(file, fd, (uint64_t)(uintptr_t)buf, (uint32_t)count);
+		rc = dispatch_uverbs_command(file, fd, (uint64_t)(uintptr_t)buf, (uint32_t)count);
 	if (!rc)
 		return (ssize_t)count;
 	errno = -rc;

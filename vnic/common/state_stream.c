@@ -46,7 +46,7 @@ static uint64_t get(const uint8_t *from, size_t n)
 	return value;
 }
 
-static void grow(struct vnic_state_stream *s, size_t n)
+static void grow_stream(struct vnic_state_stream *s, size_t n)
 {
 	size_t room = s->room ? s->room : FIRST_ROOM;
 	uint8_t *out;
@@ -70,7 +70,7 @@ static uint8_t *take_room(struct vnic_state_stream *s, size_t n)
 	if (s->error)
 		return NULL;
 	if (!s->fixed)
-		grow(s, n);
+		grow_stream(s, n);
 	else if (s->out && n > s->room - s->at)
 		vnic_state_fail(s, -EBUSY);
 	if (s->error)

@@ -645,8 +645,9 @@ static int connect_again(const char *run_dir, struct shm *old)
  * `hello` has what the client wants; its type and version are set here. `old`: the connection to a
  * daemon that has ended, or NULL.
  */
-static int attach(const char *run_dir, const struct vnic_attach_hello *hello, struct shm *old,
-		  struct vnic_attach_welcome *welcome, struct vnic_driver **drv)
+static int attach_driver(const char *run_dir, const struct vnic_attach_hello *hello,
+			 struct shm *old, struct vnic_attach_welcome *welcome,
+			 struct vnic_driver **drv)
 {
 	struct shm *shm = calloc(1, sizeof(*shm));
 	int ret;
@@ -673,7 +674,7 @@ static int attach(const char *run_dir, const struct vnic_attach_hello *hello, st
 int vnic_driver_attach(const char *run_dir, struct vnic_attach_welcome *welcome,
 		       struct vnic_driver **drv)
 {
-	return attach(run_dir, &(struct vnic_attach_hello){0}, NULL, welcome, drv);
+	return attach_driver(run_dir, &(struct vnic_attach_hello){0}, NULL, welcome, drv);
 }
 
 int vnic_driver_claim(const char *run_dir, const struct vnic_attach_welcome *was,
@@ -682,7 +683,7 @@ int vnic_driver_claim(const char *run_dir, const struct vnic_attach_welcome *was
 {
 	const struct vnic_attach_hello hello = {.token = was->token, .qpn_first = was->qpn_first};
 
-	return attach(run_dir, &hello, old ? to_shm(old->transport) : NULL, welcome, drv);
+	return attach_driver(run_dir, &hello, old ? to_shm(old->transport) : NULL, welcome, drv);
 }
 
 int vnic_driver_demand(const char *run_dir, uint32_t qpn_first, struct vnic_attach_welcome *welcome,
@@ -690,7 +691,7 @@ int vnic_driver_demand(const char *run_dir, uint32_t qpn_first, struct vnic_atta
 {
 	const struct vnic_attach_hello hello = {.qpn_first = qpn_first, .demands = 1};
 
-	return attach(run_dir, &hello, NULL, welcome, drv);
+	return attach_driver(run_dir, &hello, NULL, welcome, drv);
 }
 
 int vnic_driver_attach_machine(const char *run_dir, const uint8_t mac[6],
@@ -701,5 +702,5 @@ int vnic_driver_attach_machine(const char *run_dir, const uint8_t mac[6],
 					  .qpn_first = was ? was->qpn_first : 0};
 
 	memcpy(hello.mac, mac, sizeof(hello.mac));
-	return attach(run_dir, &hello, NULL, welcome, drv);
+	return attach_driver(run_dir, &hello, NULL, welcome, drv);
 }

@@ -28,7 +28,7 @@ static uint32_t first_from(const struct dirty_pages *pages, uint64_t number)
 	return low;
 }
 
-static bool make_room(struct dirty_pages *pages)
+static bool make_chunk_room(struct dirty_pages *pages)
 {
 	const uint32_t room = pages->room ? 2 * pages->room : 16;
 	struct dirty_chunk **grown;
@@ -53,7 +53,7 @@ static struct dirty_chunk *get_chunk(struct dirty_pages *pages, uint64_t number)
 		return chunk;
 	index = first_from(pages, number);
 	if (index == pages->n || pages->chunks[index]->number != number) {
-		chunk = make_room(pages) ? calloc(1, sizeof(*chunk)) : NULL;
+		chunk = make_chunk_room(pages) ? calloc(1, sizeof(*chunk)) : NULL;
 		if (!chunk)
 			return NULL;
 		chunk->number = number;

@@ -354,7 +354,7 @@ int migration_read(struct vnic_vfio_server *server, const uint8_t *body, uint32_
 	return (int)data.argsz;
 }
 
-static int make_room(struct migration *m, uint32_t size)
+static int make_migration_room(struct migration *m, uint32_t size)
 {
 	size_t room = m->room ? m->room : VFIO_USER_DATA_MAX;
 	uint8_t *grown;
@@ -383,7 +383,7 @@ int migration_write(struct vnic_vfio_server *server, const uint8_t *body, uint32
 	if (data.size != size - sizeof(data) || data.size > VFIO_USER_DATA_MAX ||
 	    m->state != MIGRATION_RESUMING)
 		return -EINVAL;
-	rc = make_room(m, data.size);
+	rc = make_migration_room(m, data.size);
 	if (rc)
 		return rc;
 	memcpy(m->stream + m->length, body + sizeof(data), data.size);

@@ -100,7 +100,7 @@ static void move_memory(struct simhost *host)
 	host->mem = mem;
 }
 
-static void freeze(struct simhost *host)
+static void freeze_host(struct simhost *host)
 {
 	struct world *world = host->world;
 	int rc;
@@ -304,7 +304,7 @@ static void announce_return(struct simhost *moved)
 
 static void plan_next(struct world *world);
 
-static void thaw(struct simhost *host)
+static void thaw_host(struct simhost *host)
 {
 	struct world *world = host->world;
 	int rc = restore_host(host);
@@ -436,11 +436,11 @@ void migrate_host(struct simhost *host)
 	struct migrate *migrate = &world->migrate;
 
 	if (host->saved) {
-		thaw(host);
+		thaw_host(host);
 	} else if (!world->live) {
 		migrate->in_motion--;
 	} else {
-		freeze(host);
+		freeze_host(host);
 		events_add(&world->events,
 			   world->now + (world->scenario.pause != BY_SEED
 						 ? world->scenario.pause

@@ -209,7 +209,7 @@ void simhost_receive(struct simhost *host, uint8_t *data, uint32_t len)
 }
 
 /* True: the engine may have more to send. */
-static bool send_burst(struct simhost *host)
+static bool send_simhost_burst(struct simhost *host)
 {
 	struct world *world = host->world;
 	static uint8_t room[BURST][FABRIC_FRAME_MAX];
@@ -240,7 +240,7 @@ void simhost_send(struct simhost *host)
 	bool more = true;
 
 	while (more && fabric_uplink_free(&world->fabric, host->id) <= world->now)
-		more = send_burst(host);
+		more = send_simhost_burst(host);
 }
 
 void simhost_schedule(struct simhost *host)

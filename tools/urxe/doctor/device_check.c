@@ -22,7 +22,7 @@ struct functions {
 	int (*close_device)(void *context);
 };
 
-static int answer(const char *text, const char *remedy)
+static int print_finding(const char *text, const char *remedy)
 {
 	printf("%s\t%s\n", text, remedy);
 	return 1;
@@ -57,23 +57,25 @@ int device_probe(void)
 	void **devices, *context;
 
 	if (!load(&verbs))
-		return answer("libibverbs is not installed", "apt-get install ibverbs-providers");
+		return print_finding("libibverbs is not installed",
+				     "apt-get install ibverbs-providers");
 	devices = verbs.get_device_list(&count);
 	for (int i = 0; i < count; i++) {
 		if (strncmp(verbs.get_device_name(devices[i]), "urxe", 4))
 			continue;
 		context = verbs.open_device(devices[i]);
 		if (!context)
-			return answer("the device is listed, but libibverbs cannot open it",
-				      "URXE_LOG=debug urxe run -- ibv_devinfo");
+			return print_finding("the device is listed, but libibverbs cannot open it",
+					     "URXE_LOG=debug urxe run -- ibv_devinfo");
 		verbs.close_device(context);
 		puts("ok");
 		return 0;
 	}
 	if (!has_provider())
-		return answer("libibverbs has no provider rxe",
-			      "apt-get install ibverbs-providers");
-	return answer("libibverbs lists no such device", "URXE_LOG=debug urxe run -- ibv_devices");
+		return print_finding("libibverbs has no provider rxe",
+				     "apt-get install ibverbs-providers");
+	return print_finding("libibverbs lists no such device",
+			     "URXE_LOG=debug urxe run -- ibv_devices");
 }
 
 /* --- In urxe doctor */

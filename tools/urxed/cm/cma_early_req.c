@@ -33,7 +33,7 @@ static void remove_kept(struct cma_early_reqs *early, uint32_t i)
 }
 
 /* A request that is displaced counts as lost; its sender repeats it. */
-static bool make_room(struct cma_early_reqs *early, bool known)
+static bool make_early_req_room(struct cma_early_reqs *early, bool known)
 {
 	if (early->n_kept < CMA_EARLY_MAX)
 		return true;
@@ -51,7 +51,7 @@ bool cma_early_req_keep(struct cma_early_reqs *early, uint64_t now, uint64_t ser
 {
 	struct cma_early_req *request;
 
-	if (!had_listener(early, now, service_id) || !make_room(early, path->known))
+	if (!had_listener(early, now, service_id) || !make_early_req_room(early, path->known))
 		return false;
 	request = &early->kept[early->n_kept];
 	request->service_id = service_id;

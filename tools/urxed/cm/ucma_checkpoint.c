@@ -37,7 +37,7 @@ void ucma_file_thaw(struct ucma_file *file)
 	ucma_events_queue_send(file);
 }
 
-static int freeze(struct ucma_command *c)
+static int freeze_file(struct ucma_command *c)
 {
 	if (c->file->frozen)
 		return -EALREADY;
@@ -45,7 +45,7 @@ static int freeze(struct ucma_command *c)
 	return 0;
 }
 
-static int thaw(struct ucma_command *c)
+static int thaw_file(struct ucma_command *c)
 {
 	ucma_file_thaw(c->file);
 	return 0;
@@ -340,10 +340,10 @@ static int restore(struct ucma_command *c)
 int ucma_run_checkpoint(struct ucma_command *c)
 {
 	switch (c->number) {
-	case CM_ATTACH_FREEZE: return freeze(c);
+	case CM_ATTACH_FREEZE: return freeze_file(c);
 	case CM_ATTACH_SAVE: return save(c);
 	case CM_ATTACH_RESTORE: return restore(c);
-	case CM_ATTACH_THAW: return thaw(c);
+	case CM_ATTACH_THAW: return thaw_file(c);
 	default: return -EINVAL;
 	}
 }

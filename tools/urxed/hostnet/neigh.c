@@ -238,8 +238,8 @@ static void give_up_known_mac(struct neigh *n, struct neigh_entry *e)
 
 /* --- Claims of stations */
 
-static struct neigh_entry *find_entry(struct neigh *n, const uint8_t ip[16], uint16_t vlan,
-				      enum neigh_resolver resolver)
+static struct neigh_entry *find_neigh_entry(struct neigh *n, const uint8_t ip[16], uint16_t vlan,
+					    enum neigh_resolver resolver)
 {
 	struct neigh_key key = {.vlan = vlan, .resolver = resolver};
 
@@ -264,7 +264,7 @@ static void learn_claim_of_entry(struct neigh *n, struct neigh_entry *e,
 void neigh_learn_claim(struct neigh *n, const struct neigh_ingress *ingress, const uint8_t ip[16],
 		       const uint8_t mac[ETHER_MAC_LEN], bool strong)
 {
-	struct neigh_entry *e = find_entry(n, ip, ingress->vlan, NEIGH_BY_DAEMON);
+	struct neigh_entry *e = find_neigh_entry(n, ip, ingress->vlan, NEIGH_BY_DAEMON);
 
 	if (ether_is_group(mac) || ether_same(mac, n->host->mac) ||
 	    !address_pins_allow(&n->pins, ip, ingress->vlan, mac))
@@ -273,7 +273,7 @@ void neigh_learn_claim(struct neigh *n, const struct neigh_ingress *ingress, con
 	if (e && (ingress->uplink == e->from.uplink || neigh_is_vm(n, ingress->uplink)))
 		learn_claim_of_entry(n, e, ingress, mac, strong);
 	/* For an address that the kernel resolves, only the probed station's answer counts. */
-	e = find_entry(n, ip, ingress->vlan, NEIGH_BY_KERNEL);
+	e = find_neigh_entry(n, ip, ingress->vlan, NEIGH_BY_KERNEL);
 	if (e && e->state == NEIGH_PROBING && ether_same(e->mac, mac))
 		confirm_entry(n, e, ingress->uplink);
 }
@@ -489,7 +489,7 @@ bool neigh_knows(struct neigh *n, uint64_t now, const uint8_t ip[16], uint16_t v
 	if (pinned)
 		return ether_same(pinned, mac);
 	for (int resolver = NEIGH_BY_DAEMON; resolver <= NEIGH_BY_KERNEL; resolver++) {
-		struct neigh_entry *e = find_entry(n, ip, vlan, resolver);
+		struct neigh_entry *e = find_neigh_entry(n, ip, vlan, resolver);
 
 		if (!e || (e->state != NEIGH_REACHABLE && e->state != NEIGH_PROBING) ||
 		    !ether_same(e->mac, mac))

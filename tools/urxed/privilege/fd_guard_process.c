@@ -166,7 +166,7 @@ static void *map_memory(size_t size)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-static bool make_room(void)
+static bool make_fd_room(void)
 {
 	struct rlimit limit;
 	uint32_t room;
@@ -337,7 +337,7 @@ void fd_guard_process(void)
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	process.signal_fd = fds[1].fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-	if (!make_room())
+	if (!make_fd_room())
 		return;
 	for (;;) {
 		/* Without room the daemon has to keep its sockets. */

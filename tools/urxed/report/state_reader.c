@@ -27,7 +27,7 @@ static bool fail(struct reader *r, const char *error)
 	return false;
 }
 
-static bool spend(struct reader *r, uint32_t units)
+static bool spend_units(struct reader *r, uint32_t units)
 {
 	if (r->limits->units < units)
 		return fail(r, "it is more than urxe show keeps");
@@ -211,7 +211,7 @@ static bool keep_member(struct reader *r, json_t *row, const struct member *know
 			continue;
 		if (!(known->kinds & kind_of(value)))
 			return fail(r, "it has a member of a wrong type");
-		return spend(r, 1) && !json_object_set(row, name, value);
+		return spend_units(r, 1) && !json_object_set(row, name, value);
 	}
 	return true;
 }
@@ -248,7 +248,7 @@ static bool read_counter(struct reader *r, json_t *counters)
 	if (value && !json_is_integer(value))
 		done = fail(r, "a counter in it is not a number");
 	if (done && state_counter_meaning(name))
-		done = spend(r, 1) && !json_object_set(counters, name, value);
+		done = spend_units(r, 1) && !json_object_set(counters, name, value);
 	json_decref(value);
 	return done;
 }
@@ -303,7 +303,7 @@ static bool read_qps(struct reader *r, json_t *state)
 	for (first = true; next_element(r, ']', first); first = false) {
 		if (json_array_size(rows) >= r->limits->qps)
 			return fail(r, "it has more queue pairs than the process has numbers");
-		row = spend(r, ROW_UNITS) ? json_object() : NULL;
+		row = spend_units(r, ROW_UNITS) ? json_object() : NULL;
 		if (!row || json_array_append_new(rows, row) || !read_row(r, row, qp_members))
 			return fail(r, "no memory");
 	}
@@ -319,7 +319,7 @@ static bool read_mrs(struct reader *r, json_t *state)
 	for (first = true; next_element(r, ']', first); first = false, n++) {
 		row = NULL;
 		if (json_array_size(rows) < STATE_MRS_MAX) {
-			row = spend(r, ROW_UNITS) ? json_object() : NULL;
+			row = spend_units(r, ROW_UNITS) ? json_object() : NULL;
 			if (!row || json_array_append_new(rows, row))
 				return fail(r, "no memory");
 		}

@@ -39,7 +39,7 @@ static bool is_qpn(uint32_t qpn)
 	return qpn > URXE_QPN_GSI && qpn < URXE_QPN_MULTICAST;
 }
 
-static struct qpn_entry *find_entry(const struct qpn_table *t, uint32_t qpn)
+static struct qpn_entry *find_qpn_entry(const struct qpn_table *t, uint32_t qpn)
 {
 	int64_t place = t->by_qpn ? hash_get(t->by_qpn, &qpn) : -1;
 
@@ -157,7 +157,7 @@ int qpn_table_add(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn, 
 	rc = open_table(t);
 	if (rc)
 		return rc;
-	e = find_entry(t, qpn);
+	e = find_qpn_entry(t, qpn);
 	if (!e)
 		return add_new(t, holder, qpn, flags);
 	if (e->holder ? e->holder != holder : e->process != holder->process)
@@ -171,7 +171,7 @@ int qpn_table_add(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn, 
 
 int qpn_table_set(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn, uint32_t flags)
 {
-	struct qpn_entry *e = find_entry(t, qpn);
+	struct qpn_entry *e = find_qpn_entry(t, qpn);
 
 	if (!e || e->holder != holder)
 		return -ENOENT;
@@ -181,7 +181,7 @@ int qpn_table_set(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn, 
 
 int qpn_table_remove(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn)
 {
-	struct qpn_entry *e = find_entry(t, qpn);
+	struct qpn_entry *e = find_qpn_entry(t, qpn);
 
 	if (!e || e->holder != holder)
 		return -ENOENT;
@@ -202,7 +202,7 @@ uint32_t qpn_table_remove_some(struct qpn_table *t, struct qpn_holder *holder, u
 
 const struct qpn_entry *qpn_table_find(const struct qpn_table *t, uint32_t qpn)
 {
-	const struct qpn_entry *e = find_entry(t, qpn);
+	const struct qpn_entry *e = find_qpn_entry(t, qpn);
 
 	return e && e->holder ? e : NULL;
 }
@@ -229,7 +229,7 @@ int qpn_table_restore(struct qpn_table *t, uint32_t place, const struct qpn_reco
 	    record->process >= VNIC_BLOCKS)
 		return -EINVAL;
 	rc = open_table(t);
-	if (!rc && find_entry(t, record->qpn))
+	if (!rc && find_qpn_entry(t, record->qpn))
 		rc = -EINVAL;
 	if (rc)
 		return rc;

@@ -116,7 +116,7 @@ static int run_process(struct request *request, int first[UNIX_PACKET_FDS],
 	return rc;
 }
 
-static void answer(const struct answer *a, int pid_fd)
+static void send_spawner_answer(const struct answer *a, int pid_fd)
 {
 	(void)unix_packet_send(HELPER_SOCKET, a, sizeof(*a), &pid_fd, pid_fd >= 0);
 	if (pid_fd >= 0)
@@ -150,7 +150,7 @@ static void serve_run(struct request *request, int first[UNIX_PACKET_FDS],
 		if (a.rc)
 			end_process(a.pid);
 	}
-	answer(&a, pid_fd);
+	send_spawner_answer(&a, pid_fd);
 }
 
 static void serve_reap(const struct request *request)
@@ -160,7 +160,7 @@ static void serve_reap(const struct request *request)
 	/* -1: the process was reaped, and the daemon did not wait for that answer. */
 	if (request->pid > 0 && waitpid(request->pid, &a.status, WNOHANG) == 0)
 		a.rc = -EAGAIN;
-	answer(&a, -1);
+	send_spawner_answer(&a, -1);
 }
 
 static void serve_requests(void)

@@ -41,7 +41,7 @@ static int bind_socket(struct listen_socket *s)
 	return 0;
 }
 
-static int init(struct listen_socket *s, const char *path)
+static int init_listen_socket(struct listen_socket *s, const char *path)
 {
 	*s = (struct listen_socket){.fd = -1, .address.sun_family = AF_UNIX};
 	if (strlen(path) >= sizeof(s->address.sun_path))
@@ -52,7 +52,7 @@ static int init(struct listen_socket *s, const char *path)
 
 int listen_socket_open(struct listen_socket *s, const char *path, int type)
 {
-	int rc = init(s, path);
+	int rc = init_listen_socket(s, path);
 
 	if (!rc)
 		rc = remove_stale(&s->address, type);
@@ -78,7 +78,7 @@ static bool has_option(int fd, int option, int value)
 
 int listen_socket_adopt(struct listen_socket *s, int fd, const char *path, int type)
 {
-	const int rc = init(s, path);
+	const int rc = init_listen_socket(s, path);
 
 	if (rc)
 		return rc;

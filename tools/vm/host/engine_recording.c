@@ -25,7 +25,7 @@ static bool write_recording(void *arg, const uint8_t *bytes, size_t n)
 }
 
 /* Tells the reader about the process, once. */
-static void answer(struct engine_recording *r, uint64_t now, int error)
+static void announce_process(struct engine_recording *r, uint64_t now, int error)
 {
 	struct vnic_record_process process = {
 		.engine_ns = now, .wall_ns = wall_ns(), .pid = getpid(), .error = error};
@@ -64,8 +64,8 @@ void engine_recording_request(struct engine_recording *r, const uint8_t mac[6], 
 }
 
 /* -EBUSY: later. The state is saved without rights to copy, which peers get back. */
-static int start(struct engine_recording *r, uint64_t now, struct urxe_dev *engine,
-		 const struct vnic_driver *nic)
+static int start_recording(struct engine_recording *r, uint64_t now, struct urxe_dev *engine,
+			   const struct vnic_driver *nic)
 {
 	const struct urxe_recorder recorder = {
 		.arg = r, .write = write_recording, .whole_frames = true};
@@ -96,10 +96,10 @@ uint64_t engine_recording_tick(struct engine_recording *r, uint64_t now, struct 
 		return UINT64_MAX;
 	if (!r->give_up_at)
 		r->give_up_at = now + PATIENCE_NS;
-	rc = start(r, now, engine, nic);
+	rc = start_recording(r, now, engine, nic);
 	if (rc == -EBUSY && now < r->give_up_at)
 		return now + RETRY_NS;
-	answer(r, now, rc);
+	announce_process(r, now, rc);
 	if (rc)
 		vnic_record_close(&r->ring);
 	return UINT64_MAX;

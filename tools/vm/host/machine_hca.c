@@ -83,7 +83,7 @@ static bool set_gid(void *ctx, uint32_t index, const struct urxe_gid *gid, bool 
 	return gid && hca_has_gid(h->hca, index);
 }
 
-static void attach(void *ctx, struct urxe_dev *engine)
+static void attach_machine_hca(void *ctx, struct urxe_dev *engine)
 {
 	const struct machine_hca *h = ctx;
 
@@ -108,7 +108,7 @@ static void give_to_device(struct machine_hca *h)
 	hca_limits(h->hca, &limits);
 	h->of_device = (struct pvrdma_hca){
 		.set_gid = set_gid,
-		.attach = attach,
+		.attach = attach_machine_hca,
 		.detach = detach,
 		.ctx = h,
 		.max_qp_wr = at_least_one(limits.max_qp_wr),

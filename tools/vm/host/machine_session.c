@@ -93,7 +93,7 @@ static bool is_same_host(const struct vm_session *s, const struct vnic_attach_we
 				now->leases >= s->leases.n && now->mtu == s->welcome.mtu);
 }
 
-static int attach(struct vm_session *s)
+static int attach_session(struct vm_session *s)
 {
 	const struct vnic_attach_welcome *was = s->leases.n ? &s->welcome : NULL;
 	struct vnic_attach_welcome now;
@@ -130,7 +130,7 @@ static bool is_away(int rc)
 
 static void try_attach(struct vm_session *s, uint64_t now)
 {
-	int rc = attach(s);
+	int rc = attach_session(s);
 
 	s->retry_at = now + (rc == -ETIMEDOUT ? RETRY_SILENT_NS : RETRY_NS);
 	if (!rc || is_away(rc))

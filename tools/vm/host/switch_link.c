@@ -132,8 +132,8 @@ void switch_link_clear(struct switch_link *link)
 	forget(link);
 }
 
-static int init(struct switch_link *link, const char *run_dir, const char *name,
-		const uint8_t mac[6])
+static int init_link(struct switch_link *link, const char *run_dir, const char *name,
+		     const uint8_t mac[6])
 {
 	switch_link_clear(link);
 	link->run_dir = run_dir;
@@ -146,13 +146,13 @@ static int init(struct switch_link *link, const char *run_dir, const char *name,
 int switch_link_open(struct switch_link *link, const char *run_dir, const char *name,
 		     const uint8_t mac[6])
 {
-	return init(link, run_dir, name, mac) ?: join(link);
+	return init_link(link, run_dir, name, mac) ?: join(link);
 }
 
 int switch_link_open_away(struct switch_link *link, const char *run_dir, const char *name,
 			  const uint8_t mac[6], uint32_t mtu)
 {
-	const int rc = init(link, run_dir, name, mac);
+	const int rc = init_link(link, run_dir, name, mac);
 
 	link->away = true;
 	link->mtu = mtu;
@@ -162,7 +162,7 @@ int switch_link_open_away(struct switch_link *link, const char *run_dir, const c
 int switch_link_adopt(struct switch_link *link, const char *run_dir, const char *name,
 		      const uint8_t mac[6], struct switch_link_handover *h)
 {
-	int rc = init(link, run_dir, name, mac);
+	int rc = init_link(link, run_dir, name, mac);
 
 	link->mtu = h->mtu;
 	link->sent = h->sent;

@@ -115,7 +115,7 @@ int bundle_encode(const struct bundle *b, uint8_t **stream, size_t *length, int 
 	return vnic_state_finish_save(&s, stream, length);
 }
 
-static void init(struct bundle *b)
+static void init_bundle(struct bundle *b)
 {
 	*b = (struct bundle){.replace_listener = -1, .doorbells = -1};
 	for (uint32_t i = 0; i < BUNDLE_FUNCTIONS; i++)
@@ -137,7 +137,7 @@ int bundle_decode(struct bundle *b, const uint8_t *stream, size_t length, const 
 	struct fd_list list = {.taking = true, .fds = left, .n = n_fds};
 	struct vnic_state_stream s;
 
-	init(b);
+	init_bundle(b);
 	memcpy(left, fds, n_fds * sizeof(*fds));
 	if (!vnic_state_begin_restore(&s, &format, stream, length))
 		bundle_record(&s, &list, b);
@@ -162,5 +162,5 @@ void bundle_close(struct bundle *b)
 			close_fd(b->functions[i].fds[j]);
 		free(b->functions[i].stream);
 	}
-	init(b);
+	init_bundle(b);
 }

@@ -98,7 +98,7 @@ static void destroy_old_ah(struct hca *hca, struct hca_ah *ah)
 }
 
 /* Handles of outstanding requests stay, so there may be more than the maximum. */
-static void make_room(struct hca *hca)
+static void make_ah_room(struct hca *hca)
 {
 	struct hca_ah *ah = TAILQ_FIRST(&hca->ahs.by_age);
 
@@ -139,7 +139,7 @@ static int make_ah(struct hca *hca, struct hca_pd *pd, const struct urxe_path *p
 
 	if (rc)
 		return rc;
-	make_room(hca);
+	make_ah_room(hca);
 	ah = alloc_ah(pd, path);
 	if (!ah)
 		return -ENOMEM;
@@ -254,7 +254,7 @@ void hca_ah_end(struct hca_ah_call *call)
 	struct hca_pd *pd = ah->pd;
 
 	if (keeps_ah(hca, ah)) {
-		make_room(hca);
+		make_ah_room(hca);
 		add_ah(hca, ah);
 	} else {
 		end_ah(ah, free_ah);

@@ -73,7 +73,7 @@ int work_ids_add(struct work_ids *ids, void *queue, bool shared, uint32_t *id)
 	return 0;
 }
 
-static struct work_queue_entry *find_entry(const struct work_ids *ids, uint32_t id)
+static struct work_queue_entry *find_queue_entry(const struct work_ids *ids, uint32_t id)
 {
 	uint32_t index = id & INDEX_MASK;
 	struct work_queue_entry *entry;
@@ -86,7 +86,7 @@ static struct work_queue_entry *find_entry(const struct work_ids *ids, uint32_t 
 
 void work_ids_remove(struct work_ids *ids, uint32_t id)
 {
-	struct work_queue_entry *entry = find_entry(ids, id);
+	struct work_queue_entry *entry = find_queue_entry(ids, id);
 	uint32_t index = id & INDEX_MASK;
 
 	if (!entry)
@@ -103,7 +103,7 @@ void work_ids_remove(struct work_ids *ids, uint32_t id)
 
 void *work_ids_find(const struct work_ids *ids, uint32_t id, bool *shared)
 {
-	const struct work_queue_entry *entry = find_entry(ids, id);
+	const struct work_queue_entry *entry = find_queue_entry(ids, id);
 
 	if (!entry)
 		return NULL;
