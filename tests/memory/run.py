@@ -5,6 +5,7 @@ Runs each row of a theme of the program `memory` twice, without urxe and on urxe
 same. liburxe and its tools may come from another build.
 """
 import argparse
+import contextlib
 import os
 import subprocess
 import sys
@@ -12,8 +13,10 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), '../harness'))
 from host import BUSY, SKIP, Failure, Host, main, skip  # noqa: E402
+from hugetlb import more  # noqa: E402
 
 SECONDS = 20  # more than WAIT_S of futex.c
+HUGE_PAGES = 8  # for the row huge_pages of theme mapping, beside other programs of the machine
 
 
 def result(program):
@@ -56,7 +59,8 @@ def run():
     failed, skipped = [], []
     # Not in the build directory, whose file system may lack O_DIRECT.
     with tempfile.TemporaryDirectory(dir='/var/tmp') as folder, \
-            Host(options.liburxe_build or build) as host:
+            Host(options.liburxe_build or build) as host, \
+            more(HUGE_PAGES) if theme == 'mapping' else contextlib.nullcontext():
         os.chdir(folder)
         for row in rows:
             differs, reason = difference(host, memory, theme, row)

@@ -5,7 +5,6 @@ Packet buffers are in huge pages if the machine has enough of them, and in ordin
 cases two hosts reach each other, and no huge page stays in use afterwards.
 """
 import contextlib
-import fcntl
 import glob
 import os
 import sys
@@ -13,9 +12,9 @@ import sys
 from cell import check_af_xdp, run_program
 from ethernet import Bridged, Ethernet, INTERFACE, IPV4
 from host import Failure, main, skip, until
+from hugetlb import POOL, read, resize, restored, size
 from uplinks import VHOST, run_without_privilege, without_privilege
 
-POOL = '/sys/kernel/mm/hugepages/hugepages-2048kB/'
 PAGE = 2 << 20
 ENOUGH = 512  # huge pages, with reserve for other programs of the machine
 FOR_ONE = 4
@@ -25,34 +24,14 @@ MTU = 4200  # the buffers of an af_packet port then need three huge pages
 PROGRAMS = [['verbs_check'], ['ib_write_bw', '-F', '-n', '500']]
 
 
-def read(name):
-    with open(POOL + name, encoding='ascii') as file:
-        return int(file.read())
-
-
-def resize(pages):
-    with open(POOL + 'nr_hugepages', 'w', encoding='ascii') as file:
-        file.write(str(pages))
-
-
-def size():
-    """The number of huge pages, without surplus pages, which disappear when they are freed."""
-    return read('nr_hugepages') - read('surplus_hugepages')
-
-
 @contextlib.contextmanager
 def huge_pages(pages):
-    """Sets the machine's number of huge pages for a block; a lock admits one test at a time."""
-    with open(POOL + 'nr_hugepages', encoding='ascii') as pool:
-        fcntl.flock(pool, fcntl.LOCK_EX)
-        before = size()
-        try:
-            resize(pages)
-            if size() != pages:
-                skip(f'the kernel gives {size()} huge pages, not {pages}')
-            yield
-        finally:
-            resize(before)
+    """Sets the machine's number of huge pages for a block."""
+    with restored():
+        resize(pages)
+        if size() != pages:
+            skip(f'the kernel gives {size()} huge pages, not {pages}')
+        yield
 
 
 def held_by(pid):
