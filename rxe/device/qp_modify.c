@@ -5,10 +5,10 @@
 
 #include "congestion/pacing.h"
 #include "device/qp_lifecycle.h"
+#include "objects/completion.h"
 #include "objects/device.h"
 #include "objects/pkey.h"
 #include "objects/qp.h"
-#include "objects/qp_error.h"
 #include "offload/hooks.h"
 #include "requester/requester.h"
 #include "requester/retransmit.h"

@@ -10,7 +10,6 @@
 
 #include "objects/completion.h"
 #include "objects/device.h"
-#include "objects/qp_error.h"
 #include "objects/rq.h"
 #include "offload/hooks.h"
 #include "requester/retransmit.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The end of work requests: completions and flushes. Requester, responder and the copy transport
- * call this file. A completion that is lost fails the QP (qp_error.h).
+ * The end of work requests: completions, flushes, the error state of a QP, and its event
+ * LAST_WQE_REACHED. Requester, responder and the copy transport call this file. A completion that
+ * is lost fails the QP, and a QP that fails completes its requests, so both stand in one file.
  */
 #ifndef URXE_OBJECTS_COMPLETION_H
 #define URXE_OBJECTS_COMPLETION_H
@@ -39,5 +40,21 @@ void flush_recvs(struct urxe_qp *qp);
 /* Adds a completion of the QP to the CQ. If the CQ is full, or has overflowed before, the
  * completion is lost, and the QP enters the error state. */
 void complete_request(struct urxe_qp *qp, struct urxe_cq *cq, const struct urxe_wc *wc);
+
+/* --- Error state. */
+
+/*
+ * Enters the error state, unless the QP is in it: flushes both queues. A NAK that is due, and the
+ * responses before it, are still sent.
+ */
+void qp_error(struct urxe_qp *qp);
+/*
+ * For a QP in the error state, after its flush: tells the owner once that the QP takes no more
+ * requests of its SRQ (IBA 11.6.3, Last WQE Reached). No effect on a QP without SRQ, or on an
+ * offloaded one: the HCA reports the event when it has taken its last receive.
+ */
+void tell_last_wqe(struct urxe_qp *qp);
+/* As qp_error, and reports the asynchronous event, unless the QP is in the error state already. */
+void qp_error_event(struct urxe_qp *qp, enum urxe_async event);
 
 #endif

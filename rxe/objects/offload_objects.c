@@ -8,7 +8,6 @@
 #include "objects/completion.h"
 #include "objects/cq.h"
 #include "objects/device.h"
-#include "objects/qp_error.h"
 
 /* --- Queue pairs. */
 

@@ -5,7 +5,6 @@
 #include "objects/completion.h"
 #include "objects/device.h"
 #include "objects/qp_counters.h"
-#include "objects/qp_error.h"
 #include "offload/hooks.h"
 
 /* IBA 10.3.1: after an error, UC and UD may be in SQE instead of the error state. */

@@ -5,9 +5,9 @@
 #include <rxe/record.h>
 
 #include "memory/mr.h"
+#include "objects/completion.h"
 #include "objects/cq.h"
 #include "objects/device.h"
-#include "objects/qp_error.h"
 #include "offload/hooks.h"
 
 void urxe_offload_set(struct urxe_dev *dev, const struct urxe_offload_ops *ops, void *ctx)

@@ -5,7 +5,6 @@
 #include "objects/completion.h"
 #include "objects/device.h"
 #include "objects/qp_counters.h"
-#include "objects/qp_error.h"
 #include "offload/hooks.h"
 
 /* Requests that the HCA gets by one call. */

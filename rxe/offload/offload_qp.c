@@ -6,7 +6,6 @@
 #include "objects/completion.h"
 #include "objects/cq.h"
 #include "objects/device.h"
-#include "objects/qp_error.h"
 #include "offload/hooks.h"
 
 static int create_cqs(struct urxe_qp *qp)

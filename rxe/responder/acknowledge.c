@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "responder/acknowledge.h"
 
+#include "objects/completion.h"
 #include "objects/device.h"
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
-#include "objects/qp_error.h"
 #include "responder/resp_resources.h"
 #include "wire/aeth.h"
 

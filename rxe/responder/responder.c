@@ -8,7 +8,6 @@
 #include "objects/pkey.h"
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
-#include "objects/qp_error.h"
 #include "objects/rq.h"
 #include "responder/acknowledge.h"
 #include "responder/duplicate.h"
