@@ -118,6 +118,30 @@ static void find_mac(const char *sys, const char *dir, struct hca_port *p)
 		memset(p->mac, 0, sizeof(p->mac));
 }
 
+/*
+ * Programs open the verbs device, which ib_uverbs makes. When a device is removed, its verbs device
+ * goes first; the rest stays until programs have closed it, if its driver cannot revoke their
+ * contexts (rdma_rxe, for instance).
+ */
+static bool has_verbs_device(const char *sys, const char *device)
+{
+	char path[PATH_MAX], ibdev[VNIC_HCA_NAME];
+	const struct dirent *entry;
+	bool found = false;
+	DIR *dir;
+
+	if (snprintf(path, sizeof(path), "%s/class/infiniband_verbs", sys) >= PATH_MAX)
+		return false;
+	dir = opendir(path);
+	while (dir && !found && (entry = readdir(dir)))
+		found = !sysfs_read_text(ibdev, sizeof(ibdev), "%s/%s/ibdev", path,
+					 entry->d_name) &&
+			!strcmp(ibdev, device);
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
 /* --- Ports */
 
 /* "4: ACTIVE" (IBA volume 1, 14.2.5.6: PortState) */
@@ -198,6 +222,7 @@ static void scan_device(const char *sys, const char *device, struct hca_list *li
 	strcpy(base.device, device);
 	base.inode = stat(dir, &st) ? 0 : st.st_ino;
 	base.kind = read_kind(dir);
+	base.verbs = has_verbs_device(sys, device);
 	read_driver(dir, base.driver);
 	sysfs_read_text(base.firmware, sizeof(base.firmware), "%s/fw_ver", dir);
 	list_names(path, &ports);

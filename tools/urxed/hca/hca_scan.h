@@ -49,6 +49,7 @@ struct hca_port {
 	uint64_t inode;
 	enum hca_kind kind;
 	enum hca_state state;
+	bool verbs;              /* programs can open the device */
 	char driver[HCA_TEXT];   /* "" = unknown */
 	char firmware[HCA_TEXT]; /* "" = unknown */
 	uint32_t speed_mbps;     /* 0 = unknown */

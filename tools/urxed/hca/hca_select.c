@@ -121,6 +121,10 @@ static void judge_port(const struct hca_port *p, const struct hca_wish *wish, st
 		set_reason(v, "it has the name of urxe's own device: --device chooses another");
 	else if (!p->n_gids)
 		set_reason(v, "it has no RoCE GID");
+	else if (!p->verbs)
+		set_reason(
+			v,
+			"it has no verbs device: it is being removed, or ib_uverbs is not loaded");
 }
 
 static void judge(const struct hca_port *p, const struct hca_list *list,

@@ -118,6 +118,7 @@ static inline void make_device(const char *device, const char *node_type)
 	put(name("infiniband/%s/node_type", device), "%s", node_type);
 	put(name("infiniband/%s/node_guid", device), "5054:00ff:fe12:3456");
 	put(name("infiniband/%s/fw_ver", device), "20.31.1014");
+	put(name("infiniband_verbs/uverbs-%s/ibdev", device), "%s", device);
 }
 
 static inline void make_port(const char *device, int port, const char *layer, const char *state)

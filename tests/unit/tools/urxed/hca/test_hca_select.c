@@ -132,6 +132,24 @@ static void other_ports_are_not_used(void **state)
 	assert_string_equal(choose(NULL), "roce");
 }
 
+/* What the kernel leaves of a device that is removed while programs have it open. */
+static void device_that_is_being_removed_is_not_used(void **state)
+{
+	const struct vnic_attach_hca current = {.name = "rxe0", .port = 1};
+
+	(void)state;
+	make_roce("rxe0", "eth0");
+	make_roce("rxe1", "eth0");
+	uplink("eth0");
+	assert_string_equal(choose(&current), "rxe0");
+	drop("infiniband_verbs/uverbs-rxe0");
+	assert_string_equal(choose(&current), "rxe1");
+	assert_string_equal(reason("rxe0"), "it has no verbs device: it is being removed, or "
+					    "ib_uverbs is not loaded");
+	drop("infiniband_verbs");
+	assert_string_equal(choose(&current), "");
+}
+
 static void named_port_is_chosen_whatever_the_uplinks(void **state)
 {
 	char error[HCA_CHOICE_ERROR];
@@ -182,6 +200,7 @@ int main(void)
 		TEST(port_of_an_uplink_is_chosen),
 		TEST(uplink_may_be_above_the_interface),
 		TEST(other_ports_are_not_used),
+		TEST(device_that_is_being_removed_is_not_used),
 		TEST(named_port_is_chosen_whatever_the_uplinks),
 		TEST(first_uplink_counts_unless_a_port_is_in_use),
 	};
