@@ -394,6 +394,15 @@ static bool is_announced(struct vswitch *sw, const struct frame_class *s)
 	return true;
 }
 
+/* Sockets receive packets to leased QPNs only: those to a QPN that an HCA has chosen come by the
+ * switch. */
+static bool comes_by_socket(const struct vswitch *sw, const struct switch_port *from,
+			    const struct frame_class *s, const struct switch_port *process)
+{
+	return from->kind == SWITCH_UPLINK && process->has_socket &&
+	       sw->leases.owner[lease_block(s->dest_qpn)] == process;
+}
+
 /* Sets the destinations of a station's frame; returns the reason to drop it if there are none. */
 static enum switch_drop set_station_dest(struct vswitch *sw, struct switch_port *from,
 					 const struct frame_class *s, const struct netdev_frame *rx,
@@ -407,7 +416,7 @@ static enum switch_drop set_station_dest(struct vswitch *sw, struct switch_port 
 	reason = switch_dest_from_station(sw, from, s, dest);
 	dest->announced = is_announced(sw, s);
 	note_connection(sw, s, dest);
-	if (!dest->process || !dest->process->has_socket || from->kind != SWITCH_UPLINK)
+	if (!dest->process || !comes_by_socket(sw, from, s, dest->process))
 		return reason;
 	dest->process = NULL;
 	return SWITCH_DROP_DIRECT_COPY;

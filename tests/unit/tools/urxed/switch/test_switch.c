@@ -324,6 +324,21 @@ static void process_with_a_socket_gets_no_copy_of_an_uplink(void **state)
 	drops(SWITCH_DROP_DIRECT_COPY, 1);
 }
 
+/* The socket's filter has leased QPNs only. */
+static void process_with_a_socket_gets_packets_to_an_added_qpn(void **state)
+{
+	uint8_t f[LAN_LEN];
+
+	(void)state;
+	w->processes[1].has_socket = true;
+	assert_int_equal(switch_add_qpn(&w->sw, &w->processes[1], 0x11, 0), 0);
+	make(f, lan_macs[0], peer_mac, 0x11, 4);
+	lan_send(w, 0, f, LAN_LEN);
+	switch_run(&w->sw, LAN_T0);
+	assert_int_equal(lan_receive(w, 1), 4);
+	drops(SWITCH_NO_DROP, 0);
+}
+
 static void frames_go_to_and_from_the_uplink(void **state)
 {
 	struct netdev_frame out[4];
@@ -699,6 +714,7 @@ int main(void)
 		ALONE(multicast_to_a_full_process_is_dropped),
 		ALONE(frame_to_another_host_needs_an_uplink),
 		TEST(process_with_a_socket_gets_no_copy_of_an_uplink),
+		TEST(process_with_a_socket_gets_packets_to_an_added_qpn),
 		TEST(frames_go_to_and_from_the_uplink),
 		TEST(uplink_is_polled_often_after_traffic),
 		ALONE(full_receiver_loses_no_frames),
