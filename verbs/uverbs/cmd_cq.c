@@ -208,11 +208,13 @@ static int resize_cq(const struct command *c, struct cq *cq, uint32_t cqe)
 static int resize_cq_locked(const struct command *c, const struct ib_uverbs_resize_cq *request)
 {
 	struct cq *cq = (struct cq *)command_object(c, OBJECT_CQ, request->cq_handle);
+	struct hca_limits max;
 	int rc;
 
 	if (!cq)
 		return command_object_error(c, request->cq_handle);
-	if (!request->cqe || request->cqe > MAX_CQE)
+	device_max(&max);
+	if (!request->cqe || request->cqe > max.max_cqe)
 		return -EINVAL;
 	rc = wait_for_growth(c, cq, request->cqe);
 	if (rc)

@@ -741,6 +741,20 @@ static void a_cq_without_room_does_not_shrink(void **state)
 	assert_int_equal(resize_rc, 0);
 }
 
+static void a_cq_does_not_grow_beyond_the_limit_of_the_hca(void **state)
+{
+	const int channel = open_cq();
+
+	(void)state;
+	new_size = 1001;
+	resize_cq(NULL);
+	assert_int_equal(resize_rc, -EINVAL);
+	new_size = 1000;
+	resize_cq(NULL);
+	assert_int_equal(resize_rc, 0);
+	close_own(channel);
+}
+
 /* Threads that poll the CQ spin during the command: it ends before the HCA goes on. */
 static void a_resize_does_not_wait_for_a_slow_hca(void **state)
 {
@@ -842,6 +856,7 @@ int main(void)
 		TEST(completions_behind_a_command_wake_the_engine_thread),
 		TEST(a_cq_that_has_grown_shrinks),
 		TEST(a_cq_without_room_does_not_shrink),
+		TEST(a_cq_does_not_grow_beyond_the_limit_of_the_hca),
 		TEST(a_resize_does_not_wait_for_a_slow_hca),
 		TEST(a_forked_child_does_not_wait_for_growth),
 		TEST(a_forked_child_does_not_wait_to_make_a_cq_grow),
