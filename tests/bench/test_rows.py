@@ -138,16 +138,19 @@ class Peers(unittest.TestCase):
         self.assertEqual(found, [f'send latency, 2 B, veth, af_packet {rows.THROUGH_URXED}'])
         self.assertIsInstance(rows.PEERS[rows.RELAY], measure.Limit)
 
-    def test_tcp_uses_gso_only_if_its_name_says_so(self):
+    def test_tcp_uses_only_the_offloads_that_its_name_says(self):
         beside = collections.Counter()
         for row in rows.ROWS:
-            tcp = [name for name in row.beside if getattr(rows.PEERS[name], 'gso', False)]
-            self.assertEqual(tcp, [name for name in row.beside if name.endswith(', GSO')], row.name)
-            if tcp:
-                plain = rows.PEERS[tcp[0].removesuffix(', GSO')]
-                self.assertEqual(plain.uplink, rows.PEERS[tcp[0]].uplink)
-                beside[row.group] += len(tcp)
-        self.assertEqual(beside, {'network': 9, 'cable': 6})  # bandwidth and cost, of each uplink
+            for suffix, offloads in [(', GSO', ('gso',)), (', all offloads', measure.SEGMENTATION)]:
+                tcp = [name for name in row.beside if getattr(rows.PEERS[name], 'offloads', ()) == offloads]
+                self.assertEqual(tcp, [name for name in row.beside if name.endswith(suffix)], row.name)
+                if tcp:
+                    plain = rows.PEERS[tcp[0].removesuffix(suffix)]
+                    self.assertEqual((plain.uplink, plain.offloads), (rows.PEERS[tcp[0]].uplink, ()))
+                    beside[row.group, suffix] += len(tcp)
+        # Bandwidth and cost, of each uplink.
+        self.assertEqual(beside, {(group, suffix): number for group, number in [('network', 9), ('cable', 6)]
+                                  for suffix in (', GSO', ', all offloads')})
 
 
 unittest.main()
