@@ -33,9 +33,11 @@ struct resend {
 /* The retransmission that is in progress for the oldest missing PSN. */
 struct repair {
 	bool open;
-	bool by_nak;       /* a sequence NAK of the peer started it */
-	uint32_t high;     /* one after the newest PSN sent again */
-	uint32_t frontier; /* requester.psn at its start: it ends when una reaches this PSN */
+	bool by_nak;           /* a sequence NAK of the peer started it */
+	uint8_t announcements; /* of the peer that were heeded since una moved, or a timeout.
+				  urxe_state_save clears it */
+	uint32_t high;         /* one after the newest PSN sent again */
+	uint32_t frontier;     /* requester.psn at its start: it ends when una reaches this PSN */
 };
 
 /* Result of the last request that the copy transport tried. */
@@ -79,12 +81,12 @@ struct requester {
 	uint8_t rnr_retries; /* 7: without end */
 	/* Private to retransmit.c and window.c of requester/, except `answered`, `remote`,
 	 * `unacked`, `asks_ack` and `frame_span`: */
-	bool nak_seen;     /* a NAK named una */
-	bool missing;      /* a response was found missing since the last progress */
-	bool absent;       /* the device was absent after una last moved: the next probe sends all
-			      outstanding packets */
-	uint8_t naks;      /* sequence NAKs since una moved. urxe_state_save clears it */
-	bool window_lossy; /* a packet before window_mark was lost */
+	bool nak_seen;        /* a NAK named una */
+	bool missing;         /* a response was found missing since the last progress */
+	bool absent;          /* the device was absent after una last moved, or the peer announced
+				 itself: the next probe sends all outstanding packets */
+	uint8_t naks;         /* sequence NAKs since una moved. urxe_state_save clears it */
+	bool window_lossy;    /* a packet before window_mark was lost */
 	bool window_may_grow; /* the next window without a loss enlarges `window` */
 	uint8_t probes;       /* sent since the latest of: una moved, a timeout, an announcement */
 	uint8_t peer;         /* enum peer_kind */

@@ -168,7 +168,7 @@ static void handle_nak(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	if (!acknowledge_before(qp, p->psn))
 		return;
-	if (is_retry_nak(p) && retransmit_is_copy(qp)) {
+	if (is_retry_nak(p) && retransmit_is_repeated_nak(qp)) {
 		qp_drop(qp, URXE_DROP_STALE_ACK);
 	} else if (AETH_TYPE(p->aeth.syndrome) == AETH_RNR_NAK) {
 		handle_rnr_nak(qp, AETH_VALUE(p->aeth.syndrome));

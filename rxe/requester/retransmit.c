@@ -15,6 +15,9 @@
  * engine uses three times; the rest allows for late calls of urxe_output.
  */
 #define ACK_TIMEOUT_UNIT_NS (3 * UINT64_C(4096))
+/* Announcements of a peer that cause a repetition since una moved or a timeout expired. QEMU and
+ * `urxe vm` announce a machine five times. */
+#define ANNOUNCEMENTS 8
 /* Number of probes of a silent peer, each after twice the previous interval; then the timeout. */
 #define PROBES             6
 #define FIRST_PROBE_MIN_NS 1000000
@@ -285,7 +288,7 @@ static uint32_t gap_end(struct urxe_qp *qp)
 	return earlier_psn(urxe_psn_add(req->una, 1u << req->streak), req->psn);
 }
 
-bool retransmit_is_copy(const struct urxe_qp *qp)
+bool retransmit_is_repeated_nak(const struct urxe_qp *qp)
 {
 	const struct requester *req = &qp->req;
 
@@ -294,8 +297,9 @@ bool retransmit_is_copy(const struct urxe_qp *qp)
 }
 
 /*
- * The retransmission of una got no answer. Perhaps the answer was a NAK that retransmit_is_copy
- * took for a copy, because the peer was faster than ever before: forget the least round trip.
+ * The retransmission of una got no answer. Perhaps the answer was a NAK that
+ * retransmit_is_repeated_nak took for a copy, because the peer was faster than ever before: forget
+ * the least round trip.
  */
 static void doubt_copies(struct urxe_qp *qp)
 {
@@ -438,7 +442,7 @@ void retransmit_progress(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 
-	req->probes = req->naks = 0;
+	req->probes = req->naks = req->repair.announcements = 0;
 	req->absent = req->timed_out = false;
 	req->asked = later_psn(req->asked, req->una);
 	if (req->repair.open) {
@@ -471,7 +475,7 @@ static bool time_out(struct urxe_qp *qp)
 		return false;
 	req->missing = req->absent = false;
 	req->timed_out = !is_go_back_n(qp);
-	req->probes = 0;
+	req->probes = req->repair.announcements = 0;
 	qp_update_unacked(qp);
 	doubt_copies(qp);
 	window_lost(qp);
@@ -574,8 +578,9 @@ void retransmit_peer_announced(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 
-	if (is_go_back_n(qp))
+	if (is_go_back_n(qp) || req->repair.announcements == ANNOUNCEMENTS)
 		return;
+	req->repair.announcements++;
 	if (!req->probes && !req->timed_out)
 		retransmit_after_absence(qp);
 	else if (may_resend(req))

@@ -3,6 +3,10 @@
  * Retransmission: which packets a requester repeats, and when, after NAKs, missing responses,
  * silence of the peer and timeouts (IBA volume 1, 9.7.5 and 9.7.6; docs/recovery.md). Requester and
  * completer are the callers.
+ *
+ * Repair: the retransmission from una on after a NAK, a timeout or a probe. Probe: a repair before
+ * the local ACK timeout, of 1 to 16 packets, or of all after an absence. Absence: the time in which
+ * a host was frozen, or moved to another place.
  */
 #ifndef URXE_REQUESTER_RETRANSMIT_H
 #define URXE_REQUESTER_RETRANSMIT_H
@@ -17,26 +21,28 @@
 
 struct send_wqe;
 
-/* Resets the window and the retransmission state; no PSN is outstanding. */
+/* Resets the window and the retransmission state. The caller has set una to the next PSN. */
 void retransmit_init(struct urxe_qp *qp);
 
-/* The request whose packet at req.resend.psn is to be sent again; NULL: no packet is. */
+/* Moves req.resend.psn past answered PSNs, and returns the request whose packet there is to be sent
+ * again; NULL: no packet is. */
 const struct send_wqe *retransmit_next(struct urxe_qp *qp);
 /* The packet at req.resend.psn, which has `span` PSNs, was sent again: moves req.resend.psn on. */
 void retransmit_packet_resent(struct urxe_qp *qp, uint32_t span);
-/* Any request packet was sent, new or again: starts the timers of timeout and probe. */
+/* Any request packet was sent, new or again: starts the ACK timeout unless it runs, and restarts
+ * the timer of the probe. */
 void retransmit_packet_sent(struct urxe_qp *qp);
 
 /*
- * Functions that return bool after a loss return false when no retry is left: the caller then ends
- * the oldest request with URXE_WC_RETRY_EXC_ERR.
+ * retransmit_sequence_nak, retransmit_missing and retransmit_timer return false when no retry is
+ * left: the caller then ends the oldest request with URXE_WC_RETRY_EXC_ERR.
  */
 
 /*
  * Whether the caller ignores a NAK of req.una because it must be a repetition of the last NAK: una
  * was not sent again since then, or less than half the shortest round trip ago.
  */
-bool retransmit_is_copy(const struct urxe_qp *qp);
+bool retransmit_is_repeated_nak(const struct urxe_qp *qp);
 /* A sequence NAK arrived: the peer misses req.una. Makes una due again, and following packets if a
  * repair missed some or if the peer drops packets behind a gap. */
 bool retransmit_sequence_nak(struct urxe_qp *qp);
@@ -46,16 +52,17 @@ void retransmit_rnr_nak(struct urxe_qp *qp, uint64_t wait_ns);
 /* Ends the wait of retransmit_rnr_nak early, if it runs: the packets are due now. */
 void retransmit_end_rnr_wait(struct urxe_qp *qp);
 /* A later response shows that READ or atomic responses are missing: requests each missing response
- * again once, after attr.reorder_ns; with go-back-N at once. */
+ * again once, after attr.reorder_ns. With go-back-N: sends all outstanding packets again, at once.
+ */
 bool retransmit_missing(struct urxe_qp *qp);
-/* An ACK arrived; called after retransmit_progress. If the ACK covers only the packets of the
- * repair, the peer has dropped the following ones: makes these due again. */
+/* An ACK arrived; called after retransmit_progress. If the ACK covers only the packets of a
+ * repair after a sequence NAK, the peer has dropped the following ones: makes these due again. */
 void retransmit_acked(struct urxe_qp *qp);
 /*
  * A response moved req.una: notes what that tells about peer and window, and restarts the timers.
  * If it answers exactly the packets of a repair, and others are outstanding since before the
  * repair, the next probe follows after a round trip, but at least 0.5 ms, if that is sooner than
- * usual, unless una moves meanwhile.
+ * usual, unless una moves or a new packet is sent meanwhile.
  */
 void retransmit_progress(struct urxe_qp *qp);
 
@@ -63,7 +70,9 @@ void retransmit_progress(struct urxe_qp *qp);
  * The peer announces itself after an absence. If a probe is unanswered, or a local ACK timeout
  * expired since una moved, sends all outstanding packets again, and begins the series of probes
  * anew. Else acts as retransmit_after_absence. The retry count stays. Each call repeats the
- * packets once at most, so the caller limits the rate.
+ * packets once at most, so the caller limits the rate. No effect with go-back-N, or after eight
+ * announcements since una moved or a timeout expired: with a rate limit, each repetition starts the
+ * ACK timeout anew.
  */
 void retransmit_peer_announced(struct urxe_qp *qp);
 /*

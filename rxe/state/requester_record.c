@@ -90,7 +90,7 @@ static void retry_fields(struct state_stream *s, struct requester *req)
 	/* Not in the stream. The saved device loses them as well, so that it equals the restored
 	 * one. */
 	req->timed_out = false;
-	req->naks = 0;
+	req->naks = req->repair.announcements = 0;
 	req->asks_ack = false;
 	req->frame_span = 0;
 	state_u8_max(s, &req->retries, 7);

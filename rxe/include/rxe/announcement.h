@@ -6,7 +6,9 @@
  *
  * - Another MAC than the device's: a peer was absent. If a probe to this peer is unanswered, or a
  *   local ACK timeout expired since its last response (docs/recovery.md), the requester sends all
- *   outstanding packets again at once.
+ *   outstanding packets again at once. A requester that has not probed yet does so after silence
+ *   of a round trip and 0.5 ms, unless an answer arrives. Eight announcements count at most until
+ *   an answer or a timeout.
  * - The device's own MAC: the device itself was absent. Each requester sends all outstanding
  *   packets again once its peer has been silent for a round trip and for 0.5 ms. An
  *   acknowledgement in that time cancels this. The time of the absence does not count. Each

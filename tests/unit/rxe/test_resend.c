@@ -546,20 +546,31 @@ static void test_strict_requester_ignores_announcements(void **state)
 	engine_close(&l.e);
 }
 
-/* Announcements of a station that stays silent prolong nothing: the retries run out. */
-static void test_announcements_save_no_silent_peer(void **state)
+/* Announcements of a station that stays silent prolong nothing: the retries run out. With a rate
+ * limit, too, where each repetition starts the ACK timeout anew. */
+static void announce_silent_peer(uint32_t rate_limit)
 {
+	const struct urxe_qp_attr limit = {.rate_limit = rate_limit}; /* kb/s; 0: none */
+	const uint64_t end = 60000000000;                             /* ns */
 	struct lossy l;
 
-	(void)state;
 	open_lossy(&l, false, false);
 	measure(&l);
+	assert_int_equal(urxe_qp_modify(l.e.end[0].qp, l.e.pair->now, &limit, URXE_QP_RATE_LIMIT),
+			 0);
 	l.losses[0].all = true;
 	post_send(&l.e, 0, &(struct post){.wr_id = 7, .opcode = URXE_WR_RDMA_WRITE, .length = 64});
-	while (pair_run(l.e.pair, l.e.pair->now + 1000000) != PAIR_IDLE)
+	while (pair_run(l.e.pair, l.e.pair->now + 1000000) != PAIR_IDLE && l.e.pair->now < end)
 		announce(&l.e, l.e.b->mac, 60);
 	expect_wc(&l.e.a->send_cq, 7, URXE_WC_RETRY_EXC_ERR);
 	engine_close(&l.e);
+}
+
+static void test_announcements_save_no_silent_peer(void **state)
+{
+	(void)state;
+	announce_silent_peer(0);
+	announce_silent_peer(100000);
 }
 
 /* --- The device itself was absent. */
