@@ -4,8 +4,8 @@
  * daemon has introduced, or by the NIC to the switch. For engine_run.c and samehost/peer.c.
  *
  * The engine writes into transmit buffers of the NIC. Frames for an inbox are copied from there;
- * frames for the switch stay, or move down to the next free buffer. A frame whose inbox is full
- * waits, and so do the frames behind it. After TX_INBOX_STALLED_NS they go by the switch.
+ * frames for the switch stay, or move down to the next free buffer. A frame whose inbox is full or
+ * locked waits, and so do the frames behind it. After TX_INBOX_STALLED_NS they go by the switch.
  *
  * If all frames of a burst are large and go to one inbox, the engine writes the next burst straight
  * into that inbox (without this, 64 KiB WRITEs in packets reach 0.74 of the bandwidth). It also
@@ -51,8 +51,8 @@
  * If an inbox has been full, or its lock word held, for this time, frames go by the switch instead.
  * Its receiver, or the sender that holds the lock word, has had no processor for some time slices,
  * or is stopped. A shorter time reorders frames whenever a sender loses the processor while it
- * holds a lock word: with 1 ms, MPI's alltoall of eight ranks on two processors took 2.6 times as
- * long beside other load (docs/decisions.md).
+ * holds a lock word: with 1 ms, MPI's alltoall of eight ranks on two processors took 2.2 to 2.8
+ * times as long beside other load (docs/decisions.md).
  */
 #define TX_INBOX_STALLED_NS 100000000u
 /* After this time without a free buffer of the NIC, the switch counts as stalled, and frames for it
@@ -141,11 +141,11 @@ bool tx_by_uplink(const struct tx *tx, const uint8_t mac[6]);
  */
 uint32_t tx_uplink_member(const struct tx *tx, uint32_t dest_qpn, const struct urxe_gid *source,
 			  const struct urxe_gid *destination);
-/* Whether the adapter receives UDP GSO packets now: not while the daemon wants to see all frames.
- */
+/* Whether the direct uplink takes and delivers UDP GSO packets now: not while the daemon wants to
+ * see all frames. */
 bool tx_has_gso(const struct tx *tx);
-/* Whether the adapter certainly has the inbox of the process that has that QPN of the device with
- * that MAC now. */
+/* Whether the adapter has the inbox of the process that has that QPN of the device with that MAC
+ * now. False for each QPN that an HCA may have chosen. */
 bool tx_has_inbox(const struct tx *tx, const uint8_t mac[6], uint32_t qpn);
 /* Forgets which process has a QPN that an HCA has chosen. */
 void tx_forget_qpn(struct tx *tx, uint32_t qpn);
@@ -172,20 +172,22 @@ uint32_t tx_reserve(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint
  * frames becomes NULL; the other frames move to buffers of the NIC, and get the new addresses.
  */
 void tx_unlock_inbox(struct tx *tx);
-/* Sends the first n of the reserved frames. False: some wait; tx_deadline tells until when. */
+/* Sends the first n of the reserved frames. False: some wait; tx_deadline is the time of the next
+ * attempt. */
 bool tx_send(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint32_t n);
 /* Sends waiting frames. False: some still wait. */
 bool tx_flush(struct tx *tx, uint64_t now);
 
 /*
  * Keeps a copy of the frame, which is the first reserved one, for a later system call. The caller
- * then calls tx_send with n = 0. False: the frame is no ACK for the direct uplink, or another ACK
- * is kept.
+ * then calls tx_send with n = 0. False: the frame is no ACK for the direct uplink or too long,
+ * another ACK is kept, or the daemon has ended.
  */
 bool tx_keep_ack(struct tx *tx, const struct urxe_frame *frame);
 /*
- * Sends the kept ACK by the direct uplink, if there is one still. If the socket is full, the ACK
- * stays. If an ACK waits in the NIC's ring, wakes the daemon, which forwards it.
+ * Sends the kept ACK by the direct uplink, or discards it if the adapter has none any more. If the
+ * socket is full, the ACK stays. If an ACK waits in the NIC's ring, wakes the daemon, which
+ * forwards it.
  */
 void tx_send_ack(struct tx *tx);
 /* Whether an ACK is kept for the direct uplink, or waits in the NIC's ring without a doorbell. */

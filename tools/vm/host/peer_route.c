@@ -58,14 +58,11 @@ static struct vnic_frame inbox_frame(const struct urxe_frame *frame)
 	return to;
 }
 
-static void note_stuck(struct peer_route *route, uint64_t now, enum vnic_outbox_status status)
+static void note_stuck(struct peer_route *route, uint64_t now)
 {
-	const uint64_t patience =
-		status == VNIC_OUTBOX_BUSY ? PEER_ROUTE_LOCKED_NS : PEER_ROUTE_FULL_NS;
-
 	if (!route->stuck_since)
 		route->stuck_since = now;
-	if (now - route->stuck_since >= patience)
+	if (now - route->stuck_since >= PEER_ROUTE_STALLED_NS)
 		route->detour_until = now + PEER_ROUTE_DETOUR_NS;
 }
 
@@ -85,6 +82,6 @@ uint32_t peer_route_send(struct peer_route *route, uint64_t now, const struct ur
 	if (sent)
 		route->stuck_since = 0;
 	if (sent < n)
-		note_stuck(route, now, status);
+		note_stuck(route, now);
 	return sent;
 }

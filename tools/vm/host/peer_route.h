@@ -15,12 +15,12 @@
 #include <vnic/inbox.h>
 
 /*
- * Frames go by the switch for PEER_ROUTE_DETOUR_NS after the inbox was full for PEER_ROUTE_FULL_NS,
- * or after another process, which may be stopped, held its lock word for PEER_ROUTE_LOCKED_NS.
+ * Frames go by the switch for PEER_ROUTE_DETOUR_NS after the inbox was full, or its lock word held
+ * by another process, for PEER_ROUTE_STALLED_NS. A shorter time reorders frames whenever the holder
+ * loses the processor (docs/decisions.md).
  */
-#define PEER_ROUTE_FULL_NS   100000000u
-#define PEER_ROUTE_LOCKED_NS 1000000u
-#define PEER_ROUTE_DETOUR_NS 10000000u
+#define PEER_ROUTE_STALLED_NS 100000000u
+#define PEER_ROUTE_DETOUR_NS  10000000u
 
 struct peer_route {
 	uint8_t mac[6]; /* of the process's queue pairs */

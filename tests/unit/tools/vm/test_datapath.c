@@ -615,7 +615,7 @@ static void test_stalled_peer_gets_frames_by_the_switch(void **state)
 	write_all(f);
 	datapath_run(&f->datapath, f->guest[0].now);
 	assert_int_equal(f->peers.counters[VNIC_BYPASS_SENT], 0);
-	f->guest[0].now += PEER_ROUTE_FULL_NS;
+	f->guest[0].now += PEER_ROUTE_STALLED_NS;
 	f->guest[1].now = f->guest[0].now;
 	run(f);
 	expect_repeated(f);
