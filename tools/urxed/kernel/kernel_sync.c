@@ -405,14 +405,15 @@ bool kernel_sync_take_notice(struct kernel_sync *k)
 	return notifies;
 }
 
-/* Returns whether one was opened, or failed for the first time. */
+/* Returns whether one was opened, or failed for the first time, or the rate is another one. */
 static bool retry_uplinks(struct kernel_sync *k)
 {
+	const struct port_rate rate = k->host->rate;
 	const uint32_t refused = k->refused;
 
 	k->pause_ns = k->pause_ns < RETRY_MAX_NS / 2 ? 2 * k->pause_ns : RETRY_MAX_NS;
 	update_uplinks(k);
-	return k->refused != refused;
+	return k->refused != refused || !port_rate_same(k->host->rate, rate);
 }
 
 bool kernel_sync_update(struct kernel_sync *k)
