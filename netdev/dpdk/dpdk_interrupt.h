@@ -13,7 +13,7 @@
 
 struct dpdk_interrupt {
 	uint16_t port;
-	int fd;        /* epoll set of the next two; -1 = no interrupt */
+	int fd;        /* epoll set of driver_fd and change_fd; -1 = no interrupt */
 	int driver_fd; /* the driver's; some drivers never read it */
 	int change_fd; /* eventfd: a vhost guest connected or left; -1 = not vhost */
 	bool armed;
@@ -43,12 +43,14 @@ struct dpdk_interrupt {
  */
 void dpdk_interrupt_open(struct dpdk_interrupt *interrupt, uint16_t port, bool interrupt_seen);
 void dpdk_interrupt_close(struct dpdk_interrupt *interrupt);
-/* Notes what made `fd` readable, and resets it: it is readable again after the next interrupt or
- * change. For a receive without frames, because it costs a system call. */
+/* Notes what made `fd` readable, and takes the event from the epoll set without a read of the other
+ * descriptors: `fd` is readable again after the next interrupt or change. For a receive without
+ * frames, because it costs a system call. */
 void dpdk_interrupt_reset(struct dpdk_interrupt *interrupt);
 /*
- * Resets `fd` and enables the interrupt, before a sleep. True: the interrupt was disabled until
- * now. The caller then receives once more, because a frame may have come before.
+ * Resets `fd` and enables the interrupt, before a sleep. True: the device may have disabled the
+ * interrupt, or it cannot be enabled. The caller then receives once more, because a frame may have
+ * come before.
  */
 bool dpdk_interrupt_arm(struct dpdk_interrupt *interrupt);
 /* Disables the interrupt after a frame. Costs nothing if it is not armed. */

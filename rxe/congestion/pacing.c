@@ -8,8 +8,8 @@
 /*
  * The thread that runs the engine may wake late: tens of microseconds on an idle processor,
  * milliseconds on a busy one. A packet that is late by up to MADE_UP_NS, or by up to the time of
- * MADE_UP_PACKETS at the rate, does not delay the next ones. After a longer pause the schedule
- * restarts, so bursts stay small.
+ * MADE_UP_PACKETS packets of the path MTU at the rate, does not delay the next ones. After a longer
+ * pause the schedule restarts, so bursts stay small.
  */
 #define MADE_UP_NS      50000
 #define MADE_UP_PACKETS 4
@@ -73,6 +73,11 @@ static uint64_t current_rate(struct urxe_qp *qp, uint32_t len)
 	return limit && (!bps || limit < bps) ? limit : bps;
 }
 
+static uint64_t sending_time(uint32_t bytes, uint64_t bps)
+{
+	return (bytes * UINT64_C(8000000000) + bps - 1) / bps;
+}
+
 void pace_sent(struct urxe_qp *qp, uint32_t len)
 {
 	struct pace *pace = &qp->pace;
@@ -85,8 +90,8 @@ void pace_sent(struct urxe_qp *qp, uint32_t len)
 		qp->paced = false;
 		return;
 	}
-	time = (len * UINT64_C(8000000000) + bps - 1) / bps;
-	made_up = time * MADE_UP_PACKETS;
+	time = sending_time(len, bps);
+	made_up = MADE_UP_PACKETS * sending_time(qp->mtu, bps);
 	if (now > pace->next + (made_up > MADE_UP_NS ? made_up : MADE_UP_NS))
 		pace->next = now;
 	pace->next += time;

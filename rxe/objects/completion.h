@@ -2,7 +2,7 @@
 /*
  * The end of work requests: completions, flushes, the error state of a QP, and its event
  * LAST_WQE_REACHED. Requester, responder and the copy transport call this file. A completion that
- * is lost fails the QP, and a QP that fails completes its requests, so both stand in one file.
+ * is lost fails the QP, and a QP that fails completes its requests.
  */
 #ifndef URXE_OBJECTS_COMPLETION_H
 #define URXE_OBJECTS_COMPLETION_H
@@ -13,8 +13,8 @@
 
 /* --- Send requests. */
 
-/* Takes the oldest request out of the send queue. A success that is not signaled completes in
- * silence; otherwise the send CQ gets a completion. */
+/* Takes the oldest request out of the send queue. A success that is not signaled adds no
+ * completion; all else adds one to the send CQ. */
 void complete_send(struct urxe_qp *qp, enum urxe_wc_status status);
 /* Completes requests with success, from the oldest on, up to the first without `executed`. */
 void complete_executed_sends(struct urxe_qp *qp);
@@ -38,7 +38,7 @@ void fail_recv(struct urxe_qp *qp, enum urxe_wc_status status);
 void flush_recvs(struct urxe_qp *qp);
 
 /* Adds a completion of the QP to the CQ. If the CQ is full, or has overflowed before, the
- * completion is lost, and the QP enters the error state. */
+ * completion is lost, and all QPs of the CQ enter the error state. */
 void complete_request(struct urxe_qp *qp, struct urxe_cq *cq, const struct urxe_wc *wc);
 
 /* --- Error state. */
@@ -49,8 +49,8 @@ void complete_request(struct urxe_qp *qp, struct urxe_cq *cq, const struct urxe_
  */
 void qp_error(struct urxe_qp *qp);
 /*
- * For a QP in the error state, after its flush: tells the owner once that the QP takes no more
- * requests of its SRQ (IBA 11.6.3, Last WQE Reached). No effect on a QP without SRQ, or on an
+ * For a QP in the error state, after its flush: reports once that the QP takes no more requests of
+ * its SRQ (IBA 11.6.3, Last WQE Reached). No effect on a QP without SRQ, or on an
  * offloaded one: the HCA reports the event when it has taken its last receive.
  */
 void tell_last_wqe(struct urxe_qp *qp);

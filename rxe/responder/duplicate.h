@@ -9,8 +9,11 @@
 #include <rxe/packet.h>
 #include <rxe/rxe.h>
 
-/* Repeats the answer of a request with an old PSN, without a second execution; drops the packet if
- * the answer is not known any more. `flags`: of the opcode. */
+/*
+ * Answers a request with an old PSN, without a second execution. A READ: sends the data again. An
+ * atomic operation, FLUSH or ATOMIC WRITE: sends the first result again. A SEND or WRITE: an ACK.
+ * Drops a request whose result is gone, or that differs from the original. `flags`: of the opcode.
+ */
 void resp_duplicate(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags);
 
 #endif

@@ -32,8 +32,8 @@ static struct urxe_qp *read_qp(struct state_device *d)
 	return qp;
 }
 
-static void attach_restored_qp(struct state_device *d, struct urxe_qp *qp,
-			       const struct urxe_gid *gid)
+static void attach_group_member(struct state_device *d, struct urxe_qp *qp,
+				const struct urxe_gid *gid)
 {
 	int rc = urxe_mcast_attach(qp, gid);
 
@@ -51,7 +51,7 @@ static void restore_members(struct state_device *d, const struct urxe_gid *gid)
 	for (uint32_t i = 0; i < n && state_ok(&d->stream); i++)
 		member[i] = read_qp(d);
 	for (; n && state_ok(&d->stream); n--)
-		attach_restored_qp(d, member[n - 1], gid);
+		attach_group_member(d, member[n - 1], gid);
 }
 
 void group_record(struct state_device *d, const struct mcast_group *group)

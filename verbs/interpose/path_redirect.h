@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* Whether the path begins with /sys/class/, or is /dev/infiniband or below it, and URXE_DIR is set.
+/* Whether URXE_DIR is set, and the path begins with /sys/class/, or is /dev/infiniband or below it.
  */
 bool path_watched(const char *path);
 
@@ -30,8 +30,10 @@ static inline bool path_may_be_watched(const char *path)
 }
 
 /*
- * The path to use instead of `path`: `path` itself, or its counterpart in the run directory,
- * written to buf. A result longer than PATH_MAX is not redirected: no such file exists.
+ * Redirects infiniband, infiniband_verbs and misc/rdma_cm below /sys/class, and /dev/infiniband;
+ * not the uverbs nodes of another device, nor a /dev/infiniband that the kernel has. The path to
+ * use instead of `path`: `path` itself, or its counterpart in the run directory, written to buf. A
+ * result longer than PATH_MAX is not redirected: no such file exists.
  */
 const char *path_redirect(const char *path, char buf[PATH_MAX]);
 

@@ -9,7 +9,7 @@
  * If the program does not reply, its peer waits for the ACK until the program's next poll, or until
  * the poll grant ends. So an ACK is kept only after many replies in a row, DELAYED_ACK_FIRST. If
  * the last kept ACK had to wait for the end of a grant, DELAYED_ACK_LATE replies are required. For
- * polling.c, with adapter.lock.
+ * polling.c and engine_run.c, with adapter.lock.
  */
 #ifndef URXE_VERBS_POLL_DELAYED_ACK_H
 #define URXE_VERBS_POLL_DELAYED_ACK_H
@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A program that posts in this time after it took completions has replied at once. */
+/* A program that posts within this time after it took completions has replied at once. */
 #define DELAYED_ACK_REPLY_NS 10000u
 /*
  * Replies at once in a row that are required before an ACK is kept: normally; and after a kept ACK
@@ -31,30 +31,30 @@ struct delayed_ack {
 };
 
 /*
- * Call it when the program posts requests. `away`: nanoseconds since the program polled
- * completions; 0: it has polled none since its last verbs call.
+ * Call it when the program posts requests. `away`: nanoseconds since the program took
+ * completions; 0: it has taken none since its last verbs call.
  */
-static inline void delayed_ack_posted(struct delayed_ack *detect, uint64_t away)
+static inline void delayed_ack_posted(struct delayed_ack *ack, uint64_t away)
 {
 	if (away > DELAYED_ACK_REPLY_NS)
-		detect->wanted = DELAYED_ACK_FIRST;
-	else if (away && detect->wanted)
-		detect->wanted--;
+		ack->wanted = DELAYED_ACK_FIRST;
+	else if (away && ack->wanted)
+		ack->wanted--;
 }
 
 /*
  * Call it when an ACK was kept, but the program posted no reply. `late`: the program did not poll
  * either, so the ACK waited until the poll grant ended.
  */
-static inline void delayed_ack_missed(struct delayed_ack *detect, bool late)
+static inline void delayed_ack_missed(struct delayed_ack *ack, bool late)
 {
-	detect->wanted = late ? DELAYED_ACK_LATE : DELAYED_ACK_FIRST;
+	ack->wanted = late ? DELAYED_ACK_LATE : DELAYED_ACK_FIRST;
 }
 
 /* Whether an ACK may wait, because the program is expected to reply at once. */
-static inline bool delayed_ack_allowed(const struct delayed_ack *detect)
+static inline bool delayed_ack_allowed(const struct delayed_ack *ack)
 {
-	return !detect->wanted;
+	return !ack->wanted;
 }
 
 #endif

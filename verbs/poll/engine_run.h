@@ -16,11 +16,11 @@ void engine_transmit(uint64_t now);
  * all completions. */
 void engine_run(uint64_t now);
 /*
- * Runs the engine for a poll of a program that replies at once (poll/delayed_ack.h). If nothing
- * was received and the only frame to send is an ACK to another host, engine_poll keeps the ACK;
- * otherwise it does what engine_run does. The next engine_transmit or engine_run sends the ACK
- * together with the program's reply: by the direct uplink in one system call, or by the switch with
- * one wake-up of the daemon.
+ * Runs the engine for a poll of a program that replies at once (poll/delayed_ack.h). If no receive
+ * ring may have more frames, the HCA has no more completions, and the only frame to send is an ACK
+ * to another host, engine_poll keeps the ACK; otherwise it does what engine_run does. The next
+ * engine_transmit or engine_run sends the ACK together with the program's reply: by the direct
+ * uplink in one system call, or by the switch with one wake-up of the daemon.
  */
 void engine_poll(uint64_t now);
 /* For a poll while the HCA executes all queue pairs: passes the HCA's completions to the engine,

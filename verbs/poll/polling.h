@@ -82,8 +82,8 @@ void polling_posted(uint64_t away);
  * processor.
  */
 bool polling_empty(const struct uverbs_file *file, uint32_t handle, uint64_t *now);
-/* Call it when a poll of the program has found completions. Returns the poll grant if the program
- * will not poll again soon. adapter.lock must not be held. */
+/* Call it when a poll of the program has found completions. Gives back the poll grant if the
+ * program will not poll again soon. adapter.lock must not be held. */
 void polling_found(uint64_t now);
 
 #endif

@@ -27,13 +27,13 @@ struct rdmacm_file {
 	pthread_mutex_t lock;
 	pthread_cond_t reconnected; /* with `lock`; signalled when the file is connected again,
 				       gives up, or is closed */
-	atomic_uint opening;        /* odd while open; changes when the structure is reused after a
-				       close, and in a forked child */
+	atomic_uint opening;        /* odd while open; changes at each open and close, and in a
+				       forked child */
 	pid_t pid;                  /* of the process that opened it; a child's commands fail */
 
 	int socket;       /* the socket to the daemon; -1: not connected */
 	uint32_t n_due;   /* replies that the daemon owes at `socket` */
-	int event_set;    /* the epoll set that is the program's descriptor; -1: closed */
+	int event_set;    /* duplicate of the program's descriptor, an epoll set; -1: closed */
 	int event_reader; /* socket with a packet for each event, from the daemon; -1: closed */
 	int event_writer; /* its other end, which the daemon has, too; -1: no more events */
 	bool daemon_gone; /* the file has given up: it connects to no further daemon */

@@ -6,8 +6,8 @@
 #include "shared.h"
 
 /*
- * Linux' driver copies up to that many bytes of a frame to a member of 128 bytes. With more, its
- * memcpy warns (FORTIFY_SOURCE).
+ * Linux' driver copies up to the answered number of bytes of a frame to a member of 128 bytes. With
+ * more, its memcpy warns (FORTIFY_SOURCE).
  */
 #define TX_DATA_DESC_SIZE 128
 

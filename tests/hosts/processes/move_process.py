@@ -21,8 +21,8 @@ PORT = 'port{}'  # of the switch, to the host of that number
 MOVING_MAC = '02:00:5e:00:00:01'
 HOSTS = 3  # two that have the process in turn, and its peer
 PEER = 2   # index of its host
-PARTS = 'saved', 'restored', 'next request of each connection, beyond that'
-MEDIAN_MAX_MS = 30000  # of each part: far more than on a busy machine
+PARTS = 'saved', 'restored', 'then until each connection has completed another request'
+MEDIAN_MAX_MS = 15000  # of each part: far more than on a busy machine
 
 
 class Site(Ethernet):

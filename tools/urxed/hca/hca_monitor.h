@@ -7,7 +7,7 @@
  * daemon_run.c calls hca_monitor_report. The state of a RoCE port and its GIDs follow its network
  * interface, of which rtnetlink reports changes. After a report hca_monitor.c scans sysfs twice, 50
  * ms later and a second after that, because drivers update sysfs after the report. Without an RDMA
- * device it has neither socket nor timer.
+ * device it has neither socket nor timer, unless --hca names one that is missing.
  *
  * For a daemon within another urxed's `urxe run`, that urxed's tree takes the place of sysfs. The
  * tree sends no reports, so hca_monitor.c scans it twice a second. It scans as often while a device
@@ -27,7 +27,7 @@
 #define HCA_SCAN_NS 50000000ull
 /* From the first scan after a report to the second one. */
 #define HCA_SETTLE_NS 1000000000ull
-/* Between scans of another urxed's tree. */
+/* Between scans of another urxed's tree, or while the device that --hca names is missing. */
 #define HCA_POLL_NS 500000000ull
 
 struct hca_monitor {

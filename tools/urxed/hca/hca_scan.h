@@ -65,7 +65,7 @@ struct hca_port {
 
 struct hca_list {
 	uint32_t n;
-	struct hca_port ports[HCA_PORTS]; /* by device name, then by number */
+	struct hca_port ports[HCA_PORTS]; /* by length of the device name, name, and port number */
 };
 
 /*

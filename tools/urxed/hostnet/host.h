@@ -83,7 +83,7 @@ int host_add_generated(struct host *h);
 
 /*
  * Reserves a free index for an address that had it before: the address gets this index when it
- * returns. Other addresses get the index only if no other one is free.
+ * returns. Other addresses get the index only if each other free index was freed later.
  */
 void host_reserve_index(struct host *h, uint32_t index, const uint8_t ip[16], uint16_t vlan);
 

@@ -108,8 +108,8 @@ void neigh_fini(struct neigh *n);
 /*
  * Finds the next hop from GID sgid_index to dgid for a user or NEIGH_PEERS. 0: *hop has the MAC.
  * -EINPROGRESS: ops->answer will be called with w after this call. -ENETUNREACH, -EHOSTUNREACH: no
- * next hop exists; -EINVAL: the GID entry is empty; -ENOSPC: the user's quota of waiters is used
- * up.
+ * next hop exists, or the table has no entry for it; -EINVAL: the GID entry is empty; -ENOSPC: the
+ * user's quota of waiters is used up.
  */
 int neigh_resolve(struct neigh *n, uint64_t now, uid_t user, uint8_t sgid_index,
 		  const uint8_t dgid[16], struct neigh_waiter *w, struct vnic_next_hop *hop);
@@ -136,8 +136,9 @@ uint64_t neigh_tick(struct neigh *n, uint64_t now);
 uint64_t neigh_deadline(const struct neigh *n);
 
 /*
- * Returns true if address resolution has found this MAC for the address or for the router to it. A
- * station that invents its source addresses is not known. The call counts as a use of the entry.
+ * Returns true if address resolution has found this MAC for the address or for the router to it.
+ * For a pinned address only the pin counts. A station that invents its source addresses is not
+ * known. The call counts as a use of the entry.
  */
 bool neigh_knows(struct neigh *n, uint64_t now, const uint8_t ip[16], uint16_t vlan,
 		 const uint8_t mac[ETHER_MAC_LEN]);

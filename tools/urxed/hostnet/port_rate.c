@@ -27,7 +27,7 @@ static const struct {
 
 const struct port_rate port_rate_default = {WIDTH_4X, SDR};
 
-/* ib_get_width_and_speed of Linux. */
+/* As ib_get_width_and_speed of Linux since 6.5, without the number of lanes. */
 struct port_rate port_rate_of_link(uint32_t mbps)
 {
 	static const struct {

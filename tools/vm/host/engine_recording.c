@@ -25,7 +25,7 @@ static bool write_recording(void *arg, const uint8_t *bytes, size_t n)
 }
 
 /* Tells the reader about the process, once. */
-static void announce_process(struct engine_recording *r, uint64_t now, int error)
+static void report_process(struct engine_recording *r, uint64_t now, int error)
 {
 	struct vnic_record_process process = {
 		.engine_ns = now, .wall_ns = wall_ns(), .pid = getpid(), .error = error};
@@ -99,7 +99,7 @@ uint64_t engine_recording_tick(struct engine_recording *r, uint64_t now, struct 
 	rc = start_recording(r, now, engine, nic);
 	if (rc == -EBUSY && now < r->give_up_at)
 		return now + RETRY_NS;
-	announce_process(r, now, rc);
+	report_process(r, now, rc);
 	if (rc)
 		vnic_record_close(&r->ring);
 	return UINT64_MAX;

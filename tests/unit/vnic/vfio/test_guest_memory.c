@@ -12,7 +12,9 @@
 #include <linux/memfd.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -197,23 +199,39 @@ static void test_only_files_of_memory_and_disks_are_mapped(void **state)
 	close(zero);
 }
 
-/* Adds to the machine's huge pages, which only an administrator can do. Those in use stay until
- * they are freed. */
-static void add_huge_pages(long n)
-{
-	FILE *pool = fopen("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "r+e");
-	long pages;
+#define HUGE_PAGE  (UINT64_C(2) << 20)
+#define HUGE_PAGES "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
 
-	if (!pool)
-		return;
-	if (fscanf(pool, "%ld", &pages) == 1) {
-		rewind(pool);
-		fprintf(pool, "%ld", pages + n);
-	}
-	fclose(pool);
+static bool set_huge_pages(int pool, long number)
+{
+	char text[24];
+	const int len = snprintf(text, sizeof(text), "%ld", number);
+
+	return pwrite(pool, text, (size_t)len, 0) == len;
 }
 
-#define HUGE_PAGE (UINT64_C(2) << 20)
+/*
+ * Allocates the file's two huge pages. An administrator's test adds them to the machine's, with the
+ * lock that the Python tests take as well (tests/harness/hugetlb.py), and restores the number:
+ * pages in use stay until they are freed.
+ */
+static bool allocate_huge(int fd)
+{
+	const int pool = open(HUGE_PAGES, O_RDWR | O_CLOEXEC);
+	char text[24] = "";
+	bool allocated;
+
+	if (pool < 0)
+		return !fallocate(fd, 0, 0, 2 * HUGE_PAGE);
+	flock(pool, LOCK_EX);
+	if (pread(pool, text, sizeof(text) - 1, 0) > 0)
+		set_huge_pages(pool, atol(text) + 2);
+	allocated = !fallocate(fd, 0, 0, 2 * HUGE_PAGE);
+	if (*text)
+		assert_true(set_huge_pages(pool, atol(text)));
+	close(pool);
+	return allocated;
+}
 
 /*
  * A file of two huge pages; -1: there are none. Without an administrator's rights they have to be
@@ -222,14 +240,10 @@ static void add_huge_pages(long n)
 static int open_huge_file(void)
 {
 	const int fd = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB | MFD_HUGE_2MB);
-	int failed;
 
 	if (fd < 0)
 		return -1;
-	add_huge_pages(2);
-	failed = fallocate(fd, 0, 0, 2 * HUGE_PAGE);
-	add_huge_pages(-2);
-	if (!failed)
+	if (allocate_huge(fd))
 		return fd;
 	close(fd);
 	return -1;
