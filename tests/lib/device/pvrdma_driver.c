@@ -684,7 +684,7 @@ static void fill_address(const struct guest *peer, struct pv_ah_attr *attr)
 	memcpy(attr->dmac, peer->mac, sizeof(attr->dmac));
 }
 
-void qp_connect(struct guest *g, const struct qp *qp, const struct guest *peer,
+void qp_receive(struct guest *g, const struct qp *qp, const struct guest *peer,
 		const struct qp *peer_qp)
 {
 	struct pv_qp_attr attrs = {
@@ -693,13 +693,8 @@ void qp_connect(struct guest *g, const struct qp *qp, const struct guest *peer,
 		.path_mtu = g->attr.mtu >= WIDE_MTU ? URXE_MTU_4096 : URXE_MTU_1024,
 		.dest_qp_num = peer_qp->qpn,
 		.rq_psn = 100,
-		.sq_psn = 100,
-		.max_rd_atomic = 4,
 		.max_dest_rd_atomic = 4,
 		.min_rnr_timer = 12,
-		.timeout = 14,
-		.retry_cnt = 7,
-		.rnr_retry = 7,
 		.qp_access_flags = URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_READ |
 				   URXE_ACCESS_REMOTE_ATOMIC,
 	};
@@ -713,7 +708,21 @@ void qp_connect(struct guest *g, const struct qp *qp, const struct guest *peer,
 			   URXE_QP_STATE | URXE_QP_AV | URXE_QP_PATH_MTU | URXE_QP_DEST_QPN |
 				   URXE_QP_RQ_PSN | URXE_QP_MAX_DEST_RD_ATOMIC |
 				   URXE_QP_MIN_RNR_TIMER));
-	attrs.qp_state = URXE_QPS_RTS;
+}
+
+void qp_connect(struct guest *g, const struct qp *qp, const struct guest *peer,
+		const struct qp *peer_qp)
+{
+	const struct pv_qp_attr attrs = {
+		.qp_state = URXE_QPS_RTS,
+		.sq_psn = 100,
+		.max_rd_atomic = 4,
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+	};
+
+	qp_receive(g, qp, peer, peer_qp);
 	require(!qp_modify(g, qp, &attrs,
 			   URXE_QP_STATE | URXE_QP_TIMEOUT | URXE_QP_RETRY_CNT | URXE_QP_RNR_RETRY |
 				   URXE_QP_SQ_PSN | URXE_QP_MAX_QP_RD_ATOMIC));

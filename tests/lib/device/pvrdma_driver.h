@@ -190,6 +190,9 @@ struct pv_ring_state *qp_state_page(const struct guest *g, const struct qp *qp);
 int qp_modify(struct guest *g, const struct qp *qp, const struct pv_qp_attr *attrs, uint32_t mask);
 int qp_to(struct guest *g, const struct qp *qp, uint32_t state);
 uint32_t qp_query(struct guest *g, const struct qp *qp, struct pv_qp_attr *attrs);
+/* RESET to RTR: connected to a peer whose requests it executes. */
+void qp_receive(struct guest *g, const struct qp *qp, const struct guest *peer,
+		const struct qp *peer_qp);
 /* RESET to RTS: connected to a peer, or a datagram QP. The path MTU is 1024, or 4096 if the MTU of
  * the guest's device permits. */
 void qp_connect(struct guest *g, const struct qp *qp, const struct guest *peer,

@@ -415,27 +415,6 @@ static void test_sends_in_reset(void **state)
 	assert_int_equal(pvrdma_counters(p->guest[0].dev)[PVRDMA_SENDS_BAD], 1);
 }
 
-/* --- Events */
-
-static void test_access_error_event(void **state)
-{
-	struct pair *p = *state;
-
-	assert_int_equal(write_status(p, 0, 8, 12345), PVRDMA_WC_REM_ACCESS_ERR);
-	assert_true(has_event(&p->guest[1], URXE_ASYNC_QP_ACCESS_ERR, p->qp[1].handle));
-}
-
-static void test_events_are_counted(void **state)
-{
-	struct pair *p = *state;
-	union pv_request request = {.handle = {.handle = p->qp[1].handle}};
-	union pv_response response;
-
-	assert_int_equal(write_status(p, 0, 8, 12345), PVRDMA_WC_REM_ACCESS_ERR);
-	assert_int_equal(guest_command(&p->guest[1], PV_CMD_DESTROY_QP, &request, &response), 0);
-	assert_int_equal(response.destroy_qp.events_reported, 1);
-}
-
 /* --- Rings lose their memory */
 
 /* Copies a page of a list to the plugged memory, before an object is created. */
@@ -714,8 +693,6 @@ int main(void)
 		SMALL_PAIR_TEST(test_reset_empties_rings),
 		SMALL_PAIR_TEST(test_flush),
 		SMALL_PAIR_TEST(test_sends_in_reset),
-		SMALL_PAIR_TEST(test_access_error_event),
-		SMALL_PAIR_TEST(test_events_are_counted),
 		cmocka_unit_test(test_cq_loses_memory),
 		cmocka_unit_test(test_qp_loses_memory),
 		SMALL_PAIR_TEST(test_srq_loses_memory),
