@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
 Queue pairs of Linux' rdma_rxe, which is the HCA of urxed in a virtual machine, go on in urxe's engine when urxed stops
-using the HCA (`urxe run --hca-gone engine`). The peer is rdma_rxe in another machine, which is not told.
+using the HCA (`urxe run --hca-gone engine`), and when the kernel removes it. The peer is rdma_rxe in another machine,
+which is not told.
 """
 import argparse
 import os
@@ -42,11 +43,8 @@ class Continuing(OverHca):
         return self.guest.run(f'cat {LOG}; true')
 
 
-def check_flow(machine, peer, port):
-    """
-    Messages in both directions, of which every byte is compared: by the HCA, then by the HCA with another daemon, then
-    by the engine, because the next daemon does not use the HCA.
-    """
+def start_flow(machine, peer, port):
+    """Messages in both directions by the HCA, of which every byte is compared."""
     words = f'verbs_flow -p {port} -t 18'
     server = peer.guest.start(f'{words} -d {peer.device} -g {peer.gids[4]}')
     peer.guest.wait_listening(port)
@@ -54,6 +52,34 @@ def check_flow(machine, peer, port):
     client = machine.guest.start(f'URXE_RECONNECT_S=60 URXE_LOG=info /urxe/tools/urxe run --hca-gone engine -- {words} '
                                  f'-d urxe0 -g {machine.here().gids[4]} {peer.addresses[4]} 2>{LOG}')
     machine.wait(lambda: machine.path() == ['hca'], 'not by the HCA')
+    return client, server
+
+
+def end_flow(machine, client, server):
+    machine.guest.run('killall -TERM verbs_flow')
+    counts = [count_messages(program, machine) for program in (client, server)]
+    if counts[0] != counts[1]:
+        raise Failure(f'not the same messages: {counts}')
+    print(f'{counts[0]} messages')
+
+
+def check_removed(machine, peer, port):
+    """The kernel, which waits until programs have closed a device of rdma_rxe, can remove it while they use it."""
+    client, server = start_flow(machine, peer, port)
+    removal = machine.guest.start('rdma link delete rxe0')
+    if removal.wait(60):
+        raise Failure(f'not removed: {removal.describe()}\n{machine.show("device")}\n{machine.log()}')
+    machine.wait(lambda: machine.path() == ['direct-uplink'] or not client.running(), 'not by the engine')
+    if not client.running():
+        raise Failure(f'ended: {client.describe()}\n{machine.log()}')
+    # Then peers have sent packets to the engine, under a number of the HCA.
+    machine.guest.run('sleep 2')
+    end_flow(machine, client, server)
+
+
+def check_flow(machine, peer, port):
+    """By the HCA, then by the HCA with another daemon, then by the engine, as the next daemon does not use the HCA."""
+    client, server = start_flow(machine, peer, port)
     for number, (hca, by_hca) in enumerate((('auto', True), ('none', False), ('auto', False)), 1):
         machine.restart(hca)
         machine.wait(lambda: machine.attached() == number or not client.running(), 'not attached')  # pylint: disable=cell-var-from-loop
@@ -67,11 +93,7 @@ def check_flow(machine, peer, port):
         print(f'{seen} frames in urxed with --hca {hca}, {before} before')
         if (seen < FRAMES) != by_hca:
             raise Failure(f'urxed has received {seen} frames with --hca {hca}')
-    machine.guest.run('killall -TERM verbs_flow')
-    counts = [count_messages(program, machine) for program in (client, server)]
-    if counts[0] != counts[1]:
-        raise Failure(f'not the same messages: {counts}')
-    print(f'{counts[0]} messages')
+    end_flow(machine, client, server)
 
 
 def count_messages(program, machine):
@@ -88,7 +110,9 @@ def run():
     image = Image(options.build, [os.path.join(options.build, FLOW)], urxe=True)
     with machines(image, 'virtio') as (one, two):
         two.run(f'rdma link add rxe0 type rxe netdev {two.interface(two.mac)}')
-        check_flow(Continuing(one, 2), InMachine(two, addresses(1)), 18600)
+        machine, peer = Continuing(one, 2), InMachine(two, addresses(1))
+        check_flow(machine, peer, 18600)
+        check_removed(machine, peer, 18601)
 
 
 if __name__ == '__main__':
