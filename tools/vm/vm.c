@@ -494,13 +494,15 @@ static void request_introduction(void *ctx, const uint8_t mac[6], uint32_t qpn)
 	machine_peers_request_introduction(&((struct vm *)ctx)->peers, mac, qpn);
 }
 
-/* PVRDMA's port is up only while the machine uses its NIC, whose MTU limits the path MTU. */
+/* PVRDMA's port is up only while the machine uses its NIC, whose MTU limits the path MTU. Peers
+ * send to the NIC's MAC, which the machine can change. */
 static void get_nic(void *ctx, struct pvrdma_nic *nic)
 {
 	const struct vnic_device *dev = ((struct vm *)ctx)->nic.dev;
 
 	nic->active = vnic_device_state(dev) == VNIC_DEVICE_ACTIVE;
 	nic->mtu = vnic_device_mtu(dev);
+	memcpy(nic->mac, vnic_device_mac(dev), sizeof(nic->mac));
 }
 
 static bool may_reference(void *ctx, const uint8_t mac[6], uint32_t qpn)

@@ -50,11 +50,6 @@ static bool is_roce(const uint8_t *frame, uint32_t len)
 	}
 }
 
-static bool is_own(const struct pvrdma *dev, const uint8_t *frame)
-{
-	return !memcmp(frame, dev->attr.mac, MAC_LEN);
-}
-
 static bool is_group(const uint8_t *frame)
 {
 	return frame[0] & 1;
@@ -64,7 +59,7 @@ bool pvrdma_wants(const struct pvrdma *dev, const uint8_t *frame, uint32_t len)
 {
 	if (!dev->active || dev->no_master || !is_roce(frame, len) || !pv_port_has_nic(dev))
 		return false;
-	return is_group(frame) ? urxe_mcast_heard(dev->engine) : is_own(dev, frame);
+	return is_group(frame) ? urxe_mcast_heard(dev->engine) : pv_port_has_mac(dev, frame);
 }
 
 void pvrdma_input(struct pvrdma *dev, uint64_t now, const struct urxe_frame *frames, uint32_t n)
@@ -101,12 +96,12 @@ static void swap_frames(struct urxe_frame *a, struct urxe_frame *b)
 	*b = c;
 }
 
-/* The engine omits the ICRC of frames to its own MAC address. */
+/* The engine omits the ICRC of frames to its own MAC address, and not of those to the NIC's. */
 static void receive_own(struct pvrdma *dev, struct urxe_frame *frame)
 {
 	struct urxe_frame own = *frame;
 
-	own.without_icrc = true;
+	own.without_icrc = !memcmp(frame->data, dev->attr.mac, MAC_LEN);
 	own.from_wire = false;
 	pv_count(dev, PVRDMA_LOOPBACK);
 	urxe_input(dev->engine, dev->now, &own, 1);
@@ -122,7 +117,7 @@ static uint32_t keep_foreign(struct pvrdma *dev, struct urxe_frame *frames, uint
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		if (is_own(dev, frames[i].data)) {
+		if (pv_port_has_mac(dev, frames[i].data)) {
 			receive_own(dev, &frames[i]);
 			continue;
 		}

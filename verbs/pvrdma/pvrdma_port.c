@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "pvrdma_port.h"
 
+#include <string.h>
+
 #include "queues/event_ring.h"
 
 #define PATH_MTU_MIN 256u /* bytes; IBA 9.4.3 has no shorter one */
@@ -10,6 +12,7 @@ static struct pvrdma_nic nic_of(const struct pvrdma *dev)
 	const struct pvrdma_owner *owner = dev->attr.owner;
 	struct pvrdma_nic nic = {.active = true, .mtu = dev->attr.mtu};
 
+	memcpy(nic.mac, dev->attr.mac, sizeof(nic.mac));
 	if (owner && owner->nic)
 		owner->nic(owner->ctx, &nic);
 	return nic;
@@ -18,6 +21,14 @@ static struct pvrdma_nic nic_of(const struct pvrdma *dev)
 bool pv_port_has_nic(const struct pvrdma *dev)
 {
 	return nic_of(dev).active;
+}
+
+bool pv_port_has_mac(const struct pvrdma *dev, const uint8_t mac[6])
+{
+	const struct pvrdma_nic nic = nic_of(dev);
+
+	return !memcmp(mac, dev->attr.mac, sizeof(dev->attr.mac)) ||
+	       !memcmp(mac, nic.mac, sizeof(nic.mac));
 }
 
 bool pv_port_is_up(const struct pvrdma *dev)

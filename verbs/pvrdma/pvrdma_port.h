@@ -10,6 +10,8 @@
 
 /* Whether the NIC is active. If not, no frame may leave the device or enter it. */
 bool pv_port_has_nic(const struct pvrdma *dev);
+/* Whether an address is the device's own, or that of the NIC. */
+bool pv_port_has_mac(const struct pvrdma *dev, const uint8_t mac[6]);
 /* Whether the port is up: the NIC is active, and the link is up. */
 bool pv_port_is_up(const struct pvrdma *dev);
 /*

@@ -80,6 +80,11 @@ uint32_t vnic_device_mtu(const struct vnic_device *dev)
 	return dev->state == VNIC_DEVICE_ACTIVE ? dev->frame_max - VNIC_FRAME_MAX(0) : 0;
 }
 
+const uint8_t *vnic_device_mac(const struct vnic_device *dev)
+{
+	return dev->mac;
+}
+
 const uint64_t *vnic_device_counters(const struct vnic_device *dev)
 {
 	return dev->counters;

@@ -389,6 +389,78 @@ static void test_nic_that_is_down(void **state)
 	}
 }
 
+/* --- The driver of the NIC sets another MAC, which peers find by ARP */
+
+static const uint8_t other_mac[6] = {2, 0xaa, 0, 0, 0, 1};
+
+static void open_with_other_mac(struct pair *p, struct pvrdma_owner *owner, struct pvrdma_nic *nic)
+{
+	*nic = (struct pvrdma_nic){.active = true, .mtu = GUEST_MTU};
+	memcpy(nic->mac, other_mac, sizeof(nic->mac));
+	*p = (struct pair){0};
+	pair_open_guests(p, URXE_NET_IPV4);
+	guest_give_nic(&p->guest[1], owner, nic);
+	guest_start(&p->guest[1]);
+}
+
+static void write_100_bytes(struct pair *p)
+{
+	struct pvrdma_sq_wqe_hdr header = rdma_header(p, PVRDMA_WR_RDMA_WRITE, 0);
+
+	execute(p, &header, 0, 100);
+	expect_cqe(p, 0, header.wr_id, PVRDMA_WC_SUCCESS, PVRDMA_WC_RDMA_WRITE);
+}
+
+/* Existing connections go on, and new ones are made with the new address. */
+static void test_other_mac(void **state)
+{
+	struct pvrdma_owner owner;
+	struct pvrdma_nic nic;
+	struct pair p;
+
+	(void)state;
+	open_with_other_mac(&p, &owner, &nic);
+	pair_open_queues(&p, &(struct pair_attr){.type = PV_QPT_RC});
+	write_100_bytes(&p);
+	memcpy(p.guest[1].mac, other_mac, sizeof(other_mac));
+	reconnect(&p);
+	write_100_bytes(&p);
+	assert_int_equal(pvrdma_counters(p.guest[1].dev)[PVRDMA_RX_UNWANTED], 0);
+	pair_close(&p);
+}
+
+/* Within the machine frames have the NIC's address, too, and do not leave. */
+static void test_loopback_by_other_mac(void **state)
+{
+	struct pvrdma_owner owner;
+	struct pvrdma_nic nic;
+	struct pair p;
+	struct guest *g = &p.guest[1];
+	struct qp other;
+
+	(void)state;
+	open_with_other_mac(&p, &owner, &nic);
+	pair_open_queues(&p, &(struct pair_attr){.type = PV_QPT_RC});
+	memcpy(g->mac, other_mac, sizeof(other_mac));
+	qp_open(g, &other,
+		&(struct qp_attr){.type = PV_QPT_RC, .send_cq = &p.cq[1], .recv_cq = &p.cq[1]});
+	qp_connect(g, &other, g, &p.qp[1]);
+	assert_int_equal(qp_to(g, &p.qp[1], URXE_QPS_RESET), 0);
+	qp_connect(g, &p.qp[1], g, &other);
+	{
+		const struct pvrdma_sq_wqe_hdr header = rdma_header(&p, PVRDMA_WR_RDMA_WRITE, 0);
+		const struct pvrdma_sge sge = buffer_sge(&p.buffer[1], 1000, 100);
+
+		qp_post_send(g, &p.qp[1], &header, &sge);
+	}
+	net_run(&p.net);
+	expect_cqe(&p, 1, 1, PVRDMA_WC_SUCCESS, PVRDMA_WC_RDMA_WRITE);
+	assert_true(pvrdma_counters(g->dev)[PVRDMA_LOOPBACK] >= 2);
+	assert_int_equal(p.net.moved, 0);
+	qp_close(g, &other);
+	pair_close(&p);
+}
+
 /* Two QPs of one guest, with RC and with datagrams: no frame leaves the device. */
 static void test_loopback(void **state)
 {
@@ -641,6 +713,8 @@ int main(void)
 		cmocka_unit_test(test_write_with_immediate),
 		cmocka_unit_test(test_losses),
 		cmocka_unit_test(test_nic_that_is_down),
+		cmocka_unit_test(test_other_mac),
+		cmocka_unit_test(test_loopback_by_other_mac),
 		cmocka_unit_test(test_atomics),
 		cmocka_unit_test(test_datagram),
 		cmocka_unit_test(test_gsi),

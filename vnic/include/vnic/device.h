@@ -91,6 +91,8 @@ int vnic_device_set_regions(struct vnic_device *dev, const struct vnic_region *r
 enum vnic_device_state vnic_device_state(const struct vnic_device *dev);
 /* The MTU that the driver has set, bytes; 0: the device is not active. */
 uint32_t vnic_device_mtu(const struct vnic_device *dev);
+/* The MAC that the driver has set, 6 bytes; the permanent one if it has set none. */
+const uint8_t *vnic_device_mac(const struct vnic_device *dev);
 const uint64_t *vnic_device_counters(const struct vnic_device *dev);
 
 /*
