@@ -187,6 +187,11 @@ int urxe_gid_set_vlan(struct urxe_dev *dev, uint32_t index, uint16_t vlan)
 	return 0;
 }
 
+uint16_t urxe_gid_vlan(const struct urxe_dev *dev, uint32_t index)
+{
+	return index < URXE_MAX_GIDS ? dev->gids[index].vlan : 0;
+}
+
 void urxe_copy_rights_publish(struct urxe_dev *dev)
 {
 	const struct urxe_fast_mr *fast;

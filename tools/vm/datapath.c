@@ -52,8 +52,10 @@ static bool send_queue(struct datapath *f, uint32_t queue)
 	struct vnic_tx_frame frames[BURST];
 	uint32_t n = vnic_device_tx(f->nic->dev, queue, frames, burst_room(f));
 
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		pvrdma_nic_sent(f->rdma->dev, frames[i].data, frames[i].len);
 		switch_link_send(f->link, frames[i].data, frames[i].len);
+	}
 	vnic_device_tx_done(f->nic->dev, queue, n);
 	return n;
 }

@@ -158,6 +158,11 @@ bool pvrdma_wants(const struct pvrdma *dev, const uint8_t *frame, uint32_t len);
  * contents of the frames must not change during the call. */
 void pvrdma_input(struct pvrdma *dev, uint64_t now, const struct urxe_frame *frames, uint32_t n);
 /*
+ * The machine's NIC sends a frame, which the device only reads: it learns from ARP and neighbour
+ * discovery which VLAN the machine uses an address in.
+ */
+void pvrdma_nic_sent(struct pvrdma *dev, const uint8_t *frame, uint32_t len);
+/*
  * The station `mac` was absent and is back: passes its announcement to the engine
  * (rxe/announcement.h). The device's own MAC means that this machine has migrated. Does nothing
  * while the driver has not activated the device or forbids it to access memory

@@ -128,6 +128,14 @@ struct pv_slots {
 	uint64_t uar_pfn;  /* page frame number of BAR2 */
 };
 
+/* The VLAN in which the machine has used an address (gid_vlan.h). */
+struct pv_address_vlan {
+	struct urxe_gid gid;
+	uint16_t vlan; /* 0: none */
+	bool untagged; /* it was in a packet without a tag since the driver has bound it */
+};
+#define PV_ADDRESS_VLANS URXE_MAX_GIDS
+
 /* A frame that waits for pvrdma_output. */
 struct pv_staged {
 	STAILQ_ENTRY(pv_staged) link;
@@ -165,9 +173,11 @@ struct pvrdma {
 	struct pv_event_ring async;
 	struct pv_event_ring cq_notify;
 	struct pv_handle_table objects[PV_KINDS];
-	uint32_t gids;           /* valid entries of the GID table, one bit each */
-	uint32_t qpn_generation; /* upper bits of the last QPN that the device chose itself */
-	uint64_t bytes;          /* sum of pv_object.bytes; at most PV_MEMORY_MAX */
+	uint32_t gids; /* valid entries of the GID table, one bit each */
+	struct pv_address_vlan address_vlans[PV_ADDRESS_VLANS];
+	uint32_t next_address_vlan; /* modulo their number: the entry for the next new address */
+	uint32_t qpn_generation;    /* upper bits of the last QPN that the device chose itself */
+	uint64_t bytes;             /* sum of pv_object.bytes; at most PV_MEMORY_MAX */
 	TAILQ_HEAD(, pv_cq) notify_cqs;
 	struct pv_qp_list waiting_qps; /* their engine queue was full */
 	struct pv_qp_list polled_qps;  /* all QPs, the next to be polled first */

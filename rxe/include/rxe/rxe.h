@@ -162,6 +162,8 @@ bool urxe_gid_get(const struct urxe_dev *dev, uint32_t index, struct urxe_gid *g
  * with ID 0 counts as no tag. A connected QP uses the tag that was set when its path was set.
  */
 int urxe_gid_set_vlan(struct urxe_dev *dev, uint32_t index, uint16_t vlan);
+/* The VLAN ID of an entry; 0: no VLAN, or the entry is empty. */
+uint16_t urxe_gid_vlan(const struct urxe_dev *dev, uint32_t index);
 
 /*
  * Sets entry index (below URXE_MAX_PKEYS) of the P_Key table (IBA 10.9.2): 15 bits

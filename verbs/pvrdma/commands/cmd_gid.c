@@ -3,14 +3,15 @@
 #include <errno.h>
 
 #include "commands/pvrdma_command.h"
+#include "gid_vlan.h"
 #include "pvrdma_hca.h"
 
 #define VLAN_MAX 4094
 
 /* 0: none. Linux' driver always says PV_NO_VLAN. */
-static uint16_t vlan_of(uint32_t vlan)
+static uint16_t vlan_of(struct pvrdma *dev, const struct urxe_gid *gid, uint32_t vlan)
 {
-	return vlan == PV_NO_VLAN ? 0 : (uint16_t)vlan;
+	return vlan == PV_NO_VLAN ? pv_gid_vlan_bind(dev, gid) : (uint16_t)vlan;
 }
 
 int pv_cmd_create_bind(struct pvrdma *dev, const union pv_request *request,
@@ -31,7 +32,7 @@ int pv_cmd_create_bind(struct pvrdma *dev, const union pv_request *request,
 		return rc;
 	dev->gids |= 1u << bind->index;
 	pv_hca_set_gid(dev, bind->index);
-	return urxe_gid_set_vlan(dev->engine, bind->index, vlan_of(bind->vlan));
+	return urxe_gid_set_vlan(dev->engine, bind->index, vlan_of(dev, &gid, bind->vlan));
 }
 
 int pv_cmd_destroy_bind(struct pvrdma *dev, const union pv_request *request,

@@ -4,6 +4,7 @@
 
 #include "activate.h"
 #include "doorbell_page.h"
+#include "gid_vlan.h"
 #include "object.h"
 #include "pvrdma_hca.h"
 #include "pvrdma_port.h"
@@ -127,5 +128,6 @@ int pvrdma_restore(struct pvrdma *dev, uint64_t now, const uint8_t *stream, size
 		dev->active = false;
 		pv_reset_quietly(dev);
 	}
+	pv_gid_vlan_restore(dev);
 	return rc;
 }
