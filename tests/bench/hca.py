@@ -10,7 +10,7 @@ import time
 
 import report
 from host import Failure, Host, Pair, until
-from measure import SECONDS, Pinned
+from measure import SECONDS, Pinned, share
 from nested import OUTER, Nested, write_port
 
 
@@ -51,6 +51,38 @@ class StartOfDaemon:
         return statistics.median(times)
 
 
+class IdleDaemon:
+    """The CPU share of a urxed with this --hca that has nothing to do."""
+
+    RUN_SECONDS = 5
+
+    def __init__(self, hca):
+        self.hca = hca
+
+    def measure(self, bench):
+        with Host(bench.build, arguments=('--hca', self.hca)) as host:
+            time.sleep(2)  # until the work of the start is done
+            return share([host.daemon_pid()], self.RUN_SECONDS)
+
+
+class LatencyWithoutHca:
+    """Latency of a perftest program under a urxed with this --hca."""
+
+    def __init__(self, argv, hca):
+        self.argv = argv.split()
+        self.hca = hca
+
+    def measure(self, bench):
+        with Host(bench.build, arguments=('--hca', self.hca)) as host:
+            return latency(bench, host, self.argv, 'urxe0')
+
+
+def latency(bench, host, argv, device):
+    ends = [Pinned(host, cpu, 'packet') for cpu in bench.cpus]
+    argv = [argv[0], '-F', *argv[1:]]
+    return report.measured(lambda: Pair(*ends, argv, device=device).finish(SECONDS)[1], report.latency)
+
+
 class LatencyOverUrxe:
     """
     Latency of a perftest program in packets. The HCA is the device of another urxe: `nested`, the program uses urxe0 over that
@@ -64,15 +96,10 @@ class LatencyOverUrxe:
     def measure(self, bench):
         with Host(bench.build, arguments=OUTER) as outer:
             if not self.nested:
-                return self.latency(bench, outer, 'hca0')
+                return latency(bench, outer, self.argv, 'hca0')
             with Nested(bench.build, outer) as host:
                 host.way, host.transport, host.log = 'hca', 'packet', 'error'
-                return self.latency(bench, host, 'urxe0')
-
-    def latency(self, bench, host, device):
-        ends = [Pinned(host, cpu, 'packet') for cpu in bench.cpus]
-        argv = [self.argv[0], '-F', *self.argv[1:]]
-        return report.measured(lambda: Pair(*ends, argv, device=device).finish(SECONDS)[1], report.latency)
+                return latency(bench, host, self.argv, 'urxe0')
 
 
 class PortChange:

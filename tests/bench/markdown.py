@@ -3,7 +3,7 @@
 import conditions
 from crowded import Incast
 from failover import Balanced
-from hca import LatencyOverUrxe, StartOfDaemon, StartOfProgram
+from hca import IdleDaemon, LatencyOverUrxe, LatencyWithoutHca, StartOfDaemon, StartOfProgram
 import machines
 from measure import BytesForInstruction, Given, Hook, Instructions, Joined, Limit, Perftest
 from station import Station
@@ -13,7 +13,7 @@ import vms
 # Figures in the column of limits: the best possible figure, the figure without the measured feature, or another
 # figure of urxe. Figures of other implementations are peers.
 BOUNDS = (Limit, Station, machines.Station, Given, Joined, Perftest, Balanced, Incast, Hook, Instructions, BytesForInstruction,
-          vms.Path, StartOfProgram, StartOfDaemon, LatencyOverUrxe)
+          vms.Path, StartOfProgram, StartOfDaemon, IdleDaemon, LatencyWithoutHca, LatencyOverUrxe)
 HEAD = ['urxe: median (least-most)', 'limits: figure, ratio', 'peers: figure, ratio', 'rounds', 'line, ns']
 BREAK = '<br>'  # within a cell
 

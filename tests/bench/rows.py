@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """The rows of the table: measures of urxe, and the limits and peers beside them."""
+import functools
+
 from applications import Alltoall, Solved, Solver
 from crowded import ConnectMany, Incast, Incasts
 from failover import Balanced, Failover
-from hca import LatencyOverUrxe, PortChange, StartOfDaemon, StartOfProgram
+from hca import IdleDaemon, LatencyOverUrxe, LatencyWithoutHca, PortChange, StartOfDaemon, StartOfProgram
 from migration import Migration, Migrations
 import report
 from measure import (Alone, BytesForInstruction, Given, Hook, Hooks, Idle, Instructions, Iperf, Joined,
@@ -458,10 +460,12 @@ def idle_rows():
 
 def hca_rows():
     """The search for an HCA on a host without one; latency over an HCA, which is another urxe; and changes of its port."""
-    for what, kind in ('ibv_devinfo', StartOfProgram), ('start of urxed', StartOfDaemon):
+    latency = functools.partial(LatencyWithoutHca, 'ib_send_lat -s 2 -n 50000')
+    for what, unit, kind in [('ibv_devinfo', 's', StartOfProgram), ('start of urxed', 's', StartOfDaemon),
+                             ('idle urxed', 'CPU', IdleDaemon), ('send latency, 2 B, in packets', 's', latency)]:
         without = f'{what}, --hca off'
         PEERS[without] = kind('off')
-        yield Row('hca', f'{what}, --hca auto without an HCA', 's', kind('auto'), [without])
+        yield Row('hca', f'{what}, --hca auto without an HCA', unit, kind('auto'), [without])
     for name, argv in [('send latency, 2 B', 'ib_send_lat -s 2 -n 50000'), ('write latency, 2 B', 'ib_write_lat -s 2 -n 50000'),
                        ('read latency, 2 B', 'ib_read_lat -s 2 -n 50000')]:
         own = f'the HCA itself, {name}'
