@@ -158,12 +158,14 @@ def run_qperf(server, client):
     job.wait(60)
 
 
+def has_gid(vm, address):
+    try:
+        vm.gid(address)
+    except (Failure, ValueError):
+        return False
+    return True
+
+
 def wait_gid(vm, address):
     """Waits until the device has a GID for an address."""
-    def known():
-        try:
-            vm.gid(address)
-        except (Failure, ValueError):
-            return False
-        return True
-    until(60, known, lambda: f'{vm.name}: no GID for {address}')
+    until(60, lambda: has_gid(vm, address), lambda: f'{vm.name}: no GID for {address}')

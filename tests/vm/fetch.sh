@@ -62,22 +62,35 @@ fetch_driver() {
 	build_driver "$release" "$driver"
 }
 
+# fetch_driver_of SUITE: the same for the kernel of another suite of Debian.
+fetch_driver_of() {
+	local apt=$PWD/build-guests/apt-driver release driver
+	fetch_kernel_of "$1"
+	release=$(basename "build-guests/kernel-$1"/lib/modules/*)
+	driver=build-guests/vmw_pvrdma-$release/vmw_pvrdma.ko
+	[[ ! -f $driver ]] || return 0
+	private_apt "$apt" "$1"
+	(export APT_CONFIG=$apt/apt.conf && quietly apt-get update && build_driver "$release" "$driver")
+	rm -r "$apt"
+}
+
 # build_driver RELEASE FILE
 build_driver() {
-	local new=build-guests/new-driver version headers
+	local new=build-guests/new-driver version kbuild headers
 	echo "building vmw_pvrdma.ko for $1" >&2
 	rm -rf "$new"
 	mkdir -p "$new"
 	version=$(apt-cache show "linux-headers-$1" | awk '/^Version:/ { print $2; exit }')
+	kbuild=$(apt-cache depends "linux-headers-$1=$version" | awk '/Depends: linux-kbuild/ { print $2; exit }')
 	(cd "$new" && quietly apt-get download "linux-headers-$1=$version" "linux-headers-${1%-*}-common=$version" \
-		"$(at_version linux-kbuild-6.1 "$version")" "$(at_version linux-source-6.1 "$version")")
+		"$(at_version "$kbuild" "$version")" "$(at_version "linux-source-$(cut -d . -f 1-2 <<<"$1")" "$version")")
 	for headers in "$new"/linux-{headers,kbuild}*.deb; do
 		quietly dpkg -x "$headers" "$new/root"
 	done
 	extract_driver "$new"
 	headers=$PWD/$new/root/usr/src/linux-headers
 	quietly make -C "$headers-${1%-*}-common" O="$headers-$1" M="$PWD/$new/vmw_pvrdma" \
-		CONFIG_INFINIBAND_VMWARE_PVRDMA=m -j "$(nproc)" modules
+		CONFIG_INFINIBAND_VMWARE_PVRDMA=m CONFIG_DEBUG_INFO_BTF_MODULES= -j "$(nproc)" modules
 	strip --strip-debug "$new/vmw_pvrdma/vmw_pvrdma.ko"
 	mkdir "${2%/*}"
 	mv "$new/vmw_pvrdma/vmw_pvrdma.ko" "$2"

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 
-from ends import (CHECKED, CONNECTED, FEW, PERFTEST, run_both_ways, run_connected_both_ways, run_pair,
+from ends import (CHECKED, CONNECTED, FEW, PERFTEST, has_gid, run_both_ways, run_connected_both_ways, run_pair,
                   run_qperf, wait_gid)
 from nic import make_file, ping, transfer
 from vm import Device, Vm, make_image
@@ -179,6 +179,84 @@ def check_rxe(build, stack):
     return lab
 
 
+# --- Addresses
+
+VLAN, IN_VLAN = 100, ('198.51.100.1', '198.51.100.2')
+ADDED = ('fd00:3::1', 'fd00:3::2')
+OTHER_MAC = '52:54:00:00:02:99'
+PINGPONG = CHECKED[3:4]
+
+
+def run_by_gids(vms, addresses):
+    """Each machine uses the GID of an address."""
+    for vm, address in zip(vms, addresses):
+        wait_gid(vm, address)
+        vm.gid = functools.partial(lambda index, _: index, vm.gid(address))
+    run_both_ways(*vms, PINGPONG)
+    for vm in vms:
+        del vm.gid
+
+
+def check_ipv6(vms):
+    """GIDs follow the addresses."""
+    run_by_gids(vms, [vm.ipv6() for vm in vms])
+    for vm, address in zip(vms, ADDED):
+        vm.run(f'ip addr add {address}/64 dev {vm.nic()}')
+    run_by_gids(vms, ADDED)
+    for vm, address in zip(vms, ADDED):
+        vm.run(f'ip addr del {address}/64 dev {vm.nic()}')
+    until(60, lambda: not any(map(has_gid, vms, ADDED)), lambda: 'a GID without an address')
+
+
+def check_vlan(vms):
+    """PVRDMA's packets are in the VLAN of the address, of which its driver does not tell."""
+    for vm, address in zip(vms, IN_VLAN):
+        vm.run(f'ip link add link {vm.nic()} name inside type vlan id {VLAN} && '
+               f'ip addr add {address}/24 dev inside && ip link set inside up')
+    run_by_gids(vms, IN_VLAN)
+    run_both_ways(*vms, PINGPONG)
+
+
+def check_mac(vms):
+    """The NIC gets another MAC, by which peers and the machine itself reach it."""
+    vms[0].run(f'ip link set {vms[0].nic()} address {OTHER_MAC}')
+    vms[0].mac = OTHER_MAC
+    wait_gid(vms[0], vms[0].address)
+    ping(vms[1], vms[0].address)
+    run_both_ways(*vms, PINGPONG)
+    run_both_ways(vms[0], vms[0], PINGPONG)
+
+
+def check_addresses(build, stack):
+    lab = Lab(build, stack)
+    host = add_host(build, stack)
+    vms = [lab.boot(host) for _ in range(2)]
+    for check in check_ipv6, check_vlan, check_mac:
+        print(check.__name__, flush=True)
+        check(vms)
+    return lab
+
+
+# --- Another kernel
+
+def check_newer_kernel(build, stack):
+    """The kernel of Debian 12's backports, 6.12: its vmxnet3 writes frames into the descriptors."""
+    lab = Lab(build, stack, make_image(build, 'kernel-bookworm-backports'))
+    host = add_host(build, stack)
+    one, two = lab.boot(host), lab.boot(host)
+    print(one.run('uname -r').strip(), flush=True)
+    for size in 56, 200, 1400:
+        ping(one, two.address, size)
+    make_file(one)
+    transfer(one, two, two.address)
+    run_both_ways(one, two, FEW)
+    run_both_ways(one, host, PINGPONG)
+    run_connected_both_ways(one, two, CONNECTED[:1])
+    for vm in one, two:
+        vm.expect_no_warning()
+    return lab
+
+
 # --- RoCE v1
 
 ROCE_V1, ROCE_V1_TYPE, ROCE_V2_PORT = 'RoCE v1', b'\x89\x15', (4791).to_bytes(2, 'big')
@@ -219,8 +297,9 @@ def check_roce_v1(build, stack):
     return lab
 
 
-PLACES = {'core': check_core, 'mapped': check_mapped, 'loopback': check_loopback, 'pair': check_pair, 'host': check_host, 'cable': check_cable,
-          'rxe': check_rxe, 'roce_v1': check_roce_v1}
+PLACES = {'core': check_core, 'mapped': check_mapped, 'loopback': check_loopback, 'pair': check_pair, 'host': check_host,
+          'cable': check_cable, 'rxe': check_rxe, 'addresses': check_addresses, 'newer_kernel': check_newer_kernel,
+          'roce_v1': check_roce_v1}
 
 
 def run():

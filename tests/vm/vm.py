@@ -33,11 +33,11 @@ class VmImage(Image):
     PROVIDERS = ['vmw_pvrdma', 'rxe']
     BOOT = BOOT
 
-    def __init__(self, build, programs=()):
-        release = os.path.basename(only(f'{build}-guests/kernel/lib/modules/*'))
+    def __init__(self, build, programs=(), kernel_folder='kernel'):
+        release = os.path.basename(only(f'{build}-guests/{kernel_folder}/lib/modules/*'))
         self.driver = only(f'{build}-guests/vmw_pvrdma-{release}/vmw_pvrdma.ko')
         self.qemu = only(f'{build}-guests/qemu/qemu-system-x86_64')
-        super().__init__(build, programs)
+        super().__init__(build, programs, kernel_folder=kernel_folder)
 
     def add_modules(self, archive):
         boot = modules(self.package, self.BOOT, [self.driver])
@@ -45,9 +45,9 @@ class VmImage(Image):
         archive.add_modules('/modules/late', modules(self.package, LATE, before=boot))
 
 
-def make_image(build):
+def make_image(build, kernel_folder='kernel'):
     """An image with the test program that compares every byte."""
-    return VmImage(build, [os.path.join(build, VERBS_CHECK)])
+    return VmImage(build, [os.path.join(build, VERBS_CHECK)], kernel_folder)
 
 
 class Device:
@@ -164,6 +164,13 @@ class Vm(Machine):
     def load(self, *names):
         for name in names:
             self.run(f'insmod /modules/*-{name}.ko')
+
+    def expect_no_warning(self):
+        """Neither driver warns of anything."""
+        lines = self.run("dmesg -r | grep '^<[0-4]>'; true").splitlines()
+        warnings = [line for line in lines if re.search(r'vmxnet3|vmw_pvrdma|cut here', line) and 'out-of-tree' not in line]
+        if warnings:
+            raise Failure(f'{self.name}: the kernel warns: ' + '\n'.join(warnings))
 
     def expect_healthy(self):
         """The guest's kernel reports no fault of a driver."""
