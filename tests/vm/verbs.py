@@ -222,6 +222,7 @@ def check_mac(vms):
     vms[0].run(f'ip link set {vms[0].nic()} address {OTHER_MAC}')
     vms[0].mac = OTHER_MAC
     wait_gid(vms[0], vms[0].address)
+    vms[0].run(f'arping -q -U -c 2 -I {vms[0].nic()} {vms[0].address}')
     ping(vms[1], vms[0].address)
     run_both_ways(*vms, PINGPONG)
     run_both_ways(vms[0], vms[0], PINGPONG)
