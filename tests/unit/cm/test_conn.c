@@ -341,7 +341,7 @@ static void test_three_messages_connect(void **state)
 	expect_channel(b_end(), a_end());
 }
 
-static void test_each_message_may_be_lost(void **state)
+static void test_lost_req_rep_or_rtu_is_sent_again(void **state)
 {
 	static const uint16_t attrs[] = {CM_REQ, CM_REP, CM_RTU};
 
@@ -364,7 +364,7 @@ static void test_each_message_may_be_lost(void **state)
 	}
 }
 
-static void test_nobody_answers_a_req(void **state)
+static void test_unanswered_req_ends_with_req_error(void **state)
 {
 	(void)state;
 	net.lose = 1u << CM_REQ;
@@ -378,7 +378,7 @@ static void test_nobody_answers_a_req(void **state)
 	expect_state(a_end(), CM_IDLE);
 }
 
-static void test_nobody_answers_a_rep(void **state)
+static void test_unanswered_rep_ends_with_one_event(void **state)
 {
 	(void)state;
 	connect_pair(0);
@@ -426,7 +426,7 @@ static void test_slow_client_sends_mra(void **state)
 	expect_state(b_end(), CM_ESTABLISHED);
 }
 
-static void test_data_before_rtu(void **state)
+static void test_data_before_rtu_establishes_the_connection(void **state)
 {
 	(void)state;
 	connect_pair(0);
@@ -446,7 +446,7 @@ static void test_data_before_rtu(void **state)
 
 /* --- Refusing */
 
-static void test_nobody_listens(void **state)
+static void test_req_without_listener_gets_rej_invalid_service_id(void **state)
 {
 	(void)state;
 	net.verdict = CM_REJECT_NO_LISTENER;
@@ -459,7 +459,7 @@ static void test_nobody_listens(void **state)
 }
 
 /* The server listens, and rejects this client. */
-static void test_denied(void **state)
+static void test_consumer_reject_of_a_req_reaches_the_client(void **state)
 {
 	(void)state;
 	net.verdict = CM_REJECT_CONSUMER;
@@ -469,7 +469,7 @@ static void test_denied(void **state)
 	assert_int_equal(cm_conns(net.cm[B]), 0);
 }
 
-static void test_full_backlog_is_as_a_loss(void **state)
+static void test_req_to_a_full_backlog_is_repeated(void **state)
 {
 	(void)state;
 	net.verdict = CM_FORGET;
@@ -481,7 +481,7 @@ static void test_full_backlog_is_as_a_loss(void **state)
 	expect_state(b_end(), CM_REQ_RCVD);
 }
 
-static void test_reject_with_data(void **state)
+static void test_reject_carries_at_most_148_private_bytes(void **state)
 {
 	static const uint8_t data[CM_REJ_PRIVATE + 1];
 
@@ -512,7 +512,7 @@ static void test_client_rejects_rep(void **state)
 }
 
 /* The server recognises by its GUID the connection of a client that gives up before an answer. */
-static void test_client_gives_up(void **state)
+static void test_released_client_rejects_its_req_with_timeout(void **state)
 {
 	(void)state;
 	connect_pair(0);
@@ -525,7 +525,7 @@ static void test_client_gives_up(void **state)
 	assert_int_equal(cm_conns(net.cm[A]), 0);
 }
 
-static void test_wrong_service_type(void **state)
+static void test_req_with_invalid_service_type_is_rejected(void **state)
 {
 	struct cm_request request = {.path = {.dgid = {[15] = B}}, .service = 2};
 
@@ -535,7 +535,7 @@ static void test_wrong_service_type(void **state)
 	assert_int_equal(a_end()->reason, CM_REJ_INVALID_SERVICE_TYPE);
 }
 
-static void test_wrong_path_mtu(void **state)
+static void test_req_with_invalid_mtu_gets_rej_invalid_mtu(void **state)
 {
 	static const uint8_t wrong[] = {0, 6, 15};
 	struct cm_request request = {.path = {.dgid = {[15] = B}}, .service_id = SERVICE};
@@ -555,7 +555,7 @@ static void test_wrong_path_mtu(void **state)
 }
 
 /* A connected client learns that the server has destroyed the connection before the RTU arrived. */
-static void test_server_gone_before_rtu(void **state)
+static void test_server_released_before_rtu_rejects_the_client(void **state)
 {
 	(void)state;
 	connect_pair(0);
@@ -574,7 +574,7 @@ static void test_server_gone_before_rtu(void **state)
 }
 
 /* A restarted peer sends a REQ with a QPN that the server takes for connected. */
-static void test_stale_connection(void **state)
+static void test_req_of_a_connected_qpn_is_rejected_as_stale(void **state)
 {
 	struct end *old_a = a_end(), *old_b = b_end();
 
@@ -595,7 +595,7 @@ static void test_stale_connection(void **state)
 
 /* --- Disconnecting */
 
-static void test_disconnect(void **state)
+static void test_disconnect_passes_dreq_drep_timewait_to_idle(void **state)
 {
 	(void)state;
 	establish();
@@ -644,7 +644,7 @@ static void test_lost_drep_is_sent_again(void **state)
 	assert_int_equal(cm_conns(net.cm[B]), 0);
 }
 
-static void test_peer_is_dead(void **state)
+static void test_unanswered_dreq_ends_with_dreq_error(void **state)
 {
 	(void)state;
 	establish();
@@ -670,7 +670,7 @@ static void test_release_disconnects(void **state)
 }
 
 /* The owner says by its calls of cm_tick when a DREQ is sent. */
-static void test_dreq_waits_for_the_tick(void **state)
+static void test_released_connection_sends_its_dreq_from_cm_tick(void **state)
 {
 	(void)state;
 	establish();
@@ -698,7 +698,7 @@ static void resolve(void)
 	assert_int_equal(cm_sidr_resolve(net.cm[A], net.now, &request, a_end(), &a_end()->conn), 0);
 }
 
-static void test_sidr(void **state)
+static void test_sidr_req_is_answered_once(void **state)
 {
 	const struct cm_sidr_reply reply = {.qpn = 0x77, .qkey = 0x1234567};
 
@@ -717,7 +717,7 @@ static void test_sidr(void **state)
 	expect_state(a_end(), CM_IDLE);
 }
 
-static void test_sidr_refused(void **state)
+static void test_sidr_req_without_listener_is_refused(void **state)
 {
 	(void)state;
 	net.verdict = CM_REJECT_NO_LISTENER;
@@ -727,7 +727,7 @@ static void test_sidr_refused(void **state)
 	assert_int_equal(cm_conns(net.cm[B]), 0);
 }
 
-static void test_sidr_unanswered(void **state)
+static void test_unanswered_sidr_req_ends_with_sidr_error(void **state)
 {
 	(void)state;
 	net.verdict = CM_FORGET;
@@ -739,7 +739,7 @@ static void test_sidr_unanswered(void **state)
 
 /* --- Strangers */
 
-static void test_strangers(void **state)
+static void test_messages_of_unknown_connections_are_counted_as_stray(void **state)
 {
 	static const enum cm_attr attrs[] = {CM_MRA, CM_REJ, CM_REP, CM_RTU, CM_DREP, CM_SIDR_REP};
 	const struct cm_path path = {.dgid = {[15] = B}};
@@ -781,7 +781,7 @@ static void arrives_from(uint8_t host, const struct cm_mad *mad)
 /*
  * A third party that knows the communication IDs can neither end the connection nor take it over.
  */
-static void test_impostors(void **state)
+static void test_third_party_cannot_end_or_take_a_connection(void **state)
 {
 	struct cm_mad mads[] = {
 		{.attr = CM_DREQ, .pair = {.remote_qpn = 0x1000}},
@@ -836,7 +836,7 @@ static void test_ids_are_random(void **state)
 }
 
 /* Another seed makes other IDs, and the same seed the same ones. */
-static void test_seed_makes_the_ids(void **state)
+static void test_equal_seeds_give_equal_local_ids(void **state)
 {
 	const struct cm_request request = {.path = {.dgid = {[15] = B}}};
 	uint32_t ids[3];
@@ -1160,7 +1160,7 @@ static void test_released_connections_are_limited(void **state)
 }
 
 /* A client asks for hours of patience by an MRA, and then is silent. */
-static void test_patience(void **state)
+static void test_req_with_huge_timeouts_holds_no_connection(void **state)
 {
 	struct cm_mad mad = {.attr = CM_REQ,
 			     .req = {.local_id = 9,
@@ -1226,7 +1226,7 @@ static void seed_network(uint64_t seed)
 }
 
 /* If both consumers only wait and answer, both ends become connected on any network. */
-static void test_bad_network_connects(void **state)
+static void test_ends_connect_despite_loss_and_reordering(void **state)
 {
 	for (uint64_t seed = 1; seed <= 20; seed++) {
 		set_up(state);
@@ -1259,7 +1259,7 @@ static void expect_reason(const struct end *end)
 /*
  * When no event is due any more, both ends are connected to each other, or have a reason not to be.
  */
-static void test_any_order_of_things(void **state)
+static void test_random_actions_leave_both_ends_consistent(void **state)
 {
 	uint32_t connected = 0;
 
@@ -1300,35 +1300,35 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_three_messages_connect),
-		TEST(test_each_message_may_be_lost),
-		TEST(test_nobody_answers_a_req),
-		TEST(test_nobody_answers_a_rep),
+		TEST(test_lost_req_rep_or_rtu_is_sent_again),
+		TEST(test_unanswered_req_ends_with_req_error),
+		TEST(test_unanswered_rep_ends_with_one_event),
 		TEST(test_slow_server_sends_mra),
 		TEST(test_slow_client_sends_mra),
-		TEST(test_data_before_rtu),
-		TEST(test_nobody_listens),
-		TEST(test_denied),
-		TEST(test_full_backlog_is_as_a_loss),
-		TEST(test_reject_with_data),
+		TEST(test_data_before_rtu_establishes_the_connection),
+		TEST(test_req_without_listener_gets_rej_invalid_service_id),
+		TEST(test_consumer_reject_of_a_req_reaches_the_client),
+		TEST(test_req_to_a_full_backlog_is_repeated),
+		TEST(test_reject_carries_at_most_148_private_bytes),
 		TEST(test_client_rejects_rep),
-		TEST(test_client_gives_up),
-		TEST(test_wrong_service_type),
-		TEST(test_wrong_path_mtu),
-		TEST(test_server_gone_before_rtu),
-		TEST(test_stale_connection),
-		TEST(test_disconnect),
+		TEST(test_released_client_rejects_its_req_with_timeout),
+		TEST(test_req_with_invalid_service_type_is_rejected),
+		TEST(test_req_with_invalid_mtu_gets_rej_invalid_mtu),
+		TEST(test_server_released_before_rtu_rejects_the_client),
+		TEST(test_req_of_a_connected_qpn_is_rejected_as_stale),
+		TEST(test_disconnect_passes_dreq_drep_timewait_to_idle),
 		TEST(test_both_disconnect_at_once),
 		TEST(test_lost_drep_is_sent_again),
-		TEST(test_peer_is_dead),
+		TEST(test_unanswered_dreq_ends_with_dreq_error),
 		TEST(test_release_disconnects),
-		TEST(test_dreq_waits_for_the_tick),
-		TEST(test_sidr),
-		TEST(test_sidr_refused),
-		TEST(test_sidr_unanswered),
-		TEST(test_strangers),
-		TEST(test_impostors),
+		TEST(test_released_connection_sends_its_dreq_from_cm_tick),
+		TEST(test_sidr_req_is_answered_once),
+		TEST(test_sidr_req_without_listener_is_refused),
+		TEST(test_unanswered_sidr_req_ends_with_sidr_error),
+		TEST(test_messages_of_unknown_connections_are_counted_as_stray),
+		TEST(test_third_party_cannot_end_or_take_a_connection),
 		TEST(test_ids_are_random),
-		TEST(test_seed_makes_the_ids),
+		TEST(test_equal_seeds_give_equal_local_ids),
 		TEST(test_answers_need_the_transaction_id),
 		TEST(test_sidr_answer_needs_the_transaction_id),
 		TEST(test_unknown_sender_ends_no_stale_connection),
@@ -1346,9 +1346,9 @@ int main(void)
 						tear_down_crowd),
 		cmocka_unit_test_setup_teardown(test_released_connections_are_limited, set_up_crowd,
 						tear_down_crowd),
-		TEST(test_patience),
-		cmocka_unit_test(test_bad_network_connects),
-		cmocka_unit_test(test_any_order_of_things),
+		TEST(test_req_with_huge_timeouts_holds_no_connection),
+		cmocka_unit_test(test_ends_connect_despite_loss_and_reordering),
+		cmocka_unit_test(test_random_actions_leave_both_ends_consistent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

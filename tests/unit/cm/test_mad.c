@@ -63,7 +63,7 @@ static void load(struct capture *c, const char *name)
 	fclose(file);
 }
 
-static void test_connection_of_linux(void **state)
+static void test_captured_req_to_drep_of_linux_are_parsed(void **state)
 {
 	static const uint16_t attrs[] = {CM_REQ, CM_REP, CM_RTU, CM_DREQ, CM_DREP};
 	const struct cm_req *req;
@@ -107,7 +107,7 @@ static void test_connection_of_linux(void **state)
 	assert_memory_equal(ip.dst, req->remote_gid, 16);
 }
 
-static void test_connection_of_linux_by_ipv6(void **state)
+static void test_captured_req_over_ipv6_is_parsed(void **state)
 {
 	struct cm_ip_hdr ip;
 	struct capture c;
@@ -120,7 +120,7 @@ static void test_connection_of_linux_by_ipv6(void **state)
 	assert_memory_equal(ip.src, c.mads[0].req.local_gid, 16);
 }
 
-static void test_rejection_of_linux(void **state)
+static void test_captured_rej_of_linux_is_parsed(void **state)
 {
 	struct capture c;
 
@@ -133,7 +133,7 @@ static void test_rejection_of_linux(void **state)
 	assert_int_equal(c.mads[1].rej.remote_id, c.mads[0].req.local_id);
 }
 
-static void test_resolution_of_linux(void **state)
+static void test_captured_sidr_req_and_rep_are_parsed(void **state)
 {
 	struct cm_ip_hdr ip;
 	struct capture c;
@@ -153,7 +153,7 @@ static void test_resolution_of_linux(void **state)
 
 /* --- Messages that no capture contains, byte for byte */
 
-static void test_mra_fields(void **state)
+static void test_mra_has_the_specified_bytes(void **state)
 {
 	static const uint8_t head[] = {1, 7, 2, 3, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0x11};
 	static const uint8_t body[] = {0xa1, 0xa2, 0xa3, 0xa4, 0xb1, 0xb2,
@@ -170,7 +170,7 @@ static void test_mra_fields(void **state)
 	assert_memory_equal(bytes + MESSAGE, body, sizeof(body));
 }
 
-static void test_rej_fields(void **state)
+static void test_rej_has_the_specified_bytes(void **state)
 {
 	static const uint8_t body[] = {1, 2, 3, 4, 5, 6, 7, 8, 0x80, 16, 0, 10, 0xee};
 	const struct cm_mad mad = {
@@ -206,7 +206,7 @@ static void test_largest_values_do_not_change_neighbours(void **state)
 	}
 }
 
-static void test_no_message_of_ours(void **state)
+static void test_mads_other_than_cm_messages_are_refused(void **state)
 {
 	static const struct {
 		uint8_t byte, value;
@@ -232,7 +232,7 @@ static void test_no_message_of_ours(void **state)
 	}
 }
 
-static void test_ip_header_fields(void **state)
+static void test_ip_header_round_trips_and_wrong_versions_are_refused(void **state)
 {
 	static const uint8_t bytes[CM_IP_HDR_LEN] = {0, 0x40, 0x1c,      0x06, [16] = 10, 0,
 						     0, 1,    [32] = 10, 0,    0,         2};
@@ -259,15 +259,15 @@ static void test_ip_header_fields(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_connection_of_linux),
-		cmocka_unit_test(test_connection_of_linux_by_ipv6),
-		cmocka_unit_test(test_rejection_of_linux),
-		cmocka_unit_test(test_resolution_of_linux),
-		cmocka_unit_test(test_mra_fields),
-		cmocka_unit_test(test_rej_fields),
+		cmocka_unit_test(test_captured_req_to_drep_of_linux_are_parsed),
+		cmocka_unit_test(test_captured_req_over_ipv6_is_parsed),
+		cmocka_unit_test(test_captured_rej_of_linux_is_parsed),
+		cmocka_unit_test(test_captured_sidr_req_and_rep_are_parsed),
+		cmocka_unit_test(test_mra_has_the_specified_bytes),
+		cmocka_unit_test(test_rej_has_the_specified_bytes),
 		cmocka_unit_test(test_largest_values_do_not_change_neighbours),
-		cmocka_unit_test(test_no_message_of_ours),
-		cmocka_unit_test(test_ip_header_fields),
+		cmocka_unit_test(test_mads_other_than_cm_messages_are_refused),
+		cmocka_unit_test(test_ip_header_round_trips_and_wrong_versions_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
