@@ -61,7 +61,7 @@ static void make_run(bool ipv6, uint32_t n, uint32_t payload, uint32_t last)
 
 /* --- Which frames one packet can carry */
 
-static void test_counts(void **state)
+static void test_run_ends_at_64_segments_64_kib_or_its_message(void **state)
 {
 	(void)state;
 	make_run(false, 15, 4112, 4112);
@@ -76,7 +76,7 @@ static void test_counts(void **state)
 	assert_int_equal(gso_count(frames, 64), 5);
 }
 
-static void test_lengths_that_end_a_packet(void **state)
+static void test_run_ends_with_a_frame_of_another_length(void **state)
 {
 	(void)state;
 	make_run(false, 4, 512, 512);
@@ -88,7 +88,7 @@ static void test_lengths_that_end_a_packet(void **state)
 	assert_int_equal(gso_count(frames, 4), 1);
 }
 
-static void test_frames_that_stay_alone(void **state)
+static void test_rocev1_vlan_and_ip_options_form_no_run(void **state)
 {
 	(void)state;
 	make_run(false, 3, 512, 512);
@@ -174,7 +174,7 @@ static void expect_frame(const struct packet_port_frame *got, uint32_t i, bool i
 	assert_memory_equal(got->data, frames[i].data, got->len);
 }
 
-static void test_there_and_back(void **state)
+static void test_run_is_split_into_the_same_frames(void **state)
 {
 	static const struct {
 		uint32_t n, payload, last;
@@ -204,7 +204,7 @@ static void test_there_and_back(void **state)
 	gso_packet_destroy(&to);
 }
 
-static void test_packets_that_are_refused(void **state)
+static void test_gso_packets_with_wrong_headers_are_refused(void **state)
 {
 	static struct packet p;
 	struct gso_packet to;
@@ -239,11 +239,11 @@ static void test_packets_that_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_counts),
-		cmocka_unit_test(test_lengths_that_end_a_packet),
-		cmocka_unit_test(test_frames_that_stay_alone),
-		cmocka_unit_test(test_there_and_back),
-		cmocka_unit_test(test_packets_that_are_refused),
+		cmocka_unit_test(test_run_ends_at_64_segments_64_kib_or_its_message),
+		cmocka_unit_test(test_run_ends_with_a_frame_of_another_length),
+		cmocka_unit_test(test_rocev1_vlan_and_ip_options_form_no_run),
+		cmocka_unit_test(test_run_is_split_into_the_same_frames),
+		cmocka_unit_test(test_gso_packets_with_wrong_headers_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

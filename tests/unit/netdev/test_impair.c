@@ -310,7 +310,7 @@ static void test_received_frames_are_impaired(void **state)
 }
 
 /* After a burst that is dropped entirely, netdev_rx receives the next one. */
-static void test_receiving_goes_on(void **state)
+static void test_burst_dropped_whole_does_not_end_receiving(void **state)
 {
 	struct netdev_impairment none = {0}, bad = {.seed = 9, .drop = 0.9};
 	struct netdev_impair_counters tx, rx;
@@ -410,7 +410,7 @@ int main(void)
 		cmocka_unit_test(test_same_seed_gives_same_result),
 		cmocka_unit_test(test_full_port_below_loses_no_frame),
 		cmocka_unit_test(test_received_frames_are_impaired),
-		cmocka_unit_test(test_receiving_goes_on),
+		cmocka_unit_test(test_burst_dropped_whole_does_not_end_receiving),
 		cmocka_unit_test(test_dropped_bursts_end_the_call),
 		cmocka_unit_test(test_full_queue_loses_no_received_frame),
 		cmocka_unit_test(test_bad_arguments_are_refused),

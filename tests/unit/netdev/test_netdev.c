@@ -11,7 +11,7 @@
 
 #include "mem_port.h"
 
-static void test_answers_of_a_port_without_functions(void **state)
+static void test_port_without_functions_has_no_fd_and_no_deadline(void **state)
 {
 	struct netdev *ends[2];
 
@@ -61,7 +61,7 @@ static void test_idle_grows_on_after_a_second(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_answers_of_a_port_without_functions),
+		cmocka_unit_test(test_port_without_functions_has_no_fd_and_no_deadline),
 		cmocka_unit_test(test_idle_grows_with_quiet),
 		cmocka_unit_test(test_idle_grows_on_after_a_second),
 	};

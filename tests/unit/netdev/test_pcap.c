@@ -151,7 +151,7 @@ static void test_pcap_with_microseconds_is_read(void **state)
 	netdev_close(port);
 }
 
-static void test_big_endian_nano_pcap(void **state)
+static void test_big_endian_nanosecond_pcap_is_read(void **state)
 {
 	static const uint8_t bytes[] = {
 		BE32(0xa1b23c4d), BE16(2), BE16(4), BE32(0), BE32(0),  BE32(65535),
@@ -364,7 +364,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pcap_with_microseconds_is_read),
-		cmocka_unit_test(test_big_endian_nano_pcap),
+		cmocka_unit_test(test_big_endian_nanosecond_pcap_is_read),
 		cmocka_unit_test(test_pcapng_is_read),
 		cmocka_unit_test(test_truncated_file_is_reported),
 		cmocka_unit_test(test_other_files_are_refused),

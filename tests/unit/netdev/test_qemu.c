@@ -225,7 +225,7 @@ static void test_frames_pass_in_both_directions(void **state)
 }
 
 /* The port returns a frame after its last byte, however the stream is split. */
-static void test_byte_by_byte(void **state)
+static void test_frame_is_returned_after_its_last_byte(void **state)
 {
 	int qemu;
 	struct netdev *port = attach(&qemu);
@@ -299,7 +299,7 @@ static void test_hostile_lengths_are_dropped(void **state)
 }
 
 /* Frames that are all dropped do not keep the caller in one call. */
-static void test_flood_of_nothing(void **state)
+static void test_one_call_returns_despite_a_flood_of_bad_frames(void **state)
 {
 	int qemu;
 	struct netdev *port = attach(&qemu);
@@ -370,7 +370,7 @@ static void expect_room_for_burst(struct netdev *port)
 	}
 }
 
-static void test_burst_to_a_peer_that_does_not_run(void **state)
+static void test_socket_holds_a_burst_for_a_stopped_peer(void **state)
 {
 	struct netdev *listening = open_port("qemu:%s/burst", directory), *connecting;
 	int peer = call("burst"), server = serve("burst-qemu", SOCK_STREAM);
@@ -390,7 +390,7 @@ static void test_burst_to_a_peer_that_does_not_run(void **state)
 }
 
 /* The port's descriptor wakes its user when the rest of the last frame can be sent. */
-static void test_rest_of_the_last(void **state)
+static void test_fd_wakes_for_the_rest_of_a_frame(void **state)
 {
 	static uint8_t got[40 * (4 + FRAME_MAX)];
 	uint32_t sent, bytes = 0, length = 0;
@@ -420,7 +420,7 @@ static void test_rest_of_the_last(void **state)
 }
 
 /* A peer that ends during a partly sent frame, and one whose end shows in send. */
-static void test_gone_while_sending(void **state)
+static void test_frames_to_a_gone_peer_are_counted(void **state)
 {
 	struct netdev *port;
 	int qemu;
@@ -443,7 +443,7 @@ static void test_gone_while_sending(void **state)
 	netdev_close(port);
 }
 
-static void test_too_long_to_send(void **state)
+static void test_frame_above_the_mtu_is_not_sent(void **state)
 {
 	int qemu;
 	struct netdev *port = attach(&qemu);
@@ -499,7 +499,7 @@ static void test_listening_port_accepts_one_peer(void **state)
 }
 
 /* The old VM ends and the new one connects before the port looks: the new one is accepted. */
-static void test_change_at_once(void **state)
+static void test_next_peer_is_accepted_when_the_last_ended(void **state)
 {
 	struct netdev *port = open_port("qemu:%s/change", directory);
 	int old = call("change"), new;
@@ -544,7 +544,7 @@ static void test_port_pauses_without_descriptors(void **state)
 	close_both(port, qemu);
 }
 
-static void test_error_without_descriptors(void **state)
+static void test_open_without_descriptors_returns_emfile(void **state)
 {
 	struct netdev *port;
 	struct rlimit limit, none;
@@ -822,19 +822,19 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_frames_pass_in_both_directions),
-		cmocka_unit_test(test_byte_by_byte),
+		cmocka_unit_test(test_frame_is_returned_after_its_last_byte),
 		cmocka_unit_test(test_excess_frames_come_with_the_next_call),
 		cmocka_unit_test(test_hostile_lengths_are_dropped),
-		cmocka_unit_test(test_flood_of_nothing),
+		cmocka_unit_test(test_one_call_returns_despite_a_flood_of_bad_frames),
 		cmocka_unit_test(test_partial_write_is_continued),
-		cmocka_unit_test(test_burst_to_a_peer_that_does_not_run),
-		cmocka_unit_test(test_rest_of_the_last),
-		cmocka_unit_test(test_gone_while_sending),
-		cmocka_unit_test(test_too_long_to_send),
+		cmocka_unit_test(test_socket_holds_a_burst_for_a_stopped_peer),
+		cmocka_unit_test(test_fd_wakes_for_the_rest_of_a_frame),
+		cmocka_unit_test(test_frames_to_a_gone_peer_are_counted),
+		cmocka_unit_test(test_frame_above_the_mtu_is_not_sent),
 		cmocka_unit_test(test_listening_port_accepts_one_peer),
-		cmocka_unit_test(test_change_at_once),
+		cmocka_unit_test(test_next_peer_is_accepted_when_the_last_ended),
 		cmocka_unit_test(test_port_pauses_without_descriptors),
-		cmocka_unit_test(test_error_without_descriptors),
+		cmocka_unit_test(test_open_without_descriptors_returns_emfile),
 		cmocka_unit_test(test_connecting_port_reconnects),
 		cmocka_unit_test(test_datagrams_pass_in_both_directions),
 		cmocka_unit_test(test_next_datagram_peer_needs_no_frame_to_the_last_one),

@@ -118,7 +118,7 @@ static bool is_readable(int fd)
 
 /* --- An honest peer */
 
-static void test_both_ways(void **state)
+static void test_frames_pass_in_both_directions(void **state)
 {
 	struct netdev_frame frame;
 
@@ -156,7 +156,7 @@ static void test_full_rings_refuse(void **state)
 	assert_int_equal(port_sends("x"), 1);
 }
 
-static void test_progress(void **state)
+static void test_progress_counts_received_and_waiting_frames(void **state)
 {
 	uint32_t waiting;
 
@@ -185,7 +185,7 @@ static void test_positions_wrap(void **state)
 	}
 }
 
-static void test_longest_frame(void **state)
+static void test_frame_above_the_mtu_is_not_sent(void **state)
 {
 	static uint8_t sent[FRAME_MAX + 1];
 	const struct netdev_frame fits = {sent, FRAME_MAX, 0, 0},
@@ -381,7 +381,7 @@ static void test_entries_outside_the_buffers_are_dropped(void **state)
 }
 
 /* A whole ring of bad entries is an empty one. */
-static void test_many_bad_entries(void **state)
+static void test_ring_of_bad_entries_is_emptied(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < NETDEV_SHM_DEPTH; i++)
@@ -472,7 +472,7 @@ static void test_the_memory_cannot_shrink(void **state)
 	expect_nothing(0);
 }
 
-static void test_sizes(void **state)
+static void test_mtu_below_576_or_above_9000_is_refused(void **state)
 {
 	struct netdev *port;
 
@@ -488,11 +488,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_both_ways),
+		TEST(test_frames_pass_in_both_directions),
 		TEST(test_full_rings_refuse),
-		TEST(test_progress),
+		TEST(test_progress_counts_received_and_waiting_frames),
 		TEST(test_positions_wrap),
-		TEST(test_longest_frame),
+		TEST(test_frame_above_the_mtu_is_not_sent),
 		TEST(test_a_frame_wakes_the_port),
 		TEST(test_a_frame_wakes_the_peer),
 		TEST(test_no_wakeup_is_lost),
@@ -500,14 +500,14 @@ int main(void)
 		TEST(test_the_next_peer_begins_anew),
 		TEST(test_the_end_of_the_port_is_seen),
 		TEST(test_entries_outside_the_buffers_are_dropped),
-		TEST(test_many_bad_entries),
+		TEST(test_ring_of_bad_entries_is_emptied),
 		TEST(test_a_received_frame_does_not_change),
 		TEST(test_an_impossible_head_breaks_the_port),
 		TEST(test_an_impossible_tail_breaks_the_port),
 		TEST(test_needless_wakeups_end),
 		TEST(test_a_full_pipe_does_not_block),
 		TEST(test_the_memory_cannot_shrink),
-		TEST(test_sizes),
+		TEST(test_mtu_below_576_or_above_9000_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
