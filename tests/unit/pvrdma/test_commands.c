@@ -28,7 +28,7 @@ static int close_guest(void **state)
 	return 0;
 }
 
-static void test_unknown_commands(void **state)
+static void test_unknown_commands_return_eopnotsupp(void **state)
 {
 	static const uint32_t commands[] = {PV_CMDS, 100, 0x80000000u, UINT32_MAX};
 	struct guest *g = *state;
@@ -41,7 +41,7 @@ static void test_unknown_commands(void **state)
 	}
 }
 
-static void test_query_port(void **state)
+static void test_query_port_describes_port_1_only(void **state)
 {
 	struct guest *g = *state;
 	union pv_request request = {.query_port = {.port_num = 1}};
@@ -61,7 +61,7 @@ static void test_query_port(void **state)
 	}
 }
 
-static void test_active_mtu(void **state)
+static void test_active_path_mtu_follows_the_device_mtu(void **state)
 {
 	static const struct {
 		uint32_t mtu, active;
@@ -84,7 +84,7 @@ static void test_active_mtu(void **state)
 	}
 }
 
-static void test_query_pkey(void **state)
+static void test_pkey_table_has_the_default_pkey_only(void **state)
 {
 	struct guest *g = *state;
 	union pv_request request = {.query_pkey = {.port_num = 1}};
@@ -99,7 +99,7 @@ static void test_query_pkey(void **state)
 }
 
 /* Every destruction of what is not there. */
-static void test_destroy_nothing(void **state)
+static void test_destroy_of_unknown_handles_returns_enoent(void **state)
 {
 	static const uint32_t commands[] = {PV_CMD_DESTROY_PD, PV_CMD_DESTROY_MR,
 					    PV_CMD_DESTROY_CQ, PV_CMD_DESTROY_QP,
@@ -123,7 +123,7 @@ static int create_uc(struct guest *g, uint64_t pfn, uint32_t *handle)
 	return rc;
 }
 
-static void test_user_context(void **state)
+static void test_user_context_checks_its_page_and_holds_objects(void **state)
 {
 	struct guest *g = *state;
 	struct cq cq;
@@ -149,7 +149,7 @@ static void test_user_context(void **state)
 }
 
 /* A program rings the doorbells of its own page only. */
-static void test_page_of_another_context(void **state)
+static void test_doorbell_in_another_contexts_page_is_refused(void **state)
 {
 	struct guest *g = *state;
 	const uint64_t *counters = pvrdma_counters(g->dev);
@@ -170,7 +170,7 @@ static void test_page_of_another_context(void **state)
 	cq_close(g, &cq);
 }
 
-static void test_protection_domains(void **state)
+static void test_destroyed_pd_handle_is_not_reused_at_once(void **state)
 {
 	struct guest *g = *state;
 	union pv_request request = {.handle = {.handle = 3}};
@@ -184,7 +184,7 @@ static void test_protection_domains(void **state)
 	assert_int_equal(guest_command(g, PV_CMD_CREATE_PD, &request, &response), -ENOENT);
 }
 
-static void test_completion_queues(void **state)
+static void test_create_cq_with_bad_size_or_pages_fails(void **state)
 {
 	static const uint32_t bad[] = {0, 3, 100, 1u << 21, 1u << 31, UINT32_MAX};
 	struct guest *g = *state;
@@ -259,7 +259,7 @@ static void test_queue_pair_with_srq_ignores_the_receive_size(void **state)
 	guest_pages_free(&pages);
 }
 
-static void test_bad_queue_pairs(void **state)
+static void test_create_qp_with_bad_attributes_fails(void **state)
 {
 	struct guest *g = *state;
 	enum {
@@ -338,7 +338,7 @@ static void test_bad_queue_pairs(void **state)
 	guest_pages_free(&pages);
 }
 
-static void test_queue_pair_life(void **state)
+static void test_qp_connects_and_holds_its_pd_and_cqs(void **state)
 {
 	struct guest *g = *state;
 	const struct qp_attr attr = {.type = PV_QPT_RC, .send_cq = &(struct cq){0}};
@@ -375,7 +375,7 @@ static void test_queue_pair_life(void **state)
 }
 
 /* Linux' driver copies members that its callers have not set. */
-static void test_members_that_the_mask_leaves_out(void **state)
+static void test_modify_qp_ignores_attributes_outside_the_mask(void **state)
 {
 	const uint32_t any = 0x6b6b6b6b;
 	const struct pv_qp_attr attrs = {.qp_state = URXE_QPS_INIT,
@@ -398,7 +398,7 @@ static void test_members_that_the_mask_leaves_out(void **state)
 }
 
 /* A failed change of a QP is an error in the response, which the driver looks at. */
-static void test_bad_changes(void **state)
+static void test_modify_qp_with_bad_attributes_fails(void **state)
 {
 	struct guest *g = *state;
 	enum {
@@ -458,7 +458,7 @@ static void test_bad_changes(void **state)
 	cq_close(g, &cq);
 }
 
-static void test_query_of_no_qp(void **state)
+static void test_query_of_unknown_qp_returns_enoent(void **state)
 {
 	union pv_request request = {.query_qp = {.qp_handle = 3}};
 	union pv_response response;
@@ -467,7 +467,7 @@ static void test_query_of_no_qp(void **state)
 }
 
 /* There is one QP 1. */
-static void test_second_gsi(void **state)
+static void test_second_gsi_qp_is_refused(void **state)
 {
 	struct guest *g = *state;
 	struct cq cq;
@@ -485,7 +485,7 @@ static void test_second_gsi(void **state)
 }
 
 /* Handles and numbers over more creations than there are generations. */
-static void test_numbers_of_many_queue_pairs(void **state)
+static void test_qpns_stay_valid_over_600_creations(void **state)
 {
 	struct guest *g = *state;
 	struct cq cq;
@@ -518,7 +518,7 @@ static int modify_srq(struct guest *g, uint32_t handle, uint32_t mask, uint32_t 
 	return guest_command(g, PV_CMD_MODIFY_SRQ, &request, &response);
 }
 
-static void test_shared_receive_queues(void **state)
+static void test_srq_attributes_and_limits_are_checked(void **state)
 {
 	struct guest *g = *state;
 	union pv_request request;
@@ -552,7 +552,7 @@ static void test_shared_receive_queues(void **state)
 	cq_close(g, &cq);
 }
 
-static void test_srq_type_and_pages(void **state)
+static void test_create_srq_checks_type_pages_and_pd(void **state)
 {
 	struct guest *g = *state;
 	struct pages pages;
@@ -575,7 +575,7 @@ static void test_srq_type_and_pages(void **state)
 	guest_pages_free(&pages);
 }
 
-static void test_gid_table(void **state)
+static void test_bind_checks_gid_index_vlan_and_type(void **state)
 {
 	struct guest *g = *state;
 	union pv_request request = {.destroy_bind = {.index = 0}};
@@ -597,7 +597,7 @@ static void test_gid_table(void **state)
 }
 
 /* The request slot ends with the memory, and the response slot lies outside of it. */
-static void test_slots_outside_of_memory(void **state)
+static void test_command_slot_outside_memory_sets_efault(void **state)
 {
 	struct guest *g = *state;
 	struct pv_shared_region *region;
@@ -657,27 +657,27 @@ static void test_memory_is_limited(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		GUEST_TEST(test_unknown_commands),
-		GUEST_TEST(test_query_port),
-		GUEST_TEST(test_active_mtu),
-		GUEST_TEST(test_query_pkey),
-		GUEST_TEST(test_destroy_nothing),
-		GUEST_TEST(test_user_context),
-		GUEST_TEST(test_page_of_another_context),
-		GUEST_TEST(test_protection_domains),
-		GUEST_TEST(test_completion_queues),
+		GUEST_TEST(test_unknown_commands_return_eopnotsupp),
+		GUEST_TEST(test_query_port_describes_port_1_only),
+		GUEST_TEST(test_active_path_mtu_follows_the_device_mtu),
+		GUEST_TEST(test_pkey_table_has_the_default_pkey_only),
+		GUEST_TEST(test_destroy_of_unknown_handles_returns_enoent),
+		GUEST_TEST(test_user_context_checks_its_page_and_holds_objects),
+		GUEST_TEST(test_doorbell_in_another_contexts_page_is_refused),
+		GUEST_TEST(test_destroyed_pd_handle_is_not_reused_at_once),
+		GUEST_TEST(test_create_cq_with_bad_size_or_pages_fails),
 		GUEST_TEST(test_queue_pair_with_srq_ignores_the_receive_size),
-		GUEST_TEST(test_bad_queue_pairs),
-		GUEST_TEST(test_queue_pair_life),
-		GUEST_TEST(test_members_that_the_mask_leaves_out),
-		GUEST_TEST(test_bad_changes),
-		GUEST_TEST(test_query_of_no_qp),
-		GUEST_TEST(test_second_gsi),
-		GUEST_TEST(test_numbers_of_many_queue_pairs),
-		GUEST_TEST(test_shared_receive_queues),
-		GUEST_TEST(test_srq_type_and_pages),
-		GUEST_TEST(test_gid_table),
-		GUEST_TEST(test_slots_outside_of_memory),
+		GUEST_TEST(test_create_qp_with_bad_attributes_fails),
+		GUEST_TEST(test_qp_connects_and_holds_its_pd_and_cqs),
+		GUEST_TEST(test_modify_qp_ignores_attributes_outside_the_mask),
+		GUEST_TEST(test_modify_qp_with_bad_attributes_fails),
+		GUEST_TEST(test_query_of_unknown_qp_returns_enoent),
+		GUEST_TEST(test_second_gsi_qp_is_refused),
+		GUEST_TEST(test_qpns_stay_valid_over_600_creations),
+		GUEST_TEST(test_srq_attributes_and_limits_are_checked),
+		GUEST_TEST(test_create_srq_checks_type_pages_and_pd),
+		GUEST_TEST(test_bind_checks_gid_index_vlan_and_type),
+		GUEST_TEST(test_command_slot_outside_memory_sets_efault),
 		GUEST_TEST(test_memory_is_limited),
 	};
 

@@ -281,7 +281,7 @@ static void test_immediate_data_arrives(void **state)
 	assert_int_equal(w->side[1].pulls, 1);
 }
 
-static void test_receive_too_short(void **state)
+static void test_send_longer_than_its_receive_is_not_pulled(void **state)
 {
 	struct world *w = *state;
 
@@ -294,7 +294,7 @@ static void test_receive_too_short(void **state)
 }
 
 /* The receive request comes from an SRQ; its buffer has segments of odd lengths. */
-static void test_srq(void **state)
+static void test_send_is_pulled_into_an_srq_receive(void **state)
 {
 	struct world *w = *state;
 	struct pair *p = &w->p;
@@ -328,7 +328,7 @@ static void test_srq(void **state)
 }
 
 /* The sender hears of the receive request, and does not wait for the RNR timer. */
-static void test_receive_comes_late(void **state)
+static void test_late_receive_gets_the_payload_without_rnr_timer(void **state)
 {
 	struct world *w = *state;
 
@@ -373,7 +373,7 @@ static void expect_refusal(struct world *w)
 	expect_no_cqe(&w->p, 1);
 }
 
-static void test_deregistered_memory(void **state)
+static void test_payload_of_a_deregistered_mr_is_not_pulled(void **state)
 {
 	struct world *w = *state;
 
@@ -386,7 +386,7 @@ static void test_deregistered_memory(void **state)
 	buffer_open(&w->p.guest[0], &w->p.buffer[0], VA, BUFFER, ALL_ACCESS);
 }
 
-static void test_destroyed_queue_pair(void **state)
+static void test_payload_of_a_destroyed_qp_is_not_pulled(void **state)
 {
 	struct world *w = *state;
 	const struct qp_attr attr = {
@@ -401,7 +401,7 @@ static void test_destroyed_queue_pair(void **state)
 }
 
 /* The driver forbids the device to access memory: the peer drops what it reads. */
-static void test_bus_master_off(void **state)
+static void test_payload_is_unreadable_without_bus_mastering(void **state)
 {
 	struct world *w = *state;
 
@@ -443,7 +443,7 @@ static void fill(uint8_t *bytes, uint32_t n, uint8_t seed)
 		bytes[i] = (uint8_t)(seed + i * 7);
 }
 
-static void test_sends_between_all_memory(void **state)
+static void test_send_between_dma_regions_is_pulled(void **state)
 {
 	struct world *w = *state;
 	const struct pvrdma_sge from = {DMA_AT + 1, LENGTH, dma_key(w, 0)},
@@ -475,7 +475,7 @@ static void transfer(struct world *w, uint32_t opcode, const struct pvrdma_sge *
 }
 
 /* The first request proves the connection in packets; the next ones are copies. */
-static void test_writes_and_reads_of_all_memory(void **state)
+static void test_writes_and_reads_of_dma_regions_are_copies(void **state)
 {
 	struct world *w = *state;
 	const uint32_t key = dma_key(w, 1);
@@ -505,7 +505,7 @@ static void test_writes_and_reads_of_all_memory(void **state)
 }
 
 /* The last bytes before a hole, and the first of it. */
-static void test_hole_of_all_memory(void **state)
+static void test_write_into_a_memory_hole_is_refused(void **state)
 {
 	struct world *w = *state;
 	const uint32_t key = dma_key(w, 1);
@@ -519,7 +519,7 @@ static void test_hole_of_all_memory(void **state)
 }
 
 /* DMA_UNMAP of the payload while the frame is on its way. */
-static void test_unmapped_payload(void **state)
+static void test_payload_in_unmapped_memory_is_not_pulled(void **state)
 {
 	struct world *w = *state;
 	struct pvrdma_sge from = {GUEST_EXTRA, LENGTH, 0};
@@ -535,7 +535,7 @@ static void test_unmapped_payload(void **state)
 }
 
 /* DMA_UNMAP of the receive buffer: packets report the error. */
-static void test_unmapped_receive_buffer(void **state)
+static void test_unmapped_receive_buffer_gets_local_protection_error(void **state)
 {
 	struct world *w = *state;
 	struct pvrdma_sge to = {GUEST_EXTRA, LENGTH, 0};
@@ -560,17 +560,17 @@ int main(void)
 		TEST(test_large_sends_are_copied),
 		TEST(test_short_sends_go_in_packets),
 		TEST(test_immediate_data_arrives),
-		TEST(test_receive_too_short),
-		TEST(test_srq),
-		TEST(test_receive_comes_late),
-		TEST(test_deregistered_memory),
-		TEST(test_destroyed_queue_pair),
-		TEST(test_bus_master_off),
-		TEST(test_sends_between_all_memory),
-		TEST(test_writes_and_reads_of_all_memory),
-		TEST(test_hole_of_all_memory),
-		TEST(test_unmapped_payload),
-		TEST(test_unmapped_receive_buffer),
+		TEST(test_send_longer_than_its_receive_is_not_pulled),
+		TEST(test_send_is_pulled_into_an_srq_receive),
+		TEST(test_late_receive_gets_the_payload_without_rnr_timer),
+		TEST(test_payload_of_a_deregistered_mr_is_not_pulled),
+		TEST(test_payload_of_a_destroyed_qp_is_not_pulled),
+		TEST(test_payload_is_unreadable_without_bus_mastering),
+		TEST(test_send_between_dma_regions_is_pulled),
+		TEST(test_writes_and_reads_of_dma_regions_are_copies),
+		TEST(test_write_into_a_memory_hole_is_refused),
+		TEST(test_payload_in_unmapped_memory_is_not_pulled),
+		TEST(test_unmapped_receive_buffer_gets_local_protection_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

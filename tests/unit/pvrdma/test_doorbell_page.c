@@ -110,7 +110,7 @@ static void ring_poll(struct fixture *f)
 	guest_doorbell(&f->g, 0, PVRDMA_UAR_CQ_OFFSET, f->cq.handle | PV_UAR_CQ_POLL);
 }
 
-static void test_message(void **state)
+static void test_polled_doorbells_deliver_a_message(void **state)
 {
 	struct fixture *f = *state;
 
@@ -184,7 +184,7 @@ static void test_program_that_polls_is_not_interrupted(void **state)
 }
 
 /* The doorbell of the first SRQ is replaced by that of the second. */
-static void test_srqs(void **state)
+static void test_doorbell_of_a_second_srq_loses_no_receives(void **state)
 {
 	struct fixture *f = *state;
 	const struct pvrdma_sge sge = buffer_sge(&f->buffer, 0, 8);
@@ -201,7 +201,7 @@ static void test_srqs(void **state)
 }
 
 /* Pages of contexts are looked at, and others are not. */
-static void test_pages(void **state)
+static void test_only_pages_of_user_contexts_are_polled(void **state)
 {
 	struct fixture *f = *state;
 	union pv_request request = {.create_uc = {.pfn64 = GUEST_UAR_PFN + 5}};
@@ -223,7 +223,7 @@ static void test_pages(void **state)
 }
 
 /* Without the right to access memory, doorbells wait; a reset removes them. */
-static void test_reset_and_bus_master(void **state)
+static void test_doorbells_wait_for_bus_mastering_and_reset_clears(void **state)
 {
 	struct fixture *f = *state;
 
@@ -242,7 +242,7 @@ static void test_reset_and_bus_master(void **state)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 /* A device of another process takes the memory over while the guest rings doorbells. */
-static void test_doorbell_between_two_devices(void **state)
+static void test_doorbell_rung_during_a_handover_is_kept(void **state)
 {
 	struct fixture *f = *state;
 	const uint32_t arm = f->cq.handle | PV_UAR_CQ_ARM;
@@ -272,15 +272,15 @@ static void test_doorbell_between_two_devices(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_message),
+		TEST(test_polled_doorbells_deliver_a_message),
 		TEST(test_arm_is_seen),
 		TEST(test_poll_replaces_an_arm),
 		TEST(test_other_cq_replaces_an_arm),
 		TEST(test_program_that_polls_is_not_interrupted),
-		TEST(test_srqs),
-		TEST(test_pages),
-		TEST(test_reset_and_bus_master),
-		TEST(test_doorbell_between_two_devices),
+		TEST(test_doorbell_of_a_second_srq_loses_no_receives),
+		TEST(test_only_pages_of_user_contexts_are_polled),
+		TEST(test_doorbells_wait_for_bus_mastering_and_reset_clears),
+		TEST(test_doorbell_rung_during_a_handover_is_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

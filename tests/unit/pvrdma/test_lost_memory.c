@@ -66,7 +66,7 @@ static uint32_t status_of(struct pair *p, uint32_t opcode, uint64_t va, uint32_t
 }
 
 /* The peer's requests to a page that is lost, before and after the device has withdrawn it. */
-static void test_requests_of_the_peer(void **state)
+static void test_peer_access_to_a_lost_page_is_refused(void **state)
 {
 	static const uint32_t opcodes[] = {PVRDMA_WR_RDMA_WRITE, PVRDMA_WR_RDMA_READ,
 					   PVRDMA_WR_ATOMIC_FETCH_AND_ADD};
@@ -105,7 +105,7 @@ static void test_requests_of_the_peer(void **state)
 	}
 }
 
-static void test_own_payload(void **state)
+static void test_lost_payload_page_gives_local_protection_error(void **state)
 {
 	struct pair *p = *state;
 	struct buffer mixed;
@@ -124,7 +124,7 @@ static void test_own_payload(void **state)
 	guest_pages_free(&mixed.pages);
 }
 
-static void test_own_receive_buffer(void **state)
+static void test_lost_receive_buffer_fails_both_sides(void **state)
 {
 	struct pair *p = *state;
 	struct buffer mixed;
@@ -187,7 +187,7 @@ static void expect_fatal_event(struct pair *p, const struct qp *qp)
 }
 
 /* A request of zeros would be a WRITE of nothing, with success. */
-static void test_slot_of_a_request(void **state)
+static void test_lost_request_slot_executes_no_zero_request(void **state)
 {
 	struct pair *p = *state;
 	struct pvrdma_sq_wqe_hdr header = rdma_header(p, PVRDMA_WR_RDMA_WRITE, 0);
@@ -210,7 +210,7 @@ static void test_slot_of_a_request(void **state)
 }
 
 /* An index of 0 would make the device execute old requests once more. */
-static void test_indices_of_a_ring(void **state)
+static void test_lost_ring_indices_repeat_no_requests(void **state)
 {
 	struct pair *p = *state;
 	struct pvrdma_sq_wqe_hdr header = rdma_header(p, PVRDMA_WR_RDMA_WRITE, 0);
@@ -236,7 +236,7 @@ static void test_indices_of_a_ring(void **state)
 
 /* The hypervisor removes memory while the driver forbids accesses: nothing is written to the rest.
  */
-static void test_removal_without_bus_master(void **state)
+static void test_memory_removed_without_bus_mastering_causes_no_writes(void **state)
 {
 	struct pair *p = *state;
 	struct guest *g = &p->guest[0];
@@ -262,12 +262,12 @@ static void test_removal_without_bus_master(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_requests_of_the_peer),
-		PAIR_TEST(test_own_payload),
-		PAIR_TEST(test_own_receive_buffer),
-		PAIR_TEST(test_slot_of_a_request),
-		PAIR_TEST(test_indices_of_a_ring),
-		PAIR_TEST(test_removal_without_bus_master),
+		cmocka_unit_test(test_peer_access_to_a_lost_page_is_refused),
+		PAIR_TEST(test_lost_payload_page_gives_local_protection_error),
+		PAIR_TEST(test_lost_receive_buffer_fails_both_sides),
+		PAIR_TEST(test_lost_request_slot_executes_no_zero_request),
+		PAIR_TEST(test_lost_ring_indices_repeat_no_requests),
+		PAIR_TEST(test_memory_removed_without_bus_mastering_causes_no_writes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,7 @@ static struct pv_cmd_create_mr create_of(const struct pair *p, const struct page
 }
 
 /* Each row is a registration that fails, and leaves nothing behind. */
-static void test_bad_registrations(void **state)
+static void test_registration_with_bad_attributes_fails(void **state)
 {
 	struct pair *p = *state;
 	struct guest *g = &p->guest[1];
@@ -101,7 +101,7 @@ static void test_unknown_access_flags_are_ignored(void **state)
 	guest_pages_free(&pages);
 }
 
-static void test_rights_and_range(void **state)
+static void test_write_past_the_end_of_a_region_is_refused(void **state)
 {
 	struct pair *p = *state;
 	const uint64_t va = p->buffer[1].va;
@@ -111,7 +111,7 @@ static void test_rights_and_range(void **state)
 			 PVRDMA_WC_REM_ACCESS_ERR);
 }
 
-static void test_destroyed_region(void **state)
+static void test_rkey_of_a_destroyed_mr_is_refused(void **state)
 {
 	struct pair *p = *state;
 
@@ -124,7 +124,7 @@ static void test_destroyed_region(void **state)
 }
 
 /* Largest region, of pages that are neighbours: their directory is built by hand. */
-static void test_largest_region(void **state)
+static void test_region_of_1_gib_is_registered(void **state)
 {
 	struct pair *p = *state;
 	struct guest *g = &p->guest[1];
@@ -158,7 +158,7 @@ static uint32_t dma_region(struct guest *g, uint32_t access, uint32_t *handle)
 }
 
 /* All memory by its physical addresses, for peers, too; holes are no memory. */
-static void test_dma_region(void **state)
+static void test_dma_region_covers_all_memory_but_holes(void **state)
 {
 	struct pair *p = *state;
 	uint32_t handle, key = dma_region(&p->guest[1], ALL_ACCESS, &handle);
@@ -175,7 +175,7 @@ static void test_dma_region(void **state)
 }
 
 /* A region without the right of local writes does not write. */
-static void test_dma_region_without_rights(void **state)
+static void test_dma_region_without_write_right_refuses_writes(void **state)
 {
 	struct pair *p = *state;
 	uint32_t handle, key = dma_region(&p->guest[1], 0, &handle);
@@ -248,7 +248,7 @@ static uint32_t post_local(struct pair *p, const struct pvrdma_sq_wqe_hdr *heade
 	return cqe.status;
 }
 
-static void test_fast_registration(void **state)
+static void test_fast_registration_grants_until_local_invalidate(void **state)
 {
 	const uint64_t iova = 0x55500123;
 	struct pair *p = *state;
@@ -283,7 +283,7 @@ static void test_fast_registration(void **state)
 	guest_pages_free(&fast.pages);
 }
 
-static void test_send_with_invalidate(void **state)
+static void test_send_with_invalidate_ends_a_fast_registration(void **state)
 {
 	struct pair *p = *state;
 	struct guest *g = &p->guest[1];
@@ -307,7 +307,7 @@ static void test_send_with_invalidate(void **state)
 	guest_pages_free(&fast.pages);
 }
 
-static void test_bad_fast_registrations(void **state)
+static void test_fast_registration_with_bad_fields_fails(void **state)
 {
 	enum {
 		SHIFT,
@@ -354,7 +354,7 @@ static void test_bad_fast_registrations(void **state)
 	}
 }
 
-static void test_fast_region_size(void **state)
+static void test_fast_mr_has_1_to_128_pages(void **state)
 {
 	struct pair *p = *state;
 	struct pv_cmd_create_mr create = {.pd_handle = p->guest[1].pd, .flags = PV_MR_FLAG_FRMR};
@@ -370,7 +370,7 @@ static void test_fast_region_size(void **state)
 /* --- Removed memory */
 
 /* Bytes of a region lie in memory that is unplugged: only they are lost. */
-static void test_region_loses_memory(void **state)
+static void test_region_loses_only_its_unplugged_pages(void **state)
 {
 	struct pair *p = *state;
 	struct guest *g = &p->guest[1];
@@ -395,7 +395,7 @@ static void test_region_loses_memory(void **state)
 }
 
 /* One removal of two regions with a hole between them. */
-static void test_two_pieces_of_memory_go(void **state)
+static void test_one_removal_spans_two_memory_regions(void **state)
 {
 	struct pair *p = *state;
 	struct guest *g = &p->guest[1];
@@ -424,7 +424,7 @@ static void test_two_pieces_of_memory_go(void **state)
 	guest_pages_free(&pages);
 }
 
-static void test_fast_region_loses_memory(void **state)
+static void test_fast_region_loses_its_unplugged_page(void **state)
 {
 	struct pair *p = *state;
 	struct guest *g = &p->guest[1];
@@ -443,7 +443,7 @@ static void test_fast_region_loses_memory(void **state)
 }
 
 /* The memory of both ends of a transfer goes away at each point of time of the transfer. */
-static void test_memory_removed_in_mid_transfer(void **state)
+static void test_memory_may_go_at_any_point_of_a_transfer(void **state)
 {
 	(void)state;
 	for (unsigned steps = 0; steps < 12; steps++) {
@@ -489,7 +489,7 @@ static void test_memory_removed_in_mid_transfer(void **state)
 }
 
 /* The command slots are gone: commands fail, and nothing is touched. */
-static void test_slots_lose_memory(void **state)
+static void test_commands_fail_when_their_slots_are_unplugged(void **state)
 {
 	struct pair *p = *state;
 	struct guest *g = &p->guest[1];
@@ -507,23 +507,23 @@ static void test_slots_lose_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PAIR_TEST(test_bad_registrations),
+		PAIR_TEST(test_registration_with_bad_attributes_fails),
 		PAIR_TEST(test_unknown_access_flags_are_ignored),
-		PAIR_TEST(test_rights_and_range),
-		PAIR_TEST(test_destroyed_region),
-		PAIR_TEST(test_largest_region),
-		PAIR_TEST(test_dma_region),
-		PAIR_TEST(test_dma_region_without_rights),
+		PAIR_TEST(test_write_past_the_end_of_a_region_is_refused),
+		PAIR_TEST(test_rkey_of_a_destroyed_mr_is_refused),
+		PAIR_TEST(test_region_of_1_gib_is_registered),
+		PAIR_TEST(test_dma_region_covers_all_memory_but_holes),
+		PAIR_TEST(test_dma_region_without_write_right_refuses_writes),
 		PAIR_TEST(test_dma_region_follows_memory),
-		PAIR_TEST(test_fast_registration),
-		PAIR_TEST(test_send_with_invalidate),
-		cmocka_unit_test(test_bad_fast_registrations),
-		PAIR_TEST(test_fast_region_size),
-		PAIR_TEST(test_region_loses_memory),
-		PAIR_TEST(test_two_pieces_of_memory_go),
-		PAIR_TEST(test_fast_region_loses_memory),
-		cmocka_unit_test(test_memory_removed_in_mid_transfer),
-		PAIR_TEST(test_slots_lose_memory),
+		PAIR_TEST(test_fast_registration_grants_until_local_invalidate),
+		PAIR_TEST(test_send_with_invalidate_ends_a_fast_registration),
+		cmocka_unit_test(test_fast_registration_with_bad_fields_fails),
+		PAIR_TEST(test_fast_mr_has_1_to_128_pages),
+		PAIR_TEST(test_region_loses_only_its_unplugged_pages),
+		PAIR_TEST(test_one_removal_spans_two_memory_regions),
+		PAIR_TEST(test_fast_region_loses_its_unplugged_page),
+		cmocka_unit_test(test_memory_may_go_at_any_point_of_a_transfer),
+		PAIR_TEST(test_commands_fail_when_their_slots_are_unplugged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -328,7 +328,7 @@ static void expect_logged(const struct pair *p, int side, const uint8_t *before)
 	assert_true(logged <= changed + 8);
 }
 
-static void test_log(void **state)
+static void test_dirty_log_has_each_page_written(void **state)
 {
 	struct pair p;
 	struct pvrdma_sq_wqe_hdr header;
@@ -376,7 +376,7 @@ static uint8_t *save(struct guest *g, size_t *length)
 	return stream;
 }
 
-static void test_damaged_streams(void **state)
+static void test_restore_refuses_cut_and_changed_streams(void **state)
 {
 	struct pair p;
 	struct guest other;
@@ -406,7 +406,7 @@ static void test_damaged_streams(void **state)
 
 /* A restored device that is saved at once gives the same stream, but for the addresses in memory.
  */
-static void test_stream_of_restored_device(void **state)
+static void test_restored_device_saves_a_stream_of_equal_length(void **state)
 {
 	struct pair p;
 	struct guest other;
@@ -426,7 +426,7 @@ static void test_stream_of_restored_device(void **state)
 	pair_close(&p);
 }
 
-static void test_other_machine(void **state)
+static void test_restore_refuses_another_mac_type_mtu_or_memory(void **state)
 {
 	struct pair p;
 	struct guest other;
@@ -489,7 +489,7 @@ static void connect_to_any(void *ctx, const uint8_t mac[6], uint32_t qpn)
 	(void)ctx, (void)mac, (void)qpn;
 }
 
-static void test_numbers_of_host(void **state)
+static void test_restore_demands_the_qpn_from_the_host(void **state)
 {
 	struct numbers numbers = {.next = 0x1000};
 	const struct pvrdma_owner owner = {.take_qpn = take_number,
@@ -520,7 +520,7 @@ static void test_numbers_of_host(void **state)
 }
 
 /* The new host's link is down: the driver learns it, and learns when the link is back. */
-static void test_link_down_at_new_host(void **state)
+static void test_driver_learns_that_the_new_link_is_down(void **state)
 {
 	struct pair p;
 	struct guest other;
@@ -561,12 +561,12 @@ int main(void)
 		cmocka_unit_test(test_handles_move),
 		cmocka_unit_test(test_dma_region_moves),
 		cmocka_unit_test(test_lost_memory_moves),
-		cmocka_unit_test(test_log),
-		cmocka_unit_test(test_damaged_streams),
-		cmocka_unit_test(test_stream_of_restored_device),
-		cmocka_unit_test(test_other_machine),
-		cmocka_unit_test(test_numbers_of_host),
-		cmocka_unit_test(test_link_down_at_new_host),
+		cmocka_unit_test(test_dirty_log_has_each_page_written),
+		cmocka_unit_test(test_restore_refuses_cut_and_changed_streams),
+		cmocka_unit_test(test_restored_device_saves_a_stream_of_equal_length),
+		cmocka_unit_test(test_restore_refuses_another_mac_type_mtu_or_memory),
+		cmocka_unit_test(test_restore_demands_the_qpn_from_the_host),
+		cmocka_unit_test(test_driver_learns_that_the_new_link_is_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,7 +50,7 @@ static void test_no_notification_unless_armed(void **state)
 	assert_int_equal(p->guest[0].interrupts[PV_VECTOR_CQ], 0);
 }
 
-static void test_one_notification(void **state)
+static void test_armed_cq_notifies_once(void **state)
 {
 	struct pair *p = *state;
 
@@ -64,7 +64,7 @@ static void test_one_notification(void **state)
 }
 
 /* The doorbell comes late: the completion that the program has not seen counts. */
-static void test_late_arm(void **state)
+static void test_late_arm_notifies_of_unseen_completions_only(void **state)
 {
 	struct pair *p = *state;
 	struct pvrdma_cqe cqe;
@@ -96,7 +96,7 @@ static void send(struct pair *p, bool solicited)
 	execute(p, &header, 0, 8);
 }
 
-static void test_solicited_arm(void **state)
+static void test_solicited_arm_ignores_unsolicited_completions(void **state)
 {
 	struct pair *p = *state;
 	struct pvrdma_cqe cqe;
@@ -123,7 +123,7 @@ static void test_solicited_arm(void **state)
 	assert_int_equal(notifications(&p->guest[1], p->cq[1].handle), 0);
 }
 
-static void test_poll_doorbell(void **state)
+static void test_poll_doorbell_does_not_arm(void **state)
 {
 	struct pair *p = *state;
 
@@ -133,7 +133,7 @@ static void test_poll_doorbell(void **state)
 	assert_int_equal(pvrdma_counters(p->guest[0].dev)[PVRDMA_DOORBELL_POLL], 1);
 }
 
-static void test_poll_doorbell_of_a_queue_with_completions(void **state)
+static void test_poll_doorbell_counts_for_empty_cqs_only(void **state)
 {
 	struct pair *p = *state;
 	struct pvrdma_cqe cqe;
@@ -147,7 +147,7 @@ static void test_poll_doorbell_of_a_queue_with_completions(void **state)
 }
 
 /* The ring of notifications is full; the notification comes when the driver has made room. */
-static void test_full_notification_ring(void **state)
+static void test_notification_waits_for_room_in_its_ring(void **state)
 {
 	struct pair *p = *state;
 	struct guest *g = &p->guest[0];
@@ -203,7 +203,7 @@ static bool has_event(struct guest *g, uint32_t type, uint32_t info)
 	return found;
 }
 
-static void test_cq_overflow(void **state)
+static void test_cq_overflow_fails_its_qps_with_one_event(void **state)
 {
 	struct pair *p = *state;
 	struct guest *g = &p->guest[0];
@@ -224,7 +224,7 @@ static void test_cq_overflow(void **state)
 	assert_false(has_event(g, URXE_ASYNC_CQ_ERR, p->cq[0].handle));
 }
 
-static void test_cq_index_garbage(void **state)
+static void test_cq_survives_garbage_indices(void **state)
 {
 	static const uint32_t garbage[] = {32, 0x80000000u, UINT32_MAX, 17};
 
@@ -249,7 +249,7 @@ static void test_cq_index_garbage(void **state)
 
 /* --- Malformed requests complete in their order */
 
-static void test_malformed_send_requests(void **state)
+static void test_malformed_sends_complete_with_an_error_in_order(void **state)
 {
 	enum {
 		OPCODE,
@@ -315,7 +315,7 @@ static void test_malformed_send_requests(void **state)
 	}
 }
 
-static void test_malformed_receive_request(void **state)
+static void test_malformed_receive_fails_when_a_message_arrives(void **state)
 {
 	struct pair *p = *state;
 	struct pv_ring_state *ring = qp_state_page(&p->guest[1], &p->qp[1]);
@@ -346,7 +346,7 @@ static void test_inline_flag_is_ignored(void **state)
 
 /* --- Indices */
 
-static void test_queue_index_garbage(void **state)
+static void test_garbage_ring_index_makes_the_qp_fatal(void **state)
 {
 	static const uint32_t garbage[] = {32, 0x12345678, UINT32_MAX, 17};
 
@@ -391,7 +391,7 @@ static void test_reset_empties_rings(void **state)
 }
 
 /* Requests in the rings of a QP that goes to the error state are flushed. */
-static void test_flush(void **state)
+static void test_qp_in_error_flushes_requests_in_its_rings(void **state)
 {
 	struct pair *p = *state;
 
@@ -405,7 +405,7 @@ static void test_flush(void **state)
 }
 
 /* Requests before the state in which they may be posted are dropped. */
-static void test_sends_in_reset(void **state)
+static void test_sends_in_the_reset_state_are_dropped(void **state)
 {
 	struct pair *p = *state;
 
@@ -437,7 +437,7 @@ static void reopen_cq(struct guest *g, struct cq *cq, uint32_t index)
 	cq->handle = response.create_cq.cq_handle;
 }
 
-static void test_cq_loses_memory(void **state)
+static void test_cq_with_unplugged_pages_raises_cq_error(void **state)
 {
 	(void)state;
 	for (uint32_t page = 0; page < 2; page++) {
@@ -475,7 +475,7 @@ static void test_cq_loses_memory(void **state)
 	}
 }
 
-static void test_qp_loses_memory(void **state)
+static void test_qp_with_unplugged_pages_becomes_fatal(void **state)
 {
 	(void)state;
 	for (uint32_t page = 0; page < 3; page++) {
@@ -522,7 +522,7 @@ static void test_qp_loses_memory(void **state)
 	}
 }
 
-static void test_srq_loses_memory(void **state)
+static void test_srq_with_unplugged_pages_raises_srq_error(void **state)
 {
 	struct pair *p = *state;
 	struct guest *g = &p->guest[1];
@@ -639,7 +639,7 @@ static void test_memory_is_limited(void **state)
 
 /* --- Reset */
 
-static void test_reset_in_mid_transfer(void **state)
+static void test_reset_device_writes_no_memory(void **state)
 {
 	(void)state;
 	for (unsigned steps = 0; steps < 12; steps++) {
@@ -677,27 +677,27 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SMALL_PAIR_TEST(test_no_notification_unless_armed),
-		SMALL_PAIR_TEST(test_one_notification),
-		SMALL_PAIR_TEST(test_late_arm),
-		SMALL_PAIR_TEST(test_solicited_arm),
-		SMALL_PAIR_TEST(test_poll_doorbell),
-		SMALL_PAIR_TEST(test_poll_doorbell_of_a_queue_with_completions),
-		SMALL_PAIR_TEST(test_full_notification_ring),
+		SMALL_PAIR_TEST(test_armed_cq_notifies_once),
+		SMALL_PAIR_TEST(test_late_arm_notifies_of_unseen_completions_only),
+		SMALL_PAIR_TEST(test_solicited_arm_ignores_unsolicited_completions),
+		SMALL_PAIR_TEST(test_poll_doorbell_does_not_arm),
+		SMALL_PAIR_TEST(test_poll_doorbell_counts_for_empty_cqs_only),
+		SMALL_PAIR_TEST(test_notification_waits_for_room_in_its_ring),
 		SMALL_PAIR_TEST(test_destroyed_cq_notifies_nobody),
-		SMALL_PAIR_TEST(test_cq_overflow),
-		cmocka_unit_test(test_cq_index_garbage),
-		cmocka_unit_test(test_malformed_send_requests),
-		SMALL_PAIR_TEST(test_malformed_receive_request),
+		SMALL_PAIR_TEST(test_cq_overflow_fails_its_qps_with_one_event),
+		cmocka_unit_test(test_cq_survives_garbage_indices),
+		cmocka_unit_test(test_malformed_sends_complete_with_an_error_in_order),
+		SMALL_PAIR_TEST(test_malformed_receive_fails_when_a_message_arrives),
 		SMALL_PAIR_TEST(test_inline_flag_is_ignored),
-		cmocka_unit_test(test_queue_index_garbage),
+		cmocka_unit_test(test_garbage_ring_index_makes_the_qp_fatal),
 		SMALL_PAIR_TEST(test_reset_empties_rings),
-		SMALL_PAIR_TEST(test_flush),
-		SMALL_PAIR_TEST(test_sends_in_reset),
-		cmocka_unit_test(test_cq_loses_memory),
-		cmocka_unit_test(test_qp_loses_memory),
-		SMALL_PAIR_TEST(test_srq_loses_memory),
+		SMALL_PAIR_TEST(test_qp_in_error_flushes_requests_in_its_rings),
+		SMALL_PAIR_TEST(test_sends_in_the_reset_state_are_dropped),
+		cmocka_unit_test(test_cq_with_unplugged_pages_raises_cq_error),
+		cmocka_unit_test(test_qp_with_unplugged_pages_becomes_fatal),
+		SMALL_PAIR_TEST(test_srq_with_unplugged_pages_raises_srq_error),
 		SMALL_PAIR_TEST(test_memory_is_limited),
-		cmocka_unit_test(test_reset_in_mid_transfer),
+		cmocka_unit_test(test_reset_device_writes_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

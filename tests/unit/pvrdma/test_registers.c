@@ -32,7 +32,7 @@ static struct pv_shared_region *region(const struct guest *g)
 	return guest_at(g, g->dsr);
 }
 
-static void test_read_only_registers(void **state)
+static void test_writes_to_read_only_registers_are_ignored(void **state)
 {
 	struct guest *g = *state;
 
@@ -57,7 +57,7 @@ static void test_write_only_registers_read_as_zero(void **state)
 		assert_int_equal(guest_read(g, reg), 0);
 }
 
-static void test_missing_registers(void **state)
+static void test_accesses_to_missing_registers_return_einval(void **state)
 {
 	struct guest *g = *state;
 	uint32_t value = 1;
@@ -82,7 +82,7 @@ static void test_missing_registers(void **state)
 			 sizeof(missing) / sizeof(missing[0]) + 2);
 }
 
-static void test_capabilities(void **state)
+static void test_capabilities_fit_linux_driver_limits(void **state)
 {
 	struct guest *g = *state;
 	const struct pv_device_caps *caps;
@@ -104,7 +104,7 @@ static void test_capabilities(void **state)
 	assert_memory_equal(&caps->node_guid, "\x00\x00\x00\xff\xfe\x00\x01\x01", 8);
 }
 
-static void test_capabilities_of_roce_v1(void **state)
+static void test_roce_v1_device_reports_its_gid_type(void **state)
 {
 	struct guest g;
 
@@ -116,7 +116,7 @@ static void test_capabilities_of_roce_v1(void **state)
 	guest_close(&g);
 }
 
-static void test_no_mtu(void **state)
+static void test_mtu_below_the_smallest_is_refused(void **state)
 {
 	const struct pvrdma_attr attr = {.memory = ((struct guest *)*state)->memory, .mtu = 100};
 	struct pvrdma *dev;
@@ -125,7 +125,7 @@ static void test_no_mtu(void **state)
 }
 
 /* Each row makes one member of the shared region bad: the device writes no capabilities. */
-static void test_bad_shared_region(void **state)
+static void test_bad_shared_region_gets_no_capabilities(void **state)
 {
 	struct guest *g = *state;
 	enum {
@@ -169,7 +169,7 @@ static void test_bad_shared_region(void **state)
 	}
 }
 
-static void test_shared_region_outside_of_memory(void **state)
+static void test_shared_region_outside_memory_sets_efault(void **state)
 {
 	struct guest *g = *state;
 	static const uint64_t addresses[] = {GUEST_EXTRA, GUEST_LOW_SIZE - 100, UINT64_MAX - 100,
@@ -183,7 +183,7 @@ static void test_shared_region_outside_of_memory(void **state)
 	}
 }
 
-static void test_activation(void **state)
+static void test_device_activates_only_with_a_loaded_region(void **state)
 {
 	struct guest *g = *state;
 
@@ -210,7 +210,7 @@ static void test_activation(void **state)
 	assert_int_equal(guest_read(g, PV_REG_ERR), EINVAL);
 }
 
-static void test_command_before_activation(void **state)
+static void test_commands_before_activation_return_einval(void **state)
 {
 	struct guest *g = *state;
 	union pv_request request = {.query_port = {.port_num = 1}};
@@ -245,7 +245,7 @@ static void test_mask_delays_interrupts(void **state)
 	assert_int_equal(g->interrupts[PV_VECTOR_ASYNC], 1);
 }
 
-static void test_port_events(void **state)
+static void test_link_change_raises_one_port_event(void **state)
 {
 	struct guest *g = *state;
 	union pv_request request = {.query_port = {.port_num = 1}};
@@ -272,7 +272,7 @@ static void test_port_events(void **state)
 }
 
 /* The driver forbids accesses to memory, as before kexec. */
-static void test_link_goes_down_without_bus_master(void **state)
+static void test_link_event_waits_for_bus_mastering(void **state)
 {
 	struct guest *g = *state;
 	struct pv_eqe eqe;
@@ -298,7 +298,7 @@ static void test_link_goes_down_without_bus_master(void **state)
 }
 
 /* The contents of memory are copied to another host meanwhile. */
-static void test_link_goes_down_while_paused(void **state)
+static void test_link_event_waits_while_the_device_is_paused(void **state)
 {
 	struct guest *g = *state;
 	struct pv_eqe eqe;
@@ -373,7 +373,7 @@ static void test_port_follows_the_nic(void **state)
 }
 
 /* The link returns while the NIC's driver changes the MTU, which causes no event of the NIC. */
-static void test_link_returns_while_the_nic_is_down(void **state)
+static void test_port_event_waits_until_the_nic_is_active(void **state)
 {
 	struct pvrdma_nic nic = {.active = true, .mtu = 1500};
 	struct pvrdma_owner owner;
@@ -466,7 +466,7 @@ static void test_event_ring_wraps(void **state)
 	}
 }
 
-static void test_event_ring_overflows(void **state)
+static void test_full_event_ring_counts_lost_events(void **state)
 {
 	struct guest *g = *state;
 	struct pv_eqe eqe;
@@ -484,7 +484,7 @@ static void test_event_ring_overflows(void **state)
 	assert_true(guest_event(g, &eqe));
 }
 
-static void test_event_ring_index_garbage(void **state)
+static void test_garbage_event_index_loses_events_only(void **state)
 {
 	struct guest *g = *state;
 	struct pv_ring_state *ring;
@@ -543,7 +543,7 @@ static void test_region_is_loaded_again(void **state)
 	guest_pages_free(&cq.pages);
 }
 
-static void test_wanted_frames(void **state)
+static void test_device_wants_rocev1_and_rocev2_frames_only(void **state)
 {
 	struct guest *g = *state;
 	uint8_t v1[60] = {2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 1, 2, 0x89, 0x15};
@@ -576,7 +576,7 @@ static void test_wanted_frames(void **state)
 	assert_int_equal(pvrdma_counters(g->dev)[PVRDMA_RX_FRAMES], 0);
 }
 
-static void test_counter_names(void **state)
+static void test_each_counter_has_a_name(void **state)
 {
 	(void)state;
 	for (int i = 0; i < PVRDMA_COUNTERS; i++)
@@ -589,31 +589,31 @@ static void test_counter_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		GUEST_TEST(test_read_only_registers),
+		GUEST_TEST(test_writes_to_read_only_registers_are_ignored),
 		GUEST_TEST(test_write_only_registers_read_as_zero),
-		GUEST_TEST(test_missing_registers),
-		GUEST_TEST(test_capabilities),
-		GUEST_TEST(test_capabilities_of_roce_v1),
-		GUEST_TEST(test_no_mtu),
-		GUEST_TEST(test_bad_shared_region),
-		GUEST_TEST(test_shared_region_outside_of_memory),
-		GUEST_TEST(test_activation),
-		GUEST_TEST(test_command_before_activation),
+		GUEST_TEST(test_accesses_to_missing_registers_return_einval),
+		GUEST_TEST(test_capabilities_fit_linux_driver_limits),
+		GUEST_TEST(test_roce_v1_device_reports_its_gid_type),
+		GUEST_TEST(test_mtu_below_the_smallest_is_refused),
+		GUEST_TEST(test_bad_shared_region_gets_no_capabilities),
+		GUEST_TEST(test_shared_region_outside_memory_sets_efault),
+		GUEST_TEST(test_device_activates_only_with_a_loaded_region),
+		GUEST_TEST(test_commands_before_activation_return_einval),
 		GUEST_TEST(test_mask_delays_interrupts),
-		GUEST_TEST(test_port_events),
-		GUEST_TEST(test_link_goes_down_without_bus_master),
-		GUEST_TEST(test_link_goes_down_while_paused),
+		GUEST_TEST(test_link_change_raises_one_port_event),
+		GUEST_TEST(test_link_event_waits_for_bus_mastering),
+		GUEST_TEST(test_link_event_waits_while_the_device_is_paused),
 		cmocka_unit_test(test_port_follows_the_nic),
-		cmocka_unit_test(test_link_returns_while_the_nic_is_down),
+		cmocka_unit_test(test_port_event_waits_until_the_nic_is_active),
 		cmocka_unit_test(test_active_mtu_follows_the_nic),
 		cmocka_unit_test(test_path_mtu_above_the_active_one_is_refused),
 		GUEST_TEST(test_event_ring_wraps),
-		GUEST_TEST(test_event_ring_overflows),
-		GUEST_TEST(test_event_ring_index_garbage),
+		GUEST_TEST(test_full_event_ring_counts_lost_events),
+		GUEST_TEST(test_garbage_event_index_loses_events_only),
 		GUEST_TEST(test_reset_forgets_objects),
 		GUEST_TEST(test_region_is_loaded_again),
-		GUEST_TEST(test_wanted_frames),
-		GUEST_TEST(test_counter_names),
+		GUEST_TEST(test_device_wants_rocev1_and_rocev2_frames_only),
+		GUEST_TEST(test_each_counter_has_a_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,7 +79,7 @@ static void send_pieces(struct pair *p)
 	assert_int_equal(handle, p->cq[1].handle);
 }
 
-static void test_all_versions(void **state)
+static void test_streams_of_each_version_are_restored(void **state)
 {
 	struct pair p;
 
@@ -117,7 +117,7 @@ static int write_files(const char *directory)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_versions),
+		cmocka_unit_test(test_streams_of_each_version_are_restored),
 	};
 
 	if (argc == 3 && !strcmp(argv[1], "--write"))

@@ -28,25 +28,25 @@ static void send_and_receive(enum urxe_net net)
 	pair_close(&p);
 }
 
-static void test_send(void **state)
+static void test_send_arrives_over_ipv4(void **state)
 {
 	(void)state;
 	send_and_receive(URXE_NET_IPV4);
 }
 
-static void test_send_roce_v1(void **state)
+static void test_send_arrives_over_rocev1(void **state)
 {
 	(void)state;
 	send_and_receive(URXE_NET_ROCEV1);
 }
 
-static void test_send_over_ipv6(void **state)
+static void test_send_arrives_over_ipv6(void **state)
 {
 	(void)state;
 	send_and_receive(URXE_NET_IPV6);
 }
 
-static void test_send_with_immediate(void **state)
+static void test_send_immediate_is_in_the_receive_completion(void **state)
 {
 	struct pair p;
 	struct pvrdma_sq_wqe_hdr header;
@@ -65,7 +65,7 @@ static void test_send_with_immediate(void **state)
 	pair_close(&p);
 }
 
-static void test_write_and_read(void **state)
+static void test_write_and_read_move_each_byte(void **state)
 {
 	struct pair p;
 	struct pvrdma_sq_wqe_hdr header;
@@ -94,7 +94,7 @@ static uint64_t counter_of(const struct pair *p, int side, enum pvrdma_counter c
  * The driver takes the responder the right to access memory: nothing is written until the right is
  * back, and then the peer's WRITE and the requests that were posted meanwhile go on.
  */
-static void test_bus_master(void **state)
+static void test_device_without_bus_mastering_writes_nothing(void **state)
 {
 	struct pair p;
 	struct pvrdma_sq_wqe_hdr header;
@@ -139,7 +139,7 @@ static void test_bus_master(void **state)
 	pair_close(&p);
 }
 
-static void test_write_with_immediate(void **state)
+static void test_write_immediate_consumes_a_receive(void **state)
 {
 	struct pair p;
 	struct pvrdma_sq_wqe_hdr header;
@@ -160,7 +160,7 @@ static void test_write_with_immediate(void **state)
 }
 
 /* Frames are lost in each direction; the contents arrive all the same. */
-static void test_losses(void **state)
+static void test_write_arrives_despite_lost_frames(void **state)
 {
 	struct pair p;
 	struct pvrdma_sq_wqe_hdr header;
@@ -181,7 +181,7 @@ static uint64_t *word_at(struct pair *p, int side, uint64_t offset)
 	return (uint64_t *)buffer_at(&p->guest[side], &p->buffer[side], offset);
 }
 
-static void test_atomics(void **state)
+static void test_atomics_return_the_old_value(void **state)
 {
 	const uint64_t offset = 8 - VA % 8;
 	struct pvrdma_sq_wqe_hdr header = {.num_sge = 1, .send_flags = URXE_SEND_SIGNALED};
@@ -250,7 +250,7 @@ static void exchange_datagram(uint8_t type, enum urxe_net net, uint32_t network)
 	pair_close(&p);
 }
 
-static void test_datagram(void **state)
+static void test_ud_datagram_reports_its_network_type(void **state)
 {
 	(void)state;
 	exchange_datagram(PV_QPT_UD, URXE_NET_IPV4, PVRDMA_NETWORK_IPV4);
@@ -258,7 +258,7 @@ static void test_datagram(void **state)
 	exchange_datagram(PV_QPT_UD, URXE_NET_ROCEV1, PVRDMA_NETWORK_ROCE_V1);
 }
 
-static void test_gsi(void **state)
+static void test_gsi_datagram_reports_its_network_type(void **state)
 {
 	(void)state;
 	exchange_datagram(PV_QPT_GSI, URXE_NET_IPV4, PVRDMA_NETWORK_IPV4);
@@ -266,7 +266,7 @@ static void test_gsi(void **state)
 }
 
 /* Each row has a bad member in the address vector: the request fails in its order. */
-static void test_bad_address_vector(void **state)
+static void test_bad_address_vector_fails_the_request_in_order(void **state)
 {
 	enum { PORT, PD, GID_INDEX, UNBOUND_GID, ROWS };
 
@@ -298,7 +298,7 @@ static uint8_t received_traffic_class(struct pair *p)
 }
 
 /* A flow label of 32 bits, as UCX's, covers the traffic class of the address vector. */
-static void test_long_flow_label(void **state)
+static void test_flow_label_of_32_bits_overrides_traffic_class(void **state)
 {
 	static const struct {
 		uint32_t flow;
@@ -322,7 +322,7 @@ static void test_long_flow_label(void **state)
 	}
 }
 
-static void test_srq(void **state)
+static void test_srq_limit_event_follows_the_message(void **state)
 {
 	struct pair p = {0};
 	struct pvrdma_sq_wqe_hdr header;
@@ -358,7 +358,7 @@ static void test_srq(void **state)
 }
 
 /* No frame passes a NIC that is down, of the requester or of the responder. */
-static void test_nic_that_is_down(void **state)
+static void test_no_frame_passes_an_inactive_nic(void **state)
 {
 	(void)state;
 	for (int which = 0; which < 2; which++) {
@@ -412,7 +412,7 @@ static void write_100_bytes(struct pair *p)
 }
 
 /* Existing connections go on, and new ones are made with the new address. */
-static void test_other_mac(void **state)
+static void test_connection_survives_a_new_mac_of_the_nic(void **state)
 {
 	struct pvrdma_owner owner;
 	struct pvrdma_nic nic;
@@ -430,7 +430,7 @@ static void test_other_mac(void **state)
 }
 
 /* Within the machine frames have the NIC's address, too, and do not leave. */
-static void test_loopback_by_other_mac(void **state)
+static void test_loopback_finds_itself_by_both_macs(void **state)
 {
 	struct pvrdma_owner owner;
 	struct pvrdma_nic nic;
@@ -462,7 +462,7 @@ static void test_loopback_by_other_mac(void **state)
 }
 
 /* Two QPs of one guest, with RC and with datagrams: no frame leaves the device. */
-static void test_loopback(void **state)
+static void test_loopback_sends_no_frame(void **state)
 {
 	struct guest g;
 	struct net net = {.guest = {&g}};
@@ -504,7 +504,7 @@ static void test_loopback(void **state)
 }
 
 /* A connection within the guest and one to the peer are busy at the same time. */
-static void test_loopback_beside_a_peer(void **state)
+static void test_loopback_and_peer_connection_work_together(void **state)
 {
 	struct pair p;
 	struct guest *g = &p.guest[0];
@@ -546,7 +546,7 @@ static void test_loopback_beside_a_peer(void **state)
 }
 
 /* A QP ends while requests wait in its ring for room in the engine's queue. */
-static void test_waiting_qp_ends(void **state)
+static void test_waiting_requests_of_a_destroyed_qp_vanish(void **state)
 {
 	(void)state;
 	for (int destroy = 0; destroy < 2; destroy++) {
@@ -573,7 +573,7 @@ static void test_waiting_qp_ends(void **state)
 }
 
 /* The engine's queue is full: requests wait in the ring, and all of them are executed. */
-static void test_more_requests_than_the_engine_holds(void **state)
+static void test_requests_wait_in_the_ring_for_the_engine(void **state)
 {
 	struct pvrdma_sq_wqe_hdr header;
 	struct pvrdma_sge sge;
@@ -596,7 +596,7 @@ static void test_more_requests_than_the_engine_holds(void **state)
 }
 
 /* Rings are used over several rounds of their indices. */
-static void test_many_messages(void **state)
+static void test_rings_wrap_without_loss(void **state)
 {
 	struct pvrdma_sq_wqe_hdr header;
 	struct pair p;
@@ -618,7 +618,7 @@ static void test_many_messages(void **state)
 }
 
 /* Without doorbells, pvrdma_poll finds the requests. */
-static void test_poll(void **state)
+static void test_poll_finds_requests_without_doorbell(void **state)
 {
 	struct pvrdma_sq_wqe_hdr header;
 	struct pvrdma_sge sge;
@@ -678,7 +678,7 @@ static void test_ended_qp_acknowledges(void **state)
 }
 
 /* A tagged GID: frames between VLANs do not arrive, frames within one do. */
-static void test_vlan(void **state)
+static void test_gids_in_different_vlans_do_not_connect(void **state)
 {
 	(void)state;
 	for (int same = 0; same < 2; same++) {
@@ -704,31 +704,31 @@ static void test_vlan(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_send),
-		cmocka_unit_test(test_send_roce_v1),
-		cmocka_unit_test(test_send_over_ipv6),
-		cmocka_unit_test(test_send_with_immediate),
-		cmocka_unit_test(test_write_and_read),
-		cmocka_unit_test(test_bus_master),
-		cmocka_unit_test(test_write_with_immediate),
-		cmocka_unit_test(test_losses),
-		cmocka_unit_test(test_nic_that_is_down),
-		cmocka_unit_test(test_other_mac),
-		cmocka_unit_test(test_loopback_by_other_mac),
-		cmocka_unit_test(test_atomics),
-		cmocka_unit_test(test_datagram),
-		cmocka_unit_test(test_gsi),
-		cmocka_unit_test(test_bad_address_vector),
-		cmocka_unit_test(test_long_flow_label),
-		cmocka_unit_test(test_srq),
-		cmocka_unit_test(test_loopback),
-		cmocka_unit_test(test_loopback_beside_a_peer),
-		cmocka_unit_test(test_waiting_qp_ends),
-		cmocka_unit_test(test_more_requests_than_the_engine_holds),
-		cmocka_unit_test(test_many_messages),
-		cmocka_unit_test(test_poll),
+		cmocka_unit_test(test_send_arrives_over_ipv4),
+		cmocka_unit_test(test_send_arrives_over_rocev1),
+		cmocka_unit_test(test_send_arrives_over_ipv6),
+		cmocka_unit_test(test_send_immediate_is_in_the_receive_completion),
+		cmocka_unit_test(test_write_and_read_move_each_byte),
+		cmocka_unit_test(test_device_without_bus_mastering_writes_nothing),
+		cmocka_unit_test(test_write_immediate_consumes_a_receive),
+		cmocka_unit_test(test_write_arrives_despite_lost_frames),
+		cmocka_unit_test(test_no_frame_passes_an_inactive_nic),
+		cmocka_unit_test(test_connection_survives_a_new_mac_of_the_nic),
+		cmocka_unit_test(test_loopback_finds_itself_by_both_macs),
+		cmocka_unit_test(test_atomics_return_the_old_value),
+		cmocka_unit_test(test_ud_datagram_reports_its_network_type),
+		cmocka_unit_test(test_gsi_datagram_reports_its_network_type),
+		cmocka_unit_test(test_bad_address_vector_fails_the_request_in_order),
+		cmocka_unit_test(test_flow_label_of_32_bits_overrides_traffic_class),
+		cmocka_unit_test(test_srq_limit_event_follows_the_message),
+		cmocka_unit_test(test_loopback_sends_no_frame),
+		cmocka_unit_test(test_loopback_and_peer_connection_work_together),
+		cmocka_unit_test(test_waiting_requests_of_a_destroyed_qp_vanish),
+		cmocka_unit_test(test_requests_wait_in_the_ring_for_the_engine),
+		cmocka_unit_test(test_rings_wrap_without_loss),
+		cmocka_unit_test(test_poll_finds_requests_without_doorbell),
 		cmocka_unit_test(test_ended_qp_acknowledges),
-		cmocka_unit_test(test_vlan),
+		cmocka_unit_test(test_gids_in_different_vlans_do_not_connect),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
