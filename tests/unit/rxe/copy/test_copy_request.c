@@ -7,7 +7,7 @@
 
 /* --- Requests that go directly. */
 
-static void test_write_and_read(void **state)
+static void test_write_and_read_are_copied_without_packets(void **state)
 {
 	struct copy_pair d;
 	struct post post;
@@ -39,7 +39,7 @@ static void test_write_and_read(void **state)
  * The engine copies at once, without a call of urxe_output. Requests in packets wait for
  * urxe_output.
  */
-static void test_executes_at_once(void **state)
+static void test_copies_do_not_wait_for_urxe_output(void **state)
 {
 	struct copy_pair d;
 	struct post post;
@@ -64,7 +64,7 @@ static void test_executes_at_once(void **state)
 	copy_pair_close(&d);
 }
 
-static void test_inline_and_segments(void **state)
+static void test_inline_data_and_segments_are_copied(void **state)
 {
 	static const char text[] = "inline";
 	struct copy_pair d;
@@ -106,7 +106,7 @@ static void test_inline_and_segments(void **state)
 /*
  * The PSNs of both ends stay in step, and a request in packets behind a copy is executed after it.
  */
-static void test_order_with_packets(void **state)
+static void test_copies_and_packets_stay_in_order(void **state)
 {
 	struct copy_pair d;
 	struct post write, send;
@@ -254,7 +254,7 @@ static void post_many(struct copy_pair *d, bool on_the_way)
 	assert_memory_equal(d->e.b->mem + 8192, d->e.a->mem + 4096 + MANY * 8, 8);
 }
 
-static void test_stream_to_one_awake(void **state)
+static void test_stream_to_an_awake_peer_goes_in_packets(void **state)
 {
 	static const struct {
 		uint32_t awake;
@@ -294,7 +294,7 @@ static void test_stream_to_one_awake(void **state)
  * A program that waits for each completion before its next request gets copies only, whether the
  * peer sleeps or not.
  */
-static void test_one_at_a_time(void **state)
+static void test_requests_one_at_a_time_are_always_copied(void **state)
 {
 	struct copy_pair d;
 	struct post post;
@@ -316,7 +316,7 @@ static void test_one_at_a_time(void **state)
 }
 
 /* A stream of READs behaves as a stream of WRITEs; longer requests are copied. */
-static void test_kinds_of_stream(void **state)
+static void test_stream_leaves_copies_by_length_and_mtu(void **state)
 {
 	static const struct {
 		uint32_t opcode, path_mtu, length;
@@ -354,7 +354,7 @@ static void test_kinds_of_stream(void **state)
 }
 
 /* A long WRITE behind the stream waits for all packets before it, and then is copied at once. */
-static void test_long_behind_stream(void **state)
+static void test_long_write_behind_a_stream_is_copied(void **state)
 {
 	struct copy_pair d;
 	struct post post;
@@ -428,7 +428,7 @@ static void test_request_list_needs_few_copies(void **state)
 }
 
 /* After a copy that ended early, the rest of the list is copied with the failed request. */
-static void test_some_of_list(void **state)
+static void test_copying_goes_on_after_a_partial_list(void **state)
 {
 	struct copy_pair d;
 
@@ -443,7 +443,7 @@ static void test_some_of_list(void **state)
 }
 
 /* The peer refuses the third request: the first two are executed, and the rest has no effect. */
-static void test_refused_in_list(void **state)
+static void test_refused_copy_flushes_the_requests_behind_it(void **state)
 {
 	struct copy_pair d;
 	struct post post;
@@ -472,7 +472,7 @@ static void test_refused_in_list(void **state)
 }
 
 /* A READ returns the bytes of the WRITE before it; long requests are copied alone. */
-static void test_list_of_kinds(void **state)
+static void test_copied_read_sees_the_write_before_it(void **state)
 {
 	struct copy_pair d;
 	struct post post;
@@ -645,7 +645,7 @@ static void test_remote_invalidation_waits(void **state)
 /* --- Requests that go in packets because the copy transport cannot execute them. */
 
 /* The peer refuses the request as it refuses it in packets, and no byte changes. */
-static void test_refused_by_packet(void **state)
+static void test_copy_without_rights_fails_as_packets_do(void **state)
 {
 	static const struct {
 		uint64_t remote;
@@ -758,25 +758,25 @@ static void test_other_requests_are_packets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_write_and_read),
-		cmocka_unit_test(test_executes_at_once),
-		cmocka_unit_test(test_inline_and_segments),
-		cmocka_unit_test(test_order_with_packets),
+		cmocka_unit_test(test_write_and_read_are_copied_without_packets),
+		cmocka_unit_test(test_copies_do_not_wait_for_urxe_output),
+		cmocka_unit_test(test_inline_data_and_segments_are_copied),
+		cmocka_unit_test(test_copies_and_packets_stay_in_order),
 		cmocka_unit_test(test_stream_waits_for_acks_before_copies),
 		cmocka_unit_test(test_short_requests_do_not_wait_for_copies),
-		cmocka_unit_test(test_stream_to_one_awake),
-		cmocka_unit_test(test_one_at_a_time),
-		cmocka_unit_test(test_kinds_of_stream),
-		cmocka_unit_test(test_long_behind_stream),
+		cmocka_unit_test(test_stream_to_an_awake_peer_goes_in_packets),
+		cmocka_unit_test(test_requests_one_at_a_time_are_always_copied),
+		cmocka_unit_test(test_stream_leaves_copies_by_length_and_mtu),
+		cmocka_unit_test(test_long_write_behind_a_stream_is_copied),
 		cmocka_unit_test(test_request_list_needs_few_copies),
-		cmocka_unit_test(test_some_of_list),
-		cmocka_unit_test(test_refused_in_list),
-		cmocka_unit_test(test_list_of_kinds),
+		cmocka_unit_test(test_copying_goes_on_after_a_partial_list),
+		cmocka_unit_test(test_refused_copy_flushes_the_requests_behind_it),
+		cmocka_unit_test(test_copied_read_sees_the_write_before_it),
 		cmocka_unit_test(test_window_grants_copies),
 		cmocka_unit_test(test_refused_bind_keeps_the_grant),
 		cmocka_unit_test(test_invalidation_waits_for_copies),
 		cmocka_unit_test(test_remote_invalidation_waits),
-		cmocka_unit_test(test_refused_by_packet),
+		cmocka_unit_test(test_copy_without_rights_fails_as_packets_do),
 		cmocka_unit_test(test_qp_rights_apply_to_copies),
 		cmocka_unit_test(test_own_key_is_wrong),
 		cmocka_unit_test(test_failed_copy_falls_back_to_packets),

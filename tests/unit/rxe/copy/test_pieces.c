@@ -47,7 +47,7 @@ static void expect_equal(const struct copy_pair *d, const struct post *post)
 }
 
 /* Requests that begin and end anywhere in pieces, at both ends. */
-static void test_any_range(void **state)
+static void test_copies_cross_piece_boundaries_anywhere(void **state)
 {
 	static const struct {
 		uint32_t local, remote, length;
@@ -109,7 +109,7 @@ static struct urxe_mr *reg_holes(struct node *node)
 
 /* A region with holes, as that of all memory of a guest is: requests outside the holes are copied,
  * and others fail as in packets. */
-static void test_holes(void **state)
+static void test_copies_outside_holes_succeed_and_inside_fail(void **state)
 {
 	static const struct {
 		uint32_t offset, length;
@@ -150,7 +150,7 @@ static void test_holes(void **state)
 }
 
 /* Nothing of the region is mapped: it is not published. */
-static void test_region_of_holes(void **state)
+static void test_unmapped_region_is_not_published(void **state)
 {
 	const struct urxe_extent hole = {NULL, PAGE};
 	const struct urxe_mr_attr attr = {.pd = NODE_PD,
@@ -205,7 +205,7 @@ static bool is_copied(struct copy_pair *d, const struct urxe_mr *mr, uint32_t le
 	return d->way[0].copies > before;
 }
 
-static void test_limits(void **state)
+static void test_copies_need_free_piece_entries(void **state)
 {
 	/* A region of the nodes' own has some pieces, too. */
 	enum { MOST = URXE_COPY_GRANT_PIECES, REGIONS = URXE_COPY_PIECES / MOST - 1 };
@@ -234,7 +234,7 @@ static void test_limits(void **state)
 }
 
 /* The peer writes nonsense to its table: the request goes in packets. */
-static void test_wrong_list(void **state)
+static void test_damaged_piece_list_of_the_peer_causes_packets(void **state)
 {
 	struct urxe_copy_grant *grant, good;
 	struct urxe_copy_piece *pieces;
@@ -278,9 +278,11 @@ static void test_wrong_list(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_any_range),       cmocka_unit_test(test_holes),
-		cmocka_unit_test(test_region_of_holes), cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_wrong_list),
+		cmocka_unit_test(test_copies_cross_piece_boundaries_anywhere),
+		cmocka_unit_test(test_copies_outside_holes_succeed_and_inside_fail),
+		cmocka_unit_test(test_unmapped_region_is_not_published),
+		cmocka_unit_test(test_copies_need_free_piece_entries),
+		cmocka_unit_test(test_damaged_piece_list_of_the_peer_causes_packets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -422,7 +422,7 @@ static void test_too_long_reference_is_refused(void **state)
  * The receiver drops an early frame with a reference: the sender repeats its message in packets
  * with payload.
  */
-static void test_out_of_order(void **state)
+static void test_early_reference_is_dropped_and_repeated_in_packets(void **state)
 {
 	const uint32_t length = URXE_REFERENCE_MAX + 50000;
 	struct world w;
@@ -608,7 +608,7 @@ static void test_acknowledged_request_keeps_other_references(void **state)
 	}
 }
 
-static void test_ends_without_reference(void **state)
+static void test_request_without_reference_invalidates_none(void **state)
 {
 	struct world w;
 
@@ -721,7 +721,7 @@ static void test_withdrawn_memory_ends_references(void **state)
 }
 
 /* The rest of the message is not sent yet: its first references end. */
-static void test_withdrawn_memory_ends_a_part(void **state)
+static void test_withdrawn_memory_ends_references_of_a_partial_message(void **state)
 {
 	struct world w;
 
@@ -798,7 +798,7 @@ static void test_withdrawn_memory_keeps_other_references(void **state)
 
 /* A payload that the receiver has not copied yet is repeated in packets; one that it has copied is
  * not. */
-static void test_withdrawal_of_everything(void **state)
+static void test_withdrawn_rights_repeat_payloads_not_yet_copied(void **state)
 {
 	struct world w;
 
@@ -818,7 +818,7 @@ static void test_withdrawal_of_everything(void **state)
 }
 
 /* The receiver has copied the payload: other references stay. */
-static void test_withdrawn_memory_after_acknowledgement(void **state)
+static void test_withdrawal_after_the_ack_keeps_other_references(void **state)
 {
 	struct world w;
 
@@ -975,20 +975,20 @@ int main(void)
 		cmocka_unit_test(test_references_scatter_to_segments),
 		cmocka_unit_test(test_duplicate_reference_is_not_copied_again),
 		cmocka_unit_test(test_too_long_reference_is_refused),
-		cmocka_unit_test(test_out_of_order),
+		cmocka_unit_test(test_early_reference_is_dropped_and_repeated_in_packets),
 		cmocka_unit_test(test_unreadable_payload_is_repeated_in_packets),
 		cmocka_unit_test(test_rnr_repeats_references),
 		cmocka_unit_test(test_unmapped_receive_buffer_fails),
 		cmocka_unit_test(test_ended_request_invalidates_references),
 		cmocka_unit_test(test_acknowledged_request_keeps_other_references),
-		cmocka_unit_test(test_ends_without_reference),
+		cmocka_unit_test(test_request_without_reference_invalidates_none),
 		cmocka_unit_test(test_withdrawn_memory_ends_references),
-		cmocka_unit_test(test_withdrawn_memory_ends_a_part),
+		cmocka_unit_test(test_withdrawn_memory_ends_references_of_a_partial_message),
 		cmocka_unit_test(test_failed_unmap_repeats_in_packets),
 		cmocka_unit_test(test_other_messages_are_repeated),
 		cmocka_unit_test(test_withdrawn_memory_keeps_other_references),
-		cmocka_unit_test(test_withdrawal_of_everything),
-		cmocka_unit_test(test_withdrawn_memory_after_acknowledgement),
+		cmocka_unit_test(test_withdrawn_rights_repeat_payloads_not_yet_copied),
+		cmocka_unit_test(test_withdrawal_after_the_ack_keeps_other_references),
 		cmocka_unit_test(test_wrong_lengths_are_dropped),
 		cmocka_unit_test(test_only_rc_sends_have_references),
 		cmocka_unit_test(test_uc_has_no_references),

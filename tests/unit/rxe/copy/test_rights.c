@@ -40,7 +40,7 @@ static void withdraw_all(void *arg)
 }
 
 /* The copy that has read the rights before does nothing, and the message goes in packets. */
-static void test_withdrawal_of_everything(void **state)
+static void test_withdrawn_rights_end_all_copies(void **state)
 {
 	struct copy_pair d;
 	struct post post;
@@ -154,7 +154,7 @@ static void modify(struct endpoint *end, uint8_t to)
 	assert_int_equal(urxe_qp_modify(end->qp, 0, &attr, URXE_QP_STATE), 0);
 }
 
-static void test_peer_in_error(void **state)
+static void test_peer_in_the_error_state_withdraws_its_rights(void **state)
 {
 	struct copy_pair d;
 	struct post post;
@@ -172,7 +172,7 @@ static void test_peer_in_error(void **state)
 }
 
 /* A new connection of the peer's QP needs a new first answer. */
-static void test_peer_connected_anew(void **state)
+static void test_reconnected_peer_must_prove_itself_again(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct copy_pair d;
@@ -210,7 +210,7 @@ static void test_proof_is_given_anew(void **state)
 }
 
 /* Two keys share a place in the table: requests by the second key go in packets. */
-static void test_place_is_taken(void **state)
+static void test_colliding_rkey_goes_in_packets(void **state)
 {
 	struct copy_pair d;
 	struct urxe_extent extent;
@@ -247,7 +247,7 @@ static void test_place_is_taken(void **state)
  * QPNs of a few blocks have their own places in the table, even if the blocks are far apart; QPNs
  * of further blocks go in packets.
  */
-static void test_numbers_far_apart(void **state)
+static void test_qpns_of_many_blocks_fall_back_to_packets(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct copy_pair d;
@@ -273,15 +273,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_withdrawal_before_the_copy_prevents_it),
-		cmocka_unit_test(test_withdrawal_of_everything),
+		cmocka_unit_test(test_withdrawn_rights_end_all_copies),
 		cmocka_unit_test(test_reregistered_key_leads_to_new_memory),
 		cmocka_unit_test(test_hole_is_not_copied),
 		cmocka_unit_test(test_failed_unmap_restores_rights),
-		cmocka_unit_test(test_peer_in_error),
-		cmocka_unit_test(test_peer_connected_anew),
+		cmocka_unit_test(test_peer_in_the_error_state_withdraws_its_rights),
+		cmocka_unit_test(test_reconnected_peer_must_prove_itself_again),
 		cmocka_unit_test(test_proof_is_given_anew),
-		cmocka_unit_test(test_place_is_taken),
-		cmocka_unit_test(test_numbers_far_apart),
+		cmocka_unit_test(test_colliding_rkey_goes_in_packets),
+		cmocka_unit_test(test_qpns_of_many_blocks_fall_back_to_packets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

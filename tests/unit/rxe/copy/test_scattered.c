@@ -127,7 +127,7 @@ static void expect_arrival(struct world *w, uint32_t from, uint32_t to, uint32_t
 }
 
 /* Payloads that begin and end anywhere in pages, at both ends, need one frame. */
-static void test_any_range(void **state)
+static void test_scattered_payload_needs_one_frame(void **state)
 {
 	static const struct {
 		uint32_t from, to, length;
@@ -158,7 +158,7 @@ static void test_any_range(void **state)
 }
 
 /* Frames that have room for few pieces reference fewer packets each. */
-static void test_short_lists(void **state)
+static void test_short_piece_lists_reference_fewer_packets(void **state)
 {
 	const uint32_t length = 30 * PAGE;
 	struct world w;
@@ -179,7 +179,7 @@ static void test_short_lists(void **state)
 }
 
 /* One frame lists 128 pieces at most, and references whole packets. */
-static void test_tiny_pieces(void **state)
+static void test_frame_references_at_most_128_pieces(void **state)
 {
 	static const struct {
 		uint32_t size, reference, pieces;
@@ -206,7 +206,7 @@ static void test_tiny_pieces(void **state)
 }
 
 /* A page of the payload is unmapped: the request fails, and no reference names the rest. */
-static void test_hole(void **state)
+static void test_unmapped_payload_is_not_referenced(void **state)
 {
 	struct urxe_mr *mr;
 	struct world w;
@@ -227,7 +227,7 @@ static void test_hole(void **state)
 }
 
 /* The receive buffer has more pieces than one copy may have: packets bring the payload. */
-static void test_receive_buffer_of_tiny_pieces(void **state)
+static void test_too_scattered_receive_buffer_gets_packets(void **state)
 {
 	const uint32_t length = 3 * PAGE;
 	struct world w;
@@ -250,11 +250,11 @@ static void test_receive_buffer_of_tiny_pieces(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_any_range),
-		cmocka_unit_test(test_short_lists),
-		cmocka_unit_test(test_tiny_pieces),
-		cmocka_unit_test(test_hole),
-		cmocka_unit_test(test_receive_buffer_of_tiny_pieces),
+		cmocka_unit_test(test_scattered_payload_needs_one_frame),
+		cmocka_unit_test(test_short_piece_lists_reference_fewer_packets),
+		cmocka_unit_test(test_frame_references_at_most_128_pieces),
+		cmocka_unit_test(test_unmapped_payload_is_not_referenced),
+		cmocka_unit_test(test_too_scattered_receive_buffer_gets_packets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

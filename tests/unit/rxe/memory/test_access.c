@@ -413,7 +413,7 @@ static void test_chosen_keys_are_unique(void **state)
 }
 
 /* Deregistration of a region while the responder answers a READ of it: an error, no crash. */
-static void test_deregistration_during_a_read(void **state)
+static void test_deregistration_during_a_read_gives_remote_access_error(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -445,7 +445,7 @@ int main(void)
 		cmocka_unit_test(test_reregistration_moves_the_key),
 		cmocka_unit_test(test_chosen_keys_are_unique),
 		cmocka_unit_test(test_reregistration_moves_the_key),
-		cmocka_unit_test(test_deregistration_during_a_read),
+		cmocka_unit_test(test_deregistration_during_a_read_gives_remote_access_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -88,7 +88,7 @@ static void test_range_ends_with_the_region(void **state)
 	engine_close(&f.e);
 }
 
-static void test_key_grants_nothing_before(void **state)
+static void test_rkey_grants_nothing_before_registration(void **state)
 {
 	(void)state;
 	struct fast f;
@@ -100,7 +100,7 @@ static void test_key_grants_nothing_before(void **state)
 	engine_close(&f.e);
 }
 
-static void test_invalidate_and_register_again_in_one_queue(void **state)
+static void test_invalidate_and_reregister_in_one_queue_succeed(void **state)
 {
 	(void)state;
 	struct fast f;
@@ -121,7 +121,7 @@ static void test_invalidate_and_register_again_in_one_queue(void **state)
 	engine_close(&f.e);
 }
 
-static void test_peer_invalidates(void **state)
+static void test_send_with_invalidate_ends_a_fast_mr(void **state)
 {
 	(void)state;
 	struct fast f;
@@ -145,7 +145,7 @@ static void test_peer_invalidates(void **state)
 }
 
 /* Each row violates one rule; the request ends in an error, and the key grants nothing. */
-static void test_rules(void **state)
+static void test_bad_fast_registration_fails_and_grants_nothing(void **state)
 {
 	(void)state;
 	enum {
@@ -183,7 +183,7 @@ static void test_rules(void **state)
 	}
 }
 
-static void test_other_protection_domain(void **state)
+static void test_fast_registration_of_another_pd_fails(void **state)
 {
 	(void)state;
 	struct fast f;
@@ -243,7 +243,7 @@ static void test_free_ends_the_rights(void **state)
 }
 
 /* A device whose owner resolves no page lists. */
-static void test_device_without_page_lists(void **state)
+static void test_device_without_page_lists_refuses_reg_mr(void **state)
 {
 	(void)state;
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -257,7 +257,7 @@ static void test_device_without_page_lists(void **state)
 }
 
 /* A region with a hole between two pieces of memory, and later memory in place of the hole. */
-static void test_hole(void **state)
+static void test_access_into_a_hole_is_refused_until_reregistration(void **state)
 {
 	(void)state;
 	struct fast f;
@@ -292,16 +292,16 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pages_are_written),
 		cmocka_unit_test(test_range_ends_with_the_region),
-		cmocka_unit_test(test_key_grants_nothing_before),
-		cmocka_unit_test(test_invalidate_and_register_again_in_one_queue),
-		cmocka_unit_test(test_peer_invalidates),
-		cmocka_unit_test(test_rules),
-		cmocka_unit_test(test_other_protection_domain),
+		cmocka_unit_test(test_rkey_grants_nothing_before_registration),
+		cmocka_unit_test(test_invalidate_and_reregister_in_one_queue_succeed),
+		cmocka_unit_test(test_send_with_invalidate_ends_a_fast_mr),
+		cmocka_unit_test(test_bad_fast_registration_fails_and_grants_nothing),
+		cmocka_unit_test(test_fast_registration_of_another_pd_fails),
 		cmocka_unit_test(test_normal_region_cannot_be_invalidated),
 		cmocka_unit_test(test_keys_are_owned),
 		cmocka_unit_test(test_free_ends_the_rights),
-		cmocka_unit_test(test_device_without_page_lists),
-		cmocka_unit_test(test_hole),
+		cmocka_unit_test(test_device_without_page_lists_refuses_reg_mr),
+		cmocka_unit_test(test_access_into_a_hole_is_refused_until_reregistration),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,7 +93,7 @@ static void run_bind_row(const struct bind_row *row)
 	engine_close(&b.e);
 }
 
-static void test_bind_rules(void **state)
+static void test_bind_checks_rights_range_and_pd(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(bind_rows) / sizeof(bind_rows[0]); i++)
@@ -328,7 +328,7 @@ static void test_window_does_not_serve_other_domains(void **state)
 }
 
 /* The owner's own requests cannot use a window's key as lkey. */
-static void test_no_local_key(void **state)
+static void test_window_rkey_is_refused_as_lkey(void **state)
 {
 	struct bench b;
 
@@ -474,7 +474,7 @@ static void test_chosen_keys_avoid_dictated_keys(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bind_rules),
+		cmocka_unit_test(test_bind_checks_rights_range_and_pd),
 		cmocka_unit_test(test_bound_type_2_window_cannot_be_bound),
 		cmocka_unit_test(test_window_grants_its_range_and_rights),
 		cmocka_unit_test(test_qp_right_is_needed_too),
@@ -483,7 +483,7 @@ int main(void)
 		cmocka_unit_test(test_same_tag_may_be_chosen_again),
 		cmocka_unit_test(test_type_2_window_belongs_to_its_qp),
 		cmocka_unit_test(test_window_does_not_serve_other_domains),
-		cmocka_unit_test(test_no_local_key),
+		cmocka_unit_test(test_window_rkey_is_refused_as_lkey),
 		cmocka_unit_test(test_region_with_bound_window_stays),
 		cmocka_unit_test(test_deallocated_window_grants_nothing),
 		cmocka_unit_test(test_destroyed_qp_unbinds_its_windows),

@@ -50,7 +50,7 @@ static uint32_t victim_key(struct bench *b, enum victim victim, struct endpoint 
 	return victim == OLD_TAG ? bind.mw_key : urxe_mw_key(b->mw);
 }
 
-static void test_local_invalidate_refused(void **state)
+static void test_local_invalidate_of_other_keys_fails(void **state)
 {
 	struct endpoint second[2];
 	struct bench b;
@@ -111,7 +111,7 @@ static void test_send_with_invalidate_ends_access(void **state)
  * The peer must not invalidate these keys: the receiver's QP fails, and sends no NAK (IBA 9.9.6.3,
  * class J).
  */
-static void test_send_invalidate_refused(void **state)
+static void test_send_invalidate_of_other_keys_fails_the_receiver(void **state)
 {
 	struct endpoint second[2];
 	struct bench b;
@@ -143,7 +143,7 @@ static void test_send_invalidate_refused(void **state)
 }
 
 /* Requests before it arrive in the same burst, and get their answers. */
-static void test_send_invalidate_refused_behind_others(void **state)
+static void test_requests_before_a_bad_send_invalidate_are_answered(void **state)
 {
 	static const uint32_t before[] = {URXE_WR_SEND, URXE_WR_RDMA_READ, URXE_WR_FETCH_ADD,
 					  URXE_WR_RDMA_WRITE};
@@ -171,7 +171,7 @@ static void test_send_invalidate_refused_behind_others(void **state)
 }
 
 /* The acknowledgement is lost: the repetition invalidates nothing, and causes no error. */
-static void test_send_invalidate_repeated(void **state)
+static void test_repeated_send_invalidate_has_no_effect(void **state)
 {
 	struct link_loss loss = {.first = 0};
 	struct bench b;
@@ -212,7 +212,7 @@ static bool keep(void *arg, uint64_t now, uint8_t *data, uint32_t len)
  * The network duplicates a READ whose key has been invalidated since: the responder sends no answer
  * and no error.
  */
-static void test_read_repeated_after_its_key(void **state)
+static void test_duplicate_read_of_an_invalidated_rkey_is_dropped(void **state)
 {
 	struct copy copy = {.len = 0};
 	struct bench b;
@@ -296,7 +296,7 @@ static void test_unsignaled_requests_before_a_local_one_are_acknowledged(void **
 }
 
 /* A retransmission skips a local request that was executed: a second binding would fail. */
-static void test_not_executed_again(void **state)
+static void test_retransmission_skips_executed_local_requests(void **state)
 {
 	struct urxe_mw_bind bind;
 	struct link_loss loss;
@@ -341,7 +341,7 @@ static void test_failed_request_flushes_local_requests(void **state)
 /*
  * A bad binding behind good requests: the good ones succeed first, requests behind it are flushed.
  */
-static void test_error_in_turn(void **state)
+static void test_bad_bind_fails_behind_earlier_requests(void **state)
 {
 	struct urxe_mw_bind bind;
 	struct bench b;
@@ -457,7 +457,7 @@ static void test_window_keeps_its_qp_over_reset(void **state)
 /* --- Other services. */
 
 /* UC can bind and invalidate, too; a failure does not affect its receive side. */
-static void test_uc_binds_and_invalidates(void **state)
+static void test_failed_bind_on_uc_leaves_receiving_intact(void **state)
 {
 	struct urxe_mw_bind bind;
 	struct bench b;
@@ -479,7 +479,7 @@ static void test_uc_binds_and_invalidates(void **state)
 	engine_close(&b.e);
 }
 
-static void test_refused_when_posted(void **state)
+static void test_malformed_window_requests_are_refused_at_posting(void **state)
 {
 	struct bench b;
 	struct urxe_mw_bind bind;
@@ -514,23 +514,23 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_local_invalidate_ends_access),
-		cmocka_unit_test(test_local_invalidate_refused),
+		cmocka_unit_test(test_local_invalidate_of_other_keys_fails),
 		cmocka_unit_test(test_send_with_invalidate_ends_access),
-		cmocka_unit_test(test_send_invalidate_refused),
-		cmocka_unit_test(test_send_invalidate_refused_behind_others),
-		cmocka_unit_test(test_send_invalidate_repeated),
-		cmocka_unit_test(test_read_repeated_after_its_key),
+		cmocka_unit_test(test_send_invalidate_of_other_keys_fails_the_receiver),
+		cmocka_unit_test(test_requests_before_a_bad_send_invalidate_are_answered),
+		cmocka_unit_test(test_repeated_send_invalidate_has_no_effect),
+		cmocka_unit_test(test_duplicate_read_of_an_invalidated_rkey_is_dropped),
 		cmocka_unit_test(test_completions_keep_the_order),
 		cmocka_unit_test(test_unsignaled_requests_before_a_local_one_are_acknowledged),
-		cmocka_unit_test(test_not_executed_again),
+		cmocka_unit_test(test_retransmission_skips_executed_local_requests),
 		cmocka_unit_test(test_failed_request_flushes_local_requests),
-		cmocka_unit_test(test_error_in_turn),
+		cmocka_unit_test(test_bad_bind_fails_behind_earlier_requests),
 		cmocka_unit_test(test_fenced_bind_waits_for_reads),
 		cmocka_unit_test(test_sqd_starts_no_local_request),
 		cmocka_unit_test(test_full_cq_ends_the_qp),
 		cmocka_unit_test(test_window_keeps_its_qp_over_reset),
-		cmocka_unit_test(test_uc_binds_and_invalidates),
-		cmocka_unit_test(test_refused_when_posted),
+		cmocka_unit_test(test_failed_bind_on_uc_leaves_receiving_intact),
+		cmocka_unit_test(test_malformed_window_requests_are_refused_at_posting),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -202,7 +202,7 @@ static void assert_all_done(struct node_cq *cq, unsigned n)
 }
 
 /* Bursts of packets for many QPs, some of which are destroyed. */
-static void test_many_qps_with_destruction(void **state)
+static void test_packets_for_destroyed_qps_are_dropped(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct pair *pair = pair_create(&(struct pair_attr){.seed = 1});
@@ -287,7 +287,7 @@ int main(void)
 		cmocka_unit_test(test_leased_qpns_can_be_dictated),
 		cmocka_unit_test(test_key_table_survives_collisions),
 		cmocka_unit_test(test_timers_expire_in_order),
-		cmocka_unit_test(test_many_qps_with_destruction),
+		cmocka_unit_test(test_packets_for_destroyed_qps_are_dropped),
 		cmocka_unit_test(test_copies_of_an_early_packet_share_a_place),
 		cmocka_unit_test(test_memory_for_early_packets_is_bounded),
 	};

@@ -177,7 +177,7 @@ static void test_loopback_can_be_disabled(void **state)
 }
 
 /* Each member's own state, Q_Key, partition and receive queue decide about its copy only. */
-static void test_each_for_itself(void **state)
+static void test_multicast_copy_depends_on_each_members_state(void **state)
 {
 	const struct urxe_qp_attr err = {.state = URXE_QPS_ERR};
 	const struct urxe_qp_attr other_key = {.state = URXE_QPS_RTS, .qkey = 0x22222222};
@@ -370,7 +370,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_group_members_receive_once),
 		cmocka_unit_test(test_loopback_can_be_disabled),
-		cmocka_unit_test(test_each_for_itself),
+		cmocka_unit_test(test_multicast_copy_depends_on_each_members_state),
 		cmocka_unit_test(test_only_ud_attaches_to_groups),
 		cmocka_unit_test(test_group_limits_are_enforced),
 		cmocka_unit_test(test_multicast_address_needs_multicast_qpn),

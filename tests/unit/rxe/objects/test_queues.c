@@ -114,7 +114,7 @@ static void test_cq_overflow_raises_an_event(void **state)
 }
 
 /* All QPs of a full CQ end, whichever QP lost its completion. */
-static void test_overflow_ends_all(void **state)
+static void test_cq_overflow_fails_all_its_qps(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct endpoint other[2];
@@ -308,7 +308,7 @@ static bool lose_acks(void *arg, uint64_t now, uint8_t *data, uint32_t len)
 }
 
 /* The CQ may overflow with the completion of a request that a READ response acknowledges. */
-static void test_overflow_by_response(void **state)
+static void test_read_response_may_overflow_the_cq(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -357,7 +357,7 @@ static void refill_shared(struct node_queue *queue)
 }
 
 /* Requests that refill can still post count against the limit: no premature limit event. */
-static void test_srq_limit_refill(void **state)
+static void test_refillable_receives_count_against_the_srq_limit(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct shared s;
@@ -434,7 +434,7 @@ static void test_srq_resize_keeps_requests(void **state)
  * An armed limit raises one event. If it is armed again when fewer requests are left, the event
  * comes at the next message.
  */
-static void test_srq_limit_rearm(void **state)
+static void test_rearmed_srq_limit_raises_another_event(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct shared s;
@@ -468,17 +468,17 @@ int main(void)
 		cmocka_unit_test(test_solicited_arming_ignores_other_completions),
 		cmocka_unit_test(test_errors_count_as_solicited),
 		cmocka_unit_test(test_cq_overflow_raises_an_event),
-		cmocka_unit_test(test_overflow_ends_all),
+		cmocka_unit_test(test_cq_overflow_fails_all_its_qps),
 		cmocka_unit_test(test_cq_in_use_cannot_be_destroyed),
 		cmocka_unit_test(test_srq_resize_keeps_requests),
-		cmocka_unit_test(test_srq_limit_rearm),
+		cmocka_unit_test(test_rearmed_srq_limit_raises_another_event),
 		cmocka_unit_test(test_qps_share_a_srq),
 		cmocka_unit_test(test_srq_limit_raises_one_event),
 		cmocka_unit_test(test_failed_qp_leaves_the_srq_to_others),
 		cmocka_unit_test(test_empty_srq_sends_rnr_nak),
-		cmocka_unit_test(test_overflow_by_response),
+		cmocka_unit_test(test_read_response_may_overflow_the_cq),
 		cmocka_unit_test(test_overflow_sends_no_ack),
-		cmocka_unit_test(test_srq_limit_refill),
+		cmocka_unit_test(test_refillable_receives_count_against_the_srq_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
