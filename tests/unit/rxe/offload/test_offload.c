@@ -67,7 +67,7 @@ static void post_write(struct fixture *f, uint64_t wr_id, bool signaled)
 	urxe_qp_execute(f->e.end[0].qp, f->e.pair->now);
 }
 
-static void test_numbers_are_the_hca_s(void **state)
+static void test_qpn_and_rkey_come_from_the_hca(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct endpoint own;
@@ -94,7 +94,7 @@ static void test_numbers_are_the_hca_s(void **state)
 }
 
 /* The HCA's QPN or key is in use already: the object is the engine's alone. */
-static void test_taken_numbers(void **state)
+static void test_hca_numbers_in_use_stay_the_engines(void **state)
 {
 	const struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct endpoint again;
@@ -114,7 +114,7 @@ static void test_taken_numbers(void **state)
 	close_fixture(&f);
 }
 
-static void test_an_hca_without_room_for_a_qp(void **state)
+static void test_qp_refused_by_the_hca_runs_in_software(void **state)
 {
 	const struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct endpoint own;
@@ -130,7 +130,7 @@ static void test_an_hca_without_room_for_a_qp(void **state)
 	close_fixture(&f);
 }
 
-static void test_requests_in_order(void **state)
+static void test_hca_requests_complete_in_order(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_qp_load load;
@@ -170,7 +170,7 @@ static void test_requests_in_order(void **state)
 	close_fixture(&f);
 }
 
-static void test_inline_data_and_atomics(void **state)
+static void test_hca_gets_inline_data_and_atomics(void **state)
 {
 	const uint64_t data = 0x1122334455667788;
 	const struct urxe_send_wr wr = {.wr_id = 1,
@@ -258,7 +258,7 @@ static void refill_one(struct node_queue *queue)
 	assert_int_equal(f->qp->n_recvs, 0);
 }
 
-static void test_refill(void **state)
+static void test_refill_gives_receives_to_the_hca(void **state)
 {
 	struct fixture f;
 
@@ -311,7 +311,7 @@ static bool would_take(struct fixture *f, uint8_t state, uint32_t mask)
 }
 
 /* Which of HCA and engine would use an address that only the HCA can reach. */
-static void test_use_of_an_address(void **state)
+static void test_would_take_predicts_where_an_address_is_used(void **state)
 {
 	const struct conn_attr conn = conn_default(URXE_QPT_RC);
 	const uint32_t rtr = conn_mask(conn.type, URXE_QPS_RTR);
@@ -346,7 +346,7 @@ static void test_use_of_an_address(void **state)
 }
 
 /* The engine executes the connection, under the HCA's QPN and key. */
-static void test_the_engine_under_the_hca_s_numbers(void **state)
+static void test_engine_runs_connections_under_hca_numbers(void **state)
 {
 	const struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct fixture f;
@@ -424,7 +424,7 @@ static void test_completions_precede_flushes(void **state)
 	close_fixture(&f);
 }
 
-static void test_an_error_of_the_hca(void **state)
+static void test_hca_error_completion_moves_the_qp_to_error(void **state)
 {
 	struct fixture f;
 
@@ -442,7 +442,7 @@ static void test_an_error_of_the_hca(void **state)
 }
 
 /* An unreliable QP whose send failed is in SQE at some HCAs. */
-static void test_sqe(void **state)
+static void test_hca_send_error_of_uc_leads_to_sqe(void **state)
 {
 	const struct conn_attr conn = conn_default(URXE_QPT_UC);
 	struct fixture f;
@@ -491,7 +491,7 @@ static void test_refused_requests_fail_in_order(void **state)
 }
 
 /* An HCA that does not obey loses the QP, and the requests are flushed. */
-static void test_an_hca_that_does_not_stop(void **state)
+static void test_hca_that_does_not_stop_loses_the_qp(void **state)
 {
 	struct fixture f;
 
@@ -508,7 +508,7 @@ static void test_an_hca_that_does_not_stop(void **state)
 	close_fixture(&f);
 }
 
-static void test_reset(void **state)
+static void test_reset_drops_late_hca_completions(void **state)
 {
 	struct urxe_wc late = {.qpn = HCA_QPN, .wr_id = 1};
 	struct fixture f;
@@ -546,7 +546,7 @@ static void test_reset(void **state)
 
 /* --- States. */
 
-static void test_sqd_is_the_hca_s(void **state)
+static void test_sqd_and_its_drained_event_come_from_the_hca(void **state)
 {
 	const struct urxe_qp_attr notify = {.state = URXE_QPS_SQD, .en_sqd_async_notify = true};
 	struct urxe_qp_attr attr;
@@ -575,7 +575,7 @@ static void test_sqd_is_the_hca_s(void **state)
 	close_fixture(&f);
 }
 
-static void test_events_of_the_hca(void **state)
+static void test_hca_qp_events_reach_the_owner(void **state)
 {
 	struct fixture f;
 
@@ -595,26 +595,26 @@ static void test_events_of_the_hca(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers_are_the_hca_s),
-		cmocka_unit_test(test_taken_numbers),
-		cmocka_unit_test(test_an_hca_without_room_for_a_qp),
-		cmocka_unit_test(test_requests_in_order),
-		cmocka_unit_test(test_inline_data_and_atomics),
+		cmocka_unit_test(test_qpn_and_rkey_come_from_the_hca),
+		cmocka_unit_test(test_hca_numbers_in_use_stay_the_engines),
+		cmocka_unit_test(test_qp_refused_by_the_hca_runs_in_software),
+		cmocka_unit_test(test_hca_requests_complete_in_order),
+		cmocka_unit_test(test_hca_gets_inline_data_and_atomics),
 		cmocka_unit_test(test_a_full_hca_gets_the_rest_later),
 		cmocka_unit_test(test_receives_precede_rtr),
-		cmocka_unit_test(test_refill),
+		cmocka_unit_test(test_refill_gives_receives_to_the_hca),
 		cmocka_unit_test(test_the_hca_refuses_the_connection),
-		cmocka_unit_test(test_use_of_an_address),
-		cmocka_unit_test(test_the_engine_under_the_hca_s_numbers),
+		cmocka_unit_test(test_would_take_predicts_where_an_address_is_used),
+		cmocka_unit_test(test_engine_runs_connections_under_hca_numbers),
 		cmocka_unit_test(test_frames_are_dropped),
 		cmocka_unit_test(test_completions_precede_flushes),
-		cmocka_unit_test(test_an_error_of_the_hca),
-		cmocka_unit_test(test_sqe),
+		cmocka_unit_test(test_hca_error_completion_moves_the_qp_to_error),
+		cmocka_unit_test(test_hca_send_error_of_uc_leads_to_sqe),
 		cmocka_unit_test(test_refused_requests_fail_in_order),
-		cmocka_unit_test(test_an_hca_that_does_not_stop),
-		cmocka_unit_test(test_reset),
-		cmocka_unit_test(test_sqd_is_the_hca_s),
-		cmocka_unit_test(test_events_of_the_hca),
+		cmocka_unit_test(test_hca_that_does_not_stop_loses_the_qp),
+		cmocka_unit_test(test_reset_drops_late_hca_completions),
+		cmocka_unit_test(test_sqd_and_its_drained_event_come_from_the_hca),
+		cmocka_unit_test(test_hca_qp_events_reach_the_owner),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

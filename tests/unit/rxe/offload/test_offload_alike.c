@@ -123,7 +123,7 @@ static void change(struct bed *bed, unsigned side, uint8_t to, uint32_t mask)
 		0);
 }
 
-static void all_operations(struct bed *bed)
+static void all_rc_operations_complete_alike(struct bed *bed)
 {
 	static const uint32_t opcodes[] = {URXE_WR_SEND, URXE_WR_RDMA_WRITE, URXE_WR_SEND_IMM,
 					   URXE_WR_RDMA_READ, URXE_WR_RDMA_WRITE_IMM};
@@ -137,7 +137,7 @@ static void all_operations(struct bed *bed)
 	observe(bed);
 }
 
-static void unreliable(struct bed *bed)
+static void uc_operations_complete_alike(struct bed *bed)
 {
 	connect_type(bed, URXE_QPT_UC);
 	post_receives(bed, 4, 8000);
@@ -161,20 +161,20 @@ static void post_writes(struct bed *bed, uint32_t rkey, uint32_t lkey)
 		post(bed, i, URXE_WR_RDMA_WRITE, 100);
 }
 
-static void no_right(struct bed *bed)
+static void bad_rkeys_complete_alike(struct bed *bed)
 {
 	post_writes(bed, 0xdead, 0);
 	post_receives(bed, 3, 100);
 	observe(bed);
 }
 
-static void no_local_right(struct bed *bed)
+static void bad_lkeys_complete_alike(struct bed *bed)
 {
 	post_writes(bed, 0, 0xdead);
 	observe(bed);
 }
 
-static void malformed(struct bed *bed)
+static void malformed_requests_complete_alike(struct bed *bed)
 {
 	connect_type(bed, URXE_QPT_RC);
 	for (uint32_t i = 1; i < 5; i++)
@@ -185,7 +185,7 @@ static void malformed(struct bed *bed)
 	observe(bed);
 }
 
-static void short_receive(struct bed *bed)
+static void too_short_receives_complete_alike(struct bed *bed)
 {
 	connect_type(bed, URXE_QPT_RC);
 	post_receives(bed, 2, 100);
@@ -194,7 +194,7 @@ static void short_receive(struct bed *bed)
 	observe(bed);
 }
 
-static void no_receive(struct bed *bed)
+static void rnr_retries_are_exhausted_alike(struct bed *bed)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 
@@ -214,7 +214,7 @@ static bool lose(void *arg, uint64_t now, uint8_t *data, uint32_t len)
 	return false;
 }
 
-static void dead_wire(struct bed *bed)
+static void retries_are_exhausted_alike(struct bed *bed)
 {
 	connect_type(bed, URXE_QPT_RC);
 	bed->wire->link[0].filter = lose;
@@ -223,7 +223,7 @@ static void dead_wire(struct bed *bed)
 	observe(bed);
 }
 
-static void error_state(struct bed *bed)
+static void requests_are_flushed_alike(struct bed *bed)
 {
 	connect_type(bed, URXE_QPT_RC);
 	post_receives(bed, 4, 100);
@@ -238,7 +238,7 @@ static void error_state(struct bed *bed)
 	observe(bed);
 }
 
-static void reset(struct bed *bed)
+static void qps_are_reset_alike(struct bed *bed)
 {
 	const struct conn_attr conn = conn_default(URXE_QPT_RC);
 
@@ -258,7 +258,7 @@ static void reset(struct bed *bed)
 	observe(bed);
 }
 
-static void drained(struct bed *bed)
+static void sqd_drains_alike(struct bed *bed)
 {
 	connect_type(bed, URXE_QPT_RC);
 	change(bed, 0, URXE_QPS_SQD, URXE_QP_EN_SQD_ASYNC_NOTIFY);
@@ -269,7 +269,7 @@ static void drained(struct bed *bed)
 	observe(bed);
 }
 
-static void shared_receives(struct bed *bed)
+static void srq_receives_complete_alike(struct bed *bed)
 {
 	static struct node_queue queue;
 	const struct urxe_rq_attr attr = {.ctx = &queue, .pd = NODE_PD, .max_wr = 8, .max_sge = 2};
@@ -285,7 +285,7 @@ static void shared_receives(struct bed *bed)
 	observe(bed);
 }
 
-static void datagrams(struct bed *bed)
+static void datagrams_complete_alike(struct bed *bed)
 {
 	const struct urxe_path path = conn_path(URXE_NET_IPV4, bed->e.b);
 
@@ -308,7 +308,7 @@ static void datagrams(struct bed *bed)
 	observe(bed);
 }
 
-static void cq_events(struct bed *bed)
+static void cq_events_are_raised_alike(struct bed *bed)
 {
 	connect_type(bed, URXE_QPT_RC);
 	post_receives(bed, 4, 100);
@@ -323,7 +323,7 @@ static void cq_events(struct bed *bed)
 	observe(bed);
 }
 
-static void lossy_wire(struct bed *bed)
+static void lossy_wires_are_repaired_alike(struct bed *bed)
 {
 	static const uint32_t opcodes[] = {URXE_WR_SEND, URXE_WR_RDMA_WRITE, URXE_WR_RDMA_READ};
 
@@ -369,33 +369,40 @@ static void compare(void (*play)(struct bed *))
 		compare(name);                \
 	}
 
-SCENARIO(all_operations)
-SCENARIO(unreliable)
-SCENARIO(no_right)
-SCENARIO(no_local_right)
-SCENARIO(malformed)
-SCENARIO(short_receive)
-SCENARIO(no_receive)
-SCENARIO(dead_wire)
-SCENARIO(error_state)
-SCENARIO(reset)
-SCENARIO(drained)
-SCENARIO(shared_receives)
-SCENARIO(datagrams)
-SCENARIO(cq_events)
-SCENARIO(lossy_wire)
+SCENARIO(all_rc_operations_complete_alike)
+SCENARIO(uc_operations_complete_alike)
+SCENARIO(bad_rkeys_complete_alike)
+SCENARIO(bad_lkeys_complete_alike)
+SCENARIO(malformed_requests_complete_alike)
+SCENARIO(too_short_receives_complete_alike)
+SCENARIO(rnr_retries_are_exhausted_alike)
+SCENARIO(retries_are_exhausted_alike)
+SCENARIO(requests_are_flushed_alike)
+SCENARIO(qps_are_reset_alike)
+SCENARIO(sqd_drains_alike)
+SCENARIO(srq_receives_complete_alike)
+SCENARIO(datagrams_complete_alike)
+SCENARIO(cq_events_are_raised_alike)
+SCENARIO(lossy_wires_are_repaired_alike)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_operations), cmocka_unit_test(test_unreliable),
-		cmocka_unit_test(test_no_right),       cmocka_unit_test(test_no_local_right),
-		cmocka_unit_test(test_malformed),      cmocka_unit_test(test_short_receive),
-		cmocka_unit_test(test_no_receive),     cmocka_unit_test(test_dead_wire),
-		cmocka_unit_test(test_error_state),    cmocka_unit_test(test_reset),
-		cmocka_unit_test(test_drained),        cmocka_unit_test(test_shared_receives),
-		cmocka_unit_test(test_datagrams),      cmocka_unit_test(test_cq_events),
-		cmocka_unit_test(test_lossy_wire),
+		cmocka_unit_test(test_all_rc_operations_complete_alike),
+		cmocka_unit_test(test_uc_operations_complete_alike),
+		cmocka_unit_test(test_bad_rkeys_complete_alike),
+		cmocka_unit_test(test_bad_lkeys_complete_alike),
+		cmocka_unit_test(test_malformed_requests_complete_alike),
+		cmocka_unit_test(test_too_short_receives_complete_alike),
+		cmocka_unit_test(test_rnr_retries_are_exhausted_alike),
+		cmocka_unit_test(test_retries_are_exhausted_alike),
+		cmocka_unit_test(test_requests_are_flushed_alike),
+		cmocka_unit_test(test_qps_are_reset_alike),
+		cmocka_unit_test(test_sqd_drains_alike),
+		cmocka_unit_test(test_srq_receives_complete_alike),
+		cmocka_unit_test(test_datagrams_complete_alike),
+		cmocka_unit_test(test_cq_events_are_raised_alike),
+		cmocka_unit_test(test_lossy_wires_are_repaired_alike),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

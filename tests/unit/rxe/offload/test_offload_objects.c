@@ -56,7 +56,7 @@ static struct urxe_rq *open_srq(struct engine *e, struct node_queue *queue)
 	return srq;
 }
 
-static void test_srq(void **state)
+static void test_srq_receives_and_limit_go_to_the_hca(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct node_queue queue = {0};
@@ -91,7 +91,7 @@ static void test_srq(void **state)
 }
 
 /* The HCA reports when it has taken the last receive of a failed QP. */
-static void test_last_wqe_of_srq(void **state)
+static void test_last_wqe_event_waits_for_the_hca(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	const struct urxe_qp_attr error = {.state = URXE_QPS_ERR};
@@ -113,7 +113,7 @@ static void test_last_wqe_of_srq(void **state)
 
 /* --- UD. */
 
-static void test_ud(void **state)
+static void test_ud_requests_keep_path_qpn_and_qkey(void **state)
 {
 	const struct conn_attr conn = conn_default(URXE_QPT_UD);
 	const struct urxe_gid group = {{0xff, 0x0e, [15] = 1}};
@@ -156,7 +156,7 @@ static void test_ud(void **state)
 
 /* --- Events of completion queues. */
 
-static void test_arm(void **state)
+static void test_armed_cq_arms_the_hca_again_after_early_events(void **state)
 {
 	struct node_cq *cq;
 	struct engine e;
@@ -181,7 +181,7 @@ static void test_arm(void **state)
 }
 
 /* Only the HCA's event tells that a message was solicited. */
-static void test_solicited_event(void **state)
+static void test_solicited_arm_needs_the_hcas_event(void **state)
 {
 	struct node_cq *cq;
 	struct engine e;
@@ -205,7 +205,7 @@ static void test_solicited_event(void **state)
 }
 
 /* A CQ that was armed before its first offloaded QP is armed at the HCA then. */
-static void test_armed_before(void **state)
+static void test_cq_armed_before_offload_is_armed_at_the_hca(void **state)
 {
 	const struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -223,7 +223,7 @@ static void test_armed_before(void **state)
 
 /* --- Regions. */
 
-static void test_regions(void **state)
+static void test_rereg_gets_a_new_hca_rkey(void **state)
 {
 	const struct urxe_mw_attr window = {.pd = NODE_PD, .type = URXE_MW_TYPE_1};
 	struct urxe_extent extent;
@@ -261,7 +261,7 @@ static void test_regions(void **state)
 }
 
 /* The owner has registered a region with the HCA itself. */
-static void test_region_of_the_owner(void **state)
+static void test_region_registered_by_the_owner_keeps_its_rkey(void **state)
 {
 	struct urxe_extent extent;
 	struct urxe_mr_attr attr;
@@ -290,7 +290,7 @@ static void test_region_of_the_owner(void **state)
 }
 
 /* A region whose owner withdraws memory is deregistered at the HCA, and keeps its key. */
-static void test_withdrawn_region(void **state)
+static void test_withdrawn_region_keeps_its_rkey(void **state)
 {
 	struct engine e;
 	struct hca hca;
@@ -309,7 +309,7 @@ static void test_withdrawn_region(void **state)
 }
 
 /* A region that the HCA cannot have keeps the connections of its PD, and only these, here. */
-static void test_regions_of_the_engine(void **state)
+static void test_software_region_keeps_connections_of_its_pd(void **state)
 {
 	const struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct endpoint more[2];
@@ -333,7 +333,7 @@ static void test_regions_of_the_engine(void **state)
 
 /* --- The HCA goes, and returns. */
 
-static void test_gone(void **state)
+static void test_lost_hca_fails_its_qps_and_srqs(void **state)
 {
 	const struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct endpoint more[2];
@@ -365,7 +365,7 @@ static void test_gone(void **state)
 	close_pair(&e, &hca);
 }
 
-static void test_gone_while_flushing(void **state)
+static void test_lost_hca_flushes_without_a_second_event(void **state)
 {
 	const struct urxe_qp_attr error = {.state = URXE_QPS_ERR};
 	struct engine e;
@@ -383,7 +383,7 @@ static void test_gone_while_flushing(void **state)
 }
 
 /* The HCA has the state of its queue pairs. */
-static void test_saved(void **state)
+static void test_device_with_offloaded_qps_is_not_saved(void **state)
 {
 	const struct urxe_state_save how = {0};
 	struct engine e;
@@ -400,7 +400,7 @@ static void test_saved(void **state)
 	close_pair(&e, &hca);
 }
 
-static void test_returned(void **state)
+static void test_old_region_keeps_connections_from_a_new_hca(void **state)
 {
 	const struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct node_queue queue = {0};
@@ -430,20 +430,20 @@ static void test_returned(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_srq),
-		cmocka_unit_test(test_last_wqe_of_srq),
-		cmocka_unit_test(test_ud),
-		cmocka_unit_test(test_arm),
-		cmocka_unit_test(test_solicited_event),
-		cmocka_unit_test(test_armed_before),
-		cmocka_unit_test(test_regions),
-		cmocka_unit_test(test_region_of_the_owner),
-		cmocka_unit_test(test_withdrawn_region),
-		cmocka_unit_test(test_regions_of_the_engine),
-		cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_gone_while_flushing),
-		cmocka_unit_test(test_saved),
-		cmocka_unit_test(test_returned),
+		cmocka_unit_test(test_srq_receives_and_limit_go_to_the_hca),
+		cmocka_unit_test(test_last_wqe_event_waits_for_the_hca),
+		cmocka_unit_test(test_ud_requests_keep_path_qpn_and_qkey),
+		cmocka_unit_test(test_armed_cq_arms_the_hca_again_after_early_events),
+		cmocka_unit_test(test_solicited_arm_needs_the_hcas_event),
+		cmocka_unit_test(test_cq_armed_before_offload_is_armed_at_the_hca),
+		cmocka_unit_test(test_rereg_gets_a_new_hca_rkey),
+		cmocka_unit_test(test_region_registered_by_the_owner_keeps_its_rkey),
+		cmocka_unit_test(test_withdrawn_region_keeps_its_rkey),
+		cmocka_unit_test(test_software_region_keeps_connections_of_its_pd),
+		cmocka_unit_test(test_lost_hca_fails_its_qps_and_srqs),
+		cmocka_unit_test(test_lost_hca_flushes_without_a_second_event),
+		cmocka_unit_test(test_device_with_offloaded_qps_is_not_saved),
+		cmocka_unit_test(test_old_region_keeps_connections_from_a_new_hca),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

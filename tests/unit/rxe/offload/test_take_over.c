@@ -236,7 +236,7 @@ static void run_operation(const struct operation *op, unsigned side, uint32_t st
 	bed_close(&bed);
 }
 
-static void test_each_moment(void **state)
+static void test_take_over_at_each_moment_loses_nothing(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
@@ -292,7 +292,7 @@ static void run_cut(const struct operation *op, uint32_t n, bool lose_answers, u
 	bed_close(&bed);
 }
 
-static void test_each_packet(void **state)
+static void test_take_over_at_each_packet_loses_nothing(void **state)
 {
 	(void)state;
 	for (const struct operation *op = operations; op < FETCH_ADD; op++)
@@ -304,7 +304,7 @@ static void test_each_packet(void **state)
 /* --- What does not go on. */
 
 /* The peer has an ACK of a part of the message. If it may only SEND, the engine knows the rest. */
-static void test_acknowledged_part(void **state)
+static void test_take_over_resumes_a_partly_acknowledged_send(void **state)
 {
 	static struct bed bed;
 
@@ -376,7 +376,7 @@ static void begin_take_over(struct bed *bed, uint32_t n)
 	run_for(bed, 100000);
 }
 
-static void test_waiting_requests(void **state)
+static void test_waiting_requests_run_after_a_take_over(void **state)
 {
 	const uint32_t n = 2 * HCA_ROOM + 1;
 	static struct bed bed;
@@ -392,7 +392,7 @@ static void test_waiting_requests(void **state)
 	bed_close(&bed);
 }
 
-static void test_kept(void **state)
+static void test_abandoned_take_over_leaves_requests_to_the_hca(void **state)
 {
 	const uint32_t n = 2 * HCA_ROOM + 1;
 	static struct bed bed;
@@ -447,7 +447,7 @@ static void post_from_stopped(struct bed *bed)
 
 /* The owner abandons the attempt when the HCA cannot go on any more. `wait`: the program posts
  * after the receive requests have come back, else before. */
-static void test_kept_after_stop(void **state)
+static void test_abandoned_attempt_after_the_stop_runs_in_software(void **state)
 {
 	static struct bed bed;
 
@@ -465,7 +465,7 @@ static void test_kept_after_stop(void **state)
 }
 
 /* A shared receive queue of the program would end the attempt. */
-static void test_shared_queue_after_stop(void **state)
+static void test_new_srq_does_not_end_a_take_over(void **state)
 {
 	const struct urxe_rq_attr attr = {.pd = NODE_PD, .max_wr = 8, .max_sge = 2};
 	struct urxe_offload_refusal refusal;
@@ -492,7 +492,7 @@ static int refuse_reset(void *qp, const struct urxe_qp_attr *attr, uint32_t mask
 	return -EIO;
 }
 
-static void test_call_after_stop(void **state)
+static void test_refused_reset_after_the_stop_ends_in_software(void **state)
 {
 	const struct urxe_qp_attr attr = {.state = URXE_QPS_RESET};
 	struct urxe_offload_ops ops = engine_hca_ops;
@@ -511,7 +511,7 @@ static void test_call_after_stop(void **state)
 }
 
 /* The peer sends all the time. Two calls at one moment, of two attempts, do not show a pause. */
-static void test_pause_of_an_attempt(void **state)
+static void test_two_calls_at_one_moment_show_no_pause(void **state)
 {
 	struct urxe_offload_refusal refusal;
 	static struct bed bed;
@@ -534,7 +534,7 @@ static void test_pause_of_an_attempt(void **state)
 }
 
 /* Without `force` the engine waits for a moment at which the peer sends nothing. */
-static void test_busy_peer(void **state)
+static void test_take_over_waits_for_a_pause_of_the_peer(void **state)
 {
 	struct urxe_offload_refusal refusal;
 	static struct bed bed;
@@ -567,7 +567,7 @@ static void test_busy_peer(void **state)
 }
 
 /* The program changes the queue pair while the HCA gives back its receive requests. */
-static void test_changed_meanwhile(void **state)
+static void test_qp_modified_during_a_take_over_is_taken(void **state)
 {
 	static const uint8_t states[] = {URXE_QPS_ERR, URXE_QPS_RESET};
 	struct urxe_offload_refusal refusal;
@@ -689,7 +689,7 @@ static void run_traffic(unsigned hca_side, uint32_t after, unsigned how)
 	bed_close(&bed);
 }
 
-static void test_traffic(void **state)
+static void test_take_over_amid_traffic_loses_nothing(void **state)
 {
 	(void)state;
 	for (uint32_t after = 2; after < MESSAGES; after++)
@@ -699,7 +699,7 @@ static void test_traffic(void **state)
 
 /* --- Refusals. The HCA goes on. */
 
-static void test_shared_queue(void **state)
+static void test_srq_refuses_a_take_over(void **state)
 {
 	const struct urxe_rq_attr attr = {.pd = NODE_PD, .max_wr = 8, .max_sge = 2};
 	struct urxe_offload_refusal refusal;
@@ -726,7 +726,7 @@ static void tell(void *qp, struct urxe_qp_attr *attr)
 	attr->sq_psn = told_sq;
 }
 
-static void test_stale_psn(void **state)
+static void test_stale_psn_of_the_driver_refuses_a_take_over(void **state)
 {
 	struct urxe_offload_ops ops = engine_hca_ops;
 	struct urxe_offload_refusal refusal;
@@ -753,7 +753,7 @@ static void test_stale_psn(void **state)
 }
 
 /* Nothing has moved: drivers that return PSNs of the modification look alike. */
-static void test_unproven_psn(void **state)
+static void test_idle_rc_qp_with_rights_refuses_a_take_over(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_offload_refusal refusal;
@@ -779,7 +779,7 @@ static void test_unproven_psn(void **state)
 }
 
 /* The HCA has found its next hop itself. The engine would send to the MAC address 0. */
-static void test_no_next_hop(void **state)
+static void test_take_over_without_next_hop_is_refused(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_offload_refusal refusal;
@@ -808,7 +808,7 @@ static void test_no_next_hop(void **state)
 
 /* --- Other types, and the way back. */
 
-static void test_other_types(void **state)
+static void test_uc_and_ud_qps_are_taken_over(void **state)
 {
 	static const uint8_t types[] = {URXE_QPT_UC, URXE_QPT_UD};
 	static struct bed bed;
@@ -845,7 +845,7 @@ static void test_other_types(void **state)
 }
 
 /* On a host with an HCA a restored queue pair stays in software; a new one is the HCA's. */
-static void test_way_back(void **state)
+static void test_restored_qp_stays_in_software_beside_an_hca(void **state)
 {
 	static struct bed bed, other;
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -880,25 +880,25 @@ static void test_way_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_moment),
-		cmocka_unit_test(test_each_packet),
-		cmocka_unit_test(test_acknowledged_part),
+		cmocka_unit_test(test_take_over_at_each_moment_loses_nothing),
+		cmocka_unit_test(test_take_over_at_each_packet_loses_nothing),
+		cmocka_unit_test(test_take_over_resumes_a_partly_acknowledged_send),
 		cmocka_unit_test(test_atomic_is_not_repeated),
-		cmocka_unit_test(test_waiting_requests),
-		cmocka_unit_test(test_kept),
-		cmocka_unit_test(test_kept_after_stop),
-		cmocka_unit_test(test_shared_queue_after_stop),
-		cmocka_unit_test(test_call_after_stop),
-		cmocka_unit_test(test_pause_of_an_attempt),
-		cmocka_unit_test(test_busy_peer),
-		cmocka_unit_test(test_changed_meanwhile),
-		cmocka_unit_test(test_traffic),
-		cmocka_unit_test(test_shared_queue),
-		cmocka_unit_test(test_stale_psn),
-		cmocka_unit_test(test_unproven_psn),
-		cmocka_unit_test(test_no_next_hop),
-		cmocka_unit_test(test_other_types),
-		cmocka_unit_test(test_way_back),
+		cmocka_unit_test(test_waiting_requests_run_after_a_take_over),
+		cmocka_unit_test(test_abandoned_take_over_leaves_requests_to_the_hca),
+		cmocka_unit_test(test_abandoned_attempt_after_the_stop_runs_in_software),
+		cmocka_unit_test(test_new_srq_does_not_end_a_take_over),
+		cmocka_unit_test(test_refused_reset_after_the_stop_ends_in_software),
+		cmocka_unit_test(test_two_calls_at_one_moment_show_no_pause),
+		cmocka_unit_test(test_take_over_waits_for_a_pause_of_the_peer),
+		cmocka_unit_test(test_qp_modified_during_a_take_over_is_taken),
+		cmocka_unit_test(test_take_over_amid_traffic_loses_nothing),
+		cmocka_unit_test(test_srq_refuses_a_take_over),
+		cmocka_unit_test(test_stale_psn_of_the_driver_refuses_a_take_over),
+		cmocka_unit_test(test_idle_rc_qp_with_rights_refuses_a_take_over),
+		cmocka_unit_test(test_take_over_without_next_hop_is_refused),
+		cmocka_unit_test(test_uc_and_ud_qps_are_taken_over),
+		cmocka_unit_test(test_restored_qp_stays_in_software_beside_an_hca),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,7 +75,7 @@ static void test_requests_are_copied_after_a_move(void **state)
 	}
 }
 
-static void test_busy(void **state)
+static void test_save_is_busy_during_copies_and_unmaps(void **state)
 {
 	const struct urxe_state_save how = {0};
 	struct copy_pair d;
@@ -142,7 +142,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rights_end_and_come_back),
 		cmocka_unit_test(test_requests_are_copied_after_a_move),
-		cmocka_unit_test(test_busy),
+		cmocka_unit_test(test_save_is_busy_during_copies_and_unmaps),
 		cmocka_unit_test(test_references_become_packets),
 	};
 

@@ -85,7 +85,7 @@ static uint8_t *open_stream(unsigned i, size_t *length)
 	return stream;
 }
 
-static void test_truncated(void **state)
+static void test_truncated_streams_are_refused(void **state)
 {
 	uint8_t *stream;
 	size_t length;
@@ -100,7 +100,7 @@ static void test_truncated(void **state)
 }
 
 /* The same with a right checksum: the records themselves do not fit. */
-static void test_truncated_records(void **state)
+static void test_truncated_streams_with_valid_checksum_are_refused(void **state)
 {
 	uint8_t *stream, *copy;
 	size_t length;
@@ -119,7 +119,7 @@ static void test_truncated_records(void **state)
 	}
 }
 
-static void test_damaged(void **state)
+static void test_flipped_bits_are_refused(void **state)
 {
 	uint8_t *stream;
 	size_t length;
@@ -139,7 +139,7 @@ static void test_damaged(void **state)
 }
 
 /* Whatever a sealed stream says: a clear error, or a device that can be destroyed. */
-static void test_hostile(void **state)
+static void test_sealed_hostile_streams_restore_or_are_refused(void **state)
 {
 	static const uint8_t values[] = {0, 1, 0x7f, 0xff};
 	uint8_t *stream, before;
@@ -167,7 +167,7 @@ static void test_hostile(void **state)
 	assert_true(refused > 1000 && accepted > 1000);
 }
 
-static void test_versions(void **state)
+static void test_unknown_stream_versions_are_refused(void **state)
 {
 	size_t length;
 	uint8_t *stream = open_stream(0, &length);
@@ -183,7 +183,7 @@ static void test_versions(void **state)
 }
 
 /* Records behind the end, and a record of an unknown kind. */
-static void test_records(void **state)
+static void test_trailing_and_unknown_records_are_refused(void **state)
 {
 	size_t length;
 	uint8_t *stream = open_stream(0, &length);
@@ -222,7 +222,7 @@ static void slow_link(struct urxe_dev_attr *attr)
 	attr->reorder_ns = 1;
 }
 
-static void test_attributes(void **state)
+static void test_restore_needs_the_same_mac_window_and_mtu(void **state)
 {
 	uint8_t *stream;
 	size_t length;
@@ -260,7 +260,7 @@ static int no_completion(void *arg, void *cq_ctx, const struct urxe_wc *wc)
 	return -ENOSPC;
 }
 
-static void test_callbacks(void **state)
+static void test_errors_of_callbacks_end_the_restore(void **state)
 {
 	size_t length;
 	uint8_t *stream = open_stream(7, &length);
@@ -399,7 +399,7 @@ static void test_no_answer_before_rtr(void **state)
 }
 
 /* Every flag that urxe_qp_modify accepts. */
-static void test_access_flags_of_a_qp(void **state)
+static void test_all_qp_access_flags_survive_a_restore(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	uint8_t *stream;
@@ -417,18 +417,18 @@ static void test_access_flags_of_a_qp(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_truncated),
-		cmocka_unit_test(test_truncated_records),
-		cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_versions),
-		cmocka_unit_test(test_records),
-		cmocka_unit_test(test_attributes),
-		cmocka_unit_test(test_callbacks),
+		cmocka_unit_test(test_truncated_streams_are_refused),
+		cmocka_unit_test(test_truncated_streams_with_valid_checksum_are_refused),
+		cmocka_unit_test(test_flipped_bits_are_refused),
+		cmocka_unit_test(test_sealed_hostile_streams_restore_or_are_refused),
+		cmocka_unit_test(test_unknown_stream_versions_are_refused),
+		cmocka_unit_test(test_trailing_and_unknown_records_are_refused),
+		cmocka_unit_test(test_restore_needs_the_same_mac_window_and_mtu),
+		cmocka_unit_test(test_errors_of_callbacks_end_the_restore),
 		cmocka_unit_test(test_a_retransmission_ends_after_its_beginning),
 		cmocka_unit_test(test_no_answer_before_rtr),
 		cmocka_unit_test(test_no_message_before_rtr),
-		cmocka_unit_test(test_access_flags_of_a_qp),
+		cmocka_unit_test(test_all_qp_access_flags_survive_a_restore),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -208,7 +208,7 @@ static void check_version(unsigned version, const char *directory)
 }
 
 /* A new version without files fails. */
-static void test_all_versions(void **state)
+static void test_streams_of_each_version_are_restored(void **state)
 {
 	char directory[PATH_LEN];
 
@@ -222,7 +222,7 @@ static void test_all_versions(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_versions),
+		cmocka_unit_test(test_streams_of_each_version_are_restored),
 	};
 
 	if (argc == 3 && !strcmp(argv[1], "--write"))

@@ -143,7 +143,7 @@ static bool run(const struct operation *op, unsigned sides, uint32_t step, doubl
 	return busy;
 }
 
-static void test_each_moment(void **state)
+static void test_move_at_each_moment_loses_nothing(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
@@ -153,7 +153,7 @@ static void test_each_moment(void **state)
 					break;
 }
 
-static void test_each_moment_with_losses(void **state)
+static void test_moves_on_a_lossy_wire_lose_nothing(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
@@ -189,7 +189,7 @@ static void test_atomic_is_not_repeated(void **state)
 }
 
 /* A rate limit keeps responses of a READ due, at each moment of it. */
-static void test_paced_read(void **state)
+static void test_move_of_a_paced_read_repeats_nothing(void **state)
 {
 	const struct operation *op = &operations[4];
 	const struct urxe_qp_attr limit = {.rate_limit = 1000000};
@@ -215,7 +215,7 @@ static void test_paced_read(void **state)
 }
 
 /* Frames that arrive while nobody is there are lost, and the peer goes on by its timers. */
-static void test_blackout(void **state)
+static void test_frames_lost_during_a_move_are_repeated(void **state)
 {
 	const struct operation *op = &operations[0];
 	struct engine e;
@@ -238,11 +238,11 @@ static void test_blackout(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_moment),
-		cmocka_unit_test(test_each_moment_with_losses),
+		cmocka_unit_test(test_move_at_each_moment_loses_nothing),
+		cmocka_unit_test(test_moves_on_a_lossy_wire_lose_nothing),
 		cmocka_unit_test(test_atomic_is_not_repeated),
-		cmocka_unit_test(test_paced_read),
-		cmocka_unit_test(test_blackout),
+		cmocka_unit_test(test_move_of_a_paced_read_repeats_nothing),
+		cmocka_unit_test(test_frames_lost_during_a_move_are_repeated),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

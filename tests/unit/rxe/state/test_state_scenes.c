@@ -94,7 +94,7 @@ static void test_moved_nodes_go_on_as_others_do(void **state)
 		}
 }
 
-static void test_attributes_stay(void **state)
+static void test_qp_attributes_survive_a_move(void **state)
 {
 	struct scene *s;
 
@@ -125,7 +125,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_restored_device_saves_the_same_stream),
 		cmocka_unit_test(test_moved_nodes_go_on_as_others_do),
-		cmocka_unit_test(test_attributes_stay),
+		cmocka_unit_test(test_qp_attributes_survive_a_move),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
