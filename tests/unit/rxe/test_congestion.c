@@ -177,7 +177,7 @@ static void test_cnp_has_the_specified_bytes(void **state)
 }
 
 /* RoCEv1 has a traffic class without an ECN field. */
-static void test_no_ecn_in_v1(void **state)
+static void test_rocev1_has_no_ecn_and_causes_no_cnp(void **state)
 {
 	uint8_t data[FRAME_ROOM];
 	struct world w;
@@ -733,7 +733,7 @@ static void test_read_responses_obey_the_rate(void **state)
 }
 
 /* Packets that wait for the rate do not count as lost. */
-static void test_slow_is_not_lost(void **state)
+static void test_rate_limited_packets_cause_no_timeout(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct world w;
@@ -912,7 +912,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cnp_has_the_specified_bytes),
-		cmocka_unit_test(test_no_ecn_in_v1),
+		cmocka_unit_test(test_rocev1_has_no_ecn_and_causes_no_cnp),
 		cmocka_unit_test(test_cnps_keep_their_interval),
 		cmocka_unit_test(test_marks_for_many_qps_are_bounded),
 		cmocka_unit_test(test_marked_cnp_is_not_answered),
@@ -931,7 +931,7 @@ int main(void)
 		cmocka_unit_test(test_late_calls_keep_the_mean_rate),
 		cmocka_unit_test(test_late_calls_keep_a_slow_rate),
 		cmocka_unit_test(test_read_responses_obey_the_rate),
-		cmocka_unit_test(test_slow_is_not_lost),
+		cmocka_unit_test(test_rate_limited_packets_cause_no_timeout),
 		cmocka_unit_test(test_rate_limit_is_obeyed),
 		cmocka_unit_test(test_rate_limit_from_rts),
 		cmocka_unit_test(test_bad_attributes_are_refused),

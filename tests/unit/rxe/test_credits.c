@@ -142,7 +142,7 @@ static void test_every_response_carries_credits(void **state)
 }
 
 /* The message in progress keeps its receive request until the MSN covers the message. */
-static void test_message_in_progress(void **state)
+static void test_message_in_progress_keeps_its_credit(void **state)
 {
 	struct urxe_packet p;
 	struct world w;
@@ -226,7 +226,7 @@ static void test_starved_peer_hears_of_receives(void **state)
 }
 
 /* No packet leaves a queue pair in the error state (IBA 10.3.1.7). */
-static void test_receives_in_the_error_state(void **state)
+static void test_qp_in_error_advertises_no_credits(void **state)
 {
 	struct urxe_qp_attr attr = {.state = URXE_QPS_ERR};
 	struct urxe_packet p;
@@ -336,7 +336,7 @@ static void test_requester_obeys_credits(void **state)
 }
 
 /* Before the first answer the requester knows no limit and sends everything. */
-static void test_unlimited_at_first(void **state)
+static void test_sends_are_unlimited_before_the_first_answer(void **state)
 {
 	struct world w;
 
@@ -413,7 +413,7 @@ static void test_first_credits_end_the_rnr_wait(void **state)
 	close_world(&w);
 }
 
-static void test_probe_of_long_message(void **state)
+static void test_probe_without_credits_is_one_packet(void **state)
 {
 	struct world w;
 
@@ -429,7 +429,7 @@ static void test_probe_of_long_message(void **state)
 	close_world(&w);
 }
 
-static void test_who_needs_credits(void **state)
+static void test_only_requests_with_receives_need_credits(void **state)
 {
 	static const struct {
 		uint32_t opcode;
@@ -479,7 +479,7 @@ static void test_responder_advertises_new_credits(void **state)
 }
 
 /* Responses to READs and atomics carry credits, too. */
-static void test_credits_of_a_response(void **state)
+static void test_atomic_response_carries_credits(void **state)
 {
 	struct urxe_packet p;
 	struct world w;
@@ -583,21 +583,21 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_credit_codes_follow_receives),
 		cmocka_unit_test(test_every_response_carries_credits),
-		cmocka_unit_test(test_message_in_progress),
+		cmocka_unit_test(test_message_in_progress_keeps_its_credit),
 		cmocka_unit_test(test_queued_receives_count_as_credits),
 		cmocka_unit_test(test_starved_peer_hears_of_receives),
-		cmocka_unit_test(test_receives_in_the_error_state),
+		cmocka_unit_test(test_qp_in_error_advertises_no_credits),
 		cmocka_unit_test(test_refilled_receives_need_no_ack),
 		cmocka_unit_test(test_srq_promises_nothing),
 		cmocka_unit_test(test_requester_obeys_credits),
-		cmocka_unit_test(test_unlimited_at_first),
+		cmocka_unit_test(test_sends_are_unlimited_before_the_first_answer),
 		cmocka_unit_test(test_requester_probes_without_credits),
 		cmocka_unit_test(test_credits_end_the_rnr_wait),
 		cmocka_unit_test(test_first_credits_end_the_rnr_wait),
-		cmocka_unit_test(test_probe_of_long_message),
-		cmocka_unit_test(test_who_needs_credits),
+		cmocka_unit_test(test_probe_without_credits_is_one_packet),
+		cmocka_unit_test(test_only_requests_with_receives_need_credits),
 		cmocka_unit_test(test_responder_advertises_new_credits),
-		cmocka_unit_test(test_credits_of_a_response),
+		cmocka_unit_test(test_atomic_response_carries_credits),
 		cmocka_unit_test(test_reset_forgets_credits),
 		cmocka_unit_test(test_fast_receiver_sends_no_rnr_nak),
 		cmocka_unit_test(test_connection_does_not_hang_without_credits),

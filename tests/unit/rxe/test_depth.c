@@ -119,7 +119,7 @@ static void post_flush(struct engine *e, uint64_t wr_id, uint32_t key)
  * All kinds of requests that take a responder resource share the depth; a SEND behind them does not
  * wait.
  */
-static void test_depth_is_shared(void **state)
+static void test_initiator_depth_is_shared_by_all_kinds(void **state)
 {
 	struct conn_attr conn = with_depth(2);
 	struct tap t = {{0}};
@@ -159,7 +159,7 @@ static void test_depth_is_shared(void **state)
  * The responder refuses a request beyond its resources, and first answers the accepted ones (IBA
  * 9.7.4.1.5, C9-90).
  */
-static void test_more_than_resources(void **state)
+static void test_request_beyond_responder_resources_gets_nak(void **state)
 {
 	static const uint8_t opcodes[] = {0x0c, 0x14, 0x1d, 0x1c};
 
@@ -232,7 +232,7 @@ static void test_fence_waits_for_reads_and_atomics(void **state)
 }
 
 /* A fence does not wait for WRITEs and SENDs. */
-static void test_fence_behind_write(void **state)
+static void test_fence_does_not_wait_for_writes(void **state)
 {
 	struct conn_attr conn = with_depth(4);
 	struct tap t = {{0}};
@@ -403,7 +403,7 @@ static void run_nothing(const struct nothing_row *row)
 	engine_close(&e);
 }
 
-static void test_empty_messages(void **state)
+static void test_messages_of_length_zero_complete(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(nothing_rows) / sizeof(nothing_rows[0]); i++)
@@ -467,7 +467,7 @@ static void run_longest(uint32_t opcode)
 	engine_close(&e);
 }
 
-static void test_longest_messages(void **state)
+static void test_messages_of_2_gib_complete(void **state)
 {
 	(void)state;
 	run_longest(WRITE);
@@ -530,15 +530,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reads_fill_the_initiator_depth),
-		cmocka_unit_test(test_depth_is_shared),
-		cmocka_unit_test(test_more_than_resources),
+		cmocka_unit_test(test_initiator_depth_is_shared_by_all_kinds),
+		cmocka_unit_test(test_request_beyond_responder_resources_gets_nak),
 		cmocka_unit_test(test_fence_waits_for_reads_and_atomics),
-		cmocka_unit_test(test_fence_behind_write),
+		cmocka_unit_test(test_fence_does_not_wait_for_writes),
 		cmocka_unit_test(test_lost_fetch_and_adds_execute_once),
 		cmocka_unit_test(test_lost_compare_and_swaps_execute_once),
 		cmocka_unit_test(test_oldest_resource_is_kept_for_repetitions),
-		cmocka_unit_test(test_empty_messages),
-		cmocka_unit_test(test_longest_messages),
+		cmocka_unit_test(test_messages_of_length_zero_complete),
+		cmocka_unit_test(test_messages_of_2_gib_complete),
 		cmocka_unit_test(test_too_long_send_is_refused),
 	};
 

@@ -51,7 +51,7 @@ static void test_flush_keeps_the_order(void **state)
 }
 
 /* Requests before the faulty one succeed, requests behind it are flushed. */
-static void test_local_error_order(void **state)
+static void test_local_error_flushes_only_requests_behind_it(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -147,7 +147,7 @@ static void test_malformed_needs_a_sending_state(void **state)
 }
 
 /* The same for an error at the peer: the peer executes the requests before the refused one. */
-static void test_remote_error_order(void **state)
+static void test_remote_error_flushes_only_requests_behind_it(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -296,7 +296,7 @@ static void test_every_single_loss_is_repaired(void **state)
 }
 
 /* A response packet of a READ is lost: the requester asks again from that packet on. */
-static void test_read_response_lost(void **state)
+static void test_lost_read_response_is_requested_again(void **state)
 {
 	(void)state;
 	for (unsigned n = 0; n < 10; n++) {
@@ -324,7 +324,7 @@ static void test_read_response_lost(void **state)
  * The answer to an atomic is lost: the repetition returns the first result, and the atomic is
  * executed once.
  */
-static void test_atomic_response_lost(void **state)
+static void test_lost_atomic_response_executes_once(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct lose_nth lose = {.n = 0};
@@ -469,7 +469,7 @@ static void test_rnr_counts_afresh(void **state)
 }
 
 /* A WRITE with immediate data waits for a receive request, too, and then writes its bytes. */
-static void test_rnr_write_imm(void **state)
+static void test_write_immediate_waits_for_a_receive(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -541,7 +541,7 @@ static void refill_nested(struct node_queue *queue)
 	nesting->depth--;
 }
 
-static void test_refill_in_error(void **state)
+static void test_refill_in_the_error_state_does_not_nest(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct nesting nesting = {.left = 1000};
@@ -707,7 +707,7 @@ static void test_leaving_sqd_early_cancels_the_event(void **state)
  * UC: an unmapped receive buffer moves the receiver's QP to the error state; a message longer than
  * the buffer is dropped.
  */
-static void test_uc_receive_errors(void **state)
+static void test_uc_unmapped_receive_buffer_fails_the_qp(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_UC);
 	struct urxe_seg nobodys = {.length = 64, .lkey = 0xdead};
@@ -734,7 +734,7 @@ static void test_uc_receive_errors(void **state)
  * A READ that does not fit the window waits for the requests before it; so the last of these
  * requests an acknowledgement.
  */
-static void test_ack_before_read(void **state)
+static void test_read_beyond_the_window_requests_an_ack(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -760,31 +760,31 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_flush_keeps_the_order),
-		cmocka_unit_test(test_local_error_order),
+		cmocka_unit_test(test_local_error_flushes_only_requests_behind_it),
 		cmocka_unit_test(test_a_waiting_local_error_counts_once),
 		cmocka_unit_test(test_malformed_fails_in_order),
 		cmocka_unit_test(test_malformed_needs_a_sending_state),
-		cmocka_unit_test(test_remote_error_order),
+		cmocka_unit_test(test_remote_error_flushes_only_requests_behind_it),
 		cmocka_unit_test(test_too_long_message_fails_on_both_sides),
 		cmocka_unit_test(test_silent_peer_exhausts_retries),
 		cmocka_unit_test(test_timeout_zero_never_repeats),
 		cmocka_unit_test(test_every_single_loss_is_repaired),
-		cmocka_unit_test(test_read_response_lost),
-		cmocka_unit_test(test_atomic_response_lost),
+		cmocka_unit_test(test_lost_read_response_is_requested_again),
+		cmocka_unit_test(test_lost_atomic_response_executes_once),
 		cmocka_unit_test(test_rnr_retries_are_exhausted),
 		cmocka_unit_test(test_rnr_retry_seven_never_gives_up),
 		cmocka_unit_test(test_quick_rnr_naks_are_no_old_copies),
 		cmocka_unit_test(test_rnr_counts_afresh),
-		cmocka_unit_test(test_rnr_write_imm),
+		cmocka_unit_test(test_write_immediate_waits_for_a_receive),
 		cmocka_unit_test(test_refill_is_called_for_each_receive),
-		cmocka_unit_test(test_refill_in_error),
+		cmocka_unit_test(test_refill_in_the_error_state_does_not_nest),
 		cmocka_unit_test(test_local_error_of_uc_leads_to_sqe),
 		cmocka_unit_test(test_sqd_drains_and_reports),
 		cmocka_unit_test(test_reset_forgets_the_connection),
 		cmocka_unit_test(test_destroy_during_work_is_silent),
 		cmocka_unit_test(test_leaving_sqd_early_cancels_the_event),
-		cmocka_unit_test(test_uc_receive_errors),
-		cmocka_unit_test(test_ack_before_read),
+		cmocka_unit_test(test_uc_unmapped_receive_buffer_fails_the_qp),
+		cmocka_unit_test(test_read_beyond_the_window_requests_an_ack),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

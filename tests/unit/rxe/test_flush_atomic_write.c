@@ -115,7 +115,7 @@ static void run_flush_row(const struct flush_row *row)
 	engine_close(&e);
 }
 
-static void test_flush_rights_and_ranges(void **state)
+static void test_flush_checks_rights_and_range(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(flush_rows) / sizeof(flush_rows[0]); i++)
@@ -192,7 +192,7 @@ static void test_device_without_persistence_refuses_registration(void **state)
 }
 
 /* Through a window: within the window's range, and only if the region allows FLUSH as well. */
-static void test_flush_through_a_window(void **state)
+static void test_flush_needs_rights_of_window_and_region(void **state)
 {
 	static const struct {
 		uint32_t mr_access, mw_access;
@@ -241,7 +241,7 @@ static void test_flush_through_a_window(void **state)
 }
 
 /* The engine refuses malformed requests when they are posted. */
-static void test_refused_when_posted(void **state)
+static void test_malformed_flush_is_refused_at_posting(void **state)
 {
 	struct urxe_seg seg;
 	struct urxe_send_wr wr = {
@@ -418,7 +418,7 @@ static void run_hand_row(const struct hand_row *row)
 }
 
 /* The answer is a READ response without payload; after a NAK no byte has changed. */
-static void test_answer_has_no_payload(void **state)
+static void test_flush_and_atomic_write_answers_have_no_payload(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(hand_rows) / sizeof(hand_rows[0]); i++)
@@ -569,14 +569,14 @@ static void test_wrong_answers_complete_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_flush_rights_and_ranges),
+		cmocka_unit_test(test_flush_checks_rights_and_range),
 		cmocka_unit_test(test_flush_persists_each_piece),
 		cmocka_unit_test(test_failed_persistence_is_a_remote_error),
 		cmocka_unit_test(test_device_without_persistence_refuses_registration),
-		cmocka_unit_test(test_flush_through_a_window),
-		cmocka_unit_test(test_refused_when_posted),
+		cmocka_unit_test(test_flush_needs_rights_of_window_and_region),
+		cmocka_unit_test(test_malformed_flush_is_refused_at_posting),
 		cmocka_unit_test(test_atomic_write_stores_eight_bytes),
-		cmocka_unit_test(test_answer_has_no_payload),
+		cmocka_unit_test(test_flush_and_atomic_write_answers_have_no_payload),
 		cmocka_unit_test(test_repetition_is_not_executed_again),
 		cmocka_unit_test(test_requests_need_resources),
 		cmocka_unit_test(test_losses_do_not_repeat_execution),

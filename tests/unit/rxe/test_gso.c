@@ -101,7 +101,7 @@ static void deliver(struct engine *e, const struct run *run, struct node *to)
 	urxe_input(to->dev, e->pair->now, run->frames, run->n);
 }
 
-static void test_runs_of_requests(void **state)
+static void test_write_packets_form_gso_runs(void **state)
 {
 	(void)state;
 	for (uint8_t net = URXE_NET_IPV4; net <= URXE_NET_IPV6; net++) {
@@ -125,7 +125,7 @@ static void test_runs_of_requests(void **state)
 }
 
 /* The peer's READ request shows that it receives GSO packets. */
-static void test_runs_of_read_responses(void **state)
+static void test_read_responses_form_gso_runs(void **state)
 {
 	struct engine e;
 	struct run run;
@@ -168,7 +168,7 @@ static void test_only_between_two_that_know_gso(void **state)
 	}
 }
 
-static void test_not_with_rocev1(void **state)
+static void test_rocev1_frames_form_no_gso_run(void **state)
 {
 	struct engine e;
 
@@ -180,7 +180,7 @@ static void test_not_with_rocev1(void **state)
 }
 
 /* The kernel moves a VLAN tag out of the frame and back. */
-static void test_not_in_a_vlan(void **state)
+static void test_vlan_frames_form_no_gso_run(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -253,11 +253,11 @@ static void test_repeated_packets_go_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_runs_of_requests),
-		cmocka_unit_test(test_runs_of_read_responses),
+		cmocka_unit_test(test_write_packets_form_gso_runs),
+		cmocka_unit_test(test_read_responses_form_gso_runs),
 		cmocka_unit_test(test_only_between_two_that_know_gso),
-		cmocka_unit_test(test_not_with_rocev1),
-		cmocka_unit_test(test_not_in_a_vlan),
+		cmocka_unit_test(test_rocev1_frames_form_no_gso_run),
+		cmocka_unit_test(test_vlan_frames_form_no_gso_run),
 		cmocka_unit_test(test_the_peer_stops_receiving_gso),
 		cmocka_unit_test(test_repeated_packets_go_alone),
 	};

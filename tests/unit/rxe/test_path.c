@@ -273,7 +273,7 @@ static void test_qp_receives_only_its_vlan(void **state)
 /*
  * One address in two VLANs: a datagram may arrive in either, a connection receives only in its own.
  */
-static void test_one_address_in_two_vlans(void **state)
+static void test_connection_receives_only_in_its_own_vlan(void **state)
 {
 	static const uint8_t opcodes[] = {
 		[URXE_QPT_RC] = 0x04, [URXE_QPT_UC] = 0x24, [URXE_QPT_UD] = 0x64};
@@ -405,7 +405,7 @@ static void reconnect(struct engine *e, const struct conn_attr *conn, struct urx
 }
 
 /* After a reconnection, the prediction for the old peer's header does not apply. */
-static void test_predicted_peer_changes(void **state)
+static void test_reconnection_ends_header_prediction_of_the_old_peer(void **state)
 {
 	(void)state;
 	for (uint8_t type = URXE_QPT_RC; type <= URXE_QPT_UC; type++) {
@@ -505,10 +505,10 @@ int main(void)
 		cmocka_unit_test(test_udp_source_port_follows_the_flow_label),
 		cmocka_unit_test(test_vlan_of_a_gid_is_checked),
 		cmocka_unit_test(test_qp_receives_only_its_vlan),
-		cmocka_unit_test(test_one_address_in_two_vlans),
+		cmocka_unit_test(test_connection_receives_only_in_its_own_vlan),
 		cmocka_unit_test(test_groups_are_received_in_vlans_of_the_device),
 		cmocka_unit_test(test_grh_addresses_are_checked),
-		cmocka_unit_test(test_predicted_peer_changes),
+		cmocka_unit_test(test_reconnection_ends_header_prediction_of_the_old_peer),
 		cmocka_unit_test(test_wrong_lengths_defeat_header_prediction),
 	};
 

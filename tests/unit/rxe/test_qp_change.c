@@ -57,7 +57,7 @@ static void test_access_rights_change_in_rts(void **state)
 }
 
 /* The RNR NAK after the change names the new timer. */
-static void test_min_rnr_timer(void **state)
+static void test_new_min_rnr_timer_is_in_the_next_nak(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_packet p;
@@ -293,7 +293,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_access_rights_change_in_rts),
-		cmocka_unit_test(test_min_rnr_timer),
+		cmocka_unit_test(test_new_min_rnr_timer_is_in_the_next_nak),
 		cmocka_unit_test(test_timeout_and_retries_change_in_sqd),
 		cmocka_unit_test(test_rnr_retry_change_applies),
 		cmocka_unit_test(test_path_changes_in_sqd),

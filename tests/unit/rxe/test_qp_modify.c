@@ -421,7 +421,7 @@ static void test_query_returns_set_attributes(void **state)
 }
 
 /* In SQD, the initiator depth cannot fall while requests in the queue need it. */
-static void test_rd_atomic_in_use(void **state)
+static void test_depth_cannot_fall_below_queued_requests(void **state)
 {
 	struct urxe_send_wr wr = {.opcode = URXE_WR_RDMA_READ};
 	struct bench b;
@@ -440,7 +440,7 @@ static void test_rd_atomic_in_use(void **state)
 }
 
 /* Attributes whose values have another meaning, and send windows that PSNs cannot span. */
-static void test_special_values_and_large_windows(void **state)
+static void test_reserved_qpn_and_too_large_window_are_refused(void **state)
 {
 	struct urxe_qp_init init;
 	struct urxe_qp_attr attr;
@@ -471,8 +471,8 @@ int main(void)
 		cmocka_unit_test(test_path_mtu_is_limited_by_the_port),
 		cmocka_unit_test(test_link_mtu_stays_below_the_maximum),
 		cmocka_unit_test(test_query_returns_set_attributes),
-		cmocka_unit_test(test_rd_atomic_in_use),
-		cmocka_unit_test(test_special_values_and_large_windows),
+		cmocka_unit_test(test_depth_cannot_fall_below_queued_requests),
+		cmocka_unit_test(test_reserved_qpn_and_too_large_window_are_refused),
 		cmocka_unit_test(test_only_migrated_state_is_accepted),
 	};
 

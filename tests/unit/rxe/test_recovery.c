@@ -105,7 +105,7 @@ static void test_lasting_gap_gets_one_nak(void **state)
  * The NAK or the repaired packet may be lost: the responder repeats the NAK three times, each after
  * twice the time.
  */
-static void test_gap_asked_again(void **state)
+static void test_nak_of_a_gap_is_repeated_three_times(void **state)
 {
 	(void)state;
 	for (unsigned strict = 0; strict < 2; strict++) {
@@ -208,7 +208,7 @@ static void test_kept_packets_are_bounded(void **state)
 }
 
 /* A NAK ends the connection; the kept packets behind the refused one are never executed. */
-static void test_kept_behind_error(void **state)
+static void test_packets_kept_behind_an_error_are_not_executed(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_packet p;
@@ -230,7 +230,7 @@ static void test_kept_behind_error(void **state)
 }
 
 /* RNR NAK for the first message: the kept packets behind it are executed when it comes again. */
-static void test_kept_behind_rnr(void **state)
+static void test_packets_kept_behind_rnr_are_executed_later(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_packet send;
@@ -257,7 +257,7 @@ static void test_kept_behind_rnr(void **state)
 }
 
 /* A reset drops the kept packets: the next connection does not see them. */
-static void test_kept_and_reset(void **state)
+static void test_reset_drops_kept_packets(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -358,7 +358,7 @@ static void expect_ack_once_more(struct engine *e, const struct conn_attr *conn)
  * complete a request that is acknowledged in the middle of its repetition; it needs another
  * acknowledgement.
  */
-static void test_repeated_to_the_end(void **state)
+static void test_full_repetition_is_acknowledged_twice(void **state)
 {
 	struct conn_attr conn = message_conn();
 	struct engine e;
@@ -379,7 +379,7 @@ static void test_repeated_to_the_end(void **state)
  * The packet that requests an acknowledgement is lost: the responder answers when the repetition
  * stops.
  */
-static void test_repeated_in_part(void **state)
+static void test_partial_repetition_is_acknowledged_when_it_stops(void **state)
 {
 	struct conn_attr conn = message_conn();
 	struct engine e;
@@ -404,7 +404,7 @@ static void test_repeated_in_part(void **state)
  * The same for a requester with a short timeout, which never pauses: the responder answers it, too.
  * After an answer the responder sends no more.
  */
-static void test_repeated_without_pause(void **state)
+static void test_repetition_without_pause_is_acknowledged(void **state)
 {
 	struct conn_attr conn = message_conn();
 	struct engine e;
@@ -437,7 +437,7 @@ static void test_repeated_without_pause(void **state)
 }
 
 /* The QP's timeout ends before the quiet time: the acknowledgement does not wait. */
-static void test_repeated_at_the_end(void **state)
+static void test_flush_acks_sends_the_repeated_ack_at_once(void **state)
 {
 	struct conn_attr conn = message_conn();
 	struct engine e;
@@ -506,7 +506,7 @@ static void inject_behind(struct engine *e, const struct conn_attr *conn, uint8_
  * A response of a READ or atomic may be lost, and an ACK does not replace it: the acknowledgement
  * repeated for the SEND must end before the READ. Linux' rxe would take the READ for complete.
  */
-static void test_repeated_before_response(void **state)
+static void test_repeated_ack_ends_before_an_outstanding_read(void **state)
 {
 	static const uint8_t opcodes[] = {0x0c, 0x13, 0x14}; /* READ, CmpSwap, FetchAdd */
 	struct conn_attr conn = message_conn();
@@ -555,7 +555,7 @@ static void inject_long_read(struct engine *e, const struct conn_attr *conn, uin
  * After READs of more than half of the PSN space, the responder does not repeat the acknowledgement
  * of the WRITE before them: Linux' rxe would take its PSN for a future one.
  */
-static void test_repaired_far_behind(void **state)
+static void test_ack_half_the_psn_space_behind_is_not_repeated(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	uint32_t ahead = 1;
@@ -582,7 +582,7 @@ static void test_repaired_far_behind(void **state)
 }
 
 /* A pending acknowledgement ends with the connection. */
-static void test_repeated_and_reset(void **state)
+static void test_reset_or_error_cancels_the_repeated_ack(void **state)
 {
 	struct conn_attr conn = message_conn();
 
@@ -629,22 +629,22 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_filled_gap_gets_one_ack),
 		cmocka_unit_test(test_lasting_gap_gets_one_nak),
-		cmocka_unit_test(test_gap_asked_again),
+		cmocka_unit_test(test_nak_of_a_gap_is_repeated_three_times),
 		cmocka_unit_test(test_second_gap_needs_no_further_wait),
 		cmocka_unit_test(test_first_of_two_equal_packets_counts),
 		cmocka_unit_test(test_kept_packets_are_bounded),
-		cmocka_unit_test(test_kept_behind_error),
-		cmocka_unit_test(test_kept_behind_rnr),
-		cmocka_unit_test(test_kept_and_reset),
-		cmocka_unit_test(test_repeated_to_the_end),
-		cmocka_unit_test(test_repeated_in_part),
-		cmocka_unit_test(test_repeated_without_pause),
-		cmocka_unit_test(test_repeated_before_response),
-		cmocka_unit_test(test_repeated_at_the_end),
+		cmocka_unit_test(test_packets_kept_behind_an_error_are_not_executed),
+		cmocka_unit_test(test_packets_kept_behind_rnr_are_executed_later),
+		cmocka_unit_test(test_reset_drops_kept_packets),
+		cmocka_unit_test(test_full_repetition_is_acknowledged_twice),
+		cmocka_unit_test(test_partial_repetition_is_acknowledged_when_it_stops),
+		cmocka_unit_test(test_repetition_without_pause_is_acknowledged),
+		cmocka_unit_test(test_repeated_ack_ends_before_an_outstanding_read),
+		cmocka_unit_test(test_flush_acks_sends_the_repeated_ack_at_once),
 		cmocka_unit_test(test_repaired_gap_acknowledges_everything),
-		cmocka_unit_test(test_repaired_far_behind),
+		cmocka_unit_test(test_ack_half_the_psn_space_behind_is_not_repeated),
 		cmocka_unit_test(test_reordered_packets_get_one_ack),
-		cmocka_unit_test(test_repeated_and_reset),
+		cmocka_unit_test(test_reset_or_error_cancels_the_repeated_ack),
 		cmocka_unit_test(test_strict_responder_acks_at_once),
 	};
 

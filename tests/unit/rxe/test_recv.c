@@ -339,7 +339,7 @@ static void test_duplicates_are_acknowledged_only(void **state)
  * The response to a READ or atomic is its acknowledgement, even if the request has the AckReq bit
  * (IBA 9.7.5.1.2).
  */
-static void test_response_is_ack(void **state)
+static void test_read_or_atomic_response_replaces_the_ack(void **state)
 {
 	static const uint8_t opcodes[] = {0x0c, 0x13, 0x14};
 
@@ -403,7 +403,7 @@ static void test_repeated_read_must_match_the_original(void **state)
 }
 
 /* The responder refuses more outstanding READs than agreed (IBA 9.7.4.1.5, C9-90). */
-static void test_too_many_reads(void **state)
+static void test_read_beyond_the_depth_gets_nak_invalid_request(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_packet p;
@@ -582,7 +582,7 @@ static void test_read_response_ends_with_its_request(void **state)
 }
 
 /* A repeated READ that still waits for its response gives up its resource for a new READ. */
-static void test_repeated_makes_room(void **state)
+static void test_repeated_read_frees_its_resource_for_a_new_one(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_packet p;
@@ -702,15 +702,15 @@ int main(void)
 		cmocka_unit_test(test_refused_requests_get_the_right_nak),
 		cmocka_unit_test(test_gap_gets_one_nak),
 		cmocka_unit_test(test_duplicates_are_acknowledged_only),
-		cmocka_unit_test(test_response_is_ack),
+		cmocka_unit_test(test_read_or_atomic_response_replaces_the_ack),
 		cmocka_unit_test(test_repeated_read_must_match_the_original),
-		cmocka_unit_test(test_too_many_reads),
+		cmocka_unit_test(test_read_beyond_the_depth_gets_nak_invalid_request),
 		cmocka_unit_test(test_uc_gap_loses_one_message),
 		cmocka_unit_test(test_cnp_is_counted),
 		cmocka_unit_test(test_unfit_responses_are_dropped),
 		cmocka_unit_test(test_response_of_wrong_kind_changes_nothing),
 		cmocka_unit_test(test_read_response_ends_with_its_request),
-		cmocka_unit_test(test_repeated_makes_room),
+		cmocka_unit_test(test_repeated_read_frees_its_resource_for_a_new_one),
 		cmocka_unit_test(test_resources_change_in_sqd_only),
 		cmocka_unit_test(test_nak_copies_use_no_retries),
 		cmocka_unit_test(test_other_network_type_is_not_the_peer),

@@ -193,7 +193,7 @@ static void test_earlier_read_gap_is_requested_again(void **state)
 }
 
 /* A response is missing while the next packet waits for its rate. */
-static void test_missing_while_held(void **state)
+static void test_missing_response_is_requested_despite_a_rate_limit(void **state)
 {
 	struct urxe_qp_attr limit = {.rate_limit = 1000}; /* kb/s */
 	struct lossy l;
@@ -221,7 +221,7 @@ static void test_missing_while_held(void **state)
  * A READ without any response is repeated unchanged, since the requests behind it have PSNs after
  * its range.
  */
-static void test_read_request_lost(void **state)
+static void test_lost_read_request_is_repeated_unchanged(void **state)
 {
 	struct lossy l;
 
@@ -275,7 +275,7 @@ static void test_lost_tail_is_noticed_early(void **state)
  * A NAK caused a repair, but the peer had kept nothing of what followed. The response to an atomic
  * does not show that, so probes have to send the rest.
  */
-static void test_silence_behind_repair(void **state)
+static void test_probes_repeat_requests_behind_a_repair(void **state)
 {
 	struct lossy l;
 
@@ -786,7 +786,7 @@ static void test_requests_of_a_moment_ago_come_again_soon(void **state)
  * All probes were in vain, and the next packet waits for its rate when the device returns. If that
  * packet is lost, too, the series of probes begins anew, before the ACK timeout.
  */
-static void test_absence_after_the_last_probe(void **state)
+static void test_returned_device_begins_its_probes_anew(void **state)
 {
 	const struct urxe_qp_attr limit = {.rate_limit = 1000}; /* kb/s */
 	struct lossy l = {0};
@@ -943,7 +943,7 @@ static void test_return_to_an_idle_peer_changes_nothing(void **state)
 }
 
 /* By the clocks of two threads, a round trip may end before it began: that causes no probe. */
-static void test_answer_at_an_earlier_time(void **state)
+static void test_answer_before_its_request_causes_no_probe(void **state)
 {
 	const struct conn_attr conn = conn_default(URXE_QPT_RC);
 	const struct post post = {.opcode = URXE_WR_RDMA_WRITE, .length = 8};
@@ -1071,7 +1071,7 @@ static void answer(struct engine *e, const struct conn_attr *conn, uint8_t opcod
 }
 
 /* A response is found missing while the requester waits after an RNR NAK: the wait still ends. */
-static void test_missing_response_during_rnr_wait(void **state)
+static void test_missing_response_does_not_prolong_the_rnr_wait(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e = {.pair = pair_create(&(struct pair_attr){.seed = 1, .reorder_ns = 1})};
@@ -1103,20 +1103,20 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lost_repair_needs_no_timeout),
-		cmocka_unit_test(test_missing_while_held),
-		cmocka_unit_test(test_silence_behind_repair),
+		cmocka_unit_test(test_missing_response_is_requested_despite_a_rate_limit),
+		cmocka_unit_test(test_probes_repeat_requests_behind_a_repair),
 		cmocka_unit_test(test_probes_hurry_after_an_answer),
 		cmocka_unit_test(test_late_answers_cause_no_series),
 		cmocka_unit_test(test_first_probe_waits_for_part_of_the_timeout),
 		cmocka_unit_test(test_probe_time_has_a_set_minimum),
-		cmocka_unit_test(test_answer_at_an_earlier_time),
+		cmocka_unit_test(test_answer_before_its_request_causes_no_probe),
 		cmocka_unit_test(test_separate_gaps_cost_one_packet_each),
 		cmocka_unit_test(test_burst_repair_doubles),
 		cmocka_unit_test(test_strict_peer_gets_everything_again),
 		cmocka_unit_test(test_strict_requester_goes_back),
 		cmocka_unit_test(test_only_missing_read_responses_are_requested),
 		cmocka_unit_test(test_earlier_read_gap_is_requested_again),
-		cmocka_unit_test(test_read_request_lost),
+		cmocka_unit_test(test_lost_read_request_is_repeated_unchanged),
 		cmocka_unit_test(test_lost_tail_is_noticed_early),
 		cmocka_unit_test(test_silent_peer_gets_probes_then_timeouts),
 		cmocka_unit_test(test_naks_of_a_gap_use_one_retry),
@@ -1132,7 +1132,7 @@ int main(void)
 		cmocka_unit_test(test_repeated_last_response_keeps_its_opcode),
 		cmocka_unit_test(test_returned_device_repeats_its_requests),
 		cmocka_unit_test(test_requests_of_a_moment_ago_come_again_soon),
-		cmocka_unit_test(test_absence_after_the_last_probe),
+		cmocka_unit_test(test_returned_device_begins_its_probes_anew),
 		cmocka_unit_test(test_answered_requests_do_not_come_again),
 		cmocka_unit_test(test_lost_nak_of_a_returned_device_comes_again),
 		cmocka_unit_test(test_naks_of_connections_are_apart),
@@ -1141,7 +1141,7 @@ int main(void)
 		cmocka_unit_test(test_return_to_an_idle_peer_changes_nothing),
 		cmocka_unit_test(test_loss_shrinks_the_window),
 		cmocka_unit_test(test_rnr_repeats_the_refused_message_only),
-		cmocka_unit_test(test_missing_response_during_rnr_wait),
+		cmocka_unit_test(test_missing_response_does_not_prolong_the_rnr_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,7 +62,7 @@ static void test_each_missing_response_is_requested(void **state)
 }
 
 /* READ data does not complete an atomic, even if the length would fit. */
-static void test_read_response_to_atomic(void **state)
+static void test_read_response_does_not_complete_an_atomic(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_packet p;
@@ -249,7 +249,7 @@ static void test_established_event_comes_once(void **state)
 }
 
 /* A message that continues although its length is complete (IBA 9.7.4.1.6). */
-static void test_write_too_soon_complete(void **state)
+static void test_write_longer_than_its_reth_gets_nak(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_packet p;
@@ -268,7 +268,7 @@ static void test_write_too_soon_complete(void **state)
  * A request with a bad key behind a lost request waits for its turn: the requester repeats the
  * first one, which succeeds, and the second one fails.
  */
-static void test_error_behind_loss(void **state)
+static void test_local_error_waits_for_lost_earlier_requests(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct loser loser = {.every = 100, .seen = 99};
@@ -290,7 +290,7 @@ static void test_error_behind_loss(void **state)
 }
 
 /* The region is deregistered while a READ of it is being answered: a NAK replaces the rest. */
-static void test_read_region_gone(void **state)
+static void test_deregistration_during_read_responses_gives_nak(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	uint8_t data[4300];
@@ -346,7 +346,7 @@ static void test_one_request_precedes_a_pending_ack(void **state)
 }
 
 /* The same between two packets of a WRITE: the first bytes stay, and no more are written. */
-static void test_write_region_gone(void **state)
+static void test_deregistration_during_a_write_gives_nak(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_packet p;
@@ -373,7 +373,7 @@ static void test_write_region_gone(void **state)
 }
 
 /* The CQ is full: the message cannot complete, so the responder does not acknowledge it. */
-static void test_write_imm_cq_full(void **state)
+static void test_write_immediate_into_a_full_cq_gets_nak(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_packet p;
@@ -445,7 +445,7 @@ static void test_first_of_two_equal_responses_counts(void **state)
 }
 
 /* Requests complete in order: a bad response to the second request waits for the first one. */
-static void test_bad_response_in_order(void **state)
+static void test_bad_response_waits_for_earlier_requests(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -495,7 +495,7 @@ static void test_late_ack_is_ignored(void **state)
 }
 
 /* The data of a READ is no answer to a WRITE. */
-static void test_read_response_to_write(void **state)
+static void test_read_response_does_not_complete_a_write(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -515,7 +515,7 @@ static void test_read_response_to_write(void **state)
  * A retransmission reads the memory again; if the memory is deregistered, the request fails (IBA
  * 9.9.2.1).
  */
-static void test_resend_without_region(void **state)
+static void test_retransmission_from_a_deregistered_mr_fails(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct loser loser = {.every = 1};
@@ -543,7 +543,7 @@ static void test_resend_without_region(void **state)
  * The region of a request is deregistered before its retransmission, but the request had arrived:
  * the acknowledgement completes it, and the requests behind it are sent.
  */
-static void test_resend_not_needed(void **state)
+static void test_late_ack_completes_a_request_without_region(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct loser loser = {.every = 1};
@@ -634,7 +634,7 @@ static void test_endless_naks_end_in_an_error(void **state)
  * A copy of the refused packet is accepted during the RNR wait, and the packets behind it are lost:
  * no repetition is due after the wait, but the timeout still runs.
  */
-static void test_taken_during_rnr_wait(void **state)
+static void test_ack_during_an_rnr_wait_completes_the_request(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -670,28 +670,28 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_retries_count_afresh),
 		cmocka_unit_test(test_each_missing_response_is_requested),
-		cmocka_unit_test(test_read_response_to_atomic),
+		cmocka_unit_test(test_read_response_does_not_complete_an_atomic),
 		cmocka_unit_test(test_fence_waits_for_reads_and_atomics_only),
 		cmocka_unit_test(test_requester_obeys_the_peers_depth),
 		cmocka_unit_test(test_solicited_bit_is_in_the_last_packet_only),
 		cmocka_unit_test(test_repeated_read_needs_key_and_opcode_of_the_original),
 		cmocka_unit_test(test_filled_gap_cancels_the_nak),
 		cmocka_unit_test(test_established_event_comes_once),
-		cmocka_unit_test(test_write_too_soon_complete),
-		cmocka_unit_test(test_error_behind_loss),
-		cmocka_unit_test(test_read_region_gone),
+		cmocka_unit_test(test_write_longer_than_its_reth_gets_nak),
+		cmocka_unit_test(test_local_error_waits_for_lost_earlier_requests),
+		cmocka_unit_test(test_deregistration_during_read_responses_gives_nak),
 		cmocka_unit_test(test_one_request_precedes_a_pending_ack),
-		cmocka_unit_test(test_write_region_gone),
-		cmocka_unit_test(test_write_imm_cq_full),
+		cmocka_unit_test(test_deregistration_during_a_write_gives_nak),
+		cmocka_unit_test(test_write_immediate_into_a_full_cq_gets_nak),
 		cmocka_unit_test(test_depth_zero_permits_no_read),
 		cmocka_unit_test(test_first_of_two_equal_responses_counts),
-		cmocka_unit_test(test_bad_response_in_order),
+		cmocka_unit_test(test_bad_response_waits_for_earlier_requests),
 		cmocka_unit_test(test_late_ack_is_ignored),
-		cmocka_unit_test(test_read_response_to_write),
-		cmocka_unit_test(test_resend_without_region),
-		cmocka_unit_test(test_resend_not_needed),
+		cmocka_unit_test(test_read_response_does_not_complete_a_write),
+		cmocka_unit_test(test_retransmission_from_a_deregistered_mr_fails),
+		cmocka_unit_test(test_late_ack_completes_a_request_without_region),
 		cmocka_unit_test(test_endless_naks_end_in_an_error),
-		cmocka_unit_test(test_taken_during_rnr_wait),
+		cmocka_unit_test(test_ack_during_an_rnr_wait_completes_the_request),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

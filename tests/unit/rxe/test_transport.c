@@ -96,7 +96,7 @@ static void test_psns_wrap(void **state)
 }
 
 /* Long messages of every kind across the wrap, on a network that loses and duplicates packets. */
-static void test_traffic_over_wrap(void **state)
+static void test_messages_arrive_across_the_psn_wrap(void **state)
 {
 	(void)state;
 	for (uint32_t start = 0xffffe8; start <= PSN_MASK; start++) {
@@ -381,7 +381,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_psn_space_has_two_halves),
 		cmocka_unit_test(test_psns_wrap),
-		cmocka_unit_test(test_traffic_over_wrap),
+		cmocka_unit_test(test_messages_arrive_across_the_psn_wrap),
 		cmocka_unit_test(test_msn_counts_executed_messages),
 		cmocka_unit_test(test_ack_covers_earlier_psns),
 		cmocka_unit_test(test_read_response_acknowledges_earlier_requests),
