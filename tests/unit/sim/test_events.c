@@ -9,7 +9,7 @@
 #include "sim/events.h"
 #include "sim/rand.h"
 
-static void test_order_of_time(void **state)
+static void test_events_come_in_order_of_time(void **state)
 {
 	struct events events = {0};
 	struct rand r = {3};
@@ -72,7 +72,7 @@ static void test_frames_are_counted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order_of_time),
+		cmocka_unit_test(test_events_come_in_order_of_time),
 		cmocka_unit_test(test_one_instant_keeps_the_order),
 		cmocka_unit_test(test_frames_are_counted),
 	};

@@ -263,7 +263,7 @@ static struct scenario quiet_scenario(uint64_t nodes, uint64_t rate, uint64_t de
 	return scenario;
 }
 
-static void test_delay_without_a_rate(void **state)
+static void test_frame_arrives_after_the_delay_of_the_link(void **state)
 {
 	struct network network = {.scenario = quiet_scenario(2, 0, 1234)};
 	uint8_t frame[CRAFT_MAX];
@@ -375,7 +375,7 @@ int main(void)
 		cmocka_unit_test(test_corruption_flips_one_bit),
 		cmocka_unit_test(test_mark_of_capable_packets_only),
 		cmocka_unit_test(test_mark_keeps_the_header_checksum_right),
-		cmocka_unit_test(test_delay_without_a_rate),
+		cmocka_unit_test(test_frame_arrives_after_the_delay_of_the_link),
 		cmocka_unit_test(test_rate_is_kept),
 		cmocka_unit_test(test_queue_grows_and_shrinks),
 		cmocka_unit_test(test_queue_drops_what_does_not_fit),

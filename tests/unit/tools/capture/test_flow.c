@@ -87,7 +87,7 @@ static const struct flow_track *requests(void)
 		assert_int_equal((t_)->duplicates, duplicates_); \
 	} while (0)
 
-static void in_order_over_the_wrap(void **state)
+static void packets_across_the_psn_wrap_are_no_gap(void **state)
 {
 	(void)state;
 	sends(0xfffffe, 5);
@@ -125,7 +125,7 @@ static void holes_are_filled_in_any_order(void **state)
 	CHECK(requests(), 1, 0, 5, 1);
 }
 
-static void acknowledgements_by_kind(void **state)
+static void acknowledgements_are_counted_by_syndrome(void **state)
 {
 	static const uint8_t syndromes[] = {0x00, 0x1f, 0x2e, 0x60, 0x61, 0x62, 0x63, 0x64, 0x40};
 	const struct flow *f;
@@ -236,7 +236,7 @@ static void a_lost_response_is_a_gap(void **state)
 	CHECK(requests(), 0, 0, 0, 1);
 }
 
-static void a_response_without_its_head(void **state)
+static void response_without_first_packet_counts_a_gap(void **state)
 {
 	(void)state;
 	read_request(100, 3 * 1024);
@@ -301,17 +301,17 @@ static void any_packets_in_any_order_add_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(in_order_over_the_wrap),
+		TEST(packets_across_the_psn_wrap_are_no_gap),
 		TEST(a_gap_is_filled_by_retransmission),
 		TEST(holes_are_filled_in_any_order),
-		TEST(acknowledgements_by_kind),
+		TEST(acknowledgements_are_counted_by_syndrome),
 		TEST(directions_are_matched_by_psn),
 		TEST(a_stray_ack_matches_nobody),
 		TEST(read_takes_a_psn_for_each_response),
 		TEST(read_psns_without_its_responses),
 		TEST(read_that_fits_no_mtu_leaves_a_gap),
 		TEST(a_lost_response_is_a_gap),
-		TEST(a_response_without_its_head),
+		TEST(response_without_first_packet_counts_a_gap),
 		TEST(a_new_connection_of_the_same_qp_is_no_gap),
 		TEST(datagrams_are_kept_by_sender),
 		TEST(any_packets_in_any_order_add_up),

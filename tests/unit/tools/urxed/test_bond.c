@@ -107,7 +107,7 @@ static void assert_active(uint32_t uplink)
 /* --- The health of one member */
 
 /* What one event does in each state; silence only after BOND_ROUNDS events. */
-static void each_event_in_each_state(void **state)
+static void each_event_leads_to_the_state_of_the_table(void **state)
 {
 	static const struct {
 		enum bond_state from;
@@ -574,7 +574,7 @@ static void modes_have_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_event_in_each_state),
+		cmocka_unit_test(each_event_leads_to_the_state_of_the_table),
 		cmocka_unit_test(answer_between_two_missing_ones_keeps_a_member),
 		cmocka_unit_test(lost_link_forgets_missing_answers),
 		cmocka_unit_test(repeated_failures_delay_the_return),

@@ -48,7 +48,7 @@ static void expect_peer_is_answered(uint32_t burst)
 }
 
 /* 1,500 requests per second to a port without listener, from an address that nobody has. */
-static void flood_from_an_absent_address(void **state)
+static void flood_from_an_absent_address_causes_no_arp(void **state)
 {
 	uint8_t absent[16];
 
@@ -67,7 +67,7 @@ static void flood_from_an_absent_address(void **state)
 }
 
 /* 300 requests per second, each from another address of the subnet. */
-static void flood_from_many_absent_addresses(void **state)
+static void flood_from_many_absent_addresses_leaves_neighbour_entries(void **state)
 {
 	const uint16_t ports[] = {QP1_UNHEARD, QP1_HEARD};
 	struct neigh_waiter waiter;
@@ -130,7 +130,7 @@ static void expect_peer_is_known(void)
  * The same from addresses of one station that answers ARP and ND, so that each one becomes a
  * neighbour: the peer stays known, and so does another station that comes after the flood began.
  */
-static void flood_from_many_addresses_of_a_station(void **state)
+static void flood_from_one_station_displaces_no_other_neighbour(void **state)
 {
 	static const uint8_t mac[6] = {2, 0, 0, 0, 0, 0x77};
 	uint8_t ip[16];
@@ -153,7 +153,7 @@ static void flood_from_many_addresses_of_a_station(void **state)
 
 /* The same from stations that have a MAC each: the peer, which the host knew before, stays known.
  */
-static void flood_from_many_stations(void **state)
+static void flood_from_many_stations_does_not_displace_the_peer(void **state)
 {
 	(void)state;
 	net.answers = net.many_macs = true;
@@ -180,7 +180,7 @@ static void send_burst(uint32_t many, uint32_t round)
  * More frames than QP1 can keep arrive before the daemon looks at it. Those of the known peer are
  * not lost among them.
  */
-static void burst_of_requests(void **state)
+static void burst_of_requests_does_not_drop_the_peers(void **state)
 {
 	(void)state;
 	for (uint32_t many = 0; many < 2; many++) {
@@ -211,7 +211,7 @@ static void unknown_senders_share_fairly(void **state)
 }
 
 /* A sender with the peer's address, but another MAC, is not taken for the peer. */
-static void flood_with_the_address_of_the_peer(void **state)
+static void flood_with_the_peers_address_is_not_the_peer(void **state)
 {
 	(void)state;
 	for (uint32_t round = 0; round < 4; round++) {
@@ -226,7 +226,7 @@ static void flood_with_the_address_of_the_peer(void **state)
 }
 
 /* Another station claims the peer's address all the time. */
-static void poisoned_arp(void **state)
+static void false_arp_claims_do_not_redirect_mads(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < 200; i++) {
@@ -408,14 +408,14 @@ static void disconnections_wait_for_room_in_the_switch(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(flood_from_an_absent_address),
-		TEST(flood_from_many_absent_addresses),
-		TEST(flood_from_many_addresses_of_a_station),
-		TEST(flood_from_many_stations),
-		TEST(burst_of_requests),
+		TEST(flood_from_an_absent_address_causes_no_arp),
+		TEST(flood_from_many_absent_addresses_leaves_neighbour_entries),
+		TEST(flood_from_one_station_displaces_no_other_neighbour),
+		TEST(flood_from_many_stations_does_not_displace_the_peer),
+		TEST(burst_of_requests_does_not_drop_the_peers),
 		TEST(unknown_senders_share_fairly),
-		TEST(flood_with_the_address_of_the_peer),
-		TEST(poisoned_arp),
+		TEST(flood_with_the_peers_address_is_not_the_peer),
+		TEST(false_arp_claims_do_not_redirect_mads),
 		TEST(local_user_resolves_many),
 		TEST(reply_of_a_program_needs_address_resolution),
 		TEST(mads_wait_for_their_next_hop),

@@ -143,7 +143,7 @@ static int raise_limit(void)
 	return result_of(setrlimit(RLIMIT_NOFILE, &limit));
 }
 
-static void test_nothing_new(void **state)
+static void test_files_processes_and_sockets_cannot_be_opened(void **state)
 {
 	(void)state;
 	expect_refused(open_file);
@@ -229,7 +229,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_other_processes_are_out_of_reach),
-		cmocka_unit_test(test_nothing_new),
+		cmocka_unit_test(test_files_processes_and_sockets_cannot_be_opened),
 		cmocka_unit_test(test_a_listener_makes_its_socket_only),
 		cmocka_unit_test(test_who_connects_may_do_so_again),
 		cmocka_unit_test(test_threads_start_before_the_port_does),

@@ -329,7 +329,7 @@ static void machine_of_another_user_has_one_mac(void **state)
 	end_process(w, &a);
 }
 
-static void names(void **state)
+static void port_names_are_unique_and_printable(void **state)
 {
 	struct world *w = *state;
 	struct process a, b;
@@ -345,7 +345,7 @@ static void names(void **state)
 	end_process(w, &a);
 }
 
-static void malformed_requests(void **state)
+static void malformed_requests_are_refused(void **state)
 {
 	struct world *w = *state;
 	struct vm_port_request request = request_of("a");
@@ -386,7 +386,7 @@ static void other_users_need_a_name_in_the_list(void **state)
 	end_process(w, &p);
 }
 
-static void a_user_gets_half(void **state)
+static void user_gets_half_of_the_ports(void **state)
 {
 	struct world *w = *state;
 	struct process many[VM_PORTS], p;
@@ -523,10 +523,10 @@ int main(void)
 		TEST(frames_pass_between_machines),
 		TEST(mtu_to_a_machine_is_that_of_a_nic),
 		TEST(machine_of_another_user_has_one_mac),
-		TEST(names),
-		TEST(malformed_requests),
+		TEST(port_names_are_unique_and_printable),
+		TEST(malformed_requests_are_refused),
 		TEST(other_users_need_a_name_in_the_list),
-		TEST(a_user_gets_half),
+		TEST(user_gets_half_of_the_ports),
 		TEST(a_process_that_breaks_its_rings_is_removed),
 		TEST(the_host_answers_machines),
 		TEST(descriptors_end_the_connection),

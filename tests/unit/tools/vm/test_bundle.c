@@ -130,7 +130,7 @@ static void decode_kept(uint32_t version, const int fds[BUNDLE_FDS], uint32_t n_
 	bundle_close(&b);
 }
 
-static void test_kept_bundles(void **state)
+static void test_bundles_of_each_version_are_decoded(void **state)
 {
 	int fds[BUNDLE_FDS];
 	struct bundle b;
@@ -167,7 +167,7 @@ static int write_bundle(const char *path)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kept_bundles),
+		cmocka_unit_test(test_bundles_of_each_version_are_decoded),
 	};
 
 	if (argc == 3 && !strcmp(argv[1], "--write"))

@@ -31,7 +31,7 @@ static uint64_t look_in_vain(struct loop_poll *m, uint64_t *now)
 	return *now - start;
 }
 
-static void nothing_happens(void **state)
+static void idle_machine_is_not_polled(void **state)
 {
 	struct loop_poll m = {0};
 
@@ -101,7 +101,7 @@ static void a_busy_poll_that_finds_work_resets_the_pause(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_happens),
+		cmocka_unit_test(idle_machine_is_not_polled),
 		cmocka_unit_test(rare_work_is_followed_by_sleep),
 		cmocka_unit_test(quick_work_is_followed_by_a_busy_poll),
 		cmocka_unit_test(busy_polls_in_vain_become_rare),

@@ -149,7 +149,7 @@ static uint32_t read_register(struct fixture *f, uint32_t bar, uint64_t offset)
 	return m.value;
 }
 
-static void registers(void **state)
+static void registers_are_those_of_vmxnet3(void **state)
 {
 	struct fixture *f = *state;
 
@@ -189,7 +189,7 @@ static void activate(struct fixture *f)
 	write_register(f, 1, VMXNET3_REG_CMD, (uint32_t)VMXNET3_CMD_ACTIVATE_DEV);
 }
 
-static void memory_goes_in_parts(void **state)
+static void only_unmapped_rings_break_the_nic(void **state)
 {
 	struct fixture *f = *state;
 
@@ -239,7 +239,7 @@ static void a_lost_ring_stops_the_nic(void **state)
 }
 
 /* The device writes to completion rings: memory that it may only read is none. */
-static void read_only_memory(void **state)
+static void read_only_memory_does_not_activate_the_nic(void **state)
 {
 	struct fixture *f = *state;
 
@@ -264,7 +264,7 @@ static void the_end_of_the_client_resets_the_nic(void **state)
 }
 
 /* Two pieces of memory go at once; the NIC must not know the first one any more. */
-static void all_memory_goes(void **state)
+static void removal_of_all_memory_takes_the_nic_down(void **state)
 {
 	struct fixture *f = *state;
 	const uint32_t all[6] = {24, VFIO_DMA_UNMAP_FLAG_ALL};
@@ -287,9 +287,12 @@ static void all_memory_goes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(registers),        TEST(memory_goes_in_parts),
-		TEST(all_memory_goes),  TEST(a_lost_ring_stops_the_nic),
-		TEST(read_only_memory), TEST(the_end_of_the_client_resets_the_nic),
+		TEST(registers_are_those_of_vmxnet3),
+		TEST(only_unmapped_rings_break_the_nic),
+		TEST(removal_of_all_memory_takes_the_nic_down),
+		TEST(a_lost_ring_stops_the_nic),
+		TEST(read_only_memory_does_not_activate_the_nic),
+		TEST(the_end_of_the_client_resets_the_nic),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

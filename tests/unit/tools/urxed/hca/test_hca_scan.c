@@ -50,7 +50,7 @@ static void roce_port_is_read(void **state)
 	assert_memory_equal(p->gids[2].ip, "\0\0\0\0\0\0\0\0\0\0\xff\xff\xc0\x00\x02\x01", 16);
 }
 
-static void kinds_of_ports(void **state)
+static void port_kind_follows_node_type_and_link_layer(void **state)
 {
 	static const struct {
 		const char *node_type, *layer;
@@ -69,7 +69,7 @@ static void kinds_of_ports(void **state)
 	}
 }
 
-static void states_of_ports(void **state)
+static void port_states_are_parsed(void **state)
 {
 	static const struct {
 		const char *text;
@@ -194,7 +194,7 @@ static void software_devices_have_drivers(void **state)
 }
 
 /* Another urxe's device is on the interface lo, which has neither a MAC nor a RoCE MTU. */
-static void mac_and_mtu_without_an_ethernet_interface(void **state)
+static void mac_and_mtu_come_from_gid_or_guid(void **state)
 {
 	const struct hca_port *p;
 
@@ -216,7 +216,7 @@ static void mac_and_mtu_without_an_ethernet_interface(void **state)
 	assert_memory_equal(scan_one()->mac, "\x52\x54\x00\x12\x34\x57", 6);
 }
 
-static void vlan_of_a_gid(void **state)
+static void gid_has_the_vlan_of_its_interface(void **state)
 {
 	char path[PATH_MAX];
 	FILE *f;
@@ -256,16 +256,16 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(host_without_devices_has_none),
 		TEST(roce_port_is_read),
-		TEST(kinds_of_ports),
-		TEST(states_of_ports),
+		TEST(port_kind_follows_node_type_and_link_layer),
+		TEST(port_states_are_parsed),
 		TEST(ports_are_in_the_order_of_their_numbers),
 		TEST(missing_files_leave_values_unknown),
 		TEST(odd_contents_are_left_out),
 		TEST(fifo_does_not_block),
 		TEST(tables_are_limited),
 		TEST(software_devices_have_drivers),
-		TEST(mac_and_mtu_without_an_ethernet_interface),
-		TEST(vlan_of_a_gid),
+		TEST(mac_and_mtu_come_from_gid_or_guid),
+		TEST(gid_has_the_vlan_of_its_interface),
 		TEST(interfaces_are_stacked),
 	};
 

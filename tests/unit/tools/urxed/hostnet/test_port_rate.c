@@ -22,7 +22,7 @@ static void expect_text(struct port_rate rate, const char *text)
 	assert_string_equal(found, text);
 }
 
-static void rate_of_an_interface(void **state)
+static void interface_speed_gives_width_and_speed_of_ibv(void **state)
 {
 	static const struct {
 		uint32_t mbps;
@@ -55,7 +55,7 @@ static void rate_of_an_interface(void **state)
 	}
 }
 
-static void rates_of_other_hcas(void **state)
+static void rate_texts_of_linux_are_parsed(void **state)
 {
 	static const char *const texts[] = {"30 Gb/sec (12X SDR)", "80 Gb/sec (8X QDR)",
 					    "56 Gb/sec (4X FDR)"};
@@ -114,8 +114,8 @@ static void hca_keeps_its_rate(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rate_of_an_interface),
-		cmocka_unit_test(rates_of_other_hcas),
+		cmocka_unit_test(interface_speed_gives_width_and_speed_of_ibv),
+		cmocka_unit_test(rate_texts_of_linux_are_parsed),
 		cmocka_unit_test(unknown_text_has_no_width),
 		cmocka_unit_test(host_without_uplink_has_10_gbps),
 		cmocka_unit_test(hca_keeps_its_rate),
