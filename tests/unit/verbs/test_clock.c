@@ -48,7 +48,7 @@ static uint64_t read_beside_kernel(void)
 	return now;
 }
 
-static void it_goes_with_the_kernel(void **state)
+static void clock_agrees_with_the_kernel(void **state)
 {
 	uint64_t last = clock_monotonic(), end = last + PAUSE_US * 1000u;
 
@@ -66,7 +66,7 @@ static void it_goes_with_the_kernel(void **state)
  * The counter jumps, as when a virtual machine's memory moves to another host: the old scale is
  * wrong.
  */
-static void a_counter_that_jumps_misleads_nobody(void **state)
+static void jump_of_the_tsc_does_not_move_the_clock(void **state)
 {
 	const uint64_t jumps[] = {
 		1, CLOCK_SPAN / 2, CLOCK_SPAN,      2 * CLOCK_SPAN,   UINT64_C(1) << 40,
@@ -92,7 +92,7 @@ static void a_counter_that_jumps_misleads_nobody(void **state)
 #define READS 100000
 
 /* The clock does not call the kernel each time, and never goes back. */
-static void it_goes_with_a_slow_kernel(void **state)
+static void slow_kernel_clock_is_rarely_asked(void **state)
 {
 	uint64_t last, end;
 	uint32_t before;
@@ -115,7 +115,7 @@ static void it_goes_with_a_slow_kernel(void **state)
 }
 #endif
 
-static void it_stands_still(void **state)
+static void stopped_clock_stands_still(void **state)
 {
 	uint64_t at;
 
@@ -130,7 +130,7 @@ static void it_stands_still(void **state)
 }
 
 /* After a jump the clock continues from its last value. */
-static void it_goes_on_where_it_stood(void **state)
+static void resumed_clock_continues_from_its_last_value(void **state)
 {
 	uint64_t behind = atomic_load(&clock_state), at;
 
@@ -146,7 +146,7 @@ static void it_goes_on_where_it_stood(void **state)
 	}
 }
 
-static void a_clock_that_goes_is_left_alone(void **state)
+static void resume_of_a_running_clock_has_no_effect(void **state)
 {
 	uint64_t before = clock_now(), after;
 
@@ -160,14 +160,14 @@ static void a_clock_that_goes_is_left_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_goes_with_the_kernel),
+		cmocka_unit_test(clock_agrees_with_the_kernel),
 #if defined(__x86_64__)
-		cmocka_unit_test(a_counter_that_jumps_misleads_nobody),
-		cmocka_unit_test(it_goes_with_a_slow_kernel),
+		cmocka_unit_test(jump_of_the_tsc_does_not_move_the_clock),
+		cmocka_unit_test(slow_kernel_clock_is_rarely_asked),
 #endif
-		cmocka_unit_test(it_stands_still),
-		cmocka_unit_test(it_goes_on_where_it_stood),
-		cmocka_unit_test(a_clock_that_goes_is_left_alone),
+		cmocka_unit_test(stopped_clock_stands_still),
+		cmocka_unit_test(resumed_clock_continues_from_its_last_value),
+		cmocka_unit_test(resume_of_a_running_clock_has_no_effect),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

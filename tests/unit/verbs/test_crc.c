@@ -133,7 +133,7 @@ static void test_copy_computes_the_crc_of_written_bytes(void **state)
 }
 
 /* A page of the program's memory whose neighbour pages are unmapped. */
-static void test_copy_of_a_page(void **state)
+static void test_copy_reads_no_neighbour_page(void **state)
 {
 	static uint8_t to[PAGE + LINE];
 	uint8_t *pages = mmap(NULL, 3 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -163,7 +163,7 @@ static void *scribble(void *bytes)
 }
 
 /* A program may write to the source meanwhile: the CRC belongs to the bytes in the destination. */
-static void test_copy_of_what_changes(void **state)
+static void test_crc_belongs_to_the_copied_bytes(void **state)
 {
 	static uint8_t from[LONGEST], to[LONGEST];
 	pthread_t thread;
@@ -198,8 +198,8 @@ int main(void)
 		cmocka_unit_test(test_all_lengths_match_the_reference),
 		cmocka_unit_test(test_pieces_match_the_whole),
 		cmocka_unit_test(test_copy_computes_the_crc_of_written_bytes),
-		cmocka_unit_test(test_copy_of_a_page),
-		cmocka_unit_test(test_copy_of_what_changes),
+		cmocka_unit_test(test_copy_reads_no_neighbour_page),
+		cmocka_unit_test(test_crc_belongs_to_the_copied_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, fill, NULL);

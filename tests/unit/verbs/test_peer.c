@@ -400,7 +400,7 @@ static void test_uncopyable_request_ends_the_copy(void **state)
 }
 
 /* Memory of a virtual machine: pieces at either end that begin and end at different bytes. */
-static void test_scattered_memory(void **state)
+static void test_scattered_pieces_are_copied(void **state)
 {
 	enum { N = URXE_COPY_EXTENTS, LENGTH = 64 };
 	static struct urxe_copy_extent remotes[N];
@@ -457,7 +457,7 @@ static void test_token_is_read_in_the_peer(void **state)
 }
 
 /* The peer publishes the identity of this process. */
-static void test_says_it_is_us(void **state)
+static void test_peer_with_our_identity_is_not_copied_to(void **state)
 {
 	uint8_t byte = 7;
 
@@ -523,7 +523,7 @@ static void test_unproven_peer_is_not_copied_to(void **state)
 }
 
 /* The pieces are written in order: an unmapped piece ends the write. */
-static void test_last_bytes_last(void **state)
+static void test_unmapped_piece_ends_the_write(void **state)
 {
 	static uint8_t out[AREA];
 	uint64_t last = 0;
@@ -856,7 +856,7 @@ static void end_reference(void)
 	published_by_child()->table.references++;
 }
 
-static void test_reference_ends_meanwhile(void **state)
+static void test_reference_that_ended_meanwhile_is_not_pulled(void **state)
 {
 	static uint8_t to[3 * PAGE];
 
@@ -1026,7 +1026,7 @@ static void expect_untouched(void)
  * The child is stopped after all checks and before the system call: when it continues, the call
  * copies nothing.
  */
-static void test_stopped_before_copy(void **state)
+static void test_stopped_peer_copies_nothing_after_a_withdrawal(void **state)
 {
 	(void)state;
 	start_child(copy_stopped);
@@ -1052,7 +1052,7 @@ static void test_copy_by_a_later_block_is_awaited(void **state)
 	expect_untouched();
 }
 
-static void test_in_a_debugger_before_copy(void **state)
+static void test_peer_in_a_debugger_is_settled(void **state)
 {
 	int status;
 
@@ -1068,7 +1068,7 @@ static void test_in_a_debugger_before_copy(void **state)
 }
 
 /* A stop without a withdrawal has no effect. */
-static void test_stopped_and_continued(void **state)
+static void test_stop_without_withdrawal_has_no_effect(void **state)
 {
 	(void)state;
 	start_child(copy_stopped);
@@ -1078,7 +1078,7 @@ static void test_stopped_and_continued(void **state)
 	assert_int_equal(area[2 * PAGE - 1], 7);
 }
 
-static void test_killed_before_copy(void **state)
+static void test_killed_peer_copies_nothing(void **state)
 {
 	(void)state;
 	start_child(copy_spinning);
@@ -1126,7 +1126,7 @@ static void end_after_a_while(void)
 	atomic_store(&shared->copied, table_of(PARENT) ? 2 : 3);
 }
 
-static void test_waits_for_a_copy(void **state)
+static void test_withdrawal_waits_for_a_running_copy(void **state)
 {
 	(void)state;
 	start_child(end_after_a_while);
@@ -1146,7 +1146,7 @@ static void test_waits_for_a_copy(void **state)
  * This process closes the peer during the peer's copy: the wait continues, and no later copy
  * begins.
  */
-static void test_closed_during_copy(void **state)
+static void test_closed_peer_is_awaited_and_copies_no_more(void **state)
 {
 	(void)state;
 	start_child(end_after_a_while);
@@ -1224,7 +1224,7 @@ static void test_stale_copy_mark_is_ignored(void **state)
  * The system call has begun with valid pieces, and sleeps in a page fault: the withdrawal waits for
  * its end.
  */
-static void test_blocked_in_copy(void **state)
+static void test_withdrawal_waits_for_a_copy_in_a_fault(void **state)
 {
 	struct uffdio_api api = {.api = UFFD_API};
 	struct uffdio_register reg = {.range = {(uintptr_t)area, PAGE},
@@ -1305,7 +1305,8 @@ static bool may_reach_others(void)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_scattered_memory, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_scattered_pieces_are_copied, open_world,
+						close_world),
 		cmocka_unit_test_setup_teardown(test_copies_read_and_write, open_world,
 						close_world),
 		cmocka_unit_test_setup_teardown(test_requests_are_copied_together, open_world,
@@ -1317,14 +1318,16 @@ int main(int argc, char **argv)
 						close_world),
 		cmocka_unit_test_setup_teardown(test_token_is_read_in_the_peer, open_world,
 						close_world),
-		cmocka_unit_test_setup_teardown(test_says_it_is_us, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_peer_with_our_identity_is_not_copied_to,
+						open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_qps_of_one_process_are_copied, open_world,
 						close_world),
 		cmocka_unit_test_setup_teardown(test_qps_of_two_blocks_are_copied, open_world,
 						close_world),
 		cmocka_unit_test_setup_teardown(test_unproven_peer_is_not_copied_to, open_world,
 						close_world),
-		cmocka_unit_test_setup_teardown(test_last_bytes_last, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_unmapped_piece_ends_the_write, open_world,
+						close_world),
 		cmocka_unit_test_setup_teardown(test_last_bytes_are_written_last, open_world,
 						close_world),
 		cmocka_unit_test_setup_teardown(test_stopped_peer_can_be_copied_to, open_world,
@@ -1343,29 +1346,34 @@ int main(int argc, char **argv)
 						close_world),
 		cmocka_unit_test_setup_teardown(test_receiver_pulls_pieces, open_world,
 						close_world),
-		cmocka_unit_test_setup_teardown(test_reference_ends_meanwhile, open_world,
-						close_world),
+		cmocka_unit_test_setup_teardown(test_reference_that_ended_meanwhile_is_not_pulled,
+						open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_lost_memory_is_not_pulled, open_world,
 						close_world),
 		cmocka_unit_test_setup_teardown(test_lost_memory_is_not_copied, open_world,
 						close_world),
 		cmocka_unit_test_setup_teardown(test_unreadable_sender_is_not_pulled_from,
 						open_world, close_world),
-		cmocka_unit_test_setup_teardown(test_stopped_before_copy, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_stopped_peer_copies_nothing_after_a_withdrawal,
+						open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_copy_by_a_later_block_is_awaited, open_world,
 						close_world),
-		cmocka_unit_test_setup_teardown(test_in_a_debugger_before_copy, open_world,
+		cmocka_unit_test_setup_teardown(test_peer_in_a_debugger_is_settled, open_world,
 						close_world),
-		cmocka_unit_test_setup_teardown(test_stopped_and_continued, open_world,
+		cmocka_unit_test_setup_teardown(test_stop_without_withdrawal_has_no_effect,
+						open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_killed_peer_copies_nothing, open_world,
 						close_world),
-		cmocka_unit_test_setup_teardown(test_killed_before_copy, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_copy_mark_of_a_sleeping_thread_is_settled,
 						open_world, close_world),
-		cmocka_unit_test_setup_teardown(test_waits_for_a_copy, open_world, close_world),
-		cmocka_unit_test_setup_teardown(test_closed_during_copy, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_withdrawal_waits_for_a_running_copy,
+						open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_closed_peer_is_awaited_and_copies_no_more,
+						open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_stale_copy_mark_is_ignored, open_world,
 						close_world),
-		cmocka_unit_test_setup_teardown(test_blocked_in_copy, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_withdrawal_waits_for_a_copy_in_a_fault,
+						open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_damaged_memory_does_no_harm, open_world,
 						close_world),
 		cmocka_unit_test_setup_teardown(test_userfaultfd_refuses_copies, open_world,

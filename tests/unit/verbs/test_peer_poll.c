@@ -69,7 +69,7 @@ static void test_changing_counter_means_awake(void **state)
 	assert_true(look(&w, STEP, 1)); /* 0 again */
 }
 
-static void test_time_of_another_thread(void **state)
+static void test_time_that_goes_back_is_not_awake(void **state)
 {
 	struct world w = {.now = START};
 
@@ -135,7 +135,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_changing_counter_means_awake),
-		cmocka_unit_test(test_time_of_another_thread),
+		cmocka_unit_test(test_time_that_goes_back_is_not_awake),
 		cmocka_unit_test(test_rare_checks_count_as_asleep),
 		cmocka_unit_test(test_useless_wake_ups_double_the_pause),
 		cmocka_unit_test(test_wake_ups_pause_after_activity),

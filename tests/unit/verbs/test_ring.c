@@ -97,7 +97,7 @@ static void a_work_queue_moves(void **state)
 }
 
 /* Rings lie one behind the other in the memfd; without room the creation fails. */
-static void there_is_no_room(void **state)
+static void ring_without_room_is_not_created(void **state)
 {
 	struct queue first = make(7), second = make(7), third;
 	uint64_t room = queue_mminfo(&second).size - 1;
@@ -261,7 +261,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_work_queue_moves, setup, teardown),
-		cmocka_unit_test_setup_teardown(there_is_no_room, setup, teardown),
+		cmocka_unit_test_setup_teardown(ring_without_room_is_not_created, setup, teardown),
 		cmocka_unit_test_setup_teardown(rings_share_mappings, setup, teardown),
 		cmocka_unit_test_setup_teardown(destroyed_rings_take_no_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(other_memory_is_unmapped, setup, teardown),

@@ -66,7 +66,7 @@ static void lines_of(struct text_lines *lines, const char *text, size_t length)
 	close(fd);
 }
 
-static void test_short_and_long(void **state)
+static void test_long_lines_are_cut(void **state)
 {
 	char text[4096], line[16];
 	struct text_lines lines;
@@ -146,7 +146,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_parser_allocates_no_memory),
-		cmocka_unit_test(test_short_and_long),
+		cmocka_unit_test(test_long_lines_are_cut),
 		cmocka_unit_test(test_empty_and_missing_files_have_no_lines),
 		cmocka_unit_test(test_no_call_ends_a_cancelled_thread),
 	};

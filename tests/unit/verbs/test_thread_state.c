@@ -199,7 +199,7 @@ static int end_child(void **state)
 
 /* --- Tests. */
 
-static void test_running_and_ended(void **state)
+static void test_running_and_ended_threads_are_told_apart(void **state)
 {
 	(void)state;
 	while (state_of_child() != THREAD_BUSY)
@@ -211,7 +211,7 @@ static void test_running_and_ended(void **state)
 
 /* Without a free descriptor /proc cannot be read: a running thread still counts as one that runs.
  */
-static void test_without_descriptors(void **state)
+static void test_thread_counts_as_busy_without_descriptors(void **state)
 {
 	struct rlimit limit;
 	uint64_t ticks = 1;
@@ -232,7 +232,7 @@ static void test_without_descriptors(void **state)
 }
 
 /* A thread of this process has no part in the child. */
-static void test_thread_number_of_another_process(void **state)
+static void test_thread_of_another_process_counts_as_gone(void **state)
 {
 	uint64_t ticks;
 
@@ -260,7 +260,7 @@ static void expect_stopped_when_frozen(const struct freezer *freezer)
 		usleep(1000);
 }
 
-static void test_frozen_by_cgroup_v1(void **state)
+static void test_thread_frozen_by_cgroup_v1_counts_as_stopped(void **state)
 {
 	struct utsname name;
 
@@ -271,7 +271,7 @@ static void test_frozen_by_cgroup_v1(void **state)
 	expect_stopped_when_frozen(&version_1);
 }
 
-static void test_frozen_by_cgroup_v2(void **state)
+static void test_thread_frozen_by_cgroup_v2_counts_as_stopped(void **state)
 {
 	(void)state;
 	expect_stopped_when_frozen(&version_2);
@@ -280,12 +280,16 @@ static void test_frozen_by_cgroup_v2(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_running_and_ended, start_child, end_child),
-		cmocka_unit_test_setup_teardown(test_without_descriptors, start_child, end_child),
-		cmocka_unit_test_setup_teardown(test_thread_number_of_another_process, start_child,
-						end_child),
-		cmocka_unit_test_setup_teardown(test_frozen_by_cgroup_v1, start_child, end_child),
-		cmocka_unit_test_setup_teardown(test_frozen_by_cgroup_v2, start_child, end_child),
+		cmocka_unit_test_setup_teardown(test_running_and_ended_threads_are_told_apart,
+						start_child, end_child),
+		cmocka_unit_test_setup_teardown(test_thread_counts_as_busy_without_descriptors,
+						start_child, end_child),
+		cmocka_unit_test_setup_teardown(test_thread_of_another_process_counts_as_gone,
+						start_child, end_child),
+		cmocka_unit_test_setup_teardown(test_thread_frozen_by_cgroup_v1_counts_as_stopped,
+						start_child, end_child),
+		cmocka_unit_test_setup_teardown(test_thread_frozen_by_cgroup_v2_counts_as_stopped,
+						start_child, end_child),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

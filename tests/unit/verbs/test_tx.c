@@ -165,7 +165,7 @@ static uint64_t counted(const struct fixture *f, enum vnic_bypass_counter counte
 	return f->tx.counters[counter];
 }
 
-static void test_each_its_way(void **state)
+static void test_frames_go_by_inbox_or_switch_per_destination(void **state)
 {
 	const uint8_t *const macs[] = {our_mac, our_mac, other_mac, our_mac, group_mac, our_mac};
 	const uint32_t qpns[] = {PEER, FAR, PEER, PEER + 4095, MANY, PEER};
@@ -258,7 +258,7 @@ static void test_stalled_inbox_delays_once_only(void **state)
 }
 
 /* A thread reads the clock before it takes the lock, so the time may go back. */
-static void test_time_goes_back(void **state)
+static void test_time_that_goes_back_stalls_no_inbox(void **state)
 {
 	struct fixture *f = *state;
 
@@ -678,7 +678,7 @@ static void test_references_arrive_with_their_frame(void **state)
 }
 
 /* A frame to the switch always contains its payload. */
-static void test_reference_by_switch(void **state)
+static void test_frame_by_the_switch_contains_its_payload(void **state)
 {
 	struct fixture *f = *state;
 
@@ -824,7 +824,7 @@ static void expect_crafted_by_inbox(struct fixture *f)
 }
 
 /* By the NIC's buffers, straight into the inbox, and by the switch, where the ICRC is right. */
-static void test_frames_to_a_machine(void **state)
+static void test_frames_to_a_machine_get_an_icrc_by_the_switch(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t now = T0 + TX_INBOX_STALLED_NS;
@@ -852,7 +852,7 @@ static void test_frames_to_a_machine(void **state)
 }
 
 /* Frames wait for a machine's inbox, which ends meanwhile: they go by the switch as they were. */
-static void test_end_of_a_machine(void **state)
+static void test_frames_to_an_ended_machine_take_the_switch(void **state)
 {
 	struct fixture *f = *state;
 
@@ -1016,14 +1016,16 @@ static void test_chosen_number_passes_to_another_process(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_each_its_way, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_frames_go_by_inbox_or_switch_per_destination,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_frames_wait_behind_a_full_inbox, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_stalled_inbox_falls_back_to_the_switch, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_stalled_inbox_delays_once_only, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(test_time_goes_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_time_that_goes_back_stalls_no_inbox, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_locked_inbox_lets_frames_wait, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_closed_inbox_falls_back_to_the_switch, setup,
@@ -1047,9 +1049,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_stream_received_at_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_references_arrive_with_their_frame, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(test_reference_by_switch, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_frames_to_a_machine, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_end_of_a_machine, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_frame_by_the_switch_contains_its_payload,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_frames_to_a_machine_get_an_icrc_by_the_switch,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_frames_to_an_ended_machine_take_the_switch,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pieces_arrive_with_their_reference, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_any_destination_qpn_is_accepted, setup,

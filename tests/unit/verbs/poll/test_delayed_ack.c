@@ -25,7 +25,7 @@ static struct delayed_ack expecting(void)
 	return detect;
 }
 
-static void test_replies_in_a_row(void **state)
+static void test_replies_in_a_row_allow_delayed_acks(void **state)
 {
 	struct delayed_ack detect = {DELAYED_ACK_FIRST};
 
@@ -36,7 +36,7 @@ static void test_replies_in_a_row(void **state)
 	assert_true(delayed_ack_allowed(&detect));
 }
 
-static void test_a_late_reply(void **state)
+static void test_late_reply_ends_delayed_acks(void **state)
 {
 	struct delayed_ack detect = expecting();
 
@@ -48,7 +48,7 @@ static void test_a_late_reply(void **state)
 }
 
 /* A second request after the same message tells nothing. */
-static void test_posts_that_are_no_replies(void **state)
+static void test_second_post_is_no_reply(void **state)
 {
 	struct delayed_ack detect = {DELAYED_ACK_FIRST};
 
@@ -60,7 +60,7 @@ static void test_posts_that_are_no_replies(void **state)
 	assert_true(delayed_ack_allowed(&detect));
 }
 
-static void test_a_missing_reply(void **state)
+static void test_missing_reply_ends_delayed_acks(void **state)
 {
 	struct delayed_ack detect = expecting();
 
@@ -79,10 +79,10 @@ static void test_a_missing_reply(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_replies_in_a_row),
-		cmocka_unit_test(test_a_late_reply),
-		cmocka_unit_test(test_posts_that_are_no_replies),
-		cmocka_unit_test(test_a_missing_reply),
+		cmocka_unit_test(test_replies_in_a_row_allow_delayed_acks),
+		cmocka_unit_test(test_late_reply_ends_delayed_acks),
+		cmocka_unit_test(test_second_post_is_no_reply),
+		cmocka_unit_test(test_missing_reply_ends_delayed_acks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

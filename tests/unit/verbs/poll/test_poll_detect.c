@@ -63,7 +63,7 @@ static void test_short_times_away_do_not_count(void **state)
 }
 
 /* A polling program loses its core now and then. */
-static void test_away_now_and_then(void **state)
+static void test_rare_long_absences_are_not_expected(void **state)
 {
 	const uint64_t away[] = {LONG, LOST};
 	struct poll_detect detect = {0};
@@ -90,7 +90,7 @@ static bool expected_after(uint64_t first, uint64_t present, uint64_t second)
 /*
  * The program is in calls most of the time, although few calls find completions: each takes long.
  */
-static void test_there_for_longer(void **state)
+static void test_program_mostly_in_calls_is_not_expected_away(void **state)
 {
 	const uint64_t away[] = {LONG, LOST};
 
@@ -118,7 +118,7 @@ static void test_late_time_away_counts_as_the_first(void **state)
 }
 
 /* The clocks of two threads differ by microseconds. */
-static void test_back_before_it_left(void **state)
+static void test_clock_difference_of_threads_is_no_absence(void **state)
 {
 	struct poll_detect detect = {0};
 
@@ -135,7 +135,7 @@ static void test_back_before_it_left(void **state)
  * One long time away is not enough: the detector decides when a second one has followed within
  * time.
  */
-static void test_doubted_until_forgotten(void **state)
+static void test_one_long_absence_is_doubted_until_forgotten(void **state)
 {
 	struct poll_detect detect = {0};
 
@@ -170,7 +170,7 @@ static void test_long_times_away_are_forgotten_late(void **state)
 }
 
 /* Short times away do not cancel a long one that follows a lost core. */
-static void test_long_after_lost(void **state)
+static void test_short_absences_do_not_cancel_a_long_one(void **state)
 {
 	struct poll_detect detect = {0};
 
@@ -200,14 +200,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_times_away_without_one_sided_requests_do_not_count),
 		cmocka_unit_test(test_short_times_away_do_not_count),
-		cmocka_unit_test(test_away_now_and_then),
-		cmocka_unit_test(test_there_for_longer),
+		cmocka_unit_test(test_rare_long_absences_are_not_expected),
+		cmocka_unit_test(test_program_mostly_in_calls_is_not_expected_away),
 		cmocka_unit_test(test_late_time_away_counts_as_the_first),
 		cmocka_unit_test(test_long_times_away_are_forgotten_late),
-		cmocka_unit_test(test_long_after_lost),
+		cmocka_unit_test(test_short_absences_do_not_cancel_a_long_one),
 		cmocka_unit_test(test_calls_without_completions_do_not_count),
-		cmocka_unit_test(test_doubted_until_forgotten),
-		cmocka_unit_test(test_back_before_it_left),
+		cmocka_unit_test(test_one_long_absence_is_doubted_until_forgotten),
+		cmocka_unit_test(test_clock_difference_of_threads_is_no_absence),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
