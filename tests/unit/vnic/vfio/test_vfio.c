@@ -18,7 +18,7 @@
 
 /* --- VERSION */
 
-static void version_comes_first(void **state)
+static void commands_before_version_are_refused(void **state)
 {
 	struct fixture *f = *state;
 	const uint32_t info[4] = {16};
@@ -48,7 +48,7 @@ static void version_is_checked(void **state)
 	assert_int_equal(f->body[2], 0);
 }
 
-static void version_without_capabilities(void **state)
+static void version_without_capabilities_gets_no_write_multiple(void **state)
 {
 	struct fixture *f = *state;
 
@@ -56,7 +56,7 @@ static void version_without_capabilities(void **state)
 	assert_null(strstr((char *)f->body + 4, "write_multiple"));
 }
 
-static void interrupt_indices(void **state)
+static void only_msix_has_interrupts(void **state)
 {
 	struct fixture *f = *state;
 	uint32_t info[4] = {16}, *got = (uint32_t *)f->body;
@@ -73,7 +73,7 @@ static void interrupt_indices(void **state)
 
 /* --- Memory */
 
-static void memory_comes_and_goes(void **state)
+static void dma_maps_and_unmaps_change_the_guest_memory(void **state)
 {
 	struct fixture *f = *state;
 	const uint32_t rw = VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE;
@@ -138,7 +138,7 @@ static void memory_in_use_is_unmapped_later(void **state)
 	assert_non_null(vnic_guest_memory_range(f->memory, 0x102000, 1, false));
 }
 
-static void disconnection_waits_too(void **state)
+static void next_client_waits_for_unsettled_unmaps(void **state)
 {
 	struct fixture *f = *state;
 	uint8_t message[256];
@@ -213,7 +213,7 @@ static void lost_memory_is_unmapped(void **state)
 }
 
 /* An unmapping that is refused withdraws nothing. */
-static void refused_unmapping(void **state)
+static void refused_unmap_withdraws_nothing(void **state)
 {
 	struct fixture *f = *state;
 
@@ -236,7 +236,7 @@ static void a_refusal_of_memory_is_told(void **state)
 	assert_int_equal(f->added, 0);
 }
 
-static void malformed_maps(void **state)
+static void malformed_dma_maps_are_refused(void **state)
 {
 	struct fixture *f = *state;
 	const uint32_t rw = VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE;
@@ -312,7 +312,7 @@ static void interrupts_reach_their_eventfds(void **state)
 	assert_int_equal(count_fds(), before);
 }
 
-static void malformed_irqs(void **state)
+static void malformed_set_irqs_are_refused(void **state)
 {
 	struct fixture *f = *state;
 	struct irqs m = {20, TRIGGER | WITH_NONE, VFIO_PCI_MSIX_IRQ_INDEX, 0, 0, {0}};
@@ -359,20 +359,20 @@ static void malformed_irqs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		UNVERSIONED(version_comes_first),
+		UNVERSIONED(commands_before_version_are_refused),
 		UNVERSIONED(version_is_checked),
-		UNVERSIONED(version_without_capabilities),
-		TEST(interrupt_indices),
-		TEST(memory_comes_and_goes),
+		UNVERSIONED(version_without_capabilities_gets_no_write_multiple),
+		TEST(only_msix_has_interrupts),
+		TEST(dma_maps_and_unmaps_change_the_guest_memory),
 		TEST(memory_in_use_is_unmapped_later),
-		TEST(disconnection_waits_too),
+		TEST(next_client_waits_for_unsettled_unmaps),
 		TEST(lost_memory_is_withdrawn),
 		TEST(lost_memory_is_unmapped),
-		TEST(refused_unmapping),
+		TEST(refused_unmap_withdraws_nothing),
 		TEST(a_refusal_of_memory_is_told),
-		TEST(malformed_maps),
+		TEST(malformed_dma_maps_are_refused),
 		TEST(interrupts_reach_their_eventfds),
-		TEST(malformed_irqs),
+		TEST(malformed_set_irqs_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -175,7 +175,7 @@ static int set_masked(struct fixture *f, bool masked)
 
 /* --- Tests */
 
-static void test_ten_replacements(void **state)
+static void test_ten_handovers_keep_registers_and_memory(void **state)
 {
 	struct fixture *f = *state;
 	eventfd_t count;
@@ -197,7 +197,7 @@ static void test_ten_replacements(void **state)
 }
 
 /* A message that waits in the socket is for the next process. */
-static void test_waiting_message(void **state)
+static void test_waiting_message_goes_to_the_next_process(void **state)
 {
 	struct fixture *f = *state;
 	const struct {
@@ -214,7 +214,7 @@ static void test_waiting_message(void **state)
 	assert_int_equal(vfio_read(&f->client, 0, 8), 77);
 }
 
-static void test_pending_and_masked_interrupts(void **state)
+static void test_masked_pending_interrupt_survives_a_handover(void **state)
 {
 	struct fixture *f = *state;
 	eventfd_t count;
@@ -228,7 +228,7 @@ static void test_pending_and_masked_interrupts(void **state)
 	assert_int_equal(eventfd_read(f->eventfd, &count), 0);
 }
 
-static void test_without_client(void **state)
+static void test_handover_without_client_accepts_the_next(void **state)
 {
 	struct fixture *f = *state;
 	int ends[2];
@@ -244,7 +244,7 @@ static void test_without_client(void **state)
 	assert_int_equal(vfio_write(&f->client, 0, 8, 5), 0);
 }
 
-static void test_no_boundary(void **state)
+static void test_handover_waits_for_whole_messages_and_copies(void **state)
 {
 	struct fixture *f = *state;
 	struct vnic_vfio_handover h;
@@ -267,7 +267,7 @@ static void test_no_boundary(void **state)
 	assert_int_equal(f->now->model.starts, 1);
 }
 
-static void test_migration_at_the_same_time(void **state)
+static void test_handover_is_busy_during_a_migration(void **state)
 {
 	struct fixture *f = *state;
 
@@ -281,7 +281,7 @@ static void test_migration_at_the_same_time(void **state)
 }
 
 /* Another process that gives up leaves the client to the first one. */
-static void test_abandoned(void **state)
+static void test_abandoned_handover_leaves_the_client(void **state)
 {
 	struct fixture *f = *state;
 	struct side *other = &f->sides[1];
@@ -315,7 +315,7 @@ static void refuse(struct fixture *f, struct vnic_vfio_handover *h, int error)
 	open_side(other, 0x07b0);
 }
 
-static void test_refused_streams(void **state)
+static void test_handover_with_wrong_descriptors_is_refused(void **state)
 {
 	struct fixture *f = *state;
 	struct vnic_vfio_handover h;
@@ -380,7 +380,7 @@ static void expect_kept_state(struct fixture *f)
 }
 
 /* The descriptors are those of a server that is stopped now. */
-static void test_kept_streams(void **state)
+static void test_handover_streams_of_each_version_are_read(void **state)
 {
 	struct fixture *f = *state;
 	struct vnic_vfio_handover h;
@@ -416,15 +416,15 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(test_ten_replacements),
-		TEST(test_waiting_message),
-		TEST(test_pending_and_masked_interrupts),
-		TEST(test_without_client),
-		TEST(test_no_boundary),
-		TEST(test_migration_at_the_same_time),
-		TEST(test_abandoned),
-		TEST(test_refused_streams),
-		TEST(test_kept_streams),
+		TEST(test_ten_handovers_keep_registers_and_memory),
+		TEST(test_waiting_message_goes_to_the_next_process),
+		TEST(test_masked_pending_interrupt_survives_a_handover),
+		TEST(test_handover_without_client_accepts_the_next),
+		TEST(test_handover_waits_for_whole_messages_and_copies),
+		TEST(test_handover_is_busy_during_a_migration),
+		TEST(test_abandoned_handover_leaves_the_client),
+		TEST(test_handover_with_wrong_descriptors_is_refused),
+		TEST(test_handover_streams_of_each_version_are_read),
 #undef TEST
 	};
 

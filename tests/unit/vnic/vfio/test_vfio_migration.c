@@ -128,8 +128,8 @@ static bool is_stopped(enum vfio_state state)
 	return state != VFIO_STATE_RUNNING && state != VFIO_STATE_PRE_COPY;
 }
 
-/* From RESUMING all ways need a stream: test_migration has them. */
-static void test_all_ways(void **state)
+/* From RESUMING all ways need a stream: test_migrated_function_has_the_same_state has them. */
+static void test_only_valid_state_transitions_are_accepted(void **state)
 {
 	static const enum vfio_state all[] = {VFIO_STATE_STOP, VFIO_STATE_RUNNING,
 					      VFIO_STATE_STOP_COPY, VFIO_STATE_PRE_COPY,
@@ -152,7 +152,7 @@ static void test_all_ways(void **state)
 	assert_false(side->model.stopped);
 }
 
-static void test_states_that_do_not_exist(void **state)
+static void test_unknown_migration_states_are_refused(void **state)
 {
 	static const uint32_t wrong[] = {VFIO_STATE_ERROR, 5, 7, 8, 1000, UINT32_MAX};
 	struct side *side = &((struct fixture *)*state)->source;
@@ -162,7 +162,7 @@ static void test_states_that_do_not_exist(void **state)
 	assert_int_equal(vfio_get_state(&side->client), VFIO_STATE_RUNNING);
 }
 
-static void test_features(void **state)
+static void test_feature_probes_name_the_migration_features(void **state)
 {
 	struct fixture *f = *state;
 	struct vfio_client *c = &f->source.client;
@@ -220,7 +220,7 @@ static void read_stream(struct side *side, uint8_t **stream, size_t *length)
 	vfio_read_stream(&side->client, stream, length);
 }
 
-static void test_migration(void **state)
+static void test_migrated_function_has_the_same_state(void **state)
 {
 	struct fixture *f = *state;
 	struct side *from = &f->source, *to = &f->target;
@@ -254,7 +254,7 @@ static void test_migration(void **state)
 }
 
 /* The client gives up in each state, and the source goes on. */
-static void test_abort(void **state)
+static void test_aborted_migration_leaves_a_running_source(void **state)
 {
 	static const enum vfio_state last[] = {VFIO_STATE_PRE_COPY, VFIO_STATE_STOP_COPY,
 					       VFIO_STATE_STOP};
@@ -283,7 +283,7 @@ static void test_abort(void **state)
 	assert_int_equal(side->model.resets, 0);
 }
 
-static void test_registers_of_a_stopped_function(void **state)
+static void test_stopped_function_refuses_register_writes(void **state)
 {
 	struct side *side = &((struct fixture *)*state)->source;
 
@@ -301,7 +301,7 @@ static void test_registers_of_a_stopped_function(void **state)
 	assert_int_equal(vfio_write(&side->client, BAR0, 8, 1), 0);
 }
 
-static void test_data_in_wrong_states(void **state)
+static void test_data_is_refused_in_wrong_states(void **state)
 {
 	static const enum vfio_state all[] = {VFIO_STATE_RUNNING, VFIO_STATE_STOP,
 					      VFIO_STATE_STOP_COPY, VFIO_STATE_PRE_COPY,
@@ -340,7 +340,7 @@ static void refuse(struct side *side, const uint8_t *stream, size_t length, int 
 	assert_false(side->model.stopped);
 }
 
-static void test_refused_streams(void **state)
+static void test_cut_damaged_and_foreign_streams_are_refused(void **state)
 {
 	struct fixture *f = *state;
 	struct side *from = &f->source, *to = &f->target;
@@ -371,7 +371,7 @@ static void test_refused_streams(void **state)
 }
 
 /* A function that cannot be saved stays stopped, and goes on. */
-static void test_save_error(void **state)
+static void test_function_that_cannot_be_saved_goes_on(void **state)
 {
 	struct side *side = &((struct fixture *)*state)->source;
 
@@ -383,7 +383,7 @@ static void test_save_error(void **state)
 }
 
 /* While a peer copies, neither the reply comes nor is the state saved; model_save checks that. */
-static void test_wait_for_copies(void **state)
+static void test_stop_waits_for_copies_of_peers(void **state)
 {
 	struct side *side = &((struct fixture *)*state)->source;
 	const uint32_t data[4] = {16, SET | 2, VFIO_STATE_STOP_COPY, 0};
@@ -404,7 +404,7 @@ static void test_wait_for_copies(void **state)
 }
 
 /* An interrupt that nobody could get before the migration is raised at the target. */
-static void test_pending_interrupt(void **state)
+static void test_pending_interrupt_is_raised_at_the_target(void **state)
 {
 	struct fixture *f = *state;
 	struct side *from = &f->source, *to = &f->target;
@@ -429,7 +429,7 @@ static void test_pending_interrupt(void **state)
 }
 
 /* A client that ends in the middle leaves a function that works for the next one. */
-static void test_disconnection(void **state)
+static void test_disconnection_ends_a_migration(void **state)
 {
 	struct side *side = &((struct fixture *)*state)->source;
 	int ends[2];
@@ -465,7 +465,7 @@ static uint64_t take_word(struct side *side, uint64_t addr)
 	return word;
 }
 
-static void test_log(void **state)
+static void test_dirty_log_reports_written_pages_once(void **state)
 {
 	struct side *side = &((struct fixture *)*state)->source;
 
@@ -497,7 +497,7 @@ static void test_log(void **state)
 	assert_false(side->model.logging);
 }
 
-static void test_page_sizes_of_the_log(void **state)
+static void test_dirty_log_reports_at_any_page_size(void **state)
 {
 	struct side *side = &((struct fixture *)*state)->source;
 	struct vfio_client *c = &side->client;
@@ -519,7 +519,7 @@ static void test_page_sizes_of_the_log(void **state)
 	assert_int_equal(value, 0xf0);
 }
 
-static void test_wrong_log_commands(void **state)
+static void test_malformed_log_commands_are_refused(void **state)
 {
 	struct vfio_client *c = &((struct fixture *)*state)->source.client;
 	const struct {
@@ -595,7 +595,7 @@ static void expect_kept_state(struct side *side, const struct side *expected)
 	close(fd);
 }
 
-static void test_kept_streams(void **state)
+static void test_migration_streams_of_each_version_are_restored(void **state)
 {
 	struct fixture *f = *state;
 	uint32_t newest;
@@ -637,22 +637,22 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(test_all_ways),
-		TEST(test_states_that_do_not_exist),
-		TEST(test_features),
-		TEST(test_migration),
-		TEST(test_abort),
-		TEST(test_registers_of_a_stopped_function),
-		TEST(test_data_in_wrong_states),
-		TEST(test_refused_streams),
-		TEST(test_save_error),
-		TEST(test_wait_for_copies),
-		TEST(test_pending_interrupt),
-		TEST(test_disconnection),
-		TEST(test_log),
-		TEST(test_page_sizes_of_the_log),
-		TEST(test_wrong_log_commands),
-		TEST(test_kept_streams),
+		TEST(test_only_valid_state_transitions_are_accepted),
+		TEST(test_unknown_migration_states_are_refused),
+		TEST(test_feature_probes_name_the_migration_features),
+		TEST(test_migrated_function_has_the_same_state),
+		TEST(test_aborted_migration_leaves_a_running_source),
+		TEST(test_stopped_function_refuses_register_writes),
+		TEST(test_data_is_refused_in_wrong_states),
+		TEST(test_cut_damaged_and_foreign_streams_are_refused),
+		TEST(test_function_that_cannot_be_saved_goes_on),
+		TEST(test_stop_waits_for_copies_of_peers),
+		TEST(test_pending_interrupt_is_raised_at_the_target),
+		TEST(test_disconnection_ends_a_migration),
+		TEST(test_dirty_log_reports_written_pages_once),
+		TEST(test_dirty_log_reports_at_any_page_size),
+		TEST(test_malformed_log_commands_are_refused),
+		TEST(test_migration_streams_of_each_version_are_restored),
 #undef TEST
 	};
 

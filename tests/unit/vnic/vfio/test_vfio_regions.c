@@ -19,7 +19,7 @@
 
 /* --- Information */
 
-static void device_and_regions(void **state)
+static void device_has_two_bars_and_a_config_space(void **state)
 {
 	static const uint64_t sizes[] = {4096, 4096, 8192, 0, 0, 0, 0, 256, 0};
 	struct fixture *f = *state;
@@ -72,7 +72,7 @@ static int teardown_mapped(void **state)
 }
 
 /* The reply about the BAR has the file: stores there cause no message. */
-static void mapped_region(void **state)
+static void mapped_bar_has_a_file_without_messages(void **state)
 {
 	struct fixture *f = *state;
 	/* Offset 8 of BAR1, 4 bytes, value 7. */
@@ -105,7 +105,7 @@ static void mapped_region(void **state)
 
 /* --- Regions */
 
-static void config_space_after_power_on(void **state)
+static void config_space_has_its_power_on_values(void **state)
 {
 	struct fixture *f = *state;
 	uint8_t expected[256] = {0};
@@ -119,7 +119,7 @@ static void config_space_after_power_on(void **state)
 }
 
 /* All ones, bit by bit: the answer of each dword, and what is left after a reset. */
-static void config_space_writes(void **state)
+static void config_space_keeps_its_read_only_bits(void **state)
 {
 	struct fixture *f = *state;
 
@@ -147,10 +147,10 @@ static void config_space_writes(void **state)
 	f->resets = 0;
 	assert_int_equal(ask(f, RESET, NULL, 0), 0);
 	assert_int_equal(f->resets, 1);
-	config_space_after_power_on(state);
+	config_space_has_its_power_on_values(state);
 }
 
-static void bus_mastering(void **state)
+static void bus_mastering_changes_are_reported_once(void **state)
 {
 	struct fixture *f = *state;
 
@@ -175,7 +175,7 @@ static void bus_mastering(void **state)
 	assert_int_equal(pending(f), 0);
 }
 
-static void bounds_of_regions(void **state)
+static void accesses_outside_a_region_are_refused(void **state)
 {
 	struct fixture *f = *state;
 	const uint32_t config = VFIO_PCI_CONFIG_REGION_INDEX;
@@ -203,7 +203,7 @@ static void bounds_of_regions(void **state)
 	assert_int_equal(f->writes, 0);
 }
 
-static void registers_reach_the_model(void **state)
+static void bar_accesses_reach_the_device_model(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t value = 0;
@@ -251,7 +251,7 @@ struct multi {
 	struct access_message at[201];
 };
 
-static void many_writes_in_one_message(void **state)
+static void write_multi_has_at_most_200_writes(void **state)
 {
 	struct fixture *f = *state;
 	struct multi m = {.count = 3};
@@ -283,7 +283,7 @@ static void many_writes_in_one_message(void **state)
 
 /* --- Functions that the server refuses */
 
-static void bad_functions(void **state)
+static void servers_of_bad_functions_are_not_created(void **state)
 {
 	struct fixture *f = *state;
 	struct vnic_vfio_attr attr = {.function = vfio_function, .memory = f->memory};
@@ -315,16 +315,17 @@ static void bad_functions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(device_and_regions),
-		cmocka_unit_test_setup_teardown(mapped_region, setup_mapped, teardown_mapped),
-		TEST(config_space_after_power_on),
-		TEST(config_space_writes),
-		TEST(bus_mastering),
-		TEST(bounds_of_regions),
-		TEST(registers_reach_the_model),
+		TEST(device_has_two_bars_and_a_config_space),
+		cmocka_unit_test_setup_teardown(mapped_bar_has_a_file_without_messages,
+						setup_mapped, teardown_mapped),
+		TEST(config_space_has_its_power_on_values),
+		TEST(config_space_keeps_its_read_only_bits),
+		TEST(bus_mastering_changes_are_reported_once),
+		TEST(accesses_outside_a_region_are_refused),
+		TEST(bar_accesses_reach_the_device_model),
 		TEST(sizes_of_writes_are_checked),
-		TEST(many_writes_in_one_message),
-		TEST(bad_functions),
+		TEST(write_multi_has_at_most_200_writes),
+		TEST(servers_of_bad_functions_are_not_created),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@
 
 #include "vfio_fixture.h"
 
-static void sizes_of_commands(void **state)
+static void commands_of_wrong_size_are_refused(void **state)
 {
 	static const struct {
 		uint16_t command;
@@ -74,7 +74,7 @@ static void too_many_descriptors_end_the_connection(void **state)
 }
 
 /* More than a message may have, but as many as one system call receives. */
-static void descriptors_of_several_pieces(void **state)
+static void too_many_descriptors_in_pieces_end_the_connection(void **state)
 {
 	struct fixture *f = *state;
 	const uint32_t info[4] = {16}, before = count_fds();
@@ -91,7 +91,7 @@ static void descriptors_of_several_pieces(void **state)
 	assert_int_equal(count_fds(), before - 1);
 }
 
-static void a_message_byte_by_byte(void **state)
+static void message_sent_byte_by_byte_is_answered_once(void **state)
 {
 	struct fixture *f = *state;
 	const struct map m = {sizeof(m), 3, 0, 0x100000, PAGE};
@@ -109,7 +109,7 @@ static void a_message_byte_by_byte(void **state)
 }
 
 /* Each descriptor belongs to the message with which it was sent. */
-static void several_messages_at_once(void **state)
+static void descriptors_belong_to_their_messages(void **state)
 {
 	struct fixture *f = *state;
 	struct map m = {sizeof(m), 3, 0, 0x100000, PAGE};
@@ -135,7 +135,7 @@ static void several_messages_at_once(void **state)
 	assert_false(read_reply(f));
 }
 
-static void a_posted_write_that_is_wrong(void **state)
+static void wrong_posted_write_is_ignored(void **state)
 {
 	struct fixture *f = *state;
 	const struct access_message w = {4096, 0, 4, {1}};
@@ -147,7 +147,7 @@ static void a_posted_write_that_is_wrong(void **state)
 	assert_int_equal(f->writes, 0);
 }
 
-static void malformed_headers(void **state)
+static void malformed_headers_end_the_connection(void **state)
 {
 	static const struct header headers[] = {
 		{1, GET_INFO, 15, 0, 0},        {1, GET_INFO, 0, 0, 0},
@@ -165,7 +165,7 @@ static void malformed_headers(void **state)
 	}
 }
 
-static void a_client_that_ends_in_a_message(void **state)
+static void client_ending_in_a_message_leaves_nothing(void **state)
 {
 	struct fixture *f = *state;
 	const struct map m = {sizeof(m), 3, 0, 0x100000, PAGE};
@@ -194,7 +194,7 @@ static void a_client_that_ends_in_a_message(void **state)
 	assert_int_equal(pending(f), 0);
 }
 
-static void one_client_at_a_time(void **state)
+static void second_client_is_refused(void **state)
 {
 	struct fixture *f = *state;
 	int ends[2];
@@ -207,7 +207,7 @@ static void one_client_at_a_time(void **state)
 }
 
 /* It stops reading, and its replies do not pile up in the server's memory. */
-static void a_client_that_reads_no_replies(void **state)
+static void client_that_reads_no_replies_is_held(void **state)
 {
 	struct fixture *f = *state;
 	const struct access_message m = {0, VFIO_PCI_CONFIG_REGION_INDEX, 256, {0}};
@@ -238,17 +238,17 @@ static void a_client_that_reads_no_replies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(sizes_of_commands),
+		TEST(commands_of_wrong_size_are_refused),
 		TEST(unneeded_descriptors_are_closed),
 		TEST(too_many_descriptors_end_the_connection),
-		TEST(descriptors_of_several_pieces),
-		TEST(a_message_byte_by_byte),
-		TEST(several_messages_at_once),
-		TEST(a_posted_write_that_is_wrong),
-		TEST(malformed_headers),
-		TEST(a_client_that_ends_in_a_message),
-		TEST(one_client_at_a_time),
-		TEST(a_client_that_reads_no_replies),
+		TEST(too_many_descriptors_in_pieces_end_the_connection),
+		TEST(message_sent_byte_by_byte_is_answered_once),
+		TEST(descriptors_belong_to_their_messages),
+		TEST(wrong_posted_write_is_ignored),
+		TEST(malformed_headers_end_the_connection),
+		TEST(client_ending_in_a_message_leaves_nothing),
+		TEST(second_client_is_refused),
+		TEST(client_that_reads_no_replies_is_held),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
