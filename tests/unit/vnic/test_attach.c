@@ -182,7 +182,7 @@ static int echo_until_quiet(struct daemon *d)
 	return 0;
 }
 
-static void test_echo(void **state)
+static void test_frames_pass_in_both_directions(void **state)
 {
 	struct daemon *d = *state;
 	const uint64_t *counters;
@@ -275,7 +275,7 @@ static uint8_t await_frame(struct daemon *d)
 }
 
 /* With a pipe, the second interrupt would wait for ever, as the client holds the pipe's lock. */
-static void test_stuck_reader(void **state)
+static void test_interrupts_never_block_the_daemon(void **state)
 {
 	static const uint8_t frame[60];
 	struct daemon *d = *state;
@@ -314,7 +314,7 @@ static void stream_client(const char *run_dir)
 	}
 }
 
-static void test_client_killed(void **state)
+static void test_killed_clients_memory_stays_readable(void **state)
 {
 	struct daemon *d = *state;
 	uint8_t data[60] = {0};
@@ -354,7 +354,7 @@ static void hold_client(const char *run_dir)
 	pause();
 }
 
-static void test_hold(void **state)
+static void test_held_connection_ends_with_its_client(void **state)
 {
 	struct daemon *d = *state;
 
@@ -367,7 +367,7 @@ static void test_hold(void **state)
 	assert_int_equal(serve_to_end(d), -ECONNRESET);
 }
 
-static void test_nobody_there(void **state)
+static void test_attach_without_daemon_names_the_error(void **state)
 {
 	struct vnic_attach_welcome w;
 	struct daemon *d = *state;
@@ -400,7 +400,7 @@ int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t 
 }
 
 /* The daemon has stopped: the kernel accepts connections for it, and nothing answers. */
-static void test_silent_daemon(void **state)
+static void test_attach_to_a_stopped_daemon_times_out(void **state)
 {
 	const struct daemon *d = *state;
 	struct vnic_attach_welcome w;
@@ -415,7 +415,7 @@ static void test_silent_daemon(void **state)
  * The daemon could read and change everything that its clients send, so a client accepts only
  * daemons of its own user or root.
  */
-static void test_another_user(void **state)
+static void test_daemon_of_another_user_is_refused(void **state)
 {
 	const uid_t nobody = 65534;
 	struct vnic_attach_welcome w;
@@ -445,7 +445,7 @@ static void refused_client(const char *run_dir)
 	CHECK(vnic_driver_attach(run_dir, &w, &drv) == -EUSERS);
 }
 
-static void test_refused(void **state)
+static void test_refused_client_learns_the_reason(void **state)
 {
 	struct daemon *d = *state;
 
@@ -471,7 +471,7 @@ static void agreeing_client(const char *run_dir)
 	CHECK(recv(fd, &w, sizeof(w), 0) == sizeof(w) && w.status == -EUSERS);
 }
 
-static void test_agree(void **state)
+static void test_version_check_still_permits_hello(void **state)
 {
 	struct daemon *d = *state;
 
@@ -558,7 +558,7 @@ static void foreign_client(const char *run_dir)
 	CHECK(open("/dev/null", O_RDONLY) == before);
 }
 
-static void test_other_builds(void **state)
+static void test_daemon_of_another_version_is_refused(void **state)
 {
 	struct daemon *d = *state;
 
@@ -630,7 +630,7 @@ static void resolve_client(const char *run_dir)
 	vnic_driver_detach(drv);
 }
 
-static void test_resolve_and_daemon_gone(void **state)
+static void test_request_to_an_ended_daemon_fails(void **state)
 {
 	struct daemon *d = *state;
 
@@ -681,7 +681,7 @@ static void changing_client(const char *run_dir)
 	vnic_driver_detach(drv);
 }
 
-static void test_messages_without_an_answer(void **state)
+static void test_unanswered_messages_arrive_in_order(void **state)
 {
 	struct daemon *d = *state;
 	uint32_t sent;
@@ -778,7 +778,7 @@ static bool both_sleep(pid_t pid)
 }
 
 /* A thread that calls again at once waits behind a thread that waits already. */
-static void test_turns(void **state)
+static void test_waiting_thread_asks_before_a_repeating_one(void **state)
 {
 	const struct vnic_server_ops noting = {.welcome = welcome, .resolve = note_asker};
 	const struct vnic_next_hop hop = {.hop_limit = 1};
@@ -834,7 +834,7 @@ static void notice_client(const char *run_dir)
 }
 
 /* Of several notices the last one counts; a notice with an MTU larger than the NIC's is ignored. */
-static void test_notices(void **state)
+static void test_last_valid_notice_counts(void **state)
 {
 	struct vnic_attach_port port = {.link_mtu = 600};
 	struct daemon *d = *state;
@@ -888,7 +888,7 @@ static void idle_client(const char *run_dir)
 }
 
 /* A client that reads no notices delays nobody, and gets the newest notice when it reads. */
-static void test_unread_notices(void **state)
+static void test_client_gets_the_newest_unread_notice(void **state)
 {
 	struct vnic_attach_port port = {.link_mtu = MTU};
 	struct daemon *d = *state;
@@ -943,7 +943,7 @@ static void questioned_client(const char *run_dir)
  * The daemon asks a process that reads nothing a limited number of questions, so that notices still
  * find room.
  */
-static void test_unread_questions(void **state)
+static void test_unread_questions_are_limited(void **state)
 {
 	const struct vnic_attach_port port = {.link_mtu = MTU};
 	struct daemon *d = *state;
@@ -966,7 +966,7 @@ static void test_unread_questions(void **state)
 }
 
 /* A question comes with the socket for its answer. */
-static void test_questions(void **state)
+static void test_question_arrives_with_its_answer_socket(void **state)
 {
 	const struct vnic_attach_port port = {.link_mtu = MTU};
 	struct vnic_attach_state answer = {0};
@@ -1021,7 +1021,7 @@ static void forking_client(const char *run_dir)
 	vnic_driver_detach(drv);
 }
 
-static void test_fork(void **state)
+static void test_client_that_forks_keeps_its_nic(void **state)
 {
 	struct daemon *d = *state;
 
@@ -1036,24 +1036,24 @@ static void test_fork(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		DAEMON_TEST(test_echo),
-		DAEMON_TEST(test_stuck_reader),
-		DAEMON_TEST(test_client_killed),
-		DAEMON_TEST(test_hold),
-		DAEMON_TEST(test_nobody_there),
-		DAEMON_TEST(test_silent_daemon),
-		DAEMON_TEST(test_another_user),
-		DAEMON_TEST(test_refused),
-		DAEMON_TEST(test_agree),
-		DAEMON_TEST(test_other_builds),
-		DAEMON_TEST(test_resolve_and_daemon_gone),
-		DAEMON_TEST(test_messages_without_an_answer),
-		DAEMON_TEST(test_notices),
-		DAEMON_TEST(test_unread_notices),
-		DAEMON_TEST(test_turns),
-		DAEMON_TEST(test_questions),
-		DAEMON_TEST(test_unread_questions),
-		DAEMON_TEST(test_fork),
+		DAEMON_TEST(test_frames_pass_in_both_directions),
+		DAEMON_TEST(test_interrupts_never_block_the_daemon),
+		DAEMON_TEST(test_killed_clients_memory_stays_readable),
+		DAEMON_TEST(test_held_connection_ends_with_its_client),
+		DAEMON_TEST(test_attach_without_daemon_names_the_error),
+		DAEMON_TEST(test_attach_to_a_stopped_daemon_times_out),
+		DAEMON_TEST(test_daemon_of_another_user_is_refused),
+		DAEMON_TEST(test_refused_client_learns_the_reason),
+		DAEMON_TEST(test_version_check_still_permits_hello),
+		DAEMON_TEST(test_daemon_of_another_version_is_refused),
+		DAEMON_TEST(test_request_to_an_ended_daemon_fails),
+		DAEMON_TEST(test_unanswered_messages_arrive_in_order),
+		DAEMON_TEST(test_last_valid_notice_counts),
+		DAEMON_TEST(test_client_gets_the_newest_unread_notice),
+		DAEMON_TEST(test_waiting_thread_asks_before_a_repeating_one),
+		DAEMON_TEST(test_question_arrives_with_its_answer_socket),
+		DAEMON_TEST(test_unread_questions_are_limited),
+		DAEMON_TEST(test_client_that_forks_keeps_its_nic),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

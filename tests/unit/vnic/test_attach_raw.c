@@ -45,7 +45,7 @@ static void say_hello(struct daemon *d, int fd)
 	assert_int_equal(w.status, 0);
 }
 
-static void test_malformed(void **state)
+static void test_malformed_messages_end_the_connection(void **state)
 {
 	static const struct {
 		uint32_t words[16];
@@ -89,7 +89,7 @@ static void test_malformed(void **state)
  * The daemon may answer HELLO later; a client that sends another message meanwhile violates the
  * protocol.
  */
-static void test_late_welcome(void **state)
+static void test_message_before_the_welcome_is_refused(void **state)
 {
 	const struct vnic_attach_hello hello = {VNIC_ATTACH_HELLO, VNIC_ATTACH_VERSION, 0x1234,
 						8192};
@@ -119,7 +119,7 @@ static void test_late_welcome(void **state)
 	drop_client(d, fd);
 }
 
-static void test_oversized_message(void **state)
+static void test_oversized_message_is_refused(void **state)
 {
 	static const uint8_t huge[65536] = {VNIC_ATTACH_HELLO};
 	struct daemon *d = *state;
@@ -151,7 +151,7 @@ static bool send_with_fd(int fd, const void *data, size_t len, int passed)
 }
 
 /* Linux 6.16 refuses the message; on older kernels it stays in the queue, with its descriptor. */
-static void test_descriptor(void **state)
+static void test_message_with_a_descriptor_is_refused(void **state)
 {
 	const struct vnic_attach_hello hello = {VNIC_ATTACH_HELLO, VNIC_ATTACH_VERSION};
 	struct daemon *d = *state;
@@ -223,7 +223,7 @@ static void test_queue_is_emptied(void **state)
 	}
 }
 
-static void test_old_lengths(void **state)
+static void test_message_of_another_length_is_refused(void **state)
 {
 	uint32_t words[2] = {1, 2}, word;
 	int ends[2];
@@ -241,7 +241,7 @@ static void test_old_lengths(void **state)
 }
 
 /* A HELLO of another version gets an answer with that reason, whatever else is wrong. */
-static void test_other_version(void **state)
+static void test_hello_of_another_version_gets_the_reason(void **state)
 {
 	const struct {
 		struct vnic_attach_hello hello;
@@ -298,7 +298,7 @@ static int ask_memory(struct daemon *d, int fd, uint64_t size)
 }
 
 /* The daemon makes the memory: no client can change its size. */
-static void test_memory(void **state)
+static void test_client_cannot_resize_its_memory(void **state)
 {
 	const uint64_t size = 1 << 20;
 	struct daemon *d = *state;
@@ -321,7 +321,7 @@ static void test_memory(void **state)
 	drop_client(d, fd);
 }
 
-static void test_memory_twice(void **state)
+static void test_second_memory_request_is_refused(void **state)
 {
 	const struct vnic_attach_memory message = {.type = VNIC_ATTACH_MEMORY, .size = 4096};
 	struct daemon *d = *state;
@@ -335,7 +335,7 @@ static void test_memory_twice(void **state)
 }
 
 /* One page: no shared area with rings fits into it. */
-static void test_memory_too_small(void **state)
+static void test_memory_of_one_page_activates_no_nic(void **state)
 {
 	struct vnic_attach_reg reg = {.type = VNIC_ATTACH_REG, .bar = 1, .write = 1};
 	struct daemon *d = *state;
@@ -382,7 +382,7 @@ static void attach_raw(struct daemon *d, int *fd)
 	close(ask_memory(d, *fd, 4096));
 }
 
-static void test_inbox_once(void **state)
+static void test_inbox_is_asked_once_and_after_memory(void **state)
 {
 	const struct vnic_attach_inbox message = {.type = VNIC_ATTACH_INBOX};
 	struct daemon *d = *state;
@@ -402,7 +402,7 @@ static void test_inbox_once(void **state)
 }
 
 /* An inbox of an earlier daemon comes by way of the process that checks it. */
-static void test_inbox_taken(void **state)
+static void test_inbox_of_an_earlier_daemon_is_taken_once(void **state)
 {
 	struct daemon *d = *state;
 	struct vnic_inbox *inbox;
@@ -427,7 +427,7 @@ static void test_inbox_taken(void **state)
 }
 
 /* The daemon drops a client that sends and never reads the answers; it does not wait. */
-static void test_client_that_never_reads(void **state)
+static void test_client_that_never_reads_is_dropped(void **state)
 {
 	struct vnic_attach_reg reg = {.type = VNIC_ATTACH_REG, .bar = 1};
 	struct daemon *d = *state;
@@ -446,20 +446,20 @@ static void test_client_that_never_reads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		DAEMON_TEST(test_malformed),
-		DAEMON_TEST(test_late_welcome),
-		DAEMON_TEST(test_oversized_message),
-		DAEMON_TEST(test_descriptor),
+		DAEMON_TEST(test_malformed_messages_end_the_connection),
+		DAEMON_TEST(test_message_before_the_welcome_is_refused),
+		DAEMON_TEST(test_oversized_message_is_refused),
+		DAEMON_TEST(test_message_with_a_descriptor_is_refused),
 		cmocka_unit_test(test_look_closes_nothing),
 		cmocka_unit_test(test_queue_is_emptied),
-		cmocka_unit_test(test_old_lengths),
-		DAEMON_TEST(test_other_version),
-		DAEMON_TEST(test_memory),
-		DAEMON_TEST(test_memory_twice),
-		DAEMON_TEST(test_memory_too_small),
-		DAEMON_TEST(test_inbox_once),
-		DAEMON_TEST(test_inbox_taken),
-		DAEMON_TEST(test_client_that_never_reads),
+		cmocka_unit_test(test_message_of_another_length_is_refused),
+		DAEMON_TEST(test_hello_of_another_version_gets_the_reason),
+		DAEMON_TEST(test_client_cannot_resize_its_memory),
+		DAEMON_TEST(test_second_memory_request_is_refused),
+		DAEMON_TEST(test_memory_of_one_page_activates_no_nic),
+		DAEMON_TEST(test_inbox_is_asked_once_and_after_memory),
+		DAEMON_TEST(test_inbox_of_an_earlier_daemon_is_taken_once),
+		DAEMON_TEST(test_client_that_never_reads_is_dropped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,7 +39,7 @@ static const uint64_t *counters(const struct guest *g)
 
 /* --- Revisions */
 
-static void test_revisions(void **state)
+static void test_revisions_1_to_9_can_be_selected(void **state)
 {
 	struct guest *g = *state;
 
@@ -55,7 +55,7 @@ static void test_revisions(void **state)
 }
 
 /* A driver that selected an older revision, or none, cannot use newer commands. */
-static void test_commands_of_revision_3(void **state)
+static void test_commands_need_a_selected_revision_3(void **state)
 {
 	struct guest *g = *state;
 
@@ -71,7 +71,7 @@ static void test_commands_of_revision_3(void **state)
 }
 
 /* Each command of a revision fails in the revision before. */
-static void test_commands_of_later_revisions(void **state)
+static void test_commands_fail_before_their_revision(void **state)
 {
 	static const struct {
 		uint32_t cmd, revision, result;
@@ -102,7 +102,7 @@ static void test_commands_of_later_revisions(void **state)
 }
 
 /* A driver gets what the device has of the capabilities that it requests, also after a reset. */
-static void test_capabilities(void **state)
+static void test_driver_gets_only_offered_capabilities(void **state)
 {
 	struct guest *g = *state;
 	uint32_t offered = guest_read(g, VMXNET3_REG_DCR);
@@ -120,7 +120,7 @@ static void test_capabilities(void **state)
 	assert_int_equal(vnic_device_reg_write(g->dev, 1, VMXNET3_REG_PTCR, 1), -EINVAL);
 }
 
-static void test_coalescing(void **state)
+static void test_coalescing_schemes_are_checked(void **state)
 {
 	struct guest *g = *state;
 	uint64_t addr = guest_alloc(g, GUEST_IN_HIGH, sizeof(struct vmxnet3_coalesce_scheme));
@@ -184,7 +184,7 @@ static void test_coalescing(void **state)
 
 /* --- Answers about the device */
 
-static void test_answers(void **state)
+static void test_query_commands_have_their_answers(void **state)
 {
 	struct guest *g = *state;
 
@@ -205,7 +205,7 @@ static void test_answers(void **state)
 	assert_int_equal(guest_read(g, VMXNET3_REG_ECR), 0);
 }
 
-static void test_unknown_commands(void **state)
+static void test_unknown_commands_fail(void **state)
 {
 	static const uint32_t unknown[] = {
 		0,
@@ -227,7 +227,7 @@ static void test_unknown_commands(void **state)
 }
 
 /* Commands that read the shared area fail without one. */
-static void test_commands_while_down(void **state)
+static void test_shared_area_commands_fail_while_down(void **state)
 {
 	static const uint32_t updates[] = {CMD(UPDATE_RX_MODE),      CMD(UPDATE_MAC_FILTERS),
 					   CMD(UPDATE_VLAN_FILTERS), CMD(UPDATE_IML),
@@ -277,7 +277,7 @@ static void set_mode(struct guest *g, uint32_t mode)
 	assert_int_equal(guest_command(g, CMD(UPDATE_RX_MODE)), 0);
 }
 
-static void test_receive_modes(void **state)
+static void test_receive_mode_selects_frames(void **state)
 {
 	static const struct {
 		uint32_t mode;
@@ -326,7 +326,7 @@ static void test_asks_for_multicast(void **state)
 	assert_false(vnic_device_wants_multicast(g->dev));
 }
 
-static void test_groups(void **state)
+static void test_multicast_table_selects_groups(void **state)
 {
 	struct guest *g = *state;
 	uint64_t addr = guest_alloc(g, GUEST_IN_HIGH, 0xffff);
@@ -372,7 +372,7 @@ static void test_groups(void **state)
 	assert_int_equal(vnic_device_state(g->dev), VNIC_DEVICE_DOWN);
 }
 
-static void test_vlans(void **state)
+static void test_vlan_table_selects_tagged_frames(void **state)
 {
 	struct guest *g = *state;
 	uint32_t *table = g->shared->rx_filter.vlan;
@@ -399,7 +399,7 @@ static void test_vlans(void **state)
 	assert_true(hears_vlan(g, stranger, 9));
 }
 
-static void test_own_mac(void **state)
+static void test_new_mac_selects_received_frames(void **state)
 {
 	struct guest *g = *state;
 
@@ -442,7 +442,7 @@ static void transmit(struct guest *g, uint32_t queue, const uint8_t mac[6], uint
 	vnic_device_tx_done(g->dev, queue, 1);
 }
 
-static void test_statistics(void **state)
+static void test_statistics_are_written_on_command(void **state)
 {
 	struct guest *g = *state;
 	const uint64_t *rx = g->rx[1].conf->stats, *tx = g->tx[1].conf->stats;
@@ -485,7 +485,7 @@ static void test_statistics(void **state)
 
 /* --- Link */
 
-static void test_link(void **state)
+static void test_link_down_stops_frames_and_raises_event(void **state)
 {
 	struct guest *g = *state;
 	uint32_t event_vector = g->shared->intr.event_vector;
@@ -529,7 +529,7 @@ static void test_link(void **state)
 /*
  * A stock driver does not look again after it has unmasked: the device remembers missed interrupts.
  */
-static void test_missed_interrupt(void **state)
+static void test_unmasking_raises_a_missed_interrupt(void **state)
 {
 	struct guest *g = *state;
 	uint32_t vector = g->rx[0].conf->vector;
@@ -554,7 +554,7 @@ static void test_missed_interrupt(void **state)
 }
 
 /* In active mode the driver masks: the device interrupts until then. */
-static void test_active_masking(void **state)
+static void test_active_mode_interrupts_until_masked(void **state)
 {
 	struct guest *g = *state;
 	uint32_t vector = g->rx[0].conf->vector;
@@ -575,7 +575,7 @@ static void test_active_masking(void **state)
 }
 
 /* Moderation levels from none to adaptive, and undefined ones; the device need not follow them. */
-static void test_moderation(void **state)
+static void test_every_moderation_level_is_accepted(void **state)
 {
 	struct guest *g = *state;
 
@@ -591,7 +591,7 @@ static void test_moderation(void **state)
 }
 
 /* A stopped queue starts with a clear status, whatever the driver left in it. */
-static void test_status_cleared(void **state)
+static void test_activation_clears_the_queue_status(void **state)
 {
 	struct guest *g = *state;
 
@@ -604,7 +604,7 @@ static void test_status_cleared(void **state)
 }
 
 /* A reset while frames are shown, completed and waiting in the ring. */
-static void test_reset_in_traffic(void **state)
+static void test_reset_in_traffic_leaves_a_working_nic(void **state)
 {
 	struct guest *g = *state;
 	struct vnic_tx_frame frames[8];
@@ -645,26 +645,26 @@ static void test_reset_in_traffic(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		GUEST_TEST(test_revisions),
-		GUEST_TEST(test_commands_of_revision_3),
-		GUEST_TEST(test_commands_of_later_revisions),
-		GUEST_TEST(test_capabilities),
-		GUEST_TEST(test_coalescing),
-		GUEST_TEST(test_answers),
-		GUEST_TEST(test_unknown_commands),
-		GUEST_TEST(test_commands_while_down),
-		GUEST_TEST(test_receive_modes),
+		GUEST_TEST(test_revisions_1_to_9_can_be_selected),
+		GUEST_TEST(test_commands_need_a_selected_revision_3),
+		GUEST_TEST(test_commands_fail_before_their_revision),
+		GUEST_TEST(test_driver_gets_only_offered_capabilities),
+		GUEST_TEST(test_coalescing_schemes_are_checked),
+		GUEST_TEST(test_query_commands_have_their_answers),
+		GUEST_TEST(test_unknown_commands_fail),
+		GUEST_TEST(test_shared_area_commands_fail_while_down),
+		GUEST_TEST(test_receive_mode_selects_frames),
 		GUEST_TEST(test_asks_for_multicast),
-		GUEST_TEST(test_groups),
-		GUEST_TEST(test_vlans),
-		GUEST_TEST(test_own_mac),
-		GUEST_TEST(test_statistics),
-		GUEST_TEST(test_link),
-		GUEST_TEST(test_missed_interrupt),
-		GUEST_TEST(test_active_masking),
-		GUEST_TEST(test_moderation),
-		GUEST_TEST(test_status_cleared),
-		GUEST_TEST(test_reset_in_traffic),
+		GUEST_TEST(test_multicast_table_selects_groups),
+		GUEST_TEST(test_vlan_table_selects_tagged_frames),
+		GUEST_TEST(test_new_mac_selects_received_frames),
+		GUEST_TEST(test_statistics_are_written_on_command),
+		GUEST_TEST(test_link_down_stops_frames_and_raises_event),
+		GUEST_TEST(test_unmasking_raises_a_missed_interrupt),
+		GUEST_TEST(test_active_mode_interrupts_until_masked),
+		GUEST_TEST(test_every_moderation_level_is_accepted),
+		GUEST_TEST(test_activation_clears_the_queue_status),
+		GUEST_TEST(test_reset_in_traffic_leaves_a_working_nic),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -179,7 +179,7 @@ static void expect_bad_tx(struct nic *nic, uint32_t error)
 
 /* --- Allowed operations. */
 
-static void test_gathered_transmit(void **state)
+static void test_frame_of_several_descriptors_is_gathered(void **state)
 {
 	struct nic *nic = *state;
 	struct vnic_tx_frame frames[4];
@@ -234,7 +234,7 @@ static void expect_rx_comp(const struct nic *nic, uint32_t at, uint32_t index, u
  * A head buffer, a body buffer of ring 0, then body buffers of ring 1; the device skips an unused
  * body buffer.
  */
-static void test_scattered_receive(void **state)
+static void test_long_frame_spans_both_receive_rings(void **state)
 {
 	struct nic *nic = *state;
 	uint8_t data[300];
@@ -261,7 +261,7 @@ static void test_scattered_receive(void **state)
 }
 
 /* The parts of a frame may end within a buffer or at its end. */
-static void test_receive_in_parts(void **state)
+static void test_parts_of_a_received_frame_are_joined(void **state)
 {
 	static const uint32_t heads[] = {1, 127, 128, 129, 256, 299};
 	struct nic *nic = *state;
@@ -288,7 +288,7 @@ static void test_receive_in_parts(void **state)
  * Only head buffers and an empty ring 1: a long frame can never fit, so the device drops it at
  * once.
  */
-static void test_receive_too_long_for_buffers(void **state)
+static void test_frame_that_can_never_fit_is_dropped(void **state)
 {
 	struct nic *nic = *state;
 	uint8_t data[300] = {0};
@@ -301,7 +301,7 @@ static void test_receive_too_long_for_buffers(void **state)
 	expect_rx_comp(nic, 0, 0, 0, VMXNET3_RCD_SOP | VMXNET3_RCD_EOP, 128);
 }
 
-static void test_too_many_receive_segments(void **state)
+static void test_frame_in_more_than_16_buffers_is_dropped(void **state)
 {
 	struct nic *nic = *state;
 	uint8_t data[17] = {0};
@@ -314,7 +314,7 @@ static void test_too_many_receive_segments(void **state)
 	assert_int_equal(vnic_device_rx(nic->dev, 0, data, 16), 0);
 }
 
-static void test_registers(void **state)
+static void test_unknown_and_read_only_registers_are_refused(void **state)
 {
 	struct nic *nic = *state;
 	uint32_t value;
@@ -362,7 +362,7 @@ static void expect_refused(struct nic *nic)
 	} while (0)
 
 /* The driver can write any length. */
-static void test_last_frame(void **state)
+static void test_last_frame_of_wrong_length_is_ignored(void **state)
 {
 	const struct {
 		uint32_t length;
@@ -385,7 +385,7 @@ static void test_last_frame(void **state)
 	}
 }
 
-static void test_bad_configuration(void **state)
+static void test_bad_configuration_does_not_activate(void **state)
 {
 	struct nic *nic = *state;
 	struct vmxnet3_tx_queue_desc *tx = &nic->queues->tx;
@@ -427,7 +427,7 @@ static void test_bad_configuration(void **state)
 	REFUSED(nic, rx->comp_ring_addr, 1);
 }
 
-static void test_bad_shared_address(void **state)
+static void test_bad_shared_area_address_does_not_activate(void **state)
 {
 	struct nic *nic = *state;
 
@@ -442,7 +442,7 @@ static void test_bad_shared_address(void **state)
 	assert_int_equal(vnic_device_reg_write(nic->dev, 1, VMXNET3_REG_ECR, 1), 0);
 }
 
-static void test_no_second_receive_ring(void **state)
+static void test_long_frame_needs_a_second_receive_ring(void **state)
 {
 	struct nic *nic = *state;
 	uint8_t data[300] = {0};
@@ -467,7 +467,7 @@ static void deliver(struct nic *nic, uint32_t index)
 }
 
 /* A driver that masks by itself gets an interrupt for each event until it masks. */
-static void test_no_auto_mask(void **state)
+static void test_interrupts_repeat_without_auto_mask(void **state)
 {
 	struct nic *nic = *state;
 
@@ -511,7 +511,7 @@ static void test_bad_transmit_descriptors_stop_the_device(void **state)
 }
 
 /* The device sends the frames before a bad one. */
-static void test_bad_transmit_behind_good(void **state)
+static void test_frames_before_a_bad_one_are_sent(void **state)
 {
 	struct nic *nic = *state;
 	struct vnic_tx_frame frames[4];
@@ -525,7 +525,7 @@ static void test_bad_transmit_behind_good(void **state)
 	expect_bad_tx(nic, VMXNET3_ERR_TXD_INVALID);
 }
 
-static void test_transmit_without_end(void **state)
+static void test_frame_without_end_breaks_the_nic(void **state)
 {
 	struct nic *nic = *state;
 
@@ -535,7 +535,7 @@ static void test_transmit_without_end(void **state)
 	expect_bad_tx(nic, VMXNET3_ERR_BIG_PKT);
 }
 
-static void test_gathered_too_long(void **state)
+static void test_gathered_frame_above_the_mtu_breaks_the_nic(void **state)
 {
 	struct nic *nic = *state;
 
@@ -546,7 +546,7 @@ static void test_gathered_too_long(void **state)
 }
 
 /* A driver that never flips its generation bit: the device sends one lap, then nothing. */
-static void test_generation_stuck(void **state)
+static void test_stuck_generation_bit_yields_one_lap(void **state)
 {
 	struct nic *nic = *state;
 	struct vnic_tx_frame frames[RING];
@@ -567,7 +567,7 @@ static void test_generation_stuck(void **state)
 }
 
 /* TXPROD and RXPROD are hints: no value creates a frame. */
-static void test_producer_out_of_range(void **state)
+static void test_producer_index_creates_no_frame(void **state)
 {
 	static const uint32_t values[] = {RING, 4096, 0x80000000, UINT32_MAX};
 	struct nic *nic = *state;
@@ -617,7 +617,7 @@ static void test_bad_receive_descriptors_stop_the_device(void **state)
 }
 
 /* A ring of body buffers only has no place for the start of a frame. */
-static void test_receive_without_head(void **state)
+static void test_ring_of_body_buffers_receives_nothing(void **state)
 {
 	struct nic *nic = *state;
 	uint8_t data[60] = {0};
@@ -631,7 +631,7 @@ static void test_receive_without_head(void **state)
 /*
  * The driver can change its memory after a check, so the device must not read checked values again.
  */
-static void test_changed_behind_the_check(void **state)
+static void test_checked_configuration_is_not_read_again(void **state)
 {
 	struct nic *nic = *state;
 	struct vnic_tx_frame frame;
@@ -652,7 +652,7 @@ static void test_changed_behind_the_check(void **state)
 	assert_int_equal(nic->interrupts, 1);
 }
 
-static void test_bad_attributes(void **state)
+static void test_device_with_bad_attributes_is_not_created(void **state)
 {
 	struct nic *nic = *state;
 	struct vnic_region region = {.memory = nic->memory, .size = MEMORY};
@@ -676,27 +676,27 @@ static void test_bad_attributes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		NIC_TEST(test_gathered_transmit),
-		NIC_TEST(test_scattered_receive),
-		NIC_TEST(test_receive_in_parts),
-		NIC_TEST(test_receive_too_long_for_buffers),
-		NIC_TEST(test_too_many_receive_segments),
-		NIC_TEST(test_registers),
-		NIC_TEST(test_last_frame),
-		NIC_TEST(test_bad_configuration),
-		NIC_TEST(test_bad_shared_address),
-		NIC_TEST(test_no_second_receive_ring),
-		NIC_TEST(test_no_auto_mask),
+		NIC_TEST(test_frame_of_several_descriptors_is_gathered),
+		NIC_TEST(test_long_frame_spans_both_receive_rings),
+		NIC_TEST(test_parts_of_a_received_frame_are_joined),
+		NIC_TEST(test_frame_that_can_never_fit_is_dropped),
+		NIC_TEST(test_frame_in_more_than_16_buffers_is_dropped),
+		NIC_TEST(test_unknown_and_read_only_registers_are_refused),
+		NIC_TEST(test_last_frame_of_wrong_length_is_ignored),
+		NIC_TEST(test_bad_configuration_does_not_activate),
+		NIC_TEST(test_bad_shared_area_address_does_not_activate),
+		NIC_TEST(test_long_frame_needs_a_second_receive_ring),
+		NIC_TEST(test_interrupts_repeat_without_auto_mask),
 		cmocka_unit_test(test_bad_transmit_descriptors_stop_the_device),
-		NIC_TEST(test_bad_transmit_behind_good),
-		NIC_TEST(test_transmit_without_end),
-		NIC_TEST(test_gathered_too_long),
-		NIC_TEST(test_generation_stuck),
-		NIC_TEST(test_producer_out_of_range),
+		NIC_TEST(test_frames_before_a_bad_one_are_sent),
+		NIC_TEST(test_frame_without_end_breaks_the_nic),
+		NIC_TEST(test_gathered_frame_above_the_mtu_breaks_the_nic),
+		NIC_TEST(test_stuck_generation_bit_yields_one_lap),
+		NIC_TEST(test_producer_index_creates_no_frame),
 		cmocka_unit_test(test_bad_receive_descriptors_stop_the_device),
-		NIC_TEST(test_receive_without_head),
-		NIC_TEST(test_changed_behind_the_check),
-		NIC_TEST(test_bad_attributes),
+		NIC_TEST(test_ring_of_body_buffers_receives_nothing),
+		NIC_TEST(test_checked_configuration_is_not_read_again),
+		NIC_TEST(test_device_with_bad_attributes_is_not_created),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,7 +86,7 @@ static void complete_tx(struct vnic_loop *loop, uint32_t index)
 	tx_comp(loop)[0].gen = VMXNET3_CD_GEN;
 }
 
-static void test_completion_of_unsent(void **state)
+static void test_completion_of_an_unsent_frame_breaks_the_nic(void **state)
 {
 	static const uint32_t indices[] = {10, TX_POSTED, TX_POSTED + 1, 4095};
 	struct vnic_frame frames[TX_POSTED];
@@ -108,7 +108,7 @@ static void test_completion_of_unsent(void **state)
 	}
 }
 
-static void test_completion_of_sent(void **state)
+static void test_completion_frees_all_earlier_buffers(void **state)
 {
 	struct vnic_loop *loop = *state;
 
@@ -119,7 +119,7 @@ static void test_completion_of_sent(void **state)
 }
 
 /* A device that never flips the generation bit: the driver takes one lap of completions. */
-static void test_completion_not_flipped(void **state)
+static void test_stuck_generation_bit_completes_one_lap(void **state)
 {
 	struct vnic_loop *loop = *state;
 	struct vmxnet3_tx_comp *comp = tx_comp(loop);
@@ -136,7 +136,7 @@ struct bad_rx {
 	uint32_t index, len;
 };
 
-static void test_bad_receive_completion(void **state)
+static void test_bad_receive_completion_breaks_the_nic(void **state)
 {
 	const uint32_t whole = VMXNET3_RCD_SOP | VMXNET3_RCD_EOP;
 	const struct bad_rx cases[] = {
@@ -172,7 +172,7 @@ static void test_bad_receive_completion(void **state)
 }
 
 /* More frames than buffers, while the caller holds all buffers. */
-static void test_receive_flood(void **state)
+static void test_more_frames_than_buffers_break_the_nic(void **state)
 {
 	struct vnic_loop *loop = *state;
 	struct vmxnet3_rx_comp *comp = rx_comp(loop);
@@ -196,11 +196,11 @@ static void test_receive_flood(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_completion_of_unsent),
-		LOOP_TEST(test_completion_of_sent),
-		LOOP_TEST(test_completion_not_flipped),
-		cmocka_unit_test(test_bad_receive_completion),
-		LOOP_TEST(test_receive_flood),
+		cmocka_unit_test(test_completion_of_an_unsent_frame_breaks_the_nic),
+		LOOP_TEST(test_completion_frees_all_earlier_buffers),
+		LOOP_TEST(test_stuck_generation_bit_completes_one_lap),
+		cmocka_unit_test(test_bad_receive_completion_breaks_the_nic),
+		LOOP_TEST(test_more_frames_than_buffers_break_the_nic),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,7 +82,7 @@ static void set_position(struct fixture *f, uint32_t position)
  * Also for a sender that has not looked since: its last known position is more than half of the
  * number space behind.
  */
-static void test_full_after_long(void **state)
+static void test_long_idle_sender_sees_a_full_inbox(void **state)
 {
 	for (uint32_t quarter = 1; quarter <= 4; quarter++) {
 		struct fixture *f = *state;
@@ -134,7 +134,7 @@ static void test_reservation_holds_the_lock(void **state)
 }
 
 /* A closed inbox gives no buffers; an inbox that closes after the reservation delivers nothing. */
-static void test_reserved_and_closed(void **state)
+static void test_closed_inbox_delivers_no_reserved_frame(void **state)
 {
 	struct fixture *f = *state;
 	struct vnic_frame frames[2];
@@ -381,7 +381,7 @@ static void test_killed_sender_leaves_a_usable_ring(void **state)
 	check_killed(*state, false);
 }
 
-static void test_killed_and_received(void **state)
+static void test_frames_around_a_killed_sender_are_received(void **state)
 {
 	check_killed(*state, true);
 }
@@ -779,12 +779,14 @@ int main(void)
 						close_inbox),
 		cmocka_unit_test_setup_teardown(test_full_inbox_refuses_frames, open_inbox,
 						close_inbox),
-		cmocka_unit_test_setup_teardown(test_full_after_long, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_long_idle_sender_sees_a_full_inbox, open_inbox,
+						close_inbox),
 		cmocka_unit_test_setup_teardown(test_held_buffers_are_posted_before_sleep,
 						open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_reservation_holds_the_lock, open_inbox,
 						close_inbox),
-		cmocka_unit_test_setup_teardown(test_reserved_and_closed, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_closed_inbox_delivers_no_reserved_frame,
+						open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_locked_inbox_is_busy, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_receiver_closes_the_inbox, open_inbox,
 						close_inbox),
@@ -794,7 +796,8 @@ int main(void)
 						close_inbox),
 		cmocka_unit_test_setup_teardown(test_killed_sender_leaves_a_usable_ring, open_inbox,
 						close_inbox),
-		cmocka_unit_test_setup_teardown(test_killed_and_received, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_frames_around_a_killed_sender_are_received,
+						open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_two_killed_senders_leave_a_usable_ring,
 						open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_stopped_sender_keeps_the_lock, open_inbox,
@@ -803,11 +806,12 @@ int main(void)
 						close_inbox),
 		cmocka_unit_test_setup_teardown(test_full_inbox_refuses_frames, open_in_place,
 						close_inbox),
-		cmocka_unit_test_setup_teardown(test_full_after_long, open_in_place, close_inbox),
+		cmocka_unit_test_setup_teardown(test_long_idle_sender_sees_a_full_inbox,
+						open_in_place, close_inbox),
 		cmocka_unit_test_setup_teardown(test_killed_sender_leaves_a_usable_ring,
 						open_in_place, close_inbox),
-		cmocka_unit_test_setup_teardown(test_killed_and_received, open_in_place,
-						close_inbox),
+		cmocka_unit_test_setup_teardown(test_frames_around_a_killed_sender_are_received,
+						open_in_place, close_inbox),
 		cmocka_unit_test_setup_teardown(test_two_killed_senders_leave_a_usable_ring,
 						open_in_place, close_inbox),
 		cmocka_unit_test_setup_teardown(test_stopped_sender_keeps_the_lock, open_in_place,

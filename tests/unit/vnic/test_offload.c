@@ -133,7 +133,7 @@ static struct vnic_tx_frame sent(struct guest *g)
 
 /* --- Checksums of frames to send */
 
-static void test_transmit_checksum(void **state)
+static void test_udp_and_tcp_checksums_are_completed(void **state)
 {
 	struct guest *g = *state;
 	uint8_t frame[1514];
@@ -164,7 +164,7 @@ static void test_transmit_checksum(void **state)
 }
 
 /* A checksum of 0 is sent as 0xffff: 0 would mean that a UDP datagram has none. */
-static void test_checksum_of_nothing(void **state)
+static void test_checksum_of_0_is_sent_as_ffff(void **state)
 {
 	struct guest *g = *state;
 	uint8_t frame[60] = {0};
@@ -179,7 +179,7 @@ static void test_checksum_of_nothing(void **state)
  * A raw socket in the guest can request an impossible offload: the frame is dropped, and nothing
  * else happens.
  */
-static void test_misfit_checksum(void **state)
+static void test_frame_with_misfit_checksum_offset_is_dropped(void **state)
 {
 	static const struct {
 		uint32_t start, at;
@@ -294,7 +294,7 @@ static void segment(struct guest *g, const struct tso *t, uint32_t burst)
 	assert_int_equal(vnic_device_tx(g->dev, 0, frames, burst), 0);
 }
 
-static void test_segmentation(void **state)
+static void test_segments_have_right_lengths_and_checksums(void **state)
 {
 	static const struct tso cases[] = {
 		{false, 1, 1, false, 1},        {false, 1448, 1448, false, 1},
@@ -319,7 +319,7 @@ static void test_segmentation(void **state)
 	assert_int_equal(vnic_device_counters(g->dev)[VNIC_TX_MISFIT], 0);
 }
 
-static void test_segmentation_of_a_tagged_frame(void **state)
+static void test_vlan_tagged_packet_is_segmented(void **state)
 {
 	struct guest *g = *state;
 	uint8_t plain[3000], tagged[3004];
@@ -338,7 +338,7 @@ static void test_segmentation_of_a_tagged_frame(void **state)
 	}
 }
 
-static void test_misfit_segmentation(void **state)
+static void test_packet_with_misfit_segmentation_is_dropped(void **state)
 {
 	struct guest *g = *state;
 	uint8_t packet[3000];
@@ -396,7 +396,7 @@ static void test_endless_segmentation_stops_the_device(void **state)
 }
 
 /* TCP behind an IPv6 destination option. */
-static void test_segmentation_behind_an_extension(void **state)
+static void test_tcp_behind_ipv6_options_is_segmented(void **state)
 {
 	struct guest *g = *state;
 	uint8_t plain[2000], packet[2008];
@@ -427,7 +427,7 @@ static void test_segmentation_behind_an_extension(void **state)
 	assert_int_equal(vnic_device_counters(g->dev)[VNIC_TX_MISFIT], 3);
 }
 
-static void test_reset_while_segmenting(void **state)
+static void test_reset_ends_a_segmentation(void **state)
 {
 	struct guest *g = *state;
 	uint8_t packet[9000];
@@ -451,7 +451,7 @@ static void test_reset_while_segmenting(void **state)
  * The link is down, and the driver posts more packets: a pause completes only the packet that was
  * being segmented, or it would not end before the driver does.
  */
-static void test_pause_while_segmenting(void **state)
+static void test_pause_completes_the_segmented_packet_only(void **state)
 {
 	struct guest *g = *state;
 	uint8_t packet[9000];
@@ -478,7 +478,7 @@ static void test_pause_while_segmenting(void **state)
 
 /* --- Tags, pieces */
 
-static void test_tag_inserted(void **state)
+static void test_vlan_tag_is_inserted_on_transmit(void **state)
 {
 	struct guest *g = *state;
 	uint8_t frame[GUEST_MTU + 18];
@@ -512,7 +512,7 @@ static void test_tag_inserted(void **state)
 }
 
 /* Sixteen pieces at each position of the ring; and as many frames as fit. */
-static void test_many_pieces(void **state)
+static void test_frame_of_16_descriptors_is_sent(void **state)
 {
 	struct guest *g = *state;
 	uint8_t frame[GUEST_MTU + 14];
@@ -558,7 +558,7 @@ static void test_many_pieces(void **state)
 
 /* --- Received: buffers */
 
-static void test_jumbo(void **state)
+static void test_jumbo_frame_spans_head_and_body_buffers(void **state)
 {
 	struct guest *g = *state;
 	uint8_t frame[GUEST_MTU + 14];
@@ -602,7 +602,7 @@ static void test_jumbo(void **state)
 	assert_int_equal(got, 5);
 }
 
-static void test_data_ring(void **state)
+static void test_small_frames_go_to_the_data_ring(void **state)
 {
 	struct guest *g = *state;
 	uint64_t data_ring = guest_alloc(g, GUEST_IN_HIGH, GUEST_RING * 192ull), buffer;
@@ -640,7 +640,7 @@ static void test_data_ring(void **state)
 	}
 }
 
-static void test_bad_data_ring(void **state)
+static void test_bad_data_ring_does_not_activate(void **state)
 {
 	struct guest *g = *state;
 	struct vmxnet3_rx_queue_desc *conf = g->rx[0].conf;
@@ -675,7 +675,7 @@ static const struct vmxnet3_rx_comp *receive(struct guest *g, const uint8_t *fra
 	return guest_received(&g->rx[0]);
 }
 
-static void test_tag_stripped(void **state)
+static void test_vlan_tag_is_stripped_on_receive(void **state)
 {
 	struct guest *g = *state;
 	uint8_t frame[100];
@@ -709,7 +709,7 @@ static void test_tag_stripped(void **state)
 }
 
 /* Over several buffers, from several parts. */
-static void test_stripped_and_scattered(void **state)
+static void test_tag_is_stripped_from_a_scattered_frame(void **state)
 {
 	struct guest *g = *state;
 	uint8_t frame[400];
@@ -747,7 +747,7 @@ static uint32_t csum_bits(struct guest *g, const uint8_t *frame, uint32_t len)
 	return (comp->gen & BITS) | (comp->index & VMXNET3_RCD_CNC);
 }
 
-static void test_receive_checksums(void **state)
+static void test_right_and_wrong_checksums_are_told_apart(void **state)
 {
 	static const uint32_t kinds[2][2] = {
 		{VMXNET3_RCD_V4 | VMXNET3_RCD_IPC | VMXNET3_RCD_UDP,
@@ -774,7 +774,7 @@ static void test_receive_checksums(void **state)
 	}
 }
 
-static void test_receive_checksum_rules(void **state)
+static void test_receive_checksum_bits_follow_the_rules(void **state)
 {
 	const uint32_t udp4 = VMXNET3_RCD_V4 | VMXNET3_RCD_IPC | VMXNET3_RCD_UDP;
 	struct guest *g = *state;
@@ -832,25 +832,25 @@ static void test_receive_checksum_rules(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		GUEST_TEST(test_transmit_checksum),
-		GUEST_TEST(test_checksum_of_nothing),
-		GUEST_TEST(test_misfit_checksum),
-		GUEST_TEST(test_segmentation),
-		GUEST_TEST(test_segmentation_of_a_tagged_frame),
-		GUEST_TEST(test_misfit_segmentation),
+		GUEST_TEST(test_udp_and_tcp_checksums_are_completed),
+		GUEST_TEST(test_checksum_of_0_is_sent_as_ffff),
+		GUEST_TEST(test_frame_with_misfit_checksum_offset_is_dropped),
+		GUEST_TEST(test_segments_have_right_lengths_and_checksums),
+		GUEST_TEST(test_vlan_tagged_packet_is_segmented),
+		GUEST_TEST(test_packet_with_misfit_segmentation_is_dropped),
 		cmocka_unit_test(test_endless_segmentation_stops_the_device),
-		GUEST_TEST(test_segmentation_behind_an_extension),
-		GUEST_TEST(test_reset_while_segmenting),
-		GUEST_TEST(test_pause_while_segmenting),
-		GUEST_TEST(test_tag_inserted),
-		GUEST_TEST(test_many_pieces),
-		GUEST_TEST(test_jumbo),
-		GUEST_TEST(test_data_ring),
-		GUEST_TEST(test_bad_data_ring),
-		GUEST_TEST(test_tag_stripped),
-		GUEST_TEST(test_stripped_and_scattered),
-		GUEST_TEST(test_receive_checksums),
-		GUEST_TEST(test_receive_checksum_rules),
+		GUEST_TEST(test_tcp_behind_ipv6_options_is_segmented),
+		GUEST_TEST(test_reset_ends_a_segmentation),
+		GUEST_TEST(test_pause_completes_the_segmented_packet_only),
+		GUEST_TEST(test_vlan_tag_is_inserted_on_transmit),
+		GUEST_TEST(test_frame_of_16_descriptors_is_sent),
+		GUEST_TEST(test_jumbo_frame_spans_head_and_body_buffers),
+		GUEST_TEST(test_small_frames_go_to_the_data_ring),
+		GUEST_TEST(test_bad_data_ring_does_not_activate),
+		GUEST_TEST(test_vlan_tag_is_stripped_on_receive),
+		GUEST_TEST(test_tag_is_stripped_from_a_scattered_frame),
+		GUEST_TEST(test_right_and_wrong_checksums_are_told_apart),
+		GUEST_TEST(test_receive_checksum_bits_follow_the_rules),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

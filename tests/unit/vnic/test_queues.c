@@ -30,7 +30,7 @@ static void send_frame(struct guest *g, uint32_t queue, uint8_t content)
 	guest_post_tx(&g->tx[queue], addr, 60, VMXNET3_TXD_EOP | VMXNET3_TXD_CQ);
 }
 
-static void test_transmit_queues(void **state)
+static void test_transmit_queues_are_independent(void **state)
 {
 	struct guest *g = *state;
 	struct vnic_tx_frame frames[4];
@@ -61,7 +61,7 @@ static void test_transmit_queues(void **state)
 }
 
 /* A frame that one queue has gathered and not yet sent does not disturb another queue. */
-static void test_gathered_in_two_queues(void **state)
+static void test_gathered_frames_of_queues_are_apart(void **state)
 {
 	struct guest *g = *state;
 	struct vnic_tx_frame frames[2];
@@ -82,7 +82,7 @@ static void test_gathered_in_two_queues(void **state)
 }
 
 /* All frames of a flow go to one queue, in order, and only that queue's interrupt is raised. */
-static void test_receive_queues(void **state)
+static void test_flow_keeps_its_queue_order_and_interrupt(void **state)
 {
 	struct guest *g = *state;
 	const uint8_t vector = VMXNET3_MAX_TX_QUEUES;
@@ -113,7 +113,7 @@ static void test_receive_queues(void **state)
 }
 
 /* A queue without buffers delays only its own flows. */
-static void test_one_queue_full(void **state)
+static void test_full_queue_delays_its_own_flows_only(void **state)
 {
 	struct guest *g = *state;
 	const uint8_t data[60] = {0};
@@ -144,7 +144,7 @@ static void test_only_dropped_frames_are_counted(void **state)
 }
 
 /* A queue is stalled until it takes a frame, whatever the others do. */
-static void test_one_queue_stalled(void **state)
+static void test_stalled_queue_recovers_by_taking_a_frame(void **state)
 {
 	struct guest *g = *state;
 	const uint8_t data[60] = {0};
@@ -166,7 +166,7 @@ static void test_one_queue_stalled(void **state)
 }
 
 /* The second ring of a queue has the number of queues added to its number. */
-static void test_second_ring_number(void **state)
+static void test_second_ring_has_its_number_in_completions(void **state)
 {
 	struct guest *g = *state;
 	const uint8_t data[200] = {0};
@@ -183,7 +183,7 @@ static void test_second_ring_number(void **state)
 }
 
 /* Only the faulty queue reports its error, and all queues stop. */
-static void test_one_queue_broken(void **state)
+static void test_only_the_faulty_queue_reports_its_error(void **state)
 {
 	struct guest *g = *state;
 	struct vnic_tx_frame frame;
@@ -203,7 +203,7 @@ static void test_one_queue_broken(void **state)
 /* --- Memory */
 
 /* Two regions adjacent in the guest's memory, and apart in this process. */
-static void test_buffer_over_a_border(void **state)
+static void test_buffer_may_cross_a_region_border(void **state)
 {
 	struct guest *g = *state;
 	uint8_t data[120];
@@ -249,7 +249,7 @@ static void test_frames_in_memory_holes_are_refused(void **state)
 }
 
 /* A ring must lie in one region. */
-static void test_ring_over_a_border(void **state)
+static void test_ring_must_lie_in_one_region(void **state)
 {
 	struct guest *g = *state;
 
@@ -259,7 +259,7 @@ static void test_ring_over_a_border(void **state)
 	assert_int_equal(guest_activate(g), 0);
 }
 
-static void test_bad_regions(void **state)
+static void test_overlapping_or_empty_regions_are_refused(void **state)
 {
 	struct guest *g = *state;
 	struct vnic_region many[VNIC_REGIONS + 1];
@@ -322,7 +322,7 @@ static void set_regions(struct guest *g, uint32_t first, uint32_t count)
 	assert_int_equal(vnic_device_set_regions(g->dev, g->regions + first, count), 0);
 }
 
-static void test_memory_that_comes_later(void **state)
+static void test_nic_activates_after_its_memory_came(void **state)
 {
 	struct guest *g = *state;
 
@@ -334,7 +334,7 @@ static void test_memory_that_comes_later(void **state)
 }
 
 /* The third region has receive buffers only, which the device looks up for each frame. */
-static void test_a_region_without_rings_may_go(void **state)
+static void test_lost_buffer_memory_breaks_the_nic_on_use(void **state)
 {
 	struct guest *g = *state;
 	uint8_t data[60] = {0};
@@ -347,7 +347,7 @@ static void test_a_region_without_rings_may_go(void **state)
 	assert_int_equal(vnic_device_state(g->dev), VNIC_DEVICE_BROKEN);
 }
 
-static void test_a_pending_frame_loses_its_memory(void **state)
+static void test_pending_frame_in_lost_memory_is_not_sent(void **state)
 {
 	struct guest *g = *state;
 	struct vnic_tx_frame frame;
@@ -361,7 +361,7 @@ static void test_a_pending_frame_loses_its_memory(void **state)
 	vnic_device_tx_done(g->dev, 0, 1);
 }
 
-static void test_rings_lose_their_memory(void **state)
+static void test_lost_ring_memory_breaks_the_nic(void **state)
 {
 	struct guest *g = *state;
 	const uint32_t event_vector = 2;
@@ -389,23 +389,23 @@ static void test_rings_lose_their_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		FULL_TEST(test_transmit_queues),
-		FULL_TEST(test_gathered_in_two_queues),
-		FULL_TEST(test_receive_queues),
-		FULL_TEST(test_one_queue_full),
+		FULL_TEST(test_transmit_queues_are_independent),
+		FULL_TEST(test_gathered_frames_of_queues_are_apart),
+		FULL_TEST(test_flow_keeps_its_queue_order_and_interrupt),
+		FULL_TEST(test_full_queue_delays_its_own_flows_only),
 		FULL_TEST(test_only_dropped_frames_are_counted),
-		FULL_TEST(test_one_queue_stalled),
-		FULL_TEST(test_second_ring_number),
-		FULL_TEST(test_one_queue_broken),
-		ONE_TEST(test_buffer_over_a_border),
+		FULL_TEST(test_stalled_queue_recovers_by_taking_a_frame),
+		FULL_TEST(test_second_ring_has_its_number_in_completions),
+		FULL_TEST(test_only_the_faulty_queue_reports_its_error),
+		ONE_TEST(test_buffer_may_cross_a_region_border),
 		cmocka_unit_test(test_frames_in_memory_holes_are_refused),
-		ONE_TEST(test_ring_over_a_border),
-		ONE_TEST(test_bad_regions),
+		ONE_TEST(test_ring_must_lie_in_one_region),
+		ONE_TEST(test_overlapping_or_empty_regions_are_refused),
 		FULL_TEST(test_a_polling_device_wants_no_doorbells),
-		ONE_TEST(test_memory_that_comes_later),
-		ONE_TEST(test_a_region_without_rings_may_go),
-		ONE_TEST(test_a_pending_frame_loses_its_memory),
-		ONE_TEST(test_rings_lose_their_memory),
+		ONE_TEST(test_nic_activates_after_its_memory_came),
+		ONE_TEST(test_lost_buffer_memory_breaks_the_nic_on_use),
+		ONE_TEST(test_pending_frame_in_lost_memory_is_not_sent),
+		ONE_TEST(test_lost_ring_memory_breaks_the_nic),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

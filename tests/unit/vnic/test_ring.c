@@ -87,7 +87,7 @@ static uint32_t take_sent(struct vnic_device *dev, uint32_t *number, uint32_t n)
 	return n;
 }
 
-static void test_transmit_laps(void **state)
+static void test_transmit_ring_wraps_without_loss(void **state)
 {
 	struct vnic_loop *loop = *state;
 	uint32_t sent = 0, taken = 0;
@@ -132,7 +132,7 @@ static uint32_t receive(struct vnic_driver *drv, uint32_t *number, uint32_t n)
 	return n;
 }
 
-static void test_receive_laps(void **state)
+static void test_receive_ring_wraps_without_loss(void **state)
 {
 	struct vnic_loop *loop = *state;
 	uint32_t given = 0, received = 0;
@@ -168,7 +168,7 @@ static void test_receive_holds_buffers(void **state)
 	assert_int_equal(received, given);
 }
 
-static void test_transmit_full(void **state)
+static void test_full_transmit_ring_frees_with_completions(void **state)
 {
 	struct vnic_loop *loop = *state;
 	struct vnic_frame frame;
@@ -187,7 +187,7 @@ static void test_transmit_full(void **state)
 }
 
 /* The device returns a frame again until the caller completes it. */
-static void test_transmit_shown_again(void **state)
+static void test_frame_is_returned_until_completed(void **state)
 {
 	struct vnic_loop *loop = *state;
 	struct vnic_tx_frame frames[BURST];
@@ -206,7 +206,7 @@ static void test_transmit_shown_again(void **state)
 	assert_int_equal(counter(loop, VNIC_TX_FRAMES), 3);
 }
 
-static void test_receive_limits(void **state)
+static void test_runt_and_too_long_frames_are_refused(void **state)
 {
 	static const uint8_t data[VNIC_FRAME_MAX(MTU) + 1];
 	struct vnic_loop *loop = *state;
@@ -220,7 +220,7 @@ static void test_receive_limits(void **state)
 }
 
 /* The processes of a host share its MAC; the switch assigns frames to processes. */
-static void test_shared_mac(void **state)
+static void test_processes_share_a_mac_they_cannot_change(void **state)
 {
 	struct vnic_loop *loop = *state;
 	uint8_t data[60] = {0x02, 9, 9, 9, 9, 9};
@@ -246,7 +246,7 @@ static void test_shared_mac(void **state)
 }
 
 /* A quiesced NIC neither sends nor receives; the frames that it had returned are dropped. */
-static void test_quiesced(void **state)
+static void test_quiesced_nic_passes_no_frames(void **state)
 {
 	struct vnic_loop *loop = *state;
 	struct vnic_tx_frame frames[BURST];
@@ -277,14 +277,14 @@ static void test_counter_names_are_known(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		LOOP_TEST(test_transmit_laps),
-		LOOP_TEST(test_receive_laps),
+		LOOP_TEST(test_transmit_ring_wraps_without_loss),
+		LOOP_TEST(test_receive_ring_wraps_without_loss),
 		LOOP_TEST(test_receive_holds_buffers),
-		LOOP_TEST(test_transmit_full),
-		LOOP_TEST(test_transmit_shown_again),
-		LOOP_TEST(test_receive_limits),
-		LOOP_TEST(test_shared_mac),
-		LOOP_TEST(test_quiesced),
+		LOOP_TEST(test_full_transmit_ring_frees_with_completions),
+		LOOP_TEST(test_frame_is_returned_until_completed),
+		LOOP_TEST(test_runt_and_too_long_frames_are_refused),
+		LOOP_TEST(test_processes_share_a_mac_they_cannot_change),
+		LOOP_TEST(test_quiesced_nic_passes_no_frames),
 		cmocka_unit_test(test_counter_names_are_known),
 	};
 

@@ -182,7 +182,7 @@ static void set_fields(struct nic *nic, uint32_t fields)
 
 /* --- The hash */
 
-static void test_default_fields(void **state)
+static void test_tcp_ports_are_hashed_by_default(void **state)
 {
 	struct nic *nic = *state;
 
@@ -191,7 +191,7 @@ static void test_default_fields(void **state)
 	expect_examples(nic, UDP, VMXNET3_RCD_RSS_TYPE_IPV4, VMXNET3_RCD_RSS_TYPE_IPV6);
 }
 
-static void test_all_fields(void **state)
+static void test_udp_and_esp_fields_are_hashed_on_request(void **state)
 {
 	struct nic *nic = *state;
 
@@ -202,7 +202,7 @@ static void test_all_fields(void **state)
 	expect_examples(nic, ESP, VMXNET3_RCD_RSS_TYPE_ESPIPV4, VMXNET3_RCD_RSS_TYPE_ESPIPV6);
 }
 
-static void test_fields_of_one_version(void **state)
+static void test_hash_fields_differ_by_ip_version(void **state)
 {
 	struct nic *nic = *state;
 
@@ -215,7 +215,7 @@ static void test_fields_of_one_version(void **state)
 }
 
 /* Types that the driver does not list are not hashed: the frame keeps its flow's queue. */
-static void test_types(void **state)
+static void test_unlisted_hash_types_are_not_hashed(void **state)
 {
 	struct nic *nic = *state;
 
@@ -226,7 +226,7 @@ static void test_types(void **state)
 }
 
 /* All fragments of a packet go to one queue. */
-static void test_fragments(void **state)
+static void test_fragments_are_hashed_by_address_only(void **state)
 {
 	struct nic *nic = *state;
 	uint8_t frame[128];
@@ -240,7 +240,7 @@ static void test_fragments(void **state)
 }
 
 /* A frame that ends before its ports, its addresses, or its IP header. */
-static void test_short_packets(void **state)
+static void test_truncated_frames_are_hashed_by_what_is_left(void **state)
 {
 	struct nic *nic = *state;
 	uint8_t frame[128];
@@ -255,7 +255,7 @@ static void test_short_packets(void **state)
 }
 
 /* RoCEv1 and all that is not IP. */
-static void test_other_protocols(void **state)
+static void test_frames_other_than_ip_are_not_hashed(void **state)
 {
 	struct nic *nic = *state;
 	const uint8_t frame[64] = {[0] = 2, [12] = 0x89, [13] = 0x15};
@@ -269,7 +269,7 @@ static void test_other_protocols(void **state)
 }
 
 /* The parts of a frame may end anywhere. */
-static void test_parts(void **state)
+static void test_hash_covers_a_frame_in_parts(void **state)
 {
 	struct nic *nic = *state;
 	uint8_t frame[128];
@@ -290,7 +290,7 @@ static void test_parts(void **state)
 
 /* --- The configuration */
 
-static void test_off(void **state)
+static void test_driver_switches_rss_on_while_running(void **state)
 {
 	struct nic *nic = *state;
 	uint8_t frame[128];
@@ -313,7 +313,7 @@ static void test_off(void **state)
 }
 
 /* A new table takes effect with the command; a wrong one is refused, and the old one stays. */
-static void test_new_table(void **state)
+static void test_bad_indirection_table_leaves_the_old_one(void **state)
 {
 	struct nic *nic = *state;
 	uint8_t frame[128];
@@ -332,7 +332,7 @@ static void test_new_table(void **state)
 }
 
 /* The largest table, and one whose size is no power of two. */
-static void test_table_sizes(void **state)
+static void test_indirection_table_has_1_to_128_entries(void **state)
 {
 	static const uint16_t sizes[] = {1, 12, 127, UPT1_RSS_TABLE_SIZE};
 	struct nic *nic = *state;
@@ -353,7 +353,7 @@ static void test_table_sizes(void **state)
 }
 
 /* The bytes that a short key lacks are 0. */
-static void test_short_key(void **state)
+static void test_short_rss_key_is_padded_with_zeros(void **state)
 {
 	struct nic *nic = *state;
 	uint8_t frame[128];
@@ -366,7 +366,7 @@ static void test_short_key(void **state)
 	expect_hash(nic, frame, len, VMXNET3_RCD_RSS_TYPE_IPV4, examples[0].addresses);
 }
 
-static void test_refused(void **state)
+static void test_bad_rss_configuration_does_not_activate(void **state)
 {
 	struct nic *nic = *state;
 	struct vmxnet3_variable_conf *info = &nic->g->shared->rss, good_info = *info;
@@ -402,19 +402,19 @@ static void test_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RSS_TEST(test_default_fields),
-		RSS_TEST(test_all_fields),
-		RSS_TEST(test_fields_of_one_version),
-		RSS_TEST(test_types),
-		RSS_TEST(test_fragments),
-		RSS_TEST(test_short_packets),
-		RSS_TEST(test_other_protocols),
-		RSS_TEST(test_parts),
-		RSS_TEST(test_off),
-		RSS_TEST(test_new_table),
-		RSS_TEST(test_table_sizes),
-		RSS_TEST(test_short_key),
-		RSS_TEST(test_refused),
+		RSS_TEST(test_tcp_ports_are_hashed_by_default),
+		RSS_TEST(test_udp_and_esp_fields_are_hashed_on_request),
+		RSS_TEST(test_hash_fields_differ_by_ip_version),
+		RSS_TEST(test_unlisted_hash_types_are_not_hashed),
+		RSS_TEST(test_fragments_are_hashed_by_address_only),
+		RSS_TEST(test_truncated_frames_are_hashed_by_what_is_left),
+		RSS_TEST(test_frames_other_than_ip_are_not_hashed),
+		RSS_TEST(test_hash_covers_a_frame_in_parts),
+		RSS_TEST(test_driver_switches_rss_on_while_running),
+		RSS_TEST(test_bad_indirection_table_leaves_the_old_one),
+		RSS_TEST(test_indirection_table_has_1_to_128_entries),
+		RSS_TEST(test_short_rss_key_is_padded_with_zeros),
+		RSS_TEST(test_bad_rss_configuration_does_not_activate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

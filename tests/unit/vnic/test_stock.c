@@ -553,7 +553,7 @@ static void make_frame(uint8_t *frame, uint32_t len, uint32_t number)
 	       14);
 }
 
-static void test_open(void **state)
+static void test_linux_driver_opens_the_nic(void **state)
 {
 	struct nic *nic = *state;
 	const struct vmxnet3_coalesce_scheme *scheme = guest_at(nic->g, nic->coalesce_addr);
@@ -565,7 +565,7 @@ static void test_open(void **state)
 }
 
 /* Small frames lie in the data ring, long ones only in part; for several laps of all rings. */
-static void test_traffic(void **state)
+static void test_linux_driver_sends_and_receives(void **state)
 {
 	struct nic *nic = *state;
 	uint8_t frame[1514];
@@ -602,7 +602,7 @@ static void test_traffic(void **state)
 }
 
 /* A ring full of received frames: further frames wait, and arrive when there are buffers again. */
-static void test_receive_until_full(void **state)
+static void test_frames_wait_for_receive_buffers(void **state)
 {
 	struct nic *nic = *state;
 	uint8_t frame[200];
@@ -623,7 +623,7 @@ static void test_receive_until_full(void **state)
 }
 
 /* A large send of the network stack: headers with the pseudo-header's sum, many fragments. */
-static void test_large_send(void **state)
+static void test_linux_driver_sends_tso_packets(void **state)
 {
 	static uint8_t packet[54 + 60000];
 	struct nic *nic = *state;
@@ -656,7 +656,7 @@ static void test_large_send(void **state)
 	assert_int_equal(tx_complete(nic, 1), 1);
 }
 
-static void test_filters(void **state)
+static void test_linux_driver_filters_groups_and_vlans(void **state)
 {
 	struct nic *nic = *state;
 	struct vmxnet3_rx_comp last;
@@ -682,7 +682,7 @@ static void test_filters(void **state)
 }
 
 /* vmxnet3_process_events, then vmxnet3_reset_work. */
-static void test_error_and_reset(void **state)
+static void test_linux_driver_recovers_from_a_queue_error(void **state)
 {
 	struct nic *nic = *state;
 	struct linux_queue *q = &nic->q[0];
@@ -696,12 +696,12 @@ static void test_error_and_reset(void **state)
 		guest_write(nic->g, VMXNET3_REG_ECR, VMXNET3_ECR_TQERR);
 		guest_write(nic->g, VMXNET3_REG_CMD, CMD(GET_QUEUE_STATUS));
 		reset(nic);
-		test_traffic(state);
+		test_linux_driver_sends_and_receives(state);
 	}
 }
 
 /* The link goes down and up: after the event Linux asks for its state. */
-static void test_link(void **state)
+static void test_linux_driver_learns_link_changes(void **state)
 {
 	struct nic *nic = *state;
 
@@ -717,7 +717,7 @@ static void test_link(void **state)
 }
 
 /* vmxnet3_change_mtu: a frame takes a head buffer and two pages. */
-static void test_jumbo(void **state)
+static void test_linux_driver_receives_jumbo_frames(void **state)
 {
 	struct nic *nic = *state;
 	uint8_t frame[9014];
@@ -758,7 +758,7 @@ static uint32_t receive_datagram(struct nic *nic, uint32_t port, struct vmxnet3_
 }
 
 /* ethtool -N ... rx-flow-hash udp4 sdfn, then ethtool -X: the table of a NIC in use. */
-static void test_udp_hash(void **state)
+static void test_linux_driver_changes_the_udp_hash(void **state)
 {
 	struct nic *nic = *state;
 	struct upt1_rss_conf *conf = guest_at(nic->g, nic->rss_addr);
@@ -788,7 +788,7 @@ static void test_udp_hash(void **state)
 }
 
 /* The frames that the device was sending are completed, and lost. */
-static void test_move_while_sending(void **state)
+static void test_frames_sent_during_a_move_are_completed(void **state)
 {
 	static uint8_t packet[54 + 60000];
 	struct nic *nic = *state;
@@ -819,7 +819,7 @@ static void test_move_while_sending(void **state)
 }
 
 /* A vector that is masked at the move raises its interrupt when the driver unmasks it. */
-static void test_move_of_interrupts(void **state)
+static void test_masked_interrupt_survives_a_move(void **state)
 {
 	struct nic *nic = *state;
 	struct vmxnet3_rx_comp last;
@@ -840,7 +840,7 @@ static void test_move_of_interrupts(void **state)
 	assert_memory_equal(nic->got, frame, sizeof(frame));
 }
 
-static void test_damaged_state(void **state)
+static void test_damaged_saved_state_is_refused(void **state)
 {
 	struct nic *nic = *state;
 	uint8_t *stream;
@@ -913,7 +913,7 @@ static void check_kept_state(struct nic *nic, uint32_t version, uint32_t *newest
 	exchange_frames(nic, 5 * GUEST_RING);
 }
 
-static void test_kept_state(void **state)
+static void test_saved_states_of_each_version_are_restored(void **state)
 {
 	(void)state;
 	is_of_kept_state = true;
@@ -947,23 +947,28 @@ static int write_state(const char *path)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		NIC_TEST(test_open),
-		NIC_TEST(test_traffic),
-		NIC_TEST(test_receive_until_full),
-		NIC_TEST(test_large_send),
-		NIC_TEST(test_filters),
-		NIC_TEST(test_error_and_reset),
-		NIC_TEST(test_link),
-		NIC_TEST(test_jumbo),
-		cmocka_unit_test_setup_teardown(test_udp_hash, open_new, close_nic),
-		cmocka_unit_test_setup_teardown(test_receive_until_full, open_moving, close_nic),
-		cmocka_unit_test_setup_teardown(test_filters, open_moving, close_nic),
-		cmocka_unit_test_setup_teardown(test_jumbo, open_moving, close_nic),
-		cmocka_unit_test_setup_teardown(test_udp_hash, open_moving, close_nic),
-		NIC_TEST(test_move_while_sending),
-		NIC_TEST(test_move_of_interrupts),
-		NIC_TEST(test_damaged_state),
-		cmocka_unit_test(test_kept_state),
+		NIC_TEST(test_linux_driver_opens_the_nic),
+		NIC_TEST(test_linux_driver_sends_and_receives),
+		NIC_TEST(test_frames_wait_for_receive_buffers),
+		NIC_TEST(test_linux_driver_sends_tso_packets),
+		NIC_TEST(test_linux_driver_filters_groups_and_vlans),
+		NIC_TEST(test_linux_driver_recovers_from_a_queue_error),
+		NIC_TEST(test_linux_driver_learns_link_changes),
+		NIC_TEST(test_linux_driver_receives_jumbo_frames),
+		cmocka_unit_test_setup_teardown(test_linux_driver_changes_the_udp_hash, open_new,
+						close_nic),
+		cmocka_unit_test_setup_teardown(test_frames_wait_for_receive_buffers, open_moving,
+						close_nic),
+		cmocka_unit_test_setup_teardown(test_linux_driver_filters_groups_and_vlans,
+						open_moving, close_nic),
+		cmocka_unit_test_setup_teardown(test_linux_driver_receives_jumbo_frames,
+						open_moving, close_nic),
+		cmocka_unit_test_setup_teardown(test_linux_driver_changes_the_udp_hash, open_moving,
+						close_nic),
+		NIC_TEST(test_frames_sent_during_a_move_are_completed),
+		NIC_TEST(test_masked_interrupt_survives_a_move),
+		NIC_TEST(test_damaged_saved_state_is_refused),
+		cmocka_unit_test(test_saved_states_of_each_version_are_restored),
 	};
 
 	if (argc == 3 && !strcmp(argv[1], "--write"))

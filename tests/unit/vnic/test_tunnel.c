@@ -194,13 +194,13 @@ static void send_checksums(struct guest *g, uint32_t revision)
 	}
 }
 
-static void test_checksum_of_revision_4(void **state)
+static void test_inner_checksum_is_right_in_revision_4(void **state)
 {
 	start(*state, 4);
 	send_checksums(*state, 4);
 }
 
-static void test_checksum_of_revision_7(void **state)
+static void test_inner_checksum_is_right_in_revision_7(void **state)
 {
 	start(*state, 7);
 	send_checksums(*state, 7);
@@ -269,13 +269,13 @@ static void segment(struct guest *g, uint32_t revision)
 	}
 }
 
-static void test_segmentation_of_revision_4(void **state)
+static void test_tunnelled_segments_are_right_in_revision_4(void **state)
 {
 	start(*state, 4);
 	segment(*state, 4);
 }
 
-static void test_segmentation_of_revision_7(void **state)
+static void test_tunnelled_segments_are_right_in_revision_7(void **state)
 {
 	start(*state, 7);
 	segment(*state, 7);
@@ -284,7 +284,7 @@ static void test_segmentation_of_revision_7(void **state)
 /* --- Packets that do not fit */
 
 /* Each damage makes a packet without an inner header; the device drops it and goes on. */
-static void test_misfits(void **state)
+static void test_packets_without_inner_header_are_dropped(void **state)
 {
 	struct guest *g = *state;
 	static struct packet p;
@@ -331,7 +331,7 @@ static void test_misfits_keep_no_slot(void **state)
 }
 
 /* A driver of revision 3 must not use the mode, and the bit means nothing before revision 7. */
-static void test_older_revisions(void **state)
+static void test_tunnel_offload_needs_revision_4(void **state)
 {
 	struct guest *g = *state;
 	static struct packet p = {.kind = VXLAN, .payload = 10, .protocol = PROTO_UDP};
@@ -359,13 +359,13 @@ static void test_older_revisions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TUNNEL_TEST(test_checksum_of_revision_4),
-		TUNNEL_TEST(test_checksum_of_revision_7),
-		TUNNEL_TEST(test_segmentation_of_revision_4),
-		TUNNEL_TEST(test_segmentation_of_revision_7),
-		TUNNEL_TEST(test_misfits),
+		TUNNEL_TEST(test_inner_checksum_is_right_in_revision_4),
+		TUNNEL_TEST(test_inner_checksum_is_right_in_revision_7),
+		TUNNEL_TEST(test_tunnelled_segments_are_right_in_revision_4),
+		TUNNEL_TEST(test_tunnelled_segments_are_right_in_revision_7),
+		TUNNEL_TEST(test_packets_without_inner_header_are_dropped),
 		TUNNEL_TEST(test_misfits_keep_no_slot),
-		TUNNEL_TEST(test_older_revisions),
+		TUNNEL_TEST(test_tunnel_offload_needs_revision_4),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,7 +71,7 @@ static uint32_t take_sent(struct vnic_loop *loop)
 	return n;
 }
 
-static void test_masked_at_first(void **state)
+static void test_frames_before_the_unmasking_are_reported(void **state)
 {
 	struct vnic_loop *loop = *state;
 
@@ -83,7 +83,7 @@ static void test_masked_at_first(void **state)
 	assert_false(vnic_driver_irq_unmask(loop->driver));
 }
 
-static void test_auto_mask(void **state)
+static void test_interrupt_masks_itself_until_unmasked(void **state)
 {
 	struct vnic_loop *loop = *state;
 
@@ -101,7 +101,7 @@ static void test_auto_mask(void **state)
 	assert_int_equal(vnic_device_counters(loop->device)[VNIC_INTERRUPTS], 2);
 }
 
-static void test_one_interrupt_a_flush(void **state)
+static void test_burst_raises_one_interrupt(void **state)
 {
 	struct vnic_loop *loop = *state;
 
@@ -115,7 +115,7 @@ static void test_one_interrupt_a_flush(void **state)
 }
 
 /* A transmit completion raises no interrupt, unless a reservation fell short. */
-static void test_transmit_interrupt(void **state)
+static void test_transmit_completion_interrupts_after_a_shortage_only(void **state)
 {
 	struct vnic_loop *loop = *state;
 
@@ -137,7 +137,7 @@ static void test_transmit_interrupt(void **state)
 }
 
 /* The same if the interrupt was masked when the ring was full: unmasking reports it. */
-static void test_transmit_interrupt_later(void **state)
+static void test_unmasking_reports_freed_transmit_buffers(void **state)
 {
 	struct vnic_loop *loop = *state;
 
@@ -152,7 +152,7 @@ static void test_transmit_interrupt_later(void **state)
 	assert_true(vnic_driver_irq_unmask(loop->driver));
 }
 
-static void test_doorbell_only_asleep(void **state)
+static void test_only_a_sleeping_device_gets_a_doorbell(void **state)
 {
 	struct vnic_loop *loop = *state;
 
@@ -170,7 +170,7 @@ static void test_doorbell_only_asleep(void **state)
 }
 
 /* A held frame waits for the next doorbell, and is there if the device wakes up by itself. */
-static void test_doorbell_held(void **state)
+static void test_held_frame_rings_with_the_next_doorbell(void **state)
 {
 	struct vnic_loop *loop = *state;
 
@@ -200,7 +200,7 @@ static void test_doorbell_held(void **state)
 }
 
 /* Bursts wake the device at once. */
-static void test_doorbell_of_burst(void **state)
+static void test_held_burst_rings_the_doorbell_at_once(void **state)
 {
 	struct vnic_loop *loop = *state;
 
@@ -214,7 +214,7 @@ static void test_doorbell_of_burst(void **state)
  * A device that ran out of receive buffers gets a doorbell for the first new buffer, and none
  * otherwise.
  */
-static void test_doorbell_for_buffers(void **state)
+static void test_doorbell_rings_for_the_first_new_buffer(void **state)
 {
 	struct vnic_loop *loop = *state;
 	struct vnic_frame frames[1];
@@ -240,15 +240,15 @@ static void test_doorbell_for_buffers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		LOOP_TEST(test_masked_at_first),
-		LOOP_TEST(test_auto_mask),
-		LOOP_TEST(test_one_interrupt_a_flush),
-		LOOP_TEST(test_transmit_interrupt),
-		LOOP_TEST(test_transmit_interrupt_later),
-		LOOP_TEST(test_doorbell_only_asleep),
-		LOOP_TEST(test_doorbell_held),
-		LOOP_TEST(test_doorbell_of_burst),
-		LOOP_TEST(test_doorbell_for_buffers),
+		LOOP_TEST(test_frames_before_the_unmasking_are_reported),
+		LOOP_TEST(test_interrupt_masks_itself_until_unmasked),
+		LOOP_TEST(test_burst_raises_one_interrupt),
+		LOOP_TEST(test_transmit_completion_interrupts_after_a_shortage_only),
+		LOOP_TEST(test_unmasking_reports_freed_transmit_buffers),
+		LOOP_TEST(test_only_a_sleeping_device_gets_a_doorbell),
+		LOOP_TEST(test_held_frame_rings_with_the_next_doorbell),
+		LOOP_TEST(test_held_burst_rings_the_doorbell_at_once),
+		LOOP_TEST(test_doorbell_rings_for_the_first_new_buffer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
