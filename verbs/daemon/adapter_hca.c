@@ -103,7 +103,7 @@ struct hca *adapter_hca_release(void)
 	adapter.hca.hca = NULL;
 	adapter.hca.take_over = (struct adapter_take_over){0};
 	adapter.hca.stopped = false;
-	hca_collect_ends(hca);
+	hca_defer_destruction(hca);
 	hca_detach(hca);
 	uplink_qpns_update();
 	/* The engine may have frames to send for queue pairs that it has taken over. */

@@ -116,7 +116,7 @@ int hca_open(const struct hca_verbs *verbs, const char *name, uint8_t port,
 	hca->owner = owner;
 	hca->port = port;
 	hca->users = 1;
-	STAILQ_INIT(&hca->ends);
+	STAILQ_INIT(&hca->deferred);
 	pthread_mutex_init(&hca->resizing, NULL);
 	hca_ahs_init(hca);
 	hca->context = open_by_name(verbs, name);
@@ -145,7 +145,7 @@ int hca_load_and_open(const char *name, uint8_t port, const struct hca_owner *ow
 /* Where the HCA is gone, these calls may fail, and free libibverbs' part all the same. */
 static void close_hca(struct hca *hca)
 {
-	hca_end_rest(hca);
+	hca_destroy_rest(hca);
 	if (hca->channel)
 		hca->verbs->destroy_comp_channel(hca->channel);
 	hca->verbs->close_device(hca->context);

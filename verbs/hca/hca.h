@@ -25,7 +25,7 @@ struct hca_verbs;
 struct hca_owner {
 	/* Whether the HCA executes the connection; qp_ctx is the ctx of the engine's queue pair. */
 	bool (*takes)(void *ctx, void *qp_ctx, const struct urxe_qp_attr *attr);
-	/* Take and release the lock; for hca_end_collected(), and from hca_allow_unlock() to
+	/* Take and release the lock; for hca_destroy_deferred(), and from hca_allow_unlock() to
 	 * hca_forbid_unlock(). NULL: the owner has no lock. */
 	void (*lock)(void *ctx);
 	void (*unlock)(void *ctx);
@@ -155,19 +155,19 @@ void hca_ah_end(struct hca_ah_call *call);
 
 /*
  * With the lock: objects that the engine destroys from now on exist at the HCA until
- * hca_end_collected(), which destroys them there without the lock. Queue pairs that hca_detach()
+ * hca_destroy_deferred(), which destroys them there without the lock. Queue pairs that hca_detach()
  * ends, or that refused the transition to the error state, are destroyed at once, because the
  * engine flushes their requests. An owner with the operation `written` (struct urxe_ops) must not
  * call this: the engine reports the HCA's writes to a region when it destroys the region, so the
  * HCA must have ended them by then.
  */
-void hca_collect_ends(struct hca *hca);
+void hca_defer_destruction(struct hca *hca);
 /*
- * With the lock, before its holder releases it for the first time after hca_collect_ends(); if
- * hca_close() follows, the call may be left out. Destroys the collected objects; if there are some,
+ * With the lock, before its holder releases it for the first time after hca_defer_destruction(); if
+ * hca_close() follows, the call may be left out. Destroys the deferred objects; if there are some,
  * releases the lock meanwhile. When it returns, the HCA accesses none of their memory.
  */
-void hca_end_collected(struct hca *hca);
+void hca_destroy_deferred(struct hca *hca);
 
 /* Passes completions of all CQs to the engine, a limited number of each. True: more may wait. */
 bool hca_poll(struct hca *hca);

@@ -12,7 +12,7 @@
 #include "hca_gid.h"
 #include "hca_pkey.h"
 #include "hca_verbs.h"
-#include "objects/end.h"
+#include "objects/destruction.h"
 #include "objects/hca_ah.h"
 #include "objects/hca_pd.h"
 #include "objects/work_id.h"
@@ -44,7 +44,7 @@ struct hca {
 	struct work_ids work_ids;
 	uint32_t flat_pieces; /* number of pieces of all flat_memory mappings */
 	uint64_t completions; /* number of completions that were passed to the engine */
-	bool collects;        /* between hca_collect_ends() and hca_end_collected() */
+	bool defers;          /* between hca_defer_destruction() and hca_destroy_deferred() */
 	bool frees_lock;      /* between hca_allow_unlock() and hca_forbid_unlock() */
 	bool detaching;       /* within hca_detach() */
 	/* A CQ was not polled, or had an event, while a thread resized it: hca_cqs_catch_up() makes
@@ -53,7 +53,7 @@ struct hca {
 	/* Protects the capacity of CQs: one thread at a time resizes a CQ. Rank 4 of
 	 * docs/locking.md. The lock (hca.h) protects all other members but `users`. */
 	pthread_mutex_t resizing;
-	struct hca_end_list ends; /* collected objects that hca_end_collected() destroys */
+	struct hca_destruction_list deferred; /* objects that hca_destroy_deferred() destroys */
 	/* One for the owner until hca_close(), and one for each call outside the lock. Atomic. The
 	 * last user closes the device. */
 	uint32_t users;

@@ -17,10 +17,10 @@
 #define SETTLE_PAUSE_NS 50000
 #define SETTLE_PATIENCE 20000
 
-void adapter_collect_ends(void)
+void adapter_defer_destruction(void)
 {
 	if (adapter.hca.hca)
-		hca_collect_ends(adapter.hca.hca);
+		hca_defer_destruction(adapter.hca.hca);
 }
 
 void adapter_unlock_settled(void)
@@ -28,7 +28,7 @@ void adapter_unlock_settled(void)
 	const struct timespec pause = {.tv_nsec = SETTLE_PAUSE_NS};
 
 	if (adapter.hca.hca)
-		hca_end_collected(adapter.hca.hca);
+		hca_destroy_deferred(adapter.hca.hca);
 	for (uint32_t looks = 0; !peers_settled(&adapter_peers); looks++) {
 		adapter_unlock();
 		if (looks == SETTLE_PATIENCE)

@@ -12,9 +12,9 @@ struct hca;
  * Call it after adapter_lock(). Objects that the engine destroys from now on are destroyed at the
  * HCA by adapter_unlock_settled(), without the lock, because an HCA takes long for some.
  */
-void adapter_collect_ends(void);
+void adapter_defer_destruction(void);
 /*
- * Destroys at the HCA the objects collected since adapter_collect_ends(). Waits until no peer
+ * Destroys at the HCA the objects deferred since adapter_defer_destruction(). Waits until no peer
  * copies any more by rights that were withdrawn. Releases adapter.lock, also during the waits. For
  * the end of each call that withdraws rights to memory.
  */

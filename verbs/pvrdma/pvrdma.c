@@ -127,7 +127,7 @@ int pv_activate(struct pvrdma *dev)
 		return rc;
 	dev->active = true;
 	dev->activations++;
-	pv_hca_begin(dev);
+	pv_hca_attach(dev);
 	return 0;
 }
 
@@ -175,7 +175,7 @@ void pv_reset_quietly(struct pvrdma *dev)
 {
 	if (dev->active) {
 		pv_objects_close(dev);
-		pv_hca_end(dev);
+		pv_hca_detach(dev);
 		urxe_dev_destroy(dev->engine);
 	}
 	pv_shared_region_unload(dev);

@@ -31,7 +31,7 @@ static bool has_common_gid(const struct pvrdma *dev)
 	return some;
 }
 
-void pv_hca_begin(struct pvrdma *dev)
+void pv_hca_attach(struct pvrdma *dev)
 {
 	if (!may_attach(dev) || !has_common_gid(dev))
 		return;
@@ -39,7 +39,7 @@ void pv_hca_begin(struct pvrdma *dev)
 	dev->hca->attach(dev->hca->ctx, dev->engine);
 }
 
-void pv_hca_end(struct pvrdma *dev)
+void pv_hca_detach(struct pvrdma *dev)
 {
 	if (!dev->hca_attached)
 		return;
@@ -56,19 +56,19 @@ void pv_hca_set_gid(struct pvrdma *dev, uint32_t index)
 	if (dev->hca_attached)
 		tell_gid(dev, index);
 	else
-		pv_hca_begin(dev);
+		pv_hca_attach(dev);
 }
 
 void pvrdma_set_hca(struct pvrdma *dev, const struct pvrdma_hca *hca)
 {
-	pv_hca_end(dev);
+	pv_hca_detach(dev);
 	dev->hca = hca;
-	pv_hca_begin(dev);
+	pv_hca_attach(dev);
 }
 
 void pvrdma_hca_gids_changed(struct pvrdma *dev)
 {
-	pv_hca_begin(dev);
+	pv_hca_attach(dev);
 }
 
 bool pvrdma_has_hca(const struct pvrdma *dev)

@@ -29,9 +29,9 @@ static inline bool pv_hca_serves(const struct pv_pd *pd)
 
 /* Gives the engine the HCA, if all conditions above are met and the device is not paused. Call it
  * when one of them may have become true. */
-void pv_hca_begin(struct pvrdma *dev);
+void pv_hca_attach(struct pvrdma *dev);
 /* Takes the HCA from the engine, if the engine has it. Queue pairs that the HCA executes fail. */
-void pv_hca_end(struct pvrdma *dev);
+void pv_hca_detach(struct pvrdma *dev);
 /* Call it when entry `index` of the engine's GID table has changed: tells the HCA, or gives it to
  * the engine. */
 void pv_hca_set_gid(struct pvrdma *dev, uint32_t index);

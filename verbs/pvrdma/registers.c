@@ -40,11 +40,11 @@ void pvrdma_set_bus_master(struct pvrdma *dev, bool on)
 		return;
 	/* While the device still may write: flushed requests complete. */
 	if (!on)
-		pv_hca_end(dev);
+		pv_hca_detach(dev);
 	dev->no_master = !on;
 	if (on) {
 		set_mask(dev, dev->imr);
-		pv_hca_begin(dev);
+		pv_hca_attach(dev);
 		pv_port_catch_up(dev);
 	} else if (dev->active) {
 		urxe_copy_rights_withdraw(dev->engine);

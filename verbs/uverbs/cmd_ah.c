@@ -40,7 +40,7 @@ static void make_hca_ah(uint32_t pd, const struct urxe_path *path)
 		return;
 	hca_ah_run(call);
 	adapter_lock();
-	adapter_collect_ends();
+	adapter_defer_destruction();
 	hca_ah_end(call);
 	adapter_unlock_settled();
 	hca_release(hca);

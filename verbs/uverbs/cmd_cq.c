@@ -219,7 +219,7 @@ static int resize_cq_locked(const struct command *c, const struct ib_uverbs_resi
 	rc = wait_for_growth(c, cq, request->cqe);
 	if (rc)
 		return rc;
-	adapter_collect_ends();
+	adapter_defer_destruction();
 	return resize_cq(c, cq, request->cqe);
 }
 

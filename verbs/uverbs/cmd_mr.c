@@ -303,7 +303,7 @@ static int finish_mr(const struct command *c, const struct ib_uverbs_reg_mr *req
 	int rc;
 
 	adapter_lock();
-	adapter_collect_ends();
+	adapter_defer_destruction();
 	rc = c->file->live && !adapter.dead ? reg_mr_locked(c, request, part) : -EIO;
 	unlock_after_part(part);
 	return rc;
@@ -447,7 +447,7 @@ int cmd_rereg_mr(const struct command *c)
 	if (by_hca)
 		register_hca_part(c, &to, &part);
 	adapter_lock();
-	adapter_collect_ends();
+	adapter_defer_destruction();
 	rc = c->file->live && !adapter.dead ? rereg_mr_locked(c, request.mr_handle, &to, &part)
 					    : -EIO;
 	unlock_after_part(&part);

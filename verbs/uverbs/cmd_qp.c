@@ -326,7 +326,7 @@ static int create_qp(const struct command *c, const struct ib_uverbs_ex_create_q
 		rc = command_lock(c);
 		if (rc)
 			return rc;
-		adapter_collect_ends();
+		adapter_defer_destruction();
 		rc = create_qp_locked(c, request, &qpn);
 		adapter_unlock_settled();
 		if (!rc)
@@ -869,7 +869,7 @@ int cmd_destroy_qp(const struct command *c)
 	rc = command_lock(c);
 	if (rc)
 		return rc;
-	adapter_collect_ends();
+	adapter_defer_destruction();
 	rc = destroy_qp(c, request.qp_handle, &reply.events_reported);
 	adapter_unlock_settled();
 	adapter_apply_multicast();

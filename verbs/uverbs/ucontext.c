@@ -77,7 +77,7 @@ static void close_context(struct uverbs_file *file)
 		adapter_unlock();
 		return;
 	}
-	adapter_collect_ends();
+	adapter_defer_destruction();
 	flush_acks(file);
 	destroy_objects(file);
 	ring_space_close(&file->queues);

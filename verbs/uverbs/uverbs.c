@@ -241,7 +241,7 @@ static int run_handler(const struct command *c, const struct command_row *row)
 	rc = command_lock(c);
 	if (rc)
 		return rc;
-	adapter_collect_ends();
+	adapter_defer_destruction();
 	/* Before GET_CONTEXT, no other command is valid. */
 	rc = c->file->async ? row->handler(c) : -EINVAL;
 	adapter_unlock_settled();

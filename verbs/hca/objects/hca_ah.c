@@ -54,32 +54,32 @@ static struct hca_ah_bucket *bucket_of(struct hca *hca, const struct urxe_path *
 	return &hca->ahs.buckets[low >> 56];
 }
 
-static void destroy_ibv_ah(struct hca_end *end)
+static void destroy_ibv_ah(struct hca_destruction *destruction)
 {
-	const struct hca_ah *ah = HCA_END_OF(end, struct hca_ah);
+	const struct hca_ah *ah = HCA_OBJECT_OF(destruction, struct hca_ah);
 
 	if (ah->ah)
 		ah->hca->verbs->destroy_ah(ah->ah);
 }
 
-static void free_ah(struct hca_end *end)
+static void free_ah(struct hca_destruction *destruction)
 {
-	free(HCA_END_OF(end, struct hca_ah));
+	free(HCA_OBJECT_OF(destruction, struct hca_ah));
 }
 
-static void free_old_ah(struct hca_end *end)
+static void free_old_ah(struct hca_destruction *destruction)
 {
-	struct hca_ah *ah = HCA_END_OF(end, struct hca_ah);
+	struct hca_ah *ah = HCA_OBJECT_OF(destruction, struct hca_ah);
 
 	hca_pd_put(ah->pd);
 	free(ah);
 }
 
 /* For a handle that is in no list. */
-static void end_ah(struct hca_ah *ah, void (*finish)(struct hca_end *))
+static void destroy_ah(struct hca_ah *ah, void (*finish)(struct hca_destruction *))
 {
-	ah->end = (struct hca_end){.call = destroy_ibv_ah, .finish = finish};
-	hca_end(ah->hca, &ah->end);
+	ah->destruction = (struct hca_destruction){.call = destroy_ibv_ah, .finish = finish};
+	hca_destroy_object(ah->hca, &ah->destruction);
 }
 
 static void remove_ah(struct hca *hca, struct hca_ah *ah)
@@ -94,7 +94,7 @@ static void destroy_old_ah(struct hca *hca, struct hca_ah *ah)
 {
 	remove_ah(hca, ah);
 	ah->pd->users++;
-	end_ah(ah, free_old_ah);
+	destroy_ah(ah, free_old_ah);
 }
 
 /* Handles of outstanding requests stay, so there may be more than the maximum. */
@@ -195,7 +195,7 @@ void hca_ahs_forget_pd(struct hca *hca, const struct hca_pd *pd)
 
 		if (ah->pd == pd) {
 			remove_ah(hca, ah);
-			end_ah(ah, free_ah);
+			destroy_ah(ah, free_ah);
 		}
 		ah = next;
 	}
@@ -257,7 +257,7 @@ void hca_ah_end(struct hca_ah_call *call)
 		make_ah_room(hca);
 		add_ah(hca, ah);
 	} else {
-		end_ah(ah, free_ah);
+		destroy_ah(ah, free_ah);
 	}
 	hca_pd_put(pd);
 	free(call);

@@ -11,7 +11,7 @@
 
 #include <rxe/types.h>
 
-#include "end.h"
+#include "destruction.h"
 
 struct hca;
 struct hca_pd;
@@ -31,7 +31,7 @@ struct hca_ah {
 	uint32_t users; /* number of outstanding requests that use the handle */
 	LIST_ENTRY(hca_ah) bucket_link;
 	TAILQ_ENTRY(hca_ah) age_link;
-	struct hca_end end;
+	struct hca_destruction destruction;
 };
 LIST_HEAD(hca_ah_bucket, hca_ah);
 TAILQ_HEAD(hca_ah_age, hca_ah);

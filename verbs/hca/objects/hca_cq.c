@@ -49,22 +49,22 @@ int hca_cq_create(void *ctx, struct urxe_cq *engine_cq, void **out)
 	return 0;
 }
 
-static void destroy_ibv_cq(struct hca_end *end)
+static void destroy_ibv_cq(struct hca_destruction *destruction)
 {
-	const struct hca_cq *cq = HCA_END_OF(end, struct hca_cq);
+	const struct hca_cq *cq = HCA_OBJECT_OF(destruction, struct hca_cq);
 
 	cq->hca->verbs->destroy_cq(cq->ibv);
 }
 
-static void free_cq(struct hca_end *end)
+static void free_cq(struct hca_destruction *destruction)
 {
-	free(HCA_END_OF(end, struct hca_cq));
+	free(HCA_OBJECT_OF(destruction, struct hca_cq));
 }
 
 static void end_cq(struct hca_cq *cq)
 {
-	cq->end = (struct hca_end){.call = destroy_ibv_cq, .finish = free_cq};
-	hca_end(cq->hca, &cq->end);
+	cq->destruction = (struct hca_destruction){.call = destroy_ibv_cq, .finish = free_cq};
+	hca_destroy_object(cq->hca, &cq->destruction);
 }
 
 void hca_cq_get(struct hca_cq *cq)

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "end.h"
+#include "destruction.h"
 
 struct hca;
 struct ibv_cq;
@@ -30,7 +30,7 @@ struct hca_cq {
 	uint32_t outstanding;
 	bool busy; /* the CQ is in hca.busy_cqs */
 	LIST_ENTRY(hca_cq) busy_link;
-	struct hca_end end;
+	struct hca_destruction destruction;
 };
 
 /* cq_create, cq_destroy and cq_arm of struct urxe_offload_ops; ctx is a struct hca. */

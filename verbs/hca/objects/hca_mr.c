@@ -13,7 +13,7 @@ struct hca_mr {
 	struct hca_pd *pd;
 	struct ibv_mr *mr;
 	struct flat_memory memory;
-	struct hca_end end;
+	struct hca_destruction destruction;
 };
 
 #define REMOTE_ACCESS \
@@ -78,18 +78,18 @@ static int prepare_mr(struct hca *hca, const struct urxe_mr_attr *attr, struct h
 }
 
 /* The HCA unpins the memory. */
-static void end_mr(struct hca_end *end)
+static void dereg_mr(struct hca_destruction *destruction)
 {
-	struct hca_mr *mr = HCA_END_OF(end, struct hca_mr);
+	struct hca_mr *mr = HCA_OBJECT_OF(destruction, struct hca_mr);
 
 	if (mr->mr)
 		mr->hca->verbs->dereg_mr(mr->mr);
 	flat_memory_unmap(&mr->memory);
 }
 
-static void finish_mr(struct hca_end *end)
+static void finish_mr(struct hca_destruction *destruction)
 {
-	struct hca_mr *mr = HCA_END_OF(end, struct hca_mr);
+	struct hca_mr *mr = HCA_OBJECT_OF(destruction, struct hca_mr);
 
 	mr->hca->flat_pieces -= mr->memory.n_pieces;
 	hca_pd_put(mr->pd);
@@ -99,8 +99,8 @@ static void finish_mr(struct hca_end *end)
 /* With the HCA's call or without. */
 static void free_mr(struct hca_mr *mr)
 {
-	mr->end = (struct hca_end){.call = end_mr, .finish = finish_mr};
-	hca_end(mr->hca, &mr->end);
+	mr->destruction = (struct hca_destruction){.call = dereg_mr, .finish = finish_mr};
+	hca_destroy_object(mr->hca, &mr->destruction);
 }
 
 int hca_mr_reg(void *ctx, const struct urxe_mr_attr *attr, void **out, uint32_t *key)
@@ -132,11 +132,11 @@ void hca_mr_dereg(void *region)
 {
 	struct hca_mr *mr = region;
 	struct hca *hca = mr->hca;
-	const bool collects = hca->collects;
+	const bool defers = hca->defers;
 
-	hca->collects &= !ends_at_once(hca);
+	hca->defers &= !ends_at_once(hca);
 	free_mr(mr);
-	hca->collects = collects;
+	hca->defers = defers;
 }
 
 /* --- Outside the lock. */

@@ -70,23 +70,23 @@ int hca_pd_get(struct hca *hca, uint32_t number, struct hca_pd **pd)
 
 /* --- The end. */
 
-static void dealloc_pd(struct hca_end *end)
+static void dealloc_pd(struct hca_destruction *destruction)
 {
-	struct hca_pd *pd = HCA_END_OF(end, struct hca_pd);
+	struct hca_pd *pd = HCA_OBJECT_OF(destruction, struct hca_pd);
 
 	if (pd->pd)
 		pd->hca->verbs->dealloc_pd(pd->pd);
 }
 
-static void free_pd(struct hca_end *end)
+static void free_pd(struct hca_destruction *destruction)
 {
-	free(HCA_END_OF(end, struct hca_pd));
+	free(HCA_OBJECT_OF(destruction, struct hca_pd));
 }
 
 static void end_pd(struct hca_pd *pd)
 {
-	pd->end = (struct hca_end){.call = dealloc_pd, .finish = free_pd};
-	hca_end(pd->hca, &pd->end);
+	pd->destruction = (struct hca_destruction){.call = dealloc_pd, .finish = free_pd};
+	hca_destroy_object(pd->hca, &pd->destruction);
 }
 
 void hca_pd_put(struct hca_pd *pd)

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "end.h"
+#include "destruction.h"
 
 struct hca;
 struct ibv_pd;
@@ -19,7 +19,7 @@ struct hca_pd {
 	uint32_t number; /* the engine's number of the PD */
 	uint32_t users;  /* objects in it but for address handles, and one while `owned` */
 	bool owned;      /* hca_pd_add() has added it, and hca_pd_end() has not come yet */
-	struct hca_end end;
+	struct hca_destruction destruction;
 	LIST_ENTRY(hca_pd) link;
 };
 LIST_HEAD(hca_pd_list, hca_pd);

@@ -203,17 +203,17 @@ int hca_qp_create(void *ctx, struct urxe_qp *engine_qp, const struct urxe_qp_ini
 	return 0;
 }
 
-static void destroy_ibv_qp(struct hca_end *end)
+static void destroy_ibv_qp(struct hca_destruction *destruction)
 {
-	struct hca_qp *qp = HCA_END_OF(end, struct hca_qp);
+	struct hca_qp *qp = HCA_OBJECT_OF(destruction, struct hca_qp);
 
 	qp->hca->verbs->destroy_qp(qp->ibv);
 	free_inline(qp);
 }
 
-static void finish_qp(struct hca_end *end)
+static void finish_qp(struct hca_destruction *destruction)
 {
-	struct hca_qp *qp = HCA_END_OF(end, struct hca_qp);
+	struct hca_qp *qp = HCA_OBJECT_OF(destruction, struct hca_qp);
 
 	hca_qp_forget_requests(qp);
 	if (qp->srq)
@@ -232,14 +232,14 @@ void hca_qp_destroy(void *hca_qp)
 {
 	struct hca_qp *qp = hca_qp;
 	struct hca *hca = qp->hca;
-	const bool collects = hca->collects;
+	const bool defers = hca->defers;
 
 	work_ids_remove(&hca->work_ids, qp->id);
 	remove_from_list(qp);
-	qp->end = (struct hca_end){.call = destroy_ibv_qp, .finish = finish_qp};
-	hca->collects &= !hca->detaching && hca->dev && !qp->refused_error;
-	hca_end(hca, &qp->end);
-	hca->collects = collects;
+	qp->destruction = (struct hca_destruction){.call = destroy_ibv_qp, .finish = finish_qp};
+	hca->defers &= !hca->detaching && hca->dev && !qp->refused_error;
+	hca_destroy_object(hca, &qp->destruction);
+	hca->defers = defers;
 }
 
 uint32_t hca_qp_number(const struct hca_qp *qp)

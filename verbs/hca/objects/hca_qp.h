@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "end.h"
+#include "destruction.h"
 #include "work_id.h"
 
 struct hca;
@@ -52,7 +52,7 @@ struct hca_qp {
 	bool limited; /* the HCA limits the rate of this queue pair */
 	bool refused_error; /* the HCA refused the transition to the error state */
 	LIST_ENTRY(hca_qp) link;
-	struct hca_end end;
+	struct hca_destruction destruction;
 };
 
 /* The operations on queue pairs of struct urxe_offload_ops; ctx is a struct hca. */

@@ -69,16 +69,16 @@ int hca_srq_create(void *ctx, const struct urxe_rq_attr *attr, struct urxe_rq *e
 	return 0;
 }
 
-static void destroy_ibv_srq(struct hca_end *end)
+static void destroy_ibv_srq(struct hca_destruction *destruction)
 {
-	const struct hca_srq *srq = HCA_END_OF(end, struct hca_srq);
+	const struct hca_srq *srq = HCA_OBJECT_OF(destruction, struct hca_srq);
 
 	srq->hca->verbs->destroy_srq(srq->ibv);
 }
 
-static void free_srq(struct hca_end *end)
+static void free_srq(struct hca_destruction *destruction)
 {
-	struct hca_srq *srq = HCA_END_OF(end, struct hca_srq);
+	struct hca_srq *srq = HCA_OBJECT_OF(destruction, struct hca_srq);
 
 	hca_pd_put(srq->pd);
 	work_slots_free(&srq->slots);
@@ -87,8 +87,8 @@ static void free_srq(struct hca_end *end)
 
 static void end_srq(struct hca_srq *srq)
 {
-	srq->end = (struct hca_end){.call = destroy_ibv_srq, .finish = free_srq};
-	hca_end(srq->hca, &srq->end);
+	srq->destruction = (struct hca_destruction){.call = destroy_ibv_srq, .finish = free_srq};
+	hca_destroy_object(srq->hca, &srq->destruction);
 }
 
 void hca_srq_get(struct hca_srq *srq)

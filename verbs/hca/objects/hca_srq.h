@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "end.h"
+#include "destruction.h"
 #include "work_id.h"
 
 struct hca;
@@ -27,7 +27,7 @@ struct hca_srq {
 	uint32_t users;   /* its queue pairs at the HCA, also those being created; calls that modify
 			     it */
 	uint32_t resizes; /* number of threads that resize it; if not 0, the HCA gets no requests */
-	struct hca_end end;
+	struct hca_destruction destruction;
 };
 
 /* The operations on SRQs of struct urxe_offload_ops; ctx is a struct hca. */

@@ -7,11 +7,11 @@
 /* What this thread may do, other threads may not: they take the lock meanwhile. */
 struct hca_wait hca_begin_wait(struct hca *hca)
 {
-	const struct hca_wait wait = {hca->frees_lock, hca->collects};
+	const struct hca_wait wait = {hca->frees_lock, hca->defers};
 
 	if (!wait.unlocked)
 		return wait;
-	hca->frees_lock = hca->collects = false;
+	hca->frees_lock = hca->defers = false;
 	hca->owner->unlock(hca->owner->ctx);
 	return wait;
 }
@@ -22,7 +22,7 @@ void hca_end_wait(struct hca *hca, const struct hca_wait *wait)
 		return;
 	hca->owner->lock(hca->owner->ctx);
 	hca->frees_lock = true;
-	hca->collects = wait->collects;
+	hca->defers = wait->defers;
 }
 
 /* The thread of a device process has no lock to release. */

@@ -13,7 +13,7 @@ struct hca;
 
 struct hca_wait {
 	bool unlocked; /* hca_begin_wait() has released the lock */
-	bool collects; /* hca->collects of this thread; other threads have their own meanwhile */
+	bool defers;   /* hca->defers of this thread; other threads have their own meanwhile */
 };
 
 /*

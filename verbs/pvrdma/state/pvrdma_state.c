@@ -20,7 +20,7 @@ void pvrdma_pause(struct pvrdma *dev, uint64_t now)
 	if (!dev->active || dev->no_master)
 		return;
 	pv_doorbell_pages_finish(dev);
-	pv_hca_end(dev);
+	pv_hca_detach(dev);
 	pvrdma_flush(dev);
 	urxe_copy_rights_withdraw(dev->engine);
 }
@@ -32,7 +32,7 @@ void pvrdma_resume(struct pvrdma *dev, uint64_t now)
 	if (!dev->active || dev->no_master)
 		return;
 	urxe_copy_rights_publish(dev->engine);
-	pv_hca_begin(dev);
+	pv_hca_attach(dev);
 	pv_port_catch_up(dev);
 }
 

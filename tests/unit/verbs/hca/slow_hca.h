@@ -97,7 +97,7 @@ static void check_hca_that_goes(enum fake_hca_delay function, void *(*call)(void
 
 	pthread_mutex_lock(&f->lock);
 	f->hca = NULL;
-	hca_collect_ends(hca);
+	hca_defer_destruction(hca);
 	hca_detach(hca);
 	pthread_mutex_unlock(&f->lock);
 	hca_close(hca);

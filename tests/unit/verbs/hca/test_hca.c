@@ -500,7 +500,7 @@ static void a_sleeping_owner_misses_no_completion(void **state)
 	assert_false(hca_arm(f->hca));
 }
 
-/* The owner collects ends, but the program may use the memory of flushed requests again. */
+/* The owner defers destruction, but the program may use the memory of flushed requests again. */
 static void a_queue_pair_that_goes_on_ends_before_its_flush(void **state)
 {
 	struct fake_qp *qp;
@@ -513,14 +513,14 @@ static void a_queue_pair_that_goes_on_ends_before_its_flush(void **state)
 	send_some(1, 0);
 	fake_hca.no_error_state = true;
 	pthread_mutex_lock(&f->lock);
-	hca_collect_ends(f->hca);
+	hca_defer_destruction(f->hca);
 	fake_hca_complete_send(qp, IBV_WC_RETRY_EXC_ERR);
 	hca_poll(f->hca);
 	assert_int_equal(f->n, 3);
 	assert_int_equal(f->wcs[0].status, URXE_WC_RETRY_EXC_ERR);
 	assert_int_equal(f->wcs[2].status, URXE_WC_WR_FLUSH_ERR);
 	assert_int_equal(f->flushed_before_end, 0);
-	hca_end_collected(f->hca);
+	hca_destroy_deferred(f->hca);
 	pthread_mutex_unlock(&f->lock);
 }
 

@@ -64,12 +64,12 @@ static void *register_region(void *arg)
 	rc = hca_mr_run(mr, attr, &key);
 	pthread_mutex_lock(&f->lock);
 	if (f->hca)
-		hca_collect_ends(hca);
+		hca_defer_destruction(hca);
 	if (!rc)
 		rc = add_region(attr, mr, key);
 	hca_mr_end(mr, !rc);
 	if (f->hca)
-		hca_end_collected(hca);
+		hca_destroy_deferred(hca);
 	pthread_mutex_unlock(&f->lock);
 	hca_release(hca);
 	return NULL;
@@ -117,9 +117,9 @@ static void *make_domain(void *arg)
 static void *end_something(void (*end)(void))
 {
 	pthread_mutex_lock(&f->lock);
-	hca_collect_ends(f->hca);
+	hca_defer_destruction(f->hca);
 	end();
-	hca_end_collected(f->hca);
+	hca_destroy_deferred(f->hca);
 	pthread_mutex_unlock(&f->lock);
 	return NULL;
 }
@@ -413,7 +413,7 @@ static void regions_end_when_the_hca_is_closed(void **state)
 	(void)state;
 	register_region(NULL);
 	f->hca = NULL;
-	hca_collect_ends(hca);
+	hca_defer_destruction(hca);
 	hca_detach(hca);
 	assert_int_equal(fake_hca.qps, 0);
 	assert_int_equal(fake_hca.mrs, 1);
@@ -434,7 +434,7 @@ static void regions_end_with_an_hca_that_still_has_a_queue_pair(void **state)
 	thread = start_slow(FAKE_HCA_DESTROY_QP, destroy_qp);
 	pthread_mutex_lock(&f->lock);
 	f->hca = NULL;
-	hca_collect_ends(hca);
+	hca_defer_destruction(hca);
 	hca_detach(hca);
 	assert_int_equal(fake_hca.qps, 1);
 	assert_int_equal(fake_hca.mrs, 0);

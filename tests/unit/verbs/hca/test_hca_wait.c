@@ -648,7 +648,7 @@ static void an_hca_may_go_while_queue_pairs_with_one_srq_are_made(void **state)
 	second = start_slow(FAKE_HCA_CREATE_QP, slow_create_qp);
 	pthread_mutex_lock(&f->lock);
 	f->hca = NULL;
-	hca_collect_ends(hca);
+	hca_defer_destruction(hca);
 	hca_detach(hca);
 	pthread_mutex_unlock(&f->lock);
 	hca_close(hca);
@@ -675,7 +675,7 @@ static void an_hca_may_go_during_a_transition(void **state)
 	n = f->n;
 	pthread_mutex_lock(&f->lock);
 	f->hca = NULL;
-	hca_collect_ends(hca);
+	hca_defer_destruction(hca);
 	hca_detach(hca);
 	pthread_mutex_unlock(&f->lock);
 	hca_close(hca);

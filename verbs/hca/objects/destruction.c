@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "destruction.h"
+
+#include "hca/hca_device.h"
+
+void hca_destroy_object(struct hca *hca, struct hca_destruction *destruction)
+{
+	if (hca->defers) {
+		STAILQ_INSERT_TAIL(&hca->deferred, destruction, link);
+		return;
+	}
+	destruction->call(destruction);
+	destruction->finish(destruction);
+}
+
+void hca_defer_destruction(struct hca *hca)
+{
+	hca->defers = true;
+}
+
+/* A domain comes to the list when its last object is destroyed, and is deallocated after that. */
+static void finish_all(struct hca *hca, struct hca_destruction_list *list)
+{
+	struct hca_destruction *destruction;
+
+	hca->defers = true;
+	while ((destruction = STAILQ_FIRST(list))) {
+		STAILQ_REMOVE_HEAD(list, link);
+		destruction->finish(destruction);
+	}
+	hca->defers = false;
+}
+
+static void call_all(const struct hca_destruction_list *list)
+{
+	struct hca_destruction *destruction;
+
+	STAILQ_FOREACH(destruction, list, link)
+	destruction->call(destruction);
+}
+
+/* False: none is left. */
+static bool take_all(struct hca *hca, struct hca_destruction_list *list)
+{
+	STAILQ_INIT(list);
+	STAILQ_CONCAT(list, &hca->deferred);
+	return !STAILQ_EMPTY(list);
+}
+
+void hca_destroy_deferred(struct hca *hca)
+{
+	const struct hca_owner *owner = hca->owner;
+	struct hca_destruction_list list;
+	bool some = false;
+
+	hca->defers = false;
+	while (take_all(hca, &list)) {
+		if (!some)
+			hca_hold(hca);
+		some = true;
+		owner->unlock(owner->ctx);
+		call_all(&list);
+		owner->lock(owner->ctx);
+		finish_all(hca, &list);
+	}
+	if (!some)
+		return;
+	owner->unlock(owner->ctx);
+	hca_release(hca);
+	owner->lock(owner->ctx);
+}
+
+void hca_destroy_rest(struct hca *hca)
+{
+	struct hca_destruction_list list;
+
+	while (take_all(hca, &list)) {
+		call_all(&list);
+		finish_all(hca, &list);
+	}
+}
