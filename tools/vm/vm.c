@@ -44,6 +44,23 @@ static void handle_link_event(struct vm *vm)
 	vm_set_link(vm, false);
 }
 
+/* Asks urxed for the processes of peers to which restored queue pairs are connected. */
+static void request_introductions(struct vm *vm)
+{
+	const struct urxe_qp *qp;
+	struct urxe_qp_attr attr;
+	struct urxe_qp_init init;
+	uint32_t at = 0;
+
+	while ((qp = pvrdma_next_qp(vm->rdma.dev, &at))) {
+		urxe_qp_query(qp, &attr, &init);
+		if (init.type == URXE_QPT_RC && attr.state >= URXE_QPS_RTR &&
+		    attr.state <= URXE_QPS_SQD)
+			machine_peers_request_introduction(&vm->peers, attr.path.dmac,
+							   attr.dest_qpn);
+	}
+}
+
 /* Returns the time of the next call. */
 static uint64_t tick(struct vm *vm, uint64_t now)
 {
@@ -62,7 +79,7 @@ static uint64_t tick(struct vm *vm, uint64_t now)
 	if (due < next)
 		next = due;
 	if (vm_session_has_demanded(&vm->session))
-		vm_request_introductions(vm);
+		request_introductions(vm);
 	due = engine_recording_tick(&vm->recording, now, vm->rdma.dev, vm->session.nic);
 	if (due < next)
 		next = due;
@@ -302,23 +319,6 @@ static void finish_frames(void *ctx)
 		;
 }
 
-/* Restored queue pairs may be connected to peers of this host. */
-void vm_request_introductions(struct vm *vm)
-{
-	const struct urxe_qp *qp;
-	struct urxe_qp_attr attr;
-	struct urxe_qp_init init;
-	uint32_t at = 0;
-
-	while ((qp = pvrdma_next_qp(vm->rdma.dev, &at))) {
-		urxe_qp_query(qp, &attr, &init);
-		if (init.type == URXE_QPT_RC && attr.state >= URXE_QPS_RTR &&
-		    attr.state <= URXE_QPS_SQD)
-			machine_peers_request_introduction(&vm->peers, attr.path.dmac,
-							   attr.dest_qpn);
-	}
-}
-
 static void return_to_switch(struct vm *vm)
 {
 	const int rc = switch_link_return(&vm->link);
@@ -326,7 +326,7 @@ static void return_to_switch(struct vm *vm)
 	vm_set_link(vm, !rc);
 	if (rc)
 		log_line("the machine has no port of urxed any more: %s", strerror(-rc));
-	vm_request_introductions(vm);
+	request_introductions(vm);
 	announcer_begin(&vm->announcer, now_ns());
 }
 

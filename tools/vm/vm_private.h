@@ -62,7 +62,5 @@ static inline struct function *vm_function(struct vm *vm, uint32_t number)
 
 /* Tells the drivers of both functions whether the cable to the switch is plugged in. */
 void vm_set_link(struct vm *vm, bool up);
-/* Asks urxed for the processes of peers to which restored queue pairs are connected. */
-void vm_request_introductions(struct vm *vm);
 
 #endif

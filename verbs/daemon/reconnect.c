@@ -68,7 +68,11 @@ static void reconnect_begin(void)
 		clock_stop();
 }
 
-void adapter_fail(const char *reason)
+/*
+ * Declares the device dead: each context gets the event, and outstanding requests complete in
+ * error. `reason` is for the log.
+ */
+static void fail_adapter(const char *reason)
 {
 	struct uverbs_file *file;
 	uint32_t at = 0;
@@ -93,7 +97,7 @@ void adapter_disconnected(void)
 		adapter_polling.irq_on = false;
 	}
 	if (vnic_driver_broken(adapter.nic)) {
-		adapter_fail("the NIC completes what it was not given");
+		fail_adapter("the NIC completes what it was not given");
 		return;
 	}
 	engine_receive_last(now);
@@ -216,6 +220,6 @@ void reconnect_try(void)
 	adapter.reconnecting = false;
 	clock_resume();
 	if (rc)
-		adapter_fail(failure_text(rc));
+		fail_adapter(failure_text(rc));
 	lock_notify(&adapter.reconnects_ended);
 }

@@ -37,10 +37,5 @@ void adapter_disconnected(void);
  * (adapter.reconnecting). Releases adapter.lock during the attempt. In the engine thread.
  */
 void reconnect_try(void);
-/*
- * Declares the device dead: each context gets the event, and outstanding requests complete in
- * error. `reason` is for the log.
- */
-void adapter_fail(const char *reason);
 
 #endif

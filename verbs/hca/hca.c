@@ -15,7 +15,7 @@
 #include "objects/hca_qp.h"
 #include "objects/hca_srq.h"
 
-const struct urxe_offload_ops hca_offload_ops = {
+static const struct urxe_offload_ops offload_ops = {
 	.mr_reg = hca_mr_reg,
 	.mr_dereg = hca_mr_dereg,
 	.cq_create = hca_cq_create,
@@ -178,7 +178,7 @@ void hca_abandon(struct hca *hca)
 void hca_attach(struct hca *hca, struct urxe_dev *dev)
 {
 	hca->dev = dev;
-	urxe_offload_set(dev, &hca_offload_ops, hca);
+	urxe_offload_set(dev, &offload_ops, hca);
 }
 
 void hca_detach(struct hca *hca)

@@ -65,7 +65,4 @@ static inline void hca_hold(struct hca *hca)
 	__atomic_fetch_add(&hca->users, 1, __ATOMIC_RELAXED);
 }
 
-/* The functions of struct urxe_offload_ops. */
-extern const struct urxe_offload_ops hca_offload_ops;
-
 #endif

@@ -45,8 +45,12 @@ uint32_t pv_port_path_mtu(const struct pvrdma *dev)
 	return path_mtu ? path_mtu : PATH_MTU_MIN;
 }
 
-/* That the NIC is down, the driver learns from the NIC's driver, and not from the device. */
-bool pv_port_tell(struct pvrdma *dev)
+/*
+ * Sends the driver an event with the link's present state. False: no event was sent, because the
+ * NIC or the device is not active, or the device may not access memory, or is paused. The NIC's
+ * driver tells PVRDMA's driver that the NIC is down.
+ */
+static bool report_link(struct pvrdma *dev)
 {
 	if (!dev->active || dev->no_master || dev->paused || !nic_of(dev).active)
 		return false;
@@ -60,16 +64,16 @@ void pvrdma_set_link(struct pvrdma *dev, bool up)
 	if (dev->link_up == up)
 		return;
 	dev->link_up = up;
-	pv_port_tell(dev);
+	report_link(dev);
 }
 
 void pv_port_catch_up(struct pvrdma *dev)
 {
 	if (!dev->link_up && !dev->told_down)
-		pv_port_tell(dev);
+		report_link(dev);
 }
 
 bool pv_port_poll(struct pvrdma *dev)
 {
-	return dev->told_down && dev->link_up && pv_port_tell(dev);
+	return dev->told_down && dev->link_up && report_link(dev);
 }

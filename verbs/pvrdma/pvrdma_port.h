@@ -23,9 +23,6 @@ bool pv_port_poll(struct pvrdma *dev);
  * NIC. */
 uint32_t pv_port_path_mtu(const struct pvrdma *dev);
 
-/* Sends the driver an event with the link's present state. False: no event was sent, because the
- * NIC or the device is not active, or the device may not access memory, or is paused. */
-bool pv_port_tell(struct pvrdma *dev);
 /* Call it when the device may access memory again, or goes on: reports a link that has gone down
  * meanwhile. */
 void pv_port_catch_up(struct pvrdma *dev);

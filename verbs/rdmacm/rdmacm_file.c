@@ -18,7 +18,7 @@
 #include "rdmacm/rdmacm_reconnect.h"
 #include "rdmacm/reply_cache.h"
 
-pthread_mutex_t rdmacm_files_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t rdmacm_files_lock = PTHREAD_MUTEX_INITIALIZER;
 /* The list's first file; files never leave the list. */
 static _Atomic(struct rdmacm_file *) first_file;
 

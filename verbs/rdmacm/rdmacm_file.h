@@ -61,7 +61,6 @@ struct rdmacm_file {
  * by rdmacm_lock_files, which blocks all signals. Without that, a signal handler that forks would
  * deadlock: the pthread_atfork handler would wait for the lock of its own thread.
  */
-extern pthread_mutex_t rdmacm_files_lock __attribute__((visibility("hidden")));
 /* The first blocks all signals and takes rdmacm_files_lock. The second releases the lock and
  * restores the signal mask. */
 void rdmacm_lock_files(sigset_t *signals);

@@ -50,13 +50,15 @@ struct host_address {
 struct host {
 	char device[VNIC_HCA_NAME]; /* --device: the name of the RDMA device */
 	uint8_t mac[ETHER_MAC_LEN];
-	uint16_t mtu;               /* least MTU of the uplinks, at most mtu_limit */
-	uint16_t mtu_limit;         /* --mtu, else HOST_MTU */
-	bool up;                    /* some uplink has a link, or the host has no uplink */
-	struct port_rate rate;      /* without an HCA: of the slowest uplink that has a link */
-	struct port_rate hca_rate;  /* of the HCA; width 0 = unknown, or no HCA */
-	uint8_t uplink_generation;  /* direct_uplink_generation */
-	uint8_t uplink_carriers;    /* direct_uplink_carriers */
+	uint16_t mtu;              /* least MTU of the uplinks, at most mtu_limit */
+	uint16_t mtu_limit;        /* --mtu, else HOST_MTU */
+	bool up;                   /* some uplink has a link, or the host has no uplink */
+	struct port_rate rate;     /* without an HCA: of the slowest uplink that has a link */
+	struct port_rate hca_rate; /* of the HCA; width 0 = unknown, or no HCA */
+	uint8_t uplink_generation; /* direct_uplink_generation */
+	/* A bit for each socket of a process, in the order of direct_uplink_create: whether the
+	 * process may send by it now. */
+	uint8_t uplink_carriers;
 	bool machines;              /* a virtual machine has a port now (vm_port_set.h) */
 	struct vnic_attach_hca hca; /* the HCA that backs urxe0; name "" = none */
 	char ndev[HOST_NDEV_LEN];   /* network interface of the GIDs whose address has none */

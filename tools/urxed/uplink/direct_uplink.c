@@ -68,7 +68,7 @@ uint32_t direct_uplink_find(const struct direct_uplink *direct)
 	return mask;
 }
 
-uint8_t direct_uplink_carriers(const struct direct_uplink *direct)
+static uint8_t find_carriers(const struct direct_uplink *direct)
 {
 	if (!direct_uplink_find(direct))
 		return 0;
@@ -94,7 +94,7 @@ uint8_t direct_uplink_generation(const struct direct_uplink *direct)
 bool direct_uplink_fill(const struct direct_uplink *direct, struct host *host)
 {
 	const uint8_t generation = direct_uplink_generation(direct);
-	const uint8_t carriers = direct_uplink_carriers(direct);
+	const uint8_t carriers = find_carriers(direct);
 	const bool changed =
 		generation != host->uplink_generation || carriers != host->uplink_carriers;
 

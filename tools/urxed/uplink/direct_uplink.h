@@ -55,11 +55,6 @@ uint8_t direct_uplink_generation(const struct direct_uplink *direct);
  * 0.
  */
 uint32_t direct_uplink_find(const struct direct_uplink *direct);
-/*
- * A bit for each socket of a process, in the order of direct_uplink_create: whether the process may
- * send by it now.
- */
-uint8_t direct_uplink_carriers(const struct direct_uplink *direct);
 /* Copies generation and carriers to *host, which passes them to processes. True: one has changed.
  */
 bool direct_uplink_fill(const struct direct_uplink *direct, struct host *host);
