@@ -18,8 +18,8 @@ int cm_create(const struct cm_ops *ops, void *ctx, uint64_t ca_guid,
 	cm->ctx = ctx;
 	cm->ca_guid = ca_guid;
 	memcpy(&cm->key, seed, sizeof(cm->key));
-	TAILQ_INIT(&cm->unproven[0]);
-	TAILQ_INIT(&cm->unproven[1]);
+	TAILQ_INIT(&cm->unconfirmed[0]);
+	TAILQ_INIT(&cm->unconfirmed[1]);
 	TAILQ_INIT(&cm->released);
 	*out = cm;
 	return 0;

@@ -114,7 +114,7 @@ int cm_accept(struct cm_conn *conn, uint64_t now, const struct cm_param *p)
 		.srq = p->srq,
 	};
 	conn->state = CM_REP_SENT;
-	cm_enter_unproven(conn, now);
+	cm_enter_unconfirmed(conn, now);
 	cm_post(conn, &mad);
 	cm_await(conn, now);
 	return 0;

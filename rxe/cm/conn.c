@@ -143,24 +143,24 @@ void cm_enter_half_open(struct cm_conn *conn)
 	conn->cm->half_open[conn->source]++;
 }
 
-static struct cm_conn *find_oldest_unproven(struct cm *cm)
+static struct cm_conn *find_oldest_unconfirmed(struct cm *cm)
 {
-	struct cm_conn *oldest = TAILQ_FIRST(&cm->unproven[false]);
+	struct cm_conn *oldest = TAILQ_FIRST(&cm->unconfirmed[false]);
 
-	return oldest ? oldest : TAILQ_FIRST(&cm->unproven[true]);
+	return oldest ? oldest : TAILQ_FIRST(&cm->unconfirmed[true]);
 }
 
-void cm_enter_unproven(struct cm_conn *conn, uint64_t now)
+void cm_enter_unconfirmed(struct cm_conn *conn, uint64_t now)
 {
 	struct cm *cm = conn->cm;
 
-	if (cm->n_unproven == CM_UNPROVEN_MAX) {
+	if (cm->n_unconfirmed == CM_UNCONFIRMED_MAX) {
 		cm_count(cm, CM_COUNT_CROWDED);
-		cm_report_no_answer(find_oldest_unproven(cm), now);
+		cm_report_no_answer(find_oldest_unconfirmed(cm), now);
 	}
-	conn->unproven = true;
-	TAILQ_INSERT_TAIL(&cm->unproven[conn->channel.path.known], conn, unproven_link);
-	cm->n_unproven++;
+	conn->unconfirmed = true;
+	TAILQ_INSERT_TAIL(&cm->unconfirmed[conn->channel.path.known], conn, unconfirmed_link);
+	cm->n_unconfirmed++;
 }
 
 void cm_leave_half_open(struct cm_conn *conn)
@@ -170,11 +170,11 @@ void cm_leave_half_open(struct cm_conn *conn)
 	if (conn->half_open)
 		cm->half_open[conn->source]--;
 	conn->half_open = false;
-	if (!conn->unproven)
+	if (!conn->unconfirmed)
 		return;
-	TAILQ_REMOVE(&cm->unproven[conn->channel.path.known], conn, unproven_link);
-	cm->n_unproven--;
-	conn->unproven = false;
+	TAILQ_REMOVE(&cm->unconfirmed[conn->channel.path.known], conn, unconfirmed_link);
+	cm->n_unconfirmed--;
+	conn->unconfirmed = false;
 }
 
 /* --- Released connections */

@@ -38,13 +38,13 @@ struct cm_conn {
 	bool by_peer;    /* whether the connection is in by_peer and by_qpn */
 	struct heap_node timer;
 	bool half_open;           /* counted in cm.half_open[source] */
-	bool unproven;            /* in the list of that name */
+	bool unconfirmed;         /* in the list of that name */
 	uint16_t source;          /* bucket of the sender's address and MAC */
 	uint8_t sent[CM_MAD_LEN]; /* the last message, for repetitions */
 	uint16_t sent_attr;
 	bool unsent;   /* `sent` has not been sent: cm_tick sends it */
 	bool released; /* in the list of that name */
-	TAILQ_ENTRY(cm_conn) unproven_link;
+	TAILQ_ENTRY(cm_conn) unconfirmed_link;
 	TAILQ_ENTRY(cm_conn) released_link;
 	LIST_ENTRY(cm_conn) id_link;
 	LIST_ENTRY(cm_conn) peer_link; /* by the peer's GUID and ID */
@@ -57,12 +57,12 @@ TAILQ_HEAD(cm_conn_queue, cm_conn);
  * A request is half open until its sender has confirmed our answer: until then its source address
  * may be anybody's. One sender, that is a source address with a MAC, may have CM_HALF_OPEN_MAX of
  * them (senders with the same hash share that number): another station that uses the address of a
- * host must not use up the host's number. CM_UNPROVEN_MAX may have been answered and wait for the
- * confirmation; then the oldest is given up, first those of senders that this host has never
+ * host must not use up the host's number. CM_UNCONFIRMED_MAX may have been answered and wait for
+ * the confirmation; then the oldest is given up, first those of senders that this host has never
  * resolved.
  */
-#define CM_HALF_OPEN_MAX 4096u
-#define CM_UNPROVEN_MAX  8192u
+#define CM_HALF_OPEN_MAX   4096u
+#define CM_UNCONFIRMED_MAX 8192u
 
 struct cm {
 	const struct cm_ops *ops;
@@ -73,9 +73,9 @@ struct cm {
 	uint32_t n;
 	struct heap timers;
 	uint64_t counters[CM_COUNTER_COUNT];
-	uint32_t half_open[CM_BUCKETS];   /* connections, by hash of the sender */
-	struct cm_conn_queue unproven[2]; /* oldest first; 0: unknown senders, 1: known ones */
-	uint32_t n_unproven;
+	uint32_t half_open[CM_BUCKETS];      /* connections, by hash of the sender */
+	struct cm_conn_queue unconfirmed[2]; /* oldest first; 0: unknown senders, 1: known ones */
+	uint32_t n_unconfirmed;
 	struct cm_conn_queue released; /* oldest first */
 	uint32_t n_released;
 	uint32_t n_frozen;
@@ -142,14 +142,14 @@ struct cm_conn *cm_find_qpn(const struct cm *cm, const struct cm_path *path, uin
 bool cm_is_crowded(struct cm *cm, const struct cm_path *path);
 /* The connection is half open from now on, until it is established or ends. */
 void cm_enter_half_open(struct cm_conn *conn);
-/* The connection is no longer counted as half open, nor in the list `unproven`. */
+/* The connection is no longer counted as half open, nor in the list `unconfirmed`. */
 void cm_leave_half_open(struct cm_conn *conn);
 /*
- * The request of a half-open connection has been answered: adds the connection to `unproven`. If
+ * The request of a half-open connection has been answered: adds the connection to `unconfirmed`. If
  * the list is full, the manager first gives up the oldest connection of an unknown sender, else the
  * oldest of all, and tells its owner.
  */
-void cm_enter_unproven(struct cm_conn *conn, uint64_t now);
+void cm_enter_unconfirmed(struct cm_conn *conn, uint64_t now);
 /* The owner has released the connection: adds it to the list `released`. */
 void cm_enter_released(struct cm_conn *conn);
 /* Frees the oldest released connections while there are more than CM_RELEASED_MAX. A DREQ that
@@ -222,7 +222,7 @@ struct cm_mad cm_make_mra(const struct cm_conn *conn, enum cm_about about);
 struct cm_mad cm_make_pair(const struct cm_conn *conn, enum cm_attr attr);
 
 /* --- agent.c */
-/* The peer has not answered, or `unproven` is full: counts, tells the owner, and moves the
+/* The peer has not answered, or `unconfirmed` is full: counts, tells the owner, and moves the
  * connection to CM_IDLE, after a DREQ to CM_TIMEWAIT. */
 void cm_report_no_answer(struct cm_conn *conn, uint64_t now);
 

@@ -18,7 +18,7 @@ void cm_go_on(struct cm_conn *conn, uint64_t now)
 	if (CM_IN(conn, HALF_OPEN))
 		cm_enter_half_open(conn);
 	if (CM_IN(conn, CM_S(REP_SENT) | CM_S(MRA_REP_RCVD)))
-		cm_enter_unproven(conn, now);
+		cm_enter_unconfirmed(conn, now);
 	if (CM_IN(conn, AWAITS))
 		cm_await(conn, now);
 	else if (CM_IN(conn, CM_S(TIMEWAIT)))
