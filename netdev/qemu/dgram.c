@@ -66,7 +66,7 @@ static bool count_datagram(struct dgram_port *port, struct mmsghdr *message)
 	else if (!message->msg_len)
 		counter = NETDEV_RX_BAD;
 	else if (!is_peer(port, message->msg_hdr.msg_name, message->msg_hdr.msg_namelen))
-		counter = NETDEV_RX_STRANGER;
+		counter = NETDEV_RX_NOT_PEER;
 	else
 		counter = NETDEV_RX_FRAMES;
 	port->qemu.counters[counter]++;

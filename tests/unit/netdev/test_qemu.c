@@ -649,7 +649,7 @@ static void test_datagrams_pass_in_both_directions(void **state)
 	expect_nothing(port);
 	assert_int_equal(counter(port, NETDEV_RX_BAD), 1);
 	assert_int_equal(counter(port, NETDEV_RX_TOO_LONG), 1);
-	assert_int_equal(counter(port, NETDEV_RX_STRANGER), 2);
+	assert_int_equal(counter(port, NETDEV_RX_NOT_PEER), 2);
 
 	/* A frame to the ended peer fails; then another sender becomes the peer. */
 	close(qemu);
@@ -678,7 +678,7 @@ static void test_next_datagram_peer_needs_no_frame_to_the_last_one(void **state)
 	expect(port, 60, 1);
 	dgram(second, "dgram", 60, 2);
 	expect_nothing(port);
-	assert_int_equal(counter(port, NETDEV_RX_STRANGER), 1);
+	assert_int_equal(counter(port, NETDEV_RX_NOT_PEER), 1);
 	/* Killed: the file is still at the path. */
 	close(first);
 	dgram(second, "dgram", 60, 3);
@@ -688,7 +688,7 @@ static void test_next_datagram_peer_needs_no_frame_to_the_last_one(void **state)
 	dgram(first, "dgram", 60, 4);
 	expect(port, 60, 4);
 	assert_int_equal(counter(port, NETDEV_PEERS), 3);
-	assert_int_equal(counter(port, NETDEV_RX_STRANGER), 1);
+	assert_int_equal(counter(port, NETDEV_RX_NOT_PEER), 1);
 	close(second);
 	close_both(port, first);
 }
