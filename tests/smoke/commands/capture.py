@@ -79,7 +79,7 @@ def check_drops(frames):
     """On a busy machine a repeated packet may come when its receiver has destroyed its QP, or has ended."""
     delivered = set()
     for way, opcode, packet, drop in frames:
-        if drop and (drop not in ('one_sided', 'no_qp') or (opcode, packet) not in delivered):
+        if drop and (drop not in ('not_mutual', 'no_qp') or (opcode, packet) not in delivered):
             raise Failure(f'{way}: {opcode} {packet} dropped, {drop}')
         if way == 'to':
             delivered.add((opcode, packet))

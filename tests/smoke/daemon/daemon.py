@@ -397,7 +397,7 @@ def check_trespass(build):
     with Host(build, daemon=False) as host:
         host.start_daemon(['--group', 'games'])
         succeed(host.spawn([os.path.join(build, 'tests/smoke/trespass'), host.run_dir]), 60)
-        await_counter(host, 'dropped one_sided: 4')
+        await_counter(host, 'dropped not_mutual: 4')
 
 
 def check_parting(build):

@@ -46,7 +46,7 @@ static enum switch_drop check_connection(const struct antispoof_rules *rules,
 	static const enum switch_drop drops[] = {
 		[REMOTE_QP_GRANTED] = SWITCH_NO_DROP,
 		[REMOTE_QP_UNREGISTERED] = SWITCH_DROP_UNREGISTERED,
-		[REMOTE_QP_ONE_SIDED] = SWITCH_DROP_ONE_SIDED,
+		[REMOTE_QP_NOT_MUTUAL] = SWITCH_DROP_NOT_MUTUAL,
 		[REMOTE_QP_CONTESTED] = SWITCH_DROP_CONTESTED,
 	};
 	const enum remote_qp_service service = s->service == FRAME_RC ? REMOTE_QP_RC : REMOTE_QP_UC;
@@ -57,7 +57,7 @@ static enum switch_drop check_connection(const struct antispoof_rules *rules,
 		return drops[remote_qp_acl_check_other_host(rules->remotes, owner, service, &to)];
 	access = remote_qp_acl_check_same_host(rules->remotes, owner, s->sip, &to);
 	/* The peer has ended: the frame has no destination, which the switch finds next. */
-	if (access == REMOTE_QP_ONE_SIDED && !lease_owner(rules->leases, s->dest_qpn))
+	if (access == REMOTE_QP_NOT_MUTUAL && !lease_owner(rules->leases, s->dest_qpn))
 		return SWITCH_NO_DROP;
 	return drops[access];
 }

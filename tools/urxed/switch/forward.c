@@ -419,7 +419,7 @@ static enum switch_drop set_station_dest(struct vswitch *sw, struct switch_port 
 	if (!dest->process || !comes_by_socket(sw, from, s, dest->process))
 		return reason;
 	dest->process = NULL;
-	return SWITCH_DROP_DIRECT_COPY;
+	return SWITCH_DROP_SOCKET_COPY;
 }
 
 /* The same for a frame of a bond's member. */

@@ -51,8 +51,8 @@ const char *switch_counter_name(enum switch_counter counter);
 	X(BOND_COPY, "bond_copy",                                                                \
 	  "from a bond's member: a frame of this host, or a copy of a frame that the bond "      \
 	  "accepts from another member")                                                         \
-	X(DIRECT_COPY, "direct_copy",                                                            \
-	  "from an uplink, to a process that also receives it by its direct uplink")             \
+	X(SOCKET_COPY, "socket_copy",                                                            \
+	  "from an uplink, to a process that also receives it by its own packet socket")         \
 	X(SPOOFED_MAC, "spoofed_mac", "a source MAC that the sender may not use")                \
 	X(SPOOFED_IP, "spoofed_ip",                                                              \
 	  "a process used a source address that the host does not have in that VLAN, or a "      \
@@ -62,7 +62,7 @@ const char *switch_counter_name(enum switch_counter counter);
 	  "a process sent a datagram from a QPN that it has not leased")                         \
 	X(UNREGISTERED, "unregistered",                                                          \
 	  "a process sent to a remote QP to which it is not connected")                          \
-	X(ONE_SIDED, "one_sided",                                                                \
+	X(NOT_MUTUAL, "not_mutual",                                                              \
 	  "a process sent to a QP of this host that is not connected to its own QP")             \
 	X(CONTESTED, "contested",                                                                \
 	  "a process sent to a remote QP that is connected to another process")                  \

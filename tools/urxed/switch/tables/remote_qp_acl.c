@@ -539,7 +539,7 @@ enum remote_qp_access remote_qp_acl_check_same_host(const struct remote_qp_acl *
 {
 	if (is_pair(t, owner, sip, to))
 		return REMOTE_QP_GRANTED;
-	return has_claim(t, owner, to) ? REMOTE_QP_ONE_SIDED : REMOTE_QP_UNREGISTERED;
+	return has_claim(t, owner, to) ? REMOTE_QP_NOT_MUTUAL : REMOTE_QP_UNREGISTERED;
 }
 
 enum remote_qp_access remote_qp_acl_check_other_host(const struct remote_qp_acl *t,

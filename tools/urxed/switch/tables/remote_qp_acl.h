@@ -57,7 +57,7 @@ enum remote_qp_service { REMOTE_QP_RC, REMOTE_QP_UC, REMOTE_QP_SERVICES };
 enum remote_qp_access {
 	REMOTE_QP_GRANTED,
 	REMOTE_QP_UNREGISTERED, /* no: the process has not registered it */
-	REMOTE_QP_ONE_SIDED,    /* no: on this host, and no QP of the process is its remote QP */
+	REMOTE_QP_NOT_MUTUAL,   /* no: on this host, and no QP of the process is its remote QP */
 	REMOTE_QP_CONTESTED,    /* no: it belongs to another process that has registered it */
 };
 

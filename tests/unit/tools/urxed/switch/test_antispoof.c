@@ -281,9 +281,9 @@ static void process_sends_on_its_host_only_to_qps_that_name_it(void **state)
 		p.opcode = opcodes[i];
 		assert_int_equal(verdict(&p), SWITCH_DROP_UNREGISTERED);
 		assert_int_equal(connect_qp(0, 0, &own, w->qpn[1]), 0);
-		assert_int_equal(verdict(&p), SWITCH_DROP_ONE_SIDED);
+		assert_int_equal(verdict(&p), SWITCH_DROP_NOT_MUTUAL);
 		assert_int_equal(connect_qp(1, 0, &own, w->qpn[0] + 1), 0);
-		assert_int_equal(verdict(&p), SWITCH_DROP_ONE_SIDED);
+		assert_int_equal(verdict(&p), SWITCH_DROP_NOT_MUTUAL);
 		nobody_got_anything();
 		assert_int_equal(connect_qp(1, 0, &own, w->qpn[0]), 0);
 		assert_int_equal(verdict(&p), SWITCH_NO_DROP);
@@ -317,7 +317,7 @@ static void address_of_another_host_leads_to_no_qp_of_this_host(void **state)
 	(void)state;
 	p.opcode = UC_SEND_ONLY;
 	assert_int_equal(connect_qp(0, 0, &p.dgid, w->qpn[1]), 0);
-	assert_int_equal(verdict(&p), SWITCH_DROP_ONE_SIDED);
+	assert_int_equal(verdict(&p), SWITCH_DROP_NOT_MUTUAL);
 	nobody_got_anything();
 }
 

@@ -91,7 +91,7 @@ static enum frame_kind kind_of(const uint8_t *f, uint32_t len)
 	return s.kind;
 }
 
-static void finds_the_destination_qpn(void **state)
+static void destination_qpn_is_found(void **state)
 {
 	uint8_t f[ROOM];
 	struct frame_class s;
@@ -109,7 +109,7 @@ static void finds_the_destination_qpn(void **state)
 	}
 }
 
-static void needs_the_whole_bth(void **state)
+static void cut_bth_is_not_roce(void **state)
 {
 	uint8_t f[ROOM];
 	uint32_t i, len, cut;
@@ -124,7 +124,7 @@ static void needs_the_whole_bth(void **state)
 	}
 }
 
-static void tells_arp_and_nd(void **state)
+static void arp_and_neighbour_discovery_are_classified(void **state)
 {
 	uint8_t f[ROOM];
 	uint32_t at;
@@ -142,7 +142,7 @@ static void tells_arp_and_nd(void **state)
 	assert_int_equal(kind_of(f, LONG), FRAME_OTHER);
 }
 
-static void leaves_other_traffic_alone(void **state)
+static void frames_other_than_roce_are_classified_as_such(void **state)
 {
 	uint8_t f[ROOM];
 
@@ -197,7 +197,7 @@ static uint32_t craft(uint8_t f[CRAFT_MAX], enum urxe_net net, bool vlan, uint8_
 	return craft_frame(f, &p);
 }
 
-static void finds_who_sends_to_whom(void **state)
+static void addresses_service_and_qpns_are_found(void **state)
 {
 	static const struct {
 		uint8_t opcode;
@@ -265,12 +265,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frame_without_a_byte_is_a_runt),
-		cmocka_unit_test(finds_the_destination_qpn),
-		cmocka_unit_test(finds_who_sends_to_whom),
+		cmocka_unit_test(destination_qpn_is_found),
+		cmocka_unit_test(addresses_service_and_qpns_are_found),
 		cmocka_unit_test(a_cut_packet_is_not_whole),
-		cmocka_unit_test(needs_the_whole_bth),
-		cmocka_unit_test(tells_arp_and_nd),
-		cmocka_unit_test(leaves_other_traffic_alone),
+		cmocka_unit_test(cut_bth_is_not_roce),
+		cmocka_unit_test(arp_and_neighbour_discovery_are_classified),
+		cmocka_unit_test(frames_other_than_roce_are_classified_as_such),
 		cmocka_unit_test(survives_random_bytes),
 	};
 

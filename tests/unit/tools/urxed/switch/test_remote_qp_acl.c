@@ -112,20 +112,20 @@ static void both_qps_must_be_registered_with_each_other(void **state)
 	(void)state;
 	assert_int_equal(same_host(&a, 1, 1, B), REMOTE_QP_UNREGISTERED);
 	assert_int_equal(add(&a, A, 1, B), 0);
-	assert_int_equal(same_host(&a, 1, 1, B), REMOTE_QP_ONE_SIDED);
+	assert_int_equal(same_host(&a, 1, 1, B), REMOTE_QP_NOT_MUTUAL);
 	/* Another QP of b, another QP of a, and another host's QP with the same number. */
 	assert_int_equal(add(&b, B + 1, 1, A), 0);
 	assert_int_equal(add(&b, B, 1, A + 1), 0);
 	assert_int_equal(add(&b, B, 2, A), 0);
-	assert_int_equal(same_host(&a, 1, 1, B), REMOTE_QP_ONE_SIDED);
+	assert_int_equal(same_host(&a, 1, 1, B), REMOTE_QP_NOT_MUTUAL);
 	assert_int_equal(add(&b, B, 1, A), 0);
 	assert_int_equal(same_host(&a, 1, 1, B), REMOTE_QP_GRANTED);
 	assert_int_equal(same_host(&b, 1, 1, A), REMOTE_QP_GRANTED);
 	/* Each address of the host is another one. */
-	assert_int_equal(same_host(&a, 3, 1, B), REMOTE_QP_ONE_SIDED);
+	assert_int_equal(same_host(&a, 3, 1, B), REMOTE_QP_NOT_MUTUAL);
 	assert_int_equal(same_host(&a, 1, 3, B), REMOTE_QP_UNREGISTERED);
 	assert_int_equal(drop(&b, B, 1, A), 0);
-	assert_int_equal(same_host(&a, 1, 1, B), REMOTE_QP_ONE_SIDED);
+	assert_int_equal(same_host(&a, 1, 1, B), REMOTE_QP_NOT_MUTUAL);
 }
 
 static void third_process_cannot_join_a_pair(void **state)
@@ -137,7 +137,7 @@ static void third_process_cannot_join_a_pair(void **state)
 	assert_int_equal(add(&thief, own, 1, B), 0);
 	assert_int_equal(add(&a, A, 1, B), 0);
 	assert_int_equal(add(&b, B, 1, A), 0);
-	assert_int_equal(same_host(&thief, 1, 1, B), REMOTE_QP_ONE_SIDED);
+	assert_int_equal(same_host(&thief, 1, 1, B), REMOTE_QP_NOT_MUTUAL);
 	assert_int_equal(same_host(&thief, 1, 1, A), REMOTE_QP_UNREGISTERED);
 	assert_int_equal(same_host(&a, 1, 1, B), REMOTE_QP_GRANTED);
 	assert_false(same_host_cnp(&thief, 1, B));

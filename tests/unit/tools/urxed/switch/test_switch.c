@@ -321,7 +321,7 @@ static void process_with_a_socket_gets_no_copy_of_an_uplink(void **state)
 	switch_run(&w->sw, LAN_T0);
 	assert_int_equal(lan_receive(w, 1), 5);
 	assert_int_equal(lan_receive(w, 1), -1);
-	drops(SWITCH_DROP_DIRECT_COPY, 1);
+	drops(SWITCH_DROP_SOCKET_COPY, 1);
 }
 
 /* The socket's filter has leased QPNs only. */
