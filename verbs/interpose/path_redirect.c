@@ -45,13 +45,14 @@ static void check_run_dir(const char *run_dir)
 		return;
 	if (snprintf(path, sizeof(path), "%s/" VNIC_SYSFS_NAME, run_dir) < PATH_MAX &&
 	    REAL(access)(path, F_OK)) {
+		const char *error = strerror(errno);
+
 		if (errno == EACCES)
-			log_write("%s, named by URXE_DIR, cannot be read: %s", run_dir,
-				  strerror(EACCES));
+			log_write("%s, named by URXE_DIR, cannot be read: %s", run_dir, error);
 		else
 			log_write("%s, named by URXE_DIR, is not the run directory of a running "
-				  "urxed: start programs by 'urxe run'",
-				  run_dir);
+				  "urxed (%s): start programs by 'urxe run'",
+				  run_dir, error);
 	}
 	errno = saved;
 }

@@ -97,7 +97,8 @@ def check_first_process(host):
 def check_run_dir(host):
     """A program whose URXE_DIR is wrong says so, once."""
     library = os.path.join(host.top, 'verbs/liburxe.so')
-    for folder, pattern in ((os.path.join(host.top, 'none'), 'none, named by URXE_DIR, is not the run directory'),
+    for folder, pattern in ((os.path.join(host.top, 'none'),
+                             r'none, named by URXE_DIR, is not .* of a running urxed \(No such file or directory\)'),
                             ('relative', "URXE_DIR is not the absolute path of a run directory: 'relative'")):
         result = call(host, ['ibv_devices'], URXE_DIR=folder, LD_PRELOAD=library)
         if len(re.findall('URXE_DIR', result.stderr)) != 1 or not re.search(pattern, result.stderr):
