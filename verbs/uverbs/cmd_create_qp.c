@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* CREATE_QP. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include <infiniband/verbs.h>
+#include <rdma/rdma_user_rxe.h>
+
+#include "adapter/adapter.h"
+#include "adapter/added_qp.h"
+#include "daemon/adapter_hca.h"
+#include "objects/settle.h"
+#include "objects/verbs_pd.h"
+#include "poll/poll_hook.h"
+#include "poll/recv_hook.h"
+#include "queues/verbs_cq.h"
+#include "queues/verbs_qp.h"
+#include "queues/verbs_srq.h"
+#include "requests/added_qp_requests.h"
+#include "requests/daemon_requests.h"
+#include "uverbs/capability.h"
+#include "uverbs/device_max.h"
+#include "uverbs/uverbs_command.h"
+
+#define CREATE_FLAGS ((uint32_t)IBV_QP_CREATE_BLOCK_SELF_MCAST_LB)
+/* Flags that the kernel's create_qp passes to the driver. */
+#define KNOWN_FLAGS                                                                 \
+	(CREATE_FLAGS | IBV_QP_CREATE_SCATTER_FCS | IBV_QP_CREATE_CVLAN_STRIPPING | \
+	 IBV_QP_CREATE_SOURCE_QPN | IBV_QP_CREATE_PCI_WRITE_END_PADDING |           \
+	 1u << 2 /* CROSS_CHANNEL */ | 1u << 3 /* MANAGED_SEND */ | 1u << 4 /* MANAGED_RECV */)
+
+/* Types that the kernel knows and this device does not support. */
+static bool is_known_type(uint8_t type)
+{
+	return type == IBV_QPT_RAW_PACKET || type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV ||
+	       type == IBV_QPT_DRIVER;
+}
+
+/* Checks in the order of the kernel's create_qp and rxe_create_qp, so the error is the same. */
+static int check_create(const struct ib_uverbs_ex_create_qp *request)
+{
+	struct hca_limits max;
+
+	device_max(&max);
+	if (request->comp_mask || request->reserved || request->create_flags & ~KNOWN_FLAGS)
+		return -EINVAL;
+	if ((request->qp_type == IBV_QPT_RAW_PACKET ||
+	     request->create_flags & IBV_QP_CREATE_SOURCE_QPN) &&
+	    !capability_net_raw())
+		return -EPERM;
+	if (request->qp_type != URXE_QPT_RC && request->qp_type != URXE_QPT_UC &&
+	    request->qp_type != URXE_QPT_UD)
+		return is_known_type(request->qp_type) ? -EOPNOTSUPP : -EINVAL;
+	if (request->create_flags & ~CREATE_FLAGS)
+		return -EOPNOTSUPP;
+	if (request->max_send_wr > max.max_qp_wr || request->max_send_sge > max.max_sge ||
+	    request->max_inline_data > URXE_MAX_INLINE)
+		return -EINVAL;
+	if (!request->is_srq &&
+	    (request->max_recv_wr > max.max_qp_wr || request->max_recv_sge > max.max_sge))
+		return -EINVAL;
+	return 0;
+}
+
+static int find_objects(const struct command *c, const struct ib_uverbs_ex_create_qp *request,
+			struct qp *qp)
+{
+	if (request->is_srq) {
+		qp->srq = (struct srq *)command_object(c, OBJECT_SRQ, request->srq_handle);
+		if (!qp->srq)
+			return command_object_error(c, request->srq_handle);
+	}
+	qp->recv_cq = (struct cq *)command_object(c, OBJECT_CQ, request->recv_cq_handle);
+	if (!qp->recv_cq)
+		return command_object_error(c, request->recv_cq_handle);
+	qp->send_cq = (struct cq *)command_object(c, OBJECT_CQ, request->send_cq_handle);
+	if (!qp->send_cq)
+		return command_object_error(c, request->send_cq_handle);
+	qp->pd = (struct pd *)command_object(c, OBJECT_PD, request->pd_handle);
+	return qp->pd ? 0 : command_object_error(c, request->pd_handle);
+}
+
+/* As in the Linux driver, one slot holds either the segments or the inline data. */
+static int make_rings(const struct command *c, const struct ib_uverbs_ex_create_qp *request,
+		      struct qp *qp)
+{
+	uint32_t payload = request->max_send_sge * (uint32_t)sizeof(struct rxe_sge);
+	struct hca_limits max;
+	int rc;
+
+	if (payload < request->max_inline_data)
+		payload = (request->max_inline_data + 15) & ~15u;
+	if (!payload)
+		payload = sizeof(struct rxe_sge);
+	qp->limits = (struct wqe_limits){.qp_type = request->qp_type,
+					 .max_sge = payload / (uint32_t)sizeof(struct rxe_sge),
+					 .max_inline = payload};
+	device_max(&max);
+	if (qp->limits.max_sge > max.max_sge)
+		qp->limits.max_sge = max.max_sge;
+	if (!qp->srq) {
+		qp->recv.max_sge = request->max_recv_sge;
+		rc = queue_create(&qp->recv.wq.ring, &c->file->queues, c->fd, request->max_recv_wr,
+				  queue_receive_bytes(request->max_recv_sge));
+		if (rc)
+			return rc;
+	}
+	return queue_create(&qp->sq.ring, &c->file->queues, c->fd, request->max_send_wr,
+			    (uint32_t)sizeof(struct rxe_send_wqe) + payload);
+}
+
+/* All leased QPNs are in use; differs from all errno values. */
+#define NO_FREE_QPN 1
+
+/* The HCA chooses the number, if it takes the queue pair. */
+static int create_numbered(struct urxe_qp_init *init, struct urxe_qp **qp)
+{
+	struct hca *hca = adapter_allow_unlock();
+	int rc = hca ? urxe_qp_create(adapter.dev, init, qp) : -ENOSPC;
+
+	if (command_forbid_unlock(hca))
+		return -EIO;
+	if (rc != -ENOSPC)
+		return rc;
+	init->qpn = leases_find_free(&adapter.leases);
+	return init->qpn ? urxe_qp_create(adapter.dev, init, qp) : NO_FREE_QPN;
+}
+
+static int make_engine_qp(const struct ib_uverbs_ex_create_qp *request, struct qp *qp)
+{
+	struct urxe_qp_init init = {
+		.ctx = qp,
+		.type = request->qp_type,
+		.sq_sig_all = request->sq_sig_all,
+		.block_self_mcast = request->create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB,
+		.pd = qp->pd->number,
+		.send_cq = qp->send_cq->cq,
+		.recv_cq = qp->recv_cq->cq,
+		.srq = qp->srq ? qp->srq->recv.rq : NULL,
+		.cap = {.max_send_wr = queue_capacity(&qp->sq.ring),
+			.max_recv_wr = qp->srq ? 0 : queue_capacity(&qp->recv.wq.ring),
+			.max_send_sge = qp->limits.max_sge,
+			/*
+			 * The engine's QP always allows one segment, because queues/verbs_recv.c
+			 * replaces a malformed request by a request with one segment.
+			 */
+			.max_recv_sge = qp->recv.max_sge ? qp->recv.max_sge : 1,
+			.max_inline = qp->limits.max_inline},
+	};
+	int rc = create_numbered(&init, &qp->qp);
+
+	if (rc)
+		return rc;
+	rc = leases_reserve(&adapter.leases, urxe_qp_qpn(qp->qp));
+	if (rc) {
+		urxe_qp_destroy(qp->qp);
+		return rc;
+	}
+	qp->recv.rq = urxe_qp_rq(qp->qp);
+	qp->qpn = urxe_qp_qpn(qp->qp);
+	return 0;
+}
+
+/* `by`: 1 or -1. */
+static void count_uses(const struct qp *qp, int by)
+{
+	qp->pd->object.users += (uint32_t)by;
+	qp->send_cq->object.users += (uint32_t)by;
+	qp->recv_cq->object.users += (uint32_t)by;
+	if (qp->srq)
+		qp->srq->object.users += (uint32_t)by;
+}
+
+/* The queue pair gets its handle when the HCA has it: until then no command finds it. */
+static int make_numbered_qp(const struct command *c, const struct ib_uverbs_ex_create_qp *request,
+			    struct qp *qp)
+{
+	int rc = make_engine_qp(request, qp);
+
+	if (rc)
+		return rc;
+	rc = command_add_object(c, &qp->object, OBJECT_QP, request->user_handle);
+	if (rc)
+		urxe_qp_destroy(qp->qp);
+	else
+		leases_assign(&adapter.leases, qp->qpn, qp);
+	return rc;
+}
+
+static int make_qp(const struct command *c, const struct ib_uverbs_ex_create_qp *request,
+		   struct qp *qp)
+{
+	int rc = find_objects(c, request, qp);
+
+	if (!rc)
+		rc = make_rings(c, request, qp);
+	if (rc)
+		return rc;
+	count_uses(qp, 1);
+	rc = make_numbered_qp(c, request, qp);
+	if (rc)
+		count_uses(qp, -1);
+	return rc;
+}
+
+static int reply_qp(const struct command *c, const struct qp *qp)
+{
+	const struct ib_uverbs_ex_create_qp_resp reply = {
+		.base = {.qp_handle = qp->object.handle,
+			 .qpn = qp->qpn,
+			 .max_send_wr = queue_capacity(&qp->sq.ring),
+			 .max_recv_wr = qp->srq ? 0 : queue_capacity(&qp->recv.wq.ring),
+			 .max_send_sge = qp->limits.max_sge,
+			 .max_recv_sge = qp->recv.max_sge,
+			 .max_inline_data = qp->limits.max_inline},
+		.response_length = c->out_size < sizeof(reply) ? c->out_size : sizeof(reply),
+	};
+	const struct rxe_create_qp_resp driver = {
+		.rq_mi = queue_mminfo(&qp->recv.wq.ring),
+		.sq_mi = queue_mminfo(&qp->sq.ring),
+	};
+	int rc = command_reply(c, &reply, c->extended ? sizeof(reply) : sizeof(reply.base));
+
+	return rc ? rc : command_reply_driver(c, &driver, sizeof(driver));
+}
+
+/* Or NO_FREE_QPN. */
+static int create_qp_locked(const struct command *c, const struct ib_uverbs_ex_create_qp *request,
+			    uint32_t *qpn)
+{
+	struct qp *qp;
+	int rc = check_create(request);
+
+	if (rc)
+		return rc;
+	qp = aligned_alloc(_Alignof(struct qp), sizeof(*qp));
+	if (!qp)
+		return -ENOMEM;
+	*qp = (struct qp){0};
+	rc = make_qp(c, request, qp);
+	/* The rings of a forked child are the parent's. */
+	if (rc && !adapter.dev)
+		return rc;
+	if (rc) {
+		queue_destroy(&qp->recv.wq.ring, &c->file->queues);
+		queue_destroy(&qp->sq.ring, &c->file->queues);
+		free(qp);
+		return rc;
+	}
+	/* Another thread may have closed the device. */
+	if (c->file->live) {
+		poll_hook_install_ex(qp->send_cq);
+		poll_hook_install_ex(qp->recv_cq);
+	}
+	if (c->file->live && adapter.hca.hca)
+		recv_hook_install(c->file, c->fd, qp->recv_cq->object.user_handle);
+	rc = reply_qp(c, qp);
+	if (rc)
+		qp_destroy(&qp->object);
+	else
+		*qpn = qp->qpn;
+	return rc;
+}
+
+/* Whether peers on this host may reach the queue pair without the HCA. */
+static bool is_reachable(const struct qp *qp)
+{
+	bool goes_with_device = qp->limits.qp_type == URXE_QPT_UD || qp->srq;
+
+	return !goes_with_device && adapter_hca_way() != HCA_WAY_HCA;
+}
+
+/* With the lock. NULL: the program has destroyed the queue pair, or another thread was first. */
+static struct qp *find_unknown(uint32_t qpn)
+{
+	struct qp *qp = leases_find(&adapter.leases, qpn);
+
+	return qp && !qp->added && !qp->number_taken ? qp : NULL;
+}
+
+/* Tells the daemon the number that the HCA has chosen. */
+static void announce_number(uint32_t qpn)
+{
+	struct added_qp *added = NULL;
+	bool reachable = false;
+	struct qp *qp;
+	int rc;
+
+	adapter_lock();
+	qp = adapter.hca.hca ? find_unknown(qpn) : NULL;
+	if (qp)
+		reachable = is_reachable(qp);
+	adapter_unlock();
+	if (!qp)
+		return;
+	rc = added_qp_add(qpn, reachable, &added);
+	adapter_lock();
+	qp = find_unknown(qpn);
+	if (qp) {
+		qp->added = added;
+		qp->number_taken = rc != 0;
+	} else {
+		added_qp_release(added);
+	}
+	adapter_unlock();
+}
+
+/* The daemon is asked for QPNs without adapter.lock. */
+static int create_qp(const struct command *c, const struct ib_uverbs_ex_create_qp *request)
+{
+	uint32_t qpn = 0;
+	int rc;
+
+	do {
+		rc = command_lock(c);
+		if (rc)
+			return rc;
+		adapter_defer_destruction();
+		rc = create_qp_locked(c, request, &qpn);
+		adapter_unlock_settled();
+		if (!rc)
+			announce_number(qpn);
+		if (rc != NO_FREE_QPN)
+			return rc;
+		rc = adapter_lease_qpns();
+	} while (!rc);
+	return rc;
+}
+
+int cmd_create_qp(const struct command *c)
+{
+	struct ib_uverbs_create_qp request;
+	int rc = command_read(c, &request, sizeof(request));
+	const struct ib_uverbs_ex_create_qp as_ex = {
+		.user_handle = request.user_handle,
+		.pd_handle = request.pd_handle,
+		.send_cq_handle = request.send_cq_handle,
+		.recv_cq_handle = request.recv_cq_handle,
+		.srq_handle = request.srq_handle,
+		.max_send_wr = request.max_send_wr,
+		.max_recv_wr = request.max_recv_wr,
+		.max_send_sge = request.max_send_sge,
+		.max_recv_sge = request.max_recv_sge,
+		.max_inline_data = request.max_inline_data,
+		.sq_sig_all = request.sq_sig_all,
+		.qp_type = request.qp_type,
+		.is_srq = request.is_srq,
+	};
+
+	return rc ? rc : create_qp(c, &as_ex);
+}
+
+int cmd_create_qp_ex(const struct command *c)
+{
+	struct ib_uverbs_ex_create_qp request;
+	int rc = command_read(c, &request, sizeof(request));
+
+	return rc ? rc : create_qp(c, &request);
+}

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* MODIFY_QP. */
+#include <errno.h>
+#include <string.h>
+
+#include <infiniband/verbs.h>
+
+#include "adapter/adapter.h"
+#include "adapter/remote_qp.h"
+#include "daemon/uplink_qpns.h"
+#include "engine/clock.h"
+#include "objects/settle.h"
+#include "poll/engine_run.h"
+#include "poll/engine_wake.h"
+#include "process/log.h"
+#include "queues/publish.h"
+#include "queues/verbs_qp.h"
+#include "queues/verbs_srq.h"
+#include "requests/daemon_requests.h"
+#include "requests/hca_choice.h"
+#include "requests/remote_qp_requests.h"
+#include "uverbs/capability.h"
+#include "uverbs/qp_command.h"
+#include "uverbs/uverbs_address.h"
+#include "uverbs/uverbs_command.h"
+
+#define PRIVILEGED_QKEY 0x80000000u
+
+/*
+ * Checks that the kernel's modify_qp (drivers/infiniband/core/uverbs_cmd.c) makes before the
+ * driver's.
+ */
+static int check_modify(const struct ib_uverbs_modify_qp *request)
+{
+	if (request->attr_mask & IBV_QP_PORT && request->port_num != 1)
+		return -EINVAL;
+	if (request->attr_mask & IBV_QP_PKEY_INDEX && request->pkey_index >= URXE_MAX_PKEYS)
+		return -EINVAL;
+	if ((request->attr_mask & IBV_QP_CUR_STATE && request->cur_qp_state > IBV_QPS_ERR) ||
+	    (request->attr_mask & IBV_QP_STATE && request->qp_state > IBV_QPS_ERR))
+		return -EINVAL;
+	if (request->attr_mask & IBV_QP_QKEY && request->qkey & PRIVILEGED_QKEY &&
+	    !capability_net_raw())
+		return -EPERM;
+	return 0;
+}
+
+static void fill_attr(struct urxe_qp_attr *attr, const struct ib_uverbs_modify_qp *request)
+{
+	*attr = (struct urxe_qp_attr){
+		.state = request->qp_state,
+		.cur_state = request->cur_qp_state,
+		.path_mig_state = request->path_mig_state,
+		.en_sqd_async_notify = request->en_sqd_async_notify,
+		.path_mtu = request->path_mtu,
+		.timeout = request->timeout,
+		.retry_cnt = request->retry_cnt,
+		.rnr_retry = request->rnr_retry,
+		.min_rnr_timer = request->min_rnr_timer,
+		.max_rd_atomic = request->max_rd_atomic,
+		.max_dest_rd_atomic = request->max_dest_rd_atomic,
+		.port = request->port_num,
+		.pkey_index = request->pkey_index,
+		.access = request->qp_access_flags,
+		.qkey = request->qkey,
+		.dest_qpn = request->dest_qp_num,
+		.rq_psn = request->rq_psn,
+		.sq_psn = request->sq_psn,
+	};
+}
+
+/* Whether the command connects the QP to a remote QP that is not registered; with the lock. */
+static bool needs_registration(const struct qp *qp, uint32_t mask, const struct urxe_qp_attr *to,
+			       uint32_t *qpn)
+{
+	struct urxe_qp_attr now;
+	struct urxe_qp_init init;
+
+	if (!qp || qp->limits.qp_type == URXE_QPT_UD)
+		return false;
+	urxe_qp_query(qp->qp, &now, &init);
+	*qpn = mask & IBV_QP_DEST_QPN ? to->dest_qpn : now.dest_qpn;
+	return !qp->remote || qp->remote->qpn != *qpn ||
+	       memcmp(qp->remote->dgid, to->path.dgid.raw, sizeof(qp->remote->dgid));
+}
+
+/* The daemon must know a connection before its first packet; the request may block. */
+static int register_remote_qp(const struct command *c, const struct ib_uverbs_modify_qp *request,
+			      const struct urxe_qp_attr *attr, struct remote_qp **remote)
+{
+	const struct qp *qp;
+	uint32_t local = 0, qpn = 0;
+	bool ask;
+	int rc;
+
+	*remote = NULL;
+	if (!(request->attr_mask & IBV_QP_AV))
+		return 0;
+	rc = command_lock(c);
+	if (rc)
+		return rc;
+	qp = (const struct qp *)command_object(c, OBJECT_QP, request->qp_handle);
+	ask = needs_registration(qp, request->attr_mask, attr, &qpn);
+	if (ask)
+		local = qp->qpn;
+	adapter_unlock();
+	return ask ? remote_qp_register(local, attr->path.dgid.raw, qpn, remote) : 0;
+}
+
+/* The context was closed meanwhile. */
+static void release_remote_qp(struct remote_qp *remote)
+{
+	adapter_lock();
+	remote_qp_release(remote);
+	adapter_unlock();
+	remote_qp_flush();
+}
+
+/*
+ * The registration follows the connection. A QP that failed by itself keeps it until the
+ * application resets, fails or destroys it: the error must still reach the peer.
+ */
+static void replace_remote_qp(struct qp *qp, struct remote_qp *remote)
+{
+	enum urxe_qp_state state = qp_state(qp);
+
+	if (remote || state == URXE_QPS_RESET || state == URXE_QPS_ERR) {
+		remote_qp_release(qp->remote);
+		qp->remote = remote;
+	}
+}
+
+/* Which of HCA and engine executes a connection. */
+struct way {
+	bool known; /* the command connects the queue pair */
+	bool by_hca;
+	enum way_reason reason;
+	/* The daemon knows no next hop to the address in the command, or has not registered the
+	 * remote queue pair. The HCA needs neither; the engine cannot use the address. */
+	int daemon_error;
+};
+
+static bool is_connection(const struct urxe_qp_attr *attr, uint32_t mask)
+{
+	return (mask & URXE_QP_STATE) && (mask & URXE_QP_AV) && (mask & URXE_QP_DEST_QPN) &&
+	       attr->state == URXE_QPS_RTR;
+}
+
+/* The daemon is asked without adapter.lock. */
+static int choose_way(const struct command *c, const struct ib_uverbs_modify_qp *request,
+		      const struct urxe_qp_attr *attr, struct way *way)
+{
+	bool number_taken = false, with_device = false, has_hca, is_on_hca = false;
+	const struct qp *qp;
+	int rc;
+
+	if (!is_connection(attr, request->attr_mask))
+		return 0;
+	rc = command_lock(c);
+	if (rc)
+		return rc;
+	has_hca = adapter.hca.hca;
+	qp = (const struct qp *)command_object(c, OBJECT_QP, request->qp_handle);
+	if (qp) {
+		number_taken = qp->number_taken;
+		with_device = qp->srq;
+		/* A queue pair that is older than the HCA is the engine's. */
+		is_on_hca = has_hca && urxe_offload_has_qp(qp->qp);
+	}
+	adapter_unlock();
+	way->known = has_hca;
+	way->by_hca = is_on_hca && with_device;
+	way->reason = is_on_hca ? WAY_OF_DEVICE : WAY_NO_HCA;
+	if (is_on_hca && !with_device)
+		way->by_hca = adapter_hca_chooses(attr, number_taken, &way->reason);
+	return 0;
+}
+
+/* Before a connection within the host: gets the peer's inbox. */
+static void request_peer_inbox(const struct urxe_qp_attr *attr, uint32_t mask)
+{
+	if (is_connection(attr, mask))
+		adapter_request_inbox(attr->path.dmac, attr->dest_qpn);
+}
+
+/* What the engine needs for the address in the command; the HCA does not need it. */
+static void prepare_engine(const struct command *c, const struct ib_uverbs_modify_qp *request,
+			   struct urxe_qp_attr *attr, struct way *way, struct remote_qp **remote)
+{
+	if (way->daemon_error)
+		return;
+	way->daemon_error = register_remote_qp(c, request, attr, remote);
+	/* The engine cannot take the connection over from the HCA either. */
+	if (way->daemon_error)
+		memset(attr->path.dmac, 0, sizeof(attr->path.dmac));
+	else if (!way->by_hca)
+		request_peer_inbox(attr, request->attr_mask);
+}
+
+/*
+ * With the lock. The specification lets a QP go to the error state from any state (IBA 10.3.1), and
+ * so does the engine; Linux' table (qp_state_table in drivers/infiniband/core/verbs.c) allows only
+ * INIT after RESET, for all drivers.
+ */
+static int modify_engine(struct qp *qp, uint64_t now, const struct urxe_qp_attr *attr,
+			 uint32_t mask)
+{
+	struct hca *hca;
+	int rc;
+
+	if (mask & URXE_QP_STATE && attr->state == URXE_QPS_ERR && qp_state(qp) == URXE_QPS_RESET)
+		return -EINVAL;
+	if (mask & URXE_QP_STATE && (attr->state == URXE_QPS_ERR || attr->state == URXE_QPS_RESET))
+		engine_flush_acks(qp);
+	hca = adapter_allow_unlock();
+	rc = urxe_qp_modify(qp->qp, now, attr, mask);
+	return command_forbid_unlock(hca) ? -EIO : rc;
+}
+
+static void log_migration(const struct qp *qp, uint32_t mask)
+{
+	log_info("qp %#x: path migration is not supported (%s)", qp->qpn,
+		 mask & IBV_QP_ALT_PATH ? "IBV_QP_ALT_PATH" : "IBV_QP_PATH_MIG_STATE");
+}
+
+/*
+ * Hands the HCA the receives in the ring: before the transition to RTR, because the peer may send
+ * at once, and later for programs that posted them before the hook was installed.
+ */
+static void refill_hca(struct qp *qp)
+{
+	if (urxe_qp_offloaded(qp->qp))
+		urxe_offload_refill(qp->srq ? qp->srq->recv.rq : qp->recv.rq);
+	else if (qp->by_hca && !qp->srq)
+		recv_queue_refill(&qp->recv);
+}
+
+/* The program may have got a region of the engine alone, or the HCA may have gone, since
+ * choose_way(). */
+static int check_address(const struct qp *qp, uint32_t mask, const struct urxe_qp_attr *attr,
+			 const struct way *way)
+{
+	if (!way->daemon_error || urxe_offload_takes(qp->qp, attr, mask))
+		return 0;
+	return way->daemon_error;
+}
+
+/* With the adapter's lock. */
+static int change_qp(struct qp *qp, uint32_t mask, const struct urxe_qp_attr *attr,
+		     struct remote_qp *remote, const struct way *way)
+{
+	int rc;
+
+	if (way->known) {
+		qp->by_hca = way->by_hca;
+		qp->way_reason = (uint8_t)way->reason;
+		refill_hca(qp);
+	}
+	rc = check_address(qp, mask, attr, way);
+	if (!rc)
+		rc = modify_engine(qp, clock_now(), attr, mask);
+	if (rc == -EOPNOTSUPP)
+		log_migration(qp, mask);
+	if (rc) {
+		remote_qp_release(remote);
+		return rc;
+	}
+	refill_hca(qp);
+	qp_modified(qp);
+	engine_transmit(clock_now());
+	adapter_publish();
+	engine_wake_for_work();
+	replace_remote_qp(qp, remote);
+	return 0;
+}
+
+/* With the adapter's lock. *uplink becomes the result of uplink_qpn_update(). */
+static int modify_qp_locked(const struct command *c, const struct ib_uverbs_modify_qp *request,
+			    const struct urxe_qp_attr *attr, struct remote_qp *remote,
+			    const struct way *way, bool *uplink)
+{
+	struct qp *qp;
+	int rc = begin_qp_command(c, request->qp_handle, &qp);
+
+	if (rc) {
+		remote_qp_release(remote);
+		return rc;
+	}
+	rc = change_qp(qp, request->attr_mask, attr, remote, way);
+	/* A child that a signal handler has forked meanwhile has another adapter. */
+	*uplink = adapter.dev && uplink_qpn_update(qp);
+	end_qp_command(qp);
+	return rc;
+}
+
+/* uplink_qpn_update() again; another thread may have destroyed the queue pair. */
+static bool update_uplink(const struct command *c, uint32_t handle)
+{
+	struct qp *qp;
+	bool asked;
+
+	if (command_lock(c))
+		return false;
+	qp = (struct qp *)command_object(c, OBJECT_QP, handle);
+	asked = qp && uplink_qpn_update(qp);
+	adapter_unlock();
+	return asked;
+}
+
+/* Returns when the daemon receives the queue pair's packets. If it did not read before, each answer
+ * shows that it reads again. */
+static void await_uplink(const struct command *c, uint32_t handle)
+{
+	bool again;
+
+	do {
+		again = update_uplink(c, handle);
+		adapter_await_daemon();
+	} while (again);
+}
+
+static int modify_qp(const struct command *c, const struct ib_uverbs_modify_qp *request,
+		     uint32_t rate_limit)
+{
+	struct ib_uverbs_ah_attr address;
+	struct urxe_qp_attr attr;
+	struct remote_qp *remote = NULL;
+	struct way way = {0};
+	bool uplink = false;
+	int rc = check_modify(request);
+
+	if (rc)
+		return rc;
+	fill_attr(&attr, request);
+	attr.rate_limit = rate_limit;
+	if (request->attr_mask & IBV_QP_AV) {
+		address_from_dest(&address, &request->dest);
+		rc = address_path(&address, &attr.path, &way.daemon_error);
+	}
+	if (!rc)
+		rc = choose_way(c, request, &attr, &way);
+	if (rc)
+		return rc;
+	prepare_engine(c, request, &attr, &way, &remote);
+	rc = command_lock(c);
+	if (rc) {
+		release_remote_qp(remote);
+		return rc;
+	}
+	rc = modify_qp_locked(c, request, &attr, remote, &way, &uplink);
+	adapter_unlock_settled();
+	/* The program may ask its peer for packets when the command has returned. */
+	if (uplink)
+		await_uplink(c, request->qp_handle);
+	remote_qp_flush();
+	return rc;
+}
+
+/* Attributes that each command may set, as in the kernel; only the extended one has rate limits. */
+#define MODIFY_MASK    ((IBV_QP_DEST_QPN << 1) - 1u)
+#define MODIFY_EX_MASK ((IBV_QP_RATE_LIMIT << 1) - 1u)
+
+int cmd_modify_qp(const struct command *c)
+{
+	struct ib_uverbs_modify_qp request;
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (!rc && request.attr_mask & ~MODIFY_MASK)
+		rc = -EOPNOTSUPP;
+	return rc ? rc : modify_qp(c, &request, 0);
+}
+
+int cmd_modify_qp_ex(const struct command *c)
+{
+	struct ib_uverbs_ex_modify_qp request;
+	struct ib_uverbs_ex_modify_qp_resp reply = {.response_length = sizeof(reply)};
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (!rc && request.base.attr_mask & ~MODIFY_EX_MASK)
+		rc = -EOPNOTSUPP;
+	if (!rc)
+		rc = modify_qp(c, &request.base, request.rate_limit);
+	return rc ? rc : command_reply(c, &reply, sizeof(reply));
+}
