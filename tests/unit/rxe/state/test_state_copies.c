@@ -25,7 +25,7 @@ static void move_side(struct copy_pair *d, unsigned side)
 	move_node(d->e.pair, side, &end, 1);
 }
 
-static void test_rights_end_and_come_back(void **state)
+static void test_saved_device_publishes_copy_rights_again(void **state)
 {
 	const struct urxe_state_save how = {0};
 	struct copy_pair d;
@@ -140,7 +140,7 @@ static void test_references_become_packets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rights_end_and_come_back),
+		cmocka_unit_test(test_saved_device_publishes_copy_rights_again),
 		cmocka_unit_test(test_requests_are_copied_after_a_move),
 		cmocka_unit_test(test_save_is_busy_during_copies_and_unmaps),
 		cmocka_unit_test(test_references_become_packets),
