@@ -16,6 +16,7 @@
 #include <netdev/shm.h>
 
 #include "require.h"
+#include "send_fds.h"
 #include "state_patch.h"
 #include "vm/device/listen_socket.h"
 #include "vm/device/uar_memory.h"
@@ -136,20 +137,9 @@ static void close_side(struct side *side)
 
 static void send_to(const struct side *side, int client, const void *message, size_t n, int fd)
 {
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(fd))];
-	} control = {.header = {CMSG_LEN(sizeof(fd)), SOL_SOCKET, SCM_RIGHTS}};
-	struct iovec part = {(void *)(uintptr_t)message, n};
-	struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1};
 	uint8_t reply[256];
 
-	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-	if (fd >= 0) {
-		msg.msg_control = &control;
-		msg.msg_controllen = sizeof(control.bytes);
-	}
-	require(sendmsg(client, &msg, 0) == (ssize_t)n);
+	require(send_fds(client, message, n, &fd, fd >= 0) == (ssize_t)n);
 	require(vnic_vfio_server_event(side->server) >= 0);
 	require(recv(client, reply, sizeof(reply), MSG_DONTWAIT) > 0 && !(reply[8] & 0x20));
 }

@@ -25,6 +25,7 @@
 
 #include "blocking_file.h"
 #include "require.h"
+#include "send_fds.h"
 
 #define LINGER_SECONDS 600
 
@@ -81,18 +82,7 @@ static int connect_to(const char *run_dir, const char *name)
 /* False: the kernel refuses the descriptor, or the connection has ended. */
 static bool send_with_fd(int to, const void *text, size_t len, int fd)
 {
-	union {
-		struct cmsghdr header;
-		uint8_t room[CMSG_SPACE(sizeof(int))];
-	} control = {.header = {CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
-	struct iovec iov = {(void *)text, len};
-	const struct msghdr message = {.msg_iov = &iov,
-				       .msg_iovlen = 1,
-				       .msg_control = &control,
-				       .msg_controllen = sizeof(control)};
-
-	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-	return sendmsg(to, &message, MSG_NOSIGNAL) >= 0;
+	return send_fds(to, text, len, &fd, 1) >= 0;
 }
 
 /* Sends the first message of the protocol, with a descriptor if fd is not -1. */

@@ -26,6 +26,7 @@
 #include <rdma/rdma_user_cm.h>
 
 #include "rdmacm/rdmacm.h"
+#include "send_fds.h"
 
 #define QUEUE  8   /* connections that the daemon has not accepted, and one more */
 #define DEVICE 200 /* descriptor of the device; no other one gets this number */
@@ -72,24 +73,14 @@ static int teardown(void **state)
 /* Sends both ends of the event socket, and keeps its own. */
 static void send_welcome(int socket)
 {
-	union {
-		struct cmsghdr header;
-		char room[CMSG_SPACE(CM_ATTACH_FDS * sizeof(int))];
-	} control = {.header = {CMSG_LEN(CM_ATTACH_FDS * sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
-	struct cm_attach_welcome w = {.token = TOKEN};
-	struct iovec iov = {&w, sizeof(w)};
-	const struct msghdr msg = {.msg_iov = &iov,
-				   .msg_iovlen = 1,
-				   .msg_control = &control,
-				   .msg_controllen = sizeof(control)};
+	const struct cm_attach_welcome w = {.token = TOKEN};
 	int ends[CM_ATTACH_FDS];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		abort();
-	memcpy(CMSG_DATA(&control.header), ends, sizeof(ends));
 	/* Before the welcome: the program's thread reads it as soon as the device is open. */
 	atomic_store(&event_socket, ends[CM_ATTACH_EVENT_WRITER]);
-	if (sendmsg(socket, &msg, MSG_NOSIGNAL) != sizeof(w))
+	if (send_fds(socket, &w, sizeof(w), ends, CM_ATTACH_FDS) != sizeof(w))
 		abort();
 	close(ends[CM_ATTACH_EVENTS]);
 }

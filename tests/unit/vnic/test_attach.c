@@ -4,6 +4,7 @@
  * The child reports by its exit status; a lost wake-up appears as a timeout of poll(2).
  */
 #include "attach_client.h"
+#include "send_fds.h"
 
 /* --- Frames in both directions; both sides sleep between them. */
 
@@ -429,30 +430,21 @@ static const struct {
 
 static void answer_foreign(int fd, size_t number)
 {
-	union {
-		struct cmsghdr header;
-		uint8_t room[CMSG_SPACE((VNIC_FDS + 1) * sizeof(int))];
-	} control = {.header = {.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
 	struct {
 		struct vnic_attach_welcome welcome;
 		uint8_t more[64];
 	} text = {.welcome = {.type = VNIC_ATTACH_HELLO, .status = foreign[number].status}};
-	struct iovec iov = {.iov_base = &text, .iov_len = foreign[number].len};
-	struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
-	uint32_t fds = foreign[number].fds;
+	const ssize_t length = (ssize_t)foreign[number].len;
+	int fds[VNIC_FDS + 1];
 
-	control.header.cmsg_len = CMSG_LEN(fds * sizeof(int));
-	for (uint32_t i = 0; i < fds; i++)
-		memcpy(CMSG_DATA(&control.header) + i * sizeof(fd), &fd, sizeof(fd));
-	if (fds) {
-		message.msg_control = &control;
-		message.msg_controllen = CMSG_SPACE(fds * sizeof(int));
-	}
+	for (uint32_t i = 0; i < VNIC_FDS + 1; i++)
+		fds[i] = fd;
 	assert_int_equal(
 		recv(fd, &(struct vnic_attach_hello){0}, sizeof(struct vnic_attach_hello), 0),
 		sizeof(struct vnic_attach_hello));
-	if (iov.iov_len)
-		assert_int_equal(sendmsg(fd, &message, 0), iov.iov_len);
+	if (length)
+		assert_int_equal(send_fds(fd, &text, foreign[number].len, fds, foreign[number].fds),
+				 length);
 }
 
 static void foreign_client(const char *run_dir)

@@ -8,6 +8,7 @@
 #include <vnic/peer_socket.h>
 
 #include "daemon.h"
+#include "send_fds.h"
 #include "vnic_loop.h"
 
 static int connect_raw(struct daemon *d)
@@ -133,18 +134,7 @@ static void test_oversized_message_is_refused(void **state)
 /* Sends a message with a descriptor. False: the kernel refuses it. */
 static bool send_with_fd(int fd, const void *data, size_t len, int passed)
 {
-	union {
-		struct cmsghdr header;
-		uint8_t room[CMSG_SPACE(sizeof(int))];
-	} control = {.header = {CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
-	struct iovec iov = {.iov_base = (void *)data, .iov_len = len};
-	const struct msghdr message = {.msg_iov = &iov,
-				       .msg_iovlen = 1,
-				       .msg_control = &control,
-				       .msg_controllen = sizeof(control)};
-
-	memcpy(CMSG_DATA(&control.header), &passed, sizeof(passed));
-	if (sendmsg(fd, &message, 0) == (ssize_t)len)
+	if (send_fds(fd, data, len, &passed, 1) == (ssize_t)len)
 		return true;
 	assert_int_equal(errno, EPERM);
 	return false;

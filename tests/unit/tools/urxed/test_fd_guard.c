@@ -21,6 +21,7 @@
 #include <vnic/inbox.h>
 #include <vnic/peer_socket.h>
 
+#include "send_fds.h"
 #include "urxed/privilege/fd_guard.h"
 #include "vnic_loop.h"
 
@@ -49,22 +50,6 @@ static bool comes(int fd, short events)
 	return poll(&pfd, 1, PATIENCE_MS) == 1;
 }
 
-static void send_fds(int to, const void *text, size_t len, const int *fds, uint32_t n)
-{
-	union {
-		struct cmsghdr header;
-		uint8_t room[CMSG_SPACE(VNIC_INBOX_FDS * sizeof(int))];
-	} control = {.header = {CMSG_LEN(n * sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
-	struct iovec iov = {(void *)text, len};
-	const struct msghdr message = {.msg_iov = &iov,
-				       .msg_iovlen = 1,
-				       .msg_control = &control,
-				       .msg_controllen = CMSG_SPACE(n * sizeof(int))};
-
-	memcpy(CMSG_DATA(&control.header), fds, n * sizeof(int));
-	assert_int_equal(sendmsg(to, &message, 0), len);
-}
-
 /* A socket whose queue has the last copy of a pipe's write end; returns the socket. */
 static int make_loaded_socket(int *reader, int *program)
 {
@@ -72,7 +57,7 @@ static int make_loaded_socket(int *reader, int *program)
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
 	assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
-	send_fds(ends[1], "?", 1, &pipe_ends[1], 1);
+	assert_int_equal(send_fds(ends[1], "?", 1, &pipe_ends[1], 1), 1);
 	close(pipe_ends[1]);
 	*reader = pipe_ends[0];
 	*program = ends[1];
@@ -191,7 +176,7 @@ static void backlog_is_closed(void **state)
 					 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 6)),
 				 0);
 	}
-	send_fds(programs[1], "?", 1, &pipe_ends[1], 1);
+	assert_int_equal(send_fds(programs[1], "?", 1, &pipe_ends[1], 1), 1);
 	close(pipe_ends[1]);
 	fd_guard_close_listener(listener);
 	assert_int_equal(fd_guard_count(), before + 1);
@@ -212,7 +197,7 @@ static int send_inbox(uint64_t token, const int *fds, uint32_t n)
 	int socket = fd_guard_check_inbox(token, getuid());
 
 	assert_true(socket >= 0);
-	send_fds(socket, &message, sizeof(message), fds, n);
+	assert_int_equal(send_fds(socket, &message, sizeof(message), fds, n), sizeof(message));
 	assert_int_equal(recv(socket, &message, sizeof(message), 0), sizeof(message));
 	close(socket);
 	return message.status;

@@ -17,6 +17,7 @@
 
 #include <vnic/regs.h>
 
+#include "send_fds.h"
 #include "vm/device/vmxnet3_function.h"
 
 #define PAGE  UINT64_C(4096)
@@ -78,21 +79,10 @@ static int teardown(void **state)
 static int ask(struct fixture *f, uint16_t command, void *body, uint32_t size, int fd)
 {
 	uint32_t message[64] = {(uint32_t)command << 16, 16 + size};
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = {.header = {CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
-	struct iovec part = {message, 16 + size};
-	struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1};
 	ssize_t n;
 
 	memcpy(message + 4, body, size);
-	if (fd >= 0) {
-		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-		msg.msg_control = &control;
-		msg.msg_controllen = sizeof(control.bytes);
-	}
-	assert_int_equal(sendmsg(f->client, &msg, 0), 16 + size);
+	assert_int_equal(send_fds(f->client, message, 16 + size, &fd, fd >= 0), 16 + size);
 	function_event(&f->f.function, f->epoll_fd);
 	n = recv(f->client, message, sizeof(message), 0);
 	assert_true(n >= 16);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "vfio_fixture.h"
+#include "send_fds.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -151,24 +152,7 @@ int vfio_teardown(void **state)
 
 void send_bytes(struct fixture *f, const void *bytes, size_t n, const int *fds, uint32_t n_fds)
 {
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(64 * sizeof(int))];
-	} control = {0};
-	struct iovec part = {(void *)(uintptr_t)bytes, n};
-	struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1};
-	struct cmsghdr *cmsg;
-
-	if (n_fds) {
-		msg.msg_control = &control;
-		msg.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
-		cmsg = CMSG_FIRSTHDR(&msg);
-		cmsg->cmsg_level = SOL_SOCKET;
-		cmsg->cmsg_type = SCM_RIGHTS;
-		cmsg->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
-		memcpy(CMSG_DATA(cmsg), fds, n_fds * sizeof(int));
-	}
-	assert_int_equal(sendmsg(f->client, &msg, MSG_NOSIGNAL), n);
+	assert_int_equal(send_fds(f->client, bytes, n, fds, n_fds), n);
 }
 
 size_t build(struct fixture *f, uint8_t *to, uint16_t command, uint32_t flags, const void *body,
