@@ -86,7 +86,7 @@ static void assert_cell(enum text_table_format format, const char *number, const
 	json_decref(row);
 }
 
-static void units_are_readable(void **state)
+static void numbers_are_printed_with_units(void **state)
 {
 	(void)state;
 	assert_cell(TABLE_BYTES, "0", "0 B");
@@ -277,7 +277,7 @@ static void members_of_a_bond_have_columns(void **state)
 }
 
 /* A machine's queue pairs have its MAC, and GIDs that the host does not have. */
-static void machines_are_on_this_host(void **state)
+static void qps_to_machines_show_a_path_on_this_host(void **state)
 {
 	static const char machines[] =
 		"{\"host\": {\"mac\": \"h\", \"gids\": [{\"gid\": \"fe80::1\"}]}, \"leases\": ["
@@ -381,9 +381,9 @@ int main(void)
 		cmocka_unit_test(columns_are_as_wide_as_their_longest_cell),
 		cmocka_unit_test(utf8_letters_count_as_one_column),
 		cmocka_unit_test(values_of_wrong_type_show_as_a_dash),
-		cmocka_unit_test(units_are_readable),
+		cmocka_unit_test(numbers_are_printed_with_units),
 		cmocka_unit_test(each_topic_shows_its_part_of_the_report),
-		cmocka_unit_test(machines_are_on_this_host),
+		cmocka_unit_test(qps_to_machines_show_a_path_on_this_host),
 		cmocka_unit_test(each_qp_shows_its_path),
 		cmocka_unit_test(direct_qps_show_the_members_of_a_bond),
 		cmocka_unit_test(members_of_a_bond_have_columns),

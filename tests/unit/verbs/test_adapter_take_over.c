@@ -189,7 +189,7 @@ static void the_engine_goes_on_with_stopped_queue_pairs(void **state)
 	assert_int_equal(polls, 3);
 }
 
-static void success_ends_the_attempt_of_both(void **state)
+static void success_ends_the_attempts_of_both_takers(void **state)
 {
 	(void)state;
 	assert_int_equal(take_over(TAKER_GONE), -EAGAIN);
@@ -209,7 +209,7 @@ int main(void)
 		cmocka_unit_test_setup(a_new_attempt_tells_its_own_reason, open_hca),
 		cmocka_unit_test_setup(a_refusal_leaves_no_reason_behind, open_hca),
 		cmocka_unit_test_setup(the_engine_goes_on_with_stopped_queue_pairs, open_hca),
-		cmocka_unit_test_setup(success_ends_the_attempt_of_both, open_hca),
+		cmocka_unit_test_setup(success_ends_the_attempts_of_both_takers, open_hca),
 	};
 
 	clock_stop();

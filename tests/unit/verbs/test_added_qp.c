@@ -64,7 +64,7 @@ static void the_end_of_a_refused_number_is_not_told(void **state)
 	assert_false(end_is_told(add(-ENOSPC)));
 }
 
-static void the_answer_of_the_last_daemon_counts(void **state)
+static void answer_of_the_newest_daemon_counts(void **state)
 {
 	struct added_qp *added = add(-ENOSPC);
 
@@ -78,7 +78,7 @@ static void the_answer_of_the_last_daemon_counts(void **state)
 	assert_false(end_is_told(added));
 }
 
-static void the_daemon_learns_changes(void **state)
+static void daemon_learns_changed_flags_of_a_qpn(void **state)
 {
 	struct added_qp *added = add(0);
 
@@ -129,8 +129,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_end_of_a_refused_number_is_not_told),
-		cmocka_unit_test(the_answer_of_the_last_daemon_counts),
-		cmocka_unit_test(the_daemon_learns_changes),
+		cmocka_unit_test(answer_of_the_newest_daemon_counts),
+		cmocka_unit_test(daemon_learns_changed_flags_of_a_qpn),
 		cmocka_unit_test(a_daemon_that_has_refused_a_number_learns_no_changes),
 		cmocka_unit_test(all_records_are_forgotten_at_once),
 	};

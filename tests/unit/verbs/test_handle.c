@@ -25,7 +25,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-static void names_and_finds(void **state)
+static void handle_finds_objects_of_its_type_only(void **state)
 {
 	struct handle_table table = {.counts = counts, .max = no_max};
 
@@ -44,7 +44,7 @@ static void names_and_finds(void **state)
 	handle_table_free(&table);
 }
 
-static void refuses_what_names_nothing(void **state)
+static void unknown_handles_find_no_object(void **state)
 {
 	struct handle_table table = {.counts = counts, .max = no_max};
 	struct object pd = {.type = OBJECT_PD};
@@ -66,7 +66,7 @@ static void refuses_what_names_nothing(void **state)
 	handle_table_free(&table);
 }
 
-static void walks_by_type_while_removing(void **state)
+static void objects_may_be_removed_during_a_walk(void **state)
 {
 	struct handle_table table = {.counts = counts, .max = no_max};
 	uint32_t at = 0, found = 0;
@@ -91,7 +91,7 @@ static void walks_by_type_while_removing(void **state)
 }
 
 /* As a restored process does: in any order, with gaps. */
-static void places_at_given_handles(void **state)
+static void restored_objects_keep_their_handles(void **state)
 {
 	static const uint32_t handles[] = {300, 2, 65};
 	struct handle_table table = {.counts = counts, .max = no_max};
@@ -166,10 +166,10 @@ static void refuses_to_place_one_more_than_the_maximum(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(names_and_finds, set_up),
-		cmocka_unit_test_setup(refuses_what_names_nothing, set_up),
-		cmocka_unit_test_setup(walks_by_type_while_removing, set_up),
-		cmocka_unit_test_setup(places_at_given_handles, set_up),
+		cmocka_unit_test_setup(handle_finds_objects_of_its_type_only, set_up),
+		cmocka_unit_test_setup(unknown_handles_find_no_object, set_up),
+		cmocka_unit_test_setup(objects_may_be_removed_during_a_walk, set_up),
+		cmocka_unit_test_setup(restored_objects_keep_their_handles, set_up),
 		cmocka_unit_test_setup(refuses_one_more_than_the_maximum, set_up),
 		cmocka_unit_test_setup(refuses_to_place_one_more_than_the_maximum, set_up),
 	};

@@ -70,7 +70,7 @@ static void a_descriptor_moves(int lowest, int highest)
 	close(high);
 }
 
-static void the_limit_decides_about_the_numbers(void **state)
+static void descriptors_move_to_the_top_of_the_limit(void **state)
 {
 	(void)state;
 	set_limit(1152);
@@ -83,7 +83,7 @@ static void the_limit_decides_about_the_numbers(void **state)
 	a_descriptor_moves(32, 63);
 }
 
-static void an_error_stays(void **state)
+static void errors_of_descriptors_are_passed_on(void **state)
 {
 	(void)state;
 	errno = EMFILE;
@@ -94,7 +94,7 @@ static void an_error_stays(void **state)
 }
 
 /* A descriptor keeps its number, and a duplicate has the lowest free one, while there is one. */
-static void no_high_number_is_free(void **state)
+static void descriptor_stays_without_a_free_high_number(void **state)
 {
 	int fd, copy;
 
@@ -119,7 +119,7 @@ static void no_high_number_is_free(void **state)
 }
 
 /* fcntl() refuses numbers from the limit on (EINVAL). */
-static void the_limit_leaves_no_number(void **state)
+static void descriptor_at_the_limit_is_not_moved(void **state)
 {
 	const int input = dup(STDIN_FILENO);
 
@@ -139,10 +139,10 @@ static void the_limit_leaves_no_number(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(the_limit_decides_about_the_numbers),
-		TEST(an_error_stays),
-		TEST(no_high_number_is_free),
-		TEST(the_limit_leaves_no_number),
+		TEST(descriptors_move_to_the_top_of_the_limit),
+		TEST(errors_of_descriptors_are_passed_on),
+		TEST(descriptor_stays_without_a_free_high_number),
+		TEST(descriptor_at_the_limit_is_not_moved),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,7 @@ static json_t *read_back(struct json_text *j)
 	return value;
 }
 
-static void values_come_back(void **state)
+static void written_json_is_parsed_to_the_same_values(void **state)
 {
 	struct json_text j = {0};
 	json_t *value, *expected;
@@ -51,7 +51,7 @@ static void values_come_back(void **state)
 }
 
 /* A program's name may consist of any bytes. */
-static void any_string_is_one(void **state)
+static void unprintable_bytes_in_strings_become_question_marks(void **state)
 {
 	struct json_text j = {0};
 	char all[256];
@@ -71,7 +71,7 @@ static void any_string_is_one(void **state)
 	json_decref(value);
 }
 
-static void json_text_grows(void **state)
+static void json_text_grows_beyond_its_first_room(void **state)
 {
 	struct json_text j = {0};
 	json_t *value;
@@ -91,9 +91,9 @@ static void json_text_grows(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(values_come_back),
-		cmocka_unit_test(any_string_is_one),
-		cmocka_unit_test(json_text_grows),
+		cmocka_unit_test(written_json_is_parsed_to_the_same_values),
+		cmocka_unit_test(unprintable_bytes_in_strings_become_question_marks),
+		cmocka_unit_test(json_text_grows_beyond_its_first_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

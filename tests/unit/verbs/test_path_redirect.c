@@ -41,7 +41,7 @@ static const struct {
 	{"", NULL},
 };
 
-static void redirects_what_the_daemon_plays(void **state)
+static void paths_of_the_device_lead_to_the_daemon(void **state)
 {
 	char buf[PATH_MAX];
 
@@ -70,7 +70,7 @@ static void redirects_the_directory_that_the_kernel_lacks(void **state)
 	}
 }
 
-static void leaves_what_would_not_fit(void **state)
+static void too_long_path_is_not_redirected(void **state)
 {
 	static const char prefix[] = "/sys/class/infiniband/";
 	char path[PATH_MAX], buf[PATH_MAX];
@@ -82,7 +82,7 @@ static void leaves_what_would_not_fit(void **state)
 	assert_ptr_equal(path_redirect(path, buf), path);
 }
 
-static void knows_the_device(void **state)
+static void device_nodes_are_recognized_by_path(void **state)
 {
 	(void)state;
 	assert_int_equal(device_by_path("/dev/infiniband/uverbs1024"), DEVICE_UVERBS);
@@ -95,10 +95,10 @@ static void knows_the_device(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(redirects_what_the_daemon_plays),
+		cmocka_unit_test(paths_of_the_device_lead_to_the_daemon),
 		cmocka_unit_test(redirects_the_directory_that_the_kernel_lacks),
-		cmocka_unit_test(leaves_what_would_not_fit),
-		cmocka_unit_test(knows_the_device),
+		cmocka_unit_test(too_long_path_is_not_redirected),
+		cmocka_unit_test(device_nodes_are_recognized_by_path),
 	};
 
 	setenv("URXE_DIR", "/run/x", 1);

@@ -79,7 +79,7 @@ static void numbers_of_an_hca_need_no_lease(void **state)
 	assert_int_equal(l->used, 1);
 }
 
-static void nothing_is_leased(void **state)
+static void table_without_blocks_is_full(void **state)
 {
 	struct leases *l = *state;
 	uint32_t at = 0;
@@ -113,7 +113,7 @@ static void every_number_is_taken_once(void **state)
 }
 
 /* Packets to the last owner of a QPN may still arrive, so the table reuses the oldest number. */
-static void a_number_rests_as_long_as_may_be(void **state)
+static void freed_qpn_is_reused_last(void **state)
 {
 	struct leases *l = *state;
 
@@ -126,7 +126,7 @@ static void a_number_rests_as_long_as_may_be(void **state)
 	assert_true(leases_full(l));
 }
 
-static void one_more_block_has_room(void **state)
+static void another_block_adds_free_qpns(void **state)
 {
 	struct leases *l = *state;
 	uint32_t at = VNIC_LEASE_QPNS - 1;
@@ -145,10 +145,8 @@ static void one_more_block_has_room(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(nothing_is_leased),
-		TEST(every_number_is_taken_once),
-		TEST(a_number_rests_as_long_as_may_be),
-		TEST(one_more_block_has_room),
+		TEST(table_without_blocks_is_full),    TEST(every_number_is_taken_once),
+		TEST(freed_qpn_is_reused_last),        TEST(another_block_adds_free_qpns),
 		TEST(numbers_of_an_hca_need_no_lease),
 	};
 

@@ -11,7 +11,7 @@
 
 #define N 5000u
 
-static void each_number_names_its_process(void **state)
+static void qpn_finds_its_process(void **state)
 {
 	struct qpn_processes processes = {0};
 	uint32_t process;
@@ -29,7 +29,7 @@ static void each_number_names_its_process(void **state)
 	qpn_processes_free(&processes);
 }
 
-static void a_number_may_pass_to_another_process(void **state)
+static void qpn_may_pass_to_another_process(void **state)
 {
 	struct qpn_processes processes = {0};
 	uint32_t process;
@@ -46,8 +46,8 @@ static void a_number_may_pass_to_another_process(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_number_names_its_process),
-		cmocka_unit_test(a_number_may_pass_to_another_process),
+		cmocka_unit_test(qpn_finds_its_process),
+		cmocka_unit_test(qpn_may_pass_to_another_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,7 +62,7 @@ static void copy_out(struct work_queue *wq)
 }
 
 /* From any index in the old ring: outstanding entries stay outstanding, and retire one by one. */
-static void a_work_queue_moves(void **state)
+static void resized_work_queue_keeps_outstanding_entries(void **state)
 {
 	(void)state;
 	for (uint32_t retired = 0; retired < 20; retired++)
@@ -159,7 +159,7 @@ static bool unmap_ring(void *start, size_t length)
 }
 
 /* Linux allows a process 65,530 mappings; 300,000 rings were destroyed in random order. */
-static void rings_share_mappings(void **state)
+static void thousands_of_rings_need_few_mappings(void **state)
 {
 	int before = count_mappings();
 
@@ -260,9 +260,11 @@ static void memory_over_a_kept_mapping_stays(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_work_queue_moves, setup, teardown),
+		cmocka_unit_test_setup_teardown(resized_work_queue_keeps_outstanding_entries, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(ring_without_room_is_not_created, setup, teardown),
-		cmocka_unit_test_setup_teardown(rings_share_mappings, setup, teardown),
+		cmocka_unit_test_setup_teardown(thousands_of_rings_need_few_mappings, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(destroyed_rings_take_no_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(other_memory_is_unmapped, setup, teardown),
 		cmocka_unit_test_setup_teardown(memory_over_a_kept_mapping_stays, setup, teardown),

@@ -9,7 +9,7 @@
 #include <rxe/service_level.h>
 
 /* UCX 1.13 reads the lower three bits: 2 stands for IPv4, and nothing else does. */
-static void ipv4_is_told(void **state)
+static void service_level_tells_ucx_of_ipv4(void **state)
 {
 	(void)state;
 	for (uint8_t priority = 0; priority <= SL_MAX; priority++)
@@ -17,7 +17,7 @@ static void ipv4_is_told(void **state)
 	assert_int_equal(sl_of_datagram(0, false), 0);
 }
 
-static void an_answer_has_the_priority(void **state)
+static void service_level_keeps_the_priority(void **state)
 {
 	(void)state;
 	for (uint8_t priority = 0; priority <= SL_MAX; priority++)
@@ -29,7 +29,7 @@ static void an_answer_has_the_priority(void **state)
 		}
 }
 
-static void others_are_refused(void **state)
+static void unknown_service_levels_are_refused(void **state)
 {
 	uint8_t priority;
 
@@ -43,9 +43,9 @@ static void others_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ipv4_is_told),
-		cmocka_unit_test(an_answer_has_the_priority),
-		cmocka_unit_test(others_are_refused),
+		cmocka_unit_test(service_level_tells_ucx_of_ipv4),
+		cmocka_unit_test(service_level_keeps_the_priority),
+		cmocka_unit_test(unknown_service_levels_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,7 +49,7 @@ static void check_copies(void)
 	munmap(page, 4096);
 }
 
-static void copies_or_faults(void **state)
+static void copy_of_unmapped_memory_returns_efault(void **state)
 {
 	(void)state;
 	assert_false(sigbus_guard_installed());
@@ -57,14 +57,14 @@ static void copies_or_faults(void **state)
 }
 
 /* The signal handlers are installed, as when the device is open. */
-static void copies_or_is_caught(void **state)
+static void copy_returns_efault_beside_the_sigbus_guard(void **state)
 {
 	(void)state;
 	assert_int_equal(sigbus_guard_install(), 0);
 	check_copies();
 }
 
-static void registers_what_is_mapped_so(void **state)
+static void registration_checks_mapping_and_write_right(void **state)
 {
 	uint8_t *page = map(3, PROT_READ | PROT_WRITE);
 	uint64_t at = (uint64_t)(uintptr_t)page;
@@ -90,7 +90,7 @@ static void registers_what_is_mapped_so(void **state)
  * A region larger than the machine's memory: only mapped pages count, and registration populates
  * none.
  */
-static void registers_what_is_sparse(void **state)
+static void registration_of_sparse_memory_touches_no_page(void **state)
 {
 	const size_t length = (size_t)1 << 46, page = 4096;
 	unsigned char present;
@@ -117,10 +117,10 @@ static void registers_what_is_sparse(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(copies_or_faults),
-		cmocka_unit_test(copies_or_is_caught),
-		cmocka_unit_test(registers_what_is_mapped_so),
-		cmocka_unit_test(registers_what_is_sparse),
+		cmocka_unit_test(copy_of_unmapped_memory_returns_efault),
+		cmocka_unit_test(copy_returns_efault_beside_the_sigbus_guard),
+		cmocka_unit_test(registration_checks_mapping_and_write_right),
+		cmocka_unit_test(registration_of_sparse_memory_touches_no_page),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

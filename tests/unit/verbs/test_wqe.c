@@ -33,7 +33,7 @@ static int reset(void **state)
 	return 0;
 }
 
-static void reads_a_write(void **state)
+static void write_request_is_read_from_its_wqe(void **state)
 {
 	struct rxe_send_wqe *wqe = &element.send;
 	struct send_request got;
@@ -109,7 +109,7 @@ static void reads_an_atomic(void **state)
 	assert_int_equal(got.wr.swap, 2);
 }
 
-static void reads_a_binding(void **state)
+static void bind_request_is_read_from_its_wqe(void **state)
 {
 	struct rxe_send_wqe *wqe = &element.send;
 	struct send_request got;
@@ -241,7 +241,7 @@ static void reads_a_datagram_by_number_or_address(void **state)
 	assert_null(got.wr.path);
 }
 
-static void refuses_what_does_not_fit(void **state)
+static void malformed_send_wqes_are_refused(void **state)
 {
 	struct rxe_send_wqe *wqe = &element.send;
 	struct send_request got;
@@ -269,7 +269,7 @@ static void refuses_what_does_not_fit(void **state)
 	}
 }
 
-static void reads_receives(void **state)
+static void receive_with_too_many_segments_is_refused(void **state)
 {
 	struct rxe_recv_wqe *wqe = &element.recv;
 	struct recv_request got;
@@ -343,17 +343,17 @@ static void indices_are_masked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(reads_a_write, reset),
+		cmocka_unit_test_setup(write_request_is_read_from_its_wqe, reset),
 		cmocka_unit_test_setup(reads_inline_data, reset),
 		cmocka_unit_test_setup(reads_an_atomic, reset),
-		cmocka_unit_test_setup(reads_a_binding, reset),
+		cmocka_unit_test_setup(bind_request_is_read_from_its_wqe, reset),
 		cmocka_unit_test_setup(reads_invalidations, reset),
 		cmocka_unit_test_setup(reads_a_flush, reset),
 		cmocka_unit_test_setup(reads_an_atomic_write, reset),
 		cmocka_unit_test_setup(reads_inline_data_in_place, reset),
 		cmocka_unit_test_setup(reads_a_datagram_by_number_or_address, reset),
-		cmocka_unit_test_setup(refuses_what_does_not_fit, reset),
-		cmocka_unit_test_setup(reads_receives, reset),
+		cmocka_unit_test_setup(malformed_send_wqes_are_refused, reset),
+		cmocka_unit_test_setup(receive_with_too_many_segments_is_refused, reset),
 		cmocka_unit_test(rings_stack_downwards),
 		cmocka_unit_test(indices_are_masked),
 	};

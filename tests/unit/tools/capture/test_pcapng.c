@@ -39,7 +39,7 @@ static struct pcapng_packet packet(uint32_t i)
 	};
 }
 
-static void packets_come_back(void **state)
+static void written_packets_are_read_back_by_libpcap(void **state)
 {
 	FILE *out = fdopen(mkstemp(path), "w");
 	struct netdev_frame frame;
@@ -73,7 +73,7 @@ static void packets_come_back(void **state)
 	unlink(path);
 }
 
-static void limits_are_kept(void **state)
+static void too_long_packets_and_comments_are_refused(void **state)
 {
 	char *text = malloc(PCAPNG_TEXT_MAX + 2), *written = NULL, name[16];
 	struct pcapng_packet p = packet(0);
@@ -121,8 +121,8 @@ static void a_full_disk_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(packets_come_back),
-		cmocka_unit_test(limits_are_kept),
+		cmocka_unit_test(written_packets_are_read_back_by_libpcap),
+		cmocka_unit_test(too_long_packets_and_comments_are_refused),
 		cmocka_unit_test(a_full_disk_is_an_error),
 	};
 

@@ -32,7 +32,7 @@ static int clear(void **state)
 	return 0;
 }
 
-static void names_become_numbers(void **state)
+static void names_of_users_and_groups_are_resolved(void **state)
 {
 	(void)state;
 	assert_int_equal(add("daemon"), 0);
@@ -53,7 +53,7 @@ static void unknown_names_are_refused(void **state)
 	assert_int_equal(add("@"), -EINVAL);
 }
 
-static void none_stands_alone(void **state)
+static void none_excludes_all_other_values(void **state)
 {
 	(void)state;
 	assert_int_equal(add("none"), 0);
@@ -192,9 +192,9 @@ static void a_socket_without_a_peer_is_not_trusted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(names_become_numbers, clear),
+		cmocka_unit_test_setup(names_of_users_and_groups_are_resolved, clear),
 		cmocka_unit_test_setup(unknown_names_are_refused, clear),
-		cmocka_unit_test_setup(none_stands_alone, clear),
+		cmocka_unit_test_setup(none_excludes_all_other_values, clear),
 		cmocka_unit_test_setup(numbers_of_names_are_limited, clear),
 		cmocka_unit_test_setup(the_daemon_s_own_user_is_trusted_unless_none_is, clear),
 		cmocka_unit_test_setup(a_process_of_another_network_must_be_named, clear),

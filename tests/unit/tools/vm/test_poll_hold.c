@@ -23,7 +23,7 @@ static void first_poll_has_its_reply_at_once(void **state)
 	assert_false(poll_hold_waits(&hold, T0, 5));
 }
 
-static void next_poll_waits(void **state)
+static void repeated_poll_has_its_reply_held(void **state)
 {
 	struct poll_hold hold = {0};
 
@@ -83,7 +83,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(first_poll_has_its_reply_at_once),
-		cmocka_unit_test(next_poll_waits),
+		cmocka_unit_test(repeated_poll_has_its_reply_held),
 		cmocka_unit_test(rare_polls_do_not_wait),
 		cmocka_unit_test(completion_ends_the_wait),
 		cmocka_unit_test(other_doorbell_ends_the_series),

@@ -41,7 +41,7 @@ static struct vnic_attach_hca now_used(void)
 	return used;
 }
 
-static void nothing_is_done_without_devices(void **state)
+static void host_without_devices_is_not_watched(void **state)
 {
 	(void)state;
 	open_hca("auto");
@@ -119,7 +119,7 @@ static void report_causes_two_scans(void **state)
 	assert_int_equal(hca_monitor_deadline(&hca), UINT64_MAX);
 }
 
-static void off_uses_nothing(void **state)
+static void hca_off_watches_no_device(void **state)
 {
 	(void)state;
 	make_roce("hca0", "eth0");
@@ -139,10 +139,10 @@ static void off_uses_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(nothing_is_done_without_devices),
+		TEST(host_without_devices_is_not_watched),
 		TEST(changes_of_another_tree_are_polled),
 		TEST(report_causes_two_scans),
-		TEST(off_uses_nothing),
+		TEST(hca_off_watches_no_device),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
