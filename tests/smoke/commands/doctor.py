@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """`urxe doctor` tells what works, what is in the way, and the command that mends it."""
+import ctypes
+import errno
+import glob
 import json
 import os
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -14,6 +18,7 @@ from host import BUSY, Failure, Host, main  # noqa: E402
 
 SUBJECTS = {'daemon', 'device', 'run dir', 'copies', 'limits', 'kernel', 'UDP 4791', 'uplinks', 'MTU', 'firewall'}
 ROCE_PORT = 4791
+PROCESS_VM_READV = 310  # the system call's number on x86-64
 
 
 def call(host, *arguments, prefix=()):
@@ -129,6 +134,77 @@ def check_port(host):
             raise Failure(f'{address}: {found["UDP 4791"]}')
 
 
+def check_with_files(host, *commands, more=(), status=0):
+    """The findings in a mount namespace, where the shell's commands have placed other files."""
+    script = '; '.join([*commands, 'exec "$@"'])
+    return ask(host, '--run-dir', host.run_dir, status=status, prefix=['unshare', '--mount', 'sh', '-ec', script, 'sh', *more])
+
+
+def deny(number, error):
+    """Makes a system call fail in this process and in the programs that it executes, as a container's filter does."""
+    load, equal, ret = 0x20, 0x15, 0x06
+    allow, fail = 0x7fff0000, 0x00050000
+    code = b''.join(struct.pack('HBBI', *words) for words in (
+        (load, 0, 0, 0), (equal, 0, 1, number), (ret, 0, 0, fail | error), (ret, 0, 0, allow)))
+    program = struct.pack('HP', 4, ctypes.addressof(buffer := ctypes.create_string_buffer(code)))
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, program, 0, 0):  # PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP
+        raise OSError(ctypes.get_errno(), f'no filter of system calls: {buffer}')
+
+
+def check_copies(host):
+    """A filter of system calls, and Linux' Yama, forbid copies from another process."""
+    scope = ['mount -t tmpfs none /proc/sys/kernel', 'mkdir /proc/sys/kernel/yama', 'echo 2 >/proc/sys/kernel/yama/ptrace_scope']
+    expect(check_with_files(host, 'true')['copies'], 'ok', 'copy WRITEs')
+    expect(check_with_files(host, *scope)['copies'], 'ok', 'copy WRITEs')
+    more = [sys.executable, __file__, '--deny']
+    expect(check_with_files(host, *scope, more=more)['copies'], 'note', 'kernel.yama.ptrace_scope is 2',
+           'sysctl -w kernel.yama.ptrace_scope=0')
+    expect(check_with_files(host, 'mount -t tmpfs none /proc/sys/kernel', more=more)['copies'], 'note',
+           'process_vm_readv fails (Operation not permitted)', 'docker run --cap-add SYS_PTRACE ...')
+
+
+def check_kernel(host):
+    """Devices of the kernel, and rdma_rxe that has RoCE's port."""
+    expect(check_with_files(host, 'mount -t tmpfs none /sys/class')['kernel'], 'ok', 'the kernel has no RDMA device')
+    found = check_with_files(host, 'mount -t tmpfs none /sys/class', 'mkdir -p /sys/class/infiniband/mlx5_0')
+    expect(found['kernel'], 'ok', "the kernel's RDMA devices beside urxe0: mlx5_0")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        try:
+            taken.bind(('127.0.0.1', ROCE_PORT))
+        except OSError:
+            pass  # another program has it
+        found = check_with_files(host, 'mount -t tmpfs none /sys/module', 'mkdir /sys/module/rdma_rxe')
+        expect(found['UDP 4791'], 'note', "rdma_rxe is loaded and has RoCE's port", 'modprobe -r rdma_rxe')
+        found = check_with_files(host, 'mount -t tmpfs none /sys/module')
+        expect(found['UDP 4791'], 'ok', "a socket has RoCE's port", "ss -lunp 'sport = 4791'")
+
+
+def check_providers(host):
+    """libibverbs without the provider rxe, and no libibverbs."""
+    found = check_with_files(host, 'mount -t tmpfs none /etc/libibverbs.d', status=1)
+    expect(found['device'], 'fault', 'libibverbs has no provider rxe', 'apt-get install ibverbs-providers')
+    library, = {os.path.realpath(path) for path in glob.glob('/usr/lib/*/libibverbs.so.1')}
+    found = check_with_files(host, f'mount --bind /dev/null {library}', status=1)
+    expect(found['device'], 'fault', 'libibverbs is not installed', 'apt-get install ibverbs-providers')
+
+
+def check_firewall(host):
+    """Only chains of nftables at an interface are in the way of packet sockets."""
+    table = "nft add table {0} t && nft add chain {0} t early '{{ type filter hook {1} priority 0; }}' && "
+
+    def found_with(rules):
+        return ask(host, '--run-dir', host.run_dir, prefix=[
+            'unshare', '--net', 'sh', '-ec', f'ip link set lo up; {rules} exec "$@"', 'sh'])['firewall']
+    expect(found_with(''), 'ok', 'do not concern packet sockets')
+    expect(found_with(table.format('inet', 'input')), 'ok', 'do not concern packet sockets')
+    expect(found_with(table.format('netdev', 'ingress device lo')), 'note', 'the chain early of the table t takes',
+           'nft list ruleset netdev')
+    # A user who may not list them.
+    found = ask(host, '--run-dir', host.run_dir, prefix=['setpriv', '--bounding-set=-net_admin'])['firewall']
+    expect(found, 'ok', 'for root only')
+
+
 def check_mistakes(host):
     for arguments, word in ((['surplus'], 'no argument'), (['--frobnicate'], '--frobnicate'),
                             (['--run-dir'], 'needs a value')):
@@ -143,6 +219,9 @@ def check_mistakes(host):
 
 
 def run():
+    if sys.argv[1] == '--deny':
+        deny(PROCESS_VM_READV, errno.EPERM)
+        os.execvp(sys.argv[2], sys.argv[2:])
     with Host(sys.argv[1]) as host:
         check_healthy(host)
         check_interfaces(host)
@@ -152,6 +231,11 @@ def run():
         check_limits(host)
         check_uplinks(host)
         check_port(host)
+        if not subprocess.run(['unshare', '--mount', '--net', 'true'], capture_output=True, check=False).returncode:
+            check_copies(host)
+            check_kernel(host)
+            check_providers(host)
+            check_firewall(host)
         check_mistakes(host)
 
 

@@ -28,10 +28,11 @@ static json_t *list_netdev_chains(void)
 	return document;
 }
 
+/* Only newer versions of nft than 1.0.6 name the chain's interface in JSON. */
 void check_firewall(struct findings *f)
 {
 	json_t *document = list_netdev_chains(), *element;
-	const char *name = NULL, *device = NULL;
+	const char *name = NULL, *table = NULL;
 	size_t i;
 
 	json_array_foreach(json_object_get(document, "nftables"), i, element)
@@ -40,14 +41,15 @@ void check_firewall(struct findings *f)
 
 		if (json_get_text(chain, "hook")) {
 			name = json_get_text(chain, "name");
-			device = json_get_text(chain, "dev");
+			table = json_get_text(chain, "table");
 		}
 	}
 	if (name)
-		finding_add(f, "firewall", FINDING_NOTE, "nft list ruleset netdev",
-			    "the chain %s at %s takes frames before urxed: it has to pass UDP port "
-			    "4791",
-			    name, device ? device : "an interface");
+		finding_add(
+			f, "firewall", FINDING_NOTE, "nft list ruleset netdev",
+			"the chain %s of the table %s takes an interface's frames before urxed: it "
+			"has to pass UDP port 4791",
+			name, table ? table : "");
 	else if (document)
 		finding_add(f, "firewall", FINDING_OK, NULL,
 			    "rules of nftables and iptables do not concern packet sockets");
