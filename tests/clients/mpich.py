@@ -14,5 +14,5 @@ WHOLE_ELEMENTS = 'UCX_IB_SEG_SIZE=8201'
 
 ROWS = [Ranks(f'env MPIR_CVAR_NOLOCAL=1 {" ".join([*UCX, *more])} mpiexec.mpich -np {count} {{programs}}/{program}',
               compiler='mpicc.mpich', spread=False)
-        for count, program, *more in ((4, 'mpi_payload'), (2, 'mpi_collectives', WHOLE_ELEMENTS),
-                                      (8, 'mpi_collectives', WHOLE_ELEMENTS), (16, 'mpi_collectives', WHOLE_ELEMENTS))]
+        for count, program, *more in ((4, 'mpi_payload'), *[(count, 'mpi_collectives 3', WHOLE_ELEMENTS)
+                                                            for count in (2, 5, 8, 16)])]

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
 Ranks of the tests' own program, which `mpicc` compiles: messages between all ranks, and collectives, every byte compared;
-and two PEs of OpenSHMEM (`oshcc`): put, get and an atomic. They may use the transport `rc_verbs` only, or `ud_verbs` only, and
-UCX's log confirms it; or libfabric's RDM endpoints, tagged. Sixteen ranks share two processors. `mpi_collectives` calls eleven
-collectives in two sizes, compares each result, and prints the time of each (docs/performance-tables.md).
+and PEs of OpenSHMEM (`oshcc`): put, get and an atomic. They may use the transport `rc_verbs` only, or `ud_verbs` only, and
+UCX's log confirms it; or libfabric's RDM endpoints, tagged. Sixteen ranks share two processors. `mpi_collectives` calls each
+collective of MPI-3, blocking and non-blocking, in two sizes, also with parts of unequal length and with three collectives at
+the same time. It compares each result, and prints the time of each (docs/performance-tables.md).
+UCX registers the heap of each PE, which fills 256 MiB with pages unless `SHMEM_SYMMETRIC_HEAP_SIZE` is smaller.
 
 Between two hosts each host has two of four ranks; the other commands run on one host. `mpirun` itself runs under `urxe run --`,
 and these options run Open MPI's daemon under `urxe run` on the other host:
@@ -19,6 +21,7 @@ import re
 import tempfile
 from dataclasses import dataclass
 
+from compiled import PROGRAMS
 from host import Failure
 from mpi import compile_ranks, write_agent
 from row import Refusal, Row, words
@@ -52,6 +55,12 @@ def check_payload(ranks, count):
     """`ranks`: standard output and standard error of all."""
     if len(re.findall(rf'^(rank|PE) \d+ of {count}: all is as it was (sent|put)$', ranks, re.MULTILINE)) != count:
         raise Failure('not all ranks')
+
+
+def compile_program(argv, top, compiler):
+    """The command, with the compiled program in place of the tests' own program."""
+    return [compile_ranks(top, os.path.basename(word), compiler) if os.path.dirname(word) == PROGRAMS else word
+            for word in argv]
 
 
 class RefusedRanks(Row):
@@ -88,8 +97,7 @@ class Ranks(Row):
 
     def run(self, at):
         with tempfile.TemporaryDirectory() as top:
-            *argv, name = words(self.client, at, at.server)
-            argv.append(compile_ranks(top, os.path.basename(name), self.compiler))
+            argv = compile_program(words(self.client, at, at.server), top, self.compiler)
             spread = self.spread and at.server is not at.client
             if spread:
                 hosts = ','.join(f'{address}:{RANKS // 2}' for address in at.addresses)
@@ -116,9 +124,11 @@ ROWS = [Ranks(f'mpirun --allow-run-as-root --oversubscribe -np {RANKS} --mca mpi
               '{programs}/mpi_payload', transport=LIBFABRIC),
         Ranks(f'mpirun --allow-run-as-root --oversubscribe -np {RANKS} {{programs}}/mpi_payload', transport=''),
         *[Ranks(f'mpirun --allow-run-as-root --oversubscribe -np {count} --mca mpi_yield_when_idle 1 {OPTIONS} '
-                '{programs}/mpi_collectives', spread=False) for count in (2, 8, 16)],
+                '{programs}/mpi_collectives 3', spread=False) for count in (2, 5, 8, 16)],
         Ranks(f'oshrun --allow-run-as-root --oversubscribe -np 2 --mca spml ucx {OPTIONS} {{programs}}/shmem_payload',
               compiler='oshcc', spread=False),
+        Ranks(f'oshrun --allow-run-as-root --oversubscribe -np 8 --mca spml ucx {OPTIONS} '
+              '-x SHMEM_SYMMETRIC_HEAP_SIZE=32M {programs}/shmem_payload', compiler='oshcc', spread=False),
         RefusedRanks('mpirun --allow-run-as-root --oversubscribe -np 2 --mca pml ob1 --mca btl openib,self '
                      '--mca btl_openib_allow_ib 1 {programs}/mpi_payload', refusal=Refusal(
                          'Debian builds openib with the connection manager udcm only, which refuses RoCE',

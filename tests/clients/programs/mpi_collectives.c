@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * mpi_collectives [REPETITIONS [NAME]]: repeats each collective operation of MPI, or only NAME, in
- * a short and a long size, and checks the result of each repetition. Rank 0 prints for each size:
- * name, bytes that a rank contributes, mean time in microseconds. Repetitions are separated by
- * barriers outside the measured time, so no rank starts the next one early.
+ * mpi_collectives [REPETITIONS [NAME]]: repeats each collective operation of MPI, blocking and
+ * non-blocking, or only NAME, in a short and a long size, and checks the result of each repetition.
+ * Rank 0 prints for each size: name, most bytes for a rank, mean time in microseconds. Repetitions
+ * are separated by barriers outside the measured time, so no rank starts the next one early.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,8 @@
 static const int sizes[] = {1, MAX_ELEMENTS};
 static int rank, ranks, repetitions;
 static long *out, *in;
-static int counts[MAX_RANKS], offsets[MAX_RANKS]; /* of MPI_Alltoallv */
+static long sums[MAX_ELEMENTS];                   /* of the collectives at the same time */
+static int counts[MAX_RANKS], offsets[MAX_RANKS]; /* of parts of unequal length */
 
 /* Element i of the data that rank `from` sends to rank `to` in this repetition. */
 static long value(int from, int to, int i, int round)
@@ -80,79 +81,103 @@ static void fill_at_root(int n, int round)
 		fill(in, 0, n, round);
 }
 
-/* The parts of all ranks lie in reverse order. */
-static void fill_reversed(int n, int round)
+/* The elements in a part of the collectives with parts of unequal length, of at most n. */
+static int part(int number, int n)
 {
+	return n - number % 3 * n / 2;
+}
+
+/* The part of each rank; the parts lie in reverse order. */
+static void place_parts(int n)
+{
+	for (int i = 0; i < ranks; i++) {
+		counts[i] = part(i, n);
+		offsets[i] = (ranks - 1 - i) * n;
+	}
+}
+
+static void fill_own_part(int n, int round)
+{
+	place_parts(n);
+	fill(out, 0, counts[rank], round);
+}
+
+static void fill_part_for_each(int n, int round)
+{
+	place_parts(n);
+	for (int to = 0; to < ranks; to++)
+		fill(out + offsets[to], to, counts[to], round);
+}
+
+/* Reduce_scatter has no offsets. */
+static void fill_packed_part_for_each(int n, int round)
+{
+	long *data = out;
+
+	place_parts(n);
+	for (int to = 0; to < ranks; data += counts[to++])
+		fill(data, to, counts[to], round);
+}
+
+/* A part for each pair of ranks, of the same length in both directions. */
+static void fill_pair_parts(int n, int round)
+{
+	place_parts(n);
 	for (int to = 0; to < ranks; to++) {
-		counts[to] = n;
-		offsets[to] = (ranks - 1 - to) * n;
-		fill(out + offsets[to], to, n, round);
+		counts[to] = part(rank + to, n);
+		fill(out + offsets[to], to, counts[to], round);
 	}
 }
 
 /* --- Calls. */
 
-static void barrier(int n, int round)
-{
-	(void)n, (void)round;
-	MPI_Barrier(MPI_COMM_WORLD);
-}
+/* Defines the calls of a collective's blocking and non-blocking function. */
+#define CALLS(blocking, immediate, ...)                 \
+	static void blocking(int n, int round)          \
+	{                                               \
+		(void)n, (void)round;                   \
+		MPI_##blocking(__VA_ARGS__);            \
+	}                                               \
+	static void immediate(int n, int round)         \
+	{                                               \
+		MPI_Request request;                    \
+                                                        \
+		(void)n, (void)round;                   \
+		MPI_##immediate(__VA_ARGS__, &request); \
+		MPI_Wait(&request, MPI_STATUS_IGNORE);  \
+	}
 
-static void bcast(int n, int round)
-{
-	MPI_Bcast(in, n, MPI_LONG, root_of(round), MPI_COMM_WORLD);
-}
+CALLS(Barrier, Ibarrier, MPI_COMM_WORLD)
+CALLS(Bcast, Ibcast, in, n, MPI_LONG, root_of(round), MPI_COMM_WORLD)
+CALLS(Reduce, Ireduce, out, in, n, MPI_LONG, MPI_SUM, root_of(round), MPI_COMM_WORLD)
+CALLS(Allreduce, Iallreduce, out, in, n, MPI_LONG, MPI_SUM, MPI_COMM_WORLD)
+CALLS(Scan, Iscan, out, in, n, MPI_LONG, MPI_SUM, MPI_COMM_WORLD)
+CALLS(Exscan, Iexscan, out, in, n, MPI_LONG, MPI_SUM, MPI_COMM_WORLD)
+CALLS(Reduce_scatter_block, Ireduce_scatter_block, out, in, n, MPI_LONG, MPI_SUM, MPI_COMM_WORLD)
+CALLS(Reduce_scatter, Ireduce_scatter, out, in, counts, MPI_LONG, MPI_SUM, MPI_COMM_WORLD)
+CALLS(Gather, Igather, out, n, MPI_LONG, in, n, MPI_LONG, root_of(round), MPI_COMM_WORLD)
+CALLS(Gatherv, Igatherv, out, counts[rank], MPI_LONG, in, counts, offsets, MPI_LONG, root_of(round),
+      MPI_COMM_WORLD)
+CALLS(Scatter, Iscatter, out, n, MPI_LONG, in, n, MPI_LONG, root_of(round), MPI_COMM_WORLD)
+CALLS(Scatterv, Iscatterv, out, counts, offsets, MPI_LONG, in, counts[rank], MPI_LONG,
+      root_of(round), MPI_COMM_WORLD)
+CALLS(Allgather, Iallgather, out, n, MPI_LONG, in, n, MPI_LONG, MPI_COMM_WORLD)
+CALLS(Allgatherv, Iallgatherv, out, counts[rank], MPI_LONG, in, counts, offsets, MPI_LONG,
+      MPI_COMM_WORLD)
+CALLS(Alltoall, Ialltoall, out, n, MPI_LONG, in, n, MPI_LONG, MPI_COMM_WORLD)
+CALLS(Alltoallv, Ialltoallv, out, counts, offsets, MPI_LONG, in, counts, offsets, MPI_LONG,
+      MPI_COMM_WORLD)
 
-static void reduce(int n, int round)
+/* Three collectives at the same time. */
+static void together(int n, int round)
 {
-	MPI_Reduce(out, in, n, MPI_LONG, MPI_SUM, root_of(round), MPI_COMM_WORLD);
-}
+	MPI_Request request[3];
 
-static void allreduce(int n, int round)
-{
 	(void)round;
-	MPI_Allreduce(out, in, n, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
-}
-
-static void scan(int n, int round)
-{
-	(void)round;
-	MPI_Scan(out, in, n, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
-}
-
-static void reduce_scatter(int n, int round)
-{
-	(void)round;
-	MPI_Reduce_scatter_block(out, in, n, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
-}
-
-static void gather(int n, int round)
-{
-	MPI_Gather(out, n, MPI_LONG, in, n, MPI_LONG, root_of(round), MPI_COMM_WORLD);
-}
-
-static void scatter(int n, int round)
-{
-	MPI_Scatter(out, n, MPI_LONG, in, n, MPI_LONG, root_of(round), MPI_COMM_WORLD);
-}
-
-static void allgather(int n, int round)
-{
-	(void)round;
-	MPI_Allgather(out, n, MPI_LONG, in, n, MPI_LONG, MPI_COMM_WORLD);
-}
-
-static void alltoall(int n, int round)
-{
-	(void)round;
-	MPI_Alltoall(out, n, MPI_LONG, in, n, MPI_LONG, MPI_COMM_WORLD);
-}
-
-static void alltoallv(int n, int round)
-{
-	(void)n, (void)round;
-	MPI_Alltoallv(out, counts, offsets, MPI_LONG, in, counts, offsets, MPI_LONG,
-		      MPI_COMM_WORLD);
+	MPI_Ialltoall(out, n, MPI_LONG, in, n, MPI_LONG, MPI_COMM_WORLD, &request[0]);
+	MPI_Iallreduce(out, sums, n, MPI_LONG, MPI_SUM, MPI_COMM_WORLD, &request[1]);
+	MPI_Ibarrier(MPI_COMM_WORLD, &request[2]);
+	MPI_Waitall(3, request, MPI_STATUSES_IGNORE);
 }
 
 /* --- Checks of the received data. */
@@ -188,9 +213,27 @@ static void expect_prefix_sum(const char *name, int n, int round)
 	expect_sum(name, in, rank + 1, 0, n, round);
 }
 
+static void expect_sum_of_others(const char *name, int n, int round)
+{
+	if (rank)
+		expect_sum(name, in, rank, 0, n, round);
+}
+
 static void expect_own_sum(const char *name, int n, int round)
 {
 	expect_sum(name, in, ranks, rank, n, round);
+}
+
+static void expect_own_part_sum(const char *name, int n, int round)
+{
+	(void)n;
+	expect_own_sum(name, counts[rank], round);
+}
+
+static void expect_own_part_from_root(const char *name, int n, int round)
+{
+	(void)n;
+	expect_own_from_root(name, counts[rank], round);
 }
 
 static void expect_from_all(const char *name, int n, int round)
@@ -199,10 +242,23 @@ static void expect_from_all(const char *name, int n, int round)
 		expect_from(name, in + (size_t)from * n, from, 0, n, round);
 }
 
+static void expect_part_from_all(const char *name, int n, int round)
+{
+	(void)n;
+	for (int from = 0; from < ranks; from++)
+		expect_from(name, in + offsets[from], from, 0, counts[from], round);
+}
+
 static void expect_from_all_at_root(const char *name, int n, int round)
 {
 	if (rank == root_of(round))
 		expect_from_all(name, n, round);
+}
+
+static void expect_part_from_all_at_root(const char *name, int n, int round)
+{
+	if (rank == root_of(round))
+		expect_part_from_all(name, n, round);
 }
 
 static void expect_own_from_all(const char *name, int n, int round)
@@ -211,11 +267,25 @@ static void expect_own_from_all(const char *name, int n, int round)
 		expect_from(name, in + (size_t)from * n, from, rank, n, round);
 }
 
-static void expect_own_reversed(const char *name, int n, int round)
+static void expect_pair_parts(const char *name, int n, int round)
 {
+	(void)n;
 	for (int from = 0; from < ranks; from++)
-		expect_from(name, in + offsets[from], from, rank, n, round);
+		expect_from(name, in + offsets[from], from, rank, counts[from], round);
 }
+
+static void expect_all_together(const char *name, int n, int round)
+{
+	expect_own_from_all(name, n, round);
+	expect_sum(name, sums, ranks, 0, n, round);
+}
+
+/* A collective, and its non-blocking form. */
+#define BOTH(blocking, immediate, fill, check)     \
+	{#blocking, fill, blocking, check},        \
+	{                                          \
+#immediate, fill, immediate, check \
+	}
 
 static const struct collective {
 	const char *name;
@@ -223,17 +293,23 @@ static const struct collective {
 	void (*call)(int n, int round);
 	void (*check)(const char *name, int n, int round);
 } collectives[] = {
-	{"Barrier", fill_for_all, barrier, expect_nothing},
-	{"Bcast", fill_at_root, bcast, expect_from_root},
-	{"Reduce", fill_for_all, reduce, expect_sum_at_root},
-	{"Allreduce", fill_for_all, allreduce, expect_sum_at_all},
-	{"Scan", fill_for_all, scan, expect_prefix_sum},
-	{"Reduce_scatter_block", fill_for_each, reduce_scatter, expect_own_sum},
-	{"Gather", fill_for_all, gather, expect_from_all_at_root},
-	{"Scatter", fill_for_each, scatter, expect_own_from_root},
-	{"Allgather", fill_for_all, allgather, expect_from_all},
-	{"Alltoall", fill_for_each, alltoall, expect_own_from_all},
-	{"Alltoallv", fill_reversed, alltoallv, expect_own_reversed},
+	BOTH(Barrier, Ibarrier, fill_for_all, expect_nothing),
+	BOTH(Bcast, Ibcast, fill_at_root, expect_from_root),
+	BOTH(Reduce, Ireduce, fill_for_all, expect_sum_at_root),
+	BOTH(Allreduce, Iallreduce, fill_for_all, expect_sum_at_all),
+	BOTH(Scan, Iscan, fill_for_all, expect_prefix_sum),
+	BOTH(Exscan, Iexscan, fill_for_all, expect_sum_of_others),
+	BOTH(Reduce_scatter_block, Ireduce_scatter_block, fill_for_each, expect_own_sum),
+	BOTH(Reduce_scatter, Ireduce_scatter, fill_packed_part_for_each, expect_own_part_sum),
+	BOTH(Gather, Igather, fill_for_all, expect_from_all_at_root),
+	BOTH(Gatherv, Igatherv, fill_own_part, expect_part_from_all_at_root),
+	BOTH(Scatter, Iscatter, fill_for_each, expect_own_from_root),
+	BOTH(Scatterv, Iscatterv, fill_part_for_each, expect_own_part_from_root),
+	BOTH(Allgather, Iallgather, fill_for_all, expect_from_all),
+	BOTH(Allgatherv, Iallgatherv, fill_own_part, expect_part_from_all),
+	BOTH(Alltoall, Ialltoall, fill_for_each, expect_own_from_all),
+	BOTH(Alltoallv, Ialltoallv, fill_pair_parts, expect_pair_parts),
+	{"together", fill_for_each, together, expect_all_together},
 };
 
 /* Returns the seconds that the call took in this rank. */
@@ -278,7 +354,7 @@ int main(int argc, char **argv)
 		MPI_Abort(MPI_COMM_WORLD, 2);
 	for (int round = 0; round < WARM_UP; round++) {
 		fill_for_each(1, round);
-		alltoall(1, round);
+		Alltoall(1, round);
 		expect_own_from_all("Alltoall", 1, round);
 	}
 	for (size_t size = 0; size < sizeof(sizes) / sizeof(sizes[0]); size++)
