@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Measures of whole programs: OpenFOAM's icoFoam on two ranks of Open MPI, by urxe, TCP and shared memory; and an alltoall of
-more ranks than processors.
+Measures of whole programs: OpenFOAM's icoFoam on two ranks of Open MPI, by urxe, TCP and shared memory; an alltoall of
+more ranks than processors; and reads from a disk by iSCSI.
 """
 import os
 import re
@@ -11,8 +11,9 @@ import tempfile
 import time
 from contextlib import contextmanager, nullcontext
 
-from measure import SECONDS, Unavailable, processor_seconds
+from measure import SECONDS, Unavailable, installed, processor_seconds
 from host import Failure, Program, succeed  # noqa: E402  by the path that measure has set
+from iscsi_target import CONTROL, DISK, NAME, POOL, reserved_pages, serve_disk  # noqa: E402
 from mpi import compile_ranks, write_agent  # noqa: E402
 
 CELLS = 200  # in each direction; OpenFOAM's tutorial has 20
@@ -209,3 +210,39 @@ class Alltoall:
             program = Program(host.command(argv) if self.kind == 'urxe' else argv, host.environment)
             succeed(program, SECONDS)
         return float(re.search(r'^Alltoall 65536 (.+)$', program.output(), re.MULTILINE)[1]) * 1e-6
+
+
+class DiskReads:
+    """READs of 4 KiB per second of iscsi-perf, 32 at a time, from a target on the same host: over iSER, or over TCP without urxe."""
+
+    TIME = 2  # seconds
+
+    def __init__(self, iser):
+        self.iser = iser
+
+    def measure(self, bench):
+        for program in 'tgtd', 'iscsi-perf':
+            installed(program)
+        with reserved_pages() as given, tempfile.TemporaryDirectory(prefix='bench-') as top:
+            if self.iser and not given:
+                raise Unavailable('the kernel gives no huge pages')
+            path = os.path.join(top, 'disk')
+            with open(path, 'wb') as file:
+                file.truncate(DISK)
+            return self.perf(bench, path)
+
+    def perf(self, bench, path):
+        host = bench.ends(None)[0][0]
+        # libiscsi 1.19 takes the content of its fresh memory for a pointer.
+        pinned = [['taskset', '-c', str(cpu), 'env', '-u', 'MALLOC_PERTURB_'] for cpu in bench.cpus]
+        start = host.start if self.iser else lambda *argv: host.spawn(argv)
+        target = serve_disk(host, start, [*pinned[0], 'tgtd', '-f', '-C', CONTROL, *POOL.split()], path,
+                            'iser' if self.iser else 'iscsi')
+        client = start(*pinned[1], 'iscsi-perf', '-i', f'{NAME}:initiator', '-t', str(self.TIME),
+                       f'iscsi://127.0.0.1:3260/{NAME}:disk/1{"?iser" if self.iser else ""}')
+        try:
+            succeed(client, SECONDS)
+            return float(re.findall(r'iops average (\d+)', client.output())[-1])
+        finally:
+            client.kill()
+            target.kill()

@@ -2,7 +2,7 @@
 """The rows of the table: measures of urxe, and the limits and peers beside them."""
 import functools
 
-from applications import Alltoall, Solved, Solver
+from applications import Alltoall, DiskReads, Solved, Solver
 from crowded import ConnectMany, Incast, Incasts
 from failover import Balanced, Failover
 from hca import IdleDaemon, LatencyOverUrxe, LatencyWithoutHca, PortChange, StartOfDaemon, StartOfProgram
@@ -507,7 +507,7 @@ def migration_rows():
 def application_rows():
     """
     icoFoam on two ranks by urxe, beside TCP and, on one host, shared memory; and without options of mpirun. An alltoall of
-    more ranks than processors.
+    more ranks than processors. Reads from a disk by iSCSI.
     """
     for where, solver in [('one host', Solver()), ('one host, --bind-to none', Solver(bind='none')),
                           ('one host, loaded', Solver(loaded=True)), ('veth, MTU 1500', Solver(f'{OFFLOADS} af_packet 1500'))]:
@@ -528,6 +528,8 @@ def application_rows():
         name = f'alltoall, 64 KiB, {ranks} ranks, one host, loaded'
         PEERS[f'{name}, btl tcp'] = Alltoall(ranks, 'tcp')
         yield Row('applications', name, 's', Alltoall(ranks, 'urxe'), [f'{name}, btl tcp'])
+    PEERS['iSCSI over TCP, reads of 4 KiB'] = DiskReads(iser=False)
+    yield Row('applications', 'iSER, reads of 4 KiB, one host', '/s', DiskReads(iser=True), ['iSCSI over TCP, reads of 4 KiB'])
 
 
 ROWS = [*latency_rows(), *bandwidth_rows(), *rate_rows(), *thread_rows(), *shared_core_rows(), *network_rows(), *bond_rows(), *connection_rows(), *incast_rows(), *cable_rows(), *scale_rows(),

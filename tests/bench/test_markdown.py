@@ -99,7 +99,7 @@ class Cells(unittest.TestCase):
     def test_other_implementations_are_no_limits(self):
         for table in rows, machine_rows:
             for name, measure in table.PEERS.items():
-                other = name.startswith(('UCX', 'TCP', 'alltoall', 'icoFoam', 'migrate tcp', 'ring', 'rdma_rxe'))
+                other = name.startswith(('UCX', 'TCP', 'alltoall', 'icoFoam', 'iSCSI', 'migrate tcp', 'ring', 'rdma_rxe'))
                 self.assertEqual(not other, isinstance(measure, markdown.BOUNDS), name)
 
     def test_figures_of_fewer_rounds_show_their_number(self):

@@ -14,110 +14,45 @@ iSCSI over RDMA: the target is `tgtd`, the initiators use libiscsi. The target s
 - libiscsi 1.19 transfers at most 256 KiB per request; a larger one never ends.
 - libiscsi 1.19 does not initialise its list of send descriptors. So each initiator crashes where `MALLOC_PERTURB_` is set.
 
-The tests then kill the target, start it again, let `qemu-io` read alone, and compare DISK with the pattern.
+The tests then kill the target, start it again, let `qemu-io` read in a new session, and compare DISK with the pattern.
+A session does not survive the end of its target. `iscsi_reconnect` (lib/connect.c of libiscsi 1.19) makes a new context, whose
+transport is TCP, and does not call `iscsi_init_transport` for iSER. So QEMU connects again by TCP, for ever
+(`read from socket failed, errno:107`). `iscsi-perf` waits for ever: `iser_handle_wc` (lib/iser.c) ignores flushed requests,
+and the program does not look at events of rdma_cm.
 """
-import fcntl
 import os
-import re
-import subprocess
-from contextlib import contextmanager
 
-from host import BUSY, Failure, skip, until
+from host import Failure, skip, until
+from iscsi_target import CONTROL, DISK, NAME, POOL, reserved_pages, serve_disk
 from row import SECONDS, Pair, Refusal
 
 PACKAGES = ['tgt', 'libiscsi-bin', 'qemu-utils', 'qemu-block-extra']
-NAME = 'iqn.2026-01.example'
-CONTROL = '5'
-PAGES = 80  # huge pages of 2 MiB, for tgtd's pool
-SIZE = 64 << 20
 PATTERN = 0xa5
 BYTES = 256 << 10  # the most that libiscsi transfers at once
 URL = f'iscsi://{{}}:3260/{NAME}:disk/1?iser'
 IMAGE = (f'driver=iscsi,transport=iser,portal={{}}:3260,target={NAME}:disk,lun=1,'
          f'initiator-name={NAME}:initiator')
-RESERVED = '/proc/sys/vm/nr_hugepages'
-
-
-def read_pages(file):
-    file.seek(0)
-    return int(file.read())
-
-
-def add_pages(count):
-    """
-    Changes the number of huge pages, which other programs of the machine may use as well. Returns how many pages came:
-    the kernel may have fewer.
-    """
-    with open(RESERVED, 'r+', encoding='ascii') as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        before = read_pages(file)
-        file.seek(0)
-        file.write(str(before + count))
-        file.flush()
-        return read_pages(file) - before
-
-
-def free_pages():
-    with open('/proc/meminfo', encoding='ascii') as file:
-        return int(re.search(r'^HugePages_Free: +(\d+)$', file.read(), re.MULTILINE)[1])
-
-
-@contextmanager
-def reserved_pages():
-    added = add_pages(PAGES)
-    try:
-        if free_pages() < PAGES:
-            skip('the kernel gives no huge pages')
-        yield
-    finally:
-        add_pages(-added)
 
 
 def disk(host):
     return os.path.join(host.top, 'disk')
 
 
-def administer(host, *words):
-    return subprocess.run([*host.prefix, 'tgtadm', '-C', CONTROL, '--lld', 'iser', *words], capture_output=True,
-                          text=True, timeout=20 * BUSY, check=False)
-
-
-def must(host, *words):
-    result = administer(host, *words)
-    if result.returncode:
-        raise Failure(f'tgtadm {" ".join(words)}: {result.stdout}{result.stderr}')
-
-
-def start_target(at, command):
-    """Starts the target, and waits until it obeys tgtadm."""
-    server = at.server.start(*command.split())
-    until(20, lambda: not administer(at.server, '--mode', 'sys', '--op', 'show').returncode or not server.running(),
-          lambda: f'tgtd does not obey: {server.describe()}')
-    return server
-
-
 class OnTarget(Pair):
     """The server is the target, with its disk."""
 
     def start_server(self, at):
-        for name in (f'/var/run/tgtd/socket.{CONTROL}', f'/var/run/tgtd/socket.{CONTROL}.lock'):
-            if os.path.exists(name):  # of a killed target
-                os.remove(name)
-        server = start_target(at, self.server)
-        target = ['--mode', 'target', '--tid', '1']
-        must(at.server, *target, '--op', 'new', '-T', f'{NAME}:disk')
-        must(at.server, '--mode', 'logicalunit', '--tid', '1', '--op', 'new', '--lun', '1', '-b', disk(at.server))
-        must(at.server, *target, '--op', 'bind', '-I', 'ALL')
-        must(at.server, *target, '--op', 'bind', '-Q', f'{NAME}:initiator')
-        return server
+        return serve_disk(at.server, at.server.start, self.server.split(), disk(at.server))
 
     def run(self, at):
         for host in (at.server, at.client):
             # meson sets it. libiscsi 1.19 takes the content of its fresh memory for a pointer.
             host.environment.pop('MALLOC_PERTURB_', None)
-        with reserved_pages():
+        with reserved_pages() as given:
+            if not given:
+                skip('the kernel gives no huge pages')
             with open(disk(at.server), 'wb') as file:
-                file.truncate(SIZE)
+                file.truncate(DISK)
             self.use(at)
 
     def use(self, at):
@@ -135,8 +70,29 @@ class OnRestartedTarget(OnTarget):
                 raise Failure('the disk has other contents')
 
 
+class AcrossRestart(OnTarget):
+    """The target is killed and started again during a session. The initiator does not end by itself."""
+
+    def use(self, at):
+        server = self.start_server(at)
+        client = self.start(at.client, self.argv(at))
+
+        def await_text(expected, text):
+            until(SECONDS, lambda: expected in text() or not client.running(), client.describe)
+            if expected not in text():
+                raise Failure(f'the initiator has not said {expected!r}: {client.describe()}')
+        try:
+            await_text('wrote ', client.output)
+            server.kill()
+            server = self.start_server(at)
+            await_text(self.refusal.message, client.errors)
+        finally:
+            server.kill()
+            client.kill()
+
+
 WRITE = f"-c 'write -P {PATTERN} 0 256k'"
-TARGET = f'tgtd -f -C {CONTROL} --iser pool_sz_mb=64'
+TARGET = f'tgtd -f -C {CONTROL} {POOL}'
 
 
 def initiator(client, **more):
@@ -151,6 +107,10 @@ ROWS = [
     initiator(f'iscsi-perf -i {NAME}:initiator -t 1 {URL}'),
     OnRestartedTarget(server=TARGET, keeps_serving=True, client=(
         f"qemu-io --image-opts {WRITE} -c 'read -P {PATTERN} 0 256k' {IMAGE}")),
+    AcrossRestart(server=TARGET, keeps_serving=True, client=(
+        f"env LIBISCSI_DEBUG=1 stdbuf -o0 qemu-io --image-opts {WRITE} -c 'sleep 60000' -c 'read -P {PATTERN} 0 256k' {IMAGE}"),
+                  refusal=Refusal('a session does not survive the end of its target: libiscsi 1.19 connects again by TCP',
+                                  'read from socket failed, errno:107')),
     initiator('iscsi-ls iscsi://{}:3260/?iser', refusal=Refusal(
         'iscsi-ls of libiscsi 1.19 crashes in a discovery by iSER', '', -11)),
 ]
