@@ -81,7 +81,7 @@ static uint64_t sending_time(uint32_t bytes, uint64_t bps)
 void pace_sent(struct urxe_qp *qp, uint32_t len)
 {
 	struct pace *pace = &qp->pace;
-	uint64_t now = qp->dev->now, bps, time, made_up;
+	uint64_t now = qp->dev->now, bps;
 
 	if (!qp->paced)
 		return;
@@ -90,9 +90,8 @@ void pace_sent(struct urxe_qp *qp, uint32_t len)
 		qp->paced = false;
 		return;
 	}
-	time = sending_time(len, bps);
-	made_up = MADE_UP_PACKETS * sending_time(qp->mtu, bps);
-	if (now > pace->next + (made_up > MADE_UP_NS ? made_up : MADE_UP_NS))
+	if (now > pace->next + MADE_UP_NS &&
+	    now > pace->next + MADE_UP_PACKETS * sending_time(qp->mtu, bps))
 		pace->next = now;
-	pace->next += time;
+	pace->next += sending_time(len, bps);
 }
