@@ -410,6 +410,42 @@ static void test_no_socket_is_in_a_fanout_group(void **state)
 	assert_int_equal(sockets, 2); /* the port's ring, and that of QP1 */
 }
 
+/* Counts the reads of sockets' errors. */
+static uint32_t error_reads;
+
+int __real_getsockopt(int fd, int level, int option, void *value, socklen_t *length);
+int __wrap_getsockopt(int fd, int level, int option, void *value, socklen_t *length);
+
+int __wrap_getsockopt(int fd, int level, int option, void *value, socklen_t *length)
+{
+	error_reads += level == SOL_SOCKET && option == SO_ERROR;
+	return __real_getsockopt(fd, level, option, value, length);
+}
+
+/* A daemon under load finds its rings empty all the time. */
+static void test_empty_rings_cost_few_system_calls(void **state)
+{
+	struct pollfd wait = {.events = POLLIN};
+	struct netdev_frame got;
+	struct netdev *port;
+
+	(void)state;
+	skip_without_lab();
+	port = cable_open("af_packet:pa");
+	wait.fd = netdev_wait_fd(port);
+	error_reads = 0;
+	for (uint64_t now = 0; now < 500000; now += 1000)
+		netdev_rx(port, now, &got, 1);
+	assert_in_range(error_reads, 1, 2); /* the sockets of both rings */
+
+	assert_int_equal(cable_shell("ip link set pa down"), 0);
+	assert_int_equal(poll(&wait, 1, CABLE_PATIENCE_MS), 1);
+	netdev_rx(port, 2000000, &got, 1);
+	assert_int_equal(poll(&wait, 1, 0), 0);
+	netdev_close(port);
+	cable_remove();
+}
+
 /* A sleeping user is woken once when the interface goes down, and receives frames when it is up
  * again. */
 static void test_interface_down_wakes_once(void **state)
@@ -953,6 +989,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_other_traffic_does_not_fill_the_ring),
 		cmocka_unit_test(test_port_sets_allmulti),
 		cmocka_unit_test(test_no_socket_is_in_a_fanout_group),
+		cmocka_unit_test(test_empty_rings_cost_few_system_calls),
 		cmocka_unit_test(test_interface_down_wakes_once),
 		cmocka_unit_test(test_second_port_on_an_interface_is_refused),
 		cmocka_unit_test(test_tap_carries_frames),
