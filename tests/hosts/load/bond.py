@@ -10,7 +10,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../paths'))
-from cell import run_program  # noqa: E402
+from cell import check_af_xdp, run_program  # noqa: E402
 from crowd import Crowd  # noqa: E402
 from ethernet import Ethernet, INTERFACE, IPV4, IPV6, Namespace, run, way_arguments  # noqa: E402
 from host import Failure, main, until  # noqa: E402
@@ -32,11 +32,13 @@ class Bonded(Ethernet):
 
     kernel_ipv4 = '203.0.113.{}'
 
-    def __init__(self, build, mode, separate=False, kernel=False, arguments=()):
+    def __init__(self, build, mode, separate=False, kernel=False, arguments=(), port='af_packet'):
         self.separate = separate
         self.kernel = kernel  # the kernel has the addresses too, at the first interface
+        self.port = port  # kind of the members
         self.switch = Namespace()
-        super().__init__(build, [MTU] * 2, ['--uplink', f'af_packet:{SECOND}', '--bond', mode, *arguments])
+        super().__init__(build, [MTU] * 2, ['--uplink', f'{port}:{SECOND}', '--bond', mode, *arguments],
+                         f'{port}:{INTERFACE}')
 
     def given_addresses(self, number):
         return [] if self.kernel else ['--address', f'{IPV4.format(number)}/24']
@@ -157,9 +159,9 @@ def members_by(host, key):
     return {qp[key] for qp in host.show('qp')['qps'] if qp['path'] and qp['state'] == 'RTS'}
 
 
-def expect_members(host, wanted):
+def expect_members(net, host, wanted):
     """The connections with a direct uplink use these uplinks, and no others."""
-    names = {f'af_packet:{name}' for name in wanted}
+    names = {f'{net.port}:{name}' for name in wanted}
     for key in 'sends_by', 'receives_by':
         until(20, lambda k=key: members_by(host, k) == names,
               lambda k=key: f'{k} names {members_by(host, k)}, not {names}')
@@ -173,26 +175,31 @@ def check_failover(load, host, name, fail, repair, way):
     load.wait_for_progress()
     expect_way(load.net, way)
     if way == DIRECT:
-        expect_members(host, {SECOND})
+        expect_members(load.net, host, {SECOND})
     repair()
     check_states(host, ['active', 'backup'])
     load.wait_for_progress()
     expect_way(load.net, way)
     if way == DIRECT:
-        expect_members(host, {INTERFACE})
+        expect_members(load.net, host, {INTERFACE})
     if failovers(host) != [before[0] + 1, before[1]]:
         raise Failure(f'failovers {failovers(host)}, before {before}: {host.daemon.errors()}')
 
 
-def check_active_backup(build, separate=False, direct=False):
+def check_active_backup(build, separate=False, direct=False, port='af_packet'):
     arguments = [] if direct else ['--direct-uplink', 'none']
-    with Bonded(build, 'active-backup', separate, arguments=arguments) as net:
+    with Bonded(build, 'active-backup', separate, arguments=arguments, port=port) as net:
         load = Load(build, net)
         way = DIRECT if direct else 'uplink'
         expect_way(net, way)
         for name, (fail, repair) in net.failures().items():
             check_failover(load, net.hosts[0], name, fail, repair, way)
         load.finish()
+
+
+def check_af_xdp_members(build):
+    check_af_xdp()
+    check_active_backup(build, direct=True, port='af_xdp')
 
 
 def check_new_connections(net):
@@ -245,14 +252,14 @@ def check_balance(build, direct=False):
             load.wait_for_progress()
             expect_way(net, way)
             if direct:
-                expect_members(net.hosts[0], {SECOND})
+                expect_members(net, net.hosts[0], {SECOND})
             repair()
             check_states(net.hosts[0], ['active', 'active'])
         before = sent_by_interfaces(net.namespaces[0])
         load.wait_for_progress()
         check_share(net.namespaces[0], before)
         if direct:
-            expect_members(net.hosts[0], {INTERFACE, SECOND})
+            expect_members(net, net.hosts[0], {INTERFACE, SECOND})
         load.finish()
 
 
@@ -276,6 +283,7 @@ def check_congestion(build, way='direct'):
 CHECKS = {
     'active_backup': check_active_backup,
     'active_backup_direct': lambda build: check_active_backup(build, direct=True),
+    'active_backup_af_xdp': check_af_xdp_members,
     'two_networks': lambda build: check_active_backup(build, separate=True),
     'two_networks_direct': lambda build: check_active_backup(build, separate=True, direct=True),
     'kernel_addresses': check_kernel_addresses,
