@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-urxed over Linux' own bond: `--uplink af_packet:bond0` in a virtual machine, whose two NICs are cables to a second
-machine. A connection goes on while each slave of the bond in turn is set down. With active-backup the second machine
-is a bridge, as a switch would be, with LACP another bond. Messages with contents, by the direct uplink and by the switch.
+urxed over Linux' own bond or team: `--uplink af_packet:bond0` in a virtual machine, whose two NICs are cables to a second
+machine. A connection goes on while each slave of the bond in turn is set down. With active-backup and a team the second
+machine is a bridge, as a switch would be, with LACP another bond. Messages with contents, by the direct uplink and by
+the switch.
 """
 import contextlib
 import json
@@ -14,7 +15,7 @@ import tempfile
 
 from guest import Machine
 from host import Failure, main, until
-from image import Image
+from image import Image, find_program
 
 FLOW = 'tests/migrate/verbs_flow'
 RUN_DIR = '/tmp/urxe'
@@ -24,7 +25,9 @@ PORT = 18515
 SECONDS = 120
 FRAMES = 200  # that show that messages move
 # The kernel's modes, and what the second machine joins its NICs to.
-MODES = {'active-backup': 'bridge', '802.3ad': 'bond'}
+MODES = {'active-backup': 'bridge', '802.3ad': 'bond', 'team': 'bridge'}
+TEAM_PROGRAMS, TEAM_MODULES = ['teamd', 'teamdctl'], ['team', 'team_mode_activebackup']
+TEAM = '{"runner": {"name": "activebackup"}, "link_watch": {"name": "ethtool"}}'
 # Active, short timeout, aggregatable, in sync, collecting and distributing (IEEE 802.1AX, 6.4.2.3).
 LACP_READY = 0x3f
 SLAVES = ['52:54:00:00:01:0', '52:54:00:00:02:0']  # MACs, without the number of the machine
@@ -41,7 +44,7 @@ class End:
         guest.run('rmmod rdma_rxe')
 
     def join(self, kind, mode):
-        self.name = {'bond': self.make_bond, 'bridge': self.make_bridge}[kind](mode)
+        self.name = {'bond': self.make_bond, 'bridge': self.make_bridge, 'team': self.make_team}[kind](mode)
         self.guest.run(f'ip link set {self.name} mtu {MTU} up && ip addr add {self.address}/24 dev {self.name}')
 
     def make_bond(self, mode):
@@ -58,6 +61,12 @@ class End:
         self.guest.run(' && '.join(['ip link add br0 type bridge', *ports]))
         return 'br0'
 
+    def make_team(self, _mode):
+        ports = [f'ip link set {nic} down && ip link set {nic} mtu {MTU} && teamdctl team0 port add {nic}'
+                 for nic in self.nics]
+        self.guest.run(f"mkdir -p /var/run/teamd && teamd -d -t team0 -c '{TEAM}' && {' && '.join(ports)}")
+        return 'team0'
+
     def start_daemon(self, options):
         self.guest.run(f'mkdir -p {RUN_DIR} && chmod 700 {RUN_DIR} && '
                        f'/urxe/tools/urxed --run-dir {RUN_DIR} --uplink af_packet:{self.name} {options}')
@@ -72,6 +81,10 @@ class End:
 
     def wait_slave(self, number, mode):
         """Waits until the bond may send by the slave; with LACP both ends collect and distribute."""
+        if mode == 'team':
+            self.guest.run(f'until [ "$(teamdctl team0 state item get ports.{self.nics[number]}.link.up)" = true ]; do '
+                           'usleep 20000; done')
+            return
         facts = ['mii_status up']
         if mode == '802.3ad':
             facts += [f'ad_{end}_oper_port_state {LACP_READY}' for end in ('actor', 'partner')]
@@ -90,7 +103,8 @@ class End:
         return int(self.guest.run(f'cat /sys/class/net/{self.nics[number]}/statistics/tx_packets'))
 
     def describe(self):
-        return self.guest.run(f'cat /proc/net/bonding/bond0; /urxe/tools/urxe show --run-dir {RUN_DIR} qp port')
+        return self.guest.run(f'cat /proc/net/bonding/bond0; teamdctl team0 state; '
+                              f'/urxe/tools/urxe show --run-dir {RUN_DIR} qp port')
 
 
 def nic(folder, number, machine):
@@ -152,9 +166,11 @@ def check_flow(one, two, mode, way):
 
 def run():
     build, mode, way = sys.argv[1:]
-    image = Image(build, [os.path.join(build, FLOW)], urxe=True, more_modules=['bonding', 'bridge'])
+    team = mode == 'team'
+    image = Image(build, [os.path.join(build, FLOW), *map(find_program, TEAM_PROGRAMS if team else [])], urxe=True,
+                  more_modules=['bonding', 'bridge', *(TEAM_MODULES if team else [])])
     with machines(image) as (one, two):
-        one.join('bond', mode)
+        one.join('team' if team else 'bond', mode)
         two.join(MODES[mode], mode)
         for end in (one, two):
             end.start_daemon('--direct-uplink none' if way == 'switch' else '')
