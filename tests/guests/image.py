@@ -297,7 +297,8 @@ def add_urxe(archive, build):
 
 def add_modprobe(archive, package):
     """Writes modprobe's dependencies: each module depends on all modules before it."""
-    folder = only(os.path.join(package, 'lib/modules/*'))[len(package):]
+    # Newer packages have their modules below /usr.
+    folder = '/lib/modules/' + os.path.basename(packed_kernel(package)).partition('-')[2]
     names, lines = [], ''
     for name, contents in modules(package, LEAVING_MODULES):
         archive.add(f'{folder}/{name}.ko', contents)
