@@ -20,7 +20,7 @@ import conditions
 import machine_rows
 import markdown
 import rows as host_rows
-from machines import Machines
+from machines import GsoMachines, Machines
 from vms import Paths, Vms
 import text
 import turns
@@ -237,17 +237,28 @@ def check_keep(options):
         raise OSError(f'{folder} is no directory in which you can write')
 
 
-def place_of(options, rows):
-    """The class of the objects of a measurement."""
+def places_of(options, rows):
+    """The classes of the objects of a measurement, each with its rows."""
     if options.vm:
-        return Paths if all(row.group == vm_rows.DEVICE for row in rows) else Vms
-    return Machines if options.guest else Bench
+        return {Paths if all(row.group == vm_rows.DEVICE for row in rows) else Vms: rows}
+    if not options.guest:
+        return {Bench: rows}
+    gso = [row for row in rows if row.group == machine_rows.GSO]
+    return {Machines: [row for row in rows if row not in gso], GsoMachines: gso}
 
 
 def measure(options, table, rows, samples):
     """Measures all rows; returns the reasons of missing figures by name."""
+    missing = {}
+    for place, of_place in places_of(options, rows).items():
+        if of_place:
+            missing |= measure_in(place, options, table, of_place, samples)
+    return missing
+
+
+def measure_in(place, options, table, rows, samples):
     with contextlib.ExitStack() as stack:
-        bench = place_of(options, rows)(options.build, stack)
+        bench = place(options.build, stack)
         if len(bench.cpus) < 2:
             print('bench needs two CPUs')
             sys.exit(SKIP)

@@ -79,12 +79,20 @@ def newer_qemu(build):
     return line and line.removeprefix('QEMU emulator version ')
 
 
-def guest(build, qemu):
+def guest(build, qemu, folder='kernel'):
     """The kernel of the virtual machines, which contains rdma_rxe, and QEMU's version."""
     kernels = [os.path.basename(path).removeprefix('vmlinuz-')
-               for path in sorted(glob.glob(f'{build}-guests/kernel/boot/vmlinuz-*'))]
+               for path in sorted(glob.glob(f'{build}-guests/{folder}/boot/vmlinuz-*'))]
     return ', '.join(f'{name} {found}' for name, found in [('Linux', kernels[-1] if kernels else None),
                                                            ('QEMU', qemu)] if found)
+
+
+def machines(build, devices):
+    """The kernels and QEMUs of all virtual machines."""
+    if devices:
+        return guest(build, newer_qemu(build))
+    return (f'{guest(build, version("qemu-system-x86"))}, or with UDP GSO '
+            f'{guest(build, newer_qemu(build), "kernel-trixie")}')
 
 
 def digest(path):
@@ -97,9 +105,8 @@ def conditions(build, guests=False, devices=False):
     The conditions that samples of one file must share: digests of the build's files, and the machine. guests: urxe is
     measured inside of virtual machines; devices: their devices are measured.
     """
-    qemu = newer_qemu(build) if devices else version('qemu-system-x86') if guests else None
     return {'build': {name: digest(os.path.join(build, name)) for name in MEASURED},
-            'machine': {**machine(build), **({'guests': guest(build, qemu)} if guests or devices else {})}}
+            'machine': {**machine(build), **({'guests': machines(build, devices)} if guests or devices else {})}}
 
 
 def described(found):

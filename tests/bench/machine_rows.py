@@ -12,6 +12,7 @@ PEERS = {}
 STACKS = {'urxe': 'zlib', 'rxe': 'kernel'}
 SIZE = 65536
 HCA = 'hca'
+GSO = 'two machines with UDP GSO'  # of GsoMachines
 PLACES = {'one machine': False, 'two machines': True}
 # The transports of operations that can be copied between processes.
 PACKETS = ', in packets'
@@ -115,5 +116,14 @@ def hca_rows():
                           report.bandwidth)
 
 
-ROWS = [*latency_rows(), *bandwidth_rows(), *rate_rows(), *hca_rows()]
-GROUPS = [*PLACES, HCA]
+def gso_rows():
+    for name, unit, *what in [('send latency, 2 B', 's', 'ib_send_lat -s 2', 1000, report.latency),
+                              ('write bandwidth, 64 KiB', 'B/s', f'ib_write_bw -s {SIZE}', 600, report.bandwidth),
+                              ('read bandwidth, 64 KiB', 'B/s', f'ib_read_bw -s {SIZE}', 600, report.bandwidth)]:
+        beside = f'rdma_rxe, {name}, {GSO}'
+        PEERS[beside] = Perftest('rxe', *what, True)
+        yield Row(GSO, f'{name}, {GSO}', unit, Perftest('urxe', *what, True), [beside])
+
+
+ROWS = [*latency_rows(), *bandwidth_rows(), *rate_rows(), *hca_rows(), *gso_rows()]
+GROUPS = [*PLACES, HCA, GSO]

@@ -14,6 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '../guests')]
 from measure import Unavailable, processor_seconds  # noqa: E402
 import report  # noqa: E402  by the path that measure has set
+from gso_machine import Lan, enable_gso, gso_image  # noqa: E402
 from guest import Guest  # noqa: E402
 from host import Failure, until  # noqa: E402
 from image import Image, find_program  # noqa: E402
@@ -48,13 +49,8 @@ class Machines:
     def __init__(self, build, stack):
         self.build = build
         self.cpus = sorted(os.sched_getaffinity(0))[:2]
-        self.image = image = Image(build, [os.path.join(build, CRC), *map(find_program, PROGRAMS)], urxe=True)
-        path = os.path.join(image.top.name, 'cable')
         self.guests = []
-        for number, mac in enumerate(MACS):
-            cable = f'stream,id=n0,addr.type=unix,addr.path={path},server={"off" if number else "on"}'
-            guest = stack.enter_context(Guest(image, ['-netdev', cable], 'vmxnet3', mac,
-                                              f'guest {number}', MEMORY_MB, cpu=CPU))
+        for number, guest in enumerate(self.boot(stack, [os.path.join(build, CRC), *map(find_program, PROGRAMS)])):
             self.guests.append(guest)
             raise_priority(guest.qemu)
             guest.raise_link(MTU, ADDRESSES[number])
@@ -64,6 +60,15 @@ class Machines:
         self.addresses = ADDRESSES
         self.gids = []
         self.known = {}  # figures that stay valid until the stack changes
+
+    def boot(self, stack, programs):
+        """The machines with these programs, one after the other."""
+        self.image = Image(self.build, programs, urxe=True)
+        path = os.path.join(self.image.top.name, 'cable')
+        for number, mac in enumerate(MACS):
+            cable = f'stream,id=n0,addr.type=unix,addr.path={path},server={"off" if number else "on"}'
+            yield stack.enter_context(Guest(self.image, ['-netdev', cable], 'vmxnet3', mac, f'guest {number}', MEMORY_MB,
+                                            cpu=CPU))
 
     def use(self, stack):
         """Switches the machines to a stack of STACKS, or to none."""
@@ -164,6 +169,18 @@ class Machines:
         if key not in self.known:
             self.known[key] = measure()
         return self.known[key]
+
+
+class GsoMachines(Machines):
+    """The same with a newer kernel, whose virtio NICs pass UDP GSO packets on whole."""
+
+    def boot(self, stack, programs):
+        self.image = gso_image(self.build, programs)
+        lan = stack.enter_context(Lan())
+        for number, mac in enumerate(MACS):
+            guest = stack.enter_context(lan.boot(self.build, self.image, number, mac, memory_mb=MEMORY_MB, cpu=CPU))
+            enable_gso(guest)
+            yield guest
 
 
 def raise_priority(program):
