@@ -42,7 +42,7 @@ static uint32_t events_at_destruction(struct guest *g, const struct qp *qp)
 
 /* --- Errors */
 
-static void test_access_error(void **state)
+static void test_bad_rkey_raises_qp_access_error_event(void **state)
 {
 	struct pair *p = *state;
 
@@ -56,7 +56,7 @@ static void test_access_error(void **state)
 }
 
 /* The access rights of the queue pair do not permit atomics. */
-static void test_request_error(void **state)
+static void test_forbidden_atomic_raises_qp_request_error_event(void **state)
 {
 	struct pair *p = *state;
 	const struct pv_qp_attr no_atomics = {.qp_access_flags = URXE_ACCESS_REMOTE_WRITE};
@@ -75,7 +75,7 @@ static void test_request_error(void **state)
 /* --- Communication established */
 
 /* The first packet arrives in RTR. Later ones cause no event. */
-static void test_communication_established(void **state)
+static void test_first_packet_in_rtr_raises_comm_est_event(void **state)
 {
 	struct pair *p = *state;
 	struct guest *g = &p->guest[1];
@@ -92,7 +92,7 @@ static void test_communication_established(void **state)
 	expect_no_event(&p->guest[0]);
 }
 
-static void test_connected_queue_pair_needs_no_event(void **state)
+static void test_packets_in_rts_raise_no_comm_est_event(void **state)
 {
 	struct pair *p = *state;
 
@@ -111,7 +111,7 @@ static int to_sqd(struct pair *p, uint8_t notify)
 }
 
 /* The event comes after the acknowledgement of the request that is outstanding. */
-static void test_send_queue_drained(void **state)
+static void test_sq_drained_event_follows_the_last_acknowledgement(void **state)
 {
 	struct pair *p = *state;
 	const struct pvrdma_sq_wqe_hdr header = rdma_header(p, PVRDMA_WR_RDMA_WRITE, 0);
@@ -134,7 +134,7 @@ static void test_send_queue_drained(void **state)
 	expect_cqe(p, 0, 1, PVRDMA_WC_SUCCESS, PVRDMA_WC_RDMA_WRITE);
 }
 
-static void test_empty_send_queue_is_drained_at_once(void **state)
+static void test_empty_send_queue_raises_sq_drained_event_at_once(void **state)
 {
 	struct pair *p = *state;
 
@@ -144,7 +144,7 @@ static void test_empty_send_queue_is_drained_at_once(void **state)
 	assert_int_equal(p->guest[0].interrupts[PV_VECTOR_ASYNC], 1);
 }
 
-static void test_no_drain_event_without_request(void **state)
+static void test_sqd_without_notification_raises_no_event(void **state)
 {
 	struct pair *p = *state;
 
@@ -199,7 +199,7 @@ static void set_limit(struct srq_pair *s, uint32_t limit)
 	assert_int_equal(guest_command(&s->p.guest[1], PV_CMD_MODIFY_SRQ, &request, &response), 0);
 }
 
-static void test_srq_limit(void **state)
+static void test_srq_below_its_limit_raises_one_event(void **state)
 {
 	struct srq_pair *s = *state;
 	struct guest *g = &s->p.guest[1];
@@ -218,7 +218,7 @@ static void test_srq_limit(void **state)
 }
 
 /* A queue pair with an SRQ takes no more requests of the SRQ after an error. */
-static void test_last_wqe_reached(void **state)
+static void test_qp_with_srq_in_error_raises_last_wqe_event(void **state)
 {
 	struct srq_pair *s = *state;
 	struct guest *g = &s->p.guest[1];
@@ -235,7 +235,7 @@ static void test_last_wqe_reached(void **state)
 	assert_int_equal(events_at_destruction(g, &s->p.qp[1]), 1);
 }
 
-static void test_access_error_with_srq(void **state)
+static void test_access_error_with_srq_raises_two_events(void **state)
 {
 	struct srq_pair *s = *state;
 	struct guest *g = &s->p.guest[1];
@@ -252,16 +252,16 @@ static void test_access_error_with_srq(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PAIR_TEST(test_access_error),
-		PAIR_TEST(test_request_error),
-		PAIR_TEST(test_communication_established),
-		PAIR_TEST(test_connected_queue_pair_needs_no_event),
-		PAIR_TEST(test_send_queue_drained),
-		PAIR_TEST(test_empty_send_queue_is_drained_at_once),
-		PAIR_TEST(test_no_drain_event_without_request),
-		SRQ_TEST(test_srq_limit),
-		SRQ_TEST(test_last_wqe_reached),
-		SRQ_TEST(test_access_error_with_srq),
+		PAIR_TEST(test_bad_rkey_raises_qp_access_error_event),
+		PAIR_TEST(test_forbidden_atomic_raises_qp_request_error_event),
+		PAIR_TEST(test_first_packet_in_rtr_raises_comm_est_event),
+		PAIR_TEST(test_packets_in_rts_raise_no_comm_est_event),
+		PAIR_TEST(test_sq_drained_event_follows_the_last_acknowledgement),
+		PAIR_TEST(test_empty_send_queue_raises_sq_drained_event_at_once),
+		PAIR_TEST(test_sqd_without_notification_raises_no_event),
+		SRQ_TEST(test_srq_below_its_limit_raises_one_event),
+		SRQ_TEST(test_qp_with_srq_in_error_raises_last_wqe_event),
+		SRQ_TEST(test_access_error_with_srq_raises_two_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -98,7 +98,7 @@ static void expect_write(struct pair *p, uint32_t status)
 	expect_cqe(p, 0, header.wr_id, status, PVRDMA_WC_RDMA_WRITE);
 }
 
-static void test_both_in_the_vlan(void **state)
+static void test_gids_in_one_vlan_connect(void **state)
 {
 	struct pair p;
 
@@ -112,7 +112,7 @@ static void test_both_in_the_vlan(void **state)
 	pair_close(&p);
 }
 
-static void test_one_in_the_vlan(void **state)
+static void test_gid_in_a_vlan_does_not_reach_one_without(void **state)
 {
 	struct pair p;
 
@@ -124,7 +124,7 @@ static void test_one_in_the_vlan(void **state)
 }
 
 /* The NIC is set up before the driver of PVRDMA is loaded, or loaded again. */
-static void test_seen_before_the_driver_binds(void **state)
+static void test_vlan_is_learned_before_the_driver_binds(void **state)
 {
 	struct guest *g = &((struct pair *)*state)->guest[0];
 
@@ -152,7 +152,7 @@ static void test_untagged_address_stays_untagged(void **state)
 	assert_int_equal(vlan_of(g), 0);
 }
 
-static void test_other_addresses(void **state)
+static void test_arp_of_other_addresses_leaves_the_gid_untagged(void **state)
 {
 	static const uint8_t other[4] = {198, 51, 100, 77}, none[4];
 	struct guest *g = &((struct pair *)*state)->guest[0];
@@ -169,7 +169,7 @@ static void test_other_addresses(void **state)
 }
 
 /* Interfaces in VLANs have the link-local address of the interface below. */
-static void test_link_local_address(void **state)
+static void test_link_local_gid_gets_no_vlan(void **state)
 {
 	static const struct urxe_gid gid = {.raw = {0xfe, 0x80, [15] = 1}};
 	struct guest *g = &((struct pair *)*state)->guest[0];
@@ -179,7 +179,7 @@ static void test_link_local_address(void **state)
 	assert_int_equal(vlan_of(g), 0);
 }
 
-static void test_ipv6_packets_without_discovery(void **state)
+static void test_only_neighbour_discovery_tells_the_vlan_of_ipv6(void **state)
 {
 	static const struct urxe_gid gid = {.raw = {0xfd, [15] = 1}};
 	struct guest *g = &((struct pair *)*state)->guest[0];
@@ -192,7 +192,7 @@ static void test_ipv6_packets_without_discovery(void **state)
 }
 
 /* The machine has moved to another host: its addresses stay where they are. */
-static void test_migration(void **state)
+static void test_learned_vlan_moves_with_the_machine(void **state)
 {
 	struct pair p;
 
@@ -212,14 +212,14 @@ static void test_migration(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_both_in_the_vlan),
-		cmocka_unit_test(test_one_in_the_vlan),
-		PAIR_TEST(test_seen_before_the_driver_binds),
+		cmocka_unit_test(test_gids_in_one_vlan_connect),
+		cmocka_unit_test(test_gid_in_a_vlan_does_not_reach_one_without),
+		PAIR_TEST(test_vlan_is_learned_before_the_driver_binds),
 		PAIR_TEST(test_untagged_address_stays_untagged),
-		PAIR_TEST(test_other_addresses),
-		PAIR_TEST(test_link_local_address),
-		PAIR_TEST(test_ipv6_packets_without_discovery),
-		cmocka_unit_test(test_migration),
+		PAIR_TEST(test_arp_of_other_addresses_leaves_the_gid_untagged),
+		PAIR_TEST(test_link_local_gid_gets_no_vlan),
+		PAIR_TEST(test_only_neighbour_discovery_tells_the_vlan_of_ipv6),
+		cmocka_unit_test(test_learned_vlan_moves_with_the_machine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
