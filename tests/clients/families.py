@@ -10,6 +10,7 @@ import dapl  # noqa: E402
 import debuggers  # noqa: E402
 import fio  # noqa: E402
 import gloo  # noqa: E402
+import hpcc  # noqa: E402
 import ibverbs_utils  # noqa: E402
 import iser  # noqa: E402
 import libfabric  # noqa: E402
@@ -33,6 +34,7 @@ FAMILIES = {module.__name__: module for module in (
     libfabric,
     openmpi,
     mpich,
+    hpcc,
     gloo,
     nccl,
     pyverbs,

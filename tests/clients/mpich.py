@@ -7,7 +7,7 @@ over UCX's `rc_v`, as if MPICH 4.0.2 unpacked whole elements only, and UCX's fra
 Without any of these options MPICH sends messages between ranks of one host through shared memory, and only messages that connect
 the ranks go by urxe0.
 """
-from openmpi import UCX, Ranks, check_payload
+from openmpi import UCX, Ranks
 from ucx import check_shared_memory
 
 PACKAGES = ['mpich', 'libmpich-dev']
@@ -18,8 +18,7 @@ WHOLE_ELEMENTS = 'UCX_IB_SEG_SIZE=8201'
 class LocalRanks(Ranks):
     """Ranks without options, on one host."""
 
-    def check_ranks(self, ranks, at, count, elsewhere):
-        check_payload(ranks, count)
+    def check_way(self, ranks, at, count, elsewhere):
         check_shared_memory(ranks)
 
 

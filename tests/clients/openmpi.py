@@ -89,8 +89,13 @@ class Ranks(Row):
     spread: bool = True  # over the hosts
     transport: str = 'rc_verbs'  # UCX's, or LIBFABRIC, or '': Open MPI's own choice, which is not checked
 
-    def check_ranks(self, ranks, at, count, elsewhere):
+    def prepare(self, argv, top):
+        return compile_program(argv, top, self.compiler)
+
+    def check_results(self, ranks, count, _top):
         check_payload(ranks, count)
+
+    def check_way(self, ranks, at, count, elsewhere):
         if self.transport == LIBFABRIC:
             check_fabric(ranks, count, at.connected_device)
         elif self.transport:
@@ -98,7 +103,7 @@ class Ranks(Row):
 
     def run(self, at):
         with tempfile.TemporaryDirectory() as top:
-            argv = compile_program(words(self.client, at, at.server), top, self.compiler)
+            argv = self.prepare(words(self.client, at, at.server), top)
             spread = self.spread and at.server is not at.client
             if spread:
                 hosts = ','.join(f'{address}:{RANKS // 2}' for address in at.addresses)
@@ -108,8 +113,9 @@ class Ranks(Row):
             program = at.server.start(*argv)
             try:
                 self.judge(program)
-                self.check_ranks(program.output() + program.errors(), at, int(argv[argv.index('-np') + 1]),
-                                 RANKS // 2 if spread else 0)
+                ranks, count = program.output() + program.errors(), int(argv[argv.index('-np') + 1])
+                self.check_results(ranks, count, top)
+                self.check_way(ranks, at, count, RANKS // 2 if spread else 0)
             except Failure as failure:
                 raise Failure(f'{failure}\nmpirun: {program.describe()}') from None
             finally:
