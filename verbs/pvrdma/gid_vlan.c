@@ -34,7 +34,7 @@ static bool read_arp(const uint8_t *arp, uint32_t len, struct urxe_gid *sender)
 
 /* A link-local address may be that of several interfaces of the machine, in different VLANs. The
  * unspecified one begins with 0. */
-static bool is_global(const struct urxe_gid *gid)
+static bool is_not_link_local(const struct urxe_gid *gid)
 {
 	return gid->raw[0] && (gid->raw[0] != 0xfe || (gid->raw[1] & 0xc0) != 0x80);
 }
@@ -45,10 +45,10 @@ static bool read_neighbour(const uint8_t *ip, uint32_t len, struct urxe_gid *sen
 	    (ip[IPV6_LEN] != NEIGHBOUR_SOLICITATION && ip[IPV6_LEN] != NEIGHBOUR_ADVERTISEMENT))
 		return false;
 	memcpy(sender->raw, ip + IPV6_SOURCE, sizeof(sender->raw));
-	return is_global(sender);
+	return is_not_link_local(sender);
 }
 
-/* False: the frame does not tell an address of its sender. */
+/* False: the frame names no address of its sender. */
 static bool read_sender(const uint8_t *frame, uint32_t len, struct urxe_gid *sender, uint16_t *vlan)
 {
 	uint32_t at = ETHERTYPE;
@@ -82,54 +82,94 @@ static struct pv_address_vlan *find_address(struct pvrdma *dev, const struct urx
 	return NULL;
 }
 
-/* A new address takes the place of the oldest one. */
-static struct pv_address_vlan *find_or_add(struct pvrdma *dev, const struct urxe_gid *gid)
-{
-	struct pv_address_vlan *address = find_address(dev, gid);
-
-	if (address)
-		return address;
-	address = &dev->address_vlans[dev->next_address_vlan++ % PV_ADDRESS_VLANS];
-	*address = (struct pv_address_vlan){.gid = *gid};
-	return address;
-}
-
-uint16_t pv_gid_vlan_bind(struct pvrdma *dev, const struct urxe_gid *gid)
-{
-	struct pv_address_vlan *address = find_address(dev, gid);
-
-	if (!address)
-		return 0;
-	address->untagged = false;
-	return address->vlan;
-}
-
-static void set_vlan(struct pvrdma *dev, const struct urxe_gid *address, uint16_t vlan)
+static bool is_address_of_gid(const struct pvrdma *dev, uint32_t index,
+			      const struct urxe_gid *address)
 {
 	struct urxe_gid gid;
 	bool v1;
 
+	return urxe_gid_get(dev->engine, index, &gid, &v1) && is_same(&gid, address);
+}
+
+static bool is_bound(const struct pvrdma *dev, const struct urxe_gid *address)
+{
+	for (uint32_t i = 0; dev->active && i < URXE_MAX_GIDS; i++) {
+		if (is_address_of_gid(dev, i, address))
+			return true;
+	}
+	return false;
+}
+
+/* The place of the oldest address that is no GID. */
+static struct pv_address_vlan *next_place(struct pvrdma *dev)
+{
+	struct pv_address_vlan *place;
+
+	for (uint32_t i = 0; i < PV_ADDRESS_VLANS; i++) {
+		place = &dev->address_vlans[dev->next_address_vlan++ % PV_ADDRESS_VLANS];
+		if (!is_bound(dev, &place->gid))
+			break;
+	}
+	return place;
+}
+
+static void note_vlan(struct pvrdma *dev, const struct urxe_gid *gid, uint16_t vlan)
+{
+	struct pv_address_vlan *address = find_address(dev, gid);
+
+	if (!address)
+		address = next_place(dev);
+	*address = (struct pv_address_vlan){.gid = *gid, .vlan = vlan};
+}
+
+uint16_t pv_gid_vlan_bind(struct pvrdma *dev, const struct urxe_gid *gid)
+{
+	const struct pv_address_vlan *address = find_address(dev, gid);
+
+	return address ? address->vlan : 0;
+}
+
+static bool is_connected_by(const struct pv_qp *qp, uint32_t index)
+{
+	struct urxe_qp_attr attr;
+	struct urxe_qp_init init;
+
+	if (qp->type != PV_QPT_RC)
+		return false;
+	urxe_qp_query(qp->qp, &attr, &init);
+	return attr.state >= URXE_QPS_RTR && attr.state <= URXE_QPS_SQE &&
+	       attr.path.sgid_index == index;
+}
+
+static bool has_connection(const struct pvrdma *dev, uint32_t index)
+{
+	const struct pv_qp *qp;
+
+	TAILQ_FOREACH(qp, &dev->polled_qps, poll_link)
+	{
+		if (is_connected_by(qp, index))
+			return true;
+	}
+	return false;
+}
+
+static void set_vlan(struct pvrdma *dev, const struct urxe_gid *address, uint16_t vlan)
+{
 	for (uint32_t i = 0; i < URXE_MAX_GIDS; i++) {
-		if (urxe_gid_get(dev->engine, i, &gid, &v1) && is_same(&gid, address))
+		if (is_address_of_gid(dev, i, address) && urxe_gid_vlan(dev->engine, i) != vlan &&
+		    !has_connection(dev, i))
 			urxe_gid_set_vlan(dev->engine, i, vlan);
 	}
 }
 
 void pvrdma_nic_sent(struct pvrdma *dev, const uint8_t *frame, uint32_t len)
 {
-	struct pv_address_vlan *address;
 	struct urxe_gid sender;
 	uint16_t vlan;
 
 	if (!read_sender(frame, len, &sender, &vlan))
 		return;
-	address = find_or_add(dev, &sender);
-	if (vlan && address->untagged)
-		return;
-	address->untagged |= !vlan;
-	if (address->vlan == vlan)
-		return;
-	address->vlan = vlan;
+	note_vlan(dev, &sender, vlan);
 	if (dev->active)
 		set_vlan(dev, &sender, vlan);
 }
@@ -140,12 +180,7 @@ void pv_gid_vlan_restore(struct pvrdma *dev)
 	bool v1;
 
 	for (uint32_t i = 0; dev->active && i < URXE_MAX_GIDS; i++) {
-		if (urxe_gid_get(dev->engine, i, &gid, &v1)) {
-			const uint16_t vlan = urxe_gid_vlan(dev->engine, i);
-			struct pv_address_vlan *address = find_or_add(dev, &gid);
-
-			address->vlan = vlan;
-			address->untagged = !vlan;
-		}
+		if (urxe_gid_get(dev->engine, i, &gid, &v1))
+			note_vlan(dev, &gid, urxe_gid_vlan(dev->engine, i));
 	}
 }

@@ -128,11 +128,10 @@ struct pv_slots {
 	uint64_t uar_pfn;  /* page frame number of BAR2 */
 };
 
-/* The VLAN in which the machine has used an address (gid_vlan.h). */
+/* The VLAN in which the machine has last used an address (gid_vlan.h). */
 struct pv_address_vlan {
 	struct urxe_gid gid;
 	uint16_t vlan; /* 0: none */
-	bool untagged; /* it was in a packet without a tag since the driver has bound it */
 };
 #define PV_ADDRESS_VLANS URXE_MAX_GIDS
 

@@ -137,19 +137,49 @@ static void test_vlan_is_learned_before_the_driver_binds(void **state)
 }
 
 /* Linux answers ARP for an address of another interface, too. */
-static void test_untagged_address_stays_untagged(void **state)
+static void test_last_vlan_of_an_unused_gid_counts(void **state)
 {
 	struct guest *g = &((struct pair *)*state)->guest[0];
 
-	use_address(g, 0);
 	use_address(g, VLAN);
+	use_address(g, 0);
 	assert_int_equal(vlan_of(g), 0);
-	/* The address moves to an interface in the VLAN. */
-	bind_again(g);
 	use_address(g, VLAN);
 	assert_int_equal(vlan_of(g), VLAN);
-	use_address(g, 0);
-	assert_int_equal(vlan_of(g), 0);
+}
+
+/* Another station asks for the address without a tag, and the machine answers. */
+static void test_arp_in_another_vlan_leaves_a_connection_alone(void **state)
+{
+	struct pvrdma_sq_wqe_hdr header;
+	struct pair p;
+
+	(void)state;
+	open_guests(&p);
+	for (int side = 0; side < 2; side++)
+		use_address(&p.guest[side], VLAN);
+	expect_write(&p, PVRDMA_WC_SUCCESS);
+	use_address(&p.guest[1], 0);
+	assert_int_equal(vlan_of(&p.guest[1]), VLAN);
+	header = rdma_header(&p, PVRDMA_WR_RDMA_WRITE, 0);
+	execute(&p, &header, 0, 100);
+	expect_cqe(&p, 0, header.wr_id, PVRDMA_WC_SUCCESS, PVRDMA_WC_RDMA_WRITE);
+	assert_int_equal(qp_to(&p.guest[1], &p.qp[1], URXE_QPS_ERR), 0);
+	use_address(&p.guest[1], 0);
+	assert_int_equal(vlan_of(&p.guest[1]), 0);
+	pair_close(&p);
+}
+
+/* The machine forwards ARP of many addresses, as a bridge does. */
+static void test_other_addresses_do_not_displace_those_of_gids(void **state)
+{
+	struct guest *g = &((struct pair *)*state)->guest[0];
+
+	use_address(g, VLAN);
+	for (uint8_t i = 0; i < 100; i++)
+		send_arp(g, (uint8_t[]){198, 51, 100, i}, 0);
+	bind_again(g);
+	assert_int_equal(vlan_of(g), VLAN);
 }
 
 static void test_arp_of_other_addresses_leaves_the_gid_untagged(void **state)
@@ -191,7 +221,6 @@ static void test_only_neighbour_discovery_tells_the_vlan_of_ipv6(void **state)
 	assert_int_equal(vlan_of(g), VLAN);
 }
 
-/* The machine has moved to another host: its addresses stay where they are. */
 static void test_learned_vlan_moves_with_the_machine(void **state)
 {
 	struct pair p;
@@ -199,26 +228,51 @@ static void test_learned_vlan_moves_with_the_machine(void **state)
 	(void)state;
 	open_guests(&p);
 	use_address(&p.guest[0], VLAN);
-	for (int side = 0; side < 2; side++) {
+	for (int side = 0; side < 2; side++)
 		assert_int_equal(guest_migrate(&p.guest[side]), 0);
-		use_address(&p.guest[side], 2 * VLAN);
-	}
-	assert_int_equal(vlan_of(&p.guest[0]), 2 * VLAN);
+	assert_int_equal(vlan_of(&p.guest[0]), VLAN);
 	assert_int_equal(vlan_of(&p.guest[1]), 0);
+	bind_again(&p.guest[0]);
+	assert_int_equal(vlan_of(&p.guest[0]), VLAN);
+	use_address(&p.guest[1], VLAN);
+	assert_int_equal(vlan_of(&p.guest[1]), VLAN);
 	for (int side = 0; side < 2; side++)
 		guest_close(&p.guest[side]);
 }
+
+static int setup(void **state)
+{
+	static struct pair p;
+
+	open_guests(&p);
+	*state = &p;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct pair *p = *state;
+
+	for (int side = 0; side < 2; side++)
+		guest_close(&p->guest[side]);
+	return 0;
+}
+
+/* Two guests without queue pairs. */
+#define GUESTS_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_gids_in_one_vlan_connect),
 		cmocka_unit_test(test_gid_in_a_vlan_does_not_reach_one_without),
-		PAIR_TEST(test_vlan_is_learned_before_the_driver_binds),
-		PAIR_TEST(test_untagged_address_stays_untagged),
-		PAIR_TEST(test_arp_of_other_addresses_leaves_the_gid_untagged),
-		PAIR_TEST(test_link_local_gid_gets_no_vlan),
-		PAIR_TEST(test_only_neighbour_discovery_tells_the_vlan_of_ipv6),
+		GUESTS_TEST(test_vlan_is_learned_before_the_driver_binds),
+		GUESTS_TEST(test_last_vlan_of_an_unused_gid_counts),
+		cmocka_unit_test(test_arp_in_another_vlan_leaves_a_connection_alone),
+		GUESTS_TEST(test_other_addresses_do_not_displace_those_of_gids),
+		GUESTS_TEST(test_arp_of_other_addresses_leaves_the_gid_untagged),
+		GUESTS_TEST(test_link_local_gid_gets_no_vlan),
+		GUESTS_TEST(test_only_neighbour_discovery_tells_the_vlan_of_ipv6),
 		cmocka_unit_test(test_learned_vlan_moves_with_the_machine),
 	};
 
