@@ -39,7 +39,7 @@ struct dpdk_port {
 	} unsent;               /* frames in the transmit ring of the packet socket */
 	struct dpdk_interrupt interrupt;
 	uint64_t active_at;          /* time of the last received or sent frame */
-	uint64_t clear_at;           /* from when on the sockets' errors are read again */
+	uint64_t errors_at;          /* from when on the sockets' errors are read again */
 	uint64_t poll_at;            /* when to poll without an interrupt */
 	uint64_t guest_until;        /* end of the time after a vhost guest's arrival */
 	struct arp_nd_socket arp_nd; /* af_xdp; else closed */

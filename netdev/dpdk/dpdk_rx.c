@@ -25,7 +25,7 @@
 #define GUEST_POLL_NS 5000000
 #define GUEST_NS      1500000000
 /* Shortest time between two reads of the sockets' errors. */
-#define CLEAR_NS 1000000
+#define ERRORS_NS 1000000
 
 /* Counts a frame that a bridge or the interface has sent back. */
 static bool is_own(struct dpdk_port *port, const uint8_t *frame, uint32_t length)
@@ -93,13 +93,13 @@ static uint16_t prepare_sleep(struct dpdk_port *port, uint64_t now, struct rte_m
 /*
  * poll(2) also returns for a pending error of a packet socket, such as an interface that is down.
  * An error is rare, and to read it takes a system call: a caller may see an empty ring, and a poll
- * that returns at once, until CLEAR_NS are over.
+ * that returns at once, until ERRORS_NS are over.
  */
 static void clear_errors(struct dpdk_port *port, uint64_t now)
 {
-	if (now < port->clear_at)
+	if (now < port->errors_at)
 		return;
-	port->clear_at = now + CLEAR_NS;
+	port->errors_at = now + ERRORS_NS;
 	if (port->packet_fd >= 0)
 		packet_socket_clear_error(port->packet_fd);
 	if (qp1_ring_fd(&port->qp1) >= 0)

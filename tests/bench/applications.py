@@ -238,11 +238,13 @@ class DiskReads:
         start = host.start if self.iser else lambda *argv: host.spawn(argv)
         target = serve_disk(host, start, [*pinned[0], 'tgtd', '-f', '-C', CONTROL, *POOL.split()], path,
                             'iser' if self.iser else 'iscsi')
-        client = start(*pinned[1], 'iscsi-perf', '-i', f'{NAME}:initiator', '-t', str(self.TIME),
-                       f'iscsi://127.0.0.1:3260/{NAME}:disk/1{"?iser" if self.iser else ""}')
         try:
-            succeed(client, SECONDS)
-            return float(re.findall(r'iops average (\d+)', client.output())[-1])
+            client = start(*pinned[1], 'iscsi-perf', '-i', f'{NAME}:initiator', '-t', str(self.TIME),
+                           f'iscsi://127.0.0.1:3260/{NAME}:disk/1{"?iser" if self.iser else ""}')
+            try:
+                succeed(client, SECONDS)
+                return float(re.findall(r'iops average (\d+)', client.output())[-1])
+            finally:
+                client.kill()
         finally:
-            client.kill()
             target.kill()

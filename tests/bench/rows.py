@@ -532,6 +532,6 @@ def application_rows():
     yield Row('applications', 'iSER, reads of 4 KiB, one host', '/s', DiskReads(iser=True), ['iSCSI over TCP, reads of 4 KiB'])
 
 
-ROWS = [*latency_rows(), *bandwidth_rows(), *rate_rows(), *thread_rows(), *shared_core_rows(), *network_rows(), *bond_rows(), *connection_rows(), *incast_rows(), *cable_rows(), *scale_rows(),
-        *cost_rows(), *idle_rows(), *wake_rows(), *pace_rows(), *hca_rows(), *hook_rows(), *migration_rows(), *application_rows()]
+ROWS = [*latency_rows(), *bandwidth_rows(), *rate_rows(), *thread_rows(), *shared_core_rows(), *network_rows(),
+        *bond_rows(), *connection_rows(), *incast_rows(), *cable_rows(), *scale_rows(), *cost_rows(), *idle_rows(), *wake_rows(), *pace_rows(), *hca_rows(), *hook_rows(), *migration_rows(), *application_rows()]
 GROUPS = list(dict.fromkeys(row.group for row in ROWS))

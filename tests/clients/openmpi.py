@@ -2,11 +2,12 @@
 """
 Ranks of the tests' own program, which `mpicc` compiles: messages between all ranks, and collectives, every byte compared;
 and PEs of OpenSHMEM (`oshcc`): put, get and an atomic. They may use the transport `rc_verbs` only, or `ud_verbs` only, and
-UCX's log confirms it; or libfabric's RDM endpoints, tagged. Sixteen ranks share two processors. `mpi_collectives` calls each
-collective of MPI-3, blocking and non-blocking, in two sizes, also with parts of unequal length and with three collectives at
+UCX's log confirms it; or libfabric's RDM endpoints, tagged. Sixteen ranks share two processors. `mpi_collectives` calls 16
+collectives of MPI, blocking and non-blocking, in two sizes, also with parts of unequal length and with three collectives at
 the same time. It compares each result, and prints the time of each (docs/performance-tables.md).
-Of 16 PEs on two processors some do not answer UCX's datagrams for 30 s while they connect for `rc_v`, and UCX ends the program
-(`UD endpoint ... unhandled timeout error`); by `ud_v` they work. UCX registers the heap of each PE, which fills 256 MiB with pages unless `SHMEM_SYMMETRIC_HEAP_SIZE` is smaller.
+16 PEs on two processors ended over `rc_v` with an error of UCX in two of three runs: a datagram that connects them got no answer
+for 30 s (`UD endpoint ... unhandled timeout error`). By `ud_v` they work. UCX registers the heap of each PE, which fills 256 MiB
+with pages unless `SHMEM_SYMMETRIC_HEAP_SIZE` is smaller.
 
 Between two hosts each host has two of four ranks; the other commands run on one host. `mpirun` itself runs under `urxe run --`,
 and these options run Open MPI's daemon under `urxe run` on the other host:

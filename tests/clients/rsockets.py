@@ -5,7 +5,7 @@ ends. `librspreload.so` of librdmacm 44 has neither `accept4` nor epoll, no sock
 that decides which programs work, with any device. `redis-server` and `nginx` need epoll, `iperf3` and `qperf` need options of
 sockets, `sshd` and Python have sockets with SOCK_CLOEXEC or FD_CLOEXEC. Such a program fails, transfers nothing, or uses the
 kernel's TCP: `urxe show id` lists the listeners and connections of rsockets. `ssh` alone, without sshd over rsockets, has no peer.
-curl works with a server that does.
+curl works with a server that listens by rsockets.
 nginx with its usual master process accepts connections and never answers. Its worker ends ("epoll_ctl(1, 3) failed (1:
 Operation not permitted)"). The master keeps the listening rsocket, and a thread of librdmacm accepts connections there. So
 curl sends its request and waits for ever. curl's main thread stays in `rpoll` of librdmacm, which calls `sched_yield` in a
@@ -110,7 +110,8 @@ ROWS = [
     Pair(server='nc.traditional -l -p 7001 -q 1', client=f'sh -c "echo {TEXT} | nc.traditional -q 1 {{}} 7001"',
          check=check_text),
     Measured(server='iperf -s', client='iperf -c {} -t 1', keeps_serving=True, rate=rate_of_iperf, tcp_port=5001),
-    Measured(server=f"sh -c '(printf \"HTTP/1.0 200 OK\\\\r\\\\nContent-Length: {PAGE}\\\\r\\\\n\\\\r\\\\n\"; head -c {PAGE} /dev/zero) | nc.traditional -l -p 7002 -q 1'",
+    Measured(server=f"sh -c '(printf \"HTTP/1.0 200 OK\\\\r\\\\nContent-Length: {PAGE}\\\\r\\\\n\\\\r\\\\n\"; "
+                    f"head -c {PAGE} /dev/zero) | nc.traditional -l -p 7002 -q 1'",
              client="curl -s -o /dev/null -w '%{{size_download}} %{{speed_download}}' http://{}:7002/", rate=rate_of_curl, tcp_port=7002),
     Endless(server='iperf3 -s -p 7003', client='iperf3 -c {} -p 7003 -t 1', refusal=Refusal(
         'rsockets lacks an option of TCP sockets; iperf3 says so, and does not end', 'iperf3: getsockopt - Operation not supported')),

@@ -3,7 +3,7 @@
 UCX's log names the transport and the device of each endpoint, and the test checks them. `rc_v` is `rc_verbs`, which
 connects by `ud_verbs`. Atomics over `ud_verbs` are messages. `ucx_perftest` compares no contents; the rows of Open MPI do, over both transports.
 Between hosts UCX without options uses urxe0 and not TCP, as the row with `UCX_TLS=^sm` shows: for UCX the tests' two hosts are one,
-because they have one kernel. UCX did so too when the port had 2.5 Gb/s, which it has over an interface without a speed (virtio).
+because they have one kernel.
 Without options UCX uses shared memory within a host, and only messages that connect the processes go by urxe0: with `URXE_LOG=info`
 each process logs the bytes that it has sent.
 """

@@ -76,8 +76,12 @@ def serve_disk(host, start, command, path, lld='iser'):
     """Starts tgtd by `start`, with a target whose disk is the file. Any initiator address and the tests' name may use it."""
     server = start_target(host, start, lld, command)
     target = ['--mode', 'target', '--tid', '1']
-    must(host, lld, *target, '--op', 'new', '-T', f'{NAME}:disk')
-    must(host, lld, '--mode', 'logicalunit', '--tid', '1', '--op', 'new', '--lun', '1', '-b', path)
-    must(host, lld, *target, '--op', 'bind', '-I', 'ALL')
-    must(host, lld, *target, '--op', 'bind', '-Q', f'{NAME}:initiator')
+    try:
+        must(host, lld, *target, '--op', 'new', '-T', f'{NAME}:disk')
+        must(host, lld, '--mode', 'logicalunit', '--tid', '1', '--op', 'new', '--lun', '1', '-b', path)
+        must(host, lld, *target, '--op', 'bind', '-I', 'ALL')
+        must(host, lld, *target, '--op', 'bind', '-Q', f'{NAME}:initiator')
+    except BaseException:
+        server.kill()
+        raise
     return server

@@ -64,7 +64,7 @@ def end_flow(machine, client, server):
 
 
 def check_removed(machine, peer, port):
-    """The kernel, which waits until programs have closed a device of rdma_rxe, can remove it while they use it."""
+    """The kernel waits until programs have closed a device of rdma_rxe; urxed and its programs do so when it is removed."""
     client, server = start_flow(machine, peer, port)
     removal = machine.guest.start('rdma link delete rxe0')
     if removal.wait(60):
@@ -72,8 +72,9 @@ def check_removed(machine, peer, port):
     machine.wait(lambda: machine.path() == ['direct-uplink'] or not client.running(), 'not by the engine')
     if not client.running():
         raise Failure(f'ended: {client.describe()}\n{machine.log()}')
-    # Then peers have sent packets to the engine, under a number of the HCA.
-    machine.guest.run('sleep 2')
+    # The peer sends packets to the engine, to a QPN of the HCA.
+    before = machine.seen_by_switch()
+    machine.wait(lambda: machine.seen_by_switch() - before >= FRAMES, 'no frames of the peer')
     end_flow(machine, client, server)
 
 

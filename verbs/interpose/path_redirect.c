@@ -45,9 +45,10 @@ static void check_run_dir(const char *run_dir)
 		return;
 	if (snprintf(path, sizeof(path), "%s/" VNIC_SYSFS_NAME, run_dir) < PATH_MAX &&
 	    REAL(access)(path, F_OK)) {
+		const bool denied = errno == EACCES;
 		const char *error = strerror(errno);
 
-		if (errno == EACCES)
+		if (denied)
 			log_write("%s, named by URXE_DIR, cannot be read: %s", run_dir, error);
 		else
 			log_write("%s, named by URXE_DIR, is not the run directory of a running "

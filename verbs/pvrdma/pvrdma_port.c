@@ -25,10 +25,8 @@ bool pv_port_has_nic(const struct pvrdma *dev)
 
 bool pv_port_has_mac(const struct pvrdma *dev, const uint8_t mac[6])
 {
-	const struct pvrdma_nic nic = nic_of(dev);
-
 	return !memcmp(mac, dev->attr.mac, sizeof(dev->attr.mac)) ||
-	       !memcmp(mac, nic.mac, sizeof(nic.mac));
+	       !memcmp(mac, nic_of(dev).mac, sizeof(dev->attr.mac));
 }
 
 bool pv_port_is_up(const struct pvrdma *dev)

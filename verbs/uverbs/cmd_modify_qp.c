@@ -24,6 +24,7 @@
 #include "uverbs/uverbs_address.h"
 #include "uverbs/uverbs_command.h"
 
+/* A controlled Q_Key (IBA 10.2.5). */
 #define PRIVILEGED_QKEY 0x80000000u
 
 /*

@@ -117,7 +117,7 @@ uint64_t netdev_page_size(const struct netdev *port);
 	X(RX_OWN, "rx_own", "dropped: the host's own outgoing frames")                    \
 	X(RX_BAD, "rx_bad", "dropped: frames in too many segments, or empty")             \
 	X(RX_TOO_LONG, "rx_too_long", "dropped: received frames longer than the MTU")     \
-	X(RX_NOT_PEER, "rx_stranger", "dropped: frames of a sender that is not the peer") \
+	X(RX_NOT_PEER, "rx_not_peer", "dropped: frames of a sender that is not the peer") \
 	X(RX_MISSED, "rx_missed", "frames that the device dropped")                       \
 	X(RX_QP1_MISSED, "rx_qp1_missed", "packets to QP1 that its full ring dropped")    \
 	X(TX_FRAMES, "tx_frames", "sent frames")                                          \

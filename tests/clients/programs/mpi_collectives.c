@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * mpi_collectives [REPETITIONS [NAME]]: repeats each collective operation of MPI, blocking and
+ * mpi_collectives [REPETITIONS [NAME]]: repeats 16 collective operations of MPI, blocking and
  * non-blocking, or only NAME, in a short and a long size, and checks the result of each repetition.
  * Rank 0 prints for each size: name, most bytes for a rank, mean time in microseconds. Repetitions
  * are separated by barriers outside the measured time, so no rank starts the next one early.

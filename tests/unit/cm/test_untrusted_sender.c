@@ -398,7 +398,7 @@ static void test_frozen_connection_evicts_none(void **state)
 	assert_int_equal(cm_state(crowd.conns[1]), CM_REP_SENT);
 }
 
-/* Who connects and releases without end does not use up the connections. */
+/* A peer that connects and releases without end does not use up the connections. */
 static void test_released_connections_are_limited(void **state)
 {
 	const struct cm_path path = {.sgid = {[15] = B}, .dgid = {[13] = 9}};

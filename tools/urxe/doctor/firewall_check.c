@@ -49,7 +49,7 @@ void check_firewall(struct findings *f)
 			f, "firewall", FINDING_NOTE, "nft list ruleset netdev",
 			"the chain %s of the table %s takes an interface's frames before urxed: it "
 			"has to pass UDP port 4791",
-			name, table ? table : "");
+			name, table ? table : "?");
 	else if (document)
 		finding_add(f, "firewall", FINDING_OK, NULL,
 			    "rules of nftables and iptables do not concern packet sockets");
