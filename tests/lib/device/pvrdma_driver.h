@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A PVRDMA driver by hand, and its virtual machine: memory in two regions with a hole between,
- * whose pages are handed out so that neighbours in a page list are rarely neighbours in memory. The
- * driver follows the rules of Linux' driver; tests break them through the same structures.
+ * A PVRDMA driver for tests, and the memory of its virtual machine: two regions with a hole between
+ * them. Pages come from the two regions in turn, so neighbours in a page list are rarely neighbours
+ * in memory. The driver follows the rules of Linux' driver; a test that breaks these rules writes
+ * to the structures below itself.
  */
 #ifndef URXE_TEST_PVRDMA_DRIVER_H
 #define URXE_TEST_PVRDMA_DRIVER_H
@@ -78,8 +79,9 @@ struct guest {
 void guest_open(struct guest *g, const struct guest_attr *attr);
 void guest_close(struct guest *g);
 /*
- * A guest whose device is a function of the vfio-user protocol, as that of a device process.
- * guest_attach gives a connected client the guest's memory, and eventfds if it is the PVRDMA's.
+ * A guest without a device of its own (dev is NULL): a device process has the device, behind the
+ * vfio-user protocol. guest_attach maps the guest's memory for a client that is connected to one
+ * function. `rdma`: the function is the PVRDMA; the guest uses it and gets its interrupts.
  */
 void guest_open_remote(struct guest *g, const struct guest_attr *attr);
 void guest_attach(struct guest *g, struct vfio_client *client, bool rdma);
@@ -99,7 +101,8 @@ int guest_migrate(struct guest *g);
  * stream. guest_restore returns as guest_migrate. */
 void guest_save(struct guest *g, uint8_t **stream, size_t *length);
 int guest_restore(struct guest *g, const uint8_t *stream, size_t length);
-/* Reopens the guest with a device that asks for the state of *nic; *owner stays where it is. */
+/* Fills *owner, and reopens the guest with this owner, whose callback `nic` returns *nic. Both must
+ * outlive the guest's device. */
 void guest_give_nic(struct guest *g, struct pvrdma_owner *owner, struct pvrdma_nic *nic);
 
 /* The byte of a guest physical address in this process. */
@@ -116,10 +119,13 @@ void guest_write(struct guest *g, uint32_t reg, uint32_t value);
 /* A write to BAR2, or a store if the device has that as memory (pvrdma_attr.uar). */
 void guest_doorbell(struct guest *g, uint32_t page, uint32_t offset, uint32_t value);
 
-/* Sets up slots and rings, loads the shared region, unmasks and activates; creates a PD. */
+/* Writes the shared region, with slots and event rings, to the guest's memory. */
 void guest_prepare(struct guest *g);
+/* Tells the device the address of the shared region. */
 void guest_load(struct guest *g);
+/* Unmasks the interrupts, and activates the device. */
 void guest_activate(struct guest *g);
+/* All of these; then binds GID 0 and creates a PD, g->pd. */
 void guest_start(struct guest *g);
 const struct pv_device_caps *guest_caps(const struct guest *g);
 
@@ -200,9 +206,10 @@ void qp_connect(struct guest *g, const struct qp *qp, const struct guest *peer,
 void qp_datagram(struct guest *g, const struct qp *qp);
 void qp_av(const struct guest *g, const struct guest *peer, struct pvrdma_av *av);
 
-/* Writes a request into the ring; the doorbell follows unless it is left out. */
+/* Writes a request into the ring, without a doorbell. False: the ring is full. */
 bool qp_write_send(struct guest *g, struct qp *qp, const struct pvrdma_sq_wqe_hdr *header,
 		   const struct pvrdma_sge *sges);
+/* The functions below also ring the doorbell; the ring must have room. */
 void qp_post_send(struct guest *g, struct qp *qp, const struct pvrdma_sq_wqe_hdr *header,
 		  const struct pvrdma_sge *sges);
 void qp_post_recv(struct guest *g, struct qp *qp, uint64_t wr_id, const struct pvrdma_sge *sges,

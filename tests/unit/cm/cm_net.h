@@ -51,9 +51,9 @@ struct net {
 	bool known; /* address resolution has confirmed both hosts */
 	uint64_t now;
 	struct rand rand;
-	double loss, again, late;
-	uint32_t lose; /* bit n: messages with attribute n are lost, until lose_n reaches 0 */
-	uint32_t lose_n;
+	double loss, again, late;       /* probabilities: message lost, duplicated, delayed */
+	uint32_t lose;                  /* bit n: messages with attribute n are lost, */
+	uint32_t lose_n;                /* this number of them, from now on */
 	uint32_t sent[CM_SIDR_REP + 1]; /* messages sent, by attribute, including the lost ones */
 	struct cm_mad last[CM_SIDR_REP + 1]; /* the last one of each attribute */
 	struct cm_path last_path;            /* of the last message */

@@ -7,15 +7,16 @@
 
 #include "by_hand.h"
 
-#define MTU_PACKETS 1024 /* bytes of a packet in the connections below */
+#define PACKET_LEN 1024 /* payload bytes of a packet: the path MTU of the connections below */
 
 struct losses {
 	uint64_t lost; /* bit n: the n-th frame of this direction is lost */
-	bool all;
-	unsigned seen;
+	bool all;      /* every frame of this direction is lost */
+	unsigned seen; /* frames so far */
 };
 
-static inline bool lose(void *arg, uint64_t now, uint8_t *data, uint32_t len)
+/* Filter of a link: true if the frame passes, false if it is lost. */
+static inline bool passes(void *arg, uint64_t now, uint8_t *data, uint32_t len)
 {
 	struct losses *losses = arg;
 	unsigned n = losses->seen++;
@@ -39,7 +40,7 @@ static inline void connect_lossy(struct lossy *l, uint8_t timeout)
 	conn.path_mtu = URXE_MTU_1024;
 	conn_open(l->e.pair, &conn, l->e.end);
 	for (unsigned i = 0; i < 2; i++) {
-		l->e.pair->link[i].filter = lose;
+		l->e.pair->link[i].filter = passes;
 		l->e.pair->link[i].filter_arg = &l->losses[i];
 	}
 }
@@ -64,7 +65,7 @@ static inline void transfer(struct lossy *l, uint32_t opcode, uint32_t n, uint64
 	struct engine *e = &l->e;
 	bool read = opcode == URXE_WR_RDMA_READ;
 	uint8_t *from = read ? e->b->mem : e->a->mem, *to = read ? e->a->mem : e->b->mem;
-	uint32_t length = n * MTU_PACKETS;
+	uint32_t length = n * PACKET_LEN;
 
 	l->losses[0] = (struct losses){.lost = lost};
 	l->losses[1] = (struct losses){.lost = lost_back};
@@ -87,8 +88,9 @@ static inline void expect_again(const struct lossy *l, uint64_t packets)
 	assert_int_equal(events(l->e.a, URXE_EVENT_TIMEOUT), 0);
 }
 
-#define PATIENT    14       /* a local ACK timeout of 201 ms */
-#define LONG_PROBE 10000000 /* ns; as under verbs/ */
+/* Local ACK timeout attribute: 67 ms. The engine waits three times as long, 201 ms. */
+#define PATIENT    14
+#define LONG_PROBE 10000000 /* ns; probe_ns of programs (verbs/attach/engine.c) */
 
 /* A node gets the first len bytes of the frame by which the station `mac` announces itself. */
 static inline void announce_to(struct node *node, uint64_t now, const uint8_t mac[6], uint32_t len)

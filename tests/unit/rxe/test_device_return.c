@@ -101,9 +101,9 @@ static void test_returned_device_repeats_its_last_response(void **state)
 	(void)state;
 	lose_responses(URXE_WR_FETCH_ADD, 8, 0, 0);
 	lose_responses(URXE_WR_RDMA_READ, 64, 0, 0);
-	lose_responses(URXE_WR_RDMA_READ, 4 * MTU_PACKETS - 1, 3, 0);
-	lose_responses(URXE_WR_RDMA_READ, 4 * MTU_PACKETS - 1, 1, 1);
-	lose_responses(URXE_WR_RDMA_READ, 4 * MTU_PACKETS, 0, 1);
+	lose_responses(URXE_WR_RDMA_READ, 4 * PACKET_LEN - 1, 3, 0);
+	lose_responses(URXE_WR_RDMA_READ, 4 * PACKET_LEN - 1, 1, 1);
+	lose_responses(URXE_WR_RDMA_READ, 4 * PACKET_LEN, 0, 1);
 }
 
 /* The response that comes again has the opcode that it had. */

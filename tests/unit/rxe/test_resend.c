@@ -242,10 +242,10 @@ static void lose_burst(uint32_t opcode, unsigned requests, uint32_t length)
 static void test_probes_hurry_after_an_answer(void **state)
 {
 	(void)state;
-	lose_burst(URXE_WR_RDMA_WRITE, 1, 60 * MTU_PACKETS);
+	lose_burst(URXE_WR_RDMA_WRITE, 1, 60 * PACKET_LEN);
 	lose_burst(URXE_WR_RDMA_WRITE, 40, 64);
 	lose_burst(URXE_WR_RDMA_READ, 4, 64);
-	lose_burst(URXE_WR_RDMA_READ, 3, 10 * MTU_PACKETS);
+	lose_burst(URXE_WR_RDMA_READ, 3, 10 * PACKET_LEN);
 }
 
 /*
@@ -514,7 +514,7 @@ static void test_probe_time_has_a_set_minimum(void **state)
 	l.e.a = l.e.pair->node[0];
 	l.e.b = l.e.pair->node[1];
 	conn_open(l.e.pair, &conn, l.e.end);
-	l.e.pair->link[0].filter = lose;
+	l.e.pair->link[0].filter = passes;
 	l.e.pair->link[0].filter_arg = &l.losses[0];
 	measure(&l);
 	sent = l.e.pair->now;

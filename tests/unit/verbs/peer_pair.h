@@ -53,8 +53,10 @@ static const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
 static _Alignas(4096) uint8_t area[AREA];
 /* Memory that both processes share. */
 static struct {
+	/* How far the test is. 1: the child can reach its parent; 2: both can reach each other;
+	 * above: set by the test. */
 	_Atomic uint32_t step;
-	_Atomic int32_t tid;
+	_Atomic int32_t tid;     /* of the newest engine thread; 0: it is not published yet */
 	_Atomic uint32_t copied; /* 1 + the number of parts that the child's copy has copied */
 } * shared;
 
@@ -113,6 +115,7 @@ static inline void await_step(uint32_t step)
 
 /* --- The two processes. */
 
+/* Stands for a process's engine thread: publishes itself, and then sleeps. */
 static inline void *live(void *arg)
 {
 	peers_publish_thread(&adapter_peers);
@@ -140,6 +143,7 @@ static inline uint32_t qpn_of(uint32_t process)
 	return QPN(process) + (process == PARENT && w.later_block ? LATER_BLOCK : 0);
 }
 
+/* In process `from`: opens its sending side, with the inbox of process `to`. */
 static inline void open_way(uint32_t from, uint32_t to)
 {
 	struct vnic_attach_welcome who = {.mtu = MTU, .qpn_first = QPN(from)};
@@ -307,12 +311,14 @@ static inline void await_settled(void)
 		sched_yield();
 }
 
-static inline bool may_reach_others(void)
+/* Whether the kernel permits process_vm_readv(2), which a container may forbid. Also lets the child
+ * access the memory of its parent. */
+static inline bool is_process_vm_permitted(void)
 {
 	uint8_t from = 0, to;
 	const struct iovec there = {&from, 1}, here = {&to, 1};
 
-	/* Allows the child to ptrace its parent, which Yama forbids otherwise. */
+	/* Yama otherwise forbids a child to access its parent. */
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
 	return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1;
 }

@@ -754,7 +754,7 @@ int main(int argc, char **argv)
 	if (argc > 1 && !strcmp(argv[1], AGAIN))
 		return executed();
 	stay_in_place(argv);
-	if (!may_reach_others())
+	if (!is_process_vm_permitted())
 		return SKIP;
 	sigemptyset(&told);
 	sigaddset(&told, SIGUSR1);

@@ -328,7 +328,7 @@ int main(void)
 
 	sigset_t told;
 
-	if (!may_reach_others())
+	if (!is_process_vm_permitted())
 		return SKIP;
 	sigemptyset(&told);
 	sigaddset(&told, SIGUSR1);

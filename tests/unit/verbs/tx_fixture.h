@@ -26,16 +26,17 @@
 #include "samehost/published.h"
 #include "vnic_loop.h"
 
-#define MTU    1500
-#define LEN    100
-#define LONG   1200 /* length of a stream's frames */
-#define T0     1000000000ull
-#define OURS   0x1000u   /* QPNs: ours, */
-#define MORE   0x9000u   /* of our second block, */
-#define PEER   0x5000u   /* QPN of a process with a known inbox */
-#define FAR    0x7000u   /* QPN of a process without */
-#define MANY   0xffffffu /* the multicast QPN */
-#define CHOSEN 0xabcdefu /* a QPN that an HCA has chosen */
+#define MTU  1500
+#define LEN  100
+#define LONG 1200 /* length of a stream's frames */
+#define T0   1000000000ull
+/* QPNs. */
+#define OURS   0x1000u   /* first of the fixture's process */
+#define MORE   0x9000u   /* first of that process's second block */
+#define PEER   0x5000u   /* of a process whose inbox is known */
+#define FAR    0x7000u   /* of a process whose inbox is not known */
+#define MANY   0xffffffu /* multicast */
+#define CHOSEN 0xabcdefu /* chosen by an HCA */
 
 static struct packet_group *no_uplink;
 

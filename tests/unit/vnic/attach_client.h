@@ -29,7 +29,8 @@
 		}                                                               \
 	} while (0)
 
-/* Answers messages until the device is in `state`, or vnic_server_event says otherwise. */
+/* Answers the client's messages until its device is in `state`, and returns 0; or until
+ * vnic_server_event returns an error, and returns that. */
 static inline int serve_until(struct daemon *d, enum vnic_device_state state)
 {
 	int ret = 0;
