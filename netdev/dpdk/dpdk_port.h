@@ -29,19 +29,22 @@ struct dpdk_port {
 	bool drop_own;        /* drop frames from the port's own MAC: a bridge sent them back */
 	bool wait_taken;      /* netdev_wait_fd was called */
 	unsigned int ifindex; /* of the kernel's interface below af_packet and af_xdp */
-	int driver_fd;        /* the driver's own descriptor for poll; -1 = none */
-	int packet_fd;        /* af_packet: driver_fd, the socket of the driver's rings; else -1 */
+	int driver_fd;        /* the driver's own descriptor for poll(2); -1 = none */
+	int packet_fd;        /* af_packet: the same descriptor, the socket of its rings; else -1 */
+	/* af_packet: frames that the kernel may have left in the transmit ring. Times in ns. */
 	struct {
-		uint32_t frames; /* upper bound */
-		uint32_t limit;
-		uint64_t at;    /* next attempt to send them */
-		uint64_t pause; /* from that one to the next, ns */
-	} unsent;               /* frames in the transmit ring of the packet socket */
+		uint32_t frames; /* no more than this number are left */
+		uint32_t limit;  /* maximum of `frames` */
+		uint64_t at;     /* time of the next attempt to send these frames */
+		uint64_t pause;  /* time from that attempt to the one after it */
+	} unsent;
 	struct dpdk_interrupt interrupt;
-	uint64_t active_at;          /* time of the last received or sent frame */
-	uint64_t errors_at;          /* from when on the sockets' errors are read again */
-	uint64_t poll_at;            /* when to poll without an interrupt */
-	uint64_t guest_until;        /* end of the time after a vhost guest's arrival */
+	/* Times, ns. */
+	uint64_t active_at;   /* of the last received or sent frame */
+	uint64_t errors_at;   /* no read of the sockets' errors before */
+	uint64_t poll_at;     /* of the next poll if no interrupt comes */
+	uint64_t guest_until; /* until then poll_at is near, because a vhost guest has just come or
+				 gone, and its first frames may cause no interrupt */
 	struct arp_nd_socket arp_nd; /* af_xdp; else closed */
 	struct qp1_ring qp1;         /* af_packet, and af_xdp with urxe's program; else closed */
 	int wait_fd;            /* epoll set of driver_fd and of the other sockets; -1 = not open */
@@ -112,7 +115,7 @@ int dpdk_port_add_vlan(struct netdev *netdev, uint16_t vlan);
 void dpdk_port_close_sockets(struct dpdk_port *port);
 /* Closes the device, and removes it from DPDK, so that the name of a virtual one is free again. */
 void dpdk_port_close_device(uint16_t id);
-/* Whether this process has opened a port with DPDK's number `id`: the EAL would open it twice. */
+/* Whether this process has a port with DPDK's number `id`. The EAL does not refuse a second one. */
 bool dpdk_port_is_open(uint16_t id);
 void dpdk_port_set_open(uint16_t id, bool open);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Connections, and the tables that find the connection of a message. */
+/*
+ * Connections, and the tables that find the connection of a message. For the files of this folder:
+ * one thread at a time uses a struct cm, and `now` is in nanoseconds, as in cm/cm.h.
+ */
 #ifndef URXE_CM_CONN_H
 #define URXE_CM_CONN_H
 
@@ -55,11 +58,11 @@ TAILQ_HEAD(cm_conn_queue, cm_conn);
 
 /*
  * A request is half open until its sender has confirmed our answer: until then its source address
- * may be anybody's. One sender, that is a source address with a MAC, may have CM_HALF_OPEN_MAX of
- * them (senders with the same hash share that number): another station that uses the address of a
- * host must not use up the host's number. CM_UNCONFIRMED_MAX may have been answered and wait for
- * the confirmation; then the oldest is given up, first those of senders that this host has never
- * resolved.
+ * may be anybody's. One sender may have CM_HALF_OPEN_MAX half-open requests. A sender is
+ * a source address with a MAC, so that another station that uses a host's address cannot use up
+ * the limit of that host; senders with the same hash share a limit. CM_UNCONFIRMED_MAX requests may
+ * have been answered and wait for the confirmation. If one more would, the manager gives up the
+ * oldest one of a sender that is not `known` (struct cm_path), else the oldest one.
  */
 #define CM_HALF_OPEN_MAX   4096u
 #define CM_UNCONFIRMED_MAX 8192u
@@ -70,11 +73,11 @@ struct cm {
 	uint64_t ca_guid;
 	struct siphash_key key;
 	uint64_t drawn; /* random numbers drawn so far */
-	uint32_t n;
+	uint32_t n;     /* connections */
 	struct heap timers;
 	uint64_t counters[CM_COUNTER_COUNT];
 	uint32_t half_open[CM_BUCKETS];      /* connections, by hash of the sender */
-	struct cm_conn_queue unconfirmed[2]; /* oldest first; 0: unknown senders, 1: known ones */
+	struct cm_conn_queue unconfirmed[2]; /* oldest first; index: cm_path.known of the sender */
 	uint32_t n_unconfirmed;
 	struct cm_conn_queue released; /* oldest first */
 	uint32_t n_released;
@@ -137,8 +140,9 @@ struct cm_conn *cm_find_peer(const struct cm *cm, const struct cm_path *path, ui
  */
 struct cm_conn *cm_find_qpn(const struct cm *cm, const struct cm_path *path, uint64_t guid,
 			    uint32_t qpn);
-/* True: the sender has CM_HALF_OPEN_MAX half-open requests, so the caller ignores a further one.
- * Always false for senders on this host. If true, counts CM_COUNT_CROWDED. */
+/* True: the sender has CM_HALF_OPEN_MAX half-open requests, and the caller ignores this further
+ * one; the function has added it to the counter CM_COUNT_CROWDED. Always false for senders on this
+ * host. */
 bool cm_is_crowded(struct cm *cm, const struct cm_path *path);
 /* The connection is half open from now on, until it is established or ends. */
 void cm_enter_half_open(struct cm_conn *conn);
@@ -160,7 +164,8 @@ void cm_know_peer(struct cm_conn *conn);
 
 /*
  * True: the answer has the transaction ID of the outstanding request. False: its sender may not
- * have seen the request, so the caller ignores the message. Counts CM_COUNT_FORGED.
+ * have seen the request, and the caller ignores the message; the function has added it to the
+ * counter CM_COUNT_FORGED.
  */
 bool cm_is_answer(const struct cm_conn *conn, const struct cm_mad *mad);
 
@@ -202,7 +207,7 @@ void cm_enter_idle(struct cm_conn *conn);
 /* Moves the connection to CM_TIMEWAIT, from which cm_tick moves it to CM_IDLE. Never frees it. */
 void cm_enter_timewait(struct cm_conn *conn, uint64_t now);
 
-/* Local CA ACK delay (IBA 11.2.2.2), as the device attributes report it. */
+/* Local CA ACK delay (IBA 11.2.2.2), as device attributes report it: 4.096 us * 2^15, 134 ms. */
 #define CM_ACK_DELAY 15
 /* The QP's ACK timeout for a path: its round trip (twice `lifetime`) and the peer's `ack_delay`
  * (IBA 12.7.34). All are exponents of 4.096 us. */

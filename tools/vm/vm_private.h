@@ -16,7 +16,7 @@
 #include "vm/replace/bundle.h"
 #include "vm/vm.h"
 
-#define VM_NAME (3 + VM_PORT_NAME)
+#define VM_NAME (3 + VM_PORT_NAME) /* "vm:" and the name of the switch's port */
 
 /* The replacement of the process by another one. */
 struct vm_replacement {
@@ -32,7 +32,9 @@ struct vm_replacement {
 struct vm {
 	int epoll_fd, signal_fd;
 	bool stop;
-	bool held;   /* PVRDMA's reply waits: for the end of peers' copies, or by poll_hold.h */
+	/* PVRDMA's reply to the guest's last access to a register waits: until peers' copies have
+	 * ended, or because poll_hold.h delays it. */
+	bool held;
 	bool paused; /* a function is paused: the machine's device stands still */
 	struct vm_replacement replacement;
 	struct bundle_options options;
@@ -50,9 +52,9 @@ struct vm {
 	struct datapath datapath;
 	uint64_t ticked_at; /* time of the last tick of link, session and announcer, ns */
 	struct loop_poll poll;
-	struct look_schedule looks; /* at doorbells in memory */
-	struct spare_processor spare;
-	uint32_t spins; /* number of looks that followed one another without a pause */
+	struct look_schedule looks;   /* when the loop looks for doorbells in memory */
+	struct spare_processor spare; /* whether the loop may do so without a pause */
+	uint32_t spins;               /* looks so far that no pause followed */
 };
 
 static inline struct function *vm_function(struct vm *vm, uint32_t number)
@@ -60,7 +62,7 @@ static inline struct function *vm_function(struct vm *vm, uint32_t number)
 	return number ? &vm->rdma.function : &vm->nic.function;
 }
 
-/* Tells the drivers of both functions whether the cable to the switch is plugged in. */
+/* Sets the link of both functions, whose drivers get an event if it has changed. */
 void vm_set_link(struct vm *vm, bool up);
 
 #endif

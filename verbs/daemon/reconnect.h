@@ -12,7 +12,8 @@
  * lost.
  *
  * When the time is over, or the next daemon refuses the lease, serves another host or has another
- * version, the device dies.
+ * version, the device dies: programs get IBV_EVENT_DEVICE_FATAL, and all outstanding requests end
+ * in errors.
  *
  * Functions need the lock of the adapter, unless their comment says otherwise.
  */

@@ -6,8 +6,9 @@
  * "The lock" is that of the engine: adapter.lock in a program. A device process needs none, because
  * it has one thread. The caller holds the lock in all functions, unless their comment says
  * otherwise; hca_abandon() in a forked child needs none. While a device is opened or closed,
- * libibverbs calls back into the interposed functions. Functions that return int return 0 or a
- * negative errno value, except those of descriptors.
+ * libibverbs calls libc functions that urxe interposes, and these may take the lock. So the caller
+ * does not hold it then. Functions that return int return 0 or a negative errno value, except those
+ * of descriptors.
  */
 #ifndef URXE_VERBS_HCA_HCA_H
 #define URXE_VERBS_HCA_HCA_H
@@ -104,8 +105,8 @@ bool hca_has_gid(const struct hca *hca, uint32_t index);
 void hca_allow_unlock(struct hca *hca);
 /*
  * Ends hca_allow_unlock(). With the lock, which it releases for a moment if the HCA was detached
- * since. True: CQs that were not polled meanwhile may have more completions, whose event has
- * passed; the owner calls hca_poll() soon.
+ * since. True: CQs that were not polled during a resize may have more completions, for which no
+ * further completion event comes; the owner calls hca_poll() soon.
  */
 bool hca_forbid_unlock(struct hca *hca);
 
@@ -114,8 +115,9 @@ struct hca_ah_call;
 struct hca_pd;
 
 /*
- * Without the lock, after the last step of each call in three steps (below) whose first step has
- * succeeded. Closes the device if hca_close() has come meanwhile, and no other call is left.
+ * Call it without the lock, after the last step of each call in three steps (below) whose first
+ * step has succeeded. It closes the device if hca_close() was called meanwhile and no other call is
+ * in progress.
  */
 void hca_release(struct hca *hca);
 
@@ -133,21 +135,23 @@ void hca_mr_end(struct hca_mr *mr, bool kept);
 
 /*
  * Allocates the HCA's protection domain for a PD of the engine, in three steps: hca_pd_begin() and
- * hca_pd_add() with the lock, hca_pd_run() without. It exists until hca_pd_end(). NULL: the PD has
- * a domain already, or no memory; then the other steps are left out. A PD without a domain gets one
- * with its first region, queue pair or shared receive queue, in a call that holds the lock.
+ * hca_pd_add() with the lock, hca_pd_run() without. The domain exists at least until hca_pd_end().
+ * NULL: the PD has a domain already, or no memory; then the other steps are left out. A PD without
+ * a domain gets one with its first region, queue pair or shared receive queue, in a call that holds
+ * the lock.
  */
 struct hca_pd *hca_pd_begin(struct hca *hca, uint32_t pd);
 void hca_pd_run(struct hca_pd *pd);
 void hca_pd_add(struct hca_pd *pd);
-/* With the lock: the owner has deallocated the PD, so the domain goes with its last object. */
+/* With the lock: the owner has deallocated the PD. The domain is deallocated now, or after the last
+ * object in it. */
 void hca_pd_end(struct hca *hca, uint32_t pd);
 
 /*
- * Creates the HCA's address handle for datagrams from queue pairs of the PD along the path, so that
- * the first datagram need not. Three steps: hca_ah_begin() and hca_ah_end() with the lock,
- * hca_ah_run() without. NULL: the HCA has the handle already, has no protection domain for the PD,
- * or lacks the path's source GID; or no memory. Then the other steps are left out.
+ * Creates the HCA's address handle for datagrams from queue pairs of the PD along the path, which
+ * the first datagram would create otherwise. Three steps: hca_ah_begin() and hca_ah_end() with the
+ * lock, hca_ah_run() without. NULL: the HCA has the handle already, has no protection domain for
+ * the PD, or lacks the path's source GID; or no memory. Then the other steps are left out.
  */
 struct hca_ah_call *hca_ah_begin(struct hca *hca, uint32_t pd, const struct urxe_path *path);
 void hca_ah_run(struct hca_ah_call *call);
@@ -173,8 +177,8 @@ void hca_destroy_deferred(struct hca *hca);
 bool hca_poll(struct hca *hca);
 /*
  * Passes completions of one CQ, which the program polls, to the engine. `hca_cq` comes from
- * urxe_offload_hca_cq(). Now and then it polls all CQs instead, because completions of other CQs
- * make room for requests. NULL: always all CQs. True: more may wait.
+ * urxe_offload_hca_cq(). After 15 such calls, the next one polls all CQs instead, because
+ * completions of other CQs make room for requests. NULL: always all CQs. True: more may wait.
  */
 bool hca_poll_cq(struct hca *hca, void *hca_cq);
 

@@ -42,7 +42,7 @@ struct hca {
 	struct hca_gids gids;
 	struct hca_pkeys pkeys;
 	struct work_ids work_ids;
-	uint32_t flat_pieces; /* number of pieces of all flat_memory mappings */
+	uint32_t flat_pieces; /* pieces of all mappings of objects/flat_memory.h */
 	uint64_t completions; /* number of completions that were passed to the engine */
 	bool defers;          /* between hca_defer_destruction() and hca_destroy_deferred() */
 	bool frees_lock;      /* between hca_allow_unlock() and hca_forbid_unlock() */

@@ -15,14 +15,16 @@ struct hca;
 void adapter_defer_destruction(void);
 /*
  * Destroys at the HCA the objects deferred since adapter_defer_destruction(). Waits until no peer
- * copies any more by rights that were withdrawn. Releases adapter.lock, also during the waits. For
- * the end of each call that withdraws rights to memory.
+ * copies any more by rights that were withdrawn. Releases adapter.lock, also during the waits. Each
+ * call that withdraws rights to memory ends with this function, in place of adapter_unlock().
  */
 void adapter_unlock_settled(void);
 /*
  * With adapter.lock: until hca_forbid_unlock(), the engine's operations that rxe/offload.h marks
  * release adapter.lock while the HCA executes them. The caller has counted itself in object.users
- * of the objects, so that no command destroys them. Returns the HCA; NULL: none.
+ * of the objects, so that no command destroys them. Returns the HCA; NULL: there is none, and the
+ * caller does not call hca_forbid_unlock(). command_forbid_unlock() (uverbs/uverbs_command.h)
+ * accepts both.
  */
 struct hca *adapter_allow_unlock(void);
 /*

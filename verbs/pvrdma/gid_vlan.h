@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The VLANs of the machine's addresses. Linux' driver does not name the VLAN of a GID
- * (PV_NO_VLAN), so the device learns it from ARP packets and neighbour discovery (RFC 826, RFC
- * 4861) that the machine's NIC sends: the machine exchanges them before it sends to a new peer.
+ * The VLANs of the machine's addresses. Linux' driver binds a GID without naming its VLAN
+ * (PV_NO_VLAN). But before the machine sends to a new peer, its NIC sends ARP or neighbour
+ * discovery packets (RFC 826, RFC 4861). So the device takes the VLAN of an address from the tag of
+ * such packets that name the address as their sender.
  *
  * The last packet counts, because Linux also answers ARP for an address of another interface. While
  * a connection uses a GID, the GID keeps its VLAN: other stations, which ask in another VLAN or

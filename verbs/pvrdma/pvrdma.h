@@ -110,9 +110,10 @@ struct pvrdma_attr {
 	uint8_t mac[6];
 	uint32_t mtu; /* longest Ethernet payload of the link, bytes */
 	/*
-	 * BAR2 as memory that the guest may write to, PVRDMA_UAR_SIZE bytes: doorbells are stores
-	 * there, and pvrdma_poll finds them. It is 0 at first, or that of the device whose state
-	 * pvrdma_restore gets. NULL: each is a call of pvrdma_reg_write.
+	 * BAR2 as memory that the guest has mapped, PVRDMA_UAR_SIZE bytes: the guest's doorbells
+	 * are stores to it, which pvrdma_poll finds. All bytes are 0 at first; before
+	 * pvrdma_restore, it may instead be the memory of the device that was saved. NULL: the
+	 * caller passes each doorbell by pvrdma_reg_write.
 	 */
 	void *uar;
 	bool roce_v1;  /* all GIDs are RoCEv1; false: all are RoCEv2 */
@@ -243,12 +244,13 @@ void pvrdma_set_link(struct pvrdma *dev, bool up);
 /* --- Live migration. The counters (pvrdma_counters) are not part of the saved state. */
 
 /*
- * Prepares the device for pvrdma_save or pvrdma_resume, which the caller calls next. The guest's
- * processors have stopped, or its memory stays, as when another process takes the device over.
- * Before this call the caller calls pvrdma_output until it gives no frame. Handles the doorbells
- * that the guest has left in pvrdma_attr.uar, and writes the notifications that are due. Withdraws
- * the rights of peers to copy, as pvrdma_memory_removed does: pvrdma_save needs copy_ops->settled.
- * The engine loses its HCA until pvrdma_resume: queue pairs fail if the HCA still executes them.
+ * Prepares the device for pvrdma_save or pvrdma_resume, which the caller calls next. Either the
+ * guest's processors have stopped (migration), or the guest runs on and its memory stays where it
+ * is (another process of this host takes the device over). Before this call the caller calls
+ * pvrdma_output until it gives no frame. Handles the doorbells that the guest has left in
+ * pvrdma_attr.uar, and writes the notifications that are due. Withdraws the rights of peers to
+ * copy, as pvrdma_memory_removed does: pvrdma_save needs copy_ops->settled. The engine loses its
+ * HCA until pvrdma_resume: queue pairs fail if the HCA still executes them.
  */
 void pvrdma_pause(struct pvrdma *dev, uint64_t now);
 /* Lets the device go on: after pvrdma_pause, also if pvrdma_save followed, and after
@@ -261,14 +263,16 @@ void pvrdma_resume(struct pvrdma *dev, uint64_t now);
  */
 int pvrdma_save(struct pvrdma *dev, uint64_t now, uint8_t **stream, size_t *length);
 /*
- * Makes the device that of the stream. Memory of the guest is mapped at the same guest addresses as
- * where the device was saved, but its contents may come later: the device accesses none before
- * pvrdma_resume. Doorbells stay in the memory of a device that was not active. On error the device
- * is as after pvrdma_reset. -EBADMSG: the stream is truncated or
- * damaged, or its values contradict each other; -EPROTONOSUPPORT: a later version of urxe has
- * written it; -EINVAL: it is of a device with another MAC or RoCE version, or with a longer path
- * MTU than the link has here; -EFAULT: the guest has no memory where a queue or region has some;
- * -EADDRINUSE: two queue pairs have one QPN; -EFBIG, -ENOMEM.
+ * Gives the device the saved state, which the stream contains; the device is paused then. The
+ * caller has mapped the guest's memory at the guest addresses that it had for the saved device. Its
+ * contents may arrive later: the device does not access it before pvrdma_resume. If the device was
+ * not active before, doorbells that pvrdma_attr.uar already contains remain there. On error the
+ * device is as after pvrdma_reset. -EBADMSG: the stream is truncated or damaged, or its values
+ * contradict each other; -EPROTONOSUPPORT: a later version of urxe has written it; -EINVAL: it is
+ * of a device with another MAC or RoCE version, or with a longer path MTU than the link has here;
+ * -EFAULT: the guest has no memory where a queue or region has some; -EADDRINUSE: two queue pairs
+ * have one QPN; -EFBIG: the engine would need more than PV_MEMORY_MAX bytes (pvrdma_device.h);
+ * -ENOMEM.
  */
 int pvrdma_restore(struct pvrdma *dev, uint64_t now, const uint8_t *stream, size_t length);
 
@@ -286,7 +290,7 @@ int pvrdma_restore(struct pvrdma *dev, uint64_t now, const uint8_t *stream, size
 	X(RECVS_BAD, "recvs_bad", "receive requests that were malformed")                     \
 	X(RING_BAD, "ring_bad", "indices of rings that were out of range")                    \
 	X(PAGE_DIR_BAD, "page_dir_bad", "page directories with an address that is no memory") \
-	X(HCA_MEMORY_FULL, "hca_memory_full", "regions that the HCA may not pin, too")        \
+	X(HCA_MEMORY_FULL, "hca_memory_full", "regions refused: the HCA may pin no more")     \
 	X(COMPLETIONS, "completions", "completions written to CQs")                           \
 	X(CQ_OVERFLOWS, "cq_overflows", "completions for which a CQ had no room")             \
 	X(NOTIFICATIONS, "notifications", "notifications of CQs")                             \

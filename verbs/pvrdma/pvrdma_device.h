@@ -151,11 +151,11 @@ struct pvrdma {
 	uint64_t now; /* the latest time that the caller has passed */
 	bool active;  /* the driver has activated the device: the engine exists */
 	bool link_up;
-	bool told_down;    /* the last event about the link that the driver got says: down */
+	bool told_down;    /* the driver's last event about the link was "down" */
 	bool no_master;    /* the driver permits no access to memory */
 	bool paused;       /* between pvrdma_pause, or pvrdma_restore, and pvrdma_resume */
 	bool hca_attached; /* the engine has `hca` */
-	bool recvs_behind; /* receive requests wait for room in the engine's queue */
+	bool recvs_behind; /* rings have receive requests that the engine had no room for */
 	const struct pvrdma_hca *hca; /* NULL: none */
 	uint64_t activations;         /* number so far; each engine gets another seed by it */
 	/* Registers. */
@@ -197,8 +197,8 @@ static inline void pv_count_n(struct pvrdma *dev, enum pvrdma_counter counter, u
 	dev->counters[counter] += n;
 }
 
-/* Raises the interrupt of a vector: now, or, while the driver masks it or forbids access to memory
- * (no_master), as soon as neither is so. */
+/* Raises the interrupt of a vector. While the driver masks the vector, or forbids access to memory
+ * (no_master), the interrupt waits until the driver has ended both. */
 void pv_raise(struct pvrdma *dev, enum pv_vector vector);
 /* Sets dev->now to `now`, unless dev->now is later already. */
 void pv_pass_time(struct pvrdma *dev, uint64_t now);

@@ -10,10 +10,11 @@
 #include "pvrdma_device.h"
 
 /*
- * Programs register some memory several times, so the bound is more than the memory. The host keeps
- * about 50 bytes for each page of a region: page table entries, a list of pages, and the HCA's own
- * table. So the regions of a machine take at most 5 % of its memory. A region's own objects, in the
- * kernel and in libibverbs, take as much as the host keeps for PV_HCA_REGION_PAGES pages.
+ * Limits of pv_hca_has_room(). Programs register some memory several times, so all regions together
+ * may have PV_HCA_TIMES times as many pages as the machine. For each page of a region the host
+ * keeps about 50 bytes: page table entries, a list of pages, and the HCA's own table. At the limit,
+ * this bookkeeping is 5 % of the machine's memory. A region's own objects, in the kernel and in
+ * libibverbs, take as much as the bookkeeping of PV_HCA_REGION_PAGES pages.
  */
 #define PV_HCA_TIMES        4
 #define PV_HCA_REGION_PAGES 16
@@ -32,8 +33,8 @@ static inline bool pv_hca_serves(const struct pv_pd *pd)
 void pv_hca_attach(struct pvrdma *dev);
 /* Takes the HCA from the engine, if the engine has it. Queue pairs that the HCA executes fail. */
 void pv_hca_detach(struct pvrdma *dev);
-/* Call it when entry `index` of the engine's GID table has changed: tells the HCA, or gives it to
- * the engine. */
+/* Call it when entry `index` of the engine's GID table has changed. Tells the HCA, if the engine
+ * has it; else calls pv_hca_attach(), because this GID may be the HCA's. */
 void pv_hca_set_gid(struct pvrdma *dev, uint32_t index);
 /*
  * Reduces the limits to the HCA's. Queue sizes stay powers of two. The limit of max_mr is the

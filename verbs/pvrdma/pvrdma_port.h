@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The state of the port. The device and the machine's NIC, a vmxnet3, have one cable: the port is
- * up while the link is up and the NIC's driver has activated the NIC.
+ * The state of the device's port. The device shares the Ethernet link of the machine's NIC, a
+ * vmxnet3: the port is up while the link is up and the NIC's driver has activated the NIC.
  */
 #ifndef URXE_PVRDMA_PVRDMA_PORT_H
 #define URXE_PVRDMA_PVRDMA_PORT_H

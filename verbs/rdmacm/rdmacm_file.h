@@ -37,7 +37,8 @@ struct rdmacm_file {
 	int event_reader; /* socket with a packet for each event, from the daemon; -1: closed */
 	int event_writer; /* its other end, which the daemon has, too; -1: no more events */
 	bool daemon_gone; /* the file has given up: it connects to no further daemon */
-	uint64_t lost_at; /* clock_monotonic() when the last connection ended; 0: none has ended */
+	uint64_t lost_at; /* clock_monotonic() (ns) at the end of the last connection; 0: none has
+			     ended */
 	uint64_t token;   /* the daemon's name for this file */
 	uint64_t fetched; /* cm_attach_event.sequence of the last fetched event */
 	uint64_t to_skip[CM_ATTACH_TO_SKIP]; /* `sequence` of cancelled events whose packets may
@@ -56,13 +57,12 @@ struct rdmacm_file {
 };
 
 /*
- * Protects additions to the list of files, and the state of the reconnecting thread.
- * pthread_atfork handlers hold it around fork. Rank 2 of docs/locking.md. Take the lock
- * by rdmacm_lock_files, which blocks all signals. Without that, a signal handler that forks would
+ * rdmacm_lock_files blocks all signals and takes rdmacm_files_lock, a static lock of rdmacm_file.c;
+ * rdmacm_unlock_files releases it and restores the signal mask. The lock protects additions to the
+ * list of files, and the state of the reconnecting thread. pthread_atfork handlers hold it around
+ * fork. Rank 2 of docs/locking.md. Without blocked signals, a signal handler that forks would
  * deadlock: the pthread_atfork handler would wait for the lock of its own thread.
  */
-/* The first blocks all signals and takes rdmacm_files_lock. The second releases the lock and
- * restores the signal mask. */
 void rdmacm_lock_files(sigset_t *signals);
 void rdmacm_unlock_files(const sigset_t *signals);
 /*

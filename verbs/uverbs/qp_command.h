@@ -8,10 +8,13 @@
 struct command;
 struct qp;
 
-/* With the lock, which it releases while another command of the queue pair runs. Until
- * end_qp_command() no command destroys the queue pair. */
+/*
+ * Finds the queue pair of the handle, and waits until no other command of it runs. Called with
+ * adapter.lock, which it releases during the wait. Until end_qp_command() no command destroys the
+ * queue pair. 0 or a negative errno value; then end_qp_command() must not follow.
+ */
 int begin_qp_command(const struct command *c, uint32_t handle, struct qp **out);
-/* With the lock. */
+/* With adapter.lock. */
 void end_qp_command(struct qp *qp);
 
 #endif

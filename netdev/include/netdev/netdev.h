@@ -31,8 +31,8 @@ struct netdev_frame {
 };
 
 /*
- * Receives up to n frames, whose memory is valid until the next call on the port. `now` is the
- * current time, for ports that delay frames.
+ * Receives up to n frames, whose memory is valid until the next call of any function with this
+ * port. `now` is the current time, for ports that delay frames.
  */
 uint32_t netdev_rx(struct netdev *port, uint64_t now, struct netdev_frame *frames, uint32_t n);
 /* Copies and sends up to n frames; returns how many the port accepted, in order. */
@@ -66,15 +66,16 @@ uint32_t netdev_mtu(const struct netdev *port);
  */
 int netdev_set_promiscuous(struct netdev *port, bool on);
 /*
- * From now on the port also receives frames with the 802.1Q tag `vlan` (1 to 4094). 0 also for
- * ports that do not filter tags, such as those on an interface of the kernel: they receive all
- * tags.
+ * From now on the port also receives frames with the 802.1Q tag `vlan` (1 to 4094). Returns
+ * 0 also for ports that do not filter tags, such as those on an interface of the kernel: they
+ * receive all tags.
  */
 int netdev_add_vlan(struct netdev *port, uint16_t vlan);
 /*
- * From now on the port receives no RoCE packets to queue pairs of these blocks of QPNs
- * (netdev/packet_port.h): other sockets receive them from the same interface. -ENOTSUP: the port is
- * of neither af_packet: nor af_xdp: with urxe's XDP program, or the port is promiscuous.
+ * From now on the port receives no RoCE packets to queue pairs of these n blocks of QPNs, each
+ * named by its upper 12 bits (netdev/packet_port.h): other sockets receive them from the same
+ * interface. -ENOTSUP: the port is of neither af_packet: nor af_xdp: with urxe's XDP program, or
+ * the port is promiscuous.
  */
 int netdev_exclude_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n);
 /*
@@ -87,21 +88,21 @@ int netdev_admit_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n);
 bool netdev_can_exclude_qpns(struct netdev *port);
 /*
  * From now on the port also receives frames to this unicast MAC, beside those to its own MAC. A
- * device that cannot filter by several MACs then receives all frames. 0 also for ports that do not
- * filter.
+ * device that cannot filter by several MACs then receives all frames. Returns 0 also for ports that
+ * do not filter.
  */
 int netdev_add_mac(struct netdev *port, const uint8_t mac[6]);
 /*
  * From now on the port also receives frames to this multicast MAC. Only a DPDK device whose driver
- * has a list of such MACs (rte_eth_dev_set_mc_addr_list) needs that; 0 also for all other ports,
- * which receive all multicast frames anyway. -ENOSPC: NETDEV_GROUPS have been added; else the
- * driver's error.
+ * has a list of such MACs (rte_eth_dev_set_mc_addr_list) needs that. Returns 0 also for all other
+ * ports, which receive all multicast frames anyway. -ENOSPC: NETDEV_GROUPS have been added; else
+ * the driver's error.
  */
 int netdev_add_group(struct netdev *port, const uint8_t mac[6]);
 /*
  * From now on the port also receives frames to all multicast MACs. A device may refuse, for example
- * a VF that its host does not trust: a negative errno value. 0 also for ports that were opened to
- * do so, even if their device could not.
+ * a VF that its host does not trust: a negative errno value. Returns 0 also if netdev_dpdk_open has
+ * tried that already, even if the device refused it then.
  */
 int netdev_set_allmulticast(struct netdev *port);
 /* Whether the port can reach its peer at all: a link is up, a machine is connected. True for ports
@@ -129,7 +130,7 @@ uint64_t netdev_page_size(const struct netdev *port);
 	X(PEERS, "peers", "peers that connected")                                         \
 	X(PEERS_REFUSED, "peers_refused", "refused peers: another one was connected")     \
 	X(PEERS_BROKEN, "peers_broken", "peers disconnected after malformed data")        \
-	X(RESTARTS, "restarts", "starts of the port's process after an end of the earlier one")
+	X(RESTARTS, "restarts", "starts of another peer process after the end of an earlier one")
 
 #define NETDEV_COUNTER_ENUM(id, name, text) NETDEV_##id,
 enum netdev_counter { NETDEV_COUNTER_LIST(NETDEV_COUNTER_ENUM) NETDEV_COUNTER_COUNT };
@@ -238,8 +239,8 @@ int netdev_dpdk_start(char *error, uint32_t error_size);
  * devices first. `mtu`: the largest MTU that the caller uses, 0 = the device's own. `error` gets
  * one sentence.
  *
- * netdev_mac is the interface's address. A tap port is the other end of the cable to an interface
- * of this host: its address has the last bit inverted.
+ * netdev_mac is the MAC of the kernel's interface. A tap port differs: it is connected to that
+ * interface as by a cable, and has a MAC of its own, the interface's with the last bit inverted.
  *
  * af_packet ports receive RoCEv1, UDP port 4791, ARP and IPv6 neighbor discovery until
  * netdev_set_promiscuous: the host's own traffic must not fill their ring. A VLAN tag that the

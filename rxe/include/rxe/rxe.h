@@ -40,8 +40,9 @@ struct urxe_qp;
 #define URXE_REFERENCE_MAX (256u * 1024)
 /*
  * Pieces of a payload that one frame references: 64 pages of 4 KiB are 256 KiB, and each segment of
- * a request may begin and end within a page. A list of pieces needs room in the frame behind
- * URXE_REFERENCE_ROOM bytes, for the headers and what the owner adds.
+ * a request may begin and end within a page. In the frame's buffer, the first URXE_REFERENCE_ROOM
+ * bytes are reserved for the headers and what the owner adds; the list of pieces must fit the rest
+ * (urxe_frame.room).
  */
 #define URXE_REFERENCE_PIECES 128u
 #define URXE_REFERENCE_ROOM   160u
@@ -57,8 +58,8 @@ struct urxe_ops {
 	bool (*complete)(void *cq_ctx, const struct urxe_wc *wc);
 	/* An armed CQ has a completion; the CQ is disarmed now (IBA 11.4.2.2). */
 	void (*comp_event)(void *cq_ctx);
-	/* A receive queue is empty, or below its limit: the callback calls urxe_post_recv for
-	 * requests that the application has queued since. */
+	/* A receive queue is empty, or below its limit: the callback calls urxe_post_recv for the
+	 * requests that the application has queued and the owner has not passed to the engine. */
 	void (*refill)(void *rq_ctx);
 	/* obj_ctx is the ctx of the QP, CQ or SRQ of the event. */
 	void (*async_event)(void *dev_ctx, enum urxe_async event, void *obj_ctx);
@@ -80,18 +81,20 @@ struct urxe_ops {
 	/* Makes bytes of a region survive a loss of power. False: that failed. NULL: the device has
 	 * no persistent memory, and refuses regions with URXE_ACCESS_FLUSH_PERSISTENT. */
 	bool (*persist)(void *dev_ctx, const struct urxe_extent *bytes);
-	/* Calls touch(arg), which reads or writes these bytes of a region. False: some bytes are
-	 * unmapped, and touch was abandoned; nothing needs to be undone. NULL: memory stays mapped
-	 * as long as it is registered. */
+	/* Calls touch(arg), which reads or writes these bytes of a region. False: an access of
+	 * touch to unmapped bytes has raised a signal, and the callback has left touch at that
+	 * access (siglongjmp); touch leaves nothing to be undone. NULL: memory stays mapped as long
+	 * as it is registered. */
 	bool (*guard)(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *arg),
 		      void *arg);
 	/* The engine has written to these bytes of a region, or to a part of them. Bytes for
 	 * `pull`, and those of copies of the copy transport, are not reported. NULL: nobody is
 	 * told. */
 	void (*written)(void *dev_ctx, const struct urxe_extent *bytes);
-	/* Resolves the page list of a fast registration, when all earlier requests of its send
-	 * queue have begun. The extents stay valid until the next call of this function. False: the
-	 * list is malformed, and the request fails. NULL: the device refuses URXE_WR_REG_MR. */
+	/* Resolves the page list of a fast registration, after all earlier requests of its send
+	 * queue have been executed, or sent for the first time. The extents stay valid until the
+	 * next call of this function. False: the list is malformed, and the request fails. NULL:
+	 * the device refuses URXE_WR_REG_MR. */
 	bool (*page_list)(void *dev_ctx, const struct urxe_fast_reg *request,
 			  const struct urxe_extent **extents, uint32_t *n_extents);
 };
@@ -106,17 +109,22 @@ struct urxe_dev_attr {
 	uint32_t qpn_first; /* QPNs that the engine may choose: */
 	uint32_t qpn_count; /* [qpn_first, qpn_first + qpn_count) */
 	uint64_t seed;      /* for the random bits of keys */
-	/* Most unacknowledged request packets of a QP, up to 2^22. 0 = up to 256 packets and up to
-	 * 512 KiB, but up to 448 packets if the peer has this device's MAC. With 0, a payload
-	 * reference counts as one packet, up to 2,048 packets of the path MTU. RC QPs whose peers
-	 * have other MACs share two such windows: while more than two of them have packets on the
-	 * way, each has an equal share, at least 4 packets if the window has as many. Not with
-	 * go_back_n. */
+	/*
+	 * The window of a QP: most unacknowledged request packets, up to 2^22. 0 = 448 packets if
+	 * the peer has this device's MAC, else 256 packets, but not more than 512 KiB. With 0, a
+	 * frame with a payload reference counts as one packet, but not more than 2,048 packets of
+	 * the path MTU may be unacknowledged.
+	 *
+	 * RC QPs whose peers have other MACs share two windows, except with go_back_n: while more
+	 * than two such QPs have packets on the way, each may use an equal share of the two, at
+	 * least 4 packets, and never more than its own window.
+	 */
 	uint32_t max_packets;
 	/* Time from the detection of a missing request to its sequence NAK, because the packet may
 	 * only be reordered; ns, 0 = 5,000, 1 = at once. */
 	uint32_t reorder_ns;
-	/* Shortest silence of a peer before a probe, ns; 0 = 20,000. Every packet sets this
+	/* Shortest silence of a peer before a probe, ns; 0 = 20,000. A probe is the oldest
+	 * unacknowledged packet, sent again before the local ACK timeout. Every packet sets this
 	 * deadline, so an owner that sleeps until the next deadline may want a longer time. */
 	uint32_t probe_ns;
 	/* Recovers from losses as in the specification, without the additions of docs/recovery.md.
@@ -182,7 +190,8 @@ int urxe_link_mtu_set(struct urxe_dev *dev, uint32_t mtu);
 /*
  * `on`: the owner can receive UDP GSO packets, whose segments it passes to urxe_input as single
  * frames, and can send frames with urxe_frame.continues as UDP GSO packets. The device then marks
- * packets, so that its peers may send it UDP GSO packets. Initially off.
+ * its ACKs and READ requests (by the IPv4 identification or the IPv6 flow label, wire/gso_run.h),
+ * so that its peers may send it UDP GSO packets. Initially off.
  */
 void urxe_dev_set_gso(struct urxe_dev *dev, bool on);
 
@@ -192,7 +201,8 @@ void urxe_dev_set_gso(struct urxe_dev *dev, bool on);
  * The memory of an RC request belongs to the engine until the request is acknowledged, so the
  * payload does not change before. If the request ends in another way, or the memory is
  * deregistered or unmapped, the sender's engine increments urxe_copy_table.references before the
- * program gets the memory back.
+ * program gets the memory back. A reference never leaves the host: numbers, QPNs too, are in host
+ * byte order.
  */
 struct urxe_reference {
 	uint64_t address;    /* in the sender's process, if n_pieces is 0 */
@@ -253,12 +263,13 @@ void urxe_input(struct urxe_dev *dev, uint64_t now, const struct urxe_frame *fra
 
 /*
  * Runs timers that are due, then writes up to max frames. The caller sets data and room of each
- * frame (room at least mtu + 18); the engine sets len. Returns the number of frames; fewer than
- * max: the engine has nothing more to send now.
+ * frame (room at least urxe_dev_attr.mtu + 18: an Ethernet header and a VLAN tag); the engine
+ * sets len. Returns the number of frames; fewer than max: the engine has nothing more to send now.
  */
 uint32_t urxe_output(struct urxe_dev *dev, uint64_t now, struct urxe_frame *frames, uint32_t max);
 
-/* When urxe_output has to be called next: 0 = at once, URXE_NEVER = after the next other call. */
+/* When urxe_output has to be called next: 0 = at once; URXE_NEVER = not before another call gives
+ * the engine something to do: ask again after it. */
 uint64_t urxe_next_deadline(const struct urxe_dev *dev);
 const struct urxe_counters *urxe_dev_counters(const struct urxe_dev *dev);
 
@@ -297,9 +308,9 @@ struct urxe_mr_attr {
 int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct urxe_mr **mr);
 /*
  * Replaces the region by another one with the same key (IBA 11.2.8.6), as if it were deregistered
- * and registered in one step; ignores attr->key. A region that an HCA has too gets a new key. *mr
- * becomes the new region. Errors as of urxe_mr_reg, or -EBUSY while a window is bound to the
- * region; then nothing has changed.
+ * and registered in one step; ignores attr->key. A region that is also registered with an HCA
+ * (rxe/offload.h) gets a new key. *mr becomes the new region. Errors as of urxe_mr_reg, or -EBUSY
+ * while a window is bound to the region; then nothing has changed.
  */
 int urxe_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr);
 /*
@@ -405,8 +416,8 @@ int urxe_srq_resize(struct urxe_rq *srq, uint32_t max_wr);
  */
 int urxe_post_recv(struct urxe_rq *rq, const struct urxe_recv_wr *wr);
 /*
- * Number of posted requests that were completed (SRQ: taken by a QP), modulo 2^32. A QP in RESET
- * has completed all.
+ * Number of posted requests that were completed (SRQ: taken by a QP), modulo 2^32. The transition
+ * of a QP to RESET adds all requests that were not completed.
  */
 uint32_t urxe_rq_retired(const struct urxe_rq *rq);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * This host's MAC, MTU, addresses and P_Keys, and the GID table that attached processes get.
- * kernel_sync and the daemon fill it; sessions, the switch and neigh read it.
+ * kernel_sync and the daemon fill it; sessions, the switch and neigh read it. The daemon has only
+ * one thread.
  */
 #ifndef URXE_URXED_HOSTNET_HOST_H
 #define URXE_URXED_HOSTNET_HOST_H
@@ -50,14 +51,14 @@ struct host_address {
 struct host {
 	char device[VNIC_HCA_NAME]; /* --device: the name of the RDMA device */
 	uint8_t mac[ETHER_MAC_LEN];
-	uint16_t mtu;              /* least MTU of the uplinks, at most mtu_limit */
-	uint16_t mtu_limit;        /* --mtu, else HOST_MTU */
-	bool up;                   /* some uplink has a link, or the host has no uplink */
-	struct port_rate rate;     /* without an HCA: of the slowest uplink that has a link */
+	uint16_t mtu;          /* least MTU of the uplinks, at most mtu_limit */
+	uint16_t mtu_limit;    /* --mtu, else HOST_MTU */
+	bool up;               /* the port is active: an uplink has a link, or there is no uplink */
+	struct port_rate rate; /* without an HCA: of the slowest uplink that has a link */
 	struct port_rate hca_rate; /* of the HCA; width 0 = unknown, or no HCA */
 	uint8_t uplink_generation; /* direct_uplink_generation */
-	/* A bit for each socket of a process, in the order of direct_uplink_create: whether the
-	 * process may send by it now. */
+	/* One bit for each socket that direct_uplink_create opens, in its order. 1: processes may
+	 * send by this socket now. */
 	uint8_t uplink_carriers;
 	bool machines;              /* a virtual machine has a port now (vm_port_set.h) */
 	struct vnic_attach_hca hca; /* the HCA that backs urxe0; name "" = none */

@@ -24,7 +24,7 @@
 
 enum switch_port_kind {
 	SWITCH_URXED,   /* the daemon itself: ARP, ND and QP1 */
-	SWITCH_UPLINK,  /* an Ethernet */
+	SWITCH_UPLINK,  /* an interface on the Ethernet to other hosts */
 	SWITCH_VM,      /* a virtual machine's NIC */
 	SWITCH_PROCESS, /* a process's vNIC */
 };
@@ -113,11 +113,13 @@ struct switch_port {
 	uint64_t full_since; /* time when the NIC ran out of receive buffers; 0 = it has some */
 	bool dirty;          /* the driver has to be notified of received frames */
 	uint32_t waiting;    /* bit mask of transmit queues whose oldest frame had to wait */
-	/* Bit mask of the blocks of processes to which this process was introduced. */
+	/* Bit mask of QPN blocks: the daemon has introduced this process to their owners, so it can
+	 * send to their inboxes, past the switch (switch_introduce_fn). */
 	uint64_t introduced[LEASE_BLOCKS / 64];
 	/* The process has its own packet socket for packets from the uplink (direct_uplink.h). */
 	bool has_socket;
-	bool held; /* the frame that is forwarded now had to wait before, and was counted then */
+	bool held; /* the switch forwards a frame of this port that had to wait: do not count it
+		      again in in_frames */
 };
 
 enum switch_direction { SWITCH_IN, SWITCH_OUT };
@@ -133,7 +135,8 @@ typedef void switch_tap_fn(void *ctx, const struct switch_port *port, enum switc
 typedef void switch_gsi_fn(void *ctx, uint64_t now, const uint8_t *frame, uint32_t len);
 
 /*
- * Called when a process sends its first frame through the switch to another process's QPN. Returns
+ * Introduces two processes: gives each the other's inbox, so that later frames do not pass the
+ * switch. Called when `from` sends its first frame through the switch to a QPN of `to`. Returns
  * false to be called again at the next frame.
  */
 typedef bool switch_introduce_fn(struct switch_port *from, struct switch_port *to, uint32_t qpn);

@@ -31,20 +31,20 @@ struct direct_uplink {
 	struct direct_uplink_trust trust;
 	struct uplink_set *uplinks;
 	const struct address_pins *pins;
-	const struct hca_monitor *hca; /* NULL = there can be none */
-	const struct bond *bond;       /* of these uplinks; NULL = they are none */
+	const struct hca_monitor *hca; /* NULL = the daemon uses no HCA */
+	const struct bond *bond;       /* whose members the uplinks are; NULL = no bond */
 };
 
 /*
- * `direct` may be NULL in all functions: no uplink.
+ * In all functions, a NULL `direct` stands for a daemon without uplinks.
  *
- * A number from 1 to 255 that changes each time that the daemon opens the uplink again, that
- * another member of a bond becomes the active one, or that the last virtual machine leaves. 0: no
- * process may have a packet socket now, because
+ * Returns the generation of the direct uplink, 1 to 255: it changes when the daemon opens the
+ * uplink again, when another member of a bond becomes the active one, and when the last virtual
+ * machine leaves. 0: no process may have a packet socket now, because
  * - the uplink is neither af_packet: nor af_xdp: with urxe's XDP program,
- * - the daemon has several uplinks, of which each virtual machine is one. The members of a bond
- *   count as one uplink: in mode active-backup that is the active member, in mode balance all of
- *   them, which then are all of af_packet: or all of af_xdp:,
+ * - the daemon has several uplinks; the port of a virtual machine counts as an uplink here. The
+ *   members of a bond count as one uplink: in mode active-backup the active member, in mode balance
+ *   all members, of which then all are af_packet: or all are af_xdp:,
  * - the uplink is impaired or closed,
  * - an HCA backs the device: frames of the wire go to the HCA anyway, or
  * - an address is pinned to a station: only the switch checks pins.
@@ -59,9 +59,10 @@ uint32_t direct_uplink_find(const struct direct_uplink *direct);
  */
 bool direct_uplink_fill(const struct direct_uplink *direct, struct host *host);
 /*
- * Creates a packet socket (packet_port_create) on each uplink of direct_uplink_find; the caller
- * owns them. Returns their number; -ENODEV: direct_uplink_generation is 0; or another negative
- * errno value, and none is open.
+ * Creates a packet socket (packet_port_create) on each uplink of direct_uplink_find, and sets *ring
+ * to the sizes of the receive ring that the process makes for each. The caller owns the sockets.
+ * Returns their number; -ENODEV: direct_uplink_generation is 0; or another negative errno
+ * value, and none is open.
  */
 int direct_uplink_create(const struct direct_uplink *direct, struct packet_port_ring *ring,
 			 int fds[PACKET_GROUP_MAX]);

@@ -18,8 +18,8 @@ struct hca_pd;
 struct ibv_ah;
 struct ibv_ah_attr;
 
-/* If there are so many handles, a new one first destroys all handles without outstanding requests,
- * the oldest first, until there are fewer. */
+/* If there are so many handles, the creation of a new one first destroys handles without
+ * outstanding requests, the least recently used first, until there are fewer. */
 #define HCA_AHS_MAX     512
 #define HCA_AHS_BUCKETS 256
 
@@ -45,8 +45,8 @@ struct hca_ah_cache {
 /* Initialises the empty hca->ahs. */
 void hca_ahs_init(struct hca *hca);
 /*
- * Finds or creates the handle of the path, and counts one request that uses it. hca_ah_put() counts
- * it off when the request has completed. 0 or a negative errno value.
+ * Finds or creates the handle of the path, and counts one request that uses it. Call hca_ah_put()
+ * when the request has completed. 0 or a negative errno value.
  */
 int hca_ah_get(struct hca *hca, struct hca_pd *pd, const struct urxe_path *path,
 	       struct hca_ah **ah);

@@ -44,9 +44,10 @@ void hca_cq_get(struct hca_cq *cq);
 void hca_cq_put(struct hca_cq *cq);
 
 /*
- * A queue of n requests begins, or ends, to complete its requests in the CQ. hca_cq_reserve() sets
- * *reserved, which is 0 before, to the number that hca_cq_release() has to give back, also after an
- * error. It resizes the CQ if necessary, and may wait (wait.h). 0 or a negative errno value.
+ * A queue of n requests begins, or ends, to complete its requests in the CQ. The caller initialises
+ * *reserved to 0. hca_cq_reserve() sets it to the number that the caller passes to hca_cq_release()
+ * later, also after an error. It resizes the CQ if necessary, and may wait (wait.h). 0 or a
+ * negative errno value.
  */
 int hca_cq_reserve(struct hca_cq *cq, uint32_t n, uint32_t *reserved);
 void hca_cq_release(struct hca_cq *cq, uint32_t n);

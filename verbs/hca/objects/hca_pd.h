@@ -17,8 +17,10 @@ struct hca_pd {
 	struct hca *hca;
 	struct ibv_pd *pd;
 	uint32_t number; /* the engine's number of the PD */
-	uint32_t users;  /* objects in it but for address handles, and one while `owned` */
-	bool owned;      /* hca_pd_add() has added it, and hca_pd_end() has not come yet */
+	/* Objects in it, and one while `owned`. Address handles count only while a thread creates
+	 * or destroys them without the lock. */
+	uint32_t users;
+	bool owned; /* hca_pd_add() has added it, and hca_pd_end() has not come yet */
 	struct hca_destruction destruction;
 	LIST_ENTRY(hca_pd) link;
 };

@@ -48,7 +48,7 @@ struct hca_qp {
 	uint8_t *inline_data;
 	struct ibv_mr *inline_mr;
 	uint32_t max_inline;
-	bool made;    /* false: the thread that creates ibv uses it, and no other thread does */
+	bool made;    /* hca_qp_create() has succeeded; before, no other thread may use `ibv` */
 	bool limited; /* the HCA limits the rate of this queue pair */
 	bool refused_error; /* the HCA refused the transition to the error state */
 	LIST_ENTRY(hca_qp) link;
@@ -72,7 +72,7 @@ uint32_t hca_qp_post_recv(void *qp, const struct urxe_recv_wr *wrs, uint32_t n, 
 uint32_t hca_qp_number(const struct hca_qp *qp);
 /*
  * The oldest send request, or the receive request of that slot (work_id.h), has completed: forgets
- * it. *wr_id becomes the program's. False: there is no such request.
+ * it. *wr_id becomes the wr_id of the program's request. False: there is no such request.
  */
 bool hca_qp_sent(struct hca_qp *qp);
 bool hca_qp_received(struct hca_qp *qp, uint32_t slot, uint64_t *wr_id);

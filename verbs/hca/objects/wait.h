@@ -13,7 +13,8 @@ struct hca;
 
 struct hca_wait {
 	bool unlocked; /* hca_begin_wait() has released the lock */
-	bool defers;   /* hca->defers of this thread; other threads have their own meanwhile */
+	bool defers;   /* hca->defers at hca_begin_wait(), which hca_end_wait() restores; other
+			  threads use hca->defers meanwhile */
 };
 
 /*

@@ -49,7 +49,7 @@ struct vnic_device_attr {
 	/* The device marks here each part of the driver's memory that it writes, except rings. The
 	 * caller calls vnic_device_mark_rings before it reads the log. NULL: it marks nothing. */
 	struct vnic_dirty_log *log;
-	/* Delivers the interrupt of a vector to the driver. */
+	/* Delivers the interrupt of a vector to the driver. Must not call the device. */
 	void (*interrupt)(void *ctx, uint32_t vector);
 	void *ctx;
 };
@@ -81,9 +81,10 @@ void vnic_device_destroy(struct vnic_device *dev);
 
 /*
  * Replaces the table of the driver's memory. Call it before memory is unmapped, with a table that
- * lacks this memory: the device uses no pointer outside its table. If a ring, a queue's descriptor
- * or a frame of vnic_device_tx lay in memory that is gone, the NIC is broken; without its shared
- * area it is down. -EINVAL, -ENOMEM: the table is as before; with a count of 0 it never fails.
+ * lacks this memory: the device uses no pointer outside its table. If the new table lacks memory of
+ * a ring, of a queue's descriptor, or of a frame that vnic_device_tx has returned, the NIC's state
+ * becomes VNIC_DEVICE_BROKEN; if it lacks the shared area, VNIC_DEVICE_DOWN. -EINVAL, -ENOMEM: the
+ * table is as before; with a count of 0 it never fails.
  */
 int vnic_device_set_regions(struct vnic_device *dev, const struct vnic_region *regions,
 			    uint32_t count);
@@ -97,8 +98,9 @@ const uint64_t *vnic_device_counters(const struct vnic_device *dev);
 
 /*
  * Register access; -EINVAL: no such register. TXPROD, RXPROD and IMR are plain words in `bars`, to
- * which a driver that maps them may store directly. A driver that unmasks a vector so has to look
- * for missed interrupts; a vector that is unmasked by this call raises its pending interrupt.
+ * which a driver that maps them may store directly. After such a store to IMR that unmasks a
+ * vector, the driver has to look for missed interrupts itself. If vnic_device_reg_write unmasks a
+ * vector, the device raises the vector's pending interrupt.
  */
 int vnic_device_reg_write(struct vnic_device *dev, uint32_t bar, uint32_t offset, uint32_t value);
 int vnic_device_reg_read(struct vnic_device *dev, uint32_t bar, uint32_t offset, uint32_t *value);
@@ -126,13 +128,14 @@ void vnic_device_tx_done(struct vnic_device *dev, uint32_t queue, uint32_t n);
  */
 bool vnic_device_last_frame(const struct vnic_device *dev, struct vnic_tx_frame *frame);
 
-/* Speed in megabits per second, 0: the link is down. At first it is up at 10,000. */
+/* Sets the link's speed in megabits per second; 0: the link is down. Initially 10,000. */
 void vnic_device_set_link(struct vnic_device *dev, uint16_t mbps);
 
 /*
  * Copies a frame into the driver's next receive buffers if the driver wants it; a frame that its
- * filters refuse counts as accepted, and as filtered. Frames of one flow go to one receive queue,
- * and stay in order: for RoCE the flow is the destination QPN; 0 stands for no flow. -ENOBUFS: no
+ * filters refuse counts as accepted, and as filtered. Frames with the same `flow` go to the same
+ * receive queue, in order; a caller passes the destination QPN of a RoCE frame, 0 for other frames.
+ * If the driver has enabled RSS, the RSS hash of a frame that has one counts instead. -ENOBUFS: no
  * buffer is free now, and the caller tries again or calls vnic_device_rx_give_up; -EMSGSIZE: longer
  * than the buffers, dropped; -EINVAL: shorter than an Ethernet header; -ENETDOWN: the NIC is not
  * active, or the link is down.

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Access control list: which process may send RC and UC packets to which remote QP. Sessions fill
- * it through the switch, antispoof.c reads it for each frame of a process.
+ * it through the switch, antispoof.c reads it for each frame of a process, all in the daemon's only
+ * thread.
  *
  * RC and UC packets do not name their source QP. So a process registers the remote QP of each of
- * its connected QPs. No registration makes another process's registration fail.
+ * its connected QPs. Several processes may register the same remote QP.
  *
  * Two QPs of this host exchange packets only if each is registered as the remote QP of the other.
  *
- * A remote QP of another host belongs to one process at a time, for RC and UC each. Only processes
- * count that have received packets of that host at the registering QP since they registered; of
- * these, the first to register has it. So it passes to an earlier one when that receives its first
- * packet. While the other host has sent to none of them, RC packets pass from every process that
- * has registered the remote QP: the responder answers to its own peer, and so shows which process
- * that is. UC has no answers, so UC packets then pass from the first process only.
+ * A remote QP of another host has one owner at a time for RC, and one for UC. The owner is the
+ * earliest-registered process that has received, since then, a packet of that service from that
+ * host at its registered QP. If an earlier-registered process receives its first packet later, it
+ * becomes the owner. While there is no owner, the switch forwards RC packets of every process that
+ * has registered the remote QP: the responder answers its own peer, which thereby becomes the
+ * owner. UC has no answers, so then the switch forwards UC packets of the earliest-registered
+ * process only.
  *
  * The switch does not see packets to a process with a direct uplink. So each remote QP of another
  * host that such a process registers counts as if packets of that host had arrived. This gives the
@@ -50,7 +52,7 @@ struct remote_qp_key {
 	uint32_t qpn;    /* 24 bits */
 };
 
-/* RC and UC: a QP has one of both. */
+/* The service of a QP: each connected QP has one of the two. */
 enum remote_qp_service { REMOTE_QP_RC, REMOTE_QP_UC, REMOTE_QP_SERVICES };
 
 /* May a process send a packet to a remote QP? */
@@ -116,8 +118,8 @@ struct remote_qp_acl {
 	struct remote_qp_list unused;
 	uint32_t unused_targets;        /* 1 + index of the first unused target; 0 = none */
 	uint64_t order;                 /* of the newest claim */
-	struct remote_qp_owner *absent; /* by process: restored remote QPs of processes that have
-					   not attached again yet */
+	struct remote_qp_owner *absent; /* by process: the restored remote QPs of processes that
+					   have not attached again yet */
 	remote_qp_acl_store_fn *store;  /* NULL = changes are not stored */
 	void *store_ctx;
 };
@@ -129,8 +131,9 @@ void remote_qp_acl_close(struct remote_qp_acl *t);
 
 /*
  * Registers the remote QP of a local QP, which the caller knows to be the owner's. Several calls
- * with the same key need as many removals. -ENOSPC: a limit of the local QP, the owner, its user or
- * the table; -EACCES: an entry of the local QP is another owner's; -ENOMEM.
+ * with the same key need as many removals. -ENOSPC: the local QP, the owner, its user or the table
+ * has reached its limit; -EACCES: another process has registered this remote QP for the same local
+ * QP; -ENOMEM.
  */
 int remote_qp_acl_add(struct remote_qp_acl *t, struct remote_qp_owner *owner, uint32_t local,
 		      const struct remote_qp_key *key);
