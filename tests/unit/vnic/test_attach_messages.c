@@ -325,7 +325,8 @@ static void idle_client(const char *run_dir)
 	vnic_driver_detach(drv);
 }
 
-/* A client that reads no notices delays no other client, and gets the newest notice when it reads. */
+/* A client that reads no notices delays no other client, and gets the newest notice when it reads.
+ */
 static void test_client_gets_the_newest_unread_notice(void **state)
 {
 	struct vnic_attach_port port = {.link_mtu = MTU};
