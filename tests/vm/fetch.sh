@@ -80,8 +80,8 @@ build_driver() {
 	echo "building vmw_pvrdma.ko for $1" >&2
 	rm -rf "$new"
 	mkdir -p "$new"
-	version=$(apt-cache show "linux-headers-$1" | awk '/^Version:/ { print $2; exit }')
-	kbuild=$(apt-cache depends "linux-headers-$1=$version" | awk '/Depends: linux-kbuild/ { print $2; exit }')
+	version=$(apt-cache show "linux-headers-$1" | awk '/^Version:/ && !n++ { print $2 }')
+	kbuild=$(apt-cache depends "linux-headers-$1=$version" | awk '/Depends: linux-kbuild/ && !n++ { print $2 }')
 	(cd "$new" && quietly apt-get download "linux-headers-$1=$version" "linux-headers-${1%-*}-common=$version" \
 		"$(at_version "$kbuild" "$version")" "$(at_version "linux-source-$(cut -d . -f 1-2 <<<"$1")" "$version")")
 	for headers in "$new"/linux-{headers,kbuild}*.deb; do
