@@ -43,6 +43,7 @@ def came_too_early(argv, client):
     """
     early = argv[0].startswith('ib_') and re.search(TOO_EARLY, client.output() + client.errors())
     if early:
+        client.may_crash = True
         print(f'too early: {" ".join(client.argv)}')
     return early
 
