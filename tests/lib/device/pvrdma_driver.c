@@ -332,6 +332,8 @@ void guest_prepare(struct guest *g)
 	g->dsr = guest_page(g);
 	g->request = guest_page(g);
 	g->response = guest_page(g);
+	guest_pages_free(&g->async);
+	guest_pages_free(&g->cq_notify);
 	guest_pages(g, GUEST_RING_PAGES, &g->async);
 	guest_pages(g, GUEST_RING_PAGES, &g->cq_notify);
 	region = guest_at(g, g->dsr);

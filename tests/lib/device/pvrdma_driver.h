@@ -119,7 +119,8 @@ void guest_write(struct guest *g, uint32_t reg, uint32_t value);
 /* A write to BAR2, or a store if the device has that as memory (pvrdma_attr.uar). */
 void guest_doorbell(struct guest *g, uint32_t page, uint32_t offset, uint32_t value);
 
-/* Writes the shared region, with slots and event rings, to the guest's memory. */
+/* Writes the shared region, with slots and event rings, to the guest's memory; a former region's
+ * rings go. */
 void guest_prepare(struct guest *g);
 /* Tells the device the address of the shared region. */
 void guest_load(struct guest *g);

@@ -603,8 +603,6 @@ static void test_command_slot_outside_memory_sets_efault(void **state)
 	struct pv_shared_region *region;
 
 	for (int row = 0; row < 3; row++) {
-		guest_pages_free(&g->async);
-		guest_pages_free(&g->cq_notify);
 		guest_prepare(g);
 		region = guest_at(g, g->dsr);
 		switch (row) {

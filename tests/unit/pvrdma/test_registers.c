@@ -164,8 +164,6 @@ static void test_bad_shared_region_gets_no_capabilities(void **state)
 		guest_activate(g);
 		assert_int_equal(guest_read(g, PV_REG_ERR), EINVAL);
 		assert_false(pvrdma_active(g->dev));
-		guest_pages_free(&g->async);
-		guest_pages_free(&g->cq_notify);
 	}
 }
 
@@ -519,8 +517,6 @@ static void test_reset_forgets_objects(void **state)
 		assert_true(pvrdma_next_deadline(g->dev) == URXE_NEVER);
 		guest_pages_free(&cq.pages);
 		guest_pages_free(&qp.pages);
-		guest_pages_free(&g->async);
-		guest_pages_free(&g->cq_notify);
 	}
 }
 
@@ -532,8 +528,6 @@ static void test_region_is_loaded_again(void **state)
 
 	guest_start(g);
 	cq_open(g, &cq, 16);
-	guest_pages_free(&g->async);
-	guest_pages_free(&g->cq_notify);
 	guest_prepare(g);
 	guest_load(g);
 	assert_int_equal(guest_read(g, PV_REG_ERR), 0);
