@@ -92,14 +92,15 @@ bool vnic_memory_is_published(int fd)
 /*
  * The seals are queried first: only a memfd has them, and the query calls no file system, which a
  * hostile owner could make hang. A memfd of huge pages has seals too, but may run out of pages
- * under a mapping (SIGBUS), so only tmpfs is accepted.
+ * under a mapping (SIGBUS), so only tmpfs is accepted. The close of the last descriptor frees the
+ * pages, which takes time, so the owner must not be able to add pages later.
  */
 static int check_memfd(int fd, bool writable)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
 	struct statfs fs;
 
-	if (seals < 0 || !(seals & F_SEAL_SHRINK) || seals & F_SEAL_WRITE ||
+	if (seals < 0 || (seals & SIZE_SEALS) != SIZE_SEALS || seals & F_SEAL_WRITE ||
 	    writable != !(seals & F_SEAL_FUTURE_WRITE))
 		return -EPERM;
 	return fstatfs(fd, &fs) || fs.f_type != TMPFS_MAGIC ? -EPERM : 0;
@@ -114,14 +115,11 @@ static int check_size(int fd, uint64_t size)
 		       : 0;
 }
 
-/* The owner of the last descriptor frees the pages, so their number is limited. */
 int vnic_memory_check(int fd)
 {
 	int ret = check_memfd(fd, true);
 	struct stat st;
 
-	if (!ret && !(fcntl(fd, F_GET_SEALS) & F_SEAL_GROW))
-		ret = -EPERM;
 	if (!ret && (fstat(fd, &st) || (uint64_t)st.st_size > VNIC_MEMORY_MAX))
 		ret = -EINVAL;
 	return ret;

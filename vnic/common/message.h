@@ -60,11 +60,11 @@ int vnic_message_check_welcome(const union vnic_message *message, int len);
 int vnic_memory_create(const char *name, uint64_t size);
 /*
  * Maps another process's memory of exactly `size` bytes. -EPERM: the memory could shrink, and
- * reading behind its end would raise SIGBUS.
+ * reading behind its end would raise SIGBUS; or grow.
  */
 int vnic_memory_map(int fd, uint64_t size, void **memory);
-/* Checks that the descriptor is memory for vnic_memory_map, and that it cannot grow either: 0;
- * -EPERM: it is not; -EINVAL: larger than VNIC_MEMORY_MAX. */
+/* Checks that the descriptor is memory for vnic_memory_map: 0; -EPERM: it is not; -EINVAL: larger
+ * than VNIC_MEMORY_MAX. */
 int vnic_memory_check(int fd);
 /*
  * These four are for memory that only one process writes. The process creates it, maps it with

@@ -729,6 +729,18 @@ static void test_bad_descriptors_are_refused(void **state)
 	close(ends[1]);
 }
 
+/* The broker's close of a file frees its pages, so its owner must not add any later. */
+static void test_published_memory_that_may_grow_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	int growing = memfd_create("growing", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_int_equal(ftruncate(growing, VNIC_INBOX_PUBLISHED_SIZE), 0);
+	assert_int_equal(fcntl(growing, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_FUTURE_WRITE), 0);
+	check_replaced(f, VNIC_INBOX_PUBLISHED, growing, -EPERM);
+	close(growing);
+}
+
 /* The receiver publishes memory, which senders cannot change. */
 static void test_published_memory_is_read_only(void **state)
 {
@@ -834,6 +846,8 @@ int main(void)
 						close_inbox),
 		cmocka_unit_test_setup_teardown(test_bad_descriptors_are_refused, open_inbox,
 						close_inbox),
+		cmocka_unit_test_setup_teardown(test_published_memory_that_may_grow_is_refused,
+						open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_published_memory_is_read_only, open_inbox,
 						close_inbox),
 		cmocka_unit_test_setup_teardown(test_populate_keeps_frames, open_inbox,
