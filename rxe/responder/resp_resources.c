@@ -71,20 +71,59 @@ void resource_answer_read(struct urxe_qp *qp, struct resp_resource *res, uint32_
 	resource_set_pending(qp, res);
 }
 
+static uint32_t end_of_part(const struct urxe_qp *qp, const struct resp_repeat *part)
+{
+	return urxe_psn_add(part->psn, qp_packets(qp, part->length) - 1);
+}
+
+/* Whether the packets from psn to end_psn include the part. */
+static bool includes(const struct urxe_qp *qp, uint32_t psn, uint32_t end_psn,
+		     const struct resp_repeat *part)
+{
+	return urxe_psn_diff(part->psn, psn) >= 0 &&
+	       urxe_psn_diff(end_of_part(qp, part), end_psn) <= 0;
+}
+
+/* Whether a part that waits includes this one. */
+static bool waits(const struct urxe_qp *qp, const struct resp_resource *res,
+		  const struct resp_repeat *part)
+{
+	for (uint32_t i = 0; i < res->n_repeats; i++)
+		if (includes(qp, res->repeats[i].psn, end_of_part(qp, &res->repeats[i]), part))
+			return true;
+	return false;
+}
+
+/* Drops the parts that the response in progress includes. */
+static void drop_included(const struct urxe_qp *qp, struct resp_resource *res)
+{
+	uint8_t n = 0;
+
+	for (uint32_t i = 0; i < res->n_repeats; i++)
+		if (!includes(qp, res->start_psn, res->end_psn, &res->repeats[i]))
+			res->repeats[n++] = res->repeats[i];
+	res->n_repeats = n;
+}
+
 bool resource_repeat_read(struct urxe_qp *qp, struct resp_resource *res, uint32_t psn,
 			  uint32_t length)
 {
-	uint32_t end_psn = urxe_psn_add(psn, qp_packets(qp, length) - 1);
+	const struct resp_repeat part = {psn, length};
+	/* No packet of the part was sent yet, so the peer probed a slow response. */
+	const bool comes = res->pending && includes(qp, res->next_psn, res->end_psn, &part);
 
-	if (!res->pending ||
-	    end_psn == res->end_psn) { /* the same end: restart the response at psn */
-		res->repeated = true;
+	if (!res->pending || end_of_part(qp, &part) == res->end_psn) {
+		/* The same end: restart the response at psn. */
+		res->repeated |= !comes;
 		resource_answer_read(qp, res, psn, length);
+		drop_included(qp, res);
 		return true;
 	}
+	if (comes || waits(qp, res, &part))
+		return true;
 	if (res->n_repeats == RESP_REPEATS)
 		return false;
-	res->repeats[res->n_repeats++] = (struct resp_repeat){psn, length};
+	res->repeats[res->n_repeats++] = part;
 	return true;
 }
 

@@ -23,7 +23,7 @@ void resource_keep_slot(struct urxe_qp *qp, struct resp_resource *res);
 void resource_answer_read(struct urxe_qp *qp, struct resp_resource *res, uint32_t psn,
 			  uint32_t length);
 /* The peer asks for `length` bytes from psn on again: makes this part due, after the part that is
- * being sent. False: RESP_REPEATS parts wait already. */
+ * being sent, unless it is due already. False: RESP_REPEATS parts wait already. */
 bool resource_repeat_read(struct urxe_qp *qp, struct resp_resource *res, uint32_t psn,
 			  uint32_t length);
 /*
