@@ -16,8 +16,6 @@
 #define FULL_NS 50000
 /* The driver rings no doorbells after so many rounds with its frames. */
 #define POLLING_ROUNDS 2
-/* Least time between two announcements that PVRDMA hears: it looks at all queue pairs for each. */
-#define ANNOUNCED_NS (10 * NS_PER_MS)
 /* Longer than any store stays in a processor's buffer. */
 #define LOOK_AGAIN_NS 200000
 #define ROOM          (VM_PORT_MTU + 14u + 4u) /* of a frame's buffer */
@@ -194,9 +192,8 @@ static void hear_announcement(struct datapath *f, uint64_t now, const struct net
 	const uint8_t *mac = (const uint8_t *)frame->data + ETHER_MAC_LEN;
 
 	if (frame->len < ETHER_HDR_LEN || ether_get16(mac + ETHER_MAC_LEN) != ETHERTYPE_ID_RARP ||
-	    ether_same(mac, f->link->mac) || now - f->announced_at < ANNOUNCED_NS)
+	    ether_same(mac, f->link->mac) || !announcement_heard(&f->announced, mac, now))
 		return;
-	f->announced_at = now;
 	pvrdma_station_returned(f->rdma->dev, now, mac);
 	f->rdma_moved = true;
 }

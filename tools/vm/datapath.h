@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "urxed/switch/announcement_limit.h"
 #include "vm/device/pvrdma_function.h"
 #include "vm/device/vmxnet3_function.h"
 #include "vm/host/machine_peers.h"
@@ -34,8 +35,7 @@ struct datapath {
 	bool link_full;         /* the ring to urxed had no room for a frame */
 	uint64_t blocked_since; /* since when a frame waits for a receive buffer; 0 = none waits */
 	bool rdma_moved;        /* the last datapath_run had frames or requests of PVRDMA */
-	uint64_t announced_at;  /* ns; when a received frame last led to pvrdma_station_returned,
-				   for the limit of one call in 10 ms; 0 = never */
+	struct announcement_limit announced; /* stations, to PVRDMA */
 };
 
 int datapath_init(struct datapath *f, struct switch_link *link, struct vmxnet3_function *nic,

@@ -12,12 +12,6 @@
 
 #include "urxed/switch/classify.h"
 
-/*
- * Least time between two announcements that processes get; forward.c passes on none in between.
- * QEMU sends its next one after 50 ms.
- */
-#define ANNOUNCEMENT_NS 10000000u
-
 /* Does the station of the source MAC announce itself? `s` is of a frame with an Ethernet header. */
 bool is_announcement(const struct frame_class *s);
 

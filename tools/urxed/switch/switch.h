@@ -23,6 +23,7 @@
 #include "urxed/hostnet/host.h"
 #include "urxed/hostnet/neigh.h"
 #include "urxed/session/qpn_lease.h"
+#include "urxed/switch/announcement_limit.h"
 #include "urxed/switch/switch_port.h"
 #include "urxed/switch/tables/fdb.h"
 
@@ -57,12 +58,12 @@ struct vswitch {
 	uint64_t bond_counted_at;    /* time of the last bond_host_count_frames */
 	uint64_t bond_received[SWITCH_UPLINKS]; /* frames that each member had received then */
 	uint64_t bond_frames; /* frames of both directions of members when the bond was busy last */
-	struct bond_target bond_target; /* receiver of a frame sent through the bond lately */
-	uint64_t bond_target_at;        /* time of that frame; 0 = none yet */
-	uint64_t announced_at; /* last announcement of a station to processes; 0 = none yet */
-	uint64_t returned_at;  /* last announcement of this host to processes; 0 = none yet */
-	uint64_t now;          /* time of the current run */
-	uint64_t retry_at;     /* when to retry a frame that had to wait; UINT64_MAX = none waits */
+	struct bond_target bond_target;      /* receiver of a frame sent through the bond lately */
+	uint64_t bond_target_at;             /* time of that frame; 0 = none yet */
+	struct announcement_limit announced; /* stations, to processes */
+	uint64_t returned_at; /* last announcement of this host to processes; 0 = none yet */
+	uint64_t now;         /* time of the current run */
+	uint64_t retry_at;    /* when to retry a frame that had to wait; UINT64_MAX = none waits */
 	switch_introduce_fn *introduce; /* NULL = processes are not introduced */
 	switch_gsi_fn *gsi;             /* takes frames for the host's QP1; NULL = none */
 	void *gsi_ctx;

@@ -11,6 +11,8 @@
 #define PAUSE_NS                                                                        \
 	(50 * NS_PER_MS) /* before the second frame; each further pause is longer by it \
 			  */
+/* How long to wait for room in a full ring. */
+#define FULL_NS NS_PER_MS
 
 void announcer_begin(struct announcer *a, uint64_t now)
 {
@@ -27,11 +29,11 @@ uint64_t announcer_tick(struct announcer *a, struct switch_link *link, uint64_t 
 	/* A daemon may come later: the machine is announced then. */
 	if (!switch_link_is_up(link) || now < a->next_at)
 		return switch_link_is_up(link) ? a->next_at : UINT64_MAX;
+	if (!switch_link_room(link))
+		return now + FULL_NS;
 	urxe_announcement_build(frame, link->mac);
-	if (switch_link_room(link)) {
-		switch_link_send(link, frame, sizeof(frame));
-		switch_link_flush(link);
-	}
+	switch_link_send(link, frame, sizeof(frame));
+	switch_link_flush(link);
 	*began = a->left == FRAMES;
 	a->left--;
 	a->next_at = now + (FRAMES - a->left) * PAUSE_NS;

@@ -14,6 +14,7 @@
 #define T0 UINT64_C(1000000000)
 
 static unsigned sent;
+static uint32_t room = 1;
 
 uint32_t __wrap_switch_link_room(const struct switch_link *link);
 void __wrap_switch_link_send(struct switch_link *link, const uint8_t *data, uint32_t len);
@@ -22,7 +23,7 @@ void __wrap_switch_link_flush(struct switch_link *link);
 uint32_t __wrap_switch_link_room(const struct switch_link *link)
 {
 	(void)link;
-	return 1;
+	return room;
 }
 
 void __wrap_switch_link_send(struct switch_link *link, const uint8_t *data, uint32_t len)
@@ -56,10 +57,36 @@ static void test_announcement_begins_with_the_port(void **state)
 	assert_int_equal(sent, 5);
 }
 
+/* A frame for which the ring to urxed has no room goes out later. */
+static void test_full_ring_costs_no_announcement(void **state)
+{
+	struct switch_link link = {.mac = {2, 0, 0, 0, 0, 1}};
+	uint64_t now = T0;
+	struct announcer a;
+	bool began;
+
+	(void)state;
+	link.peer = (struct netdev_shm_peer *)&link;
+	announcer_begin(&a, now);
+	sent = room = 0;
+	for (int i = 0; i < 10; i++) {
+		now = announcer_tick(&a, &link, now, &began);
+		assert_false(began);
+	}
+	assert_int_equal(sent, 0);
+	room = 1;
+	while (now != UINT64_MAX) {
+		now = announcer_tick(&a, &link, now, &began);
+		assert_int_equal(began, sent == 1);
+	}
+	assert_int_equal(sent, 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_announcement_begins_with_the_port),
+		cmocka_unit_test(test_full_ring_costs_no_announcement),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -305,7 +305,8 @@ static void announce(struct fixture *f, const uint8_t mac[6], uint64_t now)
 /* A station behind the switch can announce itself, at most each 10 ms, but not the machine. */
 static void test_machine_hears_other_stations_only(void **state)
 {
-	const uint8_t own[6] = {2, 0, 0, 0, 1, 1}, other[6] = {2, 0, 0, 0, 1, 2};
+	const uint8_t own[6] = {2, 0, 0, 0, 1, 1}, other[6] = {2, 0, 0, 0, 1, 2},
+		      third[6] = {2, 0, 0, 0, 1, 3};
 	struct fixture *f = *state;
 	const uint64_t begin = f->guest[0].now + 1000000000;
 
@@ -319,6 +320,8 @@ static void test_machine_hears_other_stations_only(void **state)
 	assert_int_equal(returns, 1);
 	announce(f, other, begin + 10000001);
 	assert_int_equal(returns, 2);
+	announce(f, third, begin + 10000002); /* two machines move at once */
+	assert_int_equal(returns, 3);
 }
 
 /* --- Receive queues without buffers */

@@ -465,6 +465,29 @@ static void processes_hear_announcements(void **state)
 	assert_int_equal(dropped(VM, SWITCH_DROP_SPOOFED_MAC), 1);
 }
 
+/* Two machines that migrate at once announce themselves at once. A flood of MACs is bounded. */
+static void processes_hear_each_of_several_stations(void **state)
+{
+	uint8_t f[LAN_LEN], mac[6] = {2, 0, 0, 0, 9, 0};
+	uint32_t heard = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		send_from(WIRE, f, rarp(f, a_mac, 0));
+		assert_true(process_heard_of(a_mac));
+		send_from(WIRE, f, rarp(f, b_mac, 0));
+		assert_true(process_heard_of(b_mac));
+		send_from(WIRE, f, rarp(f, a_mac, 0));
+		assert_false(process_heard_of(a_mac));
+		w->now += 10000000;
+	}
+	for (; mac[5] < 100; mac[5]++) {
+		send_from(WIRE, f, rarp(f, mac, 0));
+		heard += process_heard_of(mac);
+	}
+	assert_int_equal(heard, ANNOUNCED_STATIONS);
+}
+
 /* The host's own absence is announced several times; processes hear of it once in two seconds. */
 static void processes_hear_that_the_host_returned(void **state)
 {
@@ -688,6 +711,7 @@ int main(void)
 		TEST(invalid_pins_are_refused),
 		TEST(mac_of_two_ports_is_where_it_sent_last),
 		TEST(processes_hear_announcements),
+		TEST(processes_hear_each_of_several_stations),
 		TEST(processes_hear_that_the_host_returned),
 		TEST(announcement_moves_a_machine),
 		TEST(pinned_mac_moves_to_a_full_port),
