@@ -119,6 +119,9 @@ class Host:
 
     def __exit__(self, kind, *_):
         crashed = [program.describe() for program in self.programs if program.crashed()]
+        if self.daemon and kind:
+            print(f'urxed {"runs" if self.daemon.running() else "has ended"} in {self.run_dir}, which '
+                  f'{"has " + " ".join(sorted(os.listdir(self.run_dir))) if os.path.isdir(self.run_dir) else "is gone"}')
         for program in self.programs:
             program.kill()
         if self.daemon and kind:
