@@ -75,6 +75,8 @@ static int add_extent(struct pv_state *st, void *addr, uint64_t length)
 		last->length += length;
 		return 0;
 	}
+	if (st->n_extents == PV_DIR_PAGES) /* a region has no more pages */
+		return -EBADMSG;
 	if (st->n_extents == st->room) {
 		room = st->room ? 2 * st->room : 64;
 		grown = realloc(st->extents, room * sizeof(*grown));
