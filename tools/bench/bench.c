@@ -393,6 +393,7 @@ int main(int argc, char **argv)
 	struct netdev *port;
 
 	standard_fds_fill();
+	standard_fds_check_output();
 	if (!parse_arguments(argc, argv, &a))
 		return STATUS_USAGE;
 	if (port_open(a.port, &port, error)) {

@@ -2,7 +2,12 @@
 #include "common/standard_fds.h"
 
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
+
+#include "common/command_line.h"
+#include "common/log.h"
 
 void standard_fds_fill(void)
 {
@@ -13,4 +18,18 @@ void standard_fds_fill(void)
 	while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd >= 0)
 		close(fd);
+}
+
+static void check_output(int status, void *arg)
+{
+	(void)arg;
+	if (status || (!fflush(stdout) && !ferror(stdout)))
+		return;
+	log_line("cannot write to standard output");
+	_exit(STATUS_FAILED);
+}
+
+void standard_fds_check_output(void)
+{
+	on_exit(check_output, NULL);
 }

@@ -7,5 +7,10 @@
  * pipe of the program gets such a number. Each program's main() calls it first.
  */
 void standard_fds_fill(void);
+/*
+ * From now on the program ends with a message and STATUS_FAILED, instead of 0, if standard output
+ * lacks a part of what it has printed, for example because a disk is full.
+ */
+void standard_fds_check_output(void);
 
 #endif

@@ -46,6 +46,7 @@ int main(int argc, char **argv)
 	size_t i;
 
 	standard_fds_fill();
+	standard_fds_check_output();
 	if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "help"))
 		return print_help();
 	if (!strcmp(argv[1], "--version")) {

@@ -207,6 +207,7 @@ int main(int argc, char **argv)
 	int rc, ready_fd = -1;
 
 	standard_fds_fill();
+	standard_fds_check_output();
 	umask(022);
 	log_name = "urxed";
 	if (argc == 3 && !strcmp(argv[1], VHOST_MAIN_OPTION))

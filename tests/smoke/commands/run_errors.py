@@ -150,6 +150,22 @@ def check_passes_through(host):
     accept(host, host.command(['env', '--version']), 'coreutils')
 
 
+def check_lost_output(host):
+    """A command whose output does not fit the disk fails."""
+    sim = [host.urxe, 'sim', '--messages', '2', '--size', '8']
+    path = os.path.join(host.top, 'frames.pcap')
+    accept(host, [*sim, '--pcap', path], '')
+    for argv in (sim, [*sim, '--json'], [*sim, '--seeds', '2'], [host.urxe, 'replay', path],
+                 [host.urxe, 'replay', path, '--json'], [host.urxe, 'show', '--run-dir', host.run_dir, 'host'],
+                 [host.urxe, '--version'], [host.urxe, 'run', '--help'],
+                 [os.path.join(host.top, 'tools/urxed'), '--help']):
+        with open('/dev/full', 'w', encoding='ascii') as full:
+            result = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE, text=True,
+                                    timeout=20 * BUSY, env=host.environment, check=False)
+        if result.returncode != 1 or not re.fullmatch('urxed?: cannot write to standard output\n', result.stderr):
+            raise Failure(f'{argv}: status {result.returncode}, {result.stderr}')
+
+
 def check_closed(host):
     """`urxe run` works without standard input, output and error, and starts a daemon."""
     for number, closed in enumerate(('<&-', '>&-', '<&- >&-', '<&- >&- 2>&-')):
@@ -167,6 +183,7 @@ def run():
         check_missing(host, 'tools/urxed')
         check_other_version(host)
         check_passes_through(host)
+        check_lost_output(host)
         check_closed(host)
 
 

@@ -175,8 +175,5 @@ int cmd_show(int argc, char **argv)
 	else
 		report_print_text(stdout, report, a.topic, a.long_form);
 	json_decref(report);
-	if (!fflush(stdout))
-		return 0;
-	log_line("cannot write to standard output");
-	return STATUS_FAILED;
+	return 0;
 }
