@@ -3,8 +3,6 @@
 #include "urxe/cmd.h"
 
 #include <getopt.h>
-#include <net/ethernet.h>
-#include <netinet/ether.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +16,7 @@
 #include "common/quantity.h"
 #include "common/rundir.h"
 #include "urxe/daemon_connect.h"
+#include "urxed/hostnet/ether_text.h"
 #include "urxed/uplink/vm_port_protocol.h"
 #include "vm/device/default_mac.h"
 #include "vm/vm.h"
@@ -86,15 +85,14 @@ struct arguments {
 /* Like the other set functions, logs an error and returns false. */
 static bool set_mac(struct arguments *a, const char *value)
 {
-	struct ether_addr mac;
+	static const uint8_t zero[ETHER_MAC_LEN];
+	const char *rest = ether_read_mac(value, a->attr.mac);
 
-	if (!ether_aton_r(value, &mac) || mac.ether_addr_octet[0] & 1) {
+	a->mac_given =
+		rest && !*rest && !ether_is_group(a->attr.mac) && !ether_same(a->attr.mac, zero);
+	if (!a->mac_given)
 		log_line("--mac %s is not the MAC of a station; example: 52:54:00:12:34:56", value);
-		return false;
-	}
-	memcpy(a->attr.mac, mac.ether_addr_octet, sizeof(a->attr.mac));
-	a->mac_given = true;
-	return true;
+	return a->mac_given;
 }
 
 static bool copy_path(char to[SOCKET_PATH], const char *path, size_t len, const char *suffix)

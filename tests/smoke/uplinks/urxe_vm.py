@@ -162,7 +162,8 @@ def check_mistakes():
                 (2, 'has 1 to 99 characters', ['--socket', '']),
                 (2, 'has 1 to 99 characters', ['--socket', 'x' * 100]),
                 (2, 'not the MAC', ['--socket', path, '--mac', '01:00:00:00:00:00']),
-                (2, 'not the MAC', ['--socket', path, '--mac', 'x']),
+                *((2, 'not the MAC', ['--socket', path, '--mac', mac])
+                  for mac in ('x', '52:54:00:12:34:56:78', '52:54:00:12:34:56 ', '00:00:00:00:00:00')),
                 (2, '--mtu 575 is not', ['--socket', path, '--mtu', '575']),
                 (2, '--mtu 9001 is not', ['--socket', path, '--mtu', '9001']),
                 (2, '--roce is v1 or v2', ['--socket', path, '--roce', 'v3']),
