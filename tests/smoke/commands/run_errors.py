@@ -80,7 +80,8 @@ def check_daemon_mistakes(host):
                            'but has 0; virtual machines do not count'),
                           (['--bond', 'balance', '--bond', 'balance'], '--bond is given twice'),
                           (['--address', '192.0.2.1/24@5000'], r'optional VLAN \(1 to 4094\)'),
-                          (['--address', '300.1.2.3/24'], '300.1.2.3')):
+                          *((['--address', f'{ip}/8'], f'{ip}/8 is not a unicast address')
+                            for ip in ('300.1.2.3', '127.0.0.1', '::', '::1', 'ff02::1', '0.0.0.0'))):
         result = call(base + argv, host.environment, stdin=subprocess.DEVNULL)
         lines = result.stderr.splitlines()
         if result.returncode <= 0 or len(lines) != 1 or not re.search(pattern, lines[0]):

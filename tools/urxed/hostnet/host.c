@@ -229,6 +229,16 @@ static bool parse_address_vlan(const char *text, uint16_t *vlan)
 	return text && !*text && *vlan;
 }
 
+/* Neither multicast, broadcast, loopback, unspecified nor of 0.0.0.0/8. */
+static bool is_station_address(const uint8_t ip[16])
+{
+	static const uint8_t zero[15];
+
+	if (ip_is_v4(ip))
+		return ip[12] && ip[12] != 127 && ip[12] < 224;
+	return ip[0] != 0xff && (memcmp(ip, zero, sizeof(zero)) || ip[15] > 1);
+}
+
 /* "ADDR/BITS[@VLAN]" */
 static int parse_address(const char *text, struct host_address *a)
 {
@@ -250,9 +260,7 @@ static int parse_address(const char *text, struct host_address *a)
 		return -EINVAL;
 	}
 	a->prefix_len = (uint8_t)bits;
-	/* Neither multicast, broadcast nor 0.0.0.0/8. */
-	return a->ip[0] == 0xff || (ip_is_v4(a->ip) && (a->ip[12] >= 224 || !a->ip[12])) ? -EINVAL
-											 : 0;
+	return is_station_address(a->ip) ? 0 : -EINVAL;
 }
 
 int host_add_text(struct host *h, const char *text, int uplink)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* GID indices of addresses while addresses are added and removed. */
+/* GID indices of addresses while addresses are added and removed; addresses of --address. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -157,6 +158,30 @@ static void reserved_index_waits_for_its_address(void **state)
 	expect(&h, ".b");
 }
 
+static void addresses_are_those_of_a_station(void **state)
+{
+	static const char *const bad[] = {"::/64",
+					  "::1/128",
+					  "ff02::1/64",
+					  "0.0.0.0/0",
+					  "0.1.2.3/8",
+					  "127.0.0.1/8",
+					  "224.0.0.1/4",
+					  "::ffff:127.0.0.1/104",
+					  "255.255.255.255/32"};
+	static const char *const good[] = {"::2/64",      "1::1/64",     "fe80::1/64",
+					   "126.0.0.1/8", "128.0.0.1/8", "223.255.255.254/32",
+					   "100::/64"};
+	struct host h;
+
+	(void)state;
+	host_init(&h);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(host_add_text(&h, bad[i], HOST_NO_UPLINK), -EINVAL);
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		assert_int_equal(host_add_text(&h, good[i], HOST_NO_UPLINK), 0);
+}
+
 static void port_notice_has_mtu_link_and_gids(void **state)
 {
 	struct vnic_attach_port port;
@@ -187,6 +212,7 @@ int main(void)
 		cmocka_unit_test(first_of_duplicate_addresses_counts),
 		cmocka_unit_test(configured_addresses_survive_kernel_changes),
 		cmocka_unit_test(reserved_index_waits_for_its_address),
+		cmocka_unit_test(addresses_are_those_of_a_station),
 		cmocka_unit_test(port_notice_has_mtu_link_and_gids),
 	};
 
