@@ -57,7 +57,7 @@ static const struct option options[] = {{"run-dir", required_argument, NULL, 'd'
 					{0}};
 
 struct arguments {
-	const char *port;
+	const char *port; /* NULL = all ports */
 	const char *file; /* NULL = lines of text or JSON */
 	const char *run_dir;
 	bool state;
@@ -97,6 +97,10 @@ static int parse_capture_arguments(int argc, char **argv, struct arguments *a)
 	}
 	if (!rc && optind < argc) {
 		log_line("unexpected argument %s; see urxe capture --help", argv[optind]);
+		rc = STATUS_USAGE;
+	}
+	if (!rc && a->port && !*a->port) {
+		log_line("-i needs the name or number of a port, as urxe show port prints them");
 		rc = STATUS_USAGE;
 	}
 	if (!rc && a->state && !a->file) {
@@ -406,7 +410,7 @@ int cmd_capture(int argc, char **argv)
 {
 	char run_dir[RUNDIR_MAX],
 		error[CONTROL_CLIENT_ERROR > RUNDIR_ERROR ? CONTROL_CLIENT_ERROR : RUNDIR_ERROR];
-	struct arguments a = {.port = "", .count = UINT64_MAX};
+	struct arguments a = {.count = UINT64_MAX};
 	int rc = parse_capture_arguments(argc, argv, &a), memory;
 	struct wake_fds w;
 
@@ -421,7 +425,7 @@ int cmd_capture(int argc, char **argv)
 		log_line("cannot receive signals: %s", strerror(errno));
 		return STATUS_FAILED;
 	}
-	w.socket = control_client_capture(run_dir, a.port, a.state, &memory, error);
+	w.socket = control_client_capture(run_dir, a.port ? a.port : "", a.state, &memory, error);
 	if (w.socket < 0) {
 		log_line("%s", error);
 		return STATUS_FAILED;
