@@ -11,6 +11,7 @@
 
 #include "common/command_line.h"
 #include "common/log.h"
+#include "common/quantity.h"
 #include "common/rundir.h"
 #include "urxe/daemon_connect.h"
 #include "urxe/init_process.h"
@@ -96,12 +97,28 @@ static int set_choice(const struct choice *choice, const char *value)
 	return set_value(choice, name, value);
 }
 
+/* Of URXE_RECONNECT_S, as verbs/daemon/reconnect.c reads it. */
+#define RECONNECT_SECONDS_MAX 3600
+
+static int check_reconnect_time(void)
+{
+	const char *text = getenv("URXE_RECONNECT_S");
+	uint64_t seconds;
+
+	if (!text || !*text ||
+	    (quantity_read(text, quantity_count, &seconds) && seconds <= RECONNECT_SECONDS_MAX))
+		return 0;
+	log_line("URXE_RECONNECT_S is a number of seconds up to %d, not '%s'",
+		 RECONNECT_SECONDS_MAX, text);
+	return -1;
+}
+
 /* The library would ignore a wrong value in the environment. Logs an error and returns -1. */
 static int check_environment(void)
 {
 	static const struct choice *const all[] = {&transport, &congestion, &way, &hca_gone,
 						   &log_level};
-	int rc = 0;
+	int rc = check_reconnect_time();
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && !rc; i++) {
 		const char *value = getenv(all[i]->variable);

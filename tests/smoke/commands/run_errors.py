@@ -43,6 +43,10 @@ def check_mistakes(host):
     refuse(host, run + ['--transport', 'frob', '--', 'true'], 2, "not 'frob'")
     refuse(host, run + ['--', 'true'], 2, "URXE_LOG is none, error, warning, info or debug, not 'frob'", URXE_LOG='frob')
     refuse(host, run + ['--', 'true'], 2, "URXE_WAY is hca, engine or auto, not 'frob'", URXE_WAY='frob')
+    for seconds in ('frob', '-1', '30s', '3601'):
+        refuse(host, run + ['--', 'true'], 2, f"URXE_RECONNECT_S is a number of seconds up to 3600, not '{seconds}'",
+               URXE_RECONNECT_S=seconds)
+    accept(host, ['env', 'URXE_RECONNECT_S=30', *run, '--', 'echo', 'runs'], '^runs$')
     refuse(host, [host.urxe, 'run', '--run-dir'], 2, 'option --run-dir needs')
     refuse(host, [host.urxe, 'replay', 'file', '--frobnicate'], 2, '--frobnicate')
     refuse(host, [host.urxe, 'replay', 'file', '-xy'], 2, 'option -xy;')
