@@ -146,7 +146,8 @@ static bool check_version(int fd, const char *run_dir)
 /*
  * Several programs that start at once may each start a daemon: one daemon gets the lock of the run
  * directory, the others end with STATUS_BUSY, and all programs connect to the first. A daemon that
- * is about to end holds the lock too; then a later attempt starts another daemon.
+ * is about to end holds the lock too; then a later attempt starts another daemon. A daemon that has
+ * started serves, however long its start took.
  */
 int daemon_connect(const char *run_dir, const struct daemon_start_options *options)
 {
@@ -162,12 +163,13 @@ int daemon_connect(const char *run_dir, const struct daemon_start_options *optio
 		if (fd != -ENOENT && fd != -ECONNREFUSED && fd != -ENOTDIR)
 			return log_connect_error(run_dir, -fd);
 		status = attempts % START_INTERVAL ? STATUS_BUSY : start_daemon(run_dir, options);
-		if (status && status != STATUS_BUSY)
+		if (!status)
+			continue;
+		if (status != STATUS_BUSY)
 			return -1;
 		if (now_ns() > end)
 			return log_connect_error(run_dir, -fd);
-		if (status)
-			nanosleep(&pause, NULL);
+		nanosleep(&pause, NULL);
 	}
 }
 

@@ -128,6 +128,17 @@ def check_missing(host, part):
     os.rename(path + '.gone', path)
 
 
+def check_slow_start(host):
+    """`urxe run` uses the daemon that it has started, also if the start took longer than 10 s."""
+    urxed = os.path.join(host.top, 'tools/urxed')
+    os.rename(urxed, urxed + '.real')
+    with open(urxed, 'w', encoding='ascii') as script:
+        script.write(f'#!/bin/sh\nsleep 11\nexec {urxed}.real "$@"\n')
+    os.chmod(urxed, 0o755)
+    accept(host, [host.urxe, 'run', '--run-dir', os.path.join(host.top, 'slow'), '--', 'echo', 'runs'], '^runs$')
+    os.rename(urxed + '.real', urxed)
+
+
 def check_other_version(host):
     """`urxe run` and the library report a daemon of another build."""
     open_device = 'said=$(ibv_devinfo 2>&1) || { echo "$said" | grep "^urxe" >&2; exit 3; }'
@@ -186,6 +197,7 @@ def run():
         check_configuration(host)
         check_missing(host, 'verbs/liburxe.so')
         check_missing(host, 'tools/urxed')
+        check_slow_start(host)
         check_other_version(host)
         check_passes_through(host)
         check_lost_output(host)
