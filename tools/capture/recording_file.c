@@ -226,7 +226,7 @@ bool recording_file_open(struct recording_file *f, const char *path, char error[
 		return false;
 	}
 	bytes = read_whole(file, &n);
-	rc = ferror(file) ? -EIO : bytes ? 0 : -ENOMEM;
+	rc = ferror(file) ? -errno : bytes ? 0 : -ENOMEM;
 	fclose(file);
 	if (!rc)
 		rc = recording_file_parse(f, bytes, n);

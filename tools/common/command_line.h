@@ -3,6 +3,8 @@
 #ifndef URXE_COMMON_COMMAND_LINE_H
 #define URXE_COMMON_COMMAND_LINE_H
 
+#include <unistd.h>
+
 #include "common/log.h"
 
 enum exit_status {
@@ -16,16 +18,18 @@ enum exit_status {
 
 /*
  * Logs which word of argv getopt_long(3) has refused. `opt`: what getopt_long returned; ':' means
- * that the option lacks its value. `at` is the value of optind before that call: afterwards optind
- * may stand on the word or behind it. `program`: "urxed", or "urxe" and the command.
+ * that the option lacks its value. With '?', optopt is not 0 for a long option that takes no value.
+ * `at` is the value of optind before that call: afterwards optind may stand on the word or behind
+ * it. `program`: "urxed", or "urxe" and the command.
  */
 static inline void log_bad_option(const char *program, int opt, char **argv, int at)
 {
 	/* getopt_long skips arguments that are not options. */
 	while (argv[at][0] != '-' || !argv[at][1])
 		at++;
-	log_line(opt == ':' ? "option %s needs a value; see %s --help"
-			    : "unknown option %s; see %s --help",
+	log_line(opt == ':'                     ? "option %s needs a value; see %s --help"
+		 : argv[at][1] == '-' && optopt ? "option %s takes no value; see %s --help"
+						: "unknown option %s; see %s --help",
 		 argv[at], program);
 }
 

@@ -50,6 +50,8 @@ def check_mistakes(host):
     refuse(host, [host.urxe, 'run', '--run-dir'], 2, 'option --run-dir needs')
     refuse(host, [host.urxe, 'replay', 'file', '--frobnicate'], 2, '--frobnicate')
     refuse(host, [host.urxe, 'replay', 'file', '-xy'], 2, 'option -xy;')
+    refuse(host, [host.urxe, 'replay', '--json=1', 'file'], 2, 'option --json=1 takes no value')
+    refuse(host, [host.urxe, 'replay', '--engine', host.top], 1, 'Is a directory')
     refuse(host, [host.urxe, 'frobnicate'], 2, 'frobnicate')
     refuse(host, run + ['--', 'no-such-program-anywhere'], 127, 'no-such-program-anywhere')
     refuse(host, run + ['--', '/etc/passwd'], 126, '/etc/passwd')
