@@ -5,9 +5,11 @@ Checks manual pages and bash completion against --help.
 
     manual.py URXE URXED COMPLETION PAGE...
 
-Every command, topic and option of --help must be in its pages and in the completion. man must print no warning about
-the pages.
+Every command, topic, option and listed value of --help must be in its pages and in the completion, and every key of the
+JSON schemas in urxe(1). man must print no warning about the pages.
 """
+import glob
+import json
 import os
 import re
 import subprocess
@@ -64,6 +66,8 @@ def check_urxe():
             continue
         for option in options(help_of(urxe, command)):
             want('urxe.1', f'--{option} of {command}', rf'Fl Fl {option}\b')
+        for option, values in set(re.findall(r'--([a-z-]+) ([a-z0-9]+(?:\|[a-z0-9]+)+)(?=[]\s])', help_of(urxe, command))):
+            want_completed(('urxe', command, f'--{option}', ''), values.split('|'))
         if command != 'show':
             want_completed(('urxe', command, '--'),
                            [f'--{option}' for option in options(help_of(urxe, command))]
@@ -92,6 +96,32 @@ def check_urxed():
     want_completed(('urxed', '--uplink', ''), [f'{kind}:' for kind in kinds])
 
 
+def keys(schema):
+    """The names of all members of a schema's objects."""
+    if isinstance(schema, list):
+        return {key for part in schema for key in keys(part)}
+    if not isinstance(schema, dict):
+        return set()
+    return set(schema.get('properties', {})) | {key for part in schema.values() for key in keys(part)}
+
+
+def want_keys(what, begin, end, schema):
+    part = re.search(rf'^{begin}$(.*?)^\.(?:{end})\b', pages['urxe.1'], re.MULTILINE | re.DOTALL).group(1)
+    for key in sorted(keys(schema) - set(re.findall(r'\w+', part))):
+        complaints.append(f'urxe.1 does not have the key {key} of {what}')
+
+
+def check_keys():
+    for path in glob.glob(os.path.join(os.path.dirname(paths[0]), '../json/*.json')):
+        with open(path, encoding='utf-8') as file:
+            schema = json.load(file)
+        command = os.path.basename(path).split('.')[0]
+        want_keys(command, rf'\.Ss urxe {command.split("-")[0]}', 'Ss|Sh', schema)
+        if command == 'show':
+            for topic, rows in schema['properties'].items():
+                want_keys(f'show, {topic}', rf'\.It Li {topic}', 'It|El', rows)
+
+
 def check_lint():
     for path in paths:
         result = subprocess.run(['mandoc', '-T', 'lint', '-W', 'warning', path],
@@ -111,6 +141,7 @@ def check_form():
 
 check_urxe()
 check_urxed()
+check_keys()
 check_form()
 check_lint()
 for complaint in complaints:

@@ -71,7 +71,7 @@ _urxe() {
 		return
 	fi
 	if [[ $command == run && $previous == --transport ]]; then
-		_urxe_words 'packet copy auto' "$word"
+		_urxe_words 'packet auto' "$word"
 		return
 	fi
 	if [[ $command == run && $previous == --congestion ]]; then
