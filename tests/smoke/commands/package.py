@@ -29,6 +29,8 @@ def run():
     with tempfile.TemporaryDirectory() as root:
         for path in packages:
             call(['dpkg', '-x', path, root])
+        if not glob.glob(f'{root}/usr/lib/*/urxe/roce.bpf.o'):
+            raise Failure('no package has the XDP program of af_xdp: uplinks')
         path = f'{root}/usr/bin:{root}/usr/sbin:{os.environ["PATH"]}'
         # What autopkgtest runs.
         call([os.path.join(TREE, 'tools/dist/debian/tests/perftest')], env={**os.environ, 'PATH': path})
