@@ -68,6 +68,13 @@ def check_interfaces(host):
            'ip link set dev veth0 mtu 4200')
 
 
+def check_socket_uplink(build):
+    """A socket of a virtual machine is an uplink, too."""
+    with Host(build, daemon=False) as host:
+        host.start_daemon(['--uplink', f'qemu:{host.top}/cable'])
+        expect(ask(host, '--run-dir', host.run_dir)['daemon'], 'ok', f'with the uplinks qemu:{host.top}/cable')
+
+
 def check_private(host):
     """Without a daemon the check starts a private one, as urxe run does."""
     found = ask(host, '--run-dir', os.path.join(host.top, 'none'))
@@ -189,6 +196,11 @@ def check_providers(host):
     expect(found['device'], 'fault', 'libibverbs is not installed', 'apt-get install ibverbs-providers')
 
 
+def check_proc(host):
+    found = check_with_files(host, 'mount -t tmpfs none /proc', status=1)
+    expect(found['device'], 'fault', '/proc is not mounted', 'mount -t proc proc /proc')
+
+
 def check_firewall(host):
     """Only chains of nftables at an interface are in the way of packet sockets."""
     table = "nft add table {0} t && nft add chain {0} t early '{{ type filter hook {1} priority 0; }}' && "
@@ -224,6 +236,7 @@ def run():
         os.execvp(sys.argv[2], sys.argv[2:])
     with Host(sys.argv[1]) as host:
         check_healthy(host)
+        check_socket_uplink(sys.argv[1])
         check_interfaces(host)
         check_private(host)
         check_run_dir(host)
@@ -235,6 +248,7 @@ def run():
             check_copies(host)
             check_kernel(host)
             check_providers(host)
+            check_proc(host)
             check_firewall(host)
         check_mistakes(host)
 

@@ -26,7 +26,9 @@ static void list_uplinks(const json_t *report, char list[UPLINKS])
 		const char *kind = json_get_text(port, "kind");
 		const char *name = json_get_text(port, "name");
 
-		if (kind && name && !strcmp(kind, "uplink"))
+		/* qemu: and vhost: are uplinks of the kind vm; vm:NAME is a port of urxe vm. */
+		if (kind && name && (!strcmp(kind, "uplink") || !strcmp(kind, "vm")) &&
+		    strncmp(name, "vm:", 3) != 0)
 			snprintf(list + strlen(list), UPLINKS - strlen(list), "%s%s",
 				 *list ? ", " : "", name);
 	}

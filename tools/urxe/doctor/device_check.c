@@ -87,6 +87,8 @@ static void run_probe(int fd, const char *run_dir)
 	char path[4096];
 	ssize_t n = readlink(self, path, sizeof(path) - 1);
 
+	if (n < 0)
+		dprintf(fd, "/proc is not mounted\tmount -t proc proc /proc\n");
 	if (n < 0 || dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0)
 		_exit(1);
 	path[n] = '\0';
