@@ -36,6 +36,7 @@ static int create_memfd(const char *name, uint64_t size)
 	return -err;
 }
 
+#define STAT_BLOCK 512 /* bytes of a block in st_blocks */
 #define SIZE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 
 static int add_seals(int fd, int seals)
@@ -92,18 +93,22 @@ bool vnic_memory_is_published(int fd)
 /*
  * The seals are queried first: only a memfd has them, and the query calls no file system, which a
  * hostile owner could make hang. A memfd of huge pages has seals too, but may run out of pages
- * under a mapping (SIGBUS), so only tmpfs is accepted. The close of the last descriptor frees the
- * pages, which takes time, so the owner must not be able to add pages later.
+ * under a mapping (SIGBUS), so only tmpfs is accepted. When this process closes the last descriptor
+ * the kernel frees the pages, which takes time. So the owner must not be able to add pages later,
+ * and must not have added more behind the end of the file (FALLOC_FL_KEEP_SIZE).
  */
 static int check_memfd(int fd, bool writable)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
 	struct statfs fs;
+	struct stat st;
 
 	if (seals < 0 || (seals & SIZE_SEALS) != SIZE_SEALS || seals & F_SEAL_WRITE ||
 	    writable != !(seals & F_SEAL_FUTURE_WRITE))
 		return -EPERM;
-	return fstatfs(fd, &fs) || fs.f_type != TMPFS_MAGIC ? -EPERM : 0;
+	if (fstatfs(fd, &fs) || fs.f_type != TMPFS_MAGIC || fstat(fd, &st))
+		return -EPERM;
+	return (uint64_t)st.st_blocks * STAT_BLOCK > VNIC_MEMORY_MAX ? -EPERM : 0;
 }
 
 static int check_size(int fd, uint64_t size)

@@ -59,8 +59,9 @@ int vnic_message_check_welcome(const union vnic_message *message, int len);
 /* Zeroed memory for two processes, sealed at its size. Returns a descriptor. */
 int vnic_memory_create(const char *name, uint64_t size);
 /*
- * Maps another process's memory of exactly `size` bytes. -EPERM: the memory could shrink, and
- * reading behind its end would raise SIGBUS; or grow.
+ * Maps another process's memory of exactly `size` bytes. -EPERM: the owner could shrink it, and an
+ * access behind its end would raise SIGBUS; or enlarge it, or has more than VNIC_MEMORY_MAX bytes
+ * of pages in it, and the last close would take long.
  */
 int vnic_memory_map(int fd, uint64_t size, void **memory);
 /* Checks that the descriptor is memory for vnic_memory_map: 0; -EPERM: it is not; -EINVAL: larger

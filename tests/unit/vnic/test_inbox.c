@@ -741,6 +741,19 @@ static void test_published_memory_that_may_grow_is_refused(void **state)
 	close(growing);
 }
 
+static void test_published_memory_with_pages_behind_its_end_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	int large = memfd_create("large", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_int_equal(ftruncate(large, VNIC_INBOX_PUBLISHED_SIZE), 0);
+	assert_int_equal(fallocate(large, FALLOC_FL_KEEP_SIZE, 1 << 30, 1 << 27), 0);
+	assert_int_equal(
+		fcntl(large, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE), 0);
+	check_replaced(f, VNIC_INBOX_PUBLISHED, large, -EPERM);
+	close(large);
+}
+
 /* The receiver publishes memory, which senders cannot change. */
 static void test_published_memory_is_read_only(void **state)
 {
@@ -848,6 +861,9 @@ int main(void)
 						close_inbox),
 		cmocka_unit_test_setup_teardown(test_published_memory_that_may_grow_is_refused,
 						open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(
+			test_published_memory_with_pages_behind_its_end_is_refused, open_inbox,
+			close_inbox),
 		cmocka_unit_test_setup_teardown(test_published_memory_is_read_only, open_inbox,
 						close_inbox),
 		cmocka_unit_test_setup_teardown(test_populate_keeps_frames, open_inbox,
