@@ -77,19 +77,20 @@ static uint32_t end_of_part(const struct urxe_qp *qp, const struct resp_repeat *
 }
 
 /* Whether the packets from psn to end_psn include the part. */
-static bool includes(const struct urxe_qp *qp, uint32_t psn, uint32_t end_psn,
-		     const struct resp_repeat *part)
+static bool range_includes_part(const struct urxe_qp *qp, uint32_t psn, uint32_t end_psn,
+				const struct resp_repeat *part)
 {
 	return urxe_psn_diff(part->psn, psn) >= 0 &&
 	       urxe_psn_diff(end_of_part(qp, part), end_psn) <= 0;
 }
 
-/* Whether a part that waits includes this one. */
-static bool waits(const struct urxe_qp *qp, const struct resp_resource *res,
-		  const struct resp_repeat *part)
+/* Whether a queued part includes this one. */
+static bool is_part_queued(const struct urxe_qp *qp, const struct resp_resource *res,
+			   const struct resp_repeat *part)
 {
 	for (uint32_t i = 0; i < res->n_repeats; i++)
-		if (includes(qp, res->repeats[i].psn, end_of_part(qp, &res->repeats[i]), part))
+		if (range_includes_part(qp, res->repeats[i].psn, end_of_part(qp, &res->repeats[i]),
+					part))
 			return true;
 	return false;
 }
@@ -100,7 +101,7 @@ static void drop_included(const struct urxe_qp *qp, struct resp_resource *res)
 	uint8_t n = 0;
 
 	for (uint32_t i = 0; i < res->n_repeats; i++)
-		if (!includes(qp, res->start_psn, res->end_psn, &res->repeats[i]))
+		if (!range_includes_part(qp, res->start_psn, res->end_psn, &res->repeats[i]))
 			res->repeats[n++] = res->repeats[i];
 	res->n_repeats = n;
 }
@@ -109,17 +110,19 @@ bool resource_repeat_read(struct urxe_qp *qp, struct resp_resource *res, uint32_
 			  uint32_t length)
 {
 	const struct resp_repeat part = {psn, length};
-	/* No packet of the part was sent yet, so the peer probed a slow response. */
-	const bool comes = res->pending && includes(qp, res->next_psn, res->end_psn, &part);
+	/* This response has not reached the part: the peer has probed a slow response. */
+	const bool is_unsent =
+		res->pending && range_includes_part(qp, res->next_psn, res->end_psn, &part);
 
 	if (!res->pending || end_of_part(qp, &part) == res->end_psn) {
-		/* The same end: restart the response at psn. */
-		res->repeated |= !comes;
+		/* The same end: restart the response at psn. The peer cannot have the last packet
+		 * of a first response that is still due, so a fault in it is answered by a NAK. */
+		res->repeated |= !res->pending;
 		resource_answer_read(qp, res, psn, length);
 		drop_included(qp, res);
 		return true;
 	}
-	if (comes || waits(qp, res, &part))
+	if (is_unsent || is_part_queued(qp, res, &part))
 		return true;
 	if (res->n_repeats == RESP_REPEATS)
 		return false;

@@ -40,7 +40,7 @@ static void expect_read(struct lossy *l, uint32_t n_packets)
 	assert_int_equal(drops(l->e.a, URXE_DROP_STALE_ACK), 0);
 }
 
-static void test_probes_between_responses_cause_none(void **state)
+static void test_probes_cause_no_duplicate_responses(void **state)
 {
 	(void)state;
 	for (uint32_t n = 1; n <= 8; n++) {
@@ -118,7 +118,7 @@ static void test_region_ends_during_a_probed_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_probes_between_responses_cause_none),
+		cmocka_unit_test(test_probes_cause_no_duplicate_responses),
 		cmocka_unit_test(test_moved_requester_gets_each_response_once),
 		cmocka_unit_test(test_region_ends_during_a_probed_read),
 	};
