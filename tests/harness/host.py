@@ -120,8 +120,7 @@ class Host:
     def __exit__(self, kind, *_):
         crashed = [program.describe() for program in self.programs if program.crashed()]
         if self.daemon and kind:
-            print(f'urxed {"runs" if self.daemon.running() else "has ended"} in {self.run_dir}, which '
-                  f'{"has " + " ".join(sorted(os.listdir(self.run_dir))) if os.path.isdir(self.run_dir) else "is gone"}')
+            print(f'urxed {"runs" if self.daemon.running() else "has ended"}; its {listing(self.run_dir)}')
         for program in self.programs:
             program.kill()
         if self.daemon and kind:
@@ -271,6 +270,13 @@ class Pair:
     def kill(self):
         self.server.kill()
         self.client.kill()
+
+
+def listing(directory):
+    try:
+        return f'{directory} has {" ".join(sorted(os.listdir(directory)))}'
+    except OSError as error:
+        return f'{directory} cannot be listed: {error.strerror}'
 
 
 def succeed(program, seconds):

@@ -23,10 +23,10 @@ void standard_fds_fill(void)
 static void check_output(int status, void *arg)
 {
 	(void)arg;
-	if (status || (!fflush(stdout) && !ferror(stdout)))
+	if (!fflush(stdout) && !ferror(stdout))
 		return;
 	log_line("cannot write to standard output");
-	_exit(STATUS_FAILED);
+	_exit(status ? status : STATUS_FAILED);
 }
 
 void standard_fds_check_output(void)

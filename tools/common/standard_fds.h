@@ -8,8 +8,8 @@
  */
 void standard_fds_fill(void);
 /*
- * From now on the program ends with a message and STATUS_FAILED, instead of 0, if standard output
- * lacks a part of what it has printed, for example because a disk is full.
+ * From now on exit() logs an error if standard output lacks a part of what the program has printed,
+ * for example because a disk is full; status 0 becomes STATUS_FAILED (command_line.h).
  */
 void standard_fds_check_output(void);
 

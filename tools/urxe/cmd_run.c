@@ -106,7 +106,8 @@ static int check_reconnect_time(void)
 	uint64_t seconds;
 
 	if (!text || !*text ||
-	    (quantity_read(text, quantity_count, &seconds) && seconds <= RECONNECT_SECONDS_MAX))
+	    (!text[strspn(text, "0123456789")] && quantity_read(text, quantity_count, &seconds) &&
+	     seconds <= RECONNECT_SECONDS_MAX))
 		return 0;
 	log_line("URXE_RECONNECT_S is a number of seconds up to %d, not '%s'",
 		 RECONNECT_SECONDS_MAX, text);

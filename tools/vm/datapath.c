@@ -192,7 +192,7 @@ static void hear_announcement(struct datapath *f, uint64_t now, const struct net
 	const uint8_t *mac = (const uint8_t *)frame->data + ETHER_MAC_LEN;
 
 	if (frame->len < ETHER_HDR_LEN || ether_get16(mac + ETHER_MAC_LEN) != ETHERTYPE_ID_RARP ||
-	    ether_same(mac, f->link->mac) || !announcement_heard(&f->announced, mac, now))
+	    ether_same(mac, f->link->mac) || !announcement_permit(&f->announced, mac, now))
 		return;
 	pvrdma_station_returned(f->rdma->dev, now, mac);
 	f->rdma_moved = true;

@@ -35,7 +35,7 @@ struct datapath {
 	bool link_full;         /* the ring to urxed had no room for a frame */
 	uint64_t blocked_since; /* since when a frame waits for a receive buffer; 0 = none waits */
 	bool rdma_moved;        /* the last datapath_run had frames or requests of PVRDMA */
-	struct announcement_limit announced; /* stations, to PVRDMA */
+	struct announcement_limit announced; /* of announcements to PVRDMA */
 };
 
 int datapath_init(struct datapath *f, struct switch_link *link, struct vmxnet3_function *nic,

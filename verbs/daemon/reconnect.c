@@ -43,7 +43,7 @@ uint64_t reconnect_timeout(void)
 	unsigned long seconds;
 	char *end;
 
-	if (!text)
+	if (!text || !*text)
 		return DEFAULT_SECONDS * SECOND;
 	seconds = strtoul(text, &end, 10);
 	if (text[0] >= '0' && text[0] <= '9' && !*end && seconds <= MAX_SECONDS)

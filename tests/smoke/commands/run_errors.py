@@ -43,7 +43,7 @@ def check_mistakes(host):
     refuse(host, run + ['--transport', 'frob', '--', 'true'], 2, "not 'frob'")
     refuse(host, run + ['--', 'true'], 2, "URXE_LOG is none, error, warning, info or debug, not 'frob'", URXE_LOG='frob')
     refuse(host, run + ['--', 'true'], 2, "URXE_WAY is hca, engine or auto, not 'frob'", URXE_WAY='frob')
-    for seconds in ('frob', '-1', '30s', '3601'):
+    for seconds in ('frob', '-1', '30s', '30.0', '3601'):
         refuse(host, run + ['--', 'true'], 2, f"URXE_RECONNECT_S is a number of seconds up to 3600, not '{seconds}'",
                URXE_RECONNECT_S=seconds)
     accept(host, ['env', 'URXE_RECONNECT_S=30', *run, '--', 'echo', 'runs'], '^runs$')
@@ -86,7 +86,7 @@ def check_daemon_mistakes(host):
                            'but has 0; virtual machines do not count'),
                           (['--bond', 'balance', '--bond', 'balance'], '--bond is given twice'),
                           (['--address', '192.0.2.1/24@5000'], r'optional VLAN \(1 to 4094\)'),
-                          *((['--address', f'{ip}/8'], f'{ip}/8 is not a unicast address')
+                          *((['--address', f'{ip}/8'], f'{ip}/8 is not a host.s unicast address')
                             for ip in ('300.1.2.3', '127.0.0.1', '::', '::1', 'ff02::1', '0.0.0.0'))):
         result = call(base + argv, host.environment, stdin=subprocess.DEVNULL)
         lines = result.stderr.splitlines()

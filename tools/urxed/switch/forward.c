@@ -387,7 +387,7 @@ static void learn_source(struct vswitch *sw, struct switch_port *from, const str
 /* Announcements to a thousand processes must not keep the daemon from other work. */
 static bool is_announced(struct vswitch *sw, const struct frame_class *s)
 {
-	return is_announcement(s) && announcement_heard(&sw->announced, s->smac, sw->now);
+	return is_announcement(s) && announcement_permit(&sw->announced, s->smac, sw->now);
 }
 
 /* Sockets receive packets to leased QPNs only: those to a QPN that an HCA has chosen come by the

@@ -60,7 +60,7 @@ struct vswitch {
 	uint64_t bond_frames; /* frames of both directions of members when the bond was busy last */
 	struct bond_target bond_target;      /* receiver of a frame sent through the bond lately */
 	uint64_t bond_target_at;             /* time of that frame; 0 = none yet */
-	struct announcement_limit announced; /* stations, to processes */
+	struct announcement_limit announced; /* of announcements to processes */
 	uint64_t returned_at; /* last announcement of this host to processes; 0 = none yet */
 	uint64_t now;         /* time of the current run */
 	uint64_t retry_at;    /* when to retry a frame that had to wait; UINT64_MAX = none waits */

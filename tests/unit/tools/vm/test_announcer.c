@@ -70,8 +70,11 @@ static void test_full_ring_costs_no_announcement(void **state)
 	announcer_begin(&a, now);
 	sent = room = 0;
 	for (int i = 0; i < 10; i++) {
-		now = announcer_tick(&a, &link, now, &began);
+		uint64_t next = announcer_tick(&a, &link, now, &began);
+
 		assert_false(began);
+		assert_true(next > now && next - now <= 1000000);
+		now = next;
 	}
 	assert_int_equal(sent, 0);
 	room = 1;
