@@ -166,6 +166,11 @@ static bool is_retry_nak(const struct urxe_packet *p)
 
 static void handle_nak(struct urxe_qp *qp, const struct urxe_packet *p)
 {
+	/* Also if later responses came: a repetition would meet a responder in error. */
+	if (!is_retry_nak(p) && p->psn == qp->req.una) {
+		handle_fatal_nak(qp, p->aeth.syndrome);
+		return;
+	}
 	if (!acknowledge_before(qp, p->psn))
 		return;
 	if (is_retry_nak(p) && retransmit_is_repeated_nak(qp)) {

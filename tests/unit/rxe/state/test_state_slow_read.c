@@ -9,12 +9,13 @@
 #define RATE     1000    /* kb/s */
 #define INTERVAL 9000000 /* ns; a little longer than a response needs at that rate */
 
-static void open_slow(struct lossy *l, uint32_t probe_ns)
+static void open_slow(struct lossy *l, uint32_t probe_ns, bool go_back_n)
 {
 	const struct urxe_qp_attr limit = {.rate_limit = RATE};
 
 	*l = (struct lossy){0};
-	l->e.pair = pair_create(&(struct pair_attr){.seed = 1, .probe_ns = probe_ns});
+	l->e.pair = pair_create(&(struct pair_attr){
+		.seed = 1, .probe_ns = probe_ns, .go_back_n = {go_back_n, go_back_n}});
 	connect_lossy(l, PATIENT);
 	measure(l);
 	assert_int_equal(urxe_qp_modify(l->e.end[1].qp, l->e.pair->now, &limit, URXE_QP_RATE_LIMIT),
@@ -46,7 +47,7 @@ static void test_probes_cause_no_duplicate_responses(void **state)
 	for (uint32_t n = 1; n <= 8; n++) {
 		struct lossy l;
 
-		open_slow(&l, 0);
+		open_slow(&l, 0, false);
 		post_read(&l, n);
 		expect_read(&l, n);
 		assert_true(events(l.e.a, URXE_EVENT_PROBE) >= n - 1);
@@ -68,7 +69,7 @@ static void move_during_read(uint32_t probe_ns, uint32_t from, uint32_t lost, ui
 	enum { N = 8 };
 	struct lossy l;
 
-	open_slow(&l, probe_ns);
+	open_slow(&l, probe_ns, false);
 	post_read(&l, N);
 	while (l.losses[1].seen < from)
 		pair_run(l.e.pair, pair_next(l.e.pair));
@@ -103,10 +104,34 @@ static void test_region_ends_during_a_probed_read(void **state)
 	struct lossy l;
 
 	(void)state;
-	open_slow(&l, 0);
+	open_slow(&l, 0, false);
 	post_read(&l, 2);
 	pair_run(l.e.pair, l.e.pair->now + INTERVAL / 2);
 	assert_true(events(l.e.b, URXE_EVENT_DUP_REQUEST) > 0);
+	urxe_mr_dereg(l.e.b->mr);
+	l.e.b->mr = NULL;
+	pair_settle(l.e.pair);
+	expect_wc(&l.e.a->send_cq, 7, URXE_WC_REM_ACCESS_ERR);
+	assert_int_equal(events(l.e.a, URXE_EVENT_TIMEOUT), 0);
+	engine_close(&l.e);
+}
+
+/* The requester asks again for a lost response and those behind it, of which most never left. */
+static void test_region_ends_after_a_lost_response(void **state)
+{
+	struct lossy l;
+
+	(void)state;
+	open_slow(&l, 0, true);
+	post_read(&l, 8);
+	while (l.losses[1].seen < 1)
+		pair_run(l.e.pair, pair_next(l.e.pair));
+	pair_run(l.e.pair, l.e.pair->now + 100000);
+	l.losses[1].all = true;
+	pair_run(l.e.pair, l.e.pair->now + INTERVAL);
+	l.losses[1].all = false;
+	pair_run(l.e.pair, l.e.pair->now + INTERVAL + 1000000);
+	assert_int_equal(l.losses[1].seen, 3);
 	urxe_mr_dereg(l.e.b->mr);
 	l.e.b->mr = NULL;
 	pair_settle(l.e.pair);
@@ -121,6 +146,7 @@ int main(void)
 		cmocka_unit_test(test_probes_cause_no_duplicate_responses),
 		cmocka_unit_test(test_moved_requester_gets_each_response_once),
 		cmocka_unit_test(test_region_ends_during_a_probed_read),
+		cmocka_unit_test(test_region_ends_after_a_lost_response),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
