@@ -52,9 +52,8 @@ static int set_address(struct options *o, const char *value, char error[OPTIONS_
 	if (host_add_text(&scratch, value, HOST_NO_UPLINK)) {
 		snprintf(error, OPTIONS_ERROR,
 			 "address %s is not a host's unicast address (neither loopback nor "
-			 "unspecified) with "
-			 "prefix length and optional VLAN (1 to 4094); examples: 192.0.2.1/24, "
-			 "192.0.2.1/24@100",
+			 "unspecified) with prefix length and optional VLAN (1 to 4094); "
+			 "examples: 192.0.2.1/24, 192.0.2.1/24@100",
 			 value);
 		return -EINVAL;
 	}

@@ -98,6 +98,17 @@ static void test_moved_requester_gets_each_response_once(void **state)
 			}
 }
 
+/* The responder loses the region: its NAK ends the READ. */
+static void end_region_of_read(struct lossy *l)
+{
+	urxe_mr_dereg(l->e.b->mr);
+	l->e.b->mr = NULL;
+	pair_settle(l->e.pair);
+	expect_wc(&l->e.a->send_cq, 7, URXE_WC_REM_ACCESS_ERR);
+	assert_int_equal(events(l->e.a, URXE_EVENT_TIMEOUT), 0);
+	engine_close(&l->e);
+}
+
 /* The requester lacks the rest of the response, so it learns that the region has gone. */
 static void test_region_ends_during_a_probed_read(void **state)
 {
@@ -108,12 +119,7 @@ static void test_region_ends_during_a_probed_read(void **state)
 	post_read(&l, 2);
 	pair_run(l.e.pair, l.e.pair->now + INTERVAL / 2);
 	assert_true(events(l.e.b, URXE_EVENT_DUP_REQUEST) > 0);
-	urxe_mr_dereg(l.e.b->mr);
-	l.e.b->mr = NULL;
-	pair_settle(l.e.pair);
-	expect_wc(&l.e.a->send_cq, 7, URXE_WC_REM_ACCESS_ERR);
-	assert_int_equal(events(l.e.a, URXE_EVENT_TIMEOUT), 0);
-	engine_close(&l.e);
+	end_region_of_read(&l);
 }
 
 /* The requester asks again for a lost response and those behind it, of which most never left. */
@@ -132,12 +138,7 @@ static void test_region_ends_after_a_lost_response(void **state)
 	l.losses[1].all = false;
 	pair_run(l.e.pair, l.e.pair->now + INTERVAL + 1000000);
 	assert_int_equal(l.losses[1].seen, 3);
-	urxe_mr_dereg(l.e.b->mr);
-	l.e.b->mr = NULL;
-	pair_settle(l.e.pair);
-	expect_wc(&l.e.a->send_cq, 7, URXE_WC_REM_ACCESS_ERR);
-	assert_int_equal(events(l.e.a, URXE_EVENT_TIMEOUT), 0);
-	engine_close(&l.e);
+	end_region_of_read(&l);
 }
 
 int main(void)
