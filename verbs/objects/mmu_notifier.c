@@ -45,14 +45,17 @@ static void begin_unmapping(struct mr *mr, const struct unmapping *u)
 	mr_unmap(mr, &u->bytes);
 }
 
-/* A child of vfork unmaps its own mappings, so the parent's regions stay. */
+/*
+ * A child of vfork unmaps its own mappings, so the parent's regions stay. The library unmaps its
+ * own mappings with adapter.lock: they may lie where memory of a region was unmapped unseen.
+ */
 void unmap_begin(struct unmapping *u, const void *start, uint64_t length)
 {
 	int cancel;
 
 	*u = (struct unmapping){.bytes.addr = (void *)start};
 	length = whole_pages((uintptr_t)start, length);
-	if (!mr_index_overlaps((uintptr_t)start, length) || !fd_is_owner())
+	if (adapter_inside || !mr_index_overlaps((uintptr_t)start, length) || !fd_is_owner())
 		return;
 	u->bytes.length = length;
 	cancel = cancellation_disable();

@@ -25,13 +25,13 @@ struct unmapping {
  * Call it before the libc call: withdraws the range from all regions, and waits until no thread or
  * peer accesses it by them. So memory that another thread maps and registers at the same address,
  * once the call has unmapped it, is valid. If `start` is not the start of a page, the libc call
- * will fail, so nothing is withdrawn. Any thread. adapter.lock must not be held: the function takes
- * it if registered memory is concerned.
+ * will fail, so nothing is withdrawn. Any thread. The function takes adapter.lock if registered
+ * memory is concerned. Without effect if the thread holds the lock: the library itself unmaps.
  */
 void unmap_begin(struct unmapping *u, const void *start, uint64_t length);
 /*
  * Call it after the libc call. `done`: the libc call succeeded; if not, the range belongs to its
- * regions again. adapter.lock must not be held. Preserves errno.
+ * regions again. Preserves errno.
  */
 void unmap_end(struct unmapping *u, bool done);
 

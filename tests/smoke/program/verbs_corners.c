@@ -6,6 +6,7 @@
  *   channels      all events arrive on more channels than the library watches at a time
  *   cq_users      an overflowed CQ reports an error to each of its QPs, also to a QP created later
  *   rate_limit    QPs accept a rate limit by the one command that can carry it
+ *   hole          a CQ's ring lies where registered memory was, and is destroyed
  *   mappings      CQs, SRQs and QPs destroyed in random order leave no mappings of their rings
  *   on_demand     datagrams fill missing pages of an on-demand region; then waits until input ends
  *   pkey          the P_Key table equals urxed's; QPs of two partitions; the port's counters
@@ -19,6 +20,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <infiniband/verbs.h>
@@ -623,6 +625,42 @@ static void mappings(void)
 	free(sets);
 }
 
+/* Whether a mapping of the device's memfd lies within `length` bytes from `start`. */
+static bool has_ring(const char *start, size_t length)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	bool found = false;
+	char line[512];
+	void *first;
+
+	if (!maps)
+		err(1, "/proc/self/maps");
+	while (fgets(line, sizeof(line), maps))
+		if (strstr(line, "memfd:") && sscanf(line, "%p", &first) == 1)
+			found |= (char *)first >= start && (char *)first < start + length;
+	fclose(maps);
+	return found;
+}
+
+static void hole(void)
+{
+	const size_t length = (size_t)16 << 20;
+	struct ibv_context *context = open_device();
+	char *room = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ibv_mr *mr = ibv_reg_mr(ibv_alloc_pd(context), room, length, 0);
+	struct ibv_cq *cq;
+
+	/* The library does not see that, as if libc's free() unmapped the memory. */
+	if (!mr || syscall(SYS_munmap, room, length))
+		err(1, "no hole");
+	cq = ibv_create_cq(context, 100000, NULL, NULL, 0);
+	if (!cq || !has_ring(room, length))
+		errx(1, "the CQ's ring is not in the hole");
+	alarm(60); /* ends a wait for ever */
+	if (ibv_destroy_cq(cq) || ibv_dereg_mr(mr))
+		errx(1, "cannot destroy a CQ");
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -630,7 +668,7 @@ static const struct {
 	       {"cq_users", cq_users},         {"pkey", pkey},
 	       {"rate_limit", rate_limit},     {"inline_data", inline_data},
 	       {"mappings", mappings},         {"on_demand", on_demand},
-	       {"prefetch", prefetch}};
+	       {"prefetch", prefetch},         {"hole", hole}};
 
 int main(int argc, char **argv)
 {
