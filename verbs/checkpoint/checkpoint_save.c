@@ -55,6 +55,7 @@ static int add_file(struct process_save *save, struct uverbs_file *file)
 
 	if (!files)
 		return -ENOMEM;
+	ring_space_unmap_room(&file->queues);
 	save->files = files;
 	save->files[save->n_files++] = file;
 	return 0;
@@ -344,9 +345,8 @@ static void write_contexts(const struct process_save *save, struct vnic_state_st
 		const struct uverbs_file *file = save->files[i];
 		struct context_record r = {
 			.memfd_size = memfd_size(file),
-			.ring_offset = file->queues.offset,
-			.mapped_offset = file->queues.mapped,
-			.mapped_address = (uintptr_t)file->queues.base,
+			.ring_offset = ring_space_lowest(&file->queues),
+			.mapped_offset = ring_space_lowest(&file->queues),
 			.async_channel = channel_index(save, file->async),
 			.poll_ends = (uint32_t)file->poll_ends,
 			.hooks = {.poll_cq = (uintptr_t)file->poll_cq,

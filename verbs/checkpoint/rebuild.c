@@ -357,6 +357,7 @@ static int make_context(struct rebuilt *r, uint32_t i)
 		return -ENOMEM;
 	file->live = false;
 	file->queues = (struct ring_space){
+		.top = record->ring_offset,
 		.offset = record->ring_offset,
 		.mapped = record->mapped_offset,
 		.base = (uint8_t *)(uintptr_t)record->mapped_address,

@@ -67,6 +67,11 @@ static uint8_t *address_of(const struct ring_slab *slab, uint64_t offset)
 	return slab->end_address - (slab->end - offset);
 }
 
+static uint64_t lowest_offset(const struct ring_slab *slab)
+{
+	return slab->rings[slab->n - 1].offset;
+}
+
 /* --- The end of a slab. */
 
 /*
@@ -121,29 +126,34 @@ static void remove_slab(struct ring_space *space, uint32_t index)
 
 	unmap_kept(slab);
 	if (slab->n) {
-		uint64_t lowest = slab->rings[slab->n - 1].offset;
+		uint64_t lowest = lowest_offset(slab);
 
 		munmap(address_of(slab, lowest), slab->end - lowest);
 	}
 	memmove(&space->slabs[index], &space->slabs[index + 1],
 		(--space->n - index) * sizeof(struct ring_slab *));
+	if (space->filling == slab)
+		space->filling = NULL;
 	free(slab->rings);
 	free(slab);
 }
 
-/* Unmaps the room for further rings. */
-static void unmap_room(struct ring_space *space)
+void ring_space_unmap_room(struct ring_space *space)
 {
+	struct ring_slab *slab = space->filling;
+	uint32_t index;
+
 	if (space->mapped < space->offset)
 		munmap(space->base, space->offset - space->mapped);
 	space->mapped = space->offset;
-	if (space->n && !space->slabs[space->n - 1]->live)
-		remove_slab(space, space->n - 1);
+	space->filling = NULL;
+	if (slab && !slab->live && find_slab(space, slab->end - 1, &index))
+		remove_slab(space, index);
 }
 
 void ring_space_close(struct ring_space *space)
 {
-	unmap_room(space);
+	ring_space_unmap_room(space);
 	free(space->slabs);
 	space->slabs = NULL;
 	space->room = 0;
@@ -166,30 +176,55 @@ static bool reserve_slab(struct ring_space *space)
 	return true;
 }
 
-/* Maps at least `size` bytes below the last ring. */
+uint64_t ring_space_lowest(const struct ring_space *space)
+{
+	return space->n ? lowest_offset(space->slabs[space->n - 1]) : space->top;
+}
+
+/*
+ * The highest offsets that no slab has; no slab has room for further rings. They end at *end, above
+ * the slab with this index.
+ */
+static bool find_gap(const struct ring_space *space, uint64_t size, uint32_t *index, uint64_t *end)
+{
+	*end = space->top;
+	for (*index = 0; *index < space->n; ++*index) {
+		const struct ring_slab *slab = space->slabs[*index];
+
+		if (*end - slab->end >= size)
+			return true;
+		*end = lowest_offset(slab);
+	}
+	return *end >= size;
+}
+
+/* Maps at least `size` bytes, if there is a gap for them. */
 static bool add_slab(struct ring_space *space, int memfd, uint64_t size)
 {
-	uint64_t length = size > SLAB_SIZE_MIN ? size : SLAB_SIZE_MIN;
+	uint64_t length = size > SLAB_SIZE_MIN ? size : SLAB_SIZE_MIN, end;
 	struct ring_slab *slab;
+	uint32_t index;
 	void *base;
 
-	if (length > space->offset)
-		length = space->offset;
+	ring_space_unmap_room(space);
+	if (!find_gap(space, length, &index, &end) && !find_gap(space, length = size, &index, &end))
+		return false;
 	slab = reserve_slab(space) ? calloc(1, sizeof(*slab)) : NULL;
 	if (!slab)
 		return false;
-	base = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, memfd,
-		    (off_t)(space->offset - length));
+	base = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, (off_t)(end - length));
 	if (base == MAP_FAILED) {
 		free(slab);
 		return false;
 	}
-	unmap_room(space);
-	slab->end = space->offset;
+	slab->end = end;
 	slab->end_address = (uint8_t *)base + length;
-	space->slabs[space->n++] = slab;
+	memmove(&space->slabs[index + 1], &space->slabs[index],
+		(space->n++ - index) * sizeof(struct ring_slab *));
+	space->slabs[index] = space->filling = slab;
 	space->base = base;
-	space->mapped = space->offset - length;
+	space->offset = end;
+	space->mapped = end - length;
 	return true;
 }
 
@@ -211,14 +246,10 @@ static bool add_ring(struct ring_slab *slab, uint64_t offset, uint64_t size)
 
 void *ring_space_take(struct ring_space *space, int memfd, uint64_t size)
 {
-	bool restored = !space->n;
-
-	if (size > space->offset)
+	if ((!space->filling || size > space->offset - space->mapped) &&
+	    !add_slab(space, memfd, size))
 		return NULL;
-	/* A restored process has room, but no slab. */
-	if ((restored || size > space->offset - space->mapped) && !add_slab(space, memfd, size))
-		return NULL;
-	if (!add_ring(space->slabs[space->n - 1], space->offset - size, size))
+	if (!add_ring(space->filling, space->offset - size, size))
 		return NULL;
 	space->offset -= size;
 	return space->base + (space->offset - space->mapped);
@@ -250,7 +281,7 @@ void ring_space_release(struct ring_space *space, uint64_t offset, void *address
 	slab->live--;
 	if (ring->start)
 		remember(space, ring);
-	if (!slab->live && (index + 1 < space->n || space->mapped == space->offset))
+	if (!slab->live && (slab != space->filling || space->mapped == space->offset))
 		remove_slab(space, index);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory for a context's rings, in its memfd, from the end downwards. For queues/librxe_ring.c.
+ * Memory for a context's rings, in its memfd, from the end downwards. Offsets of slabs that are
+ * gone are used again. For queues/librxe_ring.c.
  *
  * A process may have more rings than mappings (vm.max_map_count). So this library maps rings by
  * slabs of at least 4 MiB, and librxe's own mappings of single rings, at descending offsets, merge
@@ -21,21 +22,29 @@
 struct ring_slab;
 
 struct ring_space {
-	uint64_t offset;          /* start of the newest ring in the memfd, which is the lowest */
-	uint64_t mapped;          /* start in the memfd of the last slab's mapping; <= offset */
-	uint8_t *base;            /* address of that mapping */
-	struct ring_slab **slabs; /* by descending offset; the next ring goes to the last slab */
+	uint64_t top;              /* the rings lie below this offset in the memfd */
+	struct ring_slab *filling; /* the next ring goes to this slab; NULL: to a new one */
+	/* Only with `filling`, and in a restored process: */
+	uint64_t offset; /* start of the newest ring in the memfd */
+	uint64_t mapped; /* start in the memfd of the room for further rings; <= offset */
+	uint8_t *base;   /* address of that room */
+
+	struct ring_slab **slabs; /* by descending offset */
 	uint32_t n, room;         /* number of slabs, and of elements that the array has room for */
 };
 
-/* Returns memory for a ring of `size` bytes, a multiple of the page size, and lowers space->offset
- * to its place in the memfd. NULL: no memory. */
+/* Returns memory for a ring of `size` bytes, a multiple of the page size, and sets space->offset to
+ * its place in the memfd. NULL: no memory. */
 void *ring_space_take(struct ring_space *space, int memfd, uint64_t size);
 /*
  * The ring at `ring` and `offset` is destroyed: frees its memory; its addresses stay mapped, if it
  * is in a slab. Remembers for ring_destroyed() that librxe will unmap the ring now, in this thread.
  */
 void ring_space_release(struct ring_space *space, uint64_t offset, void *ring, uint64_t size);
+/* Unmaps the room for further rings; the next ring goes to a new slab. */
+void ring_space_unmap_room(struct ring_space *space);
+/* The lowest offset of all rings. The space has no room for further rings. */
+uint64_t ring_space_lowest(const struct ring_space *space);
 /* The context is closed, and its rings are destroyed: unmaps all that is left. */
 void ring_space_close(struct ring_space *space);
 

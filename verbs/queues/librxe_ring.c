@@ -43,7 +43,6 @@ uint64_t queue_bytes(const struct queue *queue)
 	return ring_size(queue->mask, queue->shift);
 }
 
-/* The offset is not used again. */
 void queue_destroy(struct queue *queue, struct ring_space *space)
 {
 	if (!queue->buf)

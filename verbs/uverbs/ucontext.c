@@ -24,7 +24,7 @@
 #include "requests/remote_qp_requests.h"
 #include "uverbs/device_max.h"
 
-/* A sparse file, so that each ring gets an offset of its own; whole pages. */
+/* A sparse file; whole pages. */
 #define MEMFD_SIZE ((uint64_t)1 << 44)
 
 static struct uverbs_file_list unused = LIST_HEAD_INITIALIZER(unused);
@@ -208,7 +208,7 @@ int uverbs_file_open(int flags)
 		adapter_unref(forks);
 		return -ENOMEM;
 	}
-	file->queues = (struct ring_space){.offset = size, .mapped = size};
+	file->queues = (struct ring_space){.top = size};
 	file->forks = forks;
 	if (!add_context(file)) {
 		close(fd);

@@ -23,7 +23,7 @@ static struct ring_space space;
 static int setup(void **state)
 {
 	(void)state;
-	space = (struct ring_space){.offset = OFFSET, .mapped = OFFSET};
+	space = (struct ring_space){.top = OFFSET};
 	memfd = memfd_create("rings", MFD_CLOEXEC);
 	return memfd < 0 || ftruncate(memfd, OFFSET);
 }
@@ -101,12 +101,11 @@ static void ring_without_room_is_not_created(void **state)
 {
 	struct queue first = make(7), second = make(7), third;
 	uint64_t room = queue_mminfo(&second).size - 1;
-	struct ring_space small = {.offset = room, .mapped = room};
+	struct ring_space small = {.top = room};
 
 	(void)state;
 	assert_int_equal(second.offset + queue_mminfo(&second).size, first.offset);
 	assert_int_not_equal(queue_create(&third, &small, memfd, 7, 64), 0);
-	assert_int_equal(small.offset, room);
 	ring_space_close(&small);
 	queue_destroy(&first, &space);
 	queue_destroy(&second, &space);
@@ -123,6 +122,38 @@ static int count_mappings(void)
 		n += c == '\n';
 	fclose(maps);
 	return n;
+}
+
+/* Whether 100 rings in turn, each created `overlap` before the last one ends, find room. */
+static void replace_large_rings(bool overlap)
+{
+	struct queue stays = make(7), ring = make((1u << 18) - 1); /* a quarter of the space */
+
+	for (int i = 0; i < 100; i++) {
+		struct queue next = {0};
+
+		if (overlap)
+			next = make((1u << 18) - 1);
+		queue_destroy(&ring, &space);
+		ring = overlap ? next : make((1u << 18) - 1);
+		assert_int_equal(queue_producer(&ring), 0);
+		queue_set_producer(&ring, 5);
+		if (i % 10 == 0) {
+			struct queue small = make(7);
+
+			queue_destroy(&stays, &space);
+			stays = small;
+		}
+	}
+	queue_destroy(&ring, &space);
+	queue_destroy(&stays, &space);
+}
+
+static void offsets_of_destroyed_rings_are_used_again(void **state)
+{
+	(void)state;
+	replace_large_rings(false);
+	replace_large_rings(true);
 }
 
 #define RINGS 4000
@@ -263,6 +294,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(resized_work_queue_keeps_outstanding_entries, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(ring_without_room_is_not_created, setup, teardown),
+		cmocka_unit_test_setup_teardown(offsets_of_destroyed_rings_are_used_again, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(thousands_of_rings_need_few_mappings, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(destroyed_rings_take_no_memory, setup, teardown),

@@ -292,7 +292,7 @@ static void receive_with_too_many_segments_is_refused(void **state)
 
 static void rings_stack_downwards(void **state)
 {
-	struct ring_space space = {.offset = 1 << 20, .mapped = 1 << 20};
+	struct ring_space space = {.top = 1 << 20};
 	struct queue queue;
 	int fd = memfd_create("rings", 0);
 
@@ -312,7 +312,7 @@ static void rings_stack_downwards(void **state)
 
 static void indices_are_masked(void **state)
 {
-	struct ring_space space = {.offset = 1 << 20, .mapped = 1 << 20};
+	struct ring_space space = {.top = 1 << 20};
 	struct work_queue wq = {0};
 	int fd = memfd_create("rings", 0);
 

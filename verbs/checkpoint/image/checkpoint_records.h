@@ -75,10 +75,9 @@ struct hooks_record {
 
 struct context_record {
 	uint64_t memfd_size;
-	uint64_t ring_offset; /* of the newest ring in the memfd, in bytes; the lowest offset of all
-				 rings */
-	/* This library's mapping for further rings: where it begins in the memfd and in memory. It
-	 * ends at ring_offset (struct ring_space). */
+	uint64_t ring_offset; /* in the memfd, in bytes: the lowest offset of all rings */
+	/* In streams of earlier versions, a mapping for further rings: where it begins in the memfd
+	 * and in memory. It ends at ring_offset (struct ring_space); now it is empty. */
 	uint64_t mapped_offset, mapped_address;
 	uint32_t async_channel; /* index of the channel for asynchronous events, or NO_CHANNEL */
 	uint32_t poll_ends;     /* enum poll_ends of poll_hook.c */
