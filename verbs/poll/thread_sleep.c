@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <hca/hca.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -152,6 +153,23 @@ static void drain_eventfd(const struct pollfd *pfd)
 		log_error("cannot read an eventfd");
 }
 
+/*
+ * For a process whose RLIMIT_NOFILE is less than the number of descriptors: poll(2) refuses them.
+ * After 1 ms at most each of them counts as ready, but for the daemon's end.
+ */
+static int sleep_unwatched(struct thread_sleep *sleep, uint64_t ns)
+{
+	const struct timespec timeout = {.tv_nsec = ns < MS ? (long)ns : MS};
+	char byte;
+
+	(void)ppoll(NULL, 0, &timeout, NULL);
+	for (nfds_t i = 0; i < sleep->n; i++)
+		sleep->fds[i].revents = sleep->fds[i].fd < 0 ? 0 : sleep->fds[i].events;
+	if (recv(sleep->fds[WATCH_CTL].fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT))
+		sleep->fds[WATCH_CTL].revents = 0;
+	return (int)sleep->n;
+}
+
 /* False: the time is over, and no descriptor is ready. */
 static bool sleep_until(struct thread_sleep *sleep, uint64_t at, uint64_t now)
 {
@@ -159,6 +177,8 @@ static bool sleep_until(struct thread_sleep *sleep, uint64_t at, uint64_t now)
 	const struct timespec timeout = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
 	int n = ppoll(sleep->fds, sleep->n, at == URXE_NEVER ? NULL : &timeout, NULL);
 
+	if (n < 0 && errno == EINVAL)
+		n = sleep_unwatched(sleep, ns);
 	drain_eventfd(&sleep->fds[WATCH_WAKE]);
 	drain_eventfd(&sleep->fds[WATCH_IRQ]);
 	drain_eventfd(&sleep->fds[WATCH_INBOX]);

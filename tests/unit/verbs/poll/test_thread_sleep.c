@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Looks of the sleeping engine thread at the poll grant. The test plays program and clock. */
+/*
+ * Looks of the sleeping engine thread at the poll grant, and its sleep where RLIMIT_NOFILE forbids
+ * to watch descriptors. The test plays program, clock and kernel.
+ */
 #include "poll/thread_sleep.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -23,6 +29,7 @@ static struct {
 	uint64_t last;    /* when the program polled last */
 	uint64_t length;  /* of a grant, ns */
 	uint32_t wakings; /* of the thread so far */
+	nfds_t most;      /* descriptors that RLIMIT_NOFILE permits to watch */
 } w;
 
 uint64_t __wrap_clock_read_kernel(void);
@@ -44,8 +51,11 @@ static void poll_at(uint64_t time)
 int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask)
 {
 	(void)fds;
-	(void)n;
 	(void)mask;
+	if (n > w.most) {
+		errno = EINVAL;
+		return -1;
+	}
 	w.time += (uint64_t)timeout->tv_sec * 1000 * MS + (uint64_t)timeout->tv_nsec;
 	w.time += w.late;
 	if (w.polls)
@@ -74,6 +84,7 @@ static int start(void **state)
 	w.late = 0;
 	w.length = POLL_GRANT_NS;
 	w.wakings = 0;
+	w.most = THREAD_SLEEP_FDS;
 	adapter_thread.look = POLL_GRANT_NS;
 	return 0;
 }
@@ -104,11 +115,33 @@ static void long_grant_does_not_add_to_the_interval_of_looks(void **state)
 	assert_int_equal(adapter_thread.look, 8 * MS);
 }
 
+static void thread_that_may_watch_nothing_looks_each_millisecond(void **state)
+{
+	struct thread_sleep sleep = {0};
+	const uint64_t begin = w.time;
+
+	(void)state;
+	w.most = 0;
+	adapter_polling.grant_until = 0;
+	adapter.reconnecting = true; /* neither daemon nor vNIC */
+	adapter_thread.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	thread_sleep_prepare(&sleep, w.time, true);
+	sleep.until = w.time + 1000 * MS;
+	thread_sleep_wait(&sleep, w.time);
+	assert_int_equal(w.time, begin + MS);
+	assert_int_equal(w.wakings, 1);
+	assert_true(sleep.fds[0].revents); /* the thread may have been woken */
+	assert_false(sleep.hangup);
+	close(adapter_thread.wake_fd);
+	adapter.reconnecting = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(prompt_thread_looks_each_millisecond, start),
 		cmocka_unit_test_setup(late_thread_takes_over_after_8_ms_and_its_delay, start),
+		cmocka_unit_test_setup(thread_that_may_watch_nothing_looks_each_millisecond, start),
 		cmocka_unit_test_setup(long_grant_does_not_add_to_the_interval_of_looks, start),
 	};
 
