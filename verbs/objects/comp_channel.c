@@ -193,8 +193,8 @@ static uint32_t withdraw_queued(struct comp_channel *channel, uint64_t element, 
 
 /*
  * ibv_destroy_cq waits until the application has acknowledged as many events as were reported, so
- * events that it never read must not count. Events about other objects go to the back of the queue,
- * in their order.
+ * events that it never read must not count. Events about other objects go back to the socket, which
+ * had room for them, before the waiting events.
  */
 static uint32_t withdraw_sent(struct comp_channel *channel, uint64_t element, uint32_t most)
 {
@@ -221,8 +221,10 @@ static uint32_t withdraw_sent(struct comp_channel *channel, uint64_t element, ui
 		kept[n_kept++] = event;
 	}
 	for (uint32_t i = 0; i < n_kept; i++)
-		comp_channel_send(channel, &kept[i]);
+		if (!send_event(channel, &kept[i]))
+			queue_event(channel, &kept[i]);
 	free(kept);
+	comp_channel_flush(channel);
 	return taken;
 }
 
