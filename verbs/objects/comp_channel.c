@@ -13,6 +13,7 @@
 #include "process/high_fd.h"
 #include "process/log.h"
 
+/* A channel with a writer: a thread may still read at the application's end. */
 static struct comp_channel_list unused = LIST_HEAD_INITIALIZER(unused);
 
 static void release_channel(struct fd_object *object)
@@ -27,11 +28,40 @@ static struct comp_channel *comp_channel_alloc(void)
 	struct comp_channel *channel;
 
 	adapter_lock();
-	channel = LIST_FIRST(&unused);
+	LIST_FOREACH(channel, &unused, free_link)
+	{
+		if (channel->writer < 0)
+			break;
+	}
 	if (channel)
 		LIST_REMOVE(channel, free_link);
 	adapter_unlock();
 	return channel ? channel : calloc(1, sizeof(*channel));
+}
+
+/* Whether the application's end is closed, and no call reads at it any more. */
+static bool is_unread(const struct comp_channel *channel)
+{
+	uint8_t byte;
+
+	return recv(channel->writer, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) >= 0 ||
+	       errno != EAGAIN;
+}
+
+void comp_channel_close_unread(void)
+{
+	const int saved = errno, cancel = cancellation_disable();
+	struct comp_channel *channel;
+
+	LIST_FOREACH(channel, &unused, free_link)
+	{
+		if (channel->writer < 0 || (!LIST_EMPTY(&adapter.files) && !is_unread(channel)))
+			continue;
+		close(channel->writer);
+		channel->writer = -1;
+	}
+	cancellation_restore(cancel);
+	errno = saved;
 }
 
 void comp_channel_free(struct comp_channel *channel)
@@ -42,8 +72,8 @@ void comp_channel_free(struct comp_channel *channel)
 		LIST_REMOVE(channel, waiting_link);
 	channel->n_waiting = 0;
 	close(channel->reader);
-	close(channel->writer);
 	LIST_INSERT_HEAD(&unused, channel, free_link);
+	comp_channel_close_unread();
 	cancellation_restore(cancel);
 }
 

@@ -34,7 +34,7 @@ struct comp_channel {
 	 * here, and one for each due event. A thread without adapter.lock decrements it, too. */
 	_Atomic uint32_t users;
 	int reader;          /* duplicate of the application's end, to withdraw events */
-	int writer;          /* this library's end of the socket */
+	int writer;          /* this library's end of the socket; -1: closed */
 	uint32_t event_size; /* bytes of an event in the ABI */
 	/* Events that did not fit the socket; `room` elements are allocated. */
 	struct comp_channel_event *waiting;
@@ -57,8 +57,13 @@ static inline void comp_channel_use(struct comp_channel *channel)
 	atomic_fetch_add(&channel->users, 1);
 }
 void comp_channel_put(struct comp_channel *channel);
-/* Closes the channel, which has no user. */
+/*
+ * Closes the channel, which has no user. A thread of the program that still reads there goes on
+ * waiting, as in the kernel, until a signal or comp_channel_close_unread() ends that.
+ */
 void comp_channel_free(struct comp_channel *channel);
+/* Frees the descriptors of closed channels at which no thread reads; of all, without a context. */
+void comp_channel_close_unread(void);
 /* Sends the event, or adds it to the waiting events if the socket is full. Never blocks. */
 void comp_channel_send(struct comp_channel *channel, const struct comp_channel_event *event);
 /*

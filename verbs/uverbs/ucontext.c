@@ -84,6 +84,7 @@ static void close_context(struct uverbs_file *file)
 	LIST_REMOVE(file, link);
 	if (file->async)
 		comp_channel_put(file->async);
+	comp_channel_close_unread();
 	LIST_INSERT_HEAD(&unused, file, link);
 	adapter_unlock_settled();
 	adapter_apply_multicast();

@@ -2,8 +2,11 @@
 /* Channels of events, as the program reads them. */
 #include "objects/comp_channel.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,8 +14,17 @@
 #include <cmocka.h>
 
 #include "adapter/adapter.h"
+#include "asleep.h"
+#include "objects/uverbs_file.h"
 
 #define EVENTS 64 /* more than the socket holds */
+
+/* As ibv_destroy_comp_channel. */
+static void close_channel(int fd)
+{
+	fd_remove(fd);
+	close(fd);
+}
 
 /* The socket has the older events, and a list the newer ones. */
 static void a_withdrawal_keeps_the_order_of_other_events(void **state)
@@ -38,14 +50,60 @@ static void a_withdrawal_keeps_the_order_of_other_events(void **state)
 	}
 	assert_int_equal(recv(fd, &event, sizeof(event), MSG_DONTWAIT), -1);
 	adapter_unlock();
-	fd_remove(fd);
-	close(fd);
+	close_channel(fd);
+}
+
+static atomic_int reader_tid;
+static atomic_bool reader_ended;
+
+static void *read_event(void *arg)
+{
+	uint64_t element;
+
+	reader_tid = gettid();
+	assert_int_equal(recv(*(int *)arg, &element, sizeof(element), 0), 0);
+	reader_ended = true;
+	return NULL;
+}
+
+/* As in the kernel, where the reader's reference keeps the file. */
+static void a_reader_waits_after_the_close_until_the_context_ends(void **state)
+{
+	static struct uverbs_file context;
+	struct comp_channel *channel;
+	pthread_t reader;
+	int fd, first = -1;
+
+	(void)state;
+	LIST_INSERT_HEAD(&adapter.files, &context, link);
+	assert_int_equal(comp_channel_create(8, false, &channel, &fd), 0);
+	assert_int_equal(pthread_create(&reader, NULL, read_event, &fd), 0);
+	while (!reader_tid)
+		sched_yield();
+	asleep_await(reader_tid);
+	close_channel(fd);
+	asleep_await(reader_tid);
+	assert_false(reader_ended);
+	/* Channels without a reader keep no descriptor. */
+	for (int i = 0; i < 100; i++) {
+		assert_int_equal(comp_channel_create(8, false, &channel, &fd), 0);
+		first = i ? first : channel->writer;
+		assert_in_range(channel->writer, first - 10, first + 10);
+		close_channel(fd);
+	}
+	adapter_lock();
+	LIST_REMOVE(&context, link);
+	comp_channel_close_unread();
+	adapter_unlock();
+	assert_int_equal(pthread_join(reader, NULL), 0);
+	assert_true(reader_ended);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_withdrawal_keeps_the_order_of_other_events),
+		cmocka_unit_test(a_reader_waits_after_the_close_until_the_context_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
