@@ -213,6 +213,9 @@ static inline void adapter_leave(void)
 
 static inline bool adapter_trylock(void)
 {
+	/* A signal handler has interrupted a thread that has the lock, or waits for it. */
+	if (adapter_inside)
+		return false;
 	adapter_inside = true;
 	if (lock_try(&adapter.lock))
 		return true;

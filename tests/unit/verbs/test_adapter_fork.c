@@ -240,6 +240,21 @@ static void a_handler_may_fork_within_fork(void **state)
 	adapter_unlock();
 }
 
+/* Otherwise the fork would wait for the lock of its own thread. */
+static void a_handler_may_fork_after_a_poll(void **state)
+{
+	(void)state;
+	adapter_lock();
+	assert_false(adapter_trylock()); /* the handler polls an empty CQ */
+	assert_true(adapter_inside);
+	forked_child = fork();
+	if (!forked_child)
+		_exit(0);
+	expect_child_success();
+	adapter_unlock();
+	assert_false(adapter_inside);
+}
+
 /* --- The attachment to a daemon that does not answer. */
 
 static atomic_int opener_tid;
@@ -314,6 +329,7 @@ int main(void)
 		TEST(a_forked_child_gets_no_lease_of_its_parent),
 		TEST(a_forked_child_releases_no_connection_of_its_parent),
 		TEST(a_handler_may_fork_within_fork),
+		TEST(a_handler_may_fork_after_a_poll),
 		cmocka_unit_test(a_forked_child_does_not_attach_for_its_parent),
 	};
 
