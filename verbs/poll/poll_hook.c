@@ -40,7 +40,33 @@ static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
  */
 enum poll_ends { POLL_ENDS_UNKNOWN, POLL_ENDS_BY_NEXT, POLL_ENDS_BY_END };
 
-static __thread const struct ibv_cq_ex *ended;
+/*
+ * Polls of this thread that ibv_next_poll has ended, without ibv_end_poll so far. A program may
+ * have polls of several CQs at once; the ninth one replaces the oldest mark.
+ */
+#define ENDED_MAX 8
+
+static __thread struct {
+	const struct ibv_cq_ex *cqs[ENDED_MAX];
+	unsigned int n; /* marks so far */
+} ended;
+
+static void mark_ended(const struct ibv_cq_ex *cq)
+{
+	ended.cqs[ended.n++ % ENDED_MAX] = cq;
+}
+
+/* Removes the mark. False: there is none. */
+static bool unmark_ended(const struct ibv_cq_ex *cq)
+{
+	for (unsigned int i = 0; i < ENDED_MAX; i++) {
+		if (ended.cqs[i] != cq)
+			continue;
+		ended.cqs[i] = NULL;
+		return true;
+	}
+	return false;
+}
 
 static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 {
@@ -50,8 +76,7 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 
 	if (!file || !file->start_poll)
 		return EIO;
-	if (ended == cq)
-		ended = NULL;
+	unmark_ended(cq);
 	rc = file->start_poll(cq, attr);
 	now = clock_now();
 	if (rc == ENOENT && polling_empty(file, cq->handle, &now))
@@ -87,7 +112,7 @@ static int next_poll(struct ibv_cq_ex *cq)
 		return EIO;
 	rc = file->poll_ends == POLL_ENDS_UNKNOWN ? first_next_poll(file, cq) : file->next_poll(cq);
 	if (rc && file->poll_ends != POLL_ENDS_BY_END)
-		ended = cq;
+		mark_ended(cq);
 	return rc;
 }
 
@@ -95,9 +120,7 @@ static void end_poll(struct ibv_cq_ex *cq)
 {
 	struct uverbs_file *file = uverbs_file_lookup(cq->context->cmd_fd);
 
-	if (ended == cq)
-		ended = NULL;
-	else if (file && file->end_poll)
+	if (!unmark_ended(cq) && file && file->end_poll)
 		file->end_poll(cq);
 }
 

@@ -6,6 +6,7 @@
  *   channels      all events arrive on more channels than the library watches at a time
  *   cq_users      an overflowed CQ reports an error to each of its QPs, also to a QP created later
  *   rate_limit    QPs accept a rate limit by the one command that can carry it
+ *   two_polls     polls of two extended CQs at once lose no completion
  *   hole          a CQ's ring lies where registered memory was, and is destroyed
  *   mappings      CQs, SRQs and QPs destroyed in random order leave no mappings of their rings
  *   on_demand     datagrams fill missing pages of an on-demand region; then waits until input ends
@@ -57,25 +58,32 @@ struct failed_qp {
 	struct ibv_qp *qp;
 };
 
-static void fail_qp(struct failed_qp *f, struct ibv_context *context, struct ibv_pd *pd)
+static struct ibv_qp *make_failed_qp(struct ibv_pd *pd, struct ibv_cq *cq)
 {
 	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC,
+					.send_cq = cq,
+					.recv_cq = cq,
 					.cap = {.max_send_wr = 1, .max_recv_wr = 1}};
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+	struct ibv_qp *qp = ibv_create_qp(pd, &init);
 
+	if (!qp ||
+	    ibv_modify_qp(qp, &attr,
+			  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
+		err(1, "cannot bring a QP to INIT");
+	attr.qp_state = IBV_QPS_ERR;
+	if (ibv_modify_qp(qp, &attr, IBV_QP_STATE))
+		err(1, "cannot create a QP in error");
+	return qp;
+}
+
+static void fail_qp(struct failed_qp *f, struct ibv_context *context, struct ibv_pd *pd)
+{
 	f->channel = ibv_create_comp_channel(context);
 	f->cq = f->channel ? ibv_create_cq(context, 1, NULL, f->channel, 0) : NULL;
 	if (!f->cq)
 		err(1, "cannot create a CQ with a channel");
-	init.send_cq = init.recv_cq = f->cq;
-	f->qp = ibv_create_qp(pd, &init);
-	if (!f->qp ||
-	    ibv_modify_qp(f->qp, &attr,
-			  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
-		err(1, "cannot bring a QP to INIT");
-	attr.qp_state = IBV_QPS_ERR;
-	if (ibv_modify_qp(f->qp, &attr, IBV_QP_STATE))
-		err(1, "cannot create a QP in error");
+	f->qp = make_failed_qp(pd, f->cq);
 }
 
 static void arm_and_post(struct failed_qp *f)
@@ -625,6 +633,51 @@ static void mappings(void)
 	free(sets);
 }
 
+/* A QP in error, with an extended CQ. */
+static struct ibv_cq_ex *fail_qp_ex(struct failed_qp *f, struct ibv_context *context)
+{
+	struct ibv_cq_init_attr_ex init = {.cqe = 4, .wc_flags = IBV_WC_EX_WITH_BYTE_LEN};
+	struct ibv_cq_ex *cq = ibv_create_cq_ex(context, &init);
+
+	if (!cq)
+		err(1, "ibv_create_cq_ex");
+	f->cq = ibv_cq_ex_to_cq(cq);
+	f->qp = make_failed_qp(ibv_alloc_pd(context), f->cq);
+	return cq;
+}
+
+/* Polls until the next completion comes. */
+static void start_poll(struct ibv_cq_ex *cq)
+{
+	while (ibv_start_poll(cq, &(struct ibv_poll_cq_attr){0}))
+		;
+}
+
+static void two_polls(void)
+{
+	struct ibv_context *context = open_device();
+	struct ibv_cq_ex *cqs[2];
+	struct failed_qp f[2];
+
+	alarm(60); /* ends a wait for ever */
+	for (int i = 0; i < 2; i++) {
+		cqs[i] = fail_qp_ex(&f[i], context);
+		arm_and_post(&f[i]);
+		start_poll(cqs[i]);
+	}
+	if (ibv_next_poll(cqs[0]) != ENOENT || ibv_next_poll(cqs[1]) != ENOENT)
+		errx(1, "a surplus completion");
+	ibv_end_poll(cqs[0]);
+	ibv_end_poll(cqs[1]);
+	for (int i = 0; i < 2; i++) {
+		arm_and_post(&f[i]);
+		start_poll(cqs[i]);
+		if (cqs[i]->wr_id != 1)
+			errx(1, "an entry that has not come yet");
+		ibv_end_poll(cqs[i]);
+	}
+}
+
 /* Whether a mapping of the device's memfd lies within `length` bytes from `start`. */
 static bool has_ring(const char *start, size_t length)
 {
@@ -668,7 +721,8 @@ static const struct {
 	       {"cq_users", cq_users},         {"pkey", pkey},
 	       {"rate_limit", rate_limit},     {"inline_data", inline_data},
 	       {"mappings", mappings},         {"on_demand", on_demand},
-	       {"prefetch", prefetch},         {"hole", hole}};
+	       {"prefetch", prefetch},         {"hole", hole},
+	       {"two_polls", two_polls}};
 
 int main(int argc, char **argv)
 {
