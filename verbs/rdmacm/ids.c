@@ -68,13 +68,16 @@ static bool reports_removal(const struct rdmacm_id *id)
 bool rdmacm_ids_removal(struct rdmacm_file *file, struct rdmacm_response *response)
 {
 	struct rdma_ucm_event_resp event = {.event = DEVICE_REMOVAL};
+	struct rdmacm_id *id;
 
 	while (event.id < IDS && !reports_removal(rdmacm_id_find(file, event.id)))
 		event.id++;
 	if (event.id == IDS)
 		return false;
-	rdmacm_id_find(file, event.id)->removal_reported = true;
-	event.uid = rdmacm_id_find(file, event.id)->create.uid;
+	id = rdmacm_id_find(file, event.id);
+	id->removal_reported = true;
+	id->events++;
+	event.uid = id->create.uid;
 	memcpy(response->out, &event, sizeof(event));
 	response->reply =
 		(struct cm_attach_reply){.out = offsetof(struct rdma_ucm_event_resp, reserved)};

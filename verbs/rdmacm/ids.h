@@ -27,6 +27,9 @@ struct rdmacm_id {
 	bool in_kernel;        /* the kernel has an ID for it, of the number kernel_id */
 	bool bound;            /* the kernel's ID has an address */
 	uint32_t kernel_id;
+	/* Events of the daemon, and DEVICE_REMOVAL, that the program has got; those of a connection
+	 * request count at the listener. */
+	uint32_t events;
 	uint32_t hidden_events; /* events that the kernel has counted and the program never got */
 	enum rdmacm_owner owner;
 	/* The program's request that created it; uid 0: a connection request, not yet accepted. */

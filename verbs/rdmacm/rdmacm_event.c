@@ -21,6 +21,17 @@
 
 /* --- The daemon's events; with file->lock */
 
+/* librdmacm waits until the program has acknowledged the events before it frees their ID. */
+static void count_event(struct rdmacm_file *file, const struct rdma_ucm_event_resp *event)
+{
+	struct rdmacm_id *id = event->event == CONNECT_REQUEST
+				       ? rdmacm_id_find_uid(file, event->uid)
+				       : rdmacm_id_find(file, event->id);
+
+	if (id)
+		id->events++;
+}
+
 static int fetch_daemon_event(struct rdmacm_file *file, const struct rdmacm_request *request,
 			      struct rdmacm_response *response)
 {
@@ -31,6 +42,7 @@ static int fetch_daemon_event(struct rdmacm_file *file, const struct rdmacm_requ
 	if (rc)
 		return rc;
 	memcpy(&event, packet.bytes, offsetof(struct rdma_ucm_event_resp, param));
+	count_event(file, &event);
 	if (event.event == CONNECT_REQUEST)
 		rdmacm_id_add(file, event.id);
 	rdmacm_reply_cache_put(file, event.id, packet.bytes + packet.head.out, packet.head.cached);

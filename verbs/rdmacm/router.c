@@ -49,7 +49,7 @@ static int run_for_events(struct rdmacm_file *file, struct rdmacm_request *reque
 	int rc = rdmacm_daemon_run(file, request, response);
 
 	if (rc == -EIO && id) {
-		resp.events_reported = id->removal_reported;
+		resp.events_reported = id->events;
 		response->reply = (struct cm_attach_reply){.out = sizeof(resp)};
 	} else if (rc) {
 		return rc;

@@ -555,6 +555,36 @@ static void fetched_events_are_confirmed(void **state)
 	close_device(server);
 }
 
+/* The daemon has counted the events, and does not come back. */
+static void an_id_without_a_daemon_reports_all_its_events(void **state)
+{
+	struct rdma_ucm_destroy_id_resp resp = {0};
+	const struct {
+		struct rdma_ucm_cmd_hdr hdr;
+		struct rdma_ucm_destroy_id destroy;
+	} c = {.hdr = {.cmd = RDMA_USER_CM_CMD_DESTROY_ID,
+		       .in = sizeof(c.destroy),
+		       .out = sizeof(resp)},
+	       .destroy = {.response = (uintptr_t)&resp, .id = NUMBER}};
+	struct waiter w = {.error = -1};
+	pthread_t server;
+
+	(void)state;
+	assert_int_equal(setenv("URXE_RECONNECT_S", "0", 1), 0);
+	open_device(&server);
+	create_id();
+	for (int i = 0; i < 3; i++)
+		fetch_event();
+	shutdown(atomic_load(&served), SHUT_RDWR);
+	close(atomic_load(&event_socket));
+	wait_for_event(&w); /* DEVICE_REMOVAL */
+	assert_int_equal(w.error, 0);
+	assert_int_equal(rdmacm_write(rdmacm_lookup(DEVICE), DEVICE, &c, sizeof(c)), sizeof(c));
+	assert_int_equal(resp.events_reported, 4);
+	close_device(server);
+	assert_int_equal(unsetenv("URXE_RECONNECT_S"), 0);
+}
+
 /* A bad address fails before the event is fetched: the next GET_EVENT gets it. */
 static void an_event_is_kept_for_a_good_address(void **state)
 {
@@ -915,6 +945,7 @@ int main(void)
 		cmocka_unit_test(a_command_drops_cached_replies),
 		cmocka_unit_test(a_cached_reply_longer_than_its_packet_is_ignored),
 		cmocka_unit_test(fetched_events_are_confirmed),
+		cmocka_unit_test(an_id_without_a_daemon_reports_all_its_events),
 		cmocka_unit_test(an_event_is_kept_for_a_good_address),
 		cmocka_unit_test(a_malformed_packet_ends_the_events),
 		cmocka_unit_test(a_child_of_fork_finds_no_lock_held),
