@@ -328,7 +328,7 @@ static void on_dreq(struct cm *cm, uint64_t now, const struct cm_path *path,
 {
 	struct cm_conn *conn = cm_find_pair(cm, path, mad->pair.remote_id, mad->pair.local_id);
 
-	if (!conn) {
+	if (!conn || CM_IN(conn, CM_S(IDLE))) {
 		answer_stray_dreq(cm, path, mad);
 		return;
 	}

@@ -338,6 +338,21 @@ static void test_lost_drep_is_sent_again(void **state)
 	assert_int_equal(cm_conns(net.cm[B]), 0);
 }
 
+/* The consumer of a connection whose TIMEWAIT has ended still holds it. */
+static void test_dreq_after_timewait_is_answered(void **state)
+{
+	(void)state;
+	establish();
+	net.lose = 1u << CM_DREP;
+	net.lose_n = 1;
+	assert_int_equal(cm_disconnect(a_end()->conn, net.now), 0);
+	run_for(DELAY);
+	assert_int_equal(cm_disconnect(b_end()->conn, net.now), 0);
+	run_for(30 * NS);
+	expect_state(b_end(), CM_IDLE);
+	assert_int_equal(a_end()->events[CM_EVENT_DREP], 1);
+}
+
 static void test_unanswered_dreq_ends_with_dreq_error(void **state)
 {
 	(void)state;
@@ -548,6 +563,7 @@ int main(void)
 		TEST(test_disconnect_passes_dreq_drep_timewait_to_idle),
 		TEST(test_both_disconnect_at_once),
 		TEST(test_lost_drep_is_sent_again),
+		TEST(test_dreq_after_timewait_is_answered),
 		TEST(test_unanswered_dreq_ends_with_dreq_error),
 		TEST(test_release_disconnects),
 		TEST(test_released_connection_sends_its_dreq_from_cm_tick),
