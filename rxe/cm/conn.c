@@ -91,7 +91,7 @@ struct cm_conn *cm_find_qpn(const struct cm *cm, const struct cm_path *path, uin
 
 	LIST_FOREACH(conn, &cm->by_qpn[hash_bucket(cm, guid, qpn)], qpn_link)
 	if (conn->remote_guid == guid && conn->channel.remote_qpn == qpn && is_from(conn, path) &&
-	    !(conn->half_open && !has_mac_of(conn, path)))
+	    !CM_IN(conn, CM_S(TIMEWAIT)) && !(conn->half_open && !has_mac_of(conn, path)))
 		return conn;
 	return NULL;
 }
@@ -263,10 +263,8 @@ void cm_enter_idle(struct cm_conn *conn)
 		cm_conn_free(conn);
 }
 
-/* The peer may reuse the QPN from now on. */
 void cm_enter_timewait(struct cm_conn *conn, uint64_t now)
 {
-	forget_peer(conn);
 	cm_leave_half_open(conn);
 	conn->state = CM_TIMEWAIT;
 	heap_set(&conn->cm->timers, &conn->timer,

@@ -135,8 +135,9 @@ struct cm_conn *cm_find_pair(const struct cm *cm, const struct cm_path *path, ui
 struct cm_conn *cm_find_peer(const struct cm *cm, const struct cm_path *path, uint64_t guid,
 			     uint32_t remote_id);
 /*
- * By the peer's GUID and QPN. A half-open connection is found only if its request came from the MAC
- * of this message: anybody can send a request with the address, GUID and QPN of a host.
+ * By the peer's GUID and QPN. In TIMEWAIT the peer may use the QPN again. A half-open connection is
+ * found only if its request came from the MAC of this message: anybody can send a request with the
+ * address, GUID and QPN of a host.
  */
 struct cm_conn *cm_find_qpn(const struct cm *cm, const struct cm_path *path, uint64_t guid,
 			    uint32_t qpn);

@@ -338,6 +338,28 @@ static void test_lost_drep_is_sent_again(void **state)
 	assert_int_equal(cm_conns(net.cm[B]), 0);
 }
 
+/* The network delivers a copy of the REQ after the end of the connection. */
+static void test_late_req_in_timewait_is_ignored(void **state)
+{
+	uint8_t req[CM_MAD_LEN];
+
+	(void)state;
+	connect_pair(0);
+	memcpy(req, net.flying[0].mad, sizeof(req));
+	for (int k = 0; k < 3; k++) {
+		run_for(DELAY);
+		serve_pair(0);
+	}
+	assert_int_equal(cm_disconnect(a_end()->conn, net.now), 0);
+	run_for(DELAY);
+	let_go(b_end());
+	run_for(DELAY);
+	fly(B, DELAY, req);
+	run_for(2 * DELAY);
+	assert_int_equal(net.requests, 1);
+	assert_int_equal(cm_conns(net.cm[B]), 1);
+}
+
 /* The consumer of a connection whose TIMEWAIT has ended still holds it. */
 static void test_dreq_after_timewait_is_answered(void **state)
 {
@@ -563,6 +585,7 @@ int main(void)
 		TEST(test_disconnect_passes_dreq_drep_timewait_to_idle),
 		TEST(test_both_disconnect_at_once),
 		TEST(test_lost_drep_is_sent_again),
+		TEST(test_late_req_in_timewait_is_ignored),
 		TEST(test_dreq_after_timewait_is_answered),
 		TEST(test_unanswered_dreq_ends_with_dreq_error),
 		TEST(test_release_disconnects),
