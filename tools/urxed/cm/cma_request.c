@@ -113,7 +113,8 @@ enum cm_verdict cma_on_cm_request(void *ctx, struct cm_conn *conn, const struct 
 
 	if (!cma_has_listener(cma, service_id))
 		return CM_REJECT_NO_LISTENER;
-	if (cm_ip_parse(&hdr, mad->private_data) || !has_addresses_of_packet(cma, conn, &hdr))
+	if (host_find_pkey(cma->host, cm_channel(conn)->path.pkey) < 0 ||
+	    cm_ip_parse(&hdr, mad->private_data) || !has_addresses_of_packet(cma, conn, &hdr))
 		return CM_REJECT_CONSUMER;
 	listener = find_listener(cma, service_id, &hdr, service);
 	if (!listener)

@@ -256,13 +256,9 @@ void ucma_fill_route(struct rdma_ucm_query_route_resp *resp, const struct cma_id
 
 static uint16_t pkey_index(const struct cma_id *id)
 {
-	const struct host *host = id->cma->host;
-	const struct cm_channel *c = id->conn ? cm_channel(id->conn) : NULL;
+	int i = id->conn ? host_find_pkey(id->cma->host, cm_channel(id->conn)->path.pkey) : 0;
 
-	for (uint16_t i = 0; c && i < host->n_pkeys; i++)
-		if (host->pkeys[i] == c->path.pkey)
-			return i;
-	return 0;
+	return (uint16_t)(i < 0 ? 0 : i);
 }
 
 static void fill_init(struct ib_uverbs_qp_attr *attr, const struct cma_id *id)

@@ -12,6 +12,9 @@
 #include "common/rundir.h"
 #include "urxed/hostnet/ether_text.h"
 
+#define PKEY_PARTITION 0x7fff
+#define PKEY_FULL      0x8000 /* full member */
+
 /* FNV-1a, 64 bits, then a mix of high bits into low ones (the murmur3 finalizer). */
 static uint64_t fnv1a_hash(const void *data, size_t len)
 {
@@ -284,12 +287,25 @@ int host_add_pkey(struct host *h, const char *text)
 	if (text[0] != '0' || text[1] != 'x' || !isxdigit((unsigned char)text[2]))
 		return -EINVAL;
 	pkey = strtoul(text, &end, 16);
-	if (*end || pkey > UINT16_MAX || !(pkey & 0x7fff))
+	if (*end || pkey > UINT16_MAX || !(pkey & PKEY_PARTITION))
 		return -EINVAL;
 	if (h->n_pkeys == VNIC_ATTACH_PKEYS)
 		return -ENOSPC;
 	h->pkeys[h->n_pkeys++] = (uint16_t)pkey;
 	return 0;
+}
+
+int host_find_pkey(const struct host *h, uint16_t pkey)
+{
+	int partition = -1;
+
+	for (uint32_t i = 0; i < h->n_pkeys; i++) {
+		if (h->pkeys[i] == pkey)
+			return (int)i;
+		if ((h->pkeys[i] ^ pkey) == PKEY_FULL)
+			partition = (int)i;
+	}
+	return partition;
 }
 
 const struct host_address *host_find_address(const struct host *h, const uint8_t ip[16])

@@ -113,6 +113,12 @@ int host_add_text(struct host *h, const char *text, int uplink);
 int host_add_pkey(struct host *h, const char *text);
 
 /*
+ * Index of the entry for a path with that P_Key, the host's or the peer's: the same entry, else one
+ * of the same partition, of which one side is a full member (IBA 10.9.3); -1: none.
+ */
+int host_find_pkey(const struct host *h, uint16_t pkey);
+
+/*
  * Returns this host's address in any VLAN, or NULL. If several VLANs have it, as a VLAN interface
  * has the link-local address of its parent, it is the one with the lowest GID index.
  */

@@ -20,17 +20,10 @@ static void make_key(uint8_t key[FAIR_QUEUE_KEY], const struct cm_path *path)
 
 /* --- MADs whose next hop is known */
 
-static int find_pkey(const struct host *host, uint16_t pkey)
-{
-	for (uint32_t i = 0; i < host->n_pkeys; i++)
-		if (host->pkeys[i] == pkey)
-			return (int)i;
-	return 0;
-}
-
 static void post_mad(struct gsi *g, const struct queued_mad *m)
 {
 	const struct cm_path *path = &m->path;
+	int pkey_index = host_find_pkey(g->host, path->pkey);
 	struct urxe_path to = {.sgid_index = path->sgid_index,
 			       .traffic_class = path->traffic_class,
 			       .hop_limit = path->hop_limit,
@@ -44,7 +37,7 @@ static void post_mad(struct gsi *g, const struct queued_mad *m)
 		.path = &to,
 		.remote_qpn = URXE_QPN_GSI,
 		.remote_qkey = CM_QKEY,
-		.pkey_index = (uint16_t)find_pkey(g->host, path->pkey),
+		.pkey_index = (uint16_t)(pkey_index < 0 ? 0 : pkey_index),
 	};
 
 	memcpy(to.dgid.raw, path->dgid, sizeof(to.dgid.raw));

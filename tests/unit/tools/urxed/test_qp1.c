@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "qp1_net.h"
+#include "urxed/cm/ucma.h"
 
 #define ONE_BY_ONE 1
 #define LAP        1024 /* frames that the switch may forward before the daemon runs QP1 */
@@ -403,6 +404,41 @@ static void disconnections_wait_for_room_in_the_switch(void **state)
 		cma_destroy_id(ids[i]);
 }
 
+static void set_pkey(struct qp1_host *h, uint32_t index, uint16_t pkey)
+{
+	h->host.pkeys[index] = pkey;
+	h->host.n_pkeys = index + 1;
+	assert_int_equal(urxe_pkey_set(h->gsi.dev, index, pkey), 0);
+}
+
+/* A limited member answers a full member, and its program uses that partition. */
+static void request_of_a_full_member_reaches_a_limited_member(void **state)
+{
+	struct ib_uverbs_qp_attr attr;
+	uint32_t n = net.peer.events[CMA_CONNECT_RESPONSE];
+
+	(void)state;
+	set_pkey(&net.peer, 0, 0x8001);
+	set_pkey(&net.host, 1, 0x0001);
+	qp1_peer_connects(&net, false, QP1_HEARD);
+	assert_true(qp1_peer_was_answered(&net, ONE_BY_ONE));
+	assert_int_equal(net.peer.events[CMA_CONNECT_RESPONSE], n + 1);
+	assert_int_equal(ucma_fill_qp_attr(&attr, net.host.requests[net.host.n_requests - 1], 1),
+			 0);
+	assert_int_equal(attr.pkey_index, 1);
+}
+
+/* The P_Key in a request may be another one than that of its packet. */
+static void request_in_a_foreign_partition_is_rejected(void **state)
+{
+	uint32_t n = net.host.n_requests;
+
+	(void)state;
+	net.peer.host.pkeys[0] = 0x8003;
+	assert_true(qp1_peer_is_answered(&net, false, QP1_HEARD, ONE_BY_ONE));
+	assert_int_equal(net.host.n_requests, n);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -422,6 +458,8 @@ int main(void)
 		TEST(mads_wait_for_room_in_the_switch),
 		TEST(many_disconnections_are_sent_once),
 		TEST(disconnections_wait_for_room_in_the_switch),
+		TEST(request_of_a_full_member_reaches_a_limited_member),
+		TEST(request_in_a_foreign_partition_is_rejected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -533,6 +533,7 @@ static void request_from_outside(uint32_t number, bool known)
 				     .ca_guid = 7,
 				     .qpn = number,
 				     .mtu = CM_MTU_MAX,
+				     .pkey = 0xffff,
 				     .service_id = cm_service_id(RDMA_PS_TCP, PORT)}};
 	uint8_t bytes[CM_MAD_LEN];
 
