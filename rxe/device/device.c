@@ -150,7 +150,7 @@ static void addresses_changed(struct urxe_dev *dev)
 {
 	if (!++dev->address_era)
 		dev->address_era = 1;
-	dev_reset_copy_proofs(dev);
+	copy_table_reset_proofs(dev);
 }
 
 int urxe_gid_set(struct urxe_dev *dev, uint32_t index, const struct urxe_gid *gid, bool v1)

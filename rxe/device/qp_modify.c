@@ -6,6 +6,7 @@
 #include "congestion/pacing.h"
 #include "device/qp_lifecycle.h"
 #include "objects/completion.h"
+#include "objects/copy_table.h"
 #include "objects/device.h"
 #include "objects/pkey.h"
 #include "objects/qp.h"
@@ -224,8 +225,11 @@ static void apply_values(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint3
 		qp->req.rnr_retries = a->rnr_retry;
 	if (mask & M(RATE_LIMIT))
 		pace_set_limit(qp, a->rate_limit);
-	if (mask & (M(AV) | M(DEST_QPN))) {
+	if (mask & (M(AV) | M(DEST_QPN) | M(PKEY_INDEX))) {
 		qp->req.copy = (struct copy_proof){0};
+		copy_table_renew_qp(qp->dev, qp->qpn);
+	}
+	if (mask & (M(AV) | M(DEST_QPN))) {
 		qp->req.window_may_grow = true; /* the window belongs to the old path */
 		window_path_changed(qp);
 		build_template(&qp->header, qp->dev, &qp->attr.path, qp->qpn ^ qp->attr.dest_qpn);

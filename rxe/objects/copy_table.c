@@ -205,6 +205,27 @@ void copy_table_withdraw_qp(struct urxe_dev *dev, uint32_t qpn)
 		withdraw_entry(dev, place, &none, sizeof(none));
 }
 
+void copy_table_renew_qp(struct urxe_dev *dev, uint32_t qpn)
+{
+	struct urxe_copy_qp *place, same;
+
+	place = dev->attr.copy_table ? copy_table_qp(dev->attr.copy_table, qpn) : NULL;
+	if (!place || place->qpn != qpn)
+		return;
+	same = *place;
+	withdraw_entry(dev, place, &same, sizeof(same));
+}
+
+void copy_table_reset_proofs(struct urxe_dev *dev)
+{
+	const struct urxe_qp *qp;
+
+	if (dev->copy_generation && !++dev->copy_generation)
+		dev->copy_generation = 1;
+	for (uint32_t i = 0; (qp = idmap_next(&dev->qps, &i));)
+		copy_table_renew_qp(dev, qp->qpn);
+}
+
 /* Gives the QPN's block a chunk if it has none yet. NULL: all chunks are taken. */
 static struct urxe_copy_qp *take_qp_place(struct urxe_dev *dev, uint32_t qpn)
 {

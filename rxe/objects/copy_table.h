@@ -41,6 +41,13 @@ bool copies_ended(struct urxe_dev *dev);
  * chunk left for the QPN's block. */
 void copy_table_publish_qp(struct urxe_dev *dev, const struct urxe_copy_qp *qp);
 void copy_table_withdraw_qp(struct urxe_dev *dev, uint32_t qpn);
+/*
+ * The path or partition of a published QP has changed: the peer has to show again, by an
+ * acknowledged packet, that its packets arrive, before it copies.
+ */
+void copy_table_renew_qp(struct urxe_dev *dev, uint32_t qpn);
+/* The addresses or partitions of the device have changed: the same for all QPs and their peers. */
+void copy_table_reset_proofs(struct urxe_dev *dev);
 
 /* --- For requesters: any device's table. */
 

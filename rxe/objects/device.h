@@ -110,14 +110,4 @@ static inline void dev_drop(struct urxe_dev *dev, enum urxe_drop drop)
 		record_drop(dev, drop);
 }
 
-/*
- * The addresses or partitions of the device have changed: each connection has to show again, by an
- * acknowledged packet, that its packets reach the peer, before it uses the copy transport.
- */
-static inline void dev_reset_copy_proofs(struct urxe_dev *dev)
-{
-	if (dev->copy_generation && !++dev->copy_generation)
-		dev->copy_generation = 1;
-}
-
 #endif

@@ -5,6 +5,7 @@
 
 #include <rxe/opcode.h>
 
+#include "objects/copy_table.h"
 #include "objects/device.h"
 #include "objects/qp.h"
 
@@ -49,6 +50,6 @@ int urxe_pkey_set(struct urxe_dev *dev, uint32_t index, uint16_t pkey)
 	if (!pkey_valid(pkey) && is_in_use(dev, index))
 		return -EBUSY;
 	dev->pkeys[index] = pkey_valid(pkey) ? pkey : 0;
-	dev_reset_copy_proofs(dev);
+	copy_table_reset_proofs(dev);
 	return 0;
 }

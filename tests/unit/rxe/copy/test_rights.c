@@ -209,6 +209,65 @@ static void test_proof_is_given_anew(void **state)
 	copy_pair_close(&d);
 }
 
+static void expect_no_copy(struct copy_pair *d, uint32_t status)
+{
+	struct post post = a_post(d, URXE_WR_RDMA_WRITE, 3);
+	uint32_t before = d->way[0].copies;
+
+	run(d, &post, status);
+	assert_int_equal(d->way[0].copies, before);
+}
+
+static void setup_copied(struct copy_pair *d)
+{
+	const struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct post post;
+
+	copy_pair_open(d, &conn);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(urxe_pkey_set(d->e.pair->node[i]->dev, 1, 0x8002), 0);
+	prove(d);
+	post = a_post(d, URXE_WR_RDMA_WRITE, 2);
+	run(d, &post, URXE_WC_SUCCESS);
+	assert_int_equal(d->way[0].copies, 1);
+}
+
+/* Packets of another partition than the peer's do not arrive. */
+static void test_qp_in_another_partition_is_not_copied(void **state)
+{
+	const struct urxe_qp_attr attr = {.state = URXE_QPS_SQD, .pkey_index = 1};
+	struct copy_pair d;
+
+	(void)state;
+	for (int side = 0; side < 2; side++) {
+		setup_copied(&d);
+		modify(&d.e.end[side], URXE_QPS_SQD);
+		assert_int_equal(urxe_qp_modify(d.e.end[side].qp, 0, &attr,
+						URXE_QP_STATE | URXE_QP_PKEY_INDEX),
+				 0);
+		modify(&d.e.end[side], URXE_QPS_RTS);
+		expect_no_copy(&d, URXE_WC_RETRY_EXC_ERR);
+		copy_pair_close(&d);
+	}
+}
+
+/* The peer's device loses the address, or the partition, that its packets have. */
+static void test_peer_without_its_address_or_partition_is_not_copied(void **state)
+{
+	struct copy_pair d;
+
+	(void)state;
+	setup_copied(&d);
+	for (uint32_t i = 0; i < URXE_MAX_GIDS; i++)
+		assert_int_equal(urxe_gid_set(d.e.b->dev, i, NULL, false), 0);
+	expect_no_copy(&d, URXE_WC_RETRY_EXC_ERR);
+	copy_pair_close(&d);
+	setup_copied(&d);
+	assert_int_equal(urxe_pkey_set(d.e.b->dev, 0, 0x8002), 0);
+	expect_no_copy(&d, URXE_WC_RETRY_EXC_ERR);
+	copy_pair_close(&d);
+}
+
 /* Two keys share a place in the table: requests by the second key go in packets. */
 static void test_colliding_rkey_goes_in_packets(void **state)
 {
@@ -280,6 +339,8 @@ int main(void)
 		cmocka_unit_test(test_peer_in_the_error_state_withdraws_its_rights),
 		cmocka_unit_test(test_reconnected_peer_must_prove_itself_again),
 		cmocka_unit_test(test_proof_is_given_anew),
+		cmocka_unit_test(test_qp_in_another_partition_is_not_copied),
+		cmocka_unit_test(test_peer_without_its_address_or_partition_is_not_copied),
 		cmocka_unit_test(test_colliding_rkey_goes_in_packets),
 		cmocka_unit_test(test_qpns_of_many_blocks_fall_back_to_packets),
 	};
