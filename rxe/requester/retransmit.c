@@ -453,6 +453,9 @@ void retransmit_progress(struct urxe_qp *qp)
 		req->repair.open = urxe_psn_diff(req->una, req->repair.frontier) < 0;
 	}
 	window_acked(qp);
+	/* Only the retry of the refused request has to wait (IBA 9.7.5.2.8), and a copy of it that
+	 * was on its way has been executed. */
+	retransmit_end_rnr_wait(qp);
 	retransmit_restart_timer(qp);
 	if (req->repair.open && req->una == req->repair.high)
 		hasten_probe(qp);

@@ -606,32 +606,21 @@ static void answer(struct engine *e, const struct conn_attr *conn, uint8_t opcod
 	inject(e, &p);
 }
 
-/* A response is found missing while the requester waits after an RNR NAK: the wait still ends. */
-static void test_missing_response_does_not_prolong_the_rnr_wait(void **state)
+/* A copy of the refused request was on its way, and the peer has executed that copy. */
+static void test_ack_of_the_refused_request_ends_the_rnr_wait(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
-	struct engine e = {.pair = pair_create(&(struct pair_attr){.seed = 1, .reorder_ns = 1})};
+	struct engine e;
 
 	(void)state;
-	conn.path_mtu = URXE_MTU_1024;
-	e.a = e.pair->node[0];
-	e.b = e.pair->node[1];
-	conn_open(e.pair, &conn, e.end);
+	engine_open(&e, &conn);
 	post_send(&e, 1, &(struct post){.opcode = URXE_WR_SEND, .length = 100});
-	post_send(&e, 1, &(struct post){.opcode = URXE_WR_RDMA_READ, .length = 4 * PAYLOAD});
-	assert_int_equal(answers(&e).n, 2);
-	answer(&e, &conn, 0x11, 0, 0x21, 0); /* RNR NAK, 10 us */
-	e.pair->now += 20000;
-	assert_int_equal(answers(&e).n, 2);
-	answer(&e, &conn, 0x11, 0, 0x34, 0);       /* RNR NAK, 10 ms */
-	answer(&e, &conn, 0x11, 0, 0x1f, 0);       /* ACK of the SEND, which was delayed */
-	answer(&e, &conn, 0x0f, 4, 0x1f, PAYLOAD); /* the last READ response, then the third one */
-	answer(&e, &conn, 0x0e, 3, 0, PAYLOAD);
+	assert_int_equal(answers(&e).n, 1);
+	answer(&e, &conn, 0x11, 0, 0x34, 0); /* RNR NAK, 10 ms */
+	post_send(&e, 1, &(struct post){.opcode = URXE_WR_SEND, .length = 100});
 	assert_int_equal(answers(&e).n, 0);
-	do {
-		assert_int_not_equal(urxe_next_deadline(e.b->dev), URXE_NEVER);
-		e.pair->now = urxe_next_deadline(e.b->dev);
-	} while (!answers(&e).n);
+	answer(&e, &conn, 0x11, 0, 0x1f, 0);
+	assert_int_equal(answers(&e).n, 1);
 	engine_close(&e);
 }
 
@@ -663,7 +652,7 @@ int main(void)
 		cmocka_unit_test(test_announcements_save_no_silent_peer),
 		cmocka_unit_test(test_loss_shrinks_the_window),
 		cmocka_unit_test(test_rnr_repeats_the_refused_message_only),
-		cmocka_unit_test(test_missing_response_does_not_prolong_the_rnr_wait),
+		cmocka_unit_test(test_ack_of_the_refused_request_ends_the_rnr_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
