@@ -205,6 +205,9 @@ static uint32_t skip_answered(const struct urxe_qp *qp, const struct send_wqe *w
 
 	if (wqe_is_rd_atomic(wqe))
 		return answered(req, psn) ? urxe_psn_add(psn, 1) : psn;
+	/* The end of a message of 2^23 packets can only be compared with a PSN in the message. */
+	if (urxe_psn_diff(req->acked, psn) <= 0)
+		return psn;
 	return later_psn(psn,
 			 earlier_psn(req->acked, urxe_psn_add(wqe->first_psn, wqe->n_packets)));
 }

@@ -2,6 +2,8 @@
 /* Retransmission by the requester (docs/recovery.md), on a network that loses chosen frames. */
 #include "lossy.h"
 
+#include <sys/mman.h>
+
 /* Each separate gap costs one packet. */
 static void test_separate_gaps_cost_one_packet_each(void **state)
 {
@@ -624,6 +626,50 @@ static void test_ack_of_the_refused_request_ends_the_rnr_wait(void **state)
 	engine_close(&e);
 }
 
+/* Sends everything that may be sent now; returns the number of packets. */
+static uint32_t send_all(struct engine *e)
+{
+	uint32_t n, all = 0;
+
+	while ((n = answers(e).n))
+		all += n;
+	return all;
+}
+
+/* The longest message has 2^23 packets: its end is not comparable with PSNs before its first. */
+static void test_longest_message_is_repeated_behind_another_one(void **state)
+{
+	const uint32_t length = 1u << 31;
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_extent extent = {
+		mmap(NULL, length, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0),
+		length};
+	struct urxe_mr_attr attr = {
+		.pd = NODE_PD, .length = length, .extents = &extent, .n_extents = 1};
+	struct urxe_mr *mr;
+	struct engine e;
+	uint32_t n;
+
+	(void)state;
+	assert_ptr_not_equal(extent.addr, MAP_FAILED);
+	conn.path_mtu = URXE_MTU_256;
+	engine_open(&e, &conn);
+	attr.iova = e.b->iova;
+	assert_int_equal(urxe_mr_reg(e.b->dev, &attr, &mr), 0);
+	post_send(&e, 1, &(struct post){.opcode = URXE_WR_SEND, .length = 100});
+	post_send(&e, 1,
+		  &(struct post){
+			  .opcode = URXE_WR_RDMA_WRITE, .length = length, .lkey = urxe_mr_key(mr)});
+	assert_true(send_all(&e) > 2);
+	do {
+		e.pair->now = urxe_next_deadline(e.b->dev);
+		n = send_all(&e);
+	} while (!events(e.b, URXE_EVENT_TIMEOUT));
+	assert_true(n > 2);
+	engine_close(&e);
+	munmap(extent.addr, length);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -653,6 +699,7 @@ int main(void)
 		cmocka_unit_test(test_loss_shrinks_the_window),
 		cmocka_unit_test(test_rnr_repeats_the_refused_message_only),
 		cmocka_unit_test(test_ack_of_the_refused_request_ends_the_rnr_wait),
+		cmocka_unit_test(test_longest_message_is_repeated_behind_another_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
