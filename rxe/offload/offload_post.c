@@ -161,18 +161,19 @@ static uint32_t post_receives(struct urxe_rq *rq, const struct urxe_recv_wr *wrs
 }
 
 /* The HCA refuses a receive request for its contents, so the message that it waits for never
- * arrives: the QP fails. A SRQ goes without the request. */
-static void refuse_receive(struct urxe_rq *rq)
+ * arrives: the QP fails (false). A SRQ goes on without the request. */
+static bool refuse_receive(struct urxe_rq *rq)
 {
 	if (rq->qp) {
 		qp_error_event(rq->qp, URXE_ASYNC_QP_FATAL);
-		return;
+		return false;
 	}
 	rq->tail++;
 	rq->retired++;
+	return true;
 }
 
-/* False: the HCA takes no more at the moment. */
+/* False: the HCA takes no more at the moment, or the QP has failed. */
 static bool receive_batch(struct urxe_rq *rq)
 {
 	struct urxe_recv_wr wrs[BATCH];
@@ -185,9 +186,7 @@ static bool receive_batch(struct urxe_rq *rq)
 	rq->tail += taken;
 	if (!rq->qp)
 		rq->retired += taken;
-	if (taken < n && rc != -ENOMEM)
-		refuse_receive(rq);
-	return taken == n;
+	return taken == n || (rc != -ENOMEM && refuse_receive(rq));
 }
 
 void offload_receive(struct urxe_rq *rq)

@@ -49,6 +49,7 @@ struct hca {
 	uint32_t next_qpn; /* QPN of the next QP, 0 = HCA_QPN + its index */
 	uint32_t next_key; /* of the next region, 0 = HCA_KEY + number of regions */
 	int refuse_send;   /* error of post_send instead of -ENOMEM */
+	uint64_t bad_recv; /* wr_id of a SRQ's receive that it refuses; 0 = none */
 	int refuse_mr;     /* error of mr_reg */
 	int refuse_qp;     /* error of qp_create */
 	int refuse_modify; /* error of qp_modify to the state refuse_state */
@@ -233,8 +234,12 @@ static uint32_t hca_post_srq_recv(void *srq, const struct urxe_recv_wr *wrs, uin
 	struct hca *hca = srq;
 	uint32_t i = 0;
 
-	for (; i < n && hca->n_srq_recvs < hca->room; i++)
+	for (; i < n && hca->n_srq_recvs < hca->room; i++) {
+		*rc = -EINVAL;
+		if (hca->bad_recv && wrs[i].wr_id == hca->bad_recv)
+			return i;
 		hca->srq_ids[hca->n_srq_recvs++] = wrs[i].wr_id;
+	}
 	*rc = i == n ? 0 : -ENOMEM;
 	return i;
 }

@@ -90,6 +90,31 @@ static void test_srq_receives_and_limit_go_to_the_hca(void **state)
 	close_pair(&e, &hca);
 }
 
+/* The HCA refuses one receive for its contents: it gets those behind it at once. */
+static void test_receives_behind_a_refused_one_go_to_the_hca(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct node_queue queue = {0};
+	struct urxe_rq *srq;
+	struct engine e;
+	struct hca hca;
+
+	(void)state;
+	open_pair(&e, &hca, false);
+	srq = conn.srq[0] = open_srq(&e, &queue);
+	connect_pair(&e, &conn);
+	hca.room = 0;
+	for (uint32_t i = 1; i <= 3; i++)
+		post_recv(&e.end[0], i, 0, 64);
+	hca.room = HCA_DEPTH;
+	hca.bad_recv = 2;
+	urxe_offload_refill(srq);
+	assert_int_equal(hca.n_srq_recvs, 2);
+	assert_int_equal(hca.srq_ids[1], 3);
+	assert_int_equal(urxe_rq_retired(srq), 3);
+	close_pair(&e, &hca);
+}
+
 /* The HCA reports when it has taken the last receive of a failed QP. */
 static void test_last_wqe_event_waits_for_the_hca(void **state)
 {
@@ -431,6 +456,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_srq_receives_and_limit_go_to_the_hca),
+		cmocka_unit_test(test_receives_behind_a_refused_one_go_to_the_hca),
 		cmocka_unit_test(test_last_wqe_event_waits_for_the_hca),
 		cmocka_unit_test(test_ud_requests_keep_path_qpn_and_qkey),
 		cmocka_unit_test(test_armed_cq_arms_the_hca_again_after_early_events),
