@@ -127,6 +127,7 @@ static struct hca_ah *alloc_ah(struct hca_pd *pd, const struct urxe_path *path)
 	ah->hca = pd->hca;
 	ah->pd = pd;
 	ah->path = *path;
+	ah->sgid_index = hca_gid_index(pd->hca, path->sgid_index);
 	return ah;
 }
 
@@ -159,10 +160,12 @@ static int make_ah(struct hca *hca, struct hca_pd *pd, const struct urxe_path *p
 static struct hca_ah *find_ah(struct hca *hca, const struct hca_pd *pd,
 			      const struct urxe_path *path)
 {
+	const int sgid_index = hca_gid_index(hca, path->sgid_index);
 	struct hca_ah *ah;
 
+	/* The path's source GID may have another place in the HCA's table since. */
 	LIST_FOREACH(ah, bucket_of(hca, path), bucket_link)
-	if (ah->pd == pd && is_same_path(&ah->path, path))
+	if (ah->pd == pd && ah->sgid_index == sgid_index && is_same_path(&ah->path, path))
 		break;
 	return ah;
 }

@@ -319,6 +319,20 @@ static void datagrams_share_an_address_handle(void **state)
 	assert_int_equal(fake_hca.last_qp->sends[2].wr.ud.remote_qpn, 0x55);
 }
 
+/* The source address has got another place in the HCA's GID table. */
+static void a_new_gid_index_needs_a_new_address_handle(void **state)
+{
+	(void)state;
+	make_qp(URXE_QPT_UD, 0, NULL);
+	offloaded_connect_ud();
+	send_some(1, 0);
+	fake_hca.gid_index = 4;
+	hca_read_gids(f->hca);
+	send_some(1, 0);
+	assert_int_equal(fake_hca.ahs, 2);
+	assert_int_equal(fake_hca.last_ah.grh.sgid_index, 4);
+}
+
 /* The engine makes these calls while a program posts or polls. */
 static void no_thread_ends_in_calls_of_the_engine(void **state)
 {
@@ -673,6 +687,7 @@ int main(void)
 		TEST(a_path_without_the_source_address_is_the_engines),
 		TEST(an_address_with_a_large_index_is_not_used),
 		TEST(datagrams_share_an_address_handle),
+		TEST(a_new_gid_index_needs_a_new_address_handle),
 		TEST(no_thread_ends_in_calls_of_the_engine),
 		TEST(a_datagram_without_address_handle_fails),
 		TEST(inline_data_goes_by_memory_if_the_hca_takes_none),
