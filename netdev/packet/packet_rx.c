@@ -133,17 +133,23 @@ static bool copy_place(const struct packet_port *port, bool wanted, const struct
 	return true;
 }
 
-/* Cuts the packet of the next place into frames. */
+/*
+ * Cuts the packet of the next place into frames. The caller releases nothing if it gets no frame,
+ * so a dropped packet's place goes back to the ring here.
+ */
 static void receive_packet(struct packet_port *port, const struct place *place)
 {
 	bool wanted = gso_packet_start(&port->received, &place->vnet, place->frame.data,
 				       place->frame.len, place->len);
 
 	port->head = after(port, port->head);
-	if (place->queued ? read_queue(port, wanted, place->len) : copy_place(port, wanted, place))
+	if (place->queued ? read_queue(port, wanted, place->len)
+			  : copy_place(port, wanted, place)) {
 		gso_packet_finish(&port->received);
-	else
+	} else {
 		port->dropped++;
+		packet_port_release(port);
+	}
 }
 
 static uint32_t take_segments(struct packet_port *port, struct packet_port_frame *frames,

@@ -284,6 +284,44 @@ static void refused_frames_keep_errno(void **state)
 	packet_port_close(port);
 }
 
+/* Puts a frame into a place of a ring, and returns the place. */
+static uint8_t *fill_place(uint8_t *memory, const struct packet_port_ring *ring, uint32_t i,
+			   uint32_t status)
+{
+	uint8_t *place = memory + (size_t)i * ring->frame_size;
+
+	*(struct tpacket2_hdr *)(void *)place = (struct tpacket2_hdr){
+		.tp_status = status, .tp_mac = 128, .tp_snaplen = 64, .tp_len = 64};
+	return place;
+}
+
+/* A packet that is in no queue of a socket is dropped; no frame of the ring is with the caller. */
+static void dropped_packets_free_their_places(void **state)
+{
+	const struct packet_port_ring ring = {.frame_size = 2048, .blocks = 1};
+	const uint32_t places = PACKET_PORT_RING_BLOCK_SIZE / 2048;
+	int fd = memfd_create("ring", MFD_CLOEXEC);
+	struct packet_port_frame frame;
+	struct packet_port *port;
+	uint8_t *memory;
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, PACKET_PORT_RING_BLOCK_SIZE), 0);
+	memory = mmap(NULL, PACKET_PORT_RING_BLOCK_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(memory != MAP_FAILED);
+	assert_int_equal(packet_port_open(fd, &ring, &port), 0);
+	for (uint32_t i = 0; i < 2 * places; i++) {
+		fill_place(memory, &ring, i % places, TP_STATUS_USER | TP_STATUS_COPY);
+		assert_int_equal(packet_port_rx(port, &frame, 1), 0);
+		assert_false(packet_port_irq_unmask(port));
+	}
+	assert_int_equal(packet_port_read_drops(port), 2 * places);
+	fill_place(memory, &ring, 0, TP_STATUS_USER);
+	assert_int_equal(packet_port_rx(port, &frame, 1), 1);
+	packet_port_close(port);
+	munmap(memory, PACKET_PORT_RING_BLOCK_SIZE);
+}
+
 /* --- Groups */
 
 #define GROUP_FRAMES 3 /* in the ring of each member */
@@ -297,13 +335,8 @@ static int make_filled_ring(const struct packet_port_ring *ring, uint8_t member)
 	assert_int_equal(ftruncate(fd, PACKET_PORT_RING_BLOCK_SIZE), 0);
 	memory = mmap(NULL, PACKET_PORT_RING_BLOCK_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	assert_true(memory != MAP_FAILED);
-	for (uint32_t i = 0; i < GROUP_FRAMES; i++) {
-		uint8_t *place = memory + (size_t)i * ring->frame_size;
-
-		*(struct tpacket2_hdr *)(void *)place = (struct tpacket2_hdr){
-			.tp_status = TP_STATUS_USER, .tp_mac = 128, .tp_snaplen = 64, .tp_len = 64};
-		place[128] = member;
-	}
+	for (uint32_t i = 0; i < GROUP_FRAMES; i++)
+		fill_place(memory, ring, i, TP_STATUS_USER)[128] = member;
 	munmap(memory, PACKET_PORT_RING_BLOCK_SIZE);
 	return fd;
 }
@@ -396,6 +429,7 @@ int main(void)
 		cmocka_unit_test(the_queue_is_limited_without_the_capability),
 		cmocka_unit_test(the_process_makes_the_ring),
 		cmocka_unit_test(refused_frames_keep_errno),
+		cmocka_unit_test(dropped_packets_free_their_places),
 		cmocka_unit_test(members_take_turns),
 		cmocka_unit_test(a_group_opens_all_members_or_none),
 		cmocka_unit_test(flows_use_all_members_alike),
