@@ -89,6 +89,9 @@ bool switch_enqueue(struct vswitch *sw, struct switch_port *to, const struct swi
 
 	if (!u->port)
 		return drop_frame(sw, to, f, SWITCH_DROP_UPLINK_GONE);
+	/* The kernel would keep the frame, and send it when the interface is up again. */
+	if (u->kernel && !u->up)
+		return drop_frame(sw, to, f, SWITCH_DROP_UPLINK_DOWN);
 	if (f->len > (uint32_t)(ETHER_HDR_LEN + ETHER_VLAN_LEN + u->mtu))
 		return drop_frame(sw, to, f, SWITCH_DROP_TOO_LONG);
 	room = uplink_reserve(u);

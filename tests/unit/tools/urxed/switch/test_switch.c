@@ -495,6 +495,26 @@ static void stalled_uplink_drops_its_queue(void **state)
 	drops(SWITCH_DROP_UPLINK_FULL, UPLINK_QUEUE);
 }
 
+/* A frame must not leave when its connection has failed long ago. */
+static void uplink_without_a_link_keeps_no_frame(void **state)
+{
+	struct uplink *u = w->sw.uplinks;
+	struct netdev_frame out;
+
+	(void)state;
+	u->kernel = true;
+	u->up = false;
+	assert_true(post(0, peer_mac, 5, 1));
+	assert_true(switch_run(&w->sw, LAN_T0));
+	drops(SWITCH_DROP_UPLINK_DOWN, 1);
+	u->up = true;
+	assert_true(post(0, peer_mac, 5, 2));
+	assert_true(switch_run(&w->sw, LAN_T0));
+	assert_int_equal(netdev_rx(w->far[0], LAN_T0, &out, 1), 1);
+	assert_int_equal(out.data[LAN_LEN - 4], 2);
+	drops(SWITCH_DROP_UPLINK_DOWN, 1);
+}
+
 /* MADs of the daemon: as many as the uplink takes, without a run of the switch between them. */
 static void frames_of_urxed_wait_for_room(void **state)
 {
@@ -723,6 +743,7 @@ int main(void)
 		TEST(uplink_frame_is_dropped_at_a_full_process),
 		TEST(full_uplink_keeps_frames_in_order),
 		TEST(stalled_uplink_drops_its_queue),
+		TEST(uplink_without_a_link_keeps_no_frame),
 		TEST(frames_of_urxed_wait_for_room),
 		TEST(tap_sees_frames_in_and_out),
 		TEST(each_port_has_its_own_counters),
