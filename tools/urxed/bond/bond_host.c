@@ -3,12 +3,14 @@
 
 #include <string.h>
 
+#include "common/clock.h"
 #include "urxed/bond/bond_probe.h"
 #include "urxed/kernel/frame_count.h"
 #include "urxed/switch/forward.h"
 
-/* More frames than the bond's own probes, their answers and those to neighbours are in a second. */
+/* In BUSY_NS, beside the frames of the switch: more than an idle kernel sends and receives. */
 #define BUSY_FRAMES 64
+#define BUSY_NS     NS_PER_SEC
 
 /* Between looks at the counts: at least one look falls into each round of probes. */
 #define COUNT_NS (BOND_ROUND_NS / 2)
@@ -82,15 +84,20 @@ uint64_t bond_host_tick(struct vswitch *sw, uint64_t now)
 	return bond_tick(&sw->bond, now);
 }
 
-/* Notes whether a member has received frames; returns its frames of both directions. */
+/*
+ * Notes whether a member has received frames; returns those of both directions that have not passed
+ * the switch. Probes and their answers pass it.
+ */
 static uint64_t count_member_frames(struct vswitch *sw, uint64_t now, uint32_t uplink)
 {
 	const struct frame_count count = frame_count_read(sw->uplinks[uplink].ifname);
+	const uint64_t *of_switch = sw->uplink_ports[uplink].stats.counters;
 
 	if (count.received != sw->bond_received[uplink])
 		bond_note_heard(&sw->bond, now, uplink);
 	sw->bond_received[uplink] = count.received;
-	return count.received + count.sent;
+	return count.received + count.sent - of_switch[SWITCH_IN_FRAMES] -
+	       of_switch[SWITCH_OUT_FRAMES];
 }
 
 /* Other members have other counts, which may be lower. */
@@ -104,10 +111,12 @@ void bond_host_count_frames(struct vswitch *sw, uint64_t now)
 	for (uint32_t i = 0; i < sw->n_uplinks; i++)
 		if (bond_has(&sw->bond, i) && bond_carries(&sw->bond, i))
 			frames += count_member_frames(sw, now, i);
-	if (frames - sw->bond_frames < BUSY_FRAMES)
+	if ((int64_t)(frames - sw->bond_frames) >= BUSY_FRAMES)
+		bond_note_sent(&sw->bond, now);
+	else if (now - sw->bond_frames_at < BUSY_NS)
 		return;
 	sw->bond_frames = frames;
-	bond_note_sent(&sw->bond, now);
+	sw->bond_frames_at = now;
 }
 
 void bond_host_answer(struct vswitch *sw, uint32_t uplink, const uint8_t *frame, uint32_t len)

@@ -14,6 +14,7 @@
 #include "urxed/bond/bond_host.h"
 #include "urxed/hostnet/arp_frame.h"
 #include "urxed/hostnet/nd_frame.h"
+#include "urxed/kernel/frame_count.h"
 
 #define DEPTH  64
 #define MS     1000000ull
@@ -365,6 +366,44 @@ static void probes_find_the_silent_member(void **state)
 	discard_all();
 }
 
+static uint64_t direct; /* frames of programs by packet sockets of their own */
+
+struct frame_count __wrap_frame_count_read(const char *ifname);
+
+struct frame_count __wrap_frame_count_read(const char *ifname)
+{
+	const uint64_t *of_switch = w->sw.uplink_ports[A].stats.counters;
+
+	(void)ifname;
+	return (struct frame_count){.received = of_switch[SWITCH_IN_FRAMES],
+				    .sent = of_switch[SWITCH_OUT_FRAMES] + direct};
+}
+
+static bool is_busy(void)
+{
+	bond_host_count_frames(&w->sw, w->now);
+	return w->now - w->sw.bond.busy_at < BOND_BUSY_NS;
+}
+
+/* The bond's probes, which are many while it is busy, and few frames of programs. */
+static void bond_becomes_idle_without_many_direct_frames(void **state)
+{
+	(void)state;
+	learn_peer();
+	direct = 100;
+	assert_true(is_busy());
+	for (uint32_t ms = 0; ms < 7000; ms++) {
+		run_bond(1, BIT(A) | BIT(B));
+		direct += ms % 100 == 0;
+		(void)is_busy();
+	}
+	assert_false(is_busy());
+	direct += 100;
+	run_bond(20, BIT(A) | BIT(B));
+	assert_true(is_busy());
+	discard_all();
+}
+
 /* Without any entry in the table of neighbours, the receiver of the last frame is asked. */
 static void receiver_of_the_last_frame_is_asked(void **state)
 {
@@ -491,6 +530,7 @@ int main(void)
 		TEST(backup_answers_questions_to_the_host_alone),
 		TEST(neighbour_is_known_at_both_members),
 		TEST(probes_find_the_silent_member),
+		TEST(bond_becomes_idle_without_many_direct_frames),
 		TEST(receiver_of_the_last_frame_is_asked),
 		TEST(lost_link_announces_all_addresses),
 		TEST(astray_frames_cause_an_announcement),
