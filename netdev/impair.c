@@ -18,6 +18,8 @@
 
 /* Bursts that one call may lose entirely before it returns to its caller. */
 #define ROUNDS 32
+/* From a refusal of the port below to the next attempt. */
+#define RETRY_NS 50000
 
 struct held {
 	uint64_t due;
@@ -41,6 +43,7 @@ struct impair_port {
 	struct netdev *below;
 	bool clean_rx; /* received frames are not impaired */
 	struct line tx, rx;
+	uint64_t retry_at; /* when to send again what the port below has refused */
 };
 
 static struct impair_port *to_impair(struct netdev *port)
@@ -175,8 +178,10 @@ static void release_due(struct impair_port *port, uint64_t now)
 	while (is_first_due(&port->tx, now)) {
 		struct netdev_frame frame = frame_buffer_view(&port->tx.held[0].buf);
 
-		if (!netdev_tx(port->below, now, &frame, 1))
+		if (!netdev_tx(port->below, now, &frame, 1)) {
+			port->retry_at = now + RETRY_NS;
 			return;
+		}
 		take_first_held(&port->tx);
 	}
 }
@@ -236,12 +241,19 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+static uint64_t tx_due(const struct impair_port *port)
+{
+	const uint64_t due = first_due(&port->tx);
+
+	return due < port->retry_at ? port->retry_at : due;
+}
+
 static uint64_t impair_next_deadline(struct netdev *netdev)
 {
 	struct impair_port *port = to_impair(netdev);
 
 	return earlier(netdev_next_deadline(port->below),
-		       earlier(first_due(&port->tx), first_due(&port->rx)));
+		       earlier(tx_due(port), first_due(&port->rx)));
 }
 
 static int impair_wait_fd(struct netdev *netdev)
