@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/filter.h>
+#include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <stdint.h>
 #include <string.h>
@@ -26,25 +27,35 @@
 	"(ip6 proto 17 and greater 70 and ip6[42:2] = 4791 and ip6[53:2] = 0 and ip6[55] = 1)"
 #define RESOLUTION "arp or rarp or (icmp6 and ip6[40] >= 133 and ip6[40] <= 137)"
 
-/* For a kernel without PACKET_IGNORE_OUTGOING. */
-static const struct sock_filter drop_outgoing[] = {
-	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_PKTTYPE)),
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_OUTGOING, 0, 1),
-	BPF_STMT(BPF_RET | BPF_K, 0),
+#define LOAD(what)                    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_##what))
+#define SKIP(value, if_equal, if_not) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, if_equal, if_not)
+
+/*
+ * Drops outgoing frames, for a kernel without PACKET_IGNORE_OUTGOING, and frames of service VLANs
+ * (802.1ad): readers of the socket insert the tag of 802.1Q.
+ */
+static const struct sock_filter start[] = {
+	/* 0 */ LOAD(PKTTYPE),
+	/* 1 */ SKIP(PACKET_OUTGOING, 4, 0),
+	/* 2 */ LOAD(VLAN_TAG_PRESENT),
+	/* 3 */ SKIP(0, 3, 0),
+	/* 4 */ LOAD(VLAN_TPID),
+	/* 5 */ SKIP(ETH_P_8021Q, 1, 0),
+	/* 6 */ BPF_STMT(BPF_RET | BPF_K, 0),
 };
 
-#define DROP_OUTGOING (sizeof(drop_outgoing) / sizeof(drop_outgoing[0]))
+#define START (sizeof(start) / sizeof(start[0]))
 
 struct filter {
 	struct sock_filter all[BPF_MAXINSNS];
 	uint32_t n;
 };
 
-/* Begins a filter: it drops outgoing frames, and packets to queue pairs of the blocks. */
+/* Begins a filter, which drops packets to queue pairs of the blocks, too. */
 static int begin_filter(struct filter *filter, const uint16_t *blocks, uint32_t n)
 {
-	memcpy(filter->all, drop_outgoing, sizeof(drop_outgoing));
-	filter->n = DROP_OUTGOING;
+	memcpy(filter->all, start, sizeof(start));
+	filter->n = START;
 	if (!n)
 		return 0;
 	n = qpn_filter_write(filter->all + filter->n, BPF_MAXINSNS - filter->n, blocks, n, 0);

@@ -8,7 +8,8 @@
 
 /*
  * Each function sets the filter of a packet socket. The socket then receives only the frames that
- * the comment names, and none that the host sends. 0, or a negative errno value.
+ * the comment names, none of them in a service VLAN (802.1ad), and none that the host sends. 0, or
+ * a negative errno value.
  */
 
 /*
@@ -22,7 +23,7 @@ int packet_filter_qp1(int fd);
 int packet_filter_admitted(int fd, const uint16_t *blocks, uint32_t n);
 /* ARP, RARP and neighbor discovery. */
 int packet_filter_resolution(int fd);
-/* All frames that the interface receives. */
+/* All frames. */
 int packet_filter_incoming(int fd);
 
 #endif

@@ -314,6 +314,34 @@ static void test_frames_of_the_own_host_are_ignored(void **state)
 	assert_memory_equal(got.data, lab.mac, 6);
 }
 
+/* The receiving kernel removes that tag, too. */
+static void test_service_vlan_is_no_vlan(void **state)
+{
+	uint8_t service[114], vlan[114];
+	struct netdev_frame got;
+	struct netdev *port;
+	int far;
+
+	(void)state;
+	skip_without_lab();
+	port = cable_open("af_packet:pa");
+	far = cable_socket("pb");
+	build_frame(service, lab.mac, lab.peer_mac, 0x88a8, 100, 3);
+	build_frame(vlan, lab.mac, lab.peer_mac, 0x8100, 100, 3);
+	memcpy(service + 14, (uint8_t[]){0, 7, ROCE_V1 >> 8, ROCE_V1 & 0xff}, 4);
+	memcpy(vlan + 14, (uint8_t[]){0, 8, ROCE_V1 >> 8, ROCE_V1 & 0xff}, 4);
+	for (int all = 0; all <= 1; all++) {
+		assert_int_equal(netdev_set_promiscuous(port, all), 0);
+		assert_int_equal(send(far, service, sizeof(service), 0), sizeof(service));
+		assert_int_equal(send(far, vlan, sizeof(vlan), 0), sizeof(vlan));
+		assert_true(receive_type(port, 0x8100, &got));
+		assert_memory_equal(got.data, vlan, sizeof(vlan));
+	}
+	close(far);
+	netdev_close(port);
+	cable_remove();
+}
+
 static void send_datagram(int fd, uint16_t port, uint8_t seed)
 {
 	uint8_t sent[128];
@@ -593,6 +621,7 @@ static const struct xdp_case {
 	{"RoCEv2, IPv6, in a VLAN", 0x86dd, 7, 64, V6(17, 4791), URXED},
 	{"ARP", 0x0806, 0, 64, {0}, BOTH},
 	{"ARP in a VLAN", 0x0806, 7, 64, {0}, BOTH},
+	{"ARP in a service VLAN", 0x88a8, 0, 64, {0, 7, 0x08, 0x06}, KERNEL},
 	{"RARP", 0x8035, 0, 64, {0}, BOTH},
 	{"UDP to another port", IPV4, 0, 64, V4(5, 0, 17, 4790), KERNEL},
 	{"TCP to port 4791", IPV4, 0, 64, V4(5, 0, 6, 4791), KERNEL},
@@ -634,11 +663,12 @@ static void check_xdp_case(struct netdev *port, int sender, int kernel, const st
 	struct pollfd wait = {netdev_wait_fd(port), POLLIN, 0};
 	uint8_t sent[256];
 	uint32_t length = build_tagged(sent, c->tci, c->type, c->rest, c->length);
+	uint32_t tag = c->tci || c->type == 0x88a8 ? 4 : 0;
 	struct netdev_frame got;
 	bool ours = c->who & URXED;
 
 	assert_int_equal(send(sender, sent, length, 0), length);
-	if (kernel_received(kernel, sent, length, c->tci ? 4 : 0) != !!(c->who & KERNEL))
+	if (kernel_received(kernel, sent, length, tag) != !!(c->who & KERNEL))
 		fail_msg("%s: the kernel %s it", c->what,
 			 c->who & KERNEL ? "does not have" : "has");
 	if ((poll(&wait, 1, 0) == 1) != ours)
@@ -985,6 +1015,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_bursts_arrive_in_order),
 		cmocka_unit_test(test_too_long_frames_are_counted),
 		cmocka_unit_test(test_vlan_tag_is_restored),
+		cmocka_unit_test(test_service_vlan_is_no_vlan),
 		cmocka_unit_test(test_frames_of_the_own_host_are_ignored),
 		cmocka_unit_test(test_other_traffic_does_not_fill_the_ring),
 		cmocka_unit_test(test_port_sets_allmulti),
