@@ -44,10 +44,36 @@ static int receive_all(const struct dpdk_port *port, int rc)
 	return rc ?: qp1_ring_enable(&port->qp1, false);
 }
 
+/* The port's socket that has memberships of the kernel's interface; -1 = none. */
+static int membership_socket(const struct dpdk_port *port)
+{
+	return port->packet_fd >= 0 ? port->packet_fd : port->arp_nd.fd;
+}
+
+/*
+ * The kernel counts memberships, and ends those of a closed socket. DPDK's drivers of kernel
+ * interfaces would set and clear the flag of the administrator, IFF_PROMISC.
+ */
+static int set_promiscuous_mode(struct dpdk_port *port, bool on)
+{
+	int fd = membership_socket(port), err;
+
+	if (on == port->promiscuous)
+		return 0;
+	if (fd >= 0)
+		err = packet_socket_set_promiscuous(fd, port->ifindex, on);
+	else
+		err = on ? rte_eth_promiscuous_enable(port->id)
+			 : rte_eth_promiscuous_disable(port->id);
+	if (!err)
+		port->promiscuous = on;
+	return err;
+}
+
 int dpdk_port_set_promiscuous(struct netdev *netdev, bool on)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
-	int err = on ? rte_eth_promiscuous_enable(port->id) : rte_eth_promiscuous_disable(port->id);
+	int err = set_promiscuous_mode(port, on);
 
 	/* Some devices have this mode for unicast frames only. */
 	if (!err && on)
@@ -67,7 +93,7 @@ bool dpdk_port_can_exclude_qpns(struct netdev *netdev)
 {
 	const struct dpdk_port *port = to_dpdk(netdev);
 
-	return (port->packet_fd >= 0 || port->xdp) && rte_eth_promiscuous_get(port->id) != 1;
+	return (port->packet_fd >= 0 || port->xdp) && !port->promiscuous;
 }
 
 int dpdk_port_exclude_qpns(struct netdev *netdev, const uint16_t *blocks, uint32_t n)
@@ -115,7 +141,7 @@ int dpdk_port_admit_qpns(struct netdev *netdev, const uint16_t *blocks, uint32_t
 int dpdk_port_add_mac(struct netdev *netdev, const uint8_t mac[6])
 {
 	struct dpdk_port *port = to_dpdk(netdev);
-	int fd = port->packet_fd >= 0 ? port->packet_fd : port->arp_nd.fd, err;
+	int fd = membership_socket(port), err;
 	struct rte_ether_addr address;
 
 	if (fd >= 0)

@@ -114,8 +114,9 @@ static int start_device(struct dpdk_port *port, const struct dpdk_spec *spec, bo
 		      ?: rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &rx, &tx)
 		      ?: rte_eth_rx_queue_setup(port->id, 0, rx, socket, NULL, port->pool)
 		      ?: rte_eth_tx_queue_setup(port->id, 0, tx, socket, NULL)
-		      ?: (spec->kind == DPDK_AF_PACKET ? dpdk_start_keeping_mac(port->id)
-						       : rte_eth_dev_start(port->id));
+		      ?: (spec->kind == DPDK_AF_PACKET || spec->kind == DPDK_AF_XDP
+				  ? dpdk_start_keeping_interface(port->id)
+				  : rte_eth_dev_start(port->id));
 }
 
 /* uio devices have no interrupt per queue, and net_virtio then fails if one is requested. */

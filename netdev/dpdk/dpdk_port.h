@@ -55,6 +55,7 @@ struct dpdk_port {
 	struct rte_ether_addr mac;
 	bool is_tap;
 	bool reports_link; /* a virtual machine's connection, or a cable */
+	bool promiscuous;  /* netdev_set_promiscuous */
 	bool no_mac;       /* all devices of the driver have one address */
 	bool filters_vlans;
 	bool has_groups;                             /* the driver has a list of multicast MACs */

@@ -40,9 +40,11 @@ static void filter_calls(void)
 {
 	struct sock_filter lines[] = {
 		LOAD(offsetof(struct seccomp_data, nr)),
-		SKIP_UNLESS(SYS_ioctl, 3),
+		SKIP_UNLESS(SYS_ioctl, 5),
 		LOAD_ARGUMENT(1),
-		SKIP_UNLESS(SIOCSIFHWADDR, 7),
+		SKIP_UNLESS(SIOCSIFHWADDR, 1),
+		SUCCEED,
+		SKIP_UNLESS(SIOCSIFFLAGS, 7),
 		SUCCEED,
 		SKIP_UNLESS(SYS_setsockopt, 5),
 		LOAD_ARGUMENT(1),
@@ -93,7 +95,7 @@ static int start_dpdk_device(const void *id)
 	return rte_eth_dev_start(*(const uint16_t *)id);
 }
 
-int dpdk_start_keeping_mac(uint16_t id)
+int dpdk_start_keeping_interface(uint16_t id)
 {
 	return call_filtered(start_dpdk_device, &id);
 }

@@ -9,6 +9,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+static int set_membership(int fd, int option, const struct packet_mreq *membership)
+{
+	return setsockopt(fd, SOL_PACKET, option, membership, sizeof(*membership)) ? -errno : 0;
+}
+
 /*
  * The interface's multicast filter passes the kernel's groups only, not those of RoCE and of
  * neighbor discovery for urxed's addresses. The DPDK drivers have no function for it.
@@ -20,9 +25,17 @@ int packet_socket_add_allmulti(int fd, unsigned int ifindex)
 		.mr_type = PACKET_MR_ALLMULTI,
 	};
 
-	if (setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &groups, sizeof(groups)))
-		return -errno;
-	return 0;
+	return set_membership(fd, PACKET_ADD_MEMBERSHIP, &groups);
+}
+
+int packet_socket_set_promiscuous(int fd, unsigned int ifindex, bool on)
+{
+	const struct packet_mreq all = {
+		.mr_ifindex = (int)ifindex,
+		.mr_type = PACKET_MR_PROMISC,
+	};
+
+	return set_membership(fd, on ? PACKET_ADD_MEMBERSHIP : PACKET_DROP_MEMBERSHIP, &all);
 }
 
 int packet_socket_add_mac(int fd, unsigned int ifindex, const uint8_t mac[6])
@@ -34,9 +47,7 @@ int packet_socket_add_mac(int fd, unsigned int ifindex, const uint8_t mac[6])
 	};
 
 	memcpy(address.mr_address, mac, ETH_ALEN);
-	if (setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &address, sizeof(address)))
-		return -errno;
-	return 0;
+	return set_membership(fd, PACKET_ADD_MEMBERSHIP, &address);
 }
 
 static int set_up_socket(int fd, unsigned int ifindex, int (*filter)(int fd))

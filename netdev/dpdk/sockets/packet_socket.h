@@ -3,6 +3,7 @@
 #ifndef URXE_NETDEV_DPDK_SOCKETS_PACKET_SOCKET_H
 #define URXE_NETDEV_DPDK_SOCKETS_PACKET_SOCKET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -14,6 +15,10 @@ int packet_socket_open(unsigned int ifindex, int (*filter)(int fd));
 /* Makes the interface receive all multicast while the socket is open. 0, or a negative errno value.
  */
 int packet_socket_add_allmulti(int fd, unsigned int ifindex);
+
+/* Makes the interface receive all frames, at most until the socket is closed, or undoes that. 0, or
+ * a negative errno value. */
+int packet_socket_set_promiscuous(int fd, unsigned int ifindex, bool on);
 
 /* Makes the interface receive frames to that unicast MAC, too, while the socket is open. 0, or a
  * negative errno value. */

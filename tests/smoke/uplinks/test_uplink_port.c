@@ -506,6 +506,44 @@ static void test_interface_down_wakes_once(void **state)
 	cable_remove();
 }
 
+static bool is_shown(const char *iface, const char *text)
+{
+	return !cable_shell("ip -d link show %s | grep -q '%s'", iface, text);
+}
+
+/* Opens a port of an interface on which the administrator has set that mode, or not. */
+static void check_promiscuity(const char *spec, const char *iface, bool of_administrator)
+{
+	const char *ours = of_administrator ? "promiscuity 2 " : "promiscuity 1 ";
+	const char *others = of_administrator ? "promiscuity 1 " : "promiscuity 0 ";
+	struct netdev *port;
+	char error[512];
+
+	cable_shell("ip link set %s promisc %s", iface, of_administrator ? "on" : "off");
+	if (netdev_dpdk_open(spec, 0, &port, error, sizeof(error)))
+		fail_msg("%s", error);
+	assert_true(is_shown(iface, others));
+	assert_int_equal(netdev_set_promiscuous(port, true), 0);
+	assert_true(is_shown(iface, ours));
+	assert_int_equal(netdev_set_promiscuous(port, false), 0);
+	assert_true(is_shown(iface, others));
+	assert_int_equal(netdev_set_promiscuous(port, true), 0);
+	netdev_close(port);
+	assert_true(is_shown(iface, others));
+	assert_int_equal(is_shown(iface, "PROMISC"), of_administrator);
+}
+
+/* Also if urxed is killed: the kernel ends the memberships of its sockets. */
+static void test_promiscuous_mode_of_the_administrator_stays(void **state)
+{
+	(void)state;
+	skip_without_lab();
+	cable_plug();
+	check_promiscuity("af_packet:pa", "pa", false);
+	check_promiscuity("af_packet:pa", "pa", true);
+	cable_remove();
+}
+
 /* veth has no multicast filter; the test reads the flag that makes hardware pass all multicast. */
 static void test_port_sets_allmulti(void **state)
 {
@@ -1019,6 +1057,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_frames_of_the_own_host_are_ignored),
 		cmocka_unit_test(test_other_traffic_does_not_fill_the_ring),
 		cmocka_unit_test(test_port_sets_allmulti),
+		cmocka_unit_test(test_promiscuous_mode_of_the_administrator_stays),
 		cmocka_unit_test(test_no_socket_is_in_a_fanout_group),
 		cmocka_unit_test(test_empty_rings_cost_few_system_calls),
 		cmocka_unit_test(test_interface_down_wakes_once),
