@@ -82,6 +82,11 @@ void dpdk_port_free_received(struct dpdk_port *port);
 
 uint32_t dpdk_port_tx(struct netdev *netdev, uint64_t now, const struct netdev_frame *frames,
 		      uint32_t n);
+/*
+ * Makes the driver send frames that the kernel left in its ring, and take the buffers of sent
+ * frames back: net_af_xdp does so only when it sends.
+ */
+void dpdk_port_reclaim(struct dpdk_port *port);
 /* Makes the kernel send frames that it left in the transmit ring of the packet socket. */
 void dpdk_port_send_ring(struct dpdk_port *port, uint64_t now);
 

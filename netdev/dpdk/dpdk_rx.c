@@ -91,9 +91,9 @@ static uint16_t prepare_sleep(struct dpdk_port *port, uint64_t now, struct rte_m
 }
 
 /*
- * poll(2) also returns for a pending error of a packet socket, such as an interface that is down.
- * An error is rare, and to read it takes a system call: a caller may see an empty ring, and a poll
- * that returns at once, until ERRORS_NS are over.
+ * poll(2) also returns for a pending error of a packet socket, such as an interface that is down,
+ * and for frames that net_af_xdp has no buffers for. Both are rare, and to look takes a system
+ * call: a caller may see an empty ring, and a poll that returns at once, until ERRORS_NS are over.
  */
 static void clear_errors(struct dpdk_port *port, uint64_t now)
 {
@@ -104,6 +104,8 @@ static void clear_errors(struct dpdk_port *port, uint64_t now)
 		packet_socket_clear_error(port->packet_fd);
 	if (qp1_ring_fd(&port->qp1) >= 0)
 		packet_socket_clear_error(qp1_ring_fd(&port->qp1));
+	if (port->arp_nd.fd >= 0 && rte_mempool_avail_count(port->pool) < DPDK_BURST)
+		dpdk_port_reclaim(port);
 }
 
 static uint16_t receive_burst(struct dpdk_port *port, uint64_t now, struct rte_mbuf **mbufs,

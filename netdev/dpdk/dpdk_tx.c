@@ -46,6 +46,19 @@ static uint32_t ring_room(struct dpdk_port *port, uint64_t now)
 	return port->unsent.limit - port->unsent.frames;
 }
 
+void dpdk_port_reclaim(struct dpdk_port *port)
+{
+	rte_eth_tx_burst(port->id, 0, NULL, 0);
+}
+
+static int alloc_buffers(struct dpdk_port *port, struct rte_mbuf **mbufs, uint16_t n)
+{
+	if (!rte_pktmbuf_alloc_bulk(port->pool, mbufs, n))
+		return 0;
+	dpdk_port_reclaim(port);
+	return rte_pktmbuf_alloc_bulk(port->pool, mbufs, n);
+}
+
 /* Sends up to DPDK_BURST frames; returns how many the device accepted. */
 static uint16_t send_dpdk_burst(struct dpdk_port *port, const struct netdev_frame *frames,
 				uint16_t n)
@@ -53,7 +66,7 @@ static uint16_t send_dpdk_burst(struct dpdk_port *port, const struct netdev_fram
 	struct rte_mbuf *mbufs[DPDK_BURST];
 	uint16_t sent, i;
 
-	if (rte_pktmbuf_alloc_bulk(port->pool, mbufs, n))
+	if (alloc_buffers(port, mbufs, n))
 		return 0;
 	for (i = 0; i < n; i++)
 		memcpy(rte_pktmbuf_append(mbufs[i], frames[i].len), frames[i].data, frames[i].len);

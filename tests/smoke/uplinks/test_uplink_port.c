@@ -720,20 +720,12 @@ static void check_xdp_case(struct netdev *port, int sender, int kernel, const st
 	assert_int_equal(netdev_rx(port, 0, &got, 1), 0);
 }
 
-/*
- * RoCE frames go to the port, and all others to the kernel. ARP and neighbour discovery go to both,
- * because both have addresses.
- */
-static void test_af_xdp_separates_roce_from_other_frames(void **state)
+/* An af_xdp port on one end of a new cable, "xa"; the other end is "xb". */
+static struct netdev *open_xdp(void)
 {
-	uint8_t sent[128], back[128];
-	struct netdev *port;
 	char spec[512], error[512];
-	int sender, kernel;
-	uint32_t length;
+	struct netdev *port;
 
-	(void)state;
-	skip_without_lab();
 	if (!lab.program ||
 	    cable_shell("ip link add xa type veth peer name xb && "
 			"ip link set xa addrgenmode none && ip link set xb addrgenmode none && "
@@ -744,6 +736,23 @@ static void test_af_xdp_separates_roce_from_other_frames(void **state)
 	snprintf(spec, sizeof(spec), "af_xdp:xa,xdp_prog=%s", lab.program);
 	if (netdev_dpdk_open(spec, 0, &port, error, sizeof(error)))
 		fail_msg("%s", error);
+	return port;
+}
+
+/*
+ * RoCE frames go to the port, and all others to the kernel. ARP and neighbour discovery go to both,
+ * because both have addresses.
+ */
+static void test_af_xdp_separates_roce_from_other_frames(void **state)
+{
+	uint8_t sent[128], back[128];
+	struct netdev *port;
+	int sender, kernel;
+	uint32_t length;
+
+	(void)state;
+	skip_without_lab();
+	port = open_xdp();
 	assert_int_equal(netdev_mtu(port), 1500);
 	sender = cable_socket("xb");
 	kernel = cable_socket("xa");
@@ -760,6 +769,50 @@ static void test_af_xdp_separates_roce_from_other_frames(void **state)
 	close(kernel);
 	netdev_close(port);
 	assert_int_equal(cable_shell("ip -d link show xa | grep -q xdp"), 256);
+	cable_shell("ip link delete xa");
+}
+
+/* Sends until the frame arrives; the kernel notices a link somewhat later. */
+static bool receives_from(struct netdev *port, uint64_t now, int far, const uint8_t *sent,
+			  uint32_t length)
+{
+	struct netdev_frame got;
+
+	for (int i = 0; i < CABLE_PATIENCE_MS / 10; i++) {
+		assert_int_equal(send(far, sent, length, 0), length);
+		if (netdev_rx(port, now + 2000000 * i, &got, 1))
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+/* The kernel keeps the frames, and with them more buffers than the rings leave. */
+static void test_af_xdp_goes_on_after_the_interface_was_down(void **state)
+{
+	struct netdev *port;
+	uint8_t sent[128], got[128];
+	uint32_t length;
+	int far;
+
+	(void)state;
+	skip_without_lab();
+	port = open_xdp();
+	far = cable_socket("xb");
+	netdev_wait_fd(port);
+	length = build_tagged(sent, 0, ROCE_V1, xdp_cases[2].rest, 64);
+	assert_int_equal(cable_shell("ip link set xa down"), 0);
+	for (uint32_t i = 0; i < 2000; i++)
+		netdev_tx(port, 0, &(struct netdev_frame){sent, length}, 1);
+	assert_int_equal(cable_shell("ip link set xa up"), 0);
+	for (uint64_t i = 0; i < 3000; i++)
+		assert_true(receives_from(port, i, far, sent, length));
+	while (recv(far, got, sizeof(got), 0) > 0)
+		;
+	send_one(port, sent, length);
+	assert_int_equal(recv(far, got, sizeof(got), 0), length);
+	close(far);
+	netdev_close(port);
 	cable_shell("ip link delete xa");
 }
 
@@ -1064,6 +1117,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_second_port_on_an_interface_is_refused),
 		cmocka_unit_test(test_tap_carries_frames),
 		cmocka_unit_test(test_af_xdp_separates_roce_from_other_frames),
+		cmocka_unit_test(test_af_xdp_goes_on_after_the_interface_was_down),
 		cmocka_unit_test(test_af_xdp_replaces_only_abandoned_programs),
 		cmocka_unit_test(test_af_xdp_error_contains_reason_of_libbpf),
 		cmocka_unit_test(test_af_xdp_refuses_several_queues),
