@@ -290,10 +290,7 @@ static int open_lease_store(struct daemon *d, char error[DAEMON_ERROR])
 	return rc;
 }
 
-/*
- * Uplinks receive frames of other stations only while there are machines. An uplink with further
- * MACs may have no other way to receive frames to them.
- */
+/* Uplinks receive frames of other stations only while there are machines. */
 static void hear_for_machines(struct daemon *d)
 {
 	const bool all = d->sw.vm_mask;
@@ -302,7 +299,7 @@ static void hear_for_machines(struct daemon *d)
 	for (uint32_t i = 0; i < d->options.n_uplinks; i++) {
 		struct uplink *u = &d->uplinks.at[i];
 
-		if (u->hears_all == all || (!all && u->n_heard_macs))
+		if (u->hears_all == all)
 			continue;
 		/* uplink_reopen makes the setting. */
 		if (!u->port) {

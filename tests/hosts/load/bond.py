@@ -7,6 +7,7 @@ programs' own sockets on the active member; with balance on all members.
 """
 import json
 import os
+import signal
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../paths'))
@@ -280,6 +281,22 @@ def check_congestion(build, way='direct'):
                 raise Failure(f'failovers {failovers(host)}: {host.daemon.errors()}')
 
 
+def check_machine(build):
+    """Programs have sockets on the members again when the last virtual machine has left."""
+    with Bonded(build, 'active-backup') as net:
+        load = Load(build, net)
+        expect_way(net, DIRECT)
+        host = net.hosts[0]
+        machine = host.spawn([host.urxe, 'vm', '--run-dir', host.run_dir, '--name', 'one', '--socket',
+                              os.path.join(host.top, 'one')])
+        until(20, lambda: 'uplink' in {qp['path'] for qp in host.show('qp')['qps']}, machine.describe)
+        machine.kill(signal.SIGTERM)
+        machine.wait(10)
+        expect_way(net, DIRECT)
+        load.wait_for_progress()
+        load.finish()
+
+
 CHECKS = {
     'active_backup': check_active_backup,
     'active_backup_direct': lambda build: check_active_backup(build, direct=True),
@@ -291,6 +308,7 @@ CHECKS = {
     'balance': check_balance,
     'balance_direct': lambda build: check_balance(build, direct=True),
     'congestion': check_congestion,
+    'machine': check_machine,
     'congestion_switch': lambda build: check_congestion(build, 'switch'),
 }
 

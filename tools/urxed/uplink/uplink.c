@@ -189,8 +189,11 @@ int uplink_hear_all(struct uplink *u, char error[UPLINK_ERROR])
 
 int uplink_hear_own(struct uplink *u, char error[UPLINK_ERROR])
 {
-	int rc = netdev_set_promiscuous(u->port, false);
+	int rc;
 
+	if (u->n_heard_macs && !u->kernel)
+		return 0;
+	rc = netdev_set_promiscuous(u->port, false);
 	if (rc) {
 		snprintf(error, UPLINK_ERROR,
 			 "%s cannot stop receiving frames of other stations: %s", u->spec,

@@ -87,8 +87,8 @@ bool uplink_is_xdp(const struct uplink *u);
 /* Makes the port receive frames for other stations, too (netdev_set_promiscuous), for VMs. */
 int uplink_hear_all(struct uplink *u, char error[UPLINK_ERROR]);
 /*
- * Undoes uplink_hear_all. Call it only for uplinks that receive frames to no further MAC
- * (uplink_hear_mac).
+ * Undoes uplink_hear_all. An uplink that receives frames to further MACs (uplink_hear_mac) goes on
+ * to receive all, unless the kernel filters for it: other devices may have no filter for MACs.
  */
 int uplink_hear_own(struct uplink *u, char error[UPLINK_ERROR]);
 /*

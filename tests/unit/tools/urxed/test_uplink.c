@@ -150,6 +150,20 @@ static void reopen_makes_the_settings_again(void **state)
 	assert_int_equal(w.macs, 1);
 }
 
+/* A member of a bond, after the last virtual machine has left. The mode may be the only filter. */
+static void only_an_interface_of_the_kernel_filters_further_macs(void **state)
+{
+	char error[UPLINK_ERROR];
+
+	(void)state;
+	for (int kernel = 0; kernel <= 1; kernel++) {
+		w.uplink.kernel = kernel;
+		assert_int_equal(uplink_hear_own(&w.uplink, error), 0);
+		assert_int_equal(w.hears_all, !kernel);
+		assert_int_equal(w.uplink.hears_all, !kernel);
+	}
+}
+
 static void expect_closed_until_settings_succeed(void **state, int refused)
 {
 	const uint16_t mtu = w.uplink.mtu;
@@ -275,6 +289,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(reopen_makes_the_settings_again),
+		TEST(only_an_interface_of_the_kernel_filters_further_macs),
 		TEST(port_that_cannot_hear_all_is_closed),
 		TEST(port_that_cannot_hear_a_mac_is_closed),
 		TEST(failed_attempts_at_a_spare_member_renew_no_socket),
