@@ -353,6 +353,23 @@ def the_interface_moves_and_returns_unheard(net):
     the_interface_moves_and_returns(net, unheard=True)
 
 
+def the_interface_is_renamed(net):
+    """Another interface gets the old name."""
+    a = net.namespaces[0]
+    a.ip('link', 'set', INTERFACE, 'name', 'lan0')
+    a.ip('link', 'add', INTERFACE, 'type', 'veth')
+    a.ip('link', 'set', INTERFACE, 'up')
+    pair = start(net)
+    for host in net.hosts:
+        expect_path(host, 'direct-uplink')
+    before = sent(net.namespaces[1])
+    until(WAIT, lambda: sent(net.namespaces[1]) > before + 100, lambda: 'no traffic')
+    a.ip('link', 'set', 'lan0', 'address', '02:00:00:00:00:01')
+    expect_path(net.hosts[0], 'direct-uplink')
+    pair.kill()
+    check_contents(net)
+
+
 def a_machine_comes_and_goes(net):
     """A virtual machine needs the switch. When the last one has left, programs have sockets again."""
     host = net.hosts[0]
@@ -524,6 +541,7 @@ CASES = {
     'unplugged': the_cable_is_unplugged_and_returns,
     'moved': the_interface_moves_and_returns,
     'moved_unheard': the_interface_moves_and_returns_unheard,
+    'renamed': the_interface_is_renamed,
     'machine': a_machine_comes_and_goes,
     'killed': a_killed_program_harms_no_other,
     'garbage': a_program_that_writes_garbage_harms_no_other,

@@ -126,6 +126,8 @@ static void update_uplink(struct kernel_sync *k, struct uplink *u, const struct 
 {
 	bool was_up = u->up;
 
+	/* It may have been renamed. */
+	memcpy(u->ifname, iface->name, sizeof(u->ifname));
 	if (needs_reopen(u, iface))
 		reopen_port(k, u);
 	u->up = u->port && iface->up;

@@ -2,7 +2,6 @@
 #include "urxed/uplink/direct_uplink.h"
 
 #include <errno.h>
-#include <net/if.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -115,9 +114,8 @@ static const uint8_t *bond_mac(const struct direct_uplink *direct, const struct 
 static int create_socket(const struct direct_uplink *direct, const struct uplink *u,
 			 struct packet_port_ring *ring)
 {
-	unsigned int ifindex = if_nametoindex(u->ifname);
-
-	return ifindex ? packet_port_create(ifindex, HOST_MTU, bond_mac(direct, u), ring) : -ENODEV;
+	return packet_port_create((unsigned int)u->watch.ifindex, HOST_MTU, bond_mac(direct, u),
+				  ring);
 }
 
 int direct_uplink_create(const struct direct_uplink *direct, struct packet_port_ring *ring,

@@ -244,6 +244,8 @@ int uplink_hear_vlan(struct uplink *u, uint16_t vlan, char error[UPLINK_ERROR])
 /* What the daemon has told the port since it was opened. */
 static void restore_settings(struct uplink *u, const struct uplink *before)
 {
+	u->spec = before->spec;
+	memcpy(u->probe_mac, before->probe_mac, sizeof(u->probe_mac));
 	u->generation = before->generation;
 	u->bonded = before->bonded;
 	u->hears_all = before->hears_all;
@@ -257,7 +259,6 @@ static void restore_port(struct uplink *u, const struct uplink *before)
 	u->hears_all = before->hears_all;
 	u->mtu = before->mtu;
 	memcpy(u->mac, before->mac, sizeof(u->mac));
-	memcpy(u->probe_mac, before->probe_mac, sizeof(u->probe_mac));
 }
 
 static int hear_again(struct uplink *u, char error[UPLINK_ERROR])
@@ -272,10 +273,14 @@ static int hear_again(struct uplink *u, char error[UPLINK_ERROR])
 int uplink_reopen(struct uplink *u, char error[UPLINK_ERROR])
 {
 	const struct uplink before = *u;
+	char spec[sizeof("af_packet:") + HOST_NDEV_LEN];
 	int rc;
 
+	/* The interface may have another name than the specification. */
+	snprintf(spec, sizeof(spec), "af_packet:%s", u->ifname);
 	uplink_close(u);
-	rc = uplink_open(u, u->spec, u->impair, u->hca, error);
+	rc = uplink_open(u, u->kernel && !uplink_is_xdp(u) ? spec : u->spec, u->impair, u->hca,
+			 error);
 	restore_settings(u, &before);
 	if (!rc)
 		rc = hear_again(u, error);
@@ -300,6 +305,8 @@ void uplink_close(struct uplink *u)
 	if (u->port)
 		netdev_close(u->port);
 	u->port = NULL;
+	if (u->kernel)
+		set_ifname(u);
 	uplink_free_queue(u);
 	u->impaired = false;
 }

@@ -40,7 +40,7 @@ struct uplink {
 	struct vhost_process vhost; /* valid if is_vhost: the process that serves the port */
 	bool is_vhost;
 	bool impaired;              /* `port` is an impairment layer on the device's port */
-	char ifname[HOST_NDEV_LEN]; /* the kernel's interface; "" = none */
+	char ifname[HOST_NDEV_LEN]; /* the kernel's interface, after a rename that; "" = none */
 	bool kernel;                /* a kernel interface, whose addresses become the host's */
 	uint8_t mac[ETHER_MAC_LEN];
 	bool bonded;                      /* a member of the daemon's bond (bond.h) */

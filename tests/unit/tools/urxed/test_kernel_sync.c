@@ -31,6 +31,7 @@ static struct {
 	int refused;          /* 0, or the errno value with which the port cannot be opened */
 	int unreadable;       /* 0, or the errno value with which the kernel answers */
 	bool partly;          /* it gives the interface nevertheless */
+	const char *name;     /* of the interface; NULL = eth0 */
 	uint32_t mtu;         /* of the interface; 0 = 1500 */
 	uint32_t speed;       /* of the interface, Mb/s */
 	bool no_carrier;      /* the interface has no link */
@@ -107,6 +108,7 @@ int __wrap_netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_
 	answer->nlmsg_type = RTM_NEWLINK;
 	link->ifi_index = IFINDEX;
 	link->ifi_flags = w.no_carrier ? 0 : IFF_RUNNING;
+	mnl_attr_put_strz(answer, IFLA_IFNAME, w.name ? w.name : "eth0");
 	mnl_attr_put_u32(answer, IFLA_MTU, w.mtu ? w.mtu : 1500);
 	if (links && (!w.unreadable || w.partly))
 		each(ctx, answer);
@@ -125,7 +127,7 @@ int __wrap_netlink_fd(const struct netlink *n)
 uint32_t __wrap_link_speed_mbps(int socket, const char *ifname)
 {
 	assert_int_equal(socket, 99);
-	assert_string_equal(ifname, "eth0");
+	assert_string_equal(ifname, w.name ? w.name : "eth0");
 	return w.speed;
 }
 
@@ -369,6 +371,21 @@ static void rate_is_that_of_the_interface_while_it_has_a_link(void **state)
 	expect_rate("100 Gb/sec (4X EDR)");
 }
 
+/* Another interface may have the old name. */
+static void renamed_interface_is_used_by_its_present_name(void **state)
+{
+	(void)state;
+	w.refused = 0;
+	w.speed = 25000;
+	assert_true(report());
+	w.name = "lan0";
+	w.speed = 100000;
+	assert_true(report());
+	assert_string_equal(w.uplink.ifname, "lan0");
+	expect_rate("100 Gb/sec (4X EDR)");
+	assert_int_equal(w.attempts, 2);
+}
+
 /* The log would grow as long as it lasts. */
 static void log_has_the_first_of_several_failures(void **state)
 {
@@ -406,6 +423,7 @@ int main(void)
 		TEST(start_waits_for_no_end_of_changes),
 		TEST(failed_read_leaves_the_table),
 		TEST(rate_is_that_of_the_interface_while_it_has_a_link),
+		TEST(renamed_interface_is_used_by_its_present_name),
 		TEST(log_has_the_first_of_several_failures),
 	};
 

@@ -24,7 +24,8 @@ static struct {
 	int guarding; /* 0, or the errno value with which UDP port 4791 is refused */
 	bool hears_all;
 	uint32_t macs;
-	uint32_t opened; /* attempts to open the port */
+	uint32_t opened;     /* attempts to open the port */
+	const char *renamed; /* the interface's name; NULL = eth0 */
 } w;
 
 /* --- In place of urxed's ports */
@@ -33,7 +34,8 @@ int port_open(const char *spec, struct netdev **port, char error[PORT_OPEN_ERROR
 {
 	struct netdev *ends[2];
 
-	(void)spec;
+	if (w.renamed)
+		assert_string_equal(strchr(spec, ':') + 1, w.renamed);
 	assert_int_equal(w.watched, w.uplink.kernel);
 	w.opened++;
 	if (w.refuses_open) {
@@ -78,7 +80,7 @@ int __wrap_roce_port_guard_open(struct roce_port_guard *h, const char *ifname,
 int __wrap_roce_port_guard_open(struct roce_port_guard *h, const char *ifname,
 				char error[ROCE_PORT_GUARD_ERROR])
 {
-	assert_string_equal(ifname, "eth0");
+	assert_string_equal(ifname, w.renamed ? w.renamed : "eth0");
 	roce_port_guard_init(h);
 	snprintf(error, ROCE_PORT_GUARD_ERROR, "the UDP port is refused");
 	return -w.guarding;
@@ -89,7 +91,7 @@ bool __wrap_iface_watch_has_gone(const struct iface_watch *watch);
 
 int __wrap_iface_watch_open(struct iface_watch *watch, const char *ifname)
 {
-	assert_string_equal(ifname, "eth0");
+	assert_string_equal(ifname, w.renamed ? w.renamed : "eth0");
 	iface_watch_init(watch);
 	w.watched = true;
 	return 0;
@@ -283,6 +285,27 @@ static void port_names_the_error_of_a_missing_interface(void **state)
 	assert_int_equal(open_interface(error), 0);
 }
 
+/* It keeps the MAC of its probes, which is made from its specification. */
+static void renamed_interface_is_opened_by_its_present_name(void **state)
+{
+	uint8_t probe_mac[ETHER_MAC_LEN];
+	char error[UPLINK_ERROR];
+
+	close_uplink(state);
+	w.far_end = NULL;
+	assert_int_equal(open_interface(error), 0);
+	memcpy(probe_mac, w.uplink.probe_mac, sizeof(probe_mac));
+	w.renamed = "lan0";
+	snprintf(w.uplink.ifname, sizeof(w.uplink.ifname), "%s", w.renamed);
+	assert_int_equal(uplink_reopen(&w.uplink, error), 0);
+	assert_string_equal(w.uplink.ifname, w.renamed);
+	assert_string_equal(w.uplink.spec, "af_packet:eth0");
+	assert_memory_equal(w.uplink.probe_mac, probe_mac, sizeof(probe_mac));
+	/* Later the specification's name finds the interface, or another one. */
+	uplink_close(&w.uplink);
+	assert_string_equal(w.uplink.ifname, "eth0");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_uplink, close_uplink)
 
 int main(void)
@@ -295,6 +318,7 @@ int main(void)
 		TEST(failed_attempts_at_a_spare_member_renew_no_socket),
 		TEST(closed_port_keeps_its_mac),
 		TEST(port_stays_closed_while_another_program_has_that_of_roce),
+		TEST(renamed_interface_is_opened_by_its_present_name),
 		TEST(port_names_the_error_of_a_missing_interface),
 	};
 
