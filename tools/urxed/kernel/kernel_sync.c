@@ -49,21 +49,24 @@ static struct kernel_vlan *find_vlan(struct kernel_sync *k, int ifindex)
 	return NULL;
 }
 
+/* Logs the first of several failures. */
 static void guard_vlan(struct kernel_sync *k, const struct iface *iface)
 {
 	struct kernel_vlan *v = find_vlan(k, iface->ifindex);
+	const bool logged = v;
 	char error[ROCE_PORT_GUARD_ERROR];
 	int rc;
 
-	if (v)
+	if (v && !v->refused)
 		return;
 	/* Never NULL: vlans[] has as many entries as the table has interfaces. */
-	v = find_vlan(k, 0);
+	if (!v)
+		v = find_vlan(k, 0);
 	v->ifindex = iface->ifindex;
 	rc = roce_port_guard_open(&v->port_guard, iface->name, error);
 	/* The program that has the port is the HCA: rdma_rxe. */
 	v->refused = rc && !(rc == -EADDRINUSE && hca_monitor_has_interface(k->hca, iface->name));
-	if (v->refused)
+	if (v->refused && !logged)
 		log_line("the addresses of %s get no GIDs: %s", iface->name, error);
 }
 
@@ -85,6 +88,15 @@ static void guard_vlans(struct kernel_sync *k)
 	for (i = 0; i < k->table.n; i++)
 		if (k->table.ifaces[i].vlan)
 			guard_vlan(k, &k->table.ifaces[i]);
+}
+
+static uint32_t count_refused_vlans(const struct kernel_sync *k)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < IFACE_MAX; i++)
+		n += k->vlans[i].ifindex && k->vlans[i].refused;
+	return n;
 }
 
 static bool is_vlan_refused(struct kernel_sync *k, const struct host_address *a)
@@ -173,7 +185,7 @@ static void update_uplinks(struct kernel_sync *k)
 	struct host *h = k->host;
 	uint32_t i;
 
-	k->retry_at = UINT64_MAX;
+	k->retry_at = count_refused_vlans(k) ? now_ns() + k->pause_ns : UINT64_MAX;
 	h->up = false;
 	h->mtu = h->mtu_limit;
 	for (i = 0; i < k->n_uplinks; i++) {
@@ -407,15 +419,21 @@ bool kernel_sync_take_notice(struct kernel_sync *k)
 	return notifies;
 }
 
-/* Returns whether one was opened, or failed for the first time, or the rate is another one. */
-static bool retry_uplinks(struct kernel_sync *k)
+/*
+ * Tries again what was refused. Returns whether an uplink was opened, or failed for the first time,
+ * or a VLAN interface has GIDs now, or the rate is another one.
+ */
+static bool retry_refused(struct kernel_sync *k)
 {
 	const struct port_rate rate = k->host->rate;
-	const uint32_t refused = k->refused;
+	const uint32_t refused = k->refused, vlans = count_refused_vlans(k);
 
 	k->pause_ns = k->pause_ns < RETRY_MAX_NS / 2 ? 2 * k->pause_ns : RETRY_MAX_NS;
+	guard_vlans(k);
 	update_uplinks(k);
-	return k->refused != refused || !port_rate_same(k->host->rate, rate);
+	update_addresses(k);
+	return k->refused != refused || count_refused_vlans(k) != vlans ||
+	       !port_rate_same(k->host->rate, rate);
 }
 
 bool kernel_sync_update(struct kernel_sync *k)
@@ -430,7 +448,7 @@ bool kernel_sync_update(struct kernel_sync *k)
 	if (!k->must_read && now_ns() < k->retry_at)
 		return false;
 	if (!k->must_read && !k->read_failed)
-		return retry_uplinks(k);
+		return retry_refused(k);
 	rc = read_kernel_state(k);
 	if (rc && !logged)
 		log_line("cannot read the kernel's interfaces: %s", strerror(-rc));

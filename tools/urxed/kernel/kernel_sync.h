@@ -51,8 +51,8 @@ struct kernel_sync {
 	bool must_read;    /* the kernel has reported a change: `table` must be read again */
 	bool read_failed;  /* the last attempt to read `table` failed, which the log has */
 	/*
-	 * When to try again, ns of now_ns(), because the kernel's state could not be read or an
-	 * uplink could not be opened; UINT64_MAX = no need.
+	 * When to try again, ns of now_ns(), because the kernel's state could not be read, an
+	 * uplink could not be opened or a VLAN interface is refused; UINT64_MAX = no need.
 	 */
 	uint64_t retry_at;
 	uint64_t pause_ns; /* from the last attempt to open uplinks to retry_at */
@@ -78,7 +78,8 @@ int kernel_sync_fd(const struct kernel_sync *k);
 uint64_t kernel_sync_deadline(const struct kernel_sync *k);
 /*
  * Handles the kernel's pending reports; neigh learns of neighbours. Opens uplinks that could not be
- * opened, if their time has come. Returns true if the caller must look at host and uplinks again.
+ * opened, and tries refused VLAN interfaces again, if their time has come. Returns true if the
+ * caller must look at host and uplinks again.
  */
 bool kernel_sync_update(struct kernel_sync *k);
 /*

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* How often urxed tries to open an uplink, and to read the kernel's interfaces, after a failure. */
+#include <endian.h>
 #include <errno.h>
 #include <net/if.h>
 #include <setjmp.h>
@@ -10,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include <linux/if_addr.h>
 #include <linux/if_link.h>
 
 #include "common/clock.h"
@@ -18,6 +20,7 @@
 #include "urxed/kernel/link_speed.h"
 
 #define IFINDEX 7
+#define VLAN    100
 
 static struct {
 	struct kernel_sync sync;
@@ -34,6 +37,8 @@ static struct {
 	const char *name;     /* of the interface; NULL = eth0 */
 	uint32_t mtu;         /* of the interface; 0 = 1500 */
 	uint32_t speed;       /* of the interface, Mb/s */
+	bool has_vlan;        /* the interface has one for VLAN, with an address */
+	int vlan_refused;     /* 0, or the errno value with which that gets no UDP port 4791 */
 	bool no_carrier;      /* the interface has no link */
 	uint32_t interrupted; /* number of dumps to come that are inconsistent, because of a change
 			       */
@@ -96,6 +101,50 @@ bool __wrap_netlink_events(struct netlink *n, netlink_fn each, void *ctx)
 	return !w.overrun;
 }
 
+static void give_vlan_interface(netlink_fn each, void *ctx)
+{
+	char buf[NETLINK_REQUEST_ROOM];
+	struct nlmsghdr *answer = mnl_nlmsg_put_header(buf);
+	struct ifinfomsg *link = mnl_nlmsg_put_extra_header(answer, sizeof(*link));
+	struct nlattr *info, *data;
+
+	answer->nlmsg_type = RTM_NEWLINK;
+	link->ifi_index = IFINDEX + 1;
+	mnl_attr_put_u32(answer, IFLA_LINK, IFINDEX);
+	info = mnl_attr_nest_start(answer, IFLA_LINKINFO);
+	mnl_attr_put_strz(answer, IFLA_INFO_KIND, "vlan");
+	data = mnl_attr_nest_start(answer, IFLA_INFO_DATA);
+	mnl_attr_put_u16(answer, IFLA_VLAN_ID, VLAN);
+	mnl_attr_nest_end(answer, data);
+	mnl_attr_nest_end(answer, info);
+	each(ctx, answer);
+}
+
+static void give_vlan_address(netlink_fn each, void *ctx)
+{
+	char buf[NETLINK_REQUEST_ROOM];
+	struct nlmsghdr *answer = mnl_nlmsg_put_header(buf);
+	struct ifaddrmsg *address = mnl_nlmsg_put_extra_header(answer, sizeof(*address));
+
+	answer->nlmsg_type = RTM_NEWADDR;
+	*address = (struct ifaddrmsg){
+		.ifa_index = IFINDEX + 1, .ifa_family = AF_INET, .ifa_prefixlen = 24};
+	mnl_attr_put_u32(answer, IFA_ADDRESS, htobe32(0xc0000201)); /* 192.0.2.1 */
+	each(ctx, answer);
+}
+
+int __wrap_roce_port_guard_open(struct roce_port_guard *h, const char *ifname,
+				char error[ROCE_PORT_GUARD_ERROR]);
+
+int __wrap_roce_port_guard_open(struct roce_port_guard *h, const char *ifname,
+				char error[ROCE_PORT_GUARD_ERROR])
+{
+	(void)ifname;
+	roce_port_guard_init(h);
+	error[0] = 0;
+	return -w.vlan_refused;
+}
+
 int __wrap_netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_fn each, void *ctx)
 {
 	const bool links = request->nlmsg_type == RTM_GETLINK;
@@ -112,6 +161,8 @@ int __wrap_netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_
 	mnl_attr_put_u32(answer, IFLA_MTU, w.mtu ? w.mtu : 1500);
 	if (links && (!w.unreadable || w.partly))
 		each(ctx, answer);
+	if (w.has_vlan)
+		(links ? give_vlan_interface : give_vlan_address)(each, ctx);
 	if (!links || !w.interrupted)
 		return -w.unreadable;
 	w.interrupted--;
@@ -386,6 +437,27 @@ static void renamed_interface_is_used_by_its_present_name(void **state)
 	assert_int_equal(w.attempts, 2);
 }
 
+/* The program that had UDP port 4791 of the interface ends. */
+static void refused_vlan_interface_is_tried_again(void **state)
+{
+	uint32_t lines;
+
+	(void)state;
+	w.refused = 0;
+	w.has_vlan = true;
+	w.vlan_refused = EACCES;
+	assert_true(report());
+	lines = w.lines;
+	assert_false(w.host.addresses[0].valid);
+	assert_false(wait_s(2));
+	assert_int_equal(w.lines, lines);
+	w.vlan_refused = 0;
+	assert_true(wait_s(4));
+	assert_true(w.host.addresses[0].valid);
+	assert_int_equal(w.host.addresses[0].vlan, VLAN);
+	assert_int_equal(kernel_sync_deadline(&w.sync), UINT64_MAX);
+}
+
 /* The log would grow as long as it lasts. */
 static void log_has_the_first_of_several_failures(void **state)
 {
@@ -424,6 +496,7 @@ int main(void)
 		TEST(failed_read_leaves_the_table),
 		TEST(rate_is_that_of_the_interface_while_it_has_a_link),
 		TEST(renamed_interface_is_used_by_its_present_name),
+		TEST(refused_vlan_interface_is_tried_again),
 		TEST(log_has_the_first_of_several_failures),
 	};
 
