@@ -13,6 +13,7 @@
 #include <infiniband/verbs.h>
 #include <linux/netlink.h>
 #include <linux/userfaultfd.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
 
 #include "adapter/adapter.h"
 #include "attach/fork.h"
@@ -49,8 +50,9 @@ HOOKED(int, ioctl)(int fd, unsigned long request, void *arg)
 {
 	struct uverbs_file *file = uverbs_file_lookup(fd);
 
-	if (file)
-		return uverbs_ioctl(file, request, arg);
+	/* The kernel handles others, as FIONBIO, without the driver. */
+	if (file && request == RDMA_VERBS_IOCTL)
+		return uverbs_ioctl(file, arg);
 	if (request == UFFDIO_REGISTER)
 		adapter_refuse_copies();
 	return REAL(ioctl)(fd, request, arg);

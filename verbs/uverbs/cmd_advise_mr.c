@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 #include <infiniband/verbs.h>
 #include <rdma/ib_user_ioctl_cmds.h>
@@ -130,21 +129,18 @@ static int advise(struct uverbs_file *file, const struct advice *advice)
 	return rc;
 }
 
-int uverbs_ioctl(struct uverbs_file *file, unsigned long request, const void *arg)
+int uverbs_ioctl(struct uverbs_file *file, const void *arg)
 {
 	struct advice advice = {0};
-	int rc = -ENOTTY;
+	int rc = uaccess_read(&advice.hdr, (uintptr_t)arg, sizeof(advice.hdr));
 
-	if (request == RDMA_VERBS_IOCTL) {
-		rc = uaccess_read(&advice.hdr, (uintptr_t)arg, sizeof(advice.hdr));
-		if (!rc && (advice.hdr.object_id != UVERBS_OBJECT_MR ||
-			    advice.hdr.method_id != UVERBS_METHOD_ADVISE_MR))
-			rc = -ENOTTY;
-		if (!rc)
-			rc = read_attrs(&advice, (uintptr_t)arg);
-		if (!rc)
-			rc = advise(file, &advice);
-	}
+	if (!rc && (advice.hdr.object_id != UVERBS_OBJECT_MR ||
+		    advice.hdr.method_id != UVERBS_METHOD_ADVISE_MR))
+		rc = -ENOTTY;
+	if (!rc)
+		rc = read_attrs(&advice, (uintptr_t)arg);
+	if (!rc)
+		rc = advise(file, &advice);
 	if (!rc)
 		return 0;
 	errno = -rc;

@@ -13,8 +13,8 @@ struct uverbs_file;
 
 /* Runs the command in buf; returns and sets errno as write(2) does. */
 ssize_t uverbs_write(struct uverbs_file *file, int fd, const void *buf, size_t count);
-/* Runs the ioctl command at arg; returns and sets errno as ioctl(2) does. ENOTTY makes rdma-core
- * use write(2) for the command. */
-int uverbs_ioctl(struct uverbs_file *file, unsigned long request, const void *arg);
+/* Runs the command of RDMA_VERBS_IOCTL at arg; returns and sets errno as ioctl(2) does. ENOTTY
+ * makes rdma-core use write(2) for the command. */
+int uverbs_ioctl(struct uverbs_file *file, const void *arg);
 
 #endif

@@ -6,6 +6,7 @@
  *   channels      all events arrive on more channels than the library watches at a time
  *   cq_users      an overflowed CQ reports an error to each of its QPs, also to a QP created later
  *   rate_limit    QPs accept a rate limit by the one command that can carry it
+ *   ioctls        FIONCLEX and FIONBIO work on the device and on a channel
  *   two_polls     polls of two extended CQs at once lose no completion
  *   hole          a CQ's ring lies where registered memory was, and is destroyed
  *   mappings      CQs, SRQs and QPs destroyed in random order leave no mappings of their rings
@@ -14,6 +15,7 @@
  */
 #include <err.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -633,6 +635,25 @@ static void mappings(void)
 	free(sets);
 }
 
+static void check_ioctls(int fd)
+{
+	int on = 1;
+
+	if (ioctl(fd, FIONCLEX) || fcntl(fd, F_GETFD) & FD_CLOEXEC || ioctl(fd, FIOCLEX) ||
+	    !(fcntl(fd, F_GETFD) & FD_CLOEXEC))
+		err(1, "FIOCLEX or FIONCLEX");
+	if (ioctl(fd, FIONBIO, &on) || !(fcntl(fd, F_GETFL) & O_NONBLOCK))
+		err(1, "FIONBIO");
+}
+
+static void ioctls(void)
+{
+	struct ibv_context *context = open_device();
+
+	check_ioctls(context->cmd_fd);
+	check_ioctls(ibv_create_comp_channel(context)->fd);
+}
+
 /* A QP in error, with an extended CQ. */
 static struct ibv_cq_ex *fail_qp_ex(struct failed_qp *f, struct ibv_context *context)
 {
@@ -722,7 +743,7 @@ static const struct {
 	       {"rate_limit", rate_limit},     {"inline_data", inline_data},
 	       {"mappings", mappings},         {"on_demand", on_demand},
 	       {"prefetch", prefetch},         {"hole", hole},
-	       {"two_polls", two_polls}};
+	       {"two_polls", two_polls},       {"ioctls", ioctls}};
 
 int main(int argc, char **argv)
 {
