@@ -25,6 +25,7 @@
 #include "poll/due_events.h"
 #include "poll/engine_run.h"
 #include "poll/engine_wake.h"
+#include "queues/publish.h"
 #include "queues/verbs_qp.h"
 #include <samehost/peer.h>
 
@@ -182,6 +183,8 @@ static int freeze_device(void)
 	rc = stop_hca();
 	if (rc)
 		return rc;
+	/* Requests that the take-over has completed: the stream has no unpublished completions. */
+	adapter_publish();
 	mr_free_released();
 	rc = save_prepare(&saved, &rdmacm, now);
 	if (rc == -EBUSY)

@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,6 +27,7 @@
 #include "adapter/adapter.h"
 #include "asleep.h"
 #include "attach/attach.h"
+#include "checkpoint/quiesce.h"
 #include "daemon/adapter_hca.h"
 #include "fake_hca.h"
 #include "hca_program.h"
@@ -672,6 +674,34 @@ static void completions_behind_a_command_wake_the_engine_thread(void **state)
 	close_own(channel);
 }
 
+/* The HCA refuses to stop the queue pair, so the engine flushes its requests before it is saved. */
+static void a_checkpoint_saves_no_hidden_completion(void **state)
+{
+	struct lease_block *block = calloc(1, sizeof(*block));
+	struct ib_uverbs_comp_event_desc event;
+	const int channel = open_cq();
+	struct qp *qp;
+	bool told;
+
+	(void)state;
+	block->qpn_first = 0x1000;
+	open_qp(1);
+	adapter_lock();
+	leases_add(&adapter.leases, block);
+	qp = (struct qp *)handle_find(&uverbs_file_lookup(device)->handles, OBJECT_QP, first_qp);
+	qp->number_taken = false;
+	adapter_unlock();
+	fake_hca.no_error_state = true;
+	assert_int_equal(quiesce_begin(60000), 0);
+	told = is_readable(channel);
+	assert_int_equal(quiesce_end(), 0);
+	assert_int_equal(fake_hca.qps, 0);
+	assert_true(told);
+	assert_int_equal(read(channel, &event, sizeof(event)), sizeof(event));
+	assert_int_equal(event.cq_handle, CQ_HANDLE);
+	close_own(channel);
+}
+
 /* --- A smaller CQ while another command makes the HCA's CQ larger. */
 
 static uint32_t new_size;
@@ -854,6 +884,7 @@ int main(void)
 		TEST(a_forked_child_does_not_wait_for_the_next_daemon),
 		TEST(a_completion_during_a_command_wakes_the_program),
 		TEST(completions_behind_a_command_wake_the_engine_thread),
+		TEST(a_checkpoint_saves_no_hidden_completion),
 		TEST(a_cq_that_has_grown_shrinks),
 		TEST(a_cq_without_room_does_not_shrink),
 		TEST(a_cq_does_not_grow_beyond_the_limit_of_the_hca),
