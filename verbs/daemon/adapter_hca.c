@@ -94,6 +94,12 @@ void adapter_hca_set_gids(void)
 	hca_read_gids(adapter.hca.hca);
 }
 
+void adapter_hca_set_pkeys(void)
+{
+	if (adapter.hca.hca)
+		hca_set_pkeys(adapter.hca.hca, adapter.welcome.pkeys, VNIC_ATTACH_PKEYS);
+}
+
 struct hca *adapter_hca_release(void)
 {
 	struct hca *hca = adapter.hca.hca;
@@ -128,7 +134,7 @@ static void attach_hca(struct hca *hca, const struct vnic_attach_hca *is)
 	hca_attach(hca, adapter.dev);
 	adapter.hca.hca = hca;
 	adapter_hca_set_gids();
-	hca_set_pkeys(hca, adapter.welcome.pkeys, VNIC_ATTACH_PKEYS);
+	adapter_hca_set_pkeys();
 	tell_numbers();
 	log_info("port %u of %s executes queue pairs", is->port, is->name);
 }

@@ -71,5 +71,7 @@ const char *adapter_hca_refusal(const struct urxe_offload_refusal *refusal);
 /* Call it when adapter.welcome.port.gids has changed: gives the HCA the new table. No HCA: no
  * effect. */
 void adapter_hca_set_gids(void);
+/* The same of adapter.welcome.pkeys. */
+void adapter_hca_set_pkeys(void);
 
 #endif

@@ -96,6 +96,7 @@ void port_pkeys_changed(const uint16_t *before)
 		return;
 	if (port_set_pkeys())
 		log_error("cannot apply the P_Key table of the new urxed");
+	adapter_hca_set_pkeys();
 	send_port_event(IBV_EVENT_PKEY_CHANGE);
 }
 

@@ -29,6 +29,7 @@
 #include "attach/attach.h"
 #include "checkpoint/quiesce.h"
 #include "daemon/adapter_hca.h"
+#include "daemon/port_attributes.h"
 #include "fake_hca.h"
 #include "hca_program.h"
 #include "loop_adapter.h"
@@ -702,6 +703,24 @@ static void a_checkpoint_saves_no_hidden_completion(void **state)
 	close_own(channel);
 }
 
+/* --- P_Keys of another daemon, which has the same HCA. */
+
+static void a_new_daemon_has_other_pkeys(void **state)
+{
+	const uint16_t before[VNIC_ATTACH_PKEYS] = {0xffff};
+	const int channel = open_cq();
+
+	(void)state;
+	fake_hca.pkeys[1] = 0x8001;
+	adapter_lock();
+	adapter.welcome.pkeys[0] = 0x8001;
+	port_pkeys_changed(before);
+	adapter_unlock();
+	assert_int_equal(open_qp(0)->attr.pkey_index, 1);
+	expect_event(1, IBV_EVENT_PKEY_CHANGE);
+	close_own(channel);
+}
+
 /* --- A smaller CQ while another command makes the HCA's CQ larger. */
 
 static uint32_t new_size;
@@ -885,6 +904,7 @@ int main(void)
 		TEST(a_completion_during_a_command_wakes_the_program),
 		TEST(completions_behind_a_command_wake_the_engine_thread),
 		TEST(a_checkpoint_saves_no_hidden_completion),
+		TEST(a_new_daemon_has_other_pkeys),
 		TEST(a_cq_that_has_grown_shrinks),
 		TEST(a_cq_without_room_does_not_shrink),
 		TEST(a_cq_does_not_grow_beyond_the_limit_of_the_hca),
