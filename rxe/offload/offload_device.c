@@ -88,3 +88,11 @@ void urxe_offload_qp_event(struct urxe_dev *dev, uint32_t qpn, enum urxe_async e
 	qp->last_wqe |= event == URXE_ASYNC_QP_LAST_WQE_REACHED;
 	qp_event(qp, event);
 }
+
+void urxe_offload_qp_lost(struct urxe_dev *dev, uint32_t qpn)
+{
+	struct urxe_qp *qp = idmap_find(&dev->qps, qpn);
+
+	if (qp && qp->offloaded)
+		offload_release_qp(qp);
+}

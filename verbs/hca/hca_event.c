@@ -24,10 +24,7 @@ void hca_handle_comp_events(struct hca *hca)
 	}
 }
 
-/*
- * The HCA has dropped completions: no queue pair of the CQ can go on. The engine may destroy the
- * HCA's queue pair on its event.
- */
+/* The HCA has dropped completions: no queue pair of the CQ can go on, or flush its requests. */
 static void fail_cq(struct hca *hca, const struct hca_cq *cq)
 {
 	struct hca_qp *qp = LIST_FIRST(&hca->qps);
@@ -35,8 +32,10 @@ static void fail_cq(struct hca *hca, const struct hca_cq *cq)
 	while (qp) {
 		struct hca_qp *next = LIST_NEXT(qp, link);
 
-		if (qp->made && (qp->send_cq == cq || qp->recv_cq == cq))
-			urxe_offload_qp_event(hca->dev, hca_qp_number(qp), URXE_ASYNC_QP_FATAL);
+		if (qp->made && (qp->send_cq == cq || qp->recv_cq == cq)) {
+			qp->ends_at_once = true;
+			urxe_offload_qp_lost(hca->dev, hca_qp_number(qp));
+		}
 		qp = next;
 	}
 }

@@ -225,8 +225,8 @@ static void finish_qp(struct hca_destruction *destruction)
 }
 
 /*
- * Of an HCA that has gone, the engine flushes the requests at once; also those of a queue pair that
- * did not take the error state.
+ * Of an HCA that has gone, the engine flushes the requests at once; also those of a queue pair
+ * whose HCA does not flush them.
  */
 void hca_qp_destroy(void *hca_qp)
 {
@@ -237,7 +237,7 @@ void hca_qp_destroy(void *hca_qp)
 	work_ids_remove(&hca->work_ids, qp->id);
 	remove_from_list(qp);
 	qp->destruction = (struct hca_destruction){.call = destroy_ibv_qp, .finish = finish_qp};
-	hca->defers &= !hca->detaching && hca->dev && !qp->refused_error;
+	hca->defers &= !hca->detaching && hca->dev && !qp->ends_at_once;
 	hca_destroy_object(hca, &qp->destruction);
 	hca->defers = defers;
 }
@@ -287,7 +287,7 @@ int hca_qp_modify(void *hca_qp, const struct urxe_qp_attr *from, uint32_t mask)
 	wait = hca_begin_wait(qp->hca);
 	rc = hca_verbs_error(qp->hca->verbs->modify_qp(qp->ibv, &attr, (int)mask));
 	hca_end_wait(qp->hca, &wait);
-	qp->refused_error |= rc && mask & URXE_QP_STATE && from->state == URXE_QPS_ERR;
+	qp->ends_at_once |= rc && mask & URXE_QP_STATE && from->state == URXE_QPS_ERR;
 	if (rc)
 		return rc;
 	if (mask & URXE_QP_RATE_LIMIT)
@@ -305,7 +305,7 @@ int hca_qp_fail(void *hca_qp)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	rc = hca_verbs_error(qp->hca->verbs->modify_qp(qp->ibv, &attr, IBV_QP_STATE));
 	pthread_setcancelstate(cancel, NULL);
-	qp->refused_error |= rc != 0;
+	qp->ends_at_once |= rc != 0;
 	return rc;
 }
 

@@ -50,7 +50,9 @@ struct hca_qp {
 	uint32_t max_inline;
 	bool made;    /* hca_qp_create() has succeeded; before, no other thread may use `ibv` */
 	bool limited; /* the HCA limits the rate of this queue pair */
-	bool refused_error; /* the HCA refused the transition to the error state */
+	/* The HCA has refused the transition to the error state, or has dropped completions: the
+	 * engine flushes the requests, so the HCA's queue pair must end before. */
+	bool ends_at_once;
 	LIST_ENTRY(hca_qp) link;
 	struct hca_destruction destruction;
 };

@@ -496,6 +496,47 @@ static void events_reach_the_engine(void **state)
 	assert_int_equal(f->comp_events, 1);
 }
 
+static void overrun_cq(struct ibv_cq *cq)
+{
+	fake_hca.event = (struct ibv_async_event){.element.cq = cq, .event_type = IBV_EVENT_CQ_ERR};
+	fake_hca.has_event = true;
+	hca_handle_events(f->hca);
+}
+
+/* The HCA has dropped their completions. */
+static void requests_of_an_overrun_cq_are_flushed(void **state)
+{
+	(void)state;
+	make_qp(URXE_QPT_RC, 0, NULL);
+	offloaded_connect_rc();
+	receive_some(urxe_qp_rq(f->qp), 2);
+	send_some(2, 0);
+	pthread_mutex_lock(&f->lock);
+	hca_defer_destruction(f->hca);
+	overrun_cq(fake_hca.last_qp->init.recv_cq);
+	assert_int_equal(f->n, 4);
+	assert_int_equal(f->wcs[0].status, URXE_WC_WR_FLUSH_ERR);
+	assert_int_equal(f->wcs[3].status, URXE_WC_WR_FLUSH_ERR);
+	assert_int_equal(f->flushed_before_end, 0);
+	assert_int_equal(f->asyncs, 1);
+	assert_int_equal(f->last_async, URXE_ASYNC_QP_FATAL);
+	hca_destroy_deferred(f->hca);
+	pthread_mutex_unlock(&f->lock);
+}
+
+/* The engine waits for the completions of a queue pair in the error state. */
+static void an_overrun_after_an_error_flushes_requests(void **state)
+{
+	(void)state;
+	make_qp(URXE_QPT_RC, 0, NULL);
+	offloaded_connect_rc();
+	receive_some(urxe_qp_rq(f->qp), 2);
+	assert_int_equal(offloaded_modify(URXE_QPS_ERR, 0), 0);
+	assert_int_equal(f->n, 0);
+	overrun_cq(fake_hca.last_qp->init.recv_cq);
+	assert_int_equal(f->n, 2);
+}
+
 /* An owner that sleeps asks for an event of each CQ with requests, and looks once more. */
 static void a_sleeping_owner_misses_no_completion(void **state)
 {
@@ -696,6 +737,8 @@ int main(void)
 		TEST(queue_pairs_of_a_cq_share_room_for_a_shared_queue),
 		TEST(room_for_a_shared_queue_stays_with_its_other_queue_pair),
 		TEST(events_reach_the_engine),
+		TEST(requests_of_an_overrun_cq_are_flushed),
+		TEST(an_overrun_after_an_error_flushes_requests),
 		TEST(a_sleeping_owner_misses_no_completion),
 		TEST(a_queue_pair_that_goes_on_ends_before_its_flush),
 		TEST(the_end_of_the_hca_fails_its_queue_pairs),
