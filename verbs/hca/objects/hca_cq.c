@@ -285,7 +285,8 @@ static bool poll_busy(struct hca_cq *cq)
 		return false;
 	}
 	more = poll_cq(cq);
-	if (!cq->outstanding && !cq->has_event) {
+	/* Late completions, which name no queue, may remain: they would fill the CQ. */
+	if (!more && !cq->outstanding && !cq->has_event) {
 		LIST_REMOVE(cq, busy_link);
 		cq->busy = false;
 	}

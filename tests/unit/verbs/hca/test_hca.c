@@ -118,6 +118,27 @@ static void late_completions_name_no_queue(void **state)
 	assert_int_equal(f->n, 1);
 }
 
+/* More than one call takes: the queue pairs that come later have room in the HCA's CQ. */
+static void late_completions_leave_the_cq(void **state)
+{
+	struct fake_qp *qp;
+	struct ibv_wc wc;
+	uint32_t calls = 0;
+
+	(void)state;
+	make_qp(URXE_QPT_RC, 0, NULL);
+	qp = fake_hca.last_qp;
+	offloaded_connect_rc();
+	send_some(1, 0);
+	assert_int_equal(offloaded_modify(URXE_QPS_RESET, 0), 0);
+	for (int i = 0; i < 200; i++, qp->sent = 0)
+		fake_hca_complete_send(qp, IBV_WC_WR_FLUSH_ERR);
+	while (hca_poll(f->hca))
+		assert_true(++calls < 100);
+	assert_int_equal(ibv_poll_cq(qp->init.send_cq, 1, &wc), 0);
+	assert_int_equal(f->n, 0);
+}
+
 /* A wrong provider completes requests that it does not have. */
 static void invented_completions_are_ignored(void **state)
 {
@@ -718,6 +739,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(completions_in_error_reach_their_queue),
 		TEST(late_completions_name_no_queue),
+		TEST(late_completions_leave_the_cq),
 		TEST(invented_completions_are_ignored),
 		TEST(a_full_queue_takes_the_rest_later),
 		TEST(polling_one_cq_leaves_the_others_for_later),
