@@ -451,6 +451,7 @@ static int query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 
 static int destroy_qp(struct ibv_qp *qp)
 {
+	check_cancellation();
 	delay(FAKE_HCA_DESTROY_QP);
 	fake_hca.qps--;
 	free(qp);
@@ -475,6 +476,7 @@ static struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 
 static int destroy_ah(struct ibv_ah *ah)
 {
+	check_cancellation();
 	delay(FAKE_HCA_DESTROY_AH);
 	fake_hca.ahs--;
 	free(ah);

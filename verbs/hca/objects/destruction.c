@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "destruction.h"
 
+#include <pthread.h>
+
 #include "hca/hca_device.h"
 
 void hca_destroy_object(struct hca *hca, struct hca_destruction *destruction)
 {
+	int cancel;
+
 	if (hca->defers) {
 		STAILQ_INSERT_TAIL(&hca->deferred, destruction, link);
 		return;
 	}
+	/* As in hca_qp_fail(). */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	destruction->call(destruction);
+	pthread_setcancelstate(cancel, NULL);
 	destruction->finish(destruction);
 }
 

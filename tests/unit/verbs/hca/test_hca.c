@@ -373,6 +373,21 @@ static void no_thread_ends_in_calls_of_the_engine(void **state)
 	assert_int_equal(fake_hca.cancellable, 0);
 }
 
+/* The poll that fails the queue pair ends it, because the HCA refuses the error state. */
+static void no_thread_ends_in_a_destruction_of_the_engine(void **state)
+{
+	(void)state;
+	make_qp(URXE_QPT_RC, 0, NULL);
+	offloaded_connect_rc();
+	send_some(1, 0);
+	fake_hca.no_error_state = true;
+	fake_hca.cancellable = 0;
+	fake_hca_complete_send(fake_hca.last_qp, IBV_WC_FATAL_ERR);
+	hca_poll(f->hca);
+	assert_int_equal(fake_hca.qps, 0);
+	assert_int_equal(fake_hca.cancellable, 0);
+}
+
 static void a_datagram_without_address_handle_fails(void **state)
 {
 	(void)state;
@@ -752,6 +767,7 @@ int main(void)
 		TEST(datagrams_share_an_address_handle),
 		TEST(a_new_gid_index_needs_a_new_address_handle),
 		TEST(no_thread_ends_in_calls_of_the_engine),
+		TEST(no_thread_ends_in_a_destruction_of_the_engine),
 		TEST(a_datagram_without_address_handle_fails),
 		TEST(inline_data_goes_by_memory_if_the_hca_takes_none),
 		TEST(a_shared_queue_gives_its_own_numbers_back),
