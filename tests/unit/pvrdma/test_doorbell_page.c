@@ -222,6 +222,22 @@ static void test_only_pages_of_user_contexts_are_polled(void **state)
 	assert_int_equal(guest_handle_command(&f->g, PV_CMD_DESTROY_UC, response.handle.handle), 0);
 }
 
+/* The guest breaks a ring: its requests end and the driver gets an event, without a doorbell. */
+static void test_look_that_fails_a_qp_found_something(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int recv = 0; recv < 2; recv++) {
+		struct pv_ring_state *ring = qp_state_page(&f->g, &f->qp[recv]);
+
+		assert_false(pvrdma_poll(f->g.dev, f->g.now));
+		*(recv ? &ring->rx.prod_tail : &ring->tx.prod_tail) = UINT32_MAX;
+		assert_true(pvrdma_poll(f->g.dev, f->g.now));
+		assert_int_equal(qp_query(&f->g, &f->qp[recv], NULL), URXE_QPS_ERR);
+		assert_false(pvrdma_poll(f->g.dev, f->g.now));
+	}
+}
+
 /* Without the right to access memory, doorbells wait; a reset removes them. */
 static void test_doorbells_wait_for_bus_mastering_and_reset_clears(void **state)
 {
@@ -279,6 +295,7 @@ int main(void)
 		TEST(test_program_that_polls_is_not_interrupted),
 		TEST(test_doorbell_of_a_second_srq_loses_no_receives),
 		TEST(test_only_pages_of_user_contexts_are_polled),
+		TEST(test_look_that_fails_a_qp_found_something),
 		TEST(test_doorbells_wait_for_bus_mastering_and_reset_clears),
 		TEST(test_doorbell_rung_during_a_handover_is_kept),
 	};

@@ -32,13 +32,13 @@ int pv_qp_modify(struct pv_qp *qp, const struct urxe_qp_attr *attr, uint32_t mas
 void pv_qp_memory_removed(struct pv_qp *qp, const struct pv_removed *removed);
 
 /* Post the requests that the guest has added to the ring to the engine, as far as it has room.
- * True: posted some. */
+ * True: posted some, or failed the QP. */
 bool pv_qp_post_sends(struct pv_qp *qp);
 bool pv_qp_post_recvs(struct pv_qp *qp);
 /* Posts the requests of QPs whose engine queue was full. */
 void pv_qp_post_waiting(struct pvrdma *dev);
 /* Posts new requests in the rings of up to 64 QPs, in turn, also without a doorbell. True: posted
- * some. */
+ * some, or failed a QP. */
 bool pv_qp_poll(struct pvrdma *dev);
 
 #endif

@@ -34,8 +34,8 @@ static int post_one(struct pv_qp *qp)
 	return urxe_post_malformed(qp->qp, request.wr.wr_id, status_of(rc));
 }
 
-/* The guest broke the protocol of the rings. */
-static void fail_qp(struct pv_qp *qp)
+/* The guest broke the protocol of the rings. Returns whether the QP had not failed before. */
+static bool fail_qp(struct pv_qp *qp)
 {
 	static const struct urxe_qp_attr error = {.state = URXE_QPS_ERR};
 	struct urxe_qp_init init;
@@ -43,11 +43,12 @@ static void fail_qp(struct pv_qp *qp)
 
 	urxe_qp_query(qp->qp, &attr, &init);
 	if (attr.state == URXE_QPS_ERR || attr.state == URXE_QPS_RESET)
-		return;
+		return false;
 	pv_count(qp->object.dev, PVRDMA_RING_BAD);
 	qp->events++;
 	pv_event_report(qp->object.dev, URXE_ASYNC_QP_FATAL, qp->object.handle);
 	urxe_qp_modify(qp->qp, qp->object.dev->now, &error, URXE_QP_STATE);
+	return true;
 }
 
 static void wait_for_room(struct pv_qp *qp)
@@ -64,10 +65,8 @@ bool pv_qp_post_sends(struct pv_qp *qp)
 
 	if (!qp->send.indices)
 		return false;
-	if (!pv_ring_filled(&qp->send, &n)) {
-		fail_qp(qp);
-		return false;
-	}
+	if (!pv_ring_filled(&qp->send, &n))
+		return fail_qp(qp);
 	for (; posted < n; posted++) {
 		if (post_one(qp) == -ENOMEM) {
 			wait_for_room(qp);
@@ -88,10 +87,8 @@ bool pv_qp_post_recvs(struct pv_qp *qp)
 
 	if (qp->srq || !qp->recv.ring.indices)
 		return false;
-	if (!pv_ring_filled(&qp->recv.ring, &n)) {
-		fail_qp(qp);
-		return false;
-	}
+	if (!pv_ring_filled(&qp->recv.ring, &n))
+		return fail_qp(qp);
 	return n && pv_recv_queue_refill(qp->object.dev, &qp->recv);
 }
 
