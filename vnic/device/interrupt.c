@@ -27,7 +27,7 @@ static void deliver_interrupt(struct vnic_device *dev, uint32_t vector)
 {
 	const uint32_t bit = UINT32_C(1) << vector;
 
-	if (!claim_vector(dev, vector)) {
+	if (dev->no_master || !claim_vector(dev, vector)) {
 		dev->missed |= bit;
 		return;
 	}
@@ -75,7 +75,7 @@ void vnic_device_raise_event(struct vnic_device *dev, uint32_t event)
 
 void vnic_device_set_polling(struct vnic_device *dev, bool polling)
 {
-	for (uint32_t i = 0; i < dev->tx_queues; i++)
+	for (uint32_t i = 0; i < vnic_device_tx_queues(dev); i++)
 		vnic_store(&dev->tx[i].shared->threshold, polling ? UINT32_MAX : VNIC_TX_THRESHOLD);
 	if (!polling)
 		vnic_fence();

@@ -100,11 +100,13 @@ struct vnic_device {
 	uint32_t features; /* UPT1_F_*; with UPT1_F_RSS `rss` is valid */
 	uint32_t frame_max;
 	uint16_t link;      /* Mb/s, 0 = link down */
-	uint16_t link_told; /* `link` when the device was paused: the driver knows that state */
+	uint16_t link_told; /* `link` when the device was paused, or lost its right to access
+			     * memory: the driver knows that state */
 	bool auto_mask;
+	bool no_master; /* the driver permits no access to memory */
 	uint32_t tx_queues, rx_queues;
 	uint32_t interrupts; /* bit n: vector n has an interrupt to raise */
-	uint32_t missed;     /* bit n: vector n was masked when its interrupt was due */
+	uint32_t missed; /* bit n: vector n was masked, or no_master, when its interrupt was due */
 	struct vnic_device_attr attr;
 	struct vnic_region *regions;
 	uint32_t region_count, region_room;
@@ -200,7 +202,8 @@ void vnic_device_stop(struct vnic_device *dev);
 void vnic_device_tx_discard(struct vnic_device *dev, uint32_t queue);
 /*
  * The driver violated the protocol on a queue: the queue stops with `error`, and with it the NIC
- * until the driver resets it. `event`: VMXNET3_ECR_TQERR or _RQERR.
+ * until the driver resets it. Without access to memory the NIC goes down instead. `event`:
+ * VMXNET3_ECR_TQERR or _RQERR.
  */
 void vnic_device_break(struct vnic_device *dev, uint32_t event, struct vmxnet3_queue_status *status,
 		       uint32_t error);

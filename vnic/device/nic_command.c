@@ -11,7 +11,8 @@
  */
 #define TX_DATA_DESC_SIZE 128
 
-enum need { ALWAYS, ACTIVE };
+/* When a command is permitted. Without access to memory, ALWAYS ones are. */
+enum need { ALWAYS, MEMORY, ACTIVE };
 
 static uint32_t activate_device(struct vnic_device *dev)
 {
@@ -180,7 +181,7 @@ struct command {
 #define GET(name) [VMXNET3_CMD_##name - VMXNET3_CMD_FIRST_GET]
 
 static const struct command sets[] = {
-	SET(ACTIVATE_DEV) = {activate_device, ALWAYS},
+	SET(ACTIVATE_DEV) = {activate_device, MEMORY},
 	SET(QUIESCE_DEV) = {quiesce_device, ALWAYS},
 	SET(RESET_DEV) = {reset_device, ALWAYS},
 	SET(UPDATE_RX_MODE) = {update_rx_mode, ACTIVE},
@@ -198,7 +199,7 @@ static const struct command sets[] = {
 
 static const struct command gets[] = {
 	GET(GET_QUEUE_STATUS) = {ignore_command, ALWAYS},
-	GET(GET_STATS) = {get_stats, ALWAYS},
+	GET(GET_STATS) = {get_stats, MEMORY},
 	GET(GET_LINK) = {get_link, ALWAYS},
 	GET(GET_PERM_MAC_LO) = {get_perm_mac_lo, ALWAYS},
 	GET(GET_PERM_MAC_HI) = {get_perm_mac_hi, ALWAYS},
@@ -237,6 +238,8 @@ uint32_t vnic_device_command(struct vnic_device *dev, uint32_t cmd)
 
 	/* An unknown command fails, as on a device that is older than its driver. */
 	if (!command || !(command->run || command->answer) || dev->revision < command->revision)
+		return 1;
+	if (command->need != ALWAYS && dev->no_master)
 		return 1;
 	if (command->need == ACTIVE && dev->state != VNIC_DEVICE_ACTIVE)
 		return 1;

@@ -113,6 +113,8 @@ void vnic_device_break(struct vnic_device *dev, uint32_t event, struct vmxnet3_q
 		       uint32_t error)
 {
 	vnic_device_stop(dev);
+	if (dev->no_master)
+		return;
 	dev->state = VNIC_DEVICE_BROKEN;
 	vnic_store(&status->error, error);
 	vnic_store(&status->stopped, 1);
@@ -126,6 +128,19 @@ void vnic_device_set_link(struct vnic_device *dev, uint16_t mbps)
 	if (dev->link == mbps)
 		return;
 	dev->link = mbps;
-	if (dev->state == VNIC_DEVICE_ACTIVE)
+	if (dev->state == VNIC_DEVICE_ACTIVE && !dev->no_master)
 		vnic_device_raise_event(dev, VMXNET3_ECR_LINK);
+}
+
+void vnic_device_set_bus_master(struct vnic_device *dev, bool on)
+{
+	if (dev->no_master == !on)
+		return;
+	dev->no_master = !on;
+	if (!on) {
+		dev->link_told = dev->link;
+		return;
+	}
+	vnic_device_set_polling(dev, false);
+	vnic_device_resume(dev);
 }

@@ -351,7 +351,7 @@ static int check_frame(struct vnic_device *dev, const struct frame *frame, uint3
 {
 	if (dev->state != VNIC_DEVICE_ACTIVE)
 		return -ENETDOWN;
-	if (!dev->link)
+	if (!dev->link || dev->no_master)
 		return drop_frame(dev, VNIC_LINK_DOWN, -ENETDOWN);
 	if (frame->len < VNIC_ETH_HEADER)
 		return drop_frame(dev, VNIC_RX_RUNT, -EINVAL);

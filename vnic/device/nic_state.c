@@ -11,6 +11,8 @@ static const struct vnic_state_format format = {.name = "urxevmx3", .version = 1
 
 void vnic_device_pause(struct vnic_device *dev)
 {
+	if (dev->no_master)
+		return;
 	for (uint32_t i = 0; i < dev->tx_queues; i++)
 		vnic_device_tx_discard(dev, i);
 	vnic_device_set_polling(dev, false);
@@ -20,7 +22,7 @@ void vnic_device_pause(struct vnic_device *dev)
 
 void vnic_device_resume(struct vnic_device *dev)
 {
-	if (dev->state == VNIC_DEVICE_DOWN)
+	if (dev->state == VNIC_DEVICE_DOWN || dev->no_master)
 		return;
 	if (dev->state == VNIC_DEVICE_ACTIVE && dev->link != dev->link_told)
 		vnic_device_raise_event(dev, VMXNET3_ECR_LINK);
@@ -285,6 +287,7 @@ int vnic_device_restore(struct vnic_device *dev, const uint8_t *stream, size_t l
 	int rc;
 
 	vnic_device_reset(dev);
+	dev->no_master = false;
 	if (vnic_state_begin_restore(&s, &format, stream, length))
 		return s.error;
 	device_record(&s, dev);

@@ -433,7 +433,7 @@ static void look_for(struct vnic_device *dev, struct vnic_device_txq *tx, uint32
 
 uint32_t vnic_device_tx_queues(const struct vnic_device *dev)
 {
-	return dev->tx_queues;
+	return dev->no_master ? 0 : dev->tx_queues;
 }
 
 uint32_t vnic_device_tx(struct vnic_device *dev, uint32_t queue, struct vnic_tx_frame *frames,
@@ -441,7 +441,7 @@ uint32_t vnic_device_tx(struct vnic_device *dev, uint32_t queue, struct vnic_tx_
 {
 	struct vnic_device_txq *tx;
 
-	if (queue >= dev->tx_queues)
+	if (queue >= vnic_device_tx_queues(dev))
 		return 0;
 	tx = &dev->tx[queue];
 	if (n > VNIC_TX_AHEAD)
@@ -462,8 +462,8 @@ void vnic_device_tx_done(struct vnic_device *dev, uint32_t queue, uint32_t n)
 {
 	struct vnic_device_txq *tx;
 
-	/* The NIC may have stopped since vnic_device_tx. */
-	if (queue >= dev->tx_queues)
+	/* The NIC may have stopped, or lost its right to access memory, since vnic_device_tx. */
+	if (queue >= vnic_device_tx_queues(dev))
 		return;
 	tx = &dev->tx[queue];
 	for (; n && tx->count; n--) {

@@ -39,9 +39,15 @@ static void set_mac(struct vnic_device *dev, uint32_t high)
 	dev->mac[5] = (uint8_t)(high >> 8);
 }
 
+/* The register ECR lies in the shared area, too. */
+static bool has_events(const struct vnic_device *dev)
+{
+	return dev->state != VNIC_DEVICE_DOWN && !dev->no_master;
+}
+
 static void acknowledge(struct vnic_device *dev, uint32_t events)
 {
-	if (dev->state != VNIC_DEVICE_DOWN)
+	if (has_events(dev))
 		__atomic_fetch_and(&dev->shared->ecr, ~events, __ATOMIC_RELAXED);
 }
 
@@ -72,9 +78,7 @@ static int bar1_read(struct vnic_device *dev, uint32_t offset, uint32_t *value)
 	case VMXNET3_REG_MACL: *value = vnic_mac_low(dev->mac); return 0;
 	case VMXNET3_REG_MACH: *value = vnic_mac_high(dev->mac); return 0;
 	case VMXNET3_REG_ICR: *value = 0; return 0; /* no INTx */
-	case VMXNET3_REG_ECR:
-		*value = dev->state == VNIC_DEVICE_DOWN ? 0 : vnic_load(&dev->shared->ecr);
-		return 0;
+	case VMXNET3_REG_ECR: *value = has_events(dev) ? vnic_load(&dev->shared->ecr) : 0; return 0;
 	case VMXNET3_REG_DCR: *value = CAPABILITIES; return 0;
 	case VMXNET3_REG_PTCR: *value = VMXNET3_PTCR_NO_PASS_THROUGH; return 0;
 	default: return -EINVAL;

@@ -73,5 +73,7 @@ int function_state_restore(struct vnic_vfio_server *server, const uint8_t *strea
 		return s.error;
 	server->config = config;
 	server->irq.pending = irq.pending;
+	if (!config_space_is_master(&config) && server->attr.ops.bus_master)
+		server->attr.ops.bus_master(server->attr.ctx, false);
 	return 0;
 }

@@ -35,6 +35,12 @@ static void reset(void *ctx)
 	struct vmxnet3_function *f = ctx;
 
 	vnic_device_reg_write(f->dev, 1, VMXNET3_REG_CMD, (uint32_t)VMXNET3_CMD_RESET_DEV);
+	vnic_device_set_bus_master(f->dev, true);
+}
+
+static void set_bus_master(void *ctx, bool on)
+{
+	vnic_device_set_bus_master(((struct vmxnet3_function *)ctx)->dev, on);
 }
 
 /* --- The guest's memory */
@@ -171,7 +177,7 @@ int vmxnet3_function_open(struct vmxnet3_function *f, const char *path, const ui
 			     .msix_bar = MSIX_BAR,
 			     .pba_offset = PBA_OFFSET},
 		.ops = {read_register, write_register, reset, add_memory, remove_memory, NULL,
-			function_memory_refused, function_memory_lost},
+			function_memory_refused, function_memory_lost, set_bus_master},
 		.migration = &migration,
 		.ctx = f,
 	};

@@ -69,7 +69,7 @@ enum vnic_device_state { VNIC_DEVICE_DOWN, VNIC_DEVICE_ACTIVE, VNIC_DEVICE_BROKE
 	X(RX_BAD, "rx_bad", "receive descriptors that were malformed")                 \
 	X(RX_RUNT, "rx_runt", "frames shorter than an Ethernet header")                \
 	X(RX_FILTERED, "rx_filtered", "frames that the driver does not want to hear")  \
-	X(LINK_DOWN, "link_down", "frames either way while the link was down")         \
+	X(LINK_DOWN, "link_down", "frames while the link was down, or DMA forbidden")  \
 	X(INTERRUPTS, "interrupts", "interrupts delivered")
 
 #define VNIC_COUNTER_ENUM(id, name, text) VNIC_##id,
@@ -83,11 +83,20 @@ void vnic_device_destroy(struct vnic_device *dev);
  * Replaces the table of the driver's memory. Call it before memory is unmapped, with a table that
  * lacks this memory: the device uses no pointer outside its table. If the new table lacks memory of
  * a ring, of a queue's descriptor, or of a frame that vnic_device_tx has returned, the NIC's state
- * becomes VNIC_DEVICE_BROKEN; if it lacks the shared area, VNIC_DEVICE_DOWN. -EINVAL, -ENOMEM: the
- * table is as before; with a count of 0 it never fails.
+ * becomes VNIC_DEVICE_BROKEN; if it lacks the shared area, or the device may not access memory
+ * (vnic_device_set_bus_master), VNIC_DEVICE_DOWN. -EINVAL, -ENOMEM: the table is as before; with a
+ * count of 0 it never fails.
  */
 int vnic_device_set_regions(struct vnic_device *dev, const struct vnic_region *regions,
 			    uint32_t count);
+
+/*
+ * The driver withdraws the device's right to access its memory (`on` false), or grants it; the
+ * device has the right after creation and vnic_device_restore. Without it the device reads and
+ * writes no memory of the driver: frames to the driver are dropped, those of the driver and
+ * interrupts wait, and commands that need memory fail.
+ */
+void vnic_device_set_bus_master(struct vnic_device *dev, bool on);
 
 enum vnic_device_state vnic_device_state(const struct vnic_device *dev);
 /* The MTU that the driver has set, bytes; 0: the device is not active. */
@@ -111,7 +120,8 @@ struct vnic_tx_frame {
 	uint32_t len;
 };
 
-/* How many transmit queues the driver has set up; 0 while the NIC is not active. */
+/* How many transmit queues the driver has set up; 0 while the NIC is not active, or may not access
+ * memory. */
 uint32_t vnic_device_tx_queues(const struct vnic_device *dev);
 /*
  * Returns up to n frames of a transmit queue, oldest first. The same frames come again until
@@ -138,7 +148,7 @@ void vnic_device_set_link(struct vnic_device *dev, uint16_t mbps);
  * If the driver has enabled RSS, the RSS hash of a frame that has one counts instead. -ENOBUFS: no
  * buffer is free now, and the caller tries again or calls vnic_device_rx_give_up; -EMSGSIZE: longer
  * than the buffers, dropped; -EINVAL: shorter than an Ethernet header; -ENETDOWN: the NIC is not
- * active, or the link is down.
+ * active or may not access memory, or the link is down.
  */
 int vnic_device_rx(struct vnic_device *dev, uint32_t flow, const uint8_t *data, uint32_t len);
 /*

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The vmxnet3 behind its socket: registers, and memory that the hypervisor takes away in parts. */
+#include <errno.h>
+#include <linux/pci_regs.h>
 #include <linux/vfio.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -253,6 +256,158 @@ static void the_end_of_the_client_resets_the_nic(void **state)
 	assert_int_equal(vnic_device_state(f->f.dev), VNIC_DEVICE_DOWN);
 }
 
+/* --- Bus mastering */
+
+#define BUFFER (RINGS + 4 * PAGE)
+
+static void set_command(struct fixture *f, uint32_t command)
+{
+	write_register(f, VFIO_PCI_CONFIG_REGION_INDEX, PCI_COMMAND, command);
+}
+
+/* Gives the NIC's only vector an eventfd, which it returns. */
+static int open_interrupt(struct fixture *f)
+{
+	uint32_t irqs[5] = {20, VFIO_IRQ_SET_DATA_EVENTFD | VFIO_IRQ_SET_ACTION_TRIGGER,
+			    VFIO_PCI_MSIX_IRQ_INDEX, 0, 1};
+	const int fd = eventfd(0, EFD_NONBLOCK);
+
+	assert_int_equal(ask(f, 8, irqs, sizeof(irqs), fd), 0);
+	write_register(f, 0, VMXNET3_REG_IMR, 0);
+	return fd;
+}
+
+static bool was_interrupted(int fd)
+{
+	uint64_t n;
+
+	return read(fd, &n, sizeof(n)) == sizeof(n);
+}
+
+/* An active NIC with the right to access memory, one buffer for a broadcast, and one frame to send.
+ */
+static void activate_with_frames(struct fixture *f)
+{
+	struct vmxnet3_driver_shared *shared = (void *)f->memory;
+	struct vmxnet3_rx_desc *rx = (void *)(f->memory + (RINGS + 2 * PAGE - BASE));
+	struct vmxnet3_tx_desc *tx = (void *)(f->memory + (RINGS - BASE));
+
+	greet(f);
+	assert_int_equal(map(f, BASE, SIZE, READ | WRITE), 0);
+	set_command(f, PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER);
+	activate(f);
+	assert_int_equal(read_register(f, 1, VMXNET3_REG_CMD), 0);
+	shared->rx_filter.mode = VMXNET3_RXM_PROMISC;
+	write_register(f, 1, VMXNET3_REG_CMD, (uint32_t)VMXNET3_CMD_UPDATE_RX_MODE);
+	*rx = (struct vmxnet3_rx_desc){.addr = BUFFER, .len = PAGE | VMXNET3_RXD_GEN};
+	*tx = (struct vmxnet3_tx_desc){.addr = BUFFER + PAGE,
+				       .len = 60 | VMXNET3_TXD_GEN,
+				       .flags = VMXNET3_TXD_EOP | VMXNET3_TXD_CQ};
+}
+
+static const uint8_t broadcast[60] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 1};
+
+/* The device after a driver that the kernel ended: its pages belong to others. */
+static void without_bus_mastering_the_nic_touches_no_memory(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t *const before = malloc(SIZE);
+	struct vnic_tx_frame frame;
+	int fd;
+
+	activate_with_frames(f);
+	fd = open_interrupt(f);
+	vnic_device_set_polling(f->f.dev, true);
+	set_command(f, PCI_COMMAND_MEMORY);
+	memcpy(before, f->memory, SIZE);
+
+	assert_int_equal(vnic_device_rx(f->f.dev, 0, broadcast, sizeof(broadcast)), -ENETDOWN);
+	assert_int_equal(vnic_device_tx(f->f.dev, 0, &frame, 1), 0);
+	vnic_device_set_polling(f->f.dev, false);
+	vnic_device_set_link(f->f.dev, 0);
+	vnic_device_flush(f->f.dev);
+	write_register(f, 1, VMXNET3_REG_ECR, UINT32_MAX);
+	write_register(f, 1, VMXNET3_REG_CMD, (uint32_t)VMXNET3_CMD_GET_STATS);
+	assert_int_equal(read_register(f, 1, VMXNET3_REG_CMD), 1);
+	write_register(f, 1, VMXNET3_REG_CMD, (uint32_t)VMXNET3_CMD_UPDATE_RX_MODE);
+	assert_int_equal(read_register(f, 1, VMXNET3_REG_CMD), 1);
+	assert_memory_equal(f->memory, before, SIZE);
+	assert_false(was_interrupted(fd));
+
+	/* The driver learns of the link when the NIC has the right again. */
+	set_command(f, PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER);
+	assert_int_equal(read_register(f, 1, VMXNET3_REG_ECR), VMXNET3_ECR_LINK);
+	assert_true(was_interrupted(fd));
+	vnic_device_set_link(f->f.dev, 10000);
+	assert_int_equal(vnic_device_rx(f->f.dev, 0, broadcast, sizeof(broadcast)), 0);
+	assert_memory_equal(f->memory + (BUFFER - BASE), broadcast, sizeof(broadcast));
+	assert_int_equal(vnic_device_tx(f->f.dev, 0, &frame, 1), 1);
+	vnic_device_tx_done(f->f.dev, 0, 1);
+	vnic_device_flush(f->f.dev);
+	assert_true(was_interrupted(fd));
+	close(fd);
+	free(before);
+}
+
+static void without_bus_mastering_no_command_activates_the_nic(void **state)
+{
+	struct fixture *f = *state;
+
+	activate_with_frames(f);
+	set_command(f, PCI_COMMAND_MEMORY);
+	/* The driver's reset gives no right back; the hypervisor's does. */
+	write_register(f, 1, VMXNET3_REG_CMD, (uint32_t)VMXNET3_CMD_RESET_DEV);
+	activate(f);
+	assert_int_equal(read_register(f, 1, VMXNET3_REG_CMD), 1);
+	assert_int_equal(ask(f, 13, (uint32_t[1]){0}, 0, -1), 0);
+	activate(f);
+	assert_int_equal(read_register(f, 1, VMXNET3_REG_CMD), 0);
+}
+
+/* Rings that go meanwhile take the NIC down, without a word in the driver's memory. */
+static void without_bus_mastering_lost_rings_take_the_nic_down(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t *const before = malloc(SIZE);
+
+	activate_with_frames(f);
+	set_command(f, PCI_COMMAND_MEMORY);
+	memcpy(before, f->memory, SIZE);
+	assert_int_equal(unmap(f, RINGS, PAGE), 0);
+	assert_int_equal(vnic_device_state(f->f.dev), VNIC_DEVICE_DOWN);
+	assert_memory_equal(f->memory, before, SIZE);
+	free(before);
+}
+
+/* Another process takes the NIC over: the saved command register tells it. */
+static void a_restored_nic_has_no_more_rights_than_before(void **state)
+{
+	struct fixture *f = *state;
+	struct vnic_vfio_handover h;
+	struct vmxnet3_function other;
+	char error[FUNCTION_ERROR];
+
+	activate_with_frames(f);
+	set_command(f, PCI_COMMAND_MEMORY);
+	assert_int_equal(vnic_vfio_server_stop(f->f.function.server), 0);
+	assert_int_equal(vnic_vfio_server_hand_over(f->f.function.server, &h), 0);
+	/* What another process receives are descriptors of its own. */
+	for (uint32_t i = 0; i < h.n_fds; i++)
+		h.fds[i] = dup(h.fds[i]);
+	assert_int_equal(vmxnet3_function_open(&other, NULL, mac, 9000, NULL, error), 0);
+	assert_int_equal(vnic_vfio_server_take_over(other.function.server, &h), 0);
+	vnic_vfio_server_resume(other.function.server);
+	assert_int_equal(vnic_device_state(other.dev), VNIC_DEVICE_ACTIVE);
+	assert_int_equal(vnic_device_rx(other.dev, 0, broadcast, sizeof(broadcast)), -ENETDOWN);
+	vnic_device_set_bus_master(other.dev, true);
+	assert_int_equal(vnic_device_rx(other.dev, 0, broadcast, sizeof(broadcast)), 0);
+	vmxnet3_function_close(&other);
+	for (uint32_t i = 0; i < h.n_fds; i++)
+		if (h.fds[i] >= 0)
+			close(h.fds[i]);
+	free(h.stream);
+}
+
 /* Two pieces of memory go at once; the NIC must not know the first one any more. */
 static void removal_of_all_memory_takes_the_nic_down(void **state)
 {
@@ -283,6 +438,10 @@ int main(void)
 		TEST(a_lost_ring_stops_the_nic),
 		TEST(read_only_memory_does_not_activate_the_nic),
 		TEST(the_end_of_the_client_resets_the_nic),
+		TEST(without_bus_mastering_the_nic_touches_no_memory),
+		TEST(without_bus_mastering_no_command_activates_the_nic),
+		TEST(without_bus_mastering_lost_rings_take_the_nic_down),
+		TEST(a_restored_nic_has_no_more_rights_than_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
