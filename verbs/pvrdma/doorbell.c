@@ -38,6 +38,8 @@ static void ring_cq(struct pvrdma *dev, uint32_t page, uint32_t value)
 
 	if (!cq)
 		return;
+	cq->polled |= (value & PV_UAR_CQ_POLL) != 0;
+	cq->uses_events |= (value & (PV_UAR_CQ_ARM | PV_UAR_CQ_ARM_SOL)) != 0;
 	/* A completion may have come since the program looked. */
 	if (value & PV_UAR_CQ_POLL && pv_cq_is_empty(cq))
 		pv_count(dev, PVRDMA_DOORBELL_POLL);

@@ -76,6 +76,8 @@ struct pv_cq {
 	uint64_t solicited; /* value of `n_completions` after the newest solicited completion; 0:
 			       none */
 	uint64_t notified;  /* value of `n_completions` at the newest notification */
+	bool polled;        /* its doorbell said that the driver polled it */
+	bool uses_events;   /* the driver has armed it, or was notified */
 	bool notify_due;    /* a notification is due: the CQ is in dev->notify_cqs */
 	bool failed;        /* the CQ has failed, and the device has told the driver */
 	TAILQ_ENTRY(pv_cq) notify_link;

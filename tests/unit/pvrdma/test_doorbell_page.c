@@ -105,9 +105,9 @@ static unsigned notifications(struct fixture *f)
 	return n;
 }
 
-static void ring_poll(struct fixture *f)
+static void ring_poll(struct fixture *f, const struct cq *cq)
 {
-	guest_doorbell(&f->g, 0, PVRDMA_UAR_CQ_OFFSET, f->cq.handle | PV_UAR_CQ_POLL);
+	guest_doorbell(&f->g, 0, PVRDMA_UAR_CQ_OFFSET, cq->handle | PV_UAR_CQ_POLL);
 }
 
 static void test_polled_doorbells_deliver_a_message(void **state)
@@ -133,14 +133,25 @@ static void test_arm_is_seen(void **state)
 	assert_int_equal(notifications(f), 1);
 }
 
+/* The device learns that the driver uses events of the CQ. */
+static void notify_once(struct fixture *f)
+{
+	cq_arm(&f->g, &f->cq, false);
+	look_for(f, 10 * US);
+	send_message(f);
+	assert_int_equal(notifications(f), 1);
+	consume_completions(f);
+}
+
 /* The program arms the CQ, polls once more, and sleeps: the message comes before or after that. */
 static void test_poll_replaces_an_arm(void **state)
 {
 	struct fixture *f = *state;
 
+	notify_once(f);
 	for (int before = 0; before < 2; before++) {
 		cq_arm(&f->g, &f->cq, false);
-		ring_poll(f);
+		ring_poll(f, &f->cq);
 		assert_false(look_for(f, QUIET - 10 * US));
 		if (before)
 			send_message(f);
@@ -168,12 +179,39 @@ static void test_other_cq_replaces_an_arm(void **state)
 	cq_close(&f->g, &other);
 }
 
+/* The guest's kernel polls one CQ, and never arms it; the other CQ's ARM arms all CQs of the page.
+ */
+static void test_cq_that_is_only_polled_causes_no_notification(void **state)
+{
+	struct fixture *f = *state;
+	struct cq other;
+
+	cq_open(&f->g, &other, 16);
+	ring_poll(f, &f->cq);
+	look_for(f, 10 * US);
+	cq_arm(&f->g, &other, false);
+	look_for(f, 2 * QUIET);
+	for (int i = 0; i < 2; i++) {
+		send_message(f);
+		look_for(f, 2 * QUIET);
+		consume_completions(f);
+		ring_poll(f, &f->cq);
+	}
+	assert_int_equal(notifications(f), 0);
+	/* The kernel arms it after all. */
+	cq_arm(&f->g, &f->cq, false);
+	look_for(f, 10 * US);
+	send_message(f);
+	assert_int_equal(notifications(f), 1);
+	cq_close(&f->g, &other);
+}
+
 static void test_program_that_polls_is_not_interrupted(void **state)
 {
 	struct fixture *f = *state;
 
 	for (int i = 0; i < 100; i++) {
-		ring_poll(f);
+		ring_poll(f, &f->cq);
 		assert_false(look_for(f, QUIET - 10 * US));
 		if (i % 10 == 0) {
 			send_message(f);
@@ -292,6 +330,7 @@ int main(void)
 		TEST(test_arm_is_seen),
 		TEST(test_poll_replaces_an_arm),
 		TEST(test_other_cq_replaces_an_arm),
+		TEST(test_cq_that_is_only_polled_causes_no_notification),
 		TEST(test_program_that_polls_is_not_interrupted),
 		TEST(test_doorbell_of_a_second_srq_loses_no_receives),
 		TEST(test_only_pages_of_user_contexts_are_polled),

@@ -207,13 +207,20 @@ bool pv_cq_complete(void *ctx, const struct urxe_wc *wc)
 	return true;
 }
 
+/* The guest's kernel polls some CQs only (IB_POLL_DIRECT), and warns of a notification of them. The
+ * device may have armed such a CQ for another one of the page (doorbell_page.h). */
+static bool is_only_polled(const struct pv_cq *cq)
+{
+	return !cq->uc && cq->polled && !cq->uses_events;
+}
+
 void pv_cq_comp_event(void *ctx)
 {
 	struct pv_cq *cq = ctx;
 
-	if (cq->notify_due)
+	if (cq->notify_due || is_only_polled(cq))
 		return;
-	cq->notify_due = true;
+	cq->notify_due = cq->uses_events = true;
 	TAILQ_INSERT_TAIL(&cq->object.dev->notify_cqs, cq, notify_link);
 }
 

@@ -85,6 +85,8 @@ static void cq_record(struct pv_state *st, struct pv_object *object)
 	ring_record(st, &cq->ring, n);
 	if (!s->restoring)
 		return;
+	/* The stream does not tell: better a notification too many than none. */
+	cq->uses_events = true;
 	cq->n_pages = n;
 	lay_out(st, &cq->ring, n && !s->error ? &((struct pv_ring_state *)cq->pages[0])->rx : NULL,
 		cq->pages, n, 1, sizeof(struct pvrdma_cqe));
