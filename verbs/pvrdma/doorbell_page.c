@@ -45,6 +45,24 @@ static void arm_cqs(struct pvrdma *dev, uint32_t page)
 			pv_cq_arm(cq, false);
 }
 
+/*
+ * In pages whose doorbell is not quiet: a CQ whose completions nobody reads may be one whose ARM
+ * was replaced. True: the driver has to be notified.
+ */
+static bool notify_unread_cqs(struct pvrdma *dev)
+{
+	struct pv_cq *cq;
+	uint32_t at = 0;
+
+	if (dev->now - dev->cqs_looked_at < PV_QUIET_NS)
+		return false;
+	dev->cqs_looked_at = dev->now;
+	while ((cq = pv_object_next(dev, PV_CQ, &at)))
+		if (dev->cqs_rung_at[cq->object.uar_page] && pv_cq_is_left_unread(cq))
+			pv_cq_comp_event(cq);
+	return !TAILQ_EMPTY(&dev->notify_cqs);
+}
+
 /* True: a CQ was armed by its doorbell, or the driver has to be notified. */
 static bool look_at_cqs(struct pvrdma *dev, uint32_t page)
 {
@@ -81,13 +99,15 @@ void pv_doorbell_page_use(struct pvrdma *dev, uint32_t page)
 
 bool pv_doorbell_pages_look(struct pvrdma *dev)
 {
-	bool found = false;
+	bool found = false, rung = false;
 
 	if (!dev->attr.uar || !dev->active)
 		return false;
-	for (uint32_t page = 0; page < dev->uar_pages; page++)
+	for (uint32_t page = 0; page < dev->uar_pages; page++) {
 		found |= look_at_page(dev, page);
-	return found;
+		rung |= dev->cqs_rung_at[page] != 0;
+	}
+	return (rung && notify_unread_cqs(dev)) || found;
 }
 
 void pv_doorbell_pages_finish(struct pvrdma *dev)

@@ -6,9 +6,10 @@
  *
  * So a word of a queue pair or an SRQ only says that rings have new requests. A word of a CQ may
  * stand where an ARM of any CQ of its page stood: a program arms a CQ, polls it once more, and
- * sleeps. But then it rings no doorbell any more. So the device arms all CQs of a page when the
- * page's doorbell of CQs has been quiet for PV_QUIET_NS. A program that polls without a pause is
- * not interrupted.
+ * sleeps. If no other thread polls, the page's doorbell of CQs is quiet then: after PV_QUIET_NS the
+ * device arms all CQs of the page. Before, it notifies of a CQ whose completions the driver has
+ * left unread for PV_QUIET_NS. A program that polls without a pause is not interrupted. Nor is a CQ
+ * of the guest's kernel that the device saw polled and never armed.
  */
 #ifndef URXE_PVRDMA_DOORBELL_PAGE_H
 #define URXE_PVRDMA_DOORBELL_PAGE_H

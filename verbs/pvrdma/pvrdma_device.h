@@ -73,13 +73,15 @@ struct pv_cq {
 	uint8_t **pages;
 	uint32_t n_pages;
 	uint64_t n_completions; /* number of completions since the creation */
-	uint64_t solicited; /* value of `n_completions` after the newest solicited completion; 0:
-			       none */
-	uint64_t notified;  /* value of `n_completions` at the newest notification */
-	bool polled;        /* its doorbell said that the driver polled it */
-	bool uses_events;   /* the driver has armed it, or was notified */
-	bool notify_due;    /* a notification is due: the CQ is in dev->notify_cqs */
-	bool failed;        /* the CQ has failed, and the device has told the driver */
+	uint64_t solicited;   /* value of `n_completions` after the newest solicited completion; 0:
+				 none */
+	uint64_t notified;    /* value of `n_completions` at the newest notification */
+	uint32_t left_unread; /* completions that pv_cq_is_left_unread has found */
+	uint32_t left_head;   /* the driver's index then */
+	bool polled;          /* its doorbell said that the driver polled it */
+	bool uses_events;     /* the driver has armed it, or was notified */
+	bool notify_due;      /* a notification is due: the CQ is in dev->notify_cqs */
+	bool failed;          /* the CQ has failed, and the device has told the driver */
 	TAILQ_ENTRY(pv_cq) notify_link;
 };
 
@@ -170,6 +172,7 @@ struct pvrdma {
 	uint32_t uar_pages; /* pages that contexts use or have used are below it */
 	uint64_t cqs_rung_at[PVRDMA_UAR_PAGES]; /* by page: time of the last doorbell of CQs; 0:
 						   none since all CQs of the page were armed */
+	uint64_t cqs_looked_at; /* time of the last look for CQs that the driver leaves unread */
 	struct pv_slots slots;
 	struct pv_event_ring async;
 	struct pv_event_ring cq_notify;

@@ -206,6 +206,37 @@ static void test_cq_that_is_only_polled_causes_no_notification(void **state)
 	cq_close(&f->g, &other);
 }
 
+/* One thread arms a CQ and sleeps; another one polls an empty CQ of the page without a pause. */
+static void test_arm_arrives_while_another_cq_is_polled(void **state)
+{
+	struct fixture *f = *state;
+	struct cq other;
+
+	notify_once(f);
+	cq_open(&f->g, &other, 16);
+	cq_arm(&f->g, &other, false);
+	look_for(f, 10 * US);
+	cq_arm(&f->g, &f->cq, false);
+	for (int i = 0; i < 1000; i++) {
+		ring_poll(f, &other);
+		look_for(f, 10 * US);
+		if (i == 500)
+			send_message(f);
+	}
+	assert_int_equal(notifications(f), 1);
+	/* A program that reads completions in time is not interrupted. */
+	for (int i = 0; i < 1000; i++) {
+		ring_poll(f, &other);
+		look_for(f, 10 * US);
+		if (i % 4 == 0)
+			consume_completions(f);
+		if (i % 4 == 1)
+			send_message(f);
+	}
+	assert_int_equal(notifications(f), 0);
+	cq_close(&f->g, &other);
+}
+
 static void test_program_that_polls_is_not_interrupted(void **state)
 {
 	struct fixture *f = *state;
@@ -331,6 +362,7 @@ int main(void)
 		TEST(test_poll_replaces_an_arm),
 		TEST(test_other_cq_replaces_an_arm),
 		TEST(test_cq_that_is_only_polled_causes_no_notification),
+		TEST(test_arm_arrives_while_another_cq_is_polled),
 		TEST(test_program_that_polls_is_not_interrupted),
 		TEST(test_doorbell_of_a_second_srq_loses_no_receives),
 		TEST(test_only_pages_of_user_contexts_are_polled),

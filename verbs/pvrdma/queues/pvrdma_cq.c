@@ -193,6 +193,17 @@ bool pv_cq_is_empty(struct pv_cq *cq)
 	return count_unread(cq, &unread) && !unread;
 }
 
+bool pv_cq_is_left_unread(struct pv_cq *cq)
+{
+	const uint32_t before = cq->left_unread, head = cq->left_head;
+
+	if (!count_unread(cq, &cq->left_unread))
+		cq->left_unread = 0;
+	cq->left_head = (cq->ring.index - cq->left_unread) & (2 * cq->ring.slots - 1);
+	return before && cq->left_unread && cq->left_head == head &&
+	       cq->n_completions > cq->notified;
+}
+
 bool pv_cq_complete(void *ctx, const struct urxe_wc *wc)
 {
 	struct pv_cq *cq = ctx;
