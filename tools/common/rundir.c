@@ -199,6 +199,42 @@ static int make_dir_tree(const char *dir, mode_t mode, bool *made)
 	return *made || errno == EEXIST ? 0 : -errno;
 }
 
+static void make_file_path(char name[PATH_MAX], const char *path, const char *file)
+{
+	snprintf(name, PATH_MAX, "%s/%s", path, file);
+}
+
+static bool has_file(const char *path, const char *file)
+{
+	char name[PATH_MAX];
+	struct stat st;
+
+	make_file_path(name, path, file);
+	return !lstat(name, &st);
+}
+
+/*
+ * urxed removes these names at its start and end. A run directory has them together with the lock
+ * file, so without it they are a user's. The second look at the lock file is for a daemon that
+ * starts meanwhile.
+ */
+static int check_foreign_files(const char *path, char error[RUNDIR_ERROR])
+{
+	static const char *const names[] = {"sys", "dev", "dpdk", "urxed.log"};
+
+	if (has_file(path, LOCK_NAME))
+		return 0;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (has_file(path, names[i]) && !has_file(path, LOCK_NAME)) {
+			snprintf(error, RUNDIR_ERROR,
+				 "urxed would remove %s/%s, which is not of a urxed: choose "
+				 "another --run-dir",
+				 path, names[i]);
+			return -EEXIST;
+		}
+	return 0;
+}
+
 int rundir_create(const char *path, char error[RUNDIR_ERROR])
 {
 	char parent[RUNDIR_MAX], home[RUNDIR_MAX];
@@ -219,6 +255,8 @@ int rundir_create(const char *path, char error[RUNDIR_ERROR])
 	home_in_tmp(home, sizeof(home));
 	if (!rc && !strcmp(parent, home))
 		rc = check_owner(parent, error);
+	if (!rc)
+		rc = check_foreign_files(path, error);
 	return rc ? rc : made;
 }
 
@@ -228,11 +266,6 @@ static bool is_same_file(int fd, const char *path)
 	struct stat a, b;
 
 	return !fstat(fd, &a) && !stat(path, &b) && a.st_ino == b.st_ino && a.st_dev == b.st_dev;
-}
-
-static void make_file_path(char name[PATH_MAX], const char *path, const char *file)
-{
-	snprintf(name, PATH_MAX, "%s/%s", path, file);
 }
 
 static int write_pid(const char *path, char error[RUNDIR_ERROR])

@@ -275,6 +275,33 @@ static void remove_does_not_follow_links(void **state)
 	assert_int_equal(rundir_remove(top, "not there"), 0);
 }
 
+static void make_file(const char *name)
+{
+	char file[PATH_MAX];
+	int fd;
+
+	snprintf(file, sizeof(file), "%s/%s", path, name);
+	fd = open(file, O_CREAT | O_WRONLY, 0600);
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+/* A daemon removes sys, dev, dpdk and urxed.log from its run directory. */
+static void files_of_a_user_are_refused(void **state)
+{
+	(void)state;
+	in_top("notes");
+	assert_int_equal(mkdir(path, 0700), 0);
+	make_file("other");
+	assert_int_equal(rundir_create(path, error), 0);
+	make_file("dev");
+	assert_int_equal(rundir_create(path, error), -EEXIST);
+	assert_non_null(strstr(error, "/notes/dev"));
+	/* A killed daemon leaves its lock file beside such files. */
+	make_file("urxed.lock");
+	assert_int_equal(rundir_create(path, error), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -290,6 +317,7 @@ int main(void)
 		cmocka_unit_test(group_gets_access_to_one_file),
 		cmocka_unit_test(unsafe_directories_are_refused),
 		cmocka_unit_test(remove_does_not_follow_links),
+		cmocka_unit_test(files_of_a_user_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
