@@ -3,6 +3,7 @@
 #include "urxe/cmd.h"
 
 #include <getopt.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,6 +84,7 @@ int cmd_doctor(int argc, char **argv)
 		return rc;
 	if (a.probe)
 		return device_probe();
+	signal(SIGCHLD, SIG_DFL); /* with SIG_IGN, which may be inherited, pclose() fails */
 	if (daemon_choose_run_dir(a.run_dir, run_dir, error)) {
 		log_line("%s", error);
 		return STATUS_USAGE;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -79,7 +80,9 @@ static void copy_errors(int errors)
 static int run_daemon(const char *run_dir, const struct daemon_start_options *o, int errors)
 {
 	char urxed[PATH_MAX];
-	int rc = install_path_urxed(urxed), status;
+	const struct sigaction by_default = {.sa_handler = SIG_DFL};
+	struct sigaction inherited;
+	int rc = install_path_urxed(urxed), status = 0;
 	pid_t pid;
 
 	if (rc) {
@@ -87,11 +90,14 @@ static int run_daemon(const char *run_dir, const struct daemon_start_options *o,
 			 strerror(-rc));
 		return STATUS_FAILED;
 	}
+	/* With SIG_IGN, which may be inherited, the kernel would keep no exit status. */
+	sigaction(SIGCHLD, &by_default, &inherited);
 	pid = fork();
 	if (pid == 0)
 		exec_daemon(urxed, run_dir, o, errors);
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
+	sigaction(SIGCHLD, &inherited, NULL);
 	if (pid < 0) {
 		log_line("cannot start urxed: %s", strerror(errno));
 		return STATUS_FAILED;

@@ -145,6 +145,7 @@ static void set_up_signals(void)
 	sigset_t set;
 
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL); /* with SIG_IGN, which may be inherited, waitpid() fails */
 	signal(SIGXFSZ, SIG_IGN); /* beyond RLIMIT_FSIZE, write() fails with EFBIG instead */
 	daemon_signals(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);

@@ -184,6 +184,15 @@ def check_lost_output(host):
             raise Failure(f'{argv}: status {result.returncode}, {result.stderr}')
 
 
+def check_ignored_children(host):
+    """Exit statuses are right under a parent that ignores SIGCHLD, and CMD inherits what `urxe run` has inherited."""
+    ignoring = [sys.executable, '-c', 'import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])']
+    refuse(host, [*ignoring, os.path.join(host.top, 'tools/urxed'), '--run-dir', '/proc/nowhere'], 1, '/proc/nowhere')
+    refuse(host, [*ignoring, host.urxe, 'run', '--run-dir', '/proc/nowhere', '--', 'true'], 2, '/proc/nowhere')
+    accept(host, [*ignoring, host.urxe, 'doctor', '--run-dir', host.run_dir], 'programs have the device urxe0')
+    accept(host, [*ignoring, *host.command(['grep', 'SigIgn', '/proc/self/status'])], r'^SigIgn:\s+[0-9a-f]*1[0-9a-f]{4}$')
+
+
 def check_closed(host):
     """`urxe run` works without standard input, output and error, and starts a daemon."""
     for number, closed in enumerate(('<&-', '>&-', '<&- >&-', '<&- >&- 2>&-')):
@@ -203,6 +212,7 @@ def run():
         check_other_version(host)
         check_passes_through(host)
         check_lost_output(host)
+        check_ignored_children(host)
         check_closed(host)
 
 
