@@ -196,6 +196,14 @@ def check_providers(host):
     expect(found['device'], 'fault', 'libibverbs is not installed', 'apt-get install ibverbs-providers')
 
 
+def check_noise(host):
+    """libibverbs writes many lines before the probe's answer."""
+    result = subprocess.run([host.urxe, 'doctor', '--run-dir', host.run_dir], capture_output=True, text=True, timeout=20 * BUSY,
+                            env={**host.environment, 'IBV_DRIVERS': ':'.join(f'nosuchprovider{i}' for i in range(100))}, check=False)
+    if result.returncode or 'programs have the device urxe0' not in result.stdout:
+        raise Failure(f'with unknown providers: status {result.returncode}, {result.stdout}{result.stderr}')
+
+
 def check_proc(host):
     found = check_with_files(host, 'mount -t tmpfs none /proc', status=1)
     expect(found['device'], 'fault', '/proc is not mounted', 'mount -t proc proc /proc')
@@ -244,6 +252,7 @@ def run():
         check_limits(host)
         check_uplinks(host)
         check_port(host)
+        check_noise(host)
         if not subprocess.run(['unshare', '--mount', '--net', 'true'], capture_output=True, check=False).returncode:
             check_copies(host)
             check_kernel(host)

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ANSWER 1024 /* maximum length of what the probe prints, with the NUL */
+#define ANSWER 1024 /* more than the last line that the probe prints, with the NUL */
 
 /* --- In the program that `urxe run` starts */
 
@@ -98,13 +98,19 @@ static void run_probe(int fd, const char *run_dir)
 	_exit(1);
 }
 
+/* Keeps the last bytes. */
 static void read_answer(int fd, char text[ANSWER])
 {
 	size_t length = 0;
 	ssize_t n;
 
-	while (length < ANSWER - 1 && (n = read(fd, text + length, ANSWER - 1 - length)) > 0)
+	while ((n = read(fd, text + length, ANSWER - 1 - length)) > 0) {
 		length += (size_t)n;
+		if (length == ANSWER - 1) {
+			length = ANSWER / 2;
+			memmove(text, text + ANSWER - 1 - length, length);
+		}
+	}
 	text[length] = '\0';
 }
 
