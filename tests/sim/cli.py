@@ -115,6 +115,11 @@ def json_form():
            network['tail_drops'], 'frames delivered')
     expect(network['lost'] > 0 and network['duplicated'] > 0, 'faults strike')
     expect(network['queue_max'] <= 20 * 1024, 'the queue keeps its limit')
+    # The name of a capture need not be UTF-8.
+    with tempfile.TemporaryDirectory() as folder:
+        result = subprocess.run([URXE.encode(), b'sim', b'--messages', b'2', b'--json', b'--pcap', b'\xff"\\'],
+                                capture_output=True, cwd=folder, check=False)
+        expect(json.loads(result.stdout)['pcap'] == '\ufffd"\\', f'a name with a wrong byte is text: {result.stdout}')
 
 
 def strict():

@@ -3,6 +3,8 @@
 
 #include <inttypes.h>
 
+#include "common/printable.h"
+
 #define SECOND 1e9
 
 double report_goodput(const struct world *world)
@@ -171,20 +173,10 @@ static void print_json_network(const struct world *world, FILE *to)
 
 static void print_json_text(const char *text, FILE *to)
 {
-	if (!text) {
+	if (text)
+		printable_json(to, text);
+	else
 		fputs("null", to);
-		return;
-	}
-	fputc('"', to);
-	for (; *text; text++) {
-		if (*text == '"' || *text == '\\')
-			fputc('\\', to);
-		if ((unsigned char)*text < 0x20)
-			fprintf(to, "\\u%04x", *text);
-		else
-			fputc(*text, to);
-	}
-	fputc('"', to);
 }
 
 void report_json(const struct world *world, const char *pcap, FILE *to)
