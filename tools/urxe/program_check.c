@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,21 @@ static int open_on_path(const char *name)
 	}
 }
 
+/* Does this user namespace have the user or group? */
+static bool is_mapped(const char *map, uint32_t id)
+{
+	unsigned long first, count;
+	bool found = false;
+	FILE *file = fopen(map, "re");
+
+	if (!file)
+		return true;
+	while (!found && fscanf(file, "%lu %*u %lu", &first, &count) == 2)
+		found = id >= first && id - first < count;
+	fclose(file);
+	return found;
+}
+
 /* Is the program executed with other privileges than those of this process (execve(2))? */
 static bool changes_privileges(int fd, const struct stat *st)
 {
@@ -63,7 +79,11 @@ static bool changes_privileges(int fd, const struct stat *st)
 	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ||
 	    (!fstatvfs(fd, &fs) && (fs.f_flag & ST_NOSUID)))
 		return false;
-	if ((st->st_mode & S_ISUID && st->st_uid != getuid()) || (group && st->st_gid != getgid()))
+	/* The kernel ignores the bits of a file whose user or group the namespace does not have. */
+	if (((st->st_mode & S_ISUID && st->st_uid != getuid()) ||
+	     (group && st->st_gid != getgid())) &&
+	    is_mapped("/proc/self/uid_map", st->st_uid) &&
+	    is_mapped("/proc/self/gid_map", st->st_gid))
 		return true;
 	return getuid() && fgetxattr(fd, "security.capability", NULL, 0) > 0;
 }

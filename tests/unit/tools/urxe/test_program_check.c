@@ -8,11 +8,14 @@
 #include <cmocka.h>
 
 #include <elf.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "urxe/program_check.h"
@@ -24,8 +27,7 @@ void __wrap_log_line(const char *format, ...);
 
 void __wrap_log_line(const char *format, ...)
 {
-	assert_non_null(strstr(format, "statically linked"));
-	logged = true;
+	logged = strstr(format, "statically linked");
 }
 
 /* A program without an interpreter. */
@@ -88,6 +90,44 @@ static void test_directories_are_no_programs(void **state)
 	rmdir("dir");
 }
 
+/* In a user namespace that has user and group 0 only. */
+static int check_in_namespace(void)
+{
+	static const char *const maps[][2] = {{"/proc/self/uid_map", "0 0 1"},
+					      {"/proc/self/setgroups", "deny"},
+					      {"/proc/self/gid_map", "0 0 1"}};
+
+	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++) {
+		int fd = open(maps[i][0], O_WRONLY | O_CLOEXEC);
+
+		if (write(fd, maps[i][1], strlen(maps[i][1])) < 0)
+			return -1;
+		close(fd);
+	}
+	return program_check("./prog");
+}
+
+/* The kernel ignores the bits of a user or group that the user namespace does not have. */
+static void test_setuid_of_an_unknown_user_is_ignored(void **state)
+{
+	int status;
+	pid_t child;
+
+	(void)state;
+	if (getuid())
+		skip();
+	assert_int_equal(chown("prog", 12345, 0), 0);
+	assert_int_equal(chmod("prog", 04755), 0);
+	assert_int_equal(program_check("./prog"), -1);
+	child = fork();
+	if (!child)
+		_exit(unshare(CLONE_NEWUSER) ? 77 : -check_in_namespace());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(status, 0);
+}
+
 static int enter_directory(void **state)
 {
 	static char directory[] = "/tmp/urxe-program-XXXXXX";
@@ -110,6 +150,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_empty_elements_are_the_current_directory),
 		cmocka_unit_test(test_directories_are_no_programs),
+		cmocka_unit_test(test_setuid_of_an_unknown_user_is_ignored),
 	};
 
 	return cmocka_run_group_tests(tests, enter_directory, leave_directory);
