@@ -183,7 +183,8 @@ int cma_connect(struct cma_id *id, const struct cma_param *param);
  * fails, the peer gets a rejection. -EINVAL: nothing can be accepted, and nothing is sent.
  */
 int cma_accept(struct cma_id *id, const struct cma_param *param);
-int cma_reject(struct cma_id *id, const void *data, uint8_t len);
+/* A SIDR_REP has no place for the reason. */
+int cma_reject(struct cma_id *id, enum cm_reason reason, const void *data, uint8_t len);
 int cma_disconnect(struct cma_id *id);
 /* Call it when the QP has received data before the RTU arrived (IBA 12.9.7.2). */
 int cma_notify_established(struct cma_id *id);

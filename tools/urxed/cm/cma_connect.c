@@ -132,11 +132,11 @@ int cma_accept(struct cma_id *id, const struct cma_param *p)
 	rc = p ? accept_request(id, p) : cm_ready(id->conn);
 	/* The peer must not wait for a REP that cannot be sent. */
 	if (rc)
-		(void)cma_reject(id, NULL, 0);
+		(void)cma_reject(id, CM_REJ_CONSUMER, NULL, 0);
 	return rc;
 }
 
-int cma_reject(struct cma_id *id, const void *data, uint8_t len)
+int cma_reject(struct cma_id *id, enum cm_reason reason, const void *data, uint8_t len)
 {
 	const struct cm_sidr_reply refusal = {
 		.status = CM_SIDR_REJECT, .private_data = data, .private_len = len};
@@ -145,7 +145,7 @@ int cma_reject(struct cma_id *id, const void *data, uint8_t len)
 		return -EINVAL;
 	if (id->service == CMA_UD)
 		return cm_sidr_answer(id->conn, &refusal);
-	return cm_reject(id->conn, id->cma->now, CM_REJ_CONSUMER, data, len);
+	return cm_reject(id->conn, id->cma->now, reason, data, len);
 }
 
 int cma_disconnect(struct cma_id *id)

@@ -415,10 +415,14 @@ static int reject_id(struct ucma_command *c)
 	struct ucma_ctx *ctx;
 	int rc = READ_REQUEST(c, request);
 
-	if (!rc && request.reason && request.reason != CM_REJ_CONSUMER)
+	if (!rc && !request.reason)
+		request.reason = CM_REJ_CONSUMER;
+	if (!rc && request.reason != CM_REJ_CONSUMER && request.reason != CM_REJ_VENDOR_OPTION)
 		rc = -EINVAL;
 	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
-	return rc ? rc : cma_reject(ctx->id, request.private_data, request.private_data_len);
+	return rc ? rc
+		  : cma_reject(ctx->id, request.reason, request.private_data,
+			       request.private_data_len);
 }
 
 static int disconnect_id(struct ucma_command *c)

@@ -62,6 +62,7 @@ enum cm_reason {
 	CM_REJ_STALE = 10,
 	CM_REJ_INVALID_MTU = 26,
 	CM_REJ_CONSUMER = 28,
+	CM_REJ_VENDOR_OPTION = 35, /* not supported */
 };
 
 /* Status of a SIDR_REP (IBA 12.11.2.1). */

@@ -102,6 +102,23 @@ static void reject_carries_reason_and_private_data(void **state)
 	assert_int_equal(event.param.conn.private_data[147], 0x77);
 }
 
+/* rdma_reject_ece(3) */
+static void reject_may_name_an_unsupported_option(void **state)
+{
+	struct rdma_ucm_reject request = {.reason = CM_REJ_VENDOR_OPTION};
+	uint32_t id;
+
+	(void)state;
+	listener(5);
+	id = client(RDMA_PS_TCP);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
+	loop_run(&loop);
+	request.id = get_event(&b, CMA_CONNECT_REQUEST).id;
+	assert_int_equal(COMMAND(&b, REJECT, request, 0), 0);
+	loop_run(&loop);
+	assert_int_equal(get_event(&a, CMA_REJECTED).status, 35);
+}
+
 static void connect_without_listener_is_rejected(void **state)
 {
 	uint32_t id;
@@ -831,6 +848,7 @@ int main(void)
 		TEST(path_mtu_fits_the_peer),
 		TEST(request_carries_up_to_56_bytes_of_private_data),
 		TEST(reject_carries_reason_and_private_data),
+		TEST(reject_may_name_an_unsupported_option),
 		TEST(connect_without_listener_is_rejected),
 		TEST(connect_without_answer_times_out),
 		TEST(request_beyond_the_backlog_is_retried),
