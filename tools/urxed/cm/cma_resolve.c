@@ -157,8 +157,10 @@ int cma_bind(struct cma_id *id, const struct cma_addr *addr)
 }
 
 /* An ID that is bound to the wildcard gets the host's address. */
-static void set_source(struct cma_id *id, const struct host_address *own)
+static void set_source(struct cma_id *id)
 {
+	const struct host_address *own = &id->cma->host->addresses[id->sgid_index];
+
 	set_device(id, own);
 	if (cma_addr_is_any(&id->src.addr)) {
 		memcpy(id->src.addr.ip, own->ip, sizeof(own->ip));
@@ -168,6 +170,8 @@ static void set_source(struct cma_id *id, const struct host_address *own)
 
 void cma_finish_resolve_addr(struct cma_id *id, int status)
 {
+	if (!status)
+		set_source(id);
 	id->state = status ? CMA_ADDR_BOUND : CMA_STATE_ADDR_RESOLVED;
 	cma_emit_event(id, status ? CMA_ADDR_ERROR : CMA_ADDR_RESOLVED, status);
 }
@@ -232,6 +236,7 @@ static int resolve_from_any(struct cma_id *id, const struct host_address **chose
 	return rc;
 }
 
+/* Sets sgid_index, which becomes the source if the next hop is resolved. */
 static int resolve_next_hop(struct cma_id *id)
 {
 	const struct host_address *own = NULL;
@@ -257,7 +262,7 @@ static int resolve_next_hop(struct cma_id *id)
 		rc = own ? resolve_from(id, own) : resolve_from_any(id, &own);
 	}
 	if (!rc || rc == -EINPROGRESS)
-		set_source(id, own);
+		id->sgid_index = (uint8_t)(own - id->cma->host->addresses);
 	return rc;
 }
 

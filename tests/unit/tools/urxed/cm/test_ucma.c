@@ -516,6 +516,45 @@ static void resolve_without_route_fails_at_once(void **state)
 	get_event(&a, CMA_ADDR_RESOLVED);
 }
 
+static int resolve_ip(uint32_t id, const char *ip)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+	struct rdma_ucm_resolve_ip request = {.id = id, .timeout_ms = 1000};
+
+	assert_int_equal(inet_pton(AF_INET, ip, &in.sin_addr), 1);
+	memcpy(&request.dst_addr, &in, sizeof(in));
+	return COMMAND(&a, RESOLVE_IP, request, 0);
+}
+
+static void expect_source(uint32_t id, const char *ip)
+{
+	struct rdma_ucm_query request = {.option = RDMA_USER_CM_QUERY_ADDR, .id = id};
+	struct rdma_ucm_query_addr_resp response;
+	struct sockaddr_in in;
+
+	assert_int_equal(COMMAND(&a, QUERY, request, sizeof(response)), 0);
+	memcpy(&response, answer.out, sizeof(response));
+	memcpy(&in, &response.src_addr, sizeof(in));
+	assert_int_equal(in.sin_addr.s_addr, inet_addr(ip));
+}
+
+/* As in the kernel, the ID may use another source for the next destination. */
+static void failed_resolve_binds_to_no_source(void **state)
+{
+	uint32_t id = create(&a, RDMA_PS_TCP, 0xa);
+
+	(void)state;
+	assert_int_equal(host_add_text(&loop.host, "192.0.2.1/24", 0), 0);
+	assert_int_equal(host_add_text(&loop.host, "198.51.100.1/24", 0), 0);
+	assert_int_equal(resolve_ip(id, "192.0.2.9"), 0);
+	loop_pass(&loop, 2 * SECOND);
+	assert_int_equal((int)get_event(&a, CMA_ADDR_ERROR).status, -ETIMEDOUT);
+	expect_source(id, "0.0.0.0");
+	assert_int_equal(resolve_ip(id, "198.51.100.1"), 0);
+	get_event(&a, CMA_ADDR_RESOLVED);
+	expect_source(id, "198.51.100.1");
+}
+
 /* getaddrinfo(3) returns such addresses on a host that has IPv6 addresses only. */
 static void ipv4_mapped_destination_uses_an_ipv4_source(void **state)
 {
@@ -866,6 +905,7 @@ int main(void)
 		TEST(path_option_replaces_route_resolution),
 		TEST(failed_accept_rejects_the_request),
 		TEST(resolve_without_route_fails_at_once),
+		TEST(failed_resolve_binds_to_no_source),
 		TEST(ipv4_mapped_destination_uses_an_ipv4_source),
 		TEST(listener_accepts_its_address_family),
 		TEST(scope_chooses_among_link_local_addresses),
