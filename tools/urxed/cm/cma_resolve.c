@@ -165,6 +165,8 @@ static void set_source(struct cma_id *id)
 	if (cma_addr_is_any(&id->src.addr)) {
 		memcpy(id->src.addr.ip, own->ip, sizeof(own->ip));
 		id->src.addr.family = id->dst.family;
+		if (cma_addr_is_link_local(&id->src.addr))
+			id->src.addr.scope = id->dst.scope;
 	}
 }
 

@@ -639,6 +639,26 @@ static void scope_chooses_among_link_local_addresses(void **state)
 	assert_int_equal(index_in_scope(0x7ffffff), 0);
 }
 
+static void link_local_source_has_the_scope_of_the_destination(void **state)
+{
+	struct sockaddr_in6 in = {
+		.sin6_family = AF_INET6, .sin6_port = htons(PORT), .sin6_scope_id = 0x7ffffff};
+	struct rdma_ucm_resolve_ip request = {.id = create(&a, RDMA_PS_TCP, 0xa),
+					      .timeout_ms = 1000};
+	struct rdma_ucm_query query = {.option = RDMA_USER_CM_QUERY_ADDR, .id = request.id};
+	struct rdma_ucm_query_addr_resp response;
+
+	(void)state;
+	memcpy(&in.sin6_addr, loop.host.addresses[0].ip, sizeof(in.sin6_addr));
+	memcpy(&request.dst_addr, &in, sizeof(in));
+	assert_int_equal(COMMAND(&a, RESOLVE_IP, request, 0), 0);
+	get_event(&a, CMA_ADDR_RESOLVED);
+	assert_int_equal(COMMAND(&a, QUERY, query, sizeof(response)), 0);
+	memcpy(&response, answer.out, sizeof(response));
+	memcpy(&in, &response.src_addr, sizeof(in));
+	assert_int_equal(in.sin6_scope_id, 0x7ffffff);
+}
+
 /* The file of a program, in a command that names another one as the source. */
 static struct loop_program with_token(const struct loop_program *p,
 				      const struct loop_program *source)
@@ -909,6 +929,7 @@ int main(void)
 		TEST(ipv4_mapped_destination_uses_an_ipv4_source),
 		TEST(listener_accepts_its_address_family),
 		TEST(scope_chooses_among_link_local_addresses),
+		TEST(link_local_source_has_the_scope_of_the_destination),
 		TEST(migrated_id_belongs_to_the_other_file),
 		TEST(migrated_listener_takes_its_requests_along),
 		TEST(migrated_listener_takes_events_of_accepted_ids_along),
