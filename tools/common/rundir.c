@@ -17,6 +17,8 @@
 
 #define LOCK_NAME "urxed.lock"
 
+static int held_lock = -1; /* descriptor of this daemon's lock file */
+
 uint64_t rundir_netns(void)
 {
 	struct stat st;
@@ -343,6 +345,7 @@ int rundir_lock(const char *path, bool own, char error[RUNDIR_ERROR])
 
 	if (fd < 0)
 		return fd;
+	held_lock = fd;
 	rc = write_pid(path, error);
 	if (!rc)
 		return fd;
@@ -373,10 +376,20 @@ static int remove_tree_entry(const char *path, const struct stat *st, int type, 
 	return remove(path) && errno != ENOENT ? -1 : 0;
 }
 
+bool rundir_is_lost(const char *path)
+{
+	char name[PATH_MAX];
+
+	make_file_path(name, path, LOCK_NAME);
+	return held_lock >= 0 && has_file(path, LOCK_NAME) && !is_same_file(held_lock, name);
+}
+
 int rundir_remove(const char *path, const char *name)
 {
 	char tree[PATH_MAX];
 
+	if (rundir_is_lost(path))
+		return -ESTALE;
 	snprintf(tree, sizeof(tree), "%s/%s", path, name);
 	if (nftw(tree, remove_tree_entry, 8, FTW_DEPTH | FTW_PHYS) && errno != ENOENT)
 		return -errno;
@@ -390,6 +403,7 @@ void rundir_release(const char *path, int lock_fd, bool own)
 
 	rundir_remove(path, RUNDIR_PID);
 	rundir_remove(path, LOCK_NAME);
+	held_lock = -1;
 	close(lock_fd);
 	if (!own || rmdir(path))
 		return;

@@ -53,7 +53,16 @@ int rundir_lock(const char *path, bool own, char error[RUNDIR_ERROR]);
 /* Lets members of a group enter the directory, and read and write the file `name` in it. */
 int rundir_grant_group(const char *path, const char *name, gid_t group, char error[RUNDIR_ERROR]);
 
-/* Removes a file or a whole tree in the directory, without following links. */
+/*
+ * Has somebody removed the directory that this daemon has locked, and another daemon locked a new
+ * one of that name?
+ */
+bool rundir_is_lost(const char *path);
+
+/*
+ * Removes a file or a whole tree in the directory, without following links. -ESTALE: the directory
+ * is lost.
+ */
 int rundir_remove(const char *path, const char *name);
 
 /*

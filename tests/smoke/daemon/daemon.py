@@ -6,6 +6,7 @@ import grp
 import os
 import pwd
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -69,6 +70,22 @@ def check_stale_directory(build):
         host.run('true')  # with a private daemon again, which removes the files of all of them
         until(PRIVATE_LINGER_SECONDS + 5, lambda: not os.path.exists(host.run_dir),
               lambda: f'a private daemon left {os.listdir(host.run_dir)}')
+
+
+def check_removed_directory(build):
+    """A private daemon whose run directory was removed leaves that of the next daemon alone when it ends."""
+    with Host(build, daemon=False) as host:
+        host.run('true')
+        first = host.daemon_pid()
+        shutil.rmtree(host.run_dir)
+        program = host.start('sleep', '15')
+        until(10, host.answers, lambda: 'no second daemon came up')
+        files = set(os.listdir(host.run_dir))
+        until(PRIVATE_LINGER_SECONDS + 10, lambda: not os.path.exists(f'/proc/{first}'), lambda: 'the first daemon does not end')
+        removed = files - set(os.listdir(host.run_dir)) if os.path.exists(host.run_dir) else files
+        if not program.running() or removed:
+            raise Failure(f'the first daemon removed {removed}')
+        host.run('true')
 
 
 def check_second_refused(build):
@@ -409,6 +426,7 @@ def check_parting(build):
 CHECKS = {
     'private': check_one_daemon_for_all,
     'stale_directory': check_stale_directory,
+    'removed_directory': check_removed_directory,
     'second_refused': check_second_refused,
     'counters': check_counters,
     'clean_end': check_clean_end,

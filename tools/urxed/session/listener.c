@@ -68,13 +68,16 @@ bool listener_retire(struct listener *l, uint64_t now)
 {
 	char name[RUNDIR_MAX + sizeof(VNIC_SOCKET_NAME) + 1],
 		retired[RUNDIR_MAX + sizeof(RETIRED_NAME) + 1];
+	const bool lost = rundir_is_lost(l->run_dir);
 
 	snprintf(name, sizeof(name), "%s/" VNIC_SOCKET_NAME, l->run_dir);
 	snprintf(retired, sizeof(retired), "%s/" RETIRED_NAME, l->run_dir);
-	rename(name, retired);
+	if (!lost)
+		rename(name, retired);
 	listener_event(l, now);
 	if (!l->sessions->n)
 		return true;
-	rename(retired, name);
+	if (!lost)
+		rename(retired, name);
 	return false;
 }

@@ -302,6 +302,32 @@ static void files_of_a_user_are_refused(void **state)
 	assert_int_equal(rundir_create(path, error), 0);
 }
 
+/* The first daemon's directory was removed, and another daemon has made a directory of that name.
+ */
+static void files_of_the_next_daemon_are_kept(void **state)
+{
+	char moved[PATH_MAX], name[PATH_MAX];
+	int fd;
+
+	(void)state;
+	in_top("again");
+	assert_int_equal(rundir_create(path, error), 1);
+	fd = rundir_lock(path, true, error);
+	assert_true(fd >= 0);
+	snprintf(moved, sizeof(moved), "%s.moved", path);
+	assert_int_equal(rename(path, moved), 0);
+	assert_int_equal(rundir_create(path, error), 1);
+	make_file("urxed.lock");
+	make_file("dev");
+	snprintf(name, sizeof(name), "%s/dev", path);
+	assert_int_equal(rundir_remove(path, "dev"), -ESTALE);
+	assert_int_equal(access(name, F_OK), 0);
+	rundir_release(path, fd, true);
+	snprintf(name, sizeof(name), "%s/urxed.lock", path);
+	assert_int_equal(access(name, F_OK), 0);
+	assert_int_equal(rundir_remove(path, "dev"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -318,6 +344,7 @@ int main(void)
 		cmocka_unit_test(unsafe_directories_are_refused),
 		cmocka_unit_test(remove_does_not_follow_links),
 		cmocka_unit_test(files_of_a_user_are_refused),
+		cmocka_unit_test(files_of_the_next_daemon_are_kept),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
