@@ -167,6 +167,8 @@ def check_copies(host):
     more = [sys.executable, __file__, '--deny']
     expect(check_with_files(host, *scope, more=more)['copies'], 'note', 'kernel.yama.ptrace_scope is 2',
            'sysctl -w kernel.yama.ptrace_scope=0')
+    scope[-1] = scope[-1].replace('2', '3', 1)
+    expect(check_with_files(host, *scope, more=more)['copies'], 'note', 'kernel.yama.ptrace_scope is 3')
     expect(check_with_files(host, 'mount -t tmpfs none /proc/sys/kernel', more=more)['copies'], 'note',
            'process_vm_readv fails (Operation not permitted)', 'docker run --cap-add SYS_PTRACE ...')
 

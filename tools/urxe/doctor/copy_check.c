@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #define PTRACE_SCOPE "/proc/sys/kernel/yama/ptrace_scope"
+#define SCOPE_FINAL  3 /* the kernel refuses to change it */
 
 /* A child reads a word of its parent, which is the direction that Yama forbids. Returns errno. */
 static int read_parent(void)
@@ -49,7 +50,8 @@ void check_copies(struct findings *f)
 			"processes of one user copy WRITEs, READs and large SENDs by one system "
 			"call");
 	else if (error == EPERM && read_scope(&scope) && scope > 0)
-		finding_add(f, "copies", FINDING_NOTE, "sysctl -w kernel.yama.ptrace_scope=0",
+		finding_add(f, "copies", FINDING_NOTE,
+			    scope < SCOPE_FINAL ? "sysctl -w kernel.yama.ptrace_scope=0" : NULL,
 			    "large messages between processes go in packets: "
 			    "kernel.yama.ptrace_scope is %d",
 			    scope);
