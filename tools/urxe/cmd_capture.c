@@ -3,6 +3,7 @@
 #include "urxe/cmd.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -30,6 +31,8 @@
 
 /* Time between two looks at the recordings: a process fills its ring no faster, ms. */
 #define RECORDINGS_MS 10
+/* Time between two attempts to open a named pipe without a reader, ms. */
+#define READER_MS 100
 
 static const char usage[] =
 	"usage: urxe capture [-i PORT] [-w FILE [--state] | --json] [-c COUNT] [--run-dir DIR]\n"
@@ -234,10 +237,28 @@ static int output_frame(struct sink *sink, const struct capture_record *record,
 	}
 }
 
-static int open_sink(struct sink *sink, const char *file, bool json)
+/* Waits for the reader of a named pipe until a signal arrives. */
+static FILE *open_file(const char *name, int signals)
+{
+	struct pollfd pfd = {signals, POLLIN, 0};
+	int fd;
+
+	while ((fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666)) < 0 &&
+	       errno == ENXIO)
+		if (poll(&pfd, 1, READER_MS) > 0) {
+			errno = EINTR;
+			return NULL;
+		}
+	if (fd < 0)
+		return NULL;
+	fcntl(fd, F_SETFL, O_WRONLY);
+	return fdopen(fd, "w");
+}
+
+static int open_sink(struct sink *sink, const char *file, bool json, int signals)
 {
 	sink->format = file ? PCAPNG : json ? JSON : LINES;
-	sink->out = !file || !strcmp(file, "-") ? stdout : fopen(file, "we");
+	sink->out = !file || !strcmp(file, "-") ? stdout : open_file(file, signals);
 	if (!sink->out) {
 		log_line("cannot write %s: %s", file, strerror(errno));
 		return -1;
@@ -387,7 +408,7 @@ static int run_capture(const struct arguments *a, const struct wake_fds *w, int 
 		log_line("cannot map the capture's ring: %s", strerror(-rc));
 		return STATUS_FAILED;
 	}
-	if (open_sink(&sink, a->file, a->json))
+	if (open_sink(&sink, a->file, a->json, w->signals))
 		return STATUS_FAILED;
 	rc = forward_frames(&ring, &sink, w, a->count, &n_output);
 	if (!rc && a->state)

@@ -210,6 +210,12 @@ def check_mistakes(build):
         Pair(host, host, ['ibv_rc_pingpong', '-n', '10']).finish(20)
         if full.wait(10) != 1 or 'the capture ends: No space left on device' not in full.errors():
             raise Failure(f'a full disk: {full.describe()}')
+        fifo = os.path.join(host.top, 'fifo')
+        os.mkfifo(fifo)
+        program = start(host, '-w', fifo)
+        program.kill(signal.SIGINT)
+        if program.wait(10) != 1 or 'cannot write' not in program.errors():
+            raise Failure(f'a pipe without a reader: {program.describe()}')
         captures = [start(host) for _ in range(4)]
         refused = host.spawn([host.urxe, 'capture', '--run-dir', host.run_dir])
         if refused.wait(10) != 1 or 'as many captures' not in refused.errors():
