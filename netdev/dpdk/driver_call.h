@@ -20,7 +20,8 @@
 
 /* As rte_dev_probe, without the driver's call of setsockopt(PACKET_FANOUT). */
 int dpdk_probe_without_fanout(const char *devargs);
-/* As rte_eth_dev_start, without the calls of ioctl; `id`: number of the DPDK port. */
+/* As rte_eth_dev_start, but SIOCSIFHWADDR and SIOCSIFFLAGS have no effect; `id`: number of the DPDK
+ * port. */
 int dpdk_start_keeping_interface(uint16_t id);
 
 #endif

@@ -37,9 +37,9 @@ void rundir_system(char path[RUNDIR_MAX]);
 
 /*
  * Makes the directory with mode 0711 and missing parents with 0755. -EPERM: the directory existed,
- * and another user owns it or others can write to it. -EEXIST: the directory has files of a user
- * that urxed would remove. Returns 1 if the directory is new, 0 if it existed, or a negative errno
- * value and a sentence in `error`.
+ * and another user owns it or others can write to it. -EEXIST: the directory has sys, dev, dpdk or
+ * urxed.log, which urxed would delete, but no urxed.lock: no urxed has made them. Returns 1 if the
+ * directory is new, 0 if it existed, or a negative errno value and a sentence in `error`.
  */
 int rundir_create(const char *path, char error[RUNDIR_ERROR]);
 

@@ -22,7 +22,9 @@
 struct ring_slab;
 
 struct ring_space {
-	uint64_t top;              /* the rings lie below this offset in the memfd */
+	/* New rings lie below this offset in the memfd: its size; in a restored process the lowest
+	 * offset of the restored rings. */
+	uint64_t top;
 	struct ring_slab *filling; /* the next ring goes to this slab; NULL: to a new one */
 	/* Only with `filling`, and in a restored process: */
 	uint64_t offset; /* start of the newest ring in the memfd */

@@ -59,10 +59,11 @@ static inline void comp_channel_use(struct comp_channel *channel)
 void comp_channel_put(struct comp_channel *channel);
 /*
  * Closes the channel, which has no user. A thread of the program that still reads there goes on
- * waiting, as in the kernel, until a signal or comp_channel_close_unread() ends that.
+ * waiting, as in the kernel, until a signal comes or the last context is closed.
  */
 void comp_channel_free(struct comp_channel *channel);
-/* Frees the descriptors of closed channels at which no thread reads; of all, without a context. */
+/* Closes the library's ends of closed channels whose other end no descriptor or call has any more.
+ * Without a context: of all closed channels, which ends the waits there. */
 void comp_channel_close_unread(void);
 /* Sends the event, or adds it to the waiting events if the socket is full. Never blocks. */
 void comp_channel_send(struct comp_channel *channel, const struct comp_channel_event *event);

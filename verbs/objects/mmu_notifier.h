@@ -26,7 +26,8 @@ struct unmapping {
  * peer accesses it by them. So memory that another thread maps and registers at the same address,
  * once the call has unmapped it, is valid. If `start` is not the start of a page, the libc call
  * will fail, so nothing is withdrawn. Any thread. The function takes adapter.lock if registered
- * memory is concerned. Without effect if the thread holds the lock: the library itself unmaps.
+ * memory is concerned. Without effect in a thread that holds the lock or waits for it: the library
+ * unmaps there, or a signal handler does, whose call goes unseen.
  */
 void unmap_begin(struct unmapping *u, const void *start, uint64_t length);
 /*

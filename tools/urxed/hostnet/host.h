@@ -113,8 +113,8 @@ int host_add_text(struct host *h, const char *text, int uplink);
 int host_add_pkey(struct host *h, const char *text);
 
 /*
- * Index of the entry for a path with that P_Key, the host's or the peer's: the same entry, else one
- * of the same partition, of which one side is a full member (IBA 10.9.3); -1: none.
+ * Index of the P_Key table's entry that equals `pkey`, the host's or the peer's; else of an entry
+ * that differs from it in the membership bit only (IBA 10.9.3); -1: none.
  */
 int host_find_pkey(const struct host *h, uint16_t pkey);
 

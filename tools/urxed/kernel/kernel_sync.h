@@ -52,7 +52,8 @@ struct kernel_sync {
 	bool read_failed;  /* the last attempt to read `table` failed, which the log has */
 	/*
 	 * When to try again, ns of now_ns(), because the kernel's state could not be read, an
-	 * uplink could not be opened or a VLAN interface is refused; UINT64_MAX = no need.
+	 * uplink could not be opened, or UDP port 4791 of a VLAN interface could not be taken;
+	 * UINT64_MAX = no need.
 	 */
 	uint64_t retry_at;
 	uint64_t pause_ns; /* from the last attempt to open uplinks to retry_at */
@@ -77,9 +78,9 @@ int kernel_sync_fd(const struct kernel_sync *k);
 /* When kernel_sync_update has work without a report, ns of now_ns(); UINT64_MAX = never. */
 uint64_t kernel_sync_deadline(const struct kernel_sync *k);
 /*
- * Handles the kernel's pending reports; neigh learns of neighbours. Opens uplinks that could not be
- * opened, and tries refused VLAN interfaces again, if their time has come. Returns true if the
- * caller must look at host and uplinks again.
+ * Handles the kernel's pending reports; neigh learns of neighbours. If its time has come, opens
+ * uplinks that could not be opened, and takes UDP port 4791 of VLAN interfaces where that failed.
+ * Returns true if the caller must look at host and uplinks again.
  */
 bool kernel_sync_update(struct kernel_sync *k);
 /*

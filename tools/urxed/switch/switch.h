@@ -57,8 +57,9 @@ struct vswitch {
 	struct bond bond;            /* with mode BOND_NONE if the uplinks are independent */
 	uint64_t bond_counted_at;    /* time of the last bond_host_count_frames */
 	uint64_t bond_received[SWITCH_UPLINKS]; /* frames that each member had received then */
-	uint64_t bond_frames;    /* of members, beside those of the switch, at bond_frames_at */
-	uint64_t bond_frames_at; /* time when the bond was busy last, or not for a second */
+	uint64_t bond_frames;    /* of the members by the kernel, less those of the switch, at
+				  * bond_frames_at */
+	uint64_t bond_frames_at; /* time of that sample (bond_host_count_frames) */
 	struct bond_target bond_target;      /* receiver of a frame sent through the bond lately */
 	uint64_t bond_target_at;             /* time of that frame; 0 = none yet */
 	struct announcement_limit announced; /* of announcements to processes */

@@ -39,9 +39,11 @@ struct uplink {
 	struct netdev *port;        /* NULL = closed, to be opened again */
 	struct vhost_process vhost; /* valid if is_vhost: the process that serves the port */
 	bool is_vhost;
-	bool impaired;              /* `port` is an impairment layer on the device's port */
-	char ifname[HOST_NDEV_LEN]; /* the kernel's interface, after a rename that; "" = none */
-	bool kernel;                /* a kernel interface, whose addresses become the host's */
+	bool impaired; /* `port` is an impairment layer on the device's port */
+	/* Name of the kernel's interface: of an open port the present name, of a closed one that in
+	 * `spec`; "" = none. */
+	char ifname[HOST_NDEV_LEN];
+	bool kernel; /* a kernel interface, whose addresses become the host's */
 	uint8_t mac[ETHER_MAC_LEN];
 	bool bonded;                      /* a member of the daemon's bond (bond.h) */
 	uint8_t probe_mac[ETHER_MAC_LEN]; /* source of the bond's probes through this member */
@@ -87,8 +89,8 @@ bool uplink_is_xdp(const struct uplink *u);
 /* Makes the port receive frames for other stations, too (netdev_set_promiscuous), for VMs. */
 int uplink_hear_all(struct uplink *u, char error[UPLINK_ERROR]);
 /*
- * Undoes uplink_hear_all. An uplink that receives frames to further MACs (uplink_hear_mac) goes on
- * to receive all, unless the kernel filters for it: other devices may have no filter for MACs.
+ * Undoes uplink_hear_all. Without effect for an uplink with further MACs (uplink_hear_mac) that is
+ * no kernel interface: its device may receive frames to these MACs in promiscuous mode only.
  */
 int uplink_hear_own(struct uplink *u, char error[UPLINK_ERROR]);
 /*

@@ -69,7 +69,8 @@ enum vnic_device_state { VNIC_DEVICE_DOWN, VNIC_DEVICE_ACTIVE, VNIC_DEVICE_BROKE
 	X(RX_BAD, "rx_bad", "receive descriptors that were malformed")                 \
 	X(RX_RUNT, "rx_runt", "frames shorter than an Ethernet header")                \
 	X(RX_FILTERED, "rx_filtered", "frames that the driver does not want to hear")  \
-	X(LINK_DOWN, "link_down", "frames while the link was down, or DMA forbidden")  \
+	X(LINK_DOWN, "link_down",                                                      \
+	  "frames while the link was down, or to a driver that forbids DMA")           \
 	X(INTERRUPTS, "interrupts", "interrupts delivered")
 
 #define VNIC_COUNTER_ENUM(id, name, text) VNIC_##id,

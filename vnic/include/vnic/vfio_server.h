@@ -77,8 +77,9 @@ struct vnic_vfio_ops {
 	void (*memory_lost)(void *ctx, uint64_t addr, uint64_t size);
 	/*
 	 * The driver has withdrawn the function's right to access memory (bus mastering; `on`
-	 * false), or granted it. The function has the right after `reset`. The server calls it
-	 * after `restore`, too, if the driver had withdrawn the right. May be NULL.
+	 * false), or granted it. The function has the right after `reset`. After `restore`
+	 * the server calls it with false if the saved command register forbids bus mastering. May
+	 * be NULL.
 	 */
 	void (*bus_master)(void *ctx, bool on);
 };
