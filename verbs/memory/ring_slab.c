@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "memory/ring_slab.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -72,6 +73,13 @@ static uint64_t lowest_offset(const struct ring_slab *slab)
 	return slab->rings[slab->n - 1].offset;
 }
 
+/* The next ring there must be empty. MADV_REMOVE refuses locked pages (mlock). */
+static void clear_ring(void *address, uint64_t size)
+{
+	if (madvise(address, size, MADV_REMOVE) && errno == EINVAL)
+		memset(address, 0, size);
+}
+
 /* --- The end of a slab. */
 
 /*
@@ -91,7 +99,7 @@ static bool is_mapped(const struct ring_slab *slab, const struct slab_ring *ring
 		same = !uaccess_read(&theirs, (uintptr_t)ring->start + at, sizeof(theirs)) &&
 		       theirs == mark;
 	}
-	madvise(ours, ring->size, MADV_REMOVE);
+	clear_ring(ours, ring->size);
 	return same;
 }
 
@@ -272,7 +280,7 @@ void ring_space_release(struct ring_space *space, uint64_t offset, void *address
 	struct ring_slab *slab = find_slab(space, offset, &index);
 	struct slab_ring *ring = slab ? find_ring(slab, offset) : NULL;
 
-	madvise(address, size, MADV_REMOVE);
+	clear_ring(address, size);
 	if (!ring) {
 		munmap(address, size);
 		return;

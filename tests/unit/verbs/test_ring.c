@@ -156,6 +156,23 @@ static void offsets_of_destroyed_rings_are_used_again(void **state)
 	replace_large_rings(true);
 }
 
+/* MADV_REMOVE refuses locked pages. */
+static void a_ring_follows_one_in_locked_memory(void **state)
+{
+	struct queue ring = make(7);
+	const uint64_t offset = ring.offset;
+
+	(void)state;
+	queue_set_producer(&ring, 5);
+	assert_int_equal(mlock(ring.buf, queue_bytes(&ring)), 0);
+	queue_destroy(&ring, &space);
+	ring_space_unmap_room(&space);
+	ring = make(7);
+	assert_true(ring.offset == offset);
+	assert_int_equal(queue_producer(&ring), 0);
+	queue_destroy(&ring, &space);
+}
+
 #define RINGS 4000
 
 static struct queue rings[RINGS];
@@ -295,6 +312,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(ring_without_room_is_not_created, setup, teardown),
 		cmocka_unit_test_setup_teardown(offsets_of_destroyed_rings_are_used_again, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_ring_follows_one_in_locked_memory, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(thousands_of_rings_need_few_mappings, setup,
 						teardown),
