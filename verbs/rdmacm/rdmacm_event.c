@@ -17,17 +17,26 @@
 #include "rdmacm/reply_cache.h"
 #include "rdmacm/router.h"
 
-#define CONNECT_REQUEST 4 /* of enum rdma_cm_event_type */
+/* Of enum rdma_cm_event_type. */
+#define CONNECT_REQUEST 4
+#define MULTICAST_JOIN  12
+#define MULTICAST_ERROR 13
 
 /* --- The daemon's events; with file->lock */
 
-/* librdmacm waits until the program has acknowledged the events before it frees their ID. */
+/*
+ * librdmacm waits until the program has acknowledged the events before it frees their ID. An event
+ * of a multicast group has the group's number and does not count: librdmacm frees the ID too early
+ * at worst, instead of never.
+ */
 static void count_event(struct rdmacm_file *file, const struct rdma_ucm_event_resp *event)
 {
-	struct rdmacm_id *id = event->event == CONNECT_REQUEST
-				       ? rdmacm_id_find_uid(file, event->uid)
-				       : rdmacm_id_find(file, event->id);
+	struct rdmacm_id *id;
 
+	if (event->event == MULTICAST_JOIN || event->event == MULTICAST_ERROR)
+		return;
+	id = event->event == CONNECT_REQUEST ? rdmacm_id_find_uid(file, event->uid)
+					     : rdmacm_id_find(file, event->id);
 	if (id)
 		id->events++;
 }

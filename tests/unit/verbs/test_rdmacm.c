@@ -100,6 +100,10 @@ struct cached_reply {
 	struct rdma_ucm_query_addr_resp resp;
 };
 
+#define MULTICAST_JOIN 12 /* of enum rdma_cm_event_type */
+
+static uint32_t event_type; /* of send_event */
+
 static void send_event(uint64_t sequence, uint32_t confirm)
 {
 	struct {
@@ -111,7 +115,7 @@ static void send_event(uint64_t sequence, uint32_t confirm)
 			 .out = sizeof(packet.event),
 			 .cached = sizeof(packet.cached),
 			 .confirm = confirm},
-		.event = {.id = NUMBER, .uid = UID},
+		.event = {.id = NUMBER, .uid = UID, .event = event_type},
 		.cached = {.head = {.command = RDMA_USER_CM_CMD_QUERY,
 				    .option = RDMA_USER_CM_QUERY_ADDR,
 				    .out = sizeof(packet.cached.resp) + excess},
@@ -575,6 +579,10 @@ static void an_id_without_a_daemon_reports_all_its_events(void **state)
 	create_id();
 	for (int i = 0; i < 3; i++)
 		fetch_event();
+	/* This one is a multicast group's, which has the same number. */
+	event_type = MULTICAST_JOIN;
+	fetch_event();
+	event_type = 0;
 	shutdown(atomic_load(&served), SHUT_RDWR);
 	close(atomic_load(&event_socket));
 	wait_for_event(&w); /* DEVICE_REMOVAL */
