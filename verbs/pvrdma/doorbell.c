@@ -39,12 +39,14 @@ static void ring_cq(struct pvrdma *dev, uint32_t page, uint32_t value)
 	if (!cq)
 		return;
 	cq->polled |= (value & PV_UAR_CQ_POLL) != 0;
-	cq->uses_events |= (value & (PV_UAR_CQ_ARM | PV_UAR_CQ_ARM_SOL)) != 0;
 	/* A completion may have come since the program looked. */
 	if (value & PV_UAR_CQ_POLL && pv_cq_is_empty(cq))
 		pv_count(dev, PVRDMA_DOORBELL_POLL);
-	if (value & (PV_UAR_CQ_ARM | PV_UAR_CQ_ARM_SOL))
+	if (value & (PV_UAR_CQ_ARM | PV_UAR_CQ_ARM_SOL)) {
+		cq->uses_events = true;
+		cq->unread_pause_ns = cq->unread_notify_at = 0;
 		pv_cq_arm(cq, !(value & PV_UAR_CQ_ARM));
+	}
 }
 
 static void ring_srq(struct pvrdma *dev, uint32_t page, uint32_t value)

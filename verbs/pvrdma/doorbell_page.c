@@ -7,6 +7,8 @@
 #include "queues/pvrdma_cq.h"
 #include "queues/pvrdma_recv_queue.h"
 
+#define UNREAD_PAUSE_MAX_NS (PV_QUIET_NS << 10)
+
 static uint32_t *word_at(const struct pvrdma *dev, uint32_t page, uint32_t offset)
 {
 	return (uint32_t *)((uint8_t *)dev->attr.uar + (size_t)page * PV_PAGE + offset);
@@ -45,6 +47,17 @@ static void arm_cqs(struct pvrdma *dev, uint32_t page)
 			pv_cq_arm(cq, false);
 }
 
+/* A program may read the CQ late and never wait for its events, so notifications get rarer. */
+static void notify_unread_cq(struct pv_cq *cq, uint64_t now)
+{
+	if (now < cq->unread_notify_at)
+		return;
+	if (cq->unread_pause_ns < UNREAD_PAUSE_MAX_NS)
+		cq->unread_pause_ns += cq->unread_pause_ns ?: PV_QUIET_NS;
+	cq->unread_notify_at = now + cq->unread_pause_ns;
+	pv_cq_comp_event(cq);
+}
+
 /*
  * In pages whose doorbell is not quiet: a CQ whose completions nobody reads may be one whose ARM
  * was replaced. True: the driver has to be notified.
@@ -59,7 +72,7 @@ static bool notify_unread_cqs(struct pvrdma *dev)
 	dev->cqs_looked_at = dev->now;
 	while ((cq = pv_object_next(dev, PV_CQ, &at)))
 		if (dev->cqs_rung_at[cq->object.uar_page] && pv_cq_is_left_unread(cq))
-			pv_cq_comp_event(cq);
+			notify_unread_cq(cq, dev->now);
 	return !TAILQ_EMPTY(&dev->notify_cqs);
 }
 

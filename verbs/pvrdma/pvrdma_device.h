@@ -78,10 +78,12 @@ struct pv_cq {
 	uint64_t notified;    /* value of `n_completions` at the newest notification */
 	uint32_t left_unread; /* completions that pv_cq_is_left_unread has found */
 	uint32_t left_head;   /* the driver's index then */
-	bool polled;          /* its doorbell said that the driver polled it */
-	bool uses_events;     /* the driver has armed it or was notified, or the CQ was restored */
-	bool notify_due;      /* a notification is due: the CQ is in dev->notify_cqs */
-	bool failed;          /* the CQ has failed, and the device has told the driver */
+	uint64_t unread_notify_at; /* no notification of unread completions before, ns */
+	uint64_t unread_pause_ns;  /* from the last one to that time; 0: an ARM came since */
+	bool polled;               /* its doorbell said that the driver polled it */
+	bool uses_events; /* the driver has armed it or was notified, or the CQ was restored */
+	bool notify_due;  /* a notification is due: the CQ is in dev->notify_cqs */
+	bool failed;      /* the CQ has failed, and the device has told the driver */
 	TAILQ_ENTRY(pv_cq) notify_link;
 };
 

@@ -237,6 +237,34 @@ static void test_arm_arrives_while_another_cq_is_polled(void **state)
 	cq_close(&f->g, &other);
 }
 
+/* The program reads ten messages of a CQ at a time, never arms it, and polls another one. */
+static void test_cq_that_is_read_late_causes_few_notifications(void **state)
+{
+	struct fixture *f = *state;
+	unsigned n = 0;
+	struct cq other;
+
+	cq_open(&f->g, &other, 16);
+	for (int i = 0; i < 10000; i++) {
+		ring_poll(f, &other);
+		look_for(f, 10 * US);
+		if (i % 20 == 0)
+			send_message(f);
+		if (i % 200 == 199)
+			consume_completions(f);
+		n += notifications(f);
+	}
+	/* For 500 messages, one in 10 ms. */
+	assert_in_range(n, 1, 120);
+	/* An ARM that the device sees is answered at once. */
+	consume_completions(f);
+	cq_arm(&f->g, &f->cq, false);
+	look_for(f, 10 * US);
+	send_message(f);
+	assert_int_equal(notifications(f), 1);
+	cq_close(&f->g, &other);
+}
+
 static void test_program_that_polls_is_not_interrupted(void **state)
 {
 	struct fixture *f = *state;
@@ -363,6 +391,7 @@ int main(void)
 		TEST(test_other_cq_replaces_an_arm),
 		TEST(test_cq_that_is_only_polled_causes_no_notification),
 		TEST(test_arm_arrives_while_another_cq_is_polled),
+		TEST(test_cq_that_is_read_late_causes_few_notifications),
 		TEST(test_program_that_polls_is_not_interrupted),
 		TEST(test_doorbell_of_a_second_srq_loses_no_receives),
 		TEST(test_only_pages_of_user_contexts_are_polled),
