@@ -147,13 +147,16 @@ void copy_table_publish_grant(struct urxe_dev *dev, const struct urxe_copy_grant
  * A requester that reads the table from now on finds no rights. A requester that has read the
  * table, but has not begun to copy, finds another epoch. `withdrawn` finds a requester that copies.
  */
+static void entries_withdrawn(struct urxe_dev *dev)
+{
+	__atomic_fetch_add(&dev->attr.copy_table->state.epoch, 1, __ATOMIC_SEQ_CST);
+	dev->attr.copy_ops->withdrawn(dev->attr.copy_ctx);
+}
+
 static void withdraw_entry(struct urxe_dev *dev, void *place, const void *none, size_t size)
 {
-	struct urxe_copy_table *table = dev->attr.copy_table;
-
 	write_entry(place, none, size);
-	__atomic_fetch_add(&table->state.epoch, 1, __ATOMIC_SEQ_CST);
-	dev->attr.copy_ops->withdrawn(dev->attr.copy_ctx);
+	entries_withdrawn(dev);
 }
 
 void copy_table_withdraw_key(struct urxe_dev *dev, uint32_t key)
@@ -205,25 +208,36 @@ void copy_table_withdraw_qp(struct urxe_dev *dev, uint32_t qpn)
 		withdraw_entry(dev, place, &none, sizeof(none));
 }
 
-void copy_table_renew_qp(struct urxe_dev *dev, uint32_t qpn)
+/* Gives the entry of the QP a new version. False: it has none. */
+static bool renew_entry(struct urxe_dev *dev, uint32_t qpn)
 {
 	struct urxe_copy_qp *place, same;
 
 	place = dev->attr.copy_table ? copy_table_qp(dev->attr.copy_table, qpn) : NULL;
 	if (!place || place->qpn != qpn)
-		return;
+		return false;
 	same = *place;
-	withdraw_entry(dev, place, &same, sizeof(same));
+	write_entry(place, &same, sizeof(same));
+	return true;
+}
+
+void copy_table_renew_qp(struct urxe_dev *dev, uint32_t qpn)
+{
+	if (renew_entry(dev, qpn))
+		entries_withdrawn(dev);
 }
 
 void copy_table_reset_proofs(struct urxe_dev *dev)
 {
 	const struct urxe_qp *qp;
+	bool renewed = false;
 
 	if (dev->copy_generation && !++dev->copy_generation)
 		dev->copy_generation = 1;
 	for (uint32_t i = 0; (qp = idmap_next(&dev->qps, &i));)
-		copy_table_renew_qp(dev, qp->qpn);
+		renewed |= renew_entry(dev, qp->qpn);
+	if (renewed)
+		entries_withdrawn(dev);
 }
 
 /* Gives the QPN's block a chunk if it has none yet. NULL: all chunks are taken. */

@@ -49,7 +49,10 @@ int urxe_pkey_set(struct urxe_dev *dev, uint32_t index, uint16_t pkey)
 		return -EINVAL;
 	if (!pkey_valid(pkey) && is_in_use(dev, index))
 		return -EBUSY;
-	dev->pkeys[index] = pkey_valid(pkey) ? pkey : 0;
+	pkey = pkey_valid(pkey) ? pkey : 0;
+	if (dev->pkeys[index] == pkey)
+		return 0;
+	dev->pkeys[index] = pkey;
 	copy_table_reset_proofs(dev);
 	return 0;
 }
