@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -237,6 +238,13 @@ static int output_frame(struct sink *sink, const struct capture_record *record,
 	}
 }
 
+static bool is_named_pipe(const char *name)
+{
+	struct stat st;
+
+	return !stat(name, &st) && S_ISFIFO(st.st_mode);
+}
+
 /* Waits for the reader of a named pipe until a signal arrives. */
 static FILE *open_file(const char *name, int signals)
 {
@@ -244,7 +252,7 @@ static FILE *open_file(const char *name, int signals)
 	int fd;
 
 	while ((fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666)) < 0 &&
-	       errno == ENXIO)
+	       errno == ENXIO && is_named_pipe(name))
 		if (poll(&pfd, 1, READER_MS) > 0) {
 			errno = EINTR;
 			return NULL;

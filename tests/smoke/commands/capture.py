@@ -201,6 +201,7 @@ def check_mistakes(build):
     with Host(build) as host:
         for status, arguments in ((2, ['-c', '0']), (2, ['-c', 'x']), (2, ['surplus']), (2, ['-x']),
                                   (2, ['-w']), (2, ['--json', '-w', 'frames']), (1, ['-w', '/nonexistent/file']),
+                                  (1, ['-w', os.path.join(host.run_dir, 'urxed.sock')]),
                                   (2, ['-i', '']), (1, ['-i', 'x' * 100]), (1, ['-i', 'typo']), (1, ['--run-dir', '/nonexistent'])):
             program = host.spawn([host.urxe, 'capture', '--run-dir', host.run_dir, *arguments])
             found = program.wait(10)
