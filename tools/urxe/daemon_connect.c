@@ -82,7 +82,7 @@ static int run_daemon(const char *run_dir, const struct daemon_start_options *o,
 	char urxed[PATH_MAX];
 	const struct sigaction by_default = {.sa_handler = SIG_DFL};
 	struct sigaction inherited;
-	int rc = install_path_urxed(urxed), status = 0;
+	int rc = install_path_urxed(urxed), status = STATUS_FAILED << 8;
 	pid_t pid;
 
 	if (rc) {

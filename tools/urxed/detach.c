@@ -21,7 +21,7 @@ static void log_killed(int number)
 /* In the parent: exits with 0 after one byte from the child, else with the child's status. */
 static void wait_until_ready(int fd, pid_t child)
 {
-	int status;
+	int status = 1 << 8; /* failed, if waitpid() does not tell */
 	char byte;
 	ssize_t n;
 
