@@ -85,6 +85,7 @@ void guest_attach(struct guest *g, struct vfio_client *client, bool rdma)
 {
 	require(!vfio_map(client, 0, g->low_size, g->fd, 0));
 	require(!vfio_map(client, GUEST_HIGH, g->high_size, g->fd, GUEST_LOW_SIZE));
+	vfio_set_master(client);
 	if (!rdma)
 		return;
 	g->client = client;

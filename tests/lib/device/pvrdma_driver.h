@@ -81,7 +81,8 @@ void guest_close(struct guest *g);
 /*
  * A guest without a device of its own (dev is NULL): a device process has the device, behind the
  * vfio-user protocol. guest_attach maps the guest's memory for a client that is connected to one
- * function. `rdma`: the function is the PVRDMA; the guest uses it and gets its interrupts.
+ * function, and enables bus mastering. `rdma`: the function is the PVRDMA; the guest uses it and
+ * gets its interrupts.
  */
 void guest_open_remote(struct guest *g, const struct guest_attr *attr);
 void guest_attach(struct guest *g, struct vfio_client *client, bool rdma);

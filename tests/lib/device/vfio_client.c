@@ -2,6 +2,7 @@
 #include "vfio_client.h"
 
 #include <errno.h>
+#include <linux/pci_regs.h>
 #include <linux/vfio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,6 +164,12 @@ uint32_t vfio_read(struct vfio_client *c, uint32_t region, uint64_t offset)
 	require(c->size == ACCESS_SIZE + sizeof(value));
 	memcpy(&value, c->body + ACCESS_SIZE, sizeof(value));
 	return value;
+}
+
+void vfio_set_master(struct vfio_client *c)
+{
+	require(!vfio_write(c, VFIO_PCI_CONFIG_REGION_INDEX, PCI_COMMAND,
+			    PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER));
 }
 
 void vfio_set_eventfd(struct vfio_client *c, uint32_t vector, int fd)

@@ -48,6 +48,9 @@ int vfio_map(struct vfio_client *c, uint64_t addr, uint64_t size, int fd, uint64
 void vfio_reset(struct vfio_client *c);
 int vfio_write(struct vfio_client *c, uint32_t region, uint64_t offset, uint32_t value);
 uint32_t vfio_read(struct vfio_client *c, uint32_t region, uint64_t offset);
+/* Lets the function answer accesses to its BARs and access memory, as pci_enable_device and
+ * pci_set_master in a driver do. */
+void vfio_set_master(struct vfio_client *c);
 /* Gives the MSI-X vector an eventfd. */
 void vfio_set_eventfd(struct vfio_client *c, uint32_t vector, int fd);
 
