@@ -9,7 +9,7 @@
 #include <rxe/psn.h>
 
 #define BUCKETS 4096
-/* A start packet at least this far from the expected PSN begins anew: windows are far smaller. */
+/* A start packet further than this from the expected PSN begins anew: windows are far smaller. */
 #define RESTART_PSNS 0x10000
 /* Packets after which a flow without a peer stops searching for it. */
 #define MATCH_TRIES 64
@@ -95,25 +95,20 @@ static int count_late_or_duplicate(struct flow_track *t, uint32_t psn, uint32_t 
 
 static void restart_track(struct flow_track *t, uint32_t psn)
 {
+	if (!t->packets)
+		return;
 	t->restarts++;
 	t->next_psn = psn;
 	t->n_holes = 0;
 }
 
 /* Returns how far the packet is ahead of the expected PSN; negative: behind it. */
-static int32_t count_packet(struct flow_track *t, uint32_t psn, bool start)
+static int32_t count_packet(struct flow_track *t, uint32_t psn)
 {
-	int32_t ahead;
-
 	if (!t->packets++)
 		t->first_psn = t->next_psn = psn;
 	t->last_psn = psn;
-	ahead = urxe_psn_diff(psn, t->next_psn);
-	if (start && (ahead > RESTART_PSNS || ahead < -RESTART_PSNS)) {
-		restart_track(t, psn);
-		ahead = 0;
-	}
-	return ahead;
+	return urxe_psn_diff(psn, t->next_psn);
 }
 
 static void advance_next_psn(struct flow_track *t, uint32_t psn)
@@ -122,9 +117,9 @@ static void advance_next_psn(struct flow_track *t, uint32_t psn)
 		t->next_psn = psn;
 }
 
-static int track_packet(struct flow_track *t, uint32_t psn, uint32_t count, bool start)
+static int track_packet(struct flow_track *t, uint32_t psn, uint32_t count)
 {
-	int32_t ahead = count_packet(t, psn, start);
+	int32_t ahead = count_packet(t, psn);
 	int rc = 0;
 
 	if (ahead < 0) {
@@ -186,15 +181,45 @@ static void close_read(struct flow *f, uint32_t psn)
 	f->read_open = false;
 }
 
+static void remember_read(struct flow *f, uint32_t len)
+{
+	uint32_t *psns = &f->recent_reads[f->reads++ % FLOW_RECENT_READS];
+
+	f->recent_read_psns -= *psns;
+	*psns = read_psns(len, f->mtu ? f->mtu : 256);
+	f->recent_read_psns += *psns;
+}
+
+/*
+ * A requester goes back to the first missing response, and that can be in the oldest of the READs
+ * that it has outstanding. A reconnected QP answers with new PSNs, too.
+ */
+static void restart_requests_if_far(struct flow *f, uint32_t psn)
+{
+	int32_t ahead = urxe_psn_diff(psn, f->requests.next_psn);
+
+	if (ahead <= RESTART_PSNS && ahead >= -(int32_t)(RESTART_PSNS + f->recent_read_psns))
+		return;
+	restart_track(&f->requests, psn);
+	memset(f->recent_reads, 0, sizeof(f->recent_reads));
+	f->recent_read_psns = 0;
+	if (f->peer)
+		restart_track(&f->peer->responses, psn);
+}
+
 static int track_request(struct flow *f, const struct urxe_packet *p, uint32_t flags)
 {
 	uint32_t count = 1;
 	int rc;
 
 	close_read(f, p->psn);
+	if (flags & URXE_OPF_START)
+		restart_requests_if_far(f, p->psn);
+	if (flags & URXE_OPF_READ)
+		remember_read(f, p->reth.length);
 	if (flags & URXE_OPF_READ && f->mtu)
 		count = read_psns(p->reth.length, f->mtu);
-	rc = track_packet(&f->requests, p->psn, count, flags & URXE_OPF_START);
+	rc = track_packet(&f->requests, p->psn, count);
 	if (flags & URXE_OPF_READ && !f->mtu) {
 		f->read_open = true;
 		f->read_psn = p->psn;
@@ -272,10 +297,17 @@ static void find_peer(struct flow_table *t, struct flow *f, uint32_t psn)
 	learn_mtu(found, f->mtu);
 }
 
-/* The first packet of a response may be ahead, because SENDs and WRITEs use PSNs too. */
-static int track_response_start(struct flow_track *t, uint32_t psn)
+/*
+ * The first packet of a response may be far ahead, because SENDs and WRITEs use PSNs too. The
+ * requests of the peer tell when the PSNs begin anew. Without them, a PSN far behind tells it.
+ */
+static int track_response_start(struct flow *f, uint32_t psn)
 {
-	if (count_packet(t, psn, true) < 0)
+	struct flow_track *t = &f->responses;
+
+	if (!f->peer && urxe_psn_diff(psn, t->next_psn) < -RESTART_PSNS)
+		restart_track(t, psn);
+	if (count_packet(t, psn) < 0)
 		return count_late_or_duplicate(t, psn, 1);
 	t->next_psn = urxe_psn_add(psn, 1);
 	return 0;
@@ -284,7 +316,7 @@ static int track_response_start(struct flow_track *t, uint32_t psn)
 /* A response without its first packet: the number of missing packets is unknown. */
 static int track_rest_of_response(struct flow_track *t, uint32_t psn)
 {
-	if (count_packet(t, psn, false) < 0)
+	if (count_packet(t, psn) < 0)
 		return count_late_or_duplicate(t, psn, 1);
 	t->gaps++;
 	t->next_psn = urxe_psn_add(psn, 1);
@@ -301,9 +333,9 @@ static int track_response(struct flow *f, const struct urxe_packet *p, uint32_t 
 	else if (f->peer && f->peer->read_open && flags & URXE_OPF_READ)
 		advance_next_psn(&f->peer->requests, urxe_psn_add(p->psn, 1));
 	if (flags & URXE_OPF_START)
-		return track_response_start(&f->responses, p->psn);
+		return track_response_start(f, p->psn);
 	return first_packet_missed ? track_rest_of_response(&f->responses, p->psn)
-				   : track_packet(&f->responses, p->psn, 1, false);
+				   : track_packet(&f->responses, p->psn, 1);
 }
 
 /* --- The table */

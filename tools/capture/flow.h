@@ -55,6 +55,9 @@ struct flow_track {
 	uint32_t room;
 };
 
+/* READs that a requester can have outstanding at most: max_rd_atomic of usual devices. */
+#define FLOW_RECENT_READS 16
+
 struct flow {
 	struct urxe_gid sgid;
 	struct urxe_gid dgid;
@@ -72,6 +75,10 @@ struct flow {
 	bool read_open;
 	uint32_t read_psn;
 	uint32_t read_len;
+	/* The PSNs of each of the newest READ requests, at most, and their sum. */
+	uint32_t recent_reads[FLOW_RECENT_READS];
+	uint32_t recent_read_psns;
+	uint32_t reads;       /* READ requests, for the place of the next in recent_reads */
 	bool in_response;     /* between READ_RESPONSE_FIRST and LAST */
 	uint32_t match_tries; /* responses for which no peer was found */
 };

@@ -257,6 +257,68 @@ static void a_new_connection_of_the_same_qp_is_no_gap(void **state)
 	assert_int_equal(requests()->restarts, 1);
 }
 
+static void a_new_connection_restarts_the_responses_too(void **state)
+{
+	(void)state;
+	read_request(1000, 8);
+	put(B, URXE_OP_READ_RESPONSE_ONLY, 1000, 8);
+	read_request(0x700000, 8);
+	put(B, URXE_OP_READ_RESPONSE_ONLY, 0x700000, 8);
+	assert_int_equal(requests()->restarts, 1);
+	assert_int_equal(flow_at(t, 1)->responses.restarts, 1);
+}
+
+/* The requests are not in the capture. */
+static void responses_alone_restart_only_backwards(void **state)
+{
+	(void)state;
+	put(B, URXE_OP_READ_RESPONSE_ONLY, 100, 8);
+	put(B, URXE_OP_READ_RESPONSE_ONLY, 100000, 8);
+	assert_int_equal(flow_at(t, 0)->responses.restarts, 0);
+	put(B, URXE_OP_READ_RESPONSE_ONLY, 100, 8);
+	assert_int_equal(flow_at(t, 0)->responses.restarts, 1);
+}
+
+static void many_sends_between_two_reads_are_no_new_connection(void **state)
+{
+	(void)state;
+	read_request(100, 1024);
+	put(B, URXE_OP_READ_RESPONSE_ONLY, 100, 1024);
+	sends(101, 70000);
+	read_request(70101, 1024);
+	put(B, URXE_OP_READ_RESPONSE_ONLY, 70101, 1024);
+	assert_int_equal(requests()->restarts, 0);
+	assert_int_equal(flow_at(t, 1)->responses.restarts, 0);
+	CHECK(&flow_at(t, 1)->responses, 0, 0, 0, 0);
+}
+
+/* The requester goes back to the first of two READs and to the SEND between them. */
+static void a_repeated_long_read_is_no_new_connection(void **state)
+{
+	(void)state;
+	read_request(100, 100000 * 1024);
+	put(B, URXE_OP_READ_RESPONSE_FIRST, 100, 1024);
+	sends(100100, 1);
+	read_request(100101, 100000 * 1024);
+	read_request(101, 99999 * 1024);
+	put(B, URXE_OP_READ_RESPONSE_FIRST, 101, 1024);
+	sends(100100, 1);
+	read_request(100101, 100000 * 1024);
+	assert_int_equal(requests()->restarts, 0);
+	CHECK(requests(), 0, 0, 0, 3);
+	assert_int_equal(flow_at(t, 1)->responses.restarts, 0);
+}
+
+static void a_new_connection_repeats_no_read_of_the_last(void **state)
+{
+	(void)state;
+	read_request(100, 100000 * 1024);
+	put(B, URXE_OP_READ_RESPONSE_FIRST, 100, 1024);
+	sends(0x700000, 1);
+	sends(0x700000 - 70000, 1);
+	assert_int_equal(requests()->restarts, 2);
+}
+
 static void datagrams_are_kept_by_sender(void **state)
 {
 	struct urxe_packet p = packet(A, URXE_SERVICE_UD | URXE_OP_SEND_ONLY, 7);
@@ -313,6 +375,11 @@ int main(void)
 		TEST(a_lost_response_is_a_gap),
 		TEST(response_without_first_packet_counts_a_gap),
 		TEST(a_new_connection_of_the_same_qp_is_no_gap),
+		TEST(a_new_connection_restarts_the_responses_too),
+		TEST(responses_alone_restart_only_backwards),
+		TEST(many_sends_between_two_reads_are_no_new_connection),
+		TEST(a_repeated_long_read_is_no_new_connection),
+		TEST(a_new_connection_repeats_no_read_of_the_last),
 		TEST(datagrams_are_kept_by_sender),
 		TEST(any_packets_in_any_order_add_up),
 	};
