@@ -5,41 +5,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KIB 1024.0
+#define KIB UINT64_C(1024)
+/* A fraction below it times the largest factor fits uint64_t. */
+#define DECIMALS_MAX UINT64_C(10000000000)
 
 const struct quantity_unit quantity_count[] = {{"", 1}, {NULL, 0}};
-const struct quantity_unit quantity_time[] = {{"", 1},     {"ns", 1},  {"us", 1e3},
-					      {"ms", 1e6}, {"s", 1e9}, {NULL, 0}};
+const struct quantity_unit quantity_time[] = {{"", 1},         {"ns", 1},         {"us", 1000},
+					      {"ms", 1000000}, {"s", 1000000000}, {NULL, 0}};
 const struct quantity_unit quantity_bytes[] = {
 	{"", 1}, {"K", KIB}, {"M", KIB *KIB}, {"G", KIB *KIB *KIB}, {NULL, 0}};
-const struct quantity_unit quantity_rate[] = {{"", 1},    {"k", 1e3}, {"K", 1e3},
-					      {"M", 1e6}, {"G", 1e9}, {NULL, 0}};
+const struct quantity_unit quantity_rate[] = {{"", 1},        {"k", 1000},       {"K", 1000},
+					      {"M", 1000000}, {"G", 1000000000}, {NULL, 0}};
 
-/* A whole number without a unit is read exactly, any other number as a double. */
+/* A double has no exact value for most decimals, so the fraction is read as digits / scale. */
 bool quantity_read(const char *text, const struct quantity_unit *units, uint64_t *value)
 {
+	uint64_t digits = 0, scale = 1;
 	char *end;
-	double number;
 
 	if (*text < '0' || *text > '9')
 		return false;
 	errno = 0;
 	*value = strtoull(text, &end, 10);
-	if (!*end)
-		return !errno;
-	number = strtod(text, &end);
-	if (end != text + strspn(text, "0123456789."))
+	if (errno)
 		return false;
-	for (; units->name; units++) {
-		if (strcmp(end, units->name))
-			continue;
-		number *= units->factor;
-		if (number >= 1e19)
-			return false;
-		*value = (uint64_t)number;
-		return (double)*value == number;
-	}
-	return false;
+	end += *end == '.';
+	for (; end[0] >= '0' && end[0] <= '9' && scale < DECIMALS_MAX; end++, scale *= 10)
+		digits = digits * 10 + (uint64_t)(end[0] - '0');
+	while (units->name && strcmp(end, units->name))
+		units++;
+	if (!units->name || digits * units->factor % scale)
+		return false;
+	return !__builtin_mul_overflow(*value, units->factor, value) &&
+	       !__builtin_add_overflow(*value, digits * units->factor / scale, value);
 }
 
 bool quantity_fraction(const char *text, double *value)

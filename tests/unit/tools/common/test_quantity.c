@@ -28,20 +28,29 @@ static void numbers_with_units_are_read(void **state)
 	assert_value("1.5G", quantity_bytes, UINT64_C(3) << 29);
 	assert_value("20us", quantity_time, 20000);
 	assert_value("2.5k", quantity_rate, 2500);
-	assert_value("8000000000G", quantity_rate, UINT64_C(8000000000) * 1000000000);
+	/* These decimals have no exact value as a double. */
+	assert_value("4.1ms", quantity_time, 4100000);
+	assert_value("1.07s", quantity_time, 1070000000);
+	assert_value("2.01k", quantity_rate, 2010);
+	assert_value("9007199254740993K", quantity_rate, UINT64_C(9007199254740993000));
+	assert_value("10000000000G", quantity_rate, UINT64_C(10000000000) * 1000000000);
 }
 
 static void numbers_out_of_range_are_refused(void **state)
 {
 	static const char *const wrong[] = {"18446744073709551616",
 					    "4000000000000000000000000000K",
-					    "10000000000G",
+					    "20000000000G",
 					    "18446744073709551615.5",
 					    "4e68",
 					    "-1",
 					    "",
 					    "K",
 					    "1.5",
+					    "1.0001k",
+					    "1.00000000000k",
+					    "1.2.3k",
+					    "18446744073709551.616k",
 					    "1KK",
 					    "nan",
 					    "inf"};
