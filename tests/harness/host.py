@@ -11,6 +11,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -21,6 +22,8 @@ BUSY = 6
 SKIP = 77  # meson's exit status of a skipped test
 # Signals by which a defective program ends.
 CRASH_SIGNALS = (signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV, signal.SIGSYS)
+# Hosts without an end yet; main() ends those that no `with` ends, because their __init__ raised.
+started_hosts = set()
 # What describes the programs that have crashed in a test that noticed nothing; main() reports them.
 crashed_programs = []
 
@@ -93,6 +96,7 @@ class Host:
         self.arguments = ()
         self.top = tempfile.mkdtemp(prefix='smoke-')
         self.run_dir = os.path.join(self.top, 'run')
+        started_hosts.add(self)
         self.environment = {name: value for name, value in os.environ.items()
                             if not name.startswith(('URXE_', 'LD_', 'XDG_'))}
         for path in ('tools/urxe', 'tools/urxed', 'verbs/liburxe.so', 'verbs/liburxe-outer.so',
@@ -131,6 +135,7 @@ class Host:
         if pid:
             os.kill(pid, signal.SIGKILL)
         shutil.rmtree(self.top, ignore_errors=True)
+        started_hosts.discard(self)
         if not kind:
             crashed_programs.extend(crashed)
 
@@ -375,7 +380,11 @@ def main(test):
 
     signal.signal(signal.SIGTERM, time_out)
     try:
-        test()
+        try:
+            test()
+        finally:
+            for host in list(started_hosts):
+                host.__exit__(*sys.exc_info())
         if crashed_programs:
             raise Failure(f'crashed: {crashed_programs[0]}')
     except Failure as failure:

@@ -5,6 +5,7 @@ Two hosts. One of them has an HCA and no uplink; the HCA is the device of anothe
 next hop to the other host, but the HCA does. So urxe refuses queue pairs that its engine would have to execute, and its engine
 takes over no queue pair of the HCA.
 """
+import contextlib
 import os
 import re
 import sys
@@ -26,14 +27,15 @@ class OneHca(Ethernet):
 
     def __init__(self, build, number):
         self.number = number
+        self.nested = contextlib.nullcontext()
         super().__init__(build, [1500] * 2)
         try:
             self.nested = Nested(build, self.hosts[number - 1], self.namespaces[number - 1].prefix(), addresses=())
+            self.nested.way = 'hca'
+            until(20, lambda: any(hca['used'] for hca in self.nested.show('device')['hca']), lambda: 'hca0 backs nothing')
         except BaseException:
-            super().__exit__(*sys.exc_info())
+            self.__exit__(*sys.exc_info())
             raise
-        self.nested.way = 'hca'
-        until(20, lambda: any(hca['used'] for hca in self.nested.show('device')['hca']), lambda: 'hca0 backs nothing')
 
     def __exit__(self, *error):
         self.nested.__exit__(*error)
