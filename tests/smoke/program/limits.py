@@ -43,12 +43,11 @@ def check_small_daemon(host):
     """A program that a daemon with too small limits refuses prints the reason, or where it is."""
     limit, reason = '--fsize=5000000', "'ulimit -f unlimited'"
     run_dir = os.path.join(host.top, limit.strip('-'))
-    daemon = subprocess.Popen(['prlimit', limit, os.path.join(host.top, 'tools/urxed'), '--foreground',
-                               '--run-dir', run_dir], stderr=subprocess.DEVNULL)
-    until(10, lambda socket=f'{run_dir}/urxed.sock': os.path.exists(socket), lambda: f'no daemon with {limit}')
+    daemon = host.spawn(['prlimit', limit, os.path.join(host.top, 'tools/urxed'), '--foreground', '--run-dir', run_dir])
+    until(10, lambda: os.path.exists(f'{run_dir}/urxed.sock'), daemon.describe)
     program = subprocess.run([host.urxe, 'run', '--run-dir', run_dir, '--', 'ibv_devinfo'], text=True, timeout=20 * BUSY,
                              env={**host.environment, 'URXE_RECONNECT_S': '1'}, capture_output=True, check=False)
-    daemon.terminate()
+    daemon.kill(signal.SIGTERM)
     daemon.wait(10)
     if reason not in program.stderr or program.stderr.count('cannot attach') != 1:
         raise Failure(f'{limit}: {program.stderr}')
