@@ -9,7 +9,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
 from documented import check_document  # noqa: E402
-from host import BUSY, Failure, Host, main, until  # noqa: E402
+from host import BUSY, Failure, Host, main, succeed, until  # noqa: E402
 from nested import OUTER, Nested, write_port  # noqa: E402
 
 
@@ -86,8 +86,13 @@ def check_programs(outer, inner):
     expect('different GUIDs', len(guids), 2)
 
 
-# A server that listens at the address of the argument, and a client, which end with their exchange.
-RPING = 'rping -s -a $1 -C 3 -V & server=$!; sleep 1; rping -c -a $1 -C 3 -V && wait $server'
+def start_rping(outer, inner, nested, *arguments):
+    """Starts a server, and waits until it listens at the HCA."""
+    server = outer.spawn([outer.urxe, 'run', '--run-dir', outer.run_dir, '--', *nested, 'rping', '-s', *arguments])
+    inner.programs.append(server)
+    until(10, lambda: 'listen' in [row['state'] for row in show(outer, 'id')['ids']],
+          lambda: f'not at the HCA: {server.describe()}{show(outer, "id")}, {show(inner, "id")}')
+    return server
 
 
 def check_rdma_cm(build):
@@ -97,13 +102,11 @@ def check_rdma_cm(build):
         run(outer, *nested, 'true')
         address = next(gid['gid'][len('::ffff:'):] for gid in show(outer, 'host')['host']['gids']
                        if gid['gid'].startswith('::ffff:'))
-        run(outer, *nested, 'sh', '-c', RPING, '-', address)
-        run(outer, *nested, 'sh', '-c', RPING.replace('-s -a $1', '-s'), '-', address)
-        server = outer.spawn([outer.urxe, 'run', '--run-dir', outer.run_dir, '--', *nested,
-                              'rping', '-s', '-a', address, '-C', '1'])
-        inner.programs.append(server)
-        until(10, lambda: [row['state'] for row in show(outer, 'id')['ids']] == ['listen'],
-              lambda: f'not at the HCA: {show(outer, "id")}, {show(inner, "id")}')
+        for at in ['-a', address], []:
+            server = start_rping(outer, inner, nested, '-C', '3', '-V', *at)
+            run(outer, *nested, 'rping', '-c', '-a', address, '-C', '3', '-V')
+            succeed(server, 30)
+            until(10, lambda: not show(outer, 'id')['ids'], lambda: f'remains: {show(outer, "id")}')
 
 
 def check_mistakes(build):
