@@ -207,10 +207,13 @@ def check_differences(host, path, plain):
     if code != 1 or len(found) != 1 or 'REM_ACCESS_ERR' not in found[0]['expected'] \
             or 'RNR_RETRY_EXC_ERR' not in found[0]['actual']:
         raise Failure(f'a changed completion: {results}')
-    # Cut within a block: the rest is replayed.
+    # Cut within a block: what is before it is replayed.
     with open(changed, 'wb') as file:
         file.write(data[:len(data) * 2 // 3])
-    replay(host, changed)
+    results, code = replay(host, changed)
+    calls, all_calls = (sum(result['calls'] for result in some) for some in (results, replay(host, path)[0]))
+    if code or {result['result'] for result in results} - {'same', 'capture_ends'} or not 0 < calls < all_calls:
+        raise Failure(f'a cut file: status {code}, {calls} of {all_calls} calls, {json.dumps(results, indent=1)}')
     for wrong in (['--engine', plain], ['--engine', '/nonexistent'], ['--engine', '/dev/null'],
                   ['--engine', path, '--process', 'nobody']):
         result = subprocess.run([host.urxe, 'replay', *wrong], capture_output=True, text=True, check=False)

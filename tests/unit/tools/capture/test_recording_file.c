@@ -146,6 +146,23 @@ static void each_part_of_a_file_is_read(void **state)
 	free(f.bytes);
 }
 
+static void a_cut_file_is_read_up_to_the_cut_block(void **state)
+{
+	struct recording_file r;
+	struct file f;
+
+	(void)state;
+	write_file(&f);
+	assert_int_equal(parse_copy(&r, f.bytes, f.n - 4), 0);
+	assert_true(r.cut);
+	assert_int_equal(r.n_recordings, 2);
+	assert_memory_equal(r.recordings[0].bytes, "first second", 12);
+	assert_int_equal(r.n_frames, 2);
+	assert_int_equal(r.lost, 0); /* the cut block has it */
+	recording_file_close(&r);
+	free(f.bytes);
+}
+
 static void damage_is_no_crash(void **state)
 {
 	struct recording_file r;
@@ -223,6 +240,7 @@ int main(void)
 		cmocka_unit_test(recordings_and_frames_come_back),
 		cmocka_unit_test(libpcap_skips_recordings),
 		cmocka_unit_test(each_part_of_a_file_is_read),
+		cmocka_unit_test(a_cut_file_is_read_up_to_the_cut_block),
 		cmocka_unit_test(damage_is_no_crash),
 		cmocka_unit_test(wrong_blocks_are_refused),
 		cmocka_unit_test(other_files_are_refused),
