@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Starts a urxed in a run directory of its own, and programs on its device."""
+import collections
 import ipaddress
 import json
 import os
@@ -24,6 +25,8 @@ SKIP = 77  # meson's exit status of a skipped test
 CRASH_SIGNALS = (signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV, signal.SIGSYS)
 # Hosts without an end yet; main() ends those that no `with` ends, because their __init__ raised.
 started_hosts = set()
+# Sockets with abstract names, which exist once in a network namespace. The oldest one is closed when another one is added.
+port_claims = collections.deque(maxlen=64)
 # What describes the programs that have crashed in a test that noticed nothing; main() reports them.
 crashed_programs = []
 
@@ -338,15 +341,19 @@ def wait_stopped(pid):
 
 
 def free_port():
-    """A free TCP port below the range of ephemeral ports."""
+    """A free TCP port below the range of ephemeral ports, which no other test chooses before a server can bind it."""
     while True:
         port = random.randrange(20000, 32000)
+        claim = socket.socket(socket.AF_UNIX)
         with socket.socket() as probe:
             try:
+                claim.bind(f'\0urxe-test-port-{port}')
                 probe.bind(('', port))
             except OSError:
+                claim.close()
                 continue
-            return port
+        port_claims.append(claim)
+        return port
 
 
 def wait_listening(program, port):

@@ -1,10 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""
-A test whose urxed does not come up, or that is ended meanwhile, leaves neither a process nor a directory. A script takes the
-place of urxed.
-"""
+"""The harness of the tests: the end of a test that fails, and ports."""
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -12,7 +10,7 @@ import tempfile
 
 HARNESS = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness')
 sys.path.insert(0, HARNESS)
-from host import BUSY, Failure, main, size_of, until  # noqa: E402
+from host import BUSY, Failure, free_port, main, size_of, until  # noqa: E402
 
 TEST = '''
 import sys
@@ -21,7 +19,11 @@ main(lambda: Host(sys.argv[1]))
 '''
 
 
-def check(script, end_by_signal):
+def check_end(script, end_by_signal):
+    """
+    A test whose urxed does not come up, or that is ended meanwhile, leaves neither a process nor a directory. A script takes
+    the place of urxed.
+    """
     with tempfile.TemporaryDirectory() as build, tempfile.TemporaryDirectory() as temporary:
         os.mkdir(os.path.join(build, 'tools'))
         urxed, pid_file = os.path.join(build, 'tools/urxed'), os.path.join(build, 'pid')
@@ -44,9 +46,20 @@ def check(script, end_by_signal):
             raise Failure(f'{script}: status {test.returncode}, {left} is left\n{output}')
 
 
+def check_ports():
+    """Two tests that come by the same port do not both get it, although no server has bound it yet."""
+    ports = set()
+    for _ in range(2):
+        random.seed(1)
+        ports.add(free_port())
+    if len(ports) != 2:
+        raise Failure(f'the same port: {ports}')
+
+
 def run():
-    check('exit 1', False)
-    check('exec sleep 1000', True)
+    check_end('exit 1', False)
+    check_end('exec sleep 1000', True)
+    check_ports()
 
 
 main(run)
