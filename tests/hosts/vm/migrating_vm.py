@@ -45,14 +45,9 @@ def two_hosts(names, addresses):
     """Hosts with these addresses in the namespaces."""
     for name, address in zip(names, addresses):
         prepare(name, address)
-    hosts = []
-    try:
-        for name in names:
-            hosts.append(Host(BUILD, prefix=inside(name), arguments=['--uplink', 'af_packet:eth0']))
-        yield hosts
-    finally:
-        for host in hosts:
-            host.__exit__(None)
+    with contextlib.ExitStack() as stack:
+        yield [stack.enter_context(Host(BUILD, prefix=inside(name), arguments=['--uplink', 'af_packet:eth0']))
+               for name in names]
 
 
 def check():
