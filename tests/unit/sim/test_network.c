@@ -70,6 +70,22 @@ static void test_bursts_have_their_mean_and_their_share(void **state)
 	assert_in_range(runs.lost * 100 / runs.bursts, 760, 840);
 }
 
+static void test_bursts_leave_a_frame_between_them(void **state)
+{
+	struct scenario scenario = scenario_default;
+	char error[256];
+
+	(void)state;
+	scenario.burst = 2;
+	scenario.loss = 0.66;
+	assert_true(scenario_check(&scenario, error, sizeof(error)));
+	assert_in_range(lose_many(&scenario).lost, FRAMES * 0.65, FRAMES * 0.67);
+	scenario.loss = 0.9;
+	assert_false(scenario_check(&scenario, error, sizeof(error)));
+	assert_string_equal(error, "--loss is at most 0.666667 with --burst 2: "
+				   "a frame between two bursts arrives");
+}
+
 static void test_everything_can_be_lost(void **state)
 {
 	struct scenario scenario = scenario_default;
@@ -369,6 +385,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_loss_is_as_frequent_as_asked),
 		cmocka_unit_test(test_bursts_have_their_mean_and_their_share),
+		cmocka_unit_test(test_bursts_leave_a_frame_between_them),
 		cmocka_unit_test(test_everything_can_be_lost),
 		cmocka_unit_test(test_mask_loses_just_these),
 		cmocka_unit_test(test_a_packet_is_not_lost_for_ever),

@@ -278,14 +278,19 @@ const char *scenario_parameter(unsigned i)
 bool scenario_check(const struct scenario *scenario, char *error, uint32_t error_size)
 {
 	const bool has_rate = scenario->rate && scenario->rate != BY_SEED;
+	const double burst = (double)scenario->burst;
 
 	if ((scenario->queue || scenario->ecn_share > 0) && !has_rate) {
 		snprintf(error, error_size,
 			 "--queue and --ecn need a --rate: without one no queue exists");
 		return false;
 	}
-	if (scenario->loss >= 1 && scenario->burst > 1) {
-		snprintf(error, error_size, "--burst has no effect if --loss is 1");
+	/* A burst of B frames on average, and at least one frame between two bursts. */
+	if (scenario->burst > 1 && scenario->loss > burst / (burst + 1)) {
+		snprintf(error, error_size,
+			 "--loss is at most %g with --burst %" PRIu64
+			 ": a frame between two bursts arrives",
+			 burst / (burst + 1), scenario->burst);
 		return false;
 	}
 	if (scenario->warmup >= scenario->time) {
