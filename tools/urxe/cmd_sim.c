@@ -36,8 +36,8 @@ static const char usage[] =
 	"  --pcap FILE        write all frames to a capture\n"
 	"  --trace            print every request, frame and delivery\n"
 	"  --json             print one JSON object\n"
-	"  --table NAME       run a table of scenarios; only --seed, --messages and --time\n"
-	"                     have an effect on it:\n";
+	"  --table NAME       run a table of scenarios; only --seed and --probe-time have an\n"
+	"                     effect on all, --messages and --time on loss and incast:\n";
 
 static const char usage_of_scenario[] =
 	"\n"

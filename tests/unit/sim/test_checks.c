@@ -27,17 +27,23 @@ static void hear(void *arg, enum phase phase, struct world *world)
 		harm->do_it(world);
 }
 
-/* Runs a world of RC traffic with the fault, and expects the message. */
-static void expect_failure(enum phase after, void (*do_it)(struct world *), const char *words)
+/* Runs a world of RC traffic with the fault, which must fail. */
+static void fail_world(struct world *world, enum phase after, void (*do_it)(struct world *))
 {
 	struct harm harm = {after, do_it};
 	struct scenario scenario = scenario_default;
-	struct world world;
 
 	scenario.traffic = TRAFFIC_RC;
 	scenario.messages = 30;
 	scenario.seed = 11;
-	assert_false(world_run(&world, &scenario, NULL, hear, &harm));
+	assert_false(world_run(world, &scenario, NULL, hear, &harm));
+}
+
+static void expect_failure(enum phase after, void (*do_it)(struct world *), const char *words)
+{
+	struct world world;
+
+	fail_world(&world, after, do_it);
 	if (!strstr(world.failure, words))
 		fail_msg("'%s' says nothing of '%s'", world.failure, words);
 	world_free(&world);
@@ -223,6 +229,19 @@ static void test_completion_damage_is_detected(void **state)
 	expect_failure(PHASE_SETUP, receive_nothing, "not outstanding");
 }
 
+static void test_failed_request_has_its_status(void **state)
+{
+	struct world world;
+
+	(void)state;
+	fail_world(&world, PHASE_SETUP, complete_in_error);
+	assert_int_equal(world.failed_status, URXE_WC_RETRY_EXC_ERR);
+	world_free(&world);
+	fail_world(&world, PHASE_SETUP, complete_for_nobody);
+	assert_int_equal(world.failed_status, URXE_WC_SUCCESS);
+	world_free(&world);
+}
+
 /* --- Rest. */
 
 static void leave_a_timer(struct world *world)
@@ -253,6 +272,7 @@ int main(void)
 		cmocka_unit_test(test_counter_damage_is_detected),
 		cmocka_unit_test(test_frozen_hosts_have_counters),
 		cmocka_unit_test(test_completion_damage_is_detected),
+		cmocka_unit_test(test_failed_request_has_its_status),
 		cmocka_unit_test(test_unrest_at_the_end_is_detected),
 	};
 

@@ -123,6 +123,8 @@ void check_completion(struct simhost *host, const struct urxe_wc *wc)
 	}
 	stream = &end->conn->stream[end->side];
 	if (wc->status != URXE_WC_SUCCESS) {
+		if (!host->world->failure[0])
+			host->world->failed_status = wc->status;
 		world_fail_stream(stream, "request %u of qp %06x ended with status %u", index,
 				  wc->qpn, wc->status);
 		return;

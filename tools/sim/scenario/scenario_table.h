@@ -16,9 +16,9 @@
 	X(pause, "pause of a migrated host's traffic, minus the host's absence, by --announce")
 
 /*
- * Prints the table of that name in Markdown. All tables take the seed of `given`; loss and incast
- * also take its messages and time. False: no such table, or a simulation failed; the table shows
- * the failure.
+ * Prints the table of that name in Markdown. All tables take the seed and the probe time of
+ * `given`; loss and incast also take its messages and time. False: no such table, or a simulation
+ * failed; the table shows the failure.
  */
 bool scenario_table_run(const char *name, const struct scenario *given, FILE *to);
 bool scenario_table_exists(const char *name);
