@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <rxe/opcode.h>
+#include <rxe/packet.h>
 
 #include "capture/frame_text.h"
 #include "common/json_fields.h"
@@ -14,6 +15,7 @@
 /* A recorded device with more queues than this is refused. */
 #define MAX_BYTES (UINT64_C(4) << 30)
 #define NS        UINT64_C(1000000000)
+#define NAK_FRAME 128 /* bytes: no NAK has a longer frame */
 
 static const struct {
 	const char *name, *text;
@@ -165,16 +167,18 @@ static void event_words(char text[ENGINE_REPLAY_TEXT], const struct urxe_replay_
 
 /* --- Events. */
 
-/* The AETH's syndrome is the byte behind the BTH, in a response that has an AETH. */
+/* A NAK has an AETH and no payload, so its frame is short. IBA table 43: 1 = RNR NAK, 3 = NAK. */
 static bool is_nak(const struct urxe_replay_event *event)
 {
-	char words[FRAME_TEXT];
+	uint8_t frame[NAK_FRAME] = {0};
+	struct urxe_packet p;
 
-	if (event->kind == URXE_REPLAY_SENT)
-		headers_words(words, event);
-	else
-		frame_words(words, event->data, event->frame_len);
-	return strstr(words, "NAK");
+	if (event->frame_len > sizeof(frame))
+		return false;
+	memcpy(frame, event->data, event->data_len);
+	return !urxe_packet_parse(&p, frame, event->frame_len) &&
+	       urxe_opcodes[p.opcode].flags & URXE_OPF_AETH &&
+	       (p.aeth.syndrome >> 5 == 1 || p.aeth.syndrome >> 5 == 3);
 }
 
 static bool count_event(struct engine_replay *r, const struct urxe_replay_event *event)
