@@ -92,7 +92,9 @@ static int set_outer_variables(void)
 
 	for (unsigned int i = 0; i < VARIABLES; i++) {
 		snprintf(name, sizeof(name), "URXE_OUTER_%s", variables[i]);
-		if (outer[i] && preload_set_env(name, outer[i]))
+		if (!outer[i])
+			unsetenv(name);
+		else if (preload_set_env(name, outer[i]))
 			return -1;
 	}
 	return 0;
@@ -103,14 +105,13 @@ static int nest(const char *lib, const char *rest)
 {
 	char both[2 * PATH_MAX], second[PATH_MAX];
 
-	if (find_library(install_path_liburxe_outer, second))
+	if (find_library(install_path_liburxe_outer, second) || set_outer_variables())
 		return -1;
-	/* Two outer ones: only the innermost two devices can be had, and this replaces the first.
-	 */
+	/* The third level: a program has the devices of the innermost two. */
 	if (behind(rest, second))
 		return 0;
 	snprintf(both, sizeof(both), "%s:%s", lib, second);
-	return set_outer_variables() ? -1 : set_preload(both, rest);
+	return set_preload(both, rest);
 }
 
 struct sanitizer_option {

@@ -6,7 +6,8 @@
  *
  * A `urxe run` within another one with another run directory is nested: the program has both
  * devices, by liburxe.so and liburxe-outer.so, and the outer one may be the HCA of the inner one.
- * The dynamic linker loads a file only once, hence the second library.
+ * The dynamic linker loads a file only once, hence the second library. Of more than two levels a
+ * program has the devices of the innermost two.
  */
 #ifndef URXE_URXE_PRELOAD_H
 #define URXE_URXE_PRELOAD_H

@@ -86,6 +86,21 @@ def check_programs(outer, inner):
     expect('different GUIDs', len(guids), 2)
 
 
+def check_levels(build):
+    """Of three run directories within each other, a program has the devices of the innermost two, with their variables."""
+    with Host(build, arguments=('--device', 'first')) as first, Host(build, daemon=False) as second, \
+            Host(build, daemon=False) as third:
+        # The library of the first device has URXE_LOG, and no other one.
+        first.environment['URXE_LOG'] = 'info'
+        nested = [first.urxe, 'run', '--run-dir', second.run_dir, '--device', 'second', '--', 'env', '-u', 'URXE_LOG',
+                  first.urxe, 'run', '--run-dir', third.run_dir, '--']
+        devices = run(first, *nested, 'ibv_devices').splitlines()[2:]
+        expect('devices', sorted(line.split()[0] for line in devices), ['second', 'urxe0'])
+        variables = run(first, *nested, 'env').splitlines()
+        expect('variables', sorted(line for line in variables if line.startswith(('URXE_DIR=', 'URXE_OUTER_'))),
+               [f'URXE_DIR={third.run_dir}', f'URXE_OUTER_DIR={second.run_dir}'])
+
+
 def start_rping(outer, inner, nested, *arguments):
     """Starts a server, and waits until it listens at the HCA."""
     server = outer.spawn([outer.urxe, 'run', '--run-dir', outer.run_dir, '--', *nested, 'rping', '-s', *arguments])
@@ -175,8 +190,8 @@ def check_rate(build):
         inner.expect_rate('10 Gb/sec (4X SDR)')
 
 
-CHECKS = {'software': check_software, 'ports': check_ports, 'rate': check_rate, 'nested': check_nested, 'rdma_cm': check_rdma_cm,
-          'mistakes': check_mistakes}
+CHECKS = {'software': check_software, 'ports': check_ports, 'rate': check_rate, 'nested': check_nested, 'levels': check_levels,
+          'rdma_cm': check_rdma_cm, 'mistakes': check_mistakes}
 
 if __name__ == '__main__':
     main(lambda: CHECKS[sys.argv[2]](sys.argv[1]))
