@@ -13,6 +13,7 @@
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 int cable_shell(const char *format, ...)
@@ -67,4 +68,21 @@ uint64_t cable_counter(struct netdev *port, enum netdev_counter which)
 
 	netdev_counters(port, counters);
 	return counters[which];
+}
+
+uint32_t cable_frame(uint8_t *frame, const uint8_t to[6], const uint8_t from[6], uint16_t type,
+		     uint32_t payload, uint8_t seed)
+{
+	memcpy(frame, to, 6);
+	memcpy(frame + 6, from, 6);
+	frame[12] = type >> 8;
+	frame[13] = type;
+	for (uint32_t i = 0; i < payload; i++)
+		frame[14 + i] = i * 7 + seed;
+	return 14 + payload;
+}
+
+void cable_send(struct netdev *port, const uint8_t *bytes, uint32_t length)
+{
+	assert_int_equal(netdev_tx(port, 0, &(struct netdev_frame){bytes, length}, 1), 1);
 }

@@ -20,5 +20,13 @@ void cable_remove(void);
 /* A non-blocking packet socket that receives all frames of the interface. */
 int cable_socket(const char *iface);
 uint64_t cable_counter(struct netdev *port, enum netdev_counter which);
+/*
+ * Builds an Ethernet header, and a payload that `seed` determines. Returns the frame's length in
+ * bytes.
+ */
+uint32_t cable_frame(uint8_t *frame, const uint8_t to[6], const uint8_t from[6], uint16_t type,
+		     uint32_t payload, uint8_t seed);
+/* Sends a frame, which the port must take. */
+void cable_send(struct netdev *port, const uint8_t *bytes, uint32_t length);
 
 #endif

@@ -11,11 +11,8 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/capability.h>
-#include <linux/if_link.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <netdev/netdev.h>
@@ -38,7 +35,6 @@
 
 static struct {
 	const char *skip;
-	const char *program; /* the compiled XDP program; NULL = this build has none */
 	struct netdev *port;
 	uint8_t mac[6], peer_mac[6];
 	pid_t echo;
@@ -168,18 +164,6 @@ static void skip_without_lab(void)
 
 /* --- Helpers */
 
-static uint32_t build_frame(uint8_t *frame, const uint8_t to[6], const uint8_t from[6],
-			    uint16_t type, uint32_t payload, uint8_t seed)
-{
-	memcpy(frame, to, 6);
-	memcpy(frame + 6, from, 6);
-	frame[12] = type >> 8;
-	frame[13] = type;
-	for (uint32_t i = 0; i < payload; i++)
-		frame[14 + i] = i * 7 + seed;
-	return 14 + payload;
-}
-
 /* Receives the next frame of an EtherType; both kernels send frames of their own, too. */
 static bool receive_type(struct netdev *port, uint16_t type, struct netdev_frame *frame)
 {
@@ -195,18 +179,13 @@ static bool receive_type(struct netdev *port, uint16_t type, struct netdev_frame
 	}
 }
 
-static void send_one(struct netdev *port, const uint8_t *bytes, uint32_t length)
-{
-	assert_int_equal(netdev_tx(port, 0, &(struct netdev_frame){bytes, length}, 1), 1);
-}
-
 static void echo_one(uint32_t payload, uint8_t seed)
 {
 	uint8_t sent[MTU + 18];
 	struct netdev_frame got;
-	uint32_t length = build_frame(sent, lab.peer_mac, lab.mac, ROCE_V1, payload, seed);
+	uint32_t length = cable_frame(sent, lab.peer_mac, lab.mac, ROCE_V1, payload, seed);
 
-	send_one(lab.port, sent, length);
+	cable_send(lab.port, sent, length);
 	assert_true(receive_type(lab.port, ROCE_V1, &got));
 	assert_int_equal(got.len, length);
 	assert_int_equal(got.wire_len, length);
@@ -249,7 +228,7 @@ static void test_bursts_arrive_in_order(void **state)
 	(void)state;
 	skip_without_lab();
 	for (uint32_t i = 0; i < 200; i++) {
-		uint32_t length = build_frame(sent[i], lab.peer_mac, lab.mac, ROCE_V1, 100, i);
+		uint32_t length = cable_frame(sent[i], lab.peer_mac, lab.mac, ROCE_V1, 100, i);
 
 		frames[i] = (struct netdev_frame){sent[i], length};
 	}
@@ -273,7 +252,7 @@ static void test_too_long_frames_are_counted(void **state)
 	(void)state;
 	skip_without_lab();
 	before = cable_counter(lab.port, NETDEV_TX_TOO_LONG);
-	send_one(lab.port, sent, build_frame(sent, lab.peer_mac, lab.mac, ROCE_V1, MTU + 5, 0));
+	cable_send(lab.port, sent, cable_frame(sent, lab.peer_mac, lab.mac, ROCE_V1, MTU + 5, 0));
 	assert_int_equal(cable_counter(lab.port, NETDEV_TX_TOO_LONG), before + 1);
 	echo_one(64, 9);
 }
@@ -286,9 +265,9 @@ static void test_vlan_tag_is_restored(void **state)
 
 	(void)state;
 	skip_without_lab();
-	build_frame(sent, lab.peer_mac, lab.mac, 0x8100, 100, 3);
+	cable_frame(sent, lab.peer_mac, lab.mac, 0x8100, 100, 3);
 	memcpy(sent + 14, (uint8_t[]){0x60, 0x07, ROCE_V1 >> 8, ROCE_V1 & 0xff}, 4);
-	send_one(lab.port, sent, 114);
+	cable_send(lab.port, sent, 114);
 	assert_true(receive_type(lab.port, 0x8100, &got));
 	assert_int_equal(got.len, 114);
 	assert_memory_equal(got.data + 12, sent + 12, 102);
@@ -306,7 +285,7 @@ static void test_frames_of_the_own_host_are_ignored(void **state)
 	skip_without_lab();
 	fd = socket(AF_PACKET, SOCK_RAW, 0);
 	to.sll_ifindex = if_nametoindex("va");
-	build_frame(sent, lab.peer_mac, lab.mac, ROCE_V1, 100, 5);
+	cable_frame(sent, lab.peer_mac, lab.mac, ROCE_V1, 100, 5);
 	assert_int_equal(sendto(fd, sent, 114, 0, (struct sockaddr *)&to, sizeof(to)), 114);
 	close(fd);
 	/* The port receives only the echo. */
@@ -326,8 +305,8 @@ static void test_service_vlan_is_no_vlan(void **state)
 	skip_without_lab();
 	port = cable_open("af_packet:pa");
 	far = cable_socket("pb");
-	build_frame(service, lab.mac, lab.peer_mac, 0x88a8, 100, 3);
-	build_frame(vlan, lab.mac, lab.peer_mac, 0x8100, 100, 3);
+	cable_frame(service, lab.mac, lab.peer_mac, 0x88a8, 100, 3);
+	cable_frame(vlan, lab.mac, lab.peer_mac, 0x8100, 100, 3);
 	memcpy(service + 14, (uint8_t[]){0, 7, ROCE_V1 >> 8, ROCE_V1 & 0xff}, 4);
 	memcpy(vlan + 14, (uint8_t[]){0, 8, ROCE_V1 >> 8, ROCE_V1 & 0xff}, 4);
 	for (int all = 0; all <= 1; all++) {
@@ -346,7 +325,7 @@ static void send_datagram(int fd, uint16_t port, uint8_t seed)
 {
 	uint8_t sent[128];
 
-	build_frame(sent, lab.mac, (uint8_t[6]){2, 0, 0, 0, 0, seed}, IPV4, 100, 0);
+	cable_frame(sent, lab.mac, (uint8_t[6]){2, 0, 0, 0, 0, seed}, IPV4, 100, 0);
 	memset(sent + 14, 0, 28);
 	sent[14] = 0x45;
 	sent[14 + 9] = IPPROTO_UDP;
@@ -597,376 +576,19 @@ static void test_tap_carries_frames(void **state)
 	assert_int_equal(bind(fd, (struct sockaddr *)&to, sizeof(to)), 0);
 	for (uint32_t i = 0; i < 51; i++) {
 		uint8_t back[1600];
-		uint32_t length = build_frame(sent, mac, lab.mac, ROCE_V1, 1000 + 10 * i, i);
+		uint32_t length = cable_frame(sent, mac, lab.mac, ROCE_V1, 1000 + 10 * i, i);
 
 		assert_int_equal(send(fd, sent, length, 0), length);
 		assert_true(receive_type(port, ROCE_V1, &got));
 		assert_int_equal(got.len, length);
 		assert_memory_equal(got.data, sent, length);
-		send_one(port, sent, length);
+		cable_send(port, sent, length);
 		assert_int_equal(recv(fd, back, sizeof(back), 0), length);
 		assert_memory_equal(back, sent, length);
 	}
 	close(fd);
 	netdev_close(port);
 	assert_int_equal(if_nametoindex("utap0"), 0);
-}
-
-/* --- af_xdp, with urxe's XDP program */
-
-/* Builds an Ethernet header, with a VLAN tag if tci is not 0, and appends `rest`. */
-static uint32_t build_tagged(uint8_t *frame, uint16_t tci, uint16_t type, const uint8_t *rest,
-			     uint32_t length)
-{
-	uint32_t header = build_frame(frame, (uint8_t[6]){2, 0, 0, 0, 0, 1},
-				      (uint8_t[6]){2, 0, 0, 0, 0, 2}, tci ? 0x8100 : type, 0, 0);
-
-	if (tci)
-		memcpy(frame + 14, (uint8_t[]){tci >> 8, tci, type >> 8, type}, 4);
-	header += tci ? 4 : 0;
-	memcpy(frame + header, rest, length);
-	return header + length;
-}
-
-#define V4(ihl, fragment, protocol, port)                                                         \
-	{                                                                                         \
-		0x40 | (ihl), 0, 0, 80, 0, 0, (fragment) >> 8, (uint8_t)(fragment), 64, protocol, \
-			0, 0, 192, 0, 2, 1, 192, 0, 2, 2, 0xc0, 0, (port) >> 8, (uint8_t)(port)   \
-	}
-#define V6(next, port)                                                                 \
-	{                                                                              \
-		0x60, [5] = 40, [6] = next, [7] = 64, [40] = 0xc0, [42] = (port) >> 8, \
-		      [43] = (uint8_t)(port)                                           \
-	}
-
-#define ND                                                                         \
-	{                                                                          \
-		0x60, [5] = 24, [6] = 58, [7] = 255, [40] = 135 /* solicitation */ \
-	}
-
-static const struct xdp_case {
-	const char *what;
-	uint16_t type, tci;
-	uint32_t length; /* without the Ethernet header */
-	uint8_t rest[64];
-	enum { KERNEL = 1, URXED = 2, BOTH = 3 } who; /* receives the frame */
-} xdp_cases[] = {
-	{"RoCEv1", ROCE_V1, 0, 64, {0}, URXED},
-	{"RoCEv1 in a VLAN", ROCE_V1, 0x6007, 64, {0}, URXED},
-	{"RoCEv2, IPv4", IPV4, 0, 64, V4(5, 0x4000, 17, 4791), URXED},
-	{"RoCEv2, IPv4, in a VLAN", IPV4, 7, 64, V4(5, 0, 17, 4791), URXED},
-	{"RoCEv2, IPv6", 0x86dd, 0, 64, V6(17, 4791), URXED},
-	{"RoCEv2, IPv6, in a VLAN", 0x86dd, 7, 64, V6(17, 4791), URXED},
-	{"ARP", 0x0806, 0, 64, {0}, BOTH},
-	{"ARP in a VLAN", 0x0806, 7, 64, {0}, BOTH},
-	{"ARP in a service VLAN", 0x88a8, 0, 64, {0, 7, 0x08, 0x06}, KERNEL},
-	{"RARP", 0x8035, 0, 64, {0}, BOTH},
-	{"UDP to another port", IPV4, 0, 64, V4(5, 0, 17, 4790), KERNEL},
-	{"TCP to port 4791", IPV4, 0, 64, V4(5, 0, 6, 4791), KERNEL},
-	{"IPv4 options", IPV4, 0, 64, V4(6, 0, 17, 4791), KERNEL},
-	{"a first fragment", IPV4, 0, 64, V4(5, 0x2000, 17, 4791), KERNEL},
-	{"a later fragment", IPV4, 0, 64, V4(5, 0x0001, 17, 4791), KERNEL},
-	{"an IPv4 header cut off", IPV4, 0, 27, V4(5, 0, 17, 4791), KERNEL},
-	{"neighbour discovery", 0x86dd, 0, 64, ND, BOTH},
-	{"neighbour discovery in a VLAN", 0x86dd, 7, 64, ND, BOTH},
-	{"an echo request",
-	 0x86dd,
-	 0,
-	 64,
-	 {0x60, [5] = 24, [6] = 58, [7] = 64, [40] = 128},
-	 KERNEL},
-	{"IPv6 with hop-by-hop options", 0x86dd, 0, 64, V6(0, 4791), KERNEL},
-	{"an IPv6 header cut off", 0x86dd, 0, 47, V6(17, 4791), KERNEL},
-	{"two tags", 0x8100, 7, 64, {0, 8, ROCE_V1 >> 8, ROCE_V1 & 0xff}, KERNEL},
-	{"a frame of nothing", ROCE_V1, 0, 0, {0}, KERNEL},
-};
-
-/* Whether the kernel received the frame. The kernel reports the VLAN tag beside the bytes. */
-static bool kernel_received(int fd, const uint8_t *frame, uint32_t length, uint32_t tag)
-{
-	struct pollfd wait = {fd, POLLIN, 0};
-	uint8_t got[256];
-	ssize_t n;
-
-	while (poll(&wait, 1, 200) > 0)
-		while ((n = recv(fd, got, sizeof(got), 0)) > 0)
-			if ((uint32_t)n == length - tag && !memcmp(got, frame, 12) &&
-			    !memcmp(got + 12, frame + 12 + tag, length - 12 - tag))
-				return true;
-	return false;
-}
-
-static void check_xdp_case(struct netdev *port, int sender, int kernel, const struct xdp_case *c)
-{
-	struct pollfd wait = {netdev_wait_fd(port), POLLIN, 0};
-	uint8_t sent[256];
-	uint32_t length = build_tagged(sent, c->tci, c->type, c->rest, c->length);
-	uint32_t tag = c->tci || c->type == 0x88a8 ? 4 : 0;
-	struct netdev_frame got;
-	bool ours = c->who & URXED;
-
-	assert_int_equal(send(sender, sent, length, 0), length);
-	if (kernel_received(kernel, sent, length, tag) != !!(c->who & KERNEL))
-		fail_msg("%s: the kernel %s it", c->what,
-			 c->who & KERNEL ? "does not have" : "has");
-	if ((poll(&wait, 1, 0) == 1) != ours)
-		fail_msg("%s: urxed %s it", c->what, ours ? "sleeps through" : "is woken by");
-	if (netdev_rx(port, 0, &got, 1) != ours)
-		fail_msg("%s: urxed %s it", c->what, ours ? "does not get" : "gets");
-	if (ours) {
-		assert_int_equal(got.len, length);
-		assert_memory_equal(got.data, sent, length);
-	}
-	assert_int_equal(netdev_rx(port, 0, &got, 1), 0);
-}
-
-/* An af_xdp port on one end of a new cable, "xa"; the other end is "xb". */
-static struct netdev *open_xdp(void)
-{
-	char spec[512], error[512];
-	struct netdev *port;
-
-	if (!lab.program ||
-	    cable_shell("ip link add xa type veth peer name xb && "
-			"ip link set xa addrgenmode none && ip link set xb addrgenmode none && "
-			"ip link set xa up && ip link set xb up")) {
-		print_message("skipped: needs a compiler for BPF\n");
-		skip();
-	}
-	snprintf(spec, sizeof(spec), "af_xdp:xa,xdp_prog=%s", lab.program);
-	if (netdev_dpdk_open(spec, 0, &port, error, sizeof(error)))
-		fail_msg("%s", error);
-	return port;
-}
-
-/*
- * RoCE frames go to the port, and all others to the kernel. ARP and neighbour discovery go to both,
- * because both have addresses.
- */
-static void test_af_xdp_separates_roce_from_other_frames(void **state)
-{
-	uint8_t sent[128], back[128];
-	struct netdev *port;
-	int sender, kernel;
-	uint32_t length;
-
-	(void)state;
-	skip_without_lab();
-	port = open_xdp();
-	assert_int_equal(netdev_mtu(port), 1500);
-	sender = cable_socket("xb");
-	kernel = cable_socket("xa");
-	for (size_t i = 0; i < sizeof(xdp_cases) / sizeof(xdp_cases[0]); i++)
-		check_xdp_case(port, sender, kernel, &xdp_cases[i]);
-	length = build_tagged(sent, 0, ROCE_V1, xdp_cases[2].rest, 64);
-	send_one(port, sent, length);
-	for (int wait = 0;
-	     recv(sender, back, sizeof(back), 0) != length || memcmp(back, sent, length); wait++) {
-		assert_true(wait < CABLE_PATIENCE_MS);
-		usleep(1000);
-	}
-	close(sender);
-	close(kernel);
-	netdev_close(port);
-	assert_int_equal(cable_shell("ip -d link show xa | grep -q xdp"), 256);
-	cable_shell("ip link delete xa");
-}
-
-/* Sends until the frame arrives; the kernel notices a link somewhat later. */
-static bool receives_from(struct netdev *port, uint64_t now, int far, const uint8_t *sent,
-			  uint32_t length)
-{
-	struct netdev_frame got;
-
-	for (int i = 0; i < CABLE_PATIENCE_MS / 10; i++) {
-		assert_int_equal(send(far, sent, length, 0), length);
-		if (netdev_rx(port, now + 2000000 * i, &got, 1))
-			return true;
-		usleep(10000);
-	}
-	return false;
-}
-
-/* The kernel keeps the frames, and with them more buffers than the rings leave. */
-static void test_af_xdp_goes_on_after_the_interface_was_down(void **state)
-{
-	struct netdev *port;
-	uint8_t sent[128], got[128];
-	uint32_t length;
-	int far;
-
-	(void)state;
-	skip_without_lab();
-	port = open_xdp();
-	far = cable_socket("xb");
-	netdev_wait_fd(port);
-	length = build_tagged(sent, 0, ROCE_V1, xdp_cases[2].rest, 64);
-	assert_int_equal(cable_shell("ip link set xa down"), 0);
-	for (uint32_t i = 0; i < 2000; i++)
-		netdev_tx(port, 0, &(struct netdev_frame){sent, length}, 1);
-	assert_int_equal(cable_shell("ip link set xa up"), 0);
-	for (uint64_t i = 0; i < 3000; i++)
-		assert_true(receives_from(port, i, far, sent, length));
-	while (recv(far, got, sizeof(got), 0) > 0)
-		;
-	send_one(port, sent, length);
-	assert_int_equal(recv(far, got, sizeof(got), 0), length);
-	close(far);
-	netdev_close(port);
-	cable_shell("ip link delete xa");
-}
-
-/* The state after a port's process was killed: the XDP program is attached, its map has no socket.
- */
-static void abandon_xdp_program(const char *iface, uint32_t flags)
-{
-	struct bpf_object *object = bpf_object__open_file(lab.program, NULL);
-
-	assert_non_null(object);
-	assert_int_equal(bpf_object__load(object), 0);
-	assert_int_equal(bpf_xdp_attach((int)if_nametoindex(iface),
-					bpf_program__fd(bpf_object__next_program(object, NULL)),
-					flags, NULL),
-			 0);
-	bpf_object__close(object);
-}
-
-/* Attaches an XDP program that is not urxe's and passes every frame. */
-static void attach_foreign_program(const char *iface)
-{
-	const struct bpf_insn insns[] = {
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = XDP_PASS},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
-	int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, "other", "GPL", insns, 2, NULL);
-
-	assert_true(fd >= 0);
-	assert_int_equal(bpf_xdp_attach((int)if_nametoindex(iface), fd, 0, NULL), 0);
-	close(fd);
-}
-
-static uint32_t xdp_program(const char *iface)
-{
-	uint32_t id;
-
-	assert_int_equal(bpf_xdp_query_id((int)if_nametoindex(iface), 0, &id), 0);
-	return id;
-}
-
-/* At the hook of veth's driver, the program would take GSO from the other end of the cable. */
-static void check_at_kernels_hook(const char *iface)
-{
-	LIBBPF_OPTS(bpf_xdp_query_opts, query);
-
-	assert_int_equal(bpf_xdp_query((int)if_nametoindex(iface), 0, &query), 0);
-	assert_int_equal(query.attach_mode, XDP_ATTACHED_SKB);
-}
-
-/* The port does not open, and the interface keeps its XDP program. */
-static void check_xdp_refused(const char *iface, const char *says)
-{
-	const uint32_t before = xdp_program(iface);
-	struct netdev *port;
-	char spec[512], error[256];
-
-	snprintf(spec, sizeof(spec), "af_xdp:%s,xdp_prog=%s", iface, lab.program);
-	assert_int_equal(netdev_dpdk_open(spec, 0, &port, error, sizeof(error)), -EBUSY);
-	if (!strstr(error, says))
-		fail_msg("%s", error);
-	assert_int_not_equal(before, 0);
-	assert_int_equal(xdp_program(iface), before);
-}
-
-static bool make_xdp_interface(void)
-{
-	return !cable_shell("ip link add xc type veth peer name xd && "
-			    "ip link property add dev xc altname xc-also");
-}
-
-/*
- * The port opens in spite of a program at that hook, and leaves none. On a new interface each time,
- * because Linux closes the socket of a port that is gone later than the port.
- */
-static void check_xdp_replaced(uint32_t flags)
-{
-	struct netdev *port;
-	char spec[512], error[512];
-
-	assert_true(make_xdp_interface());
-	abandon_xdp_program("xc", flags);
-	snprintf(spec, sizeof(spec), "af_xdp:xc,xdp_prog=%s", lab.program);
-	if (netdev_dpdk_open(spec, 0, &port, error, sizeof(error)))
-		fail_msg("%s", error);
-	check_at_kernels_hook("xc");
-	/* By its second name this process does not recognize the interface as its own. */
-	check_xdp_refused("xc-also", "another process");
-	netdev_close(port);
-	assert_int_equal(xdp_program("xc"), 0);
-	cable_shell("ip link delete xc");
-}
-
-/* A port replaces the program of a killed process, but no program in use and no other one than
- * urxe's. */
-static void test_af_xdp_replaces_only_abandoned_programs(void **state)
-{
-	(void)state;
-	skip_without_lab();
-	if (!lab.program || !make_xdp_interface()) {
-		print_message(
-			"skipped: needs a compiler for BPF, and names besides of interfaces\n");
-		skip();
-	}
-	attach_foreign_program("xc");
-	check_xdp_refused("xc", "ip link set dev xc xdp off");
-	cable_shell("ip link delete xc");
-	check_xdp_replaced(0);
-	check_xdp_replaced(XDP_FLAGS_SKB_MODE);
-}
-
-/* libbpf's reason is part of the error message, not a line of its own. */
-static void test_af_xdp_error_contains_reason_of_libbpf(void **state)
-{
-	int kept = dup(STDERR_FILENO), fds[2];
-	struct netdev *port;
-	char error[512], byte;
-
-	(void)state;
-	skip_without_lab();
-	if (cable_shell("ip link add xe type veth peer name xf")) {
-		print_message("skipped: needs veth interfaces\n");
-		skip();
-	}
-	assert_int_equal(pipe(fds), 0);
-	fflush(stderr);
-	dup2(fds[1], STDERR_FILENO);
-	close(fds[1]);
-	assert_true(netdev_dpdk_open("af_xdp:xe,xdp_prog=/bin/sh", 0, &port, error, sizeof(error)) <
-		    0);
-	fflush(stderr);
-	dup2(kept, STDERR_FILENO);
-	close(kept);
-	assert_int_equal(read(fds[0], &byte, 1), 0);
-	close(fds[0]);
-	assert_non_null(strstr(error, "libbpf"));
-	cable_shell("ip link delete xe");
-}
-
-/* The port reads one queue, so an interface with more queues is refused. */
-static void test_af_xdp_refuses_several_queues(void **state)
-{
-	struct netdev *port;
-	char error[512];
-
-	(void)state;
-	skip_without_lab();
-	if (cable_shell("ip link add xq numrxqueues 2 numtxqueues 2 type veth peer name xr")) {
-		print_message("skipped: needs veth interfaces with queues\n");
-		skip();
-	}
-	assert_int_equal(netdev_dpdk_open("af_xdp:xq,xdp_prog=/x", 0, &port, error, sizeof(error)),
-			 -EINVAL);
-	assert_non_null(strstr(error, "2 receive queues"));
-	cable_shell("ip link delete xq");
 }
 
 static void test_ring_carries_frames(void **state)
@@ -981,9 +603,9 @@ static void test_ring_carries_frames(void **state)
 	assert_int_equal(netdev_dpdk_open("dpdk:net_ring0", 0, &port, error, sizeof(error)), 0);
 	assert_int_equal(netdev_wait_fd(port), -1);
 	for (uint32_t i = 0; i < 100; i++) {
-		uint32_t length = build_frame(sent, lab.mac, lab.mac, ROCE_V1, 1000 + i, i);
+		uint32_t length = cable_frame(sent, lab.mac, lab.mac, ROCE_V1, 1000 + i, i);
 
-		send_one(port, sent, length);
+		cable_send(port, sent, length);
 		assert_int_equal(netdev_rx(port, 0, &got, 1), 1);
 		assert_int_equal(got.len, length);
 		assert_memory_equal(got.data, sent, length);
@@ -1002,7 +624,7 @@ static void test_pcap_carries_frames(void **state)
 	skip_without_lab();
 	close(mkstemp(path));
 	assert_int_equal(netdev_pcap_create(path, &port, error, sizeof(error)), 0);
-	send_one(port, sent, build_frame(sent, lab.mac, lab.peer_mac, ROCE_V1, 100, 1));
+	cable_send(port, sent, cable_frame(sent, lab.mac, lab.peer_mac, ROCE_V1, 100, 1));
 	netdev_close(port);
 	snprintf(spec, sizeof(spec), "pcap:%s", path);
 	assert_int_equal(netdev_dpdk_open(spec, 0, &port, error, sizeof(error)), 0);
@@ -1098,7 +720,7 @@ static void test_unprivileged_open_is_refused(void **state)
 	expect_refusal(UINT32_C(1) << CAP_NET_RAW);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_frames_of_all_sizes_are_echoed),
@@ -1116,17 +738,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_interface_down_wakes_once),
 		cmocka_unit_test(test_second_port_on_an_interface_is_refused),
 		cmocka_unit_test(test_tap_carries_frames),
-		cmocka_unit_test(test_af_xdp_separates_roce_from_other_frames),
-		cmocka_unit_test(test_af_xdp_goes_on_after_the_interface_was_down),
-		cmocka_unit_test(test_af_xdp_replaces_only_abandoned_programs),
-		cmocka_unit_test(test_af_xdp_error_contains_reason_of_libbpf),
-		cmocka_unit_test(test_af_xdp_refuses_several_queues),
 		cmocka_unit_test(test_ring_carries_frames),
 		cmocka_unit_test(test_pcap_carries_frames),
 		cmocka_unit_test(test_open_errors_name_the_cause),
 		cmocka_unit_test(test_unprivileged_open_is_refused),
 	};
 
-	lab.program = argc > 1 ? argv[1] : NULL;
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
