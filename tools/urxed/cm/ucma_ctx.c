@@ -110,6 +110,7 @@ void ucma_ctx_destroy(struct ucma_ctx *ctx)
 	/* A program may guess the number of an ID whose CONNECT_REQUEST it has not fetched yet. */
 	if (ctx->request) {
 		ctx->request->child = NULL;
+		ucma_store_event(ctx->request);
 		ucma_event_resend(ctx->request->ctx->file, ctx->request);
 	}
 	while ((event = TAILQ_FIRST(&ctx->events)))

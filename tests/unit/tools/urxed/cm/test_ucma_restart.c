@@ -65,6 +65,24 @@ static void unfetched_events_survive_in_order(void **state)
 	get_event(&a, CMA_CONNECT_RESPONSE);
 }
 
+/* Another program may get the number of an ID that was destroyed before its request was fetched. */
+static void reused_number_is_not_the_request_again(void **state)
+{
+	uint32_t listens = listener(5), child, other;
+
+	(void)state;
+	assert_int_equal(connect_to(&a, client(RDMA_PS_TCP), LOOP_QPN, 0), 0);
+	loop_run(&loop);
+	child = loop.ucma.cma.next_number - 1;
+	destroy(&b, child);
+	loop.ucma.cma.next_number = child;
+	other = create(&a, RDMA_PS_TCP, 0xd);
+	assert_int_equal(other, child);
+	restart();
+	destroy(&b, listens);
+	assert_int_equal(bind_to(&a, other, INADDR_ANY, PORT), 0);
+}
+
 /* The old daemon did not know that the program had fetched the event. */
 static void fetched_events_do_not_come_again(void **state)
 {
@@ -379,6 +397,7 @@ int main(void)
 		TEST(connection_survives_a_restart),
 		TEST(lost_request_is_repeated_after_a_restart),
 		TEST(unfetched_events_survive_in_order),
+		TEST(reused_number_is_not_the_request_again),
 		TEST(multicast_group_survives_a_restart),
 		TEST(the_claim_time_begins_when_the_daemon_serves),
 		TEST(unclaimed_ids_are_closed_after_3_seconds),
