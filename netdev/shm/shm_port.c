@@ -101,6 +101,27 @@ static uint32_t take_frames(struct shm_port *port, struct netdev_frame *frames, 
 	return count;
 }
 
+/* The eventfd is edge-triggered: this ends the readiness of the set without a read. */
+static void reset_epoll_set(struct shm_port *port, uint64_t now)
+{
+	struct epoll_event event;
+
+	epoll_wait(port->epoll_fd, &event, 1, 0);
+	port->reset_at = now + RESET_NS;
+}
+
+/*
+ * Resets the epoll set of a port whose peer is not ready. Returns whether the peer has become
+ * ready: it sets `ready` before it wakes the port.
+ */
+static bool becomes_ready(struct shm_port *port, uint64_t now)
+{
+	if (port->state == NETDEV_SHM_ABSENT || !port->wait_taken || now < port->reset_at)
+		return false;
+	reset_epoll_set(port, now);
+	return is_ready(port);
+}
+
 /*
  * Resets the epoll set and asks the peer for a wake-up. True: the request is new, so receive once
  * more: a frame may have come before. While the request stands, an empty receive costs one load.
@@ -108,13 +129,10 @@ static uint32_t take_frames(struct shm_port *port, struct netdev_frame *frames, 
 static bool request_wake(struct shm_port *port, uint64_t now)
 {
 	struct shm_ring *ring = &port->memory->to_port;
-	struct epoll_event event;
 
 	if (shm_load(&ring->waiting) == 1 && now < port->reset_at)
 		return false;
-	/* Edge-triggered: this ends the readiness without a read of the eventfd. */
-	epoll_wait(port->epoll_fd, &event, 1, 0);
-	port->reset_at = now + RESET_NS;
+	reset_epoll_set(port, now);
 	shm_set_waiting(ring);
 	return true;
 }
@@ -124,7 +142,7 @@ static uint32_t shm_rx(struct netdev *netdev, uint64_t now, struct netdev_frame 
 	struct shm_port *port = to_shm(netdev);
 	uint32_t count;
 
-	if (!is_ready(port))
+	if (!is_ready(port) && !becomes_ready(port, now))
 		return 0;
 	n = n < SHM_BURST ? n : SHM_BURST;
 	count = take_frames(port, frames, n);

@@ -446,6 +446,27 @@ static void test_needless_wakeups_end(void **state)
 	}
 }
 
+/* Nor those of a peer that is not ready. */
+static void test_needless_wakeups_at_the_start_end(void **state)
+{
+	const int wait_fd = netdev_wait_fd(lab.port);
+
+	(void)state;
+	end_peer();
+	assert_int_equal(netdev_shm_connect(lab.port, &lab.fds), 0);
+	assert_int_equal(netdev_shm_attach(&lab.fds, &lab.peer), 0);
+	for (uint64_t now = 1000000; now < 20000000; now += 1000000) {
+		eventfd_write(lab.fds.wake, 1);
+		assert_true(is_readable(wait_fd));
+		expect_nothing(now);
+		assert_false(is_readable(wait_fd));
+	}
+	netdev_shm_set_ready(lab.peer);
+	assert_true(is_readable(wait_fd));
+	peer_sends_text("found");
+	expect_frame("found");
+}
+
 /* It makes the port wake it and never reads its pipe. */
 static void test_a_full_pipe_does_not_block(void **state)
 {
@@ -505,6 +526,7 @@ int main(void)
 		TEST(test_an_impossible_head_breaks_the_port),
 		TEST(test_an_impossible_tail_breaks_the_port),
 		TEST(test_needless_wakeups_end),
+		TEST(test_needless_wakeups_at_the_start_end),
 		TEST(test_a_full_pipe_does_not_block),
 		TEST(test_the_memory_cannot_shrink),
 		TEST(test_mtu_below_576_or_above_9000_is_refused),
