@@ -7,6 +7,7 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -91,11 +92,25 @@ static bool add_peer(struct stream_port *port, int fd)
 	return true;
 }
 
-/* A second peer is disconnected at once, so that its user sees an error. */
+/* A peer that has ended keeps its place until the port has read its last frames. */
+static bool last_frames_wait(const struct stream_port *port)
+{
+	struct pollfd peer = {.fd = port->peer};
+
+	return poll(&peer, 1, 0) == 1 && peer.revents & POLLHUP;
+}
+
+/*
+ * A second peer is disconnected at once, so that its user sees an error. The next peer waits until
+ * an ended one is dropped.
+ */
 static void accept_peer(struct stream_port *port, uint64_t now)
 {
-	int fd = accept4(port->qemu.socket, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int fd;
 
+	if (last_frames_wait(port))
+		return;
+	fd = accept4(port->qemu.socket, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (fd >= 0 && port->peer >= 0) {
 		close(fd);
 		port->qemu.counters[NETDEV_PEERS_REFUSED]++;

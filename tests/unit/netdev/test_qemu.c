@@ -514,6 +514,24 @@ static void test_next_peer_is_accepted_when_the_last_ended(void **state)
 	close_both(port, new);
 }
 
+/* So it is if the last frames of the old VM wait. */
+static void test_next_peer_is_accepted_after_frames_of_the_last(void **state)
+{
+	struct netdev *port = open_port("qemu:%s/last", directory);
+	int old = call("last"), new;
+
+	(void)state;
+	expect_nothing(port);
+	send_frame(old, 60, 1);
+	close(old);
+	new = call("last");
+	expect(port, 60, 1);
+	send_frame(new, 60, 9);
+	expect(port, 60, 9);
+	assert_int_equal(counter(port, NETDEV_PEERS_REFUSED), 0);
+	close_both(port, new);
+}
+
 #define SECOND 1000000000ull
 
 /* Without free descriptors, the port pauses before it accepts again. */
@@ -833,6 +851,7 @@ int main(void)
 		cmocka_unit_test(test_frame_above_the_mtu_is_not_sent),
 		cmocka_unit_test(test_listening_port_accepts_one_peer),
 		cmocka_unit_test(test_next_peer_is_accepted_when_the_last_ended),
+		cmocka_unit_test(test_next_peer_is_accepted_after_frames_of_the_last),
 		cmocka_unit_test(test_port_pauses_without_descriptors),
 		cmocka_unit_test(test_open_without_descriptors_returns_emfile),
 		cmocka_unit_test(test_connecting_port_reconnects),
