@@ -11,7 +11,7 @@
 
 union ancillary {
 	struct cmsghdr header;
-	uint8_t room[CMSG_SPACE(UNIX_PACKET_FDS * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
+	uint8_t room[CMSG_SPACE(UNIX_PACKET_FDS_MAX * sizeof(int))];
 };
 
 int unix_packet_address(struct sockaddr_un *address, const char *dir, const char *name)
@@ -67,56 +67,49 @@ int unix_packet_send(int fd, const void *message, uint32_t len, const int *fds, 
 	return sent < 0 ? -errno : 0;
 }
 
-/* Keeps the first UNIX_PACKET_FDS descriptors and closes the others. */
-static void take_fds(const struct cmsghdr *c, struct unix_packet_extras *extras)
+/* Keeps the first n descriptors and closes the others. */
+static void take_fds(const struct cmsghdr *c, int *fds, uint32_t n)
 {
-	size_t i, n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	size_t i, came = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 	int fd;
 
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < came; i++) {
 		memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
-		if (i < UNIX_PACKET_FDS)
-			extras->fds[i] = fd;
+		if (i < n)
+			fds[i] = fd;
 		else
 			close(fd);
 	}
 }
 
-static void take_extras(struct msghdr *header, struct unix_packet_extras *extras)
-{
-	struct cmsghdr *c;
-	struct ucred cred;
-
-	for (c = CMSG_FIRSTHDR(header); c; c = CMSG_NXTHDR(header, c)) {
-		if (c->cmsg_level != SOL_SOCKET)
-			continue;
-		if (c->cmsg_type == SCM_RIGHTS)
-			take_fds(c, extras);
-		if (c->cmsg_type == SCM_CREDENTIALS) {
-			memcpy(&cred, CMSG_DATA(c), sizeof(cred));
-			extras->pid = cred.pid;
-		}
-	}
-}
-
-int unix_packet_recv(int fd, void *message, uint32_t len, struct unix_packet_extras *extras)
+int unix_packet_recv_fds(int fd, void *message, uint32_t len, int *fds, uint32_t n)
 {
 	struct iovec iov = {.iov_base = message, .iov_len = len};
 	union ancillary ancillary;
 	struct msghdr header = {.msg_iov = &iov,
 				.msg_iovlen = 1,
 				.msg_control = &ancillary,
-				.msg_controllen = sizeof(ancillary)};
-	ssize_t n;
+				.msg_controllen = CMSG_SPACE(n * sizeof(int))};
+	const struct cmsghdr *c;
+	ssize_t got;
+	uint32_t i;
 
-	*extras = (struct unix_packet_extras){.fds = {-1, -1}};
+	for (i = 0; i < n; i++)
+		fds[i] = -1;
 	do
-		n = recvmsg(fd, &header, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
-	if (n < 0)
+		got = recvmsg(fd, &header, MSG_CMSG_CLOEXEC);
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
 		return -errno;
-	take_extras(&header, extras);
-	return header.msg_flags & MSG_TRUNC ? -EPROTO : (int)n;
+	c = CMSG_FIRSTHDR(&header);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+		take_fds(c, fds, n);
+	return header.msg_flags & MSG_TRUNC ? -EPROTO : (int)got;
+}
+
+int unix_packet_recv(int fd, void *message, uint32_t len, struct unix_packet_extras *extras)
+{
+	return unix_packet_recv_fds(fd, message, len, extras->fds, UNIX_PACKET_FDS);
 }
 
 void unix_packet_close_fds(const struct unix_packet_extras *extras)

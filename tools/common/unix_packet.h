@@ -12,7 +12,8 @@
 #include <sys/types.h>
 #include <sys/un.h>
 
-#define UNIX_PACKET_FDS 2
+#define UNIX_PACKET_FDS     2
+#define UNIX_PACKET_FDS_MAX 64
 
 /* Sets the address to the path DIR/NAME. 0; -ENAMETOOLONG: the path does not fit. */
 int unix_packet_address(struct sockaddr_un *address, const char *dir, const char *name);
@@ -32,12 +33,11 @@ int unix_packet_peer(int fd, struct ucred *peer);
 /* Is the peer root or this process's own user? */
 bool unix_packet_peer_is_trusted(int fd);
 
-/* Sends a packet with n descriptors, at most UNIX_PACKET_FDS. 0 or a negative errno value. */
+/* Sends a packet with n descriptors, at most UNIX_PACKET_FDS_MAX. 0 or a negative errno value. */
 int unix_packet_send(int fd, const void *message, uint32_t len, const int *fds, uint32_t n);
 
 struct unix_packet_extras {
 	int fds[UNIX_PACKET_FDS]; /* received descriptors, which the caller owns; -1 = none */
-	pid_t pid;                /* sender, if the socket has SO_PASSCRED; else 0 */
 };
 
 /*
@@ -46,6 +46,8 @@ struct unix_packet_extras {
  * Sets *extras in each case; also after -EPROTO it may have descriptors.
  */
 int unix_packet_recv(int fd, void *message, uint32_t len, struct unix_packet_extras *extras);
+/* The same with up to n descriptors, at most UNIX_PACKET_FDS_MAX. */
+int unix_packet_recv_fds(int fd, void *message, uint32_t len, int *fds, uint32_t n);
 /* Closes the received descriptors. */
 void unix_packet_close_fds(const struct unix_packet_extras *extras);
 

@@ -142,7 +142,8 @@ static uint32_t peer_user(int socket)
 	return peer.uid;
 }
 
-void fd_guard_drop_copy(int socket)
+/* Makes the helper close the socket, so that this call never waits. */
+static void pass_socket(int socket)
 {
 	const struct fd_guard_request request = {.job = FD_GUARD_CLOSE, .user = peer_user(socket)};
 
@@ -163,7 +164,7 @@ void fd_guard_close(int socket)
 	log_ratelimited(&guard.log, now_ns(),
 			"a process of user %u has sent descriptors, which urxed does not accept",
 			peer_user(socket));
-	fd_guard_drop_copy(socket);
+	pass_socket(socket);
 }
 
 void fd_guard_close_listener(int socket)
@@ -180,7 +181,7 @@ void fd_guard_close_listener(int socket)
 	if (errno == EINVAL || errno == EAGAIN)
 		close(socket);
 	else
-		fd_guard_drop_copy(socket);
+		pass_socket(socket);
 }
 
 void fd_guard_stop(void)

@@ -29,11 +29,6 @@ void fd_guard_stop(void);
 void fd_guard_close(int socket);
 /* Closes a listening socket, and the connections that wait to be accepted. */
 void fd_guard_close_listener(int socket);
-/*
- * Closes the daemon's copy of a socket whose other copies other processes use: the connection
- * stays. The helper closes it, so that this call never waits.
- */
-void fd_guard_drop_copy(int socket);
 
 /*
  * Begins the check of an inbox of a program of `user`. Returns a socket, which the caller sends to

@@ -98,14 +98,14 @@ static void forget_peer(struct control *c, int fd)
  * open.
  */
 static int handle_request(struct control *c, int fd, struct control_request *request, int len,
-			  struct control_sockets *sockets, bool *keep)
+			  bool *keep)
 {
 	int memory;
 
 	if (len != sizeof(*request) || request->version != CONTROL_VERSION)
 		return -EPROTO;
 	if (request->type == CONTROL_SHOW)
-		return c->ops->show(c->ctx, request->ask ? sockets : NULL);
+		return c->ops->show(c->ctx, request->ask ? fd : -1);
 	if (request->type != CONTROL_CAPTURE || request->port[CONTROL_PORT - 1])
 		return -EPROTO;
 	memory = c->ops->capture(c->ctx, fd, request->port, request->record);
@@ -113,37 +113,27 @@ static int handle_request(struct control *c, int fd, struct control_request *req
 	return memory;
 }
 
-/* Closes the descriptors. These are the first packets, so the socket has room: 25 KB. */
-static void send_reply(int fd, int memory, const struct control_sockets *sockets)
+/* Closes `memory`. An error means that the peer is gone. */
+static void send_reply(int fd, int memory)
 {
 	const struct control_reply reply = {.version = CONTROL_VERSION,
-					    .status = memory < 0 ? memory : 0,
-					    .users = memory < 0 ? 0 : sockets->n};
-	uint32_t i;
+					    .status = memory < 0 ? memory : 0};
 
-	/* An error means that the peer is gone. */
 	unix_packet_send(fd, &reply, sizeof(reply), &memory, memory >= 0);
 	if (memory >= 0)
 		close(memory);
-	for (i = 0; i < sockets->n; i++) {
-		if (memory >= 0)
-			unix_packet_send(fd, &reply, sizeof(reply), &sockets->fds[i], 1);
-		/* Processes may have answered already, by descriptors of any kind. */
-		fd_guard_drop_copy(sockets->fds[i]);
-	}
 }
 
 /* True: the connection stays open. */
 static bool answer_peer(struct control *c, int fd)
 {
-	struct control_sockets sockets = {.n = 0};
 	struct control_request request;
 	int n = vnic_peer_recv(fd, &request, sizeof(request));
 	bool keep = false;
 
 	if (n <= 0 && n != -EPROTO)
 		return false;
-	send_reply(fd, handle_request(c, fd, &request, n, &sockets, &keep), &sockets);
+	send_reply(fd, handle_request(c, fd, &request, n, &keep));
 	if (keep && request.record)
 		c->ops->record(c->ctx, fd);
 	return keep;

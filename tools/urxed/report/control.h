@@ -13,18 +13,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/unix_packet.h"
 #include "urxed/accept_pause.h"
 
 #define CONTROL_SOCKET_NAME "urxed.ctl"
-#define CONTROL_VERSION     4
+#define CONTROL_VERSION     5
 #define CONTROL_PORT        64 /* bytes of a port's name, with its NUL */
 /* Limit of the connections that have sent no request yet; one more closes the oldest. */
 #define CONTROL_PEERS 16
-/*
- * Maximum number of sockets for answers of processes, one per user. A user that fills its socket
- * does not keep out answers of other users. More users share the last socket.
- */
-#define CONTROL_USERS 32
 
 enum control_type { CONTROL_SHOW = 1, CONTROL_CAPTURE };
 
@@ -43,14 +39,19 @@ struct control_request {
  * processes, also of processes that attach later.
  *
  * After SHOW with status 0, the reply carries the memfd with the report (report.h). With `ask`,
- * `users` more packets follow, each with a socket on which the processes of one user answer (struct
- * vnic_attach_state; the client knows each sender by SO_PASSCRED).
+ * packets (struct control_processes) come before the reply, with sockets on each of which one
+ * process answers (struct vnic_attach_state).
  */
 struct control_reply {
 	uint32_t version;
 	int32_t status; /* 0, or a negative errno value; -EPROTO: not a request of this version */
-	uint32_t users;
-	uint32_t reserved;
+};
+
+/* Carries n descriptors: the sockets of the processes that have these ports. */
+struct control_processes {
+	uint32_t version;
+	uint32_t n;
+	uint32_t ports[UNIX_PACKET_FDS_MAX]; /* numbers */
 };
 
 /* Carries the descriptor of a process's ring. */
@@ -62,18 +63,12 @@ struct control_recording {
 
 /* --- The daemon's end. No call blocks. */
 
-/* The client's ends of the sockets on which processes answer. */
-struct control_sockets {
-	uint32_t n;
-	int fds[CONTROL_USERS];
-};
-
 struct control_ops {
 	/*
-	 * Returns a sealed memfd with the report, or a negative errno value. With sockets, asks all
-	 * processes first; sockets->n is 0 before, and the caller closes what was added.
+	 * Returns a sealed memfd with the report, or a negative errno value. Asks all processes
+	 * first, and sends the sockets for their answers on `client`; -1: asks none.
 	 */
-	int (*show)(void *ctx, struct control_sockets *sockets);
+	int (*show)(void *ctx, int client);
 	/*
 	 * Starts a capture that runs until the peer closes `socket`. Returns the memory of the
 	 * capture ring, or a negative errno value; -EALREADY: another capture has asked for

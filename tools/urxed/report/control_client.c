@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -14,6 +15,9 @@
 #include "common/unix_packet.h"
 #include "urxed/report/control.h"
 #include "urxed/report/process_states.h"
+
+/* Descriptors that the sockets of processes leave for the report and for answers. */
+#define SPARE_FDS 8
 
 static int connect_to_daemon(int fd, const char *run_dir)
 {
@@ -30,46 +34,75 @@ static int connect_to_daemon(int fd, const char *run_dir)
 	return unix_packet_peer_is_trusted(fd) ? 0 : -EPERM;
 }
 
-static int check_reply(const struct control_reply *reply, int len,
-		       const struct unix_packet_extras *came)
+/* Closes a socket that would leave fewer than SPARE_FDS. Returns the socket or -1. */
+static int leave_descriptors(int socket)
 {
+	struct rlimit limit;
+
+	if (socket < 0 || getrlimit(RLIMIT_NOFILE, &limit) ||
+	    (rlim_t)socket + SPARE_FDS < limit.rlim_cur)
+		return socket;
+	close(socket);
+	return -1;
+}
+
+/* Takes the sockets that came with a packet, and closes the others. */
+static int add_sockets(struct process_sockets *sockets, const struct control_processes *packet,
+		       const int fds[UNIX_PACKET_FDS_MAX])
+{
+	const uint32_t room = sockets ? PROCESS_STATES_SOCKETS - sockets->n : 0;
+	bool valid = packet->version == CONTROL_VERSION && packet->n <= UNIX_PACKET_FDS_MAX &&
+		     packet->n <= room;
+	uint32_t i = 0;
+
+	for (; valid && i < packet->n; i++) {
+		sockets->ports[sockets->n] = packet->ports[i];
+		sockets->fds[sockets->n++] = leave_descriptors(fds[i]);
+	}
+	for (; i < UNIX_PACKET_FDS_MAX; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	return valid ? 0 : -EPROTO;
+}
+
+static int check_reply(const struct control_reply *reply, int len, int memory)
+{
+	if (len < 0)
+		return len;
 	if (len != sizeof(*reply) || reply->version != CONTROL_VERSION)
 		return -EPROTO;
 	if (reply->status)
 		return reply->status < 0 ? reply->status : -EPROTO;
-	return came->fds[0] < 0 ? -EPROTO : 0;
+	return memory < 0 ? -EPROTO : 0;
 }
 
-static int receive_reply(int fd, struct control_reply *reply, struct unix_packet_extras *came)
+/* Receives the sockets of processes, if any, and then the reply. */
+static int receive_reply(int fd, struct process_sockets *sockets, int *memory)
 {
-	int rc = unix_packet_recv(fd, reply, sizeof(*reply), came);
+	union {
+		struct control_processes processes;
+		struct control_reply reply;
+	} packet;
+	int fds[UNIX_PACKET_FDS_MAX], len, rc = 0;
 
-	return rc < 0 ? rc : check_reply(reply, rc, came);
+	do {
+		len = unix_packet_recv_fds(fd, &packet, sizeof(packet), fds, UNIX_PACKET_FDS_MAX);
+		if (len != sizeof(packet.processes))
+			break;
+		rc = add_sockets(sockets, &packet.processes, fds);
+	} while (!rc);
+	if (rc)
+		return rc;
+	*memory = fds[0];
+	return check_reply(&packet.reply, len, fds[0]);
 }
 
-static int send_request(int fd, const struct control_request *request, struct control_reply *reply,
-			struct unix_packet_extras *came)
+static int send_request(int fd, const struct control_request *request,
+			struct process_sockets *sockets, int *memory)
 {
 	int rc = unix_packet_send(fd, request, sizeof(*request), NULL, 0);
 
-	return rc ? rc : receive_reply(fd, reply, came);
-}
-
-/* Receives the sockets that follow a reply; the caller closes them, after an error, too. */
-static int receive_sockets(int fd, uint32_t n, struct control_sockets *sockets)
-{
-	struct unix_packet_extras came;
-	struct control_reply reply;
-	int rc = n <= CONTROL_USERS ? 0 : -EPROTO;
-
-	for (sockets->n = 0; !rc && sockets->n < n;) {
-		rc = receive_reply(fd, &reply, &came);
-		if (rc)
-			unix_packet_close_fds(&came);
-		else
-			sockets->fds[sockets->n++] = came.fds[0];
-	}
-	return rc;
+	return rc ? rc : receive_reply(fd, sockets, memory);
 }
 
 static void describe_error(char error[CONTROL_CLIENT_ERROR], const char *run_dir, int err)
@@ -108,21 +141,26 @@ static void describe_error(char error[CONTROL_CLIENT_ERROR], const char *run_dir
 	}
 }
 
-/* Returns the connection, or -1 with one sentence in `error`. */
+/*
+ * Returns the connection, or -1 with one sentence in `error`. The caller closes the sockets and the
+ * memory, which is -1 after an error.
+ */
 static int connect_and_request(const char *run_dir, const struct control_request *request,
-			       struct control_reply *reply, struct unix_packet_extras *came,
+			       struct process_sockets *sockets, int *memory,
 			       char error[CONTROL_CLIENT_ERROR])
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), rc;
 
-	*came = (struct unix_packet_extras){.fds = {-1, -1}};
+	*memory = -1;
 	rc = fd < 0 ? -errno : connect_to_daemon(fd, run_dir);
 	if (!rc)
-		rc = send_request(fd, request, reply, came);
+		rc = send_request(fd, request, sockets, memory);
 	if (!rc)
 		return fd;
 	describe_error(error, run_dir, -rc);
-	unix_packet_close_fds(came);
+	if (*memory >= 0)
+		close(*memory);
+	*memory = -1;
 	if (fd >= 0)
 		close(fd);
 	return -1;
@@ -133,18 +171,13 @@ int control_client_capture(const char *run_dir, const char *port, bool record, i
 {
 	struct control_request request = {
 		.version = CONTROL_VERSION, .type = CONTROL_CAPTURE, .record = record};
-	struct unix_packet_extras came;
-	struct control_reply reply;
-	int fd;
 
 	if (strlen(port) >= sizeof(request.port)) {
 		snprintf(error, CONTROL_CLIENT_ERROR, "no port has the name %s", port);
 		return -1;
 	}
 	strcpy(request.port, port);
-	fd = connect_and_request(run_dir, &request, &reply, &came, error);
-	*ring = came.fds[0];
-	return fd;
+	return connect_and_request(run_dir, &request, NULL, ring, error);
 }
 
 bool control_client_next(int fd, int *ring, char port[CONTROL_PORT], bool *ended)
@@ -185,22 +218,15 @@ static json_t *parse_report(int fd, int *rc)
 	return report;
 }
 
-/* The report with the states of processes, which answer on sockets that follow on fd. */
-static json_t *complete_report(int fd, int memory, const struct control_reply *reply,
-			       uint32_t wait_ms, int *rc)
+/* To the hard limit: each process answers on a socket of its own. */
+static void raise_descriptor_limit(void)
 {
-	struct control_sockets sockets;
-	json_t *report = NULL;
-	uint32_t i;
+	struct rlimit limit;
 
-	*rc = receive_sockets(fd, reply->users, &sockets);
-	if (!*rc)
-		report = parse_report(memory, rc);
-	if (report && sockets.n)
-		process_states_collect(report, sockets.fds, sockets.n, wait_ms);
-	for (i = 0; i < sockets.n; i++)
-		close(sockets.fds[i]);
-	return report;
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 json_t *control_client_report(const char *run_dir, uint32_t wait_ms,
@@ -208,19 +234,26 @@ json_t *control_client_report(const char *run_dir, uint32_t wait_ms,
 {
 	const struct control_request request = {
 		.version = CONTROL_VERSION, .type = CONTROL_SHOW, .ask = wait_ms > 0};
-	struct unix_packet_extras came;
-	struct control_reply reply;
-	json_t *report;
-	int fd = connect_and_request(run_dir, &request, &reply, &came, error), rc;
+	struct process_sockets sockets;
+	json_t *report = NULL;
+	int fd, memory, rc;
+	uint32_t i;
 
-	if (fd < 0)
-		return NULL;
-	report = complete_report(fd, came.fds[0], &reply, wait_ms, &rc);
-	if (!report)
-		describe_error(error, run_dir, -rc);
-	else if (wait_ms && !reply.users)
-		process_states_collect(report, NULL, 0, wait_ms);
-	unix_packet_close_fds(&came);
-	close(fd);
+	sockets.n = 0;
+	if (wait_ms)
+		raise_descriptor_limit();
+	fd = connect_and_request(run_dir, &request, &sockets, &memory, error);
+	if (fd >= 0) {
+		report = parse_report(memory, &rc);
+		if (!report)
+			describe_error(error, run_dir, -rc);
+		close(memory);
+		close(fd);
+	}
+	if (report && wait_ms)
+		process_states_collect(report, &sockets, wait_ms);
+	for (i = 0; i < sockets.n; i++)
+		if (sockets.fds[i] >= 0)
+			close(sockets.fds[i]);
 	return report;
 }

@@ -26,7 +26,7 @@ void monitor_init(struct monitor *m, const char *run_dir, bool private, struct s
 	capture_taps_init(&m->captures, sessions);
 }
 
-static int make_report(void *ctx, struct control_sockets *sockets)
+static int make_report(void *ctx, int client)
 {
 	struct monitor *m = ctx;
 	const struct report report = {.run_dir = m->run_dir,
@@ -37,8 +37,8 @@ static int make_report(void *ctx, struct control_sockets *sockets)
 				      .rdmacm = m->rdmacm,
 				      .hca = m->hca};
 
-	if (sockets)
-		state_query_send(m->sessions, sockets);
+	if (client >= 0)
+		state_query_send(m->sessions, client);
 	return report_make(&report);
 }
 

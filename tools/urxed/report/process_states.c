@@ -13,7 +13,6 @@
 #include "common/sealed_text.h"
 #include "common/unix_packet.h"
 #include "urxed/report/close_alarm.h"
-#include "urxed/report/control.h"
 #include "urxed/report/control_client.h"
 #include "urxed/report/state_reader.h"
 
@@ -31,18 +30,18 @@ struct user {
 /* A process that the daemon has asked. */
 struct process {
 	json_t *lease; /* its first one, which the report owns */
-	json_int_t port, pid;
+	json_int_t port;
 	uint32_t qpns;     /* leased */
 	uint32_t progress; /* how often it may still say -EINPROGRESS */
-	bool started;      /* it has said -EINPROGRESS */
+	uint64_t end;      /* ns, as of waited_until_now; the process has no more time then */
 	struct user *user;
-	bool done; /* its answer was added or refused */
 };
 
 struct collection {
 	json_t *report;
 	struct process *processes;
-	size_t n, unanswered;
+	struct pollfd *sockets; /* of the processes; fd -1 = nothing more is read from it */
+	size_t n;
 	struct user *users;
 	size_t n_users;
 	uint32_t units; /* of all users */
@@ -92,16 +91,14 @@ static void add_lease(struct collection *c, json_t *lease)
 		p = &c->processes[c->n++];
 		*p = (struct process){.lease = lease,
 				      .port = port,
-				      .pid = json_get_number(lease, "pid"),
 				      .user = find_user(c, json_get_number(lease, "uid"))};
-		c->unanswered++;
 	}
 	if (qpns > 0 && qpns <= (json_int_t)VNIC_LEASE_QPNS)
 		p->qpns += (uint32_t)qpns;
 	p->progress = 2 + p->qpns / QPS_PER_PROGRESS;
 }
 
-/* False: no memory. The caller frees both arrays. */
+/* False: no memory. The caller calls free_arrays. */
 static bool list_processes(struct collection *c)
 {
 	json_t *leases = json_object_get(c->report, "leases"), *lease;
@@ -118,14 +115,11 @@ static bool list_processes(struct collection *c)
 	return true;
 }
 
-static struct process *find_unanswered(const struct collection *c, pid_t pid)
+static void free_arrays(struct collection *c)
 {
-	size_t i;
-
-	for (i = 0; i < c->n; i++)
-		if (c->processes[i].pid == pid && !c->processes[i].done)
-			return &c->processes[i];
-	return NULL;
+	free(c->processes);
+	free(c->users);
+	free(c->sockets);
 }
 
 /* --- The state of one process */
@@ -255,131 +249,116 @@ static void take_state(struct collection *c, struct process *p, int memory)
 	char error[STATE_ERROR];
 	const char *refused = read_memory(c, p, memory, error);
 
-	p->done = true;
-	c->unanswered--;
 	if (refused)
 		json_object_set_new(p->lease, "refused", json_string(refused));
 }
 
 /* --- The sockets */
 
-/* A socket on which the processes of one user answer. */
-struct answers {
-	struct pollfd fd;  /* fd -1 = its processes have no more time */
-	uint64_t wait_end; /* when processes have no more time to begin an answer */
-	uint64_t end;      /* when processes with begun answers have no more time, if `begun` */
-	uint32_t begun;    /* processes that have begun an answer, and not ended it */
-};
-
-/* A process in the middle of its answer gets more time after each packet. */
-static void note_progress(const struct collection *c, struct answers *a, struct process *p)
+/* False: no memory. */
+static bool assign_sockets(struct collection *c, const struct process_sockets *sockets,
+			   uint64_t end)
 {
-	if (p->done)
-		a->begun -= p->started;
-	else if (!p->progress)
-		return;
-	else {
-		p->progress--;
-		a->begun += !p->started;
-		p->started = true;
+	struct process *p;
+	uint32_t i;
+
+	c->sockets = calloc(c->n + 1, sizeof(*c->sockets));
+	if (!c->sockets)
+		return false;
+	for (i = 0; i < c->n; i++) {
+		c->sockets[i] = (struct pollfd){-1, POLLIN, 0};
+		c->processes[i].end = end;
 	}
-	a->end = waited_until_now(c) + CONTROL_CLIENT_PROGRESS_MS * NS_PER_MS;
+	for (i = 0; i < sockets->n; i++) {
+		p = find_port(c, sockets->ports[i]);
+		if (p)
+			c->sockets[p - c->processes].fd = sockets->fds[i];
+	}
+	return true;
 }
 
-/* Receives a packet of a process. */
-static void receive_answer(struct collection *c, struct answers *a)
+/* A process in the middle of its answer gets more time after each packet. */
+static void note_progress(const struct collection *c, struct process *p)
 {
-	struct vnic_attach_state answer;
+	uint64_t end = waited_until_now(c) + CONTROL_CLIENT_PROGRESS_MS * NS_PER_MS;
+
+	if (!p->progress)
+		return;
+	p->progress--;
+	if (p->end < end)
+		p->end = end;
+}
+
+/* Receives a packet of a process. False: nothing more is read from the process. */
+static bool receive_answer(struct collection *c, struct process *p, int socket)
+{
+	struct vnic_attach_state answer = {.status = -EPROTO};
 	struct unix_packet_extras came;
-	struct process *p = NULL;
+	uint64_t begin;
 	int len;
 
 	/* The kernel closes descriptors that find no room in `came`. */
 	close_alarm_begin();
-	len = unix_packet_recv(a->fd.fd, &answer, sizeof(answer), &came);
+	len = unix_packet_recv(socket, &answer, sizeof(answer), &came);
 	close_alarm_end();
-	if (len == sizeof(answer) && (!answer.status || answer.status == -EINPROGRESS))
-		p = find_unanswered(c, came.pid);
-	if (p && !answer.status) {
-		uint64_t begin = now_ns();
-
+	if (len != sizeof(answer))
+		answer.status = -EPROTO;
+	if (answer.status == -EINPROGRESS)
+		note_progress(c, p);
+	if (!answer.status) {
+		begin = now_ns();
 		take_state(c, p, came.fds[0]);
-		if (p->done)
-			c->reading += now_ns() - begin;
+		c->reading += now_ns() - begin;
 	}
-	if (p)
-		note_progress(c, a, p);
 	close_alarm_begin();
 	unix_packet_close_fds(&came);
 	close_alarm_end();
-	if (len <= 0 && len != -EPROTO)
-		a->fd.fd = -1;
+	return answer.status && (len > 0 || len == -EPROTO);
 }
 
 /* Returns how long some process still has time; 0 = none has. */
-static uint64_t time_left(struct answers *answers, uint32_t n, uint64_t now)
+static uint64_t time_left(struct collection *c, uint64_t now)
 {
-	uint64_t left = 0, end;
-	uint32_t i;
+	uint64_t left = 0;
+	size_t i;
 
-	for (i = 0; i < n; i++) {
-		end = answers[i].wait_end;
-		if (answers[i].begun && answers[i].end > end)
-			end = answers[i].end;
-		if (end <= now)
-			answers[i].fd.fd = -1;
-		else if (answers[i].fd.fd >= 0 && end - now > left)
-			left = end - now;
+	for (i = 0; i < c->n; i++) {
+		if (c->processes[i].end <= now)
+			c->sockets[i].fd = -1;
+		else if (c->sockets[i].fd >= 0 && c->processes[i].end - now > left)
+			left = c->processes[i].end - now;
 	}
 	return left;
 }
 
-static int wait_for_answers(struct answers *answers, uint32_t n, uint64_t left)
-{
-	struct pollfd fds[CONTROL_USERS];
-	uint32_t i;
-	int ready;
-
-	for (i = 0; i < n; i++)
-		fds[i] = answers[i].fd;
-	ready = poll(fds, n, (int)(left / NS_PER_MS) + 1);
-	for (i = 0; i < n; i++)
-		answers[i].fd.revents = ready > 0 ? fds[i].revents : 0;
-	return ready;
-}
-
-/* Of each socket in turn, so that a user who sends without end keeps out no other user. */
-static void collect(struct collection *c, struct answers *answers, uint32_t n)
+/* Of each process in turn, so that one that sends without end keeps out no other. */
+static void collect(struct collection *c)
 {
 	const uint64_t last = now_ns() + CONTROL_CLIENT_LONGEST_S * NS_PER_SEC;
 	uint64_t left;
-	uint32_t i;
+	size_t i;
 
-	while (c->unanswered && now_ns() < last) {
-		left = time_left(answers, n, waited_until_now(c));
-		if (!left || wait_for_answers(answers, n, left) < 0)
+	while (now_ns() < last) {
+		left = time_left(c, waited_until_now(c));
+		if (!left || poll(c->sockets, c->n, (int)(left / NS_PER_MS) + 1) < 0)
 			break;
-		for (i = 0; i < n; i++)
-			if (answers[i].fd.revents)
-				receive_answer(c, &answers[i]);
+		for (i = 0; i < c->n; i++)
+			if (c->sockets[i].revents &&
+			    !receive_answer(c, &c->processes[i], c->sockets[i].fd))
+				c->sockets[i].fd = -1;
 	}
 }
 
-void process_states_collect(json_t *report, const int *sockets, uint32_t n, uint32_t wait_ms)
+void process_states_collect(json_t *report, const struct process_sockets *sockets, uint32_t wait_ms)
 {
 	struct collection c = {.report = report, .units = PROCESS_STATES_UNITS};
-	struct answers answers[CONTROL_USERS];
 	uint64_t end = now_ns() + wait_ms * NS_PER_MS;
-	uint32_t i;
 
 	json_object_set_new(report, "qps", json_array());
 	json_object_set_new(report, "mrs", json_array());
-	for (i = 0; i < n; i++)
-		answers[i] = (struct answers){{sockets[i], POLLIN, 0}, end, end, 0};
-	if (list_processes(&c))
-		collect(&c, answers, n);
-	free(c.processes);
-	free(c.users);
+	if (list_processes(&c) && assign_sockets(&c, sockets, end))
+		collect(&c);
+	free_arrays(&c);
 }
 
 void process_states_add(json_t *report, const char *text, size_t len)
@@ -395,6 +374,5 @@ void process_states_add(json_t *report, const char *text, size_t len)
 		if (refused)
 			json_object_set_new(c.processes->lease, "refused", json_string(refused));
 	}
-	free(c.processes);
-	free(c.users);
+	free_arrays(&c);
 }

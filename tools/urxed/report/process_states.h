@@ -11,6 +11,8 @@
 
 #include <jansson.h>
 
+#include <vnic/attach.h>
+
 /*
  * Limits that suffice for users with two processes of 65,536 QPs. These are 60 MB of text and 5.2
  * million units (state_reader.h). So a process with one block of QPNs costs at most 220 MB, one
@@ -22,14 +24,25 @@
 #define PROCESS_STATES_USER_UNITS 8000000u
 #define PROCESS_STATES_UNITS      16000000u
 
+/* One socket per process: each process has a block of QPNs. */
+#define PROCESS_STATES_SOCKETS VNIC_BLOCKS
+
+/* Sockets on which processes answer. */
+struct process_sockets {
+	uint32_t n;
+	int fds[PROCESS_STATES_SOCKETS];        /* -1 = none: above the limit of descriptors */
+	uint32_t ports[PROCESS_STATES_SOCKETS]; /* numbers of the processes' ports */
+};
+
 /*
- * Adds the states that processes send on the sockets, one socket a user, as control_client.h says.
- * Ends when all have answered, after CONTROL_CLIENT_LONGEST_S at the latest. A process that has not
+ * Adds the states that processes send on their sockets, as control_client.h says. Ends when all
+ * have answered, after CONTROL_CLIENT_LONGEST_S at the latest. A process that has not
  * begun its answer after wait_ms is left out; so is a process in the middle of its answer
  * CONTROL_CLIENT_PROGRESS_MS after its last packet. Processes are not trusted: their packets may
  * contain anything, and each process counts once.
  */
-void process_states_collect(json_t *report, const int *sockets, uint32_t n, uint32_t wait_ms);
+void process_states_collect(json_t *report, const struct process_sockets *sockets,
+			    uint32_t wait_ms);
 
 /* Adds one document, as that of the first process that the daemon has asked. For tests. */
 void process_states_add(json_t *report, const char *text, size_t len);

@@ -4,62 +4,63 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The processes' ends of the sockets. */
-struct users {
-	uid_t uids[CONTROL_USERS];
-	int fds[CONTROL_USERS];
+#include "common/unix_packet.h"
+#include "urxed/report/control.h"
+
+/* Processes that are asked together, so that the daemon needs few descriptors. */
+struct batch {
+	struct control_processes packet; /* to the client */
+	struct session *sessions[UNIX_PACKET_FDS_MAX];
+	int clients[UNIX_PACKET_FDS_MAX], processes[UNIX_PACKET_FDS_MAX]; /* ends of the sockets */
 };
 
-/*
- * The client's end reports the PID of each sender. The client cannot send on it, so the queue of
- * the processes' end stays empty.
- */
-static int open_sockets(int ends[2])
+/* Makes sockets for the sessions from s on. Returns the first session of the next batch. */
+static struct session *open_sockets(struct batch *b, struct session *s)
 {
-	const int on = 1;
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
-		return -1;
-	shutdown(ends[1], SHUT_RD);
-	if (!setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)))
-		return 0;
-	close(ends[0]);
-	close(ends[1]);
-	return -1;
-}
-
-/* Returns the socket on which the processes of a user answer, or -1. */
-static int socket_of_user(struct users *users, struct control_sockets *sockets, uid_t uid)
-{
-	uint32_t i;
 	int ends[2];
 
-	for (i = 0; i < sockets->n; i++)
-		if (users->uids[i] == uid)
-			return users->fds[i];
-	if (i == CONTROL_USERS || open_sockets(ends))
-		return i ? users->fds[i - 1] : -1;
-	sockets->fds[i] = ends[0];
-	users->uids[i] = uid;
-	users->fds[i] = ends[1];
-	sockets->n++;
-	return ends[1];
+	b->packet = (struct control_processes){.version = CONTROL_VERSION};
+	for (; s && b->packet.n < UNIX_PACKET_FDS_MAX; s = s->next) {
+		s->asked = false;
+		if (s->gone || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+			continue;
+		/* The client cannot send, so the queue of the process's end stays empty. */
+		shutdown(ends[1], SHUT_RD);
+		b->sessions[b->packet.n] = s;
+		b->clients[b->packet.n] = ends[0];
+		b->processes[b->packet.n] = ends[1];
+		b->packet.ports[b->packet.n++] = s->port.number;
+	}
+	return s;
 }
 
-void state_query_send(struct sessions *sessions, struct control_sockets *sockets)
+/*
+ * The client gets its ends before the processes get theirs. So the queues of the ends are empty
+ * when the daemon closes its copies: to close what a process has sent may block.
+ */
+static void ask(struct batch *b, int client)
 {
-	struct session *s;
-	struct users users;
+	bool sent =
+		!unix_packet_send(client, &b->packet, sizeof(b->packet), b->clients, b->packet.n);
 	uint32_t i;
-	int socket;
 
-	for (s = sessions->list; s; s = s->next) {
-		s->asked = false;
-		if (s->gone)
-			continue;
-		socket = socket_of_user(&users, sockets, vnic_server_uid(s->conn));
-		s->asked = socket >= 0 && !vnic_server_query_state(s->conn, socket);
+	for (i = 0; i < b->packet.n; i++)
+		close(b->clients[i]);
+	for (i = 0; i < b->packet.n; i++) {
+		b->sessions[i]->asked =
+			sent && !vnic_server_query_state(b->sessions[i]->conn, b->processes[i]);
+		close(b->processes[i]);
 	}
-	for (i = 0; i < sockets->n; i++)
-		close(users.fds[i]);
+}
+
+void state_query_send(struct sessions *sessions, int client)
+{
+	struct session *s = sessions->list;
+	struct batch b;
+
+	while (s) {
+		s = open_sockets(&b, s);
+		if (b.packet.n)
+			ask(&b, client);
+	}
 }

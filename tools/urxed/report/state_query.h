@@ -3,13 +3,12 @@
 #ifndef URXE_URXED_REPORT_STATE_QUERY_H
 #define URXE_URXED_REPORT_STATE_QUERY_H
 
-#include "urxed/report/control.h"
 #include "urxed/session/session.h"
 
 /*
- * Sends every process the request, to be answered on its user's socket, and sets `asked` of those
- * that got it. The caller closes the sockets.
+ * Sends every process the request, with a socket of its own for the answer, and sets `asked` of
+ * those that got it. `client` gets the other ends of the sockets (struct control_processes).
  */
-void state_query_send(struct sessions *sessions, struct control_sockets *sockets);
+void state_query_send(struct sessions *sessions, int client);
 
 #endif

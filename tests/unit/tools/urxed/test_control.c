@@ -14,7 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -31,6 +33,12 @@
 
 #define ROUND_MS 10
 #define WAIT_MS  1000
+
+/* Numbers of the ports of processes, and the number of processes that end before they answer. */
+#define ANSWERED    5
+#define FLOODED     7
+#define FIRST_OTHER 100
+#define OTHERS      20
 
 static char top[] = "/tmp/test-control-XXXXXX";
 static struct control control;
@@ -85,8 +93,8 @@ static void answer_lingering(int socket)
 	close(fds[1]);
 }
 
-/* This process answers for all: malformed packets, then its state, then the state again. */
-static void answer_all(int socket)
+/* Malformed packets, then the state of the process, then the state again. */
+static void answer_with_state(int socket)
 {
 	const struct vnic_attach_state good = {.status = 0}, bad = {.status = -ENOMEM};
 
@@ -97,19 +105,20 @@ static void answer_all(int socket)
 	answer(socket, &good, sizeof(good), process_state);
 }
 
-/* Adds a socket, as for the processes of one user; returns their end. */
-static int add_socket(struct control_sockets *sockets)
+/* Gives the client the socket of the process with that port; returns the process's end. */
+static int make_socket(int client, uint32_t port)
 {
-	const int on = 1;
+	const struct control_processes packet = {
+		.version = CONTROL_VERSION, .n = 1, .ports = {port}};
 	int ends[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
-	assert_int_equal(setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)), 0);
-	sockets->fds[sockets->n++] = ends[0];
+	assert_int_equal(unix_packet_send(client, &packet, sizeof(packet), ends, 1), 0);
+	close(ends[0]);
 	return ends[1];
 }
 
-/* A user whose process says for ever that it makes progress, or has no document. */
+/* A process that says for ever that it makes progress, or has no document. */
 static void answer_without_end(int socket)
 {
 	const struct vnic_attach_state progress = {.status = -EINPROGRESS};
@@ -119,17 +128,20 @@ static void answer_without_end(int socket)
 		;
 }
 
-static int show(void *ctx, struct control_sockets *sockets)
+static int show(void *ctx, int client)
 {
 	int flooded, socket;
+	uint32_t i;
 
 	assert_ptr_equal(ctx, &control);
-	assert_int_equal(sockets != NULL, process_state != NULL);
-	if (sockets) {
-		flooded = add_socket(sockets);
-		socket = add_socket(sockets);
+	assert_int_equal(client >= 0, process_state != NULL);
+	if (client >= 0) {
+		flooded = make_socket(client, FLOODED);
+		socket = make_socket(client, ANSWERED);
+		for (i = 0; i < OTHERS; i++)
+			close(make_socket(client, FIRST_OTHER + i));
 		answer_without_end(flooded);
-		answer_all(socket);
+		answer_with_state(socket);
 		close(socket);
 		close(flooded);
 	}
@@ -281,8 +293,8 @@ static json_int_t number(const json_t *report, const char *list, size_t index, c
 }
 
 /*
- * Three processes have leases: one answers, and has two blocks; one was not asked; one does not
- * answer.
+ * Three processes have leases: one does not answer; one answers, and has two blocks; one was not
+ * asked. All are in PID namespaces of their own.
  */
 static void states_of_processes_are_added_to_the_report(void **state)
 {
@@ -292,13 +304,13 @@ static void states_of_processes_are_added_to_the_report(void **state)
 	(void)state;
 	snprintf(leases, sizeof(leases),
 		 "{\"counters\": [], \"leases\": ["
-		 "{\"port\": 5, \"process\": \"me\", \"pid\": %d, \"asked\": true,"
+		 "{\"port\": %d, \"process\": \"he\", \"pid\": 0, \"asked\": true},"
+		 "{\"port\": %d, \"process\": \"me\", \"pid\": 0, \"asked\": true,"
 		 " \"qpn_first\": 16, \"qpn_count\": 2},"
-		 "{\"port\": 6, \"process\": \"you\", \"pid\": %d, \"asked\": false},"
-		 "{\"port\": 7, \"process\": \"he\", \"pid\": 1, \"asked\": true},"
-		 "{\"port\": 5, \"process\": \"me\", \"pid\": %d, \"asked\": true,"
+		 "{\"port\": 6, \"process\": \"you\", \"pid\": 0, \"asked\": false},"
+		 "{\"port\": %d, \"process\": \"me\", \"pid\": 0, \"asked\": true,"
 		 " \"qpn_first\": 18, \"qpn_count\": 2}]}",
-		 getpid(), getpid(), getpid());
+		 FLOODED, ANSWERED, ANSWERED);
 	text = leases;
 	process_state = "{\"qps\": [{\"qpn\": 17}, {\"qpn\": 18}], \"mrs\": [],"
 			" \"counters\": {\"timeout\": 3, \"odd\": 1}}";
@@ -307,17 +319,57 @@ static void states_of_processes_are_added_to_the_report(void **state)
 	assert_non_null(report);
 	assert_int_equal(json_array_size(json_object_get(report, "qps")), 2);
 	assert_int_equal(number(report, "qps", 1, "qpn"), 18);
-	assert_int_equal(number(report, "qps", 1, "pid"), getpid());
+	assert_string_equal(json_string_value(json_object_get(
+				    json_array_get(json_object_get(report, "qps"), 1), "process")),
+			    "me");
 	assert_int_equal(number(report, "counters", 0, "value"), 3);
 	assert_int_equal(json_array_size(json_object_get(report, "counters")), 1);
 	list = json_object_get(report, "leases");
-	assert_true(json_is_true(json_object_get(json_array_get(list, 0), "answered")));
-	assert_true(json_is_false(json_object_get(json_array_get(list, 1), "answered")));
+	assert_true(json_is_false(json_object_get(json_array_get(list, 0), "answered")));
+	assert_true(json_is_true(json_object_get(json_array_get(list, 1), "answered")));
 	assert_true(json_is_false(json_object_get(json_array_get(list, 2), "answered")));
 	assert_true(json_is_true(json_object_get(json_array_get(list, 3), "answered")));
-	assert_int_equal(number(report, "leases", 0, "qps"), 1);
+	assert_int_equal(number(report, "leases", 1, "qps"), 1);
 	assert_int_equal(number(report, "leases", 3, "qps"), 1);
 	json_decref(report);
+}
+
+/* In a process that may have few more descriptors. Returns whether the report has two QPs. */
+static bool report_with_few_descriptors(void)
+{
+	char error[CONTROL_CLIENT_ERROR];
+	struct rlimit few;
+	json_t *report;
+	int next = dup(0);
+
+	few.rlim_cur = few.rlim_max = (rlim_t)next + OTHERS;
+	close(next);
+	if (setrlimit(RLIMIT_NOFILE, &few))
+		return false;
+	report = control_client_report(top, WAIT_MS, error);
+	return report && json_array_size(json_object_get(report, "qps")) == 2;
+}
+
+/* Without a descriptor for each process, the answers of some are missing. */
+static void report_arrives_with_few_descriptors(void **state)
+{
+	char leases[256];
+	int status;
+	pid_t pid;
+
+	(void)state;
+	snprintf(leases, sizeof(leases),
+		 "{\"counters\": [], \"leases\": ["
+		 "{\"port\": %d, \"pid\": 1, \"asked\": true, \"qpn_count\": 2}]}",
+		 ANSWERED);
+	text = leases;
+	process_state = "{\"qps\": [{\"qpn\": 17}, {\"qpn\": 18}]}";
+	pid = fork();
+	if (!pid)
+		_exit(!report_with_few_descriptors());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	process_state = NULL;
+	assert_int_equal(status, 0);
 }
 
 /* The document counts as the process's answer, whatever follows. */
@@ -329,9 +381,9 @@ static void malformed_state_is_refused(void **state)
 	(void)state;
 	snprintf(leases, sizeof(leases),
 		 "{\"counters\": [], \"leases\": ["
-		 "{\"port\": 5, \"process\": \"me\", \"pid\": %d, \"asked\": true,"
+		 "{\"port\": %d, \"process\": \"me\", \"pid\": 1, \"asked\": true,"
 		 " \"qpn_first\": 16, \"qpn_count\": 2}]}",
-		 getpid());
+		 ANSWERED);
 	text = leases;
 	process_state = "{\"qps\": [{\"qpn\": \"\033[2J\"}]}";
 	report = control_client_report(top, WAIT_MS, error);
@@ -443,6 +495,7 @@ int main(void)
 		cmocka_unit_test(report_arrives_complete),
 		cmocka_unit_test(failed_report_has_an_error_text),
 		cmocka_unit_test(states_of_processes_are_added_to_the_report),
+		cmocka_unit_test(report_arrives_with_few_descriptors),
 		cmocka_unit_test(malformed_state_is_refused),
 		cmocka_unit_test(capture_ends_with_its_connection),
 		cmocka_unit_test(malformed_request_is_refused),

@@ -1,43 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Requests for the states of processes: each user's processes answer on a socket of their own. */
+/* Requests for the states of processes: each process answers on a socket of its own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include <vnic/driver.h>
 
+#include "common/unix_packet.h"
 #include "lan.h"
 #include "server.h"
+#include "urxed/report/control.h"
 #include "urxed/report/state_query.h"
 
-#define T0         1000000000ull
-#define PROCESSES  3
-#define OTHER_USER 1234
+#define T0        1000000000ull
+#define PROCESSES 3
 
 static struct server server;
 static struct server_process processes[PROCESSES];
-
-/* The last process belongs to another user, if this one may become another user. */
-static void become_other_user(const struct server_process *p)
-{
-	/* The thread alone, unlike seteuid(3). */
-	if (p == &processes[PROCESSES - 1] && !geteuid())
-		syscall(SYS_setresuid, -1, OTHER_USER, -1);
-}
-
-static void *attach_thread(void *arg)
-{
-	become_other_user(arg);
-	return server_attach_thread(arg);
-}
 
 static void take_events(void)
 {
@@ -46,16 +30,13 @@ static void take_events(void)
 
 static int setup(void **state)
 {
-	char socket[sizeof(server.run_dir) + sizeof(VNIC_SOCKET_NAME)];
 	uint32_t i;
 
 	(void)state;
 	server_open(&server);
-	snprintf(socket, sizeof(socket), "%s/%s", server.run_dir, VNIC_SOCKET_NAME);
-	assert_int_equal(chmod(server.run_dir, 0711) || chmod(socket, 0666), 0);
 	server_begin(&server, T0);
 	for (i = 0; i < PROCESSES; i++) {
-		server_call(attach_thread, &processes[i], take_events);
+		server_call(server_attach_thread, &processes[i], take_events);
 		assert_int_equal(processes[i].status, 0);
 	}
 	return 0;
@@ -92,30 +73,48 @@ static bool reaches(int from, int to)
 	return recv(to, &byte, 1, MSG_DONTWAIT) == 1;
 }
 
-static void processes_of_one_user_share_a_socket(void **state)
+static void each_process_has_its_own_socket(void **state)
 {
-	struct control_sockets sockets = {.n = 0};
-	int questions[PROCESSES], of_other, of_own;
-	uint32_t i, users = geteuid() ? 1 : 2;
+	struct control_processes packet;
+	const struct session *s;
+	int ends[2], fds[PROCESSES], question;
+	uint32_t i;
 
 	(void)state;
-	state_query_send(&server.sessions, &sockets);
-	assert_int_equal(sockets.n, users);
-	for (i = 0; i < PROCESSES; i++)
-		questions[i] = question_of(i);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+	state_query_send(&server.sessions, ends[1]);
+	assert_int_equal(unix_packet_recv_fds(ends[0], &packet, sizeof(packet), fds, PROCESSES),
+			 sizeof(packet));
+	assert_int_equal(packet.n, PROCESSES);
 	/* The newest process is the first one of the list. */
-	of_other = sockets.fds[0];
-	of_own = sockets.fds[users - 1];
-	/* One user sends as much as the socket takes. */
-	while (send(questions[PROCESSES - 1], "x", 1, MSG_DONTWAIT) == 1 && users > 1)
-		;
-	for (i = 0; i < PROCESSES - 1; i++)
-		assert_true(reaches(questions[i], of_own));
-	assert_int_equal(recv(of_other, &i, 1, MSG_DONTWAIT), 1);
+	for (s = server.sessions.list, i = 0; i < PROCESSES; s = s->next, i++) {
+		question = question_of(PROCESSES - 1 - i);
+		assert_true(s->asked);
+		assert_int_equal(packet.ports[i], s->port.number);
+		assert_true(reaches(question, fds[i]));
+		/* It sends as much as its socket takes. */
+		while (send(question, "x", 1, MSG_DONTWAIT) == 1)
+			;
+		close(question);
+	}
 	for (i = 0; i < PROCESSES; i++)
-		close(questions[i]);
-	for (i = 0; i < users; i++)
-		close(sockets.fds[i]);
+		close(fds[i]);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void nobody_is_asked_for_a_client_that_is_gone(void **state)
+{
+	const struct session *s;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+	close(ends[0]);
+	state_query_send(&server.sessions, ends[1]);
+	for (s = server.sessions.list; s; s = s->next)
+		assert_false(s->asked);
+	close(ends[1]);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -123,7 +122,8 @@ static void processes_of_one_user_share_a_socket(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(processes_of_one_user_share_a_socket),
+		TEST(each_process_has_its_own_socket),
+		TEST(nobody_is_asked_for_a_client_that_is_gone),
 	};
 
 	return cmocka_run_group_tests(tests, lan_start, NULL);
