@@ -129,6 +129,13 @@ void host_reserve_index(struct host *h, uint32_t index, const uint8_t ip[16], ui
 	memcpy(at->ip, ip, sizeof(at->ip));
 }
 
+static void set_given(struct host_address *at, uint8_t prefix_len, int uplink)
+{
+	at->given = true;
+	at->given_prefix_len = prefix_len;
+	at->given_uplink = uplink;
+}
+
 /* Clears `kernel` of each address that the kernel has removed. */
 static void drop_lost_addresses(struct host *h, const struct host_address *list, uint32_t n)
 {
@@ -145,6 +152,8 @@ static void drop_lost_addresses(struct host *h, const struct host_address *list,
 		at->kernel = false;
 		at->ndev[0] = '\0';
 		at->valid = at->given;
+		at->prefix_len = at->given_prefix_len;
+		at->uplink = at->given_uplink;
 		if (!at->valid)
 			at->freed = ++h->n_freed;
 	}
@@ -164,7 +173,8 @@ uint32_t host_set_kernel_addresses(struct host *h, const struct host_address *li
 			continue;
 		a.kernel = true;
 		a.valid = true;
-		a.given = at && at->given;
+		if (at && at->given)
+			set_given(&a, at->given_prefix_len, at->given_uplink);
 		if (at)
 			*at = a;
 		else if (add_address(h, &a))
@@ -268,14 +278,15 @@ static int parse_address(const char *text, struct host_address *a)
 
 int host_add_text(struct host *h, const char *text, int uplink)
 {
-	struct host_address a = {.uplink = uplink, .given = true}, *at;
+	struct host_address a = {.uplink = uplink}, *at;
 	int rc = parse_address(text, &a);
 
 	if (rc)
 		return rc;
+	set_given(&a, a.prefix_len, uplink);
 	at = find_address(h, &a);
 	if (at)
-		at->given = true;
+		set_given(at, a.prefix_len, uplink);
 	return at ? 0 : add_address(h, &a);
 }
 

@@ -43,8 +43,12 @@ struct host_address {
 	int uplink;               /* index of the uplink on which the subnet is */
 	uint16_t vlan;            /* VLAN ID; 0 = untagged */
 	char ndev[HOST_NDEV_LEN]; /* the kernel's interface with this address; "" = none */
-	bool kernel;    /* the kernel has the address too, and answers ARP and ND for it */
-	bool given;     /* by --address: stays when the kernel removes the address */
+	/* The kernel has the address too, and answers ARP and ND for it. */
+	bool kernel;
+	/* By --address: when the kernel removes the address, it stays, on the given uplink. */
+	bool given;
+	uint8_t given_prefix_len;
+	int given_uplink;
 	uint32_t freed; /* value of n_freed when the entry was freed; 0 = never used */
 };
 

@@ -139,6 +139,38 @@ static void configured_addresses_survive_kernel_changes(void **state)
 	assert_false(h.addresses[1].kernel);
 }
 
+static void expect_on(const struct host_address *a, int uplink, uint8_t prefix_len)
+{
+	assert_int_equal(a->uplink, uplink);
+	assert_int_equal(a->prefix_len, IP_V4_BITS + prefix_len);
+}
+
+/* The kernel's uplink and prefix length count while the kernel has the address, --address' later.
+ */
+static void configured_address_returns_from_the_kernel(void **state)
+{
+	struct host_address kernel = v4('a');
+	struct host h;
+
+	(void)state;
+	host_init(&h);
+	kernel.uplink = 1;
+	kernel.prefix_len = IP_V4_BITS + 32;
+	assert_int_equal(host_add_text(&h, "192.0.2.97/24", 0), 0);
+	host_set_kernel_addresses(&h, &kernel, 1);
+	expect_on(&h.addresses[0], 1, 32);
+	host_set_kernel_addresses(&h, &kernel, 1);
+	follow(&h, "");
+	expect_on(&h.addresses[0], 0, 24);
+	/* The kernel had the address before the daemon. */
+	host_init(&h);
+	host_set_kernel_addresses(&h, &kernel, 1);
+	assert_int_equal(host_add_text(&h, "192.0.2.97/24", 0), 0);
+	expect_on(&h.addresses[0], 1, 32);
+	follow(&h, "");
+	expect_on(&h.addresses[0], 0, 24);
+}
+
 /* After a restart, addresses get their old indices, in any order of arrival. */
 static void reserved_index_waits_for_its_address(void **state)
 {
@@ -211,6 +243,7 @@ int main(void)
 		cmocka_unit_test(address_beyond_the_table_gets_the_next_free_index),
 		cmocka_unit_test(first_of_duplicate_addresses_counts),
 		cmocka_unit_test(configured_addresses_survive_kernel_changes),
+		cmocka_unit_test(configured_address_returns_from_the_kernel),
 		cmocka_unit_test(reserved_index_waits_for_its_address),
 		cmocka_unit_test(addresses_are_those_of_a_station),
 		cmocka_unit_test(port_notice_has_mtu_link_and_gids),
