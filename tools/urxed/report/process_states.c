@@ -15,6 +15,7 @@
 #include "urxed/report/close_alarm.h"
 #include "urxed/report/control_client.h"
 #include "urxed/report/state_reader.h"
+#include "urxed/session/qpn_table.h"
 
 /* A process says -EINPROGRESS at the start and after so many QPs (verbs/session/state_document.c).
  */
@@ -31,7 +32,7 @@ struct user {
 struct process {
 	json_t *lease; /* its first one, which the report owns */
 	json_int_t port;
-	uint32_t qpns;     /* leased */
+	uint32_t qpns;     /* leased, and added: those that an HCA has chosen */
 	uint32_t progress; /* how often it may still say -EINPROGRESS */
 	uint64_t end;      /* ns, as of waited_until_now; the process has no more time then */
 	struct user *user;
@@ -81,7 +82,8 @@ static struct process *find_port(const struct collection *c, json_int_t port)
 static void add_lease(struct collection *c, json_t *lease)
 {
 	json_int_t port = json_get_number(lease, "port"),
-		   qpns = json_get_number(lease, "qpn_count");
+		   qpns = json_get_number(lease, "qpn_count"),
+		   added = json_get_number(lease, "added_qpns");
 	struct process *p = find_port(c, port);
 
 	json_object_set_new(lease, "answered", json_false());
@@ -92,6 +94,8 @@ static void add_lease(struct collection *c, json_t *lease)
 		*p = (struct process){.lease = lease,
 				      .port = port,
 				      .user = find_user(c, json_get_number(lease, "uid"))};
+		if (added > 0 && added <= QPN_TABLE_PER_OWNER)
+			p->qpns = (uint32_t)added;
 	}
 	if (qpns > 0 && qpns <= (json_int_t)VNIC_LEASE_QPNS)
 		p->qpns += (uint32_t)qpns;

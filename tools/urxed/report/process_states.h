@@ -19,7 +19,7 @@
  * with all blocks 750 MB, the processes of one user 1.1 GB, and those of all users 2.2 GB.
  */
 #define PROCESS_STATES_BYTES      (128u << 20) /* of one user's documents */
-#define PROCESS_STATES_QP_UNITS   64u          /* of a process, for each leased QPN */
+#define PROCESS_STATES_QP_UNITS   64u          /* of a process, for each of its QPNs */
 #define PROCESS_STATES_MR_UNITS   22u          /* of a process, for each of STATE_MRS_MAX MRs */
 #define PROCESS_STATES_USER_UNITS 8000000u
 #define PROCESS_STATES_UNITS      16000000u

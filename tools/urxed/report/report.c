@@ -236,10 +236,11 @@ static json_t *make_lease(const struct vswitch *sw, uint32_t block, const struct
 {
 	pid_t pid = vnic_server_pid(c->conn);
 
-	return json_pack("{s:i, s:i, s:i, s:o, s:i, s:o, s:o, s:b, s:o}", "qpn_first",
-			 (int)(block << LEASE_SHIFT), "qpn_count", (int)LEASE_QPNS, "port",
-			 (int)c->port.number, "process", make_text(c->port.name), "pid", (int)pid,
-			 "uid", make_uid(vnic_server_uid(c->conn)), "mac",
+	return json_pack("{s:i, s:i, s:i, s:i, s:o, s:i, s:o, s:o, s:b, s:o}", "qpn_first",
+			 (int)(block << LEASE_SHIFT), "qpn_count", (int)LEASE_QPNS, "added_qpns",
+			 (int)c->port.added.n, "port", (int)c->port.number, "process",
+			 make_text(c->port.name), "pid", (int)pid, "uid",
+			 make_uid(vnic_server_uid(c->conn)), "mac",
 			 make_mac(vnic_server_qp_mac(c->conn)), "asked", (int)c->asked,
 			 "direct_uplinks", make_direct_uplinks(sw, c));
 }

@@ -20,7 +20,7 @@
 #define STATE_TEXT_MAX 63
 
 struct state_limits {
-	uint32_t qps; /* QPs that the process can have: the QPNs that it has leased */
+	uint32_t qps; /* QPs that the process can have: the QPNs that it has leased or added */
 	/*
 	 * What the document may cost, reduced by what it costs: a unit is about 150 bytes. A
 	 * member is one unit, a row 16.
