@@ -99,7 +99,7 @@ static struct neigh_entry *make_entry(struct neigh *n, const struct neigh_key *k
  */
 static void note_routed_peer(struct neigh *n, const struct neigh_waiter *w, const uint8_t *mac)
 {
-	struct neigh_key key = {.vlan = w->vlan, .resolver = NEIGH_BY_KERNEL};
+	struct neigh_key key = {.vlan = w->vlan, .uplink = w->uplink, .resolver = NEIGH_BY_KERNEL};
 	struct neigh_entry *e;
 
 	if (!memcmp(w->dgid, w->ip, sizeof(w->ip)))
@@ -238,15 +238,6 @@ static void give_up_known_mac(struct neigh *n, struct neigh_entry *e)
 
 /* --- Claims of stations */
 
-static struct neigh_entry *find_neigh_entry(struct neigh *n, const uint8_t ip[16], uint16_t vlan,
-					    enum neigh_resolver resolver)
-{
-	struct neigh_key key = {.vlan = vlan, .resolver = resolver};
-
-	memcpy(key.ip, ip, sizeof(key.ip));
-	return neigh_table_find(&n->table, &key);
-}
-
 static void learn_claim_of_entry(struct neigh *n, struct neigh_entry *e,
 				 const struct neigh_ingress *ingress, const uint8_t *mac,
 				 bool strong)
@@ -264,18 +255,21 @@ static void learn_claim_of_entry(struct neigh *n, struct neigh_entry *e,
 void neigh_learn_claim(struct neigh *n, const struct neigh_ingress *ingress, const uint8_t ip[16],
 		       const uint8_t mac[ETHER_MAC_LEN], bool strong)
 {
-	struct neigh_entry *e = find_neigh_entry(n, ip, ingress->vlan, NEIGH_BY_DAEMON);
+	struct neigh_entry *e = NULL;
 
 	if (ether_is_group(mac) || ether_same(mac, n->host->mac) ||
 	    !address_pins_allow(&n->pins, ip, ingress->vlan, mac))
 		return;
 	/* Learn only addresses that this host solicits, so that claims cannot fill the table. */
-	if (e && (ingress->uplink == e->from.uplink || neigh_is_vm(n, ingress->uplink)))
-		learn_claim_of_entry(n, e, ingress, mac, strong);
-	/* For an address that the kernel resolves, only the probed station's answer counts. */
-	e = find_neigh_entry(n, ip, ingress->vlan, NEIGH_BY_KERNEL);
-	if (e && e->state == NEIGH_PROBING && ether_same(e->mac, mac))
-		confirm_entry(n, e, ingress->uplink);
+	while ((e = neigh_table_next(&n->table, ip, ingress->vlan, e))) {
+		if (ingress->uplink != e->key.uplink && !neigh_is_vm(n, ingress->uplink))
+			continue;
+		if (e->key.resolver == NEIGH_BY_DAEMON)
+			learn_claim_of_entry(n, e, ingress, mac, strong);
+		/* If the kernel resolves the address, only the probed station's answer counts. */
+		else if (e->state == NEIGH_PROBING && ether_same(e->mac, mac))
+			confirm_entry(n, e, ingress->uplink);
+	}
 }
 
 /* --- Resolution */
@@ -322,6 +316,7 @@ choose_source(const struct neigh *n, const struct host_address *own, const uint8
 static struct neigh_key waiter_key(const struct neigh_waiter *w)
 {
 	struct neigh_key key = {.vlan = w->vlan,
+				.uplink = w->uplink,
 				.resolver = w->ifindex ? NEIGH_BY_KERNEL : NEIGH_BY_DAEMON};
 
 	memcpy(key.ip, w->ip, sizeof(key.ip));
@@ -332,9 +327,12 @@ static struct neigh_key waiter_key(const struct neigh_waiter *w)
 static int resolve_on_link(struct neigh *n, const struct host_address *from, struct neigh_waiter *w,
 			   struct vnic_next_hop *hop)
 {
-	const struct neigh_key key = waiter_key(w);
-	struct neigh_entry *e = neigh_table_find(&n->table, &key);
+	struct neigh_key key;
+	struct neigh_entry *e;
 
+	w->uplink = from->uplink;
+	key = waiter_key(w);
+	e = neigh_table_find(&n->table, &key);
 	if (e && e->state == NEIGH_REACHABLE && n->now < e->due) {
 		neigh_table_use(&n->table, e, n->now);
 		memcpy(hop->mac, e->mac, sizeof(hop->mac));
@@ -463,6 +461,7 @@ int neigh_resolve(struct neigh *n, uint64_t now, uid_t user, uint8_t sgid_index,
 	memcpy(w->dgid, dgid, sizeof(w->dgid));
 	memcpy(w->ip, dgid, sizeof(w->ip));
 	w->vlan = own->vlan;
+	w->uplink = own->uplink;
 	from = choose_source(n, own, dgid);
 	if (from && resolve_pinned(n, w, hop))
 		return 0;
@@ -485,13 +484,12 @@ bool neigh_knows(struct neigh *n, uint64_t now, const uint8_t ip[16], uint16_t v
 		 const uint8_t mac[ETHER_MAC_LEN])
 {
 	const uint8_t *pinned = address_pins_find(&n->pins, ip, vlan);
+	struct neigh_entry *e = NULL;
 
 	if (pinned)
 		return ether_same(pinned, mac);
-	for (int resolver = NEIGH_BY_DAEMON; resolver <= NEIGH_BY_KERNEL; resolver++) {
-		struct neigh_entry *e = find_neigh_entry(n, ip, vlan, resolver);
-
-		if (!e || (e->state != NEIGH_REACHABLE && e->state != NEIGH_PROBING) ||
+	while ((e = neigh_table_next(&n->table, ip, vlan, e))) {
+		if ((e->state != NEIGH_REACHABLE && e->state != NEIGH_PROBING) ||
 		    !ether_same(e->mac, mac))
 			continue;
 		neigh_table_use(&n->table, e, now);

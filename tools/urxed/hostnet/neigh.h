@@ -54,6 +54,7 @@ struct neigh_waiter {
 	uid_t user;
 	uint8_t dgid[16];  /* the destination */
 	uint16_t vlan;     /* of the destination */
+	int uplink;        /* of the host's address in the next hop's network */
 	uint8_t ip[16];    /* of the next hop */
 	uint8_t hop_limit; /* of the kernel's route to the destination */
 	int ifindex;       /* interface on which the kernel resolves; 0 = neigh.c resolves */

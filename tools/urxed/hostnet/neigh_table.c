@@ -6,29 +6,34 @@
 #include "urxed/session/quota.h"
 
 /* Neighbours can fill one bucket; that costs no more than a search of the whole table. */
-static struct neigh_entry_list *find_bucket(struct neigh_table *t, const struct neigh_key *key)
+static struct neigh_entry_list *find_bucket(struct neigh_table *t, const uint8_t ip[16],
+					    uint16_t vlan)
 {
-	uint32_t sum = key->vlan;
+	uint32_t sum = vlan;
 
 	for (int i = 0; i < 16; i++)
-		sum = sum * 31 + key->ip[i];
+		sum = sum * 31 + ip[i];
 	return &t->buckets[sum % NEIGH_BUCKETS];
 }
 
-static bool is_same_key(const struct neigh_key *a, const struct neigh_key *b)
+struct neigh_entry *neigh_table_next(struct neigh_table *t, const uint8_t ip[16], uint16_t vlan,
+				     const struct neigh_entry *e)
 {
-	return a->vlan == b->vlan && a->resolver == b->resolver &&
-	       !memcmp(a->ip, b->ip, sizeof(a->ip));
+	struct neigh_entry *next = e ? LIST_NEXT(e, link) : LIST_FIRST(find_bucket(t, ip, vlan));
+
+	while (next && (next->key.vlan != vlan || memcmp(next->key.ip, ip, sizeof(next->key.ip))))
+		next = LIST_NEXT(next, link);
+	return next;
 }
 
 struct neigh_entry *neigh_table_find(struct neigh_table *t, const struct neigh_key *key)
 {
-	struct neigh_entry *e;
+	struct neigh_entry *e = NULL;
 
-	LIST_FOREACH(e, find_bucket(t, key), link)
-	if (is_same_key(&e->key, key))
-		return e;
-	return NULL;
+	while ((e = neigh_table_next(t, key->ip, key->vlan, e)))
+		if (e->key.uplink == key->uplink && e->key.resolver == key->resolver)
+			break;
+	return e;
 }
 
 /* What a look at the whole table has found of the entries in one of two groups of states. */
@@ -205,7 +210,7 @@ void neigh_table_fill(struct neigh_table *t, struct neigh_entry *e, const struct
 	*e = (struct neigh_entry){
 		.key = *key, .user = user, .privileged = !quota_applies(user), .port = -1};
 	neigh_table_set_state(t, e, state);
-	LIST_INSERT_HEAD(find_bucket(t, key), e, link);
+	LIST_INSERT_HEAD(find_bucket(t, key->ip, key->vlan), e, link);
 }
 
 void neigh_table_free(struct neigh_table *t, struct neigh_entry *e)

@@ -42,14 +42,16 @@ enum neigh_state {
 };
 
 /*
- * The resolver of an address. The table may have an address twice: once for each resolver, if the
- * host has addresses that the kernel manages, and others that only the daemon has.
+ * The resolver of an address. The table has an address once for each resolver, if the host has
+ * addresses that the kernel manages, and others that only the daemon has; and once for each uplink,
+ * whose networks may have the same link-local addresses.
  */
 enum neigh_resolver { NEIGH_BY_DAEMON, NEIGH_BY_KERNEL };
 
 struct neigh_key {
 	uint8_t ip[16];
 	uint16_t vlan; /* VLAN ID; 0 = none */
+	int uplink;    /* that of the host's address from which the neighbour is reached */
 	enum neigh_resolver resolver;
 };
 
@@ -93,6 +95,10 @@ struct neigh_table {
 
 /* NULL: the address has no entry. */
 struct neigh_entry *neigh_table_find(struct neigh_table *t, const struct neigh_key *key);
+/* The entry of an address in a VLAN, on any uplink, that follows e, or the first one; NULL: none.
+ */
+struct neigh_entry *neigh_table_next(struct neigh_table *t, const uint8_t ip[16], uint16_t vlan,
+				     const struct neigh_entry *e);
 /*
  * Returns the entry that a new one of that user in that state (INCOMPLETE or REACHABLE) has to
  * replace; it may be free. NULL: there is none that it may replace. The caller frees the entry with

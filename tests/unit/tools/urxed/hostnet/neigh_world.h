@@ -33,6 +33,7 @@ static const uint8_t thief_mac[6] = {2, 0, 0, 0, 0, 0x66};
 struct world {
 	struct host host;
 	struct neigh neigh;
+	int uplink; /* on which frames must be sent */
 	uint8_t frame[NEIGH_FRAME_ROOM];
 	uint32_t len;
 	uint32_t sent;
@@ -46,7 +47,7 @@ static struct world w;
 static inline void on_send(void *ctx, int uplink, const uint8_t *frame, uint32_t len)
 {
 	(void)ctx;
-	assert_int_equal(uplink, 0);
+	assert_int_equal(uplink, w.uplink);
 	assert_true(len <= sizeof(w.frame));
 	memcpy(w.frame, frame, len);
 	w.len = len;

@@ -111,6 +111,45 @@ static void nd_stays_in_its_vlan(void **state)
 	assert_memory_equal(m.smac, our_mac, 6);
 }
 
+static void advertise_link_local(const uint8_t *mac, int uplink)
+{
+	struct nd m = {.solicitation = true};
+	uint8_t frame[ND_FRAME_LEN];
+
+	memcpy(m.smac, our_mac, 6);
+	memcpy(m.sip, w.host.addresses[0].ip, 16);
+	memcpy(m.target, ip("fe80::2"), 16);
+	nd_build_advertisement(frame, &m, mac);
+	neigh_input(&w.neigh, T0, uplink, frame, sizeof(frame));
+}
+
+/* Two networks may have the same link-local address: the source address tells them apart. */
+static void link_local_address_is_resolved_on_each_uplink(void **state)
+{
+	struct neigh_waiter first, second;
+
+	(void)state;
+	assert_int_equal(host_add_text(&w.host, "fe80::1/64", 1), 0);
+	assert_int_equal(neigh_resolve(&w.neigh, T0, 0, 0, ip("fe80::2"), &first, &w.hop),
+			 -EINPROGRESS);
+	advertise_link_local(peer_mac, 0);
+	assert_int_equal(w.answers, 1);
+	w.uplink = 1;
+	assert_int_equal(neigh_resolve(&w.neigh, T0, 0, 3, ip("fe80::2"), &second, &w.hop),
+			 -EINPROGRESS);
+	assert_int_equal(w.sent, 2);
+	advertise_link_local(peer_mac, 0);
+	assert_int_equal(w.answers, 1);
+	advertise_link_local(thief_mac, 1);
+	assert_int_equal(w.answers, 2);
+	assert_int_equal(neigh_resolve(&w.neigh, T0, 0, 3, ip("fe80::2"), &second, &w.hop), 0);
+	assert_memory_equal(w.hop.mac, thief_mac, 6);
+	assert_int_equal(neigh_resolve(&w.neigh, T0, 0, 0, ip("fe80::2"), &first, &w.hop), 0);
+	assert_memory_equal(w.hop.mac, peer_mac, 6);
+	assert_true(neigh_knows(&w.neigh, T0, ip("fe80::2"), 0, peer_mac));
+	assert_true(neigh_knows(&w.neigh, T0, ip("fe80::2"), 0, thief_mac));
+}
+
 static void own_multicast_and_unroutable_addresses_need_no_request(void **state)
 {
 	struct neigh_waiter waiter;
@@ -731,6 +770,7 @@ static void address_of_two_vlans_counts_in_both(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(link_local_address_is_resolved_on_each_uplink),
 		TEST(own_multicast_and_unroutable_addresses_need_no_request),
 		TEST(arp_stays_in_its_vlan),
 		TEST(nd_stays_in_its_vlan),
