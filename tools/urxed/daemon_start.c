@@ -318,7 +318,7 @@ static void handle_vm_port_change(void *ctx)
 	char error[UPLINK_ERROR];
 
 	d->uplinks.n = d->sw.n_uplinks;
-	d->host.machines = d->vm_ports.n != 0;
+	d->host.machines = vm_port_set_has_machine(&d->vm_ports);
 	d->neigh.vm_mask = d->sw.vm_mask;
 	hear_for_machines(d);
 	if (uplink_set_watch(&d->uplinks, d->epoll_fd, error))

@@ -72,6 +72,11 @@ int vm_port_set_open(struct vm_port_set *all, const char *run_dir, gid_t group,
 
 /* --- The port of a machine */
 
+bool vm_port_set_has_machine(const struct vm_port_set *all)
+{
+	return all->sw->vm_mask >> all->first;
+}
+
 static const struct uplink_impair no_impairments;
 
 static int open_port(struct vm_port_set *all, uint32_t slot, struct netdev_shm_fds *fds)

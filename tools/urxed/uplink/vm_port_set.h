@@ -61,6 +61,9 @@ int vm_port_set_open(struct vm_port_set *all, const char *run_dir, gid_t group,
 		     char error[VM_PORT_SET_ERROR]);
 void vm_port_set_close(struct vm_port_set *all);
 
+/* Has a machine a port now? A connection has none before its request. */
+bool vm_port_set_has_machine(const struct vm_port_set *all);
+
 /*
  * Call it when epoll_fd is readable: accepts a connection, answers requests, and removes ports
  * whose process is gone.

@@ -36,6 +36,7 @@ struct world {
 	struct user_list trusted;
 	struct vm_port_set ports;
 	uint32_t changes;
+	bool has_machine; /* at the last change */
 };
 
 /* A device process. */
@@ -65,6 +66,7 @@ static void note_change(void *ctx)
 	struct world *w = ctx;
 
 	w->changes++;
+	w->has_machine = vm_port_set_has_machine(&w->ports);
 	w->neigh.vm_mask = w->sw.vm_mask;
 }
 
@@ -476,6 +478,24 @@ static void the_host_answers_machines(void **state)
 	end_process(w, &a);
 }
 
+/* A connection without a request stays when the last machine leaves. */
+static void a_connection_is_no_machine(void **state)
+{
+	struct world *w = *state;
+	struct process a;
+	int fd;
+
+	assert_int_equal(join(w, &a, "a"), 0);
+	assert_true(w->has_machine);
+	fd = connect_to(w);
+	serve(w);
+	assert_int_equal(w->ports.n, 2);
+	end_process(w, &a);
+	assert_false(w->has_machine);
+	close(fd);
+	serve(w);
+}
+
 static void descriptors_end_the_connection(void **state)
 {
 	struct world *w = *state;
@@ -529,6 +549,7 @@ int main(void)
 		TEST(user_gets_half_of_the_ports),
 		TEST(a_process_that_breaks_its_rings_is_removed),
 		TEST(the_host_answers_machines),
+		TEST(a_connection_is_no_machine),
 		TEST(descriptors_end_the_connection),
 		TEST(connection_without_descriptors_is_accepted_later),
 	};
