@@ -40,6 +40,15 @@ static int join_run_dir_path(char path[RUNDIR_MAX], char error[RUNDIR_ERROR], co
 	return -ENAMETOOLONG;
 }
 
+/* Callers compare paths, and look for the parent before the last slash. */
+static void cut_trailing_slashes(char *path)
+{
+	size_t len = strlen(path);
+
+	while (len > 1 && path[len - 1] == '/')
+		path[--len] = '\0';
+}
+
 /* The daemon changes its working directory, so relative paths become absolute here. */
 static int make_absolute(const char *given, char path[RUNDIR_MAX], char error[RUNDIR_ERROR])
 {
@@ -137,8 +146,12 @@ int rundir_path(const char *given, char path[RUNDIR_MAX], char error[RUNDIR_ERRO
 		return -EINVAL;
 	}
 	given = named_by_user(given);
-	if (given)
-		return make_absolute(given, path, error);
+	if (given) {
+		rc = make_absolute(given, path, error);
+		if (!rc)
+			cut_trailing_slashes(path);
+		return rc;
+	}
 
 	rundir_system(path);
 	if (geteuid() == 0)

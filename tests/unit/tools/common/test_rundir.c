@@ -66,6 +66,24 @@ static void a_relative_path_becomes_absolute(void **state)
 	assert_int_equal(chdir(cwd), 0);
 }
 
+static void slashes_at_the_end_do_not_count(void **state)
+{
+	char given[80], expected[64];
+	struct stat st;
+
+	(void)state;
+	snprintf(expected, sizeof(expected), "%s/none/run", top);
+	snprintf(given, sizeof(given), "%s//", expected);
+	assert_int_equal(rundir_path(given, path, error), 0);
+	assert_string_equal(path, expected);
+	assert_int_equal(rundir_create(path, error), 1);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0711);
+	assert_int_equal(rundir_path("/", path, error), 0);
+	assert_string_equal(path, "/");
+	rundir_remove(top, "none");
+}
+
 static void the_default_carries_the_namespace(void **state)
 {
 	char netns[32];
@@ -333,6 +351,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_option_comes_before_the_environment),
 		cmocka_unit_test(a_relative_path_becomes_absolute),
+		cmocka_unit_test(slashes_at_the_end_do_not_count),
 		cmocka_unit_test(the_default_carries_the_namespace),
 		cmocka_unit_test(squatted_directory_is_avoided),
 		cmocka_unit_test(too_long_path_is_refused),
