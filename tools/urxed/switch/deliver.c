@@ -81,6 +81,16 @@ bool switch_deliver(struct vswitch *sw, struct switch_port *to, const struct swi
 
 /* --- To an uplink or a VM */
 
+/* Linux sends a frame above the MTU only if the rest is a VLAN tag. */
+static bool is_too_long(const struct switch_frame *f, uint16_t mtu)
+{
+	const uint32_t most = ETHER_HDR_LEN + mtu;
+	const uint8_t *head = f->parts[0].iov_base;
+
+	return f->len > most && (f->len > most + ETHER_VLAN_LEN ||
+				 ether_get16(head + 2 * ETHER_MAC_LEN) != ETHERTYPE_ID_VLAN);
+}
+
 bool switch_enqueue(struct vswitch *sw, struct switch_port *to, const struct switch_frame *f,
 		    bool can_wait)
 {
@@ -92,7 +102,7 @@ bool switch_enqueue(struct vswitch *sw, struct switch_port *to, const struct swi
 	/* The kernel would keep the frame, and send it when the interface is up again. */
 	if (u->kernel && !u->up)
 		return drop_frame(sw, to, f, SWITCH_DROP_UPLINK_DOWN);
-	if (f->len > (uint32_t)(ETHER_HDR_LEN + ETHER_VLAN_LEN + u->mtu))
+	if (is_too_long(f, u->mtu))
 		return drop_frame(sw, to, f, SWITCH_DROP_TOO_LONG);
 	room = uplink_reserve(u);
 	if (!room && can_wait)

@@ -695,6 +695,26 @@ static void stalled_vm_delays_no_other_port(void **state)
 	assert_int_equal(n, DEPTH + UPLINK_QUEUE);
 }
 
+/* As in Linux, only a frame with a VLAN tag may be 4 bytes longer. */
+static void frames_above_the_mtu_are_dropped(void **state)
+{
+	struct uplink *wire = w->sw.uplink_ports[WIRE].uplink;
+
+	(void)state;
+	send_plain(WIRE, broadcast, b_mac, 0);
+	send_plain(WIRE, broadcast, b_mac, 7);
+	wire->mtu = LAN_LEN - ETHER_HDR_LEN;
+	assert_int_equal(send_plain(VM, b_mac, a_mac, 0), BIT(WIRE));
+	wire->mtu = LAN_LEN - ETHER_HDR_LEN - 1;
+	assert_int_equal(send_plain(VM, b_mac, a_mac, 0), 0);
+	assert_int_equal(dropped(WIRE, SWITCH_DROP_TOO_LONG), 1);
+	wire->mtu = LAN_LEN - ETHER_HDR_LEN - ETHER_VLAN_LEN;
+	assert_int_equal(send_plain(VM, b_mac, a_mac, 7), BIT(WIRE));
+	wire->mtu--;
+	assert_int_equal(send_plain(VM, b_mac, a_mac, 7), 0);
+	assert_int_equal(dropped(WIRE, SWITCH_DROP_TOO_LONG), 2);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -725,6 +745,7 @@ int main(void)
 		TEST(arp_request_of_the_host_reaches_vms),
 		TEST(other_frames_than_roce_to_the_host_are_dropped),
 		TEST(stalled_vm_delays_no_other_port),
+		TEST(frames_above_the_mtu_are_dropped),
 	};
 
 	return cmocka_run_group_tests(tests, lan_start, NULL);
