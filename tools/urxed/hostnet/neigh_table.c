@@ -163,6 +163,7 @@ struct neigh_entry *neigh_table_victim(struct neigh_table *t, uint64_t now, uid_
 	struct survey asking = {0}, settled = {0};
 	struct neigh_entry *free = NULL, *e;
 	bool allowed;
+	uint32_t own;
 
 	for (e = t->entries; e < t->entries + NEIGH_ENTRIES; e++) {
 		if (e->state == NEIGH_FREE)
@@ -178,11 +179,11 @@ struct neigh_entry *neigh_table_victim(struct neigh_table *t, uint64_t now, uid_
 	    (asking.n >= NEIGH_INCOMPLETE_MAX ||
 	     !quota_allows(user, asking.n_own, asking.n, NEIGH_INCOMPLETE_MAX)))
 		return choose_victim(&asking);
-	allowed = quota_allows(user, asking.n_own + settled.n_own, asking.n + settled.n,
-			       NEIGH_ENTRIES);
+	own = asking.n_own + settled.n_own;
+	allowed = quota_allows(user, own, asking.n + settled.n, NEIGH_ENTRIES);
 	if (free && allowed)
 		return free;
-	if (!allowed)
+	if (!allowed && own)
 		settled.any = NULL;
 	settled.own = choose_own(t, now, user);
 	return choose_victim(&settled);

@@ -99,6 +99,28 @@ static void answered_addresses_of_a_user_displace_only_its_own(void **state)
 			 -EINPROGRESS);
 }
 
+static void resolve_answered(uint64_t now, uid_t user, uint32_t i)
+{
+	assert_int_equal(resolve_for(now, user, i), -EINPROGRESS);
+	advertise(now, i, peer_mac, 0);
+}
+
+/* In a table that other users have filled, each user gets the place of one entry. */
+static void user_without_entries_displaces_one_in_a_full_table(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	n_waiters = 0;
+	for (i = 0; i < NEIGH_ENTRIES; i++)
+		resolve_answered(T0 + i, stranger(i), i);
+	for (i = 0; i < 10; i++)
+		resolve_answered(T0 + NEIGH_ENTRIES + i, stranger(NEIGH_ENTRIES), 100000 + i);
+	for (i = 1; i < NEIGH_ENTRIES; i++)
+		assert_int_equal(resolve_for(T0 + 2 * NEIGH_ENTRIES, 0, i), 0);
+	assert_int_equal(resolve_for(T0 + 2 * NEIGH_ENTRIES, 0, 100009), 0);
+}
+
 /* --- Proven entries */
 
 /* Returns true if other hosts' entry of the address has that MAC, without a use of the entry. */
@@ -278,6 +300,7 @@ int main(void)
 		TEST(absent_addresses_of_a_user_displace_only_its_own),
 		TEST(known_addresses_stay_while_others_are_asked),
 		TEST(answered_addresses_of_a_user_displace_only_its_own),
+		TEST(user_without_entries_displaces_one_in_a_full_table),
 		TEST(used_neighbour_stays_when_many_come),
 		TEST(neighbour_in_use_stays_when_many_come),
 		TEST(station_with_many_addresses_leaves_places),
