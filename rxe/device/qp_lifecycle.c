@@ -171,6 +171,8 @@ int urxe_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init, struct
 	qp->sq_sig_all = init->sq_sig_all;
 	qp->block_self_mcast = init->block_self_mcast;
 	qp->cap = init->cap;
+	if (init->srq)
+		qp->cap.max_recv_wr = qp->cap.max_recv_sge = 0;
 	qp->send_cq = init->send_cq;
 	qp->recv_cq = init->recv_cq;
 	qp->mtu = dev->path_mtu;

@@ -611,6 +611,8 @@ int qp_try_open(struct guest *g, struct qp *qp, const struct qp_attr *attr)
 	if (attr->srq) {
 		create->is_srq = 1;
 		create->srq_handle = attr->srq->handle;
+		/* Without a receive queue, a driver may leave anything here. */
+		create->max_recv_wr = create->max_recv_sge = UINT32_MAX;
 	} else {
 		create->max_recv_sge = sge;
 		create->max_recv_wr = qp->recv_slots = or_default(attr->recv_wr, 16);
