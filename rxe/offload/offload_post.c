@@ -53,13 +53,30 @@ static enum urxe_wc_status refused_status(const struct send_wqe *wqe)
 	return URXE_WC_SUCCESS;
 }
 
-/* Turns the request at `cur` into one that fails when all earlier requests have completed. */
+/* The request at `cur` uses up no receive request of the peer any more. */
+static void forget_receive(struct urxe_qp *qp)
+{
+	for (uint32_t i = qp->sq.cur; i != qp->sq.head; i++)
+		sq_wqe(&qp->sq, i)->recv_seq--;
+	qp->req.recv_seq--;
+}
+
+/* Turns the request at `cur` into one that fails when all earlier requests have completed, as
+ * urxe_post_malformed would have posted it. */
 static void refuse_request(struct urxe_qp *qp)
 {
 	struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.cur);
 
-	wqe->kind = WR_MALFORMED;
-	wqe->error = URXE_WC_LOC_QP_OP_ERR;
+	if (wr_takes_receive(wqe->opcode))
+		forget_receive(qp);
+	*wqe = (struct send_wqe){
+		.wr_id = wqe->wr_id,
+		.opcode = URXE_WR_SEND,
+		.flags = URXE_SEND_SIGNALED,
+		.kind = WR_MALFORMED,
+		.recv_seq = wqe->recv_seq,
+		.error = URXE_WC_LOC_QP_OP_ERR,
+	};
 }
 
 /* Requests from `cur` on, up to one that the HCA does not get. */

@@ -408,6 +408,59 @@ static void test_abandoned_take_over_leaves_requests_to_the_hca(void **state)
 	bed_close(&bed);
 }
 
+static bool writes_only;
+
+static uint32_t post_writes_only(void *qp, const struct urxe_send_wr *wrs, uint32_t n, int *rc)
+{
+	uint32_t taken = 0;
+
+	while (taken < n && (!writes_only || wrs[taken].opcode == URXE_WR_RDMA_WRITE))
+		taken++;
+	if (taken)
+		taken = engine_hca_ops.post_send(qp, wrs, taken, rc);
+	if (taken < n)
+		*rc = -EINVAL;
+	return taken;
+}
+
+/* The HCA refuses a request while it executes an earlier one. The request fails after the move. */
+static void test_request_that_the_hca_refused_moves(void **state)
+{
+	static const struct post refused[] = {
+		{.wr_id = 6, .opcode = URXE_WR_SEND, .length = 100},
+		{.wr_id = 6, .opcode = URXE_WR_SEND_IMM},
+		{.wr_id = 6, .opcode = URXE_WR_RDMA_READ},
+	};
+	struct urxe_offload_ops ops = engine_hca_ops;
+	struct urxe_offload_refusal refusal;
+	static struct bed bed;
+
+	(void)state;
+	ops.post_send = post_writes_only;
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		writes_only = false;
+		open_bed(&bed, &(struct bed_attr){0, REMOTE, 0, false, &ops});
+		writes_only = true;
+		prepare_memory(&bed, WRITE);
+		post_operation(&bed, WRITE, 5);
+		post_send(&bed.e, 0, &refused[i]);
+		post_send(&bed.e, 0, &(struct post){.wr_id = 7, .opcode = URXE_WR_SEND});
+		hand_over(&bed, 0);
+		assert_int_equal(urxe_offload_take_over(device(&bed, 0), 1, true, &refusal),
+				 -EAGAIN);
+		assert_int_equal(refusal.reason, URXE_OFFLOAD_REQUESTS);
+		run_for(&bed, 100000);
+		take_over(&bed, 0);
+		move(&bed, 0);
+		settle(&bed);
+		expect_wc(&bed.e.a->send_cq, 5, URXE_WC_SUCCESS);
+		expect_wc(&bed.e.a->send_cq, 6, URXE_WC_LOC_QP_OP_ERR);
+		expect_wc(&bed.e.a->send_cq, 7, URXE_WC_WR_FLUSH_ERR);
+		expect_none(&bed.e.a->send_cq);
+		bed_close(&bed);
+	}
+}
+
 /* The HCA's queue pair has stopped, and its receive requests have not come back yet. */
 static void stop_hca(struct bed *bed, const struct urxe_offload_ops *ops)
 {
@@ -886,6 +939,7 @@ int main(void)
 		cmocka_unit_test(test_atomic_is_not_repeated),
 		cmocka_unit_test(test_waiting_requests_run_after_a_take_over),
 		cmocka_unit_test(test_abandoned_take_over_leaves_requests_to_the_hca),
+		cmocka_unit_test(test_request_that_the_hca_refused_moves),
 		cmocka_unit_test(test_abandoned_attempt_after_the_stop_runs_in_software),
 		cmocka_unit_test(test_new_srq_does_not_end_a_take_over),
 		cmocka_unit_test(test_refused_reset_after_the_stop_ends_in_software),
