@@ -103,7 +103,11 @@ static bool call_page_list(struct urxe_dev *dev, const struct urxe_fast_reg *req
 	bool resolved =
 		dev->attr.ops->page_list(dev->attr.ctx, request, &attr->extents, &attr->n_extents);
 
-	return HAS_RECORDING(dev) ? record_answer(dev, QUESTION_PAGE_LIST, resolved) : resolved;
+	if (HAS_RECORDING(dev))
+		resolved = record_answer(dev, QUESTION_PAGE_LIST, resolved);
+	if (HAS_RECORDING(dev) && resolved)
+		record_pages(dev, attr->extents, attr->n_extents);
+	return resolved;
 }
 
 bool fast_mr_register(struct urxe_qp *qp, const struct urxe_fast_reg *request)

@@ -43,7 +43,8 @@ struct repair {
 /* Result of the last request that the copy transport tried. */
 enum copy_chance { COPY_UNTRIED, COPY_WORKS, COPY_FAILS };
 
-/* State of the copy transport: the proof that the connection works in packets. */
+/* State of the copy transport: the proof that the connection works in packets. urxe_state_save
+ * clears it. */
 struct copy_proof {
 	uint32_t proof;   /* dev->copy_generation at the last acknowledgement; 0 = none */
 	uint32_t version; /* of the peer's QP in its table; another one voids the proof; 0 = not

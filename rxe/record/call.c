@@ -180,29 +180,33 @@ static void bytes_fields(struct state_stream *s, struct call *call)
 	extent_fields(s, &call->bytes);
 }
 
+void extents_fields(struct state_stream *s, struct record_extents *list)
+{
+	list->n = state_count(s, list->n, 16);
+	if (s->restoring) {
+		list->extents = calloc(list->n + (size_t)1, sizeof(*list->extents));
+		if (!list->extents)
+			state_fail(s, -ENOMEM);
+	}
+	for (uint32_t i = 0; i < list->n && state_ok(s); i++)
+		extent_fields(s, &list->extents[i]);
+}
+
 static void mr_fields(struct state_stream *s, struct call *call)
 {
 	struct urxe_mr_attr *mr = &call->mr;
+	/* When recording, the extents are only read. */
+	struct record_extents list = {(struct urxe_extent *)(uintptr_t)mr->extents, mr->n_extents};
 
 	state_u32(s, &mr->pd);
 	state_u32(s, &mr->access);
 	state_u64(s, &mr->iova);
 	state_u64(s, &mr->length);
 	state_u32(s, &mr->key);
-	mr->n_extents = state_count(s, mr->n_extents, 16);
+	extents_fields(s, &list);
 	if (s->restoring) {
-		call->space->extents =
-			calloc(mr->n_extents + (size_t)1, sizeof(*call->space->extents));
-		if (!call->space->extents)
-			state_fail(s, -ENOMEM);
-		mr->extents = call->space->extents;
-	}
-	for (uint32_t i = 0; i < mr->n_extents && state_ok(s); i++) {
-		struct urxe_extent extent = mr->extents[i];
-
-		extent_fields(s, &extent);
-		if (s->restoring)
-			call->space->extents[i] = extent;
+		mr->extents = call->space->extents = list.extents;
+		mr->n_extents = list.n;
 	}
 }
 

@@ -117,7 +117,8 @@ struct call {
 
 /* The kinds of records; a call has RECORD_CALL + enum call_kind. */
 enum record_kind {
-	RECORD_STATE = 1, /* the stream of urxe_state_save; the first record */
+	RECORD_STATE = 1, /* version, time, enum record_owner, and the stream of urxe_state_save;
+			     the first record */
 	RECORD_TIMERS,    /* the order in which timers fire that are due at the same time */
 	RECORD_FRAME,     /* a received frame; follows the call INPUT */
 	RECORD_SENT,      /* this and the next four: events of enum urxe_replay_kind */
@@ -130,7 +131,15 @@ enum record_kind {
 	RECORD_ANSWER,  /* a callback gave another answer than the usual one */
 	RECORD_STOPPED, /* the end mark: urxe_record_stop was called */
 	RECORD_LOST,    /* the end mark: urxe_recorder.write had no room */
+	RECORD_PAGES,   /* the extents that urxe_ops.page_list returned */
 	RECORD_CALL = 64,
+};
+
+/* What the device's owner provided, and a saved state does not tell: bits of RECORD_STATE. */
+enum record_owner {
+	OWNER_COPIES = 1,   /* urxe_dev_attr.copy_ops */
+	OWNER_PERSISTS = 2, /* urxe_ops.persist */
+	OWNER_LISTS = 4,    /* urxe_ops.page_list */
 };
 
 /* Callbacks whose usual answer is not recorded. */
@@ -147,6 +156,12 @@ enum record_question {
 struct record_answer {
 	uint8_t question;
 	uint32_t ordinal; /* how often the engine had asked before, within the call */
+};
+
+/* Extents; replay: the caller frees them, also after an error. */
+struct record_extents {
+	struct urxe_extent *extents;
+	uint32_t n;
 };
 
 /* An entry of the timer queue: a QP's timer, or an empty entry. */
@@ -172,6 +187,7 @@ void call_fields(struct state_stream *s, struct call *call);
 void frame_fields(struct state_stream *s, struct record_frame *frame);
 void timer_fields(struct state_stream *s, struct record_timer *timer);
 void answer_fields(struct state_stream *s, struct record_answer *answer);
+void extents_fields(struct state_stream *s, struct record_extents *list);
 /*
  * Of an event that the engine caused; event->kind is set. A sent frame's data is at most
  * URXE_RECORD_HEADERS bytes; replay: it points into the stream.

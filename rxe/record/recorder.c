@@ -213,6 +213,16 @@ bool record_answer(struct urxe_dev *dev, enum record_question question, bool ans
 	return answer;
 }
 
+void record_pages(struct urxe_dev *dev, const struct urxe_extent *extents, uint32_t n)
+{
+	struct record_extents fields = {(struct urxe_extent *)(uintptr_t)extents, n};
+
+	if (dev->recording->player)
+		return;
+	extents_fields(record_begin(dev, RECORD_PAGES), &fields);
+	record_end(dev);
+}
+
 /* --- End. */
 
 void urxe_record_stop(struct urxe_dev *dev)

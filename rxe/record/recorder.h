@@ -34,6 +34,9 @@ void record_async(struct urxe_dev *dev, enum urxe_async event, void *ctx);
 /* Records that the callback urxe_ops.refill begins, or has ended if not `begins`. */
 void record_refill(struct urxe_dev *dev, bool begins);
 
+/* Records the extents of a page list that the owner has resolved. */
+void record_pages(struct urxe_dev *dev, const struct urxe_extent *extents, uint32_t n);
+
 /*
  * `answer` is what the owner's callback returned. A device that records writes a record if the
  * answer is not the usual one, and gets `answer`. A device that replays gets the recorded answer.

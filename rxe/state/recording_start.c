@@ -15,14 +15,22 @@ static uint64_t context_tag(void *arg, enum urxe_state_kind kind, void *ctx)
 	return (uintptr_t)ctx;
 }
 
+static uint32_t owner_bits(const struct urxe_dev_attr *attr)
+{
+	return (attr->copy_ops ? OWNER_COPIES : 0) | (attr->ops->persist ? OWNER_PERSISTS : 0) |
+	       (attr->ops->page_list ? OWNER_LISTS : 0);
+}
+
 static void record_state(struct urxe_dev *dev, uint8_t *state, size_t length)
 {
 	struct state_stream *s = record_begin(dev, RECORD_STATE);
 	uint32_t version = URXE_RECORD_VERSION;
+	uint32_t owner = owner_bits(&dev->attr);
 	uint64_t now = dev->now;
 
 	state_u32(s, &version);
 	state_u64(s, &now);
+	state_u32(s, &owner);
 	state_bytes(s, state, length);
 	record_end(dev);
 }

@@ -28,7 +28,8 @@ struct player {
 	uint32_t asked[QUESTION_COUNT];
 	uint8_t *out;                      /* frames of urxe_output */
 	struct device_recording recording; /* of the device: this player */
-	struct urxe_extent pages;          /* answer of page_list */
+	struct urxe_ops ops;               /* of the device */
+	struct record_extents pages;       /* the newest answer of page_list */
 };
 
 static bool goes_on(const struct player *p)
@@ -245,14 +246,31 @@ static bool list_pages(void *dev_ctx, const struct urxe_fast_reg *request,
 {
 	struct player *p = dev_ctx;
 
-	/* Never accessed. */
-	p->pages = (struct urxe_extent){(void *)(uintptr_t)8, request->length};
-	*extents = &p->pages;
-	*n_extents = 1;
+	(void)request;
+	free(p->pages.extents);
+	p->pages = (struct record_extents){0};
+	if (next_kind(p) == RECORD_PAGES) {
+		begin(p, RECORD_PAGES);
+		extents_fields(&p->stream, &p->pages);
+		end(p);
+	}
+	*extents = p->pages.extents;
+	*n_extents = p->pages.n;
 	return true;
 }
 
-static const struct urxe_ops ops = {
+/* While a device is recorded, it reaches no peer by the copy transport. */
+static const struct urxe_copy_table *find_no_table(void *ctx, const uint8_t mac[6], uint32_t qpn)
+{
+	(void)ctx;
+	(void)mac;
+	(void)qpn;
+	return NULL;
+}
+
+static const struct urxe_copy_ops copy_ops = {.table = find_no_table};
+
+static const struct urxe_ops all_ops = {
 	.complete = take_completion,
 	.comp_event = ignore_context,
 	.refill = ignore_context,
@@ -410,6 +428,18 @@ static void call_qp(struct player *p, struct call *call)
 	}
 }
 
+/* Memory is also unmapped from fast registrations, which are in dev->fast_mrs. */
+static struct urxe_mr *find_region(struct player *p, const struct call *call)
+{
+	struct urxe_mr *mr;
+
+	if (call->kind == CALL_MR_REREG || call->kind == CALL_MR_DEREG)
+		return find_in(p, &p->dev->mrs, call->key);
+	mr = mr_find(p->dev, call->key);
+	state_require(&p->stream, mr);
+	return mr;
+}
+
 static void call_mr(struct player *p, struct call *call)
 {
 	struct urxe_mr *mr = NULL;
@@ -422,7 +452,7 @@ static void call_mr(struct player *p, struct call *call)
 		urxe_mr_reg(p->dev, &call->mr, &mr);
 		return;
 	}
-	mr = find_in(p, &p->dev->mrs, call->key);
+	mr = find_region(p, call);
 	if (!mr)
 		return;
 	switch (call->kind) {
@@ -656,7 +686,21 @@ static void play_calls(struct player *p)
 	state_require(&p->stream, !kind || p->replay->has_end || p->replay->lost);
 }
 
-static int restore_device(struct player *p, const uint8_t *state, size_t length, uint64_t now)
+/* The device gets the callbacks that the recorded one had. */
+static void set_owner(struct player *p, struct urxe_dev_attr *attr, uint32_t owner)
+{
+	p->ops = all_ops;
+	if (!(owner & OWNER_PERSISTS))
+		p->ops.persist = NULL;
+	if (!(owner & OWNER_LISTS))
+		p->ops.page_list = NULL;
+	attr->ctx = p;
+	attr->ops = &p->ops;
+	attr->copy_ops = owner & OWNER_COPIES ? &copy_ops : NULL;
+}
+
+static int restore_device(struct player *p, const uint8_t *state, size_t length, uint64_t now,
+			  uint32_t owner)
 {
 	const struct urxe_state_restore how = {
 		.arg = p,
@@ -669,8 +713,7 @@ static int restore_device(struct player *p, const uint8_t *state, size_t length,
 
 	if (rc)
 		return rc;
-	saved.attr.ctx = p;
-	saved.attr.ops = &ops;
+	set_owner(p, &saved.attr, owner);
 	rc = urxe_state_restore(&saved.attr, now, &how, state, length, &p->dev);
 	if (!rc)
 		p->dev->recording = &p->recording;
@@ -681,7 +724,7 @@ static int restore_device(struct player *p, const uint8_t *state, size_t length,
 static int begin_device(struct player *p)
 {
 	struct state_stream *s = &p->stream;
-	uint32_t version = 0;
+	uint32_t version = 0, owner = 0;
 	uint64_t now = 0;
 	const uint8_t *state;
 	size_t length;
@@ -691,6 +734,7 @@ static int begin_device(struct player *p)
 	begin(p, RECORD_STATE);
 	state_u32(s, &version);
 	state_u64(s, &now);
+	state_u32(s, &owner);
 	state_require(s, now < TIME_MAX);
 	if (!state_ok(s))
 		return s->error;
@@ -700,7 +744,7 @@ static int begin_device(struct player *p)
 	length = s->end - s->at;
 	s->at = s->end;
 	end(p);
-	return restore_device(p, state, length, now);
+	return restore_device(p, state, length, now, owner);
 }
 
 static void put_timer(struct player *p)
@@ -779,6 +823,7 @@ int urxe_replay(struct urxe_replay *replay, const uint8_t *recording, size_t len
 	else
 		p.result = -ENOMEM;
 	free(p.out);
+	free(p.pages.extents);
 	end_device(&p);
 	return p.result ? p.result : p.stream.error;
 }

@@ -93,6 +93,7 @@ static void retry_fields(struct state_stream *s, struct requester *req)
 	req->naks = req->repair.announcements = 0;
 	req->asks_ack = false;
 	req->frame_span = 0;
+	req->copy = (struct copy_proof){0};
 	state_u8_max(s, &req->retries, 7);
 	state_u8_max(s, &req->rnr_retries, 7);
 	state_bool(s, &req->rnr_wait);

@@ -61,9 +61,24 @@ static void replay_same(const struct recorded_bytes *recording)
 
 /* --- Calls of every kind. */
 
+/* Only a durable node has such regions. */
+static void try_persistent_region(struct node *node)
+{
+	struct urxe_extent all = {node->mem, 4096};
+	const struct urxe_mr_attr attr = {.pd = NODE_PD,
+					  .access = NODE_ACCESS | URXE_ACCESS_FLUSH_PERSISTENT,
+					  .length = 4096,
+					  .extents = &all,
+					  .n_extents = 1};
+	struct urxe_mr *mr;
+
+	if (!urxe_mr_reg(node->dev, &attr, &mr))
+		assert_int_equal(urxe_mr_dereg(mr), 0);
+}
+
 static void change_regions(struct node *node)
 {
-	struct urxe_mr *mr = node_reg(node, NODE_PD, NODE_ACCESS, 4096, 8192);
+	struct urxe_mr *mr;
 	const struct urxe_extent bytes = {node->mem + 4096, 4096};
 	struct urxe_extent all = {node->mem, 4096};
 	const struct urxe_mr_attr attr = {.pd = NODE_PD,
@@ -75,6 +90,8 @@ static void change_regions(struct node *node)
 	struct urxe_fast_mr *fast;
 	struct urxe_mw *mw;
 
+	try_persistent_region(node);
+	mr = node_reg(node, NODE_PD, NODE_ACCESS, 4096, 8192);
 	assert_int_equal(urxe_mr_unmap(mr, &bytes), 0);
 	urxe_mr_unmapped(mr, &bytes, false);
 	assert_int_equal(urxe_mr_unmap(mr, &bytes), 0);
@@ -194,15 +211,20 @@ static void test_replay_of_each_scene_is_the_same(void **state)
 
 /* --- Answers of callbacks. */
 
-static struct pair *open_connection(struct endpoint end[2])
+static struct pair *open_connection_of(const struct pair_attr *attr, struct endpoint end[2])
 {
-	struct pair *pair = pair_create(&(struct pair_attr){.seed = 5});
+	struct pair *pair = pair_create(attr);
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 
 	conn.retry_cnt = 1;
 	conn.timeout = 8;
 	conn_open(pair, &conn, end);
 	return pair;
+}
+
+static struct pair *open_connection(struct endpoint end[2])
+{
+	return open_connection_of(&(struct pair_attr){.seed = 5}, end);
 }
 
 static void post_write(struct pair *pair, struct endpoint *end, uint32_t length)
@@ -246,6 +268,145 @@ static void test_replay_gives_the_recorded_answers(void **state)
 			replay_same(&recording[side]);
 			free(recording[side].bytes);
 		}
+		pair_destroy(pair);
+	}
+}
+
+static void stop_and_replay(struct pair *pair, unsigned side, struct recorded_bytes *recording)
+{
+	urxe_record_stop(pair->node[side]->dev);
+	replay_same(recording);
+	free(recording->bytes);
+}
+
+/* --- Fast registration. */
+
+#define FAST_PAGE 4096u
+#define FAST_IOVA UINT64_C(0x700000000000)
+
+/* Registers two pages of node 1's memory, between which a page is left out. */
+static struct urxe_fast_mr *register_pages(struct pair *pair, struct endpoint *end)
+{
+	struct urxe_send_wr wr = {.opcode = URXE_WR_REG_MR,
+				  .fast_reg = {.access = NODE_ACCESS,
+					       .iova = FAST_IOVA,
+					       .length = 2 * FAST_PAGE,
+					       .page_list = FAST_PAGE,
+					       .n_pages = 2,
+					       .page_shift = 12}};
+	struct urxe_fast_mr *fast;
+
+	assert_int_equal(urxe_fast_mr_alloc(pair->node[1]->dev, NODE_PD, 2, &fast), 0);
+	wr.fast_reg.key = urxe_fast_mr_key(fast);
+	assert_int_equal(urxe_post_send(end->qp, &wr), 0);
+	pair_settle(pair);
+	assert_non_null(urxe_fast_mr_region(fast));
+	return fast;
+}
+
+static void unmap(struct urxe_fast_mr *fast, uint8_t *at)
+{
+	const struct urxe_extent bytes = {at, FAST_PAGE};
+
+	assert_int_equal(urxe_mr_unmap(urxe_fast_mr_region(fast), &bytes), 0);
+	urxe_mr_unmapped(urxe_fast_mr_region(fast), &bytes, true);
+}
+
+static void write_pages(struct pair *pair, struct endpoint *end, const struct urxe_fast_mr *fast)
+{
+	const struct urxe_seg seg = node_seg(pair->node[0], 0, 2 * FAST_PAGE);
+	const struct urxe_send_wr wr = {.opcode = URXE_WR_RDMA_WRITE,
+					.flags = URXE_SEND_SIGNALED,
+					.n_segs = 1,
+					.segs = &seg,
+					.remote_addr = FAST_IOVA,
+					.rkey = urxe_fast_mr_key(fast)};
+
+	assert_int_equal(urxe_post_send(end->qp, &wr), 0);
+	pair_settle(pair);
+}
+
+/* The region was registered before the recording or within it; other memory is unmapped, or its
+ * second page. */
+static void test_replay_of_fast_registration(void **state)
+{
+	(void)state;
+	for (unsigned how = 0; how < 4; how++) {
+		struct endpoint end[2];
+		struct pair *pair = open_connection(end);
+		struct recorded_bytes recording;
+		struct urxe_fast_mr *fast;
+
+		open_recording(&recording, 1 << 20);
+		if (how & 1)
+			start(pair, 1, &recording, true);
+		fast = register_pages(pair, &end[1]);
+		if (!(how & 1))
+			start(pair, 1, &recording, true);
+		unmap(fast, pair->node[1]->mem + (how & 2 ? 3 : 8) * FAST_PAGE);
+		write_pages(pair, &end[0], fast);
+		stop_and_replay(pair, 1, &recording);
+		pair_destroy(pair);
+	}
+}
+
+/* --- The copy transport of a device, whose peer is not reached while the device is recorded. */
+
+static const struct urxe_copy_table *no_table(void *ctx, const uint8_t mac[6], uint32_t qpn)
+{
+	(void)ctx, (void)mac, (void)qpn;
+	return NULL;
+}
+
+static void ignore_withdrawal(void *ctx)
+{
+	(void)ctx;
+}
+
+static bool is_settled(void *ctx)
+{
+	(void)ctx;
+	return true;
+}
+
+/* A SEND without a completion, behind which a WRITE could be copied. */
+static void post_send_and_write(struct pair *pair, struct endpoint end[2])
+{
+	const struct urxe_seg seg = node_seg(pair->node[0], 0, 100);
+	const struct urxe_seg to = node_seg(pair->node[1], 0, 100);
+	const struct urxe_recv_wr recv = {.n_segs = 1, .segs = &to};
+	const struct urxe_send_wr send = {.opcode = URXE_WR_SEND, .n_segs = 1, .segs = &seg};
+
+	assert_int_equal(urxe_post_recv(end[1].rq, &recv), 0);
+	assert_int_equal(urxe_post_send(end[0].qp, &send), 0);
+	post_write(pair, &end[0], 100);
+	pair_settle(pair);
+}
+
+/* The peer has acknowledged packets (copy_is_proven) before the recording, within it, or both. */
+static void test_replay_of_a_device_with_the_copy_transport(void **state)
+{
+	static const struct urxe_copy_ops copy_ops = {
+		.table = no_table, .withdrawn = ignore_withdrawal, .settled = is_settled};
+
+	(void)state;
+	for (unsigned how = 0; how < 4; how++) {
+		struct endpoint end[2];
+		struct pair *pair = open_connection_of(
+			&(struct pair_attr){.seed = 5, .copy_ops = &copy_ops}, end);
+		struct recorded_bytes recording;
+
+		open_recording(&recording, 1 << 20);
+		if (how & 1)
+			post_send_and_write(pair, end);
+		start(pair, 0, &recording, true);
+		if (how & 2)
+			post_send_and_write(pair, end);
+		post_send_and_write(pair, end);
+		assert_int_equal(urxe_post_malformed(end[0].qp, 3, URXE_WC_LOC_QP_OP_ERR), 0);
+		urxe_qp_execute(end[0].qp, pair->now);
+		pair_settle(pair);
+		stop_and_replay(pair, 0, &recording);
 		pair_destroy(pair);
 	}
 }
@@ -383,7 +544,7 @@ static void test_changes_are_found(void **state)
 		if (rc == -EILSEQ)
 			assert_true(replay.has_expected || replay.has_actual || !replay.has_end);
 		/* The state has a checksum. */
-		if (at >= 8 + 12 && at < state_end)
+		if (at >= 8 + 16 && at < state_end)
 			assert_int_equal(rc, rc == -EPROTONOSUPPORT ? rc : -EBADMSG);
 	}
 	assert_true(different > 20 && damaged > 100);
@@ -491,6 +652,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_replay_of_each_scene_is_the_same),
 		cmocka_unit_test(test_replay_gives_the_recorded_answers),
+		cmocka_unit_test(test_replay_of_fast_registration),
+		cmocka_unit_test(test_replay_of_a_device_with_the_copy_transport),
 		cmocka_unit_test(test_a_frame_that_the_capture_lacks_ends_the_replay),
 		cmocka_unit_test(test_small_frames_have_different_digests),
 		cmocka_unit_test(test_each_part_of_a_recording_is_replayed),
