@@ -250,7 +250,8 @@ struct urxe_qp {
 	bool queued;         /* in dev->ready */
 	bool paced;          /* a rate limit may apply */
 	bool cnp_due;
-	bool peer_gso; /* the peer receives UDP GSO packets (wire/gso_run.h) */
+	/* The peer receives UDP GSO packets (wire/gso_run.h). urxe_state_save clears it. */
+	bool peer_gso;
 	TAILQ_ENTRY(urxe_qp) ready_link;
 	struct urxe_cq *send_cq;
 	struct urxe_cq *recv_cq;

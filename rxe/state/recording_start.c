@@ -76,6 +76,8 @@ int urxe_record_start(struct urxe_dev *dev, uint64_t now, const struct urxe_reco
 		record_state(dev, state, length);
 		if (dev->recording)
 			record_timers(dev);
+		if (dev->gso)
+			RECORD_ENTRY(dev, SET_GSO, .flag = true);
 		rc = dev->recording ? 0 : -EFBIG;
 	} else {
 		rc = -ENOMEM;

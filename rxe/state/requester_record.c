@@ -85,8 +85,10 @@ static void resend_fields(struct state_stream *s, struct resend *resend)
 		resend->psn = psn;
 }
 
-static void retry_fields(struct state_stream *s, struct requester *req)
+static void retry_fields(struct state_stream *s, struct urxe_qp *qp)
 {
+	struct requester *req = &qp->req;
+
 	/* Not in the stream. The saved device loses them as well, so that it equals the restored
 	 * one. */
 	req->timed_out = false;
@@ -94,6 +96,7 @@ static void retry_fields(struct state_stream *s, struct requester *req)
 	req->asks_ack = false;
 	req->frame_span = 0;
 	req->copy = (struct copy_proof){0};
+	qp->peer_gso = false;
 	state_u8_max(s, &req->retries, 7);
 	state_u8_max(s, &req->rnr_retries, 7);
 	state_bool(s, &req->rnr_wait);
@@ -230,7 +233,7 @@ void requester_record(struct state_stream *s, struct urxe_qp *qp)
 	error_fields(s, qp);
 	credit_fields(s, &req->credit);
 	window_fields(s, qp);
-	retry_fields(s, req);
+	retry_fields(s, qp);
 	rtt_fields(s, &req->rtt);
 	timer_field(s, qp, &qp->timer);
 	state_require(s, is_requester_consistent(qp));

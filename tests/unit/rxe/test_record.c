@@ -411,6 +411,30 @@ static void test_replay_of_a_device_with_the_copy_transport(void **state)
 	}
 }
 
+/* --- UDP GSO. */
+
+static void test_replay_of_a_device_that_sends_gso_packets(void **state)
+{
+	struct endpoint end[2];
+	struct pair *pair = open_connection(end);
+	struct recorded_bytes recording[2];
+
+	(void)state;
+	for (unsigned side = 0; side < 2; side++)
+		urxe_dev_set_gso(pair->node[side]->dev, true);
+	post_write(pair, &end[0], 9000);
+	pair_settle(pair);
+	for (unsigned side = 0; side < 2; side++) {
+		open_recording(&recording[side], 1 << 20);
+		start(pair, side, &recording[side], true);
+	}
+	post_write(pair, &end[0], 90000);
+	pair_settle(pair);
+	for (unsigned side = 0; side < 2; side++)
+		stop_and_replay(pair, side, &recording[side]);
+	pair_destroy(pair);
+}
+
 /* --- Captured frames. */
 
 static const uint8_t *never_found(void *arg, uint32_t len, uint32_t digest)
@@ -654,6 +678,7 @@ int main(void)
 		cmocka_unit_test(test_replay_gives_the_recorded_answers),
 		cmocka_unit_test(test_replay_of_fast_registration),
 		cmocka_unit_test(test_replay_of_a_device_with_the_copy_transport),
+		cmocka_unit_test(test_replay_of_a_device_that_sends_gso_packets),
 		cmocka_unit_test(test_a_frame_that_the_capture_lacks_ends_the_replay),
 		cmocka_unit_test(test_small_frames_have_different_digests),
 		cmocka_unit_test(test_each_part_of_a_recording_is_replayed),
