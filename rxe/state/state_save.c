@@ -125,6 +125,24 @@ static void list_objects(struct state_device *d)
 	list_map(d, &d->fast_mrs, &d->dev->fast_mrs, fast_mr_number);
 }
 
+/* Makes the table of QPs anew, as a restored device makes it, because its order depends on its
+ * history. The order of completions and events of several QPs depends on it. */
+static void order_qps(struct state_device *d)
+{
+	struct idmap ordered = {0};
+	int rc = idmap_init(&ordered);
+
+	for (uint32_t i = 0; !rc && i < d->qps.n; i++)
+		rc = idmap_add(&ordered, qp_number(d->qps.object[i]), d->qps.object[i]);
+	if (rc || !state_ok(&d->stream)) {
+		idmap_free(&ordered);
+		state_fail(&d->stream, -ENOMEM);
+		return;
+	}
+	idmap_free(&d->dev->qps);
+	d->dev->qps = ordered;
+}
+
 /* --- The device. */
 
 /* The HCA has the state of its queue pairs. */
@@ -222,6 +240,7 @@ int urxe_state_save(struct urxe_dev *dev, uint64_t now, const struct urxe_state_
 	dev_pass_time(dev, now);
 	stream_begin_save(s, dev->now);
 	list_objects(&d);
+	order_qps(&d);
 	device_record(&d);
 	if (state_ok(s))
 		save_objects(&d);

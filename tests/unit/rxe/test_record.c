@@ -435,6 +435,33 @@ static void test_replay_of_a_device_that_sends_gso_packets(void **state)
 	pair_destroy(pair);
 }
 
+/* --- The order of queue pairs. */
+
+/* These QPNs collide in the device's table, so the order of creation is that of an iteration. */
+static void test_replay_of_queue_pairs_in_any_order(void **state)
+{
+	static const uint32_t qpns[] = {36, 2};
+	struct endpoint end[2][2];
+	struct pair *pair = pair_create(&(struct pair_attr){.seed = 5});
+	struct recorded_bytes recording;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct conn_attr conn = conn_default(URXE_QPT_RC);
+
+		conn.qpn[0] = qpns[i];
+		conn_open(pair, &conn, end[i]);
+	}
+	open_recording(&recording, 1 << 20);
+	start(pair, 0, &recording, true);
+	pair->node[0]->send_cq.depth = 0;
+	for (unsigned i = 0; i < 2; i++)
+		post_write(pair, &end[i][0], 100);
+	pair_settle(pair);
+	stop_and_replay(pair, 0, &recording);
+	pair_destroy(pair);
+}
+
 /* --- Captured frames. */
 
 static const uint8_t *never_found(void *arg, uint32_t len, uint32_t digest)
@@ -679,6 +706,7 @@ int main(void)
 		cmocka_unit_test(test_replay_of_fast_registration),
 		cmocka_unit_test(test_replay_of_a_device_with_the_copy_transport),
 		cmocka_unit_test(test_replay_of_a_device_that_sends_gso_packets),
+		cmocka_unit_test(test_replay_of_queue_pairs_in_any_order),
 		cmocka_unit_test(test_a_frame_that_the_capture_lacks_ends_the_replay),
 		cmocka_unit_test(test_small_frames_have_different_digests),
 		cmocka_unit_test(test_each_part_of_a_recording_is_replayed),
