@@ -220,6 +220,47 @@ static void test_the_peer_stops_receiving_gso(void **state)
 	engine_close(&e);
 }
 
+static void modify(struct engine *e, unsigned side, const struct urxe_qp_attr *attr, uint32_t mask)
+{
+	assert_int_equal(urxe_qp_modify(e->end[side].qp, e->pair->now, attr, mask), 0);
+}
+
+/* The new peer, or the peer on its new path, has not told yet that it receives GSO packets. */
+static void test_a_new_peer_gets_no_gso_run_at_first(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	open_gso(&e, URXE_NET_IPV4, true, true);
+	exchange(&e, URXE_WR_RDMA_WRITE, 8);
+	conn.net = URXE_NET_IPV4;
+	conn.path_mtu = URXE_MTU_1024;
+	for (unsigned side = 0; side < 2; side++) {
+		modify(&e, side, &(struct urxe_qp_attr){.state = URXE_QPS_RESET}, URXE_QP_STATE);
+		conn_bring_up(e.pair, &conn, side, &e.end[side], &e.end[!side]);
+	}
+	expect_no_run(&e);
+	engine_close(&e);
+}
+
+static void test_a_new_path_gets_no_gso_run_at_first(void **state)
+{
+	struct urxe_qp_attr attr = {.state = URXE_QPS_SQD};
+	struct engine e;
+
+	(void)state;
+	open_gso(&e, URXE_NET_IPV4, true, true);
+	exchange(&e, URXE_WR_RDMA_WRITE, 8);
+	modify(&e, 0, &attr, URXE_QP_STATE);
+	attr.path = conn_path(URXE_NET_IPV4, e.b);
+	modify(&e, 0, &attr, URXE_QP_STATE | URXE_QP_AV);
+	attr.state = URXE_QPS_RTS;
+	modify(&e, 0, &attr, URXE_QP_STATE);
+	expect_no_run(&e);
+	engine_close(&e);
+}
+
 /* Repeated packets reach a receiver of any kind. */
 static void test_repeated_packets_go_alone(void **state)
 {
@@ -259,6 +300,8 @@ int main(void)
 		cmocka_unit_test(test_rocev1_frames_form_no_gso_run),
 		cmocka_unit_test(test_vlan_frames_form_no_gso_run),
 		cmocka_unit_test(test_the_peer_stops_receiving_gso),
+		cmocka_unit_test(test_a_new_peer_gets_no_gso_run_at_first),
+		cmocka_unit_test(test_a_new_path_gets_no_gso_run_at_first),
 		cmocka_unit_test(test_repeated_packets_go_alone),
 	};
 
