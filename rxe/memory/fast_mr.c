@@ -144,5 +144,9 @@ bool key_invalidate(struct urxe_qp *qp, uint32_t key)
 
 	if (!fast)
 		return mw_invalidate(qp, key);
-	return fast->pd == qp->pd && deregister_region(fast);
+	if (fast->pd == qp->pd && deregister_region(fast))
+		return true;
+	/* The caller has withdrawn the rights of the region, which stays. */
+	mr_publish(fast->mr);
+	return false;
 }

@@ -208,13 +208,13 @@ static bool execute_local(struct urxe_qp *qp, const struct send_wqe *wqe)
 	}
 }
 
-/* The key whose rights the request ends. A fast registration ends none. */
-static uint32_t changed_key(const struct send_wqe *wqe)
+/* Withdraws the rights that the request ends. False: a peer still copies, as key_release says. */
+static bool release_rights(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	switch (wqe->opcode) {
-	case URXE_WR_BIND_MW: return wqe->bind.mw_key;
-	case URXE_WR_REG_MR: return 0;
-	default: return wqe->invalidate_key;
+	case URXE_WR_BIND_MW: return mw_withdraw_key(qp->dev, wqe->bind.mw_key);
+	case URXE_WR_REG_MR: return true;
+	default: return key_release(qp->dev, wqe->invalidate_key);
 	}
 }
 
@@ -223,7 +223,7 @@ static bool run_local(struct urxe_qp *qp, struct send_wqe *wqe)
 {
 	if (wqe->flags & URXE_SEND_FENCE && qp->req.rd_atomic)
 		return false;
-	if (!key_release(qp->dev, changed_key(wqe))) {
+	if (!release_rights(qp, wqe)) {
 		pace_again(qp, COPY_AGAIN_NS);
 		return false;
 	}

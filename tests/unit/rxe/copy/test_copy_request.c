@@ -587,6 +587,60 @@ static void test_refused_bind_keeps_the_grant(void **state)
 	copy_pair_close(&d);
 }
 
+static void post_local(struct copy_pair *d, const struct urxe_send_wr *wr, uint32_t status)
+{
+	assert_int_equal(urxe_post_send(d->e.end[1].qp, wr), 0);
+	pair_settle(d->e.pair);
+	expect_wc(&d->e.b->send_cq, 0, status);
+}
+
+/* The key of a fast registration of node b, to which a window is bound. */
+static uint32_t register_fast(struct copy_pair *d)
+{
+	struct urxe_send_wr wr = {.opcode = URXE_WR_REG_MR, .flags = URXE_SEND_SIGNALED};
+	const struct urxe_mw_attr attr = {.pd = NODE_PD, .type = URXE_MW_TYPE_2};
+	struct urxe_fast_mr *fast;
+	struct urxe_mw *mw;
+	uint32_t key;
+
+	assert_int_equal(urxe_fast_mr_alloc(d->e.b->dev, NODE_PD, 1, &fast), 0);
+	key = urxe_fast_mr_key(fast);
+	wr.fast_reg = (struct urxe_fast_reg){.key = key,
+					     .access = NODE_ACCESS | URXE_ACCESS_MW_BIND,
+					     .length = 4096,
+					     .n_pages = 1,
+					     .page_shift = 12};
+	post_local(d, &wr, URXE_WC_SUCCESS);
+	assert_int_equal(urxe_mw_alloc(d->e.b->dev, &attr, &mw), 0);
+	wr.opcode = URXE_WR_BIND_MW;
+	wr.bind = (struct urxe_mw_bind){.mw_key = urxe_mw_key(mw), .mr_key = key, .length = 100};
+	post_local(d, &wr, URXE_WC_SUCCESS);
+	return key;
+}
+
+/* Neither an invalidation, because of the window, nor a bind changes the region. */
+static void test_refused_request_keeps_the_grant_of_a_fast_registration(void **state)
+{
+	(void)state;
+	for (unsigned bind = 0; bind < 2; bind++) {
+		struct urxe_send_wr wr = {.opcode = URXE_WR_LOCAL_INV, .flags = URXE_SEND_SIGNALED};
+		struct copy_pair d;
+		uint32_t key;
+
+		setup_proven(&d);
+		key = register_fast(&d);
+		if (bind) {
+			wr.opcode = URXE_WR_BIND_MW;
+			wr.bind = (struct urxe_mw_bind){.mw_key = key, .mr_key = key, .length = 1};
+		} else {
+			wr.invalidate_key = key;
+		}
+		post_local(&d, &wr, bind ? URXE_WC_MW_BIND_ERR : URXE_WC_LOC_QP_OP_ERR);
+		assert_int_equal(d.e.b->table->grants[(key >> 8) % URXE_COPY_GRANTS].key, key);
+		copy_pair_close(&d);
+	}
+}
+
 /* A peer copies by the key: the invalidation waits for the end of that copy. */
 static void test_invalidation_waits_for_copies(void **state)
 {
@@ -774,6 +828,7 @@ int main(void)
 		cmocka_unit_test(test_copied_read_sees_the_write_before_it),
 		cmocka_unit_test(test_window_grants_copies),
 		cmocka_unit_test(test_refused_bind_keeps_the_grant),
+		cmocka_unit_test(test_refused_request_keeps_the_grant_of_a_fast_registration),
 		cmocka_unit_test(test_invalidation_waits_for_copies),
 		cmocka_unit_test(test_remote_invalidation_waits),
 		cmocka_unit_test(test_copy_without_rights_fails_as_packets_do),
