@@ -60,6 +60,7 @@ static void delay_ack(uint64_t now)
 	if (!adapter_running() || !tx_flush(&adapter.tx, now) ||
 	    urxe_next_deadline(adapter.dev) > now || !tx_reserve(&adapter.tx, now, &frame, 1))
 		return;
+	urxe_dev_set_gso(adapter.dev, tx_has_gso(&adapter.tx));
 	n = urxe_output(adapter.dev, now, &frame, 1);
 	if (n && urxe_next_deadline(adapter.dev) > now && tx_keep_ack(&adapter.tx, &frame))
 		n = 0;
