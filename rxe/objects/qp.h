@@ -46,15 +46,16 @@ enum copy_chance { COPY_UNTRIED, COPY_WORKS, COPY_FAILS };
 /* State of the copy transport: the proof that the connection works in packets. urxe_state_save
  * clears it. */
 struct copy_proof {
-	uint32_t proof;   /* dev->copy_generation at the last acknowledgement; 0 = none */
-	uint32_t version; /* of the peer's QP in its table; another one voids the proof; 0 = not
-			     read yet */
-	uint8_t chance;   /* enum copy_chance */
-	uint8_t unseen;   /* consecutive requests posted before the program had seen all completions
-			   */
-	uint8_t looks;    /* requests that went in packets because of in_packets; at each 16th the
-			     requester calls urxe_copy_ops.awake */
-	bool in_packets;  /* short requests go in packets, because the peer polls for packets */
+	uint32_t proof; /* dev->copy_generation at the last acknowledgement; 0 = none */
+	/* Of the peer's QP in its table at that acknowledgement; another one voids the proof. 0 =
+	 * not read yet. */
+	uint32_t version;
+	uint8_t chance;  /* enum copy_chance */
+	uint8_t unseen;  /* consecutive requests posted before the program had seen all completions
+			  */
+	uint8_t looks;   /* requests that went in packets because of in_packets; at each 16th the
+			    requester calls urxe_copy_ops.awake */
+	bool in_packets; /* short requests go in packets, because the peer polls for packets */
 };
 
 /*

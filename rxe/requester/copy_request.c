@@ -158,29 +158,37 @@ static bool list_remote(const struct urxe_copy_table *table, const struct urxe_c
 	return true;
 }
 
-/* Whether the peer's QP is still the QP that has acknowledged packets. */
+/* Reads the peer's QP from its table; false: the QP is not there, or not connected to this one. */
+static bool read_peer(const struct urxe_qp *qp, const struct urxe_copy_table *table,
+		      struct urxe_copy_qp *peer)
+{
+	const struct urxe_copy_qp *place =
+		copy_table_qp((struct urxe_copy_table *)table, qp->attr.dest_qpn);
+
+	return place && copy_table_read_entry(place, peer, sizeof(*peer)) &&
+	       peer->qpn == qp->attr.dest_qpn && peer->dest_qpn == qp->qpn;
+}
+
+void copy_prove_connection(struct urxe_qp *qp)
+{
+	const struct urxe_copy_table *table = peer_table(qp);
+	struct urxe_copy_qp peer;
+
+	qp->req.copy = (struct copy_proof){.proof = qp->dev->copy_generation};
+	if (table && read_peer(qp, table, &peer))
+		qp->req.copy.version = peer.version;
+}
+
+/* Whether the peer's QP is still the QP that has acknowledged packets. If not, or if its table was
+ * not readable then, the next acknowledgement is a new proof. */
 static bool is_same_peer_qp(struct urxe_qp *qp, const struct urxe_copy_qp *peer)
 {
 	struct copy_proof *proof = &qp->req.copy;
 
-	if (!proof->version)
-		proof->version = peer->version;
 	if (proof->version == peer->version)
 		return true;
 	*proof = (struct copy_proof){0};
 	return false;
-}
-
-/* Reads the peer's QP from its table; false: the QP is not there, or not connected to this one. */
-static bool find_peer(struct urxe_qp *qp, struct urxe_copy_table *peers, struct urxe_copy_qp *peer)
-{
-	const struct urxe_copy_qp *place = copy_table_qp(peers, qp->attr.dest_qpn);
-
-	if (!place)
-		return false;
-	return copy_table_read_entry(place, peer, sizeof(*peer)) &&
-	       peer->qpn == qp->attr.dest_qpn && peer->dest_qpn == qp->qpn &&
-	       is_same_peer_qp(qp, peer);
 }
 
 /*
@@ -195,7 +203,7 @@ static bool find_remote(struct urxe_qp *qp, const struct urxe_copy_table *table,
 	struct urxe_copy_qp peer;
 	uint64_t offset;
 
-	if (!find_peer(qp, peers, &peer))
+	if (!read_peer(qp, table, &peer) || !is_same_peer_qp(qp, &peer))
 		return false;
 	if (wanted_access(wqe) & ~peer.access || (wqe->kind == WR_READ && !peer.rd_atomic))
 		return false;

@@ -42,10 +42,12 @@ static inline bool copy_is_proven(const struct urxe_qp *qp)
 
 /* The peer has acknowledged a packet: copy_is_proven is true until the next such change, if the
  * device uses the copy transport. */
+void copy_prove_connection(struct urxe_qp *qp);
+
 static inline void copy_prove(struct urxe_qp *qp)
 {
-	if (!copy_is_proven(qp))
-		qp->req.copy = (struct copy_proof){.proof = qp->dev->copy_generation};
+	if (qp->dev->copy_generation && !copy_is_proven(qp))
+		copy_prove_connection(qp);
 }
 
 /* Results of copy_try for the request at `cur`. */

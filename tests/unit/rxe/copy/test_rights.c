@@ -171,25 +171,29 @@ static void test_peer_in_the_error_state_withdraws_its_rights(void **state)
 	copy_pair_close(&d);
 }
 
-/* A new connection of the peer's QP needs a new first answer. */
+/* A new connection of the peer's QP needs a new first answer, also if nothing was copied by the
+ * earlier one. */
 static void test_reconnected_peer_must_prove_itself_again(void **state)
 {
-	struct conn_attr conn = conn_default(URXE_QPT_RC);
-	struct copy_pair d;
-	struct post post;
-
 	(void)state;
-	copy_pair_open(&d, &conn);
-	prove(&d);
-	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
-	run(&d, &post, URXE_WC_SUCCESS);
-	assert_int_equal(d.way[0].copies, 1);
-	modify(&d.e.end[1], URXE_QPS_RESET);
-	conn.psn[0] += 1000; /* node a's QP does not know the new PSN */
-	conn_bring_up(d.e.pair, &conn, 1, &d.e.end[1], &d.e.end[0]);
-	run(&d, &post, URXE_WC_RETRY_EXC_ERR);
-	assert_int_equal(d.way[0].copies, 1);
-	copy_pair_close(&d);
+	for (unsigned requests = 0; requests < 4; requests++) {
+		struct conn_attr conn = conn_default(URXE_QPT_RC);
+		struct copy_pair d;
+		struct post post;
+		uint32_t copies;
+
+		copy_pair_open(&d, &conn);
+		post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+		for (unsigned i = 0; i < requests; i++)
+			run(&d, &post, URXE_WC_SUCCESS);
+		copies = d.way[0].copies;
+		modify(&d.e.end[1], URXE_QPS_RESET);
+		conn.psn[0] += 1000; /* node a's QP does not know the new PSN */
+		conn_bring_up(d.e.pair, &conn, 1, &d.e.end[1], &d.e.end[0]);
+		run(&d, &post, URXE_WC_RETRY_EXC_ERR);
+		assert_int_equal(d.way[0].copies, copies);
+		copy_pair_close(&d);
+	}
 }
 
 /* New addresses may break the path of packets, so copies need a new first answer. */
