@@ -151,6 +151,18 @@ static void send_rej(struct cm_conn *conn, uint16_t reason, struct cm_mad *mad)
 	cm_post(conn, mad);
 }
 
+/* No answer yet: the peer knows the request by our GUID and ID only. `mad` may have private data.
+ */
+static void withdraw_req(struct cm_conn *conn, struct cm_mad *mad)
+{
+	uint64_t guid = htobe64(conn->cm->ca_guid);
+
+	mad->rej.ari_len = sizeof(guid);
+	memcpy(mad->rej.ari, &guid, sizeof(guid));
+	send_rej(conn, CM_REJ_TIMEOUT, mad);
+	cm_enter_idle(conn);
+}
+
 int cm_reject(struct cm_conn *conn, uint64_t now, uint16_t reason, const void *private_data,
 	      uint32_t private_len)
 {
@@ -158,6 +170,10 @@ int cm_reject(struct cm_conn *conn, uint64_t now, uint16_t reason, const void *p
 
 	if (cm_set_private(&mad, private_data, private_len))
 		return -EINVAL;
+	if (CM_IN(conn, CM_S(REQ_SENT) | CM_S(MRA_REQ_RCVD))) {
+		withdraw_req(conn, &mad);
+		return 0;
+	}
 	if (CM_IN(conn,
 		  CM_S(REQ_RCVD) | CM_S(MRA_REQ_SENT) | CM_S(REP_RCVD) | CM_S(MRA_REP_SENT))) {
 		send_rej(conn, reason, &mad);
@@ -204,18 +220,6 @@ int cm_disconnect(struct cm_conn *conn, uint64_t now)
 	}
 }
 
-/* No answer yet: the peer knows the request by our GUID and ID only. */
-static void withdraw_req(struct cm_conn *conn)
-{
-	struct cm_mad mad = {.attr = CM_REJ};
-	uint64_t guid = htobe64(conn->cm->ca_guid);
-
-	mad.rej.ari_len = sizeof(guid);
-	memcpy(mad.rej.ari, &guid, sizeof(guid));
-	send_rej(conn, CM_REJ_TIMEOUT, &mad);
-	cm_enter_idle(conn);
-}
-
 void cm_release(struct cm_conn *conn, uint64_t now)
 {
 	const struct cm_sidr_reply refusal = {.status = CM_SIDR_REJECT};
@@ -235,7 +239,7 @@ void cm_release(struct cm_conn *conn, uint64_t now)
 		path->has_mac = memcmp(path->mac, no_mac, sizeof(no_mac)) != 0;
 	switch (conn->state) {
 	case CM_REQ_SENT:
-	case CM_MRA_REQ_RCVD: withdraw_req(conn); break;
+	case CM_MRA_REQ_RCVD:
 	case CM_REQ_RCVD:
 	case CM_MRA_REQ_SENT:
 	case CM_REP_SENT:

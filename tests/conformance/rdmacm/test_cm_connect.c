@@ -240,6 +240,22 @@ static void test_reject_delivers_private_data(void)
 	rule(cm_quiet(mine) && cm_quiet(theirs), "no further event arrives");
 }
 
+static void test_client_rejects_its_own_request(void)
+{
+	struct rdma_event_channel *mine = cm_open(), *theirs = cm_open();
+	struct rdma_cm_id *listener = cm_listener(theirs, RDMA_PS_TCP, 1);
+	struct rdma_cm_id *client = cm_client(mine, listener);
+	struct rdma_conn_param param = cm_param(0);
+
+	MUST(!rdma_connect(client, &param));
+	MUST(cm_request(theirs));
+	rule_errno(0, cm_errno(rdma_reject(client, NULL, 0)),
+		   "a client can reject its own request");
+	rule_errno(EINVAL, cm_errno(rdma_reject(client, NULL, 0)),
+		   "the client cannot reject the request twice");
+	rule(cm_quiet(mine), "no event follows the client's rejection of its request");
+}
+
 /* The client repeats a request that exceeds the backlog. */
 static void test_full_backlog_delays_requests(void)
 {
@@ -383,6 +399,7 @@ const struct test cm_connect_tests[] = {
 	{"nobody", test_connect_without_listener_is_rejected},
 	{"too_much", test_too_long_private_data_is_refused},
 	{"rejection", test_reject_delivers_private_data},
+	{"own_request", test_client_rejects_its_own_request},
 	{"backlog", test_full_backlog_delays_requests},
 	{"listener_gone", test_listener_destroyed_with_pending_request},
 	{"disconnection", test_disconnect_raises_events},

@@ -219,6 +219,31 @@ static void test_released_client_rejects_its_req_with_timeout(void **state)
 	assert_int_equal(cm_conns(net.cm[A]), 0);
 }
 
+/* The client's own request is outstanding, with and without an MRA. */
+static void test_client_rejects_its_own_req(void **state)
+{
+	static const uint8_t data[] = {1, 2, 3};
+
+	(void)state;
+	for (uint32_t slow = 0; slow < 2; slow++) {
+		connect_pair(0);
+		run_for(slow ? 30 * NS : DELAY);
+		expect_state(a_end(), slow ? CM_MRA_REQ_RCVD : CM_REQ_SENT);
+		assert_int_equal(
+			cm_reject(a_end()->conn, net.now, CM_REJ_CONSUMER, data, sizeof(data)), 0);
+		expect_state(a_end(), CM_IDLE);
+		assert_memory_equal(net.last[CM_REJ].private_data, data, sizeof(data));
+		run_for(DELAY);
+		assert_int_equal(b_end()->reason, CM_REJ_TIMEOUT);
+		expect_state(b_end(), CM_IDLE);
+		run_for(200 * NS);
+		assert_int_equal(a_end()->events[CM_EVENT_REQ_ERROR], 0);
+		let_go(a_end());
+		let_go(b_end());
+	}
+	assert_int_equal(net.requests, 2);
+}
+
 static void test_req_with_invalid_service_type_is_rejected(void **state)
 {
 	struct cm_request request = {.path = {.dgid = {[15] = B}}, .service = 2};
@@ -578,6 +603,7 @@ int main(void)
 		TEST(test_reject_carries_at_most_148_private_bytes),
 		TEST(test_client_rejects_rep),
 		TEST(test_released_client_rejects_its_req_with_timeout),
+		TEST(test_client_rejects_its_own_req),
 		TEST(test_req_with_invalid_service_type_is_rejected),
 		TEST(test_req_with_invalid_mtu_gets_rej_invalid_mtu),
 		TEST(test_server_released_before_rtu_rejects_the_client),

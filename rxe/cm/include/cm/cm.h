@@ -162,7 +162,8 @@ int cm_accept(struct cm_conn *conn, uint64_t now, const struct cm_param *param);
 int cm_ready(struct cm_conn *conn);
 /*
  * Sends a REJ. After a REQ or a REP has arrived, the connection goes to IDLE; after our REP, until
- * the RTU arrives, to TIMEWAIT.
+ * the RTU arrives, to TIMEWAIT. While our REQ has no REP, the reason is CM_REJ_TIMEOUT instead,
+ * with which the peer finds the request, and the connection goes to IDLE.
  */
 int cm_reject(struct cm_conn *conn, uint64_t now, uint16_t reason, const void *private_data,
 	      uint32_t private_len);
