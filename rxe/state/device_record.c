@@ -62,7 +62,9 @@ static void check_attr(struct state_device *d, const struct urxe_dev_attr *saved
 {
 	const struct urxe_dev_attr now = given_attr(d->dev);
 
-	if (memcmp(now.mac, saved->mac, sizeof(now.mac)) || now.max_packets != saved->max_packets)
+	/* The ECN bits of the QPs' headers, and their rates, are those of `congestion`. */
+	if (memcmp(now.mac, saved->mac, sizeof(now.mac)) || now.max_packets != saved->max_packets ||
+	    now.congestion != saved->congestion)
 		state_fail(&d->stream, -EINVAL);
 }
 

@@ -222,7 +222,12 @@ static void slow_link(struct urxe_dev_attr *attr)
 	attr->reorder_ns = 1;
 }
 
-static void test_restore_needs_the_same_mac_window_and_mtu(void **state)
+static void other_congestion(struct urxe_dev_attr *attr)
+{
+	attr->congestion = !attr->congestion;
+}
+
+static void test_restore_needs_attributes_of_the_saved_device(void **state)
 {
 	uint8_t *stream;
 	size_t length;
@@ -232,6 +237,7 @@ static void test_restore_needs_the_same_mac_window_and_mtu(void **state)
 		assert_int_equal(try_restore(stream, length, NULL, other_mac), -EINVAL);
 		assert_int_equal(try_restore(stream, length, NULL, other_window), -EINVAL);
 		assert_int_equal(try_restore(stream, length, NULL, short_mtu), -EINVAL);
+		assert_int_equal(try_restore(stream, length, NULL, other_congestion), -EINVAL);
 		assert_int_equal(try_restore(stream, length, NULL, slow_link), 0);
 		free(stream);
 	}
@@ -423,7 +429,7 @@ int main(void)
 		cmocka_unit_test(test_sealed_hostile_streams_restore_or_are_refused),
 		cmocka_unit_test(test_unknown_stream_versions_are_refused),
 		cmocka_unit_test(test_trailing_and_unknown_records_are_refused),
-		cmocka_unit_test(test_restore_needs_the_same_mac_window_and_mtu),
+		cmocka_unit_test(test_restore_needs_attributes_of_the_saved_device),
 		cmocka_unit_test(test_errors_of_callbacks_end_the_restore),
 		cmocka_unit_test(test_a_retransmission_ends_after_its_beginning),
 		cmocka_unit_test(test_no_answer_before_rtr),
