@@ -95,7 +95,7 @@ static void fill_variant(struct send_wqe *wqe, const struct urxe_qp *qp,
 {
 	if (qp->type == URXE_QPT_UD) {
 		wqe->path = *wr->path;
-		wqe->remote_qpn = wr->remote_qpn;
+		wqe->remote_qpn = wr->remote_qpn & URXE_QPN_MASK;
 		wqe->remote_qkey = wr->remote_qkey;
 		wqe->pkey_index = wr->pkey_index;
 	} else if (wqe->kind == WR_ATOMIC) {

@@ -169,7 +169,7 @@ struct urxe_send_wr {
 	uint64_t swap;
 	/* UD */
 	const struct urxe_path *path;
-	uint32_t remote_qpn;
+	uint32_t remote_qpn;  /* bits 24 to 31 are ignored */
 	uint32_t remote_qkey; /* with the high bit set, the QP's own is sent (IBA 10.2.5) */
 	uint16_t pkey_index;  /* QP 1 only; other QPs send their own P_Key (IBA 10.9) */
 };

@@ -166,6 +166,23 @@ static void use_new_connection(struct pair *pair)
 		urxe_qp_destroy(end[side].qp);
 }
 
+/* The request fails, because its path names no GID. */
+static void post_datagram_without_gid(struct pair *pair, struct endpoint *end)
+{
+	const struct urxe_seg seg = node_seg(pair->node[0], 0, 100);
+	struct urxe_path path = conn_path(URXE_NET_IPV4, pair->node[1]);
+	const struct urxe_send_wr wr = {.wr_id = 6,
+					.opcode = URXE_WR_SEND,
+					.segs = &seg,
+					.n_segs = 1,
+					.path = &path,
+					.remote_qpn = UINT32_MAX};
+
+	path.sgid_index = UINT8_MAX;
+	assert_int_equal(urxe_post_send(end->qp, &wr), 0);
+	pair_run(pair, pair->now + MS);
+}
+
 static void use_datagrams(struct pair *pair)
 {
 	const struct conn_attr conn = conn_default(URXE_QPT_UD);
@@ -173,6 +190,7 @@ static void use_datagrams(struct pair *pair)
 	struct endpoint end[2];
 
 	conn_open(pair, &conn, end);
+	post_datagram_without_gid(pair, &end[0]);
 	for (unsigned side = 0; side < 2; side++) {
 		assert_int_equal(urxe_mcast_attach(end[side].qp, &group), 0);
 		assert_int_equal(urxe_mcast_detach(end[side].qp, &group), 0);

@@ -120,12 +120,44 @@ static void test_qp_attributes_survive_a_move(void **state)
 	}
 }
 
+/* A driver may leave anything in bits 24 to 31 of the peer's QPN. */
+static void test_waiting_datagram_with_a_qpn_of_32_bits_moves(void **state)
+{
+	const struct conn_attr conn = conn_default(URXE_QPT_UD);
+	struct pair *pair = pair_create(&(struct pair_attr){.seed = 1});
+	const struct urxe_path path = conn_path(URXE_NET_IPV4, pair->node[1]);
+	const struct urxe_seg seg = node_seg(pair->node[0], 0, 100);
+	const struct urxe_seg to = node_seg(pair->node[1], 0, 200);
+	const struct urxe_recv_wr recv = {.wr_id = 3, .n_segs = 1, .segs = &to};
+	struct urxe_qp_attr attr = {.state = URXE_QPS_SQD};
+	struct urxe_send_wr wr = {.opcode = URXE_WR_SEND,
+				  .segs = &seg,
+				  .n_segs = 1,
+				  .path = &path,
+				  .remote_qkey = conn.qkey};
+	struct endpoint end[2], *moved = &end[0];
+
+	(void)state;
+	conn_open(pair, &conn, end);
+	assert_int_equal(urxe_post_recv(end[1].rq, &recv), 0);
+	wr.remote_qpn = 0x35000000 | end[1].qpn;
+	assert_int_equal(urxe_qp_modify(end[0].qp, pair->now, &attr, URXE_QP_STATE), 0);
+	assert_int_equal(urxe_post_send(end[0].qp, &wr), 0);
+	move_node(pair, 0, &moved, 1);
+	attr.state = URXE_QPS_RTS;
+	assert_int_equal(urxe_qp_modify(end[0].qp, pair->now, &attr, URXE_QP_STATE), 0);
+	pair_settle(pair);
+	expect_wc(&pair->node[1]->recv_cq, 3, URXE_WC_SUCCESS);
+	pair_destroy(pair);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_restored_device_saves_the_same_stream),
 		cmocka_unit_test(test_moved_nodes_go_on_as_others_do),
 		cmocka_unit_test(test_qp_attributes_survive_a_move),
+		cmocka_unit_test(test_waiting_datagram_with_a_qpn_of_32_bits_moves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
