@@ -128,6 +128,19 @@ void mr_record(struct state_device *d, struct urxe_mr *mr)
 
 /* --- Fast registration. */
 
+/* Unmapped memory may have cut the region into more pieces than a registration may have. */
+static void make_room(struct state_stream *s, struct urxe_fast_mr *fast, uint32_t n)
+{
+	struct urxe_mr *mr = n > fast->max_extents ? mr_allocate(n) : fast->mr;
+
+	if (!mr) {
+		state_fail(s, -ENOMEM);
+	} else if (mr != fast->mr) {
+		mr_free(fast->mr);
+		fast->mr = mr;
+	}
+}
+
 /* Restoring: registers the region, if one was registered. */
 static void register_fast(struct state_device *d, struct urxe_fast_mr *fast,
 			  struct urxe_mr_attr *attr)
@@ -137,9 +150,11 @@ static void register_fast(struct state_device *d, struct urxe_fast_mr *fast,
 
 	if (state_ok(s))
 		find_memory(d, attr, saved, attr->n_extents);
-	state_require(s, attr->n_extents <= fast->max_extents && attr->length);
+	state_require(s, attr->length);
 	if (state_ok(s))
 		set_error(s, mr_check_attr(d->dev, attr));
+	if (state_ok(s))
+		make_room(s, fast, attr->n_extents);
 	if (state_ok(s)) {
 		mr_fill(fast->mr, d->dev, attr);
 		fast->registered = true;

@@ -151,6 +151,52 @@ static void test_waiting_datagram_with_a_qpn_of_32_bits_moves(void **state)
 	pair_destroy(pair);
 }
 
+#define PAGE 4096u
+
+/* The middle of a page of the list is unmapped: more pieces than the registration may have. */
+static void test_cut_fast_registration_moves(void **state)
+{
+	const struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct pair *pair = pair_create(&(struct pair_attr){.seed = 1});
+	struct urxe_send_wr reg = {.opcode = URXE_WR_REG_MR};
+	struct urxe_extent hole = {pair->node[1]->mem + PAGE, PAGE};
+	struct engine e = {.pair = pair, .a = pair->node[0], .b = pair->node[1]};
+	struct endpoint *moved = &e.end[1];
+	struct urxe_fast_mr *fast;
+	struct post post;
+
+	(void)state;
+	conn_open(pair, &conn, e.end);
+	assert_int_equal(urxe_fast_mr_alloc(e.b->dev, NODE_PD, 1, &fast), 0);
+	reg.fast_reg = (struct urxe_fast_reg){.key = urxe_fast_mr_key(fast),
+					      .access = NODE_ACCESS,
+					      .iova = e.b->iova,
+					      .length = 4 * PAGE,
+					      .n_pages = 1,
+					      .page_shift = 14};
+	assert_int_equal(urxe_post_send(e.end[1].qp, &reg), 0);
+	pair_settle(pair);
+	assert_int_equal(urxe_mr_unmap(urxe_fast_mr_region(fast), &hole), 0);
+	urxe_mr_unmapped(urxe_fast_mr_region(fast), &hole, true);
+	move_node(pair, 1, &moved, 1);
+	memset(e.a->mem, 0xab, 2 * PAGE);
+	post = (struct post){.wr_id = 1,
+			     .opcode = URXE_WR_RDMA_WRITE,
+			     .flags = URXE_SEND_SIGNALED,
+			     .length = 2 * PAGE,
+			     .remote = 2 * PAGE,
+			     .rkey = reg.fast_reg.key};
+	post_send(&e, 0, &post);
+	pair_settle(pair);
+	expect_wc(&e.a->send_cq, 1, URXE_WC_SUCCESS);
+	assert_memory_equal(e.b->mem + 2 * PAGE, e.a->mem, 2 * PAGE);
+	post.remote = 0;
+	post_send(&e, 0, &post);
+	pair_settle(pair);
+	expect_wc(&e.a->send_cq, 1, URXE_WC_REM_ACCESS_ERR);
+	pair_destroy(pair);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -158,6 +204,7 @@ int main(void)
 		cmocka_unit_test(test_moved_nodes_go_on_as_others_do),
 		cmocka_unit_test(test_qp_attributes_survive_a_move),
 		cmocka_unit_test(test_waiting_datagram_with_a_qpn_of_32_bits_moves),
+		cmocka_unit_test(test_cut_fast_registration_moves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
