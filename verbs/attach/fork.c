@@ -53,7 +53,10 @@ static void forget_adapter(void)
 	struct uverbs_file *file;
 
 	LIST_FOREACH(file, &adapter.files, link)
-	file->live = file->was_live = false;
+	{
+		file->live = file->was_live = false;
+		comp_channels_unbind(&file->channels);
+	}
 	if (adapter.nic)
 		vnic_driver_abandon(adapter.nic);
 	peers_fork_child(&adapter_peers);

@@ -250,6 +250,8 @@ static int make_cq(struct rebuilt *r, uint32_t i)
 	if (record->channel != NO_CHANNEL) {
 		cq->channel = r->channels[record->channel].channel;
 		comp_channel_use(cq->channel);
+		if (!cq->channel->has_context)
+			comp_channel_bind(cq->channel, &cq->object.file->channels);
 	}
 	return find_ring(r, record->object.context, &record->ring, &cq->ring);
 }
@@ -334,7 +336,7 @@ static int make_channel(struct rebuilt *r, uint32_t i)
 	struct rebuilt_channel *channel = &r->channels[i];
 
 	return comp_channel_create(event_size,
-				   event_size == sizeof(struct ib_uverbs_async_event_desc),
+				   event_size == sizeof(struct ib_uverbs_async_event_desc), NULL,
 				   &channel->channel, &channel->fd);
 }
 
@@ -521,6 +523,7 @@ static void free_objects(struct uverbs_file *file)
 	}
 	handle_table_free(&file->handles);
 	file->queues = (struct ring_space){0};
+	comp_channels_unbind(&file->channels);
 	if (file->async)
 		comp_channel_put(file->async);
 	file->async = NULL;

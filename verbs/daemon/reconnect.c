@@ -17,6 +17,7 @@
 #include "daemon/uplink_qpns.h"
 #include "engine/clock.h"
 #include "objects/uverbs_file.h"
+#include "poll/due_events.h"
 #include "poll/engine_run.h"
 #include "poll/engine_wake.h"
 #include "poll/polling.h"
@@ -69,8 +70,8 @@ static void reconnect_begin(void)
 }
 
 /*
- * Declares the device dead: each context gets the event, and outstanding requests complete in
- * error. `reason` is for the log.
+ * Declares the device dead: each context gets the event, outstanding requests complete in error,
+ * and the waits at completion channels end. `reason` is for the log.
  */
 static void fail_adapter(const char *reason)
 {
@@ -82,9 +83,15 @@ static void fail_adapter(const char *reason)
 	adapter.dead = true;
 	while ((qp = leases_next(&adapter.leases, &at)))
 		qp_abort(qp);
+	/* The events of these completions precede the end of the waits. */
+	due_events_begin_drain();
 	adapter_publish();
+	due_events_end_drain();
 	LIST_FOREACH(file, &adapter.files, link)
-	uverbs_file_event(file, 0, IBV_EVENT_DEVICE_FATAL);
+	{
+		uverbs_file_event(file, 0, IBV_EVENT_DEVICE_FATAL);
+		comp_channels_end(&file->channels);
+	}
 }
 
 void adapter_disconnected(void)

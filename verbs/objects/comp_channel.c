@@ -48,33 +48,79 @@ static bool is_unread(const struct comp_channel *channel)
 	       errno != EAGAIN;
 }
 
-void comp_channel_close_unread(void)
+void comp_channel_bind(struct comp_channel *channel, struct comp_channel_list *channels)
 {
-	const int saved = errno, cancel = cancellation_disable();
+	LIST_INSERT_HEAD(channels, channel, context_link);
+	channel->has_context = true;
+}
+
+static void leave_context(struct comp_channel *channel)
+{
+	if (channel->has_context)
+		LIST_REMOVE(channel, context_link);
+	channel->has_context = false;
+}
+
+static void drop_waiting(struct comp_channel *channel)
+{
+	if (channel->n_waiting)
+		LIST_REMOVE(channel, waiting_link);
+	channel->n_waiting = 0;
+}
+
+/* Of closed channels, whose threads that still read there wait for the end of the context. */
+static void close_unread(void)
+{
 	struct comp_channel *channel;
 
 	LIST_FOREACH(channel, &unused, free_link)
 	{
-		if (channel->writer < 0 || (!LIST_EMPTY(&adapter.files) && !is_unread(channel)))
+		if (channel->writer < 0 || (channel->has_context && !is_unread(channel)))
 			continue;
+		leave_context(channel);
 		close(channel->writer);
 		channel->writer = -1;
 	}
+}
+
+void comp_channel_end(struct comp_channel *channel)
+{
+	drop_waiting(channel);
+	leave_context(channel);
+	/* A thread without adapter.lock may be sending a due event: the descriptor stays. */
+	(void)shutdown(channel->writer, SHUT_WR);
+}
+
+void comp_channels_end(struct comp_channel_list *channels)
+{
+	const int saved = errno, cancel = cancellation_disable();
+	struct comp_channel *channel;
+
+	while ((channel = LIST_FIRST(channels)))
+		comp_channel_end(channel);
+	close_unread();
 	cancellation_restore(cancel);
 	errno = saved;
 }
 
+void comp_channels_unbind(struct comp_channel_list *channels)
+{
+	struct comp_channel *channel;
+
+	while ((channel = LIST_FIRST(channels)))
+		leave_context(channel);
+}
+
 void comp_channel_free(struct comp_channel *channel)
 {
-	const int cancel = cancellation_disable();
+	const int saved = errno, cancel = cancellation_disable();
 
-	if (channel->n_waiting)
-		LIST_REMOVE(channel, waiting_link);
-	channel->n_waiting = 0;
+	drop_waiting(channel);
 	close(channel->reader);
 	LIST_INSERT_HEAD(&unused, channel, free_link);
-	comp_channel_close_unread();
+	close_unread();
 	cancellation_restore(cancel);
+	errno = saved;
 }
 
 static void shrink_buffer(int socket)
@@ -84,7 +130,18 @@ static void shrink_buffer(int socket)
 	(void)setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &least, sizeof(least));
 }
 
-int comp_channel_create(uint32_t event_size, bool few, struct comp_channel **out, int *fd)
+/* Before the program may close the descriptor, which frees the channel. */
+static void bind_new(struct comp_channel *channel, struct comp_channel_list *channels)
+{
+	if (!channels)
+		return;
+	adapter_lock();
+	comp_channel_bind(channel, channels);
+	adapter_unlock();
+}
+
+int comp_channel_create(uint32_t event_size, bool few, struct comp_channel_list *channels,
+			struct comp_channel **out, int *fd)
 {
 	struct comp_channel *channel = comp_channel_alloc();
 	int ends[2];
@@ -105,6 +162,7 @@ int comp_channel_create(uint32_t event_size, bool few, struct comp_channel **out
 	if (few)
 		shrink_buffer(channel->writer);
 	channel->reader = high_fd_duplicate(ends[0]);
+	bind_new(channel, channels);
 	rc = channel->reader < 0 ? -errno : fd_install(ends[0], &channel->fd);
 	if (rc) {
 		close(ends[0]);

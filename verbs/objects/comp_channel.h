@@ -42,29 +42,43 @@ struct comp_channel {
 	uint32_t room;
 	LIST_ENTRY(comp_channel) waiting_link;
 	LIST_ENTRY(comp_channel) free_link;
+	bool has_context; /* context_link is in the list of an open context */
+	LIST_ENTRY(comp_channel) context_link;
 };
+
+struct comp_channel_list;
 
 /*
  * Creates a channel for events of event_size bytes. *fd becomes the application's end, which is in
  * the table of emulated_fd.h. `few`: the socket holds only a handful of events. That is for
  * asynchronous events: many programs never read them, and a withdrawal reads and sends again all
- * that the socket holds. 0 or a negative errno value.
+ * that the socket holds. `channels`: the completion channels of its context; NULL: it is none, or
+ * comp_channel_bind() follows. 0 or a negative errno value.
  */
-int comp_channel_create(uint32_t event_size, bool few, struct comp_channel **channel, int *fd);
+int comp_channel_create(uint32_t event_size, bool few, struct comp_channel_list *channels,
+			struct comp_channel **channel, int *fd);
 /* Count one user more, or one less. The last user's comp_channel_put closes the channel. */
 static inline void comp_channel_use(struct comp_channel *channel)
 {
 	atomic_fetch_add(&channel->users, 1);
 }
 void comp_channel_put(struct comp_channel *channel);
+/* Adds the channel to the completion channels of an open context. */
+void comp_channel_bind(struct comp_channel *channel, struct comp_channel_list *channels);
 /*
  * Closes the channel, which has no user. A thread of the program that still reads there goes on
- * waiting, as in the kernel, until a signal comes or the last context is closed.
+ * waiting, as in the kernel, until a signal comes or the channel's context is closed.
  */
 void comp_channel_free(struct comp_channel *channel);
-/* Closes the library's ends of closed channels whose other end no descriptor or call has any more.
- * Without a context: of all closed channels, which ends the waits there. */
-void comp_channel_close_unread(void);
+/*
+ * Ends the waits at the channel, and each later one: after the events that the socket holds, a
+ * read returns 0. libibverbs makes that an error, as of the kernel's EIO. Further events are lost.
+ */
+void comp_channel_end(struct comp_channel *channel);
+/* Ends the waits at all completion channels of a context, also at closed ones. */
+void comp_channels_end(struct comp_channel_list *channels);
+/* Empties the list of a context that is not open: of a forked child, or not restored. */
+void comp_channels_unbind(struct comp_channel_list *channels);
 /* Sends the event, or adds it to the waiting events if the socket is full. Never blocks. */
 void comp_channel_send(struct comp_channel *channel, const struct comp_channel_event *event);
 /*

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "adapter/adapter.h"
 #include "memory/ring_slab.h"
 #include "objects/comp_channel.h"
 #include "objects/handle.h"
@@ -34,7 +35,8 @@ struct uverbs_file {
 	uint32_t forks; /* of adapter_open(), for adapter_unref() */
 	struct handle_table handles;
 	struct ring_space queues;
-	struct comp_channel *async; /* NULL before GET_CONTEXT */
+	struct comp_channel *async;        /* NULL before GET_CONTEXT */
+	struct comp_channel_list channels; /* completion channels, also closed ones with a reader */
 	LIST_ENTRY(uverbs_file) link;
 	/* librxe's functions, which poll_hook.c and recv_hook.c have replaced; NULL: not
 	 * replaced. */

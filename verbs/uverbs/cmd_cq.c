@@ -30,7 +30,8 @@ int cmd_create_comp_channel(const struct command *c)
 	if (rc)
 		return rc;
 	adapter_unlock();
-	rc = comp_channel_create(sizeof(struct ib_uverbs_comp_event_desc), false, &channel, &fd);
+	rc = comp_channel_create(sizeof(struct ib_uverbs_comp_event_desc), false,
+				 &c->file->channels, &channel, &fd);
 	if (rc)
 		return rc;
 	reply.fd = (uint32_t)fd;

@@ -37,7 +37,8 @@ int cmd_get_context(const struct command *c)
 	struct comp_channel *channel;
 	int fd, rc;
 
-	rc = comp_channel_create(sizeof(struct ib_uverbs_async_event_desc), true, &channel, &fd);
+	rc = comp_channel_create(sizeof(struct ib_uverbs_async_event_desc), true, NULL, &channel,
+				 &fd);
 	if (rc)
 		return rc;
 	rc = command_lock(c);

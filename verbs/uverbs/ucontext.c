@@ -82,9 +82,11 @@ static void close_context(struct uverbs_file *file)
 	destroy_objects(file);
 	ring_space_close(&file->queues);
 	LIST_REMOVE(file, link);
-	if (file->async)
+	comp_channels_end(&file->channels);
+	if (file->async) {
+		comp_channel_end(file->async);
 		comp_channel_put(file->async);
-	comp_channel_close_unread();
+	}
 	LIST_INSERT_HEAD(&unused, file, link);
 	adapter_unlock_settled();
 	adapter_apply_multicast();

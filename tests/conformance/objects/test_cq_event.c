@@ -317,6 +317,40 @@ static void test_waiting_thread_can_be_cancelled(void)
 	}
 }
 
+static void *await_the_end(void *of)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	waiter_id = gettid();
+	return ibv_get_cq_event(of, &cq, &context) == -1 ? of : NULL;
+}
+
+/* While the program has another context. */
+static void test_wait_ends_with_its_context(void)
+{
+	for (int destroyed_first = 0; destroyed_first < 2; destroyed_first++) {
+		struct ibv_context *second = ibv_open_device(hca.context->device);
+		struct ibv_comp_channel *of;
+		pthread_t thread;
+		void *result;
+
+		MUST(second);
+		of = ibv_create_comp_channel(second);
+		MUST(of);
+		waiter_id = 0;
+		MUST(!pthread_create(&thread, NULL, await_the_end, of));
+		while (!waiter_id)
+			sched_yield();
+		asleep_await(waiter_id);
+		MUST(!destroyed_first || !ibv_destroy_comp_channel(of));
+		MUST(!ibv_close_device(second));
+		MUST(!pthread_join(thread, &result));
+		rule(result, "closing a context ends waits for events at %s channels of it",
+		     destroyed_first ? "destroyed" : "open");
+	}
+}
+
 static _Atomic int sent;
 
 /* Sends messages at varying times after the beginning of the wait. */
@@ -515,6 +549,7 @@ const struct test cq_event_tests[] = {
 	{"restarted", test_wait_restarts_after_a_signal},
 	{"left", test_jump_out_of_a_wait},
 	{"cancelled", test_waiting_thread_can_be_cancelled},
+	{"closed", test_wait_ends_with_its_context},
 	{"racing", test_event_at_the_beginning_of_a_wait},
 	{"two_waiters", test_two_threads_wait_on_two_channels},
 	{"acknowledging", test_destroy_waits_for_acknowledgement},

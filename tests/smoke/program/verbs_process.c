@@ -720,10 +720,16 @@ static void check_gone(void)
 	static struct device d;
 	struct pollfd pfd = {.events = POLLIN};
 	struct ibv_ah_attr to = {.is_global = 1, .port_num = 1, .grh = {.sgid_index = 1}};
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq;
+	void *context;
 
 	open_device(&d);
 	if (ibv_query_gid(d.context, 1, 1, &to.grh.dgid))
 		err(1, "no GID");
+	channel = ibv_create_comp_channel(d.context);
+	if (!channel)
+		err(1, "no channel");
 	pfd.fd = d.context->async_fd;
 	puts("ready");
 	fflush(stdout);
@@ -734,6 +740,8 @@ static void check_gone(void)
 	ibv_ack_async_event(&event);
 	if (poll(&pfd, 1, 0))
 		errx(1, "more than one event");
+	if (!ibv_get_cq_event(channel, &cq, &context) || ibv_destroy_comp_channel(channel))
+		errx(1, "an event of a CQ that does not exist");
 	if (ibv_query_port(d.context, 1, &port) != EIO || ibv_alloc_pd(d.context) || errno != EIO ||
 	    ibv_reg_mr(d.pd, d.room, 8, 0) || errno != EIO || ibv_create_ah(d.pd, &to) ||
 	    errno != EIO || abs(ibv_post_send(d.qp, &wr, &bad)) != EIO)

@@ -15,7 +15,6 @@
 
 #include "adapter/adapter.h"
 #include "asleep.h"
-#include "objects/uverbs_file.h"
 
 #define EVENTS 64 /* more than the socket holds */
 
@@ -35,7 +34,7 @@ static void a_withdrawal_keeps_the_order_of_other_events(void **state)
 
 	(void)state;
 	fd_set_owner();
-	assert_int_equal(comp_channel_create(sizeof(event), true, &channel, &fd), 0);
+	assert_int_equal(comp_channel_create(sizeof(event), true, NULL, &channel, &fd), 0);
 	adapter_lock();
 	for (event.element = 1; event.element <= EVENTS; event.element++)
 		comp_channel_send(channel, &event);
@@ -69,14 +68,15 @@ static void *read_event(void *arg)
 /* As in the kernel, where the reader's reference keeps the file. */
 static void a_reader_waits_after_the_close_until_the_context_ends(void **state)
 {
-	static struct uverbs_file context;
+	struct comp_channel_list context = LIST_HEAD_INITIALIZER(context);
 	struct comp_channel *channel;
 	pthread_t reader;
 	int fd, first = -1;
 
 	(void)state;
-	LIST_INSERT_HEAD(&adapter.files, &context, link);
-	assert_int_equal(comp_channel_create(8, false, &channel, &fd), 0);
+	reader_tid = 0;
+	reader_ended = false;
+	assert_int_equal(comp_channel_create(8, false, &context, &channel, &fd), 0);
 	assert_int_equal(pthread_create(&reader, NULL, read_event, &fd), 0);
 	while (!reader_tid)
 		sched_yield();
@@ -86,17 +86,42 @@ static void a_reader_waits_after_the_close_until_the_context_ends(void **state)
 	assert_false(reader_ended);
 	/* Channels without a reader keep no descriptor. */
 	for (int i = 0; i < 100; i++) {
-		assert_int_equal(comp_channel_create(8, false, &channel, &fd), 0);
+		assert_int_equal(comp_channel_create(8, false, &context, &channel, &fd), 0);
 		first = i ? first : channel->writer;
 		assert_in_range(channel->writer, first - 10, first + 10);
 		close_channel(fd);
 	}
 	adapter_lock();
-	LIST_REMOVE(&context, link);
-	comp_channel_close_unread();
+	comp_channels_end(&context);
 	adapter_unlock();
 	assert_int_equal(pthread_join(reader, NULL), 0);
 	assert_true(reader_ended);
+}
+
+static void the_end_of_the_context_ends_waits_at_open_channels(void **state)
+{
+	struct comp_channel_list context = LIST_HEAD_INITIALIZER(context);
+	const struct comp_channel_event event = {.element = 1};
+	struct comp_channel *channel;
+	pthread_t reader;
+	uint64_t element;
+	int fd;
+
+	(void)state;
+	reader_tid = 0;
+	reader_ended = false;
+	assert_int_equal(comp_channel_create(8, false, &context, &channel, &fd), 0);
+	assert_int_equal(pthread_create(&reader, NULL, read_event, &fd), 0);
+	while (!reader_tid)
+		sched_yield();
+	asleep_await(reader_tid);
+	adapter_lock();
+	comp_channels_end(&context);
+	comp_channel_send(channel, &event);
+	adapter_unlock();
+	assert_int_equal(pthread_join(reader, NULL), 0);
+	assert_int_equal(recv(fd, &element, sizeof(element), MSG_DONTWAIT), 0);
+	close_channel(fd);
 }
 
 int main(void)
@@ -104,6 +129,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_withdrawal_keeps_the_order_of_other_events),
 		cmocka_unit_test(a_reader_waits_after_the_close_until_the_context_ends),
+		cmocka_unit_test(the_end_of_the_context_ends_waits_at_open_channels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

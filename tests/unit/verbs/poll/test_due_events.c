@@ -42,7 +42,7 @@ static int setup(void **state)
 	loop = loop_adapter_open(MTU);
 	adapter.due_events.release = due_events_release;
 	while_sending = NULL;
-	return comp_channel_create(EVENT_SIZE, false, &channel, &fd);
+	return comp_channel_create(EVENT_SIZE, false, NULL, &channel, &fd);
 }
 
 static void close_channel(void)
