@@ -17,14 +17,17 @@
 #include "uverbs/device_max.h"
 #include "uverbs/uverbs_command.h"
 
-/* The HCA may take long. Until the queue has its handle, no command finds it. */
+/*
+ * The HCA may take long. Until the queue has its handle, no command finds it. As in Linux rxe, the
+ * limit may exceed the size: to the program it is "irrelevant" (ibv_create_srq(3)).
+ */
 static int make_engine_srq(const struct urxe_rq_attr *attr, uint32_t limit, struct srq *srq)
 {
 	struct hca *hca = adapter_allow_unlock();
 	int rc = urxe_srq_create(adapter.dev, attr, &srq->recv.rq);
 
 	if (!rc && limit) {
-		rc = urxe_srq_set_limit(srq->recv.rq, limit);
+		rc = urxe_srq_set_limit(srq->recv.rq, limit < attr->max_wr ? limit : attr->max_wr);
 		if (rc)
 			urxe_srq_destroy(srq->recv.rq);
 	}

@@ -31,6 +31,21 @@ static int try_create(uint32_t max_wr, uint32_t max_sge)
 	return 0;
 }
 
+/* ibv_create_srq(3): "irrelevant for ibv_create_srq". */
+static void test_limit_at_creation(void)
+{
+	const uint32_t limits[] = {16, 4000, 0xdeadbeef};
+
+	for (unsigned int i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		struct ibv_srq_init_attr init = {
+			.attr = {.max_wr = 16, .max_sge = 1, .srq_limit = limits[i]}};
+		struct ibv_srq *srq = ibv_create_srq(hca.pd, &init);
+
+		rule(srq, "an SRQ of 16 requests can be created with limit %u", limits[i]);
+		MUST(!ibv_destroy_srq(srq));
+	}
+}
+
 static void test_srq_sizes(void)
 {
 	uint32_t max_wr = (uint32_t)hca.attr.max_srq_wr, max_sge = (uint32_t)hca.attr.max_srq_sge;
@@ -253,6 +268,7 @@ const struct test srq_tests[] = {
 	{"sizes", test_srq_sizes},
 	{"posting", test_receives_are_used_in_order},
 	{"sharing", test_qps_share_a_srq},
+	{"limit_at_creation", test_limit_at_creation},
 	{"limit", test_limit_raises_one_event},
 	{"resizing", test_resize_keeps_receives},
 	{"extended", test_extended_creation},

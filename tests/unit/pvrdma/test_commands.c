@@ -530,7 +530,11 @@ static void test_srq_attributes_and_limits_are_checked(void **state)
 	assert_int_equal(srq_try_open(g, &srq, 3, 1, 0), -EINVAL);
 	assert_int_equal(srq_try_open(g, &srq, 0, 1, 0), -EINVAL);
 	assert_int_equal(srq_try_open(g, &srq, 16, 33, 0), -EINVAL);
-	assert_int_equal(srq_try_open(g, &srq, 16, 4, 17), -EINVAL);
+	assert_int_equal(srq_try_open(g, &srq, 16, 4, 17), 0);
+	request = (union pv_request){.handle = {.handle = srq.handle}};
+	assert_int_equal(guest_command(g, PV_CMD_QUERY_SRQ, &request, &response), 0);
+	assert_int_equal(response.query_srq.attrs.srq_limit, 16);
+	srq_close(g, &srq);
 	assert_int_equal(srq_try_open(g, &srq, 16, 4, 3), 0);
 	request = (union pv_request){.handle = {.handle = srq.handle}};
 	assert_int_equal(guest_command(g, PV_CMD_QUERY_SRQ, &request, &response), 0);
