@@ -283,14 +283,15 @@ static int reg_mr_locked(const struct command *c, const struct ib_uverbs_reg_mr 
 	return rc;
 }
 
-/* On-demand memory may be missing. */
+/* On-demand memory may be missing. A window may permit writes (ib_access_writable). */
 static int populate(const struct ib_uverbs_reg_mr *request)
 {
 	int rc = 0;
 
 	if (!(request->access_flags & URXE_ACCESS_ON_DEMAND))
 		rc = uaccess_populate(request->start, request->length,
-				      request->access_flags & URXE_ACCESS_LOCAL_WRITE);
+				      request->access_flags &
+					      (URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_MW_BIND));
 	if (!rc && !is_implicit(request))
 		memcheck_define(request->start, request->length);
 	return rc;

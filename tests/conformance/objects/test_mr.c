@@ -95,6 +95,8 @@ static void test_bad_ranges_are_refused(void)
 	rule_errno(EFAULT, try_reg(none, page, 0), "a region without access permission is refused");
 	rule_errno(EFAULT, try_reg(readable, page, write),
 		   "a writable region on read-only memory is refused");
+	rule_errno(EFAULT, try_reg(readable, page, IBV_ACCESS_MW_BIND | IBV_ACCESS_REMOTE_READ),
+		   "nor one whose rights a window may extend (ib_access_writable)");
 	rule_errno(0, try_reg(readable, page, 0),
 		   "a read-only region on read-only memory is accepted");
 	rule_errno(EINVAL, try_reg(room, SIZE_MAX - 4096, write),
