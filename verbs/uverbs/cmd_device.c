@@ -23,8 +23,10 @@ static int set_async_channel(const struct command *c, struct comp_channel *chann
 		.async_fd = (uint32_t)fd,
 		.num_comp_vectors = MAX_COMP_VECTORS,
 	};
-	int rc = c->file->async ? -EINVAL : command_reply(c, &reply, sizeof(reply));
+	int rc = c->file->live && !adapter.dead ? 0 : -EIO;
 
+	if (!rc)
+		rc = c->file->async ? -EINVAL : command_reply(c, &reply, sizeof(reply));
 	if (rc)
 		return rc;
 	c->file->async = channel;
@@ -41,11 +43,9 @@ int cmd_get_context(const struct command *c)
 				 &fd);
 	if (rc)
 		return rc;
-	rc = command_lock(c);
-	if (!rc) {
-		rc = set_async_channel(c, channel, fd);
-		adapter_unlock();
-	}
+	adapter_lock();
+	rc = set_async_channel(c, channel, fd);
+	adapter_unlock();
 	if (rc)
 		close(fd);
 	return rc;

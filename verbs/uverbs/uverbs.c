@@ -151,7 +151,7 @@ static int parse_command_ex(struct command *c, const struct command_row *row,
 		return -ENOSPC;
 	if (!ex.response != !(hdr.out_words + ex.provider_out_words))
 		return -EINVAL;
-	if (hdr.out_words * 8u < row->out_size)
+	if (ex.response && hdr.out_words * 8u < row->out_size)
 		return -ENOSPC;
 	c->extended = true;
 	c->in = request + headers;
@@ -190,11 +190,14 @@ int command_reply_driver(const struct command *c, const void *reply, uint32_t si
 
 int command_lock(const struct command *c)
 {
+	int rc = -EIO;
+
 	adapter_lock();
 	if (c->file->live && !adapter.dead)
-		return 0;
-	adapter_unlock();
-	return -EIO;
+		rc = c->file->async ? 0 : -EINVAL;
+	if (rc)
+		adapter_unlock();
+	return rc;
 }
 
 int command_add_object(const struct command *c, struct object *object, enum object_type type,
@@ -242,8 +245,7 @@ static int run_handler(const struct command *c, const struct command_row *row)
 	if (rc)
 		return rc;
 	adapter_defer_destruction();
-	/* Before GET_CONTEXT, no other command is valid. */
-	rc = c->file->async ? row->handler(c) : -EINVAL;
+	rc = row->handler(c);
 	adapter_unlock_settled();
 	return rc;
 }

@@ -44,8 +44,11 @@ int command_read(const struct command *c, void *request, uint32_t size);
 int command_reply(const struct command *c, const void *reply, uint32_t size);
 int command_reply_driver(const struct command *c, const void *reply, uint32_t size);
 
-/* Takes adapter.lock, for handlers that run without it. 0, or -EIO: the context is not live or the
- * device is dead, and the lock is not taken. */
+/*
+ * Takes adapter.lock, for handlers that run without it. 0; otherwise the lock is not taken. -EIO:
+ * the context is not live or the device is dead. -EINVAL: the program has not sent GET_CONTEXT,
+ * before which no other command is valid.
+ */
 int command_lock(const struct command *c);
 
 /* The object of the command's context; NULL: the handle names no object of that type. */

@@ -4,7 +4,9 @@
  * buffers. Uses the write() interface (rdma/ib_user_verbs.h), which all kernels still have.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,7 +20,7 @@
 
 /* Sends a request with its header; returns the errno value. out: size of the response buffer in
  * bytes. */
-static int request(uint32_t command, const void *body, size_t size, size_t out)
+static int request_at(int fd, uint32_t command, const void *body, size_t size, size_t out)
 {
 	struct {
 		struct ib_uverbs_cmd_hdr hdr;
@@ -29,9 +31,14 @@ static int request(uint32_t command, const void *body, size_t size, size_t out)
 
 	MUST(size <= sizeof(whole.body));
 	memcpy(whole.body, body, size);
-	if (write(hca.context->cmd_fd, &whole, sizeof(whole.hdr) + size) < 0)
+	if (write(fd, &whole, sizeof(whole.hdr) + size) < 0)
 		return errno;
 	return 0;
+}
+
+static int request(uint32_t command, const void *body, size_t size, size_t out)
+{
+	return request_at(hca.context->cmd_fd, command, body, size, out);
 }
 
 static int request_ex(uint32_t command, const void *body, size_t size, void *answer, size_t out)
@@ -279,6 +286,27 @@ static void test_unwritable_response_leaves_no_object(void)
 	MUST(!close(after));
 }
 
+static void test_commands_need_a_context(void)
+{
+	struct ib_uverbs_create_comp_channel_resp answer;
+	struct ib_uverbs_create_comp_channel channel = {.response = (uintptr_t)&answer};
+	struct ib_uverbs_query_port query = {.response = (uintptr_t)&answer, .port_num = PORT};
+	char path[sizeof(hca.context->device->dev_name) + 32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/dev/infiniband/%s", hca.context->device->dev_name);
+	fd = open(path, O_RDWR);
+	MUST(fd >= 0);
+	rule_errno(EINVAL,
+		   request_at(fd, IB_USER_VERBS_CMD_QUERY_PORT, &query, sizeof(query), ANSWER),
+		   "QUERY_PORT before GET_CONTEXT is refused");
+	rule_errno(EINVAL,
+		   request_at(fd, IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL, &channel, sizeof(channel),
+			      sizeof(answer)),
+		   "CREATE_COMP_CHANNEL before GET_CONTEXT is refused");
+	MUST(!close(fd));
+}
+
 static void test_extended_commands_refuse_unknown_handles(void)
 {
 	const struct ib_uverbs_ex_modify_qp modify = {.base = {.qp_handle = NOTHING}};
@@ -290,6 +318,9 @@ static void test_extended_commands_refuse_unknown_handles(void)
 	rule_errno(ENOENT,
 		   request_ex(IB_USER_VERBS_EX_CMD_MODIFY_QP, &modify, sizeof(modify), answer, 8),
 		   "EX_MODIFY_QP with an unknown handle is refused");
+	rule_errno(ENOENT,
+		   request_ex(IB_USER_VERBS_EX_CMD_MODIFY_QP, &modify, sizeof(modify), NULL, 0),
+		   "EX_MODIFY_QP needs no response (verify_hdr)");
 	MUST(real);
 	qp.send_cq_handle = qp.recv_cq_handle = real->handle;
 	rule_errno(ENOENT, request_ex(IB_USER_VERBS_EX_CMD_CREATE_QP, &qp, sizeof(qp), answer, 256),
@@ -553,6 +584,7 @@ const struct test command_tests[] = {
 	{"framing_ex", test_extended_header_is_checked},
 	{"lengths", test_short_requests_and_buffers_are_refused},
 	{"unanswered", test_unwritable_response_leaves_no_object},
+	{"without_context", test_commands_need_a_context},
 	{"about_nothing", test_unknown_handles_are_refused},
 	{"about_nothing_ex", test_extended_commands_refuse_unknown_handles},
 	{"of_other_devices", test_commands_of_other_devices_are_refused},
