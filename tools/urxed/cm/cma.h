@@ -54,7 +54,7 @@ enum cma_state {
 /* Connection parameters that a program gives, or that the peer has sent (IBA 12.6). */
 struct cma_param {
 	uint32_t qpn;
-	uint32_t qkey; /* UD */
+	uint32_t qkey; /* of events of UD IDs; a program gives none */
 	uint8_t responder_resources;
 	uint8_t initiator_depth;
 	uint8_t flow_control;
@@ -91,7 +91,7 @@ struct cma_id {
 	uint8_t tos;
 	uint8_t ack_timeout;
 	bool ack_timeout_set;
-	uint32_t qkey; /* UD; 0 = not set */
+	uint32_t qkey; /* UD; the peer's; 0 = not set */
 	uint32_t psn;
 	uint32_t qpn;
 	struct cm_conn *conn;       /* NULL: neither connected nor connecting */

@@ -101,7 +101,7 @@ static int send_sidr_rep(struct cma_id *id, const struct cma_param *p)
 {
 	const struct cm_sidr_reply reply = {.status = CM_SIDR_OK,
 					    .qpn = p->qpn,
-					    .qkey = id->qkey ? id->qkey : CMA_UD_QKEY,
+					    .qkey = CMA_UD_QKEY,
 					    .private_data = p->private_data,
 					    .private_len = p->private_len};
 
@@ -113,12 +113,8 @@ static int accept_request(struct cma_id *id, const struct cma_param *p)
 	struct cm_param param;
 
 	id->qpn = p->qpn;
-	if (id->service == CMA_UD && p->qkey && id->qkey && p->qkey != id->qkey)
-		return -EINVAL;
-	if (id->service == CMA_UD) {
-		id->qkey = p->qkey ? p->qkey : id->qkey;
+	if (id->service == CMA_UD)
 		return send_sidr_rep(id, p);
-	}
 	param = make_cm_param(id, p, p->private_data, p->private_len);
 	return cm_accept(id->conn, id->cma->now, &param);
 }
