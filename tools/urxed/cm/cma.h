@@ -180,7 +180,7 @@ int cma_listen(struct cma_id *id);
 int cma_connect(struct cma_id *id, const struct cma_param *param);
 /*
  * Answers a REQ with a REP, a SIDR_REQ with a SIDR_REP; with param NULL, a REP with an RTU. If that
- * fails, the peer gets a rejection. -EINVAL: nothing can be accepted, and nothing is sent.
+ * fails, the peer gets a rejection. -EINVAL with no request to answer: nothing is sent.
  */
 int cma_accept(struct cma_id *id, const struct cma_param *param);
 /* A SIDR_REP has no place for the reason. */
