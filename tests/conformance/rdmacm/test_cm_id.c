@@ -29,7 +29,8 @@ static int set_option(struct rdma_cm_id *id, int name, const void *value, size_t
 
 static void test_port_spaces(void)
 {
-	static const enum rdma_port_space known[] = {RDMA_PS_TCP, RDMA_PS_UDP, RDMA_PS_IB};
+	static const enum rdma_port_space known[] = {RDMA_PS_IPOIB, RDMA_PS_TCP, RDMA_PS_UDP,
+						     RDMA_PS_IB};
 	struct rdma_event_channel *channel = cm_open();
 	struct rdma_cm_id *id;
 
