@@ -20,7 +20,6 @@
 #include "daemon/adapter_uplink.h"
 #include "daemon/answer_limit.h"
 #include "daemon/port_attributes.h"
-#include "daemon/reconnect.h"
 #include "daemon/recording.h"
 #include "daemon/uplink_qpns.h"
 #include "engine/clock.h"
@@ -29,6 +28,7 @@
 #include "process/high_fd.h"
 #include "process/log.h"
 #include "process/run_dir.h"
+#include "process/settings.h"
 
 static unsigned int opens;   /* users of the adapter; under adapter_open_lock */
 static bool parent_attached; /* this process is a fork of a process that was attached */
@@ -364,9 +364,11 @@ int adapter_open(uint32_t *forks)
 {
 	const struct timespec pause = {.tv_nsec = RECONNECT_INTERVAL_NS};
 	uint64_t now = clock_monotonic(), until;
-	int rc = open_once(forks);
+	int rc;
 
-	until = parent_attached || is_lost_daemon(rc) ? now + reconnect_timeout() : 0;
+	settings_read();
+	rc = open_once(forks);
+	until = parent_attached || is_lost_daemon(rc) ? now + settings_reconnect_ns() : 0;
 	while (is_no_daemon(rc) && clock_monotonic() < until) {
 		nanosleep(&pause, NULL);
 		rc = open_once(forks);
@@ -393,6 +395,7 @@ int adapter_restore_begin(const struct adapter_saved *saved)
 {
 	int rc;
 
+	settings_read();
 	pthread_mutex_lock(&adapter_open_lock);
 	rc = opens ? -EBUSY : begin_attachment(saved);
 	if (rc)

@@ -7,7 +7,6 @@
 
 #include <hca/hca.h>
 #include <hca/hca_verbs.h>
-#include <session/env.h>
 
 #include "adapter/adapter.h"
 #include "adapter/added_qp.h"
@@ -17,6 +16,7 @@
 #include "poll/engine_wake.h"
 #include "process/high_fd.h"
 #include "process/log.h"
+#include "process/settings.h"
 #include "queues/publish.h"
 #include "queues/verbs_qp.h"
 
@@ -29,16 +29,6 @@
 #define TAKE_OVER_UPLINK_NS UINT64_C(100000000)
 /* At most, before the end of an HCA. */
 #define TAKE_OVER_NS UINT64_C(600000000)
-
-enum hca_way adapter_hca_way(void)
-{
-	const char *text = env_get("WAY");
-	enum hca_way way = HCA_WAY_AUTO;
-
-	if (text)
-		hca_way_read(text, &way);
-	return way;
-}
 
 static bool takes(void *ctx, void *qp_ctx, const struct urxe_qp_attr *attr)
 {
@@ -263,13 +253,6 @@ void adapter_hca_finish(void)
 
 /* --- An HCA that goes (URXE_HCA_GONE). */
 
-static bool goes_on(void)
-{
-	const char *gone = env_get("HCA_GONE");
-
-	return gone && !strcmp(gone, "engine");
-}
-
 /* Other threads may use the adapter meanwhile. */
 static void wait_for_hca(void)
 {
@@ -307,7 +290,7 @@ void adapter_hca_renew(void)
 	const struct vnic_attach_hca wanted = adapter.welcome.port.hca;
 	struct hca *old;
 
-	if (adapter.hca.hca && !hca_is_dead(adapter.hca.hca) && goes_on())
+	if (adapter.hca.hca && !hca_is_dead(adapter.hca.hca) && settings_engine_takes_over())
 		take_over_queue_pairs();
 	old = adapter_hca_release();
 
@@ -321,6 +304,6 @@ void adapter_hca_renew(void)
 	if (wanted.generation == adapter.hca.generation)
 		return;
 	adapter.hca.generation = wanted.generation;
-	if (wanted.name[0] && adapter_hca_way() != HCA_WAY_ENGINE)
+	if (wanted.name[0] && settings_hca_way() != HCA_WAY_ENGINE)
 		open_hca(&wanted);
 }

@@ -15,10 +15,6 @@
 
 struct hca;
 
-/* The user's choice in the environment variable URXE_WAY; HCA_WAY_AUTO without it. Needs no
- * lock. */
-enum hca_way adapter_hca_way(void);
-
 /* Whether the daemon has another HCA than the adapter, or the adapter's HCA is dead. */
 bool adapter_hca_stale(void);
 /*

@@ -3,11 +3,9 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <infiniband/verbs.h>
-#include <session/env.h>
 
 #include "adapter/adapter.h"
 #include "daemon/adapter_hca.h"
@@ -23,12 +21,11 @@
 #include "poll/polling.h"
 #include "process/log.h"
 #include "process/run_dir.h"
+#include "process/settings.h"
 #include "queues/publish.h"
 #include "queues/verbs_qp.h"
 
-#define SECOND          UINT64_C(1000000000)
-#define DEFAULT_SECONDS 5
-#define MAX_SECONDS     3600
+#define SECOND UINT64_C(1000000000)
 
 /* Under adapter.lock; times of clock_monotonic. */
 static struct {
@@ -38,29 +35,13 @@ static struct {
 	int last_error; /* of the last attempt; 0: there was none */
 } reconnect;
 
-uint64_t reconnect_timeout(void)
-{
-	const char *text = env_get("RECONNECT_S");
-	unsigned long seconds;
-	char *end;
-
-	if (!text || !*text)
-		return DEFAULT_SECONDS * SECOND;
-	seconds = strtoul(text, &end, 10);
-	if (text[0] >= '0' && text[0] <= '9' && !*end && seconds <= MAX_SECONDS)
-		return seconds * SECOND;
-	log_warning("URXE_RECONNECT_S is a number of seconds up to %d, not '%s'", MAX_SECONDS,
-		    text);
-	return DEFAULT_SECONDS * SECOND;
-}
-
 static void reconnect_begin(void)
 {
 	uint64_t now = clock_monotonic();
 
 	adapter.reconnecting = true;
 	reconnect.since = now;
-	reconnect.until = now + reconnect_timeout();
+	reconnect.until = now + settings_reconnect_ns();
 	reconnect.next = 0;
 	reconnect.last_error = 0;
 	log_warning("urxed has gone: looking for another one");

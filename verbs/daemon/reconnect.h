@@ -20,13 +20,6 @@
 #ifndef URXE_VERBS_DAEMON_RECONNECT_H
 #define URXE_VERBS_DAEMON_RECONNECT_H
 
-#include <stdint.h>
-
-/*
- * The whole time for which a process looks for another daemon: URXE_RECONNECT_S, in nanoseconds;
- * not the time that is left. adapter.lock may be held or not.
- */
-uint64_t reconnect_timeout(void);
 /*
  * Call it when the daemon has ended: begins the reconnection. If instead the NIC has broken its
  * protocol (vnic_driver_broken), the device dies at once. Any thread.

@@ -13,11 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon/reconnect.h"
 #include "engine/clock.h"
 #include "process/high_fd.h"
 #include "process/log.h"
 #include "process/run_dir.h"
+#include "process/settings.h"
 #include "rdmacm/rdmacm_reconnect.h"
 
 /*
@@ -292,7 +292,7 @@ void rdmacm_daemon_retry(struct rdmacm_file *file)
 
 	if (!rdmacm_daemon_is_reconnecting(file))
 		return;
-	if (clock_monotonic() - file->lost_at < reconnect_timeout())
+	if (clock_monotonic() - file->lost_at < settings_reconnect_ns())
 		rc = greet_daemon(file, UINT64_MAX);
 	if (rc == -EPERM || rc == -EPROTO || rc == -ETIME) {
 		give_up(file, rc);

@@ -12,6 +12,7 @@
 #include "engine/clock.h"
 #include "process/cancellation.h"
 #include "process/high_fd.h"
+#include "process/settings.h"
 #include "rdmacm/daemon_socket.h"
 #include "rdmacm/ids.h"
 #include "rdmacm/kernel.h"
@@ -255,6 +256,7 @@ int rdmacm_open_until(int flags, uint64_t deadline)
 	struct rdmacm_file *file;
 	int fd = -1, rc;
 
+	settings_read();
 	pthread_once(&once, init_once);
 	file = alloc_file();
 	if (!file)

@@ -4,7 +4,7 @@
 #include <hca/hca.h>
 
 #include "adapter/adapter.h"
-#include "daemon/adapter_hca.h"
+#include "process/settings.h"
 #include "requests/daemon_requests.h"
 
 /* With the lock. False: the HCA cannot have the connection. */
@@ -34,7 +34,7 @@ bool adapter_hca_chooses(const struct urxe_qp_attr *attr, bool number_taken,
 	if (!possible)
 		return false;
 	*reason = number_taken ? WAY_NUMBER_TAKEN : WAY_FORCED;
-	if (number_taken || adapter_hca_way() == HCA_WAY_HCA)
+	if (number_taken || settings_hca_way() == HCA_WAY_HCA)
 		return true;
 	*reason = adapter_query_qpn(attr->path.dgid.raw, attr->dest_qpn) ? WAY_OTHER_HOST
 									 : WAY_SAME_HOST;

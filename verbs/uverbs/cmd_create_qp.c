@@ -8,11 +8,11 @@
 
 #include "adapter/adapter.h"
 #include "adapter/added_qp.h"
-#include "daemon/adapter_hca.h"
 #include "objects/settle.h"
 #include "objects/verbs_pd.h"
 #include "poll/poll_hook.h"
 #include "poll/recv_hook.h"
+#include "process/settings.h"
 #include "queues/verbs_cq.h"
 #include "queues/verbs_qp.h"
 #include "queues/verbs_srq.h"
@@ -267,7 +267,7 @@ static bool is_reachable(const struct qp *qp)
 {
 	bool goes_with_device = qp->limits.qp_type == URXE_QPT_UD || qp->srq;
 
-	return !goes_with_device && adapter_hca_way() != HCA_WAY_HCA;
+	return !goes_with_device && settings_hca_way() != HCA_WAY_HCA;
 }
 
 /* With the lock. NULL: the program has destroyed the queue pair, or another thread was first. */
