@@ -136,6 +136,9 @@ void vnic_device_set_bus_master(struct vnic_device *dev, bool on)
 {
 	if (dev->no_master == !on)
 		return;
+	/* While the device still may write completions: these frames are not saved. */
+	for (uint32_t i = 0; !on && i < dev->tx_queues; i++)
+		vnic_device_tx_discard(dev, i);
 	dev->no_master = !on;
 	if (!on) {
 		dev->link_told = dev->link;

@@ -476,6 +476,24 @@ static void test_pause_completes_the_segmented_packet_only(void **state)
 	}
 }
 
+/* It would be lost with a machine that migrates before the driver grants the right again. */
+static void test_a_device_without_bus_mastering_has_completed_its_packets(void **state)
+{
+	struct guest *g = *state;
+	uint8_t packet[9000];
+	uint32_t len = build(packet, false, PROTO_TCP, 8000);
+	struct vnic_tx_frame frame;
+
+	assert_int_equal(guest_activate(g), 0);
+	post(g, packet, len, 1000, (ETH + IP4 + TCP) | VMXNET3_OM_TSO);
+	assert_int_equal(vnic_device_tx(g->dev, 0, &frame, 1), 1);
+	vnic_device_tx_done(g->dev, 0, 1);
+	vnic_device_set_bus_master(g->dev, false);
+	guest_move(g);
+	assert_true(guest_tx_completed(&g->tx[0]) >= 0);
+	assert_int_equal(guest_tx_completed(&g->tx[0]), -1);
+}
+
 /* --- Tags, pieces */
 
 static void test_vlan_tag_is_inserted_on_transmit(void **state)
@@ -842,6 +860,7 @@ int main(void)
 		GUEST_TEST(test_tcp_behind_ipv6_options_is_segmented),
 		GUEST_TEST(test_reset_ends_a_segmentation),
 		GUEST_TEST(test_pause_completes_the_segmented_packet_only),
+		GUEST_TEST(test_a_device_without_bus_mastering_has_completed_its_packets),
 		GUEST_TEST(test_vlan_tag_is_inserted_on_transmit),
 		GUEST_TEST(test_frame_of_16_descriptors_is_sent),
 		GUEST_TEST(test_jumbo_frame_spans_head_and_body_buffers),
