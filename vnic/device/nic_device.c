@@ -123,13 +123,19 @@ void vnic_device_break(struct vnic_device *dev, uint32_t event, struct vmxnet3_q
 	vnic_device_raise_event(dev, event);
 }
 
+void vnic_device_tell_link(struct vnic_device *dev)
+{
+	if (dev->state != VNIC_DEVICE_ACTIVE || dev->link == dev->link_told)
+		return;
+	dev->link_told = dev->link;
+	vnic_device_raise_event(dev, VMXNET3_ECR_LINK);
+}
+
 void vnic_device_set_link(struct vnic_device *dev, uint16_t mbps)
 {
-	if (dev->link == mbps)
-		return;
 	dev->link = mbps;
-	if (dev->state == VNIC_DEVICE_ACTIVE && !dev->no_master)
-		vnic_device_raise_event(dev, VMXNET3_ECR_LINK);
+	if (!dev->no_master && !dev->paused)
+		vnic_device_tell_link(dev);
 }
 
 void vnic_device_set_bus_master(struct vnic_device *dev, bool on)
@@ -140,10 +146,6 @@ void vnic_device_set_bus_master(struct vnic_device *dev, bool on)
 	for (uint32_t i = 0; !on && i < dev->tx_queues; i++)
 		vnic_device_tx_discard(dev, i);
 	dev->no_master = !on;
-	if (!on) {
-		dev->link_told = dev->link;
-		return;
-	}
-	vnic_device_set_polling(dev, false);
-	vnic_device_resume(dev);
+	if (on && !dev->paused)
+		vnic_device_resume(dev);
 }

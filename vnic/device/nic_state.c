@@ -11,21 +11,22 @@ static const struct vnic_state_format format = {.name = "urxevmx3", .version = 1
 
 void vnic_device_pause(struct vnic_device *dev)
 {
+	dev->paused = true;
 	if (dev->no_master)
 		return;
 	for (uint32_t i = 0; i < dev->tx_queues; i++)
 		vnic_device_tx_discard(dev, i);
 	vnic_device_set_polling(dev, false);
 	vnic_device_flush(dev);
-	dev->link_told = dev->link;
 }
 
 void vnic_device_resume(struct vnic_device *dev)
 {
+	dev->paused = false;
 	if (dev->state == VNIC_DEVICE_DOWN || dev->no_master)
 		return;
-	if (dev->state == VNIC_DEVICE_ACTIVE && dev->link != dev->link_told)
-		vnic_device_raise_event(dev, VMXNET3_ECR_LINK);
+	vnic_device_set_polling(dev, false);
+	vnic_device_tell_link(dev);
 	/* An interrupt of the old device may not have reached the guest. Drivers look for work at
 	 * each one. */
 	for (uint32_t i = 0; i < dev->vectors; i++)
@@ -288,6 +289,7 @@ int vnic_device_restore(struct vnic_device *dev, const uint8_t *stream, size_t l
 
 	vnic_device_reset(dev);
 	dev->no_master = false;
+	dev->paused = true;
 	if (vnic_state_begin_restore(&s, &format, stream, length))
 		return s.error;
 	device_record(&s, dev);

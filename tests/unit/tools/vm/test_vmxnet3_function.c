@@ -386,6 +386,7 @@ static void a_restored_nic_has_no_more_rights_than_before(void **state)
 	struct vnic_vfio_handover h;
 	struct vmxnet3_function other;
 	char error[FUNCTION_ERROR];
+	uint32_t events;
 
 	activate_with_frames(f);
 	set_command(f, PCI_COMMAND_MEMORY);
@@ -395,11 +396,15 @@ static void a_restored_nic_has_no_more_rights_than_before(void **state)
 	for (uint32_t i = 0; i < h.n_fds; i++)
 		h.fds[i] = dup(h.fds[i]);
 	assert_int_equal(vmxnet3_function_open(&other, NULL, mac, 9000, NULL, error), 0);
+	vnic_device_set_link(other.dev, 25000);
 	assert_int_equal(vnic_vfio_server_take_over(other.function.server, &h), 0);
 	vnic_vfio_server_resume(other.function.server);
 	assert_int_equal(vnic_device_state(other.dev), VNIC_DEVICE_ACTIVE);
 	assert_int_equal(vnic_device_rx(other.dev, 0, broadcast, sizeof(broadcast)), -ENETDOWN);
 	vnic_device_set_bus_master(other.dev, true);
+	/* The driver knows the link of before. */
+	assert_int_equal(vnic_device_reg_read(other.dev, 1, VMXNET3_REG_ECR, &events), 0);
+	assert_int_equal(events, VMXNET3_ECR_LINK);
 	assert_int_equal(vnic_device_rx(other.dev, 0, broadcast, sizeof(broadcast)), 0);
 	vmxnet3_function_close(&other);
 	for (uint32_t i = 0; i < h.n_fds; i++)
