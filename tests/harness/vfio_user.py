@@ -16,6 +16,7 @@ REGION_READ = 9
 REGION_WRITE = 10
 DEVICE_RESET = 13
 CONFIG_REGION = 7
+PCI_COMMAND = 4
 MSIX_INDEX = 2
 TRIGGER_WITH_EVENTFDS = 0x24
 HEADER = struct.Struct('<HHIII')  # id, command, size, flags, error
@@ -66,6 +67,10 @@ class Client:
     def write(self, region, offset, value, size=4):
         self.ask(REGION_WRITE, ACCESS.pack(offset, region, size) + value.to_bytes(size, 'little'))
 
+    def set_master(self):
+        """Accesses to the BARs and to memory, as pci_enable_device and pci_set_master permit them."""
+        self.write(CONFIG_REGION, PCI_COMMAND, 6, 2)
+
     def reset(self):
         self.ask(DEVICE_RESET)
 
@@ -98,6 +103,7 @@ class Vmxnet3:
         self.client.map(self.BASE, self.fd, self.SIZE)
         self.events = os.eventfd(0, os.EFD_NONBLOCK)
         self.client.set_eventfds([self.events])
+        self.client.set_master()
         self.sent = self.received = 0
         self.activate()
 

@@ -185,7 +185,7 @@ void pv_reset_quietly(struct pvrdma *dev)
 	dev->dsr_low = dev->err = dev->icr = dev->masked_causes = 0;
 	dev->imr = UINT32_MAX;
 	dev->gids = 0;
-	dev->no_master = dev->told_down = dev->paused = dev->recvs_behind = false;
+	dev->told_down = dev->paused = dev->recvs_behind = false;
 }
 
 void pvrdma_destroy(struct pvrdma *dev)

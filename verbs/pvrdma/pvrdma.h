@@ -131,8 +131,9 @@ int pvrdma_create(const struct pvrdma_attr *attr, struct pvrdma **dev);
 void pvrdma_destroy(struct pvrdma *dev);
 /*
  * Brings the device into the state after its creation. Only these stay: the link's state, the HCA,
- * the counters, and frames that pvrdma_output has to give for queue pairs that were destroyed
- * before. The device touches no guest memory until the driver sets it up again.
+ * the counters, whether the device may access memory (pvrdma_set_bus_master), and frames that
+ * pvrdma_output has to give for queue pairs that were destroyed before. The device touches no guest
+ * memory until the driver sets it up again.
  */
 void pvrdma_reset(struct pvrdma *dev);
 
@@ -201,7 +202,7 @@ void pvrdma_memory_removed(struct pvrdma *dev, uint64_t addr, uint64_t size);
 
 /*
  * The driver withdraws the device's right to access memory (`on` false), or grants it; the device
- * has the right after creation and reset. Without it the device reads and writes no memory:
+ * has the right after creation. Without it the device reads and writes no memory:
  * requests, completions and interrupts wait, received packets are dropped, and registers that need
  * memory report EIO. The rights of peers to copy are withdrawn, as by pvrdma_memory_removed. Queue
  * pairs and regions that exist now exchange packets only, also after the right returns, until a

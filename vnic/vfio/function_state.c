@@ -69,11 +69,10 @@ int function_state_restore(struct vnic_vfio_server *server, const uint8_t *strea
 	model = vnic_state_take(&s, n);
 	if (!vnic_state_finish_restore(&s))
 		s.error = server->attr.migration->restore(server->attr.ctx, model, n);
-	if (s.error)
-		return s.error;
-	server->config = config;
-	server->irq.pending = irq.pending;
-	if (!config_space_is_master(&config) && server->attr.ops.bus_master)
-		server->attr.ops.bus_master(server->attr.ctx, false);
-	return 0;
+	if (!s.error) {
+		server->config = config;
+		server->irq.pending = irq.pending;
+	}
+	server_apply_master(server);
+	return s.error;
 }

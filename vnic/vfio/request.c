@@ -176,6 +176,7 @@ static int handle_reset(struct vnic_vfio_server *server, const struct request *r
 	(void)r;
 	server->attr.ops.reset(server->attr.ctx);
 	config_space_reset(&server->config, &server->attr.function);
+	server_apply_master(server);
 	server->irq.pending = 0;
 	migration_reset(server);
 	return 0;

@@ -81,8 +81,8 @@ static void write_config(struct vnic_vfio_server *server, const struct vfio_user
 
 	config_space_write(&server->config, (uint32_t)access->offset, data, access->count);
 	is_master = config_space_is_master(&server->config);
-	if (is_master != was_master && ops->bus_master)
-		ops->bus_master(server->attr.ctx, is_master);
+	if (is_master != was_master)
+		server_apply_master(server);
 	if (!is_master && migration_is_running(server) &&
 	    config_space_sizes_bar((uint32_t)access->offset, data, access->count)) {
 		ops->reset(server->attr.ctx);

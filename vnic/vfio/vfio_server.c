@@ -49,6 +49,7 @@ int vnic_vfio_server_connect(struct vnic_vfio_server *server, int socket)
 		return -EBUSY;
 	connection_open(&server->connection, socket);
 	config_space_reset(&server->config, &server->attr.function);
+	server_apply_master(server);
 	migration_reset(server);
 	server->version_known = false;
 	return 0;
@@ -74,6 +75,14 @@ static bool is_settled(const struct vnic_vfio_server *server)
 	const struct vnic_vfio_ops *ops = &server->attr.ops;
 
 	return !ops->settled || ops->settled(server->attr.ctx);
+}
+
+void server_apply_master(const struct vnic_vfio_server *server)
+{
+	const struct vnic_vfio_attr *attr = &server->attr;
+
+	if (attr->ops.bus_master)
+		attr->ops.bus_master(attr->ctx, config_space_is_master(&server->config));
 }
 
 bool server_settle(struct vnic_vfio_server *server)

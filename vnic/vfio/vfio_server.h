@@ -44,6 +44,9 @@ int request_finish(struct vnic_vfio_server *server);
  */
 bool server_settle(struct vnic_vfio_server *server);
 
+/* Tells the model what the command register says about bus mastering. */
+void server_apply_master(const struct vnic_vfio_server *server);
+
 /* What request.c calls for the commands of memory (dma.c). fd: of the command; -1: it has none. */
 int dma_map(struct vnic_vfio_server *server, const struct vfio_user_dma_map *map, int fd);
 int dma_unmap(struct vnic_vfio_server *server, const struct vfio_user_dma_unmap *unmap);

@@ -295,6 +295,18 @@ static void test_link_event_waits_for_bus_mastering(void **state)
 	assert_false(guest_event(g, &eqe));
 }
 
+static void test_reset_gives_no_right_to_access_memory(void **state)
+{
+	struct guest *g = *state;
+
+	pvrdma_set_bus_master(g->dev, false);
+	guest_write(g, PV_REG_CTL, PV_CTL_RESET);
+	guest_write(g, PV_REG_DSRHIGH, 0);
+	assert_int_equal(guest_read(g, PV_REG_ERR), EIO);
+	pvrdma_set_bus_master(g->dev, true);
+	guest_start(g);
+}
+
 /* The contents of memory are copied to another host meanwhile. */
 static void test_link_event_waits_while_the_device_is_paused(void **state)
 {
@@ -596,6 +608,7 @@ int main(void)
 		GUEST_TEST(test_mask_delays_interrupts),
 		GUEST_TEST(test_link_change_raises_one_port_event),
 		GUEST_TEST(test_link_event_waits_for_bus_mastering),
+		GUEST_TEST(test_reset_gives_no_right_to_access_memory),
 		GUEST_TEST(test_link_event_waits_while_the_device_is_paused),
 		cmocka_unit_test(test_port_follows_the_nic),
 		cmocka_unit_test(test_port_event_waits_until_the_nic_is_active),

@@ -76,10 +76,10 @@ struct vnic_vfio_ops {
 	/* This range is lost (vnic/guest_memory.h); memory_removed was called. May be NULL. */
 	void (*memory_lost)(void *ctx, uint64_t addr, uint64_t size);
 	/*
-	 * The driver has withdrawn the function's right to access memory (bus mastering; `on`
-	 * false), or granted it. The function has the right after `reset`. After `restore`
-	 * the server calls it with false if the saved command register forbids bus mastering. May
-	 * be NULL.
+	 * What the command register says about the function's right to access memory (bus
+	 * mastering): false when a client connects and after `reset`, until the driver grants the
+	 * right, or withdraws it again. After `restore` it is that of the saved register. The model
+	 * itself changes the right in `restore` only. May be NULL.
 	 */
 	void (*bus_master)(void *ctx, bool on);
 };

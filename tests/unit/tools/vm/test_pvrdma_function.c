@@ -5,6 +5,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/pci_regs.h>
+#include <linux/vfio.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,6 +87,16 @@ static int map(struct fixture *f, uint64_t addr, uint64_t size, uint64_t offset)
 	return map_fd(f, addr, size, offset, f->guest.fd);
 }
 
+static int write_value(struct fixture *f, uint32_t bar, uint64_t offset, uint32_t value)
+{
+	const struct {
+		uint64_t offset;
+		uint32_t region, count, value;
+	} write = {offset, bar, sizeof(value), value};
+
+	return ask(f, REGION_WRITE, &write, 20, -1);
+}
+
 /* The function has the device of the driver by hand, which counts interrupts. */
 static void use_driver_by_hand(struct fixture *f)
 {
@@ -105,6 +117,9 @@ static void map_all(struct fixture *f)
 	const uint32_t version = 0;
 
 	assert_int_equal(ask(f, VERSION, &version, sizeof(version), -1), 0);
+	assert_int_equal(write_value(f, VFIO_PCI_CONFIG_REGION_INDEX, PCI_COMMAND,
+				     PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER),
+			 0);
 	assert_int_equal(map(f, 0, GUEST_LOW_SIZE, 0), 0);
 	assert_int_equal(map(f, GUEST_HIGH, GUEST_HIGH_SIZE, GUEST_LOW_SIZE), 0);
 	assert_int_equal(map(f, GUEST_EXTRA, GUEST_EXTRA_SIZE, GUEST_LOW_SIZE + GUEST_HIGH_SIZE),
@@ -248,16 +263,6 @@ static void only_files_of_memory_are_mapped(void **state)
 
 	assert_int_equal(map_fd(f, 0x300000000, PV_PAGE, 0, file), EOPNOTSUPP);
 	close(file);
-}
-
-static int write_value(struct fixture *f, uint32_t bar, uint64_t offset, uint32_t value)
-{
-	const struct {
-		uint64_t offset;
-		uint32_t region, count, value;
-	} write = {offset, bar, sizeof(value), value};
-
-	return ask(f, REGION_WRITE, &write, 20, -1);
 }
 
 /* The main loop expects further doorbells after a doorbell, and not after another register. */

@@ -94,7 +94,7 @@ static int ask(struct fixture *f, uint16_t command, void *body, uint32_t size, i
 	return (int)message[3];
 }
 
-static void greet(struct fixture *f)
+static void greet_without_mastering(struct fixture *f)
 {
 	uint32_t body[64] = {0};
 
@@ -129,6 +129,17 @@ static void write_register(struct fixture *f, uint32_t bar, uint64_t offset, uin
 	} m = {offset, bar, 4, value};
 
 	assert_int_equal(ask(f, 10, &m, 20, -1), 0);
+}
+
+static void set_command(struct fixture *f, uint32_t command)
+{
+	write_register(f, VFIO_PCI_CONFIG_REGION_INDEX, PCI_COMMAND, command);
+}
+
+static void greet(struct fixture *f)
+{
+	greet_without_mastering(f);
+	set_command(f, PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER);
 }
 
 static uint32_t read_register(struct fixture *f, uint32_t bar, uint64_t offset)
@@ -260,11 +271,6 @@ static void the_end_of_the_client_resets_the_nic(void **state)
 
 #define BUFFER (RINGS + 4 * PAGE)
 
-static void set_command(struct fixture *f, uint32_t command)
-{
-	write_register(f, VFIO_PCI_CONFIG_REGION_INDEX, PCI_COMMAND, command);
-}
-
 /* Gives the NIC's only vector an eventfd, which it returns. */
 static int open_interrupt(struct fixture *f)
 {
@@ -294,7 +300,6 @@ static void activate_with_frames(struct fixture *f)
 
 	greet(f);
 	assert_int_equal(map(f, BASE, SIZE, READ | WRITE), 0);
-	set_command(f, PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER);
 	activate(f);
 	assert_int_equal(read_register(f, 1, VMXNET3_REG_CMD), 0);
 	shared->rx_filter.mode = VMXNET3_RXM_PROMISC;
@@ -355,13 +360,32 @@ static void without_bus_mastering_no_command_activates_the_nic(void **state)
 
 	activate_with_frames(f);
 	set_command(f, PCI_COMMAND_MEMORY);
-	/* The driver's reset gives no right back; the hypervisor's does. */
+	/* Neither the driver's nor the hypervisor's reset gives a right. */
 	write_register(f, 1, VMXNET3_REG_CMD, (uint32_t)VMXNET3_CMD_RESET_DEV);
 	activate(f);
 	assert_int_equal(read_register(f, 1, VMXNET3_REG_CMD), 1);
+	set_command(f, PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER);
 	assert_int_equal(ask(f, 13, (uint32_t[1]){0}, 0, -1), 0);
 	activate(f);
+	assert_int_equal(read_register(f, 1, VMXNET3_REG_CMD), 1);
+	set_command(f, PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER);
+	activate(f);
 	assert_int_equal(read_register(f, 1, VMXNET3_REG_CMD), 0);
+	/* The next kernel asks for the sizes of the BARs, which resets the function. */
+	set_command(f, PCI_COMMAND_MEMORY);
+	write_register(f, VFIO_PCI_CONFIG_REGION_INDEX, PCI_BASE_ADDRESS_1, UINT32_MAX);
+	activate(f);
+	assert_int_equal(read_register(f, 1, VMXNET3_REG_CMD), 1);
+}
+
+static void a_new_nic_is_no_bus_master(void **state)
+{
+	struct fixture *f = *state;
+
+	greet_without_mastering(f);
+	assert_int_equal(map(f, BASE, SIZE, READ | WRITE), 0);
+	activate(f);
+	assert_int_equal(read_register(f, 1, VMXNET3_REG_CMD), 1);
 }
 
 /* Rings that go meanwhile take the NIC down, without a word in the driver's memory. */
@@ -444,6 +468,7 @@ int main(void)
 		TEST(read_only_memory_does_not_activate_the_nic),
 		TEST(the_end_of_the_client_resets_the_nic),
 		TEST(without_bus_mastering_the_nic_touches_no_memory),
+		TEST(a_new_nic_is_no_bus_master),
 		TEST(without_bus_mastering_no_command_activates_the_nic),
 		TEST(without_bus_mastering_lost_rings_take_the_nic_down),
 		TEST(a_restored_nic_has_no_more_rights_than_before),

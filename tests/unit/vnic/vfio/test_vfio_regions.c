@@ -154,6 +154,10 @@ static void bus_mastering_changes_are_reported_once(void **state)
 {
 	struct fixture *f = *state;
 
+	/* The connection. */
+	assert_int_equal(f->master_changes, 1);
+	assert_false(f->master);
+	f->master_changes = 0;
 	write_config(f, PCI_COMMAND, 2, PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER);
 	write_config(f, PCI_COMMAND, 2, PCI_COMMAND_MASTER);
 	assert_int_equal(f->master_changes, 1);
