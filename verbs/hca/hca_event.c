@@ -25,10 +25,11 @@ void hca_handle_comp_events(struct hca *hca)
 }
 
 /* The HCA has dropped completions: no queue pair of the CQ can go on, or flush its requests. */
-static void fail_cq(struct hca *hca, const struct hca_cq *cq)
+static void fail_cq(struct hca *hca, struct hca_cq *cq)
 {
 	struct hca_qp *qp = LIST_FIRST(&hca->qps);
 
+	cq->overrun = true;
 	while (qp) {
 		struct hca_qp *next = LIST_NEXT(qp, link);
 

@@ -28,7 +28,8 @@ struct hca_cq {
 	/* Requests that the HCA has and that complete here, and 1 for each queue pair with a shared
 	 * receive queue. The CQ is polled while this is not 0. */
 	uint32_t outstanding;
-	bool busy; /* the CQ is in hca.busy_cqs */
+	bool overrun; /* the HCA has dropped completions: no queue pair can use the CQ any more */
+	bool busy;    /* the CQ is in hca.busy_cqs */
 	LIST_ENTRY(hca_cq) busy_link;
 	struct hca_destruction destruction;
 };

@@ -64,6 +64,12 @@ static void free_inline(struct hca_qp *qp)
 	free(qp->inline_data);
 }
 
+static void unmake_ibv_qp(struct hca_qp *qp)
+{
+	qp->hca->verbs->destroy_qp(qp->ibv);
+	free_inline(qp);
+}
+
 static int make_ibv_qp(struct hca_qp *qp, const struct urxe_qp_init *init)
 {
 	int rc = 0;
@@ -78,11 +84,24 @@ static int make_ibv_qp(struct hca_qp *qp, const struct urxe_qp_init *init)
 		return hca_verbs_null_error();
 	if (!rc && (qp->ibv->qp_num < QPN_MIN || qp->ibv->qp_num > QPN_MAX))
 		rc = -EOPNOTSUPP;
-	if (rc) {
-		qp->hca->verbs->destroy_qp(qp->ibv);
-		free_inline(qp);
-	}
+	if (rc)
+		unmake_ibv_qp(qp);
 	return rc;
+}
+
+/* A CQ may overrun while the HCA makes the queue pair. */
+static int make_usable_qp(struct hca_qp *qp, const struct urxe_qp_init *init)
+{
+	struct hca_wait wait = hca_begin_wait(qp->hca);
+	int rc = make_ibv_qp(qp, init);
+
+	hca_end_wait(qp->hca, &wait);
+	if (rc || (!qp->send_cq->overrun && !qp->recv_cq->overrun))
+		return rc;
+	wait = hca_begin_wait(qp->hca);
+	unmake_ibv_qp(qp);
+	hca_end_wait(qp->hca, &wait);
+	return -EOPNOTSUPP;
 }
 
 /* Receives before a wait: an SRQ that grows during the wait counts its growth only. */
@@ -123,7 +142,6 @@ static int make_requests(struct hca_qp *qp, const struct urxe_qp_init *init)
 
 static int make_objects(struct hca_qp *qp, const struct urxe_qp_init *init)
 {
-	struct hca_wait wait;
 	int rc = hca_pd_get(qp->hca, init->pd, &qp->pd);
 
 	if (rc)
@@ -134,11 +152,8 @@ static int make_objects(struct hca_qp *qp, const struct urxe_qp_init *init)
 	/* An SRQ that grows from now on lets the queue pair's receive CQ grow. */
 	LIST_INSERT_HEAD(&qp->hca->qps, qp, link);
 	rc = reserve_completions(qp, init);
-	if (!rc) {
-		wait = hca_begin_wait(qp->hca);
-		rc = make_ibv_qp(qp, init);
-		hca_end_wait(qp->hca, &wait);
-	}
+	if (!rc)
+		rc = make_usable_qp(qp, init);
 	if (!rc)
 		return 0;
 	remove_from_list(qp);

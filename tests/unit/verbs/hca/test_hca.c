@@ -560,6 +560,17 @@ static void requests_of_an_overrun_cq_are_flushed(void **state)
 	pthread_mutex_unlock(&f->lock);
 }
 
+static void later_queue_pairs_of_an_overrun_cq_are_the_engines(void **state)
+{
+	(void)state;
+	make_qp(URXE_QPT_RC, 0, NULL);
+	offloaded_connect_rc();
+	overrun_cq(fake_hca.last_qp->init.recv_cq);
+	/* The device has no QPN for queue pairs of the engine. */
+	assert_int_equal(offloaded_try_qp(URXE_QPT_RC, 0, NULL), -ENOSPC);
+	assert_int_equal(fake_hca.qps, 0);
+}
+
 /* The engine waits for the completions of a queue pair in the error state. */
 static void an_overrun_after_an_error_flushes_requests(void **state)
 {
@@ -776,6 +787,7 @@ int main(void)
 		TEST(room_for_a_shared_queue_stays_with_its_other_queue_pair),
 		TEST(events_reach_the_engine),
 		TEST(requests_of_an_overrun_cq_are_flushed),
+		TEST(later_queue_pairs_of_an_overrun_cq_are_the_engines),
 		TEST(an_overrun_after_an_error_flushes_requests),
 		TEST(a_sleeping_owner_misses_no_completion),
 		TEST(a_queue_pair_that_goes_on_ends_before_its_flush),
