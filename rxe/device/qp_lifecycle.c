@@ -125,16 +125,22 @@ static int allocate_queues(struct urxe_qp *qp, const struct urxe_qp_init *init)
 }
 
 /* Of the owner, of the HCA, or of the engine, in this order. */
-static void choose_number(struct urxe_qp *qp, const struct urxe_qp_init *init)
+static int choose_number(struct urxe_qp *qp, const struct urxe_qp_init *init)
 {
-	if (init->qpn) {
-		qp->qpn = init->qpn;
-		return;
-	}
-	if (!offload_create_qp(qp, init) && !idmap_find(&qp->dev->qps, qp->qpn))
-		return;
+	int rc;
+
+	qp->qpn = init->qpn;
+	if (qp->qpn)
+		return 0;
+	rc = offload_create_qp(qp, init);
+	if (!rc && !idmap_find(&qp->dev->qps, qp->qpn))
+		return 0;
 	offload_destroy_qp(qp);
+	/* A SRQ's requests are with the HCA, and stay there unless the engine takes over. */
+	if (rc && init->srq && init->srq->hca && !qp->dev->taking_over)
+		return rc;
 	qp->qpn = choose_qpn(qp->dev);
+	return qp->qpn ? 0 : -ENOSPC;
 }
 
 static int add_to_device(struct urxe_qp *qp)
@@ -184,10 +190,10 @@ int urxe_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init, struct
 	timer_init(&qp->pace.timer, TIMER_PACE);
 	pace_init(qp);
 	rc = allocate_queues(qp, init);
-	if (!rc) {
-		choose_number(qp, init);
-		rc = qp->qpn ? add_to_device(qp) : -ENOSPC;
-	}
+	if (!rc)
+		rc = choose_number(qp, init);
+	if (!rc)
+		rc = add_to_device(qp);
 	if (rc) {
 		offload_destroy_qp(qp);
 		free_qp(qp);

@@ -74,7 +74,8 @@ struct urxe_offload_ops {
 	int (*srq_resize)(void *hca_srq, uint32_t max_wr);
 
 	/* Waits. Creates a queue pair with init's type, capacity and PD. *qpn: the HCA's choice.
-	 * After an error the queue pair is the engine's alone. */
+	 * After an error the queue pair is the engine's alone; if the HCA has its shared receive
+	 * queue, urxe_qp_create fails with that error. */
 	int (*qp_create)(void *ctx, struct urxe_qp *qp, const struct urxe_qp_init *init,
 			 const struct urxe_offload_queues *queues, void **hca_qp, uint32_t *qpn);
 	void (*qp_destroy)(void *hca_qp);

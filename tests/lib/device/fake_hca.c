@@ -396,8 +396,10 @@ static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init
 
 	delay(FAKE_HCA_CREATE_QP);
 	errno = EINVAL;
-	if (fake_hca.no_qps || init->cap.max_inline_data > fake_hca.max_inline)
+	if (fake_hca.no_qps || init->cap.max_inline_data > fake_hca.max_inline) {
+		errno = fake_hca.no_qps ? ENOMEM : EINVAL;
 		return NULL;
+	}
 	qp = calloc(1, sizeof(*qp));
 	qp->ibv.context = &fake_hca.context;
 	qp->ibv.qp_context = init->qp_context;

@@ -281,6 +281,13 @@ static void refused_objects_are_the_engines(void **state)
 	assert_int_equal(offloaded_try_qp(URXE_QPT_RC, 0, srq), -ENOSPC);
 	assert_int_equal(fake_hca.qps + fake_hca.srqs, 0);
 	assert_int_equal(urxe_srq_destroy(srq), 0);
+	/* The engine would have no receive requests. */
+	fake_hca.no_srqs = false;
+	assert_int_equal(urxe_srq_create(f->dev, &attr, &srq), 0);
+	fake_hca.no_qps = true;
+	assert_int_equal(offloaded_try_qp(URXE_QPT_RC, 0, srq), -ENOMEM);
+	fake_hca.no_qps = false;
+	assert_int_equal(urxe_srq_destroy(srq), 0);
 	/* More completions than the CQ holds, which cannot grow. */
 	fake_hca.no_resize = true;
 	for (int i = 0; i < 255 / 32; i++)
