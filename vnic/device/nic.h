@@ -224,9 +224,9 @@ bool vnic_device_wants(const struct vnic_device *dev, const uint8_t *data, uint3
 
 /*
  * Checks the checksums of a frame in private memory: VMXNET3_RCD_V4, _IPC, _TUC and so on. False:
- * not a complete IP packet.
+ * not a complete IP packet, or behind more VLAN tags than `tags`.
  */
-bool vnic_rx_csum(const uint8_t *frame, uint32_t len, uint32_t *bits);
+bool vnic_rx_csum(const uint8_t *frame, uint32_t len, uint32_t tags, uint32_t *bits);
 
 /* The indices of the counters used here are the same for both kinds of queues. */
 static_assert((int)UPT1_TX_UCAST == (int)UPT1_RX_UCAST, "");

@@ -11,6 +11,12 @@
 
 #define HEADS (VNIC_ETH_HEADER + TAG)
 
+/*
+ * VLAN tags in a frame whose checksums the device reports to the driver. Behind two tags, Linux'
+ * driver does not find the TCP header of a frame that exceeds the MTU: its BUG() ends the kernel.
+ */
+#define CSUM_TAGS 1
+
 /* A frame on its way to the driver, in parts, and the fields of its last completion. */
 struct frame {
 	const struct iovec *parts;
@@ -337,7 +343,7 @@ static void apply_offloads(struct vnic_device *dev, struct frame *frame, uint32_
 		return;
 	copy_head(frame->parts, n, dev->whole, frame->len);
 	if (dev->features & UPT1_F_RXCSUM &&
-	    vnic_rx_csum(dev->whole, frame->len, &frame->checksums))
+	    vnic_rx_csum(dev->whole, frame->len, CSUM_TAGS + tagged, &frame->checksums))
 		frame->unverified = 0;
 	frame->cut[0] = (struct iovec){dev->whole, frame->len};
 	frame->parts = frame->cut;

@@ -49,12 +49,13 @@ static uint32_t transport_bits(const struct vnic_headers *h, const uint8_t *fram
 	}
 }
 
-bool vnic_rx_csum(const uint8_t *frame, uint32_t len, uint32_t *bits)
+bool vnic_rx_csum(const uint8_t *frame, uint32_t len, uint32_t tags, uint32_t *bits)
 {
 	struct vnic_headers h;
 
 	/* An incomplete packet has no checksum to verify. */
-	if (!vnic_headers_find(&h, frame, len) || h.end < h.l4 || h.end > len)
+	if (!vnic_headers_find(&h, frame, len) || h.end < h.l4 || h.end > len ||
+	    h.l3 > VNIC_ETH_HEADER + tags * TAG)
 		return false;
 	*bits = transport_bits(&h, frame);
 	if (h.v6)

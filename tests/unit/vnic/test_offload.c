@@ -845,6 +845,50 @@ static void test_receive_checksum_bits_follow_the_rules(void **state)
 	assert_int_equal(csum_bits(g, frame, len), VMXNET3_RCD_CNC);
 }
 
+/* Puts tags, without their values, behind the MACs; returns the new length. */
+static uint32_t insert_types(uint8_t *frame, uint32_t len, uint32_t outer, uint32_t inner)
+{
+	memmove(frame + 20, frame + 12, len - 12);
+	put16(frame + 12, outer);
+	put16(frame + 14, 0);
+	put16(frame + 16, inner);
+	put16(frame + 18, 0);
+	return len + 8;
+}
+
+/* Linux' driver looks for a TCP header behind one tag at most. */
+static void test_checksums_behind_two_tags_are_not_reported(void **state)
+{
+	static const struct {
+		uint32_t outer, inner;
+		bool one_is_left; /* after the removal of an 802.1Q tag */
+	} cases[] = {
+		{0x8100, 0x8100, true},
+		{0x8100, 0x88a8, true},
+		{0x88a8, 0x8100, false},
+		{0x88a8, 0x88a8, false},
+	};
+	struct guest *g = *state;
+	uint8_t frame[1518];
+
+	assert_int_equal(guest_activate(g), 0);
+	for (uint32_t i = 0; i < 16; i++) {
+		bool v6 = i & 1, strip = i & 2, one_is_left = strip && cases[i / 4].one_is_left;
+		uint32_t headers = ETH + (v6 ? IP6 : IP4) + TCP, len;
+		const struct vmxnet3_rx_comp *comp;
+		uint64_t addr;
+
+		set_features(g, UPT1_F_RXCSUM | (strip ? UPT1_F_RXVLAN : 0));
+		len = build(frame, v6, PROTO_TCP, sizeof(frame) - 8 - headers);
+		finish(frame, len, v6, PROTO_TCP);
+		len = insert_types(frame, len, cases[i / 4].outer, cases[i / 4].inner);
+		comp = receive(g, frame, len, &addr);
+		assert_int_equal(!!(comp->gen & VMXNET3_RCD_TCP), one_is_left);
+		assert_int_equal(!!(comp->gen & BITS), one_is_left);
+		assert_int_equal(!(comp->index & VMXNET3_RCD_CNC), one_is_left);
+	}
+}
+
 #define GUEST_TEST(f) cmocka_unit_test_setup_teardown(f, create, destroy)
 
 int main(void)
@@ -870,6 +914,7 @@ int main(void)
 		GUEST_TEST(test_tag_is_stripped_from_a_scattered_frame),
 		GUEST_TEST(test_right_and_wrong_checksums_are_told_apart),
 		GUEST_TEST(test_receive_checksum_bits_follow_the_rules),
+		GUEST_TEST(test_checksums_behind_two_tags_are_not_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
