@@ -357,9 +357,15 @@ static void follow_functions(void *ctx)
 	update_copies(vm);
 }
 
-static void end_service(void *ctx)
+/* A process that hands the machine over goes on with it if the other process fails. */
+static void stop_peers(void *ctx)
 {
-	machine_peers_end_service(&((struct vm *)ctx)->peers);
+	struct vm *vm = ctx;
+
+	if (vm->replacement.handing_over)
+		machine_peers_hold_senders(&vm->peers);
+	else
+		machine_peers_end_service(&vm->peers);
 }
 
 bool vm_run(struct vm *vm)
@@ -606,7 +612,7 @@ static int open_functions(struct vm *vm, const struct vm_attr *attr, struct bund
 					    .owner = &vm->owner};
 
 	memcpy(rdma.mac, attr->mac, sizeof(rdma.mac));
-	vm->owner = (struct function_owner){finish_frames, follow_functions, end_service, vm};
+	vm->owner = (struct function_owner){finish_frames, follow_functions, stop_peers, vm};
 	return vmxnet3_function_open(&vm->nic, b ? NULL : attr->path, attr->mac, attr->mtu,
 				     &vm->owner, error)
 		       ?: pvrdma_function_open(&vm->rdma, &rdma, error)

@@ -8,6 +8,7 @@
 
 #include "create.h"
 #include "layout.h"
+#include "lock.h"
 #include "message.h"
 #include "shared.h"
 
@@ -87,6 +88,5 @@ uint32_t vnic_inbox_broker_holder(const struct vnic_inbox_broker *broker)
 
 void vnic_inbox_broker_unlock(struct vnic_inbox_broker *broker, uint32_t holder)
 {
-	__atomic_compare_exchange_n(&broker->memory->lock, &holder, INBOX_FREE, false,
-				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+	inbox_unlock(broker->memory, holder);
 }

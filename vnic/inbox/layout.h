@@ -17,7 +17,7 @@
 static_assert((VNIC_INBOX_FRAMES & (VNIC_INBOX_FRAMES - 1)) == 0, "positions wrap");
 
 /*
- * The lock word: 0, the number of the sender that holds the lock, or CLOSED. It is no mutex of
+ * The lock word: 0, the number of the process that holds the lock, or CLOSED. It is no mutex of
  * libc: a robust mutex keeps a list of pointers in the shared memory, which a peer could forge and
  * glibc would follow.
  */

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "layout.h"
+#include "lock.h"
 #include "message.h"
 #include "shared.h"
 
@@ -113,6 +114,16 @@ void vnic_inbox_isolate(const struct vnic_inbox *inbox)
 		return;
 	vnic_memory_isolate(inbox->memory, inbox->size);
 	vnic_memory_isolate(inbox->published, VNIC_INBOX_PUBLISHED_SIZE);
+}
+
+bool vnic_inbox_lock(struct vnic_inbox *inbox, uint32_t self)
+{
+	return inbox_lock(inbox->memory, self) == VNIC_OUTBOX_OK;
+}
+
+void vnic_inbox_unlock(struct vnic_inbox *inbox, uint32_t self)
+{
+	inbox_unlock(inbox->memory, self);
 }
 
 void vnic_inbox_close(struct vnic_inbox *inbox)

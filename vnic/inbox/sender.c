@@ -14,14 +14,9 @@
 
 #include "eventfd.h"
 #include "layout.h"
+#include "lock.h"
 #include "message.h"
 #include "shared.h"
-
-/*
- * Looks at the lock before the sender counts it as busy: longer than copies of a few small frames,
- * shorter than a burst of large frames or a reservation.
- */
-#define SPINS 64
 
 struct vnic_outbox {
 	struct inbox_memory *memory;
@@ -107,44 +102,6 @@ void vnic_outbox_isolate(const struct vnic_outbox *outbox)
 const void *vnic_outbox_published(const struct vnic_outbox *outbox)
 {
 	return outbox->published;
-}
-
-static void spin_pause(void)
-{
-#if defined(__x86_64__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
-
-/* VNIC_OUTBOX_OK: this process has the lock. */
-static enum vnic_outbox_status lock_inbox(struct vnic_outbox *outbox)
-{
-	uint32_t *word = &outbox->memory->lock;
-
-	for (int i = 0; i < SPINS; i++) {
-		uint32_t seen = vnic_load(word);
-
-		if (seen == INBOX_CLOSED)
-			return VNIC_OUTBOX_CLOSED;
-		/* Acquire: sees the writes of the previous holder of the lock. */
-		if (seen == INBOX_FREE &&
-		    __atomic_compare_exchange_n(word, &seen, outbox->self, false, __ATOMIC_ACQUIRE,
-						__ATOMIC_RELAXED))
-			return VNIC_OUTBOX_OK;
-		spin_pause();
-	}
-	return VNIC_OUTBOX_BUSY;
-}
-
-/* Not a plain store: the word may have become CLOSED, and must stay so. */
-static void unlock_inbox(struct vnic_outbox *outbox)
-{
-	uint32_t self = outbox->self;
-
-	__atomic_compare_exchange_n(&outbox->memory->lock, &self, INBOX_FREE, false,
-				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 static struct inbox_slot *slot_at(const struct vnic_outbox *outbox, uint32_t position)
@@ -255,7 +212,7 @@ void vnic_outbox_wake(const struct vnic_outbox *outbox)
 /* Unlocks the inbox after n frames. */
 static void unlock_after(struct vnic_outbox *outbox, uint32_t n)
 {
-	unlock_inbox(outbox);
+	inbox_unlock(outbox->memory, outbox->self);
 	if (!n)
 		return;
 	vnic_fence_after_atomic();
@@ -267,7 +224,7 @@ uint32_t vnic_outbox_send(struct vnic_outbox *outbox, const struct vnic_frame *f
 {
 	uint32_t position, sent = 0;
 
-	*status = lock_inbox(outbox);
+	*status = inbox_lock(outbox->memory, outbox->self);
 	if (*status != VNIC_OUTBOX_OK)
 		return 0;
 	position = find_position(outbox);
@@ -288,7 +245,7 @@ uint32_t vnic_outbox_reserve(struct vnic_outbox *outbox, struct vnic_frame *fram
 {
 	uint32_t position, count = 0;
 
-	if (lock_inbox(outbox) != VNIC_OUTBOX_OK)
+	if (inbox_lock(outbox->memory, outbox->self) != VNIC_OUTBOX_OK)
 		return 0;
 	outbox->reserved = position = find_position(outbox);
 	for (; count < n; count++, position++) {
@@ -301,7 +258,7 @@ uint32_t vnic_outbox_reserve(struct vnic_outbox *outbox, struct vnic_frame *fram
 		frames[count] = (struct vnic_frame){.data = slot->frame, .room = outbox->frame_max};
 	}
 	if (!count)
-		unlock_inbox(outbox);
+		inbox_unlock(outbox->memory, outbox->self);
 	return count;
 }
 

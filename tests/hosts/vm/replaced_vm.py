@@ -140,6 +140,13 @@ def check_failures(device, talk):
     device.expect_alive()
 
 
+def expect_copies(host):
+    """The peer on the machine's host still copies to and from the machine's memory."""
+    qps = [qp for qp in host.show('qp')['qps'] if qp['state'] == 'RTS']
+    if len(qps) != 2 or not all(qp['memory'] for qp in qps):
+        raise Failure(f'no copies: {qps}')
+
+
 def wait_shown(host, device):
     """The new process tells urxed its queue pair, which is connected."""
     def shown():
@@ -151,6 +158,8 @@ def check_peer(hosts, number, doorbells):
     device = Device(hosts[0], doorbells)
     talk = Conversation(device, hosts[number], number, doorbells)
     check_failures(device, talk)
+    if number == 0:
+        expect_copies(hosts[0])
     for _ in range(REPLACEMENTS):
         device.replace()
         wait_shown(hosts[0], device)

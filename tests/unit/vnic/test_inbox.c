@@ -420,6 +420,26 @@ static void check_awake(struct fixture *f)
 	assert_int_equal(receive(f), 1);
 }
 
+/* The receiver keeps senders out for a time. A closed inbox stays closed. */
+static void test_receiver_holds_the_lock(void **state)
+{
+	struct fixture *f = *state;
+	enum vnic_outbox_status status;
+
+	assert_true(vnic_inbox_lock(f->inbox, SECOND + 1));
+	assert_int_equal(send_from(f, f->first, 1, &status), 0);
+	assert_int_equal(status, VNIC_OUTBOX_BUSY);
+	assert_false(vnic_outbox_closed(f->first));
+	vnic_inbox_unlock(f->inbox, SECOND + 1);
+	send_all(f, f->first, 1);
+	assert_int_equal(receive(f), 1);
+	assert_true(vnic_inbox_lock(f->inbox, SECOND + 1));
+	vnic_inbox_close(f->inbox);
+	vnic_inbox_unlock(f->inbox, SECOND + 1);
+	assert_true(vnic_outbox_closed(f->first));
+	assert_false(vnic_inbox_lock(f->inbox, SECOND + 1));
+}
+
 /*
  * No other sender takes the lock from a stopped holder; other senders continue in the other cases,
  * and the stopped one does so later.
@@ -809,6 +829,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_held_buffers_are_posted_before_sleep,
 						open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_reservation_holds_the_lock, open_inbox,
+						close_inbox),
+		cmocka_unit_test_setup_teardown(test_receiver_holds_the_lock, open_inbox,
 						close_inbox),
 		cmocka_unit_test_setup_teardown(test_closed_inbox_delivers_no_reserved_frame,
 						open_inbox, close_inbox),

@@ -94,6 +94,18 @@ void machine_peers_end_service(struct machine_peers *p)
 	vnic_inbox_close(p->inbox);
 }
 
+void machine_peers_hold_senders(struct machine_peers *p)
+{
+	if (p->inbox && !p->ended)
+		vnic_inbox_lock(p->inbox, own_number(p));
+}
+
+void machine_peers_admit_senders(struct machine_peers *p)
+{
+	if (p->inbox && !p->ended)
+		vnic_inbox_unlock(p->inbox, own_number(p));
+}
+
 static void close_route(struct machine_peers *p, uint32_t process)
 {
 	struct peer_route *route = p->routes[process];

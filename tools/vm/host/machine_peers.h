@@ -40,6 +40,13 @@ void machine_peers_open(struct machine_peers *p, struct vm_session *session);
  * copy nothing, until the process ends.
  */
 void machine_peers_end_service(struct machine_peers *p);
+/*
+ * While another process takes the machine over, peers keep their frames, and send them to the
+ * switch after 0.1 s, until machine_peers_end_service, or until machine_peers_admit_senders if the
+ * other process fails. A peer that is sending at the moment may still put frames into the inbox.
+ */
+void machine_peers_hold_senders(struct machine_peers *p);
+void machine_peers_admit_senders(struct machine_peers *p);
 /* Call it when the engine no longer exists. */
 void machine_peers_close(struct machine_peers *p);
 

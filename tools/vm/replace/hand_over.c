@@ -152,6 +152,7 @@ void hand_over(struct vm *vm)
 	}
 	channel_send(r->requester, rc);
 	hand_over_close(vm);
+	machine_peers_admit_senders(&vm->peers);
 	while (stopped)
 		vnic_vfio_server_resume(vm_function(vm, --stopped)->server);
 	r->handing_over = false;

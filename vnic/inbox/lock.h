@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The lock of an inbox: the lock word of layout.h. */
+#ifndef URXE_VNIC_INBOX_LOCK_H
+#define URXE_VNIC_INBOX_LOCK_H
+
+#include "layout.h"
+#include "shared.h"
+
+/*
+ * Looks at the lock before it counts as busy: longer than copies of a few small frames, shorter
+ * than a burst of large frames or a reservation.
+ */
+#define INBOX_LOCK_SPINS 64
+
+static inline void inbox_spin_pause(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+/* VNIC_OUTBOX_OK: the process with the number `self` has the lock. */
+static inline enum vnic_outbox_status inbox_lock(struct inbox_memory *memory, uint32_t self)
+{
+	for (int i = 0; i < INBOX_LOCK_SPINS; i++) {
+		uint32_t seen = vnic_load(&memory->lock);
+
+		if (seen == INBOX_CLOSED)
+			return VNIC_OUTBOX_CLOSED;
+		/* Acquire: sees the writes of the previous holder of the lock. */
+		if (seen == INBOX_FREE &&
+		    __atomic_compare_exchange_n(&memory->lock, &seen, self, false, __ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED))
+			return VNIC_OUTBOX_OK;
+		inbox_spin_pause();
+	}
+	return VNIC_OUTBOX_BUSY;
+}
+
+/* Not a plain store: the word may have become CLOSED, and must stay so. */
+static inline void inbox_unlock(struct inbox_memory *memory, uint32_t holder)
+{
+	__atomic_compare_exchange_n(&memory->lock, &holder, INBOX_FREE, false, __ATOMIC_RELEASE,
+				    __ATOMIC_RELAXED);
+}
+
+#endif
