@@ -161,6 +161,18 @@ static void start_queues(struct vnic_device *dev)
 		dev->rx[i].shared->status = running;
 }
 
+/*
+ * Linux' driver counts with two VLAN tags, and lets both exceed the MTU. The queues' slots, and the
+ * owner's buffers, hold one tag above the largest MTU.
+ */
+void vnic_device_set_mtu(struct vnic_device *dev, uint32_t mtu)
+{
+	const uint32_t two_tags = VNIC_FRAME_MAX(mtu) + TAG, most = VNIC_FRAME_MAX(dev->attr.mtu);
+
+	dev->mtu = mtu;
+	dev->frame_max = two_tags < most ? two_tags : most;
+}
+
 bool vnic_device_activate(struct vnic_device *dev)
 {
 	uint64_t addr = (uint64_t)dev->shared_high << 32 | dev->shared_low;
@@ -177,7 +189,7 @@ bool vnic_device_activate(struct vnic_device *dev)
 	dev->vectors = shared.intr.vectors;
 	dev->event_vector = shared.intr.event_vector;
 	dev->auto_mask = shared.intr.auto_mask;
-	dev->frame_max = VNIC_FRAME_MAX(shared.misc.mtu);
+	vnic_device_set_mtu(dev, shared.misc.mtu);
 	dev->link_told = dev->link;
 	dev->interrupts = dev->missed = 0;
 	if (!configure_queues(dev, &shared.misc))

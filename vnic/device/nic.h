@@ -97,8 +97,8 @@ struct vnic_device_filter {
 /* The members that each frame needs stand first, side by side. */
 struct vnic_device {
 	enum vnic_device_state state;
-	uint32_t features; /* UPT1_F_*; with UPT1_F_RSS `rss` is valid */
-	uint32_t frame_max;
+	uint32_t features;  /* UPT1_F_*; with UPT1_F_RSS `rss` is valid */
+	uint32_t frame_max; /* see vnic_device_set_mtu */
 	uint16_t link;      /* Mb/s, 0 = link down */
 	uint16_t link_told; /* `link` when the device last told the driver, or was activated */
 	bool auto_mask;
@@ -117,6 +117,7 @@ struct vnic_device {
 	struct vnic_device_rxq *refused_by; /* the queue of the last -ENOBUFS of vnic_device_rxv */
 	uint8_t *buffers;  /* memory for the queues' slots and packets, and `whole` */
 	uint8_t *whole;    /* a received frame of several parts, assembled for inspection */
+	uint32_t mtu;      /* of the active driver */
 	uint32_t revision; /* the revision that the driver selected */
 	uint32_t shared_low, shared_high; /* DSAL, DSAH */
 	uint32_t result;                  /* result of the last command */
@@ -192,6 +193,8 @@ void vnic_region_write(const struct vnic_device *dev, uint64_t addr, const uint8
 void vnic_device_reset(struct vnic_device *dev);
 /* Reads the driver's configuration and activates the NIC; false: the configuration is invalid. */
 bool vnic_device_activate(struct vnic_device *dev);
+/* Sets the driver's MTU, and the longest frame from and to the driver. */
+void vnic_device_set_mtu(struct vnic_device *dev, uint32_t mtu);
 /* Sets the NIC down, without queues. Frames that vnic_device_tx has returned are not completed:
  * vnic_device_tx_done then does nothing. */
 void vnic_device_stop(struct vnic_device *dev);

@@ -77,7 +77,7 @@ enum vnic_device_state vnic_device_state(const struct vnic_device *dev)
 
 uint32_t vnic_device_mtu(const struct vnic_device *dev)
 {
-	return dev->state == VNIC_DEVICE_ACTIVE ? dev->frame_max - VNIC_FRAME_MAX(0) : 0;
+	return dev->state == VNIC_DEVICE_ACTIVE ? dev->mtu : 0;
 }
 
 const uint8_t *vnic_device_mac(const struct vnic_device *dev)

@@ -237,6 +237,19 @@ static void interrupts_record(struct vnic_state_stream *s, struct vnic_device *d
 	vnic_state_u32_max(s, &dev->missed, all);
 }
 
+/* The stream has the length of a frame with one VLAN tag. */
+static void mtu_record(struct vnic_state_stream *s, struct vnic_device *dev)
+{
+	uint32_t frame = VNIC_FRAME_MAX(dev->mtu);
+
+	vnic_state_u32(s, &frame);
+	if (frame > VNIC_FRAME_MAX(dev->attr.mtu))
+		vnic_state_fail(s, -EINVAL);
+	vnic_state_require(s, frame >= VNIC_FRAME_MAX(VMXNET3_MIN_MTU));
+	if (s->restoring && !s->error)
+		vnic_device_set_mtu(dev, frame - VNIC_FRAME_MAX(0));
+}
+
 /* What exists from the activation by the driver on. */
 static void activation_record(struct vnic_state_stream *s, struct vnic_device *dev, bool active)
 {
@@ -244,10 +257,7 @@ static void activation_record(struct vnic_state_stream *s, struct vnic_device *d
 	interrupts_record(s, dev);
 	if (!active)
 		return;
-	vnic_state_u32(s, &dev->frame_max);
-	if (dev->frame_max > VNIC_FRAME_MAX(dev->attr.mtu))
-		vnic_state_fail(s, -EINVAL);
-	vnic_state_require(s, dev->frame_max >= VNIC_FRAME_MAX(VMXNET3_MIN_MTU));
+	mtu_record(s, dev);
 	vnic_state_u32(s, &dev->features);
 	filter_record(s, &dev->filter);
 	vnic_state_u32_max(s, &dev->tx_queues, VMXNET3_MAX_TX_QUEUES);

@@ -30,7 +30,10 @@ struct chain {
 	struct vnic_cursor end; /* behind it */
 };
 
-/* LOOK_NONE: descriptors are missing; LOOK_MISFIT: the frame does not suit its offload. */
+/*
+ * LOOK_NONE: descriptors are missing; LOOK_MISFIT: the frame is too long, or does not suit its
+ * offload.
+ */
 enum look { LOOK_NONE, LOOK_FRAME, LOOK_MISFIT, LOOK_BAD };
 
 static uint32_t offload_mode(const struct chain *chain)
@@ -110,7 +113,7 @@ static enum look read_chain(const struct vnic_device *dev, const struct vnic_dev
 			return look;
 		*error = VMXNET3_ERR_BIG_PKT;
 		len = chain->segments[chain->count].len;
-		if (len > (tso ? VNIC_TSO_MAX : dev->frame_max) - chain->len)
+		if (tso && len > VNIC_TSO_MAX - chain->len)
 			return LOOK_BAD;
 		chain->len += len;
 		if (++chain->count == (tso ? TSO_DESCRIPTORS : VMXNET3_MAX_TXD_PER_PKT) && !eop)
@@ -317,8 +320,8 @@ static void write_completion(struct vnic_device *dev, struct vnic_device_txq *tx
 }
 
 /*
- * A guest's user can create such packets by raw sockets: the driver is not at fault, and the frame
- * is dropped.
+ * A guest's user can create such packets by raw sockets or VLAN interfaces: the driver is not at
+ * fault, and the frame is dropped.
  */
 static void drop_misfit(struct vnic_device *dev, struct vnic_device_txq *tx,
 			const struct chain *chain)

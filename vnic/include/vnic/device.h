@@ -61,7 +61,7 @@ enum vnic_device_state { VNIC_DEVICE_DOWN, VNIC_DEVICE_ACTIVE, VNIC_DEVICE_BROKE
 	X(TX_FRAMES, "tx_frames", "frames taken from the driver")                      \
 	X(TX_BYTES, "tx_bytes", "bytes of them")                                       \
 	X(TX_BAD, "tx_bad", "transmit descriptors that were malformed")                \
-	X(TX_MISFIT, "tx_misfit", "frames not fit for the offload that was asked for") \
+	X(TX_MISFIT, "tx_misfit", "frames too long, or not fit for their offload")     \
 	X(RX_FRAMES, "rx_frames", "frames given to the driver")                        \
 	X(RX_BYTES, "rx_bytes", "bytes of them")                                       \
 	X(RX_NO_BUFFER, "rx_no_buffer", "frames dropped for want of a receive buffer") \
