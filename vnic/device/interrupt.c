@@ -20,7 +20,12 @@ static bool claim_vector(struct vnic_device *dev, uint32_t vector)
 
 	if (vnic_load(imr) != 0)
 		return false;
-	return !dev->auto_mask || vnic_exchange(imr, 1) == 0;
+	if (!dev->auto_mask)
+		return true;
+	if (vnic_exchange(imr, 1) != 0)
+		return false;
+	dev->auto_masked |= UINT32_C(1) << vector;
+	return true;
 }
 
 static void deliver_interrupt(struct vnic_device *dev, uint32_t vector)
@@ -46,22 +51,25 @@ void vnic_device_flush(struct vnic_device *dev)
 	/*
 	 * The completions must be visible before the mask is read. A driver that maps the mask
 	 * clears it and then looks for completions, so it finds missed ones; a driver whose stores
-	 * trap gets the interrupt in vnic_device_unmasked.
+	 * trap gets the interrupt in vnic_device_mask_written.
 	 */
 	vnic_fence();
 	for (; vectors; vectors &= vectors - 1)
 		deliver_interrupt(dev, (uint32_t)__builtin_ctz(vectors));
 }
 
-void vnic_device_unmasked(struct vnic_device *dev, uint32_t vector)
+void vnic_device_mask_written(struct vnic_device *dev, uint32_t vector, uint32_t value)
 {
-	if (dev->state != VNIC_DEVICE_DOWN && dev->missed & UINT32_C(1) << vector)
+	const uint32_t bit = UINT32_C(1) << vector;
+
+	dev->auto_masked &= ~bit;
+	if (value == 0 && dev->state != VNIC_DEVICE_DOWN && dev->missed & bit)
 		deliver_interrupt(dev, vector);
 }
 
 void vnic_device_mask_all(struct vnic_device *dev)
 {
-	dev->interrupts = dev->missed = 0;
+	dev->interrupts = dev->missed = dev->auto_masked = 0;
 	for (uint32_t i = 0; i < VMXNET3_MAX_INTRS; i++)
 		vnic_store(vnic_reg(dev->attr.bars, VMXNET3_REG_IMR + i * VMXNET3_REG_STRIDE), 1);
 }

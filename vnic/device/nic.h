@@ -107,6 +107,7 @@ struct vnic_device {
 	uint32_t tx_queues, rx_queues;
 	uint32_t interrupts; /* bit n: vector n has an interrupt to raise */
 	uint32_t missed; /* bit n: vector n was masked, or no_master, when its interrupt was due */
+	uint32_t auto_masked; /* bit n: an interrupt masked vector n, and the driver did not yet */
 	struct vnic_device_attr attr;
 	struct vnic_region *regions;
 	uint32_t region_count, region_room;
@@ -255,8 +256,8 @@ void vnic_device_write_stats(struct vnic_device *dev);
 void vnic_device_mark_interrupt(struct vnic_device *dev, uint8_t vector);
 /* Reports an event, VMXNET3_ECR_*, to the driver at once. */
 void vnic_device_raise_event(struct vnic_device *dev, uint32_t event);
-/* The driver wrote IMR: raises an interrupt that was due while the vector was masked. */
-void vnic_device_unmasked(struct vnic_device *dev, uint32_t vector);
+/* The driver wrote IMR: 0 raises an interrupt that was due while the vector was masked. */
+void vnic_device_mask_written(struct vnic_device *dev, uint32_t vector, uint32_t value);
 /* Masks all vectors, and forgets interrupts that were to be raised. */
 void vnic_device_mask_all(struct vnic_device *dev);
 

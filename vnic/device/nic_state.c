@@ -28,7 +28,7 @@ void vnic_device_resume(struct vnic_device *dev)
 	vnic_device_set_polling(dev, false);
 	vnic_device_tell_link(dev);
 	/* An interrupt of the old device may not have reached the guest. Drivers look for work at
-	 * each one. */
+	 * each one. Vectors that the old device masked by interrupts are not masked now. */
 	for (uint32_t i = 0; i < dev->vectors; i++)
 		vnic_device_mark_interrupt(dev, (uint8_t)i);
 	vnic_device_flush(dev);
@@ -194,6 +194,19 @@ static void filter_record(struct vnic_state_stream *s, struct vnic_device_filter
 		vnic_state_u32(s, &filter->vlan[i]);
 }
 
+/* Only the masks that the driver wrote: vnic_device_resume raises the other interrupts again. */
+static void masks_record(struct vnic_state_stream *s, struct vnic_device *dev)
+{
+	for (uint32_t i = 0; i < VMXNET3_MAX_INTRS; i++) {
+		uint32_t *imr = vnic_reg(dev->attr.bars, VMXNET3_REG_IMR + i * VMXNET3_REG_STRIDE);
+		uint32_t mask = vnic_load(imr) != 0 && !(dev->auto_masked >> i & 1);
+
+		vnic_state_u32_max(s, &mask, 1);
+		if (s->restoring)
+			vnic_store(imr, mask);
+	}
+}
+
 static void registers_record(struct vnic_state_stream *s, struct vnic_device *dev)
 {
 	uint8_t permanent[6];
@@ -214,14 +227,7 @@ static void registers_record(struct vnic_state_stream *s, struct vnic_device *de
 	vnic_state_u32(s, &dev->rss_fields);
 	vnic_state_bytes(s, &dev->coalesce, sizeof(dev->coalesce));
 	vnic_state_u16(s, &dev->link_told);
-	for (uint32_t i = 0; i < VMXNET3_MAX_INTRS; i++) {
-		uint32_t *imr = vnic_reg(dev->attr.bars, VMXNET3_REG_IMR + i * VMXNET3_REG_STRIDE);
-		uint32_t mask = vnic_load(imr) != 0;
-
-		vnic_state_u32_max(s, &mask, 1);
-		if (s->restoring)
-			vnic_store(imr, mask);
-	}
+	masks_record(s, dev);
 }
 
 static void interrupts_record(struct vnic_state_stream *s, struct vnic_device *dev)

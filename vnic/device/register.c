@@ -120,8 +120,9 @@ int vnic_device_reg_write(struct vnic_device *dev, uint32_t bar, uint32_t offset
 	if (bar != 0 || !bar0_register(offset))
 		return -EINVAL;
 	vnic_publish(vnic_reg(dev->attr.bars, offset), value);
-	if (is_mask(offset) && value == 0)
-		vnic_device_unmasked(dev, (offset - VMXNET3_REG_IMR) / VMXNET3_REG_STRIDE);
+	if (is_mask(offset))
+		vnic_device_mask_written(dev, (offset - VMXNET3_REG_IMR) / VMXNET3_REG_STRIDE,
+					 value);
 	return 0;
 }
 

@@ -840,6 +840,24 @@ static void test_masked_interrupt_survives_a_move(void **state)
 	assert_memory_equal(nic->got, frame, sizeof(frame));
 }
 
+/* A vector that the device has masked: its interrupt may not have reached the guest. */
+static void test_lost_interrupt_is_raised_after_a_move(void **state)
+{
+	struct nic *nic = *state;
+	uint8_t frame[60];
+
+	make_frame(frame, sizeof(frame), 1);
+	assert_int_equal(vnic_device_rx(nic->g->dev, 0, frame, sizeof(frame)), 0);
+	vnic_device_flush(nic->g->dev);
+	assert_int_equal(nic->g->interrupts[0], 1);
+	guest_move(nic->g);
+	assert_int_equal(nic->g->interrupts[0], 2);
+	/* A driver that masks the vector has got the interrupt. */
+	guest_mask(nic->g, 0, 1);
+	guest_move(nic->g);
+	assert_int_equal(nic->g->interrupts[0], 2);
+}
+
 static void test_damaged_saved_state_is_refused(void **state)
 {
 	struct nic *nic = *state;
@@ -967,6 +985,7 @@ int main(int argc, char **argv)
 						close_nic),
 		NIC_TEST(test_frames_sent_during_a_move_are_completed),
 		NIC_TEST(test_masked_interrupt_survives_a_move),
+		NIC_TEST(test_lost_interrupt_is_raised_after_a_move),
 		NIC_TEST(test_damaged_saved_state_is_refused),
 		cmocka_unit_test(test_saved_states_of_each_version_are_restored),
 	};

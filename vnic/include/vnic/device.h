@@ -203,8 +203,11 @@ void vnic_device_mark_rings(const struct vnic_device *dev);
  * are completed without being sent: the caller sends what it can before.
  */
 void vnic_device_pause(struct vnic_device *dev);
-/* The device goes on, after vnic_device_pause or vnic_device_restore: raises all interrupts that
- * are not masked, and tells the driver if the link has changed meanwhile. */
+/*
+ * The device goes on, after vnic_device_pause or vnic_device_restore: raises all interrupts that
+ * are not masked, and tells the driver if the link has changed meanwhile. After vnic_device_restore
+ * a vector is masked only if the driver has masked it, not by an earlier interrupt.
+ */
 void vnic_device_resume(struct vnic_device *dev);
 /*
  * Writes the state of a paused device, without the driver's memory. The caller frees *stream with
