@@ -166,6 +166,7 @@ int switch_link_adopt(struct switch_link *link, const char *run_dir, const char 
 
 	link->mtu = h->mtu;
 	link->sent = h->sent;
+	link->away = !h->joined;
 	if (rc || !h->joined)
 		return rc;
 	link->socket = h->socket;

@@ -29,9 +29,9 @@ struct switch_link {
 	uint32_t staged; /* frames that switch_link_flush will publish */
 	struct netdev_frame frames[SWITCH_LINK_BURST];
 	uint64_t retry_at; /* next attempt to connect, ns */
-	bool away; /* the link wants no port: after switch_link_leave, until switch_link_return */
-	int error; /* of the last attempt to connect, which was logged; 0 = none */
-	uint64_t dropped; /* frames without a daemon, or with a payload longer than VM_PORT_MTU */
+	bool away;         /* the link wants no port, until switch_link_return */
+	int error;         /* of the last attempt to connect, which was logged; 0 = none */
+	uint64_t dropped;  /* frames without a daemon, or with a payload longer than VM_PORT_MTU */
 };
 
 /* What another process needs to go on with a port of the switch (switch_link_adopt). */
@@ -75,7 +75,8 @@ void switch_link_leave(struct switch_link *link);
 int switch_link_return(struct switch_link *link);
 /*
  * Makes a link that goes on with the port of another process's link. The descriptors become the
- * link's, and -1 in *h. -EPROTO: they are not those of a port.
+ * link's, and -1 in *h. -EPROTO: they are not those of a port. Without a port the link is that of
+ * switch_link_open_away.
  */
 int switch_link_adopt(struct switch_link *link, const char *run_dir, const char *name,
 		      const uint8_t mac[6], struct switch_link_handover *h);

@@ -69,10 +69,27 @@ static void test_a_silent_daemon_is_asked_rarely(void **state)
 	rmdir(directory);
 }
 
+/* Of a process that waits for a machine, or whose machine has left: the MAC is another host's. */
+static void test_a_link_without_a_port_is_taken_over_without_one(void **state)
+{
+	struct switch_link_handover handover = {.mtu = 1500, .socket = -1, .fds = {-1, -1, -1}};
+	struct switch_link link;
+	bool joined;
+
+	(void)state;
+	assert_int_equal(switch_link_adopt(&link, "/tmp/urxe-link-none", "", mac, &handover), 0);
+	assert_int_equal(switch_link_tick(&link, now_ns(), &joined), UINT64_MAX);
+	assert_false(joined);
+	assert_int_equal(switch_link_return(&link), -ENOENT);
+	assert_true(switch_link_tick(&link, now_ns(), &joined) < UINT64_MAX);
+	switch_link_close(&link);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_silent_daemon_is_asked_rarely),
+		cmocka_unit_test(test_a_link_without_a_port_is_taken_over_without_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
