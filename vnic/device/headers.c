@@ -7,8 +7,6 @@
 #include <string.h>
 
 #define ETHERTYPE_AT  12
-#define ETHERTYPE_IP4 0x0800
-#define ETHERTYPE_IP6 0x86dd
 #define ETHERTYPE_TAG 0x8100 /* 802.1Q */
 #define ETHERTYPE_QNQ 0x88a8 /* 802.1ad */
 
@@ -76,12 +74,19 @@ static bool find_ip6(struct vnic_headers *h, const uint8_t *frame, uint32_t len)
 	return skip_extensions(h, frame, len);
 }
 
+bool vnic_headers_find_ip(struct vnic_headers *h, const uint8_t *frame, uint32_t len, uint32_t at,
+			  uint32_t type)
+{
+	*h = (struct vnic_headers){.l3 = at};
+	if (type == ETHERTYPE_IP4)
+		return find_ip4(h, frame, len);
+	return type == ETHERTYPE_IP6 && find_ip6(h, frame, len);
+}
+
 bool vnic_headers_find(struct vnic_headers *h, const uint8_t *frame, uint32_t len)
 {
-	uint32_t at = ETHERTYPE_AT;
-	uint16_t type;
+	uint32_t at = ETHERTYPE_AT, type;
 
-	*h = (struct vnic_headers){0};
 	/* A VLAN tag, and a second one. */
 	for (uint32_t tags = 0;; tags++, at += 4) {
 		if (len < at + 2)
@@ -90,10 +95,7 @@ bool vnic_headers_find(struct vnic_headers *h, const uint8_t *frame, uint32_t le
 		if (tags == 2 || (type != ETHERTYPE_TAG && type != ETHERTYPE_QNQ))
 			break;
 	}
-	h->l3 = at + 2;
-	if (type == ETHERTYPE_IP4)
-		return find_ip4(h, frame, len);
-	return type == ETHERTYPE_IP6 && find_ip6(h, frame, len);
+	return vnic_headers_find_ip(h, frame, len, at + 2, type);
 }
 
 /*

@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define ETHERTYPE_IP4 0x0800
+#define ETHERTYPE_IP6 0x86dd
+
 #define MACS       12 /* bytes of both MACs */
 #define TAG        4  /* bytes of an 802.1Q tag */
 #define IP6_HEADER 40
@@ -31,9 +34,13 @@ struct vnic_headers {
  */
 bool vnic_headers_find(struct vnic_headers *h, const uint8_t *frame, uint32_t len);
 
+/* The same for an IP header at the offset `at`, at most `len`, of a packet with that EtherType. */
+bool vnic_headers_find_ip(struct vnic_headers *h, const uint8_t *frame, uint32_t len, uint32_t at,
+			  uint32_t type);
+
 /*
- * The headers of a VXLAN or Geneve packet and of the Ethernet frame in it; all offsets are those of
- * the whole frame. False: not such a packet.
+ * The headers of a VXLAN or Geneve packet and of the packet in it; all offsets are those of the
+ * whole frame. False: not such a packet.
  */
 bool vnic_headers_find_inner(struct vnic_headers *outer, struct vnic_headers *inner,
 			     const uint8_t *frame, uint32_t len);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Finds the headers of an Ethernet frame inside a VXLAN (RFC 7348) or Geneve (RFC 8926) packet. */
+/*
+ * Finds the headers inside a VXLAN (RFC 7348) or Geneve (RFC 8926) packet: those of an Ethernet
+ * frame or, in Geneve, of an IP packet.
+ */
 #include <netinet/in.h>
 
 #include "headers.h"
@@ -12,22 +15,23 @@
 #define VXLAN_HEADER    8
 #define GENEVE_HEADER   8 /* without options */
 #define GENEVE_OPTIONS  0x3fu
-#define GENEVE_ETHERNET 0x6558 /* the protocol type of an Ethernet frame */
+#define ETHERTYPE_ETHER 0x6558 /* the type of an Ethernet frame inside another packet */
 
-/* The offset of the inner frame; 0: not a tunnel. */
-static uint32_t inner_offset(const struct vnic_headers *outer, const uint8_t *frame, uint32_t len)
+/* The offset of the inner packet, and its EtherType; 0: not a tunnel. */
+static uint32_t inner_offset(const struct vnic_headers *outer, const uint8_t *frame, uint32_t len,
+			     uint32_t *type)
 {
 	const uint32_t tunnel = outer->l4 + UDP_HEADER;
 	const uint8_t *header = frame + tunnel;
 
 	if (outer->protocol != IPPROTO_UDP || outer->fragment || len < tunnel + GENEVE_HEADER)
 		return 0;
+	*type = ETHERTYPE_ETHER;
 	switch (vnic_get16(frame + outer->l4 + 2)) {
 	case PORT_VXLAN:
 	case PORT_VXLAN_OLD: return tunnel + VXLAN_HEADER;
 	case PORT_GENEVE:
-		if (vnic_get16(header + 2) != GENEVE_ETHERNET)
-			return 0;
+		*type = vnic_get16(header + 2);
 		return tunnel + GENEVE_HEADER + (header[0] & GENEVE_OPTIONS) * 4;
 	default: return 0;
 	}
@@ -36,12 +40,16 @@ static uint32_t inner_offset(const struct vnic_headers *outer, const uint8_t *fr
 bool vnic_headers_find_inner(struct vnic_headers *outer, struct vnic_headers *inner,
 			     const uint8_t *frame, uint32_t len)
 {
-	uint32_t offset;
+	uint32_t offset, type;
 
 	if (!vnic_headers_find(outer, frame, len))
 		return false;
-	offset = inner_offset(outer, frame, len);
-	if (!offset || offset > len || !vnic_headers_find(inner, frame + offset, len - offset))
+	offset = inner_offset(outer, frame, len, &type);
+	if (!offset || offset > len)
+		return false;
+	if (type != ETHERTYPE_ETHER)
+		return vnic_headers_find_ip(inner, frame, len, offset, type);
+	if (!vnic_headers_find(inner, frame + offset, len - offset))
 		return false;
 	inner->l3 += offset;
 	inner->l4 += offset;

@@ -19,7 +19,7 @@
 #define TCP_SUM   16
 #define UDP_SUM   6
 
-enum kind { VXLAN, VXLAN_OLD, GENEVE };
+enum kind { VXLAN, VXLAN_OLD, GENEVE, GENEVE_IP /* without an inner Ethernet header */ };
 
 struct packet {
 	enum kind kind;
@@ -69,21 +69,26 @@ static void put_ip(uint8_t *ip, bool v6, uint32_t protocol, uint32_t len)
 	put16(ip + 10, ~internet_sum(ip, IP4, 0));
 }
 
+static uint32_t inner_type(const struct packet *p)
+{
+	return p->inner_v6 ? 0x86dd : 0x0800;
+}
+
 static void put_tunnel(struct packet *p)
 {
-	static const uint16_t ports[] = {4789, 8472, 6081};
+	static const uint16_t ports[] = {4789, 8472, 6081, 6081};
 	uint8_t *udp = p->data + p->outer_l4;
 
 	put16(udp, 50000);
 	put16(udp + 2, ports[p->kind]);
 	put16(udp + 4, p->len - p->outer_l4);
 	put16(udp + 6, p->outer_sum ? 0x1234 : 0);
-	if (p->kind != GENEVE) {
+	if (p->kind < GENEVE) {
 		udp[UDP] = 8;
 		return;
 	}
 	udp[UDP] = (uint8_t)(p->options / 4);
-	put16(udp + UDP + 2, 0x6558);
+	put16(udp + UDP + 2, p->kind == GENEVE ? 0x6558 : inner_type(p));
 	memset(udp + UDP + TUNNEL, 0xaa, p->options);
 }
 
@@ -94,7 +99,7 @@ static void build(struct packet *p)
 	uint8_t *l4;
 
 	p->outer_l4 = ETH + (p->outer_v6 ? IP6 : IP4);
-	p->inner_l3 = p->outer_l4 + UDP + TUNNEL + p->options + ETH;
+	p->inner_l3 = p->outer_l4 + UDP + TUNNEL + p->options + (p->kind == GENEVE_IP ? 0 : ETH);
 	p->inner_l4 = p->inner_l3 + (p->inner_v6 ? IP6 : IP4);
 	p->header = p->inner_l4 + l4_header;
 	p->len = p->header + p->payload;
@@ -102,7 +107,8 @@ static void build(struct packet *p)
 	put16(p->data + 12, p->outer_v6 ? 0x86dd : 0x0800);
 	put_ip(p->data + ETH, p->outer_v6, PROTO_UDP, p->len - ETH);
 	put_tunnel(p);
-	put16(p->data + p->inner_l3 - 2, p->inner_v6 ? 0x86dd : 0x0800);
+	if (p->kind != GENEVE_IP)
+		put16(p->data + p->inner_l3 - 2, inner_type(p));
 	put_ip(p->data + p->inner_l3, p->inner_v6, p->protocol, p->len - p->inner_l3);
 	l4 = p->data + p->inner_l4;
 	if (p->protocol == PROTO_TCP)
@@ -174,11 +180,11 @@ static void send_checksums(struct guest *g, uint32_t revision)
 	static struct packet p;
 	struct vnic_tx_frame frame;
 
-	for (uint32_t i = 0; i < 48; i++) {
-		p = (struct packet){.kind = i % 3,
+	for (uint32_t i = 0; i < 64; i++) {
+		p = (struct packet){.kind = i / 16,
 				    .outer_v6 = i & 4,
 				    .inner_v6 = i & 8,
-				    .options = i % 3 == GENEVE ? i % 5 * 12 : 0,
+				    .options = i / 16 >= GENEVE ? i % 5 * 12 : 0,
 				    .payload = 1 + i * 13,
 				    .protocol = i & 1 ? PROTO_TCP : PROTO_UDP};
 		build(&p);
@@ -238,7 +244,8 @@ static void check_segment(const struct packet *p, const struct vnic_tx_frame *fr
 	else
 		assert_int_equal(get16(udp + 6), 0);
 	assert_true(inner_sum_right(p, frame));
-	assert_memory_equal(udp + UDP, p->data + p->outer_l4 + UDP, TUNNEL + p->options + ETH);
+	assert_memory_equal(udp + UDP, p->data + p->outer_l4 + UDP,
+			    p->inner_l3 - p->outer_l4 - UDP);
 	assert_memory_equal(frame->data + p->header, p->data + p->header + number * mss, part);
 }
 
@@ -248,13 +255,13 @@ static void segment(struct guest *g, uint32_t revision)
 	const uint32_t mss = 1300;
 	struct vnic_tx_frame frame;
 
-	for (uint32_t i = 0; i < 24; i++) {
-		p = (struct packet){.kind = i % 3,
+	for (uint32_t i = 0; i < 32; i++) {
+		p = (struct packet){.kind = i / 8,
 				    .outer_v6 = i & 4,
-				    .inner_v6 = i & 8,
+				    .inner_v6 = i & 2,
 				    .outer_sum = i & 1,
-				    .options = i % 3 == GENEVE ? i % 5 * 12 : 0,
-				    .payload = 1 + i * 2600,
+				    .options = i / 8 >= GENEVE ? i % 5 * 12 : 0,
+				    .payload = 1 + i * 2000,
 				    .protocol = PROTO_TCP};
 		build(&p);
 		post_tso(g, &p, revision, mss);
