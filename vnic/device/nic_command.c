@@ -10,6 +10,7 @@
  * more, its memcpy warns (FORTIFY_SOURCE).
  */
 #define TX_DATA_DESC_SIZE 128
+#define RX_DATA_DESC_SIZE 128 /* the choice of drivers that are not told */
 
 /* When a command is permitted. Without access to memory, ALWAYS ones are. */
 enum need { ALWAYS, MEMORY, ACTIVE };
@@ -170,6 +171,13 @@ static uint32_t get_capabilities(struct vnic_device *dev)
 	return dev->capabilities;
 }
 
+/* From revision 9 on the upper half is the size for received frames. */
+static uint32_t get_data_desc_sizes(struct vnic_device *dev)
+{
+	return TX_DATA_DESC_SIZE |
+	       (dev->revision >= VMXNET3_REV_9 ? (uint32_t)RX_DATA_DESC_SIZE << 16 : 0);
+}
+
 struct command {
 	uint32_t (*run)(struct vnic_device *dev);
 	enum need need;
@@ -208,7 +216,7 @@ static const struct command gets[] = {
 	GET(GET_DEV_EXTRA_INFO) = {ignore_command, ALWAYS},
 	GET(GET_CONF_INTR) = {NULL, ALWAYS, .answer = VMXNET3_IT_MSIX | VMXNET3_IMM_AUTO << 2},
 	GET(GET_ADAPTIVE_RING_INFO) = {NULL, ALWAYS, .answer = VMXNET3_DISABLE_ADAPTIVE_RING},
-	GET(GET_TXDATA_DESC_SIZE) = {NULL, ALWAYS, VMXNET3_REV_3, .answer = TX_DATA_DESC_SIZE},
+	GET(GET_TXDATA_DESC_SIZE) = {get_data_desc_sizes, ALWAYS, VMXNET3_REV_3},
 	GET(GET_COALESCE) = {get_coalesce, ACTIVE, VMXNET3_REV_3},
 	GET(GET_RSS_FIELDS) = {get_rss_fields, ALWAYS, VMXNET3_REV_4},
 	/* No more than the usual number, so the layout of the interrupts' configuration stays. */

@@ -68,6 +68,11 @@ static void test_commands_need_a_selected_revision_3(void **state)
 	guest_write(g, VMXNET3_REG_VRRS, VMXNET3_REV_3);
 	/* Linux' struct Vmxnet3_TxDataDesc has 128 bytes, and its memcpy warns of more. */
 	assert_int_equal(guest_command(g, CMD(GET_TXDATA_DESC_SIZE)), 128);
+	/* From revision 9 on the driver takes the size for received frames from the upper half. */
+	guest_write(g, VMXNET3_REG_VRRS, 1u << 7);
+	assert_int_equal(guest_command(g, CMD(GET_TXDATA_DESC_SIZE)), 128);
+	guest_write(g, VMXNET3_REG_VRRS, VMXNET3_REV_9);
+	assert_int_equal(guest_command(g, CMD(GET_TXDATA_DESC_SIZE)), 128 << 16 | 128);
 }
 
 /* Each command of a revision fails in the revision before. */

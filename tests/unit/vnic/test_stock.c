@@ -127,13 +127,14 @@ static bool is_of_kept_state;
 static void create_queues(struct nic *nic)
 {
 	struct guest *g = nic->g;
+	const uint32_t sizes = guest_command(g, CMD(GET_TXDATA_DESC_SIZE));
 
-	nic->txdata_size = guest_command(g, CMD(GET_TXDATA_DESC_SIZE)) & 0xffff;
+	nic->txdata_size = sizes & 0xffff;
 	/* Not more than the driver's struct Vmxnet3_TxDataDesc has (test_command.c). */
 	assert_int_equal(nic->txdata_size, 128);
 	if (is_of_kept_state)
 		nic->txdata_size = 256;
-	nic->rxdata_size = 128;
+	nic->rxdata_size = knows(nic, 9) ? sizes >> 16 : 128;
 	for (uint32_t i = 0; i < PAIRS; i++) {
 		struct linux_queue *q = &nic->q[i];
 
