@@ -218,10 +218,22 @@ static bool release_rights(const struct urxe_qp *qp, const struct send_wqe *wqe)
 	}
 }
 
+/*
+ * Whether a local request has to wait for earlier requests. A local invalidate waits until all of
+ * them are complete, as if it had the local invalidate fence (IBA 10.6.5.1): a READ and a
+ * retransmission need the key until then. Linux' rxe waits, too.
+ */
+static bool is_fenced(const struct urxe_qp *qp, const struct send_wqe *wqe)
+{
+	if (wqe->opcode == URXE_WR_LOCAL_INV)
+		return qp->sq.cur != qp->sq.tail;
+	return wqe->flags & URXE_SEND_FENCE && qp->req.rd_atomic;
+}
+
 /* Executes a local request. False: the request has to wait, or has failed. */
 static bool run_local(struct urxe_qp *qp, struct send_wqe *wqe)
 {
-	if (wqe->flags & URXE_SEND_FENCE && qp->req.rd_atomic)
+	if (is_fenced(qp, wqe))
 		return false;
 	if (!release_rights(qp, wqe)) {
 		pace_again(qp, COPY_AGAIN_NS);

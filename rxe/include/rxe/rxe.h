@@ -344,8 +344,9 @@ void urxe_mr_query(const struct urxe_mr *mr, struct urxe_mr_attr *attr);
 /*
  * Allocates the keys of a region that URXE_WR_REG_MR requests of QPs of the same protection domain
  * register, one after the other, and room for its extents. LOCAL_INV, or SEND_INV of the QP's peer,
- * deregisters the region. The object owns all keys with the upper 24 bits of its first key, which
- * the engine chooses. -ENOMEM.
+ * deregisters the region; LOCAL_INV first waits until all earlier requests of its QP are complete,
+ * because they may use the key. The object owns all keys with the upper 24 bits of its first key,
+ * which the engine chooses. -ENOMEM.
  */
 int urxe_fast_mr_alloc(struct urxe_dev *dev, uint32_t pd, uint32_t max_extents,
 		       struct urxe_fast_mr **fast);

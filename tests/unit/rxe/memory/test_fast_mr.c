@@ -121,6 +121,55 @@ static void test_invalidate_and_reregister_in_one_queue_succeed(void **state)
 	engine_close(&f.e);
 }
 
+/* A request of node b whose memory is the start of the region. */
+static void post_from_region(struct fast *f, uint64_t wr_id, uint32_t opcode)
+{
+	struct urxe_seg seg = {BASE, PAGE, urxe_fast_mr_key(f->mr)};
+	const struct urxe_send_wr wr = {
+		.wr_id = wr_id,
+		.opcode = opcode,
+		.segs = &seg,
+		.n_segs = 1,
+		.remote_addr = f->e.a->iova,
+		.rkey = f->e.a->key,
+	};
+
+	assert_int_equal(urxe_post_send(f->e.end[1].qp, &wr), 0);
+}
+
+/* The region serves requests before the invalidation until they complete, also if their first
+ * packet is lost. */
+static void test_invalidation_waits_for_earlier_requests(void **state)
+{
+	(void)state;
+	static const uint32_t opcodes[] = {READ, WRITE, URXE_WR_SEND};
+	struct urxe_fast_reg request, again;
+	struct fast f;
+
+	for (unsigned i = 0; i < 2 * sizeof(opcodes) / sizeof(opcodes[0]); i++) {
+		struct link_loss loss = {.first = 0};
+
+		open_fast(&f);
+		request = request_for(&f, 1);
+		again = request_for(&f, 2);
+		post_recv(&f.e.end[0], 9, 0, PAGE);
+		assert_int_equal(reg_outcome(&f, &request), URXE_WC_SUCCESS);
+		if (i % 2) {
+			f.e.pair->link[1].filter = link_lose_one;
+			f.e.pair->link[1].filter_arg = &loss;
+		}
+		post_from_region(&f, 1, opcodes[i / 2]);
+		post_inv(f.e.end[1].qp, 2, request.key);
+		post_reg(&f, 3, &again);
+		pair_settle(f.e.pair);
+		for (uint64_t wr_id = 1; wr_id <= 3; wr_id++)
+			expect_wc(&f.e.b->send_cq, wr_id, URXE_WC_SUCCESS);
+		assert_int_equal(loss.seen != 0, i % 2);
+		assert_int_equal(urxe_fast_mr_key(f.mr), again.key);
+		engine_close(&f.e);
+	}
+}
+
 static void test_send_with_invalidate_ends_a_fast_mr(void **state)
 {
 	(void)state;
@@ -294,6 +343,7 @@ int main(void)
 		cmocka_unit_test(test_range_ends_with_the_region),
 		cmocka_unit_test(test_rkey_grants_nothing_before_registration),
 		cmocka_unit_test(test_invalidate_and_reregister_in_one_queue_succeed),
+		cmocka_unit_test(test_invalidation_waits_for_earlier_requests),
 		cmocka_unit_test(test_send_with_invalidate_ends_a_fast_mr),
 		cmocka_unit_test(test_bad_fast_registration_fails_and_grants_nothing),
 		cmocka_unit_test(test_fast_registration_of_another_pd_fails),
