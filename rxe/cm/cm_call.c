@@ -18,7 +18,6 @@ static void fill_path(struct cm_req *req, const struct cm_path *path)
 	req->traffic_class = path->traffic_class;
 	req->hop_limit = path->hop_limit;
 	req->sl = path->sl;
-	req->ack_timeout = cm_ack_timeout(CM_ACK_DELAY, CM_PACKET_LIFETIME);
 }
 
 static void fill_req(struct cm_mad *mad, const struct cm_conn *conn,
@@ -42,6 +41,7 @@ static void fill_req(struct cm_mad *mad, const struct cm_conn *conn,
 		.retry_count = p->retry_count,
 		.rnr_retry_count = p->rnr_retry_count,
 		.max_cm_retries = CM_RETRIES,
+		.ack_timeout = cm_ack_timeout(CM_ACK_DELAY, request->packet_lifetime),
 		.mtu = request->mtu,
 		.srq = p->srq,
 		.pkey = request->path.pkey,
@@ -80,7 +80,7 @@ int cm_connect(struct cm *cm, uint64_t now, const struct cm_request *request, vo
 	conn->channel.initiator_depth = p->initiator_depth;
 	conn->channel.retry_count = p->retry_count;
 	conn->channel.rnr_retry_count = p->rnr_retry_count;
-	conn->channel.ack_timeout = cm_ack_timeout(CM_ACK_DELAY, CM_PACKET_LIFETIME);
+	conn->channel.ack_timeout = request->packet_lifetime + 1;
 	fill_req(&mad, conn, request);
 	conn->state = CM_REQ_SENT;
 	*out = conn;

@@ -207,7 +207,7 @@ static void on_rep(struct cm *cm, uint64_t now, const struct cm_path *path,
 	conn->channel.responder_resources = rep->initiator_depth;
 	conn->channel.initiator_depth = rep->responder_resources;
 	conn->channel.rnr_retry_count = rep->rnr_retry_count;
-	conn->channel.ack_timeout = cm_ack_timeout(rep->ack_delay, CM_PACKET_LIFETIME);
+	conn->channel.ack_timeout = cm_ack_timeout(rep->ack_delay, conn->channel.ack_timeout - 1);
 	cm_know_peer(conn);
 	cm_tell(conn, CM_EVENT_REP, mad);
 }

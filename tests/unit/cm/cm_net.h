@@ -19,11 +19,12 @@
 
 #include "rand.h"
 
-#define NS      UINT64_C(1000000000)
-#define DELAY   20000u /* ns, one way */
-#define SERVICE UINT64_C(0x1061c06)
-#define PAIRS   64
-#define FLYING  4096
+#define NS       UINT64_C(1000000000)
+#define DELAY    20000u /* ns, one way */
+#define SERVICE  UINT64_C(0x1061c06)
+#define LIFETIME 17 /* of packets, 0.54 s */
+#define PAIRS    64
+#define FLYING   4096
 
 enum { A, B };
 
@@ -262,6 +263,7 @@ static inline void connect_pair(int k)
 		.service_id = SERVICE,
 		.service = CM_SERVICE_RC,
 		.mtu = 3,
+		.packet_lifetime = LIFETIME,
 		.param = param(A, k, data, sizeof(data)),
 	};
 

@@ -33,6 +33,9 @@ static void test_three_messages_connect(void **state)
 	assert_int_equal(b_end()->events[CM_EVENT_ESTABLISHED], 1);
 	expect_channel(a_end(), b_end());
 	expect_channel(b_end(), a_end());
+	assert_int_equal(net.last[CM_REQ].req.ack_timeout, LIFETIME + 1);
+	assert_int_equal(cm_channel(a_end()->conn)->ack_timeout, LIFETIME + 1);
+	assert_int_equal(cm_channel(b_end()->conn)->ack_timeout, LIFETIME + 1);
 }
 
 static void test_lost_req_rep_or_rtu_is_sent_again(void **state)

@@ -38,6 +38,12 @@ uint8_t cma_path_mtu(const struct cma_id *id)
 	return mtu;
 }
 
+/* As in the kernel: half of an ACK timeout of the program's choice. */
+uint8_t cma_packet_lifetime(const struct cma_id *id)
+{
+	return id->route_ack_timeout ? id->route_ack_timeout - 1 : CM_PACKET_LIFETIME;
+}
+
 /* --- IDs */
 
 /* Random, so that nobody can guess the PSNs of others' connections from those of its own. */

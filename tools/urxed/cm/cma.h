@@ -91,7 +91,8 @@ struct cma_id {
 	uint8_t tos;
 	uint8_t ack_timeout;
 	bool ack_timeout_set;
-	uint32_t qkey; /* UD; the peer's; 0 = not set */
+	uint8_t route_ack_timeout; /* ack_timeout when the route was resolved; 0 = none */
+	uint32_t qkey;             /* UD; the peer's; 0 = not set */
 	uint32_t psn;
 	uint32_t qpn;
 	struct cm_conn *conn;       /* NULL: neither connected nor connecting */
@@ -193,6 +194,8 @@ int cma_set_afonly(struct cma_id *id, bool on);
 
 /* The path MTU to the peer of an ID with a route, as enum ib_mtu: 1 = 256 to 5 = 4096 bytes. */
 uint8_t cma_path_mtu(const struct cma_id *id);
+/* The longest time of a packet on the route of an ID, 4.096 us * 2^n. */
+uint8_t cma_packet_lifetime(const struct cma_id *id);
 
 /* --- cma_save.c: a copy of an ID without pointers, from which the next daemon restores it. */
 struct cma_saved {

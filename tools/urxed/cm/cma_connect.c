@@ -62,7 +62,8 @@ static int send_req(struct cma_id *id, const struct cma_param *p)
 				     .service_id = cm_service_id(id->ps, id->dst.port),
 				     .service =
 					     id->service == CMA_UC ? CM_SERVICE_UC : CM_SERVICE_RC,
-				     .mtu = cma_path_mtu(id)};
+				     .mtu = cma_path_mtu(id),
+				     .packet_lifetime = cma_packet_lifetime(id)};
 	int rc = build_private_data(id, p, data, sizeof(data));
 
 	if (rc)

@@ -327,6 +327,7 @@ int cma_resolve_route(struct cma_id *id)
 	if (id->state != CMA_STATE_ADDR_RESOLVED)
 		return -EINVAL;
 	id->state = CMA_STATE_ROUTE_RESOLVED;
+	id->route_ack_timeout = id->ack_timeout;
 	cma_emit_event(id, CMA_ROUTE_RESOLVED, 0);
 	return 0;
 }

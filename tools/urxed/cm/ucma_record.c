@@ -141,6 +141,8 @@ static void id_fields(struct vnic_state_stream *s, struct ucma_record *r)
 	vnic_state_u8(s, &id->tos);
 	u8_max(s, &id->ack_timeout, EXP_MAX);
 	vnic_state_bool(s, &id->ack_timeout_set);
+	if (s->version >= 2)
+		u8_max(s, &id->route_ack_timeout, EXP_MAX);
 	vnic_state_u32(s, &id->qkey);
 	vnic_state_u32_max(s, &id->psn, QPN_MAX);
 	vnic_state_u32_max(s, &id->qpn, QPN_MAX);

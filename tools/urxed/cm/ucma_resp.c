@@ -110,7 +110,7 @@ static void fill_path(struct ib_user_path_rec *path, const struct cma_id *id)
 	path->mtu_selector = EXACTLY;
 	path->rate = port_rate_of_path(host_rate(host));
 	path->rate_selector = EXACTLY;
-	path->packet_life_time = CM_PACKET_LIFETIME;
+	path->packet_life_time = cma_packet_lifetime(id);
 	path->packet_life_time_selector = EXACTLY;
 	path->flow_label = htobe32((id->src.addr.port * 31u + id->dst.port) & 0xfffff);
 	path->reversible = 1;

@@ -23,7 +23,7 @@
 #define CM_RESPONSE_TIMEOUT 20 /* 4.3 s */
 #define CM_RETRIES          15
 #define CM_MRA_TIMEOUT      24 /* 69 s */
-#define CM_PACKET_LIFETIME  16 /* 0.27 s */
+#define CM_PACKET_LIFETIME  16 /* 0.27 s; Linux: 18 */
 
 #define CM_SEED_LEN 16 /* bytes */
 
@@ -148,8 +148,9 @@ struct cm_param {
 struct cm_request {
 	struct cm_path path;
 	uint64_t service_id;
-	uint8_t service; /* enum cm_service */
-	uint8_t mtu;     /* of the path, 1 = 256 to 5 = 4096 */
+	uint8_t service;         /* enum cm_service */
+	uint8_t mtu;             /* of the path, 1 = 256 to 5 = 4096 */
+	uint8_t packet_lifetime; /* on the path, 4.096 us * 2^n, n up to 30 */
 	struct cm_param param;
 };
 
@@ -217,6 +218,7 @@ struct cm_channel {
 	uint8_t initiator_depth;
 	uint8_t retry_count;
 	uint8_t rnr_retry_count;
+	/* 4.096 us * 2^n. Before the REP, which has the peer's delay: twice the packet lifetime. */
 	uint8_t ack_timeout;
 };
 const struct cm_channel *cm_channel(const struct cm_conn *conn);

@@ -35,14 +35,18 @@ static void qp_attributes_follow_connect_and_disconnect(void **state)
 	expect_no_event(&a);
 }
 
-/* Of the path record that a program reads. */
-static uint8_t path_mtu(uint32_t id)
+/* A value of the path record that a program reads, which has the selector "exactly". */
+static uint8_t path_value(uint32_t id, unsigned offset)
 {
 	const struct rdma_ucm_query request = {.option = RDMA_USER_CM_QUERY_PATH, .id = id};
 
 	assert_int_equal(COMMAND(&a, QUERY, request, 400), 0);
-	/* With the selector "exactly". */
-	return answer.out[16 + 54] ^ 2 << 6;
+	return answer.out[16 + offset] ^ 2 << 6;
+}
+
+static uint8_t path_mtu(uint32_t id)
+{
+	return path_value(id, 54);
 }
 
 static void path_mtu_fits_the_peer(void **state)
@@ -58,6 +62,43 @@ static void path_mtu_fits_the_peer(void **state)
 	child = establish(id);
 	assert_int_equal(qp_attr(&a, id, RTR).path_mtu, 3);
 	assert_int_equal(qp_attr(&b, child, RTR).path_mtu, 3);
+}
+
+/* As in the kernel, the option concerns the path, and thus the peer, if the program sets it before
+ * it resolves the route. */
+static void ack_timeout_of_the_client_reaches_the_server(void **state)
+{
+	enum { UNSET = 255 };
+	static const struct {
+		uint8_t before, after; /* the route's resolution */
+		uint8_t lifetime, own, peer;
+	} rows[] = {
+		{UNSET, UNSET, 16, 17, 17}, {20, UNSET, 19, 20, 20}, {UNSET, 22, 16, 22, 17},
+		{20, 11, 19, 11, 20},       {0, UNSET, 16, 0, 17},   {1, UNSET, 0, 1, 16},
+		{31, UNSET, 30, 31, 31},
+	};
+	uint32_t id, child;
+
+	(void)state;
+	listener(5);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		id = client_without_route(RDMA_PS_TCP);
+		if (rows[i].before != UNSET)
+			set_ack_timeout(&a, id, rows[i].before);
+		assert_int_equal(resolve_route(&a, id), 0);
+		get_event(&a, CMA_ROUTE_RESOLVED);
+		if (rows[i].after != UNSET)
+			set_ack_timeout(&a, id, rows[i].after);
+		assert_int_equal(path_value(id, 56), rows[i].lifetime);
+		child = establish(id);
+		assert_int_equal(qp_attr(&a, id, RTS).timeout, rows[i].own);
+		assert_int_equal(qp_attr(&b, child, RTS).timeout, rows[i].peer);
+		assert_int_equal(destroy(&b, child), 1);
+		loop_run(&loop);
+		get_event(&a, CMA_DISCONNECTED);
+		assert_int_equal(destroy(&a, id), 4);
+		loop_run(&loop);
+	}
 }
 
 static void request_carries_up_to_56_bytes_of_private_data(void **state)
@@ -905,6 +946,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(qp_attributes_follow_connect_and_disconnect),
 		TEST(path_mtu_fits_the_peer),
+		TEST(ack_timeout_of_the_client_reaches_the_server),
 		TEST(request_carries_up_to_56_bytes_of_private_data),
 		TEST(reject_carries_reason_and_private_data),
 		TEST(reject_may_name_an_unsupported_option),

@@ -110,6 +110,12 @@ static void connection_goes_on(void **state)
 	connection_outlives(move_both);
 }
 
+static void ack_timeout_moves(void **state)
+{
+	(void)state;
+	ack_timeout_of_a_route_outlives(move_both);
+}
+
 /* A device keeps its name, by which a host knows it again that it has left some moves ago. */
 static void device_keeps_its_token(void **state)
 {
@@ -832,6 +838,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(connection_goes_on, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(ack_timeout_moves, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(device_keeps_its_token, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(peer_repeats_its_messages, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(request_waits_for_the_listener, set_up, tear_down),

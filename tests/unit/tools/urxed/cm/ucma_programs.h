@@ -134,6 +134,22 @@ static inline int resolve_route(const struct loop_program *p, uint32_t id)
 	return COMMAND(p, RESOLVE_ROUTE, request, 0);
 }
 
+static inline void set_ack_timeout(const struct loop_program *p, uint32_t id, uint8_t timeout)
+{
+	const struct {
+		struct rdma_ucm_set_option option;
+		uint8_t timeout;
+	} set = {{.id = id,
+		  .level = RDMA_OPTION_ID,
+		  .optname = RDMA_OPTION_ID_ACK_TIMEOUT,
+		  .optlen = sizeof(timeout)},
+		 timeout};
+
+	assert_int_equal(loop_command(&loop, p, RDMA_USER_CM_CMD_SET_OPTION, &set,
+				      offsetof(typeof(set), timeout) + 1, 0, &answer),
+			 0);
+}
+
 static inline struct rdma_ucm_conn_param param(uint32_t qpn, uint8_t len)
 {
 	struct rdma_ucm_conn_param p = {.qp_num = qpn,
@@ -233,12 +249,19 @@ static inline uint32_t listener(uint32_t backlog)
 	return id;
 }
 
-static inline uint32_t client(uint16_t ps)
+static inline uint32_t client_without_route(uint16_t ps)
 {
 	uint32_t id = create(&a, ps, 0xa);
 
 	assert_int_equal(resolve(&a, id), 0);
 	assert_int_equal(get_event(&a, CMA_ADDR_RESOLVED).status, 0);
+	return id;
+}
+
+static inline uint32_t client(uint16_t ps)
+{
+	uint32_t id = client_without_route(ps);
+
 	assert_int_equal(resolve_route(&a, id), 0);
 	get_event(&a, CMA_ROUTE_RESOLVED);
 	return id;

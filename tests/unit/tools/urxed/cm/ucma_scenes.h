@@ -37,6 +37,21 @@ static inline void connection_outlives(interrupt_fn *interrupt)
 	expect_no_event(&a);
 }
 
+/* The ACK timeout that a program has set before it resolved the route. */
+static inline void ack_timeout_of_a_route_outlives(interrupt_fn *interrupt)
+{
+	uint32_t id = client_without_route(RDMA_PS_TCP), child;
+
+	set_ack_timeout(&a, id, 20);
+	assert_int_equal(resolve_route(&a, id), 0);
+	get_event(&a, CMA_ROUTE_RESOLVED);
+	interrupt();
+	listener(5);
+	child = establish(id);
+	assert_int_equal(qp_attr(&a, id, RTS).timeout, 20);
+	assert_int_equal(qp_attr(&b, child, RTS).timeout, 20);
+}
+
 /* Returns the number of the group. */
 static inline uint32_t join(uint32_t id)
 {
