@@ -312,12 +312,17 @@ void cm_post(struct cm_conn *conn, const struct cm_mad *mad)
 	send_mad(conn, conn->sent);
 }
 
+void cm_post_again_by_tick(struct cm_conn *conn, uint64_t now)
+{
+	conn->unsent = true;
+	heap_set(&conn->cm->timers, &conn->timer, now);
+}
+
 void cm_post_by_tick(struct cm_conn *conn, uint64_t now, const struct cm_mad *mad)
 {
 	cm_mad_build(mad, conn->sent);
 	conn->sent_attr = mad->attr;
-	conn->unsent = true;
-	heap_set(&conn->cm->timers, &conn->timer, now);
+	cm_post_again_by_tick(conn, now);
 }
 
 void cm_post_again(struct cm_conn *conn)

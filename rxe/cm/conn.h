@@ -183,6 +183,8 @@ void cm_post_again(struct cm_conn *conn);
  * with thousands of connections that ends does not send as many messages at once.
  */
 void cm_post_by_tick(struct cm_conn *conn, uint64_t now, const struct cm_mad *mad);
+/* The same for the kept message. */
+void cm_post_again_by_tick(struct cm_conn *conn, uint64_t now);
 /* Sends a message, and does not keep it: repetitions are those of the last posted message. */
 void cm_post_aside(struct cm_conn *conn, const struct cm_mad *mad);
 /* Starts the timer for an answer to the last posted message, with conn->retries repetitions. */
@@ -195,8 +197,8 @@ void cm_await_no_more(struct cm_conn *conn);
 void cm_enter_established(struct cm_conn *conn);
 /* --- freeze.c */
 
-/* After a thaw or a restoration: starts the timer of the state anew, and counts a half-open
- * connection again. */
+/* After a thaw or a restoration: starts the timer of the state anew, counts a half-open connection
+ * again, and lets cm_tick send a DREQ again. */
 void cm_go_on(struct cm_conn *conn, uint64_t now);
 /* True: the message is for a frozen connection. */
 bool cm_is_for_frozen(const struct cm *cm, const struct cm_path *path, const struct cm_mad *mad);

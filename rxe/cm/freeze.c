@@ -10,9 +10,12 @@
 	 CM_S(SIDR_REQ_RCVD))
 #define AWAITS                                                                       \
 	(CM_S(REQ_SENT) | CM_S(MRA_REQ_RCVD) | CM_S(REP_SENT) | CM_S(MRA_REP_RCVD) | \
-	 CM_S(DREQ_SENT) | CM_S(SIDR_REQ_SENT))
+	 CM_S(SIDR_REQ_SENT))
 
-/* The remaining time is unknown, so the timeout starts anew. */
+/*
+ * The remaining time is unknown, so the timeout starts anew. A DREQ goes out at the next tick: it
+ * may not have been sent yet, or the answer was lost meanwhile.
+ */
 void cm_go_on(struct cm_conn *conn, uint64_t now)
 {
 	if (CM_IN(conn, HALF_OPEN))
@@ -21,6 +24,8 @@ void cm_go_on(struct cm_conn *conn, uint64_t now)
 		cm_enter_unconfirmed(conn, now);
 	if (CM_IN(conn, AWAITS))
 		cm_await(conn, now);
+	else if (CM_IN(conn, CM_S(DREQ_SENT)))
+		cm_post_again_by_tick(conn, now);
 	else if (CM_IN(conn, CM_S(TIMEWAIT)))
 		cm_enter_timewait(conn, now);
 }

@@ -444,6 +444,46 @@ static void test_released_connection_sends_its_dreq_from_cm_tick(void **state)
 	assert_int_equal(cm_counters(net.cm[A])[CM_COUNT_REPEATED], 0);
 }
 
+static void restore(struct end *end)
+{
+	struct cm_saved saved;
+
+	cm_save(end->conn, &saved);
+	cm_release(end->conn, net.now);
+	assert_int_equal(cm_restore(net.cm[A], net.now, &saved, false, end, &end->conn), 0);
+}
+
+/* A DREQ that waits for cm_tick, or whose answer is lost meanwhile, does not wait for a timeout. */
+static void test_dreq_goes_out_at_once_after_a_freeze_or_a_restoration(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		bool restored = i & 1, sent = i & 2;
+
+		establish();
+		net.sent[CM_DREQ] = 0;
+		b_end()->events[CM_EVENT_DREQ] = 0;
+		assert_int_equal(cm_disconnect(a_end()->conn, net.now), 0);
+		if (sent)
+			cm_tick(net.cm[A], net.now);
+		cm_freeze(a_end()->conn);
+		if (restored)
+			restore(a_end());
+		else
+			cm_thaw(a_end()->conn, net.now);
+		assert_int_equal(net.sent[CM_DREQ], sent);
+		cm_tick(net.cm[A], net.now);
+		assert_int_equal(net.sent[CM_DREQ], sent + 1);
+		run_for(NS);
+		assert_int_equal(net.sent[CM_DREQ], sent + 1);
+		assert_int_equal(b_end()->events[CM_EVENT_DREQ], 1);
+		assert_int_equal(cm_counters(net.cm[A])[CM_COUNT_REPEATED], 0);
+		let_go(a_end());
+		let_go(b_end());
+		run_for(60 * NS);
+	}
+}
+
 /* --- Datagrams */
 
 static void test_sidr_req_is_answered_once(void **state)
@@ -619,6 +659,7 @@ int main(void)
 		TEST(test_unanswered_dreq_ends_with_dreq_error),
 		TEST(test_release_disconnects),
 		TEST(test_released_connection_sends_its_dreq_from_cm_tick),
+		TEST(test_dreq_goes_out_at_once_after_a_freeze_or_a_restoration),
 		TEST(test_sidr_req_is_answered_once),
 		TEST(test_sidr_req_without_listener_is_refused),
 		TEST(test_unanswered_sidr_req_ends_with_sidr_error),

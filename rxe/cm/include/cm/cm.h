@@ -239,9 +239,10 @@ struct cm_saved {
 };
 void cm_save(const struct cm_conn *conn, struct cm_saved *saved);
 /*
- * Restores a saved connection with an owner; its timeout and retries start anew. `frozen`: it is as
- * after cm_freeze, and the manager gives up no older connection for it. -EEXIST: another connection
- * has its ID; -EINVAL: invalid state; -ENOMEM.
+ * Restores a saved connection with an owner; its timeout and retries start anew, and the next
+ * cm_tick sends a DREQ that has no answer. `frozen`: it is as after cm_freeze, and the manager
+ * gives up no older connection for it. -EEXIST: another connection has its ID; -EINVAL: invalid
+ * state; -ENOMEM.
  */
 int cm_restore(struct cm *cm, uint64_t now, const struct cm_saved *saved, bool frozen,
 	       void *conn_ctx, struct cm_conn **conn);
@@ -252,7 +253,7 @@ int cm_restore(struct cm *cm, uint64_t now, const struct cm_saved *saved, bool f
  * without a message to the peer; cm_disconnect returns -EINVAL.
  */
 void cm_freeze(struct cm_conn *conn);
-/* Ends cm_freeze, if the connection is frozen: its timeout and retries start anew. */
+/* Ends cm_freeze, if the connection is frozen: it goes on as after cm_restore. */
 void cm_thaw(struct cm_conn *conn, uint64_t now);
 
 #endif
