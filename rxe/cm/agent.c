@@ -36,10 +36,8 @@ void cm_destroy(struct cm *cm)
 	free(cm);
 }
 
-/* No answer after the last retry. */
 void cm_report_no_answer(struct cm_conn *conn, uint64_t now)
 {
-	cm_count(conn->cm, CM_COUNT_TIMED_OUT);
 	switch (conn->state) {
 	case CM_REQ_SENT:
 	case CM_MRA_REQ_RCVD:
@@ -73,6 +71,7 @@ static void handle_timeout(struct cm_conn *conn, uint64_t now)
 		cm_post_again(conn);
 	} else if (!conn->retries) {
 		cm_await_no_more(conn);
+		cm_count(conn->cm, CM_COUNT_TIMED_OUT);
 		cm_report_no_answer(conn, now);
 	} else {
 		conn->retries--;

@@ -98,7 +98,9 @@ static void on_req(struct cm *cm, uint64_t now, const struct cm_path *path,
 			cm_disconnect(conn, now);
 		return;
 	}
-	conn = cm_is_crowded(cm, path) ? NULL : cm_conn_new(cm, path);
+	if (cm_is_crowded(cm, path))
+		return;
+	conn = cm_conn_new(cm, path);
 	if (!conn) {
 		cm_count(cm, CM_COUNT_NO_ROOM);
 		return;

@@ -230,8 +230,8 @@ struct cm_mad cm_make_mra(const struct cm_conn *conn, enum cm_about about);
 struct cm_mad cm_make_pair(const struct cm_conn *conn, enum cm_attr attr);
 
 /* --- agent.c */
-/* The peer has not answered, or `unconfirmed` is full: counts, tells the owner, and moves the
- * connection to CM_IDLE, after a DREQ to CM_TIMEWAIT. */
+/* The peer has not answered, or `unconfirmed` is full: tells the owner, and moves the connection to
+ * CM_IDLE, after a DREQ to CM_TIMEWAIT. */
 void cm_report_no_answer(struct cm_conn *conn, uint64_t now);
 
 /* --- sidr.c */

@@ -49,6 +49,8 @@ int cm_sidr_answer(struct cm_conn *conn, const struct cm_sidr_reply *reply)
 	if (reply->status == CM_SIDR_OK) {
 		mad.sidr_rep.qpn = reply->qpn;
 		mad.sidr_rep.qkey = reply->qkey;
+	} else {
+		cm_count(conn->cm, CM_COUNT_REJECTED);
 	}
 	cm_post(conn, &mad);
 	cm_enter_idle(conn);
@@ -72,7 +74,9 @@ void cm_on_sidr_req(struct cm *cm, const struct cm_path *path, const struct cm_m
 		cm_count(cm, CM_COUNT_DUPLICATE);
 		return;
 	}
-	conn = cm_is_crowded(cm, path) ? NULL : cm_conn_new(cm, path);
+	if (cm_is_crowded(cm, path))
+		return;
+	conn = cm_conn_new(cm, path);
 	if (!conn) {
 		cm_count(cm, CM_COUNT_NO_ROOM);
 		return;
@@ -98,7 +102,6 @@ void cm_on_sidr_req(struct cm *cm, const struct cm_path *path, const struct cm_m
 	case CM_REJECT_CONSUMER: refusal.status = CM_SIDR_REJECT; break;
 	case CM_REJECT_NO_LISTENER: break;
 	}
-	cm_count(cm, CM_COUNT_REJECTED);
 	/* A refusal goes to the sender's MAC, as a REJ without a connection does. */
 	conn->channel.path.has_mac = path->has_mac;
 	cm_sidr_answer(conn, &refusal);

@@ -513,6 +513,20 @@ static void test_sidr_req_without_listener_is_refused(void **state)
 	run_for(2 * DELAY);
 	assert_int_equal(a_end()->events[CM_EVENT_SIDR_REP], 1);
 	assert_int_equal(cm_conns(net.cm[B]), 0);
+	assert_int_equal(cm_counters(net.cm[B])[CM_COUNT_REJECTED], 1);
+}
+
+static void test_consumer_refuses_a_sidr_req(void **state)
+{
+	const struct cm_sidr_reply refusal = {.status = CM_SIDR_REJECT};
+
+	(void)state;
+	resolve();
+	run_for(DELAY);
+	assert_int_equal(cm_sidr_answer(b_end()->conn, &refusal), 0);
+	run_for(DELAY);
+	assert_int_equal(a_end()->events[CM_EVENT_SIDR_REP], 1);
+	assert_int_equal(cm_counters(net.cm[B])[CM_COUNT_REJECTED], 1);
 }
 
 static void test_unanswered_sidr_req_ends_with_sidr_error(void **state)
@@ -662,6 +676,7 @@ int main(void)
 		TEST(test_dreq_goes_out_at_once_after_a_freeze_or_a_restoration),
 		TEST(test_sidr_req_is_answered_once),
 		TEST(test_sidr_req_without_listener_is_refused),
+		TEST(test_consumer_refuses_a_sidr_req),
 		TEST(test_unanswered_sidr_req_ends_with_sidr_error),
 		cmocka_unit_test(test_ends_connect_despite_loss_and_reordering),
 		cmocka_unit_test(test_random_actions_leave_both_ends_consistent),

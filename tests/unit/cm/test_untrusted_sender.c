@@ -319,6 +319,7 @@ static void test_requests_of_one_source_are_limited(void **state)
 	crowd.conns[0] = crowd.conns[--crowd.n];
 	flood_req(1, CROWD, false);
 	assert_int_equal(counters[CM_COUNT_CROWDED], CROWD - crowd.n + 1);
+	assert_int_equal(counters[CM_COUNT_NO_ROOM], 0);
 }
 
 /* Requests of another station in the name of a host do not count for the host. */
@@ -366,6 +367,7 @@ static void test_unconfirmed_answers_are_limited(void **state)
 	}
 	assert_in_range(crowd.given_up, 1, CROWD / 2);
 	assert_int_equal(crowd.given_up, counters[CM_COUNT_CROWDED]);
+	assert_int_equal(counters[CM_COUNT_TIMED_OUT], 0);
 	assert_int_equal(cm_state(crowd.conns[0]), CM_REP_SENT);
 	assert_int_equal(cm_state(crowd.conns[1]), CM_IDLE);
 	assert_int_equal(cm_state(crowd.conns[crowd.given_up]), CM_IDLE);

@@ -7,10 +7,10 @@
 #define CM_COUNTER_LIST(X)                                                                     \
 	X(IN, "cm_in", "messages received")                                                    \
 	X(OUT, "cm_out", "messages sent, with repetitions")                                    \
-	X(REPEATED, "cm_repeated", "requests sent again for want of an answer")                \
-	X(TIMED_OUT, "cm_timed_out", "requests given up after all retries")                    \
+	X(REPEATED, "cm_repeated", "requests and replies sent again for want of an answer")    \
+	X(TIMED_OUT, "cm_timed_out", "requests and replies given up after all retries")        \
 	X(DUPLICATE, "cm_duplicate", "messages that were answered before")                     \
-	X(REJECTED, "cm_rejected", "connection requests that were rejected here")              \
+	X(REJECTED, "cm_rejected", "rejections sent: REJs, and SIDR_REPs that refuse")         \
 	X(MALFORMED, "cm_malformed",                                                           \
 	  "messages that are not of the communication management class")                       \
 	X(UNSUPPORTED, "cm_unsupported",                                                       \
@@ -22,7 +22,7 @@
 	  "connections ended early or requests ignored because too many wait for their peer")  \
 	X(STALE, "cm_stale", "requests of a queue pair that is connected already")             \
 	X(NO_ROOM, "cm_no_room",                                                               \
-	  "requests refused for want of memory or of a place in the backlog")                  \
+	  "requests ignored for want of memory or of a place in the backlog")                  \
 	X(FROZEN, "cm_frozen", "messages for a program that is saved at the moment")
 
 #define CM_COUNTER_ENUM(id, name, text) CM_COUNT_##id,
