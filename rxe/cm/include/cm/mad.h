@@ -55,7 +55,6 @@ enum cm_service { CM_SERVICE_RC, CM_SERVICE_UC };
 
 /* Reasons of a REJ that urxe sends (IBA 12.6.7.2); peers may send others. */
 enum cm_reason {
-	CM_REJ_NO_RESOURCES = 3,
 	CM_REJ_TIMEOUT = 4,
 	CM_REJ_INVALID_SERVICE_ID = 8,
 	CM_REJ_INVALID_SERVICE_TYPE = 9,
@@ -65,8 +64,8 @@ enum cm_reason {
 	CM_REJ_VENDOR_OPTION = 35, /* not supported */
 };
 
-/* Status of a SIDR_REP (IBA 12.11.2.1). */
-enum cm_sidr_status { CM_SIDR_OK, CM_SIDR_UNSUPPORTED, CM_SIDR_REJECT, CM_SIDR_NO_QP };
+/* Status of a SIDR_REP that urxe sends (IBA 12.11.2.1); peers may send others. */
+enum cm_sidr_status { CM_SIDR_OK, CM_SIDR_UNSUPPORTED, CM_SIDR_REJECT };
 
 /* Times are exponents: 4.096 us * 2^t. MTUs, counts and depths as in the QP's attributes. */
 struct cm_req {
