@@ -38,7 +38,6 @@ static const struct field req_fields[] = {
 	FIELD(AT(0, 0), 32, req.local_id),
 	FIELD(AT(8, 0), 64, req.service_id),
 	FIELD(AT(16, 0), 64, req.ca_guid),
-	FIELD(AT(28, 0), 32, req.qkey),
 	FIELD(AT(32, 0), 24, req.qpn),
 	FIELD(AT(35, 0), 8, req.responder_resources),
 	FIELD(AT(39, 0), 8, req.initiator_depth),
@@ -58,11 +57,9 @@ static const struct field req_fields[] = {
 	FIELD(AT(56, 0), 128, req.local_gid),
 	FIELD(AT(72, 0), 128, req.remote_gid),
 	FIELD(AT(88, 0), 20, req.flow_label),
-	FIELD(AT(91, 2), 6, req.rate),
 	FIELD(AT(92, 0), 8, req.traffic_class),
 	FIELD(AT(93, 0), 8, req.hop_limit),
 	FIELD(AT(94, 0), 4, req.sl),
-	FIELD(AT(94, 4), 1, req.subnet_local),
 	FIELD(AT(95, 0), 5, req.ack_timeout),
 };
 
@@ -85,13 +82,11 @@ static const struct field rej_fields[] = {
 static const struct field rep_fields[] = {
 	FIELD(AT(0, 0), 32, rep.local_id),
 	FIELD(AT(4, 0), 32, rep.remote_id),
-	FIELD(AT(8, 0), 32, rep.qkey),
 	FIELD(AT(12, 0), 24, rep.qpn),
 	FIELD(AT(20, 0), 24, rep.psn),
 	FIELD(AT(24, 0), 8, rep.responder_resources),
 	FIELD(AT(25, 0), 8, rep.initiator_depth),
 	FIELD(AT(26, 0), 5, rep.ack_delay),
-	FIELD(AT(26, 5), 2, rep.failover),
 	FIELD(AT(26, 7), 1, rep.flow_control),
 	FIELD(AT(27, 0), 3, rep.rnr_retry_count),
 	FIELD(AT(27, 3), 1, rep.srq),
@@ -120,10 +115,9 @@ static const struct field sidr_req_fields[] = {
 
 /* IBA 12.11.2 */
 static const struct field sidr_rep_fields[] = {
-	FIELD(AT(0, 0), 32, sidr_rep.request_id),        FIELD(AT(4, 0), 8, sidr_rep.status),
-	FIELD(AT(5, 0), 8, sidr_rep.info_len),           FIELD(AT(8, 0), 24, sidr_rep.qpn),
-	FIELD(AT(12, 0), 64, sidr_rep.service_id),       FIELD(AT(20, 0), 32, sidr_rep.qkey),
-	FIELD(AT(24, 0), CM_ARI_LEN * 8, sidr_rep.info),
+	FIELD(AT(0, 0), 32, sidr_rep.request_id), FIELD(AT(4, 0), 8, sidr_rep.status),
+	FIELD(AT(8, 0), 24, sidr_rep.qpn),        FIELD(AT(12, 0), 64, sidr_rep.service_id),
+	FIELD(AT(20, 0), 32, sidr_rep.qkey),
 };
 
 #define MESSAGE(fields, at, len)                                    \

@@ -92,7 +92,6 @@ static void test_captured_req_to_drep_of_linux_are_parsed(void **state)
 	assert_int_equal(req->mtu, 3);
 	assert_int_equal(req->pkey, 0xffff);
 	assert_int_equal(req->flow_label, (0xbf12 * 31 + 7174) & 0xfffff);
-	assert_int_equal(req->rate, 0);
 	assert_int_equal(req->hop_limit, 64);
 	assert_int_equal(req->ack_timeout, 19);
 	assert_int_equal(c.mads[1].rep.remote_id, req->local_id);

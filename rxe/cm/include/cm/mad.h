@@ -4,7 +4,9 @@
  *
  * A message is decoded into host byte order, and built from the same structure;
  * one table of fields a message (mad.c) serves both directions. Addresses and
- * private data stay bytes. All functions are thread-safe.
+ * private data stay bytes. Fields that urxe has no use for are built as 0, and not decoded: Q_Keys
+ * of a REQ and a REP; packet rate and Subnet Local of the path; alternate paths; additional
+ * information of a SIDR_REP. All functions are thread-safe.
  */
 #ifndef URXE_CM_MAD_H
 #define URXE_CM_MAD_H
@@ -72,7 +74,6 @@ struct cm_req {
 	uint32_t local_id;
 	uint64_t service_id;
 	uint64_t ca_guid;
-	uint32_t qkey;
 	uint32_t qpn;
 	uint32_t psn; /* that the receiver's first packet will have */
 	uint8_t responder_resources;
@@ -93,11 +94,9 @@ struct cm_req {
 	uint8_t local_gid[16];
 	uint8_t remote_gid[16];
 	uint32_t flow_label;
-	uint8_t rate;
 	uint8_t traffic_class;
 	uint8_t hop_limit;
 	uint8_t sl;
-	uint8_t subnet_local;
 	uint8_t ack_timeout;
 };
 
@@ -118,13 +117,11 @@ struct cm_rej {
 struct cm_rep {
 	uint32_t local_id, remote_id;
 	uint64_t ca_guid;
-	uint32_t qkey;
 	uint32_t qpn;
 	uint32_t psn;
 	uint8_t responder_resources;
 	uint8_t initiator_depth;
 	uint8_t ack_delay;
-	uint8_t failover;
 	uint8_t flow_control;
 	uint8_t rnr_retry_count;
 	uint8_t srq;
@@ -145,11 +142,9 @@ struct cm_sidr_req {
 struct cm_sidr_rep {
 	uint32_t request_id;
 	uint8_t status; /* enum cm_sidr_status */
-	uint8_t info_len;
 	uint32_t qpn;
 	uint64_t service_id;
 	uint32_t qkey;
-	uint8_t info[CM_ARI_LEN];
 };
 
 struct cm_mad {
