@@ -315,8 +315,8 @@ static void fill_inbox_frame(struct tx *tx, struct vnic_frame *to, const struct 
 		.length = frame->reference.length,
 		.packets = frame->reference.packets,
 		.generation = frame->reference.generation,
+		.qpn = frame->reference.src_qpn,
 		.n_pieces = frame->reference.n_pieces,
-		.process = VNIC_BLOCK(frame->reference.src_qpn),
 	};
 	tx_count(tx, VNIC_BYPASS_REFERRED, 1);
 }
@@ -385,7 +385,7 @@ static void place_nic_frame(struct tx *tx)
 {
 	struct vnic_frame *from = &tx->slots[tx->first++], *to;
 
-	if (tx->switch_stalled || from->reference.process) {
+	if (tx->switch_stalled || from->reference.length) {
 		tx_count(tx, VNIC_BYPASS_LOST, 1);
 		return;
 	}
@@ -713,9 +713,9 @@ bool tx_convert_received(const struct tx *tx, const struct vnic_frame *buffer, b
 		.len = buffer->len + (from_inbox ? URXE_ICRC_LEN : 0),
 		.without_icrc = from_inbox,
 	};
-	if (!reference->process)
+	if (!reference->length)
 		return true;
-	sender = reference->process < VNIC_BLOCKS ? tx->routes[reference->process] : NULL;
+	sender = *route_entry(tx, reference->qpn);
 	if (!sender || !sender->peer)
 		return false;
 	frame->reference = reference_of(buffer, sender->peer);

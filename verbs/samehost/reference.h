@@ -8,8 +8,8 @@
 
 struct peer;
 
-/* The reference that the frame carries. `sender`: the peer of the frame's reference.process. The
- * result points into the frame. */
+/* The reference that the frame carries. `sender`: the peer that has the queue pair
+ * reference.qpn. The result points into the frame. */
 static inline struct urxe_reference reference_of(const struct vnic_frame *frame,
 						 struct peer *sender)
 {

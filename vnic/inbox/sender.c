@@ -158,7 +158,7 @@ static uint32_t put_reference(struct inbox_slot *slot, const struct vnic_frame *
 {
 	const uint32_t bytes = vnic_frame_bytes(frame);
 
-	if (!frame->reference.process)
+	if (!frame->reference.length)
 		return frame->len;
 	memcpy(slot->frame + bytes, &frame->reference, sizeof(frame->reference));
 	return (bytes + (uint32_t)sizeof(frame->reference)) | INBOX_REFERENCE;

@@ -89,7 +89,7 @@ static struct vnic_reference reference_of(uint8_t number)
 		.length = ~number,
 		.packets = number,
 		.generation = number,
-		.process = (uint16_t)(number + 1),
+		.qpn = number,
 		.n_pieces = number % 2 && left >= sizeof(struct vnic_reference) +
 							  sizeof(struct vnic_reference_piece),
 	};

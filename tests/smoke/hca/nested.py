@@ -54,6 +54,16 @@ def check(nested, argv, by_hca):
         raise Failure(f'{argv}, {nested.way}: the wrong way\n{pair.client.describe()}')
 
 
+def check_references(nested):
+    """The receiver copies long SENDs from the sender's memory, also between QPNs of the HCA."""
+    pair = Pair(nested, nested, ['ib_send_bw', '-F', '-s', '65536', '-n', '200'])
+    pair.finish(SECONDS)
+    pulled, unreached = (counter(pair.server, f'direct_{name}') for name in ('pulled', 'unreached'))
+    print(f'SENDs of 64 KiB: {pulled} copied, {unreached} of unknown processes')
+    if not pulled or unreached:
+        raise Failure(f'SENDs of 64 KiB are not copied\n{pair.server.describe()}\n{pair.client.describe()}')
+
+
 def check_native(outer, nested, argv):
     """The server uses the HCA without urxe in front of it; the daemon of the client does not know it."""
     argv = [nested.verbs_check if word == 'verbs_check' else word for word in argv]
@@ -149,6 +159,7 @@ def run():
                 check(nested, argv, by_hca=True)
             for argv in CONNECTED[::3]:
                 check(nested, argv, by_hca=False)
+            check_references(nested)
             for argv in CONNECTED[:1] + CONNECTED[6:8] + BY_DEVICE:
                 check_native(outer, nested, argv)
             nested.way = 'engine'

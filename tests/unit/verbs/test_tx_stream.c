@@ -257,9 +257,9 @@ static void expect_reference(struct fixture *f, uint32_t src_qpn)
 	struct vnic_frame frames[3];
 
 	assert_int_equal(vnic_inbox_rx(f->inbox, frames, 3), 2);
-	assert_int_equal(frames[0].reference.process, 0);
+	assert_int_equal(frames[0].reference.length, 0);
 	assert_int_equal(frames[1].len, f->len - URXE_ICRC_LEN);
-	assert_int_equal(frames[1].reference.process, src_qpn >> 12);
+	assert_int_equal(frames[1].reference.qpn, src_qpn);
 	assert_int_equal(frames[1].reference.address, 0x123456789a);
 	assert_int_equal(frames[1].reference.length, 65536);
 	assert_int_equal(frames[1].reference.packets, 16);
@@ -267,12 +267,12 @@ static void expect_reference(struct fixture *f, uint32_t src_qpn)
 	vnic_inbox_rx_release(f->inbox, 2);
 	/* The receiver accepts references of its own peers only. */
 	assert_false(tx_convert_received(&f->tx, &frames[1], true, &frame));
-	frames[1].reference.process = PEER >> 12;
+	frames[1].reference.qpn = PEER;
 	assert_true(tx_convert_received(&f->tx, &frames[1], true, &frame));
 	assert_int_equal(frame.reference.address, 0x123456789a);
 	assert_int_equal(frame.reference.packets, 16);
 	assert_ptr_equal(frame.reference.sender, tx_peer(&f->tx, our_mac, PEER));
-	frames[1].reference.process = UINT32_MAX;
+	frames[1].reference.qpn = UINT32_MAX;
 	assert_false(tx_convert_received(&f->tx, &frames[1], true, &frame));
 }
 
@@ -290,6 +290,33 @@ static void test_references_arrive_with_their_frame(void **state)
 	/* The receiver may know this process by a later block only. */
 	assert_true(send_reference(f, T0, MORE + 1));
 	expect_reference(f, MORE + 1);
+}
+
+/*
+ * Of a queue pair whose number an HCA has chosen. The receiver knows that process by the number
+ * that it publishes.
+ */
+static void test_references_name_a_chosen_number(void **state)
+{
+	const uint32_t chosen[] = {LOW, CHOSEN};
+	struct vnic_frame frames[2];
+	struct fixture *f = *state;
+	struct urxe_frame frame;
+	int fds[VNIC_INBOX_FDS];
+
+	((struct published *)vnic_inbox_published(f->inbox))->process = VNIC_BLOCK(FAR);
+	for (int i = 0; i < 2; i++) {
+		dup_fds(f->inbox, fds);
+		assert_int_equal(tx_add_inbox(&f->tx, our_mac, chosen[i], true, fds), 0);
+		assert_true(send_reference(f, T0, chosen[i]));
+		assert_int_equal(vnic_inbox_rx(f->inbox, frames, 2), 2);
+		assert_int_equal(frames[1].reference.length, 65536);
+		assert_true(tx_convert_received(&f->tx, &frames[1], true, &frame));
+		assert_int_equal(frame.reference.length, 65536);
+		assert_ptr_equal(frame.reference.sender, tx_peer(&f->tx, our_mac, chosen[i]));
+		assert_ptr_equal(frame.reference.sender, tx_peer(&f->tx, our_mac, FAR));
+		vnic_inbox_rx_release(f->inbox, 2);
+	}
 }
 
 /* A frame to the switch always contains its payload. */
@@ -330,7 +357,7 @@ static void expect_pieces(struct fixture *f, uint8_t first)
 	assert_int_equal(vnic_inbox_rx(f->inbox, frames, 3), 2);
 	assert_int_equal(frames[1].len, f->len - URXE_ICRC_LEN);
 	assert_int_equal(frames[1].reference.n_pieces, 20);
-	frames[1].reference.process = PEER >> 12;
+	frames[1].reference.qpn = PEER;
 	assert_true(tx_convert_received(&f->tx, &frames[1], true, &frame));
 	assert_int_equal(frame.reference.n_pieces, 20);
 	for (uint32_t i = 0; i < 20 * sizeof(struct urxe_reference_piece); i++)
@@ -399,6 +426,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_stream_received_at_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_references_arrive_with_their_frame, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_references_name_a_chosen_number, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_frame_by_the_switch_contains_its_payload,
 						setup, teardown),

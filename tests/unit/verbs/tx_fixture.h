@@ -37,6 +37,7 @@
 #define FAR    0x7000u   /* of a process whose inbox is not known */
 #define MANY   0xffffffu /* multicast */
 #define CHOSEN 0xabcdefu /* chosen by an HCA */
+#define LOW    0x11u     /* likewise, in block 0, of which the daemon leases nothing */
 
 static struct packet_group *no_uplink;
 

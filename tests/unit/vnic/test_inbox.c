@@ -521,7 +521,7 @@ static void test_references_arrive_with_their_frame(void **state)
 	static const struct vnic_reference none;
 	const struct vnic_reference all = {UINT64_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
 					   UINT32_MAX};
-	const struct vnic_reference bare = {.process = 1};
+	const struct vnic_reference bare = {.length = 1};
 	struct fixture *f = *state;
 
 	for (uint32_t i = 0; i < 2 * VNIC_INBOX_FRAMES; i++) {
@@ -552,7 +552,7 @@ static void test_pieces_arrive_behind_their_frame(void **state)
 		struct vnic_frame frame = {.data = data, .len = i % 30, .room = sizeof(data)};
 		enum vnic_outbox_status status;
 
-		frame.reference.process = 3;
+		frame.reference.length = 3;
 		frame.reference.n_pieces = counts[i % 3];
 		for (uint32_t b = 0; b < sizeof(data); b++)
 			data[b] = (uint8_t)(i + b);
@@ -586,8 +586,8 @@ static void test_too_many_pieces_break_the_inbox(void **state)
 
 	for (uint32_t i = 0; i < 3; i++) {
 		uint8_t data[VNIC_FRAME_MAX(MTU)] = {0};
-		struct vnic_reference forged = {.process = 1, .n_pieces = rows[i].pieces};
-		struct vnic_frame frame = {.data = data, .reference = {.process = 1}};
+		struct vnic_reference forged = {.length = 1, .n_pieces = rows[i].pieces};
+		struct vnic_frame frame = {.data = data, .reference = {.length = 1}};
 		enum vnic_outbox_status status;
 		uint8_t *at;
 

@@ -10,7 +10,7 @@
 
 #include "common/log.h"
 
-/* A number from a guest may have more than 24 bits. */
+/* A number from a guest, or from a peer's reference, may have more than 24 bits. */
 static uint32_t process_of(uint32_t qpn)
 {
 	return VNIC_BLOCK(qpn) % VNIC_BLOCKS;
@@ -265,9 +265,9 @@ static bool convert_frame(const struct machine_peers *p, const struct vnic_frame
 
 	*to = (struct urxe_frame){
 		.data = from->data, .len = from->len + URXE_ICRC_LEN, .without_icrc = true};
-	if (!reference->process)
+	if (!reference->length)
 		return true;
-	sender = reference->process < VNIC_BLOCKS ? p->routes[reference->process] : NULL;
+	sender = p->routes[process_of(reference->qpn)];
 	if (!sender)
 		return false;
 	to->reference = reference_of(from, sender->peer);

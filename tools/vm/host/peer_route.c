@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <vnic/attach.h>
-
 int peer_route_open(struct peers *peers, const int fds[VNIC_INBOX_FDS], uint16_t mtu, uint32_t own,
 		    uint32_t other, struct peer_route **out)
 {
@@ -52,7 +50,7 @@ static struct vnic_frame inbox_frame(const struct urxe_frame *frame)
 			.length = frame->reference.length,
 			.packets = frame->reference.packets,
 			.generation = frame->reference.generation,
-			.process = VNIC_BLOCK(frame->reference.src_qpn),
+			.qpn = frame->reference.src_qpn,
 			.n_pieces = frame->reference.n_pieces,
 		};
 	return to;

@@ -11,14 +11,14 @@
  */
 struct vnic_reference {
 	uint64_t address;    /* address of the payload in the sender's process, if n_pieces is 0 */
-	uint32_t length;     /* bytes */
+	uint32_t length;     /* bytes; 0: the frame has no reference */
 	uint32_t packets;    /* number of packets that the payload would need in the RoCE message */
 	uint32_t generation; /* generation of the sender's references: when the sender changes it,
 				this reference is invalid */
-	uint32_t process;    /* VNIC_BLOCK of the sender's queue pair, by which the receiver knows
-				the sender's process; 0: the frame has no reference */
-	uint32_t n_pieces;   /* of the payload, if it is not one piece; at most VNIC_PIECES_MAX */
-	uint32_t reserved;   /* 0 */
+	uint32_t qpn;      /* of the sender's queue pair: the receiver's one is connected to it, so
+			      the receiver knows the sender's process */
+	uint32_t n_pieces; /* of the payload, if it is not one piece; at most VNIC_PIECES_MAX */
+	uint32_t reserved; /* 0 */
 };
 
 /*

@@ -646,11 +646,12 @@ static void test_switch_replaces_inboxes(void **state)
 	assert_int_equal(f->peers.counters[VNIC_BYPASS_SENT], 0);
 }
 
-/* The receiver knows the machine's process by the block of the QP that sends. */
-static void test_references_name_the_block_of_their_qp(void **state)
+/* The receiver knows the machine's process by the QP that sends. */
+static void test_references_name_their_qp(void **state)
 {
 	struct fixture *f = *state;
-	const uint32_t first = f->away[0].qpn >> 12;
+	/* Also those that an HCA has chosen, which may be below 4096. */
+	const uint32_t qpns[] = {f->away[0].qpn, f->away[0].qpn + (3 << 12), 0x11};
 	uint8_t bytes[64] = {0};
 	struct urxe_frame frame = {.data = bytes, .len = sizeof(bytes), .dest_qpn = f->away[1].qpn};
 	struct vnic_frame received;
@@ -658,11 +659,12 @@ static void test_references_name_the_block_of_their_qp(void **state)
 
 	meet(f);
 	memcpy(bytes, f->guest[1].mac, 6);
-	for (uint32_t block = first; block < first + 3; block++) {
-		frame.reference = (struct urxe_reference){.length = 8192, .src_qpn = block << 12};
+	for (uint32_t i = 0; i < 3; i++) {
+		frame.reference = (struct urxe_reference){.length = 8192, .src_qpn = qpns[i]};
 		assert_int_equal(machine_peers_send(&f->peers, 0, &frame, 1, &waits), 1);
 		assert_int_equal(vnic_inbox_rx(f->inbox, &received, 1), 1);
-		assert_int_equal(received.reference.process, block);
+		assert_int_equal(received.reference.length, 8192);
+		assert_int_equal(received.reference.qpn, qpns[i]);
 		vnic_inbox_rx_release(f->inbox, 1);
 	}
 }
@@ -690,9 +692,9 @@ static void test_inbox_wakes(void **state)
 	assert_int_equal(read(machine_peers_fd(&f->peers), &count, sizeof(count)), -1);
 	assert_true(machine_peers_arm(&f->peers));
 	/* A frame whose reference names a process that is not known is dropped. */
-	frame.reference = (struct vnic_reference){.process = 4000, .length = 8192};
+	frame.reference = (struct vnic_reference){.qpn = 4000 << 12, .length = 8192};
 	assert_int_equal(vnic_outbox_send(f->back, &frame, 1, &status), 1);
-	frame.reference.process = UINT32_MAX;
+	frame.reference.qpn = UINT32_MAX;
 	assert_int_equal(vnic_outbox_send(f->back, &frame, 1, &status), 1);
 	datapath_run(&f->datapath, now);
 	assert_int_equal(f->peers.counters[VNIC_BYPASS_UNREACHED], 2);
@@ -714,8 +716,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_stalled_peer_gets_frames_by_the_switch, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_switch_replaces_inboxes, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_references_name_the_block_of_their_qp, setup,
-						teardown),
+		cmocka_unit_test_setup_teardown(test_references_name_their_qp, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stalled_queue_does_not_hold_up_others, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_full_queue_lets_the_process_sleep, setup,
