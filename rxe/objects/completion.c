@@ -99,6 +99,17 @@ void complete_request(struct urxe_qp *qp, struct urxe_cq *cq, const struct urxe_
 
 /* --- Send requests. */
 
+/* For most requests of a burst this is one look at a cache line that the caller has just written.
+ */
+static void tell_send_retired(struct urxe_qp *qp)
+{
+	if (qp->sq.told)
+		return;
+	qp->sq.told = true;
+	if (qp->dev->attr.ops->send_retired)
+		qp->dev->attr.ops->send_retired(qp->ctx);
+}
+
 void complete_send(struct urxe_qp *qp, enum urxe_wc_status status)
 {
 	struct sq *sq = &qp->sq;
@@ -119,8 +130,9 @@ void complete_send(struct urxe_qp *qp, enum urxe_wc_status status)
 		qp_begin_next_send(qp);
 	sq->tail++;
 	if (status == URXE_WC_SUCCESS && !qp->sq_sig_all && !(wqe->flags & URXE_SEND_SIGNALED))
-		return;
-	complete_request(qp, qp->send_cq, &wc);
+		tell_send_retired(qp);
+	else
+		complete_request(qp, qp->send_cq, &wc);
 }
 
 void complete_executed_sends(struct urxe_qp *qp)

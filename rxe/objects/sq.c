@@ -32,7 +32,7 @@ int sq_init(struct sq *sq, const struct urxe_qp_cap *cap)
 	uint32_t room = segs > cap->max_inline ? segs : cap->max_inline;
 
 	sq->max_wr = cap->max_send_wr;
-	sq->max_sge = (uint16_t)cap->max_send_sge;
+	sq->max_sge = (uint8_t)cap->max_send_sge;
 	sq->mask = ring_slots(cap->max_send_wr) - 1;
 	sq->stride = (uint16_t)(sizeof(struct send_wqe) + ((room + 7u) & ~7u));
 	sq->wqes = calloc(sq->mask + 1u, sq->stride);

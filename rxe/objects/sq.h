@@ -51,7 +51,8 @@ struct send_wqe {
 struct sq {
 	uint8_t *wqes;
 	uint16_t stride; /* bytes of a slot */
-	uint16_t max_sge;
+	uint8_t max_sge;
+	bool told; /* urxe_ops.send_retired was called since the last urxe_sq_retired */
 	uint32_t max_wr;
 	uint32_t mask; /* slots - 1 */
 	uint32_t head; /* number of requests posted; all indices are free-running */

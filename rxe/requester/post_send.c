@@ -203,7 +203,8 @@ int urxe_post_malformed(struct urxe_qp *qp, uint64_t wr_id, enum urxe_wc_status 
 	return 0;
 }
 
-uint32_t urxe_sq_retired(const struct urxe_qp *qp)
+uint32_t urxe_sq_retired(struct urxe_qp *qp)
 {
+	qp->sq.told = false;
 	return qp->sq.tail;
 }

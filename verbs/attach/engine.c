@@ -108,6 +108,7 @@ static bool pull(void *dev_ctx, const struct urxe_reference *reference,
 
 static const struct urxe_ops ops = {
 	.complete = cq_add,
+	.send_retired = qp_send_retired,
 	.comp_event = cq_comp_event,
 	.refill = refill_receives,
 	.async_event = async_event,

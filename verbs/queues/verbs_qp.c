@@ -77,8 +77,6 @@ int qp_doorbell(struct qp *qp)
 			break;
 		qp->sq.cursor++;
 	}
-	/* Unsignaled requests may have retired since. */
-	work_queue_release(&qp->sq, urxe_sq_retired(qp->qp));
 	/*
 	 * The queue is full only if the program has written a wrong index to the ring. The rest is
 	 * posted with the next doorbell.
@@ -102,6 +100,16 @@ void qp_failed(struct qp *qp)
 {
 	qp->failed = qp->received = true;
 	mark_dirty(qp);
+}
+
+/*
+ * A program whose ring is full of unsignaled requests rings no doorbell (ibv_wr_complete() fails
+ * with ENOSPC), so the slots have to be released without one. That happens once in a run of the
+ * engine, whatever the number of requests, and in place of a release at the next doorbell.
+ */
+void qp_send_retired(void *qp_ctx)
+{
+	mark_dirty(qp_ctx);
 }
 
 /* Whether a successful completion belongs to a receive request. */

@@ -79,6 +79,8 @@ int qp_doorbell(struct qp *qp);
 bool qp_read_posted(const struct qp *qp, uint32_t *at, struct send_request *request);
 /* Notes a completion of the queue pair wc->qp_ctx, for qp_publish. */
 void qp_completed(const struct urxe_wc *wc);
+/* Notes that requests of the queue pair have ended without a completion, for qp_publish. */
+void qp_send_retired(void *qp_ctx);
 /* Notes that the QP may have gone to the error state, for qp_publish. */
 void qp_failed(struct qp *qp);
 /* Releases the ring slots of retired requests to the application, and adds a QP in the error state

@@ -56,6 +56,10 @@ struct urxe_reference;
 struct urxe_ops {
 	/* Adds a completion. False: the queue is full; the CQ and its QPs enter the error state. */
 	bool (*complete)(void *cq_ctx, const struct urxe_wc *wc);
+	/* Send requests of the QP have left the queue without a completion, because they were not
+	 * signaled. Called for the first of them only, until the owner calls urxe_sq_retired. NULL:
+	 * nobody is told. */
+	void (*send_retired)(void *qp_ctx);
 	/* An armed CQ has a completion; the CQ is disarmed now (IBA 11.4.2.2). */
 	void (*comp_event)(void *cq_ctx);
 	/* A receive queue is empty, or below its limit: the callback calls urxe_post_recv for the
@@ -499,7 +503,7 @@ int urxe_post_send(struct urxe_qp *qp, const struct urxe_send_wr *wr);
  */
 int urxe_post_malformed(struct urxe_qp *qp, uint64_t wr_id, enum urxe_wc_status status);
 /* Number of requests that have left the send queue, modulo 2^32. */
-uint32_t urxe_sq_retired(const struct urxe_qp *qp);
+uint32_t urxe_sq_retired(struct urxe_qp *qp);
 
 /*
  * Attaches a UD QP to a multicast group (IBA 10.5): an address of ff00::/8, or of 224.0.0.0/4 as

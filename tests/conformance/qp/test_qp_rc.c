@@ -416,6 +416,71 @@ static void test_retry_counts(void)
 	     "a silent peer exhausts the retries");
 }
 
+/* --- Unsignaled requests */
+
+#define MOST_SLOTS 256
+
+/* Writes n bytes of this value with a request each, which are posted together and not signaled. */
+static int post_writes(uint32_t n, uint8_t value)
+{
+	struct ibv_send_wr wrs[MOST_SLOTS];
+	struct ibv_sge sge = side_sge(&pair[0], 0, 1);
+
+	pair[0].room[0] = value;
+	for (uint32_t i = 0; i < n; i++) {
+		wrs[i] = side_wr(&pair[0], IBV_WR_RDMA_WRITE, &sge, &pair[1]);
+		wrs[i].wr.rdma.remote_addr += i;
+		wrs[i].send_flags = 0;
+		wrs[i].next = i + 1 < n ? &wrs[i + 1] : NULL;
+	}
+	return post_send(&pair[0], wrs);
+}
+
+static int post_writes_by_ibv_wr(uint32_t n, uint8_t value)
+{
+	struct ibv_qp_ex *q = pair[0].qpx;
+
+	pair[0].room[0] = value;
+	ibv_wr_start(q);
+	q->wr_flags = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		ibv_wr_rdma_write(q, pair[1].mr->rkey, (uintptr_t)pair[1].room + i);
+		ibv_wr_set_sge(q, pair[0].mr->lkey, (uintptr_t)pair[0].room, 1);
+	}
+	return ibv_wr_complete(q);
+}
+
+static bool has_arrived(uint32_t n, uint8_t value)
+{
+	const volatile uint8_t *last = &pair[1].room[n - 1];
+
+	for (int ms = 0; *last != value && ms < WAIT_MS; ms++)
+		usleep(1000);
+	return *last == value;
+}
+
+/* A program that never asks for a completion learns from its own messages that they were sent. */
+static void test_unsignaled_requests_free_their_slots(void)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct ibv_wc wc;
+	uint32_t n;
+
+	pair_open(pair, IBV_QPT_RC, OPS);
+	MUST(!ibv_query_qp(pair[0].qp, &attr, IBV_QP_CAP, &init));
+	n = attr.cap.max_send_wr;
+	MUST(n <= MOST_SLOTS);
+	for (uint8_t value = 1; value < 7; value++) {
+		const bool by_ibv_wr = value % 2;
+
+		rule_errno(0, by_ibv_wr ? post_writes_by_ibv_wr(n, value) : post_writes(n, value),
+			   "a queue whose unsignaled requests are done takes max_send_wr others");
+		MUST(has_arrived(n, value));
+		rule(!any_wc(pair[0].cq, &wc), "unsignaled WRITEs do not complete");
+	}
+}
+
 /* --- ibv_wr_* */
 
 static void test_posting_by_ibv_wr(void)
@@ -536,6 +601,7 @@ const struct test qp_rc_tests[] = {
 	{"qp_rights", test_qp_access_rights},
 	{"receive_errors", test_receive_errors},
 	{"retries", test_retry_counts},
+	{"unsignaled", test_unsignaled_requests_free_their_slots},
 	{"posting_api", test_posting_by_ibv_wr},
 	{"posting_api_refused", test_ibv_wr_misuse_is_refused},
 	{NULL, NULL},

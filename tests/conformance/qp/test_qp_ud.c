@@ -208,6 +208,30 @@ static void test_rdma_and_atomics_are_refused(void)
 	}
 }
 
+static void test_unsignaled_requests_free_their_slots(void)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct ibv_qp_ex *q;
+	struct ibv_wc wc;
+
+	pair_open(pair, IBV_QPT_UD, IBV_QP_EX_WITH_SEND);
+	q = pair[0].qpx;
+	MUST(!ibv_query_qp(pair[0].qp, &attr, IBV_QP_CAP, &init));
+	for (int round = 0; round < 3; round++) {
+		ibv_wr_start(q);
+		q->wr_flags = 0;
+		for (uint32_t i = 0; i < attr.cap.max_send_wr; i++) {
+			ibv_wr_send(q);
+			ibv_wr_set_ud_addr(q, pair[0].ah, pair[1].qp->qp_num, QKEY);
+			ibv_wr_set_sge(q, pair[0].mr->lkey, (uintptr_t)pair[0].room, 1);
+		}
+		rule_errno(0, ibv_wr_complete(q),
+			   "a queue whose unsignaled datagrams are sent takes max_send_wr others");
+		rule(!any_wc(pair[0].cq, &wc), "unsignaled datagrams do not complete");
+	}
+}
+
 static void test_posting_by_ibv_wr(void)
 {
 	struct ibv_qp_ex *q;
@@ -265,6 +289,7 @@ const struct test qp_ud_tests[] = {
 	{"controlled_qkey", test_controlled_qkey_needs_privilege},
 	{"answering", test_answer_by_received_address},
 	{"not_for_ud", test_rdma_and_atomics_are_refused},
+	{"unsignaled", test_unsignaled_requests_free_their_slots},
 	{"posting_api", test_posting_by_ibv_wr},
 	{"local_error", test_local_error_leads_to_sqe},
 	{NULL, NULL},
