@@ -278,6 +278,8 @@ uint64_t engine_deadline(void)
 {
 	uint64_t at = tx_deadline(&adapter.tx);
 
+	if (!adapter_running())
+		return URXE_NEVER;
 	/* While frames wait, the engine is not asked for more. */
 	return at == URXE_NEVER ? urxe_next_deadline(adapter.dev) : at;
 }

@@ -38,7 +38,8 @@ void engine_receive_uplink(uint64_t now);
  * completions. Sends nothing. For the last frames of a daemon that has ended. */
 void engine_receive_last(uint64_t now);
 /* The time (clock_now()) of the engine's next work, or, while frames wait to be sent, of the next
- * attempt to send them. 0: at once; URXE_NEVER: no work. */
+ * attempt to send them. 0: at once; URXE_NEVER: no work, or the engine may not send now
+ * (adapter_running()). */
 uint64_t engine_deadline(void);
 
 #endif

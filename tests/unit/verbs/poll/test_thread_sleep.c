@@ -136,12 +136,31 @@ static void thread_that_may_watch_nothing_looks_each_millisecond(void **state)
 	adapter.reconnecting = false;
 }
 
+/* The device has died while a frame waited for room in a peer's inbox. */
+static void thread_of_a_dead_device_does_not_wake_for_a_waiting_frame(void **state)
+{
+	struct thread_sleep sleep = {0};
+
+	(void)state;
+	adapter.dead = true;
+	adapter.tx.count = 1;
+	adapter.tx.retry_at = w.time - MS;
+	adapter_polling.state = POLL_DISCONNECTED;
+	sleep.grants = adapter_polling.grants;
+	thread_sleep_prepare(&sleep, w.time, true);
+	assert_true(sleep.until == URXE_NEVER);
+	adapter.dead = false;
+	adapter.tx.count = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(prompt_thread_looks_each_millisecond, start),
 		cmocka_unit_test_setup(late_thread_takes_over_after_8_ms_and_its_delay, start),
 		cmocka_unit_test_setup(thread_that_may_watch_nothing_looks_each_millisecond, start),
+		cmocka_unit_test_setup(thread_of_a_dead_device_does_not_wake_for_a_waiting_frame,
+				       start),
 		cmocka_unit_test_setup(long_grant_does_not_add_to_the_interval_of_looks, start),
 	};
 
