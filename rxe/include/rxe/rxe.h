@@ -87,8 +87,8 @@ struct urxe_ops {
 	bool (*persist)(void *dev_ctx, const struct urxe_extent *bytes);
 	/* Calls touch(arg), which reads or writes these bytes of a region. False: an access of
 	 * touch to unmapped bytes has raised a signal, and the callback has left touch at that
-	 * access (siglongjmp); touch leaves nothing to be undone. NULL: memory stays mapped as long
-	 * as it is registered. */
+	 * access; touch leaves nothing to be undone. NULL: memory stays mapped as long as it is
+	 * registered. */
 	bool (*guard)(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *arg),
 		      void *arg);
 	/* The engine has written to these bytes of a region, or to a part of them. Bytes for
