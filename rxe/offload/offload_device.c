@@ -89,10 +89,12 @@ void urxe_offload_qp_event(struct urxe_dev *dev, uint32_t qpn, enum urxe_async e
 	qp_event(qp, event);
 }
 
-void urxe_offload_qp_lost(struct urxe_dev *dev, uint32_t qpn)
+void urxe_offload_cq_lost(struct urxe_cq *cq)
 {
-	struct urxe_qp *qp = idmap_find(&dev->qps, qpn);
+	struct urxe_qp *qp;
+	uint32_t at = 0;
 
-	if (qp && qp->offloaded)
-		offload_release_qp(qp);
+	while ((qp = idmap_next(&cq->dev->qps, &at)))
+		if (qp->offloaded && (qp->send_cq == cq || qp->recv_cq == cq))
+			offload_release_qp(qp);
 }

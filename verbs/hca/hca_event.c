@@ -27,18 +27,14 @@ void hca_handle_comp_events(struct hca *hca)
 /* The HCA has dropped completions: no queue pair of the CQ can go on, or flush its requests. */
 static void fail_cq(struct hca *hca, struct hca_cq *cq)
 {
-	struct hca_qp *qp = LIST_FIRST(&hca->qps);
+	struct hca_qp *qp;
 
 	cq->overrun = true;
-	while (qp) {
-		struct hca_qp *next = LIST_NEXT(qp, link);
-
-		if (qp->made && (qp->send_cq == cq || qp->recv_cq == cq)) {
-			qp->ends_at_once = true;
-			urxe_offload_qp_lost(hca->dev, hca_qp_number(qp));
-		}
-		qp = next;
-	}
+	LIST_FOREACH(qp, &hca->qps, link)
+	qp->ends_at_once |= qp->send_cq == cq || qp->recv_cq == cq;
+	/* The engine may have destroyed it already. */
+	if (cq->cq)
+		urxe_offload_cq_lost(cq->cq);
 }
 
 /* The object of an event, as this folder knows it. */

@@ -246,9 +246,10 @@ void *urxe_offload_hca_cq(const struct urxe_cq *cq);
 /* An asynchronous event of the HCA's queue pair or shared receive queue. Events of the whole device
  * are not passed here. */
 void urxe_offload_qp_event(struct urxe_dev *dev, uint32_t qpn, enum urxe_async event);
-/* The HCA completes no request of the offloaded queue pair any more: the engine destroys the HCA's
- * queue pair, and flushes the requests. Others are ignored. */
-void urxe_offload_qp_lost(struct urxe_dev *dev, uint32_t qpn);
+/* The HCA adds no completion to the CQ any more: the engine destroys the HCA's part of all
+ * offloaded queue pairs that use the CQ, which enter the error state, and flushes their requests.
+ */
+void urxe_offload_cq_lost(struct urxe_cq *cq);
 void urxe_offload_srq_event(struct urxe_rq *srq, enum urxe_async event);
 
 #endif

@@ -41,6 +41,8 @@ const struct hca_owner offloaded_owner = {.takes = takes, .lock = lock, .unlock 
 static bool complete(void *cq_ctx, const struct urxe_wc *wc)
 {
 	(void)cq_ctx;
+	if (f->cq_full)
+		return false;
 	f->wcs[f->n++ % OFFLOADED_WCS] = *wc;
 	if (wc->status == URXE_WC_WR_FLUSH_ERR && fake_hca.qps)
 		f->flushed_before_end++;

@@ -23,6 +23,7 @@ struct offloaded_dev {
 	struct urxe_cq *cq;
 	struct urxe_qp *qp; /* the last one */
 	bool takes;         /* the HCA executes connections */
+	bool cq_full;       /* the owner's CQ takes no completion */
 	/* What the engine has told. */
 	struct urxe_wc wcs[OFFLOADED_WCS];
 	uint32_t n;                  /* completions; the last ones are in `wcs` */

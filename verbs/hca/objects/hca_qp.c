@@ -209,7 +209,6 @@ int hca_qp_create(void *ctx, struct urxe_qp *engine_qp, const struct urxe_qp_ini
 		free_qp(qp);
 		return rc;
 	}
-	qp->made = true;
 	/* Completions of a shared receive queue come whenever the peers send. */
 	if (qp->srq)
 		hca_cq_expect(qp->recv_cq, 1);

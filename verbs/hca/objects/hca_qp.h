@@ -48,7 +48,6 @@ struct hca_qp {
 	uint8_t *inline_data;
 	struct ibv_mr *inline_mr;
 	uint32_t max_inline;
-	bool made;    /* hca_qp_create() has succeeded; before, no other thread may use `ibv` */
 	bool limited; /* the HCA limits the rate of this queue pair */
 	/* The HCA has refused the transition to the error state, or has dropped completions: the
 	 * engine flushes the requests, so the HCA's queue pair must end before. */

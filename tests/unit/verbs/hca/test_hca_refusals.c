@@ -219,6 +219,29 @@ static void a_failed_poll_makes_the_hca_dead(void **state)
 	assert_int_equal(f->last_async, URXE_ASYNC_QP_FATAL);
 }
 
+/* The flush of a queue pair may end others of the CQ. */
+static void an_overrun_of_a_full_cq_fails_all_its_queue_pairs(void **state)
+{
+	struct urxe_qp *first;
+
+	(void)state;
+	make_qp(URXE_QPT_RC);
+	offloaded_connect_rc();
+	first = f->qp;
+	make_qp(URXE_QPT_RC);
+	offloaded_connect_rc();
+	assert_int_equal(send_one(), 0);
+	fake_hca.no_error_state = f->cq_full = true;
+	fake_hca.event = (struct ibv_async_event){.element.cq = fake_hca.last_qp->init.send_cq,
+						  .event_type = IBV_EVENT_CQ_ERR};
+	fake_hca.has_event = true;
+	hca_handle_events(f->hca);
+	assert_int_equal(fake_hca.qps, 0);
+	assert_false(urxe_qp_offloaded(first) || urxe_qp_offloaded(f->qp));
+	/* One event for the CQ, and one for each queue pair. */
+	assert_int_equal(f->asyncs, 3);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -233,6 +256,7 @@ int main(void)
 		TEST(a_refused_receive_fails_its_queue_pair),
 		TEST(a_refused_receive_of_a_shared_queue_is_dropped),
 		TEST(a_failed_poll_makes_the_hca_dead),
+		TEST(an_overrun_of_a_full_cq_fails_all_its_queue_pairs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
