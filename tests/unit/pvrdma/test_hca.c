@@ -194,6 +194,13 @@ static void post_send(void)
 	qp_post_send(&f.g, &f.qp, &header, &sge);
 }
 
+static void post_receive(void)
+{
+	const struct pvrdma_sge sge = buffer_sge(&f.buffer, 0, 100);
+
+	qp_post_recv(&f.g, &f.qp, 8, &sge, 1);
+}
+
 static void expect_failed_qp(void)
 {
 	struct pv_eqe event;
@@ -660,6 +667,37 @@ static void writes_to_a_region_that_ends_are_logged(void **state)
 	*log = before;
 }
 
+static bool was_notified(void)
+{
+	uint32_t handle;
+
+	pvrdma_flush(f.g.dev);
+	return guest_notification(&f.g, &handle);
+}
+
+/* The device does not know whether the message was solicited. */
+static void a_late_solicited_arm_notifies_at_once(void **state)
+{
+	struct fake_qp *qp;
+
+	(void)state;
+	start();
+	qp = fake_hca.last_qp;
+	connect_qp();
+	post_receive();
+	post_receive();
+	fake_hca_complete_recv(qp, IBV_WC_SUCCESS, 8);
+	hca_poll(f.hca);
+	assert_false(was_notified());
+	cq_arm(&f.g, &f.cq, true);
+	assert_true(was_notified());
+	/* This one is in the HCA's CQ when the doorbell comes. */
+	fake_hca_complete_recv(qp, IBV_WC_SUCCESS, 8);
+	cq_arm(&f.g, &f.cq, true);
+	hca_poll(f.hca);
+	assert_true(was_notified());
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -684,6 +722,7 @@ int main(void)
 		TEST(a_machine_with_failed_queue_pairs_migrates),
 		TEST(writes_of_the_hca_are_logged),
 		TEST(writes_to_a_region_that_ends_are_logged),
+		TEST(a_late_solicited_arm_notifies_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <rxe/offload.h>
 #include <rxe/service_level.h>
 
 #include "memory/page_dir.h"
@@ -243,6 +244,7 @@ void pv_cq_arm(struct pv_cq *cq, bool solicited_only)
 
 	if (!count_unread(cq, &unread))
 		return;
+	solicited_only &= !urxe_offload_hca_cq(cq->cq);
 	newest = solicited_only ? cq->solicited : cq->n_completions;
 	has_unnotified = newest > cq->notified && cq->n_completions - newest < unread;
 	if (has_unnotified)

@@ -24,7 +24,8 @@ void pv_cq_comp_event(void *ctx);
  * The driver requests a notification of the next completion, or of the next solicited one. If the
  * ring has such a completion already, which the driver has not read and which came after the last
  * notification, the device notifies at once: it may have added that completion after the driver's
- * last look at the ring, while the doorbell was on its way through the hypervisor.
+ * last look at the ring, while the doorbell was on its way through the hypervisor. If an HCA has
+ * the CQ, too, any completion counts as solicited, because the HCA does not tell.
  */
 void pv_cq_arm(struct pv_cq *cq, bool solicited_only);
 /* Whether the driver has consumed all completions; false if the ring is unusable. */
