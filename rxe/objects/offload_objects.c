@@ -186,7 +186,8 @@ void offload_create_srq(struct urxe_rq *srq)
 	void *made;
 
 	srq->hca = NULL;
-	if (!hca.ops || srq->dev->taking_over || offload_has_alone(srq->dev, srq->attr.pd) ||
+	if (!hca.ops || srq->attr.alone || srq->dev->taking_over ||
+	    offload_has_alone(srq->dev, srq->attr.pd) ||
 	    hca.ops->srq_create(hca.ctx, &srq->attr, srq, &made))
 		return;
 	if (offload_is_current(srq->dev, &hca))

@@ -88,9 +88,10 @@ struct pvrdma_owner {
  * functions of the device.
  */
 struct pvrdma_hca {
-	/* Entry `index` of the machine's GID table; gid NULL: it has none. Returns whether the HCA
-	 * has that GID with that RoCE version. */
-	bool (*set_gid)(void *ctx, uint32_t index, const struct urxe_gid *gid, bool v1);
+	/* Entry `index` of the machine's GID table; gid NULL: it has none. */
+	void (*set_gid)(void *ctx, uint32_t index, const struct urxe_gid *gid, bool v1);
+	/* Whether the HCA has the GID of that entry now, with that RoCE version. */
+	bool (*has_gid)(void *ctx, uint32_t index);
 	/* `attach` calls urxe_offload_set for the engine; `detach` calls urxe_offload_unset for
 	 * it. */
 	void (*attach)(void *ctx, struct urxe_dev *engine);
@@ -214,10 +215,10 @@ void pvrdma_set_bus_master(struct pvrdma *dev, bool on);
 
 /*
  * The host has this HCA from now on; NULL: it has none any more. The caller keeps *hca valid until
- * the next call. While the HCA has one of the machine's GIDs, it gets new queue pairs of the
- * machine's programs, and their regions. Queue pairs of an HCA that goes are as after
- * urxe_offload_unset. The driver sees the limits of the HCA that the device has when the driver
- * loads the shared region.
+ * the next call. While the HCA has one of the machine's GIDs, it gets new queue pairs and shared
+ * receive queues of the machine's programs; it gets regions since it has had one of the GIDs. Queue
+ * pairs of an HCA that goes are as after urxe_offload_unset. The driver sees the limits of the HCA
+ * that the device has when the driver loads the shared region.
  */
 void pvrdma_set_hca(struct pvrdma *dev, const struct pvrdma_hca *hca);
 /* Call it when the HCA's table of GIDs has changed: the engine may get the HCA now. */

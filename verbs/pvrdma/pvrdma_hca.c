@@ -7,13 +7,13 @@
 #include "queues/pvrdma_qp.h"
 #include "queues/pvrdma_recv_queue.h"
 
-static bool tell_gid(const struct pvrdma *dev, uint32_t index)
+static void tell_gid(const struct pvrdma *dev, uint32_t index)
 {
 	struct urxe_gid gid;
 	bool v1;
 	const bool is_set = urxe_gid_get(dev->engine, index, &gid, &v1);
 
-	return dev->hca->set_gid(dev->hca->ctx, index, is_set ? &gid : NULL, is_set && v1);
+	dev->hca->set_gid(dev->hca->ctx, index, is_set ? &gid : NULL, is_set && v1);
 }
 
 static bool may_attach(const struct pvrdma *dev)
@@ -21,19 +21,33 @@ static bool may_attach(const struct pvrdma *dev)
 	return dev->hca && dev->active && !dev->hca_attached && !dev->no_master && !dev->paused;
 }
 
-/* The HCA gets all entries of the table, also if the first is one of its own. */
+static void tell_gids(const struct pvrdma *dev)
+{
+	for (uint32_t i = 0; i < URXE_MAX_GIDS; i++)
+		tell_gid(dev, i);
+}
+
 static bool has_common_gid(const struct pvrdma *dev)
 {
-	bool some = false;
-
 	for (uint32_t i = 0; i < URXE_MAX_GIDS; i++)
-		some |= tell_gid(dev, i);
-	return some;
+		if (dev->hca->has_gid(dev->hca->ctx, i))
+			return true;
+	return false;
+}
+
+bool pv_hca_serves(const struct pv_pd *pd)
+{
+	const struct pvrdma *dev = pd->object.dev;
+
+	return pd->uc && dev->hca_attached && has_common_gid(dev);
 }
 
 void pv_hca_attach(struct pvrdma *dev)
 {
-	if (!may_attach(dev) || !has_common_gid(dev))
+	if (!may_attach(dev))
+		return;
+	tell_gids(dev);
+	if (!has_common_gid(dev))
 		return;
 	dev->hca_attached = true;
 	dev->hca->attach(dev->hca->ctx, dev->engine);

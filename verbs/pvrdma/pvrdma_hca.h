@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The HCA of the host (struct pvrdma_hca). The engine has it while the device is active, one of the
- * machine's GIDs is the HCA's, and the device may access memory. It executes queue pairs of the
- * machine's programs; those of the machine's kernel are the engine's.
+ * The HCA of the host (struct pvrdma_hca). The engine gets it when the device is active, one of the
+ * machine's GIDs is the HCA's, and the device may access memory. It keeps the HCA while the device
+ * is active and may access memory. The HCA executes queue pairs of the machine's programs; those of
+ * the machine's kernel are the engine's.
  */
 #ifndef URXE_PVRDMA_PVRDMA_HCA_H
 #define URXE_PVRDMA_PVRDMA_HCA_H
@@ -22,11 +23,9 @@
  * may be none when the driver reads max_mr. */
 #define PV_HCA_LEAST_REGIONS 1024
 
-/* Whether the HCA chooses the number of a new queue pair of the PD. */
-static inline bool pv_hca_serves(const struct pv_pd *pd)
-{
-	return pd->uc && pd->object.dev->hca_attached;
-}
+/* Whether the HCA gets new queue pairs and shared receive queues of the PD: the PD is a program's,
+ * the engine has the HCA, and one of the machine's GIDs is still the HCA's. */
+bool pv_hca_serves(const struct pv_pd *pd);
 
 /* Gives the engine the HCA, if all conditions above are met and the device is not paused. Call it
  * when one of them may have become true. */

@@ -116,10 +116,11 @@ struct urxe_offload_ops {
 /*
  * Sets the HCA of a device that has none; after urxe_offload_unset it may be called again. Queue
  * pairs, regions and shared receive queues that are created from now on are the HCA's too, unless
- * the owner chooses their QPN or key. Memory windows cannot be created then (-EOPNOTSUPP). Fast
- * registrations are the engine's alone. While a PD has other regions that are the engine's alone,
- * its connected queue pairs are not offloaded, and its new shared receive queues are the engine's
- * alone. A recording of the device (rxe/record.h) ends.
+ * the owner chooses their QPN or key, or sets urxe_rq_attr.alone. A queue pair with a QPN of the
+ * owner cannot use a shared receive queue of the HCA (-EOPNOTSUPP). Memory windows cannot be
+ * created then (-EOPNOTSUPP). Fast registrations are the engine's alone. While a PD has other
+ * regions that are the engine's alone, its connected queue pairs are not offloaded, and its new
+ * shared receive queues are the engine's alone. A recording of the device (rxe/record.h) ends.
  */
 void urxe_offload_set(struct urxe_dev *dev, const struct urxe_offload_ops *ops, void *ctx);
 /*

@@ -397,6 +397,7 @@ struct urxe_rq_attr {
 	uint32_t pd;
 	uint32_t max_wr;
 	uint32_t max_sge;
+	bool alone; /* the queue is the engine's alone: the HCA does not get it (rxe/offload.h) */
 };
 
 /* Creates a shared receive queue. */

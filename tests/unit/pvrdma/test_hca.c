@@ -55,11 +55,16 @@ static bool takes(void *ctx, void *qp_ctx, const struct urxe_qp_attr *attr)
 
 static const struct hca_owner hca_owner = {.takes = takes};
 
-static bool set_gid(void *ctx, uint32_t index, const struct urxe_gid *gid, bool v1)
+static void set_gid(void *ctx, uint32_t index, const struct urxe_gid *gid, bool v1)
 {
 	(void)ctx;
 	hca_set_gid(f.hca, index, gid, v1);
 	hca_read_gids(f.hca);
+}
+
+static bool has_gid(void *ctx, uint32_t index)
+{
+	(void)ctx;
 	return hca_has_gid(f.hca, index);
 }
 
@@ -82,6 +87,7 @@ static void give_hca(void)
 {
 	f.of_device = (struct pvrdma_hca){
 		.set_gid = set_gid,
+		.has_gid = has_gid,
 		.attach = attach,
 		.detach = detach,
 		.max_qp_wr = 1000,
@@ -309,6 +315,56 @@ static void a_machine_without_the_hcas_address_is_the_engines(void **state)
 	assert_int_equal(f.attached, 0);
 	assert_int_equal(f.qp.qpn, LEASED);
 	assert_int_equal(fake_hca.mrs, 0);
+}
+
+static int try_srq_qp(struct srq *srq, struct qp *qp)
+{
+	const struct qp_attr attr = {
+		.type = PV_QPT_RC, .send_cq = &f.cq, .recv_cq = &f.cq, .sge = 1, .srq = srq};
+
+	return qp_try_open(&f.g, qp, &attr);
+}
+
+static void open_srq_qp(struct srq *srq, struct qp *qp)
+{
+	assert_int_equal(srq_try_open(&f.g, srq, 16, 1, 0), 0);
+	assert_int_equal(try_srq_qp(srq, qp), 0);
+}
+
+static void unbind(uint32_t index)
+{
+	union pv_request request = {.destroy_bind = {.index = index}};
+	union pv_response response;
+
+	assert_int_equal(guest_command(&f.g, PV_CMD_DESTROY_BIND, &request, &response), 0);
+}
+
+/* The HCA could not send from any address of the machine. */
+static void new_queue_pairs_without_the_hcas_address_are_the_engines(void **state)
+{
+	struct urxe_gid other = fake_gid;
+	struct srq srq;
+	struct qp qp;
+
+	(void)state;
+	other.raw[15]++;
+	start();
+	unbind(1);
+	assert_int_equal(guest_bind(&f.g, 2, &other, PV_NO_VLAN), 0);
+	open_srq_qp(&srq, &qp);
+	assert_int_equal(qp.qpn, LEASED);
+	assert_int_equal(fake_hca.srqs, 0);
+	assert_int_equal(fake_hca.qps, 1);
+	qp_close(&f.g, &qp);
+	srq_close(&f.g, &srq);
+	assert_int_equal(guest_bind(&f.g, 1, &fake_gid, PV_NO_VLAN), 0);
+	open_srq_qp(&srq, &qp);
+	assert_int_equal(qp.qpn, fake_hca.last_qp->ibv.qp_num);
+	qp_close(&f.g, &qp);
+	/* The HCA has the queue's requests. */
+	unbind(1);
+	assert_int_equal(try_srq_qp(&srq, &qp), -EOPNOTSUPP);
+	srq_close(&f.g, &srq);
 }
 
 /* Queue pairs of the kernel use regions that the HCA cannot have: all memory, fast registrations.
@@ -706,6 +762,7 @@ int main(void)
 		TEST(objects_of_programs_are_the_hcas),
 		TEST(pages_of_neighbouring_regions_become_one_range),
 		TEST(a_machine_without_the_hcas_address_is_the_engines),
+		TEST(new_queue_pairs_without_the_hcas_address_are_the_engines),
 		TEST(the_kernels_queue_pairs_are_the_engines),
 		TEST(a_refused_queue_pair_is_the_engines),
 		TEST(a_number_that_the_hca_has_is_passed_over),

@@ -73,14 +73,18 @@ const char *machine_hca_reason(const struct machine_hca *h, const struct urxe_qp
 
 /* --- The HCA of the device */
 
-static bool set_gid(void *ctx, uint32_t index, const struct urxe_gid *gid, bool v1)
+static void set_gid(void *ctx, uint32_t index, const struct urxe_gid *gid, bool v1)
 {
 	const struct machine_hca *h = ctx;
 
 	hca_set_gid(h->hca, index, gid, v1);
 	if (gid)
 		hca_read_gids(h->hca);
-	return gid && hca_has_gid(h->hca, index);
+}
+
+static bool has_gid(void *ctx, uint32_t index)
+{
+	return hca_has_gid(((struct machine_hca *)ctx)->hca, index);
 }
 
 static void attach_machine_hca(void *ctx, struct urxe_dev *engine)
@@ -108,6 +112,7 @@ static void give_to_device(struct machine_hca *h)
 	hca_limits(h->hca, &limits);
 	h->of_device = (struct pvrdma_hca){
 		.set_gid = set_gid,
+		.has_gid = has_gid,
 		.attach = attach_machine_hca,
 		.detach = detach,
 		.ctx = h,

@@ -7,6 +7,7 @@
 #include "memory/page_dir.h"
 #include "memory/page_list.h"
 #include "object.h"
+#include "pvrdma_hca.h"
 #include "queues/event_ring.h"
 #include "queues/pvrdma_recv_queue.h"
 #include "queues/wqe_size.h"
@@ -44,6 +45,7 @@ static int open_engine_srq(struct pvrdma *dev, const struct pv_srq_attr *attrs, 
 		.max_wr = attrs->max_wr,
 		/* A malformed request is replaced by one with a segment. */
 		.max_sge = attrs->max_sge ? attrs->max_sge : 1,
+		.alone = !pv_hca_serves(srq->pd),
 	};
 	int rc = urxe_srq_create(dev->engine, &attr, &srq->recv.rq);
 
