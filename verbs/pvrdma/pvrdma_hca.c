@@ -178,7 +178,7 @@ static void limit(uint32_t *value, uint32_t of_hca)
 		*value = of_hca;
 }
 
-/* The driver makes sizes of queues powers of two. */
+/* The driver makes sizes of queues, and the segments of their requests, powers of two. */
 static uint32_t power_of_two_below(uint32_t n)
 {
 	uint32_t power = 1;
@@ -196,9 +196,9 @@ void pv_hca_limit(const struct pvrdma *dev, struct pv_device_caps *caps)
 		return;
 	limit(&caps->max_qp_wr, power_of_two_below(hca->max_qp_wr));
 	limit(&caps->max_srq_wr, power_of_two_below(hca->max_srq_wr));
-	limit(&caps->max_sge, hca->max_sge);
-	limit(&caps->max_sge_rd, hca->max_sge);
-	limit(&caps->max_srq_sge, hca->max_srq_sge);
+	limit(&caps->max_sge, power_of_two_below(hca->max_sge));
+	limit(&caps->max_sge_rd, power_of_two_below(hca->max_sge));
+	limit(&caps->max_srq_sge, power_of_two_below(hca->max_srq_sge));
 	limit(&caps->max_qp_rd_atom, hca->max_rd_atomic);
 	limit(&caps->max_qp_init_rd_atom, hca->max_init_rd_atomic);
 	limit(&caps->max_mr, most_regions(dev));

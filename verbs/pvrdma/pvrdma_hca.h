@@ -36,9 +36,9 @@ void pv_hca_detach(struct pvrdma *dev);
  * has it; else calls pv_hca_attach(), because this GID may be the HCA's. */
 void pv_hca_set_gid(struct pvrdma *dev, uint32_t index);
 /*
- * Reduces the limits to the HCA's. Queue sizes stay powers of two. The limit of max_mr is the
- * number of one-page regions that pv_hca_has_room() permits for the memory that the device
- * sees, but at least PV_HCA_LEAST_REGIONS.
+ * Reduces the limits to the HCA's. Queue sizes and numbers of segments stay powers of two. The
+ * limit of max_mr is the number of one-page regions that pv_hca_has_room() permits for the memory
+ * that the device sees, but at least PV_HCA_LEAST_REGIONS.
  */
 void pv_hca_limit(const struct pvrdma *dev, struct pv_device_caps *caps);
 /*

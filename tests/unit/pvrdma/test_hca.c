@@ -441,10 +441,11 @@ static void the_driver_sees_the_limits_of_both(void **state)
 	(void)state;
 	start();
 	caps = guest_caps(&f.g);
-	/* Queues have sizes of powers of two. */
+	/* The driver makes these powers of two. */
 	assert_int_equal(caps->max_qp_wr, 512);
 	assert_int_equal(caps->max_srq_wr, 64);
-	assert_int_equal(caps->max_sge, 3);
+	assert_int_equal(caps->max_sge, 2);
+	assert_int_equal(caps->max_sge_rd, 2);
 	assert_int_equal(caps->max_srq_sge, 2);
 	assert_int_equal(caps->max_qp_rd_atom, 5);
 	assert_int_equal(caps->max_qp_init_rd_atom, 6);
