@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -63,13 +64,18 @@ static int make_nonblocking(int fd)
 	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) ? -errno : 0;
 }
 
-static int query_port(struct hca *hca)
+/* After an error the MTU stays. A thread that has adapter.lock must not end in a write(2) or
+ * ioctl(2) of the provider. */
+static int read_mtu(struct hca *hca)
 {
 	struct ibv_port_attr attr = {0};
-	int rc = hca->verbs->query_port(hca->context, hca->port,
-					(struct _compat_ibv_port_attr *)&attr);
+	int rc, cancel;
 
-	hca->mtu = (enum urxe_mtu)attr.active_mtu;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	rc = hca->verbs->query_port(hca->context, hca->port, (struct _compat_ibv_port_attr *)&attr);
+	pthread_setcancelstate(cancel, NULL);
+	if (!rc)
+		hca->mtu = (enum urxe_mtu)attr.active_mtu;
 	return hca_verbs_error(rc);
 }
 
@@ -89,7 +95,7 @@ static int prepare(struct hca *hca)
 	rc = hca_verbs_error(hca->verbs->query_device(hca->context, &hca->attr));
 
 	if (!rc)
-		rc = query_port(hca);
+		rc = read_mtu(hca);
 	if (!rc)
 		rc = make_nonblocking(hca->context->async_fd);
 	if (rc)
@@ -215,6 +221,18 @@ void hca_limits(const struct hca *hca, struct hca_limits *limits)
 		.mtu = hca->mtu,
 		.atomics = attr->atomic_cap != IBV_ATOMIC_NONE,
 	};
+}
+
+void hca_read_mtu(struct hca *hca)
+{
+	read_mtu(hca);
+}
+
+bool hca_has_mtu(struct hca *hca, enum urxe_mtu mtu)
+{
+	if (mtu > hca->mtu)
+		read_mtu(hca);
+	return mtu <= hca->mtu;
 }
 
 /* --- Events. */

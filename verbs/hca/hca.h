@@ -49,7 +49,7 @@ struct hca_limits {
 	uint32_t max_srq_sge;
 	uint32_t max_rd_atomic;      /* as responder */
 	uint32_t max_init_rd_atomic; /* as requester */
-	enum urxe_mtu mtu;           /* the active MTU of the HCA's port */
+	enum urxe_mtu mtu;           /* the active MTU of the HCA's port, as last read */
 	bool atomics;
 };
 
@@ -81,6 +81,11 @@ void hca_attach(struct hca *hca, struct urxe_dev *dev);
 void hca_detach(struct hca *hca);
 
 void hca_limits(const struct hca *hca, struct hca_limits *limits);
+/* Reads the active MTU of the HCA's port, because an HCA does not tell that it has changed. A
+ * system call. */
+void hca_read_mtu(struct hca *hca);
+/* Whether the active MTU is at least `mtu`; if the one last read is smaller, reads it again. */
+bool hca_has_mtu(struct hca *hca, enum urxe_mtu mtu);
 /* Notes entry `index` of the engine's GID table. NULL: the entry is empty. `v1`: RoCEv1, else
  * RoCEv2. After the last change the caller calls hca_read_gids(). */
 void hca_set_gid(struct hca *hca, uint32_t index, const struct urxe_gid *gid, bool v1);

@@ -30,7 +30,7 @@ struct hca {
 	struct ibv_comp_channel *channel;
 	struct urxe_dev *dev; /* NULL: not attached */
 	struct ibv_device_attr attr;
-	enum urxe_mtu mtu;
+	enum urxe_mtu mtu; /* of the port, as last read */
 	uint8_t port;
 	bool dead;                   /* hca_is_dead() */
 	bool abandoned;              /* hca_abandon() was called, in a forked child */

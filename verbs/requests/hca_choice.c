@@ -10,15 +10,13 @@
 /* With the lock. False: the HCA cannot have the connection. */
 static bool is_possible(const struct urxe_qp_attr *attr, enum way_reason *reason)
 {
-	struct hca_limits limits;
 	bool possible;
 
 	*reason = WAY_NO_HCA;
 	if (!adapter.hca.hca)
 		return false;
-	hca_limits(adapter.hca.hca, &limits);
-	possible =
-		hca_has_gid(adapter.hca.hca, attr->path.sgid_index) && attr->path_mtu <= limits.mtu;
+	possible = hca_has_gid(adapter.hca.hca, attr->path.sgid_index) &&
+		   hca_has_mtu(adapter.hca.hca, attr->path_mtu);
 	*reason = WAY_ADDRESS;
 	return possible;
 }

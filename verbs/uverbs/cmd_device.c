@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <hca/hca.h>
 #include <infiniband/verbs.h>
 
 #include "adapter/adapter.h"
@@ -164,6 +165,8 @@ int cmd_query_port(const struct command *c)
 	if (request.port_num != 1)
 		return -EINVAL;
 	counters = urxe_dev_counters(adapter.dev);
+	if (adapter.hca.hca)
+		hca_read_mtu(adapter.hca.hca);
 	device_max(&max);
 	reply = (struct ib_uverbs_query_port_resp){
 		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,

@@ -175,7 +175,7 @@ static int query_port(struct ibv_context *context, uint8_t port, struct _compat_
 {
 	(void)context;
 	(void)port;
-	((struct ibv_port_attr *)attr)->active_mtu = IBV_MTU_1024;
+	((struct ibv_port_attr *)attr)->active_mtu = fake_hca.mtu;
 	return opens(FAKE_HCA_QUERY_PORT) ? 0 : EIO;
 }
 
@@ -497,6 +497,7 @@ static int change_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t li
 void fake_hca_init(void)
 {
 	fake_hca = (struct fake_hca){
+		.mtu = IBV_MTU_1024,
 		.context = {.cmd_fd = -1,
 			    .ops = {.post_send = post_send,
 				    .post_recv = post_recv,

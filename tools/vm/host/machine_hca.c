@@ -39,10 +39,7 @@ static bool takes_connection(void *ctx, void *qp_ctx, const struct urxe_qp_attr 
 static enum way_reason connection_reason(const struct machine_hca *h,
 					 const struct urxe_qp_attr *attr)
 {
-	struct hca_limits limits;
-
-	hca_limits(h->hca, &limits);
-	if (!hca_has_gid(h->hca, attr->path.sgid_index) || attr->path_mtu > limits.mtu)
+	if (!hca_has_gid(h->hca, attr->path.sgid_index) || !hca_has_mtu(h->hca, attr->path_mtu))
 		return WAY_ADDRESS;
 	return h->way != HCA_WAY_HCA && is_on_this_host(h, attr) ? WAY_SAME_HOST : WAY_REGION;
 }

@@ -266,8 +266,8 @@ bool hca_qp_takes(void *hca_qp, const struct urxe_qp_attr *attr)
 	const struct hca_qp *qp = hca_qp;
 	const struct hca_owner *owner = qp->hca->owner;
 
-	return hca_has_gid(qp->hca, attr->path.sgid_index) && attr->path_mtu <= qp->hca->mtu &&
-	       owner->takes(owner->ctx, qp->ctx, attr);
+	return hca_has_gid(qp->hca, attr->path.sgid_index) &&
+	       hca_has_mtu(qp->hca, attr->path_mtu) && owner->takes(owner->ctx, qp->ctx, attr);
 }
 
 /* Completions of requests before the reset name no queue any more. */

@@ -321,6 +321,27 @@ static void a_path_without_the_source_address_is_the_engines(void **state)
 	assert_false(urxe_qp_offloaded(f->qp));
 }
 
+/* The host may set another MTU while the HCA is open. */
+static void a_path_with_a_larger_mtu_is_the_engines(void **state)
+{
+	struct hca_limits limits;
+
+	(void)state;
+	fake_hca.mtu = IBV_MTU_512;
+	hca_read_mtu(f->hca);
+	hca_limits(f->hca, &limits);
+	assert_int_equal(limits.mtu, URXE_MTU_512);
+	make_qp(URXE_QPT_RC, 0, NULL);
+	offloaded_connect_rc();
+	assert_false(urxe_qp_offloaded(f->qp));
+	fake_hca.mtu = IBV_MTU_1024;
+	make_qp(URXE_QPT_RC, 0, NULL);
+	offloaded_connect_rc();
+	assert_true(urxe_qp_offloaded(f->qp));
+	hca_limits(f->hca, &limits);
+	assert_int_equal(limits.mtu, URXE_MTU_1024);
+}
+
 /* An address handle has 8 bits for the index. */
 static void an_address_with_a_large_index_is_not_used(void **state)
 {
@@ -781,6 +802,7 @@ int main(void)
 		TEST(refused_objects_are_the_engines),
 		TEST(connections_that_the_owner_keeps_are_not_offloaded),
 		TEST(a_path_without_the_source_address_is_the_engines),
+		TEST(a_path_with_a_larger_mtu_is_the_engines),
 		TEST(an_address_with_a_large_index_is_not_used),
 		TEST(datagrams_share_an_address_handle),
 		TEST(a_new_gid_index_needs_a_new_address_handle),
