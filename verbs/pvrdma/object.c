@@ -40,6 +40,8 @@ int pv_object_add(struct pvrdma *dev, struct pv_object *object, enum pv_kind kin
 
 void pv_object_remove(struct pv_object *object)
 {
+	if (object->due_events)
+		TAILQ_REMOVE(&object->dev->event_objects, object, event_link);
 	pv_handles_remove(&object->dev->objects[object->kind], object->handle);
 	object->dev->bytes -= object->bytes;
 }

@@ -12,6 +12,7 @@
 #include "pvrdma_device.h"
 #include "pvrdma_hca.h"
 #include "pvrdma_port.h"
+#include "queues/event_ring.h"
 #include "queues/pvrdma_cq.h"
 #include "queues/pvrdma_qp.h"
 #include "queues/pvrdma_recv_queue.h"
@@ -23,21 +24,22 @@
  * because SENDs then have their payload in packets for a while.
  */
 #define PROBE_NS 10000000u
-/* After this time the device looks whether the driver has made room in the ring of notifications.
- */
+/* After this time the device looks whether the driver has made room in the rings of notifications
+ * and events. */
 #define NOTIFY_AGAIN_NS 1000000u
 
 static void on_async_event(void *dev_ctx, enum urxe_async event, void *ctx)
 {
 	struct pv_object *object = ctx;
 
+	(void)dev_ctx;
 	if (object->kind == PV_CQ) {
 		pv_cq_report_failure((struct pv_cq *)object);
 		return;
 	}
 	if (object->kind == PV_QP)
 		((struct pv_qp *)object)->events++;
-	pv_event_report(dev_ctx, event, object->handle);
+	pv_event_report(object, event);
 }
 
 /* The access does not fault: a page that is lost reads as zeros. */
@@ -157,6 +159,7 @@ int pvrdma_create(const struct pvrdma_attr *attr, struct pvrdma **out)
 	dev->uar_pages = 1;
 	dev->imr = UINT32_MAX;
 	TAILQ_INIT(&dev->notify_cqs);
+	TAILQ_INIT(&dev->event_objects);
 	TAILQ_INIT(&dev->waiting_qps);
 	TAILQ_INIT(&dev->polled_qps);
 	STAILQ_INIT(&dev->staged);
@@ -217,7 +220,8 @@ uint64_t pvrdma_next_deadline(const struct pvrdma *dev)
 	if (!dev->active || dev->no_master)
 		return URXE_NEVER;
 	deadline = urxe_next_deadline(dev->engine);
-	if (!TAILQ_EMPTY(&dev->notify_cqs) && deadline > dev->now + NOTIFY_AGAIN_NS)
+	if ((!TAILQ_EMPTY(&dev->notify_cqs) || !TAILQ_EMPTY(&dev->event_objects)) &&
+	    deadline > dev->now + NOTIFY_AGAIN_NS)
 		deadline = dev->now + NOTIFY_AGAIN_NS;
 	return deadline;
 }
@@ -235,6 +239,7 @@ void pvrdma_flush(struct pvrdma *dev)
 	if (dev->no_master)
 		return;
 	pv_cq_notify_due(dev);
+	pv_event_report_due(dev);
 	raise_if_due(dev, &dev->async, PV_VECTOR_ASYNC);
 	raise_if_due(dev, &dev->cq_notify, PV_VECTOR_CQ);
 }

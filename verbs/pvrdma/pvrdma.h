@@ -203,13 +203,13 @@ void pvrdma_memory_removed(struct pvrdma *dev, uint64_t addr, uint64_t size);
 
 /*
  * The driver withdraws the device's right to access memory (`on` false), or grants it; the device
- * has the right after creation. Without it the device reads and writes no memory:
- * requests, completions and interrupts wait, received packets are dropped, and registers that need
+ * has the right after creation. Without it the device reads and writes no memory: requests,
+ * completions, events and interrupts wait, received packets are dropped, and registers that need
  * memory report EIO. The rights of peers to copy are withdrawn, as by pvrdma_memory_removed. Queue
  * pairs and regions that exist now exchange packets only, also after the right returns, until a
  * queue pair is modified or a region registered again. Queue pairs that the HCA executes fail. A
- * link that has gone down meanwhile is reported when the right returns. Events and completions of
- * queues that lose memory meanwhile are lost.
+ * link that has gone down meanwhile is reported when the right returns. Completions of queues that
+ * lose memory meanwhile are lost.
  */
 void pvrdma_set_bus_master(struct pvrdma *dev, bool on);
 
@@ -260,7 +260,8 @@ void pvrdma_pause(struct pvrdma *dev, uint64_t now);
 void pvrdma_resume(struct pvrdma *dev, uint64_t now);
 /*
  * Writes the state of a paused device, without the contents of guest memory, which hold the rings,
- * the completions that the driver has not read, and the event rings. The caller frees *stream with
+ * the completions that the driver has not read, and the event rings. Events for which their ring
+ * had no room are lost. The caller frees *stream with
  * free(3). -EBUSY: a peer still copies from or to the guest's memory; call it again later. -ENOMEM.
  */
 int pvrdma_save(struct pvrdma *dev, uint64_t now, uint8_t **stream, size_t *length);
@@ -298,7 +299,7 @@ int pvrdma_restore(struct pvrdma *dev, uint64_t now, const uint8_t *stream, size
 	X(NOTIFICATIONS, "notifications", "notifications of CQs")                             \
 	X(NOTIFICATIONS_LATE, "notifications_late", "notifications that waited for room")     \
 	X(EVENTS, "events", "asynchronous events")                                            \
-	X(EVENTS_LOST, "events_lost", "asynchronous events for which the ring had no room")   \
+	X(EVENTS_LOST, "events_lost", "asynchronous events that the driver does not get")     \
 	X(INTERRUPTS, "interrupts", "interrupts raised")                                      \
 	X(RX_FRAMES, "rx_frames", "frames received")                                          \
 	X(RX_UNWANTED, "rx_unwanted", "received frames that were not for the device")         \

@@ -43,6 +43,10 @@ struct pv_object {
 	uint32_t users;    /* objects that use this one, and prevent its destruction */
 	uint32_t uar_page; /* page of BAR2 whose doorbells reach the object */
 	uint64_t bytes;    /* memory of this process that the object takes; part of pvrdma.bytes */
+	/* Events that wait for room in their ring, one bit for each type (1 << type). If not 0, the
+	 * object is in dev->event_objects. */
+	uint32_t due_events;
+	TAILQ_ENTRY(pv_object) event_link;
 };
 
 struct pv_uc {
@@ -185,6 +189,7 @@ struct pvrdma {
 	uint32_t qpn_generation;    /* upper bits of the last QPN that the device chose itself */
 	uint64_t bytes;             /* sum of pv_object.bytes; at most PV_MEMORY_MAX */
 	TAILQ_HEAD(, pv_cq) notify_cqs;
+	TAILQ_HEAD(, pv_object) event_objects;
 	struct pv_qp_list waiting_qps; /* their engine queue was full */
 	struct pv_qp_list polled_qps;  /* all QPs, the next to be polled first */
 	STAILQ_HEAD(, pv_staged) staged;

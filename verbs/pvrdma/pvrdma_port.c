@@ -52,7 +52,7 @@ static bool report_link(struct pvrdma *dev)
 {
 	if (!dev->active || dev->no_master || dev->paused || !nic_of(dev).active)
 		return false;
-	pv_event_report(dev, dev->link_up ? PV_EVENT_PORT_ACTIVE : PV_EVENT_PORT_ERR, PV_PORT);
+	pv_event_report_port(dev, dev->link_up ? PV_EVENT_PORT_ACTIVE : PV_EVENT_PORT_ERR, PV_PORT);
 	dev->told_down = !dev->link_up;
 	return true;
 }

@@ -490,6 +490,63 @@ static void an_hca_that_goes_fails_its_queue_pairs(void **state)
 	assert_int_equal(f.qp.qpn, fake_hca.last_qp->ibv.qp_num);
 }
 
+#define MANY 600 /* events; the ring has room for 512 */
+
+/* Reads all events; false: one was not QP_FATAL of a queue pair that had none yet. */
+static bool read_failures(bool failed[MANY + 1], uint32_t *n)
+{
+	struct pv_eqe event;
+
+	while (guest_event(&f.g, &event)) {
+		if (event.type != URXE_ASYNC_QP_FATAL || event.info > MANY || failed[event.info])
+			return false;
+		failed[event.info] = true;
+		(*n)++;
+	}
+	return true;
+}
+
+static void an_hca_that_goes_fails_more_queue_pairs_than_the_ring_holds(void **state)
+{
+	struct cq recv_cq;
+	/* A CQ of the HCA has at most 1000 entries. */
+	const struct qp_attr attr = {.type = PV_QPT_UD,
+				     .send_cq = &f.cq,
+				     .recv_cq = &recv_cq,
+				     .send_wr = 1,
+				     .recv_wr = 1,
+				     .sge = 1};
+	const struct pv_qp_attr to_init = {.qp_state = URXE_QPS_INIT, .port_num = 1};
+	bool failed[MANY + 1] = {false};
+	uint32_t n = 0;
+
+	(void)state;
+	start();
+	cq_open(&f.g, &recv_cq, 64);
+	for (int i = 0; i < MANY; i++) {
+		struct qp qp;
+
+		qp_open(&f.g, &qp, &attr);
+		assert_int_equal(
+			qp_modify(&f.g, &qp, &to_init,
+				  URXE_QP_STATE | URXE_QP_PKEY_INDEX | URXE_QP_PORT | URXE_QP_QKEY),
+			0);
+		guest_pages_free(&qp.pages);
+	}
+	guest_pages_free(&recv_cq.pages);
+	pvrdma_set_hca(f.g.dev, NULL);
+	pvrdma_flush(f.g.dev);
+	assert_true(read_failures(failed, &n));
+	assert_int_equal(n, 512);
+	assert_true(pvrdma_next_deadline(f.g.dev) != URXE_NEVER);
+	pvrdma_flush(f.g.dev);
+	assert_int_equal(f.g.interrupts[PV_VECTOR_ASYNC], 2);
+	assert_true(read_failures(failed, &n));
+	assert_int_equal(n, MANY);
+	assert_int_equal(pvrdma_counters(f.g.dev)[PVRDMA_EVENTS_LOST], 0);
+	assert_true(pvrdma_next_deadline(f.g.dev) == URXE_NEVER);
+}
+
 /* The machine's memory goes: the HCA accesses none of a region that had some. */
 static void removed_memory_leaves_the_hca(void **state)
 {
@@ -770,6 +827,7 @@ int main(void)
 		TEST(the_driver_sees_the_limits_of_both),
 		TEST(a_driver_with_little_mapped_memory_sees_some_regions),
 		TEST(an_hca_that_goes_fails_its_queue_pairs),
+		TEST(an_hca_that_goes_fails_more_queue_pairs_than_the_ring_holds),
 		TEST(removed_memory_leaves_the_hca),
 		TEST(memory_that_cannot_be_pinned_is_the_engines),
 		TEST(the_hca_pins_a_bounded_number_of_pages),

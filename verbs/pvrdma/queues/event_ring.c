@@ -72,11 +72,57 @@ static bool add_element(struct pvrdma *dev, struct pv_event_ring *events, const 
 	return true;
 }
 
-void pv_event_report(struct pvrdma *dev, uint32_t type, uint32_t info)
+static bool add_event(struct pvrdma *dev, uint32_t type, uint32_t info)
 {
 	const struct pv_eqe eqe = {.type = type, .info = info};
+	const bool added = add_element(dev, &dev->async, &eqe);
 
-	pv_count(dev, add_element(dev, &dev->async, &eqe) ? PVRDMA_EVENTS : PVRDMA_EVENTS_LOST);
+	if (added)
+		pv_count(dev, PVRDMA_EVENTS);
+	return added;
+}
+
+void pv_event_report_port(struct pvrdma *dev, uint32_t type, uint32_t port)
+{
+	if (!add_event(dev, type, port))
+		pv_count(dev, PVRDMA_EVENTS_LOST);
+}
+
+void pv_event_report(struct pv_object *object, uint32_t type)
+{
+	struct pvrdma *dev = object->dev;
+
+	if (!object->due_events)
+		TAILQ_INSERT_TAIL(&dev->event_objects, object, event_link);
+	object->due_events |= 1u << type;
+	pv_event_report_due(dev);
+}
+
+/* False: the ring has no room now. */
+static bool report_due_events(struct pv_object *object)
+{
+	struct pvrdma *dev = object->dev;
+	const bool usable = dev->async.ring.indices;
+
+	while (object->due_events) {
+		const uint32_t type = (uint32_t)__builtin_ctz(object->due_events);
+
+		if (!add_event(dev, type, object->handle)) {
+			if (usable)
+				return false;
+			pv_count(dev, PVRDMA_EVENTS_LOST);
+		}
+		object->due_events &= ~(1u << type);
+	}
+	return true;
+}
+
+void pv_event_report_due(struct pvrdma *dev)
+{
+	struct pv_object *object;
+
+	while ((object = TAILQ_FIRST(&dev->event_objects)) && report_due_events(object))
+		TAILQ_REMOVE(&dev->event_objects, object, event_link);
 }
 
 bool pv_event_notify(struct pvrdma *dev, uint32_t handle)

@@ -11,6 +11,7 @@
 #include "memory/guest_ring.h"
 
 struct pvrdma;
+struct pv_object;
 
 struct pv_event_ring {
 	struct pv_ring ring;
@@ -30,9 +31,16 @@ int pv_event_ring_open(struct pvrdma *dev, struct pv_event_ring *events,
 void pv_event_ring_lay_out(struct pvrdma *dev, struct pv_event_ring *events, uint32_t element);
 void pv_event_ring_close(struct pv_event_ring *events);
 
-/* Adds an asynchronous event to its ring. `type`: a value of enum ibv_event_type; `info`: handle of
- * the object, or number of the port. If the ring has no room, the event is lost and counted. */
-void pv_event_report(struct pvrdma *dev, uint32_t type, uint32_t info);
+/*
+ * Add an asynchronous event to its ring; `type` is a value of enum ibv_event_type. If the ring has
+ * no room, the event of a port is lost and counted. That of an object stays due; a second one of
+ * the same type is then none.
+ */
+void pv_event_report_port(struct pvrdma *dev, uint32_t type, uint32_t port);
+void pv_event_report(struct pv_object *object, uint32_t type);
+/* Adds the events of objects that are due, as far as the ring has room. Without a ring they are
+ * lost and counted. */
+void pv_event_report_due(struct pvrdma *dev);
 /* Adds the handle of a CQ to the ring of notifications. False: the ring has no room now. */
 bool pv_event_notify(struct pvrdma *dev, uint32_t handle);
 

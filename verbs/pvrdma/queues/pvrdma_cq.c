@@ -90,7 +90,7 @@ void pv_cq_report_failure(struct pv_cq *cq)
 	if (cq->failed)
 		return;
 	cq->failed = true;
-	pv_event_report(cq->object.dev, URXE_ASYNC_CQ_ERR, cq->object.handle);
+	pv_event_report(&cq->object, URXE_ASYNC_CQ_ERR);
 }
 
 void pv_cq_memory_removed(struct pv_cq *cq, const struct pv_removed *removed)

@@ -304,6 +304,6 @@ void pv_qp_memory_removed(struct pv_qp *qp, const struct pv_removed *removed)
 	qp->send.indices = qp->recv.ring.indices = NULL;
 	pv_count(dev, PVRDMA_MEMORY_LOST);
 	qp->events++;
-	pv_event_report(dev, URXE_ASYNC_QP_FATAL, qp->object.handle);
+	pv_event_report(&qp->object, URXE_ASYNC_QP_FATAL);
 	urxe_qp_modify(qp->qp, dev->now, &error, URXE_QP_STATE);
 }

@@ -46,7 +46,7 @@ static bool fail_qp(struct pv_qp *qp)
 		return false;
 	pv_count(qp->object.dev, PVRDMA_RING_BAD);
 	qp->events++;
-	pv_event_report(qp->object.dev, URXE_ASYNC_QP_FATAL, qp->object.handle);
+	pv_event_report(&qp->object, URXE_ASYNC_QP_FATAL);
 	urxe_qp_modify(qp->qp, qp->object.dev->now, &error, URXE_QP_STATE);
 	return true;
 }

@@ -113,5 +113,5 @@ void pv_srq_memory_removed(struct pv_srq *srq, const struct pv_removed *removed)
 		return;
 	srq->recv.ring.indices = NULL;
 	pv_count(srq->object.dev, PVRDMA_MEMORY_LOST);
-	pv_event_report(srq->object.dev, URXE_ASYNC_SRQ_ERR, srq->object.handle);
+	pv_event_report(&srq->object, URXE_ASYNC_SRQ_ERR);
 }
