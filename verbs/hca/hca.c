@@ -211,10 +211,10 @@ void hca_limits(const struct hca *hca, struct hca_limits *limits)
 
 	*limits = (struct hca_limits){
 		.max_mr_size = attr->max_mr_size,
-		.max_qp_wr = at_most(URXE_MAX_WR - 1, attr->max_qp_wr),
+		.max_qp_wr = at_most(URXE_MAX_WR, attr->max_qp_wr),
 		.max_sge = at_most(URXE_MAX_SGE, attr->max_sge),
 		.max_cqe = at_most(INT32_MAX, attr->max_cqe),
-		.max_srq_wr = at_most(URXE_MAX_WR - 1, attr->max_srq_wr),
+		.max_srq_wr = at_most(URXE_MAX_WR, attr->max_srq_wr),
 		.max_srq_sge = at_most(URXE_MAX_SGE, attr->max_srq_sge),
 		.max_rd_atomic = at_most(URXE_MAX_RD_ATOMIC, attr->max_qp_rd_atom),
 		.max_init_rd_atomic = at_most(URXE_MAX_RD_ATOMIC, attr->max_qp_init_rd_atom),

@@ -24,6 +24,12 @@ static const struct hca_limits of_engine = {
 	.atomics = true,
 };
 
+static void limit(uint32_t *value, uint32_t max)
+{
+	if (*value > max)
+		*value = max;
+}
+
 void device_max(struct hca_limits *max)
 {
 	if (!adapter.hca.hca) {
@@ -31,6 +37,7 @@ void device_max(struct hca_limits *max)
 		return;
 	}
 	hca_limits(adapter.hca.hca, max);
-	if (max->max_cqe > MAX_CQE)
-		max->max_cqe = MAX_CQE;
+	limit(&max->max_qp_wr, MAX_WR);
+	limit(&max->max_srq_wr, MAX_WR);
+	limit(&max->max_cqe, MAX_CQE);
 }

@@ -160,7 +160,7 @@ static int query_device(struct ibv_context *context, struct ibv_device_attr *att
 	(void)context;
 	*attr = (struct ibv_device_attr){
 		.max_mr_size = 1 << 30,
-		.max_qp_wr = 100,
+		.max_qp_wr = fake_hca.max_qp_wr,
 		.max_sge = 4,
 		.max_cqe = 1000,
 		.max_srq_wr = 50,
@@ -498,6 +498,7 @@ void fake_hca_init(void)
 {
 	fake_hca = (struct fake_hca){
 		.mtu = IBV_MTU_1024,
+		.max_qp_wr = 100,
 		.context = {.cmd_fd = -1,
 			    .ops = {.post_send = post_send,
 				    .post_recv = post_recv,

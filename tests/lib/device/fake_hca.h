@@ -38,7 +38,8 @@ struct fake_hca {
 	uint16_t pkeys[4];  /* of the port; 0 = none */
 	uint32_t gid_index; /* of fake_gid */
 	enum ibv_mtu mtu;   /* of the port */
-	bool has_rates;     /* queue pairs may have a rate limit */
+	int max_qp_wr;
+	bool has_rates; /* queue pairs may have a rate limit */
 	bool no_qps, no_srqs, no_mrs, no_ahs, no_pds, no_cqs, no_resize;
 	/* hca_open() fails with EIO at this step; FAKE_HCA_OPEN_ALL: it succeeds. */
 	enum fake_hca_open {

@@ -60,6 +60,7 @@ static int setup(void **state)
 	(void)state;
 	memset(&f, 0, sizeof(f));
 	fake_hca_init();
+	fake_hca.max_qp_wr = 32768;
 	comp_fd = eventfd(0, EFD_CLOEXEC);
 	async_fd = eventfd(0, EFD_CLOEXEC);
 	guest_open(&f.g, &(struct guest_attr){.id = 1});
@@ -105,6 +106,13 @@ static void post_recv(void)
 	assert_int_equal(fake_hca.last_qp->n_recvs, 1);
 }
 
+/* The engine's maximum, too. */
+static void a_machine_sees_the_whole_queue_size(void **state)
+{
+	(void)state;
+	assert_int_equal(guest_caps(&f.g)->max_qp_wr, 32768);
+}
+
 /* The next poll finds nothing at the HCA, but PVRDMA has to be run. */
 static void completions_that_come_with_an_event_are_work(void **state)
 {
@@ -122,6 +130,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(completions_that_come_with_an_event_are_work, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_machine_sees_the_whole_queue_size, setup,
 						teardown),
 	};
 
