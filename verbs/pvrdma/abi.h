@@ -13,10 +13,12 @@
 
 #include <rdma/vmw_pvrdma-abi.h>
 
-/* The version that the device reports. From 20 on, queue pairs have handles beside their
- * numbers. */
-#define PV_VERSION     20
-#define PV_VERSION_MIN 17 /* the oldest version of the driver that uses this interface */
+/*
+ * The version that the device reports, and the oldest one of a driver that it accepts (Linux 5.5).
+ * Older drivers take the number of a queue pair for its handle, so they could create queue pairs
+ * but not use them.
+ */
+#define PV_VERSION 20
 
 #define PV_PAGE_SHIFT 12
 #define PV_PAGE       4096u

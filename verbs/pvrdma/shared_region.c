@@ -97,7 +97,7 @@ int pv_shared_region_load(struct pvrdma *dev, uint64_t addr)
 	if (!bytes)
 		return -EFAULT;
 	pv_copy_once(&region, bytes, sizeof(region));
-	if (region.driver_version < PV_VERSION_MIN)
+	if (region.driver_version < PV_VERSION)
 		return -EINVAL;
 	rc = open_rings(dev, &region);
 	if (rc)

@@ -48,7 +48,7 @@ static void load_region(void)
 {
 	struct guest *g = &side.guest;
 	struct pv_shared_region region = {
-		.driver_version = PV_VERSION - script_get8(&in) % 4,
+		.driver_version = PV_VERSION - (script_get8(&in) % 4 == 3),
 		.cmd_slot_dma = g->request,
 		.resp_slot_dma = g->response,
 		.async_ring_pages = {.num_pages = g->async.n, .pdir_dma = g->async.dir},

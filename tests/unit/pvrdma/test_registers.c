@@ -148,7 +148,7 @@ static void test_bad_shared_region_gets_no_capabilities(void **state)
 		r = region(g);
 		table = guest_at(g, *(uint64_t *)guest_at(g, g->cq_notify.dir));
 		switch (row) {
-		case OLD_DRIVER: r->driver_version = 16; break;
+		case OLD_DRIVER: r->driver_version = 19; break;
 		case NO_ASYNC_PAGES: r->async_ring_pages.num_pages = 0; break;
 		case MANY_ASYNC_PAGES: r->async_ring_pages.num_pages = 1000000; break;
 		case BAD_ASYNC_DIR: r->async_ring_pages.pdir_dma = UINT64_C(0xfff) << 40; break;

@@ -50,10 +50,7 @@ static int open_rings(struct pvrdma *dev, const struct pv_cmd_create_qp *request
 	return 0;
 }
 
-/*
- * The owner's choice, or a number whose lower bits are the handle: then providers of before
- * rdma-core 34, which know only numbers, work, too.
- */
+/* The owner's choice; or a number of the handle that its last queue pairs did not have. */
 static uint32_t take_qpn(struct pvrdma *dev, struct pv_qp *qp)
 {
 	const struct pvrdma_owner *owner = dev->attr.owner;
