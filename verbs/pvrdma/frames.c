@@ -50,16 +50,10 @@ static bool is_roce(const uint8_t *frame, uint32_t len)
 	}
 }
 
-static bool is_group(const uint8_t *frame)
-{
-	return frame[0] & 1;
-}
-
 bool pvrdma_wants(const struct pvrdma *dev, const uint8_t *frame, uint32_t len)
 {
-	if (!dev->active || dev->no_master || !is_roce(frame, len) || !pv_port_has_nic(dev))
-		return false;
-	return is_group(frame) ? urxe_mcast_heard(dev->engine) : pv_port_has_mac(dev, frame);
+	return dev->active && !dev->no_master && is_roce(frame, len) && pv_port_has_nic(dev) &&
+	       pv_port_has_mac(dev, frame);
 }
 
 void pvrdma_input(struct pvrdma *dev, uint64_t now, const struct urxe_frame *frames, uint32_t n)

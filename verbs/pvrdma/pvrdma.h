@@ -151,10 +151,10 @@ int pvrdma_reg_write(struct pvrdma *dev, uint64_t now, uint32_t bar, uint32_t of
 int pvrdma_reg_read(struct pvrdma *dev, uint32_t bar, uint32_t offset, uint32_t *value);
 
 /*
- * Whether the frame is RoCE for this device: to its MAC or that of the NIC, or to a group while a
- * queue pair is in any group. False while the driver has not activated the device or forbids it to
- * access memory (pvrdma_set_bus_master), or while the NIC is down. The caller gives all other
- * frames to the vmxnet3 of the same machine.
+ * Whether the frame is RoCE for this device: to its MAC or that of the NIC; PVRDMA has no
+ * multicast. False while the driver has not activated the device or forbids it to access memory
+ * (pvrdma_set_bus_master), or while the NIC is down. The caller gives all other frames to the
+ * vmxnet3 of the same machine.
  */
 bool pvrdma_wants(const struct pvrdma *dev, const uint8_t *frame, uint32_t len);
 /* Passes received frames to the engine; those for which pvrdma_wants is false are dropped. The
