@@ -36,7 +36,7 @@ int offload_create_qp(struct urxe_qp *qp, const struct urxe_qp_init *init)
 		.recv_cq = qp->recv_cq->hca,
 		.srq = init->srq ? init->srq->hca : NULL,
 	};
-	rc = hca.ops->qp_create(hca.ctx, qp, init, &queues, &qp->hca, &qp->qpn);
+	rc = hca.ops->qp_create(hca.ctx, init, &queues, &qp->hca, &qp->qpn);
 	if (rc)
 		return rc;
 	qp->hca_ops = hca.ops;

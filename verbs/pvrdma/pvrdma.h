@@ -198,7 +198,7 @@ bool pvrdma_poll(struct pvrdma *dev, uint64_t now);
  * requests of peers to it end in remote access errors. A peer's copy may go on until
  * copy_ops->settled (struct pvrdma_owner).
  */
-void pvrdma_memory_added(struct pvrdma *dev, uint64_t addr, uint64_t size);
+void pvrdma_memory_added(struct pvrdma *dev);
 void pvrdma_memory_removed(struct pvrdma *dev, uint64_t addr, uint64_t size);
 
 /*

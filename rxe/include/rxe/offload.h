@@ -76,7 +76,7 @@ struct urxe_offload_ops {
 	/* Waits. Creates a queue pair with init's type, capacity and PD. *qpn: the HCA's choice.
 	 * After an error the queue pair is the engine's alone; if the HCA has its shared receive
 	 * queue, urxe_qp_create fails with that error. */
-	int (*qp_create)(void *ctx, struct urxe_qp *qp, const struct urxe_qp_init *init,
+	int (*qp_create)(void *ctx, const struct urxe_qp_init *init,
 			 const struct urxe_offload_queues *queues, void **hca_qp, uint32_t *qpn);
 	void (*qp_destroy)(void *hca_qp);
 	/* Whether the HCA, and not the engine, executes a connection with these attributes. Reads

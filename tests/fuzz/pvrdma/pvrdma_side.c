@@ -98,7 +98,7 @@ void side_add_read_only_memory(struct side *s)
 		require(!vnic_guest_memory_map(g->memory, GUEST_EXTRA, g->extra_size, g->fd,
 					       GUEST_LOW_SIZE + GUEST_HIGH_SIZE, false));
 	g->keep_extra = true;
-	pvrdma_memory_added(g->dev, GUEST_EXTRA, g->extra_size);
+	pvrdma_memory_added(g->dev);
 }
 
 static void connect_queues(struct side *a, int i, struct side *b, int j)
@@ -492,7 +492,7 @@ static void add_extra(struct guest *g)
 {
 	if (vnic_guest_memory_map(g->memory, GUEST_EXTRA, g->extra_size, g->fd,
 				  GUEST_LOW_SIZE + GUEST_HIGH_SIZE, true) == 0)
-		pvrdma_memory_added(g->dev, GUEST_EXTRA, g->extra_size);
+		pvrdma_memory_added(g->dev);
 }
 
 /*

@@ -273,7 +273,7 @@ void guest_pages_free(struct pages *pages)
 void guest_plug(struct guest *g)
 {
 	map_region(g, GUEST_EXTRA, g->extra_size, GUEST_LOW_SIZE + GUEST_HIGH_SIZE);
-	pvrdma_memory_added(g->dev, GUEST_EXTRA, g->extra_size);
+	pvrdma_memory_added(g->dev);
 }
 
 void guest_unplug(struct guest *g, uint64_t addr, uint64_t size)

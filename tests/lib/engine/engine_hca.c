@@ -115,7 +115,7 @@ static int srq_resize(void *hca_srq, uint32_t max_wr)
 
 /* --- Queue pairs. */
 
-static int qp_create(void *ctx, struct urxe_qp *above, const struct urxe_qp_init *init,
+static int qp_create(void *ctx, const struct urxe_qp_init *init,
 		     const struct urxe_offload_queues *queues, void **out, uint32_t *qpn)
 {
 	struct engine_hca *hca = ctx;
@@ -124,7 +124,6 @@ static int qp_create(void *ctx, struct urxe_qp *above, const struct urxe_qp_init
 	struct urxe_qp_init own = *init;
 	int rc;
 
-	(void)above;
 	require(qp);
 	qp->queue.node = hca->node;
 	qp->hca = hca;

@@ -56,7 +56,9 @@ static void add_memory(void *ctx, uint64_t addr, uint64_t size)
 {
 	struct pvrdma_function *f = ctx;
 
-	pvrdma_memory_added(f->dev, addr, size);
+	(void)addr;
+	(void)size;
+	pvrdma_memory_added(f->dev);
 }
 
 static void remove_memory(void *ctx, uint64_t addr, uint64_t size)

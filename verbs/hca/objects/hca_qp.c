@@ -181,14 +181,13 @@ static void free_qp(struct hca_qp *qp)
 	free(qp);
 }
 
-int hca_qp_create(void *ctx, struct urxe_qp *engine_qp, const struct urxe_qp_init *init,
+int hca_qp_create(void *ctx, const struct urxe_qp_init *init,
 		  const struct urxe_offload_queues *queues, void **out, uint32_t *qpn)
 {
 	struct hca *hca = ctx;
 	struct hca_qp *qp;
 	int rc;
 
-	(void)engine_qp;
 	/* libibverbs' plain call has no such flag. */
 	if (init->block_self_mcast)
 		return -EOPNOTSUPP;

@@ -18,7 +18,6 @@ struct hca_srq;
 struct ibv_qp;
 struct urxe_gid;
 struct urxe_offload_queues;
-struct urxe_qp;
 struct urxe_qp_attr;
 struct urxe_qp_init;
 struct urxe_recv_wr;
@@ -57,7 +56,7 @@ struct hca_qp {
 };
 
 /* The operations on queue pairs of struct urxe_offload_ops; ctx is a struct hca. */
-int hca_qp_create(void *ctx, struct urxe_qp *engine_qp, const struct urxe_qp_init *init,
+int hca_qp_create(void *ctx, const struct urxe_qp_init *init,
 		  const struct urxe_offload_queues *queues, void **qp, uint32_t *qpn);
 void hca_qp_destroy(void *qp);
 bool hca_qp_takes(void *qp, const struct urxe_qp_attr *attr);

@@ -86,13 +86,11 @@ void pvrdma_memory_removed(struct pvrdma *dev, uint64_t addr, uint64_t size)
 	fail_qps(dev, &removed);
 }
 
-void pvrdma_memory_added(struct pvrdma *dev, uint64_t addr, uint64_t size)
+void pvrdma_memory_added(struct pvrdma *dev)
 {
 	struct pv_object *object;
 	uint32_t at = 0;
 
-	(void)addr;
-	(void)size;
 	while ((object = pv_object_next(dev, PV_MR, &at)))
 		pv_mr_memory_added((struct pv_mr *)object);
 }

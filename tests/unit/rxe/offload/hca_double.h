@@ -123,13 +123,12 @@ static int hca_srq_resize(void *srq, uint32_t max_wr)
 	return max_wr > HCA_DEPTH ? -EINVAL : 0;
 }
 
-static int hca_qp_create(void *ctx, struct urxe_qp *qp, const struct urxe_qp_init *init,
+static int hca_qp_create(void *ctx, const struct urxe_qp_init *init,
 			 const struct urxe_offload_queues *queues, void **hca_qp, uint32_t *qpn)
 {
 	struct hca *hca = ctx;
 	struct hca_qp *own = hca->qps;
 
-	(void)qp;
 	if (hca->refuse_qp)
 		return hca->refuse_qp;
 	while (own->qpn && !own->destroyed)
