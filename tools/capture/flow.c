@@ -198,6 +198,8 @@ static void restart_requests_if_far(struct flow *f, uint32_t psn)
 {
 	int32_t ahead = urxe_psn_diff(psn, f->requests.next_psn);
 
+	if (!f->requests.packets)
+		return;
 	if (ahead <= RESTART_PSNS && ahead >= -(int32_t)(RESTART_PSNS + f->recent_read_psns))
 		return;
 	restart_track(&f->requests, psn);

@@ -268,6 +268,20 @@ static void a_new_connection_restarts_the_responses_too(void **state)
 	assert_int_equal(flow_at(t, 1)->responses.restarts, 1);
 }
 
+/* The capture begins in the middle of B's READ. */
+static void the_first_request_in_a_capture_restarts_nothing(void **state)
+{
+	(void)state;
+	put(A, URXE_OP_READ_RESPONSE_MIDDLE, 0x700000, 1024);
+	sends(100, 1);
+	ack(100, 0);
+	put(B, URXE_OP_SEND_ONLY, 0x700010, 8);
+	put(A, URXE_OP_READ_RESPONSE_MIDDLE, 0x700001, 1024);
+	put(A, URXE_OP_READ_RESPONSE_LAST, 0x700002, 1024);
+	assert_int_equal(flow_at(t, 0)->responses.restarts, 0);
+	assert_int_equal(flow_at(t, 0)->responses.duplicates, 0);
+}
+
 /* The requests are not in the capture. */
 static void responses_alone_restart_only_backwards(void **state)
 {
@@ -376,6 +390,7 @@ int main(void)
 		TEST(response_without_first_packet_counts_a_gap),
 		TEST(a_new_connection_of_the_same_qp_is_no_gap),
 		TEST(a_new_connection_restarts_the_responses_too),
+		TEST(the_first_request_in_a_capture_restarts_nothing),
 		TEST(responses_alone_restart_only_backwards),
 		TEST(many_sends_between_two_reads_are_no_new_connection),
 		TEST(a_repeated_long_read_is_no_new_connection),
