@@ -529,6 +529,33 @@ static void test_link_down_stops_frames_and_raises_event(void **state)
 	assert_int_equal(vnic_device_rx(g->dev, 0, data, sizeof(data)), 0);
 }
 
+/* The hypervisor may be copying the driver's memory. */
+static void test_link_event_waits_while_the_device_is_paused(void **state)
+{
+	struct guest *g = *state;
+	const uint32_t event_vector = g->shared->intr.event_vector;
+
+	vnic_device_set_link(g->dev, 10000);
+	assert_int_equal(guest_activate(g), 0);
+	vnic_device_pause(g->dev);
+	vnic_device_set_link(g->dev, 0);
+	vnic_device_set_bus_master(g->dev, false);
+	vnic_device_set_bus_master(g->dev, true);
+	assert_int_equal(g->shared->ecr, 0);
+	assert_int_equal(g->interrupts[event_vector], 0);
+	vnic_device_resume(g->dev);
+	assert_int_equal(g->shared->ecr, VMXNET3_ECR_LINK);
+	assert_int_equal(g->interrupts[event_vector], 1);
+	guest_write(g, VMXNET3_REG_ECR, VMXNET3_ECR_LINK);
+
+	/* The driver has no change to learn of. */
+	vnic_device_pause(g->dev);
+	vnic_device_set_link(g->dev, 10000);
+	vnic_device_set_link(g->dev, 0);
+	vnic_device_resume(g->dev);
+	assert_int_equal(g->shared->ecr, 0);
+}
+
 /* --- Interrupts */
 
 /*
@@ -665,6 +692,7 @@ int main(void)
 		GUEST_TEST(test_new_mac_selects_received_frames),
 		GUEST_TEST(test_statistics_are_written_on_command),
 		GUEST_TEST(test_link_down_stops_frames_and_raises_event),
+		GUEST_TEST(test_link_event_waits_while_the_device_is_paused),
 		GUEST_TEST(test_unmasking_raises_a_missed_interrupt),
 		GUEST_TEST(test_active_mode_interrupts_until_masked),
 		GUEST_TEST(test_every_moderation_level_is_accepted),
