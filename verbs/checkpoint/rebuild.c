@@ -250,8 +250,6 @@ static int make_cq(struct rebuilt *r, uint32_t i)
 	if (record->channel != NO_CHANNEL) {
 		cq->channel = r->channels[record->channel].channel;
 		comp_channel_use(cq->channel);
-		if (!cq->channel->has_context)
-			comp_channel_bind(cq->channel, &cq->object.file->channels);
 	}
 	return find_ring(r, record->object.context, &record->ring, &cq->ring);
 }
@@ -318,6 +316,38 @@ static int make_qp(struct rebuilt *r, uint32_t i)
 }
 
 /* --- Channels and contexts. */
+
+static void bind_channel(struct comp_channel *channel, struct uverbs_file *file)
+{
+	if (!channel->file)
+		comp_channel_bind(channel, file);
+}
+
+/*
+ * The image tells the context of a channel only by a CQ or if there is no other context. The first
+ * CQ that the program creates for another channel tells its context (cmd_create_cq).
+ */
+static void bind_channels(const struct rebuilt *r)
+{
+	const struct image *image = r->image;
+
+	for (uint32_t i = 0; i < image->n[CHECKPOINT_CQ]; i++) {
+		const struct cq_record *cq = &image->cqs[i];
+
+		if (cq->channel != NO_CHANNEL)
+			bind_channel(r->channels[cq->channel].channel,
+				     r->contexts[cq->object.context].file);
+	}
+	for (uint32_t i = 0; i < image->n[CHECKPOINT_CHANNEL]; i++) {
+		struct comp_channel *channel = r->channels[i].channel;
+
+		if (channel->event_size != sizeof(struct ib_uverbs_comp_event_desc))
+			continue;
+		if (image->n[CHECKPOINT_CONTEXT] == 1)
+			bind_channel(channel, r->contexts[0].file);
+		channel->context_unknown = !channel->file;
+	}
+}
 
 /* Puts unread events into the channel. The socket keeps their order, and the list behind it. */
 static void send_events(const struct rebuilt *r, const struct image_events *events)
@@ -477,6 +507,7 @@ static void finish_contexts(const struct rebuilt *r)
 	for (uint32_t i = 0; i < image->n[CHECKPOINT_CONTEXT]; i++)
 		handle_find_free(&r->contexts[i].file->handles);
 	adapter_lock();
+	bind_channels(r);
 	for (uint32_t i = 0; i < image->n[CHECKPOINT_EVENTS]; i++)
 		send_events(r, &image->events[i]);
 	adapter_unlock();
@@ -523,7 +554,7 @@ static void free_objects(struct uverbs_file *file)
 	}
 	handle_table_free(&file->handles);
 	file->queues = (struct ring_space){0};
-	comp_channels_unbind(&file->channels);
+	comp_channels_unbind(file);
 	if (file->async)
 		comp_channel_put(file->async);
 	file->async = NULL;

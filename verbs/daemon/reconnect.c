@@ -71,7 +71,7 @@ static void fail_adapter(const char *reason)
 	LIST_FOREACH(file, &adapter.files, link)
 	{
 		uverbs_file_event(file, 0, IBV_EVENT_DEVICE_FATAL);
-		comp_channels_end(&file->channels);
+		comp_channels_end(file);
 	}
 }
 

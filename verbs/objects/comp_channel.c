@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "adapter/adapter.h"
+#include "objects/uverbs_file.h"
 #include "process/cancellation.h"
 #include "process/high_fd.h"
 #include "process/log.h"
@@ -48,17 +49,18 @@ static bool is_unread(const struct comp_channel *channel)
 	       errno != EAGAIN;
 }
 
-void comp_channel_bind(struct comp_channel *channel, struct comp_channel_list *channels)
+void comp_channel_bind(struct comp_channel *channel, struct uverbs_file *file)
 {
-	LIST_INSERT_HEAD(channels, channel, context_link);
-	channel->has_context = true;
+	LIST_INSERT_HEAD(&file->channels, channel, context_link);
+	channel->file = file;
+	channel->context_unknown = false;
 }
 
 static void leave_context(struct comp_channel *channel)
 {
-	if (channel->has_context)
+	if (channel->file)
 		LIST_REMOVE(channel, context_link);
-	channel->has_context = false;
+	channel->file = NULL;
 }
 
 static void drop_waiting(struct comp_channel *channel)
@@ -75,7 +77,7 @@ static void close_unread(void)
 
 	LIST_FOREACH(channel, &unused, free_link)
 	{
-		if (channel->writer < 0 || (channel->has_context && !is_unread(channel)))
+		if (channel->writer < 0 || (channel->file && !is_unread(channel)))
 			continue;
 		leave_context(channel);
 		close(channel->writer);
@@ -91,23 +93,23 @@ void comp_channel_end(struct comp_channel *channel)
 	(void)shutdown(channel->writer, SHUT_WR);
 }
 
-void comp_channels_end(struct comp_channel_list *channels)
+void comp_channels_end(struct uverbs_file *file)
 {
 	const int saved = errno, cancel = cancellation_disable();
 	struct comp_channel *channel;
 
-	while ((channel = LIST_FIRST(channels)))
+	while ((channel = LIST_FIRST(&file->channels)))
 		comp_channel_end(channel);
 	close_unread();
 	cancellation_restore(cancel);
 	errno = saved;
 }
 
-void comp_channels_unbind(struct comp_channel_list *channels)
+void comp_channels_unbind(struct uverbs_file *file)
 {
 	struct comp_channel *channel;
 
-	while ((channel = LIST_FIRST(channels)))
+	while ((channel = LIST_FIRST(&file->channels)))
 		leave_context(channel);
 }
 
@@ -131,16 +133,16 @@ static void shrink_buffer(int socket)
 }
 
 /* Before the program may close the descriptor, which frees the channel. */
-static void bind_new(struct comp_channel *channel, struct comp_channel_list *channels)
+static void bind_new(struct comp_channel *channel, struct uverbs_file *file)
 {
-	if (!channels)
+	if (!file)
 		return;
 	adapter_lock();
-	comp_channel_bind(channel, channels);
+	comp_channel_bind(channel, file);
 	adapter_unlock();
 }
 
-int comp_channel_create(uint32_t event_size, bool few, struct comp_channel_list *channels,
+int comp_channel_create(uint32_t event_size, bool few, struct uverbs_file *file,
 			struct comp_channel **out, int *fd)
 {
 	struct comp_channel *channel = comp_channel_alloc();
@@ -152,6 +154,7 @@ int comp_channel_create(uint32_t event_size, bool few, struct comp_channel_list 
 	channel->fd.kind = FD_CHANNEL;
 	channel->fd.release = release_channel;
 	channel->event_size = event_size;
+	channel->context_unknown = false;
 	atomic_store(&channel->users, 1);
 	channel->reader = channel->writer = -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
@@ -162,7 +165,7 @@ int comp_channel_create(uint32_t event_size, bool few, struct comp_channel_list 
 	if (few)
 		shrink_buffer(channel->writer);
 	channel->reader = high_fd_duplicate(ends[0]);
-	bind_new(channel, channels);
+	bind_new(channel, file);
 	rc = channel->reader < 0 ? -errno : fd_install(ends[0], &channel->fd);
 	if (rc) {
 		close(ends[0]);

@@ -18,6 +18,8 @@
 
 #include "process/emulated_fd.h"
 
+struct uverbs_file;
+
 /*
  * The members that ib_uverbs_comp_event_desc and ib_uverbs_async_event_desc begin with. `element`
  * is the user handle of the object; of events of the port its number, of events of the device 0.
@@ -42,20 +44,20 @@ struct comp_channel {
 	uint32_t room;
 	LIST_ENTRY(comp_channel) waiting_link;
 	LIST_ENTRY(comp_channel) free_link;
-	bool has_context; /* context_link is in the list of an open context */
+	/* The open context whose completion channel it is, or NULL. */
+	struct uverbs_file *file;
+	bool context_unknown; /* a restored channel: the next CQ binds it to a context */
 	LIST_ENTRY(comp_channel) context_link;
 };
-
-struct comp_channel_list;
 
 /*
  * Creates a channel for events of event_size bytes. *fd becomes the application's end, which is in
  * the table of emulated_fd.h. `few`: the socket holds only a handful of events. That is for
  * asynchronous events: many programs never read them, and a withdrawal reads and sends again all
- * that the socket holds. `channels`: the completion channels of its context; NULL: it is none, or
+ * that the socket holds. `file`: the context whose completion channel it is; NULL: it is none, or
  * comp_channel_bind() follows. 0 or a negative errno value.
  */
-int comp_channel_create(uint32_t event_size, bool few, struct comp_channel_list *channels,
+int comp_channel_create(uint32_t event_size, bool few, struct uverbs_file *file,
 			struct comp_channel **channel, int *fd);
 /* Count one user more, or one less. The last user's comp_channel_put closes the channel. */
 static inline void comp_channel_use(struct comp_channel *channel)
@@ -64,7 +66,7 @@ static inline void comp_channel_use(struct comp_channel *channel)
 }
 void comp_channel_put(struct comp_channel *channel);
 /* Adds the channel to the completion channels of an open context. */
-void comp_channel_bind(struct comp_channel *channel, struct comp_channel_list *channels);
+void comp_channel_bind(struct comp_channel *channel, struct uverbs_file *file);
 /*
  * Closes the channel, which has no user. A thread of the program that still reads there goes on
  * waiting, as in the kernel, until a signal comes or the channel's context is closed.
@@ -76,9 +78,9 @@ void comp_channel_free(struct comp_channel *channel);
  */
 void comp_channel_end(struct comp_channel *channel);
 /* Ends the waits at all completion channels of a context, also at closed ones. */
-void comp_channels_end(struct comp_channel_list *channels);
+void comp_channels_end(struct uverbs_file *file);
 /* Empties the list of a context that is not open: of a forked child, or not restored. */
-void comp_channels_unbind(struct comp_channel_list *channels);
+void comp_channels_unbind(struct uverbs_file *file);
 /* Sends the event, or adds it to the waiting events if the socket is full. Never blocks. */
 void comp_channel_send(struct comp_channel *channel, const struct comp_channel_event *event);
 /*

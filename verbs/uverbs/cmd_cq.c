@@ -30,8 +30,8 @@ int cmd_create_comp_channel(const struct command *c)
 	if (rc)
 		return rc;
 	adapter_unlock();
-	rc = comp_channel_create(sizeof(struct ib_uverbs_comp_event_desc), false,
-				 &c->file->channels, &channel, &fd);
+	rc = comp_channel_create(sizeof(struct ib_uverbs_comp_event_desc), false, c->file, &channel,
+				 &fd);
 	if (rc)
 		return rc;
 	reply.fd = (uint32_t)fd;
@@ -88,8 +88,11 @@ static int make_cq(const struct command *c, const struct ib_uverbs_ex_create_cq 
 	if (rc)
 		goto fail_name;
 	cq->channel = channel;
-	if (channel)
+	if (channel) {
 		comp_channel_use(channel);
+		if (channel->context_unknown)
+			comp_channel_bind(channel, c->file);
+	}
 	*out = cq;
 	return 0;
 fail_name:

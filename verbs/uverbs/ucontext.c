@@ -82,7 +82,7 @@ static void close_context(struct uverbs_file *file)
 	destroy_objects(file);
 	ring_space_close(&file->queues);
 	LIST_REMOVE(file, link);
-	comp_channels_end(&file->channels);
+	comp_channels_end(file);
 	if (file->async) {
 		comp_channel_end(file->async);
 		comp_channel_put(file->async);

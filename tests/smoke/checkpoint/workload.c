@@ -378,6 +378,7 @@ static void make_idle_objects(struct workload *w, int gid_index)
 	w->ah = must(ibv_create_ah(w->pd, &attr), "ibv_create_ah");
 	w->second = open_device(ibv_get_device_name(w->context->device));
 	w->second_cq = must(ibv_create_cq(w->second, 5, NULL, NULL, 0), "ibv_create_cq");
+	w->second_channel = must(ibv_create_comp_channel(w->second), "ibv_create_comp_channel");
 	w->duplicate = dup(w->context->cmd_fd);
 	w->rdma_cm = open("/dev/infiniband/rdma_cm", O_RDWR | O_CLOEXEC);
 	if (w->duplicate < 0 || w->rdma_cm < 0)
@@ -460,14 +461,31 @@ static void close_object(int rc, const char *what)
 		errx(1, "%s: %s", what, strerror(rc));
 }
 
+/* Its completion channel, which gets its first CQ here, ends with it. */
+static void close_second(struct workload *w)
+{
+	const int channel = w->second_channel->fd;
+	char event;
+
+	close_object(ibv_destroy_cq(w->second_cq), "CQ of the second context");
+	w->second_cq = must(ibv_create_cq(w->second, 5, NULL, w->second_channel, 0),
+			    "ibv_create_cq with a channel");
+	close_object(ibv_destroy_cq(w->second_cq), "CQ with a channel");
+	if (fcntl(channel, F_SETFL, O_NONBLOCK))
+		err(1, "fcntl");
+	close_object(ibv_close_device(w->second), "second context");
+	if (read(channel, &event, sizeof(event)))
+		errx(1, "a completion channel does not end with its context");
+	close(channel);
+}
+
 void workload_close(struct workload *w)
 {
 	if (w->has_id)
 		workload_destroy_id(w);
 	if (close(w->rdma_cm) || close(w->duplicate))
 		err(1, "close");
-	close_object(ibv_destroy_cq(w->second_cq), "CQ of the second context");
-	close_object(ibv_close_device(w->second), "second context");
+	close_second(w);
 	close_object(ibv_destroy_qp(w->idle_qp), "idle queue pair");
 	close_object(ibv_destroy_cq(w->idle_cq), "idle CQ");
 	close_object(ibv_destroy_ah(w->ah), "address handle");

@@ -54,12 +54,13 @@ struct workload {
 	/* Objects that nobody uses: */
 	struct ibv_context *second; /* the same device, opened once more, with a CQ */
 	struct ibv_cq *second_cq;
-	int duplicate;              /* of the device's descriptor */
-	int rdma_cm;                /* the open device rdma_cm, */
-	uint32_t rdma_cm_id;        /* and an ID of it, */
-	bool has_id;                /* unless it is destroyed */
-	struct ibv_mr *empty_mr;    /* of length 0 */
-	struct ibv_mr *implicit_mr; /* of all memory, on demand */
+	struct ibv_comp_channel *second_channel; /* without a CQ */
+	int duplicate;                           /* of the device's descriptor */
+	int rdma_cm;                             /* the open device rdma_cm, */
+	uint32_t rdma_cm_id;                     /* and an ID of it, */
+	bool has_id;                             /* unless it is destroyed */
+	struct ibv_mr *empty_mr;                 /* of length 0 */
+	struct ibv_mr *implicit_mr;              /* of all memory, on demand */
 	struct ibv_mw *mw;
 	struct ibv_ah *ah;
 	struct ibv_qp *idle_qp;

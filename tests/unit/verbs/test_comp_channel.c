@@ -15,6 +15,7 @@
 
 #include "adapter/adapter.h"
 #include "asleep.h"
+#include "objects/uverbs_file.h"
 
 #define EVENTS 64 /* more than the socket holds */
 
@@ -68,7 +69,7 @@ static void *read_event(void *arg)
 /* As in the kernel, where the reader's reference keeps the file. */
 static void a_reader_waits_after_the_close_until_the_context_ends(void **state)
 {
-	struct comp_channel_list context = LIST_HEAD_INITIALIZER(context);
+	struct uverbs_file context = {.live = true};
 	struct comp_channel *channel;
 	pthread_t reader;
 	int fd, first = -1;
@@ -100,7 +101,7 @@ static void a_reader_waits_after_the_close_until_the_context_ends(void **state)
 
 static void the_end_of_the_context_ends_waits_at_open_channels(void **state)
 {
-	struct comp_channel_list context = LIST_HEAD_INITIALIZER(context);
+	struct uverbs_file context = {.live = true};
 	const struct comp_channel_event event = {.element = 1};
 	struct comp_channel *channel;
 	pthread_t reader;
