@@ -41,7 +41,7 @@ int cmd_create_comp_channel(const struct command *c)
 	return rc;
 }
 
-static int find_channel(int fd, struct comp_channel **channel)
+static int find_channel(const struct command *c, int fd, struct comp_channel **channel)
 {
 	struct fd_object *object;
 
@@ -52,7 +52,7 @@ static int find_channel(int fd, struct comp_channel **channel)
 	if (!object || object->kind != FD_CHANNEL)
 		return -EBADF;
 	*channel = (struct comp_channel *)object;
-	return (*channel)->event_size == sizeof(struct ib_uverbs_comp_event_desc) ? 0 : -EBADF;
+	return (*channel)->file == c->file || (*channel)->context_unknown ? 0 : -EBADF;
 }
 
 /* Checks in the order of the kernel's create_cq and rxe_create_cq, so the error is the same. */
@@ -67,7 +67,7 @@ static int make_cq(const struct command *c, const struct ib_uverbs_ex_create_cq 
 	device_max(&max);
 	if (request->comp_mask || request->reserved || request->comp_vector >= MAX_COMP_VECTORS)
 		return -EINVAL;
-	rc = find_channel(request->comp_channel, &channel);
+	rc = find_channel(c, request->comp_channel, &channel);
 	if (rc)
 		return rc;
 	if (request->flags)

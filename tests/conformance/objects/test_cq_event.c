@@ -351,6 +351,23 @@ static void test_wait_ends_with_its_context(void)
 	}
 }
 
+static void test_channel_of_another_context(void)
+{
+	struct ibv_context *second = ibv_open_device(hca.context->device);
+	struct ibv_cq_init_attr_ex attr = {.cqe = 64};
+	struct ibv_comp_channel *of;
+
+	MUST(second);
+	of = ibv_create_comp_channel(second);
+	MUST(of);
+	attr.channel = of;
+	rule_errno(EBADF, ibv_create_cq(hca.context, 64, NULL, of, 0) ? 0 : errno,
+		   "a CQ cannot have the completion channel of another context");
+	rule_errno(EBADF, ibv_create_cq_ex(hca.context, &attr) ? 0 : errno,
+		   "an extended CQ cannot have the completion channel of another context");
+	MUST(!ibv_destroy_comp_channel(of) && !ibv_close_device(second));
+}
+
 static _Atomic int sent;
 
 /* Sends messages at varying times after the beginning of the wait. */
@@ -550,6 +567,7 @@ const struct test cq_event_tests[] = {
 	{"left", test_jump_out_of_a_wait},
 	{"cancelled", test_waiting_thread_can_be_cancelled},
 	{"closed", test_wait_ends_with_its_context},
+	{"other_context", test_channel_of_another_context},
 	{"racing", test_event_at_the_beginning_of_a_wait},
 	{"two_waiters", test_two_threads_wait_on_two_channels},
 	{"acknowledging", test_destroy_waits_for_acknowledgement},
