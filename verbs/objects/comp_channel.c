@@ -132,14 +132,23 @@ static void shrink_buffer(int socket)
 	(void)setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &least, sizeof(least));
 }
 
-/* Before the program may close the descriptor, which frees the channel. */
-static void bind_new(struct comp_channel *channel, struct uverbs_file *file)
+/*
+ * Before the program may close the descriptor, which frees the channel. -EIO: the waits at the
+ * context's channels have been ended.
+ */
+static int bind_new(struct comp_channel *channel, struct uverbs_file *file)
 {
+	int rc = 0;
+
 	if (!file)
-		return;
+		return 0;
 	adapter_lock();
-	comp_channel_bind(channel, file);
+	if (file->live && !adapter.dead)
+		comp_channel_bind(channel, file);
+	else
+		rc = -EIO;
 	adapter_unlock();
+	return rc;
 }
 
 int comp_channel_create(uint32_t event_size, bool few, struct uverbs_file *file,
@@ -165,8 +174,9 @@ int comp_channel_create(uint32_t event_size, bool few, struct uverbs_file *file,
 	if (few)
 		shrink_buffer(channel->writer);
 	channel->reader = high_fd_duplicate(ends[0]);
-	bind_new(channel, file);
-	rc = channel->reader < 0 ? -errno : fd_install(ends[0], &channel->fd);
+	rc = channel->reader < 0 ? -errno : bind_new(channel, file);
+	if (!rc)
+		rc = fd_install(ends[0], &channel->fd);
 	if (rc) {
 		close(ends[0]);
 		goto fail;

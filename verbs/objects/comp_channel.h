@@ -55,7 +55,8 @@ struct comp_channel {
  * the table of emulated_fd.h. `few`: the socket holds only a handful of events. That is for
  * asynchronous events: many programs never read them, and a withdrawal reads and sends again all
  * that the socket holds. `file`: the context whose completion channel it is; NULL: it is none, or
- * comp_channel_bind() follows. 0 or a negative errno value.
+ * comp_channel_bind() follows. 0, -EIO: the context or the device is not alive, or another negative
+ * errno value.
  */
 int comp_channel_create(uint32_t event_size, bool few, struct uverbs_file *file,
 			struct comp_channel **channel, int *fd);

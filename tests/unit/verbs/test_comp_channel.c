@@ -2,6 +2,7 @@
 /* Channels of events, as the program reads them. */
 #include "objects/comp_channel.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -125,12 +126,31 @@ static void the_end_of_the_context_ends_waits_at_open_channels(void **state)
 	close_channel(fd);
 }
 
+/* The wait of a thread there would not end with the context or the device, which have ended. */
+static void a_context_or_device_that_has_ended_gets_no_channel(void **state)
+{
+	struct uverbs_file context = {.live = true};
+	struct comp_channel *channel;
+	int fd;
+
+	(void)state;
+	adapter.dead = true;
+	assert_int_equal(comp_channel_create(8, false, &context, &channel, &fd), -EIO);
+	adapter.dead = false;
+	context.live = false;
+	assert_int_equal(comp_channel_create(8, false, &context, &channel, &fd), -EIO);
+	context.live = true;
+	assert_int_equal(comp_channel_create(8, false, &context, &channel, &fd), 0);
+	close_channel(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_withdrawal_keeps_the_order_of_other_events),
 		cmocka_unit_test(a_reader_waits_after_the_close_until_the_context_ends),
 		cmocka_unit_test(the_end_of_the_context_ends_waits_at_open_channels),
+		cmocka_unit_test(a_context_or_device_that_has_ended_gets_no_channel),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
