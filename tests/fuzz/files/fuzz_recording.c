@@ -53,10 +53,27 @@ static void on_async(void *dev_ctx, enum urxe_async event, void *ctx)
 	(void)dev_ctx, (void)event, (void)ctx;
 }
 
+/* The replay has the answers of these: the device only needs to have the operations. */
+static bool on_page_list(void *dev_ctx, const struct urxe_fast_reg *request,
+			 const struct urxe_extent **extents, uint32_t *n_extents)
+{
+	(void)dev_ctx, (void)request, (void)extents, (void)n_extents;
+	return false;
+}
+
+static bool on_persist(void *dev_ctx, const struct urxe_extent *bytes)
+{
+	(void)dev_ctx, (void)bytes;
+	return false;
+}
+
+static const struct urxe_copy_ops copy_ops;
 static const struct urxe_ops ops = {.complete = on_complete,
 				    .comp_event = on_event,
 				    .refill = on_event,
-				    .async_event = on_async};
+				    .async_event = on_async,
+				    .persist = on_persist,
+				    .page_list = on_page_list};
 
 static void connect_qp(struct urxe_qp *qp, const struct urxe_qp_init *init,
 		       const struct urxe_gid *gid)
@@ -93,8 +110,11 @@ static void connect_qp(struct urxe_qp *qp, const struct urxe_qp_init *init,
 
 static struct urxe_dev *make_device(void)
 {
-	const struct urxe_dev_attr attr = {
-		.ops = &ops, .mac = {2, 0, 0, 0, 0, 1}, .mtu = 4200, .seed = 3};
+	const struct urxe_dev_attr attr = {.ops = &ops,
+					   .copy_ops = &copy_ops,
+					   .mac = {2, 0, 0, 0, 0, 1},
+					   .mtu = 4200,
+					   .seed = 3};
 	const struct urxe_gid own = {{0xfe, 0x80, 1}}, peer = {{0xfe, 0x80, 2}};
 	/* Never accessed: the replay has no memory. */
 	const struct urxe_extent extent = {(void *)0x10000, MEM_SIZE};
