@@ -127,15 +127,24 @@ static int allocate_queues(struct urxe_qp *qp, const struct urxe_qp_init *init)
 /* Of the owner, of the HCA, or of the engine, in this order. */
 static int choose_number(struct urxe_qp *qp, const struct urxe_qp_init *init)
 {
-	int rc = init->qpn ? -EOPNOTSUPP : offload_create_qp(qp, init);
+	int rc;
 
-	if (!rc && !idmap_find(&qp->dev->qps, qp->qpn))
+	qp->qpn = init->qpn;
+	if (qp->qpn)
+		return 0;
+	rc = offload_create_qp(qp, init);
+	if (!rc && idmap_find(&qp->dev->qps, qp->qpn))
+		rc = -EOPNOTSUPP;
+	if (!rc)
 		return 0;
 	offload_destroy_qp(qp);
-	/* A SRQ's requests are with the HCA, and stay there unless the engine takes over. */
+	/*
+	 * The engine's QP would get no receive request: those of the SRQ are at the HCA, and stay
+	 * there unless the engine takes over.
+	 */
 	if (init->srq && init->srq->hca && !qp->dev->taking_over)
-		return rc ? rc : -EEXIST;
-	qp->qpn = init->qpn ? init->qpn : choose_qpn(qp->dev);
+		return rc;
+	qp->qpn = choose_qpn(qp->dev);
 	return qp->qpn ? 0 : -ENOSPC;
 }
 

@@ -73,9 +73,12 @@ struct urxe_offload_ops {
 	int (*srq_set_limit)(void *hca_srq, uint32_t limit);
 	int (*srq_resize)(void *hca_srq, uint32_t max_wr);
 
-	/* Waits. Creates a queue pair with init's type, capacity and PD. *qpn: the HCA's choice.
-	 * After an error the queue pair is the engine's alone; if the HCA has its shared receive
-	 * queue, urxe_qp_create fails with that error. */
+	/*
+	 * Waits. Creates a queue pair with init's type, capacity and PD. *qpn: the HCA's choice.
+	 * After an error, or if the device has *qpn already, the queue pair is the engine's alone.
+	 * But if the HCA has its shared receive queue, urxe_qp_create fails with that error, or
+	 * with -EOPNOTSUPP, unless a take-over is in progress.
+	 */
 	int (*qp_create)(void *ctx, const struct urxe_qp_init *init,
 			 const struct urxe_offload_queues *queues, void **hca_qp, uint32_t *qpn);
 	void (*qp_destroy)(void *hca_qp);

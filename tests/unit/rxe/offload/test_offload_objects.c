@@ -115,6 +115,34 @@ static void test_receives_behind_a_refused_one_go_to_the_hca(void **state)
 	close_pair(&e, &hca);
 }
 
+/* The device has the HCA's QPN already: the engine's QP would get no receives. */
+static void test_qp_of_a_srq_with_a_qpn_in_use_is_refused(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct node_queue queue = {0};
+	struct urxe_qp_init init;
+	struct urxe_qp *qp;
+	struct engine e;
+	struct hca hca;
+
+	(void)state;
+	open_pair(&e, &hca, false);
+	conn.srq[0] = open_srq(&e, &queue);
+	connect_pair(&e, &conn);
+	hca.next_qpn = HCA_QPN;
+	init = (struct urxe_qp_init){
+		.type = URXE_QPT_RC,
+		.pd = NODE_PD,
+		.send_cq = e.a->send_cq.cq,
+		.recv_cq = e.a->recv_cq.cq,
+		.srq = conn.srq[0],
+		.cap = conn.cap,
+	};
+	assert_int_equal(urxe_qp_create(e.a->dev, &init, &qp), -EOPNOTSUPP);
+	assert_true(hca.qps[1].destroyed);
+	close_pair(&e, &hca);
+}
+
 /* The HCA reports when it has taken the last receive of a failed QP. */
 static void test_last_wqe_event_waits_for_the_hca(void **state)
 {
@@ -457,6 +485,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_srq_receives_and_limit_go_to_the_hca),
 		cmocka_unit_test(test_receives_behind_a_refused_one_go_to_the_hca),
+		cmocka_unit_test(test_qp_of_a_srq_with_a_qpn_in_use_is_refused),
 		cmocka_unit_test(test_last_wqe_event_waits_for_the_hca),
 		cmocka_unit_test(test_ud_requests_keep_path_qpn_and_qkey),
 		cmocka_unit_test(test_armed_cq_arms_the_hca_again_after_early_events),
