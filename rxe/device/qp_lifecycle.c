@@ -131,19 +131,16 @@ static int choose_number(struct urxe_qp *qp, const struct urxe_qp_init *init)
 
 	qp->qpn = init->qpn;
 	if (qp->qpn)
-		return 0;
+		return offload_keeps_receives(qp->rq) ? -EOPNOTSUPP : 0;
 	rc = offload_create_qp(qp, init);
 	if (!rc && idmap_find(&qp->dev->qps, qp->qpn))
 		rc = -EOPNOTSUPP;
 	if (!rc)
 		return 0;
 	offload_destroy_qp(qp);
-	/*
-	 * The engine's QP would get no receive request: those of the SRQ are at the HCA, and stay
-	 * there unless the engine takes over.
-	 */
-	if (init->srq && init->srq->hca && !qp->dev->taking_over)
-		return rc;
+	/* -ENOSPC would ask the owner for a number of its own. */
+	if (offload_keeps_receives(qp->rq))
+		return rc == -ENOSPC ? -ENOMEM : rc;
 	qp->qpn = choose_qpn(qp->dev);
 	return qp->qpn ? 0 : -ENOSPC;
 }

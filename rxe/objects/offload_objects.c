@@ -196,6 +196,11 @@ void offload_create_srq(struct urxe_rq *srq)
 		hca.ops->srq_destroy(made);
 }
 
+bool offload_keeps_receives(const struct urxe_rq *rq)
+{
+	return !rq->qp && rq->hca && !rq->dev->taking_over;
+}
+
 void offload_destroy_srq(struct urxe_rq *srq)
 {
 	if (srq->hca)

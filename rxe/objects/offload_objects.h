@@ -83,6 +83,11 @@ static inline bool offload_has_queue(const struct urxe_rq *rq)
 
 /* --- Shared receive queues. */
 
+/*
+ * Whether the engine's QPs of the queue would get no receive request: those of a SRQ of the HCA are
+ * there, and stay there unless the engine takes over.
+ */
+bool offload_keeps_receives(const struct urxe_rq *rq);
 /* Waits. Sets srq->hca; NULL: the SRQ is the engine's alone. */
 void offload_create_srq(struct urxe_rq *srq);
 void offload_destroy_srq(struct urxe_rq *srq);

@@ -181,7 +181,7 @@ int offload_modify(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t
 	const uint8_t from = qp->attr.state, to = attr->state;
 
 	if (!qp->hca)
-		return 0;
+		return to == URXE_QPS_INIT && offload_keeps_receives(qp->rq) ? -EOPNOTSUPP : 0;
 	if (to == URXE_QPS_ERR) {
 		fail_hca(qp, attr);
 		return 0;

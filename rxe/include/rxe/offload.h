@@ -76,8 +76,8 @@ struct urxe_offload_ops {
 	/*
 	 * Waits. Creates a queue pair with init's type, capacity and PD. *qpn: the HCA's choice.
 	 * After an error, or if the device has *qpn already, the queue pair is the engine's alone.
-	 * But if the HCA has its shared receive queue, urxe_qp_create fails with that error, or
-	 * with -EOPNOTSUPP, unless a take-over is in progress.
+	 * But if the HCA has its shared receive queue, urxe_qp_create fails with that error
+	 * (-ENOMEM for -ENOSPC), or with -EOPNOTSUPP, unless a take-over is in progress.
 	 */
 	int (*qp_create)(void *ctx, const struct urxe_qp_init *init,
 			 const struct urxe_offload_queues *queues, void **hca_qp, uint32_t *qpn);

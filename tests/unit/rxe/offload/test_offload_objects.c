@@ -115,13 +115,28 @@ static void test_receives_behind_a_refused_one_go_to_the_hca(void **state)
 	close_pair(&e, &hca);
 }
 
-/* The device has the HCA's QPN already: the engine's QP would get no receives. */
-static void test_qp_of_a_srq_with_a_qpn_in_use_is_refused(void **state)
+static int try_qp(struct engine *e, struct urxe_rq *srq, uint32_t qpn)
+{
+	const struct conn_attr conn = conn_default(URXE_QPT_RC);
+	const struct urxe_qp_init init = {
+		.type = URXE_QPT_RC,
+		.pd = NODE_PD,
+		.qpn = qpn,
+		.send_cq = e->a->send_cq.cq,
+		.recv_cq = e->a->recv_cq.cq,
+		.srq = srq,
+		.cap = conn.cap,
+	};
+	struct urxe_qp *qp;
+
+	return urxe_qp_create(e->a->dev, &init, &qp);
+}
+
+/* The HCA's QPN is in use, the owner gives a QPN, or the HCA has no room. */
+static void test_qp_that_would_get_no_receives_is_refused(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct node_queue queue = {0};
-	struct urxe_qp_init init;
-	struct urxe_qp *qp;
 	struct engine e;
 	struct hca hca;
 
@@ -130,16 +145,33 @@ static void test_qp_of_a_srq_with_a_qpn_in_use_is_refused(void **state)
 	conn.srq[0] = open_srq(&e, &queue);
 	connect_pair(&e, &conn);
 	hca.next_qpn = HCA_QPN;
-	init = (struct urxe_qp_init){
-		.type = URXE_QPT_RC,
-		.pd = NODE_PD,
-		.send_cq = e.a->send_cq.cq,
-		.recv_cq = e.a->recv_cq.cq,
-		.srq = conn.srq[0],
-		.cap = conn.cap,
-	};
-	assert_int_equal(urxe_qp_create(e.a->dev, &init, &qp), -EOPNOTSUPP);
+	assert_int_equal(try_qp(&e, conn.srq[0], 0), -EOPNOTSUPP);
 	assert_true(hca.qps[1].destroyed);
+	assert_int_equal(try_qp(&e, conn.srq[0], 0x40), -EOPNOTSUPP);
+	hca.refuse_qp = -ENOSPC;
+	assert_int_equal(try_qp(&e, conn.srq[0], 0), -ENOMEM);
+	close_pair(&e, &hca);
+}
+
+static void test_qp_of_a_srq_that_the_hca_has_lost_is_not_connected_again(void **state)
+{
+	const struct urxe_qp_attr reset = {.state = URXE_QPS_RESET};
+	const struct urxe_qp_attr init = {.state = URXE_QPS_INIT, .port = 1};
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct node_queue queue = {0};
+	struct engine e;
+	struct hca hca;
+
+	(void)state;
+	open_pair(&e, &hca, false);
+	conn.srq[0] = open_srq(&e, &queue);
+	connect_pair(&e, &conn);
+	urxe_offload_cq_lost(e.a->recv_cq.cq);
+	assert_int_equal(urxe_qp_modify(e.end[0].qp, e.pair->now, &reset, URXE_QP_STATE), 0);
+	assert_int_equal(urxe_qp_modify(e.end[0].qp, e.pair->now, &init,
+					URXE_QP_STATE | URXE_QP_PKEY_INDEX | URXE_QP_PORT |
+						URXE_QP_ACCESS_FLAGS),
+			 -EOPNOTSUPP);
 	close_pair(&e, &hca);
 }
 
@@ -485,7 +517,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_srq_receives_and_limit_go_to_the_hca),
 		cmocka_unit_test(test_receives_behind_a_refused_one_go_to_the_hca),
-		cmocka_unit_test(test_qp_of_a_srq_with_a_qpn_in_use_is_refused),
+		cmocka_unit_test(test_qp_that_would_get_no_receives_is_refused),
+		cmocka_unit_test(test_qp_of_a_srq_that_the_hca_has_lost_is_not_connected_again),
 		cmocka_unit_test(test_last_wqe_event_waits_for_the_hca),
 		cmocka_unit_test(test_ud_requests_keep_path_qpn_and_qkey),
 		cmocka_unit_test(test_armed_cq_arms_the_hca_again_after_early_events),
