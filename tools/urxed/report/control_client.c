@@ -13,6 +13,7 @@
 
 #include "common/sealed_text.h"
 #include "common/unix_packet.h"
+#include "urxed/report/close_alarm.h"
 #include "urxed/report/control.h"
 #include "urxed/report/process_states.h"
 
@@ -34,7 +35,10 @@ static int connect_to_daemon(int fd, const char *run_dir)
 	return unix_packet_peer_is_trusted(fd) ? 0 : -EPERM;
 }
 
-/* Closes a socket that would leave fewer than SPARE_FDS. Returns the socket or -1. */
+/*
+ * Closes a socket whose number is within the last SPARE_FDS below the limit. Returns the socket or
+ * -1.
+ */
 static int leave_descriptors(int socket)
 {
 	struct rlimit limit;
@@ -76,7 +80,25 @@ static int check_reply(const struct control_reply *reply, int len, int memory)
 	return memory < 0 ? -EPROTO : 0;
 }
 
-/* Receives the sockets of processes, if any, and then the reply. */
+/*
+ * Receives a packet of the daemon that may have sockets of processes: the kernel closes those for
+ * which this process has no descriptor. The alarm begins after the wait, which it would prolong.
+ */
+static int receive_sockets(int fd, void *packet, uint32_t len, int fds[UNIX_PACKET_FDS_MAX])
+{
+	char first;
+	int rc;
+
+	fds[0] = -1;
+	if (recv(fd, &first, 1, MSG_PEEK) < 0)
+		return -errno;
+	close_alarm_begin();
+	rc = unix_packet_recv_fds(fd, packet, len, fds, UNIX_PACKET_FDS_MAX);
+	close_alarm_end();
+	return rc;
+}
+
+/* Receives the sockets of processes, unless `sockets` is NULL, and then the reply. */
 static int receive_reply(int fd, struct process_sockets *sockets, int *memory)
 {
 	union {
@@ -86,10 +108,14 @@ static int receive_reply(int fd, struct process_sockets *sockets, int *memory)
 	int fds[UNIX_PACKET_FDS_MAX], len, rc = 0;
 
 	do {
-		len = unix_packet_recv_fds(fd, &packet, sizeof(packet), fds, UNIX_PACKET_FDS_MAX);
+		len = sockets ? receive_sockets(fd, &packet, sizeof(packet), fds)
+			      : unix_packet_recv_fds(fd, &packet, sizeof(packet), fds,
+						     UNIX_PACKET_FDS_MAX);
 		if (len != sizeof(packet.processes))
 			break;
+		close_alarm_begin();
 		rc = add_sockets(sockets, &packet.processes, fds);
+		close_alarm_end();
 	} while (!rc);
 	if (rc)
 		return rc;
@@ -229,6 +255,17 @@ static void raise_descriptor_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+static void close_sockets(const struct process_sockets *sockets)
+{
+	uint32_t i;
+
+	close_alarm_begin();
+	for (i = 0; i < sockets->n; i++)
+		if (sockets->fds[i] >= 0)
+			close(sockets->fds[i]);
+	close_alarm_end();
+}
+
 json_t *control_client_report(const char *run_dir, uint32_t wait_ms,
 			      char error[CONTROL_CLIENT_ERROR])
 {
@@ -237,12 +274,11 @@ json_t *control_client_report(const char *run_dir, uint32_t wait_ms,
 	struct process_sockets sockets;
 	json_t *report = NULL;
 	int fd, memory, rc;
-	uint32_t i;
 
 	sockets.n = 0;
 	if (wait_ms)
 		raise_descriptor_limit();
-	fd = connect_and_request(run_dir, &request, &sockets, &memory, error);
+	fd = connect_and_request(run_dir, &request, wait_ms ? &sockets : NULL, &memory, error);
 	if (fd >= 0) {
 		report = parse_report(memory, &rc);
 		if (!report)
@@ -252,8 +288,7 @@ json_t *control_client_report(const char *run_dir, uint32_t wait_ms,
 	}
 	if (report && wait_ms)
 		process_states_collect(report, &sockets, wait_ms);
-	for (i = 0; i < sockets.n; i++)
-		if (sockets.fds[i] >= 0)
-			close(sockets.fds[i]);
+	if (wait_ms)
+		close_sockets(&sockets);
 	return report;
 }

@@ -48,6 +48,8 @@ bool control_client_next(int fd, int *ring, char port[CONTROL_PORT], bool *ended
  *   leases    `answered`: the process has sent its state. Then `qps` is the number of its QPs in
  *             that block of QPNs, and `mrs` the number of its MRs. `refused`: in the first lease of
  *             a process whose answer was not accepted, the reason.
+ *
+ * Then it uses SIGALRM (close_alarm.h), and raises the soft limit of descriptors to the hard one.
  */
 json_t *control_client_report(const char *run_dir, uint32_t wait_ms,
 			      char error[CONTROL_CLIENT_ERROR]);

@@ -94,7 +94,10 @@ static void answer_lingering(int socket)
 	close(fds[1]);
 }
 
-/* Malformed packets, then the state of the process, then the state again. */
+/*
+ * Malformed packets, then the state of the process, then what the client does not read, but closes:
+ * the state again, and descriptors.
+ */
 static void answer_with_state(int socket)
 {
 	const struct vnic_attach_state good = {.status = 0}, bad = {.status = -ENOMEM};
@@ -104,6 +107,7 @@ static void answer_with_state(int socket)
 	answer(socket, &bad, sizeof(bad), NULL);
 	answer(socket, &good, sizeof(good), process_state);
 	answer(socket, &good, sizeof(good), process_state);
+	answer_lingering(socket);
 }
 
 /* Gives the client the socket of the process with that port; returns the process's end. */
