@@ -40,8 +40,8 @@ struct process {
 
 struct collection {
 	json_t *report;
-	struct process *processes;
-	struct pollfd *sockets; /* of the processes; fd -1 = nothing more is read from it */
+	struct process *processes; /* that may still send something */
+	struct pollfd *sockets;    /* of the processes */
 	size_t n;
 	struct user *users;
 	size_t n_users;
@@ -259,6 +259,24 @@ static void take_state(struct collection *c, struct process *p, int memory)
 
 /* --- The sockets */
 
+/* Nothing more is read from the process. The last one takes its place. */
+static void end_process(struct collection *c, size_t i)
+{
+	c->n--;
+	c->processes[i] = c->processes[c->n];
+	c->sockets[i] = c->sockets[c->n];
+}
+
+/* Ends the processes without a socket: poll(2) takes no more entries than RLIMIT_NOFILE. */
+static void end_unconnected(struct collection *c)
+{
+	size_t i;
+
+	for (i = c->n; i--;)
+		if (c->sockets[i].fd < 0)
+			end_process(c, i);
+}
+
 /* False: no memory. */
 static bool assign_sockets(struct collection *c, const struct process_sockets *sockets,
 			   uint64_t end)
@@ -278,6 +296,7 @@ static bool assign_sockets(struct collection *c, const struct process_sockets *s
 		if (p)
 			c->sockets[p - c->processes].fd = sockets->fds[i];
 	}
+	end_unconnected(c);
 	return true;
 }
 
@@ -320,22 +339,22 @@ static bool receive_answer(struct collection *c, struct process *p, int socket)
 	return answer.status && (len > 0 || len == -EPROTO);
 }
 
-/* Returns how long some process still has time; 0 = none has. */
+/* Ends the processes without time. Returns how long some process still has time; 0 = none has. */
 static uint64_t time_left(struct collection *c, uint64_t now)
 {
 	uint64_t left = 0;
 	size_t i;
 
-	for (i = 0; i < c->n; i++) {
+	for (i = c->n; i--;) {
 		if (c->processes[i].end <= now)
-			c->sockets[i].fd = -1;
-		else if (c->sockets[i].fd >= 0 && c->processes[i].end - now > left)
+			end_process(c, i);
+		else if (c->processes[i].end - now > left)
 			left = c->processes[i].end - now;
 	}
 	return left;
 }
 
-/* Of each process in turn, so that one that sends without end keeps out no other. */
+/* One packet of each process per round, so that one that sends without end keeps out no other. */
 static void collect(struct collection *c)
 {
 	const uint64_t last = now_ns() + CONTROL_CLIENT_LONGEST_S * NS_PER_SEC;
@@ -346,10 +365,10 @@ static void collect(struct collection *c)
 		left = time_left(c, waited_until_now(c));
 		if (!left || poll(c->sockets, c->n, (int)(left / NS_PER_MS) + 1) < 0)
 			break;
-		for (i = 0; i < c->n; i++)
+		for (i = c->n; i--;)
 			if (c->sockets[i].revents &&
 			    !receive_answer(c, &c->processes[i], c->sockets[i].fd))
-				c->sockets[i].fd = -1;
+				end_process(c, i);
 	}
 }
 

@@ -40,6 +40,8 @@
 #define FLOODED     7
 #define FIRST_OTHER 100
 #define OTHERS      20
+/* Processes that the daemon has asked, in a report to a client with fewer descriptors. */
+#define ASKED 200
 
 static char top[] = "/tmp/test-control-XXXXXX";
 static struct control control;
@@ -349,7 +351,7 @@ static bool report_with_few_descriptors(void)
 
 	few.rlim_cur = few.rlim_max = (rlim_t)next + OTHERS;
 	close(next);
-	if (setrlimit(RLIMIT_NOFILE, &few))
+	if (ASKED <= few.rlim_max || setrlimit(RLIMIT_NOFILE, &few))
 		return false;
 	report = control_client_report(top, WAIT_MS, error);
 	return report && json_array_size(json_object_get(report, "qps")) == 2;
@@ -358,15 +360,20 @@ static bool report_with_few_descriptors(void)
 /* Without a descriptor for each process, the answers of some are missing. */
 static void report_arrives_with_few_descriptors(void **state)
 {
-	char leases[256];
-	int status;
+	char leases[64 * (ASKED + 2)];
+	int status, len;
+	uint32_t i;
 	pid_t pid;
 
 	(void)state;
-	snprintf(leases, sizeof(leases),
-		 "{\"counters\": [], \"leases\": ["
-		 "{\"port\": %d, \"pid\": 1, \"asked\": true, \"qpn_count\": 2}]}",
-		 ANSWERED);
+	len = sprintf(leases,
+		      "{\"counters\": [], \"leases\": ["
+		      "{\"port\": %d, \"pid\": 1, \"asked\": true, \"qpn_count\": 2}",
+		      ANSWERED);
+	for (i = 0; i < ASKED; i++)
+		len += sprintf(leases + len, ",{\"port\": %u, \"pid\": 1, \"asked\": true}",
+			       FIRST_OTHER + i);
+	strcpy(leases + len, "]}");
 	text = leases;
 	process_state = "{\"qps\": [{\"qpn\": 17}, {\"qpn\": 18}]}";
 	pid = fork();
