@@ -183,10 +183,11 @@ struct neigh_entry *neigh_table_victim(struct neigh_table *t, uint64_t now, uid_
 	allowed = quota_allows(user, own, asking.n + settled.n, NEIGH_ENTRIES);
 	if (free && allowed)
 		return free;
-	if (!allowed && own)
-		settled.any = NULL;
 	settled.own = choose_own(t, now, user);
-	return choose_victim(&settled);
+	if (settled.own || allowed || !own)
+		return choose_victim(&settled);
+	/* The user has no more than questions. */
+	return asking.own;
 }
 
 void neigh_table_set_mac(struct neigh_entry *e, const uint8_t mac[ETHER_MAC_LEN])

@@ -121,6 +121,24 @@ static void user_without_entries_displaces_one_in_a_full_table(void **state)
 	assert_int_equal(resolve_for(T0 + 2 * NEIGH_ENTRIES, 0, 100009), 0);
 }
 
+/* Questions without an answer displace one entry of root, too, and then one another. */
+static void questions_displace_one_in_a_full_table(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	n_waiters = 0;
+	for (i = 0; i < NEIGH_ENTRIES; i++)
+		resolve_answered(T0 + i, 0, i);
+	for (i = 0; i < 10; i++)
+		assert_int_equal(resolve_for(T0 + NEIGH_ENTRIES + i, stranger(0), 100000 + i),
+				 -EINPROGRESS);
+	for (i = 1; i < NEIGH_ENTRIES; i++)
+		assert_int_equal(resolve_for(T0 + 2 * NEIGH_ENTRIES, 0, i), 0);
+	advertise(T0 + 2 * NEIGH_ENTRIES, 100009, peer_mac, 0);
+	assert_int_equal(resolve_for(T0 + 2 * NEIGH_ENTRIES, 0, 100009), 0);
+}
+
 /* --- Proven entries */
 
 /* Returns true if other hosts' entry of the address has that MAC, without a use of the entry. */
@@ -301,6 +319,7 @@ int main(void)
 		TEST(known_addresses_stay_while_others_are_asked),
 		TEST(answered_addresses_of_a_user_displace_only_its_own),
 		TEST(user_without_entries_displaces_one_in_a_full_table),
+		TEST(questions_displace_one_in_a_full_table),
 		TEST(used_neighbour_stays_when_many_come),
 		TEST(neighbour_in_use_stays_when_many_come),
 		TEST(station_with_many_addresses_leaves_places),
