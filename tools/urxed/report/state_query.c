@@ -7,7 +7,8 @@
 #include "common/unix_packet.h"
 #include "urxed/report/control.h"
 
-/* Processes that are asked together, so that the daemon needs few descriptors. */
+/* At most UNIX_PACKET_FDS_MAX processes that are asked together, so that the daemon needs few
+ * descriptors. */
 struct batch {
 	struct control_processes packet; /* to the client */
 	struct session *sessions[UNIX_PACKET_FDS_MAX];
@@ -22,8 +23,14 @@ static struct session *open_sockets(struct batch *b, struct session *s)
 	b->packet = (struct control_processes){.version = CONTROL_VERSION};
 	for (; s && b->packet.n < UNIX_PACKET_FDS_MAX; s = s->next) {
 		s->asked = false;
-		if (s->gone || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		if (s->gone)
 			continue;
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
+			/* The descriptors of this batch are free for the next one. */
+			if (b->packet.n)
+				return s;
+			continue;
+		}
 		/* The client cannot send, so the queue of the process's end stays empty. */
 		shutdown(ends[1], SHUT_RD);
 		b->sessions[b->packet.n] = s;

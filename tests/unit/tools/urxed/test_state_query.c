@@ -12,6 +12,7 @@
 #include <vnic/driver.h>
 
 #include "common/unix_packet.h"
+#include "descriptor_limit.h"
 #include "lan.h"
 #include "server.h"
 #include "urxed/report/control.h"
@@ -103,6 +104,40 @@ static void each_process_has_its_own_socket(void **state)
 	close(ends[1]);
 }
 
+/* Makes all but n system calls that need a new descriptor fail. Returns the former limit. */
+static struct rlimit leave_descriptors(uint32_t n)
+{
+	int fds[2 * PROCESSES];
+	struct rlimit former;
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		fds[i] = dup(0);
+		assert_true(fds[i] >= 0);
+	}
+	former = descriptor_limit_reach();
+	for (i = 0; i < n; i++)
+		close(fds[i]);
+	return former;
+}
+
+static void each_process_is_asked_with_few_descriptors(void **state)
+{
+	const struct session *s;
+	struct rlimit limit;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+	limit = leave_descriptors(2 * (PROCESSES - 1));
+	state_query_send(&server.sessions, ends[1]);
+	descriptor_limit_restore(&limit);
+	for (s = server.sessions.list; s; s = s->next)
+		assert_true(s->asked);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static void nobody_is_asked_for_a_client_that_is_gone(void **state)
 {
 	const struct session *s;
@@ -123,6 +158,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(each_process_has_its_own_socket),
+		TEST(each_process_is_asked_with_few_descriptors),
 		TEST(nobody_is_asked_for_a_client_that_is_gone),
 	};
 
