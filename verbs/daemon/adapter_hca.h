@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <hca/way.h>
 #include <rxe/offload.h>
 #include <vnic/attach.h>
 
