@@ -4,8 +4,9 @@
  * socket in the run directory, for root and the daemon's own user. monitor.c calls the daemon's
  * end.
  *
- * A client sends one packet and gets one packet; then the daemon closes the connection. Data comes
- * in a memfd, so that a slow reader cannot delay the daemon. Integers are in host byte order.
+ * A client sends one request and gets one reply, before which packets with sockets may come (struct
+ * control_processes). Then the daemon closes the connection, unless the request was a capture. Data
+ * comes in a memfd, so that a slow reader cannot delay the daemon. Integers are in host byte order.
  */
 #ifndef URXE_URXED_REPORT_CONTROL_H
 #define URXE_URXED_REPORT_CONTROL_H
@@ -39,19 +40,20 @@ struct control_request {
  * processes, also of processes that attach later.
  *
  * After SHOW with status 0, the reply carries the memfd with the report (report.h). With `ask`,
- * packets (struct control_processes) come before the reply, with sockets on each of which one
- * process answers (struct vnic_attach_state).
+ * packets (struct control_processes) come before the reply, with one socket for each attached
+ * process. The process answers there (struct vnic_attach_state) if the daemon could ask it: `asked`
+ * in the report.
  */
 struct control_reply {
 	uint32_t version;
 	int32_t status; /* 0, or a negative errno value; -EPROTO: not a request of this version */
 };
 
-/* Carries n descriptors: the sockets of the processes that have these ports. */
+/* Carries n descriptors: on socket i the process answers that has the port ports[i]. */
 struct control_processes {
 	uint32_t version;
 	uint32_t n;
-	uint32_t ports[UNIX_PACKET_FDS_MAX]; /* numbers */
+	uint32_t ports[UNIX_PACKET_FDS_MAX]; /* numbers as in the report */
 };
 
 /* Carries the descriptor of a process's ring. */
@@ -65,8 +67,9 @@ struct control_recording {
 
 struct control_ops {
 	/*
-	 * Returns a sealed memfd with the report, or a negative errno value. Asks all processes
-	 * first, and sends the sockets for their answers on `client`; -1: asks none.
+	 * Returns a sealed memfd with the report, or a negative errno value. `client`: the
+	 * connection that gets the sockets for the answers of processes, which are asked first; -1:
+	 * no process is asked.
 	 */
 	int (*show)(void *ctx, int client);
 	/*

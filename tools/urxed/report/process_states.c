@@ -32,7 +32,7 @@ struct user {
 struct process {
 	json_t *lease; /* its first one, which the report owns */
 	json_int_t port;
-	uint32_t qpns;     /* leased, and added: those that an HCA has chosen */
+	uint32_t qpns;     /* leased ones plus added ones; some may count twice */
 	uint32_t progress; /* how often it may still say -EINPROGRESS */
 	uint64_t end;      /* ns, as of waited_until_now; the process has no more time then */
 	struct user *user;

@@ -15,8 +15,9 @@
 
 /*
  * Limits that suffice for users with two processes of 65,536 QPs. These are 60 MB of text and 5.2
- * million units (state_reader.h). So a process with one block of QPNs costs at most 220 MB, one
- * with all blocks 750 MB, the processes of one user 1.1 GB, and those of all users 2.2 GB.
+ * million units (state_reader.h). So a process with one block of QPNs and none added costs at most
+ * 220 MB, one with all blocks and none added 750 MB, the processes of one user 1.1 GB, and those of
+ * all users 2.2 GB.
  */
 #define PROCESS_STATES_BYTES      (128u << 20) /* of one user's documents */
 #define PROCESS_STATES_QP_UNITS   64u          /* of a process, for each of its QPNs */
@@ -24,22 +25,23 @@
 #define PROCESS_STATES_USER_UNITS 8000000u
 #define PROCESS_STATES_UNITS      16000000u
 
-/* One socket per process: each process has a block of QPNs. */
+/* One socket per attached process: each has a block of QPNs. */
 #define PROCESS_STATES_SOCKETS VNIC_BLOCKS
 
 /* Sockets on which processes answer. */
 struct process_sockets {
 	uint32_t n;
-	int fds[PROCESS_STATES_SOCKETS];        /* -1 = none: above the limit of descriptors */
+	int fds[PROCESS_STATES_SOCKETS];        /* -1 = closed, because the client has too few
+						 descriptors: this process's answer is missing */
 	uint32_t ports[PROCESS_STATES_SOCKETS]; /* numbers of the processes' ports */
 };
 
 /*
  * Adds the states that processes send on their sockets, as control_client.h says. Ends when all
- * have answered, after CONTROL_CLIENT_LONGEST_S at the latest. A process that has not
- * begun its answer after wait_ms is left out; so is a process in the middle of its answer
- * CONTROL_CLIENT_PROGRESS_MS after its last packet. Processes are not trusted: their packets may
- * contain anything, and each process counts once.
+ * have answered, after CONTROL_CLIENT_LONGEST_S at the latest. A process that has not begun its
+ * answer after wait_ms is left out. A process that has begun has CONTROL_CLIENT_PROGRESS_MS more
+ * after each packet. Processes are not trusted: their packets may contain anything, and
+ * each process counts once.
  */
 void process_states_collect(json_t *report, const struct process_sockets *sockets,
 			    uint32_t wait_ms);

@@ -23,7 +23,7 @@ static struct session *open_sockets(struct batch *b, struct session *s)
 	b->packet = (struct control_processes){.version = CONTROL_VERSION};
 	for (; s && b->packet.n < UNIX_PACKET_FDS_MAX; s = s->next) {
 		s->asked = false;
-		if (s->gone)
+		if (s->gone || !s->port.dev)
 			continue;
 		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
 			/* The descriptors of this batch are free for the next one. */

@@ -104,6 +104,34 @@ static void each_process_has_its_own_socket(void **state)
 	close(ends[1]);
 }
 
+/* `urxe run` only connects. */
+static void connection_without_a_device_gets_no_socket(void **state)
+{
+	const int connection = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	struct control_processes packet;
+	int ends[2], fds[PROCESSES];
+	struct sockaddr_un address;
+	uint32_t i;
+
+	(void)state;
+	assert_int_equal(unix_packet_address(&address, server.run_dir, VNIC_SOCKET_NAME), 0);
+	assert_int_equal(connect(connection, (const struct sockaddr *)&address, sizeof(address)),
+			 0);
+	take_events();
+	assert_int_equal(server.sessions.n, PROCESSES + 1);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+	state_query_send(&server.sessions, ends[1]);
+	assert_int_equal(unix_packet_recv_fds(ends[0], &packet, sizeof(packet), fds, PROCESSES),
+			 sizeof(packet));
+	assert_int_equal(packet.n, PROCESSES);
+	for (i = 0; i < PROCESSES; i++)
+		close(fds[i]);
+	close(ends[0]);
+	close(ends[1]);
+	close(connection);
+	take_events();
+}
+
 /* Makes all but n system calls that need a new descriptor fail. Returns the former limit. */
 static struct rlimit leave_descriptors(uint32_t n)
 {
@@ -158,6 +186,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(each_process_has_its_own_socket),
+		TEST(connection_without_a_device_gets_no_socket),
 		TEST(each_process_is_asked_with_few_descriptors),
 		TEST(nobody_is_asked_for_a_client_that_is_gone),
 	};
