@@ -48,7 +48,7 @@ enum copy_chance { COPY_UNTRIED, COPY_WORKS, COPY_FAILS };
 struct copy_proof {
 	uint32_t proof; /* dev->copy_generation at the last acknowledgement; 0 = none */
 	/* Of the peer's QP in its table at that acknowledgement; another one voids the proof. 0 =
-	 * not read yet. */
+	 * the table did not have the QP then, so the proof's first use voids it. */
 	uint32_t version;
 	uint8_t chance;  /* enum copy_chance */
 	uint8_t unseen;  /* consecutive requests posted before the program had seen all completions

@@ -40,10 +40,11 @@ static inline bool copy_is_proven(const struct urxe_qp *qp)
 	return qp->req.copy.proof && qp->req.copy.proof == qp->dev->copy_generation;
 }
 
-/* The peer has acknowledged a packet: copy_is_proven is true until the next such change, if the
- * device uses the copy transport. */
+/* Makes copy_is_proven true until the next such change. For copy_prove. */
 void copy_prove_connection(struct urxe_qp *qp);
 
+/* The peer has acknowledged a packet: proves the connection, if the device uses the copy transport.
+ */
 static inline void copy_prove(struct urxe_qp *qp)
 {
 	if (qp->dev->copy_generation && !copy_is_proven(qp))
