@@ -101,8 +101,8 @@ static bool last_frames_wait(const struct stream_port *port)
 }
 
 /*
- * A second peer is disconnected at once, so that its user sees an error. The next peer waits until
- * an ended one is dropped.
+ * While the peer lives, another one is disconnected at once, so that its user sees an error. After
+ * the peer's end, the next one waits until the last frames are read.
  */
 static void accept_peer(struct stream_port *port, uint64_t now)
 {

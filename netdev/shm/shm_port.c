@@ -20,7 +20,7 @@
 
 /*
  * A peer that writes to the eventfd without need leaves the epoll set readable, and the port's
- * thread would not sleep. So the port resets the set at least this often.
+ * thread would not sleep. So a receive resets the set if the last reset is this long ago.
  */
 #define RESET_NS 100000
 
@@ -111,8 +111,8 @@ static void reset_epoll_set(struct shm_port *port, uint64_t now)
 }
 
 /*
- * Resets the epoll set of a port whose peer is not ready. Returns whether the peer has become
- * ready: it sets `ready` before it wakes the port.
+ * Resets the epoll set of a port whose peer is not ready, or has broken the ring. Returns whether
+ * the peer has become ready: it sets `ready` before it wakes the port.
  */
 static bool becomes_ready(struct shm_port *port, uint64_t now)
 {

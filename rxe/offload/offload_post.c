@@ -62,7 +62,7 @@ static void forget_receive(struct urxe_qp *qp)
 }
 
 /* Turns the request at `cur` into one that fails when all earlier requests have completed, as
- * urxe_post_malformed would have posted it. */
+ * urxe_post_malformed would have posted it: a saved device shall equal the engine's. */
 static void refuse_request(struct urxe_qp *qp)
 {
 	struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.cur);

@@ -117,8 +117,8 @@ struct call {
 
 /* The kinds of records; a call has RECORD_CALL + enum call_kind. */
 enum record_kind {
-	RECORD_STATE = 1, /* version, time, enum record_owner, and the stream of urxe_state_save;
-			     the first record */
+	RECORD_STATE = 1, /* version, time, a mask of enum record_owner, and the stream of
+			     urxe_state_save; the first record */
 	RECORD_TIMERS,    /* the order in which timers fire that are due at the same time */
 	RECORD_FRAME,     /* a received frame; follows the call INPUT */
 	RECORD_SENT,      /* this and the next four: events of enum urxe_replay_kind */
@@ -135,7 +135,7 @@ enum record_kind {
 	RECORD_CALL = 64,
 };
 
-/* What the device's owner provided, and a saved state does not tell: bits of RECORD_STATE. */
+/* What the owner provides and a saved state does not contain. RECORD_STATE has a mask of these. */
 enum record_owner {
 	OWNER_COPIES = 1,   /* urxe_dev_attr.copy_ops */
 	OWNER_PERSISTS = 2, /* urxe_ops.persist */
@@ -158,7 +158,8 @@ struct record_answer {
 	uint32_t ordinal; /* how often the engine had asked before, within the call */
 };
 
-/* Extents; replay: the caller frees them, also after an error. */
+/* Recording: the owner's extents, only read. Replay: allocated; the caller frees them, also after
+ * an error. */
 struct record_extents {
 	struct urxe_extent *extents;
 	uint32_t n;

@@ -34,7 +34,7 @@ void record_async(struct urxe_dev *dev, enum urxe_async event, void *ctx);
 /* Records that the callback urxe_ops.refill begins, or has ended if not `begins`. */
 void record_refill(struct urxe_dev *dev, bool begins);
 
-/* Records the extents of a page list that the owner has resolved. */
+/* Records the extents of a page list that the owner has resolved. Does nothing in a replay. */
 void record_pages(struct urxe_dev *dev, const struct urxe_extent *extents, uint32_t n);
 
 /*

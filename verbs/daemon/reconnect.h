@@ -27,8 +27,9 @@
 void adapter_disconnected(void);
 /*
  * Tries at most once to attach to another daemon, and does nothing within RECONNECT_INTERVAL_NS / 2
- * after the last attempt. Success, a final error or the end of the time ends the reconnection
- * (adapter.reconnecting). Releases adapter.lock during the attempt. In the engine thread.
+ * (process/run_dir.h) after the last attempt. Success, a final error or the end of the time ends
+ * the reconnection (adapter.reconnecting). Releases adapter.lock during the attempt. In the engine
+ * thread.
  */
 void reconnect_try(void);
 

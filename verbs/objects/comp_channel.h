@@ -6,7 +6,7 @@
  * Blocking read, O_NONBLOCK, poll and epoll need no further code, and one read gives one event as
  * with the kernel. Unlike a pipe, a socket whose reader has closed raises no SIGPIPE in this
  * library. Events that do not fit the socket wait in a list. All functions need adapter.lock, but
- * for comp_channel_create, which takes the lock itself, and comp_channel_try_send.
+ * for comp_channel_create, which takes the lock itself, comp_channel_use and comp_channel_try_send.
  */
 #ifndef URXE_VERBS_OBJECTS_COMP_CHANNEL_H
 #define URXE_VERBS_OBJECTS_COMP_CHANNEL_H
@@ -54,9 +54,9 @@ struct comp_channel {
  * Creates a channel for events of event_size bytes. *fd becomes the application's end, which is in
  * the table of emulated_fd.h. `few`: the socket holds only a handful of events. That is for
  * asynchronous events: many programs never read them, and a withdrawal reads and sends again all
- * that the socket holds. `file`: the context whose completion channel it is; NULL: it is none, or
- * comp_channel_bind() follows. 0, -EIO: the context or the device is not alive, or another negative
- * errno value.
+ * that the socket holds. `file`: the context whose completion channel it is; NULL: an asynchronous
+ * channel, or comp_channel_bind() follows. 0, -EIO: the context or the device is not alive, or
+ * another negative errno value.
  */
 int comp_channel_create(uint32_t event_size, bool few, struct uverbs_file *file,
 			struct comp_channel **channel, int *fd);
@@ -70,17 +70,22 @@ void comp_channel_put(struct comp_channel *channel);
 void comp_channel_bind(struct comp_channel *channel, struct uverbs_file *file);
 /*
  * Closes the channel, which has no user. A thread of the program that still reads there goes on
- * waiting, as in the kernel, until a signal comes or the channel's context is closed.
+ * waiting, as in the kernel, until a signal comes, the channel's context is closed or the device
+ * dies.
  */
 void comp_channel_free(struct comp_channel *channel);
 /*
- * Ends the waits at the channel, and each later one: after the events that the socket holds, a
- * read returns 0. libibverbs makes that an error, as of the kernel's EIO. Further events are lost.
+ * Makes blocked and later reads return 0 after the events that the socket holds;
+ * ibv_get_cq_event() then returns -1, as after the kernel's EIO. Events that wait for room, and
+ * later ones, are lost.
  */
 void comp_channel_end(struct comp_channel *channel);
 /* Ends the waits at all completion channels of a context, also at closed ones. */
 void comp_channels_end(struct uverbs_file *file);
-/* Empties the list of a context that is not open: of a forked child, or not restored. */
+/*
+ * Empties the list of a context that does not become open: inherited by a forked child, or not
+ * restored. The channels stay.
+ */
 void comp_channels_unbind(struct uverbs_file *file);
 /* Sends the event, or adds it to the waiting events if the socket is full. Never blocks. */
 void comp_channel_send(struct comp_channel *channel, const struct comp_channel_event *event);

@@ -36,7 +36,8 @@ struct uverbs_file {
 	struct handle_table handles;
 	struct ring_space queues;
 	struct comp_channel *async;        /* NULL before GET_CONTEXT */
-	struct comp_channel_list channels; /* completion channels, also closed ones with a reader */
+	struct comp_channel_list channels; /* completion channels, also those that the program
+					    has closed while one of its threads reads there */
 	LIST_ENTRY(uverbs_file) link;
 	/* librxe's functions, which poll_hook.c and recv_hook.c have replaced; NULL: not
 	 * replaced. */

@@ -2,7 +2,8 @@
 /*
  * What the user has set by environment variables. Threads of this library must not read the
  * environment, because the program's threads may change it (setenv(3), MT-Unsafe const:env). So a
- * thread of the program reads it when it opens a device, and all threads use the kept values.
+ * thread of the program reads it when it opens a device or an rdma_cm channel, and all threads use
+ * the values that were read last.
  */
 #ifndef URXE_VERBS_PROCESS_SETTINGS_H
 #define URXE_VERBS_PROCESS_SETTINGS_H
@@ -12,12 +13,13 @@
 
 #include <hca/way.h>
 
-/* Reads the environment, in a thread of the program. Before the first call, nothing is set. */
+/* Reads the environment, in a thread of the program. Before the first call the defaults
+ * hold. */
 void settings_read(void);
 
 /*
- * The whole time for which a process looks for another daemon: URXE_RECONNECT_S, in nanoseconds;
- * not the time that is left. Any thread, as the functions below.
+ * The whole time for which a process looks for another daemon: URXE_RECONNECT_S, in nanoseconds.
+ * Any thread, as the functions below.
  */
 uint64_t settings_reconnect_ns(void);
 /* URXE_WAY; HCA_WAY_AUTO without it. */

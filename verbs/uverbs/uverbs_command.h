@@ -2,9 +2,9 @@
 /*
  * Commands of the uverbs write() ABI (rdma/ib_user_verbs.h).
  *
- * A handler returns 0 or a negative errno value. It runs with adapter.lock, on a live context of an
- * adapter that is attached. A handler whose row in uverbs.c is ROW_UNLOCKED runs without the lock,
- * and checks both by command_lock.
+ * A handler returns 0 or a negative errno value. It runs with adapter.lock, after the checks
+ * of command_lock. A handler whose row in uverbs.c is ROW_UNLOCKED runs without both, and calls
+ * command_lock itself (GET_CONTEXT checks for itself).
  */
 #ifndef URXE_VERBS_UVERBS_UVERBS_COMMAND_H
 #define URXE_VERBS_UVERBS_UVERBS_COMMAND_H
@@ -45,7 +45,7 @@ int command_reply(const struct command *c, const void *reply, uint32_t size);
 int command_reply_driver(const struct command *c, const void *reply, uint32_t size);
 
 /*
- * Takes adapter.lock, for handlers that run without it. 0; otherwise the lock is not taken. -EIO:
+ * Takes adapter.lock, for handlers that run without it. Returns 0 with the lock. Without it: -EIO:
  * the context is not live or the device is dead. -EINVAL: the program has not sent GET_CONTEXT,
  * before which no other command is valid.
  */

@@ -100,10 +100,10 @@ struct vnic_device {
 	uint32_t features;  /* UPT1_F_*; with UPT1_F_RSS `rss` is valid */
 	uint32_t frame_max; /* see vnic_device_set_mtu */
 	uint16_t link;      /* Mb/s, 0 = link down */
-	uint16_t link_told; /* `link` when the device last told the driver, or was activated */
+	uint16_t link_told; /* the link that the driver knows: told last, or read at activation */
 	bool auto_mask;
 	bool no_master; /* the driver permits no access to memory */
-	bool paused;    /* vnic_device_resume comes later */
+	bool paused;    /* between vnic_device_pause or _restore and vnic_device_resume */
 	uint32_t tx_queues, rx_queues;
 	uint32_t interrupts; /* bit n: vector n has an interrupt to raise */
 	uint32_t missed; /* bit n: vector n was masked, or no_master, when its interrupt was due */
@@ -204,7 +204,10 @@ void vnic_device_stop(struct vnic_device *dev);
  * segmented, without a look at the ring: the driver may post more at any time.
  */
 void vnic_device_tx_discard(struct vnic_device *dev, uint32_t queue);
-/* Tells the driver of an active device if the link has changed. */
+/*
+ * Tells the driver of an active device if the link is not the one that the driver knows. The caller
+ * has checked that the device may access memory.
+ */
 void vnic_device_tell_link(struct vnic_device *dev);
 /*
  * The driver violated the protocol on a queue: the queue stops with `error`, and with it the NIC

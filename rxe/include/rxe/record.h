@@ -18,8 +18,8 @@
 #include <rxe/state.h>
 
 /* urxe_replay reads only this version. In version 1 different small frames could have the same
- * digest. Version 2 did not tell which callbacks the owner had, nor the pages of a fast
- * registration. */
+ * digest. Version 2 had neither the set of the owner's callbacks nor the memory of fast
+ * registrations. */
 #define URXE_RECORD_VERSION 3
 /* Longest headers of a sent frame in a recording, bytes. */
 #define URXE_RECORD_HEADERS 128

@@ -439,7 +439,8 @@ struct urxe_qp_init {
 	struct urxe_cq *send_cq;
 	struct urxe_cq *recv_cq;
 	struct urxe_rq *srq; /* NULL: a receive queue of its own, with the same ctx */
-	/* With a SRQ, urxe_qp_create ignores max_recv_wr and max_recv_sge. */
+	/* With a SRQ, urxe_qp_create ignores max_recv_wr and max_recv_sge; urxe_qp_query gives 0.
+	 */
 	struct urxe_qp_cap cap;
 };
 

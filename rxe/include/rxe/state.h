@@ -129,8 +129,8 @@ int urxe_state_read_attr(const uint8_t *stream, size_t length, struct urxe_state
  *
  * -EBADMSG: the stream is truncated or damaged, or its values contradict each other.
  * -EPROTONOSUPPORT: a later version of urxe has written it. -EINVAL: the attributes do not fit:
- * another MAC address, max_packets or congestion, a shorter mtu than a path MTU needs, or
- * operations that the stream needs are missing. -EFBIG: it needs more than max_bytes. -ENOMEM;
+ * the MAC address, max_packets or congestion differs; the mtu is shorter than a path MTU needs; or
+ * an operation that the stream needs is missing. -EFBIG: it needs more than max_bytes. -ENOMEM;
  * errors of callbacks. After an error the engine has freed the device and its objects, and has
  * called `restored` for none of them. It may have called `context`, `memory` and `completion`.
  */

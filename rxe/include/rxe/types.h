@@ -99,7 +99,7 @@ struct urxe_seg {
 /* The path to the destination of a UD message or a connection. */
 struct urxe_path {
 	struct urxe_gid dgid;
-	uint8_t dmac[6]; /* of dgid, or of the router to it; 0: the owner knows no next hop, so
+	uint8_t dmac[6]; /* of dgid, or of the router to it; all 0: the owner knows no next hop, so
 			    only an HCA, which finds its next hops itself, can use the path */
 	uint8_t sgid_index;
 	uint8_t traffic_class;

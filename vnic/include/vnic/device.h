@@ -93,10 +93,11 @@ int vnic_device_set_regions(struct vnic_device *dev, const struct vnic_region *r
 
 /*
  * The driver withdraws the device's right to access its memory (`on` false), or grants it; the
- * device has the right after creation and vnic_device_restore. Without it the device reads and
- * writes no memory of the driver: frames to the driver are dropped, those of the driver and
- * interrupts wait, and commands that need memory fail. Frames that vnic_device_tx has returned, and
- * the rest of a packet that is being segmented, are completed without being sent.
+ * device has the right after creation and vnic_device_restore. A reset by the driver does not
+ * change it. Without it the device reads and writes no memory of the driver: frames to the driver
+ * are dropped, those of the driver and interrupts wait, and commands that need memory fail. At the
+ * withdrawal, frames that vnic_device_tx has returned, and the rest of a packet that is being
+ * segmented, are completed without being sent.
  */
 void vnic_device_set_bus_master(struct vnic_device *dev, bool on);
 

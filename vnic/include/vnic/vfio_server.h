@@ -53,7 +53,8 @@ struct vnic_vfio_ops {
 	 */
 	uint64_t (*read)(void *ctx, uint32_t bar, uint32_t offset, uint32_t size);
 	void (*write)(void *ctx, uint32_t bar, uint32_t offset, uint32_t size, uint64_t value);
-	/* The function returns to its state after power-on, and uses no guest memory any more. */
+	/* The function returns to its state after power-on, but for the right of bus_master, and
+	 * uses no guest memory any more. */
 	void (*reset)(void *ctx);
 	/* [addr, addr + size) of the guest's memory is mapped. */
 	void (*memory_added)(void *ctx, uint64_t addr, uint64_t size);
@@ -76,10 +77,10 @@ struct vnic_vfio_ops {
 	/* This range is lost (vnic/guest_memory.h); memory_removed was called. May be NULL. */
 	void (*memory_lost)(void *ctx, uint64_t addr, uint64_t size);
 	/*
-	 * What the command register says about the function's right to access memory (bus
-	 * mastering): false when a client connects and after `reset`, until the driver grants the
-	 * right, or withdraws it again. After `restore` it is that of the saved register. The model
-	 * itself changes the right in `restore` only. May be NULL.
+	 * Whether the command register permits the function to access memory (bus mastering).
+	 * Called when a client connects (false), after the client's reset (false), after `restore`
+	 * (as saved), and when the driver changes the bit. `reset` must not change the right;
+	 * `restore` grants it, until this call. May be NULL.
 	 */
 	void (*bus_master)(void *ctx, bool on);
 };

@@ -163,8 +163,9 @@ int cm_accept(struct cm_conn *conn, uint64_t now, const struct cm_param *param);
 int cm_ready(struct cm_conn *conn);
 /*
  * Sends a REJ. After a REQ or a REP has arrived, the connection goes to IDLE; after our REP, until
- * the RTU arrives, to TIMEWAIT. While our REQ has no REP, the reason is CM_REJ_TIMEOUT instead,
- * with which the peer finds the request, and the connection goes to IDLE.
+ * the RTU arrives, to TIMEWAIT. Before a REP has come, we do not know the peer's ID. So the REJ has
+ * the reason CM_REJ_TIMEOUT instead of `reason`, by which the peer looks for its request with our
+ * GUID (IBA 12.6.7.2), and the connection goes to IDLE.
  */
 int cm_reject(struct cm_conn *conn, uint64_t now, uint16_t reason, const void *private_data,
 	      uint32_t private_len);
