@@ -23,7 +23,7 @@ BUSY = 6
 SKIP = 77  # meson's exit status of a skipped test
 # Signals by which a defective program ends.
 CRASH_SIGNALS = (signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV, signal.SIGSYS)
-# Hosts without an end yet; main() ends those that no `with` ends, because their __init__ raised.
+# Hosts that were not ended yet; main() ends them, such as those whose __init__ raised.
 started_hosts = set()
 # Sockets with abstract names, which exist once in a network namespace. The oldest one is closed when another one is added.
 port_claims = collections.deque(maxlen=64)

@@ -9,7 +9,8 @@
 #include <rxe/psn.h>
 
 #define BUCKETS 4096
-/* A start packet further than this from the expected PSN begins anew: windows are far smaller. */
+/* With a start packet further than this from the expected PSN the connection's PSNs begin anew:
+ * windows are far smaller. */
 #define RESTART_PSNS 0x10000
 /* Packets after which a flow without a peer stops searching for it. */
 #define MATCH_TRIES 64

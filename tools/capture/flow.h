@@ -55,7 +55,7 @@ struct flow_track {
 	uint32_t room;
 };
 
-/* READs that a requester can have outstanding at most: max_rd_atomic of usual devices. */
+/* Largest usual max_rd_atomic: a requester has no more READs outstanding. */
 #define FLOW_RECENT_READS 16
 
 struct flow {
@@ -75,10 +75,11 @@ struct flow {
 	bool read_open;
 	uint32_t read_psn;
 	uint32_t read_len;
-	/* The PSNs of each of the newest READ requests, at most, and their sum. */
+	/* Ring of upper bounds of the numbers of PSNs of the newest READ requests, and their sum.
+	 */
 	uint32_t recent_reads[FLOW_RECENT_READS];
 	uint32_t recent_read_psns;
-	uint32_t reads;       /* READ requests, for the place of the next in recent_reads */
+	uint32_t reads;       /* READ requests; modulo FLOW_RECENT_READS, index of the next */
 	bool in_response;     /* between READ_RESPONSE_FIRST and LAST */
 	uint32_t match_tries; /* responses for which no peer was found */
 };

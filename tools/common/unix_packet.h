@@ -12,8 +12,8 @@
 #include <sys/types.h>
 #include <sys/un.h>
 
-#define UNIX_PACKET_FDS     2
-#define UNIX_PACKET_FDS_MAX 64
+#define UNIX_PACKET_FDS     2  /* descriptors in struct unix_packet_extras */
+#define UNIX_PACKET_FDS_MAX 64 /* limit of the descriptors of a packet */
 
 /* Sets the address to the path DIR/NAME. 0; -ENAMETOOLONG: the path does not fit. */
 int unix_packet_address(struct sockaddr_un *address, const char *dir, const char *name);
@@ -46,7 +46,10 @@ struct unix_packet_extras {
  * Sets *extras in each case; also after -EPROTO it may have descriptors.
  */
 int unix_packet_recv(int fd, void *message, uint32_t len, struct unix_packet_extras *extras);
-/* The same with up to n descriptors, at most UNIX_PACKET_FDS_MAX. */
+/*
+ * The same with room for n descriptors, at most UNIX_PACKET_FDS_MAX: sets all n, -1 = none. Further
+ * ones that came are closed.
+ */
 int unix_packet_recv_fds(int fd, void *message, uint32_t len, int *fds, uint32_t n);
 /* Closes the received descriptors. */
 void unix_packet_close_fds(const struct unix_packet_extras *extras);

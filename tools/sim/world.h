@@ -60,7 +60,8 @@ struct world {
 	char failure[320]; /* the first failure; "" = none */
 	/* The hosts that the failure concerns; n_hosts = all. */
 	uint32_t failed_host[2];
-	/* The enum urxe_wc_status of the request that failed; 0 = the failure is another one. */
+	/* The enum urxe_wc_status of the request that failed; 0 = the failure is none of a request.
+	 */
 	uint32_t failed_status;
 };
 

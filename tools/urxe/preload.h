@@ -6,8 +6,8 @@
  *
  * A `urxe run` within another one with another run directory is nested: the program has both
  * devices, by liburxe.so and liburxe-outer.so, and the outer one may be the HCA of the inner one.
- * The dynamic linker loads a file only once, hence the second library. Of more than two levels a
- * program has the devices of the innermost two.
+ * The dynamic linker loads a file only once, hence the second library. With more than two
+ * levels, a program has only the devices of the two innermost runs.
  */
 #ifndef URXE_URXE_PRELOAD_H
 #define URXE_URXE_PRELOAD_H
@@ -18,7 +18,8 @@ void preload_remember(void);
 int preload_set_env(const char *name, const char *value);
 /*
  * Sets these variables for a program with the device of run_dir; if it is nested, also the
- * variables that preload_remember read, as URXE_OUTER_*. 0; -1 after an error, which is logged.
+ * variables that preload_remember read, as URXE_OUTER_*, of which it removes the others. 0; -1
+ * after an error, which is logged.
  */
 int preload_set(const char *run_dir);
 

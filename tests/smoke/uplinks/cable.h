@@ -26,7 +26,7 @@ uint64_t cable_counter(struct netdev *port, enum netdev_counter which);
  */
 uint32_t cable_frame(uint8_t *frame, const uint8_t to[6], const uint8_t from[6], uint16_t type,
 		     uint32_t payload, uint8_t seed);
-/* Sends a frame, which the port must take. */
+/* Sends a frame; the test fails if the port does not take it. */
 void cable_send(struct netdev *port, const uint8_t *bytes, uint32_t length);
 
 #endif

@@ -18,7 +18,7 @@
 /*
  * Prints the table of that name in Markdown. All tables take the seed and the probe time of
  * `given`; loss and incast also take its messages and time. False: no such table, or a simulation
- * failed; the table shows the failure.
+ * failed unexpectedly; the table shows the failure.
  */
 bool scenario_table_run(const char *name, const struct scenario *given, FILE *to);
 bool scenario_table_exists(const char *name);

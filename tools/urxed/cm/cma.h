@@ -54,7 +54,7 @@ enum cma_state {
 /* Connection parameters that a program gives, or that the peer has sent (IBA 12.6). */
 struct cma_param {
 	uint32_t qpn;
-	uint32_t qkey; /* of events of UD IDs; a program gives none */
+	uint32_t qkey; /* UD: the peer's, in an event; 0 in a program's parameters */
 	uint8_t responder_resources;
 	uint8_t initiator_depth;
 	uint8_t flow_control;
@@ -92,7 +92,7 @@ struct cma_id {
 	uint8_t ack_timeout;
 	bool ack_timeout_set;
 	uint8_t route_ack_timeout; /* ack_timeout when the route was resolved; 0 = none */
-	uint32_t qkey;             /* UD; the peer's; 0 = not set */
+	uint32_t qkey;             /* UD: of the peer's SIDR_REP; 0 = none has come */
 	uint32_t psn;
 	uint32_t qpn;
 	struct cm_conn *conn;       /* NULL: neither connected nor connecting */
@@ -180,8 +180,9 @@ int cma_set_path(struct cma_id *id, uint8_t traffic_class);
 int cma_listen(struct cma_id *id);
 int cma_connect(struct cma_id *id, const struct cma_param *param);
 /*
- * Answers a REQ with a REP, a SIDR_REQ with a SIDR_REP; with param NULL, a REP with an RTU. If that
- * fails, the peer gets a rejection. -EINVAL with no request to answer: nothing is sent.
+ * Answers a REQ with a REP, a SIDR_REQ with a SIDR_REP; with param NULL, a REP with an RTU. If the
+ * ID has no request to answer: -EINVAL, and nothing is sent. After any other error the peer gets a
+ * rejection.
  */
 int cma_accept(struct cma_id *id, const struct cma_param *param);
 /* A SIDR_REP has no place for the reason. */

@@ -40,12 +40,13 @@ struct host_address {
 	uint8_t ip[16];     /* IPv4 as ::ffff:a.b.c.d */
 	uint8_t prefix_len; /* of the 128 bits */
 	bool valid;
-	int uplink;               /* index of the uplink on which the subnet is */
+	int uplink;               /* on which the subnet is, an index; or HOST_NO_UPLINK */
 	uint16_t vlan;            /* VLAN ID; 0 = untagged */
 	char ndev[HOST_NDEV_LEN]; /* the kernel's interface with this address; "" = none */
 	/* The kernel has the address too, and answers ARP and ND for it. */
 	bool kernel;
-	/* By --address: when the kernel removes the address, it stays, on the given uplink. */
+	/* Named by --address: if the kernel removes the address, the host keeps it, with the two
+	 * values below. */
 	bool given;
 	uint8_t given_prefix_len;
 	int given_uplink;
@@ -106,8 +107,8 @@ int host_add_link_local(struct host *h, int uplink);
 uint32_t host_set_kernel_addresses(struct host *h, const struct host_address *list, uint32_t n);
 
 /*
- * Adds "ADDR/LEN" or "ADDR/LEN@VLAN", unless the host has it. -EINVAL: not a unicast address with
- * prefix length; -ENOSPC: the table is full.
+ * Adds "ADDR/LEN" or "ADDR/LEN@VLAN". If the host has the address already, from the kernel, only
+ * notes it as given. -EINVAL: not a unicast address with prefix length; -ENOSPC: the table is full.
  */
 int host_add_text(struct host *h, const char *text, int uplink);
 

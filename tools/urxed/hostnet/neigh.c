@@ -264,9 +264,9 @@ void neigh_learn_claim(struct neigh *n, const struct neigh_ingress *ingress, con
 	while ((e = neigh_table_next(&n->table, ip, ingress->vlan, e))) {
 		if (ingress->uplink != e->key.uplink && !neigh_is_vm(n, ingress->uplink))
 			continue;
+		/* If the kernel resolves the address, only the probed station's answer counts. */
 		if (e->key.resolver == NEIGH_BY_DAEMON)
 			learn_claim_of_entry(n, e, ingress, mac, strong);
-		/* If the kernel resolves the address, only the probed station's answer counts. */
 		else if (e->state == NEIGH_PROBING && ether_same(e->mac, mac))
 			confirm_entry(n, e, ingress->uplink);
 	}

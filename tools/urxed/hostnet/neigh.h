@@ -54,7 +54,7 @@ struct neigh_waiter {
 	uid_t user;
 	uint8_t dgid[16];  /* the destination */
 	uint16_t vlan;     /* of the destination */
-	int uplink;        /* of the host's address in the next hop's network */
+	int uplink;        /* of the host's address from which the next hop is resolved */
 	uint8_t ip[16];    /* of the next hop */
 	uint8_t hop_limit; /* of the kernel's route to the destination */
 	int ifindex;       /* interface on which the kernel resolves; 0 = neigh.c resolves */
@@ -137,9 +137,9 @@ uint64_t neigh_tick(struct neigh *n, uint64_t now);
 uint64_t neigh_deadline(const struct neigh *n);
 
 /*
- * Returns true if address resolution has found this MAC for the address or for the router to it.
- * For a pinned address only the pin counts. A station that invents its source addresses is not
- * known. The call counts as a use of the entry.
+ * Returns true if address resolution has found this MAC for the address or for the router to it, on
+ * any uplink. For a pinned address only the pin counts. A station that invents its source addresses
+ * is not known. The call counts as a use of the entry.
  */
 bool neigh_knows(struct neigh *n, uint64_t now, const uint8_t ip[16], uint16_t vlan,
 		 const uint8_t mac[ETHER_MAC_LEN]);

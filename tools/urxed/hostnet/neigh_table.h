@@ -42,16 +42,17 @@ enum neigh_state {
 };
 
 /*
- * The resolver of an address. The table has an address once for each resolver, if the host has
- * addresses that the kernel manages, and others that only the daemon has; and once for each uplink,
- * whose networks may have the same link-local addresses.
+ * The resolver of an address: the kernel for source addresses that the kernel has, else the daemon.
+ * An address may have an entry for each resolver and uplink: networks on different uplinks may use
+ * the same link-local addresses.
  */
 enum neigh_resolver { NEIGH_BY_DAEMON, NEIGH_BY_KERNEL };
 
 struct neigh_key {
 	uint8_t ip[16];
 	uint16_t vlan; /* VLAN ID; 0 = none */
-	int uplink;    /* that of the host's address from which the neighbour is reached */
+	int uplink;    /* of the host's address from which the neighbour is reached; HOST_NO_UPLINK:
+			  only virtual machines have such neighbours */
 	enum neigh_resolver resolver;
 };
 
@@ -95,7 +96,9 @@ struct neigh_table {
 
 /* NULL: the address has no entry. */
 struct neigh_entry *neigh_table_find(struct neigh_table *t, const struct neigh_key *key);
-/* The entry of an address in a VLAN, on any uplink, that follows e, or the first one; NULL: none.
+/*
+ * Iterates over the entries of an address in a VLAN, of all uplinks and resolvers: e NULL gives the
+ * first one; NULL at the end.
  */
 struct neigh_entry *neigh_table_next(struct neigh_table *t, const uint8_t ip[16], uint16_t vlan,
 				     const struct neigh_entry *e);

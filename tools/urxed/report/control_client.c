@@ -244,7 +244,7 @@ static json_t *parse_report(int fd, int *rc)
 	return report;
 }
 
-/* To the hard limit: each process answers on a socket of its own. */
+/* Raises the soft limit to the hard one, because each process answers on a socket of its own. */
 static void raise_descriptor_limit(void)
 {
 	struct rlimit limit;

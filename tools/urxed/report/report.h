@@ -29,8 +29,8 @@
  *           - null: unknown, or there is none
  * leases    [{qpn_first, qpn_count, added_qpns, port, process, pid, uid, mac, asked,
  *             direct_uplinks}], one row a block of QPNs
- *           - added_qpns: number of QPNs that the process has added, most of them chosen by an HCA;
- *             the same for all of its blocks
+ *           - added_qpns: number of QPNs that the process has told the daemon itself
+ *             (VNIC_ATTACH_QPN_ADD), most of them chosen by an HCA; the same for all of its blocks
  *           - port: number of the process' port, the same for all of its blocks
  *           - process: name of that port
  *           - mac: of the process' queue pairs, the host's or that of its virtual machine

@@ -42,8 +42,8 @@ static struct session *open_sockets(struct batch *b, struct session *s)
 }
 
 /*
- * The client gets its ends before the processes get theirs. So the queues of the ends are empty
- * when the daemon closes its copies: to close what a process has sent may block.
+ * The client gets its ends first. So no process can have sent anything when the daemon closes its
+ * copies of the client's ends; the close of a queue with a process's descriptors may block.
  */
 static void ask(struct batch *b, int client)
 {

@@ -81,7 +81,7 @@ bool switch_deliver(struct vswitch *sw, struct switch_port *to, const struct swi
 
 /* --- To an uplink or a VM */
 
-/* Linux sends a frame above the MTU only if the rest is a VLAN tag. */
+/* Linux sends a frame above the MTU only if the rest is an 802.1Q tag, which has 4 bytes. */
 static bool is_too_long(const struct switch_frame *f, uint16_t mtu)
 {
 	const uint32_t most = ETHER_HDR_LEN + mtu;

@@ -61,7 +61,7 @@ int vm_port_set_open(struct vm_port_set *all, const char *run_dir, gid_t group,
 		     char error[VM_PORT_SET_ERROR]);
 void vm_port_set_close(struct vm_port_set *all);
 
-/* Has a machine a port now? A connection has none before its request. */
+/* Whether a machine of this set has a port. A connection gets its port by its request. */
 bool vm_port_set_has_machine(const struct vm_port_set *all);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The daemon's address resolution on one uplink of a host with the addresses 192.0.2.1 and
- * 2001:db8::1, for test_neigh.c and test_neigh_table.c.
+ * The daemon's address resolution on uplink 0 of a host with the addresses 192.0.2.1 and
+ * 2001:db8::1, unless a test says otherwise. For test_neigh.c and test_neigh_table.c.
  */
 #ifndef URXE_TEST_NEIGH_WORLD_H
 #define URXE_TEST_NEIGH_WORLD_H
@@ -29,7 +29,7 @@
 static const uint8_t our_mac[6] = {2, 0, 0, 0, 0, 1}, peer_mac[6] = {2, 0, 0, 0, 0, 9};
 static const uint8_t thief_mac[6] = {2, 0, 0, 0, 0, 0x66};
 
-/* A neighbour table on one uplink, with the frames and answers that it has produced. */
+/* A neighbour table, with the frames and answers that it has produced. */
 struct world {
 	struct host host;
 	struct neigh neigh;
