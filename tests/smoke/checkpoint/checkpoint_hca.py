@@ -112,11 +112,23 @@ def check_refused(build):
         pair.end()
 
 
+def await_standstill(program):
+    """The program's peer is stopped: nothing completes any more, and requests are outstanding."""
+    last = None
+
+    def stands_still():
+        nonlocal last
+        before, last = last, program.report()
+        return last == before and any(posted > completed for posted, completed, _, _ in last)
+    until(10, stands_still, lambda: f'goes on: {last}')
+
+
 def check_unanswered(build):
     """Requests of the HCA do not end in time. The process goes on by the HCA, and is saved later."""
     with native_peer(build, 'sends') as (pair, outer, nested):
         pair.peer.program.kill(signal.SIGSTOP)
         try:
+            await_standstill(pair.traveller)
             refuse(pair, 'error ETIMEDOUT: the HCA has requests that do not end', 500)
         finally:
             pair.peer.program.kill(signal.SIGCONT)

@@ -9,8 +9,9 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
 from documented import check_document  # noqa: E402
-from host import BUSY, Failure, Host, main, succeed, until  # noqa: E402
+from host import BUSY, Failure, Host, main, until  # noqa: E402
 from nested import OUTER, Nested, write_port  # noqa: E402
+from rdmacm import end_well  # noqa: E402
 
 
 def expect(what, found, wanted):
@@ -120,7 +121,7 @@ def check_rdma_cm(build):
         for at in ['-a', address], []:
             server = start_rping(outer, inner, nested, '-C', '3', '-V', *at)
             run(outer, *nested, 'rping', '-c', '-a', address, '-C', '3', '-V')
-            succeed(server, 30)
+            end_well(server, 30)
             until(10, lambda: not show(outer, 'id')['ids'], lambda: f'remains: {show(outer, "id")}')
 
 
