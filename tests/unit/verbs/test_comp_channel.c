@@ -67,6 +67,20 @@ static void *read_event(void *arg)
 	return NULL;
 }
 
+/* Returns the thread, which waits in its read. */
+static pthread_t start_reader(int *fd)
+{
+	pthread_t reader;
+
+	reader_tid = 0;
+	reader_ended = false;
+	assert_int_equal(pthread_create(&reader, NULL, read_event, fd), 0);
+	while (!reader_tid)
+		sched_yield();
+	asleep_await(reader_tid);
+	return reader;
+}
+
 /* As in the kernel, where the reader's reference keeps the file. */
 static void a_reader_waits_after_the_close_until_the_context_ends(void **state)
 {
@@ -76,13 +90,8 @@ static void a_reader_waits_after_the_close_until_the_context_ends(void **state)
 	int fd, first = -1;
 
 	(void)state;
-	reader_tid = 0;
-	reader_ended = false;
 	assert_int_equal(comp_channel_create(8, false, &context, &channel, &fd), 0);
-	assert_int_equal(pthread_create(&reader, NULL, read_event, &fd), 0);
-	while (!reader_tid)
-		sched_yield();
-	asleep_await(reader_tid);
+	reader = start_reader(&fd);
 	close_channel(fd);
 	asleep_await(reader_tid);
 	assert_false(reader_ended);
@@ -110,13 +119,8 @@ static void the_end_of_the_context_ends_waits_at_open_channels(void **state)
 	int fd;
 
 	(void)state;
-	reader_tid = 0;
-	reader_ended = false;
 	assert_int_equal(comp_channel_create(8, false, &context, &channel, &fd), 0);
-	assert_int_equal(pthread_create(&reader, NULL, read_event, &fd), 0);
-	while (!reader_tid)
-		sched_yield();
-	asleep_await(reader_tid);
+	reader = start_reader(&fd);
 	adapter_lock();
 	comp_channels_end(&context);
 	comp_channel_send(channel, &event);

@@ -56,6 +56,17 @@ static struct urxe_rq *open_srq(struct engine *e, struct node_queue *queue)
 	return srq;
 }
 
+/* A connection whose first end has a SRQ of the HCA. */
+static struct urxe_rq *open_rc_with_srq(struct engine *e, struct hca *hca, struct node_queue *queue)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+
+	open_pair(e, hca, false);
+	conn.srq[0] = open_srq(e, queue);
+	connect_pair(e, &conn);
+	return conn.srq[0];
+}
+
 static void test_srq_receives_and_limit_go_to_the_hca(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -93,16 +104,13 @@ static void test_srq_receives_and_limit_go_to_the_hca(void **state)
 /* The HCA refuses one receive for its contents: it gets those behind it at once. */
 static void test_receives_behind_a_refused_one_go_to_the_hca(void **state)
 {
-	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct node_queue queue = {0};
 	struct urxe_rq *srq;
 	struct engine e;
 	struct hca hca;
 
 	(void)state;
-	open_pair(&e, &hca, false);
-	srq = conn.srq[0] = open_srq(&e, &queue);
-	connect_pair(&e, &conn);
+	srq = open_rc_with_srq(&e, &hca, &queue);
 	hca.room = 0;
 	for (uint32_t i = 1; i <= 3; i++)
 		post_recv(&e.end[0], i, 0, 64);
@@ -135,21 +143,19 @@ static int try_qp(struct engine *e, struct urxe_rq *srq, uint32_t qpn)
 /* The HCA's QPN is in use, the owner gives a QPN, or the HCA has no room. */
 static void test_qp_that_would_get_no_receives_is_refused(void **state)
 {
-	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct node_queue queue = {0};
+	struct urxe_rq *srq;
 	struct engine e;
 	struct hca hca;
 
 	(void)state;
-	open_pair(&e, &hca, false);
-	conn.srq[0] = open_srq(&e, &queue);
-	connect_pair(&e, &conn);
+	srq = open_rc_with_srq(&e, &hca, &queue);
 	hca.next_qpn = HCA_QPN;
-	assert_int_equal(try_qp(&e, conn.srq[0], 0), -EOPNOTSUPP);
+	assert_int_equal(try_qp(&e, srq, 0), -EOPNOTSUPP);
 	assert_true(hca.qps[1].destroyed);
-	assert_int_equal(try_qp(&e, conn.srq[0], 0x40), -EOPNOTSUPP);
+	assert_int_equal(try_qp(&e, srq, 0x40), -EOPNOTSUPP);
 	hca.refuse_qp = -ENOSPC;
-	assert_int_equal(try_qp(&e, conn.srq[0], 0), -ENOMEM);
+	assert_int_equal(try_qp(&e, srq, 0), -ENOMEM);
 	close_pair(&e, &hca);
 }
 
@@ -157,15 +163,12 @@ static void test_qp_of_a_srq_that_the_hca_has_lost_is_not_connected_again(void *
 {
 	const struct urxe_qp_attr reset = {.state = URXE_QPS_RESET};
 	const struct urxe_qp_attr init = {.state = URXE_QPS_INIT, .port = 1};
-	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct node_queue queue = {0};
 	struct engine e;
 	struct hca hca;
 
 	(void)state;
-	open_pair(&e, &hca, false);
-	conn.srq[0] = open_srq(&e, &queue);
-	connect_pair(&e, &conn);
+	open_rc_with_srq(&e, &hca, &queue);
 	urxe_offload_cq_lost(e.a->recv_cq.cq);
 	assert_int_equal(urxe_qp_modify(e.end[0].qp, e.pair->now, &reset, URXE_QP_STATE), 0);
 	assert_int_equal(urxe_qp_modify(e.end[0].qp, e.pair->now, &init,
@@ -178,16 +181,13 @@ static void test_qp_of_a_srq_that_the_hca_has_lost_is_not_connected_again(void *
 /* The HCA reports when it has taken the last receive of a failed QP. */
 static void test_last_wqe_event_waits_for_the_hca(void **state)
 {
-	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	const struct urxe_qp_attr error = {.state = URXE_QPS_ERR};
 	struct node_queue queue = {0};
 	struct engine e;
 	struct hca hca;
 
 	(void)state;
-	open_pair(&e, &hca, false);
-	conn.srq[0] = open_srq(&e, &queue);
-	connect_pair(&e, &conn);
+	open_rc_with_srq(&e, &hca, &queue);
 	post_recv(&e.end[0], 1, 0, 64);
 	assert_int_equal(urxe_qp_modify(e.end[0].qp, 0, &error, URXE_QP_STATE), 0);
 	assert_int_equal(e.a->async[URXE_ASYNC_QP_LAST_WQE_REACHED], 0);
