@@ -203,13 +203,13 @@ void pvrdma_memory_removed(struct pvrdma *dev, uint64_t addr, uint64_t size);
 
 /*
  * The driver withdraws the device's right to access memory (`on` false), or grants it; the device
- * has the right after creation. Without it the device reads and writes no memory: requests,
- * completions, events and interrupts wait, received packets are dropped, and registers that need
- * memory report EIO. The rights of peers to copy are withdrawn, as by pvrdma_memory_removed. Queue
- * pairs and regions that exist now exchange packets only, also after the right returns, until a
- * queue pair is modified or a region registered again. Queue pairs that the HCA executes fail. A
- * link that has gone down meanwhile is reported when the right returns. Completions of queues that
- * lose memory meanwhile are lost.
+ * has the right after creation, and a reset does not change it. Without it the device reads and
+ * writes no memory: requests, completions, events and interrupts wait, received packets are
+ * dropped, and registers that need memory report EIO. The rights of peers to copy are withdrawn, as
+ * by pvrdma_memory_removed. Queue pairs and regions that exist now exchange packets only, also
+ * after the right returns, until a queue pair is modified or a region registered again. Queue pairs
+ * that the HCA executes fail. A link that has gone down meanwhile is reported when the right
+ * returns. Completions of queues that lose memory meanwhile are lost.
  */
 void pvrdma_set_bus_master(struct pvrdma *dev, bool on);
 

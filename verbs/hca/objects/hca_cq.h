@@ -28,8 +28,10 @@ struct hca_cq {
 	/* Requests that the HCA has and that complete here, and 1 for each queue pair with a shared
 	 * receive queue. The CQ is polled while this is not 0. */
 	uint32_t outstanding;
-	bool overrun; /* the HCA has dropped completions: no queue pair can use the CQ any more */
-	bool busy;    /* the CQ is in hca.busy_cqs */
+	/* The HCA has dropped completions. No new queue pair of the HCA may use the CQ; the engine
+	 * executes those that are created with it. */
+	bool overrun;
+	bool busy; /* the CQ is in hca.busy_cqs */
 	LIST_ENTRY(hca_cq) busy_link;
 	struct hca_destruction destruction;
 };
