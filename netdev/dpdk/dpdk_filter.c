@@ -38,12 +38,6 @@ int dpdk_port_receive_roce(const struct dpdk_port *port, const uint16_t *blocks,
 	return packet_filter_roce(port->packet_fd, !apart, blocks, n);
 }
 
-/* The port's ring has a filter that passes packets to QP1, too; rc: the result of setting it. */
-static int receive_all(const struct dpdk_port *port, int rc)
-{
-	return rc ?: qp1_ring_enable(&port->qp1, false);
-}
-
 /* The port's socket that has memberships of the kernel's interface; -1 = none. */
 static int membership_socket(const struct dpdk_port *port)
 {
@@ -79,8 +73,9 @@ int dpdk_port_set_promiscuous(struct netdev *netdev, bool on)
 	if (!err && on)
 		err = dpdk_port_set_allmulticast(netdev);
 	if (!err && port->packet_fd >= 0)
-		err = on ? receive_all(port, packet_filter_incoming(port->packet_fd))
-			 : dpdk_port_receive_roce(port, NULL, 0);
+		err = dpdk_port_receive_roce(port, NULL, 0);
+	if (!err && membership_socket(port) >= 0)
+		err = machine_socket_enable(&port->machines, port->ifindex, on);
 	if (!err && port->xdp) {
 		xdp_program_pass_blocks(port->xdp, NULL, 0);
 		dpdk_port_set_qp1_ring(port, !on);
@@ -131,7 +126,8 @@ int dpdk_port_admit_qpns(struct netdev *netdev, const uint16_t *blocks, uint32_t
 	if (!dpdk_port_can_exclude_qpns(netdev))
 		return -ENOTSUP;
 	if (!port->xdp)
-		return receive_all(port, packet_filter_admitted(port->packet_fd, blocks, n));
+		return packet_filter_admitted(port->packet_fd, blocks, n)
+			       ?: qp1_ring_enable(&port->qp1, false);
 	dpdk_port_set_qp1_ring(port, false);
 	xdp_program_pass_blocks(port->xdp, others, complement_blocks(others, blocks, n));
 	return 0;

@@ -255,10 +255,11 @@ static int use_packet_socket(struct dpdk_port *port, const struct dpdk_spec *spe
 /* `fd`: the driver's own socket, -1 = none. */
 static int use_driver_socket(struct dpdk_port *port, const struct dpdk_spec *spec, int fd)
 {
+	if (spec->kind != DPDK_AF_PACKET && spec->kind != DPDK_AF_XDP)
+		return 0;
+	machine_socket_open(&port->machines);
 	if (spec->kind == DPDK_AF_PACKET)
 		return use_packet_socket(port, spec, fd);
-	if (spec->kind != DPDK_AF_XDP)
-		return 0;
 	port->driver_fd = fd;
 	port->xdp = xdp_program_map_passed(spec->ifindex);
 	/* A missing ring for QP1 is no error. */
@@ -327,6 +328,7 @@ static int open_port(const char *text, const struct dpdk_spec *spec, uint32_t mt
 	new->driver_fd = new->packet_fd = new->wait_fd = new->xdp_program = -1;
 	new->interrupt = DPDK_INTERRUPT_NONE;
 	new->arp_nd = ARP_ND_SOCKET_CLOSED;
+	new->machines = MACHINE_SOCKET_CLOSED;
 	dpdk_log_hold();
 	err = open_device(text, spec, new, mtu, error, error_size);
 	dpdk_log_release();

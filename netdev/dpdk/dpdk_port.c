@@ -42,11 +42,12 @@ static uint64_t dpdk_next_deadline(struct netdev *netdev)
 static int dpdk_wait_fd(struct netdev *netdev)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
-	const int fds[] = {port->arp_nd.fd, qp1_ring_fd(&port->qp1), port->driver_fd};
-	const bool several = fds[0] >= 0 || fds[1] >= 0;
+	const int fds[] = {port->arp_nd.fd, port->machines.fd, qp1_ring_fd(&port->qp1),
+			   port->driver_fd};
+	const bool several = fds[0] >= 0 || fds[1] >= 0 || fds[2] >= 0;
 
 	if (!port->wait_taken && several)
-		port->wait_fd = epoll_set_open(fds, 3);
+		port->wait_fd = epoll_set_open(fds, sizeof(fds) / sizeof(fds[0]));
 	port->wait_taken = true;
 	if (port->interrupt.fd >= 0)
 		return port->interrupt.fd;
@@ -58,6 +59,7 @@ void dpdk_port_close_sockets(struct dpdk_port *port)
 	if (port->wait_fd >= 0)
 		close(port->wait_fd);
 	arp_nd_socket_close(&port->arp_nd);
+	machine_socket_close(&port->machines);
 	qp1_ring_close(&port->qp1);
 }
 
@@ -130,10 +132,12 @@ static void dpdk_counters(struct netdev *netdev, uint64_t counters[NETDEV_COUNTE
 		port->missed += packet_socket_read_drops(port->packet_fd);
 	port->counters[NETDEV_RX_QP1_MISSED] = qp1_ring_missed(&port->qp1);
 	if (!rte_eth_stats_get(port->id, &stats)) {
-		port->counters[NETDEV_RX_MISSED] = stats.imissed + stats.rx_nombuf + port->missed;
+		port->counters[NETDEV_RX_MISSED] = stats.imissed + stats.rx_nombuf + port->missed +
+						   machine_socket_missed(&port->machines);
 		port->counters[NETDEV_TX_ERRORS] = stats.oerrors;
 	}
 	memcpy(counters, port->counters, sizeof(port->counters));
+	counters[NETDEV_RX_BAD] += port->machines.bad;
 }
 
 const struct netdev_ops dpdk_port_ops = {

@@ -15,6 +15,7 @@
 #include <netdev/netdev.h>
 
 #include "dpdk/dpdk_interrupt.h"
+#include "dpdk/sockets/machine_socket.h"
 #include "dpdk/sockets/qp1_ring.h"
 #include "netdev_ops.h"
 #include "xdp/arp_nd_socket.h"
@@ -45,8 +46,9 @@ struct dpdk_port {
 	uint64_t poll_at;     /* of the next poll if no interrupt comes */
 	uint64_t guest_until; /* until then poll_at is near, because a vhost guest has just come or
 				 gone, and its first frames may cause no interrupt */
-	struct arp_nd_socket arp_nd; /* af_xdp; else closed */
-	struct qp1_ring qp1;         /* af_packet, and af_xdp with urxe's program; else closed */
+	struct arp_nd_socket arp_nd;    /* af_xdp; else closed */
+	struct qp1_ring qp1;            /* af_packet, and af_xdp with urxe's program; else closed */
+	struct machine_socket machines; /* af_packet, and af_xdp; else closed */
 	int wait_fd;            /* epoll set of driver_fd and of the other sockets; -1 = not open */
 	struct xdp_passed *xdp; /* af_xdp: xdp_program_map_passed; else NULL */
 	int xdp_program;        /* xdp_program_leave_veth; -1 = none */

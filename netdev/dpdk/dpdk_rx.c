@@ -104,6 +104,8 @@ static void clear_errors(struct dpdk_port *port, uint64_t now)
 		packet_socket_clear_error(port->packet_fd);
 	if (qp1_ring_fd(&port->qp1) >= 0)
 		packet_socket_clear_error(qp1_ring_fd(&port->qp1));
+	if (port->machines.packets)
+		packet_socket_clear_error(port->machines.fd);
 	if (port->arp_nd.fd >= 0 && rte_mempool_avail_count(port->pool) < DPDK_BURST)
 		dpdk_port_reclaim(port);
 }
@@ -149,7 +151,7 @@ static void receive_kept(struct dpdk_port *port, uint64_t now, uint32_t n)
 }
 
 /* Returns how many of the frames are left, at the start of the array. */
-static uint32_t keep_qp1_frames(struct dpdk_port *port, struct netdev_frame *frames, uint32_t n)
+static uint32_t keep_frames(struct dpdk_port *port, struct netdev_frame *frames, uint32_t n)
 {
 	uint32_t kept = 0;
 
@@ -168,14 +170,25 @@ static uint32_t receive_qp1(struct dpdk_port *port, struct netdev_frame *frames,
 	uint32_t received, kept = 0;
 
 	while (!kept && (received = qp1_ring_rx(&port->qp1, frames, n))) {
-		kept = keep_qp1_frames(port, frames, received);
+		kept = keep_frames(port, frames, received);
 		if (!kept)
 			qp1_ring_release(&port->qp1);
 	}
 	return kept;
 }
 
-/* At most half of the frames are for QP1, so that these keep no data waiting. */
+static uint32_t receive_for_machines(struct dpdk_port *port, struct netdev_frame *frames,
+				     uint32_t n)
+{
+	uint32_t received, kept = 0;
+
+	while (!kept && (received = machine_socket_rx(&port->machines, frames, n)))
+		kept = keep_frames(port, frames, received);
+	return kept;
+}
+
+/* At most half of the frames are for QP1, and half of the rest are for virtual machines, so that
+ * these keep no data waiting. */
 uint32_t dpdk_port_rx(struct netdev *netdev, uint64_t now, struct netdev_frame *frames, uint32_t n)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
@@ -183,6 +196,7 @@ uint32_t dpdk_port_rx(struct netdev *netdev, uint64_t now, struct netdev_frame *
 
 	dpdk_port_free_received(port);
 	first = receive_qp1(port, frames, (n + 1) / 2);
+	first += receive_for_machines(port, frames + first, (n - first + 1) / 2);
 	frames += first;
 	receive_kept(port, now, n - first);
 	if (port->unsent.frames && (!port->received_count || now >= port->unsent.at))

@@ -2,6 +2,7 @@
 """Network namespaces joined by a veth cable; each end is named eth0."""
 import os
 import re
+import socket
 import subprocess
 
 from host import Failure, main, skip, until
@@ -9,6 +10,16 @@ from host import Failure, main, skip, until
 
 # What ip, tc and nft say of a kernel that lacks a device type or a queueing discipline, or forbids it.
 LACKS = re.compile(r'not supported|[Uu]nknown device type|qdisc (kind )?is unknown|not permitted')
+
+AF_XDP = 44  # missing in the socket module
+
+
+def require_af_xdp():
+    """Skips the test if the kernel has no AF_XDP."""
+    try:
+        socket.socket(AF_XDP, socket.SOCK_RAW).close()
+    except OSError as error:
+        skip(f'no AF_XDP socket: {error.strerror}')
 
 
 def judge(command, result):

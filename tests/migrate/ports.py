@@ -121,8 +121,6 @@ class Lan(Network):
         self.wire.ip('link', 'set', f'port{number}', 'master', BRIDGE, 'up')
         namespace.ip('link', 'set', INTERFACE, 'addrgenmode', 'none')
         namespace.ip('addr', 'add', IPV4.format(number) + '/24', 'dev', INTERFACE)
-        # The kernel leaves the checksums of TCP to a veth, and urxed's packet socket would pass them on unfinished.
-        namespace.run(['ethtool', '-K', INTERFACE, 'tx', 'off'])
         namespace.ip('link', 'set', INTERFACE, 'up')
         until(10, lambda: 'state UP' in namespace.ip('link', 'show', INTERFACE), lambda: f'{INTERFACE} does not come up')
         host = Host(build, daemon=False, prefix=namespace.prefix())

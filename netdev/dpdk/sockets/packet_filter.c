@@ -130,10 +130,18 @@ int packet_filter_resolution(int fd)
 	return begin_filter(&filter, NULL, 0) ?: attach_expression(fd, &filter, RESOLUTION);
 }
 
-int packet_filter_incoming(int fd)
+int packet_filter_other(int fd)
 {
-	static const struct sock_filter pass = BPF_STMT(BPF_RET | BPF_K, QPN_FILTER_PASS);
 	struct filter filter;
 
-	return begin_filter(&filter, NULL, 0) ?: attach_filter(fd, &filter, &pass, 1);
+	return begin_filter(&filter, NULL, 0)
+		       ?: attach_expression(fd, &filter, "not (" ROCE " or " RESOLUTION ")");
+}
+
+int packet_filter_nothing(int fd)
+{
+	static const struct sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
+	struct filter filter;
+
+	return begin_filter(&filter, NULL, 0) ?: attach_filter(fd, &filter, &drop, 1);
 }

@@ -23,7 +23,9 @@ int packet_filter_qp1(int fd);
 int packet_filter_admitted(int fd, const uint16_t *blocks, uint32_t n);
 /* ARP, RARP and neighbor discovery. */
 int packet_filter_resolution(int fd);
-/* All frames. */
-int packet_filter_incoming(int fd);
+/* All frames but ARP, RARP, neighbor discovery and RoCE. */
+int packet_filter_other(int fd);
+/* Nothing. */
+int packet_filter_nothing(int fd);
 
 #endif

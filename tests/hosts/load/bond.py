@@ -11,10 +11,11 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../paths'))
-from cell import check_af_xdp, run_program  # noqa: E402
+from cell import run_program  # noqa: E402
 from crowd import Crowd  # noqa: E402
 from ethernet import Ethernet, INTERFACE, IPV4, IPV6, Namespace, run, way_arguments  # noqa: E402
 from host import Failure, main, until  # noqa: E402
+import network  # noqa: E402
 
 MTU = 1500
 MEMBERS = 4
@@ -199,7 +200,7 @@ def check_active_backup(build, separate=False, direct=False, port='af_packet'):
 
 
 def check_af_xdp_members(build):
-    check_af_xdp()
+    network.require_af_xdp()
     check_active_backup(build, direct=True, port='af_xdp')
 
 

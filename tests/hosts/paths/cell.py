@@ -3,11 +3,11 @@
 """Runs programs between two hosts over one path, MTU and loss. All must succeed with the right output."""
 import argparse
 import re
-import socket
 import time
 
 from ethernet import Bridged, Ethernet, INTERFACE
-from host import Failure, Pair, main, skip
+from host import Failure, Pair, main
+import network
 import programs
 import report
 
@@ -24,7 +24,6 @@ table netdev loss {{
     }}
 }}
 """
-AF_XDP = 44  # missing in the socket module
 
 
 def check_device(host, path_mtu):
@@ -70,15 +69,8 @@ def run_program(ends, argv, path_mtu, lossy):
     print(f'{time.monotonic() - start:.1f} s', flush=True)
 
 
-def check_af_xdp():
-    try:
-        socket.socket(AF_XDP, socket.SOCK_RAW).close()
-    except OSError as error:
-        skip(f'no AF_XDP socket: {error.strerror}')
-
-
 def over_af_xdp(*arguments):
-    check_af_xdp()
+    network.require_af_xdp()
     return Ethernet(*arguments, uplink=f'af_xdp:{INTERFACE}')
 
 

@@ -9,10 +9,11 @@ import glob
 import os
 import sys
 
-from cell import check_af_xdp, run_program
+from cell import run_program
 from ethernet import Bridged, Ethernet, INTERFACE, IPV4
 from host import Failure, main, skip, until
 from hugetlb import POOL, read, resize, restored, size
+import network
 from uplinks import VHOST, run_without_privilege, without_privilege
 
 PAGE = 2 << 20
@@ -98,7 +99,7 @@ def check_af_packet(build):
 def check_xdp(build):
     if not os.path.exists(os.path.join(build, 'netdev/xdp/roce.bpf.o')):
         skip('this build had no compiler for BPF')
-    check_af_xdp()
+    network.require_af_xdp()
     run_over(Ethernet(build, [1500] * 2, uplink=f'af_xdp:{INTERFACE}'), BOTH)
 
 

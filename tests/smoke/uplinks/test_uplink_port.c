@@ -414,7 +414,7 @@ static void test_no_socket_is_in_a_fanout_group(void **state)
 		getsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &ignores, &length);
 		assert_int_equal(ignores, 1);
 	}
-	assert_int_equal(sockets, 2); /* the port's ring, and that of QP1 */
+	assert_int_equal(sockets, 3); /* the port's ring, that of QP1, and the one for machines */
 }
 
 /* Counts the reads of sockets' errors. */

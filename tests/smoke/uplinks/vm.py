@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
 Virtual machines on the switch of a host with an uplink: the test plays one machine frame by frame; a second
-urxed is the other machine, an RDMA host of its own.
+urxed is the other machine, an RDMA host of its own. Argument: the driver of the hosts' uplinks.
 """
 import os
 import socket
 import struct
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
@@ -18,6 +19,14 @@ HOST, NEIGHBOUR, MACHINE, RDMA_MACHINE = ('192.0.2.%d' % n for n in (1, 2, 50, 6
 MAC, OTHER_MAC = bytes.fromhex('525400123456'), bytes.fromhex('525400123457')
 BROADCAST = b'\xff' * 6
 ARP, IPV4, LOCAL = 0x0806, 0x0800, 0x88b5
+TCP, SYN, ACK = 6, 0x02, 0x10
+PORT, MSS, DATA = 4000, 1000, bytes(range(250)) * 40
+TCP_CLIENT = f"""
+import socket
+with socket.create_connection(('{MACHINE}', {PORT})) as connection:
+    connection.sendall(bytes(range(250)) * 40)
+    connection.recv(1)
+"""
 
 
 def mac_of(name):
@@ -72,15 +81,73 @@ def checksum(data):
     return ~total & 0xffff
 
 
+def ipv4_header(protocol, length, to):
+    header = struct.pack('!BBHHHBBH4s4s', 0x45, 0, 20 + length, 0, 0, 64, protocol, 0,
+                         socket.inet_aton(MACHINE), socket.inet_aton(to))
+    return header[:10] + struct.pack('!H', checksum(header)) + header[12:]
+
+
 def ping(machine, mac, address):
     """The neighbour's kernel answers through the uplink to the machine's MAC."""
     echo = struct.pack('!BBHHH', 8, 0, 0, 7, 1) + b'urxe' * 4
     echo = echo[:2] + struct.pack('!H', checksum(echo)) + echo[4:]
-    header = struct.pack('!BBHHHBBH4s4s', 0x45, 0, 20 + len(echo), 0, 0, 64, 1, 0,
-                         socket.inet_aton(MACHINE), socket.inet_aton(address))
-    header = header[:10] + struct.pack('!H', checksum(header)) + header[12:]
-    machine.send(mac, IPV4, header + echo)
+    machine.send(mac, IPV4, ipv4_header(1, len(echo), address) + echo)
     machine.receive(IPV4, lambda frame: frame[23] == 1 and frame[34] == 0 and frame[:6] == MAC)
+
+
+def tcp_checksum(addresses, segment):
+    pseudo = addresses + struct.pack('!HH', TCP, len(segment))
+    return checksum(pseudo + segment + bytes(len(segment) % 2))
+
+
+def send_tcp(machine, mac, address, port, flags, sequence, acknowledged):
+    """A segment without data, with the MSS if it is a SYN."""
+    option = struct.pack('!BBH', 2, 4, MSS) if flags & SYN else b''
+    segment = struct.pack('!HHIIBBHHH', PORT, port, sequence, acknowledged, (5 + len(option) // 4) << 4,
+                          flags, 60000, 0, 0) + option
+    total = tcp_checksum(socket.inet_aton(MACHINE) + socket.inet_aton(address), segment)
+    segment = segment[:16] + struct.pack('!H', total) + segment[18:]
+    machine.send(mac, IPV4, ipv4_header(TCP, len(segment), address) + segment)
+
+
+def receive_tcp(machine, flags):
+    """The source port, sequence number and data of the next segment with these flags."""
+    while True:
+        frame = machine.receive(IPV4, lambda frame: frame[23] == TCP and frame[:6] == MAC)
+        packet = frame[14:14 + struct.unpack('!H', frame[16:18])[0]]
+        segment = packet[20:]
+        if checksum(packet[:20]) or tcp_checksum(packet[12:20], segment):
+            raise Failure(f'wrong checksum in {frame.hex()}')
+        if segment[13] & (SYN | ACK) == flags:
+            port, _, sequence = struct.unpack('!HHI', segment[:8])
+            return port, sequence, segment[(segment[12] >> 4) * 4:]
+
+
+def receive_data(machine, mac, address):
+    """The machine's part of the connection: it never acknowledges the data."""
+    port, first, _ = receive_tcp(machine, SYN)
+    send_tcp(machine, mac, address, port, SYN | ACK, 0, first + 1)
+    received = {}
+    while sum(map(len, received.values())) < len(DATA):
+        _, sequence, data = receive_tcp(machine, ACK)
+        if len(data) > MSS:
+            raise Failure(f'a segment of {len(data)} bytes, longer than the MSS')
+        received[sequence - first - 1 & 0xffffffff] = data
+    return b''.join(received[at] for at in sorted(received))
+
+
+def check_tcp(machine, mac, address):
+    """
+    The neighbour's kernel leaves checksums to its interface, and sends ten segments as one packet. The machine gets
+    the frames that a NIC would send.
+    """
+    network.ip('-n', NAMES[1], 'neigh', 'replace', MACHINE, 'lladdr', MAC.hex(':'), 'dev', 'eth0')
+    with subprocess.Popen(network.inside(NAMES[1]) + [sys.executable, '-c', TCP_CLIENT]) as client:
+        try:
+            if receive_data(machine, mac, address) != DATA:
+                raise Failure('the data of the TCP connection is wrong')
+        finally:
+            client.kill()
 
 
 def check_frames(paths):
@@ -91,6 +158,7 @@ def check_frames(paths):
     if neighbour != mac_of(NAMES[1]):
         raise Failure('a wrong MAC answers for the neighbour')
     ping(machine, neighbour, NEIGHBOUR)
+    check_tcp(machine, neighbour, NEIGHBOUR)
     other.send(MAC, LOCAL, b'to the other machine')
     if machine.receive(LOCAL)[6:12] != OTHER_MAC:
         raise Failure('a frame changed on its way to the other machine')
@@ -111,8 +179,10 @@ def check_rdma(build, path, host, neighbour):
 
 
 def run():
-    build = sys.argv[1]
-    uplink = ['--uplink', 'af_packet:eth0']
+    build, kind = sys.argv[1:]
+    if kind == 'af_xdp':
+        network.require_af_xdp()
+    uplink = ['--uplink', f'{kind}:eth0']
     with Host(build, prefix=network.inside(NAMES[1]), arguments=uplink) as neighbour:
         paths = [os.path.join(neighbour.top, name) for name in ('one', 'two', 'three')]
         arguments = list(uplink)

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "dpdk/sockets/machine_socket.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "dpdk/sockets/packet_filter.h"
+#include "dpdk/sockets/packet_socket.h"
+
+/* Packets of one system call. */
+#define BURST 16
+/* Limit of the socket's queue, bytes; the kernel doubles it for its own structures. */
+#define QUEUE_BYTES (4 << 20)
+
+struct machine_packets {
+	struct mmsghdr messages[BURST];
+	struct iovec parts[BURST][2];
+	struct virtio_net_hdr vnets[BURST];
+	_Alignas(
+		struct cmsghdr) uint8_t controls[BURST][CMSG_SPACE(sizeof(struct tpacket_auxdata))];
+	uint32_t n, next; /* packets of the last system call, and the next of them to cut */
+	struct segmenter current;
+	uint8_t data[BURST][SEGMENTER_PACKET_MAX];
+	uint8_t frames[2 * SEGMENTER_FRAME_MAX];
+};
+
+int machine_socket_open(struct machine_socket *s)
+{
+	const int on = 1, bytes = QUEUE_BYTES;
+
+	*s = MACHINE_SOCKET_CLOSED;
+	/* With protocol 0 the socket receives nothing before bind. */
+	s->fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (s->fd < 0)
+		return -errno;
+	packet_socket_ignore_outgoing(s->fd);
+	/* Only CAP_NET_ADMIN of the initial user namespace allows more than net.core.rmem_max. */
+	if (setsockopt(s->fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)))
+		setsockopt(s->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+	if (!setsockopt(s->fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof(on)) &&
+	    !setsockopt(s->fd, SOL_PACKET, PACKET_AUXDATA, &on, sizeof(on)))
+		return 0;
+	machine_socket_close(s);
+	return -EOPNOTSUPP;
+}
+
+void machine_socket_close(struct machine_socket *s)
+{
+	if (s->fd >= 0)
+		close(s->fd);
+	free(s->packets);
+	*s = MACHINE_SOCKET_CLOSED;
+}
+
+/* --- Receiving */
+
+static void prepare_messages(struct machine_packets *packets)
+{
+	for (uint32_t i = 0; i < BURST; i++) {
+		packets->parts[i][0] =
+			(struct iovec){&packets->vnets[i], sizeof(packets->vnets[i])};
+		packets->parts[i][1] = (struct iovec){packets->data[i], sizeof(packets->data[i])};
+		packets->messages[i].msg_hdr = (struct msghdr){
+			.msg_iov = packets->parts[i],
+			.msg_iovlen = 2,
+			.msg_control = packets->controls[i],
+			.msg_controllen = sizeof(packets->controls[i]),
+		};
+	}
+}
+
+static int bind_interface(int fd, unsigned int ifindex)
+{
+	const struct sockaddr_ll address = {
+		.sll_family = AF_PACKET,
+		.sll_protocol = htons(ETH_P_ALL),
+		.sll_ifindex = (int)ifindex,
+	};
+
+	return bind(fd, (const struct sockaddr *)&address, sizeof(address)) ? -errno : 0;
+}
+
+int machine_socket_enable(struct machine_socket *s, unsigned int ifindex, bool on)
+{
+	if (!on)
+		return s->packets ? packet_filter_nothing(s->fd) : 0;
+	if (!s->packets) {
+		s->packets = calloc(1, sizeof(*s->packets));
+		if (!s->packets)
+			return -ENOMEM;
+		prepare_messages(s->packets);
+	}
+	return packet_filter_other(s->fd) ?: bind_interface(s->fd, ifindex);
+}
+
+/* Whether the kernel took a tag out of the packet. */
+static bool find_tag(struct msghdr *message, uint16_t *tci)
+{
+	struct tpacket_auxdata aux;
+	struct cmsghdr *cmsg;
+
+	for (cmsg = CMSG_FIRSTHDR(message); cmsg; cmsg = CMSG_NXTHDR(message, cmsg)) {
+		if (cmsg->cmsg_level != SOL_PACKET || cmsg->cmsg_type != PACKET_AUXDATA)
+			continue;
+		memcpy(&aux, CMSG_DATA(cmsg), sizeof(aux));
+		*tci = aux.tp_vlan_tci;
+		return aux.tp_status & TP_STATUS_VLAN_VALID;
+	}
+	return false;
+}
+
+static bool start_packet(struct machine_packets *packets, uint32_t i)
+{
+	struct mmsghdr *message = &packets->messages[i];
+	uint16_t tci;
+	bool tagged = find_tag(&message->msg_hdr, &tci);
+
+	return !(message->msg_hdr.msg_flags & MSG_TRUNC) &&
+	       message->msg_len > sizeof(packets->vnets[i]) &&
+	       segmenter_start(&packets->current, &packets->vnets[i], tagged ? &tci : NULL,
+			       packets->data[i],
+			       message->msg_len - (uint32_t)sizeof(packets->vnets[i]));
+}
+
+/*
+ * False: no packet waits. A pending error of the socket comes before its packets (the interface
+ * went down). EINVAL: the kernel has dropped a packet that a virtio-net header cannot describe.
+ */
+static bool receive_packets(struct machine_socket *s)
+{
+	struct machine_packets *packets = s->packets;
+	int n = -1;
+
+	packets->n = packets->next = 0;
+	for (int attempts = 0; n < 0 && attempts < BURST; attempts++) {
+		for (uint32_t i = 0; i < BURST; i++)
+			packets->messages[i].msg_hdr.msg_controllen = sizeof(packets->controls[i]);
+		n = recvmmsg(s->fd, packets->messages, BURST, MSG_DONTWAIT, NULL);
+		if (n < 0 && errno == EAGAIN)
+			return false;
+		s->bad += n < 0 && errno == EINVAL;
+	}
+	packets->n = n < 0 ? 0 : (uint32_t)n;
+	return n > 0;
+}
+
+/* Makes the next good packet the current one. False: no packet waits. */
+static bool next_packet(struct machine_socket *s)
+{
+	struct machine_packets *packets = s->packets;
+
+	do {
+		while (packets->next < packets->n) {
+			if (start_packet(packets, packets->next++))
+				return true;
+			s->bad++;
+		}
+	} while (receive_packets(s));
+	return false;
+}
+
+uint32_t machine_socket_rx(struct machine_socket *s, struct netdev_frame *frames, uint32_t n)
+{
+	struct machine_packets *packets = s->packets;
+	uint32_t count = 0, used = 0, len;
+
+	if (!packets)
+		return 0;
+	while (count < n && (packets->current.packet || next_packet(s))) {
+		len = segmenter_next(&packets->current, packets->frames + used,
+				     (uint32_t)sizeof(packets->frames) - used);
+		if (!len)
+			break;
+		frames[count++] = (struct netdev_frame){
+			.data = packets->frames + used, .len = len, .wire_len = len};
+		used += len;
+	}
+	return count;
+}
+
+uint64_t machine_socket_missed(struct machine_socket *s)
+{
+	if (s->packets)
+		s->missed += packet_socket_read_drops(s->fd);
+	return s->missed;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A packet socket of an af_packet or af_xdp port for frames that the switch bridges to virtual
+ * machines: TCP and the rest, but not RoCE, ARP, RARP and neighbor discovery, which the port
+ * receives in other ways. The kernel may leave the checksum of such a frame unfinished (a sender on
+ * this machine), and may have joined several frames (GRO and GSO). The socket returns the frames
+ * that a NIC would have sent; DPDK's driver of af_packet would cut them off at the end of a place
+ * of its ring.
+ */
+#ifndef URXE_NETDEV_DPDK_SOCKETS_MACHINE_SOCKET_H
+#define URXE_NETDEV_DPDK_SOCKETS_MACHINE_SOCKET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <netdev/netdev.h>
+#include <netdev/segmenter.h>
+
+struct machine_packets; /* received packets, and the frames of the last call */
+
+struct machine_socket {
+	int fd;                          /* -1 = not open */
+	struct machine_packets *packets; /* NULL: not enabled yet */
+	uint64_t bad;                    /* packets dropped because their headers are of no use */
+	uint64_t missed;                 /* packets lost because the socket's queue was full */
+};
+
+#define MACHINE_SOCKET_CLOSED ((struct machine_socket){.fd = -1})
+
+/* The socket receives nothing before machine_socket_enable. 0, or a negative errno value. */
+int machine_socket_open(struct machine_socket *socket);
+void machine_socket_close(struct machine_socket *socket);
+/* Sets whether the socket receives frames of the interface, from now on. 0, or a negative errno
+ * value. */
+int machine_socket_enable(struct machine_socket *socket, unsigned int ifindex, bool on);
+/* Returns up to n frames. They stay valid until the next call. */
+uint32_t machine_socket_rx(struct machine_socket *socket, struct netdev_frame *frames, uint32_t n);
+uint64_t machine_socket_missed(struct machine_socket *socket);
+
+#endif

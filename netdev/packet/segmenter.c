@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <netdev/segmenter.h>
+
+#include <linux/if_ether.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include <netdev/gso_packet.h>
+
+#define VLAN_LEN 4
+#define IPV4_LEN 20
+#define IPV6_LEN 40
+#define TCP_LEN  20
+#define UDP_LEN  8
+
+/* Offsets in the headers of IPv4, IPv6, TCP and UDP. */
+#define IPV4_LENGTH         2
+#define IPV4_IDENTIFICATION 4
+#define IPV4_PROTOCOL       9
+#define IPV4_CHECKSUM       10
+#define IPV4_ADDRESSES      12
+#define IPV6_LENGTH         4
+#define IPV6_ADDRESSES      8
+#define TCP_SEQUENCE        4
+#define TCP_OFFSET          12
+#define TCP_FLAGS           13
+#define TCP_CHECKSUM        16
+#define UDP_LENGTH          4
+#define UDP_CHECKSUM        6
+
+#define TCP_FIN 0x01
+#define TCP_PSH 0x08
+#define TCP_CWR 0x80
+
+static uint32_t get16(const uint8_t *at)
+{
+	return (uint32_t)at[0] << 8 | at[1];
+}
+
+static void put16(uint8_t *at, uint32_t value)
+{
+	at[0] = (uint8_t)(value >> 8);
+	at[1] = (uint8_t)value;
+}
+
+static uint32_t get32(const uint8_t *at)
+{
+	return get16(at) << 16 | get16(at + 2);
+}
+
+static void put32(uint8_t *at, uint32_t value)
+{
+	put16(at, value >> 16);
+	put16(at + 2, value);
+}
+
+/* --- Checksums (RFC 1071) */
+
+/* Adds the 16-bit words of up to 64 KiB, of which the last may be half. */
+static uint64_t add_words(uint64_t sum, const uint8_t *at, uint32_t len)
+{
+	for (; len > 1; at += 2, len -= 2)
+		sum += get16(at);
+	return len ? sum + ((uint64_t)at[0] << 8) : sum;
+}
+
+static uint32_t fold(uint64_t sum)
+{
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return ~(uint32_t)sum & 0xffff;
+}
+
+static bool is_ipv4(const uint8_t *packet)
+{
+	return get16(packet + 2 * ETH_ALEN) == ETH_P_IP;
+}
+
+static bool is_tcp(const struct segmenter *s)
+{
+	return s->checksum == s->transport + TCP_CHECKSUM;
+}
+
+/* Sets the checksum of a TCP or UDP header with a payload, `len` bytes, behind an IP header. */
+static void set_transport_checksum(const struct segmenter *s, uint8_t *transport, const uint8_t *ip,
+				   bool ipv4, uint32_t len)
+{
+	uint8_t *checksum = transport + (s->checksum - s->transport);
+	uint64_t sum = len + (is_tcp(s) ? IPPROTO_TCP : IPPROTO_UDP);
+	uint32_t value;
+
+	put16(checksum, 0);
+	sum = ipv4 ? add_words(sum, ip + IPV4_ADDRESSES, 8)
+		   : add_words(sum, ip + IPV6_ADDRESSES, 32);
+	value = fold(add_words(sum, transport, len));
+	/* UDP: 0 stands for no checksum. */
+	put16(checksum, !value && !is_tcp(s) ? 0xffff : value);
+}
+
+/* --- The packet */
+
+/* The length of the IP header; 0: the packet is not IP, or shorter than that header. */
+static uint32_t ip_header_len(const uint8_t *packet, uint32_t len)
+{
+	const uint8_t *ip = packet + ETH_HLEN;
+	uint32_t ihl;
+
+	if (is_ipv4(packet) && len >= ETH_HLEN + IPV4_LEN) {
+		ihl = (ip[0] & 0xf) * 4;
+		return ihl >= IPV4_LEN && ETH_HLEN + ihl <= len ? ihl : 0;
+	}
+	return get16(packet + 2 * ETH_ALEN) == ETH_P_IPV6 && len >= ETH_HLEN + IPV6_LEN ? IPV6_LEN
+											: 0;
+}
+
+/* Whether the TCP or UDP header of a GSO packet is whole; sets the length of all headers. */
+static bool find_headers(struct segmenter *s, bool tcp)
+{
+	const uint8_t *transport = s->packet + s->transport;
+	uint32_t ip_len = ip_header_len(s->packet, s->len), transport_len;
+
+	/* Extension headers of IPv6 may follow. */
+	if (!ip_len || s->transport < ETH_HLEN + ip_len ||
+	    s->transport + (tcp ? TCP_LEN : UDP_LEN) > s->len)
+		return false;
+	if (is_ipv4(s->packet) &&
+	    (s->transport != ETH_HLEN + ip_len ||
+	     s->packet[ETH_HLEN + IPV4_PROTOCOL] != (tcp ? IPPROTO_TCP : IPPROTO_UDP)))
+		return false;
+	transport_len = tcp ? (transport[TCP_OFFSET] >> 4) * 4u : UDP_LEN;
+	s->headers = s->transport + transport_len;
+	return transport_len >= (tcp ? TCP_LEN : UDP_LEN) && s->headers < s->len;
+}
+
+/* A packet of GRO has these offsets, too: GRO leaves its checksum to the sender. */
+static bool start_gso(struct segmenter *s, const struct virtio_net_hdr *vnet)
+{
+	uint8_t type = vnet->gso_type & (uint8_t)~VIRTIO_NET_HDR_GSO_ECN;
+	bool tcp = type == VIRTIO_NET_HDR_GSO_TCPV4 || type == VIRTIO_NET_HDR_GSO_TCPV6;
+
+	if (!tcp && type != VIRTIO_NET_HDR_GSO_UDP_L4)
+		return false;
+	s->size = vnet->gso_size;
+	return s->size && s->checksum &&
+	       s->checksum == s->transport + (tcp ? TCP_CHECKSUM : UDP_CHECKSUM) &&
+	       find_headers(s, tcp);
+}
+
+bool segmenter_start(struct segmenter *s, const struct virtio_net_hdr *vnet, const uint16_t *tci,
+		     const uint8_t *packet, uint32_t len)
+{
+	*s = (struct segmenter){.len = len, .tagged = tci, .tci = tci ? *tci : 0};
+	if (len < ETH_HLEN || len > SEGMENTER_PACKET_MAX)
+		return false;
+	if (vnet->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) {
+		s->transport = vnet->csum_start;
+		s->checksum = (uint32_t)vnet->csum_start + vnet->csum_offset;
+		if (s->transport < ETH_HLEN || s->checksum + 2 > len)
+			return false;
+	}
+	s->packet = packet;
+	if (vnet->gso_type == VIRTIO_NET_HDR_GSO_NONE || start_gso(s, vnet))
+		return true;
+	s->packet = NULL;
+	return false;
+}
+
+/* --- The frames */
+
+/* Copies the Ethernet header, with the tag; returns its length. */
+static uint32_t write_ethernet(const struct segmenter *s, uint8_t *to)
+{
+	memcpy(to, s->packet, 2 * ETH_ALEN);
+	to += 2 * ETH_ALEN;
+	if (s->tagged) {
+		put16(to, ETH_P_8021Q);
+		put16(to + 2, s->tci);
+		to += VLAN_LEN;
+	}
+	memcpy(to, s->packet + 2 * ETH_ALEN, 2);
+	return ETH_HLEN + (s->tagged ? VLAN_LEN : 0);
+}
+
+/*
+ * A frame of its own: the field of an unfinished checksum holds the sum of the pseudo header, so
+ * the sum from the transport header on is what is missing.
+ */
+static void write_whole(const struct segmenter *s, uint8_t *to, uint32_t ethernet)
+{
+	uint8_t *transport = to + ethernet + s->transport - ETH_HLEN;
+	uint32_t value;
+
+	memcpy(to + ethernet, s->packet + ETH_HLEN, s->len - ETH_HLEN);
+	if (!s->checksum)
+		return;
+	value = fold(add_words(0, transport, s->len - s->transport));
+	put16(transport + (s->checksum - s->transport), value ? value : 0xffff);
+}
+
+static void write_ip_lengths(const struct segmenter *s, uint8_t *ip, uint32_t len)
+{
+	uint32_t header;
+
+	if (!is_ipv4(s->packet)) {
+		put16(ip + IPV6_LENGTH, len - IPV6_LEN);
+		return;
+	}
+	header = (ip[0] & 0xf) * 4;
+	put16(ip + IPV4_LENGTH, len);
+	put16(ip + IPV4_IDENTIFICATION, get16(ip + IPV4_IDENTIFICATION) + s->count);
+	put16(ip + IPV4_CHECKSUM, 0);
+	put16(ip + IPV4_CHECKSUM, fold(add_words(0, ip, header)));
+}
+
+static void write_tcp(const struct segmenter *s, uint8_t *tcp, bool last)
+{
+	put32(tcp + TCP_SEQUENCE, get32(tcp + TCP_SEQUENCE) + s->done);
+	if (!last)
+		tcp[TCP_FLAGS] &= (uint8_t) ~(TCP_FIN | TCP_PSH);
+	if (s->count)
+		tcp[TCP_FLAGS] &= (uint8_t)~TCP_CWR;
+}
+
+static void write_segment(struct segmenter *s, uint8_t *to, uint32_t ethernet, uint32_t payload)
+{
+	uint8_t *ip = to + ethernet, *transport = ip + s->transport - ETH_HLEN;
+	uint32_t transport_len = s->headers - s->transport + payload;
+
+	memcpy(ip, s->packet + ETH_HLEN, s->headers - ETH_HLEN);
+	memcpy(transport + (s->headers - s->transport), s->packet + s->headers + s->done, payload);
+	write_ip_lengths(s, ip, s->headers - ETH_HLEN + payload);
+	if (is_tcp(s))
+		write_tcp(s, transport, s->done + payload == s->len - s->headers);
+	else
+		put16(transport + UDP_LENGTH, transport_len);
+	set_transport_checksum(s, transport, ip, is_ipv4(s->packet), transport_len);
+}
+
+static uint32_t next_payload(const struct segmenter *s)
+{
+	uint32_t rest = s->len - s->headers - s->done;
+
+	return rest < s->size ? rest : s->size;
+}
+
+uint32_t segmenter_next(struct segmenter *s, uint8_t *to, uint32_t room)
+{
+	uint32_t ethernet, payload, len;
+
+	if (!s->packet)
+		return 0;
+	payload = s->size ? next_payload(s) : 0;
+	len = (s->size ? s->headers + payload : s->len) + (s->tagged ? VLAN_LEN : 0);
+	if (len > room)
+		return 0;
+	ethernet = write_ethernet(s, to);
+	if (s->size)
+		write_segment(s, to, ethernet, payload);
+	else
+		write_whole(s, to, ethernet);
+	s->done += payload;
+	s->count++;
+	if (!s->size || s->done == s->len - s->headers)
+		s->packet = NULL;
+	return len;
+}
