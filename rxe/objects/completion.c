@@ -170,6 +170,11 @@ static struct recv_wqe *copy_of(const struct urxe_qp *qp)
 	return qp->rq->qp ? NULL : qp->resp.copy;
 }
 
+const struct recv_wqe *next_recv(struct urxe_qp *qp)
+{
+	return qp->resp.has_wqe ? qp->resp.wqe : rq_first(qp->rq);
+}
+
 bool hold_recv(struct urxe_qp *qp)
 {
 	if (!qp->resp.has_wqe) {

@@ -26,6 +26,8 @@ void flush_sends(struct urxe_qp *qp);
 
 /* --- The receive request that the responder fills. */
 
+/* The request that hold_recv() would give; NULL: none. */
+const struct recv_wqe *next_recv(struct urxe_qp *qp);
 /* Takes a receive request from the queue into qp->resp.wqe, unless one is there already. False: the
  * queue is empty, also after urxe_ops.refill. */
 bool hold_recv(struct urxe_qp *qp);

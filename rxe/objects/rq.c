@@ -76,15 +76,20 @@ static void check_limit(struct urxe_rq *rq)
 				       rq->attr.ctx);
 }
 
-const struct recv_wqe *rq_take(struct urxe_rq *rq, struct recv_wqe *copy)
+const struct recv_wqe *rq_first(struct urxe_rq *rq)
 {
-	const struct recv_wqe *wqe;
-
 	if (rq->head == rq->tail)
 		rq_refill(rq);
-	if (rq->head == rq->tail)
+	return rq->head == rq->tail ? NULL : rq_slot(rq, rq->tail);
+}
+
+const struct recv_wqe *rq_take(struct urxe_rq *rq, struct recv_wqe *copy)
+{
+	const struct recv_wqe *wqe = rq_first(rq);
+
+	if (!wqe)
 		return NULL;
-	wqe = rq_slot(rq, rq->tail++);
+	rq->tail++;
 	if (rq->qp)
 		return wqe;
 	memcpy(copy, wqe, sizeof(*wqe) + wqe->n_segs * sizeof(wqe->segs[0]));

@@ -53,6 +53,9 @@ void rq_free(struct urxe_rq *rq);
 /* Bytes of a buffer that holds any request of the queue. */
 uint32_t rq_wqe_size(const struct urxe_rq *rq);
 
+/* The oldest request, which stays in the queue. NULL: the queue is empty, also after
+ * urxe_ops.refill. */
+const struct recv_wqe *rq_first(struct urxe_rq *rq);
 /*
  * Takes the oldest request; NULL if the queue is empty. A request of a QP's own queue stays in its
  * slot until rq_retire. A request of a SRQ is copied to `copy`, because its slot is free at once.

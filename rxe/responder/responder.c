@@ -76,13 +76,24 @@ static void rc_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 
 /* --- Unreliable connection and datagram. */
 
+/*
+ * With an SRQ the receive request completes in error (IBA 9.9.3, class E): otherwise this QP would
+ * keep a request that other QPs need. Without one, the next message uses it.
+ */
+static void give_up_message(struct urxe_qp *qp)
+{
+	qp->resp.message = RESP_NONE;
+	if (!qp->rq->qp && qp->resp.has_wqe)
+		fail_recv(qp, URXE_WC_REM_INV_REQ_ERR);
+}
+
 /* IBA 9.8.2.2: a lost packet drops its message; the next message starts anew. */
 static void uc_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
 	uint8_t syndrome;
 
 	if (p->psn != qp->resp.psn || flags & URXE_OPF_START)
-		qp->resp.message = RESP_NONE;
+		give_up_message(qp);
 	qp->resp.psn = p->psn;
 	if (!(flags & URXE_OPF_START) && qp->resp.message == RESP_NONE) {
 		qp_drop(qp, URXE_DROP_UC_SEQUENCE);
@@ -92,7 +103,7 @@ static void uc_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 	syndrome = resp_execute(qp, p, flags);
 	if (!syndrome)
 		return;
-	qp->resp.message = RESP_NONE;
+	give_up_message(qp);
 	qp->resp.psn = urxe_psn_add(p->psn, 1);
 	if (syndrome == AETH_NAK_REMOTE_OP)
 		qp_error_event(qp, URXE_ASYNC_QP_FATAL);
@@ -119,7 +130,8 @@ static bool place_datagram(struct urxe_qp *qp, const struct urxe_packet *p)
 	       resp_scatter(qp, URXE_GRH_LEN, p->payload, p->payload_len);
 }
 
-/* A datagram longer than the path MTU or the receive buffer is dropped; the buffer stays posted. */
+/* A datagram longer than the path MTU or the receive buffer is dropped; the buffer stays posted,
+ * in an SRQ for all its QPs. */
 static void ud_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
 	struct urxe_wc wc = {
@@ -133,13 +145,15 @@ static void ud_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 		.solicited = p->solicited,
 	};
 
+	const struct recv_wqe *next = next_recv(qp);
+
 	if (qp->qpn == URXE_QPN_GSI)
 		wc.pkey_index = (uint16_t)pkey_find(qp->dev, p->pkey);
-	if (!hold_recv(qp)) {
+	if (!next) {
 		qp_drop(qp, URXE_DROP_NO_RECV);
-	} else if (p->payload_len > qp->mtu || wc.byte_len > qp->resp.wqe->length) {
+	} else if (p->payload_len > qp->mtu || wc.byte_len > next->length) {
 		qp_drop(qp, URXE_DROP_BAD_REQUEST);
-	} else if (place_datagram(qp, p)) {
+	} else if (hold_recv(qp) && place_datagram(qp, p)) {
 		complete_recv(qp, &wc);
 	} else {
 		qp_count(qp, URXE_EVENT_LOCAL_ERROR);

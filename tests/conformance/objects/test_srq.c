@@ -137,6 +137,34 @@ static void test_qps_share_a_srq(void)
 	rule(used_receive(&one) == 3, "other QPs still use the SRQ");
 }
 
+/* rxe completes the receive in error, urxe leaves it in the SRQ. */
+static void test_dropped_datagram_keeps_no_receive(void)
+{
+	struct side one = {0}, two = {0};
+	struct ibv_sge sge;
+	struct ibv_send_wr wr;
+	struct ibv_wc wc;
+	bool failed;
+
+	open_ud(&one, 1);
+	two.srq = one.srq;
+	side_create(&two, IBV_QPT_UD, 0);
+	side_up(&two, NULL, IBV_QPS_RTS);
+	MUST(!post_srq_recv(&one, 1, 0, 64));
+	sge = side_sge(&one, 4096, 100);
+	wr = side_wr(&one, IBV_WR_SEND, &sge, &one);
+	MUST(!post_send(&one, &wr));
+	MUST(next_wc(one.cq).status == IBV_WC_SUCCESS);
+	failed = any_wc(one.cq, &wc);
+	if (failed)
+		MUST(wc.wr_id == 1 && wc.status && !post_srq_recv(&one, 1, 0, 64));
+	sge.length = 8;
+	wr = side_wr(&one, IBV_WR_SEND, &sge, &two);
+	MUST(!post_send(&one, &wr));
+	rule(any_wc(two.cq, &wc) && wc.wr_id == 1 && !wc.status,
+	     "a datagram that does not fit leaves its receive to other QPs, or completes it");
+}
+
 static void test_limit_raises_one_event(void)
 {
 	struct ibv_srq_attr attr = {.srq_limit = 3};
@@ -268,6 +296,7 @@ const struct test srq_tests[] = {
 	{"sizes", test_srq_sizes},
 	{"posting", test_receives_are_used_in_order},
 	{"sharing", test_qps_share_a_srq},
+	{"too_long", test_dropped_datagram_keeps_no_receive},
 	{"limit_at_creation", test_limit_at_creation},
 	{"limit", test_limit_raises_one_event},
 	{"resizing", test_resize_keeps_receives},

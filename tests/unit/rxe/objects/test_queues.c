@@ -169,6 +169,7 @@ struct shared {
 	struct urxe_rq *srq;
 	struct endpoint end[N][2];
 	uint32_t kept; /* receive requests that refill may post */
+	uint32_t qkey; /* of UD QPs */
 };
 
 static void shared_open(struct shared *s, struct conn_attr *conn)
@@ -179,6 +180,7 @@ static void shared_open(struct shared *s, struct conn_attr *conn)
 	s->queue = (struct node_queue){.node = s->pair->node[1]};
 	assert_int_equal(urxe_srq_create(s->pair->node[1]->dev, &attr, &s->srq), 0);
 	conn->srq[1] = s->srq;
+	s->qkey = conn->qkey;
 	for (unsigned i = 0; i < N; i++)
 		conn_open(s->pair, conn, s->end[i]);
 }
@@ -190,14 +192,28 @@ static void shared_recv(struct shared *s, uint64_t wr_id)
 	post_recv(&end, wr_id, (uint32_t)wr_id * 100, 100);
 }
 
-static void shared_send(struct shared *s, unsigned i)
+static void shared_send_long(struct shared *s, unsigned i, uint32_t length)
 {
-	struct urxe_seg seg = node_seg(s->pair->node[0], i * 10, 10);
-	struct urxe_send_wr wr = {.wr_id = i, .opcode = URXE_WR_SEND, .segs = &seg, .n_segs = 1};
+	struct urxe_path path = conn_path(URXE_NET_IPV4, s->pair->node[1]);
+	struct urxe_seg seg = node_seg(s->pair->node[0], i * 10, length);
+	struct urxe_send_wr wr = {
+		.wr_id = i,
+		.opcode = URXE_WR_SEND,
+		.segs = &seg,
+		.n_segs = 1,
+		.path = &path,
+		.remote_qpn = s->end[i][1].qpn,
+		.remote_qkey = s->qkey,
+	};
 
-	memset(s->pair->node[0]->mem + i * 10, (int)i + 1, 10);
 	assert_int_equal(urxe_post_send(s->end[i][0].qp, &wr), 0);
 	pair_settle(s->pair);
+}
+
+static void shared_send(struct shared *s, unsigned i)
+{
+	memset(s->pair->node[0]->mem + i * 10, (int)i + 1, 10);
+	shared_send_long(s, i, 10);
 }
 
 static void test_qps_share_a_srq(void **state)
@@ -277,6 +293,65 @@ static void test_failed_qp_leaves_the_srq_to_others(void **state)
 	shared_send(&s, 1);
 	expect_wc(&s.pair->node[1]->recv_cq, 0, URXE_WC_SUCCESS);
 	pair_destroy(s.pair);
+}
+
+/* A datagram that does not fit is dropped, and its receive goes to the next one, of any QP. */
+static void test_dropped_datagram_leaves_its_receive_in_the_srq(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_UD);
+	struct node *node;
+	struct urxe_wc wc;
+	struct shared s;
+
+	(void)state;
+	shared_open(&s, &conn);
+	node = s.pair->node[1];
+	shared_recv(&s, 5);
+	shared_send_long(&s, 0, 100); /* the GRH needs 40 bytes more */
+	assert_int_equal(drops(node, URXE_DROP_BAD_REQUEST), 1);
+	expect_none(&node->recv_cq);
+	assert_int_equal(urxe_rq_retired(s.srq), 0);
+	shared_send(&s, 1);
+	wc = expect_wc(&node->recv_cq, 5, URXE_WC_SUCCESS);
+	assert_int_equal(wc.qpn, s.end[1][1].qpn);
+	assert_int_equal(drops(node, URXE_DROP_NO_RECV), 0);
+	pair_destroy(s.pair);
+}
+
+/* UC (IBA 9.9.3, class E): the QP goes on with its next message. */
+static void test_given_up_message_completes_the_receive_of_the_srq(void **state)
+{
+	static const struct {
+		uint32_t length;
+		unsigned lost; /* packet */
+		uint32_t status;
+	} rows[] = {
+		{101, 9, URXE_WC_LOC_LEN_ERR},
+		{1100, 9, URXE_WC_LOC_LEN_ERR},
+		{2100, 1, URXE_WC_REM_INV_REQ_ERR}, /* with the last packet */
+		{2100, 2, URXE_WC_REM_INV_REQ_ERR}, /* with the next message */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct conn_attr conn = conn_default(URXE_QPT_UC);
+		struct link_loss loss = {.first = rows[i].lost};
+		struct endpoint end;
+		struct shared s;
+
+		shared_open(&s, &conn);
+		end = (struct endpoint){.node = s.pair->node[1], .rq = s.srq};
+		s.pair->link[0].filter = link_lose_one;
+		s.pair->link[0].filter_arg = &loss;
+		post_recv(&end, 1, 0, rows[i].length == 2100 ? 4096 : 100);
+		post_recv(&end, 2, 4096, 100);
+		shared_send_long(&s, 0, rows[i].length);
+		shared_send(&s, 0);
+		expect_wc(&end.node->recv_cq, 1, rows[i].status);
+		expect_wc(&end.node->recv_cq, 2, URXE_WC_SUCCESS);
+		expect_none(&end.node->recv_cq);
+		pair_destroy(s.pair);
+	}
 }
 
 /* The SRQ is empty: the responder calls refill, and the sender waits after an RNR NAK. */
@@ -475,6 +550,8 @@ int main(void)
 		cmocka_unit_test(test_qps_share_a_srq),
 		cmocka_unit_test(test_srq_limit_raises_one_event),
 		cmocka_unit_test(test_failed_qp_leaves_the_srq_to_others),
+		cmocka_unit_test(test_dropped_datagram_leaves_its_receive_in_the_srq),
+		cmocka_unit_test(test_given_up_message_completes_the_receive_of_the_srq),
 		cmocka_unit_test(test_empty_srq_sends_rnr_nak),
 		cmocka_unit_test(test_read_response_may_overflow_the_cq),
 		cmocka_unit_test(test_overflow_sends_no_ack),
