@@ -40,7 +40,7 @@ static void async_event(void *dev_ctx, enum urxe_async event, void *ctx)
 	} else {
 		((struct srq *)object)->async_events++;
 	}
-	uverbs_file_event(object->file, object->user_handle, event);
+	uverbs_object_event(object, event);
 }
 
 static bool may_reference(void *dev_ctx, const struct urxe_path *path, uint32_t qpn)

@@ -110,18 +110,6 @@ static bool look_for_daemon(bool idle)
 	return empty_rings(false, false);
 }
 
-static void flush_channels(void)
-{
-	struct comp_channel *channel = LIST_FIRST(&adapter.waiting_channels);
-
-	while (channel) {
-		struct comp_channel *next = LIST_NEXT(channel, waiting_link);
-
-		comp_channel_flush(channel);
-		channel = next;
-	}
-}
-
 static void handle_notice(void)
 {
 	struct vnic_attach_port now;
@@ -194,7 +182,7 @@ static bool run_round(const struct thread_sleep *woken, bool stream)
 		adapter_hca_renew();
 	if (adapter.uplink_qpns_late)
 		uplink_qpns_update();
-	flush_channels();
+	comp_channels_flush();
 	return idle;
 }
 

@@ -241,6 +241,13 @@ void comp_channel_send(struct comp_channel *channel, const struct comp_channel_e
 		queue_event(channel, event);
 }
 
+void comp_channel_send_published(struct comp_channel *channel,
+				 const struct comp_channel_event *event)
+{
+	queue_event(channel, event);
+	adapter.events_due = true;
+}
+
 bool comp_channel_try_send(const struct comp_channel *channel, uint64_t element)
 {
 	const struct comp_channel_event event = {.element = element};
@@ -274,6 +281,21 @@ void comp_channel_flush(struct comp_channel *channel)
 		channel->n_waiting * sizeof(*channel->waiting));
 	if (!channel->n_waiting)
 		LIST_REMOVE(channel, waiting_link);
+}
+
+void comp_channels_flush(void)
+{
+	struct comp_channel *channel = LIST_FIRST(&adapter.waiting_channels);
+
+	adapter.events_due = false;
+	while (channel) {
+		struct comp_channel *next = LIST_NEXT(channel, waiting_link);
+
+		comp_channel_flush(channel);
+		channel = next;
+	}
+	if (LIST_EMPTY(&adapter.waiting_channels))
+		adapter.channel_waits = false;
 }
 
 /* Returns the number of events, at most `most`. */

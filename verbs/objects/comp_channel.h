@@ -38,7 +38,8 @@ struct comp_channel {
 	int reader;          /* duplicate of the application's end, to withdraw events */
 	int writer;          /* this library's end of the socket; -1: closed */
 	uint32_t event_size; /* bytes of an event in the ABI */
-	/* Events that did not fit the socket; `room` elements are allocated. */
+	/* Events that did not fit the socket, or that adapter_publish() has to send; `room`
+	 * elements are allocated. */
 	struct comp_channel_event *waiting;
 	uint32_t n_waiting;
 	uint32_t room;
@@ -90,6 +91,12 @@ void comp_channels_unbind(struct uverbs_file *file);
 /* Sends the event, or adds it to the waiting events if the socket is full. Never blocks. */
 void comp_channel_send(struct comp_channel *channel, const struct comp_channel_event *event);
 /*
+ * For asynchronous events: adapter_publish() sends the event, after it has made the completions
+ * visible that the engine added before. Until then the event is a waiting one.
+ */
+void comp_channel_send_published(struct comp_channel *channel,
+				 const struct comp_channel_event *event);
+/*
  * For completion events: adapter_unlock() sends the event after it has released adapter.lock
  * (poll/due_events.h). This function sends it at once in three cases: a thread has called
  * due_events_begin_drain(), 16 events are due, or no engine thread has started yet.
@@ -99,8 +106,8 @@ void comp_channel_send_later(struct comp_channel *channel, uint64_t element);
 bool comp_channel_try_send(const struct comp_channel *channel, uint64_t element);
 /*
  * Withdraws the events about `element` that the application has not read. `sent` is the number of
- * events about `element` that comp_channel_send and comp_channel_send_later got; none of them is
- * due or in flight. Returns how many of them the application has read.
+ * events about `element` that comp_channel_send and its variants got; none of them is due or in
+ * flight (poll/due_events.h). Returns how many of them the application has read.
  */
 uint32_t comp_channel_withdraw(struct comp_channel *channel, uint64_t element, uint32_t sent);
 /* Calls `event` for each event that the application has not read, in their order; they stay. */
@@ -108,5 +115,7 @@ typedef void comp_channel_event_fn(void *arg, const struct comp_channel_event *e
 void comp_channel_peek(const struct comp_channel *channel, comp_channel_event_fn *event, void *arg);
 /* Sends as many of the waiting events as fit the socket. */
 void comp_channel_flush(struct comp_channel *channel);
+/* The same for all channels that have waiting events. */
+void comp_channels_flush(void);
 
 #endif

@@ -59,8 +59,14 @@ static inline struct uverbs_file *uverbs_file_lookup(int fd)
 }
 
 /*
- * Sends the context an asynchronous event about `element`: the user handle of an object, the number
- * of a port, or 0 for the device. With adapter.lock.
+ * Has adapter_publish() send the object's context an asynchronous event about the object. A program
+ * that then polls a CQ until it is empty has all completions that precede the event (IBA 11.6.3).
+ * With adapter.lock.
+ */
+void uverbs_object_event(const struct object *object, uint32_t type);
+/*
+ * Sends the context an asynchronous event about `element`: the number of a port, or 0 for the
+ * device. With adapter.lock.
  */
 void uverbs_file_event(struct uverbs_file *file, uint64_t element, uint32_t type);
 

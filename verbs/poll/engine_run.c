@@ -263,6 +263,7 @@ void engine_receive_uplink(uint64_t now)
 
 	while (receive_from_uplink(now) && ++rounds < LAST_ROUNDS)
 		;
+	adapter_publish();
 }
 
 void engine_receive_last(uint64_t now)

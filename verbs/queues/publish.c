@@ -5,7 +5,8 @@
 #include "queues/verbs_cq.h"
 #include "queues/verbs_qp.h"
 
-/* Rings before completions: a program that sees a completion may post at once. */
+/* Rings before completions: a program that sees a completion may post at once. Completions before
+ * asynchronous events: a program that gets an event polls for the completions before it. */
 void adapter_publish(void)
 {
 	struct qp *qp;
@@ -15,4 +16,6 @@ void adapter_publish(void)
 		qp_publish(qp);
 	while ((cq = TAILQ_FIRST(&adapter.dirty_cqs)))
 		cq_publish(cq);
+	if (adapter.events_due)
+		comp_channels_flush();
 }
