@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <infiniband/verbs.h>
+#include <rxe/psn.h>
 
 #include "adapter/adapter.h"
 #include "adapter/remote_qp.h"
@@ -46,6 +47,7 @@ static int check_modify(const struct ib_uverbs_modify_qp *request)
 	return 0;
 }
 
+/* The kernel's _ib_modify_qp (drivers/infiniband/core/verbs.c) uses 24 bits of the PSNs. */
 static void fill_attr(struct urxe_qp_attr *attr, const struct ib_uverbs_modify_qp *request)
 {
 	*attr = (struct urxe_qp_attr){
@@ -65,8 +67,8 @@ static void fill_attr(struct urxe_qp_attr *attr, const struct ib_uverbs_modify_q
 		.access = request->qp_access_flags,
 		.qkey = request->qkey,
 		.dest_qpn = request->dest_qp_num,
-		.rq_psn = request->rq_psn,
-		.sq_psn = request->sq_psn,
+		.rq_psn = request->rq_psn & URXE_PSN_MASK,
+		.sq_psn = request->sq_psn & URXE_PSN_MASK,
 	};
 }
 

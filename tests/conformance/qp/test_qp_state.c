@@ -336,6 +336,28 @@ static void test_values_out_of_range_are_refused(void)
 	}
 }
 
+/* Programs take a random number as their first PSN. */
+static void test_psns_have_24_bits(void)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct side s = {0};
+	int mask;
+
+	side_create(&s, IBV_QPT_RC, 0);
+	MUST(bring_to_state(&s, IBV_QPS_INIT));
+	mask = side_attr(&s, &s, IBV_QPS_RTR, &attr);
+	attr.rq_psn = 0xff123456;
+	rule_errno(0, ibv_modify_qp(s.qp, &attr, mask), "a receive PSN may have more than 24 bits");
+	mask = side_attr(&s, &s, IBV_QPS_RTS, &attr);
+	attr.sq_psn = 0x1654321;
+	rule_errno(0, ibv_modify_qp(s.qp, &attr, mask), "a send PSN may have more than 24 bits");
+	MUST(!ibv_query_qp(s.qp, &attr, IBV_QP_RQ_PSN | IBV_QP_SQ_PSN, &init));
+	rule(attr.rq_psn == 0x123456 && attr.sq_psn == 0x654321,
+	     "the low 24 bits of a PSN are used");
+	side_destroy(&s);
+}
+
 /* rdma-core's tests of on-demand paging give a queue pair the flags of its region. */
 static void test_flags_of_regions_are_accepted(void)
 {
@@ -407,6 +429,7 @@ const struct test qp_state_tests[] = {
 	{"uc", test_transitions_of_uc},
 	{"ud", test_transitions_of_ud},
 	{"ranges", test_values_out_of_range_are_refused},
+	{"psn", test_psns_have_24_bits},
 	{"region_flags", test_flags_of_regions_are_accepted},
 	{"query", test_query_returns_attributes},
 	{NULL, NULL},
