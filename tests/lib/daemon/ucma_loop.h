@@ -174,10 +174,14 @@ static void loop_run(struct loop *l)
 	ucma_flush(&l->ucma);
 }
 
+/* Time passes, and nothing but the timers wakes the daemon. */
 static void loop_pass(struct loop *l, uint64_t ns)
 {
-	l->now += ns;
-	ucma_tick(&l->ucma, l->now);
+	uint64_t end = l->now + ns, due;
+
+	while ((due = ucma_tick(&l->ucma, l->now)) <= end)
+		l->now = due > l->now ? due : l->now;
+	l->now = end;
 }
 
 /* Connects to the daemon, which has not accepted the connection yet. */

@@ -186,12 +186,12 @@ static void input_early_requests(struct cma *cma)
 }
 
 /* Programs may have tens of thousands of IDs in the list, so it is scanned only when one is due. */
-static uint64_t tick_waiting(struct cma *cma)
+static void tick_waiting(struct cma *cma)
 {
 	struct cma_id *id, *after;
 
 	if (cma->now < cma->waiting_due)
-		return cma->waiting_due;
+		return;
 	cma->waiting_due = UINT64_MAX;
 	for (id = LIST_FIRST(&cma->waiting); id; id = after) {
 		after = LIST_NEXT(id, wait_link);
@@ -202,27 +202,26 @@ static uint64_t tick_waiting(struct cma *cma)
 			cma->waiting_due = id->due;
 		}
 	}
-	return cma->waiting_due;
 }
 
-/* Without room the owner calls again when it has some, whatever the timers say. */
-static uint64_t tick_connections(struct cma *cma)
+uint64_t cma_next_deadline(const struct cma *cma)
 {
-	if (!cma->ops->has_room(cma->ctx))
-		return UINT64_MAX;
-	cm_tick(cma->cm, cma->now);
-	return cm_next_deadline(cma->cm);
+	uint64_t next = cma_early_req_deadline(&cma->early), due = UINT64_MAX;
+
+	if (cma->waiting_due < next)
+		next = cma->waiting_due;
+	/* Without room the owner calls again when it has some, whatever the timers say. */
+	if (cma->ops->has_room(cma->ctx))
+		due = cm_next_deadline(cma->cm);
+	return due < next ? due : next;
 }
 
 uint64_t cma_tick(struct cma *cma, uint64_t now)
 {
-	uint64_t next, due;
-
 	cma->now = now;
 	input_early_requests(cma);
-	next = tick_connections(cma);
-	if (cma_early_req_deadline(&cma->early) < next)
-		next = cma_early_req_deadline(&cma->early);
-	due = tick_waiting(cma);
-	return due < next ? due : next;
+	if (cma->ops->has_room(cma->ctx))
+		cm_tick(cma->cm, now);
+	tick_waiting(cma);
+	return cma_next_deadline(cma);
 }

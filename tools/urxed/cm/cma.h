@@ -146,6 +146,8 @@ void cma_input(struct cma *cma, uint64_t now, const struct cm_path *path,
 	       const uint8_t mad[CM_MAD_LEN]);
 /* Handles expired timers; returns the time of the next call in ns, UINT64_MAX = never. */
 uint64_t cma_tick(struct cma *cma, uint64_t now);
+/* The time of the next call of cma_tick after other calls; in ns, UINT64_MAX = never. */
+uint64_t cma_next_deadline(const struct cma *cma);
 /*
  * Call it with neigh.h's answer for the waiter of an ID; an event ADDR_RESOLVED or ADDR_ERROR
  * follows.

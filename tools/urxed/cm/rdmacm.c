@@ -161,16 +161,20 @@ void rdmacm_event(struct rdmacm *r, uint64_t now)
 	ucma_input(&r->ucma, now);
 }
 
-/* gsi_run before the timers delivers MADs; gsi_run after them sends replies at once. */
+/*
+ * gsi_run before the timers delivers MADs; gsi_run after them sends replies at once. It also
+ * delivers MADs between two programs of this host, which start timers.
+ */
 uint64_t rdmacm_tick(struct rdmacm *r, uint64_t now)
 {
-	uint64_t next;
+	uint64_t next, due;
 
 	gsi_run(&r->gsi, now);
 	next = ucma_tick(&r->ucma, now);
 	gsi_run(&r->gsi, now);
 	ucma_flush(&r->ucma);
-	return next;
+	due = cma_next_deadline(&r->ucma.cma);
+	return due < next ? due : next;
 }
 
 void rdmacm_neigh_answer(struct rdmacm *r, struct neigh_waiter *w, int status,

@@ -604,14 +604,15 @@ uint64_t ucma_tick(struct ucma *u, uint64_t now)
 {
 	uint64_t (*const ticks[])(struct ucma *) = {tick_claims, tick_departed, tick_ended,
 						    tick_listener};
-	uint64_t next, due;
+	uint64_t next = UINT64_MAX, due;
 
 	u->cma.now = now;
-	next = cma_tick(&u->cma, now);
 	for (size_t i = 0; i < sizeof(ticks) / sizeof(ticks[0]); i++) {
 		due = ticks[i](u);
 		next = due < next ? due : next;
 	}
+	/* Last: the others start timers of connections that end or go on. */
+	due = cma_tick(&u->cma, now);
 	ucma_flush(u);
-	return next;
+	return due < next ? due : next;
 }

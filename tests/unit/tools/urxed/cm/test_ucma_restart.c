@@ -131,6 +131,7 @@ static void unclaimed_ids_are_closed_after_3_seconds(void **state)
 	loop_pass(&loop, CLAIM - 1);
 	assert_int_equal(bind_to(&a, other, INADDR_ANY, PORT), -EADDRNOTAVAIL);
 	loop_pass(&loop, SECOND);
+	assert_int_equal(loop.n, 1);
 	loop_run(&loop);
 	assert_int_equal(get_event(&a, CMA_DISCONNECTED).uid, 0xa);
 	assert_int_equal(bind_to(&a, other, INADDR_ANY, PORT), 0);
