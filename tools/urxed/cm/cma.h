@@ -86,6 +86,7 @@ struct cma_id {
 	bool afonly_set;        /* the program has set src.afonly */
 	struct cma_addr dst;
 	bool has_device; /* the ID is bound to urxe0, and sgid_index is valid */
+	/* Below HOST_ADDRESSES, unless the ID is of a request that came over RoCEv1. */
 	uint8_t sgid_index;
 	uint8_t peer[16]; /* GID that packets go to: dst, or the host's own address for loopback */
 	uint8_t tos;

@@ -156,7 +156,7 @@ int cma_bind(struct cma_id *id, const struct cma_addr *addr)
 	return 0;
 }
 
-/* An ID that is bound to the wildcard gets the host's address. */
+/* An ID that is bound to the wildcard gets the host's address that resolve_next_hop has chosen. */
 static void set_source(struct cma_id *id)
 {
 	const struct host_address *own = &id->cma->host->addresses[id->sgid_index];

@@ -28,7 +28,7 @@ void cma_save(const struct cma_id *id, struct cma_saved *saved)
 static bool is_valid(const struct cma_id *id)
 {
 	return id->number < CMA_IDS && id->state <= CMA_LISTEN && id->service <= CMA_UD &&
-	       id->sgid_index < HOST_ADDRESSES;
+	       id->sgid_index < VNIC_ATTACH_GIDS;
 }
 
 void cma_freeze(struct cma_id *id)

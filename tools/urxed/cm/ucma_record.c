@@ -135,7 +135,7 @@ static void id_fields(struct vnic_state_stream *s, struct ucma_record *r)
 	vnic_state_bool(s, &id->afonly_set);
 	addr_fields(s, &id->dst);
 	vnic_state_bool(s, &id->has_device);
-	u8_max(s, &id->sgid_index, HOST_ADDRESSES - 1);
+	u8_max(s, &id->sgid_index, VNIC_ATTACH_GIDS - 1);
 	vnic_state_bytes(s, r->id.own, sizeof(r->id.own));
 	vnic_state_bytes(s, id->peer, sizeof(id->peer));
 	vnic_state_u8(s, &id->tos);

@@ -116,6 +116,12 @@ static void ack_timeout_moves(void **state)
 	ack_timeout_of_a_route_outlives(move_both);
 }
 
+static void connection_over_v1_moves(void **state)
+{
+	(void)state;
+	connection_over_v1_outlives(move_both);
+}
+
 /* A device keeps its name, by which a host knows it again that it has left some moves ago. */
 static void device_keeps_its_token(void **state)
 {
@@ -839,6 +845,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(connection_goes_on, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(ack_timeout_moves, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(connection_over_v1_moves, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(device_keeps_its_token, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(peer_repeats_its_messages, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(request_waits_for_the_listener, set_up, tear_down),

@@ -41,6 +41,12 @@ static void ack_timeout_survives_a_restart(void **state)
 	ack_timeout_of_a_route_outlives(restart);
 }
 
+static void connection_over_v1_survives_a_restart(void **state)
+{
+	(void)state;
+	connection_over_v1_outlives(restart);
+}
+
 /* The REQ is lost with the old daemon; the new one repeats it. */
 static void lost_request_is_repeated_after_a_restart(void **state)
 {
@@ -403,6 +409,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(connection_survives_a_restart),
 		TEST(ack_timeout_survives_a_restart),
+		TEST(connection_over_v1_survives_a_restart),
 		TEST(lost_request_is_repeated_after_a_restart),
 		TEST(unfetched_events_survive_in_order),
 		TEST(reused_number_is_not_the_request_again),

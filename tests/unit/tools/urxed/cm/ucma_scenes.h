@@ -52,6 +52,24 @@ static inline void ack_timeout_of_a_route_outlives(interrupt_fn *interrupt)
 	assert_int_equal(qp_attr(&b, child, RTS).timeout, 20);
 }
 
+/* A request that came over RoCEv1 has a GID index of its own. */
+static inline void connection_over_v1_outlives(interrupt_fn *interrupt)
+{
+	struct ib_uverbs_qp_attr attr;
+	uint32_t id, child;
+
+	listener(5);
+	id = client(RDMA_PS_TCP);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
+	loop.flying[0].path.sgid_index += HOST_ADDRESSES;
+	loop_run(&loop);
+	child = get_event(&b, CMA_CONNECT_REQUEST).id;
+	assert_int_equal(accept_it(&b, child, 0xc, LOOP_QPN + 1), 0);
+	interrupt();
+	attr = qp_attr(&b, child, RTR);
+	assert_in_range(attr.ah_attr.grh.sgid_index, HOST_ADDRESSES, VNIC_ATTACH_GIDS - 1);
+}
+
 /* Returns the number of the group. */
 static inline uint32_t join(uint32_t id)
 {
