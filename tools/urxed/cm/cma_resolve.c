@@ -133,11 +133,13 @@ int cma_bind(struct cma_id *id, const struct cma_addr *addr)
 	uint16_t ps;
 	int rc;
 
-	if (id->state != CMA_IDLE || (cma_addr_is_link_local(addr) && !addr->scope))
+	if (id->state != CMA_IDLE)
 		return -EINVAL;
 	/* As in the kernel: all GIDs of a RoCE port are IP addresses. */
 	if (addr->family == CMA_AF_IB && !cma_addr_is_any(addr))
 		return -ENODEV;
+	if (cma_addr_is_link_local(addr) && !addr->scope)
+		return -EINVAL;
 	if (!is_own_address(id, addr, &own))
 		return -EADDRNOTAVAIL;
 	if (addr->port && addr->port < CMA_PORT_UNPRIVILEGED && !id->low_ports)

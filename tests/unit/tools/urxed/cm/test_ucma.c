@@ -391,7 +391,11 @@ static void af_ib_binds_the_wildcard_only(void **state)
 	id = create_ib(&a, QPT_RC);
 	addr.gid[15] = 2;
 	assert_int_equal(bind_ib(id, &addr), -ENODEV);
-	addr.gid[15] = 0;
+	/* The subnet prefix of most InfiniBand ports looks like a link-local IPv6 address. */
+	addr.gid[0] = 0xfe;
+	addr.gid[1] = 0x80;
+	assert_int_equal(bind_ib(id, &addr), -ENODEV);
+	memset(addr.gid, 0, sizeof(addr.gid));
 	assert_int_equal(bind_ib(id, &addr), 0);
 	response = query(id, RDMA_USER_CM_QUERY_ADDR);
 	assert_int_equal(response.src_size, sizeof(addr));
