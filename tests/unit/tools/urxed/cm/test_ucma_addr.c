@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Addresses of /dev/infiniband/rdma_cm: binding, resolving and querying, compared with the kernel.
+ */
+#include <arpa/inet.h>
+#include <endian.h>
+#include <errno.h>
+
+#include "ucma_programs.h"
+
+struct sockaddr_ib {
+	uint16_t family, pkey;
+	uint32_t flowinfo;
+	uint8_t gid[16];
+	uint64_t service_id, mask, scope_id;
+};
+
+static int bind_ib(uint32_t id, const struct sockaddr_ib *addr)
+{
+	struct rdma_ucm_bind request = {.id = id, .addr_size = sizeof(*addr)};
+
+	memcpy(&request.addr, addr, sizeof(*addr));
+	return COMMAND(&a, BIND, request, 0);
+}
+
+static struct rdma_ucm_query_addr_resp query(uint32_t id, uint32_t option)
+{
+	const struct rdma_ucm_query request = {.id = id, .option = option};
+	struct rdma_ucm_query_addr_resp response = {0};
+
+	assert_int_equal(COMMAND(&a, QUERY, request, sizeof(response)), 0);
+	memcpy(&response, answer.out, answer.reply.out);
+	return response;
+}
+
+/* librdmacm binds the wildcard to detect AF_IB; RoCE supports no other AF_IB address. */
+static void af_ib_binds_the_wildcard_only(void **state)
+{
+	struct sockaddr_ib addr = {.family = CMA_AF_IB,
+				   .service_id = htobe64(0x1060000),
+				   .mask = htobe64(0xffffffffffff0000)};
+	struct rdma_ucm_resolve_addr request = {.dst_size = sizeof(addr)};
+	struct rdma_ucm_query_addr_resp response;
+	uint32_t id;
+
+	(void)state;
+	id = create_ib(&a, QPT_RC);
+	addr.gid[15] = 2;
+	assert_int_equal(bind_ib(id, &addr), -ENODEV);
+	/* The subnet prefix of most InfiniBand ports looks like a link-local IPv6 address. */
+	addr.gid[0] = 0xfe;
+	addr.gid[1] = 0x80;
+	assert_int_equal(bind_ib(id, &addr), -ENODEV);
+	memset(addr.gid, 0, sizeof(addr.gid));
+	assert_int_equal(bind_ib(id, &addr), 0);
+	response = query(id, RDMA_USER_CM_QUERY_ADDR);
+	assert_int_equal(response.src_size, sizeof(addr));
+	memcpy(&addr, &response.src_addr, sizeof(addr));
+	assert_int_equal(be64toh(addr.service_id) >> 16, RDMA_PS_TCP);
+	assert_in_range(be64toh(addr.service_id) & 0xffff, CMA_PORT_FIRST, CMA_PORT_LAST);
+	destroy(&a, id);
+
+	id = create(&a, RDMA_PS_UDP, 1);
+	addr.service_id = htobe64(0x1060000 | PORT);
+	assert_int_equal(bind_ib(id, &addr), -EPROTONOSUPPORT);
+	addr.service_id = htobe64(0x1110000 | PORT);
+	assert_int_equal(bind_ib(id, &addr), 0);
+	/* An AF_IB listener gets no request that was made for an IP address. */
+	assert_int_equal(listen_on(&a, id, 5), 0);
+	id = client(RDMA_PS_UDP);
+	assert_int_equal(connect_to(&a, id, 0, 0), 0);
+	loop_run(&loop);
+	assert_int_equal(get_event(&a, CMA_UNREACHABLE).status, CM_SIDR_REJECT);
+
+	request.id = create(&a, RDMA_PS_TCP, 1);
+	memcpy(&request.dst_addr, &addr, sizeof(addr));
+	assert_int_equal(COMMAND(&a, RESOLVE_ADDR, request, 0), -ENODEV);
+}
+
+/* As in the kernel, loopback has no device, except on a host without uplinks. */
+static void loopback_has_no_device_if_an_uplink_exists(void **state)
+{
+	uint32_t id = create(&a, RDMA_PS_TCP, 0xa);
+
+	(void)state;
+	assert_int_equal(bind_to(&a, id, INADDR_LOOPBACK, 0), 0);
+	assert_int_equal(be64toh(query(id, RDMA_USER_CM_QUERY_ADDR).node_guid),
+			 cma_node_guid(&loop.host));
+	for (uint32_t i = 0; i < HOST_ADDRESSES; i++)
+		loop.host.addresses[i].uplink = 0;
+	id = create(&a, RDMA_PS_TCP, 0xb);
+	assert_int_equal(bind_to(&a, id, INADDR_LOOPBACK, 0), 0);
+	assert_int_equal(query(id, RDMA_USER_CM_QUERY_ADDR).node_guid, 0);
+	assert_int_equal(query(id, RDMA_USER_CM_QUERY_ADDR).src_size, sizeof(struct sockaddr_in));
+}
+
+static void query_returns_addresses_and_path(void **state)
+{
+	static const uint8_t zero[16];
+	struct rdma_ucm_query request = {.option = RDMA_USER_CM_QUERY_PATH};
+	struct rdma_ucm_query_addr_resp response;
+	struct rdma_ucm_query_path_resp paths;
+	const uint8_t *own;
+	struct sockaddr_ib ib;
+	struct sockaddr_in in;
+	uint32_t id = create(&a, RDMA_PS_TCP, 0xa);
+
+	(void)state;
+	response = query(id, RDMA_USER_CM_QUERY_ADDR);
+	assert_int_equal(response.src_size + response.dst_size + response.node_guid, 0);
+	response = query(id, RDMA_USER_CM_QUERY_GID);
+	memcpy(&ib, &response.src_addr, sizeof(ib));
+	assert_memory_equal(ib.gid, zero, sizeof(ib.gid));
+	id = client(RDMA_PS_TCP);
+	response = query(id, RDMA_USER_CM_QUERY_ADDR);
+	assert_int_equal(response.src_size, sizeof(in));
+	assert_int_equal(response.dst_size, sizeof(in));
+	assert_int_equal(response.port_num, 1);
+	assert_int_equal(be64toh(response.node_guid), cma_node_guid(&loop.host));
+	memcpy(&in, &response.dst_addr, sizeof(in));
+	assert_int_equal(ntohs(in.sin_port), PORT);
+	response = query(id, RDMA_USER_CM_QUERY_GID);
+	memcpy(&ib, &response.dst_addr, sizeof(ib));
+	assert_int_equal(response.dst_size, sizeof(ib));
+	assert_int_equal(be64toh(ib.service_id), 0x1060000 | PORT);
+	own = loop.host.addresses[cma_find_id(&loop.ucma.cma, id)->sgid_index].ip;
+	assert_memory_equal(ib.gid, own, sizeof(ib.gid));
+
+	request.id = id;
+	assert_int_equal(COMMAND(&a, QUERY, request, 7), -ENOSPC);
+	assert_int_equal(COMMAND(&a, QUERY, request, 79), 0);
+	assert_int_equal(answer.reply.out, sizeof(paths));
+	assert_int_equal(COMMAND(&a, QUERY, request, 400), 0);
+	assert_int_equal(answer.reply.out, sizeof(paths) + sizeof(struct ib_path_rec_data));
+	memcpy(&paths, answer.out, sizeof(paths));
+	assert_int_equal(paths.num_paths, 1);
+	/* The destination's GID in the record, and the hop limit behind the flow label. */
+	assert_memory_equal(answer.out + 16 + 8, own, 16);
+	assert_int_equal(answer.out[16 + 47], 64);
+	request.option = RDMA_USER_CM_QUERY_ADDR;
+	assert_int_equal(COMMAND(&a, QUERY, request, 271), -ENOSPC);
+	request.option = 4;
+	assert_int_equal(COMMAND(&a, QUERY, request, 400), -ENOSYS);
+}
+
+static void resolve_without_route_fails_at_once(void **state)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+	struct rdma_ucm_resolve_ip request = {.timeout_ms = 1000};
+
+	(void)state;
+	request.id = create(&a, RDMA_PS_TCP, 0xa);
+	in.sin_addr.s_addr = htonl(0x08080808);
+	memcpy(&request.dst_addr, &in, sizeof(in));
+	assert_int_equal(COMMAND(&a, RESOLVE_IP, request, 0), -ENETUNREACH);
+	expect_no_event(&a);
+	/* The ID may resolve another destination. */
+	assert_int_equal(resolve(&a, request.id), 0);
+	get_event(&a, CMA_ADDR_RESOLVED);
+}
+
+static int resolve_ip(uint32_t id, const char *ip)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+	struct rdma_ucm_resolve_ip request = {.id = id, .timeout_ms = 1000};
+
+	assert_int_equal(inet_pton(AF_INET, ip, &in.sin_addr), 1);
+	memcpy(&request.dst_addr, &in, sizeof(in));
+	return COMMAND(&a, RESOLVE_IP, request, 0);
+}
+
+static void expect_source(uint32_t id, const char *ip)
+{
+	struct rdma_ucm_query request = {.option = RDMA_USER_CM_QUERY_ADDR, .id = id};
+	struct rdma_ucm_query_addr_resp response;
+	struct sockaddr_in in;
+
+	assert_int_equal(COMMAND(&a, QUERY, request, sizeof(response)), 0);
+	memcpy(&response, answer.out, sizeof(response));
+	memcpy(&in, &response.src_addr, sizeof(in));
+	assert_int_equal(in.sin_addr.s_addr, inet_addr(ip));
+}
+
+/* As in the kernel, the ID may use another source for the next destination. */
+static void failed_resolve_binds_to_no_source(void **state)
+{
+	uint32_t id = create(&a, RDMA_PS_TCP, 0xa);
+
+	(void)state;
+	assert_int_equal(host_add_text(&loop.host, "192.0.2.1/24", 0), 0);
+	assert_int_equal(host_add_text(&loop.host, "198.51.100.1/24", 0), 0);
+	assert_int_equal(resolve_ip(id, "192.0.2.9"), 0);
+	loop_pass(&loop, 2 * SECOND);
+	assert_int_equal((int)get_event(&a, CMA_ADDR_ERROR).status, -ETIMEDOUT);
+	expect_source(id, "0.0.0.0");
+	assert_int_equal(resolve_ip(id, "198.51.100.1"), 0);
+	get_event(&a, CMA_ADDR_RESOLVED);
+	expect_source(id, "198.51.100.1");
+}
+
+/* getaddrinfo(3) returns such addresses on a host that has IPv6 addresses only. */
+static void ipv4_mapped_destination_uses_an_ipv4_source(void **state)
+{
+	struct sockaddr_in6 in = {.sin6_family = AF_INET6, .sin6_port = htons(PORT)};
+	struct rdma_ucm_resolve_ip request = {.timeout_ms = 1000};
+	const struct host_address *own;
+
+	(void)state;
+	assert_int_equal(host_add_text(&loop.host, "192.0.2.1/24", 0), 0);
+	assert_int_equal(inet_pton(AF_INET6, "::ffff:192.0.2.2", &in.sin6_addr), 1);
+	request.id = create(&a, RDMA_PS_TCP, 0xa);
+	memcpy(&request.dst_addr, &in, sizeof(in));
+	assert_int_equal(COMMAND(&a, RESOLVE_IP, request, 0), 0);
+	own = &loop.host.addresses[cma_find_id(&loop.ucma.cma, request.id)->sgid_index];
+	assert_int_equal(inet_pton(AF_INET6, "::ffff:192.0.2.1", &in.sin6_addr), 1);
+	assert_memory_equal(own->ip, &in.sin6_addr, sizeof(own->ip));
+}
+
+static void listener_accepts_its_address_family(void **state)
+{
+	struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons(PORT)};
+	struct rdma_ucm_bind_ip request = {.id = 0};
+	uint32_t id, server;
+
+	(void)state;
+	/* A listener at the IPv4 wildcard gets no requests by IPv6. */
+	server = listener(5);
+	id = create(&a, RDMA_PS_TCP, 0xa);
+	assert_int_equal(resolve6(&a, id), 0);
+	get_event(&a, CMA_ADDR_RESOLVED);
+	assert_int_equal(resolve_route(&a, id), 0);
+	get_event(&a, CMA_ROUTE_RESOLVED);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
+	loop_run(&loop);
+	assert_int_equal(get_event(&a, CMA_REJECTED).status, CM_REJ_CONSUMER);
+	destroy(&b, server);
+	/* A link-local address needs a scope. */
+	request.id = create(&b, RDMA_PS_TCP, 0xb);
+	any.sin6_addr.s6_addr[0] = 0xfe;
+	any.sin6_addr.s6_addr[1] = 0x80;
+	request.addr = any;
+	assert_int_equal(COMMAND(&b, BIND_IP, request, 0), -EINVAL);
+	/* A listener at the IPv6 wildcard gets both. */
+	any.sin6_addr = in6addr_any;
+	request.addr = any;
+	assert_int_equal(COMMAND(&b, BIND_IP, request, 0), 0);
+	assert_int_equal(listen_on(&b, request.id, 5), 0);
+	id = client(RDMA_PS_TCP);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
+	loop_run(&loop);
+	get_event(&b, CMA_CONNECT_REQUEST);
+}
+
+/* The GID index of an ID that is bound to the host's link-local address on an interface. */
+static uint8_t index_in_scope(uint32_t ifindex)
+{
+	struct sockaddr_in6 in = {.sin6_family = AF_INET6, .sin6_scope_id = ifindex};
+	struct rdma_ucm_bind_ip request = {.id = create(&b, RDMA_PS_TCP, 0xb)};
+
+	memcpy(&in.sin6_addr, loop.host.addresses[0].ip, sizeof(in.sin6_addr));
+	request.addr = in;
+	assert_int_equal(COMMAND(&b, BIND_IP, request, 0), 0);
+	return cma_find_id(&loop.ucma.cma, request.id)->sgid_index;
+}
+
+/* Two interfaces have the same link-local address, as that of a VLAN and its parent. */
+static void scope_chooses_among_link_local_addresses(void **state)
+{
+	struct host_address *own = loop.host.addresses;
+
+	(void)state;
+	assert_true(own[0].valid && own[0].ip[0] == 0xfe);
+	own[3] = own[0];
+	own[3].vlan = 100;
+	assert_int_equal(index_in_scope(1), 0);
+	/* Interface 1 is lo in every network namespace. */
+	strcpy(own[3].ndev, "lo");
+	assert_int_equal(index_in_scope(1), 3);
+	strcpy(own[0].ndev, "eth0");
+	assert_int_equal(index_in_scope(1), 3);
+	/* No address is on an interface that does not exist. */
+	assert_int_equal(index_in_scope(0x7ffffff), 0);
+}
+
+static void link_local_source_has_the_scope_of_the_destination(void **state)
+{
+	struct sockaddr_in6 in = {
+		.sin6_family = AF_INET6, .sin6_port = htons(PORT), .sin6_scope_id = 0x7ffffff};
+	struct rdma_ucm_resolve_ip request = {.id = create(&a, RDMA_PS_TCP, 0xa),
+					      .timeout_ms = 1000};
+	struct rdma_ucm_query query = {.option = RDMA_USER_CM_QUERY_ADDR, .id = request.id};
+	struct rdma_ucm_query_addr_resp response;
+
+	(void)state;
+	memcpy(&in.sin6_addr, loop.host.addresses[0].ip, sizeof(in.sin6_addr));
+	memcpy(&request.dst_addr, &in, sizeof(in));
+	assert_int_equal(COMMAND(&a, RESOLVE_IP, request, 0), 0);
+	get_event(&a, CMA_ADDR_RESOLVED);
+	assert_int_equal(COMMAND(&a, QUERY, query, sizeof(response)), 0);
+	memcpy(&response, answer.out, sizeof(response));
+	memcpy(&in, &response.src_addr, sizeof(in));
+	assert_int_equal(in.sin6_scope_id, 0x7ffffff);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(af_ib_binds_the_wildcard_only),
+		TEST(loopback_has_no_device_if_an_uplink_exists),
+		TEST(query_returns_addresses_and_path),
+		TEST(resolve_without_route_fails_at_once),
+		TEST(failed_resolve_binds_to_no_source),
+		TEST(ipv4_mapped_destination_uses_an_ipv4_source),
+		TEST(listener_accepts_its_address_family),
+		TEST(scope_chooses_among_link_local_addresses),
+		TEST(link_local_source_has_the_scope_of_the_destination),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
