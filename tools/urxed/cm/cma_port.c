@@ -4,6 +4,12 @@
 #include <errno.h>
 #include <stddef.h>
 
+static bool is_at(const struct cma_binding *u, const struct cma_addr *addr, uint8_t own_index)
+{
+	return cma_addr_has_same_ip(&u->addr, addr) &&
+	       (!cma_addr_is_link_local(addr) || u->own_index == own_index);
+}
+
 /* 0: both bindings may have the same port of the same port space. */
 static int check_conflict(const struct cma_binding *u, const struct cma_binding *other,
 			  bool reuseaddr)
@@ -14,7 +20,7 @@ static int check_conflict(const struct cma_binding *u, const struct cma_binding 
 		return 0;
 	if (cma_addr_is_any_or_loopback(&u->addr) || cma_addr_is_any_or_loopback(&other->addr))
 		return -EADDRNOTAVAIL;
-	return cma_addr_has_same_ip(&u->addr, &other->addr) ? -EADDRINUSE : 0;
+	return is_at(u, &other->addr, other->own_index) ? -EADDRINUSE : 0;
 }
 
 /* Ephemeral ports are consecutive, so the modulo spreads them evenly over the buckets. */
@@ -153,22 +159,24 @@ bool cma_port_has_listener(const struct cma_ports *p, uint16_t ps, uint16_t port
 }
 
 /* A wildcard accepts both families unless afonly is set. RoCE has no GIDs for AF_IB listeners. */
-static bool accepts_address(const struct cma_binding *u, const struct cma_addr *addr)
+static bool accepts_address(const struct cma_binding *u, const struct cma_addr *addr,
+			    uint8_t own_index)
 {
 	if (u->addr.family == CMA_AF_IB)
 		return false;
 	if (cma_addr_is_any_or_loopback(&u->addr))
 		return !u->afonly || u->addr.family == addr->family;
-	return cma_addr_has_same_ip(&u->addr, addr);
+	return is_at(u, addr, own_index);
 }
 
 struct cma_binding *cma_port_find_listener(const struct cma_ports *p, uint16_t ps, uint16_t port,
-					   const struct cma_addr *addr)
+					   const struct cma_addr *addr, uint8_t own_index)
 {
 	struct cma_binding *u;
 
 	LIST_FOREACH(u, find_bucket(p, port), link)
-	if (u->listening && u->ps == ps && u->addr.port == port && accepts_address(u, addr))
+	if (u->listening && u->ps == ps && u->addr.port == port &&
+	    accepts_address(u, addr, own_index))
 		return u;
 	return NULL;
 }

@@ -28,6 +28,9 @@ struct cma_binding {
 	uint16_t ps;          /* port space; 0 = not bound */
 	uid_t user;           /* whose quota counts the port */
 	struct cma_addr addr; /* with the port */
+	/* Index of the host's address that a link-local `addr` means: an address of each interface
+	 * may look the same. */
+	uint8_t own_index;
 	bool reuseaddr;
 	bool afonly; /* an IPv6 wildcard does not include IPv4 */
 	bool listening;
@@ -62,8 +65,9 @@ void cma_port_release(struct cma_ports *p, struct cma_binding *u);
 void cma_port_close(struct cma_ports *p);
 /* True: an ID listens at the port, at any address. */
 bool cma_port_has_listener(const struct cma_ports *p, uint16_t ps, uint16_t port);
-/* The listener for a request to that address and port; NULL: none. */
+/* The listener for a request to that address and port; own_index as in struct cma_binding. NULL:
+ * none. */
 struct cma_binding *cma_port_find_listener(const struct cma_ports *p, uint16_t ps, uint16_t port,
-					   const struct cma_addr *addr);
+					   const struct cma_addr *addr, uint8_t own_index);
 
 #endif

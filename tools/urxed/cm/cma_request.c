@@ -64,7 +64,7 @@ bool cma_has_listener(const void *ctx, uint64_t service_id)
 				     (uint16_t)service_id);
 }
 
-static struct cma_id *find_listener(struct cma *cma, uint64_t service_id,
+static struct cma_id *find_listener(struct cma *cma, const struct cm_channel *c,
 				    const struct cm_ip_hdr *hdr, enum cma_service service)
 {
 	struct cma_addr addr = {.family = hdr->v6 ? AF_INET6 : AF_INET};
@@ -72,8 +72,9 @@ static struct cma_id *find_listener(struct cma *cma, uint64_t service_id,
 	struct cma_id *id;
 
 	memcpy(addr.ip, hdr->dst, sizeof(addr.ip));
-	user = cma_port_find_listener(&cma->ports, (uint16_t)(service_id >> 16),
-				      (uint16_t)service_id, &addr);
+	user = cma_port_find_listener(&cma->ports, (uint16_t)(c->service_id >> 16),
+				      (uint16_t)c->service_id, &addr,
+				      c->path.sgid_index % HOST_ADDRESSES);
 	if (!user)
 		return NULL;
 	id = (struct cma_id *)((char *)user - offsetof(struct cma_id, src));
@@ -116,7 +117,7 @@ enum cm_verdict cma_on_cm_request(void *ctx, struct cm_conn *conn, const struct 
 	if (host_find_pkey(cma->host, cm_channel(conn)->path.pkey) < 0 ||
 	    cm_ip_parse(&hdr, mad->private_data) || !has_addresses_of_packet(cma, conn, &hdr))
 		return CM_REJECT_CONSUMER;
-	listener = find_listener(cma, service_id, &hdr, service);
+	listener = find_listener(cma, cm_channel(conn), &hdr, service);
 	if (!listener)
 		return CM_REJECT_CONSUMER;
 	if (listener->frozen)

@@ -15,7 +15,7 @@
 static void set_device(struct cma_id *id, const struct host_address *own)
 {
 	id->has_device = true;
-	id->sgid_index = (uint8_t)(own - id->cma->host->addresses);
+	id->sgid_index = id->src.own_index = (uint8_t)(own - id->cma->host->addresses);
 }
 
 /* Stands for loopback: an address of the host of the same family, else of the other one. */
@@ -145,6 +145,8 @@ int cma_bind(struct cma_id *id, const struct cma_addr *addr)
 	if (addr->port && addr->port < CMA_PORT_UNPRIVILEGED && !id->low_ports)
 		return -EACCES;
 	id->src.addr = *addr;
+	if (own)
+		id->src.own_index = (uint8_t)(own - id->cma->host->addresses);
 	if (!id->afonly_set)
 		id->src.afonly = addr->family == AF_INET;
 	rc = choose_port_space(id, &ps);

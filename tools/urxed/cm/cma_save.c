@@ -110,6 +110,7 @@ static int bind_again(struct cma_id *id)
 	int rc;
 
 	src->ps = 0;
+	src->own_index = id->sgid_index;
 	src->listening = false;
 	if (!ps)
 		return 0;

@@ -139,21 +139,21 @@ static void find_listener_matches_address_and_family(void **state)
 
 	(void)state;
 	assert_int_equal(take(&p, &a, v4(ONE, 7), false), 0);
-	assert_null(cma_port_find_listener(&p, TCP, 7, &one));
+	assert_null(cma_port_find_listener(&p, TCP, 7, &one, 0));
 	assert_false(cma_port_has_listener(&p, TCP, 7));
 	assert_int_equal(cma_port_listen(&p, &a), 0);
 	assert_true(cma_port_has_listener(&p, TCP, 7));
 	assert_false(cma_port_has_listener(&p, UDP, 7));
-	assert_ptr_equal(cma_port_find_listener(&p, TCP, 7, &one), &a);
-	assert_null(cma_port_find_listener(&p, UDP, 7, &one));
-	assert_null(cma_port_find_listener(&p, TCP, 8, &one));
-	assert_null(cma_port_find_listener(&p, TCP, 7, &six));
+	assert_ptr_equal(cma_port_find_listener(&p, TCP, 7, &one, 0), &a);
+	assert_null(cma_port_find_listener(&p, UDP, 7, &one, 0));
+	assert_null(cma_port_find_listener(&p, TCP, 8, &one, 0));
+	assert_null(cma_port_find_listener(&p, TCP, 7, &six, 0));
 	assert_int_equal(take(&p, &b, v6(0, 8), false), 0);
 	assert_int_equal(cma_port_listen(&p, &b), 0);
-	assert_ptr_equal(cma_port_find_listener(&p, TCP, 8, &six), &b);
-	assert_ptr_equal(cma_port_find_listener(&p, TCP, 8, &one), &b);
+	assert_ptr_equal(cma_port_find_listener(&p, TCP, 8, &six, 0), &b);
+	assert_ptr_equal(cma_port_find_listener(&p, TCP, 8, &one, 0), &b);
 	b.afonly = true;
-	assert_null(cma_port_find_listener(&p, TCP, 8, &one));
+	assert_null(cma_port_find_listener(&p, TCP, 8, &one, 0));
 	cma_port_close(&p);
 }
 
@@ -167,12 +167,12 @@ static void loopback_listener_accepts_all_addresses(void **state)
 	(void)state;
 	assert_int_equal(take(&p, &a, v4(0x7f000001, 7), false), 0);
 	assert_int_equal(cma_port_listen(&p, &a), 0);
-	assert_ptr_equal(cma_port_find_listener(&p, TCP, 7, &one), &a);
+	assert_ptr_equal(cma_port_find_listener(&p, TCP, 7, &one, 0), &a);
 	assert_int_equal(take(&p, &b, v4(ONE, 7), false), -EADDRNOTAVAIL);
 	loop6.ip[0] = 0;
 	assert_int_equal(take(&p, &b, loop6, false), 0);
 	assert_int_equal(cma_port_listen(&p, &b), 0);
-	assert_ptr_equal(cma_port_find_listener(&p, TCP, 8, &one), &b);
+	assert_ptr_equal(cma_port_find_listener(&p, TCP, 8, &one, 0), &b);
 	cma_port_close(&p);
 }
 

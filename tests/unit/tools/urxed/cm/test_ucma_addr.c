@@ -250,27 +250,40 @@ static void listener_accepts_its_address_family(void **state)
 	get_event(&b, CMA_CONNECT_REQUEST);
 }
 
-/* The GID index of an ID that is bound to the host's link-local address on an interface. */
-static uint8_t index_in_scope(uint32_t ifindex)
+/* An ID that is bound to the host's link-local address on an interface. */
+static uint32_t create_in_scope(uint32_t ifindex, uint16_t port, uint64_t uid)
 {
-	struct sockaddr_in6 in = {.sin6_family = AF_INET6, .sin6_scope_id = ifindex};
-	struct rdma_ucm_bind_ip request = {.id = create(&b, RDMA_PS_TCP, 0xb)};
+	struct sockaddr_in6 in = {
+		.sin6_family = AF_INET6, .sin6_scope_id = ifindex, .sin6_port = htons(port)};
+	struct rdma_ucm_bind_ip request = {.id = create(&b, RDMA_PS_TCP, uid)};
 
 	memcpy(&in.sin6_addr, loop.host.addresses[0].ip, sizeof(in.sin6_addr));
 	request.addr = in;
 	assert_int_equal(COMMAND(&b, BIND_IP, request, 0), 0);
-	return cma_find_id(&loop.ucma.cma, request.id)->sgid_index;
+	return request.id;
+}
+
+static uint8_t index_in_scope(uint32_t ifindex)
+{
+	return cma_find_id(&loop.ucma.cma, create_in_scope(ifindex, 0, 0xb))->sgid_index;
 }
 
 /* Two interfaces have the same link-local address, as that of a VLAN and its parent. */
-static void scope_chooses_among_link_local_addresses(void **state)
+static struct host_address *add_vlan(void)
 {
 	struct host_address *own = loop.host.addresses;
 
-	(void)state;
 	assert_true(own[0].valid && own[0].ip[0] == 0xfe);
 	own[3] = own[0];
 	own[3].vlan = 100;
+	return own;
+}
+
+static void scope_chooses_among_link_local_addresses(void **state)
+{
+	struct host_address *own = add_vlan();
+
+	(void)state;
 	assert_int_equal(index_in_scope(1), 0);
 	/* Interface 1 is lo in every network namespace. */
 	strcpy(own[3].ndev, "lo");
@@ -279,6 +292,31 @@ static void scope_chooses_among_link_local_addresses(void **state)
 	assert_int_equal(index_in_scope(1), 3);
 	/* No address is on an interface that does not exist. */
 	assert_int_equal(index_in_scope(0x7ffffff), 0);
+}
+
+/* Listeners on both interfaces share a port, and each gets the requests of its interface. */
+static void link_local_listener_belongs_to_its_interface(void **state)
+{
+	struct host_address *own = add_vlan();
+	uint32_t id = create(&a, RDMA_PS_TCP, 0xa);
+	struct rdma_ucm_resolve_ip resolve = {.id = id, .timeout_ms = 1000};
+
+	(void)state;
+	strcpy(own[0].ndev, "eth0");
+	strcpy(own[3].ndev, "lo");
+	assert_int_equal(listen_on(&b, create_in_scope(0x7ffffff, PORT, 0xe0), 5), 0);
+	assert_int_equal(listen_on(&b, create_in_scope(1, PORT, 0xe3), 5), 0);
+	resolve.dst_addr = (struct sockaddr_in6){
+		.sin6_family = AF_INET6, .sin6_port = htons(PORT), .sin6_scope_id = 0x7ffffff};
+	memcpy(&resolve.dst_addr.sin6_addr, own[0].ip, sizeof(own[0].ip));
+	assert_int_equal(COMMAND(&a, RESOLVE_IP, resolve, 0), 0);
+	get_event(&a, CMA_ADDR_RESOLVED);
+	assert_int_equal(resolve_route(&a, id), 0);
+	get_event(&a, CMA_ROUTE_RESOLVED);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
+	assert_int_equal(loop.flying[0].path.sgid_index, 0);
+	loop_run(&loop);
+	assert_int_equal(get_event(&b, CMA_CONNECT_REQUEST).uid, 0xe0);
 }
 
 static void link_local_source_has_the_scope_of_the_destination(void **state)
@@ -314,6 +352,7 @@ int main(void)
 		TEST(ipv4_mapped_destination_uses_an_ipv4_source),
 		TEST(listener_accepts_its_address_family),
 		TEST(scope_chooses_among_link_local_addresses),
+		TEST(link_local_listener_belongs_to_its_interface),
 		TEST(link_local_source_has_the_scope_of_the_destination),
 	};
 
