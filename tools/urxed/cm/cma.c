@@ -30,9 +30,13 @@ uint64_t cma_node_guid(const struct host *host)
 
 uint8_t cma_path_mtu(const struct cma_id *id)
 {
-	uint32_t bytes = urxe_max_path_mtu(id->cma->ops->mtu_to_peer(id->cma->ctx, id));
+	uint32_t bytes;
 	uint8_t mtu = 1;
 
+	/* A SIDR_REQ has no MTU. */
+	if (id->conn && id->service != CMA_UD)
+		return cm_channel(id->conn)->mtu;
+	bytes = urxe_max_path_mtu(id->cma->ops->mtu_to_peer(id->cma->ctx, id));
 	while (mtu < 5 && 128u << (mtu + 1) <= bytes)
 		mtu++;
 	return mtu;

@@ -196,7 +196,10 @@ int cma_notify_established(struct cma_id *id);
 int cma_set_reuseaddr(struct cma_id *id, bool on);
 int cma_set_afonly(struct cma_id *id, bool on);
 
-/* The path MTU to the peer of an ID with a route, as enum ib_mtu: 1 = 256 to 5 = 4096 bytes. */
+/* The path of the ID's request, or for an ID that only has a route, the path that cma_connect would
+ * use. */
+struct cm_path cma_path(const struct cma_id *id);
+/* The MTU of that path, as enum ib_mtu: 1 = 256 to 5 = 4096 bytes. */
 uint8_t cma_path_mtu(const struct cma_id *id);
 /* The longest time of a packet on the route of an ID, 4.096 us * 2^n. */
 uint8_t cma_packet_lifetime(const struct cma_id *id);

@@ -25,6 +25,11 @@ static struct cm_path make_path(const struct cma_id *id)
 	return path;
 }
 
+struct cm_path cma_path(const struct cma_id *id)
+{
+	return id->conn ? cm_channel(id->conn)->path : make_path(id);
+}
+
 /* The IP addressing header of annex A11, then the program's data. -EINVAL: too long. */
 static int build_private_data(const struct cma_id *id, const struct cma_param *p, uint8_t *data,
 			      uint32_t room)

@@ -125,7 +125,6 @@ enum cm_verdict cma_on_cm_request(void *ctx, struct cm_conn *conn, const struct 
 	if (cma_create_id(cma, listener->user, listener->ps, service, listener->ctx, &id))
 		return CM_FORGET;
 	init_request_id(id, conn, &hdr, (uint16_t)service_id);
-	id->tos = listener->tos;
 	fill_request_event(&event, conn, mad);
 	if (!cma->ops->request(listener, id, &event)) {
 		id->conn = NULL;

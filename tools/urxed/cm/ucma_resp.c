@@ -104,20 +104,21 @@ void ucma_fill_join(struct rdma_ucm_event_resp *resp, const struct cma_id *id,
 
 static void fill_path(struct ib_user_path_rec *path, const struct cma_id *id)
 {
-	const struct host *host = id->cma->host;
+	const struct cm_path p = cma_path(id);
 
 	path->mtu = cma_path_mtu(id);
 	path->mtu_selector = EXACTLY;
-	path->rate = port_rate_of_path(host_rate(host));
+	path->rate = port_rate_of_path(host_rate(id->cma->host));
 	path->rate_selector = EXACTLY;
 	path->packet_life_time = cma_packet_lifetime(id);
 	path->packet_life_time_selector = EXACTLY;
-	path->flow_label = htobe32((id->src.addr.port * 31u + id->dst.port) & 0xfffff);
+	path->flow_label = htobe32(p.flow_label);
 	path->reversible = 1;
 	path->numb_path = 1;
-	path->hop_limit = HOP_LIMIT;
-	path->traffic_class = id->tos;
-	path->pkey = htobe16(host->pkeys[0]);
+	path->hop_limit = p.hop_limit ? p.hop_limit : HOP_LIMIT;
+	path->traffic_class = p.traffic_class;
+	path->sl = p.sl;
+	path->pkey = htobe16(p.pkey);
 }
 
 /* A PathRecord in network byte order (IBA 15.2.5.16). */
@@ -172,6 +173,7 @@ uint32_t ucma_fill_path(struct rdma_ucm_query_path_resp *resp, struct ib_path_re
 	record.traffic_class = path.traffic_class;
 	record.reversible_and_n = (uint8_t)(path.reversible << 7 | path.numb_path);
 	record.pkey = path.pkey;
+	record.qos_and_sl = htobe16(path.sl);
 	record.mtu = (uint8_t)(path.mtu_selector << 6 | path.mtu);
 	record.rate = (uint8_t)(path.rate_selector << 6 | path.rate);
 	record.lifetime = (uint8_t)(path.packet_life_time_selector << 6 | path.packet_life_time);

@@ -34,18 +34,32 @@ static void qp_attributes_follow_connect_and_disconnect(void **state)
 	expect_no_event(&a);
 }
 
+/* Offsets in a PathRecord (IBA 15.2.5.16). */
+enum { PATH_FLOW = 44, PATH_TRAFFIC_CLASS = 48, PATH_MTU = 54, PATH_RATE = 55, PATH_LIFETIME = 56 };
+
+struct path {
+	uint8_t bytes[64]; /* a PathRecord */
+};
+
+static struct path query_path(const struct loop_program *p, uint32_t id)
+{
+	const struct rdma_ucm_query request = {.option = RDMA_USER_CM_QUERY_PATH, .id = id};
+	struct path path;
+
+	assert_int_equal(COMMAND(p, QUERY, request, 400), 0);
+	memcpy(path.bytes, answer.out + 16, sizeof(path.bytes));
+	return path;
+}
+
 /* A value of the path record that a program reads, which has the selector "exactly". */
 static uint8_t path_value(uint32_t id, unsigned offset)
 {
-	const struct rdma_ucm_query request = {.option = RDMA_USER_CM_QUERY_PATH, .id = id};
-
-	assert_int_equal(COMMAND(&a, QUERY, request, 400), 0);
-	return answer.out[16 + offset] ^ 2 << 6;
+	return query_path(&a, id).bytes[offset] ^ 2 << 6;
 }
 
 static uint8_t path_mtu(uint32_t id)
 {
-	return path_value(id, 54);
+	return path_value(id, PATH_MTU);
 }
 
 static void path_mtu_fits_the_peer(void **state)
@@ -61,6 +75,29 @@ static void path_mtu_fits_the_peer(void **state)
 	child = establish(id);
 	assert_int_equal(qp_attr(&a, id, RTR).path_mtu, 3);
 	assert_int_equal(qp_attr(&b, child, RTR).path_mtu, 3);
+}
+
+/* Both ends of a connection see the path of the request. */
+static void path_of_an_accepted_id_is_that_of_the_request(void **state)
+{
+	struct path ours, theirs;
+	uint32_t id, child;
+
+	(void)state;
+	listener(5);
+	id = client_without_route(RDMA_PS_TCP);
+	set_byte_option(&a, id, RDMA_OPTION_ID_TOS, 0x60);
+	assert_int_equal(resolve_route(&a, id), 0);
+	get_event(&a, CMA_ROUTE_RESOLVED);
+	loop.mtu_to_peer = 1500;
+	child = establish(id);
+	loop.mtu_to_peer = 4200;
+	ours = query_path(&a, id);
+	theirs = query_path(&b, child);
+	assert_int_equal(theirs.bytes[PATH_TRAFFIC_CLASS], 0x60);
+	assert_int_equal(theirs.bytes[PATH_MTU] & 0x3f, 3);
+	assert_memory_equal(theirs.bytes + PATH_FLOW, ours.bytes + PATH_FLOW,
+			    PATH_RATE - PATH_FLOW);
 }
 
 /* As in the kernel, the option concerns the path, and thus the peer, if the program sets it before
@@ -88,7 +125,7 @@ static void ack_timeout_of_the_client_reaches_the_server(void **state)
 		get_event(&a, CMA_ROUTE_RESOLVED);
 		if (rows[i].after != UNSET)
 			set_ack_timeout(&a, id, rows[i].after);
-		assert_int_equal(path_value(id, 56), rows[i].lifetime);
+		assert_int_equal(path_value(id, PATH_LIFETIME), rows[i].lifetime);
 		child = establish(id);
 		assert_int_equal(qp_attr(&a, id, RTS).timeout, rows[i].own);
 		assert_int_equal(qp_attr(&b, child, RTS).timeout, rows[i].peer);
@@ -653,6 +690,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(qp_attributes_follow_connect_and_disconnect),
 		TEST(path_mtu_fits_the_peer),
+		TEST(path_of_an_accepted_id_is_that_of_the_request),
 		TEST(ack_timeout_of_the_client_reaches_the_server),
 		TEST(request_carries_up_to_56_bytes_of_private_data),
 		TEST(reject_carries_reason_and_private_data),

@@ -134,20 +134,23 @@ static inline int resolve_route(const struct loop_program *p, uint32_t id)
 	return COMMAND(p, RESOLVE_ROUTE, request, 0);
 }
 
-static inline void set_ack_timeout(const struct loop_program *p, uint32_t id, uint8_t timeout)
+static inline void set_byte_option(const struct loop_program *p, uint32_t id, uint32_t name,
+				   uint8_t value)
 {
 	const struct {
 		struct rdma_ucm_set_option option;
-		uint8_t timeout;
-	} set = {{.id = id,
-		  .level = RDMA_OPTION_ID,
-		  .optname = RDMA_OPTION_ID_ACK_TIMEOUT,
-		  .optlen = sizeof(timeout)},
-		 timeout};
+		uint8_t value;
+	} set = {{.id = id, .level = RDMA_OPTION_ID, .optname = name, .optlen = sizeof(value)},
+		 value};
 
 	assert_int_equal(loop_command(&loop, p, RDMA_USER_CM_CMD_SET_OPTION, &set,
-				      offsetof(typeof(set), timeout) + 1, 0, &answer),
+				      offsetof(typeof(set), value) + 1, 0, &answer),
 			 0);
+}
+
+static inline void set_ack_timeout(const struct loop_program *p, uint32_t id, uint8_t timeout)
+{
+	set_byte_option(p, id, RDMA_OPTION_ID_ACK_TIMEOUT, timeout);
 }
 
 static inline struct rdma_ucm_conn_param param(uint32_t qpn, uint8_t len)
