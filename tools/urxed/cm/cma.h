@@ -90,6 +90,8 @@ struct cma_id {
 	uint8_t sgid_index;
 	uint8_t peer[16]; /* GID that packets go to: dst, or the host's own address for loopback */
 	uint8_t tos;
+	uint8_t route_tos; /* tos when the route was resolved, or the traffic class of cma_set_path
+			    */
 	uint8_t ack_timeout;
 	bool ack_timeout_set;
 	uint8_t route_ack_timeout; /* ack_timeout when the route was resolved; 0 = none */

@@ -14,7 +14,7 @@ static struct cm_path make_path(const struct cma_id *id)
 	const struct host_address *own = host_address_by_gid(id->cma->host, id->sgid_index);
 	struct cm_path path = {.sgid_index = id->sgid_index,
 			       .pkey = id->cma->host->pkeys[0],
-			       .traffic_class = id->tos,
+			       .traffic_class = id->route_tos,
 			       .hop_limit = HOP_LIMIT};
 
 	/* The same flow label as the kernel's rdma_cm. */

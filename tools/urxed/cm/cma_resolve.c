@@ -326,23 +326,25 @@ int cma_resolve_addr(struct cma_id *id, const struct cma_addr *src, const struct
 	return rc;
 }
 
-int cma_resolve_route(struct cma_id *id)
+static int set_route(struct cma_id *id, uint8_t traffic_class)
 {
 	if (id->state != CMA_STATE_ADDR_RESOLVED)
 		return -EINVAL;
 	id->state = CMA_STATE_ROUTE_RESOLVED;
+	id->route_tos = traffic_class;
 	id->route_ack_timeout = id->ack_timeout;
 	cma_emit_event(id, CMA_ROUTE_RESOLVED, 0);
 	return 0;
 }
 
+int cma_resolve_route(struct cma_id *id)
+{
+	return set_route(id, id->tos);
+}
+
 int cma_set_path(struct cma_id *id, uint8_t traffic_class)
 {
-	if (!id->has_device)
-		return -EINVAL;
-	if (id->state == CMA_STATE_ADDR_RESOLVED)
-		id->tos = traffic_class;
-	return cma_resolve_route(id);
+	return id->has_device ? set_route(id, traffic_class) : -EINVAL;
 }
 
 int cma_set_reuseaddr(struct cma_id *id, bool on)

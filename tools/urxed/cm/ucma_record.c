@@ -139,6 +139,10 @@ static void id_fields(struct vnic_state_stream *s, struct ucma_record *r)
 	vnic_state_bytes(s, r->id.own, sizeof(r->id.own));
 	vnic_state_bytes(s, id->peer, sizeof(id->peer));
 	vnic_state_u8(s, &id->tos);
+	if (s->version >= 3)
+		vnic_state_u8(s, &id->route_tos);
+	else
+		id->route_tos = id->tos;
 	u8_max(s, &id->ack_timeout, EXP_MAX);
 	vnic_state_bool(s, &id->ack_timeout_set);
 	if (s->version >= 2)

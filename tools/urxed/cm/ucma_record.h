@@ -14,7 +14,8 @@
 
 #include "urxed/cm/ucma.h"
 
-#define UCMA_RECORD_VERSION 2 /* 1 has no cma_id.route_ack_timeout */
+/* 1 has no cma_id.route_ack_timeout, 1 and 2 have no cma_id.route_tos. */
+#define UCMA_RECORD_VERSION 3
 #define UCMA_NO_NUMBER      UINT32_MAX
 
 /* In this order: IDs after the device, groups and events after the IDs that they name. An event may

@@ -100,6 +100,22 @@ static void path_of_an_accepted_id_is_that_of_the_request(void **state)
 			    PATH_RATE - PATH_FLOW);
 }
 
+/* As in the kernel, the type of service concerns routes that are resolved later. */
+static void type_of_service_is_that_of_the_route(void **state)
+{
+	uint32_t id = client_without_route(RDMA_PS_TCP), child;
+
+	(void)state;
+	listener(5);
+	set_byte_option(&a, id, RDMA_OPTION_ID_TOS, 0x20);
+	assert_int_equal(resolve_route(&a, id), 0);
+	get_event(&a, CMA_ROUTE_RESOLVED);
+	set_byte_option(&a, id, RDMA_OPTION_ID_TOS, 0x60);
+	assert_int_equal(query_path(&a, id).bytes[PATH_TRAFFIC_CLASS], 0x20);
+	child = establish(id);
+	assert_int_equal(qp_attr(&b, child, RTR).ah_attr.grh.traffic_class, 0x20);
+}
+
 /* As in the kernel, the option concerns the path, and thus the peer, if the program sets it before
  * it resolves the route. */
 static void ack_timeout_of_the_client_reaches_the_server(void **state)
@@ -691,6 +707,7 @@ int main(void)
 		TEST(qp_attributes_follow_connect_and_disconnect),
 		TEST(path_mtu_fits_the_peer),
 		TEST(path_of_an_accepted_id_is_that_of_the_request),
+		TEST(type_of_service_is_that_of_the_route),
 		TEST(ack_timeout_of_the_client_reaches_the_server),
 		TEST(request_carries_up_to_56_bytes_of_private_data),
 		TEST(reject_carries_reason_and_private_data),

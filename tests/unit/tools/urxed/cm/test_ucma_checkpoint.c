@@ -110,10 +110,10 @@ static void connection_goes_on(void **state)
 	connection_outlives(move_both);
 }
 
-static void ack_timeout_moves(void **state)
+static void options_of_a_route_move(void **state)
 {
 	(void)state;
-	ack_timeout_of_a_route_outlives(move_both);
+	options_of_a_route_outlive(move_both);
 }
 
 static void connection_over_v1_moves(void **state)
@@ -844,7 +844,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(connection_goes_on, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(ack_timeout_moves, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(options_of_a_route_move, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(connection_over_v1_moves, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(device_keeps_its_token, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(peer_repeats_its_messages, set_up, tear_down),

@@ -35,10 +35,10 @@ static void connection_survives_a_restart(void **state)
 	connection_outlives(restart);
 }
 
-static void ack_timeout_survives_a_restart(void **state)
+static void options_of_a_route_survive_a_restart(void **state)
 {
 	(void)state;
-	ack_timeout_of_a_route_outlives(restart);
+	options_of_a_route_outlive(restart);
 }
 
 static void connection_over_v1_survives_a_restart(void **state)
@@ -408,7 +408,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(connection_survives_a_restart),
-		TEST(ack_timeout_survives_a_restart),
+		TEST(options_of_a_route_survive_a_restart),
 		TEST(connection_over_v1_survives_a_restart),
 		TEST(lost_request_is_repeated_after_a_restart),
 		TEST(unfetched_events_survive_in_order),

@@ -37,19 +37,22 @@ static inline void connection_outlives(interrupt_fn *interrupt)
 	expect_no_event(&a);
 }
 
-/* The ACK timeout that a program has set before it resolved the route. */
-static inline void ack_timeout_of_a_route_outlives(interrupt_fn *interrupt)
+/* The ACK timeout and type of service that a program has set before it resolved the route. */
+static inline void options_of_a_route_outlive(interrupt_fn *interrupt)
 {
 	uint32_t id = client_without_route(RDMA_PS_TCP), child;
 
 	set_ack_timeout(&a, id, 20);
+	set_byte_option(&a, id, RDMA_OPTION_ID_TOS, 0x60);
 	assert_int_equal(resolve_route(&a, id), 0);
 	get_event(&a, CMA_ROUTE_RESOLVED);
+	set_byte_option(&a, id, RDMA_OPTION_ID_TOS, 0);
 	interrupt();
 	listener(5);
 	child = establish(id);
 	assert_int_equal(qp_attr(&a, id, RTS).timeout, 20);
 	assert_int_equal(qp_attr(&b, child, RTS).timeout, 20);
+	assert_int_equal(qp_attr(&b, child, RTR).ah_attr.grh.traffic_class, 0x60);
 }
 
 /* A request that came over RoCEv1 has a GID index of its own. */
