@@ -28,7 +28,7 @@ enum {
 	QP_MAX_DEST_RD_ATOMIC = 1 << 17,
 	QP_DEST_QPN = 1 << 20,
 };
-enum { STATE_INIT = 1, STATE_RTR = 2, STATE_RTS = 3 };
+enum { STATE_INIT = 1, STATE_RTR = 2, STATE_RTS = 3, STATE_LAST = 6 };
 enum { ACCESS_REMOTE_WRITE = 2, ACCESS_REMOTE_READ = 4, ACCESS_REMOTE_ATOMIC = 8 };
 
 #define PORT      1
@@ -296,6 +296,16 @@ static bool has_channel(const struct cma_id *id)
 	}
 }
 
+static int fill_conn_init(struct ib_uverbs_qp_attr *attr, const struct cma_id *id)
+{
+	enum cm_state state = cm_state(id->conn);
+
+	if (state != CM_REQ_SENT && state != CM_MRA_REQ_RCVD && !has_channel(id))
+		return -EINVAL;
+	fill_init(attr, id);
+	return 0;
+}
+
 static int fill_rtr(struct ib_uverbs_qp_attr *attr, const struct cma_id *id)
 {
 	const struct cm_channel *c;
@@ -339,14 +349,15 @@ static int fill_rts(struct ib_uverbs_qp_attr *attr, const struct cma_id *id)
 int ucma_fill_qp_attr(struct ib_uverbs_qp_attr *attr, const struct cma_id *id, uint32_t state)
 {
 	*attr = (struct ib_uverbs_qp_attr){.qp_state = state};
-	if (!id->has_device)
+	if (!id->has_device || state > STATE_LAST)
 		return -EINVAL;
 	/* Without a connection the kernel fills the attributes for INIT, whatever the state. */
-	if (!id->conn || id->service == CMA_UD || state == STATE_INIT) {
+	if (!id->conn || id->service == CMA_UD) {
 		fill_init(attr, id);
 		return 0;
 	}
 	switch (state) {
+	case STATE_INIT: return fill_conn_init(attr, id);
 	case STATE_RTR: return fill_rtr(attr, id);
 	case STATE_RTS: return fill_rts(attr, id);
 	default: return -EINVAL;

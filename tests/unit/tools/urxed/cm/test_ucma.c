@@ -51,6 +51,37 @@ static struct path query_path(const struct loop_program *p, uint32_t id)
 	return path;
 }
 
+/* As in the kernel, no queue pair can be brought to INIT for a connection that has ended. */
+static void ended_connection_has_no_attributes(void **state)
+{
+	struct rdma_ucm_init_qp_attr request = {.qp_state = INIT};
+	uint32_t id, child;
+
+	(void)state;
+	listener(5);
+	id = client(RDMA_PS_TCP);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
+	qp_attr(&a, id, INIT);
+	loop_run(&loop);
+	request.id = child = get_event(&b, CMA_CONNECT_REQUEST).id;
+	qp_attr(&b, child, INIT);
+	destroy(&a, id); /* sends a REJ */
+	loop_run(&loop);
+	assert_int_equal(COMMAND(&b, INIT_QP_ATTR, request, sizeof(struct ib_uverbs_qp_attr)),
+			 -EINVAL);
+	destroy(&b, child);
+	id = client(RDMA_PS_TCP);
+	request.id = child = establish(id);
+	qp_attr(&b, child, INIT);
+	assert_int_equal(disconnect(&b, child), 0);
+	assert_int_equal(COMMAND(&b, INIT_QP_ATTR, request, sizeof(struct ib_uverbs_qp_attr)),
+			 -EINVAL);
+	request.id = client(RDMA_PS_UDP);
+	request.qp_state = 7;
+	assert_int_equal(COMMAND(&a, INIT_QP_ATTR, request, sizeof(struct ib_uverbs_qp_attr)),
+			 -EINVAL);
+}
+
 /* A value of the path record that a program reads, which has the selector "exactly". */
 static uint8_t path_value(uint32_t id, unsigned offset)
 {
@@ -705,6 +736,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(qp_attributes_follow_connect_and_disconnect),
+		TEST(ended_connection_has_no_attributes),
 		TEST(path_mtu_fits_the_peer),
 		TEST(path_of_an_accepted_id_is_that_of_the_request),
 		TEST(type_of_service_is_that_of_the_route),
