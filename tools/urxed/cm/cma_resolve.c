@@ -156,6 +156,8 @@ int cma_bind(struct cma_id *id, const struct cma_addr *addr)
 		return rc;
 	if (own)
 		set_device(id, own);
+	/* As in the kernel, for programs that read the family of the peer's address. */
+	id->dst = cma_addr_wildcard(addr->family);
 	id->state = CMA_ADDR_BOUND;
 	return 0;
 }

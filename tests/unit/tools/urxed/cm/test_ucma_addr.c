@@ -93,6 +93,22 @@ static void loopback_has_no_device_if_an_uplink_exists(void **state)
 	assert_int_equal(query(id, RDMA_USER_CM_QUERY_ADDR).src_size, sizeof(struct sockaddr_in));
 }
 
+/* As in the kernel, the peer's address has no value yet, but the family of the own one. */
+static void bound_id_has_a_peer_address_of_its_family(void **state)
+{
+	uint32_t id = create(&a, RDMA_PS_TCP, 0xa);
+	struct rdma_ucm_query_addr_resp response;
+	struct sockaddr_in in;
+
+	(void)state;
+	assert_int_equal(bind_to(&a, id, INADDR_ANY, PORT), 0);
+	response = query(id, RDMA_USER_CM_QUERY_ADDR);
+	assert_int_equal(response.dst_size, sizeof(in));
+	memcpy(&in, &response.dst_addr, sizeof(in));
+	assert_int_equal(in.sin_family, AF_INET);
+	assert_int_equal(in.sin_port + in.sin_addr.s_addr, 0);
+}
+
 static void query_returns_addresses_and_path(void **state)
 {
 	static const uint8_t zero[16];
@@ -346,6 +362,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(af_ib_binds_the_wildcard_only),
 		TEST(loopback_has_no_device_if_an_uplink_exists),
+		TEST(bound_id_has_a_peer_address_of_its_family),
 		TEST(query_returns_addresses_and_path),
 		TEST(resolve_without_route_fails_at_once),
 		TEST(failed_resolve_binds_to_no_source),
