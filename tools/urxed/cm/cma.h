@@ -174,7 +174,7 @@ int cma_bind(struct cma_id *id, const struct cma_addr *addr);
 /*
  * Resolves dst, from the ID's address. An ID that is not bound is bound to src first, or to the
  * wildcard if src is NULL. An event ADDR_RESOLVED or ADDR_ERROR follows. -ENETUNREACH: no route to
- * dst.
+ * dst; -EINVAL: the ID's address is loopback, and dst another host.
  */
 int cma_resolve_addr(struct cma_id *id, const struct cma_addr *src, const struct cma_addr *dst,
 		     uint32_t timeout_ms);

@@ -244,7 +244,10 @@ static int resolve_from_any(struct cma_id *id, const struct host_address **chose
 	return rc;
 }
 
-/* Sets sgid_index, which becomes the source if the next hop is resolved. */
+/*
+ * Sets sgid_index, which becomes the source if the next hop is resolved. -EINVAL: the source is
+ * loopback, and the destination another host.
+ */
 static int resolve_next_hop(struct cma_id *id)
 {
 	const struct host_address *own = NULL;
@@ -265,6 +268,8 @@ static int resolve_next_hop(struct cma_id *id)
 			memcpy(id->dst.ip, own->ip, sizeof(id->dst.ip));
 		else if (!cma_addr_is_loopback(&id->dst))
 			memcpy(id->peer, id->dst.ip, sizeof(id->peer));
+	} else if (cma_addr_is_loopback(&id->src.addr)) {
+		return -EINVAL;
 	} else {
 		memcpy(id->peer, id->dst.ip, sizeof(id->peer));
 		rc = own ? resolve_from(id, own) : resolve_from_any(id, &own);

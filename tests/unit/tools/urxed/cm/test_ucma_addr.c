@@ -196,6 +196,20 @@ static void expect_source(uint32_t id, const char *ip)
 	assert_int_equal(in.sin_addr.s_addr, inet_addr(ip));
 }
 
+/* As in the kernel, loopback is no source of packets to other hosts. */
+static void loopback_does_not_reach_other_hosts(void **state)
+{
+	uint32_t id = create(&a, RDMA_PS_TCP, 0xa);
+
+	(void)state;
+	assert_int_equal(host_add_text(&loop.host, "192.0.2.1/24", 0), 0);
+	assert_int_equal(bind_to(&a, id, INADDR_LOOPBACK, 0), 0);
+	assert_int_equal(resolve_ip(id, "192.0.2.9"), -EINVAL);
+	expect_no_event(&a);
+	assert_int_equal(resolve_ip(id, "192.0.2.1"), 0);
+	get_event(&a, CMA_ADDR_RESOLVED);
+}
+
 /* As in the kernel, the ID may use another source for the next destination. */
 static void failed_resolve_binds_to_no_source(void **state)
 {
@@ -365,6 +379,7 @@ int main(void)
 		TEST(bound_id_has_a_peer_address_of_its_family),
 		TEST(query_returns_addresses_and_path),
 		TEST(resolve_without_route_fails_at_once),
+		TEST(loopback_does_not_reach_other_hosts),
 		TEST(failed_resolve_binds_to_no_source),
 		TEST(ipv4_mapped_destination_uses_an_ipv4_source),
 		TEST(listener_accepts_its_address_family),
