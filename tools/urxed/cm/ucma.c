@@ -303,6 +303,21 @@ struct ucma_file *ucma_file_new(struct ucma *u)
 	return file;
 }
 
+struct ucma_file *ucma_ended_file(struct ucma *u, uid_t user)
+{
+	struct ucma_file *file;
+
+	LIST_FOREACH(file, &u->files, link)
+	if (file->ended && file->user == user)
+		return file;
+	file = ucma_file_new(u);
+	if (!file)
+		return NULL;
+	file->user = user;
+	end_file(file);
+	return file;
+}
+
 static void open_file(struct ucma *u, int fd)
 {
 	struct ucred peer;

@@ -221,6 +221,8 @@ void ucma_input(struct ucma *u, uint64_t now);
 /* Handles expired timers; returns the time of the next call in ns, UINT64_MAX = never. */
 uint64_t ucma_tick(struct ucma *u, uint64_t now);
 struct ucma_file *ucma_file_new(struct ucma *u);
+/* A file of that user whose IDs ucma_tick destroys. NULL: no memory. */
+struct ucma_file *ucma_ended_file(struct ucma *u, uid_t user);
 /* The file whose program has sent its hello and has that token; NULL: none. */
 struct ucma_file *ucma_find_file(const struct ucma *u, uint64_t token);
 /* True: a frozen file of the process has no connection. The process may have ended. */
@@ -268,7 +270,8 @@ int ucma_group_restore(struct ucma_ctx *ctx, uint32_t number, uint64_t uid,
 /* NULL: no ID of this file has joined a group with that number. */
 struct ucma_group *ucma_find_group(const struct ucma_file *file, uint32_t number);
 void ucma_group_leave(struct ucma_group *group);
-/* Removes a queued event, and destroys the ID of the request that it reports. */
+/* Removes a queued event, and destroys the ID of the request that it reports: at once, or by
+ * ucma_tick if QP1's queue has no room for the refusal. */
 void ucma_drop_event(struct ucma_file *file, struct ucma_event *event);
 
 /* --- ucma_events.c: the queue of events, and packets to the programs. */

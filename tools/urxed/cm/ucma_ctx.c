@@ -83,12 +83,19 @@ static bool can_take_request(const struct ucma_file *listener)
 void ucma_drop_event(struct ucma_file *file, struct ucma_event *event)
 {
 	struct ucma_ctx *child = event->child;
+	struct ucma *u = file->ucma;
+	struct ucma_file *later = NULL;
 
 	ucma_event_cancel(file, event);
 	if (!child)
 		return;
 	child->request = NULL;
-	ucma_ctx_destroy(child);
+	if (!file->ended && !u->ops->has_room(u->ctx))
+		later = ucma_ended_file(u, file->user);
+	if (later)
+		ucma_ctx_move(child, later);
+	else
+		ucma_ctx_destroy(child);
 }
 
 static void free_group(struct ucma_group *group)

@@ -311,6 +311,28 @@ static void ids_end_when_there_is_room_for_their_messages(void **state)
 	assert_int_equal(loop.ucma.n_ended, 0);
 }
 
+/* A listener may have more pending requests than QP1's queue has room for refusals. */
+static void refusals_of_a_listener_wait_for_room(void **state)
+{
+	uint32_t server = listener(5);
+
+	(void)state;
+	for (uint32_t i = 0; i < 5; i++)
+		assert_int_equal(connect_to(&a, client(RDMA_PS_TCP), LOOP_QPN + i, 0), 0);
+	loop_run(&loop);
+	loop.crowded = true;
+	destroy(&b, server);
+	assert_int_equal(loop.n, 0);
+	assert_int_equal(ucma_tick(&loop.ucma, loop.now), UINT64_MAX);
+	loop.crowded = false;
+	loop_pass(&loop, 0);
+	assert_int_equal(loop.n, 5);
+	loop_run(&loop);
+	for (uint32_t i = 0; i < 5; i++)
+		assert_int_equal(get_event(&a, CMA_REJECTED).status, CM_REJ_CONSUMER);
+	assert_int_equal(loop.ucma.n_ended, 0);
+}
+
 /* To freeze and thaw many IDs writes the record of their device only. */
 static void freezing_many_ids_writes_one_record(void **state)
 {
@@ -602,6 +624,7 @@ int main(void)
 		TEST(departed_devices_of_a_user_are_limited),
 		TEST(departed_program_with_many_ids_is_forgotten_in_steps),
 		TEST(ids_end_when_there_is_room_for_their_messages),
+		TEST(refusals_of_a_listener_wait_for_room),
 		TEST(freezing_many_ids_writes_one_record),
 		TEST(ids_of_a_user_are_limited),
 		TEST(groups_of_a_user_are_limited),
