@@ -56,7 +56,8 @@ enum call_member { NOW = 1, QPN = 2, KEY = 4, VALUE = 8, CONTEXT = 16, FLAG = 32
 	X(GID_VLAN, "set_vlan", VALUE, u16_field)                        \
 	X(PKEY_SET, "set_pkey", VALUE, u16_field)                        \
 	X(LINK_MTU, "set_mtu", VALUE, NULL)                              \
-	X(SET_GSO, "set_gso", FLAG, NULL)
+	X(SET_GSO, "set_gso", FLAG, NULL)                                \
+	X(SAVE, "save_state", NOW, NULL)
 
 #define CALL_ENUM(id, name, members, fields) CALL_##id,
 enum call_kind { CALL_LIST(CALL_ENUM) CALL_COUNT };

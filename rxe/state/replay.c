@@ -495,9 +495,21 @@ static void call_window(struct player *p, const struct call *call)
 	}
 }
 
+/* A save changes the device: it forgets what is not in the stream. */
+static void save_device(struct player *p, const struct call *call)
+{
+	const struct urxe_state_save how = {.tag = NULL};
+	uint8_t *state;
+	size_t length;
+
+	if (!urxe_state_save(p->dev, call->now, &how, &state, &length))
+		urxe_state_free(state);
+}
+
 static void call_device(struct player *p, const struct call *call)
 {
 	switch (call->kind) {
+	case CALL_SAVE: save_device(p, call); break;
 	case CALL_GID_SET:
 		urxe_gid_set(p->dev, call->value, call->gid.valid ? &call->gid.gid : NULL,
 			     call->flag);

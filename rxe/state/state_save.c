@@ -12,6 +12,7 @@
 #include "objects/device.h"
 #include "objects/multicast.h"
 #include "objects/rq.h"
+#include "record/recorder.h"
 #include "state/state_records.h"
 
 /* --- Lists of objects. */
@@ -237,6 +238,7 @@ int urxe_state_save(struct urxe_dev *dev, uint64_t now, const struct urxe_state_
 
 	if (rc)
 		return rc;
+	RECORD_ENTRY(dev, SAVE, .now = now);
 	dev_pass_time(dev, now);
 	stream_begin_save(s, dev->now);
 	list_objects(&d);

@@ -19,8 +19,8 @@
 
 /* urxe_replay reads only this version. In version 1 different small frames could have the same
  * digest. Version 2 had neither the set of the owner's callbacks nor the memory of fast
- * registrations. */
-#define URXE_RECORD_VERSION 3
+ * registrations. Version 3 lacked calls of urxe_state_save. */
+#define URXE_RECORD_VERSION 4
 /* Longest headers of a sent frame in a recording, bytes. */
 #define URXE_RECORD_HEADERS 128
 

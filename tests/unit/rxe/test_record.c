@@ -13,6 +13,7 @@
 #include <rxe/record.h>
 
 #include "engine.h"
+#include "move.h"
 #include "require.h"
 #include "scene.h"
 
@@ -48,6 +49,16 @@ static void start(struct pair *pair, unsigned side, struct recorded_bytes *recor
 
 	assert_int_equal(urxe_record_start(pair->node[side]->dev, pair->now, &recorder), 0);
 	assert_true(urxe_recording(pair->node[side]->dev));
+}
+
+/* The device goes on, as after an abandoned migration. */
+static void save(struct pair *pair, unsigned side)
+{
+	uint8_t *stream;
+	size_t length;
+
+	move_save(pair->node[side], pair->now, &stream, &length);
+	urxe_state_free(stream);
 }
 
 static void replay_same(const struct recorded_bytes *recording)
@@ -211,6 +222,9 @@ static void test_replay_of_each_scene_is_the_same(void **state)
 			open_recording(&recording[side], RECORDING_ROOM);
 			start(s->pair, side, &recording[side], true);
 		}
+		pair_run(s->pair, s->pair->now + MS / 100);
+		for (unsigned side = 0; side < 2; side++)
+			save(s->pair, side);
 		pair_run(s->pair, s->pair->now + 20 * MS);
 		change_regions(s->pair->node[0]);
 		change_device(s->pair->node[0]);
@@ -234,6 +248,7 @@ static struct pair *open_connection_of(const struct pair_attr *attr, struct endp
 	struct pair *pair = pair_create(attr);
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 
+	conn.sq_sig_all = false;
 	conn.retry_cnt = 1;
 	conn.timeout = 8;
 	conn_open(pair, &conn, end);
@@ -401,14 +416,15 @@ static void post_send_and_write(struct pair *pair, struct endpoint end[2])
 	pair_settle(pair);
 }
 
-/* The peer has acknowledged packets (copy_is_proven) before the recording, within it, or both. */
+/* The peer has acknowledged packets (copy_is_proven) before the recording, within it, or both; a
+ * save of the state, which forgets that, follows or not. */
 static void test_replay_of_a_device_with_the_copy_transport(void **state)
 {
 	static const struct urxe_copy_ops copy_ops = {
 		.table = no_table, .withdrawn = ignore_withdrawal, .settled = is_settled};
 
 	(void)state;
-	for (unsigned how = 0; how < 4; how++) {
+	for (unsigned how = 0; how < 8; how++) {
 		struct endpoint end[2];
 		struct pair *pair = open_connection_of(
 			&(struct pair_attr){.seed = 5, .copy_ops = &copy_ops}, end);
@@ -420,6 +436,8 @@ static void test_replay_of_a_device_with_the_copy_transport(void **state)
 		start(pair, 0, &recording, true);
 		if (how & 2)
 			post_send_and_write(pair, end);
+		if (how & 4)
+			save(pair, 0);
 		post_send_and_write(pair, end);
 		assert_int_equal(urxe_post_malformed(end[0].qp, 3, URXE_WC_LOC_QP_OP_ERR), 0);
 		urxe_qp_execute(end[0].qp, pair->now);
