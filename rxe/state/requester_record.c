@@ -92,7 +92,7 @@ static void retry_fields(struct state_stream *s, struct urxe_qp *qp)
 	/* Not in the stream. The saved device loses them as well, so that it equals the restored
 	 * one. */
 	req->timed_out = false;
-	req->naks = req->repair.announcements = 0;
+	req->repair.announcements = 0;
 	req->asks_ack = false;
 	req->frame_span = 0;
 	req->copy = (struct copy_proof){0};
@@ -102,6 +102,7 @@ static void retry_fields(struct state_stream *s, struct urxe_qp *qp)
 	state_bool(s, &req->rnr_wait);
 	state_bool(s, &req->held);
 	state_bool(s, &req->nak_seen);
+	req->naks = req->nak_seen; /* the next NAK of this gap is not its first one */
 	state_bool(s, &req->missing);
 	state_u8_max(s, &req->probes, PROBES);
 	state_u8_flag(s, &req->probe_span, PROBE_SPAN, &req->absent);

@@ -4,6 +4,8 @@
 
 #include <sys/mman.h>
 
+#include "move.h"
+
 /* Each separate gap costs one packet. */
 static void test_separate_gaps_cost_one_packet_each(void **state)
 {
@@ -321,24 +323,72 @@ static void test_silent_peer_gets_probes_then_timeouts(void **state)
 	engine_close(&l.e);
 }
 
-/* Each repetition of the oldest packet is lost. The peer's NAKs for one gap use up one retry. */
-static void test_naks_of_a_gap_use_one_retry(void **state)
+/* Of eight packets: the first one, and then six probes and the answers to three NAKs. */
+#define GAP_LOSSES (1 | 0x1ff << 8)
+
+/* The requester has one retry. */
+static void open_with_one_retry(struct lossy *l)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
-	struct lossy l;
 
-	(void)state;
-	open_lossy(&l, false, false);
+	open_lossy(l, false, false);
 	conn.path_mtu = URXE_MTU_1024;
 	conn.retry_cnt = 1;
 	conn.timeout = 14; /* 201 ms */
-	conn_open(l.e.pair, &conn, l.e.end);
-	measure(&l);
-	/* Bits 8 to 16: six probes and the answers to three NAKs. */
-	transfer(&l, URXE_WR_RDMA_WRITE, 8, 1 | 0x1ff << 8, 0);
-	assert_true(events(l.e.a, URXE_EVENT_NAK_SEQ_RCVD) >= 3);
-	assert_int_equal(events(l.e.a, URXE_EVENT_TIMEOUT), 0);
+	conn_open(l->e.pair, &conn, l->e.end);
+	measure(l);
+}
+
+static void expect_naks_of_a_gap(const struct lossy *l)
+{
+	assert_true(events(l->e.a, URXE_EVENT_NAK_SEQ_RCVD) >= 3);
+	assert_int_equal(events(l->e.a, URXE_EVENT_TIMEOUT), 0);
+}
+
+/* Each repetition of the oldest packet is lost. The peer's NAKs for one gap use up one retry. */
+static void test_naks_of_a_gap_use_one_retry(void **state)
+{
+	struct lossy l;
+
+	(void)state;
+	open_with_one_retry(&l);
+	transfer(&l, URXE_WR_RDMA_WRITE, 8, GAP_LOSSES, 0);
+	expect_naks_of_a_gap(&l);
 	engine_close(&l.e);
+}
+
+static void save_or_move(struct engine *e, bool move)
+{
+	uint8_t *stream;
+	size_t length;
+
+	if (move) {
+		move_node(e->pair, 0, (struct endpoint *[]){&e->end[0]}, 1);
+		return;
+	}
+	move_save(e->a, e->pair->now, &stream, &length);
+	urxe_state_free(stream);
+}
+
+/* The same if the requester is saved and goes on, or moves, again and again meanwhile. */
+static void test_saves_within_a_gap_use_no_retry(void **state)
+{
+	(void)state;
+	for (unsigned move = 0; move < 2; move++) {
+		struct lossy l;
+
+		open_with_one_retry(&l);
+		l.losses[0] = (struct losses){.lost = GAP_LOSSES};
+		post_send(&l.e, 0,
+			  &(struct post){.opcode = URXE_WR_RDMA_WRITE, .length = 8 * PACKET_LEN});
+		while (l.e.a->send_cq.head == l.e.a->send_cq.tail) {
+			pair_run(l.e.pair, pair_next(l.e.pair));
+			save_or_move(&l.e, move);
+		}
+		expect_wc(&l.e.a->send_cq, 0, URXE_WC_SUCCESS);
+		expect_naks_of_a_gap(&l);
+		engine_close(&l.e);
+	}
 }
 
 static void announce(struct engine *e, const uint8_t mac[6], uint32_t len)
@@ -691,6 +741,7 @@ int main(void)
 		cmocka_unit_test(test_lost_tail_is_noticed_early),
 		cmocka_unit_test(test_silent_peer_gets_probes_then_timeouts),
 		cmocka_unit_test(test_naks_of_a_gap_use_one_retry),
+		cmocka_unit_test(test_saves_within_a_gap_use_no_retry),
 		cmocka_unit_test(test_announced_peer_gets_a_probe),
 		cmocka_unit_test(test_announced_peer_gets_a_probe_after_a_timeout),
 		cmocka_unit_test(test_announcement_needs_no_probe),
