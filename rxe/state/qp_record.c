@@ -31,19 +31,15 @@ static void init_fields(struct state_device *d, struct urxe_qp_init *init)
 	cap_fields(s, &init->cap);
 }
 
-/* Restoring: what the queues and the QP itself take. */
-static void spend_qp_memory(struct state_device *d, const struct urxe_qp_init *init)
+uint64_t qp_memory(const struct urxe_dev *dev, const struct urxe_qp_init *init)
 {
 	const struct urxe_qp_cap *cap = &init->cap;
-	struct state_stream *s = &d->stream;
+	const uint64_t send = sizeof(struct send_wqe) + cap->max_inline +
+			      cap->max_send_sge * sizeof(struct urxe_seg);
+	const uint64_t own = sizeof(struct urxe_qp) + dev->referred_packets / 8;
 
-	state_spend(s, 1, sizeof(struct urxe_qp) + d->dev->referred_packets / 8);
-	state_spend(s, ring_slots(cap->max_send_wr),
-		    sizeof(struct send_wqe) + cap->max_inline +
-			    cap->max_send_sge * sizeof(struct urxe_seg));
-	if (!init->srq)
-		state_spend(s, ring_slots(cap->max_recv_wr),
-			    sizeof(struct recv_wqe) + cap->max_recv_sge * sizeof(struct urxe_seg));
+	return own + ring_slots(cap->max_send_wr) * send +
+	       (init->srq ? 0 : rq_memory(cap->max_recv_wr, cap->max_recv_sge));
 }
 
 static struct urxe_qp *create_qp(struct state_device *d, struct urxe_qp_init *init, uint64_t tag)
@@ -55,7 +51,7 @@ static struct urxe_qp *create_qp(struct state_device *d, struct urxe_qp_init *in
 	state_require(s, init->qpn);
 	if (!state_ok(s))
 		return NULL;
-	spend_qp_memory(d, init);
+	state_spend(s, 1, qp_memory(d->dev, init));
 	init->ctx = object_context(d, URXE_STATE_QP, init->qpn, tag);
 	rc = state_ok(s) ? urxe_qp_create(d->dev, init, &qp) : 0;
 	if (rc)

@@ -14,6 +14,7 @@
 #include "objects/qp.h"
 #include "objects/rq.h"
 #include "record/device_recording.h"
+#include "state/state_records.h"
 
 /* Header of a record: its kind and the length of its fields (record/stream.h). */
 #define RECORD_LEN 8
@@ -323,14 +324,40 @@ static void *find_in(struct player *p, struct idmap *map, uint32_t id)
 	return object;
 }
 
-/* A recording of a few bytes can ask for queues of megabytes. */
-static void spend_replay_memory(struct player *p, uint64_t n, uint64_t bytes)
+/*
+ * A recording of a few bytes can ask for queues of megabytes. These count until they are destroyed.
+ * CQs, regions and windows do not count: the length of the recording limits their number.
+ */
+static void spend_replay_memory(struct player *p, uint64_t bytes)
 {
 	if (p->replay->max_bytes)
-		state_spend(&p->stream, n, bytes);
+		state_spend(&p->stream, 1, bytes);
 }
 
-#define REQUEST_ROOM 1024 /* bytes of a request in a queue, at most */
+static void return_replay_memory(struct player *p, uint64_t bytes)
+{
+	if (p->replay->max_bytes)
+		p->stream.budget += bytes;
+}
+
+static uint64_t memory_of_qp(const struct urxe_qp *qp)
+{
+	struct urxe_qp_init init;
+	struct urxe_qp_attr attr;
+
+	urxe_qp_query(qp, &attr, &init);
+	return qp_memory(qp->dev, &init);
+}
+
+static uint64_t memory_of_srq(const struct urxe_rq *srq)
+{
+	return rq_memory(srq->attr.max_wr, srq->attr.max_sge);
+}
+
+static uint64_t memory_of_fast(uint32_t max_extents)
+{
+	return max_extents * sizeof(struct mr_piece);
+}
 
 static void create_qp(struct player *p, struct call *call)
 {
@@ -343,10 +370,15 @@ static void create_qp(struct player *p, struct call *call)
 	init->recv_cq = find_cq(p, call->qp.recv_cq);
 	if (call->qp.srq)
 		init->srq = find_srq(p, call->qp.srq);
-	spend_replay_memory(p, (uint64_t)init->cap.max_send_wr + init->cap.max_recv_wr + 2,
-			    REQUEST_ROOM);
-	if (state_ok(&p->stream))
-		urxe_qp_create(p->dev, init, &qp);
+	/* The engine checks the sizes of the queues. */
+	if (state_ok(&p->stream) && !urxe_qp_create(p->dev, init, &qp))
+		spend_replay_memory(p, memory_of_qp(qp));
+}
+
+static void destroy_qp(struct player *p, struct urxe_qp *qp)
+{
+	return_replay_memory(p, memory_of_qp(qp));
+	urxe_qp_destroy(qp);
 }
 
 static void create_srq(struct player *p, struct call *call)
@@ -354,9 +386,23 @@ static void create_srq(struct player *p, struct call *call)
 	struct urxe_rq *srq;
 
 	call->srq.ctx = (void *)(uintptr_t)call->context;
-	spend_replay_memory(p, (uint64_t)call->srq.max_wr + 1, REQUEST_ROOM);
-	if (state_ok(&p->stream))
-		urxe_srq_create(p->dev, &call->srq, &srq);
+	if (!urxe_srq_create(p->dev, &call->srq, &srq))
+		spend_replay_memory(p, memory_of_srq(srq));
+}
+
+static void destroy_srq(struct player *p, struct urxe_rq *srq)
+{
+	const uint64_t bytes = memory_of_srq(srq);
+
+	if (!urxe_srq_destroy(srq))
+		return_replay_memory(p, bytes);
+}
+
+static void resize_srq(struct player *p, struct urxe_rq *srq, uint32_t max_wr)
+{
+	return_replay_memory(p, memory_of_srq(srq));
+	urxe_srq_resize(srq, max_wr);
+	spend_replay_memory(p, memory_of_srq(srq));
 }
 
 static void call_srq(struct player *p, const struct call *call)
@@ -367,13 +413,9 @@ static void call_srq(struct player *p, const struct call *call)
 		return;
 	switch (call->kind) {
 	case CALL_POST_SRQ: urxe_post_recv(srq, &call->recv); break;
-	case CALL_SRQ_DESTROY: urxe_srq_destroy(srq); break;
+	case CALL_SRQ_DESTROY: destroy_srq(p, srq); break;
 	case CALL_SRQ_LIMIT: urxe_srq_set_limit(srq, call->value); break;
-	case CALL_SRQ_RESIZE:
-		spend_replay_memory(p, call->value, REQUEST_ROOM);
-		if (state_ok(&p->stream))
-			urxe_srq_resize(srq, call->value);
-		break;
+	case CALL_SRQ_RESIZE: resize_srq(p, srq, call->value); break;
 	default: break;
 	}
 }
@@ -383,9 +425,7 @@ static void call_cq(struct player *p, const struct call *call)
 	struct urxe_cq *cq = NULL;
 
 	if (call->kind == CALL_CQ_CREATE) {
-		spend_replay_memory(p, 1, sizeof(*cq));
-		if (state_ok(&p->stream))
-			urxe_cq_create(p->dev, (void *)(uintptr_t)call->context, &cq);
+		urxe_cq_create(p->dev, (void *)(uintptr_t)call->context, &cq);
 		return;
 	}
 	cq = find_cq(p, call->context);
@@ -420,7 +460,7 @@ static void call_qp(struct player *p, struct call *call)
 	case CALL_POST_RECV: post_recv(p, qp, call); break;
 	case CALL_QP_EXECUTE: urxe_qp_execute(qp, call->now); break;
 	case CALL_QP_MODIFY: urxe_qp_modify(qp, call->now, &call->attr, call->value); break;
-	case CALL_QP_DESTROY: urxe_qp_destroy(qp); break;
+	case CALL_QP_DESTROY: destroy_qp(p, qp); break;
 	case CALL_QP_FLUSH_ACKS: urxe_qp_flush_acks(qp); break;
 	case CALL_MCAST_ATTACH: urxe_mcast_attach(qp, &call->gid.gid); break;
 	case CALL_MCAST_DETACH: urxe_mcast_detach(qp, &call->gid.gid); break;
@@ -444,10 +484,6 @@ static void call_mr(struct player *p, struct call *call)
 {
 	struct urxe_mr *mr = NULL;
 
-	if (call->kind == CALL_MR_REG || call->kind == CALL_MR_REREG)
-		spend_replay_memory(p, (uint64_t)call->mr.n_extents + 8, sizeof(struct mr_piece));
-	if (!state_ok(&p->stream))
-		return;
 	if (call->kind == CALL_MR_REG) {
 		urxe_mr_reg(p->dev, &call->mr, &mr);
 		return;
@@ -465,6 +501,23 @@ static void call_mr(struct player *p, struct call *call)
 	}
 }
 
+static void alloc_fast(struct player *p, const struct call *call)
+{
+	struct urxe_fast_mr *fast;
+
+	spend_replay_memory(p, memory_of_fast(call->value));
+	if (state_ok(&p->stream))
+		urxe_fast_mr_alloc(p->dev, call->mw.pd, call->value, &fast);
+}
+
+static void free_fast(struct player *p, struct urxe_fast_mr *fast)
+{
+	const uint64_t bytes = memory_of_fast(fast->max_extents);
+
+	if (!urxe_fast_mr_free(fast))
+		return_replay_memory(p, bytes);
+}
+
 static void call_window(struct player *p, const struct call *call)
 {
 	const struct urxe_mw_attr attr = {
@@ -473,25 +526,17 @@ static void call_window(struct player *p, const struct call *call)
 	struct urxe_mw *mw;
 
 	switch (call->kind) {
-	case CALL_MW_ALLOC:
-		spend_replay_memory(p, 1, sizeof(*mw));
-		if (state_ok(&p->stream))
-			urxe_mw_alloc(p->dev, &attr, &mw);
-		break;
+	case CALL_MW_ALLOC: urxe_mw_alloc(p->dev, &attr, &mw); break;
 	case CALL_MW_DEALLOC:
 		mw = find_in(p, &p->dev->mws, call->key >> 8);
 		if (mw)
 			urxe_mw_dealloc(mw);
 		break;
-	case CALL_FAST_ALLOC:
-		spend_replay_memory(p, (uint64_t)call->value + 8, sizeof(struct mr_piece));
-		if (state_ok(&p->stream))
-			urxe_fast_mr_alloc(p->dev, call->mw.pd, call->value, &fast);
-		break;
+	case CALL_FAST_ALLOC: alloc_fast(p, call); break;
 	default:
 		fast = find_in(p, &p->dev->fast_mrs, call->key >> 8);
 		if (fast)
-			urxe_fast_mr_free(fast);
+			free_fast(p, fast);
 	}
 }
 
@@ -788,7 +833,7 @@ static void place_timers(struct player *p)
 		return;
 	begin(p, RECORD_TIMERS);
 	state_u32_max(s, &room, TIMERS_MAX);
-	spend_replay_memory(p, room, 64);
+	spend_replay_memory(p, UINT64_C(64) * room);
 	if (state_ok(s) && timers_reserve(&p->dev->timers, room))
 		state_fail(s, -ENOMEM);
 	timers_clear(&p->dev->timers);

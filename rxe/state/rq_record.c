@@ -39,6 +39,11 @@ static void queue_fields(struct state_stream *s, struct urxe_rq *rq)
 		request_fields(s, rq_slot(rq, i), rq->attr.max_sge);
 }
 
+uint64_t rq_memory(uint32_t max_wr, uint32_t max_sge)
+{
+	return ring_slots(max_wr) * (sizeof(struct recv_wqe) + max_sge * sizeof(struct urxe_seg));
+}
+
 /* --- Shared receive queues. */
 
 static void srq_create(struct state_device *d, struct urxe_rq_attr *attr, uint64_t tag,
@@ -50,8 +55,7 @@ static void srq_create(struct state_device *d, struct urxe_rq_attr *attr, uint64
 	state_require(s, attr->max_wr <= URXE_MAX_WR && attr->max_sge <= URXE_MAX_SGE);
 	if (!state_ok(s))
 		return;
-	state_spend(s, ring_slots(attr->max_wr),
-		    sizeof(struct recv_wqe) + attr->max_sge * sizeof(struct urxe_seg));
+	state_spend(s, 1, rq_memory(attr->max_wr, attr->max_sge));
 	attr->ctx = object_context(d, URXE_STATE_SRQ, d->srqs.n, tag);
 	if (!state_ok(s))
 		return;

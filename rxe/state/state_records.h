@@ -66,8 +66,12 @@ void srq_field(struct state_device *d, struct urxe_rq **srq);
 /* The requests of a QP's own receive queue, or the one that it has taken from a SRQ. */
 void receives_record(struct state_stream *s, struct urxe_qp *qp);
 void sends_record(struct state_stream *s, struct urxe_qp *qp);
+/* Bytes that a receive queue's requests take; max_wr and max_sge are valid. */
+uint64_t rq_memory(uint32_t max_wr, uint32_t max_sge);
 
 void qp_record(struct state_device *d, struct urxe_qp *qp);
+/* Bytes that a QP takes with its queues; init->cap is valid. */
+uint64_t qp_memory(const struct urxe_dev *dev, const struct urxe_qp_init *init);
 void qp_attr_record(struct state_stream *s, struct urxe_qp *qp);
 void requester_record(struct state_stream *s, struct urxe_qp *qp);
 /* Whether PSNs, send queue and requester agree; the engine would read outside of the queue

@@ -699,6 +699,57 @@ static void test_a_hostile_recording_gets_no_memory(void **state)
 	free(recording.bytes);
 }
 
+/* Most bytes of the device below. A QP takes about 100 KiB of them. */
+#define SMALL_DEVICE (1u << 20)
+
+static int replay_small(const struct recorded_bytes *recording)
+{
+	struct urxe_replay replay = {.max_bytes = SMALL_DEVICE};
+
+	return urxe_replay(&replay, recording->bytes, recording->n);
+}
+
+/* A server that accepts and closes connections for days. */
+static void test_destroyed_objects_take_no_memory(void **state)
+{
+	struct endpoint end[2];
+	struct pair *pair = open_connection(end);
+	struct node_queue queue = {.node = pair->node[0]};
+	struct recorded_bytes recording;
+
+	(void)state;
+	open_recording(&recording, RECORDING_ROOM);
+	start(pair, 0, &recording, true);
+	for (unsigned i = 0; i < 200; i++) {
+		use_new_connection(pair);
+		change_queues(pair->node[0], &queue);
+		change_regions(pair->node[0]);
+	}
+	urxe_record_stop(pair->node[0]->dev);
+	assert_int_equal(replay_small(&recording), 0);
+	free(recording.bytes);
+	pair_destroy(pair);
+}
+
+static void test_too_many_objects_get_no_memory(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct endpoint end[2];
+	struct pair *pair = open_connection(end);
+	struct recorded_bytes recording;
+
+	(void)state;
+	open_recording(&recording, RECORDING_ROOM);
+	start(pair, 0, &recording, true);
+	for (unsigned i = 0; i < 50; i++)
+		conn_open(pair, &conn, end);
+	urxe_record_stop(pair->node[0]->dev);
+	replay_same(&recording);
+	assert_int_equal(replay_small(&recording), -EFBIG);
+	free(recording.bytes);
+	pair_destroy(pair);
+}
+
 /* The engine may read the bytes that an ICRC would have behind a frame without one. Here the
  * recording ends with the frame, and the next page cannot be read. */
 static void test_replay_of_a_short_frame_without_icrc(void **state)
@@ -751,6 +802,8 @@ int main(void)
 		cmocka_unit_test(test_a_state_without_room_is_an_error),
 		cmocka_unit_test(test_an_hca_ends_the_recording),
 		cmocka_unit_test(test_a_hostile_recording_gets_no_memory),
+		cmocka_unit_test(test_destroyed_objects_take_no_memory),
+		cmocka_unit_test(test_too_many_objects_get_no_memory),
 		cmocka_unit_test(test_replay_of_a_short_frame_without_icrc),
 	};
 
