@@ -14,6 +14,8 @@
 #define GAP_NS 1000000
 /* A run of bulk traffic records gigabytes: a longer recording ends. */
 #define RECORDING_MAX (64u << 20)
+/* Probability that the state of a recorded host is saved before it runs. */
+#define SAVES 0.02
 
 static bool write_recording(void *arg, const uint8_t *bytes, size_t n)
 {
@@ -52,6 +54,20 @@ void sim_recordings_init(struct world *world)
 	plan_recording(&world->recordings, world->now);
 }
 
+/* The host goes on, as after a migration that is abandoned. */
+static void save_state(struct simhost *host)
+{
+	const struct urxe_state_save how = {.tag = NULL};
+	uint8_t *state;
+	size_t length;
+	int rc = urxe_state_save(host->dev, host->world->now, &how, &state, &length);
+
+	if (rc)
+		world_fail(host->world, "host %u: its state could not be saved: %d", host->id, rc);
+	else
+		urxe_state_free(state);
+}
+
 void host_recording_turn(struct simhost *host)
 {
 	struct sim_recordings *recordings = &host->world->recordings;
@@ -59,6 +75,8 @@ void host_recording_turn(struct simhost *host)
 		.arg = &host->recording, .write = write_recording, .whole_frames = true};
 	int rc;
 
+	if (host->recording.n && rand_chance(&recordings->rand, SAVES))
+		save_state(host);
 	if (!recordings->left || !host->dev || host->world->now < recordings->next ||
 	    !rand_chance(&recordings->rand, 0.5))
 		return;
