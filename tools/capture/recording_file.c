@@ -35,10 +35,13 @@ static int put_block(struct pcapng *w, enum subtype subtype, uint32_t number, co
 
 const char *recording_error_text(int error)
 {
-	return error == -EOPNOTSUPP
-		       ? "an HCA backs its device, and has the state of its queue pairs; urxe run "
-			 "--way engine leaves them to the engine, which can be recorded"
-		       : strerror(-error);
+	switch (error) {
+	case -EOPNOTSUPP:
+		return "an HCA backs its device, and has the state of its queue pairs; urxe run "
+		       "--way engine leaves them to the engine, which can be recorded";
+	case -EFBIG: return "its state is larger than the ring of its recording, 32 MiB";
+	default: return strerror(-error);
+	}
 }
 
 int recording_put_process(struct pcapng *w, uint32_t number, const struct recording_process *p)

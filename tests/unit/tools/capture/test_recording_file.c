@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Recordings in a pcapng file: they come back, libpcap skips them, and damage is an error. */
+/* Recordings in a pcapng file: they come back, libpcap skips them, damage is an error, and a
+ * process may have none. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 
 #include <netdev/netdev.h>
 
+#include "capture/engine_replay.h"
 #include "capture/recording_file.h"
 
 #define T0 UINT64_C(1795308088123456789)
@@ -234,6 +236,21 @@ static void other_files_are_refused(void **state)
 	recording_file_close(&r);
 }
 
+/* The state did not fit the ring, which has only the mark that bytes were lost. */
+static void a_state_that_was_too_large_is_no_damage(void **state)
+{
+	uint8_t mark[URXE_RECORD_END] = {13};
+	struct recording recording = {.process = make_process(0), .bytes = mark, .n = sizeof(mark)};
+	const struct recording_file none = {0};
+	struct engine_replay replay = {.recording = &recording, .capture = &none};
+
+	(void)state;
+	recording.process.error = -EFBIG;
+	engine_replay_run(&replay);
+	assert_int_equal(replay.end, ENGINE_REPLAY_NO_STATE);
+	assert_non_null(strstr(recording_error_text(-EFBIG), "32 MiB"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -244,6 +261,7 @@ int main(void)
 		cmocka_unit_test(damage_is_no_crash),
 		cmocka_unit_test(wrong_blocks_are_refused),
 		cmocka_unit_test(other_files_are_refused),
+		cmocka_unit_test(a_state_that_was_too_large_is_no_damage),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
