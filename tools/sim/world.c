@@ -445,8 +445,8 @@ void world_sum_counters(const struct world *world, struct urxe_counters *sum)
 
 static void run_final_checks(struct world *world)
 {
-	static void (*const checks[])(struct world *) = {check_memory, check_atomics,
-							 check_counters};
+	static void (*const checks[])(struct world *) = {check_memory, check_unreliable,
+							 check_atomics, check_counters};
 
 	for (unsigned i = 0; i < sizeof(checks) / sizeof(checks[0]) && !world->failure[0]; i++)
 		checks[i](world);

@@ -27,37 +27,49 @@ static void hear(void *arg, enum phase phase, struct world *world)
 		harm->do_it(world);
 }
 
-/* Runs a world of RC traffic with the fault, which must fail. */
-static void fail_world(struct world *world, enum phase after, void (*do_it)(struct world *))
+static struct scenario scenario_of(enum traffic traffic)
 {
-	struct harm harm = {after, do_it};
 	struct scenario scenario = scenario_default;
 
-	scenario.traffic = TRAFFIC_RC;
+	scenario.traffic = traffic;
 	scenario.messages = 30;
 	scenario.seed = 11;
+	scenario.rate = 0;
+	return scenario;
+}
+
+/* Runs a world of this traffic with the fault, which must fail. */
+static void fail_world(struct world *world, enum traffic traffic, enum phase after,
+		       void (*do_it)(struct world *))
+{
+	const struct scenario scenario = scenario_of(traffic);
+	struct harm harm = {after, do_it};
+
 	assert_false(world_run(world, &scenario, NULL, hear, &harm));
 }
 
-static void expect_failure(enum phase after, void (*do_it)(struct world *), const char *words)
+static void expect_failure_of(enum traffic traffic, enum phase after, void (*do_it)(struct world *),
+			      const char *words)
 {
 	struct world world;
 
-	fail_world(&world, after, do_it);
+	fail_world(&world, traffic, after, do_it);
 	if (!strstr(world.failure, words))
 		fail_msg("'%s' says nothing of '%s'", world.failure, words);
 	world_free(&world);
 }
 
+static void expect_failure(enum phase after, void (*do_it)(struct world *), const char *words)
+{
+	expect_failure_of(TRAFFIC_RC, after, do_it, words);
+}
+
 static void test_unharmed_world_is_right(void **state)
 {
-	struct scenario scenario = scenario_default;
+	const struct scenario scenario = scenario_of(TRAFFIC_RC);
 	struct world world;
 
 	(void)state;
-	scenario.traffic = TRAFFIC_RC;
-	scenario.messages = 30;
-	scenario.seed = 11;
 	assert_true(world_run(&world, &scenario, NULL, hear, NULL));
 	assert_true(world.n_atomics > 10);
 	assert_string_equal(world.failure, "");
@@ -97,6 +109,69 @@ static void test_memory_damage_is_detected(void **state)
 	expect_failure(PHASE_TRAFFIC, spoil_target, "target of qp");
 	expect_failure(PHASE_TRAFFIC, spoil_word, "do not add up");
 	expect_failure(PHASE_TRAFFIC, forget_a_delivery, "never arrived");
+}
+
+/* --- UC and UD. */
+
+/* A stream that has delivered a message. */
+static struct stream *delivered_stream(struct world *world)
+{
+	for (uint32_t i = 0; i < 2 * world->n_conns; i++) {
+		struct stream *stream = &world->conn[i / 2].stream[i % 2];
+
+		if (stream->arrivals)
+			return stream;
+	}
+	fail_msg("no message arrived");
+	return NULL;
+}
+
+static void swallow_a_message(struct world *world)
+{
+	delivered_stream(world)->arrivals--;
+}
+
+static void deliver_too_much(struct world *world)
+{
+	struct stream *stream = delivered_stream(world);
+
+	stream->arrivals = stream->posted + 1;
+}
+
+static void swallow_all_writes(struct world *world)
+{
+	struct stream *stream = &world->conn[0].stream[0];
+
+	stream_initial(stream, stream_to(stream)->host->mem + stream->target);
+}
+
+static struct urxe_counters *counters_of(const struct stream *stream)
+{
+	return (struct urxe_counters *)(uintptr_t)urxe_qp_counters(stream_to(stream)->qp);
+}
+
+static void drop_a_good_packet(struct world *world)
+{
+	counters_of(delivered_stream(world))->drop[URXE_DROP_BAD_QKEY]++;
+}
+
+static void drop_amid_a_message(struct world *world)
+{
+	struct urxe_counters *counters = counters_of(delivered_stream(world));
+
+	counters->drop[URXE_DROP_NO_RECV] = 0;
+	counters->drop[URXE_DROP_UC_SEQUENCE]++;
+}
+
+static void test_swallowed_messages_are_detected(void **state)
+{
+	(void)state;
+	expect_failure_of(TRAFFIC_UD, PHASE_TRAFFIC, swallow_a_message, "are missing");
+	expect_failure_of(TRAFFIC_UC, PHASE_TRAFFIC, swallow_a_message, "are missing");
+	expect_failure_of(TRAFFIC_UD, PHASE_TRAFFIC, deliver_too_much, "found no receive request");
+	expect_failure_of(TRAFFIC_UC, PHASE_TRAFFIC, swallow_all_writes, "did not reach its");
+	expect_failure_of(TRAFFIC_UD, PHASE_TRAFFIC, drop_a_good_packet, "dropped 1 as bad_qkey");
+	expect_failure_of(TRAFFIC_UC, PHASE_TRAFFIC, drop_amid_a_message, "as uc_sequence");
 }
 
 /* --- Atomics. */
@@ -175,9 +250,17 @@ static void receive_too_much(struct world *world)
 	world->received++;
 }
 
+static void drop_a_good_frame(struct world *world)
+{
+	const struct urxe_counters *counters = urxe_dev_counters(world->host[0].dev);
+
+	((struct urxe_counters *)(uintptr_t)counters)->drop[URXE_DROP_BAD_ICRC]++;
+}
+
 static void test_counter_damage_is_detected(void **state)
 {
 	(void)state;
+	expect_failure(PHASE_TRAFFIC, drop_a_good_frame, "1 packets dropped as bad_icrc");
 	expect_failure(PHASE_TRAFFIC, lose_a_frame, "frames sent");
 	expect_failure(PHASE_TRAFFIC, receive_too_much, "frames delivered");
 }
@@ -234,10 +317,10 @@ static void test_failed_request_has_its_status(void **state)
 	struct world world;
 
 	(void)state;
-	fail_world(&world, PHASE_SETUP, complete_in_error);
+	fail_world(&world, TRAFFIC_RC, PHASE_SETUP, complete_in_error);
 	assert_int_equal(world.failed_status, URXE_WC_RETRY_EXC_ERR);
 	world_free(&world);
-	fail_world(&world, PHASE_SETUP, complete_for_nobody);
+	fail_world(&world, TRAFFIC_RC, PHASE_SETUP, complete_for_nobody);
 	assert_int_equal(world.failed_status, URXE_WC_SUCCESS);
 	world_free(&world);
 }
@@ -268,6 +351,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unharmed_world_is_right),
 		cmocka_unit_test(test_memory_damage_is_detected),
+		cmocka_unit_test(test_swallowed_messages_are_detected),
 		cmocka_unit_test(test_atomic_damage_is_detected),
 		cmocka_unit_test(test_counter_damage_is_detected),
 		cmocka_unit_test(test_frozen_hosts_have_counters),

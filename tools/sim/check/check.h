@@ -40,6 +40,11 @@ void check_atomics(struct world *world);
  * content where a WRITE was lost. All messages of RC have arrived.
  */
 void check_memory(struct world *world);
+/*
+ * At the end: UC and UD have delivered each message, unless the network lost a frame of it or no
+ * receive request was posted. If the network reorders or duplicates, messages may be missing.
+ */
+void check_unreliable(struct world *world);
 /* At the end: the counters of the hosts agree with those of the network. */
 void check_counters(struct world *world);
 /* At the end: no frame, timer or completion is left; an error flushes each outstanding receive. */

@@ -19,13 +19,35 @@ static void check_at_most(struct world *world, const char *what, uint64_t receiv
 			   sent);
 }
 
-/* On a network without loss, duplication and delay, no engine may repeat a packet. */
+/* Drops that a perfect network brings: before the receiver is ready, and of UC and UD. */
+static bool may_drop(const struct urxe_counters *sum, enum urxe_drop drop)
+{
+	switch (drop) {
+	case URXE_DROP_NO_RECV:
+	case URXE_DROP_UC_SEQUENCE:
+		return true; /* unreliable.c checks them */
+	/* An ACK that only grants credits repeats the PSN of the last ACK. If a READ or atomic has
+	 * been answered since, that PSN is old. */
+	case URXE_DROP_STALE_ACK: return true;
+	case URXE_DROP_OUT_OF_SEQUENCE:
+	case URXE_DROP_DUPLICATE: return sum->event[URXE_EVENT_NAK_RNR_SENT];
+	default: return false;
+	}
+}
+
+/* On a network without loss, duplication and delay, no engine may drop or repeat a
+ * packet. */
 static void check_undisturbed(struct world *world, const struct urxe_counters *sum)
 {
 	static const enum urxe_event none[] = {URXE_EVENT_TIMEOUT, URXE_EVENT_NAK_SEQ_SENT,
 					       URXE_EVENT_IMPLIED_NAK, URXE_EVENT_DUP_REQUEST,
 					       URXE_EVENT_RETRANSMIT};
 
+	for (enum urxe_drop i = 1; i < URXE_DROP_COUNT; i++)
+		if (sum->drop[i] && !may_drop(sum, i))
+			world_fail(world,
+				   "a perfect network, but %" PRIu64 " packets dropped as %s",
+				   sum->drop[i], urxe_drop_name(i));
 	if (sum->event[URXE_EVENT_NAK_RNR_SENT])
 		return;
 	for (unsigned i = 0; i < sizeof(none) / sizeof(none[0]); i++)

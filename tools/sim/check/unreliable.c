@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Messages of UC and UD. An engine may drop one only if the network lost a frame of it, or if no
+ * receive request was posted for it, which the receiver counts. So a network that neither
+ * reorders nor duplicates explains each message that is missing.
+ */
+#include "sim/check/check.h"
+
+#include <inttypes.h>
+
+#include "sim/host/simconn.h"
+#include "sim/world.h"
+
+static uint32_t count_consuming(const struct stream *stream)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < stream->posted; i++)
+		n += stream->request[i].consumes;
+	return n;
+}
+
+/* Messages that neither arrived nor were counted as without a receive request. */
+static uint64_t count_missing(const struct stream *stream)
+{
+	const uint64_t *drops = urxe_qp_counters(stream_to(stream)->qp)->drop;
+	const uint64_t sent = count_consuming(stream);
+	const uint64_t known = stream->arrivals + drops[URXE_DROP_NO_RECV];
+
+	if (known > sent + stream->world->fabric.counters.duplicated)
+		world_fail_stream(stream,
+				  "qp %06x sent %" PRIu64 " messages, but %" PRIu64
+				  " arrived or found no receive request",
+				  stream_from(stream)->qpn, sent, known);
+	return known < sent ? sent - known : 0;
+}
+
+/* A WRITE without immediate needs no receive request. */
+static void check_writes(struct stream *stream)
+{
+	const uint8_t *memory = stream_to(stream)->host->mem + stream->target;
+
+	for (uint32_t i = 0; i < stream->posted; i++) {
+		const struct request *request = &stream->request[i];
+
+		if (request->opcode == URXE_WR_RDMA_WRITE &&
+		    memcmp(memory + request->target, stream->model + request->target,
+			   request->length))
+			world_fail_stream(stream, "WRITE %u of qp %06x did not reach its target", i,
+					  stream_from(stream)->qpn);
+	}
+}
+
+/* Packets of a UC message without a receive request count as out of sequence, from its second. */
+static void check_drops(const struct stream *stream)
+{
+	const uint64_t *drops = urxe_qp_counters(stream_to(stream)->qp)->drop;
+
+	for (enum urxe_drop i = 1; i < URXE_DROP_COUNT; i++)
+		if (drops[i] && i != URXE_DROP_NO_RECV &&
+		    (i != URXE_DROP_UC_SEQUENCE || !drops[URXE_DROP_NO_RECV]))
+			world_fail_stream(
+				stream, "no frame was lost, but qp %06x dropped %" PRIu64 " as %s",
+				stream_to(stream)->qpn, drops[i], urxe_drop_name(i));
+}
+
+void check_unreliable(struct world *world)
+{
+	const struct fabric_counters *f = &world->fabric.counters;
+	const uint64_t lost = f->lost + f->corrupted + f->tail_drops + world->migrate.missed;
+	uint64_t missing = 0;
+
+	for (uint32_t i = 0; i < world->n_conns; i++)
+		for (unsigned side = 0; side < 2; side++) {
+			struct stream *stream = &world->conn[i].stream[side];
+
+			if (!stream->n || stream->conn->attr.type == URXE_QPT_RC)
+				continue;
+			missing += count_missing(stream);
+			if (lost || world->reorders_or_duplicates)
+				continue;
+			check_drops(stream);
+			if (stream->conn->attr.type == URXE_QPT_UC)
+				check_writes(stream);
+		}
+	if (missing > lost && !world->reorders_or_duplicates)
+		world_fail(world,
+			   "%" PRIu64
+			   " messages of UC and UD are missing, but the network lost %" PRIu64
+			   " frames",
+			   missing, lost);
+}
