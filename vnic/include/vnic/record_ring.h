@@ -18,7 +18,7 @@
 #define VNIC_RECORD_START 4096                 /* offset of the bytes */
 #define VNIC_RECORD_SIZE  (VNIC_RECORD_START + VNIC_RECORD_BYTES)
 
-/* What the process says about itself, before the first byte. */
+/* What the process says about itself; valid when `ready` is set. */
 struct vnic_record_process {
 	uint64_t engine_ns; /* the engine's time at the start... */
 	uint64_t wall_ns;   /* ...and ns since 1970 at that moment */
@@ -57,7 +57,11 @@ void vnic_record_close(struct vnic_record_side *side);
 /* In a forked child, in place of vnic_record_close: replaces the ring by private memory. */
 void vnic_record_isolate(const struct vnic_record_side *side);
 
-/* The writer calls this once, before its first byte: stores *process, and then sets `ready`. */
+/*
+ * Stores *process, and then sets `ready`. The writer calls this once, after it has written the
+ * engine's state, or could not. The reader reads no byte before, so the ring must have room for all
+ * of the state.
+ */
 void vnic_record_set_process(struct vnic_record_side *side,
 			     const struct vnic_record_process *process);
 /*
