@@ -48,7 +48,7 @@ static void datagram_fields(struct state_stream *s, struct call *call)
 	wr->path = &call->space->path;
 }
 
-/* The members that the opcode uses; the compare-and-swap operands count as contents of memory. */
+/* The members that the opcode uses. */
 static void opcode_fields(struct state_stream *s, struct urxe_send_wr *wr)
 {
 	switch (wr->opcode) {
