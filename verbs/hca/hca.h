@@ -111,7 +111,8 @@ void hca_allow_unlock(struct hca *hca);
 /*
  * Ends hca_allow_unlock(). With the lock, which it releases for a moment if the HCA was detached
  * since. True: CQs that were not polled during a resize may have more completions, for which no
- * further completion event comes; the owner calls hca_poll() soon.
+ * further completion event comes; the owner calls hca_poll() soon. True also if the HCA has failed
+ * (hca_is_dead()).
  */
 bool hca_forbid_unlock(struct hca *hca);
 

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <unistd.h>
 
+#include <hca/hca.h>
+
 #include "adapter/adapter.h"
 #include "poll/polling.h"
 #include "poll/thread_sleep.h"
@@ -35,10 +37,15 @@ void engine_wake_for_grant(uint64_t now)
 		engine_wake();
 }
 
+static bool is_hca_dead(void)
+{
+	return adapter.hca.hca && hca_is_dead(adapter.hca.hca);
+}
+
 void engine_wake_for_work(void)
 {
-	/* So that the thread watches the channel. */
-	bool at_once = adapter.channel_waits || vnic_driver_broken(adapter.nic);
+	/* So that the thread watches the channel, or ends the use of the NIC or HCA. */
+	bool at_once = adapter.channel_waits || vnic_driver_broken(adapter.nic) || is_hca_dead();
 
 	/* Without a daemon and a direct uplink the engine's time stands still. */
 	if (!adapter_running() || !self->wake_at)

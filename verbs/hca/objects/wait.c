@@ -40,7 +40,7 @@ bool hca_forbid_unlock(struct hca *hca)
 
 	hca->frees_lock = false;
 	if (hca->dev) {
-		more = hca_cqs_catch_up(hca);
+		more = hca_cqs_catch_up(hca) || hca->dead;
 		__atomic_sub_fetch(&hca->users, 1, __ATOMIC_ACQ_REL);
 		return more;
 	}

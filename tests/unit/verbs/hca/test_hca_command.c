@@ -30,10 +30,12 @@
 #include "checkpoint/quiesce.h"
 #include "daemon/adapter_hca.h"
 #include "daemon/port_attributes.h"
+#include "engine/clock.h"
 #include "fake_hca.h"
 #include "hca_program.h"
 #include "loop_adapter.h"
 #include "poll/engine_wake.h"
+#include "poll/polling.h"
 #include "queues/publish.h"
 #include "queues/verbs_qp.h"
 #include "requests/added_qp_requests.h"
@@ -294,18 +296,23 @@ static void a_forked_child_may_open_a_device_during_a_command(void **state)
 
 static uint32_t cq;
 
+static void arm_cq(void)
+{
+	const struct ib_uverbs_req_notify_cq arm = {.cq_handle = cq};
+
+	assert_int_equal(COMMAND(REQ_NOTIFY_CQ, arm, NULL), 0);
+}
+
 static int open_cq(void)
 {
 	const struct ib_uverbs_create_comp_channel create_channel = {0};
 	struct ib_uverbs_create_cq create = {.user_handle = CQ_HANDLE, .cqe = 1000};
-	struct ib_uverbs_req_notify_cq arm = {0};
 	uint32_t channel;
 
 	assert_int_equal(COMMAND(CREATE_COMP_CHANNEL, create_channel, &channel), 0);
 	create.comp_channel = (int)channel;
 	assert_int_equal(COMMAND(CREATE_CQ, create, &cq), 0);
-	arm.cq_handle = cq;
-	assert_int_equal(COMMAND(REQ_NOTIFY_CQ, arm, NULL), 0);
+	arm_cq();
 	return (int)channel;
 }
 
@@ -675,6 +682,74 @@ static void completions_behind_a_command_wake_the_engine_thread(void **state)
 	close_own(channel);
 }
 
+/* --- An HCA that fails in a call of the program, while the engine thread sleeps. */
+
+static void poll_cq(void)
+{
+	uint64_t now = clock_now();
+
+	polling_empty(uverbs_file_lookup(device), cq, &now);
+}
+
+/* The HCA has a receive request, and its ibv_poll_cq() fails from now on. */
+static int open_failing_hca(void)
+{
+	const int channel = open_cq();
+
+	open_qp(1);
+	is_thread_woken();
+	adapter_thread.wake_at = 1;
+	fake_hca.poll_error = true;
+	return channel;
+}
+
+/* The engine thread closes the HCA. */
+static void expect_end_of_hca(int channel)
+{
+	assert_true(is_thread_woken());
+	adapter_lock();
+	assert_true(adapter_hca_stale());
+	adapter_hca_renew();
+	adapter_unlock();
+	expect_event(0, IBV_EVENT_QP_FATAL);
+	assert_int_equal(fake_hca.closed, 1);
+	close_own(channel);
+}
+
+static void an_hca_that_fails_in_a_poll_wakes_the_engine_thread(void **state)
+{
+	const int channel = open_failing_hca();
+
+	(void)state;
+	poll_cq();
+	expect_end_of_hca(channel);
+}
+
+static void an_hca_that_fails_as_a_cq_is_armed_wakes_the_engine_thread(void **state)
+{
+	const int channel = open_failing_hca();
+
+	(void)state;
+	arm_cq();
+	expect_end_of_hca(channel);
+}
+
+/* The engine polls the HCA's CQ when the HCA has made it larger. */
+static void an_hca_that_fails_in_a_command_wakes_the_engine_thread(void **state)
+{
+	const int channel = open_failing_hca();
+	pthread_t thread;
+
+	(void)state;
+	thread = start_slow(FAKE_HCA_RESIZE_CQ, create_second_qp);
+	complete_receives(fake_hca.last_qp, 1);
+	let_go_on(thread);
+	assert_int_equal(slow_rc, 0);
+	expect_end_of_hca(channel);
+}
+
+/* --- A checkpoint. */
+
 /* The HCA refuses to stop the queue pair, so the engine flushes its requests before it is saved. */
 static void a_checkpoint_saves_no_hidden_completion(void **state)
 {
@@ -903,6 +978,9 @@ int main(void)
 		TEST(a_forked_child_does_not_wait_for_the_next_daemon),
 		TEST(a_completion_during_a_command_wakes_the_program),
 		TEST(completions_behind_a_command_wake_the_engine_thread),
+		TEST(an_hca_that_fails_in_a_poll_wakes_the_engine_thread),
+		TEST(an_hca_that_fails_as_a_cq_is_armed_wakes_the_engine_thread),
+		TEST(an_hca_that_fails_in_a_command_wakes_the_engine_thread),
 		TEST(a_checkpoint_saves_no_hidden_completion),
 		TEST(a_new_daemon_has_other_pkeys),
 		TEST(a_cq_that_has_grown_shrinks),
