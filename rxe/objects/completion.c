@@ -141,8 +141,19 @@ void complete_executed_sends(struct urxe_qp *qp)
 		complete_send(qp, URXE_WC_SUCCESS);
 }
 
+static void fail_unreliable(struct urxe_qp *qp, enum urxe_wc_status status)
+{
+	qp->attr.state = URXE_QPS_SQE;
+	complete_send(qp, status);
+	flush_sends(qp);
+}
+
 void fail_send(struct urxe_qp *qp, enum urxe_wc_status status)
 {
+	if (qp->type != URXE_QPT_RC) {
+		fail_unreliable(qp, status);
+		return;
+	}
 	complete_send(qp, status);
 	qp_error(qp);
 }

@@ -193,6 +193,9 @@ int offload_modify(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t
 	/* The engine's QP gets the attributes, and goes on with them. */
 	if (qp->stopping)
 		return 0;
+	/* The HCA's QP is in RTS if the failed request was not for the HCA. */
+	if (from == URXE_QPS_SQE)
+		mask &= ~(uint32_t)URXE_QP_CUR_STATE;
 	note_rights(qp, attr, mask);
 	if (qp->offloaded || to == URXE_QPS_INIT)
 		return change_hca(qp, attr, mask);

@@ -28,14 +28,6 @@ uint32_t req_read_chunk(const struct urxe_qp *qp)
 	return window < READ_CHUNK ? window : READ_CHUNK;
 }
 
-/* IBA 9.9.2.4: a send error of UC and UD does not affect the receive queue. */
-static void fail_unreliable(struct urxe_qp *qp, enum urxe_wc_status status)
-{
-	qp->attr.state = URXE_QPS_SQE;
-	complete_send(qp, status);
-	flush_sends(qp);
-}
-
 /* A request cannot be sent. It completes in its error when all earlier ones are completed. */
 static void fail_locally(struct urxe_qp *qp, uint32_t index, enum urxe_wc_status status)
 {
@@ -45,10 +37,7 @@ static void fail_locally(struct urxe_qp *qp, uint32_t index, enum urxe_wc_status
 		return;
 	}
 	qp_count(qp, URXE_EVENT_LOCAL_ERROR);
-	if (qp->type == URXE_QPT_RC)
-		fail_send(qp, status);
-	else
-		fail_unreliable(qp, status);
+	fail_send(qp, status);
 }
 
 /* --- Send queue drain (IBA 10.3.1.4). */

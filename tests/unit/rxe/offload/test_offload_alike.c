@@ -116,7 +116,8 @@ static void post_receives(struct bed *bed, uint32_t n, uint32_t length)
 
 static void change(struct bed *bed, unsigned side, uint8_t to, uint32_t mask)
 {
-	const struct urxe_qp_attr attr = {.state = to, .en_sqd_async_notify = true};
+	const struct urxe_qp_attr attr = {
+		.state = to, .cur_state = URXE_QPS_SQE, .en_sqd_async_notify = true};
 
 	assert_int_equal(
 		urxe_qp_modify(bed->e.end[side].qp, bed->above.now, &attr, URXE_QP_STATE | mask),
@@ -285,26 +286,68 @@ static void srq_receives_complete_alike(struct bed *bed)
 	observe(bed);
 }
 
+static void post_datagram(struct bed *bed, unsigned side, uint32_t i)
+{
+	const struct urxe_path path = conn_path(URXE_NET_IPV4, bed->above.node[!side]);
+	const struct urxe_seg seg = node_seg(bed->above.node[side], i * 64, 100 * i);
+	const struct urxe_send_wr wr = {.wr_id = i,
+					.opcode = i % 2 ? URXE_WR_SEND : URXE_WR_SEND_IMM,
+					.flags = URXE_SEND_SIGNALED,
+					.imm = i,
+					.segs = &seg,
+					.n_segs = 1,
+					.path = &path,
+					.remote_qpn = bed->e.end[!side].qpn,
+					.remote_qkey = conn_default(URXE_QPT_UD).qkey};
+
+	assert_int_equal(urxe_post_send(bed->e.end[side].qp, &wr), 0);
+}
+
 static void datagrams_complete_alike(struct bed *bed)
 {
-	const struct urxe_path path = conn_path(URXE_NET_IPV4, bed->e.b);
-
 	connect_type(bed, URXE_QPT_UD);
 	post_receives(bed, 4, 1000 + URXE_GRH_LEN);
-	for (uint32_t i = 0; i < 5; i++) {
-		const struct urxe_seg seg = node_seg(bed->e.a, i * 64, 100 * i);
-		const struct urxe_send_wr wr = {.wr_id = i,
-						.opcode = i % 2 ? URXE_WR_SEND : URXE_WR_SEND_IMM,
-						.flags = URXE_SEND_SIGNALED,
-						.imm = i,
-						.segs = &seg,
-						.n_segs = 1,
-						.path = &path,
-						.remote_qpn = bed->e.end[1].qpn,
-						.remote_qkey = conn_default(URXE_QPT_UD).qkey};
+	for (uint32_t i = 0; i < 5; i++)
+		post_datagram(bed, 0, i);
+	observe(bed);
+}
 
-		assert_int_equal(urxe_post_send(bed->e.end[0].qp, &wr), 0);
-	}
+/* IBA 9.9.2.4: the receive queue goes on, and the program can repair the send queue. */
+static void refuse_unreliable(struct bed *bed, enum urxe_qp_type type)
+{
+	connect_type(bed, type);
+	for (uint32_t i = 0; i < 2; i++)
+		post_recv(&bed->e.end[0], 50 + i, i * 8192, 1000);
+	for (uint32_t i = 1; i < 3; i++)
+		assert_int_equal(urxe_post_malformed(bed->e.end[0].qp, i, URXE_WC_LOC_LEN_ERR), 0);
+	observe(bed);
+}
+
+static void repair(struct bed *bed)
+{
+	change(bed, 0, URXE_QPS_RTS, URXE_QP_CUR_STATE);
+	post_receives(bed, 1, 1000);
+}
+
+static void malformed_datagrams_complete_alike(struct bed *bed)
+{
+	refuse_unreliable(bed, URXE_QPT_UD);
+	post_datagram(bed, 1, 3);
+	observe(bed);
+	repair(bed);
+	post_datagram(bed, 0, 4);
+	observe(bed);
+}
+
+static void malformed_uc_requests_complete_alike(struct bed *bed)
+{
+	const struct post message = {.opcode = URXE_WR_SEND, .length = 100};
+
+	refuse_unreliable(bed, URXE_QPT_UC);
+	post_send(&bed->e, 1, &message);
+	observe(bed);
+	repair(bed);
+	post_send(&bed->e, 0, &message);
 	observe(bed);
 }
 
@@ -382,6 +425,8 @@ SCENARIO(qps_are_reset_alike)
 SCENARIO(sqd_drains_alike)
 SCENARIO(srq_receives_complete_alike)
 SCENARIO(datagrams_complete_alike)
+SCENARIO(malformed_datagrams_complete_alike)
+SCENARIO(malformed_uc_requests_complete_alike)
 SCENARIO(cq_events_are_raised_alike)
 SCENARIO(lossy_wires_are_repaired_alike)
 
@@ -401,6 +446,8 @@ int main(void)
 		cmocka_unit_test(test_sqd_drains_alike),
 		cmocka_unit_test(test_srq_receives_complete_alike),
 		cmocka_unit_test(test_datagrams_complete_alike),
+		cmocka_unit_test(test_malformed_datagrams_complete_alike),
+		cmocka_unit_test(test_malformed_uc_requests_complete_alike),
 		cmocka_unit_test(test_cq_events_are_raised_alike),
 		cmocka_unit_test(test_lossy_wires_are_repaired_alike),
 	};
