@@ -79,7 +79,8 @@ void adapter_hca_set_gids(void)
 		struct urxe_gid gid;
 
 		memcpy(gid.raw, gids[i].raw, sizeof(gid.raw));
-		hca_set_gid(adapter.hca.hca, i, gids[i].valid ? &gid : NULL, gids[i].v1);
+		hca_set_gid(adapter.hca.hca, i, gids[i].valid ? &gid : NULL, gids[i].v1,
+			    gids[i].ifindex);
 	}
 	hca_read_gids(adapter.hca.hca);
 }

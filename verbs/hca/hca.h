@@ -86,9 +86,13 @@ void hca_limits(const struct hca *hca, struct hca_limits *limits);
 void hca_read_mtu(struct hca *hca);
 /* Whether the active MTU is at least `mtu`; if the one last read is smaller, reads it again. */
 bool hca_has_mtu(struct hca *hca, enum urxe_mtu mtu);
-/* Notes entry `index` of the engine's GID table. NULL: the entry is empty. `v1`: RoCEv1, else
- * RoCEv2. After the last change the caller calls hca_read_gids(). */
-void hca_set_gid(struct hca *hca, uint32_t index, const struct urxe_gid *gid, bool v1);
+/*
+ * Notes entry `index` of the engine's GID table. NULL: the entry is empty. `v1`: RoCEv1, else
+ * RoCEv2. `ifindex`: the kernel's interface with this address, because a VLAN interface may have
+ * the same one as its device; 0: any. After the last change the caller calls hca_read_gids().
+ */
+void hca_set_gid(struct hca *hca, uint32_t index, const struct urxe_gid *gid, bool v1,
+		 uint32_t ifindex);
 /* Looks for the noted GIDs in the HCA's GID table. */
 void hca_read_gids(struct hca *hca);
 /*

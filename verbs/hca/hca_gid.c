@@ -9,6 +9,12 @@
 /* Entries of the HCA's table that are looked at; NICs have up to 256 for each port. */
 #define TABLE_MAX 1024
 
+/* Entries of an unknown interface have index 0. */
+static bool has_interface(const struct hca_gid *gid, const struct ibv_gid_entry *entry)
+{
+	return !gid->ifindex || !entry->ndev_ifindex || gid->ifindex == entry->ndev_ifindex;
+}
+
 /* struct ibv_ah_attr has no room for an index above UINT8_MAX. */
 static bool is_entry(const struct hca *hca, const struct hca_gid *gid,
 		     const struct ibv_gid_entry *entry)
@@ -16,7 +22,7 @@ static bool is_entry(const struct hca *hca, const struct hca_gid *gid,
 	uint32_t type = gid->v1 ? IBV_GID_TYPE_ROCE_V1 : IBV_GID_TYPE_ROCE_V2;
 
 	return entry->port_num == hca->port && entry->gid_type == type &&
-	       entry->gid_index <= UINT8_MAX &&
+	       entry->gid_index <= UINT8_MAX && has_interface(gid, entry) &&
 	       !memcmp(entry->gid.raw, gid->gid.raw, sizeof(gid->gid.raw));
 }
 
@@ -52,11 +58,12 @@ void hca_read_gids(struct hca *hca)
 	free(table);
 }
 
-void hca_set_gid(struct hca *hca, uint32_t index, const struct urxe_gid *gid, bool v1)
+void hca_set_gid(struct hca *hca, uint32_t index, const struct urxe_gid *gid, bool v1,
+		 uint32_t ifindex)
 {
 	struct hca_gid *entry = &hca->gids.entries[index];
 
-	*entry = (struct hca_gid){.valid = gid != NULL, .v1 = v1, .index = -1};
+	*entry = (struct hca_gid){.valid = gid != NULL, .v1 = v1, .index = -1, .ifindex = ifindex};
 	if (gid)
 		entry->gid = *gid;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Maps the engine's GID table to the HCA's: entries correspond if GID and RoCE version are
- * equal. */
+/* Maps the engine's GID table to the HCA's: entries correspond if GID, RoCE version and interface
+ * are equal. */
 #ifndef URXE_VERBS_HCA_HCA_GID_H
 #define URXE_VERBS_HCA_HCA_GID_H
 
@@ -14,8 +14,9 @@ struct hca;
 struct hca_gid {
 	struct urxe_gid gid;
 	bool valid;
-	bool v1;       /* RoCEv1; else RoCEv2 */
-	int16_t index; /* in the HCA's table; -1: it has no such entry */
+	bool v1;          /* RoCEv1; else RoCEv2 */
+	int16_t index;    /* in the HCA's table; -1: it has no such entry */
+	uint32_t ifindex; /* 0: of any interface */
 };
 
 struct hca_gids {

@@ -196,10 +196,15 @@ static ssize_t query_gid_table(struct ibv_context *context, struct ibv_gid_entry
 	(void)n;
 	(void)flags;
 	(void)entry_size;
-	entries[0] = (struct ibv_gid_entry){
-		.gid_index = fake_hca.gid_index, .port_num = 1, .gid_type = IBV_GID_TYPE_ROCE_V2};
+	entries[0] = (struct ibv_gid_entry){.gid_index = fake_hca.gid_index,
+					    .port_num = 1,
+					    .gid_type = IBV_GID_TYPE_ROCE_V2,
+					    .ndev_ifindex = fake_hca.ifindex};
 	memcpy(entries[0].gid.raw, fake_gid.raw, sizeof(fake_gid.raw));
-	return 1;
+	entries[1] = entries[0];
+	entries[1].gid_index++;
+	entries[1].ndev_ifindex = fake_hca.vlan_ifindex;
+	return fake_hca.vlan_ifindex ? 2 : 1;
 }
 
 static int get_async_event(struct ibv_context *context, struct ibv_async_event *event)

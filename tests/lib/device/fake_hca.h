@@ -37,7 +37,9 @@ struct fake_hca {
 	uint32_t max_inline;
 	uint16_t pkeys[4];  /* of the port; 0 = none */
 	uint32_t gid_index; /* of fake_gid */
-	enum ibv_mtu mtu;   /* of the port */
+	/* Interface of fake_gid; that of a VLAN has fake_gid behind it. 0 = none. */
+	uint32_t ifindex, vlan_ifindex;
+	enum ibv_mtu mtu; /* of the port */
 	int max_qp_wr;
 	bool has_rates; /* queue pairs may have a rate limit */
 	bool no_qps, no_srqs, no_mrs, no_ahs, no_pds, no_cqs, no_resize;

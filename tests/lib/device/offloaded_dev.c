@@ -85,7 +85,7 @@ void offloaded_open(void)
 	assert_int_equal(urxe_dev_create(&attr, &f->dev), 0);
 	assert_int_equal(urxe_gid_set(f->dev, 0, &fake_gid, false), 0);
 	assert_int_equal(hca_open(&fake_hca.verbs, "fake0", 1, &offloaded_owner, &f->hca), 0);
-	hca_set_gid(f->hca, 0, &fake_gid, false);
+	hca_set_gid(f->hca, 0, &fake_gid, false, 0);
 	hca_read_gids(f->hca);
 	hca_set_pkeys(f->hca, (const uint16_t[]){0xffff}, 1);
 	hca_attach(f->hca, f->dev);

@@ -58,7 +58,7 @@ static const struct hca_owner hca_owner = {.takes = takes};
 static void set_gid(void *ctx, uint32_t index, const struct urxe_gid *gid, bool v1)
 {
 	(void)ctx;
-	hca_set_gid(f.hca, index, gid, v1);
+	hca_set_gid(f.hca, index, gid, v1, 0);
 	hca_read_gids(f.hca);
 }
 

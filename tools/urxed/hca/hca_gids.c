@@ -57,6 +57,7 @@ static bool read_entry(const char *sys, const char *dir, uint32_t i, const char 
 	    !gid->ndev[0] || strchr(gid->ndev, '/'))
 		return false;
 	gid->vlan = hca_netdev_vlan(sys, gid->ndev);
+	gid->ifindex = sysfs_read_number("%s/class/net/%s/ifindex", sys, gid->ndev);
 	return true;
 }
 

@@ -44,7 +44,8 @@ uint32_t hca_identity_set_addresses(const struct hca_port *p, struct host *h)
 			continue;
 		list[n] = (struct host_address){.prefix_len = prefix_of(gid->ip),
 						.uplink = HOST_NO_UPLINK,
-						.vlan = gid->vlan};
+						.vlan = gid->vlan,
+						.ifindex = gid->ifindex};
 		memcpy(list[n].ip, gid->ip, sizeof(list[n].ip));
 		memcpy(list[n].ndev, gid->ndev, sizeof(list[n].ndev));
 		n++;

@@ -37,7 +37,8 @@ struct hca_gid {
 	uint8_t ip[16]; /* IPv4 as ::ffff:a.b.c.d */
 	bool v2;        /* RoCE v2; else RoCE v1 */
 	char ndev[HOST_NDEV_LEN];
-	uint16_t vlan; /* ID of the interface, 0 = none */
+	uint16_t vlan;    /* ID of the interface, 0 = none */
+	uint32_t ifindex; /* index of the interface, 0 = unknown */
 };
 
 struct hca_port {

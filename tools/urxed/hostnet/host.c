@@ -151,6 +151,7 @@ static void drop_lost_addresses(struct host *h, const struct host_address *list,
 			continue;
 		at->kernel = false;
 		at->ndev[0] = '\0';
+		at->ifindex = 0;
 		at->valid = at->given;
 		at->prefix_len = at->given_prefix_len;
 		at->uplink = at->given_uplink;
@@ -369,6 +370,7 @@ static void fill_gids(const struct host *h, struct vnic_attach_gid *gids)
 		gids[i].valid = 1;
 		gids[i].v1 = i >= HOST_ADDRESSES;
 		gids[i].vlan = a->vlan;
+		gids[i].ifindex = a->ifindex;
 	}
 }
 

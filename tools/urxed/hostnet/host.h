@@ -43,6 +43,7 @@ struct host_address {
 	int uplink;               /* on which the subnet is, an index; or HOST_NO_UPLINK */
 	uint16_t vlan;            /* VLAN ID; 0 = untagged */
 	char ndev[HOST_NDEV_LEN]; /* the kernel's interface with this address; "" = none */
+	uint32_t ifindex;         /* its index; 0 = none, or unknown */
 	/* The kernel has the address too, and answers ARP and ND for it. */
 	bool kernel;
 	/* Named by --address: if the kernel removes the address, the host keeps it, with the two

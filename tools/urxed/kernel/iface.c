@@ -208,8 +208,10 @@ static uint32_t list_iface_addresses(const struct iface_table *t, const struct i
 
 		if (a->ifindex != iface->ifindex || is_link_local(a->ip) != link_local)
 			continue;
-		list[n] = (struct host_address){
-			.prefix_len = a->prefix_len, .uplink = iface->uplink, .vlan = iface->vlan};
+		list[n] = (struct host_address){.prefix_len = a->prefix_len,
+						.uplink = iface->uplink,
+						.vlan = iface->vlan,
+						.ifindex = (uint32_t)iface->ifindex};
 		memcpy(list[n].ip, a->ip, sizeof(list[n].ip));
 		memcpy(list[n].ndev, iface->name, sizeof(list[n].ndev));
 		n++;

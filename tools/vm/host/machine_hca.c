@@ -74,7 +74,7 @@ static void set_gid(void *ctx, uint32_t index, const struct urxe_gid *gid, bool 
 {
 	const struct machine_hca *h = ctx;
 
-	hca_set_gid(h->hca, index, gid, v1);
+	hca_set_gid(h->hca, index, gid, v1, 0);
 	if (gid)
 		hca_read_gids(h->hca);
 }

@@ -154,7 +154,8 @@ struct vnic_attach_gid {
 	uint8_t valid;
 	uint8_t v1;    /* sends RoCEv1 */
 	uint16_t vlan; /* VLAN ID; 0 = untagged */
-	uint8_t reserved[4];
+	/* Index of the kernel's interface with this address; 0 = none, or unknown. */
+	uint32_t ifindex;
 };
 
 #define VNIC_HCA_NAME 64 /* IB_DEVICE_NAME_MAX of Linux, with the NUL */

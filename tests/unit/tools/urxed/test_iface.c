@@ -190,6 +190,7 @@ static void addresses_of_uplinks_are_listed(void **state)
 	assert_int_equal(list[4].ip[12], 203);
 	assert_int_equal(list[4].vlan, 100);
 	assert_string_equal(list[4].ndev, "vlan");
+	assert_int_equal(list[4].ifindex, 12);
 	assert_int_equal(list[5].uplink, 1);
 }
 

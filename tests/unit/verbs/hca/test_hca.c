@@ -313,12 +313,35 @@ static void connections_that_the_owner_keeps_are_not_offloaded(void **state)
 static void a_path_without_the_source_address_is_the_engines(void **state)
 {
 	(void)state;
-	hca_set_gid(f->hca, 0, &fake_gid, true);
+	hca_set_gid(f->hca, 0, &fake_gid, true, 0);
 	hca_read_gids(f->hca);
 	assert_false(hca_has_gid(f->hca, 0));
 	make_qp(URXE_QPT_RC, 0, NULL);
 	offloaded_connect_rc();
 	assert_false(urxe_qp_offloaded(f->qp));
+}
+
+static uint8_t gid_index_of(uint32_t ifindex)
+{
+	hca_set_gid(f->hca, 0, &fake_gid, false, ifindex);
+	hca_read_gids(f->hca);
+	make_qp(URXE_QPT_RC, 0, NULL);
+	offloaded_connect_rc();
+	assert_int_equal(urxe_qp_offloaded(f->qp), hca_has_gid(f->hca, 0));
+	return fake_hca.last_qp->attr.ah_attr.grh.sgid_index;
+}
+
+/* Linux gives an interface and its VLAN interfaces the same link-local address. */
+static void a_source_address_is_that_of_its_interface(void **state)
+{
+	(void)state;
+	fake_hca.ifindex = 2;
+	fake_hca.vlan_ifindex = 7;
+	assert_int_equal(gid_index_of(2), 3);
+	assert_int_equal(gid_index_of(7), 4);
+	assert_int_equal(gid_index_of(0), 3);
+	gid_index_of(9);
+	assert_false(hca_has_gid(f->hca, 0));
 }
 
 /* The host may set another MTU while the HCA is open. */
@@ -802,6 +825,7 @@ int main(void)
 		TEST(refused_objects_are_the_engines),
 		TEST(connections_that_the_owner_keeps_are_not_offloaded),
 		TEST(a_path_without_the_source_address_is_the_engines),
+		TEST(a_source_address_is_that_of_its_interface),
 		TEST(a_path_with_a_larger_mtu_is_the_engines),
 		TEST(an_address_with_a_large_index_is_not_used),
 		TEST(datagrams_share_an_address_handle),

@@ -21,6 +21,7 @@ static void host_has_mac_addresses_and_mtu_of_its_hca(void **state)
 
 	(void)state;
 	make_roce("hca0", "eth0");
+	put("net/eth0/ifindex", "5");
 	p = scan_one();
 	host_init(&host);
 	hca_identity_set_mac(p, &host);
@@ -30,6 +31,7 @@ static void host_has_mac_addresses_and_mtu_of_its_hca(void **state)
 	assert_int_equal(host.addresses[0].prefix_len, 64);
 	assert_memory_equal(host.addresses[1].ip, v4, 16);
 	assert_string_equal(host.addresses[1].ndev, "eth0");
+	assert_int_equal(host.addresses[1].ifindex, 5);
 	assert_false(host.addresses[2].valid); /* the two types of one GID are one address */
 	assert_true(host.mtu > 1024 && host.mtu < 1500);
 	/* Addresses keep their index. */

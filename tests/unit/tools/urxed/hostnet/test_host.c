@@ -235,6 +235,25 @@ static void port_notice_has_mtu_link_and_gids(void **state)
 	assert_int_equal(port.gids[16].vlan, 9);
 }
 
+/* An HCA has the GID of that interface only. */
+static void port_notice_has_the_interface_of_a_gid(void **state)
+{
+	struct host_address a = {
+		.ip = {0xfe, 0x80, [15] = 1}, .prefix_len = 64, .vlan = 9, .ifindex = 7};
+	struct vnic_attach_port port;
+	struct host h;
+
+	(void)state;
+	host_init(&h);
+	assert_int_equal(host_add_text(&h, "fe80::1/64@9", 0), 0);
+	host_set_kernel_addresses(&h, &a, 1);
+	host_fill_port(&h, &port);
+	assert_int_equal(port.gids[0].ifindex, 7);
+	host_set_kernel_addresses(&h, NULL, 0);
+	host_fill_port(&h, &port);
+	assert_int_equal(port.gids[0].ifindex, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -247,6 +266,7 @@ int main(void)
 		cmocka_unit_test(reserved_index_waits_for_its_address),
 		cmocka_unit_test(addresses_are_those_of_a_station),
 		cmocka_unit_test(port_notice_has_mtu_link_and_gids),
+		cmocka_unit_test(port_notice_has_the_interface_of_a_gid),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
