@@ -160,8 +160,10 @@ void hca_pd_end(struct hca *hca, uint32_t pd);
 /*
  * Creates the HCA's address handle for datagrams from queue pairs of the PD along the path, which
  * the first datagram would create otherwise. Three steps: hca_ah_begin() and hca_ah_end() with the
- * lock, hca_ah_run() without. NULL: the HCA has the handle already, has no protection domain for
- * the PD, or lacks the path's source GID; or no memory. Then the other steps are left out.
+ * lock, hca_ah_run() without. The new handle replaces one of the same path, which may be for a MAC
+ * that the peer had before. NULL: the path has a next hop, and the HCA has its handle already; the
+ * HCA has no protection domain for the PD, or lacks the path's source GID; or no memory. Then the
+ * other steps are left out.
  */
 struct hca_ah_call *hca_ah_begin(struct hca *hca, uint32_t pd, const struct urxe_path *path);
 void hca_ah_run(struct hca_ah_call *call);

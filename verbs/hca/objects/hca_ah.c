@@ -165,7 +165,8 @@ static struct hca_ah *find_ah(struct hca *hca, const struct hca_pd *pd,
 
 	/* The path's source GID may have another place in the HCA's table since. */
 	LIST_FOREACH(ah, bucket_of(hca, path), bucket_link)
-	if (ah->pd == pd && ah->sgid_index == sgid_index && is_same_path(&ah->path, path))
+	if (!ah->replaced && ah->pd == pd && ah->sgid_index == sgid_index &&
+	    is_same_path(&ah->path, path))
 		break;
 	return ah;
 }
@@ -184,7 +185,10 @@ int hca_ah_get(struct hca *hca, struct hca_pd *pd, const struct urxe_path *path,
 
 void hca_ah_put(struct hca *hca, struct hca_ah *ah)
 {
-	ah->users--;
+	if (!--ah->users && ah->replaced) {
+		destroy_old_ah(hca, ah);
+		return;
+	}
 	TAILQ_REMOVE(&hca->ahs.by_age, ah, age_link);
 	TAILQ_INSERT_TAIL(&hca->ahs.by_age, ah, age_link);
 }
@@ -229,12 +233,21 @@ static struct hca_ah_call *make_call(struct hca *hca, struct hca_pd *pd,
 	return call;
 }
 
+/*
+ * The path of a handle with a next hop has the MAC that the handle is for. Otherwise the HCA has
+ * found the MAC, and the peer may have another one since.
+ */
+static bool has_lasting_ah(struct hca *hca, const struct hca_pd *pd, const struct urxe_path *path)
+{
+	return urxe_path_has_next_hop(path) && find_ah(hca, pd, path);
+}
+
 struct hca_ah_call *hca_ah_begin(struct hca *hca, uint32_t number, const struct urxe_path *path)
 {
 	struct hca_pd *pd = hca_pd_find(hca, number);
 	struct ibv_ah_attr attr;
 
-	if (!pd || find_ah(hca, pd, path) || hca_ah_attr(hca, path, &attr))
+	if (!pd || has_lasting_ah(hca, pd, path) || hca_ah_attr(hca, path, &attr))
 		return NULL;
 	return make_call(hca, pd, path, &attr);
 }
@@ -247,7 +260,18 @@ void hca_ah_run(struct hca_ah_call *call)
 /* A datagram, or another thread, may have made a handle of the path meanwhile. */
 static bool keeps_ah(struct hca *hca, const struct hca_ah *ah)
 {
-	return ah->ah && hca->dev && !find_ah(hca, ah->pd, &ah->path);
+	return ah->ah && hca->dev && !has_lasting_ah(hca, ah->pd, &ah->path);
+}
+
+/* Outstanding requests keep their handle. */
+static void replace_ah(struct hca *hca, const struct hca_ah *with)
+{
+	struct hca_ah *old = find_ah(hca, with->pd, &with->path);
+
+	if (old && old->users)
+		old->replaced = true;
+	else if (old)
+		destroy_old_ah(hca, old);
 }
 
 void hca_ah_end(struct hca_ah_call *call)
@@ -257,6 +281,7 @@ void hca_ah_end(struct hca_ah_call *call)
 	struct hca_pd *pd = ah->pd;
 
 	if (keeps_ah(hca, ah)) {
+		replace_ah(hca, ah);
 		make_ah_room(hca);
 		add_ah(hca, ah);
 	} else {

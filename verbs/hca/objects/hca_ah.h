@@ -6,6 +6,7 @@
 #ifndef URXE_VERBS_HCA_OBJECTS_HCA_AH_H
 #define URXE_VERBS_HCA_OBJECTS_HCA_AH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
@@ -30,6 +31,7 @@ struct hca_ah {
 	struct urxe_path path;
 	int sgid_index; /* in the HCA's GID table */
 	uint32_t users; /* number of outstanding requests that use the handle */
+	bool replaced;  /* the path has a newer one: no new request uses this one */
 	LIST_ENTRY(hca_ah) bucket_link;
 	TAILQ_ENTRY(hca_ah) age_link;
 	struct hca_destruction destruction;

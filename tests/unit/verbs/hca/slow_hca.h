@@ -49,23 +49,37 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* A datagram goes to the HCA and completes. */
-static void exchange(void)
+/* A datagram goes to the HCA. Returns its address handle. */
+static struct ibv_ah *post_datagram(void)
 {
 	const struct urxe_send_wr wr = {.wr_id = 1,
 					.opcode = URXE_WR_SEND,
 					.flags = URXE_SEND_SIGNALED | URXE_SEND_INLINE,
 					.path = &offloaded_path,
 					.remote_qpn = 0x55};
-	const uint32_t before = f->n;
 
 	pthread_mutex_lock(&f->lock);
 	assert_int_equal(urxe_post_send(f->qp, &wr), 0);
 	urxe_qp_execute(f->qp, 1);
+	pthread_mutex_unlock(&f->lock);
+	return datagrams->sends[datagrams->n_sends - 1].wr.ud.ah;
+}
+
+static void complete_datagram(void)
+{
+	const uint32_t before = f->n;
+
+	pthread_mutex_lock(&f->lock);
 	fake_hca_complete_send(datagrams, IBV_WC_SUCCESS);
 	hca_poll(f->hca);
 	pthread_mutex_unlock(&f->lock);
 	assert_int_equal(f->n, before + 1);
+}
+
+static void exchange(void)
+{
+	post_datagram();
+	complete_datagram();
 }
 
 static void exchange_some(void)

@@ -75,6 +75,8 @@ static void *register_region(void *arg)
 	return NULL;
 }
 
+static struct urxe_path path; /* of the next handle */
+
 static void *make_handle(void *arg)
 {
 	struct hca *hca = f->hca;
@@ -82,7 +84,7 @@ static void *make_handle(void *arg)
 
 	(void)arg;
 	pthread_mutex_lock(&f->lock);
-	call = hca_ah_begin(hca, OFFLOADED_PD, &offloaded_path);
+	call = hca_ah_begin(hca, OFFLOADED_PD, &path);
 	pthread_mutex_unlock(&f->lock);
 	if (!call)
 		return NULL;
@@ -348,11 +350,46 @@ static void datagrams_use_the_handle_of_a_call(void **state)
 	thread = start_slow(FAKE_HCA_CREATE_AH, make_handle);
 	let_go_on(thread);
 	assert_int_equal(fake_hca.ahs, 1);
-	/* The datagrams use it, and the path needs no second one. */
 	fake_hca.no_ahs = true;
 	exchange();
-	assert_null(hca_ah_begin(f->hca, OFFLOADED_PD, &offloaded_path));
 	assert_null(hca_ah_begin(f->hca, OTHER_PD, &offloaded_path));
+}
+
+/* The path has the MAC that the handle is for. */
+static void a_path_with_a_next_hop_needs_one_handle(void **state)
+{
+	(void)state;
+	path.dmac[5] = 1;
+	make_handle(NULL);
+	assert_int_equal(fake_hca.ahs, 1);
+	assert_null(hca_ah_begin(f->hca, OFFLOADED_PD, &path));
+	path.dmac[5] = 2;
+	make_handle(NULL);
+	assert_int_equal(fake_hca.ahs, 2);
+}
+
+/* The HCA has found the next hop of the handle, whose MAC may be another one now. */
+static void datagrams_use_the_newest_handle_of_a_path_without_a_next_hop(void **state)
+{
+	const struct ibv_ah *first, *second;
+
+	(void)state;
+	make_handle(NULL);
+	first = post_datagram();
+	complete_datagram();
+	make_handle(NULL);
+	assert_int_equal(fake_hca.ahs, 1);
+	second = post_datagram();
+	assert_ptr_not_equal(second, first);
+	/* The request keeps its handle. */
+	make_handle(NULL);
+	assert_int_equal(fake_hca.ahs, 2);
+	assert_ptr_not_equal(post_datagram(), second);
+	complete_datagram();
+	assert_int_equal(fake_hca.ahs, 1);
+	complete_datagram();
+	exchange();
+	assert_int_equal(fake_hca.ahs, 1);
 }
 
 /* Datagrams go on during the call, and one of them makes the handle first. */
@@ -451,7 +488,6 @@ static void regions_end_with_an_hca_that_still_has_a_queue_pair(void **state)
 
 static void make_handle_of(uint32_t pd, uint32_t flow_label)
 {
-	struct urxe_path path = offloaded_path;
 	struct hca_ah_call *call;
 
 	path.flow_label = flow_label;
@@ -522,6 +558,7 @@ static void a_key_of_the_engine_is_refused(void **state)
 static int setup_region(void **state)
 {
 	region = NULL;
+	path = offloaded_path;
 	return setup(state);
 }
 
@@ -539,6 +576,8 @@ int main(void)
 		TEST(others_go_on_while_queues_end),
 		TEST(queues_end_after_their_queue_pair),
 		TEST(datagrams_use_the_handle_of_a_call),
+		TEST(a_path_with_a_next_hop_needs_one_handle),
+		TEST(datagrams_use_the_newest_handle_of_a_path_without_a_next_hop),
 		TEST(others_go_on_and_a_second_handle_is_dropped),
 		TEST(a_refused_handle_is_none),
 		TEST(an_hca_may_go_during_a_registration),
