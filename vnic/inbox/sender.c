@@ -7,6 +7,7 @@
 #include <vnic/inbox.h>
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -83,13 +84,18 @@ bool vnic_outbox_closed(const struct vnic_outbox *outbox)
 	return vnic_load(&outbox->memory->lock) == INBOX_CLOSED;
 }
 
+/* close() is a cancellation point, where a thread must not end: it has locks of its process. */
 void vnic_outbox_close(struct vnic_outbox *outbox)
 {
+	int cancel;
+
 	if (outbox->memory)
 		munmap(outbox->memory, outbox->size);
 	if (outbox->published)
 		munmap((void *)outbox->published, VNIC_INBOX_PUBLISHED_SIZE);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	close(outbox->wake_fd);
+	pthread_setcancelstate(cancel, NULL);
 	free(outbox);
 }
 

@@ -48,34 +48,62 @@ static void test_filled_eventfd_does_not_block_senders(void **state)
 	assert_int_equal(receive(f), 1);
 }
 
-static bool woken;
+static bool returned;
 
-static void *wake_when_cancelled(void *outbox)
+static void cancel_self(void)
 {
 	int state;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	pthread_cancel(pthread_self());
 	pthread_setcancelstate(state, NULL);
+}
+
+static void *wake_when_cancelled(void *outbox)
+{
+	cancel_self();
 	vnic_outbox_wake(outbox);
-	woken = true;
+	returned = true;
+	pthread_testcancel();
+	return NULL;
+}
+
+static void *close_when_cancelled(void *outbox)
+{
+	cancel_self();
+	vnic_outbox_close(outbox);
+	returned = true;
 	pthread_testcancel();
 	return NULL;
 }
 
 /* The thread has locks, which it would not release. */
-static void test_cancelled_thread_does_not_end_in_a_wake_up(void **state)
+static void expect_return_when_cancelled(void *(*call)(void *), struct vnic_outbox *outbox)
 {
-	struct fixture *f = *state;
 	pthread_t thread;
 	void *result;
 
-	assert_false(vnic_inbox_irq_unmask(f->inbox));
-	assert_int_equal(pthread_create(&thread, NULL, wake_when_cancelled, f->first), 0);
+	returned = false;
+	assert_int_equal(pthread_create(&thread, NULL, call, outbox), 0);
 	assert_int_equal(pthread_join(thread, &result), 0);
 	assert_ptr_equal(result, PTHREAD_CANCELED);
-	assert_true(woken);
+	assert_true(returned);
+}
+
+static void test_cancelled_thread_does_not_end_in_a_wake_up(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_false(vnic_inbox_irq_unmask(f->inbox));
+	expect_return_when_cancelled(wake_when_cancelled, f->first);
 	assert_true(interrupted(f));
+}
+
+static void test_cancelled_thread_does_not_end_when_it_closes_an_outbox(void **state)
+{
+	struct fixture *f = *state;
+
+	expect_return_when_cancelled(close_when_cancelled, open_outbox(f->inbox, FIRST));
 }
 
 /* An interrupt without a frame has the same effect. */
@@ -105,6 +133,9 @@ int main(void)
 						open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_cancelled_thread_does_not_end_in_a_wake_up,
 						open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(
+			test_cancelled_thread_does_not_end_when_it_closes_an_outbox, open_inbox,
+			close_inbox),
 		cmocka_unit_test_setup_teardown(test_interrupt_without_frame_wakes, open_inbox,
 						close_inbox),
 	};
