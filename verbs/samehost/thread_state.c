@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,15 +20,31 @@ struct task_stat {
 	uint64_t start;        /* since the system started */
 };
 
-static bool read_text(const char *path, char *text, size_t size)
+/* Returns the number of bytes read; -1: an error. */
+static ssize_t read_file(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n;
+	ssize_t n = -1;
 
-	if (fd < 0)
-		return false;
-	n = read(fd, text, size - 1);
-	close(fd);
+	if (fd >= 0) {
+		n = read(fd, text, size);
+		close(fd);
+	}
+	return n;
+}
+
+/*
+ * The calls of read_file are cancellation points, where a thread must not end: it has locks of its
+ * process.
+ */
+static bool read_text(const char *path, char *text, size_t size)
+{
+	ssize_t n;
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	n = read_file(path, text, size - 1);
+	pthread_setcancelstate(cancel, NULL);
 	if (n <= 0)
 		return false;
 	text[n] = 0;

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <mntent.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -231,6 +232,37 @@ static void test_thread_counts_as_busy_without_descriptors(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
+static void cancel_self(void)
+{
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	pthread_cancel(pthread_self());
+	pthread_setcancelstate(state, NULL);
+}
+
+static void *look_when_cancelled(void *seen)
+{
+	cancel_self();
+	*(enum thread_state *)seen = state_of_child();
+	pthread_testcancel();
+	return NULL;
+}
+
+/* The thread has locks, which it would not release. */
+static void test_cancelled_thread_does_not_end_in_a_look(void **state)
+{
+	enum thread_state seen = THREAD_GONE;
+	pthread_t thread;
+	void *result;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, look_when_cancelled, &seen), 0);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	assert_ptr_equal(result, PTHREAD_CANCELED);
+	assert_int_not_equal(seen, THREAD_GONE);
+}
+
 /* A thread of this process has no part in the child. */
 static void test_thread_of_another_process_counts_as_gone(void **state)
 {
@@ -283,6 +315,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_running_and_ended_threads_are_told_apart,
 						start_child, end_child),
 		cmocka_unit_test_setup_teardown(test_thread_counts_as_busy_without_descriptors,
+						start_child, end_child),
+		cmocka_unit_test_setup_teardown(test_cancelled_thread_does_not_end_in_a_look,
 						start_child, end_child),
 		cmocka_unit_test_setup_teardown(test_thread_of_another_process_counts_as_gone,
 						start_child, end_child),
