@@ -22,19 +22,28 @@ int vnic_eventfd_check(int fd)
 	return strcmp(target, "anon_inode:[eventfd]") ? -EINVAL : 0;
 }
 
+/* A signal interrupts poll(2) only if the eventfd does not take a write. */
+static bool is_full(int fd)
+{
+	struct pollfd pfd = {fd, POLLOUT, 0};
+	const int ready = poll(&pfd, 1, 0);
+
+	return !ready || (ready < 0 && errno == EINTR);
+}
+
 /*
  * A full eventfd is readable already. The calls are cancellation points, where a thread must not
  * end: it has locks of its process.
  */
-void vnic_eventfd_raise(int fd)
+bool vnic_eventfd_raise(int fd)
 {
-	struct pollfd pfd = {fd, POLLOUT, 0};
 	const int saved = errno;
+	bool raised;
 	int cancel;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	if (poll(&pfd, 1, 0) == 1 && pfd.revents & POLLOUT)
-		eventfd_write(fd, 1);
+	raised = is_full(fd) || !eventfd_write(fd, 1);
 	pthread_setcancelstate(cancel, NULL);
 	errno = saved;
+	return raised;
 }

@@ -3,13 +3,19 @@
 #ifndef URXE_VNIC_EVENTFD_H
 #define URXE_VNIC_EVENTFD_H
 
+#include <stdbool.h>
+
 /*
  * 0, or -EINVAL: another kind of file. A write to a pipe without a reader would raise SIGPIPE, and
  * a write to a file could do anything.
  */
 int vnic_eventfd_check(int fd);
-/* Makes the eventfd readable, and leaves errno alone. Waits only if the other process clears
- * O_NONBLOCK and fills the counter just before the write. */
-void vnic_eventfd_raise(int fd);
+/*
+ * Makes the eventfd readable, and leaves errno alone. False: the counter has not changed, because
+ * the calling thread does not have the descriptor, for example. The write waits only if the other
+ * process has cleared O_NONBLOCK and fills the counter, and does so in that moment or poll(2)
+ * fails, as under an RLIMIT_NOFILE of 0.
+ */
+bool vnic_eventfd_raise(int fd);
 
 #endif

@@ -202,9 +202,8 @@ static void wake_if_unmasked(const struct vnic_outbox *outbox)
 	uint32_t *word = &outbox->memory->mask;
 	uint32_t mask = vnic_load(word);
 
-	if (mask & INBOX_MASKED)
+	if (mask & INBOX_MASKED || !vnic_eventfd_raise(outbox->wake_fd))
 		return;
-	vnic_eventfd_raise(outbox->wake_fd);
 	__atomic_compare_exchange_n(word, &mask, mask | INBOX_MASKED, false, __ATOMIC_RELAXED,
 				    __ATOMIC_RELAXED);
 }

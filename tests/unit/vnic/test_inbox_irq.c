@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Conditions under which frames in an inbox raise its interrupt. */
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "inbox.h"
 
@@ -46,6 +51,47 @@ static void test_filled_eventfd_does_not_block_senders(void **state)
 	send_all(f, f->second, 1);
 	assert_true(interrupted(f));
 	assert_int_equal(receive(f), 1);
+}
+
+/* Under this limit poll(2) fails. */
+static void test_limit_of_no_descriptors_does_not_stop_wake_ups(void **state)
+{
+	struct fixture *f = *state;
+	struct rlimit limit;
+	rlim_t before;
+
+	assert_false(vnic_inbox_irq_unmask(f->inbox));
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	before = limit.rlim_cur;
+	limit.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	send_all(f, f->first, 1);
+	limit.rlim_cur = before;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_true(interrupted(f));
+	assert_int_equal(receive(f), 1);
+}
+
+static void *wake_without_descriptors(void *outbox)
+{
+	assert_int_equal(unshare(CLONE_FILES), 0);
+	assert_int_equal(syscall(SYS_close_range, 3, ~0u, 0), 0);
+	vnic_outbox_wake(outbox);
+	return NULL;
+}
+
+/* The thread has a table of descriptors of its own, without the eventfd. */
+static void test_sender_that_cannot_wake_masks_nothing(void **state)
+{
+	struct fixture *f = *state;
+	pthread_t thread;
+
+	assert_false(vnic_inbox_irq_unmask(f->inbox));
+	assert_int_equal(pthread_create(&thread, NULL, wake_without_descriptors, f->first), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_false(interrupted(f));
+	vnic_outbox_wake(f->second);
+	assert_true(interrupted(f));
 }
 
 static bool returned;
@@ -130,6 +176,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_unmasked_interrupt_wakes_the_receiver,
 						open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_filled_eventfd_does_not_block_senders,
+						open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_limit_of_no_descriptors_does_not_stop_wake_ups,
+						open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_sender_that_cannot_wake_masks_nothing,
 						open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_cancelled_thread_does_not_end_in_a_wake_up,
 						open_inbox, close_inbox),
