@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Reads the mappings of this process from /proc/self/maps. For uaccess.c, map_calls.c and
- * ring_mapping.c. */
+/* Reads the mappings of this process from /proc/self/maps. For uaccess.c, mmu_notifier.c,
+ * map_calls.c and ring_mapping.c. */
 #ifndef URXE_VERBS_MEMORY_PROC_MAPS_H
 #define URXE_VERBS_MEMORY_PROC_MAPS_H
 

@@ -2,12 +2,14 @@
 #include "objects/mmu_notifier.h"
 
 #include <errno.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <rxe/rxe.h>
 
 #include "adapter/adapter.h"
 #include "memory/mr_index.h"
+#include "memory/proc_maps.h"
 #include "objects/settle.h"
 #include "objects/uverbs_file.h"
 #include "objects/verbs_mr.h"
@@ -75,6 +77,49 @@ static void end_unmapping(struct mr *mr, const struct unmapping *u)
 		urxe_mr_unmapped(mr->mr, &u->bytes, u->done);
 }
 
+static void remove_bytes(struct mr *mr, const struct unmapping *u)
+{
+	if (mr->registration > u->registrations)
+		return;
+	mr_unmap(mr, &u->bytes);
+	urxe_mr_unmapped(mr->mr, &u->bytes, true);
+}
+
+/* No access is in flight: unmap_begin has withdrawn the range. */
+static void remove_range(const struct unmapping *u, uint64_t start, uint64_t end)
+{
+	const struct unmapping gone = {.bytes = {(void *)start, end - start},
+				       .registrations = u->registrations};
+
+	if (start < end)
+		for_each_mr(remove_bytes, &gone);
+}
+
+/*
+ * A call that fails may have unmapped bytes before: mmap with MAP_FIXED, if the file refuses the
+ * new mapping, and before Linux 6.17 mremap. These bytes leave their regions.
+ */
+static void remove_unmapped(const struct unmapping *u)
+{
+	const uint64_t start = (uintptr_t)u->bytes.addr, end = start + u->bytes.length;
+	uint64_t at = start;
+	struct text_lines maps;
+	struct mapping m;
+
+	/* Fails if a byte is not mapped, and else does nothing. */
+	if (!msync(u->bytes.addr, u->bytes.length, MS_ASYNC))
+		return;
+	proc_maps_open(&maps);
+	while (at < end && proc_maps_next(&maps, &m)) {
+		if (m.end <= at)
+			continue;
+		remove_range(u, at, m.start < end ? m.start : end);
+		at = m.end;
+	}
+	text_lines_close(&maps);
+	remove_range(u, at, end);
+}
+
 void unmap_end(struct unmapping *u, bool done)
 {
 	int saved = errno, cancel;
@@ -84,6 +129,8 @@ void unmap_end(struct unmapping *u, bool done)
 	cancel = cancellation_disable();
 	adapter_lock();
 	u->done = done;
+	if (!done)
+		remove_unmapped(u);
 	for_each_mr(end_unmapping, u);
 	adapter_unlock();
 	cancellation_restore(cancel);

@@ -31,8 +31,9 @@ struct unmapping {
  */
 void unmap_begin(struct unmapping *u, const void *start, uint64_t length);
 /*
- * Call it after the libc call. `done`: the libc call succeeded; if not, the range belongs to its
- * regions again. Preserves errno.
+ * Call it after the libc call. `done`: the libc call succeeded; if not, what is still mapped of the
+ * range belongs to its regions again. If /proc/self/maps cannot be read and a part of the range is
+ * not mapped, all of it leaves the regions. Preserves errno.
  */
 void unmap_end(struct unmapping *u, bool done);
 

@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/shm.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -270,6 +271,18 @@ static void replace_in_one(struct side *s)
 	map(s->room, MAP_FIXED);
 }
 
+/* Linux removes the old mapping before it asks the file, which cannot be mapped. */
+static void replace_after_failure(struct side *s)
+{
+	int file = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	if (mmap(s->room, ROOM, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) !=
+	    MAP_FAILED)
+		errx(1, "a socket is mapped");
+	close(file);
+	map(s->room, MAP_FIXED_NOREPLACE);
+}
+
 static void move_away(struct side *s)
 {
 	if (mremap(s->room, ROOM, ROOM, MREMAP_MAYMOVE | MREMAP_FIXED, map(NULL, 0)) == MAP_FAILED)
@@ -300,6 +313,7 @@ static const struct {
 } replacements[] = {
 	{"unmapped and mapped anew", replace_in_two, 0},
 	{"mapped over", replace_in_one, 0},
+	{"mapped over by a call that fails", replace_after_failure, 0},
 	{"moved away", move_away, 0},
 	{"moved over", move_over, 0},
 	{"shrunk", shrink, 4096},
@@ -309,7 +323,7 @@ static const struct {
 static void check_replacement(unsigned int how, unsigned int operation)
 {
 	struct side pair[2], *side;
-	char what[64];
+	char what[80];
 
 	snprintf(what, sizeof(what), "%s memory that was %s", operations[operation].name,
 		 replacements[how].name);
@@ -386,6 +400,30 @@ static void check_unrelated_calls(void)
 	if (child < 0 || waitpid(child, &status, 0) != child || status)
 		err(1, "a child that unmaps");
 	exchange(pair, 0x33);
+	close_pair(pair);
+}
+
+/* A call fails over memory of which a part is mapped: only that part stays in its region. */
+static void check_failure_over_a_hole(void)
+{
+	const size_t hole = (size_t)4 * 4096;
+	struct side pair[2], behind;
+
+	open_pair(pair);
+	if (syscall(SYS_munmap, pair[1].room + hole, 4096) ||
+	    mmap(pair[1].room, ROOM, PROT_READ, MAP_SHARED | MAP_FIXED, -1, 0) != MAP_FAILED ||
+	    mmap(pair[1].room + hole, 4096, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED)
+		err(1, "a hole");
+	behind = (struct side){.room = pair[1].room + hole + 4096, .mr = pair[1].mr};
+	post_send(&pair[0], IBV_WR_RDMA_WRITE, &behind);
+	expect(IBV_WC_SUCCESS, &pair[0], "a write behind a hole");
+	exchange(pair, 0x55);
+	behind.room -= 4096;
+	post_send(&pair[0], IBV_WR_RDMA_WRITE, &behind);
+	expect(IBV_WC_REM_ACCESS_ERR, &pair[0], "a write to memory that fills a hole");
+	if (pair[1].room[hole])
+		errx(1, "memory that fills a hole was written");
 	close_pair(pair);
 }
 
@@ -762,6 +800,7 @@ int main(void)
 	if (!unshare(CLONE_NEWIPC))
 		check_shmdt();
 	check_unrelated_calls();
+	check_failure_over_a_hole();
 	check_registered_again();
 	check_no_access_in_flight();
 	check_beside_unmapping_threads();
