@@ -127,15 +127,26 @@ HOOKED(void *, mremap)(void *old, size_t old_length, size_t length, int flags, v
 HOOK_VARIABLE(void *, mremap, (void *old, size_t old_length, size_t length, int flags, void *to),
 	      mr_index_any(), (old, old_length, length, flags, to))
 
+/* Of a System V segment, the call unmaps each mapping, and never fails. */
+static void withdraw_segment(const void *start)
+{
+	struct text_lines maps;
+	struct mapping m = {0};
+	struct unmapping u;
+
+	proc_maps_open(&maps);
+	while (proc_maps_next_attached(&maps, (uintptr_t)start, &m)) {
+		unmap_begin(&u, (void *)m.start, m.end - m.start);
+		unmap_end(&u, true);
+	}
+	text_lines_close(&maps);
+}
+
 HOOKED(int, shmdt)(const void *start)
 {
-	struct unmapping u;
-	int rc;
-
-	unmap_begin(&u, start, mr_index_any() ? proc_maps_file_length((uintptr_t)start) : 0);
-	rc = REAL(shmdt)(start);
-	unmap_end(&u, rc == 0);
-	return rc;
+	if (mr_index_any())
+		withdraw_segment(start);
+	return REAL(shmdt)(start);
 }
 HOOK(int, shmdt, (const void *start), mr_index_any(), (start))
 

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 bool proc_maps_open(struct text_lines *maps)
 {
@@ -12,47 +13,38 @@ bool proc_maps_open(struct text_lines *maps)
 bool proc_maps_next(struct text_lines *maps, struct mapping *m)
 {
 	char line[256], r, w, x, s;
+	int name = 0;
 
 	if (!text_lines_next(maps, line, sizeof(line)))
 		return false;
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %c%c%c%c %" SCNx64 " %x:%x %" SCNu64, &m->start,
-		   &m->end, &r, &w, &x, &s, &m->offset, &m->major, &m->minor, &m->inode) < 10)
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %c%c%c%c %" SCNx64 " %x:%x %" SCNu64 " %n",
+		   &m->start, &m->end, &r, &w, &x, &s, &m->offset, &m->major, &m->minor, &m->inode,
+		   &name) < 10)
 		return false;
 	m->readable = r == 'r';
 	m->writable = w == 'w';
 	m->shared = s == 's';
+	m->segment = !m->major && !strncmp(line + name, "/SYSV", 5);
 	return true;
 }
 
-/*
- * Anonymous memory has no device. A System V segment has device 00:01 or the like, and as inode its
- * ID, which is 0 for the first segment of each IPC namespace.
- */
-static bool is_of_file(const struct mapping *m)
+/* Another attachment of the segment lies at another distance from its offsets. */
+static bool is_attached_at(const struct mapping *m, uint64_t start)
 {
-	return m->inode || m->major || m->minor;
+	return m->segment && m->start - start == m->offset;
 }
 
-static bool follows(const struct mapping *first, uint64_t end, const struct mapping *m)
+static bool is_of_file(const struct mapping *m, const struct mapping *of)
 {
-	return m->start == end && m->offset == end - first->start && m->inode == first->inode &&
-	       m->major == first->major && m->minor == first->minor;
+	return m->inode == of->inode && m->major == of->major && m->minor == of->minor;
 }
 
-uint64_t proc_maps_file_length(uint64_t start)
+bool proc_maps_next_attached(struct text_lines *maps, uint64_t start, struct mapping *m)
 {
-	struct mapping m, first = {0};
-	uint64_t end = start;
-	struct text_lines maps;
+	const struct mapping before = *m;
 
-	proc_maps_open(&maps);
-	while (proc_maps_next(&maps, &m)) {
-		if (m.start == start && is_of_file(&m) && !m.offset)
-			first = m;
-		else if (end == start || !follows(&first, end, &m))
-			continue;
-		end = m.end;
-	}
-	text_lines_close(&maps);
-	return end - start;
+	while (proc_maps_next(maps, m))
+		if (is_attached_at(m, start) && (!before.segment || is_of_file(m, &before)))
+			return true;
+	return false;
 }

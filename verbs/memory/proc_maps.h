@@ -12,6 +12,7 @@
 struct mapping {
 	uint64_t start, end;
 	bool readable, writable, shared;
+	bool segment; /* of System V shared memory */
 	uint64_t
 		offset; /* in the file, whose device and inode follow; all 0 for anonymous memory */
 	unsigned int major, minor;
@@ -25,9 +26,10 @@ bool proc_maps_open(struct text_lines *maps);
 bool proc_maps_next(struct text_lines *maps, struct mapping *m);
 
 /*
- * Length of the contiguous mapping of a file, from its first byte, that begins at start: the part
- * of a segment that shmdt(2) unmaps. 0: no such mapping.
+ * Reads on to the next mapping that shmdt(start) unmaps: the kernel unmaps all that the program has
+ * left of the System V segment that it attached at start. `m`: the mapping before it; all 0: none
+ * yet. False: there is no further one.
  */
-uint64_t proc_maps_file_length(uint64_t start);
+bool proc_maps_next_attached(struct text_lines *maps, uint64_t start, struct mapping *m);
 
 #endif

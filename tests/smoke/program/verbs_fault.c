@@ -376,6 +376,29 @@ static void check_shmdt(void)
 	close_pair(pair);
 }
 
+/* The call detaches also what lies behind a hole. */
+static void check_shmdt_behind_a_hole(void)
+{
+	int id = shmget(IPC_PRIVATE, ROOM, 0600);
+	struct side pair[2], behind;
+	uint8_t *segment = shmat(id, NULL, 0);
+
+	shmctl(id, IPC_RMID, NULL);
+	behind = (struct side){.room = segment + ROOM - LENGTH};
+	behind.mr = ibv_reg_mr(pd, behind.room, LENGTH, LOOP_ACCESS);
+	if (!behind.mr)
+		err(1, "no segment");
+	open_pair(pair);
+	if (munmap(segment, 4096) || shmdt(segment))
+		err(1, "shmdt");
+	map(segment, MAP_FIXED_NOREPLACE);
+	post_send(&pair[0], IBV_WR_RDMA_WRITE, &behind);
+	expect(IBV_WC_REM_ACCESS_ERR, &pair[0], "a write behind a hole of a detached segment");
+	if (ibv_dereg_mr(behind.mr) || munmap(segment, ROOM))
+		err(1, "memory that is given back");
+	close_pair(pair);
+}
+
 /* Calls that unmap nothing, or other memory. */
 static void check_unrelated_calls(void)
 {
@@ -796,6 +819,7 @@ int main(void)
 	check_rounding();
 	check_all_replacements();
 	check_shmdt();
+	check_shmdt_behind_a_hole();
 	/* In a new IPC namespace the first segment has ID 0, which must work, too. */
 	if (!unshare(CLONE_NEWIPC))
 		check_shmdt();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The index of registered pages, compared with a list of the regions; and /proc/self/maps of a
- * file.
+ * The index of registered pages, compared with a list of the regions; and the pages of System V
+ * segments in /proc/self/maps.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <unistd.h>
 
 #include "memory/mr_index.h"
@@ -99,29 +100,68 @@ static void test_index_equals_a_list(void **state)
 	assert_false(mr_index_overlaps(0, UINT64_C(1) << 57));
 }
 
-static void test_maps_of_a_file_are_found(void **state)
+/* Expects that shmdt would unmap these pages of the segment: of each digit one page. */
+static void expect_attached(const uint8_t *at, const char *pages)
 {
-	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	int file = memfd_create("a file", MFD_CLOEXEC);
-	uint8_t *at;
+	struct mapping m = {0};
+	struct text_lines maps;
+	char found[16] = "";
+	size_t n = 0;
+
+	assert_true(proc_maps_open(&maps));
+	while (proc_maps_next_attached(&maps, (uintptr_t)at, &m))
+		for (uint64_t page = m.start; page < m.end; page += PAGE)
+			found[n++] = (char)('0' + (page - (uintptr_t)at) / PAGE);
+	text_lines_close(&maps);
+	assert_string_equal(found, pages);
+}
+
+static uint8_t *attach(int segment, void *at, int flags)
+{
+	uint8_t *attached = shmat(segment, at, flags);
+
+	assert_ptr_not_equal(attached, (void *)-1);
+	return attached;
+}
+
+static void test_attached_pages_of_a_segment_are_found(void **state)
+{
+	int segment = shmget(IPC_PRIVATE, 8 * PAGE, 0600);
+	uint8_t *at = attach(segment, NULL, 0);
 
 	(void)state;
-	assert_int_equal(ftruncate(file, 8 * (off_t)page), 0);
-	at = mmap(NULL, 8 * page, PROT_READ, MAP_SHARED, file, 0);
-	assert_ptr_not_equal(at, MAP_FAILED);
-	assert_int_equal(proc_maps_file_length((uintptr_t)at), 8 * page);
-	/* Now two mappings of one piece of the file. */
-	assert_int_equal(mprotect(at, 3 * page, PROT_READ | PROT_WRITE), 0);
-	assert_int_equal(proc_maps_file_length((uintptr_t)at), 8 * page);
-	assert_int_equal(proc_maps_file_length((uintptr_t)at + 3 * page), 0);
-	assert_int_equal(munmap(at + 5 * page, page), 0);
-	assert_int_equal(proc_maps_file_length((uintptr_t)at), 5 * page);
-	/* The following page maps another place of the file. */
-	assert_ptr_equal(mmap(at + 5 * page, page, PROT_READ, MAP_SHARED | MAP_FIXED, file, 0),
-			 at + 5 * page);
-	assert_int_equal(proc_maps_file_length((uintptr_t)at), 5 * page);
-	assert_int_equal(munmap(at, 8 * page), 0);
-	assert_int_equal(proc_maps_file_length((uintptr_t)at), 0);
+	assert_int_equal(shmctl(segment, IPC_RMID, NULL), 0);
+	expect_attached(at, "01234567");
+	/* Now two mappings of one piece of the segment. */
+	assert_int_equal(mprotect(at, 3 * PAGE, PROT_READ), 0);
+	expect_attached(at, "01234567");
+	expect_attached(at + 3 * PAGE, "");
+	assert_int_equal(munmap(at + 5 * PAGE, PAGE), 0);
+	expect_attached(at, "0123467");
+	assert_int_equal(munmap(at, PAGE), 0);
+	expect_attached(at, "123467");
+	assert_int_equal(shmdt(at), 0);
+	expect_attached(at, "");
+}
+
+/* Neither a file's pages, nor another place of the same segment, nor another segment. */
+static void test_other_mappings_are_not_attached(void **state)
+{
+	int segment = shmget(IPC_PRIVATE, 4 * PAGE, 0600), file = memfd_create("SYSV", 0);
+	uint8_t *at = attach(segment, NULL, 0);
+
+	(void)state;
+	assert_int_equal(shmctl(segment, IPC_RMID, NULL), 0);
+	assert_int_equal(ftruncate(file, 4 * (off_t)PAGE), 0);
+	assert_ptr_equal(mmap(at + PAGE, PAGE, PROT_READ, MAP_SHARED | MAP_FIXED, file, PAGE),
+			 at + PAGE);
+	assert_ptr_equal(
+		mremap(at + 3 * PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at + 2 * PAGE),
+		at + 2 * PAGE);
+	expect_attached(at, "0");
+	assert_int_equal(shmdt(at), 0);
+	assert_int_equal(munmap(at + PAGE, PAGE), 0);
+	assert_int_equal(shmdt(at - PAGE), 0);
 	close(file);
 }
 
@@ -130,7 +170,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_region_borders_are_exact),
 		cmocka_unit_test(test_index_equals_a_list),
-		cmocka_unit_test(test_maps_of_a_file_are_found),
+		cmocka_unit_test(test_attached_pages_of_a_segment_are_found),
+		cmocka_unit_test(test_other_mappings_are_not_attached),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

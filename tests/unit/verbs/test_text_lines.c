@@ -30,6 +30,8 @@ void *malloc(size_t size)
 
 static void test_parser_allocates_no_memory(void **state)
 {
+	struct mapping m = {0};
+	struct text_lines maps;
 	void *volatile kept;
 	unsigned int before;
 
@@ -39,7 +41,9 @@ static void test_parser_allocates_no_memory(void **state)
 	free(kept);
 	assert_int_equal(asked, before + 1);
 	before = asked;
-	proc_maps_file_length((uintptr_t)&before);
+	proc_maps_open(&maps);
+	assert_false(proc_maps_next_attached(&maps, (uintptr_t)&before, &m));
+	text_lines_close(&maps);
 	assert_int_equal(asked, before);
 }
 
