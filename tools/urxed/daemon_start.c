@@ -301,11 +301,6 @@ static void hear_for_machines(struct daemon *d)
 
 		if (u->hears_all == all)
 			continue;
-		/* uplink_reopen makes the setting. */
-		if (!u->port) {
-			u->hears_all = all;
-			continue;
-		}
 		if (all ? uplink_hear_all(u, error) : uplink_hear_own(u, error))
 			log_line("%s", error);
 	}

@@ -178,7 +178,7 @@ void uplink_log_pages(const struct uplink *u)
 
 int uplink_hear_all(struct uplink *u, char error[UPLINK_ERROR])
 {
-	int rc = netdev_set_promiscuous(u->port, true);
+	int rc = u->port ? netdev_set_promiscuous(u->port, true) : 0;
 
 	u->hears_all = !rc;
 	if (rc)
@@ -193,7 +193,7 @@ int uplink_hear_own(struct uplink *u, char error[UPLINK_ERROR])
 
 	if (u->n_heard_macs && !u->kernel)
 		return 0;
-	rc = netdev_set_promiscuous(u->port, false);
+	rc = u->port ? netdev_set_promiscuous(u->port, false) : 0;
 	if (rc) {
 		snprintf(error, UPLINK_ERROR,
 			 "%s cannot stop receiving frames of other stations: %s", u->spec,
@@ -201,7 +201,8 @@ int uplink_hear_own(struct uplink *u, char error[UPLINK_ERROR])
 		return rc;
 	}
 	u->hears_all = false;
-	u->generation++;
+	if (u->port)
+		u->generation++;
 	return 0;
 }
 
@@ -223,7 +224,7 @@ int uplink_hear_mac(struct uplink *u, const uint8_t mac[ETHER_MAC_LEN], char err
 
 int uplink_hear_group(struct uplink *u, const uint8_t mac[ETHER_MAC_LEN], char error[UPLINK_ERROR])
 {
-	int rc = netdev_add_group(u->port, mac);
+	int rc = u->port ? netdev_add_group(u->port, mac) : 0;
 
 	if (rc)
 		snprintf(error, UPLINK_ERROR, "%s cannot receive multicast frames: %s", u->spec,
@@ -233,7 +234,7 @@ int uplink_hear_group(struct uplink *u, const uint8_t mac[ETHER_MAC_LEN], char e
 
 int uplink_hear_vlan(struct uplink *u, uint16_t vlan, char error[UPLINK_ERROR])
 {
-	int rc = netdev_add_vlan(u->port, vlan);
+	int rc = u->port ? netdev_add_vlan(u->port, vlan) : 0;
 
 	if (rc)
 		snprintf(error, UPLINK_ERROR, "%s cannot receive VLAN %u: %s", u->spec, vlan,

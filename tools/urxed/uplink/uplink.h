@@ -86,7 +86,10 @@ int uplink_reopen(struct uplink *u, char error[UPLINK_ERROR]);
 bool uplink_has_lost_interface(const struct uplink *u);
 /* Is it an af_xdp: port, which shares its interface with the kernel by an XDP program? */
 bool uplink_is_xdp(const struct uplink *u);
-/* Makes the port receive frames for other stations, too (netdev_set_promiscuous), for VMs. */
+/*
+ * Makes the port receive frames for other stations, too (netdev_set_promiscuous), for VMs; a closed
+ * port as soon as it is open again.
+ */
 int uplink_hear_all(struct uplink *u, char error[UPLINK_ERROR]);
 /*
  * Undoes uplink_hear_all. Without effect for an uplink with further MACs (uplink_hear_mac) that is
@@ -100,10 +103,14 @@ int uplink_hear_own(struct uplink *u, char error[UPLINK_ERROR]);
 int uplink_hear_mac(struct uplink *u, const uint8_t mac[ETHER_MAC_LEN], char error[UPLINK_ERROR]);
 /*
  * Makes the port receive frames to a multicast MAC that the device would filter out
- * (netdev_add_group).
+ * (netdev_add_group). Without effect on a closed port: it is that of a kernel's interface, and the
+ * kernel filters neither groups nor VLANs.
  */
 int uplink_hear_group(struct uplink *u, const uint8_t mac[ETHER_MAC_LEN], char error[UPLINK_ERROR]);
-/* Makes the port receive frames of a VLAN that the device would filter out (netdev_add_vlan). */
+/*
+ * Makes the port receive frames of a VLAN that the device would filter out (netdev_add_vlan).
+ * Without effect on a closed port.
+ */
 int uplink_hear_vlan(struct uplink *u, uint16_t vlan, char error[UPLINK_ERROR]);
 void uplink_close(struct uplink *u);
 /* Logs the page size of the port's packet buffers; nothing if the port is closed. */

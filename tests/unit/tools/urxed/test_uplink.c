@@ -166,6 +166,26 @@ static void only_an_interface_of_the_kernel_filters_further_macs(void **state)
 	}
 }
 
+/*
+ * The interface has gone while urxed starts: the next port must hear all. Groups and VLANs need no
+ * setting on a kernel's interface.
+ */
+static void settings_of_a_closed_port_wait_for_the_next_one(void **state)
+{
+	char error[UPLINK_ERROR];
+
+	uplink_close(&w.uplink);
+	for (int all = 0; all <= 1; all++) {
+		w.uplink.kernel = true;
+		assert_int_equal((all ? uplink_hear_all : uplink_hear_own)(&w.uplink, error), 0);
+		assert_int_equal(w.uplink.hears_all, all);
+		w.uplink.kernel = false; /* the test's port is none */
+	}
+	assert_int_equal(uplink_hear_group(&w.uplink, another_mac, error), 0);
+	assert_int_equal(uplink_hear_vlan(&w.uplink, 5, error), 0);
+	reopen_makes_the_settings_again(state);
+}
+
 static void expect_closed_until_settings_succeed(void **state, int refused)
 {
 	const uint16_t mtu = w.uplink.mtu;
@@ -313,6 +333,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(reopen_makes_the_settings_again),
 		TEST(only_an_interface_of_the_kernel_filters_further_macs),
+		TEST(settings_of_a_closed_port_wait_for_the_next_one),
 		TEST(port_that_cannot_hear_all_is_closed),
 		TEST(port_that_cannot_hear_a_mac_is_closed),
 		TEST(failed_attempts_at_a_spare_member_renew_no_socket),
