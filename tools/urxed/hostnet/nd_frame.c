@@ -162,6 +162,7 @@ bool nd_parse(struct nd *m, const uint8_t *frame, uint32_t len)
 	    !nd_read_claim(&claim, ip, len - ETHER_HDR_LEN))
 		return false;
 	m->solicitation = icmp[0] == SOLICITATION;
+	m->solicited = icmp[4] & FLAG_SOLICITED;
 	m->override = icmp[4] & FLAG_OVERRIDE;
 	m->has_mac = claim.has_mac;
 	memcpy(m->smac, claim.mac, ETHER_MAC_LEN);

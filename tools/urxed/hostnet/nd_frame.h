@@ -17,7 +17,8 @@ struct nd {
 	bool solicitation;           /* false = advertisement */
 	uint8_t smac[ETHER_MAC_LEN]; /* from the link-layer address option */
 	bool has_mac;
-	bool override; /* of an advertisement: it may replace a known MAC */
+	bool solicited; /* of an advertisement: it answers a solicitation */
+	bool override;  /* of an advertisement: it may replace a known MAC */
 	uint8_t sip[16];
 	uint8_t target[16];
 };

@@ -240,12 +240,13 @@ static void give_up_known_mac(struct neigh *n, struct neigh_entry *e)
 
 static void learn_claim_of_entry(struct neigh *n, struct neigh_entry *e,
 				 const struct neigh_ingress *ingress, const uint8_t *mac,
-				 bool strong)
+				 enum neigh_claim claim)
 {
 	if (e->state == NEIGH_INCOMPLETE) {
-		enter_reachable(n, e, mac, ingress->uplink);
+		if (claim != NEIGH_CLAIM_CONFIRMS)
+			enter_reachable(n, e, mac, ingress->uplink);
 	} else if (!ether_same(e->mac, mac)) {
-		if (strong)
+		if (claim == NEIGH_CLAIM_REPLACES)
 			contest_entry(n, e, mac, ingress->uplink);
 	} else if (e->state == NEIGH_PROBING || ingress->uplink == e->port) {
 		confirm_entry(n, e, ingress->uplink);
@@ -253,7 +254,7 @@ static void learn_claim_of_entry(struct neigh *n, struct neigh_entry *e,
 }
 
 void neigh_learn_claim(struct neigh *n, const struct neigh_ingress *ingress, const uint8_t ip[16],
-		       const uint8_t mac[ETHER_MAC_LEN], bool strong)
+		       const uint8_t mac[ETHER_MAC_LEN], enum neigh_claim claim)
 {
 	struct neigh_entry *e = NULL;
 
@@ -266,7 +267,7 @@ void neigh_learn_claim(struct neigh *n, const struct neigh_ingress *ingress, con
 			continue;
 		/* If the kernel resolves the address, only the probed station's answer counts. */
 		if (e->key.resolver == NEIGH_BY_DAEMON)
-			learn_claim_of_entry(n, e, ingress, mac, strong);
+			learn_claim_of_entry(n, e, ingress, mac, claim);
 		else if (e->state == NEIGH_PROBING && ether_same(e->mac, mac))
 			confirm_entry(n, e, ingress->uplink);
 	}

@@ -88,7 +88,7 @@ static void handle_arp(struct neigh *n, const struct neigh_ingress *ingress, con
 	uint8_t frame[NEIGH_FRAME_ROOM];
 	struct arp reply = {.request = false};
 
-	neigh_learn_claim(n, ingress, a->sip, a->smac, true);
+	neigh_learn_claim(n, ingress, a->sip, a->smac, NEIGH_CLAIM_REPLACES);
 	if (!a->request || !local || ether_is_group(a->smac))
 		return;
 	memcpy(reply.smac, n->ops->mac(n->ctx, local->uplink), ETHER_MAC_LEN);
@@ -98,6 +98,17 @@ static void handle_arp(struct neigh *n, const struct neigh_ingress *ingress, con
 	send_answer(n, ingress, local, frame, ARP_FRAME_LEN);
 }
 
+/* Linux answers a unicast solicitation without a MAC: the frame's source has answered. */
+static void handle_advertisement(struct neigh *n, const struct neigh_ingress *ingress,
+				 const struct nd *m, const uint8_t *smac)
+{
+	if (m->has_mac)
+		neigh_learn_claim(n, ingress, m->target, m->smac,
+				  m->override ? NEIGH_CLAIM_REPLACES : NEIGH_CLAIM_RESOLVES);
+	else if (m->solicited)
+		neigh_learn_claim(n, ingress, m->target, smac, NEIGH_CLAIM_CONFIRMS);
+}
+
 static void handle_nd(struct neigh *n, const struct neigh_ingress *ingress, struct nd *m,
 		      const uint8_t *smac)
 {
@@ -105,15 +116,14 @@ static void handle_nd(struct neigh *n, const struct neigh_ingress *ingress, stru
 	uint8_t frame[NEIGH_FRAME_ROOM];
 
 	if (!m->solicitation) {
-		if (m->has_mac)
-			neigh_learn_claim(n, ingress, m->target, m->smac, m->override);
+		handle_advertisement(n, ingress, m, smac);
 		return;
 	}
 	/* A unicast solicitation may omit the option (RFC 4861, 4.3). */
 	if (!m->has_mac)
 		memcpy(m->smac, smac, ETHER_MAC_LEN);
 	else
-		neigh_learn_claim(n, ingress, m->sip, m->smac, true);
+		neigh_learn_claim(n, ingress, m->sip, m->smac, NEIGH_CLAIM_REPLACES);
 	if (!local || ether_is_group(m->smac))
 		return;
 	nd_build_advertisement(frame, m, n->ops->mac(n->ctx, local->uplink));

@@ -27,11 +27,15 @@ static inline bool neigh_is_vm(const struct neigh *n, int uplink)
 	return n->vm_mask >> uplink & 1;
 }
 
-/*
- * Handles a station's claim of an address. With `strong` it may replace a known MAC (RFC 4861,
- * 7.2.5).
- */
+/* What a claim of an address may do (RFC 4861, 7.2.5). */
+enum neigh_claim {
+	NEIGH_CLAIM_CONFIRMS, /* confirm the known MAC only */
+	NEIGH_CLAIM_RESOLVES, /* name the MAC of an address without a known MAC, too */
+	NEIGH_CLAIM_REPLACES, /* replace a known MAC, too */
+};
+
+/* Handles a station's claim of an address. */
 void neigh_learn_claim(struct neigh *n, const struct neigh_ingress *ingress, const uint8_t ip[16],
-		       const uint8_t mac[ETHER_MAC_LEN], bool strong);
+		       const uint8_t mac[ETHER_MAC_LEN], enum neigh_claim claim);
 
 #endif

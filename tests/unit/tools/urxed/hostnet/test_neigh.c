@@ -568,6 +568,52 @@ static void nd_claims_are_refuted_too(void **state)
 	assert_memory_equal(w.hop.mac, peer_mac, 6);
 }
 
+/* As Linux answers a unicast solicitation: without a MAC (RFC 4861, 7.2.4). */
+static void advertise_without_mac(uint64_t now, uint8_t flags, const uint8_t *mac)
+{
+	char peer[INET6_ADDRSTRLEN];
+	uint8_t frame[ND_FRAME_LEN];
+	uint32_t len;
+
+	inet_ntop(AF_INET6, address_of(9), peer, sizeof(peer));
+	len = put_nd(frame, &(struct hand_made_nd){.type = 136,
+						   .flags = flags,
+						   .from = peer,
+						   .to = "2001:db8::1",
+						   .target = peer});
+	memcpy(frame + 6, mac, 6);
+	neigh_input(&w.neigh, now, 0, frame, len);
+}
+
+static void advertisement_without_a_mac_refutes_claims(void **state)
+{
+	const uint8_t solicited = 0x40, override = 0x20;
+	struct neigh_waiter waiter;
+
+	(void)state;
+	assert_int_equal(neigh_resolve(&w.neigh, T0, 0, 2, address_of(9), &waiter, &w.hop),
+			 -EINPROGRESS);
+	/* It resolves no address. */
+	advertise_without_mac(T0, solicited, thief_mac);
+	assert_int_equal(w.answers, 0);
+	advertise(T0, 9, peer_mac, 0);
+	assert_int_equal(w.answers, 1);
+	/* It contests no MAC. */
+	w.sent = 0;
+	advertise_without_mac(T0 + 1, solicited | override, thief_mac);
+	assert_int_equal(w.sent, 0);
+	advertise(T0 + 1, 9, thief_mac, 0);
+	assert_int_equal(w.sent, 1);
+	/* Only the known station confirms its MAC, and only when it was asked. */
+	advertise_without_mac(T0 + 2, solicited, thief_mac);
+	advertise_without_mac(T0 + 2, 0, peer_mac);
+	assert_int_equal(w.neigh.counters[NEIGH_COUNT_REFUTED], 0);
+	advertise_without_mac(T0 + 2, solicited, peer_mac);
+	assert_int_equal(w.neigh.counters[NEIGH_COUNT_REFUTED], 1);
+	assert_int_equal(neigh_resolve(&w.neigh, T0 + 3, 0, 2, address_of(9), &waiter, &w.hop), 0);
+	assert_memory_equal(w.hop.mac, peer_mac, 6);
+}
+
 /* Without the override flag an advertisement replaces no known MAC (RFC 4861, 7.2.5). */
 static void weak_advertisement_claims_nothing(void **state)
 {
@@ -792,6 +838,7 @@ int main(void)
 		TEST(known_mac_from_another_port_confirms_nothing),
 		TEST(claim_from_the_port_of_the_station_is_preferred),
 		TEST(nd_claims_are_refuted_too),
+		TEST(advertisement_without_a_mac_refutes_claims),
 		TEST(weak_advertisement_claims_nothing),
 		TEST(move_that_the_kernel_reports_is_checked),
 		TEST(known_senders_have_the_resolved_mac),
