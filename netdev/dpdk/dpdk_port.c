@@ -106,16 +106,17 @@ static uint32_t dpdk_mtu(const struct netdev *netdev)
 }
 
 /*
- * net_vhost's link is up while a virtual machine is connected. The links of the kernel's interfaces
- * are known to the kernel, which tells the caller.
+ * net_vhost's link is up while a virtual machine is connected, a tap's while its interface exists.
+ * The links of the kernel's interfaces are known to the kernel, which tells the caller.
  */
 static bool dpdk_is_up(struct netdev *netdev)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
 	struct rte_eth_link link;
 
-	return !port->reports_link ||
-	       (!rte_eth_link_get_nowait(port->id, &link) && link.link_status == RTE_ETH_LINK_UP);
+	if (!port->reports_link)
+		return !port->lost;
+	return !rte_eth_link_get_nowait(port->id, &link) && link.link_status == RTE_ETH_LINK_UP;
 }
 
 static uint64_t dpdk_page_size(const struct netdev *netdev)

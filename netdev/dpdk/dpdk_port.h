@@ -56,6 +56,7 @@ struct dpdk_port {
 	uint32_t frame_max;
 	struct rte_ether_addr mac;
 	bool is_tap;
+	bool lost;         /* tap: the kernel has removed the interface */
 	bool reports_link; /* a virtual machine's connection, or a cable */
 	bool promiscuous;  /* netdev_set_promiscuous */
 	bool no_mac;       /* all devices of the driver have one address */

@@ -3,6 +3,8 @@
  */
 #include "dpdk/dpdk_port.h"
 
+#include <poll.h>
+
 #include <rte_ethdev.h>
 
 #include "dpdk/sockets/packet_socket.h"
@@ -90,10 +92,19 @@ static uint16_t prepare_sleep(struct dpdk_port *port, uint64_t now, struct rte_m
 	return count;
 }
 
+/* A tap's descriptor has an error once the interface is removed, for good. */
+static bool has_error(int fd)
+{
+	struct pollfd p = {.fd = fd};
+
+	return poll(&p, 1, 0) == 1 && p.revents & POLLERR;
+}
+
 /*
  * poll(2) also returns for a pending error of a packet socket, such as an interface that is down,
- * and for frames that net_af_xdp has no buffers for. Both are rare, and to look takes a system
- * call: a caller may see an empty ring, and a poll that returns at once, until ERRORS_NS are over.
+ * for a tap without an interface, and for frames that net_af_xdp has no buffers for. All are rare,
+ * and to look takes a system call: a caller may see an empty ring, and a poll that returns at once,
+ * until ERRORS_NS are over.
  */
 static void clear_errors(struct dpdk_port *port, uint64_t now)
 {
@@ -106,6 +117,8 @@ static void clear_errors(struct dpdk_port *port, uint64_t now)
 		packet_socket_clear_error(qp1_ring_fd(&port->qp1));
 	if (port->machines.packets)
 		packet_socket_clear_error(port->machines.fd);
+	if (port->is_tap && !port->lost)
+		port->lost = has_error(port->driver_fd);
 	if (port->arp_nd.fd >= 0 && rte_mempool_avail_count(port->pool) < DPDK_BURST)
 		dpdk_port_reclaim(port);
 }

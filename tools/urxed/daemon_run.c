@@ -116,6 +116,20 @@ static void follow_hca(struct daemon *d, uint64_t now)
 	publish_change(d, &before);
 }
 
+/* kernel_sync follows the other uplinks. */
+static void follow_taps(struct daemon *d)
+{
+	struct host before;
+
+	if (!uplink_set_close_lost_taps(&d->uplinks))
+		return;
+	before = d->host;
+	d->host.up = false;
+	for (uint32_t i = 0; i < d->options.n_uplinks; i++)
+		d->host.up |= d->uplinks.at[i].up;
+	publish_change(d, &before);
+}
+
 static void handle_session(struct daemon *d, uint64_t now, struct session *s)
 {
 	session_event(&d->sessions, now, s);
@@ -211,6 +225,7 @@ static uint64_t tick_all(struct daemon *d, uint64_t now)
 	if (now >= kernel_sync_deadline(&d->kernel))
 		handle_kernel_change(d);
 	follow_hca(d, now);
+	follow_taps(d);
 	neigh_tick(&d->neigh, now);
 	next = sessions_tick(&d->sessions, now);
 	due = listener_tick(&d->listener, now);

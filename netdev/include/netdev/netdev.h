@@ -105,8 +105,11 @@ int netdev_add_group(struct netdev *port, const uint8_t mac[6]);
  * tried that already, even if the device refused it then.
  */
 int netdev_set_allmulticast(struct netdev *port);
-/* Whether the port can reach its peer at all: a link is up, a machine is connected. True for ports
- * that do not know. */
+/*
+ * Whether the port can reach its peer at all: a link is up, a machine is connected, the kernel has
+ * not removed the tap's interface. True for ports that do not know. A tap looks in netdev_rx, and
+ * netdev_wait_fd wakes the caller until it closes the port.
+ */
 bool netdev_is_up(struct netdev *port);
 /* Page size of the packet buffers' memory in bytes, which shows huge pages; 0 = no buffers. */
 uint64_t netdev_page_size(const struct netdev *port);

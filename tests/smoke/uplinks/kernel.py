@@ -202,6 +202,14 @@ def processor_seconds(machine):
     return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
 
 
+def check_idle(machine):
+    """A dead descriptor that wakes the daemon again and again would use a whole CPU."""
+    before = processor_seconds(machine)
+    time.sleep(1)
+    if processor_seconds(machine) - before > 0.5:
+        raise Failure('an idle urxed uses CPU time')
+
+
 def check_removed(build):
     """A removed interface leaves a port that is down, and the daemon uses no CPU time."""
     with host(build, 0) as machine:
@@ -211,12 +219,21 @@ def check_removed(build):
               lambda: f'the port is not down: {events.program.describe()}')
         until(5, lambda: 'interface eth0 has gone' in machine.daemon.errors(),
               lambda: machine.daemon.describe())
-        before = processor_seconds(machine)
-        time.sleep(1)
-        # A dead socket that wakes the daemon again and again would use a whole CPU.
-        if processor_seconds(machine) - before > 0.5:
-            raise Failure('an idle urxed uses CPU time')
+        check_idle(machine)
         check_back(machine, build, events)
+
+
+def check_removed_tap(build):
+    """The interface of a tap: goes with its network namespace: the port is down, and the daemon uses no CPU time."""
+    with Host(build, prefix=inside(NAMES[0]), arguments=['--uplink', 'tap:rdma0', '--address', '192.0.2.1/24']) as machine:
+        events = machine.start(os.path.join(build, 'tests/smoke/port_events'))
+        until(10, lambda: 'START state=ACTIVE' in events.output(), events.describe)
+        must('netns', 'add', NAMES[2])
+        must('-n', NAMES[0], 'link', 'set', 'rdma0', 'netns', NAMES[2])
+        must('netns', 'del', NAMES[2])
+        until(10, lambda: 'PORT_ERR state=DOWN' in events.output(), events.describe)
+        until(5, lambda: 'interface rdma0 has gone' in machine.daemon.errors(), machine.daemon.describe)
+        check_idle(machine)
 
 
 def check_retry(build):
@@ -429,7 +446,7 @@ def check_rate(build):
 
 CHECKS = {
     'events': check_events, 'restart': check_restart, 'connection': check_connection,
-    'removed': check_removed, 'retry': check_retry, 'mtu_grows': check_mtu_grows, 'mac': check_mac,
+    'removed': check_removed, 'removed_tap': check_removed_tap, 'retry': check_retry, 'mtu_grows': check_mtu_grows, 'mac': check_mac,
     'next_hops': check_next_hops, 'routed': check_routed, 'icmp': check_icmp, 'vlan': check_vlan, 'rate': check_rate,
 }
 

@@ -151,15 +151,6 @@ static void update_uplink(struct kernel_sync *k, struct uplink *u, const struct 
 	u->mtu = iface->mtu < u->mtu_max ? (uint16_t)iface->mtu : u->mtu_max;
 }
 
-/* The interface no longer exists: a new interface of the same name needs a new port. */
-static void close_lost_uplink(struct uplink *u)
-{
-	if (u->port)
-		log_line("interface %s has gone", u->ifname);
-	uplink_close(u);
-	u->up = false;
-}
-
 /* The host keeps its rate while no interface of an uplink has a link. */
 static void update_rate(struct kernel_sync *k)
 {
@@ -284,7 +275,8 @@ static bool find_uplinks(struct kernel_sync *k)
 
 		if (!u->kernel || !is_lost(k, i))
 			continue;
-		close_lost_uplink(u);
+		/* A new interface of the same name needs a new port. */
+		uplink_close_lost(u);
 		k->table.uplinks[i] = (int)if_nametoindex(u->ifname);
 		found |= k->table.uplinks[i] != 0;
 		k->missing |= k->table.uplinks[i] == 0;

@@ -312,6 +312,14 @@ void uplink_close(struct uplink *u)
 	u->impaired = false;
 }
 
+void uplink_close_lost(struct uplink *u)
+{
+	if (u->port)
+		log_line("interface %s has gone", u->ifname);
+	uplink_close(u);
+	u->up = false;
+}
+
 static void log_impairments(const struct uplink *u, const char *way,
 			    const struct netdev_impair_counters *counters)
 {

@@ -113,6 +113,8 @@ int uplink_hear_group(struct uplink *u, const uint8_t mac[ETHER_MAC_LEN], char e
  */
 int uplink_hear_vlan(struct uplink *u, uint16_t vlan, char error[UPLINK_ERROR]);
 void uplink_close(struct uplink *u);
+/* Closes the uplink, and logs that its interface has gone unless it is closed already. */
+void uplink_close_lost(struct uplink *u);
 /* Logs the page size of the port's packet buffers; nothing if the port is closed. */
 void uplink_log_pages(const struct uplink *u);
 /* Logs the impairment counters that are not 0; nothing without impairments. */

@@ -195,6 +195,21 @@ uint64_t uplink_set_tick(struct uplink_set *all, uint64_t now)
 	return next;
 }
 
+bool uplink_set_close_lost_taps(struct uplink_set *all)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < all->n; i++) {
+		struct uplink *u = &all->at[i];
+
+		if (!u->port || !u->ifname[0] || u->kernel || netdev_is_up(u->port))
+			continue;
+		uplink_close_lost(u);
+		found = true;
+	}
+	return found;
+}
+
 void uplink_set_log_pages(const struct uplink_set *all)
 {
 	uint32_t i;

@@ -72,6 +72,11 @@ int uplink_set_watch(struct uplink_set *all, int epoll_fd, char error[UPLINK_ERR
 void uplink_set_event(struct uplink_set *all, uint64_t now);
 /* Handles expired timers of vhost: ports; returns the time of the next one in ns. */
 uint64_t uplink_set_tick(struct uplink_set *all, uint64_t now);
+/*
+ * Closes each tap: whose interface the kernel has removed, for good: the kernel removes it with its
+ * network namespace, too. Returns whether there was one.
+ */
+bool uplink_set_close_lost_taps(struct uplink_set *all);
 /* Logs which MTU counts if those of the bond's members differ. */
 void uplink_set_log_bond_mtu(const struct uplink_set *all);
 /* Call uplink_log_pages or uplink_log_impairments for each uplink of the set. */

@@ -204,9 +204,10 @@ int uplink_reopen(struct uplink *u, char error[UPLINK_ERROR])
 	return -w.refused;
 }
 
-void uplink_close(struct uplink *u)
+void uplink_close_lost(struct uplink *u)
 {
 	u->port = NULL;
+	u->up = false;
 }
 
 bool uplink_has_lost_interface(const struct uplink *u)
