@@ -147,7 +147,7 @@ static int open_uplinks(struct daemon *d, char error[DAEMON_ERROR])
 					  &d->hca, error);
 }
 
-/* The host's MAC address and interface name are those of the first uplink. */
+/* The host's MAC address is that of the first uplink. */
 static int set_up_uplink_addresses(struct daemon *d, char error[DAEMON_ERROR])
 {
 	struct host *h = &d->host;
@@ -155,8 +155,6 @@ static int set_up_uplink_addresses(struct daemon *d, char error[DAEMON_ERROR])
 	memcpy(h->mac, d->uplinks.at[0].mac, ETHER_MAC_LEN);
 	if (d->options.bond != BOND_NONE && uplink_set_bond(&d->uplinks, h->mac, error))
 		return -EINVAL;
-	if (d->uplinks.at[0].ifname[0])
-		snprintf(h->ndev, sizeof(h->ndev), "%s", d->uplinks.at[0].ifname);
 	if (!d->uplinks.at[0].kernel)
 		host_add_link_local(h, 0);
 	return kernel_sync_start(&d->kernel, h, d->uplinks.at, d->uplinks.n, &d->hca, error);

@@ -149,10 +149,9 @@ static void write_guid(struct tree *t, const char *file, const struct host *host
  * The interface must exist: ibv_query_gid_table() reads its index, and fails for the whole table if
  * one entry has no interface.
  */
-static void write_ndev(struct tree *t, const char *file, const struct host *host,
-		       const struct host_address *a)
+static const char *ndev_of(const struct host *host, const struct host_address *a)
 {
-	write_ibdev(t, file, "%s", a->ndev[0] ? a->ndev : host->ndev);
+	return a->ndev[0] ? a->ndev : host->ndev;
 }
 
 /* In the kernel, reading the attributes of an empty entry fails; here the files are missing. */
@@ -185,7 +184,7 @@ static void write_gid(struct tree *t, uint32_t i, const struct host *host)
 	snprintf(file, sizeof(file), PORT "/gid_attrs/types/%u", i);
 	write_ibdev(t, file, "%s", i < HOST_ADDRESSES ? "RoCE v2" : "IB/RoCE v1");
 	snprintf(file, sizeof(file), PORT "/gid_attrs/ndevs/%u", i);
-	write_ndev(t, file, host, a);
+	write_ibdev(t, file, "%s", ndev_of(host, a));
 }
 
 static void write_link_state(struct tree *t, const struct host *host)
@@ -253,10 +252,24 @@ static void write_cpus(struct tree *t)
 	write_ibdev(t, "device/local_cpulist", n > 1 ? "0-%ld" : "%ld", n - 1);
 }
 
+static void make_net_dir(struct tree *t, const struct host *host)
+{
+	char dir[PATH_ROOM];
+
+	snprintf(dir, sizeof(dir), CLASS "/%s/device/net/%s/", t->device, host->ndev);
+	make_dirs(t, dir);
+}
+
+static void remove_net_dir(const struct tree *t, const struct host *host)
+{
+	char dir[PATH_ROOM];
+
+	snprintf(dir, sizeof(dir), CLASS "/%s/device/net/%s", t->device, host->ndev);
+	unlinkat(t->dir, dir, AT_REMOVEDIR);
+}
+
 static void write_device(struct tree *t, const struct host *host)
 {
-	char file[PATH_ROOM];
-
 	write_ibdev(t, "node_type", "1: CA");
 	write_guid(t, "node_guid", host);
 	write_guid(t, "sys_image_guid", host);
@@ -265,8 +278,7 @@ static void write_device(struct tree *t, const struct host *host)
 	write_ibdev(t, "device/modalias", MODALIAS);
 	write_ibdev(t, "device/numa_node", "-1");
 	write_cpus(t);
-	snprintf(file, sizeof(file), CLASS "/%s/device/net/%s/", t->device, host->ndev);
-	make_dirs(t, file);
+	make_net_dir(t, host);
 }
 
 /*
@@ -336,7 +348,7 @@ static bool is_same_entry(const struct host *a, const struct host *b, uint32_t i
 	if (!p || !q)
 		return p == q;
 	return !memcmp(p->ip, q->ip, sizeof(p->ip)) && p->vlan == q->vlan &&
-	       !strcmp(p->ndev, q->ndev);
+	       !strcmp(ndev_of(a, p), ndev_of(b, q));
 }
 
 int sysfs_tree_update(const char *run_dir, const struct host *host, const struct host *before)
@@ -354,6 +366,10 @@ int sysfs_tree_update(const char *run_dir, const struct host *host, const struct
 		write_attr(&t, VNIC_HCA_FILE, "%s", host->hca.name);
 	if (host->mtu != before->mtu)
 		write_active_mtu(&t, host);
+	if (strcmp(host->ndev, before->ndev) != 0) {
+		remove_net_dir(&t, before);
+		make_net_dir(&t, host);
+	}
 	for (i = 0; i < VNIC_ATTACH_GIDS; i++)
 		if (!is_same_entry(host, before, i))
 			write_gid(&t, i, host);

@@ -68,7 +68,11 @@ struct host {
 	uint8_t uplink_carriers;
 	bool machines;              /* a virtual machine has a port now (vm_port_set.h) */
 	struct vnic_attach_hca hca; /* the HCA that backs urxe0; name "" = none */
-	char ndev[HOST_NDEV_LEN];   /* network interface of the GIDs whose address has none */
+	/*
+	 * Interface of the GIDs whose address has none: the kernel's interface of the first uplink
+	 * while it exists, else "lo". A tap's interface may be in another network namespace.
+	 */
+	char ndev[HOST_NDEV_LEN];
 	/* Indexed like the GID table. An address keeps its index while the host has it. */
 	struct host_address addresses[HOST_ADDRESSES];
 	uint32_t n_freed; /* entries freed since the start */

@@ -170,6 +170,15 @@ static void update_rate(struct kernel_sync *k)
 		k->host->rate = port_rate_of_link(least);
 }
 
+/* The interface of addresses that are on no interface: it must exist, as lo always does. */
+static void update_ndev(struct kernel_sync *k)
+{
+	const struct iface *iface = iface_find(&k->table, 0, 0);
+
+	if (k->uplinks[0].kernel)
+		snprintf(k->host->ndev, sizeof(k->host->ndev), "%s", iface ? iface->name : "lo");
+}
+
 /* The host has a link if some uplink has one. Its MTU is the least of its uplinks. */
 static void update_uplinks(struct kernel_sync *k)
 {
@@ -192,6 +201,7 @@ static void update_uplinks(struct kernel_sync *k)
 			h->mtu = u->mtu;
 	}
 	update_rate(k);
+	update_ndev(k);
 }
 
 /* The port by which the host knows an uplink: for a bond that of its first member. */

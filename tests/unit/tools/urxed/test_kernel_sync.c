@@ -31,6 +31,7 @@ static struct {
 	bool notifies;        /* the report says that the interface announces itself */
 	bool overrun;         /* the kernel has dropped reports */
 	bool lost;            /* the port's interface has gone */
+	bool absent;          /* the interface does not exist */
 	int refused;          /* 0, or the errno value with which the port cannot be opened */
 	int unreadable;       /* 0, or the errno value with which the kernel answers */
 	bool partly;          /* it gives the interface nevertheless */
@@ -69,7 +70,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 unsigned int __wrap_if_nametoindex(const char *name)
 {
 	assert_string_equal(name, "eth0");
-	return IFINDEX;
+	return w.absent ? 0 : IFINDEX;
 }
 
 int __wrap_netlink_open(struct netlink *n, uint32_t groups)
@@ -159,7 +160,7 @@ int __wrap_netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_
 	link->ifi_flags = w.no_carrier ? 0 : IFF_RUNNING;
 	mnl_attr_put_strz(answer, IFLA_IFNAME, w.name ? w.name : "eth0");
 	mnl_attr_put_u32(answer, IFLA_MTU, w.mtu ? w.mtu : 1500);
-	if (links && (!w.unreadable || w.partly))
+	if (links && !w.absent && (!w.unreadable || w.partly))
 		each(ctx, answer);
 	if (w.has_vlan)
 		(links ? give_vlan_interface : give_vlan_address)(each, ctx);
@@ -434,8 +435,24 @@ static void renamed_interface_is_used_by_its_present_name(void **state)
 	w.speed = 100000;
 	assert_true(report());
 	assert_string_equal(w.uplink.ifname, "lan0");
+	assert_string_equal(w.host.ndev, "lan0");
 	expect_rate("100 Gb/sec (4X EDR)");
 	assert_int_equal(w.attempts, 2);
+}
+
+/* ibv_query_gid_table() fails if a GID has an interface that does not exist. */
+static void interface_that_was_gone_is_that_of_no_gid(void **state)
+{
+	(void)state;
+	w.refused = 0;
+	assert_true(report());
+	assert_string_equal(w.host.ndev, "eth0");
+	w.absent = true;
+	assert_true(report());
+	assert_string_equal(w.host.ndev, "lo");
+	w.absent = false;
+	assert_true(report());
+	assert_string_equal(w.host.ndev, "eth0");
 }
 
 /* The program that had UDP port 4791 of the interface ends. */
@@ -497,6 +514,7 @@ int main(void)
 		TEST(failed_read_leaves_the_table),
 		TEST(rate_is_that_of_the_interface_while_it_has_a_link),
 		TEST(renamed_interface_is_used_by_its_present_name),
+		TEST(interface_that_was_gone_is_that_of_no_gid),
 		TEST(refused_vlan_interface_is_tried_again),
 		TEST(log_has_the_first_of_several_failures),
 	};

@@ -155,6 +155,16 @@ static void expect_none(const char *name)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
+static void expect_directory(const char *name)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/%s", top, name);
+	assert_int_equal(stat(path, &st), 0);
+	assert_true(S_ISDIR(st.st_mode));
+}
+
 /* Addresses and the link change; files without changes keep their inode. */
 static void update_writes_changed_files_only(void **state)
 {
@@ -197,6 +207,32 @@ static void update_writes_changed_files_only(void **state)
 	expect_none("sys/.unfinished");
 }
 
+/* The interface of the first uplink is renamed; an address of another interface stays there. */
+static void update_writes_the_new_name_of_the_interface(void **state)
+{
+	struct host before, now;
+
+	(void)state;
+	processors = 1;
+	host_init(&now);
+	strcpy(now.ndev, "eth0");
+	assert_int_equal(host_add_text(&now, "192.0.2.1/24", 0), 0);
+	assert_int_equal(host_add_text(&now, "192.0.2.2/24", 0), 0);
+	strcpy(now.addresses[1].ndev, "eth1");
+	assert_int_equal(sysfs_tree_create(top, &now, 0), 0);
+	expect_text(CLASS "ports/1/gid_attrs/ndevs/0", "eth0\n");
+	expect_directory(CLASS "device/net/eth0");
+
+	before = now;
+	strcpy(now.ndev, "lan0");
+	assert_int_equal(sysfs_tree_update(top, &now, &before), 0);
+	expect_text(CLASS "ports/1/gid_attrs/ndevs/0", "lan0\n");
+	expect_text(CLASS "ports/1/gid_attrs/ndevs/16", "lan0\n");
+	expect_text(CLASS "ports/1/gid_attrs/ndevs/1", "eth1\n");
+	expect_directory(CLASS "device/net/lan0");
+	expect_none(CLASS "device/net/eth0");
+}
+
 /* Programs of all users check the device with access(2) before they open it. */
 static void device_files_are_writable_by_all(void **state)
 {
@@ -231,6 +267,7 @@ int main(void)
 		cmocka_unit_test(invalid_pkeys_are_refused),
 		cmocka_unit_test(address_in_a_vlan_is_parsed_and_shown),
 		cmocka_unit_test(update_writes_changed_files_only),
+		cmocka_unit_test(update_writes_the_new_name_of_the_interface),
 		cmocka_unit_test(device_files_are_writable_by_all),
 	};
 
