@@ -46,6 +46,10 @@ struct host_address {
 	uint32_t ifindex;         /* its index; 0 = none, or unknown */
 	/* The kernel has the address too, and answers ARP and ND for it. */
 	bool kernel;
+	/* Then: the uplink whose interface has the address. In a bond, `uplink` is the first
+	 * member.
+	 */
+	int member;
 	/* Named by --address: if the kernel removes the address, the host keeps it, with the two
 	 * values below. */
 	bool given;

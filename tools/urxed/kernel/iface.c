@@ -210,6 +210,7 @@ static uint32_t list_iface_addresses(const struct iface_table *t, const struct i
 			continue;
 		list[n] = (struct host_address){.prefix_len = a->prefix_len,
 						.uplink = iface->uplink,
+						.member = iface->uplink,
 						.vlan = iface->vlan,
 						.ifindex = (uint32_t)iface->ifindex};
 		memcpy(list[n].ip, a->ip, sizeof(list[n].ip));

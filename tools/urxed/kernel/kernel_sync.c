@@ -223,17 +223,24 @@ static bool is_listed(const struct host_address *a, const struct host_address *l
 	return n;
 }
 
-static bool is_interface_up(const struct kernel_sync *k, const char *name)
+/* Puts an address back into the list if its interface is down, or has gone with the member. */
+static uint32_t keep_address(const struct kernel_sync *k, const struct host_address *a,
+			     struct host_address *list, uint32_t n)
 {
-	for (uint32_t i = 0; i < k->table.n; i++)
-		if (!strcmp(k->table.ifaces[i].name, name))
-			return k->table.ifaces[i].up;
-	return false;
+	const struct iface *own = iface_find(&k->table, a->member, a->vlan);
+	const struct iface *iface = own ? own : iface_find(&k->table, a->member, 0);
+
+	if ((iface && iface->up) || is_listed(a, list, n))
+		return n;
+	list[n] = *a;
+	snprintf(list[n].ndev, sizeof(list[n].ndev), "%s", own ? own->name : "");
+	return n + 1;
 }
 
 /*
  * The kernel removes addresses from an interface that is set down. The host keeps them if the
- * interface is a bond's member, because the other members carry their connections.
+ * interface is a bond's member, because the other members carry their connections. A VLAN interface
+ * that is deleted alone takes its addresses with it.
  */
 static uint32_t keep_bond_addresses(const struct kernel_sync *k, struct host_address *list,
 				    uint32_t n)
@@ -241,9 +248,8 @@ static uint32_t keep_bond_addresses(const struct kernel_sync *k, struct host_add
 	const struct host_address *a = k->host->addresses;
 
 	for (; a < k->host->addresses + HOST_ADDRESSES && n < IFACE_ADDRESS_MAX; a++)
-		if (a->valid && a->kernel && k->uplinks[a->uplink].bonded &&
-		    !is_interface_up(k, a->ndev) && !is_listed(a, list, n))
-			list[n++] = *a;
+		if (a->valid && a->kernel && k->uplinks[a->uplink].bonded)
+			n = keep_address(k, a, list, n);
 	return n;
 }
 

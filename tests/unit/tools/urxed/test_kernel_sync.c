@@ -111,6 +111,7 @@ static void give_vlan_interface(netlink_fn each, void *ctx)
 
 	answer->nlmsg_type = RTM_NEWLINK;
 	link->ifi_index = IFINDEX + 1;
+	mnl_attr_put_strz(answer, IFLA_IFNAME, "v100");
 	mnl_attr_put_u32(answer, IFLA_LINK, IFINDEX);
 	info = mnl_attr_nest_start(answer, IFLA_LINKINFO);
 	mnl_attr_put_strz(answer, IFLA_INFO_KIND, "vlan");
@@ -476,6 +477,36 @@ static void refused_vlan_interface_is_tried_again(void **state)
 	assert_int_equal(kernel_sync_deadline(&w.sync), UINT64_MAX);
 }
 
+/* The other members carry the connections of an interface that is gone, but not of a VLAN's. */
+static void bond_keeps_addresses_only_while_the_member_is_away(void **state)
+{
+	const struct host_address *a = &w.host.addresses[0];
+
+	(void)state;
+	w.refused = 0;
+	w.uplink.bonded = true;
+	w.has_vlan = true;
+	assert_true(report());
+	assert_true(a->valid);
+	assert_string_equal(a->ndev, "v100");
+	/* The member goes with its VLAN interface, and comes back without it. */
+	w.has_vlan = false;
+	w.absent = true;
+	assert_true(report());
+	assert_true(a->valid);
+	assert_string_equal(a->ndev, "");
+	w.absent = false;
+	assert_true(report());
+	assert_false(a->valid);
+	/* The VLAN interface alone is deleted. */
+	w.has_vlan = true;
+	assert_true(report());
+	assert_true(a->valid);
+	w.has_vlan = false;
+	assert_true(report());
+	assert_false(a->valid);
+}
+
 /* The log would grow as long as it lasts. */
 static void log_has_the_first_of_several_failures(void **state)
 {
@@ -516,6 +547,7 @@ int main(void)
 		TEST(renamed_interface_is_used_by_its_present_name),
 		TEST(interface_that_was_gone_is_that_of_no_gid),
 		TEST(refused_vlan_interface_is_tried_again),
+		TEST(bond_keeps_addresses_only_while_the_member_is_away),
 		TEST(log_has_the_first_of_several_failures),
 	};
 
