@@ -446,8 +446,8 @@ static int set_up_switch(struct daemon *d, char error[DAEMON_ERROR])
 
 static int set_up_clients(struct daemon *d, char error[DAEMON_ERROR])
 {
-	d->direct_uplink = (struct direct_uplink){d->options.direct_uplink, &d->uplinks,
-						  &d->neigh.pins, &d->hca, &d->sw.bond};
+	d->direct_uplink = (struct direct_uplink){d->options.direct_uplink, &d->host, &d->uplinks,
+						  &d->neigh.pins,           &d->hca,  &d->sw.bond};
 	direct_uplink_fill(&d->direct_uplink, &d->host);
 	d->sw.introduce = session_introduce;
 	d->sessions = (struct sessions){.epoll_fd = d->epoll_fd,

@@ -35,7 +35,7 @@ static uint32_t find_candidates(const struct direct_uplink *direct)
 	const struct uplink_set *set = direct->uplinks;
 
 	if (set->n == 1)
-		return 1;
+		return ether_same(set->at[0].mac, direct->host->mac);
 	if (!is_bonded(direct) || direct->bond->n != set->n)
 		return 0;
 	return has_balance(direct) ? direct->bond->mask : 1u << bond_lead(direct->bond);
@@ -105,10 +105,8 @@ bool direct_uplink_fill(const struct direct_uplink *direct, struct host *host)
 /* The MAC of the bond, if it is not that of its member's interface. */
 static const uint8_t *bond_mac(const struct direct_uplink *direct, const struct uplink *u)
 {
-	const uint8_t *mac =
-		is_bonded(direct) ? direct->uplinks->at[direct->bond->port].mac : u->mac;
-
-	return memcmp(mac, u->mac, ETHER_MAC_LEN) ? mac : NULL;
+	return is_bonded(direct) && !ether_same(direct->host->mac, u->mac) ? direct->host->mac
+									   : NULL;
 }
 
 static int create_socket(const struct direct_uplink *direct, const struct uplink *u,

@@ -29,6 +29,7 @@ struct hca_monitor;
 
 struct direct_uplink {
 	struct direct_uplink_trust trust;
+	const struct host *host;
 	struct uplink_set *uplinks;
 	const struct address_pins *pins;
 	const struct hca_monitor *hca; /* NULL = the daemon uses no HCA */
@@ -46,6 +47,8 @@ struct direct_uplink {
  *   members of a bond count as one uplink: in mode active-backup the active member, in mode balance
  *   all members, of which then all are af_packet: or all are af_xdp:,
  * - the uplink is impaired or closed,
+ * - the uplink is no bond's, and has another MAC than the host: the interface's MAC has changed
+ *   since the start, and only the switch gives frames the new MAC,
  * - an HCA backs the device: frames of the wire go to the HCA anyway, or
  * - an address is pinned to a station: only the switch checks pins.
  */

@@ -213,6 +213,7 @@ static void port_that_cannot_hear_a_mac_is_closed(void **state)
 /* Two members of a bond on interfaces: the first carries the frames. */
 static struct uplink_set members;
 static const struct address_pins no_pins;
+static const struct host host;
 static struct bond bond = {
 	.mode = BOND_ACTIVE_BACKUP, .n = 2, .members[1].uplink = 1, .n_carriers = 1, .mask = 3};
 
@@ -228,7 +229,8 @@ static void make_bond(void)
 /* Programs have sockets on the active member: they would get others at each attempt. */
 static void failed_attempts_at_a_spare_member_renew_no_socket(void **state)
 {
-	const struct direct_uplink direct = {.uplinks = &members, .pins = &no_pins, .bond = &bond};
+	const struct direct_uplink direct = {
+		.host = &host, .uplinks = &members, .pins = &no_pins, .bond = &bond};
 	char error[UPLINK_ERROR];
 	uint8_t before;
 

@@ -196,10 +196,12 @@ static int setup(void **state)
 	strcpy(w->uplinks.at[0].ifname, "lo");
 	w->uplinks.at[0].port = (struct netdev *)w; /* the wrapped function ignores it */
 	w->direct =
-		(struct direct_uplink){.uplinks = &w->uplinks,
+		(struct direct_uplink){.host = &w->server.host,
+				       .uplinks = &w->uplinks,
 				       .pins = &w->pins,
 				       .trust = {.named = {.n_users = 1, .users = {geteuid()}}}};
 	server_open(&w->server);
+	memcpy(w->uplinks.at[0].mac, w->server.host.mac, ETHER_MAC_LEN);
 	w->server.host.mtu = 1500;
 	begin();
 	serve(server_attach_thread);
@@ -318,7 +320,7 @@ static void make_bond(enum bond_mode mode)
 	w->uplinks.n = 2;
 	*second = w->uplinks.at[0];
 	second->port = (struct netdev *)second;
-	second->mac[5] = 1;
+	second->mac[5] ^= 1;
 	w->bond = (struct bond){.mode = mode, .n = 2, .n_carriers = 1, .mask = 3};
 	w->bond.members[1].uplink = 1;
 	w->direct.bond = &w->bond;
@@ -349,6 +351,29 @@ static void sockets_follow_the_active_member_of_a_bond(void **state)
 	expect_own_block_excluded();
 	assert_true(port_of_process()->has_socket);
 	assert_ptr_equal(w->filtered, w->uplinks.at[1].port);
+}
+
+/* The engine's frames have the host's MAC; the switch gives them that of the uplink. */
+static void an_uplink_with_a_new_mac_has_no_sockets(void **state)
+{
+	struct uplink *u = &w->uplinks.at[0];
+
+	(void)state;
+	ask();
+	u->mac[5] ^= 1;
+	sessions_update_uplink(&w->server.sessions);
+	assert_false(port_of_process()->has_socket);
+	assert_int_equal(ask_status(), -ENODEV);
+	u->mac[5] ^= 1;
+	u->generation++;
+	ask();
+	assert_true(port_of_process()->has_socket);
+	/* A member of a bond hears the bond's MAC beside its own. */
+	make_bond(BOND_ACTIVE_BACKUP);
+	u->mac[5] ^= 1;
+	u->generation++;
+	ask();
+	assert_true(w->other_mac);
 }
 
 /* A process gets a socket on each member, and hears which of them carry frames. */
@@ -557,6 +582,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(sockets_come_back_when_the_last_machine_leaves,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(an_uplink_with_a_new_mac_has_no_sockets, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(sockets_follow_the_active_member_of_a_bond, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(members_that_share_the_load_have_a_socket_each,
