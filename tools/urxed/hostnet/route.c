@@ -198,7 +198,7 @@ static int trigger_resolution(struct route *r, const struct neigh_waiter *w)
 int route_resolve(struct route *r, const struct host_address *from, bool v1, struct neigh_waiter *w,
 		  struct vnic_next_hop *hop)
 {
-	const struct iface *iface = iface_find(r->ifaces, from->uplink, from->vlan);
+	const struct iface *iface = iface_find(r->ifaces, from->member, from->vlan);
 	struct route_neigh n;
 	struct route_result result;
 	int rc;

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Parsing of the kernel's route and neighbour messages, well-formed and damaged. */
+/*
+ * The request for a route, and parsing of the kernel's route and neighbour messages, well-formed
+ * and damaged.
+ */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,6 +24,47 @@ static const uint8_t mac[6] = {2, 0, 0, 0, 0, 9};
 
 static uint8_t room[1024] __attribute__((aligned(4)));
 static struct nlmsghdr *const message = (struct nlmsghdr *)room;
+
+/* In place of the kernel, which has no route: the interface of the last request. */
+static uint32_t requested_interface;
+
+int __wrap_netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_fn each, void *ctx);
+
+int __wrap_netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_fn each, void *ctx)
+{
+	const struct nlattr *at[RTA_MAX + 1] = {0};
+
+	(void)n;
+	(void)each;
+	(void)ctx;
+	assert_int_equal(request->nlmsg_type, RTM_GETROUTE);
+	netlink_attributes(request, sizeof(struct rtmsg), at, RTA_MAX);
+	requested_interface = netlink_number(at[RTA_OIF]);
+	return -ENETUNREACH;
+}
+
+/* The host knows a bond by its first member; the kernel has routes of each member's interface. */
+static void route_leaves_by_the_interface_with_the_address(void **state)
+{
+	const struct iface_table ifaces = {.n_uplinks = 2,
+					   .n = 3,
+					   .ifaces = {{.ifindex = 7},
+						      {.ifindex = 9, .uplink = 1},
+						      {.ifindex = 11, .uplink = 1, .vlan = 5}}};
+	struct host_address from = {.valid = true, .kernel = true, .member = 1};
+	struct route r = {.ifaces = &ifaces};
+	struct neigh_waiter w = {0};
+	struct vnic_next_hop hop;
+
+	(void)state;
+	ip_from_v4(from.ip, v4);
+	ip_from_v4(w.ip, (uint8_t[]){198, 51, 100, 5});
+	assert_int_equal(route_resolve(&r, &from, false, &w, &hop), -ENETUNREACH);
+	assert_int_equal(requested_interface, 9);
+	from.vlan = 5;
+	assert_int_equal(route_resolve(&r, &from, false, &w, &hop), -ENETUNREACH);
+	assert_int_equal(requested_interface, 11);
+}
 
 static void begin_route(uint8_t family, uint8_t type)
 {
@@ -204,6 +249,7 @@ static void damaged_messages_are_ignored(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(route_leaves_by_the_interface_with_the_address),
 		cmocka_unit_test(on_link_destination_is_its_own_next_hop),
 		cmocka_unit_test(routed_destination_has_its_gateway),
 		cmocka_unit_test(destination_without_route_is_unreachable),
