@@ -9,6 +9,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
 import network  # noqa: E402
+import rdmacm  # noqa: E402
 import report  # noqa: E402
 from endless import EndlessPair  # noqa: E402
 from host import Failure, Host, Pair, skip, until  # noqa: E402
@@ -345,6 +346,22 @@ def check_routed(build):
                      client_gid=gids[1]).finish(60)
 
 
+def check_best_route(build):
+    """An unbound ID leaves by the kernel's best route, although the first uplink has a route, too."""
+    a, b, router = NAMES
+    make_router()
+    must('link', 'add', 'eth1', 'netns', a, 'type', 'veth', 'peer', 'name', 'eth2', 'netns', router)
+    must('-n', a, 'addr', 'add', '203.0.113.1/24', 'dev', 'eth1')
+    must('-n', router, 'addr', 'add', '203.0.113.254/24', 'dev', 'eth2')
+    for name, interface in ((a, 'eth1'), (router, 'eth2')):
+        must('-n', name, 'link', 'set', interface, 'up')
+    must('-n', a, 'route', 'add', '198.51.100.0/24', 'via', '203.0.113.254')
+    # The default route's router knows no way.
+    must('-n', router, 'rule', 'add', 'iif', 'eth0', 'to', '198.51.100.0/24', 'blackhole')
+    with host(build, 0, ['--uplink', 'af_packet:eth1']) as client, host(build, 1) as server:
+        rdmacm.check_pair(server, client, *rdmacm.PROGRAMS[0], '198.51.100.2')
+
+
 UDP = '''
 import socket, sys
 family, to, port, seconds = sys.argv[1:]
@@ -447,7 +464,8 @@ def check_rate(build):
 CHECKS = {
     'events': check_events, 'restart': check_restart, 'connection': check_connection,
     'removed': check_removed, 'removed_tap': check_removed_tap, 'retry': check_retry, 'mtu_grows': check_mtu_grows, 'mac': check_mac,
-    'next_hops': check_next_hops, 'routed': check_routed, 'icmp': check_icmp, 'vlan': check_vlan, 'rate': check_rate,
+    'next_hops': check_next_hops, 'routed': check_routed, 'best_route': check_best_route,
+    'icmp': check_icmp, 'vlan': check_vlan, 'rate': check_rate,
 }
 
 network.run(lambda: CHECKS[sys.argv[2]](sys.argv[1]), NAMES, link_local=False)

@@ -9,6 +9,7 @@
 #include <cm/ip.h>
 
 #include "urxed/cm/cma.h"
+#include "urxed/hostnet/route.h"
 
 #define NS_PER_MS 1000000ull
 
@@ -223,25 +224,43 @@ static bool has_same_family(const struct cma_addr *dst, const struct host_addres
 	       !!IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)a->ip);
 }
 
-/* Prefers a source address in the destination's subnet, else takes any that has a route. */
-static int resolve_from_any(struct cma_id *id, const struct host_address **chosen)
+/* Tries the addresses in the destination's subnet, or those outside. */
+static int resolve_from_each(struct cma_id *id, bool near, const struct host_address **chosen)
 {
 	const struct host *host = id->cma->host;
 	int rc = -ENETUNREACH;
 
-	for (int near = 1; near >= 0; near--) {
-		for (uint32_t i = 0; i < HOST_ADDRESSES && rc == -ENETUNREACH; i++) {
-			const struct host_address *a = &host->addresses[i];
+	for (uint32_t i = 0; i < HOST_ADDRESSES && rc == -ENETUNREACH; i++) {
+		const struct host_address *a = &host->addresses[i];
 
-			if (!a->valid || !has_same_family(&id->dst, a) ||
-			    !is_in_scope(host, &id->dst, a) ||
-			    host_same_subnet(a->ip, id->dst.ip, a->prefix_len) != near)
-				continue;
-			*chosen = a;
-			rc = resolve_from(id, a);
-		}
+		if (!a->valid || !has_same_family(&id->dst, a) || !is_in_scope(host, &id->dst, a) ||
+		    host_same_subnet(a->ip, id->dst.ip, a->prefix_len) != near)
+			continue;
+		*chosen = a;
+		rc = resolve_from(id, a);
 	}
 	return rc;
+}
+
+static int resolve_from_best(struct cma_id *id, const struct host_address **chosen)
+{
+	struct route *route = id->cma->neigh->route;
+
+	*chosen = route ? route_choose_source(route, id->dst.ip) : NULL;
+	return *chosen ? resolve_from(id, *chosen) : -ENETUNREACH;
+}
+
+/*
+ * Prefers a source address in the destination's subnet, then that of the kernel's best route, else
+ * takes any that has a route.
+ */
+static int resolve_from_any(struct cma_id *id, const struct host_address **chosen)
+{
+	int rc = resolve_from_each(id, true, chosen);
+
+	if (rc == -ENETUNREACH)
+		rc = resolve_from_best(id, chosen);
+	return rc == -ENETUNREACH ? resolve_from_each(id, false, chosen) : rc;
 }
 
 /*

@@ -64,6 +64,8 @@ void route_parse_route(struct route_result *result, const struct nlmsghdr *messa
 	result->routed = read_ip(result->next_hop, at[RTA_GATEWAY], route->rtm_family) ||
 			 read_via(result->next_hop, at[RTA_VIA]);
 	result->hop_limit = hop_limit(at[RTA_METRICS]);
+	result->ifindex = (int)netlink_number(at[RTA_OIF]);
+	read_ip(result->source, at[RTA_PREFSRC], route->rtm_family);
 	result->found = true;
 }
 
@@ -107,6 +109,7 @@ static void on_route(void *ctx, const struct nlmsghdr *message)
 	route_parse_route(ctx, message);
 }
 
+/* `from` NULL: from any address; ifindex 0: by any interface. */
 static int request_route(struct route *r, const struct host_address *from, int ifindex,
 			 const uint8_t to[16], uint32_t flags, struct route_result *result)
 {
@@ -122,7 +125,7 @@ static int request_route(struct route *r, const struct host_address *from, int i
 	put_ip_attribute(request, RTA_DST, to);
 	mnl_attr_put_u32(request, RTA_OIF, (uint32_t)ifindex);
 	/* RoCEv1 connects GIDs of different families; a route has no such source. */
-	if (ip_is_v4(from->ip) == ip_is_v4(to)) {
+	if (from && ip_is_v4(from->ip) == ip_is_v4(to)) {
 		route->rtm_src_len = bits;
 		put_ip_attribute(request, RTA_SRC, from->ip);
 	}
@@ -220,6 +223,27 @@ int route_resolve(struct route *r, const struct host_address *from, bool v1, str
 		trigger_resolution(r, w);
 	memcpy(hop->mac, n.mac, sizeof(hop->mac));
 	return 0;
+}
+
+const struct host_address *route_choose_source(struct route *r, const uint8_t to[16])
+{
+	const struct host_address *a = r->neigh->host->addresses, *end = a + HOST_ADDRESSES;
+	const struct host_address *chosen = NULL;
+	struct route_result result = {0};
+
+	if (request_route(r, NULL, 0, to, 0, &result) || !result.found)
+		return NULL;
+	for (; a < end; a++) {
+		const struct iface *iface = iface_find(r->ifaces, a->member, a->vlan);
+
+		if (!a->valid || !a->kernel || ip_is_v4(a->ip) != ip_is_v4(to) || !iface ||
+		    iface->ifindex != result.ifindex)
+			continue;
+		if (!memcmp(a->ip, result.source, sizeof(a->ip)))
+			return a;
+		chosen = chosen ? chosen : a;
+	}
+	return chosen;
 }
 
 /* Answers the waiters of an entry if the kernel has resolved the neighbour or has failed to. */

@@ -35,6 +35,13 @@ struct route {
 int route_resolve(struct route *r, const struct host_address *from, bool v1, struct neigh_waiter *w,
 		  struct vnic_next_hop *hop);
 
+/*
+ * The host's address from which packets to that address leave by the kernel's best route: the
+ * source that the kernel names, else another one of that interface. NULL: the route leaves by no
+ * uplink, or there is none.
+ */
+const struct host_address *route_choose_source(struct route *r, const uint8_t to[16]);
+
 /* Handles RTM_NEWNEIGH; NULL: notifications were lost, so any neighbour may have changed. */
 void route_neigh_changed(struct route *r, const struct nlmsghdr *message);
 
@@ -46,6 +53,8 @@ struct route_result {
 	bool routed; /* the next hop is a router */
 	uint8_t next_hop[16];
 	uint8_t hop_limit;
+	int ifindex;
+	uint8_t source[16]; /* zero = not named */
 };
 void route_parse_route(struct route_result *result, const struct nlmsghdr *message);
 

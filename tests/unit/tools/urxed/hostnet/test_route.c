@@ -115,12 +115,16 @@ static void routed_destination_has_its_gateway(void **state)
 	(void)state;
 	begin_route(AF_INET, RTN_UNICAST);
 	mnl_attr_put(message, RTA_GATEWAY, 4, v4);
+	mnl_attr_put_u32(message, RTA_OIF, 9);
+	mnl_attr_put(message, RTA_PREFSRC, 4, v4);
 	put_hop_limit(17);
 	way = way_of();
 	assert_true(way.found && way.routed);
 	assert_true(ip_is_v4(way.next_hop));
 	assert_memory_equal(way.next_hop + 12, v4, 4);
 	assert_int_equal(way.hop_limit, 17);
+	assert_int_equal(way.ifindex, 9);
+	assert_memory_equal(way.source + 12, v4, 4);
 	begin_route(AF_INET6, RTN_UNICAST);
 	mnl_attr_put(message, RTA_GATEWAY, 16, v6);
 	put_hop_limit(300);
