@@ -12,7 +12,7 @@
 
 void iface_clear(struct iface_table *t)
 {
-	t->n = 0;
+	t->n = t->left_out = 0;
 	t->n_addresses = 0;
 }
 
@@ -82,6 +82,16 @@ static const struct iface *find_by_ifindex(const struct iface_table *t, int ifin
 	return NULL;
 }
 
+/* The table has a place for each uplink's own interface, wherever the kernel lists it. */
+static bool has_room(const struct iface_table *t, const struct iface *iface)
+{
+	uint32_t i, vlans = 0;
+
+	for (i = 0; i < t->n; i++)
+		vlans += t->ifaces[i].vlan != 0;
+	return !iface->vlan || vlans < IFACE_VLANS;
+}
+
 /* Once: iface_list_addresses lists the addresses of each interface of the table. */
 static void add_iface(struct iface_table *t, const struct nlmsghdr *message)
 {
@@ -89,9 +99,12 @@ static void add_iface(struct iface_table *t, const struct nlmsghdr *message)
 	struct iface iface;
 	const void *mac;
 
-	if (!parse_link(t, message, at, &iface) || t->n == IFACE_MAX ||
-	    find_by_ifindex(t, iface.ifindex))
+	if (!parse_link(t, message, at, &iface) || find_by_ifindex(t, iface.ifindex))
 		return;
+	if (!has_room(t, &iface)) {
+		t->left_out++;
+		return;
+	}
 	iface.mtu = netlink_number(at[IFLA_MTU]);
 	mac = netlink_value(at[IFLA_ADDRESS], ETHER_MAC_LEN);
 	if (mac)

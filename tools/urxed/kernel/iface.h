@@ -13,9 +13,10 @@
 
 #include "urxed/hostnet/host.h"
 
-/* Limits of the table; interfaces and addresses beyond them are ignored. */
+/* Limits of the table; VLAN interfaces and addresses beyond them are left out. */
 #define IFACE_UPLINKS     8
-#define IFACE_MAX         64
+#define IFACE_VLANS       64
+#define IFACE_MAX         (IFACE_UPLINKS + IFACE_VLANS)
 #define IFACE_ADDRESS_MAX 256
 
 struct iface {
@@ -39,6 +40,7 @@ struct iface_table {
 	int uplinks[IFACE_UPLINKS]; /* ifindex of each uplink's interface; 0 = none */
 	uint32_t n;
 	struct iface ifaces[IFACE_MAX];
+	uint32_t left_out; /* VLAN interfaces */
 	uint32_t n_addresses;
 	struct iface_address addresses[IFACE_ADDRESS_MAX];
 };

@@ -309,7 +309,7 @@ static int read_table(struct kernel_sync *k, struct iface_table *table)
 	return rc ? rc : dump_objects(k, RTM_GETADDR, table);
 }
 
-/* On error k->table stays as it was. */
+/* On error k->table stays as it was. Logs when further VLAN interfaces have no room. */
 static int read_interfaces(struct kernel_sync *k)
 {
 	struct iface_table table = k->table;
@@ -318,9 +318,13 @@ static int read_interfaces(struct kernel_sync *k)
 	do
 		rc = read_table(k, &table);
 	while (rc == -EINTR && ++tries < DUMP_TRIES);
-	if (!rc)
-		k->table = table;
-	return rc;
+	if (rc)
+		return rc;
+	if (table.left_out > k->table.left_out)
+		log_line("the addresses of %u VLAN interfaces get no GIDs: urxed uses %d at most",
+			 table.left_out, IFACE_VLANS);
+	k->table = table;
+	return 0;
 }
 
 static int read_kernel_state(struct kernel_sync *k)

@@ -266,7 +266,12 @@ static void full_tables_drop_further_entries(void **state)
 	(void)state;
 	for (i = 0; i < IFACE_MAX + 5; i++)
 		add_vlan(100 + (int)i, ETH0, (uint16_t)(i + 1));
-	assert_int_equal(t.n, IFACE_MAX);
+	/* The kernel lists an interface that was made anew behind the others. */
+	add_link(ETH0, "eth0");
+	add_link(ETH1, "eth1");
+	assert_non_null(iface_find(&t, 0, 0));
+	assert_non_null(iface_find(&t, 1, 0));
+	assert_int_equal(t.left_out, IFACE_MAX + 5 - (t.n - 2));
 	for (i = 0; i < IFACE_ADDRESS_MAX + 5; i++)
 		add_address(100, "192.0.2.1", 0);
 	assert_int_equal(iface_list_addresses(&t, list), IFACE_ADDRESS_MAX);
