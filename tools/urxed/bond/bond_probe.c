@@ -76,9 +76,9 @@ static uint32_t build_arp_probe(uint8_t *frame, const struct bond_target *t,
 static uint32_t build_nd_probe(uint8_t *frame, const struct bond_target *t,
 			       const uint8_t mac[ETHER_MAC_LEN])
 {
-	struct nd m = {.sip = {0xfe, 0x80, [8] = mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3],
-			       mac[4], mac[5]}};
+	struct nd m = {0};
 
+	nd_link_local(mac, m.sip);
 	memcpy(m.smac, mac, ETHER_MAC_LEN);
 	memcpy(m.target, t->ip, sizeof(m.target));
 	nd_build_probe(frame, &m, t->mac);

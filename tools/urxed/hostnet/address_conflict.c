@@ -43,11 +43,10 @@ static void build_probe(struct probe *p)
 		arp_build(to, &q, broadcast);
 		p->len = ARP_FRAME_LEN;
 	} else {
-		const uint8_t *mac = p->uplink->mac;
-		struct nd q = {.sip = {0xfe, 0x80, [8] = mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe,
-				       mac[3], mac[4], mac[5]}};
+		struct nd q = {0};
 
-		memcpy(q.smac, mac, ETHER_MAC_LEN);
+		nd_link_local(p->uplink->mac, q.sip);
+		memcpy(q.smac, p->uplink->mac, ETHER_MAC_LEN);
 		memcpy(q.target, a->ip, 16);
 		nd_build_solicitation(to, &q);
 		p->len = ND_FRAME_LEN;

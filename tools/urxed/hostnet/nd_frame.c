@@ -197,6 +197,14 @@ static void build_frame(uint8_t *frame, const uint8_t *dmac, const uint8_t *smac
 	ether_put16(icmp + 2, icmpv6_checksum(ip, ICMP_LEN + OPTION_LEN));
 }
 
+void nd_link_local(const uint8_t mac[ETHER_MAC_LEN], uint8_t ip[16])
+{
+	const uint8_t address[16] = {0xfe, 0x80, [8] = mac[0] ^ 2, mac[1], mac[2],
+				     0xff, 0xfe, mac[3],           mac[4], mac[5]};
+
+	memcpy(ip, address, sizeof(address));
+}
+
 void nd_group_mac(const uint8_t ip[16], uint8_t mac[ETHER_MAC_LEN])
 {
 	static const uint8_t prefix[3] = {0x33, 0x33, 0xff};

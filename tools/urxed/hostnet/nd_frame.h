@@ -48,6 +48,8 @@ bool nd_is_type(uint8_t type);
  * two different MACs in its link-layer address options also fails.
  */
 bool nd_read_claim(struct nd_claim *claim, const uint8_t *ip, uint32_t len);
+/* The link-local address with the MAC's modified EUI-64 (RFC 4291, 2.5.6 and appendix A). */
+void nd_link_local(const uint8_t mac[ETHER_MAC_LEN], uint8_t ip[16]);
 /* The MAC of the solicited-node group of an IPv6 address (RFC 4291, 2.7.1; RFC 2464, 7). */
 void nd_group_mac(const uint8_t ip[16], uint8_t mac[ETHER_MAC_LEN]);
 /* Writes a solicitation of ND_FRAME_LEN bytes for m->target; m->sip is an address of this host. */

@@ -28,13 +28,18 @@ static void send_answer(struct neigh *n, const struct neigh_ingress *ingress,
 				ether_add_tag(frame, len, local->vlan));
 }
 
+/*
+ * The host's address may be of another family than the neighbour's: that of a router, or a RoCEv1
+ * GID. Then the sender is 0.0.0.0 (RFC 5227, 2.1.1), or the MAC's link-local address.
+ */
 static void send_arp_request(struct neigh *n, const struct neigh_entry *e, const uint8_t *mac)
 {
-	struct arp a = {.request = true};
+	struct arp a = {.request = true, .sip = {[10] = 0xff, 0xff}};
 	uint8_t frame[NEIGH_FRAME_ROOM];
 
 	memcpy(a.smac, n->ops->mac(n->ctx, e->from.uplink), ETHER_MAC_LEN);
-	memcpy(a.sip, e->from.ip, 16);
+	if (ip_is_v4(e->from.ip))
+		memcpy(a.sip, e->from.ip, 16);
 	memcpy(a.tip, e->key.ip, 16);
 	arp_build(frame, &a, mac ? mac : broadcast);
 	send_frame(n, &e->from, frame, ARP_FRAME_LEN);
@@ -46,7 +51,10 @@ static void send_nd_solicitation(struct neigh *n, const struct neigh_entry *e, c
 	uint8_t frame[NEIGH_FRAME_ROOM];
 
 	memcpy(m.smac, n->ops->mac(n->ctx, e->from.uplink), ETHER_MAC_LEN);
-	memcpy(m.sip, e->from.ip, 16);
+	if (ip_is_v4(e->from.ip))
+		nd_link_local(m.smac, m.sip);
+	else
+		memcpy(m.sip, e->from.ip, 16);
 	memcpy(m.target, e->key.ip, 16);
 	if (mac)
 		nd_build_probe(frame, &m, mac);

@@ -673,6 +673,37 @@ static void move_that_the_kernel_reports_is_checked(void **state)
 	assert_memory_equal(e->mac, thief_mac, 6);
 }
 
+/* Fills entry 7: the kernel has resolved `to` from this host's address. Then its MAC changes. */
+static void probe_by_kernel(const char *to, const struct host_address *from)
+{
+	struct neigh_entry *e = &w.neigh.table.entries[7];
+	struct neigh_key key = {.resolver = NEIGH_BY_KERNEL};
+
+	memcpy(key.ip, ip(to), 16);
+	w.neigh.now = T0;
+	neigh_table_fill(&w.neigh.table, e, &key, 0, NEIGH_INCOMPLETE);
+	e->from = *from;
+	neigh_kernel_answer(&w.neigh, e, peer_mac);
+	neigh_kernel_answer(&w.neigh, e, thief_mac);
+	assert_int_equal(e->state, NEIGH_PROBING);
+	neigh_table_free(&w.neigh.table, e);
+}
+
+/* A router of the other family: receivers would take the sender's address for that of the MAC. */
+static void probe_has_a_source_of_the_neighbours_family(void **state)
+{
+	struct arp a;
+	struct nd m;
+
+	(void)state;
+	probe_by_kernel("192.0.2.9", &w.host.addresses[2]);
+	assert_true(arp_parse(&a, w.frame, w.len));
+	assert_memory_equal(a.sip, ip("0.0.0.0"), 16);
+	probe_by_kernel("fe80::9", &w.host.addresses[1]);
+	assert_true(nd_parse(&m, w.frame, w.len));
+	assert_memory_equal(m.sip, w.host.addresses[0].ip, 16); /* made from the MAC */
+}
+
 /* neigh_knows takes a sender for known only with the MAC that address resolution has found. */
 static void known_senders_have_the_resolved_mac(void **state)
 {
@@ -841,6 +872,7 @@ int main(void)
 		TEST(advertisement_without_a_mac_refutes_claims),
 		TEST(weak_advertisement_claims_nothing),
 		TEST(move_that_the_kernel_reports_is_checked),
+		TEST(probe_has_a_source_of_the_neighbours_family),
 		TEST(known_senders_have_the_resolved_mac),
 		TEST(pinned_address_needs_no_question),
 		TEST(pins_are_parsed),
