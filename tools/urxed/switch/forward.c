@@ -138,12 +138,18 @@ static bool forward_frame(struct vswitch *sw, struct switch_port *from,
 }
 
 /* For frames that may leave by a bond. */
-static void set_bond_flow(struct vswitch *sw, const struct frame_class *s, struct switch_frame *f)
+static void set_bond_flow(const struct vswitch *sw, const struct frame_class *s,
+			  struct switch_frame *f)
 {
-	if (sw->bond.mode == BOND_NONE)
-		return;
-	f->bond_flow = bond_filter_flow(s);
-	if (s->kind == FRAME_ROCE && f->from_host)
+	if (sw->bond.mode != BOND_NONE)
+		f->bond_flow = bond_filter_flow(s);
+}
+
+/* For a frame of this host. */
+static void note_bond_frame(struct vswitch *sw, const struct frame_class *s,
+			    const struct switch_dest *dest)
+{
+	if (s->kind == FRAME_ROCE && dest->out & sw->bond.mask)
 		bond_filter_note_sent(sw, s);
 }
 
@@ -193,6 +199,7 @@ void switch_send_gsi(struct vswitch *sw, const uint8_t *frame, uint32_t len)
 	f.from_host = true;
 	set_bond_flow(sw, &s, &f);
 	switch_dest_from_gsi(sw, &s, &dest);
+	note_bond_frame(sw, &s, &dest);
 	forward_frame(sw, &sw->self, &f, &dest, SWITCH_DROP_NO_UPLINK);
 }
 
@@ -235,6 +242,7 @@ static bool forward_from_process(struct vswitch *sw, struct switch_port *from,
 	reason = antispoof_check(&rules, from, &s);
 	if (reason == SWITCH_NO_DROP)
 		reason = switch_dest_from_process(sw, from, &s, &dest);
+	note_bond_frame(sw, &s, &dest);
 	return forward_frame(sw, from, &f, &dest, reason);
 }
 

@@ -407,7 +407,16 @@ static void bond_becomes_idle_without_many_direct_frames(void **state)
 /* Without any entry in the table of neighbours, the receiver of the last frame is asked. */
 static void receiver_of_the_last_frame_is_asked(void **state)
 {
+	struct urxe_packet p = lan_datagram(peer_mac, 9, w->qpn[0]);
+
 	(void)state;
+	/* Frames to this host, and those of an address that it does not have, leave by no member.
+	 */
+	assert_int_equal(post_to(w->host.mac, 9), 0);
+	p.sgid = craft_gid(URXE_NET_IPV4, 77);
+	assert_int_equal(post_packet(&p), 0);
+	assert_int_equal(w->sw.bond_target_at, 0);
+	assert_int_equal(w->sw.bond.busy_at, 0);
 	post_to(peer_mac, 9);
 	assert_int_equal(memcmp(w->sw.bond_target.ip, peer_ip, 16), 0);
 	run_bond(200, BIT(B));
