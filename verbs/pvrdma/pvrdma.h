@@ -255,8 +255,10 @@ void pvrdma_set_link(struct pvrdma *dev, bool up);
  * HCA until pvrdma_resume: queue pairs fail if the HCA still executes them.
  */
 void pvrdma_pause(struct pvrdma *dev, uint64_t now);
-/* Lets the device go on: after pvrdma_pause, also if pvrdma_save followed, and after
- * pvrdma_restore. */
+/*
+ * Lets the device go on: after pvrdma_pause, also if pvrdma_save followed, and after
+ * pvrdma_restore. Raises the interrupts again whose causes the driver has not read in ICR.
+ */
 void pvrdma_resume(struct pvrdma *dev, uint64_t now);
 /*
  * Writes the state of a paused device, without the contents of guest memory, which hold the rings,

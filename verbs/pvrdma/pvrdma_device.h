@@ -171,7 +171,7 @@ struct pvrdma {
 	/* Registers. */
 	uint32_t dsr_low;
 	uint32_t err;
-	uint32_t icr;
+	uint32_t icr; /* vectors raised since the driver's last read of ICR; bits */
 	uint32_t imr;
 	uint32_t masked_causes; /* vectors that were due while masked, or while no_master; bits */
 	/* Doorbells in memory (doorbell_page.h). */
@@ -212,6 +212,11 @@ static inline void pv_count_n(struct pvrdma *dev, enum pvrdma_counter counter, u
 /* Raises the interrupt of a vector. While the driver masks the vector, or forbids access to memory
  * (no_master), the interrupt waits until the driver has ended both. */
 void pv_raise(struct pvrdma *dev, enum pv_vector vector);
+/*
+ * Raises the interrupts again whose causes the driver has not read. With MSI-X Linux' driver never
+ * reads them; it looks for work at each interrupt, and a repeated one harms nothing.
+ */
+void pv_raise_unread(struct pvrdma *dev);
 /* Sets dev->now to `now`, unless dev->now is later already. */
 void pv_pass_time(struct pvrdma *dev, uint64_t now);
 

@@ -23,15 +23,25 @@ void pv_raise(struct pvrdma *dev, enum pv_vector vector)
 	dev->attr.interrupt(dev->attr.ctx, vector);
 }
 
+static void raise_causes(struct pvrdma *dev, uint32_t causes)
+{
+	for (unsigned vector = 0; vector < PV_VECTORS; vector++)
+		if (causes & 1u << vector)
+			pv_raise(dev, vector);
+}
+
+void pv_raise_unread(struct pvrdma *dev)
+{
+	raise_causes(dev, dev->icr);
+}
+
 static void set_mask(struct pvrdma *dev, uint32_t mask)
 {
 	const uint32_t due = dev->masked_causes & ~mask;
 
 	dev->imr = mask;
 	dev->masked_causes &= mask;
-	for (unsigned vector = 0; vector < PV_VECTORS; vector++)
-		if (due & 1u << vector)
-			pv_raise(dev, vector);
+	raise_causes(dev, due);
 }
 
 void pvrdma_set_bus_master(struct pvrdma *dev, bool on)

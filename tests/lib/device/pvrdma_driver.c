@@ -397,8 +397,12 @@ static bool is_awaited(uint32_t cmd)
 int guest_command(struct guest *g, uint32_t cmd, union pv_request *request,
 		  union pv_response *response)
 {
-	uint32_t before = g->interrupts[PV_VECTOR_RESPONSE], err;
+	uint32_t before, err;
 
+	/* A device that has moved may have repeated an interrupt. */
+	if (g->client)
+		count_interrupts(g);
+	before = g->interrupts[PV_VECTOR_RESPONSE];
 	request->hdr.cmd = cmd;
 	request->hdr.response = ++g->token;
 	memcpy(guest_at(g, g->request), request, sizeof(*request));

@@ -98,6 +98,50 @@ static void test_queues_move(void **state)
 	pair_close(&p);
 }
 
+/* The eventfd of an interrupt stays at the old host: the guest may not have got the interrupt. */
+static void test_lost_interrupts_are_raised_after_a_move(void **state)
+{
+	struct pair *p = *state;
+	struct guest *g = &p->guest[1];
+	const struct pvrdma_sge sge = buffer_sge(&p->buffer[1], 0, 1000);
+	const struct pvrdma_sq_wqe_hdr header = rdma_header(p, PVRDMA_WR_SEND, 0);
+	uint32_t responses;
+
+	qp_post_recv(g, &p->qp[1], 70, &sge, 1);
+	cq_arm(g, &p->cq[1], false);
+	execute(p, &header, 0, 1000);
+	pvrdma_set_link(g->dev, false);
+	pvrdma_flush(g->dev);
+	assert_int_equal(g->interrupts[PV_VECTOR_CQ], 1);
+	assert_int_equal(g->interrupts[PV_VECTOR_ASYNC], 1);
+	responses = g->interrupts[PV_VECTOR_RESPONSE];
+	move_guest(p, 1);
+	assert_int_equal(g->interrupts[PV_VECTOR_CQ], 2);
+	assert_int_equal(g->interrupts[PV_VECTOR_ASYNC], 2);
+	assert_int_equal(g->interrupts[PV_VECTOR_RESPONSE], responses + 1);
+	/* A driver that reads the causes has got the interrupts. */
+	guest_read(g, PV_REG_ICR);
+	move_guest(p, 1);
+	assert_int_equal(g->interrupts[PV_VECTOR_CQ], 2);
+	assert_int_equal(g->interrupts[PV_VECTOR_RESPONSE], responses + 1);
+}
+
+/* Linux' driver handles no interrupt of a response before its first command. */
+static void test_move_before_the_first_command_raises_no_interrupt(void **state)
+{
+	struct guest g;
+
+	(void)state;
+	guest_open(&g, &(struct guest_attr){.id = 1});
+	guest_prepare(&g);
+	guest_load(&g);
+	guest_activate(&g);
+	assert_int_equal(guest_migrate(&g), 0);
+	for (int i = 0; i < PV_VECTORS; i++)
+		assert_int_equal(g.interrupts[i], 0);
+	guest_close(&g);
+}
+
 /*
  * A WRITE to guest 1 is lost. It comes again as soon as that machine, or its peer's, hears of the
  * return.
@@ -554,6 +598,8 @@ int main(void)
 		cmocka_unit_test(test_requester_moves),
 		cmocka_unit_test(test_responder_moves),
 		cmocka_unit_test(test_queues_move),
+		PAIR_TEST(test_lost_interrupts_are_raised_after_a_move),
+		cmocka_unit_test(test_move_before_the_first_command_raises_no_interrupt),
 		cmocka_unit_test(test_returned_machine_repairs_its_connections),
 		cmocka_unit_test(test_unseen_requests_move),
 		cmocka_unit_test(test_srq_moves),

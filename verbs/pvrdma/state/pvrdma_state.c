@@ -29,6 +29,8 @@ void pvrdma_resume(struct pvrdma *dev, uint64_t now)
 {
 	pv_pass_time(dev, now);
 	dev->paused = false;
+	/* An interrupt of the old device may not have reached the guest. */
+	pv_raise_unread(dev);
 	if (!dev->active || dev->no_master)
 		return;
 	urxe_copy_rights_publish(dev->engine);
