@@ -15,6 +15,8 @@
 #define IPV6      0x86dd
 #define VLAN      0x8100
 #define IP_UDP    17
+/* Fragment offset, and "more fragments", in bytes 6 and 7 of an IPv4 header. */
+#define IPV4_FRAGMENT 0x3fff
 /* Rounds of pvrdma_output whose frames may all be for the device itself. */
 #define LOOPBACK_ROUNDS 64
 #define STAGED_MAX      64
@@ -28,6 +30,13 @@ static uint16_t read16(const uint8_t *at)
 static bool is_roce_port(const uint8_t *ip, uint32_t len, uint32_t header)
 {
 	return len >= header + 4 && read16(ip + header + 2) == URXE_UDP_PORT;
+}
+
+/* A fragment is never RoCE, and only the first one has a UDP header. */
+static bool is_roce_ipv4(const uint8_t *ip, uint32_t len)
+{
+	return len >= 20 && ip[9] == IP_UDP && !(read16(ip + 6) & IPV4_FRAGMENT) &&
+	       is_roce_port(ip, len, (ip[0] & 15) * 4u);
 }
 
 /* Frames whose first bytes say RoCE; the engine parses all of it. */
@@ -44,7 +53,7 @@ static bool is_roce(const uint8_t *frame, uint32_t len)
 	len -= at + 2;
 	switch (read16(frame + at)) {
 	case URXE_ETHERTYPE_ROCEV1: return true;
-	case IPV4: return len >= 20 && ip[9] == IP_UDP && is_roce_port(ip, len, (ip[0] & 15) * 4u);
+	case IPV4: return is_roce_ipv4(ip, len);
 	case IPV6: return len >= 40 && ip[6] == IP_UDP && is_roce_port(ip, len, 40);
 	default: return false;
 	}

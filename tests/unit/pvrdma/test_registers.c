@@ -573,6 +573,14 @@ static void test_device_wants_rocev1_and_rocev2_frames_only(void **state)
 	v2[37]--;
 	v2[23] = 6;
 	assert_false(pvrdma_wants(g->dev, v2, sizeof(v2)));
+	v2[23] = 17;
+	v2[21] = 0xb9; /* a later fragment: the payload stands where the first one has ports */
+	assert_false(pvrdma_wants(g->dev, v2, sizeof(v2)));
+	v2[21] = 0;
+	v2[20] = 0x20; /* the first fragment */
+	assert_false(pvrdma_wants(g->dev, v2, sizeof(v2)));
+	v2[20] = 0x40; /* may not be fragmented */
+	assert_true(pvrdma_wants(g->dev, v2, sizeof(v2)));
 	v1[5]++;
 	assert_false(pvrdma_wants(g->dev, v1, sizeof(v1)));
 	v1[0] = 0xff;
