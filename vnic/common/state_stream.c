@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <isa-l/crc.h>
+
 #define VERSION_AT 8u
 #define CRC_AT     12u
 #define LENGTH_AT  16u
@@ -11,24 +13,11 @@
 /* Header of a record: its kind, and the number of bytes that follow. */
 #define RECORD_HEADER 12u
 
-/* The stream of a device is short, and saved once for each migration: no table is worth it. */
-static uint32_t crc_of(uint32_t crc, const uint8_t *bytes, uint64_t n)
+static uint32_t stream_crc(const uint8_t *stream, size_t length)
 {
-	crc = ~crc;
-	for (uint64_t i = 0; i < n; i++) {
-		crc ^= bytes[i];
-		for (int bit = 0; bit < 8; bit++)
-			crc = crc >> 1 ^ (crc & 1 ? UINT32_C(0xedb88320) : 0);
-	}
-	return ~crc;
-}
+	const uint32_t crc = crc32_gzip_refl(0, stream, CRC_AT);
 
-static uint32_t stream_crc(const struct vnic_state_format *format, const uint8_t *stream,
-			   size_t length)
-{
-	uint32_t (*crc)(uint32_t, const uint8_t *, uint64_t) = format->crc ? format->crc : crc_of;
-
-	return crc(crc(0, stream, CRC_AT), stream + LENGTH_AT, length - LENGTH_AT);
+	return crc32_gzip_refl(crc, stream + LENGTH_AT, length - LENGTH_AT);
 }
 
 static void put(uint8_t *to, uint64_t value, size_t n)
@@ -228,7 +217,7 @@ int vnic_state_finish_save_to(struct vnic_state_stream *s)
 {
 	if (!s->error && s->out) {
 		put(s->out + LENGTH_AT, s->at, 8);
-		put(s->out + CRC_AT, stream_crc(s->format, s->out, s->at), 4);
+		put(s->out + CRC_AT, stream_crc(s->out, s->at), 4);
 	}
 	return s->error;
 }
@@ -263,8 +252,7 @@ int vnic_state_begin_restore(struct vnic_state_stream *s, const struct vnic_stat
 		s->error = -EPROTONOSUPPORT;
 	vnic_state_require(s, s->version && get(stream + LENGTH_AT, 8) == length);
 	if (!s->error)
-		vnic_state_require(s,
-				   get(stream + CRC_AT, 4) == stream_crc(format, stream, length));
+		vnic_state_require(s, get(stream + CRC_AT, 4) == stream_crc(stream, length));
 	return s->error;
 }
 

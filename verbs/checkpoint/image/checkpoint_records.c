@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "checkpoint/image/checkpoint_records.h"
 
-#include <isa-l/crc.h>
-
 #include "checkpoint/checkpoint.h"
 
-const struct vnic_state_format checkpoint_format = {
-	.name = "urxeproc", .version = URXE_CHECKPOINT_VERSION, .crc = crc32_gzip_refl};
+const struct vnic_state_format checkpoint_format = {.name = "urxeproc",
+						    .version = URXE_CHECKPOINT_VERSION};
 
 static void gid_fields(struct vnic_state_stream *s, struct vnic_attach_gid *gid)
 {

@@ -23,8 +23,6 @@
 struct vnic_state_format {
 	char name[VNIC_STATE_NAME + 1];
 	uint32_t version; /* from 1; streams of earlier versions can be restored */
-	/* Continues the CRC of earlier bytes, at first 0. NULL: a slow one, for short streams. */
-	uint32_t (*crc)(uint32_t crc, const uint8_t *bytes, uint64_t n);
 };
 
 struct vnic_state_stream {
