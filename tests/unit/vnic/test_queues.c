@@ -383,6 +383,21 @@ static void test_lost_ring_memory_breaks_the_nic(void **state)
 	assert_int_equal(guest_activate(g), 0);
 }
 
+/* The place where the device would report the error is lost, too. */
+static void test_lost_queue_descriptors_take_the_nic_down(void **state)
+{
+	struct guest *g = *state;
+	const uint64_t size = sizeof(*g->tx[0].conf) + sizeof(*g->rx[0].conf);
+	const uint64_t addr = guest_alloc(g, GUEST_IN_HIGHER, size);
+
+	memcpy(guest_at(g, addr), g->tx[0].conf, size);
+	g->shared->misc.queue_desc_addr = addr;
+	assert_int_equal(guest_activate(g), 0);
+	set_regions(g, 0, 2);
+	assert_int_equal(vnic_device_state(g->dev), VNIC_DEVICE_DOWN);
+	assert_int_equal(g->shared->ecr, 0);
+}
+
 #define FULL_TEST(f) cmocka_unit_test_setup_teardown(f, create_full, destroy)
 #define ONE_TEST(f)  cmocka_unit_test_setup_teardown(f, create_one, destroy)
 
@@ -406,6 +421,7 @@ int main(void)
 		ONE_TEST(test_lost_buffer_memory_breaks_the_nic_on_use),
 		ONE_TEST(test_pending_frame_in_lost_memory_is_not_sent),
 		ONE_TEST(test_lost_ring_memory_breaks_the_nic),
+		ONE_TEST(test_lost_queue_descriptors_take_the_nic_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
