@@ -143,8 +143,10 @@ void pvrdma_reset(struct pvrdma *dev);
  * a multiple of 4. -EINVAL: there is no such register; the access has no effect, and a read gives
  * 0.
  *
- * A write that executes a command has stored the response, and raised vector 0, when it returns.
- * After any write, call pvrdma_output and pvrdma_flush.
+ * A write that executes a command has stored the response when it returns. It has also raised
+ * vector 0 if Linux' driver waits for this response: not after a failure that ERR shows, and not
+ * for commands that destroy, bind, or modify an SRQ. After any write, call pvrdma_output and
+ * pvrdma_flush.
  */
 int pvrdma_reg_write(struct pvrdma *dev, uint64_t now, uint32_t bar, uint32_t offset,
 		     uint32_t value);
