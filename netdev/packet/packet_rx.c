@@ -23,25 +23,35 @@ static uint32_t after(const struct packet_port *port, uint32_t at)
 	return at + 1 == port->frames ? 0 : at + 1;
 }
 
-/* Inserts the tag that the kernel has taken out; the place has room in front of the frame. */
-static void insert_vlan(struct packet_port_frame *frame, const struct tpacket2_hdr *header)
+static struct packet_tag read_tag(const struct tpacket2_hdr *header)
 {
-	uint16_t tpid =
+	const uint16_t tpid =
 		header->tp_status & TP_STATUS_VLAN_TPID_VALID ? header->tp_vlan_tpid : ETH_P_8021Q;
-	const uint8_t tag[PACKET_RING_VLAN] = {tpid >> 8, tpid & 0xff, header->tp_vlan_tci >> 8,
-					       header->tp_vlan_tci & 0xff};
+	const uint16_t tci = header->tp_vlan_tci;
 
+	return (struct packet_tag){
+		.present = header->tp_status & TP_STATUS_VLAN_VALID,
+		.bytes = {tpid >> 8, tpid & 0xff, tci >> 8, tci & 0xff},
+	};
+}
+
+/* The memory in front of the frame has room for the tag. */
+static void insert_tag(struct packet_port_frame *frame, const struct packet_tag *tag)
+{
+	if (!tag->present)
+		return;
 	frame->data -= PACKET_RING_VLAN;
 	frame->len += PACKET_RING_VLAN;
 	memmove(frame->data, frame->data + PACKET_RING_VLAN, 2 * ETH_ALEN);
-	memcpy(frame->data + 2 * ETH_ALEN, tag, sizeof(tag));
+	memcpy(frame->data + 2 * ETH_ALEN, tag->bytes, sizeof(tag->bytes));
 }
 
 /* What the next place holds. */
 struct place {
 	struct packet_port_frame frame; /* the packet, or the part of it that fits the place */
+	struct packet_tag tag;
 	struct virtio_net_hdr vnet;
-	uint32_t len; /* of the whole packet, bytes */
+	uint32_t len; /* of the whole packet without the tag, bytes */
 	bool queued;  /* the whole packet is in the socket's queue */
 };
 
@@ -64,8 +74,7 @@ static void read_place(const struct packet_port *port, struct place *place)
 	place->frame.len = copy.tp_snaplen;
 	if (port->vnet)
 		memcpy(&place->vnet, place->frame.data - sizeof(place->vnet), sizeof(place->vnet));
-	if (copy.tp_status & TP_STATUS_VLAN_VALID)
-		insert_vlan(&place->frame, &copy);
+	place->tag = read_tag(&copy);
 }
 
 /* A frame that the caller gets as it is. */
@@ -146,6 +155,7 @@ static void receive_packet(struct packet_port *port, const struct place *place)
 	if (place->queued ? read_queue(port, wanted, place->len)
 			  : copy_place(port, wanted, place)) {
 		gso_packet_finish(&port->received);
+		port->received_tag = place->tag;
 	} else {
 		port->dropped++;
 		packet_port_release(port);
@@ -158,7 +168,7 @@ static uint32_t take_segments(struct packet_port *port, struct packet_port_frame
 	uint32_t count = 0;
 
 	while (count < n && gso_packet_next(&port->received, &frames[count]))
-		count++;
+		insert_tag(&frames[count++], &port->received_tag);
 	return count;
 }
 
@@ -183,7 +193,8 @@ static uint32_t take_frames(struct packet_port *port, struct packet_port_frame *
 			*packet = true;
 			break;
 		}
-		frames[count++] = place->frame;
+		frames[count] = place->frame;
+		insert_tag(&frames[count++], &place->tag);
 		port->head = after(port, port->head);
 	}
 	return count;

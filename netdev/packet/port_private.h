@@ -10,6 +10,8 @@
 #include <netdev/gso_packet.h>
 #include <netdev/packet_port.h>
 
+#include "packet/packet_ring.h"
+
 /* Frames of one system call: as many as a GSO packet may have. */
 #define TX_BURST GSO_SEGMENTS
 
@@ -26,6 +28,12 @@ struct packet_tx_burst {
 	uint32_t n, n_parts;
 };
 
+/* A VLAN tag that the kernel has taken out of a packet. */
+struct packet_tag {
+	bool present;
+	uint8_t bytes[PACKET_RING_VLAN];
+};
+
 struct packet_port {
 	int fd;
 	int interrupt; /* epoll set of fd */
@@ -38,6 +46,7 @@ struct packet_port {
 	bool vnet;                    /* packets have a virtio-net header in front */
 	bool gso;                     /* the kernel sends and receives UDP GSO packets here */
 	struct gso_packet received;   /* UDP GSO packet whose segments packet_port_rx returns now */
+	struct packet_tag received_tag; /* of that packet */
 	struct packet_tx_burst burst; /* what packet_port_tx hands the kernel now */
 };
 

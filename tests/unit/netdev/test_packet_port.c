@@ -21,6 +21,7 @@
 #include <cmocka.h>
 #include <pcap/pcap.h>
 
+#include <netdev/gso_packet.h>
 #include <netdev/packet_port.h>
 
 #include "packet_bytes.h"
@@ -208,6 +209,19 @@ int __wrap_setsockopt(int fd, int level, int option, const void *value, socklen_
 	return level == SOL_PACKET ? 0 : __real_setsockopt(fd, level, option, value, length);
 }
 
+static int vnet; /* packets have virtio-net headers */
+
+int __real_getsockopt(int fd, int level, int option, void *value, socklen_t *length);
+int __wrap_getsockopt(int fd, int level, int option, void *value, socklen_t *length);
+
+int __wrap_getsockopt(int fd, int level, int option, void *value, socklen_t *length)
+{
+	if (level != SOL_PACKET || option != PACKET_VNET_HDR)
+		return __real_getsockopt(fd, level, option, value, length);
+	memcpy(value, &vnet, sizeof(vnet));
+	return 0;
+}
+
 /* Packet sockets need a privilege. */
 int __wrap_socket(int domain, int type, int protocol)
 {
@@ -322,6 +336,71 @@ static void dropped_packets_free_their_places(void **state)
 	munmap(memory, PACKET_PORT_RING_BLOCK_SIZE);
 }
 
+#define RUN_HEADERS 42 /* Ethernet, IPv4 and UDP */
+#define RUN_PAYLOAD 80 /* of each of two packets */
+
+/* A UDP GSO packet of two packets, whose VLAN tag the kernel has taken out. */
+static void fill_tagged_run(uint8_t *memory, const struct packet_port_ring *ring)
+{
+	uint8_t *place = fill_place(memory, ring, 0, TP_STATUS_USER | TP_STATUS_VLAN_VALID);
+	struct tpacket2_hdr *header = (struct tpacket2_hdr *)(void *)place;
+	const struct virtio_net_hdr virtio = {.gso_type = VIRTIO_NET_HDR_GSO_UDP_L4,
+					      .gso_size = RUN_PAYLOAD};
+	struct frame f = {.len = 0};
+
+	add_ipv4(&f, 0);
+	add_udp(&f);
+	assert_int_equal(f.len, RUN_HEADERS);
+	header->tp_vlan_tci = 0x2005;
+	header->tp_snaplen = header->tp_len = RUN_HEADERS + 2 * RUN_PAYLOAD;
+	memcpy(place + 128 - sizeof(virtio), &virtio, sizeof(virtio));
+	memcpy(place + 128, f.data, f.len);
+	memset(place + 128 + RUN_HEADERS, 1, RUN_PAYLOAD);
+	memset(place + 128 + RUN_HEADERS + RUN_PAYLOAD, 2, RUN_PAYLOAD);
+}
+
+static void expect_tagged_packet(const struct packet_port_frame *frame, uint8_t payload)
+{
+	const uint8_t *data = frame->data;
+
+	assert_int_equal(frame->len, 4 + RUN_HEADERS + RUN_PAYLOAD);
+	assert_int_equal(get16(data + 12), 0x8100);
+	assert_int_equal(get16(data + 14), 0x2005);
+	assert_int_equal(get16(data + 16), 0x0800);
+	assert_int_equal(get16(data + 20), RUN_HEADERS - 14 + RUN_PAYLOAD);
+	assert_int_equal(get16(data + 40), 4791);
+	assert_int_equal(data[4 + RUN_HEADERS], payload);
+	assert_int_equal(data[4 + RUN_HEADERS + RUN_PAYLOAD - 1], payload);
+}
+
+/* The peer sends without a tag, and a switch adds one. */
+static void a_tagged_run_becomes_tagged_packets(void **state)
+{
+	const struct packet_port_ring ring = {.frame_size = 2048, .blocks = 1};
+	int fd = memfd_create("ring", MFD_CLOEXEC);
+	struct packet_port_frame frame;
+	struct packet_port *port;
+	uint8_t *memory;
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, PACKET_PORT_RING_BLOCK_SIZE), 0);
+	memory = mmap(NULL, PACKET_PORT_RING_BLOCK_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(memory != MAP_FAILED);
+	vnet = 1;
+	assert_int_equal(packet_port_open(fd, &ring, &port), 0);
+	vnet = 0;
+	fill_tagged_run(memory, &ring);
+	for (uint8_t i = 1; i <= 2; i++) {
+		assert_int_equal(packet_port_rx(port, &frame, 1), 1);
+		expect_tagged_packet(&frame, i);
+	}
+	packet_port_release(port);
+	assert_int_equal(packet_port_rx(port, &frame, 1), 0);
+	assert_int_equal(packet_port_read_drops(port), 0);
+	packet_port_close(port);
+	munmap(memory, PACKET_PORT_RING_BLOCK_SIZE);
+}
+
 /* --- Groups */
 
 #define GROUP_FRAMES 3 /* in the ring of each member */
@@ -430,6 +509,7 @@ int main(void)
 		cmocka_unit_test(the_process_makes_the_ring),
 		cmocka_unit_test(refused_frames_keep_errno),
 		cmocka_unit_test(dropped_packets_free_their_places),
+		cmocka_unit_test(a_tagged_run_becomes_tagged_packets),
 		cmocka_unit_test(members_take_turns),
 		cmocka_unit_test(a_group_opens_all_members_or_none),
 		cmocka_unit_test(flows_use_all_members_alike),
