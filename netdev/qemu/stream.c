@@ -295,9 +295,11 @@ static uint32_t stream_tx(struct netdev *netdev, uint64_t now, const struct netd
 			  uint32_t n)
 {
 	struct stream_port *port = to_stream(netdev);
+	bool has_peer = port->peer >= 0;
 	uint32_t done = 0;
 
-	while (done < n && port->peer >= 0 && send_rest(port)) {
+	(void)now;
+	while (done < n && has_peer && send_rest(port)) {
 		uint32_t count = qemu_count_fitting(&port->qemu, frames + done, n - done);
 		int sent;
 
@@ -307,14 +309,13 @@ static uint32_t stream_tx(struct netdev *netdev, uint64_t now, const struct netd
 			continue;
 		}
 		sent = send_stream_burst(port, frames + done, count);
-		if (sent < 0)
-			drop_peer(port, now);
-		else
-			done += (uint32_t)sent;
+		/* recv reports the peer's end, after its last frames. */
+		has_peer = sent >= 0;
+		done += has_peer ? (uint32_t)sent : 0;
 		if (sent < (int)count)
 			break;
 	}
-	if (port->peer < 0) {
+	if (!has_peer) {
 		port->qemu.counters[NETDEV_TX_NO_PEER] += n - done;
 		return n;
 	}

@@ -532,6 +532,29 @@ static void test_next_peer_is_accepted_after_frames_of_the_last(void **state)
 	close_both(port, new);
 }
 
+/* The port sends before it has read: send reports the end first. */
+static void test_last_frames_are_received_after_a_refused_frame(void **state)
+{
+	struct netdev *port;
+	int qemu;
+
+	(void)state;
+	port = attach(&qemu);
+	send_frame(qemu, 60, 1);
+	send_frame(qemu, 60, 2);
+	expect(port, 60, 1);
+	send_frame(qemu, 60, 3);
+	close(qemu);
+	assert_int_equal(send_row(port, 0), 40);
+	assert_int_equal(counter(port, NETDEV_TX_NO_PEER), 40);
+	expect(port, 60, 2);
+	expect(port, 60, 3);
+	assert_true(netdev_is_up(port));
+	expect_nothing(port);
+	assert_false(netdev_is_up(port));
+	netdev_close(port);
+}
+
 #define SECOND 1000000000ull
 
 /* Without free descriptors, the port pauses before it accepts again. */
@@ -852,6 +875,7 @@ int main(void)
 		cmocka_unit_test(test_listening_port_accepts_one_peer),
 		cmocka_unit_test(test_next_peer_is_accepted_when_the_last_ended),
 		cmocka_unit_test(test_next_peer_is_accepted_after_frames_of_the_last),
+		cmocka_unit_test(test_last_frames_are_received_after_a_refused_frame),
 		cmocka_unit_test(test_port_pauses_without_descriptors),
 		cmocka_unit_test(test_open_without_descriptors_returns_emfile),
 		cmocka_unit_test(test_connecting_port_reconnects),
