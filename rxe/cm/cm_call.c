@@ -26,6 +26,7 @@ static void fill_req(struct cm_mad *mad, const struct cm_conn *conn,
 	const struct cm_param *p = &request->param;
 
 	mad->tid = conn->tid;
+	mad->ece = p->ece;
 	mad->req = (struct cm_req){
 		.local_id = conn->local_id,
 		.service_id = request->service_id,
@@ -91,7 +92,7 @@ int cm_connect(struct cm *cm, uint64_t now, const struct cm_request *request, vo
 
 int cm_accept(struct cm_conn *conn, uint64_t now, const struct cm_param *p)
 {
-	struct cm_mad mad = {.attr = CM_REP, .tid = conn->tid};
+	struct cm_mad mad = {.attr = CM_REP, .tid = conn->tid, .ece = p->ece};
 
 	if (!CM_IN(conn, CM_S(REQ_RCVD) | CM_S(MRA_REQ_SENT)) ||
 	    cm_set_private(&mad, p->private_data, p->private_len))

@@ -36,6 +36,7 @@ struct message {
 /* IBA 12.6.5 */
 static const struct field req_fields[] = {
 	FIELD(AT(0, 0), 32, req.local_id),
+	FIELD(AT(5, 0), 24, ece.vendor_id),
 	FIELD(AT(8, 0), 64, req.service_id),
 	FIELD(AT(16, 0), 64, req.ca_guid),
 	FIELD(AT(32, 0), 24, req.qpn),
@@ -213,6 +214,25 @@ static void put_field(const struct field *f, uint8_t *message, const struct cm_m
 		put_bits(message, f->bit, f->bits, get_number(member, f->size));
 }
 
+/* --- The vendor ID of a REP, whose bytes lie apart, the top one first */
+
+static const uint8_t rep_vendor_at[] = {15, 19, 23};
+
+static uint32_t get_rep_vendor(const uint8_t *message)
+{
+	uint32_t id = 0;
+
+	for (uint32_t i = 0; i < sizeof(rep_vendor_at); i++)
+		id = id << 8 | message[rep_vendor_at[i]];
+	return id;
+}
+
+static void put_rep_vendor(uint8_t *message, uint32_t id)
+{
+	for (uint32_t i = sizeof(rep_vendor_at); i-- > 0; id >>= 8)
+		message[rep_vendor_at[i]] = (uint8_t)id;
+}
+
 /* --- Messages */
 
 int cm_mad_parse(struct cm_mad *mad, const uint8_t bytes[CM_MAD_LEN])
@@ -226,9 +246,12 @@ int cm_mad_parse(struct cm_mad *mad, const uint8_t bytes[CM_MAD_LEN])
 		return -EINVAL;
 	mad->tid = get_bits(bytes, AT(8, 0), 64);
 	mad->attr = (uint16_t)get_bits(bytes, AT(16, 0), 16);
+	mad->ece.options = (uint32_t)get_bits(bytes, AT(20, 0), 32);
 	m = find_message(mad->attr);
 	if (!m)
 		return -EOPNOTSUPP;
+	if (mad->attr == CM_REP)
+		mad->ece.vendor_id = get_rep_vendor(message);
 	for (uint32_t i = 0; i < m->n; i++)
 		get_field(&m->fields[i], message, mad);
 	memcpy(mad->private_data, message + m->private_at, m->private_len);
@@ -247,6 +270,9 @@ void cm_mad_build(const struct cm_mad *mad, uint8_t bytes[CM_MAD_LEN])
 	bytes[3] = METHOD_SEND;
 	put_bits(bytes, AT(8, 0), 64, mad->tid);
 	put_bits(bytes, AT(16, 0), 16, mad->attr);
+	put_bits(bytes, AT(20, 0), 32, mad->ece.options);
+	if (mad->attr == CM_REP)
+		put_rep_vendor(message, mad->ece.vendor_id);
 	for (uint32_t i = 0; i < m->n; i++)
 		put_field(&m->fields[i], message, mad);
 	memcpy(message + m->private_at, mad->private_data, m->private_len);

@@ -184,6 +184,26 @@ static void test_rej_has_the_specified_bytes(void **state)
 	assert_int_equal(bytes[CM_MAD_LEN - 1], 0x99);
 }
 
+/* The vendor ID lies in reserved bytes, in those of a REP one by one. */
+static void test_ece_has_the_specified_bytes(void **state)
+{
+	struct cm_mad mad = {.attr = CM_REQ, .ece = {0x123456, 0x0a0b0c0d}};
+	uint8_t bytes[CM_MAD_LEN];
+
+	(void)state;
+	cm_mad_build(&mad, bytes);
+	assert_memory_equal(bytes + 20, ((const uint8_t[]){0x0a, 0x0b, 0x0c, 0x0d}), 4);
+	assert_memory_equal(bytes + MESSAGE + 5, ((const uint8_t[]){0x12, 0x34, 0x56}), 3);
+	mad.attr = CM_REP;
+	cm_mad_build(&mad, bytes);
+	assert_int_equal(bytes[MESSAGE + 15], 0x12);
+	assert_int_equal(bytes[MESSAGE + 19], 0x34);
+	assert_int_equal(bytes[MESSAGE + 23], 0x56);
+	assert_int_equal(cm_mad_parse(&mad, bytes), 0);
+	assert_int_equal(mad.ece.vendor_id, 0x123456);
+	assert_int_equal(mad.ece.options, 0x0a0b0c0d);
+}
+
 /* The largest value of each field does not change its neighbours. */
 static void test_largest_values_do_not_change_neighbours(void **state)
 {
@@ -264,6 +284,7 @@ int main(void)
 		cmocka_unit_test(test_captured_sidr_req_and_rep_are_parsed),
 		cmocka_unit_test(test_mra_has_the_specified_bytes),
 		cmocka_unit_test(test_rej_has_the_specified_bytes),
+		cmocka_unit_test(test_ece_has_the_specified_bytes),
 		cmocka_unit_test(test_largest_values_do_not_change_neighbours),
 		cmocka_unit_test(test_mads_other_than_cm_messages_are_refused),
 		cmocka_unit_test(test_ip_header_round_trips_and_wrong_versions_are_refused),

@@ -61,6 +61,7 @@ struct cma_param {
 	uint8_t retry_count;
 	uint8_t rnr_retry_count;
 	uint8_t srq;
+	struct cm_ece ece; /* of a REQ or REP */
 	uint8_t private_len;
 	uint8_t private_data[CMA_PRIVATE_MAX];
 };

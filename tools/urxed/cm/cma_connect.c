@@ -56,6 +56,7 @@ static struct cm_param make_cm_param(const struct cma_id *id, const struct cma_p
 				 .retry_count = p->retry_count < 7 ? p->retry_count : 7,
 				 .rnr_retry_count = p->rnr_retry_count < 7 ? p->rnr_retry_count : 7,
 				 .srq = p->srq,
+				 .ece = p->ece,
 				 .private_data = data,
 				 .private_len = len};
 }
@@ -175,7 +176,8 @@ static void on_rep(struct cma_id *id, const struct cm_mad *mad)
 					    .initiator_depth = c->initiator_depth,
 					    .flow_control = mad->rep.flow_control,
 					    .rnr_retry_count = mad->rep.rnr_retry_count,
-					    .srq = mad->rep.srq}};
+					    .srq = mad->rep.srq,
+					    .ece = mad->ece}};
 
 	cma_set_event_private_data(&event, mad->private_data, CM_REP_PRIVATE);
 	id->cma->ops->event(id, &event);

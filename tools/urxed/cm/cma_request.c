@@ -25,7 +25,8 @@ static void fill_request_event(struct cma_event *event, const struct cm_conn *co
 					  .flow_control = mad->req.flow_control,
 					  .retry_count = mad->req.retry_count,
 					  .rnr_retry_count = mad->req.rnr_retry_count,
-					  .srq = mad->req.srq};
+					  .srq = mad->req.srq,
+					  .ece = mad->ece};
 	cma_set_event_private_data(event, mad->private_data + CM_IP_HDR_LEN,
 				   CM_REQ_PRIVATE - CM_IP_HDR_LEN);
 }

@@ -339,7 +339,7 @@ static int query_id(struct ucma_command *c)
 
 /* names_qp: the command names a QP of the program; a SIDR_REQ does not. */
 static int read_conn_param(const struct ucma_command *c, const struct rdma_ucm_conn_param *conn,
-			   bool names_qp, struct cma_param *p)
+			   const struct rdma_ucm_ece *ece, bool names_qp, struct cma_param *p)
 {
 	const struct ucma *u = c->file->ucma;
 
@@ -353,6 +353,7 @@ static int read_conn_param(const struct ucma_command *c, const struct rdma_ucm_c
 				.retry_count = conn->retry_count,
 				.rnr_retry_count = conn->rnr_retry_count,
 				.srq = !!conn->srq,
+				.ece = {ece->vendor_id, ece->attr_mod},
 				.private_len = conn->private_data_len};
 	memcpy(p->private_data, conn->private_data, p->private_len);
 	return 0;
@@ -370,7 +371,7 @@ static int connect_id(struct ucma_command *c)
 	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
 	if (rc)
 		return rc;
-	rc = read_conn_param(c, &request.conn_param, ctx->id->service != CMA_UD, &p);
+	rc = read_conn_param(c, &request.conn_param, &request.ece, ctx->id->service != CMA_UD, &p);
 	return rc ? rc : cma_connect(ctx->id, &p);
 }
 
@@ -401,7 +402,7 @@ static int accept_id(struct ucma_command *c)
 	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
 	if (rc || !request.conn_param.valid)
 		return rc ? rc : cma_accept(ctx->id, NULL);
-	rc = read_conn_param(c, &request.conn_param, true, &p);
+	rc = read_conn_param(c, &request.conn_param, &request.ece, true, &p);
 	if (!rc)
 		rc = cma_accept(ctx->id, &p);
 	if (!rc)

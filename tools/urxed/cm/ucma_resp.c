@@ -81,7 +81,9 @@ void ucma_fill_event(struct rdma_ucm_event_resp *resp, const struct cma_id *id,
 		     const struct cma_event *event)
 {
 	*resp = (struct rdma_ucm_event_resp){.event = event->type,
-					     .status = (uint32_t)event->status};
+					     .status = (uint32_t)event->status,
+					     .ece = {.vendor_id = event->param.ece.vendor_id,
+						     .attr_mod = event->param.ece.options}};
 	if (id->service == CMA_UD)
 		fill_ud(&resp->param.ud, id, &event->param);
 	else

@@ -141,6 +141,7 @@ struct cm_param {
 	uint8_t retry_count; /* REQ only */
 	uint8_t rnr_retry_count;
 	uint8_t srq;
+	struct cm_ece ece;
 	const void *private_data;
 	uint32_t private_len; /* bytes, at most the message's limit; the rest is filled with 0 */
 };

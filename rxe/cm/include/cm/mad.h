@@ -147,9 +147,19 @@ struct cm_sidr_rep {
 	uint32_t qkey;
 };
 
+/*
+ * Enhanced connection establishment: options of the sender's adapter, which only adapters of the
+ * same vendor understand. All 0: none. The connection manager hands them on.
+ */
+struct cm_ece {
+	uint32_t vendor_id; /* 24 bits; in a REQ and a REP */
+	uint32_t options;   /* attribute modifier of the MAD's header */
+};
+
 struct cm_mad {
 	uint16_t attr; /* enum cm_attr; says which of the union is set */
 	uint64_t tid;
+	struct cm_ece ece;
 	union {
 		struct cm_req req;
 		struct cm_mra mra;

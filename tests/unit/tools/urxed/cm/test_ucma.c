@@ -184,6 +184,30 @@ static void ack_timeout_of_the_client_reaches_the_server(void **state)
 	}
 }
 
+/* Options of enhanced connection establishment (rdma_set_local_ece) reach the peer. */
+static void request_and_reply_carry_ece(void **state)
+{
+	struct rdma_ucm_connect connect = {.conn_param = param(LOOP_QPN, 0), .ece = {0x1234, 5}};
+	struct rdma_ucm_accept accept = {
+		.uid = 0xc, .conn_param = param(LOOP_QPN + 1, 0), .ece = {0xfedcba, 6}};
+	struct rdma_ucm_event_resp event;
+
+	(void)state;
+	listener(5);
+	connect.id = client(RDMA_PS_TCP);
+	assert_int_equal(COMMAND(&a, CONNECT, connect, 0), 0);
+	loop_run(&loop);
+	event = get_event(&b, CMA_CONNECT_REQUEST);
+	assert_int_equal(event.ece.vendor_id, 0x1234);
+	assert_int_equal(event.ece.attr_mod, 5);
+	accept.id = event.id;
+	assert_int_equal(COMMAND(&b, ACCEPT, accept, 0), 0);
+	loop_run(&loop);
+	event = get_event(&a, CMA_CONNECT_RESPONSE);
+	assert_int_equal(event.ece.vendor_id, 0xfedcba);
+	assert_int_equal(event.ece.attr_mod, 6);
+}
+
 static void request_carries_up_to_56_bytes_of_private_data(void **state)
 {
 	struct rdma_ucm_event_resp event;
@@ -741,6 +765,7 @@ int main(void)
 		TEST(path_of_an_accepted_id_is_that_of_the_request),
 		TEST(type_of_service_is_that_of_the_route),
 		TEST(ack_timeout_of_the_client_reaches_the_server),
+		TEST(request_and_reply_carry_ece),
 		TEST(request_carries_up_to_56_bytes_of_private_data),
 		TEST(reject_carries_reason_and_private_data),
 		TEST(reject_may_name_an_unsupported_option),
