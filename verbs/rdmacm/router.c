@@ -339,10 +339,13 @@ int rdmacm_route(struct rdmacm_file *file, struct rdmacm_request *request,
 
 /* --- The kernel's events */
 
-/* A number for the new ID of a connection request: the daemon reserves one. */
+/*
+ * A number for the new ID of a connection request: the daemon reserves one. With a user context, or
+ * else the ID would count there as a request that the program has not accepted yet.
+ */
 static int number_request(struct rdmacm_file *file, uint32_t *number)
 {
-	const struct rdma_ucm_create_id create = {.ps = RDMA_PS_TCP};
+	const struct rdma_ucm_create_id create = {.uid = UINT64_MAX, .ps = RDMA_PS_TCP};
 	struct rdmacm_request request =
 		rdmacm_request_make(file, RDMA_USER_CM_CMD_CREATE_ID, &create, sizeof(create),
 				    sizeof(struct rdma_ucm_create_id_resp));
