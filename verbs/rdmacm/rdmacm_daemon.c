@@ -34,22 +34,42 @@ static int append_option(struct rdmacm_request *request)
 	return uaccess_read(request->in + sizeof(option), option.optval, option.optlen);
 }
 
-/*
- * MIGRATE_ID names the other device by its token. That device's fetched events stay there, so the
- * daemon has to know them before it moves the ID.
- */
-static int prepare_migration(struct rdmacm_request *request)
+static int ask_with_option(struct rdmacm_file *file, struct rdmacm_request *request,
+			   struct rdmacm_response *response)
 {
-	request->command.token = request->from->token;
-	return rdmacm_daemon_confirm_events(request->from);
+	int rc = append_option(request);
+
+	return rc ? rc : rdmacm_daemon_ask(file, request, response);
 }
 
-static int prepare_command(struct rdmacm_request *request)
+/*
+ * MIGRATE_ID names the other device by its token. That device's fetched events stay there, so the
+ * daemon has to know them before it moves the ID. A daemon that has replaced another one meanwhile
+ * does not find the other device, which only this thread can claim: it has that device's lock.
+ */
+static int ask_to_migrate(struct rdmacm_file *file, struct rdmacm_request *request,
+			  struct rdmacm_response *response)
+{
+	uint64_t lost_at;
+	int rc;
+
+	request->command.token = request->from->token;
+	do {
+		lost_at = file->lost_at;
+		rc = rdmacm_daemon_confirm_events(request->from);
+		if (!rc)
+			rc = rdmacm_daemon_ask(file, request, response);
+	} while (!rc && response->reply.status == -EINVAL && file->lost_at != lost_at);
+	return rc;
+}
+
+static int ask_daemon(struct rdmacm_file *file, struct rdmacm_request *request,
+		      struct rdmacm_response *response)
 {
 	switch (request->command.command) {
-	case RDMA_USER_CM_CMD_SET_OPTION: return append_option(request);
-	case RDMA_USER_CM_CMD_MIGRATE_ID: return prepare_migration(request);
-	default: return 0;
+	case RDMA_USER_CM_CMD_SET_OPTION: return ask_with_option(file, request, response);
+	case RDMA_USER_CM_CMD_MIGRATE_ID: return ask_to_migrate(file, request, response);
+	default: return rdmacm_daemon_ask(file, request, response);
 	}
 }
 
@@ -60,9 +80,7 @@ int rdmacm_daemon_run(struct rdmacm_file *file, struct rdmacm_request *request,
 
 	if (rdmacm_reply_cache_get(file, request, response))
 		return 0;
-	rc = prepare_command(request);
-	if (!rc)
-		rc = rdmacm_daemon_ask(file, request, response);
+	rc = ask_daemon(file, request, response);
 	if (rc)
 		return rc;
 	rdmacm_reply_cache_invalidate(file, request);

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* MIGRATE_ID between two devices of rdma_cm, while this test ends the daemon and starts the next.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <cm/attach.h>
+#include <rdma/rdma_user_cm.h>
+
+#include "rdmacm/rdmacm.h"
+#include "require.h"
+#include "send_fds.h"
+
+#define NUMBER 7 /* of the ID */
+#define FROM   1 /* tokens of the devices */
+#define TO     2
+
+static char dir[] = "/tmp/urxe-test-rdmacm-XXXXXX";
+static int listener;
+
+/* --- The daemon */
+
+/* Accepts a connection of the program, and welcomes the device. */
+static int welcome(uint64_t token)
+{
+	const struct cm_attach_welcome w = {.token = token};
+	int socket = accept4(listener, NULL, NULL, SOCK_CLOEXEC), ends[CM_ATTACH_FDS];
+	struct cm_attach_hello hello;
+
+	require(recv(socket, &hello, sizeof(hello), 0) == sizeof(hello));
+	require(!hello.token || hello.token == token);
+	require(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends));
+	require(send_fds(socket, &w, sizeof(w), ends, CM_ATTACH_FDS) == sizeof(w));
+	for (int i = 0; i < CM_ATTACH_FDS; i++)
+		close(ends[i]);
+	return socket;
+}
+
+/* Replies to the next command, if the program has not closed the device. */
+static void reply(int socket, uint32_t expected, int status)
+{
+	struct {
+		struct cm_attach_reply reply;
+		struct rdma_ucm_migrate_resp resp;
+	} __attribute__((packed)) answer = {.reply = {.status = status, .out = sizeof(answer.resp)},
+					    .resp = {.events_reported = 3}};
+	struct {
+		struct cm_attach_command command;
+		uint8_t in[CM_ATTACH_BYTES];
+	} packet;
+
+	if (recv(socket, &packet, sizeof(packet), 0) <= 0)
+		return;
+	require(packet.command.command == expected);
+	require(send(socket, &answer, sizeof(answer), MSG_NOSIGNAL) == sizeof(answer));
+}
+
+/* The first daemon ends between the two commands of a migration. */
+static void *serve(void *arg)
+{
+	int from = welcome(FROM), to = welcome(TO);
+
+	reply(from, RDMA_USER_CM_CMD_GET_EVENT, 0);
+	close(from);
+	close(to);
+	to = welcome(TO);
+	/* The next daemon does not find a device that the program has not claimed yet. */
+	reply(to, RDMA_USER_CM_CMD_MIGRATE_ID, -EINVAL);
+	from = welcome(FROM);
+	reply(from, RDMA_USER_CM_CMD_GET_EVENT, 0);
+	reply(to, RDMA_USER_CM_CMD_MIGRATE_ID, 0);
+	close(from);
+	close(to);
+	return arg;
+}
+
+static int set_up(void **state)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	(void)state;
+	require(mkdtemp(dir) && !setenv("URXE_DIR", dir, 1));
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/" CM_ATTACH_SOCKET_NAME, dir);
+	listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	require(!bind(listener, (const struct sockaddr *)&address, sizeof(address)));
+	return listen(listener, 8);
+}
+
+static int tear_down(void **state)
+{
+	char path[sizeof(dir) + sizeof(CM_ATTACH_SOCKET_NAME)];
+
+	(void)state;
+	close(listener);
+	snprintf(path, sizeof(path), "%s/" CM_ATTACH_SOCKET_NAME, dir);
+	return unlink(path) || rmdir(dir);
+}
+
+/* --- The program */
+
+static void close_device(int fd)
+{
+	fd_remove(fd);
+	close(fd);
+}
+
+static void a_daemon_may_be_replaced_within_a_migration(void **state)
+{
+	struct rdma_ucm_migrate_resp resp = {0};
+	struct {
+		struct rdma_ucm_cmd_hdr hdr;
+		struct rdma_ucm_migrate_id migrate;
+	} c = {.hdr = {.cmd = RDMA_USER_CM_CMD_MIGRATE_ID,
+		       .in = sizeof(c.migrate),
+		       .out = sizeof(resp)},
+	       .migrate = {.response = (uintptr_t)&resp, .id = NUMBER}};
+	pthread_t server;
+	int from, to;
+
+	(void)state;
+	assert_int_equal(pthread_create(&server, NULL, serve, NULL), 0);
+	from = rdmacm_open(O_CLOEXEC);
+	to = rdmacm_open(O_CLOEXEC);
+	assert_true(from >= 0 && to >= 0);
+	c.migrate.fd = (uint32_t)from;
+	assert_int_equal(rdmacm_write(rdmacm_lookup(to), to, &c, sizeof(c)), sizeof(c));
+	assert_int_equal(resp.events_reported, 3);
+	close_device(to);
+	close_device(from);
+	assert_int_equal(pthread_join(server, NULL), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_daemon_may_be_replaced_within_a_migration),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
