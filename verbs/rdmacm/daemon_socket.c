@@ -392,13 +392,14 @@ static int await_daemon(struct rdmacm_file *file, const struct rdmacm_request *r
 	return file->daemon_gone ? -EIO : 0;
 }
 
-/* False: the daemon has ended. */
-static bool send_command(struct rdmacm_file *file, const struct rdmacm_request *request)
+/* again: as in struct cm_attach_command. False: the daemon has ended. */
+static bool send_command(struct rdmacm_file *file, const struct rdmacm_request *request, bool again)
 {
 	struct cm_attach_command command = request->command;
 	struct iovec iov[] = {{&command, sizeof(command)}, {(void *)request->in, command.in}};
 	const struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
 
+	command.again = again;
 	command.fetched = file->fetched;
 	if (sendmsg(file->socket, &msg, MSG_NOSIGNAL) != (ssize_t)(sizeof(command) + command.in))
 		return false;
@@ -408,18 +409,22 @@ static bool send_command(struct rdmacm_file *file, const struct rdmacm_request *
 
 /* Waits without limit, as a command to the kernel does. False: the daemon has ended. */
 static bool exchange_packets(struct rdmacm_file *file, const struct rdmacm_request *request,
-			     struct rdmacm_response *response)
+			     bool again, struct rdmacm_response *response)
 {
-	return send_command(file, request) && !receive_replies(file, response, UINT64_MAX);
+	return send_command(file, request, again) && !receive_replies(file, response, UINT64_MAX);
 }
 
 int rdmacm_daemon_ask(struct rdmacm_file *file, const struct rdmacm_request *request,
 		      struct rdmacm_response *response)
 {
+	bool again = false;
 	int rc;
 
-	while (!(rc = await_daemon(file, request)) && !exchange_packets(file, request, response))
+	while (!(rc = await_daemon(file, request)) &&
+	       !exchange_packets(file, request, again, response)) {
 		rdmacm_daemon_lost(file);
+		again = true;
+	}
 	return rc;
 }
 
@@ -437,8 +442,8 @@ int rdmacm_daemon_try(struct rdmacm_file *file, const struct rdmacm_request *req
 	if (request->command.command != CM_ATTACH_THAW || file->n_due == DUE_MAX)
 		rc = receive_replies(file, response, deadline);
 	if (!rc)
-		rc = send_command(file, request) ? receive_replies(file, response, deadline)
-						 : -ECONNRESET;
+		rc = send_command(file, request, false) ? receive_replies(file, response, deadline)
+							: -ECONNRESET;
 	if (rc != -ECONNRESET)
 		return rc;
 	/*

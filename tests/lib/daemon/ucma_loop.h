@@ -33,6 +33,7 @@ struct loop {
 	bool has_claimable_leases; /* an earlier daemon's QPN leases that programs may still claim
 				    */
 	bool crowded;              /* no room for messages */
+	bool again;                /* cm_attach_command.again of the programs */
 	uint64_t cancelled[LOOP_CANCELLED]; /* sequence numbers of events whose packets the programs
 					       skip */
 	uint32_t n_cancelled;
@@ -260,8 +261,11 @@ static int loop_command(struct loop *l, const struct loop_program *p, uint32_t c
 	struct {
 		struct cm_attach_command command;
 		uint8_t in[CM_ATTACH_BYTES];
-	} request = {
-		.command = {.command = command, .in = in_size, .out = out, .fetched = p->fetched}};
+	} request = {.command = {.command = command,
+				 .in = in_size,
+				 .out = out,
+				 .again = l->again,
+				 .fetched = p->fetched}};
 	uint32_t len = (uint32_t)sizeof(request.command) + in_size;
 	struct unix_packet_extras extras;
 

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -50,7 +51,7 @@ static int welcome(uint64_t token)
 }
 
 /* Replies to the next command, if the program has not closed the device. */
-static void reply(int socket, uint32_t expected, int status)
+static void reply(int socket, uint32_t expected, bool again, int status)
 {
 	struct {
 		struct cm_attach_reply reply;
@@ -64,7 +65,7 @@ static void reply(int socket, uint32_t expected, int status)
 
 	if (recv(socket, &packet, sizeof(packet), 0) <= 0)
 		return;
-	require(packet.command.command == expected);
+	require(packet.command.command == expected && packet.command.again == again);
 	require(send(socket, &answer, sizeof(answer), MSG_NOSIGNAL) == sizeof(answer));
 }
 
@@ -73,15 +74,15 @@ static void *serve(void *arg)
 {
 	int from = welcome(FROM), to = welcome(TO);
 
-	reply(from, RDMA_USER_CM_CMD_GET_EVENT, 0);
+	reply(from, RDMA_USER_CM_CMD_GET_EVENT, false, 0);
 	close(from);
 	close(to);
 	to = welcome(TO);
 	/* The next daemon does not find a device that the program has not claimed yet. */
-	reply(to, RDMA_USER_CM_CMD_MIGRATE_ID, -EINVAL);
+	reply(to, RDMA_USER_CM_CMD_MIGRATE_ID, true, -EINVAL);
 	from = welcome(FROM);
-	reply(from, RDMA_USER_CM_CMD_GET_EVENT, 0);
-	reply(to, RDMA_USER_CM_CMD_MIGRATE_ID, 0);
+	reply(from, RDMA_USER_CM_CMD_GET_EVENT, true, 0);
+	reply(to, RDMA_USER_CM_CMD_MIGRATE_ID, false, 0);
 	close(from);
 	close(to);
 	return arg;

@@ -501,6 +501,7 @@ static int handle_command(struct ucma_file *file, const uint8_t *message, uint32
 				  .in_size = request->in,
 				  .withdrawn_from = file,
 				  .token = request->token,
+				  .again = request->again,
 				  .out = answer.out,
 				  .out_size = request->out < CM_ATTACH_BYTES ? request->out
 									     : CM_ATTACH_BYTES};

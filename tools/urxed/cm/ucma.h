@@ -343,6 +343,7 @@ struct ucma_command {
 	const uint8_t *in;
 	uint32_t in_size;
 	uint64_t token;
+	bool again;        /* cm_attach_command.again */
 	uint8_t *out;      /* CM_ATTACH_BYTES of room */
 	uint32_t out_size; /* bytes of the program's buffer */
 	uint32_t out_len;  /* set by the command: bytes of the response */

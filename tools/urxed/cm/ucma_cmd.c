@@ -359,6 +359,11 @@ static int read_conn_param(const struct ucma_command *c, const struct rdma_ucm_c
 	return 0;
 }
 
+static bool was_connected(const struct ucma_command *c, const struct cma_id *id)
+{
+	return c->again && id->state == CMA_CONNECT && id->conn;
+}
+
 static int connect_id(struct ucma_command *c)
 {
 	struct rdma_ucm_connect request;
@@ -369,7 +374,7 @@ static int connect_id(struct ucma_command *c)
 	if (!rc && !request.conn_param.valid)
 		rc = -EINVAL;
 	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
-	if (rc)
+	if (rc || was_connected(c, ctx->id))
 		return rc;
 	rc = read_conn_param(c, &request.conn_param, &request.ece, ctx->id->service != CMA_UD, &p);
 	return rc ? rc : cma_connect(ctx->id, &p);
@@ -392,6 +397,16 @@ static int listen_id(struct ucma_command *c)
 	return 0;
 }
 
+/* Without parameters the ID is the one that connects, and the command has sent an RTU. */
+static bool was_accepted(const struct ucma_command *c, const struct ucma_ctx *ctx,
+			 const struct rdma_ucm_accept *request)
+{
+	if (!c->again || !ctx->id->conn)
+		return false;
+	return request->conn_param.valid ? ctx->uid == request->uid
+					 : cm_state(ctx->id->conn) == CM_ESTABLISHED;
+}
+
 static int accept_id(struct ucma_command *c)
 {
 	struct rdma_ucm_accept request;
@@ -400,8 +415,10 @@ static int accept_id(struct ucma_command *c)
 	int rc = READ_REQUEST_MIN(c, request, SIZE_UP_TO(rdma_ucm_accept, ece));
 
 	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
-	if (rc || !request.conn_param.valid)
-		return rc ? rc : cma_accept(ctx->id, NULL);
+	if (rc || was_accepted(c, ctx, &request))
+		return rc;
+	if (!request.conn_param.valid)
+		return cma_accept(ctx->id, NULL);
 	rc = read_conn_param(c, &request.conn_param, &request.ece, true, &p);
 	if (!rc)
 		rc = cma_accept(ctx->id, &p);

@@ -101,7 +101,7 @@ struct cm_attach_command {
 	uint32_t command; /* RDMA_USER_CM_CMD_... */
 	uint32_t in;      /* bytes that follow */
 	uint32_t out;     /* bytes of the response that the program has room for */
-	uint32_t reserved;
+	uint32_t again;   /* 1 = an earlier daemon may have executed the command before its end */
 	uint64_t token;   /* MIGRATE_ID: of the device that has the ID */
 	uint64_t fetched; /* as in the hello */
 };

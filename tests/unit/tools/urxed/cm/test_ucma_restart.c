@@ -62,6 +62,39 @@ static void lost_request_is_repeated_after_a_restart(void **state)
 	assert_int_equal(get_event(&b, CMA_CONNECT_REQUEST).param.conn.private_data_len, 56);
 }
 
+/* The old daemon has executed a command, and has ended before it replied. */
+static void executed_commands_succeed_again(void **state)
+{
+	uint32_t id, child;
+
+	(void)state;
+	loop.again = true;
+	listener(5);
+	id = client(RDMA_PS_TCP);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
+	restart();
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
+	loop_pass(&loop, 6 * SECOND);
+	loop_run(&loop);
+	child = get_event(&b, CMA_CONNECT_REQUEST).id;
+	assert_int_equal(accept_it(&b, child, 0xc, LOOP_QPN + 1), 0);
+	restart();
+	assert_int_equal(accept_it(&b, child, 0xc, LOOP_QPN + 1), 0);
+	loop_pass(&loop, 6 * SECOND);
+	loop_run(&loop);
+	get_event(&a, CMA_CONNECT_RESPONSE);
+	assert_int_equal(accept_it(&a, id, 0, 0), 0);
+	loop_run(&loop);
+	restart();
+	assert_int_equal(accept_it(&a, id, 0, 0), 0);
+	loop_run(&loop);
+	get_event(&b, CMA_ESTABLISHED);
+	expect_no_event(&a);
+	/* Not so a command that the program gives for a second time. */
+	loop.again = false;
+	assert_int_equal(accept_it(&a, id, 0, 0), -EINVAL);
+}
+
 /* Unfetched events come in their order, a request with its new ID. */
 static void unfetched_events_survive_in_order(void **state)
 {
@@ -411,6 +444,7 @@ int main(void)
 		TEST(options_of_a_route_survive_a_restart),
 		TEST(connection_over_v1_survives_a_restart),
 		TEST(lost_request_is_repeated_after_a_restart),
+		TEST(executed_commands_succeed_again),
 		TEST(unfetched_events_survive_in_order),
 		TEST(reused_number_is_not_the_request_again),
 		TEST(multicast_group_survives_a_restart),
