@@ -10,7 +10,7 @@
 #define IDS            65536u /* librdmacm indexes IDs by 16 bits; the daemon has as many */
 #define DEVICE_REMOVAL 11     /* of enum rdma_cm_event_type */
 
-/* Numbers are the daemon's lowest free ones: most programs use one chunk. */
+/* The daemon numbers the IDs of all programs in turn. A chunk lasts until the file is closed. */
 struct rdmacm_ids {
 	struct rdmacm_id *chunks[IDS / CHUNK];
 };
@@ -51,10 +51,10 @@ int rdmacm_id_unused(struct rdmacm_file *file, uint32_t *number)
 
 struct rdmacm_id *rdmacm_id_find_uid(struct rdmacm_file *file, uint64_t uid)
 {
-	for (uint32_t i = 0; i < IDS; i++) {
+	for (uint32_t i = 0; rdmacm_ids_next(file, &i); i++) {
 		struct rdmacm_id *id = rdmacm_id_find(file, i);
 
-		if (id && id->create.uid == uid)
+		if (id->create.uid == uid)
 			return id;
 	}
 	return NULL;
@@ -86,11 +86,12 @@ bool rdmacm_ids_removal(struct rdmacm_file *file, struct rdmacm_response *respon
 
 bool rdmacm_ids_next(const struct rdmacm_file *file, uint32_t *number)
 {
-	for (; file->ids && *number < IDS; ++*number) {
+	while (file->ids && *number < IDS) {
 		const struct rdmacm_id *chunk = file->ids->chunks[*number / CHUNK];
 
 		if (chunk && chunk[*number % CHUNK].exists)
 			return true;
+		*number += chunk ? 1 : CHUNK - *number % CHUNK;
 	}
 	return false;
 }
