@@ -76,7 +76,6 @@ int cm_connect(struct cm *cm, uint64_t now, const struct cm_request *request, vo
 	conn->channel.service_id = request->service_id;
 	conn->channel.service = request->service;
 	conn->channel.mtu = request->mtu;
-	conn->channel.rq_psn = p->psn;
 	conn->channel.responder_resources = p->responder_resources;
 	conn->channel.initiator_depth = p->initiator_depth;
 	conn->channel.retry_count = p->retry_count;
@@ -98,7 +97,6 @@ int cm_accept(struct cm_conn *conn, uint64_t now, const struct cm_param *p)
 	    cm_set_private(&mad, p->private_data, p->private_len))
 		return -EINVAL;
 	conn->local_qpn = p->qpn;
-	conn->channel.rq_psn = p->psn;
 	conn->channel.responder_resources = p->responder_resources;
 	conn->channel.initiator_depth = p->initiator_depth;
 	mad.rep = (struct cm_rep){

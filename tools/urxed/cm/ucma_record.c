@@ -61,10 +61,13 @@ static void path_fields(struct vnic_state_stream *s, struct cm_path *p)
 
 static void channel_fields(struct vnic_state_stream *s, struct cm_channel *c)
 {
+	uint32_t rq_psn = 0; /* that of cma_id again */
+
 	path_fields(s, &c->path);
 	vnic_state_u64(s, &c->service_id);
 	vnic_state_u32_max(s, &c->remote_qpn, QPN_MAX);
-	vnic_state_u32_max(s, &c->rq_psn, QPN_MAX);
+	if (s->version < 3)
+		vnic_state_u32(s, &rq_psn);
 	vnic_state_u32_max(s, &c->sq_psn, QPN_MAX);
 	vnic_state_u8(s, &c->service);
 	u8_max(s, &c->mtu, CM_MTU_MAX);

@@ -14,7 +14,7 @@
 
 #include "urxed/cm/ucma.h"
 
-/* 1 has no cma_id.route_ack_timeout, 1 and 2 have no cma_id.route_tos. */
+/* 1 has no cma_id.route_ack_timeout. 1 and 2 have no cma_id.route_tos, and cma_id.psn twice. */
 #define UCMA_RECORD_VERSION 3
 #define UCMA_NO_NUMBER      UINT32_MAX
 

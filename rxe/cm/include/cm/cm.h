@@ -213,7 +213,7 @@ struct cm_channel {
 	struct cm_path path;
 	uint64_t service_id;
 	uint32_t remote_qpn;
-	uint32_t rq_psn, sq_psn;
+	uint32_t sq_psn;
 	uint8_t service;
 	uint8_t mtu;
 	uint8_t responder_resources; /* of this side */
