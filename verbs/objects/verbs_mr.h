@@ -6,7 +6,12 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
+#include <infiniband/verbs.h>
+
 #include "objects/handle.h"
+
+/* Access flags without an effect. Programs give regions, windows and queue pairs the same flags. */
+#define HARMLESS_ACCESS (IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
 
 struct pd;
 struct urxe_extent;

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "objects/verbs_mr.h"
+
 _Static_assert(sizeof(struct rxe_sge) == sizeof(struct urxe_seg) &&
 		       offsetof(struct rxe_sge, addr) == offsetof(struct urxe_seg, addr) &&
 		       offsetof(struct rxe_sge, length) == offsetof(struct urxe_seg, length) &&
@@ -38,7 +40,7 @@ static void read_bind(struct urxe_mw_bind *bind, const struct rxe_send_wr *wr)
 		.mw_key = wr->wr.mw.mw_rkey,
 		.tag = (uint8_t)wr->wr.mw.rkey,
 		.mr_key = wr->wr.mw.mr_lkey,
-		.access = wr->wr.mw.access,
+		.access = wr->wr.mw.access & ~(uint32_t)HARMLESS_ACCESS,
 		.addr = wr->wr.mw.addr,
 		.length = wr->wr.mw.length,
 	};

@@ -11,6 +11,7 @@
 #include "daemon/uplink_qpns.h"
 #include "engine/clock.h"
 #include "objects/settle.h"
+#include "objects/verbs_mr.h"
 #include "poll/engine_run.h"
 #include "poll/engine_wake.h"
 #include "process/log.h"
@@ -64,7 +65,7 @@ static void fill_attr(struct urxe_qp_attr *attr, const struct ib_uverbs_modify_q
 		.max_dest_rd_atomic = request->max_dest_rd_atomic,
 		.port = request->port_num,
 		.pkey_index = request->pkey_index,
-		.access = request->qp_access_flags,
+		.access = request->qp_access_flags & ~(uint32_t)HARMLESS_ACCESS,
 		.qkey = request->qkey,
 		.dest_qpn = request->dest_qp_num,
 		.rq_psn = request->rq_psn & URXE_PSN_MASK,

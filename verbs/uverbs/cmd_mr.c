@@ -23,9 +23,7 @@
 #define ENGINE_ACCESS                                                         \
 	(URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_REMOTE_READ | REMOTE_CHANGES | \
 	 URXE_ACCESS_MW_BIND | URXE_ACCESS_ZERO_BASED | URXE_ACCESS_ON_DEMAND | FLUSHES)
-/* Flags that have no effect. */
-#define HARMLESS_ACCESS (IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
-#define KNOWN_ACCESS    (ENGINE_ACCESS | HARMLESS_ACCESS)
+#define KNOWN_ACCESS (ENGINE_ACCESS | HARMLESS_ACCESS)
 
 /* Checks that ib_uverbs_reg_mr and ib_check_mr_access make before the look-up of the PD. */
 static int check_mr_access(const struct ib_uverbs_reg_mr *request)

@@ -137,6 +137,9 @@ static void test_type_1_windows(void)
 	     "a window with local write access can be bound");
 	rule(write_through(mw->rkey, 0, 8) == IBV_WC_REM_ACCESS_ERR,
 	     "a read-only window cannot be written");
+	rule(bind_1(mw, info(LENGTH, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_RELAXED_ORDERING |
+					     IBV_ACCESS_HUGETLB)) == IBV_WC_SUCCESS,
+	     "a window may have access flags that have no effect");
 	MUST(bind_1(mw, info(0, 0)) == IBV_WC_SUCCESS);
 	rule_errno(0, ibv_dereg_mr(region), "a window bound to length 0 releases its region");
 	rule_errno(0, ibv_dealloc_mw(mw), "a window bound to length 0 can be deallocated");

@@ -358,7 +358,8 @@ static void test_psns_have_24_bits(void)
 	side_destroy(&s);
 }
 
-/* rdma-core's tests of on-demand paging give a queue pair the flags of its region. */
+/* Programs give a queue pair the flags of its region, as rdma-core's tests of on-demand paging do.
+ */
 static void test_flags_of_regions_are_accepted(void)
 {
 	struct ibv_qp_attr attr;
@@ -370,6 +371,9 @@ static void test_flags_of_regions_are_accepted(void)
 	attr.qp_access_flags |= IBV_ACCESS_ON_DEMAND | IBV_ACCESS_ZERO_BASED;
 	rule_errno(0, ibv_modify_qp(s.qp, &attr, mask),
 		   "a queue pair may have the access flags of an on-demand region");
+	attr.qp_access_flags |= IBV_ACCESS_RELAXED_ORDERING | IBV_ACCESS_HUGETLB;
+	rule_errno(0, ibv_modify_qp(s.qp, &attr, mask),
+		   "a queue pair may have access flags that have no effect");
 	side_destroy(&s);
 }
 
