@@ -183,6 +183,7 @@ int cmd_query_port(const struct command *c)
 		.active_speed = adapter.welcome.port.active_speed,
 		.phys_state = adapter.welcome.port.up ? PHYS_LINK_UP : PHYS_DISABLED,
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
+		.flags = IBV_QPF_GRH_REQUIRED,
 	};
 	return command_reply(c, &reply, sizeof(reply));
 }

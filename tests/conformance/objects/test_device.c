@@ -66,6 +66,7 @@ static void test_port_attributes(void)
 
 	rule(p->state == IBV_PORT_ACTIVE, "the port is active");
 	rule(p->link_layer == IBV_LINK_LAYER_ETHERNET, "its link layer is Ethernet");
+	rule(p->flags & IBV_QPF_GRH_REQUIRED, "an address on Ethernet needs a GRH");
 	rule(p->active_mtu >= IBV_MTU_256 && p->active_mtu <= p->max_mtu,
 	     "the active MTU is at most the maximum");
 	rule(p->gid_tbl_len > 0 && p->pkey_tbl_len > 0, "it has a GID and a P_Key table");
