@@ -20,7 +20,6 @@
 #define CAP_CURR_QP_STATE_MOD (1u << 7)
 #define CAP_PORT_ACTIVE_EVENT (1u << 10)
 #define CAP_RC_RNR_NAK_GEN    (1u << 12)
-#define CAP_N_NOTIFY_CQ       (1u << 14)
 
 /* EUI-64 of a MAC address, big endian: universal bit inverted, ff:fe in the middle (RFC 4291). */
 static uint64_t guid_of(const uint8_t mac[6])
@@ -46,7 +45,7 @@ static void fill_caps(const struct pvrdma *dev, struct pv_device_caps *caps)
 		.max_qp = PV_MAX_QP,
 		.max_qp_wr = URXE_MAX_WR,
 		.device_cap_flags = CAP_BAD_PKEY_CNTR | CAP_BAD_QKEY_CNTR | CAP_CURR_QP_STATE_MOD |
-				    CAP_PORT_ACTIVE_EVENT | CAP_RC_RNR_NAK_GEN | CAP_N_NOTIFY_CQ,
+				    CAP_PORT_ACTIVE_EVENT | CAP_RC_RNR_NAK_GEN,
 		.max_sge = URXE_MAX_SGE,
 		.max_sge_rd = URXE_MAX_SGE,
 		.max_cq = PV_MAX_CQ,

@@ -72,7 +72,7 @@ static void fill_device(struct ib_uverbs_query_device_resp *reply)
 		.max_qp_wr = max.max_qp_wr,
 		.device_cap_flags = IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR |
 				    IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID |
-				    IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_N_NOTIFY_CQ |
+				    IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_PORT_ACTIVE_EVENT |
 				    IBV_DEVICE_SRQ_RESIZE | windows | IBV_DEVICE_MEM_MGT_EXTENSIONS,
 		.max_sge = max.max_sge,
 		.max_sge_rd = max.max_sge,

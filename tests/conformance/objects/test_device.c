@@ -25,6 +25,10 @@ static void test_device_attributes(void)
 	     "the node GUID equals that of the device list");
 	rule(a->max_pkeys >= 1, "the device has a P_Key");
 	rule(a->max_res_rd_atom >= a->max_qp_rd_atom, "max_res_rd_atom is at least max_qp_rd_atom");
+	rule(a->device_cap_flags & IBV_DEVICE_PORT_ACTIVE_EVENT,
+	     "the device tells when its port becomes active");
+	rule(!(a->device_cap_flags & IBV_DEVICE_N_NOTIFY_CQ),
+	     "the device claims no events after several completions, which no verb requests");
 }
 
 static void test_extended_query(void)
