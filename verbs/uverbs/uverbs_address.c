@@ -14,18 +14,16 @@ int address_path(const struct ib_uverbs_ah_attr *attr, struct urxe_path *path, i
 {
 	const struct ib_uverbs_global_route *grh = &attr->grh;
 	struct vnic_next_hop hop = {0};
-	uint8_t sl;
 	int rc;
 
 	*hop_error = 0;
-	if (!attr->is_global || attr->port_num != 1 || !sl_priority(attr->sl, &sl) ||
-	    !port_gid_valid(grh->sgid_index))
+	if (!attr->is_global || attr->port_num != 1 || !port_gid_valid(grh->sgid_index))
 		return -EINVAL;
 	*path = (struct urxe_path){
 		.sgid_index = grh->sgid_index,
 		.traffic_class = grh->traffic_class,
 		.hop_limit = grh->hop_limit,
-		.sl = sl,
+		.sl = sl_priority(attr->sl),
 		.flow_label = grh->flow_label & 0xfffff,
 	};
 	memcpy(path->dgid.raw, grh->dgid, sizeof(path->dgid.raw));

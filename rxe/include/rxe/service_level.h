@@ -25,15 +25,12 @@ static inline uint8_t sl_of_datagram(uint8_t priority, bool ipv4)
 }
 
 /*
- * The priority in an address's service level, which may come from ibv_init_ah_from_wc(). False: out
- * of range.
+ * The priority in an address's service level, which may come from ibv_init_ah_from_wc(). Programs
+ * also give one of InfiniBand's 16 levels; their lower three bits count, as in those NICs.
  */
-static inline bool sl_priority(uint8_t sl, uint8_t *priority)
+static inline uint8_t sl_priority(uint8_t sl)
 {
-	if ((sl & 0xf) == SL_IPV4)
-		sl >>= SL_PRIORITY_SHIFT;
-	*priority = sl;
-	return sl <= SL_MAX;
+	return ((sl & 0xf) == SL_IPV4 ? sl >> SL_PRIORITY_SHIFT : sl) & SL_MAX;
 }
 
 #endif

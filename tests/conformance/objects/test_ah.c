@@ -38,6 +38,9 @@ static void test_attributes_are_accepted_or_refused(void)
 	attr.sl = 7;
 	rule_errno(0, try_create(attr),
 		   "all values of traffic class, flow label and hop limit are accepted");
+	for (attr.sl = 8; attr.sl < 16; attr.sl++)
+		rule_errno(0, try_create(attr), "service level %u is accepted", attr.sl);
+	attr.sl = 0;
 	attr.grh.dgid = (union ibv_gid){.raw = {[10] = 0xff, 0xff, 239, 1, 2, 3}};
 	rule_errno(0, try_create(attr), "an address handle to a group can be created");
 }

@@ -57,11 +57,12 @@ bool pv_path_of_attr(const struct pvrdma *dev, const struct pv_ah_attr *attr,
 		.sgid_index = attr->sgid_index,
 		.traffic_class = attr->traffic_class,
 		.hop_limit = attr->hop_limit,
+		.sl = sl_priority(attr->sl),
 		.flow_label = attr->flow_label & FLOW_LABEL_MASK,
 	};
 	memcpy(path->dgid.raw, attr->dgid, sizeof(path->dgid.raw));
 	memcpy(path->dmac, attr->dmac, sizeof(path->dmac));
-	return sl_priority(attr->sl, &path->sl);
+	return true;
 }
 
 void pv_path_to_attr(const struct urxe_path *path, struct pv_ah_attr *attr)
