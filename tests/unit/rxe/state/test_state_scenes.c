@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Devices in many states: a restored device is the saved one, byte for byte, and goes on to the
- * same completions and the same memory as a device that was not moved.
+ * same completions, events and memory as a device that was not moved.
  */
 #include <string.h>
 
@@ -44,6 +44,7 @@ static void test_restored_device_saves_the_same_stream(void **state)
 
 static void expect_same_completions(struct node_cq *cq, struct node_cq *other)
 {
+	assert_int_equal(cq->events, other->events);
 	assert_int_equal(cq->tail - cq->head, other->tail - other->head);
 	for (uint32_t i = cq->head, k = other->head; i != cq->tail; i++, k++) {
 		const struct urxe_wc *a = &cq->ring[i], *b = &other->ring[k];
@@ -53,7 +54,13 @@ static void expect_same_completions(struct node_cq *cq, struct node_cq *other)
 		assert_int_equal(a->opcode, b->opcode);
 		assert_int_equal(a->byte_len, b->byte_len);
 		assert_int_equal(a->imm, b->imm);
+		assert_int_equal(a->invalidated_key, b->invalidated_key);
 		assert_int_equal(a->qpn, b->qpn);
+		assert_int_equal(a->src_qpn, b->src_qpn);
+		assert_int_equal(a->flags, b->flags);
+		assert_int_equal(a->pkey_index, b->pkey_index);
+		assert_int_equal(a->sl, b->sl);
+		assert_int_equal(a->net, b->net);
 		assert_int_equal(a->solicited, b->solicited);
 	}
 }
@@ -65,6 +72,7 @@ static void expect_same_node(struct node *node, struct node *other)
 
 	expect_same_completions(&node->send_cq, &other->send_cq);
 	expect_same_completions(&node->recv_cq, &other->recv_cq);
+	assert_memory_equal(node->async, other->async, sizeof(node->async));
 	assert_int_equal(node->mem_size, other->mem_size);
 	assert_memory_equal(node->mem, other->mem, node->mem_size);
 	for (unsigned i = 0; i < URXE_EVENT_COUNT; i++)
@@ -73,20 +81,94 @@ static void expect_same_node(struct node *node, struct node *other)
 		assert_int_equal(a->drop[i], b->drop[i]);
 }
 
+static bool has_objects(const struct scene *s)
+{
+	return !strcmp(s->name, "objects");
+}
+
+/* Adds a connection with the SRQ of node 0. */
+static void connect_srq(struct scene *s)
+{
+	struct conn_attr *conn = &s->conn[s->n];
+
+	*conn = conn_default(URXE_QPT_RC);
+	conn->srq[0] = s->srq;
+	conn_open(s->pair, conn, s->end[s->n++]);
+}
+
+/* The send queue of a connection's node 0 is not drained yet. */
+static void begin_drain(struct scene *s)
+{
+	const struct urxe_qp_attr drain = {.state = URXE_QPS_SQD, .en_sqd_async_notify = true};
+	const struct urxe_seg seg = node_seg(s->pair->node[0], 0, 100);
+	const struct urxe_send_wr write = {.opcode = URXE_WR_RDMA_WRITE,
+					   .segs = &seg,
+					   .n_segs = 1,
+					   .remote_addr = s->pair->node[1]->iova,
+					   .rkey = s->pair->node[1]->key};
+
+	assert_int_equal(urxe_post_send(s->end[0][0].qp, &write), 0);
+	pair_run(s->pair, s->pair->now + 500);
+	assert_int_equal(urxe_qp_modify(s->end[0][0].qp, s->pair->now, &drain,
+					URXE_QP_STATE | URXE_QP_EN_SQD_ASYNC_NOTIFY),
+			 0);
+	assert_int_equal(s->pair->node[0]->async[URXE_ASYNC_SQ_DRAINED], 0);
+}
+
+/* Solicited messages over the newest connection leave fewer requests in the SRQ than its limit. */
+static void use_srq(struct scene *s)
+{
+	const struct urxe_seg seg = node_seg(s->pair->node[1], 0, 100);
+	const struct urxe_send_wr send = {
+		.opcode = URXE_WR_SEND, .flags = URXE_SEND_SOLICITED, .segs = &seg, .n_segs = 1};
+
+	for (unsigned i = 0; i < 6; i++)
+		assert_int_equal(urxe_post_send(s->end[s->n - 1][1].qp, &send), 0);
+}
+
+static void expect_owed_events(const struct node *node)
+{
+	assert_int_equal(node->async[URXE_ASYNC_SQ_DRAINED], 1);
+	assert_int_equal(node->async[URXE_ASYNC_SRQ_LIMIT_REACHED], 1);
+	assert_int_equal(node->send_cq.events, 1);
+	assert_int_equal(node->recv_cq.events, 1);
+}
+
+static void go_on(struct scene *s)
+{
+	if (has_objects(s))
+		use_srq(s);
+	/* A requester without a receive request at its peer tries for ever. */
+	pair_run(s->pair, s->pair->now + 1000000);
+	if (has_objects(s))
+		expect_owed_events(s->pair->node[0]);
+}
+
+/* In scene "objects" node 0 owes events: of its armed CQs, its SRQ's limit and a send queue. */
+static struct scene *open_owing(unsigned i)
+{
+	struct scene *s = scene_open(i);
+
+	if (!s || !has_objects(s))
+		return s;
+	connect_srq(s);
+	begin_drain(s);
+	return s;
+}
+
 static void test_moved_nodes_go_on_as_others_do(void **state)
 {
 	struct scene *s, *unmoved;
 
 	(void)state;
 	for (unsigned sides = 1; sides < 4; sides++)
-		for (unsigned i = 0; (s = scene_open(i)); i++) {
-			unmoved = scene_open(i);
+		for (unsigned i = 0; (s = open_owing(i)); i++) {
+			unmoved = open_owing(i);
 			for (unsigned side = 0; side < 2; side++)
 				if (sides & 1 << side)
 					scene_move(s, side);
-			/* A requester without a receive request at its peer tries for ever. */
-			pair_run(s->pair, s->pair->now + 1000000);
-			pair_run(unmoved->pair, unmoved->pair->now + 1000000);
+			go_on(s);
+			go_on(unmoved);
 			for (unsigned side = 0; side < 2; side++)
 				expect_same_node(s->pair->node[side], unmoved->pair->node[side]);
 			scene_close(s);
