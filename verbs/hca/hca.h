@@ -163,11 +163,12 @@ void hca_pd_end(struct hca *hca, uint32_t pd);
  * lock, hca_ah_run() without. The new handle replaces one of the same path, which may be for a MAC
  * that the peer had before. NULL: the path has a next hop, and the HCA has its handle already; the
  * HCA has no protection domain for the PD, or lacks the path's source GID; or no memory. Then the
- * other steps are left out.
+ * other steps are left out. hca_ah_end() returns 0, or the error of the HCA, which has no handle
+ * then: for instance -EHOSTUNREACH, because the HCA finds no next hop.
  */
 struct hca_ah_call *hca_ah_begin(struct hca *hca, uint32_t pd, const struct urxe_path *path);
 void hca_ah_run(struct hca_ah_call *call);
-void hca_ah_end(struct hca_ah_call *call);
+int hca_ah_end(struct hca_ah_call *call);
 
 /*
  * With the lock: objects that the engine destroys from now on exist at the HCA until

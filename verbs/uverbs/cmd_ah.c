@@ -27,38 +27,36 @@ static int reply_ah(const struct command *c, const struct ah *ah)
 }
 
 /*
- * With the lock, which it releases: the HCA looks for the next hop. Without this the
- * first datagram would wait for that, with the lock.
+ * With the lock, which it releases meanwhile: the HCA looks for the next hop. Without this the
+ * first datagram would wait for that, with the lock. 0 also if the HCA has no part in it.
  */
-static void make_hca_ah(uint32_t pd, const struct urxe_path *path)
+static int make_hca_ah(struct pd *pd, const struct urxe_path *path)
 {
 	struct hca *hca = adapter.hca.hca;
-	struct hca_ah_call *call = hca ? hca_ah_begin(hca, pd, path) : NULL;
+	struct hca_ah_call *call = hca ? hca_ah_begin(hca, pd->number, path) : NULL;
+	int rc;
 
-	adapter_unlock();
 	if (!call)
-		return;
+		return 0;
+	pd->object.users++;
+	adapter_unlock();
 	hca_ah_run(call);
 	adapter_lock();
 	adapter_defer_destruction();
-	hca_ah_end(call);
+	rc = hca_ah_end(call);
 	adapter_unlock_settled();
 	hca_release(hca);
+	adapter_lock();
+	pd->object.users--;
+	return rc;
 }
 
-/* With the lock. hop_error: of address_path(). *number: of the PD. */
-static int create_ah(const struct command *c, const struct ib_uverbs_create_ah *request,
-		     const struct urxe_path *path, int hop_error, uint32_t *number)
+static int add_ah(const struct command *c, const struct ib_uverbs_create_ah *request,
+		  const struct urxe_path *path, struct pd *pd)
 {
-	struct pd *pd = (struct pd *)command_object(c, OBJECT_PD, request->pd_handle);
-	struct ah *ah;
+	struct ah *ah = calloc(1, sizeof(*ah));
 	int rc;
 
-	if (hop_error && !adapter.hca.hca)
-		return hop_error;
-	if (!pd)
-		return command_object_error(c, request->pd_handle);
-	ah = calloc(1, sizeof(*ah));
 	if (!ah)
 		return -ENOMEM;
 	ah->pd = pd;
@@ -72,16 +70,31 @@ static int create_ah(const struct command *c, const struct ib_uverbs_create_ah *
 	rc = reply_ah(c, ah);
 	if (rc)
 		ah_destroy(&ah->object);
-	else
-		*number = pd->number;
 	return rc;
+}
+
+/* With the lock, which it may release meanwhile. hop_error: of address_path(). */
+static int create_ah(const struct command *c, const struct ib_uverbs_create_ah *request,
+		     const struct urxe_path *path, int hop_error)
+{
+	struct pd *pd = (struct pd *)command_object(c, OBJECT_PD, request->pd_handle);
+	int rc;
+
+	if (!pd)
+		return command_object_error(c, request->pd_handle);
+	rc = make_hca_ah(pd, path);
+	if (!c->file->live || adapter.dead)
+		return -EIO;
+	/* Neither the engine nor the HCA knows the next hop. */
+	if (hop_error && (rc || !adapter.hca.hca))
+		return rc ? rc : hop_error;
+	return add_ah(c, request, path, pd);
 }
 
 int cmd_create_ah(const struct command *c)
 {
 	struct ib_uverbs_create_ah request;
 	struct urxe_path path;
-	uint32_t number = 0;
 	int hop_error, rc = command_read(c, &request, sizeof(request));
 
 	if (!rc)
@@ -90,11 +103,8 @@ int cmd_create_ah(const struct command *c)
 		rc = command_lock(c);
 	if (rc)
 		return rc;
-	rc = create_ah(c, &request, &path, hop_error, &number);
-	if (rc)
-		adapter_unlock();
-	else
-		make_hca_ah(number, &path);
+	rc = create_ah(c, &request, &path, hop_error);
+	adapter_unlock();
 	return rc;
 }
 

@@ -214,6 +214,7 @@ struct hca_ah_call {
 	struct hca *hca;
 	struct hca_ah *ah;
 	struct ibv_ah_attr attr;
+	int rc; /* of hca_ah_run() */
 };
 
 static struct hca_ah_call *make_call(struct hca *hca, struct hca_pd *pd,
@@ -227,7 +228,7 @@ static struct hca_ah_call *make_call(struct hca *hca, struct hca_pd *pd,
 		free(ah);
 		return NULL;
 	}
-	*call = (struct hca_ah_call){hca, ah, *attr};
+	*call = (struct hca_ah_call){.hca = hca, .ah = ah, .attr = *attr};
 	pd->users++;
 	hca_hold(hca);
 	return call;
@@ -255,6 +256,8 @@ struct hca_ah_call *hca_ah_begin(struct hca *hca, uint32_t number, const struct 
 void hca_ah_run(struct hca_ah_call *call)
 {
 	call->ah->ah = call->hca->verbs->create_ah(call->ah->pd->pd, &call->attr);
+	if (!call->ah->ah)
+		call->rc = hca_verbs_null_error();
 }
 
 /* A datagram, or another thread, may have made a handle of the path meanwhile. */
@@ -274,8 +277,9 @@ static void replace_ah(struct hca *hca, const struct hca_ah *with)
 		destroy_old_ah(hca, old);
 }
 
-void hca_ah_end(struct hca_ah_call *call)
+int hca_ah_end(struct hca_ah_call *call)
 {
+	const int rc = call->rc;
 	struct hca *hca = call->hca;
 	struct hca_ah *ah = call->ah;
 	struct hca_pd *pd = ah->pd;
@@ -289,4 +293,5 @@ void hca_ah_end(struct hca_ah_call *call)
 	}
 	hca_pd_put(pd);
 	free(call);
+	return rc;
 }

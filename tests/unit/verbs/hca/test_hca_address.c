@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Address handles of a program whose HCA finds next hops itself. The test plays the program and the
+ * daemon; a provider double plays the HCA.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "daemon/port_attributes.h"
+#include "hca_program.h"
+#include "loop_adapter.h"
+#include "slow_thread.h"
+
+#define MTU 1500
+
+static struct vnic_loop *loop;
+static int urxed_error; /* the daemon's answer to a question for a next hop */
+
+int __wrap_vnic_driver_resolve(struct vnic_driver *drv, uint8_t sgid_index, const uint8_t dgid[16],
+			       struct vnic_next_hop *hop);
+
+int __wrap_vnic_driver_resolve(struct vnic_driver *drv, uint8_t sgid_index, const uint8_t dgid[16],
+			       struct vnic_next_hop *hop)
+{
+	(void)drv;
+	(void)sgid_index;
+	(void)dgid;
+	if (!urxed_error)
+		*hop = (struct vnic_next_hop){.mac = {2, [5] = 9}};
+	return urxed_error;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	fake_hca_init();
+	slow_thread_init();
+	urxed_error = -ENETUNREACH;
+	loop = loop_adapter_open(MTU);
+	adapter.welcome.port.gids[0].valid = true;
+	memcpy(adapter.welcome.port.gids[0].raw, fake_gid.raw, sizeof(fake_gid.raw));
+	assert_int_equal(port_set_attributes(), 0);
+	set_hca("fake0");
+	assert_non_null(adapter.hca.hca);
+	open_context();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	close_own(events);
+	close_own(device);
+	set_hca("");
+	loop_adapter_close(loop);
+	assert_int_equal(fake_hca.pds + fake_hca.ahs, 0);
+	return 0;
+}
+
+static uint32_t ah;
+
+static int create_ah(void)
+{
+	const struct ib_uverbs_create_ah request = {
+		.pd_handle = pd,
+		.attr = {.grh.dgid = {0xfe, 0x80, [15] = 9}, .is_global = 1, .port_num = 1}};
+
+	return COMMAND(CREATE_AH, request, &ah);
+}
+
+static int destroy_ah(void)
+{
+	const struct ib_uverbs_destroy_ah request = {.ah_handle = ah};
+
+	return COMMAND(DESTROY_AH, request, NULL);
+}
+
+static int dealloc_pd(void)
+{
+	const struct ib_uverbs_dealloc_pd request = {.pd_handle = pd};
+
+	return COMMAND(DEALLOC_PD, request, NULL);
+}
+
+static void a_destination_that_neither_finds_has_no_handle(void **state)
+{
+	(void)state;
+	fake_hca.no_ahs = true;
+	assert_int_equal(create_ah(), -EHOSTUNREACH);
+	fake_hca.no_ahs = false;
+	assert_int_equal(create_ah(), 0);
+	assert_int_equal(destroy_ah(), 0);
+	assert_int_equal(dealloc_pd(), 0);
+}
+
+static void a_destination_that_the_hca_finds_has_a_handle(void **state)
+{
+	(void)state;
+	assert_int_equal(create_ah(), 0);
+	assert_int_equal(fake_hca.ahs, 1);
+}
+
+/* The engine can send to it. */
+static void a_destination_that_urxed_finds_has_a_handle(void **state)
+{
+	(void)state;
+	urxed_error = 0;
+	fake_hca.no_ahs = true;
+	assert_int_equal(create_ah(), 0);
+}
+
+static void a_destination_needs_urxed_while_no_hca_is_open(void **state)
+{
+	(void)state;
+	set_hca("");
+	assert_int_equal(create_ah(), -ENETUNREACH);
+}
+
+/* --- While the HCA looks for the next hop. */
+
+static int slow_rc;
+
+static void *create_slowly(void *arg)
+{
+	slow_rc = create_ah();
+	return arg;
+}
+
+static void a_domain_stays_meanwhile(void **state)
+{
+	pthread_t thread = start_slow(FAKE_HCA_CREATE_AH, create_slowly);
+	const int rc = dealloc_pd();
+
+	(void)state;
+	let_go_on(thread);
+	assert_int_equal(rc, -EBUSY);
+	assert_int_equal(slow_rc, 0);
+	assert_int_equal(destroy_ah(), 0);
+	assert_int_equal(dealloc_pd(), 0);
+}
+
+static void an_hca_that_goes_finds_no_next_hop(void **state)
+{
+	pthread_t thread = start_slow(FAKE_HCA_CREATE_AH, create_slowly);
+
+	(void)state;
+	set_hca("");
+	let_go_on(thread);
+	assert_int_equal(slow_rc, -ENETUNREACH);
+}
+
+static void a_closed_context_gets_no_handle(void **state)
+{
+	pthread_t thread = start_slow(FAKE_HCA_CREATE_AH, create_slowly);
+
+	(void)state;
+	close_own(device);
+	let_go_on(thread);
+	assert_int_equal(slow_rc, -EIO);
+	close_own(events);
+	/* teardown() closes those of another context. */
+	open_context();
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_destination_that_neither_finds_has_no_handle),
+		TEST(a_destination_that_the_hca_finds_has_a_handle),
+		TEST(a_destination_that_urxed_finds_has_a_handle),
+		TEST(a_destination_needs_urxed_while_no_hca_is_open),
+		TEST(a_domain_stays_meanwhile),
+		TEST(an_hca_that_goes_finds_no_next_hop),
+		TEST(a_closed_context_gets_no_handle),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
