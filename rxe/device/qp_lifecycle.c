@@ -275,7 +275,10 @@ void urxe_offload_query(struct urxe_qp *qp, struct urxe_qp_attr *attr, struct ur
 	offload_begin_call(qp);
 	qp->hca_ops->qp_query(qp->hca, attr);
 	offload_end_call(qp);
-	attr->state = attr->cur_state = qp->attr.state;
+	/* The HCA's QP may have failed before anything has told the engine so. */
+	if (attr->state != URXE_QPS_ERR || qp->stopping)
+		attr->state = qp->attr.state;
+	attr->cur_state = attr->state;
 }
 
 void urxe_qp_load(const struct urxe_qp *qp, struct urxe_qp_load *load)

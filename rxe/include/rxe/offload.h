@@ -178,7 +178,9 @@ void urxe_offload_report_writes(struct urxe_dev *dev);
 /* Calls urxe_ops.refill, and hands the receive requests to the HCA, if the HCA executes the queue's
  * messages: the owner calls it after the program has posted receives. */
 void urxe_offload_refill(struct urxe_rq *rq);
-/* As urxe_qp_query, with rq_psn, sq_psn and sq_draining of the HCA. May take a system call. */
+/* As urxe_qp_query, with rq_psn, sq_psn and sq_draining of the HCA. The state is URXE_QPS_ERR, too,
+ * if the HCA's queue pair has failed; the engine follows with the next completion or event. May
+ * take a system call. */
 void urxe_offload_query(struct urxe_qp *qp, struct urxe_qp_attr *attr, struct urxe_qp_init *init);
 
 /* --- The engine takes over. */

@@ -562,6 +562,7 @@ static void test_sqd_and_its_drained_event_come_from_the_hca(void **state)
 	assert_int_equal(f.e.a->async[URXE_ASYNC_SQ_DRAINED], 0);
 	post_write(&f, 2, true);
 	assert_int_equal(f.qp->n_sends, 1);
+	f.hca.state = URXE_QPS_SQD;
 	urxe_offload_query(f.e.end[0].qp, &attr, &init);
 	assert_int_equal(attr.state, URXE_QPS_SQD);
 	assert_true(attr.sq_draining);
@@ -572,6 +573,25 @@ static void test_sqd_and_its_drained_event_come_from_the_hca(void **state)
 	assert_int_equal(go(&f, URXE_QPS_RTS, 0), 0);
 	urxe_qp_execute(f.e.end[0].qp, 0);
 	assert_int_equal(f.qp->n_sends, 2);
+	close_fixture(&f);
+}
+
+/* The HCA may tell it in no other way, as after a WRITE of the peer with a bad key. */
+static void test_query_tells_that_the_hca_has_failed(void **state)
+{
+	struct urxe_qp_attr attr;
+	struct urxe_qp_init init;
+	struct fixture f;
+
+	(void)state;
+	open_rc(&f);
+	f.hca.state = URXE_QPS_RTS;
+	urxe_offload_query(f.e.end[0].qp, &attr, &init);
+	assert_int_equal(attr.state, URXE_QPS_RTS);
+	f.hca.state = URXE_QPS_ERR;
+	urxe_offload_query(f.e.end[0].qp, &attr, &init);
+	assert_int_equal(attr.state, URXE_QPS_ERR);
+	assert_int_equal(attr.cur_state, URXE_QPS_ERR);
 	close_fixture(&f);
 }
 
@@ -614,6 +634,7 @@ int main(void)
 		cmocka_unit_test(test_hca_that_does_not_stop_loses_the_qp),
 		cmocka_unit_test(test_reset_drops_late_hca_completions),
 		cmocka_unit_test(test_sqd_and_its_drained_event_come_from_the_hca),
+		cmocka_unit_test(test_query_tells_that_the_hca_has_failed),
 		cmocka_unit_test(test_hca_qp_events_reach_the_owner),
 	};
 

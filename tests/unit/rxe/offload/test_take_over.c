@@ -465,6 +465,8 @@ static void test_request_that_the_hca_refused_moves(void **state)
 static void stop_hca(struct bed *bed, const struct urxe_offload_ops *ops)
 {
 	struct urxe_offload_refusal refusal;
+	struct urxe_qp_attr attr;
+	struct urxe_qp_init init;
 
 	open_bed(bed, &(struct bed_attr){.hca_side = 1, .access = REMOTE, .ops = ops});
 	prepare_memory(bed, WRITE);
@@ -472,6 +474,8 @@ static void stop_hca(struct bed *bed, const struct urxe_offload_ops *ops)
 			 -EAGAIN);
 	assert_int_equal(refusal.reason, URXE_OFFLOAD_RECEIVES);
 	assert_true(urxe_offload_stopped(device(bed, 1)));
+	urxe_offload_query(bed->e.end[1].qp, &attr, &init);
+	assert_int_equal(attr.state, URXE_QPS_RTS);
 }
 
 /* The queue pair is the engine's. Messages of both directions arrive. */
