@@ -55,7 +55,7 @@ static void forget_adapter(void)
 	LIST_FOREACH(file, &adapter.files, link)
 	{
 		file->live = file->was_live = false;
-		comp_channels_unbind(file);
+		comp_channels_abandon(file);
 	}
 	if (adapter.nic)
 		vnic_driver_abandon(adapter.nic);

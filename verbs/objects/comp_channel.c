@@ -113,12 +113,32 @@ void comp_channels_unbind(struct uverbs_file *file)
 		leave_context(channel);
 }
 
+static void abandon_channel(struct comp_channel *channel)
+{
+	drop_waiting(channel);
+	leave_context(channel);
+	close(channel->reader);
+	close(channel->writer);
+	channel->reader = channel->writer = -1;
+}
+
+void comp_channels_abandon(struct uverbs_file *file)
+{
+	struct comp_channel *channel;
+
+	while ((channel = LIST_FIRST(&file->channels)))
+		abandon_channel(channel);
+	if (file->async)
+		abandon_channel(file->async);
+}
+
 void comp_channel_free(struct comp_channel *channel)
 {
 	const int saved = errno, cancel = cancellation_disable();
 
 	drop_waiting(channel);
 	close(channel->reader);
+	channel->reader = -1;
 	LIST_INSERT_HEAD(&unused, channel, free_link);
 	close_unread();
 	cancellation_restore(cancel);

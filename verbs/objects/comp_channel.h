@@ -35,8 +35,8 @@ struct comp_channel {
 	/* One for all descriptors together, one for each CQ or context that sends events
 	 * here, and one for each due event. A thread without adapter.lock decrements it, too. */
 	_Atomic uint32_t users;
-	int reader;          /* duplicate of the application's end, to withdraw events */
-	int writer;          /* this library's end of the socket; -1: closed */
+	int reader; /* duplicate of the application's end, to withdraw events; -1: closed */
+	int writer; /* this library's end of the socket; -1: closed */
 	uint32_t event_size; /* bytes of an event in the ABI */
 	/* Events that did not fit the socket, or that adapter_publish() has to send; `room`
 	 * elements are allocated. */
@@ -83,11 +83,14 @@ void comp_channel_free(struct comp_channel *channel);
 void comp_channel_end(struct comp_channel *channel);
 /* Ends the waits at all completion channels of a context, also at closed ones. */
 void comp_channels_end(struct uverbs_file *file);
-/*
- * Empties the list of a context that does not become open: inherited by a forked child, or not
- * restored. The channels stay.
- */
+/* Empties the list of a context that is not restored. The channels stay. */
 void comp_channels_unbind(struct uverbs_file *file);
+/*
+ * In a forked child: closes this library's ends of all channels of an inherited context, also of
+ * the asynchronous one. They would keep a socket open that parent and child have closed, and in the
+ * parent's epoll sets.
+ */
+void comp_channels_abandon(struct uverbs_file *file);
 /* Sends the event, or adds it to the waiting events if the socket is full. Never blocks. */
 void comp_channel_send(struct comp_channel *channel, const struct comp_channel_event *event);
 /*

@@ -36,6 +36,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -148,6 +149,24 @@ static void expect_child(pid_t child, const char *what)
 		errx(1, "%s: status %#x", what, (unsigned int)status);
 }
 
+/* Descriptors of the process beside standard input, output and error. */
+static int count_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
+	int n = 0;
+
+	if (!dir)
+		err(1, "/proc/self/fd");
+	while ((entry = readdir(dir)))
+		n += entry->d_name[0] != '.' && atoi(entry->d_name) > 2;
+	closedir(dir);
+	return n - 1; /* without the directory's descriptor */
+}
+
+/* Descriptors that the program began with. */
+static int inherited;
+
 /* In the child: inherited objects return errors, and a device of its own works. */
 static int child_of(struct device *d)
 {
@@ -161,6 +180,8 @@ static int child_of(struct device *d)
 	ibv_dereg_mr(d->mr);
 	close(d->channel->fd);
 	ibv_close_device(d->context);
+	if (count_descriptors() != inherited)
+		return 2;
 	open_device(&own);
 	work(&own);
 	close_device(&own);
@@ -177,6 +198,46 @@ static int grandchild(void)
 		_exit(fcntl(0, F_GETFD) < 0);
 	expect_child(child, "the child's child");
 	return 0;
+}
+
+static void watch(int epoll, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event))
+		err(1, "epoll_ctl");
+}
+
+/* Once parent and child have closed a channel, the kernel has removed it from the epoll set. */
+static void check_epoll_beside_child(void)
+{
+	static struct device d;
+	struct epoll_event event;
+	int epoll = epoll_create1(EPOLL_CLOEXEC), ends[2];
+	char byte = 0;
+	pid_t child;
+
+	open_device(&d);
+	watch(epoll, d.channel->fd);
+	watch(epoll, d.context->async_fd);
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
+		err(1, "socketpair");
+	child = fork();
+	if (!child) {
+		close(ends[0]);
+		close(d.channel->fd);
+		ibv_close_device(d.context);
+		_exit(write(ends[1], &byte, 1) != 1 || read(ends[1], &byte, 1));
+	}
+	close(ends[1]);
+	if (read(ends[0], &byte, 1) != 1)
+		errx(1, "a child does not close the device");
+	close_device(&d);
+	if (epoll_wait(epoll, &event, 1, 100))
+		errx(1, "an event of a channel that is closed");
+	close(ends[0]);
+	expect_child(child, "a child that has closed the device");
+	close(epoll);
 }
 
 static void check_fork(void)
@@ -201,6 +262,7 @@ static void check_fork(void)
 		_exit(grandchild());
 	expect_child(child, "a child that forks");
 	close_device(&d);
+	check_epoll_beside_child();
 }
 
 static void check_fork_init(void)
@@ -222,7 +284,6 @@ static void check_fork_init(void)
 	close_device(&d);
 }
 
-/* Descriptors of the process beside standard input, output and error. */
 #define HANDLER_FORKS     100
 #define HANDLER_PERIOD_US 2000
 
@@ -321,20 +382,6 @@ static void check_stop(void)
 	alarm(0);
 	work(&d);
 	close_device(&d);
-}
-
-static int count_descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	struct dirent *entry;
-	int n = 0;
-
-	if (!dir)
-		err(1, "/proc/self/fd");
-	while ((entry = readdir(dir)))
-		n += entry->d_name[0] != '.' && atoi(entry->d_name) > 2;
-	closedir(dir);
-	return n - 1; /* without the directory's descriptor */
 }
 
 /* Executes a program by each exec function; the program checks arguments and environment. */
@@ -880,6 +927,7 @@ int main(int argc, char **argv)
 {
 	if (argc == 3 && !strcmp(argv[1], "count"))
 		return count_descriptors() != atoi(argv[2]);
+	inherited = count_descriptors();
 	for (size_t i = 0; argc == 2 && i < sizeof(checks) / sizeof(checks[0]); i++)
 		if (!strcmp(argv[1], checks[i].name)) {
 			checks[i].run();
