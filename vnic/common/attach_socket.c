@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <vnic/attach.h>
@@ -46,15 +47,38 @@ int vnic_socket_limit_wait(int fd, unsigned int seconds)
 		       : 0;
 }
 
+static time_t uptime_seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec;
+}
+
+/*
+ * Waits while the listener's queue is full. A signal ends a connect(2) with a limit, also if its
+ * handler has SA_RESTART (signal(7)). A child that the handler has forked shares the socket with
+ * its parent, which goes on.
+ */
+static int wait_for_connection(int fd, const struct sockaddr_un *address)
+{
+	const time_t until = uptime_seconds() + VNIC_ANSWER_SECONDS;
+	const pid_t caller = getpid();
+	int ret;
+
+	do
+		ret = connect(fd, (const struct sockaddr *)address, sizeof(*address)) ? -errno : 0;
+	while (ret == -EINTR && getpid() == caller && uptime_seconds() < until);
+	return ret == -EAGAIN || ret == -EINTR ? -ETIMEDOUT : ret;
+}
+
 static int connect_to(int fd, const struct sockaddr_un *address)
 {
 	int ret = vnic_socket_limit_wait(fd, VNIC_ANSWER_SECONDS);
 
-	if (ret)
-		return ret;
-	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)))
-		return errno == EAGAIN ? -ETIMEDOUT : -errno;
-	return check_listener(fd);
+	if (!ret)
+		ret = wait_for_connection(fd, address);
+	return ret ? ret : check_listener(fd);
 }
 
 int vnic_attach_connect(const char *run_dir)

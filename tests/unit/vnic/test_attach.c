@@ -6,6 +6,8 @@
 #include "attach_client.h"
 #include "send_fds.h"
 
+#include <sys/time.h>
+
 /* --- Frames in both directions; both sides sleep between them. */
 
 static uint32_t wait_for_frames(struct vnic_driver *drv, struct vnic_frame *frames, uint32_t n)
@@ -328,6 +330,54 @@ static void test_attach_to_a_stopped_daemon_times_out(void **state)
 	is_impatient = false;
 }
 
+static int ticks[2]; /* pipe with one byte for each signal */
+
+static void tick(int number)
+{
+	(void)number;
+	CHECK(write(ticks[1], "", 1) == 1);
+}
+
+/* Connects until the daemon's queue of connections is full. */
+static void fill_queue(const char *run_dir)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int rc;
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/" VNIC_SOCKET_NAME, run_dir);
+	do
+		rc = connect(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0),
+			     (struct sockaddr *)&address, sizeof(address));
+	while (!rc);
+	CHECK(errno == EAGAIN);
+}
+
+static void interrupted_client(const char *run_dir)
+{
+	const struct itimerval period = {{0, 1000}, {0, 1000}};
+	const struct sigaction act = {.sa_handler = tick, .sa_flags = SA_RESTART};
+
+	fill_queue(run_dir);
+	CHECK(!sigaction(SIGALRM, &act, NULL) && !setitimer(ITIMER_REAL, &period, NULL));
+	CHECK(vnic_attach_connect(run_dir) >= 0);
+}
+
+/* The daemon accepts the first connection after some signals. */
+static void test_signals_do_not_end_the_wait_for_a_busy_daemon(void **state)
+{
+	struct daemon *d = *state;
+	char byte;
+
+	assert_int_equal(pipe(ticks), 0);
+	spawn(d, interrupted_client);
+	close(ticks[1]);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(read(ticks[0], &byte, 1), 1);
+	close(accept(d->listen_fd, NULL, NULL));
+	expect_exit(d, 0);
+	close(ticks[0]);
+}
+
 /*
  * The daemon could read and change everything that its clients send, so a client accepts only
  * daemons of its own user or root.
@@ -527,6 +577,7 @@ int main(void)
 		DAEMON_TEST(test_held_connection_ends_with_its_client),
 		DAEMON_TEST(test_attach_without_daemon_names_the_error),
 		DAEMON_TEST(test_attach_to_a_stopped_daemon_times_out),
+		DAEMON_TEST(test_signals_do_not_end_the_wait_for_a_busy_daemon),
 		DAEMON_TEST(test_daemon_of_another_user_is_refused),
 		DAEMON_TEST(test_refused_client_learns_the_reason),
 		DAEMON_TEST(test_version_check_still_permits_hello),

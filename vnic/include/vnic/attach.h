@@ -404,6 +404,7 @@ static inline void vnic_node_guid(const uint8_t mac[6], bool other, uint8_t guid
  * Connects to the daemon that listens in run_dir. Each later call that uses the socket waits at
  * most 5 s for an answer. Returns the descriptor, close-on-exec, or a negative errno value. -ENOENT
  * or -ECONNREFUSED: no daemon; -EPERM: the listener's user is neither root nor this user.
+ * -ETIMEDOUT: the daemon's queue of connections stayed full for 5 s, or up to 10 s if signals came.
  */
 int vnic_attach_connect(const char *run_dir);
 
