@@ -59,6 +59,7 @@ def wrong():
             (['--delay', '5 minutes'], '--delay'), (['--size', '1T'], '--size'),
             (['--rate', '25G', '--ecn', '5,4,0.1'], '--ecn'),
             (['--rate', '25G', '--ecn', '5K'], '--ecn'),
+            (['--failures', '1', '--timeout', '0'], '--timeout'),
             (['--queue', '10K'], '--rate'), (['--ecn', '5K,200K,1%'], '--rate'),
             (['--warmup', '2s', '--time', '1s'], '--warmup'),
             (['--movers', 'some'], '--movers'),

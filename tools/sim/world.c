@@ -157,6 +157,7 @@ static void create_world(struct world *world, const struct scenario *scenario, s
 	fabric_init(&world->fabric, &world->scenario, &world->events, &world->rand);
 	describe_network(world);
 	plan_conns(world);
+	failure_plan(world);
 	start_hosts(world);
 }
 
@@ -204,6 +205,7 @@ static void post_requests(struct simhost *host)
 		struct endpoint *end = host->end[i];
 
 		stream_post(&end->conn->stream[end->side]);
+		failure_turn(end);
 	}
 }
 
@@ -426,6 +428,13 @@ static void run_traffic(struct world *world)
 	if (world->open && !world->failure[0])
 		fail_unfinished_stream(world, world->events.n ? "the time is up"
 							      : "no request makes progress");
+}
+
+uint64_t world_lost_frames(const struct world *world)
+{
+	const struct fabric_counters *f = &world->fabric.counters;
+
+	return f->lost + f->corrupted + f->tail_drops + world->migrate.missed;
 }
 
 void world_sum_counters(const struct world *world, struct urxe_counters *sum)

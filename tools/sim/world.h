@@ -44,6 +44,7 @@ struct world {
 	uint32_t open;                  /* streams that are not done */
 	uint32_t n_waiting;             /* hosts whose engine has a deadline, and frozen hosts */
 	uint64_t received;              /* frames delivered to hosts */
+	struct rand failure_rand;       /* of failure.h */
 	uint64_t requests;              /* posted requests */
 	uint64_t activity;              /* posts and completions */
 	uint64_t idle_turns;            /* turns of applications since the last activity */
@@ -92,6 +93,8 @@ void world_stream_done(struct stream *stream);
  * because a timer spins or a check has failed.
  */
 bool world_settle(struct world *world, uint64_t until);
+/* Frames that did not arrive, or not as they were sent. */
+uint64_t world_lost_frames(const struct world *world);
 /* Sums the counters of all hosts. */
 void world_sum_counters(const struct world *world, struct urxe_counters *sum);
 

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "sim/check/check.h"
+#include "sim/host/simconn.h"
 #include "sim/world.h"
 
 /* A fault that the test injects at the end of a phase. */
@@ -325,6 +326,73 @@ static void test_failed_request_has_its_status(void **state)
 	world_free(&world);
 }
 
+/* --- Connections that fail. */
+
+/* A connection whose failure has begun. */
+static struct simconn *failed_conn(struct world *world, enum failure_kind kind)
+{
+	for (uint32_t i = 0; i < world->n_conns; i++)
+		if (world->conn[i].failure.begun && world->conn[i].failure.kind == kind)
+			return &world->conn[i];
+	return NULL;
+}
+
+static void receive_refuses_again(struct world *world)
+{
+	struct simconn *conn = failed_conn(world, FAILURE_KEY);
+	struct endpoint *end = conn ? &conn->end[!conn->failure.side] : NULL;
+
+	if (end)
+		check_event(end->host, URXE_ASYNC_QP_ACCESS_ERR, end);
+}
+
+/* Behind the mistaken request. */
+static void execute_too_much(struct world *world)
+{
+	struct simconn *conn = failed_conn(world, FAILURE_KEY);
+	struct stream *stream = conn ? &conn->stream[conn->failure.side] : NULL;
+
+	if (stream)
+		stream_to(stream)->host->mem[stream->target] ^= 0x55;
+}
+
+static void add_too_much(struct world *world)
+{
+	struct simconn *conn = failed_conn(world, FAILURE_KEY);
+	struct stream *stream = conn ? &conn->stream[conn->failure.side] : NULL;
+
+	if (stream)
+		stream_to(stream)->host->mem[stream->words] ^= 0x55;
+}
+
+/* Runs worlds with failures until one of them fails. */
+static void expect_failure_among_failures(enum phase after, void (*do_it)(struct world *),
+					  const char *words)
+{
+	struct scenario scenario = scenario_of(TRAFFIC_RC);
+	struct harm harm = {after, do_it};
+	struct world world;
+	bool right = true;
+
+	scenario.failures = 4;
+	for (uint32_t i = 0; right && i < 50; i++) {
+		scenario.seed = i;
+		right = world_run(&world, &scenario, NULL, hear, &harm);
+		if (!right && !strstr(world.failure, words))
+			fail_msg("'%s' says nothing of '%s'", world.failure, words);
+		world_free(&world);
+	}
+	assert_false(right);
+}
+
+static void test_damage_among_failures_is_detected(void **state)
+{
+	(void)state;
+	expect_failure_among_failures(PHASE_TRAFFIC, receive_refuses_again, "asynchronous event 3");
+	expect_failure_among_failures(PHASE_TRAFFIC, execute_too_much, "target of qp");
+	expect_failure_among_failures(PHASE_TRAFFIC, add_too_much, "do not add up");
+}
+
 /* --- Rest. */
 
 static void leave_a_timer(struct world *world)
@@ -357,6 +425,7 @@ int main(void)
 		cmocka_unit_test(test_frozen_hosts_have_counters),
 		cmocka_unit_test(test_completion_damage_is_detected),
 		cmocka_unit_test(test_failed_request_has_its_status),
+		cmocka_unit_test(test_damage_among_failures_is_detected),
 		cmocka_unit_test(test_unrest_at_the_end_is_detected),
 	};
 

@@ -8,6 +8,7 @@
 
 #include <rxe/types.h>
 
+struct endpoint;
 struct simhost;
 struct stream;
 struct world;
@@ -31,6 +32,12 @@ void check_completion(struct simhost *host, const struct urxe_wc *wc);
  * messages may also come twice or late, if the network duplicates or reorders frames.
  */
 void check_delivery(struct simhost *host, const struct urxe_wc *wc);
+/* Called by these two: the request ends in an error that follows from its connection's failure. */
+void check_error(struct stream *stream, uint32_t index, uint32_t status);
+/* Likewise: the receive is flushed, because its QP is in error. */
+void check_flushed_recv(struct endpoint *end, const struct urxe_wc *wc);
+/* For each asynchronous event: the event may come. `ctx`: of its QP, SRQ or CQ. */
+void check_event(struct simhost *host, enum urxe_async event, void *ctx);
 /* Records a completed atomic on a shared word for check_atomics. */
 void check_atomics_note(struct stream *stream, uint32_t index, uint64_t original);
 /* At the end: the atomics on shared words are linearizable. */

@@ -110,6 +110,29 @@ static void check_fields(const struct stream *stream, const struct urxe_wc *wc)
 				  wc->qpn, wc->byte_len, request->length);
 }
 
+/* An unsignaled request completes only in an error. */
+static bool is_silent(const struct stream *stream, uint32_t index, const struct urxe_wc *wc)
+{
+	return !stream->failed && !stream->request[index].signaled &&
+	       (wc->status == URXE_WC_SUCCESS || index != wc->wr_id);
+}
+
+/* None may complete twice, early or never, and a mistaken one not with success. */
+static bool check_order(struct stream *stream, const struct urxe_wc *wc)
+{
+	const bool good = wc->status == URXE_WC_SUCCESS;
+
+	while (stream->completed < stream->posted && is_silent(stream, stream->completed, wc))
+		check_result(stream, stream->completed++);
+	if (stream->completed == stream->posted || wc->wr_id != stream->completed)
+		world_fail_stream(stream, "completion %u of qp %06x where %u of %u is next",
+				  (uint32_t)wc->wr_id, wc->qpn, stream->completed, stream->posted);
+	else if (good && (stream->failed || stream->completed == stream->mistake))
+		world_fail_stream(stream, "request %u of qp %06x succeeded after a mistake",
+				  stream->completed, wc->qpn);
+	return !stream->world->failure[0];
+}
+
 void check_completion(struct simhost *host, const struct urxe_wc *wc)
 {
 	const struct endpoint *end = simhost_end(host, wc->qpn);
@@ -122,23 +145,18 @@ void check_completion(struct simhost *host, const struct urxe_wc *wc)
 		return;
 	}
 	stream = &end->conn->stream[end->side];
-	if (wc->status != URXE_WC_SUCCESS) {
-		if (!host->world->failure[0])
-			host->world->failed_status = wc->status;
-		world_fail_stream(stream, "request %u of qp %06x ended with status %u", index,
-				  wc->qpn, wc->status);
+	if (wc->status != URXE_WC_SUCCESS && !stream->conn->failure.kind) {
+		check_error(stream, index, wc->status);
 		return;
 	}
-	/* The next signaled request: none may complete twice, early or never. */
-	while (stream->completed < stream->posted && !stream->request[stream->completed].signaled)
-		check_result(stream, stream->completed++);
-	if (stream->completed == stream->posted || index != stream->completed) {
-		world_fail_stream(stream, "completion %u of qp %06x where %u of %u is next", index,
-				  wc->qpn, stream->completed, stream->posted);
+	if (!check_order(stream, wc))
 		return;
+	if (wc->status == URXE_WC_SUCCESS) {
+		check_fields(stream, wc);
+		check_result(stream, index);
+	} else {
+		check_error(stream, index, wc->status);
 	}
-	check_fields(stream, wc);
-	check_result(stream, index);
 	stream->completed++;
 	if (stream_done(stream))
 		world_stream_done(stream);

@@ -98,7 +98,7 @@ static void check_arrival(const struct arrival *a)
 	struct stream *stream = a->stream;
 	const uint32_t index = identify_message(a), qpn = stream_from(stream)->qpn;
 
-	if (index >= stream->posted) {
+	if (index >= stream_executable(stream)) {
 		world_fail_stream(stream, "qp %06x received a message that nobody sent",
 				  a->wc->qpn);
 		return;
@@ -142,7 +142,11 @@ void check_delivery(struct simhost *host, const struct urxe_wc *wc)
 	struct endpoint *end = simhost_end(host, wc->qpn);
 	struct arrival a = {.wc = wc, .data = world->arrived, .length = wc->byte_len};
 
-	if (!end || wc->status != URXE_WC_SUCCESS || wc->byte_len > world->size + URXE_GRH_LEN) {
+	if (end && wc->status != URXE_WC_SUCCESS) {
+		check_flushed_recv(end, wc);
+		return;
+	}
+	if (!end || end->flushed || wc->byte_len > world->size + URXE_GRH_LEN) {
 		world_fail(world, "host %u: receive completion: qp %06x, status %u, %u bytes",
 			   host->id, wc->qpn, wc->status, wc->byte_len);
 		return;

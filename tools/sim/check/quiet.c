@@ -35,9 +35,11 @@ static void move_qps_to_error(struct simhost *host)
 
 	for (uint32_t i = 0; i < host->n_recv_queues; i++)
 		host->recv_queue[i]->refills_in_callback = false;
-	for (uint32_t i = 0; i < host->n_ends; i++)
+	for (uint32_t i = 0; i < host->n_ends; i++) {
+		host->end[i]->in_error = true;
 		if (urxe_qp_modify(host->end[i]->qp, host->world->now, &attr, URXE_QP_STATE))
 			world_fail(host->world, "a QP refused to go to the error state");
+	}
 	simhost_send(host);
 	simhost_schedule(host);
 }
@@ -49,13 +51,12 @@ static void check_flushed_recvs(struct simhost *host)
 	struct urxe_wc wc;
 
 	while (!world->failure[0] && simcq_poll(&host->recv_cq, &wc)) {
-		const struct endpoint *end = simhost_end(host, wc.qpn);
+		struct endpoint *end = simhost_end(host, wc.qpn);
 
-		if (!end || wc.status != URXE_WC_WR_FLUSH_ERR)
-			world_fail(world, "host %u: flush gave status %u for qp %06x", host->id,
-				   wc.status, wc.qpn);
+		if (end)
+			check_flushed_recv(end, &wc);
 		else
-			recv_queue_take(end->recv_queue, wc.wr_id);
+			world_fail(world, "host %u: flush of unknown qp %06x", host->id, wc.qpn);
 	}
 	for (uint32_t i = 0; i < host->n_recv_queues; i++) {
 		const struct recv_queue *recv_queue = host->recv_queue[i];

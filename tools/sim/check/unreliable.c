@@ -66,15 +66,15 @@ static void check_drops(const struct stream *stream)
 
 void check_unreliable(struct world *world)
 {
-	const struct fabric_counters *f = &world->fabric.counters;
-	const uint64_t lost = f->lost + f->corrupted + f->tail_drops + world->migrate.missed;
+	const uint64_t lost = world_lost_frames(world);
 	uint64_t missing = 0;
 
 	for (uint32_t i = 0; i < world->n_conns; i++)
 		for (unsigned side = 0; side < 2; side++) {
 			struct stream *stream = &world->conn[i].stream[side];
 
-			if (!stream->n || stream->conn->attr.type == URXE_QPT_RC)
+			if (!stream->n || stream->conn->failure.kind ||
+			    stream->conn->attr.type == URXE_QPT_RC)
 				continue;
 			missing += count_missing(stream);
 			if (lost || world->reorders_or_duplicates)

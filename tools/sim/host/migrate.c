@@ -36,12 +36,12 @@ static uint64_t on_tag(void *arg, enum urxe_state_kind kind, void *ctx)
 {
 	const struct simhost *host = arg;
 
-	if (kind == URXE_STATE_CQ)
-		return ctx == &host->send_cq ? TAG_SEND_CQ : TAG_RECV_CQ;
-	for (uint32_t i = 0; i < host->n_recv_queues; i++)
-		if (host->recv_queue[i] == ctx)
-			return i;
-	return UINT64_MAX;
+	switch (kind) {
+	case URXE_STATE_CQ: return ctx == &host->send_cq ? TAG_SEND_CQ : TAG_RECV_CQ;
+	case URXE_STATE_QP: return ((struct endpoint *)ctx)->qpn - SIMHOST_FIRST_QPN;
+	case URXE_STATE_SRQ: return (uint64_t)((struct recv_queue **)ctx - host->recv_queue);
+	default: return UINT64_MAX;
+	}
 }
 
 static bool on_saved_completion(void *arg, void *cq_ctx, uint32_t i, struct urxe_wc *wc)
@@ -134,8 +134,12 @@ static void *on_context(void *arg, const struct urxe_state_object *object)
 
 	if (object->kind == URXE_STATE_CQ)
 		return object->tag == TAG_SEND_CQ ? &host->send_cq : &host->recv_cq;
+	if (object->kind == URXE_STATE_QP) {
+		sim_require(object->tag < host->n_ends);
+		return host->end[object->tag];
+	}
 	sim_require(object->tag < host->n_recv_queues);
-	return host->recv_queue[object->tag];
+	return &host->recv_queue[object->tag];
 }
 
 static int on_memory(void *arg, struct urxe_state_region *region)

@@ -32,7 +32,7 @@ struct recv_queue *recv_queue_plan(struct simhost *host, bool shared, uint32_t d
 void recv_queue_open(struct recv_queue *recv_queue)
 {
 	const struct urxe_rq_attr attr = {
-		.ctx = recv_queue,
+		.ctx = &recv_queue->host->recv_queue[0], /* the first one of its host */
 		.pd = SIMHOST_PD,
 		.max_wr = recv_queue->depth,
 		.max_sge = LAYOUT_MAX_SEGS,
@@ -80,7 +80,7 @@ static bool post_slot(struct recv_queue *recv_queue, int slot)
 
 void recv_queue_post(struct recv_queue *recv_queue, uint32_t n)
 {
-	for (; n; n--) {
+	for (; n && !recv_queue->stopped; n--) {
 		int slot = find_free_slot(recv_queue);
 
 		if (slot < 0)

@@ -13,6 +13,7 @@ struct recv_queue {
 	struct urxe_rq *rq;
 	uint32_t depth; /* 0: the peers send no message that needs a receive request */
 	bool shared;
+	bool stopped;             /* the application posts no more */
 	bool refills_in_callback; /* posts from the engine's refill callback too */
 	uint64_t base;            /* offset of depth slots in the host's memory */
 	uint64_t posted;

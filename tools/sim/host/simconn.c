@@ -50,6 +50,7 @@ static struct simconn_attr choose_mixed_attr(const struct world *world, struct r
 	const struct scenario *s = &world->scenario;
 	struct simconn_attr attr = {
 		.retry_cnt = (uint8_t)s->retries,
+		.rnr_retry = 7,
 		.cap = {.max_recv_wr = RECV_QUEUE_DEPTH,
 			.max_send_sge = LAYOUT_MAX_SEGS,
 			.max_recv_sge = LAYOUT_MAX_SEGS},
@@ -80,6 +81,7 @@ static struct simconn_attr get_bulk_attr(const struct scenario *s)
 		.path_mtu = get_mtu_code(scenario_or(s->mtu, 1024)),
 		.timeout = (uint8_t)scenario_or(s->timeout, 14),
 		.retry_cnt = (uint8_t)s->retries,
+		.rnr_retry = 7,
 		.min_rnr_timer = 1,
 		.rd_atomic = BULK_RD_ATOMIC,
 		.sq_sig_all = true,
@@ -145,7 +147,7 @@ static void create_qp(struct simconn *conn, unsigned side)
 {
 	struct endpoint *end = &conn->end[side];
 	const struct urxe_qp_init init = {
-		.ctx = end->recv_queue,
+		.ctx = end,
 		.type = conn->attr.type,
 		.sq_sig_all = conn->attr.sq_sig_all,
 		.pd = SIMHOST_PD,
@@ -191,7 +193,7 @@ static void move_to_rts(struct simconn *conn, unsigned side, uint64_t now)
 		.path_mtu = c->path_mtu,
 		.timeout = c->timeout,
 		.retry_cnt = c->retry_cnt,
-		.rnr_retry = 7,
+		.rnr_retry = c->rnr_retry,
 		.min_rnr_timer = c->min_rnr_timer,
 		.max_rd_atomic = c->rd_atomic,
 		.max_dest_rd_atomic = c->rd_atomic,

@@ -3,6 +3,7 @@
 #ifndef URXE_SIM_HOST_SIMCONN_H
 #define URXE_SIM_HOST_SIMCONN_H
 
+#include "sim/host/failure.h"
 #include "sim/host/simhost.h"
 #include "sim/host/stream.h"
 
@@ -15,6 +16,7 @@ struct simconn_attr {
 	uint8_t path_mtu;
 	uint8_t timeout;
 	uint8_t retry_cnt;
+	uint8_t rnr_retry;
 	uint8_t min_rnr_timer;
 	uint8_t rd_atomic;
 	bool sq_sig_all;
@@ -24,18 +26,23 @@ struct simconn_attr {
 
 /* One end of a connection. */
 struct endpoint {
+	struct recv_queue *recv_queue; /* the first member: see SIMHOST_RECV_QUEUE */
 	struct simconn *conn;
 	struct simhost *host;
-	struct recv_queue *recv_queue;
 	unsigned side; /* index in conn->end; 0 = the end that opens the connection */
 	uint32_t qpn;
 	struct urxe_qp *qp;
+	/* By enum urxe_async: events of the QP. */
+	uint32_t n_events[URXE_ASYNC_QP_LAST_WQE_REACHED + 1];
+	bool in_error;    /* the application has moved the QP to the error state */
+	uint32_t flushed; /* receives of the QP that ended with a flush error */
 };
 
 struct simconn {
 	struct simconn_attr attr;
 	struct endpoint end[2];
 	struct stream stream[2]; /* [i] goes from end i to the other */
+	struct failure failure;
 };
 
 #define SIMCONN_QKEY 0x11111111u

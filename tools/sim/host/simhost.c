@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "sim/alloc.h"
+#include "sim/check/check.h"
 #include "sim/host/migrate.h"
 #include "sim/host/recv_queue.h"
 #include "sim/host/simconn.h"
@@ -44,22 +45,15 @@ static void on_comp_event(void *cq_ctx)
 
 static void on_refill(void *rq_ctx)
 {
-	struct recv_queue *recv_queue = rq_ctx;
+	struct recv_queue *recv_queue = SIMHOST_RECV_QUEUE(rq_ctx);
 
 	if (recv_queue->refills_in_callback)
 		recv_queue_post(recv_queue, 2);
 }
 
-/* The context of a QP and of an SRQ is the recv_queue. */
 static void on_async_event(void *dev_ctx, enum urxe_async event, void *obj_ctx)
 {
-	struct simhost *host = dev_ctx;
-
-	(void)obj_ctx;
-	if (event == URXE_ASYNC_QP_FATAL || event == URXE_ASYNC_QP_REQ_ERR ||
-	    event == URXE_ASYNC_QP_ACCESS_ERR || event == URXE_ASYNC_CQ_ERR ||
-	    event == URXE_ASYNC_SRQ_ERR)
-		world_fail(host->world, "host %u: asynchronous error event %u", host->id, event);
+	check_event(dev_ctx, event, obj_ctx);
 }
 
 /* Simulated memory counts as persistent. */

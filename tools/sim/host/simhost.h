@@ -21,6 +21,12 @@
 /* Index in the host's GID table, by network. */
 #define SIMHOST_SGID(net) ((uint8_t)(net))
 
+/*
+ * The context of a QP is its endpoint, and that of an SRQ its place in recv_queue. Both begin with
+ * the pointer to the receive queue, because the engine passes the one or the other.
+ */
+#define SIMHOST_RECV_QUEUE(ctx) (*(struct recv_queue **)(ctx))
+
 struct world;
 struct endpoint;
 struct recv_queue;

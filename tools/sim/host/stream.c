@@ -44,6 +44,7 @@ void stream_plan(struct stream *stream, struct world *world, struct simconn *con
 		.world = world,
 		.conn = conn,
 		.side = side,
+		.mistake = UINT32_MAX,
 		.target_size = 2 * world->size,
 	};
 	stream->seed = rand_next(&world->rand);
@@ -169,12 +170,6 @@ static uint8_t random_opcode(struct stream *stream)
 	}
 }
 
-static bool is_write(uint8_t opcode)
-{
-	return opcode == URXE_WR_RDMA_WRITE || opcode == URXE_WR_RDMA_WRITE_IMM ||
-	       opcode == URXE_WR_ATOMIC_WRITE;
-}
-
 /* Operations on the target area. */
 static bool is_rdma(uint8_t opcode)
 {
@@ -279,11 +274,12 @@ static void prepare_atomic(struct stream *stream, struct outstanding *out, struc
 	uint64_t *model = &stream->word_model[word];
 
 	out->shared = false;
-	if (rand_chance(r, 0.5)) {
+	if (rand_chance(r, 0.5) && !stream->conn->failure.kind) {
 		prepare_shared(stream, out, wr);
 		return;
 	}
 	wr->remote_addr = stream_to(stream)->host->iova + stream->words + 8 * word;
+	out->word = word;
 	out->original = *model;
 	wr->compare_add = rand_in(r, 1, 1000);
 	if (wr->opcode == URXE_WR_FETCH_ADD) {
@@ -359,7 +355,7 @@ static void prepare_rdma(struct stream *stream, uint32_t index, struct urxe_send
 		wr->flags |= URXE_SEND_FENCE;
 }
 
-static void make_request_layout(struct stream *stream, uint32_t index)
+void stream_make_layout(struct stream *stream, uint32_t index)
 {
 	const struct request *request = &stream->request[index];
 	const bool one_piece =
@@ -426,9 +422,9 @@ static uint32_t random_flags(struct stream *stream, const struct request *reques
 	return flags;
 }
 
-static bool post_next(struct stream *stream)
+/* Chooses and posts the request. */
+static int post_correct(struct stream *stream, uint32_t index)
 {
-	const uint32_t index = stream->posted;
 	struct request *request = &stream->request[index];
 	uint8_t *content = stream->world->scratch;
 	struct urxe_send_wr wr;
@@ -442,7 +438,7 @@ static bool post_next(struct stream *stream)
 		.rkey = stream_to(stream)->host->key,
 		.flags = random_flags(stream, request),
 	};
-	make_request_layout(stream, index);
+	stream_make_layout(stream, index);
 	if (reads_memory(request->opcode))
 		content_fill(stream->seed, index, content, request->length);
 	if (is_atomic(request->opcode))
@@ -452,6 +448,17 @@ static bool post_next(struct stream *stream)
 	else
 		prepare_window(stream, &wr);
 	error = post_request(stream, index, &wr, content);
+	request->flags = (uint8_t)wr.flags;
+	return error;
+}
+
+static bool post_next(struct stream *stream)
+{
+	const uint32_t index = stream->posted;
+	const struct request *request = &stream->request[index];
+	const bool mistake = failure_is_next(stream);
+	int error = mistake ? failure_post(stream) : post_correct(stream, index);
+
 	if (error) {
 		world_fail_stream(stream, "post_send of request %u refused: %d", index, error);
 		return false;
@@ -459,9 +466,9 @@ static bool post_next(struct stream *stream)
 	stream->posted++;
 	stream->world->requests++;
 	stream->world->activity++;
-	world_note(stream->world, "host %u qp %06x posts %u: opcode %u, %u bytes, flags %x",
+	world_note(stream->world, "host %u qp %06x posts %u: opcode %u, %u bytes, flags %x%s",
 		   stream_from(stream)->host->id, stream_from(stream)->qpn, index, request->opcode,
-		   request->length, wr.flags);
+		   request->length, request->flags, mistake ? ", mistaken" : "");
 	return true;
 }
 
@@ -477,13 +484,34 @@ void stream_post(struct stream *stream)
 			return;
 }
 
+void stream_fail(struct stream *stream)
+{
+	const uint32_t most = stream->completed + stream->window;
+
+	stream->failed = true;
+	stream->good = stream->completed;
+	/* The entries of `out` from the first failed request on stay for the final checks. */
+	stream->n = rand_in(&stream->world->failure_rand, stream->posted,
+			    most < stream->n ? most : stream->n);
+}
+
+/* Requests behind the mistaken one leave only if its error is found when its response arrives. */
+uint32_t stream_executable(const struct stream *stream)
+{
+	const bool sent = stream->conn->failure.kind == FAILURE_SEGMENT &&
+			  stream->mistake < stream->posted &&
+			  stream->request[stream->mistake].opcode == URXE_WR_RDMA_READ;
+
+	return sent || stream->posted < stream->mistake ? stream->posted : stream->mistake;
+}
+
 void stream_stop(struct stream *stream)
 {
 	if (stream->posted == stream->n)
 		return;
-	/* A last signaled request shows that the unsignaled ones before it are complete. */
 	stream->n = stream->posted;
-	if (stream->posted && !stream->request[stream->posted - 1].signaled)
+	/* A last signaled request shows that the unsignaled ones before it are complete. */
+	if (!stream->failed && stream->posted && !stream->request[stream->posted - 1].signaled)
 		stream->n++;
 	if (stream_done(stream))
 		world_stream_done(stream);

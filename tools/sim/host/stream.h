@@ -33,6 +33,7 @@ struct window {
 /* A request, kept until the end of the simulation. */
 struct request {
 	uint8_t opcode; /* enum urxe_wr_opcode */
+	uint8_t flags;  /* enum urxe_send_flag */
 	bool signaled;
 	bool consumes; /* consumes a receive request of the peer */
 	bool delivered;
@@ -45,7 +46,8 @@ struct outstanding {
 	bool window; /* uses the key of the memory window */
 	bool shared; /* atomic on the host's shared word, to which other streams add too */
 	struct layout layout;
-	uint64_t original; /* expected result of an atomic on the stream's own word */
+	uint32_t word;     /* of an atomic on the stream's own words */
+	uint64_t original; /* its expected result */
 	uint64_t compare;  /* compare value of an atomic on the shared word */
 	uint64_t add;      /* amount that it adds if it succeeds */
 	uint64_t posted;   /* ns */
@@ -60,6 +62,9 @@ struct stream {
 	uint32_t n; /* total number of requests */
 	uint32_t posted;
 	uint32_t completed; /* requests known to be complete */
+	bool failed;        /* a request has ended in an error... */
+	uint32_t good;      /* ...after this many that succeeded */
+	uint32_t mistake;   /* index of the mistaken request (failure.h); UINT32_MAX = none */
 	uint32_t delivered; /* 1 + index of the last message that arrived; 0 = none */
 	uint64_t arrivals;  /* messages received */
 	uint64_t bytes;     /* of completed requests */
@@ -107,8 +112,21 @@ static inline struct outstanding *stream_out(const struct stream *stream, uint32
 	return &stream->out[index % stream->window];
 }
 
+/* Makes and paints the segments of a request, of which opcode and length are known. */
+void stream_make_layout(struct stream *stream, uint32_t index);
+/* A request has ended in an error: the application posts at most a few more requests. */
+void stream_fail(struct stream *stream);
+/* The peer may have executed requests below this index. */
+uint32_t stream_executable(const struct stream *stream);
 /* The stream in the opposite direction of the same connection. */
 struct stream *stream_back(const struct stream *stream);
+
+/* Operations that write their content to the target area. */
+static inline bool is_write(uint8_t opcode)
+{
+	return opcode == URXE_WR_RDMA_WRITE || opcode == URXE_WR_RDMA_WRITE_IMM ||
+	       opcode == URXE_WR_ATOMIC_WRITE;
+}
 
 static inline bool is_atomic(uint8_t opcode)
 {

@@ -112,6 +112,8 @@ static const struct parameter {
 	P("pause", KIND_TIME, pause, 1, NS_HOUR, "time that a moving host is frozen"),
 	P("record", KIND_COUNT, record, 0, 1000000,
 	  "times that a host is recorded, and its recording replayed"),
+	P("failures", KIND_COUNT, failures, 0, 1000000,
+	  "times that a connection is chosen to fail by a mistake of one end"),
 	P("loss", KIND_SHARE, loss, 0, 1, "share of frames that are lost"),
 	P("burst", KIND_COUNT, burst, 1, 10000, "mean length of a burst of lost frames"),
 	P("drop-mask", KIND_MASK, drop_mask, 0, UINT64_MAX, "bit n loses the n-th frame"),
@@ -291,6 +293,11 @@ bool scenario_check(const struct scenario *scenario, char *error, uint32_t error
 			 "--loss is at most %g with --burst %" PRIu64
 			 ": a frame between two bursts arrives",
 			 burst / (burst + 1), scenario->burst);
+		return false;
+	}
+	if (scenario->failures && !scenario->timeout) {
+		snprintf(error, error_size,
+			 "--failures need a --timeout: without one a peer waits for ever");
 		return false;
 	}
 	if (scenario->warmup >= scenario->time) {

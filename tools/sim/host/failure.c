@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "sim/host/failure.h"
+
+#include "sim/alloc.h"
+#include "sim/host/recv_queue.h"
+#include "sim/host/simconn.h"
+#include "sim/world.h"
+
+/* --- Choice. */
+
+static bool is_mistaken_request(uint8_t kind)
+{
+	return kind == FAILURE_SEGMENT || kind == FAILURE_MALFORMED || kind == FAILURE_KEY;
+}
+
+static uint8_t choose_kind(const struct simconn *conn, struct rand *r)
+{
+	return (uint8_t)(conn->attr.type == URXE_QPT_RC
+				 ? rand_in(r, FAILURE_STATE, FAILURE_RECEIVES)
+				 : rand_in(r, FAILURE_STATE, FAILURE_MALFORMED));
+}
+
+static bool can_stop_receives(const struct endpoint *end)
+{
+	return end->recv_queue->depth && !end->recv_queue->shared;
+}
+
+/* The stream whose posted requests trigger the failure: that of the end, if it has one. */
+static const struct stream *get_trigger(const struct simconn *conn, unsigned side)
+{
+	return &conn->stream[conn->stream[side].n ? side : !side];
+}
+
+static void plan_conn(struct simconn *conn, struct rand *r)
+{
+	static const uint8_t statuses[] = {URXE_WC_LOC_LEN_ERR, URXE_WC_LOC_QP_OP_ERR,
+					   URXE_WC_MW_BIND_ERR};
+	struct failure *failure = &conn->failure;
+
+	failure->kind = choose_kind(conn, r);
+	failure->side = rand_below(r, 2);
+	failure->end_status = statuses[rand_below(r, sizeof(statuses))];
+	if (is_mistaken_request(failure->kind) && !conn->stream[failure->side].n)
+		failure->side = !failure->side;
+	if (failure->kind == FAILURE_RECEIVES && !can_stop_receives(&conn->end[failure->side]))
+		failure->kind = FAILURE_STATE;
+	if (failure->kind == FAILURE_RECEIVES)
+		conn->attr.rnr_retry = (uint8_t)rand_below(r, 7);
+	failure->after = rand_below(r, get_trigger(conn, failure->side)->n);
+}
+
+void failure_plan(struct world *world)
+{
+	world->failure_rand = (struct rand){world->scenario.seed ^ 0x6661696c757265};
+	for (uint64_t i = 0; i < world->scenario.failures && world->n_conns; i++) {
+		struct simconn *conn =
+			&world->conn[rand_below(&world->failure_rand, world->n_conns)];
+
+		if (!conn->failure.kind)
+			plan_conn(conn, &world->failure_rand);
+	}
+}
+
+/* --- Mistakes. */
+
+static bool is_due(const struct simconn *conn)
+{
+	const struct failure *failure = &conn->failure;
+
+	return !failure->begun && get_trigger(conn, failure->side)->posted >= failure->after;
+}
+
+static void move_to_error(struct endpoint *end)
+{
+	const struct urxe_qp_attr attr = {.state = URXE_QPS_ERR};
+
+	end->in_error = true;
+	sim_require(urxe_qp_modify(end->qp, end->host->world->now, &attr, URXE_QP_STATE) == 0);
+}
+
+void failure_turn(struct endpoint *end)
+{
+	struct failure *failure = &end->conn->failure;
+	struct world *world = end->host->world;
+
+	if (!failure->kind || failure->side != end->side || is_mistaken_request(failure->kind) ||
+	    !is_due(end->conn) || rand_chance(&world->failure_rand, 0.5))
+		return;
+	failure->begun = true;
+	if (failure->kind == FAILURE_STATE)
+		move_to_error(end);
+	else
+		end->recv_queue->stopped = true;
+	world_note(world, "host %u qp %06x %s", end->host->id, end->qpn,
+		   failure->kind == FAILURE_STATE ? "goes to the error state"
+						  : "posts no more receives");
+}
+
+bool failure_is_next(const struct stream *stream)
+{
+	const struct failure *failure = &stream->conn->failure;
+
+	return is_mistaken_request(failure->kind) && failure->side == stream->side &&
+	       is_due(stream->conn);
+}
+
+static uint8_t choose_opcode(const struct stream *stream, struct rand *r)
+{
+	static const uint8_t remote[] = {URXE_WR_RDMA_WRITE, URXE_WR_RDMA_READ, URXE_WR_FETCH_ADD,
+					 URXE_WR_FLUSH};
+	static const uint8_t local[] = {URXE_WR_SEND, URXE_WR_RDMA_WRITE, URXE_WR_RDMA_READ};
+
+	switch (stream->conn->failure.kind) {
+	case FAILURE_KEY: return remote[rand_below(r, sizeof(remote))];
+	case FAILURE_MALFORMED: return URXE_WR_SEND;
+	default: break;
+	}
+	switch (stream->conn->attr.type) {
+	case URXE_QPT_RC: return local[rand_below(r, 3)];
+	case URXE_QPT_UC: return local[rand_below(r, 2)];
+	default: return URXE_WR_SEND;
+	}
+}
+
+/* The key of a window that is not bound, an unknown key, or an address outside the memory. */
+static void choose_remote(struct stream *stream, struct urxe_send_wr *wr, struct rand *r)
+{
+	const struct simhost *peer = stream_to(stream)->host;
+
+	wr->remote_addr = peer->iova + stream->target;
+	wr->rkey = peer->key;
+	if (stream->conn->failure.kind != FAILURE_KEY)
+		return;
+	if (stream->mw.state == WINDOW_FREE) {
+		wr->rkey = stream->mw.key;
+		stream->mw.state = WINDOW_GOING; /* nobody binds it any more */
+	} else if (rand_chance(r, 0.5)) {
+		wr->rkey = ~peer->key;
+	} else {
+		wr->remote_addr = peer->iova + ((peer->mem_size + 7) & ~UINT64_C(7));
+	}
+}
+
+static uint32_t choose_length(const struct stream *stream, uint8_t opcode, struct rand *r)
+{
+	const uint32_t mtu = 128u << stream->conn->attr.path_mtu;
+	const uint32_t most = stream->conn->attr.type == URXE_QPT_UD && mtu < stream->world->size
+				      ? mtu
+				      : stream->world->size;
+
+	if (stream->conn->failure.kind == FAILURE_MALFORMED)
+		return 0;
+	return is_atomic(opcode) ? 8 : rand_in(r, 1, most);
+}
+
+int failure_post(struct stream *stream)
+{
+	struct rand *r = &stream->world->failure_rand;
+	struct request *request = &stream->request[stream->posted];
+	struct endpoint *end = stream_from(stream);
+	const struct urxe_path path = simconn_path(stream->conn, stream->side);
+	struct failure *failure = &stream->conn->failure;
+	struct urxe_send_wr wr = {
+		.wr_id = stream->posted, .flags = URXE_SEND_SIGNALED, .n_segs = 1};
+	struct urxe_seg seg;
+
+	failure->begun = true;
+	stream->mistake = stream->posted;
+	request->opcode = choose_opcode(stream, r);
+	request->length = choose_length(stream, request->opcode, r);
+	request->signaled = true;
+	stream_make_layout(stream, stream->posted);
+	if (failure->kind == FAILURE_MALFORMED)
+		return urxe_post_malformed(end->qp, stream->posted, failure->end_status);
+	wr.opcode = request->opcode;
+	choose_remote(stream, &wr, r);
+	seg = simhost_seg(end->host, stream_out(stream, stream->posted)->layout.offset[0],
+			  request->length);
+	if (failure->kind == FAILURE_SEGMENT)
+		seg.lkey = ~end->host->key;
+	wr.segs = &seg;
+	if (request->opcode == URXE_WR_FLUSH) {
+		wr.n_segs = 0;
+		wr.flush = (struct urxe_flush){
+			.placement = URXE_FLUSH_GLOBAL,
+			.selectivity = URXE_FLUSH_RANGE,
+			.length = request->length,
+		};
+	}
+	wr.path = &path;
+	wr.remote_qpn = stream_to(stream)->qpn;
+	wr.remote_qkey = SIMCONN_QKEY;
+	return urxe_post_send(end->qp, &wr);
+}

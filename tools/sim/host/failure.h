@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Failures of connections (--failures): at a random moment, mostly with requests outstanding, one
+ * end of a connection makes a mistake. check/error.c checks what follows from it.
+ */
+#ifndef URXE_SIM_HOST_FAILURE_H
+#define URXE_SIM_HOST_FAILURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct endpoint;
+struct stream;
+struct world;
+
+enum failure_kind {
+	FAILURE_NONE,
+	FAILURE_STATE,     /* the end moves its QP to the error state */
+	FAILURE_SEGMENT,   /* a request has a local key that grants nothing */
+	FAILURE_MALFORMED, /* the end posts a malformed request */
+	FAILURE_KEY,       /* RC: a request has a remote key that grants nothing */
+	FAILURE_RECEIVES,  /* RC: the end posts no receives, and RNR retries are limited */
+};
+
+/* The failure of a connection. */
+struct failure {
+	uint8_t kind;       /* enum failure_kind */
+	unsigned side;      /* of the end that makes the mistake */
+	uint32_t after;     /* requests that are posted before */
+	bool begun;         /* the mistake is made */
+	uint8_t end_status; /* FAILURE_MALFORMED: enum urxe_wc_status of the request */
+};
+
+/* Chooses the connections that fail, and how, before they are opened. */
+void failure_plan(struct world *world);
+/* The application's turn: may move the QP to the error state, or stop posting receives. */
+void failure_turn(struct endpoint *end);
+/* Whether the next request of the stream is the mistake. */
+bool failure_is_next(const struct stream *stream);
+/* Posts that request; returns the result of the engine. */
+int failure_post(struct stream *stream);
+
+#endif
