@@ -20,8 +20,10 @@
 #define BOND_MEMBERS 8
 
 /*
- * Time without an answer after which a member that carries frames is probed, while RoCE frames come
- * or go (BOND_BUSY_NS).
+ * A round of probes asks through all members with a link. It begins when the first of them is due.
+ *
+ * Time without an answer after which a member that carries frames is due, while RoCE frames come or
+ * go (BOND_BUSY_NS).
  */
 #define BOND_FRESH_NS 20000000ull
 /* Time that a round of probes waits for answers. */
@@ -33,9 +35,9 @@
  * through.
  */
 #define BOND_EXCUSED_ROUNDS 50
-/* Interval of probes to a member that failed, until it is healthy again. */
+/* The same of a member that failed, until it is healthy again. */
 #define BOND_RETURN_NS 100000000ull
-/* Interval of probes to healthy members that carry no frames, or are idle. */
+/* The same of healthy members that carry no frames, or are idle. */
 #define BOND_IDLE_NS 1000000000ull
 /* Time after the last RoCE frame from which the members that carry frames count as idle. */
 #define BOND_BUSY_NS 5000000000ull
