@@ -348,6 +348,16 @@ const struct host_address *host_find_in_vlan(const struct host *h, const uint8_t
 	return NULL;
 }
 
+const uint8_t *host_vlan_mac(const struct host *h, uint32_t uplink, uint16_t vlan)
+{
+	const struct host_address *a;
+
+	for (a = h->addresses; vlan && a < h->addresses + HOST_ADDRESSES; a++)
+		if (a->valid && a->kernel && a->vlan == vlan && a->uplink == (int)uplink)
+			return a->mac;
+	return NULL;
+}
+
 bool host_same_subnet(const uint8_t a[16], const uint8_t b[16], uint8_t prefix_len)
 {
 	uint8_t bytes = prefix_len / 8, bits = prefix_len % 8;

@@ -44,12 +44,14 @@ struct host_address {
 	uint16_t vlan;            /* VLAN ID; 0 = untagged */
 	char ndev[HOST_NDEV_LEN]; /* the kernel's interface with this address; "" = none */
 	uint32_t ifindex;         /* its index; 0 = none, or unknown */
-	/* The kernel has the address too, and answers ARP and ND for it. */
-	bool kernel;
-	/* Then: the uplink whose interface has the address. In a bond, `uplink` is the first
-	 * member.
+	/*
+	 * The kernel has the address too, and answers ARP and ND for it. Then `member` is the
+	 * uplink of its interface (in a bond, `uplink` is the first member), and `mac` is the
+	 * interface's; that of a VLAN interface may differ from that of the uplink.
 	 */
+	bool kernel;
 	int member;
+	uint8_t mac[ETHER_MAC_LEN];
 	/* Named by --address: if the kernel removes the address, the host keeps it, with the two
 	 * values below. */
 	bool given;
@@ -141,6 +143,9 @@ const struct host_address *host_find_address(const struct host *h, const uint8_t
 /* Returns this host's address in this VLAN (ID; 0 = untagged), or NULL. */
 const struct host_address *host_find_in_vlan(const struct host *h, const uint8_t ip[16],
 					     uint16_t vlan);
+
+/* The MAC of the kernel's VLAN interface on an uplink; NULL: none has an address of the host. */
+const uint8_t *host_vlan_mac(const struct host *h, uint32_t uplink, uint16_t vlan);
 
 /* Are the first prefix_len bits of the addresses equal? */
 bool host_same_subnet(const uint8_t a[16], const uint8_t b[16], uint8_t prefix_len);

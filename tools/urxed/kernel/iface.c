@@ -227,6 +227,7 @@ static uint32_t list_iface_addresses(const struct iface_table *t, const struct i
 						.vlan = iface->vlan,
 						.ifindex = (uint32_t)iface->ifindex};
 		memcpy(list[n].ip, a->ip, sizeof(list[n].ip));
+		memcpy(list[n].mac, iface->mac, sizeof(list[n].mac));
 		memcpy(list[n].ndev, iface->name, sizeof(list[n].ndev));
 		n++;
 	}

@@ -91,6 +91,18 @@ static bool is_too_long(const struct switch_frame *f, uint16_t mtu)
 				 ether_get16(head + 2 * ETHER_MAC_LEN) != ETHERTYPE_ID_VLAN);
 }
 
+/* On an uplink the host uses that uplink's MAC, or that of the VLAN interface on it. */
+static const uint8_t *source_mac(const struct vswitch *sw, const struct switch_port *to,
+				 const uint8_t *frame)
+{
+	const uint8_t *tag = frame + 2 * ETHER_MAC_LEN, *of_vlan = NULL;
+
+	if (ether_get16(tag) == ETHERTYPE_ID_VLAN)
+		of_vlan = host_vlan_mac(sw->host, (uint32_t)(to - sw->uplink_ports),
+					ether_get16(tag + 2) & ETHER_VLAN_ID);
+	return of_vlan ? of_vlan : to->uplink->mac;
+}
+
 bool switch_enqueue(struct vswitch *sw, struct switch_port *to, const struct switch_frame *f,
 		    bool can_wait)
 {
@@ -110,13 +122,10 @@ bool switch_enqueue(struct vswitch *sw, struct switch_port *to, const struct swi
 	if (!room)
 		return drop_frame(sw, to, f, SWITCH_DROP_UPLINK_FULL);
 	switch_frame_copy(room, f);
-	/*
-	 * VMs know the host by one MAC, and so does the Ethernet behind a bond. On another uplink
-	 * the host uses that uplink's MAC.
-	 */
+	/* VMs know the host by one MAC, and so does the Ethernet behind a bond. */
 	if (f->from_host && to->kind == SWITCH_UPLINK &&
 	    !bond_has(&sw->bond, (uint32_t)(to - sw->uplink_ports)))
-		memcpy(room + ETHER_MAC_LEN, u->mac, ETHER_MAC_LEN);
+		memcpy(room + ETHER_MAC_LEN, source_mac(sw, to, room), ETHER_MAC_LEN);
 	uplink_commit(u, f->len);
 	return true;
 }

@@ -126,23 +126,27 @@ static enum switch_drop set_host_dest(const struct vswitch *sw, const struct fra
 	return SWITCH_DROP_NO_QP;
 }
 
-/* A bond's member has the host's MAC beside its own. */
-static bool is_mac_of_uplink(const struct vswitch *sw, const struct switch_port *port,
-			     const uint8_t mac[ETHER_MAC_LEN])
+/* A bond's member has the host's MAC beside its own; VLAN interfaces may have others. */
+static bool is_for_uplink(const struct vswitch *sw, const struct switch_port *port,
+			  const struct frame_class *s)
 {
-	return ether_same(mac, port->uplink->mac) ||
-	       (bond_has(&sw->bond, (uint32_t)(port - sw->uplink_ports)) &&
-		ether_same(mac, sw->host->mac));
+	const uint32_t index = (uint32_t)(port - sw->uplink_ports);
+	const uint8_t *of_vlan = host_vlan_mac(sw->host, bond_port_of(&sw->bond, index), s->vlan);
+
+	return ether_same(s->dmac, port->uplink->mac) ||
+	       (bond_has(&sw->bond, index) && ether_same(s->dmac, sw->host->mac)) ||
+	       (of_vlan && ether_same(s->dmac, of_vlan));
 }
 
 enum switch_drop switch_dest_from_station(const struct vswitch *sw, const struct switch_port *from,
 					  const struct frame_class *s, struct switch_dest *dest)
 {
-	bool for_host = switch_is_host_mac(sw, s->dmac);
+	const bool for_uplink = from->kind == SWITCH_UPLINK && is_for_uplink(sw, from, s);
+	const bool for_host = for_uplink || switch_is_host_mac(sw, s->dmac);
 
 	*dest = (struct switch_dest){0};
 	/* A switch outside flooded the frame to this uplink; the other uplink receives it too. */
-	if (for_host && from->kind == SWITCH_UPLINK && !is_mac_of_uplink(sw, from, s->dmac))
+	if (for_host && from->kind == SWITCH_UPLINK && !for_uplink)
 		return SWITCH_DROP_NOT_OURS;
 	if (!for_host)
 		dest->out = ports_out(sw, s, bridged_ports(sw, from));

@@ -191,6 +191,7 @@ static void addresses_of_uplinks_are_listed(void **state)
 	assert_int_equal(list[4].vlan, 100);
 	assert_string_equal(list[4].ndev, "vlan");
 	assert_int_equal(list[4].ifindex, 12);
+	assert_memory_equal(list[4].mac, mac, sizeof(mac));
 	assert_int_equal(list[5].uplink, 1);
 }
 

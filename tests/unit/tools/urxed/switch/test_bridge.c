@@ -715,6 +715,57 @@ static void frames_above_the_mtu_are_dropped(void **state)
 	assert_int_equal(dropped(WIRE, SWITCH_DROP_TOO_LONG), 2);
 }
 
+static const uint8_t vlan_mac[6] = {2, 0, 0, 0, 0, 0x64};
+
+static void put_in_vlan(uint8_t *f, struct urxe_packet *p)
+{
+	p->has_vlan = true;
+	p->vlan_tci = 5 << 13 | 7; /* with a priority */
+	lan_frame(f, p, 0);
+}
+
+static bool hears_vlan_mac(uint32_t station)
+{
+	struct urxe_packet p = lan_datagram(vlan_mac, w->qpn[0], 9);
+	uint8_t f[LAN_LEN];
+
+	p.sgid = craft_gid(URXE_NET_IPV4, 2);
+	p.dgid = craft_gid(URXE_NET_IPV4, 1);
+	memcpy(p.smac, b_mac, 6);
+	lan_frame(f, &p, 0);
+	send_from(station, f, LAN_LEN);
+	assert_false(process_got());
+	put_in_vlan(f, &p);
+	send_from(station, f, LAN_LEN);
+	return process_got();
+}
+
+/* The kernel's VLAN interface on the first uplink has another MAC than the interface below. */
+static void vlan_interface_has_a_mac_of_its_own(void **state)
+{
+	struct host_address *a = &w->host.addresses[1];
+	struct urxe_packet p = lan_datagram(a_mac, 9, w->qpn[0]);
+	struct netdev_frame got;
+	uint8_t f[LAN_LEN];
+
+	(void)state;
+	assert_int_equal(host_add_text(&w->host, "10.0.0.1/24@7", WIRE), 0);
+	a->kernel = true;
+	memcpy(a->mac, vlan_mac, 6);
+	assert_true(hears_vlan_mac(WIRE));
+	assert_false(hears_vlan_mac(OTHER_WIRE));
+	for (uint32_t i = 0; i < STATIONS; i++)
+		while (netdev_rx(w->far[i], w->now, &got, 1))
+			;
+	put_in_vlan(f, &p);
+	assert_true(lan_post(w, 0, f, LAN_LEN));
+	switch_run(&w->sw, w->now);
+	assert_int_equal(netdev_rx(w->far[WIRE], w->now, &got, 1), 1);
+	assert_memory_equal(got.data + 6, vlan_mac, 6);
+	assert_int_equal(netdev_rx(w->far[OTHER_WIRE], w->now, &got, 1), 1);
+	assert_memory_equal(got.data + 6, lan_macs[OTHER_WIRE], 6);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -746,6 +797,7 @@ int main(void)
 		TEST(other_frames_than_roce_to_the_host_are_dropped),
 		TEST(stalled_vm_delays_no_other_port),
 		TEST(frames_above_the_mtu_are_dropped),
+		TEST(vlan_interface_has_a_mac_of_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, lan_start, NULL);
