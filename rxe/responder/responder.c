@@ -18,8 +18,7 @@
 #include "wire/aeth.h"
 #include "wire/header_fields.h"
 
-/* --- Reliable connection. */
-
+/* After a packet was executed: another one may come from an earlier connection. */
 static void report_established(struct urxe_qp *qp)
 {
 	if (qp->attr.state != URXE_QPS_RTR || qp->resp.comm_est)
@@ -27,6 +26,8 @@ static void report_established(struct urxe_qp *qp)
 	qp->resp.comm_est = true;
 	qp_event(qp, URXE_ASYNC_COMM_EST);
 }
+
+/* --- Reliable connection. */
 
 /* Executes the request with the expected PSN. False: it was refused or dropped. */
 static bool execute_expected(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
@@ -39,11 +40,14 @@ static bool execute_expected(struct urxe_qp *qp, const struct urxe_packet *p, ui
 	qp->resp.nak_sent = false;
 	if (qp->resp.in_gap)
 		psn_gap_filled(qp);
-	if (syndrome)
+	if (syndrome) {
 		resp_refuse(qp, syndrome);
-	else if (p->ack_req && !(flags & URXE_OPF_RESOURCE))
+		return false;
+	}
+	report_established(qp);
+	if (p->ack_req && !(flags & URXE_OPF_RESOURCE))
 		resp_ack(qp); /* a response also acknowledges its request (IBA 9.7.5.1.2) */
-	return !syndrome;
+	return true;
 }
 
 /* Executes kept packets that follow without a gap. */
@@ -101,8 +105,10 @@ static void uc_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 		return;
 	}
 	syndrome = resp_execute(qp, p, flags);
-	if (!syndrome)
+	if (!syndrome) {
+		report_established(qp);
 		return;
+	}
 	give_up_message(qp);
 	qp->resp.psn = urxe_psn_add(p->psn, 1);
 	if (syndrome == AETH_NAK_REMOTE_OP)
@@ -155,6 +161,7 @@ static void ud_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 		qp_drop(qp, URXE_DROP_BAD_REQUEST);
 	} else if (hold_recv(qp) && place_datagram(qp, p)) {
 		complete_recv(qp, &wc);
+		report_established(qp);
 	} else {
 		qp_count(qp, URXE_EVENT_LOCAL_ERROR);
 		fail_recv(qp, URXE_WC_LOC_PROT_ERR);
@@ -170,7 +177,6 @@ void resp_packet(struct urxe_qp *qp, const struct urxe_packet *p)
 		qp_drop(qp, URXE_DROP_BAD_QKEY);
 		return;
 	}
-	report_established(qp);
 	switch (qp->type) {
 	case URXE_QPT_RC: rc_request(qp, p, flags); break;
 	case URXE_QPT_UC: uc_request(qp, p, flags); break;

@@ -688,9 +688,49 @@ static void test_wrong_qkey_does_not_establish(void **state)
 	inject(&e, &p);
 	assert_int_equal(e.b->async[URXE_ASYNC_COMM_EST], 0);
 	p.deth.qkey ^= 1;
+	inject(&e, &p); /* no receive request */
+	assert_int_equal(e.b->async[URXE_ASYNC_COMM_EST], 0);
+	post_recv(&e.end[1], 1, 0, 64);
 	inject(&e, &p);
 	assert_int_equal(e.b->async[URXE_ASYNC_COMM_EST], 1);
 	engine_close(&e);
+}
+
+/* A late packet of an earlier connection, or a request that is not executed, does not cause it
+ * either. */
+static void test_only_executed_packets_establish(void **state)
+{
+	static const struct {
+		uint8_t type, opcode;
+		int psn;
+		bool recv;
+		bool established;
+	} rows[] = {
+		{URXE_QPT_RC, 0x0a, 0, false, true},   /* WRITE */
+		{URXE_QPT_RC, 0x0a, 5, false, false},  /* a gap */
+		{URXE_QPT_RC, 0x0a, -5, false, false}, /* a duplicate */
+		{URXE_QPT_RC, 0x08, 0, false, false},  /* the last packet of no WRITE */
+		{URXE_QPT_RC, 0x04, 0, false, false},  /* SEND: no receive request */
+		{URXE_QPT_RC, 0x04, 0, true, true},    {URXE_QPT_UC, 0x24, 0, false, false},
+		{URXE_QPT_UC, 0x24, 0, true, true},    {URXE_QPT_UC, 0x22, 0, true, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct conn_attr conn = conn_default(rows[i].type);
+		struct urxe_packet p;
+		struct engine e;
+
+		engine_open(&e, &conn);
+		engine_start_anew(&e, &conn, 1);
+		if (rows[i].recv)
+			post_recv(&e.end[1], 1, 0, 64);
+		p = from_peer(&e, &conn, rows[i].opcode);
+		p.psn = (p.psn + (uint32_t)rows[i].psn) & 0xffffff;
+		inject(&e, &p);
+		assert_int_equal(e.b->async[URXE_ASYNC_COMM_EST], rows[i].established);
+		engine_close(&e);
+	}
 }
 
 int main(void)
@@ -715,6 +755,7 @@ int main(void)
 		cmocka_unit_test(test_nak_copies_use_no_retries),
 		cmocka_unit_test(test_other_network_type_is_not_the_peer),
 		cmocka_unit_test(test_wrong_qkey_does_not_establish),
+		cmocka_unit_test(test_only_executed_packets_establish),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
