@@ -214,7 +214,8 @@ static void apply_values(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint3
 	if (mask & M(PATH_MTU))
 		qp->mtu = 128u << a->path_mtu;
 	if (mask & M(RQ_PSN)) {
-		qp->resp.psn = a->rq_psn;
+		/* Messages may have arrived at the HCA already. */
+		qp->resp.psn = urxe_psn_add(a->rq_psn, qp->resp.psn);
 		qp->resp.ack_psn = urxe_psn_add(a->rq_psn, -1u);
 	}
 	if (mask & M(SQ_PSN))

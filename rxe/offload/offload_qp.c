@@ -141,11 +141,13 @@ static void return_to_init(struct urxe_qp *qp)
 	offload_return_receives(qp->rq);
 }
 
-/* The HCA gets the receives before the transition: the peer may send at once after it. */
+/* The HCA gets the receives before the transition: the peer may send at once after it, and the
+ * engine counts the packets of messages that come before the call returns. */
 static int connect_qp(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)
 {
 	int rc;
 
+	qp->mtu = 128u << attr->path_mtu;
 	begin(qp);
 	offload_receive(qp->rq);
 	rc = change_hca(qp, attr, mask);

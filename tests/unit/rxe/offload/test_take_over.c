@@ -6,83 +6,14 @@
 #include <errno.h>
 #include <string.h>
 
-#include "hca_bed.h"
-#include "move.h"
+#include "take_over_bed.h"
 
 #define TO     500000u /* of operations, offset in the peer's memory */
 #define BEFORE 900000u /* of the messages that come first */
 #define LENGTH 20000u
 /* The word that atomics find. */
 #define ORIGINAL 40u
-/* Packets arrive each microsecond. */
-#define STEP  250u
-#define STEPS 100u
-
-/* --- One side of a bed leaves its HCA. */
-
-static struct urxe_dev *device(const struct bed *bed, unsigned side)
-{
-	return bed->above.node[side]->dev;
-}
-
-/* Runs the wire, and passes completions of HCAs on meanwhile. */
-static void run_for(struct bed *bed, uint64_t ns)
-{
-	const uint64_t until = bed->wire->now + ns;
-
-	while (bed->wire->now < until) {
-		const uint64_t next = bed->wire->now + STEP;
-
-		for (unsigned side = 0; side < 2; side++)
-			if (bed->offloaded[side])
-				hand_over(bed, side);
-		if (pair_run(bed->wire, next) == PAIR_IDLE)
-			bed->wire->now = next;
-		for (unsigned side = 0; side < 2; side++)
-			if (bed->offloaded[side])
-				engine_hca_deliver(&bed->hca[side]);
-	}
-	bed->above.now = bed->wire->now;
-}
-
-static int try_take_over(struct bed *bed, unsigned side, struct urxe_offload_refusal *refusal)
-{
-	int rc = -EAGAIN;
-
-	for (unsigned tries = 0; rc == -EAGAIN && tries < 100000; tries++) {
-		rc = urxe_offload_take_over(device(bed, side), bed->wire->now, true, refusal);
-		if (rc == -EAGAIN)
-			run_for(bed, STEP);
-	}
-	return rc;
-}
-
-/* The HCA is removed, and the device that had it is on the wire. */
-static void leave_hca(struct bed *bed, unsigned side)
-{
-	urxe_offload_unset(device(bed, side));
-	node_destroy(bed->wire->node[side]);
-	bed->wire->node[side] = bed->above.node[side];
-	bed->offloaded[side] = false;
-}
-
-static void take_over(struct bed *bed, unsigned side)
-{
-	struct urxe_offload_refusal refusal;
-
-	assert_int_equal(try_take_over(bed, side, &refusal), 0);
-	assert_false(urxe_qp_offloaded(bed->e.end[side].qp));
-	assert_int_equal(bed->above.node[side]->async[URXE_ASYNC_QP_FATAL], 0);
-	leave_hca(bed, side);
-}
-
-/* Saves the device, and restores it on another engine. */
-static void move(struct bed *bed, unsigned side)
-{
-	struct endpoint *end = &bed->e.end[side];
-
-	move_node(bed->wire, side, &end, 1);
-}
+#define STEPS    100u
 
 /* --- Operations. */
 
@@ -145,9 +76,8 @@ static void open_bed(struct bed *bed, const struct bed_attr *attr)
 		for (uint32_t id = 5; id < 8; id++)
 			post_recv(&bed->e.end[side], 70 + id, TO, LENGTH);
 	}
-	for (unsigned from = 0; from < 2; from++) {
+	for (unsigned from = 0; from < 2; from++)
 		post_send(&bed->e, from, &(struct post){.wr_id = 2, .opcode = URXE_WR_SEND});
-	}
 	run_for(bed, 100000);
 	for (unsigned i = 0; i < 2; i++) {
 		expect_wc(&bed->above.node[i]->recv_cq, 1, URXE_WC_SUCCESS);
@@ -324,6 +254,45 @@ static void test_take_over_resumes_a_partly_acknowledged_send(void **state)
 		assert_int_equal(qp_state(&bed.e.end[1]), URXE_QPS_RTS);
 		bed_close(&bed);
 	}
+}
+
+static const struct operation two_packets = {URXE_WR_SEND, 2000, true};
+static struct bed *connecting;
+
+/* The peer's first message arrives before the HCA answers. */
+static int connect_and_receive(void *qp, const struct urxe_qp_attr *attr, uint32_t mask)
+{
+	const int rc = engine_hca_ops.qp_modify(qp, attr, mask);
+
+	if (attr->state == URXE_QPS_RTR) {
+		post_recv(&connecting->e.end[1], 75, TO, LENGTH);
+		post_operation(connecting, &two_packets, 5);
+		run_for(connecting, 100000);
+	}
+	return rc;
+}
+
+static void test_take_over_counts_a_message_during_the_transition_to_rtr(void **state)
+{
+	struct urxe_offload_ops ops = engine_hca_ops;
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	static struct bed bed;
+
+	(void)state;
+	conn.access = 0;
+	ops.qp_modify = connect_and_receive;
+	bed_open_sides(&bed, false, true, &(struct pair_attr){.seed = 1});
+	urxe_offload_set(device(&bed, 1), &ops, &bed.hca[1]);
+	prepare_memory(&bed, &two_packets);
+	connecting = &bed;
+	conn_open(&bed.above, &conn, bed.e.end);
+	expect_result(&bed, &two_packets, 5);
+	post_recv(&bed.e.end[1], 76, TO, LENGTH);
+	take_over(&bed, 1);
+	post_operation(&bed, &two_packets, 6);
+	settle(&bed);
+	expect_result(&bed, &two_packets, 6);
+	bed_close(&bed);
 }
 
 /* The HCA has the answer, which the peer has not received. */
@@ -940,6 +909,7 @@ int main(void)
 		cmocka_unit_test(test_take_over_at_each_moment_loses_nothing),
 		cmocka_unit_test(test_take_over_at_each_packet_loses_nothing),
 		cmocka_unit_test(test_take_over_resumes_a_partly_acknowledged_send),
+		cmocka_unit_test(test_take_over_counts_a_message_during_the_transition_to_rtr),
 		cmocka_unit_test(test_atomic_is_not_repeated),
 		cmocka_unit_test(test_waiting_requests_run_after_a_take_over),
 		cmocka_unit_test(test_abandoned_take_over_leaves_requests_to_the_hca),
