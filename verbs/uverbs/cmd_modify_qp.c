@@ -221,10 +221,17 @@ static int modify_engine(struct qp *qp, uint64_t now, const struct urxe_qp_attr 
 	return command_forbid_unlock(hca) ? -EIO : rc;
 }
 
-static void log_migration(const struct qp *qp, uint32_t mask)
+/* An HCA has other reasons for EOPNOTSUPP. */
+static void log_migration(const struct qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)
 {
-	log_info("qp %#x: path migration is not supported (%s)", qp->qpn,
-		 mask & IBV_QP_ALT_PATH ? "IBV_QP_ALT_PATH" : "IBV_QP_PATH_MIG_STATE");
+	const char *unsupported = NULL;
+
+	if (mask & IBV_QP_ALT_PATH)
+		unsupported = "IBV_QP_ALT_PATH";
+	else if (mask & IBV_QP_PATH_MIG_STATE && attr->path_mig_state != URXE_MIG_MIGRATED)
+		unsupported = "IBV_QP_PATH_MIG_STATE";
+	if (unsupported)
+		log_info("qp %#x: path migration is not supported (%s)", qp->qpn, unsupported);
 }
 
 /*
@@ -264,7 +271,7 @@ static int change_qp(struct qp *qp, uint32_t mask, const struct urxe_qp_attr *at
 	if (!rc)
 		rc = modify_engine(qp, clock_now(), attr, mask);
 	if (rc == -EOPNOTSUPP)
-		log_migration(qp, mask);
+		log_migration(qp, attr, mask);
 	if (rc) {
 		remote_qp_release(remote);
 		return rc;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Address handles of a program whose HCA finds next hops itself. The test plays the program and the
- * daemon; a provider double plays the HCA.
+ * Commands of a program that the HCA may refuse. The test plays the program and the daemon; a
+ * provider double plays the HCA.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/port_attributes.h"
 #include "hca_program.h"
 #include "loop_adapter.h"
+#include "process/log.h"
 #include "slow_thread.h"
 
 #define MTU 1500
@@ -29,6 +31,16 @@ int __wrap_vnic_driver_resolve(struct vnic_driver *drv, uint8_t sgid_index, cons
 	if (!urxed_error)
 		*hop = (struct vnic_next_hop){.mac = {2, [5] = 9}};
 	return urxed_error;
+}
+
+int __wrap_added_qp_add(uint32_t qpn, bool reachable, struct added_qp **added);
+
+int __wrap_added_qp_add(uint32_t qpn, bool reachable, struct added_qp **added)
+{
+	(void)qpn;
+	(void)reachable;
+	(void)added;
+	return -EEXIST;
 }
 
 static int setup(void **state)
@@ -57,6 +69,8 @@ static int teardown(void **state)
 	assert_int_equal(fake_hca.pds + fake_hca.ahs, 0);
 	return 0;
 }
+
+/* --- Address handles: the HCA finds next hops itself. */
 
 static uint32_t ah;
 
@@ -163,6 +177,67 @@ static void a_closed_context_gets_no_handle(void **state)
 	open_context();
 }
 
+/* --- Changes of a queue pair. */
+
+static int create_qp(uint32_t *qp)
+{
+	const struct ib_uverbs_create_cq create_cq = {.cqe = 10, .comp_channel = -1};
+	struct ib_uverbs_create_qp create = {.pd_handle = pd,
+					     .max_send_wr = 1,
+					     .max_recv_wr = 1,
+					     .max_send_sge = 1,
+					     .max_recv_sge = 1,
+					     .qp_type = IBV_QPT_UD};
+	uint32_t cq;
+	int rc = COMMAND(CREATE_CQ, create_cq, &cq);
+
+	create.send_cq_handle = create.recv_cq_handle = cq;
+	return rc ? rc : COMMAND(CREATE_QP, create, qp);
+}
+
+static int modify_qp(uint32_t qp, uint8_t state, uint32_t mask)
+{
+	const struct ib_uverbs_modify_qp modify = {.qp_handle = qp,
+						   .attr_mask = IBV_QP_STATE | mask,
+						   .qp_state = state,
+						   .port_num = 1};
+
+	return COMMAND(MODIFY_QP, modify, NULL);
+}
+
+/* Whether the log of the change names path migration. */
+static bool logs_migration(uint32_t qp)
+{
+	const int error_output = dup(STDERR_FILENO);
+	char log[1024] = "";
+	int ends[2];
+
+	assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+	log_level = LOG_INFO;
+	dup2(ends[1], STDERR_FILENO);
+	assert_int_equal(modify_qp(qp, IBV_QPS_RTR, 0), -EOPNOTSUPP);
+	dup2(error_output, STDERR_FILENO);
+	log_level = LOG_NONE;
+	(void)!read(ends[0], log, sizeof(log) - 1);
+	close(error_output);
+	close(ends[0]);
+	close(ends[1]);
+	return strstr(log, "path migration");
+}
+
+/* It would send the reader of the log to an attribute that the program does not set. */
+static void a_change_that_the_hca_refuses_is_no_path_migration(void **state)
+{
+	uint32_t qp;
+
+	(void)state;
+	assert_int_equal(create_qp(&qp), 0);
+	assert_int_equal(modify_qp(qp, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY),
+			 0);
+	fake_hca.modify_error = EOPNOTSUPP;
+	assert_false(logs_migration(qp));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -175,6 +250,7 @@ int main(void)
 		TEST(a_domain_stays_meanwhile),
 		TEST(an_hca_that_goes_finds_no_next_hop),
 		TEST(a_closed_context_gets_no_handle),
+		TEST(a_change_that_the_hca_refuses_is_no_path_migration),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
