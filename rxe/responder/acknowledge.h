@@ -15,8 +15,8 @@ void resp_ack(struct urxe_qp *qp);
 /* As resp_ack, after a duplicate. Does nothing if the peer would take the ACK's PSN, which is very
  * old, for a future one. */
 void resp_ack_again(struct urxe_qp *qp);
-/* A receive request was posted to the QP's own queue: if an RNR NAK was due since the last such
- * ACK, makes an ACK due that tells of the request. Not with go-back-N. */
+/* A receive request was posted to the QP's own queue: if the last ACK told the peer of 0 credits,
+ * or an RNR NAK was due since, makes an ACK due that tells of the request. Not with go-back-N. */
 void resp_recv_posted(struct urxe_qp *qp);
 /*
  * Makes a NAK of the expected PSN due; the caller has chosen the syndrome. Unless it is a sequence
