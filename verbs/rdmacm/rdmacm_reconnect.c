@@ -69,21 +69,32 @@ static bool thread_goes_on(int own_epoll)
 	return on;
 }
 
+/* Only here the thread may be cancelled: elsewhere it has locks. */
+static int wait_for_event(int own_epoll)
+{
+	const int timeout = main_thread_ended() ? LAST_THREAD_MS : -1;
+	struct epoll_event ev;
+	int n;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	n = epoll_wait(own_epoll, &ev, 1, timeout);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	return n;
+}
+
 static void *reconnect_thread(void *epoll)
 {
 	const int own_epoll = (int)(intptr_t)epoll;
 	const struct timespec pause = {.tv_nsec = RECONNECT_INTERVAL_NS};
 	struct rdmacm_file *file;
-	struct epoll_event ev;
 	bool again = false;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	prctl(PR_SET_NAME, "urxe-cm");
 	while (thread_goes_on(own_epoll)) {
-		const int timeout = main_thread_ended() ? LAST_THREAD_MS : -1;
-
 		if (again)
 			nanosleep(&pause, NULL);
-		else if (epoll_wait(own_epoll, &ev, 1, timeout) < 0 && errno != EINTR)
+		else if (wait_for_event(own_epoll) < 0 && errno != EINTR)
 			break;
 		main_thread_end_process_if_last();
 		again = false;
@@ -159,19 +170,20 @@ static void stop_thread(const sigset_t *signals)
 	const int epoll = epoll_fd, end = end_fd;
 	const pthread_t ended = thread;
 	struct epoll_event ev = {.events = EPOLLIN};
+	bool closed;
 
 	epoll_fd = end_fd = -1;
 	rdmacm_unlock_files(signals);
 	/*
 	 * A program that closes its descriptors one by one may have closed these two already. Then
-	 * nothing wakes the thread, and both numbers may belong to the program by now.
+	 * they do not wake the thread, and both numbers may belong to the program by now.
 	 */
-	if (epoll_ctl(epoll, EPOLL_CTL_MOD, end, &ev)) {
-		pthread_detach(ended);
-		return;
-	}
+	closed = epoll_ctl(epoll, EPOLL_CTL_MOD, end, &ev);
+	if (closed)
+		pthread_cancel(ended);
 	pthread_join(ended, NULL);
-	close_descriptors(epoll, end);
+	if (!closed)
+		close_descriptors(epoll, end);
 }
 
 int rdmacm_reconnect_add(struct rdmacm_file *file)

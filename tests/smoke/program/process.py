@@ -56,7 +56,7 @@ def run():
     with Host(build) as host:
         if check == 'gone':
             gone(host, program)
-        elif check in ('last_thread', 'last_cm'):
+        elif check.startswith('last_'):
             last_thread(host, program, check)
         else:
             host.run(program, check, seconds=SECONDS)

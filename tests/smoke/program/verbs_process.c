@@ -16,6 +16,7 @@
  * - signals: signals interrupt calls without pause
  * - last_thread: the process ends with the last thread of the program, after its main thread
  * - last_cm: the same if the main thread is cancelled, and only rdma_cm is open
+ * - last_after_close: as last_thread, after the program has closed rdma_cm by closing all numbers
  * - small_stack: a thread with the smallest stack opens the device and rdma_cm
  * - no_thread: the device cannot be opened at the limit of processes
  * - drop: after the program has given up root, its device connects new queue pairs
@@ -854,6 +855,18 @@ static void check_last_cm(void)
 		pause();
 }
 
+/* The descriptors of the thread of rdma_cm, which sleeps by then, go first, then rdma_cm. */
+static void check_last_after_close(void)
+{
+	raise_limit();
+	if (open("/dev/infiniband/rdma_cm", O_RDWR | O_CLOEXEC) < 0)
+		err(1, "rdma_cm");
+	usleep(100000);
+	for (int fd = HIGHEST; fd > 2; fd--)
+		close(fd);
+	check_last_thread();
+}
+
 static void *use_device(void *d)
 {
 	open_device(d);
@@ -919,6 +932,7 @@ static const struct {
 	      {"gone", check_gone},
 	      {"last_thread", check_last_thread},
 	      {"last_cm", check_last_cm},
+	      {"last_after_close", check_last_after_close},
 	      {"small_stack", check_small_stack},
 	      {"no_thread", check_no_thread},
 	      {"drop", check_drop}};
