@@ -140,6 +140,7 @@ static void create_world(struct world *world, const struct scenario *scenario, s
 		.trace = trace,
 		.now = 1, /* urxe_next_deadline returns 0 for "at once" */
 		.n_hosts = (uint32_t)scenario->nodes,
+		.event_rand = {scenario->seed ^ 0x6576656e7473},
 		.size = (uint32_t)scenario->size,
 		.size_bits = 1,
 	};
@@ -209,6 +210,14 @@ static void post_requests(struct simhost *host)
 	}
 }
 
+static void request_events(struct simhost *host)
+{
+	simcq_arm(&host->recv_cq);
+	simcq_arm(&host->send_cq);
+	for (uint32_t i = 0; i < host->n_recv_queues; i++)
+		recv_queue_arm(host->recv_queue[i]);
+}
+
 /* Bulk applications run at each completion, others at random times. */
 static uint64_t get_next_turn(struct simhost *host, bool idle)
 {
@@ -244,7 +253,9 @@ static void run_application(struct simhost *host)
 	const uint64_t before = world->activity;
 	bool idle;
 
+	check_srq_limits(host);
 	poll_completions(host);
+	request_events(host);
 	post_requests(host);
 	idle = world->activity == before;
 	host->turn = get_next_turn(host, idle);

@@ -326,6 +326,45 @@ static void test_failed_request_has_its_status(void **state)
 	world_free(&world);
 }
 
+/* --- Events. */
+
+static void arm_secretly(struct world *world)
+{
+	urxe_cq_arm(world->host[0].recv_cq.cq, false);
+	world->host[0].recv_cq.armed = false;
+}
+
+static void await_an_event(struct world *world)
+{
+	world->host[0].send_cq.armed = true;
+}
+
+static void be_established(struct world *world)
+{
+	check_event(world->conn[0].end[0].host, URXE_ASYNC_COMM_EST, &world->conn[0].end[0]);
+}
+
+static void reach_the_last_wqe(struct world *world)
+{
+	check_event(world->conn[0].end[0].host, URXE_ASYNC_QP_LAST_WQE_REACHED,
+		    &world->conn[0].end[0]);
+}
+
+static void reach_a_limit(struct world *world)
+{
+	check_event(&world->host[0], URXE_ASYNC_SRQ_LIMIT_REACHED, &world->host[0].recv_queue[0]);
+}
+
+static void test_wrong_events_are_detected(void **state)
+{
+	(void)state;
+	expect_failure(PHASE_TRAFFIC, arm_secretly, "event that was not requested");
+	expect_failure(PHASE_SETUP, await_an_event, "without its event");
+	expect_failure(PHASE_SETUP, be_established, "asynchronous event 4");
+	expect_failure(PHASE_SETUP, reach_the_last_wqe, "asynchronous event 16");
+	expect_failure(PHASE_SETUP, reach_a_limit, "limit that was not requested");
+}
+
 /* --- Connections that fail. */
 
 /* A connection whose failure has begun. */
@@ -425,6 +464,7 @@ int main(void)
 		cmocka_unit_test(test_frozen_hosts_have_counters),
 		cmocka_unit_test(test_completion_damage_is_detected),
 		cmocka_unit_test(test_failed_request_has_its_status),
+		cmocka_unit_test(test_wrong_events_are_detected),
 		cmocka_unit_test(test_damage_among_failures_is_detected),
 		cmocka_unit_test(test_unrest_at_the_end_is_detected),
 	};

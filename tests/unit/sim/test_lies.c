@@ -62,6 +62,19 @@ void __wrap_check_delivery(struct simhost *host, const struct urxe_wc *wc)
 	tell(host, wc, true, __real_check_delivery);
 }
 
+#define NO_EVENT UINT32_MAX
+
+static uint32_t hidden_event = NO_EVENT; /* which the checker does not hear of */
+
+void __real_check_event(struct simhost *host, enum urxe_async event, void *ctx);
+void __wrap_check_event(struct simhost *host, enum urxe_async event, void *ctx);
+
+void __wrap_check_event(struct simhost *host, enum urxe_async event, void *ctx)
+{
+	if (event != hidden_event)
+		__real_check_event(host, event, ctx);
+}
+
 static void ignore_phase(void *arg, enum phase phase, struct world *world)
 {
 	(void)arg, (void)phase, (void)world;
@@ -237,11 +250,55 @@ static void test_wrong_flushes_of_receives_are_detected(void **state)
 	EXPECT_DETECTED(lies);
 }
 
+/* --- Events. */
+
+static void expect_event_missed(enum urxe_async event, const char *expected)
+{
+	struct scenario scenario = scenario_default;
+	struct world world;
+	bool right = true;
+
+	scenario.traffic = TRAFFIC_RC;
+	hidden_event = event;
+	for (scenario.seed = 1; right && scenario.seed < 50; scenario.seed++) {
+		right = world_run(&world, &scenario, NULL, ignore_phase, NULL);
+		if (!right && !strstr(world.failure, expected))
+			fail_msg("'%s' says nothing of '%s'", world.failure, expected);
+		world_free(&world);
+	}
+	hidden_event = NO_EVENT;
+	assert_false(right);
+}
+
+static void test_missing_events_are_detected(void **state)
+{
+	(void)state;
+	expect_event_missed(URXE_ASYNC_QP_LAST_WQE_REACHED, "has not told its last receive");
+	expect_event_missed(URXE_ASYNC_SRQ_LIMIT_REACHED, "below its limit without an event");
+}
+
+static enum told solicit(struct endpoint *end, struct urxe_wc *wc)
+{
+	(void)end;
+	wc->solicited = !wc->solicited;
+	return CHANGED;
+}
+
+static void test_wrong_solicitation_is_detected(void **state)
+{
+	static const struct lie lies[] = {{" solicited", solicit, .receive = true}};
+
+	(void)state;
+	EXPECT_DETECTED(lies);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_wrong_errors_are_detected),
 		cmocka_unit_test(test_wrong_flushes_of_receives_are_detected),
+		cmocka_unit_test(test_missing_events_are_detected),
+		cmocka_unit_test(test_wrong_solicitation_is_detected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

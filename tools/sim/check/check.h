@@ -9,6 +9,7 @@
 #include <rxe/types.h>
 
 struct endpoint;
+struct simcq;
 struct simhost;
 struct stream;
 struct world;
@@ -38,6 +39,14 @@ void check_error(struct stream *stream, uint32_t index, uint32_t status);
 void check_flushed_recv(struct endpoint *end, const struct urxe_wc *wc);
 /* For each asynchronous event: the event may come. `ctx`: of its QP, SRQ or CQ. */
 void check_event(struct simhost *host, enum urxe_async event, void *ctx);
+/* For each event of a completion queue: it was requested, and the newest completion brings it. */
+void check_comp_event(struct simcq *cq);
+/* For each polled completion: a requested event has come. */
+void check_told(const struct simcq *cq, const struct urxe_wc *wc);
+/* At each turn of the application: the events of reached limits of SRQs have come. */
+void check_srq_limits(const struct simhost *host);
+/* After all QPs went to the error state: each QP with an SRQ has told that it takes no more. */
+void check_last_wqe(const struct simhost *host);
 /* Records a completed atomic on a shared word for check_atomics. */
 void check_atomics_note(struct stream *stream, uint32_t index, uint64_t original);
 /* At the end: the atomics on shared words are linearizable. */

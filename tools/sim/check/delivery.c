@@ -114,6 +114,9 @@ static void check_arrival(const struct arrival *a)
 				  a->wc->qpn, index, a->wc->opcode, a->length, a->wc->flags);
 	else if (a->wc->flags & URXE_WC_WITH_IMM && a->wc->imm != htonl(index))
 		world_fail_stream(stream, "immediate data of message %u is %x", index, a->wc->imm);
+	else if (a->wc->solicited != !!(stream->request[index].flags & URXE_SEND_SOLICITED))
+		world_fail_stream(stream, "message %u is%s solicited", index,
+				  a->wc->solicited ? "" : " not");
 	else if (!has_right_content(a, index))
 		world_fail_stream(stream, "content of message %u of qp %06x is wrong", index, qpn);
 	stream->request[index].delivered = true;

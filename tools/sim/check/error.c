@@ -100,20 +100,11 @@ void check_error(struct stream *stream, uint32_t index, uint32_t status)
 		   stream_from(stream)->host->id, stream_from(stream)->qpn, index, status);
 }
 
-/* A local error on UC or UD leaves the receives as they are (IBA 10.3.1.7). */
-static bool may_be_in_error(const struct endpoint *end)
-{
-	const struct failure *failure = &end->conn->failure;
-
-	return end->in_error || (end->conn->attr.type == URXE_QPT_RC &&
-				 (failure->begun || failure->kind == FAILURE_RECEIVES));
-}
-
 void check_flushed_recv(struct endpoint *end, const struct urxe_wc *wc)
 {
 	struct world *world = end->host->world;
 
-	if (wc->status != URXE_WC_WR_FLUSH_ERR || !may_be_in_error(end)) {
+	if (wc->status != URXE_WC_WR_FLUSH_ERR || !failure_may_stop(end)) {
 		world_fail(world, "host %u: receive completion: qp %06x, status %u", end->host->id,
 			   wc->qpn, wc->status);
 		return;

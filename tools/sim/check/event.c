@@ -2,6 +2,7 @@
 /* Asynchronous events. */
 #include "sim/check/check.h"
 
+#include "sim/host/recv_queue.h"
 #include "sim/host/simconn.h"
 #include "sim/world.h"
 
@@ -14,13 +15,32 @@ static bool may_refuse(const struct endpoint *end)
 	       !end->n_events[URXE_ASYNC_QP_ACCESS_ERR];
 }
 
+/* Both ends of a connection are in RTS before its first packet, and none drains its send queue. */
+static bool may_come(const struct endpoint *end, enum urxe_async event)
+{
+	switch (event) {
+	case URXE_ASYNC_QP_ACCESS_ERR: return may_refuse(end);
+	case URXE_ASYNC_QP_LAST_WQE_REACHED:
+		return end->recv_queue->shared && failure_may_stop(end) && !end->n_events[event];
+	default: return false;
+	}
+}
+
 static void check_qp_event(struct endpoint *end, enum urxe_async event)
 {
-	if (event == URXE_ASYNC_QP_FATAL || event == URXE_ASYNC_QP_REQ_ERR ||
-	    (event == URXE_ASYNC_QP_ACCESS_ERR && !may_refuse(end)))
+	if (!may_come(end, event))
 		world_fail(end->host->world, "host %u: asynchronous event %u of qp %06x",
 			   end->host->id, event, end->qpn);
 	end->n_events[event]++;
+}
+
+static void check_limit_event(struct recv_queue *recv_queue)
+{
+	if (!recv_queue->limit)
+		world_fail(recv_queue->host->world,
+			   "host %u: event of a limit that was not requested",
+			   recv_queue->host->id);
+	recv_queue->limit = 0;
 }
 
 void check_event(struct simhost *host, enum urxe_async event, void *ctx)
@@ -30,7 +50,55 @@ void check_event(struct simhost *host, enum urxe_async event, void *ctx)
 	case URXE_ASYNC_SRQ_ERR:
 		world_fail(host->world, "host %u: asynchronous event %u", host->id, event);
 		break;
-	case URXE_ASYNC_SRQ_LIMIT_REACHED: break;
+	case URXE_ASYNC_SRQ_LIMIT_REACHED: check_limit_event(SIMHOST_RECV_QUEUE(ctx)); break;
 	default: check_qp_event(ctx, event); break;
+	}
+}
+
+static bool brings_event(const struct simcq *cq, const struct urxe_wc *wc)
+{
+	return cq->armed && (!cq->solicited_only || wc->solicited);
+}
+
+void check_comp_event(struct simcq *cq)
+{
+	if (cq->head == cq->tail || !brings_event(cq, &cq->ring[(cq->tail - 1) & (cq->room - 1)]))
+		world_fail(cq->host->world, "host %u: completion event that was not requested",
+			   cq->host->id);
+	cq->armed = false;
+}
+
+void check_told(const struct simcq *cq, const struct urxe_wc *wc)
+{
+	if (brings_event(cq, wc))
+		world_fail(cq->host->world, "host %u: completion of qp %06x without its event",
+			   cq->host->id, wc->qpn);
+}
+
+/* Posts only raise the number of requests that are left, so it was lower when a QP took one. */
+static bool is_limit_reached(const struct recv_queue *recv_queue)
+{
+	const uint32_t retired = urxe_rq_retired(recv_queue->rq);
+
+	return retired != recv_queue->limit_from &&
+	       (uint32_t)recv_queue->posted - retired < recv_queue->limit;
+}
+
+void check_srq_limits(const struct simhost *host)
+{
+	for (uint32_t i = 0; i < host->n_recv_queues; i++)
+		if (host->recv_queue[i]->limit && is_limit_reached(host->recv_queue[i]))
+			world_fail(host->world,
+				   "host %u: an SRQ is below its limit without an event", host->id);
+}
+
+void check_last_wqe(const struct simhost *host)
+{
+	for (uint32_t i = 0; i < host->n_ends; i++) {
+		const struct endpoint *end = host->end[i];
+
+		if (end->recv_queue->shared && !end->n_events[URXE_ASYNC_QP_LAST_WQE_REACHED])
+			world_fail(host->world, "host %u: qp %06x has not told its last receive",
+				   host->id, end->qpn);
 	}
 }

@@ -74,6 +74,8 @@ void check_quiet(struct world *world)
 		move_qps_to_error(&world->host[i]);
 	if (!world->failure[0] && !world_settle(world, world->now + SECOND))
 		world_fail(world, "the engines do not come to rest in the error state");
-	for (uint32_t i = 0; i < world->n_hosts && !world->failure[0]; i++)
+	for (uint32_t i = 0; i < world->n_hosts && !world->failure[0]; i++) {
 		check_flushed_recvs(&world->host[i]);
+		check_last_wqe(&world->host[i]);
+	}
 }

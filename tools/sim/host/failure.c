@@ -96,6 +96,15 @@ void failure_turn(struct endpoint *end)
 						  : "posts no more receives");
 }
 
+/* A local error on UC or UD leaves the receives as they are (IBA 10.3.1.7). */
+bool failure_may_stop(const struct endpoint *end)
+{
+	const struct failure *failure = &end->conn->failure;
+
+	return end->in_error || (end->conn->attr.type == URXE_QPT_RC &&
+				 (failure->begun || failure->kind == FAILURE_RECEIVES));
+}
+
 bool failure_is_next(const struct stream *stream)
 {
 	const struct failure *failure = &stream->conn->failure;

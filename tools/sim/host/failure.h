@@ -35,6 +35,8 @@ struct failure {
 void failure_plan(struct world *world);
 /* The application's turn: may move the QP to the error state, or stop posting receives. */
 void failure_turn(struct endpoint *end);
+/* Whether the QP may be in the error state now. */
+bool failure_may_stop(const struct endpoint *end);
 /* Whether the next request of the stream is the mistake. */
 bool failure_is_next(const struct stream *stream);
 /* Posts that request; returns the result of the engine. */

@@ -82,8 +82,8 @@ static void forget_handles(struct simhost *host)
 	}
 	for (uint32_t i = 0; i < host->n_recv_queues; i++)
 		host->recv_queue[i]->rq = NULL;
-	host->send_cq = (struct simcq){0};
-	host->recv_cq = (struct simcq){0};
+	simcq_free(&host->send_cq);
+	simcq_free(&host->recv_cq);
 }
 
 /* The new memory exists before the old one is freed, so it is at another address. */
@@ -111,8 +111,6 @@ static void freeze_host(struct simhost *host)
 		world_fail(world, "host %u: its state could not be saved: %d", host->id, rc);
 		return;
 	}
-	free(host->send_cq.ring);
-	free(host->recv_cq.ring);
 	forget_handles(host);
 	host->frozen_counters = *urxe_dev_counters(host->dev);
 	urxe_dev_destroy(host->dev);

@@ -94,6 +94,17 @@ void recv_queue_post(struct recv_queue *recv_queue, uint32_t n)
 	}
 }
 
+void recv_queue_arm(struct recv_queue *recv_queue)
+{
+	struct rand *r = &recv_queue->host->world->event_rand;
+
+	if (!recv_queue->shared || recv_queue->limit || rand_chance(r, 0.5))
+		return;
+	recv_queue->limit = rand_in(r, 1, recv_queue->depth);
+	recv_queue->limit_from = urxe_rq_retired(recv_queue->rq);
+	sim_require(urxe_srq_set_limit(recv_queue->rq, recv_queue->limit) == 0);
+}
+
 const struct layout *recv_queue_take(struct recv_queue *recv_queue, uint64_t wr_id)
 {
 	for (uint32_t i = 0; i < recv_queue->depth; i++) {

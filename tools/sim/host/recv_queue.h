@@ -13,6 +13,9 @@ struct recv_queue {
 	struct urxe_rq *rq;
 	uint32_t depth; /* 0: the peers send no message that needs a receive request */
 	bool shared;
+	/* SRQ: the limit of the requested event, 0 = none, and urxe_rq_retired at its request. */
+	uint32_t limit;
+	uint32_t limit_from;
 	bool stopped;             /* the application posts no more */
 	bool refills_in_callback; /* posts from the engine's refill callback too */
 	uint64_t base;            /* offset of depth slots in the host's memory */
@@ -30,6 +33,8 @@ void recv_queue_open(struct recv_queue *recv_queue);
 void recv_queue_free(struct recv_queue *recv_queue);
 /* Posts n receive requests, or fewer if fewer slots are free. */
 void recv_queue_post(struct recv_queue *recv_queue, uint32_t n);
+/* SRQ: requests the event of a limit at random, unless one is requested. */
+void recv_queue_arm(struct recv_queue *recv_queue);
 /*
  * Takes the buffer of a receive completion back, and returns it. NULL: the world has failed,
  * because the request was not outstanding or not the next one, or because a gap was overwritten.

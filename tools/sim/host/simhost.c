@@ -40,7 +40,7 @@ static bool on_complete(void *cq_ctx, const struct urxe_wc *wc)
 
 static void on_comp_event(void *cq_ctx)
 {
-	(void)cq_ctx; /* no queue is armed */
+	check_comp_event(cq_ctx);
 }
 
 static void on_refill(void *rq_ctx)
@@ -154,6 +154,7 @@ void simhost_start(struct simhost *host, uint64_t seed, uint32_t window)
 	host->iova = 0xab0000000000u + ((uint64_t)host->id << 44);
 	create_dev(host, seed, window);
 	register_mem(host);
+	host->send_cq.host = host->recv_cq.host = host;
 	sim_require(urxe_cq_create(host->dev, &host->send_cq, &host->send_cq.cq) == 0);
 	sim_require(urxe_cq_create(host->dev, &host->recv_cq, &host->recv_cq.cq) == 0);
 }
@@ -164,8 +165,8 @@ void simhost_free(struct simhost *host)
 		urxe_dev_destroy(host->dev);
 	migrate_free(host);
 	free(host->recording.bytes);
-	free(host->send_cq.ring);
-	free(host->recv_cq.ring);
+	simcq_free(&host->send_cq);
+	simcq_free(&host->recv_cq);
 	for (uint32_t i = 0; i < host->n_recv_queues; i++)
 		recv_queue_free(host->recv_queue[i]);
 	free(host->recv_queue);
@@ -190,7 +191,27 @@ bool simcq_poll(struct simcq *cq, struct urxe_wc *wc)
 	if (cq->head == cq->tail)
 		return false;
 	*wc = cq->ring[cq->head++ & (cq->room - 1)];
+	check_told(cq, wc);
 	return true;
+}
+
+void simcq_arm(struct simcq *cq)
+{
+	struct rand *r = &cq->host->world->event_rand;
+
+	if (cq->armed || cq->head != cq->tail || rand_chance(r, 0.5))
+		return;
+	cq->armed = true;
+	cq->solicited_only = rand_chance(r, 0.5);
+	urxe_cq_arm(cq->cq, cq->solicited_only);
+}
+
+void simcq_free(struct simcq *cq)
+{
+	free(cq->ring);
+	cq->ring = NULL;
+	cq->head = cq->tail = cq->room = 0;
+	cq->cq = NULL;
 }
 
 /* --- Frames and time. */

@@ -33,10 +33,13 @@ struct recv_queue;
 
 /* A completion queue: completions that the application has not polled yet. */
 struct simcq {
+	struct simhost *host;
 	struct urxe_cq *cq;
 	struct urxe_wc *ring;
 	uint32_t head, tail; /* free-running */
 	uint32_t room;       /* a power of two */
+	bool armed;          /* the next completion brings an event... */
+	bool solicited_only; /* ...or only the next solicited one, or error */
 };
 
 struct simhost {
@@ -92,6 +95,10 @@ struct endpoint *simhost_end(const struct simhost *host, uint32_t qpn);
 struct urxe_seg simhost_seg(const struct simhost *host, uint64_t offset, uint32_t length);
 /* Removes the oldest completion; false: the queue is empty. */
 bool simcq_poll(struct simcq *cq, struct urxe_wc *wc);
+/* Requests an event at random, if the queue is empty. */
+void simcq_arm(struct simcq *cq);
+/* Frees the completions, and forgets the engine's queue. */
+void simcq_free(struct simcq *cq);
 
 /* Gives a received frame to the engine. */
 void simhost_receive(struct simhost *host, uint8_t *data, uint32_t len);
