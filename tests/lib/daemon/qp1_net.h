@@ -166,8 +166,9 @@ static inline void qp1_send(void *ctx, const uint8_t *frame, uint32_t len)
 	struct qp1_host *other = h == &net->host ? &net->peer : &net->host;
 	struct frame_class s;
 
+	/* As the switch does. */
 	if (ether_same(frame, h->host.mac))
-		qp1_fly(net, h, frame, len);
+		gsi_input(&h->gsi, net->now, frame, len);
 	else if (ether_is_group(frame) || ether_same(frame, other->host.mac))
 		qp1_fly(net, other, frame, len);
 	if (h != &net->host)
@@ -307,8 +308,9 @@ static inline uint64_t qp1_tick_host(struct qp1_host *h)
 	neigh_tick(&h->neigh, now);
 	gsi_run(&h->gsi, now);
 	qp1_accept_requests(h);
-	next = cma_tick(&h->cma, now);
+	cma_tick(&h->cma, now);
 	gsi_run(&h->gsi, now);
+	next = cma_next_deadline(&h->cma);
 	due = neigh_deadline(&h->neigh);
 	return due < next ? due : next;
 }

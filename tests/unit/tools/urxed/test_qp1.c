@@ -404,6 +404,33 @@ static void disconnections_wait_for_room_in_the_switch(void **state)
 		cma_destroy_id(ids[i]);
 }
 
+/* Two programs of one host disconnect at once: TIMEWAIT, 0.54 s, begins within one tick. */
+static void local_connection_ends_in_time(void **state)
+{
+	const struct cma_addr to = qp1_addr(net.host.host.addresses[0].ip, QP1_HEARD);
+	const struct cma_param param = {.qpn = QP1_QPN + 1};
+	struct cma_id *id = qp1_create(&net.host, 0);
+
+	(void)state;
+	/* No other timer of the connection manager wakes the daemon then. */
+	qp1_run(&net, net.now + 100 * QP1_SECOND, ONE_BY_ONE);
+	memset(net.host.events, 0, sizeof(net.host.events));
+	assert_int_equal(cma_resolve_addr(id, NULL, &to, 1000), 0);
+	assert_int_equal(cma_resolve_route(id), 0);
+	assert_int_equal(cma_connect(id, &param), 0);
+	qp1_run(&net, net.now + QP1_MS, ONE_BY_ONE);
+	assert_int_equal(net.host.events[CMA_CONNECT_RESPONSE], 1);
+	assert_int_equal(cma_accept(id, NULL), 0);
+	qp1_run(&net, net.now + QP1_MS, ONE_BY_ONE);
+	assert_int_equal(net.host.events[CMA_ESTABLISHED], 1);
+	assert_int_equal(cma_disconnect(id), 0);
+	assert_int_equal(cma_disconnect(net.host.requests[net.host.n_requests - 1]), 0);
+	qp1_run(&net, net.now + QP1_SECOND, ONE_BY_ONE);
+	assert_int_equal(net.host.events[CMA_DISCONNECTED], 2);
+	assert_int_equal(net.host.events[CMA_TIMEWAIT_EXIT], 2);
+	cma_destroy_id(id);
+}
+
 static void set_pkey(struct qp1_host *h, uint32_t index, uint16_t pkey)
 {
 	h->host.pkeys[index] = pkey;
@@ -458,6 +485,7 @@ int main(void)
 		TEST(mads_wait_for_room_in_the_switch),
 		TEST(many_disconnections_are_sent_once),
 		TEST(disconnections_wait_for_room_in_the_switch),
+		TEST(local_connection_ends_in_time),
 		TEST(request_of_a_full_member_reaches_a_limited_member),
 		TEST(request_in_a_foreign_partition_is_rejected),
 	};
