@@ -56,15 +56,36 @@ static enum urxe_event nak_event(uint8_t syndrome)
 	}
 }
 
-void resp_refuse(struct urxe_qp *qp, uint8_t syndrome)
+static uint8_t syndrome_of(uint8_t refusal)
 {
+	switch (refusal) {
+	case RESP_ACCESS_VIOLATION:
+	case RESP_RECV_TOO_SHORT: return AETH_NAK_INVALID_REQUEST;
+	case RESP_RECV_FAILED: return AETH_NAK_REMOTE_OP;
+	default: return refusal;
+	}
+}
+
+static void fail_refusing(struct urxe_qp *qp, uint8_t refusal)
+{
+	switch (refusal) {
+	case RESP_RECV_TOO_SHORT:
+	case RESP_RECV_FAILED: qp_error(qp); break;
+	case RESP_ACCESS_VIOLATION:
+	case AETH_NAK_REMOTE_ACCESS: qp_error_event(qp, URXE_ASYNC_QP_ACCESS_ERR); break;
+	default: qp_error_event(qp, URXE_ASYNC_QP_REQ_ERR);
+	}
+}
+
+void resp_refuse(struct urxe_qp *qp, uint8_t refusal)
+{
+	const uint8_t syndrome = syndrome_of(refusal);
+
 	send_nak(qp, syndrome);
 	qp_count(qp, nak_event(syndrome));
 	qp->resp.starved |= AETH_TYPE(syndrome) == AETH_RNR_NAK;
-	if (syndrome == AETH_NAK_PSN_SEQUENCE || AETH_TYPE(syndrome) == AETH_RNR_NAK)
-		return;
-	qp_error_event(qp, syndrome == AETH_NAK_REMOTE_ACCESS ? URXE_ASYNC_QP_ACCESS_ERR
-							      : URXE_ASYNC_QP_REQ_ERR);
+	if (syndrome != AETH_NAK_PSN_SEQUENCE && AETH_TYPE(syndrome) != AETH_RNR_NAK)
+		fail_refusing(qp, refusal);
 }
 
 void resp_nak_without_gap(struct urxe_qp *qp)

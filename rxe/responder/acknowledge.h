@@ -18,11 +18,21 @@ void resp_ack_again(struct urxe_qp *qp);
 /* A receive request was posted to the QP's own queue: if the last ACK told the peer of 0 credits,
  * or an RNR NAK was due since, makes an ACK due that tells of the request. Not with go-back-N. */
 void resp_recv_posted(struct urxe_qp *qp);
+/* Refusals beside the syndromes of NAKs, which say more about the event. */
+enum resp_refusal {
+	/* AETH_NAK_INVALID_REQUEST for an atomic that is not aligned, too many READs or atomics,
+	 * or the length of a READ or WRITE. Its event is QP_ACCESS_ERR (IBA 11.6.3.2). */
+	RESP_ACCESS_VIOLATION = 0xfe,
+	/* AETH_NAK_INVALID_REQUEST and AETH_NAK_REMOTE_OP without an event: the receive request has
+	 * completed with the error. */
+	RESP_RECV_TOO_SHORT = 0xfd,
+	RESP_RECV_FAILED = 0xfc,
+};
 /*
- * Makes a NAK of the expected PSN due; the caller has chosen the syndrome. Unless it is a sequence
- * error or RNR, the QP enters the error state.
+ * Makes a NAK of the expected PSN due. `refusal`: its syndrome, or enum resp_refusal. Unless it is
+ * a sequence error or RNR, the QP enters the error state.
  */
-void resp_refuse(struct urxe_qp *qp, uint8_t syndrome);
+void resp_refuse(struct urxe_qp *qp, uint8_t refusal);
 /*
  * A request failed, and the peer gets no NAK for it (IBA 9.9.6.3, class J): the QP enters the error
  * state. Earlier requests still get their answers.

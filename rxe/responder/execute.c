@@ -16,7 +16,7 @@
 #include "responder/resp_resources.h"
 #include "wire/aeth.h"
 
-/* Functions that return a syndrome return 0 for success. */
+/* Functions that return a syndrome return 0 for success, and also enum resp_refusal. */
 
 /* A request starts a message, or continues the message in progress (IBA 9.7.4.1.3). */
 static uint8_t check_sequence(const struct urxe_qp *qp, uint32_t flags)
@@ -146,7 +146,7 @@ static uint8_t place_send(struct urxe_qp *qp, const struct urxe_packet *p)
 		return 0;
 	qp_count(qp, URXE_EVENT_LOCAL_ERROR);
 	fail_recv(qp, URXE_WC_LOC_PROT_ERR);
-	return AETH_NAK_REMOTE_OP;
+	return RESP_RECV_FAILED;
 }
 
 static uint8_t execute_send(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
@@ -162,7 +162,7 @@ static uint8_t execute_send(struct urxe_qp *qp, const struct urxe_packet *p, uin
 		/* The next message of UC uses a receive of the QP's own queue. */
 		if (qp->type == URXE_QPT_RC || !qp->rq->qp)
 			fail_recv(qp, URXE_WC_LOC_LEN_ERR);
-		return AETH_NAK_INVALID_REQUEST;
+		return RESP_RECV_TOO_SHORT;
 	}
 	if (flags & URXE_OPF_IETH && !key_release(qp->dev, p->ieth_rkey)) {
 		qp_drop(qp, URXE_DROP_KEY_IN_USE);
@@ -202,7 +202,7 @@ static bool is_granted(const struct urxe_qp *qp, const struct urxe_packet *p, ui
 static uint8_t start_write(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	if (p->reth.length > URXE_MAX_MSG)
-		return AETH_NAK_INVALID_REQUEST;
+		return RESP_ACCESS_VIOLATION;
 	if (!is_granted(qp, p, URXE_ACCESS_REMOTE_WRITE))
 		return AETH_NAK_REMOTE_ACCESS;
 	qp->resp.offset = 0;
@@ -227,7 +227,7 @@ static uint8_t place_write(struct urxe_qp *qp, const struct urxe_packet *p, uint
 
 	/* IBA 9.7.4.1.6: the payloads add up to the length in the RETH. */
 	if (flags & URXE_OPF_END ? p->payload_len != rest : p->payload_len >= rest)
-		return AETH_NAK_INVALID_REQUEST;
+		return RESP_ACCESS_VIOLATION;
 	if (p->payload_len && !mr_write(qp->dev, &range, p->payload))
 		return AETH_NAK_REMOTE_ACCESS;
 	resp->offset += p->payload_len;
@@ -261,10 +261,10 @@ static uint8_t execute_read(struct urxe_qp *qp, const struct urxe_packet *p)
 	struct resp_resource *res;
 
 	if (p->reth.length > URXE_MAX_MSG)
-		return AETH_NAK_INVALID_REQUEST;
+		return RESP_ACCESS_VIOLATION;
 	res = resource_new(qp);
 	if (!res)
-		return AETH_NAK_INVALID_REQUEST;
+		return RESP_ACCESS_VIOLATION;
 	if (!is_granted(qp, p, URXE_ACCESS_REMOTE_READ))
 		return AETH_NAK_REMOTE_ACCESS;
 	*res = (struct resp_resource){
@@ -296,7 +296,7 @@ static uint8_t execute_atomic(struct urxe_qp *qp, const struct urxe_packet *p)
 	};
 
 	if (!res || p->atomic.va % sizeof(uint64_t)) /* IBA 9.4.5, C9-78 */
-		return AETH_NAK_INVALID_REQUEST;
+		return RESP_ACCESS_VIOLATION;
 	if (!mr_atomic(qp->dev, &range, &op))
 		return AETH_NAK_REMOTE_ACCESS;
 	*res = (struct resp_resource){.kind = RES_ATOMIC, .original = op.original};

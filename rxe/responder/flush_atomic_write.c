@@ -5,6 +5,7 @@
 
 #include "memory/mr.h"
 #include "objects/qp.h"
+#include "responder/acknowledge.h"
 #include "responder/resp_resources.h"
 #include "wire/aeth.h"
 
@@ -33,7 +34,7 @@ uint8_t place_atomic_write(struct urxe_qp *qp, const struct urxe_packet *p)
 
 	if (!res || p->reth.va % sizeof(op.operand) || p->reth.length != sizeof(op.operand) ||
 	    p->payload_len != sizeof(op.operand))
-		return AETH_NAK_INVALID_REQUEST;
+		return RESP_ACCESS_VIOLATION;
 	memcpy(&op.operand, p->payload, sizeof(op.operand));
 	if (!mr_atomic(qp->dev, &range, &op))
 		return AETH_NAK_REMOTE_ACCESS;
@@ -69,7 +70,9 @@ uint8_t place_flush(struct urxe_qp *qp, const struct urxe_packet *p)
 	};
 	struct resp_resource *res = resource_new(qp);
 
-	if (!res || !is_valid_flush(p))
+	if (!res)
+		return RESP_ACCESS_VIOLATION;
+	if (!is_valid_flush(p))
 		return AETH_NAK_INVALID_REQUEST;
 	if (p->feth.selectivity == URXE_FLUSH_KEY && !mr_whole(qp->dev, &range))
 		return AETH_NAK_REMOTE_ACCESS;

@@ -10,7 +10,7 @@
 
 /* The rights that a FLUSH needs, by its placement type. */
 uint32_t place_flush_access(const struct urxe_packet *p);
-/* Each returns 0, or the AETH syndrome that the request is answered with. */
+/* Each returns 0, or why the request is refused, for resp_refuse(). */
 uint8_t place_flush(struct urxe_qp *qp, const struct urxe_packet *p);
 uint8_t place_atomic_write(struct urxe_qp *qp, const struct urxe_packet *p);
 

@@ -111,8 +111,8 @@ static void uc_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 	}
 	give_up_message(qp);
 	qp->resp.psn = urxe_psn_add(p->psn, 1);
-	if (syndrome == AETH_NAK_REMOTE_OP)
-		qp_error_event(qp, URXE_ASYNC_QP_FATAL);
+	if (syndrome == RESP_RECV_FAILED)
+		qp_error(qp);
 	qp_drop(qp,
 		AETH_TYPE(syndrome) == AETH_RNR_NAK ? URXE_DROP_NO_RECV : URXE_DROP_BAD_REQUEST);
 }
@@ -165,7 +165,7 @@ static void ud_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 	} else {
 		qp_count(qp, URXE_EVENT_LOCAL_ERROR);
 		fail_recv(qp, URXE_WC_LOC_PROT_ERR);
-		qp_error_event(qp, URXE_ASYNC_QP_FATAL);
+		qp_error(qp);
 	}
 }
 

@@ -420,6 +420,8 @@ static void test_read_beyond_the_depth_gets_nak_invalid_request(void **state)
 	}
 	expect_fatal_nak(e.b, NULL, URXE_WC_REM_INV_REQ_ERR);
 	assert_int_equal(answers(&e).syndrome, INVALID);
+	assert_int_equal(e.b->async[URXE_ASYNC_QP_ACCESS_ERR], 1);
+	assert_int_equal(e.b->async[URXE_ASYNC_QP_REQ_ERR], 0);
 	engine_close(&e);
 }
 

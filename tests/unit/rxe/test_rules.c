@@ -261,6 +261,8 @@ static void test_write_longer_than_its_reth_gets_nak(void **state)
 	p.reth.length = p.payload_len = PAYLOAD;
 	inject(&e, &p);
 	assert_int_equal(answers(&e).syndrome, 0x61);
+	assert_int_equal(e.b->async[URXE_ASYNC_QP_ACCESS_ERR], 1);
+	assert_int_equal(e.b->async[URXE_ASYNC_QP_REQ_ERR], 0);
 	engine_close(&e);
 }
 

@@ -143,6 +143,9 @@ static void test_unaligned_atomics_are_refused(void **state)
 		expect_wc(&e.a->send_cq, 0, URXE_WC_REM_INV_REQ_ERR);
 		for (uint32_t i = 0; i < 16; i++)
 			assert_int_equal(e.b->mem[REGION + i], 0);
+		/* IBA 11.6.3.2: a local access violation. */
+		assert_int_equal(e.b->async[URXE_ASYNC_QP_ACCESS_ERR], 1);
+		assert_int_equal(e.b->async[URXE_ASYNC_QP_REQ_ERR], 0);
 		engine_close(&e);
 	}
 }
