@@ -5,9 +5,13 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+#include <linux/magic.h>
 
 #include "adapter/adapter.h"
 #include "interpose/interpose.h"
@@ -17,6 +21,7 @@
 #include "objects/mmu_notifier.h"
 #include "objects/uverbs_file.h"
 #include "process/emulated_fd.h"
+#include "process/text_lines.h"
 
 /* Linux 5.7; not in every libc's headers. */
 #ifndef MREMAP_DONTUNMAP
@@ -68,6 +73,45 @@ static bool replaces(int flags)
 	return flags & MAP_FIXED && !(flags & MAP_FIXED_NOREPLACE);
 }
 
+/* 2 MiB, as of most kernels, if /proc cannot be read. */
+static size_t default_huge_page(void)
+{
+	struct text_lines info;
+	char line[64];
+	size_t kib = 2048;
+
+	text_lines_open(&info, "/proc/meminfo");
+	while (text_lines_next(&info, line, sizeof(line)))
+		if (sscanf(line, "Hugepagesize: %zu", &kib) == 1)
+			break;
+	text_lines_close(&info);
+	return kib * 1024;
+}
+
+/* Size of the huge pages that the call maps; 1: it maps none. */
+static size_t huge_page(int flags, int fd)
+{
+	const unsigned int log = (unsigned int)flags >> MAP_HUGE_SHIFT & MAP_HUGE_MASK;
+	struct statfs fs;
+
+	if (!(flags & MAP_ANONYMOUS))
+		return !fstatfs(fd, &fs) && fs.f_type == HUGETLBFS_MAGIC ? (size_t)fs.f_bsize : 1;
+	if (!(flags & MAP_HUGETLB))
+		return 1;
+	return log ? (size_t)1 << log : default_huge_page();
+}
+
+/* Bytes of the old mappings that the call replaces: the kernel rounds up to whole huge pages. */
+static size_t replaced_length(size_t length, int flags, int fd)
+{
+	size_t huge;
+
+	if (!replaces(flags) || !mr_index_any())
+		return 0;
+	huge = huge_page(flags, fd);
+	return (length + huge - 1) & ~(huge - 1);
+}
+
 #define MMAP(name)                                                                    \
 	HOOKED(void *, name)                                                          \
 	(void *start, size_t length, int prot, int flags, int fd, off_t offset)       \
@@ -75,7 +119,7 @@ static bool replaces(int flags)
 		struct unmapping u;                                                   \
 		void *mapped;                                                         \
                                                                                       \
-		unmap_begin(&u, start, replaces(flags) ? length : 0);                 \
+		unmap_begin(&u, start, replaced_length(length, flags, fd));           \
 		mapped = REAL(name)(start, length, prot, flags, fd, offset);          \
 		unmap_end(&u, mapped != MAP_FAILED);                                  \
 		if (mapped != MAP_FAILED)                                             \

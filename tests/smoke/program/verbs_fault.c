@@ -21,17 +21,21 @@
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <infiniband/verbs.h>
+#include <linux/mman.h>
 
 #include "loop.h"
 
 #define ROOM    ((size_t)16 * 4096)
 #define LENGTH  (3 * 4096) /* of a message, except of atomics: several packets */
 #define SECONDS 60
+
+#define HUGE_PAGE ((size_t)2 << 20)
 
 static struct ibv_context *context;
 static struct ibv_pd *pd;
@@ -397,6 +401,49 @@ static void check_shmdt_behind_a_hole(void)
 	if (ibv_dereg_mr(behind.mr) || munmap(segment, ROOM))
 		err(1, "memory that is given back");
 	close_pair(pair);
+}
+
+/*
+ * The kernel replaces a whole huge page, though the program asks for less. Without a reservation it
+ * needs none: nothing accesses it before the program maps other memory there.
+ */
+static void check_huge_page(int flags, int file)
+{
+	uint8_t *room = mmap(NULL, 2 * HUGE_PAGE, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *start = (uint8_t *)(((uintptr_t)room + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1));
+	struct ibv_mr *mr = ibv_reg_mr(pd, start, HUGE_PAGE, LOOP_ACCESS);
+	struct side pair[2];
+
+	if (!mr)
+		err(1, "no region");
+	if (mmap(start, 1, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_NORESERVE | flags, file, 0) !=
+		    start ||
+	    syscall(SYS_munmap, start, HUGE_PAGE) ||
+	    mmap(start, HUGE_PAGE, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != start)
+		err(1, "a huge page");
+	open_pair(pair);
+	post_send(&pair[0], IBV_WR_RDMA_WRITE,
+		  &(struct side){.room = start + HUGE_PAGE - ROOM, .mr = mr});
+	expect(IBV_WC_REM_ACCESS_ERR, &pair[0], "a write to what a huge page has replaced");
+	close_pair(pair);
+	if (ibv_dereg_mr(mr) || munmap(room, 2 * HUGE_PAGE))
+		err(1, "memory that is given back");
+}
+
+static void check_huge_pages(void)
+{
+	int file = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB);
+	struct statfs fs;
+
+	/* The kernel may have no huge pages, or others by default. */
+	if (file < 0 || fstatfs(file, &fs) || fs.f_bsize != HUGE_PAGE)
+		return;
+	check_huge_page(MAP_SHARED, file);
+	check_huge_page(MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1);
+	check_huge_page(MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_HUGE_2MB, -1);
+	close(file);
 }
 
 /* Calls that unmap nothing, or other memory. */
@@ -820,6 +867,7 @@ int main(void)
 	check_all_replacements();
 	check_shmdt();
 	check_shmdt_behind_a_hole();
+	check_huge_pages();
 	/* In a new IPC namespace the first segment has ID 0, which must work, too. */
 	if (!unshare(CLONE_NEWIPC))
 		check_shmdt();
