@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "sim/check/check.h"
+#include "sim/host/recv_queue.h"
 #include "sim/host/simconn.h"
 #include "sim/world.h"
 
@@ -258,10 +259,41 @@ static void drop_a_good_frame(struct world *world)
 	((struct urxe_counters *)(uintptr_t)counters)->drop[URXE_DROP_BAD_ICRC]++;
 }
 
+static void count_up(struct world *world, enum urxe_event event)
+{
+	const struct urxe_counters *counters = urxe_dev_counters(world->host[0].dev);
+
+	((struct urxe_counters *)(uintptr_t)counters)->event[event]++;
+}
+
+static void refuse_a_request(struct world *world)
+{
+	count_up(world, URXE_EVENT_NAK_ACCESS_SENT);
+}
+
+static void hear_a_nak(struct world *world)
+{
+	count_up(world, URXE_EVENT_NAK_SEQ_RCVD);
+}
+
+static void hear_an_rnr_nak(struct world *world)
+{
+	count_up(world, URXE_EVENT_NAK_RNR_RCVD);
+}
+
+static void repeat_a_packet(struct world *world)
+{
+	count_up(world, URXE_EVENT_RETRANSMIT);
+}
+
 static void test_counter_damage_is_detected(void **state)
 {
 	(void)state;
 	expect_failure(PHASE_TRAFFIC, drop_a_good_frame, "1 packets dropped as bad_icrc");
+	expect_failure(PHASE_TRAFFIC, refuse_a_request, "1 fatal NAKs");
+	expect_failure(PHASE_TRAFFIC, hear_a_nak, "1 sequence NAKs and sent 0");
+	expect_failure(PHASE_TRAFFIC, hear_an_rnr_nak, "RNR NAKs and sent");
+	expect_failure_of(TRAFFIC_UC, PHASE_TRAFFIC, repeat_a_packet, "but 1 retransmit");
 	expect_failure(PHASE_TRAFFIC, lose_a_frame, "frames sent");
 	expect_failure(PHASE_TRAFFIC, receive_too_much, "frames delivered");
 }
@@ -446,10 +478,17 @@ static void leave_a_completion(struct world *world)
 	cq->head--;
 }
 
+static void forget_a_receive(struct world *world)
+{
+	for (uint32_t i = 0; i < world->host[0].n_recv_queues; i++)
+		world->host[0].recv_queue[i]->posted++;
+}
+
 static void test_unrest_at_the_end_is_detected(void **state)
 {
 	(void)state;
 	expect_failure(PHASE_TRAFFIC, leave_a_timer, "do not come to rest");
+	expect_failure(PHASE_TRAFFIC, forget_a_receive, "receive requests were not flushed");
 	expect_failure(PHASE_TRAFFIC, leave_a_completion, "a completion after the last one");
 }
 
