@@ -96,8 +96,12 @@ static void uc_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 {
 	uint8_t syndrome;
 
-	if (p->psn != qp->resp.psn || flags & URXE_OPF_START)
+	if (p->psn != qp->resp.psn || flags & URXE_OPF_START) {
 		give_up_message(qp);
+		/* The CQ was full. */
+		if (qp->attr.state == URXE_QPS_ERR)
+			return;
+	}
 	qp->resp.psn = p->psn;
 	if (!(flags & URXE_OPF_START) && qp->resp.message == RESP_NONE) {
 		qp_drop(qp, URXE_DROP_UC_SEQUENCE);

@@ -354,6 +354,29 @@ static void test_given_up_message_completes_the_receive_of_the_srq(void **state)
 	}
 }
 
+/* The completion in error does not fit the CQ: the QP takes no further receive. */
+static void test_given_up_message_may_overflow_the_cq(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_UC);
+	struct link_loss loss = {.first = 1};
+	struct endpoint end;
+	struct shared s;
+
+	(void)state;
+	shared_open(&s, &conn);
+	end = (struct endpoint){.node = s.pair->node[1], .rq = s.srq};
+	s.pair->link[0].filter = link_lose_one;
+	s.pair->link[0].filter_arg = &loss;
+	post_recv(&end, 1, 0, 4096);
+	post_recv(&end, 2, 4096, 4096);
+	shared_send_long(&s, 0, 1100);
+	end.node->recv_cq.depth = 0;
+	shared_send(&s, 0);
+	assert_int_equal(qp_state(&s.end[0][1]), URXE_QPS_ERR);
+	assert_int_equal(urxe_rq_retired(s.srq), 1);
+	pair_destroy(s.pair);
+}
+
 /* The SRQ is empty: the responder calls refill, and the sender waits after an RNR NAK. */
 static void test_empty_srq_sends_rnr_nak(void **state)
 {
@@ -552,6 +575,7 @@ int main(void)
 		cmocka_unit_test(test_failed_qp_leaves_the_srq_to_others),
 		cmocka_unit_test(test_dropped_datagram_leaves_its_receive_in_the_srq),
 		cmocka_unit_test(test_given_up_message_completes_the_receive_of_the_srq),
+		cmocka_unit_test(test_given_up_message_may_overflow_the_cq),
 		cmocka_unit_test(test_empty_srq_sends_rnr_nak),
 		cmocka_unit_test(test_read_response_may_overflow_the_cq),
 		cmocka_unit_test(test_overflow_sends_no_ack),
