@@ -75,7 +75,8 @@ int dpdk_port_set_promiscuous(struct netdev *netdev, bool on)
 	if (!err && port->packet_fd >= 0)
 		err = dpdk_port_receive_roce(port, NULL, 0);
 	if (!err && membership_socket(port) >= 0)
-		err = machine_socket_enable(&port->machines, port->ifindex, on);
+		err = machine_socket_enable(&port->machines, port->ifindex, on,
+					    port->packet_fd < 0);
 	if (!err && port->xdp) {
 		xdp_program_pass_blocks(port->xdp, NULL, 0);
 		dpdk_port_set_qp1_ring(port, !on);

@@ -20,6 +20,7 @@
 #define IPV4_CHECKSUM       10
 #define IPV4_ADDRESSES      12
 #define IPV6_LENGTH         4
+#define IPV6_NEXT           6
 #define IPV6_ADDRESSES      8
 #define TCP_SEQUENCE        4
 #define TCP_OFFSET          12
@@ -27,6 +28,7 @@
 #define TCP_CHECKSUM        16
 #define UDP_LENGTH          4
 #define UDP_CHECKSUM        6
+#define SCTP_CHECKSUM       8
 
 #define TCP_FIN 0x01
 #define TCP_PSH 0x08
@@ -71,11 +73,6 @@ static uint32_t fold(uint64_t sum)
 	return ~(uint32_t)sum & 0xffff;
 }
 
-static bool is_ipv4(const uint8_t *packet)
-{
-	return get16(packet + 2 * ETH_ALEN) == ETH_P_IP;
-}
-
 static bool is_tcp(const struct segmenter *s)
 {
 	return s->checksum == s->transport + TCP_CHECKSUM;
@@ -83,15 +80,15 @@ static bool is_tcp(const struct segmenter *s)
 
 /* Sets the checksum of a TCP or UDP header with a payload, `len` bytes, behind an IP header. */
 static void set_transport_checksum(const struct segmenter *s, uint8_t *transport, const uint8_t *ip,
-				   bool ipv4, uint32_t len)
+				   uint32_t len)
 {
 	uint8_t *checksum = transport + (s->checksum - s->transport);
 	uint64_t sum = len + (is_tcp(s) ? IPPROTO_TCP : IPPROTO_UDP);
 	uint32_t value;
 
 	put16(checksum, 0);
-	sum = ipv4 ? add_words(sum, ip + IPV4_ADDRESSES, 8)
-		   : add_words(sum, ip + IPV6_ADDRESSES, 32);
+	sum = s->ipv4 ? add_words(sum, ip + IPV4_ADDRESSES, 8)
+		      : add_words(sum, ip + IPV6_ADDRESSES, 32);
 	value = fold(add_words(sum, transport, len));
 	/* UDP: 0 stands for no checksum. */
 	put16(checksum, !value && !is_tcp(s) ? 0xffff : value);
@@ -99,70 +96,134 @@ static void set_transport_checksum(const struct segmenter *s, uint8_t *transport
 
 /* --- The packet */
 
-/* The length of the IP header; 0: the packet is not IP, or shorter than that header. */
-static uint32_t ip_header_len(const uint8_t *packet, uint32_t len)
+static bool has(const struct segmenter *s, uint32_t offset, uint32_t len)
 {
-	const uint8_t *ip = packet + ETH_HLEN;
+	return offset + len <= s->len;
+}
+
+/* The EtherType behind the tags that are in the packet; sets the offset behind it. 0: none. */
+static uint32_t find_ethertype(struct segmenter *s)
+{
+	uint32_t type = 0, at = 2 * ETH_ALEN;
+
+	do {
+		if (!has(s, at, 2))
+			return 0;
+		type = get16(s->packet + at);
+		at += type == ETH_P_8021Q || type == ETH_P_8021AD ? VLAN_LEN : 2;
+	} while (type == ETH_P_8021Q || type == ETH_P_8021AD);
+	s->network = at;
+	return type;
+}
+
+/* The protocol behind the header; sets the offset of its header. -1: none. */
+static int find_behind_ipv4(struct segmenter *s)
+{
+	const uint8_t *ip = s->packet + s->network;
 	uint32_t ihl;
 
-	if (is_ipv4(packet) && len >= ETH_HLEN + IPV4_LEN) {
-		ihl = (ip[0] & 0xf) * 4;
-		return ihl >= IPV4_LEN && ETH_HLEN + ihl <= len ? ihl : 0;
-	}
-	return get16(packet + 2 * ETH_ALEN) == ETH_P_IPV6 && len >= ETH_HLEN + IPV6_LEN ? IPV6_LEN
-											: 0;
+	if (!has(s, s->network, IPV4_LEN))
+		return -1;
+	ihl = (ip[0] & 0xf) * 4u;
+	s->transport = s->network + ihl;
+	return ihl < IPV4_LEN ? -1 : ip[IPV4_PROTOCOL];
 }
 
-/* Whether the TCP or UDP header of a GSO packet is whole; sets the length of all headers. */
-static bool find_headers(struct segmenter *s, bool tcp)
+/* The same behind the extension headers (RFC 8200). */
+static int find_behind_ipv6(struct segmenter *s)
 {
-	const uint8_t *transport = s->packet + s->transport;
-	uint32_t ip_len = ip_header_len(s->packet, s->len), transport_len;
+	const uint8_t *header;
+	int next;
 
-	/* Extension headers of IPv6 may follow. */
-	if (!ip_len || s->transport < ETH_HLEN + ip_len ||
-	    s->transport + (tcp ? TCP_LEN : UDP_LEN) > s->len)
-		return false;
-	if (is_ipv4(s->packet) &&
-	    (s->transport != ETH_HLEN + ip_len ||
-	     s->packet[ETH_HLEN + IPV4_PROTOCOL] != (tcp ? IPPROTO_TCP : IPPROTO_UDP)))
-		return false;
-	transport_len = tcp ? (transport[TCP_OFFSET] >> 4) * 4u : UDP_LEN;
-	s->headers = s->transport + transport_len;
-	return transport_len >= (tcp ? TCP_LEN : UDP_LEN) && s->headers < s->len;
+	if (!has(s, s->network, IPV6_LEN))
+		return -1;
+	next = s->packet[s->network + IPV6_NEXT];
+	s->transport = s->network + IPV6_LEN;
+	while (next == IPPROTO_HOPOPTS || next == IPPROTO_ROUTING || next == IPPROTO_DSTOPTS) {
+		header = s->packet + s->transport;
+		if (!has(s, s->transport, 8))
+			return -1;
+		next = header[0];
+		s->transport += (header[1] + 1u) * 8;
+	}
+	return next;
 }
 
-/* A packet of GRO has these offsets, too: GRO leaves its checksum to the sender. */
+/* The protocol of a GSO type; sets the EtherTypes that it may have. -1: another offload. */
+static int protocol_of(uint8_t gso_type, bool *ipv4, bool *ipv6)
+{
+	gso_type &= (uint8_t)~VIRTIO_NET_HDR_GSO_ECN;
+	*ipv4 = gso_type != VIRTIO_NET_HDR_GSO_TCPV6;
+	*ipv6 = gso_type != VIRTIO_NET_HDR_GSO_TCPV4;
+	if (gso_type == VIRTIO_NET_HDR_GSO_UDP_L4)
+		return IPPROTO_UDP;
+	return *ipv4 && *ipv6 ? -1 : IPPROTO_TCP;
+}
+
+/* Whether the packet has the headers that its GSO type says, the innermost ones. */
+static bool find_transport(struct segmenter *s, uint8_t gso_type)
+{
+	uint32_t type = find_ethertype(s);
+	bool ipv4, ipv6;
+	int protocol = protocol_of(gso_type, &ipv4, &ipv6);
+
+	s->ipv4 = type == ETH_P_IP;
+	if (protocol < 0 || !(s->ipv4 ? ipv4 : type == ETH_P_IPV6 && ipv6) ||
+	    (s->ipv4 ? find_behind_ipv4(s) : find_behind_ipv6(s)) != protocol)
+		return false;
+	s->checksum = s->transport + (protocol == IPPROTO_TCP ? TCP_CHECKSUM : UDP_CHECKSUM);
+	return true;
+}
+
+/* Sets the length of all headers. */
+static bool find_payload(struct segmenter *s)
+{
+	uint32_t len = UDP_LEN;
+
+	if (!has(s, s->transport, is_tcp(s) ? TCP_LEN : UDP_LEN))
+		return false;
+	if (is_tcp(s))
+		len = (s->packet[s->transport + TCP_OFFSET] >> 4) * 4u;
+	s->headers = s->transport + len;
+	return len >= (is_tcp(s) ? TCP_LEN : UDP_LEN) && s->headers < s->len;
+}
+
+/*
+ * A packet of GRO leaves its checksum to the NIC, too; one of a NIC's own LRO has a checked one.
+ * In a tunnel the virtio-net header describes the inner headers, and the packet is refused.
+ */
 static bool start_gso(struct segmenter *s, const struct virtio_net_hdr *vnet)
 {
-	uint8_t type = vnet->gso_type & (uint8_t)~VIRTIO_NET_HDR_GSO_ECN;
-	bool tcp = type == VIRTIO_NET_HDR_GSO_TCPV4 || type == VIRTIO_NET_HDR_GSO_TCPV6;
-
-	if (!tcp && type != VIRTIO_NET_HDR_GSO_UDP_L4)
-		return false;
 	s->size = vnet->gso_size;
-	return s->size && s->checksum &&
-	       s->checksum == s->transport + (tcp ? TCP_CHECKSUM : UDP_CHECKSUM) &&
-	       find_headers(s, tcp);
+	return s->size && find_transport(s, vnet->gso_type) &&
+	       (!(vnet->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) ||
+		(s->transport == vnet->csum_start &&
+		 s->checksum == s->transport + vnet->csum_offset)) &&
+	       find_payload(s);
+}
+
+/* A frame of its own with an unfinished checksum. SCTP has a CRC instead, of 32 bits. */
+static bool start_checksum(struct segmenter *s, const struct virtio_net_hdr *vnet)
+{
+	s->transport = vnet->csum_start;
+	s->checksum = s->transport + vnet->csum_offset;
+	return s->transport >= ETH_HLEN && has(s, s->checksum, 2) &&
+	       vnet->csum_offset != SCTP_CHECKSUM;
 }
 
 bool segmenter_start(struct segmenter *s, const struct virtio_net_hdr *vnet, const uint16_t *tci,
 		     const uint8_t *packet, uint32_t len)
 {
-	*s = (struct segmenter){.len = len, .tagged = tci, .tci = tci ? *tci : 0};
-	if (len < ETH_HLEN || len > SEGMENTER_PACKET_MAX)
-		return false;
-	if (vnet->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) {
-		s->transport = vnet->csum_start;
-		s->checksum = (uint32_t)vnet->csum_start + vnet->csum_offset;
-		if (s->transport < ETH_HLEN || s->checksum + 2 > len)
-			return false;
-	}
-	s->packet = packet;
-	if (vnet->gso_type == VIRTIO_NET_HDR_GSO_NONE || start_gso(s, vnet))
-		return true;
-	s->packet = NULL;
-	return false;
+	bool good = len >= ETH_HLEN && len <= SEGMENTER_PACKET_MAX;
+
+	*s = (struct segmenter){.packet = packet, .len = len, .tagged = tci, .tci = tci ? *tci : 0};
+	if (good && vnet->gso_type != VIRTIO_NET_HDR_GSO_NONE)
+		good = start_gso(s, vnet);
+	else if (good && vnet->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM)
+		good = start_checksum(s, vnet);
+	if (!good)
+		s->packet = NULL;
+	return good;
 }
 
 /* --- The frames */
@@ -201,7 +262,7 @@ static void write_ip_lengths(const struct segmenter *s, uint8_t *ip, uint32_t le
 {
 	uint32_t header;
 
-	if (!is_ipv4(s->packet)) {
+	if (!s->ipv4) {
 		put16(ip + IPV6_LENGTH, len - IPV6_LEN);
 		return;
 	}
@@ -223,17 +284,18 @@ static void write_tcp(const struct segmenter *s, uint8_t *tcp, bool last)
 
 static void write_segment(struct segmenter *s, uint8_t *to, uint32_t ethernet, uint32_t payload)
 {
-	uint8_t *ip = to + ethernet, *transport = ip + s->transport - ETH_HLEN;
+	uint8_t *ip = to + ethernet + s->network - ETH_HLEN;
+	uint8_t *transport = ip + s->transport - s->network;
 	uint32_t transport_len = s->headers - s->transport + payload;
 
-	memcpy(ip, s->packet + ETH_HLEN, s->headers - ETH_HLEN);
+	memcpy(to + ethernet, s->packet + ETH_HLEN, s->headers - ETH_HLEN);
 	memcpy(transport + (s->headers - s->transport), s->packet + s->headers + s->done, payload);
-	write_ip_lengths(s, ip, s->headers - ETH_HLEN + payload);
+	write_ip_lengths(s, ip, s->headers - s->network + payload);
 	if (is_tcp(s))
 		write_tcp(s, transport, s->done + payload == s->len - s->headers);
 	else
 		put16(transport + UDP_LENGTH, transport_len);
-	set_transport_checksum(s, transport, ip, is_ipv4(s->packet), transport_len);
+	set_transport_checksum(s, transport, ip, transport_len);
 }
 
 static uint32_t next_payload(const struct segmenter *s)

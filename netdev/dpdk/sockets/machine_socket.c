@@ -86,7 +86,7 @@ static int bind_interface(int fd, unsigned int ifindex)
 	return bind(fd, (const struct sockaddr *)&address, sizeof(address)) ? -errno : 0;
 }
 
-int machine_socket_enable(struct machine_socket *s, unsigned int ifindex, bool on)
+int machine_socket_enable(struct machine_socket *s, unsigned int ifindex, bool on, bool xdp)
 {
 	if (!on)
 		return s->packets ? packet_filter_nothing(s->fd) : 0;
@@ -96,7 +96,7 @@ int machine_socket_enable(struct machine_socket *s, unsigned int ifindex, bool o
 			return -ENOMEM;
 		prepare_messages(s->packets);
 	}
-	return packet_filter_other(s->fd) ?: bind_interface(s->fd, ifindex);
+	return packet_filter_other(s->fd, xdp) ?: bind_interface(s->fd, ifindex);
 }
 
 /* Whether the kernel took a tag out of the packet. */

@@ -30,9 +30,11 @@ struct machine_socket {
 /* The socket receives nothing before machine_socket_enable. 0, or a negative errno value. */
 int machine_socket_open(struct machine_socket *socket);
 void machine_socket_close(struct machine_socket *socket);
-/* Sets whether the socket receives frames of the interface, from now on. 0, or a negative errno
- * value. */
-int machine_socket_enable(struct machine_socket *socket, unsigned int ifindex, bool on);
+/*
+ * Sets whether the socket receives frames of the interface, from now on. xdp: the port receives the
+ * RoCE frames by an XDP program. 0, or a negative errno value.
+ */
+int machine_socket_enable(struct machine_socket *socket, unsigned int ifindex, bool on, bool xdp);
 /* Returns up to n frames. They stay valid until the next call. */
 uint32_t machine_socket_rx(struct machine_socket *socket, struct netdev_frame *frames, uint32_t n);
 uint64_t machine_socket_missed(struct machine_socket *socket);

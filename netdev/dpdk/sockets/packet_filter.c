@@ -21,6 +21,11 @@
  * the filter, and drop the frame; hence the lengths.
  */
 #define ROCE "ether proto 0x8915 or udp dst port 4791"
+/* What urxe's XDP program takes: netdev/xdp/roce.bpf.c. */
+#define XDP_ROCE                                                            \
+	"ether proto 0x8915 or "                                            \
+	"(ip[0] = 0x45 and ip[6:2] & 0x3fff = 0 and udp dst port 4791) or " \
+	"(ip6 proto 17 and ip6[42:2] = 4791)"
 #define QP1                                                                               \
 	"(ether proto 0x8915 and greater 62 and ether[59:2] = 0 and ether[61] = 1) or "   \
 	"(ip and greater 50 and udp dst port 4791 and udp[13:2] = 0 and udp[15] = 1) or " \
@@ -130,12 +135,14 @@ int packet_filter_resolution(int fd)
 	return begin_filter(&filter, NULL, 0) ?: attach_expression(fd, &filter, RESOLUTION);
 }
 
-int packet_filter_other(int fd)
+int packet_filter_other(int fd, bool xdp)
 {
 	struct filter filter;
 
 	return begin_filter(&filter, NULL, 0)
-		       ?: attach_expression(fd, &filter, "not (" ROCE " or " RESOLUTION ")");
+		       ?: attach_expression(fd, &filter,
+					    xdp ? "not (" XDP_ROCE " or " RESOLUTION ")"
+						: "not (" ROCE " or " RESOLUTION ")");
 }
 
 int packet_filter_nothing(int fd)

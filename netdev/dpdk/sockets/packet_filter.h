@@ -23,8 +23,8 @@ int packet_filter_qp1(int fd);
 int packet_filter_admitted(int fd, const uint16_t *blocks, uint32_t n);
 /* ARP, RARP and neighbor discovery. */
 int packet_filter_resolution(int fd);
-/* All frames but ARP, RARP, neighbor discovery and RoCE. */
-int packet_filter_other(int fd);
+/* All frames but ARP, RARP, neighbor discovery and RoCE; xdp: and what urxe's XDP program takes. */
+int packet_filter_other(int fd, bool xdp);
 /* Nothing. */
 int packet_filter_nothing(int fd);
 

@@ -23,16 +23,20 @@ struct segmenter {
 	uint16_t tci;       /* in host byte order */
 	uint32_t checksum;  /* offset of the transport checksum; 0: the packet has its own */
 	uint32_t transport; /* offset of the TCP or UDP header */
-	uint32_t headers;   /* length of all headers of a GSO packet */
-	uint32_t size;      /* payload of each frame but the last; 0: no GSO packet */
 	uint32_t done;      /* payload in the frames so far */
 	uint32_t count;     /* of the frames so far */
+	/* Of a GSO packet: */
+	uint32_t size;    /* payload of each frame but the last; 0: no GSO packet */
+	uint32_t network; /* offset of the IP header */
+	bool ipv4;
+	uint32_t headers; /* length of all headers */
 };
 
 /*
  * Begins with a packet of `len` bytes from the Ethernet header on, without the 802.1Q tag that the
  * kernel took out, which has `tci` (NULL: no tag). `packet` must stay until the last frame. False:
- * the virtio-net header does not fit the packet, or names another offload.
+ * the virtio-net header does not fit the packet's outer headers (as for a GSO packet of a tunnel),
+ * or asks for another offload, such as the CRC of SCTP.
  */
 bool segmenter_start(struct segmenter *s, const struct virtio_net_hdr *vnet, const uint16_t *tci,
 		     const uint8_t *packet, uint32_t len);

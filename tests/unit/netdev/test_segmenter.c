@@ -233,6 +233,79 @@ static void test_frame_without_room_waits(void **state)
 	assert_int_equal(segmenter_next(&s, frame, whole), headers_of(&shape) + 500);
 }
 
+/* A NIC's own LRO has checked the checksum, and leaves no offsets. */
+static void test_packet_of_lro_is_cut(void **state)
+{
+	(void)state;
+	for (uint32_t ipv6 = 0; ipv6 < 2; ipv6++) {
+		const struct shape shape = {
+			.ipv6 = ipv6, .tcp = true, .payload = 2500, .size = 1000};
+		struct virtio_net_hdr vnet = make_packet(&shape);
+		struct segmenter s;
+		uint32_t len, i = 0;
+
+		vnet.flags = VIRTIO_NET_HDR_F_DATA_VALID;
+		vnet.csum_start = vnet.csum_offset = 0;
+		assert_true(segmenter_start(&s, &vnet, NULL, packet, headers_of(&shape) + 2500));
+		while ((len = segmenter_next(&s, frame, sizeof(frame))))
+			check_segment(&shape, len, i++);
+		assert_int_equal(i, 3);
+	}
+}
+
+/* Inserts bytes into the packet of `len` bytes. */
+static void insert(uint32_t at, const char *bytes, uint32_t n, uint32_t len)
+{
+	memmove(packet + at + n, packet + at, len - at);
+	memcpy(packet + at, bytes, n);
+}
+
+/* The kernel takes the outer tag out only. */
+static void test_second_tag_stays_in_each_frame(void **state)
+{
+	const struct shape shape = {.tcp = true, .tagged = true, .payload = 2000, .size = 1000};
+	struct virtio_net_hdr vnet = make_packet(&shape);
+	uint32_t len = headers_of(&shape) + 2000;
+	const uint16_t tci = 0x6005;
+	struct segmenter s;
+
+	(void)state;
+	insert(12, "\x81\x00\x00\x07", 4, len);
+	vnet.csum_start += 4;
+	assert_true(segmenter_start(&s, &vnet, &tci, packet, len + 4));
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(segmenter_next(&s, frame, sizeof(frame)),
+				 headers_of(&shape) + 1008);
+		assert_memory_equal(frame + 12, "\x81\x00\x60\x05\x81\x00\x00\x07\x08\x00", 10);
+		check_ip(&shape, frame + 22, TCP + 1000, i);
+		check_checksums(&shape, frame + 22, TCP + 1000);
+	}
+}
+
+static void test_extension_headers_stay_in_each_frame(void **state)
+{
+	const struct shape shape = {.ipv6 = true, .tcp = true, .payload = 2000, .size = 1000};
+	struct virtio_net_hdr vnet = make_packet(&shape);
+	uint32_t len = headers_of(&shape) + 2000;
+	struct segmenter s;
+
+	(void)state;
+	insert(ETHERNET + 40, "\x06\x01\x01\x0c\0\0\0\0\0\0\0\0\0\0\0\0", 16, len);
+	packet[ETHERNET + 6] = 60; /* destination options */
+	vnet.csum_start += 16;
+	assert_true(segmenter_start(&s, &vnet, NULL, packet, len + 16));
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(segmenter_next(&s, frame, sizeof(frame)),
+				 headers_of(&shape) + 1016);
+		assert_int_equal(get16(frame + ETHERNET + 4), 16 + TCP + 1000);
+		assert_int_equal(internet_sum(frame + ETHERNET + 56, TCP + 1000,
+					      pseudo_sum(&shape, frame + ETHERNET, TCP + 1000)),
+				 0xffff);
+	}
+	packet[ETHERNET + 6] = 17; /* a tunnel, whose inner header the kernel describes */
+	assert_false(segmenter_start(&s, &vnet, NULL, packet, len + 16));
+}
+
 /* --- Headers that do not fit the packet */
 
 static bool is_accepted(const struct virtio_net_hdr *vnet, uint32_t len)
@@ -267,7 +340,7 @@ static void test_wrong_headers_are_refused(void **state)
 	vnet.gso_type = VIRTIO_NET_HDR_GSO_UDP; /* fragments */
 	assert_false(is_accepted(&vnet, len));
 	vnet = good;
-	vnet.flags = 0;
+	vnet.gso_type = VIRTIO_NET_HDR_GSO_TCPV6;
 	assert_false(is_accepted(&vnet, len));
 	vnet = good;
 	vnet.csum_start = 2;
@@ -277,6 +350,11 @@ static void test_wrong_headers_are_refused(void **state)
 	assert_false(is_accepted(&vnet, len));
 	vnet = good;
 	vnet.csum_offset = 6;
+	assert_false(is_accepted(&vnet, len));
+	vnet = good;
+	vnet.gso_type = VIRTIO_NET_HDR_GSO_NONE;
+	assert_true(is_accepted(&vnet, len));
+	vnet.csum_offset = 8; /* the CRC of SCTP */
 	assert_false(is_accepted(&vnet, len));
 	packet[ETHERNET + 20 + 12] = 4 << 4; /* a TCP header of 16 bytes */
 	assert_false(is_accepted(&good, len));
@@ -298,6 +376,9 @@ int main(void)
 		cmocka_unit_test(test_other_frames_stay_as_they_are),
 		cmocka_unit_test(test_udp_checksum_is_never_0),
 		cmocka_unit_test(test_frame_without_room_waits),
+		cmocka_unit_test(test_packet_of_lro_is_cut),
+		cmocka_unit_test(test_second_tag_stays_in_each_frame),
+		cmocka_unit_test(test_extension_headers_stay_in_each_frame),
 		cmocka_unit_test(test_wrong_headers_are_refused),
 	};
 
