@@ -397,6 +397,72 @@ static void test_wrong_events_are_detected(void **state)
 	expect_failure(PHASE_SETUP, reach_a_limit, "limit that was not requested");
 }
 
+/* --- UDP GSO. */
+
+#define GSO_FRAME 100
+
+/* Two IPv4 frames that may leave as one UDP GSO packet to host 1. */
+struct gso_frames {
+	uint8_t data[2][GSO_FRAME];
+	struct urxe_frame frame[2];
+};
+
+static void make_gso_frames(struct world *world, struct gso_frames *frames)
+{
+	*frames = (struct gso_frames){0};
+	for (uint8_t i = 0; i < 2; i++) {
+		uint8_t *data = frames->data[i];
+
+		frames->frame[i] = (struct urxe_frame){.data = data, .len = GSO_FRAME};
+		memcpy(data, (const uint8_t[]){2, 0, 0, 0, 0, 2}, 6);
+		data[12] = 8;
+		data[19] = i; /* IPv4 identification */
+	}
+	frames->frame[1].continues = true;
+	world->host[0].gso = world->host[1].gso = true;
+}
+
+static void expect_bad_gso(struct world *world, const struct gso_frames *frames)
+{
+	check_gso(&world->host[0], frames->frame, 2);
+	assert_string_not_equal(world->failure, "");
+	world->failure[0] = 0;
+}
+
+static void send_bad_runs(struct world *world)
+{
+	/* Offsets: 12 type of the frame, 19 identification, 14 and 22 in the IPv4 header, 35 in the
+	 * UDP header, 49 in the QPN. */
+	static const uint8_t places[] = {12, 19, 14, 22, 35, 49};
+	struct gso_frames frames;
+
+	make_gso_frames(world, &frames);
+	check_gso(&world->host[0], frames.frame, 2);
+	assert_string_equal(world->failure, "");
+	for (uint32_t i = 0; i < sizeof(places); i++) {
+		frames.data[1][places[i]] ^= 4;
+		expect_bad_gso(world, &frames);
+		frames.data[1][places[i]] ^= 4;
+	}
+	frames.frame[1].len++;
+	expect_bad_gso(world, &frames);
+	make_gso_frames(world, &frames);
+	frames.frame[0].continues = true;
+	expect_bad_gso(world, &frames);
+	make_gso_frames(world, &frames);
+	world->host[1].gso = false;
+	expect_bad_gso(world, &frames);
+	make_gso_frames(world, &frames);
+	world->host[0].gso = false;
+	check_gso(&world->host[0], frames.frame, 2);
+}
+
+static void test_wrong_gso_runs_are_detected(void **state)
+{
+	(void)state;
+	expect_failure(PHASE_SETUP, send_bad_runs, "do not fit one UDP GSO packet");
+}
+
 /* --- Connections that fail. */
 
 /* A connection whose failure has begun. */
@@ -504,6 +570,7 @@ int main(void)
 		cmocka_unit_test(test_completion_damage_is_detected),
 		cmocka_unit_test(test_failed_request_has_its_status),
 		cmocka_unit_test(test_wrong_events_are_detected),
+		cmocka_unit_test(test_wrong_gso_runs_are_detected),
 		cmocka_unit_test(test_damage_among_failures_is_detected),
 		cmocka_unit_test(test_unrest_at_the_end_is_detected),
 	};

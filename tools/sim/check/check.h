@@ -9,6 +9,7 @@
 #include <rxe/types.h>
 
 struct endpoint;
+struct urxe_frame;
 struct simcq;
 struct simhost;
 struct stream;
@@ -43,6 +44,9 @@ void check_event(struct simhost *host, enum urxe_async event, void *ctx);
 void check_comp_event(struct simcq *cq);
 /* For each polled completion: a requested event has come. */
 void check_told(const struct simcq *cq, const struct urxe_wc *wc);
+/* For each burst of sent frames: runs of them may leave as UDP GSO packets (urxe_frame.continues).
+ */
+void check_gso(struct simhost *host, const struct urxe_frame *frames, uint32_t n);
 /* At each turn of the application: the events of reached limits of SRQs have come. */
 void check_srq_limits(const struct simhost *host);
 /* After all QPs went to the error state: each QP with an SRQ has told that it takes no more. */

@@ -212,8 +212,11 @@ static int restore_host(struct simhost *host)
 		return rc;
 	saved.attr.ctx = host;
 	saved.attr.ops = &simhost_ops;
-	return urxe_state_restore(&saved.attr, host->world->now, &how, host->saved,
-				  host->saved_length, &host->dev);
+	rc = urxe_state_restore(&saved.attr, host->world->now, &how, host->saved,
+				host->saved_length, &host->dev);
+	if (!rc)
+		urxe_dev_set_gso(host->dev, host->gso);
+	return rc;
 }
 
 /* The bytes of the stream's checksum. */

@@ -111,6 +111,8 @@ static void create_dev(struct simhost *host, uint64_t seed, uint32_t window)
 
 	address_mac(host->id, attr.mac);
 	sim_require(urxe_dev_create(&attr, &host->dev) == 0);
+	host->gso = rand_chance(&host->world->event_rand, 0.5);
+	urxe_dev_set_gso(host->dev, host->gso);
 	for (int net = URXE_NET_ROCEV1; net <= URXE_NET_IPV6; net++) {
 		const struct urxe_gid gid = address_gid((enum urxe_net)net, host->id);
 
@@ -234,6 +236,7 @@ static bool send_simhost_burst(struct simhost *host)
 	for (uint32_t i = 0; i < BURST; i++)
 		frames[i] = (struct urxe_frame){.data = room[i], .room = FABRIC_FRAME_MAX};
 	n = urxe_output(host->dev, world->now, frames, BURST);
+	check_gso(host, frames, n);
 	for (uint32_t i = 0; i < n; i++) {
 		world_trace(world, host, frames[i].data, frames[i].len);
 		fabric_send(&world->fabric, world->now, host->id, frames[i].data, frames[i].len);

@@ -58,6 +58,7 @@ struct simhost {
 	struct recv_queue **recv_queue;
 	uint32_t n_recv_queues;
 	bool opens;           /* the host opens a connection */
+	bool gso;             /* its engine may send and receive UDP GSO packets */
 	uint64_t shared_word; /* offset of the word that all streams to this host add to */
 	uint32_t open;        /* streams from and to this host that are not done */
 	/* Time of the earliest EVENT_WAKE in the queue; those of later times have no effect.
