@@ -6,6 +6,8 @@
 #ifndef URXE_SIM_CHECK_CHECK_H
 #define URXE_SIM_CHECK_CHECK_H
 
+#include <stdbool.h>
+
 #include <rxe/types.h>
 
 struct endpoint;
@@ -38,6 +40,11 @@ void check_delivery(struct simhost *host, const struct urxe_wc *wc);
 void check_error(struct stream *stream, uint32_t index, uint32_t status);
 /* Likewise: the receive is flushed, because its QP is in error. */
 void check_flushed_recv(struct endpoint *end, const struct urxe_wc *wc);
+/*
+ * Likewise: on UC a receive of a SRQ ends with an error because its message lost a frame. False:
+ * the completion is another one.
+ */
+bool check_given_up(struct endpoint *end, const struct urxe_wc *wc);
 /* For each asynchronous event: the event may come. `ctx`: of its QP, SRQ or CQ. */
 void check_event(struct simhost *host, enum urxe_async event, void *ctx);
 /* For each event of a completion queue: it was requested, and the newest completion brings it. */

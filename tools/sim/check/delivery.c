@@ -146,7 +146,8 @@ void check_delivery(struct simhost *host, const struct urxe_wc *wc)
 	struct arrival a = {.wc = wc, .data = world->arrived, .length = wc->byte_len};
 
 	if (end && wc->status != URXE_WC_SUCCESS) {
-		check_flushed_recv(end, wc);
+		if (!check_given_up(end, wc))
+			check_flushed_recv(end, wc);
 		return;
 	}
 	if (!end || end->flushed || wc->byte_len > world->size + URXE_GRH_LEN) {

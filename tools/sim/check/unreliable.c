@@ -8,8 +8,25 @@
 
 #include <inttypes.h>
 
+#include "sim/host/recv_queue.h"
 #include "sim/host/simconn.h"
 #include "sim/world.h"
+
+bool check_given_up(struct endpoint *end, const struct urxe_wc *wc)
+{
+	struct stream *stream = &end->conn->stream[!end->side];
+	struct world *world = end->host->world;
+
+	if (wc->status != URXE_WC_REM_INV_REQ_ERR || end->conn->attr.type != URXE_QPT_UC ||
+	    !end->recv_queue->shared || end->flushed)
+		return false;
+	if (!world_lost_frames(world) && !world->reorders_or_duplicates)
+		world_fail_stream(stream, "no frame was lost, but qp %06x gave a message up",
+				  wc->qpn);
+	stream->given_up++;
+	recv_queue_take(end->recv_queue, wc->wr_id);
+	return true;
+}
 
 static uint32_t count_consuming(const struct stream *stream)
 {
@@ -33,6 +50,15 @@ static uint64_t count_missing(const struct stream *stream)
 				  " arrived or found no receive request",
 				  stream_from(stream)->qpn, sent, known);
 	return known < sent ? sent - known : 0;
+}
+
+/* Each receive that ended with an error belongs to a message that is missing. */
+static void check_number_given_up(const struct stream *stream, uint64_t missing)
+{
+	if (stream->given_up > missing && !stream->world->reorders_or_duplicates)
+		world_fail_stream(stream,
+				  "qp %06x gave %u messages up, but only %" PRIu64 " are missing",
+				  stream_to(stream)->qpn, stream->given_up, missing);
 }
 
 /* A WRITE without immediate needs no receive request. */
@@ -67,7 +93,7 @@ static void check_drops(const struct stream *stream)
 void check_unreliable(struct world *world)
 {
 	const uint64_t lost = world_lost_frames(world);
-	uint64_t missing = 0;
+	uint64_t missing = 0, here;
 
 	for (uint32_t i = 0; i < world->n_conns; i++)
 		for (unsigned side = 0; side < 2; side++) {
@@ -76,7 +102,9 @@ void check_unreliable(struct world *world)
 			if (!stream->n || stream->conn->failure.kind ||
 			    stream->conn->attr.type == URXE_QPT_RC)
 				continue;
-			missing += count_missing(stream);
+			here = count_missing(stream);
+			check_number_given_up(stream, here);
+			missing += here;
 			if (lost || world->reorders_or_duplicates)
 				continue;
 			check_drops(stream);
