@@ -67,20 +67,32 @@ static int write_block(struct buffer *b, FILE *out)
 	return fwrite(b->bytes, b->len, 1, out) == 1 ? 0 : -errno;
 }
 
-int pcapng_begin(struct pcapng *w, FILE *out, const char *application)
+static int write_section(struct pcapng *w)
 {
 	static const uint16_t version[2] = {1, 0};
 	static const uint64_t length = ANY_SECTION_LENGTH;
 	struct buffer b;
 
-	memset(w, 0, sizeof(*w));
-	w->out = out;
 	begin_block(&b, BLOCK_SECTION);
 	append_u32(&b, BYTE_ORDER_MAGIC);
 	append_bytes(&b, version, sizeof(version));
 	append_bytes(&b, &length, sizeof(length));
-	append_option(&b, OPTION_APPLICATION, application, (uint32_t)strlen(application));
-	return write_block(&b, out);
+	append_option(&b, OPTION_APPLICATION, w->application, (uint32_t)strlen(w->application));
+	return write_block(&b, w->out);
+}
+
+int pcapng_begin(struct pcapng *w, FILE *out, const char *application)
+{
+	memset(w, 0, sizeof(*w));
+	w->out = out;
+	w->application = application;
+	return write_section(w);
+}
+
+static void forget_interfaces(struct pcapng *w)
+{
+	while (w->n)
+		free(w->names[--w->n]);
 }
 
 static int write_interface(struct pcapng *w, const char *name)
@@ -89,8 +101,6 @@ static int write_interface(struct pcapng *w, const char *name)
 	static const uint8_t resolution = RESOLUTION_NS;
 	struct buffer b;
 
-	if (w->n == PCAPNG_INTERFACES)
-		return -E2BIG;
 	w->names[w->n] = strdup(name);
 	if (!w->names[w->n])
 		return -ENOMEM;
@@ -109,6 +119,14 @@ static int find_interface(struct pcapng *w, const char *name, uint32_t *number)
 	for (*number = 0; *number < w->n; ++*number)
 		if (!strcmp(w->names[*number], name))
 			return 0;
+	if (w->n == PCAPNG_INTERFACES) {
+		int rc = write_section(w);
+
+		if (rc)
+			return rc;
+		forget_interfaces(w);
+		*number = 0;
+	}
 	return write_interface(w, name);
 }
 
@@ -152,8 +170,5 @@ int pcapng_put_local(struct pcapng *w, uint32_t type, const void *bytes, uint32_
 
 void pcapng_end(struct pcapng *w)
 {
-	uint32_t i;
-
-	for (i = 0; i < w->n; i++)
-		free(w->names[i]);
+	forget_interfaces(w);
 }

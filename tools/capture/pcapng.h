@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Writes captures in pcapng (draft-ietf-opsawg-pcapng) for urxe capture: one section, an interface
- * block before the first frame of each port, and a packet block with a comment for each frame.
+ * Writes captures in pcapng (draft-ietf-opsawg-pcapng) for urxe capture: an interface block before
+ * the first frame of each port, and a packet block with a comment for each frame. After 1,024
+ * interfaces another section begins, with interfaces of its own.
  */
 #ifndef URXE_CAPTURE_PCAPNG_H
 #define URXE_CAPTURE_PCAPNG_H
@@ -9,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define PCAPNG_INTERFACES 8192
+#define PCAPNG_INTERFACES 1024  /* of a section; each frame compares its name with theirs */
 #define PCAPNG_FRAME_MAX  65536 /* bytes */
 #define PCAPNG_TEXT_MAX   1024  /* bytes of a name, and of a comment */
 
@@ -25,6 +26,7 @@ static inline uint32_t pcapng_pad_length(uint32_t len)
 
 struct pcapng {
 	FILE *out;
+	const char *application;
 	uint32_t n;
 	char *names[PCAPNG_INTERFACES]; /* of interfaces, by number */
 };
@@ -38,13 +40,13 @@ struct pcapng_packet {
 	const char *comment; /* UTF-8; "" = none */
 };
 
-/* Writes the section header to `out`, which the caller closes. 0 or a negative errno value of the
- * write. */
+/* Writes the section header to `out`, which the caller closes. `application` stays valid until
+ * pcapng_end. 0 or a negative errno value of the write. */
 int pcapng_begin(struct pcapng *w, FILE *out, const char *application);
 /*
- * Writes a packet block, after an interface block if the interface's name is new. 0; -EMSGSIZE:
- * frame, name or comment is too long; -E2BIG: too many interfaces; -ENOMEM; another negative errno
- * value: the write has failed.
+ * Writes a packet block, after an interface block if the interface's name is new in the section. 0;
+ * -EMSGSIZE: frame, name or comment is too long; -ENOMEM; another negative errno value: the write
+ * has failed.
  */
 int pcapng_put(struct pcapng *w, const struct pcapng_packet *packet);
 /*

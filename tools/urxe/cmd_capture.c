@@ -424,9 +424,7 @@ static int run_capture(const struct arguments *a, const struct wake_fds *w, int 
 	if (!rc && fflush(sink.out))
 		rc = -errno;
 	if (rc)
-		log_line("the capture ends: %s",
-			 rc == -E2BIG ? "the file has as many interfaces as it may"
-				      : strerror(-rc));
+		log_line("the capture ends: %s", strerror(-rc));
 	log_line("%" PRIu64 " frames captured, %" PRIu64 " lost", n_output,
 		 capture_reader_lost(&ring));
 	capture_recordings_end(&sink.recordings);

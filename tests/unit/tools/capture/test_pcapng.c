@@ -15,6 +15,7 @@
 #include <netdev/netdev.h>
 
 #include "capture/pcapng.h"
+#include "capture/pcapng_reader.h"
 
 #define PACKETS 300
 #define T0      UINT64_C(1795308088123456789)
@@ -75,11 +76,10 @@ static void written_packets_are_read_back_by_libpcap(void **state)
 
 static void too_long_packets_and_comments_are_refused(void **state)
 {
-	char *text = malloc(PCAPNG_TEXT_MAX + 2), *written = NULL, name[16];
+	char *text = malloc(PCAPNG_TEXT_MAX + 2), *written = NULL;
 	struct pcapng_packet p = packet(0);
 	size_t size;
 	FILE *out = open_memstream(&written, &size);
-	uint32_t i;
 
 	(void)state;
 	assert_int_equal(pcapng_begin(&w, out, "test"), 0);
@@ -94,18 +94,55 @@ static void too_long_packets_and_comments_are_refused(void **state)
 	text[PCAPNG_TEXT_MAX] = 'x';
 	text[PCAPNG_TEXT_MAX + 1] = '\0';
 	assert_int_equal(pcapng_put(&w, &p), -EMSGSIZE);
-	p.comment = "";
-	p.interface = name;
-	for (i = w.n; i < PCAPNG_INTERFACES; i++) {
-		snprintf(name, sizeof(name), "%u", i);
-		assert_int_equal(pcapng_put(&w, &p), 0);
-	}
-	p.interface = "one too many";
-	assert_int_equal(pcapng_put(&w, &p), -E2BIG);
 	pcapng_end(&w);
 	fclose(out);
 	free(written);
 	free(text);
+}
+
+/* A name that comes again in another section, too. */
+static void any_number_of_interfaces_can_be_written(void **state)
+{
+	const uint32_t n = 2 * PCAPNG_INTERFACES + 2;
+	char sections[] = "/tmp/test-pcapng-sections-XXXXXX", name[16], error[256];
+	FILE *out = fdopen(mkstemp(sections), "w+");
+	struct pcapng_packet p = packet(0);
+	struct pcapng_reader reader;
+	struct pcapng_block block;
+	struct netdev_frame frame;
+	struct netdev *port;
+	uint8_t *bytes;
+	long size;
+
+	(void)state;
+	assert_int_equal(pcapng_begin(&w, out, "test"), 0);
+	p.interface = name;
+	for (uint32_t i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "%u", i % (n - 1));
+		assert_int_equal(pcapng_put(&w, &p), 0);
+	}
+	pcapng_end(&w);
+	size = ftell(out);
+	bytes = malloc((size_t)size);
+	rewind(out);
+	assert_int_equal(fread(bytes, (size_t)size, 1, out), 1);
+	fclose(out);
+	pcapng_reader_begin(&reader, bytes, (size_t)size);
+	for (uint32_t i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "%u", i % (n - 1));
+		assert_int_equal(pcapng_reader_next(&reader, &block), 0);
+		assert_string_equal(block.interface, name);
+	}
+	assert_int_equal(pcapng_reader_next(&reader, &block), 0);
+	assert_int_equal(block.kind, PCAPNG_END);
+	pcapng_reader_end(&reader);
+	free(bytes);
+	assert_int_equal(netdev_pcap_open(sections, &port, error, sizeof(error)), 0);
+	for (uint32_t i = 0; i < n; i++)
+		assert_int_equal(netdev_rx(port, 0, &frame, 1), 1);
+	assert_int_equal(netdev_rx(port, 0, &frame, 1), 0);
+	netdev_close(port);
+	unlink(sections);
 }
 
 static void a_full_disk_is_an_error(void **state)
@@ -123,6 +160,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(written_packets_are_read_back_by_libpcap),
 		cmocka_unit_test(too_long_packets_and_comments_are_refused),
+		cmocka_unit_test(any_number_of_interfaces_can_be_written),
 		cmocka_unit_test(a_full_disk_is_an_error),
 	};
 
