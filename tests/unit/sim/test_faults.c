@@ -143,6 +143,14 @@ static enum effect change_status(struct endpoint *end, struct urxe_wc *wc)
 	return CHANGED;
 }
 
+static enum effect give_up(struct endpoint *end, struct urxe_wc *wc)
+{
+	if (end->conn->attr.type != URXE_QPT_UC || !end->recv_queue->shared)
+		return NO_EFFECT;
+	wc->status = URXE_WC_REM_INV_REQ_ERR;
+	return CHANGED;
+}
+
 static enum effect change_opcode(struct endpoint *end, struct urxe_wc *wc)
 {
 	(void)end;
@@ -264,6 +272,7 @@ static void test_wrong_receives_are_detected(void **state)
 		{"not outstanding", repeat, .receive = true},
 		{"completed before", overtake, .receive = true},
 		{"status 4", change_status, .receive = true},
+		{"gave a message up", give_up, .receive = true, .traffic = TRAFFIC_UC},
 		{"as opcode", change_opcode, .receive = true, .traffic = TRAFFIC_RC},
 		{"as opcode", change_length, .receive = true, .traffic = TRAFFIC_RC},
 		{"as opcode", hide_imm, .receive = true, .traffic = TRAFFIC_RC},
