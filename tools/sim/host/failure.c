@@ -162,42 +162,53 @@ static uint32_t choose_length(const struct stream *stream, uint8_t opcode, struc
 	return is_atomic(opcode) ? 8 : rand_in(r, 1, most);
 }
 
+/* Fills in the request, which is signaled, and its segments. */
+static void choose_request(struct stream *stream, struct request *request, struct rand *r)
+{
+	request->opcode = choose_opcode(stream, r);
+	request->length = choose_length(stream, request->opcode, r);
+	request->signaled = true;
+	request->flags = URXE_SEND_SIGNALED;
+	stream_make_layout(stream, stream->posted);
+}
+
+static int post_request(struct stream *stream, const struct request *request, struct rand *r)
+{
+	struct endpoint *end = stream_from(stream);
+	const struct urxe_path path = simconn_path(stream->conn, stream->side);
+	struct urxe_seg seg = simhost_seg(
+		end->host, stream_out(stream, stream->posted)->layout.offset[0], request->length);
+	struct urxe_send_wr wr = {
+		.wr_id = stream->posted,
+		.opcode = request->opcode,
+		.flags = request->flags,
+		.n_segs = request->opcode != URXE_WR_FLUSH,
+		.segs = &seg,
+		.flush = {.placement = URXE_FLUSH_GLOBAL,
+			  .selectivity = URXE_FLUSH_RANGE,
+			  .length = request->length},
+		.path = &path,
+		.remote_qpn = stream_to(stream)->qpn,
+		.remote_qkey = SIMCONN_QKEY,
+	};
+
+	choose_remote(stream, &wr, r);
+	if (stream->conn->failure.kind == FAILURE_SEGMENT)
+		seg.lkey = ~end->host->key;
+	return urxe_post_send(end->qp, &wr);
+}
+
 int failure_post(struct stream *stream)
 {
 	struct rand *r = &stream->world->failure_rand;
 	struct request *request = &stream->request[stream->posted];
-	struct endpoint *end = stream_from(stream);
-	const struct urxe_path path = simconn_path(stream->conn, stream->side);
 	struct failure *failure = &stream->conn->failure;
-	struct urxe_send_wr wr = {
-		.wr_id = stream->posted, .flags = URXE_SEND_SIGNALED, .n_segs = 1};
-	struct urxe_seg seg;
 
 	failure->begun = true;
 	stream->mistake = stream->posted;
-	request->opcode = choose_opcode(stream, r);
-	request->length = choose_length(stream, request->opcode, r);
-	request->signaled = true;
-	stream_make_layout(stream, stream->posted);
+	choose_request(stream, request, r);
 	if (failure->kind == FAILURE_MALFORMED)
-		return urxe_post_malformed(end->qp, stream->posted, failure->end_status);
-	wr.opcode = request->opcode;
-	choose_remote(stream, &wr, r);
-	seg = simhost_seg(end->host, stream_out(stream, stream->posted)->layout.offset[0],
-			  request->length);
-	if (failure->kind == FAILURE_SEGMENT)
-		seg.lkey = ~end->host->key;
-	wr.segs = &seg;
-	if (request->opcode == URXE_WR_FLUSH) {
-		wr.n_segs = 0;
-		wr.flush = (struct urxe_flush){
-			.placement = URXE_FLUSH_GLOBAL,
-			.selectivity = URXE_FLUSH_RANGE,
-			.length = request->length,
-		};
-	}
-	wr.path = &path;
-	wr.remote_qpn = stream_to(stream)->qpn;
-	wr.remote_qkey = SIMCONN_QKEY;
-	return urxe_post_send(end->qp, &wr);
+		return urxe_post_malformed(stream_from(stream)->qp, stream->posted,
+					   failure->end_status);
+	return post_request(stream, request, r);
 }
