@@ -83,7 +83,7 @@ struct requester {
 	uint8_t rnr_retries; /* 7: without end */
 	/* Private to retransmit.c and window.c of requester/, except `answered`, `remote`,
 	 * `unacked`, `asks_ack` and `frame_span`: */
-	bool nak_seen;        /* a NAK named una */
+	bool nak_seen;        /* a sequence NAK or an RNR NAK named una */
 	bool missing;         /* a response was found missing since the last progress */
 	bool absent;          /* the device was absent after una last moved, or the peer announced
 				 itself: the next probe sends all outstanding packets */

@@ -102,7 +102,9 @@ static void retry_fields(struct state_stream *s, struct urxe_qp *qp)
 	state_bool(s, &req->rnr_wait);
 	state_bool(s, &req->held);
 	state_bool(s, &req->nak_seen);
-	req->naks = req->nak_seen; /* the next NAK of this gap is not its first one */
+	/* A sequence NAK may have come: the next one uses no retry. That is too lenient after an
+	 * RNR NAK, but ends no connection early. */
+	req->naks = req->nak_seen;
 	state_bool(s, &req->missing);
 	state_u8_max(s, &req->probes, PROBES);
 	state_u8_flag(s, &req->probe_span, PROBE_SPAN, &req->absent);
