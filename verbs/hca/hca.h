@@ -212,7 +212,8 @@ uint64_t hca_completions(const struct hca *hca);
  * events, to handle. */
 int hca_comp_fd(const struct hca *hca);
 int hca_async_fd(const struct hca *hca);
-/* Handles the completion events and asynchronous events that wait. Never blocks. */
+/* Handles the completion events and asynchronous events that wait. The engine gets the completions
+ * that precede an event first, except those of a CQ that a thread resizes. Never blocks. */
 void hca_handle_events(struct hca *hca);
 /* Whether the HCA has failed: hca_poll() passes no completions any more, and the owner has to
  * detach and close the HCA. */

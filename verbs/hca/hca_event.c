@@ -8,6 +8,9 @@
 
 /* Events that one call handles, so that an HCA that raises events without end stops nobody. */
 #define EVENTS_MAX 64
+/* Calls of hca_poll() before an asynchronous event, so that peers that send without end do not
+ * delay the event for ever. */
+#define POLLS_MAX 512
 
 /* Completions before their event: the program that it wakes must find them. */
 void hca_handle_comp_events(struct hca *hca)
@@ -88,6 +91,15 @@ static void handle_event(struct hca *hca, enum ibv_event_type type, const struct
 	}
 }
 
+/* The program may destroy the queue pair once it has the event and finds its CQs empty. */
+static void pass_completions(struct hca *hca)
+{
+	int polls = 0;
+
+	while (hca_poll(hca) && ++polls < POLLS_MAX)
+		;
+}
+
 /*
  * The event is acknowledged first: the engine, or another thread, may destroy the queue pair
  * meanwhile, which waits for the acknowledgement.
@@ -102,6 +114,7 @@ void hca_handle_async_events(struct hca *hca)
 			return;
 		of = find_subject(&event);
 		hca->verbs->ack_async_event(&event);
+		pass_completions(hca);
 		handle_event(hca, event.event_type, &of);
 	}
 }

@@ -66,6 +66,7 @@ static void async_event(void *dev_ctx, enum urxe_async event, void *obj_ctx)
 	(void)obj_ctx;
 	f->asyncs++;
 	f->last_async = event;
+	f->before_async = f->n;
 }
 
 /* --- The device. */

@@ -31,6 +31,7 @@ struct offloaded_dev {
 	uint32_t comp_events;
 	uint32_t asyncs;
 	enum urxe_async last_async;
+	uint32_t before_async; /* completions before the last asynchronous event */
 };
 extern struct offloaded_dev offloaded;
 extern const struct hca_owner offloaded_owner;

@@ -583,6 +583,37 @@ static void events_reach_the_engine(void **state)
 	assert_int_equal(f->comp_events, 1);
 }
 
+/* The program that an event wakes finds them, more than one hca_poll() takes. No event of the CQ
+ * comes before. */
+static void completions_precede_an_event(void **state)
+{
+	const struct urxe_rq_attr attr = {
+		.ctx = f, .pd = OFFLOADED_PD, .max_wr = 300, .max_sge = 1};
+	struct urxe_rq *srq;
+	struct fake_qp *qp;
+
+	(void)state;
+	assert_int_equal(urxe_srq_create(f->dev, &attr, &srq), 0);
+	make_qp(URXE_QPT_RC, 0, srq);
+	qp = fake_hca.last_qp;
+	offloaded_connect_rc();
+	receive_some(srq, 300);
+	assert_int_equal(fake_hca.n_srq_recvs, 300);
+	for (int i = 0; i < 300; i++) {
+		const struct ibv_wc wc = {.wr_id = fake_hca.srq_recvs[i].wr_id,
+					  .qp_num = qp->ibv.qp_num,
+					  .opcode = IBV_WC_RECV};
+
+		fake_hca_complete(qp->init.recv_cq, &wc);
+	}
+	fake_hca.event = (struct ibv_async_event){.element.qp = &qp->ibv,
+						  .event_type = IBV_EVENT_QP_LAST_WQE_REACHED};
+	fake_hca.has_event = true;
+	hca_handle_events(f->hca);
+	assert_int_equal(f->last_async, URXE_ASYNC_QP_LAST_WQE_REACHED);
+	assert_int_equal(f->before_async, 300);
+}
+
 static void overrun_cq(struct ibv_cq *cq)
 {
 	fake_hca.event = (struct ibv_async_event){.element.cq = cq, .event_type = IBV_EVENT_CQ_ERR};
@@ -839,6 +870,7 @@ int main(void)
 		TEST(queue_pairs_of_a_cq_share_room_for_a_shared_queue),
 		TEST(room_for_a_shared_queue_stays_with_its_other_queue_pair),
 		TEST(events_reach_the_engine),
+		TEST(completions_precede_an_event),
 		TEST(requests_of_an_overrun_cq_are_flushed),
 		TEST(later_queue_pairs_of_an_overrun_cq_are_the_engines),
 		TEST(an_overrun_after_an_error_flushes_requests),
