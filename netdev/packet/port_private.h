@@ -40,14 +40,14 @@ struct packet_port {
 	struct packet_port_ring ring;
 	uint32_t per_block, frames;
 	uint8_t *memory;
-	uint32_t head;                /* place of the next frame */
-	uint32_t tail;                /* place of the oldest frame that was not released */
-	uint32_t dropped;             /* UDP GSO packets dropped since packet_port_read_drops */
-	bool vnet;                    /* packets have a virtio-net header in front */
-	bool gso;                     /* the kernel sends and receives UDP GSO packets here */
-	struct gso_packet received;   /* UDP GSO packet whose segments packet_port_rx returns now */
+	uint32_t head;              /* place of the next frame */
+	uint32_t tail;              /* place of the oldest frame that was not released */
+	uint32_t dropped;           /* UDP GSO packets dropped since packet_port_read_drops */
+	bool vnet;                  /* packets have a virtio-net header in front */
+	bool gso;                   /* the kernel sends and receives UDP GSO packets here */
+	struct gso_packet received; /* UDP GSO packet whose segments packet_port_rx returns now */
 	struct packet_tag received_tag; /* of that packet */
-	struct packet_tx_burst burst; /* what packet_port_tx hands the kernel now */
+	struct packet_tx_burst burst;   /* what packet_port_tx hands the kernel now */
 };
 
 /* Whether the next place of the ring has a frame. */
