@@ -135,14 +135,30 @@ int packet_filter_resolution(int fd)
 	return begin_filter(&filter, NULL, 0) ?: attach_expression(fd, &filter, RESOLUTION);
 }
 
+/* Drops frames to the interface's own MAC. */
+static void add_no_host(struct filter *filter)
+{
+	static const struct sock_filter no_host[] = {
+		LOAD(PKTTYPE),
+		SKIP(PACKET_HOST, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+
+	memcpy(filter->all + filter->n, no_host, sizeof(no_host));
+	filter->n += sizeof(no_host) / sizeof(no_host[0]);
+}
+
 int packet_filter_other(int fd, bool xdp)
 {
 	struct filter filter;
+	int rc = begin_filter(&filter, NULL, 0);
 
-	return begin_filter(&filter, NULL, 0)
-		       ?: attach_expression(fd, &filter,
-					    xdp ? "not (" XDP_ROCE " or " RESOLUTION ")"
-						: "not (" ROCE " or " RESOLUTION ")");
+	if (rc)
+		return rc;
+	add_no_host(&filter);
+	return attach_expression(fd, &filter,
+				 xdp ? "not (" XDP_ROCE " or " RESOLUTION ")"
+				     : "not (" ROCE " or " RESOLUTION ")");
 }
 
 int packet_filter_nothing(int fd)

@@ -23,7 +23,10 @@ int packet_filter_qp1(int fd);
 int packet_filter_admitted(int fd, const uint16_t *blocks, uint32_t n);
 /* ARP, RARP and neighbor discovery. */
 int packet_filter_resolution(int fd);
-/* All frames but ARP, RARP, neighbor discovery and RoCE; xdp: and what urxe's XDP program takes. */
+/*
+ * Frames to other MACs than the interface's own: all but ARP, RARP, neighbor discovery, and RoCE.
+ * xdp: of RoCE, only what urxe's XDP program takes is left out.
+ */
 int packet_filter_other(int fd, bool xdp);
 /* Nothing. */
 int packet_filter_nothing(int fd);

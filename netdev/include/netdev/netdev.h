@@ -247,8 +247,8 @@ int netdev_dpdk_start(char *error, uint32_t error_size);
  *
  * af_packet ports receive RoCEv1, UDP port 4791, ARP and IPv6 neighbor discovery until
  * netdev_set_promiscuous: the host's own traffic must not fill their ring. Then they and af_xdp
- * ports receive the other frames by a socket of their own, which completes checksums that the
- * kernel left to a NIC, and cuts packets that the kernel joined. A VLAN tag that the kernel or the
+ * ports receive other frames to other MACs than the interface's by a second socket, which completes
+ * checksums that the kernel left to a NIC, and cuts packets that the kernel or the NIC joined. A VLAN tag that the kernel or the
  * NIC took out of a received frame is inserted again, as 802.1Q.
  *
  * af_xdp ports use one queue of the interface. Frames that the XDP program does not redirect remain
