@@ -73,6 +73,14 @@ static int add_ah(const struct command *c, const struct ib_uverbs_create_ah *req
 	return rc;
 }
 
+/* Whether there is an HCA that has the path's source GID. */
+static bool may_use_hca(const struct urxe_path *path)
+{
+	const struct hca *hca = adapter.hca.hca;
+
+	return hca && hca_has_gid(hca, path->sgid_index);
+}
+
 /* With the lock, which it may release meanwhile. hop_error: of address_path(). */
 static int create_ah(const struct command *c, const struct ib_uverbs_create_ah *request,
 		     const struct urxe_path *path, int hop_error)
@@ -86,7 +94,7 @@ static int create_ah(const struct command *c, const struct ib_uverbs_create_ah *
 	if (!c->file->live || adapter.dead)
 		return -EIO;
 	/* Neither the engine nor the HCA knows the next hop. */
-	if (hop_error && (rc || !adapter.hca.hca))
+	if (hop_error && (rc || !may_use_hca(path)))
 		return rc ? rc : hop_error;
 	return add_ah(c, request, path, pd);
 }

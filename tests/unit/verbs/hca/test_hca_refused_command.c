@@ -131,6 +131,19 @@ static void a_destination_needs_urxed_while_no_hca_is_open(void **state)
 	assert_int_equal(create_ah(), -ENETUNREACH);
 }
 
+/* The HCA would refuse the first datagram. */
+static void a_destination_needs_urxed_if_the_hca_lacks_the_source_gid(void **state)
+{
+	(void)state;
+	fake_hca.gid_index = UINT8_MAX + 1;
+	adapter_lock();
+	hca_read_gids(adapter.hca.hca);
+	adapter_unlock();
+	assert_int_equal(create_ah(), -ENETUNREACH);
+	urxed_error = 0;
+	assert_int_equal(create_ah(), 0);
+}
+
 /* --- While the HCA looks for the next hop. */
 
 static int slow_rc;
@@ -247,6 +260,7 @@ int main(void)
 		TEST(a_destination_that_the_hca_finds_has_a_handle),
 		TEST(a_destination_that_urxed_finds_has_a_handle),
 		TEST(a_destination_needs_urxed_while_no_hca_is_open),
+		TEST(a_destination_needs_urxed_if_the_hca_lacks_the_source_gid),
 		TEST(a_domain_stays_meanwhile),
 		TEST(an_hca_that_goes_finds_no_next_hop),
 		TEST(a_closed_context_gets_no_handle),
