@@ -18,9 +18,8 @@
 void complete_send(struct urxe_qp *qp, enum urxe_wc_status status);
 /* Completes requests with success, from the oldest on, up to the first without `executed`. */
 void complete_executed_sends(struct urxe_qp *qp);
-/* Completes the oldest request with an error, then calls qp_error (IBA 9.9.2.4, class B). A send
- * error of UC and UD does not affect the receive queue: the QP enters SQE, and its other send
- * requests are flushed. */
+/* Completes the oldest request with an error. RC: then calls qp_error (IBA 9.9.2.4, class B). UC
+ * and UD: the QP enters SQE and its other send requests are flushed; the receive queue goes on. */
 void fail_send(struct urxe_qp *qp, enum urxe_wc_status status);
 /* Completes all send requests with a flush error. Does nothing while the HCA has some of them: it
  * completes these first, and the engine calls this function again. */

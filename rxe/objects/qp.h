@@ -87,7 +87,7 @@ struct requester {
 	bool missing;         /* a response was found missing since the last progress */
 	bool absent;          /* the device was absent after una last moved, or the peer announced
 				 itself: the next probe sends all outstanding packets */
-	uint8_t naks;         /* sequence NAKs since una moved; nak_seen after urxe_state_save */
+	uint8_t naks;         /* sequence NAKs since una moved; a save sets it to nak_seen */
 	bool window_lossy;    /* a packet before window_mark was lost */
 	bool window_may_grow; /* the next window without a loss enlarges `window` */
 	uint8_t probes;       /* sent since the latest of: una moved, a timeout, an announcement */

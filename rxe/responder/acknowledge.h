@@ -18,15 +18,15 @@ void resp_ack_again(struct urxe_qp *qp);
 /* A receive request was posted to the QP's own queue: if the last ACK told the peer of 0 credits,
  * or an RNR NAK was due since, makes an ACK due that tells of the request. Not with go-back-N. */
 void resp_recv_posted(struct urxe_qp *qp);
-/* Refusals beside the syndromes of NAKs, which say more about the event. */
+/* Refusals that are no syndrome: a NAK whose asynchronous event is not that of its syndrome. */
 enum resp_refusal {
-	/* AETH_NAK_INVALID_REQUEST for an atomic that is not aligned, too many READs or atomics,
-	 * or the length of a READ or WRITE. Its event is QP_ACCESS_ERR (IBA 11.6.3.2). */
+	/* AETH_NAK_INVALID_REQUEST with the event QP_ACCESS_ERR (IBA 11.6.3.2): an atomic or ATOMIC
+	 * WRITE is not aligned, a READ, WRITE or ATOMIC WRITE has a wrong length, or too many
+	 * READs, atomics, ATOMIC WRITEs and FLUSHes are outstanding. */
 	RESP_ACCESS_VIOLATION = 0xfe,
-	/* AETH_NAK_INVALID_REQUEST and AETH_NAK_REMOTE_OP without an event: the receive request has
-	 * completed with the error. */
-	RESP_RECV_TOO_SHORT = 0xfd,
-	RESP_RECV_FAILED = 0xfc,
+	/* No event, because the receive request has completed with the error: */
+	RESP_RECV_TOO_SHORT = 0xfd, /* AETH_NAK_INVALID_REQUEST */
+	RESP_RECV_FAILED = 0xfc,    /* AETH_NAK_REMOTE_OP */
 };
 /*
  * Makes a NAK of the expected PSN due. `refusal`: its syndrome, or enum resp_refusal. Unless it is

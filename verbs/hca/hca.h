@@ -88,8 +88,8 @@ void hca_read_mtu(struct hca *hca);
 bool hca_has_mtu(struct hca *hca, enum urxe_mtu mtu);
 /*
  * Notes entry `index` of the engine's GID table. NULL: the entry is empty. `v1`: RoCEv1, else
- * RoCEv2. `ifindex`: the kernel's interface with this address, because a VLAN interface may have
- * the same one as its device; 0: any. After the last change the caller calls hca_read_gids().
+ * RoCEv2. `ifindex`: the kernel's interface with this address, as a VLAN interface and its parent
+ * may share an address; 0: any. After the last change the caller calls hca_read_gids().
  */
 void hca_set_gid(struct hca *hca, uint32_t index, const struct urxe_gid *gid, bool v1,
 		 uint32_t ifindex);
@@ -163,8 +163,8 @@ void hca_pd_end(struct hca *hca, uint32_t pd);
  * lock, hca_ah_run() without. The new handle replaces one of the same path, which may be for a MAC
  * that the peer had before. NULL: the path has a next hop, and the HCA has its handle already; the
  * HCA has no protection domain for the PD, or lacks the path's source GID; or no memory. Then the
- * other steps are left out. hca_ah_end() returns 0, or the error of the HCA, which has no handle
- * then: for instance -EHOSTUNREACH, because the HCA finds no next hop.
+ * other steps are left out. hca_ah_end() returns 0, or the HCA's error, after which an older handle
+ * stays: for instance -EHOSTUNREACH, because the HCA finds no next hop.
  */
 struct hca_ah_call *hca_ah_begin(struct hca *hca, uint32_t pd, const struct urxe_path *path);
 void hca_ah_run(struct hca_ah_call *call);

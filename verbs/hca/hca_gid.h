@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Maps the engine's GID table to the HCA's: entries correspond if GID, RoCE version and interface
- * are equal. */
+/* Maps the engine's GID table to the HCA's: entries correspond if GID and RoCE version are
+ * equal, and the interface if both are known. */
 #ifndef URXE_VERBS_HCA_HCA_GID_H
 #define URXE_VERBS_HCA_HCA_GID_H
 

@@ -26,9 +26,9 @@ bool proc_maps_open(struct text_lines *maps);
 bool proc_maps_next(struct text_lines *maps, struct mapping *m);
 
 /*
- * Reads on to the next mapping that shmdt(start) unmaps: the kernel unmaps all that the program has
- * left of the System V segment that it attached at start. `m`: the mapping before it; all 0: none
- * yet. False: there is no further one.
+ * Reads the next mapping that shmdt(start) unmaps into *m: a part that the program still has of
+ * the System V segment that it attached at start. Before the first call *m is all 0; later it is
+ * the result of the call before. False: there is no further one.
  */
 bool proc_maps_next_attached(struct text_lines *maps, uint64_t start, struct mapping *m);
 

@@ -86,9 +86,9 @@ void comp_channels_end(struct uverbs_file *file);
 /* Empties the list of a context that is not restored. The channels stay. */
 void comp_channels_unbind(struct uverbs_file *file);
 /*
- * In a forked child: closes this library's ends of all channels of an inherited context, also of
- * the asynchronous one. They would keep a socket open that parent and child have closed, and in the
- * parent's epoll sets.
+ * In a forked child: closes this library's descriptors of all channels of an inherited context,
+ * also of the asynchronous one. They would keep open a socket that parent and child have closed,
+ * and the parent's epoll sets would still contain it.
  */
 void comp_channels_abandon(struct uverbs_file *file);
 /* Sends the event, or adds it to the waiting events if the socket is full. Never blocks. */

@@ -179,8 +179,8 @@ void urxe_offload_report_writes(struct urxe_dev *dev);
  * messages: the owner calls it after the program has posted receives. */
 void urxe_offload_refill(struct urxe_rq *rq);
 /* As urxe_qp_query, with rq_psn, sq_psn and sq_draining of the HCA. The state is URXE_QPS_ERR, too,
- * if the HCA's queue pair has failed; the engine follows with the next completion or event. May
- * take a system call. */
+ * if the HCA's queue pair has failed; the engine's own enters that state with the HCA's next
+ * completion or event. May take a system call. */
 void urxe_offload_query(struct urxe_qp *qp, struct urxe_qp_attr *attr, struct urxe_qp_init *init);
 
 /* --- The engine takes over. */

@@ -98,8 +98,8 @@ struct urxe_replay {
 	const uint8_t *(*frame)(void *arg, uint32_t len, uint32_t digest);
 	/* Called for each event in which device and recording agree. NULL: not called. */
 	void (*event)(void *arg, const struct urxe_replay_event *event);
-	/* Upper limit of the bytes that the queues and lists of the restored device take, and of
-	 * those that calls have made and not destroyed; 0 = no limit. */
+	/* Upper limit, in bytes, of the queues and lists of the restored device; and, once more, of
+	 * the queues and lists that repeated calls have made and not destroyed. 0 = no limit. */
 	uint64_t max_bytes;
 
 	/* Results. */

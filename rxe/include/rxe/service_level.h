@@ -12,8 +12,8 @@
 
 #define SL_MAX 7
 /*
- * Packet type in the lower four bits, as in those NICs: RoCEv2 is bit 3, IPv4 is 2. The upper bits
- * are the priority.
+ * Packet type in the lower four bits, as in Mellanox NICs: RoCEv2 is bit 3, IPv4 is 2. The upper
+ * bits are the priority.
  */
 #define SL_IPV4           0xa
 #define SL_PRIORITY_SHIFT 4
@@ -26,7 +26,8 @@ static inline uint8_t sl_of_datagram(uint8_t priority, bool ipv4)
 
 /*
  * The priority in an address's service level, which may come from ibv_init_ah_from_wc(). Programs
- * also give one of InfiniBand's 16 levels; their lower three bits count, as in those NICs.
+ * also give one of InfiniBand's 16 levels; its lower three bits count, as in Mellanox NICs. But
+ * level 10 is SL_IPV4 with priority 0.
  */
 static inline uint8_t sl_priority(uint8_t sl)
 {

@@ -58,9 +58,9 @@ struct urxe_state_save {
 /*
  * Saves the device, as it is at the time `now` (ns of the device's clock). `how` is not NULL. The
  * owner frees the stream with urxe_state_free. The device stays usable: after a snapshot, after an
- * error, or if a migration is abandoned, it continues. It has forgotten what the stream lacks, as
- * docs/state.md lists; after -EBADMSG or -ENOMEM perhaps a part of it. Its rights for the copy
- * transport are withdrawn (urxe_copy_rights_withdraw), also before most errors;
+ * error, or if a migration is abandoned, it continues. The save makes it forget what the stream
+ * lacks (docs/state.md); after -EBADMSG or -ENOMEM it may have forgotten a part of that. Its rights
+ * for the copy transport are withdrawn (urxe_copy_rights_withdraw), also before most errors;
  * urxe_copy_rights_publish publishes them again.
  *
  * -EBUSY: a peer still copies by the copy transport (try again until

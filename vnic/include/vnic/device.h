@@ -84,8 +84,9 @@ void vnic_device_destroy(struct vnic_device *dev);
  * Replaces the table of the driver's memory. Call it before memory is unmapped, with a table that
  * lacks this memory: the device uses no pointer outside its table. If the new table lacks memory of
  * a ring, or of a frame that vnic_device_tx has returned, the NIC's state becomes
- * VNIC_DEVICE_BROKEN; if it lacks the shared area or a queue's descriptor, which has the queue's
- * error, or the device may not access memory (vnic_device_set_bus_master), VNIC_DEVICE_DOWN.
+ * VNIC_DEVICE_BROKEN; if it lacks the shared area or a queue's descriptor, where the device would
+ * report the error, or the device may not access memory (vnic_device_set_bus_master),
+ * VNIC_DEVICE_DOWN.
  * -EINVAL, -ENOMEM: the table is as before; with a count of 0 it never fails.
  */
 int vnic_device_set_regions(struct vnic_device *dev, const struct vnic_region *regions,
