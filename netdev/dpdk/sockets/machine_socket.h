@@ -4,8 +4,8 @@
  * machines: TCP and the rest, but not RoCE, ARP, RARP and neighbor discovery, which the port
  * receives in other ways. The kernel may leave the checksum of such a frame unfinished (a sender on
  * this machine), and may have joined several frames (GRO and GSO). The socket returns the frames
- * that a NIC would have sent; DPDK's driver of af_packet would cut them off at the end of a place
- * of its ring.
+ * that a NIC would have sent; DPDK's driver of af_packet would truncate a joined packet to the
+ * frame size of its ring.
  */
 #ifndef URXE_NETDEV_DPDK_SOCKETS_MACHINE_SOCKET_H
 #define URXE_NETDEV_DPDK_SOCKETS_MACHINE_SOCKET_H
@@ -21,8 +21,8 @@ struct machine_packets; /* received packets, and the frames of the last call */
 struct machine_socket {
 	int fd;                          /* -1 = not open */
 	struct machine_packets *packets; /* NULL: not enabled yet */
-	uint64_t bad;                    /* packets dropped because their headers are of no use */
-	uint64_t missed;                 /* packets lost because the socket's queue was full */
+	uint64_t bad;    /* packets dropped: too long, or no virtio-net header describes them */
+	uint64_t missed; /* packets lost because the socket's queue was full */
 };
 
 #define MACHINE_SOCKET_CLOSED ((struct machine_socket){.fd = -1})

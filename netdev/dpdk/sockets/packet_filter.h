@@ -24,8 +24,8 @@ int packet_filter_admitted(int fd, const uint16_t *blocks, uint32_t n);
 /* ARP, RARP and neighbor discovery. */
 int packet_filter_resolution(int fd);
 /*
- * Frames to other MACs than the interface's own: all but ARP, RARP, neighbor discovery, and RoCE.
- * xdp: of RoCE, only what urxe's XDP program takes is left out.
+ * Frames to other MACs than the interface's own: all but ARP, RARP, neighbor discovery and RoCE.
+ * xdp: also RoCE that urxe's XDP program does not take.
  */
 int packet_filter_other(int fd, bool xdp);
 /* Nothing. */

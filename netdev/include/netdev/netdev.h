@@ -107,8 +107,8 @@ int netdev_add_group(struct netdev *port, const uint8_t mac[6]);
 int netdev_set_allmulticast(struct netdev *port);
 /*
  * Whether the port can reach its peer at all: a link is up, a machine is connected, the kernel has
- * not removed the tap's interface. True for ports that do not know. A tap looks in netdev_rx, and
- * netdev_wait_fd wakes the caller until it closes the port.
+ * not removed the tap's interface. True for ports that do not know. A tap port notices the removal
+ * in netdev_rx; netdev_wait_fd wakes the caller for it, and goes on until netdev_close.
  */
 bool netdev_is_up(struct netdev *port);
 /* Page size of the packet buffers' memory in bytes, which shows huge pages; 0 = no buffers. */
@@ -246,15 +246,16 @@ int netdev_dpdk_start(char *error, uint32_t error_size);
  * interface as by a cable, and has a MAC of its own, the interface's with the last bit inverted.
  *
  * af_packet ports receive RoCEv1, UDP port 4791, ARP and IPv6 neighbor discovery until
- * netdev_set_promiscuous: the host's own traffic must not fill their ring. Then they and af_xdp
- * ports receive other frames to other MACs than the interface's by a second socket, which completes
- * checksums that the kernel left to a NIC, and cuts packets that the kernel or the NIC joined. A VLAN tag that the kernel or the
- * NIC took out of a received frame is inserted again, as 802.1Q.
+ * netdev_set_promiscuous: the host's own traffic must not fill their ring. While promiscuous,
+ * af_packet and af_xdp ports receive other frames to other MACs than the interface's by a further
+ * socket, which completes checksums that the kernel left to a NIC, and cuts packets that the kernel
+ * or the NIC joined. A VLAN tag that the kernel or the NIC took out of a received frame is inserted
+ * again, as 802.1Q.
  *
  * af_xdp ports use one queue of the interface. Frames that the XDP program does not redirect remain
  * the kernel's; the port receives copies of ARP and neighbor discovery by a packet socket.
  *
- * netdev_wait_fd: af_packet has the socket of its rings, af_xdp an epoll set, tap a descriptor.
+ * netdev_wait_fd: af_packet and af_xdp have an epoll set of their sockets, tap a descriptor.
  * vhost, and devices of dpdk: with a receive interrupt, have an epoll set and deadlines: the port
  * enables the interrupt after 4 ms without frames, polls a PCI device until the interrupt has come
  * for a frame once, and polls each second for frames without an interrupt. Others have none.

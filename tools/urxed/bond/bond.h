@@ -20,10 +20,10 @@
 #define BOND_MEMBERS 8
 
 /*
- * A round of probes asks through all members with a link. It begins when the first of them is due.
+ * A round sends probes through all members with a link. It begins when the first of them is due.
  *
- * Time without an answer after which a member that carries frames is due, while RoCE frames come or
- * go (BOND_BUSY_NS).
+ * Time from a member's last probe or answer until it is due, if it carries frames and RoCE frames
+ * come or go (BOND_BUSY_NS).
  */
 #define BOND_FRESH_NS 20000000ull
 /* Time that a round of probes waits for answers. */
@@ -35,9 +35,9 @@
  * through.
  */
 #define BOND_EXCUSED_ROUNDS 50
-/* The same of a member that failed, until it is healthy again. */
+/* As BOND_FRESH_NS, for a member that failed, until it is healthy again. */
 #define BOND_RETURN_NS 100000000ull
-/* The same of healthy members that carry no frames, or are idle. */
+/* As BOND_FRESH_NS, for healthy members that carry no frames, or are idle. */
 #define BOND_IDLE_NS 1000000000ull
 /* Time after the last RoCE frame from which the members that carry frames count as idle. */
 #define BOND_BUSY_NS 5000000000ull

@@ -150,7 +150,7 @@ void cma_input(struct cma *cma, uint64_t now, const struct cm_path *path,
 	       const uint8_t mad[CM_MAD_LEN]);
 /* Handles expired timers; returns the time of the next call in ns, UINT64_MAX = never. */
 uint64_t cma_tick(struct cma *cma, uint64_t now);
-/* The time of the next call of cma_tick after other calls; in ns, UINT64_MAX = never. */
+/* When cma_tick is due, in ns; UINT64_MAX = never. For use after calls other than cma_tick. */
 uint64_t cma_next_deadline(const struct cma *cma);
 /*
  * Call it with neigh.h's answer for the waiter of an ID; an event ADDR_RESOLVED or ADDR_ERROR
@@ -199,8 +199,7 @@ int cma_notify_established(struct cma_id *id);
 int cma_set_reuseaddr(struct cma_id *id, bool on);
 int cma_set_afonly(struct cma_id *id, bool on);
 
-/* The path of the ID's request, or for an ID that only has a route, the path that cma_connect would
- * use. */
+/* The path of the ID's connection; without one, the path that cma_connect would use. */
 struct cm_path cma_path(const struct cma_id *id);
 /* The MTU of that path, as enum ib_mtu: 1 = 256 to 5 = 4096 bytes. */
 uint8_t cma_path_mtu(const struct cma_id *id);

@@ -28,8 +28,8 @@ struct cma_binding {
 	uint16_t ps;          /* port space; 0 = not bound */
 	uid_t user;           /* whose quota counts the port */
 	struct cma_addr addr; /* with the port */
-	/* Index of the host's address that a link-local `addr` means: an address of each interface
-	 * may look the same. */
+	/* Index of the host's address that a link-local `addr` means: several interfaces may have
+	 * the same link-local address. */
 	uint8_t own_index;
 	bool reuseaddr;
 	bool afonly; /* an IPv6 wildcard does not include IPv4 */

@@ -379,9 +379,10 @@ uint32_t ucma_fill_path(struct rdma_ucm_query_path_resp *resp, struct ib_path_re
 /* Reads a path that a program sets. -EINVAL: none of the n paths is primary and bidirectional. */
 int ucma_read_path(const struct ib_path_rec_data *data, uint32_t n, uint8_t *traffic_class);
 /*
- * For a UD ID, or an ID without a connection, fills the attributes of INIT, whatever `state` is.
- * -EINVAL: the ID has no device, there is no such state, the connection has ended, or, for RTR and
- * RTS, does not know the QPNs of both sides yet.
+ * For a UD ID, or an ID without a connection, fills the attributes of INIT, whatever `state` is;
+ * else those of `state`: INIT, RTR or RTS. -EINVAL: the ID has no device; there is no such state;
+ * with a connection also: another state, the connection has ended, or, for RTR and RTS, the
+ * connection lacks the QPN of a side.
  */
 int ucma_fill_qp_attr(struct ib_uverbs_qp_attr *attr, const struct cma_id *id, uint32_t state);
 

@@ -75,8 +75,9 @@ struct host {
 	bool machines;              /* a virtual machine has a port now (vm_port_set.h) */
 	struct vnic_attach_hca hca; /* the HCA that backs urxe0; name "" = none */
 	/*
-	 * Interface of the GIDs whose address has none: the kernel's interface of the first uplink
-	 * while it exists, else "lo". A tap's interface may be in another network namespace.
+	 * Interface of the GIDs whose address has none: that of the first uplink, if it is
+	 * af_packet: or af_xdp: and the interface exists; else "lo", also for a tap:, whose
+	 * interface may be in another network namespace.
 	 */
 	char ndev[HOST_NDEV_LEN];
 	/* Indexed like the GID table. An address keeps its index while the host has it. */

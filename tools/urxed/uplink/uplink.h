@@ -103,8 +103,8 @@ int uplink_hear_own(struct uplink *u, char error[UPLINK_ERROR]);
 int uplink_hear_mac(struct uplink *u, const uint8_t mac[ETHER_MAC_LEN], char error[UPLINK_ERROR]);
 /*
  * Makes the port receive frames to a multicast MAC that the device would filter out
- * (netdev_add_group). Without effect on a closed port: it is that of a kernel's interface, and the
- * kernel filters neither groups nor VLANs.
+ * (netdev_add_group). Without effect on a closed port: only the port of a kernel's interface opens
+ * again, and it filters neither groups nor VLANs.
  */
 int uplink_hear_group(struct uplink *u, const uint8_t mac[ETHER_MAC_LEN], char error[UPLINK_ERROR]);
 /*

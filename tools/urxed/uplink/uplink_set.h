@@ -73,8 +73,8 @@ void uplink_set_event(struct uplink_set *all, uint64_t now);
 /* Handles expired timers of vhost: ports; returns the time of the next one in ns. */
 uint64_t uplink_set_tick(struct uplink_set *all, uint64_t now);
 /*
- * Closes each tap: whose interface the kernel has removed, for good: the kernel removes it with its
- * network namespace, too. Returns whether there was one.
+ * Closes for good each tap: uplink whose interface the kernel has removed, alone or with its
+ * network namespace. Returns whether there was one.
  */
 bool uplink_set_close_lost_taps(struct uplink_set *all);
 /* Logs which MTU counts if those of the bond's members differ. */
