@@ -36,27 +36,26 @@ void check_completion(struct simhost *host, const struct urxe_wc *wc);
  * messages may also come twice or late, if the network duplicates or reorders frames.
  */
 void check_delivery(struct simhost *host, const struct urxe_wc *wc);
-/* Called by these two: the request ends in an error that follows from its connection's failure. */
+/* For check_completion: the request's error follows from its connection's failure. */
 void check_error(struct stream *stream, uint32_t index, uint32_t status);
-/* Likewise: the receive is flushed, because its QP is in error. */
+/* For check_delivery and check_quiet: the receive is flushed, because its QP is in error. */
 void check_flushed_recv(struct endpoint *end, const struct urxe_wc *wc);
 /*
- * Likewise: on UC a receive of a SRQ ends with an error because its message lost a frame. False:
- * the completion is another one.
+ * For check_delivery: on UC a receive of an SRQ ends with an error because its message lost a
+ * frame. False: the completion is another one.
  */
 bool check_given_up(struct endpoint *end, const struct urxe_wc *wc);
 /* For each asynchronous event: the event may come. `ctx`: of its QP, SRQ or CQ. */
 void check_event(struct simhost *host, enum urxe_async event, void *ctx);
 /* For each event of a completion queue: it was requested, and the newest completion brings it. */
 void check_comp_event(struct simcq *cq);
-/* For each polled completion: a requested event has come. */
+/* For each polled completion: if an event was requested for it, the event has come. */
 void check_told(const struct simcq *cq, const struct urxe_wc *wc);
-/* For each burst of sent frames: runs of them may leave as UDP GSO packets (urxe_frame.continues).
- */
+/* For each burst of sent frames: each run of urxe_frame.continues fits one UDP GSO packet. */
 void check_gso(struct simhost *host, const struct urxe_frame *frames, uint32_t n);
 /* At each turn of the application: the events of reached limits of SRQs have come. */
 void check_srq_limits(const struct simhost *host);
-/* After all QPs went to the error state: each QP with an SRQ has told that it takes no more. */
+/* After all QPs went to the error state: each QP with an SRQ has had its LAST_WQE_REACHED. */
 void check_last_wqe(const struct simhost *host);
 /* Records a completed atomic on a shared word for check_atomics. */
 void check_atomics_note(struct stream *stream, uint32_t index, uint64_t original);
@@ -64,7 +63,8 @@ void check_atomics_note(struct stream *stream, uint32_t index, uint64_t original
 void check_atomics(struct world *world);
 /*
  * At the end: memory has the content that the requests produce in their order, or on UC its initial
- * content where a WRITE was lost. All messages of RC have arrived.
+ * content where a WRITE was lost. All messages of RC have arrived. Of a stream with an error this
+ * holds for the requests before it; later ones may have taken effect or not.
  */
 void check_memory(struct world *world);
 /*

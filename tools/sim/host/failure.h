@@ -18,15 +18,15 @@ enum failure_kind {
 	FAILURE_STATE,     /* the end moves its QP to the error state */
 	FAILURE_SEGMENT,   /* a request has a local key that grants nothing */
 	FAILURE_MALFORMED, /* the end posts a malformed request */
-	FAILURE_KEY,       /* RC: a request has a remote key that grants nothing */
-	FAILURE_RECEIVES,  /* RC: the end posts no receives, and RNR retries are limited */
+	FAILURE_KEY,       /* RC: a request has a remote key or address without rights */
+	FAILURE_RECEIVES,  /* RC: the end posts no more receives, and RNR retries are limited */
 };
 
 /* The failure of a connection. */
 struct failure {
 	uint8_t kind;       /* enum failure_kind */
 	unsigned side;      /* of the end that makes the mistake */
-	uint32_t after;     /* requests that are posted before */
+	uint32_t after;     /* requests before it (of the end's stream, else of the other one) */
 	bool begun;         /* the mistake is made */
 	uint8_t end_status; /* FAILURE_MALFORMED: enum urxe_wc_status of the request */
 };

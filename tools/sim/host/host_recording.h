@@ -35,7 +35,7 @@ struct host_recording {
 void sim_recordings_init(struct world *world);
 /*
  * The world calls this before a host runs: may save the state of a host that is recorded, and may
- * begin a recording. If so, it ends and replays the host's recording in progress first.
+ * begin a recording, before which it ends and replays the host's recording in progress.
  */
 void host_recording_turn(struct simhost *host);
 /*

@@ -46,7 +46,7 @@ struct outstanding {
 	bool window; /* uses the key of the memory window */
 	bool shared; /* atomic on the host's shared word, to which other streams add too */
 	struct layout layout;
-	uint32_t word;     /* of an atomic on the stream's own words */
+	uint32_t word;     /* atomic on the stream's own words: which one */
 	uint64_t original; /* its expected result */
 	uint64_t compare;  /* compare value of an atomic on the shared word */
 	uint64_t add;      /* amount that it adds if it succeeds */
@@ -113,11 +113,11 @@ static inline struct outstanding *stream_out(const struct stream *stream, uint32
 	return &stream->out[index % stream->window];
 }
 
-/* Makes and paints the segments of a request, of which opcode and length are known. */
+/* Chooses the request's local segments, by its opcode and length, and paints the gaps between. */
 void stream_make_layout(struct stream *stream, uint32_t index);
 /* A request has ended in an error: the application posts at most a few more requests. */
 void stream_fail(struct stream *stream);
-/* The peer may have executed requests below this index. */
+/* The peer can have executed only requests below this index. */
 uint32_t stream_executable(const struct stream *stream);
 /* The stream in the opposite direction of the same connection. */
 struct stream *stream_back(const struct stream *stream);

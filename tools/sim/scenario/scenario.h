@@ -96,7 +96,7 @@ struct scenario {
 	uint64_t warmup;     /* ns; start of the measurement of goodput */
 	uint64_t migrate;    /* moments at which hosts are saved and restored elsewhere */
 	uint64_t record;     /* recordings of hosts, which are replayed */
-	uint64_t failures;   /* connections of which an end makes a mistake (host/failure.h) */
+	uint64_t failures;   /* connections that fail, at most (host/failure.h) */
 	uint64_t movers;     /* enum movers */
 	uint64_t hearers;    /* enum hearers */
 	uint64_t pause;      /* ns that a host is frozen meanwhile, exactly; BY_SEED = random */
