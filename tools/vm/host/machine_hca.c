@@ -247,8 +247,10 @@ bool machine_hca_poll(struct machine_hca *h, uint64_t now)
 
 bool machine_hca_arm(struct machine_hca *h, uint64_t now)
 {
-	if (!h->hca || !pvrdma_has_hca(h->dev) || !hca_arm(h->hca))
+	if (!h->hca || !pvrdma_has_hca(h->dev))
 		return false;
+	if (!hca_arm(h->hca))
+		return hca_is_dead(h->hca);
 	pvrdma_hca_polled(h->dev, now);
 	return true;
 }

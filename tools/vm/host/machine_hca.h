@@ -49,8 +49,9 @@ void machine_hca_follow(struct machine_hca *h);
 /* Passes completions to the engine. True: there were some, so PVRDMA has to be run. */
 bool machine_hca_poll(struct machine_hca *h, uint64_t now);
 /*
- * Before a sleep: the next completion makes epoll_fd readable. True: completions were there, so
- * PVRDMA has to be run before the sleep.
+ * Before a sleep: the next completion makes epoll_fd readable. True: the machine must not sleep,
+ * because completions were there, so PVRDMA has to be run, or the HCA is dead, so
+ * machine_hca_follow has to close it.
  */
 bool machine_hca_arm(struct machine_hca *h, uint64_t now);
 /* Call it when epoll_fd is readable: handles the events of the HCA. */

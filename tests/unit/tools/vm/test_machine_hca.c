@@ -126,6 +126,27 @@ static void completions_that_come_with_an_event_are_work(void **state)
 	assert_false(machine_hca_poll(&f.hca, NOW));
 }
 
+/* The machine closes the HCA before it sleeps: the HCA sends no event of its own. */
+static void a_machine_does_not_sleep_with_an_hca_that_has_failed(void **state)
+{
+	(void)state;
+	post_recv();
+	fake_hca.poll_error = true;
+	machine_hca_poll(&f.hca, NOW);
+	assert_true(machine_hca_arm(&f.hca, NOW));
+	machine_hca_follow(&f.hca);
+	assert_null(f.hca.hca);
+	assert_false(machine_hca_arm(&f.hca, NOW));
+}
+
+static void an_hca_that_fails_as_it_is_armed_lets_no_machine_sleep(void **state)
+{
+	(void)state;
+	post_recv();
+	fake_hca.poll_error = true;
+	assert_true(machine_hca_arm(&f.hca, NOW));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -133,6 +154,10 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(a_machine_sees_the_whole_queue_size, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(
+			a_machine_does_not_sleep_with_an_hca_that_has_failed, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			an_hca_that_fails_as_it_is_armed_lets_no_machine_sleep, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
