@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "daemon/port_attributes.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include <infiniband/verbs.h>
@@ -23,13 +24,27 @@ static int set_gid(uint32_t index, const struct vnic_attach_gid *entry)
 	return rc ? rc : urxe_gid_set_vlan(adapter.dev, index, entry->vlan);
 }
 
+/* The interface is for the HCA only (adapter_hca_set_gids). */
+static bool is_same_gid(const struct vnic_attach_gid *a, const struct vnic_attach_gid *b)
+{
+	return !memcmp(a, b, offsetof(struct vnic_attach_gid, ifindex));
+}
+
+static bool are_same_gids(const struct vnic_attach_gid *now, const struct vnic_attach_gid *before)
+{
+	for (uint32_t i = 0; i < VNIC_ATTACH_GIDS; i++)
+		if (!is_same_gid(&now[i], &before[i]))
+			return false;
+	return true;
+}
+
 /* An unchanged entry keeps its place in the engine. */
 static int set_gids(const struct vnic_attach_gid *now, const struct vnic_attach_gid *before)
 {
 	int rc = 0;
 
 	for (uint32_t i = 0; i < VNIC_ATTACH_GIDS && !rc; i++)
-		if (memcmp(&now[i], &before[i], sizeof(now[i])))
+		if (!is_same_gid(&now[i], &before[i]))
 			rc = set_gid(i, &now[i]);
 	return rc;
 }
@@ -61,8 +76,9 @@ void port_changed(const struct vnic_attach_port *now)
 	if (rc)
 		log_error("cannot apply urxed's change of the port: %s", strerror(-rc));
 	adapter.welcome.port = *now;
-	if (memcmp(now->gids, before.gids, sizeof(before.gids))) {
+	if (memcmp(now->gids, before.gids, sizeof(before.gids)))
 		adapter_hca_set_gids();
+	if (!are_same_gids(now->gids, before.gids)) {
 		/* A peer of this host may be on another host now. */
 		uplink_qpns_update();
 		send_port_event(IBV_EVENT_GID_CHANGE);
