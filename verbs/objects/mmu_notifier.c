@@ -97,7 +97,8 @@ static void remove_range(const struct unmapping *u, uint64_t start, uint64_t end
 
 /*
  * A call that fails may have unmapped bytes before: mmap with MAP_FIXED, if the file refuses the
- * new mapping, and before Linux 6.17 mremap. These bytes leave their regions.
+ * new mapping, and before Linux 6.17 mremap. These bytes leave their regions, unless another thread
+ * has mapped new memory there meanwhile.
  */
 static void remove_unmapped(const struct unmapping *u)
 {
