@@ -52,7 +52,8 @@ static int thaw_file(struct ucma_command *c)
 }
 
 /*
- * --- Saving. Only the destruction of an ID changes the lists meanwhile: another device of the
+ * --- Saving. Only the destruction of an ID, or its move to wait for that, changes the lists
+ * meanwhile: another device of the
  * process may have the listener whose request the ID is.
  */
 

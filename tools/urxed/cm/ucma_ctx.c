@@ -140,6 +140,8 @@ void ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to)
 	struct ucma_event *event;
 	uint32_t n;
 
+	if (from != to)
+		ucma_file_break_save(from);
 	LIST_REMOVE(ctx, link);
 	count_ctx(ctx, from, -1);
 	LIST_INSERT_HEAD(&to->ctxs, ctx, link);

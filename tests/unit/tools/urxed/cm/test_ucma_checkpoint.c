@@ -474,23 +474,38 @@ static void accepted_request_is_no_child(void **state)
 }
 
 /* Another device of the process destroys the listener, and with it the ID of a request. */
-static void save_ends_if_an_id_is_destroyed(void **state)
+static void check_that_save_ends(bool crowded)
 {
 	struct loop_program second = loop_start(&loop);
 	uint32_t listens = listener(5);
 
-	(void)state;
 	assert_int_equal(connect_to(&a, client(RDMA_PS_TCP), LOOP_QPN, 0), 0);
 	loop_run(&loop);
 	take_request_of_b(&second);
 	assert_int_equal(own(&second, CM_ATTACH_FREEZE, NULL, 0), 0);
 	save_some(&second, 2); /* the device, the ID */
+	loop.crowded = crowded;
 	destroy(&b, listens);
 	assert_int_equal(own(&second, CM_ATTACH_SAVE, NULL, 0), -EBUSY);
+	loop.crowded = false;
+	loop_run(&loop);
 	assert_int_equal(own(&second, CM_ATTACH_SAVE, NULL, 0), -EBUSY);
 	assert_int_equal(own(&second, CM_ATTACH_THAW, NULL, 0), 0);
 	assert_int_equal(save(&second).n, 1);
 	loop_end(&loop, &second);
+}
+
+static void save_ends_if_an_id_is_destroyed(void **state)
+{
+	(void)state;
+	check_that_save_ends(false);
+}
+
+/* Without room for the refusal the ID waits for its end with others of its user. */
+static void save_ends_if_a_request_waits_for_its_refusal(void **state)
+{
+	(void)state;
+	check_that_save_ends(true);
 }
 
 /* The end of the records would hide that one is missing. */
@@ -865,6 +880,8 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(accepted_request_is_no_child, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(save_ends_if_an_id_is_destroyed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(save_ends_if_a_request_waits_for_its_refusal,
+						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(record_that_cannot_be_written_is_an_error, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(second_listen_changes_nothing, set_up, tear_down),
