@@ -2,10 +2,11 @@
 #include "rdmacm/rdmacm_reconnect.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,9 +21,12 @@
 
 /* Under rdmacm_files_lock; constant while any file is watched. */
 static unsigned int n_watched;
-static int epoll_fd = -1; /* of the files' sockets and end_fd; -1: no thread */
-/* An eventfd that is always readable; watched only to wake or end the thread. */
-static int end_fd = -1;
+static int epoll_fd = -1; /* of the files' sockets and the pipe; -1: no thread */
+/*
+ * An empty pipe. The write end is always ready for EPOLLOUT, which is watched only to wake or end
+ * the thread. If the program closes it, the read end hangs up.
+ */
+static int pipe_fds[2] = {-1, -1};
 static pthread_t thread;
 
 void rdmacm_reconnect_watch(struct rdmacm_file *file)
@@ -57,44 +61,52 @@ static bool check_file(struct rdmacm_file *file)
 	return again;
 }
 
-/* stop_thread() closes the descriptor after the thread's end, so no other thread has its number. */
-static bool thread_goes_on(int own_epoll)
+/*
+ * Sets the descriptor of the pipe; that of the epoll set is the thread's. stop_thread() closes it
+ * after the thread's end, so no other thread has its number.
+ */
+static bool thread_goes_on(struct pollfd fds[2])
 {
 	sigset_t signals;
 	bool on;
 
 	rdmacm_lock_files(&signals);
-	on = epoll_fd == own_epoll;
+	on = epoll_fd == fds[0].fd;
+	fds[1].fd = pipe_fds[0];
 	rdmacm_unlock_files(&signals);
 	return on;
 }
 
-/* Only here the thread may be cancelled: elsewhere it has locks. */
-static int wait_for_event(int own_epoll)
+/*
+ * False if the program has closed the descriptors: poll() looks at the numbers again when the write
+ * end of the pipe is closed, so it reports a hang-up, or that a number is not open.
+ */
+static bool wait_for_event(struct pollfd fds[2])
 {
 	const int timeout = main_thread_ended() ? LAST_THREAD_MS : -1;
 	struct epoll_event ev;
-	int n;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
-	n = epoll_wait(own_epoll, &ev, 1, timeout);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-	return n;
+	if (poll(fds, 2, timeout) < 0)
+		return errno == EINTR;
+	if ((fds[0].revents | fds[1].revents) & (POLLHUP | POLLNVAL))
+		return false;
+	/* Takes the one event of wake_thread(). */
+	(void)epoll_wait(fds[0].fd, &ev, 1, 0);
+	return true;
 }
 
 static void *reconnect_thread(void *epoll)
 {
-	const int own_epoll = (int)(intptr_t)epoll;
+	struct pollfd fds[2] = {{.fd = (int)(intptr_t)epoll, .events = POLLIN}};
 	const struct timespec pause = {.tv_nsec = RECONNECT_INTERVAL_NS};
 	struct rdmacm_file *file;
 	bool again = false;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	prctl(PR_SET_NAME, "urxe-cm");
-	while (thread_goes_on(own_epoll)) {
+	while (thread_goes_on(fds)) {
 		if (again)
 			nanosleep(&pause, NULL);
-		else if (wait_for_event(own_epoll) < 0 && errno != EINTR)
+		else if (!wait_for_event(fds))
 			break;
 		main_thread_end_process_if_last();
 		again = false;
@@ -104,43 +116,57 @@ static void *reconnect_thread(void *epoll)
 	return NULL;
 }
 
-/* At the end of the main thread: end_fd ends one wait. */
+static int watch_pipe(int op, int epoll, int fd, uint32_t events)
+{
+	struct epoll_event ev = {.events = events};
+
+	return epoll_ctl(epoll, op, fd, &ev);
+}
+
+/* At the end of the main thread: the pipe ends one wait. */
 static void wake_thread(void)
 {
-	struct epoll_event ev = {.events = EPOLLIN | EPOLLONESHOT};
 	sigset_t signals;
 
 	rdmacm_lock_files(&signals);
 	if (epoll_fd >= 0)
-		(void)epoll_ctl(epoll_fd, EPOLL_CTL_MOD, end_fd, &ev);
+		(void)watch_pipe(EPOLL_CTL_MOD, epoll_fd, pipe_fds[1], EPOLLOUT | EPOLLONESHOT);
 	rdmacm_unlock_files(&signals);
 }
 
 /* --- Its start and end; with rdmacm_files_lock */
 
-static void close_descriptors(int epoll, int end)
+static void close_descriptors(int epoll, const int pipe[2])
 {
-	if (epoll >= 0)
-		close(epoll);
-	if (end >= 0)
-		close(end);
+	const int fds[] = {epoll, pipe[0], pipe[1]};
+
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
+static void forget_descriptors(void)
+{
+	epoll_fd = pipe_fds[0] = pipe_fds[1] = -1;
 }
 
 void rdmacm_reconnect_in_child(void)
 {
-	close_descriptors(epoll_fd, end_fd);
-	epoll_fd = end_fd = -1;
+	close_descriptors(epoll_fd, pipe_fds);
+	forget_descriptors();
 	n_watched = 0;
 	main_thread_fork_child();
 }
 
 static int make_descriptors(void)
 {
-	struct epoll_event ev = {.events = 0};
-
 	epoll_fd = high_fd(epoll_create1(EPOLL_CLOEXEC));
-	end_fd = high_fd(eventfd(1, EFD_CLOEXEC));
-	return epoll_fd < 0 || end_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, end_fd, &ev)
+	if (epoll_fd < 0 || pipe2(pipe_fds, O_CLOEXEC))
+		return -errno;
+	pipe_fds[0] = high_fd(pipe_fds[0]);
+	pipe_fds[1] = high_fd(pipe_fds[1]);
+	return watch_pipe(EPOLL_CTL_ADD, epoll_fd, pipe_fds[0], 0) ||
+			       watch_pipe(EPOLL_CTL_ADD, epoll_fd, pipe_fds[1], 0)
 		       ? -errno
 		       : 0;
 }
@@ -156,8 +182,8 @@ static int start_thread(void)
 		rc = -pthread_create(&thread, NULL, reconnect_thread, (void *)(intptr_t)epoll_fd);
 	if (!rc)
 		return 0;
-	close_descriptors(epoll_fd, end_fd);
-	epoll_fd = end_fd = -1;
+	close_descriptors(epoll_fd, pipe_fds);
+	forget_descriptors();
 	return rc;
 }
 
@@ -167,23 +193,22 @@ static int start_thread(void)
  */
 static void stop_thread(const sigset_t *signals)
 {
-	const int epoll = epoll_fd, end = end_fd;
+	const int epoll = epoll_fd, pipe[2] = {pipe_fds[0], pipe_fds[1]};
 	const pthread_t ended = thread;
-	struct epoll_event ev = {.events = EPOLLIN};
-	bool closed;
 
-	epoll_fd = end_fd = -1;
+	forget_descriptors();
 	rdmacm_unlock_files(signals);
 	/*
-	 * A program that closes its descriptors one by one may have closed these two already. Then
-	 * they do not wake the thread, and both numbers may belong to the program by now.
+	 * A program that closes its descriptors one by one may have closed these already, which has
+	 * ended the thread. The numbers may belong to the program by now.
 	 */
-	closed = epoll_ctl(epoll, EPOLL_CTL_MOD, end, &ev);
-	if (closed)
-		pthread_cancel(ended);
+	if (watch_pipe(EPOLL_CTL_MOD, epoll, pipe[0], 0) ||
+	    watch_pipe(EPOLL_CTL_MOD, epoll, pipe[1], EPOLLOUT)) {
+		pthread_detach(ended);
+		return;
+	}
 	pthread_join(ended, NULL);
-	if (!closed)
-		close_descriptors(epoll, end);
+	close_descriptors(epoll, pipe);
 }
 
 int rdmacm_reconnect_add(struct rdmacm_file *file)
