@@ -16,7 +16,7 @@ static bool is_resolution(const struct frame_class *s)
 /* Did this host send the frame through another member? */
 static bool is_own(const struct vswitch *sw, const struct frame_class *s)
 {
-	if (switch_is_host_mac(sw, s->smac))
+	if (switch_is_host_mac(sw, s->smac, s->vlan))
 		return true;
 	for (uint32_t i = 0; i < sw->n_uplinks; i++)
 		if (bond_has(&sw->bond, i) && ether_same(s->smac, sw->uplinks[i].probe_mac))

@@ -358,6 +358,16 @@ const uint8_t *host_vlan_mac(const struct host *h, uint32_t uplink, uint16_t vla
 	return NULL;
 }
 
+bool host_has_vlan_mac(const struct host *h, const uint8_t mac[ETHER_MAC_LEN], uint16_t vlan)
+{
+	const struct host_address *a;
+
+	for (a = h->addresses; vlan && a < h->addresses + HOST_ADDRESSES; a++)
+		if (a->valid && a->kernel && a->vlan == vlan && ether_same(a->mac, mac))
+			return true;
+	return false;
+}
+
 bool host_same_subnet(const uint8_t a[16], const uint8_t b[16], uint8_t prefix_len)
 {
 	uint8_t bytes = prefix_len / 8, bits = prefix_len % 8;

@@ -142,7 +142,7 @@ enum switch_drop switch_dest_from_station(const struct vswitch *sw, const struct
 					  const struct frame_class *s, struct switch_dest *dest)
 {
 	const bool for_uplink = from->kind == SWITCH_UPLINK && is_for_uplink(sw, from, s);
-	const bool for_host = for_uplink || switch_is_host_mac(sw, s->dmac);
+	const bool for_host = for_uplink || switch_is_host_mac(sw, s->dmac, s->vlan);
 
 	*dest = (struct switch_dest){0};
 	/* A switch outside flooded the frame to this uplink; the other uplink receives it too. */

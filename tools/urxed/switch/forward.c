@@ -364,7 +364,7 @@ static enum switch_drop check_station(const struct vswitch *sw, const struct swi
 
 	if (s->kind == FRAME_RUNT)
 		return SWITCH_DROP_RUNT;
-	if (switch_is_host_mac(sw, s->smac) || !fdb_may_send(&sw->fdb, &key, index))
+	if (switch_is_host_mac(sw, s->smac, s->vlan) || !fdb_may_send(&sw->fdb, &key, index))
 		return SWITCH_DROP_SPOOFED_MAC;
 	if (s->kind == FRAME_ROCE && spoofs_host_ip(sw, from, s))
 		return SWITCH_DROP_SPOOFED_IP;

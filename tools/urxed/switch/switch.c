@@ -72,14 +72,14 @@ void switch_remove_vm_port(struct vswitch *sw, uint32_t index)
 		sw->n_uplinks--;
 }
 
-bool switch_is_host_mac(const struct vswitch *sw, const uint8_t mac[ETHER_MAC_LEN])
+bool switch_is_host_mac(const struct vswitch *sw, const uint8_t mac[ETHER_MAC_LEN], uint16_t vlan)
 {
 	uint32_t i;
 
 	for (i = 0; i < sw->n_uplinks; i++)
 		if (sw->uplink_ports[i].uplink && ether_same(mac, sw->uplinks[i].mac))
 			return true;
-	return ether_same(mac, sw->host->mac);
+	return ether_same(mac, sw->host->mac) || host_has_vlan_mac(sw->host, mac, vlan);
 }
 
 /* Compares with the port's number, and with its specification up to the first comma. */
@@ -112,7 +112,7 @@ int switch_pin(struct vswitch *sw, const char *text, char error[SWITCH_ERROR])
 		return -EINVAL;
 	}
 	i = bond_port_of(&sw->bond, i);
-	rc = switch_is_host_mac(sw, key.mac) ? -EEXIST : fdb_pin(&sw->fdb, &key, i);
+	rc = switch_is_host_mac(sw, key.mac, key.vlan) ? -EEXIST : fdb_pin(&sw->fdb, &key, i);
 	if (rc)
 		snprintf(error, SWITCH_ERROR, "fdb %s: %s", text,
 			 rc == -EEXIST ? "the MAC is another port's or the host's"

@@ -139,7 +139,7 @@ const struct switch_port *switch_next_port(const struct vswitch *sw,
 /* Sums over all ports, including removed ones. */
 void switch_totals(const struct vswitch *sw, struct switch_stats *sums);
 
-/* Is it the host's MAC or the MAC of one of its uplinks? */
-bool switch_is_host_mac(const struct vswitch *sw, const uint8_t mac[ETHER_MAC_LEN]);
+/* Is it the host's MAC, the MAC of one of its uplinks, or that of a VLAN interface in `vlan`? */
+bool switch_is_host_mac(const struct vswitch *sw, const uint8_t mac[ETHER_MAC_LEN], uint16_t vlan);
 
 #endif

@@ -156,7 +156,7 @@ static bool mac_taken(const struct vm_port_set *all, const uint8_t mac[ETHER_MAC
 	for (uint32_t i = 0; i < SWITCH_SLOTS; i++)
 		if (all->at[i].joined && ether_same(all->at[i].mac, mac))
 			return true;
-	return switch_is_host_mac(all->sw, mac);
+	return switch_is_host_mac(all->sw, mac, 0);
 }
 
 /* Other users' machines must not get the frames of machines that were there before. */

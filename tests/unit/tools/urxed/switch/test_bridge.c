@@ -740,6 +740,15 @@ static bool hears_vlan_mac(uint32_t station)
 	return process_got();
 }
 
+static void drop_received(void)
+{
+	struct netdev_frame got;
+
+	for (uint32_t i = 0; i < STATIONS; i++)
+		while (netdev_rx(w->far[i], w->now, &got, 1))
+			;
+}
+
 /* The kernel's VLAN interface on the first uplink has another MAC than the interface below. */
 static void vlan_interface_has_a_mac_of_its_own(void **state)
 {
@@ -754,9 +763,7 @@ static void vlan_interface_has_a_mac_of_its_own(void **state)
 	memcpy(a->mac, vlan_mac, 6);
 	assert_true(hears_vlan_mac(WIRE));
 	assert_false(hears_vlan_mac(OTHER_WIRE));
-	for (uint32_t i = 0; i < STATIONS; i++)
-		while (netdev_rx(w->far[i], w->now, &got, 1))
-			;
+	drop_received();
 	put_in_vlan(f, &p);
 	assert_true(lan_post(w, 0, f, LAN_LEN));
 	switch_run(&w->sw, w->now);
@@ -764,6 +771,23 @@ static void vlan_interface_has_a_mac_of_its_own(void **state)
 	assert_memory_equal(got.data + 6, vlan_mac, 6);
 	assert_int_equal(netdev_rx(w->far[OTHER_WIRE], w->now, &got, 1), 1);
 	assert_memory_equal(got.data + 6, lan_macs[OTHER_WIRE], 6);
+}
+
+static void mac_of_a_vlan_interface_is_the_hosts(void **state)
+{
+	struct host_address *a = &w->host.addresses[1];
+
+	(void)state;
+	assert_int_equal(host_add_text(&w->host, "10.0.0.1/24@7", WIRE), 0);
+	a->kernel = true;
+	memcpy(a->mac, vlan_mac, 6);
+	assert_true(hears_vlan_mac(VM));
+	drop_received();
+	assert_int_equal(send_plain(VM, broadcast, vlan_mac, 7), 0);
+	assert_int_equal(dropped(VM, SWITCH_DROP_SPOOFED_MAC), 1);
+	/* In another VLAN it is no MAC of the host. */
+	assert_int_equal(send_plain(VM, broadcast, vlan_mac, 8),
+			 BIT(WIRE) | BIT(OTHER_WIRE) | BIT(OTHER_VM));
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -798,6 +822,7 @@ int main(void)
 		TEST(stalled_vm_delays_no_other_port),
 		TEST(frames_above_the_mtu_are_dropped),
 		TEST(vlan_interface_has_a_mac_of_its_own),
+		TEST(mac_of_a_vlan_interface_is_the_hosts),
 	};
 
 	return cmocka_run_group_tests(tests, lan_start, NULL);
