@@ -223,7 +223,10 @@ static bool is_listed(const struct host_address *a, const struct host_address *l
 	return n;
 }
 
-/* Puts an address back into the list if its interface is down, or has gone with the member. */
+/*
+ * Puts an address back into the list if its interface is down, or has gone with the member. The MAC
+ * of an interface that has gone stays, because peers still send to it.
+ */
 static uint32_t keep_address(const struct kernel_sync *k, const struct host_address *a,
 			     struct host_address *list, uint32_t n)
 {
@@ -233,6 +236,7 @@ static uint32_t keep_address(const struct kernel_sync *k, const struct host_addr
 	if ((iface && iface->up) || is_listed(a, list, n))
 		return n;
 	list[n] = *a;
+	list[n].ifindex = own ? (uint32_t)own->ifindex : 0;
 	snprintf(list[n].ndev, sizeof(list[n].ndev), "%s", own ? own->name : "");
 	return n + 1;
 }

@@ -495,6 +495,7 @@ static void bond_keeps_addresses_only_while_the_member_is_away(void **state)
 	assert_true(report());
 	assert_true(a->valid);
 	assert_string_equal(a->ndev, "");
+	assert_int_equal(a->ifindex, 0);
 	w.absent = false;
 	assert_true(report());
 	assert_false(a->valid);
