@@ -88,7 +88,7 @@ bool uplink_has_lost_interface(const struct uplink *u);
 bool uplink_is_xdp(const struct uplink *u);
 /*
  * Makes the port receive frames for other stations, too (netdev_set_promiscuous), for VMs; a closed
- * port as soon as it is open again.
+ * port as soon as it is open again. A lost `tap:` stays closed.
  */
 int uplink_hear_all(struct uplink *u, char error[UPLINK_ERROR]);
 /*
