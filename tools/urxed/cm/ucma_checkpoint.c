@@ -53,8 +53,7 @@ static int thaw_file(struct ucma_command *c)
 
 /*
  * --- Saving. Only the destruction of an ID, or its move to wait for that, changes the lists
- * meanwhile: another device of the
- * process may have the listener whose request the ID is.
+ * meanwhile: another device of the process may have the listener whose request the ID is.
  */
 
 void ucma_file_break_save(struct ucma_file *file)
