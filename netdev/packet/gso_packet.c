@@ -6,21 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define IPV4_LEN 20
-#define IPV6_LEN 40
-#define UDP_LEN  8
-
-/* Offsets in the network and UDP headers. */
-#define IPV4_LENGTH         2
-#define IPV4_IDENTIFICATION 4
-#define IPV4_PROTOCOL       9
-#define IPV4_CHECKSUM       10
-#define IPV4_ADDRESSES      12
-#define IPV6_LENGTH         4
-#define IPV6_NEXT           6
-#define IPV6_ADDRESSES      8
-#define UDP_LENGTH          4
-#define UDP_CHECKSUM        6
+#include "packet/ip_fields.h"
 
 /* In front of a segment: its headers, and a VLAN tag. A multiple of 16, for the copies. */
 #define FRAME_ROOM 80
@@ -28,17 +14,6 @@
 /* The longest packet of the kernel, whoever joined its segments. */
 #define LONGEST (ETH_HLEN + UINT16_MAX)
 #define MEMORY  (LONGEST + GSO_SEGMENTS * (FRAME_ROOM + ALIGNMENT))
-
-static uint16_t get16(const uint8_t *at)
-{
-	return (uint16_t)(at[0] << 8 | at[1]);
-}
-
-static void put16(uint8_t *at, uint32_t value)
-{
-	at[0] = (uint8_t)(value >> 8);
-	at[1] = (uint8_t)value;
-}
 
 static bool is_ipv4(const uint8_t *frame)
 {

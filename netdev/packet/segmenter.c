@@ -7,47 +7,25 @@
 
 #include <netdev/gso_packet.h>
 
-#define VLAN_LEN 4
-#define IPV4_LEN 20
-#define IPV6_LEN 40
-#define TCP_LEN  20
-#define UDP_LEN  8
+#include "packet/ip_fields.h"
 
-/* Offsets in the headers of IPv4, IPv6, TCP and UDP. */
-#define IPV4_LENGTH         2
-#define IPV4_IDENTIFICATION 4
-#define IPV4_PROTOCOL       9
-#define IPV4_CHECKSUM       10
-#define IPV4_ADDRESSES      12
-#define IPV6_LENGTH         4
-#define IPV6_NEXT           6
-#define IPV6_ADDRESSES      8
-#define TCP_SEQUENCE        4
-#define TCP_OFFSET          12
-#define TCP_FLAGS           13
-#define TCP_CHECKSUM        16
-#define UDP_LENGTH          4
-#define UDP_CHECKSUM        6
-#define SCTP_CHECKSUM       8
+#define VLAN_LEN 4
+#define TCP_LEN  20
+
+/* Offsets in the headers of TCP and SCTP. */
+#define TCP_SEQUENCE  4
+#define TCP_OFFSET    12
+#define TCP_FLAGS     13
+#define TCP_CHECKSUM  16
+#define SCTP_CHECKSUM 8
 
 #define TCP_FIN 0x01
 #define TCP_PSH 0x08
 #define TCP_CWR 0x80
 
-static uint32_t get16(const uint8_t *at)
-{
-	return (uint32_t)at[0] << 8 | at[1];
-}
-
-static void put16(uint8_t *at, uint32_t value)
-{
-	at[0] = (uint8_t)(value >> 8);
-	at[1] = (uint8_t)value;
-}
-
 static uint32_t get32(const uint8_t *at)
 {
-	return get16(at) << 16 | get16(at + 2);
+	return (uint32_t)get16(at) << 16 | get16(at + 2);
 }
 
 static void put32(uint8_t *at, uint32_t value)

@@ -43,22 +43,6 @@ void arp_nd_socket_close(struct arp_nd_socket *socket)
 	*socket = ARP_ND_SOCKET_CLOSED;
 }
 
-/* The kernel takes a VLAN tag out of the frame and reports it as auxiliary data. */
-static bool find_tag(struct msghdr *msg, uint16_t *tci)
-{
-	struct tpacket_auxdata aux;
-	struct cmsghdr *cmsg;
-
-	for (cmsg = CMSG_FIRSTHDR(msg); cmsg; cmsg = CMSG_NXTHDR(msg, cmsg)) {
-		if (cmsg->cmsg_level != SOL_PACKET || cmsg->cmsg_type != PACKET_AUXDATA)
-			continue;
-		memcpy(&aux, CMSG_DATA(cmsg), sizeof(aux));
-		*tci = aux.tp_vlan_tci;
-		return aux.tp_status & TP_STATUS_VLAN_VALID;
-	}
-	return false;
-}
-
 /* ARP and ND frames fit; a longer frame is truncated, and the daemon's parser drops it. */
 static bool receive_frame(int fd, struct rte_mbuf **mbuf)
 {
@@ -73,7 +57,7 @@ static bool receive_frame(int fd, struct rte_mbuf **mbuf)
 	if (n < RTE_ETHER_HDR_LEN)
 		return false;
 	rte_pktmbuf_append(*mbuf, (uint16_t)n);
-	return !find_tag(&msg, &(*mbuf)->vlan_tci) || !rte_vlan_insert(mbuf);
+	return !packet_socket_find_tag(&msg, &(*mbuf)->vlan_tci) || !rte_vlan_insert(mbuf);
 }
 
 struct rte_mbuf *arp_nd_socket_recv(const struct arp_nd_socket *socket, struct rte_mempool *pool)

@@ -99,27 +99,11 @@ int machine_socket_enable(struct machine_socket *s, unsigned int ifindex, bool o
 	return packet_filter_other(s->fd, xdp) ?: bind_interface(s->fd, ifindex);
 }
 
-/* Whether the kernel took a tag out of the packet. */
-static bool find_tag(struct msghdr *message, uint16_t *tci)
-{
-	struct tpacket_auxdata aux;
-	struct cmsghdr *cmsg;
-
-	for (cmsg = CMSG_FIRSTHDR(message); cmsg; cmsg = CMSG_NXTHDR(message, cmsg)) {
-		if (cmsg->cmsg_level != SOL_PACKET || cmsg->cmsg_type != PACKET_AUXDATA)
-			continue;
-		memcpy(&aux, CMSG_DATA(cmsg), sizeof(aux));
-		*tci = aux.tp_vlan_tci;
-		return aux.tp_status & TP_STATUS_VLAN_VALID;
-	}
-	return false;
-}
-
 static bool start_packet(struct machine_packets *packets, uint32_t i)
 {
 	struct mmsghdr *message = &packets->messages[i];
 	uint16_t tci;
-	bool tagged = find_tag(&message->msg_hdr, &tci);
+	bool tagged = packet_socket_find_tag(&message->msg_hdr, &tci);
 
 	return !(message->msg_hdr.msg_flags & MSG_TRUNC) &&
 	       message->msg_len > sizeof(packets->vnets[i]) &&

@@ -79,6 +79,21 @@ int packet_socket_open(unsigned int ifindex, int (*filter)(int fd))
 	return err;
 }
 
+bool packet_socket_find_tag(struct msghdr *message, uint16_t *tci)
+{
+	struct tpacket_auxdata aux;
+	struct cmsghdr *cmsg;
+
+	for (cmsg = CMSG_FIRSTHDR(message); cmsg; cmsg = CMSG_NXTHDR(message, cmsg)) {
+		if (cmsg->cmsg_level != SOL_PACKET || cmsg->cmsg_type != PACKET_AUXDATA)
+			continue;
+		memcpy(&aux, CMSG_DATA(cmsg), sizeof(aux));
+		*tci = aux.tp_vlan_tci;
+		return aux.tp_status & TP_STATUS_VLAN_VALID;
+	}
+	return false;
+}
+
 void packet_socket_ignore_outgoing(int fd)
 {
 	const int on = 1;

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 /*
  * A nonblocking descriptor, or a negative errno value. `filter`: a function of packet_filter.h.
@@ -27,6 +28,12 @@ int packet_socket_add_mac(int fd, unsigned int ifindex, const uint8_t mac[6]);
 /* The number of frames that the kernel has dropped since the last call, because the ring was full.
  */
 uint32_t packet_socket_read_drops(int fd);
+
+/*
+ * Whether the kernel has taken a VLAN tag out of a received frame; then *tci gets its TCI in host
+ * byte order. The socket has PACKET_AUXDATA.
+ */
+bool packet_socket_find_tag(struct msghdr *message, uint16_t *tci);
 
 /*
  * Makes the kernel not pass frames that the interface sends to the socket. Linux before 4.20 cannot
