@@ -23,7 +23,9 @@
 #include "adapter/adapter.h"
 #include "attach/attach.h"
 #include "daemon/adapter_hca.h"
+#include "daemon/port_attributes.h"
 #include "fake_hca.h"
+#include "loop_adapter.h"
 #include "uverbs/ucontext.h"
 #include "uverbs/uverbs.h"
 #include "uverbs/uverbs_command.h"
@@ -124,6 +126,30 @@ static void set_hca(const char *name)
 	adapter_lock();
 	adapter_hca_renew();
 	adapter_unlock();
+}
+
+/* --- Both. */
+
+/* Opens the adapter with an HCA whose port has the GID fake_gid, as urxe0's, and a context. */
+static struct vnic_loop *open_with_hca(uint16_t mtu)
+{
+	struct vnic_loop *loop = loop_adapter_open(mtu);
+
+	adapter.welcome.port.gids[0].valid = true;
+	memcpy(adapter.welcome.port.gids[0].raw, fake_gid.raw, sizeof(fake_gid.raw));
+	assert_int_equal(port_set_attributes(), 0);
+	set_hca("fake0");
+	assert_non_null(adapter.hca.hca);
+	open_context();
+	return loop;
+}
+
+static void close_with_hca(struct vnic_loop *loop)
+{
+	close_own(events);
+	close_own(device);
+	set_hca("");
+	loop_adapter_close(loop);
 }
 
 #endif

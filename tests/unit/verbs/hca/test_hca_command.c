@@ -33,7 +33,6 @@
 #include "engine/clock.h"
 #include "fake_hca.h"
 #include "hca_program.h"
-#include "loop_adapter.h"
 #include "poll/engine_wake.h"
 #include "poll/polling.h"
 #include "queues/publish.h"
@@ -86,22 +85,14 @@ static int setup(void **state)
 	(void)state;
 	fake_hca_init();
 	slow_thread_init();
-	loop = loop_adapter_open(MTU);
-	adapter.welcome.port.gids[0].valid = true;
-	memcpy(adapter.welcome.port.gids[0].raw, fake_gid.raw, sizeof(fake_gid.raw));
-	set_hca("fake0");
-	assert_non_null(adapter.hca.hca);
-	open_context();
+	loop = open_with_hca(MTU);
 	return 0;
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	close_own(events);
-	close_own(device);
-	set_hca("");
-	loop_adapter_close(loop);
+	close_with_hca(loop);
 	assert_int_equal(fake_hca.pds + fake_hca.cqs + fake_hca.srqs + fake_hca.qps, 0);
 	return 0;
 }

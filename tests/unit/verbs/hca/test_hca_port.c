@@ -5,7 +5,6 @@
  */
 #include "daemon/port_attributes.h"
 #include "hca_program.h"
-#include "loop_adapter.h"
 
 #define MTU       1500
 #define INTERFACE 3u
@@ -18,24 +17,15 @@ static int setup(void **state)
 	(void)state;
 	fake_hca_init();
 	fake_hca.ifindex = INTERFACE;
-	loop = loop_adapter_open(MTU);
-	adapter.welcome.port.gids[0].valid = true;
-	memcpy(adapter.welcome.port.gids[0].raw, fake_gid.raw, sizeof(fake_gid.raw));
-	assert_int_equal(port_set_attributes(), 0);
-	set_hca("fake0");
-	assert_non_null(adapter.hca.hca);
+	loop = open_with_hca(MTU);
 	port = adapter.welcome.port;
-	open_context();
 	return 0;
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	close_own(events);
-	close_own(device);
-	set_hca("");
-	loop_adapter_close(loop);
+	close_with_hca(loop);
 	return 0;
 }
 

@@ -10,7 +10,6 @@
 
 #include "daemon/port_attributes.h"
 #include "hca_program.h"
-#include "loop_adapter.h"
 #include "process/log.h"
 #include "slow_thread.h"
 
@@ -49,23 +48,14 @@ static int setup(void **state)
 	fake_hca_init();
 	slow_thread_init();
 	urxed_error = -ENETUNREACH;
-	loop = loop_adapter_open(MTU);
-	adapter.welcome.port.gids[0].valid = true;
-	memcpy(adapter.welcome.port.gids[0].raw, fake_gid.raw, sizeof(fake_gid.raw));
-	assert_int_equal(port_set_attributes(), 0);
-	set_hca("fake0");
-	assert_non_null(adapter.hca.hca);
-	open_context();
+	loop = open_with_hca(MTU);
 	return 0;
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	close_own(events);
-	close_own(device);
-	set_hca("");
-	loop_adapter_close(loop);
+	close_with_hca(loop);
 	assert_int_equal(fake_hca.pds + fake_hca.ahs, 0);
 	return 0;
 }

@@ -16,7 +16,6 @@
 
 #include "daemon/port_attributes.h"
 #include "hca_program.h"
-#include "loop_adapter.h"
 #include "process/settings.h"
 #include "queues/publish.h"
 #include "queues/verbs_qp.h"
@@ -148,23 +147,14 @@ static int setup(void **state)
 	(void)state;
 	memset(&urxed, 0, sizeof(urxed));
 	fake_hca_init();
-	loop = loop_adapter_open(MTU);
-	adapter.welcome.port.gids[0].valid = true;
-	memcpy(adapter.welcome.port.gids[0].raw, fake_gid.raw, sizeof(fake_gid.raw));
-	assert_int_equal(port_set_attributes(), 0);
-	set_hca("fake0");
-	assert_non_null(adapter.hca.hca);
-	open_context();
+	loop = open_with_hca(MTU);
 	return 0;
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	close_own(events);
-	close_own(device);
-	set_hca("");
-	loop_adapter_close(loop);
+	close_with_hca(loop);
 	unsetenv("URXE_HCA_GONE");
 	settings_read();
 	return 0;
