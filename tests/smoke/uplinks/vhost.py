@@ -91,7 +91,8 @@ def play_master(build, *argv, seconds=0):
 
 
 def check_machine_afterwards(host, machine, path):
-    """An honest machine that comes after the hostile ones is served."""
+    """An honest machine that comes after the hostile ones is served. A new process of the port may not listen yet."""
+    until(10, lambda: os.path.exists(path), lambda: f'no socket for the machine: {port(host)}')
     start(machine, 1, MACHINE.format(path))
     exchange(host, machine)
 
