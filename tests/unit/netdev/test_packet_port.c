@@ -309,20 +309,30 @@ static uint8_t *fill_place(uint8_t *memory, const struct packet_port_ring *ring,
 	return place;
 }
 
+/* In place of a socket whose ring has one block; maps the ring. */
+static int make_ring_memory(uint8_t **memory)
+{
+	int fd = memfd_create("ring", MFD_CLOEXEC);
+
+	assert_int_equal(ftruncate(fd, PACKET_PORT_RING_BLOCK_SIZE), 0);
+	*memory =
+		mmap(NULL, PACKET_PORT_RING_BLOCK_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(*memory != MAP_FAILED);
+	return fd;
+}
+
 /* A packet that is in no queue of a socket is dropped; no frame of the ring is with the caller. */
 static void dropped_packets_free_their_places(void **state)
 {
 	const struct packet_port_ring ring = {.frame_size = 2048, .blocks = 1};
 	const uint32_t places = PACKET_PORT_RING_BLOCK_SIZE / 2048;
-	int fd = memfd_create("ring", MFD_CLOEXEC);
+	int fd;
 	struct packet_port_frame frame;
 	struct packet_port *port;
 	uint8_t *memory;
 
 	(void)state;
-	assert_int_equal(ftruncate(fd, PACKET_PORT_RING_BLOCK_SIZE), 0);
-	memory = mmap(NULL, PACKET_PORT_RING_BLOCK_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	assert_true(memory != MAP_FAILED);
+	fd = make_ring_memory(&memory);
 	assert_int_equal(packet_port_open(fd, &ring, &port), 0);
 	for (uint32_t i = 0; i < 2 * places; i++) {
 		fill_place(memory, &ring, i % places, TP_STATUS_USER | TP_STATUS_COPY);
@@ -377,15 +387,13 @@ static void expect_tagged_packet(const struct packet_port_frame *frame, uint8_t 
 static void a_tagged_run_becomes_tagged_packets(void **state)
 {
 	const struct packet_port_ring ring = {.frame_size = 2048, .blocks = 1};
-	int fd = memfd_create("ring", MFD_CLOEXEC);
+	int fd;
 	struct packet_port_frame frame;
 	struct packet_port *port;
 	uint8_t *memory;
 
 	(void)state;
-	assert_int_equal(ftruncate(fd, PACKET_PORT_RING_BLOCK_SIZE), 0);
-	memory = mmap(NULL, PACKET_PORT_RING_BLOCK_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	assert_true(memory != MAP_FAILED);
+	fd = make_ring_memory(&memory);
 	vnet = 1;
 	assert_int_equal(packet_port_open(fd, &ring, &port), 0);
 	vnet = 0;
@@ -408,12 +416,9 @@ static void a_tagged_run_becomes_tagged_packets(void **state)
 /* A ring with frames, whose first byte is the member's number. */
 static int make_filled_ring(const struct packet_port_ring *ring, uint8_t member)
 {
-	int fd = memfd_create("ring", MFD_CLOEXEC);
 	uint8_t *memory;
+	int fd = make_ring_memory(&memory);
 
-	assert_int_equal(ftruncate(fd, PACKET_PORT_RING_BLOCK_SIZE), 0);
-	memory = mmap(NULL, PACKET_PORT_RING_BLOCK_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	assert_true(memory != MAP_FAILED);
 	for (uint32_t i = 0; i < GROUP_FRAMES; i++)
 		fill_place(memory, ring, i, TP_STATUS_USER)[128] = member;
 	munmap(memory, PACKET_PORT_RING_BLOCK_SIZE);

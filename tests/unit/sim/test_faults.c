@@ -302,7 +302,8 @@ static enum effect lose_request(struct endpoint *end, struct urxe_wc *wc)
 	return wc->wr_id + 1 < stream_of(end)->posted ? LOST : NO_EFFECT;
 }
 
-static enum effect skip_request(struct endpoint *end, struct urxe_wc *wc)
+/* The completion names the request after its own. */
+static enum effect name_next_request(struct endpoint *end, struct urxe_wc *wc)
 {
 	(void)end;
 	wc->wr_id++;
@@ -359,7 +360,7 @@ static void test_wrong_completions_are_detected(void **state)
 	static const struct fault faults[] = {
 		{"is next", lose_request},
 		{"is next", repeat},
-		{"is next", skip_request},
+		{"is next", name_next_request},
 		{"ended with status 4", change_status},
 		{"completed as opcode", change_opcode},
 		{"bytes, not", lengthen_read},

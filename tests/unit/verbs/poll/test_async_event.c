@@ -97,16 +97,23 @@ static void create_qp(void)
 		assert_int_equal(urxe_post_recv(urxe_qp_rq(qp.qp), &wr), 0);
 }
 
+/* Its flushed receives overflow the CQ, which causes the event. */
+static void fail_qp(void)
+{
+	const struct urxe_qp_attr error = {.state = URXE_QPS_ERR};
+
+	assert_int_equal(urxe_qp_modify(qp.qp, 0, &error, URXE_QP_STATE), 0);
+}
+
 /* A program that gets the event, and then polls the CQ until it is empty, misses none. */
 static void an_event_comes_after_the_completions_before_it(void **state)
 {
-	const struct urxe_qp_attr error = {.state = URXE_QPS_ERR};
 	struct comp_channel_event event;
 
 	(void)state;
 	create_qp();
 	adapter_lock();
-	assert_int_equal(urxe_qp_modify(qp.qp, 0, &error, URXE_QP_STATE), 0);
+	fail_qp();
 	adapter_publish();
 	adapter_unlock();
 	assert_int_equal(recv(events, &event, sizeof(event), MSG_DONTWAIT), sizeof(event));
@@ -120,13 +127,12 @@ static void an_event_comes_after_the_completions_before_it(void **state)
 /* As ibv_destroy_cq, which waits for no event that the program has not read. */
 static void an_event_that_is_not_sent_yet_can_be_withdrawn(void **state)
 {
-	const struct urxe_qp_attr error = {.state = URXE_QPS_ERR};
 	struct comp_channel_event event;
 
 	(void)state;
 	create_qp();
 	adapter_lock();
-	assert_int_equal(urxe_qp_modify(qp.qp, 0, &error, URXE_QP_STATE), 0);
+	fail_qp();
 	assert_int_equal(comp_channel_withdraw(context.async, HANDLE, cq.async_events), 0);
 	adapter_publish();
 	adapter_unlock();
