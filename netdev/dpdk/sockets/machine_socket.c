@@ -88,6 +88,10 @@ static int bind_interface(int fd, unsigned int ifindex)
 
 int machine_socket_enable(struct machine_socket *s, unsigned int ifindex, bool on, bool xdp)
 {
+	if (s->fd < 0)
+		return on ? -EOPNOTSUPP : 0;
+	s->on = on;
+	s->drained = false;
 	if (!on)
 		return s->packets ? packet_filter_nothing(s->fd) : 0;
 	if (!s->packets) {
@@ -126,8 +130,10 @@ static bool receive_packets(struct machine_socket *s)
 		for (uint32_t i = 0; i < BURST; i++)
 			packets->messages[i].msg_hdr.msg_controllen = sizeof(packets->controls[i]);
 		n = recvmmsg(s->fd, packets->messages, BURST, MSG_DONTWAIT, NULL);
-		if (n < 0 && errno == EAGAIN)
+		if (n < 0 && errno == EAGAIN) {
+			s->drained = !s->on;
 			return false;
+		}
 		s->bad += n < 0 && errno == EINVAL;
 	}
 	packets->n = n < 0 ? 0 : (uint32_t)n;
@@ -154,7 +160,7 @@ uint32_t machine_socket_rx(struct machine_socket *s, struct netdev_frame *frames
 	struct machine_packets *packets = s->packets;
 	uint32_t count = 0, used = 0, len;
 
-	if (!packets)
+	if (!packets || s->drained)
 		return 0;
 	while (count < n && (packets->current.packet || next_packet(s))) {
 		len = segmenter_next(&packets->current, packets->frames + used,

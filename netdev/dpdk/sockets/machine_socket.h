@@ -20,6 +20,8 @@ struct machine_packets; /* received packets, and the frames of the last call */
 
 struct machine_socket {
 	int fd;                          /* -1 = not open */
+	bool on;                         /* it receives frames */
+	bool drained;                    /* it is off, and its last packet was returned */
 	struct machine_packets *packets; /* NULL: not enabled yet */
 	uint64_t bad;    /* packets dropped: too long, or no virtio-net header describes them */
 	uint64_t missed; /* packets lost because the socket's queue was full */
@@ -32,10 +34,14 @@ int machine_socket_open(struct machine_socket *socket);
 void machine_socket_close(struct machine_socket *socket);
 /*
  * Sets whether the socket receives frames of the interface, from now on. xdp: the port receives the
- * RoCE frames by an XDP program. 0, or a negative errno value.
+ * RoCE frames by an XDP program. 0, or a negative errno value; -EOPNOTSUPP: the socket is not open.
  */
 int machine_socket_enable(struct machine_socket *socket, unsigned int ifindex, bool on, bool xdp);
-/* Returns up to n frames. They stay valid until the next call. */
+/*
+ * Returns up to n frames. They stay valid until the next call. One system call for 16 packets. The
+ * port's user calls it also while the port's ring has frames, so that these do not delay machines;
+ * a socket that is off costs no system call.
+ */
 uint32_t machine_socket_rx(struct machine_socket *socket, struct netdev_frame *frames, uint32_t n);
 uint64_t machine_socket_missed(struct machine_socket *socket);
 

@@ -438,6 +438,42 @@ int __wrap_getsockopt(int fd, int level, int option, void *value, socklen_t *len
 	return __real_getsockopt(fd, level, option, value, length);
 }
 
+/* Counts the reads of the socket for virtual machines. */
+static uint32_t machine_reads;
+
+int __real_recvmmsg(int fd, struct mmsghdr *messages, unsigned int n, int flags,
+		    struct timespec *timeout);
+int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned int n, int flags,
+		    struct timespec *timeout);
+
+int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned int n, int flags,
+		    struct timespec *timeout)
+{
+	machine_reads++;
+	return __real_recvmmsg(fd, messages, n, flags, timeout);
+}
+
+/* The last virtual machine has left. */
+static void test_port_without_machines_reads_no_socket_for_them(void **state)
+{
+	struct netdev_frame got;
+	struct netdev *port;
+
+	(void)state;
+	skip_without_lab();
+	port = cable_open("af_packet:pa");
+	assert_int_equal(netdev_set_promiscuous(port, true), 0);
+	assert_int_equal(netdev_set_promiscuous(port, false), 0);
+	while (netdev_rx(port, 0, &got, 1))
+		;
+	machine_reads = 0;
+	for (int i = 0; i < 100; i++)
+		netdev_rx(port, 0, &got, 1);
+	assert_int_equal(machine_reads, 0);
+	netdev_close(port);
+	cable_remove();
+}
+
 /* A daemon under load finds its rings empty all the time. */
 static void test_empty_rings_cost_few_system_calls(void **state)
 {
@@ -743,6 +779,7 @@ int main(void)
 		cmocka_unit_test(test_port_sets_allmulti),
 		cmocka_unit_test(test_promiscuous_mode_of_the_administrator_stays),
 		cmocka_unit_test(test_no_socket_is_in_a_fanout_group),
+		cmocka_unit_test(test_port_without_machines_reads_no_socket_for_them),
 		cmocka_unit_test(test_empty_rings_cost_few_system_calls),
 		cmocka_unit_test(test_interface_down_wakes_once),
 		cmocka_unit_test(test_second_port_on_an_interface_is_refused),
