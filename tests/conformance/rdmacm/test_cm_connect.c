@@ -129,6 +129,34 @@ static void test_program_can_modify_its_own_qp(void)
 	client->qp = qp;
 }
 
+/* As rdma-core's cmtime, which measures connections whose queue pairs are numbers only. */
+static void test_connection_of_numbers_without_queue_pairs(void)
+{
+	struct rdma_event_channel *mine = cm_open(), *theirs = cm_open();
+	struct rdma_cm_id *listener = cm_listener(theirs, RDMA_PS_TCP, 1);
+	struct rdma_cm_id *client = cm_client(mine, listener), *server;
+	struct rdma_conn_param param = cm_param(0);
+	struct rdma_cm_event *event;
+
+	rdma_destroy_qp(client);
+	param.qp_num = 1000;
+	rule_errno(0, cm_errno(rdma_connect(client, &param)),
+		   "a request names a number that is no queue pair's");
+	event = cm_event(theirs, RDMA_CM_EVENT_CONNECT_REQUEST);
+	server = event->id;
+	rule(event->param.conn.qp_num == 1000, "the request's event has that number");
+	MUST(!rdma_ack_cm_event(event));
+	param = cm_param(0);
+	param.qp_num = 1001;
+	rule_errno(0, cm_errno(rdma_accept(server, &param)),
+		   "a reply names a number that is no queue pair's");
+	event = cm_event(mine, RDMA_CM_EVENT_CONNECT_RESPONSE);
+	rule(event->param.conn.qp_num == 1001, "the response's event has that number");
+	MUST(!rdma_ack_cm_event(event));
+	rule_errno(0, cm_errno(rdma_establish(client)), "rdma_establish succeeds");
+	rule(!cm_await(theirs, RDMA_CM_EVENT_ESTABLISHED), "the server gets the event ESTABLISHED");
+}
+
 static void test_type_of_service(void)
 {
 	struct rdma_event_channel *mine = cm_open(), *theirs = cm_open();
@@ -394,6 +422,7 @@ static void test_death_of_the_client_disconnects_the_server(void)
 const struct test cm_connect_tests[] = {
 	{"connection", test_connection_carries_private_data_and_messages},
 	{"steps", test_program_can_modify_its_own_qp},
+	{"numbers", test_connection_of_numbers_without_queue_pairs},
 	{"type_of_service", test_type_of_service},
 	{"shared_receives", test_connection_with_srq},
 	{"nobody", test_connect_without_listener_is_rejected},

@@ -91,7 +91,7 @@ static uint16_t loop_mtu_to_peer(void *ctx, const struct cma_id *id)
 	return l->mtu_to_peer;
 }
 
-static bool loop_owns_qpn(void *ctx, pid_t pid, uid_t user, uint32_t qpn)
+static bool loop_may_name_qpn(void *ctx, pid_t pid, uid_t user, uint32_t qpn)
 {
 	(void)ctx;
 	(void)user;
@@ -126,7 +126,7 @@ static const uint8_t *loop_mac(void *ctx, int uplink)
 static void loop_begin(struct loop *l)
 {
 	static const struct ucma_ops ops = {loop_send, loop_has_room, loop_mtu_to_peer,
-					    loop_owns_qpn, loop_has_claimable_leases};
+					    loop_may_name_qpn, loop_has_claimable_leases};
 	static const struct neigh_ops neigh_ops = {.send = loop_arp, .mac = loop_mac};
 
 	neigh_init(&l->neigh, &l->host, &neigh_ops, l);

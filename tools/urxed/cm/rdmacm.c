@@ -88,11 +88,13 @@ static uint16_t mtu_to_peer(void *ctx, const struct cma_id *id)
 	return find_peer_mac(r, id, key.mac) ? switch_mtu_to(r->sessions->sw, &key) : host->mtu;
 }
 
-static bool owns_qpn(void *ctx, pid_t pid, uid_t user, uint32_t qpn)
+/* QPNs of the daemon's first block are no process's queue pairs: programs that exchange data of their
+ * own by rdma_cm, as rdma-core's cmtime, name them. */
+static bool may_name_qpn(void *ctx, pid_t pid, uid_t user, uint32_t qpn)
 {
 	const struct rdmacm *r = ctx;
 
-	return sessions_hold_qpn(r->sessions, pid, user, qpn);
+	return qpn < LEASE_QPNS || sessions_hold_qpn(r->sessions, pid, user, qpn);
 }
 
 static bool has_claimable_leases(void *ctx, pid_t pid)
@@ -110,7 +112,7 @@ static bool is_frozen(void *ctx, pid_t pid)
 }
 
 static const struct gsi_ops gsi_ops = {has_room, send_frame, receive_mad};
-static const struct ucma_ops ucma_ops = {send_mad, has_room_for_mads, mtu_to_peer, owns_qpn,
+static const struct ucma_ops ucma_ops = {send_mad, has_room_for_mads, mtu_to_peer, may_name_qpn,
 					 has_claimable_leases};
 
 /* --- Opening and closing */

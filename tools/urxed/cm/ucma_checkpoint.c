@@ -217,7 +217,7 @@ static bool owns_qpn(const struct ucma_file *file, uint32_t qpn)
 {
 	const struct ucma *u = file->ucma;
 
-	return !qpn || u->ops->owns_qpn(u->ctx, file->pid, file->user, qpn);
+	return !qpn || u->ops->may_name_qpn(u->ctx, file->pid, file->user, qpn);
 }
 
 static int check_id(const struct ucma_file *file, const struct ucma_record *r)

@@ -344,7 +344,7 @@ static int read_conn_param(const struct ucma_command *c, const struct rdma_ucm_c
 	const struct ucma *u = c->file->ucma;
 
 	if (names_qp &&
-	    !u->ops->owns_qpn(u->ctx, c->file->pid, c->file->user, conn->qp_num & CMA_QPN_BITS))
+	    !u->ops->may_name_qpn(u->ctx, c->file->pid, c->file->user, conn->qp_num & CMA_QPN_BITS))
 		return -EINVAL;
 	*p = (struct cma_param){.qpn = conn->qp_num & CMA_QPN_BITS,
 				.responder_resources = conn->responder_resources,
