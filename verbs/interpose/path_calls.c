@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "interpose/device_node.h"
+#include "interpose/gid_file.h"
 #include "interpose/interpose.h"
 #include "interpose/path_redirect.h"
 #include "process/emulated_fd.h"
@@ -55,26 +56,15 @@ static int open_device(enum device device, int flags)
 		return REAL(name) arguments;                               \
 	}
 
-/*
- * In the kernel, reading the file of an empty GID table entry fails with EINVAL, which libibverbs
- * expects. The run directory has no files for empty entries.
- */
-static int check_opened(int fd, const char *path)
-{
-	if (fd < 0 && errno == ENOENT && path_watched(path) && strstr(path, "/gid_attrs/"))
-		errno = EINVAL;
-	return fd;
-}
-
-#define OPEN_HOOKED(name, parameters, arguments)                        \
-	REDIRECTED(int, name, parameters, arguments)                    \
-	HOOKED(int, name) parameters                                    \
-	{                                                               \
-		enum device device = device_by_path(path);              \
-                                                                        \
-		if (device)                                             \
-			return open_device(device, flags);              \
-		return check_opened(redirected_##name arguments, path); \
+#define OPEN_HOOKED(name, parameters, arguments)                                  \
+	REDIRECTED(int, name, parameters, arguments)                              \
+	HOOKED(int, name) parameters                                              \
+	{                                                                         \
+		enum device device = device_by_path(path);                        \
+                                                                                  \
+		if (device)                                                       \
+			return open_device(device, flags);                        \
+		return gid_file_opened(path, redirected_##name arguments, flags); \
 	}
 
 /* The mode argument exists only with O_CREAT. */

@@ -461,11 +461,35 @@ def check_rate(build):
             machine.expect_rate(rate)
 
 
+READ_ATTRIBUTES = """
+import os, sys
+for name in sys.argv[1:]:
+    fd = os.open(f'/sys/class/infiniband/urxe0/ports/1/gid_attrs/{name}', os.O_RDONLY)
+    try:
+        print(name, os.read(fd, 64).decode().strip())
+    except OSError as error:
+        print(name, os.strerror(error.errno))
+"""
+
+
+def check_gid_files(build):
+    """As in the kernel, the attributes of an empty GID table entry can be opened, but not read; nor those of an interface
+    that the network namespace lacks, because libibverbs fails for the whole table if it does not find the interface."""
+    names = ['types/0', 'ndevs/0', 'types/9', 'ndevs/9']
+    with host(build, 0) as machine:
+        read = [sys.executable, '-c', READ_ATTRIBUTES, *names]
+        for command, interface in (read, 'eth0'), (['unshare', '--net', *read], 'Invalid argument'):
+            found = machine.run(*command).splitlines()
+            right = ['types/0 RoCE v2', f'ndevs/0 {interface}', 'types/9 Invalid argument', 'ndevs/9 Invalid argument']
+            if found != right:
+                raise Failure(f'{found} instead of {right}')
+
+
 CHECKS = {
     'events': check_events, 'restart': check_restart, 'connection': check_connection,
     'removed': check_removed, 'removed_tap': check_removed_tap, 'retry': check_retry, 'mtu_grows': check_mtu_grows, 'mac': check_mac,
     'next_hops': check_next_hops, 'routed': check_routed, 'best_route': check_best_route,
-    'icmp': check_icmp, 'vlan': check_vlan, 'rate': check_rate,
+    'icmp': check_icmp, 'vlan': check_vlan, 'rate': check_rate, 'gid_files': check_gid_files,
 }
 
 network.run(lambda: CHECKS[sys.argv[2]](sys.argv[1]), NAMES, link_local=False)
