@@ -234,6 +234,18 @@ static void log_migration(const struct qp *qp, const struct urxe_qp_attr *attr, 
 		log_info("qp %#x: path migration is not supported (%s)", qp->qpn, unsupported);
 }
 
+/* The engine refuses a path MTU that the link cannot carry; Linux' rdma_rxe takes it, and loses the
+ * packets. */
+static void log_path_mtu(const struct qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)
+{
+	uint32_t link = 128u << port_mtu();
+
+	if (mask & URXE_QP_PATH_MTU && attr->path_mtu <= URXE_MTU_4096 &&
+	    128u << attr->path_mtu > link)
+		log_info("qp %#x: path MTU %u is larger than the port's active MTU, %u", qp->qpn,
+			 128u << attr->path_mtu, link);
+}
+
 /*
  * Hands the HCA the receives in the ring: before the transition to RTR, because the peer may send
  * at once, and later for programs that posted them before the hook was installed.
@@ -272,6 +284,8 @@ static int change_qp(struct qp *qp, uint32_t mask, const struct urxe_qp_attr *at
 		rc = modify_engine(qp, clock_now(), attr, mask);
 	if (rc == -EOPNOTSUPP)
 		log_migration(qp, attr, mask);
+	else if (rc == -EINVAL)
+		log_path_mtu(qp, attr, mask);
 	if (rc) {
 		remote_qp_release(remote);
 		return rc;

@@ -169,8 +169,8 @@ struct ucma_ops {
 	uint16_t (*mtu_to_peer)(void *ctx, const struct cma_id *id);
 	/*
 	 * True: the process may name the QPN in a message. It has leased or added the QPN, or no
-	 * process can have it. Processes in PID namespaces that the daemon does not see all have the
-	 * PID 0, so the daemon distinguishes their users only.
+	 * process can have it. Processes in PID namespaces that the daemon does not see all have
+	 * the PID 0, so the daemon distinguishes their users only.
 	 */
 	bool (*may_name_qpn)(void *ctx, pid_t pid, uid_t user, uint32_t qpn);
 	/* True: the process has leases of an earlier daemon that it has not claimed yet. */
