@@ -16,7 +16,6 @@
 #include "urxed/privilege/fd_guard.h"
 #include "urxed/session/session_uplink.h"
 #include "urxed/switch/forward.h"
-#include "urxed/sysfs_tree.h"
 
 /* Few: before each message of a process the switch may forward a ring of its frames. */
 #define EVENTS 16
@@ -60,10 +59,8 @@ static void publish_change(struct daemon *d, const struct host *before)
 {
 	struct vnic_attach_port was, is;
 	char error[UPLINK_ERROR];
-	int rc = sysfs_tree_update(d->options.run_dir, &d->host, before);
 
-	if (rc)
-		log_line("cannot write to %s: %s", d->options.run_dir, strerror(-rc));
+	device_files_update(&d->files, &d->host, now_ns());
 	lease_store_put_addresses(&d->lease_store, &d->host);
 	bond_host_tick(&d->sw, now_ns());
 	direct_uplink_fill(&d->direct_uplink, &d->host);
@@ -244,6 +241,9 @@ static uint64_t tick_all(struct daemon *d, uint64_t now)
 	if (due < next)
 		next = due;
 	due = tick_bond(d, now);
+	if (due < next)
+		next = due;
+	due = device_files_tick(&d->files, &d->host, now);
 	if (due < next)
 		next = due;
 	due = hca_monitor_deadline(&d->hca);

@@ -336,15 +336,17 @@ static int open_rdmacm(struct daemon *d, char error[DAEMON_ERROR])
 /* A failure is only logged: urxe0 works without the kernel's devices. */
 void daemon_link_ibdevs(struct daemon *d)
 {
-	int rc = host_ibdevs_link(d->options.run_dir, kernel_sys());
+	int rc = 0;
 
+	if (!rundir_is_lost(d->options.run_dir))
+		rc = host_ibdevs_link(d->options.run_dir, kernel_sys());
 	if (rc)
 		log_line("cannot link the kernel's RDMA devices: %s", strerror(-rc));
 }
 
 static int publish_device(struct daemon *d, char error[DAEMON_ERROR])
 {
-	int rc = sysfs_tree_create(d->options.run_dir, &d->host, d->options.group);
+	int rc = device_files_create(&d->files, d->options.run_dir, &d->host, d->options.group);
 
 	lease_store_put_addresses(&d->lease_store, &d->host);
 	if (rc) {

@@ -8,6 +8,7 @@
 
 #include "urxed/cm/rdmacm.h"
 #include "urxed/daemon.h"
+#include "urxed/device_files.h"
 #include "urxed/hca/hca_monitor.h"
 #include "urxed/kernel/host_ibdevs.h"
 #include "urxed/kernel/kernel_sync.h"
@@ -33,6 +34,7 @@ struct daemon {
 	bool idle;            /* no client is connected */
 	uint64_t idle_since;  /* ns; valid if idle */
 	struct host host;
+	struct device_files files;
 	struct kernel_sync kernel;
 	struct host_ibdevs ibdevs;
 	struct hca_monitor hca;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +14,9 @@
 
 #include <cmocka.h>
 
+#include "common/clock.h"
 #include "common/rundir.h"
+#include "urxed/device_files.h"
 #include "urxed/sysfs_tree.h"
 
 #define CLASS "sys/class/infiniband/urxe0/"
@@ -233,6 +236,60 @@ static void update_writes_the_new_name_of_the_interface(void **state)
 	expect_none(CLASS "device/net/eth0");
 }
 
+/* As on a full file system: the name of unfinished files is taken. */
+static void failed_update_is_repeated(void **state)
+{
+	struct device_files files;
+	struct host now;
+	char path[PATH_MAX];
+
+	(void)state;
+	processors = 1;
+	host_init(&now);
+	assert_int_equal(host_add_text(&now, "192.0.2.1/24", 0), 0);
+	assert_int_equal(device_files_create(&files, top, &now, 0), 0);
+	assert_int_equal(device_files_tick(&files, &now, 0), UINT64_MAX);
+	snprintf(path, sizeof(path), "%s/sys/.unfinished", top);
+	assert_int_equal(mkdir(path, 0700), 0);
+	now.addresses[0].valid = false;
+	device_files_update(&files, &now, 0);
+	assert_int_equal(device_files_tick(&files, &now, 0), NS_PER_SEC);
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(device_files_tick(&files, &now, NS_PER_SEC - 1), NS_PER_SEC);
+	expect_text(CLASS "ports/1/gids/0", "0000:0000:0000:0000:0000:ffff:c000:0201\n");
+	assert_int_equal(device_files_tick(&files, &now, NS_PER_SEC), UINT64_MAX);
+	expect_text(CLASS "ports/1/gids/0", "0000:0000:0000:0000:0000:0000:0000:0000\n");
+}
+
+static void lock_directory(char error[RUNDIR_ERROR], int *lock)
+{
+	*lock = rundir_lock(top, false, error);
+	assert_true(*lock >= 0);
+}
+
+/* Another daemon has locked a new directory of the same name. */
+static void files_of_another_daemon_stay(void **state)
+{
+	char error[RUNDIR_ERROR], path[PATH_MAX];
+	struct device_files files;
+	struct host now = host;
+	int lock;
+
+	(void)state;
+	processors = 1;
+	lock_directory(error, &lock);
+	assert_int_equal(device_files_create(&files, top, &now, 0), 0);
+	snprintf(path, sizeof(path), "%s/urxed.lock", top);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(close(open(path, O_WRONLY | O_CREAT, 0600)), 0);
+	now.addresses[0].valid = false;
+	device_files_update(&files, &now, 0);
+	expect_text(CLASS "ports/1/gid_attrs/types/0", "RoCE v2\n");
+	assert_int_equal(device_files_tick(&files, &now, 0), UINT64_MAX);
+	assert_int_equal(unlink(path), 0);
+	rundir_release(top, lock, false);
+}
+
 /* Programs of all users check the device with access(2) before they open it. */
 static void device_files_are_writable_by_all(void **state)
 {
@@ -268,6 +325,8 @@ int main(void)
 		cmocka_unit_test(address_in_a_vlan_is_parsed_and_shown),
 		cmocka_unit_test(update_writes_changed_files_only),
 		cmocka_unit_test(update_writes_the_new_name_of_the_interface),
+		cmocka_unit_test(failed_update_is_repeated),
+		cmocka_unit_test(files_of_another_daemon_stay),
 		cmocka_unit_test(device_files_are_writable_by_all),
 	};
 

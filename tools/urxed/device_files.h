@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Keeps the files of the device in the run directory (sysfs_tree.h) as the host is. An update that
+ * fails, for instance because the file system is full, is tried again each second. For the daemon's
+ * thread.
+ */
+#ifndef URXE_URXED_DEVICE_FILES_H
+#define URXE_URXED_DEVICE_FILES_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "urxed/hostnet/host.h"
+
+struct device_files {
+	const char *run_dir;
+	struct host written; /* the host that the files describe */
+	uint64_t retry_at;   /* ns; UINT64_MAX = the files are up to date */
+};
+
+/* As sysfs_tree_create(). run_dir stays valid for the life of *f. */
+int device_files_create(struct device_files *f, const char *run_dir, const struct host *host,
+			gid_t group);
+/* Writes what has changed since the last update that succeeded. Leaves a run directory alone that
+ * another daemon has locked meanwhile. */
+void device_files_update(struct device_files *f, const struct host *host, uint64_t now);
+/* Repeats an update that has failed. Returns when it wants to be called again, in ns; UINT64_MAX:
+ * not before the next change. */
+uint64_t device_files_tick(struct device_files *f, const struct host *host, uint64_t now);
+
+#endif
