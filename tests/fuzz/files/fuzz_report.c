@@ -17,12 +17,12 @@
 #include "urxed/report/process_states.h"
 #include "urxed/report/state_reader.h"
 
-/* What a unit may cost: that of a process with one block of numbers fit in 220 MB. */
+/* What a unit may cost: that of a process with one block of numbers fit in 255 MB. */
 #define UNIT 129u
 /* The report without rows: a row for each counter, of which an answer counts each once. */
 #define BASE 98304u
-/* One block of numbers. */
-#define QPNS  4096u
+/* The block of numbers of a process, and the one that it may lease while it is asked. */
+#define QPNS  8192u
 #define UNITS (QPNS * PROCESS_STATES_QP_UNITS + STATE_MRS_MAX * PROCESS_STATES_MR_UNITS)
 /* So few that some answers need more. */
 #define FEW_UNITS 100u

@@ -198,6 +198,13 @@ static void add_state(struct collection *c, const struct process *p, json_t *sta
 	add_process_counters(c->report, state, p->lease);
 }
 
+/* The process may lease a further block after the daemon has made the report, and before it
+ * answers. */
+static uint32_t most_qps(const struct process *p)
+{
+	return p->qpns + VNIC_LEASE_QPNS;
+}
+
 /*
  * The units (state_reader.h) that reading the answer of process `p` may use: no more than its user
  * and all users together have left.
@@ -205,7 +212,7 @@ static void add_state(struct collection *c, const struct process *p, json_t *sta
 static uint32_t units_of(const struct collection *c, const struct process *p)
 {
 	uint32_t units =
-		p->qpns * PROCESS_STATES_QP_UNITS + STATE_MRS_MAX * PROCESS_STATES_MR_UNITS;
+		most_qps(p) * PROCESS_STATES_QP_UNITS + STATE_MRS_MAX * PROCESS_STATES_MR_UNITS;
 
 	if (units > p->user->units)
 		units = p->user->units;
@@ -217,7 +224,7 @@ static const char *read_state(struct collection *c, struct process *p, const cha
 			      char error[STATE_ERROR])
 {
 	uint32_t units = units_of(c, p);
-	struct state_limits limits = {.qps = p->qpns, .units = units};
+	struct state_limits limits = {.qps = most_qps(p), .units = units};
 	json_t *state = state_read(text, len, &limits, error);
 
 	if (!state)

@@ -16,7 +16,7 @@
 /*
  * Limits that suffice for users with two processes of 65,536 QPs. These are 60 MB of text and 5.2
  * million units (state_reader.h). So a process with one block of QPNs and none added costs at most
- * 220 MB, one with all blocks and none added 750 MB, the processes of one user 1.1 GB, and those of
+ * 255 MB, one with all blocks and none added 785 MB, the processes of one user 1.1 GB, and those of
  * all users 2.2 GB.
  */
 #define PROCESS_STATES_BYTES      (128u << 20) /* of one user's documents */

@@ -384,6 +384,21 @@ static void report_arrives_with_few_descriptors(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* The process got its second block while it was asked. */
+static void queue_pairs_of_a_new_block_are_shown(void **state)
+{
+	json_t *report = json_loads("{\"counters\": [], \"leases\": [{\"port\": 5, \"asked\": true,"
+				    " \"qpn_first\": 16, \"qpn_count\": 1}]}",
+				    0, NULL);
+	const char *answer_text = "{\"qps\": [{\"qpn\": 16}, {\"qpn\": 32}]}";
+
+	(void)state;
+	assert_non_null(report);
+	process_states_add(report, answer_text, strlen(answer_text));
+	assert_int_equal(json_array_size(json_object_get(report, "qps")), 2);
+	json_decref(report);
+}
+
 /* An HCA chooses numbers that are in no lease; the process adds them. */
 static void numbers_of_an_hca_count(void **state)
 {
@@ -523,6 +538,7 @@ int main(void)
 		cmocka_unit_test(failed_report_has_an_error_text),
 		cmocka_unit_test(states_of_processes_are_added_to_the_report),
 		cmocka_unit_test(report_arrives_with_few_descriptors),
+		cmocka_unit_test(queue_pairs_of_a_new_block_are_shown),
 		cmocka_unit_test(numbers_of_an_hca_count),
 		cmocka_unit_test(malformed_state_is_refused),
 		cmocka_unit_test(capture_ends_with_its_connection),
