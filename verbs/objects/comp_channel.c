@@ -153,20 +153,22 @@ static void shrink_buffer(int socket)
 }
 
 /*
- * Before the program may close the descriptor, which frees the channel. -EIO: the waits at the
- * context's channels have been ended.
+ * With adapter.lock, so no channel comes whose descriptor a checkpointer's stream would name, but
+ * not the channel. -EIO: the waits at the context's channels have been ended.
  */
-static int bind_new(struct comp_channel *channel, struct uverbs_file *file)
+static int install(struct comp_channel *channel, struct uverbs_file *file, int fd)
 {
-	int rc = 0;
+	int rc;
 
-	if (!file)
-		return 0;
+	/* The release of an entry that a raw system call has left takes the lock. */
+	fd_remove(fd);
 	adapter_lock();
-	if (file->live && !adapter.dead)
-		comp_channel_bind(channel, file);
-	else
+	if (file && (!file->live || adapter.dead))
 		rc = -EIO;
+	else
+		rc = fd_install(fd, &channel->fd);
+	if (!rc && file)
+		comp_channel_bind(channel, file);
 	adapter_unlock();
 	return rc;
 }
@@ -194,9 +196,7 @@ int comp_channel_create(uint32_t event_size, bool few, struct uverbs_file *file,
 	if (few)
 		shrink_buffer(channel->writer);
 	channel->reader = high_fd_duplicate(ends[0]);
-	rc = channel->reader < 0 ? -errno : bind_new(channel, file);
-	if (!rc)
-		rc = fd_install(ends[0], &channel->fd);
+	rc = channel->reader < 0 ? -errno : install(channel, file, ends[0]);
 	if (rc) {
 		close(ends[0]);
 		goto fail;

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -148,6 +149,47 @@ static void a_context_or_device_that_has_ended_gets_no_channel(void **state)
 	close_channel(fd);
 }
 
+static atomic_int creator_tid;
+static atomic_bool creator_stops, creator_goes_on;
+
+/* In place of libc's: the thread that creates a channel stops here. */
+int socketpair(int domain, int type, int protocol, int ends[2])
+{
+	creator_stops = creator_tid == gettid();
+	while (creator_stops && !creator_goes_on)
+		sched_yield();
+	return (int)syscall(SYS_socketpair, domain, type, protocol, ends);
+}
+
+static void *create_channel(void *fd)
+{
+	struct comp_channel *channel;
+
+	creator_tid = gettid();
+	assert_int_equal(comp_channel_create(8, true, NULL, &channel, fd), 0);
+	return NULL;
+}
+
+/* Its stream would have the descriptor, and not the channel. */
+static void no_channel_comes_while_a_checkpointer_has_the_lock(void **state)
+{
+	pthread_t creator;
+	int fd;
+
+	(void)state;
+	assert_int_equal(pthread_create(&creator, NULL, create_channel, &fd), 0);
+	while (!creator_stops)
+		sched_yield();
+	adapter_lock();
+	creator_goes_on = true;
+	asleep_await(creator_tid);
+	assert_int_equal(fd_next(0), -1);
+	adapter_unlock();
+	assert_int_equal(pthread_join(creator, NULL), 0);
+	assert_int_equal(fd_next(0), fd);
+	close_channel(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -155,6 +197,7 @@ int main(void)
 		cmocka_unit_test(a_reader_waits_after_the_close_until_the_context_ends),
 		cmocka_unit_test(the_end_of_the_context_ends_waits_at_open_channels),
 		cmocka_unit_test(a_context_or_device_that_has_ended_gets_no_channel),
+		cmocka_unit_test(no_channel_comes_while_a_checkpointer_has_the_lock),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
