@@ -65,16 +65,19 @@ static void free_if_empty(struct urxe_dev *dev, struct mcast_group *group)
 	free(group);
 }
 
-static void leave_group(struct mcast_member *member)
+static void remove_member(struct mcast_member *member)
 {
-	struct mcast_group *group = member->group;
-
-	offload_leave_group(member->qp, &group->gid);
 	LIST_REMOVE(member, group_link);
 	LIST_REMOVE(member, qp_link);
-	group->n_members--;
-	free_if_empty(member->qp->dev, group);
+	member->group->n_members--;
+	free_if_empty(member->qp->dev, member->group);
 	free(member);
+}
+
+static void leave_group(struct mcast_member *member)
+{
+	offload_leave_group(member->qp, &member->group->gid);
+	remove_member(member);
 }
 
 void mcast_leave_all(struct urxe_qp *qp)
@@ -83,35 +86,41 @@ void mcast_leave_all(struct urxe_qp *qp)
 		leave_group(LIST_FIRST(&qp->groups));
 }
 
-static int join_group(struct urxe_qp *qp, struct mcast_group *group)
+static struct mcast_member *add_member(struct urxe_qp *qp, struct mcast_group *group)
 {
 	struct mcast_member *member;
 
-	int rc;
-
 	if (group->n_members == URXE_MAX_MCAST_QPS)
-		return -ENOMEM;
+		return NULL;
 	member = malloc(sizeof(*member));
 	if (!member)
-		return -ENOMEM;
-	/* The group stays while the HCA joins. */
-	group->n_members++;
-	rc = offload_join_group(qp, &group->gid);
-	if (rc) {
-		group->n_members--;
-		free(member);
-		return rc;
-	}
+		return NULL;
 	*member = (struct mcast_member){.qp = qp, .group = group};
 	LIST_INSERT_HEAD(&group->members, member, group_link);
 	LIST_INSERT_HEAD(&qp->groups, member, qp_link);
-	return 0;
+	group->n_members++;
+	return member;
+}
+
+/* The device may be saved while the HCA joins. */
+static int join_group(struct urxe_qp *qp, struct mcast_group *group)
+{
+	struct mcast_member *member = add_member(qp, group);
+	int rc;
+
+	if (!member) {
+		free_if_empty(qp->dev, group);
+		return -ENOMEM;
+	}
+	rc = offload_join_group(qp, &group->gid);
+	if (rc)
+		remove_member(member);
+	return rc;
 }
 
 int urxe_mcast_attach(struct urxe_qp *qp, const struct urxe_gid *gid)
 {
 	struct mcast_group *group;
-	int rc;
 
 	RECORD_ENTRY(qp->dev, MCAST_ATTACH, .qpn = qp->qpn, .gid = {.gid = *gid});
 	if (qp->type != URXE_QPT_UD || !gid_is_multicast(gid))
@@ -123,9 +132,7 @@ int urxe_mcast_attach(struct urxe_qp *qp, const struct urxe_gid *gid)
 		group = make_group(qp->dev, gid);
 	if (!group)
 		return -ENOMEM;
-	rc = join_group(qp, group);
-	free_if_empty(qp->dev, group);
-	return rc;
+	return join_group(qp, group);
 }
 
 int urxe_mcast_detach(struct urxe_qp *qp, const struct urxe_gid *gid)

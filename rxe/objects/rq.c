@@ -125,8 +125,9 @@ int urxe_srq_create(struct urxe_dev *dev, const struct urxe_rq_attr *attr, struc
 	rc = rq_create(dev, attr, NULL, srq);
 	if (rc)
 		return rc;
-	LIST_INSERT_HEAD(&dev->srqs, *srq, link);
+	/* The device may be saved while the HCA creates its queue, and the owner has no SRQ yet. */
 	offload_create_srq(*srq);
+	LIST_INSERT_HEAD(&dev->srqs, *srq, link);
 	return 0;
 }
 
