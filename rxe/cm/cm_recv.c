@@ -334,7 +334,7 @@ static void on_dreq(struct cm *cm, uint64_t now, const struct cm_path *path,
 		answer_stray_dreq(cm, path, mad);
 		return;
 	}
-	if (conn->local_qpn != mad->pair.remote_qpn) {
+	if (conn->local_qpn && conn->local_qpn != mad->pair.remote_qpn) {
 		cm_count(cm, CM_COUNT_UNEXPECTED);
 		return;
 	}

@@ -32,8 +32,8 @@ struct cm_conn {
 	uint32_t local_id;
 	uint32_t remote_id;
 	uint64_t remote_guid;
-	uint32_t local_qpn;
-	uint64_t tid; /* of the request that is outstanding, or to be answered */
+	uint32_t local_qpn; /* as in cm_saved */
+	uint64_t tid;       /* of the request that is outstanding, or to be answered */
 	struct cm_channel channel;
 	uint64_t timeout_ns; /* for an answer of the peer */
 	uint8_t max_retries;

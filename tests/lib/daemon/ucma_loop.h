@@ -32,6 +32,7 @@ struct loop {
 	uint16_t mtu_to_peer;      /* ucma_ops.mtu_to_peer */
 	bool has_claimable_leases; /* an earlier daemon's QPN leases that programs may still claim
 				    */
+	uint32_t removed_qpn;      /* that the programs have no longer; 0: none */
 	bool crowded;              /* no room for messages */
 	bool again;                /* cm_attach_command.again of the programs */
 	uint64_t cancelled[LOOP_CANCELLED]; /* sequence numbers of events whose packets the programs
@@ -93,9 +94,11 @@ static uint16_t loop_mtu_to_peer(void *ctx, const struct cma_id *id)
 
 static bool loop_may_name_qpn(void *ctx, pid_t pid, uid_t user, uint32_t qpn)
 {
-	(void)ctx;
+	const struct loop *l = ctx;
+
 	(void)user;
-	return pid == getpid() && qpn >= LOOP_QPN && qpn < LOOP_QPN + LOOP_QPNS;
+	return pid == getpid() && qpn >= LOOP_QPN && qpn < LOOP_QPN + LOOP_QPNS &&
+	       qpn != l->removed_qpn;
 }
 
 static bool loop_has_claimable_leases(void *ctx, pid_t pid)

@@ -96,12 +96,29 @@ static bool next_event(const struct ucma_file *file, struct ucma_save_cursor *at
 	return at->event;
 }
 
+static bool owns_qpn(const struct ucma_file *file, uint32_t qpn)
+{
+	const struct ucma *u = file->ucma;
+
+	return !qpn || u->ops->may_name_qpn(u->ctx, file->pid, file->user, qpn);
+}
+
+/* Of a queue pair that the program has destroyed. If an HCA had chosen the number, the restored
+ * program does not have it either. */
+static void forget_foreign_qpn(const struct ucma_file *file, uint32_t *qpn)
+{
+	if (!owns_qpn(file, *qpn))
+		*qpn = 0;
+}
+
 static void fill_id(struct ucma_record *r, const struct ucma_ctx *ctx)
 {
 	const struct cma_id *id = ctx->id;
 	const struct host_address *own = host_address_by_gid(id->cma->host, id->sgid_index);
 
 	cma_save(id, &r->id.saved);
+	forget_foreign_qpn(ctx->file, &r->id.saved.id.qpn);
+	forget_foreign_qpn(ctx->file, &r->id.saved.conn.local_qpn);
 	if (id->has_device && own)
 		memcpy(r->id.own, own->ip, sizeof(r->id.own));
 	r->id.uid = ctx->uid;
@@ -211,13 +228,6 @@ static bool is_own_address(const struct host *host, uint8_t index, const uint8_t
 	const struct host_address *own = host_address_by_gid(host, index);
 
 	return own && !memcmp(own->ip, ip, sizeof(own->ip));
-}
-
-static bool owns_qpn(const struct ucma_file *file, uint32_t qpn)
-{
-	const struct ucma *u = file->ucma;
-
-	return !qpn || u->ops->may_name_qpn(u->ctx, file->pid, file->user, qpn);
 }
 
 static int check_id(const struct ucma_file *file, const struct ucma_record *r)

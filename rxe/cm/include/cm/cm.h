@@ -232,7 +232,7 @@ struct cm_saved {
 	uint64_t tid;
 	uint64_t timeout_ns;
 	uint32_t local_id, remote_id;
-	uint32_t local_qpn;
+	uint32_t local_qpn; /* that a DREQ has to name; 0: any */
 	uint16_t sent_attr;
 	uint8_t state; /* enum cm_state */
 	uint8_t max_retries;

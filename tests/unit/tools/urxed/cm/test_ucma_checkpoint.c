@@ -122,6 +122,22 @@ static void connection_over_v1_moves(void **state)
 	connection_over_v1_outlives(move_both);
 }
 
+/* An HCA had chosen the number, so nothing keeps it after the end of the queue pair. */
+static void connection_outlives_its_queue_pair(void **state)
+{
+	uint32_t id, child;
+
+	(void)state;
+	listener(5);
+	id = client(RDMA_PS_TCP);
+	child = establish(id);
+	loop.removed_qpn = LOOP_QPN + 1;
+	move(&b);
+	assert_int_equal(disconnect(&a, id), 0);
+	loop_run(&loop);
+	assert_int_equal(get_event(&b, CMA_DISCONNECTED).id, child);
+}
+
 /* A device keeps its name, by which a host knows it again that it has left some moves ago. */
 static void device_keeps_its_token(void **state)
 {
@@ -861,6 +877,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(connection_goes_on, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(options_of_a_route_move, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(connection_over_v1_moves, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(connection_outlives_its_queue_pair, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(device_keeps_its_token, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(peer_repeats_its_messages, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(request_waits_for_the_listener, set_up, tear_down),
