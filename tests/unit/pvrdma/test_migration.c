@@ -497,6 +497,49 @@ static void test_restore_refuses_another_mac_type_mtu_or_memory(void **state)
 	pair_close(&p);
 }
 
+/* Sets the length and the checksum of a stream (vnic/state_stream.h). */
+static void complete(uint8_t *stream, uint64_t length)
+{
+	uint8_t *copy = malloc(length);
+	uint32_t crc;
+
+	memcpy(stream + 16, &length, sizeof(length));
+	crc = crc_copy_then_sum(0, copy, stream, 12);
+	crc = crc_copy_then_sum(crc, copy, stream + 16, length - 16);
+	memcpy(stream + 12, &crc, sizeof(crc));
+	free(copy);
+}
+
+/* The stream has a PD, and no engine. One of the words is the number of bytes that the PD takes. */
+static void test_restore_refuses_objects_without_an_engine(void **state)
+{
+	struct guest g, other;
+	uint8_t *stream, *end, word[8];
+	size_t length;
+
+	(void)state;
+	guest_open(&g, &(struct guest_attr){.id = 2});
+	guest_start(&g);
+	guest_open(&other, &(struct guest_attr){.id = 2});
+	stream = save(&g, &length);
+	/* Behind a byte that says whether there is an engine, and the length of its stream. */
+	end = memmem(stream, length, "urxestat", 8);
+	assert_non_null(end);
+	end -= sizeof(uint32_t);
+	end[-1] = false;
+	for (uint8_t *at = stream + 24; at + sizeof(word) < end; at++) {
+		memcpy(word, at, sizeof(word));
+		memset(at, 0, sizeof(word));
+		complete(stream, (uint64_t)(end - stream));
+		assert_int_not_equal(pvrdma_restore(other.dev, 0, stream, (size_t)(end - stream)),
+				     0);
+		memcpy(at, word, sizeof(word));
+	}
+	free(stream);
+	guest_close(&other);
+	guest_close(&g);
+}
+
 /* --- Numbers that the host chooses */
 
 struct numbers {
@@ -611,6 +654,7 @@ int main(void)
 		cmocka_unit_test(test_restore_refuses_cut_and_changed_streams),
 		cmocka_unit_test(test_restored_device_saves_a_stream_of_equal_length),
 		cmocka_unit_test(test_restore_refuses_another_mac_type_mtu_or_memory),
+		cmocka_unit_test(test_restore_refuses_objects_without_an_engine),
 		cmocka_unit_test(test_restore_demands_the_qpn_from_the_host),
 		cmocka_unit_test(test_driver_learns_that_the_new_link_is_down),
 	};

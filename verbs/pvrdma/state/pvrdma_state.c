@@ -92,6 +92,14 @@ static void drop_objects(struct pvrdma *dev)
 	dev->bytes = 0;
 }
 
+static bool has_objects(const struct pvrdma *dev)
+{
+	for (unsigned kind = 0; kind < PV_KINDS; kind++)
+		if (dev->objects[kind].used)
+			return true;
+	return false;
+}
+
 static void read_stream(struct pv_state *st, const uint8_t *stream, size_t length)
 {
 	if (vnic_state_begin_restore(&st->stream, &format, stream, length))
@@ -100,7 +108,7 @@ static void read_stream(struct pv_state *st, const uint8_t *stream, size_t lengt
 	pv_objects_record(st);
 	pv_engine_record(st, st->dev->now);
 	if (!st->stream.error && !st->dev->active)
-		vnic_state_require(&st->stream, !st->dev->bytes);
+		vnic_state_require(&st->stream, !has_objects(st->dev));
 	vnic_state_finish_restore(&st->stream);
 }
 
