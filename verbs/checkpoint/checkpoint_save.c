@@ -405,29 +405,10 @@ static void write_descriptors(const struct process_save *save, struct vnic_state
 	for (int fd = fd_next(0); fd >= 0; fd = fd_next(fd + 1)) {
 		if (!descriptor_record(save, fd, &r))
 			continue;
-		if (r.kind == DESCRIPTOR_RDMACM && r.index == save->rdmacm->n)
-			vnic_state_fail(s, checkpoint_fail(-EBUSY, "a thread has opened rdma_cm"));
 		vnic_state_record_begin(s, CHECKPOINT_DESCRIPTOR);
 		descriptor_fields(s, &r);
 		vnic_state_record_end(s);
 	}
-}
-
-/* Whether the program has a descriptor of the device. */
-static bool has_descriptor(const struct rdmacm_file *file)
-{
-	int fd = fd_next(0);
-
-	while (fd >= 0 && (fd_find(fd) != &file->fd || fcntl(fd, F_GETFD) < 0))
-		fd = fd_next(fd + 1);
-	return fd >= 0;
-}
-
-static void check_rdmacm(const struct process_save *save, struct vnic_state_stream *s)
-{
-	for (uint32_t i = 0; i < save->rdmacm->n; i++)
-		if (!has_descriptor(save->rdmacm->devices[i].file))
-			vnic_state_fail(s, checkpoint_fail(-EBUSY, "rdma_cm is being closed"));
 }
 
 static void write_mappings(const struct process_save *save, struct vnic_state_stream *s)
@@ -592,8 +573,9 @@ static int write_stream(const struct process_save *save, uint8_t *out, size_t ro
 	write_contexts(save, &s);
 	write_objects(save, &s);
 	write_engine(save, &s);
+	if (!frozen_devices_are_current(save->rdmacm))
+		vnic_state_fail(&s, checkpoint_fail(-EBUSY, "a thread opens or closes rdma_cm"));
 	write_descriptors(save, &s);
-	check_rdmacm(save, &s);
 	write_mappings(save, &s);
 	write_events(save, &s);
 	write_rings(save, &s);
@@ -618,8 +600,12 @@ static int save_engine(struct process_save *save, uint64_t now)
 {
 	/* Completions are in the rings. */
 	const struct urxe_state_save how = {.arg = save, .tag = engine_tag};
+	int rc = urxe_state_save(adapter.dev, now, &how, &save->engine, &save->engine_length);
 
-	return urxe_state_save(adapter.dev, now, &how, &save->engine, &save->engine_length);
+	if (rc == -EBUSY)
+		checkpoint_fail(rc,
+				"another process copies registered memory, or a thread unmaps it");
+	return rc;
 }
 
 static const struct ah *find_ah_without_hop(const struct uverbs_file *file)

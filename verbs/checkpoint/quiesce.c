@@ -187,9 +187,6 @@ static int freeze_device(void)
 	adapter_publish();
 	mr_free_released();
 	rc = save_prepare(&saved, &rdmacm, now);
-	if (rc == -EBUSY)
-		checkpoint_fail(rc,
-				"another process copies registered memory, or a thread unmaps it");
 	if (rc)
 		save_free(&saved);
 	return rc;
@@ -232,17 +229,21 @@ static int give_up_unlocked(void)
 	return fail_to_lock_adapter();
 }
 
-/*
- * -EBUSY: not until the deadline, or the engine thread looks for another daemon, for which it needs
- * adapter_open_lock.
- */
+/* Only then another attempt with the same locks may succeed. The engine thread needs
+ * adapter_open_lock to find another daemon. */
+static bool may_keep_locks(void)
+{
+	return !adapter.reconnecting && frozen_devices_are_current(&rdmacm);
+}
+
+/* -EBUSY: not until the deadline, or not with these locks. */
 static int freeze_until(uint64_t deadline)
 {
 	int rc;
 
 	if (!lock_adapter(deadline))
 		return fail_to_lock_adapter();
-	while ((rc = freeze_adapter()) == -EBUSY && !adapter.reconnecting &&
+	while ((rc = freeze_adapter()) == -EBUSY && may_keep_locks() &&
 	       clock_monotonic() < deadline) {
 		adapter_unlock();
 		pause_until_next_attempt(PAUSE_NS);

@@ -2,6 +2,7 @@
 #include "checkpoint/rdmacm_freeze.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,6 +23,41 @@ uint32_t frozen_index(const struct frozen_devices *all, const struct rdmacm_file
 	while (i < all->n && all->devices[i].file != file)
 		i++;
 	return i;
+}
+
+/* A raw system call may have closed a descriptor that the table has. */
+static bool is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+static bool has_descriptor(const struct rdmacm_file *file)
+{
+	int fd = fd_next(0);
+
+	while (fd >= 0 && (fd_find(fd) != &file->fd || !is_open(fd)))
+		fd = fd_next(fd + 1);
+	return fd >= 0;
+}
+
+/* Whether the device of a descriptor is in the list; true for descriptors of other kinds. */
+static bool is_known(const struct frozen_devices *all, int fd)
+{
+	const struct fd_object *object = fd_find(fd);
+
+	return !object || object->kind != FD_RDMACM || !is_open(fd) ||
+	       frozen_index(all, (const struct rdmacm_file *)object) < all->n;
+}
+
+bool frozen_devices_are_current(const struct frozen_devices *all)
+{
+	for (int fd = fd_next(0); fd >= 0; fd = fd_next(fd + 1))
+		if (!is_known(all, fd))
+			return false;
+	for (uint32_t i = 0; i < all->n; i++)
+		if (!has_descriptor(all->devices[i].file))
+			return false;
+	return true;
 }
 
 /* --- Commands. */

@@ -48,6 +48,11 @@ int rdmacm_freeze(struct frozen_devices *all, uint64_t deadline);
  * urxed until `deadline` at most; without an answer it does the rest all the same.
  */
 void rdmacm_thaw(struct frozen_devices *all, uint64_t deadline);
+/*
+ * Whether the list still has all devices that the program has open, and no other ones: a thread may
+ * open a device meanwhile, or has closed its descriptor and waits for its lock. Takes no lock.
+ */
+bool frozen_devices_are_current(const struct frozen_devices *all);
 /* The index of the device in the list; all->n if the list lacks the device. */
 uint32_t frozen_index(const struct frozen_devices *all, const struct rdmacm_file *file);
 

@@ -211,6 +211,13 @@ def check_request(build):
         end_connections(pair)
 
 
+def check_channels(build):
+    """A thread opens and closes rdma_cm while the program is stopped, again and again."""
+    with connected(build) as pair:
+        pair.traveller.obey('storm 200', 'stormed')
+        end_connections(pair)
+
+
 def check_connections_abandoned(build):
     """The saved process goes on; its snapshot cannot be restored beside it."""
     with connected(build) as pair:

@@ -20,6 +20,7 @@
  *   shared               a shared receive queue of urxe0
  *   group, joined        joins a multicast group, or fetches the event of it and leaves the group
  *   save STREAM MEMORY MAPS   then "resume", or the process is killed
+ *   storm N              N times: stops the device while a thread opens and closes event channels
  *   close                destroys the listener and the event channel
  */
 #include <err.h>
@@ -28,6 +29,8 @@
 #include <link.h>
 #include <netdb.h>
 #include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -329,6 +332,40 @@ static const char *save(const char *stream, const char *memory, const char *maps
 	return result("saved", rc);
 }
 
+/* Opens rdma_cm and closes it again, with pauses. */
+static void *open_channels(void *ends)
+{
+	while (!*(atomic_bool *)ends) {
+		struct rdma_event_channel *channel = rdma_create_event_channel();
+
+		usleep(1000);
+		if (channel)
+			rdma_destroy_event_channel(channel);
+		usleep(1000);
+	}
+	return NULL;
+}
+
+static const char *storm(int n)
+{
+	static atomic_bool ends;
+	pthread_t opener;
+	int rc = 0;
+
+	ends = false;
+	if (pthread_create(&opener, NULL, open_channels, &ends))
+		errx(1, "pthread_create");
+	for (int i = 0; !rc && i < n; i++) {
+		rc = CALL(quiesce)(5000);
+		if (!rc)
+			rc = CALL(resume)();
+		usleep(500);
+	}
+	ends = true;
+	pthread_join(opener, NULL);
+	return result("stormed", rc);
+}
+
 static const char *close_all(void)
 {
 	if (program->listener && rdma_destroy_id(program->listener))
@@ -383,6 +420,8 @@ static const char *obey(char *line)
 		return save(word[1], word[2], word[3]);
 	if (!strcmp(word[0], "resume"))
 		return result("resumed", CALL(resume)());
+	if (!strcmp(word[0], "storm") && n == 2)
+		return storm(atoi(word[1]));
 	if (!strcmp(word[0], "close"))
 		return close_all();
 	return n > 1 ? obey_for(&program->connections[atoi(word[1]) % CONNECTIONS], word) : "?";
