@@ -14,6 +14,8 @@ static bool is_at(const struct cma_binding *u, const struct cma_addr *addr, uint
 static int check_conflict(const struct cma_binding *u, const struct cma_binding *other,
 			  bool reuseaddr)
 {
+	if (u->restorer && u->restorer == other->restorer)
+		return 0;
 	if (reuseaddr && other->reuseaddr && !other->listening)
 		return 0;
 	if (u->afonly && other->afonly && u->addr.family != other->addr.family)

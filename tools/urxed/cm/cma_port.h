@@ -8,6 +8,7 @@
 #define URXE_URXED_CM_CMA_PORT_H
 
 #include <sys/queue.h>
+#include <sys/types.h>
 
 #include "urxed/cm/cma_addr.h"
 #include "urxed/session/user_counts.h"
@@ -34,6 +35,9 @@ struct cma_binding {
 	bool reuseaddr;
 	bool afonly; /* an IPv6 wildcard does not include IPv4 */
 	bool listening;
+	/* The process that restores the ID, until it goes on; 0: none. Its bindings have been legal
+	 * together, also where options that the program has changed since would forbid it. */
+	pid_t restorer;
 };
 LIST_HEAD(cma_bindings, cma_binding);
 

@@ -42,6 +42,7 @@ void cma_freeze(struct cma_id *id)
 void cma_thaw(struct cma_id *id)
 {
 	id->frozen = false;
+	id->src.restorer = 0;
 	if (id->conn)
 		cm_thaw(id->conn, id->cma->now);
 	cma_restart_resolve(id);
@@ -101,7 +102,7 @@ int cma_restore(struct cma *cma, const struct cma_saved *saved, void *ctx, struc
 	return rc;
 }
 
-/* The port must be as free as if a program bound it now. */
+/* The port must be as free of other processes as if a program bound it now. */
 static int bind_again(struct cma_id *id)
 {
 	struct cma_binding *src = &id->src;

@@ -555,6 +555,41 @@ static void second_listen_changes_nothing(void **state)
 	assert_int_equal(own(&b, CM_ATTACH_THAW, NULL, 0), 0);
 }
 
+static void set_afonly(uint32_t id, int32_t on)
+{
+	const struct {
+		struct rdma_ucm_set_option option;
+		int32_t value;
+	} set = {{.id = id,
+		  .level = RDMA_OPTION_ID,
+		  .optname = RDMA_OPTION_ID_AFONLY,
+		  .optlen = sizeof(on)},
+		 on};
+
+	assert_int_equal(COMMAND(&a, SET_OPTION, set, 0), 0);
+}
+
+/* The program takes the option back that has permitted the second ID. */
+static void ids_of_both_families_keep_their_port(void **state)
+{
+	struct rdma_ucm_bind_ip bind = {
+		.addr = {.sin6_family = AF_INET6, .sin6_port = htons(PORT)}};
+	uint32_t id;
+
+	(void)state;
+	bind.id = create(&a, RDMA_PS_TCP, 6);
+	set_afonly(bind.id, 1);
+	assert_int_equal(COMMAND(&a, BIND_IP, bind, 0), 0);
+	id = create(&a, RDMA_PS_TCP, 4);
+	assert_int_equal(bind_to(&a, id, INADDR_ANY, PORT), 0);
+	set_afonly(bind.id, 0);
+	move(&a);
+	/* Not for IDs that come later. */
+	assert_int_equal(bind_to(&a, create(&a, RDMA_PS_TCP, 1), INADDR_ANY, PORT), -EADDRNOTAVAIL);
+	destroy(&a, bind.id);
+	assert_int_equal(bind_to(&b, create(&b, RDMA_PS_TCP, 1), INADDR_ANY, PORT), -EADDRNOTAVAIL);
+}
+
 /* --- Wrong records. */
 
 static void expect_refusal(const struct records *r, int error)
@@ -903,6 +938,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(record_that_cannot_be_written_is_an_error, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(second_listen_changes_nothing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(ids_of_both_families_keep_their_port, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(half_restored_program_is_forgotten_after_a_restart,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(full_backlog_stays_full, set_up, tear_down),
