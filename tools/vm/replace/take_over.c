@@ -99,9 +99,10 @@ int take_over_finish(struct vm *vm, struct bundle *b, char error[VM_ERROR])
 	vm_set_link(vm, switch_link_is_up(&vm->link));
 	/* Until the old process has ended, the numbers of the queue pairs are its own. */
 	vm_session_demand_later(&vm->session);
-	rc = take_functions(vm, b) ?: channel_send(r->predecessor, 0)
-				   ?: channel_receive(r->predecessor)
-				   ?: epoll_add_readable(vm->epoll_fd, r->predecessor);
+	/* The old process ends after the answer 0, so all that can fail here comes before. */
+	rc = take_functions(vm, b) ?: epoll_add_readable(vm->epoll_fd, r->predecessor)
+				   ?: channel_send(r->predecessor, 0)
+				   ?: channel_receive(r->predecessor);
 	if (rc)
 		return fail(vm, rc, error);
 	for (uint32_t i = 0; i < BUNDLE_FUNCTIONS; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* How a device process accepts the process that replaces it, and refuses others. */
+/* How a device process accepts the process that replaces it, refuses others, and replaces one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,12 +14,53 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "vm/replace/channel.h"
 #include "vm/replace/hand_over.h"
+#include "vm/replace/take_over.h"
 #include "vm/vm_private.h"
 
 static struct vm vm;
 static struct sockaddr_un address;
 static socklen_t address_len;
+
+/* What the kernel says to a program that watches one more descriptor than its user may. */
+static bool watches_exhausted;
+
+int __real_epoll_ctl(int set, int operation, int fd, struct epoll_event *event);
+int __wrap_epoll_ctl(int set, int operation, int fd, struct epoll_event *event);
+int __wrap_vnic_vfio_server_take_over(struct vnic_vfio_server *server,
+				      struct vnic_vfio_handover *h);
+int __wrap_function_adopt_client(struct function *f, int epoll_fd);
+void __wrap_vm_set_link(struct vm *of, bool up);
+
+int __wrap_epoll_ctl(int set, int operation, int fd, struct epoll_event *event)
+{
+	if (!watches_exhausted)
+		return __real_epoll_ctl(set, operation, fd, event);
+	errno = ENOSPC;
+	return -1;
+}
+
+/* The functions of the machine take the state of the other process. */
+int __wrap_vnic_vfio_server_take_over(struct vnic_vfio_server *server, struct vnic_vfio_handover *h)
+{
+	(void)server;
+	(void)h;
+	return 0;
+}
+
+int __wrap_function_adopt_client(struct function *f, int epoll_fd)
+{
+	(void)f;
+	(void)epoll_fd;
+	return 0;
+}
+
+void __wrap_vm_set_link(struct vm *of, bool up)
+{
+	(void)of;
+	(void)up;
+}
 
 static int listen_anywhere(void **state)
 {
@@ -107,12 +148,35 @@ static void other_failure_is_named(void **state)
 	assert_true(is_closed(fd));
 }
 
+/* After the answer 0 the old process ends, so nothing that can fail may follow it. */
+static void old_process_keeps_the_machine_that_the_new_one_cannot_watch(void **state)
+{
+	struct bundle bundle = {0};
+	char error[VM_ERROR];
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	vm.replacement.predecessor = ends[0];
+	/* The old process's packet for an answer 0. */
+	assert_int_equal(channel_send(ends[1], 0), 0);
+	watches_exhausted = true;
+	assert_int_equal(take_over_finish(&vm, &bundle, error), -ENOSPC);
+	watches_exhausted = false;
+	assert_true(channel_receive(ends[1]) < 0);
+	assert_int_equal(vm.replacement.predecessor, -1);
+	close(ends[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(first_process_is_accepted_and_second_refused,
 						listen_anywhere, close_all),
 		cmocka_unit_test_setup_teardown(other_failure_is_named, listen_anywhere, close_all),
+		cmocka_unit_test_setup_teardown(
+			old_process_keeps_the_machine_that_the_new_one_cannot_watch,
+			listen_anywhere, close_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
