@@ -217,9 +217,15 @@ void comp_channel_put(struct comp_channel *channel)
 		comp_channel_free(channel);
 }
 
+/* After any other error of send(2) nobody reads at the socket any more. */
+static bool is_temporary(int error)
+{
+	return error == EAGAIN || error == ENOBUFS || error == ENOMEM;
+}
+
 /*
- * False: the socket is full. By libc's send(), from which ThreadSanitizer learns that the receiver
- * runs after the sender.
+ * False: the socket is full, or the kernel has no memory. By libc's send(), from which
+ * ThreadSanitizer learns that the receiver runs after the sender.
  */
 static bool send_event(const struct comp_channel *channel, const struct comp_channel_event *event)
 {
@@ -228,7 +234,7 @@ static bool send_event(const struct comp_channel *channel, const struct comp_cha
 
 	sent = send(channel->writer, event, channel->event_size, MSG_DONTWAIT | MSG_NOSIGNAL) >=
 		       0 ||
-	       errno != EAGAIN;
+	       !is_temporary(errno);
 	cancellation_restore(cancel);
 	errno = saved;
 	return sent;

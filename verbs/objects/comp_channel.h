@@ -5,8 +5,9 @@
  * The application's end is a SOCK_SEQPACKET socket that carries the ABI's event descriptors.
  * Blocking read, O_NONBLOCK, poll and epoll need no further code, and one read gives one event as
  * with the kernel. Unlike a pipe, a socket whose reader has closed raises no SIGPIPE in this
- * library. Events that do not fit the socket wait in a list. All functions need adapter.lock, but
- * for comp_channel_create, which takes the lock itself, comp_channel_use and comp_channel_try_send.
+ * library. Events that the socket does not take wait in a list: it is full, or the kernel has no
+ * memory. All functions need adapter.lock, but for comp_channel_create, which takes the lock
+ * itself, comp_channel_use and comp_channel_try_send.
  */
 #ifndef URXE_VERBS_OBJECTS_COMP_CHANNEL_H
 #define URXE_VERBS_OBJECTS_COMP_CHANNEL_H
@@ -38,7 +39,7 @@ struct comp_channel {
 	int reader; /* duplicate of the application's end, to withdraw events; -1: closed */
 	int writer; /* this library's end of the socket; -1: closed */
 	uint32_t event_size; /* bytes of an event in the ABI */
-	/* Events that did not fit the socket, or that adapter_publish() has to send; `room`
+	/* Events that the socket did not take, or that adapter_publish() has to send; `room`
 	 * elements are allocated. */
 	struct comp_channel_event *waiting;
 	uint32_t n_waiting;
@@ -91,7 +92,8 @@ void comp_channels_unbind(struct uverbs_file *file);
  * and the parent's epoll sets would still contain it.
  */
 void comp_channels_abandon(struct uverbs_file *file);
-/* Sends the event, or adds it to the waiting events if the socket is full. Never blocks. */
+/* Sends the event, or adds it to the waiting events if the socket does not take it. Never blocks.
+ */
 void comp_channel_send(struct comp_channel *channel, const struct comp_channel_event *event);
 /*
  * For asynchronous events: adapter_publish() sends the event, after it has made the completions
@@ -105,7 +107,7 @@ void comp_channel_send_published(struct comp_channel *channel,
  * due_events_begin_drain(), 16 events are due, or no engine thread has started yet.
  */
 void comp_channel_send_later(struct comp_channel *channel, uint64_t element);
-/* Without adapter.lock. False: the socket is full. Keeps errno. */
+/* Without adapter.lock. False: the socket does not take the event now. Keeps errno. */
 bool comp_channel_try_send(const struct comp_channel *channel, uint64_t element);
 /*
  * Withdraws the events about `element` that the application has not read. `sent` is the number of
@@ -116,7 +118,7 @@ uint32_t comp_channel_withdraw(struct comp_channel *channel, uint64_t element, u
 /* Calls `event` for each event that the application has not read, in their order; they stay. */
 typedef void comp_channel_event_fn(void *arg, const struct comp_channel_event *event);
 void comp_channel_peek(const struct comp_channel *channel, comp_channel_event_fn *event, void *arg);
-/* Sends as many of the waiting events as fit the socket. */
+/* Sends as many of the waiting events as the socket takes. */
 void comp_channel_flush(struct comp_channel *channel);
 /* The same for all channels that have waiting events. */
 void comp_channels_flush(void);

@@ -21,6 +21,20 @@
 
 #define EVENTS 64 /* more than the socket holds */
 
+/* The kernel's answer to the next calls of send(), which send nothing; 0: it sends. */
+static int send_errno;
+
+ssize_t __real_send(int socket, const void *buffer, size_t length, int flags);
+ssize_t __wrap_send(int socket, const void *buffer, size_t length, int flags);
+
+ssize_t __wrap_send(int socket, const void *buffer, size_t length, int flags)
+{
+	if (!send_errno)
+		return __real_send(socket, buffer, length, flags);
+	errno = send_errno;
+	return -1;
+}
+
 /* As ibv_destroy_comp_channel. */
 static void close_channel(int fd)
 {
@@ -51,6 +65,51 @@ static void a_withdrawal_keeps_the_order_of_other_events(void **state)
 		comp_channel_flush(channel);
 	}
 	assert_int_equal(recv(fd, &event, sizeof(event), MSG_DONTWAIT), -1);
+	adapter_unlock();
+	close_channel(fd);
+}
+
+/* The kernel has no memory for a packet, as in a memory cgroup at its limit. */
+static void an_event_survives_a_kernel_without_memory(void **state)
+{
+	static const int errors[] = {ENOBUFS, ENOMEM};
+	struct comp_channel_event event = {0};
+	struct comp_channel *channel;
+	int fd;
+
+	(void)state;
+	assert_int_equal(comp_channel_create(sizeof(event), true, NULL, &channel, &fd), 0);
+	for (uint64_t i = 0; i < 2; i++) {
+		event.element = i + 1;
+		adapter_lock();
+		send_errno = errors[i];
+		assert_false(comp_channel_try_send(channel, event.element));
+		comp_channel_send(channel, &event);
+		comp_channels_flush();
+		send_errno = 0;
+		comp_channels_flush();
+		assert_true(LIST_EMPTY(&adapter.waiting_channels));
+		adapter_unlock();
+		assert_int_equal(recv(fd, &event, sizeof(event), MSG_DONTWAIT), sizeof(event));
+		assert_int_equal(event.element, i + 1);
+		assert_int_equal(recv(fd, &event, sizeof(event), MSG_DONTWAIT), -1);
+	}
+	close_channel(fd);
+}
+
+/* Nobody will ever read it, so nothing keeps it. */
+static void an_event_without_a_reader_is_dropped(void **state)
+{
+	const struct comp_channel_event event = {.element = 1};
+	struct comp_channel *channel;
+	int fd;
+
+	(void)state;
+	assert_int_equal(comp_channel_create(sizeof(event), true, NULL, &channel, &fd), 0);
+	adapter_lock();
+	comp_channel_end(channel);
+	comp_channel_send(channel, &event);
+	assert_int_equal(channel->n_waiting, 0);
 	adapter_unlock();
 	close_channel(fd);
 }
@@ -194,6 +253,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_withdrawal_keeps_the_order_of_other_events),
+		cmocka_unit_test(an_event_survives_a_kernel_without_memory),
+		cmocka_unit_test(an_event_without_a_reader_is_dropped),
 		cmocka_unit_test(a_reader_waits_after_the_close_until_the_context_ends),
 		cmocka_unit_test(the_end_of_the_context_ends_waits_at_open_channels),
 		cmocka_unit_test(a_context_or_device_that_has_ended_gets_no_channel),
