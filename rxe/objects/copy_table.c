@@ -38,17 +38,28 @@ struct urxe_copy_qp *copy_table_qp(struct urxe_copy_table *table, uint32_t qpn)
 	return &table->qps[chunk - 1][qpn % URXE_COPY_CHUNK];
 }
 
-/* Replaces everything behind the version by the same part of `entry`. */
-static void write_entry(void *place, const void *entry, size_t size)
+/* Replaces the version, by a later one, and everything behind it by the same part of `entry`. */
+static void write_entry(void *place, uint32_t later, const void *entry, size_t size)
 {
 	_Atomic uint32_t *version = place;
-	uint32_t before = atomic_load_explicit(version, memory_order_relaxed);
 
-	atomic_store_explicit(version, before + 1, memory_order_relaxed);
+	atomic_store_explicit(version, later - 1, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
 	memcpy((uint8_t *)place + sizeof(*version), (const uint8_t *)entry + sizeof(*version),
 	       size - sizeof(*version));
-	atomic_store_explicit(version, before + 2, memory_order_release);
+	atomic_store_explicit(version, later, memory_order_release);
+}
+
+static void write_grant(struct urxe_copy_grant *place, const struct urxe_copy_grant *grant)
+{
+	write_entry(place, place->version + 2, grant, sizeof(*grant));
+}
+
+/* Places of all chunks share the versions: a number that gets another chunk gets a new version. */
+static void write_qp(struct urxe_dev *dev, struct urxe_copy_qp *place,
+		     const struct urxe_copy_qp *qp)
+{
+	write_entry(place, dev->attr.copy_table->qp_version += 2, qp, sizeof(*qp));
 }
 
 bool copy_table_read_entry(const void *place, void *entry, size_t size)
@@ -70,9 +81,7 @@ int copy_table_init(struct urxe_dev *dev)
 
 	if (!table)
 		return 0;
-	for (uint32_t i = 0; i < sizeof(table->chunks); i++)
-		if (table->chunks[i] > dev->copy_chunks)
-			dev->copy_chunks = table->chunks[i];
+	memset(table->chunks, 0, sizeof(table->chunks));
 	dev->copy = calloc(1, sizeof(*dev->copy));
 	return dev->copy ? 0 : -ENOMEM;
 }
@@ -140,7 +149,7 @@ void copy_table_publish_grant(struct urxe_dev *dev, const struct urxe_copy_grant
 		return;
 	place = copy_table_grant(dev->attr.copy_table, grant->key);
 	if (!place->key && (now.n_pieces == 1 || take_pieces(dev, &now, pieces)))
-		write_entry(place, &now, sizeof(now));
+		write_grant(place, &now);
 }
 
 /*
@@ -151,12 +160,6 @@ static void entries_withdrawn(struct urxe_dev *dev)
 {
 	__atomic_fetch_add(&dev->attr.copy_table->state.epoch, 1, __ATOMIC_SEQ_CST);
 	dev->attr.copy_ops->withdrawn(dev->attr.copy_ctx);
-}
-
-static void withdraw_entry(struct urxe_dev *dev, void *place, const void *none, size_t size)
-{
-	write_entry(place, none, size);
-	entries_withdrawn(dev);
 }
 
 void copy_table_withdraw_key(struct urxe_dev *dev, uint32_t key)
@@ -171,7 +174,8 @@ void copy_table_withdraw_key(struct urxe_dev *dev, uint32_t key)
 		return;
 	/* Only this device writes to the table. */
 	before = *place;
-	withdraw_entry(dev, place, &none, sizeof(none));
+	write_grant(place, &none);
+	entries_withdrawn(dev);
 	give_back_pieces(dev, &before);
 }
 
@@ -184,8 +188,8 @@ void urxe_copy_rights_withdraw(struct urxe_dev *dev)
 	for (uint32_t i = 0; i < URXE_COPY_GRANTS; i++)
 		if (table->grants[i].key)
 			copy_table_withdraw_key(dev, table->grants[i].key);
-	for (uint32_t i = 0; i < dev->copy_chunks; i++)
-		for (uint32_t j = 0; j < URXE_COPY_CHUNK; j++)
+	for (uint32_t i = 0; i < URXE_COPY_CHUNKS; i++)
+		for (uint32_t j = 0; j < URXE_COPY_CHUNK && dev->copy->chunks[i].n_qps; j++)
 			if (table->qps[i][j].qpn)
 				copy_table_withdraw_qp(dev, table->qps[i][j].qpn);
 	end_all_references(dev);
@@ -196,6 +200,12 @@ bool copies_ended(struct urxe_dev *dev)
 	return !dev->attr.copy_table || dev->attr.copy_ops->settled(dev->attr.copy_ctx);
 }
 
+/* The QPN's block has a chunk. */
+static struct copy_chunk *chunk_state(struct urxe_dev *dev, uint32_t qpn)
+{
+	return &dev->copy->chunks[*chunk_of(dev->attr.copy_table, qpn) - 1];
+}
+
 void copy_table_withdraw_qp(struct urxe_dev *dev, uint32_t qpn)
 {
 	static const struct urxe_copy_qp none;
@@ -204,8 +214,11 @@ void copy_table_withdraw_qp(struct urxe_dev *dev, uint32_t qpn)
 	if (!dev->attr.copy_table)
 		return;
 	place = copy_table_qp(dev->attr.copy_table, qpn);
-	if (place && place->qpn == qpn)
-		withdraw_entry(dev, place, &none, sizeof(none));
+	if (!place || place->qpn != qpn)
+		return;
+	write_qp(dev, place, &none);
+	entries_withdrawn(dev);
+	chunk_state(dev, qpn)->n_qps--;
 }
 
 /* Gives the entry of the QP a new version. False: it has none. */
@@ -217,7 +230,7 @@ static bool renew_entry(struct urxe_dev *dev, uint32_t qpn)
 	if (!place || place->qpn != qpn)
 		return false;
 	same = *place;
-	write_entry(place, &same, sizeof(same));
+	write_qp(dev, place, &same);
 	return true;
 }
 
@@ -240,14 +253,29 @@ void copy_table_reset_proofs(struct urxe_dev *dev)
 		entries_withdrawn(dev);
 }
 
-/* Gives the QPN's block a chunk if it has none yet. NULL: all chunks are taken. */
+/* Takes a chunk without QPs from its block, if it has one, and gives it the QPN's block. */
+static void take_chunk(struct urxe_dev *dev, uint32_t qpn)
+{
+	struct urxe_copy_table *table = dev->attr.copy_table;
+	struct copy_chunk *chunk = dev->copy->chunks;
+	uint8_t number = 1;
+
+	for (; chunk->n_qps; chunk++)
+		if (number++ == URXE_COPY_CHUNKS)
+			return;
+	if (*chunk_of(table, chunk->qpn_first) == number)
+		__atomic_store_n(chunk_of(table, chunk->qpn_first), 0, __ATOMIC_RELAXED);
+	chunk->qpn_first = qpn / URXE_COPY_CHUNK * URXE_COPY_CHUNK;
+	__atomic_store_n(chunk_of(table, qpn), number, __ATOMIC_RELAXED);
+}
+
+/* NULL: all chunks have QPs of other blocks. */
 static struct urxe_copy_qp *take_qp_place(struct urxe_dev *dev, uint32_t qpn)
 {
 	struct urxe_copy_table *table = dev->attr.copy_table;
-	uint8_t *chunk = chunk_of(table, qpn);
 
-	if (!*chunk && dev->copy_chunks < URXE_COPY_CHUNKS)
-		__atomic_store_n(chunk, ++dev->copy_chunks, __ATOMIC_RELAXED);
+	if (!*chunk_of(table, qpn))
+		take_chunk(dev, qpn);
 	return copy_table_qp(table, qpn);
 }
 
@@ -264,5 +292,6 @@ void copy_table_publish_qp(struct urxe_dev *dev, const struct urxe_copy_qp *qp)
 	if (!memcmp(place, &now, sizeof(now)))
 		return;
 	copy_table_withdraw_qp(dev, qp->qpn);
-	write_entry(place, &now, sizeof(now));
+	write_qp(dev, place, &now);
+	chunk_state(dev, qp->qpn)->n_qps++;
 }

@@ -37,8 +37,8 @@ void copy_table_publish_grant(struct urxe_dev *dev, const struct urxe_copy_grant
 void copy_table_withdraw_key(struct urxe_dev *dev, uint32_t key);
 /* Whether all copies by rights that were withdrawn have ended. */
 bool copies_ended(struct urxe_dev *dev);
-/* Publishes a QP, or replaces its entry; qp->version is ignored. Does nothing if the table has no
- * chunk left for the QPN's block. */
+/* Publishes a QP, or replaces its entry; qp->version is ignored. Does nothing if each chunk of the
+ * table has QPs of other blocks. */
 void copy_table_publish_qp(struct urxe_dev *dev, const struct urxe_copy_qp *qp);
 void copy_table_withdraw_qp(struct urxe_dev *dev, uint32_t qpn);
 /*

@@ -75,7 +75,6 @@ struct urxe_dev {
 	LIST_HEAD(, urxe_cq) cqs;
 	LIST_HEAD(, urxe_rq) srqs;
 	uint32_t copy_generation; /* changes with gids and pkeys; 0 = no copy transport */
-	uint8_t copy_chunks;      /* chunks of attr.copy_table that are in use */
 	struct copy_state *copy;  /* NULL = no table */
 	const struct urxe_offload_ops *offload; /* of the HCA; NULL: none */
 	void *offload_ctx;                      /* of offload's functions */

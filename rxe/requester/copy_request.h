@@ -24,10 +24,17 @@ struct copy_batch {
 	uint64_t length;
 };
 
+/* A chunk of the table's places of queue pairs. */
+struct copy_chunk {
+	uint32_t qpn_first; /* of the block that has had it last */
+	uint32_t n_qps;     /* queue pairs that are published there */
+};
+
 /* What a device with a copy table (urxe_dev_attr.copy_table) has for the copy transport. */
 struct copy_state {
 	struct copy_batch batch;   /* the one being made: too large for a program's stack */
 	uint8_t taken[COPY_UNITS]; /* 1: a grant has this unit of the table's list of pieces */
+	struct copy_chunk chunks[URXE_COPY_CHUNKS];
 };
 
 /*

@@ -31,8 +31,8 @@
 #define URXE_COPY_GRANTS 8192
 /*
  * A queue pair has its place by its number, in the chunk that the table names for that block of
- * numbers. A device has few blocks, and does not publish queue pairs of further ones. A chunk
- * belongs to one block for good, so that versions only count up.
+ * numbers. The chunk of a block without published queue pairs may become another block's. A device
+ * does not publish a queue pair if each chunk has queue pairs of another block.
  */
 #define URXE_COPY_CHUNK  4096u /* QPNs, from a multiple of it on */
 #define URXE_COPY_CHUNKS 16u
@@ -93,6 +93,7 @@ union urxe_copy_state {
 struct urxe_copy_table {
 	_Alignas(64) union urxe_copy_state state;
 	uint32_t references; /* generation of payload references (struct urxe_reference) */
+	uint32_t qp_version; /* the last version that an entry of qps has got */
 	_Alignas(64) struct urxe_copy_grant grants[URXE_COPY_GRANTS];
 	struct urxe_copy_qp qps[URXE_COPY_CHUNKS][URXE_COPY_CHUNK];
 	uint8_t chunks[(1u << 24) / URXE_COPY_CHUNK]; /* 1 + the index in qps; 0: none */

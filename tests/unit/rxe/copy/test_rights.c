@@ -306,6 +306,12 @@ static void test_colliding_rkey_goes_in_packets(void **state)
 	copy_pair_close(&d);
 }
 
+static void move_to_next_block(const struct copy_pair *d, struct conn_attr *conn)
+{
+	for (int side = 0; side < 2; side++)
+		conn->qpn[side] = d->e.end[side].qpn + NODE_STEP * 0x1000;
+}
+
 /*
  * QPNs of a few blocks have their own places in the table, even if the blocks are far apart; QPNs
  * of further blocks go in packets.
@@ -319,8 +325,7 @@ static void test_qpns_of_many_blocks_fall_back_to_packets(void **state)
 	(void)state;
 	setup_proven(&d);
 	for (uint32_t i = 1; i <= URXE_COPY_CHUNKS; i++) {
-		for (int side = 0; side < 2; side++)
-			conn.qpn[side] = d.e.end[side].qpn + NODE_STEP * 0x1000;
+		move_to_next_block(&d, &conn);
 		conn_open(d.e.pair, &conn, d.e.end);
 		prove(&d);
 		fill(d.e.a->mem + 4096, 100, (uint8_t)i);
@@ -329,6 +334,49 @@ static void test_qpns_of_many_blocks_fall_back_to_packets(void **state)
 		assert_memory_equal(d.e.b->mem + 8192, d.e.a->mem + 4096, 100);
 		assert_int_equal(d.way[0].copies, i < URXE_COPY_CHUNKS ? i : i - 1);
 	}
+	copy_pair_close(&d);
+}
+
+/* As with an HCA, which gives the few queue pairs of a program ever new numbers. */
+static void test_block_without_qps_gives_its_chunk_to_another(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct copy_pair d;
+	struct post post;
+
+	(void)state;
+	setup_proven(&d);
+	for (uint32_t i = 1; i <= 2 * URXE_COPY_CHUNKS; i++) {
+		for (int side = 0; side < 2; side++)
+			modify(&d.e.end[side], URXE_QPS_RESET);
+		move_to_next_block(&d, &conn);
+		conn_open(d.e.pair, &conn, d.e.end);
+		prove(&d);
+		post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+		run(&d, &post, URXE_WC_SUCCESS);
+		assert_int_equal(d.way[0].copies, i);
+	}
+	copy_pair_close(&d);
+}
+
+/* The number is published as it was, but in another chunk. */
+static void test_proof_does_not_hold_for_a_qp_in_another_chunk(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC), other = conn;
+	struct endpoint ends[2];
+	struct copy_pair d;
+	struct post post;
+
+	(void)state;
+	setup_proven(&d);
+	modify(&d.e.end[1], URXE_QPS_RESET);
+	move_to_next_block(&d, &other);
+	conn_open(d.e.pair, &other, ends);
+	conn.psn[0] += 1000; /* node a's QP does not know the new PSN */
+	conn_bring_up(d.e.pair, &conn, 1, &d.e.end[1], &d.e.end[0]);
+	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+	run(&d, &post, URXE_WC_RETRY_EXC_ERR);
+	assert_int_equal(d.way[0].copies, 0);
 	copy_pair_close(&d);
 }
 
@@ -347,6 +395,8 @@ int main(void)
 		cmocka_unit_test(test_peer_without_its_address_or_partition_is_not_copied),
 		cmocka_unit_test(test_colliding_rkey_goes_in_packets),
 		cmocka_unit_test(test_qpns_of_many_blocks_fall_back_to_packets),
+		cmocka_unit_test(test_block_without_qps_gives_its_chunk_to_another),
+		cmocka_unit_test(test_proof_does_not_hold_for_a_qp_in_another_chunk),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
