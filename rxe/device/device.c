@@ -102,17 +102,18 @@ int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **out)
 
 void urxe_dev_destroy(struct urxe_dev *dev)
 {
+	uint32_t qps = 0, mws = 0, fast_mrs = 0, mrs = 0;
 	void *object;
 
 	urxe_record_stop(dev);
 	urxe_offload_unset(dev);
-	while ((object = idmap_any(&dev->qps)))
+	while ((object = idmap_any(&dev->qps, &qps)))
 		urxe_qp_destroy(object);
-	while ((object = idmap_any(&dev->mws)))
+	while ((object = idmap_any(&dev->mws, &mws)))
 		urxe_mw_dealloc(object);
-	while ((object = idmap_any(&dev->fast_mrs)))
+	while ((object = idmap_any(&dev->fast_mrs, &fast_mrs)))
 		urxe_fast_mr_free(object);
-	while ((object = idmap_any(&dev->mrs)))
+	while ((object = idmap_any(&dev->mrs, &mrs)))
 		urxe_mr_dereg(object);
 	while (!LIST_EMPTY(&dev->srqs))
 		urxe_srq_destroy(LIST_FIRST(&dev->srqs));

@@ -104,11 +104,11 @@ void idmap_replace(struct idmap *map, uint32_t id, void *object)
 	map->slots[i].object = object;
 }
 
-void *idmap_any(const struct idmap *map)
+void *idmap_any(const struct idmap *map, uint32_t *at)
 {
-	for (uint32_t i = 0; map->used && i <= map->mask; i++) {
-		if (map->slots[i].object)
-			return map->slots[i].object;
+	for (; *at <= map->mask; ++*at) {
+		if (map->slots[*at].object)
+			return map->slots[*at].object;
 	}
 	return NULL;
 }

@@ -28,8 +28,12 @@ int idmap_add(struct idmap *map, uint32_t id, void *object);
 void idmap_remove(struct idmap *map, uint32_t id);
 /* Stores `object` in place of the object that the map has for `id`. The map must have one. */
 void idmap_replace(struct idmap *map, uint32_t id, void *object);
-/* Any object, to empty a map; NULL if the map is empty. */
-void *idmap_any(const struct idmap *map);
+/*
+ * To empty a map: returns any object, which the caller removes before the next call; NULL if the
+ * map is empty. *at starts at 0. Slots before *at stay free: a removal fills its slot only from
+ * slots behind it.
+ */
+void *idmap_any(const struct idmap *map, uint32_t *at);
 
 /* Iterates over the map: *at starts at 0; NULL at the end. */
 static inline void *idmap_next(const struct idmap *map, uint32_t *at)

@@ -278,6 +278,24 @@ static void test_memory_for_early_packets_is_bounded(void **state)
 	pair_destroy(pair);
 }
 
+/* As after a restore that fails late. A search that begins anew for each object takes minutes. */
+static void test_device_with_many_objects_is_destroyed_soon(void **state)
+{
+	struct urxe_ops ops = {0};
+	const struct urxe_dev_attr attr = {.ops = &ops, .mtu = 1500};
+	uint8_t byte;
+	const struct urxe_extent extent = {&byte, 1};
+	const struct urxe_mr_attr region = {.length = 1, .extents = &extent, .n_extents = 1};
+	struct urxe_dev *dev;
+	struct urxe_mr *mr;
+
+	(void)state;
+	assert_int_equal(urxe_dev_create(&attr, &dev), 0);
+	for (uint32_t i = 0; i < 1u << 19; i++)
+		assert_int_equal(urxe_mr_reg(dev, &region, &mr), 0);
+	urxe_dev_destroy(dev);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -290,6 +308,7 @@ int main(void)
 		cmocka_unit_test(test_packets_for_destroyed_qps_are_dropped),
 		cmocka_unit_test(test_copies_of_an_early_packet_share_a_place),
 		cmocka_unit_test(test_memory_for_early_packets_is_bounded),
+		cmocka_unit_test(test_device_with_many_objects_is_destroyed_soon),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
