@@ -106,6 +106,8 @@ struct adapter {
 	uint8_t uplink_generation;   /* vnic_attach_port.uplink_generation at the request */
 	bool uplink_inherited;       /* an earlier daemon opened `uplink`; the present daemon has
 					not been asked for one yet */
+	uint64_t uplink_retry_at;    /* when to ask the daemon again, by clock_now(); 0: never */
+	uint64_t uplink_retry_ns;    /* time before the last such attempt, or before the next */
 	bool inbox_broken;           /* a peer has written to the inbox against the protocol */
 	/* A checkpointer's thread gave up its quiesce, and did not get adapter.lock in time. So the
 	 * engine thread publishes the peers' rights to copy, which that thread has withdrawn, and

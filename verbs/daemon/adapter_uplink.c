@@ -11,6 +11,10 @@
 #include "poll/polling.h"
 #include "poll/receiving_member.h"
 #include "process/log.h"
+#include "process/run_dir.h"
+
+/* Between two attempts to get packet sockets at most, ns: each of them costs the daemon time. */
+#define RETRY_MAX_NS (60 * UINT64_C(1000000000))
 
 static int accept_leased_qpns(const struct packet_group *uplink)
 {
@@ -91,6 +95,33 @@ static int open_uplink_unlocked(struct packet_group **uplink)
 	return rc;
 }
 
+/* Errors for lack of descriptors or memory, of which there may be enough later. */
+static bool is_temporary(int rc)
+{
+	return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM || rc == -ENOBUFS;
+}
+
+static void retry_later(void)
+{
+	const uint64_t longer = 2 * adapter.uplink_retry_ns;
+
+	adapter.uplink_retry_ns = longer < RETRY_MAX_NS ? longer : RETRY_MAX_NS;
+	if (!longer)
+		adapter.uplink_retry_ns = RECONNECT_INTERVAL_NS;
+	adapter.uplink_retry_at = clock_now() + adapter.uplink_retry_ns;
+}
+
+static void note_failure(int rc)
+{
+	/* Further attempts of the same kind are not worth a line. */
+	if (rc && !adapter.uplink_retry_ns)
+		log_info("frames to other hosts go by the switch: %s", strerror(-rc));
+	if (is_temporary(rc))
+		retry_later();
+	else
+		adapter.uplink_retry_ns = 0;
+}
+
 void adapter_renew_uplink(void)
 {
 	struct packet_group *uplink = NULL;
@@ -99,19 +130,20 @@ void adapter_renew_uplink(void)
 
 	adapter.uplink_generation = generation;
 	adapter.uplink_inherited = false;
+	adapter.uplink_retry_at = 0;
 	rc = generation ? open_uplink_unlocked(&uplink) : 0;
 	/* The next daemon is asked again; until then the old socket goes on. */
 	if (is_lost_daemon(rc))
 		return;
-	if (rc)
-		log_info("frames to other hosts go by the switch: %s", strerror(-rc));
+	note_failure(rc);
 	replace_uplink(uplink);
 }
 
 bool adapter_uplink_stale(void)
 {
 	return adapter.uplink_inherited ||
-	       adapter.uplink_generation != adapter.welcome.port.uplink_generation;
+	       adapter.uplink_generation != adapter.welcome.port.uplink_generation ||
+	       (adapter.uplink_retry_at && adapter.uplink_retry_at <= clock_now());
 }
 
 void adapter_close_uplink(void)
@@ -120,4 +152,5 @@ void adapter_close_uplink(void)
 	adapter.uplink = NULL;
 	adapter.uplink_generation = 0;
 	adapter.uplink_inherited = false;
+	adapter.uplink_retry_at = adapter.uplink_retry_ns = 0;
 }

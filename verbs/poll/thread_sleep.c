@@ -125,7 +125,15 @@ static uint64_t next_wake(struct thread_sleep *sleep, uint64_t now)
 
 	if (adapter.hca.stopped || adapter.uplink_qpns_late)
 		return sooner(at, now + MS);
+	if (adapter.uplink_retry_at && adapter_connected())
+		at = sooner(at, adapter.uplink_retry_at);
 	return adapter_main_thread_ended ? sooner(at, now + LAST_THREAD) : at;
+}
+
+/* The program may poll without end meanwhile. */
+static bool is_time_for_uplink(uint64_t now)
+{
+	return adapter.uplink_retry_at && adapter.uplink_retry_at <= now;
 }
 
 /* Only with long grants the interval of looks is kept from one sleep to the next. */
@@ -218,7 +226,7 @@ void thread_sleep_wait(struct thread_sleep *sleep, uint64_t now)
 		/* Full channels that are not watched, stopped queue pairs, and a daemon that reads
 		 * again raise no event. */
 		if (at <= now || is_full(sleep) || adapter.reconnecting || adapter.hca.stopped ||
-		    adapter.uplink_qpns_late)
+		    adapter.uplink_qpns_late || is_time_for_uplink(now))
 			break;
 		look = next_look(adapter_thread.look, now > due ? now - due : 0);
 		at += look > adapter_polling.grant_ns ? look - adapter_polling.grant_ns : 0;

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Attempts to get the packet sockets of a direct uplink. The test plays daemon, kernel and clock.
+ */
+#include "daemon/adapter_uplink.h"
+
+#include <errno.h>
+
+#include "engine/clock.h"
+#include "loop_adapter.h"
+#include "poll/polling.h"
+#include "poll/thread_sleep.h"
+
+#define MS UINT64_C(1000000)
+
+static struct vnic_loop *loop;
+static uint64_t now;
+static int answer;      /* of the daemon: number of sockets, or a negative errno value */
+static uint32_t asked;  /* how often the adapter asked the daemon */
+static uint32_t closed; /* groups of sockets */
+
+uint64_t __wrap_clock_read_kernel(void);
+int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+		 const sigset_t *mask);
+int __wrap_vnic_driver_uplink(struct vnic_driver *drv, struct vnic_attach_uplink *to,
+			      int fds[VNIC_UPLINK_SOCKETS]);
+void __wrap_vnic_driver_decline_uplink(struct vnic_driver *drv, int reason);
+int __wrap_packet_group_open(const int *fds, uint32_t n, const struct packet_port_ring *ring,
+			     struct packet_group **group);
+int __wrap_packet_group_accept(const struct packet_group *group, const uint16_t *blocks,
+			       uint32_t n);
+void __wrap_packet_group_close(struct packet_group *group);
+
+uint64_t __wrap_clock_read_kernel(void)
+{
+	return now;
+}
+
+/* The program polls at the end of each sleep. */
+int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask)
+{
+	(void)fds;
+	(void)n;
+	(void)mask;
+	now += (uint64_t)timeout->tv_sec * 1000 * MS + (uint64_t)timeout->tv_nsec;
+	adapter_polling.grant_until = now + adapter_polling.grant_ns;
+	return 0;
+}
+
+int __wrap_vnic_driver_uplink(struct vnic_driver *drv, struct vnic_attach_uplink *to,
+			      int fds[VNIC_UPLINK_SOCKETS])
+{
+	(void)drv;
+	*to = (struct vnic_attach_uplink){0};
+	fds[0] = -1;
+	asked++;
+	return answer;
+}
+
+void __wrap_vnic_driver_decline_uplink(struct vnic_driver *drv, int reason)
+{
+	(void)drv;
+	(void)reason;
+}
+
+int __wrap_packet_group_open(const int *fds, uint32_t n, const struct packet_port_ring *ring,
+			     struct packet_group **group)
+{
+	(void)fds;
+	(void)n;
+	(void)ring;
+	*group = (struct packet_group *)loop; /* any address */
+	return 0;
+}
+
+int __wrap_packet_group_accept(const struct packet_group *group, const uint16_t *blocks, uint32_t n)
+{
+	(void)group;
+	(void)blocks;
+	(void)n;
+	return 0;
+}
+
+void __wrap_packet_group_close(struct packet_group *group)
+{
+	closed += group != NULL;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	now = 1000 * MS;
+	asked = closed = 0;
+	loop = loop_adapter_open(1500);
+	adapter.welcome.port.uplink_generation = 1;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	adapter_lock();
+	adapter_close_uplink();
+	adapter_unlock();
+	loop_adapter_close(loop);
+	return 0;
+}
+
+/* As the engine thread in each of its rounds. */
+static void run_round(void)
+{
+	adapter_lock();
+	if (adapter_uplink_stale())
+		adapter_renew_uplink();
+	adapter_unlock();
+}
+
+static void a_process_without_descriptors_asks_again(void **state)
+{
+	static const int errors[] = {-EMFILE, -ENFILE, -ENOMEM, -ENOBUFS};
+
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++) {
+		answer = errors[i];
+		run_round();
+		assert_int_equal(asked, i + 1);
+		run_round();
+		assert_int_equal(asked, i + 1);
+		assert_null(adapter.uplink);
+		now += 20 * MS << i;
+	}
+	answer = 1;
+	run_round();
+	assert_non_null(adapter.uplink);
+	now += 3600 * 1000 * MS;
+	run_round();
+	assert_int_equal(asked, 5);
+	assert_int_equal(closed, 0);
+}
+
+static void a_refused_process_does_not_ask_again(void **state)
+{
+	(void)state;
+	answer = -EPERM;
+	run_round();
+	now += 3600 * 1000 * MS;
+	run_round();
+	assert_int_equal(asked, 1);
+}
+
+/* Also if the program polls without end. */
+static void the_engine_thread_wakes_for_the_next_attempt(void **state)
+{
+	struct thread_sleep sleep = {0};
+
+	(void)state;
+	answer = -EMFILE;
+	run_round();
+	adapter_lock();
+	thread_sleep_prepare(&sleep, now, true);
+	assert_int_equal(sleep.until, now + 20 * MS);
+	adapter_unlock();
+	adapter_polling.grant_ns = POLL_GRANT_NS;
+	adapter_polling.grant_until = sleep.until = now + POLL_GRANT_NS;
+	thread_sleep_wait(&sleep, now);
+	run_round();
+	assert_int_equal(asked, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_process_without_descriptors_asks_again, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_refused_process_does_not_ask_again, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(the_engine_thread_wakes_for_the_next_attempt, setup,
+						teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
