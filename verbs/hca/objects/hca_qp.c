@@ -269,15 +269,31 @@ bool hca_qp_takes(void *hca_qp, const struct urxe_qp_attr *attr)
 	       hca_has_mtu(qp->hca, attr->path_mtu) && owner->takes(owner->ctx, qp->ctx, attr);
 }
 
-/* Completions of requests before the reset name no queue any more. */
-static int renumber(struct hca_qp *qp)
+static int modify_at_hca(struct hca_qp *qp, struct ibv_qp_attr *attr, uint32_t mask)
 {
+	struct hca_wait wait = hca_begin_wait(qp->hca);
+	int rc = hca_verbs_error(qp->hca->verbs->modify_qp(qp->ibv, attr, (int)mask));
+
+	hca_end_wait(qp->hca, &wait);
+	return rc;
+}
+
+/*
+ * Completions of requests before the reset name no queue any more. The new number comes first,
+ * because there may be no memory for it, and a reset at the HCA cannot be taken back.
+ */
+static int reset_at_hca(struct hca_qp *qp, struct ibv_qp_attr *attr, uint32_t mask)
+{
+	struct work_ids *ids = &qp->hca->work_ids;
 	uint32_t id;
-	int rc = work_ids_add(&qp->hca->work_ids, qp, false, &id);
+	int rc = work_ids_add(ids, qp, false, &id);
 
 	if (rc)
 		return rc;
-	work_ids_remove(&qp->hca->work_ids, qp->id);
+	rc = modify_at_hca(qp, attr, mask);
+	work_ids_remove(ids, rc ? id : qp->id);
+	if (rc)
+		return rc;
 	qp->id = id;
 	hca_qp_forget_requests(qp);
 	return 0;
@@ -287,7 +303,6 @@ int hca_qp_modify(void *hca_qp, const struct urxe_qp_attr *from, uint32_t mask)
 {
 	struct hca_qp *qp = hca_qp;
 	struct ibv_qp_attr attr;
-	struct hca_wait wait;
 	int rc;
 
 	/* Drivers without rate limits refuse the attribute; they need not know that there is none.
@@ -297,15 +312,14 @@ int hca_qp_modify(void *hca_qp, const struct urxe_qp_attr *from, uint32_t mask)
 	rc = hca_qp_attr(qp->hca, &attr, from, &mask);
 	if (rc || !mask)
 		return rc;
-	wait = hca_begin_wait(qp->hca);
-	rc = hca_verbs_error(qp->hca->verbs->modify_qp(qp->ibv, &attr, (int)mask));
-	hca_end_wait(qp->hca, &wait);
+	if (mask & URXE_QP_STATE && from->state == URXE_QPS_RESET)
+		rc = reset_at_hca(qp, &attr, mask);
+	else
+		rc = modify_at_hca(qp, &attr, mask);
 	qp->ends_at_once |= rc && mask & URXE_QP_STATE && from->state == URXE_QPS_ERR;
-	if (rc)
-		return rc;
-	if (mask & URXE_QP_RATE_LIMIT)
+	if (!rc && mask & URXE_QP_RATE_LIMIT)
 		qp->limited = from->rate_limit;
-	return mask & URXE_QP_STATE && from->state == URXE_QPS_RESET ? renumber(qp) : 0;
+	return rc;
 }
 
 int hca_qp_fail(void *hca_qp)

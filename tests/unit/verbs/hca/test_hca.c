@@ -18,6 +18,17 @@
 
 static struct offloaded_dev *const f = &offloaded;
 
+/* The program has no memory for a larger table. */
+static bool no_memory;
+
+void *__real_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+
+void *__wrap_realloc(void *old, size_t size)
+{
+	return no_memory ? NULL : __real_realloc(old, size);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -116,6 +127,36 @@ static void late_completions_name_no_queue(void **state)
 	fake_hca_complete_send(qp, IBV_WC_SUCCESS);
 	hca_poll(f->hca);
 	assert_int_equal(f->n, 1);
+}
+
+#define QUEUES 64 /* for which the library has room at first */
+
+/* The HCA must not have reset a queue pair that is still ready to send in the engine. */
+static void a_reset_that_fails_leaves_the_queue_pair_as_it_was(void **state)
+{
+	const struct urxe_rq_attr attr = {.max_wr = 4, .max_sge = 1};
+	struct urxe_rq *srqs[QUEUES - 1];
+	struct fake_qp *qp;
+
+	(void)state;
+	make_qp(URXE_QPT_RC, 0, NULL);
+	qp = fake_hca.last_qp;
+	offloaded_connect_rc();
+	for (int i = 0; i < QUEUES - 1; i++)
+		assert_int_equal(urxe_srq_create(f->dev, &attr, &srqs[i]), 0);
+	assert_int_equal(fake_hca.srqs, QUEUES - 1);
+	no_memory = true;
+	assert_int_equal(offloaded_modify(URXE_QPS_RESET, 0), -ENOMEM);
+	no_memory = false;
+	assert_int_equal(qp->attr.qp_state, IBV_QPS_RTS);
+	send_some(1, 0);
+	fake_hca_complete_send(qp, IBV_WC_SUCCESS);
+	hca_poll(f->hca);
+	assert_int_equal(f->n, 1);
+	for (int i = 0; i < QUEUES - 1; i++)
+		assert_int_equal(urxe_srq_destroy(srqs[i]), 0);
+	assert_int_equal(offloaded_modify(URXE_QPS_RESET, 0), 0);
+	assert_int_equal(qp->attr.qp_state, IBV_QPS_RESET);
 }
 
 /* More than one call takes: the queue pairs that come later have room in the HCA's CQ. */
@@ -847,6 +888,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(completions_in_error_reach_their_queue),
 		TEST(late_completions_name_no_queue),
+		TEST(a_reset_that_fails_leaves_the_queue_pair_as_it_was),
 		TEST(late_completions_leave_the_cq),
 		TEST(invented_completions_are_ignored),
 		TEST(a_full_queue_takes_the_rest_later),
