@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "hca_gid.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,13 +38,14 @@ static void find_gid_index(const struct hca *hca, struct hca_gid *gid,
 		}
 }
 
+/* A negative errno value, or the number of entries. */
 static ssize_t read_table(const struct hca *hca, struct ibv_gid_entry **table)
 {
 	ssize_t n;
 
 	*table = calloc(TABLE_MAX, sizeof(**table));
 	if (!*table)
-		return 0;
+		return -ENOMEM;
 	n = hca->verbs->query_gid_table(hca->context, *table, TABLE_MAX, 0, sizeof(**table));
 	return n > TABLE_MAX ? TABLE_MAX : n;
 }
@@ -53,7 +55,8 @@ void hca_read_gids(struct hca *hca)
 	struct ibv_gid_entry *table;
 	ssize_t n = read_table(hca, &table);
 
-	for (int i = 0; i < URXE_MAX_GIDS; i++)
+	hca->gids.unread = n < 0;
+	for (int i = 0; n >= 0 && i < URXE_MAX_GIDS; i++)
 		find_gid_index(hca, &hca->gids.entries[i], table, n);
 	free(table);
 }
@@ -63,6 +66,9 @@ void hca_set_gid(struct hca *hca, uint32_t index, const struct urxe_gid *gid, bo
 {
 	struct hca_gid *entry = &hca->gids.entries[index];
 
+	if (gid && entry->valid && entry->v1 == v1 && entry->ifindex == ifindex &&
+	    !memcmp(&entry->gid, gid, sizeof(*gid)))
+		return;
 	*entry = (struct hca_gid){.valid = gid != NULL, .v1 = v1, .index = -1, .ifindex = ifindex};
 	if (gid)
 		entry->gid = *gid;
@@ -75,7 +81,9 @@ int hca_gid_index(const struct hca *hca, uint32_t index)
 	return entry && entry->valid ? entry->index : -1;
 }
 
-bool hca_has_gid(const struct hca *hca, uint32_t index)
+bool hca_has_gid(struct hca *hca, uint32_t index)
 {
+	if (hca->gids.unread && hca_gid_index(hca, index) < 0)
+		hca_read_gids(hca);
 	return hca_gid_index(hca, index) >= 0;
 }

@@ -21,6 +21,7 @@ struct hca_gid {
 
 struct hca_gids {
 	struct hca_gid entries[URXE_MAX_GIDS]; /* by index in the engine's table */
+	bool unread;                           /* the HCA's table could not be read last time */
 };
 
 /* The index in the HCA's GID table of entry `index` of the engine's; -1: the HCA has no such

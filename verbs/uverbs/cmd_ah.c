@@ -76,7 +76,7 @@ static int add_ah(const struct command *c, const struct ib_uverbs_create_ah *req
 /* Whether there is an HCA that has the path's source GID. */
 static bool may_use_hca(const struct urxe_path *path)
 {
-	const struct hca *hca = adapter.hca.hca;
+	struct hca *hca = adapter.hca.hca;
 
 	return hca && hca_has_gid(hca, path->sgid_index);
 }

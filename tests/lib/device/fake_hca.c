@@ -196,6 +196,8 @@ static ssize_t query_gid_table(struct ibv_context *context, struct ibv_gid_entry
 	(void)n;
 	(void)flags;
 	(void)entry_size;
+	if (fake_hca.gid_table_error)
+		return fake_hca.gid_table_error;
 	entries[0] = (struct ibv_gid_entry){.gid_index = fake_hca.gid_index,
 					    .port_num = 1,
 					    .gid_type = IBV_GID_TYPE_ROCE_V2,

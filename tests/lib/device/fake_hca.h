@@ -35,8 +35,9 @@ struct fake_hca {
 	uint32_t next_qpn, next_key;
 	uint32_t rkey_differs; /* added to rkeys */
 	uint32_t max_inline;
-	uint16_t pkeys[4];  /* of the port; 0 = none */
-	uint32_t gid_index; /* of fake_gid */
+	uint16_t pkeys[4];   /* of the port; 0 = none */
+	uint32_t gid_index;  /* of fake_gid */
+	int gid_table_error; /* negative errno value; 0: the table can be read */
 	/* Interface of fake_gid; that of a VLAN has fake_gid behind it. 0 = none. */
 	uint32_t ifindex, vlan_ifindex;
 	enum ibv_mtu mtu; /* of the port */

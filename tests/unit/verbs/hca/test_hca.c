@@ -372,6 +372,24 @@ static uint8_t gid_index_of(uint32_t ifindex)
 	return fake_hca.last_qp->attr.ah_attr.grh.sgid_index;
 }
 
+/* No memory for the table, or no descriptor where libibverbs reads it from sysfs. */
+static void a_gid_table_that_cannot_be_read_stays_as_it_was(void **state)
+{
+	(void)state;
+	fake_hca.gid_table_error = -ENOMEM;
+	hca_set_gid(f->hca, 0, &fake_gid, false, 0);
+	hca_set_gid(f->hca, 1, &fake_gid, false, 0);
+	hca_read_gids(f->hca);
+	assert_true(hca_has_gid(f->hca, 0));
+	assert_false(hca_has_gid(f->hca, 1));
+	hca_set_gid(f->hca, 0, &fake_gid, false, 7);
+	assert_false(hca_has_gid(f->hca, 0));
+	/* The next look reads it. */
+	fake_hca.gid_table_error = 0;
+	assert_true(hca_has_gid(f->hca, 1));
+	assert_true(hca_has_gid(f->hca, 0));
+}
+
 /* Linux gives an interface and its VLAN interfaces the same link-local address. */
 static void a_source_address_is_that_of_its_interface(void **state)
 {
@@ -898,6 +916,7 @@ int main(void)
 		TEST(refused_objects_are_the_engines),
 		TEST(connections_that_the_owner_keeps_are_not_offloaded),
 		TEST(a_path_without_the_source_address_is_the_engines),
+		TEST(a_gid_table_that_cannot_be_read_stays_as_it_was),
 		TEST(a_source_address_is_that_of_its_interface),
 		TEST(a_path_with_a_larger_mtu_is_the_engines),
 		TEST(an_address_with_a_large_index_is_not_used),
