@@ -1,15 +1,38 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # bash completion for urxe and urxed.
 
-_urxe_interfaces() {
+# Prints the names of a folder's entries, one a line.
+_urxe_entries() {
 	local path
-	for path in /sys/class/net/*; do
+	for path in "$1"/*; do
 		[[ -e $path ]] && echo "${path##*/}"
 	done
 }
 
+# Completes a word from a list of this file's own. compgen executes $(...) in a list: names that others choose
+# (programs, interfaces, devices) go to _urxe_names.
 _urxe_words() {
 	mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2")
+}
+
+# Adds the names on standard input, one a line, that begin with a word; $2 stands before each. They are quoted: the
+# shell would execute $(...) in a command line, too.
+_urxe_names() {
+	local name
+	while IFS= read -r name; do
+		[[ $name == "$1"* ]] && COMPREPLY+=("${2-}$(printf %q "$name")")
+	done
+}
+
+# Completes files (-f) or directories (-d). readline quotes their names.
+_urxe_files() {
+	compopt -o filenames 2>/dev/null
+	mapfile -t COMPREPLY < <(compgen "$1" -- "$2")
+}
+
+# Prints the names of the ports that JSON need not escape.
+_urxe_ports() {
+	urxe show port --json 2>/dev/null | sed -n 's/^ *"name": "\([^"\\]*\)",\{0,1\}$/\1/p'
 }
 
 # Completes --uplink: a kind, then its interface. readline ends a word at ':'.
@@ -17,7 +40,7 @@ _urxe_uplink() {
 	local word=$1
 	case $word in
 	af_packet:* | af_xdp:*)
-		mapfile -t COMPREPLY < <(compgen -P "${word%%:*}:" -W "$(_urxe_interfaces)" -- "${word#*:}")
+		_urxe_names "${word#*:}" "${word%%:*}:" < <(_urxe_entries /sys/class/net)
 		;;
 	*)
 		_urxe_words 'af_packet: af_xdp: tap: pcap: qemu: vhost: dpdk:' "$word"
@@ -30,11 +53,8 @@ _urxe_uplink() {
 
 # Completes --hca: a mode, or an RDMA device.
 _urxe_hca() {
-	local path words='auto off'
-	for path in /sys/class/infiniband/*; do
-		[[ -e $path ]] && words+=" ${path##*/}"
-	done
-	_urxe_words "$words" "$1"
+	_urxe_words 'auto off' "$1"
+	_urxe_names "$1" < <(_urxe_entries /sys/class/infiniband)
 }
 
 # Prints the word at the cursor, joined with the parts before its colons.
@@ -67,7 +87,7 @@ _urxe() {
 		return
 	fi
 	if [[ $previous == --run-dir ]]; then
-		mapfile -t COMPREPLY < <(compgen -d -- "$word")
+		_urxe_files -d "$word"
 		return
 	fi
 	if [[ $command == run && $previous == --transport ]]; then
@@ -106,7 +126,7 @@ _urxe() {
 		;;
 	vm)
 		case $previous in
-		--socket) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+		--socket) _urxe_files -f "$word" ;;
 		--roce) _urxe_words 'v1 v2' "$word" ;;
 		--doorbells) _urxe_words 'trapped mapped' "$word" ;;
 		--way) _urxe_words 'hca engine auto' "$word" ;;
@@ -118,15 +138,18 @@ _urxe() {
 	show) _urxe_words 'host device port qp mr counter lease id transport --json --long --wait --run-dir --help' "$word" ;;
 	capture)
 		case $previous in
-		-i) _urxe_words "$(urxe show port 2>/dev/null | awk 'NR > 1 { print $3 }')" "$word" ;;
-		-w) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+		-i) _urxe_names "$word" < <(_urxe_ports) ;;
+		-w) _urxe_files -f "$word" ;;
 		-c) ;;
 		*) _urxe_words '-i -w -c --state --json --run-dir --help' "$word" ;;
 		esac
 		;;
 	replay)
-		mapfile -t COMPREPLY < <(compgen -f -- "$word")
-		[[ $word == -* ]] && _urxe_words '--engine --process --all --json --help' "$word"
+		if [[ $word == -* ]]; then
+			_urxe_words '--engine --process --all --json --help' "$word"
+		else
+			_urxe_files -f "$word"
+		fi
 		;;
 	bench)
 		case $previous in
@@ -147,8 +170,8 @@ _urxed() {
 	COMPREPLY=()
 	case $previous in
 	--uplink) _urxe_uplink "$word" ;;
-	--run-dir) mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
-	--config) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+	--run-dir) _urxe_files -d "$word" ;;
+	--config) _urxe_files -f "$word" ;;
 	--direct-uplink | --vm-user) mapfile -t COMPREPLY < <(compgen -u -- "$word") ;;
 	--group) mapfile -t COMPREPLY < <(compgen -g -- "$word") ;;
 	--bond) _urxe_words 'active-backup balance' "$word" ;;

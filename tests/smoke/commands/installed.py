@@ -58,6 +58,34 @@ def check_programs(prefix, top):
         raise Failure(f'urxe show: {show}')
 
 
+def complete(prefix, run_dir, *words):
+    """bash's completions of the last word."""
+    script = ('source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _urxe; '
+              'printf "%s\\n" "${COMPREPLY[@]}"')
+    completion = os.path.join(prefix, 'share/bash-completion/completions/urxe')
+    path = f'{prefix}/bin:{os.environ["PATH"]}'
+    return subprocess.run(['bash', '--norc', '-c', script, completion, *words], stdout=subprocess.PIPE, text=True, cwd=run_dir,
+                          env={**os.environ, 'URXE_DIR': run_dir, 'PATH': path}, timeout=20 * BUSY, check=True).stdout.split()
+
+
+def check_completion(prefix, top):
+    """Completion offers the name of a program that is a command of the shell, quoted, and does not execute it."""
+    program, run_dir = os.path.join(top, '$(id>made)'), os.path.join(top, 'run')
+    shutil.copy2(shutil.which('ibv_asyncwatch'), program)
+    with subprocess.Popen([os.path.join(prefix, 'bin/urxe'), 'run', '--run-dir', run_dir, '--', program],
+                          stdout=subprocess.PIPE) as process:
+        try:
+            process.stdout.readline()  # the program has the device
+            name = rf'\$\(id\>made\)-{process.pid}'
+            offers = complete(prefix, run_dir, 'urxe', 'capture', '-i', '')
+            if set(offers) != {'urxed', name} or complete(prefix, run_dir, 'urxe', 'capture', '-i', '$') != [name]:
+                raise Failure(f'completion offers {offers}, not {name}')
+        finally:
+            process.kill()
+    if os.path.exists(os.path.join(run_dir, 'made')):
+        raise Failure("completion has executed a program's name")
+
+
 def check_unit(prefix, top):
     """A daemon started by the unit's command notifies systemd when it serves clients."""
     with open(os.path.join(prefix, 'lib/systemd/system/urxed.service'), encoding='utf-8') as file:
@@ -97,6 +125,7 @@ def check_installation():
         prefix = top + '/d' + prefix_of(build)
         check_files(prefix)
         check_programs(prefix, top)
+        check_completion(prefix, top)
         check_unit(prefix, top)
     finally:
         shutil.rmtree(top, ignore_errors=True)
