@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -106,52 +107,77 @@ bool capture_writer_put(struct capture_writer *w, struct capture_record *record,
 
 int capture_reader_open(struct capture_reader *r, int fd)
 {
-	int seals = fcntl(fd, F_GET_SEALS);
+	int seals = fcntl(fd, F_GET_SEALS), rc;
 	struct stat st;
 
 	*r = (struct capture_reader){0};
 	if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &st) ||
 	    st.st_size != CAPTURE_RING_SIZE)
 		return -EPROTO;
-	return map_ring(fd, &r->ring);
+	r->copy = malloc(CAPTURE_RING_BYTES);
+	if (!r->copy)
+		return -ENOMEM;
+	rc = map_ring(fd, &r->ring);
+	if (rc)
+		free(r->copy);
+	return rc;
 }
 
 void capture_reader_close(struct capture_reader *r)
 {
 	munmap(r->ring, CAPTURE_RING_SIZE);
+	free(r->copy);
 }
 
-static bool is_valid_size(const struct capture_record *record, uint64_t left)
+static bool is_valid_size(uint32_t size, uint32_t len, uint64_t left)
 {
-	if (record->size < CAPTURE_PAD_LEN || record->size % 8 || record->size > left)
+	if (size < CAPTURE_PAD_LEN || size % 8 || size > left)
 		return false;
-	return record->len == CAPTURE_PAD ||
-	       (record->size >= sizeof(*record) && record->len <= record->size - sizeof(*record));
+	return len == CAPTURE_PAD || (size >= sizeof(struct capture_record) &&
+				      len <= size - sizeof(struct capture_record));
 }
 
-/* Sets *record to the record at the tail, or to NULL; false: the record is invalid. */
-static bool peek_record(const struct capture_reader *r, const struct capture_record **record)
+/*
+ * Copies the record at the tail. Returns its size in bytes; 0: there is none; -EPROTO: it is
+ * invalid.
+ */
+static int copy_record(const struct capture_reader *r)
 {
 	uint64_t left = atomic_load_explicit(&r->ring->head, memory_order_acquire) - r->tail;
+	struct capture_record *record = (struct capture_record *)(void *)r->copy;
+	const uint8_t *from = ring_at(r->ring, r->tail);
+	uint32_t sizes[2];
 
-	*record = left ? (const struct capture_record *)(void *)ring_at(r->ring, r->tail) : NULL;
+	if (!left)
+		return 0;
 	if (left > bytes_to_end(r->tail))
 		left = bytes_to_end(r->tail);
-	return !left || (left >= CAPTURE_PAD_LEN && is_valid_size(*record, left));
+	if (left < CAPTURE_PAD_LEN)
+		return -EPROTO;
+	memcpy(sizes, from, sizeof(sizes));
+	if (!is_valid_size(sizes[0], sizes[1], left))
+		return -EPROTO;
+	memcpy(r->copy, from, sizes[0]);
+	/* The writer may have changed the sizes meanwhile. */
+	record->size = sizes[0];
+	record->len = sizes[1];
+	return (int)sizes[0];
 }
 
 int capture_reader_next(struct capture_reader *r, const struct capture_record **record,
 			const uint8_t **frame)
 {
-	atomic_store_explicit(&r->ring->tail, r->tail, memory_order_release);
-	do {
-		if (!peek_record(r, record))
-			return -EPROTO;
-		if (!*record)
-			return 0;
-		r->tail += (*record)->size;
-	} while ((*record)->len == CAPTURE_PAD);
+	int size;
+
+	*record = (const struct capture_record *)(void *)r->copy;
 	*frame = (const uint8_t *)(*record + 1);
+	do {
+		size = copy_record(r);
+		if (size <= 0)
+			return size;
+		r->tail += (uint32_t)size;
+		atomic_store_explicit(&r->ring->tail, r->tail, memory_order_release);
+	} while ((*record)->len == CAPTURE_PAD);
 	return 1;
 }
 

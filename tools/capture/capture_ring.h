@@ -4,7 +4,8 @@
  * capture (cmd_capture.c). Integers are in host byte order.
  *
  * The writer never waits: a frame without room is counted as lost. The reader can write to all of
- * the memory, so the writer reads only the reader's position from it, and checks that.
+ * the memory, so the writer reads only the reader's position from it, and checks that. The reader
+ * copies each record, and checks the copy.
  */
 #ifndef URXE_CAPTURE_CAPTURE_RING_H
 #define URXE_CAPTURE_CAPTURE_RING_H
@@ -65,19 +66,23 @@ void capture_writer_close(struct capture_writer *w);
 bool capture_writer_put(struct capture_writer *w, struct capture_record *record,
 			const uint8_t *frame);
 
-/* --- The reader's end. It trusts the daemon, but checks sizes. */
+/* --- The reader's end. It is root's, too, at the daemon of another user. */
 
 struct capture_reader {
 	struct capture_ring *ring;
 	uint64_t tail;
+	uint8_t *copy; /* of the record that capture_reader_next has returned */
 };
 
-/* Maps the memory of a capture_writer. 0; -EPROTO: it is no such memory. fd stays the caller's. */
+/*
+ * Maps the memory of a capture_writer. 0; -EPROTO: it is no such memory; -ENOMEM or another
+ * negative errno value. fd stays the caller's.
+ */
 int capture_reader_open(struct capture_reader *r, int fd);
 void capture_reader_close(struct capture_reader *r);
 /*
  * Returns 1 with the next frame, which is valid until the next call; 0: no frame is pending;
- * -EPROTO: the ring is corrupt. Frees the room of the frame before.
+ * -EPROTO: the ring is corrupt.
  */
 int capture_reader_next(struct capture_reader *r, const struct capture_record **record,
 			const uint8_t **frame);

@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size > CAPTURE_RING_BYTES)
 		return 0;
 	memcpy((uint8_t *)reader.ring + CAPTURE_RING_START, data, size);
-	end = (uint8_t *)reader.ring + CAPTURE_RING_START + size;
+	end = reader.copy + size;
 	reader.tail = 0;
 	atomic_store(&reader.ring->head, size);
 	while (capture_reader_next(&reader, &record, &frame) > 0) {

@@ -12,7 +12,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
 from documented import check_document, keys_of  # noqa: E402
-from host import BUSY, Failure, Host, Pair, free_port, main, skip, until  # noqa: E402
+from host import BUSY, Failure, Host, Pair, Program, free_port, main, skip, until  # noqa: E402
 
 QUESTIONS = 20
 SILENT = 40
@@ -242,6 +242,29 @@ def check_strangers(host):
         raise Failure(f'another user: {result}')
 
 
+def check_root(build):
+    """Root may look at the daemon of another user, and capture there."""
+    if os.getuid() != 0:
+        skip('only root may ask the daemon of another user')
+    with Host(build, user='nobody') as host:
+        host.start('ibv_asyncwatch', '-d', 'urxe0')
+        environment = {**host.environment, 'HOME': '/root'}
+
+        def ask(*topic):
+            result = subprocess.run([host.urxe, 'show', '--json', '--run-dir', host.run_dir, '--wait', '1s', *topic],
+                                    capture_output=True, text=True, timeout=20 * BUSY, env=environment, check=False)
+            expect('status and errors', (result.returncode, result.stderr), (0, ''))
+            return json.loads(result.stdout)
+
+        until(10, lambda: [lease['answered'] for lease in ask('lease')['leases']] == [True], lambda: ask())
+        check_documented(ask())
+        capture = Program([host.urxe, 'capture', '--run-dir', host.run_dir], environment)
+        host.programs.append(capture)
+        until(10, lambda: ask('host')['host']['captures'] == 1, capture.describe)
+        capture.kill(signal.SIGINT)
+        expect('status of the capture', capture.wait(10), 0)
+
+
 def check_no_daemon(build):
     """One line of error without a daemon, and with a stopped, foreign or killed daemon."""
     with Host(build, daemon=False) as host:
@@ -324,7 +347,7 @@ def check_hostile(build):
 
 
 CHECKS = {'topics': check_topics, 'ids': check_ids, 'busy': check_busy, 'silent': check_silent,
-          'hostile': check_hostile, 'no_daemon': check_no_daemon, 'mistakes': check_mistakes}
+          'hostile': check_hostile, 'root': check_root, 'no_daemon': check_no_daemon, 'mistakes': check_mistakes}
 
 if __name__ == '__main__':
     main(lambda: CHECKS[sys.argv[2]](sys.argv[1]))

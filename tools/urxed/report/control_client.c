@@ -19,6 +19,15 @@
 
 /* Descriptors that the sockets of processes leave for the report and for answers. */
 #define SPARE_FDS 8
+/* Limit of a report that another user's daemon sends to root, bytes. jansson may need 45 for one.
+ */
+#define FOREIGN_REPORT_MAX (SEALED_TEXT_MAX / 2)
+
+/* Root may look at the daemon of each user. */
+static bool may_ask(int fd)
+{
+	return !geteuid() || unix_packet_peer_is_trusted(fd);
+}
 
 static int connect_to_daemon(int fd, const char *run_dir)
 {
@@ -32,7 +41,7 @@ static int connect_to_daemon(int fd, const char *run_dir)
 	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) ||
 	    connect(fd, (const struct sockaddr *)&address, sizeof(address)))
 		return -errno;
-	return unix_packet_peer_is_trusted(fd) ? 0 : -EPERM;
+	return may_ask(fd) ? 0 : -EPERM;
 }
 
 /*
@@ -55,8 +64,8 @@ static int add_sockets(struct process_sockets *sockets, const struct control_pro
 		       const int fds[UNIX_PACKET_FDS_MAX])
 {
 	const uint32_t room = sockets ? PROCESS_STATES_SOCKETS - sockets->n : 0;
-	bool valid = packet->version == CONTROL_VERSION && packet->n <= UNIX_PACKET_FDS_MAX &&
-		     packet->n <= room;
+	bool valid = packet->version == CONTROL_VERSION && packet->n &&
+		     packet->n <= UNIX_PACKET_FDS_MAX && packet->n <= room;
 	uint32_t i = 0;
 
 	for (; valid && i < packet->n; i++) {
@@ -167,6 +176,15 @@ static void describe_error(char error[CONTROL_CLIENT_ERROR], const char *run_dir
 	}
 }
 
+/* Another user's daemon may have sent a socket that lingers. */
+static void close_memory(int fd)
+{
+	close_alarm_begin();
+	if (fd >= 0)
+		close(fd);
+	close_alarm_end();
+}
+
 /*
  * Returns the connection, or -1 with one sentence in `error`. The caller closes the sockets and the
  * memory, which is -1 after an error.
@@ -184,8 +202,7 @@ static int connect_and_request(const char *run_dir, const struct control_request
 	if (!rc)
 		return fd;
 	describe_error(error, run_dir, -rc);
-	if (*memory >= 0)
-		close(*memory);
+	close_memory(*memory);
 	*memory = -1;
 	if (fd >= 0)
 		close(fd);
@@ -229,13 +246,13 @@ bool control_client_next(int fd, int *ring, char port[CONTROL_PORT], bool *ended
 	return !*ended;
 }
 
-static json_t *parse_report(int fd, int *rc)
+static json_t *parse_report(int fd, uint64_t most, int *rc)
 {
 	json_t *report;
 	size_t len;
 	char *text;
 
-	*rc = sealed_text_read(fd, SEALED_TEXT_MAX, &text, &len);
+	*rc = sealed_text_read(fd, most, &text, &len);
 	if (*rc)
 		return NULL;
 	report = json_loadb(text, len, 0, NULL);
@@ -280,10 +297,13 @@ json_t *control_client_report(const char *run_dir, uint32_t wait_ms,
 		raise_descriptor_limit();
 	fd = connect_and_request(run_dir, &request, wait_ms ? &sockets : NULL, &memory, error);
 	if (fd >= 0) {
-		report = parse_report(memory, &rc);
+		report = parse_report(memory,
+				      unix_packet_peer_is_trusted(fd) ? SEALED_TEXT_MAX
+								      : FOREIGN_REPORT_MAX,
+				      &rc);
 		if (!report)
 			describe_error(error, run_dir, -rc);
-		close(memory);
+		close_memory(memory);
 		close(fd);
 	}
 	if (report && wait_ms)

@@ -177,6 +177,20 @@ static void reader_detects_a_broken_ring(void **state)
 	}
 }
 
+/* The daemon of another user may write to the ring while root's reader looks at a frame. */
+static void frame_does_not_change_after_the_check(void **state)
+{
+	const struct capture_record *record;
+	const uint8_t *got;
+
+	(void)state;
+	put(1, 60);
+	assert_int_equal(capture_reader_next(&reader, &record, &got), 1);
+	memset((uint8_t *)reader.ring + CAPTURE_RING_START, 0xff, sizeof(*record) + 60);
+	assert_int_equal(record->len, 60);
+	assert_memory_equal(got, frame, 60);
+}
+
 static void memory_of_wrong_size_is_not_mapped(void **state)
 {
 	int fd = memfd_create("short", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -201,6 +215,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(sleeping_reader_is_woken_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(writer_survives_a_hostile_reader, setup, teardown),
 		cmocka_unit_test_setup_teardown(reader_detects_a_broken_ring, setup, teardown),
+		cmocka_unit_test_setup_teardown(frame_does_not_change_after_the_check, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(memory_of_wrong_size_is_not_mapped, setup,
 						teardown),
 	};
