@@ -75,6 +75,14 @@ def check_socket_uplink(build):
         expect(ask(host, '--run-dir', host.run_dir)['daemon'], 'ok', f'with the uplinks qemu:{host.top}/cable')
 
 
+def check_names(build):
+    """The daemon's own device counts, whatever its name, also beside the device of an outer `urxe run`."""
+    with Host(build, daemon=False) as host, Host(build) as outer:
+        host.start_daemon(['--device', 'foo0'])
+        for prefix in ([], outer.command([])):
+            expect(ask(host, '--run-dir', host.run_dir, prefix=prefix)['device'], 'ok', 'programs have the device foo0')
+
+
 def check_private(host):
     """Without a daemon the check starts a private one, as urxe run does."""
     found = ask(host, '--run-dir', os.path.join(host.top, 'none'))
@@ -247,6 +255,7 @@ def run():
     with Host(sys.argv[1]) as host:
         check_healthy(host)
         check_socket_uplink(sys.argv[1])
+        check_names(sys.argv[1])
         check_interfaces(host)
         check_private(host)
         check_run_dir(host)

@@ -13,7 +13,7 @@
 /* Which daemon serves the run directory, and with which uplinks. True: the directory has a daemon's
  * socket, even if no daemon answers. */
 bool check_daemon(struct findings *f, const char *run_dir);
-/* Can a program that `urxe run` starts open urxe0 by libibverbs? */
+/* Can a program that `urxe run` starts open the daemon's device by libibverbs? */
 void check_device(struct findings *f, const char *run_dir);
 /*
  * Is the run directory in memory? If not, urxed waits for the disk. Called after check_device,
@@ -22,7 +22,7 @@ void check_device(struct findings *f, const char *run_dir);
 void check_run_dir(struct findings *f, const char *run_dir, bool served);
 /*
  * `urxe doctor --probe`, which check_device starts under `urxe run`: opens the device. Prints "ok",
- * or a sentence, a tab and the command that mends it. Returns the exit status of that command.
+ * a tab and the device's name, or a sentence, a tab and the command that mends it. Returns the exit status of that command.
  */
 int device_probe(void);
 /* Does the kernel let one process copy from the memory of another one? */

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "urxe/doctor/check.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <vnic/attach.h>
+
+#include "common/rundir.h"
 
 #define ANSWER 1024 /* more than the last line that the probe prints, with the NUL */
 
@@ -50,8 +58,37 @@ static bool has_provider(void)
 	return has;
 }
 
+/* The devices of the kernel and of an outer `urxe run` are links. */
+static bool is_directory(DIR *dir, const char *name)
+{
+	struct stat st;
+
+	return name[0] != '.' && !fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) &&
+	       S_ISDIR(st.st_mode);
+}
+
+/* The device of the daemon that serves the run directory. */
+static bool find_device(const char *run_dir, char name[NAME_MAX + 1])
+{
+	char path[RUNDIR_MAX + 64];
+	struct dirent *entry;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "%s/" VNIC_SYSFS_NAME "/class/infiniband", run_dir);
+	dir = opendir(path);
+	name[0] = '\0';
+	while (dir && !name[0] && (entry = readdir(dir)))
+		if (is_directory(dir, entry->d_name))
+			snprintf(name, NAME_MAX + 1, "%s", entry->d_name);
+	if (dir)
+		closedir(dir);
+	return name[0];
+}
+
 int device_probe(void)
 {
+	const char *run_dir = getenv("URXE_DIR");
+	char name[NAME_MAX + 1];
 	struct functions verbs;
 	int count = 0;
 	void **devices, *context;
@@ -59,16 +96,18 @@ int device_probe(void)
 	if (!load(&verbs))
 		return print_finding("libibverbs is not installed",
 				     "apt-get install ibverbs-providers");
+	if (!find_device(run_dir ? run_dir : "", name))
+		return print_finding("the run directory has no device", "");
 	devices = verbs.get_device_list(&count);
 	for (int i = 0; i < count; i++) {
-		if (strncmp(verbs.get_device_name(devices[i]), "urxe", 4))
+		if (strcmp(verbs.get_device_name(devices[i]), name))
 			continue;
 		context = verbs.open_device(devices[i]);
 		if (!context)
 			return print_finding("the device is listed, but libibverbs cannot open it",
 					     "URXE_LOG=debug urxe run -- ibv_devinfo");
 		verbs.close_device(context);
-		puts("ok");
+		printf("ok\t%s\n", name);
 		return 0;
 	}
 	if (!has_provider())
@@ -127,7 +166,7 @@ static char *last_line(char *text)
 
 void check_device(struct findings *f, const char *run_dir)
 {
-	char text[ANSWER] = "", *line, *remedy;
+	char text[ANSWER] = "", *line, *second;
 	int pipes[2], status = 1;
 	pid_t child = -1;
 
@@ -147,12 +186,12 @@ void check_device(struct findings *f, const char *run_dir)
 		return;
 	}
 	line = last_line(text);
-	remedy = strchr(line, '\t');
-	if (remedy)
-		*remedy++ = '\0';
-	if (!status && !strcmp(line, "ok"))
-		finding_add(f, "device", FINDING_OK, NULL, "programs have the device urxe0");
+	second = strchr(line, '\t');
+	if (second)
+		*second++ = '\0';
+	if (!status && second && !strcmp(line, "ok"))
+		finding_add(f, "device", FINDING_OK, NULL, "programs have the device %s", second);
 	else
-		finding_add(f, "device", FINDING_FAULT, remedy && *remedy ? remedy : NULL, "%s",
+		finding_add(f, "device", FINDING_FAULT, second && *second ? second : NULL, "%s",
 			    *line ? line : "the program that opens the device has died");
 }
