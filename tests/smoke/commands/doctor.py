@@ -185,7 +185,10 @@ def check_kernel(host):
     """Devices of the kernel, and rdma_rxe that has RoCE's port."""
     expect(check_with_files(host, 'mount -t tmpfs none /sys/class')['kernel'], 'ok', 'the kernel has no RDMA device')
     found = check_with_files(host, 'mount -t tmpfs none /sys/class', 'mkdir -p /sys/class/infiniband/mlx5_0')
-    expect(found['kernel'], 'ok', "the kernel's RDMA devices beside urxe0: mlx5_0")
+    expect(found['kernel'], 'ok', "the kernel's RDMA devices beside urxe's: mlx5_0")
+    # Within `urxe run` the device of urxe is no device of the kernel.
+    found = check_with_files(host, 'mount -t tmpfs none /sys/class', more=host.command([]))
+    expect(found['kernel'], 'ok', 'the kernel has no RDMA device')
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         try:
             taken.bind(('127.0.0.1', ROCE_PORT))

@@ -4,24 +4,36 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define CLASS     "/sys/class/infiniband"
 #define ROCE_PORT 4791
 #define DEVICES   512 /* length of the list of devices, with the NUL; a longer one is cut */
+
+/* Within `urxe run`, devices of urxe have directories below run directories. */
+static bool is_of_kernel(const char *name)
+{
+	char path[PATH_MAX], real[PATH_MAX];
+
+	snprintf(path, sizeof(path), CLASS "/%s", name);
+	return realpath(path, real) && !strncmp(real, "/sys/", 5);
+}
 
 /* RDMA devices of the kernel that this process sees. */
 static void list_devices(char list[DEVICES])
 {
-	DIR *dir = opendir("/sys/class/infiniband");
+	DIR *dir = opendir(CLASS);
 	struct dirent *entry;
 
 	list[0] = '\0';
 	while (dir && (entry = readdir(dir)))
-		if (entry->d_name[0] != '.')
+		if (entry->d_name[0] != '.' && is_of_kernel(entry->d_name))
 			snprintf(list + strlen(list), DEVICES - strlen(list), "%s%.200s",
 				 *list ? ", " : "", entry->d_name);
 	if (dir)
@@ -56,10 +68,10 @@ void check_kernel(struct findings *f)
 	list_devices(devices);
 	if (*devices)
 		finding_add(f, "kernel", FINDING_OK, NULL,
-			    "programs see the kernel's RDMA devices beside urxe0: %s", devices);
+			    "programs see the kernel's RDMA devices beside urxe's: %s", devices);
 	else
 		finding_add(f, "kernel", FINDING_OK, NULL,
-			    "the kernel has no RDMA device, and urxe0 needs none");
+			    "the kernel has no RDMA device, and urxe needs none");
 	if (is_port_free())
 		finding_add(f, "UDP 4791", FINDING_OK, NULL, "no socket has RoCE's port");
 	else if (rxe)
