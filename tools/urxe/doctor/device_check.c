@@ -36,6 +36,13 @@ static int print_finding(const char *text, const char *remedy)
 	return 1;
 }
 
+/* The remedy is a program whose library says what fails. */
+static int print_trial(const char *text, const char *run_dir, const char *program)
+{
+	printf("%s\tURXE_LOG=debug urxe run --run-dir %s -- %s\n", text, run_dir, program);
+	return 1;
+}
+
 static bool load(struct functions *to)
 {
 	void *library = dlopen("libibverbs.so.1", RTLD_NOW);
@@ -104,8 +111,8 @@ int device_probe(void)
 			continue;
 		context = verbs.open_device(devices[i]);
 		if (!context)
-			return print_finding("the device is listed, but libibverbs cannot open it",
-					     "URXE_LOG=debug urxe run -- ibv_devinfo");
+			return print_trial("the device is listed, but libibverbs cannot open it",
+					   run_dir, "ibv_devinfo");
 		verbs.close_device(context);
 		printf("ok\t%s\n", name);
 		return 0;
@@ -113,8 +120,7 @@ int device_probe(void)
 	if (!has_provider())
 		return print_finding("libibverbs has no provider rxe",
 				     "apt-get install ibverbs-providers");
-	return print_finding("libibverbs lists no such device",
-			     "URXE_LOG=debug urxe run -- ibv_devices");
+	return print_trial("libibverbs lists no such device", run_dir, "ibv_devices");
 }
 
 /* --- In urxe doctor */
