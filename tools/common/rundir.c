@@ -19,11 +19,21 @@
 
 static int held_lock = -1; /* descriptor of this daemon's lock file */
 
-uint64_t rundir_netns(void)
+static uint64_t inode_of(const char *path)
 {
 	struct stat st;
 
-	return stat("/proc/self/ns/net", &st) ? 0 : st.st_ino;
+	return stat(path, &st) ? 0 : st.st_ino;
+}
+
+uint64_t rundir_netns(void)
+{
+	return inode_of("/proc/self/ns/net");
+}
+
+uint64_t rundir_pidns(void)
+{
+	return inode_of("/proc/self/ns/pid");
 }
 
 static int join_run_dir_path(char path[RUNDIR_MAX], char error[RUNDIR_ERROR], const char *dir,

@@ -73,5 +73,7 @@ void rundir_release(const char *path, int lock_fd, bool own);
 
 /* Inode number of this process's network namespace; 0: unknown, because /proc is missing. */
 uint64_t rundir_netns(void);
+/* The same of its PID namespace, in which the daemon of a run directory names processes. */
+uint64_t rundir_pidns(void);
 
 #endif

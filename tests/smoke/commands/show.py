@@ -265,6 +265,23 @@ def check_root(build):
         expect('status of the capture', capture.wait(10), 0)
 
 
+PID_NAMESPACE = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc']
+
+
+def check_namespaces(build):
+    """A daemon in another PID namespace: its numbers are those of other processes here."""
+    if subprocess.run([*PID_NAMESPACE, 'true'], capture_output=True, check=False).returncode:
+        skip('no PID namespace can be made')
+    with Host(build, daemon=False) as host:
+        host.environment['URXE_JOB'] = 'wrong'
+        other = host.spawn(['sleep', '1000'])
+        script = ('"$@" true; echo $(($0 - 1)) >/proc/sys/kernel/ns_last_pid; URXE_JOB=right "$@" ibv_asyncwatch; true')
+        host.spawn([*PID_NAMESPACE, 'sh', '-c', script, str(other.process.pid), *host.command([])])
+        until(20, lambda: host.answers() and [lease['pid'] for lease in host.show('lease')['leases']] == [other.process.pid],
+              lambda: f'another process: {host.show("lease")}')
+        expect('job', host.show('lease')['leases'][0]['job'], None)
+
+
 def check_no_daemon(build):
     """One line of error without a daemon, and with a stopped, foreign or killed daemon."""
     with Host(build, daemon=False) as host:
@@ -347,7 +364,8 @@ def check_hostile(build):
 
 
 CHECKS = {'topics': check_topics, 'ids': check_ids, 'busy': check_busy, 'silent': check_silent,
-          'hostile': check_hostile, 'root': check_root, 'no_daemon': check_no_daemon, 'mistakes': check_mistakes}
+          'hostile': check_hostile, 'root': check_root, 'namespaces': check_namespaces,
+          'no_daemon': check_no_daemon, 'mistakes': check_mistakes}
 
 if __name__ == '__main__':
     main(lambda: CHECKS[sys.argv[2]](sys.argv[1]))

@@ -8,6 +8,7 @@
 
 #include "common/json_fields.h"
 #include "common/printable.h"
+#include "common/rundir.h"
 
 /* Copies the value of URXE_JOB without control characters, and returns whether the environment has
  * it. */
@@ -45,10 +46,14 @@ static json_t *read_job(json_int_t pid)
 void report_jobs_add(json_t *report)
 {
 	json_t *leases = json_object_get(report, "leases"), *lease;
+	/* Elsewhere the number is another process's. */
+	bool known = json_get_number(json_object_get(report, "host"), "pidns") ==
+		     (json_int_t)rundir_pidns();
 	size_t i;
 
 	json_array_foreach(leases, i, lease)
 	{
-		json_object_set_new(lease, "job", read_job(json_get_number(lease, "pid")));
+		json_object_set_new(lease, "job",
+				    known ? read_job(json_get_number(lease, "pid")) : json_null());
 	}
 }

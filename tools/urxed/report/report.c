@@ -79,13 +79,13 @@ static json_t *make_host(const struct report *r)
 	const struct host *h = r->sessions->host;
 
 	return json_pack(
-		"{s:s, s:s, s:i, s:I, s:o, s:I, s:b, s:o, s:i, s:b, s:o, s:o, s:o, s:i, s:i}",
+		"{s:s, s:s, s:i, s:I, s:o, s:I, s:I, s:b, s:o, s:i, s:b, s:o, s:o, s:o, s:i, s:i}",
 		"device", h->device, "version", URXE_VERSION, "pid", (int)getpid(), "uptime_s",
 		(json_int_t)(r->uptime_ns / 1000000000), "run_dir", make_text(r->run_dir), "netns",
-		(json_int_t)rundir_netns(), "private", (int)r->private, "mac", make_mac(h->mac),
-		"mtu", (int)h->mtu, "up", (int)h->up, "interface", make_text(h->ndev), "gids",
-		make_gids(h), "pkeys", make_pkeys(h), "clients", (int)r->sessions->n, "captures",
-		(int)r->captures);
+		(json_int_t)rundir_netns(), "pidns", (json_int_t)rundir_pidns(), "private",
+		(int)r->private, "mac", make_mac(h->mac), "mtu", (int)h->mtu, "up", (int)h->up,
+		"interface", make_text(h->ndev), "gids", make_gids(h), "pkeys", make_pkeys(h),
+		"clients", (int)r->sessions->n, "captures", (int)r->captures);
 }
 
 /* --- Ports */

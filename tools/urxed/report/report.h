@@ -2,8 +2,8 @@
 /*
  * The daemon's state as one JSON document, for the control socket. monitor.c calls this. Keys:
  *
- * host      {device, version, pid, uptime_s, run_dir, netns, private, mac, mtu, up, interface,
- *            gids: [{index, gid, type, vlan}], pkeys: [n], clients, captures}
+ * host      {device, version, pid, uptime_s, run_dir, netns, pidns, private, mac, mtu, up,
+ *            interface, gids: [{index, gid, type, vlan}], pkeys: [n], clients, captures}
  *           - type: "rocev2" or "rocev1"
  *           - vlan: 0 = none
  *           - clients: connected processes, also those that have not opened the device
