@@ -7,19 +7,45 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Size of the longest aligned word, 1 to 8 bytes, that ends at `end` and is within the n bytes. */
+static inline uint64_t last_word_size(const uint8_t *end, uint64_t n)
+{
+	uint64_t size = 8;
+
+	while (size > n || (uintptr_t)end % size)
+		size /= 2;
+	return size;
+}
+
+/* By one store: a memcpy of a variable length may store the last byte before the first. */
+static inline void store_word(uint8_t *dst, const uint8_t *src, uint64_t size)
+{
+	switch (size) {
+	case 8: memcpy(dst, src, 8); break;
+	case 4: memcpy(dst, src, 4); break;
+	case 2: memcpy(dst, src, 2); break;
+	default: *dst = *src; break;
+	}
+}
+
 /*
- * Programs poll the last byte of a message. Stores of one memcpy may become visible in any order,
- * so the last 8 bytes are stored after the rest.
+ * Copies n bytes, at least 1. Programs poll the last byte or the last word of a message, and stores
+ * of one memcpy may become visible in any order. So the last 8 bytes are stored after all earlier
+ * stores of this thread, those of earlier messages included, and of these 8 the last word is.
  */
 static inline void copy_last_bytes_last(uint8_t *dst, const uint8_t *src, uint64_t n)
 {
-	if (n > 8) {
-		memcpy(dst, src, n - 8);
+	const uint64_t word = n - last_word_size(dst + n, n);
+	const uint64_t tail = n > 8 ? n - 8 : 0;
+
+	if (tail)
+		memcpy(dst, src, tail);
+	atomic_thread_fence(memory_order_release);
+	if (word > tail) {
+		memcpy(dst + tail, src + tail, word - tail);
 		atomic_thread_fence(memory_order_release);
-		memcpy(dst + n - 8, src + n - 8, 8);
-	} else {
-		memcpy(dst, src, n);
 	}
+	store_word(dst + word, src + word, n - word);
 }
 
 #endif
