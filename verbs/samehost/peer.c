@@ -34,6 +34,15 @@
  * takes less than a tenth.
  */
 #define STALE_COPY_S 1
+/*
+ * Whether other processors see stores in the order in which this one makes them. If not, the kernel
+ * copies the pieces of one call in no order that a program could rely on.
+ */
+#if defined(__x86_64__)
+#define STORES_STAY_IN_ORDER true
+#else
+#define STORES_STAY_IN_ORDER false
+#endif
 
 _Static_assert(URXE_REFERENCE_PIECES <= URXE_COPY_EXTENTS, "see copy_payload");
 
@@ -520,47 +529,66 @@ static uint64_t length_of(const struct urxe_copy_part *part)
 	return length;
 }
 
+/* Appends the bytes of the part from offset `from` to offset `to`. */
+static void add_local(struct peer_pieces *pieces, const struct urxe_copy_part *part, uint64_t from,
+		      uint64_t to)
+{
+	for (uint32_t i = 0; i < part->n_local; i++) {
+		const struct urxe_extent *extent = &part->local[i];
+		uint64_t begin = from < extent->length ? from : extent->length;
+		uint64_t end = to < extent->length ? to : extent->length;
+
+		if (begin < end)
+			pieces->local[pieces->n_local++] =
+				(struct iovec){(uint8_t *)extent->addr + begin, end - begin};
+		from -= begin;
+		to -= end;
+	}
+}
+
+static void add_remote(struct peers *peers, const struct urxe_copy_part *part, uint64_t from,
+		       uint64_t to)
+{
+	for (uint32_t i = 0; i < part->n_remote; i++) {
+		const struct urxe_copy_extent *extent = &part->remote[i];
+		uint64_t begin = from < extent->length ? from : extent->length;
+		uint64_t end = to < extent->length ? to : extent->length;
+
+		if (begin < end)
+			peers->remote_pieces[peers->pieces.n_remote++] = (struct iovec){
+				(void *)(uintptr_t)(extent->addr + begin), end - begin};
+		from -= begin;
+		to -= end;
+	}
+}
+
+/* Bytes of a WRITE before its last 8. */
+static uint64_t length_before_tail(uint64_t length)
+{
+	const uint64_t tail = sizeof(uint64_t);
+
+	return length > tail ? length - tail : 0;
+}
+
 /*
  * The kernel copies local pieces in their order, so the last 8 bytes of a WRITE are a piece of
  * their own. As a remote piece they would cost 0.34 us, since the kernel looks up its pages.
  */
-static void add_local(struct peer_pieces *pieces, const struct urxe_copy_part *part, uint64_t rest)
-{
-	for (uint32_t i = 0; i < part->n_local; i++) {
-		uint8_t *addr = part->local[i].addr;
-		uint64_t left = part->local[i].length;
-
-		if (rest && rest < left) {
-			pieces->local[pieces->n_local++] = (struct iovec){addr, rest};
-			addr += rest;
-			left -= rest;
-			rest = 0;
-		}
-		pieces->local[pieces->n_local++] = (struct iovec){addr, left};
-		rest -= rest < left ? rest : left;
-	}
-}
-
-static void add_remote(struct peers *peers, const struct urxe_copy_part *part)
-{
-	for (uint32_t i = 0; i < part->n_remote; i++)
-		peers->remote_pieces[peers->pieces.n_remote++] = (struct iovec){
-			(void *)(uintptr_t)part->remote[i].addr, part->remote[i].length};
-}
-
 static void lay_out_pieces(struct peers *peers, const struct urxe_copy_job *job)
 {
 	struct peer_pieces *pieces = &peers->pieces;
-	const uint64_t last = sizeof(uint64_t);
 
 	pieces->n_local = pieces->n_remote = 0;
 	for (uint32_t i = 0; i < job->n_parts; i++) {
 		const struct urxe_copy_part *part = &job->parts[i];
 		uint64_t length = length_of(part);
+		uint64_t before_tail = job->write ? length_before_tail(length) : 0;
 
 		pieces->lengths[i] = length;
-		add_remote(peers, part);
-		add_local(pieces, part, job->write && length > last ? length - last : length);
+		add_remote(peers, part, 0, length);
+		if (before_tail)
+			add_local(pieces, part, 0, before_tail);
+		add_local(pieces, part, before_tail, length);
 	}
 }
 
@@ -582,7 +610,7 @@ static uint32_t parts_of(const struct peer_pieces *pieces, uint32_t n, ssize_t b
 static ssize_t copy_pieces(struct peers *peers, const struct urxe_copy_job *job)
 {
 	const struct peer_pieces *pieces = &peers->pieces;
-	const struct peer *peer = peers->target;
+	struct peer *peer = peers->target;
 	const union urxe_copy_state *state = &peer->published->table.state;
 	const uint32_t shuts = shuts_of(peer->published);
 	ssize_t n = 0;
@@ -594,26 +622,61 @@ static ssize_t copy_pieces(struct peers *peers, const struct urxe_copy_job *job)
 		n = (job->write ? process_vm_writev
 				: process_vm_readv)(peer->thread, pieces->local, pieces->n_local,
 						    peers->remote_pieces, pieces->n_remote, 0);
+	if (n < 0 && (errno == ESRCH || errno == EPERM))
+		peer->access = ACCESS_REFUSED;
 	atomic_store_explicit(&peers->published->copying, 0, memory_order_release);
 	atomic_thread_fence(memory_order_acquire);
 	return shuts_of(peer->published) == shuts ? n : 0;
+}
+
+/* Copies the bytes of one part from offset `from` to offset `to`. */
+static bool copy_bytes(struct peers *peers, const struct urxe_copy_job *job,
+		       const struct urxe_copy_part *part, uint64_t from, uint64_t to)
+{
+	peers->pieces.n_local = peers->pieces.n_remote = 0;
+	add_remote(peers, part, from, to);
+	add_local(&peers->pieces, part, from, to);
+	return copy_pieces(peers, job) == (ssize_t)(to - from);
+}
+
+/* Returns the number of WRITEs that were copied in full, each by a call for its last 8 bytes alone.
+ */
+static uint32_t write_in_order(struct peers *peers, const struct urxe_copy_job *job)
+{
+	uint32_t whole;
+
+	for (whole = 0; whole < job->n_parts; whole++) {
+		const struct urxe_copy_part *part = &job->parts[whole];
+		uint64_t length = length_of(part), before_tail = length_before_tail(length);
+
+		if (before_tail && !copy_bytes(peers, job, part, 0, before_tail))
+			break;
+		atomic_thread_fence(memory_order_seq_cst);
+		if (!copy_bytes(peers, job, part, before_tail, length))
+			break;
+	}
+	return whole;
+}
+
+static uint32_t copy_at_once(struct peers *peers, const struct urxe_copy_job *job)
+{
+	lay_out_pieces(peers, job);
+	return parts_of(&peers->pieces, job->n_parts, copy_pieces(peers, job));
 }
 
 static uint32_t copy_with_peer(void *ctx, const struct urxe_copy_job *job)
 {
 	struct peers *peers = ctx;
 	struct peer *peer = peers->target;
-	ssize_t n;
+	uint32_t whole;
 
 	before_call(peers); /* a copy takes up to some ms */
-	lay_out_pieces(peers, job);
-	n = copy_pieces(peers, job);
-	if (n < 0 && (errno == ESRCH || errno == EPERM))
-		peer->access = ACCESS_REFUSED;
+	if (job->write && !STORES_STAY_IN_ORDER)
+		whole = write_in_order(peers, job);
+	else
+		whole = copy_at_once(peers, job);
 	/* The payload may come from another process, if the peer has ended meanwhile. */
-	if (owner_of(peer) != peer->thread)
-		return 0;
-	return parts_of(&peers->pieces, job->n_parts, n);
+	return owner_of(peer) == peer->thread ? whole : 0;
 }
 
 /* The engine thread of this process cannot poll while its program posts. */

@@ -293,7 +293,7 @@ static void watch(void)
 	int late = 0;
 
 	for (uint64_t seen = 0; seen < WRITES;) {
-		uint64_t last = words[n - 1];
+		uint64_t last = __atomic_load_n(&words[n - 1], __ATOMIC_ACQUIRE);
 
 		if (last == seen)
 			continue;

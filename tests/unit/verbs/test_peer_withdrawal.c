@@ -2,8 +2,10 @@
 /* Rights that the parent withdraws during the copy of the child. */
 #include "peer_pair.h"
 
+/* In the first call of a copy that takes several. */
 static void stop(void)
 {
+	w.before_write = NULL;
 	raise(SIGSTOP);
 }
 
@@ -296,7 +298,7 @@ static void test_withdrawal_waits_for_a_copy_in_a_fault(void **state)
 	assert_false(settled());
 	assert_int_equal(ioctl(fd, UFFDIO_ZEROPAGE, &zero), 0);
 	await_settled();
-	assert_int_equal(await_copy(), 2);
+	await_copy();
 	close(fd);
 }
 
