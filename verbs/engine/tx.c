@@ -81,7 +81,7 @@ void tx_set_nic(struct tx *tx, struct vnic_driver *nic)
 	tx->first = tx->count = 0;
 	tx->free = tx->posted = tx->placed = 0;
 	tx->full_since = 0;
-	tx->switch_stalled = tx->switch_lost = false;
+	tx->switch_stalled = tx->switch_lost = tx->ack_guarded = false;
 }
 
 void tx_lose_switch(struct tx *tx)
@@ -380,6 +380,17 @@ void tx_unlock_inbox(struct tx *tx)
 	tx->stream = NULL;
 }
 
+/* Completes the ICRC behind the frame in a slot; returns the frame's length with it. */
+static uint32_t append_icrc(const struct tx *tx, uint32_t slot)
+{
+	const struct vnic_frame *frame = &tx->slots[slot];
+	uint32_t len = frame->len + (tx->cut[slot] ? URXE_ICRC_LEN : 0);
+
+	if (is_for_own_mac(tx, frame->data))
+		urxe_frame_add_icrc(frame->data, len);
+	return len;
+}
+
 /* The next frame goes by the NIC; buffers before it in the ring may be empty. */
 static void place_nic_frame(struct tx *tx)
 {
@@ -389,10 +400,7 @@ static void place_nic_frame(struct tx *tx)
 		tx_count(tx, VNIC_BYPASS_LOST, 1);
 		return;
 	}
-	if (tx->cut[tx->first - 1])
-		from->len += URXE_ICRC_LEN;
-	if (is_for_own_mac(tx, from->data))
-		urxe_frame_add_icrc(from->data, from->len);
+	from->len = append_icrc(tx, tx->first - 1);
 	to = &tx->slots[tx->placed++];
 	if (from == to)
 		return;
@@ -409,11 +417,11 @@ static void post_nic_frames(struct tx *tx)
 	tx->posted = tx->placed;
 }
 
-/* The inbox takes no frames now. True: for so long that frames go by the switch. */
+/* The inbox takes no frames now. True: frames go by the switch. */
 static bool detour_if_stalled(struct tx *tx, struct tx_route *route, uint64_t now,
 			      enum vnic_outbox_status status)
 {
-	if (measure_duration(&route->stuck_since, now) >= TX_INBOX_STALLED_NS) {
+	if (measure_duration(&route->stuck_since, now) >= TX_INBOX_STALLED_NS || tx->hurries) {
 		route->detour_until = now + TX_DETOUR_NS;
 		route->detour_reason =
 			status == VNIC_OUTBOX_BUSY ? VNIC_BYPASS_BUSY : VNIC_BYPASS_FULL;
@@ -630,22 +638,68 @@ static bool send_to_uplink(struct tx *tx, uint64_t now)
 	return done == n;
 }
 
+/* The number of the first waiting frame that is an ACK; tx->count: none. */
+static uint32_t find_waiting_ack(const struct tx *tx)
+{
+	uint32_t slot = tx->first;
+
+	while (slot < tx->count && !tx->acknowledges[slot])
+		slot++;
+	return slot;
+}
+
+/*
+ * Gives the daemon a copy of a waiting ACK, in case this process ends first. The program may see
+ * the completion of the acknowledged message meanwhile.
+ */
+static void guard_waiting_ack(struct tx *tx)
+{
+	uint32_t slot = find_waiting_ack(tx), len;
+
+	if (tx->ack_guarded)
+		vnic_driver_clear_last_frame(tx->nic);
+	tx->ack_guarded = false;
+	if (slot == tx->count || tx->ack_len || tx->switch_lost)
+		return;
+	len = append_icrc(tx, slot);
+	if (len > VNIC_LAST_FRAME_MAX)
+		return;
+	vnic_driver_set_last_frame(tx->nic, tx->slots[slot].data, len);
+	tx->ack_guarded = true;
+}
+
+/* Sends the next frames. False: the next frame has to wait. */
+static bool send_next(struct tx *tx, uint64_t now)
+{
+	struct tx_route *route = route_for_slot(tx, now, tx->first);
+
+	if (route)
+		return send_to_inbox(tx, route, now);
+	if (is_for_uplink(tx, tx->first)) {
+		if (send_to_uplink(tx, now))
+			return true;
+		if (!tx->hurries)
+			return false;
+	}
+	place_nic_frame(tx);
+	return true;
+}
+
 bool tx_flush(struct tx *tx, uint64_t now)
 {
 	bool waits = false;
 
-	while (tx->first < tx->count && !waits) {
-		struct tx_route *route = route_for_slot(tx, now, tx->first);
-
-		if (route)
-			waits = !send_to_inbox(tx, route, now);
-		else if (is_for_uplink(tx, tx->first))
-			waits = !send_to_uplink(tx, now);
-		else
-			place_nic_frame(tx);
-	}
+	while (tx->first < tx->count && !waits)
+		waits = !send_next(tx, now);
 	post_nic_frames(tx);
-	return tx->first == tx->count;
+	if (waits || tx->ack_guarded)
+		guard_waiting_ack(tx);
+	return !waits;
+}
+
+void tx_hurry(struct tx *tx, bool hurry)
+{
+	tx->hurries = hurry;
 }
 
 static bool are_large(const struct urxe_frame *frames, uint32_t n)
@@ -691,6 +745,7 @@ bool tx_send(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint32_t n)
 		fill_inbox_frame(tx, &tx->slots[tx->count], &frames[i]);
 		tx->cut[tx->count] = tx->slots[tx->count].len != frames[i].len;
 		tx->continues[tx->count] = frames[i].continues;
+		tx->acknowledges[tx->count] = frames[i].acknowledges;
 		tx->qpns[tx->count++] = frames[i].dest_qpn;
 	}
 	tx->first = tx->posted = tx->placed = 0;

@@ -5,7 +5,8 @@
  *
  * The engine writes into transmit buffers of the NIC. Frames for an inbox are copied from there;
  * frames for the switch stay, or move down to the next free buffer. A frame whose inbox is full or
- * locked waits, and so do the frames behind it. After TX_INBOX_STALLED_NS they go by the switch.
+ * locked waits, and so do the frames behind it. After TX_INBOX_STALLED_NS they go by the switch, or
+ * at once before a queue pair ends (tx_hurry).
  *
  * If all frames of a burst are large and go to one inbox, the engine writes the next burst straight
  * into that inbox (without this, 64 KiB WRITEs in packets reach 0.74 of the bandwidth). It also
@@ -82,9 +83,10 @@ struct tx {
 	uint64_t counters[VNIC_BYPASS_COUNT];
 	/* Buffers that were reserved together. Frames wait in slots[first] to slots[count - 1]. */
 	struct vnic_frame slots[TX_BURST];
-	uint32_t qpns[TX_BURST];  /* QPNs of the destinations of the frames in `slots` */
-	bool continues[TX_BURST]; /* urxe_frame.continues */
-	bool cut[TX_BURST];       /* `len` of the slot is without the ICRC, as in inboxes */
+	uint32_t qpns[TX_BURST];     /* QPNs of the destinations of the frames in `slots` */
+	bool continues[TX_BURST];    /* urxe_frame.continues */
+	bool acknowledges[TX_BURST]; /* urxe_frame.acknowledges */
+	bool cut[TX_BURST];          /* `len` of the slot is without the ICRC, as in inboxes */
 	/* The inbox that the next burst is written to, and its buffers. */
 	struct tx_route *stream; /* the inbox; NULL: none */
 	uint32_t stream_process; /* VNIC_BLOCK() of the destination of the last burst's first frame
@@ -100,6 +102,8 @@ struct tx {
 	uint32_t free, placed, posted;
 	/* When tx_flush has to try again to send the waiting frames. */
 	uint64_t retry_at;
+	bool hurries;       /* tx_hurry */
+	bool ack_guarded;   /* the daemon has a copy of an ACK that waits in `slots` */
 	bool uplink_paused; /* frames to other hosts go by the switch, although there is an uplink
 			     */
 	/* The time since when the direct uplink refuses frames; 0: it takes them. */
@@ -175,8 +179,16 @@ void tx_unlock_inbox(struct tx *tx);
 /* Sends the first n of the reserved frames. False: some wait; tx_deadline is the time of the next
  * attempt. */
 bool tx_send(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint32_t n);
-/* Sends waiting frames. False: some still wait. */
+/*
+ * Sends waiting frames. False: some still wait. If an ACK is among them, the daemon sends the first
+ * such ACK should this process end before.
+ */
 bool tx_flush(struct tx *tx, uint64_t now);
+/*
+ * `hurry`: from now on no frame waits for an inbox or for the direct uplink. A frame that its inbox
+ * or the packet socket does not take at once goes by the switch.
+ */
+void tx_hurry(struct tx *tx, bool hurry);
 
 /*
  * Keeps a copy of the frame, which is the first reserved one, for a later system call. The caller

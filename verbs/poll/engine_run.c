@@ -249,11 +249,16 @@ void engine_poll(uint64_t now)
 	}
 }
 
+/* An ACK may also wait for its inbox, or be not built because other frames wait. */
 void engine_flush_acks(struct qp *qp)
 {
-	if (!urxe_qp_flush_acks(qp->qp) && !tx_delays_ack(&adapter.tx))
+	const bool waits = tx_deadline(&adapter.tx) != URXE_NEVER;
+
+	if (!urxe_qp_flush_acks(qp->qp) && !tx_delays_ack(&adapter.tx) && !waits)
 		return;
+	tx_hurry(&adapter.tx, true);
 	engine_transmit(clock_now());
+	tx_hurry(&adapter.tx, false);
 	adapter_publish();
 }
 

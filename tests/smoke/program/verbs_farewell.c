@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -23,10 +24,21 @@
 /* Messages of a ping-pong; on a busy machine it ends sooner. */
 #define TURNS   1551
 #define TALK_NS 1000000000
+/* Much longer than a running process takes to make room, and shorter than frames wait for it. */
+#define STUCK_NS 20000000
 
 static const struct endpoint_attr attr = {
 	.device = "urxe0",
 	.type = IBV_QPT_RC,
+	.gid_index = 1,
+	.mtu = IBV_MTU_1024,
+	.size = SIZE,
+};
+
+/* Of the receiver's connection to a stopped process, whose frames nothing acknowledges. */
+static const struct endpoint_attr stopped_attr = {
+	.device = "urxe0",
+	.type = IBV_QPT_UC,
 	.gid_index = 1,
 	.mtu = IBV_MTU_1024,
 	.size = SIZE,
@@ -109,6 +121,7 @@ static const struct farewell {
 	bool talks; /* the receiver ends after a ping-pong */
 	int status; /* of waitpid */
 	bool late;  /* the ping-pong runs in an exit handler */
+	bool stuck; /* the receiver's frames to a stopped process wait for room */
 } farewells[] = {
 	{"closes its device", close_context, false, false, 0},
 	{"calls exit", leave, false, false, 0},
@@ -116,6 +129,7 @@ static const struct farewell {
 	{"executes another program", execute, false, false, 0},
 	{"is killed", kill_self, false, false, SIGKILL},
 	{"waits for something else", wait_elsewhere, true, false, 0},
+	{"closes its device while frames wait", close_context, .stuck = true},
 	{"has talked and closes its device", close_context, false, true, 0},
 	{"has talked and calls exit", leave, false, true, 0},
 	{"talks while it exits", leave, false, true, 0, true},
@@ -192,6 +206,43 @@ static void listen_and_answer(struct endpoint *ep)
 	}
 }
 
+/* Opens the receiver's connection to a new process, which stops. */
+static void meet_stopped_process(struct endpoint *ep)
+{
+	int fd, status;
+	pid_t child = exchange_fork(&fd);
+
+	if (!child)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	endpoint_open(ep, &stopped_attr, fd);
+	if (!child) {
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	if (waitpid(child, &status, WUNTRACED) != child || !WIFSTOPPED(status))
+		errx(1, "the process that stops: status %#x", status);
+}
+
+/* Sends until no request completes for some time: the inbox is full. */
+static void fill_inbox(struct endpoint *ep)
+{
+	struct ibv_sge sge = {(uintptr_t)ep->memory, SIZE, ep->mr->lkey};
+	struct ibv_send_wr wr = {.sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_SEND,
+				 .send_flags = IBV_SEND_SIGNALED},
+			   *bad;
+	struct ibv_wc wc;
+	int free = ENDPOINT_DEPTH;
+
+	for (uint64_t since = now(); now() - since < STUCK_NS;) {
+		while (free && !ibv_post_send(ep->qp, &wr, &bad))
+			free--;
+		for (; ibv_poll_cq(ep->cq, 1, &wc); since = now())
+			free++;
+	}
+}
+
 static struct endpoint *listener;
 
 static void listen_at_exit(void)
@@ -204,12 +255,16 @@ static void listen_at_exit(void)
 
 static void receive(const struct farewell *farewell, int fd)
 {
-	struct endpoint ep = {0};
+	struct endpoint ep = {0}, stopped;
 	char ready = 1;
 
+	if (farewell->stuck)
+		meet_stopped_process(&stopped);
 	endpoint_open(&ep, &attr, fd);
 	for (int i = 0; i < RECEIVES; i++)
 		endpoint_post_recv(&ep, 0, 0, SIZE);
+	if (farewell->stuck)
+		fill_inbox(&stopped);
 	exchange_send(fd, &ready, sizeof(ready));
 	if (farewell->late)
 		listener = &ep;

@@ -131,6 +131,56 @@ static void test_locked_inbox_lets_frames_wait(void **state)
 	munmap(lock, 4096);
 }
 
+/* Before a queue pair ends, also frames that wait already. */
+static void test_frames_in_a_hurry_do_not_wait_for_an_inbox(void **state)
+{
+	struct fixture *f = *state;
+
+	fill_up(f, 0);
+	assert_false(send_n(f, T0, 2));
+	tx_hurry(&f->tx, true);
+	assert_true(tx_flush(&f->tx, T0 + 1));
+	assert_int_equal(by_switch(f), 2);
+	assert_true(send_n(f, T0 + 1 + TX_DETOUR_NS, 1));
+	assert_int_equal(by_switch(f), 1);
+	tx_hurry(&f->tx, false);
+	assert_false(send_n(f, T0 + 1 + 2 * TX_DETOUR_NS, 1));
+}
+
+static bool is_last_frame(struct fixture *f, const uint8_t *data, uint32_t len)
+{
+	struct vnic_tx_frame last;
+
+	return vnic_device_last_frame(f->loop->device, &last) && last.len == len &&
+	       !memcmp(last.data, data, len);
+}
+
+/* If the process ends before its ACK leaves, the daemon sends it. */
+static void test_daemon_has_a_copy_of_an_ack_that_waits(void **state)
+{
+	struct fixture *f = *state;
+	struct urxe_frame frames[2];
+	struct vnic_tx_frame last;
+	uint8_t ack[CRAFT_MAX];
+	uint32_t len = craft(ack, our_mac);
+
+	fill_up(f, 0);
+	assert_int_equal(tx_reserve(&f->tx, T0, frames, 2), 2);
+	make(f, &frames[0], our_mac, PEER);
+	memcpy(frames[1].data, ack, len - URXE_ICRC_LEN);
+	frames[1].len = len;
+	frames[1].dest_qpn = PEER;
+	frames[1].acknowledges = true;
+	assert_false(tx_send(&f->tx, T0, frames, 2));
+	assert_true(is_last_frame(f, ack, len));
+	assert_int_equal(by_inbox(f, 1), 1);
+	assert_false(tx_flush(&f->tx, T0 + TX_RETRY_NS));
+	assert_true(is_last_frame(f, ack, len));
+	assert_int_equal(by_inbox(f, 1), 1);
+	assert_true(tx_flush(&f->tx, T0 + 2 * TX_RETRY_NS));
+	assert_false(vnic_device_last_frame(f->loop->device, &last));
+}
+
 static void test_closed_inbox_falls_back_to_the_switch(void **state)
 {
 	struct fixture *f = *state;
@@ -419,6 +469,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_time_that_goes_back_stalls_no_inbox, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_locked_inbox_lets_frames_wait, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_frames_in_a_hurry_do_not_wait_for_an_inbox,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_daemon_has_a_copy_of_an_ack_that_waits, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_closed_inbox_falls_back_to_the_switch, setup,
 						teardown),

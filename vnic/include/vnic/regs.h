@@ -36,8 +36,9 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "vmxnet3 is little-endi
  * handled, with success or not, modulo 2^32. The daemon writes it, the driver reads it. */
 #define VNIC_REG_QPNS_HANDLED 0xc18
 /*
- * Not in vmxnet3: a copy of a frame that the driver will send by its own packet socket, not by this
- * NIC. If the driver's process ends first, the daemon sends it; see vnic_driver_set_last_frame.
+ * Not in vmxnet3: a copy of a frame that the driver will send by its own packet socket, or to the
+ * inbox of a peer. If the driver's process ends first, the daemon sends it; see
+ * vnic_driver_set_last_frame.
  */
 #define VNIC_REG_LAST_LENGTH 0xc10 /* bytes; 0: none */
 #define VNIC_REG_LAST_FRAME  0xc80 /* VNIC_LAST_FRAME_MAX bytes */
