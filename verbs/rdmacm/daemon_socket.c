@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <rdma/rdma_user_cm.h>
+
 #include "engine/clock.h"
 #include "process/high_fd.h"
 #include "process/log.h"
@@ -22,7 +24,7 @@
 
 /*
  * Replies that a daemon which does not answer owes a file at most: the last one is to a thaw, the
- * other one to any command.
+ * other one to any command, also that of confirm_claim.
  */
 #define DUE_MAX 2
 
@@ -98,8 +100,37 @@ static int connect_to(int fd, const struct sockaddr_un *address, uint64_t deadli
 	return limit_sending(fd, UINT64_MAX);
 }
 
+/* In a child that a signal handler has forked: the packets are for the parent. */
+static bool is_parents(const struct rdmacm_file *file)
+{
+	return file->pid != getpid();
+}
+
+/* At the limit of descriptors another thread would have taken a number that was free meanwhile. */
+static int make_socket(struct rdmacm_file *file)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 && errno == EMFILE && file->reserve >= 0) {
+		rdmacm_close_fd(&file->reserve);
+		fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	}
+	return high_fd(fd);
+}
+
+/* Ends the socket's connection, and keeps the socket for its number. */
+static void keep_reserve(struct rdmacm_file *file, int fd)
+{
+	if (file->reserve >= 0 || is_parents(file)) {
+		close(fd);
+		return;
+	}
+	shutdown(fd, SHUT_RDWR);
+	file->reserve = fd;
+}
+
 /* -ENODEV: no daemon, as where the kernel's module is not loaded. -ETIMEDOUT. */
-static int connect_socket(uint64_t deadline)
+static int connect_socket(struct rdmacm_file *file, uint64_t deadline)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd, rc;
@@ -107,7 +138,7 @@ static int connect_socket(uint64_t deadline)
 	if (snprintf(address.sun_path, sizeof(address.sun_path), "%s/" CM_ATTACH_SOCKET_NAME,
 		     run_dir_path()) >= (int)sizeof(address.sun_path))
 		return -ENAMETOOLONG;
-	fd = high_fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+	fd = make_socket(file);
 	if (fd < 0)
 		return -errno;
 	rc = connect_to(fd, &address, deadline);
@@ -115,14 +146,8 @@ static int connect_socket(uint64_t deadline)
 		rc = -EPERM;
 	if (!rc)
 		return fd;
-	close(fd);
+	keep_reserve(file, fd);
 	return rc == -ENOENT || rc == -ECONNREFUSED ? -ENODEV : rc;
-}
-
-/* In a child that a signal handler has forked: the packets are for the parent. */
-static bool is_parents(const struct rdmacm_file *file)
-{
-	return file->pid != getpid();
 }
 
 static int send_hello(const struct rdmacm_file *file)
@@ -133,6 +158,28 @@ static int send_hello(const struct rdmacm_file *file)
 	return send(file->socket, &hello, sizeof(hello), MSG_NOSIGNAL) == sizeof(hello)
 		       ? 0
 		       : -ECONNRESET;
+}
+
+/*
+ * Waits for a packet, and receives it with its descriptors. For their numbers the spare descriptors
+ * are closed only when the packet is there: other threads could take the numbers.
+ */
+static ssize_t receive_with_fds(const struct rdmacm_file *file, struct msghdr *msg)
+{
+	sigset_t signals;
+	uint8_t byte;
+	ssize_t n;
+
+	do
+		n = recv(file->socket, &byte, sizeof(byte), MSG_PEEK);
+	while (n < 0 && errno == EINTR);
+	if (n <= 0 || is_parents(file))
+		return -1;
+	rdmacm_lock_files(&signals);
+	rdmacm_reconnect_close_spares();
+	n = recvmsg(file->socket, msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	rdmacm_unlock_files(&signals);
+	return n;
 }
 
 /* Sets fds to the descriptors of the welcome; a descriptor that did not come is -1. */
@@ -149,15 +196,11 @@ static int receive_welcome(const struct rdmacm_file *file, struct cm_attach_welc
 			     .msg_control = &control,
 			     .msg_controllen = CMSG_LEN(CM_ATTACH_FDS * sizeof(int))};
 	struct cmsghdr *c;
-	ssize_t n;
 
 	memset(fds, -1, CM_ATTACH_FDS * sizeof(int));
 	if (!await_packet(file->socket, deadline))
 		return -ETIMEDOUT;
-	do
-		n = recvmsg(file->socket, &msg, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
-	if (n != sizeof(*w))
+	if (receive_with_fds(file, &msg) != sizeof(*w))
 		return -ECONNRESET;
 	c = CMSG_FIRSTHDR(&msg);
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
@@ -214,7 +257,7 @@ static int open_events(struct rdmacm_file *file, const int fds[CM_ATTACH_FDS])
 /* Claims file->token, or gets a token where that is 0. 0, or a negative errno value. */
 static int greet_daemon(struct rdmacm_file *file, uint64_t deadline)
 {
-	int fds[CM_ATTACH_FDS] = {-1, -1}, rc = connect_socket(deadline);
+	int fds[CM_ATTACH_FDS] = {-1, -1}, rc = connect_socket(file, deadline);
 	struct cm_attach_welcome w = {0};
 
 	if (rc < 0)
@@ -233,19 +276,22 @@ static int greet_daemon(struct rdmacm_file *file, uint64_t deadline)
 		rc = open_events(file, fds);
 	}
 	if (rc) {
-		rdmacm_close_fd(&file->socket);
-		return rc;
+		keep_reserve(file, file->socket);
+		file->socket = -1;
+	} else {
+		rdmacm_close_fd(&file->reserve);
+		file->token = w.token;
 	}
-	file->token = w.token;
-	return 0;
+	rdmacm_reconnect_keep_spares();
+	return rc;
 }
 
-static void close_socket(struct rdmacm_file *file)
+static void end_connection(struct rdmacm_file *file)
 {
 	if (file->socket < 0)
 		return;
 	rdmacm_reconnect_unwatch(file);
-	close(file->socket);
+	keep_reserve(file, file->socket);
 	file->socket = -1;
 	file->n_due = 0;
 }
@@ -263,9 +309,27 @@ int rdmacm_daemon_connect(struct rdmacm_file *file, uint64_t deadline)
 
 void rdmacm_daemon_disconnect(struct rdmacm_file *file)
 {
-	close_socket(file);
+	end_connection(file);
+	rdmacm_close_fd(&file->reserve);
 	rdmacm_reconnect_remove(file);
 	close_events(file);
+}
+
+/* --- Commands */
+
+/* again: as in struct cm_attach_command. False: the daemon has ended. */
+static bool send_command(struct rdmacm_file *file, const struct rdmacm_request *request, bool again)
+{
+	struct cm_attach_command command = request->command;
+	struct iovec iov[] = {{&command, sizeof(command)}, {(void *)request->in, command.in}};
+	const struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
+
+	command.again = again;
+	command.fetched = file->fetched;
+	if (sendmsg(file->socket, &msg, MSG_NOSIGNAL) != (ssize_t)(sizeof(command) + command.in))
+		return false;
+	file->n_due++;
+	return true;
 }
 
 /* --- Reconnecting */
@@ -277,8 +341,17 @@ static void give_up(struct rdmacm_file *file, int rc)
 		    rc == -ETIME ? "urxed ended and no other urxed has started in time"
 				 : "the urxed that runs now does not know this process's IDs");
 	file->daemon_gone = true;
+	rdmacm_close_fd(&file->reserve);
 	rdmacm_close_fd(&file->event_writer);
 	pthread_cond_broadcast(&file->reconnected);
+}
+
+/* The first command tells the daemon that the process has the welcome. Its reply may come late. */
+static void confirm_claim(struct rdmacm_file *file)
+{
+	const struct rdmacm_request request = {.command = {.command = RDMA_USER_CM_CMD_GET_EVENT}};
+
+	(void)send_command(file, &request, false);
 }
 
 bool rdmacm_daemon_is_reconnecting(const struct rdmacm_file *file)
@@ -301,13 +374,14 @@ void rdmacm_daemon_retry(struct rdmacm_file *file)
 	if (rc)
 		return;
 	rdmacm_reconnect_watch(file);
+	confirm_claim(file);
 	log_info("rdma_cm: connected to another urxed");
 	pthread_cond_broadcast(&file->reconnected);
 }
 
 void rdmacm_daemon_lost(struct rdmacm_file *file)
 {
-	close_socket(file);
+	end_connection(file);
 	file->lost_at = clock_monotonic();
 	rdmacm_daemon_retry(file);
 }
@@ -315,6 +389,7 @@ void rdmacm_daemon_lost(struct rdmacm_file *file)
 void rdmacm_daemon_fork_child(struct rdmacm_file *file)
 {
 	rdmacm_close_fd(&file->socket);
+	rdmacm_close_fd(&file->reserve);
 	close_events(file);
 	file->n_due = 0;
 	file->daemon_gone = true;
@@ -390,21 +465,6 @@ static int await_daemon(struct rdmacm_file *file, const struct rdmacm_request *r
 	if (!rdmacm_is_open(file, request))
 		return -EBADF;
 	return file->daemon_gone ? -EIO : 0;
-}
-
-/* again: as in struct cm_attach_command. False: the daemon has ended. */
-static bool send_command(struct rdmacm_file *file, const struct rdmacm_request *request, bool again)
-{
-	struct cm_attach_command command = request->command;
-	struct iovec iov[] = {{&command, sizeof(command)}, {(void *)request->in, command.in}};
-	const struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
-
-	command.again = again;
-	command.fetched = file->fetched;
-	if (sendmsg(file->socket, &msg, MSG_NOSIGNAL) != (ssize_t)(sizeof(command) + command.in))
-		return false;
-	file->n_due++;
-	return true;
 }
 
 /* Waits without limit, as a command to the kernel does. False: the daemon has ended. */

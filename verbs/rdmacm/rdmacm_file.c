@@ -183,7 +183,7 @@ static struct rdmacm_file *make_file(void)
 		return NULL;
 	file->fd = (struct fd_object){.kind = FD_RDMACM, .release = release_file};
 	file->socket = file->event_set = file->event_reader = file->event_writer = -1;
-	file->kernel = -1;
+	file->kernel = file->reserve = -1;
 	init_lock(file);
 	file->next = rdmacm_files_first();
 	atomic_store_explicit(&first_file, file, memory_order_release);

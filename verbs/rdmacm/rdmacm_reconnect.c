@@ -27,6 +27,7 @@ static int epoll_fd = -1; /* of the files' sockets and the pipe; -1: no thread *
  * the thread. If the program closes it, the read end hangs up.
  */
 static int pipe_fds[2] = {-1, -1};
+static int spare_fds[CM_ATTACH_FDS] = {-1, -1}; /* duplicates of epoll_fd */
 static pthread_t thread;
 
 void rdmacm_reconnect_watch(struct rdmacm_file *file)
@@ -145,6 +146,33 @@ static void close_descriptors(int epoll, const int pipe[2])
 			close(fds[i]);
 }
 
+/* The program may have closed a spare descriptor, and use its number itself. */
+void rdmacm_reconnect_close_spares(void)
+{
+	for (int i = 0; i < CM_ATTACH_FDS; i++) {
+		if (spare_fds[i] >= 0 && !watch_pipe(EPOLL_CTL_MOD, spare_fds[i], pipe_fds[0], 0))
+			close(spare_fds[i]);
+		spare_fds[i] = -1;
+	}
+}
+
+static void open_spares(void)
+{
+	for (int i = 0; i < CM_ATTACH_FDS; i++)
+		if (spare_fds[i] < 0)
+			spare_fds[i] = high_fd_duplicate(epoll_fd);
+}
+
+void rdmacm_reconnect_keep_spares(void)
+{
+	sigset_t signals;
+
+	rdmacm_lock_files(&signals);
+	if (epoll_fd >= 0)
+		open_spares();
+	rdmacm_unlock_files(&signals);
+}
+
 static void forget_descriptors(void)
 {
 	epoll_fd = pipe_fds[0] = pipe_fds[1] = -1;
@@ -152,6 +180,7 @@ static void forget_descriptors(void)
 
 void rdmacm_reconnect_in_child(void)
 {
+	rdmacm_reconnect_close_spares();
 	close_descriptors(epoll_fd, pipe_fds);
 	forget_descriptors();
 	n_watched = 0;
@@ -180,8 +209,10 @@ static int start_thread(void)
 	main_thread_wake_at_end(wake_thread);
 	if (!rc)
 		rc = -pthread_create(&thread, NULL, reconnect_thread, (void *)(intptr_t)epoll_fd);
-	if (!rc)
+	if (!rc) {
+		open_spares();
 		return 0;
+	}
 	close_descriptors(epoll_fd, pipe_fds);
 	forget_descriptors();
 	return rc;
@@ -196,6 +227,7 @@ static void stop_thread(const sigset_t *signals)
 	const int epoll = epoll_fd, pipe[2] = {pipe_fds[0], pipe_fds[1]};
 	const pthread_t ended = thread;
 
+	rdmacm_reconnect_close_spares();
 	forget_descriptors();
 	rdmacm_unlock_files(signals);
 	/*

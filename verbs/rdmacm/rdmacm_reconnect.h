@@ -20,6 +20,15 @@ void rdmacm_reconnect_remove(struct rdmacm_file *file);
 void rdmacm_reconnect_watch(struct rdmacm_file *file);
 void rdmacm_reconnect_unwatch(struct rdmacm_file *file);
 
+/*
+ * The thread has two spare descriptors for those of a welcome, which a process at its limit of
+ * descriptors could not receive otherwise. close_spares: with rdmacm_files_lock, which the caller
+ * holds until it has received them. keep_spares opens those that are closed, as far as possible:
+ * without rdmacm_files_lock.
+ */
+void rdmacm_reconnect_close_spares(void);
+void rdmacm_reconnect_keep_spares(void);
+
 /* In a forked child, which has no such thread: closes the thread's descriptors, and forgets the
  * files. With rdmacm_files_lock. */
 void rdmacm_reconnect_in_child(void);

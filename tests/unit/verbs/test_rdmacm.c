@@ -851,7 +851,7 @@ static void a_welcome_is_not_a_forked_childs(void **state)
 	(void)state;
 	atomic_store(&silent, true);
 	assert_int_equal(pthread_create(&server, NULL, serve, NULL), 0);
-	fork_in_call(open_in_thread, SYS_recvmsg, break_silence);
+	fork_in_call(open_in_thread, SYS_recvfrom, break_silence);
 	close(atomic_load(&event_socket));
 	assert_int_equal(pthread_join(server, NULL), 0);
 }

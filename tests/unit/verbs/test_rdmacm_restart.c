@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* MIGRATE_ID between two devices of rdma_cm, while this test ends the daemon and starts the next.
- */
+/* Devices of rdma_cm, while this test ends the daemon and starts the next. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -12,8 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -28,6 +29,7 @@
 #define NUMBER 7 /* of the ID */
 #define FROM   1 /* tokens of the devices */
 #define TO     2
+#define LIMIT  64 /* of descriptors */
 
 static char dir[] = "/tmp/urxe-test-rdmacm-XXXXXX";
 static int listener;
@@ -78,9 +80,11 @@ static void *serve(void *arg)
 	close(from);
 	close(to);
 	to = welcome(TO);
+	reply(to, RDMA_USER_CM_CMD_GET_EVENT, false, 0);
 	/* The next daemon does not find a device that the program has not claimed yet. */
 	reply(to, RDMA_USER_CM_CMD_MIGRATE_ID, true, -EINVAL);
 	from = welcome(FROM);
+	reply(from, RDMA_USER_CM_CMD_GET_EVENT, false, 0);
 	reply(from, RDMA_USER_CM_CMD_GET_EVENT, true, 0);
 	reply(to, RDMA_USER_CM_CMD_MIGRATE_ID, false, 0);
 	close(from);
@@ -144,10 +148,63 @@ static void a_daemon_may_be_replaced_within_a_migration(void **state)
 	assert_int_equal(pthread_join(server, NULL), 0);
 }
 
+/* Two daemons, each of which ends when it gets a command; the third one replies. */
+static void serve_twice(void)
+{
+	struct cm_attach_command command;
+	int socket = welcome(TO);
+
+	for (int i = 0; i < 2; i++) {
+		require(recv(socket, &command, sizeof(command), 0) > 0);
+		close(socket);
+		socket = welcome(TO);
+		reply(socket, RDMA_USER_CM_CMD_GET_EVENT, false, 0);
+	}
+	reply(socket, RDMA_USER_CM_CMD_CREATE_ID, true, 0);
+	require(!recv(socket, &command, sizeof(command), 0));
+}
+
+static void a_process_at_its_limit_of_descriptors_finds_the_next_daemon(void **state)
+{
+	struct rdma_ucm_create_id_resp resp = {0};
+	const struct {
+		struct rdma_ucm_cmd_hdr hdr;
+		struct rdma_ucm_create_id create;
+	} c = {.hdr = {.cmd = RDMA_USER_CM_CMD_CREATE_ID,
+		       .in = sizeof(c.create),
+		       .out = sizeof(resp)},
+	       .create = {.response = (uintptr_t)&resp}};
+	struct rlimit limit, small;
+	int fd, status, taken[LIMIT], n = 0;
+	pid_t daemon = fork();
+
+	(void)state;
+	if (!daemon) {
+		alarm(20);
+		serve_twice();
+		_exit(0);
+	}
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	small = (struct rlimit){LIMIT, limit.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &small), 0);
+	fd = rdmacm_open(O_CLOEXEC);
+	assert_true(fd >= 0);
+	while ((taken[n] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+		n++;
+	assert_int_equal(rdmacm_write(rdmacm_lookup(fd), fd, &c, sizeof(c)), sizeof(c));
+	close_device(fd);
+	while (n--)
+		close(taken[n]);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(waitpid(daemon, &status, 0), daemon);
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_daemon_may_be_replaced_within_a_migration),
+		cmocka_unit_test(a_process_at_its_limit_of_descriptors_finds_the_next_daemon),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

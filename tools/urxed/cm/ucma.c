@@ -144,10 +144,10 @@ static void end_file(struct ucma_file *file)
  * The program may go on elsewhere, or here. Until then its port stays taken, and a peer gets no
  * answer instead of a refusal.
  */
-static void depart(struct ucma_file *file)
+static void depart(struct ucma_file *file, uint64_t time_limit)
 {
 	disconnect_file(file);
-	file->forget_at = file->ucma->cma.now + UCMA_DEPARTED_NS;
+	file->forget_at = file->ucma->cma.now + time_limit;
 	file->ucma->n_departed++;
 }
 
@@ -162,11 +162,26 @@ static bool can_be_restored(const struct ucma_file *file)
 	return file->frozen && !file->restoring && file->n_ctxs && is_saved;
 }
 
+static bool is_process_alive(const struct ucma_file *file)
+{
+	return !file->start || process_identity(file->pid) == file->start;
+}
+
+/* The program had no descriptor free for the welcome, for instance, and claims the file again. */
+static bool is_claim_lost(const struct ucma_file *file)
+{
+	return file->fd >= 0 && file->unconfirmed && is_process_alive(file);
+}
+
 /* Ends the connection; ucma_tick destroys what the program has, if it is much. */
 static void ucma_file_close(struct ucma_file *file)
 {
 	if (can_be_restored(file)) {
-		depart(file);
+		depart(file, UCMA_DEPARTED_NS);
+		return;
+	}
+	if (is_claim_lost(file)) {
+		depart(file, UCMA_CLAIM_TIME_NS);
 		return;
 	}
 	end_file(file);
@@ -411,6 +426,7 @@ static void transfer_connection(struct ucma_file *file, struct ucma_file *by)
 	(void)epoll_ctl(file->ucma->epoll_fd, EPOLL_CTL_MOD, by->fd, &ev);
 	file->fd = by->fd;
 	file->event_fd = by->event_fd;
+	file->unconfirmed = true;
 	ucma_drop_fetched_events(file, by->fetched);
 	LIST_REMOVE(by, link);
 	free(by);
@@ -439,8 +455,8 @@ static int complete_claim(struct ucma_file *by)
 }
 
 /*
- * The program was frozen while others made their claims. If this claim has to wait, tick_claims
- * completes it; if the claimant ends before, the file departs again.
+ * The program was frozen while others made their claims, or has lost its first claim. If this claim
+ * has to wait, tick_claims completes it; if the claimant ends before, a frozen file departs again.
  */
 static void claim_departed_file(struct ucma_file *file)
 {
@@ -505,6 +521,7 @@ static int handle_command(struct ucma_file *file, const uint8_t *message, uint32
 				  .out = answer.out,
 				  .out_size = request->out < CM_ATTACH_BYTES ? request->out
 									     : CM_ATTACH_BYTES};
+	file->unconfirmed = false;
 	/* The records of a frozen file include its events. */
 	if (!file->frozen)
 		ucma_drop_fetched_events(file, request->fetched);
@@ -569,15 +586,10 @@ static void complete_claims(struct ucma *u)
 	}
 }
 
-static bool is_process_alive(const struct ucma_file *file)
-{
-	return !file->start || process_identity(file->pid) == file->start;
-}
-
 bool ucma_file_awaits_restoration(const struct ucma_file *file)
 {
 	if (file->forget_at)
-		return true;
+		return file->frozen;
 	return can_be_restored(file) && file->fd < 0 && !is_claimed(file) &&
 	       !is_process_alive(file);
 }

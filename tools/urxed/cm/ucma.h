@@ -51,7 +51,10 @@
  */
 #define UCMA_REQUESTS_MAX 16384
 #define UCMA_STORE_NAME   "urxed.ids"
-/* How long a new daemon keeps the IDs that an earlier one has recorded for running programs. */
+/*
+ * How long a new daemon keeps the IDs that an earlier one has recorded for running programs; again
+ * after a claim whose connection ended before the program's first command.
+ */
 #define UCMA_CLAIM_TIME_NS 3000000000ull
 
 /* How long a program that ended while it was frozen keeps its IDs. */
@@ -130,7 +133,15 @@ struct ucma_file {
 	bool ended;     /* given up: ucma_tick destroys its IDs and events, then the file */
 	bool frozen;    /* is saved, and stands still (ucma_checkpoint.c) */
 	bool restoring; /* frozen, because records of a saved program come in */
-	/* ns; end of a departed file, whose program ended while frozen; 0: not departed. */
+	/*
+	 * The program has claimed the file, and has given no command since: it may not have
+	 * received the welcome.
+	 */
+	bool unconfirmed;
+	/*
+	 * ns; end of a departed file, whose program ended while frozen, or has not received the
+	 * welcome to its claim; 0: not departed.
+	 */
 	uint64_t forget_at;
 	struct ucma_save_cursor save_cursor;
 	uint32_t stale;       /* number of sent packets that the current command has made invalid */

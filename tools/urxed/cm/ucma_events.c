@@ -111,6 +111,7 @@ static void unsend_events(struct ucma_file *file)
 	}
 	file->sent = 0;
 	file->n_cancelled = 0;
+	file->unsent = TAILQ_FIRST(&file->events);
 }
 
 /* One packet cannot be taken out of a socket's queue, so all unfetched events are sent again. */
@@ -118,7 +119,6 @@ static void withdraw_sent_events(struct ucma_file *file)
 {
 	file->stale += file->sent;
 	unsend_events(file);
-	file->unsent = TAILQ_FIRST(&file->events);
 	ucma_events_queue_send(file);
 }
 

@@ -11,6 +11,7 @@ static void hang_up(struct loop_program *p)
 {
 	close(p->fd);
 	loop_close_events(p);
+	p->event_fd = p->event_writer = -1;
 	p->fd = loop_connect(&loop);
 }
 
@@ -213,6 +214,65 @@ static void ids_of_an_ended_process_are_closed_at_once(void **state)
 	loop_pass(&loop, SECOND / 10);
 	loop_run(&loop);
 	get_event(&a, CMA_DISCONNECTED);
+	b.token = 0;
+	assert_int_equal(claim(&b), 0);
+}
+
+/* The program had no descriptor free for the welcome; it closes the connection, and claims again.
+ */
+static void a_lost_claim_is_made_again(void **state)
+{
+	uint32_t id, first, second;
+
+	(void)state;
+	listener(5);
+	id = client(RDMA_PS_TCP);
+	first = create(&a, RDMA_PS_TCP, 0xa);
+	second = create(&a, RDMA_PS_TCP, 0xa);
+	assert_int_equal(resolve(&a, first), 0);
+	assert_int_equal(resolve(&a, second), 0);
+	assert_int_equal(get_event(&a, CMA_ADDR_RESOLVED).id, first);
+	restart();
+	hang_up(&a);
+	hang_up(&b);
+	ucma_input(&loop.ucma, loop.now);
+	loop_pass(&loop, CLAIM - 1);
+	assert_int_equal(claim(&a), 0);
+	assert_int_equal(claim(&b), 0);
+	loop_pass(&loop, CLAIM);
+	assert_int_equal(get_event(&a, CMA_ADDR_RESOLVED).id, second);
+	expect_no_event(&a);
+	establish(id);
+	assert_int_equal(loop.ucma.n_departed, 0);
+}
+
+static void a_lost_claim_ends_after_3_seconds(void **state)
+{
+	uint32_t id;
+
+	(void)state;
+	listener(5);
+	restart();
+	id = create(&a, RDMA_PS_TCP, 0xd);
+	hang_up(&b);
+	ucma_input(&loop.ucma, loop.now);
+	loop_pass(&loop, CLAIM - 1);
+	assert_int_equal(bind_to(&a, id, INADDR_ANY, PORT), -EADDRNOTAVAIL);
+	loop_pass(&loop, 1);
+	assert_int_equal(bind_to(&a, id, INADDR_ANY, PORT), 0);
+	b.token = 0;
+	assert_int_equal(claim(&b), 0);
+}
+
+/* After its first command, a program that closes the device ends its IDs at once. */
+static void ids_end_with_a_confirmed_claim(void **state)
+{
+	(void)state;
+	listener(5);
+	restart();
+	create(&b, RDMA_PS_TCP, 0xb);
+	assert_int_equal(claim(&b), -EPERM);
+	assert_int_equal(loop.ucma.cma.ports.n, 0);
 	b.token = 0;
 	assert_int_equal(claim(&b), 0);
 }
@@ -451,6 +511,9 @@ int main(void)
 		TEST(the_claim_time_begins_when_the_daemon_serves),
 		TEST(unclaimed_ids_are_closed_after_3_seconds),
 		TEST(ids_of_an_ended_process_are_closed_at_once),
+		TEST(a_lost_claim_is_made_again),
+		TEST(a_lost_claim_ends_after_3_seconds),
+		TEST(ids_end_with_a_confirmed_claim),
 		TEST(wrong_token_or_process_claims_nothing),
 		TEST(frozen_ids_survive_a_restart_as_they_are),
 		TEST(frozen_program_claims_its_ids_late),
