@@ -38,6 +38,9 @@ int vnic_peer_listen(const struct sockaddr_un *address, int backlog)
 	return rc;
 }
 
+/* An array of no buffers would have the same meaning, but qemu-user makes no system call for one. */
+static struct iovec nothing;
+
 static ssize_t receive_message(int fd, struct msghdr *header, int flags)
 {
 	ssize_t len;
@@ -50,9 +53,9 @@ static ssize_t receive_message(int fd, struct msghdr *header, int flags)
 
 static void drop_message(int fd)
 {
-	struct msghdr nothing = {0};
+	struct msghdr header = {.msg_iov = &nothing, .msg_iovlen = 1};
 
-	(void)receive_message(fd, &nothing, 0);
+	(void)receive_message(fd, &header, 0);
 }
 
 /*
@@ -92,7 +95,10 @@ static bool look_at_queue(int fd, bool *fds)
 		struct cmsghdr header;
 		uint8_t room[CMSG_SPACE(sizeof(struct ucred))];
 	} control;
-	struct msghdr header = {.msg_control = &control, .msg_controllen = sizeof(control)};
+	struct msghdr header = {.msg_iov = &nothing,
+				.msg_iovlen = 1,
+				.msg_control = &control,
+				.msg_controllen = sizeof(control)};
 
 	if (receive_message(fd, &header, MSG_PEEK) < 0)
 		return false;
