@@ -419,7 +419,7 @@ static void write_mappings(const struct process_save *save, struct vnic_state_st
 		if (fd < 0)
 			vnic_state_fail(s, checkpoint_fail(-EBUSY, "the device is being closed"));
 		else
-			ring_mappings_write(s, i, fd);
+			ring_mappings_write(s, i, fd, &save->files[i]->queues);
 	}
 }
 

@@ -7,30 +7,59 @@
 #include <sys/sysmacros.h>
 
 #include "memory/proc_maps.h"
+#include "memory/ring_slab.h"
 
 /* Linux 4.17; not in every libc's headers. */
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-static void write_mapping(struct vnic_state_stream *s, uint32_t context, const struct mapping *m)
+/* Each hole that the stream leaves in a mapping is one more mapping of the restored process, which
+ * may have 65,530 (vm.max_map_count). */
+#define HOLES_MAX 1024
+
+static void write_part(struct vnic_state_stream *s, uint32_t context, const struct mapping *m,
+		       uint64_t start, uint64_t end)
 {
 	struct mapping_record r = {
 		.context = context,
-		.start = m->start,
-		.length = m->end - m->start,
-		.offset = m->offset,
+		.start = start,
+		.length = end - start,
+		.offset = m->offset + (start - m->start),
 		.writable = m->writable,
 	};
 
+	if (start == end)
+		return;
 	vnic_state_record_begin(s, CHECKPOINT_MAPPING);
 	mapping_fields(s, &r);
 	vnic_state_record_end(s);
 }
 
-void ring_mappings_write(struct vnic_state_stream *s, uint32_t context, int memfd)
+/* The restored process has no slabs, so nothing would unmap what they keep. */
+static void write_mapping(struct vnic_state_stream *s, uint32_t context, const struct mapping *m,
+			  const struct ring_space *space, uint32_t *holes)
+{
+	uint64_t start = m->start, length;
+
+	for (uint64_t at = m->start; at < m->end; at += length) {
+		bool left = ring_space_is_left(space, m->offset + (at - m->start), at, &length);
+
+		if (length > m->end - at)
+			length = m->end - at;
+		if (!left || (at != start && ++*holes > HOLES_MAX))
+			continue;
+		write_part(s, context, m, start, at);
+		start = at + length;
+	}
+	write_part(s, context, m, start, m->end);
+}
+
+void ring_mappings_write(struct vnic_state_stream *s, uint32_t context, int memfd,
+			 const struct ring_space *space)
 {
 	struct text_lines maps;
+	uint32_t holes = 0;
 	struct mapping m;
 	struct stat st;
 
@@ -41,7 +70,7 @@ void ring_mappings_write(struct vnic_state_stream *s, uint32_t context, int memf
 	while (proc_maps_next(&maps, &m))
 		if (m.inode == st.st_ino && m.major == major(st.st_dev) &&
 		    m.minor == minor(st.st_dev))
-			write_mapping(s, context, &m);
+			write_mapping(s, context, &m, space, &holes);
 	text_lines_close(&maps);
 }
 

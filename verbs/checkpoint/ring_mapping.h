@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The rings in the address space of the process: parts of a context's memfd, mapped by librxe and
- * by this library. The kernel may merge neighbouring mappings of both, so each mapping is restored
- * as a whole, and this library finds its rings at the same addresses as librxe does.
+ * by this library. The kernel may merge neighbouring mappings of both, so the stream has mappings
+ * and not rings, and this library finds its rings at the same addresses as librxe does.
  */
 #ifndef URXE_VERBS_CHECKPOINT_RING_MAPPING_H
 #define URXE_VERBS_CHECKPOINT_RING_MAPPING_H
@@ -11,8 +11,12 @@
 
 #include "checkpoint/image/checkpoint_records.h"
 
-/* Writes a record for each mapping of the context's memfd to the stream. Does not call malloc. */
-void ring_mappings_write(struct vnic_state_stream *s, uint32_t context, int memfd);
+struct ring_space;
+
+/* Writes records for the mappings of the context's memfd to the stream, but for most parts that
+ * only destroyed rings had. Does not call malloc. */
+void ring_mappings_write(struct vnic_state_stream *s, uint32_t context, int memfd,
+			 const struct ring_space *space);
 /*
  * Maps a saved part of a memfd at its saved addresses. These must be unused, or completely mapped
  * shared and PROT_NONE by the checkpointer, which the function replaces. *reserved becomes true in

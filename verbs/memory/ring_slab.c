@@ -48,7 +48,8 @@ static struct ring_slab *find_slab(const struct ring_space *space, uint64_t offs
 	return space->slabs[low - 1];
 }
 
-static struct slab_ring *find_ring(const struct ring_slab *slab, uint64_t offset)
+/* The ring that has the offset; NULL: none. */
+static struct slab_ring *ring_at(const struct ring_slab *slab, uint64_t offset)
 {
 	uint32_t low = 0, high = slab->n;
 
@@ -60,7 +61,15 @@ static struct slab_ring *find_ring(const struct ring_slab *slab, uint64_t offset
 		else
 			high = middle;
 	}
-	return low < slab->n && slab->rings[low].offset == offset ? &slab->rings[low] : NULL;
+	return low < slab->n ? &slab->rings[low] : NULL;
+}
+
+/* The ring that begins at the offset; NULL: none. */
+static struct slab_ring *find_ring(const struct ring_slab *slab, uint64_t offset)
+{
+	struct slab_ring *ring = ring_at(slab, offset);
+
+	return ring && ring->offset == offset ? ring : NULL;
 }
 
 static uint8_t *address_of(const struct ring_slab *slab, uint64_t offset)
@@ -326,4 +335,18 @@ bool ring_space_keep(const struct destroyed_ring *destroyed_one)
 		return false;
 	ring->kept = true;
 	return true;
+}
+
+bool ring_space_is_left(const struct ring_space *space, uint64_t offset, uint64_t address,
+			uint64_t *length)
+{
+	uint32_t index;
+	const struct ring_slab *slab = find_slab(space, offset, &index);
+	const struct slab_ring *ring = slab ? ring_at(slab, offset) : NULL;
+
+	*length = ring ? ring->offset + ring->size - offset : UINT64_MAX;
+	if (!ring || ring->live)
+		return false;
+	return address == (uintptr_t)address_of(slab, offset) ||
+	       (ring->kept && address == (uintptr_t)ring->start + (offset - ring->offset));
 }

@@ -73,5 +73,12 @@ bool ring_destroyed(const void *start, size_t length, struct destroyed_ring *rin
  * false: the program's call has to do it.
  */
 bool ring_space_keep(const struct destroyed_ring *ring);
+/*
+ * Whether that address is mapped only because a slab keeps it: it shows the part of the memfd at
+ * the offset, whose ring is destroyed. *length: bytes from the offset on for which the answer is
+ * the same; UINT64_MAX: all.
+ */
+bool ring_space_is_left(const struct ring_space *space, uint64_t offset, uint64_t address,
+			uint64_t *length);
 
 #endif

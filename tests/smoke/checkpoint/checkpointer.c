@@ -35,16 +35,39 @@ const char *result(const char *done, int rc)
 
 /* --- Saving. */
 
-/* The mappings of rings, as the kernel lists them. */
-static void copy_maps(const char *path)
+/* Writes the mappings of rings to `copy`, as the kernel lists them. Returns their number. */
+static unsigned int list_rings(FILE *copy)
 {
-	FILE *maps = fopen("/proc/self/maps", "re"), *copy = fopen(path, "we");
+	FILE *maps = fopen("/proc/self/maps", "re");
+	unsigned int n = 0;
 	char line[512];
 
-	while (maps && copy && fgets(line, sizeof(line), maps))
-		if (strstr(line, "memfd:uverbs"))
+	if (!maps)
+		err(1, "/proc/self/maps");
+	while (fgets(line, sizeof(line), maps)) {
+		if (!strstr(line, "memfd:uverbs"))
+			continue;
+		n++;
+		if (copy)
 			fputs(line, copy);
-	if (!maps || !copy || fclose(maps) || fclose(copy))
+	}
+	fclose(maps);
+	return n;
+}
+
+bool has_rings(void)
+{
+	return list_rings(NULL);
+}
+
+static void copy_maps(const char *path)
+{
+	FILE *copy = fopen(path, "we");
+
+	if (!copy)
+		err(1, "%s", path);
+	list_rings(copy);
+	if (fclose(copy))
 		err(1, "%s", path);
 }
 

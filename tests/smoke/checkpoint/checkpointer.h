@@ -6,6 +6,8 @@
 #ifndef URXE_TEST_CHECKPOINTER_H
 #define URXE_TEST_CHECKPOINTER_H
 
+#include <stdbool.h>
+
 #include <infiniband/verbs.h>
 
 #include "checkpoint/checkpoint.h"
@@ -25,6 +27,8 @@ struct ibv_device **list_devices(void);
 void check_addresses(const void *liburxe, const void *librxe);
 /* Writes urxe's state, and the addresses of rings. Returns that of urxe_checkpoint_save. */
 int checkpointer_save(const char *stream, const char *maps);
+/* Whether a ring is mapped. */
+bool has_rings(void);
 /* Keeps the addresses of the rings free, until they are restored. */
 void reserve_addresses(const char *maps);
 /* Prints "restored", or the error and ends the program. */

@@ -258,7 +258,7 @@ static const char *misuse(void)
 	return CALL(resume)() ? "resume" : "refused";
 }
 
-static void close_all(void)
+static const char *close_all(void)
 {
 	program->ends = true;
 	program->hold = true;
@@ -266,6 +266,7 @@ static void close_all(void)
 		pthread_cancel(worker);
 	pthread_join(worker, NULL);
 	workload_close(program->work);
+	return has_rings() ? "a ring is still mapped" : "done";
 }
 
 static const char *obey(char *line)
@@ -306,7 +307,7 @@ static const char *obey(char *line)
 	} else if (!strcmp(word[0], "misuse")) {
 		return misuse();
 	} else if (!strcmp(word[0], "close")) {
-		close_all();
+		return close_all();
 	} else if (!strcmp(word[0], "report")) {
 		report();
 		return NULL;

@@ -366,6 +366,7 @@ static void make_idle_objects(struct workload *w, int gid_index)
 {
 	struct ibv_ah_attr attr = {
 		.is_global = 1, .port_num = 1, .grh = {.sgid_index = (uint8_t)gid_index}};
+	struct ibv_qp *destroyed;
 
 	attr.grh.dgid = w->self.gid;
 	w->empty_mr = register_bytes(w, (uint8_t *)w->srq_buffers + 1, 0);
@@ -386,7 +387,11 @@ static void make_idle_objects(struct workload *w, int gid_index)
 	if (w->kind == WORK_ALL)
 		make_id(w);
 	w->idle_cq = must(ibv_create_cq(w->context, 3, NULL, w->channel, 0), "ibv_create_cq");
+	/* Its rings have others on both sides. */
+	make_qp(w, &destroyed, NULL);
 	make_qp(w, &w->idle_qp, NULL);
+	if (ibv_destroy_qp(destroyed))
+		errx(1, "ibv_destroy_qp");
 }
 
 struct workload *workload_open(const char *device, int gid_index, uint8_t side, bool events,
