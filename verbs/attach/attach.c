@@ -228,13 +228,14 @@ static void init_lists(void)
 #define DEMAND_PATIENCE_NS UINT64_C(1000000000)
 #define DEMAND_PAUSE_NS    50000000
 
-static int demand_block(const char *dir, uint32_t qpn_first)
+static int demand_first_block(const char *dir, struct adapter_saved *saved)
 {
 	const struct timespec pause = {.tv_nsec = DEMAND_PAUSE_NS};
 	uint64_t until = clock_monotonic() + DEMAND_PATIENCE_NS;
 	int rc;
 
-	while ((rc = vnic_driver_demand(dir, qpn_first, &adapter.welcome, &adapter.nic)) ==
+	saved->demanded = saved->blocks[0];
+	while ((rc = vnic_driver_demand(dir, saved->demanded, &adapter.welcome, &adapter.nic)) ==
 		       -EEXIST &&
 	       clock_monotonic() < until)
 		nanosleep(&pause, NULL);
@@ -242,12 +243,12 @@ static int demand_block(const char *dir, uint32_t qpn_first)
 }
 
 /* All blocks of QPNs; the first one came with the welcome. */
-static int add_leases(const struct adapter_saved *saved)
+static int add_leases(struct adapter_saved *saved)
 {
 	int rc = add_lease(adapter.welcome.qpn_first);
 
 	for (uint32_t i = 1; saved && !rc && i < saved->n_blocks; i++) {
-		uint32_t qpn_first = saved->blocks[i];
+		uint32_t qpn_first = saved->demanded = saved->blocks[i];
 
 		rc = vnic_driver_lease(adapter.nic, &qpn_first);
 		if (!rc)
@@ -272,7 +273,7 @@ static void place_descriptors(void)
 }
 
 /* Attaches to the daemon, and makes the engine; no thread runs it yet. */
-static int begin_attachment(const struct adapter_saved *saved)
+static int begin_attachment(struct adapter_saved *saved)
 {
 	static pthread_once_t placed = PTHREAD_ONCE_INIT;
 	const char *dir = run_dir_path();
@@ -286,7 +287,7 @@ static int begin_attachment(const struct adapter_saved *saved)
 	rc = crc_load();
 	if (rc)
 		return rc;
-	rc = saved ? demand_block(dir, saved->blocks[0])
+	rc = saved ? demand_first_block(dir, saved)
 		   : vnic_driver_attach(dir, &adapter.welcome, &adapter.nic);
 	if (rc) {
 		if (!is_no_daemon(rc))
@@ -391,7 +392,7 @@ void adapter_unref(uint32_t forks)
 
 /* --- A restored process. */
 
-int adapter_restore_begin(const struct adapter_saved *saved)
+int adapter_restore_begin(struct adapter_saved *saved)
 {
 	int rc;
 

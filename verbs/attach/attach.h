@@ -33,6 +33,7 @@ struct adapter_saved {
 	const uint8_t *engine; /* stream of urxe_state_save */
 	size_t engine_length;
 	const struct urxe_state_restore *how; /* callbacks for the objects of the stream */
+	uint32_t demanded; /* set by adapter_restore_begin: the last block that it asked for */
 };
 
 /*
@@ -41,7 +42,7 @@ struct adapter_saved {
  * adapter_open_lock, until it calls adapter_restore_abort or adapter_restore_end. -EBUSY: the
  * process has an open device; errors of vnic_driver_demand and urxe_state_restore.
  */
-int adapter_restore_begin(const struct adapter_saved *saved);
+int adapter_restore_begin(struct adapter_saved *saved);
 void adapter_restore_abort(void);
 /*
  * Call it when the adapter has the contexts and their objects: starts the engine thread. `users` is

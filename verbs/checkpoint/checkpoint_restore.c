@@ -58,7 +58,7 @@ static int explain_busy(void)
 	return checkpoint_fail(-EBUSY, "the process has an open device");
 }
 
-static int explain_attach_error(const struct process_record *process, int rc)
+static int explain_attach_error(const struct process_record *process, uint32_t demanded, int rc)
 {
 	const uint8_t *was = process->mac, *is = adapter.welcome.mac;
 
@@ -69,12 +69,12 @@ static int explain_attach_error(const struct process_record *process, int rc)
 		return checkpoint_fail(rc,
 				       "another process of this host has the queue pair "
 				       "numbers from %#x on",
-				       process->blocks[0]);
+				       demanded);
 	case -EACCES:
 		return checkpoint_fail(rc,
 				       "a process of another user had the queue pair numbers "
 				       "from %#x on",
-				       process->blocks[0]);
+				       demanded);
 	case -EADDRNOTAVAIL:
 		return checkpoint_fail(
 			rc,
@@ -111,7 +111,7 @@ static int attach_restored_adapter(struct rebuilt *r)
 	memcpy(saved.gids, image->process.gids, sizeof(saved.gids));
 	rc = adapter_restore_begin(&saved);
 	if (rc)
-		return explain_attach_error(&image->process, rc);
+		return explain_attach_error(&image->process, saved.demanded, rc);
 	adapter_lock();
 	rc = join_add_objects(&joining);
 	adapter_unlock();

@@ -5,13 +5,16 @@ import contextlib
 import os
 import re
 import signal
+import struct
 import sys
 import time
+import zlib
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
 from checkpoint_pair import CheckpointPair, Commanded, ConnectedPair, move  # noqa: E402
 from host import Failure, Host, main, until  # noqa: E402
 
+LEASE_QPNS = 4096  # of a block
 DAEMON_SECONDS = 5  # for which a stop waits for a daemon's answer
 
 
@@ -152,6 +155,38 @@ def check_damaged(build):
         pair.save()
         pair.traveller.kill()
         pair.restore(pair.hosts[0], 'damaged')
+
+
+def add_block(stream, qpn_first):
+    """Adds a block of queue pair numbers to the process record, which is the first one (docs/checkpoint.md)."""
+    blocks = 24 + 12 + 6 + 2 + 4 + 4  # behind the header, kind and length, MAC, MTU, page size, last PD
+    n, = struct.unpack_from('<I', stream, blocks)
+    end = blocks + 4 + 4 * n
+    changed = bytearray(stream[:end] + struct.pack('<I', qpn_first) + stream[end:])
+    struct.pack_into('<I', changed, blocks, n + 1)
+    struct.pack_into('<Q', changed, 28, struct.unpack_from('<Q', changed, 28)[0] + 4)
+    struct.pack_into('<Q', changed, 16, len(changed))
+    struct.pack_into('<I', changed, 12, zlib.crc32(changed[16:], zlib.crc32(changed[:12])))
+    return changed
+
+
+def check_block_taken(build):
+    """Another process has the second block of queue pair numbers, and the error names this block."""
+    with one_host(build) as pair:
+        pair.save()
+        pair.traveller.kill()
+        with open(pair.files[0], 'rb') as file:
+            stream = file.read()
+        peer = next(qp for qp in pair.hosts[0].show('qp')['qps'] if qp['pid'] == pair.peer.program.process.pid)
+        block = peer['qpn'] // LEASE_QPNS * LEASE_QPNS
+        with open(pair.files[0], 'wb') as file:
+            file.write(add_block(stream, block))
+        answer = Commanded(pair.hosts[0], build, 'restore', *pair.files).answer()
+        if answer != f'error EEXIST: another process of this host has the queue pair numbers from {block:#x} on':
+            raise Failure(answer)
+        with open(pair.files[0], 'wb') as file:
+            file.write(stream)
+        pair.restore()
 
 
 # --- Connections of rdma_cm.
