@@ -72,6 +72,7 @@ static int destroy_id(struct rdmacm_file *file, struct rdmacm_request *request,
 	return rc;
 }
 
+/* NULL: a connection request whose number the program has guessed before it fetched the event. */
 static int migrate_id(struct rdmacm_file *file, struct rdmacm_request *request,
 		      struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
 {
@@ -80,12 +81,13 @@ static int migrate_id(struct rdmacm_file *file, struct rdmacm_request *request,
 		events < 0 ? events : run_for_events(file, request, response, id, (uint32_t)events);
 	struct rdmacm_id *moved;
 
-	if (rc || !id || request->from == file)
+	if (rc || request->from == file)
 		return rc;
 	moved = rdmacm_id_add(file, number);
-	if (moved)
+	if (moved && id)
 		*moved = *id;
-	id->exists = false;
+	if (id)
+		id->exists = false;
 	return 0;
 }
 

@@ -22,6 +22,7 @@
 #include <cm/attach.h>
 #include <rdma/rdma_user_cm.h>
 
+#include "rdmacm/ids.h"
 #include "rdmacm/rdmacm.h"
 #include "require.h"
 #include "send_fds.h"
@@ -143,6 +144,8 @@ static void a_daemon_may_be_replaced_within_a_migration(void **state)
 	c.migrate.fd = (uint32_t)from;
 	assert_int_equal(rdmacm_write(rdmacm_lookup(to), to, &c, sizeof(c)), sizeof(c));
 	assert_int_equal(resp.events_reported, 3);
+	/* The program has guessed the number: it has not fetched the event of the ID. */
+	assert_non_null(rdmacm_id_find(rdmacm_lookup(to), NUMBER));
 	close_device(to);
 	close_device(from);
 	assert_int_equal(pthread_join(server, NULL), 0);
