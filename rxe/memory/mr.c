@@ -12,6 +12,9 @@
 #include "objects/references.h"
 #include "util/ordered_copy.h"
 
+/* Consecutive keys in use at which the search for a free one looks. */
+#define KEYS_IN_A_ROW 16
+
 static bool has_valid_extents(const struct urxe_mr_attr *attr)
 {
 	uint64_t sum = 0;
@@ -38,15 +41,29 @@ bool mr_index_taken(const struct urxe_dev *dev, uint32_t key)
 	return is_reserved(dev, key);
 }
 
+static uint32_t next_key(struct urxe_dev *dev)
+{
+	dev->key_seed = dev->key_seed * 6364136223846793005u + 1442695040888963407u;
+	return ++dev->key_count << 8 | (uint32_t)(dev->key_seed >> 56);
+}
+
+static bool is_free(const struct urxe_dev *dev, uint32_t key, bool whole)
+{
+	return key && !idmap_find(&dev->mrs, key) && !is_reserved(dev, key) &&
+	       !(whole && mr_index_taken(dev, key));
+}
+
 uint32_t mr_new_key(struct urxe_dev *dev, bool whole)
 {
-	uint32_t key;
+	uint32_t key = next_key(dev);
 
-	do {
-		dev->key_seed = dev->key_seed * 6364136223846793005u + 1442695040888963407u;
-		key = ++dev->key_count << 8 | (uint32_t)(dev->key_seed >> 56);
-	} while (!key || idmap_find(&dev->mrs, key) || is_reserved(dev, key) ||
-		 (whole && mr_index_taken(dev, key)));
+	/* Keys that were chosen one after the other may all be in use: after some of them the
+	 * search goes on elsewhere. */
+	for (uint32_t n = 1; !is_free(dev, key, whole); n++) {
+		if (n % KEYS_IN_A_ROW == 0)
+			dev->key_count += (uint32_t)(dev->key_seed >> 32);
+		key = next_key(dev);
+	}
 	return key;
 }
 

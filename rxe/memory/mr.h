@@ -129,8 +129,11 @@ static inline bool mr_is_one_piece(const struct urxe_mr *mr)
 
 /* Whether [addr, addr + length) lies in [start, start + size); *offset becomes addr - start. */
 bool mr_within(uint64_t start, uint64_t size, uint64_t addr, uint64_t length, uint64_t *offset);
-/* A free key: a consecutive number and 8 random bits, so that a stale key rarely fits (IBA
- * 10.6.2.2). `whole`: all 256 keys with the same upper bits are free. */
+/*
+ * A free key: the next number and 8 random bits, so that a stale key rarely fits (IBA 10.6.2.2).
+ * After a run of numbers in use it is a random one. `whole`: all 256 keys with the same upper bits
+ * are free.
+ */
 uint32_t mr_new_key(struct urxe_dev *dev, bool whole);
 /* Whether any key with the same upper 24 bits is in use. */
 bool mr_index_taken(const struct urxe_dev *dev, uint32_t key);
