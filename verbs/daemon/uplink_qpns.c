@@ -9,10 +9,13 @@
 #include "poll/engine_wake.h"
 #include "queues/verbs_qp.h"
 
-/* The uplink receives packets to leased QPNs in any case. */
+/* The uplink receives packets to leased QPNs in any case. A queue pair that is being destroyed may
+ * have no block any more. */
 static bool is_leased(uint32_t qpn)
 {
-	return !adapter.leases.by_qpn[VNIC_BLOCK(qpn)]->foreign;
+	const struct lease_block *block = adapter.leases.by_qpn[VNIC_BLOCK(qpn)];
+
+	return !block || !block->foreign;
 }
 
 /* Peers of this host send by inboxes, copies and the switch. */

@@ -22,10 +22,9 @@ static void replace_foreign(struct leases *leases, struct lease_block *block)
 	if (!foreign || !foreign->foreign)
 		return;
 	memcpy(block->qps, foreign->qps, sizeof(block->qps));
-	for (uint32_t i = 0; i < VNIC_LEASE_QPNS; i++) {
-		leases->used += block->qps[i] != NULL;
-		leases->foreign -= block->qps[i] != NULL;
-	}
+	block->n_qps = foreign->n_qps;
+	leases->used += foreign->n_qps;
+	leases->foreign -= foreign->n_qps;
 	free(foreign);
 }
 
@@ -77,11 +76,17 @@ uint32_t leases_find_free(struct leases *leases)
 
 void leases_assign(struct leases *leases, uint32_t qpn, void *qp)
 {
-	struct lease_block *block = leases->by_qpn[block_of(qpn)];
-	void **entry = &block->qps[qpn % VNIC_LEASE_QPNS];
+	struct lease_block **block = &leases->by_qpn[block_of(qpn)];
+	void **entry = &(*block)->qps[qpn % VNIC_LEASE_QPNS];
+	const uint32_t more = (qp != NULL) - (*entry != NULL);
 
-	*(block->foreign ? &leases->foreign : &leases->used) += (qp != NULL) - (*entry != NULL);
 	*entry = qp;
+	(*block)->n_qps += more;
+	*((*block)->foreign ? &leases->foreign : &leases->used) += more;
+	if ((*block)->foreign && !(*block)->n_qps) {
+		free(*block);
+		*block = NULL;
+	}
 }
 
 void *leases_find(const struct leases *leases, uint32_t qpn)
@@ -91,33 +96,42 @@ void *leases_find(const struct leases *leases, uint32_t qpn)
 	return block ? block->qps[qpn % VNIC_LEASE_QPNS] : NULL;
 }
 
-static void *next_leased(const struct leases *leases, uint32_t *at)
+/* `at` counts from the first number of the first block on. NULL: *at is that of the next block. */
+static void *next_in_block(const struct lease_block *block, uint32_t *at)
 {
-	while (*at < leases->n * VNIC_LEASE_QPNS) {
-		void *qp = *qp_entry(leases, (*at)++);
+	const uint32_t end = (*at / VNIC_LEASE_QPNS + 1) * VNIC_LEASE_QPNS;
+
+	while (block->n_qps && *at < end) {
+		void *qp = block->qps[(*at)++ % VNIC_LEASE_QPNS];
 
 		if (qp)
 			return qp;
 	}
+	*at = end;
 	return NULL;
+}
+
+static void *next_leased(const struct leases *leases, uint32_t *at)
+{
+	void *qp = NULL;
+
+	while (!qp && *at < leases->n * VNIC_LEASE_QPNS)
+		qp = next_in_block(leases->blocks[*at / VNIC_LEASE_QPNS], at);
+	return qp;
 }
 
 /* `at` counts from 0. */
 static void *next_foreign(const struct leases *leases, uint32_t *at)
 {
-	while (*at < BLOCKS * VNIC_LEASE_QPNS) {
-		const struct lease_block *block = leases->by_qpn[*at / VNIC_LEASE_QPNS];
-		void *qp;
+	static const struct lease_block none;
+	void *qp = NULL;
 
-		if (!block || !block->foreign) {
-			*at = (*at / VNIC_LEASE_QPNS + 1) * VNIC_LEASE_QPNS;
-			continue;
-		}
-		qp = block->qps[(*at)++ % VNIC_LEASE_QPNS];
-		if (qp)
-			return qp;
+	while (!qp && leases->foreign && *at < BLOCKS * VNIC_LEASE_QPNS) {
+		const struct lease_block *block = leases->by_qpn[*at / VNIC_LEASE_QPNS];
+
+		qp = next_in_block(block && block->foreign ? block : &none, at);
 	}
-	return NULL;
+	return qp;
 }
 
 void *leases_next(const struct leases *leases, uint32_t *at)

@@ -15,6 +15,7 @@
 
 struct lease_block {
 	uint32_t qpn_first;
+	uint32_t n_qps;
 	bool foreign;               /* not leased: an HCA has chosen numbers in it */
 	void *qps[VNIC_LEASE_QPNS]; /* NULL: the number is free */
 };
@@ -43,7 +44,9 @@ void leases_clear(struct leases *leases);
  * packets to its former QP are under way any more.
  */
 uint32_t leases_find_free(struct leases *leases);
-/* Makes room for a QP with that number, which need not be leased. 0 or -ENOMEM. */
+/* Makes room for a QP with that number, which need not be leased. The room ends when the last QP of
+ * the number's block has gone, so the caller assigns the number before it releases its lock. 0 or
+ * -ENOMEM. */
 int leases_reserve(struct leases *leases, uint32_t qpn);
 /* Assigns the number, leased or reserved, to a QP; NULL frees it. */
 void leases_assign(struct leases *leases, uint32_t qpn, void *qp);

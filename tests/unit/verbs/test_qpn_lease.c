@@ -79,6 +79,52 @@ static void numbers_of_an_hca_need_no_lease(void **state)
 	assert_int_equal(l->used, 1);
 }
 
+/* An HCA gives ever new numbers to the few queue pairs of a program that connects again and again.
+ */
+static void blocks_of_an_hca_end_with_their_last_number(void **state)
+{
+	struct leases *l = *state;
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < 100; i++) {
+		assert_int_equal(leases_reserve(l, N(i) + 1), 0);
+		leases_assign(l, N(i) + 1, thing(1));
+		assert_int_equal(leases_reserve(l, N(i) + 2), 0);
+		leases_assign(l, N(i) + 2, thing(2));
+		leases_assign(l, N(i) + 1, NULL);
+		assert_ptr_equal(leases_find(l, N(i) + 2), thing(2));
+		leases_assign(l, N(i) + 2, NULL);
+		assert_null(l->by_qpn[i]);
+		assert_null(leases_find(l, N(i) + 2));
+	}
+	/* A leased block stays, also if it was the HCA's before. */
+	assert_int_equal(leases_reserve(l, N(7) + 1), 0);
+	leases_assign(l, N(7) + 1, thing(1));
+	add(l, N(7));
+	leases_assign(l, N(7) + 1, NULL);
+	assert_int_equal(leases_find_free(l), N(7));
+	assert_null(leases_next(l, &at));
+}
+
+/* The number that a queue pair had is freed while a thread looks at all of them. */
+static void a_block_may_end_during_an_iteration(void **state)
+{
+	struct leases *l = *state;
+	uint32_t at = 0;
+
+	add(l, N(7));
+	take(l, 0, 1);
+	for (uint32_t i = 1; i < 4; i++) {
+		assert_int_equal(leases_reserve(l, N(i) + 5), 0);
+		leases_assign(l, N(i) + 5, thing(i));
+	}
+	for (uint32_t i = 0; i < 4; i++) {
+		assert_ptr_equal(leases_next(l, &at), thing(i));
+		leases_assign(l, i ? N(i) + 5 : N(7), NULL);
+	}
+	assert_null(leases_next(l, &at));
+}
+
 static void table_without_blocks_is_full(void **state)
 {
 	struct leases *l = *state;
@@ -145,9 +191,13 @@ static void another_block_adds_free_qpns(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(table_without_blocks_is_full),    TEST(every_number_is_taken_once),
-		TEST(freed_qpn_is_reused_last),        TEST(another_block_adds_free_qpns),
+		TEST(table_without_blocks_is_full),
+		TEST(every_number_is_taken_once),
+		TEST(freed_qpn_is_reused_last),
+		TEST(another_block_adds_free_qpns),
 		TEST(numbers_of_an_hca_need_no_lease),
+		TEST(blocks_of_an_hca_end_with_their_last_number),
+		TEST(a_block_may_end_during_an_iteration),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
