@@ -6,12 +6,46 @@
 #include <unistd.h>
 
 #include "adapter/adapter.h"
+#include "adapter/remote_qp.h"
 #include "process/log.h"
 
 void adapter_populate_inbox(void)
 {
 	if (adapter.inbox && !atomic_exchange(&adapter.inbox_populated, true))
 		vnic_inbox_populate(adapter.inbox);
+}
+
+/*
+ * An HCA gives ever new numbers, and the table has those of all peers so far. With at least twice
+ * as many as connections are possible, keeps only those to which a queue pair is connected.
+ */
+static void forget_old_qpns(struct qpn_processes *processes)
+{
+	struct qpn_processes kept = {0};
+	const struct remote_qp *remote;
+	uint32_t process;
+
+	if (processes->n < 2 * LEASES_QPS || !qpn_processes_full(processes))
+		return;
+	LIST_FOREACH(remote, &adapter.remote_qps, link)
+	{
+		const uint32_t qpn = remote->qpn & 0xffffff;
+
+		if (!qpn_process_find(processes, qpn, &process))
+			continue;
+		if (qpn_process_set(&kept, qpn, process)) {
+			qpn_processes_free(&kept);
+			return;
+		}
+	}
+	qpn_processes_free(processes);
+	*processes = kept;
+}
+
+int adapter_take_inbox(const uint8_t mac[6], uint32_t qpn, const int fds[VNIC_INBOX_FDS])
+{
+	forget_old_qpns(&adapter.tx.processes);
+	return tx_add_inbox(&adapter.tx, mac, qpn, adapter.welcome.port.hca.name[0], fds);
 }
 
 void adapter_add_inbox(uint32_t qpn, const int fds[VNIC_INBOX_FDS])
@@ -24,8 +58,7 @@ void adapter_add_inbox(uint32_t qpn, const int fds[VNIC_INBOX_FDS])
 			close(fds[i]);
 		return;
 	}
-	rc = tx_add_inbox(&adapter.tx, adapter.welcome.mac, qpn, adapter.welcome.port.hca.name[0],
-			  fds);
+	rc = adapter_take_inbox(adapter.welcome.mac, qpn, fds);
 	if (rc)
 		log_info("frames to qp %#x go by the switch: %s", qpn, strerror(-rc));
 	adapter_unlock();

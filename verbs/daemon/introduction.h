@@ -13,6 +13,11 @@
  */
 void adapter_populate_inbox(void);
 /*
+ * Adds the inbox of the process with that QPN of the device with that MAC to adapter.tx. Takes the
+ * descriptors, also after an error. With adapter.lock. 0 or a negative errno value.
+ */
+int adapter_take_inbox(const uint8_t mac[6], uint32_t qpn, const int fds[VNIC_INBOX_FDS]);
+/*
  * The daemon has sent, unasked, the inbox of the process that has that QPN: adds the inbox to
  * adapter.tx. Takes the descriptors, also after an error. The caller holds adapter.lock, which the
  * function releases meanwhile.

@@ -12,7 +12,7 @@ static int grow_processes(struct qpn_processes *processes)
 	uint32_t size = processes->entries ? 2 * (processes->mask + 1) : FIRST_SIZE;
 	struct qpn_processes larger = {.mask = size - 1, .n = processes->n};
 
-	if (processes->entries && 2 * (processes->n + 1) <= processes->mask + 1)
+	if (!qpn_processes_full(processes))
 		return 0;
 	larger.entries = calloc(size, sizeof(*larger.entries));
 	if (!larger.entries)

@@ -20,10 +20,16 @@ struct qpn_processes {
 	uint32_t n;
 };
 
-/* Sets the process of the QPN, and replaces an earlier entry. No entry is removed: tx.c sets the
- * process to VNIC_BLOCK(qpn). The caller holds adapter.lock. 0 or -ENOMEM. */
+/* Sets the process of the QPN, and replaces an earlier entry. No single entry is removed: tx.c sets
+ * the process to VNIC_BLOCK(qpn). The caller holds adapter.lock. 0 or -ENOMEM. */
 int qpn_process_set(struct qpn_processes *processes, uint32_t qpn, uint32_t process);
 void qpn_processes_free(struct qpn_processes *processes);
+
+/* Whether the table has no room for another QPN, so that it would grow. */
+static inline bool qpn_processes_full(const struct qpn_processes *processes)
+{
+	return !processes->entries || 2 * (processes->n + 1) > processes->mask + 1;
+}
 
 /* The entry of the QPN, or the free entry where it would be; `entries` is not NULL. */
 static inline struct qpn_process *qpn_process_entry(const struct qpn_processes *processes,

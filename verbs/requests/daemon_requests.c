@@ -291,8 +291,7 @@ struct peer_question {
 static int add_inbox(const struct peer_question *q, const int fds[VNIC_INBOX_FDS], uint32_t daemon)
 {
 	if (daemon == adapter.daemons)
-		return tx_add_inbox(&adapter.tx, q->mac, q->qpn, adapter.welcome.port.hca.name[0],
-				    fds);
+		return adapter_take_inbox(q->mac, q->qpn, fds);
 	for (int i = 0; i < VNIC_INBOX_FDS; i++)
 		close(fds[i]);
 	return -EIO;
