@@ -31,30 +31,39 @@ static const struct {
 	{NODE_DIR, "dev/infiniband"},
 };
 
+/* Why a file below the run directory cannot be reached, as an errno value; 0: it can. */
+static int access_error(const char *run_dir, const char *name)
+{
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s/%s", run_dir, name) >= PATH_MAX)
+		return 0;
+	return REAL(access)(path, F_OK) ? errno : 0;
+}
+
 /*
- * libibverbs only says that the host has no device if the daemon has ended, or if URXE_DIR names no
- * run directory. The first look at the directory tells the user the reason.
+ * libibverbs only says that the host has no device if the daemon has ended, if URXE_DIR names no
+ * run directory, or if the program has given up the user or group that the directory admits. The
+ * first look at the directory tells the user the reason.
  */
 static void check_run_dir(const char *run_dir)
 {
 	static atomic_bool checked;
-	char path[PATH_MAX];
-	int saved = errno;
+	int saved = errno, error;
 
 	if (atomic_exchange(&checked, true))
 		return;
-	if (snprintf(path, sizeof(path), "%s/" VNIC_SYSFS_NAME, run_dir) < PATH_MAX &&
-	    REAL(access)(path, F_OK)) {
-		const bool denied = errno == EACCES;
-		const char *error = strerror(errno);
-
-		if (denied)
-			log_write("%s, named by URXE_DIR, cannot be read: %s", run_dir, error);
-		else
-			log_write("%s, named by URXE_DIR, is not the run directory of a running "
-				  "urxed (%s): start programs by 'urxe run'",
-				  run_dir, error);
-	}
+	error = access_error(run_dir, VNIC_SYSFS_NAME);
+	if (error == EACCES)
+		log_write("%s, named by URXE_DIR, cannot be read: %s", run_dir, strerror(error));
+	else if (error)
+		log_write("%s, named by URXE_DIR, is not the run directory of a running urxed "
+			  "(%s): start programs by 'urxe run'",
+			  run_dir, strerror(error));
+	else if (access_error(run_dir, UVERBS_DIR) == EACCES)
+		log_write("%s, named by URXE_DIR, does not admit this program's user: urxed "
+			  "--group NAME admits the members of a group",
+			  run_dir);
 	errno = saved;
 }
 

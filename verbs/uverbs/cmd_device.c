@@ -9,6 +9,7 @@
 
 #include "adapter/adapter.h"
 #include "uverbs/device_max.h"
+#include "uverbs/ucontext.h"
 #include "uverbs/uverbs_command.h"
 
 /* PortPhysicalState (IBA 14.2.5.6) */
@@ -42,8 +43,10 @@ int cmd_get_context(const struct command *c)
 
 	rc = comp_channel_create(sizeof(struct ib_uverbs_async_event_desc), true, NULL, &channel,
 				 &fd);
-	if (rc)
+	if (rc) {
+		uverbs_log_open_error(rc);
 		return rc;
+	}
 	adapter_lock();
 	rc = set_async_channel(c, channel, fd);
 	adapter_unlock();

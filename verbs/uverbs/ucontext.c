@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -16,6 +18,7 @@
 #include "objects/verbs_mw.h"
 #include "objects/verbs_pd.h"
 #include "poll/engine_run.h"
+#include "process/log.h"
 #include "queues/verbs_cq.h"
 #include "queues/verbs_qp.h"
 #include "queues/verbs_srq.h"
@@ -191,16 +194,21 @@ static bool add_context(struct uverbs_file *file)
 	return is_own;
 }
 
-int uverbs_file_open(int flags)
+void uverbs_log_open_error(int rc)
 {
-	uint64_t size = memfd_size();
-	struct uverbs_file *file;
-	uint32_t forks;
-	int fd, rc = adapter_open(&forks);
+	static atomic_bool written;
 
-	if (rc)
-		return rc;
-	fd = uverbs_file_memfd(flags, size);
+	if (!atomic_exchange(&written, true))
+		log_write("cannot open the device: %s", strerror(-rc));
+}
+
+/* Returns the descriptor of an attached process's new context, or a negative errno value. */
+static int make_context(int flags, uint32_t forks)
+{
+	const uint64_t size = memfd_size();
+	int fd = uverbs_file_memfd(flags, size), rc;
+	struct uverbs_file *file;
+
 	if (fd < 0) {
 		adapter_unref(forks);
 		return fd;
@@ -225,4 +233,17 @@ int uverbs_file_open(int flags)
 		return rc;
 	}
 	return fd;
+}
+
+int uverbs_file_open(int flags)
+{
+	uint32_t forks;
+	int rc = adapter_open(&forks);
+
+	if (rc)
+		return rc;
+	rc = make_context(flags, forks);
+	if (rc < 0)
+		uverbs_log_open_error(rc);
+	return rc;
 }

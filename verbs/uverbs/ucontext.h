@@ -12,6 +12,10 @@
  * descriptor, or a negative errno value. */
 int uverbs_file_open(int flags);
 
+/* Tells the user, once, why a program cannot open the device (a negative errno value): libibverbs
+ * does not. */
+void uverbs_log_open_error(int rc);
+
 /*
  * Allocates a context that is not live, without objects and descriptors; NULL: no memory.
  * adapter.lock must not be held. uverbs_file_free frees a context that never got a descriptor; a

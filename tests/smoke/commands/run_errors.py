@@ -141,6 +141,20 @@ def check_slow_start(host):
     os.rename(urxed + '.real', urxed)
 
 
+def check_reasons(host):
+    """The library tells in one line why a program cannot open the device."""
+    reasons = [(['prlimit', f'--nofile={number}'], [], 'Too many open files') for number in (10, 12, 14)]
+    if not os.getuid():
+        os.chmod(host.run_dir, 0o711)  # as urxed makes it
+        reasons.append(([], ['setpriv', '--reuid=65534', '--clear-groups'],
+                        f'{host.run_dir}, named by URXE_DIR, does not admit .*--group'))
+    for prefix, inner, pattern in reasons:
+        result = call([*prefix, *host.command([*inner, 'ibv_devinfo'])], host.environment)
+        lines = [line for line in result.stderr.splitlines() if line.startswith('urxe')]
+        if not result.returncode or len(lines) != 1 or not re.search(pattern, lines[0]):
+            raise Failure(f'{prefix}, {inner}: status {result.returncode}, not one line like {pattern}: {result.stderr}')
+
+
 def check_other_version(host):
     """`urxe run` and the library report a daemon of another build."""
     open_device = 'said=$(ibv_devinfo 2>&1) || { echo "$said" | grep "^urxe" >&2; exit 3; }'
@@ -209,6 +223,7 @@ def run():
         check_missing(host, 'verbs/liburxe.so')
         check_missing(host, 'tools/urxed')
         check_slow_start(host)
+        check_reasons(host)
         check_other_version(host)
         check_passes_through(host)
         check_lost_output(host)
