@@ -19,26 +19,20 @@
 
 #include "common/log.h"
 
-static int open_program(const char *path)
-{
-	return access(path, X_OK) ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-}
-
+/* Other than access(2), execve(2) asks for the rights of the effective user. */
 static bool is_program(const char *path)
 {
 	struct stat st;
 
-	return !access(path, X_OK) && !stat(path, &st) && S_ISREG(st.st_mode);
+	return !eaccess(path, X_OK) && !stat(path, &st) && S_ISREG(st.st_mode);
 }
 
-/*
- * Opens the file that execvp(3) executes: the first program of that name on PATH, in which an empty
- * element is the current directory. -1: none, or it is not readable.
+/* Finds the first program of that name on PATH, in which an empty element is the current directory.
  */
-static int open_on_path(const char *name)
+static bool find_on_path(const char *name, char path[PATH_MAX])
 {
-	char standard[64] = "", path[PATH_MAX];
 	const char *dir = getenv("PATH"), *end;
+	char standard[64] = "";
 
 	if (!dir) {
 		confstr(_CS_PATH, standard, sizeof(standard));
@@ -46,13 +40,21 @@ static int open_on_path(const char *name)
 	}
 	for (;; dir = end + 1) {
 		end = strchrnul(dir, ':');
-		if (snprintf(path, sizeof(path), "%.*s%s%s", (int)(end - dir), dir,
-			     end == dir ? "" : "/", name) < (int)sizeof(path) &&
+		if (snprintf(path, PATH_MAX, "%.*s%s%s", (int)(end - dir), dir,
+			     end == dir ? "" : "/", name) < PATH_MAX &&
 		    is_program(path))
-			return open_program(path);
+			return true;
 		if (!*end)
-			return -1;
+			return false;
 	}
+}
+
+/* Finds the file that execvp(3) executes. */
+static bool find_program(const char *cmd, char path[PATH_MAX])
+{
+	if (!strchr(cmd, '/'))
+		return find_on_path(cmd, path);
+	return snprintf(path, PATH_MAX, "%s", cmd) < PATH_MAX && is_program(path);
 }
 
 /* Does this user namespace have the user or group? */
@@ -70,34 +72,64 @@ static bool is_mapped(const char *map, uint32_t id)
 	return found;
 }
 
-/* Is the program executed with other privileges than those of this process (execve(2))? */
-static bool changes_privileges(int fd, const struct stat *st)
+/* Does the kernel obey the setuid bit, the setgid bit and the capabilities of files there? */
+static bool obeys_files(const char *path)
 {
-	bool group = (st->st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP);
 	struct statvfs fs;
 
-	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ||
-	    (!fstatvfs(fd, &fs) && (fs.f_flag & ST_NOSUID)))
-		return false;
+	return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1 &&
+	       (statvfs(path, &fs) || !(fs.f_flag & ST_NOSUID));
+}
+
+/*
+ * Does the kernel set AT_SECURE (execve(2)): has the program another effective user or group than
+ * this process's real one, or file capabilities?
+ */
+static bool is_secure(const char *path)
+{
+	uid_t user = geteuid();
+	gid_t group = getegid();
+	struct stat st;
+	bool obeys = !stat(path, &st) && obeys_files(path);
+
 	/* The kernel ignores the bits of a file whose user or group the namespace does not have. */
-	if (((st->st_mode & S_ISUID && st->st_uid != getuid()) ||
-	     (group && st->st_gid != getgid())) &&
-	    is_mapped("/proc/self/uid_map", st->st_uid) &&
-	    is_mapped("/proc/self/gid_map", st->st_gid))
-		return true;
-	return getuid() && fgetxattr(fd, "security.capability", NULL, 0) > 0;
+	if (obeys && is_mapped("/proc/self/uid_map", st.st_uid) &&
+	    is_mapped("/proc/self/gid_map", st.st_gid)) {
+		if (st.st_mode & S_ISUID)
+			user = st.st_uid;
+		if ((st.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP))
+			group = st.st_gid;
+	}
+	return user != getuid() || group != getgid() ||
+	       (obeys && getuid() && getxattr(path, "security.capability", NULL, 0) > 0);
+}
+
+static void log_secure(const char *cmd)
+{
+	if (geteuid() != getuid() || getegid() != getgid())
+		log_line("the effective user or group of 'urxe run' is not the real one, so the "
+			 "dynamic linker preloads nothing into %s: set the real one, too "
+			 "(setpriv --ruid, --rgid)",
+			 cmd);
+	else
+		log_line("%s gets other privileges (setuid, setgid or file capabilities), so the "
+			 "dynamic linker preloads nothing into it or its children: start 'urxe "
+			 "run' with these privileges",
+			 cmd);
 }
 
 /* Is the file an ELF program that the kernel executes without the dynamic linker? */
-static bool is_static(int fd)
+static bool is_static(const char *path)
 {
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	size_t count = 0;
 	GElf_Phdr header;
 	bool dynamic = true;
 	Elf *elf;
 
-	if (elf_version(EV_CURRENT) == EV_NONE)
+	if (fd < 0)
 		return false;
+	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (elf && elf_kind(elf) == ELF_K_ELF && !elf_getphdrnum(elf, &count)) {
 		dynamic = false;
@@ -105,32 +137,23 @@ static bool is_static(int fd)
 			dynamic = !gelf_getphdr(elf, (int)i, &header) || header.p_type == PT_INTERP;
 	}
 	elf_end(elf);
+	close(fd);
 	return !dynamic;
 }
 
 int program_check(const char *cmd)
 {
-	int fd = strchr(cmd, '/') ? open_program(cmd) : open_on_path(cmd);
-	struct stat st;
-	int rc = 0;
+	char path[PATH_MAX];
 
-	if (fd < 0)
+	if (!find_program(cmd, path))
 		return 0;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode)) {
-		if (changes_privileges(fd, &st)) {
-			log_line("%s gets other privileges (setuid, setgid or file capabilities), "
-				 "so "
-				 "the dynamic linker preloads nothing into it or its children: "
-				 "start "
-				 "'urxe run' with these privileges",
-				 cmd);
-			rc = -1;
-		} else if (is_static(fd)) {
-			log_line("%s is statically linked and cannot have the device; the programs "
-				 "that it starts can",
-				 cmd);
-		}
+	if (is_secure(path)) {
+		log_secure(cmd);
+		return -1;
 	}
-	close(fd);
-	return rc;
+	if (is_static(path))
+		log_line("%s is statically linked and cannot have the device; the programs that it "
+			 "starts can",
+			 cmd);
+	return 0;
 }

@@ -73,6 +73,13 @@ def check_privileges(host):
         return
     want(host, host.command([program]), 126, r'setuid gets other privileges \(setuid, setgid or file cap')
     want(host, ['setpriv', '--no-new-privs', *host.command([program])], 0, '^$')
+    # Also a program that its user may execute, but not read.
+    os.chown(program, 0, 0)
+    os.chmod(program, 0o4711)
+    want(host, ['setpriv', f'--reuid={NOBODY}', '--clear-groups', *host.command([program])], 126, 'setuid gets other privileges')
+    # No program of a process that has another effective user than a real one can have the device.
+    effective = f'import os, sys; os.setresuid({NOBODY}, 0, 0); os.execvp(sys.argv[1], sys.argv[1:])'
+    want(host, [sys.executable, '-c', effective, *host.command(['true'])], 126, "the effective user or group of 'urxe run'")
 
 
 def check_first_process(host):
