@@ -145,6 +145,24 @@ void rundir_system(char path[RUNDIR_MAX])
 	snprintf(path, RUNDIR_MAX, "/run/urxe/%llu", (unsigned long long)rundir_netns());
 }
 
+/*
+ * May this process make the directory, or has its user made it? Root of a user namespace may not
+ * write to the host's /run, and root of a container may have read-only files.
+ */
+static bool can_have(const char *path)
+{
+	char dir[RUNDIR_MAX];
+	struct stat st;
+
+	if (!lstat(path, &st))
+		return st.st_uid == geteuid();
+	snprintf(dir, sizeof(dir), "%s", path);
+	do
+		*strrchr(dir, '/') = '\0';
+	while (*dir && access(dir, F_OK));
+	return !eaccess(*dir ? dir : "/", W_OK);
+}
+
 int rundir_path(const char *given, char path[RUNDIR_MAX], char error[RUNDIR_ERROR])
 {
 	const char *xdg = getenv("XDG_RUNTIME_DIR");
@@ -164,7 +182,7 @@ int rundir_path(const char *given, char path[RUNDIR_MAX], char error[RUNDIR_ERRO
 	}
 
 	rundir_system(path);
-	if (geteuid() == 0)
+	if (geteuid() == 0 && can_have(path))
 		return 0;
 	snprintf(netns, sizeof(netns), "%llu", (unsigned long long)rundir_netns());
 	if (xdg && xdg[0] == '/')
@@ -269,7 +287,8 @@ int rundir_create(const char *path, char error[RUNDIR_ERROR])
 	/* A program that has given up root reads the device's attributes in sys/. */
 	rc = make_dir_tree(path, 0711, &made);
 	if (rc) {
-		snprintf(error, RUNDIR_ERROR, "cannot make run directory %s: %s", path,
+		snprintf(error, RUNDIR_ERROR,
+			 "cannot make run directory %s: %s; choose another --run-dir", path,
 			 strerror(-rc));
 		return rc;
 	}

@@ -3,11 +3,12 @@
  * The run directory: where urxed and the programs that use it find each other's sockets and files.
  *
  *    --run-dir, else $URXE_DIR, else
- *    /run/urxe/NETNS                 root
+ *    /run/urxe/NETNS                 root that may make it
  *    $XDG_RUNTIME_DIR/urxe/NETNS     other users
  *    /tmp/urxe-UID/NETNS             other users without XDG_RUNTIME_DIR
  *    $HOME/.cache/urxe/NETNS         the same, if another user owns /tmp/urxe-UID
  *
+ * Root of a user namespace may not make /run/urxe on its host, and counts as another user there.
  * NETNS is the inode number of the network namespace: each namespace is a host of its own, even
  * where two namespaces share a file system.
  */

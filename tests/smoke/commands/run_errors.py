@@ -141,6 +141,25 @@ def check_slow_start(host):
     os.rename(urxed + '.real', urxed)
 
 
+def check_other_roots(host):
+    """Root that may not write to /run has a run directory elsewhere: of a user namespace, of a container with read-only files."""
+    read_only = ['unshare', '--mount', '--net', 'sh', '-c', 'mount -t tmpfs -o ro none /run && exec "$@"', 'sh']
+    user_namespace = ['unshare', '--user', '--map-root-user', '--net']
+    if not os.getuid():
+        user_namespace = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', *user_namespace]
+    for prefix in (user_namespace, read_only):
+        if call([*prefix, 'true'], host.environment).returncode:
+            continue
+        own = os.path.join(host.top, f'own{len(prefix)}')
+        environment = {**host.environment, 'XDG_RUNTIME_DIR': own}
+        os.mkdir(own)
+        if not os.getuid() and prefix is user_namespace:
+            os.chown(own, 65534, 65534)
+        result = call([*prefix, host.urxe, 'run', '--', 'sh', '-c', 'echo $URXE_DIR; ibv_devices'], environment)
+        if result.returncode or not result.stdout.startswith(f'{own}/urxe/') or 'urxe0' not in result.stdout:
+            raise Failure(f'{prefix}: status {result.returncode}, {result.stdout}{result.stderr}')
+
+
 def check_reasons(host):
     """The library tells in one line why a program cannot open the device."""
     reasons = [(['prlimit', f'--nofile={number}'], [], 'Too many open files') for number in (10, 12, 14)]
@@ -223,6 +242,7 @@ def run():
         check_missing(host, 'verbs/liburxe.so')
         check_missing(host, 'tools/urxed')
         check_slow_start(host)
+        check_other_roots(host)
         check_reasons(host)
         check_other_version(host)
         check_passes_through(host)
