@@ -62,14 +62,26 @@ static int find_library(int (*find)(char path[PATH_MAX]), char lib[PATH_MAX])
 	return 0;
 }
 
-/* What follows the library in LD_PRELOAD; NULL: LD_PRELOAD does not begin with it. */
-static const char *behind(const char *preload, const char *lib)
+/* Removes a library from a list such as LD_PRELOAD's. True: the list had it. */
+static bool remove_library(char *list, const char *lib)
 {
-	size_t len = strlen(lib);
+	char *to = list, *from = list;
+	bool found = false;
+	size_t len;
 
-	if (!preload || strncmp(preload, lib, len) || !strchr(" :", preload[len]))
-		return NULL;
-	return preload[len] ? preload + len + 1 : preload + len;
+	for (; *(from += strspn(from, " :")); from += len) {
+		len = strcspn(from, " :");
+		if (len == strlen(lib) && !strncmp(from, lib, len)) {
+			found = true;
+			continue;
+		}
+		if (to != list)
+			*to++ = ':';
+		memmove(to, from, len);
+		to += len;
+	}
+	*to = '\0';
+	return found;
 }
 
 static int set_preload(const char *lib, const char *rest)
@@ -100,16 +112,17 @@ static int set_outer_variables(void)
 	return 0;
 }
 
-/* `rest`: the libraries behind liburxe.so, which an outer `urxe run` has preloaded. */
-static int nest(const char *lib, const char *rest)
+/*
+ * `rest`: the other libraries of LD_PRELOAD. In a third level they include the second library: a
+ * program has the devices of the innermost two.
+ */
+static int nest(const char *lib, char *rest)
 {
 	char both[2 * PATH_MAX], second[PATH_MAX];
 
 	if (find_library(install_path_liburxe_outer, second) || set_outer_variables())
 		return -1;
-	/* The third level: a program has the devices of the innermost two. */
-	if (behind(rest, second))
-		return 0;
+	remove_library(rest, second);
 	snprintf(both, sizeof(both), "%s:%s", lib, second);
 	return set_preload(both, rest);
 }
@@ -157,19 +170,30 @@ static int set_sanitizer_options(void)
 	return rc;
 }
 
+static int set_libraries(const char *lib, const char *run_dir)
+{
+	const char *old = getenv("LD_PRELOAD");
+	char *rest = strdup(old ? old : "");
+	int rc = 0;
+
+	if (!rest) {
+		log_line("cannot set LD_PRELOAD: no memory");
+		return -1;
+	}
+	if (!remove_library(rest, lib))
+		rc = set_preload(lib, old);
+	else if (outer[0] && strcmp(outer[0], run_dir) != 0)
+		rc = nest(lib, rest);
+	free(rest);
+	return rc;
+}
+
 int preload_set(const char *run_dir)
 {
-	const char *old = getenv("LD_PRELOAD"), *rest;
 	char lib[PATH_MAX];
-	bool same = outer[0] && !strcmp(outer[0], run_dir);
-	int rc;
 
-	if (find_library(install_path_liburxe, lib))
+	if (find_library(install_path_liburxe, lib) || set_libraries(lib, run_dir) ||
+	    set_sanitizer_options())
 		return -1;
-	rest = behind(old, lib);
-	if (!rest)
-		rc = set_preload(lib, old);
-	else
-		rc = same || !outer[0] ? 0 : nest(lib, rest);
-	return rc || set_sanitizer_options() ? -1 : preload_set_env("URXE_DIR", run_dir);
+	return preload_set_env("URXE_DIR", run_dir);
 }

@@ -97,6 +97,10 @@ def check_levels(build):
                   first.urxe, 'run', '--run-dir', third.run_dir, '--']
         devices = run(first, *nested, 'ibv_devices').splitlines()[2:]
         expect('devices', sorted(line.split()[0] for line in devices), ['second', 'urxe0'])
+        # Another library that is preloaded, such as an allocator, changes nothing.
+        ahead = ['sh', '-c', 'LD_PRELOAD=libm.so.6:$LD_PRELOAD exec "$@"', 'sh']
+        devices = run(first, *ahead, *nested[:-5], *ahead, *nested[-5:], 'ibv_devices').splitlines()[2:]
+        expect('devices', sorted(line.split()[0] for line in devices), ['second', 'urxe0'])
         variables = run(first, *nested, 'env').splitlines()
         expect('variables', sorted(line for line in variables if line.startswith(('URXE_DIR=', 'URXE_OUTER_'))),
                [f'URXE_DIR={third.run_dir}', f'URXE_OUTER_DIR={second.run_dir}'])
