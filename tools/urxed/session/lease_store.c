@@ -246,9 +246,17 @@ void lease_store_end_claims(struct lease_store *r, lease_store_frozen_fn *is_fro
 		const struct lease_store_entry *e = &r->entries[block];
 
 		if (r->claimable[block] &&
-		    !(is_frozen && is_frozen(ctx, e->pid) && is_holder_alive(e)))
+		    !(is_frozen && is_frozen(ctx, e->pid) && is_holder_alive(e))) {
+			r->unclaimed[block] = *e;
 			remove_lease_entry(r, block);
+		}
 	}
+}
+
+bool lease_store_lives_without_claim(const struct lease_store *r, uint32_t block)
+{
+	return block < LEASE_BLOCKS && r->unclaimed[block].token &&
+	       is_holder_alive(&r->unclaimed[block]);
 }
 
 static size_t remote_offset(uint32_t place)

@@ -46,6 +46,8 @@ struct lease_store {
 	uint32_t last; /* the highest block found in the file */
 	bool claimable[LEASE_BLOCKS];
 	struct lease_store_entry entries[LEASE_BLOCKS];
+	/* Entries that lease_store_end_claims has removed. */
+	struct lease_store_entry unclaimed[LEASE_BLOCKS];
 	struct lease_store_address addresses[HOST_ADDRESSES]; /* by GID index */
 };
 
@@ -94,6 +96,12 @@ typedef bool lease_store_frozen_fn(void *ctx, pid_t pid);
  * process is. The caller repeats it while frozen programs have claims.
  */
 void lease_store_end_claims(struct lease_store *r, lease_store_frozen_fn *is_frozen, void *ctx);
+
+/*
+ * Whether the process lives that had the block under an earlier daemon and did not claim it in
+ * time. It was stopped, and goes on with what it did.
+ */
+bool lease_store_lives_without_claim(const struct lease_store *r, uint32_t block);
 
 /*
  * Stores the registration of a remote QP, at its place in remote_qp_acl; record->process 0 = the

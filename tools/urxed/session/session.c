@@ -525,8 +525,8 @@ static void destroy_session(struct sessions *sessions, struct session *s)
 }
 
 /*
- * Frees what others would wait for in vain after a process died: room in its inbox, and locks that
- * it held on other inboxes.
+ * Frees what others would wait for in vain after the end of a process's connection, which is that
+ * of the process in general: room in its inbox, and locks that it held on other inboxes.
  */
 static void release_inboxes(struct sessions *sessions, const struct session *dead)
 {

@@ -196,7 +196,8 @@ int session_add_qpn(struct sessions *sessions, struct session *s, uint32_t qpn, 
 void session_end_leases(struct sessions *sessions, struct session *s);
 /*
  * Frees the inbox's lock if its holder died while no daemon ran: a holder without a lease, after
- * all claims have ended.
+ * all claims have ended. A process that has not claimed its lease in time may still live and write
+ * to the inbox: then the lock stays.
  */
 void session_free_dead_lock(const struct sessions *sessions, struct session *s);
 

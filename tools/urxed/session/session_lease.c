@@ -37,7 +37,8 @@ void session_free_dead_lock(const struct sessions *sessions, struct session *s)
 	uint32_t holder = vnic_server_inbox_holder(s->conn);
 
 	if (holder && !lease_store_count_claimable(sessions->lease_store) &&
-	    !is_leased_process(sessions, holder) && !may_claim(sessions, holder))
+	    !is_leased_process(sessions, holder) && !may_claim(sessions, holder) &&
+	    !lease_store_lives_without_claim(sessions->lease_store, holder))
 		vnic_server_inbox_unlock(s->conn, holder);
 }
 

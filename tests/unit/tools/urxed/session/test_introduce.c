@@ -467,6 +467,26 @@ static void inbox_goes_to_the_next_daemon(void **state)
 	vnic_outbox_close(after);
 }
 
+/* A process that is stopped while the daemon is replaced claims nothing, and may go on later. */
+static void living_sender_without_claim_keeps_the_lock(void **state)
+{
+	struct vnic_outbox *outbox = introduced(&w.receiver, &w.receiver);
+
+	(void)state;
+	server_end(&w.server);
+	server_begin(&w.server, T0);
+	vnic_driver_abandon(w.receiver.base.driver);
+	serve(claim_thread, &w.receiver);
+	assert_int_equal(w.receiver.base.status, 0);
+	lock_inbox(&w.receiver, &w.sender);
+	sessions_tick(&w.server.sessions, T0 + SESSION_CLAIM_NS);
+	assert_int_equal(send_one(outbox), VNIC_OUTBOX_BUSY);
+	/* Also later, with the receiver's next message. */
+	vnic_outbox_close(introduced(&w.receiver, &w.receiver));
+	assert_int_equal(send_one(outbox), VNIC_OUTBOX_BUSY);
+	vnic_outbox_close(outbox);
+}
+
 /* Before vnic_inbox_publish another process could still map the published memory for writing. */
 static void unpublished_inbox_is_not_passed_on(void **state)
 {
@@ -591,6 +611,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(lock_of_sender_dead_before_restart_is_freed, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(living_sender_keeps_the_lock, setup, teardown),
+		cmocka_unit_test_setup_teardown(living_sender_without_claim_keeps_the_lock, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(inboxes_work_after_the_daemon_stops, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(inbox_goes_to_the_next_daemon, setup, teardown),
