@@ -39,8 +39,10 @@ struct uverbs_file {
 	struct comp_channel_list channels; /* completion channels, also those that the program
 					    has closed while one of its threads reads there */
 	LIST_ENTRY(uverbs_file) link;
-	/* librxe's functions, which poll_hook.c and recv_hook.c have replaced; NULL: not
-	 * replaced. */
+	/*
+	 * librxe's functions, which poll_hook.c and recv_hook.c have replaced; NULL: not replaced.
+	 * They are stored before the hooks are, with uverbs_file_publish_hooks in between.
+	 */
 	int (*poll_cq)(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 	int (*post_recv)(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 	int (*post_srq_recv)(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
@@ -69,5 +71,20 @@ void uverbs_object_event(const struct object *object, uint32_t type);
  * device. With adapter.lock.
  */
 void uverbs_file_event(struct uverbs_file *file, uint64_t element, uint32_t type);
+
+/*
+ * A thread of the program may find a hook and call it as soon as the hook is stored, without a
+ * lock: uverbs_file_of_hook then finds librxe's functions in the context.
+ */
+static inline void uverbs_file_publish_hooks(void)
+{
+	atomic_thread_fence(memory_order_release);
+}
+
+static inline struct uverbs_file *uverbs_file_of_hook(int fd)
+{
+	atomic_thread_fence(memory_order_acquire);
+	return uverbs_file_lookup(fd);
+}
 
 #endif

@@ -16,7 +16,7 @@
 
 static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 {
-	struct uverbs_file *file = uverbs_file_lookup(cq->context->cmd_fd);
+	struct uverbs_file *file = uverbs_file_of_hook(cq->context->cmd_fd);
 	uint64_t now;
 	int found;
 
@@ -70,7 +70,7 @@ static bool unmark_ended(const struct ibv_cq_ex *cq)
 
 static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 {
-	struct uverbs_file *file = uverbs_file_lookup(cq->context->cmd_fd);
+	struct uverbs_file *file = uverbs_file_of_hook(cq->context->cmd_fd);
 	uint64_t now;
 	int rc;
 
@@ -105,7 +105,7 @@ static int first_next_poll(struct uverbs_file *file, struct ibv_cq_ex *cq_ex)
 
 static int next_poll(struct ibv_cq_ex *cq)
 {
-	struct uverbs_file *file = uverbs_file_lookup(cq->context->cmd_fd);
+	struct uverbs_file *file = uverbs_file_of_hook(cq->context->cmd_fd);
 	int rc;
 
 	if (!file || !file->next_poll)
@@ -118,7 +118,7 @@ static int next_poll(struct ibv_cq_ex *cq)
 
 static void end_poll(struct ibv_cq_ex *cq)
 {
-	struct uverbs_file *file = uverbs_file_lookup(cq->context->cmd_fd);
+	struct uverbs_file *file = uverbs_file_of_hook(cq->context->cmd_fd);
 
 	if (!unmark_ended(cq) && file && file->end_poll)
 		file->end_poll(cq);
@@ -144,6 +144,7 @@ void poll_hook_install(struct uverbs_file *file, int fd, uint64_t user_handle)
 	    !context.ops.poll_cq || context.ops.poll_cq == poll_cq)
 		return;
 	file->poll_cq = context.ops.poll_cq;
+	uverbs_file_publish_hooks();
 	uaccess_write(at + offsetof(struct ibv_context, ops.poll_cq), &hook, sizeof(hook));
 }
 
@@ -185,6 +186,7 @@ void poll_hook_install_ex(struct cq *cq)
 	file->start_poll = ex.start_poll;
 	file->next_poll = ex.next_poll;
 	file->end_poll = ex.end_poll;
+	uverbs_file_publish_hooks();
 	ex.start_poll = start_poll;
 	ex.next_poll = next_poll;
 	ex.end_poll = end_poll;

@@ -38,7 +38,7 @@ static void refill(struct uverbs_file *file, enum object_type type, uint32_t han
 
 static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-	struct uverbs_file *file = uverbs_file_lookup(qp->context->cmd_fd);
+	struct uverbs_file *file = uverbs_file_of_hook(qp->context->cmd_fd);
 	int rc;
 
 	if (!file || !file->post_recv)
@@ -50,7 +50,7 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
 
 static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-	struct uverbs_file *file = uverbs_file_lookup(srq->context->cmd_fd);
+	struct uverbs_file *file = uverbs_file_of_hook(srq->context->cmd_fd);
 	int rc;
 
 	if (!file || !file->post_srq_recv)
@@ -74,6 +74,7 @@ void recv_hook_install(struct uverbs_file *file, int fd, uint64_t user_handle)
 	}
 	file->post_recv = context.ops.post_recv;
 	file->post_srq_recv = context.ops.post_srq_recv;
+	uverbs_file_publish_hooks();
 	context.ops.post_recv = post_recv;
 	context.ops.post_srq_recv = post_srq_recv;
 	uaccess_write(at + offsetof(struct ibv_context, ops.post_recv), &context.ops.post_recv,
