@@ -40,7 +40,10 @@ extern __thread struct clock_anchor clock_anchor __attribute__((tls_model("initi
 /* Asks the kernel for CLOCK_MONOTONIC in nanoseconds, and may update the thread's anchor. */
 uint64_t clock_read_kernel(void);
 
-/* CLOCK_MONOTONIC in nanoseconds, or some microseconds less. Never goes back in one thread. */
+/*
+ * CLOCK_MONOTONIC in nanoseconds, or some microseconds less. Never goes back in one thread, unless
+ * the counter of cycles jumps (struct clock_anchor).
+ */
 static inline uint64_t clock_monotonic(void)
 {
 #if defined(__x86_64__)
