@@ -31,13 +31,16 @@ struct lock {
 	bool orphaned;      /* lock_orphan was called */
 };
 
-/* In loops that read memory until another processor has written to it. */
+/*
+ * In loops that read memory until another processor has written to it: 10 to 50 ns. On arm64 a
+ * yield takes no time, and an isb does.
+ */
 static inline void lock_relax(void)
 {
 #if defined(__x86_64__)
 	__builtin_ia32_pause();
 #elif defined(__aarch64__)
-	__asm__ volatile("yield");
+	__asm__ volatile("isb" : : : "memory");
 #endif
 }
 

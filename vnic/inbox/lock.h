@@ -7,17 +7,18 @@
 #include "shared.h"
 
 /*
- * Looks at the lock before it counts as busy: longer than copies of a few small frames, shorter
- * than a burst of large frames or a reservation.
+ * Looks at the lock before it counts as busy, about 1 us: longer than copies of a few small frames,
+ * shorter than a burst of large frames or a reservation.
  */
 #define INBOX_LOCK_SPINS 64
 
+/* 10 to 50 ns. On arm64 a yield takes no time, and an isb does. */
 static inline void inbox_spin_pause(void)
 {
 #if defined(__x86_64__)
 	__builtin_ia32_pause();
 #elif defined(__aarch64__)
-	__asm__ volatile("yield");
+	__asm__ volatile("isb" : : : "memory");
 #endif
 }
 

@@ -95,8 +95,8 @@ void vnic_inbox_fds(const struct vnic_inbox *inbox, int fds[VNIC_INBOX_FDS]);
 
 /*
  * Senders put no frames into the inbox until vnic_inbox_unlock: they find its lock held
- * (VNIC_OUTBOX_BUSY). `self`: as for vnic_outbox_open. False: a sender has held the lock for some
- * hundred ns, or the inbox is closed.
+ * (VNIC_OUTBOX_BUSY). `self`: as for vnic_outbox_open. False: a sender has held the lock for about
+ * 1 us, or the inbox is closed.
  */
 bool vnic_inbox_lock(struct vnic_inbox *inbox, uint32_t self);
 void vnic_inbox_unlock(struct vnic_inbox *inbox, uint32_t self);
@@ -136,7 +136,7 @@ struct vnic_outbox;
 
 enum vnic_outbox_status {
 	VNIC_OUTBOX_OK,     /* all frames were sent */
-	VNIC_OUTBOX_BUSY,   /* another process has held the lock for some hundred ns */
+	VNIC_OUTBOX_BUSY,   /* another process has held the lock for about 1 us */
 	VNIC_OUTBOX_FULL,   /* the receiver has given back no slot */
 	VNIC_OUTBOX_CLOSED, /* the receiver has closed the inbox */
 };
