@@ -499,7 +499,7 @@ int daemon_start(const struct daemon_options *options, struct daemon **daemon,
 void daemon_stop(struct daemon *d)
 {
 	/* First: closing sessions below must not remove their leases from the record. */
-	lease_store_close(&d->lease_store, d->options.run_dir);
+	lease_store_close(&d->lease_store, d->options.run_dir, !d->options.private);
 	monitor_close(&d->monitor);
 	vm_port_set_close(&d->vm_ports);
 	sessions_close_all(&d->sessions);

@@ -72,7 +72,7 @@ void lan_join(struct lan *lan, uint32_t process)
 {
 	lan->qpn[process] = 0;
 	lan->processes[process].stats = (struct switch_stats){0};
-	require(!switch_join(&lan->sw, &lan->processes[process], &lan->qpn[process]));
+	require(!switch_join(&lan->sw, &lan->processes[process], 0, &lan->qpn[process]));
 }
 
 struct lan *lan_open(const struct lan_attr *attr)

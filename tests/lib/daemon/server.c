@@ -58,7 +58,7 @@ void server_begin(struct server *s, uint64_t now)
 
 void server_end(struct server *s)
 {
-	lease_store_close(&s->lease_store, s->run_dir);
+	lease_store_close(&s->lease_store, s->run_dir, true);
 	sessions_close_all(&s->sessions);
 	switch_fini(&s->sw);
 	neigh_fini(&s->neigh);

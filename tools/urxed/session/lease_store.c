@@ -15,8 +15,11 @@
 #include "common/rundir.h"
 #include "urxed/session/process_info.h"
 
-#define MAGIC            "urxed leases 4\n"
-#define ADDRESSES_OFFSET (sizeof(struct header) + sizeof(((struct lease_store *)0)->entries))
+#define MAGIC            "urxed leases 5\n"
+#define MAGIC_4          "urxed leases 4\n"
+#define PAST_OFFSET      sizeof(struct header)
+#define ENTRIES_OFFSET   (PAST_OFFSET + sizeof(((struct lease_store *)0)->past))
+#define ADDRESSES_OFFSET (ENTRIES_OFFSET + sizeof(((struct lease_store *)0)->entries))
 #define QPNS_OFFSET      (ADDRESSES_OFFSET + sizeof(((struct lease_store *)0)->addresses))
 /* Of fixed size, and most often a hole: what follows ends where the file ends. */
 #define REMOTES_OFFSET (QPNS_OFFSET + QPN_TABLE_MAX * sizeof(struct qpn_record))
@@ -65,9 +68,17 @@ static void log_write_error(void)
 
 static void write_lease_entry(struct lease_store *r, uint32_t block)
 {
-	size_t at = sizeof(struct header) + block * sizeof(struct lease_store_entry);
+	size_t at = ENTRIES_OFFSET + block * sizeof(struct lease_store_entry);
 
 	if (r->fd >= 0 && !write_at(r, &r->entries[block], sizeof(struct lease_store_entry), at))
+		log_write_error();
+}
+
+static void write_past(struct lease_store *r, uint32_t block)
+{
+	size_t at = PAST_OFFSET + block * sizeof(struct lease_past);
+
+	if (r->fd >= 0 && !write_at(r, &r->past[block], sizeof(struct lease_past), at))
 		log_write_error();
 }
 
@@ -77,6 +88,8 @@ static void remove_lease_entry(struct lease_store *r, uint32_t block)
 	r->claimable[block] = false;
 	if (!r->entries[block].token)
 		return;
+	r->past[block].ended = now_ns();
+	write_past(r, block);
 	r->entries[block] = (struct lease_store_entry){0};
 	write_lease_entry(r, block);
 }
@@ -87,7 +100,9 @@ static void keep_survivors(struct lease_store *r)
 	for (uint32_t block = 0; block < LEASE_BLOCKS; block++) {
 		const struct lease_store_entry *e = &r->entries[block];
 
-		if (e->token)
+		/* Blocks without a time are in the order of their numbers. */
+		if ((e->token || r->past[block].user) &&
+		    r->past[block].began >= r->past[r->last].began)
 			r->last = block;
 		if (e->token && is_holder_alive(e)) {
 			r->claimable[block] = true;
@@ -104,19 +119,48 @@ static bool read_lease_file(struct lease_store *r, const struct header *own)
 
 	return pread(r->fd, &found, sizeof(found), 0) == sizeof(found) &&
 	       !memcmp(&found, own, sizeof(found)) &&
-	       pread(r->fd, r->entries, sizeof(r->entries), sizeof(found)) == sizeof(r->entries) &&
+	       pread(r->fd, r->past, sizeof(r->past), PAST_OFFSET) == sizeof(r->past) &&
+	       pread(r->fd, r->entries, sizeof(r->entries), ENTRIES_OFFSET) == sizeof(r->entries) &&
 	       pread(r->fd, r->addresses, sizeof(r->addresses), ADDRESSES_OFFSET) ==
 		       sizeof(r->addresses);
+}
+
+/*
+ * Files of format 4 lack the past of the blocks. The file has no header until the rest is complete.
+ */
+static bool convert_format_4(struct lease_store *r, const struct header *own)
+{
+	const struct header none = {.magic = {0}};
+	struct header old = *own, found;
+	off_t at = lseek(r->fd, 0, SEEK_END);
+	uint8_t bytes[16384];
+	size_t n;
+
+	memcpy(old.magic, MAGIC_4, sizeof(old.magic));
+	if (pread(r->fd, &found, sizeof(found), 0) != sizeof(found) ||
+	    memcmp(&found, &old, sizeof(found)) != 0 || !write_at(r, &none, sizeof(none), 0))
+		return false;
+	for (; at > (off_t)PAST_OFFSET; at -= (off_t)n) {
+		n = (size_t)at - PAST_OFFSET;
+		n = n < sizeof(bytes) ? n : sizeof(bytes);
+		if (pread(r->fd, bytes, n, at - (off_t)n) != (ssize_t)n ||
+		    !write_at(r, bytes, n, (size_t)at - n + sizeof(r->past)))
+			return false;
+	}
+	return write_at(r, r->past, sizeof(r->past), PAST_OFFSET) &&
+	       write_at(r, own, sizeof(*own), 0);
 }
 
 /* Writes the header last: without the header the file counts as empty. */
 static int write_empty_lease_file(struct lease_store *r, const struct header *own)
 {
+	memset(r->past, 0, sizeof(r->past));
 	memset(r->entries, 0, sizeof(r->entries));
 	memset(r->addresses, 0, sizeof(r->addresses));
 	if (ftruncate(r->fd, 0) ||
 	    !write_at(r, r->addresses, sizeof(r->addresses), ADDRESSES_OFFSET) ||
-	    !write_at(r, r->entries, sizeof(r->entries), sizeof(*own)) ||
+	    !write_at(r, r->entries, sizeof(r->entries), ENTRIES_OFFSET) ||
+	    !write_at(r, r->past, sizeof(r->past), PAST_OFFSET) ||
 	    !write_at(r, own, sizeof(*own), 0))
 		return -errno;
 	return 0;
@@ -134,28 +178,37 @@ int lease_store_open(struct lease_store *r, const char *run_dir)
 	if (r->fd < 0)
 		return -errno;
 	fill_header(&own);
+	(void)convert_format_4(r, &own);
 	if (read_lease_file(r, &own))
 		keep_survivors(r);
 	else
 		rc = write_empty_lease_file(r, &own);
 	if (rc)
-		lease_store_close(r, run_dir);
+		lease_store_close(r, run_dir, false);
 	return rc;
 }
 
-static bool has_no_leases(const struct lease_store *r)
+static bool matters(const struct lease_store *r, uint32_t block, bool keep_ended)
 {
-	for (uint32_t block = 0; block < LEASE_BLOCKS; block++)
-		if (r->entries[block].token)
-			return false;
-	return true;
+	const struct lease_past *past = &r->past[block];
+
+	return r->entries[block].token ||
+	       (keep_ended && past->user && now_ns() < past->ended + LEASE_QUIET_NS);
 }
 
-void lease_store_close(struct lease_store *r, const char *run_dir)
+static bool is_needed(const struct lease_store *r, bool keep_ended)
+{
+	for (uint32_t block = 0; block < LEASE_BLOCKS; block++)
+		if (matters(r, block, keep_ended))
+			return true;
+	return false;
+}
+
+void lease_store_close(struct lease_store *r, const char *run_dir, bool keep_ended)
 {
 	if (r->fd < 0)
 		return;
-	if (has_no_leases(r))
+	if (!is_needed(r, keep_ended))
 		rundir_remove(run_dir, LEASE_STORE_NAME);
 	close(r->fd);
 	r->fd = -1;
@@ -177,10 +230,12 @@ static uint64_t make_token(void)
 	return token ? token : 1;
 }
 
-uint64_t lease_store_add(struct lease_store *r, uint32_t qpn, pid_t pid, uint64_t token)
+uint64_t lease_store_add(struct lease_store *r, uint32_t qpn, pid_t pid, uid_t user, uint64_t token)
 {
 	uint32_t block = lease_block(qpn);
 
+	r->past[block] = (struct lease_past){.user = 1ull + user, .began = now_ns()};
+	write_past(r, block);
 	r->entries[block] = (struct lease_store_entry){.token = token ? token : make_token(),
 						       .start = pid > 0 ? process_identity(pid) : 0,
 						       .pid = pid};
@@ -188,7 +243,7 @@ uint64_t lease_store_add(struct lease_store *r, uint32_t qpn, pid_t pid, uint64_
 	return r->entries[block].token;
 }
 
-int lease_store_claim(struct lease_store *r, uint32_t qpn, uint64_t token, pid_t pid)
+int lease_store_claim(struct lease_store *r, uint32_t qpn, uint64_t token, pid_t pid, uid_t user)
 {
 	uint32_t block = lease_block(qpn);
 	struct lease_store_entry *e = &r->entries[block];
@@ -198,6 +253,10 @@ int lease_store_claim(struct lease_store *r, uint32_t qpn, uint64_t token, pid_t
 		return -EPERM;
 	r->claimable[block] = false;
 	r->n_claimable--;
+	if (r->past[block].user != 1ull + user) {
+		r->past[block].user = 1ull + user;
+		write_past(r, block);
+	}
 	return 0;
 }
 

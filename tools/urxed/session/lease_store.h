@@ -6,7 +6,8 @@
  * its blocks from a later daemon. That daemon leases nothing to new processes until the surviving
  * processes have claimed their blocks (3 s at most): their peers still send to these QPNs. The file
  * also stores the remote QPs and added QPNs (qpn_table.h) of each process. It stores the GID index
- * of each address, because survivors' QPs name their source by index.
+ * of each address, because survivors' QPs name their source by index. It stores the last lease of
+ * each block, because the peers of a process that has ended may still send.
  *
  * The file is valid for one boot and one format, else it counts as empty. Each change is a single
  * write, so a killed daemon leaves the old state or the new one.
@@ -43,8 +44,9 @@ struct lease_store {
 	uint32_t n_claimable; /* blocks that surviving processes may still claim */
 	/* True after lease_store_end_claims: only frozen programs may still claim blocks. */
 	bool ended;
-	uint32_t last; /* the highest block found in the file */
+	uint32_t last; /* the block that the earlier daemon has leased last */
 	bool claimable[LEASE_BLOCKS];
+	struct lease_past past[LEASE_BLOCKS];
 	struct lease_store_entry entries[LEASE_BLOCKS];
 	/* Entries that lease_store_end_claims has removed. */
 	struct lease_store_entry unclaimed[LEASE_BLOCKS];
@@ -56,19 +58,23 @@ struct lease_store {
  * processes that have ended since. Returns 0 or a negative errno value.
  */
 int lease_store_open(struct lease_store *r, const char *run_dir);
-/* Closes the file, and removes it unless it has leases, which may be claimed later. */
-void lease_store_close(struct lease_store *r, const char *run_dir);
+/*
+ * Closes the file. Removes it unless it has leases, which may be claimed later; or, with
+ * keep_ended, leases that have ended less than LEASE_QUIET_NS ago.
+ */
+void lease_store_close(struct lease_store *r, const char *run_dir, bool keep_ended);
 
 /*
  * Stores the lease of the block that begins with qpn. token is that of the process's other blocks,
  * 0 = this is the first. Returns the token, never 0.
  */
-uint64_t lease_store_add(struct lease_store *r, uint32_t qpn, pid_t pid, uint64_t token);
+uint64_t lease_store_add(struct lease_store *r, uint32_t qpn, pid_t pid, uid_t user,
+			 uint64_t token);
 /*
  * Gives the block that begins with qpn back to process pid. -EPERM: the process may not claim it
  * with this token.
  */
-int lease_store_claim(struct lease_store *r, uint32_t qpn, uint64_t token, pid_t pid);
+int lease_store_claim(struct lease_store *r, uint32_t qpn, uint64_t token, pid_t pid, uid_t user);
 /* First QPN of a block that the process may claim with this token; 0 = none. */
 uint32_t lease_store_claimable_qpn(const struct lease_store *r, uint64_t token, pid_t pid);
 /*

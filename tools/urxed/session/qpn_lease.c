@@ -17,24 +17,46 @@ static bool is_free(const struct lease_table *t, uint32_t block)
 	       !(t->added && t->added->in_block[block]);
 }
 
-/*
- * Leases blocks in rotation: a released block is reused as late as possible, when packets from its
- * former owner's peers have died out.
- */
-int lease_take(struct lease_table *t, void *owner, uint32_t *qpn)
+bool lease_is_quiet(const struct lease_table *t, uint32_t block, uid_t user, uint64_t now)
 {
-	uint32_t block = t->last, tries;
+	const struct lease_past *past = t->past ? &t->past[block] : NULL;
+
+	return past && past->user && past->user != 1ull + user &&
+	       now < past->ended + LEASE_QUIET_NS;
+}
+
+/*
+ * The next free block in rotation: a released block is reused as late as possible, when packets
+ * from its former owner's peers have died out. A process that attaches again and again could reach
+ * any block soon, so those of other users are left out while they are quiet. If all are quiet, the
+ * one that has been so longest. 0: no block is free.
+ */
+static uint32_t find_block(const struct lease_table *t, uid_t user, uint64_t now)
+{
+	uint32_t block = t->last, oldest = 0, tries;
 
 	for (tries = 0; tries < LEASE_BLOCKS; tries++) {
 		block = (block + 1) % LEASE_BLOCKS;
 		if (!is_free(t, block))
 			continue;
-		t->owner[block] = owner;
-		t->last = block;
-		*qpn = block << LEASE_SHIFT;
-		return 0;
+		if (!lease_is_quiet(t, block, user, now))
+			return block;
+		if (!oldest || t->past[block].ended < t->past[oldest].ended)
+			oldest = block;
 	}
-	return -ENOSPC;
+	return oldest;
+}
+
+int lease_take(struct lease_table *t, void *owner, uid_t user, uint64_t now, uint32_t *qpn)
+{
+	uint32_t block = find_block(t, user, now);
+
+	if (!block)
+		return -ENOSPC;
+	t->owner[block] = owner;
+	t->last = block;
+	*qpn = block << LEASE_SHIFT;
+	return 0;
 }
 
 int lease_take_block(struct lease_table *t, void *owner, uint32_t qpn)

@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <vnic/attach.h>
 
@@ -24,16 +25,35 @@
 #define LEASE_QPNS   VNIC_LEASE_QPNS
 #define LEASE_BLOCKS (1u << (24 - LEASE_SHIFT))
 
-struct lease_table {
-	void *owner[LEASE_BLOCKS];
-	const bool *claimable;   /* blocks that only lease_take_block may lease; NULL = none */
-	uint32_t last;           /* block leased most recently */
-	struct qpn_table *added; /* QPNs that processes have added; NULL = none */
+/* How long the peers of an ended process may still send to its QPNs. */
+#define LEASE_QUIET_NS (600 * UINT64_C(1000000000))
+
+/* The last lease of a block; times of CLOCK_MONOTONIC in ns. */
+struct lease_past {
+	uint64_t user; /* 1 + that of the process; 0 = no process has had the block */
+	uint64_t began;
+	uint64_t ended; /* 0 = it has not ended */
 };
 
-/* Leases a block to owner that is neither leased nor claimable, and has no added QPN; *qpn is its
- * first QPN. -ENOSPC: there is none. */
-int lease_take(struct lease_table *t, void *owner, uint32_t *qpn);
+struct lease_table {
+	void *owner[LEASE_BLOCKS];
+	const bool *claimable; /* blocks that only lease_take_block may lease; NULL = none */
+	const struct lease_past *past; /* of each block; NULL = unknown */
+	uint32_t last;                 /* block leased most recently */
+	struct qpn_table *added;       /* QPNs that processes have added; NULL = none */
+};
+
+/*
+ * Leases a block to owner that is neither leased nor claimable, and has no added QPN; *qpn is its
+ * first QPN. Blocks of other users that are quiet (lease_is_quiet) come last. -ENOSPC: there is
+ * none.
+ */
+int lease_take(struct lease_table *t, void *owner, uid_t user, uint64_t now, uint32_t *qpn);
+/*
+ * Whether a process of another user has had the block, and has ended less than LEASE_QUIET_NS ago:
+ * its peers may still send to its queue pairs.
+ */
+bool lease_is_quiet(const struct lease_table *t, uint32_t block, uid_t user, uint64_t now);
 /*
  * Leases the block that begins with qpn. The caller has checked that owner may claim it, or has
  * called lease_check_demand. -EBUSY: the block is leased, or the daemon's own.

@@ -343,8 +343,9 @@ void sessions_start(struct sessions *sessions)
 	sessions->limit = quota_connections(LEASE_BLOCKS);
 	restore_remotes(sessions);
 	restore_qpns(sessions);
-	/* Surviving peers may still send to processes that ended while no daemon ran. */
+	/* Peers may still send to processes that have ended. */
 	sessions->sw->leases.last = sessions->lease_store->last;
+	sessions->sw->leases.past = sessions->lease_store->past;
 	sessions->sw->leases.claimable = sessions->lease_store->claimable;
 	if (sessions->host->hca.name[0])
 		lease_avoid_hca(&sessions->sw->leases);

@@ -90,8 +90,6 @@ struct sessions {
 	/* Whether a program is frozen, and may claim late; NULL: none is. */
 	lease_store_frozen_fn *is_frozen;
 	void *is_frozen_ctx;
-	/* 1 + the user whose process had the block last, since the daemon's start; 0: none */
-	uint64_t block_users[LEASE_BLOCKS];
 	/*
 	 * 1 + the user whose process added the first QPN to the block, while it has added QPNs; the
 	 * block counts as one of this user's unless it is leased. 0: unknown
@@ -188,7 +186,7 @@ int session_welcome(void *ctx, struct vnic_server_client *conn,
 		    const struct vnic_attach_hello *hello, struct vnic_attach_welcome *w);
 int session_lease_more(void *ctx, struct vnic_server_client *conn, uint32_t *qpn);
 /*
- * Adds a QPN (qpn_table_add), for session.c. -EACCES: another user's process had the block last;
+ * Adds a QPN (qpn_table_add), for session.c. -EACCES: the block is quiet (lease_is_quiet);
  * -ENOSPC: the user's share of blocks is used up.
  */
 int session_add_qpn(struct sessions *sessions, struct session *s, uint32_t qpn, uint32_t flags);

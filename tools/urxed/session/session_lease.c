@@ -94,16 +94,12 @@ static int check_quota(const struct sessions *sessions, const struct session *s)
 		       : -ENOSPC;
 }
 
-typedef int lease_fn(struct vswitch *sw, struct switch_port *port, uint32_t *qpn);
+typedef int lease_fn(struct vswitch *sw, struct switch_port *port, uint64_t now, uint32_t *qpn);
 
-/*
- * Whether no other user's process had the block last: its peers may still send to its queue pairs.
- */
-static bool had_same_user(const struct sessions *sessions, const struct session *s, uint32_t block)
+static bool is_quiet(const struct sessions *sessions, const struct session *s, uint32_t block)
 {
-	uint64_t user = sessions->block_users[block];
-
-	return !user || user == 1ull + vnic_server_uid(s->conn);
+	return lease_is_quiet(&sessions->sw->leases, block, vnic_server_uid(s->conn),
+			      sessions->now);
 }
 
 /*
@@ -118,7 +114,7 @@ static int check_demand(const struct sessions *sessions, const struct session *s
 	rc = lease_check_demand(&sessions->sw->leases, qpn);
 	if (rc)
 		return rc;
-	return had_same_user(sessions, s, lease_block(qpn)) ? 0 : -EACCES;
+	return is_quiet(sessions, s, lease_block(qpn)) ? -EACCES : 0;
 }
 
 int session_add_qpn(struct sessions *sessions, struct session *s, uint32_t qpn, uint32_t flags)
@@ -132,7 +128,7 @@ int session_add_qpn(struct sessions *sessions, struct session *s, uint32_t qpn, 
 	/* Blocks of an earlier daemon's processes have no adder yet. */
 	is_first = !sw->leases.owner[block] &&
 		   (!sw->added.in_block[block] || !sessions->adders[block]);
-	if (!sw->leases.owner[block] && !had_same_user(sessions, s, block))
+	if (!sw->leases.owner[block] && is_quiet(sessions, s, block))
 		return -EACCES;
 	if (is_first && block && block != LEASE_BLOCKS - 1 && !may_have_block(sessions, user))
 		return -ENOSPC;
@@ -167,7 +163,7 @@ static int check_lease(struct sessions *sessions, const struct session *s, uint3
 
 	if (way == LEASE_CLAIM)
 		return lease_store_claim(sessions->lease_store, qpn, s->token,
-					 vnic_server_pid(s->conn));
+					 vnic_server_pid(s->conn), vnic_server_uid(s->conn));
 	rc = check_quota(sessions, s);
 	return !rc && way == LEASE_DEMAND ? check_demand(sessions, s, qpn) : rc;
 }
@@ -184,16 +180,16 @@ static int lease_block_to_session(struct sessions *sessions, struct session *s, 
 	if (!rc && !claims)
 		forget_lost_remotes(sessions);
 	if (!rc)
-		rc = lease(sessions->sw, &s->port, qpn);
+		rc = lease(sessions->sw, &s->port, sessions->now, qpn);
 	if (rc) {
 		log_ratelimited(&sessions->log, sessions->now, "process %d is refused %s", pid,
 				refusal_text(rc));
 		return rc;
 	}
 	s->blocks++;
-	sessions->block_users[lease_block(*qpn)] = 1ull + vnic_server_uid(s->conn);
 	if (!claims)
-		s->token = lease_store_add(sessions->lease_store, *qpn, pid, s->token);
+		s->token = lease_store_add(sessions->lease_store, *qpn, pid,
+					   vnic_server_uid(s->conn), s->token);
 	session_add_uplink_block(sessions, s, *qpn);
 	return 0;
 }
@@ -340,6 +336,7 @@ uint64_t sessions_tick(struct sessions *sessions, uint64_t now)
 	uint64_t again = now + CLAIM_CHECK_NS, next = tick_claims(sessions, now);
 	const struct lease_store *store = sessions->lease_store;
 
+	sessions->now = now;
 	/* The check of all claimants in /proc is slow, so it runs only while a process waits for
 	 * its welcome. */
 	if (!any_awaits_welcome(sessions))

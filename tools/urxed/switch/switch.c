@@ -120,15 +120,15 @@ int switch_pin(struct vswitch *sw, const char *text, char error[SWITCH_ERROR])
 	return rc;
 }
 
-int switch_lease(struct vswitch *sw, struct switch_port *port, uint32_t *qpn)
+int switch_lease(struct vswitch *sw, struct switch_port *port, uint64_t now, uint32_t *qpn)
 {
 	return *qpn ? lease_take_block(&sw->leases, port, *qpn)
-		    : lease_take(&sw->leases, port, qpn);
+		    : lease_take(&sw->leases, port, port->remotes.user, now, qpn);
 }
 
-int switch_join(struct vswitch *sw, struct switch_port *port, uint32_t *qpn)
+int switch_join(struct vswitch *sw, struct switch_port *port, uint64_t now, uint32_t *qpn)
 {
-	int rc = switch_lease(sw, port, qpn);
+	int rc = switch_lease(sw, port, now, qpn);
 
 	if (rc)
 		return rc;

@@ -99,13 +99,13 @@ void switch_remove_vm_port(struct vswitch *sw, uint32_t index);
 int switch_pin(struct vswitch *sw, const char *text, char error[SWITCH_ERROR]);
 
 /*
- * Adds the port of a process and leases it the block of QPNs that begins with *qpn; 0 = any block,
- * whose first QPN is stored in *qpn. Returns 0; or an error of lease_take or lease_take_block, and
- * adds nothing.
+ * Adds the port of a process, with port->remotes.user, and leases it the block of QPNs that begins
+ * with *qpn; 0 = any block, whose first QPN is stored in *qpn. Returns 0; or an error of lease_take
+ * or lease_take_block, and adds nothing. `now` in ns.
  */
-int switch_join(struct vswitch *sw, struct switch_port *port, uint32_t *qpn);
+int switch_join(struct vswitch *sw, struct switch_port *port, uint64_t now, uint32_t *qpn);
 /* Leases another block to a process that has joined; *qpn and result as for switch_join. */
-int switch_lease(struct vswitch *sw, struct switch_port *port, uint32_t *qpn);
+int switch_lease(struct vswitch *sw, struct switch_port *port, uint64_t now, uint32_t *qpn);
 void switch_leave(struct vswitch *sw, struct switch_port *port);
 /*
  * Adds a QPN that an HCA has chosen for a queue pair of the process, changes its flags

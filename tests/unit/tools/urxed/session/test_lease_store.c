@@ -18,10 +18,12 @@
 #include <cmocka.h>
 
 #include "urxed/session/lease_store.h"
+#include "urxed/session/process_info.h"
 
-#define A (3 * LEASE_QPNS)
-#define B (7 * LEASE_QPNS)
-#define C (9 * LEASE_QPNS)
+#define A    (3 * LEASE_QPNS)
+#define B    (7 * LEASE_QPNS)
+#define C    (9 * LEASE_QPNS)
+#define USER 1000
 
 static char dir[32];
 static char name[64];
@@ -89,18 +91,18 @@ static void a_survivor_claims_with_its_token(void **state)
 	uint64_t a, b;
 
 	(void)state;
-	a = lease_store_add(r, A, getpid(), 0);
-	b = lease_store_add(r, B, getpid(), 0);
+	a = lease_store_add(r, A, getpid(), USER, 0);
+	b = lease_store_add(r, B, getpid(), USER, 0);
 	assert_int_not_equal(a, 0);
 	assert_int_not_equal(a, b);
 	assert_int_equal(lease_store_count_claimable(r), 0);
 	open_again();
 	assert_int_equal(lease_store_count_claimable(r), 2);
 	/* A QPN has 24 bits. */
-	assert_int_equal(lease_store_claim(r, A | 1u << 24, a, getpid()), -EPERM);
-	assert_int_equal(lease_store_claim(r, A, a, getpid()), 0);
+	assert_int_equal(lease_store_claim(r, A | 1u << 24, a, getpid(), USER), -EPERM);
+	assert_int_equal(lease_store_claim(r, A, a, getpid(), USER), 0);
 	assert_int_equal(lease_store_count_claimable(r), 1);
-	assert_int_equal(lease_store_claim(r, B, b, getpid()), 0);
+	assert_int_equal(lease_store_claim(r, B, b, getpid(), USER), 0);
 	assert_int_equal(lease_store_count_claimable(r), 0);
 }
 
@@ -109,16 +111,16 @@ static void one_token_claims_all_blocks_of_a_process(void **state)
 	uint64_t token;
 
 	(void)state;
-	token = lease_store_add(r, A, getpid(), 0);
-	assert_int_equal(lease_store_add(r, B, getpid(), token), token);
+	token = lease_store_add(r, A, getpid(), USER, 0);
+	assert_int_equal(lease_store_add(r, B, getpid(), USER, token), token);
 	assert_int_equal(lease_store_claimable_qpn(r, token, getpid()), 0);
 	open_again();
 	assert_int_equal(lease_store_claimable_qpn(r, token, getpid()), A);
 	assert_int_equal(lease_store_claimable_qpn(r, token, getppid()), 0);
 	assert_int_equal(lease_store_claimable_qpn(r, token + 1, getpid()), 0);
-	assert_int_equal(lease_store_claim(r, A, token, getpid()), 0);
+	assert_int_equal(lease_store_claim(r, A, token, getpid(), USER), 0);
 	assert_int_equal(lease_store_claimable_qpn(r, token, getpid()), B);
-	assert_int_equal(lease_store_claim(r, B, token, getpid()), 0);
+	assert_int_equal(lease_store_claim(r, B, token, getpid(), USER), 0);
 	assert_int_equal(lease_store_claimable_qpn(r, token, getpid()), 0);
 }
 
@@ -139,8 +141,8 @@ static void remote_qps_of_survivors_are_restored(void **state)
 
 	(void)state;
 	assert_int_equal(lease_store_get_remote(r, 0, &record), -ENODATA);
-	lease_store_add(r, A, getpid(), 0);
-	lease_store_add(r, B, pid, 0);
+	lease_store_add(r, A, getpid(), USER, 0);
+	lease_store_add(r, B, pid, USER, 0);
 	put_remote(2, lease_block(A));
 	put_remote(3, lease_block(B));
 	put_remote(4, lease_block(A));
@@ -159,7 +161,7 @@ static void remote_qps_of_survivors_are_restored(void **state)
 		assert_int_equal(lease_store_get_remote(r, place, &record), -ENOENT);
 	assert_int_equal(lease_store_get_remote(r, 6, &record), -ENODATA);
 	/* The next process with this block does not get the remote QP either. */
-	lease_store_add(r, B, getpid(), 0);
+	lease_store_add(r, B, getpid(), USER, 0);
 	open_again();
 	assert_int_equal(lease_store_get_remote(r, 3, &record), -ENOENT);
 }
@@ -169,18 +171,20 @@ static void any_other_claim_is_refused(void **state)
 	uint64_t token;
 
 	(void)state;
-	token = lease_store_add(r, A, getpid(), 0);
-	assert_int_equal(lease_store_claim(r, A, token, getpid()), -EPERM); /* already leased */
+	token = lease_store_add(r, A, getpid(), USER, 0);
+	assert_int_equal(lease_store_claim(r, A, token, getpid(), USER),
+			 -EPERM); /* already leased */
 	open_again();
-	assert_int_equal(lease_store_claim(r, A, token + 1, getpid()), -EPERM);
-	assert_int_equal(lease_store_claim(r, A, 0, getpid()), -EPERM);
-	assert_int_equal(lease_store_claim(r, A, token, getppid()), -EPERM);
-	assert_int_equal(lease_store_claim(r, A + 1, token, getpid()), -EPERM);
-	assert_int_equal(lease_store_claim(r, B, token, getpid()), -EPERM);
-	assert_int_equal(lease_store_claim(r, B, 0, getpid()), -EPERM);
-	assert_int_equal(lease_store_claim(r, UINT32_MAX, token, getpid()), -EPERM);
-	assert_int_equal(lease_store_claim(r, A, token, getpid()), 0);
-	assert_int_equal(lease_store_claim(r, A, token, getpid()), -EPERM); /* already claimed */
+	assert_int_equal(lease_store_claim(r, A, token + 1, getpid(), USER), -EPERM);
+	assert_int_equal(lease_store_claim(r, A, 0, getpid(), USER), -EPERM);
+	assert_int_equal(lease_store_claim(r, A, token, getppid(), USER), -EPERM);
+	assert_int_equal(lease_store_claim(r, A + 1, token, getpid(), USER), -EPERM);
+	assert_int_equal(lease_store_claim(r, B, token, getpid(), USER), -EPERM);
+	assert_int_equal(lease_store_claim(r, B, 0, getpid(), USER), -EPERM);
+	assert_int_equal(lease_store_claim(r, UINT32_MAX, token, getpid(), USER), -EPERM);
+	assert_int_equal(lease_store_claim(r, A, token, getpid(), USER), 0);
+	assert_int_equal(lease_store_claim(r, A, token, getpid(), USER),
+			 -EPERM); /* already claimed */
 }
 
 static void ended_process_has_no_claim(void **state)
@@ -188,7 +192,7 @@ static void ended_process_has_no_claim(void **state)
 	pid_t pid = start_process();
 
 	(void)state;
-	lease_store_add(r, A, pid, 0);
+	lease_store_add(r, A, pid, USER, 0);
 	open_again();
 	assert_int_equal(lease_store_count_claimable(r), 1);
 	assert_int_equal(r->last, A / LEASE_QPNS);
@@ -196,10 +200,10 @@ static void ended_process_has_no_claim(void **state)
 	assert_int_equal(lease_store_count_claimable(r), 0);
 	open_again();
 	assert_int_equal(lease_store_count_claimable(r), 0);
-	assert_int_equal(r->last, 0);
+	assert_int_equal(r->last, A / LEASE_QPNS);
 
 	pid = start_process();
-	lease_store_add(r, A, pid, 0);
+	lease_store_add(r, A, pid, USER, 0);
 	end_process(pid);
 	open_again();
 	assert_int_equal(lease_store_count_claimable(r), 0);
@@ -236,10 +240,10 @@ static void process_lives_after_its_first_thread_ended(void **state)
 		assert_true(read(fd, text, sizeof(text) - 1) > 0);
 		close(fd);
 	}
-	token = lease_store_add(r, A, pid, 0);
+	token = lease_store_add(r, A, pid, USER, 0);
 	open_again();
 	assert_int_equal(lease_store_count_claimable(r), 1);
-	assert_int_equal(lease_store_claim(r, A, token, pid), 0);
+	assert_int_equal(lease_store_claim(r, A, token, pid, USER), 0);
 	end_process(pid);
 }
 
@@ -249,7 +253,7 @@ static void zombie_counts_as_ended(void **state)
 	pid_t pid = start_process();
 
 	(void)state;
-	lease_store_add(r, A, pid, 0);
+	lease_store_add(r, A, pid, USER, 0);
 	open_again();
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
@@ -261,7 +265,7 @@ static void zombie_counts_as_ended(void **state)
 static void start_time_distinguishes_reused_pids(void **state)
 {
 	(void)state;
-	lease_store_add(r, A, getpid(), 0);
+	lease_store_add(r, A, getpid(), USER, 0);
 	r->entries[A / LEASE_QPNS].start++;
 	lease_store_remove(r, B);
 	/* The store writes an entry only when it changes, so the test writes the entries itself. */
@@ -277,16 +281,59 @@ static void removed_and_unclaimed_blocks_are_free(void **state)
 	uint64_t token;
 
 	(void)state;
-	lease_store_add(r, A, getpid(), 0);
-	token = lease_store_add(r, B, getpid(), 0);
+	lease_store_add(r, A, getpid(), USER, 0);
+	token = lease_store_add(r, B, getpid(), USER, 0);
 	lease_store_remove(r, A);
 	open_again();
 	assert_int_equal(lease_store_count_claimable(r), 1);
 	lease_store_end_claims(r, NULL, NULL);
 	assert_int_equal(lease_store_count_claimable(r), 0);
-	assert_int_equal(lease_store_claim(r, B, token, getpid()), -EPERM);
+	assert_int_equal(lease_store_claim(r, B, token, getpid(), USER), -EPERM);
 	open_again();
 	assert_int_equal(lease_store_count_claimable(r), 0);
+}
+
+/* The next daemon goes on where this one was, also if the last blocks are not leased any more. */
+static void the_rotation_goes_on_in_the_next_daemon(void **state)
+{
+	(void)state;
+	lease_store_add(r, A, getpid(), USER, 0);
+	lease_store_add(r, C, getpid(), USER, 0);
+	lease_store_add(r, B, getpid(), USER, 0);
+	lease_store_remove(r, B);
+	lease_store_remove(r, C);
+	open_again();
+	assert_int_equal(r->last, lease_block(B));
+	assert_int_equal(r->past[lease_block(B)].user, 1 + USER);
+	assert_int_not_equal(r->past[lease_block(B)].ended, 0);
+	assert_int_equal(r->past[lease_block(A)].ended, 0);
+}
+
+/* When it ended is unknown. */
+static void a_process_that_ended_without_a_daemon_ends_at_the_start_of_the_next(void **state)
+{
+	const pid_t pid = start_process();
+
+	(void)state;
+	lease_store_add(r, A, pid, USER, 0);
+	end_process(pid);
+	open_again();
+	assert_int_equal(r->past[lease_block(A)].user, 1 + USER);
+	assert_int_not_equal(r->past[lease_block(A)].ended, 0);
+}
+
+static void file_stays_while_ended_leases_matter(void **state)
+{
+	(void)state;
+	lease_store_add(r, A, getpid(), USER, 0);
+	lease_store_remove(r, A);
+	lease_store_close(r, dir, true);
+	assert_int_equal(access(name, F_OK), 0);
+	assert_int_equal(lease_store_open(r, dir), 0);
+	assert_int_equal(r->past[lease_block(A)].user, 1 + USER);
+	lease_store_close(r, dir, false);
+	assert_int_equal(access(name, F_OK), -1);
+	assert_int_equal(lease_store_open(r, dir), 0);
 }
 
 static bool is_frozen(void *ctx, pid_t pid)
@@ -297,18 +344,18 @@ static bool is_frozen(void *ctx, pid_t pid)
 static void frozen_process_claims_late(void **state)
 {
 	pid_t frozen = start_process(), ends = start_process();
-	uint64_t token = lease_store_add(r, A, frozen, 0);
+	uint64_t token = lease_store_add(r, A, frozen, USER, 0);
 
 	(void)state;
-	lease_store_add(r, B, getpid(), 0);
-	lease_store_add(r, C, ends, 0);
+	lease_store_add(r, B, getpid(), USER, 0);
+	lease_store_add(r, C, ends, USER, 0);
 	open_again();
 	assert_int_equal(lease_store_count_claimable(r), 3);
 	lease_store_end_claims(r, is_frozen, &frozen);
 	assert_int_equal(lease_store_count_claimable(r), 0);
 	assert_true(r->claimable[lease_block(A)]);
 	assert_false(r->claimable[lease_block(B)]);
-	assert_int_equal(lease_store_claim(r, A, token, frozen), 0);
+	assert_int_equal(lease_store_claim(r, A, token, frozen, USER), 0);
 	/* The next daemon waits for the process again. A frozen process that ends has no claim. */
 	end_process(ends);
 	open_again();
@@ -322,15 +369,15 @@ static void frozen_process_claims_late(void **state)
 static void file_stays_while_it_has_a_lease(void **state)
 {
 	(void)state;
-	lease_store_add(r, A, getpid(), 0);
-	lease_store_close(r, dir);
+	lease_store_add(r, A, getpid(), USER, 0);
+	lease_store_close(r, dir, false);
 	/* Sessions that close after the store must not remove their leases from the file. */
 	lease_store_remove(r, A);
 	assert_int_equal(access(name, F_OK), 0);
 	assert_int_equal(lease_store_open(r, dir), 0);
 	assert_int_equal(lease_store_count_claimable(r), 1);
 	lease_store_remove(r, A);
-	lease_store_close(r, dir);
+	lease_store_close(r, dir, false);
 	assert_int_equal(access(name, F_OK), -1);
 	assert_int_equal(lease_store_open(r, dir), 0);
 }
@@ -341,12 +388,12 @@ static void damaged_file_counts_as_empty(void **state)
 	struct stat st;
 
 	(void)state;
-	lease_store_add(r, A, getpid(), 0);
+	lease_store_add(r, A, getpid(), USER, 0);
 	assert_int_equal(fstat(r->fd, &st), 0);
 	assert_int_equal(ftruncate(r->fd, st.st_size - 1), 0);
 	open_again();
 	assert_int_equal(lease_store_count_claimable(r), 0);
-	lease_store_add(r, A, getpid(), 0);
+	lease_store_add(r, A, getpid(), USER, 0);
 	assert_int_equal(pwrite(r->fd, "X", 1, 3), 1);
 	open_again();
 	assert_int_equal(lease_store_count_claimable(r), 0);
@@ -358,10 +405,46 @@ static void damaged_file_counts_as_empty(void **state)
 	assert_int_equal(lease_store_count_claimable(r), 0);
 }
 
+/* Leases survive an upgrade from a daemon whose file does not tell who had a block last. */
+static void a_file_of_format_4_is_read(void **state)
+{
+	const off_t header = 16 + PROCESS_BOOT;
+	uint8_t *file;
+	uint64_t token;
+	struct stat st;
+
+	(void)state;
+	lease_store_add(r, B, getpid(), USER, 0);
+	token = lease_store_add(r, A, getpid(), USER, 0);
+	lease_store_put_remote(r, 7, &(struct remote_qp_record){.process = lease_block(A)});
+	assert_int_equal(fstat(r->fd, &st), 0);
+	file = malloc((size_t)st.st_size);
+	assert_non_null(file);
+	assert_int_equal(pread(r->fd, file, (size_t)st.st_size, 0), st.st_size);
+	file[strlen("urxed leases ")] = '4';
+	st.st_size -= (off_t)sizeof(r->past);
+	memmove(file + header, file + header + sizeof(r->past), (size_t)(st.st_size - header));
+	assert_int_equal(ftruncate(r->fd, st.st_size), 0);
+	assert_int_equal(pwrite(r->fd, file, (size_t)st.st_size, 0), st.st_size);
+	free(file);
+	for (int daemons = 0; daemons < 2; daemons++) {
+		struct remote_qp_record record;
+
+		open_again();
+		assert_int_equal(lease_store_count_claimable(r), 2);
+		assert_int_equal(r->past[lease_block(A)].user, 0);
+		assert_int_equal(lease_store_get_remote(r, 7, &record), 0);
+		assert_int_equal(lease_store_get_remote(r, 8, &record), -ENODATA);
+	}
+	assert_int_equal(r->last, lease_block(B));
+	assert_int_equal(lease_store_claim(r, A, token, getpid(), USER), 0);
+	assert_int_equal(r->past[lease_block(A)].user, 1 + USER);
+}
+
 static void symbolic_link_is_not_followed(void **state)
 {
 	(void)state;
-	lease_store_close(r, dir);
+	lease_store_close(r, dir, false);
 	assert_int_equal(symlink("/dev/null", name), 0);
 	assert_int_equal(lease_store_open(r, dir), -ELOOP);
 	unlink(name);
@@ -407,7 +490,7 @@ static void a_file_that_cannot_grow_is_refused_with_the_reason(void **state)
 
 	(void)state;
 	assert_int_equal(fstat(r->fd, &st), 0);
-	lease_store_close(r, dir);
+	lease_store_close(r, dir, false);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
 	small = (struct rlimit){.rlim_cur = (rlim_t)st.st_size - 1, .rlim_max = old.rlim_max};
 	signal(SIGXFSZ, SIG_IGN);
@@ -424,6 +507,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(first_daemon_has_no_claims, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_survivor_claims_with_its_token, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_rotation_goes_on_in_the_next_daemon, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			a_process_that_ended_without_a_daemon_ends_at_the_start_of_the_next, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(a_file_of_format_4_is_read, setup, teardown),
+		cmocka_unit_test_setup_teardown(file_stays_while_ended_leases_matter, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(one_token_claims_all_blocks_of_a_process, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(remote_qps_of_survivors_are_restored, setup,

@@ -10,6 +10,9 @@
 
 #include "urxed/session/qpn_lease.h"
 
+#define USER 1000
+#define NOW  (2 * LEASE_QUIET_NS)
+
 static int setup(void **state)
 {
 	*state = calloc(1, sizeof(struct lease_table));
@@ -29,11 +32,11 @@ static void first_and_last_block_are_never_leased(void **state)
 	int me;
 
 	for (i = 0; i < LEASE_BLOCKS - 2; i++) {
-		assert_int_equal(lease_take(t, &me, &qpn), 0);
+		assert_int_equal(lease_take(t, &me, USER, NOW, &qpn), 0);
 		assert_int_equal(qpn % LEASE_QPNS, 0);
 		assert_in_range(qpn, LEASE_QPNS, 0xffefff);
 	}
-	assert_int_equal(lease_take(t, &me, &qpn), -ENOSPC);
+	assert_int_equal(lease_take(t, &me, USER, NOW, &qpn), -ENOSPC);
 	assert_null(lease_owner(t, 0));
 	assert_null(lease_owner(t, 1));
 	assert_null(lease_owner(t, 0xffffff));
@@ -47,8 +50,8 @@ static void owner_is_found_by_every_qpn_of_its_block(void **state)
 	uint32_t a, b, i;
 	int one, two;
 
-	assert_int_equal(lease_take(t, &one, &a), 0);
-	assert_int_equal(lease_take(t, &two, &b), 0);
+	assert_int_equal(lease_take(t, &one, USER, NOW, &a), 0);
+	assert_int_equal(lease_take(t, &two, USER, NOW, &b), 0);
 	assert_int_not_equal(a, b);
 	for (i = 0; i < LEASE_QPNS; i++) {
 		assert_ptr_equal(lease_owner(t, a + i), &one);
@@ -63,14 +66,14 @@ static void dropped_block_is_leased_last(void **state)
 	uint32_t first, qpn, i;
 	int one, two;
 
-	assert_int_equal(lease_take(t, &one, &first), 0);
+	assert_int_equal(lease_take(t, &one, USER, NOW, &first), 0);
 	lease_drop(t, &one);
 	assert_null(lease_owner(t, first));
 	for (i = 0; i < LEASE_BLOCKS - 3; i++) {
-		assert_int_equal(lease_take(t, &two, &qpn), 0);
+		assert_int_equal(lease_take(t, &two, USER, NOW, &qpn), 0);
 		assert_int_not_equal(qpn, first);
 	}
-	assert_int_equal(lease_take(t, &two, &qpn), 0);
+	assert_int_equal(lease_take(t, &two, USER, NOW, &qpn), 0);
 	assert_int_equal(qpn, first);
 }
 
@@ -80,9 +83,9 @@ static void drop_takes_all_blocks_of_one_owner_only(void **state)
 	uint32_t a, b, c;
 	int one, two;
 
-	lease_take(t, &one, &a);
-	lease_take(t, &two, &b);
-	lease_take(t, &one, &c);
+	lease_take(t, &one, USER, NOW, &a);
+	lease_take(t, &two, USER, NOW, &b);
+	lease_take(t, &one, USER, NOW, &c);
 	lease_drop(t, &one);
 	assert_null(lease_owner(t, a));
 	assert_null(lease_owner(t, c));
@@ -103,7 +106,7 @@ static void free_block_can_be_claimed(void **state)
 	assert_int_equal(lease_take_block(t, &other, 5 * LEASE_QPNS), -EBUSY);
 	assert_int_equal(lease_take_block(t, &other, 0), -EBUSY);
 	assert_int_equal(lease_take_block(t, &other, 0xfff000), -EBUSY);
-	assert_int_equal(lease_take(t, &other, &qpn), 0);
+	assert_int_equal(lease_take(t, &other, USER, NOW, &qpn), 0);
 	assert_int_equal(qpn, 6 * LEASE_QPNS);
 }
 
@@ -117,10 +120,49 @@ static void claimable_block_is_not_leased(void **state)
 
 	t->last = 5;
 	t->claimable = claimable;
-	assert_int_equal(lease_take(t, &me, &qpn), 0);
+	assert_int_equal(lease_take(t, &me, USER, NOW, &qpn), 0);
 	assert_int_equal(qpn, 8 * LEASE_QPNS);
 	assert_int_equal(lease_take_block(t, &other, 6 * LEASE_QPNS), 0);
 	assert_ptr_equal(lease_owner(t, 6 * LEASE_QPNS), &other);
+}
+
+/* A process that attaches again and again does not reach the block of another user's process. */
+static void another_users_block_is_not_leased_soon(void **state)
+{
+	struct lease_table *t = *state;
+	struct lease_past past[LEASE_BLOCKS] = {
+		[6] = {.user = 1 + USER, .ended = NOW - 1},
+		[7] = {.user = 2 + USER, .ended = NOW - LEASE_QUIET_NS + 1},
+		[9] = {.user = 2 + USER, .ended = NOW - LEASE_QUIET_NS}};
+	uint32_t qpn;
+	int me;
+
+	t->past = past;
+	t->last = 5;
+	assert_false(lease_is_quiet(t, 6, USER, NOW));
+	assert_true(lease_is_quiet(t, 7, USER, NOW));
+	assert_false(lease_is_quiet(t, 9, USER, NOW));
+	for (uint32_t i = 0; i < LEASE_BLOCKS; i++) {
+		assert_int_equal(lease_take(t, &me, USER, NOW, &qpn), 0);
+		assert_int_not_equal(lease_block(qpn), 7);
+		assert_true(i || lease_block(qpn) == 6);
+		lease_drop(t, &me);
+	}
+}
+
+/* When another user has had all free blocks, the oldest one is the safest one. */
+static void the_longest_quiet_block_is_leased_without_another(void **state)
+{
+	struct lease_table *t = *state;
+	struct lease_past past[LEASE_BLOCKS];
+	uint32_t qpn;
+	int me;
+
+	for (uint32_t i = 0; i < LEASE_BLOCKS; i++)
+		past[i] = (struct lease_past){.user = 2 + USER, .ended = NOW - i % 70};
+	t->past = past;
+	assert_int_equal(lease_take(t, &me, USER, NOW, &qpn), 0);
+	assert_int_equal(lease_block(qpn), 69);
 }
 
 int main(void)
@@ -132,6 +174,8 @@ int main(void)
 		TEST(drop_takes_all_blocks_of_one_owner_only),
 		TEST(free_block_can_be_claimed),
 		TEST(claimable_block_is_not_leased),
+		TEST(another_users_block_is_not_leased_soon),
+		TEST(the_longest_quiet_block_is_leased_without_another),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,6 +63,14 @@ static void take_events(void)
 	sessions_tick(&w->server.sessions, T0);
 }
 
+/* Removes all sessions whose processes have hung up. */
+static void reap_all(void)
+{
+	take_events();
+	while (sessions_reap(&w->server.sessions))
+		;
+}
+
 static void serve(void *(*call)(void *), struct server_process *p)
 {
 	server_call(call, p, take_events);
@@ -441,16 +449,41 @@ static void a_block_is_leased_again_after_the_end_of_its_process(void **state)
 
 	(void)state;
 	vnic_driver_abandon(w->leaver.driver);
-	take_events();
-	while (sessions_reap(&w->server.sessions))
-		;
+	reap_all();
 	assert_null(owner_of(block));
-	/* The peers of another user's process may still send. */
-	w->server.sessions.block_users[lease_block(block)]++;
-	assert_int_equal(demand(block, &p), -EACCES);
-	w->server.sessions.block_users[lease_block(block)]--;
 	assert_int_equal(demand(block, &p), 0);
 	assert_int_equal(p.who.qpn_first, block);
+	vnic_driver_abandon(p.driver);
+}
+
+/* The peers of another user's process may still send. */
+static void a_block_of_another_user_is_not_leased_soon(void **state)
+{
+	const uint32_t block = w->leaver.who.qpn_first;
+	struct lease_store *store = &w->server.lease_store;
+	struct server_process p;
+
+	(void)state;
+	vnic_driver_abandon(w->leaver.driver);
+	w->leaver.driver = NULL;
+	reap_all();
+	lease_store_add(store, block, getpid(), getuid() + 1, 0);
+	lease_store_remove(store, block);
+	for (int daemons = 0;; daemons++) {
+		assert_int_equal(demand(block, &p), -EACCES);
+		w->server.sw.leases.last = lease_block(block) - 1;
+		serve(server_attach_thread, &p);
+		assert_int_equal(p.status, 0);
+		assert_int_not_equal(p.who.qpn_first, block);
+		vnic_driver_abandon(p.driver);
+		if (daemons)
+			break;
+		reap_all();
+		restart();
+		serve(server_claim_thread, &w->stayer);
+	}
+	store->past[lease_block(block)].user = 0;
+	assert_int_equal(demand(block, &p), 0);
 	vnic_driver_abandon(p.driver);
 }
 
@@ -586,6 +619,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(
 			a_block_is_leased_again_after_the_end_of_its_process, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_block_of_another_user_is_not_leased_soon, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(blocks_per_process_are_limited, setup, teardown),
 		cmocka_unit_test_setup_teardown(later_leases_can_be_claimed_too, setup, teardown),
 		cmocka_unit_test_setup_teardown(survivor_keeps_its_remote_qps, setup, teardown),

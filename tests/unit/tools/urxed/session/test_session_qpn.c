@@ -322,7 +322,7 @@ static void block_with_an_added_qpn_is_not_leased(void **state)
 
 	(void)state;
 	assert_int_equal(add(ONE, (block << LEASE_SHIFT) + 9, true), 0);
-	assert_int_equal(lease_take(t, port_of(TWO), &qpn), 0);
+	assert_int_equal(lease_take(t, port_of(TWO), 0, 0, &qpn), 0);
 	assert_int_equal(lease_block(qpn), block + 1);
 }
 
