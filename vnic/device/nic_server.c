@@ -48,6 +48,7 @@ struct vnic_server_client {
 	uint16_t mtu;
 	uint32_t process; /* VNIC_BLOCK of its lease */
 	bool greeting;    /* HELLO is not answered yet */
+	bool confirmed;   /* it has sent a message since it got its device */
 	bool resolving;
 	struct vnic_credentials peer;
 	void *memory;
@@ -140,8 +141,6 @@ static int send_answer(struct vnic_server_client *client, const void *message, u
 {
 	int ret = vnic_message_send(client->socket, message, len, fds, fd_count);
 
-	if (ret == -EPIPE)
-		return -ECONNRESET;
 	return ret == -EAGAIN ? -EPROTO : ret;
 }
 
@@ -541,6 +540,11 @@ int vnic_server_introduce(struct vnic_server_client *client, const struct vnic_s
 				       VNIC_INBOX_FDS);
 }
 
+bool vnic_server_confirmed(const struct vnic_server_client *client)
+{
+	return client->confirmed;
+}
+
 const uint8_t *vnic_server_qp_mac(const struct vnic_server_client *client)
 {
 	return client->qp_mac;
@@ -648,5 +652,6 @@ int vnic_server_event(struct vnic_server_client *client, const struct vnic_serve
 		return 0;
 	if (ret <= 0)
 		return ret ? ret : -ECONNRESET;
+	client->confirmed = client->device;
 	return handle_request(client, &request, (uint32_t)ret);
 }

@@ -82,10 +82,16 @@ static void write_past(struct lease_store *r, uint32_t block)
 		log_write_error();
 }
 
-static void remove_lease_entry(struct lease_store *r, uint32_t block)
+static void end_claim(struct lease_store *r, uint32_t block)
 {
 	r->n_claimable -= r->claimable[block];
 	r->claimable[block] = false;
+	r->claim_until[block] = 0;
+}
+
+static void remove_lease_entry(struct lease_store *r, uint32_t block)
+{
+	end_claim(r, block);
 	if (!r->entries[block].token)
 		return;
 	r->past[block].ended = now_ns();
@@ -251,8 +257,7 @@ int lease_store_claim(struct lease_store *r, uint32_t qpn, uint64_t token, pid_t
 	if (qpn >> 24 || qpn % LEASE_QPNS || !r->claimable[block] || e->token != token ||
 	    e->pid != pid)
 		return -EPERM;
-	r->claimable[block] = false;
-	r->n_claimable--;
+	end_claim(r, block);
 	if (r->past[block].user != 1ull + user) {
 		r->past[block].user = 1ull + user;
 		write_past(r, block);
@@ -282,6 +287,20 @@ void lease_store_remove(struct lease_store *r, uint32_t qpn)
 	remove_lease_entry(r, lease_block(qpn));
 }
 
+bool lease_store_is_alive(const struct lease_store *r, uint32_t qpn)
+{
+	return is_holder_alive(&r->entries[lease_block(qpn)]);
+}
+
+void lease_store_lose(struct lease_store *r, uint32_t qpn, uint64_t until)
+{
+	uint32_t block = lease_block(qpn);
+
+	r->n_claimable += !r->claimable[block];
+	r->claimable[block] = true;
+	r->claim_until[block] = until;
+}
+
 bool lease_store_has_claimable(const struct lease_store *r, pid_t pid)
 {
 	for (uint32_t block = 0; r->n_claimable && block < LEASE_BLOCKS; block++)
@@ -298,15 +317,22 @@ uint32_t lease_store_count_claimable(struct lease_store *r)
 	return r->ended ? 0 : r->n_claimable;
 }
 
-void lease_store_end_claims(struct lease_store *r, lease_store_frozen_fn *is_frozen, void *ctx)
+static bool may_still_claim(const struct lease_store *r, uint32_t block, uint64_t now,
+			    lease_store_frozen_fn *is_frozen, void *ctx)
+{
+	const struct lease_store_entry *e = &r->entries[block];
+
+	return (now < r->claim_until[block] || (is_frozen && is_frozen(ctx, e->pid))) &&
+	       is_holder_alive(e);
+}
+
+void lease_store_end_claims(struct lease_store *r, uint64_t now, lease_store_frozen_fn *is_frozen,
+			    void *ctx)
 {
 	r->ended = true;
 	for (uint32_t block = 0; r->n_claimable && block < LEASE_BLOCKS; block++) {
-		const struct lease_store_entry *e = &r->entries[block];
-
-		if (r->claimable[block] &&
-		    !(is_frozen && is_frozen(ctx, e->pid) && is_holder_alive(e))) {
-			r->unclaimed[block] = *e;
+		if (r->claimable[block] && !may_still_claim(r, block, now, is_frozen, ctx)) {
+			r->unclaimed[block] = r->entries[block];
 			remove_lease_entry(r, block);
 		}
 	}

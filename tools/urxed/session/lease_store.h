@@ -42,10 +42,12 @@ struct lease_store_address {
 struct lease_store {
 	int fd;               /* -1 = nothing is stored */
 	uint32_t n_claimable; /* blocks that surviving processes may still claim */
-	/* True after lease_store_end_claims: only frozen programs may still claim blocks. */
+	/* True after lease_store_end_claims: only frozen programs, and those that have lost their
+	 * connections since, may still claim blocks. */
 	bool ended;
 	uint32_t last; /* the block that the earlier daemon has leased last */
 	bool claimable[LEASE_BLOCKS];
+	uint64_t claim_until[LEASE_BLOCKS]; /* ns; of lost blocks (lease_store_lose), else 0 */
 	struct lease_past past[LEASE_BLOCKS];
 	struct lease_store_entry entries[LEASE_BLOCKS];
 	/* Entries that lease_store_end_claims has removed. */
@@ -84,12 +86,20 @@ uint32_t lease_store_claimable_qpn(const struct lease_store *r, uint64_t token, 
 void lease_store_set_direct_uplink(struct lease_store *r, uint32_t qpn, bool direct_uplink);
 void lease_store_remove(struct lease_store *r, uint32_t qpn);
 
+/* Whether the process of the block that begins with qpn lives, as far as the daemon sees it. */
+bool lease_store_is_alive(const struct lease_store *r, uint32_t qpn);
+/*
+ * The process of the block that begins with qpn has lost its connection, and may claim the block
+ * until that time.
+ */
+void lease_store_lose(struct lease_store *r, uint32_t qpn, uint64_t until);
+
 /* Does a process have blocks that it may still claim? */
 bool lease_store_has_claimable(const struct lease_store *r, pid_t pid);
 /*
  * Drops the claimable blocks of processes that have ended, and returns the number of those left.
- * After lease_store_end_claims always 0: frozen programs may still claim blocks, but nobody waits
- * for them.
+ * After lease_store_end_claims always 0: some programs may still claim blocks, but nobody waits for
+ * them.
  */
 uint32_t lease_store_count_claimable(struct lease_store *r);
 /*
@@ -98,10 +108,12 @@ uint32_t lease_store_count_claimable(struct lease_store *r);
  */
 typedef bool lease_store_frozen_fn(void *ctx, pid_t pid);
 /*
- * Ends the claims of all processes that are not frozen, and frees their blocks. is_frozen NULL: no
- * process is. The caller repeats it while frozen programs have claims.
+ * Ends the claims of all processes that are not frozen, and frees their blocks, but those of lost
+ * blocks whose time is not over. is_frozen NULL: no process is. The caller repeats it while
+ * programs have claims. `now` in ns.
  */
-void lease_store_end_claims(struct lease_store *r, lease_store_frozen_fn *is_frozen, void *ctx);
+void lease_store_end_claims(struct lease_store *r, uint64_t now, lease_store_frozen_fn *is_frozen,
+			    void *ctx);
 
 /*
  * Whether the process lives that had the block under an earlier daemon and did not claim it in

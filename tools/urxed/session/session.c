@@ -42,8 +42,10 @@ static void resolve_address(void *ctx, struct vnic_server_client *conn,
 	rc = neigh_resolve(sessions->neigh, sessions->now, vnic_server_uid(conn), r->sgid_index,
 			   r->dgid, &s->waiter, &hop);
 	s->resolving = rc == -EINPROGRESS;
-	if (!s->resolving && vnic_server_resolved(conn, rc, &hop))
+	if (!s->resolving && vnic_server_resolved(conn, rc, &hop)) {
 		s->gone = true;
+		s->lost = session_is_lost(sessions, s, -EPIPE);
+	}
 }
 
 static struct vnic_server_client *conn_of(const struct switch_port *port)
@@ -472,7 +474,8 @@ void session_event(struct sessions *sessions, uint64_t now, struct session *s)
 	}
 	switch_send_last(sessions->sw, now, &s->port);
 	s->gone = true;
-	if (rc != -ECONNRESET)
+	s->lost = session_is_lost(sessions, s, rc);
+	if (rc != -ECONNRESET && rc != -EPIPE)
 		log_ratelimited(&sessions->log, sessions->now, "process %d is disconnected: %s",
 				vnic_server_pid(s->conn), strerror(-rc));
 }
@@ -527,13 +530,16 @@ static void destroy_session(struct sessions *sessions, struct session *s)
 
 /*
  * Frees what others would wait for in vain after the end of a process's connection, which is that
- * of the process in general: room in its inbox, and locks that it held on other inboxes.
+ * of the process in general: room in its inbox, and locks that it held on other inboxes. A process
+ * that has only lost its connection uses them on.
  */
 static void release_inboxes(struct sessions *sessions, const struct session *dead)
 {
 	uint32_t process = vnic_server_process(dead->conn);
 	struct session *s;
 
+	if (dead->lost)
+		return;
 	vnic_server_inbox_revoke(dead->conn);
 	for (s = sessions->list; process && s; s = s->next)
 		vnic_server_inbox_unlock(s->conn, process);

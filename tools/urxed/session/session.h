@@ -33,6 +33,7 @@ struct session {
 	uint32_t blocks;        /* leased blocks of QPNs */
 	uint64_t token;         /* with which the process claims the blocks from a later daemon */
 	bool demands;           /* its HELLO demands a block by number, and claims none */
+	bool claims;            /* its HELLO claims the blocks of an earlier connection */
 	bool has_uplink_socket; /* the process has packet sockets on the direct uplink */
 	bool uplink_asked;      /* the process has requested packet sockets from this daemon */
 	uint8_t uplink_generation; /* direct_uplink_generation of the socket */
@@ -46,6 +47,8 @@ struct session {
 	 * name it.
 	 */
 	bool gone;
+	/* While `gone`: the process lives, and may claim its blocks again. */
+	bool lost;
 };
 
 /*
@@ -83,9 +86,10 @@ struct sessions {
 	struct session_admission admission;
 	bool indirect;         /* no frame may bypass the switch: a capture runs */
 	uint64_t claims_until; /* ns; clients of an earlier daemon may claim leases until then */
-	/* True after claims_until: only frozen programs may still claim leases. */
+	/* True after claims_until: only frozen programs, and those that have lost their connections
+	 * since, may still claim leases. */
 	bool claims_ended;
-	uint32_t n_late;     /* claimable blocks of frozen programs at the last check */
+	uint32_t n_late;     /* claimable blocks of such programs at the last check */
 	uint64_t late_check; /* ns; time of the next check of n_late */
 	/* Whether a program is frozen, and may claim late; NULL: none is. */
 	lease_store_frozen_fn *is_frozen;
@@ -117,6 +121,11 @@ struct sessions {
 
 /* How long a new daemon waits until the clients of an earlier one have claimed their leases, ns. */
 #define SESSION_CLAIM_NS 3000000000ull
+/*
+ * How long a process that has lost its connection to this daemon may claim its leases, ns: longer
+ * than the pause of a device process after a daemon that has not answered. No other process waits.
+ */
+#define SESSION_LOST_NS 30000000000ull
 
 /*
  * Restores remote QPs, added QPNs and claimable leases from the lease store of an earlier daemon.
@@ -190,7 +199,15 @@ int session_lease_more(void *ctx, struct vnic_server_client *conn, uint32_t *qpn
  * -ENOSPC: the user's share of blocks is used up.
  */
 int session_add_qpn(struct sessions *sessions, struct session *s, uint32_t qpn, uint32_t flags);
-/* Ends the leases of a session that is being destroyed. */
+/*
+ * Whether the process of a session whose connection has ended, with the error rc of
+ * vnic_server_event, may need its leases on: it has not received an answer, and lives.
+ */
+bool session_is_lost(const struct sessions *sessions, const struct session *s, int rc);
+/*
+ * Ends the leases of a session that is being destroyed. The process of a lost session may claim
+ * them for SESSION_LOST_NS.
+ */
 void session_end_leases(struct sessions *sessions, struct session *s);
 /*
  * Frees the inbox's lock if its holder died while no daemon ran: a holder without a lease, after

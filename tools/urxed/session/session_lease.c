@@ -67,7 +67,18 @@ static bool is_block_of_added(const struct vswitch *sw, uint32_t block)
 	       !sw->leases.owner[block];
 }
 
-/* Whether the user may have one more block, by a lease or by the first QPN added there. */
+/* Whether a process may claim a block that it has had in a connection to this daemon. */
+static bool is_lost_block(const struct sessions *sessions, uint32_t block)
+{
+	const struct lease_store *store = sessions->lease_store;
+
+	return store->claimable[block] && store->claim_until[block];
+}
+
+/*
+ * Whether the user may have one more block, by a lease or by the first QPN added there. Blocks of
+ * lost connections count: a process could make any number of them.
+ */
 static bool may_have_block(const struct sessions *sessions, uid_t user)
 {
 	uint32_t own = 0, total = 0;
@@ -78,10 +89,13 @@ static bool may_have_block(const struct sessions *sessions, uid_t user)
 			own += s->blocks;
 	}
 	for (uint32_t block = 0; block < LEASE_BLOCKS; block++) {
-		if (!is_block_of_added(sessions->sw, block))
-			continue;
-		total++;
-		own += sessions->adders[block] == 1ull + user;
+		if (is_lost_block(sessions, block)) {
+			total++;
+			own += sessions->lease_store->past[block].user == 1ull + user;
+		} else if (is_block_of_added(sessions->sw, block)) {
+			total++;
+			own += sessions->adders[block] == 1ull + user;
+		}
 	}
 	return quota_allows(user, own, total, LEASE_BLOCKS - 2);
 }
@@ -257,6 +271,31 @@ static void fill_welcome(const struct sessions *sessions, const struct session *
 	memcpy(w->pkeys, sessions->host->pkeys, sizeof(w->pkeys));
 }
 
+/* The session that has the blocks of that token; NULL: none. */
+static struct session *find_holder(struct sessions *sessions, uint64_t token, pid_t pid)
+{
+	struct session *s = sessions->list;
+
+	while (s && (!s->joined || s->token != token || vnic_server_pid(s->conn) != pid))
+		s = s->next;
+	return s;
+}
+
+/*
+ * A process claims its blocks after it has given up its connection to this daemon, whose end the
+ * daemon has not handled yet. -EBUSY: the process tries again.
+ */
+static int end_earlier_connection(struct sessions *sessions, const struct session *s,
+				  uint64_t token)
+{
+	struct session *earlier = find_holder(sessions, token, vnic_server_pid(s->conn));
+
+	if (!earlier)
+		return 0;
+	earlier->gone = earlier->lost = true;
+	return -EBUSY;
+}
+
 int session_welcome(void *ctx, struct vnic_server_client *conn,
 		    const struct vnic_attach_hello *hello, struct vnic_attach_welcome *w)
 {
@@ -271,8 +310,11 @@ int session_welcome(void *ctx, struct vnic_server_client *conn,
 		!qpn && !s->demands && lease_store_count_claimable(sessions->lease_store);
 	if (s->awaits_welcome)
 		return -EINPROGRESS;
-	s->token = qpn && !s->demands ? hello->token : 0;
-	rc = lease_and_join(sessions, s, &qpn);
+	s->claims = qpn && !s->demands;
+	s->token = s->claims ? hello->token : 0;
+	rc = s->claims ? end_earlier_connection(sessions, s, hello->token) : 0;
+	if (!rc)
+		rc = lease_and_join(sessions, s, &qpn);
 	if (!rc)
 		fill_welcome(sessions, s, qpn, w);
 	return rc;
@@ -296,7 +338,7 @@ static void end_claims(struct sessions *sessions)
 {
 	struct lease_store *store = sessions->lease_store;
 
-	lease_store_end_claims(store, sessions->is_frozen, sessions->is_frozen_ctx);
+	lease_store_end_claims(store, sessions->now, sessions->is_frozen, sessions->is_frozen_ctx);
 	if (sessions->claims_ended && store->n_claimable == sessions->n_late)
 		return;
 	sessions->claims_ended = true;
@@ -333,10 +375,11 @@ static bool any_awaits_welcome(const struct sessions *sessions)
 
 uint64_t sessions_tick(struct sessions *sessions, uint64_t now)
 {
-	uint64_t again = now + CLAIM_CHECK_NS, next = tick_claims(sessions, now);
 	const struct lease_store *store = sessions->lease_store;
+	uint64_t again = now + CLAIM_CHECK_NS, next;
 
 	sessions->now = now;
+	next = tick_claims(sessions, now);
 	/* The check of all claimants in /proc is slow, so it runs only while a process waits for
 	 * its welcome. */
 	if (!any_awaits_welcome(sessions))
@@ -350,12 +393,39 @@ uint64_t sessions_tick(struct sessions *sessions, uint64_t now)
 	return sessions->n_late ? next : UINT64_MAX;
 }
 
+bool session_is_lost(const struct sessions *sessions, const struct session *s, int rc)
+{
+	bool waits = rc == -EPIPE || s->resolving;
+
+	if (!s->joined || !(s->claims ? waits || !vnic_server_confirmed(s->conn)
+				      : waits && vnic_server_device(s->conn)))
+		return false;
+	return lease_store_is_alive(sessions->lease_store, s->port.remotes.process << LEASE_SHIFT);
+}
+
+static void end_lease(struct sessions *sessions, const struct session *s, uint32_t qpn)
+{
+	struct lease_store *store = sessions->lease_store;
+
+	if (!s->lost) {
+		lease_store_remove(store, qpn);
+		return;
+	}
+	lease_store_lose(store, qpn, sessions->now + SESSION_LOST_NS);
+	if (sessions->claims_ended) {
+		/* sessions_tick looks whether the process lives, and ends the claim. */
+		if (!sessions->n_late)
+			sessions->late_check = sessions->now + LATE_CHECK_NS;
+		sessions->n_late = store->n_claimable;
+	}
+}
+
 void session_end_leases(struct sessions *sessions, struct session *s)
 {
 	uint32_t block;
 
 	for (block = 0; block < LEASE_BLOCKS; block++)
 		if (sessions->sw->leases.owner[block] == &s->port)
-			lease_store_remove(sessions->lease_store, block << LEASE_SHIFT);
+			end_lease(sessions, s, block << LEASE_SHIFT);
 	switch_leave(sessions->sw, &s->port);
 }

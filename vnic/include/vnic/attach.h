@@ -8,7 +8,8 @@
  * for the reply of the same type; only QPN_SET has none. Requests with a reply never overlap on a
  * socket. The daemon closes the socket after a malformed message.
  *
- *   HELLO      client: its version, and the lease and token that an earlier daemon gave it, if any.
+ *   HELLO      client: its version, and the lease and token that an earlier daemon gave it, if any;
+ *              or this daemon, if the client gave up its connection or has not received an answer.
  *              The device process of a virtual machine also sends the machine's MAC. A process that
  *              restores saved queue pairs demands the block that had their QPNs.
  *              daemon: identity, lease and addresses; descriptors: enum vnic_attach_fd. While the
@@ -219,8 +220,9 @@ struct vnic_attach_welcome {
 	uint32_t type;
 	/*
 	 * 0, or a negative errno value; then the rest is 0 and no descriptors come. -EPERM: the
-	 * lease does not belong to the client any more. Of a demand: the errors of struct
-	 * vnic_attach_lease.
+	 * lease does not belong to the client any more; -EBUSY: the daemon has not handled the end
+	 * of the client's earlier connection yet, so the client tries again. Of a demand: the
+	 * errors of struct vnic_attach_lease.
 	 */
 	int32_t status;
 	uint8_t mac[6];

@@ -32,8 +32,9 @@ struct vnic_driver;
 int vnic_driver_attach(const char *run_dir, struct vnic_attach_welcome *welcome,
 		       struct vnic_driver **drv);
 /*
- * As vnic_driver_attach, for a process that an earlier daemon has welcomed as `was`: it gets all
- * its blocks of QPNs again. -EPERM: the blocks belong to another process now.
+ * As vnic_driver_attach, for a process that an earlier daemon, or this one, has welcomed as `was`:
+ * it gets all its blocks of QPNs again. -EPERM: the blocks belong to another process now. -EBUSY:
+ * this daemon has not handled the end of the earlier connection yet.
  * `old`, or NULL: the driver of the earlier daemon, which has ended. As soon as a daemon listens,
  * old's descriptors are closed, as many as the attachment opens: a process at its limit of
  * descriptors can attach again. No other thread uses `old`; all its requests fail afterwards.

@@ -102,13 +102,20 @@ uid_t vnic_server_uid(const struct vnic_server_client *client);
 
 /*
  * Receives and answers one message from vnic_server_fd. 0: go on (also if no message was pending).
- * Negative: close the client; -ECONNRESET: the client hung up, -EPROTO: it violated the protocol.
+ * Negative: close the client; -ECONNRESET: the client hung up; -EPIPE: it did so before the answer
+ * to its request; -EPROTO: it violated the protocol.
  * `ctx` goes to the callbacks.
  *
  * A client that never says HELLO is legal: its connection alone keeps a private daemon alive.
  */
 int vnic_server_event(struct vnic_server_client *client, const struct vnic_server_ops *ops,
 		      void *ctx);
+
+/*
+ * Whether the client has sent a message since it got its device: it has received the answers to
+ * HELLO and MEMORY.
+ */
+bool vnic_server_confirmed(const struct vnic_server_client *client);
 
 /* Answers the pending HELLO: with *welcome if status is 0, otherwise with status. */
 int vnic_server_welcome(struct vnic_server_client *client, int status,

@@ -43,7 +43,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	lease_store_end_claims(r, NULL, NULL);
+	lease_store_end_claims(r, 0, NULL, NULL);
 	close(r->fd);
 	free(r);
 	unlink(name);
@@ -286,7 +286,7 @@ static void removed_and_unclaimed_blocks_are_free(void **state)
 	lease_store_remove(r, A);
 	open_again();
 	assert_int_equal(lease_store_count_claimable(r), 1);
-	lease_store_end_claims(r, NULL, NULL);
+	lease_store_end_claims(r, 0, NULL, NULL);
 	assert_int_equal(lease_store_count_claimable(r), 0);
 	assert_int_equal(lease_store_claim(r, B, token, getpid(), USER), -EPERM);
 	open_again();
@@ -351,7 +351,7 @@ static void frozen_process_claims_late(void **state)
 	lease_store_add(r, C, ends, USER, 0);
 	open_again();
 	assert_int_equal(lease_store_count_claimable(r), 3);
-	lease_store_end_claims(r, is_frozen, &frozen);
+	lease_store_end_claims(r, 0, is_frozen, &frozen);
 	assert_int_equal(lease_store_count_claimable(r), 0);
 	assert_true(r->claimable[lease_block(A)]);
 	assert_false(r->claimable[lease_block(B)]);
@@ -360,9 +360,9 @@ static void frozen_process_claims_late(void **state)
 	end_process(ends);
 	open_again();
 	assert_int_equal(lease_store_count_claimable(r), 1);
-	lease_store_end_claims(r, is_frozen, &frozen);
+	lease_store_end_claims(r, 0, is_frozen, &frozen);
 	end_process(frozen);
-	lease_store_end_claims(r, is_frozen, &frozen);
+	lease_store_end_claims(r, 0, is_frozen, &frozen);
 	assert_int_equal(r->n_claimable, 0);
 }
 

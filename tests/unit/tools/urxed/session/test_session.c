@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -21,6 +22,7 @@
 #include <rxe/packet.h>
 #include <vnic/driver.h>
 
+#include "common/clock.h"
 #include "craft.h"
 #include "lan.h"
 #include "server.h"
@@ -365,6 +367,7 @@ static void wrong_token_claims_nothing(void **state)
 	assert_int_equal(w->leaver.status, 0);
 	/* A block that is leased cannot be claimed. */
 	thief = w->leaver;
+	thief.who.token ^= 1;
 	serve(server_claim_thread, &thief);
 	assert_int_equal(thief.status, -EPERM);
 	vnic_driver_abandon(w->leaver.driver);
@@ -395,6 +398,107 @@ static int lease(struct server_process *p)
 static void *owner_of(uint32_t qpn)
 {
 	return lease_owner(&w->server.sw.leases, qpn);
+}
+
+/* --- Claims whose connections end */
+
+/* Connects, sends a HELLO that claims the blocks of the process, and does not wait. */
+static int send_claim(const struct server_process *p)
+{
+	const struct vnic_attach_hello hello = {.type = VNIC_ATTACH_HELLO,
+						.version = VNIC_ATTACH_VERSION,
+						.qpn_first = p->who.qpn_first,
+						.token = p->who.token};
+	int fd = vnic_attach_connect(w->server.run_dir);
+
+	assert_true(fd >= 0);
+	assert_int_equal(send(fd, &hello, sizeof(hello), 0), sizeof(hello));
+	return fd;
+}
+
+/* Asks for another block, and closes the connection before the answer. */
+static void give_up_request(const struct server_process *p)
+{
+	const struct vnic_attach_lease request = {.type = VNIC_ATTACH_LEASE};
+
+	assert_int_equal(send(vnic_driver_ctl_fd(p->driver), &request, sizeof(request), 0),
+			 sizeof(request));
+	vnic_driver_abandon(p->driver);
+}
+
+static void claim_again(struct server_process *p)
+{
+	serve(server_claim_thread, p);
+	assert_int_equal(p->status, 0);
+}
+
+/* The daemon stood still, and the process no longer waited. */
+static void a_claim_without_a_reader_is_made_again(void **state)
+{
+	const uint32_t block = w->leaver.who.qpn_first;
+
+	(void)state;
+	assert_int_equal(lease(&w->leaver), 0);
+	restart();
+	close(send_claim(&w->leaver));
+	reap_all();
+	claim_again(&w->leaver);
+	assert_int_equal(w->leaver.who.qpn_first, block);
+	assert_int_equal(w->leaver.who.leases, 2);
+	vnic_driver_abandon(w->leaver.driver);
+	serve(server_claim_thread, &w->stayer);
+}
+
+/* The process had no descriptors free for the welcome. */
+static void a_claim_without_its_descriptors_is_made_again(void **state)
+{
+	struct vnic_attach_welcome message;
+	int fd;
+
+	(void)state;
+	restart();
+	fd = send_claim(&w->leaver);
+	take_events();
+	assert_true(recv(fd, &message, sizeof(message), 0) > 0);
+	close(fd);
+	/* The daemon may see the next claim first. */
+	fd = send_claim(&w->leaver);
+	take_events();
+	assert_true(recv(fd, &message, sizeof(message), 0) > 0);
+	assert_int_equal(message.status, -EBUSY);
+	close(fd);
+	reap_all();
+	claim_again(&w->leaver);
+	vnic_driver_abandon(w->leaver.driver);
+	serve(server_claim_thread, &w->stayer);
+}
+
+/* A process that gave up a request to a daemon that stood still goes on with the same daemon. */
+static void a_process_that_gives_up_a_request_claims_its_leases(void **state)
+{
+	const uint64_t lost = T0 + SESSION_LOST_NS;
+	struct server_process newcomer;
+
+	(void)state;
+	sessions_tick(&w->server.sessions, T0 + SESSION_CLAIM_NS);
+	give_up_request(&w->leaver);
+	reap_all();
+	assert_null(owner_of(w->leaver.who.qpn_first));
+	/* Nobody waits, and nobody gets the block. */
+	w->server.sw.leases.last = lease_block(w->leaver.who.qpn_first) - 1;
+	serve(server_attach_thread, &newcomer);
+	assert_int_equal(newcomer.status, 0);
+	assert_int_not_equal(newcomer.who.qpn_first, w->leaver.who.qpn_first);
+	vnic_driver_abandon(newcomer.driver);
+	claim_again(&w->leaver);
+
+	give_up_request(&w->leaver);
+	reap_all();
+	assert_true(sessions_tick(&w->server.sessions, lost - 1) < UINT64_MAX);
+	assert_true(w->server.lease_store.claimable[lease_block(w->leaver.who.qpn_first)]);
+	assert_int_equal(sessions_tick(&w->server.sessions, lost + NS_PER_SEC), UINT64_MAX);
+	serve(server_claim_thread, &w->leaver);
+	assert_int_equal(w->leaver.status, -EPERM);
 }
 
 /* --- Demanded blocks, for restored queue pairs */
@@ -614,6 +718,12 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(frozen_program_claims_late, setup, teardown),
 		cmocka_unit_test_setup_teardown(wrong_token_claims_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_claim_without_a_reader_is_made_again, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_claim_without_its_descriptors_is_made_again,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_process_that_gives_up_a_request_claims_its_leases,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_demanded_block_is_leased, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_block_of_another_process_is_refused, setup,
 						teardown),
