@@ -2,9 +2,12 @@
 #include "vm/host/machine_session.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -102,11 +105,12 @@ static int attach_session(struct vm_session *s)
 	if (rc)
 		return rc;
 	rc = is_same_host(s, &now) ? 0 : -ESTALE;
-	if (!rc && !was)
-		rc = add_block(s, now.qpn_first);
 	if (!rc)
 		rc = epoll_add_readable(s->epoll_fd, vnic_driver_ctl_fd(s->nic))
 			     ?: epoll_add_readable(s->epoll_fd, vnic_driver_notice_fd(s->nic));
+	/* Last: the daemon takes the block back if the attachment ends. */
+	if (!rc && !was)
+		rc = add_block(s, now.qpn_first);
 	if (rc) {
 		vm_session_detach(s);
 		return rc;
@@ -125,20 +129,58 @@ static int attach_session(struct vm_session *s)
 static bool is_away(int rc)
 {
 	return rc == -ENOENT || rc == -ECONNREFUSED || rc == -ECONNRESET || rc == -EPIPE ||
-	       rc == -ETIMEDOUT;
+	       rc == -ETIMEDOUT || rc == -EBUSY;
+}
+
+/* Errors that a further attempt would not change. */
+static bool is_final(int rc)
+{
+	return rc == -EPERM || rc == -EPROTO || rc == -ESTALE;
+}
+
+/* The socket's file, which each daemon makes anew; 0: there is none. */
+static uint64_t socket_inode(const struct vm_session *s)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/" VNIC_SOCKET_NAME, s->run_dir);
+	return stat(path, &st) ? 0 : st.st_ino;
+}
+
+/* The daemon that has not answered may be replaced, and the next one waits for claims for 3 s. */
+static bool may_try(const struct vm_session *s, uint64_t now)
+{
+	return now >= s->silent_until || socket_inode(s) != s->silent_inode;
+}
+
+static void log_refusal(struct vm_session *s, int rc)
+{
+	if (rc == s->refusal)
+		return;
+	s->refusal = rc;
+	log_line("urxed in %s gives no queue pair numbers: %s; %surxe show does not show the queue "
+		 "pairs of the machine",
+		 s->run_dir, strerror(-rc),
+		 is_final(rc) ? "" : "until a further attempt succeeds, ");
 }
 
 static void try_attach(struct vm_session *s, uint64_t now)
 {
+	const uint64_t inode = socket_inode(s);
 	int rc = attach_session(s);
 
-	s->retry_at = now + (rc == -ETIMEDOUT ? RETRY_SILENT_NS : RETRY_NS);
+	s->retry_at = now + RETRY_NS;
+	if (rc == -ETIMEDOUT) {
+		s->silent_until = now + RETRY_SILENT_NS;
+		s->silent_inode = inode;
+	}
+	if (!rc)
+		s->refusal = 0;
 	if (!rc || is_away(rc))
 		return;
-	s->final_detach = true;
-	log_line("urxed in %s gives no queue pair numbers: %s; urxe show does not show the queue "
-		 "pairs of the machine",
-		 s->run_dir, strerror(-rc));
+	s->final_detach = is_final(rc);
+	log_refusal(s, rc);
 }
 
 int vm_session_open(struct vm_session *s, const char *run_dir, const uint8_t mac[6],
@@ -203,8 +245,12 @@ static uint64_t look_for_daemon(struct vm_session *s, uint64_t now)
 {
 	if (s->nic || s->final_detach)
 		return UINT64_MAX;
-	if (now >= s->retry_at)
+	if (now < s->retry_at)
+		return s->retry_at;
+	if (may_try(s, now))
 		try_attach(s, now);
+	else
+		s->retry_at = now + RETRY_NS;
 	return s->nic || s->final_detach ? UINT64_MAX : s->retry_at;
 }
 

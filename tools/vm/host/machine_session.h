@@ -6,8 +6,9 @@
  *
  * Without a session, as for a user that urxed refuses, the machine works, and PVRDMA chooses the
  * numbers itself. If the daemon ends, the session looks for the next one, and claims the same
- * numbers there. One thread uses the session. Calls that ask the daemon wait for it, for 5 s at
- * most.
+ * numbers there. It tries again after each error, but if the daemon is of another version or host,
+ * or has given the numbers away. One thread uses the session. Calls that ask the daemon wait for
+ * it, for 5 s at most.
  */
 #ifndef URXE_VM_HOST_MACHINE_SESSION_H
 #define URXE_VM_HOST_MACHINE_SESSION_H
@@ -41,6 +42,10 @@ struct vm_session {
 	 * it. */
 	struct vnic_inbox *inbox;
 	uint64_t retry_at; /* next look for a daemon, ns */
+	/* A daemon that has not answered is left alone until this time (ns), while its socket has
+	 * this inode. */
+	uint64_t silent_until, silent_inode;
+	int refusal; /* the last error that was logged, until an attachment succeeds; 0: none */
 	/* The numbers belong to the replaced process until it ends: between vm_session_demand_later
 	 * and vm_session_demand_now. */
 	bool demand_deferred;
@@ -49,8 +54,8 @@ struct vm_session {
 	/* When the session next asks the daemon for the numbers of a replaced process (0 = it does
 	 * not ask), and when it gives up; ns. */
 	uint64_t demand_at, demand_until;
-	/* The session attaches to no daemon any more: urxed has refused, or another process has the
-	 * numbers now. */
+	/* The session attaches to no daemon any more: urxed has refused for good, or another
+	 * process has the numbers now. */
 	bool final_detach;
 };
 

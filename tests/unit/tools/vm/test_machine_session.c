@@ -8,6 +8,12 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <vnic/attach.h>
 
 #include "common/clock.h"
 #include "vm/host/machine_session.h"
@@ -55,10 +61,67 @@ static void test_a_silent_daemon_is_asked_rarely(void **state)
 	vm_session_close(&s);
 }
 
+/* The daemon that has not answered was killed, and the next one waits for claims for 3 s only. */
+static void test_the_daemon_after_a_silent_one_is_asked_at_once(void **state)
+{
+	const struct session_queries queries = {0};
+	char dir[] = "/tmp/urxe-test-session-XXXXXX", path[64], other[64];
+	const uint64_t begin = now_ns();
+	struct vm_session s;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/" VNIC_SOCKET_NAME, dir);
+	snprintf(other, sizeof(other), "%s/other", dir);
+	assert_int_equal(mknod(path, S_IFREG | 0600, 0), 0);
+	answer = -ETIMEDOUT;
+	assert_int_equal(vm_session_open(&s, dir, mac, &queries), 0);
+	attempts = 0;
+	vm_session_tick(&s, begin + NS_PER_SEC);
+	assert_int_equal(attempts, 0);
+	assert_int_equal(mknod(other, S_IFREG | 0600, 0), 0);
+	assert_int_equal(rename(other, path), 0);
+	vm_session_tick(&s, begin + 2 * NS_PER_SEC);
+	assert_int_equal(attempts, 1);
+	vm_session_close(&s);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
+static unsigned attempts_after(int error)
+{
+	const struct session_queries queries = {0};
+	const uint64_t begin = now_ns();
+	struct vm_session s;
+
+	answer = error;
+	assert_int_equal(vm_session_open(&s, "/nonexistent", mac, &queries), 0);
+	attempts = 0;
+	for (int i = 1; i <= 10; i++)
+		vm_session_tick(&s, begin + (uint64_t)i * NS_PER_SEC);
+	vm_session_close(&s);
+	return attempts;
+}
+
+/* The host's table of files was full, for instance. */
+static void test_a_passing_error_does_not_end_the_session(void **state)
+{
+	(void)state;
+	assert_int_equal(attempts_after(-ENFILE), 10);
+	assert_int_equal(attempts_after(-EMFILE), 10);
+	assert_int_equal(attempts_after(-ENOMEM), 10);
+	assert_int_equal(attempts_after(-EBUSY), 10);
+	assert_int_equal(attempts_after(-ENOSPC), 10);
+	assert_int_equal(attempts_after(-EPERM), 0);
+	assert_int_equal(attempts_after(-EPROTO), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_silent_daemon_is_asked_rarely),
+		cmocka_unit_test(test_the_daemon_after_a_silent_one_is_asked_at_once),
+		cmocka_unit_test(test_a_passing_error_does_not_end_the_session),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
