@@ -82,10 +82,13 @@ static uint64_t lowest_offset(const struct ring_slab *slab)
 	return slab->rings[slab->n - 1].offset;
 }
 
-/* The next ring there must be empty. MADV_REMOVE refuses locked pages (mlock). */
+/*
+ * The next ring there must be empty. MADV_REMOVE refuses locked pages (mlock) by EINVAL; qemu-user
+ * refuses MADV_REMOVE by EOPNOTSUPP.
+ */
 static void clear_ring(void *address, uint64_t size)
 {
-	if (madvise(address, size, MADV_REMOVE) && errno == EINVAL)
+	if (madvise(address, size, MADV_REMOVE) && (errno == EINVAL || errno == EOPNOTSUPP))
 		memset(address, 0, size);
 }
 
