@@ -73,7 +73,7 @@ int guest_mapping_open(const struct guest_file *file, bool *lost_flag, struct gu
 		       void **bytes)
 {
 	struct guest_mapping *m;
-	uint64_t page, before;
+	uint64_t page = 0, before;
 	int rc = check_file(file, &page);
 
 	if (rc)

@@ -83,7 +83,7 @@ static void make_forbidden_calls(void)
 	FORBIDDEN(syscall(SYS_kill, getppid(), 0));
 	FORBIDDEN(syscall(SYS_mount, "a", "b", "c", 0, NULL));
 	FORBIDDEN(syscall(SYS_setuid, 0));
-	FORBIDDEN(syscall(SYS_chown, "/", 0, 0));
+	FORBIDDEN(syscall(SYS_fchownat, AT_FDCWD, "/", 0, 0, 0));
 	FORBIDDEN(syscall(SYS_keyctl, 0, 0, 0, 0, 0));
 	FORBIDDEN(syscall(SYS_init_module, page, 0, ""));
 	FORBIDDEN(syscall(SYS_io_uring_setup, 1, page));
