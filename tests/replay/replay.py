@@ -11,6 +11,7 @@
 import glob
 import json
 import os
+import shlex
 import struct
 import subprocess
 import sys
@@ -25,7 +26,7 @@ COLLECTION = {"huawei_hns_send_imm.pcap": 105, "rocev1_made_from_ib_grh.pcap": 6
 
 
 def run(urxe, path, *options):
-    return subprocess.run([urxe, "replay", path, *options], capture_output=True, text=True, timeout=60)
+    return subprocess.run([*urxe, "replay", path, *options], capture_output=True, text=True, timeout=60)
 
 
 def report(urxe, path):
@@ -183,7 +184,7 @@ def damaged(urxe, directory):
             check(got["icrc"]["unverifiable"] == 1, f"snap length {snap}: {got['icrc']}")
             check(got["icrc"]["right"] == len(frames), f"snap length {snap}: {got['icrc']}")
         refused(urxe, os.path.join(scratch, "absent.pcap"), "absent file", "cannot open")
-        done = subprocess.run([urxe, "replay"], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([*urxe, "replay"], capture_output=True, text=True, timeout=60)
         check(done.returncode == 2, "no file named")
 
 
@@ -228,4 +229,5 @@ def collection(urxe):
 if __name__ == "__main__":
     COMMANDS = {"fixture": fixture, "flips": flips, "damaged": damaged, "made": made,
                 "collection": collection}
-    COMMANDS[sys.argv[2]](sys.argv[1], *sys.argv[3:])
+    # With meson's emulator of another processor, if any.
+    COMMANDS[sys.argv[2]]([*shlex.split(os.environ.get("MESON_EXE_WRAPPER", "")), sys.argv[1]], *sys.argv[3:])

@@ -15,6 +15,7 @@ tables     each table has a figure in every cell, the same in every run
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -22,14 +23,15 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
 from documented import check_document  # noqa: E402
 
-URXE = os.path.abspath(sys.argv[1])
+# With meson's emulator of another processor, if any.
+URXE = [*shlex.split(os.environ.get('MESON_EXE_WRAPPER', '')), os.path.abspath(sys.argv[1])]
 BUSY = ['--nodes', '5', '--loss', '0.05', '--dup', '0.05', '--reorder', '0.05']
 # Every frame is lost.
 HOPELESS = ['--traffic', 'rc', '--loss', '1', '--max-losses', '0', '--retries', '1']
 
 
 def sim(*options, cwd=None):
-    return subprocess.run([URXE, 'sim', *options], capture_output=True, text=True, cwd=cwd,
+    return subprocess.run([*URXE, 'sim', *options], capture_output=True, text=True, cwd=cwd,
                           check=False)
 
 
@@ -83,7 +85,7 @@ def failure():
                'the capture is named after the seed')
         repeated = sim(*again, cwd=folder)
         expect(repeated.stdout == result.stdout, f'{again} repeats the failure')
-        replay = subprocess.run([URXE, 'replay', os.path.join(folder, name), '--json'],
+        replay = subprocess.run([*URXE, 'replay', os.path.join(folder, name), '--json'],
                                 capture_output=True, text=True, check=False)
         summary = json.loads(replay.stdout)
         expect(replay.returncode == 0 and summary['roce'] > 0, 'the capture can be replayed')
@@ -118,7 +120,7 @@ def json_form():
     expect(network['queue_max'] <= 20 * 1024, 'the queue keeps its limit')
     # The name of a capture need not be UTF-8.
     with tempfile.TemporaryDirectory() as folder:
-        result = subprocess.run([URXE.encode(), b'sim', b'--messages', b'2', b'--json', b'--pcap', b'\xff"\\'],
+        result = subprocess.run([*URXE, 'sim', '--messages', '2', '--json', '--pcap', b'\xff"\\'],
                                 capture_output=True, cwd=folder, check=False)
         expect(json.loads(result.stdout)['pcap'] == '\ufffd"\\', f'a name with a wrong byte is text: {result.stdout}')
 
