@@ -60,12 +60,12 @@ def check_pure(path):
 
 def check_preload(path):
     shown = symbols(path, '--dynamic', '--defined-only')
-    libc = symbols('/lib/x86_64-linux-gnu/libc.so.6', '--dynamic', '--defined-only')
+    libc = symbols(output('gcc', '-print-file-name=libc.so.6').strip(), '--dynamic', '--defined-only')
     complaints = [f'exports {name}, which it cannot mean to interpose'
                   for name in sorted(shown - libc - CHECKPOINT - LIBIBVERBS)]
     needed = re.findall(r'NEEDED\s+(\S+)', output('objdump', '-p', path))
     complaints += [f'drags {name} into every program' for name in needed
-                   if not re.match(r'(libc|libm|ld-linux-x86-64)\.', name)]
+                   if not re.match(r'(libc|libm|ld-linux-[-\w]+)\.', name)]
     if not shown:
         complaints.append('exports nothing')
     return complaints

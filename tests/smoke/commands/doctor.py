@@ -18,7 +18,7 @@ from host import BUSY, Failure, Host, main  # noqa: E402
 
 SUBJECTS = {'daemon', 'device', 'run dir', 'copies', 'limits', 'kernel', 'UDP 4791', 'uplinks', 'MTU', 'firewall'}
 ROCE_PORT = 4791
-PROCESS_VM_READV = 310  # the system call's number on x86-64
+PROCESS_VM_READV = {'aarch64': 270, 'x86_64': 310}[os.uname().machine]  # the system call's number
 
 
 def call(host, *arguments, prefix=()):
