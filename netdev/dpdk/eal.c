@@ -22,8 +22,8 @@
 #define ARGS_MAX 16
 
 /*
- * EAL memory in MB without huge pages: for a port's buffers, and for tables alone. On arm64 DPDK has
- * cache lines of 128 bytes, so tables take up to twice as much there.
+ * EAL memory in MB without huge pages: for a port's buffers, and for tables alone. Tables are
+ * larger on arm64, where DPDK aligns to 128 bytes.
  */
 #define PORTS_MB  "512"
 #define TABLES_MB "64"

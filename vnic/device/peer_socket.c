@@ -38,7 +38,7 @@ int vnic_peer_listen(const struct sockaddr_un *address, int backlog)
 	return rc;
 }
 
-/* An array of no buffers would have the same meaning, but qemu-user makes no system call for one. */
+/* For no byte of a message. Without any buffer qemu-user would not make the system call. */
 static struct iovec nothing;
 
 static ssize_t receive_message(int fd, struct msghdr *header, int flags)

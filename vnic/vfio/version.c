@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include <vnic/guest_memory.h>
 
 #include "protocol.h"
@@ -47,8 +48,8 @@ int version_answer(const uint8_t *body, uint32_t size, uint8_t *reply, uint32_t 
 	memcpy(reply, &version, sizeof(version));
 	n = snprintf((char *)reply + sizeof(version), room - sizeof(version),
 		     "{\"capabilities\":{\"max_msg_fds\":%u,\"max_data_xfer_size\":%u,"
-		     "\"max_dma_maps\":%u,\"pgsizes\":4096%s}}",
-		     VFIO_USER_FDS, VFIO_USER_DATA_MAX, VNIC_GUEST_REGIONS,
+		     "\"max_dma_maps\":%u,\"pgsizes\":%ld%s}}",
+		     VFIO_USER_FDS, VFIO_USER_DATA_MAX, VNIC_GUEST_REGIONS, sysconf(_SC_PAGESIZE),
 		     size && offers_write_multiple(text) ? ",\"write_multiple\":true" : "");
 	return (int)sizeof(version) + n + 1;
 }
