@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <linux/vfio.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -22,15 +23,18 @@ static void commands_before_version_are_refused(void **state)
 {
 	struct fixture *f = *state;
 	const uint32_t info[4] = {16};
+	char answer[200];
 
 	assert_int_equal(ask(f, GET_INFO, info, sizeof(info)), EINVAL);
 	assert_int_equal(ask(f, RESET, NULL, 0), EINVAL);
 	assert_int_equal(f->resets, 0);
 	assert_int_equal(ask(f, VERSION, VFIO_OFFER, sizeof(VFIO_OFFER)), 0);
 	assert_int_equal(f->body[0] | f->body[1] | f->body[2] | f->body[3], 0);
-	assert_string_equal((char *)f->body + 4,
-			    "{\"capabilities\":{\"max_msg_fds\":16,\"max_data_xfer_size\":4096,"
-			    "\"max_dma_maps\":256,\"pgsizes\":4096,\"write_multiple\":true}}");
+	snprintf(answer, sizeof(answer),
+		 "{\"capabilities\":{\"max_msg_fds\":16,\"max_data_xfer_size\":4096,"
+		 "\"max_dma_maps\":256,\"pgsizes\":%ld,\"write_multiple\":true}}",
+		 sysconf(_SC_PAGESIZE));
+	assert_string_equal((char *)f->body + 4, answer);
 	assert_int_equal(body_size(f), 4 + strlen((char *)f->body + 4) + 1);
 	assert_int_equal(ask(f, VERSION, VFIO_OFFER, sizeof(VFIO_OFFER)), EINVAL);
 	assert_int_equal(ask(f, GET_INFO, info, sizeof(info)), 0);
