@@ -11,7 +11,7 @@ import time
 import report
 from host import Failure, Host, Pair, until
 from measure import SECONDS, Pinned, share
-from nested import OUTER, Nested, write_port
+from nested import OUTER, Nested, set_port, wait_used
 
 
 class StartOfProgram:
@@ -117,18 +117,12 @@ class PortChange:
             host.way = 'hca'
             wait_used(host, True)
             if self.up:
-                write_port(outer, '1: DOWN')
-                wait_used(host, False)
+                set_port(outer, host, '1: DOWN')
             start = time.perf_counter()
-            write_port(outer, '4: ACTIVE' if self.up else '1: DOWN')
-            wait_used(host, self.up)
+            set_port(outer, host, '4: ACTIVE' if self.up else '1: DOWN')
             pair = Pair(host, host, ['ibv_rc_pingpong', '-n', '10'])
             pair.finish(SECONDS)
             taken = time.perf_counter() - start
             if bool(re.search(r'hca_requests: [1-9]', pair.client.errors())) != self.up:
                 raise Failure(f'executed by the wrong side: {pair.client.describe()}')
         return taken
-
-
-def wait_used(host, used):
-    until(SECONDS, lambda: host.show('device')['hca'][0]['used'] == used, lambda: f'not used={used}')

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """A host whose HCA is the device of another host."""
+import contextlib
 import os
 
 from host import Host, until
@@ -45,7 +46,26 @@ def write_port(outer, text, attribute='state'):
     os.rename(path + '.new', path)
 
 
-def set_port(outer, nested, state, used):
-    """Changes the state of the HCA's port, and waits until the other daemon has seen it."""
+def set_port(outer, nested, state):
+    """Changes the state of the HCA's port, as '4: ACTIVE', and waits until the other daemon has seen it."""
     write_port(outer, state)
-    until(10, lambda: nested.show('device')['hca'][0]['used'] == used, lambda: f'the daemon does not see {state}')
+    until(10, lambda: nested.show('device')['hca'][0]['state'] == state.split()[1].lower(),
+          lambda: f'the daemon does not see {state}')
+
+
+def wait_used(nested, used):
+    until(10, lambda: nested.show('device')['hca'][0]['used'] == used, lambda: f'not used={used}')
+
+
+@contextlib.contextmanager
+def without_hca(outer, nested):
+    """Meanwhile the HCA has no verbs device, as while the kernel removes it."""
+    path = os.path.join(outer.run_dir, 'sys/class/infiniband_verbs/uverbs1025')
+    aside = os.path.join(outer.run_dir, 'uverbs1025')
+    os.rename(path, aside)
+    try:
+        wait_used(nested, False)
+        yield
+    finally:
+        os.rename(aside, path)
+    wait_used(nested, True)

@@ -105,6 +105,8 @@ static void follow_hca(struct daemon *d, uint64_t now)
 		daemon_link_ibdevs(d);
 	hca_monitor_fill(&d->hca, &d->host.hca);
 	d->host.hca_rate = hca_monitor_rate(&d->hca);
+	if (!d->uplinks.n)
+		d->host.up = !d->host.hca.down;
 	p = hca_monitor_chosen(&d->hca);
 	if (p)
 		lease_avoid_hca(&d->sw.leases);

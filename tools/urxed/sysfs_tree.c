@@ -307,6 +307,12 @@ static void write_rdma_cm(struct tree *t)
 	write_file(t, DEV "/infiniband/rdma_cm", 0666, "", 0);
 }
 
+/* While the HCA's port is down, urxed makes connections by address. */
+static const char *active_hca(const struct host *host)
+{
+	return host->hca.down ? "" : host->hca.name;
+}
+
 /* Before the files of dev/: others could write to them, which takes room of the file system. */
 static void make_dev(struct tree *t, gid_t group)
 {
@@ -333,7 +339,7 @@ int sysfs_tree_create(const char *run_dir, const struct host *host, gid_t group)
 	make_dev(&t, group);
 	write_uverbs(&t);
 	write_rdma_cm(&t);
-	write_attr(&t, VNIC_HCA_FILE, "%s", host->hca.name);
+	write_attr(&t, VNIC_HCA_FILE, "%s", active_hca(host));
 	close_tree(&t);
 	if (t.err)
 		sysfs_tree_remove(run_dir);
@@ -362,8 +368,8 @@ int sysfs_tree_update(const char *run_dir, const struct host *host, const struct
 		write_link_state(&t, host);
 	if (!port_rate_same(host_rate(host), host_rate(before)))
 		write_rate(&t, host);
-	if (strcmp(host->hca.name, before->hca.name) != 0)
-		write_attr(&t, VNIC_HCA_FILE, "%s", host->hca.name);
+	if (strcmp(active_hca(host), active_hca(before)) != 0)
+		write_attr(&t, VNIC_HCA_FILE, "%s", active_hca(host));
 	if (host->mtu != before->mtu)
 		write_active_mtu(&t, host);
 	if (strcmp(host->ndev, before->ndev) != 0) {

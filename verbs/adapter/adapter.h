@@ -59,6 +59,7 @@ struct adapter_take_over {
 struct adapter_hca {
 	struct hca *hca;     /* the open HCA; NULL: none */
 	uint32_t generation; /* of the daemon's HCA that was tried last (struct vnic_attach_hca) */
+	bool left;           /* that HCA is closed while its port is down (URXE_HCA_GONE) */
 	/* recv_hook.c could not hook post_recv of a context: each run of the engine reads the
 	 * receive rings of the offloaded queue pairs of such contexts. */
 	bool unhooked;

@@ -52,11 +52,17 @@ static void unlock(void *ctx)
 static const struct hca_owner owner = {
 	.takes = takes, .lock = lock, .unlock = unlock, .place_fd = high_fd};
 
+/* With URXE_HCA_GONE=engine, the engine also takes over while the port is down. */
+static bool must_leave(const struct vnic_attach_hca *hca)
+{
+	return hca->down && settings_engine_takes_over();
+}
+
 bool adapter_hca_stale(void)
 {
 	const struct vnic_attach_hca *now = &adapter.welcome.port.hca;
 
-	return now->generation != adapter.hca.generation ||
+	return now->generation != adapter.hca.generation || must_leave(now) != adapter.hca.left ||
 	       (adapter.hca.hca && hca_is_dead(adapter.hca.hca));
 }
 
@@ -83,6 +89,12 @@ void adapter_hca_set_gids(void)
 			    gids[i].ifindex);
 	}
 	hca_read_gids(adapter.hca.hca);
+}
+
+void adapter_hca_set_state(void)
+{
+	if (adapter.hca.hca)
+		hca_set_port_down(adapter.hca.hca, adapter.welcome.port.hca.down);
 }
 
 void adapter_hca_set_pkeys(void)
@@ -124,6 +136,7 @@ static void attach_hca(struct hca *hca, const struct vnic_attach_hca *is)
 {
 	hca_attach(hca, adapter.dev);
 	adapter.hca.hca = hca;
+	adapter_hca_set_state();
 	adapter_hca_set_gids();
 	adapter_hca_set_pkeys();
 	tell_numbers();
@@ -289,6 +302,7 @@ static void take_over_queue_pairs(void)
 void adapter_hca_renew(void)
 {
 	const struct vnic_attach_hca wanted = adapter.welcome.port.hca;
+	const bool leaves = must_leave(&wanted);
 	struct hca *old;
 
 	if (adapter.hca.hca && !hca_is_dead(adapter.hca.hca) && settings_engine_takes_over())
@@ -302,9 +316,10 @@ void adapter_hca_renew(void)
 		adapter_claim();
 	}
 	/* An HCA that reports its end is opened again when the daemon names it anew. */
-	if (wanted.generation == adapter.hca.generation)
+	if (wanted.generation == adapter.hca.generation && leaves == adapter.hca.left)
 		return;
 	adapter.hca.generation = wanted.generation;
-	if (wanted.name[0] && settings_hca_way() != HCA_WAY_ENGINE)
+	adapter.hca.left = leaves;
+	if (wanted.name[0] && !leaves && settings_hca_way() != HCA_WAY_ENGINE)
 		open_hca(&wanted);
 }

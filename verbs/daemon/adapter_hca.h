@@ -14,7 +14,11 @@
 
 struct hca;
 
-/* Whether the daemon has another HCA than the adapter, or the adapter's HCA is dead. */
+/*
+ * Whether the daemon has another HCA than the adapter, or the adapter's HCA is dead. With
+ * URXE_HCA_GONE=engine also whether the adapter has an HCA whose port is down, or lacks one whose
+ * port is active again.
+ */
 bool adapter_hca_stale(void);
 /*
  * The adapter has another daemon, which counts generations anew and has sent `now`; the daemon
@@ -66,6 +70,8 @@ const char *adapter_hca_refusal(const struct urxe_offload_refusal *refusal);
 /* Call it when adapter.welcome.port.gids has changed: gives the HCA the new table. No HCA: no
  * effect. */
 void adapter_hca_set_gids(void);
+/* The same of the state of its port, adapter.welcome.port.hca.down. */
+void adapter_hca_set_state(void);
 /* The same of adapter.welcome.pkeys. */
 void adapter_hca_set_pkeys(void);
 

@@ -76,6 +76,7 @@ void port_changed(const struct vnic_attach_port *now)
 	if (rc)
 		log_error("cannot apply urxed's change of the port: %s", strerror(-rc));
 	adapter.welcome.port = *now;
+	adapter_hca_set_state();
 	if (memcmp(now->gids, before.gids, sizeof(before.gids)))
 		adapter_hca_set_gids();
 	if (!are_same_gids(now->gids, before.gids)) {

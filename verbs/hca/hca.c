@@ -198,6 +198,11 @@ void hca_detach(struct hca *hca)
 
 /* --- Attributes. */
 
+void hca_set_port_down(struct hca *hca, bool down)
+{
+	hca->port_down = down;
+}
+
 static uint32_t at_most(uint32_t engine, int of_hca)
 {
 	if (of_hca < 0)

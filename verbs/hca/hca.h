@@ -80,6 +80,12 @@ void hca_attach(struct hca *hca, struct urxe_dev *dev);
  * closed. */
 void hca_detach(struct hca *hca);
 
+/*
+ * `down`: the HCA's port is not active, so the HCA gets no new queue pairs and shared receive
+ * queues, except for queue pairs with a shared receive queue that it has. False at first.
+ */
+void hca_set_port_down(struct hca *hca, bool down);
+
 void hca_limits(const struct hca *hca, struct hca_limits *limits);
 /* Reads the active MTU of the HCA's port, because an HCA does not tell that it has changed. A
  * system call. */

@@ -267,6 +267,8 @@ static bool is_reachable(const struct qp *qp)
 {
 	bool goes_with_device = qp->limits.qp_type == URXE_QPT_UD || qp->srq;
 
+	if (!urxe_offload_has_qp(qp->qp))
+		return true;
 	return !goes_with_device && settings_hca_way() != HCA_WAY_HCA;
 }
 

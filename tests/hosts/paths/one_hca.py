@@ -98,14 +98,14 @@ def end_with_hca(net):
                     net.other().gid(IPV4.format(3 - net.number)), IPV4.format(3 - net.number),
                     client_gid=net.nested.gid(IPV4.format(net.number)))
         until(30, lambda: report.rows(pair.client.output()), lambda: f'does not begin: {pair.client.describe()}')
-        set_port(net.hosts[net.number - 1], net.nested, '1: DOWN', False)
+        set_port(net.hosts[net.number - 1], net.nested, '1: DOWN')
         until(30, lambda: not pair.client.running(), lambda: f'goes on: {pair.client.describe()}')
         if expected not in pair.client.errors():
             raise Failure(f'{options}: ended otherwise: {pair.client.describe()}')
         if options and 'Failed status 2' not in pair.client.output() + pair.client.errors():
             raise Failure(f'a datagram without a next hop did not fail: {pair.client.describe()}')
         pair.kill()
-        set_port(net.hosts[net.number - 1], net.nested, '4: ACTIVE', True)
+        set_port(net.hosts[net.number - 1], net.nested, '4: ACTIVE')
     net.nested.gone = 'error'
 
 

@@ -10,7 +10,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
 from documented import check_document  # noqa: E402
 from host import BUSY, Failure, Host, main, until  # noqa: E402
-from nested import OUTER, Nested, write_port  # noqa: E402
+from nested import OUTER, Nested, set_port, without_hca, write_port  # noqa: E402
 from rdmacm import end_well  # noqa: E402
 
 
@@ -71,11 +71,14 @@ def check_nested(build):
         for key in ('mac', 'mtu', 'gids'):
             expect(key, show(inner, 'host')['host'][key], show(outer, 'host')['host'][key])
         check_programs(outer, inner)
-        write_port(outer, '1: DOWN')
-        until(10, lambda: hca_of(inner)['reason'] == 'its port is down',
-              lambda: f'still used: {hca_of(inner)}')
-        write_port(outer, '4: ACTIVE')
-        until(10, lambda: hca_of(inner)['used'], lambda: f'not used again: {hca_of(inner)}')
+        for state, up, owner in ('1: DOWN', False, ''), ('4: ACTIVE', True, 'hca0'):
+            set_port(outer, inner, state)
+            expect(f'{state}: used', hca_of(inner)['used'], True)
+            expect(f'{state}: up', show(inner, 'host')['host']['up'], up)
+            with open(os.path.join(inner.run_dir, 'sys/hca'), encoding='ascii') as file:
+                expect(f'{state}: HCA that makes connections by address', file.read().strip(), owner)
+        with without_hca(outer, inner):
+            pass
 
 
 def check_programs(outer, inner):
@@ -191,8 +194,8 @@ def check_rate(build):
         for rate in '10 Gb/sec (4X SDR)', '200 Gb/sec (4X HDR)', '25 Gb/sec (1X EDR)':
             write_port(outer, rate, 'rate')
             inner.expect_rate(rate)
-        write_port(outer, '1: DOWN')
-        inner.expect_rate('10 Gb/sec (4X SDR)')
+        with without_hca(outer, inner):
+            inner.expect_rate('10 Gb/sec (4X SDR)')
 
 
 CHECKS = {'software': check_software, 'ports': check_ports, 'rate': check_rate, 'nested': check_nested, 'levels': check_levels,

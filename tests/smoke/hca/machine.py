@@ -11,7 +11,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
 from host import START_SECONDS, Failure, Host, main, until  # noqa: E402
-from nested import OUTER, Nested, set_port  # noqa: E402
+from nested import OUTER, Nested, set_port, without_hca  # noqa: E402
 
 SECONDS = 60
 LEASED = 0x800000  # leases begin here while an HCA backs the device
@@ -98,19 +98,40 @@ def check_restart(nested, machine):
     machine.run('close')
 
 
+def await_create(machine, by_hca):
+    """New queue pairs are the HCA's, or the engine's, as soon as the device process knows the state of the port."""
+    def create():
+        number = machine.run('create')
+        machine.run('close')
+        return (number < LEASED) == by_hca
+    until(10, create, machine.describe)
+
+
+def check_port_down(outer, nested, machine):
+    """A queue pair stays at an HCA whose port is down; later ones are the engine's until the port is active."""
+    machine.check('rc', True, 'another host')
+    set_port(outer, nested, '1: DOWN')
+    number = machine.run('again')
+    if machine.qp(number)['path'] != 'hca':
+        raise Failure(f'the queue pair has left the HCA: {machine.describe()}')
+    machine.run('close')
+    await_create(machine, by_hca=False)
+    set_port(outer, nested, '4: ACTIVE')
+    await_create(machine, by_hca=True)
+
+
 def check_change(outer, nested, machine):
     """Queue pairs of an HCA that goes fail, and later ones are the engine's until it returns."""
     machine.check('rc', True, 'another host')
-    set_port(outer, nested, '1: DOWN', False)
-    machine.run('fails')
-    machine.run('close')
-    if 'has gone' not in machine.device.errors():
-        raise Failure(f'the HCA is still there: {machine.describe()}')
-    number = machine.run('create')
-    if number < LEASED or machine.qp(number)['way_reason'] is not None:
-        raise Failure(f'a queue pair without an HCA: {machine.qp(number)}')
-    machine.run('close')
-    set_port(outer, nested, '4: ACTIVE', True)
+    with without_hca(outer, nested):
+        machine.run('fails')
+        machine.run('close')
+        if 'has gone' not in machine.device.errors():
+            raise Failure(f'the HCA is still there: {machine.describe()}')
+        number = machine.run('create')
+        if number < LEASED or machine.qp(number)['way_reason'] is not None:
+            raise Failure(f'a queue pair without an HCA: {machine.qp(number)}')
+        machine.run('close')
     until(10, lambda: len(re.findall('executes queue pairs', machine.device.errors())) == 2, machine.describe)
     number = machine.run('create')
     if number >= LEASED:
@@ -133,6 +154,7 @@ def run():
         with Nested(build, outer) as nested:
             machine = check_ways(build, outer, nested)
             check_restart(nested, machine)
+            check_port_down(outer, nested, machine)
             check_change(outer, nested, machine)
             check_engine(build, outer, nested)
 

@@ -12,7 +12,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
 import report  # noqa: E402
 from host import Failure, Host, Pair, free_port, main, succeed, until, wait_listening  # noqa: E402
-from nested import OUTER, Nested, set_port  # noqa: E402
+from nested import OUTER, Nested, set_port, without_hca  # noqa: E402
 
 SECONDS = 180
 CONNECTED = [
@@ -83,29 +83,58 @@ def qps_by_hca(nested):
     return sum(qp.get('path') == 'hca' for qp in nested.show('qp').get('qps', []))
 
 
+def endless(nested):
+    """A pair that exchanges messages by the HCA without end, and prints a row each second."""
+    pair = Pair(nested, nested, ['stdbuf', '-oL', 'ib_send_bw', '-F', '--run_infinitely', '-D', '1'])
+    await_rows(pair)
+    return pair
+
+
+def await_rows(pair):
+    """Messages go on."""
+    before = len(report.rows(pair.client.output()))
+    until(30, lambda: len(report.rows(pair.client.output())) > before + 1 or not pair.client.running(),
+          lambda: f'no messages: {pair.client.describe()}')
+    if not pair.client.running():
+        raise Failure(f'ended: {pair.client.describe()}')
+
+
+def check_port_down(outer, nested):
+    """Connections by an HCA whose port is down stay there; later ones are the engine's, until the port is active."""
+    watch = nested.start('stdbuf', '-oL', 'ibv_asyncwatch', '-d', 'urxe0')
+    until(30, watch.output, lambda: f'does not begin: {watch.describe()}')
+    pair = endless(nested)
+    for state, by_hca, event in ('1: DOWN', False, 'PORT_ERR'), ('4: ACTIVE', True, 'PORT_ACTIVE'):
+        set_port(outer, nested, state)
+        until(10, lambda e=event: e in watch.output(), lambda e=event: f'no {e}: {watch.describe()}')
+        check(nested, CONNECTED[0], by_hca=by_hca)
+        await_rows(pair)
+        if qps_by_hca(nested) != 2:
+            raise Failure(f'{state}: not by the HCA: {nested.show("qp")}')
+    for program in (watch, pair):
+        program.kill()
+
+
 def check_changes(outer, nested):
     """Connections by an HCA that goes fail; later ones are the engine's, until it comes back."""
-    pair = Pair(nested, nested, ['stdbuf', '-oL', 'ib_send_bw', '-F', '--run_infinitely', '-D', '1'])
-    until(30, lambda: report.rows(pair.client.output()), lambda: f'does not begin: {pair.client.describe()}')
-    set_port(outer, nested, '1: DOWN', False)
-    until(30, lambda: not pair.client.running(), lambda: f'goes on: {pair.client.describe()}')
-    if 'the HCA has gone' not in pair.client.errors():
-        raise Failure(f'the HCA is still there: {pair.client.describe()}')
-    pair.kill()
-    check(nested, CONNECTED[2], by_hca=False)
-    set_port(outer, nested, '4: ACTIVE', True)
+    pair = endless(nested)
+    with without_hca(outer, nested):
+        until(30, lambda: not pair.client.running(), lambda: f'goes on: {pair.client.describe()}')
+        if 'the HCA has gone' not in pair.client.errors():
+            raise Failure(f'the HCA is still there: {pair.client.describe()}')
+        pair.kill()
+        check(nested, CONNECTED[2], by_hca=False)
     check(nested, CONNECTED[2], by_hca=True)
 
 
 def check_older(outer, nested):
     """A queue pair that is older than the HCA is the engine's, also if the HCA is forced."""
-    set_port(outer, nested, '1: DOWN', False)
     port = free_port()
     argv = ['ibv_rc_pingpong', '-n', '1000000', '-p', str(port), '-g', '1', '-d', 'urxe0']
     nested.way = 'hca'
-    server = nested.start(*argv)
-    wait_listening(server, port)
-    set_port(outer, nested, '4: ACTIVE', True)
+    with without_hca(outer, nested):
+        server = nested.start(*argv)
+        wait_listening(server, port)
     until(10, lambda: 'executes queue pairs' in server.errors(), lambda: f'no HCA: {server.describe()}')
     nested.way = 'engine'
     client = nested.start(*argv, '127.0.0.1')
@@ -127,9 +156,9 @@ def check_continues(outer, nested):
                  ['ib_send_bw', '-c', 'UD', '-s', '1024']):
         pair = Pair(nested, nested, ['stdbuf', '-oL', *argv, '-F', '-D', '3'])
         until(30, lambda: qps_by_hca(nested) == 2, lambda: f'does not begin: {pair.client.describe()}')
-        set_port(outer, nested, '1: DOWN', False)
+        set_port(outer, nested, '1: DOWN')
         until(10, lambda: not qps_by_hca(nested), lambda: f'still the HCA: {nested.show("qp")}')
-        set_port(outer, nested, '4: ACTIVE', True)
+        set_port(outer, nested, '4: ACTIVE')
         pair.finish(SECONDS)
         requests, frames = (counter(pair.client, name) for name in ('hca_requests', 'tx_packets'))
         print(f'{" ".join(argv)}: {requests} requests by the HCA, then {frames} frames by the engine')
@@ -151,6 +180,7 @@ def run():
             nested.run(os.path.join(build, 'tests/smoke/verbs_process'), 'last_thread', seconds=SECONDS)
             for argv in CONNECTED + BY_DEVICE:
                 check(nested, argv, by_hca=True)
+            check_port_down(outer, nested)
             check_changes(outer, nested)
             check_older(outer, nested)
             check_continues(outer, nested)

@@ -261,6 +261,7 @@ static void notice_client(const char *run_dir)
 	CHECK(vnic_driver_notice(drv, &port, &question));
 	CHECK(port.up == 1 && port.link_mtu == 1000 && port.gids[5].valid == 7);
 	CHECK(!strcmp(port.hca.name, "hca0") && port.hca.port == 1 && port.hca.generation == 3);
+	CHECK(port.hca.down == 1);
 	CHECK(!vnic_driver_notice(drv, &port, &question));
 	CHECK(!readable(vnic_driver_notice_fd(drv), 0));
 	/* The daemon ends; its closed socket must not look like new notices for ever. */
@@ -286,7 +287,7 @@ static void test_last_valid_notice_counts(void **state)
 	port.link_mtu = 1000;
 	port.up = 1;
 	port.gids[5].valid = 7;
-	port.hca = (struct vnic_attach_hca){.name = "hca0", .port = 1, .generation = 3};
+	port.hca = (struct vnic_attach_hca){.name = "hca0", .port = 1, .generation = 3, .down = 1};
 	assert_int_equal(vnic_server_notice(d->client, &port), 0);
 	port.link_mtu = MTU + 1;
 	assert_int_equal(vnic_server_notice(d->client, &port), 0);

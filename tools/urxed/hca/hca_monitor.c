@@ -99,6 +99,7 @@ void hca_monitor_fill(const struct hca_monitor *h, struct vnic_attach_hca *out)
 		return;
 	memcpy(out->name, p->device, sizeof(out->name));
 	out->port = p->number;
+	out->down = p->state != HCA_ACTIVE;
 }
 
 struct port_rate hca_monitor_rate(const struct hca_monitor *h)
@@ -152,13 +153,17 @@ static bool is_same_device(const struct hca_port *a, const struct hca_port *b, b
 
 static void choose(struct hca_monitor *h, const struct hca_monitor *before)
 {
+	const struct hca_port *now, *was = hca_monitor_chosen(before);
 	struct vnic_attach_hca current;
 
 	hca_monitor_fill(before, &current);
-	h->chosen =
-		hca_select(&h->list, &h->wish, before->chosen < 0 ? NULL : &current, h->verdicts);
-	if (!is_same_device(hca_monitor_chosen(h), hca_monitor_chosen(before), h->polled))
+	h->chosen = hca_select(&h->list, &h->wish, was ? &current : NULL, h->verdicts);
+	now = hca_monitor_chosen(h);
+	if (!is_same_device(now, was, h->polled))
 		h->generation++;
+	else if (now && now->state != was->state)
+		log_line("HCA %s port %u is %s", now->device, now->number,
+			 hca_state_name(now->state));
 	log_changes(h, before);
 	h->started = true;
 }

@@ -127,21 +127,23 @@ static void judge_port(const struct hca_port *p, const struct hca_wish *wish, st
 			"it has no verbs device: it is being removed, or ib_uverbs is not loaded");
 }
 
+static bool is_current(const struct hca_port *p, const struct vnic_attach_hca *current)
+{
+	return current && !strcmp(p->device, current->name) && p->number == current->port;
+}
+
+/* The port in use stays while it is down, because it keeps its queue pairs. */
 static void judge(const struct hca_port *p, const struct hca_list *list,
-		  const struct hca_wish *wish, struct hca_verdict *v)
+		  const struct hca_wish *wish, const struct vnic_attach_hca *current,
+		  struct hca_verdict *v)
 {
 	*v = (struct hca_verdict){.uplink = find_uplink(p, wish)};
 	judge_port(p, wish, v);
 	if (!v->reason[0])
 		judge_choice(p, list, wish, v);
-	if (!v->reason[0] && p->state != HCA_ACTIVE)
+	if (!v->reason[0] && p->state != HCA_ACTIVE && !is_current(p, current))
 		set_reason(v, "its port is %s",
 			   p->state == HCA_DOWN ? "down" : "in an unknown state");
-}
-
-static bool is_current(const struct hca_port *p, const struct vnic_attach_hca *current)
-{
-	return current && !strcmp(p->device, current->name) && p->number == current->port;
 }
 
 /* The port in use, else that of the first uplink, else the first one of the list. */
@@ -160,7 +162,7 @@ int hca_select(const struct hca_list *list, const struct hca_wish *wish,
 	int best = -1;
 
 	for (int i = 0; i < (int)list->n; i++) {
-		judge(&list->ports[i], list, wish, &verdicts[i]);
+		judge(&list->ports[i], list, wish, current, &verdicts[i]);
 		if (!verdicts[i].reason[0] && is_better(list, verdicts, current, i, best))
 			best = i;
 	}

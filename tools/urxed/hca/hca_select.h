@@ -55,7 +55,8 @@ struct hca_verdict {
 
 /*
  * Returns the list's index of the chosen port, or -1 for none. Fills verdicts[i] for each port i.
- * `current` is the port in use, which stays chosen as long as it fits; NULL = none.
+ * `current` is the port in use, which stays chosen as long as it fits, also in another state than
+ * ACTIVE; NULL = none.
  */
 int hca_select(const struct hca_list *list, const struct hca_wish *wish,
 	       const struct vnic_attach_hca *current, struct hca_verdict verdicts[HCA_PORTS]);

@@ -65,7 +65,7 @@ struct host {
 	uint8_t mac[ETHER_MAC_LEN];
 	uint16_t mtu;          /* least MTU of the uplinks, at most mtu_limit */
 	uint16_t mtu_limit;    /* --mtu, else HOST_MTU */
-	bool up;               /* the port is active: an uplink has a link, or there is no uplink */
+	bool up;               /* an uplink has a link; without uplinks: the HCA, if any, has one */
 	struct port_rate rate; /* without an HCA: of the slowest uplink that has a link */
 	struct port_rate hca_rate; /* of the HCA; width 0 = unknown, or no HCA */
 	uint8_t uplink_generation; /* direct_uplink_generation */

@@ -186,7 +186,7 @@ static bool has_changed(struct machine_hca *h)
 	return later_daemon || now->generation != h->wanted.generation;
 }
 
-void machine_hca_follow(struct machine_hca *h)
+static void renew_hca(struct machine_hca *h)
 {
 	const bool changed = has_changed(h);
 
@@ -199,6 +199,13 @@ void machine_hca_follow(struct machine_hca *h)
 	h->wanted = h->session->welcome.port.hca;
 	if (h->wanted.name[0] && h->way != HCA_WAY_ENGINE)
 		open_hca(h);
+}
+
+void machine_hca_follow(struct machine_hca *h)
+{
+	renew_hca(h);
+	if (h->hca)
+		hca_set_port_down(h->hca, h->session->welcome.port.hca.down);
 }
 
 int machine_hca_open(struct machine_hca *h, struct pvrdma *dev, const struct vm_session *session,

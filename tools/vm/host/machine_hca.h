@@ -43,7 +43,7 @@ void machine_hca_close(struct machine_hca *h);
 
 /*
  * Closes the HCA if it is dead or urxed has named another one or none, and opens the one that urxed
- * has named since the last call. May block in libibverbs.
+ * has named since the last call. Follows the state of its port. May block in libibverbs.
  */
 void machine_hca_follow(struct machine_hca *h);
 /* Passes completions to the engine. True: there were some, so PVRDMA has to be run. */

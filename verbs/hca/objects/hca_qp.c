@@ -189,7 +189,7 @@ int hca_qp_create(void *ctx, const struct urxe_qp_init *init,
 	int rc;
 
 	/* libibverbs' plain call has no such flag. */
-	if (init->block_self_mcast)
+	if (init->block_self_mcast || (hca->port_down && !queues->srq))
 		return -EOPNOTSUPP;
 	qp = calloc(1, sizeof(*qp));
 	if (!qp)

@@ -52,12 +52,16 @@ static int make_srq(struct hca_srq *srq, const struct urxe_rq_attr *attr)
 int hca_srq_create(void *ctx, const struct urxe_rq_attr *attr, struct urxe_rq *engine_srq,
 		   void **out)
 {
-	struct hca_srq *srq = calloc(1, sizeof(*srq));
+	struct hca *hca = ctx;
+	struct hca_srq *srq;
 	int rc;
 
+	if (hca->port_down)
+		return -EOPNOTSUPP;
+	srq = calloc(1, sizeof(*srq));
 	if (!srq)
 		return -ENOMEM;
-	srq->hca = ctx;
+	srq->hca = hca;
 	srq->srq = engine_srq;
 	rc = make_srq(srq, attr);
 	if (rc) {

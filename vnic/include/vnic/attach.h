@@ -88,12 +88,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VNIC_ATTACH_VERSION 35
+#define VNIC_ATTACH_VERSION 36
 #define VNIC_ATTACH_GIDS    32
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
 #define VNIC_SYSFS_NAME     "sys" /* also in the run directory: the tree that stands for /sys */
-/* In the tree: the name of the HCA that backs the device, or an empty line. */
+/* In the tree: the name of the HCA that backs the device, or an empty line, also while the HCA's
+ * port is down. */
 #define VNIC_HCA_FILE VNIC_SYSFS_NAME "/hca"
 /* In class/infiniband_verbs: beyond the 1024 devices that Linux numbers. */
 #define VNIC_UVERBS_NAME  "uverbs1024"
@@ -169,13 +170,14 @@ struct vnic_attach_hca {
 	char name[VNIC_HCA_NAME]; /* in class/infiniband; ends with a NUL; "" = no HCA */
 	/*
 	 * Changes each time that an HCA comes, goes, or is replaced by another, also by one of the
-	 * same name. A port that leaves the state ACTIVE counts as gone. 0 = there was none since
-	 * the daemon's start. Each daemon counts anew: after a restart of the daemon a client
-	 * compares name and port.
+	 * same name. 0 = there was none since the daemon's start. Each daemon counts anew: after a
+	 * restart of the daemon a client compares name and port.
 	 */
 	uint32_t generation;
 	uint8_t port; /* number of the port, from 1; 0 = no HCA */
-	uint8_t reserved[3];
+	/* 1 = the port is not ACTIVE: it keeps its queue pairs, and gets no new ones. */
+	uint8_t down;
+	uint8_t reserved[2];
 };
 
 /* Properties of the port that may change while a client is attached. */

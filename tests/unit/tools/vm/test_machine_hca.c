@@ -147,6 +147,30 @@ static void an_hca_that_fails_as_it_is_armed_lets_no_machine_sleep(void **state)
 	assert_true(machine_hca_arm(&f.hca, NOW));
 }
 
+static uint32_t qps_of_hca(void)
+{
+	struct qp qp;
+
+	qp_open(&f.g, &qp,
+		&(struct qp_attr){.type = PV_QPT_UD, .send_cq = &f.cq, .recv_cq = &f.cq, .sge = 2});
+	guest_pages_free(&qp.pages);
+	return fake_hca.qps;
+}
+
+static void an_hca_whose_port_is_down_gets_no_new_queue_pairs(void **state)
+{
+	(void)state;
+	post_recv();
+	f.session.welcome.port.hca.down = 1;
+	machine_hca_follow(&f.hca);
+	assert_int_equal(qps_of_hca(), 1);
+	fake_hca_complete_recv(fake_hca.last_qp, IBV_WC_SUCCESS, 64);
+	assert_true(machine_hca_poll(&f.hca, NOW));
+	f.session.welcome.port.hca.down = 0;
+	machine_hca_follow(&f.hca);
+	assert_int_equal(qps_of_hca(), 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -158,6 +182,8 @@ int main(void)
 			a_machine_does_not_sleep_with_an_hca_that_has_failed, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			an_hca_that_fails_as_it_is_armed_lets_no_machine_sleep, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_hca_whose_port_is_down_gets_no_new_queue_pairs,
+						setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -308,6 +308,24 @@ static void odd_numbers_are_kept_or_refused(void **state)
 	assert_int_equal(urxe_mr_reg(f->dev, &attr, &mr), -ENOMEM);
 }
 
+/* Such a shared receive queue has its requests at the HCA. */
+static void a_port_that_is_down_serves_old_shared_queues_only(void **state)
+{
+	const struct urxe_rq_attr attr = {.ctx = f, .pd = OFFLOADED_PD, .max_wr = 8, .max_sge = 1};
+	struct urxe_rq *old, *srq;
+
+	(void)state;
+	assert_int_equal(urxe_srq_create(f->dev, &attr, &old), 0);
+	hca_set_port_down(f->hca, true);
+	assert_int_equal(offloaded_try_qp(URXE_QPT_RC, 0, NULL), -ENOSPC);
+	make_qp(URXE_QPT_RC, 0, old);
+	assert_int_equal(urxe_srq_create(f->dev, &attr, &srq), 0);
+	assert_int_equal(fake_hca.srqs, 1);
+	hca_set_port_down(f->hca, false);
+	assert_int_equal(offloaded_try_qp(URXE_QPT_RC, 0, srq), -ENOSPC);
+	make_qp(URXE_QPT_RC, 0, NULL);
+}
+
 static void refused_objects_are_the_engines(void **state)
 {
 	const struct urxe_rq_attr attr = {.ctx = f, .pd = OFFLOADED_PD, .max_wr = 8, .max_sge = 1};
@@ -913,6 +931,7 @@ int main(void)
 		TEST(polling_one_cq_leaves_the_others_for_later),
 		TEST(a_refused_request_fails_in_its_turn),
 		TEST(odd_numbers_are_kept_or_refused),
+		TEST(a_port_that_is_down_serves_old_shared_queues_only),
 		TEST(refused_objects_are_the_engines),
 		TEST(connections_that_the_owner_keeps_are_not_offloaded),
 		TEST(a_path_without_the_source_address_is_the_engines),

@@ -572,6 +572,89 @@ static void queue_pairs_that_end_with_the_hca_are_not_received(void **state)
 	assert_false(is_received());
 }
 
+/* --- The HCA's port goes down and comes back. */
+
+static void lease_qpns(void)
+{
+	struct lease_block *block = calloc(1, sizeof(*block));
+
+	assert_non_null(block);
+	block->qpn_first = 0x800000;
+	adapter_lock();
+	leases_add(&adapter.leases, block);
+	adapter_unlock();
+}
+
+static void set_port(bool down)
+{
+	struct vnic_attach_port port = adapter.welcome.port;
+
+	port.hca.down = down;
+	adapter_lock();
+	port_changed(&port);
+	if (adapter_hca_stale())
+		adapter_hca_renew();
+	adapter_unlock();
+}
+
+/* The HCA's own retries decide. The engine's new queue pairs have QPNs that the uplink receives. */
+static void queue_pairs_stay_at_an_hca_whose_port_is_down(void **state)
+{
+	const struct qp *first;
+
+	(void)state;
+	lease_qpns();
+	open_offloaded_qp();
+	first = qp_of_program();
+	set_port(true);
+	assert_int_equal(qp_state(first), URXE_QPS_RTR);
+	assert_true(urxe_qp_offloaded(first->qp));
+	create_qp();
+	assert_false(urxe_offload_has_qp(qp_of_program()->qp));
+	assert_int_equal(urxed.qpn, 0x800000);
+	connect_qp(other_host);
+	assert_true(is_engines());
+	set_port(false);
+	assert_true(urxe_qp_offloaded(first->qp));
+	assert_true(is_engines());
+	assert_int_equal(qp_state(qp_of_program()), URXE_QPS_RTR);
+	open_offloaded_qp();
+}
+
+/* A peer that connects when the port is active again has to use the engine, too. */
+static void datagram_queue_pairs_of_the_engine_are_reachable(void **state)
+{
+	(void)state;
+	lease_qpns();
+	create_qp_of(IBV_QPT_UD);
+	assert_int_equal(urxed.flags, 0);
+	set_port(true);
+	create_qp_of(IBV_QPT_UD);
+	assert_int_equal(urxed.flags, VNIC_QPN_REACHABLE);
+}
+
+static void the_engine_takes_over_while_the_port_is_down(void **state)
+{
+	const struct qp *first;
+
+	(void)state;
+	setenv("URXE_HCA_GONE", "engine", 1);
+	settings_read();
+	create_qp();
+	connect_qp(other_host);
+	first = qp_of_program();
+	assert_true(urxe_qp_offloaded(first->qp));
+	set_port(true);
+	assert_null(adapter.hca.hca);
+	assert_false(urxe_qp_offloaded(first->qp));
+	assert_int_equal(qp_state(first), URXE_QPS_RTR);
+	assert_true(is_received());
+	set_port(false);
+	assert_false(urxe_qp_offloaded(first->qp));
+	assert_int_equal(qp_state(first), URXE_QPS_RTR);
+	open_offloaded_qp();
+}
+
 /* --- Another daemon. */
 
 static uint32_t flags_for_next_daemon(void)
@@ -632,6 +715,9 @@ int main(void)
 		TEST(a_stopped_queue_pair_that_the_engine_thread_finishes_is_received),
 		TEST(the_uplink_receives_when_the_hca_goes),
 		TEST(queue_pairs_that_end_with_the_hca_are_not_received),
+		TEST(queue_pairs_stay_at_an_hca_whose_port_is_down),
+		TEST(datagram_queue_pairs_of_the_engine_are_reachable),
+		TEST(the_engine_takes_over_while_the_port_is_down),
 		TEST(another_daemon_learns_which_queue_pairs_are_the_engines),
 		TEST(changes_without_a_daemon_reach_the_next_one),
 	};

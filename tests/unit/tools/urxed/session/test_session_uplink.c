@@ -539,12 +539,18 @@ static void hca_gets_its_packets_alone(void **state)
 	expect_own_block_excluded();
 	w->hca.list.n = 1;
 	strcpy(w->hca.list.ports[0].device, "rxe0");
+	w->hca.list.ports[0].state = HCA_ACTIVE;
 	hca_monitor_fill(&w->hca, backs);
 	w->direct.hca = &w->hca;
 	assert_int_equal(direct_uplink_generation(&w->direct), 0);
 	sessions_update_uplink(&w->server.sessions);
 	assert_int_equal(w->admitted, 1);
 	assert_int_equal(w->first, lease_block(w->process.who.qpn_first));
+	/* Also while its port is down: it needs its packets as soon as the link is back. */
+	w->hca.list.ports[0].state = HCA_DOWN;
+	hca_monitor_fill(&w->hca, backs);
+	assert_true(backs->down);
+	assert_int_equal(direct_uplink_generation(&w->direct), 0);
 	changes = w->changes;
 	sessions_update_uplink(&w->server.sessions);
 	assert_int_equal(w->changes, changes);
