@@ -33,7 +33,7 @@ class Qmp:
             self.events.append(message)
         return message
 
-    def ask(self, name, **arguments):
+    def ask(self, name, /, **arguments):
         """Executes a command; returns its result."""
         message = {'execute': name}
         if arguments:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Queue pairs of Linux' rdma_rxe, which is the HCA of urxed in a virtual machine, go on in urxe's engine when urxed stops
-using the HCA (`urxe run --hca-gone engine`), and when the kernel removes it. The peer is rdma_rxe in another machine,
-which is not told.
+Queue pairs of Linux' rdma_rxe, which is the HCA of urxed in a virtual machine, stay there while the machine's NIC has no
+carrier. They go on in urxe's engine when urxed stops using the HCA (`urxe run --hca-gone engine`), and when the kernel
+removes it. The peer is rdma_rxe in another machine, which is not told.
 """
 import argparse
 import os
@@ -13,6 +13,7 @@ from inside import addresses, machines
 from over_hca import OverHca
 from host import Failure, main, until
 from image import Image
+from qmp import Qmp
 from stations import InMachine
 
 FLOW = 'tests/migrate/verbs_flow'
@@ -43,13 +44,13 @@ class Continuing(OverHca):
         return self.guest.run(f'cat {LOG}; true')
 
 
-def start_flow(machine, peer, port):
+def start_flow(machine, peer, port, gone='engine', timeout=18):
     """Messages in both directions by the HCA, of which every byte is compared."""
-    words = f'verbs_flow -p {port} -t 18'
+    words = f'verbs_flow -p {port} -t {timeout}'
     server = peer.guest.start(f'{words} -d {peer.device} -g {peer.gids[4]}')
     peer.guest.wait_listening(port)
     # A restart takes longer in a machine whose processors are emulated than programs wait by default.
-    client = machine.guest.start(f'URXE_RECONNECT_S=60 URXE_LOG=info /urxe/tools/urxe run --hca-gone engine -- {words} '
+    client = machine.guest.start(f'URXE_RECONNECT_S=60 URXE_LOG=info /urxe/tools/urxe run --hca-gone {gone} -- {words} '
                                  f'-d urxe0 -g {machine.here().gids[4]} {peer.addresses[4]} 2>{LOG}')
     machine.wait(lambda: machine.path() == ['hca'], 'not by the HCA')
     return client, server
@@ -61,6 +62,32 @@ def end_flow(machine, client, server):
     if counts[0] != counts[1]:
         raise Failure(f'not the same messages: {counts}')
     print(f'{counts[0]} messages')
+
+
+def check_new(machine, port, by_hca):
+    """A new connection within the machine."""
+    words = f'URXE_LOG=info /urxe/tools/urxe run --way hca -- ibv_rc_pingpong -d urxe0 -g 1 -n 10 -p {port}'
+    server = machine.guest.start(words)
+    machine.guest.wait_listening(port)
+    said = machine.guest.run(f'{words} 127.0.0.1 2>&1')
+    if server.wait(SECONDS) or by_hca != ('hca_requests' in said):
+        raise Failure(f'not by_hca={by_hca}: {said}\n{server.describe()}')
+
+
+def check_carrier(machine, peer, port):
+    """By the HCA, whose retries last a minute, also after a time without carrier. New connections are the engine's meanwhile."""
+    client, server = start_flow(machine, peer, port, 'error', 21)
+    monitor = Qmp(machine.guest.monitor)
+    for up, state in (False, 'down'), (True, 'active'):
+        monitor.ask('set_link', name='n0', up=up)
+        until(10, lambda s=state: machine.show('device')['hca'][0]['state'] == s, lambda s=state: f'not {s}')
+        check_new(machine, port + 1, by_hca=up)
+        if machine.path() != ['hca']:
+            raise Failure(f'{state}: not by the HCA: {client.describe()}\n{machine.log()}')
+    monitor.close()
+    before = machine.sent_by_hca()
+    machine.wait(lambda: machine.sent_by_hca() > before + FRAMES or not client.running(), 'no packets of the HCA')
+    end_flow(machine, client, server)
 
 
 def check_removed(machine, peer, port):
@@ -112,6 +139,7 @@ def run():
     with machines(image, 'virtio') as (one, two):
         two.run(f'rdma link add rxe0 type rxe netdev {two.interface(two.mac)}')
         machine, peer = Continuing(one, 2), InMachine(two, addresses(1))
+        check_carrier(machine, peer, 18602)
         check_flow(machine, peer, 18600)
         check_removed(machine, peer, 18601)
 

@@ -198,13 +198,15 @@ def meet_iommu(build, image, nic, _programs):
 
 @contextlib.contextmanager
 def machines(image, nic):
-    """Two machines joined by a cable, with addresses on the kernel's interfaces."""
+    """Two machines joined by a cable, with addresses on the kernel's interfaces. QMP listens at `monitor` of each."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         guests = []
         for number, server in ((2, 'on'), (1, 'off')):
             wire = f'stream,id=n0,addr.type=unix,addr.path={folder}/wire,server={server}'
-            guest = Guest(image, ['-netdev', wire], NICS[nic].format(mtu=MTU), f'52:54:00:00:00:1{number}',
-                          f'machine {number}', MEMORY_MB)
+            monitor = f'{folder}/monitor{number}'
+            guest = Guest(image, ['-netdev', wire, '-qmp', f'unix:{monitor},server=on,wait=off'], NICS[nic].format(mtu=MTU),
+                          f'52:54:00:00:00:1{number}', f'machine {number}', MEMORY_MB)
+            guest.monitor = monitor
             guests.append(stack.enter_context(guest))
             guest.raise_link(MTU, addresses(number)[4], addresses(number)[6])
         yield guests
