@@ -98,6 +98,32 @@ static void test_queues_move(void **state)
 	pair_close(&p);
 }
 
+/* The driver reads no notification, until the ring has no room for that of the CQ. */
+static void test_due_notification_moves(void **state)
+{
+	struct pair *p = *state;
+	struct guest *g = &p->guest[0];
+	const struct pvrdma_sq_wqe_hdr header = rdma_header(p, PVRDMA_WR_RDMA_WRITE, 0);
+	uint32_t handle, due = 0, read = 0;
+
+	while (!pvrdma_counters(g->dev)[PVRDMA_NOTIFICATIONS_LATE]) {
+		cq_arm(g, &p->cq[0], false);
+		execute(p, &header, 0, 8);
+		expect_cqe(p, 0, 1, PVRDMA_WC_SUCCESS, PVRDMA_WC_RDMA_WRITE);
+		due++;
+	}
+	move_guest(p, 0);
+	while (guest_notification(g, &handle)) {
+		assert_int_equal(handle, p->cq[0].handle);
+		read++;
+	}
+	assert_int_equal(read, due - 1);
+	net_run(&p->net);
+	assert_true(guest_notification(g, &handle));
+	assert_int_equal(handle, p->cq[0].handle);
+	assert_false(guest_notification(g, &handle));
+}
+
 /* The eventfd of an interrupt stays at the old host: the guest may not have got the interrupt. */
 static void test_lost_interrupts_are_raised_after_a_move(void **state)
 {
@@ -641,6 +667,7 @@ int main(void)
 		cmocka_unit_test(test_requester_moves),
 		cmocka_unit_test(test_responder_moves),
 		cmocka_unit_test(test_queues_move),
+		PAIR_TEST(test_due_notification_moves),
 		PAIR_TEST(test_lost_interrupts_are_raised_after_a_move),
 		cmocka_unit_test(test_move_before_the_first_command_raises_no_interrupt),
 		cmocka_unit_test(test_returned_machine_repairs_its_connections),
