@@ -453,6 +453,95 @@ static void restore(struct end *end)
 	assert_int_equal(cm_restore(net.cm[A], net.now, &saved, false, end, &end->conn), 0);
 }
 
+static uint64_t dropped_frozen(int side)
+{
+	return cm_counters(net.cm[side])[CM_COUNT_FROZEN];
+}
+
+/* Messages that arrive meanwhile are lost, and the peer repeats them. */
+static void test_connection_goes_on_after_either_end_was_frozen(void **state)
+{
+	(void)state;
+	connect_pair(0);
+	run_for(DELAY);
+	cm_freeze(b_end()->conn);
+	run_for(30 * NS);
+	assert_true(dropped_frozen(B));
+	assert_int_equal(net.requests, 1);
+	cm_thaw(b_end()->conn, net.now);
+	cm_freeze(a_end()->conn);
+	assert_int_equal(accept_pair(0), 0);
+	run_for(DELAY);
+	assert_int_equal(dropped_frozen(A), 1);
+	expect_state(a_end(), CM_REQ_SENT);
+	cm_thaw(a_end()->conn, net.now);
+	run_for(30 * NS);
+	assert_int_equal(a_end()->events[CM_EVENT_REP], 1);
+	serve_pair(0);
+	run_for(DELAY);
+	expect_state(b_end(), CM_ESTABLISHED);
+}
+
+/* The peer answers the repeated REQ by a further REJ. */
+static void test_refusal_reaches_an_end_that_was_frozen(void **state)
+{
+	(void)state;
+	connect_pair(0);
+	run_for(DELAY);
+	cm_freeze(a_end()->conn);
+	assert_int_equal(cm_reject(b_end()->conn, net.now, CM_REJ_CONSUMER, NULL, 0), 0);
+	net.verdict = CM_REJECT_NO_LISTENER;
+	run_for(DELAY);
+	assert_int_equal(dropped_frozen(A), 1);
+	assert_int_equal(a_end()->events[CM_EVENT_REJ], 0);
+	cm_thaw(a_end()->conn, net.now);
+	run_for(30 * NS);
+	assert_int_equal(a_end()->events[CM_EVENT_REJ], 1);
+}
+
+/* The peer gives up, and tells so, while the end is frozen: then nobody answers its reply. */
+static void test_end_of_a_request_while_frozen(void **state)
+{
+	(void)state;
+	connect_pair(0);
+	run_for(DELAY);
+	cm_freeze(b_end()->conn);
+	let_go(a_end());
+	run_for(DELAY);
+	assert_int_equal(dropped_frozen(B), 1);
+	expect_state(b_end(), CM_REQ_RCVD);
+	cm_thaw(b_end()->conn, net.now);
+	assert_int_equal(accept_pair(0), 0);
+	run(CM_NEVER);
+	assert_int_equal(b_end()->events[CM_EVENT_REP_ERROR], 1);
+}
+
+static void test_datagram_service_is_resolved_after_either_end_was_frozen(void **state)
+{
+	const struct cm_sidr_reply reply = {.qpn = 0x77, .qkey = 0x1234567};
+
+	(void)state;
+	resolve();
+	run_for(DELAY);
+	cm_freeze(b_end()->conn);
+	run_for(3 * NS / 2);
+	assert_true(dropped_frozen(B));
+	assert_int_equal(net.requests, 1);
+	cm_thaw(b_end()->conn, net.now);
+	cm_freeze(a_end()->conn);
+	assert_int_equal(cm_sidr_answer(b_end()->conn, &reply), 0);
+	run_for(DELAY);
+	assert_int_equal(dropped_frozen(A), 1);
+	let_go(b_end());
+	cm_thaw(a_end()->conn, net.now);
+	/* The repeated request is a new one to the peer, which has answered the first. */
+	run_for(3 * NS / 2);
+	assert_int_equal(net.requests, 2);
+	assert_int_equal(cm_sidr_answer(b_end()->conn, &reply), 0);
+	run_for(DELAY);
+	assert_int_equal(a_end()->events[CM_EVENT_SIDR_REP], 1);
+}
+
 /* A DREQ that waits for cm_tick, or whose answer is lost meanwhile, does not wait for a timeout. */
 static void test_dreq_goes_out_at_once_after_a_freeze_or_a_restoration(void **state)
 {
@@ -673,6 +762,10 @@ int main(void)
 		TEST(test_unanswered_dreq_ends_with_dreq_error),
 		TEST(test_release_disconnects),
 		TEST(test_released_connection_sends_its_dreq_from_cm_tick),
+		TEST(test_connection_goes_on_after_either_end_was_frozen),
+		TEST(test_refusal_reaches_an_end_that_was_frozen),
+		TEST(test_end_of_a_request_while_frozen),
+		TEST(test_datagram_service_is_resolved_after_either_end_was_frozen),
 		TEST(test_dreq_goes_out_at_once_after_a_freeze_or_a_restoration),
 		TEST(test_sidr_req_is_answered_once),
 		TEST(test_sidr_req_without_listener_is_refused),
