@@ -315,6 +315,26 @@ static void test_req_of_a_connected_qpn_is_rejected_as_stale(void **state)
 	expect_state(&net.ends[A][1], CM_DREQ_RCVD);
 }
 
+/* The peer, which has lost its connection, names the same QP in the reply to another request. */
+static void test_rep_of_a_connected_qpn_is_rejected_as_stale(void **state)
+{
+	struct cm_param p;
+
+	(void)state;
+	establish();
+	connect_pair(1);
+	run_for(DELAY);
+	p = param(B, 0, NULL, 0);
+	assert_int_equal(cm_accept(net.ends[B][1].conn, net.now, &p), 0);
+	run_for(2 * DELAY);
+	assert_int_equal(net.ends[B][1].events[CM_EVENT_REJ], 1);
+	assert_int_equal(net.ends[B][1].reason, CM_REJ_STALE);
+	assert_int_equal(net.ends[A][1].events[CM_EVENT_REP], 0);
+	/* The old connection ends, because address resolution has confirmed the peer. */
+	assert_int_equal(net.sent[CM_DREQ], 1);
+	expect_state(a_end(), CM_DREQ_SENT);
+}
+
 /* --- Disconnecting */
 
 static void test_disconnect_passes_dreq_drep_timewait_to_idle(void **state)
@@ -754,6 +774,7 @@ int main(void)
 		TEST(test_req_with_invalid_mtu_gets_rej_invalid_mtu),
 		TEST(test_server_released_before_rtu_rejects_the_client),
 		TEST(test_req_of_a_connected_qpn_is_rejected_as_stale),
+		TEST(test_rep_of_a_connected_qpn_is_rejected_as_stale),
 		TEST(test_disconnect_passes_dreq_drep_timewait_to_idle),
 		TEST(test_both_disconnect_at_once),
 		TEST(test_lost_drep_is_sent_again),
