@@ -279,6 +279,56 @@ static void test_cut_fast_registration_moves(void **state)
 	pair_destroy(pair);
 }
 
+/* The registration waits for the end of a READ. */
+static void test_pending_fast_registration_moves(void **state)
+{
+	const struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct pair *pair = pair_create(&(struct pair_attr){.seed = 1});
+	struct urxe_send_wr reg = {.wr_id = 2,
+				   .opcode = URXE_WR_REG_MR,
+				   .flags = URXE_SEND_FENCE | URXE_SEND_SIGNALED};
+	struct engine e = {.pair = pair, .a = pair->node[0], .b = pair->node[1]};
+	const struct urxe_seg seg = node_seg(e.b, 0, 100);
+	const struct urxe_send_wr read = {.wr_id = 1,
+					  .opcode = URXE_WR_RDMA_READ,
+					  .flags = URXE_SEND_SIGNALED,
+					  .segs = &seg,
+					  .n_segs = 1,
+					  .remote_addr = e.a->iova,
+					  .rkey = e.a->key};
+	struct endpoint *moved = &e.end[1];
+	struct urxe_fast_mr *fast;
+	struct post post;
+
+	(void)state;
+	conn_open(pair, &conn, e.end);
+	assert_int_equal(urxe_fast_mr_alloc(e.b->dev, NODE_PD, 1, &fast), 0);
+	reg.fast_reg = (struct urxe_fast_reg){.key = urxe_fast_mr_key(fast) + 1,
+					      .access = NODE_ACCESS,
+					      .iova = e.b->iova,
+					      .length = 4 * PAGE,
+					      .n_pages = 1,
+					      .page_shift = 14};
+	assert_int_equal(urxe_post_send(e.end[1].qp, &read), 0);
+	assert_int_equal(urxe_post_send(e.end[1].qp, &reg), 0);
+	move_node(pair, 1, &moved, 1);
+	pair_settle(pair);
+	expect_wc(&e.b->send_cq, 1, URXE_WC_SUCCESS);
+	expect_wc(&e.b->send_cq, 2, URXE_WC_SUCCESS);
+	memset(e.a->mem, 0xab, PAGE);
+	post = (struct post){.wr_id = 1,
+			     .opcode = URXE_WR_RDMA_WRITE,
+			     .flags = URXE_SEND_SIGNALED,
+			     .length = PAGE,
+			     .remote = PAGE,
+			     .rkey = reg.fast_reg.key};
+	post_send(&e, 0, &post);
+	pair_settle(pair);
+	expect_wc(&e.a->send_cq, 1, URXE_WC_SUCCESS);
+	assert_memory_equal(e.b->mem + PAGE, e.a->mem, PAGE);
+	pair_destroy(pair);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -287,6 +337,7 @@ int main(void)
 		cmocka_unit_test(test_qp_attributes_survive_a_move),
 		cmocka_unit_test(test_waiting_datagram_with_a_qpn_of_32_bits_moves),
 		cmocka_unit_test(test_cut_fast_registration_moves),
+		cmocka_unit_test(test_pending_fast_registration_moves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
