@@ -129,6 +129,26 @@ static const char *kernel_sys(void)
 	return path;
 }
 
+static bool has_node(const char *run_dir, const char *name)
+{
+	char path[PATH_MAX];
+
+	return snprintf(path, sizeof(path), "%s/dev/infiniband/%s", run_dir, name) < PATH_MAX &&
+	       !access(path, F_OK);
+}
+
+/* A program of a nested `urxe run` has both devices: the outer one has the other node and GUID. */
+static bool needs_other_node(const char *device)
+{
+	const char *outer = getenv("URXE_OUTER_DIR");
+
+	if (outer && has_node(outer, VNIC_UVERBS_NAME))
+		return true;
+	if (outer && has_node(outer, VNIC_UVERBS_OTHER))
+		return false;
+	return strcmp(device, HOST_DEVICE) != 0;
+}
+
 /* Before the uplinks: rdma_rxe may have the RoCE port of their interfaces. */
 static int find_hcas(struct daemon *d, char error[DAEMON_ERROR])
 {
@@ -200,6 +220,7 @@ static int set_up_host(struct daemon *d, char error[DAEMON_ERROR])
 
 	host_init(&d->host);
 	snprintf(d->host.device, sizeof(d->host.device), "%s", device_name(d));
+	d->host.other_node = needs_other_node(d->host.device);
 	choose_hca(d);
 	lease_store_reserve_addresses(&d->lease_store, &d->host);
 	if (d->options.mtu)

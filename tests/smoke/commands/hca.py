@@ -81,13 +81,15 @@ def check_nested(build):
             pass
 
 
+def expect_devices(info, names):
+    """ibv_devinfo has printed these devices, with different GUIDs."""
+    expect('devices', sorted(line.split()[1] for line in info.splitlines() if line.startswith('hca_id')), names)
+    expect('different GUIDs', len({line.split()[1] for line in info.splitlines() if 'node_guid' in line}), len(names))
+
+
 def check_programs(outer, inner):
     """A program under both run directories has both devices."""
-    devices = run(outer, outer.urxe, 'run', '--run-dir', inner.run_dir, '--', 'ibv_devinfo')
-    expect('devices', [line.split()[1] for line in devices.splitlines()
-                       if line.startswith('hca_id')], ['hca0', 'urxe0'])
-    guids = {line.split()[1] for line in devices.splitlines() if 'node_guid' in line}
-    expect('different GUIDs', len(guids), 2)
+    expect_devices(run(outer, outer.urxe, 'run', '--run-dir', inner.run_dir, '--', 'ibv_devinfo'), ['hca0', 'urxe0'])
 
 
 def check_levels(build):
@@ -97,13 +99,11 @@ def check_levels(build):
         # The library of the first device has URXE_LOG, and no other one.
         first.environment['URXE_LOG'] = 'info'
         nested = [first.urxe, 'run', '--run-dir', second.run_dir, '--device', 'second', '--', 'env', '-u', 'URXE_LOG',
-                  first.urxe, 'run', '--run-dir', third.run_dir, '--']
-        devices = run(first, *nested, 'ibv_devices').splitlines()[2:]
-        expect('devices', sorted(line.split()[0] for line in devices), ['second', 'urxe0'])
+                  first.urxe, 'run', '--run-dir', third.run_dir, '--device', 'third', '--']
+        expect_devices(run(first, *nested, 'ibv_devinfo'), ['second', 'third'])
         # Another library that is preloaded, such as an allocator, changes nothing.
         ahead = ['sh', '-c', 'LD_PRELOAD=libm.so.6:$LD_PRELOAD exec "$@"', 'sh']
-        devices = run(first, *ahead, *nested[:-5], *ahead, *nested[-5:], 'ibv_devices').splitlines()[2:]
-        expect('devices', sorted(line.split()[0] for line in devices), ['second', 'urxe0'])
+        expect_devices(run(first, *ahead, *nested[:-7], *ahead, *nested[-7:], 'ibv_devinfo'), ['second', 'third'])
         variables = run(first, *nested, 'env').splitlines()
         expect('variables', sorted(line for line in variables if line.startswith(('URXE_DIR=', 'URXE_OUTER_'))),
                [f'URXE_DIR={third.run_dir}', f'URXE_OUTER_DIR={second.run_dir}'])

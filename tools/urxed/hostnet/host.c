@@ -70,12 +70,12 @@ void host_init(struct host *h)
 
 const char *host_uverbs_name(const struct host *h)
 {
-	return strcmp(h->device, HOST_DEVICE) ? VNIC_UVERBS_OTHER : VNIC_UVERBS_NAME;
+	return h->other_node ? VNIC_UVERBS_OTHER : VNIC_UVERBS_NAME;
 }
 
 void host_node_guid(const struct host *h, uint8_t guid[8])
 {
-	vnic_node_guid(h->mac, strcmp(h->device, HOST_DEVICE) != 0, guid);
+	vnic_node_guid(h->mac, h->other_node, guid);
 }
 
 static bool is_same_address(const struct host_address *a, const struct host_address *b)

@@ -62,6 +62,7 @@ struct host_address {
 
 struct host {
 	char device[VNIC_HCA_NAME]; /* --device: the name of the RDMA device */
+	bool other_node;            /* the device's node is VNIC_UVERBS_OTHER */
 	uint8_t mac[ETHER_MAC_LEN];
 	uint16_t mtu;          /* least MTU of the uplinks, at most mtu_limit */
 	uint16_t mtu_limit;    /* --mtu, else HOST_MTU */

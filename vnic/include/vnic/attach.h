@@ -96,9 +96,12 @@
 /* In the tree: the name of the HCA that backs the device, or an empty line, also while the HCA's
  * port is down. */
 #define VNIC_HCA_FILE VNIC_SYSFS_NAME "/hca"
-/* In class/infiniband_verbs: beyond the 1024 devices that Linux numbers. */
+/*
+ * In class/infiniband_verbs: beyond the 1024 devices that Linux numbers. A device with another name
+ * than urxe0 has the second one, unless the device of an outer `urxe run` has it.
+ */
 #define VNIC_UVERBS_NAME  "uverbs1024"
-#define VNIC_UVERBS_OTHER "uverbs1025" /* of a device with another name than urxe0 */
+#define VNIC_UVERBS_OTHER "uverbs1025"
 
 enum vnic_attach_type {
 	VNIC_ATTACH_HELLO = 1,
