@@ -202,6 +202,7 @@ int cmd_run(int argc, char **argv)
 	/* The daemon looks for its HCA below the outer run directory, which preload_set() names. */
 	if (name_job(argv[cmd]) || preload_set(run_dir) || daemon_connect(run_dir, &daemon) < 0)
 		return STATUS_USAGE;
+	preload_check_outer(run_dir);
 	if (getpid() == 1) {
 		status = init_process_fork();
 		if (status >= 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "urxe/preload.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -8,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <vnic/attach.h>
 
 #include "common/install_paths.h"
 #include "common/log.h"
@@ -18,6 +21,7 @@ static const char *const variables[] = {"DIR",         "TRANSPORT", "CONGESTION"
 #define VARIABLES (sizeof(variables) / sizeof(variables[0]))
 
 static char *outer[VARIABLES]; /* values of the outer `urxe run`; NULL: not set */
+static bool nested;            /* preload_set has set the variables for two devices */
 
 #define NAME_MAX_LEN 64
 
@@ -122,6 +126,7 @@ static int nest(const char *lib, char *rest)
 
 	if (find_library(install_path_liburxe_outer, second) || set_outer_variables())
 		return -1;
+	nested = true;
 	remove_library(rest, second);
 	snprintf(both, sizeof(both), "%s:%s", lib, second);
 	return set_preload(both, rest);
@@ -196,4 +201,36 @@ int preload_set(const char *run_dir)
 	    set_sanitizer_options())
 		return -1;
 	return preload_set_env("URXE_DIR", run_dir);
+}
+
+/* The daemon has linked each device that it has found at its start (urxed/kernel/host_ibdevs.c). */
+static bool has_link_below(const char *class, const char *top)
+{
+	const size_t len = strlen(top);
+	char target[PATH_MAX];
+	struct dirent *entry;
+	bool found = false;
+	DIR *dir = opendir(class);
+
+	while (dir && !found && (entry = readdir(dir))) {
+		ssize_t n = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target));
+
+		found = n > (ssize_t)len && !memcmp(target, top, len) && target[len] == '/';
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+void preload_check_outer(const char *run_dir)
+{
+	char class[PATH_MAX], top[PATH_MAX];
+
+	if (!nested || !realpath(outer[0], top))
+		return;
+	snprintf(class, sizeof(class), "%s/" VNIC_SYSFS_NAME "/class/infiniband", run_dir);
+	if (!has_link_below(class, top))
+		log_line("the program has the device of %s, and not that of %s: the urxed in %s "
+			 "was not started within this 'urxe run', or both devices have one name",
+			 run_dir, outer[0], run_dir);
 }

@@ -109,6 +109,16 @@ def check_levels(build):
                [f'URXE_DIR={third.run_dir}', f'URXE_OUTER_DIR={second.run_dir}'])
 
 
+def check_strangers(build):
+    """A daemon that runs already does not know the device of an outer run directory; the user is told."""
+    with Host(build, arguments=('--device', 'outer0')) as outer, Host(build) as inner:
+        result = subprocess.run(outer.command([outer.urxe, 'run', '--run-dir', inner.run_dir, '--', 'ibv_devinfo']),
+                                capture_output=True, text=True, timeout=30 * BUSY, env=outer.environment, check=False)
+        expect_devices(result.stdout, ['urxe0'])
+        if not re.fullmatch(f'urxe: .* the device of {inner.run_dir}, and not that of {outer.run_dir}: .*\n', result.stderr):
+            raise Failure(f'not one line about the outer device: {result.stderr}')
+
+
 def start_rping(outer, inner, nested, *arguments):
     """Starts a server, and waits until it listens at the HCA."""
     server = outer.spawn([outer.urxe, 'run', '--run-dir', outer.run_dir, '--', *nested, 'rping', '-s', *arguments])
@@ -199,7 +209,7 @@ def check_rate(build):
 
 
 CHECKS = {'software': check_software, 'ports': check_ports, 'rate': check_rate, 'nested': check_nested, 'levels': check_levels,
-          'rdma_cm': check_rdma_cm, 'mistakes': check_mistakes}
+          'strangers': check_strangers, 'rdma_cm': check_rdma_cm, 'mistakes': check_mistakes}
 
 if __name__ == '__main__':
     main(lambda: CHECKS[sys.argv[2]](sys.argv[1]))
