@@ -72,12 +72,20 @@ static void print_findings(const struct findings *f, bool json)
 	}
 }
 
+/* The checks of a run directory and of the daemon there. */
+static void check_served(struct findings *f, const char *run_dir)
+{
+	bool served = check_daemon(f, run_dir);
+
+	check_device(f, run_dir);
+	check_run_dir(f, run_dir, served);
+}
+
 int cmd_doctor(int argc, char **argv)
 {
 	char run_dir[RUNDIR_MAX], error[RUNDIR_ERROR];
 	struct findings f = {json_array(), FINDING_OK};
 	struct arguments a = {0};
-	bool served;
 	int rc = parse_doctor_arguments(argc, argv, &a);
 
 	if (rc)
@@ -85,13 +93,16 @@ int cmd_doctor(int argc, char **argv)
 	if (a.probe)
 		return device_probe();
 	signal(SIGCHLD, SIG_DFL); /* with SIG_IGN, which may be inherited, pclose() fails */
-	if (daemon_choose_run_dir(a.run_dir, run_dir, error)) {
+	rc = daemon_choose_run_dir(a.run_dir, run_dir, error);
+	if (rc && !rundir_is_default(a.run_dir)) {
 		log_line("%s", error);
 		return STATUS_USAGE;
 	}
-	served = check_daemon(&f, run_dir);
-	check_device(&f, run_dir);
-	check_run_dir(&f, run_dir, served);
+	if (rc)
+		finding_add(&f, "device", FINDING_FAULT, "urxe run --run-dir " MEMORY_DIR " -- CMD",
+			    "%s", error);
+	else
+		check_served(&f, run_dir);
 	check_copies(&f);
 	check_limits(&f);
 	check_kernel(&f);

@@ -18,6 +18,7 @@ from host import BUSY, Failure, Host, main  # noqa: E402
 
 SUBJECTS = {'daemon', 'device', 'run dir', 'copies', 'limits', 'kernel', 'UDP 4791', 'uplinks', 'MTU', 'firewall'}
 ROCE_PORT = 4791
+STRANGER = 64321  # a user
 PROCESS_VM_READV = {'aarch64': 270, 'x86_64': 310}[os.uname().machine]  # the system call's number
 
 
@@ -26,7 +27,7 @@ def call(host, *arguments, prefix=()):
                           timeout=20 * BUSY, env=host.environment, check=False)
 
 
-def ask(host, *arguments, status=0, prefix=()):
+def ask(host, *arguments, status=0, prefix=(), subjects=SUBJECTS):
     """The findings by subject; MTU may have several, of which one is kept."""
     result = call(host, '--json', *arguments, prefix=prefix)
     if result.returncode != status or result.stderr:
@@ -34,7 +35,7 @@ def ask(host, *arguments, status=0, prefix=()):
     document = json.loads(result.stdout)
     check_document('doctor', document)
     findings = document['findings']
-    if {finding['subject'] for finding in findings} != SUBJECTS:
+    if {finding['subject'] for finding in findings} != subjects:
         raise Failure(f'other subjects: {findings}')
     if any(set(finding) != {'subject', 'status', 'text', 'remedy'} for finding in findings):
         raise Failure(f'other keys: {findings}')
@@ -114,6 +115,20 @@ def check_faults(host):
     found = ask(host, '--run-dir', host.run_dir, status=1)
     os.rename(library + '.gone', library)
     expect(found['device'], 'fault', 'liburxe.so cannot be read')
+
+
+def check_no_run_dir(host):
+    """Without a directory for a daemon the other findings are there."""
+    if os.getuid():
+        return
+    squatter = f'/tmp/urxe-{STRANGER}'
+    os.makedirs(squatter, exist_ok=True)
+    try:
+        found = ask(host, status=1, subjects=SUBJECTS - {'daemon', 'run dir'},
+                    prefix=['setpriv', f'--reuid={STRANGER}', '--clear-groups', 'env', '-u', 'XDG_RUNTIME_DIR', 'HOME=/nonexistent'])
+    finally:
+        os.rmdir(squatter)
+    expect(found['device'], 'fault', f'{squatter} belongs to user 0', 'urxe run --run-dir /dev/shm/urxe-$(id -u) -- CMD')
 
 
 def check_limits(host):
@@ -266,6 +281,7 @@ def run():
         check_private(host)
         check_run_dir(host)
         check_faults(host)
+        check_no_run_dir(host)
         check_limits(host)
         check_uplinks(host)
         check_port(host)

@@ -10,6 +10,9 @@
 
 #include "urxe/doctor/finding.h"
 
+/* A run directory that remedies propose, to a shell. */
+#define MEMORY_DIR "/dev/shm/urxe-$(id -u)"
+
 /* Which daemon serves the run directory, and with which uplinks. True: the directory has a daemon's
  * socket, even if no daemon answers. */
 bool check_daemon(struct findings *f, const char *run_dir);
@@ -22,7 +25,8 @@ void check_device(struct findings *f, const char *run_dir);
 void check_run_dir(struct findings *f, const char *run_dir, bool served);
 /*
  * `urxe doctor --probe`, which check_device starts under `urxe run`: opens the device. Prints "ok",
- * a tab and the device's name, or a sentence, a tab and the command that mends it. Returns the exit status of that command.
+ * a tab and the device's name, or a sentence, a tab and the command that mends it. Returns the exit
+ * status of that command.
  */
 int device_probe(void);
 /* Does the kernel let one process copy from the memory of another one? */

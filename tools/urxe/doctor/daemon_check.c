@@ -11,8 +11,6 @@
 #include "common/rundir.h"
 #include "urxed/report/control_client.h"
 
-#define MEMORY_DIR "/dev/shm/urxe-$(id -u)"
-
 #define UPLINKS 256 /* length of the list of uplinks, with the NUL; a longer one is cut */
 
 static void list_uplinks(const json_t *report, char list[UPLINKS])
