@@ -295,6 +295,15 @@ def check_no_daemon(build):
         refused(host, 1, 'host')
 
 
+def check_bytes(build):
+    """A path of the run directory that is no UTF-8 is shown but for those bytes."""
+    with Host(build, daemon=False) as host:
+        parent = host.run_dir
+        host.run_dir = os.path.join(parent, '\udcffrun')
+        host.start_daemon([])
+        expect('run_dir', host.show('host')['host']['run_dir'], f'{parent}/?run')
+
+
 def check_mistakes(build):
     with Host(build) as host:
         refused(host, 2, 'nonsense')
@@ -365,7 +374,7 @@ def check_hostile(build):
 
 CHECKS = {'topics': check_topics, 'ids': check_ids, 'busy': check_busy, 'silent': check_silent,
           'hostile': check_hostile, 'root': check_root, 'namespaces': check_namespaces,
-          'no_daemon': check_no_daemon, 'mistakes': check_mistakes}
+          'no_daemon': check_no_daemon, 'bytes': check_bytes, 'mistakes': check_mistakes}
 
 if __name__ == '__main__':
     main(lambda: CHECKS[sys.argv[2]](sys.argv[1]))

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <jansson.h>
 
 #include "common/json_fields.h"
+#include "common/printable.h"
 #include "common/rundir.h"
 #include "common/sealed_text.h"
 #include "urxed/privilege/fd_guard.h"
@@ -26,12 +28,16 @@ static const char *const cm_texts[] = {CM_COUNTER_LIST(COUNTER_TEXT)};
 static const char *const gsi_texts[] = {GSI_DROP_LIST(COUNTER_TEXT)};
 static const char *const neigh_texts[] = {NEIGH_COUNTER_LIST(COUNTER_TEXT)};
 
-/* "?" if s is not UTF-8, which JSON requires. */
+/* JSON requires UTF-8: other bytes, such as a path may have, become "?". */
 static json_t *make_text(const char *s)
 {
 	json_t *text = json_string(s);
+	char shown[PATH_MAX];
 
-	return text ? text : json_string("?");
+	if (text)
+		return text;
+	printable_copy(shown, sizeof(shown), s);
+	return json_string(shown);
 }
 
 /* --- The host */
