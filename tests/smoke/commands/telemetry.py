@@ -46,13 +46,16 @@ def check_numbers(host, connection, pair):
     for port in ports[1:]:
         expect('a port', (port['state'], port['drop_no_qp'], 'device_tx_frames' in port,
                           port['name']), ('active', 0, True, f'ib_write_bw-{port["pid"]}'))
+    numbers = ask(connection, '/urxe/ports')
+    expect('ports by parts', [ask(connection, f'/urxe/ports,{n}') for n in (0, 1, 3, 1000)], [numbers, numbers[1:], [], []])
     leases = ask(connection, '/urxe/leases')
+    expect('leases by parts', ask(connection, '/urxe/leases,1'), leases[1:])
     expect('leases', sorted(ask(connection, f'/urxe/lease,{qpn}')['pid'] for qpn in leases), pids)
     expect('hexadecimal', ask(connection, f'/urxe/lease,{leases[0]:#x}')['qpn_first'], leases[0])
     counters = ask(connection, '/urxe/counters')
     for name in ('switch_in_frames', 'drop_runt', 'vnic_interrupts'):
         expect(name, isinstance(counters.get(name), int), True)
-    for mistake in ('/urxe/port', '/urxe/port,x', '/urxe/port,99999', '/urxe/lease,7'):
+    for mistake in ('/urxe/port', '/urxe/port,x', '/urxe/port,99999', '/urxe/lease,7', '/urxe/ports,x', '/urxe/leases,-1'):
         expect(mistake, ask(connection, mistake), None)
     expect('pid', ask(connection, '/urxe/host')['pid'], host.show('host')['host']['pid'])
 

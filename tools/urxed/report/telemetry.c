@@ -50,18 +50,6 @@ static void add_members(struct netdev_telemetry *answer, const char *prefix, jso
 	}
 }
 
-/* Adds the integer `key` of each row. */
-static void add_numbers(struct netdev_telemetry *answer, const json_t *list, const char *key)
-{
-	json_t *row;
-	size_t i;
-
-	json_array_foreach(list, i, row)
-	{
-		netdev_telemetry_number(answer, NULL, (uint64_t)json_get_number(row, key));
-	}
-}
-
 /* The row whose integer `key` is the parameter, which is decimal or, with 0x, hexadecimal. */
 static json_t *find_row(const json_t *list, const char *key, const char *parameter)
 {
@@ -97,14 +85,31 @@ static int answer_host(const char *parameter, struct netdev_telemetry *answer)
 	return report ? 0 : -EIO;
 }
 
-static int answer_ports(const char *parameter, struct netdev_telemetry *answer)
+/*
+ * Adds the integer `key` of each row of a list, but not of the first ones, whose number is the
+ * parameter: an answer has room for NETDEV_TELEMETRY_MAX.
+ */
+static int answer_list(struct netdev_telemetry *answer, const char *list, const char *key,
+		       const char *parameter)
 {
-	json_t *report = get_report();
+	char *end;
+	size_t i = strtoul(parameter, &end, 10);
+	json_t *report, *rows;
 
-	(void)parameter;
-	add_numbers(answer, json_object_get(report, "ports"), "number");
+	if (*end || *parameter == '-')
+		return -EINVAL;
+	report = get_report();
+	rows = json_object_get(report, list);
+	for (; i < json_array_size(rows); i++)
+		netdev_telemetry_number(answer, NULL,
+					(uint64_t)json_get_number(json_array_get(rows, i), key));
 	json_decref(report);
 	return report ? 0 : -EIO;
+}
+
+static int answer_ports(const char *parameter, struct netdev_telemetry *answer)
+{
+	return answer_list(answer, "ports", "number", parameter);
 }
 
 static int answer_port(const char *parameter, struct netdev_telemetry *answer)
@@ -139,12 +144,7 @@ static int answer_counters(const char *parameter, struct netdev_telemetry *answe
 
 static int answer_leases(const char *parameter, struct netdev_telemetry *answer)
 {
-	json_t *report = get_report();
-
-	(void)parameter;
-	add_numbers(answer, json_object_get(report, "leases"), "qpn_first");
-	json_decref(report);
-	return report ? 0 : -EIO;
+	return answer_list(answer, "leases", "qpn_first", parameter);
 }
 
 static int answer_lease(const char *parameter, struct netdev_telemetry *answer)
@@ -159,10 +159,12 @@ static int answer_lease(const char *parameter, struct netdev_telemetry *answer)
 
 static const struct netdev_telemetry_command commands[] = {
 	{"/urxe/host", "The daemon and its host. No parameters", false, answer_host},
-	{"/urxe/ports", "Numbers of the switch's ports. No parameters", true, answer_ports},
+	{"/urxe/ports", "256 numbers of the switch's ports. Parameters: how many to skip", true,
+	 answer_ports},
 	{"/urxe/port", "One port's counters. Parameters: number", false, answer_port},
 	{"/urxe/counters", "Sums of all counters. No parameters", false, answer_counters},
-	{"/urxe/leases", "First queue pair numbers of leases. No parameters", true, answer_leases},
+	{"/urxe/leases", "First queue pair numbers of 256 leases. Parameters: how many to skip",
+	 true, answer_leases},
 	{"/urxe/lease", "One lease. Parameters: first queue pair number", false, answer_lease},
 };
 
