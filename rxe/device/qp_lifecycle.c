@@ -20,6 +20,7 @@
 #include "requester/retransmit.h"
 #include "responder/acknowledge.h"
 #include "responder/psn_gap.h"
+#include "responder/responder.h"
 
 /* The function of each timer, and the offset of the timer in the QP. */
 static const struct {
@@ -27,7 +28,7 @@ static const struct {
 	void (*fired)(struct urxe_qp *qp);
 } qp_timers[] = {
 	[TIMER_RETRY] = {offsetof(struct urxe_qp, timer), comp_retransmit_timer},
-	[TIMER_GAP] = {offsetof(struct urxe_qp, gap_timer), psn_gap_time_out},
+	[TIMER_GAP] = {offsetof(struct urxe_qp, gap_timer), resp_gap_time_out},
 	[TIMER_ACK] = {offsetof(struct urxe_qp, ack_timer), resp_ack_again},
 	[TIMER_PACE] = {offsetof(struct urxe_qp, pace.timer), qp_schedule},
 };

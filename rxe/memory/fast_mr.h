@@ -22,7 +22,7 @@ int fast_mr_create(struct urxe_dev *dev, uint32_t pd, uint32_t max_extents, uint
 bool fast_mr_register(struct urxe_qp *qp, const struct urxe_fast_reg *request);
 /*
  * Withdraws the key's rights from the copy transport, before a request invalidates the key. False:
- * a peer still copies by the key, so the request has to wait, and the caller calls this again.
+ * a peer still copies, by any key, so the request has to wait, and the caller calls this again.
  */
 bool key_release(struct urxe_dev *dev, uint32_t key);
 /*

@@ -35,6 +35,8 @@ void copy_table_publish_grant(struct urxe_dev *dev, const struct urxe_copy_grant
  * for that, and releases its lock meanwhile.
  */
 void copy_table_withdraw_key(struct urxe_dev *dev, uint32_t key);
+/* Interval of checks whether copies of peers have ended, ns. */
+#define COPIES_AGAIN_NS 100000
 /* Whether all copies by rights that were withdrawn have ended. */
 bool copies_ended(struct urxe_dev *dev);
 /* Publishes a QP, or replaces its entry; qp->version is ignored. Does nothing if each chunk of the

@@ -186,8 +186,9 @@ struct responder {
 	bool nak_sent;   /* for this expected PSN */
 	bool ack_due;
 	uint8_t nak;          /* AETH syndrome due, a NAK's or an ACK's; 0 = none */
-	bool in_gap;          /* `gap` is in use: a request is missing before received ones, or
-				 psn_gap_suspect assumes that one is */
+	bool in_gap;          /* `gap` is in use: a request is missing before received ones,
+				 psn_gap_suspect assumes that one is, or the expected request is
+				 kept for later */
 	bool silent;          /* a duplicate has waited for its ACK since silent_since */
 	bool starved;         /* the last ACK told the peer of 0 credits, or an RNR NAK was sent */
 	uint16_t res_pending; /* number of `resources` that are pending */

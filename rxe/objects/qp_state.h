@@ -30,9 +30,9 @@ TAILQ_HEAD(out_of_order_list, out_of_order_packet);
  * is refused (state/gap_record.c). */
 #define PSN_GAP_REPEATS 3
 
-/* Requests that a responder received before the expected one (responder/psn_gap.h). */
+/* Requests that a responder has received and not executed (responder/psn_gap.h). */
 struct psn_gap {
-	struct out_of_order_list kept; /* packets behind the gap */
+	struct out_of_order_list kept; /* packets behind the gap, or from the expected one on */
 	bool asked;                    /* a sequence NAK named the gap, or psn_gap_suspect has
 					  started the gap timer without a NAK */
 	uint8_t repeats;               /* of that NAK, up to PSN_GAP_REPEATS */

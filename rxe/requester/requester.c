@@ -5,6 +5,7 @@
 #include "memory/fast_mr.h"
 #include "memory/mw.h"
 #include "objects/completion.h"
+#include "objects/copy_table.h"
 #include "objects/device.h"
 #include "objects/pkey.h"
 #include "objects/qp.h"
@@ -18,8 +19,6 @@
 
 /* Most response packets of one READ request. */
 #define READ_CHUNK 64
-/* Interval of checks whether a peer's copy by a key has ended. */
-#define COPY_AGAIN_NS 100000
 
 uint32_t req_read_chunk(const struct urxe_qp *qp)
 {
@@ -225,7 +224,7 @@ static bool run_local(struct urxe_qp *qp, struct send_wqe *wqe)
 	if (is_fenced(qp, wqe))
 		return false;
 	if (!release_rights(qp, wqe)) {
-		pace_again(qp, COPY_AGAIN_NS);
+		pace_again(qp, COPIES_AGAIN_NS);
 		return false;
 	}
 	if (!execute_local(qp, wqe)) {

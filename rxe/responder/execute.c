@@ -164,10 +164,8 @@ static uint8_t execute_send(struct urxe_qp *qp, const struct urxe_packet *p, uin
 			fail_recv(qp, URXE_WC_LOC_LEN_ERR);
 		return RESP_RECV_TOO_SHORT;
 	}
-	if (flags & URXE_OPF_IETH && !key_release(qp->dev, p->ieth_rkey)) {
-		qp_drop(qp, URXE_DROP_KEY_IN_USE);
-		return RESP_DROPPED;
-	}
+	if (flags & URXE_OPF_IETH && !key_release(qp->dev, p->ieth_rkey))
+		return RESP_POSTPONED;
 	syndrome = place_send(qp, p);
 	if (syndrome)
 		return syndrome;

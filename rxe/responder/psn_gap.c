@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "responder/psn_gap.h"
 
+#include "objects/copy_table.h"
 #include "objects/device.h"
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
@@ -86,6 +87,35 @@ void psn_gap_early_packet(struct urxe_qp *qp, const struct urxe_packet *p, uint3
 	else
 		qp_drop(qp, URXE_DROP_OUT_OF_SEQUENCE);
 	wait_for_gap(qp, dev->now);
+}
+
+static void postpone_kept(struct urxe_qp *qp)
+{
+	struct urxe_dev *dev = qp->dev;
+
+	qp->resp.in_gap = true;
+	timer_set(&dev->timers, &qp->gap_timer, dev->now + COPIES_AGAIN_NS);
+}
+
+bool psn_gap_keep_expected(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	if (p->reference || !out_of_order_keep(qp->dev, &qp->resp.gap.kept, p, 0))
+		return false;
+	postpone_kept(qp);
+	return true;
+}
+
+void psn_gap_put_back(struct urxe_qp *qp, struct out_of_order_packet *kept)
+{
+	TAILQ_INSERT_HEAD(&qp->resp.gap.kept, kept, link);
+	postpone_kept(qp);
+}
+
+bool psn_gap_has_expected(const struct urxe_qp *qp)
+{
+	const struct out_of_order_packet *first = TAILQ_FIRST(&qp->resp.gap.kept);
+
+	return first && first->packet.psn == qp->resp.psn;
 }
 
 void psn_gap_suspect(struct urxe_qp *qp, uint64_t delay)

@@ -7,6 +7,7 @@
 #ifndef URXE_RESPONDER_PSN_GAP_H
 #define URXE_RESPONDER_PSN_GAP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <rxe/packet.h>
@@ -29,6 +30,13 @@ void psn_gap_filled(struct urxe_qp *qp);
 /* Takes the kept request with the expected PSN; the caller passes it to out_of_order_give_back.
  * NULL: it is missing. If later ones are kept, they are behind the next gap, whose timer starts. */
 struct out_of_order_packet *psn_gap_next_kept(struct urxe_qp *qp);
+/* Keeps a copy of the expected request, and starts the gap timer, after which the caller takes it
+ * by psn_gap_next_kept. False: it cannot be kept. */
+bool psn_gap_keep_expected(struct urxe_qp *qp, const struct urxe_packet *p);
+/* The same for a request that the caller has taken by psn_gap_next_kept. */
+void psn_gap_put_back(struct urxe_qp *qp, struct out_of_order_packet *kept);
+/* Whether the expected request is kept. */
+bool psn_gap_has_expected(const struct urxe_qp *qp);
 /*
  * The device was absent (rxe/announcement.h), so the expected request and the responder's last
  * responses may be lost. Without a gap, starts the gap timer for 3 ms plus `delay` ns. If no
@@ -38,8 +46,8 @@ struct out_of_order_packet *psn_gap_next_kept(struct urxe_qp *qp);
  * while a gap's timer runs, and after an RNR NAK.
  */
 void psn_gap_suspect(struct urxe_qp *qp, uint64_t delay);
-/* The gap timer has fallen due: sends the gap's NAK, or calls resp_nak_without_gap if
- * psn_gap_suspect started the timer. */
+/* The gap timer has fallen due, and the expected request is not kept: sends the gap's NAK, or calls
+ * resp_nak_without_gap if psn_gap_suspect started the timer. */
 void psn_gap_time_out(struct urxe_qp *qp);
 
 #endif

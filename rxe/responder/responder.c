@@ -29,38 +29,60 @@ static void report_established(struct urxe_qp *qp)
 
 /* --- Reliable connection. */
 
-/* Executes the request with the expected PSN. False: it was refused or dropped. */
-static bool execute_expected(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+/* Executes the request with the expected PSN. Returns 0 or what resp_execute returns. */
+static uint8_t execute_expected(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
 	uint8_t syndrome = resp_execute(qp, p, flags);
 
 	if (syndrome == RESP_DROPPED)
-		return false;
+		return syndrome;
 	qp->resp.nak = 0;
 	qp->resp.nak_sent = false;
 	if (qp->resp.in_gap)
 		psn_gap_filled(qp);
 	if (syndrome) {
-		resp_refuse(qp, syndrome);
-		return false;
+		if (syndrome != RESP_POSTPONED)
+			resp_refuse(qp, syndrome);
+		return syndrome;
 	}
 	report_established(qp);
 	if (p->ack_req && !(flags & URXE_OPF_RESOURCE))
 		resp_ack(qp); /* a response also acknowledges its request (IBA 9.7.5.1.2) */
-	return true;
+	return 0;
 }
 
 /* Executes kept packets that follow without a gap. */
 static void deliver_kept(struct urxe_qp *qp)
 {
 	struct out_of_order_packet *kept;
-	bool executed = true;
+	uint8_t syndrome = 0;
 
-	while (executed && (kept = psn_gap_next_kept(qp))) {
-		executed = execute_expected(qp, &kept->packet,
+	while (!syndrome && (kept = psn_gap_next_kept(qp))) {
+		syndrome = execute_expected(qp, &kept->packet,
 					    urxe_opcodes[kept->packet.opcode].flags);
-		out_of_order_give_back(qp->dev, kept);
+		if (syndrome == RESP_POSTPONED)
+			psn_gap_put_back(qp, kept);
+		else
+			out_of_order_give_back(qp->dev, kept);
 	}
+}
+
+static void rc_expected(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+{
+	uint8_t syndrome = execute_expected(qp, p, flags);
+
+	if (syndrome == RESP_POSTPONED && !psn_gap_keep_expected(qp, p))
+		qp_drop(qp, URXE_DROP_KEY_IN_USE);
+	if (!syndrome && qp->resp.in_gap)
+		deliver_kept(qp);
+}
+
+void resp_gap_time_out(struct urxe_qp *qp)
+{
+	if (psn_gap_has_expected(qp))
+		deliver_kept(qp);
+	else
+		psn_gap_time_out(qp);
 }
 
 static void rc_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
@@ -74,8 +96,8 @@ static void rc_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 		psn_gap_early_packet(qp, p, (uint32_t)ahead);
 	else if (ahead < 0)
 		resp_duplicate(qp, p, flags);
-	else if (execute_expected(qp, p, flags) && qp->resp.in_gap)
-		deliver_kept(qp);
+	else
+		rc_expected(qp, p, flags);
 }
 
 /* --- Unreliable connection and datagram. */

@@ -8,5 +8,8 @@
 
 /* Handles a request packet that has passed the checks of device/input.c for this QP. */
 void resp_packet(struct urxe_qp *qp, const struct urxe_packet *p);
+/* The gap timer has fallen due: executes kept requests if the expected one is among them; else
+ * calls psn_gap_time_out. */
+void resp_gap_time_out(struct urxe_qp *qp);
 
 #endif

@@ -72,7 +72,7 @@ static void keep_packet(struct state_stream *s, struct urxe_qp *qp, const struct
 	const struct out_of_order_packet *last = TAILQ_LAST(list, out_of_order_list);
 	const int32_t ahead = urxe_psn_diff(p->psn, qp->resp.psn);
 
-	state_require(s, ahead > 0 && ahead < OUT_OF_ORDER_WINDOW &&
+	state_require(s, ahead >= 0 && ahead < OUT_OF_ORDER_WINDOW &&
 				 p->payload_len <= qp->dev->attr.mtu &&
 				 (!last || urxe_psn_diff(p->psn, last->packet.psn) > 0));
 	if (!state_ok(s))

@@ -36,7 +36,8 @@
 	X(OWN_MULTICAST, "own_multicast", "copy for its own sender, which blocks own multicast") \
 	X(OUT_OF_SEQUENCE, "out_of_sequence", "request PSN is ahead of the expected one")        \
 	X(UNREADABLE, "unreadable", "referenced payload that could not be read from its sender") \
-	X(KEY_IN_USE, "key_in_use", "SEND with invalidate of a key while a peer copies by it")   \
+	X(KEY_IN_USE, "key_in_use",                                                              \
+	  "SEND with invalidate while a peer copies, not kept for later")                        \
 	X(BAD_INVALIDATE, "bad_invalidate",                                                      \
 	  "SEND with invalidate of a key that its queue pair may not invalidate")                \
 	X(DUPLICATE, "duplicate", "duplicate request whose answer is no longer kept")            \

@@ -671,8 +671,8 @@ static void test_invalidation_waits_for_copies(void **state)
 }
 
 /*
- * The same for a SEND with invalidate from the peer: the responder drops the packet, and the
- * requester repeats it.
+ * The same for a SEND with invalidate from the peer: the responder keeps the packet, and those
+ * behind it, so the requester repeats nothing.
  */
 static void test_remote_invalidation_waits(void **state)
 {
@@ -680,19 +680,51 @@ static void test_remote_invalidation_waits(void **state)
 	struct urxe_send_wr wr = {.opcode = URXE_WR_SEND_INV, .flags = URXE_SEND_SIGNALED};
 	struct urxe_mw *mw;
 	struct urxe_wc wc;
+	uint64_t from;
 
 	(void)state;
 	setup_proven(&d);
 	mw = bind_window(&d);
 	wr.invalidate_key = urxe_mw_key(mw);
 	post_recv(&d.e.end[1], 9, 20000, 100);
-	d.way[1].unsettled = 1;
+	post_recv(&d.e.end[1], 10, 20000, 100);
+	d.way[1].unsettled = 5;
+	from = d.e.pair->now;
+	assert_int_equal(urxe_post_send(d.e.end[0].qp, &wr), 0);
+	wr = (struct urxe_send_wr){.wr_id = 1, .opcode = URXE_WR_SEND, .flags = wr.flags};
 	assert_int_equal(urxe_post_send(d.e.end[0].qp, &wr), 0);
 	pair_settle(d.e.pair);
+	assert_true(d.e.pair->now - from < 1000000);
 	expect_wc(&d.e.a->send_cq, 0, URXE_WC_SUCCESS);
+	expect_wc(&d.e.a->send_cq, 1, URXE_WC_SUCCESS);
 	wc = expect_wc(&d.e.b->recv_cq, 9, URXE_WC_SUCCESS);
-	assert_int_equal(wc.invalidated_key, wr.invalidate_key);
-	assert_int_equal(urxe_dev_counters(d.e.b->dev)->drop[URXE_DROP_KEY_IN_USE], 1);
+	assert_int_equal(wc.invalidated_key, urxe_mw_key(mw));
+	expect_wc(&d.e.b->recv_cq, 10, URXE_WC_SUCCESS);
+	assert_int_equal(drops(d.e.b, URXE_DROP_KEY_IN_USE), 0);
+	assert_int_equal(events(d.e.a, URXE_EVENT_NAK_SEQ_RCVD), 0);
+	copy_pair_close(&d);
+}
+
+/* The queue pair is reset while it keeps the packet. */
+static void test_reset_forgets_a_waiting_invalidation(void **state)
+{
+	struct urxe_qp_attr reset = {.state = URXE_QPS_RESET};
+	struct copy_pair d;
+	struct urxe_send_wr wr = {.opcode = URXE_WR_SEND_INV};
+
+	(void)state;
+	setup_proven(&d);
+	wr.invalidate_key = urxe_mw_key(bind_window(&d));
+	post_recv(&d.e.end[1], 9, 20000, 100);
+	d.way[1].unsettled = 2;
+	assert_int_equal(urxe_post_send(d.e.end[0].qp, &wr), 0);
+	while (d.way[1].unsettled == 2)
+		pair_run(d.e.pair, d.e.pair->now + 1000);
+	assert_int_equal(urxe_qp_modify(d.e.end[0].qp, d.e.pair->now, &reset, URXE_QP_STATE), 0);
+	assert_int_equal(urxe_qp_modify(d.e.end[1].qp, d.e.pair->now, &reset, URXE_QP_STATE), 0);
+	pair_settle(d.e.pair);
+	expect_none(&d.e.b->recv_cq);
+	assert_int_equal(d.way[1].unsettled, 1);
 	copy_pair_close(&d);
 }
 
@@ -831,6 +863,7 @@ int main(void)
 		cmocka_unit_test(test_refused_request_keeps_the_grant_of_a_fast_registration),
 		cmocka_unit_test(test_invalidation_waits_for_copies),
 		cmocka_unit_test(test_remote_invalidation_waits),
+		cmocka_unit_test(test_reset_forgets_a_waiting_invalidation),
 		cmocka_unit_test(test_copy_without_rights_fails_as_packets_do),
 		cmocka_unit_test(test_qp_rights_apply_to_copies),
 		cmocka_unit_test(test_own_key_is_wrong),
