@@ -29,22 +29,26 @@ bool lease_is_quiet(const struct lease_table *t, uint32_t block, uid_t user, uin
  * The next free block in rotation: a released block is reused as late as possible, when packets
  * from its former owner's peers have died out. A process that attaches again and again could reach
  * any block soon, so those of other users are left out while they are quiet. If all are quiet, the
- * one that has been so longest. 0: no block is free.
+ * one that has been so longest. The lower half comes after the upper one where HCAs choose QPNs
+ * from it. 0: no block is free.
  */
 static uint32_t find_block(const struct lease_table *t, uid_t user, uint64_t now)
 {
-	uint32_t block = t->last, oldest = 0, tries;
+	uint32_t block = t->last, low = 0, oldest = 0, tries;
 
 	for (tries = 0; tries < LEASE_BLOCKS; tries++) {
 		block = (block + 1) % LEASE_BLOCKS;
 		if (!is_free(t, block))
 			continue;
-		if (!lease_is_quiet(t, block, user, now))
-			return block;
-		if (!oldest || t->past[block].ended < t->past[oldest].ended)
+		if (!lease_is_quiet(t, block, user, now)) {
+			if (!t->avoids_hca || block >= LEASE_BLOCKS / 2)
+				return block;
+			low = low ? low : block;
+		} else if (!oldest || t->past[block].ended < t->past[oldest].ended) {
 			oldest = block;
+		}
 	}
-	return oldest;
+	return low ? low : oldest;
 }
 
 int lease_take(struct lease_table *t, void *owner, uid_t user, uint64_t now, uint32_t *qpn)
@@ -87,8 +91,7 @@ bool lease_may_add(const struct lease_table *t, const void *owner, uint32_t qpn)
 
 void lease_avoid_hca(struct lease_table *t)
 {
-	if (t->last < LEASE_BLOCKS / 2 - 1)
-		t->last = LEASE_BLOCKS / 2 - 1;
+	t->avoids_hca = true;
 }
 
 void lease_drop(struct lease_table *t, const void *owner)

@@ -41,6 +41,7 @@ struct lease_table {
 	const struct lease_past *past; /* of each block; NULL = unknown */
 	uint32_t last;                 /* block leased most recently */
 	struct qpn_table *added;       /* QPNs that processes have added; NULL = none */
+	bool avoids_hca;               /* lease_avoid_hca was called */
 };
 
 /*
@@ -88,8 +89,8 @@ static inline void *lease_owner(const struct lease_table *t, uint32_t qpn)
 bool lease_may_add(const struct lease_table *t, const void *owner, uint32_t qpn);
 
 /*
- * Call it if an HCA backs urxe0: lease_take then begins in the upper half of the QPNs, because HCAs
- * choose QPNs from the lower one.
+ * Call it if an HCA backs urxe0: lease_take then takes the lower half of the QPNs only if the upper
+ * one has no free block, because HCAs choose QPNs from the lower half.
  */
 void lease_avoid_hca(struct lease_table *t);
 

@@ -165,6 +165,27 @@ static void the_longest_quiet_block_is_leased_without_another(void **state)
 	assert_int_equal(lease_block(qpn), 69);
 }
 
+/* HCAs choose QPNs from the lower half, which therefore stays free as long as possible. */
+static void the_lower_half_is_leased_last_beside_an_hca(void **state)
+{
+	struct lease_table *t = *state;
+	uint32_t qpn, i;
+	int me, other;
+
+	lease_avoid_hca(t);
+	for (i = 0; i < LEASE_BLOCKS; i++) {
+		assert_int_equal(lease_take(t, &other, USER, NOW, &qpn), 0);
+		assert_true(qpn >= 0x800000);
+		lease_drop(t, &other);
+	}
+	for (i = 0; i < LEASE_BLOCKS / 2 - 1; i++) {
+		assert_int_equal(lease_take(t, &me, USER, NOW, &qpn), 0);
+		assert_true(qpn >= 0x800000);
+	}
+	assert_int_equal(lease_take(t, &me, USER, NOW, &qpn), 0);
+	assert_true(qpn < 0x800000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -174,6 +195,7 @@ int main(void)
 		TEST(drop_takes_all_blocks_of_one_owner_only),
 		TEST(free_block_can_be_claimed),
 		TEST(claimable_block_is_not_leased),
+		TEST(the_lower_half_is_leased_last_beside_an_hca),
 		TEST(another_users_block_is_not_leased_soon),
 		TEST(the_longest_quiet_block_is_leased_without_another),
 	};
