@@ -142,7 +142,7 @@ static void write_slot(const struct slot_file *s, uint32_t index, const struct s
 
 	if (pwrite(s->fd, slot, written_size(slot->size), slot_offset(index)) !=
 	    (ssize_t)written_size(slot->size))
-		log_ratelimited(&limit, now_ns(), "cannot store the rdma_cm state: %s",
+		log_ratelimited(&limit, now_ns(), "cannot store state for the next urxed: %s",
 				strerror(errno));
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A file of equal slots in the run directory, so that objects survive the daemon; ucma_store keeps
- * rdma_cm IDs in it. Each change is a single write, so a killed daemon leaves the old content or
- * the new one. The file is valid for one boot and one format, else it counts as empty. A slot with
- * a wrong checksum counts as empty, too.
+ * rdma_cm IDs in one, mac_store the MACs of machines in another. Each change is a single write, so
+ * a killed daemon leaves the old content or the new one. The file is valid for one boot and one
+ * format, else it counts as empty. A slot with a wrong checksum counts as empty, too.
  */
 #ifndef URXE_URXED_SESSION_SLOT_FILE_H
 #define URXE_URXED_SESSION_SLOT_FILE_H

@@ -36,6 +36,7 @@ void vm_port_set_init(struct vm_port_set *all, struct vswitch *sw, const struct 
 				    .listen_fd = -1};
 	for (uint32_t i = 0; i < SWITCH_SLOTS; i++)
 		all->at[i].socket = -1;
+	mac_store_init(&all->macs);
 }
 
 static int watch_socket(const struct vm_port_set *all, int fd, uint32_t data)
@@ -48,8 +49,13 @@ static int watch_socket(const struct vm_port_set *all, int fd, uint32_t data)
 int vm_port_set_open(struct vm_port_set *all, const char *run_dir, gid_t group,
 		     char error[VM_PORT_SET_ERROR])
 {
-	int rc;
+	int rc = mac_store_open(&all->macs, run_dir);
 
+	if (rc) {
+		snprintf(error, VM_PORT_SET_ERROR, "cannot use " MAC_STORE_NAME " in %s: %s",
+			 run_dir, strerror(-rc));
+		return rc;
+	}
 	all->run_dir = run_dir;
 	all->first = all->sw->n_uplinks;
 	all->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -151,8 +157,11 @@ static int choose_name(struct vm_port_set *all, struct vm_port *s, const char *a
 	return name_taken(all, s->name) ? -EEXIST : 0;
 }
 
-static bool mac_taken(const struct vm_port_set *all, const uint8_t mac[ETHER_MAC_LEN])
+static bool mac_taken(const struct vm_port_set *all, const uint8_t mac[ETHER_MAC_LEN], uid_t user)
 {
+	/* The MAC's machine had a port of the earlier daemon, and may not have come back yet. */
+	if (mac_store_is_kept(&all->macs, mac, user))
+		return true;
 	for (uint32_t i = 0; i < SWITCH_SLOTS; i++)
 		if (all->at[i].joined && ether_same(all->at[i].mac, mac))
 			return true;
@@ -167,7 +176,9 @@ static int confine(struct vm_port_set *all, uint32_t slot, uint64_t now,
 
 	if (!all->at[slot].confined)
 		return 0;
-	rc = mac_taken(all, mac) ? -EEXIST : fdb_pin_unknown(&all->sw->fdb, now, mac, slot);
+	rc = mac_taken(all, mac, all->at[slot].user)
+		     ? -EEXIST
+		     : fdb_pin_unknown(&all->sw->fdb, now, mac, slot);
 	return rc == -EEXIST ? -EADDRINUSE : rc;
 }
 
@@ -185,11 +196,14 @@ static int join(struct vm_port_set *all, uint32_t slot, uint64_t now,
 		return rc;
 	switch_add_vm_port(all->sw, slot);
 	rc = confine(all, slot, now, request->mac);
-	if (rc)
+	if (rc) {
 		close_port(all, slot);
-	s->joined = !rc;
+		return rc;
+	}
+	s->joined = true;
 	memcpy(s->mac, request->mac, sizeof(s->mac));
-	return rc;
+	s->mac_slot = mac_store_add(&all->macs, s->mac, s->user);
+	return 0;
 }
 
 /* The first packets: the socket has room. */
@@ -220,6 +234,7 @@ static void remove_port(struct vm_port_set *all, uint32_t slot, uint64_t now, co
 	const bool joined = s->joined;
 
 	if (joined) {
+		mac_store_remove(&all->macs, s->mac_slot);
 		close_port(all, slot);
 		log_ratelimited(&all->log, now, "%s left: %s", s->name, why);
 	}
@@ -329,6 +344,7 @@ void vm_port_set_event(struct vm_port_set *all, uint64_t now)
 
 uint64_t vm_port_set_tick(struct vm_port_set *all, uint64_t now)
 {
+	mac_store_tick(&all->macs, now);
 	for (uint32_t i = 0; i < SWITCH_SLOTS && all->n; i++)
 		if (all->at[i].joined &&
 		    netdev_shm_state(all->sw->uplinks[i].port) == NETDEV_SHM_BROKEN)
@@ -336,8 +352,18 @@ uint64_t vm_port_set_tick(struct vm_port_set *all, uint64_t now)
 	return accept_pause_tick(&all->pause, now);
 }
 
+static bool has_joined(const struct vm_port_set *all)
+{
+	for (uint32_t i = 0; i < SWITCH_SLOTS; i++)
+		if (all->at[i].joined)
+			return true;
+	return false;
+}
+
 void vm_port_set_close(struct vm_port_set *all)
 {
+	/* First: the end of the ports must not remove their MACs from the file. */
+	mac_store_close(&all->macs, all->run_dir, has_joined(all));
 	for (uint32_t i = 0; i < SWITCH_SLOTS; i++)
 		if (all->at[i].socket >= 0)
 			remove_port(all, i, 0, "the daemon ends");

@@ -18,6 +18,7 @@
 #include "urxed/accept_pause.h"
 #include "urxed/session/user_list.h"
 #include "urxed/switch/switch.h"
+#include "urxed/uplink/mac_store.h"
 
 #define VM_PORT_SET_ERROR 256
 /* Limit of the ports of all users together, of which each user has a quota (quota.h). */
@@ -32,6 +33,7 @@ struct vm_port {
 	bool confined; /* of a user whom only --vm-user trusts: sends from its own MAC only */
 	char name[SWITCH_PORT_NAME];
 	uint8_t mac[ETHER_MAC_LEN]; /* of its request */
+	uint32_t mac_slot;          /* in vm_port_set.macs, while joined */
 };
 
 struct vm_port_set {
@@ -44,8 +46,9 @@ struct vm_port_set {
 	int epoll_fd; /* readable when vm_port_set_event has something to do; -1 = closed */
 	int listen_fd;
 	struct accept_pause pause;
-	uint32_t first; /* slot of the first port */
-	uint32_t n;     /* connections now */
+	struct mac_store macs; /* of all ports, for the next daemon */
+	uint32_t first;        /* slot of the first port */
+	uint32_t n;            /* connections now */
 	struct log_ratelimit log;
 	struct vm_port at[SWITCH_SLOTS];
 };
@@ -54,8 +57,9 @@ struct vm_port_set {
 void vm_port_set_init(struct vm_port_set *all, struct vswitch *sw, const struct user_list *trusted,
 		      void (*changed)(void *ctx), void *ctx);
 /*
- * Listens in run_dir; group: its members may connect too, 0 = none. On error `error` holds a
- * sentence, and the caller still calls vm_port_set_close.
+ * Reads the MACs of an earlier daemon's machines, and listens in run_dir; group: its members may
+ * connect too, 0 = none. On error `error` holds a sentence, and the caller still calls
+ * vm_port_set_close.
  */
 int vm_port_set_open(struct vm_port_set *all, const char *run_dir, gid_t group,
 		     char error[VM_PORT_SET_ERROR]);
@@ -69,7 +73,10 @@ bool vm_port_set_has_machine(const struct vm_port_set *all);
  * whose process is gone.
  */
 void vm_port_set_event(struct vm_port_set *all, uint64_t now);
-/* Removes ports whose process broke their rings. Returns as accept_pause_tick. */
+/*
+ * Removes ports whose process broke their rings, and drops kept MACs whose time is over. Returns as
+ * accept_pause_tick.
+ */
 uint64_t vm_port_set_tick(struct vm_port_set *all, uint64_t now);
 
 #endif

@@ -110,10 +110,21 @@ static int teardown(void **state)
 	assert_int_equal(w->sw.n_uplinks, 0);
 	switch_fini(&w->sw);
 	neigh_fini(&w->neigh);
-	/* The socket's file is gone. */
+	/* The files are gone. */
 	assert_int_equal(rmdir(w->dir), 0);
 	free(w);
 	return 0;
+}
+
+/* The device processes see the end of their connections. */
+static void restart(struct world *w)
+{
+	char error[VM_PORT_SET_ERROR];
+
+	vm_port_set_close(&w->ports);
+	vm_port_set_init(&w->ports, &w->sw, &w->trusted, note_change, w);
+	assert_int_equal(vm_port_set_open(&w->ports, w->dir, 0, error), 0);
+	vm_port_set_tick(&w->ports, T0 + w->later);
 }
 
 static int connect_to(const struct world *w)
@@ -292,6 +303,39 @@ static int join_with_mac(struct world *w, struct process *p, const char *name, u
 
 	memcpy(request.mac, (uint8_t[]){2, 0, 0, 0, 0, last}, sizeof(request.mac));
 	return ask(w, p, &request, sizeof(request));
+}
+
+/* Who is first after a restart cannot take the MAC of another user's machine. */
+static void macs_are_kept_over_a_restart(void **state)
+{
+	const uid_t one = 1234567, two = 1234568;
+	struct world *w = *state;
+	struct process a, b, c;
+
+	w->trusted = (struct user_list){.n_users = 2, .users = {one, two}};
+	assert_int_equal(join_with_mac(w, &a, "a", 1), 0); /* root's */
+	peer_user = one;
+	assert_int_equal(join_with_mac(w, &b, "b", 2), 0);
+	restart(w);
+	end_process(w, &a);
+	end_process(w, &b);
+	peer_user = two;
+	w->later += MAC_STORE_KEEP_NS / 2;
+	assert_int_equal(join_with_mac(w, &c, "c", 1), -EADDRINUSE);
+	assert_int_equal(join_with_mac(w, &c, "c", 2), -EADDRINUSE);
+	assert_int_equal(join_with_mac(w, &c, "c", 3), 0);
+	peer_user = one;
+	assert_int_equal(join_with_mac(w, &b, "b", 2), 0);
+	/* A second restart: root's machine has not come yet. */
+	restart(w);
+	end_process(w, &b);
+	end_process(w, &c);
+	vm_port_set_tick(&w->ports, T0 + w->later + MAC_STORE_KEEP_NS - 1);
+	assert_int_equal(join_with_mac(w, &c, "c", 1), -EADDRINUSE);
+	assert_int_equal(join_with_mac(w, &c, "c", 3), -EADDRINUSE);
+	vm_port_set_tick(&w->ports, T0 + w->later + MAC_STORE_KEEP_NS);
+	assert_int_equal(join_with_mac(w, &c, "c", 1), 0);
+	end_process(w, &c);
 }
 
 /* Users whom --vm-user names cannot take the frames of other machines. */
@@ -543,6 +587,7 @@ int main(void)
 		TEST(frames_pass_between_machines),
 		TEST(mtu_to_a_machine_is_that_of_a_nic),
 		TEST(machine_of_another_user_has_one_mac),
+		TEST(macs_are_kept_over_a_restart),
 		TEST(port_names_are_unique_and_printable),
 		TEST(malformed_requests_are_refused),
 		TEST(other_users_need_a_name_in_the_list),
