@@ -59,7 +59,8 @@ struct adapter_take_over {
 struct adapter_hca {
 	struct hca *hca;     /* the open HCA; NULL: none */
 	uint32_t generation; /* of the daemon's HCA that was tried last (struct vnic_attach_hca) */
-	bool left;           /* that HCA is closed while its port is down (URXE_HCA_GONE) */
+	bool handled_down;   /* URXE_HCA_GONE: the engine has taken over from that HCA because its
+				port is down, so it is closed; or the engine could not */
 	/* recv_hook.c could not hook post_recv of a context: each run of the engine reads the
 	 * receive rings of the offloaded queue pairs of such contexts. */
 	bool unhooked;

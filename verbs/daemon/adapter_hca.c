@@ -53,7 +53,7 @@ static const struct hca_owner owner = {
 	.takes = takes, .lock = lock, .unlock = unlock, .place_fd = high_fd};
 
 /* With URXE_HCA_GONE=engine, the engine also takes over while the port is down. */
-static bool must_leave(const struct vnic_attach_hca *hca)
+static bool wants_take_over(const struct vnic_attach_hca *hca)
 {
 	return hca->down && settings_engine_takes_over();
 }
@@ -62,7 +62,8 @@ bool adapter_hca_stale(void)
 {
 	const struct vnic_attach_hca *now = &adapter.welcome.port.hca;
 
-	return now->generation != adapter.hca.generation || must_leave(now) != adapter.hca.left ||
+	return now->generation != adapter.hca.generation ||
+	       wants_take_over(now) != adapter.hca.handled_down ||
 	       (adapter.hca.hca && hca_is_dead(adapter.hca.hca));
 }
 
@@ -277,8 +278,9 @@ static void wait_for_hca(void)
 	adapter_claim();
 }
 
-/* Peers that never answer must not delay the end of the HCA. */
-static void take_over_queue_pairs(void)
+/* Peers that never answer must not delay the end of the HCA. True: the HCA executes no queue pair
+ * any more. */
+static bool take_over_queue_pairs(void)
 {
 	const uint64_t end = clock_monotonic() + TAKE_OVER_NS;
 	struct urxe_offload_refusal refusal;
@@ -288,38 +290,63 @@ static void take_over_queue_pairs(void)
 	       clock_monotonic() < end)
 		wait_for_hca();
 	if (!adapter.hca.hca || rc == -EIO)
-		return;
+		return false;
 	if (rc == -EOPNOTSUPP)
-		log_warning("queue pairs of the HCA end with it: %s (qp %#x)",
+		log_warning("the engine cannot take over from the HCA: %s (qp %#x)",
 			    adapter_hca_refusal(&refusal), refusal.qpn);
 	else if (rc)
-		log_warning("queue pairs of the HCA end with it: %s",
+		log_warning("the engine cannot take over from the HCA: %s",
 			    adapter_hca_refusal(&refusal));
 	else
 		log_info("the engine goes on with the HCA's queue pairs");
+	return !rc;
+}
+
+static bool is_alive(void)
+{
+	return adapter.hca.hca && !hca_is_dead(adapter.hca.hca);
+}
+
+static void close_old_hca(void)
+{
+	struct hca *old = adapter_hca_release();
+
+	if (!old)
+		return;
+	log_info("the HCA has gone");
+	adapter_unlock();
+	hca_close(old);
+	adapter_claim();
+}
+
+/* The port is down, and the queue pairs may outlast that; or it is active again. */
+static void keep_hca(bool down)
+{
+	adapter_hca_abandon(TAKER_GONE);
+	adapter.hca.handled_down = down;
+	engine_wake_for_work();
+	adapter_publish();
 }
 
 void adapter_hca_renew(void)
 {
 	const struct vnic_attach_hca wanted = adapter.welcome.port.hca;
-	const bool leaves = must_leave(&wanted);
-	struct hca *old;
+	const bool down = wants_take_over(&wanted);
+	const bool same = wanted.generation == adapter.hca.generation;
+	bool taken = false;
 
-	if (adapter.hca.hca && !hca_is_dead(adapter.hca.hca) && settings_engine_takes_over())
-		take_over_queue_pairs();
-	old = adapter_hca_release();
-
-	if (old) {
-		log_info("the HCA has gone");
-		adapter_unlock();
-		hca_close(old);
-		adapter_claim();
+	if (is_alive() && settings_engine_takes_over() && (down || !same))
+		taken = take_over_queue_pairs();
+	if (is_alive() && same && !taken) {
+		keep_hca(down);
+		return;
 	}
+	close_old_hca();
 	/* An HCA that reports its end is opened again when the daemon names it anew. */
-	if (wanted.generation == adapter.hca.generation && leaves == adapter.hca.left)
+	if (same && down == adapter.hca.handled_down)
 		return;
 	adapter.hca.generation = wanted.generation;
-	adapter.hca.left = leaves;
-	if (wanted.name[0] && !leaves && settings_hca_way() != HCA_WAY_ENGINE)
+	adapter.hca.handled_down = down;
+	if (wanted.name[0] && !down && settings_hca_way() != HCA_WAY_ENGINE)
 		open_hca(&wanted);
 }

@@ -16,8 +16,7 @@ struct hca;
 
 /*
  * Whether the daemon has another HCA than the adapter, or the adapter's HCA is dead. With
- * URXE_HCA_GONE=engine also whether the adapter has an HCA whose port is down, or lacks one whose
- * port is active again.
+ * URXE_HCA_GONE=engine also whether its port has gone down, or is active again.
  */
 bool adapter_hca_stale(void);
 /*
@@ -29,7 +28,8 @@ void adapter_hca_adopt(const struct vnic_attach_hca *before, const struct vnic_a
 /*
  * Call it while adapter_hca_stale(): closes the adapter's HCA, if any, and opens the daemon's,
  * unless URXE_WAY forbids it. With URXE_HCA_GONE=engine the engine first takes over the queue pairs
- * of the old HCA. Releases adapter.lock meanwhile. In the engine thread, or before it starts.
+ * of the old HCA; if it cannot, and only the port is down, the HCA stays. Releases adapter.lock
+ * meanwhile. In the engine thread, or before it starts.
  */
 void adapter_hca_renew(void);
 /*

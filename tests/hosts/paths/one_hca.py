@@ -13,7 +13,7 @@ import sys
 from ethernet import IPV4, IPV6, Ethernet
 from host import Failure, Pair, main, until  # by the path that ethernet has set
 from checkpoint_pair import CheckpointPair
-from nested import DEVICE, Nested, set_port
+from nested import DEVICE, Nested, without_hca
 import report
 
 SECONDS = 120
@@ -89,23 +89,22 @@ def refuse_engine_objects(net):
 
 
 def end_with_hca(net):
-    """The HCA's port goes down: connected queue pairs fail at once, datagrams fail when the program posts them."""
+    """The HCA goes: connected queue pairs fail at once, datagrams fail when the program posts them."""
     net.nested.gone = 'engine'
-    cases = (([], 'queue pairs of the HCA end with it: urxed knows no next hop to its peer'),
+    cases = (([], 'the engine cannot take over from the HCA: urxed knows no next hop to its peer'),
              (['-c', 'UD', '-s', '1024'], "the engine goes on with the HCA's queue pairs"))
     for options, expected in cases:
         pair = Pair(net.other(), net.nested, ['stdbuf', '-oL', 'ib_send_bw', '-F', '--run_infinitely', '-D', '1', *options],
                     net.other().gid(IPV4.format(3 - net.number)), IPV4.format(3 - net.number),
                     client_gid=net.nested.gid(IPV4.format(net.number)))
         until(30, lambda: report.rows(pair.client.output()), lambda: f'does not begin: {pair.client.describe()}')
-        set_port(net.hosts[net.number - 1], net.nested, '1: DOWN')
-        until(30, lambda: not pair.client.running(), lambda: f'goes on: {pair.client.describe()}')
+        with without_hca(net.hosts[net.number - 1], net.nested):
+            until(30, lambda: not pair.client.running(), lambda: f'goes on: {pair.client.describe()}')
         if expected not in pair.client.errors():
             raise Failure(f'{options}: ended otherwise: {pair.client.describe()}')
         if options and 'Failed status 2' not in pair.client.output() + pair.client.errors():
             raise Failure(f'a datagram without a next hop did not fail: {pair.client.describe()}')
         pair.kill()
-        set_port(net.hosts[net.number - 1], net.nested, '4: ACTIVE')
     net.nested.gone = 'error'
 
 

@@ -39,6 +39,7 @@ static struct {
 	bool missed;              /* a QPN_SET while it was deaf; the next question waits for it */
 	bool slow;                /* it has not handled the last QPN_SET */
 	bool peer_is_here;        /* the answer to QPN_QUERY */
+	bool no_next_hop;         /* the answer to RESOLVE */
 } urxed;
 
 int __wrap_vnic_driver_add_qpn(struct vnic_driver *drv, uint32_t qpn, uint32_t flags);
@@ -123,7 +124,7 @@ int __wrap_vnic_driver_resolve(struct vnic_driver *drv, uint8_t sgid_index, cons
 	(void)sgid_index;
 	(void)dgid;
 	*hop = (struct vnic_next_hop){.mac = {2, [5] = 9}};
-	return 0;
+	return urxed.no_next_hop ? -EHOSTUNREACH : 0;
 }
 
 int __wrap_adapter_request_inbox(const uint8_t mac[6], uint32_t qpn)
@@ -655,6 +656,31 @@ static void the_engine_takes_over_while_the_port_is_down(void **state)
 	open_offloaded_qp();
 }
 
+/* The HCA's retries decide, as without URXE_HCA_GONE. */
+static void queue_pairs_that_the_engine_cannot_take_over_stay(void **state)
+{
+	const struct hca *before = adapter.hca.hca;
+
+	(void)state;
+	setenv("URXE_HCA_GONE", "engine", 1);
+	settings_read();
+	urxed.no_next_hop = true;
+	create_qp();
+	connect_qp(other_host);
+	for (int i = 0; i < 2; i++) {
+		set_port(true);
+		assert_false(adapter_hca_stale());
+		assert_true(urxe_qp_offloaded(qp_of_program()->qp));
+		assert_false(is_received());
+		set_port(false);
+		assert_false(adapter_hca_stale());
+	}
+	assert_ptr_equal(adapter.hca.hca, before);
+	assert_int_equal(qp_state(qp_of_program()), URXE_QPS_RTR);
+	set_hca("");
+	assert_int_equal(qp_state(qp_of_program()), URXE_QPS_ERR);
+}
+
 /* --- Another daemon. */
 
 static uint32_t flags_for_next_daemon(void)
@@ -718,6 +744,7 @@ int main(void)
 		TEST(queue_pairs_stay_at_an_hca_whose_port_is_down),
 		TEST(datagram_queue_pairs_of_the_engine_are_reachable),
 		TEST(the_engine_takes_over_while_the_port_is_down),
+		TEST(queue_pairs_that_the_engine_cannot_take_over_stay),
 		TEST(another_daemon_learns_which_queue_pairs_are_the_engines),
 		TEST(changes_without_a_daemon_reach_the_next_one),
 	};
