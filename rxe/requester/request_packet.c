@@ -62,7 +62,7 @@ static bool may_be_last_packet(const struct urxe_qp *qp)
 	uint32_t next = qp->sq.cur + 1;
 	const struct send_wqe *wqe;
 
-	if (next == qp->sq.head || !qp->attr.timeout)
+	if (next == qp->sq.head || !qp->attr.timeout || qp->attr.state == URXE_QPS_SQD)
 		return true;
 	wqe = sq_wqe(&qp->sq, next);
 	return wqe->kind == WR_READ || wqe->kind == WR_LOCAL || wqe->kind == WR_MALFORMED ||

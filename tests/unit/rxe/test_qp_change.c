@@ -8,7 +8,8 @@
 
 #include "by_hand.h"
 
-#define M(name) URXE_QP_##name
+#define M(name)   URXE_QP_##name
+#define FRAME_MAX 5000
 
 static void change(struct engine *e, unsigned side, uint8_t state, const struct urxe_qp_attr *attr,
 		   uint32_t mask)
@@ -289,6 +290,42 @@ static void test_a_queued_datagram_is_not_cut(void **state)
 	engine_close(&e);
 }
 
+/* Node 0 sends one packet. */
+static struct urxe_packet next_packet(struct engine *e)
+{
+	static uint8_t data[FRAME_MAX];
+	struct urxe_frame frame = {data, 0, sizeof(data)};
+	struct urxe_packet p;
+
+	assert_int_equal(urxe_output(e->a->dev, e->pair->now, &frame, 1), 1);
+	assert_int_equal(urxe_packet_parse(&p, data, frame.len), URXE_DROP_NONE);
+	return p;
+}
+
+/* Requests follow the message in progress, but they wait, so the peer has no later packet to
+ * answer. */
+static void test_last_packet_before_a_drain_requests_an_ack(void **state)
+{
+	const struct urxe_qp_attr attr = {.state = URXE_QPS_SQD};
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	uint8_t room[FRAME_MAX];
+	struct urxe_frame frame = {room, 0, sizeof(room)};
+	struct engine e;
+
+	(void)state;
+	conn.sq_sig_all = false;
+	engine_open(&e, &conn);
+	for (unsigned i = 0; i < 2; i++)
+		post_send(&e, 0,
+			  &(struct post){.opcode = URXE_WR_RDMA_WRITE,
+					 .length = 2 * (128u << conn.path_mtu)});
+	assert_false(next_packet(&e).ack_req);
+	assert_int_equal(urxe_qp_modify(e.end[0].qp, e.pair->now, &attr, URXE_QP_STATE), 0);
+	assert_true(next_packet(&e).ack_req);
+	assert_int_equal(urxe_output(e.a->dev, e.pair->now, &frame, 1), 0);
+	engine_close(&e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -298,6 +335,7 @@ int main(void)
 		cmocka_unit_test(test_rnr_retry_change_applies),
 		cmocka_unit_test(test_path_changes_in_sqd),
 		cmocka_unit_test(test_requests_wait_in_sqd),
+		cmocka_unit_test(test_last_packet_before_a_drain_requests_an_ack),
 		cmocka_unit_test(test_datagram_error_leads_to_sqe),
 		cmocka_unit_test(test_datagrams_follow_the_link_mtu),
 		cmocka_unit_test(test_a_queued_datagram_is_not_cut),
