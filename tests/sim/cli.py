@@ -62,6 +62,7 @@ def wrong():
             (['--rate', '25G', '--ecn', '5,4,0.1'], '--ecn'),
             (['--rate', '25G', '--ecn', '5K'], '--ecn'),
             (['--failures', '1', '--timeout', '0'], '--timeout'),
+            (['--drains', '1', '--traffic', 'write'], '--drains'),
             (['--queue', '10K'], '--rate'), (['--ecn', '5K,200K,1%'], '--rate'),
             (['--warmup', '2s', '--time', '1s'], '--warmup'),
             (['--movers', 'some'], '--movers'),

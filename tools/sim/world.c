@@ -159,6 +159,7 @@ static void create_world(struct world *world, const struct scenario *scenario, s
 	describe_network(world);
 	plan_conns(world);
 	failure_plan(world);
+	drain_plan(world);
 	start_hosts(world);
 }
 
@@ -207,6 +208,7 @@ static void post_requests(struct simhost *host)
 
 		stream_post(&end->conn->stream[end->side]);
 		failure_turn(end);
+		drain_turn(end);
 	}
 }
 

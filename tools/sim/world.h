@@ -45,6 +45,7 @@ struct world {
 	uint32_t n_waiting;             /* hosts whose engine has a deadline, and frozen hosts */
 	uint64_t received;              /* frames delivered to hosts */
 	struct rand failure_rand;       /* of failure.h */
+	struct rand drain_rand;         /* of drain.h */
 	struct rand event_rand;         /* of requests for events, and of UDP GSO */
 	uint64_t requests;              /* posted requests */
 	uint64_t activity;              /* posts and completions */

@@ -588,6 +588,47 @@ static void test_wrong_restoration_is_detected(void **state)
 	world_free(&world);
 }
 
+static void expect_drain_fault(const char *expected,
+			       void (*on_phase)(void *arg, enum phase phase, struct world *world))
+{
+	struct scenario scenario = scenario_default;
+	struct world world;
+
+	scenario.drains = 10;
+	scenario.messages = 60;
+	assert_false(world_run(&world, &scenario, NULL, on_phase, NULL));
+	if (!strstr(world.failure, expected))
+		fail_msg("'%s' says nothing of '%s'", world.failure, expected);
+	world_free(&world);
+}
+
+/* As if SQ_DRAINED had come before the first request. */
+static void drain_before_traffic(void *arg, enum phase phase, struct world *world)
+{
+	(void)arg;
+	for (uint32_t i = 0; phase == PHASE_SETUP && i < world->n_conns; i++)
+		world->conn[i].end[0].drain.state = DRAIN_ENDED;
+}
+
+/* As if the application had not begun to drain the send queue. */
+static void forget_drains(void *arg, enum phase phase, struct world *world)
+{
+	(void)arg;
+	if (phase == PHASE_TRAFFIC && !world->failure[0])
+		check_event(world->conn[0].end[0].host, URXE_ASYNC_SQ_DRAINED,
+			    &world->conn[0].end[0]);
+}
+
+static void test_wrong_drains_are_detected(void **state)
+{
+	(void)state;
+	expect_drain_fault("whose send queue is drained", drain_before_traffic);
+	expect_drain_fault("asynchronous event 5", forget_drains);
+	hidden_event = URXE_ASYNC_SQ_DRAINED;
+	expect_drain_fault("no request makes progress", ignore_phase);
+	hidden_event = NO_EVENT;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -598,6 +639,7 @@ int main(void)
 		cmocka_unit_test(test_missing_events_are_detected),
 		cmocka_unit_test(test_wrong_solicitation_is_detected),
 		cmocka_unit_test(test_wrong_restoration_is_detected),
+		cmocka_unit_test(test_wrong_drains_are_detected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,6 +51,8 @@ void check_event(struct simhost *host, enum urxe_async event, void *ctx);
 void check_comp_event(struct simcq *cq);
 /* For each polled completion: if an event was requested for it, the event has come. */
 void check_told(const struct simcq *cq, const struct urxe_wc *wc);
+/* For each completion that the engine reports: none comes of a send queue that is drained. */
+void check_drained(const struct simcq *cq, const struct urxe_wc *wc);
 /* For each burst of sent frames: each run of urxe_frame.continues fits one UDP GSO packet. */
 void check_gso(struct simhost *host, const struct urxe_frame *frames, uint32_t n);
 /* At each turn of the application: the events of reached limits of SRQs have come. */

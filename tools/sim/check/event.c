@@ -15,10 +15,11 @@ static bool may_refuse(const struct endpoint *end)
 	       !end->n_events[URXE_ASYNC_QP_ACCESS_ERR];
 }
 
-/* Both ends of a connection are in RTS before its first packet, and none drains its send queue. */
+/* Both ends of a connection are in RTS before its first packet. */
 static bool may_come(const struct endpoint *end, enum urxe_async event)
 {
 	switch (event) {
+	case URXE_ASYNC_SQ_DRAINED: return end->drain.state == DRAIN_BEGUN;
 	case URXE_ASYNC_QP_ACCESS_ERR: return may_refuse(end);
 	case URXE_ASYNC_QP_LAST_WQE_REACHED:
 		return end->recv_queue->shared && failure_may_stop(end) && !end->n_events[event];
@@ -32,6 +33,18 @@ static void check_qp_event(struct endpoint *end, enum urxe_async event)
 		world_fail(end->host->world, "host %u: asynchronous event %u of qp %06x",
 			   end->host->id, event, end->qpn);
 	end->n_events[event]++;
+	if (event == URXE_ASYNC_SQ_DRAINED)
+		end->drain.state = DRAIN_ENDED;
+}
+
+void check_drained(const struct simcq *cq, const struct urxe_wc *wc)
+{
+	const struct endpoint *end = simhost_end(cq->host, wc->qpn);
+
+	if (cq == &cq->host->send_cq && end && end->drain.state == DRAIN_ENDED)
+		world_fail(cq->host->world,
+			   "host %u: completion of qp %06x, whose send queue is drained",
+			   cq->host->id, wc->qpn);
 }
 
 static void check_limit_event(struct recv_queue *recv_queue)

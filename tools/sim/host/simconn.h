@@ -3,6 +3,7 @@
 #ifndef URXE_SIM_HOST_SIMCONN_H
 #define URXE_SIM_HOST_SIMCONN_H
 
+#include "sim/host/drain.h"
 #include "sim/host/failure.h"
 #include "sim/host/simhost.h"
 #include "sim/host/stream.h"
@@ -34,6 +35,7 @@ struct endpoint {
 	struct urxe_qp *qp;
 	/* By enum urxe_async: events of the QP. */
 	uint32_t n_events[URXE_ASYNC_QP_LAST_WQE_REACHED + 1];
+	struct drain drain;
 	bool in_error;    /* the application has moved the QP to the error state */
 	uint32_t flushed; /* receives of the QP that ended with a flush error */
 };

@@ -28,13 +28,17 @@ static void grow_cq(struct simcq *cq)
 	cq->room = room;
 }
 
-static bool on_complete(void *cq_ctx, const struct urxe_wc *wc)
+void simcq_push(struct simcq *cq, const struct urxe_wc *wc)
 {
-	struct simcq *cq = cq_ctx;
-
 	if (cq->tail - cq->head == cq->room)
 		grow_cq(cq);
 	cq->ring[cq->tail++ & (cq->room - 1)] = *wc;
+}
+
+static bool on_complete(void *cq_ctx, const struct urxe_wc *wc)
+{
+	check_drained(cq_ctx, wc);
+	simcq_push(cq_ctx, wc);
 	return true;
 }
 

@@ -94,6 +94,8 @@ void simhost_extents(const struct simhost *host, struct urxe_extent extents[SIMH
 struct endpoint *simhost_end(const struct simhost *host, uint32_t qpn);
 /* A segment of the host's memory. */
 struct urxe_seg simhost_seg(const struct simhost *host, uint64_t offset, uint32_t length);
+/* Adds a completion. */
+void simcq_push(struct simcq *cq, const struct urxe_wc *wc);
 /* Removes the oldest completion; false: the queue is empty. */
 bool simcq_poll(struct simcq *cq, struct urxe_wc *wc);
 /* Requests an event at random, if the queue is empty. */

@@ -114,6 +114,8 @@ static const struct parameter {
 	  "times that a host is recorded, and its recording replayed"),
 	P("failures", KIND_COUNT, failures, 0, 1000000,
 	  "times that a connection is chosen to fail by a mistake of one end"),
+	P("drains", KIND_COUNT, drains, 0, 1000000,
+	  "times that the send queue of an end is drained (SQD)"),
 	P("loss", KIND_SHARE, loss, 0, 1, "share of frames that are lost"),
 	P("burst", KIND_COUNT, burst, 1, 10000, "mean length of a burst of lost frames"),
 	P("drop-mask", KIND_MASK, drop_mask, 0, UINT64_MAX, "bit n loses the n-th frame"),
@@ -298,6 +300,13 @@ bool scenario_check(const struct scenario *scenario, char *error, uint32_t error
 	if (scenario->failures && !scenario->timeout) {
 		snprintf(error, error_size,
 			 "--failures need a --timeout: without one a peer waits for ever");
+		return false;
+	}
+	if (scenario->drains && scenario_is_bulk(scenario)) {
+		snprintf(
+			error, error_size,
+			"--drains need applications that run at random times: --traffic mixed, rc, "
+			"uc or ud");
 		return false;
 	}
 	if (scenario->warmup >= scenario->time) {
