@@ -271,7 +271,7 @@ void urxe_qp_query(const struct urxe_qp *qp, struct urxe_qp_attr *attr, struct u
 void urxe_offload_query(struct urxe_qp *qp, struct urxe_qp_attr *attr, struct urxe_qp_init *init)
 {
 	urxe_qp_query(qp, attr, init);
-	if (!qp->offloaded)
+	if (!qp->offloaded || !qp->hca)
 		return;
 	offload_begin_call(qp);
 	qp->hca_ops->qp_query(qp->hca, attr);

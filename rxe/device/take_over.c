@@ -5,6 +5,10 @@
  * which they send and receive nothing, and tell their PSNs. From then on the HCA cannot execute
  * them any more. Each goes on in the engine when the HCA has given back its receive requests, also
  * if the owner has abandoned the take-over.
+ *
+ * The HCA does not give back the requests of a shared receive queue. They are those that have not
+ * completed when no queue pair takes requests any more and all completions have been passed. So the
+ * queue pairs of a shared receive queue go on together.
  */
 #include <errno.h>
 
@@ -16,6 +20,10 @@
 #include "responder/resume.h"
 
 #define NO_PSN UINT32_MAX
+
+/* Time in which the HCA tells by URXE_ASYNC_QP_LAST_WQE_REACHED that a queue pair takes no more
+ * requests of its shared receive queue. Some drivers never do. */
+#define LAST_WQE_NS UINT64_C(100000000)
 
 /* --- What the HCA tells. */
 
@@ -79,19 +87,6 @@ static int refuse(struct urxe_dev *dev, struct urxe_offload_refusal *refusal, ui
 	return -EOPNOTSUPP;
 }
 
-/* The HCA does not give back the requests of a shared receive queue. */
-static bool has_shared_queue(const struct urxe_dev *dev)
-{
-	const struct urxe_rq *srq;
-
-	LIST_FOREACH(srq, &dev->srqs, link)
-	{
-		if (srq->hca)
-			return true;
-	}
-	return false;
-}
-
 static struct urxe_qp *next_offloaded(const struct urxe_dev *dev, uint32_t *at)
 {
 	struct urxe_qp *qp;
@@ -114,14 +109,15 @@ static const struct urxe_qp *find_without_hop(const struct urxe_dev *dev)
 	return NULL;
 }
 
-/* Requests, or an operation of the program that waits. */
+/* Requests, or an operation of the program that waits: after it, the HCA may execute a queue pair
+ * with a shared receive queue. */
 static bool has_outstanding(const struct urxe_dev *dev)
 {
 	const struct urxe_qp *qp;
 	uint32_t at = 0;
 
-	while ((qp = next_offloaded(dev, &at)))
-		if (offload_has_sends(qp) || qp->calling)
+	while ((qp = idmap_next(&dev->qps, &at)))
+		if (offload_has_sends(qp) || (qp->calling && (qp->offloaded || !qp->rq->qp)))
 			return true;
 	return false;
 }
@@ -188,8 +184,23 @@ static void stop_hca(struct urxe_qp *qp)
 		return;
 	}
 	qp->stopping = true;
+	/* Before RTR it has taken nothing. */
+	qp->drained = qp->attr.state == URXE_QPS_INIT;
 	/* Completions before this PSN may wait in the HCA's CQ. */
 	qp->resp.resume.psn = told.rq_psn;
+}
+
+static void stop_srqs(struct urxe_dev *dev)
+{
+	struct urxe_rq *srq;
+
+	LIST_FOREACH(srq, &dev->srqs, link)
+	{
+		if (!srq->hca || srq->stopping)
+			continue;
+		srq->stopping = true;
+		srq->stopped_at = dev->now;
+	}
 }
 
 static void stop_all(struct urxe_dev *dev)
@@ -200,12 +211,16 @@ static void stop_all(struct urxe_dev *dev)
 	while ((qp = next_offloaded(dev, &at)))
 		if (!qp->stopping && qp->attr.state != URXE_QPS_ERR)
 			stop_hca(qp);
+	stop_srqs(dev);
 }
 
-/* The HCA has given back all receive requests, and no operation of the program waits for it. */
+/* The HCA has given back all receive requests, or takes none of the shared receive queue any more,
+ * and no operation of the program waits for it. */
 static bool is_free_of_hca(const struct urxe_qp *qp)
 {
-	return qp->rq->tail - qp->rq->retired == qp->returned && !qp->calling;
+	const struct urxe_rq *rq = qp->rq;
+
+	return !qp->calling && (rq->qp ? rq->tail - rq->retired == qp->returned : qp->drained);
 }
 
 static void go_on(struct urxe_qp *qp)
@@ -223,6 +238,83 @@ static void go_on(struct urxe_qp *qp)
 	qp->predict.era = 0;
 	qp_publish_rights(qp);
 	qp_schedule(qp);
+	if (qp->attr.state == URXE_QPS_ERR)
+		tell_last_wqe(qp);
+}
+
+/* --- Shared receive queues. */
+
+/* The next queue pair of the SRQ that the HCA has, too. */
+static struct urxe_qp *next_of_srq(const struct urxe_rq *srq, uint32_t *at)
+{
+	struct urxe_qp *qp;
+
+	while ((qp = idmap_next(&srq->dev->qps, at)))
+		if (qp->rq == srq && (qp->offloaded || qp->hca))
+			return qp;
+	return NULL;
+}
+
+static bool is_srq_free(const struct urxe_rq *srq)
+{
+	const struct urxe_qp *qp;
+	uint32_t at = 0;
+
+	while ((qp = next_of_srq(srq, &at)))
+		if (qp->offloaded ? !is_free_of_hca(qp) : qp->calling)
+			return false;
+	return true;
+}
+
+/* A queue pair that the HCA does not execute is the engine's alone from now on. */
+static void go_on_srq(struct urxe_rq *srq)
+{
+	struct urxe_qp *qp;
+	uint32_t at = 0;
+
+	while ((qp = next_of_srq(srq, &at)))
+		if (qp->offloaded)
+			go_on(qp);
+		else
+			offload_destroy_qp(qp);
+	offload_end_srq(srq);
+}
+
+/* A queue pair that the HCA has destroyed takes no requests. The owner passes the completions that
+ * it has left before the next look. */
+static void end_undrained(struct urxe_rq *srq)
+{
+	struct urxe_qp *qp;
+	uint32_t at = 0;
+
+	while ((qp = next_of_srq(srq, &at))) {
+		if (!qp->offloaded || qp->drained || qp->calling)
+			continue;
+		qp->hca_ops->qp_destroy(qp->hca);
+		qp->hca = NULL;
+		qp->drained = true;
+	}
+}
+
+/* False: queue pairs of the HCA may still take requests. */
+static bool go_on_srqs(struct urxe_dev *dev)
+{
+	struct urxe_rq *srq;
+	bool all = true;
+
+	LIST_FOREACH(srq, &dev->srqs, link)
+	{
+		if (!srq->stopping)
+			continue;
+		if (is_srq_free(srq)) {
+			go_on_srq(srq);
+			continue;
+		}
+		all = false;
+		if (dev->now - srq->stopped_at >= LAST_WQE_NS)
+			end_undrained(srq);
+	}
+	return all;
 }
 
 /* False: the HCA still has receive requests. */
@@ -233,11 +325,13 @@ static bool go_on_all(struct urxe_dev *dev)
 	bool all = true;
 
 	while ((qp = next_offloaded(dev, &at)))
-		if (is_free_of_hca(qp))
+		if (!qp->rq->qp)
+			continue;
+		else if (is_free_of_hca(qp))
 			go_on(qp);
 		else
 			all = false;
-	return all;
+	return go_on_srqs(dev) && all;
 }
 
 int urxe_offload_take_over(struct urxe_dev *dev, uint64_t now, bool force,
@@ -253,8 +347,6 @@ int urxe_offload_take_over(struct urxe_dev *dev, uint64_t now, bool force,
 	if (!dev->offload)
 		return 0;
 	dev->taking_over = true;
-	if (has_shared_queue(dev))
-		return refuse(dev, refusal, 0, URXE_OFFLOAD_SHARED_QUEUE);
 	unreachable = find_without_hop(dev);
 	if (unreachable)
 		return refuse(dev, refusal, unreachable->qpn, URXE_OFFLOAD_NO_NEXT_HOP);
@@ -285,15 +377,20 @@ void urxe_offload_keep(struct urxe_dev *dev)
 	while ((qp = next_offloaded(dev, &at)))
 		if (!qp->stopping)
 			offload_send(qp);
-		else if (is_free_of_hca(qp))
+		else if (qp->rq->qp && is_free_of_hca(qp))
 			go_on(qp);
+	go_on_srqs(dev);
 }
 
 bool urxe_offload_stopped(const struct urxe_dev *dev)
 {
+	const struct urxe_rq *srq;
 	const struct urxe_qp *qp;
 	uint32_t at = 0;
 
+	LIST_FOREACH(srq, &dev->srqs, link)
+	if (srq->stopping)
+		return true;
 	while ((qp = next_offloaded(dev, &at)))
 		if (qp->stopping)
 			return true;

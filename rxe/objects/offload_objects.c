@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "memory/mr.h"
 #include "objects/completion.h"
@@ -21,7 +23,7 @@ void offload_end(struct urxe_qp *qp)
 {
 	if (!qp->offloaded)
 		return;
-	qp->offloaded = qp->stopping = qp->uncounted = qp->hca_failed = false;
+	qp->offloaded = qp->stopping = qp->drained = qp->uncounted = qp->hca_failed = false;
 	qp->returned = 0;
 	qp->dev->offloaded--;
 	qp->send_cq->offloaded--;
@@ -40,16 +42,16 @@ void offload_destroy_qp(struct urxe_qp *qp)
 }
 
 /*
- * The error state is told once. A QP that is stopping accesses no memory any more. A QP whose HCA
- * has gone fails when its call ends. The HCA stops a QP by its reset; if that fails, reset_hca()
- * calls this function again.
+ * The error state is told once. A QP that is stopping accesses no memory any more; with a SRQ, its
+ * completions may still come. A QP whose HCA has gone fails when its call ends. The HCA stops a QP
+ * by its reset; if that fails, reset_hca() calls this function again.
  */
 void offload_fail(struct urxe_qp *qp)
 {
 	if (!qp->offloaded || qp->hca_failed || qp->orphaned || qp->resetting)
 		return;
 	qp->hca_failed = true;
-	if (!qp->stopping && !qp->hca_ops->qp_fail(qp->hca))
+	if (qp->stopping ? !qp->rq->qp : !qp->hca_ops->qp_fail(qp->hca))
 		return;
 	/* A QP that does not stop must not access memory after its requests are flushed. */
 	if (qp->calling)
@@ -180,32 +182,110 @@ void urxe_offload_cq_event(struct urxe_cq *cq)
 
 /* --- Shared receive queues. */
 
-void offload_create_srq(struct urxe_rq *srq)
+bool offload_keeps_receives(const struct urxe_rq *rq)
+{
+	return !rq->qp && rq->hca && !rq->stopping;
+}
+
+/* The requests of a block are new in kept_free. */
+static void add_block(struct urxe_rq *srq, struct kept_block *block, uint32_t n)
+{
+	const size_t size = (sizeof(struct kept_recv) + srq->stride) / sizeof(block->memory[0]);
+
+	SLIST_INSERT_HEAD(&srq->kept_blocks, block, link);
+	for (uint32_t i = 0; i < n; i++)
+		TAILQ_INSERT_TAIL(&srq->kept_free, (struct kept_recv *)(block->memory + i * size),
+				  link);
+	srq->kept_room += n;
+}
+
+int offload_make_room(struct urxe_rq *srq, uint32_t n)
+{
+	const uint32_t more = n > srq->kept_room ? n - srq->kept_room : 0;
+	struct kept_block *block;
+
+	if (!more)
+		return 0;
+	block = malloc(sizeof(*block) + more * (sizeof(struct kept_recv) + srq->stride));
+	if (!block)
+		return -ENOMEM;
+	add_block(srq, block, more);
+	return 0;
+}
+
+static void free_room(struct urxe_rq *srq)
+{
+	struct kept_block *block;
+
+	TAILQ_INIT(&srq->kept);
+	TAILQ_INIT(&srq->kept_free);
+	srq->kept_room = 0;
+	while ((block = SLIST_FIRST(&srq->kept_blocks))) {
+		SLIST_REMOVE_HEAD(&srq->kept_blocks, link);
+		free(block);
+	}
+}
+
+struct kept_recv *offload_keep_recv(struct urxe_rq *srq, const struct recv_wqe *wqe)
+{
+	struct kept_recv *kept = TAILQ_FIRST(&srq->kept_free);
+
+	TAILQ_REMOVE(&srq->kept_free, kept, link);
+	memcpy(kept->wqe, wqe, srq->stride);
+	TAILQ_INSERT_TAIL(&srq->kept, kept, link);
+	return kept;
+}
+
+void offload_forget_recv(struct urxe_rq *srq, struct kept_recv *kept)
+{
+	TAILQ_REMOVE(&srq->kept, kept, link);
+	TAILQ_INSERT_HEAD(&srq->kept_free, kept, link);
+}
+
+int offload_create_srq(struct urxe_rq *srq)
 {
 	const struct offload_hca hca = offload_current(srq->dev);
 	void *made;
+	int rc;
 
 	srq->hca = NULL;
 	if (!hca.ops || srq->attr.alone || srq->dev->taking_over ||
-	    offload_has_alone(srq->dev, srq->attr.pd) ||
-	    hca.ops->srq_create(hca.ctx, &srq->attr, srq, &made))
-		return;
-	if (offload_is_current(srq->dev, &hca))
-		srq->hca = made;
-	else
-		hca.ops->srq_destroy(made);
-}
-
-bool offload_keeps_receives(const struct urxe_rq *rq)
-{
-	return !rq->qp && rq->hca && !rq->dev->taking_over;
+	    offload_has_alone(srq->dev, srq->attr.pd))
+		return 0;
+	rc = offload_make_room(srq, srq->attr.max_wr);
+	if (rc)
+		return rc;
+	if (!hca.ops->srq_create(hca.ctx, &srq->attr, srq, &made)) {
+		if (offload_is_current(srq->dev, &hca) && !srq->dev->taking_over)
+			srq->hca = made;
+		else
+			hca.ops->srq_destroy(made);
+	}
+	if (!srq->hca)
+		free_room(srq);
+	return 0;
 }
 
 void offload_destroy_srq(struct urxe_rq *srq)
 {
-	if (srq->hca)
-		srq->dev->offload->srq_destroy(srq->hca);
+	if (!srq->hca)
+		return;
+	srq->dev->offload->srq_destroy(srq->hca);
 	srq->hca = NULL;
+	srq->stopping = false;
+	srq->retired = srq->tail;
+	free_room(srq);
+}
+
+void offload_end_srq(struct urxe_rq *srq)
+{
+	const struct kept_recv *kept;
+	uint32_t at = srq->retired;
+
+	TAILQ_FOREACH(kept, &srq->kept, link)
+	memcpy(rq_slot(srq, at++), kept->wqe, srq->stride);
+	srq->tail = srq->retired;
+	offload_destroy_srq(srq);
 }
 
 void urxe_offload_srq_event(struct urxe_rq *srq, enum urxe_async event)

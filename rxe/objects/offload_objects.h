@@ -4,9 +4,9 @@
  * HCA (rxe/offload.h). On a device without an HCA the functions do nothing.
  *
  * `tail` means different things in the two queues of an offloaded QP. Send queue: the HCA has the
- * requests [tail, cur), and [cur, head) wait for room in the HCA's queue. The QP's own receive
- * queue: the HCA has [retired, tail), and [tail, head) wait. A SRQ's requests leave the engine's
- * queue when the HCA gets them.
+ * requests [tail, cur), and [cur, head) wait for room in the HCA's queue. Receive queue: the HCA
+ * has [retired, tail), and [tail, head) wait. Those of a SRQ complete in any order, so the HCA's
+ * are in a list (urxe_rq.kept), and the slots of [retired, tail) are free.
  */
 #ifndef URXE_OBJECTS_OFFLOAD_OBJECTS_H
 #define URXE_OBJECTS_OFFLOAD_OBJECTS_H
@@ -88,9 +88,24 @@ static inline bool offload_has_queue(const struct urxe_rq *rq)
  * there, and stay there unless the engine takes over.
  */
 bool offload_keeps_receives(const struct urxe_rq *rq);
-/* Waits. Sets srq->hca; NULL: the SRQ is the engine's alone. */
-void offload_create_srq(struct urxe_rq *srq);
+/* Waits. Sets srq->hca; NULL: the SRQ is the engine's alone. 0 or -ENOMEM. */
+int offload_create_srq(struct urxe_rq *srq);
+/* Destroys the HCA's SRQ, if there is one. The requests that the HCA had are lost. */
 void offload_destroy_srq(struct urxe_rq *srq);
+/* As offload_destroy_srq, for a SRQ none of whose QPs the HCA has: the engine has the requests
+ * again that the HCA has not completed, in the order of posting. */
+void offload_end_srq(struct urxe_rq *srq);
+/* Makes room for n requests that the HCA has. 0 or -ENOMEM. */
+int offload_make_room(struct urxe_rq *srq, uint32_t n);
+/* Copies a request that the HCA is about to get; the HCA has fewer than there is room for. */
+struct kept_recv *offload_keep_recv(struct urxe_rq *srq, const struct recv_wqe *wqe);
+/* The HCA has the request no longer, which is valid until the next offload_keep_recv. */
+void offload_forget_recv(struct urxe_rq *srq, struct kept_recv *kept);
+
+static inline const struct recv_wqe *kept_wqe(const struct kept_recv *kept)
+{
+	return (const struct recv_wqe *)kept->wqe;
+}
 
 /* --- Completion queues. */
 

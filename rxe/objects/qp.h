@@ -240,8 +240,8 @@ struct urxe_qp {
 	uint8_t type; /* enum urxe_qp_type */
 	bool sq_sig_all : 1;
 	bool offloaded : 1; /* the HCA executes the requests (offload/hooks.h) */
-	bool stopping : 1;  /* offloaded: the HCA's QP is in the error state, to flush its receive
-			       requests before the engine takes over (device/take_over.c) */
+	bool stopping : 1;  /* offloaded: the HCA's QP is in the error state, to give back its
+			       receive requests before the engine takes over (device/take_over.c) */
 	bool uncounted : 1; /* offloaded: the peer may WRITE, READ or use atomics, so completions do
 			       not tell how many messages it has sent */
 	/* Of the HCA's part (objects/offload_objects.h): */
@@ -288,6 +288,7 @@ struct urxe_qp {
 	void *hca;                              /* the HCA's QP with the same QPN; NULL: none */
 	const struct urxe_offload_ops *hca_ops; /* of `hca` */
 	uint32_t returned; /* stopping: receive requests that the HCA gave back */
+	bool drained;      /* offloaded, with a SRQ: the HCA takes no more receive requests */
 	bool last_wqe;     /* URXE_ASYNC_QP_LAST_WQE_REACHED was told since the last RESET */
 };
 

@@ -24,6 +24,9 @@ int rq_create(struct urxe_dev *dev, const struct urxe_rq_attr *attr, struct urxe
 	rq->dev = dev;
 	rq->attr = *attr;
 	rq->qp = qp;
+	TAILQ_INIT(&rq->kept);
+	TAILQ_INIT(&rq->kept_free);
+	SLIST_INIT(&rq->kept_blocks);
 	rq->mask = ring_slots(attr->max_wr) - 1;
 	rq->stride = rq_wqe_size(rq);
 	rq->wqes = calloc(rq->mask + 1u, rq->stride);
@@ -126,7 +129,11 @@ int urxe_srq_create(struct urxe_dev *dev, const struct urxe_rq_attr *attr, struc
 	if (rc)
 		return rc;
 	/* The device may be saved while the HCA creates its queue, and the owner has no SRQ yet. */
-	offload_create_srq(*srq);
+	rc = offload_create_srq(*srq);
+	if (rc) {
+		rq_free(*srq);
+		return rc;
+	}
 	LIST_INSERT_HEAD(&dev->srqs, *srq, link);
 	return 0;
 }
@@ -183,7 +190,7 @@ int urxe_srq_resize(struct urxe_rq *srq, uint32_t max_wr)
 	int rc = 0;
 
 	RECORD_ENTRY(srq->dev, SRQ_RESIZE, .context = (uintptr_t)srq->attr.ctx, .value = max_wr);
-	if (!max_wr || max_wr > URXE_MAX_WR || max_wr < srq->head - srq->tail ||
+	if (!max_wr || max_wr > URXE_MAX_WR || max_wr < srq->head - srq->retired ||
 	    max_wr < srq->limit)
 		return -EINVAL;
 	resized.attr.max_wr = max_wr;
@@ -192,9 +199,11 @@ int urxe_srq_resize(struct urxe_rq *srq, uint32_t max_wr)
 	if (!resized.wqes)
 		return -ENOMEM;
 	if (srq->hca)
+		rc = offload_make_room(srq, max_wr);
+	if (!rc && srq->hca)
 		rc = answer_of_hca(srq, srq->dev->offload->srq_resize(srq->hca, max_wr));
 	/* Others may have posted meanwhile. */
-	if (!rc && max_wr < srq->head - srq->tail)
+	if (!rc && max_wr < srq->head - srq->retired)
 		rc = -EINVAL;
 	if (rc) {
 		free(resized.wqes);

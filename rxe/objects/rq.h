@@ -19,6 +19,19 @@ struct recv_wqe {
 	struct urxe_seg segs[];
 };
 
+/* A SRQ's request that the HCA has, or one that is free for the next. */
+struct kept_recv {
+	TAILQ_ENTRY(kept_recv) link;
+	uint64_t wqe[]; /* a struct recv_wqe */
+};
+TAILQ_HEAD(kept_recvs, kept_recv);
+
+/* Memory of such requests. */
+struct kept_block {
+	SLIST_ENTRY(kept_block) link;
+	uint64_t memory[];
+};
+
 /* The members that each message needs are in one cache line. */
 struct urxe_rq {
 	struct urxe_rq_attr attr __attribute__((aligned(URXE_CACHE_LINE)));
@@ -32,10 +45,17 @@ struct urxe_rq {
 	uint32_t limit;   /* SRQ: fewer posted requests raise SRQ_LIMIT_REACHED; 0 = not armed */
 
 	struct urxe_dev *dev;
-	bool refilling;  /* within the refill callback */
-	uint32_t users;  /* SRQ: QPs */
-	void *hca;       /* SRQ: the HCA's SRQ, which takes the requests; NULL: none */
-	uint32_t number; /* SRQ: in a stream, while the device is saved (state/state_save.c) */
+	bool refilling; /* within the refill callback */
+	uint32_t users; /* SRQ: QPs */
+	void *hca;      /* SRQ: the HCA's SRQ, which takes the requests; NULL: none */
+	/* SRQ of the HCA (objects/offload_objects.h): */
+	struct kept_recvs kept;      /* the requests [retired, tail), in the order of posting */
+	struct kept_recvs kept_free; /* room for further ones */
+	SLIST_HEAD(, kept_block) kept_blocks;
+	uint32_t kept_room;  /* number of requests in both lists */
+	bool stopping;       /* the HCA's QPs stop, and the HCA gets no more requests */
+	uint64_t stopped_at; /* stopping: since this time, ns */
+	uint32_t number;     /* SRQ: in a stream, while the device is saved (state/state_save.c) */
 	LIST_ENTRY(urxe_rq) link; /* SRQ: in the device */
 };
 _Static_assert(offsetof(struct urxe_rq, dev) == URXE_CACHE_LINE, "one line");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Completions of the HCA: the engine follows the offloaded queue pair and tells the program. */
 #include <stddef.h>
+#include <string.h>
 
 #include "objects/completion.h"
 #include "objects/device.h"
@@ -63,19 +64,13 @@ static void complete_offloaded_send(struct urxe_qp *qp, const struct urxe_wc *wc
 		flush_sends(qp);
 }
 
-static void complete_offloaded_recv(struct urxe_qp *qp, const struct urxe_wc *wc)
+static void tell_receive(struct urxe_qp *qp, uint64_t wr_id, const struct urxe_wc *wc)
 {
 	struct urxe_wc own = *wc;
 
-	if (qp->rq->qp && !offload_has_receives(qp))
-		return;
-	if (qp->stopping && wc->status == URXE_WC_WR_FLUSH_ERR) {
-		qp->returned++;
-		return;
-	}
+	own.wr_id = wr_id;
 	own.qp_ctx = qp->ctx;
 	own.solicited |= own.status != URXE_WC_SUCCESS;
-	rq_retire(qp->rq);
 	if (own.status == URXE_WC_SUCCESS) {
 		count_receive(qp, own.byte_len);
 		qp_count(qp, URXE_EVENT_HCA_RECEIVES);
@@ -90,6 +85,18 @@ static void complete_offloaded_recv(struct urxe_qp *qp, const struct urxe_wc *wc
 		offload_receive(qp->rq);
 }
 
+static void complete_offloaded_recv(struct urxe_qp *qp, const struct urxe_wc *wc)
+{
+	if (!offload_has_receives(qp))
+		return;
+	if (qp->stopping && wc->status == URXE_WC_WR_FLUSH_ERR) {
+		qp->returned++;
+		return;
+	}
+	rq_retire(qp->rq);
+	tell_receive(qp, wc->wr_id, wc);
+}
+
 struct urxe_qp *offload_complete(struct urxe_dev *dev, const struct urxe_wc *wc, bool recv)
 {
 	struct urxe_qp *qp = idmap_find(&dev->qps, wc->qpn);
@@ -101,4 +108,47 @@ struct urxe_qp *offload_complete(struct urxe_dev *dev, const struct urxe_wc *wc,
 	else
 		complete_offloaded_send(qp, wc);
 	return qp->stopping ? qp : NULL;
+}
+
+/* --- Shared receive queues. */
+
+/* The QP stops in the middle of a message, and keeps the request, as with the engine. */
+static void hold_returned(struct urxe_qp *qp, const struct recv_wqe *wqe)
+{
+	memcpy(qp->resp.copy, wqe, rq_wqe_size(qp->rq));
+	qp->resp.wqe = qp->resp.copy;
+	qp->resp.has_wqe = true;
+}
+
+static bool is_returned(const struct urxe_qp *qp, const struct urxe_wc *wc)
+{
+	return qp->stopping && qp->attr.state != URXE_QPS_ERR && wc->status == URXE_WC_WR_FLUSH_ERR;
+}
+
+/* The QP may be gone, or be the engine's: then the program learns nothing of the request. */
+static void take_completion(struct urxe_rq *srq, struct urxe_qp *qp, const struct urxe_wc *wc)
+{
+	struct kept_recv *kept = (struct kept_recv *)(uintptr_t)wc->wr_id;
+	const bool completes = qp && qp->offloaded && qp->rq == srq;
+
+	if (completes && is_returned(qp, wc) && qp->resp.has_wqe)
+		return;
+	offload_forget_recv(srq, kept);
+	srq->retired++;
+	if (completes && is_returned(qp, wc))
+		hold_returned(qp, kept_wqe(kept));
+	else if (completes)
+		tell_receive(qp, kept_wqe(kept)->wr_id, wc);
+}
+
+/* The owner could not post to a full queue. */
+void urxe_offload_srq_complete(struct urxe_rq *srq, const struct urxe_wc *wc)
+{
+	const bool full = srq->head - srq->retired >= srq->attr.max_wr;
+
+	take_completion(srq, idmap_find(&srq->dev->qps, wc->qpn), wc);
+	if (full)
+		urxe_offload_refill(srq);
+	else
+		offload_receive(srq);
 }

@@ -80,7 +80,11 @@ void urxe_offload_qp_event(struct urxe_dev *dev, uint32_t qpn, enum urxe_async e
 {
 	struct urxe_qp *qp = idmap_find(&dev->qps, qpn);
 
-	if (!qp || !qp->offloaded || qp->stopping)
+	if (!qp || !qp->offloaded)
+		return;
+	if (qp->stopping || qp->attr.state == URXE_QPS_ERR)
+		qp->drained |= event == URXE_ASYNC_QP_LAST_WQE_REACHED;
+	if (qp->stopping)
 		return;
 	/* A flush error may have come before the event. */
 	if (is_fatal(event))

@@ -156,7 +156,8 @@ void offload_send(struct urxe_qp *qp)
 
 /* --- Receive requests. */
 
-static uint32_t describe_receives(const struct urxe_rq *rq, struct urxe_recv_wr *wrs)
+/* By the wr_id of a SRQ's request the engine finds it: those of a SRQ complete in any order. */
+static uint32_t describe_receives(struct urxe_rq *rq, struct urxe_recv_wr *wrs)
 {
 	uint32_t n = 0;
 
@@ -164,8 +165,16 @@ static uint32_t describe_receives(const struct urxe_rq *rq, struct urxe_recv_wr 
 		const struct recv_wqe *wqe = rq_slot(rq, rq->tail + n);
 
 		wrs[n] = (struct urxe_recv_wr){wqe->wr_id, wqe->n_segs, wqe->segs};
+		if (!rq->qp)
+			wrs[n].wr_id = (uintptr_t)offload_keep_recv(rq, wqe);
 	}
 	return n;
+}
+
+static void forget_receives(struct urxe_rq *rq, const struct urxe_recv_wr *wrs, uint32_t n)
+{
+	for (uint32_t i = 0; i < n && !rq->qp; i++)
+		offload_forget_recv(rq, (struct kept_recv *)(uintptr_t)wrs[i].wr_id);
 }
 
 static uint32_t post_receives(struct urxe_rq *rq, const struct urxe_recv_wr *wrs, uint32_t n,
@@ -201,8 +210,7 @@ static bool receive_batch(struct urxe_rq *rq)
 		return false;
 	taken = post_receives(rq, wrs, n, &rc);
 	rq->tail += taken;
-	if (!rq->qp)
-		rq->retired += taken;
+	forget_receives(rq, wrs + taken, n - taken);
 	return taken == n || (rc != -ENOMEM && refuse_receive(rq));
 }
 
@@ -210,7 +218,8 @@ void offload_receive(struct urxe_rq *rq)
 {
 	if (!offload_has_queue(rq))
 		return;
-	if (rq->qp && (rq->qp->attr.state == URXE_QPS_ERR || holds_requests(rq->qp)))
+	if (rq->stopping ||
+	    (rq->qp && (rq->qp->attr.state == URXE_QPS_ERR || holds_requests(rq->qp))))
 		return;
 	while (receive_batch(rq))
 		;

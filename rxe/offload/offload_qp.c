@@ -17,14 +17,21 @@ static int create_cqs(struct urxe_qp *qp)
 	return rc ? rc : offload_create_cq(qp->recv_cq);
 }
 
-/* The HCA may go while an operation waits. */
+/* While the engine takes over, new QPs are the engine's. But a SRQ's requests are with the HCA
+ * until its QPs stop. */
+static bool has_queue_of_hca(const struct urxe_dev *dev, const struct urxe_rq *srq)
+{
+	return srq ? srq->hca && !srq->stopping : !dev->taking_over;
+}
+
+/* The HCA may go, or the engine take over, while an operation waits. */
 int offload_create_qp(struct urxe_qp *qp, const struct urxe_qp_init *init)
 {
 	const struct offload_hca hca = offload_current(qp->dev);
 	struct urxe_offload_queues queues;
 	int rc;
 
-	if (!hca.ops || qp->dev->taking_over || (init->srq && !init->srq->hca))
+	if (!hca.ops || !has_queue_of_hca(qp->dev, init->srq))
 		return -EOPNOTSUPP;
 	rc = create_cqs(qp);
 	if (rc)
@@ -40,7 +47,9 @@ int offload_create_qp(struct urxe_qp *qp, const struct urxe_qp_init *init)
 	if (rc)
 		return rc;
 	qp->hca_ops = hca.ops;
-	return offload_is_current(qp->dev, &hca) ? 0 : -EOPNOTSUPP;
+	return offload_is_current(qp->dev, &hca) && has_queue_of_hca(qp->dev, init->srq)
+		       ? 0
+		       : -EOPNOTSUPP;
 }
 
 /* Armed CQs have to be armed at the HCA, too. */

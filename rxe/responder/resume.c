@@ -18,6 +18,9 @@ static bool continue_counted(struct urxe_qp *qp, uint32_t psn)
 	struct responder *resp = &qp->resp;
 	const uint32_t packets = (psn - resp->psn) & URXE_PSN_MASK;
 
+	/* The oldest request of a SRQ need not be that of the message. */
+	if (packets && !qp->rq->qp && !resp->has_wqe)
+		return false;
 	if (packets && !hold_recv(qp))
 		return false;
 	if (packets && (uint64_t)packets * qp->mtu > resp->wqe->length)

@@ -146,12 +146,16 @@ static void order_qps(struct state_device *d)
 
 /* --- The device. */
 
-/* The HCA has the state of its queue pairs. */
+/* The HCA has the state of its queue pairs, and the requests of its SRQs. */
 static bool has_offloaded(const struct urxe_dev *dev)
 {
+	const struct urxe_rq *srq;
 	const struct urxe_qp *qp;
 	uint32_t at = 0;
 
+	LIST_FOREACH(srq, &dev->srqs, link)
+	if (srq->hca)
+		return true;
 	while (dev->offload && (qp = idmap_next(&dev->qps, &at)))
 		if (qp->offloaded)
 			return true;

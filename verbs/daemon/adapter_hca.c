@@ -172,7 +172,6 @@ static void open_hca(const struct vnic_attach_hca *wanted)
 const char *adapter_hca_refusal(const struct urxe_offload_refusal *refusal)
 {
 	static const char *const texts[] = {
-		[URXE_OFFLOAD_SHARED_QUEUE] = "it has a shared receive queue",
 		[URXE_OFFLOAD_STALE_PSN] = "its driver does not tell the PSNs of now",
 		[URXE_OFFLOAD_UNPROVEN_PSN] = "no message shows that its driver tells PSNs of now",
 		[URXE_OFFLOAD_NO_NEXT_HOP] =
@@ -207,20 +206,25 @@ int adapter_hca_take_over(enum hca_taker taker, struct urxe_offload_refusal *ref
 {
 	struct adapter_take_over *t = &adapter.hca.take_over;
 	const uint64_t now = clock_now();
+	bool drained;
 	int rc;
 
 	*refusal = (struct urxe_offload_refusal){.reason = t->waits_for};
 	if (!adapter.hca.hca)
 		return 0;
+	drained = hca_drain(adapter.hca.hca);
 	if (hca_is_dead(adapter.hca.hca))
 		return -EIO;
-	hca_poll(adapter.hca.hca);
 	t->takers |= (uint8_t)taker;
 	uplink_qpns_update();
 	if (now < t->due)
 		return -EAGAIN;
 	if (waits_for_uplink(t, now)) {
 		t->waits_for = refusal->reason = URXE_OFFLOAD_UPLINK;
+		return -EAGAIN;
+	}
+	if (!drained) {
+		t->waits_for = refusal->reason = URXE_OFFLOAD_REQUESTS;
 		return -EAGAIN;
 	}
 	rc = urxe_offload_take_over(adapter.dev, now, t->tries >= TAKE_OVER_PATIENT, refusal);
@@ -241,9 +245,11 @@ int adapter_hca_take_over(enum hca_taker taker, struct urxe_offload_refusal *ref
 /* A new take-over may have begun since: then that goes on with the stopped queue pairs. */
 static void keep(void)
 {
-	if (!adapter.hca.take_over.takers)
+	const bool drained = hca_drain(adapter.hca.hca);
+
+	if (drained && !adapter.hca.take_over.takers)
 		urxe_offload_keep(adapter.dev);
-	adapter.hca.stopped = urxe_offload_stopped(adapter.dev);
+	adapter.hca.stopped = !drained || urxe_offload_stopped(adapter.dev);
 	uplink_qpns_update();
 }
 
@@ -260,10 +266,8 @@ void adapter_hca_abandon(enum hca_taker taker)
 
 void adapter_hca_finish(void)
 {
-	if (!adapter.hca.stopped)
-		return;
-	hca_poll(adapter.hca.hca);
-	keep();
+	if (adapter.hca.stopped)
+		keep();
 }
 
 /* --- An HCA that goes (URXE_HCA_GONE). */

@@ -60,11 +60,11 @@ int adapter_hca_take_over(enum hca_taker taker, struct urxe_offload_refusal *ref
  * the engine's completions and frames.
  */
 void adapter_hca_abandon(enum hca_taker taker);
-/* The engine thread calls it while adapter.hca.stopped: polls the HCA, and lets the engine execute
- * the queue pairs whose receive requests have come back. */
+/* The engine thread calls it while adapter.hca.stopped: handles the HCA's events and completions,
+ * and lets the engine execute the queue pairs whose receive requests have come back. */
 void adapter_hca_finish(void);
-/* The reason in words: a clause about the queue pair refusal->qpn, such as "it has a shared receive
- * queue", or, after -EAGAIN, "the HCA has requests that do not end". */
+/* The reason in words: a clause about the queue pair refusal->qpn, such as "its driver does not
+ * tell the PSNs of now", or, after -EAGAIN, "the HCA has requests that do not end". */
 const char *adapter_hca_refusal(const struct urxe_offload_refusal *refusal);
 
 /* Call it when adapter.welcome.port.gids has changed: gives the HCA the new table. No HCA: no

@@ -258,6 +258,12 @@ void hca_handle_events(struct hca *hca)
 	hca_handle_async_events(hca);
 }
 
+bool hca_drain(struct hca *hca)
+{
+	hca_handle_events(hca);
+	return hca_pass_completions(hca);
+}
+
 bool hca_is_dead(const struct hca *hca)
 {
 	return hca->dead;

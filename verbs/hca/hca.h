@@ -223,6 +223,9 @@ int hca_async_fd(const struct hca *hca);
 /* Handles the completion events and asynchronous events that wait. The engine gets the completions
  * that precede an event first, except those of a CQ that a thread resizes. Never blocks. */
 void hca_handle_events(struct hca *hca);
+/* As hca_handle_events(), and passes the completions of all CQs. False: some may be left, because a
+ * thread resizes a CQ, or peers send without end. */
+bool hca_drain(struct hca *hca);
 /* Whether the HCA has failed: hca_poll() passes no completions any more, and the owner has to
  * detach and close the HCA. */
 bool hca_is_dead(const struct hca *hca);

@@ -91,17 +91,19 @@ static void handle_event(struct hca *hca, enum ibv_event_type type, const struct
 	}
 }
 
-/* The program may destroy the queue pair once it has the event and finds its CQs empty. */
-static void pass_completions(struct hca *hca)
+bool hca_pass_completions(struct hca *hca)
 {
 	int polls = 0;
 
-	while (hca_poll(hca) && ++polls < POLLS_MAX)
-		;
+	while (hca_poll(hca))
+		if (++polls == POLLS_MAX)
+			return false;
+	return !hca->skipped;
 }
 
 /*
- * The event is acknowledged first: the engine, or another thread, may destroy the queue pair
+ * Completions first: the program may destroy the queue pair once it has the event and finds its CQs
+ * empty. The event is acknowledged first: the engine, or another thread, may destroy the queue pair
  * meanwhile, which waits for the acknowledgement.
  */
 void hca_handle_async_events(struct hca *hca)
@@ -114,7 +116,7 @@ void hca_handle_async_events(struct hca *hca)
 			return;
 		of = find_subject(&event);
 		hca->verbs->ack_async_event(&event);
-		pass_completions(hca);
+		hca_pass_completions(hca);
 		handle_event(hca, event.event_type, &of);
 	}
 }

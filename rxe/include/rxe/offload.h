@@ -77,7 +77,7 @@ struct urxe_offload_ops {
 	 * Waits. Creates a queue pair with init's type, capacity and PD. *qpn: the HCA's choice.
 	 * After an error, or if the device has *qpn already, the queue pair is the engine's alone.
 	 * But if the HCA has its shared receive queue, urxe_qp_create fails with that error
-	 * (-ENOMEM for -ENOSPC), or with -EOPNOTSUPP, unless a take-over is in progress.
+	 * (-ENOMEM for -ENOSPC), or with -EOPNOTSUPP, unless a take-over has stopped the queue.
 	 */
 	int (*qp_create)(void *ctx, const struct urxe_qp_init *init,
 			 const struct urxe_offload_queues *queues, void **hca_qp, uint32_t *qpn);
@@ -101,12 +101,13 @@ struct urxe_offload_ops {
 	void (*mcast_detach)(void *hca_qp, const struct urxe_gid *gid);
 
 	/*
-	 * Hands n requests to the HCA, in order. Each is to be completed by urxe_offload_complete,
-	 * whether or not URXE_SEND_SIGNALED is set. Returns the number that the HCA has taken. If
-	 * this is less than n, *rc tells why the next request was not taken. -ENOMEM: the HCA's
-	 * queue is full at the moment, and the engine tries again after a completion. If the HCA
-	 * has no send request of the queue pair, no completion would follow, and -ENOMEM counts as
-	 * a refusal. Other errors: the HCA refuses the request. Then a send request fails with
+	 * Hands n requests to the HCA, in order. Each is to be completed by urxe_offload_complete
+	 * or, of a shared receive queue, urxe_offload_srq_complete, whether or not
+	 * URXE_SEND_SIGNALED is set. Returns the number that the HCA has taken. If this is less
+	 * than n, *rc tells why the next request was not taken. -ENOMEM: the HCA's queue is full at
+	 * the moment, and the engine tries again after a completion. If the HCA has no send request
+	 * of the queue pair, no completion would follow, and -ENOMEM counts as a refusal. Other
+	 * errors: the HCA refuses the request. Then a send request fails with
 	 * URXE_WC_LOC_QP_OP_ERR, the queue pair of a receive request with URXE_ASYNC_QP_FATAL, and
 	 * a receive request of a shared receive queue is dropped.
 	 */
@@ -187,9 +188,8 @@ void urxe_offload_query(struct urxe_qp *qp, struct urxe_qp_attr *attr, struct ur
 
 enum urxe_offload_reason {
 	/* Reasons of -EOPNOTSUPP: */
-	URXE_OFFLOAD_SHARED_QUEUE = 1, /* the HCA has the requests of a shared receive queue */
 	/* The driver returns PSNs that are not those of now. */
-	URXE_OFFLOAD_STALE_PSN,
+	URXE_OFFLOAD_STALE_PSN = 1,
 	/* No PSN has moved yet, so it is not known whether the driver returns those of now. */
 	URXE_OFFLOAD_UNPROVEN_PSN,
 	URXE_OFFLOAD_NO_NEXT_HOP, /* urxe_path_has_next_hop() is false for the path to the peer */
@@ -211,16 +211,17 @@ struct urxe_offload_refusal {
 /*
  * The engine goes on with all queue pairs that the HCA executes, under the same QPNs and keys.
  * Afterwards the device can be saved (rxe/state.h), or lose its HCA. From the first call on the HCA
- * gets no new send requests, and new queue pairs and shared receive queues are the engine's.
+ * gets no new send requests, and new queue pairs and shared receive queues are the engine's. But
+ * queue pairs of a shared receive queue are the HCA's until the HCA's queue pairs stop.
  *
  * -EAGAIN: not yet; *refusal has the reason, which is never URXE_OFFLOAD_BUSY_PEER with `force`.
  * An attempt begins with the first call, or with the first one after -EOPNOTSUPP or
  * urxe_offload_keep(). If a queue pair is connected, that call without `force` stops none: it notes
- * what the peers have sent. If all queue pairs are UD, it may stop them. The owner passes
- * completions on, and calls again after a while. The peers determine how long the take-over lasts;
- * the owner may call urxe_offload_keep() instead. -EOPNOTSUPP: see *refusal; the HCA goes on. 0:
- * the engine executes all queue pairs. Those that stopped with an error have had
- * URXE_ASYNC_QP_FATAL.
+ * what the peers have sent. If all queue pairs are UD, it may stop them. Before each call the owner
+ * passes all events and completions of the HCA on. After -EAGAIN it calls again after a while. The
+ * peers determine how long the take-over lasts; the owner may call urxe_offload_keep() instead.
+ * -EOPNOTSUPP: see *refusal; the HCA goes on. 0: the engine executes all queue pairs. Those that
+ * stopped with an error have had URXE_ASYNC_QP_FATAL.
  *
  * A message that the peer was sending goes on, except for some that the HCA has acknowledged in
  * part, and atomics whose answer was lost: the peer's requests then fail after its last retry
@@ -229,11 +230,12 @@ struct urxe_offload_refusal {
 int urxe_offload_take_over(struct urxe_dev *dev, uint64_t now, bool force,
 			   struct urxe_offload_refusal *refusal);
 /* The HCA gets send requests again. A queue pair that urxe_offload_take_over() has stopped already
- * moves to the engine once the HCA has returned all its receive requests. */
+ * moves to the engine once the HCA has returned all its receive requests. Before the call the owner
+ * passes all events and completions of the HCA on. */
 void urxe_offload_keep(struct urxe_dev *dev);
-/* Whether urxe_offload_take_over() has stopped a queue pair that the engine does not execute yet.
- * While it returns true, the owner passes completions on. An owner that has abandoned the
- * take-over also repeats urxe_offload_keep(). */
+/* Whether urxe_offload_take_over() has stopped a queue pair, or a shared receive queue, that the
+ * engine does not execute yet. While it returns true, the owner passes events and completions on.
+ * An owner that has abandoned the take-over also repeats urxe_offload_keep(). */
 bool urxe_offload_stopped(const struct urxe_dev *dev);
 
 /* --- Calls of the HCA's side, in the owner's thread, outside all functions above. */
@@ -241,9 +243,16 @@ bool urxe_offload_stopped(const struct urxe_dev *dev);
 /*
  * The HCA has completed a request of the offloaded queue pair wc->qpn. wc->wr_id is that of the
  * request; requests of one send queue, or of a queue pair's own receive queue, complete in order.
- * `recv`: a receive request. Completions of unknown or not offloaded queue pairs are ignored.
+ * `recv`: a request of its own receive queue. Completions of unknown or not offloaded queue pairs
+ * are ignored.
  */
 void urxe_offload_complete(struct urxe_dev *dev, const struct urxe_wc *wc, bool recv);
+/*
+ * The HCA has completed a request of the shared receive queue, for the queue pair wc->qpn.
+ * wc->wr_id is that of the request, which the HCA has got by post_srq_recv and has not completed
+ * yet. If the queue pair is unknown or not offloaded, the program does not learn of the completion.
+ */
+void urxe_offload_srq_complete(struct urxe_rq *srq, const struct urxe_wc *wc);
 /* The HCA's completion queue has had the event that cq_arm requested, and its completions have been
  * passed. */
 void urxe_offload_cq_event(struct urxe_cq *cq);

@@ -141,12 +141,15 @@ static int qp_create(void *ctx, const struct urxe_qp_init *init,
 		return rc;
 	}
 	*qpn = urxe_qp_qpn(qp->qp);
+	hca->qps[hca->n_qps++ % ENGINE_HCA_QPS] = (struct engine_hca_qp){*qpn, init->srq};
 	*out = qp;
 	return 0;
 }
 
 static void forget_completions(const struct engine_hca *hca, uint32_t qpn)
 {
+	if (hca->keeps_completions)
+		return;
 	for (unsigned i = 0; i < ENGINE_HCA_CQS; i++) {
 		struct node_cq *cq = &((struct engine_hca *)hca)->cqs[i].cq;
 		uint32_t kept = cq->head;
@@ -274,15 +277,31 @@ const struct urxe_offload_ops engine_hca_ops = {
 
 /* --- Completions and events. */
 
+/* NULL: the queue pair has its own receive queue. */
+static struct urxe_rq *srq_of(const struct engine_hca *hca, uint32_t qpn)
+{
+	uint32_t at = hca->n_qps;
+
+	while (hca->qps[--at % ENGINE_HCA_QPS].qpn != qpn)
+		;
+	return hca->qps[at % ENGINE_HCA_QPS].srq;
+}
+
 static bool deliver_cq(struct engine_hca_cq *cq)
 {
+	struct engine_hca *hca = cq->hca;
+	struct urxe_rq *srq;
 	struct urxe_wc wc;
 	bool any = false;
 
 	while (node_poll(&cq->cq, &wc)) {
 		/* An HCA does not tell whether a message was solicited. */
 		wc.solicited = false;
-		urxe_offload_complete(cq->hca->above, &wc, cq->receives);
+		srq = cq->receives ? srq_of(hca, wc.qpn) : NULL;
+		if (srq && (wc.status != URXE_WC_WR_FLUSH_ERR || !hca->forgets))
+			urxe_offload_srq_complete(srq, &wc);
+		else if (!srq)
+			urxe_offload_complete(hca->above, &wc, cq->receives);
 		any = true;
 	}
 	if (cq->events == cq->cq.events)
@@ -292,10 +311,10 @@ static bool deliver_cq(struct engine_hca_cq *cq)
 	return true;
 }
 
-static void deliver_event(struct engine_hca *hca, enum urxe_async event)
+static void deliver_event(struct engine_hca *hca, enum urxe_async event, void *object)
 {
-	void *object = hca->node->async_obj[event];
-
+	if (event == URXE_ASYNC_QP_LAST_WQE_REACHED && hca->silent)
+		return;
 	if (event == URXE_ASYNC_SRQ_LIMIT_REACHED || event == URXE_ASYNC_SRQ_ERR)
 		urxe_offload_srq_event(((struct hca_srq *)object)->owner, event);
 	else
@@ -310,11 +329,11 @@ bool engine_hca_deliver(struct engine_hca *hca)
 	for (unsigned i = 0; i < ENGINE_HCA_CQS; i++)
 		if (hca->cqs[i].owner)
 			any |= deliver_cq(&hca->cqs[i]);
-	for (unsigned event = 0; event < 32; event++) {
-		if (hca->async[event] == hca->node->async[event])
-			continue;
-		hca->async[event] = hca->node->async[event];
-		deliver_event(hca, (enum urxe_async)event);
+	for (; hca->n_events != hca->node->n_events; hca->n_events++) {
+		const struct node_event *event = &hca->node->newest[hca->n_events % NODE_EVENTS];
+
+		require(hca->node->n_events - hca->n_events <= NODE_EVENTS);
+		deliver_event(hca, event->event, event->obj);
 		any = true;
 	}
 	return any;

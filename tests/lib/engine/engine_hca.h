@@ -11,6 +11,7 @@
 #include "pair.h"
 
 #define ENGINE_HCA_CQS 4
+#define ENGINE_HCA_QPS 16u
 
 struct engine_hca_cq {
 	struct node_cq cq;
@@ -20,13 +21,24 @@ struct engine_hca_cq {
 	uint32_t events; /* that were passed on */
 };
 
+/* A queue pair that the HCA has, or has had. */
+struct engine_hca_qp {
+	uint32_t qpn;
+	struct urxe_rq *srq; /* of the device that has this HCA; NULL: own receive queue */
+};
+
 struct engine_hca {
 	struct pair *wire; /* the node is one of it */
 	struct node *node;
 	struct urxe_dev *above; /* the device that has this HCA */
 	uint32_t room;          /* send requests that a queue pair takes, at most */
 	struct engine_hca_cq cqs[ENGINE_HCA_CQS];
-	uint32_t async[32]; /* events that were passed on */
+	struct engine_hca_qp qps[ENGINE_HCA_QPS]; /* the newest ones */
+	uint32_t n_qps;
+	uint32_t n_events;      /* events that were passed on */
+	bool keeps_completions; /* the completions of a destroyed queue pair stay in the CQ */
+	bool silent;            /* tells of no URXE_ASYNC_QP_LAST_WQE_REACHED */
+	bool forgets;           /* flushes no request of a SRQ */
 };
 
 /* Operations of urxe_offload_set; ctx: struct engine_hca. */

@@ -47,6 +47,7 @@ static void on_async_event(void *dev_ctx, enum urxe_async event, void *obj_ctx)
 	require((unsigned)event < 32);
 	node->async[event]++;
 	node->async_obj[event] = obj_ctx;
+	node->newest[node->n_events++ % NODE_EVENTS] = (struct node_event){event, obj_ctx};
 }
 
 static bool has(const struct urxe_extent *extent, const uint8_t *byte)

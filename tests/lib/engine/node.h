@@ -46,6 +46,13 @@ struct node_attr {
 		*copy_ops; /* operations of the copy transport, which gives the node a table */
 };
 
+/* An asynchronous event. */
+#define NODE_EVENTS 64u
+struct node_event {
+	enum urxe_async event;
+	void *obj;
+};
+
 struct node {
 	struct urxe_dev *dev;
 	uint8_t id; /* of its GIDs */
@@ -62,6 +69,9 @@ struct node {
 	uint32_t key; /* lkey and rkey of all of mem, with every access right */
 	uint32_t async[32];
 	void *async_obj[32]; /* the object of the last event of each kind */
+	struct node_event
+		newest[NODE_EVENTS]; /* the number of an event is its index, modulo NODE_EVENTS */
+	uint32_t n_events;
 	/* Ranges that a durable node has persisted. */
 	struct urxe_extent persisted[NODE_PERSISTED]; /* the first ranges */
 	struct urxe_extent pages[NODE_PAGES];         /* of the newest fast registration */

@@ -4,7 +4,7 @@
  * of libibverbs and librxe, lies in an arena, which is written to a file and put back into another
  * process. Its peer is the same program, and neither knows nor notices.
  *
- *   verbs_checkpoint run DEVICE GID_INDEX SIDE [events|plain|sends]
+ *   verbs_checkpoint run DEVICE GID_INDEX SIDE [events|shared|plain|sends]
  *   verbs_checkpoint restore STREAM MEMORY MAPS [damaged]
  *
  * One thread exchanges messages (workload.h); the other one takes commands from standard input, and
@@ -323,6 +323,8 @@ static enum work work_of(const char *option)
 {
 	if (!strcmp(option, "sends"))
 		return WORK_SENDS;
+	if (!strcmp(option, "shared"))
+		return WORK_SHARED;
 	return strcmp(option, "plain") ? WORK_ALL : WORK_PLAIN;
 }
 

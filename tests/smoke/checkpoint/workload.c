@@ -411,7 +411,7 @@ struct workload *workload_open(const char *device, int gid_index, uint8_t side, 
 	for (int i = 0; i < 2; i++)
 		w->cq[i] =
 			must(ibv_create_cq(w->context, 512, NULL, w->channel, 0), "ibv_create_cq");
-	if (kind == WORK_ALL)
+	if (kind != WORK_PLAIN)
 		w->srq = must(ibv_create_srq(w->pd, &srq), "ibv_create_srq");
 	w->srq_buffers = pages((size_t)2 * RECEIVES * SEND_MAX);
 	w->srq_mr = register_bytes(w, w->srq_buffers, (size_t)2 * RECEIVES * SEND_MAX);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Two programs that exchange messages without end, and check each byte of them: SENDs, WRITEs that
- * are read back, and fetch-and-adds. Half of the connections share a receive queue with WORK_ALL.
- * Each request completes once and in order, each message arrives once and in order.
+ * are read back, and fetch-and-adds. Half of the connections share a receive queue, but
+ * with WORK_PLAIN. Each request completes once and in order, each message arrives once and in
+ * order.
  */
 #ifndef URXE_TEST_WORKLOAD_H
 #define URXE_TEST_WORKLOAD_H
@@ -21,9 +22,9 @@
 /* Which objects and requests a workload has. */
 enum work {
 	WORK_ALL,
-	/* No shared receive queue, memory window, on-demand region or ID of rdma_cm. */
-	WORK_PLAIN,
-	WORK_SENDS, /* the same, and all requests are SENDs: the peer has no remote rights */
+	WORK_SHARED, /* no memory window, on-demand region or ID of rdma_cm */
+	WORK_PLAIN,  /* the same, and no shared receive queue */
+	WORK_SENDS,  /* as WORK_SHARED, and all requests are SENDs: the peer has no remote rights */
 };
 
 /* What a program tells its peer. */

@@ -153,9 +153,10 @@ def check_continues(outer, nested):
     nested.gone = 'engine'
     nested.transport = 'packet'  # copied requests take no PSN, so the HCA would tell too few
     for argv in (['ib_send_bw'], ['ib_write_bw', '-b'], ['ib_read_bw'], ['ib_send_bw', '-c', 'UC'],
-                 ['ib_send_bw', '-c', 'UD', '-s', '1024']):
+                 ['ib_send_bw', '-c', 'UD', '-s', '1024'], ['ib_send_bw', '--use-srq', '-q', '2'],
+                 ['ib_send_bw', '-c', 'UD', '-s', '1024', '--use-srq', '-q', '2']):
         pair = Pair(nested, nested, ['stdbuf', '-oL', *argv, '-F', '-D', '3'])
-        until(30, lambda: qps_by_hca(nested) == 2, lambda: f'does not begin: {pair.client.describe()}')
+        until(30, lambda: qps_by_hca(nested) == (4 if '-q' in argv else 2), lambda: f'does not begin: {pair.client.describe()}')
         set_port(outer, nested, '1: DOWN')
         until(10, lambda: not qps_by_hca(nested), lambda: f'still the HCA: {nested.show("qp")}')
         set_port(outer, nested, '4: ACTIVE')

@@ -23,15 +23,16 @@
 
 static int answer; /* of the engine */
 static enum urxe_offload_reason waits_for;
-static bool stopped; /* queue pairs wait for their receive requests */
-static bool forced;  /* the engine's newest call */
+static bool stopped;  /* queue pairs wait for their receive requests */
+static bool forced;   /* the engine's newest call */
+static bool resizing; /* a thread resizes a CQ, so completions may be left */
 static unsigned calls, keeps, polls;
 
 int __wrap_urxe_offload_take_over(struct urxe_dev *dev, uint64_t now, bool force,
 				  struct urxe_offload_refusal *refusal);
 void __wrap_urxe_offload_keep(struct urxe_dev *dev);
 bool __wrap_urxe_offload_stopped(const struct urxe_dev *dev);
-bool __wrap_hca_poll(struct hca *hca);
+bool __wrap_hca_drain(struct hca *hca);
 bool __wrap_hca_is_dead(const struct hca *hca);
 bool __wrap_vnic_driver_qpns_handled(const struct vnic_driver *drv);
 
@@ -61,11 +62,11 @@ bool __wrap_urxe_offload_stopped(const struct urxe_dev *dev)
 	return stopped;
 }
 
-bool __wrap_hca_poll(struct hca *hca)
+bool __wrap_hca_drain(struct hca *hca)
 {
 	(void)hca;
 	polls++;
-	return false;
+	return !resizing;
 }
 
 bool __wrap_hca_is_dead(const struct hca *hca)
@@ -88,7 +89,7 @@ static int open_hca(void **state)
 	adapter.hca = (struct adapter_hca){.hca = (struct hca *)&hca};
 	answer = -EAGAIN;
 	waits_for = URXE_OFFLOAD_BUSY_PEER;
-	stopped = false;
+	stopped = resizing = false;
 	calls = keeps = polls = 0;
 	return 0;
 }
@@ -189,6 +190,26 @@ static void the_engine_goes_on_with_stopped_queue_pairs(void **state)
 	assert_int_equal(polls, 3);
 }
 
+/* The requests of a shared receive queue that have no completion are those that the HCA has not
+ * used. */
+static void the_engine_goes_on_after_all_completions(void **state)
+{
+	(void)state;
+	stopped = resizing = true;
+	waits_for = URXE_OFFLOAD_REQUESTS;
+	assert_int_equal(take_over(TAKER_QUIESCE), -EAGAIN);
+	adapter_hca_abandon(TAKER_QUIESCE);
+	adapter_hca_finish();
+	assert_int_equal(calls + keeps, 0);
+	stopped = resizing = false;
+	assert_true(adapter.hca.stopped);
+	adapter_hca_finish();
+	assert_int_equal(keeps, 1);
+	assert_false(adapter.hca.stopped);
+	assert_int_equal(take_over(TAKER_QUIESCE), -EAGAIN);
+	assert_int_equal(calls, 1);
+}
+
 static void success_ends_the_attempts_of_both_takers(void **state)
 {
 	(void)state;
@@ -209,6 +230,7 @@ int main(void)
 		cmocka_unit_test_setup(a_new_attempt_tells_its_own_reason, open_hca),
 		cmocka_unit_test_setup(a_refusal_leaves_no_reason_behind, open_hca),
 		cmocka_unit_test_setup(the_engine_goes_on_with_stopped_queue_pairs, open_hca),
+		cmocka_unit_test_setup(the_engine_goes_on_after_all_completions, open_hca),
 		cmocka_unit_test_setup(success_ends_the_attempts_of_both_takers, open_hca),
 	};
 

@@ -226,32 +226,41 @@ void hca_cq_event(struct hca_cq *cq)
 
 /* --- Completions. */
 
-/* Completions of queues that were destroyed or reset, or with a wrong number, are ignored. */
-static bool find_request(struct hca *hca, const struct ibv_wc *wc, struct urxe_wc *out)
+static void complete_of_srq(struct hca_srq *srq, const struct ibv_wc *wc)
 {
-	bool recv = wc->wr_id & WORK_ID_RECV, shared;
-	void *queue = work_ids_find(&hca->work_ids, work_id_queue(wc->wr_id), &shared);
-	uint32_t slot = (uint32_t)wc->wr_id;
+	struct urxe_wc out = {.qpn = wc->qp_num};
 
-	if (!queue)
-		return false;
-	if (shared) {
-		out->qpn = wc->qp_num;
-		return recv && hca_srq_received(queue, slot, &out->wr_id);
-	}
-	out->qpn = hca_qp_number(queue);
-	return recv ? hca_qp_received(queue, slot, &out->wr_id) : hca_qp_sent(queue);
-}
-
-static void complete(struct hca *hca, const struct ibv_wc *wc)
-{
-	struct urxe_wc out = {0};
-
-	if (!find_request(hca, wc, &out))
+	if (!(wc->wr_id & WORK_ID_RECV) || !hca_srq_received(srq, (uint32_t)wc->wr_id, &out.wr_id))
 		return;
 	hca_wr_completion(&out, wc);
-	hca->completions++;
-	urxe_offload_complete(hca->dev, &out, wc->wr_id & WORK_ID_RECV);
+	srq->hca->completions++;
+	urxe_offload_srq_complete(srq->srq, &out);
+}
+
+static void complete_of_qp(struct hca_qp *qp, const struct ibv_wc *wc)
+{
+	struct urxe_wc out = {.qpn = hca_qp_number(qp)};
+	const bool recv = wc->wr_id & WORK_ID_RECV;
+
+	if (recv ? !hca_qp_received(qp, (uint32_t)wc->wr_id, &out.wr_id) : !hca_qp_sent(qp))
+		return;
+	hca_wr_completion(&out, wc);
+	qp->hca->completions++;
+	urxe_offload_complete(qp->hca->dev, &out, recv);
+}
+
+/* Completions of queues that were destroyed or reset, or with a wrong number, are ignored. */
+static void complete(struct hca *hca, const struct ibv_wc *wc)
+{
+	bool shared;
+	void *queue = work_ids_find(&hca->work_ids, work_id_queue(wc->wr_id), &shared);
+
+	if (!queue)
+		return;
+	if (shared)
+		complete_of_srq(queue, wc);
+	else
+		complete_of_qp(queue, wc);
 }
 
 /* True: more completions may wait. */

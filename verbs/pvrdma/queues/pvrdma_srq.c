@@ -59,10 +59,12 @@ static int open_engine_srq(struct pvrdma *dev, const struct pv_srq_attr *attrs, 
 	return rc;
 }
 
-/* Bytes that the engine takes for a request, about. */
-static uint64_t engine_bytes(const struct pv_srq_attr *attrs)
+/* Bytes that the engine takes for the requests, about. It has a second copy of those of an HCA. */
+static uint64_t engine_bytes(const struct pv_pd *pd, const struct pv_srq_attr *attrs)
 {
-	return (uint64_t)attrs->max_wr * (32 + attrs->max_sge * sizeof(struct urxe_seg));
+	const uint64_t copies = pv_hca_serves(pd) ? 2 : 1;
+
+	return copies * attrs->max_wr * (32 + attrs->max_sge * sizeof(struct urxe_seg));
 }
 
 int pv_srq_open(struct pvrdma *dev, struct pv_pd *pd, const struct pv_cmd_create_srq *request,
@@ -81,7 +83,7 @@ int pv_srq_open(struct pvrdma *dev, struct pv_pd *pd, const struct pv_cmd_create
 	if (!rc)
 		rc = pv_object_add(dev, &srq->object, PV_SRQ, pd->object.uar_page,
 				   sizeof(*srq) + srq->n_pages * sizeof(srq->pages[0]) +
-					   engine_bytes(&request->attrs));
+					   engine_bytes(pd, &request->attrs));
 	if (rc)
 		goto err;
 	rc = open_engine_srq(dev, &request->attrs, srq);

@@ -39,6 +39,7 @@ struct hca {
 	struct hca_qp qps[HCA_QPS];
 	uint32_t n_qps;
 	uint32_t regions, cqs, srqs; /* number of existing ones */
+	struct urxe_rq *srq;         /* of the engine: the newest one */
 	uint64_t srq_ids[HCA_DEPTH];
 	uint32_t n_srq_recvs;
 	uint32_t srq_limit;
@@ -49,7 +50,8 @@ struct hca {
 	uint32_t next_qpn; /* QPN of the next QP, 0 = HCA_QPN + its index */
 	uint32_t next_key; /* of the next region, 0 = HCA_KEY + number of regions */
 	int refuse_send;   /* error of post_send instead of -ENOMEM */
-	uint64_t bad_recv; /* wr_id of a SRQ's receive that it refuses; 0 = none */
+	uint32_t bad_recv; /* it refuses the SRQ's receive that is offered as this one; 0 = none */
+	uint32_t offered;  /* receives of SRQs so far */
 	int refuse_mr;     /* error of mr_reg */
 	int refuse_qp;     /* error of qp_create */
 	int refuse_modify; /* error of qp_modify to the state refuse_state */
@@ -100,7 +102,7 @@ static int hca_srq_create(void *ctx, const struct urxe_rq_attr *attr, struct urx
 			  void **hca_srq)
 {
 	(void)attr;
-	(void)srq;
+	((struct hca *)ctx)->srq = srq;
 	((struct hca *)ctx)->srqs++;
 	*hca_srq = ctx;
 	return 0;
@@ -235,7 +237,7 @@ static uint32_t hca_post_srq_recv(void *srq, const struct urxe_recv_wr *wrs, uin
 
 	for (; i < n && hca->n_srq_recvs < hca->room; i++) {
 		*rc = -EINVAL;
-		if (hca->bad_recv && wrs[i].wr_id == hca->bad_recv)
+		if (++hca->offered == hca->bad_recv)
 			return i;
 		hca->srq_ids[hca->n_srq_recvs++] = wrs[i].wr_id;
 	}
@@ -312,7 +314,10 @@ static inline void hca_complete_recv(struct hca_qp *qp, uint32_t status)
 	assert_true(*n);
 	(*n)--;
 	memmove(ids, ids + 1, *n * sizeof(ids[0]));
-	urxe_offload_complete(qp->hca->dev, &wc, true);
+	if (qp->has_srq)
+		urxe_offload_srq_complete(qp->hca->srq, &wc);
+	else
+		urxe_offload_complete(qp->hca->dev, &wc, true);
 }
 
 #endif

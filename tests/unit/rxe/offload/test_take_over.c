@@ -725,23 +725,6 @@ static void test_take_over_amid_traffic_loses_nothing(void **state)
 
 /* --- Refusals. The HCA goes on. */
 
-static void test_srq_refuses_a_take_over(void **state)
-{
-	const struct urxe_rq_attr attr = {.pd = NODE_PD, .max_wr = 8, .max_sge = 2};
-	struct urxe_offload_refusal refusal;
-	static struct bed bed;
-	struct urxe_rq *srq;
-
-	(void)state;
-	open_bed(&bed, &(struct bed_attr){1, REMOTE, 0, false, NULL});
-	assert_int_equal(urxe_srq_create(device(&bed, 1), &attr, &srq), 0);
-	assert_int_equal(try_take_over(&bed, 1, &refusal), -EOPNOTSUPP);
-	assert_int_equal(refusal.reason, URXE_OFFLOAD_SHARED_QUEUE);
-	assert_int_equal(urxe_srq_destroy(srq), 0);
-	take_over(&bed, 1);
-	bed_close(&bed);
-}
-
 /* The PSNs that a driver returns, instead of those of the HCA. */
 static uint32_t told_rq, told_sq;
 
@@ -921,7 +904,6 @@ int main(void)
 		cmocka_unit_test(test_take_over_waits_for_a_pause_of_the_peer),
 		cmocka_unit_test(test_qp_modified_during_a_take_over_is_taken),
 		cmocka_unit_test(test_take_over_amid_traffic_loses_nothing),
-		cmocka_unit_test(test_srq_refuses_a_take_over),
 		cmocka_unit_test(test_stale_psn_of_the_driver_refuses_a_take_over),
 		cmocka_unit_test(test_idle_rc_qp_with_rights_refuses_a_take_over),
 		cmocka_unit_test(test_take_over_without_next_hop_is_refused),

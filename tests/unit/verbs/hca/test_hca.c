@@ -691,6 +691,43 @@ static void completions_precede_an_event(void **state)
 	assert_int_equal(f->before_async, 300);
 }
 
+/* They complete in any order. */
+static void the_engine_has_the_requests_that_the_hca_has_not_used(void **state)
+{
+	const struct urxe_rq_attr attr = {.ctx = f, .pd = OFFLOADED_PD, .max_wr = 8, .max_sge = 1};
+	struct urxe_offload_refusal refusal;
+	struct urxe_qp_load load;
+	struct urxe_rq *srq;
+	struct fake_qp *qp;
+	struct ibv_wc wc;
+
+	(void)state;
+	assert_int_equal(urxe_srq_create(f->dev, &attr, &srq), 0);
+	make_qp(URXE_QPT_UD, 0, srq);
+	qp = fake_hca.last_qp;
+	offloaded_connect_ud();
+	receive_some(srq, 4);
+	wc = (struct ibv_wc){.wr_id = fake_hca.srq_recvs[2].wr_id,
+			     .qp_num = qp->ibv.qp_num,
+			     .opcode = IBV_WC_RECV};
+	assert_int_equal(urxe_offload_take_over(f->dev, 1, true, &refusal), -EAGAIN);
+	assert_int_equal(refusal.reason, URXE_OFFLOAD_RECEIVES);
+	assert_int_equal(qp->attr.qp_state, IBV_QPS_ERR);
+	/* This one comes late, and its event at once. */
+	fake_hca_complete(qp->init.recv_cq, &wc);
+	fake_hca.event = (struct ibv_async_event){.element.qp = &qp->ibv,
+						  .event_type = IBV_EVENT_QP_LAST_WQE_REACHED};
+	fake_hca.has_event = true;
+	assert_true(hca_drain(f->hca));
+	assert_int_equal(urxe_offload_take_over(f->dev, 1, true, &refusal), 0);
+	assert_int_equal(f->n, 1);
+	assert_int_equal(f->wcs[0].wr_id, 202);
+	assert_int_equal(fake_hca.qps + fake_hca.srqs, 0);
+	urxe_qp_load(f->qp, &load);
+	assert_int_equal(load.receives, 3);
+	assert_int_equal(f->asyncs, 0);
+}
+
 static void overrun_cq(struct ibv_cq *cq)
 {
 	fake_hca.event = (struct ibv_async_event){.element.cq = cq, .event_type = IBV_EVENT_CQ_ERR};
@@ -951,6 +988,7 @@ int main(void)
 		TEST(room_for_a_shared_queue_stays_with_its_other_queue_pair),
 		TEST(events_reach_the_engine),
 		TEST(completions_precede_an_event),
+		TEST(the_engine_has_the_requests_that_the_hca_has_not_used),
 		TEST(requests_of_an_overrun_cq_are_flushed),
 		TEST(later_queue_pairs_of_an_overrun_cq_are_the_engines),
 		TEST(an_overrun_after_an_error_flushes_requests),
