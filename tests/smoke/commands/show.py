@@ -268,10 +268,21 @@ def check_root(build):
 PID_NAMESPACE = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc']
 
 
+def check_containers(build):
+    """Programs that share a run directory, and no PID namespace, are told apart, and why their packets cross the switch."""
+    with Host(build, prefix=PID_NAMESPACE) as host:
+        pair = Pair(host, host, ['ib_write_bw', '-F', '--run_infinitely', '-D', '1'])
+        wanted = [('switch', 'a PID namespace that urxed does not see')] * 2
+        until(20, lambda: [(way['path'], way['why']) for way in host.show('transport')['transports']] == wanted,
+              lambda: f'not two processes by the switch: {host.show("transport")}')
+        pair.kill()
+
+
 def check_namespaces(build):
     """A daemon in another PID namespace: its numbers are those of other processes here."""
     if subprocess.run([*PID_NAMESPACE, 'true'], capture_output=True, check=False).returncode:
         skip('no PID namespace can be made')
+    check_containers(build)
     with Host(build, daemon=False) as host:
         host.environment['URXE_JOB'] = 'wrong'
         other = host.spawn(['sleep', '1000'])

@@ -146,13 +146,20 @@ static void zero_counters_show_only_with_all(void **state)
 	json_decref(report);
 }
 
-/* Two processes of one user, one process of another user, and a peer on another host. */
-static const char leases[] =
-	"{\"host\": {\"gids\": [{\"gid\": \"fe80::1\"}]}, \"leases\": ["
-	"{\"process\": \"a\", \"pid\": 1, \"uid\": 7, \"qpn_first\": 4096, \"qpn_count\": 4096},"
-	"{\"process\": \"b\", \"pid\": 2, \"uid\": 7, \"qpn_first\": 8192, \"qpn_count\": 4096},"
-	"{\"process\": \"c\", \"pid\": 3, \"uid\": 8, \"qpn_first\": 12288, \"qpn_count\": 4096}"
-	"]}";
+/*
+ * Two processes of one user, one process of another user, one in a PID namespace that the daemon
+ * does not see, and a peer on another host.
+ */
+static const char leases[] = "{\"host\": {\"gids\": [{\"gid\": \"fe80::1\"}]}, \"leases\": ["
+			     "{\"process\": \"a\", \"port\": 1, \"pid\": 1, \"uid\": 7, "
+			     "\"qpn_first\": 4096, \"qpn_count\": 4096},"
+			     "{\"process\": \"b\", \"port\": 2, \"pid\": 2, \"uid\": 7, "
+			     "\"qpn_first\": 8192, \"qpn_count\": 4096},"
+			     "{\"process\": \"c\", \"port\": 3, \"pid\": 3, \"uid\": 8, "
+			     "\"qpn_first\": 12288, \"qpn_count\": 4096},"
+			     "{\"process\": \"d\", \"port\": 4, \"pid\": 0, \"uid\": 7, "
+			     "\"qpn_first\": 24576, \"qpn_count\": 4096}"
+			     "]}";
 
 static void assert_way(const char *qp, const char *path, const char *peer, const char *error,
 		       int memory)
@@ -178,34 +185,36 @@ static void each_qp_shows_its_path(void **state)
 	json_t *report = parse(leases), *qp;
 
 	(void)state;
-	assert_way("{\"pid\": 1, \"dgid\": \"fe80::2\", \"dest_qpn\": 8192}", "uplink", "fe80::2",
+	assert_way("{\"port\": 1, \"dgid\": \"fe80::2\", \"dest_qpn\": 8192}", "uplink", "fe80::2",
 		   "another host", 0);
-	assert_way("{\"pid\": 1, \"dgid\": \"fe80::1\", \"dest_qpn\": 12287}", "switch", "b",
+	assert_way("{\"port\": 1, \"dgid\": \"fe80::1\", \"dest_qpn\": 12287}", "switch", "b",
 		   "not introduced", 0);
-	assert_way("{\"pid\": 1, \"dgid\": \"fe80::1\", \"dest_qpn\": 12288}", "switch", "c",
+	assert_way("{\"port\": 1, \"dgid\": \"fe80::1\", \"dest_qpn\": 12288}", "switch", "c",
 		   "another user", 0);
-	assert_way("{\"pid\": 1, \"dgid\": \"fe80::1\", \"dest_qpn\": 8192, \"direct\": true}",
+	assert_way("{\"port\": 1, \"dgid\": \"fe80::1\", \"dest_qpn\": 24576}", "switch", "d",
+		   "a PID namespace that urxed does not see", 0);
+	assert_way("{\"port\": 1, \"dgid\": \"fe80::1\", \"dest_qpn\": 8192, \"direct\": true}",
 		   "direct", "b", "same host and user", 0);
-	assert_way("{\"pid\": 1, \"dgid\": \"fe80::1\", \"dest_qpn\": 8192, \"direct\": true,"
+	assert_way("{\"port\": 1, \"dgid\": \"fe80::1\", \"dest_qpn\": 8192, \"direct\": true,"
 		   "\"memory\": true}",
 		   "direct", "b", "same host and user", 2);
-	assert_way("{\"pid\": 1, \"dgid\": \"fe80::1\", \"dest_qpn\": 20000}", "switch", "fe80::1",
+	assert_way("{\"port\": 1, \"dgid\": \"fe80::1\", \"dest_qpn\": 20000}", "switch", "fe80::1",
 		   "the peer has ended", 0);
-	assert_way("{\"pid\": 1, \"dgid\": \"fe80::2\", \"dest_qpn\": 8192, \"hca\": true,"
+	assert_way("{\"port\": 1, \"dgid\": \"fe80::2\", \"dest_qpn\": 8192, \"hca\": true,"
 		   "\"way_reason\": \"another host\"}",
 		   "hca", "fe80::2", "another host", 0);
-	assert_way("{\"pid\": 1, \"dgid\": \"fe80::1\", \"dest_qpn\": 17, \"direct\": true,"
+	assert_way("{\"port\": 1, \"dgid\": \"fe80::1\", \"dest_qpn\": 17, \"direct\": true,"
 		   "\"way_reason\": \"same host and user\"}",
 		   "direct", "fe80::1", "same host and user", 0);
 	json_object_set_new(json_object_get(report, "host"), "captures", json_integer(1));
 	json_object_set_new(
 		report, "qps",
-		json_pack("[{s:i, s:s, s:i}]", "pid", 1, "dgid", "fe80::1", "dest_qpn", 8192));
+		json_pack("[{s:i, s:s, s:i}]", "port", 1, "dgid", "fe80::1", "dest_qpn", 8192));
 	report_paths_add(report);
 	qp = json_array_get(json_object_get(report, "transports"), 0);
 	assert_string_equal(json_string_value(json_object_get(qp, "why")), "a capture runs");
 	/* A datagram QP has no peer. */
-	json_object_set_new(report, "qps", json_pack("[{s:i, s:n}]", "pid", 1, "dgid"));
+	json_object_set_new(report, "qps", json_pack("[{s:i, s:n}]", "port", 1, "dgid"));
 	report_paths_add(report);
 	qp = json_array_get(json_object_get(report, "qps"), 0);
 	assert_true(json_is_null(json_object_get(qp, "path")));
@@ -238,11 +247,13 @@ static void direct_qps_show_the_members_of_a_bond(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		json_t *report = parse("{\"leases\": [{\"pid\": 1, \"qpn_first\": 4096, "
-				       "\"direct_uplinks\": [\"p\", \"q\"]}]}");
+		json_t *report =
+			parse("{\"leases\": [{\"port\": 1, \"pid\": 1, \"qpn_first\": 4096, "
+			      "\"direct_uplinks\": [\"p\", \"q\"]}]}");
 		json_t *qp;
 
-		snprintf(text, sizeof(text), "{\"pid\": 1, \"dgid\": \"fe80::2\", %s}", rows[i].qp);
+		snprintf(text, sizeof(text), "{\"port\": 1, \"dgid\": \"fe80::2\", %s}",
+			 rows[i].qp);
 		qp = parse(text);
 		json_object_set_new(report, "qps", json_pack("[o]", qp));
 		report_paths_add(report);
@@ -281,12 +292,15 @@ static void qps_to_machines_show_a_path_on_this_host(void **state)
 {
 	static const char machines[] =
 		"{\"host\": {\"mac\": \"h\", \"gids\": [{\"gid\": \"fe80::1\"}]}, \"leases\": ["
-		"{\"process\": \"a\", \"pid\": 1, \"uid\": 7, \"mac\": \"h\", \"qpn_first\": 4096},"
-		"{\"process\": \"m\", \"pid\": 2, \"uid\": 7, \"mac\": \"x\", \"qpn_first\": 8192},"
-		"{\"process\": \"n\", \"pid\": 3, \"uid\": 8, \"mac\": \"y\", \"qpn_first\": 12288}"
+		"{\"process\": \"a\", \"port\": 1, \"pid\": 1, \"uid\": 7, \"mac\": \"h\", "
+		"\"qpn_first\": 4096},"
+		"{\"process\": \"m\", \"port\": 2, \"pid\": 2, \"uid\": 7, \"mac\": \"x\", "
+		"\"qpn_first\": 8192},"
+		"{\"process\": \"n\", \"port\": 3, \"pid\": 3, \"uid\": 8, \"mac\": \"y\", "
+		"\"qpn_first\": 12288}"
 		"]}";
 	static const struct {
-		int pid, qpn;
+		int port, qpn;
 		const char *dgid, *dmac, *path, *why;
 	} rows[] = {
 		{1, 8192, "fe80::2", "x", "switch", "a virtual machine"},
@@ -303,9 +317,9 @@ static void qps_to_machines_show_a_path_on_this_host(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		report = parse(machines);
 		json_object_set_new(report, "qps",
-				    json_pack("[{s:i, s:s, s:s, s:i}]", "pid", rows[i].pid, "dgid",
-					      rows[i].dgid, "dmac", rows[i].dmac, "dest_qpn",
-					      rows[i].qpn));
+				    json_pack("[{s:i, s:s, s:s, s:i}]", "port", rows[i].port,
+					      "dgid", rows[i].dgid, "dmac", rows[i].dmac,
+					      "dest_qpn", rows[i].qpn));
 		report_paths_add(report);
 		row = json_array_get(json_object_get(report, "transports"), 0);
 		assert_string_equal(json_string_value(json_object_get(row, "path")), rows[i].path);

@@ -37,18 +37,18 @@ static bool is_host_gid(const json_t *report, const char *gid)
 /* Finds leases by QPN and by process: a report has up to as many QPs as all leases have QPNs. */
 struct lease_index {
 	const json_t *by_block[VNIC_BLOCKS];
-	struct by_pid {
-		json_int_t pid;
+	struct by_port {
+		json_int_t port;
 		const json_t *lease;
-	} * by_pid;
+	} * by_port;
 	size_t n;
 	json_t *by_hca_qpn; /* leases, by the QPNs in no lease that queue pairs of their process
 			       have */
 };
 
-static int compare_pids(const void *a, const void *b)
+static int compare_ports(const void *a, const void *b)
 {
-	json_int_t x = ((const struct by_pid *)a)->pid, y = ((const struct by_pid *)b)->pid;
+	json_int_t x = ((const struct by_port *)a)->port, y = ((const struct by_port *)b)->port;
 
 	return (x > y) - (x < y);
 }
@@ -67,8 +67,8 @@ static struct lease_index *make_lease_index(const json_t *report)
 	size_t i;
 
 	if (index)
-		index->by_pid = calloc(json_array_size(leases) + 1, sizeof(*index->by_pid));
-	if (!index || !index->by_pid) {
+		index->by_port = calloc(json_array_size(leases) + 1, sizeof(*index->by_port));
+	if (!index || !index->by_port) {
 		free(index);
 		return NULL;
 	}
@@ -76,11 +76,12 @@ static struct lease_index *make_lease_index(const json_t *report)
 	{
 		json_int_t first = json_get_number(lease, "qpn_first");
 
-		index->by_pid[index->n++] = (struct by_pid){json_get_number(lease, "pid"), lease};
+		index->by_port[index->n++] =
+			(struct by_port){json_get_number(lease, "port"), lease};
 		if (is_qpn(first) && !index->by_block[VNIC_BLOCK(first)])
 			index->by_block[VNIC_BLOCK(first)] = lease;
 	}
-	qsort(index->by_pid, index->n, sizeof(*index->by_pid), compare_pids);
+	qsort(index->by_port, index->n, sizeof(*index->by_port), compare_ports);
 	return index;
 }
 
@@ -88,7 +89,7 @@ static void free_lease_index(struct lease_index *index)
 {
 	if (index) {
 		json_decref(index->by_hca_qpn);
-		free(index->by_pid);
+		free(index->by_port);
 	}
 	free(index);
 }
@@ -110,11 +111,11 @@ static const json_t *find_lease_by_qpn(const struct lease_index *index, json_int
 	return lease ? lease : json_object_get(index->by_hca_qpn, make_qpn_key(key, qpn));
 }
 
-static const json_t *find_lease_by_pid(const struct lease_index *index, json_int_t pid)
+static const json_t *find_lease_by_port(const struct lease_index *index, json_int_t port)
 {
-	const struct by_pid key = {pid, NULL}, *found;
+	const struct by_port key = {port, NULL}, *found;
 
-	found = bsearch(&key, index->by_pid, index->n, sizeof(key), compare_pids);
+	found = bsearch(&key, index->by_port, index->n, sizeof(key), compare_ports);
 	return found ? found->lease : NULL;
 }
 
@@ -129,7 +130,7 @@ static void index_hca_qpns(struct lease_index *index, const json_t *report)
 	json_array_foreach(json_object_get(report, "qps"), i, qp)
 	{
 		json_int_t qpn = json_get_number(qp, "qpn");
-		const json_t *lease = find_lease_by_pid(index, json_get_number(qp, "pid"));
+		const json_t *lease = find_lease_by_port(index, json_get_number(qp, "port"));
 
 		if (lease && is_qpn(qpn) && !index->by_block[VNIC_BLOCK(qpn)])
 			json_object_set(index->by_hca_qpn, make_qpn_key(key, qpn), (json_t *)lease);
@@ -155,7 +156,7 @@ static bool is_machine_of(const json_t *lease, const json_t *qp)
 static const char *why_switch(const json_t *report, const struct lease_index *index,
 			      const json_t *qp, const json_t *peer)
 {
-	const json_t *own = find_lease_by_pid(index, json_get_number(qp, "pid"));
+	const json_t *own = find_lease_by_port(index, json_get_number(qp, "port"));
 	const char *mac = get_text(json_object_get(report, "host"), "mac");
 
 	if (json_get_number(json_object_get(report, "host"), "captures"))
@@ -165,6 +166,9 @@ static const char *why_switch(const json_t *report, const struct lease_index *in
 	/* Its device process may have no inbox. */
 	if (strcmp(get_text(peer, "mac"), mac) || strcmp(get_text(own, "mac"), mac))
 		return "a virtual machine";
+	/* By its PID the daemon would learn the user namespace of a process. */
+	if (!json_get_number(peer, "pid") || !json_get_number(own, "pid"))
+		return "a PID namespace that urxed does not see";
 	return "not introduced";
 }
 
@@ -207,14 +211,14 @@ static void add_to_count(json_t *row, const char *key, json_int_t n)
 	json_object_set_new(row, key, json_integer(json_get_number(row, key) + n));
 }
 
-/* by_path: the rows by process, path and peer. */
+/* by_path: the rows by the ports of process and peer, path and peer. */
 static void count_qp(json_t *rows, json_t *by_path, const json_t *qp, const struct frame_path *p)
 {
 	char key[PATH_KEY];
 	json_t *row;
 
-	snprintf(key, sizeof(key), "%lld %s %s", (long long)json_get_number(qp, "pid"), p->path,
-		 p->peer);
+	snprintf(key, sizeof(key), "%lld %lld %s %s", (long long)json_get_number(qp, "port"),
+		 (long long)json_get_number(p->lease, "port"), p->path, p->peer);
 	row = json_object_get(by_path, key);
 	if (!row) {
 		row = json_pack("{s:O?, s:O?, s:s, s:O?, s:s, s:s}", "process",
@@ -259,7 +263,7 @@ static void name_uplink(json_t *qp, const json_t *uplinks, const char *number, c
 
 static void name_uplinks(const struct lease_index *index, json_t *qp)
 {
-	const json_t *lease = find_lease_by_pid(index, json_get_number(qp, "pid"));
+	const json_t *lease = find_lease_by_port(index, json_get_number(qp, "port"));
 	const bool direct = !strcmp(get_text(qp, "path"), "direct-uplink");
 	const json_t *uplinks = direct ? json_object_get(lease, "direct_uplinks") : NULL;
 

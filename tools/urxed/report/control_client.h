@@ -43,7 +43,8 @@ bool control_client_next(int fd, int *ring, char port[CONTROL_PORT], bool *ended
  * one sentence in `error`. With wait_ms > 0, the report also contains the state of each process
  * that begins its answer within that time (verbs/session/state_document.h):
  *
- *   qps, mrs  rows as in state_document.h, each with the process' name and pid
+ *   qps, mrs  rows as in state_document.h, each with the process' name and pid; of qps also
+ *             `port`, the number of the process's port
  *   counters  rows of each process, with pid; `of` is the process' name
  *   leases    `answered`: the process has sent its state. Then `qps` is the number of its QPs in
  *             that block of QPNs, and `mrs` the number of its MRs. `refused`: in the first lease of

@@ -141,6 +141,18 @@ static void add_rows(json_t *report, const char *key, const json_t *state, const
 	}
 }
 
+/* Processes in PID namespaces that the daemon does not see have one PID, 0, but not one port. */
+static void add_ports(const json_t *state, const json_t *lease)
+{
+	json_t *qp;
+	size_t i;
+
+	json_array_foreach(json_object_get(state, "qps"), i, qp)
+	{
+		json_object_set(qp, "port", json_object_get(lease, "port"));
+	}
+}
+
 static void add_process_counters(json_t *report, json_t *state, const json_t *lease)
 {
 	json_t *process = json_object_get(lease, "process"), *pid = json_object_get(lease, "pid");
@@ -193,6 +205,7 @@ static void mark_answered(json_t *leases, const struct process *p, const json_t 
 static void add_state(struct collection *c, const struct process *p, json_t *state)
 {
 	mark_answered(json_object_get(c->report, "leases"), p, state);
+	add_ports(state, p->lease);
 	add_rows(c->report, "qps", state, p->lease);
 	add_rows(c->report, "mrs", state, p->lease);
 	add_process_counters(c->report, state, p->lease);
