@@ -18,6 +18,7 @@
 #define LOCK_NAME "urxed.lock"
 
 static int held_lock = -1; /* descriptor of this daemon's lock file */
+static int held_dir = -1;  /* and of its directory */
 
 static uint64_t inode_of(const char *path)
 {
@@ -381,6 +382,14 @@ static int lock_dir(const char *path, char error[RUNDIR_ERROR])
 	return -err;
 }
 
+/* systemd-tmpfiles(8) removes old files, such as the lock file, but not in a locked directory. */
+static void keep_files(const char *path)
+{
+	held_dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (held_dir >= 0)
+		flock(held_dir, LOCK_EX | LOCK_NB);
+}
+
 int rundir_lock(const char *path, bool own, char error[RUNDIR_ERROR])
 {
 	int fd = lock_dir(path, error), rc;
@@ -388,6 +397,7 @@ int rundir_lock(const char *path, bool own, char error[RUNDIR_ERROR])
 	if (fd < 0)
 		return fd;
 	held_lock = fd;
+	keep_files(path);
 	rc = write_pid(path, error);
 	if (!rc)
 		return fd;
@@ -447,6 +457,9 @@ void rundir_release(const char *path, int lock_fd, bool own)
 	rundir_remove(path, LOCK_NAME);
 	held_lock = -1;
 	close(lock_fd);
+	if (held_dir >= 0)
+		close(held_dir);
+	held_dir = -1;
 	if (!own || rmdir(path))
 		return;
 	/*

@@ -45,9 +45,10 @@ void rundir_system(char path[RUNDIR_MAX]);
 int rundir_create(const char *path, char error[RUNDIR_ERROR]);
 
 /*
- * Locks the directory for this daemon and writes the PID file. Returns the descriptor that holds
- * the lock. -EBUSY: another daemon holds the lock, or has just removed the directory. `own`: urxed
- * may remove the directory, and does so if the PID file cannot be written.
+ * Locks the directory for this daemon, also against systemd-tmpfiles(8), and writes the PID file.
+ * Returns the descriptor that holds the lock. -EBUSY: another daemon holds the lock, or has just
+ * removed the directory. `own`: urxed may remove the directory, and does so if the PID file cannot
+ * be written.
  */
 int rundir_lock(const char *path, bool own, char error[RUNDIR_ERROR]);
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -169,6 +170,31 @@ static void directory_is_created_and_removed(void **state)
 	rundir_release(path, fd, true);
 	assert_int_equal(stat(path, &st), -1);
 	assert_int_equal(rundir_lock(path, true, error), -EBUSY);
+}
+
+/* systemd-tmpfiles takes such a lock before it removes old files of a directory. */
+static bool can_lock_dir(void)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY);
+	bool locked = !flock(fd, LOCK_SH | LOCK_NB);
+
+	close(fd);
+	return locked;
+}
+
+static void directory_is_locked(void **state)
+{
+	int fd;
+
+	(void)state;
+	in_top("locked");
+	assert_int_equal(rundir_create(path, error), 1);
+	assert_true(can_lock_dir());
+	fd = rundir_lock(path, false, error);
+	assert_true(fd >= 0);
+	assert_false(can_lock_dir());
+	rundir_release(path, fd, false);
+	assert_true(can_lock_dir());
 }
 
 static void existing_directory_is_kept(void **state)
@@ -356,6 +382,7 @@ int main(void)
 		cmocka_unit_test(squatted_directory_is_avoided),
 		cmocka_unit_test(too_long_path_is_refused),
 		cmocka_unit_test(directory_is_created_and_removed),
+		cmocka_unit_test(directory_is_locked),
 		cmocka_unit_test(existing_directory_is_kept),
 		cmocka_unit_test(directory_without_pid_file_is_removed),
 		cmocka_unit_test(the_pid_file_names_this_process),
