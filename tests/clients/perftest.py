@@ -133,6 +133,8 @@ ROWS += [row(Connected, f'{program} -F -R -c UC',
          for program in ('ib_send_bw', 'ib_send_lat', 'ib_write_bw', 'ib_write_lat')]
 ROWS += [Row('ib_atomic_bw -F --odp',
              refusal=Refusal('perftest has no on-demand paging for atomics', 'ODP does not support ATOMICS for now'))]
+ROWS += [Row('ib_send_bw -F --report-counters=hw_counters/sent_pkts',
+             refusal=Refusal('urxe0 has no counters in sysfs; `urxe show counter` has them', 'Unable to access performance counters'))]
 ROWS += [row(Pair, f'{program} -F -c XRC', port=PORT,
              refusal=Refusal('librxe has no XRC', 'Error opening XRC domain'))
          for program in ('ib_send_bw', 'ib_write_bw', 'ib_read_bw', 'ib_send_lat')]
