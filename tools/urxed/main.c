@@ -33,13 +33,13 @@ static const char usage_head[] =
 	"\n"
 	"  --config FILE        read options from FILE too, one a line: the option's name\n"
 	"                       without dashes, then its value; default for root's daemon\n"
-	"                       in /run/urxe: " CONFIG_SYSTEM ", if that file exists\n";
+	"                       in its default directory: " CONFIG_SYSTEM ", if that file exists\n";
 
 static const char usage_tail[] =
 	"  --help, --version\n"
 	"\n"
-	"On SIGTERM, urxed removes the files that it has made, and ends. On SIGUSR1, urxed writes\n"
-	"its counters to urxed.log in the run directory.\n";
+	"On SIGTERM or SIGHUP, urxed removes the files that it has made, and ends. On SIGUSR1,\n"
+	"urxed writes its counters to urxed.log in the run directory.\n";
 
 /* getopt_long() values of options outside options_rows; a row's value is its index plus 1. */
 enum { OPT_CONFIG = OPTIONS + 1, OPT_HELP, OPT_VERSION };
