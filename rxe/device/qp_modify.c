@@ -15,6 +15,7 @@
 #include "requester/retransmit.h"
 #include "requester/window.h"
 #include "responder/resp_resources.h"
+#include "wire/gid.h"
 #include "wire/packet_build.h"
 
 #define PORT_NUM    1
@@ -118,9 +119,13 @@ static bool wants_migration(const struct urxe_qp_attr *a, uint32_t mask)
 	       (mask & M(PATH_MIG_STATE) && a->path_mig_state != URXE_MIG_MIGRATED);
 }
 
+/* A RoCEv2 packet has two addresses of one family. */
 static bool is_valid_path(const struct urxe_qp *qp, const struct urxe_path *path)
 {
-	return path->sgid_index < URXE_MAX_GIDS && qp->dev->gids[path->sgid_index].valid &&
+	const struct gid_entry *source = &qp->dev->gids[path->sgid_index];
+
+	return path->sgid_index < URXE_MAX_GIDS && source->valid &&
+	       (source->v1 || gid_is_v4(&source->gid) == gid_is_v4(&path->dgid)) &&
 	       path->flow_label <= 0xfffff && path->sl <= 7;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "adapter/adapter.h"
 
+#include <netinet/in.h>
 #include <string.h>
 
 #include "process/run_dir.h"
@@ -25,14 +26,27 @@ uint64_t adapter_counter(enum vnic_bypass_counter counter)
 	}
 }
 
-bool port_gid_valid(uint32_t index)
+static bool is_ipv4(const uint8_t gid[16])
 {
-	bool valid;
+	return IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)gid);
+}
 
+static bool is_group(const uint8_t gid[16])
+{
+	return is_ipv4(gid) ? gid[12] >> 4 == 0xe : gid[0] == 0xff;
+}
+
+bool port_gid_reaches(uint32_t index, const uint8_t dgid[16])
+{
+	const struct vnic_attach_gid *gid = &adapter.welcome.port.gids[index];
+	bool reaches;
+
+	if (index >= VNIC_ATTACH_GIDS)
+		return false;
 	adapter_lock();
-	valid = index < VNIC_ATTACH_GIDS && adapter.welcome.port.gids[index].valid;
+	reaches = gid->valid && (gid->v1 || is_group(dgid) || is_ipv4(gid->raw) == is_ipv4(dgid));
 	adapter_unlock();
-	return valid;
+	return reaches;
 }
 
 void adapter_guid(uint8_t guid[8])

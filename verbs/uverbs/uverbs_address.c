@@ -17,7 +17,8 @@ int address_path(const struct ib_uverbs_ah_attr *attr, struct urxe_path *path, i
 	int rc;
 
 	*hop_error = 0;
-	if (!attr->is_global || attr->port_num != 1 || !port_gid_valid(grh->sgid_index))
+	if (!attr->is_global || attr->port_num != 1 ||
+	    !port_gid_reaches(grh->sgid_index, grh->dgid))
 		return -EINVAL;
 	*path = (struct urxe_path){
 		.sgid_index = grh->sgid_index,

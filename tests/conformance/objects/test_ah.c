@@ -2,6 +2,7 @@
 /* Address handles (IBA 10.2.2, 11.2.3). test_qp_ud.c tests messages over them. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "hca.h"
 #include "rule.h"
@@ -72,6 +73,34 @@ static void test_misuse_is_refused(void)
 	}
 }
 
+static bool is_ipv4(const union ibv_gid *gid)
+{
+	static const uint8_t prefix[12] = {[10] = 0xff, 0xff};
+
+	return !memcmp(gid, prefix, sizeof(prefix));
+}
+
+/* Of the other entries of the GID table, those of RoCEv2. */
+static void test_addresses_have_one_family(void)
+{
+	struct ibv_ah_attr attr = valid();
+	struct ibv_gid_entry entry;
+	int others = 0;
+
+	for (uint32_t i = 0; i < (uint32_t)hca.port.gid_tbl_len && i < 256; i++) {
+		if (ibv_query_gid_ex(hca.context, PORT, i, &entry, 0) ||
+		    entry.gid_type != IBV_GID_TYPE_ROCE_V2 ||
+		    is_ipv4(&entry.gid) == is_ipv4(&hca.gid))
+			continue;
+		others++;
+		attr.grh.sgid_index = (uint8_t)i;
+		rule_errno(EINVAL, try_create(attr),
+			   "source GID %u is refused for a destination of the other family", i);
+	}
+	if (!others)
+		skip("all GIDs are of one address family");
+}
+
 static void test_max_ah_can_be_created(void)
 {
 	int n = limit_of(hca.attr.max_ah), made;
@@ -92,6 +121,7 @@ static void test_max_ah_can_be_created(void)
 const struct test ah_tests[] = {
 	{"attributes", test_attributes_are_accepted_or_refused},
 	{"misuse", test_misuse_is_refused},
+	{"family", test_addresses_have_one_family},
 	{"many", test_max_ah_can_be_created},
 	{NULL, NULL},
 };

@@ -205,6 +205,29 @@ static void test_udp_source_port_follows_the_flow_label(void **state)
 	}
 }
 
+/* An IPv6 packet has no IPv4 source, nor the reverse; RoCEv1 has only GIDs. */
+static void test_addresses_of_a_path_have_one_family(void **state)
+{
+	static const uint8_t nets[] = {URXE_NET_ROCEV1, URXE_NET_IPV4, URXE_NET_IPV6};
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_qp_attr attr;
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	attr = conn_qp_attr(&conn, 0, e.b, e.end[1].qpn);
+	attr.state = URXE_QPS_SQD;
+	assert_int_equal(urxe_qp_modify(e.end[0].qp, 0, &attr, URXE_QP_STATE), 0);
+	for (size_t from = 0; from < sizeof(nets); from++)
+		for (size_t to = 1; to < sizeof(nets); to++) {
+			attr.path = conn_path(nets[to], e.b);
+			attr.path.sgid_index = NODE_SGID(nets[from]);
+			assert_int_equal(urxe_qp_modify(e.end[0].qp, 0, &attr, URXE_QP_AV),
+					 !from || from == to ? 0 : -EINVAL);
+		}
+	engine_close(&e);
+}
+
 static void test_vlan_of_a_gid_is_checked(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -503,6 +526,7 @@ int main(void)
 		cmocka_unit_test(test_path_attributes_are_on_the_wire),
 		cmocka_unit_test(test_longest_packet_fits_the_buffer),
 		cmocka_unit_test(test_udp_source_port_follows_the_flow_label),
+		cmocka_unit_test(test_addresses_of_a_path_have_one_family),
 		cmocka_unit_test(test_vlan_of_a_gid_is_checked),
 		cmocka_unit_test(test_qp_receives_only_its_vlan),
 		cmocka_unit_test(test_connection_receives_only_in_its_own_vlan),
