@@ -39,6 +39,7 @@ def parse_arguments():
     parser.add_argument('--only', action='append', help='only this test, with --core and --rest too')
     parser.add_argument('--result', help='the file for the counts')
     parser.add_argument('--targets', action='store_true', help='only print what has to be built for the tests')
+    parser.add_argument('--patience', default='1', help='how many times longer than usual a test may take')
     parser.add_argument('--label', help='text before the count of tests')
     parser.add_argument('--usual', type=float, default=0, help='seconds that these tests usually take')
     parser.add_argument('--later', type=float, default=0, help='seconds that the suites after these usually take')
@@ -143,7 +144,8 @@ class Progress:
 
 def run_meson(options, names, progress):
     """Runs the tests; prints what meson says of failures. True: meson reports success."""
-    command = ['meson', 'test', '-C', options.build, '--no-rebuild', '--print-errorlogs', '--logbase', options.name]
+    command = ['meson', 'test', '-C', options.build, '--no-rebuild', '--print-errorlogs', '--logbase', options.name,
+               '--timeout-multiplier', options.patience]
     if options.suites[0] in WAITING_SUITES:
         command += ['--num-processes', str(len(os.sched_getaffinity(0)) + 1)]
     for suite in options.suites:
