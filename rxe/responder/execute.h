@@ -11,9 +11,9 @@
 
 /* Not a syndrome: the packet was dropped and counted, and gets no answer. */
 #define RESP_DROPPED 0xff
-/* Not a syndrome: peers still copy by rights that the request ends, so it cannot be executed yet.
- * The caller keeps it and tries again, or drops and counts it. */
-#define RESP_POSTPONED 0xfe
+/* Not a syndrome, nor enum resp_refusal: peers still copy by rights that the request ends, so it
+ * cannot be executed yet. The caller keeps it and tries again, or drops and counts it. */
+#define RESP_POSTPONED 0xfb
 
 /* Returns 0: executed; RESP_DROPPED; RESP_POSTPONED; or why the request is refused, for
  * resp_refuse(), which the caller calls if the service is reliable. `flags`: enum urxe_opcode_flag

@@ -168,7 +168,11 @@ static void connect_qp(void)
 		.dest_qp_num = 0x99,
 		.max_dest_rd_atomic = 1,
 		.max_rd_atomic = 1,
-		.ah_attr = {.ah_flags = 1, .port_num = 1, .sgid_index = 1, .dmac = {2, 3}},
+		.ah_attr = {.dgid = {[10] = 0xff, 0xff, 192, 0, 2, 9},
+			    .ah_flags = 1,
+			    .port_num = 1,
+			    .sgid_index = 1,
+			    .dmac = {2, 3}},
 	};
 
 	assert_int_equal(

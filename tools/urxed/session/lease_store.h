@@ -9,8 +9,8 @@
  * of each address, because survivors' QPs name their source by index. It stores the last lease of
  * each block, because the peers of a process that has ended may still send.
  *
- * The file is valid for one boot and one format, else it counts as empty. Each change is a single
- * write, so a killed daemon leaves the old state or the new one.
+ * The file is valid for one boot. Format 4 is converted; a file of another format counts as empty.
+ * Each change of a lease is a single write, so a killed daemon leaves the old state or the new one.
  */
 #ifndef URXE_URXED_SESSION_LEASE_STORE_H
 #define URXE_URXED_SESSION_LEASE_STORE_H

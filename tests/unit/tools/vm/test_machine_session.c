@@ -8,9 +8,9 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <vnic/attach.h>
@@ -61,6 +61,14 @@ static void test_a_silent_daemon_is_asked_rarely(void **state)
 	vm_session_close(&s);
 }
 
+static void make_file(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	close(fd);
+}
+
 /* The daemon that has not answered was killed, and the next one waits for claims for 3 s only. */
 static void test_the_daemon_after_a_silent_one_is_asked_at_once(void **state)
 {
@@ -73,13 +81,13 @@ static void test_the_daemon_after_a_silent_one_is_asked_at_once(void **state)
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/" VNIC_SOCKET_NAME, dir);
 	snprintf(other, sizeof(other), "%s/other", dir);
-	assert_int_equal(mknod(path, S_IFREG | 0600, 0), 0);
+	make_file(path);
 	answer = -ETIMEDOUT;
 	assert_int_equal(vm_session_open(&s, dir, mac, &queries), 0);
 	attempts = 0;
 	vm_session_tick(&s, begin + NS_PER_SEC);
 	assert_int_equal(attempts, 0);
-	assert_int_equal(mknod(other, S_IFREG | 0600, 0), 0);
+	make_file(other);
 	assert_int_equal(rename(other, path), 0);
 	vm_session_tick(&s, begin + 2 * NS_PER_SEC);
 	assert_int_equal(attempts, 1);

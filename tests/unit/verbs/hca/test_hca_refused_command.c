@@ -68,7 +68,9 @@ static int create_ah(void)
 {
 	const struct ib_uverbs_create_ah request = {
 		.pd_handle = pd,
-		.attr = {.grh.dgid = {0xfe, 0x80, [15] = 9}, .is_global = 1, .port_num = 1}};
+		.attr = {.grh.dgid = {[10] = 0xff, 0xff, 192, 0, 2, 9},
+			 .is_global = 1,
+			 .port_num = 1}};
 
 	return COMMAND(CREATE_AH, request, &ah);
 }

@@ -25,7 +25,7 @@
 #define RECEIVES 3
 
 static struct vnic_loop *loop;
-static const uint8_t other_host[16] = {0xfe, 0x80, [15] = 9};
+static const uint8_t other_host[16] = {[10] = 0xff, 0xff, 192, 0, 2, 9};
 
 /* --- The daemon. */
 
