@@ -103,6 +103,15 @@ static int read_target(struct send_request *request, const struct rxe_send_wr *w
 	}
 }
 
+/* librxe keeps what the program has left in its request, and Linux' rxe does not look at it. */
+static void drop_data_of_local(struct rxe_send_wqe *wqe)
+{
+	if (wqe->wr.opcode != URXE_WR_BIND_MW && wqe->wr.opcode != URXE_WR_LOCAL_INV)
+		return;
+	wqe->dma.num_sge = wqe->dma.length = 0;
+	wqe->wr.send_flags &= ~(uint32_t)URXE_SEND_INLINE;
+}
+
 int wqe_read_send(struct send_request *request, const struct rxe_send_wqe *wqe,
 		  const struct wqe_limits *limits)
 {
@@ -110,6 +119,7 @@ int wqe_read_send(struct send_request *request, const struct rxe_send_wqe *wqe,
 	struct rxe_send_wqe copy;
 
 	copy_once(&copy, wqe, sizeof(copy));
+	drop_data_of_local(&copy);
 	*wr = (struct urxe_send_wr){
 		.wr_id = copy.wr.wr_id,
 		.opcode = copy.wr.opcode,

@@ -33,6 +33,26 @@ static int reset(void **state)
 	return 0;
 }
 
+/* A program changes only the opcode and the key of a request that it has used before. */
+static void data_of_local_requests_is_ignored(void **state)
+{
+	static const uint32_t opcodes[] = {URXE_WR_BIND_MW, URXE_WR_LOCAL_INV};
+	struct rxe_send_wqe *wqe = &element.send;
+	struct send_request got;
+
+	(void)state;
+	for (unsigned int i = 0; i < 4; i++) {
+		wqe->wr.opcode = opcodes[i % 2];
+		wqe->wr.send_flags = URXE_SEND_SIGNALED | (i < 2 ? 0 : URXE_SEND_INLINE);
+		wqe->dma.num_sge = MAX_SGE + 1;
+		wqe->dma.length = 8;
+		assert_int_equal(wqe_read_send(&got, wqe, &rc), 0);
+		assert_int_equal(got.wr.flags, URXE_SEND_SIGNALED);
+		assert_int_equal(got.wr.n_segs, 0);
+		assert_int_equal(got.wr.inline_len, 0);
+	}
+}
+
 static void write_request_is_read_from_its_wqe(void **state)
 {
 	struct rxe_send_wqe *wqe = &element.send;
@@ -343,6 +363,7 @@ static void indices_are_masked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(data_of_local_requests_is_ignored, reset),
 		cmocka_unit_test_setup(write_request_is_read_from_its_wqe, reset),
 		cmocka_unit_test_setup(reads_inline_data, reset),
 		cmocka_unit_test_setup(reads_an_atomic, reset),
