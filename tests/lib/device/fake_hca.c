@@ -296,9 +296,12 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint6
 {
 	struct ibv_mr *mr;
 
-	(void)iova;
 	(void)access;
 	delay(FAKE_HCA_REG_MR);
+	/* As the kernel does, for all drivers. */
+	errno = EINVAL;
+	if (((uintptr_t)addr ^ iova) % 4096)
+		return NULL;
 	errno = fake_hca.mr_error ? fake_hca.mr_error : ENOMEM;
 	if (fake_hca.no_mrs || fake_hca.mr_error)
 		return NULL;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "flat_memory.h"
 #include "hca/hca_device.h"
@@ -25,6 +26,17 @@ struct hca_mr {
 static bool has_rights(const struct urxe_mr_attr *attr)
 {
 	return !(attr->access & ~(uint32_t)(HCA_ACCESS | IGNORED_ACCESS));
+}
+
+/*
+ * Linux refuses an IOVA at another offset in its page than the memory has, as that of a ZERO_BASED
+ * region may be.
+ */
+static bool has_same_page_offset(const struct urxe_mr_attr *attr)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return !attr->n_extents || ((uintptr_t)attr->extents[0].addr % page) == attr->iova % page;
 }
 
 /* Drivers give no rkey to a region without remote rights. */
@@ -56,7 +68,7 @@ static int prepare_mr(struct hca *hca, const struct urxe_mr_attr *attr, struct h
 	struct hca_mr *mr;
 	int rc;
 
-	if (!has_rights(attr))
+	if (!has_rights(attr) || !has_same_page_offset(attr))
 		return -EOPNOTSUPP;
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)

@@ -280,7 +280,7 @@ static void odd_numbers_are_kept_or_refused(void **state)
 	const struct urxe_mr_attr attr = {.pd = OFFLOADED_PD,
 					  .access = URXE_ACCESS_LOCAL_WRITE |
 						    URXE_ACCESS_REMOTE_WRITE,
-					  .iova = 0x1000,
+					  .iova = 0x1000 + (uintptr_t)f % 4096,
 					  .length = sizeof(*f),
 					  .extents = &extent,
 					  .n_extents = 1};
@@ -324,6 +324,28 @@ static void a_port_that_is_down_serves_old_shared_queues_only(void **state)
 	hca_set_port_down(f->hca, false);
 	assert_int_equal(offloaded_try_qp(URXE_QPT_RC, 0, srq), -ENOSPC);
 	make_qp(URXE_QPT_RC, 0, NULL);
+}
+
+/* Of a ZERO_BASED region that begins within a page. */
+static void iova_at_another_page_offset_is_the_engines(void **state)
+{
+	static _Alignas(4096) uint8_t room[8192];
+	const struct urxe_extent extent = {room + 16, 4096};
+	struct urxe_mr_attr attr = {.pd = OFFLOADED_PD,
+				    .access = URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_ZERO_BASED,
+				    .length = 4096,
+				    .extents = &extent,
+				    .n_extents = 1};
+	struct urxe_mr *mr;
+
+	(void)state;
+	assert_int_equal(urxe_mr_reg(f->dev, &attr, &mr), 0);
+	assert_int_equal(fake_hca.mrs, 0);
+	assert_int_equal(urxe_mr_dereg(mr), 0);
+	attr.iova = 3 * 4096 + 16;
+	assert_int_equal(urxe_mr_reg(f->dev, &attr, &mr), 0);
+	assert_int_equal(fake_hca.mrs, 1);
+	assert_int_equal(urxe_mr_dereg(mr), 0);
 }
 
 static void refused_objects_are_the_engines(void **state)
@@ -969,6 +991,7 @@ int main(void)
 		TEST(a_refused_request_fails_in_its_turn),
 		TEST(odd_numbers_are_kept_or_refused),
 		TEST(a_port_that_is_down_serves_old_shared_queues_only),
+		TEST(iova_at_another_page_offset_is_the_engines),
 		TEST(refused_objects_are_the_engines),
 		TEST(connections_that_the_owner_keeps_are_not_offloaded),
 		TEST(a_path_without_the_source_address_is_the_engines),

@@ -20,7 +20,7 @@
 #include "slow_hca.h"
 
 static struct urxe_mr *region;
-static uint8_t bytes[2][64];
+static _Alignas(4096) uint8_t bytes[2][4096];
 
 /* --- Slow threads */
 
