@@ -52,17 +52,14 @@ static int read_attrs(struct advice *advice, uint64_t address)
 	return rc;
 }
 
-static struct mr *find_mr(const struct uverbs_file *file, const struct object *pd, uint32_t key)
+static const struct mr *find_mr(const struct uverbs_file *file, uint32_t key)
 {
 	struct object *object;
 	uint32_t at = 0;
 
-	while ((object = handle_next(&file->handles, OBJECT_MR, &at))) {
-		struct mr *mr = (struct mr *)object;
-
-		if (urxe_mr_key(mr->mr) == key && &mr->pd->object == pd)
-			return mr;
-	}
+	while ((object = handle_next(&file->handles, OBJECT_MR, &at)))
+		if (urxe_mr_key(((struct mr *)object)->mr) == key)
+			return (const struct mr *)object;
 	return NULL;
 }
 
@@ -71,19 +68,23 @@ static int locate_memory(const struct uverbs_file *file, uint32_t pd, bool write
 			 const struct ibv_sge *sge, uint64_t *start)
 {
 	const struct object *owner = handle_find(&file->handles, OBJECT_PD, pd);
-	const struct mr *mr = owner ? find_mr(file, owner, sge->lkey) : NULL;
+	const struct mr *mr = find_mr(file, sge->lkey);
 	struct urxe_mr_attr attr;
 
 	if (!owner)
 		return handle_error(&file->handles, pd);
-	if (!mr || !mr->on_demand)
+	if (!mr)
+		return -ENOENT;
+	if (&mr->pd->object != owner)
+		return -EPERM;
+	if (!mr->on_demand)
 		return -EINVAL;
 	urxe_mr_query(mr->mr, &attr);
 	if (writes && !(attr.access & URXE_ACCESS_LOCAL_WRITE))
 		return -EPERM;
 	if (sge->addr < attr.iova || sge->addr - attr.iova > mr->length ||
 	    sge->length > mr->length - (sge->addr - attr.iova))
-		return -EINVAL;
+		return -EFAULT;
 	*start = mr->start + (sge->addr - attr.iova);
 	return 0;
 }

@@ -535,14 +535,14 @@ static void prefetch(void)
 		     advise(pd, by_write, (struct ibv_sge){(uintptr_t)room, page, all->lkey}),
 		     "prefetch for writing without the right");
 	expect_errno(
-		EINVAL,
+		EFAULT,
 		advise(pd, by_write, (struct ibv_sge){(uintptr_t)room + 1, PAGES * page, mr->lkey}),
 		"prefetch behind the region");
 	expect_errno(
-		EINVAL,
+		ENOENT,
 		advise(pd, by_write, (struct ibv_sge){(uintptr_t)room, page, mr->lkey ^ 0x100}),
 		"prefetch by an unknown key");
-	expect_errno(EINVAL,
+	expect_errno(EPERM,
 		     advise(other, by_write, (struct ibv_sge){(uintptr_t)room, page, mr->lkey}),
 		     "prefetch by another PD");
 	expect_errno(EINVAL,
