@@ -450,7 +450,10 @@ static void test_path_mtu_above_the_active_one_is_refused(void **state)
 			  URXE_QP_STATE | URXE_QP_PKEY_INDEX | URXE_QP_PORT | URXE_QP_ACCESS_FLAGS),
 		0);
 	attrs.qp_state = URXE_QPS_RTR;
-	attrs.ah_attr = (struct pv_ah_attr){.ah_flags = 1, .port_num = 1, .hop_limit = 64};
+	attrs.ah_attr = (struct pv_ah_attr){.dgid = {[10] = 0xff, 0xff, 10, 0, 0, 2},
+					    .ah_flags = 1,
+					    .port_num = 1,
+					    .hop_limit = 64};
 	for (attrs.path_mtu = URXE_MTU_2048; attrs.path_mtu < 40; attrs.path_mtu++)
 		assert_int_equal(qp_modify(&g, &qp, &attrs, mask), -EINVAL);
 	nic.mtu = 4200;

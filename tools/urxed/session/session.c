@@ -518,7 +518,8 @@ static void destroy_session(struct sessions *sessions, struct session *s)
 		epoll_ctl(sessions->epoll_fd, EPOLL_CTL_DEL, vnic_server_doorbell_fd(s->conn),
 			  NULL);
 	epoll_ctl(sessions->epoll_fd, EPOLL_CTL_DEL, vnic_server_fd(s->conn), NULL);
-	/* fd_guard's new helper may hold a copy for a moment. ENOENT: send_port() never added it. */
+	/* fd_guard's new helper may hold a copy for a moment. ENOENT: send_port() never added it.
+	 */
 	epoll_ctl(sessions->epoll_fd, EPOLL_CTL_DEL, vnic_server_notice_fd(s->conn), NULL);
 	if (s->port.dev)
 		log_ratelimited(&sessions->log, sessions->now, "process %d detached",
