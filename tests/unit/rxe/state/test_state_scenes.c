@@ -235,6 +235,17 @@ static void test_waiting_datagram_with_a_qpn_of_32_bits_moves(void **state)
 
 #define PAGE 4096u
 
+/* Four pages of the node's memory. */
+static struct urxe_fast_reg four_pages(const struct node *node, uint32_t key)
+{
+	return (struct urxe_fast_reg){.key = key,
+				      .access = NODE_ACCESS,
+				      .iova = node->iova,
+				      .length = 4 * PAGE,
+				      .n_pages = 1,
+				      .page_shift = 14};
+}
+
 /* The middle of a page of the list is unmapped: more pieces than the registration may have. */
 static void test_cut_fast_registration_moves(void **state)
 {
@@ -250,12 +261,7 @@ static void test_cut_fast_registration_moves(void **state)
 	(void)state;
 	conn_open(pair, &conn, e.end);
 	assert_int_equal(urxe_fast_mr_alloc(e.b->dev, NODE_PD, 1, &fast), 0);
-	reg.fast_reg = (struct urxe_fast_reg){.key = urxe_fast_mr_key(fast),
-					      .access = NODE_ACCESS,
-					      .iova = e.b->iova,
-					      .length = 4 * PAGE,
-					      .n_pages = 1,
-					      .page_shift = 14};
+	reg.fast_reg = four_pages(e.b, urxe_fast_mr_key(fast));
 	assert_int_equal(urxe_post_send(e.end[1].qp, &reg), 0);
 	pair_settle(pair);
 	assert_int_equal(urxe_mr_unmap(urxe_fast_mr_region(fast), &hole), 0);
@@ -303,12 +309,7 @@ static void test_pending_fast_registration_moves(void **state)
 	(void)state;
 	conn_open(pair, &conn, e.end);
 	assert_int_equal(urxe_fast_mr_alloc(e.b->dev, NODE_PD, 1, &fast), 0);
-	reg.fast_reg = (struct urxe_fast_reg){.key = urxe_fast_mr_key(fast) + 1,
-					      .access = NODE_ACCESS,
-					      .iova = e.b->iova,
-					      .length = 4 * PAGE,
-					      .n_pages = 1,
-					      .page_shift = 14};
+	reg.fast_reg = four_pages(e.b, urxe_fast_mr_key(fast) + 1);
 	assert_int_equal(urxe_post_send(e.end[1].qp, &read), 0);
 	assert_int_equal(urxe_post_send(e.end[1].qp, &reg), 0);
 	move_node(pair, 1, &moved, 1);

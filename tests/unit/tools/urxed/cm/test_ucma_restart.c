@@ -129,17 +129,23 @@ static void reused_number_is_not_the_request_again(void **state)
 	assert_int_equal(bind_to(&a, other, INADDR_ANY, PORT), 0);
 }
 
+/* Two IDs of a with a resolved address, whose first event the program has fetched. */
+static void resolve_two(uint32_t *first, uint32_t *second)
+{
+	*first = create(&a, RDMA_PS_TCP, 0xa);
+	*second = create(&a, RDMA_PS_TCP, 0xa);
+	assert_int_equal(resolve(&a, *first), 0);
+	assert_int_equal(resolve(&a, *second), 0);
+	assert_int_equal(get_event(&a, CMA_ADDR_RESOLVED).id, *first);
+}
+
 /* The old daemon did not know that the program had fetched the event. */
 static void fetched_events_do_not_come_again(void **state)
 {
 	uint32_t first, second;
 
 	(void)state;
-	first = create(&a, RDMA_PS_TCP, 0xa);
-	second = create(&a, RDMA_PS_TCP, 0xa);
-	assert_int_equal(resolve(&a, first), 0);
-	assert_int_equal(resolve(&a, second), 0);
-	assert_int_equal(get_event(&a, CMA_ADDR_RESOLVED).id, first);
+	resolve_two(&first, &second);
 	restart();
 	assert_int_equal(get_event(&a, CMA_ADDR_RESOLVED).id, second);
 	restart();
@@ -227,11 +233,7 @@ static void a_lost_claim_is_made_again(void **state)
 	(void)state;
 	listener(5);
 	id = client(RDMA_PS_TCP);
-	first = create(&a, RDMA_PS_TCP, 0xa);
-	second = create(&a, RDMA_PS_TCP, 0xa);
-	assert_int_equal(resolve(&a, first), 0);
-	assert_int_equal(resolve(&a, second), 0);
-	assert_int_equal(get_event(&a, CMA_ADDR_RESOLVED).id, first);
+	resolve_two(&first, &second);
 	restart();
 	hang_up(&a);
 	hang_up(&b);

@@ -441,6 +441,16 @@ static void *claim_thread(void *arg)
 	return NULL;
 }
 
+/* The next daemon begins, and the receiver claims its lease. */
+static void replace_daemon(void)
+{
+	server_end(&w.server);
+	server_begin(&w.server, T0);
+	vnic_driver_abandon(w.receiver.base.driver);
+	serve(claim_thread, &w.receiver);
+	assert_int_equal(w.receiver.base.status, 0);
+}
+
 /* The next daemon introduces further senders to the same inbox. */
 static void inbox_goes_to_the_next_daemon(void **state)
 {
@@ -448,11 +458,7 @@ static void inbox_goes_to_the_next_daemon(void **state)
 	struct vnic_frame frame;
 
 	(void)state;
-	server_end(&w.server);
-	server_begin(&w.server, T0);
-	vnic_driver_abandon(w.receiver.base.driver);
-	serve(claim_thread, &w.receiver);
-	assert_int_equal(w.receiver.base.status, 0);
+	replace_daemon();
 	vnic_driver_abandon(w.sender.base.driver);
 	serve(claim_thread, &w.sender);
 	assert_int_equal(w.sender.base.status, 0);
@@ -473,11 +479,7 @@ static void living_sender_without_claim_keeps_the_lock(void **state)
 	struct vnic_outbox *outbox = introduced(&w.receiver, &w.receiver);
 
 	(void)state;
-	server_end(&w.server);
-	server_begin(&w.server, T0);
-	vnic_driver_abandon(w.receiver.base.driver);
-	serve(claim_thread, &w.receiver);
-	assert_int_equal(w.receiver.base.status, 0);
+	replace_daemon();
 	lock_inbox(&w.receiver, &w.sender);
 	sessions_tick(&w.server.sessions, T0 + SESSION_CLAIM_NS);
 	assert_int_equal(send_one(outbox), VNIC_OUTBOX_BUSY);
