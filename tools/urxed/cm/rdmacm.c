@@ -88,13 +88,17 @@ static uint16_t mtu_to_peer(void *ctx, const struct cma_id *id)
 	return find_peer_mac(r, id, key.mac) ? switch_mtu_to(r->sessions->sw, &key) : host->mtu;
 }
 
-/* QPNs of the daemon's first block are no process's queue pairs: programs that exchange data of
- * their own by rdma_cm, as rdma-core's cmtime, name them. */
+/*
+ * QPNs of the daemon's first block are no process's queue pairs, except those that an HCA has
+ * chosen: programs that exchange data of their own by rdma_cm, as rdma-core's cmtime, name them.
+ */
 static bool may_name_qpn(void *ctx, pid_t pid, uid_t user, uint32_t qpn)
 {
 	const struct rdmacm *r = ctx;
 
-	return qpn < LEASE_QPNS || sessions_hold_qpn(r->sessions, pid, user, qpn);
+	if (qpn < LEASE_QPNS && !lease_owner(&r->sessions->sw->leases, qpn))
+		return true;
+	return sessions_hold_qpn(r->sessions, pid, user, qpn);
 }
 
 static bool has_claimable_leases(void *ctx, pid_t pid)
