@@ -75,7 +75,7 @@ def run():
         for arguments in ['--help'], ['-h'], ['help']:
             if developer.help(arguments) != usage:
                 raise Failure(f'./dev {arguments[0]} prints other text than ./dev')
-        commands = list(dict.fromkeys(re.findall(r'^  ([a-z-]+)', usage, re.MULTILINE)))
+        commands = list(dict.fromkeys(re.findall(r'^  ([a-z0-9-]+)', usage, re.MULTILINE)))
         if len(commands) < 10:
             raise Failure(f'./dev lists {commands} only')
         for command in commands:
