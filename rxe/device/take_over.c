@@ -6,9 +6,9 @@
  * them any more. Each goes on in the engine when the HCA has given back its receive requests, also
  * if the owner has abandoned the take-over.
  *
- * The HCA does not give back the requests of a shared receive queue. They are those that have not
- * completed when no queue pair takes requests any more and all completions have been passed. So the
- * queue pairs of a shared receive queue go on together.
+ * The HCA does not give back the requests of a shared receive queue. The engine takes those that
+ * have not completed when no queue pair takes requests any more and all completions have been
+ * passed. So the queue pairs of a shared receive queue go on together.
  */
 #include <errno.h>
 

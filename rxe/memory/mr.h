@@ -131,8 +131,8 @@ static inline bool mr_is_one_piece(const struct urxe_mr *mr)
 bool mr_within(uint64_t start, uint64_t size, uint64_t addr, uint64_t length, uint64_t *offset);
 /*
  * A free key: the next number and 8 random bits, so that a stale key rarely fits (IBA 10.6.2.2).
- * After a run of numbers in use it is a random one. `whole`: all 256 keys with the same upper bits
- * are free.
+ * After a run of keys in use the numbers go on from a random one. `whole`: all 256 keys with the
+ * same upper bits are free.
  */
 uint32_t mr_new_key(struct urxe_dev *dev, bool whole);
 /* Whether any key with the same upper 24 bits is in use. */

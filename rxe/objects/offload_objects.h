@@ -6,7 +6,7 @@
  * `tail` means different things in the two queues of an offloaded QP. Send queue: the HCA has the
  * requests [tail, cur), and [cur, head) wait for room in the HCA's queue. Receive queue: the HCA
  * has [retired, tail), and [tail, head) wait. Those of a SRQ complete in any order, so the HCA's
- * are in a list (urxe_rq.kept), and the slots of [retired, tail) are free.
+ * are in a list (urxe_rq.kept), and the slots of [retired, tail) are unused, but reserved for them.
  */
 #ifndef URXE_OBJECTS_OFFLOAD_OBJECTS_H
 #define URXE_OBJECTS_OFFLOAD_OBJECTS_H
@@ -84,8 +84,8 @@ static inline bool offload_has_queue(const struct urxe_rq *rq)
 /* --- Shared receive queues. */
 
 /*
- * Whether the engine's QPs of the queue would get no receive request: those of a SRQ of the HCA are
- * there, and stay there unless the engine takes over.
+ * Whether the engine's QPs of the queue would get no receive request: it is a SRQ whose requests
+ * the HCA has, and which no take-over is stopping.
  */
 bool offload_keeps_receives(const struct urxe_rq *rq);
 /* Waits. Sets srq->hca; NULL: the SRQ is the engine's alone. 0 or -ENOMEM. */
@@ -95,11 +95,11 @@ void offload_destroy_srq(struct urxe_rq *srq);
 /* As offload_destroy_srq, for a SRQ none of whose QPs the HCA has: the engine has the requests
  * again that the HCA has not completed, in the order of posting. */
 void offload_end_srq(struct urxe_rq *srq);
-/* Makes room for n requests that the HCA has. 0 or -ENOMEM. */
+/* Makes urxe_rq.kept_room at least n. 0 or -ENOMEM. */
 int offload_make_room(struct urxe_rq *srq, uint32_t n);
 /* Copies a request that the HCA is about to get; the HCA has fewer than there is room for. */
 struct kept_recv *offload_keep_recv(struct urxe_rq *srq, const struct recv_wqe *wqe);
-/* The HCA has the request no longer, which is valid until the next offload_keep_recv. */
+/* The HCA has the request no longer. *kept can be read until the next offload_keep_recv. */
 void offload_forget_recv(struct urxe_rq *srq, struct kept_recv *kept);
 
 static inline const struct recv_wqe *kept_wqe(const struct kept_recv *kept)

@@ -19,7 +19,7 @@ struct recv_wqe {
 	struct urxe_seg segs[];
 };
 
-/* A SRQ's request that the HCA has, or one that is free for the next. */
+/* Copy of a SRQ's request that the HCA has (in `kept`), or memory for one (in `kept_free`). */
 struct kept_recv {
 	TAILQ_ENTRY(kept_recv) link;
 	uint64_t wqe[]; /* a struct recv_wqe */
@@ -49,10 +49,10 @@ struct urxe_rq {
 	uint32_t users; /* SRQ: QPs */
 	void *hca;      /* SRQ: the HCA's SRQ, which takes the requests; NULL: none */
 	/* SRQ of the HCA (objects/offload_objects.h): */
-	struct kept_recvs kept;      /* the requests [retired, tail), in the order of posting */
+	struct kept_recvs kept;      /* the HCA's tail - retired requests, in order of posting */
 	struct kept_recvs kept_free; /* room for further ones */
 	SLIST_HEAD(, kept_block) kept_blocks;
-	uint32_t kept_room;  /* number of requests in both lists */
+	uint32_t kept_room;  /* number of elements of both lists */
 	bool stopping;       /* the HCA's QPs stop, and the HCA gets no more requests */
 	uint64_t stopped_at; /* stopping: since this time, ns */
 	uint32_t number;     /* SRQ: in a stream, while the device is saved (state/state_save.c) */

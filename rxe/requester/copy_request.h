@@ -26,7 +26,7 @@ struct copy_batch {
 
 /* A chunk of the table's places of queue pairs. */
 struct copy_chunk {
-	uint32_t qpn_first; /* of the block that has had it last */
+	uint32_t qpn_first; /* of the block that has the chunk, or had it last */
 	uint32_t n_qps;     /* queue pairs that are published there */
 };
 

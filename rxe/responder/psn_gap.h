@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A PSN gap: the responder has received requests behind a missing one (IBA volume 1, 9.7.4.1.2,
- * ghost PSNs; docs/recovery.md). This file keeps those requests and decides when the responder
- * sends the sequence NAK. For responder.c.
+ * ghost PSNs; docs/recovery.md). This file keeps those requests, and an expected one that has to
+ * wait (RESP_POSTPONED), and decides when the responder sends the sequence NAK. For responder.c.
  */
 #ifndef URXE_RESPONDER_PSN_GAP_H
 #define URXE_RESPONDER_PSN_GAP_H
@@ -30,8 +30,8 @@ void psn_gap_filled(struct urxe_qp *qp);
 /* Takes the kept request with the expected PSN; the caller passes it to out_of_order_give_back.
  * NULL: it is missing. If later ones are kept, they are behind the next gap, whose timer starts. */
 struct out_of_order_packet *psn_gap_next_kept(struct urxe_qp *qp);
-/* Keeps a copy of the expected request, and starts the gap timer, after which the caller takes it
- * by psn_gap_next_kept. False: it cannot be kept. */
+/* Keeps a copy of the expected request, and starts the gap timer (COPIES_AGAIN_NS), after which the
+ * caller takes it by psn_gap_next_kept. False: its payload is a reference, or no buffer is free. */
 bool psn_gap_keep_expected(struct urxe_qp *qp, const struct urxe_packet *p);
 /* The same for a request that the caller has taken by psn_gap_next_kept. */
 void psn_gap_put_back(struct urxe_qp *qp, struct out_of_order_packet *kept);

@@ -66,7 +66,7 @@ void capture_writer_close(struct capture_writer *w);
 bool capture_writer_put(struct capture_writer *w, struct capture_record *record,
 			const uint8_t *frame);
 
-/* --- The reader's end. It is root's, too, at the daemon of another user. */
+/* --- The reader's end, which trusts no value of the ring: root may read another user's. */
 
 struct capture_reader {
 	struct capture_ring *ring;

@@ -3,7 +3,7 @@
  * The run directory: where urxed and the programs that use it find each other's sockets and files.
  *
  *    --run-dir, else $URXE_DIR, else
- *    /run/urxe/NETNS                 root that may make it
+ *    /run/urxe/NETNS                 root that owns it or may make it
  *    $XDG_RUNTIME_DIR/urxe/NETNS     other users
  *    /tmp/urxe-UID/NETNS             other users without XDG_RUNTIME_DIR
  *    $HOME/.cache/urxe/NETNS         the same, if another user owns /tmp/urxe-UID
@@ -75,7 +75,8 @@ void rundir_release(const char *path, int lock_fd, bool own);
 
 /* Inode number of this process's network namespace; 0: unknown, because /proc is missing. */
 uint64_t rundir_netns(void);
-/* The same of its PID namespace, in which the daemon of a run directory names processes. */
+/* The same of its PID namespace. The PIDs in a daemon's reports are those of the daemon's
+ * namespace. */
 uint64_t rundir_pidns(void);
 
 #endif

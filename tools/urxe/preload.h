@@ -24,7 +24,8 @@ int preload_set_env(const char *name, const char *value);
 int preload_set(const char *run_dir);
 /*
  * Call it after preload_set, when a daemon serves run_dir. Logs a line if the program is nested,
- * but the daemon does not know the outer device, so that the program has the inner one only.
+ * but run_dir does not show the outer device (unknown to the daemon, or of the same name), so that
+ * the program has the inner one only.
  */
 void preload_check_outer(const char *run_dir);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Keeps the files of the device in the run directory (sysfs_tree.h) as the host is. An update that
- * fails, for instance because the file system is full, is tried again each second. For the daemon's
- * thread.
+ * Keeps the files of the device in the run directory (sysfs_tree.h) in agreement with struct host.
+ * An update that fails, for instance because the file system is full, is tried again each second.
+ * For the daemon's thread.
  */
 #ifndef URXE_URXED_DEVICE_FILES_H
 #define URXE_URXED_DEVICE_FILES_H

@@ -59,8 +59,9 @@ struct adapter_take_over {
 struct adapter_hca {
 	struct hca *hca;     /* the open HCA; NULL: none */
 	uint32_t generation; /* of the daemon's HCA that was tried last (struct vnic_attach_hca) */
-	bool handled_down;   /* URXE_HCA_GONE: the engine has taken over from that HCA because its
-				port is down, so it is closed; or the engine could not */
+	bool handled_down;   /* URXE_HCA_GONE=engine: adapter_hca_renew has seen that the HCA's port
+				is down. `hca` is NULL, or still open because the engine could not
+				take over */
 	/* recv_hook.c could not hook post_recv of a context: each run of the engine reads the
 	 * receive rings of the offloaded queue pairs of such contexts. */
 	bool unhooked;
@@ -109,7 +110,8 @@ struct adapter {
 	bool uplink_inherited;       /* an earlier daemon opened `uplink`; the present daemon has
 					not been asked for one yet */
 	uint64_t uplink_retry_at;    /* when to ask the daemon again, by clock_now(); 0: never */
-	uint64_t uplink_retry_ns;    /* time before the last such attempt, or before the next */
+	uint64_t uplink_retry_ns;    /* length of the newest such wait; 0: the last attempt did not
+					lack descriptors or memory */
 	bool inbox_broken;           /* a peer has written to the inbox against the protocol */
 	/* A checkpointer's thread gave up its quiesce, and did not get adapter.lock in time. So the
 	 * engine thread publishes the peers' rights to copy, which that thread has withdrawn, and

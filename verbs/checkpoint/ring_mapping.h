@@ -13,8 +13,9 @@
 
 struct ring_space;
 
-/* Writes records for the mappings of the context's memfd to the stream, but for most parts that
- * only destroyed rings had. Does not call malloc. */
+/* Writes records for the mappings of the context's memfd to the stream, except for parts that only
+ * destroyed rings had (ring_space_is_left); if these are very many, it leaves out only the first
+ * ones. Does not call malloc. */
 void ring_mappings_write(struct vnic_state_stream *s, uint32_t context, int memfd,
 			 const struct ring_space *space);
 /*

@@ -5,8 +5,8 @@
  *
  * The engine writes into transmit buffers of the NIC. Frames for an inbox are copied from there;
  * frames for the switch stay, or move down to the next free buffer. A frame whose inbox is full or
- * locked waits, and so do the frames behind it. After TX_INBOX_STALLED_NS they go by the switch, or
- * at once before a queue pair ends (tx_hurry).
+ * locked waits, and so do the frames behind it. They go by the switch after TX_INBOX_STALLED_NS,
+ * and at once if a queue pair is about to end (tx_hurry).
  *
  * If all frames of a burst are large and go to one inbox, the engine writes the next burst straight
  * into that inbox (without this, 64 KiB WRITEs in packets reach 0.74 of the bandwidth). It also

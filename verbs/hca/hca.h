@@ -99,16 +99,16 @@ bool hca_has_mtu(struct hca *hca, enum urxe_mtu mtu);
  */
 void hca_set_gid(struct hca *hca, uint32_t index, const struct urxe_gid *gid, bool v1,
 		 uint32_t ifindex);
-/* Looks for the noted GIDs in the HCA's GID table. If that cannot be read, unchanged entries stay
- * as they were. */
+/* Looks for the noted GIDs in the HCA's GID table. If the table cannot be read, those GIDs stay
+ * found that hca_set_gid has not changed since. */
 void hca_read_gids(struct hca *hca);
 /*
  * Notes the engine's P_Key table, of n entries, and looks for them in the HCA's table. The engine
  * executes queue pairs with a P_Key that the HCA lacks.
  */
 void hca_set_pkeys(struct hca *hca, const uint16_t *pkeys, uint32_t n);
-/* Whether the HCA has the GID of entry `index` of the engine's GID table. If it is not known to,
- * and the HCA's table could not be read last time, reads that again. */
+/* Whether the HCA has the GID of entry `index` of the engine's GID table. If no such GID was found,
+ * and the HCA's table could not be read last time, reads the table again. */
 bool hca_has_gid(struct hca *hca, uint32_t index);
 
 /* --- Calls that take long, outside the lock. */

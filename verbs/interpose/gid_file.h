@@ -13,8 +13,8 @@
  * interface, but fails for the whole table if the name has no index.
  *
  * path: what the program has opened, fd and errno: the result of its counterpart in the run
- * directory. flags: of open(2). Returns fd, or another descriptor whose reads fail with EINVAL; -1
- * and errno on errors.
+ * directory. flags: of open(2). Returns fd; or closes fd and returns another descriptor, whose
+ * reads fail with EINVAL; -1 and errno on errors.
  */
 int gid_file_opened(const char *path, int fd, int flags);
 

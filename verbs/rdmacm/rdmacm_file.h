@@ -32,8 +32,8 @@ struct rdmacm_file {
 	pid_t pid;                  /* of the process that opened it; a child's commands fail */
 
 	int socket;       /* the socket to the daemon; -1: not connected */
-	int reserve;      /* a descriptor whose number the next connection needs at the limit of
-			     descriptors; -1: none */
+	int reserve;      /* a spare descriptor, closed if the next connection finds no free one
+			     (EMFILE); -1: none */
 	uint32_t n_due;   /* replies that the daemon owes at `socket` */
 	int event_set;    /* duplicate of the program's descriptor, an epoll set; -1: closed */
 	int event_reader; /* socket with a packet for each event, from the daemon; -1: closed */

@@ -21,10 +21,10 @@ void rdmacm_reconnect_watch(struct rdmacm_file *file);
 void rdmacm_reconnect_unwatch(struct rdmacm_file *file);
 
 /*
- * The thread has two spare descriptors for those of a welcome, which a process at its limit of
- * descriptors could not receive otherwise. close_spares: with rdmacm_files_lock, which the caller
- * holds until it has received them. keep_spares opens those that are closed, as far as possible:
- * without rdmacm_files_lock.
+ * Two spare descriptors keep room for the two of a welcome, in case the process reaches its limit
+ * of descriptors. close_spares: with rdmacm_files_lock, which the caller holds until it has
+ * received the welcome. keep_spares opens the spares again, as far as possible; it takes
+ * rdmacm_files_lock.
  */
 void rdmacm_reconnect_close_spares(void);
 void rdmacm_reconnect_keep_spares(void);

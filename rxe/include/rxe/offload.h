@@ -212,7 +212,8 @@ struct urxe_offload_refusal {
  * The engine goes on with all queue pairs that the HCA executes, under the same QPNs and keys.
  * Afterwards the device can be saved (rxe/state.h), or lose its HCA. From the first call on the HCA
  * gets no new send requests, and new queue pairs and shared receive queues are the engine's. But
- * queue pairs of a shared receive queue are the HCA's until the HCA's queue pairs stop.
+ * new queue pairs of a shared receive queue that the HCA has are the HCA's until the HCA's queue
+ * pairs stop.
  *
  * -EAGAIN: not yet; *refusal has the reason, which is never URXE_OFFLOAD_BUSY_PEER with `force`.
  * An attempt begins with the first call, or with the first one after -EOPNOTSUPP or
@@ -249,8 +250,9 @@ bool urxe_offload_stopped(const struct urxe_dev *dev);
 void urxe_offload_complete(struct urxe_dev *dev, const struct urxe_wc *wc, bool recv);
 /*
  * The HCA has completed a request of the shared receive queue, for the queue pair wc->qpn.
- * wc->wr_id is that of the request, which the HCA has got by post_srq_recv and has not completed
- * yet. If the queue pair is unknown or not offloaded, the program does not learn of the completion.
+ * wc->wr_id is the value that the engine has passed to post_srq_recv for the request, not the
+ * program's wr_id. The HCA has not completed the request before. If the queue pair is unknown or
+ * not offloaded, the program does not learn of the completion.
  */
 void urxe_offload_srq_complete(struct urxe_rq *srq, const struct urxe_wc *wc);
 /* The HCA's completion queue has had the event that cq_arm requested, and its completions have been

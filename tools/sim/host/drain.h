@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Drained send queues (--drains): at a random moment the application moves the QP of one end to
- * SQD. The requests that are under way end; it goes on to post, and these requests wait. Some time
- * after the event SQ_DRAINED it moves the QP back to RTS. check/event.c checks the event, and that
- * a drained send queue completes no request.
+ * SQD. The requests that are under way end; the application goes on posting, and the new requests
+ * wait. Some time after the event SQ_DRAINED the application moves the QP back to RTS.
+ * check/event.c checks the event, and that a drained send queue completes no request.
  */
 #ifndef URXE_SIM_HOST_DRAIN_H
 #define URXE_SIM_HOST_DRAIN_H
@@ -21,7 +21,7 @@ enum drain_state {
 
 struct drain {
 	uint8_t state;  /* enum drain_state */
-	uint32_t times; /* that the send queue is still to be drained */
+	uint32_t times; /* number of drains of the send queue that are still to begin */
 };
 
 /* Chooses the ends whose send queues are drained. */

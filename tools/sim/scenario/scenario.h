@@ -97,7 +97,7 @@ struct scenario {
 	uint64_t migrate;    /* moments at which hosts are saved and restored elsewhere */
 	uint64_t record;     /* recordings of hosts, which are replayed */
 	uint64_t failures;   /* connections that fail, at most (host/failure.h) */
-	uint64_t drains;     /* send queues that are drained (host/drain.h) */
+	uint64_t drains;     /* drains of send queues, at most (host/drain.h) */
 	uint64_t movers;     /* enum movers */
 	uint64_t hearers;    /* enum hearers */
 	uint64_t pause;      /* ns that a host is frozen meanwhile, exactly; BY_SEED = random */

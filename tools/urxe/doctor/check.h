@@ -10,7 +10,7 @@
 
 #include "urxe/doctor/finding.h"
 
-/* A run directory that remedies propose, to a shell. */
+/* A run directory that remedies propose, in shell syntax. */
 #define MEMORY_DIR "/dev/shm/urxe-$(id -u)"
 
 /* Which daemon serves the run directory, and with which uplinks. True: the directory has a daemon's
@@ -24,9 +24,9 @@ void check_device(struct findings *f, const char *run_dir);
  */
 void check_run_dir(struct findings *f, const char *run_dir, bool served);
 /*
- * `urxe doctor --probe`, which check_device starts under `urxe run`: opens the device. Prints "ok",
- * a tab and the device's name, or a sentence, a tab and the command that mends it. Returns the exit
- * status of that command.
+ * `urxe doctor --probe`, which check_device starts under `urxe run`: opens the device. Prints
+ * "ok<TAB>DEVICE", or "SENTENCE<TAB>COMMAND" with the command that mends it, if any. Returns the
+ * exit status of `urxe doctor --probe`.
  */
 int device_probe(void);
 /* Does the kernel let one process copy from the memory of another one? */

@@ -139,8 +139,8 @@ struct ucma_file {
 	 */
 	bool unconfirmed;
 	/*
-	 * ns; end of a departed file, whose program ended while frozen, or has not received the
-	 * welcome to its claim; 0: not departed.
+	 * ns; end of a departed file, whose program ended while frozen, or may not have received
+	 * the welcome to its claim; 0: not departed.
 	 */
 	uint64_t forget_at;
 	struct ucma_save_cursor save_cursor;
@@ -179,9 +179,9 @@ struct ucma_ops {
 	/* As cma_ops.mtu_to_peer. */
 	uint16_t (*mtu_to_peer)(void *ctx, const struct cma_id *id);
 	/*
-	 * True: the process may name the QPN in a message. It has leased or added the QPN, or no
-	 * process can have it. Processes in PID namespaces that the daemon does not see all have
-	 * the PID 0, so the daemon distinguishes their users only.
+	 * True: the process may name the QPN in a message. It has leased or added the QPN, or the
+	 * QPN is in block 0, which is never leased. Processes in PID namespaces that the daemon
+	 * does not see all have the PID 0, so the daemon distinguishes their users only.
 	 */
 	bool (*may_name_qpn)(void *ctx, pid_t pid, uid_t user, uint32_t qpn);
 	/* True: the process has leases of an earlier daemon that it has not claimed yet. */

@@ -10,7 +10,8 @@
  * each block, because the peers of a process that has ended may still send.
  *
  * The file is valid for one boot. Format 4 is converted; a file of another format counts as empty.
- * Each change of a lease is a single write, so a killed daemon leaves the old state or the new one.
+ * Each record is changed by a single write, so a killed daemon leaves the old record or the new
+ * one.
  */
 #ifndef URXE_URXED_SESSION_LEASE_STORE_H
 #define URXE_URXED_SESSION_LEASE_STORE_H
@@ -43,7 +44,7 @@ struct lease_store {
 	int fd;               /* -1 = nothing is stored */
 	uint32_t n_claimable; /* blocks that surviving processes may still claim */
 	/* True after lease_store_end_claims: only frozen programs, and those that have lost their
-	 * connections since, may still claim blocks. */
+	 * connection to this daemon, may still claim blocks. */
 	bool ended;
 	uint32_t last; /* the block that the earlier daemon has leased last */
 	bool claimable[LEASE_BLOCKS];
@@ -90,7 +91,7 @@ void lease_store_remove(struct lease_store *r, uint32_t qpn);
 bool lease_store_is_alive(const struct lease_store *r, uint32_t qpn);
 /*
  * The process of the block that begins with qpn has lost its connection, and may claim the block
- * until that time.
+ * until `until` (ns, as now_ns()).
  */
 void lease_store_lose(struct lease_store *r, uint32_t qpn, uint64_t until);
 
@@ -108,16 +109,16 @@ uint32_t lease_store_count_claimable(struct lease_store *r);
  */
 typedef bool lease_store_frozen_fn(void *ctx, pid_t pid);
 /*
- * Ends the claims of all processes that are not frozen, and frees their blocks, but those of lost
- * blocks whose time is not over. is_frozen NULL: no process is. The caller repeats it while
- * programs have claims. `now` in ns.
+ * Ends the claims of all processes that are not frozen, and frees their blocks, except lost blocks
+ * (lease_store_lose) whose time is not over. is_frozen NULL: no process is. The caller repeats it
+ * while programs have claims. `now` in ns.
  */
 void lease_store_end_claims(struct lease_store *r, uint64_t now, lease_store_frozen_fn *is_frozen,
 			    void *ctx);
 
 /*
- * Whether the process lives that had the block under an earlier daemon and did not claim it in
- * time. It was stopped, and goes on with what it did.
+ * Whether the process that had the block under an earlier daemon lives, though it did not claim the
+ * block in time, as after SIGSTOP. It may still be writing to inboxes.
  */
 bool lease_store_lives_without_claim(const struct lease_store *r, uint32_t block);
 

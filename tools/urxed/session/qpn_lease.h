@@ -90,7 +90,8 @@ bool lease_may_add(const struct lease_table *t, const void *owner, uint32_t qpn)
 
 /*
  * Call it if an HCA backs urxe0: lease_take then takes the lower half of the QPNs only if the upper
- * one has no free block, because HCAs choose QPNs from the lower half.
+ * one has no free block, or only quiet ones (lease_is_quiet), because HCAs choose QPNs from the
+ * lower half.
  */
 void lease_avoid_hca(struct lease_table *t);
 

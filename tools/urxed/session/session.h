@@ -86,8 +86,8 @@ struct sessions {
 	struct session_admission admission;
 	bool indirect;         /* no frame may bypass the switch: a capture runs */
 	uint64_t claims_until; /* ns; clients of an earlier daemon may claim leases until then */
-	/* True after claims_until: only frozen programs, and those that have lost their connections
-	 * since, may still claim leases. */
+	/* True after claims_until: only frozen programs, and those that have lost their connection
+	 * to this daemon, may still claim leases. */
 	bool claims_ended;
 	uint32_t n_late;     /* claimable blocks of such programs at the last check */
 	uint64_t late_check; /* ns; time of the next check of n_late */
@@ -123,7 +123,8 @@ struct sessions {
 #define SESSION_CLAIM_NS 3000000000ull
 /*
  * How long a process that has lost its connection to this daemon may claim its leases, ns: longer
- * than the pause of a device process after a daemon that has not answered. No other process waits.
+ * than a device process pauses after a daemon that has not answered (10 s). Other processes do not
+ * pause.
  */
 #define SESSION_LOST_NS 30000000000ull
 
@@ -201,7 +202,7 @@ int session_lease_more(void *ctx, struct vnic_server_client *conn, uint32_t *qpn
 int session_add_qpn(struct sessions *sessions, struct session *s, uint32_t qpn, uint32_t flags);
 /*
  * Whether the process of a session whose connection has ended, with the error rc of
- * vnic_server_event, may need its leases on: it has not received an answer, and lives.
+ * vnic_server_event, may still need its leases: it may not have received an answer, and lives.
  */
 bool session_is_lost(const struct sessions *sessions, const struct session *s, int rc);
 /*

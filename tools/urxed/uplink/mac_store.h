@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Stores the MACs of machines (vm_port_set.h) and their users in the file urxed.macs of the run
- * directory. After a restart of the daemon, the machine of another user cannot take such a MAC
- * before the device process of the MAC's machine has found the new daemon.
+ * directory. For MAC_STORE_KEEP_NS after a restart of the daemon, machines of other users cannot
+ * take such a MAC: the device process of its machine finds the new daemon meanwhile.
  */
 #ifndef URXE_URXED_UPLINK_MAC_STORE_H
 #define URXE_URXED_UPLINK_MAC_STORE_H
@@ -16,8 +16,8 @@
 
 #define MAC_STORE_NAME "urxed.macs"
 /*
- * How long a new daemon keeps the MACs that an earlier one has stored, ns: longer than the pause of
- * a device process after a daemon that has not answered, with its wait for the answer.
+ * How long a new daemon keeps the MACs that an earlier one has stored, ns: longer than a device
+ * process waits for an answer that does not come and then pauses (switch_link.c).
  */
 #define MAC_STORE_KEEP_NS 15000000000ull
 #define MAC_STORE_MAX     64 /* kept MACs */
@@ -39,14 +39,16 @@ struct mac_store {
 void mac_store_init(struct mac_store *store);
 /* Reads the MACs of an earlier daemon. Returns 0 or a negative errno value. */
 int mac_store_open(struct mac_store *store, const char *run_dir);
-/* Later calls change the file no more. `keep`: the file stays for the next daemon. */
+/* Later calls change the file no more. The file stays for the next daemon if `keep` is set or an
+ * earlier daemon's MACs are still kept. */
 void mac_store_close(struct mac_store *store, const char *run_dir, bool keep);
 /* Call it when the daemon serves: from the first call on, kept MACs stay for MAC_STORE_KEEP_NS. */
 void mac_store_tick(struct mac_store *store, uint64_t now);
 
 /* Whether the MAC is kept for another user. */
 bool mac_store_is_kept(const struct mac_store *store, const uint8_t mac[ETHER_MAC_LEN], uid_t user);
-/* Stores the MAC of a machine that has joined, for mac_store_remove. Returns the MAC's slot. */
+/* Stores the MAC of a machine that has joined. Returns its slot for mac_store_remove, or
+ * SLOT_FILE_NONE. */
 uint32_t mac_store_add(struct mac_store *store, const uint8_t mac[ETHER_MAC_LEN], uid_t user);
 void mac_store_remove(struct mac_store *store, uint32_t slot);
 

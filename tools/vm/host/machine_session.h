@@ -6,7 +6,7 @@
  *
  * Without a session, as for a user that urxed refuses, the machine works, and PVRDMA chooses the
  * numbers itself. If the daemon ends, the session looks for the next one, and claims the same
- * numbers there. It tries again after each error, but if the daemon is of another version or host,
+ * numbers there. It tries again after each error, unless the daemon is of another version or host,
  * or has given the numbers away. One thread uses the session. Calls that ask the daemon wait for
  * it, for 5 s at most.
  */

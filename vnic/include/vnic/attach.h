@@ -8,10 +8,11 @@
  * for the reply of the same type; only QPN_SET has none. Requests with a reply never overlap on a
  * socket. The daemon closes the socket after a malformed message.
  *
- *   HELLO      client: its version, and the lease and token that an earlier daemon gave it, if any;
- *              or this daemon, if the client gave up its connection or has not received an answer.
- *              The device process of a virtual machine also sends the machine's MAC. A process that
- *              restores saved queue pairs demands the block that had their QPNs.
+ *   HELLO      client: its version, and the lease and token that it got in an earlier connection,
+ *              if any: to an earlier daemon, or to this one, if the client closed that connection
+ *              or lacks an answer. The device process of a virtual machine also sends the machine's
+ *              MAC. A process that restores saved queue pairs demands the block that had their
+ *              QPNs.
  *              daemon: identity, lease and addresses; descriptors: enum vnic_attach_fd. While the
  *              daemon waits for claims of leases, it delays its answer to other clients by up to
  *              3 s.
@@ -97,8 +98,9 @@
  * port is down. */
 #define VNIC_HCA_FILE VNIC_SYSFS_NAME "/hca"
 /*
- * In class/infiniband_verbs: beyond the 1024 devices that Linux numbers. A device with another name
- * than urxe0 has the second one, unless the device of an outer `urxe run` has it.
+ * In class/infiniband_verbs: beyond the 1024 devices that Linux numbers. Within an outer `urxe run`
+ * a device has the one that the outer device lacks. Otherwise urxe0 has the first one, a device
+ * with another name the second.
  */
 #define VNIC_UVERBS_NAME  "uverbs1024"
 #define VNIC_UVERBS_OTHER "uverbs1025"
@@ -178,7 +180,8 @@ struct vnic_attach_hca {
 	 */
 	uint32_t generation;
 	uint8_t port; /* number of the port, from 1; 0 = no HCA */
-	/* 1 = the port is not ACTIVE: it keeps its queue pairs, and gets no new ones. */
+	/* 1 = the port is not ACTIVE: the HCA keeps its queue pairs, and gets no new ones, except
+	 * those of shared receive queues that it has. */
 	uint8_t down;
 	uint8_t reserved[2];
 };

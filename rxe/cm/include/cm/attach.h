@@ -32,8 +32,9 @@
  * The daemon destroys a device's IDs when its command socket closes. IDs that a daemon leaves
  * behind at its end belong to the device that sends their token to the next daemon within 3 s. The
  * next daemon sends all events again that were not fetched, on an event socket of its own. If the
- * device's connection ends before its first command, the device may send the token again for 3 s:
- * it may not have received the welcome. So it gives a command, GET_EVENT, at once.
+ * device's connection to it ends before the first command, the welcome may be lost, and the device
+ * may send the token again within 3 s of that end. A device confirms the welcome by a command,
+ * GET_EVENT, at once.
  */
 #ifndef URXE_CM_ATTACH_H
 #define URXE_CM_ATTACH_H
