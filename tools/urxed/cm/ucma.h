@@ -180,8 +180,9 @@ struct ucma_ops {
 	uint16_t (*mtu_to_peer)(void *ctx, const struct cma_id *id);
 	/*
 	 * True: the process may name the QPN in a message. It has leased or added the QPN, or the
-	 * QPN is in block 0, which is never leased. Processes in PID namespaces that the daemon
-	 * does not see all have the PID 0, so the daemon distinguishes their users only.
+	 * QPN is in block 0, which is never leased, and no HCA's queue pair has it. Processes in
+	 * PID namespaces that the daemon does not see all have the PID 0, so the daemon
+	 * distinguishes their users only.
 	 */
 	bool (*may_name_qpn)(void *ctx, pid_t pid, uid_t user, uint32_t qpn);
 	/* True: the process has leases of an earlier daemon that it has not claimed yet. */
