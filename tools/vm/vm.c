@@ -73,8 +73,8 @@ static uint64_t tick(struct vm *vm, uint64_t now)
 		vm_set_link(vm, true);
 	}
 	/* A daemon that gives no port in time would not answer the session either. */
-	if (!vm->link.away && vm->link.error == -ETIMEDOUT && vm->session.retry_at < next)
-		vm->session.retry_at = next;
+	if (!vm->link.away && vm->link.error == -ETIMEDOUT)
+		vm->session.pause = vm->link.pause;
 	due = vm_session_tick(&vm->session, now);
 	if (due < next)
 		next = due;

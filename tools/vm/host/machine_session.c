@@ -2,12 +2,9 @@
 #include "vm/host/machine_session.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -138,22 +135,6 @@ static bool is_final(int rc)
 	return rc == -EPERM || rc == -EPROTO || rc == -ESTALE;
 }
 
-/* The socket's file, which each daemon makes anew; 0: there is none. */
-static uint64_t socket_inode(const struct vm_session *s)
-{
-	char path[PATH_MAX];
-	struct stat st;
-
-	snprintf(path, sizeof(path), "%s/" VNIC_SOCKET_NAME, s->run_dir);
-	return stat(path, &st) ? 0 : st.st_ino;
-}
-
-/* The daemon that has not answered may be replaced, and the next one waits for claims for 3 s. */
-static bool may_try(const struct vm_session *s, uint64_t now)
-{
-	return now >= s->silent_until || socket_inode(s) != s->silent_inode;
-}
-
 static void log_refusal(struct vm_session *s, int rc)
 {
 	if (rc == s->refusal)
@@ -167,14 +148,11 @@ static void log_refusal(struct vm_session *s, int rc)
 
 static void try_attach(struct vm_session *s, uint64_t now)
 {
-	const uint64_t inode = socket_inode(s);
+	const struct daemon_file file = daemon_file_look(s->run_dir);
 	int rc = attach_session(s);
 
-	s->retry_at = now + RETRY_NS;
-	if (rc == -ETIMEDOUT) {
-		s->silent_until = now + RETRY_SILENT_NS;
-		s->silent_inode = inode;
-	}
+	if (rc == -ETIMEDOUT)
+		s->pause = (struct daemon_pause){now + RETRY_SILENT_NS, file};
 	if (!rc)
 		s->refusal = 0;
 	if (!rc || is_away(rc))
@@ -247,10 +225,9 @@ static uint64_t look_for_daemon(struct vm_session *s, uint64_t now)
 		return UINT64_MAX;
 	if (now < s->retry_at)
 		return s->retry_at;
-	if (may_try(s, now))
+	s->retry_at = now + RETRY_NS;
+	if (!daemon_pause_lasts(&s->pause, s->run_dir, now))
 		try_attach(s, now);
-	else
-		s->retry_at = now + RETRY_NS;
 	return s->nic || s->final_detach ? UINT64_MAX : s->retry_at;
 }
 

@@ -19,6 +19,8 @@
 #include <session/qpn_lease.h>
 #include <vnic/driver.h>
 
+#include "vm/host/daemon_pause.h"
+
 struct session_queries {
 	/* Sends the JSON document for `urxe show` (state_document.h) on `socket`, and closes it. */
 	void (*state)(void *ctx, int socket);
@@ -42,9 +44,7 @@ struct vm_session {
 	 * it. */
 	struct vnic_inbox *inbox;
 	uint64_t retry_at; /* next look for a daemon, ns */
-	/* A daemon that has not answered is left alone until this time (ns), while its socket has
-	 * this inode. */
-	uint64_t silent_until, silent_inode;
+	struct daemon_pause pause;
 	int refusal; /* the last error that was logged, until an attachment succeeds; 0: none */
 	/* The numbers belong to the replaced process until it ends: between vm_session_demand_later
 	 * and vm_session_demand_now. */

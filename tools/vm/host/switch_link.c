@@ -219,8 +219,11 @@ static void note_error(struct switch_link *link, int error)
 
 static void try_join(struct switch_link *link, uint64_t now)
 {
+	const struct daemon_file file = daemon_file_look(link->run_dir);
+
 	note_error(link, join(link));
-	link->retry_at = now + (link->error == -ETIMEDOUT ? RETRY_SILENT_NS : RETRY_NS);
+	if (link->error == -ETIMEDOUT)
+		link->pause = (struct daemon_pause){now + RETRY_SILENT_NS, file};
 }
 
 uint64_t switch_link_tick(struct switch_link *link, uint64_t now, bool *joined)
@@ -230,7 +233,9 @@ uint64_t switch_link_tick(struct switch_link *link, uint64_t now, bool *joined)
 		return UINT64_MAX;
 	if (now < link->retry_at)
 		return link->retry_at;
-	try_join(link, now);
+	link->retry_at = now + RETRY_NS;
+	if (!daemon_pause_lasts(&link->pause, link->run_dir, now))
+		try_join(link, now);
 	*joined = link->peer;
 	return link->peer ? UINT64_MAX : link->retry_at;
 }

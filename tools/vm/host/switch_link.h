@@ -12,6 +12,8 @@
 
 #include <netdev/shm.h>
 
+#include "vm/host/daemon_pause.h"
+
 #define SWITCH_LINK_BURST 32
 
 struct switch_link {
@@ -28,10 +30,11 @@ struct switch_link {
 	uint32_t sent;   /* frames so far; modulo the ring's size, number of the next buffer */
 	uint32_t staged; /* frames that switch_link_flush will publish */
 	struct netdev_frame frames[SWITCH_LINK_BURST];
-	uint64_t retry_at; /* next attempt to connect, ns */
-	bool away;         /* the link wants no port, until switch_link_return */
-	int error;         /* of the last attempt to connect, which was logged; 0 = none */
-	uint64_t dropped;  /* frames without a daemon, or with a payload longer than VM_PORT_MTU */
+	uint64_t retry_at; /* next look for a daemon, ns */
+	struct daemon_pause pause;
+	bool away;        /* the link wants no port, until switch_link_return */
+	int error;        /* of the last attempt to connect, which was logged; 0 = none */
+	uint64_t dropped; /* frames without a daemon, or with a payload longer than VM_PORT_MTU */
 };
 
 /* What another process needs to go on with a port of the switch (switch_link_adopt). */

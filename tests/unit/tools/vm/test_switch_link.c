@@ -8,10 +8,14 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include <vnic/attach.h>
 
 #include "common/clock.h"
 #include "common/unix_packet.h"
@@ -31,7 +35,18 @@ int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout)
 	return 0;
 }
 
-/* The daemon has stopped: the kernel accepts connections for it, and nothing answers. */
+/* A socket of a daemon that has stopped: the kernel accepts connections, and nothing answers. */
+static int listen_silently(const char *directory, struct sockaddr_un *address)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(unix_packet_address(address, directory, VM_PORT_SOCKET_NAME), 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)address, sizeof(*address)), 0);
+	assert_int_equal(listen(fd, 16), 0);
+	waits = 0;
+	return fd;
+}
+
 static void test_a_silent_daemon_is_asked_rarely(void **state)
 {
 	const uint64_t begin = 100 * NS_PER_SEC;
@@ -43,10 +58,7 @@ static void test_a_silent_daemon_is_asked_rarely(void **state)
 
 	(void)state;
 	assert_non_null(mkdtemp(directory));
-	assert_int_equal(unix_packet_address(&address, directory, VM_PORT_SOCKET_NAME), 0);
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-	assert_int_equal(listen(fd, 16), 0);
+	fd = listen_silently(directory, &address);
 	assert_int_equal(switch_link_open(&link, directory, "", mac), -ETIMEDOUT);
 	assert_int_equal(waits, 1);
 	for (uint64_t now = begin; now < begin + 60 * NS_PER_SEC; now += NS_PER_SEC / 20)
@@ -66,6 +78,45 @@ static void test_a_silent_daemon_is_asked_rarely(void **state)
 	switch_link_tick(&link, begin, &joined);
 	assert_true(switch_link_tick(&link, begin, &joined) <= begin + NS_PER_SEC / 10);
 	switch_link_close(&link);
+	rmdir(directory);
+}
+
+static void make_file(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+/* The file system may give the new daemon's socket the old one's inode. */
+static void test_the_daemon_after_a_silent_one_is_asked_at_once(void **state)
+{
+	char directory[] = "/tmp/urxe-link-XXXXXX", sessions[64];
+	const uint64_t begin = 100 * NS_PER_SEC;
+	struct sockaddr_un address;
+	struct switch_link link;
+	bool joined;
+	int fd;
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	snprintf(sessions, sizeof(sessions), "%s/" VNIC_SOCKET_NAME, directory);
+	make_file(sessions);
+	fd = listen_silently(directory, &address);
+	assert_int_equal(switch_link_open(&link, directory, "", mac), -ETIMEDOUT);
+	switch_link_tick(&link, begin, &joined);
+	switch_link_tick(&link, begin + NS_PER_SEC, &joined);
+	assert_int_equal(waits, 2);
+	assert_int_equal(unlink(sessions), 0);
+	usleep(20000); /* longer than the step of the clock that dates files */
+	make_file(sessions);
+	switch_link_tick(&link, begin + 2 * NS_PER_SEC, &joined);
+	assert_int_equal(waits, 3);
+	switch_link_close(&link);
+	close(fd);
+	unlink(address.sun_path);
+	unlink(sessions);
 	rmdir(directory);
 }
 
@@ -89,6 +140,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_silent_daemon_is_asked_rarely),
+		cmocka_unit_test(test_the_daemon_after_a_silent_one_is_asked_at_once),
 		cmocka_unit_test(test_a_link_without_a_port_is_taken_over_without_one),
 	};
 
