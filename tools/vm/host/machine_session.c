@@ -14,7 +14,11 @@
 #define RETRY_NS (100 * NS_PER_MS)
 /* After a daemon that has not answered: the wait for its answer delays the guest's registers. */
 #define RETRY_SILENT_NS (10 * NS_PER_SEC)
-#define REFUSED_LINES   8 /* of numbers; the first ones tell enough */
+/* After a refusal, which may last, such as that of a user whose quota is used up: doubles from
+ * RETRY_NS up to this time, because each attempt costs the daemon time. */
+#define RETRY_REFUSED_NS (60 * NS_PER_SEC)
+#define LOOK_NS          NS_PER_SEC /* between looks for the next daemon in a pause */
+#define REFUSED_LINES    8          /* of numbers; the first ones tell enough */
 
 /* --- Numbers that this daemon has not leased */
 
@@ -146,13 +150,26 @@ static void log_refusal(struct vm_session *s, int rc)
 		 is_final(rc) ? "" : "until a further attempt succeeds, ");
 }
 
+static uint64_t pause_after(struct vm_session *s, int rc)
+{
+	const uint64_t longer = 2 * s->refused_ns;
+
+	if (!rc || is_away(rc))
+		s->refused_ns = 0;
+	else if (!longer)
+		s->refused_ns = RETRY_NS;
+	else
+		s->refused_ns = longer < RETRY_REFUSED_NS ? longer : RETRY_REFUSED_NS;
+	return rc == -ETIMEDOUT ? RETRY_SILENT_NS : s->refused_ns;
+}
+
 static void try_attach(struct vm_session *s, uint64_t now)
 {
 	const struct daemon_file file = daemon_file_look(s->run_dir);
 	int rc = attach_session(s);
 
-	if (rc == -ETIMEDOUT)
-		s->pause = (struct daemon_pause){now + RETRY_SILENT_NS, file};
+	s->pause = (struct daemon_pause){now + pause_after(s, rc), file};
+	s->retry_at = now + RETRY_NS;
 	if (!rc)
 		s->refusal = 0;
 	if (!rc || is_away(rc))
@@ -219,14 +236,20 @@ bool vm_session_has_demanded(struct vm_session *s)
 	return demanded;
 }
 
+static uint64_t next_look(const struct vm_session *s, uint64_t now)
+{
+	return s->pause.until < now + LOOK_NS ? s->pause.until : now + LOOK_NS;
+}
+
 static uint64_t look_for_daemon(struct vm_session *s, uint64_t now)
 {
 	if (s->nic || s->final_detach)
 		return UINT64_MAX;
 	if (now < s->retry_at)
 		return s->retry_at;
-	s->retry_at = now + RETRY_NS;
-	if (!daemon_pause_lasts(&s->pause, s->run_dir, now))
+	if (daemon_pause_lasts(&s->pause, s->run_dir, now))
+		s->retry_at = next_look(s, now);
+	else
 		try_attach(s, now);
 	return s->nic || s->final_detach ? UINT64_MAX : s->retry_at;
 }

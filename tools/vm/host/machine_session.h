@@ -6,9 +6,9 @@
  *
  * Without a session, as for a user that urxed refuses, the machine works, and PVRDMA chooses the
  * numbers itself. If the daemon ends, the session looks for the next one, and claims the same
- * numbers there. It tries again after each error, unless the daemon is of another version or host,
- * or has given the numbers away. One thread uses the session. Calls that ask the daemon wait for
- * it, for 5 s at most.
+ * numbers there. It tries again after each error, at least once a minute, unless the daemon is of
+ * another version or host, or has given the numbers away. One thread uses the session. Calls that
+ * ask the daemon wait for it, for 5 s at most.
  */
 #ifndef URXE_VM_HOST_MACHINE_SESSION_H
 #define URXE_VM_HOST_MACHINE_SESSION_H
@@ -45,6 +45,7 @@ struct vm_session {
 	struct vnic_inbox *inbox;
 	uint64_t retry_at; /* next look for a daemon, ns */
 	struct daemon_pause pause;
+	uint64_t refused_ns; /* the pause after the last refusal; 0: none since an attachment */
 	int refusal; /* the last error that was logged, until an attachment succeeds; 0: none */
 	/* The numbers belong to the replaced process until it ends: between vm_session_demand_later
 	 * and vm_session_demand_now. */
