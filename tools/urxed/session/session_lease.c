@@ -13,9 +13,10 @@
 #include "urxed/session/session.h"
 #include "urxed/session/session_uplink.h"
 
-/* Interval of checks whether the processes that may claim leases still live. */
+/* Interval of checks whether the processes that may claim leases still live, and the time until
+ * the first check of one that has lost its connection. */
 #define CLAIM_CHECK_NS 50000000u
-/* Interval of checks whether the frozen programs that may claim leases are still frozen. */
+/* Interval of further checks of programs that may claim late: whether they live, and are frozen. */
 #define LATE_CHECK_NS 1000000000ull
 
 static_assert(VNIC_BLOCKS == LEASE_BLOCKS, "processes name each other by block number");
@@ -405,6 +406,7 @@ bool session_is_lost(const struct sessions *sessions, const struct session *s, i
 
 static void end_lease(struct sessions *sessions, const struct session *s, uint32_t qpn)
 {
+	const uint64_t soon = sessions->now + CLAIM_CHECK_NS;
 	struct lease_store *store = sessions->lease_store;
 
 	if (!s->lost) {
@@ -413,9 +415,10 @@ static void end_lease(struct sessions *sessions, const struct session *s, uint32
 	}
 	lease_store_lose(store, qpn, sessions->now + SESSION_LOST_NS);
 	if (sessions->claims_ended) {
-		/* sessions_tick looks whether the process lives, and ends the claim. */
-		if (!sessions->n_late)
-			sessions->late_check = sessions->now + LATE_CHECK_NS;
+		/* sessions_tick looks whether the process lives, and ends the claim. A process that
+		 * is killed closes its connection shortly before it has ended. */
+		if (!sessions->n_late || soon < sessions->late_check)
+			sessions->late_check = soon;
 		sessions->n_late = store->n_claimable;
 	}
 }

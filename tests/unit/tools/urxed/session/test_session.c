@@ -501,6 +501,23 @@ static void a_process_that_gives_up_a_request_claims_its_leases(void **state)
 	assert_int_equal(w->leaver.status, -EPERM);
 }
 
+/* As of a process that is being killed: its descriptors are closed before it has ended. */
+static void a_process_that_ends_after_its_connection_frees_its_blocks_soon(void **state)
+{
+	const uint32_t block = lease_block(w->leaver.who.qpn_first);
+	uint64_t look;
+
+	(void)state;
+	sessions_tick(&w->server.sessions, T0 + SESSION_CLAIM_NS);
+	give_up_request(&w->leaver);
+	reap_all();
+	w->server.lease_store.entries[block].start++;
+	look = sessions_tick(&w->server.sessions, T0);
+	assert_true(look <= T0 + NS_PER_SEC / 10);
+	sessions_tick(&w->server.sessions, look);
+	assert_false(w->server.lease_store.claimable[block]);
+}
+
 /* --- Demanded blocks, for restored queue pairs */
 
 /* Another process demands the block that begins with qpn; returns the status. */
@@ -724,6 +741,9 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_process_that_gives_up_a_request_claims_its_leases,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_process_that_ends_after_its_connection_frees_its_blocks_soon, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(a_demanded_block_is_leased, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_block_of_another_process_is_refused, setup,
 						teardown),
