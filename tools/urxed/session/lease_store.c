@@ -242,6 +242,7 @@ uint64_t lease_store_add(struct lease_store *r, uint32_t qpn, pid_t pid, uid_t u
 
 	r->past[block] = (struct lease_past){.user = 1ull + user, .began = now_ns()};
 	write_past(r, block);
+	r->unclaimed[block] = (struct lease_store_entry){0};
 	r->entries[block] = (struct lease_store_entry){.token = token ? token : make_token(),
 						       .start = pid > 0 ? process_identity(pid) : 0,
 						       .pid = pid};

@@ -51,7 +51,7 @@ struct lease_store {
 	uint64_t claim_until[LEASE_BLOCKS]; /* ns; of lost blocks (lease_store_lose), else 0 */
 	struct lease_past past[LEASE_BLOCKS];
 	struct lease_store_entry entries[LEASE_BLOCKS];
-	/* Entries that lease_store_end_claims has removed. */
+	/* Entries that lease_store_end_claims has removed, until the blocks are leased again. */
 	struct lease_store_entry unclaimed[LEASE_BLOCKS];
 	struct lease_store_address addresses[HOST_ADDRESSES]; /* by GID index */
 };
@@ -118,7 +118,8 @@ void lease_store_end_claims(struct lease_store *r, uint64_t now, lease_store_fro
 
 /*
  * Whether the process that had the block under an earlier daemon lives, though it did not claim the
- * block in time, as after SIGSTOP. It may still be writing to inboxes.
+ * block in time, as after SIGSTOP. It may still be writing to inboxes. False once another process
+ * has the block.
  */
 bool lease_store_lives_without_claim(const struct lease_store *r, uint32_t block);
 

@@ -293,6 +293,22 @@ static void removed_and_unclaimed_blocks_are_free(void **state)
 	assert_int_equal(lease_store_count_claimable(r), 0);
 }
 
+/* The number of a process that did not claim belongs to the next process with the block. */
+static void a_new_lease_replaces_the_process_that_did_not_claim(void **state)
+{
+	pid_t next = start_process();
+
+	(void)state;
+	lease_store_add(r, A, getpid(), USER, 0);
+	open_again();
+	lease_store_end_claims(r, 0, NULL, NULL);
+	assert_true(lease_store_lives_without_claim(r, lease_block(A)));
+	lease_store_add(r, A, next, USER, 0);
+	end_process(next);
+	lease_store_remove(r, A);
+	assert_false(lease_store_lives_without_claim(r, lease_block(A)));
+}
+
 /* The next daemon goes on where this one was, also if the last blocks are not leased any more. */
 static void the_rotation_goes_on_in_the_next_daemon(void **state)
 {
@@ -527,6 +543,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(start_time_distinguishes_reused_pids, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(frozen_process_claims_late, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_new_lease_replaces_the_process_that_did_not_claim,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(removed_and_unclaimed_blocks_are_free, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(file_stays_while_it_has_a_lease, setup, teardown),
