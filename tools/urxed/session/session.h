@@ -211,9 +211,9 @@ bool session_is_lost(const struct sessions *sessions, const struct session *s, i
  */
 void session_end_leases(struct sessions *sessions, struct session *s);
 /*
- * Frees the inbox's lock if its holder died while no daemon ran: a holder without a lease, after
- * all claims have ended. A process that has not claimed its lease in time may still live and write
- * to the inbox: then the lock stays.
+ * Frees the inbox's lock if its holder died without a connection, such as while no daemon ran: a
+ * holder without a lease, after all claims have ended. A process that has not claimed its lease in
+ * time may still live and write to the inbox: then the lock stays.
  */
 void session_free_dead_lock(const struct sessions *sessions, struct session *s);
 
