@@ -433,11 +433,10 @@ static int attach_nic(struct sessions *sessions, struct session *s)
 }
 
 /*
- * Forwards what the process posted before it spoke or hung up: peers of a program that ends wait
- * for its last acknowledgements. False: there is more, and epoll will report the message again. At
- * most one ring precedes a message, because the process may go on posting.
+ * Peers of a program that ends wait for its last acknowledgements. At most one ring precedes a
+ * message, because the process may go on posting.
  */
-static bool forward_earlier_frames(struct sessions *sessions, uint64_t now, struct session *s)
+bool session_forward_frames(struct sessions *sessions, uint64_t now, struct session *s)
 {
 	uint32_t n = switch_drain(sessions->sw, now, &s->port);
 
@@ -462,7 +461,8 @@ void session_event(struct sessions *sessions, uint64_t now, struct session *s)
 	sessions->now = now;
 	if (s->port_unsent)
 		send_port(sessions, s);
-	if (!forward_earlier_frames(sessions, now, s))
+	/* Epoll reports the message again. */
+	if (!session_forward_frames(sessions, now, s))
 		return;
 	sessions->speaking = s;
 	rc = vnic_server_event(s->conn, &ops, sessions);
@@ -518,8 +518,7 @@ static void destroy_session(struct sessions *sessions, struct session *s)
 		epoll_ctl(sessions->epoll_fd, EPOLL_CTL_DEL, vnic_server_doorbell_fd(s->conn),
 			  NULL);
 	epoll_ctl(sessions->epoll_fd, EPOLL_CTL_DEL, vnic_server_fd(s->conn), NULL);
-	/* fd_guard's new helper may hold a copy for a moment. ENOENT: send_port() never added it.
-	 */
+	/* fd_guard's new helper may hold a copy for a moment. ENOENT: send_port() added none. */
 	epoll_ctl(sessions->epoll_fd, EPOLL_CTL_DEL, vnic_server_notice_fd(s->conn), NULL);
 	if (s->port.dev)
 		log_ratelimited(&sessions->log, sessions->now, "process %d detached",

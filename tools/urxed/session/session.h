@@ -217,8 +217,14 @@ void session_end_leases(struct sessions *sessions, struct session *s);
  */
 void session_free_dead_lock(const struct sessions *sessions, struct session *s);
 
-/* --- session.c: the session of a connection, for session_lease.c. */
+/* --- session.c, for session_lease.c */
+/* The session of a connection. */
 struct session *sessions_find_conn(struct sessions *sessions,
 				   const struct vnic_server_client *conn);
+/*
+ * Forwards what the process posted before it spoke or hung up, up to SWITCH_RUN_FRAMES frames.
+ * False: there is more for the next call. `now` in ns.
+ */
+bool session_forward_frames(struct sessions *sessions, uint64_t now, struct session *s);
 
 #endif

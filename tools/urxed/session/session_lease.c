@@ -12,6 +12,7 @@
 #include "urxed/session/quota.h"
 #include "urxed/session/session.h"
 #include "urxed/session/session_uplink.h"
+#include "urxed/switch/forward.h"
 
 /* Interval of checks whether the processes that may claim leases still live, and the time until
  * the first check of one that has lost its connection. */
@@ -290,9 +291,15 @@ static int end_earlier_connection(struct sessions *sessions, const struct sessio
 				  uint64_t token)
 {
 	struct session *earlier = find_holder(sessions, token, vnic_server_pid(s->conn));
+	const uint64_t now = sessions->now;
 
 	if (!earlier)
 		return 0;
+	if (!earlier->gone) {
+		if (!session_forward_frames(sessions, now, earlier))
+			return -EBUSY;
+		switch_send_last(sessions->sw, now, &earlier->port);
+	}
 	earlier->gone = earlier->lost = true;
 	return -EBUSY;
 }

@@ -518,6 +518,23 @@ static void a_process_that_ends_after_its_connection_frees_its_blocks_soon(void 
 	assert_false(w->server.lease_store.claimable[block]);
 }
 
+/* The daemon sees the new connection before the end of the earlier one. */
+static void frames_posted_before_a_claim_are_forwarded(void **state)
+{
+	struct vnic_driver *earlier = w->leaver.driver;
+
+	(void)state;
+	for (uint32_t i = 0; i < FRAMES; i++)
+		post(i);
+	close(send_claim(&w->leaver));
+	reap_all();
+	claim_again(&w->leaver);
+	switch_run(&w->server.sw, T0);
+	stayer_has_all();
+	vnic_driver_abandon(earlier);
+	vnic_driver_abandon(w->leaver.driver);
+}
+
 /* --- Demanded blocks, for restored queue pairs */
 
 /* Another process demands the block that begins with qpn; returns the status. */
@@ -744,6 +761,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_process_that_ends_after_its_connection_frees_its_blocks_soon, setup,
 			teardown),
+		cmocka_unit_test_setup_teardown(frames_posted_before_a_claim_are_forwarded, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(a_demanded_block_is_leased, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_block_of_another_process_is_refused, setup,
 						teardown),
