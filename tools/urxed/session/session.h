@@ -89,7 +89,8 @@ struct sessions {
 	/* True after claims_until: only frozen programs, and those that have lost their connection
 	 * to this daemon, may still claim leases. */
 	bool claims_ended;
-	uint32_t n_late;     /* claimable blocks of such programs at the last check */
+	uint32_t n_late;     /* claimable blocks of such programs at the last check, and those lost
+			      * since */
 	uint64_t late_check; /* ns; time of the next check of n_late */
 	/* Whether a program is frozen, and may claim late; NULL: none is. */
 	lease_store_frozen_fn *is_frozen;

@@ -426,7 +426,7 @@ static void end_lease(struct sessions *sessions, const struct session *s, uint32
 		 * is killed closes its connection shortly before it has ended. */
 		if (!sessions->n_late || soon < sessions->late_check)
 			sessions->late_check = soon;
-		sessions->n_late = store->n_claimable;
+		sessions->n_late++;
 	}
 }
 

@@ -737,6 +737,35 @@ static void unclaimed_remote_qps_are_free_after_the_claim_time(void **state)
 	assert_true(is_first(&w->stayer));
 }
 
+/* A program that ends while it is frozen, and another one that loses its connection. */
+static void remote_qps_of_a_frozen_program_that_ends_are_free(void **state)
+{
+	const uint64_t later = T0 + 2 * SESSION_CLAIM_NS;
+	struct lease_store *store = &w->server.lease_store;
+	struct server_process newcomer;
+	int claim;
+
+	(void)state;
+	connect_process(&w->leaver);
+	restart();
+	frozen = true;
+	w->server.sessions.is_frozen = is_frozen;
+	claim = send_claim(&w->stayer);
+	take_events();
+	sessions_tick(&w->server.sessions, T0 + SESSION_CLAIM_NS);
+	serve(server_attach_thread, &newcomer);
+	store->entries[lease_block(w->leaver.who.qpn_first)].start++;
+	lease_store_count_claimable(store);
+	close(claim);
+	reap_all();
+	sessions_tick(&w->server.sessions, later);
+	frozen = false;
+	connect_process(&newcomer);
+	assert_true(is_first(&newcomer));
+	vnic_driver_abandon(newcomer.driver);
+	claim_again(&w->stayer);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -774,6 +803,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(later_leases_can_be_claimed_too, setup, teardown),
 		cmocka_unit_test_setup_teardown(survivor_keeps_its_remote_qps, setup, teardown),
 		cmocka_unit_test_setup_teardown(unclaimed_remote_qps_are_free_after_the_claim_time,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(remote_qps_of_a_frozen_program_that_ends_are_free,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(port_changes_are_sent_to_processes, setup,
 						teardown),
