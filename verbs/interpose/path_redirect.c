@@ -2,6 +2,7 @@
 #include "interpose/path_redirect.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -38,7 +39,8 @@ static int access_error(const char *run_dir, const char *name)
 
 	if (snprintf(path, sizeof(path), "%s/%s", run_dir, name) >= PATH_MAX)
 		return 0;
-	return REAL(access)(path, F_OK) ? errno : 0;
+	/* For the user and groups by which open(2) decides. */
+	return REAL(faccessat)(AT_FDCWD, path, F_OK, AT_EACCESS) ? errno : 0;
 }
 
 /*
