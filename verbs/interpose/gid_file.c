@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <net/if.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -13,26 +14,40 @@
 #include <vnic/attach.h>
 
 #include "interpose/path_redirect.h"
+#include "process/libc_real.h"
 
-/* Behind ".../gid_attrs/" the path has types/N or ndevs/N; NULL: it is no such path. */
+#define DIRECTORY "/gid_attrs/"
+
+/* Behind ".../gid_attrs/"; NULL: it is no such path. */
 static const char *find_attribute(const char *path)
 {
-	static const char directory[] = "/gid_attrs/";
-	const char *found = path_watched(path) ? strstr(path, directory) : NULL;
+	const char *found = path_watched(path) ? strstr(path, DIRECTORY) : NULL;
 
-	return found ? found + sizeof(directory) - 1 : NULL;
+	return found ? found + strlen(DIRECTORY) : NULL;
 }
 
 static bool names_entry(const char *attribute)
 {
-	const char *index = strchr(attribute, '/');
+	const char *index = attribute + strlen("types/");
 	char *end;
 	unsigned long n;
 
-	if (!index || index[1] < '0' || index[1] > '9')
+	if ((strncmp(attribute, "types/", 6) && strncmp(attribute, "ndevs/", 6)) || *index < '0' ||
+	    *index > '9')
 		return false;
-	n = strtoul(index + 1, &end, 10);
+	n = strtoul(index, &end, 10);
 	return !*end && n < VNIC_ATTACH_GIDS;
+}
+
+/* Whether there is such a device, with such a port. Not inlined, as in path_calls.c. */
+static __attribute__((noinline)) bool has_port(const char *path, const char *attribute)
+{
+	char buf[PATH_MAX];
+
+	if (path_redirect(path, buf) != buf)
+		return false;
+	buf[strlen(buf) - strlen(DIRECTORY) - strlen(attribute)] = '\0';
+	return !REAL(access)(buf, F_OK);
 }
 
 static bool names_foreign_interface(int fd)
@@ -61,7 +76,7 @@ int gid_file_opened(const char *path, int fd, int flags)
 	if (fd < 0 && errno != ENOENT)
 		return fd;
 	attribute = find_attribute(path);
-	if (!attribute || !names_entry(attribute)) {
+	if (!attribute || !names_entry(attribute) || !has_port(path, attribute)) {
 		errno = saved;
 		return fd;
 	}

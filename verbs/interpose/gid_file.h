@@ -8,9 +8,10 @@
 
 /*
  * As in the kernel, the file of an empty entry of the GID table can be opened, and reading it fails
- * with EINVAL. The run directory has no such files. The same happens if the file names an interface
- * that the caller's network namespace lacks: libibverbs takes EINVAL for an entry without
- * interface, but fails for the whole table if the name has no index.
+ * with EINVAL. The run directory has no such files, only the directories of its ports. The same
+ * happens if the file names an interface that the caller's network namespace lacks: libibverbs
+ * takes EINVAL for an entry without interface, but fails for the whole table if the name has no
+ * index.
  *
  * path: what the program has opened, fd and errno: the result of its counterpart in the run
  * directory. flags: of open(2). Returns fd; or closes fd and returns another descriptor, whose

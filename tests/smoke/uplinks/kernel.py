@@ -464,7 +464,11 @@ def check_rate(build):
 READ_ATTRIBUTES = """
 import os, sys
 for name in sys.argv[1:]:
-    fd = os.open(f'/sys/class/infiniband/urxe0/ports/1/gid_attrs/{name}', os.O_RDONLY)
+    try:
+        fd = os.open(f'/sys/class/infiniband/{name}', os.O_RDONLY)
+    except OSError as error:
+        print(name, os.strerror(error.errno))
+        continue
     try:
         print(name, os.read(fd, 64).decode().strip())
     except OSError as error:
@@ -474,13 +478,17 @@ for name in sys.argv[1:]:
 
 def check_gid_files(build):
     """As in the kernel, the attributes of an empty GID table entry can be opened, but not read; nor those of an interface
-    that the network namespace lacks, because libibverbs fails for the whole table if it does not find the interface."""
-    names = ['types/0', 'ndevs/0', 'types/9', 'ndevs/9']
+    that the network namespace lacks, because libibverbs fails for the whole table if it does not find the interface. Other
+    files cannot be opened."""
+    table = 'urxe0/ports/1/gid_attrs/'
+    absent = ['urxe0/ports/2/gid_attrs/types/0', 'nosuch/ports/1/gid_attrs/types/0', f'{table}anything/0', f'{table}types/99']
     with host(build, 0) as machine:
-        read = [sys.executable, '-c', READ_ATTRIBUTES, *names]
-        for command, interface in (read, 'eth0'), (['unshare', '--net', *read], 'Invalid argument'):
-            found = machine.run(*command).splitlines()
-            right = ['types/0 RoCE v2', f'ndevs/0 {interface}', 'types/9 Invalid argument', 'ndevs/9 Invalid argument']
+        for prefix, interface in ([], 'eth0'), (['unshare', '--net'], 'Invalid argument'):
+            texts = {'types/0': 'RoCE v2', 'ndevs/0': interface, 'types/9': 'Invalid argument', 'ndevs/9': 'Invalid argument'}
+            right = [f'{table}{name} {text}' for name, text in texts.items()]
+            right += [f'{name} No such file or directory' for name in absent]
+            names = [f'{table}{name}' for name in texts] + absent
+            found = machine.run(*prefix, sys.executable, '-c', READ_ATTRIBUTES, *names).splitlines()
             if found != right:
                 raise Failure(f'{found} instead of {right}')
 
