@@ -161,8 +161,8 @@ static int send_hello(const struct rdmacm_file *file)
 }
 
 /*
- * Waits for a packet, and receives it with its descriptors. For their numbers the spare descriptors
- * are closed only when the packet is there: other threads could take the numbers.
+ * Waits for a packet, and receives it with its descriptors. For their numbers a claim closes the
+ * spare descriptors only when the packet is there: other threads could take the numbers.
  */
 static ssize_t receive_with_fds(const struct rdmacm_file *file, struct msghdr *msg)
 {
@@ -176,7 +176,8 @@ static ssize_t receive_with_fds(const struct rdmacm_file *file, struct msghdr *m
 	if (n <= 0 || is_parents(file))
 		return -1;
 	rdmacm_lock_files(&signals);
-	rdmacm_reconnect_close_spares();
+	if (file->token)
+		rdmacm_reconnect_close_spares();
 	n = recvmsg(file->socket, msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	rdmacm_unlock_files(&signals);
 	return n;
@@ -209,7 +210,9 @@ static int receive_welcome(const struct rdmacm_file *file, struct cm_attach_welc
 		fds[i] = high_fd(fds[i]);
 	if (w->status)
 		return w->status;
-	return fds[CM_ATTACH_FDS - 1] < 0 ? -ECONNRESET : 0;
+	if (fds[CM_ATTACH_FDS - 1] >= 0)
+		return 0;
+	return msg.msg_flags & MSG_CTRUNC ? -EMFILE : -ECONNRESET;
 }
 
 /* --- The event socket */

@@ -151,13 +151,12 @@ static void a_daemon_may_be_replaced_within_a_migration(void **state)
 	assert_int_equal(pthread_join(server, NULL), 0);
 }
 
-/* Two daemons, each of which ends when it gets a command; the third one replies. */
-static void serve_twice(void)
+/* `n` daemons, each of which ends when it gets a command; the next one replies. */
+static void end_at_command(int socket, int n)
 {
 	struct cm_attach_command command;
-	int socket = welcome(TO);
 
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < n; i++) {
 		require(recv(socket, &command, sizeof(command), 0) > 0);
 		close(socket);
 		socket = welcome(TO);
@@ -167,7 +166,66 @@ static void serve_twice(void)
 	require(!recv(socket, &command, sizeof(command), 0));
 }
 
-static void a_process_at_its_limit_of_descriptors_finds_the_next_daemon(void **state)
+static void serve_twice(void)
+{
+	end_at_command(welcome(TO), 2);
+}
+
+/* Two more devices, until the program closes them. */
+static void serve_others(void)
+{
+	int socket = welcome(TO), other;
+	char byte;
+
+	for (int i = 0; i < 2; i++) {
+		other = welcome(FROM);
+		require(recv(other, &byte, 1, 0) <= 0);
+		close(other);
+	}
+	end_at_command(socket, 1);
+}
+
+static pid_t start_daemon(void (*serve_all)(void))
+{
+	pid_t daemon = fork();
+
+	if (!daemon) {
+		alarm(20);
+		serve_all();
+		_exit(0);
+	}
+	return daemon;
+}
+
+static void await_daemon(pid_t daemon)
+{
+	int status;
+
+	assert_int_equal(waitpid(daemon, &status, 0), daemon);
+	assert_int_equal(status, 0);
+}
+
+static struct rlimit lower_limit(void)
+{
+	struct rlimit limit, small;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	small = (struct rlimit){LIMIT, limit.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &small), 0);
+	return limit;
+}
+
+/* Returns how many. */
+static int take_all_numbers(int taken[LIMIT])
+{
+	int n = 0;
+
+	while ((taken[n] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+		n++;
+	return n;
+}
+
+static void create_id(int fd)
 {
 	struct rdma_ucm_create_id_resp resp = {0};
 	const struct {
@@ -177,30 +235,57 @@ static void a_process_at_its_limit_of_descriptors_finds_the_next_daemon(void **s
 		       .in = sizeof(c.create),
 		       .out = sizeof(resp)},
 	       .create = {.response = (uintptr_t)&resp}};
-	struct rlimit limit, small;
-	int fd, status, taken[LIMIT], n = 0;
-	pid_t daemon = fork();
+
+	assert_int_equal(rdmacm_write(rdmacm_lookup(fd), fd, &c, sizeof(c)), sizeof(c));
+}
+
+static void a_process_at_its_limit_of_descriptors_finds_the_next_daemon(void **state)
+{
+	pid_t daemon = start_daemon(serve_twice);
+	struct rlimit limit = lower_limit();
+	int fd, taken[LIMIT], n;
 
 	(void)state;
-	if (!daemon) {
-		alarm(20);
-		serve_twice();
-		_exit(0);
-	}
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
-	small = (struct rlimit){LIMIT, limit.rlim_max};
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &small), 0);
 	fd = rdmacm_open(O_CLOEXEC);
 	assert_true(fd >= 0);
-	while ((taken[n] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
-		n++;
-	assert_int_equal(rdmacm_write(rdmacm_lookup(fd), fd, &c, sizeof(c)), sizeof(c));
+	n = take_all_numbers(taken);
+	create_id(fd);
 	close_device(fd);
 	while (n--)
 		close(taken[n]);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	assert_int_equal(waitpid(daemon, &status, 0), daemon);
-	assert_int_equal(status, 0);
+	await_daemon(daemon);
+}
+
+/* The spare descriptors are for claims: the first device's daemon ends afterwards. */
+static void a_new_device_takes_no_spare_descriptors(void **state)
+{
+	pid_t daemon = start_daemon(serve_others);
+	struct rlimit limit = lower_limit();
+	int fd, other, taken[LIMIT], before, n;
+
+	(void)state;
+	fd = rdmacm_open(O_CLOEXEC);
+	assert_true(fd >= 0);
+	before = n = take_all_numbers(taken);
+	while (n)
+		close(taken[--n]);
+	other = rdmacm_open(O_CLOEXEC);
+	assert_true(other >= 0);
+	n = take_all_numbers(taken);
+	close_device(other);
+	/* One number less than the device has had. */
+	assert_true(n < before);
+	taken[n] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	assert_true(taken[n++] >= 0);
+	assert_int_equal(rdmacm_open(O_CLOEXEC), -EMFILE);
+	n += take_all_numbers(taken + n);
+	create_id(fd);
+	close_device(fd);
+	while (n--)
+		close(taken[n]);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	await_daemon(daemon);
 }
 
 int main(void)
@@ -208,6 +293,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_daemon_may_be_replaced_within_a_migration),
 		cmocka_unit_test(a_process_at_its_limit_of_descriptors_finds_the_next_daemon),
+		cmocka_unit_test(a_new_device_takes_no_spare_descriptors),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
