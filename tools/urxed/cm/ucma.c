@@ -167,10 +167,13 @@ static bool is_process_alive(const struct ucma_file *file)
 	return !file->start || process_identity(file->pid) == file->start;
 }
 
-/* The program had no descriptor free for the welcome, for instance, and claims the file again. */
+/*
+ * The program had no descriptor free for the welcome, for instance, and claims the file again. It
+ * may also give up that claim, and make another one.
+ */
 static bool is_claim_lost(const struct ucma_file *file)
 {
-	return file->fd >= 0 && file->unconfirmed && is_process_alive(file);
+	return file->unconfirmed && is_process_alive(file);
 }
 
 /* Ends the connection; ucma_tick destroys what the program has, if it is much. */
@@ -456,7 +459,7 @@ static int complete_claim(struct ucma_file *by)
 
 /*
  * The program was frozen while others made their claims, or has lost its first claim. If this claim
- * has to wait, tick_claims completes it; if the claimant ends before, a frozen file departs again.
+ * has to wait, tick_claims completes it; if the claimant ends before, the file departs again.
  */
 static void claim_departed_file(struct ucma_file *file)
 {

@@ -248,6 +248,29 @@ static void a_lost_claim_is_made_again(void **state)
 	assert_int_equal(loop.ucma.n_departed, 0);
 }
 
+/* The process claims the IDs again while it may claim its QPN leases again, and gives that up. */
+static void a_lost_claim_may_be_given_up_while_it_waits(void **state)
+{
+	(void)state;
+	listener(5);
+	restart();
+	hang_up(&b);
+	ucma_input(&loop.ucma, loop.now);
+	loop.has_claimable_leases = true;
+	loop_hello(&loop, &b);
+	loop_pass(&loop, CLAIM);
+	close(b.fd);
+	ucma_input(&loop.ucma, loop.now);
+	loop_pass(&loop, SECOND);
+	assert_int_equal(loop.ucma.cma.ports.n, 1);
+	b.fd = loop_connect(&loop);
+	loop_hello(&loop, &b);
+	loop.has_claimable_leases = false;
+	loop_pass(&loop, SECOND);
+	assert_int_equal(loop_welcome(&b), 0);
+	assert_int_equal(loop.ucma.n_departed, 0);
+}
+
 static void a_lost_claim_ends_after_3_seconds(void **state)
 {
 	uint32_t id;
@@ -514,6 +537,7 @@ int main(void)
 		TEST(unclaimed_ids_are_closed_after_3_seconds),
 		TEST(ids_of_an_ended_process_are_closed_at_once),
 		TEST(a_lost_claim_is_made_again),
+		TEST(a_lost_claim_may_be_given_up_while_it_waits),
 		TEST(a_lost_claim_ends_after_3_seconds),
 		TEST(ids_end_with_a_confirmed_claim),
 		TEST(wrong_token_or_process_claims_nothing),
