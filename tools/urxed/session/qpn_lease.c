@@ -29,8 +29,8 @@ bool lease_is_quiet(const struct lease_table *t, uint32_t block, uid_t user, uin
  * The next free block in rotation: a released block is reused as late as possible, when packets
  * from its former owner's peers have died out. A process that attaches again and again could reach
  * any block soon, so those of other users are left out while they are quiet. If all are quiet, the
- * one that has been so longest. The lower half comes after the upper one where HCAs choose QPNs
- * from it. 0: no block is free.
+ * one that has been so longest. Where HCAs choose QPNs from the lower half, it comes after the
+ * blocks of the upper one that are not quiet. 0: no block is free.
  */
 static uint32_t find_block(const struct lease_table *t, uid_t user, uint64_t now)
 {

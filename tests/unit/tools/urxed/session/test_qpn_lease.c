@@ -186,6 +186,24 @@ static void the_lower_half_is_leased_last_beside_an_hca(void **state)
 	assert_true(qpn < 0x800000);
 }
 
+/* Peers of another user's processes may still send to the upper half. */
+static void the_lower_half_is_leased_before_another_users_quiet_blocks(void **state)
+{
+	struct lease_table *t = *state;
+	struct lease_past past[LEASE_BLOCKS] = {0};
+	uint32_t qpn;
+	int me;
+
+	for (uint32_t i = LEASE_BLOCKS / 2; i < LEASE_BLOCKS; i++)
+		past[i] = (struct lease_past){.user = 2 + USER, .ended = NOW - 1};
+	t->past = past;
+	lease_avoid_hca(t);
+	assert_int_equal(lease_take(t, &me, USER, NOW, &qpn), 0);
+	assert_true(qpn < 0x800000);
+	assert_int_equal(lease_take(t, &me, USER + 1, NOW, &qpn), 0);
+	assert_true(qpn >= 0x800000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -196,6 +214,7 @@ int main(void)
 		TEST(free_block_can_be_claimed),
 		TEST(claimable_block_is_not_leased),
 		TEST(the_lower_half_is_leased_last_beside_an_hca),
+		TEST(the_lower_half_is_leased_before_another_users_quiet_blocks),
 		TEST(another_users_block_is_not_leased_soon),
 		TEST(the_longest_quiet_block_is_leased_without_another),
 	};
