@@ -135,6 +135,11 @@ def check_limits(host):
     # Too few descriptors for a device; the command names the daemon that was tried.
     found = ask(host, '--run-dir', host.run_dir, status=1, prefix=['prlimit', '--nofile=16'])
     expect(found['device'], 'fault', 'libibverbs cannot open it', f'URXE_LOG=debug urxe run --run-dir {host.run_dir} -- ibv_devinfo')
+    odd = os.path.join(host.top, "it's $(x)")
+    os.symlink(host.run_dir, odd)
+    found = ask(host, '--run-dir', odd, status=1, prefix=['prlimit', '--nofile=16'])
+    word = f"'{host.top}/it'\\''s $(x)'"
+    expect(found['device'], 'fault', 'libibverbs cannot open it', f'URXE_LOG=debug urxe run --run-dir {word} -- ibv_devinfo')
     found = ask(host, '--run-dir', host.run_dir, prefix=['prlimit', '--nofile=300'])
     expect(found['limits'], 'note', '300 descriptors only', 'ulimit -n 1024')
     found = ask(host, '--run-dir', host.run_dir, prefix=['prlimit', '--fsize=100000'])

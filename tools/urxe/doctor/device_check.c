@@ -36,10 +36,31 @@ static int print_finding(const char *text, const char *remedy)
 	return 1;
 }
 
+/* One word of a shell's command. */
+static void print_word(const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "/._-+,:@%";
+
+	if (!word[strspn(word, plain)]) {
+		printf("%s", word);
+		return;
+	}
+	putchar('\'');
+	for (; *word; word++)
+		if (*word == '\'')
+			printf("'\\''");
+		else
+			putchar(*word);
+	putchar('\'');
+}
+
 /* The remedy is a program whose library says what fails. */
 static int print_trial(const char *text, const char *run_dir, const char *program)
 {
-	printf("%s\tURXE_LOG=debug urxe run --run-dir %s -- %s\n", text, run_dir, program);
+	printf("%s\tURXE_LOG=debug urxe run --run-dir ", text);
+	print_word(run_dir);
+	printf(" -- %s\n", program);
 	return 1;
 }
 
