@@ -35,8 +35,9 @@ struct cma_binding {
 	bool reuseaddr;
 	bool afonly; /* an IPv6 wildcard does not include IPv4 */
 	bool listening;
-	/* The process that restores the ID, until it goes on; 0: none. Its bindings have been legal
-	 * together, also where options that the program has changed since would forbid it. */
+	/* The process that restores the ID, until it goes on; 0: none, or the daemon does not see
+	 * its PID. Its bindings have been legal together, also where options that the program has
+	 * changed since would forbid it. */
 	pid_t restorer;
 };
 LIST_HEAD(cma_bindings, cma_binding);
