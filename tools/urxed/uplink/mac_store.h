@@ -30,7 +30,7 @@ struct mac_owner {
 
 struct mac_store {
 	struct slot_file file;
-	uint64_t keep_until; /* ns; UINT64_MAX before mac_store_begin */
+	uint64_t keep_until; /* ns; UINT64_MAX before mac_store_tick */
 	uint32_t n;
 	struct mac_owner kept[MAC_STORE_MAX]; /* from an earlier daemon */
 	uint32_t slots[MAC_STORE_MAX];        /* of the kept ones in the file */
