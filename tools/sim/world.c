@@ -8,6 +8,7 @@
 #include "sim/alloc.h"
 #include "sim/check/check.h"
 #include "sim/host/recv_queue.h"
+#include "sim/host/resize.h"
 #include "sim/trace.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -160,6 +161,7 @@ static void create_world(struct world *world, const struct scenario *scenario, s
 	plan_conns(world);
 	failure_plan(world);
 	drain_plan(world);
+	resize_plan(world);
 	start_hosts(world);
 }
 
@@ -200,9 +202,11 @@ static void post_requests(struct simhost *host)
 	struct world *world = host->world;
 	const bool bulk = scenario_is_bulk(&world->scenario);
 
-	for (uint32_t i = 0; i < host->n_recv_queues; i++)
+	for (uint32_t i = 0; i < host->n_recv_queues; i++) {
 		recv_queue_post(host->recv_queue[i],
 				bulk ? RECV_QUEUE_DEPTH : rand_below(&world->rand, 4));
+		resize_turn(host->recv_queue[i]);
+	}
 	for (uint32_t i = 0; i < host->n_ends; i++) {
 		struct endpoint *end = host->end[i];
 
@@ -255,7 +259,7 @@ static void run_application(struct simhost *host)
 	const uint64_t before = world->activity;
 	bool idle;
 
-	check_srq_limits(host);
+	check_srqs(host);
 	poll_completions(host);
 	request_events(host);
 	post_requests(host);

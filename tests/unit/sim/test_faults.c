@@ -5,6 +5,7 @@
  * message.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -629,6 +630,69 @@ static void test_wrong_drains_are_detected(void **state)
 	hidden_event = NO_EVENT;
 }
 
+/* --- Shared receive queues. */
+
+static enum {
+	NO_SRQ_FAULT,
+	REFUSED_RESIZE,
+	EXCESSIVE_RESIZE,
+	REFUSED_LIMIT,
+	FORGOTTEN_LIMIT,
+} srq_fault;
+
+int __real_urxe_srq_resize(struct urxe_rq *srq, uint32_t max_wr);
+int __wrap_urxe_srq_resize(struct urxe_rq *srq, uint32_t max_wr);
+int __real_urxe_srq_set_limit(struct urxe_rq *srq, uint32_t limit);
+int __wrap_urxe_srq_set_limit(struct urxe_rq *srq, uint32_t limit);
+
+int __wrap_urxe_srq_resize(struct urxe_rq *srq, uint32_t max_wr)
+{
+	int rc;
+
+	if (srq_fault == REFUSED_RESIZE)
+		return -EINVAL;
+	rc = __real_urxe_srq_resize(srq, max_wr);
+	if (!rc && srq_fault == EXCESSIVE_RESIZE)
+		rc = __real_urxe_srq_resize(srq, max_wr + 1);
+	return rc;
+}
+
+int __wrap_urxe_srq_set_limit(struct urxe_rq *srq, uint32_t limit)
+{
+	if (srq_fault == REFUSED_LIMIT)
+		return -EINVAL;
+	return __real_urxe_srq_set_limit(srq, srq_fault == FORGOTTEN_LIMIT ? 0 : limit);
+}
+
+/* Some world with resizes fails with this message. */
+static void expect_srq_fault(int one, const char *expected)
+{
+	struct scenario scenario = scenario_default;
+	struct world world;
+	bool found = false;
+
+	scenario.resizes = 20;
+	scenario.messages = 60;
+	srq_fault = one;
+	for (scenario.seed = 1; !found && scenario.seed < 50; scenario.seed++) {
+		world_run(&world, &scenario, NULL, ignore_phase, NULL);
+		found = strstr(world.failure, expected);
+		world_free(&world);
+	}
+	srq_fault = NO_SRQ_FAULT;
+	if (!found)
+		fail_msg("no world says '%s'", expected);
+}
+
+static void test_wrong_srqs_are_detected(void **state)
+{
+	(void)state;
+	expect_srq_fault(REFUSED_RESIZE, "the resize of an SRQ with");
+	expect_srq_fault(EXCESSIVE_RESIZE, "post_recv returned 0 with");
+	expect_srq_fault(FORGOTTEN_LIMIT, "an SRQ has the limit 0, not");
+	expect_srq_fault(REFUSED_LIMIT, "requests returned -22");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -640,6 +704,7 @@ int main(void)
 		cmocka_unit_test(test_wrong_solicitation_is_detected),
 		cmocka_unit_test(test_wrong_restoration_is_detected),
 		cmocka_unit_test(test_wrong_drains_are_detected),
+		cmocka_unit_test(test_wrong_srqs_are_detected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

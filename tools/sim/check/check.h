@@ -11,6 +11,7 @@
 #include <rxe/types.h>
 
 struct endpoint;
+struct recv_queue;
 struct urxe_frame;
 struct simcq;
 struct simhost;
@@ -55,8 +56,23 @@ void check_told(const struct simcq *cq, const struct urxe_wc *wc);
 void check_drained(const struct simcq *cq, const struct urxe_wc *wc);
 /* For each burst of sent frames: each run of urxe_frame.continues fits one UDP GSO packet. */
 void check_gso(struct simhost *host, const struct urxe_frame *frames, uint32_t n);
-/* At each turn of the application: the events of reached limits of SRQs have come. */
-void check_srq_limits(const struct simhost *host);
+/*
+ * For each posted receive request: the queue refuses it only if `outstanding` requests, which were
+ * there before, fill it. `rc`: the engine's result, here and below.
+ */
+void check_post_recv(const struct recv_queue *recv_queue, uint32_t outstanding, int rc);
+/*
+ * For each resize of an SRQ to `room` requests, before recv_queue.room changes: the engine refuses
+ * it only if the outstanding requests or the limit are more, or `room` is 0.
+ */
+void check_srq_resize(const struct recv_queue *recv_queue, uint32_t room, int rc);
+/* For each change of an SRQ's limit: the engine refuses only a limit beyond the queue's size. */
+void check_srq_limit(const struct recv_queue *recv_queue, uint32_t limit, int rc);
+/*
+ * At each turn of the application: the events of reached limits of SRQs have come, and the engine
+ * has the limits that the application has set.
+ */
+void check_srqs(const struct simhost *host);
 /* After all QPs went to the error state: each QP with an SRQ has had its LAST_WQE_REACHED. */
 void check_last_wqe(const struct simhost *host);
 /* Records a completed atomic on a shared word for check_atomics. */

@@ -88,23 +88,6 @@ void check_told(const struct simcq *cq, const struct urxe_wc *wc)
 			   cq->host->id, wc->qpn);
 }
 
-/* Posts only raise the number of requests that are left, so it was lower when a QP took one. */
-static bool is_limit_reached(const struct recv_queue *recv_queue)
-{
-	const uint32_t retired = urxe_rq_retired(recv_queue->rq);
-
-	return retired != recv_queue->limit_from &&
-	       (uint32_t)recv_queue->posted - retired < recv_queue->limit;
-}
-
-void check_srq_limits(const struct simhost *host)
-{
-	for (uint32_t i = 0; i < host->n_recv_queues; i++)
-		if (host->recv_queue[i]->limit && is_limit_reached(host->recv_queue[i]))
-			world_fail(host->world,
-				   "host %u: an SRQ is below its limit without an event", host->id);
-}
-
 void check_last_wqe(const struct simhost *host)
 {
 	for (uint32_t i = 0; i < host->n_ends; i++) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "sim/alloc.h"
+#include "sim/check/check.h"
 #include "sim/world.h"
 
 static uint32_t get_slot_size(const struct recv_queue *recv_queue)
@@ -19,6 +20,7 @@ struct recv_queue *recv_queue_plan(struct simhost *host, bool shared, uint32_t d
 	*recv_queue = (struct recv_queue){
 		.host = host,
 		.depth = depth,
+		.room = depth,
 		.shared = shared,
 		.refills_in_callback = rand_chance(&host->world->rand, 0.5),
 	};
@@ -56,12 +58,19 @@ static int find_free_slot(const struct recv_queue *recv_queue)
 	return -1;
 }
 
+uint32_t recv_queue_outstanding(const struct recv_queue *recv_queue)
+{
+	return (uint32_t)recv_queue->posted - urxe_rq_retired(recv_queue->rq);
+}
+
 static bool post_slot(struct recv_queue *recv_queue, int slot)
 {
 	struct world *world = recv_queue->host->world;
 	struct layout *layout = &recv_queue->layout[slot];
 	struct urxe_seg segs[LAYOUT_MAX_SEGS];
 	struct urxe_recv_wr wr = {.wr_id = recv_queue->posted, .segs = segs};
+	const uint32_t outstanding = recv_queue_outstanding(recv_queue);
+	int rc;
 
 	layout_make(layout, &world->rand,
 		    recv_queue->base + (uint64_t)slot * get_slot_size(recv_queue),
@@ -70,7 +79,9 @@ static bool post_slot(struct recv_queue *recv_queue, int slot)
 	wr.n_segs = layout->n;
 	for (uint32_t i = 0; i < layout->n; i++)
 		segs[i] = simhost_seg(recv_queue->host, layout->offset[i], layout->length[i]);
-	if (urxe_post_recv(recv_queue->rq, &wr))
+	rc = urxe_post_recv(recv_queue->rq, &wr);
+	check_post_recv(recv_queue, outstanding, rc);
+	if (rc)
 		return false;
 	recv_queue->wr_id[slot] = recv_queue->posted++;
 	recv_queue->out[slot] = true;
@@ -83,15 +94,20 @@ void recv_queue_post(struct recv_queue *recv_queue, uint32_t n)
 	for (; n && !recv_queue->stopped; n--) {
 		int slot = find_free_slot(recv_queue);
 
-		if (slot < 0)
+		if (slot < 0 || !post_slot(recv_queue, slot))
 			return;
-		if (!post_slot(recv_queue, slot)) {
-			world_fail(recv_queue->host->world,
-				   "post_recv refused with %" PRIu64 " outstanding",
-				   recv_queue->posted - recv_queue->consumed);
-			return;
-		}
 	}
+}
+
+void recv_queue_set_limit(struct recv_queue *recv_queue, uint32_t limit)
+{
+	const int rc = urxe_srq_set_limit(recv_queue->rq, limit);
+
+	check_srq_limit(recv_queue, limit, rc);
+	if (rc)
+		return;
+	recv_queue->limit = limit;
+	recv_queue->limit_from = urxe_rq_retired(recv_queue->rq);
 }
 
 void recv_queue_arm(struct recv_queue *recv_queue)
@@ -100,9 +116,7 @@ void recv_queue_arm(struct recv_queue *recv_queue)
 
 	if (!recv_queue->shared || recv_queue->limit || rand_chance(r, 0.5))
 		return;
-	recv_queue->limit = rand_in(r, 1, recv_queue->depth);
-	recv_queue->limit_from = urxe_rq_retired(recv_queue->rq);
-	sim_require(urxe_srq_set_limit(recv_queue->rq, recv_queue->limit) == 0);
+	recv_queue_set_limit(recv_queue, rand_in(r, 1, recv_queue->room));
 }
 
 const struct layout *recv_queue_take(struct recv_queue *recv_queue, uint64_t wr_id)

@@ -11,7 +11,9 @@
 struct recv_queue {
 	struct simhost *host;
 	struct urxe_rq *rq;
-	uint32_t depth; /* 0: the peers send no message that needs a receive request */
+	uint32_t depth;   /* 0: the peers send no message that needs a receive request */
+	uint32_t room;    /* outstanding requests that the engine's queue holds at most */
+	uint64_t resizes; /* that the SRQ is still to be resized */
 	bool shared;
 	/* SRQ: the limit of the requested event, 0 = none, and urxe_rq_retired at its request. */
 	uint32_t limit;
@@ -33,6 +35,10 @@ void recv_queue_open(struct recv_queue *recv_queue);
 void recv_queue_free(struct recv_queue *recv_queue);
 /* Posts n receive requests, or fewer if fewer slots are free. */
 void recv_queue_post(struct recv_queue *recv_queue, uint32_t n);
+/* Posted requests that were not completed, or in an SRQ not taken by a QP. */
+uint32_t recv_queue_outstanding(const struct recv_queue *recv_queue);
+/* SRQ: requests the event of this limit in place of an earlier request; 0: no event. */
+void recv_queue_set_limit(struct recv_queue *recv_queue, uint32_t limit);
 /* SRQ: requests the event of a limit at random, unless one is requested. */
 void recv_queue_arm(struct recv_queue *recv_queue);
 /*

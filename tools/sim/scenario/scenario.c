@@ -116,6 +116,8 @@ static const struct parameter {
 	  "times that a connection is chosen to fail by a mistake of one end"),
 	P("drains", KIND_COUNT, drains, 0, 1000000,
 	  "times that the send queue of an end is drained (SQD)"),
+	P("resizes", KIND_COUNT, resizes, 0, 1000000,
+	  "times that a host is chosen to resize its shared receive queue, if it has one"),
 	P("loss", KIND_SHARE, loss, 0, 1, "share of frames that are lost"),
 	P("burst", KIND_COUNT, burst, 1, 10000, "mean length of a burst of lost frames"),
 	P("drop-mask", KIND_MASK, drop_mask, 0, UINT64_MAX, "bit n loses the n-th frame"),
@@ -279,6 +281,14 @@ const char *scenario_parameter(unsigned i)
 	return i < N_PARAMETERS ? parameters[i].name : NULL;
 }
 
+/* The first option whose actions applications take at random times; NULL: none. */
+static const char *get_turn_option(const struct scenario *scenario)
+{
+	if (scenario->drains)
+		return "--drains";
+	return scenario->resizes ? "--resizes" : NULL;
+}
+
 bool scenario_check(const struct scenario *scenario, char *error, uint32_t error_size)
 {
 	const bool has_rate = scenario->rate && scenario->rate != BY_SEED;
@@ -302,11 +312,11 @@ bool scenario_check(const struct scenario *scenario, char *error, uint32_t error
 			 "--failures need a --timeout: without one a peer waits for ever");
 		return false;
 	}
-	if (scenario->drains && scenario_is_bulk(scenario)) {
-		snprintf(
-			error, error_size,
-			"--drains need applications that run at random times: --traffic mixed, rc, "
-			"uc or ud");
+	if (scenario_is_bulk(scenario) && get_turn_option(scenario)) {
+		snprintf(error, error_size,
+			 "%s need applications that run at random times: --traffic mixed, rc, uc "
+			 "or ud",
+			 get_turn_option(scenario));
 		return false;
 	}
 	if (scenario->warmup >= scenario->time) {
