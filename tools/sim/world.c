@@ -162,6 +162,7 @@ static void create_world(struct world *world, const struct scenario *scenario, s
 	failure_plan(world);
 	drain_plan(world);
 	resize_plan(world);
+	change_plan(world);
 	start_hosts(world);
 }
 
@@ -213,6 +214,7 @@ static void post_requests(struct simhost *host)
 		stream_post(&end->conn->stream[end->side]);
 		failure_turn(end);
 		drain_turn(end);
+		change_turn(end);
 	}
 }
 

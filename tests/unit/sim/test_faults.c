@@ -693,6 +693,69 @@ static void test_wrong_srqs_are_detected(void **state)
 	expect_srq_fault(REFUSED_LIMIT, "requests returned -22");
 }
 
+/* --- Changed attributes. */
+
+static enum { NO_REREG_FAULT, FAILED_REREG, IGNORED_WINDOW } rereg_fault;
+
+int __real_urxe_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr);
+int __wrap_urxe_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr);
+
+int __wrap_urxe_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr)
+{
+	int rc = __real_urxe_mr_rereg(mr, attr);
+
+	if (rereg_fault == FAILED_REREG && !rc)
+		return -EBUSY;
+	if (rereg_fault == IGNORED_WINDOW && rc)
+		return 0;
+	return rc;
+}
+
+static void expect_change_fault(const char *expected,
+				void (*on_phase)(void *arg, enum phase phase, struct world *world))
+{
+	struct scenario scenario = scenario_default;
+	struct world world;
+
+	scenario.changes = 40;
+	scenario.messages = 60;
+	scenario.traffic = TRAFFIC_RC;
+	assert_false(world_run(&world, &scenario, NULL, on_phase, NULL));
+	if (!strstr(world.failure, expected))
+		fail_msg("'%s' says nothing of '%s'", world.failure, expected);
+	world_free(&world);
+}
+
+/* As if the application had set another timeout than the engine has. */
+static void forget_timeout(void *arg, enum phase phase, struct world *world)
+{
+	(void)arg;
+	if (phase == PHASE_SETUP)
+		world->conn[0].end[0].change.attr.timeout++;
+}
+
+/* As if the region had another key before. */
+static void forget_key(void *arg, enum phase phase, struct world *world)
+{
+	(void)arg;
+	if (phase != PHASE_TRAFFIC)
+		return;
+	world->host[0].key ^= 1;
+	check_rereg(&world->host[0], 0);
+}
+
+static void test_wrong_changes_are_detected(void **state)
+{
+	(void)state;
+	expect_change_fault("timeout of qp", forget_timeout);
+	expect_change_fault("re-registration changed the key", forget_key);
+	rereg_fault = FAILED_REREG;
+	expect_change_fault("re-registration of its memory returned -16", ignore_phase);
+	rereg_fault = IGNORED_WINDOW;
+	expect_change_fault("re-registration of its memory returned 0", ignore_phase);
+	rereg_fault = NO_REREG_FAULT;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -705,6 +768,7 @@ int main(void)
 		cmocka_unit_test(test_wrong_restoration_is_detected),
 		cmocka_unit_test(test_wrong_drains_are_detected),
 		cmocka_unit_test(test_wrong_srqs_are_detected),
+		cmocka_unit_test(test_wrong_changes_are_detected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,6 +54,13 @@ void check_comp_event(struct simcq *cq);
 void check_told(const struct simcq *cq, const struct urxe_wc *wc);
 /* For each completion that the engine reports: none comes of a send queue that is drained. */
 void check_drained(const struct simcq *cq, const struct urxe_wc *wc);
+/* At each turn of an application that changes attributes: an RC QP has those that were set. */
+void check_attributes(const struct endpoint *end);
+/*
+ * For each re-registration of the host's memory: the region keeps its key, and the engine refuses
+ * it only while a window is bound to it. `rc`: the engine's result.
+ */
+void check_rereg(const struct simhost *host, int rc);
 /* For each burst of sent frames: each run of urxe_frame.continues fits one UDP GSO packet. */
 void check_gso(struct simhost *host, const struct urxe_frame *frames, uint32_t n);
 /*

@@ -82,6 +82,7 @@ static void forget_handles(struct simhost *host)
 	}
 	for (uint32_t i = 0; i < host->n_recv_queues; i++)
 		host->recv_queue[i]->rq = NULL;
+	host->mr = NULL;
 	simcq_free(&host->send_cq);
 	simcq_free(&host->recv_cq);
 }
@@ -192,6 +193,7 @@ static void on_restored(void *arg, const struct urxe_state_object *object)
 		break;
 	case URXE_STATE_SRQ: host->recv_queue[object->tag]->rq = object->srq; break;
 	case URXE_STATE_QP: restore_qp(host, object->id, object->qp); break;
+	case URXE_STATE_MR: host->mr = object->mr; break;
 	case URXE_STATE_MW: restore_window(host, object->id, object->mw); break;
 	default: break;
 	}

@@ -211,6 +211,7 @@ static void move_to_rts(struct simconn *conn, unsigned side, uint64_t now)
 		sim_require(urxe_qp_modify(conn->end[side].qp, now, &attr,
 					   get_step_mask(c->type, state)) == 0);
 	}
+	conn->end[side].change.attr = attr;
 }
 
 void simconn_open(struct simconn *conn, struct world *world)

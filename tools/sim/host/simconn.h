@@ -3,6 +3,7 @@
 #ifndef URXE_SIM_HOST_SIMCONN_H
 #define URXE_SIM_HOST_SIMCONN_H
 
+#include "sim/host/change.h"
 #include "sim/host/drain.h"
 #include "sim/host/failure.h"
 #include "sim/host/simhost.h"
@@ -36,6 +37,7 @@ struct endpoint {
 	/* By enum urxe_async: events of the QP. */
 	uint32_t n_events[URXE_ASYNC_QP_LAST_WQE_REACHED + 1];
 	struct drain drain;
+	struct change change;
 	bool in_error;    /* the application has moved the QP to the error state */
 	uint32_t flushed; /* receives of the QP that ended with a flush error */
 };

@@ -134,10 +134,10 @@ void simhost_extents(const struct simhost *host, struct urxe_extent extents[SIMH
 	extents[2] = (struct urxe_extent){host->mem + 2 * third, host->mem_size - 2 * third};
 }
 
-static void register_mem(struct simhost *host)
+static struct urxe_mr_attr get_mr_attr(const struct simhost *host, struct urxe_extent *extents)
 {
-	struct urxe_extent extents[SIMHOST_EXTENTS];
-	const struct urxe_mr_attr attr = {
+	simhost_extents(host, extents);
+	return (struct urxe_mr_attr){
 		.pd = SIMHOST_PD,
 		.access = SIMHOST_ACCESS | URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_MW_BIND,
 		.iova = host->iova,
@@ -145,11 +145,23 @@ static void register_mem(struct simhost *host)
 		.extents = extents,
 		.n_extents = SIMHOST_EXTENTS,
 	};
-	struct urxe_mr *mr;
+}
 
-	simhost_extents(host, extents);
-	sim_require(urxe_mr_reg(host->dev, &attr, &mr) == 0);
-	host->key = urxe_mr_key(mr);
+static void register_mem(struct simhost *host)
+{
+	struct urxe_extent extents[SIMHOST_EXTENTS];
+	const struct urxe_mr_attr attr = get_mr_attr(host, extents);
+
+	sim_require(urxe_mr_reg(host->dev, &attr, &host->mr) == 0);
+	host->key = urxe_mr_key(host->mr);
+}
+
+int simhost_register_again(struct simhost *host)
+{
+	struct urxe_extent extents[SIMHOST_EXTENTS];
+	const struct urxe_mr_attr attr = get_mr_attr(host, extents);
+
+	return urxe_mr_rereg(&host->mr, &attr);
 }
 
 void simhost_start(struct simhost *host, uint64_t seed, uint32_t window)

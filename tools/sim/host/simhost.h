@@ -49,8 +49,9 @@ struct simhost {
 	struct urxe_counters frozen_counters; /* of the engine, while there is no `dev` */
 	uint8_t *mem;
 	uint64_t mem_size;
-	uint64_t iova; /* of mem[0] */
-	uint32_t key;  /* of all of mem, with every access right */
+	uint64_t iova;      /* of mem[0] */
+	struct urxe_mr *mr; /* all of mem, with every access right */
+	uint32_t key;
 	struct simcq send_cq;
 	struct simcq recv_cq;
 	struct endpoint **end; /* by QPN, from SIMHOST_FIRST_QPN on */
@@ -85,6 +86,8 @@ uint64_t simhost_alloc(struct simhost *host, uint64_t length);
  * the engine's default.
  */
 void simhost_start(struct simhost *host, uint64_t seed, uint32_t window);
+/* Registers the memory again, with the same rights; returns the engine's result. */
+int simhost_register_again(struct simhost *host);
 void simhost_free(struct simhost *host);
 
 /* The extents of the memory region: accesses cross their borders, but no atomic does. */

@@ -476,6 +476,8 @@ void stream_post(struct stream *stream)
 {
 	uint32_t n = stream->window;
 
+	if (stream_to(stream)->change.withdrawn)
+		return;
 	if (!scenario_is_bulk(&stream->world->scenario))
 		n = rand_below(&stream->world->rand, TURN_POSTS + 1);
 	while (n-- && stream->posted < stream->n &&

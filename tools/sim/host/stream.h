@@ -92,7 +92,7 @@ void stream_open(struct stream *stream);
 void stream_free(struct stream *stream);
 /*
  * Posts requests, as far as the window permits: all that it permits in bulk traffic, else a random
- * number.
+ * number. None while the responder has withdrawn its rights.
  */
 void stream_post(struct stream *stream);
 /* Lowers n: at most one more request is posted, a signaled one if the last one is unsignaled. */

@@ -118,6 +118,8 @@ static const struct parameter {
 	  "times that the send queue of an end is drained (SQD)"),
 	P("resizes", KIND_COUNT, resizes, 0, 1000000,
 	  "times that a host is chosen to resize its shared receive queue, if it has one"),
+	P("changes", KIND_COUNT, changes, 0, 1000000,
+	  "times that an end changes attributes, or its host registers its memory again"),
 	P("loss", KIND_SHARE, loss, 0, 1, "share of frames that are lost"),
 	P("burst", KIND_COUNT, burst, 1, 10000, "mean length of a burst of lost frames"),
 	P("drop-mask", KIND_MASK, drop_mask, 0, UINT64_MAX, "bit n loses the n-th frame"),
@@ -286,6 +288,8 @@ static const char *get_turn_option(const struct scenario *scenario)
 {
 	if (scenario->drains)
 		return "--drains";
+	if (scenario->changes)
+		return "--changes";
 	return scenario->resizes ? "--resizes" : NULL;
 }
 

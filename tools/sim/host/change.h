@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Changed attributes (--changes): at a random moment the application changes the RNR timer of an RC
+ * end, withdraws its remote rights and grants them again later, changes the timeout and the retries
+ * of its drained send queue, or registers the host's memory region again with the same rights.
+ */
+#ifndef URXE_SIM_HOST_CHANGE_H
+#define URXE_SIM_HOST_CHANGE_H
+
+#include <stdbool.h>
+
+#include <rxe/rxe.h>
+
+struct endpoint;
+struct world;
+
+struct change {
+	uint64_t times; /* that an attribute is still to be changed */
+	/* The peer has no request outstanding, and posts none until the rights are granted. */
+	bool withdrawn;
+	struct urxe_qp_attr attr; /* as the application has set them */
+};
+
+/* Chooses the ends whose attributes change. */
+void change_plan(struct world *world);
+/* The application's turn: may change an attribute. */
+void change_turn(struct endpoint *end);
+
+#endif
