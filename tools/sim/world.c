@@ -122,6 +122,7 @@ static void start_hosts(struct world *world)
 	}
 	for (uint32_t i = 0; i < world->n_conns; i++)
 		simconn_open(&world->conn[i], world);
+	members_open(world);
 }
 
 static void describe_network(struct world *world)
@@ -163,11 +164,13 @@ static void create_world(struct world *world, const struct scenario *scenario, s
 	drain_plan(world);
 	resize_plan(world);
 	change_plan(world);
+	members_plan(world);
 	start_hosts(world);
 }
 
 void world_free(struct world *world)
 {
+	members_free(world);
 	fabric_free(&world->fabric);
 	events_free(&world->events);
 	for (uint32_t i = 0; i < world->n_conns; i++)
@@ -216,6 +219,7 @@ static void post_requests(struct simhost *host)
 		drain_turn(end);
 		change_turn(end);
 	}
+	members_turn(host);
 }
 
 static void request_events(struct simhost *host)
@@ -473,8 +477,8 @@ void world_sum_counters(const struct world *world, struct urxe_counters *sum)
 
 static void run_final_checks(struct world *world)
 {
-	static void (*const checks[])(struct world *) = {check_memory, check_unreliable,
-							 check_atomics, check_counters};
+	static void (*const checks[])(struct world *) = {
+		check_memory, check_unreliable, check_multicast, check_atomics, check_counters};
 
 	for (unsigned i = 0; i < sizeof(checks) / sizeof(checks[0]) && !world->failure[0]; i++)
 		checks[i](world);

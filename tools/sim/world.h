@@ -10,6 +10,7 @@
 
 #include "sim/events.h"
 #include "sim/host/host_recording.h"
+#include "sim/host/member.h"
 #include "sim/host/migrate.h"
 #include "sim/host/simconn.h"
 #include "sim/host/simhost.h"
@@ -41,6 +42,7 @@ struct world {
 	bool live;        /* applications run: they poll completions and post requests */
 	struct migrate migrate;
 	struct sim_recordings recordings;
+	struct members members;
 	uint32_t open;                  /* streams that are not done */
 	uint32_t n_waiting;             /* hosts whose engine has a deadline, and frozen hosts */
 	uint64_t received;              /* frames delivered to hosts */

@@ -30,6 +30,7 @@ struct fault {
 	bool receive; /* about a receive, not a send */
 	enum traffic traffic;
 	uint64_t failures;
+	uint64_t members;
 };
 
 static const struct fault *fault; /* NULL: it has been injected */
@@ -92,6 +93,7 @@ static void expect_detected(const struct fault *one)
 	scenario.traffic = one->traffic;
 	scenario.messages = 60;
 	scenario.failures = one->failures;
+	scenario.members = one->members;
 	fault = one;
 	for (scenario.seed = 1; fault && scenario.seed < 50; scenario.seed++) {
 		world_run(&world, &scenario, NULL, ignore_phase, NULL);
@@ -756,6 +758,129 @@ static void test_wrong_changes_are_detected(void **state)
 	rereg_fault = NO_REREG_FAULT;
 }
 
+/* --- Multicast. The QPs of members have no endpoint. */
+
+static enum effect lengthen_datagram(struct endpoint *end, struct urxe_wc *wc)
+{
+	return end ? NO_EFFECT : change_length(end, wc);
+}
+
+static enum effect change_sender(struct endpoint *end, struct urxe_wc *wc)
+{
+	if (end)
+		return NO_EFFECT;
+	wc->src_qpn = 0;
+	return CHANGED;
+}
+
+static enum effect claim_unsent_datagram(struct endpoint *end, struct urxe_wc *wc)
+{
+	return end ? NO_EFFECT : claim_another_message(end, wc);
+}
+
+static enum effect flush_member(struct endpoint *end, struct urxe_wc *wc)
+{
+	if (end || wc->status != URXE_WC_SUCCESS)
+		return NO_EFFECT;
+	wc->status = URXE_WC_WR_FLUSH_ERR;
+	return CHANGED;
+}
+
+static enum effect repeat_datagram(struct endpoint *end, struct urxe_wc *wc)
+{
+	(void)wc;
+	return end ? NO_EFFECT : REPEATED;
+}
+
+static void expect_member_fault(const char *expected,
+				void (*on_phase)(void *arg, enum phase phase, struct world *world))
+{
+	struct scenario scenario = scenario_default;
+	struct world world;
+
+	scenario.members = 8;
+	scenario.messages = 60;
+	assert_false(world_run(&world, &scenario, NULL, on_phase, NULL));
+	if (!strstr(world.failure, expected))
+		fail_msg("'%s' says nothing of '%s'", world.failure, expected);
+	world_free(&world);
+}
+
+static void set_seen(struct world *world, uint8_t seen)
+{
+	for (uint32_t i = 0; i < world->members.n; i++)
+		memset(world->members.member[i].seen, seen, world->members.n * MEMBER_MESSAGES);
+}
+
+static void forget_memberships(void *arg, enum phase phase, struct world *world)
+{
+	(void)arg;
+	for (uint32_t i = 0; phase == PHASE_SETUP && i < world->members.n; i++)
+		memset(world->members.member[i].attached, 0, MEMBER_GROUPS);
+}
+
+static void deliver_before(void *arg, enum phase phase, struct world *world)
+{
+	(void)arg;
+	if (phase == PHASE_SETUP)
+		set_seen(world, MESSAGE_ARRIVED);
+}
+
+static void forget_datagrams(void *arg, enum phase phase, struct world *world)
+{
+	(void)arg;
+	if (phase == PHASE_QUIET)
+		set_seen(world, MESSAGE_DUE);
+}
+
+static void forget_multicast_completion(void *arg, enum phase phase, struct world *world)
+{
+	(void)arg;
+	if (phase == PHASE_QUIET)
+		world->members.member[0].completed--;
+}
+
+static void drop_datagram(void *arg, enum phase phase, struct world *world)
+{
+	const struct urxe_counters *counters;
+
+	(void)arg;
+	if (phase != PHASE_QUIET)
+		return;
+	counters = urxe_qp_counters(world->members.member[0].qp);
+	((struct urxe_counters *)(uintptr_t)counters)->drop[URXE_DROP_BAD_QKEY]++;
+}
+
+static void establish_member(void *arg, enum phase phase, struct world *world)
+{
+	struct member *member = &world->members.member[0];
+
+	(void)arg;
+	if (phase == PHASE_SETUP)
+		check_event(member->host, URXE_ASYNC_COMM_EST, member);
+}
+
+static void test_wrong_multicast_is_detected(void **state)
+{
+	static const struct fault faults[] = {
+		{"with wrong content", lengthen_datagram, .receive = true, .members = 8},
+		{"that nobody sent", claim_unsent_datagram, .receive = true, .members = 8},
+		{"that nobody sent", change_sender, .receive = true, .members = 8},
+		{"status 5", flush_member, .receive = true, .members = 8},
+		{"not outstanding", repeat_datagram, .receive = true, .members = 8},
+		{"of multicast qp", repeat_datagram, .members = 8},
+	};
+
+	(void)state;
+	EXPECT_DETECTED(faults);
+	expect_member_fault("to a group that it is not in", forget_memberships);
+	expect_member_fault("twice", deliver_before);
+	expect_member_fault("are missing", forget_datagrams);
+	expect_member_fault("are complete", forget_multicast_completion);
+	expect_member_fault("as bad_qkey", drop_datagram);
+	expect_member_fault("of a multicast qp", establish_member);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -769,6 +894,7 @@ int main(void)
 		cmocka_unit_test(test_wrong_drains_are_detected),
 		cmocka_unit_test(test_wrong_srqs_are_detected),
 		cmocka_unit_test(test_wrong_changes_are_detected),
+		cmocka_unit_test(test_wrong_multicast_is_detected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 #include <rxe/types.h>
 
 struct endpoint;
+struct member;
 struct recv_queue;
 struct urxe_frame;
 struct simcq;
@@ -61,6 +62,18 @@ void check_attributes(const struct endpoint *end);
  * it only while a window is bound to it. `rc`: the engine's result.
  */
 void check_rereg(const struct simhost *host, int rc);
+/*
+ * For each polled receive of a member: a message comes at most once, unless the network duplicates,
+ * and only to a member of its group, or to one that has left the group since the message was sent.
+ */
+void check_multicast_delivery(struct member *to, const struct urxe_wc *wc);
+/* For each polled send completion of a member: messages complete in order, with success. */
+void check_multicast_completion(struct member *member, const struct urxe_wc *wc);
+/*
+ * At the end: a message has reached each member that was in its group since it was sent, unless the
+ * network lost a frame or the member had no receive posted. No frame is lost on the sender's host.
+ */
+void check_multicast(struct world *world);
 /* For each burst of sent frames: each run of urxe_frame.continues fits one UDP GSO packet. */
 void check_gso(struct simhost *host, const struct urxe_frame *frames, uint32_t n);
 /*

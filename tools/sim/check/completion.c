@@ -137,8 +137,13 @@ void check_completion(struct simhost *host, const struct urxe_wc *wc)
 {
 	const struct endpoint *end = simhost_end(host, wc->qpn);
 	const uint32_t index = (uint32_t)wc->wr_id;
+	struct member *member = member_find(host, wc->qpn);
 	struct stream *stream;
 
+	if (member) {
+		check_multicast_completion(member, wc);
+		return;
+	}
 	if (!end) {
 		world_fail(host->world, "host %u: send completion of unknown qp %06x", host->id,
 			   wc->qpn);

@@ -143,8 +143,13 @@ void check_delivery(struct simhost *host, const struct urxe_wc *wc)
 {
 	struct world *world = host->world;
 	struct endpoint *end = simhost_end(host, wc->qpn);
+	struct member *member = member_find(host, wc->qpn);
 	struct arrival a = {.wc = wc, .data = world->arrived, .length = wc->byte_len};
 
+	if (member) {
+		check_multicast_delivery(member, wc);
+		return;
+	}
 	if (end && wc->status != URXE_WC_SUCCESS) {
 		if (!check_given_up(end, wc))
 			check_flushed_recv(end, wc);

@@ -64,7 +64,13 @@ void check_event(struct simhost *host, enum urxe_async event, void *ctx)
 		world_fail(host->world, "host %u: asynchronous event %u", host->id, event);
 		break;
 	case URXE_ASYNC_SRQ_LIMIT_REACHED: check_limit_event(SIMHOST_RECV_QUEUE(ctx)); break;
-	default: check_qp_event(ctx, event); break;
+	default:
+		if (!member_of_context(host->world, ctx))
+			check_qp_event(ctx, event);
+		else
+			world_fail(host->world, "host %u: event %u of a multicast qp", host->id,
+				   event);
+		break;
 	}
 }
 

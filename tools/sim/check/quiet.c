@@ -22,16 +22,33 @@ static void check_idle(struct world *world)
 		/* Duplicates of datagrams may still arrive. */
 		while (!world->failure[0] && simcq_poll(&host->recv_cq, &wc))
 			check_delivery(host, &wc);
-		if (simcq_poll(&host->send_cq, &wc))
-			world_fail(world, "host %u: a completion after the last one", host->id);
+		/* So may completions of members, whose end the applications do not await. */
+		while (!world->failure[0] && simcq_poll(&host->send_cq, &wc)) {
+			if (!member_find(host, wc.qpn))
+				world_fail(world, "host %u: a completion after the last one",
+					   host->id);
+			else
+				check_completion(host, &wc);
+		}
 		if (urxe_dev_counters(host->dev)->event[URXE_EVENT_CQ_OVERFLOW])
 			world_fail(world, "host %u: a completion queue ran over", host->id);
 	}
 }
 
+static void move_member_to_error(struct member *member)
+{
+	const struct urxe_qp_attr attr = {.state = URXE_QPS_ERR};
+	struct world *world = member->host->world;
+
+	member->in_error = true;
+	if (urxe_qp_modify(member->qp, world->now, &attr, URXE_QP_STATE))
+		world_fail(world, "a multicast QP refused to go to the error state");
+}
+
 static void move_qps_to_error(struct simhost *host)
 {
 	const struct urxe_qp_attr attr = {.state = URXE_QPS_ERR};
+	struct members *members = &host->world->members;
 
 	for (uint32_t i = 0; i < host->n_recv_queues; i++)
 		host->recv_queue[i]->refills_in_callback = false;
@@ -40,6 +57,9 @@ static void move_qps_to_error(struct simhost *host)
 		if (urxe_qp_modify(host->end[i]->qp, host->world->now, &attr, URXE_QP_STATE))
 			world_fail(host->world, "a QP refused to go to the error state");
 	}
+	for (uint32_t i = 0; i < members->n; i++)
+		if (members->member[i].host == host)
+			move_member_to_error(&members->member[i]);
 	simhost_send(host);
 	simhost_schedule(host);
 }
@@ -52,8 +72,11 @@ static void check_flushed_recvs(struct simhost *host)
 
 	while (!world->failure[0] && simcq_poll(&host->recv_cq, &wc)) {
 		struct endpoint *end = simhost_end(host, wc.qpn);
+		struct member *member = member_find(host, wc.qpn);
 
-		if (end)
+		if (member)
+			check_multicast_delivery(member, &wc);
+		else if (end)
 			check_flushed_recv(end, &wc);
 		else
 			world_fail(world, "host %u: flush of unknown qp %06x", host->id, wc.qpn);

@@ -32,13 +32,22 @@ enum { TAG_SEND_CQ, TAG_RECV_CQ };
 
 /* --- Saving. */
 
+/* Members of multicast groups have the tags behind those of connections. */
+static uint64_t get_qp_tag(const struct simhost *host, void *ctx)
+{
+	const struct member *member = member_of_context(host->world, ctx);
+
+	return member ? host->n_ends + member->number
+		      : ((struct endpoint *)ctx)->qpn - SIMHOST_FIRST_QPN;
+}
+
 static uint64_t on_tag(void *arg, enum urxe_state_kind kind, void *ctx)
 {
 	const struct simhost *host = arg;
 
 	switch (kind) {
 	case URXE_STATE_CQ: return ctx == &host->send_cq ? TAG_SEND_CQ : TAG_RECV_CQ;
-	case URXE_STATE_QP: return ((struct endpoint *)ctx)->qpn - SIMHOST_FIRST_QPN;
+	case URXE_STATE_QP: return get_qp_tag(host, ctx);
 	case URXE_STATE_SRQ: return (uint64_t)((struct recv_queue **)ctx - host->recv_queue);
 	default: return UINT64_MAX;
 	}
@@ -82,6 +91,9 @@ static void forget_handles(struct simhost *host)
 	}
 	for (uint32_t i = 0; i < host->n_recv_queues; i++)
 		host->recv_queue[i]->rq = NULL;
+	for (uint32_t i = 0; i < host->world->members.n; i++)
+		if (host->world->members.member[i].host == host)
+			host->world->members.member[i].qp = NULL;
 	host->mr = NULL;
 	simcq_free(&host->send_cq);
 	simcq_free(&host->recv_cq);
@@ -134,7 +146,9 @@ static void *on_context(void *arg, const struct urxe_state_object *object)
 	if (object->kind == URXE_STATE_CQ)
 		return object->tag == TAG_SEND_CQ ? &host->send_cq : &host->recv_cq;
 	if (object->kind == URXE_STATE_QP) {
-		sim_require(object->tag < host->n_ends);
+		sim_require(object->tag < host->n_ends + host->world->members.n);
+		if (object->tag >= host->n_ends)
+			return &host->world->members.member[object->tag - host->n_ends];
 		return host->end[object->tag];
 	}
 	sim_require(object->tag < host->n_recv_queues);
@@ -162,7 +176,14 @@ static int on_completion(void *arg, void *cq_ctx, const struct urxe_wc *wc)
 static void restore_qp(struct simhost *host, uint32_t qpn, struct urxe_qp *qp)
 {
 	struct endpoint *end = simhost_end(host, qpn);
+	struct member *member = member_find(host, qpn);
 
+	if (member) {
+		sim_require(!member->qp);
+		member->qp = qp;
+		member->recv_queue->rq = urxe_qp_rq(qp);
+		return;
+	}
 	sim_require(end && !end->qp);
 	end->qp = qp;
 	if (!end->recv_queue->shared)

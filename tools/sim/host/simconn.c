@@ -163,8 +163,7 @@ static void create_qp(struct simconn *conn, unsigned side)
 		end->recv_queue->rq = urxe_qp_rq(end->qp);
 }
 
-/* Required attributes of each step (IBA volume 1, table 96). */
-static uint32_t get_step_mask(uint8_t type, int to)
+uint32_t simconn_step_mask(uint8_t type, int to)
 {
 	const bool connected = type != URXE_QPT_UD, reliable = type == URXE_QPT_RC;
 
@@ -209,7 +208,7 @@ static void move_to_rts(struct simconn *conn, unsigned side, uint64_t now)
 	for (int state = URXE_QPS_INIT; state <= URXE_QPS_RTS; state++) {
 		attr.state = (uint8_t)state;
 		sim_require(urxe_qp_modify(conn->end[side].qp, now, &attr,
-					   get_step_mask(c->type, state)) == 0);
+					   simconn_step_mask(c->type, state)) == 0);
 	}
 	conn->end[side].change.attr = attr;
 }

@@ -56,6 +56,8 @@ void simconn_plan(struct simconn *conn, struct world *world, struct simhost *ope
 		  struct simhost *target);
 /* Creates the QPs, moves them to RTS, and fills the memory. */
 void simconn_open(struct simconn *conn, struct world *world);
+/* Required attributes of a QP's step to the state INIT, RTR or RTS (IBA volume 1, table 96). */
+uint32_t simconn_step_mask(uint8_t type, int to);
 void simconn_free(struct simconn *conn);
 /* The address path from end `side` to the other end. */
 struct urxe_path simconn_path(const struct simconn *conn, unsigned side);

@@ -3,6 +3,7 @@
 #ifndef URXE_SIM_NETWORK_ADDRESS_H
 #define URXE_SIM_NETWORK_ADDRESS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -38,6 +39,35 @@ static inline struct urxe_gid address_gid(enum urxe_net net, uint32_t host)
 	gid.raw[14] = (uint8_t)((host + 1) >> 8);
 	gid.raw[15] = (uint8_t)(host + 1);
 	return gid;
+}
+
+/* The address of the group that uses this network: ff0e::1, 239.0.0.2, or ff0e::3. */
+static inline struct urxe_gid address_group(enum urxe_net net)
+{
+	struct urxe_gid gid = {{0}};
+
+	if (net == URXE_NET_IPV4) {
+		gid.raw[10] = gid.raw[11] = 0xff;
+		gid.raw[12] = 239;
+	} else {
+		memcpy(gid.raw, "\xff\x0e", 2);
+	}
+	gid.raw[15] = (uint8_t)(net + 1);
+	return gid;
+}
+
+/* RFC 1112, 6.4, and RFC 2464, 7. */
+static inline void address_group_mac(const struct urxe_gid *gid, uint8_t mac[6])
+{
+	memcpy(mac, gid->raw[0] == 0xff ? "\x33\x33" : "\x01\x00", 2);
+	memcpy(mac + 2, gid->raw + 12, 4);
+	if (gid->raw[0] != 0xff)
+		mac[2] = 0x5e;
+}
+
+static inline bool address_is_group(const uint8_t *frame)
+{
+	return frame[0] & 1;
 }
 
 #endif

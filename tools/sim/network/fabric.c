@@ -131,26 +131,38 @@ static void schedule_arrival(struct fabric *fabric, uint64_t sent, uint32_t from
 		events_add(fabric->events, sent + fabric->delay + late, EVENT_ARRIVE, frame);
 }
 
+/* Schedules the arrival at the host that the destination MAC names, or at all other hosts. */
+static void schedule_arrivals(struct fabric *fabric, uint64_t sent, uint32_t from,
+			      const uint8_t *data, uint32_t len)
+{
+	if (!address_is_group(data)) {
+		schedule_arrival(fabric, sent, from, address_host(data), data, len);
+		return;
+	}
+	for (uint32_t to = 0; to < fabric->n_hosts; to++)
+		if (to != from)
+			schedule_arrival(fabric, sent, from, to, data, len);
+	fabric->counters.copies += fabric->n_hosts - 2;
+}
+
 void fabric_send(struct fabric *fabric, uint64_t now, uint32_t from, const uint8_t *data,
 		 uint32_t len)
 {
 	uint64_t sent = now;
-	uint32_t to;
 
 	fabric->counters.sent++;
 	fabric->counters.bytes += len;
 	if (fabric->rate)
 		sent = round_up_to_ns(occupy_port(fabric, &fabric->uplinks[from], now, len));
-	to = address_host(data);
-	sim_require(to < fabric->n_hosts);
+	sim_require(address_is_group(data) || address_host(data) < fabric->n_hosts);
 	if (impair_lose(&fabric->impair, from, data, len)) {
 		fabric->counters.lost++;
 		return;
 	}
-	schedule_arrival(fabric, sent, from, to, data, len);
+	schedule_arrivals(fabric, sent, from, data, len);
 	if (impair_duplicate(&fabric->impair)) {
 		fabric->counters.duplicated++;
-		schedule_arrival(fabric, sent, from, to, data, len);
+		schedule_arrivals(fabric, sent, from, data, len);
 	}
 }
 

@@ -48,6 +48,7 @@ struct fabric_queue {
 
 struct fabric_counters {
 	uint64_t sent, bytes; /* by hosts */
+	uint64_t copies;      /* of multicast frames that leave the switch, beyond the first */
 	uint64_t lost, tail_drops, duplicated, reordered, corrupted, marked;
 };
 
@@ -70,7 +71,10 @@ void fabric_init(struct fabric *fabric, const struct scenario *scenario, struct 
 /* Removes all events from fabric->events, also those of hosts, and frees all frames and queues. */
 void fabric_free(struct fabric *fabric);
 
-/* Sends a copy of a frame of host `from` to the host that has the destination MAC. */
+/*
+ * Sends a copy of a frame of host `from` to the host that has the destination MAC, or of a
+ * multicast frame to all other hosts.
+ */
 void fabric_send(struct fabric *fabric, uint64_t now, uint32_t from, const uint8_t *data,
 		 uint32_t len);
 /* Handles EVENT_SWITCH: queues the frame at the port of its destination host, or drops it. */

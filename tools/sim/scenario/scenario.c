@@ -120,6 +120,8 @@ static const struct parameter {
 	  "times that a host is chosen to resize its shared receive queue, if it has one"),
 	P("changes", KIND_COUNT, changes, 0, 1000000,
 	  "times that an end changes attributes, or its host registers its memory again"),
+	P("members", KIND_COUNT, members, 0, 10000,
+	  "UD queue pairs that join and leave multicast groups, and send to them"),
 	P("loss", KIND_SHARE, loss, 0, 1, "share of frames that are lost"),
 	P("burst", KIND_COUNT, burst, 1, 10000, "mean length of a burst of lost frames"),
 	P("drop-mask", KIND_MASK, drop_mask, 0, UINT64_MAX, "bit n loses the n-th frame"),
@@ -290,6 +292,8 @@ static const char *get_turn_option(const struct scenario *scenario)
 		return "--drains";
 	if (scenario->changes)
 		return "--changes";
+	if (scenario->members)
+		return "--members";
 	return scenario->resizes ? "--resizes" : NULL;
 }
 
