@@ -64,6 +64,7 @@ def wrong():
             (['--failures', '1', '--timeout', '0'], '--timeout'),
             (['--drains', '1', '--traffic', 'write'], '--drains'),
              (['--members', '1', '--traffic', 'write'], '--members'),
+             (['--fast-regions', '1.5'], '--fast-regions'),
              (['--changes', '1', '--traffic', 'send'], '--changes'),
              (['--resizes', '1', '--traffic', 'read'], '--resizes'),
             (['--queue', '10K'], '--rate'), (['--ecn', '5K,200K,1%'], '--rate'),

@@ -18,6 +18,7 @@ static uint32_t wc_opcode(uint8_t wr_opcode)
 	case URXE_WR_ATOMIC_WRITE: return URXE_WC_ATOMIC_WRITE;
 	case URXE_WR_FLUSH: return URXE_WC_FLUSH;
 	case URXE_WR_BIND_MW: return URXE_WC_BIND_MW;
+	case URXE_WR_REG_MR: return URXE_WC_REG_MR;
 	case URXE_WR_LOCAL_INV: return URXE_WC_LOCAL_INV;
 	default: return URXE_WC_SEND;
 	}
@@ -66,8 +67,8 @@ static void check_window(struct stream *stream, uint8_t opcode)
 {
 	struct window *own = &stream_back(stream)->mw;
 
-	own->state = opcode == URXE_WR_BIND_MW ? WINDOW_BOUND : WINDOW_FREE;
-	own->key = urxe_mw_key(own->handle);
+	own->state = opcode == URXE_WR_LOCAL_INV ? WINDOW_FREE : WINDOW_BOUND;
+	own->key = window_key(own);
 }
 
 static void check_opcode_result(struct stream *stream, uint32_t index)
@@ -80,6 +81,7 @@ static void check_opcode_result(struct stream *stream, uint32_t index)
 	case URXE_WR_FETCH_ADD: check_atomic(stream, index); break;
 	case URXE_WR_FLUSH: check_flush_result(stream, index); return;
 	case URXE_WR_BIND_MW:
+	case URXE_WR_REG_MR:
 	case URXE_WR_LOCAL_INV: check_window(stream, request->opcode); break;
 	default: break;
 	}

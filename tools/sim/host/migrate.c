@@ -85,9 +85,10 @@ static void forget_handles(struct simhost *host)
 		struct window *window = window_of(host->end[i]);
 
 		host->end[i]->qp = NULL;
-		if (window->handle)
-			window->saved_key = urxe_mw_key(window->handle);
+		if (window->handle || window->fast)
+			window->saved_key = window_key(window);
 		window->handle = NULL;
+		window->fast = NULL;
 	}
 	for (uint32_t i = 0; i < host->n_recv_queues; i++)
 		host->recv_queue[i]->rq = NULL;
@@ -104,9 +105,7 @@ static void move_memory(struct simhost *host)
 {
 	uint8_t *mem = sim_alloc(host->mem_size);
 
-	simhost_extents(host, host->extents);
-	for (uint32_t i = 0; i < SIMHOST_EXTENTS; i++)
-		host->saved_addr[i] = (uintptr_t)host->extents[i].addr;
+	host->saved_mem = (uintptr_t)host->mem;
 	memcpy(mem, host->mem, host->mem_size);
 	memset(host->mem, 0xdd, host->mem_size);
 	free(host->mem);
@@ -155,10 +154,32 @@ static void *on_context(void *arg, const struct urxe_state_object *object)
 	return &host->recv_queue[object->tag];
 }
 
+/* The window with the key that the old engine had. */
+static struct window *find_saved_window(const struct simhost *host, uint32_t key)
+{
+	for (uint32_t i = 0; i < host->n_ends; i++)
+		if (window_of(host->end[i])->saved_key == key)
+			return window_of(host->end[i]);
+	return NULL;
+}
+
+static int on_fast_memory(struct simhost *host, struct urxe_state_region *region)
+{
+	const uint64_t offset = (uintptr_t)region->extents[0].addr - host->saved_mem;
+
+	sim_require(find_saved_window(host, region->key) && region->n_extents == 2);
+	sim_require(offset + region->length <= host->mem_size);
+	simhost_pages(host, offset, (uint32_t)region->length);
+	region->extents = host->pages;
+	return 0;
+}
+
 static int on_memory(void *arg, struct urxe_state_region *region)
 {
 	struct simhost *host = arg;
 
+	if (region->key != host->key)
+		return on_fast_memory(host, region);
 	sim_require(region->length == host->mem_size && region->key == host->key &&
 		    region->n_extents == SIMHOST_EXTENTS);
 	simhost_extents(host, host->extents);
@@ -190,18 +211,15 @@ static void restore_qp(struct simhost *host, uint32_t qpn, struct urxe_qp *qp)
 		end->recv_queue->rq = urxe_qp_rq(qp);
 }
 
-static void restore_window(struct simhost *host, uint32_t key, struct urxe_mw *mw)
+static void restore_window(struct simhost *host, uint32_t key, struct urxe_mw *mw,
+			   struct urxe_fast_mr *fast)
 {
-	for (uint32_t i = 0; i < host->n_ends; i++) {
-		struct window *window = window_of(host->end[i]);
+	struct window *window = find_saved_window(host, key);
 
-		if (window->saved_key != key)
-			continue;
-		window->handle = mw;
-		window->saved_key = 0;
-		return;
-	}
-	sim_require(!"a window of no stream");
+	sim_require(window);
+	window->handle = mw;
+	window->fast = fast;
+	window->saved_key = 0;
 }
 
 static void on_restored(void *arg, const struct urxe_state_object *object)
@@ -215,7 +233,8 @@ static void on_restored(void *arg, const struct urxe_state_object *object)
 	case URXE_STATE_SRQ: host->recv_queue[object->tag]->rq = object->srq; break;
 	case URXE_STATE_QP: restore_qp(host, object->id, object->qp); break;
 	case URXE_STATE_MR: host->mr = object->mr; break;
-	case URXE_STATE_MW: restore_window(host, object->id, object->mw); break;
+	case URXE_STATE_MW: restore_window(host, object->id, object->mw, NULL); break;
+	case URXE_STATE_FAST_MR: restore_window(host, object->id, NULL, object->fast_mr); break;
 	default: break;
 	}
 }
@@ -247,22 +266,21 @@ static int restore_host(struct simhost *host)
 #define CRC_FROM 12
 #define CRC_TO   16
 
-static bool has_number(const uint8_t *at, uint64_t number)
+static uint64_t get_number(const uint8_t *at)
 {
+	uint64_t number = 0;
+
 	for (unsigned i = 0; i < 8; i++)
-		if (at[i] != (uint8_t)(number >> 8 * i))
-			return false;
-	return true;
+		number |= (uint64_t)at[i] << 8 * i;
+	return number;
 }
 
-/* Whether the address of an extent is there in both streams. */
+/* Whether both streams have the address of the same byte of the memory. */
 static bool has_address(const struct simhost *host, const uint8_t *now, const uint8_t *before)
 {
-	for (uint32_t i = 0; i < SIMHOST_EXTENTS; i++)
-		if (has_number(now, (uintptr_t)host->extents[i].addr) &&
-		    has_number(before, host->saved_addr[i]))
-			return true;
-	return false;
+	const uint64_t offset = get_number(before) - host->saved_mem;
+
+	return offset < host->mem_size && get_number(now) == (uintptr_t)host->mem + offset;
 }
 
 /* Only the addresses of the memory, and so the checksum, may differ. */

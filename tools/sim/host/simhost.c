@@ -67,7 +67,20 @@ static bool on_persist(void *dev_ctx, const struct urxe_extent *bytes)
 	return true;
 }
 
+/* request->page_list is an offset in the host's memory. */
+static bool on_page_list(void *dev_ctx, const struct urxe_fast_reg *request,
+			 const struct urxe_extent **extents, uint32_t *n_extents)
+{
+	struct simhost *host = dev_ctx;
+
+	simhost_pages(host, request->page_list, (uint32_t)request->length);
+	*extents = host->pages;
+	*n_extents = 2;
+	return true;
+}
+
 const struct urxe_ops simhost_ops = {
+	.page_list = on_page_list,
 	.persist = on_persist,
 	.complete = on_complete,
 	.comp_event = on_comp_event,
@@ -145,6 +158,14 @@ static struct urxe_mr_attr get_mr_attr(const struct simhost *host, struct urxe_e
 		.extents = extents,
 		.n_extents = SIMHOST_EXTENTS,
 	};
+}
+
+void simhost_pages(struct simhost *host, uint64_t offset, uint32_t length)
+{
+	const uint32_t half = length / 2 & ~7u;
+
+	host->pages[0] = (struct urxe_extent){host->mem + offset, half};
+	host->pages[1] = (struct urxe_extent){host->mem + offset + half, length - half};
 }
 
 static void register_mem(struct simhost *host)

@@ -52,6 +52,7 @@ struct simhost {
 	uint64_t iova;      /* of mem[0] */
 	struct urxe_mr *mr; /* all of mem, with every access right */
 	uint32_t key;
+	struct urxe_extent pages[2]; /* of the newest fast registration */
 	struct simcq send_cq;
 	struct simcq recv_cq;
 	struct endpoint **end; /* by QPN, from SIMHOST_FIRST_QPN on */
@@ -74,7 +75,7 @@ struct simhost {
 	uint8_t *saved;
 	size_t saved_length;
 	struct urxe_extent extents[SIMHOST_EXTENTS]; /* of the restored region */
-	uint64_t saved_addr[SIMHOST_EXTENTS];        /* where they were */
+	uint64_t saved_mem;                          /* where `mem` was */
 };
 
 extern const struct urxe_ops simhost_ops;
@@ -92,6 +93,10 @@ void simhost_free(struct simhost *host);
 
 /* The extents of the memory region: accesses cross their borders, but no atomic does. */
 void simhost_extents(const struct simhost *host, struct urxe_extent extents[SIMHOST_EXTENTS]);
+
+/* Sets `pages` to the part of the memory at `offset`. No atomic crosses the border of the extents.
+ */
+void simhost_pages(struct simhost *host, uint64_t offset, uint32_t length);
 
 /* The QP with this number; NULL = none. */
 struct endpoint *simhost_end(const struct simhost *host, uint32_t qpn);

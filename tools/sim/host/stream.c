@@ -72,8 +72,18 @@ void stream_initial(const struct stream *stream, uint8_t *data)
 static void create_window(struct stream *stream)
 {
 	const struct urxe_mw_attr attr = {.pd = SIMHOST_PD, .type = URXE_MW_TYPE_2};
+	struct urxe_dev *dev = stream_to(stream)->host->dev;
+	struct rand r = {stream->seed ^ 0x66617374};
 
-	sim_require(urxe_mw_alloc(stream_to(stream)->host->dev, &attr, &stream->mw.handle) == 0);
+	if (rand_chance(&r, stream->world->scenario.fast_regions))
+		sim_require(urxe_fast_mr_alloc(dev, SIMHOST_PD, 2, &stream->mw.fast) == 0);
+	else
+		sim_require(urxe_mw_alloc(dev, &attr, &stream->mw.handle) == 0);
+}
+
+uint32_t window_key(const struct window *window)
+{
+	return window->fast ? urxe_fast_mr_key(window->fast) : urxe_mw_key(window->handle);
 }
 
 void stream_open(struct stream *stream)
@@ -138,6 +148,8 @@ static uint8_t replace_impossible_opcode(const struct stream *stream, uint8_t op
 	switch (opcode) {
 	case URXE_WR_SEND_INV: return stream->mw.state == WINDOW_BOUND ? opcode : URXE_WR_SEND;
 	case URXE_WR_BIND_MW:
+		if (own->fast && own->state == WINDOW_FREE)
+			return URXE_WR_REG_MR;
 		return own->handle && own->state == WINDOW_FREE ? opcode : URXE_WR_RDMA_WRITE;
 	case URXE_WR_LOCAL_INV:
 		return own->state == WINDOW_BOUND && !own->users ? opcode : URXE_WR_RDMA_READ;
@@ -178,7 +190,7 @@ static bool is_rdma(uint8_t opcode)
 
 static bool is_local(uint8_t opcode)
 {
-	return opcode == URXE_WR_BIND_MW || opcode == URXE_WR_LOCAL_INV;
+	return opcode == URXE_WR_BIND_MW || opcode == URXE_WR_REG_MR || opcode == URXE_WR_LOCAL_INV;
 }
 
 /* Operations with a payload. */
@@ -293,7 +305,7 @@ static void prepare_atomic(struct stream *stream, struct outstanding *out, struc
 	}
 }
 
-/* Binding and invalidation by the owner, or SEND with invalidate by the peer. */
+/* Binding, registration and invalidation by the owner, or SEND with invalidate by the peer. */
 static void prepare_window(struct stream *stream, struct urxe_send_wr *wr)
 {
 	struct window *own = &stream_back(stream)->mw;
@@ -309,6 +321,16 @@ static void prepare_window(struct stream *stream, struct urxe_send_wr *wr)
 			.access = SIMHOST_ACCESS & ~(uint32_t)URXE_ACCESS_REMOTE_ATOMIC,
 			.addr = host->iova + stream_back(stream)->target,
 			.length = stream->target_size,
+		};
+		break;
+	case URXE_WR_REG_MR:
+		own->state = WINDOW_BINDING;
+		wr->fast_reg = (struct urxe_fast_reg){
+			.key = (window_key(own) & ~0xffu) | rand_below(&stream->world->rand, 256),
+			.access = SIMHOST_ACCESS | URXE_ACCESS_LOCAL_WRITE,
+			.iova = host->iova + stream_back(stream)->target,
+			.length = stream_back(stream)->target_size,
+			.page_list = stream_back(stream)->target,
 		};
 		break;
 	case URXE_WR_LOCAL_INV:

@@ -19,15 +19,17 @@ enum window_state { WINDOW_FREE, WINDOW_BINDING, WINDOW_BOUND, WINDOW_GOING };
 
 /*
  * A type 2 memory window over the target area. The responder binds it, the requester
- * uses its key, and either of them invalidates it.
+ * uses its key, and either of them invalidates it. With --fast-regions some are fast registrations
+ * instead.
  */
 
 struct window {
-	struct urxe_mw *handle; /* NULL = no window */
-	uint8_t state;          /* enum window_state */
-	uint32_t key;           /* while bound */
-	uint32_t users;         /* outstanding requests that use the key */
-	uint32_t saved_key;     /* while the responder's host is frozen */
+	struct urxe_mw *handle;    /* NULL = no window */
+	struct urxe_fast_mr *fast; /* the same by a fast registration; NULL = none */
+	uint8_t state;             /* enum window_state */
+	uint32_t key;              /* while bound */
+	uint32_t users;            /* outstanding requests that use the key */
+	uint32_t saved_key;        /* while the responder's host is frozen */
 };
 
 /* A request, kept until the end of the simulation. */
@@ -99,6 +101,8 @@ void stream_post(struct stream *stream);
 void stream_stop(struct stream *stream);
 /* Writes the initial content of the target area, target_size bytes, to data. */
 void stream_initial(const struct stream *stream, uint8_t *data);
+/* The newest key of a window or fast registration. */
+uint32_t window_key(const struct window *window);
 /* The requester and the responder. */
 struct endpoint *stream_from(const struct stream *stream);
 struct endpoint *stream_to(const struct stream *stream);

@@ -120,6 +120,8 @@ static const struct parameter {
 	  "times that a host is chosen to resize its shared receive queue, if it has one"),
 	P("changes", KIND_COUNT, changes, 0, 1000000,
 	  "times that an end changes attributes, or its host registers its memory again"),
+	P("fast-regions", KIND_SHARE, fast_regions, 0, 1,
+	  "share of memory windows that are fast registrations instead"),
 	P("members", KIND_COUNT, members, 0, 10000,
 	  "UD queue pairs that join and leave multicast groups, and send to them"),
 	P("loss", KIND_SHARE, loss, 0, 1, "share of frames that are lost"),

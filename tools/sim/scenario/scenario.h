@@ -101,6 +101,7 @@ struct scenario {
 	uint64_t resizes;    /* SRQs that are resized, at most (host/resize.h) */
 	uint64_t changes;    /* of attributes and registrations, at most (host/change.h) */
 	uint64_t members;    /* of multicast groups (host/member.h) */
+	double fast_regions; /* share of windows that are fast registrations, 0 to 1 */
 	uint64_t movers;     /* enum movers */
 	uint64_t hearers;    /* enum hearers */
 	uint64_t pause;      /* ns that a host is frozen meanwhile, exactly; BY_SEED = random */
