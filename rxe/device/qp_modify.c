@@ -122,10 +122,12 @@ static bool wants_migration(const struct urxe_qp_attr *a, uint32_t mask)
 /* A RoCEv2 packet has two addresses of one family. */
 static bool is_valid_path(const struct urxe_qp *qp, const struct urxe_path *path)
 {
-	const struct gid_entry *source = &qp->dev->gids[path->sgid_index];
+	const struct gid_entry *source;
 
-	return path->sgid_index < URXE_MAX_GIDS && source->valid &&
-	       (source->v1 || gid_is_v4(&source->gid) == gid_is_v4(&path->dgid)) &&
+	if (path->sgid_index >= URXE_MAX_GIDS)
+		return false;
+	source = &qp->dev->gids[path->sgid_index];
+	return source->valid && (source->v1 || gid_is_v4(&source->gid) == gid_is_v4(&path->dgid)) &&
 	       path->flow_label <= 0xfffff && path->sl <= 7;
 }
 

@@ -206,6 +206,9 @@ static void a_context_or_device_that_has_ended_gets_no_channel(void **state)
 	context.live = true;
 	assert_int_equal(comp_channel_create(8, false, &context, &channel, &fd), 0);
 	close_channel(fd);
+	adapter_lock();
+	comp_channels_end(&context);
+	adapter_unlock();
 }
 
 static atomic_int creator_tid;
