@@ -2,7 +2,7 @@
 """
 Ranks of the tests' own program, which `mpicc` compiles: messages between all ranks, and collectives, every byte compared;
 and PEs of OpenSHMEM (`oshcc`): put, get and an atomic. They may use the transport `rc_verbs` only, or `ud_verbs` only, and
-UCX's log confirms it; or libfabric's RDM endpoints, tagged. Sixteen ranks share two processors. `mpi_collectives` calls 16
+UCX's log confirms it; or libfabric's RDM endpoints, tagged. Sixteen ranks share two processors. `mpi_collectives` calls 22
 collectives of MPI, blocking and non-blocking, in two sizes, also with parts of unequal length and with three collectives at
 the same time. It compares each result, and prints the time of each (docs/performance-tables.md).
 UCX registers the heap of each PE, which fills 256 MiB with pages unless `SHMEM_SYMMETRIC_HEAP_SIZE` is smaller, and for `rc_v`

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * mpi_collectives [REPETITIONS [NAME]]: repeats 16 collective operations of MPI, blocking and
+ * mpi_collectives [REPETITIONS [NAME]]: repeats 22 collective operations of MPI, blocking and
  * non-blocking, or only NAME, in a short and a long size, and checks the result of each repetition.
+ * Five of them exchange data with the neighbours in a ring of all ranks.
  * Rank 0 prints for each size: name, most bytes for a rank, mean time in microseconds. Repetitions
  * are separated by barriers outside the measured time, so no rank starts the next one early.
  */
@@ -20,6 +21,12 @@ static int rank, ranks, repetitions;
 static long *out, *in;
 static long sums[MAX_ELEMENTS];                   /* of the collectives at the same time */
 static int counts[MAX_RANKS], offsets[MAX_RANKS]; /* of parts of unequal length */
+static int byte_offsets[MAX_RANKS];
+static MPI_Datatype types[MAX_RANKS];
+static MPI_Comm ring;
+static int neighbours[2];                   /* the ranks before and after this one */
+static int near_counts[2], near_offsets[2]; /* of the neighbours' parts */
+static MPI_Aint near_bytes[2];              /* the same offsets in bytes */
 
 /* Element i of the data that rank `from` sends to rank `to` in this repetition. */
 static long value(int from, int to, int i, int round)
@@ -93,6 +100,7 @@ static void place_parts(int n)
 	for (int i = 0; i < ranks; i++) {
 		counts[i] = part(i, n);
 		offsets[i] = (ranks - 1 - i) * n;
+		byte_offsets[i] = offsets[i] * (int)sizeof(long);
 	}
 }
 
@@ -127,6 +135,23 @@ static void fill_pair_parts(int n, int round)
 		counts[to] = part(rank + to, n);
 		fill(out + offsets[to], to, counts[to], round);
 	}
+}
+
+/* A part for each neighbour. If one rank is both neighbours, both parts are the same. */
+static void fill_for_neighbours(int n, int round)
+{
+	for (int i = 0; i < 2; i++) {
+		near_counts[i] = n;
+		near_offsets[i] = i * n;
+		near_bytes[i] = near_offsets[i] * (MPI_Aint)sizeof(long);
+		fill(out + near_offsets[i], neighbours[i], n, round);
+	}
+}
+
+static void fill_for_both_neighbours(int n, int round)
+{
+	fill_for_neighbours(n, round);
+	fill_for_all(n, round);
 }
 
 /* --- Calls. */
@@ -167,6 +192,16 @@ CALLS(Allgatherv, Iallgatherv, out, counts[rank], MPI_LONG, in, counts, offsets,
 CALLS(Alltoall, Ialltoall, out, n, MPI_LONG, in, n, MPI_LONG, MPI_COMM_WORLD)
 CALLS(Alltoallv, Ialltoallv, out, counts, offsets, MPI_LONG, in, counts, offsets, MPI_LONG,
       MPI_COMM_WORLD)
+CALLS(Alltoallw, Ialltoallw, out, counts, byte_offsets, types, in, counts, byte_offsets, types,
+      MPI_COMM_WORLD)
+CALLS(Neighbor_allgather, Ineighbor_allgather, out, n, MPI_LONG, in, n, MPI_LONG, ring)
+CALLS(Neighbor_allgatherv, Ineighbor_allgatherv, out, n, MPI_LONG, in, near_counts, near_offsets,
+      MPI_LONG, ring)
+CALLS(Neighbor_alltoall, Ineighbor_alltoall, out, n, MPI_LONG, in, n, MPI_LONG, ring)
+CALLS(Neighbor_alltoallv, Ineighbor_alltoallv, out, near_counts, near_offsets, MPI_LONG, in,
+      near_counts, near_offsets, MPI_LONG, ring)
+CALLS(Neighbor_alltoallw, Ineighbor_alltoallw, out, near_counts, near_bytes, types, in, near_counts,
+      near_bytes, types, ring)
 
 /* Three collectives at the same time. */
 static void together(int n, int round)
@@ -274,6 +309,18 @@ static void expect_pair_parts(const char *name, int n, int round)
 		expect_from(name, in + offsets[from], from, rank, counts[from], round);
 }
 
+static void expect_from_neighbours(const char *name, int n, int round)
+{
+	for (int i = 0; i < 2; i++)
+		expect_from(name, in + near_offsets[i], neighbours[i], 0, n, round);
+}
+
+static void expect_own_from_neighbours(const char *name, int n, int round)
+{
+	for (int i = 0; i < 2; i++)
+		expect_from(name, in + near_offsets[i], neighbours[i], rank, n, round);
+}
+
 static void expect_all_together(const char *name, int n, int round)
 {
 	expect_own_from_all(name, n, round);
@@ -309,6 +356,17 @@ static const struct collective {
 	BOTH(Allgatherv, Iallgatherv, fill_own_part, expect_part_from_all),
 	BOTH(Alltoall, Ialltoall, fill_for_each, expect_own_from_all),
 	BOTH(Alltoallv, Ialltoallv, fill_pair_parts, expect_pair_parts),
+	BOTH(Alltoallw, Ialltoallw, fill_pair_parts, expect_pair_parts),
+	BOTH(Neighbor_allgather, Ineighbor_allgather, fill_for_both_neighbours,
+	     expect_from_neighbours),
+	BOTH(Neighbor_allgatherv, Ineighbor_allgatherv, fill_for_both_neighbours,
+	     expect_from_neighbours),
+	BOTH(Neighbor_alltoall, Ineighbor_alltoall, fill_for_neighbours,
+	     expect_own_from_neighbours),
+	BOTH(Neighbor_alltoallv, Ineighbor_alltoallv, fill_for_neighbours,
+	     expect_own_from_neighbours),
+	BOTH(Neighbor_alltoallw, Ineighbor_alltoallw, fill_for_neighbours,
+	     expect_own_from_neighbours),
 	{"together", fill_for_each, together, expect_all_together},
 };
 
@@ -342,16 +400,27 @@ static void measure(const struct collective *c, int n)
 		printf("%s %zu %.1f\n", c->name, n * sizeof(long), longest / repetitions * 1e6);
 }
 
+static void make_ring(void)
+{
+	const int periodic = 1;
+
+	MPI_Cart_create(MPI_COMM_WORLD, 1, &ranks, &periodic, 0, &ring);
+	MPI_Cart_shift(ring, 0, 1, &neighbours[0], &neighbours[1]);
+	for (int i = 0; i < MAX_RANKS; i++)
+		types[i] = MPI_LONG;
+}
+
 int main(int argc, char **argv)
 {
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	repetitions = argc > 1 ? atoi(argv[1]) : 10;
-	out = calloc((size_t)ranks * MAX_ELEMENTS, sizeof(long));
-	in = calloc((size_t)ranks * MAX_ELEMENTS, sizeof(long));
+	out = calloc(((size_t)ranks + 1) * MAX_ELEMENTS, sizeof(long));
+	in = calloc(((size_t)ranks + 1) * MAX_ELEMENTS, sizeof(long));
 	if (!out || !in || repetitions < 1 || ranks > MAX_RANKS)
 		MPI_Abort(MPI_COMM_WORLD, 2);
+	make_ring();
 	for (int round = 0; round < WARM_UP; round++) {
 		fill_for_each(1, round);
 		Alltoall(1, round);
