@@ -6,6 +6,8 @@ Between hosts UCX without options uses urxe0 and not TCP, as the row with `UCX_T
 because they have one kernel.
 Without options UCX uses shared memory within a host, and only messages that connect the processes go by urxe0: with `URXE_LOG=info`
 each process logs the bytes that it has sent.
+UCX 1.19 and newer uses a RoCE device only if the kernel has a route to the peer out of the GID's interface. Addresses that only
+urxed has (without an uplink, or of `--address`) have none: set `UCX_IB_ROCE_REACHABILITY_MODE=all`. These versions are not tested.
 """
 import copy
 import re
