@@ -75,17 +75,33 @@ static void end_suspicion(struct urxe_qp *qp)
 	qp->resp.gap.asked = qp->resp.gap.first_nak_sent = false;
 }
 
+bool psn_gap_has_expected(const struct urxe_qp *qp)
+{
+	const struct out_of_order_packet *first = TAILQ_FIRST(&qp->resp.gap.kept);
+
+	return first && first->packet.psn == qp->resp.psn;
+}
+
+static void begin_gap(struct urxe_qp *qp)
+{
+	if (!qp->resp.in_gap)
+		qp->resp.gap.dropped = false;
+	qp->resp.in_gap = true;
+}
+
 void psn_gap_early_packet(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t ahead)
 {
 	struct urxe_dev *dev = qp->dev;
 
 	end_suspicion(qp);
-	qp->resp.in_gap = true;
+	begin_gap(qp);
 	if (!dev->attr.go_back_n && !p->reference &&
-	    out_of_order_keep(dev, &qp->resp.gap.kept, p, ahead))
+	    out_of_order_keep(dev, &qp->resp.gap.kept, p, ahead)) {
 		qp_count(qp, URXE_EVENT_REORDERED);
-	else
+	} else {
+		qp->resp.gap.dropped |= psn_gap_has_expected(qp);
 		qp_drop(qp, URXE_DROP_OUT_OF_SEQUENCE);
+	}
 	wait_for_gap(qp, dev->now);
 }
 
@@ -101,6 +117,7 @@ bool psn_gap_keep_expected(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	if (p->reference || !out_of_order_keep(qp->dev, &qp->resp.gap.kept, p, 0))
 		return false;
+	begin_gap(qp);
 	postpone_kept(qp);
 	return true;
 }
@@ -109,13 +126,6 @@ void psn_gap_put_back(struct urxe_qp *qp, struct out_of_order_packet *kept)
 {
 	TAILQ_INSERT_HEAD(&qp->resp.gap.kept, kept, link);
 	postpone_kept(qp);
-}
-
-bool psn_gap_has_expected(const struct urxe_qp *qp)
-{
-	const struct out_of_order_packet *first = TAILQ_FIRST(&qp->resp.gap.kept);
-
-	return first && first->packet.psn == qp->resp.psn;
 }
 
 void psn_gap_suspect(struct urxe_qp *qp, uint64_t delay)
@@ -177,7 +187,14 @@ struct out_of_order_packet *psn_gap_next_kept(struct urxe_qp *qp)
 	struct psn_gap *gap = &qp->resp.gap;
 	struct out_of_order_packet *kept = out_of_order_take(qp->dev, &gap->kept, qp->resp.psn);
 
-	if (!kept && !TAILQ_EMPTY(&gap->kept)) /* the next gap */
+	if (kept)
+		return kept;
+	if (!TAILQ_EMPTY(&gap->kept)) { /* the next gap */
 		wait_for_gap(qp, TAILQ_FIRST(&gap->kept)->arrival);
-	return kept;
+	} else if (gap->dropped) {
+		gap->dropped = false;
+		qp->resp.in_gap = true;
+		wait_for_gap(qp, qp->dev->now);
+	}
+	return NULL;
 }

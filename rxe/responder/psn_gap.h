@@ -28,7 +28,8 @@ void psn_gap_early_packet(struct urxe_qp *qp, const struct urxe_packet *p, uint3
  * while later requests are kept. */
 void psn_gap_filled(struct urxe_qp *qp);
 /* Takes the kept request with the expected PSN; the caller passes it to out_of_order_give_back.
- * NULL: it is missing. If later ones are kept, they are behind the next gap, whose timer starts. */
+ * NULL: it is missing. If later ones are kept, or were dropped while the expected one was kept,
+ * they are behind the next gap, whose timer starts. */
 struct out_of_order_packet *psn_gap_next_kept(struct urxe_qp *qp);
 /* Keeps a copy of the expected request, and starts the gap timer (COPIES_AGAIN_NS), after which the
  * caller takes it by psn_gap_next_kept. False: its payload is a reference, or no buffer is free. */

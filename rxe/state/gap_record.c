@@ -121,10 +121,12 @@ static void kept_fields(struct state_stream *s, struct urxe_qp *qp)
 void gap_record(struct state_stream *s, struct urxe_qp *qp)
 {
 	struct psn_gap *gap = &qp->resp.gap;
+	uint8_t asked = gap->asked;
 
 	state_begin(s, STATE_RECORD_QP_GAP);
 	state_bool(s, &qp->resp.in_gap);
-	state_bool(s, &gap->asked);
+	state_u8_flag(s, &asked, 1, &gap->dropped);
+	gap->asked = asked;
 	state_u8_flag(s, &gap->repeats, PSN_GAP_REPEATS, &gap->first_nak_sent);
 	state_time(s, &gap->asked_at);
 	state_duration(s, &gap->repair_ns);

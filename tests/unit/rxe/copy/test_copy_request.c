@@ -705,6 +705,53 @@ static void test_remote_invalidation_waits(void **state)
 	copy_pair_close(&d);
 }
 
+/* Passes node a's frames with their references to node b, as the callers of both engines do. */
+static void pass_references(struct copy_pair *d)
+{
+	static uint8_t buffer[4300];
+	struct urxe_frame frame = {.data = buffer, .room = sizeof(buffer)};
+
+	d->e.a->references = true;
+	while (urxe_output(d->e.a->dev, d->e.pair->now, &frame, 1)) {
+		frame.reference.sender = d->e.a;
+		urxe_input(d->e.b->dev, d->e.pair->now, &frame, 1);
+		frame = (struct urxe_frame){.data = buffer, .room = sizeof(buffer)};
+	}
+	d->e.a->references = false;
+}
+
+/*
+ * The responder cannot keep a packet with a reference, and drops the packet. After the invalidation
+ * the responder asks for it, so the requester needs no timeout.
+ */
+static void test_reference_behind_a_waiting_invalidation_is_requested(void **state)
+{
+	struct urxe_send_wr wr = {.opcode = URXE_WR_SEND_INV, .flags = URXE_SEND_SIGNALED};
+	const struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct copy_pair d;
+	struct post post;
+
+	(void)state;
+	copy_pair_open(&d, &conn);
+	post_recv(&d.e.end[1], 9, 0, 100);
+	post_recv(&d.e.end[1], 10, 20000, 10000);
+	prove(&d);
+	wr.invalidate_key = urxe_mw_key(bind_window(&d));
+	d.way[1].unsettled = 5;
+	post = a_post(&d, URXE_WR_SEND, 1);
+	post.length = 10000;
+	assert_int_equal(urxe_post_send(d.e.end[0].qp, &wr), 0);
+	post_send(&d.e, 0, &post);
+	pass_references(&d);
+	/* The timeout is 1 ms. */
+	pair_run(d.e.pair, d.e.pair->now + 900000);
+	assert_int_equal(drops(d.e.b, URXE_DROP_OUT_OF_SEQUENCE), 1);
+	assert_int_equal(events(d.e.a, URXE_EVENT_NAK_SEQ_RCVD), 1);
+	expect_wc(&d.e.b->recv_cq, 9, URXE_WC_SUCCESS);
+	expect_wc(&d.e.b->recv_cq, 10, URXE_WC_SUCCESS);
+	copy_pair_close(&d);
+}
+
 /* The queue pair is reset while it keeps the packet. */
 static void test_reset_forgets_a_waiting_invalidation(void **state)
 {
@@ -863,6 +910,7 @@ int main(void)
 		cmocka_unit_test(test_refused_request_keeps_the_grant_of_a_fast_registration),
 		cmocka_unit_test(test_invalidation_waits_for_copies),
 		cmocka_unit_test(test_remote_invalidation_waits),
+		cmocka_unit_test(test_reference_behind_a_waiting_invalidation_is_requested),
 		cmocka_unit_test(test_reset_forgets_a_waiting_invalidation),
 		cmocka_unit_test(test_copy_without_rights_fails_as_packets_do),
 		cmocka_unit_test(test_qp_rights_apply_to_copies),
