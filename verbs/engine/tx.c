@@ -248,7 +248,7 @@ static uint32_t reserve_slots(struct tx *tx, uint64_t now, uint32_t n)
 	tx->switch_stalled =
 		tx->switch_lost ||
 		(!tx->free && measure_duration(&tx->full_since, now) >= TX_SWITCH_FULL_NS);
-	return tx->switch_stalled ? use_spare_slots(tx, n) : tx->free;
+	return tx->switch_stalled && !tx->n_aside ? use_spare_slots(tx, n) : tx->free;
 }
 
 /* Reserves buffers of the inbox that the stream goes to. 0: no stream, or the inbox is full. */
@@ -293,7 +293,8 @@ bool tx_may_reference(const struct tx *tx, const uint8_t mac[6], uint32_t qpn)
 	const struct peer *peer = tx_peer(tx, mac, qpn);
 
 	/* The switch carries no references. */
-	return peer && (*route_entry(tx, qpn))->detour_until <= tx->now && peer_pulls(peer);
+	return peer && !tx->hurries && (*route_entry(tx, qpn))->detour_until <= tx->now &&
+	       peer_pulls(peer);
 }
 
 /*
@@ -417,11 +418,11 @@ static void post_nic_frames(struct tx *tx)
 	tx->posted = tx->placed;
 }
 
-/* The inbox takes no frames now. True: frames go by the switch. */
+/* The inbox takes no frames now. True: for so long that frames go by the switch. */
 static bool detour_if_stalled(struct tx *tx, struct tx_route *route, uint64_t now,
 			      enum vnic_outbox_status status)
 {
-	if (measure_duration(&route->stuck_since, now) >= TX_INBOX_STALLED_NS || tx->hurries) {
+	if (measure_duration(&route->stuck_since, now) >= TX_INBOX_STALLED_NS) {
 		route->detour_until = now + TX_DETOUR_NS;
 		route->detour_reason =
 			status == VNIC_OUTBOX_BUSY ? VNIC_BYPASS_BUSY : VNIC_BYPASS_FULL;
@@ -443,6 +444,49 @@ static uint32_t run_length(const struct tx *tx)
 	return n;
 }
 
+/*
+ * In a hurry the inbox takes no frame now: the next frame goes by the switch, or to `spares` if it
+ * has a reference. False: `spares` are the slots.
+ */
+static bool pass_inbox(struct tx *tx)
+{
+	const struct vnic_frame *from = &tx->slots[tx->first];
+	struct vnic_frame *to = &tx->aside[tx->n_aside];
+
+	if (!from->reference.length) {
+		tx_count(tx, VNIC_BYPASS_FULL, 1);
+		place_nic_frame(tx);
+		return true;
+	}
+	if (tx->switch_stalled || tx->n_aside == TX_BURST)
+		return false;
+	*to = *from;
+	to->data = tx->spares + (size_t)tx->n_aside * FRAME_ROOM(tx->mtu);
+	to->room = FRAME_ROOM(tx->mtu);
+	memcpy(to->data, from->data, vnic_frame_bytes(from));
+	tx->aside_qpns[tx->n_aside++] = tx->qpns[tx->first++];
+	return true;
+}
+
+/* Frames that were put aside wait in `slots` again, where `spares` are in place of the NIC's
+ * buffers: a frame with a reference goes to no NIC. */
+static void take_aside(struct tx *tx)
+{
+	if (!tx->n_aside)
+		return;
+	tx->free = tx->first = tx->posted = tx->placed = 0;
+	tx->switch_stalled = true;
+	tx->count = tx->n_aside;
+	tx->n_aside = 0;
+	for (uint32_t i = 0; i < tx->count; i++) {
+		tx->slots[i] = tx->aside[i];
+		tx->qpns[i] = tx->aside_qpns[i];
+		tx->cut[i] = true;
+		tx->continues[i] = tx->acknowledges[i] = false;
+	}
+	tx->retry_at = tx->now + TX_RETRY_NS;
+}
+
 /* Sends the next frames to their inbox. False: the next frame has to wait. */
 static bool send_to_inbox(struct tx *tx, struct tx_route *route, uint64_t now)
 {
@@ -460,7 +504,9 @@ static bool send_to_inbox(struct tx *tx, struct tx_route *route, uint64_t now)
 	tx->first += sent;
 	if (sent)
 		route->stuck_since = 0;
-	return status == VNIC_OUTBOX_OK || detour_if_stalled(tx, route, now, status);
+	if (status == VNIC_OUTBOX_OK || detour_if_stalled(tx, route, now, status))
+		return true;
+	return tx->hurries && pass_inbox(tx);
 }
 
 /* --- Frames to other hosts. */
@@ -700,6 +746,8 @@ bool tx_flush(struct tx *tx, uint64_t now)
 void tx_hurry(struct tx *tx, bool hurry)
 {
 	tx->hurries = hurry;
+	if (!hurry)
+		take_aside(tx);
 }
 
 static bool are_large(const struct urxe_frame *frames, uint32_t n)

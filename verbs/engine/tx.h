@@ -102,7 +102,10 @@ struct tx {
 	uint32_t free, placed, posted;
 	/* When tx_flush has to try again to send the waiting frames. */
 	uint64_t retry_at;
-	bool hurries;       /* tx_hurry */
+	bool hurries; /* tx_hurry */
+	/* While it hurries: frames with references, which only their inbox can carry. */
+	struct vnic_frame aside[TX_BURST];
+	uint32_t aside_qpns[TX_BURST], n_aside;
 	bool ack_guarded;   /* the daemon has a copy of an ACK that waits in `slots` */
 	bool uplink_paused; /* frames to other hosts go by the switch, although there is an uplink
 			     */
@@ -114,7 +117,7 @@ struct tx {
 	uint64_t full_since;      /* when the NIC ran out of free buffers; 0: it has free ones */
 	bool switch_lost;         /* the daemon has ended: the NIC gets no frame */
 	bool switch_stalled;      /* the switch is stalled or lost: the slots are `spares` */
-	uint8_t *spares;          /* room for TX_BURST frames, for use as slots */
+	uint8_t *spares;          /* room for TX_BURST frames, for use as slots or `aside` */
 	struct tx_route **routes; /* by number of the process (VNIC_BLOCK); NULL: no inbox */
 	struct qpn_processes processes;
 };
@@ -186,7 +189,8 @@ bool tx_send(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint32_t n)
 bool tx_flush(struct tx *tx, uint64_t now);
 /*
  * `hurry`: from now on no frame waits for an inbox or for the direct uplink. A frame that its inbox
- * or the packet socket does not take at once goes by the switch.
+ * or the packet socket does not take at once goes by the switch, also past frames in the inbox. A
+ * frame with a reference waits again when the hurry ends.
  */
 void tx_hurry(struct tx *tx, bool hurry);
 

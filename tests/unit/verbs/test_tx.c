@@ -141,10 +141,38 @@ static void test_frames_in_a_hurry_do_not_wait_for_an_inbox(void **state)
 	tx_hurry(&f->tx, true);
 	assert_true(tx_flush(&f->tx, T0 + 1));
 	assert_int_equal(by_switch(f), 2);
-	assert_true(send_n(f, T0 + 1 + TX_DETOUR_NS, 1));
+	assert_true(send_n(f, T0 + 2, 1));
 	assert_int_equal(by_switch(f), 1);
 	tx_hurry(&f->tx, false);
-	assert_false(send_n(f, T0 + 1 + 2 * TX_DETOUR_NS, 1));
+	assert_false(send_n(f, T0 + 3, 1));
+}
+
+/* The switch carries no references: such a frame waits again after the hurry. */
+static void test_reference_in_a_hurry_is_not_lost(void **state)
+{
+	struct fixture *f = *state;
+	struct urxe_frame frames[3];
+
+	fill_up(f, 0);
+	assert_int_equal(tx_reserve(&f->tx, T0, frames, 3), 3);
+	for (uint32_t i = 0; i < 3; i++)
+		make(f, &frames[i], our_mac, PEER);
+	frames[1].reference.length = 9000;
+	assert_false(tx_send(&f->tx, T0, frames, 3));
+	tx_hurry(&f->tx, true);
+	assert_true(tx_flush(&f->tx, T0 + 1));
+	assert_true(send_n(f, T0 + 1, 1));
+	assert_int_equal(by_switch(f), 3);
+	tx_hurry(&f->tx, false);
+	assert_int_not_equal(tx_deadline(&f->tx), URXE_NEVER);
+	assert_false(tx_flush(&f->tx, T0 + 2));
+	for (uint32_t i = 0; i < VNIC_INBOX_FRAMES; i++)
+		assert_int_equal(by_inbox(f, 1), 1);
+	assert_true(tx_flush(&f->tx, T0 + 3));
+	assert_int_equal(by_inbox(f, 1), 1);
+	assert_int_equal(counted(f, VNIC_BYPASS_LOST), 0);
+	assert_true(send_n(f, T0 + 4, 1));
+	assert_int_equal(by_inbox(f, 1), 1);
 }
 
 static bool is_last_frame(struct fixture *f, const uint8_t *data, uint32_t len)
@@ -472,6 +500,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_frames_in_a_hurry_do_not_wait_for_an_inbox,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reference_in_a_hurry_is_not_lost, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_daemon_has_a_copy_of_an_ack_that_waits, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_closed_inbox_falls_back_to_the_switch, setup,
