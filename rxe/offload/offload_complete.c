@@ -125,7 +125,13 @@ static bool is_returned(const struct urxe_qp *qp, const struct urxe_wc *wc)
 	return qp->stopping && qp->attr.state != URXE_QPS_ERR && wc->status == URXE_WC_WR_FLUSH_ERR;
 }
 
-/* The QP may be gone, or be the engine's: then the program learns nothing of the request. */
+static void tell_recv_retired(const struct urxe_rq *srq)
+{
+	if (srq->dev->attr.ops->recv_retired)
+		srq->dev->attr.ops->recv_retired(srq->attr.ctx);
+}
+
+/* The QP may be gone, or be the engine's: then no completion tells the program of the request. */
 static void take_completion(struct urxe_rq *srq, struct urxe_qp *qp, const struct urxe_wc *wc)
 {
 	struct kept_recv *kept = (struct kept_recv *)(uintptr_t)wc->wr_id;
@@ -139,6 +145,8 @@ static void take_completion(struct urxe_rq *srq, struct urxe_qp *qp, const struc
 		hold_returned(qp, kept_wqe(kept));
 	else if (completes)
 		tell_receive(qp, kept_wqe(kept)->wr_id, wc);
+	else
+		tell_recv_retired(srq);
 }
 
 /* The owner could not post to a full queue. */

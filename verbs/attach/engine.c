@@ -27,6 +27,14 @@ static void refill_receives(void *ctx)
 						     : &((struct qp *)object)->recv);
 }
 
+/* The program has room in the ring of its SRQ, although no completion tells it. */
+static void release_receives(void *ctx)
+{
+	struct recv_queue *recv = &((struct srq *)ctx)->recv;
+
+	work_queue_release(&recv->wq, urxe_rq_retired(recv->rq));
+}
+
 static void async_event(void *dev_ctx, enum urxe_async event, void *ctx)
 {
 	struct object *object = ctx;
@@ -109,6 +117,7 @@ static bool pull(void *dev_ctx, const struct urxe_reference *reference,
 static const struct urxe_ops ops = {
 	.complete = cq_add,
 	.send_retired = qp_send_retired,
+	.recv_retired = release_receives,
 	.comp_event = cq_comp_event,
 	.refill = refill_receives,
 	.async_event = async_event,

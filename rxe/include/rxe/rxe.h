@@ -60,6 +60,9 @@ struct urxe_ops {
 	 * signaled. Called for the first of them only, until the owner calls urxe_sq_retired. NULL:
 	 * nobody is told. */
 	void (*send_retired)(void *qp_ctx);
+	/* An HCA's completion of the SRQ was for a QP that is gone, or that the HCA executes no
+	 * more: urxe_rq_retired has changed without a completion. NULL: nobody is told. */
+	void (*recv_retired)(void *srq_ctx);
 	/* An armed CQ has a completion; the CQ is disarmed now (IBA 11.4.2.2). */
 	void (*comp_event)(void *cq_ctx);
 	/* A receive queue is empty, or below its limit: the callback calls urxe_post_recv for the

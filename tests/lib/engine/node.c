@@ -35,9 +35,9 @@ static void on_refill(void *rq_ctx)
 		queue->refill(queue);
 }
 
-static void on_send_retired(void *qp_ctx)
+static void on_retired(void *queue_ctx)
 {
-	((struct node_queue *)qp_ctx)->retired++;
+	((struct node_queue *)queue_ctx)->retired++;
 }
 
 static void on_async_event(void *dev_ctx, enum urxe_async event, void *obj_ctx)
@@ -153,7 +153,8 @@ static bool on_page_list(void *dev_ctx, const struct urxe_fast_reg *request,
 
 static const struct urxe_ops node_ops = {
 	.complete = on_complete,
-	.send_retired = on_send_retired,
+	.send_retired = on_retired,
+	.recv_retired = on_retired,
 	.comp_event = on_comp_event,
 	.refill = on_refill,
 	.async_event = on_async_event,
@@ -178,7 +179,7 @@ static bool on_persist(void *dev_ctx, const struct urxe_extent *bytes)
 
 static const struct urxe_ops durable_ops = {
 	.complete = on_complete,
-	.send_retired = on_send_retired,
+	.send_retired = on_retired,
 	.comp_event = on_comp_event,
 	.refill = on_refill,
 	.async_event = on_async_event,

@@ -89,7 +89,7 @@ struct node {
 struct node_queue {
 	struct node *node;
 	uint32_t refills; /* number of calls of refill */
-	uint32_t retired; /* number of calls of send_retired */
+	uint32_t retired; /* number of calls of send_retired, or of an SRQ's recv_retired */
 	void (*refill)(struct node_queue *queue);
 	void *arg;
 };

@@ -455,6 +455,27 @@ static void test_qp_that_is_reset_while_it_stops_keeps_no_request(void **state)
 	bed_close(&s.bed);
 }
 
+/* The HCA's completions come after the end of their queue pair: the program does not get them, but
+ * the owner learns that the queue has room. */
+static void test_late_completion_of_a_destroyed_qp_tells_the_owner(void **state)
+{
+	static struct srq_bed s;
+	uint32_t before;
+
+	(void)state;
+	open_srq_bed(&s, SILENT);
+	before = urxe_rq_retired(s.srq);
+	send_message(&s, 0);
+	pair_run(s.bed.wire, s.bed.wire->now + 100000);
+	assert_int_equal(urxe_rq_retired(s.srq), before);
+	urxe_qp_destroy(s.conn[0][1].qp);
+	assert_int_equal(s.queue.retired, 0);
+	engine_hca_deliver(&s.bed.hca[1]);
+	assert_int_equal(urxe_rq_retired(s.srq), before + 1);
+	assert_int_equal(s.queue.retired, 1);
+	bed_close(&s.bed);
+}
+
 /* --- Queue pairs that carry no messages. */
 
 static void test_srq_without_qps_is_taken_at_once(void **state)
@@ -583,6 +604,7 @@ int main(void)
 		cmocka_unit_test(test_requests_of_the_time_between_are_the_last),
 		cmocka_unit_test(test_failed_qp_flushes_its_request_and_tells_its_end),
 		cmocka_unit_test(test_qp_that_is_reset_while_it_stops_keeps_no_request),
+		cmocka_unit_test(test_late_completion_of_a_destroyed_qp_tells_the_owner),
 		cmocka_unit_test(test_srq_without_qps_is_taken_at_once),
 		cmocka_unit_test(test_qp_that_is_created_during_an_attempt_goes_on_in_software),
 		cmocka_unit_test(test_limit_is_told_once),
