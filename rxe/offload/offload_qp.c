@@ -170,8 +170,14 @@ static int connect_qp(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint3
 
 static int leave_reset(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)
 {
-	int rc = change_hca(qp, attr, mask);
+	int rc;
 
+	/* The HCA gets no more requests of the SRQ. */
+	if (qp->rq->stopping) {
+		offload_destroy_qp(qp);
+		return 0;
+	}
+	rc = change_hca(qp, attr, mask);
 	/* A SRQ's requests are with the HCA. */
 	if (rc == -EOPNOTSUPP && qp->rq->qp) {
 		offload_destroy_qp(qp);

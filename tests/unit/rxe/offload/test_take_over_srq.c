@@ -455,6 +455,36 @@ static void test_qp_that_is_reset_while_it_stops_keeps_no_request(void **state)
 	bed_close(&s.bed);
 }
 
+/* Another connection of the queue pair, while the HCA's queue pairs stop, is the engine's. */
+static void test_qp_that_leaves_reset_while_the_srq_stops_is_software(void **state)
+{
+	const struct urxe_qp_attr reset = {.state = URXE_QPS_RESET};
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	static struct srq_bed s;
+
+	(void)state;
+	open_srq_bed(&s, 0);
+	conn.access = 0;
+	send_until(&s, 2);
+	assert_int_equal(try_once(&s), -EAGAIN);
+	modify(&s, 0, URXE_QPS_RESET);
+	assert_int_equal(urxe_qp_modify(s.conn[0][0].qp, s.bed.wire->now, &reset, URXE_QP_STATE),
+			 0);
+	for (unsigned side = 0; side < 2; side++)
+		conn_bring_up(&s.bed.above, &conn, side, &s.conn[0][side], &s.conn[0][!side]);
+	assert_false(urxe_offload_has_qp(s.conn[0][1].qp));
+	take_over_srq(&s);
+	s.bed.wire->link[0].filter = NULL;
+	receive_messages(&s);
+	s.received[0] = s.sent[0]; /* the reset has ended the others */
+	send_message(&s, 0);
+	settle(&s.bed);
+	receive_messages(&s);
+	for (uint32_t i = 0; i < CONNS; i++)
+		assert_int_equal(s.received[i], s.sent[i]);
+	bed_close(&s.bed);
+}
+
 /* The HCA's completions come after the end of their queue pair: the program does not get them, but
  * the owner learns that the queue has room. */
 static void test_late_completion_of_a_destroyed_qp_tells_the_owner(void **state)
@@ -604,6 +634,7 @@ int main(void)
 		cmocka_unit_test(test_requests_of_the_time_between_are_the_last),
 		cmocka_unit_test(test_failed_qp_flushes_its_request_and_tells_its_end),
 		cmocka_unit_test(test_qp_that_is_reset_while_it_stops_keeps_no_request),
+		cmocka_unit_test(test_qp_that_leaves_reset_while_the_srq_stops_is_software),
 		cmocka_unit_test(test_late_completion_of_a_destroyed_qp_tells_the_owner),
 		cmocka_unit_test(test_srq_without_qps_is_taken_at_once),
 		cmocka_unit_test(test_qp_that_is_created_during_an_attempt_goes_on_in_software),
