@@ -224,20 +224,29 @@ static bool is_temporary(int error)
 }
 
 /*
- * False: the socket is full, or the kernel has no memory. By libc's send(), from which
+ * 0, or the error: the socket is full, or the kernel has no memory. By libc's send(), from which
  * ThreadSanitizer learns that the receiver runs after the sender.
  */
-static bool send_event(const struct comp_channel *channel, const struct comp_channel_event *event)
+static int try_send_event(const struct comp_channel *channel,
+			  const struct comp_channel_event *event)
 {
 	const int saved = errno, cancel = cancellation_disable();
-	bool sent;
+	int error = 0;
 
-	sent = send(channel->writer, event, channel->event_size, MSG_DONTWAIT | MSG_NOSIGNAL) >=
-		       0 ||
-	       !is_temporary(errno);
+	if (send(channel->writer, event, channel->event_size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		error = errno;
 	cancellation_restore(cancel);
 	errno = saved;
-	return sent;
+	return is_temporary(error) ? error : 0;
+}
+
+/* With adapter.lock. */
+static bool send_event(struct comp_channel *channel, const struct comp_channel_event *event)
+{
+	const int error = try_send_event(channel, event);
+
+	channel->lacks_memory = error && error != EAGAIN;
+	return !error;
 }
 
 static void queue_event(struct comp_channel *channel, const struct comp_channel_event *event)
@@ -278,7 +287,7 @@ bool comp_channel_try_send(const struct comp_channel *channel, uint64_t element)
 {
 	const struct comp_channel_event event = {.element = element};
 
-	return send_event(channel, &event);
+	return !try_send_event(channel, &event);
 }
 
 void comp_channel_send_later(struct comp_channel *channel, uint64_t element)

@@ -44,6 +44,8 @@ struct comp_channel {
 	struct comp_channel_event *waiting;
 	uint32_t n_waiting;
 	uint32_t room;
+	bool lacks_memory; /* the kernel had none for the first event that waits: the socket may
+			      have room, so poll(2) does not tell when to try again */
 	LIST_ENTRY(comp_channel) waiting_link;
 	LIST_ENTRY(comp_channel) free_link;
 	/* The open context whose completion channel it is, or NULL. */

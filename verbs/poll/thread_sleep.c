@@ -75,10 +75,12 @@ static void watch_descriptors(struct thread_sleep *sleep)
 		(struct pollfd){adapter.hca.hca ? hca_async_fd(adapter.hca.hca) : -1, POLLIN, 0};
 	sleep->n = WATCH_CHANNELS;
 	adapter.channel_waits = false;
+	sleep->unwatched = false;
 	LIST_FOREACH(channel, &adapter.waiting_channels, waiting_link)
 	{
-		if (is_full(sleep))
-			break;
+		sleep->unwatched |= is_full(sleep) || channel->lacks_memory;
+		if (is_full(sleep) || channel->lacks_memory)
+			continue;
 		sleep->fds[sleep->n++] = (struct pollfd){channel->writer, POLLOUT, 0};
 	}
 }
@@ -102,8 +104,8 @@ static uint64_t next_run(struct thread_sleep *sleep, uint64_t now)
 	if (sleep->grants != adapter_polling.grants)
 		at = sooner(at, now + POLL_GRANT_NS);
 	sleep->grants = adapter_polling.grants;
-	/* More channels may wait than are watched. */
-	if (is_full(sleep))
+	/* More channels may wait than are watched, or the kernel has no memory for an event. */
+	if (sleep->unwatched)
 		at = sooner(at, now + STUCK);
 	if (!LIST_EMPTY(&adapter.flushing_qps))
 		at = sooner(at, now + FLUSH);
@@ -223,9 +225,9 @@ void thread_sleep_wait(struct thread_sleep *sleep, uint64_t now)
 
 		now = clock_now();
 		at = adapter_polling.grant_until;
-		/* Full channels that are not watched, stopped queue pairs, and a daemon that reads
+		/* Channels that are not watched, stopped queue pairs, and a daemon that reads
 		 * again raise no event. */
-		if (at <= now || is_full(sleep) || adapter.reconnecting || adapter.hca.stopped ||
+		if (at <= now || sleep->unwatched || adapter.reconnecting || adapter.hca.stopped ||
 		    adapter.uplink_qpns_late || is_time_for_uplink(now))
 			break;
 		look = next_look(adapter_thread.look, now > due ? now - due : 0);

@@ -56,6 +56,7 @@ static void a_withdrawal_keeps_the_order_of_other_events(void **state)
 	for (event.element = 1; event.element <= EVENTS; event.element++)
 		comp_channel_send(channel, &event);
 	assert_true(channel->n_waiting);
+	assert_false(channel->lacks_memory);
 	assert_int_equal(comp_channel_withdraw(channel, 2, 1), 0);
 	for (uint64_t i = 1; i <= EVENTS; i++) {
 		if (i == 2)
@@ -85,6 +86,7 @@ static void an_event_survives_a_kernel_without_memory(void **state)
 		send_errno = errors[i];
 		assert_false(comp_channel_try_send(channel, event.element));
 		comp_channel_send(channel, &event);
+		assert_true(channel->lacks_memory);
 		comp_channels_flush();
 		send_errno = 0;
 		comp_channels_flush();

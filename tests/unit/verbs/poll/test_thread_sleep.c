@@ -17,6 +17,7 @@
 
 #include "adapter/adapter.h"
 #include "engine/clock.h"
+#include "objects/comp_channel.h"
 #include "poll/engine_wake.h"
 #include "poll/polling.h"
 
@@ -153,6 +154,29 @@ static void thread_of_a_dead_device_does_not_wake_for_a_waiting_frame(void **sta
 	adapter.tx.count = 0;
 }
 
+/* The socket of such a channel has room, and would end each sleep. */
+static void thread_does_not_watch_a_channel_that_lacks_memory(void **state)
+{
+	struct comp_channel channel = {.writer = 1000, .lacks_memory = true};
+	struct thread_sleep sleep = {0};
+
+	(void)state;
+	adapter.dead = true;
+	adapter_polling.state = POLL_DISCONNECTED;
+	sleep.grants = adapter_polling.grants;
+	LIST_INSERT_HEAD(&adapter.waiting_channels, &channel, waiting_link);
+	thread_sleep_prepare(&sleep, w.time, true);
+	for (nfds_t i = 0; i < sleep.n; i++)
+		assert_int_not_equal(sleep.fds[i].fd, channel.writer);
+	assert_in_range(sleep.until, w.time + 1, w.time + 10 * MS);
+	channel.lacks_memory = false;
+	thread_sleep_prepare(&sleep, w.time, true);
+	assert_int_equal(sleep.fds[sleep.n - 1].fd, channel.writer);
+	assert_true(sleep.until == URXE_NEVER);
+	LIST_REMOVE(&channel, waiting_link);
+	adapter.dead = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -161,6 +185,7 @@ int main(void)
 		cmocka_unit_test_setup(thread_that_may_watch_nothing_looks_each_millisecond, start),
 		cmocka_unit_test_setup(thread_of_a_dead_device_does_not_wake_for_a_waiting_frame,
 				       start),
+		cmocka_unit_test_setup(thread_does_not_watch_a_channel_that_lacks_memory, start),
 		cmocka_unit_test_setup(long_grant_does_not_add_to_the_interval_of_looks, start),
 	};
 
