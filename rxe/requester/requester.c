@@ -62,6 +62,13 @@ void req_check_drained(struct urxe_qp *qp)
 	qp_event(qp, URXE_ASYNC_SQ_DRAINED);
 }
 
+void req_begin_drain(struct urxe_qp *qp)
+{
+	if (!qp->offloaded && !is_begun(qp))
+		retransmit_for_drain(qp);
+	req_check_drained(qp);
+}
+
 /* --- Sending. */
 
 static bool is_sending_state(const struct urxe_qp *qp)

@@ -38,6 +38,9 @@ bool req_execute(struct urxe_qp *qp);
 bool req_output(struct urxe_qp *qp, struct urxe_frame *frame);
 /* Whether all sent packets are acknowledged, and no message is sent in part (IBA 10.3.1.4). */
 bool req_drained(const struct urxe_qp *qp);
+/* The QP has entered SQD: requests an acknowledgement of what is sent, if no packet does, and acts
+ * as req_check_drained. */
+void req_begin_drain(struct urxe_qp *qp);
 /* Reports that the send queue in SQD has drained, if the owner has asked for the event. */
 void req_check_drained(struct urxe_qp *qp);
 

@@ -83,6 +83,10 @@ void retransmit_peer_announced(struct urxe_qp *qp);
  */
 void retransmit_after_absence(struct urxe_qp *qp);
 
+/* No request is begun, and no new one will be: unless the newest packet has asked for an
+ * acknowledgement, it is sent again, and asks for one. */
+void retransmit_for_drain(struct urxe_qp *qp);
+
 /* The QP's retry timer (urxe_qp.timer) has fallen due: ends the RNR wait, asks for missing
  * responses, probes the peer, or sends all outstanding packets again after the ACK timeout. */
 bool retransmit_timer(struct urxe_qp *qp);

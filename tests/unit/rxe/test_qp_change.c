@@ -326,6 +326,31 @@ static void test_last_packet_before_a_drain_requests_an_ack(void **state)
 	engine_close(&e);
 }
 
+/* The last packet has left before, without AckReq: the requester repeats it with AckReq at once. */
+static void test_drain_requests_the_ack_of_a_message_that_was_sent(void **state)
+{
+	const struct urxe_qp_attr attr = {.state = URXE_QPS_SQD};
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	uint8_t room[FRAME_MAX];
+	struct urxe_frame frame = {room, 0, sizeof(room)};
+	struct urxe_packet p, again;
+	struct engine e;
+
+	(void)state;
+	conn.sq_sig_all = false;
+	engine_open(&e, &conn);
+	for (unsigned i = 0; i < 2; i++)
+		post_send(&e, 0, &(struct post){.opcode = URXE_WR_RDMA_WRITE, .length = 8});
+	p = next_packet(&e);
+	assert_false(p.ack_req);
+	assert_int_equal(urxe_qp_modify(e.end[0].qp, e.pair->now, &attr, URXE_QP_STATE), 0);
+	again = next_packet(&e);
+	assert_int_equal(again.psn, p.psn);
+	assert_true(again.ack_req);
+	assert_int_equal(urxe_output(e.a->dev, e.pair->now, &frame, 1), 0);
+	engine_close(&e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -336,6 +361,7 @@ int main(void)
 		cmocka_unit_test(test_path_changes_in_sqd),
 		cmocka_unit_test(test_requests_wait_in_sqd),
 		cmocka_unit_test(test_last_packet_before_a_drain_requests_an_ack),
+		cmocka_unit_test(test_drain_requests_the_ack_of_a_message_that_was_sent),
 		cmocka_unit_test(test_datagram_error_leads_to_sqe),
 		cmocka_unit_test(test_datagrams_follow_the_link_mtu),
 		cmocka_unit_test(test_a_queued_datagram_is_not_cut),
