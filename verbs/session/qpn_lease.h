@@ -48,7 +48,7 @@ uint32_t leases_find_free(struct leases *leases);
  * the number's block has gone, so the caller assigns the number before it releases its lock. 0 or
  * -ENOMEM. */
 int leases_reserve(struct leases *leases, uint32_t qpn);
-/* Assigns the number, leased or reserved, to a QP; NULL frees it. */
+/* Assigns the number, leased or reserved, to a QP; NULL frees it, also if no QP had it. */
 void leases_assign(struct leases *leases, uint32_t qpn, void *qp);
 /* Iterates over the QPs, those with leased numbers first: returns the next QP, and advances *at,
  * which starts at 0. NULL at the end. */

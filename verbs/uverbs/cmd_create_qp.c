@@ -182,8 +182,7 @@ static int make_numbered_qp(const struct command *c, const struct ib_uverbs_ex_c
 	rc = command_add_object(c, &qp->object, OBJECT_QP, request->user_handle);
 	if (rc)
 		urxe_qp_destroy(qp->qp);
-	else
-		leases_assign(&adapter.leases, qp->qpn, qp);
+	leases_assign(&adapter.leases, qp->qpn, rc ? NULL : qp);
 	return rc;
 }
 

@@ -97,6 +97,10 @@ static void blocks_of_an_hca_end_with_their_last_number(void **state)
 		assert_null(l->by_qpn[i]);
 		assert_null(leases_find(l, N(i) + 2));
 	}
+	/* The creation of the queue pair has failed. */
+	assert_int_equal(leases_reserve(l, N(3) + 1), 0);
+	leases_assign(l, N(3) + 1, NULL);
+	assert_null(l->by_qpn[3]);
 	/* A leased block stays, also if it was the HCA's before. */
 	assert_int_equal(leases_reserve(l, N(7) + 1), 0);
 	leases_assign(l, N(7) + 1, thing(1));
