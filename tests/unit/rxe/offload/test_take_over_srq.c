@@ -470,6 +470,7 @@ static void test_qp_that_leaves_reset_while_the_srq_stops_is_software(void **sta
 	modify(&s, 0, URXE_QPS_RESET);
 	assert_int_equal(urxe_qp_modify(s.conn[0][0].qp, s.bed.wire->now, &reset, URXE_QP_STATE),
 			 0);
+	engine_hca_deliver(&s.bed.hca[1]);
 	for (unsigned side = 0; side < 2; side++)
 		conn_bring_up(&s.bed.above, &conn, side, &s.conn[0][side], &s.conn[0][!side]);
 	assert_false(urxe_offload_has_qp(s.conn[0][1].qp));
