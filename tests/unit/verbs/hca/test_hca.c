@@ -14,9 +14,7 @@
 #include <rxe/rxe.h>
 
 #include "fake_hca.h"
-#include "offloaded_dev.h"
-
-static struct offloaded_dev *const f = &offloaded;
+#include "hca_queues.h"
 
 /* The program has no memory for a larger table. */
 static bool no_memory;
@@ -27,55 +25,6 @@ void *__wrap_realloc(void *old, size_t size);
 void *__wrap_realloc(void *old, size_t size)
 {
 	return no_memory ? NULL : __real_realloc(old, size);
-}
-
-static int setup(void **state)
-{
-	(void)state;
-	offloaded_open();
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	offloaded_close();
-	return 0;
-}
-
-static void make_qp(uint8_t type, uint32_t max_inline, struct urxe_rq *srq)
-{
-	assert_int_equal(offloaded_try_qp(type, max_inline, srq), 0);
-	assert_int_equal(urxe_qp_qpn(f->qp), fake_hca.last_qp->ibv.qp_num);
-}
-
-static void send_some(uint32_t n, uint32_t flags)
-{
-	static const char text[] = "inline";
-
-	for (uint32_t i = 0; i < n; i++) {
-		const struct urxe_send_wr wr = {
-			.wr_id = 100 + i,
-			.opcode = URXE_WR_SEND,
-			.flags = flags | URXE_SEND_SIGNALED,
-			.inline_data = text,
-			.inline_len = sizeof(text),
-			.path = &offloaded_path,
-			.remote_qpn = 0x55,
-		};
-
-		assert_int_equal(urxe_post_send(f->qp, &wr), 0);
-	}
-	urxe_qp_execute(f->qp, 1);
-}
-
-static void receive_some(struct urxe_rq *rq, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		const struct urxe_recv_wr wr = {.wr_id = 200 + i};
-
-		assert_int_equal(urxe_post_recv(rq, &wr), 0);
-	}
 }
 
 /* --- Tests. */
@@ -391,119 +340,6 @@ static void connections_that_the_owner_keeps_are_not_offloaded(void **state)
 	assert_int_equal(fake_hca.last_qp->attr.qp_state, IBV_QPS_INIT);
 }
 
-static void a_path_without_the_source_address_is_the_engines(void **state)
-{
-	(void)state;
-	hca_set_gid(f->hca, 0, &fake_gid, true, 0);
-	hca_read_gids(f->hca);
-	assert_false(hca_has_gid(f->hca, 0));
-	make_qp(URXE_QPT_RC, 0, NULL);
-	offloaded_connect_rc();
-	assert_false(urxe_qp_offloaded(f->qp));
-}
-
-static uint8_t gid_index_of(uint32_t ifindex)
-{
-	hca_set_gid(f->hca, 0, &fake_gid, false, ifindex);
-	hca_read_gids(f->hca);
-	make_qp(URXE_QPT_RC, 0, NULL);
-	offloaded_connect_rc();
-	assert_int_equal(urxe_qp_offloaded(f->qp), hca_has_gid(f->hca, 0));
-	return fake_hca.last_qp->attr.ah_attr.grh.sgid_index;
-}
-
-/* No memory for the table, or no descriptor where libibverbs reads it from sysfs. */
-static void a_gid_table_that_cannot_be_read_stays_as_it_was(void **state)
-{
-	(void)state;
-	fake_hca.gid_table_error = -ENOMEM;
-	hca_set_gid(f->hca, 0, &fake_gid, false, 0);
-	hca_set_gid(f->hca, 1, &fake_gid, false, 0);
-	hca_read_gids(f->hca);
-	assert_true(hca_has_gid(f->hca, 0));
-	assert_false(hca_has_gid(f->hca, 1));
-	hca_set_gid(f->hca, 0, &fake_gid, false, 7);
-	assert_false(hca_has_gid(f->hca, 0));
-	/* The next look reads it. */
-	fake_hca.gid_table_error = 0;
-	assert_true(hca_has_gid(f->hca, 1));
-	assert_true(hca_has_gid(f->hca, 0));
-}
-
-/* Linux gives an interface and its VLAN interfaces the same link-local address. */
-static void a_source_address_is_that_of_its_interface(void **state)
-{
-	(void)state;
-	fake_hca.ifindex = 2;
-	fake_hca.vlan_ifindex = 7;
-	assert_int_equal(gid_index_of(2), 3);
-	assert_int_equal(gid_index_of(7), 4);
-	assert_int_equal(gid_index_of(0), 3);
-	gid_index_of(9);
-	assert_false(hca_has_gid(f->hca, 0));
-}
-
-/* The host may set another MTU while the HCA is open. */
-static void a_path_with_a_larger_mtu_is_the_engines(void **state)
-{
-	struct hca_limits limits;
-
-	(void)state;
-	fake_hca.mtu = IBV_MTU_512;
-	hca_read_mtu(f->hca);
-	hca_limits(f->hca, &limits);
-	assert_int_equal(limits.mtu, URXE_MTU_512);
-	make_qp(URXE_QPT_RC, 0, NULL);
-	offloaded_connect_rc();
-	assert_false(urxe_qp_offloaded(f->qp));
-	fake_hca.mtu = IBV_MTU_1024;
-	make_qp(URXE_QPT_RC, 0, NULL);
-	offloaded_connect_rc();
-	assert_true(urxe_qp_offloaded(f->qp));
-	hca_limits(f->hca, &limits);
-	assert_int_equal(limits.mtu, URXE_MTU_1024);
-}
-
-/* An address handle has 8 bits for the index. */
-static void an_address_with_a_large_index_is_not_used(void **state)
-{
-	(void)state;
-	fake_hca.gid_index = 256;
-	hca_read_gids(f->hca);
-	assert_false(hca_has_gid(f->hca, 0));
-	make_qp(URXE_QPT_RC, 0, NULL);
-	offloaded_connect_rc();
-	assert_false(urxe_qp_offloaded(f->qp));
-}
-
-static void datagrams_share_an_address_handle(void **state)
-{
-	(void)state;
-	make_qp(URXE_QPT_UD, 0, NULL);
-	offloaded_connect_ud();
-	assert_true(urxe_qp_offloaded(f->qp));
-	send_some(3, 0);
-	assert_int_equal(fake_hca.last_qp->n_sends, 3);
-	assert_int_equal(fake_hca.ahs, 1);
-	assert_int_equal(fake_hca.last_ah.grh.sgid_index, 3);
-	assert_int_equal(fake_hca.last_ah.grh.hop_limit, 64);
-	assert_int_equal(fake_hca.last_qp->sends[2].wr.ud.remote_qpn, 0x55);
-}
-
-/* The source address has got another place in the HCA's GID table. */
-static void a_new_gid_index_needs_a_new_address_handle(void **state)
-{
-	(void)state;
-	make_qp(URXE_QPT_UD, 0, NULL);
-	offloaded_connect_ud();
-	send_some(1, 0);
-	fake_hca.gid_index = 4;
-	hca_read_gids(f->hca);
-	send_some(1, 0);
-	assert_int_equal(fake_hca.ahs, 2);
-	assert_int_equal(fake_hca.last_ah.grh.sgid_index, 4);
-}
-
 /* The engine makes these calls while a program posts or polls. */
 static void no_thread_ends_in_calls_of_the_engine(void **state)
 {
@@ -536,18 +372,6 @@ static void no_thread_ends_in_a_destruction_of_the_engine(void **state)
 	hca_poll(f->hca);
 	assert_int_equal(fake_hca.qps, 0);
 	assert_int_equal(fake_hca.cancellable, 0);
-}
-
-static void a_datagram_without_address_handle_fails(void **state)
-{
-	(void)state;
-	fake_hca.no_ahs = true;
-	make_qp(URXE_QPT_UD, 0, NULL);
-	offloaded_connect_ud();
-	send_some(1, 0);
-	assert_int_equal(fake_hca.last_qp->n_sends, 0);
-	assert_int_equal(f->n, 1);
-	assert_int_equal(f->wcs[0].status, URXE_WC_LOC_QP_OP_ERR);
 }
 
 static void inline_data_goes_by_memory_if_the_hca_takes_none(void **state)
@@ -976,8 +800,6 @@ static void operations_of_the_engine_are_not_offered(void **state)
 	urxe_qp_destroy(f->qp);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -994,16 +816,8 @@ int main(void)
 		TEST(iova_at_another_page_offset_is_the_engines),
 		TEST(refused_objects_are_the_engines),
 		TEST(connections_that_the_owner_keeps_are_not_offloaded),
-		TEST(a_path_without_the_source_address_is_the_engines),
-		TEST(a_gid_table_that_cannot_be_read_stays_as_it_was),
-		TEST(a_source_address_is_that_of_its_interface),
-		TEST(a_path_with_a_larger_mtu_is_the_engines),
-		TEST(an_address_with_a_large_index_is_not_used),
-		TEST(datagrams_share_an_address_handle),
-		TEST(a_new_gid_index_needs_a_new_address_handle),
 		TEST(no_thread_ends_in_calls_of_the_engine),
 		TEST(no_thread_ends_in_a_destruction_of_the_engine),
-		TEST(a_datagram_without_address_handle_fails),
 		TEST(inline_data_goes_by_memory_if_the_hca_takes_none),
 		TEST(a_shared_queue_gives_its_own_numbers_back),
 		TEST(a_larger_shared_queue_fits_each_cq),
