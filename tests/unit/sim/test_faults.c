@@ -591,18 +591,27 @@ static void test_wrong_restoration_is_detected(void **state)
 	world_free(&world);
 }
 
-static void expect_drain_fault(const char *expected,
-			       void (*on_phase)(void *arg, enum phase phase, struct world *world))
+typedef void phase_fn(void *arg, enum phase phase, struct world *world);
+
+/* The simulation fails, and its failure names the fault. */
+static void expect_failure(const struct scenario *scenario, const char *expected,
+			   phase_fn *on_phase)
 {
-	struct scenario scenario = scenario_default;
 	struct world world;
 
-	scenario.drains = 10;
-	scenario.messages = 60;
-	assert_false(world_run(&world, &scenario, NULL, on_phase, NULL));
+	assert_false(world_run(&world, scenario, NULL, on_phase, NULL));
 	if (!strstr(world.failure, expected))
 		fail_msg("'%s' says nothing of '%s'", world.failure, expected);
 	world_free(&world);
+}
+
+static void expect_drain_fault(const char *expected, phase_fn *on_phase)
+{
+	struct scenario scenario = scenario_default;
+
+	scenario.drains = 10;
+	scenario.messages = 60;
+	expect_failure(&scenario, expected, on_phase);
 }
 
 /* As if SQ_DRAINED had come before the first request. */
@@ -713,19 +722,14 @@ int __wrap_urxe_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr)
 	return rc;
 }
 
-static void expect_change_fault(const char *expected,
-				void (*on_phase)(void *arg, enum phase phase, struct world *world))
+static void expect_change_fault(const char *expected, phase_fn *on_phase)
 {
 	struct scenario scenario = scenario_default;
-	struct world world;
 
 	scenario.changes = 40;
 	scenario.messages = 60;
 	scenario.traffic = TRAFFIC_RC;
-	assert_false(world_run(&world, &scenario, NULL, on_phase, NULL));
-	if (!strstr(world.failure, expected))
-		fail_msg("'%s' says nothing of '%s'", world.failure, expected);
-	world_free(&world);
+	expect_failure(&scenario, expected, on_phase);
 }
 
 /* As if the application had set another timeout than the engine has. */
@@ -792,18 +796,13 @@ static enum effect repeat_datagram(struct endpoint *end, struct urxe_wc *wc)
 	return end ? NO_EFFECT : REPEATED;
 }
 
-static void expect_member_fault(const char *expected,
-				void (*on_phase)(void *arg, enum phase phase, struct world *world))
+static void expect_member_fault(const char *expected, phase_fn *on_phase)
 {
 	struct scenario scenario = scenario_default;
-	struct world world;
 
 	scenario.members = 8;
 	scenario.messages = 60;
-	assert_false(world_run(&world, &scenario, NULL, on_phase, NULL));
-	if (!strstr(world.failure, expected))
-		fail_msg("'%s' says nothing of '%s'", world.failure, expected);
-	world_free(&world);
+	expect_failure(&scenario, expected, on_phase);
 }
 
 static void set_seen(struct world *world, uint8_t seen)

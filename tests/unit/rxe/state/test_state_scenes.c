@@ -246,6 +246,17 @@ static struct urxe_fast_reg four_pages(const struct node *node, uint32_t key)
 				      .page_shift = 14};
 }
 
+/* A WRITE of so many bytes, to the same offset of the peer's region. */
+static struct post write_of(uint32_t length, uint32_t rkey)
+{
+	return (struct post){.wr_id = 1,
+			     .opcode = URXE_WR_RDMA_WRITE,
+			     .flags = URXE_SEND_SIGNALED,
+			     .length = length,
+			     .remote = length,
+			     .rkey = rkey};
+}
+
 /* The middle of a page of the list is unmapped: more pieces than the registration may have. */
 static void test_cut_fast_registration_moves(void **state)
 {
@@ -268,12 +279,7 @@ static void test_cut_fast_registration_moves(void **state)
 	urxe_mr_unmapped(urxe_fast_mr_region(fast), &hole, true);
 	move_node(pair, 1, &moved, 1);
 	memset(e.a->mem, 0xab, 2 * PAGE);
-	post = (struct post){.wr_id = 1,
-			     .opcode = URXE_WR_RDMA_WRITE,
-			     .flags = URXE_SEND_SIGNALED,
-			     .length = 2 * PAGE,
-			     .remote = 2 * PAGE,
-			     .rkey = reg.fast_reg.key};
+	post = write_of(2 * PAGE, reg.fast_reg.key);
 	post_send(&e, 0, &post);
 	pair_settle(pair);
 	expect_wc(&e.a->send_cq, 1, URXE_WC_SUCCESS);
@@ -317,12 +323,7 @@ static void test_pending_fast_registration_moves(void **state)
 	expect_wc(&e.b->send_cq, 1, URXE_WC_SUCCESS);
 	expect_wc(&e.b->send_cq, 2, URXE_WC_SUCCESS);
 	memset(e.a->mem, 0xab, PAGE);
-	post = (struct post){.wr_id = 1,
-			     .opcode = URXE_WR_RDMA_WRITE,
-			     .flags = URXE_SEND_SIGNALED,
-			     .length = PAGE,
-			     .remote = PAGE,
-			     .rkey = reg.fast_reg.key};
+	post = write_of(PAGE, reg.fast_reg.key);
 	post_send(&e, 0, &post);
 	pair_settle(pair);
 	expect_wc(&e.a->send_cq, 1, URXE_WC_SUCCESS);

@@ -77,45 +77,55 @@ static void make_anew(const char *path)
 	make_file(path);
 }
 
+#define PATH_ROOM 64
+
+/* The session's first attempt, by the socket `path` in the new directory `dir`, ends with `error`.
+ */
+static void open_refused(struct vm_session *s, char *dir, char path[PATH_ROOM], int error)
+{
+	static const struct session_queries queries;
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, PATH_ROOM, "%s/" VNIC_SOCKET_NAME, dir);
+	make_file(path);
+	answer = error;
+	assert_int_equal(vm_session_open(s, dir, mac, &queries), 0);
+}
+
+static void close_refused(struct vm_session *s, const char *dir, const char *path)
+{
+	vm_session_close(s);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
 /* The daemon that has not answered was killed, and the next one waits for claims for 3 s only. */
 static void test_the_daemon_after_a_silent_one_is_asked_at_once(void **state)
 {
-	const struct session_queries queries = {0};
-	char dir[] = "/tmp/urxe-test-session-XXXXXX", path[64];
+	char dir[] = "/tmp/urxe-test-session-XXXXXX", path[PATH_ROOM];
 	const uint64_t begin = now_ns();
 	struct vm_session s;
 
 	(void)state;
-	assert_non_null(mkdtemp(dir));
-	snprintf(path, sizeof(path), "%s/" VNIC_SOCKET_NAME, dir);
-	make_file(path);
-	answer = -ETIMEDOUT;
-	assert_int_equal(vm_session_open(&s, dir, mac, &queries), 0);
+	open_refused(&s, dir, path, -ETIMEDOUT);
 	attempts = 0;
 	vm_session_tick(&s, begin + NS_PER_SEC);
 	assert_int_equal(attempts, 0);
 	make_anew(path);
 	vm_session_tick(&s, begin + 2 * NS_PER_SEC);
 	assert_int_equal(attempts, 1);
-	vm_session_close(&s);
-	assert_int_equal(unlink(path), 0);
-	assert_int_equal(rmdir(dir), 0);
+	close_refused(&s, dir, path);
 }
 
 /* A user's quota may be used up for as long as the machine runs. */
 static void test_a_refusal_that_lasts_is_asked_for_rarely(void **state)
 {
-	const struct session_queries queries = {0};
-	char dir[] = "/tmp/urxe-test-session-XXXXXX", path[64];
+	char dir[] = "/tmp/urxe-test-session-XXXXXX", path[PATH_ROOM];
 	const uint64_t begin = now_ns();
 	struct vm_session s;
 
 	(void)state;
-	assert_non_null(mkdtemp(dir));
-	snprintf(path, sizeof(path), "%s/" VNIC_SOCKET_NAME, dir);
-	make_file(path);
-	answer = -ENOSPC;
-	assert_int_equal(vm_session_open(&s, dir, mac, &queries), 0);
+	open_refused(&s, dir, path, -ENOSPC);
 	look_for_a_minute(&s, begin);
 	assert_in_range(attempts, 4, 12);
 	attempts = 0;
@@ -124,9 +134,7 @@ static void test_a_refusal_that_lasts_is_asked_for_rarely(void **state)
 	make_anew(path);
 	vm_session_tick(&s, begin + 62 * NS_PER_SEC);
 	assert_int_equal(attempts, 1);
-	vm_session_close(&s);
-	assert_int_equal(unlink(path), 0);
-	assert_int_equal(rmdir(dir), 0);
+	close_refused(&s, dir, path);
 }
 
 static unsigned attempts_after(int error)

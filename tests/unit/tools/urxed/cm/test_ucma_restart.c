@@ -248,6 +248,17 @@ static void a_lost_claim_is_made_again(void **state)
 	assert_int_equal(loop.ucma.n_departed, 0);
 }
 
+/* b connects anew, and its claim is answered once its process has its QPN leases. */
+static void claim_after_the_leases(void)
+{
+	b.fd = loop_connect(&loop);
+	loop_hello(&loop, &b);
+	loop.has_claimable_leases = false;
+	loop_pass(&loop, SECOND);
+	assert_int_equal(loop_welcome(&b), 0);
+	assert_int_equal(loop.ucma.n_departed, 0);
+}
+
 /* The process claims the IDs again while it may claim its QPN leases again, and gives that up. */
 static void a_lost_claim_may_be_given_up_while_it_waits(void **state)
 {
@@ -263,12 +274,7 @@ static void a_lost_claim_may_be_given_up_while_it_waits(void **state)
 	ucma_input(&loop.ucma, loop.now);
 	loop_pass(&loop, SECOND);
 	assert_int_equal(loop.ucma.cma.ports.n, 1);
-	b.fd = loop_connect(&loop);
-	loop_hello(&loop, &b);
-	loop.has_claimable_leases = false;
-	loop_pass(&loop, SECOND);
-	assert_int_equal(loop_welcome(&b), 0);
-	assert_int_equal(loop.ucma.n_departed, 0);
+	claim_after_the_leases();
 }
 
 static void a_lost_claim_ends_after_3_seconds(void **state)
@@ -404,12 +410,7 @@ static void late_claim_waits_for_the_qpn_leases(void **state)
 	loop_pass(&loop, SECOND);
 	assert_int_equal(loop.ucma.n_departed, 1);
 	assert_true(ucma_has_frozen_file(&loop.ucma, getpid()));
-	b.fd = loop_connect(&loop);
-	loop_hello(&loop, &b);
-	loop.has_claimable_leases = false;
-	loop_pass(&loop, SECOND);
-	assert_int_equal(loop_welcome(&b), 0);
-	assert_int_equal(loop.ucma.n_departed, 0);
+	claim_after_the_leases();
 }
 
 /* The QPN leases of the process end with its IDs. */
