@@ -9,10 +9,10 @@
 
 /*
  * Cuts a captured UDP GSO packet into the RoCE packets that it consists of, as the kernel or the
- * NIC does for the cable (rxe/wire/gso_run.h). A packet capture has no virtio-net header, so the
- * second BTH tells where to cut. gso_packet_next() gives the packets; each is valid until the next
- * call. False: no second BTH continues the first one, or the first packet's ICRC is wrong at each
- * possible cut. cmd_replay.c calls this.
+ * NIC does for the cable (rxe/wire/gso_run.h). A packet capture has no virtio-net header, so a
+ * second BTH of the same queue pair tells where to cut. gso_packet_next() gives the packets; each
+ * is valid until the next call. False: no second BTH names the first one's queue pair, or the first
+ * packet's ICRC is wrong at each possible cut. cmd_replay.c calls this.
  */
 bool gso_run_cut(struct gso_packet *packet, const uint8_t *frame, uint32_t len);
 
