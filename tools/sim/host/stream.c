@@ -36,6 +36,12 @@ static uint32_t choose_request_count(struct world *world, unsigned side)
 	return (uint32_t)scenario_or(world->scenario.messages, rand_in(&world->rand, 1, 32));
 }
 
+/* Atomics and ATOMIC WRITEs have 8 bytes, whatever the maximum message length is. */
+static uint32_t longest_request(const struct world *world)
+{
+	return world->size < 8 ? 8 : world->size;
+}
+
 void stream_plan(struct stream *stream, struct world *world, struct simconn *conn, unsigned side)
 {
 	struct simhost *from = conn->end[side].host, *to = conn->end[!side].host;
@@ -45,7 +51,7 @@ void stream_plan(struct stream *stream, struct world *world, struct simconn *con
 		.conn = conn,
 		.side = side,
 		.mistake = UINT32_MAX,
-		.target_size = 2 * world->size,
+		.target_size = 2 * longest_request(world),
 	};
 	stream->seed = rand_next(&world->rand);
 	stream->n = choose_request_count(world, side);
@@ -54,7 +60,8 @@ void stream_plan(struct stream *stream, struct world *world, struct simconn *con
 	stream->window = scenario_is_bulk(&world->scenario)
 				 ? conn->attr.cap.max_send_wr
 				 : rand_in(&world->rand, 1, conn->attr.cap.max_send_wr);
-	stream->slots = simhost_alloc(from, (uint64_t)stream->window * LAYOUT_ROOM(world->size));
+	stream->slots =
+		simhost_alloc(from, (uint64_t)stream->window * LAYOUT_ROOM(longest_request(world)));
 	stream->target = simhost_alloc(to, stream->target_size);
 	stream->words = simhost_alloc(to, STREAM_WORDS * 8);
 	stream->request = sim_calloc(stream->n, sizeof(*stream->request));
@@ -386,8 +393,8 @@ void stream_make_layout(struct stream *stream, uint32_t index)
 
 	stream_out(stream, index)->window = false;
 	layout_make(layout, &stream->world->rand,
-		    stream->slots +
-			    (uint64_t)(index % stream->window) * LAYOUT_ROOM(stream->world->size),
+		    stream->slots + (uint64_t)(index % stream->window) *
+					    LAYOUT_ROOM(longest_request(stream->world)),
 		    request->opcode == URXE_WR_FLUSH ? 0 : request->length,
 		    one_piece ? 1 : LAYOUT_MAX_SEGS);
 	layout_paint_gaps(layout, stream_from(stream)->host->mem);
