@@ -35,7 +35,13 @@ _urxe_ports() {
 	urxe show port --json 2>/dev/null | sed -n 's/^ *"name": "\([^"\\]*\)",\{0,1\}$/\1/p'
 }
 
-# Completes --uplink: a kind, then its interface. readline ends a word at ':'.
+# Removes the part of the word up to its colon from the completions: readline ends a word at ':'.
+_urxe_cut_colon() {
+	[[ ${COMP_WORDBREAKS-} == *:* && $1 == *:* ]] && COMPREPLY=("${COMPREPLY[@]#"${1%%:*}:"}")
+	return 0
+}
+
+# Completes --uplink: a kind, then its interface.
 _urxe_uplink() {
 	local word=$1
 	case $word in
@@ -47,8 +53,7 @@ _urxe_uplink() {
 		compopt -o nospace 2>/dev/null
 		;;
 	esac
-	[[ ${COMP_WORDBREAKS-} == *:* && $word == *:* ]] && COMPREPLY=("${COMPREPLY[@]#"${word%%:*}:"}")
-	return 0
+	_urxe_cut_colon "$word"
 }
 
 # Completes --hca: a mode, or an RDMA device.
@@ -138,7 +143,10 @@ _urxe() {
 	show) _urxe_words 'host device port qp mr counter lease id transport --json --long --wait --run-dir --help' "$word" ;;
 	capture)
 		case $previous in
-		-i) _urxe_names "$word" < <(_urxe_ports) ;;
+		-i)
+			_urxe_names "$word" < <(_urxe_ports)
+			_urxe_cut_colon "$word"
+			;;
 		-w) _urxe_files -f "$word" ;;
 		-c) ;;
 		*) _urxe_words '-i -w -c --state --json --run-dir --help' "$word" ;;

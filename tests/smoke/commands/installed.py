@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Checks the files of `meson install`, and that the installed urxe works."""
+import contextlib
 import glob
 import json
 import os
@@ -68,22 +69,40 @@ def complete(prefix, run_dir, *words):
                           env={**os.environ, 'URXE_DIR': run_dir, 'PATH': path}, timeout=20 * BUSY, check=True).stdout.split()
 
 
-def check_completion(prefix, top):
-    """Completion offers the name of a program that is a command of the shell, quoted, and does not execute it."""
-    program, run_dir = os.path.join(top, '$(id>made)'), os.path.join(top, 'run')
+@contextlib.contextmanager
+def running_program(prefix, top, name):
+    """A program of that name has the device; its process ID."""
+    program = os.path.join(top, name)
     shutil.copy2(shutil.which('ibv_asyncwatch'), program)
-    with subprocess.Popen([os.path.join(prefix, 'bin/urxe'), 'run', '--run-dir', run_dir, '--', program],
+    with subprocess.Popen([os.path.join(prefix, 'bin/urxe'), 'run', '--run-dir', os.path.join(top, 'run'), '--', program],
                           stdout=subprocess.PIPE) as process:
         try:
-            process.stdout.readline()  # the program has the device
-            name = rf'\$\(id\>made\)-{process.pid}'
-            offers = complete(prefix, run_dir, 'urxe', 'capture', '-i', '')
-            if set(offers) != {'urxed', name} or complete(prefix, run_dir, 'urxe', 'capture', '-i', '$') != [name]:
-                raise Failure(f'completion offers {offers}, not {name}')
+            process.stdout.readline()
+            yield process.pid
         finally:
             process.kill()
+
+
+def check_completion_of_ports(prefix, top):
+    """Completion offers the name of a program that is a command of the shell, quoted, and does not execute it."""
+    run_dir = os.path.join(top, 'run')
+    with running_program(prefix, top, '$(id>made)') as pid:
+        name = rf'\$\(id\>made\)-{pid}'
+        offers = complete(prefix, run_dir, 'urxe', 'capture', '-i', '')
+        if set(offers) != {'urxed', name} or complete(prefix, run_dir, 'urxe', 'capture', '-i', '$') != [name]:
+            raise Failure(f'completion offers {offers}, not {name}')
     if os.path.exists(os.path.join(run_dir, 'made')):
         raise Failure("completion has executed a program's name")
+
+
+def check_completion_behind_colon(prefix, top):
+    """readline replaces only what stands behind the colon of a word, as in the port af_packet:eth0."""
+    run_dir = os.path.join(top, 'run')
+    with running_program(prefix, top, 'a:b') as pid:
+        for words in ['a', ':', ''], ['a', ':'], ['a', ':', 'b-']:
+            offers = complete(prefix, run_dir, 'urxe', 'capture', '-i', *words)
+            if offers != [f'b-{pid}']:
+                raise Failure(f'completion of {words} offers {offers}')
 
 
 def check_unit(prefix, top):
@@ -125,7 +144,8 @@ def check_installation():
         prefix = top + '/d' + prefix_of(build)
         check_files(prefix)
         check_programs(prefix, top)
-        check_completion(prefix, top)
+        check_completion_of_ports(prefix, top)
+        check_completion_behind_colon(prefix, top)
         check_unit(prefix, top)
     finally:
         shutil.rmtree(top, ignore_errors=True)
