@@ -82,8 +82,23 @@ _urxe_previous() {
 	echo "${COMP_WORDS[i - 1]}"
 }
 
+# Completes the command and the arguments behind --. Fails if the cursor is before it.
+_urxe_command() {
+	local i
+	for ((i = 2; i < COMP_CWORD; i++)); do
+		[[ ${COMP_WORDS[i]} == -- ]] && break
+	done
+	((i < COMP_CWORD)) || return
+	if declare -F _command_offset >/dev/null; then
+		_command_offset $((i + 1))
+	else
+		mapfile -t COMPREPLY < <(compgen -c -- "$1")
+	fi
+	return 0
+}
+
 _urxe() {
-	local word previous command=${COMP_WORDS[1]-} i
+	local word previous command=${COMP_WORDS[1]-}
 	word=$(_urxe_current)
 	previous=$(_urxe_previous)
 	COMPREPLY=()
@@ -91,43 +106,21 @@ _urxe() {
 		_urxe_words 'run vm show doctor capture replay bench sim help --help --version' "$word"
 		return
 	fi
+	[[ $command == run ]] && _urxe_command "$word" && return
 	if [[ $previous == --run-dir ]]; then
 		_urxe_files -d "$word"
 		return
 	fi
-	if [[ $command == run && $previous == --transport ]]; then
-		_urxe_words 'packet auto' "$word"
-		return
-	fi
-	if [[ $command == run && $previous == --congestion ]]; then
-		_urxe_words 'dcqcn none' "$word"
-		return
-	fi
-	if [[ $command == run && $previous == --way ]]; then
-		_urxe_words 'hca engine auto' "$word"
-		return
-	fi
-	if [[ $command == run && $previous == --hca-gone ]]; then
-		_urxe_words 'error engine' "$word"
-		return
-	fi
-	if [[ $command == run && $previous == --hca ]]; then
-		_urxe_hca "$word"
-		return
-	fi
 	case $command in
 	run)
-		for ((i = 2; i < COMP_CWORD; i++)); do
-			if [[ ${COMP_WORDS[i]} == -- ]]; then
-				if declare -F _command_offset >/dev/null; then
-					_command_offset $((i + 1))
-				else
-					mapfile -t COMPREPLY < <(compgen -c -- "$word")
-				fi
-				return
-			fi
-		done
-		_urxe_words '--run-dir --transport --congestion --way --hca-gone --hca --device --help --' "$word"
+		case $previous in
+		--transport) _urxe_words 'packet auto' "$word" ;;
+		--congestion) _urxe_words 'dcqcn none' "$word" ;;
+		--way) _urxe_words 'hca engine auto' "$word" ;;
+		--hca-gone) _urxe_words 'error engine' "$word" ;;
+		--hca) _urxe_hca "$word" ;;
+		*) _urxe_words '--run-dir --transport --congestion --way --hca-gone --hca --device --help --' "$word" ;;
+		esac
 		;;
 	vm)
 		case $previous in

@@ -105,6 +105,14 @@ def check_completion_behind_colon(prefix, top):
                 raise Failure(f'completion of {words} offers {offers}')
 
 
+def check_completion_of_values(prefix, top):
+    """The values of an option of `urxe run` are offered before `--` only: the program may have an option of that name."""
+    for options, expected in [['--run-dir', top, '--way'], True], [['--', 'program', '--way'], False]:
+        offers = complete(prefix, top, 'urxe', 'run', *options, 'engi')
+        if (offers == ['engine']) != expected:
+            raise Failure(f'completion of {options} offers {offers}')
+
+
 def check_unit(prefix, top):
     """A daemon started by the unit's command notifies systemd when it serves clients."""
     with open(os.path.join(prefix, 'lib/systemd/system/urxed.service'), encoding='utf-8') as file:
@@ -146,6 +154,7 @@ def check_installation():
         check_programs(prefix, top)
         check_completion_of_ports(prefix, top)
         check_completion_behind_colon(prefix, top)
+        check_completion_of_values(prefix, top)
         check_unit(prefix, top)
     finally:
         shutil.rmtree(top, ignore_errors=True)
