@@ -301,6 +301,20 @@ static void find_peer(struct flow_table *t, struct flow *f, uint32_t psn)
 }
 
 /*
+ * SENDs and WRITEs of the peer use PSNs without a response. After 2^23 of them a new response seems
+ * to be behind the expected PSN, but is between it and the peer's next request.
+ */
+static void follow_requests(struct flow *f, uint32_t psn)
+{
+	struct flow_track *t = &f->responses;
+	uint32_t ahead = (psn - t->next_psn) & URXE_PSN_MASK;
+
+	if (f->peer && urxe_psn_diff(psn, t->next_psn) < -RESTART_PSNS &&
+	    ahead < ((f->peer->requests.next_psn - t->next_psn) & URXE_PSN_MASK))
+		t->next_psn = psn;
+}
+
+/*
  * The first packet of a response may be far ahead, because SENDs and WRITEs use PSNs too. The
  * requests of the peer tell when the PSNs begin anew. Without them, a PSN far behind tells it.
  */
@@ -335,6 +349,8 @@ static int track_response(struct flow *f, const struct urxe_packet *p, uint32_t 
 		learn_mtu(f, p->payload_len);
 	else if (f->peer && f->peer->read_open && flags & URXE_OPF_READ)
 		advance_next_psn(&f->peer->requests, urxe_psn_add(p->psn, 1));
+	if (flags & URXE_OPF_START || first_packet_missed)
+		follow_requests(f, p->psn);
 	if (flags & URXE_OPF_START)
 		return track_response_start(f, p->psn);
 	return first_packet_missed ? track_rest_of_response(&f->responses, p->psn)

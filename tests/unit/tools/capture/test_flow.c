@@ -306,6 +306,29 @@ static void many_sends_between_two_reads_are_no_new_connection(void **state)
 	CHECK(&flow_at(t, 1)->responses, 0, 0, 0, 0);
 }
 
+/* The capture lacks most of the 9 million SENDs between the READs. */
+static void a_response_after_half_of_all_psns_is_new(void **state)
+{
+	const struct flow_track *responses;
+	uint32_t psn = 101;
+
+	(void)state;
+	read_request(100, 1024);
+	put(B, URXE_OP_READ_RESPONSE_ONLY, 100, 1024);
+	responses = &flow_at(t, 1)->responses;
+	for (; psn < 9000000; psn += 60000)
+		sends(psn, 1);
+	read_request(psn, 1024);
+	put(B, URXE_OP_READ_RESPONSE_ONLY, psn, 1024);
+	CHECK(responses, 0, 0, 0, 0);
+	put(B, URXE_OP_READ_RESPONSE_ONLY, psn, 1024);
+	CHECK(responses, 0, 0, 0, 1);
+	read_request(psn + 1, 1024);
+	put(B, URXE_OP_READ_RESPONSE_ONLY, psn + 1, 1024);
+	CHECK(responses, 0, 0, 0, 1);
+	assert_int_equal(responses->restarts, 0);
+}
+
 /* The requester goes back to the first of two READs and to the SEND between them. */
 static void a_repeated_long_read_is_no_new_connection(void **state)
 {
@@ -393,6 +416,7 @@ int main(void)
 		TEST(the_first_request_in_a_capture_restarts_nothing),
 		TEST(responses_alone_restart_only_backwards),
 		TEST(many_sends_between_two_reads_are_no_new_connection),
+		TEST(a_response_after_half_of_all_psns_is_new),
 		TEST(a_repeated_long_read_is_no_new_connection),
 		TEST(a_new_connection_repeats_no_read_of_the_last),
 		TEST(datagrams_are_kept_by_sender),
