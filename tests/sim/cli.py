@@ -72,6 +72,7 @@ def wrong():
             (['--movers', 'some'], '--movers'),
             (['--announce', 'some'], '--announce'), (['--pause', '0'], '--pause'),
             (['--seeds', '0'], '--seeds'), (['--masks', '25'], '--masks'), (['--table', 'water'], '--table'), (['--seeds', '5', '--json'], '--seeds'),
+            (['--json', '--trace'], '--trace'),
             (['--loss'], '--loss'), (['--unheard-of'], '--unheard-of'), (['extra'], 'extra')]:
         result = sim(*options)
         expect(result.returncode == 2, f'{options} is refused')

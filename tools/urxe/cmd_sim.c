@@ -35,7 +35,7 @@ static const char usage[] =
 	"                     only those that fail\n"
 	"  --pcap FILE        write all frames to a capture\n"
 	"  --trace            print every request, frame and delivery\n"
-	"  --json             print one JSON object\n"
+	"  --json             print one JSON object; not with --trace\n"
 	"  --table NAME       run a table of scenarios; only --seed and --probe-time have an\n"
 	"                     effect on all, --messages and --time on loss and incast:\n";
 
@@ -149,6 +149,24 @@ static bool apply_option(struct arguments *args, int opt, const char *name)
 	return false;
 }
 
+static bool check_combination(const struct arguments *args)
+{
+	if ((args->seeds || args->masks) && (args->pcap || args->trace || args->json)) {
+		log_line("--seeds and --masks go with neither --pcap, --trace nor --json");
+		return false;
+	}
+	if (args->trace && args->json) {
+		log_line("--trace does not go with --json");
+		return false;
+	}
+	if (args->table &&
+	    (args->seeds || args->masks || args->pcap || args->trace || args->json)) {
+		log_line("--table goes with neither --seeds, --masks, --pcap, --trace nor --json");
+		return false;
+	}
+	return true;
+}
+
 static bool parse_sim_arguments(int argc, char **argv, struct arguments *args)
 {
 	struct option options[MAX_PARAMETERS] = {0};
@@ -168,15 +186,8 @@ static bool parse_sim_arguments(int argc, char **argv, struct arguments *args)
 		log_line("sim takes no argument %s; see urxe sim --help", argv[optind]);
 		return false;
 	}
-	if ((args->seeds || args->masks) && (args->pcap || args->trace || args->json)) {
-		log_line("--seeds and --masks go with neither --pcap, --trace nor --json");
+	if (!check_combination(args))
 		return false;
-	}
-	if (args->table &&
-	    (args->seeds || args->masks || args->pcap || args->trace || args->json)) {
-		log_line("--table goes with neither --seeds, --masks, --pcap, --trace nor --json");
-		return false;
-	}
 	if (scenario_check(&args->scenario, error, sizeof(error)))
 		return true;
 	log_line("%s", error);
