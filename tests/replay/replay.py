@@ -112,6 +112,12 @@ def covered_bits(frame):
     return [bit for bit in range(8 * 14, 8 * end) if bit not in masked]
 
 
+def identifying_bits(family):
+    """Numbers of the bits that identify RoCEv2: IP version, IHL or fragment field, protocol, and UDP port."""
+    parts = [(14, 8), (20, 16), (23, 8), (36, 16)] if family == 4 else [(14, 4), (20, 8), (56, 16)]
+    return [8 * octet + i for octet, n in parts for i in range(n)]
+
+
 def flip(frame, bit):
     spoiled = bytearray(frame)
     spoiled[bit // 8] ^= 0x80 >> bit % 8
@@ -136,6 +142,11 @@ def flips(urxe, directory):
             check(got["icrc"]["right"] == 2, f"{name}: a flipped bit was not noticed: {got['icrc']}")
             check(sum(got["drops"].values()) == len(bits), f"{name}: {len(bits)} bits flipped: {got['drops']}")
             print(f"{name}: {len(bits)} flipped bits noticed")
+        for name, family in ("IPv4", 4), ("IPv6", 6):
+            bits = identifying_bits(family)
+            write_pcap(path, [flip(samples[name], bit) for bit in bits])
+            got = report(urxe, path)[1]
+            check(got["icrc"]["wrong"] == len(bits), f"{name}: {len(bits)} identifying bits flipped: {got['icrc']}")
 
 
 def refused(urxe, path, what, text):

@@ -51,7 +51,8 @@ bool corrupt_header_hides_roce(const uint8_t *frame, uint32_t len)
 		       has_right_icrc_with(copy, len, l3 + 9, PROTO_UDP, 1) ||
 		       has_right_icrc_with(copy, len, l3 + IPV4_HDR_LEN + 2, URXE_UDP_PORT, 2);
 	if (ethertype == ETHERTYPE_ID_IPV6 && len >= l3 + IPV6_HDR_LEN + UDP_HDR_LEN)
-		return has_right_icrc_with(copy, len, l3 + 6, PROTO_UDP, 1) ||
+		return has_right_icrc_with(copy, len, l3, 0x60, 1) ||
+		       has_right_icrc_with(copy, len, l3 + 6, PROTO_UDP, 1) ||
 		       has_right_icrc_with(copy, len, l3 + IPV6_HDR_LEN + 2, URXE_UDP_PORT, 2);
 	return false;
 }

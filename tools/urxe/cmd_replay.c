@@ -88,21 +88,18 @@ static int check_frame(struct replay_summary *s, const struct netdev_frame *f)
 {
 	struct urxe_packet p;
 	enum urxe_drop drop = urxe_packet_parse(&p, f->data, f->len);
+	bool corrupt_header = (drop == URXE_DROP_NOT_ROCE || drop == URXE_DROP_BAD_IP) &&
+			      corrupt_header_hides_roce(f->data, f->len);
 
 	s->frames++;
-	if (drop == URXE_DROP_NOT_ROCE && !corrupt_header_hides_roce(f->data, f->len))
+	if (drop == URXE_DROP_NOT_ROCE && !corrupt_header)
 		return 0;
 	s->roce++;
-	if (drop == URXE_DROP_NOT_ROCE) {
-		s->wrong++;
-		s->drops[URXE_DROP_BAD_ICRC]++;
-		return 0;
-	}
-	if (!p.icrc) {
+	if (!p.icrc && !corrupt_header) {
 		count_unverifiable(s, f, drop);
 		return 0;
 	}
-	if (!urxe_packet_icrc_ok(&p)) {
+	if (corrupt_header || !urxe_packet_icrc_ok(&p)) {
 		s->wrong++;
 		s->drops[URXE_DROP_BAD_ICRC]++;
 		return 0;
