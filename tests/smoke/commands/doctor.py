@@ -141,7 +141,7 @@ def check_limits(host):
     word = f"'{host.top}/it'\\''s $(x)'"
     expect(found['device'], 'fault', 'libibverbs cannot open it', f'URXE_LOG=debug urxe run --run-dir {word} -- ibv_devinfo')
     found = ask(host, '--run-dir', host.run_dir, prefix=['prlimit', '--nofile=300'])
-    expect(found['limits'], 'note', '300 descriptors only', 'ulimit -n 1024')
+    expect(found['limits'], 'note', '300 descriptors only; a completion channel needs 3, an rdma_cm event channel 5 or 6', 'ulimit -n 1024')
     found = ask(host, '--run-dir', host.run_dir, prefix=['prlimit', '--fsize=100000'])
     expect(found['limits'], 'note', '100000 bytes only', 'ulimit -f unlimited')
     # A private daemon has the limit of the first `urxe run`, and cannot create shared memory as large as a vNIC's.

@@ -18,8 +18,8 @@ void check_limits(struct findings *f)
 
 	if (!getrlimit(RLIMIT_NOFILE, &descriptors) && descriptors.rlim_cur < DESCRIPTORS) {
 		finding_add(f, "limits", FINDING_NOTE, "ulimit -n 1024",
-			    "a program may open %lu descriptors only, and each device, completion "
-			    "channel and event channel is one",
+			    "a program may open %lu descriptors only; a completion channel needs "
+			    "3, an rdma_cm event channel 5 or 6",
 			    (unsigned long)descriptors.rlim_cur);
 		fine = false;
 	}
