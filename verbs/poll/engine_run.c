@@ -212,16 +212,27 @@ static void flush_qps(void)
 	qp_flush(qp);
 }
 
-void engine_run(uint64_t now)
+/*
+ * True: more may wait. The program sees the completion of a message before the peer gets its
+ * acknowledgement, also if another thread takes this one's processor in between.
+ */
+static bool receive_all(uint64_t now)
 {
 	bool more = poll_hca();
-	uint32_t rounds = 0;
 
 	more |= adapter_running() && receive_bursts(now);
+	adapter_publish();
+	return more;
+}
+
+void engine_run(uint64_t now)
+{
+	bool more = receive_all(now);
+	uint32_t rounds = 0;
+
 	engine_transmit(now);
 	while (more && ++rounds < ROUNDS) {
-		more = poll_hca();
-		more |= adapter_running() && receive_bursts(now);
+		more = receive_all(now);
 		engine_transmit(now);
 	}
 	flush_qps();
@@ -241,6 +252,7 @@ void engine_poll_hca(uint64_t now)
 void engine_poll(uint64_t now)
 {
 	if (!poll_hca() && adapter_running() && !receive_bursts(now)) {
+		adapter_publish();
 		delay_ack(now);
 		flush_qps();
 		adapter_publish();
