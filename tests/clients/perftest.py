@@ -53,8 +53,8 @@ OVER_TCP = [
     'ib_send_lat -F -e',
     'ib_read_lat -F -e',
     'ib_atomic_lat -F -e',
-    # 100 messages of 64 KiB are more than the receiver's ring of 4 MiB has room for while it waits for a processor.
-    'ib_send_bw -F -c UC -e -s 16384 -n 100',
+    # The receiver's ring has room for 960 frames while it waits for a processor: 100 messages of 8 KiB are 800.
+    'ib_send_bw -F -c UC -e -s 8192 -n 100',
     'ib_send_bw -F -c UD -e -n 100',
     'ib_send_lat -F -c UC -e -n 100',
     'ib_send_lat -F -c UD -e -n 100',
@@ -64,7 +64,8 @@ OVER_TCP = [
     'ib_send_bw -F --use-srq',
     'ib_send_bw -F --use-srq -q 16 -n 1000',
     'ib_send_lat -F --use-srq',
-    'ib_send_bw -F --use-srq -c UC -D 2',
+    # A packet that is lost within a message ends a UC queue pair that has a shared receive queue (IBA 9.9.3, class E).
+    'ib_send_bw -F --use-srq -c UC -D 2 -s 512',
     'ib_send_bw -F --use-srq -c UD -D 2',
     'ib_send_lat -F --use-srq -c UD -D 2',
     'ib_send_bw -F --use-srq -e',
