@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include <rxe/rxe.h>
@@ -40,6 +41,18 @@ uint8_t cma_path_mtu(const struct cma_id *id)
 	while (mtu < 5 && 128u << (mtu + 1) <= bytes)
 		mtu++;
 	return mtu;
+}
+
+/* An entry of the GID table that the host has freed may belong to another address by now. */
+const struct host_address *cma_own_address(const struct cma_id *id)
+{
+	const struct cma_addr *src = &id->src.addr;
+	const struct host_address *own =
+		id->has_device ? host_address_by_gid(id->cma->host, id->sgid_index) : NULL;
+
+	if (own && !cma_addr_is_loopback(src) && memcmp(own->ip, src->ip, sizeof(own->ip)) != 0)
+		return NULL;
+	return own;
 }
 
 /* As in the kernel: half of an ACK timeout of the program's choice. */

@@ -175,7 +175,8 @@ int cma_bind(struct cma_id *id, const struct cma_addr *addr);
 /*
  * Resolves dst, from the ID's address. An ID that is not bound is bound to src first, or to the
  * wildcard if src is NULL. An event ADDR_RESOLVED or ADDR_ERROR follows. -ENETUNREACH: no route to
- * dst; -EINVAL: the ID's address is loopback, and dst another host.
+ * dst; -EINVAL: the ID's address is loopback, and dst another host; or the host no longer has the
+ * ID's address.
  */
 int cma_resolve_addr(struct cma_id *id, const struct cma_addr *src, const struct cma_addr *dst,
 		     uint32_t timeout_ms);
@@ -199,6 +200,8 @@ int cma_notify_established(struct cma_id *id);
 int cma_set_reuseaddr(struct cma_id *id, bool on);
 int cma_set_afonly(struct cma_id *id, bool on);
 
+/* The host's address of the ID; NULL: it has no device, or the host no longer has the address. */
+const struct host_address *cma_own_address(const struct cma_id *id);
 /* The path of the ID's connection; without one, the path that cma_connect would use. */
 struct cm_path cma_path(const struct cma_id *id);
 /* The MTU of that path, as enum ib_mtu: 1 = 256 to 5 = 4096 bytes. */

@@ -11,7 +11,7 @@
 
 static struct cm_path make_path(const struct cma_id *id)
 {
-	const struct host_address *own = host_address_by_gid(id->cma->host, id->sgid_index);
+	const struct host_address *own = cma_own_address(id);
 	struct cm_path path = {.sgid_index = id->sgid_index,
 			       .pkey = id->cma->host->pkeys[0],
 			       .traffic_class = id->route_tos,

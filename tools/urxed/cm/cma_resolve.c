@@ -265,15 +265,15 @@ static int resolve_from_any(struct cma_id *id, const struct host_address **chose
 
 /*
  * Sets sgid_index, which becomes the source if the next hop is resolved. -EINVAL: the source is
- * loopback, and the destination another host.
+ * loopback, and the destination another host; or the host no longer has the source.
  */
 static int resolve_next_hop(struct cma_id *id)
 {
-	const struct host_address *own = NULL;
+	const struct host_address *own = cma_own_address(id);
 	int rc = 0;
 
-	if (id->has_device)
-		own = host_address_by_gid(id->cma->host, id->sgid_index);
+	if (id->has_device && !own)
+		return -EINVAL;
 	if (cma_addr_is_any(&id->dst) || find_own_address(id, &id->dst)) {
 		/* The destination is this host: packets go to the host's own address. */
 		if (!own)

@@ -114,12 +114,12 @@ static void forget_foreign_qpn(const struct ucma_file *file, uint32_t *qpn)
 static void fill_id(struct ucma_record *r, const struct ucma_ctx *ctx)
 {
 	const struct cma_id *id = ctx->id;
-	const struct host_address *own = host_address_by_gid(id->cma->host, id->sgid_index);
+	const struct host_address *own = cma_own_address(id);
 
 	cma_save(id, &r->id.saved);
 	forget_foreign_qpn(ctx->file, &r->id.saved.id.qpn);
 	forget_foreign_qpn(ctx->file, &r->id.saved.conn.local_qpn);
-	if (id->has_device && own)
+	if (own)
 		memcpy(r->id.own, own->ip, sizeof(r->id.own));
 	r->id.uid = ctx->uid;
 	r->id.events_reported = ctx->events_reported;

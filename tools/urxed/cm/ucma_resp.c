@@ -151,8 +151,7 @@ static bool has_route(const struct cma_id *id)
 
 static const uint8_t *own_gid(const struct cma_id *id)
 {
-	const struct host_address *own =
-		id->has_device ? host_address_by_gid(id->cma->host, id->sgid_index) : NULL;
+	const struct host_address *own = cma_own_address(id);
 
 	return own ? own->ip : NULL;
 }

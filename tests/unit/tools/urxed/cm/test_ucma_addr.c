@@ -227,6 +227,51 @@ static void failed_resolve_binds_to_no_source(void **state)
 	expect_source(id, "198.51.100.1");
 }
 
+static struct host_address *find_own(const char *ip)
+{
+	uint8_t mapped[16] = {[10] = 0xff, [11] = 0xff};
+
+	assert_int_equal(inet_pton(AF_INET, ip, mapped + 12), 1);
+	return loop.host.addresses + (host_find_address(&loop.host, mapped) - loop.host.addresses);
+}
+
+static void expect_source_is_gone(uint32_t id)
+{
+	assert_int_equal(resolve_ip(id, "198.51.100.1"), -EINVAL);
+	assert_int_equal(resolve_ip(id, "198.51.100.2"), -EINVAL);
+	assert_int_equal(resolve(&a, id), -EINVAL);
+	expect_no_event(&a);
+}
+
+/* As in the kernel, an ID keeps its address: no other address of the host becomes the source. */
+static void lost_address_is_no_source(void **state)
+{
+	uint32_t id = create(&a, RDMA_PS_TCP, 0xa), resolved = create(&a, RDMA_PS_TCP, 0xa);
+	struct rdma_ucm_query_addr_resp response;
+	struct host_address *lost;
+	struct sockaddr_ib gid;
+
+	(void)state;
+	assert_int_equal(host_add_text(&loop.host, "192.0.2.1/24", 0), 0);
+	assert_int_equal(host_add_text(&loop.host, "198.51.100.1/24", 0), 0);
+	lost = find_own("192.0.2.1");
+	assert_int_equal(bind_to(&a, id, 0xc0000201, 0), 0);
+	assert_int_equal(resolve_ip(resolved, "192.0.2.1"), 0);
+	get_event(&a, CMA_ADDR_RESOLVED);
+	lost->valid = false;
+	expect_source_is_gone(id);
+	/* The entry of the GID table now belongs to another address. */
+	lost->valid = true;
+	lost->ip[15]++;
+	expect_source_is_gone(id);
+	response = query(resolved, RDMA_USER_CM_QUERY_GID);
+	memcpy(&gid, &response.src_addr, sizeof(gid));
+	assert_memory_equal(gid.gid, in6addr_any.s6_addr, sizeof(gid.gid));
+	lost->ip[15]--;
+	assert_int_equal(resolve_ip(id, "198.51.100.1"), 0);
+	get_event(&a, CMA_ADDR_RESOLVED);
+}
+
 /* getaddrinfo(3) returns such addresses on a host that has IPv6 addresses only. */
 static void ipv4_mapped_destination_uses_an_ipv4_source(void **state)
 {
@@ -381,6 +426,7 @@ int main(void)
 		TEST(resolve_without_route_fails_at_once),
 		TEST(loopback_does_not_reach_other_hosts),
 		TEST(failed_resolve_binds_to_no_source),
+		TEST(lost_address_is_no_source),
 		TEST(ipv4_mapped_destination_uses_an_ipv4_source),
 		TEST(listener_accepts_its_address_family),
 		TEST(scope_chooses_among_link_local_addresses),
