@@ -49,6 +49,7 @@ struct qp1_host {
 	struct cma_id *requests[QP1_IDS]; /* that arrived, in their order */
 	uint32_t n_requests, n_answered;  /* requests[0] to [n_answered - 1] are answered */
 	uint32_t events[CMA_TIMEWAIT_EXIT + 1];
+	int disconnect_status; /* of the last event DISCONNECTED */
 };
 
 struct qp1_frame {
@@ -247,6 +248,8 @@ static inline void qp1_cma_event(struct cma_id *id, const struct cma_event *even
 	struct qp1_host *h = id->ctx;
 
 	h->events[event->type]++;
+	if (event->type == CMA_DISCONNECTED)
+		h->disconnect_status = event->status;
 	if (id == h->net->request.id &&
 	    (event->type == CMA_CONNECT_RESPONSE || event->type == CMA_REJECTED))
 		h->net->request.answered = h->net->now;

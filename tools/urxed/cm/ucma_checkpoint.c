@@ -223,22 +223,15 @@ static int restore_file(struct ucma_file *file, const struct ucma_record *r)
 	return 0;
 }
 
-static bool is_own_address(const struct host *host, uint8_t index, const uint8_t ip[16])
-{
-	const struct host_address *own = host_address_by_gid(host, index);
-
-	return own && !memcmp(own->ip, ip, sizeof(own->ip));
-}
-
 static int check_id(const struct ucma_file *file, const struct ucma_record *r)
 {
 	const struct host *host = file->ucma->cma.host;
 	const struct cma_saved *saved = &r->id.saved;
 	const struct cm_path *path = &saved->conn.channel.path;
 
-	if (saved->id.has_device && !is_own_address(host, saved->id.sgid_index, r->id.own))
+	if (saved->id.has_device && !host_has_gid(host, saved->id.sgid_index, r->id.own))
 		return -EADDRNOTAVAIL;
-	if (saved->connected && !is_own_address(host, path->sgid_index, path->sgid))
+	if (saved->connected && !host_has_gid(host, path->sgid_index, path->sgid))
 		return -EADDRNOTAVAIL;
 	if (saved->id.src.ps && saved->id.src.addr.port < CMA_PORT_UNPRIVILEGED && !file->low_ports)
 		return -EACCES;

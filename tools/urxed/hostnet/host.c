@@ -337,6 +337,13 @@ const struct host_address *host_address_by_gid(const struct host *h, uint32_t gi
 	return gid_index < VNIC_ATTACH_GIDS && a->valid ? a : NULL;
 }
 
+bool host_has_gid(const struct host *h, uint32_t gid_index, const uint8_t ip[16])
+{
+	const struct host_address *a = host_address_by_gid(h, gid_index);
+
+	return a && !memcmp(a->ip, ip, sizeof(a->ip));
+}
+
 const struct host_address *host_find_in_vlan(const struct host *h, const uint8_t ip[16],
 					     uint16_t vlan)
 {

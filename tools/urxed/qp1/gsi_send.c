@@ -40,6 +40,11 @@ static void post_mad(struct gsi *g, const struct queued_mad *m)
 		.pkey_index = (uint16_t)(pkey_index < 0 ? 0 : pkey_index),
 	};
 
+	/* The host may have lost the address, and the index may belong to another one. */
+	if (!host_has_gid(g->host, path->sgid_index, path->sgid)) {
+		g->drops[GSI_DROP_NO_ADDRESS]++;
+		return;
+	}
 	memcpy(to.dgid.raw, path->dgid, sizeof(to.dgid.raw));
 	memcpy(to.dmac, path->mac, sizeof(to.dmac));
 	if (urxe_post_send(g->qp, &wr))

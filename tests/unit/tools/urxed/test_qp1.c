@@ -431,6 +431,34 @@ static void local_connection_ends_in_time(void **state)
 	cma_destroy_id(id);
 }
 
+/*
+ * The host loses the address of a connection, and another address gets its GID index. No message of
+ * the connection leaves with that address, so the program learns that the peer was not reached.
+ */
+static void lost_address_is_not_replaced_by_another(void **state)
+{
+	struct host_address *own = net.host.host.addresses;
+	struct cma_id *id;
+
+	(void)state;
+	net.host.accepts = false;
+	id = connect_peer(0);
+	memset(net.host.events, 0, sizeof(net.host.events));
+	net.host.gsi.drops[GSI_DROP_NO_ADDRESS] = 0;
+	own[0].ip[15]++;
+	gsi_host_changed(&net.host.gsi);
+	net.host.cma.now = net.now;
+	assert_int_equal(cma_disconnect(net.host.requests[net.host.n_requests - 1]), 0);
+	qp1_run(&net, net.now + 100 * QP1_SECOND, ONE_BY_ONE);
+	assert_int_not_equal(net.host.gsi.drops[GSI_DROP_NO_ADDRESS], 0);
+	assert_int_equal(net.host.events[CMA_DISCONNECTED], 1);
+	assert_int_equal(net.host.disconnect_status, -ETIMEDOUT);
+	own[0].ip[15]--;
+	gsi_host_changed(&net.host.gsi);
+	net.peer.cma.now = net.now;
+	cma_destroy_id(id);
+}
+
 static void set_pkey(struct qp1_host *h, uint32_t index, uint16_t pkey)
 {
 	h->host.pkeys[index] = pkey;
@@ -486,6 +514,7 @@ int main(void)
 		TEST(many_disconnections_are_sent_once),
 		TEST(disconnections_wait_for_room_in_the_switch),
 		TEST(local_connection_ends_in_time),
+		TEST(lost_address_is_not_replaced_by_another),
 		TEST(request_of_a_full_member_reaches_a_limited_member),
 		TEST(request_in_a_foreign_partition_is_rejected),
 	};
