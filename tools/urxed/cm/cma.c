@@ -55,7 +55,7 @@ const struct host_address *cma_own_address(const struct cma_id *id)
 	return own;
 }
 
-/* As in the kernel: half of an ACK timeout of the program's choice. */
+/* As in the kernel: half of the ACK timeout that the program has chosen or the REQ names. */
 uint8_t cma_packet_lifetime(const struct cma_id *id)
 {
 	return id->route_ack_timeout ? id->route_ack_timeout - 1 : CM_PACKET_LIFETIME;

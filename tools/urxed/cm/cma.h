@@ -95,8 +95,9 @@ struct cma_id {
 			    */
 	uint8_t ack_timeout;
 	bool ack_timeout_set;
-	uint8_t route_ack_timeout; /* ack_timeout when the route was resolved; 0 = none */
-	uint32_t qkey;             /* UD: of the peer's SIDR_REP; 0 = none has come */
+	/* ack_timeout when the route was resolved, or that of the request; 0 = none */
+	uint8_t route_ack_timeout;
+	uint32_t qkey; /* UD: of the peer's SIDR_REP; 0 = none has come */
 	uint32_t psn;
 	uint32_t qpn;
 	struct cm_conn *conn;       /* NULL: neither connected nor connecting */

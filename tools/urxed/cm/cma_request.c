@@ -32,8 +32,8 @@ static void fill_request_event(struct cma_event *event, const struct cm_conn *co
 }
 
 /* Fills the new ID from the request, before cma_ops.request passes the ID on. */
-static void init_request_id(struct cma_id *id, struct cm_conn *conn, const struct cm_ip_hdr *hdr,
-			    uint16_t port)
+static void init_request_id(struct cma_id *id, struct cm_conn *conn, const struct cm_mad *mad,
+			    const struct cm_ip_hdr *hdr)
 {
 	const struct cm_channel *c = cm_channel(conn);
 
@@ -43,10 +43,12 @@ static void init_request_id(struct cma_id *id, struct cm_conn *conn, const struc
 	id->sgid_index = c->path.sgid_index;
 	memcpy(id->peer, c->path.dgid, sizeof(id->peer));
 	id->src.addr.family = id->dst.family = hdr->v6 ? AF_INET6 : AF_INET;
-	id->src.addr.port = port;
+	id->src.addr.port = (uint16_t)c->service_id;
 	id->dst.port = hdr->src_port;
 	memcpy(id->src.addr.ip, hdr->dst, sizeof(hdr->dst));
 	memcpy(id->dst.ip, hdr->src, sizeof(hdr->src));
+	if (mad->attr == CM_REQ)
+		id->route_ack_timeout = mad->req.ack_timeout;
 }
 
 static enum cma_service get_request_service(const struct cm_conn *conn, const struct cm_mad *mad)
@@ -125,7 +127,7 @@ enum cm_verdict cma_on_cm_request(void *ctx, struct cm_conn *conn, const struct 
 		return CM_FREEZE;
 	if (cma_create_id(cma, listener->user, listener->ps, service, listener->ctx, &id))
 		return CM_FORGET;
-	init_request_id(id, conn, &hdr, (uint16_t)service_id);
+	init_request_id(id, conn, mad, &hdr);
 	fill_request_event(&event, conn, mad);
 	if (!cma->ops->request(listener, id, &event)) {
 		id->conn = NULL;

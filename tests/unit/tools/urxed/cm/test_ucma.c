@@ -118,6 +118,7 @@ static void path_of_an_accepted_id_is_that_of_the_request(void **state)
 	listener(5);
 	id = client_without_route(RDMA_PS_TCP);
 	set_byte_option(&a, id, RDMA_OPTION_ID_TOS, 0x60);
+	set_ack_timeout(&a, id, 20);
 	assert_int_equal(resolve_route(&a, id), 0);
 	get_event(&a, CMA_ROUTE_RESOLVED);
 	loop.mtu_to_peer = 1500;
@@ -127,8 +128,9 @@ static void path_of_an_accepted_id_is_that_of_the_request(void **state)
 	theirs = query_path(&b, child);
 	assert_int_equal(theirs.bytes[PATH_TRAFFIC_CLASS], 0x60);
 	assert_int_equal(theirs.bytes[PATH_MTU] & 0x3f, 3);
+	assert_int_equal(theirs.bytes[PATH_LIFETIME] & 0x3f, 19);
 	assert_memory_equal(theirs.bytes + PATH_FLOW, ours.bytes + PATH_FLOW,
-			    PATH_RATE - PATH_FLOW);
+			    PATH_LIFETIME + 1 - PATH_FLOW);
 }
 
 /* As in the kernel, the type of service concerns routes that are resolved later. */
