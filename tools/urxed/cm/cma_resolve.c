@@ -263,9 +263,19 @@ static int resolve_from_any(struct cma_id *id, const struct host_address **chose
 	return rc == -ENETUNREACH ? resolve_from_each(id, false, chosen) : rc;
 }
 
+/* False: the ID is bound to an address of the other format than its destination has. */
+static bool is_bound_for_destination(const struct cma_id *id)
+{
+	const struct cma_addr *src = &id->src.addr, *dst = &id->dst;
+
+	return cma_addr_is_any(src) || cma_addr_is_any(dst) ||
+	       cma_addr_is_v4(src) == cma_addr_is_v4(dst);
+}
+
 /*
  * Sets sgid_index, which becomes the source if the next hop is resolved. -EINVAL: the source is
- * loopback, and the destination another host; or the host no longer has the source.
+ * loopback, and the destination another host; or the host no longer has the source. -ENETUNREACH:
+ * no route.
  */
 static int resolve_next_hop(struct cma_id *id)
 {
@@ -274,6 +284,8 @@ static int resolve_next_hop(struct cma_id *id)
 
 	if (id->has_device && !own)
 		return -EINVAL;
+	if (!is_bound_for_destination(id))
+		return -ENETUNREACH;
 	if (cma_addr_is_any(&id->dst) || find_own_address(id, &id->dst)) {
 		/* The destination is this host: packets go to the host's own address. */
 		if (!own)

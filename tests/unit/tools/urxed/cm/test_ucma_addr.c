@@ -272,22 +272,62 @@ static void lost_address_is_no_source(void **state)
 	get_event(&a, CMA_ADDR_RESOLVED);
 }
 
+static struct sockaddr_in6 sockaddr6(const char *ip)
+{
+	struct sockaddr_in6 in = {.sin6_family = AF_INET6, .sin6_port = htons(PORT)};
+
+	assert_int_equal(inet_pton(AF_INET6, ip, &in.sin6_addr), 1);
+	return in;
+}
+
+static int resolve_ip6(uint32_t id, const char *ip)
+{
+	const struct rdma_ucm_resolve_ip request = {
+		.id = id, .timeout_ms = 1000, .dst_addr = sockaddr6(ip)};
+
+	return COMMAND(&a, RESOLVE_IP, request, 0);
+}
+
+static uint32_t create_at(const char *ip)
+{
+	const struct rdma_ucm_bind_ip request = {.id = create(&a, RDMA_PS_TCP, 0xa),
+						 .addr = sockaddr6(ip)};
+
+	assert_int_equal(COMMAND(&a, BIND_IP, request, 0), 0);
+	return request.id;
+}
+
 /* getaddrinfo(3) returns such addresses on a host that has IPv6 addresses only. */
 static void ipv4_mapped_destination_uses_an_ipv4_source(void **state)
 {
-	struct sockaddr_in6 in = {.sin6_family = AF_INET6, .sin6_port = htons(PORT)};
-	struct rdma_ucm_resolve_ip request = {.timeout_ms = 1000};
-	const struct host_address *own;
+	uint32_t id = create(&a, RDMA_PS_TCP, 0xa);
 
 	(void)state;
 	assert_int_equal(host_add_text(&loop.host, "192.0.2.1/24", 0), 0);
-	assert_int_equal(inet_pton(AF_INET6, "::ffff:192.0.2.2", &in.sin6_addr), 1);
-	request.id = create(&a, RDMA_PS_TCP, 0xa);
-	memcpy(&request.dst_addr, &in, sizeof(in));
-	assert_int_equal(COMMAND(&a, RESOLVE_IP, request, 0), 0);
-	own = &loop.host.addresses[cma_find_id(&loop.ucma.cma, request.id)->sgid_index];
-	assert_int_equal(inet_pton(AF_INET6, "::ffff:192.0.2.1", &in.sin6_addr), 1);
-	assert_memory_equal(own->ip, &in.sin6_addr, sizeof(own->ip));
+	assert_int_equal(resolve_ip6(id, "::ffff:192.0.2.2"), 0);
+	assert_ptr_equal(&loop.host.addresses[cma_find_id(&loop.ucma.cma, id)->sgid_index],
+			 find_own("192.0.2.1"));
+}
+
+/* As in the kernel, no route leads from an IPv6 address to an IPv4 address, or back. */
+static void source_does_not_reach_the_other_family(void **state)
+{
+	uint32_t id;
+
+	(void)state;
+	assert_int_equal(host_add_text(&loop.host, "192.0.2.1/24", 0), 0);
+	assert_int_equal(host_add_text(&loop.host, "2001:db8::1/64", 0), 0);
+	id = create_at("2001:db8::1");
+	assert_int_equal(resolve_ip6(id, "::ffff:192.0.2.2"), -ENETUNREACH);
+	assert_int_equal(resolve_ip6(id, "::ffff:192.0.2.1"), -ENETUNREACH);
+	assert_int_equal(resolve_ip6(id, "::ffff:127.0.0.1"), -ENETUNREACH);
+	expect_no_event(&a);
+	assert_int_equal(resolve_ip6(id, "::1"), 0);
+	get_event(&a, CMA_ADDR_RESOLVED);
+	id = create_at("::ffff:192.0.2.1");
+	assert_int_equal(resolve_ip6(id, "2001:db8::2"), -ENETUNREACH);
+	assert_int_equal(resolve_ip6(id, "::"), 0);
+	get_event(&a, CMA_ADDR_RESOLVED);
 }
 
 static void listener_accepts_its_address_family(void **state)
@@ -428,6 +468,7 @@ int main(void)
 		TEST(failed_resolve_binds_to_no_source),
 		TEST(lost_address_is_no_source),
 		TEST(ipv4_mapped_destination_uses_an_ipv4_source),
+		TEST(source_does_not_reach_the_other_family),
 		TEST(listener_accepts_its_address_family),
 		TEST(scope_chooses_among_link_local_addresses),
 		TEST(link_local_listener_belongs_to_its_interface),
