@@ -19,22 +19,28 @@ static void set_device(struct cma_id *id, const struct host_address *own)
 	id->sgid_index = id->src.own_index = (uint8_t)(own - id->cma->host->addresses);
 }
 
+/*
+ * Compares address formats, not dst->family: on a host that has IPv6 addresses only,
+ * getaddrinfo(3) returns ::ffff:192.0.2.2 with AF_INET6 for 192.0.2.2.
+ */
+static bool has_same_family(const struct cma_addr *dst, const struct host_address *a)
+{
+	return cma_addr_is_v4(dst) == ip_is_v4(a->ip);
+}
+
 /* Stands for loopback: an address of the host of the same family, else of the other one. */
 static const struct host_address *find_loopback_address(const struct host *host,
 							const struct cma_addr *addr)
 {
 	const struct host_address *any = NULL;
-	struct cma_addr own = {0};
 
 	for (uint32_t i = 0; i < HOST_ADDRESSES; i++) {
 		const struct host_address *a = &host->addresses[i];
 
 		if (!a->valid)
 			continue;
-		memcpy(own.ip, a->ip, sizeof(own.ip));
 		any = any ? any : a;
-		if (IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)a->ip) ==
-		    (addr->family == AF_INET))
+		if (has_same_family(addr, a))
 			return a;
 	}
 	return any;
@@ -163,14 +169,24 @@ int cma_bind(struct cma_id *id, const struct cma_addr *addr)
 	return 0;
 }
 
-/* An ID that is bound to the wildcard gets the host's address that resolve_next_hop has chosen. */
+/* False: the destination is an IPv4 address, and that of the host IPv6. */
+static bool fits_destination(const struct cma_id *id, const struct host_address *own)
+{
+	return !cma_addr_is_v4(&id->dst) || ip_is_v4(own->ip);
+}
+
+/*
+ * An ID that is bound to the wildcard gets the host's address that resolve_next_hop has chosen. If
+ * an IPv6 address stands for IPv4 loopback, the ID gets the loopback address.
+ */
 static void set_source(struct cma_id *id)
 {
 	const struct host_address *own = &id->cma->host->addresses[id->sgid_index];
+	const uint8_t *ip = fits_destination(id, own) ? own->ip : id->dst.ip;
 
 	set_device(id, own);
 	if (cma_addr_is_any(&id->src.addr)) {
-		memcpy(id->src.addr.ip, own->ip, sizeof(own->ip));
+		memcpy(id->src.addr.ip, ip, sizeof(id->src.addr.ip));
 		id->src.addr.family = id->dst.family;
 		if (cma_addr_is_link_local(&id->src.addr))
 			id->src.addr.scope = id->dst.scope;
@@ -214,16 +230,6 @@ static int resolve_from(struct cma_id *id, const struct host_address *own)
 			     &hop);
 }
 
-/*
- * Compares address formats, not dst->family: on a host that has IPv6 addresses only,
- * getaddrinfo(3) returns ::ffff:192.0.2.2 with AF_INET6 for 192.0.2.2.
- */
-static bool has_same_family(const struct cma_addr *dst, const struct host_address *a)
-{
-	return cma_addr_is_v4(dst) ==
-	       !!IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)a->ip);
-}
-
 /* Tries the addresses in the destination's subnet, or those outside. */
 static int resolve_from_each(struct cma_id *id, bool near, const struct host_address **chosen)
 {
@@ -263,6 +269,17 @@ static int resolve_from_any(struct cma_id *id, const struct host_address **chose
 	return rc == -ENETUNREACH ? resolve_from_each(id, false, chosen) : rc;
 }
 
+/* Replaces the wildcard as destination by the host's address, or by 127.0.0.1. */
+static void set_any_destination(struct cma_id *id, const struct host_address *own)
+{
+	static const uint8_t loopback[4] = {127, 0, 0, 1};
+
+	if (fits_destination(id, own))
+		memcpy(id->dst.ip, own->ip, sizeof(id->dst.ip));
+	else
+		memcpy(id->dst.ip + IP_V4_BITS / 8, loopback, sizeof(loopback));
+}
+
 /* False: the ID is bound to an address of the other format than its destination has. */
 static bool is_bound_for_destination(const struct cma_id *id)
 {
@@ -296,7 +313,7 @@ static int resolve_next_hop(struct cma_id *id)
 			return -ENODEV;
 		memcpy(id->peer, own->ip, sizeof(id->peer));
 		if (cma_addr_is_any(&id->dst))
-			memcpy(id->dst.ip, own->ip, sizeof(id->dst.ip));
+			set_any_destination(id, own);
 		else if (!cma_addr_is_loopback(&id->dst))
 			memcpy(id->peer, id->dst.ip, sizeof(id->peer));
 	} else if (cma_addr_is_loopback(&id->src.addr)) {

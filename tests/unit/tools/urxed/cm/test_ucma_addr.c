@@ -227,6 +227,45 @@ static void failed_resolve_binds_to_no_source(void **state)
 	expect_source(id, "198.51.100.1");
 }
 
+static struct in_addr peer_of(const struct loop_program *p, uint32_t id)
+{
+	struct rdma_ucm_query request = {.option = RDMA_USER_CM_QUERY_ADDR, .id = id};
+	struct rdma_ucm_query_addr_resp response;
+	struct sockaddr_in in;
+
+	assert_int_equal(COMMAND(p, QUERY, request, sizeof(response)), 0);
+	memcpy(&response, answer.out, sizeof(response));
+	memcpy(&in, &response.dst_addr, sizeof(in));
+	assert_int_equal(in.sin_family, AF_INET);
+	return in.sin_addr;
+}
+
+/* On a host without IPv4 addresses, loopback and the wildcard are addresses of this host, too. */
+static void ipv4_loopback_works_with_ipv6_addresses_only(void **state)
+{
+	static const char *const destinations[] = {"127.0.0.1", "0.0.0.0"};
+	uint32_t id;
+
+	(void)state;
+	for (uint32_t i = 0; i < HOST_ADDRESSES; i++)
+		if (ip_is_v4(loop.host.addresses[i].ip))
+			loop.host.addresses[i].valid = false;
+	listener(5);
+	for (uint32_t i = 0; i < 2; i++) {
+		id = create(&a, RDMA_PS_TCP, 0xa);
+		assert_int_equal(resolve_ip(id, destinations[i]), 0);
+		get_event(&a, CMA_ADDR_RESOLVED);
+		expect_source(id, "127.0.0.1");
+		assert_int_equal(peer_of(&a, id).s_addr, htonl(INADDR_LOOPBACK));
+		assert_int_equal(resolve_route(&a, id), 0);
+		get_event(&a, CMA_ROUTE_RESOLVED);
+		assert_int_equal(connect_to(&a, id, LOOP_QPN + i, 0), 0);
+		loop_run(&loop);
+		id = get_event(&b, CMA_CONNECT_REQUEST).id;
+		assert_int_equal(peer_of(&b, id).s_addr, htonl(INADDR_LOOPBACK));
+	}
+}
+
 static struct host_address *find_own(const char *ip)
 {
 	uint8_t mapped[16] = {[10] = 0xff, [11] = 0xff};
@@ -307,6 +346,9 @@ static void ipv4_mapped_destination_uses_an_ipv4_source(void **state)
 	assert_int_equal(resolve_ip6(id, "::ffff:192.0.2.2"), 0);
 	assert_ptr_equal(&loop.host.addresses[cma_find_id(&loop.ucma.cma, id)->sgid_index],
 			 find_own("192.0.2.1"));
+	id = create(&a, RDMA_PS_TCP, 0xa);
+	assert_int_equal(resolve_ip6(id, "::ffff:127.0.0.1"), 0);
+	assert_true(ip_is_v4(cma_own_address(cma_find_id(&loop.ucma.cma, id))->ip));
 }
 
 /* As in the kernel, no route leads from an IPv6 address to an IPv4 address, or back. */
@@ -466,6 +508,7 @@ int main(void)
 		TEST(resolve_without_route_fails_at_once),
 		TEST(loopback_does_not_reach_other_hosts),
 		TEST(failed_resolve_binds_to_no_source),
+		TEST(ipv4_loopback_works_with_ipv6_addresses_only),
 		TEST(lost_address_is_no_source),
 		TEST(ipv4_mapped_destination_uses_an_ipv4_source),
 		TEST(source_does_not_reach_the_other_family),
