@@ -202,25 +202,6 @@ static void input_early_requests(struct cma *cma)
 		cm_input(cma->cm, cma->now, &request.path, request.mad);
 }
 
-/* Programs may have tens of thousands of IDs in the list, so it is scanned only when one is due. */
-static void tick_waiting(struct cma *cma)
-{
-	struct cma_id *id, *after;
-
-	if (cma->now < cma->waiting_due)
-		return;
-	cma->waiting_due = UINT64_MAX;
-	for (id = LIST_FIRST(&cma->waiting); id; id = after) {
-		after = LIST_NEXT(id, wait_link);
-		if (id->due <= cma->now) {
-			cma_cancel_resolve(id);
-			cma_finish_resolve_addr(id, -ETIMEDOUT);
-		} else if (id->due < cma->waiting_due) {
-			cma->waiting_due = id->due;
-		}
-	}
-}
-
 uint64_t cma_next_deadline(const struct cma *cma)
 {
 	uint64_t next = cma_early_req_deadline(&cma->early), due = UINT64_MAX;
@@ -239,6 +220,6 @@ uint64_t cma_tick(struct cma *cma, uint64_t now)
 	input_early_requests(cma);
 	if (cma->ops->has_room(cma->ctx))
 		cm_tick(cma->cm, now);
-	tick_waiting(cma);
+	cma_tick_resolve(cma);
 	return cma_next_deadline(cma);
 }

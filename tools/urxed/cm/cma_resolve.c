@@ -193,7 +193,7 @@ static void set_source(struct cma_id *id)
 	}
 }
 
-void cma_finish_resolve_addr(struct cma_id *id, int status)
+static void finish_resolve_addr(struct cma_id *id, int status)
 {
 	if (!status)
 		set_source(id);
@@ -201,14 +201,30 @@ void cma_finish_resolve_addr(struct cma_id *id, int status)
 	cma_emit_event(id, status ? CMA_ADDR_ERROR : CMA_ADDR_RESOLVED, status);
 }
 
+static void note_due(const struct cma_id *id)
+{
+	uint64_t due = id->retry < id->due ? id->retry : id->due;
+
+	if (due < id->cma->waiting_due)
+		id->cma->waiting_due = due;
+}
+
+/*
+ * As in the kernel, a next hop that answers before the program's timeout is reached. A displaced
+ * request is not repeated: it would displace others.
+ */
 void cma_neigh_answer(struct neigh_waiter *w, int status)
 {
 	struct cma_id *id = (struct cma_id *)((char *)w - offsetof(struct cma_id, waiter));
 
+	if (status == -EHOSTUNREACH && !w->displaced) {
+		id->retry = id->cma->now + NEIGH_TRY_NS;
+		note_due(id);
+		return;
+	}
 	LIST_REMOVE(id, wait_link);
 	id->waiting = false;
-	/* The kernel repeats its ARP requests until the program's timeout: same error. */
-	cma_finish_resolve_addr(id, status == -EHOSTUNREACH ? -ETIMEDOUT : status);
+	finish_resolve_addr(id, status == -EHOSTUNREACH ? -ETIMEDOUT : status);
 }
 
 void cma_cancel_resolve(struct cma_id *id)
@@ -327,7 +343,7 @@ static int resolve_next_hop(struct cma_id *id)
 	return rc;
 }
 
-static int start_resolve(struct cma_id *id)
+static int try_resolve(struct cma_id *id)
 {
 	int rc = resolve_next_hop(id);
 
@@ -335,18 +351,23 @@ static int start_resolve(struct cma_id *id)
 	if (rc == -EHOSTUNREACH)
 		rc = -ETIMEDOUT;
 	if (!rc || rc == -ETIMEDOUT) {
-		cma_finish_resolve_addr(id, rc);
+		finish_resolve_addr(id, rc);
 		return 0;
 	}
 	if (rc != -EINPROGRESS)
 		return rc;
 	id->waiter.asker = NEIGH_FOR_CMA;
 	id->waiting = true;
-	id->due = id->cma->now + id->timeout_ms * NS_PER_MS;
-	if (id->due < id->cma->waiting_due)
-		id->cma->waiting_due = id->due;
+	id->retry = UINT64_MAX;
+	note_due(id);
 	LIST_INSERT_HEAD(&id->cma->waiting, id, wait_link);
 	return 0;
+}
+
+static int start_resolve(struct cma_id *id)
+{
+	id->due = id->cma->now + id->timeout_ms * NS_PER_MS;
+	return try_resolve(id);
 }
 
 void cma_restart_resolve(struct cma_id *id)
@@ -355,7 +376,29 @@ void cma_restart_resolve(struct cma_id *id)
 	int rc = resumes ? start_resolve(id) : 0;
 
 	if (rc)
-		cma_finish_resolve_addr(id, rc);
+		finish_resolve_addr(id, rc);
+}
+
+/* Programs may have tens of thousands of IDs in the list, so it is scanned only when one is due. */
+void cma_tick_resolve(struct cma *cma)
+{
+	struct cma_id *id, *after;
+	int rc;
+
+	if (cma->now < cma->waiting_due)
+		return;
+	cma->waiting_due = UINT64_MAX;
+	for (id = LIST_FIRST(&cma->waiting); id; id = after) {
+		after = LIST_NEXT(id, wait_link);
+		if (id->due > cma->now && id->retry > cma->now) {
+			note_due(id);
+			continue;
+		}
+		cma_cancel_resolve(id);
+		rc = id->due > cma->now ? try_resolve(id) : -ETIMEDOUT;
+		if (rc)
+			finish_resolve_addr(id, rc);
+	}
 }
 
 int cma_resolve_addr(struct cma_id *id, const struct cma_addr *src, const struct cma_addr *dst,

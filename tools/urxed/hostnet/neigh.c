@@ -73,6 +73,7 @@ static void displace_entry(struct neigh *n, struct neigh_entry *e)
 
 	n->counters[NEIGH_COUNT_DISPLACED] += e->state == NEIGH_INCOMPLETE;
 	while ((w = LIST_FIRST(&e->waiters))) {
+		w->displaced = true;
 		LIST_REMOVE(w, link);
 		LIST_INSERT_HEAD(&n->lost, w, link);
 	}

@@ -50,7 +50,8 @@ enum neigh_asker { NEIGH_FOR_SESSION, NEIGH_FOR_GSI, NEIGH_FOR_CMA };
 struct neigh_waiter {
 	LIST_ENTRY(neigh_waiter) link;
 	bool waits;
-	uint8_t asker; /* enum neigh_asker; the caller sets it after -EINPROGRESS */
+	bool displaced; /* the answer comes early: other requests need the place in the table */
+	uint8_t asker;  /* enum neigh_asker; the caller sets it after -EINPROGRESS */
 	uid_t user;
 	uint8_t dgid[16];  /* the destination */
 	uint16_t vlan;     /* of the destination */

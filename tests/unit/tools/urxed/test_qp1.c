@@ -277,6 +277,37 @@ static void local_user_resolves_many(void **state)
 		cma_destroy_id(ids[i]);
 }
 
+/* As in the kernel, a station that answers late, but before the program's timeout, is reached. */
+static void resolution_lasts_until_the_timeout_of_the_program(void **state)
+{
+	struct cma_id *late = qp1_create(&net.host, QP1_STRANGER);
+	struct cma_id *never = qp1_create(&net.host, QP1_STRANGER);
+	struct cma_addr to;
+	uint8_t ip[16];
+
+	(void)state;
+	memset(net.host.events, 0, sizeof(net.host.events));
+	qp1_on_link(ip, 77);
+	to = qp1_addr(ip, QP1_HEARD);
+	assert_int_equal(cma_resolve_addr(late, NULL, &to, 10000), 0);
+	qp1_run(&net, net.now + 5 * QP1_SECOND, ONE_BY_ONE);
+	assert_int_equal(net.host.events[CMA_ADDR_ERROR], 0);
+	net.answers = true;
+	qp1_run(&net, net.now + 4 * QP1_SECOND, ONE_BY_ONE);
+	assert_int_equal(net.host.events[CMA_ADDR_RESOLVED], 1);
+	net.answers = false;
+	qp1_on_link(ip, 78);
+	to = qp1_addr(ip, QP1_HEARD);
+	net.host.cma.now = net.now;
+	assert_int_equal(cma_resolve_addr(never, NULL, &to, 10000), 0);
+	qp1_run(&net, net.now + 10 * QP1_SECOND - 1, ONE_BY_ONE);
+	assert_int_equal(net.host.events[CMA_ADDR_ERROR], 0);
+	qp1_run(&net, net.now + 1, ONE_BY_ONE);
+	assert_int_equal(net.host.events[CMA_ADDR_ERROR], 1);
+	cma_destroy_id(late);
+	cma_destroy_id(never);
+}
+
 /* A sender that answers no ARP cannot get a reply of a program, but refusals: to its own MAC. */
 static void reply_of_a_program_needs_address_resolution(void **state)
 {
@@ -508,6 +539,7 @@ int main(void)
 		TEST(flood_with_the_peers_address_is_not_the_peer),
 		TEST(false_arp_claims_do_not_redirect_mads),
 		TEST(local_user_resolves_many),
+		TEST(resolution_lasts_until_the_timeout_of_the_program),
 		TEST(reply_of_a_program_needs_address_resolution),
 		TEST(mads_wait_for_their_next_hop),
 		TEST(mads_wait_for_room_in_the_switch),
