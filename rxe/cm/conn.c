@@ -396,11 +396,6 @@ enum cm_state cm_state(const struct cm_conn *conn)
 	return conn->state;
 }
 
-uint32_t cm_local_id(const struct cm_conn *conn)
-{
-	return conn->local_id;
-}
-
 const struct cm_channel *cm_channel(const struct cm_conn *conn)
 {
 	return &conn->channel;

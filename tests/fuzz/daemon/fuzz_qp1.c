@@ -10,6 +10,7 @@
  * up from input to input. Each LONG_INPUTS-th input may send as many frames in one step as QP1
  * cannot keep.
  */
+#include "conn_id.h"
 #include "qp1_net.h"
 #include "script.h"
 #include "world.h"
@@ -113,7 +114,7 @@ static void send_message(struct script *in)
 	bytes[24 + 50] = CM_MTU_MAX << 4; /* of a REQ, else its path MTU would be invalid */
 	choose_source(in, ip);
 	if (net.host.n_requests && net.host.requests[0]->conn)
-		craft_put32(bytes + 28, cm_local_id(net.host.requests[0]->conn));
+		craft_put32(bytes + 28, conn_id(net.host.requests[0]->conn));
 	for (uint8_t i = 0; i < n && in->left; i++) {
 		uint8_t at = script_get8(in);
 

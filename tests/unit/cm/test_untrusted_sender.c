@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Messages of senders that are not the peer: unknown IDs, forged answers, floods. */
 #include "cm_net.h"
+#include "conn_id.h"
 
 /* --- Strangers */
 
@@ -61,8 +62,8 @@ static void test_third_party_cannot_end_or_take_a_connection(void **state)
 	for (int i = 0; i < 4; i++) {
 		/* All begin with both IDs. */
 		mads[i].tid = net.last[CM_REQ].tid;
-		mads[i].rej.local_id = cm_local_id(b_end()->conn);
-		mads[i].rej.remote_id = cm_local_id(a_end()->conn);
+		mads[i].rej.local_id = conn_id(b_end()->conn);
+		mads[i].rej.remote_id = conn_id(a_end()->conn);
 	}
 	net.verdict = CM_REJECT_NO_LISTENER;
 	for (uint32_t i = 0; i < sizeof(mads) / sizeof(mads[0]); i++) {
@@ -114,7 +115,7 @@ static void test_equal_seeds_give_equal_local_ids(void **state)
 
 		assert_int_equal(cm_create(&ops, NULL, 1, seed, &cm), 0);
 		assert_int_equal(cm_connect(cm, 1, &request, NULL, &conn), 0);
-		ids[i] = cm_local_id(conn);
+		ids[i] = conn_id(conn);
 		cm_destroy(cm);
 	}
 	assert_int_equal(ids[0], ids[1]);
@@ -139,7 +140,7 @@ static void test_answers_need_the_transaction_id(void **state)
 	(void)state;
 	connect_pair(0);
 	for (uint32_t i = 0; i < n; i++) {
-		mads[i].rej.remote_id = cm_local_id(a_end()->conn);
+		mads[i].rej.remote_id = conn_id(a_end()->conn);
 		mads[i].tid = net.last[CM_REQ].tid + 1;
 		arrives_from(B, &mads[i]);
 		expect_state(a_end(), CM_REQ_SENT);
@@ -162,7 +163,7 @@ static void test_sidr_answer_needs_the_transaction_id(void **state)
 
 	(void)state;
 	resolve();
-	mad.sidr_rep.request_id = cm_local_id(a_end()->conn);
+	mad.sidr_rep.request_id = conn_id(a_end()->conn);
 	mad.tid = net.last[CM_SIDR_REQ].tid + 1;
 	arrives_from(B, &mad);
 	expect_state(a_end(), CM_SIDR_REQ_SENT);
@@ -413,7 +414,7 @@ static void test_released_connections_are_limited(void **state)
 
 		flood_req(0, i, true);
 		assert_int_equal(cm_accept(crowd.conns[0], net.now, &param), 0);
-		rtu.pair.remote_id = cm_local_id(crowd.conns[0]);
+		rtu.pair.remote_id = conn_id(crowd.conns[0]);
 		cm_mad_build(&rtu, bytes);
 		cm_input(net.cm[B], net.now, &path, bytes);
 		assert_int_equal(cm_state(crowd.conns[0]), CM_ESTABLISHED);
@@ -447,7 +448,7 @@ static void test_req_with_huge_timeouts_holds_no_connection(void **state)
 	net.lose = 1u << CM_REP | 1u << CM_DREQ;
 	net.lose_n = UINT32_MAX;
 	assert_int_equal(accept_pair(0), 0);
-	mad = (struct cm_mad){.attr = CM_RTU, .pair = {9, cm_local_id(b_end()->conn)}};
+	mad = (struct cm_mad){.attr = CM_RTU, .pair = {9, conn_id(b_end()->conn)}};
 	cm_mad_build(&mad, bytes);
 	cm_input(net.cm[B], net.now, &path, bytes);
 	expect_state(b_end(), CM_ESTABLISHED);

@@ -206,7 +206,6 @@ int cm_sidr_answer(struct cm_conn *conn, const struct cm_sidr_reply *reply);
 void cm_release(struct cm_conn *conn, uint64_t now);
 
 enum cm_state cm_state(const struct cm_conn *conn);
-uint32_t cm_local_id(const struct cm_conn *conn);
 
 /* Attributes for the queue pair of a connection, as far as messages have set them. */
 struct cm_channel {
