@@ -128,6 +128,7 @@ int pv_activate(struct pvrdma *dev)
 	if (rc)
 		return rc;
 	dev->active = true;
+	dev->told_down = !dev->link_up;
 	dev->activations++;
 	pv_hca_attach(dev);
 	return 0;
@@ -251,7 +252,7 @@ bool pvrdma_poll(struct pvrdma *dev, uint64_t now)
 	pv_pass_time(dev, now);
 	if (dev->no_master)
 		return false;
-	some = pv_port_poll(dev);
+	some = pv_port_report_link(dev);
 	some |= pv_doorbell_pages_look(dev);
 	return pv_qp_poll(dev) || some;
 }

@@ -43,14 +43,12 @@ uint32_t pv_port_path_mtu(const struct pvrdma *dev)
 	return path_mtu ? path_mtu : PATH_MTU_MIN;
 }
 
-/*
- * Sends the driver an event with the link's present state. False: no event was sent, because the
- * NIC or the device is not active, or the device may not access memory, or is paused. The NIC's
- * driver tells PVRDMA's driver that the NIC is down.
- */
-static bool report_link(struct pvrdma *dev)
+/* The NIC's driver tells PVRDMA's driver that the NIC is down. */
+bool pv_port_report_link(struct pvrdma *dev)
 {
-	if (!dev->active || dev->no_master || dev->paused || !nic_of(dev).active)
+	const bool known = dev->told_down == !dev->link_up;
+
+	if (known || !dev->active || dev->no_master || dev->paused || !nic_of(dev).active)
 		return false;
 	pv_event_report_port(dev, dev->link_up ? PV_EVENT_PORT_ACTIVE : PV_EVENT_PORT_ERR, PV_PORT);
 	dev->told_down = !dev->link_up;
@@ -59,19 +57,6 @@ static bool report_link(struct pvrdma *dev)
 
 void pvrdma_set_link(struct pvrdma *dev, bool up)
 {
-	if (dev->link_up == up)
-		return;
 	dev->link_up = up;
-	report_link(dev);
-}
-
-void pv_port_catch_up(struct pvrdma *dev)
-{
-	if (!dev->link_up && !dev->told_down)
-		report_link(dev);
-}
-
-bool pv_port_poll(struct pvrdma *dev)
-{
-	return dev->told_down && dev->link_up && report_link(dev);
+	pv_port_report_link(dev);
 }

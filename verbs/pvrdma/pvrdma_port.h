@@ -15,16 +15,14 @@ bool pv_port_has_mac(const struct pvrdma *dev, const uint8_t mac[6]);
 /* Whether the port is up: the NIC is active, and the link is up. */
 bool pv_port_is_up(const struct pvrdma *dev);
 /*
- * Reports a link that has returned while the NIC was not active. The NIC's driver stops and starts
- * the NIC for a new MTU, for example, and tells PVRDMA's driver nothing. True: an event was sent.
+ * Sends the driver an event with the link's present state if the driver knows another one. False:
+ * no event was sent, because the driver knows the state, the NIC or the device is not active, or
+ * the device may not access memory or is paused. pvrdma_poll calls it, too: the NIC's driver stops
+ * and starts the NIC for a new MTU, for example, and no call tells the device so.
  */
-bool pv_port_poll(struct pvrdma *dev);
+bool pv_port_report_link(struct pvrdma *dev);
 /* The longest path MTU, in bytes, whose packets fit the MTU of the device and, if active, of the
  * NIC. */
 uint32_t pv_port_path_mtu(const struct pvrdma *dev);
-
-/* Call it when the device may access memory again, or goes on: reports a link that has gone down
- * meanwhile. */
-void pv_port_catch_up(struct pvrdma *dev);
 
 #endif

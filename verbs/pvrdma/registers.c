@@ -55,7 +55,7 @@ void pvrdma_set_bus_master(struct pvrdma *dev, bool on)
 	if (on) {
 		set_mask(dev, dev->imr);
 		pv_hca_attach(dev);
-		pv_port_catch_up(dev);
+		pv_port_report_link(dev);
 	} else if (dev->active) {
 		urxe_copy_rights_withdraw(dev->engine);
 	}
@@ -76,10 +76,8 @@ static int unquiesce(struct pvrdma *dev)
 {
 	if (!dev->active)
 		return -EINVAL;
-	if (!pv_port_is_up(dev))
-		return -ENETDOWN;
-	dev->told_down = false;
-	return 0;
+	dev->told_down = !pv_port_is_up(dev);
+	return dev->told_down ? -ENETDOWN : 0;
 }
 
 static int control(struct pvrdma *dev, uint32_t value)

@@ -661,6 +661,32 @@ static void test_driver_learns_that_the_new_link_is_down(void **state)
 	pair_close(&p);
 }
 
+/* The driver was activated without a link. */
+static void test_driver_learns_that_the_new_link_is_up(void **state)
+{
+	struct guest g, other;
+	struct pv_eqe eqe;
+	uint8_t *stream;
+	size_t length;
+
+	(void)state;
+	guest_open(&g, &(struct guest_attr){.id = 2});
+	guest_open(&other, &(struct guest_attr){.id = 2});
+	pvrdma_set_link(g.dev, false);
+	guest_start(&g);
+	stream = save(&g, &length);
+	assert_int_equal(pvrdma_restore(other.dev, 0, stream, length), 0);
+	memcpy(other.bytes, g.bytes, GUEST_MEMORY);
+	other.async = g.async;
+	pvrdma_resume(other.dev, 0);
+	assert_true(guest_event(&other, &eqe));
+	assert_int_equal(eqe.type, PV_EVENT_PORT_ACTIVE);
+	other.async = (struct pages){0};
+	free(stream);
+	guest_close(&other);
+	guest_close(&g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -684,6 +710,7 @@ int main(void)
 		cmocka_unit_test(test_restore_refuses_objects_without_an_engine),
 		cmocka_unit_test(test_restore_demands_the_qpn_from_the_host),
 		cmocka_unit_test(test_driver_learns_that_the_new_link_is_down),
+		cmocka_unit_test(test_driver_learns_that_the_new_link_is_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -289,7 +289,6 @@ static void test_link_event_waits_for_bus_mastering(void **state)
 	pvrdma_set_link(g->dev, true);
 	assert_false(guest_event(g, &eqe));
 	pvrdma_set_bus_master(g->dev, true);
-	assert_true(pvrdma_poll(g->dev, g->now));
 	assert_true(guest_event(g, &eqe));
 	assert_int_equal(eqe.type, 9);
 	assert_false(guest_event(g, &eqe));
@@ -382,7 +381,7 @@ static void test_port_follows_the_nic(void **state)
 	guest_close(&g);
 }
 
-/* The link returns while the NIC's driver changes the MTU, which causes no event of the NIC. */
+/* The link changes while the NIC's driver changes the MTU, which causes no event of the NIC. */
 static void test_port_event_waits_until_the_nic_is_active(void **state)
 {
 	struct pvrdma_nic nic = {.active = true, .mtu = 1500};
@@ -405,7 +404,54 @@ static void test_port_event_waits_until_the_nic_is_active(void **state)
 	assert_int_equal(eqe.type, 9);
 	assert_false(pvrdma_poll(g.dev, g.now));
 	assert_false(guest_event(&g, &eqe));
+	nic.active = false;
+	pvrdma_set_link(g.dev, false);
+	nic.active = true;
+	assert_true(pvrdma_poll(g.dev, g.now));
+	assert_true(guest_event(&g, &eqe));
+	assert_int_equal(eqe.type, 10);
 	guest_close(&g);
+}
+
+/* The driver knows it from the error of UNQUIESCE, and no event has told it. */
+static void test_return_of_a_link_refused_by_unquiesce_is_reported_after_a_pause(void **state)
+{
+	struct pvrdma_nic nic = {.active = true, .mtu = 1500};
+	struct pvrdma_owner owner;
+	struct guest g;
+	struct pv_eqe eqe;
+
+	(void)state;
+	open_with_nic(&g, &owner, &nic);
+	nic.active = false;
+	pvrdma_set_link(g.dev, false);
+	nic.active = true;
+	assert_int_equal(unquiesce(&g), ENETDOWN);
+	pvrdma_pause(g.dev, g.now);
+	pvrdma_set_link(g.dev, true);
+	assert_false(guest_event(&g, &eqe));
+	pvrdma_resume(g.dev, g.now);
+	assert_true(guest_event(&g, &eqe));
+	assert_int_equal(eqe.type, 9);
+	assert_false(guest_event(&g, &eqe));
+	guest_close(&g);
+}
+
+/* The driver has asked for the port's state while the link was down. */
+static void test_return_of_a_link_down_at_activation_is_reported(void **state)
+{
+	struct guest *g = *state;
+	struct pv_eqe eqe;
+
+	pvrdma_set_link(g->dev, false);
+	guest_start(g);
+	assert_int_equal(query_port(g).state, 1);
+	pvrdma_set_bus_master(g->dev, false);
+	pvrdma_set_link(g->dev, true);
+	pvrdma_set_bus_master(g->dev, true);
+	assert_true(guest_event(g, &eqe));
+	assert_int_equal(eqe.type, 9);
+	assert_false(guest_event(g, &eqe));
 }
 
 static void test_active_mtu_follows_the_nic(void **state)
@@ -623,6 +669,9 @@ int main(void)
 		GUEST_TEST(test_link_event_waits_while_the_device_is_paused),
 		cmocka_unit_test(test_port_follows_the_nic),
 		cmocka_unit_test(test_port_event_waits_until_the_nic_is_active),
+		cmocka_unit_test(
+			test_return_of_a_link_refused_by_unquiesce_is_reported_after_a_pause),
+		GUEST_TEST(test_return_of_a_link_down_at_activation_is_reported),
 		cmocka_unit_test(test_active_mtu_follows_the_nic),
 		cmocka_unit_test(test_path_mtu_above_the_active_one_is_refused),
 		GUEST_TEST(test_event_ring_wraps),

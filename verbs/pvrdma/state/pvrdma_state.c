@@ -35,7 +35,7 @@ void pvrdma_resume(struct pvrdma *dev, uint64_t now)
 		return;
 	urxe_copy_rights_publish(dev->engine);
 	pv_hca_attach(dev);
-	pv_port_catch_up(dev);
+	pv_port_report_link(dev);
 }
 
 int pvrdma_save(struct pvrdma *dev, uint64_t now, uint8_t **stream, size_t *length)
