@@ -234,6 +234,8 @@ bool urxe_qp_flush_acks(struct urxe_qp *qp)
 		timer_clear(&qp->ack_timer);
 		resp_ack_again(qp);
 	}
+	if (qp->resp.ack_due)
+		qp_schedule_first(qp);
 	return qp->resp.ack_due;
 }
 

@@ -13,6 +13,13 @@ void qp_schedule(struct urxe_qp *qp)
 	TAILQ_INSERT_TAIL(&qp->dev->ready, qp, ready_link);
 }
 
+void qp_schedule_first(struct urxe_qp *qp)
+{
+	qp_unschedule(qp);
+	qp->queued = true;
+	TAILQ_INSERT_HEAD(&qp->dev->ready, qp, ready_link);
+}
+
 void qp_unschedule(struct urxe_qp *qp)
 {
 	if (!qp->queued)

@@ -377,6 +377,8 @@ static inline void qp_begin_next_send(struct urxe_qp *qp)
 
 /* Tells urxe_output that the QP may have something to send. */
 void qp_schedule(struct urxe_qp *qp);
+/* Tells urxe_output to begin with this QP. */
+void qp_schedule_first(struct urxe_qp *qp);
 /* Takes the QP out of dev->ready: its turn has come, or it has nothing to send any more. */
 void qp_unschedule(struct urxe_qp *qp);
 /* Reports an asynchronous event of the QP to the device's owner. */

@@ -19,7 +19,12 @@
 #define IPV4_FRAGMENT 0x3fff
 /* Rounds of pvrdma_output whose frames may all be for the device itself. */
 #define LOOPBACK_ROUNDS 64
-#define STAGED_MAX      64
+/* Frames of a call of the engine for a QP that ends: a request may go before its acknowledgement.
+ */
+#define STAGED_BURST  2
+#define STAGED_ROUNDS 32
+/* All QPs may end before frames can leave. */
+#define STAGED_MAX (STAGED_BURST * PV_MAX_QP)
 
 static uint16_t read16(const uint8_t *at)
 {
@@ -154,22 +159,41 @@ static uint32_t fill_frames(struct pvrdma *dev, struct urxe_frame *frames, uint3
 	return n;
 }
 
-void pv_frames_stage(struct pvrdma *dev)
+static void stage(struct pvrdma *dev, const struct urxe_frame *frame)
 {
-	while (dev->n_staged < STAGED_MAX) {
-		uint32_t room = dev->attr.mtu + 18;
-		struct pv_staged *staged = malloc(sizeof(*staged) + room);
+	const uint32_t bytes = urxe_frame_bytes(frame);
+	struct pv_staged *staged = malloc(sizeof(*staged) + bytes);
 
-		if (!staged)
-			return;
-		staged->frame = (struct urxe_frame){.data = staged->data, .room = room};
-		if (!fill_frames(dev, &staged->frame, 1)) {
-			free(staged);
-			return;
-		}
-		STAILQ_INSERT_TAIL(&dev->staged, staged, link);
-		dev->n_staged++;
-	}
+	if (!staged)
+		return;
+	staged->frame = *frame;
+	staged->frame.data = memcpy(staged->data, frame->data, bytes);
+	STAILQ_INSERT_TAIL(&dev->staged, staged, link);
+	dev->n_staged++;
+}
+
+static void stage_burst(struct pvrdma *dev, uint8_t *bytes, uint32_t room)
+{
+	struct urxe_frame frames[STAGED_BURST];
+	uint32_t n;
+
+	for (uint32_t i = 0; i < STAGED_BURST; i++)
+		frames[i] = (struct urxe_frame){.data = bytes + i * room, .room = room};
+	n = keep_foreign(dev, frames, urxe_output(dev->engine, dev->now, frames, STAGED_BURST));
+	for (uint32_t i = 0; i < n; i++)
+		stage(dev, &frames[i]);
+}
+
+void pv_frames_stage_acks(struct pvrdma *dev, struct urxe_qp *qp)
+{
+	const uint32_t room = dev->attr.mtu + 18;
+	uint8_t *bytes = malloc(STAGED_BURST * (size_t)room);
+
+	for (unsigned round = 0;
+	     bytes && round < STAGED_ROUNDS && dev->n_staged < STAGED_MAX && urxe_qp_flush_acks(qp);
+	     round++)
+		stage_burst(dev, bytes, room);
+	free(bytes);
 }
 
 static void drop_first_staged(struct pvrdma *dev)

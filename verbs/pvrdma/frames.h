@@ -6,10 +6,11 @@
 #include "pvrdma_device.h"
 
 /*
- * Builds frames that the engine has to send now, and keeps them for pvrdma_output. Call it before a
- * QP is destroyed or reset, which could not send them later. It keeps at most 64 frames.
+ * Builds the acknowledgement that the QP owes its peer, with up to 64 frames that go before it, and
+ * keeps them for pvrdma_output. Call it before the QP is destroyed, reset or failed, and can send
+ * nothing more.
  */
-void pv_frames_stage(struct pvrdma *dev);
+void pv_frames_stage_acks(struct pvrdma *dev, struct urxe_qp *qp);
 /* Frees the kept frames, unsent. */
 void pv_frames_drop(struct pvrdma *dev);
 

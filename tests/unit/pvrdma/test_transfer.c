@@ -677,6 +677,58 @@ static void test_ended_qp_acknowledges(void **state)
 	}
 }
 
+/* Guest 0 sends a message to the QP of guest 1, which ends as soon as the message has arrived. */
+static void send_to_ending_qp(struct pair *p, struct qp qp[2], uint64_t wr_id)
+{
+	const struct pvrdma_sq_wqe_hdr header = {.wr_id = wr_id,
+						 .num_sge = 1,
+						 .opcode = PVRDMA_WR_SEND,
+						 .send_flags = URXE_SEND_SIGNALED};
+	const struct pvrdma_sge sge = buffer_sge(&p->buffer[0], 0, 100),
+				to = buffer_sge(&p->buffer[1], 0, 100);
+	uint8_t bytes[2048];
+	struct urxe_frame frame = {.data = bytes, .room = sizeof(bytes)};
+	struct pvrdma_cqe cqe;
+
+	for (int i = 0; i < 2; i++)
+		qp_open(&p->guest[i], &qp[i],
+			&(struct qp_attr){
+				.type = PV_QPT_RC, .send_cq = &p->cq[i], .recv_cq = &p->cq[i]});
+	for (int i = 0; i < 2; i++)
+		qp_connect(&p->guest[i], &qp[i], &p->guest[!i], &qp[!i]);
+	qp_post_recv(&p->guest[1], &qp[1], wr_id, &to, 1);
+	qp_post_send(&p->guest[0], &qp[0], &header, &sge);
+	assert_int_equal(pvrdma_output(p->guest[0].dev, 0, &frame, 1), 1);
+	pvrdma_input(p->guest[1].dev, 0, &frame, 1);
+	assert_true(cq_poll(&p->guest[1], &p->cq[1], &cqe));
+	qp_close(&p->guest[1], &qp[1]);
+}
+
+/* Another QP has many packets to send, none of which leaves before the QPs have ended. */
+static void test_ended_qps_acknowledge_beside_a_busy_one(void **state)
+{
+	struct pair *p = *state;
+	struct pvrdma_sq_wqe_hdr header = rdma_header(p, PVRDMA_WR_RDMA_WRITE, 0);
+	const struct pvrdma_sge sge = buffer_sge(&p->buffer[1], 100, BUFFER - 100);
+	struct qp ending[4][2];
+	struct pvrdma_cqe cqe;
+
+	header.wr.rdma.remote_addr = p->buffer[0].va + 100;
+	header.wr.rdma.rkey = p->buffer[0].key;
+	buffer_fill(&p->guest[1], &p->buffer[1], 100, BUFFER - 100, 3);
+	qp_post_send(&p->guest[1], &p->qp[1], &header, &sge);
+	for (unsigned i = 0; i < 4; i++)
+		send_to_ending_qp(p, ending[i], i);
+	net_run(&p->net);
+	for (unsigned i = 0; i < 4; i++) {
+		assert_true(cq_poll(&p->guest[0], &p->cq[0], &cqe));
+		assert_int_equal(cqe.status, PVRDMA_WC_SUCCESS);
+		qp_close(&p->guest[0], &ending[i][0]);
+	}
+	expect_cqe(p, 1, 1, PVRDMA_WC_SUCCESS, PVRDMA_WC_RDMA_WRITE);
+	assert_true(buffer_has(&p->guest[0], &p->buffer[0], 100, BUFFER - 100, 3));
+}
+
 /* A tagged GID: frames between VLANs do not arrive, frames within one do. */
 static void test_gids_in_different_vlans_do_not_connect(void **state)
 {
@@ -728,6 +780,7 @@ int main(void)
 		cmocka_unit_test(test_rings_wrap_without_loss),
 		cmocka_unit_test(test_poll_finds_requests_without_doorbell),
 		cmocka_unit_test(test_ended_qp_acknowledges),
+		PAIR_TEST(test_ended_qps_acknowledge_beside_a_busy_one),
 		cmocka_unit_test(test_gids_in_different_vlans_do_not_connect),
 	};
 

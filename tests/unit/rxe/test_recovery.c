@@ -456,6 +456,38 @@ static void test_flush_acks_sends_the_repeated_ack_at_once(void **state)
 	engine_close(&e);
 }
 
+/* Behind at most one request of the QP, and before the packets of a QP that was ready earlier. */
+static void test_flushed_ack_precedes_packets_of_other_qps(void **state)
+{
+	const struct post write = {.opcode = URXE_WR_RDMA_WRITE, .length = 8 * PAYLOAD};
+
+	(void)state;
+	for (unsigned sends = 0; sends < 2; sends++) {
+		struct conn_attr conn = message_conn();
+		static uint8_t data[2][4300];
+		struct urxe_frame frames[2] = {{.data = data[0], .room = sizeof(data[0])},
+					       {.data = data[1], .room = sizeof(data[1])}};
+		struct endpoint end[2];
+		struct engine e;
+
+		open_reordering(&e, &conn);
+		memcpy(end, e.end, sizeof(end));
+		conn_open(e.pair, &conn, e.end);
+		expect_quiet(&e);
+		post_send(&e, 1, &write);
+		memcpy(e.end, end, sizeof(end));
+		if (sends)
+			post_send(&e, 1, &write);
+		inject_write(&e, &conn, 0, 0x11);
+		assert_true(urxe_qp_flush_acks(e.end[1].qp));
+		assert_int_equal(urxe_output(e.b->dev, e.pair->now, frames, 2), 2);
+		assert_int_equal(frames[sends].dest_qpn, e.end[0].qpn);
+		assert_true(frames[sends].acknowledges);
+		assert_false(urxe_qp_flush_acks(e.end[1].qp));
+		engine_close(&e);
+	}
+}
+
 /*
  * The repaired packet arrives, and the responder had kept the rest: it acknowledges everything. A
  * strict requester repeats the rest nevertheless, and may lose the acknowledgement: the responder
@@ -641,6 +673,7 @@ int main(void)
 		cmocka_unit_test(test_repetition_without_pause_is_acknowledged),
 		cmocka_unit_test(test_repeated_ack_ends_before_an_outstanding_read),
 		cmocka_unit_test(test_flush_acks_sends_the_repeated_ack_at_once),
+		cmocka_unit_test(test_flushed_ack_precedes_packets_of_other_qps),
 		cmocka_unit_test(test_repaired_gap_acknowledges_everything),
 		cmocka_unit_test(test_ack_half_the_psn_space_behind_is_not_repeated),
 		cmocka_unit_test(test_reordered_packets_get_one_ack),

@@ -5,6 +5,7 @@
 #include <rxe/offload.h>
 
 #include "commands/pvrdma_command.h"
+#include "frames.h"
 #include "object.h"
 #include "pvrdma_port.h"
 #include "queues/path.h"
@@ -176,7 +177,7 @@ int pv_cmd_destroy_qp(struct pvrdma *dev, const union pv_request *request,
 
 	if (!qp)
 		return -ENOENT;
-	pv_qp_send_delayed_acks(qp);
+	pv_frames_stage_acks(dev, qp->qp);
 	response->destroy_qp.events_reported = qp->events;
 	pv_qp_close(qp);
 	return 0;

@@ -226,12 +226,6 @@ static void stop_waiting(struct pv_qp *qp)
 	qp->waiting = false;
 }
 
-void pv_qp_send_delayed_acks(struct pv_qp *qp)
-{
-	if (urxe_qp_flush_acks(qp->qp))
-		pv_frames_stage(qp->object.dev);
-}
-
 void pv_qp_close(struct pv_qp *qp)
 {
 	struct pvrdma *dev = qp->object.dev;
@@ -275,7 +269,7 @@ int pv_qp_modify(struct pv_qp *qp, const struct urxe_qp_attr *attr, uint32_t mas
 	int rc;
 
 	if (ends)
-		pv_qp_send_delayed_acks(qp);
+		pv_frames_stage_acks(qp->object.dev, qp->qp);
 	announce_connection(qp, attr, mask);
 	rc = urxe_qp_modify(qp->qp, qp->object.dev->now, attr, mask);
 	if (rc || !(mask & URXE_QP_STATE))
