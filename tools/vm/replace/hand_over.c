@@ -62,14 +62,17 @@ static int stop_function(struct vm *vm, struct function *f, uint64_t end)
 	return rc;
 }
 
-/* Also after an error: as many functions as it returns in *stopped have stopped. */
-static int stop_functions(struct vm *vm, uint32_t *stopped)
+/*
+ * PVRDMA stops first: the messages that it handles before may leave frames, which the process sends
+ * only while both functions run. Also after an error: the functions from *running on have stopped.
+ */
+static int stop_functions(struct vm *vm, uint32_t *running)
 {
 	const uint64_t end = now_ns() + STOP_NS;
 	int rc = 0;
 
-	for (*stopped = 0; *stopped < BUNDLE_FUNCTIONS && !rc; *stopped += !rc)
-		rc = stop_function(vm, vm_function(vm, *stopped), end);
+	for (*running = BUNDLE_FUNCTIONS; *running && !rc; *running -= !rc)
+		rc = stop_function(vm, vm_function(vm, *running - 1), end);
 	return rc;
 }
 
@@ -138,12 +141,12 @@ static void leave(struct vm *vm)
 void hand_over(struct vm *vm)
 {
 	struct vm_replacement *r = &vm->replacement;
-	uint32_t stopped = 0;
+	uint32_t running = BUNDLE_FUNCTIONS;
 	int rc = channel_receive(r->requester);
 
 	if (!rc) {
 		r->handing_over = true;
-		rc = stop_functions(vm, &stopped) ?: hand_over_stopped(vm);
+		rc = stop_functions(vm, &running) ?: hand_over_stopped(vm);
 	}
 	if (!rc) {
 		leave(vm);
@@ -153,8 +156,8 @@ void hand_over(struct vm *vm)
 	channel_send(r->requester, rc);
 	hand_over_close(vm);
 	machine_peers_admit_senders(&vm->peers);
-	while (stopped)
-		vnic_vfio_server_resume(vm_function(vm, --stopped)->server);
+	for (uint32_t i = running; i < BUNDLE_FUNCTIONS; i++)
+		vnic_vfio_server_resume(vm_function(vm, i)->server);
 	r->handing_over = false;
 	log_line("the machine's device stays with this process: %s", explain_failure(rc));
 }

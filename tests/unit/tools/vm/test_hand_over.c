@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -168,6 +169,83 @@ static void old_process_keeps_the_machine_that_the_new_one_cannot_watch(void **s
 	close(ends[1]);
 }
 
+/* --- A machine without a daemon and without a hypervisor */
+
+struct machine {
+	struct vm *vm;
+	char dir[32], nic[48], rdma[48], replace[48];
+};
+
+static int open_machine(void **state)
+{
+	static struct machine m;
+	const struct vm_attr attr = {.run_dir = m.dir,
+				     .name = "",
+				     .path = m.nic,
+				     .rdma_path = m.rdma,
+				     .replace_path = m.replace,
+				     .mac = {2, 0, 0, 0, 1, 1},
+				     .mtu = 1500,
+				     .incoming = true};
+	char error[VM_ERROR];
+
+	strcpy(m.dir, "/tmp/urxe-test-XXXXXX");
+	if (!mkdtemp(m.dir))
+		return -1;
+	snprintf(m.nic, sizeof(m.nic), "%s/nic", m.dir);
+	snprintf(m.rdma, sizeof(m.rdma), "%s/rdma", m.dir);
+	snprintf(m.replace, sizeof(m.replace), "%s/replace", m.dir);
+	*state = &m;
+	return vm_create(&attr, &m.vm, error);
+}
+
+static int close_machine(void **state)
+{
+	struct machine *m = *state;
+
+	vm_destroy(m->vm);
+	return rmdir(m->dir);
+}
+
+/* Another process asks for the device, and ends. */
+static void try_to_hand_over(struct vm *of)
+{
+	int ends[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	assert_int_equal(channel_send(ends[1], 0), 0);
+	close(ends[1]);
+	of->replacement.requester = ends[0];
+	hand_over(of);
+	assert_false(of->replacement.replaced);
+	assert_false(of->nic.function.paused || of->rdma.function.paused || of->paused);
+}
+
+static bool nic_paused_first, rdma_paused_first;
+static void (*follow_change)(void *ctx);
+
+static void note_first_pause(void *ctx)
+{
+	const struct vm *of = ctx;
+
+	nic_paused_first |= of->nic.function.paused && !rdma_paused_first;
+	rdma_paused_first |= of->rdma.function.paused && !nic_paused_first;
+	follow_change(ctx);
+}
+
+/* Before PVRDMA stops, it may handle a message that leaves frames: a machine whose NIC has stopped
+ * would not send them. */
+static void pvrdma_stops_before_the_nic(void **state)
+{
+	struct machine *m = *state;
+
+	follow_change = m->vm->owner.changed;
+	m->vm->owner.changed = note_first_pause;
+	try_to_hand_over(m->vm);
+	assert_true(rdma_paused_first);
+	assert_false(nic_paused_first);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -177,6 +255,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			old_process_keeps_the_machine_that_the_new_one_cannot_watch,
 			listen_anywhere, close_all),
+		cmocka_unit_test_setup_teardown(pvrdma_stops_before_the_nic, open_machine,
+						close_machine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
