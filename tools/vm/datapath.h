@@ -32,7 +32,7 @@ struct datapath {
 	 * added a frame, without a doorbell, before it saw the end of `polling`. 0 = no need.
 	 */
 	uint64_t look_again_at;
-	bool link_full;         /* the ring to urxed had no room for a frame */
+	bool link_full;         /* the ring to urxed, or an inbox, had no room for a frame */
 	uint64_t blocked_since; /* since when a frame waits for a receive buffer; 0 = none waits */
 	bool rdma_moved;        /* the last datapath_run had frames or requests of PVRDMA */
 	struct announcement_limit announced; /* of announcements to PVRDMA */

@@ -307,6 +307,17 @@ static bool run_devices(struct vm *vm, uint64_t now)
 
 /* Rounds in which frames that wait may leave, before the machine stands still. */
 #define LAST_ROUNDS 64
+/* After a round in which the ring to urxed, or a peer's inbox, had no room. */
+#define FULL_PAUSE_NS 50000
+
+static bool wait_for_room(const struct vm *vm)
+{
+	const struct timespec pause = {.tv_nsec = FULL_PAUSE_NS};
+
+	if (vm->datapath.link_full)
+		nanosleep(&pause, NULL);
+	return vm->datapath.link_full;
+}
 
 static void finish_frames(void *ctx)
 {
@@ -315,8 +326,9 @@ static void finish_frames(void *ctx)
 	/* Frames of the switch may still be the old process's. */
 	if (vm->replacement.taking_over)
 		return;
-	for (int i = 0; i < LAST_ROUNDS && !vm->paused && run_devices(vm, now_ns()); i++)
-		;
+	for (int i = 0; i < LAST_ROUNDS && !vm->paused; i++)
+		if (!run_devices(vm, now_ns()) && !wait_for_room(vm))
+			break;
 }
 
 static void return_to_switch(struct vm *vm)

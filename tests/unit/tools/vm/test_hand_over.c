@@ -246,6 +246,30 @@ static void pvrdma_stops_before_the_nic(void **state)
 	assert_false(nic_paused_first);
 }
 
+/* Rounds of the datapath in which the ring to urxed has no room. */
+static unsigned full_rounds;
+
+bool __real_datapath_run(struct datapath *f, uint64_t now);
+bool __wrap_datapath_run(struct datapath *f, uint64_t now);
+
+bool __wrap_datapath_run(struct datapath *f, uint64_t now)
+{
+	if (!full_rounds)
+		return __real_datapath_run(f, now);
+	f->link_full = --full_rounds;
+	return !full_rounds;
+}
+
+/* The other process does not get frames that wait for room: an acknowledgement would be lost. */
+static void frames_that_wait_for_room_leave_before_the_device_stops(void **state)
+{
+	struct machine *m = *state;
+
+	full_rounds = 8;
+	try_to_hand_over(m->vm);
+	assert_int_equal(full_rounds, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -257,6 +281,9 @@ int main(void)
 			listen_anywhere, close_all),
 		cmocka_unit_test_setup_teardown(pvrdma_stops_before_the_nic, open_machine,
 						close_machine),
+		cmocka_unit_test_setup_teardown(
+			frames_that_wait_for_room_leave_before_the_device_stops, open_machine,
+			close_machine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
