@@ -276,7 +276,8 @@ struct pv_cmd_handle_resp {
 	uint8_t reserved[4];
 };
 
-/* CREATE_PD (handle of the context), and all commands that destroy, except DESTROY_BIND. */
+/* CREATE_PD (handle of the context), QUERY_SRQ, and all commands that destroy, except
+ * DESTROY_BIND. */
 struct pv_cmd_handle {
 	struct pv_cmd_hdr hdr;
 	uint32_t handle;
