@@ -82,15 +82,37 @@ _urxe_previous() {
 	echo "${COMP_WORDS[i - 1]}"
 }
 
-# Completes the command and the arguments behind --. Fails if the cursor is before it.
-_urxe_command() {
-	local i
-	for ((i = 2; i < COMP_CWORD; i++)); do
-		[[ ${COMP_WORDS[i]} == -- ]] && break
+# Prints the position of the program that urxe run executes, or a later one than the cursor's. readline makes words of
+# '=' and ':', too.
+_urxe_program() {
+	local i=2
+	while ((i < COMP_CWORD)); do
+		case ${COMP_WORDS[i]} in
+		--)
+			((i++))
+			break
+			;;
+		--run-dir | --transport | --congestion | --way | --hca-gone | --hca | --device)
+			((i++))
+			[[ ${COMP_WORDS[i]-} == = ]] && ((i++))
+			((i++))
+			while [[ ${COMP_WORDS[i]-} == : ]]; do ((i += 2)); done
+			;;
+		-*) ((i++)) ;;
+		*) break ;;
+		esac
 	done
-	((i < COMP_CWORD)) || return
+	[[ ${COMP_WORDS[i - 1]} != -- ]] && ((i == COMP_CWORD)) && ((i++))
+	echo "$i"
+}
+
+# Completes the program of urxe run and its arguments. Fails if the cursor is before it.
+_urxe_command() {
+	local first
+	first=$(_urxe_program)
+	((first <= COMP_CWORD)) || return
 	if declare -F _command_offset >/dev/null; then
-		_command_offset $((i + 1))
+		_command_offset "$first"
 	else
 		mapfile -t COMPREPLY < <(compgen -c -- "$1")
 	fi

@@ -106,8 +106,13 @@ def check_completion_behind_colon(prefix, top):
 
 
 def check_completion_of_values(prefix, top):
-    """The values of an option of `urxe run` are offered before `--` only: the program may have an option of that name."""
-    for options, expected in [['--run-dir', top, '--way'], True], [['--', 'program', '--way'], False]:
+    """The values of an option of `urxe run` are offered before the program only, which may have an option of that name."""
+    for options, expected in [
+            [['--run-dir', top, '--way'], True],
+            [['--hca', 'rxe0', ':', '1', '--way'], True],
+            [['--', 'program', '--way'], False],
+            [['program', '--way'], False],
+            [['--transport', '=', 'packet', 'program', '--way'], False]]:
         offers = complete(prefix, top, 'urxe', 'run', *options, 'engi')
         if (offers == ['engine']) != expected:
             raise Failure(f'completion of {options} offers {offers}')
