@@ -213,8 +213,9 @@ static void flush_qps(void)
 }
 
 /*
- * True: more may wait. The program sees the completion of a message before the peer gets its
- * acknowledgement, also if another thread takes this one's processor in between.
+ * True: more may wait. A program that polls finds the completion of a message before the peer gets
+ * the acknowledgement, also if another thread takes this one's processor in between. Completion
+ * events are sent later, without the lock (poll/due_events.h).
  */
 static bool receive_all(uint64_t now)
 {

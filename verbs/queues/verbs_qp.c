@@ -104,8 +104,8 @@ void qp_failed(struct qp *qp)
 
 /*
  * A program whose ring is full of unsignaled requests rings no doorbell (ibv_wr_complete() fails
- * with ENOSPC), so the slots have to be released without one. That happens once in a run of the
- * engine, whatever the number of requests, and in place of a release at the next doorbell.
+ * with ENOSPC), so the slots have to be released without one. That happens once for each burst of
+ * received frames, whatever the number of requests, and in place of a release at the next doorbell.
  */
 void qp_send_retired(void *qp_ctx)
 {

@@ -121,6 +121,8 @@ static int setup(void **state)
 	context = (struct uverbs_file){.live = true, .queues = {.top = MEMFD}};
 	create_cq();
 	create_qp();
+	acks = 0;
+	visible = 0;
 	return 0;
 }
 
@@ -156,22 +158,35 @@ static void receive_message(void)
 }
 
 /* When the peer learns that its message has arrived, the program can already find it. */
-static void a_completion_is_visible_before_the_peer_gets_its_ack(void **state)
+static void check_run(void (*run)(uint64_t now))
 {
-	(void)state;
 	receive_message();
 	adapter_lock();
-	engine_run(1);
+	run(1);
 	adapter_unlock();
 	assert_int_equal(acks, 1);
 	assert_int_equal(visible, 1);
 }
 
+static void a_completion_is_visible_before_the_peer_gets_its_ack(void **state)
+{
+	(void)state;
+	check_run(engine_run);
+}
+
+static void a_poll_shows_a_completion_before_the_peer_gets_its_ack(void **state)
+{
+	(void)state;
+	check_run(engine_poll);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			a_completion_is_visible_before_the_peer_gets_its_ack, setup, teardown),
+		CASE(a_completion_is_visible_before_the_peer_gets_its_ack),
+		CASE(a_poll_shows_a_completion_before_the_peer_gets_its_ack),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
