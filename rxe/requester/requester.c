@@ -31,6 +31,8 @@ uint32_t req_read_chunk(const struct urxe_qp *qp)
 static void fail_locally(struct urxe_qp *qp, uint32_t index, enum urxe_wc_status status)
 {
 	if (qp->type == URXE_QPT_RC && index != qp->sq.tail) {
+		/* First, because a repetition clears req.error. */
+		retransmit_for_ack(qp, sq_wqe(&qp->sq, index)->first_psn);
 		qp->req.error = status;
 		qp->req.error_wqe = index;
 		return;
@@ -64,8 +66,8 @@ void req_check_drained(struct urxe_qp *qp)
 
 void req_begin_drain(struct urxe_qp *qp)
 {
-	if (!qp->offloaded && !is_begun(qp))
-		retransmit_for_drain(qp);
+	if (qp->type == URXE_QPT_RC && !qp->offloaded && !is_begun(qp))
+		retransmit_for_ack(qp, qp->req.psn);
 	req_check_drained(qp);
 }
 

@@ -560,13 +560,13 @@ static uint64_t silence_end(const struct urxe_qp *qp)
 	return qp->req.timeout_due - (ACK_TIMEOUT_UNIT_NS << qp->attr.timeout) + short_silence(qp);
 }
 
-void retransmit_for_drain(struct urxe_qp *qp)
+void retransmit_for_ack(struct urxe_qp *qp, uint32_t end)
 {
 	const struct requester *req = &qp->req;
+	bool asked = req->asks_ack && end == req->psn;
 
-	if (qp->type == URXE_QPT_RC && req->una != req->psn && !req->rnr_wait &&
-	    !is_resending(req) && !req->asks_ack)
-		resend_range(qp, urxe_psn_add(req->psn, URXE_PSN_MASK), req->psn);
+	if (req->una != end && !req->rnr_wait && !is_resending(req) && !asked)
+		resend_range(qp, urxe_psn_add(end, URXE_PSN_MASK), end);
 }
 
 void retransmit_after_absence(struct urxe_qp *qp)

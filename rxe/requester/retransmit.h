@@ -83,9 +83,10 @@ void retransmit_peer_announced(struct urxe_qp *qp);
  */
 void retransmit_after_absence(struct urxe_qp *qp);
 
-/* No request is begun, and no new one will be: unless the newest packet has asked for an
- * acknowledgement, it is sent again, and asks for one. */
-void retransmit_for_drain(struct urxe_qp *qp);
+/* The requester waits until all packets before `end`, the first PSN of a request, are acknowledged.
+ * Sends the last of them again, with AckReq, unless it is the newest packet and has asked for an
+ * acknowledgement. */
+void retransmit_for_ack(struct urxe_qp *qp, uint32_t end);
 
 /* The QP's retry timer (urxe_qp.timer) has fallen due: ends the RNR wait, asks for missing
  * responses, probes the peer, or sends all outstanding packets again after the ACK timeout. */

@@ -99,6 +99,40 @@ static void test_a_waiting_local_error_counts_once(void **state)
 	engine_close(&e);
 }
 
+/*
+ * The packet before the faulty request has no AckReq, because its successor was to follow. The
+ * requester asks for its acknowledgement at once: the only timer would end the wrong request.
+ */
+static void test_local_error_asks_for_the_ack_before_it(void **state)
+{
+	(void)state;
+	for (unsigned strict = 0; strict < 2; strict++) {
+		struct conn_attr conn = conn_default(URXE_QPT_RC);
+		struct engine e;
+
+		conn.sq_sig_all = false;
+		conn.retry_cnt = 0;
+		e.pair = pair_create(&(struct pair_attr){.seed = 1, .go_back_n = {strict, strict}});
+		e.a = e.pair->node[0];
+		e.b = e.pair->node[1];
+		conn_open(e.pair, &conn, e.end);
+		post_recv(&e.end[1], 9, 0, 100);
+		for (unsigned i = 0; i < 2; i++)
+			post_send(&e, 0,
+				  &(struct post){.wr_id = i,
+						 .opcode = URXE_WR_SEND,
+						 .length = 8,
+						 .lkey = i ? 0xbad : 0});
+		pair_settle(e.pair);
+		expect_wc(&e.b->recv_cq, 9, URXE_WC_SUCCESS);
+		expect_wc(&e.a->send_cq, 1, URXE_WC_LOC_PROT_ERR);
+		expect_none(&e.a->send_cq);
+		assert_int_equal(events(e.a, URXE_EVENT_RETRANSMIT), 1);
+		assert_int_equal(events(e.a, URXE_EVENT_TIMEOUT), 0);
+		engine_close(&e);
+	}
+}
+
 /* A malformed request fails after the requests before it, and sends no packet, on each service. */
 static void test_malformed_fails_in_order(void **state)
 {
@@ -763,6 +797,7 @@ int main(void)
 		cmocka_unit_test(test_flush_keeps_the_order),
 		cmocka_unit_test(test_local_error_flushes_only_requests_behind_it),
 		cmocka_unit_test(test_a_waiting_local_error_counts_once),
+		cmocka_unit_test(test_local_error_asks_for_the_ack_before_it),
 		cmocka_unit_test(test_malformed_fails_in_order),
 		cmocka_unit_test(test_malformed_needs_a_sending_state),
 		cmocka_unit_test(test_remote_error_flushes_only_requests_behind_it),
