@@ -38,26 +38,31 @@ static bool has_credit(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	const struct credit *credit = &qp->req.credit;
 
-	return !credit->limited || !wr_takes_receive(wqe->opcode) ||
-	       (int32_t)(wqe->recv_seq - credit->limit) <= 0;
+	return !credit->limited || (int32_t)(wqe->recv_seq - credit->limit) <= 0 ||
+	       !wr_takes_receive(wqe->opcode);
+}
+
+/* Whether the peer has acknowledged the first packet, and so has a receive request for the message.
+ */
+static bool is_accepted(const struct urxe_qp *qp, const struct send_wqe *wqe)
+{
+	return urxe_psn_diff(qp->req.una, wqe->first_psn) > 0;
 }
 
 bool credit_allows(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	const struct requester *req = &qp->req;
 
-	if (has_credit(qp, wqe))
-		return true;
-	if (req->psn == wqe->first_psn)
-		return req->una == req->psn;
-	return urxe_psn_diff(req->una, wqe->first_psn) > 0;
+	return has_credit(qp, wqe) || req->una == req->psn || !req->asks_ack ||
+	       is_accepted(qp, wqe);
 }
 
 bool credit_stops(const struct urxe_qp *qp, bool last)
 {
 	const struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.cur);
 
-	if (!last)
-		return qp->req.psn == wqe->first_psn && !has_credit(qp, wqe);
-	return qp->sq.cur + 1 != qp->sq.head && !has_credit(qp, sq_wqe(&qp->sq, qp->sq.cur + 1));
+	if (!has_credit(qp, wqe) && !is_accepted(qp, wqe))
+		return true;
+	return last && qp->sq.cur + 1 != qp->sq.head &&
+	       !has_credit(qp, sq_wqe(&qp->sq, qp->sq.cur + 1));
 }

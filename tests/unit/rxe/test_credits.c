@@ -348,6 +348,40 @@ static void test_sends_are_unlimited_before_the_first_answer(void **state)
 	close_world(&w);
 }
 
+/*
+ * The first answer sets a limit behind which the requester has already sent packets. The newest one
+ * has no AckReq, because its successor was to follow: so the successor follows, and has AckReq.
+ */
+static void test_first_credits_stop_behind_an_ack_request(void **state)
+{
+	static const struct {
+		uint32_t length;
+		unsigned sent;
+		uint8_t code;
+	} rows[] = {
+		{8, 8, 4},    /* ends with a whole message */
+		{3000, 7, 1}, /* ends in a message of three packets */
+	};
+	struct urxe_packet p;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct world w = {.conn = conn_default(URXE_QPT_RC), .psn = 29};
+
+		w.conn.sq_sig_all = false;
+		w.conn.psn[0] = w.psn;
+		engine_open(&w.e, &w.conn);
+		for (int k = 0; k < 20; k++)
+			post(&w, URXE_WR_SEND, rows[i].length);
+		for (unsigned k = 0; k < rows[i].sent; k++, w.psn++)
+			assert_true(take(&w, 0, &p));
+		assert_false(p.ack_req);
+		answer(&w, 31, rows[i].code); /* the only packet with AckReq */
+		expect_packets(&w, 1);
+		close_world(&w);
+	}
+}
+
 /* Without credits the requester sends one packet, and the answer to that packet decides. */
 static void test_requester_probes_without_credits(void **state)
 {
@@ -591,6 +625,7 @@ int main(void)
 		cmocka_unit_test(test_srq_promises_nothing),
 		cmocka_unit_test(test_requester_obeys_credits),
 		cmocka_unit_test(test_sends_are_unlimited_before_the_first_answer),
+		cmocka_unit_test(test_first_credits_stop_behind_an_ack_request),
 		cmocka_unit_test(test_requester_probes_without_credits),
 		cmocka_unit_test(test_credits_end_the_rnr_wait),
 		cmocka_unit_test(test_first_credits_end_the_rnr_wait),
