@@ -318,12 +318,16 @@ static bool execute_requests(struct urxe_qp *qp, const struct send_wqe *wqe)
 	return done;
 }
 
-/* Earlier requests went in packets. Waiting for their acknowledgement, a round trip, pays off for a
+/*
+ * Earlier requests went in packets. Waiting for their acknowledgement, a round trip, pays off for a
  * long request. It also pays off if no outstanding request uses up a receive request of the peer:
- * all following requests are then copied too. */
+ * all following requests are then copied too. If no acknowledgement is coming, because the newest
+ * packet was built before the connection was proven, the wait would end with a probe.
+ */
 static bool is_worth_waiting(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {
-	return wqe->length >= WORTH_WAITING || wqe->recv_seq == qp->req.credit.done;
+	return qp->req.asks_ack &&
+	       (wqe->length >= WORTH_WAITING || wqe->recv_seq == qp->req.credit.done);
 }
 
 /* False: the peer is not reachable by the copy transport, as on another host. */

@@ -178,6 +178,42 @@ static void test_stream_waits_for_acks_before_copies(void **state)
 }
 
 /*
+ * The first acknowledgement arrives behind a packet without AckReq. So the next WRITE goes in a
+ * packet, which has AckReq, and the last one is copied. Nothing waits for a timer.
+ */
+static void test_first_copy_follows_a_packet_with_ack_request(void **state)
+{
+	static uint8_t room[3][4300], ack_room[4300];
+	struct urxe_frame ack = {.data = ack_room, .room = sizeof(ack_room)}, frames[3];
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct copy_pair d;
+	struct post post;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		frames[i] = (struct urxe_frame){.data = room[i], .room = sizeof(room[i])};
+	conn.sq_sig_all = false;
+	conn.psn[0] = 30; /* the packet with PSN 31 has AckReq */
+	copy_pair_open(&d, &conn);
+	post = a_post(&d, URXE_WR_RDMA_WRITE, 1);
+	for (unsigned i = 0; i < 5; i++) {
+		post.flags = i == 4 ? URXE_SEND_SIGNALED : 0;
+		post_send(&d.e, 0, &post);
+	}
+	assert_int_equal(urxe_output(d.e.a->dev, d.e.pair->now, frames, 3), 3);
+	urxe_input(d.e.b->dev, d.e.pair->now, frames, 2);
+	assert_int_equal(urxe_output(d.e.b->dev, d.e.pair->now, &ack, 1), 1);
+	urxe_input(d.e.b->dev, d.e.pair->now, &frames[2], 1);
+	urxe_input(d.e.a->dev, d.e.pair->now, &ack, 1);
+	pair_settle(d.e.pair);
+	expect_wc(&d.e.a->send_cq, 1, URXE_WC_SUCCESS);
+	assert_int_equal(d.way[0].copies, 1);
+	assert_int_equal(packets(d.e.a), 4);
+	assert_int_equal(events(d.e.a, URXE_EVENT_RETRANSMIT), 0);
+	copy_pair_close(&d);
+}
+
+/*
  * Behind a SEND a short request goes in a packet, and a long request waits for its copy; without a
  * same-host path none waits.
  */
@@ -896,6 +932,7 @@ int main(void)
 		cmocka_unit_test(test_inline_data_and_segments_are_copied),
 		cmocka_unit_test(test_copies_and_packets_stay_in_order),
 		cmocka_unit_test(test_stream_waits_for_acks_before_copies),
+		cmocka_unit_test(test_first_copy_follows_a_packet_with_ack_request),
 		cmocka_unit_test(test_short_requests_do_not_wait_for_copies),
 		cmocka_unit_test(test_stream_to_an_awake_peer_goes_in_packets),
 		cmocka_unit_test(test_requests_one_at_a_time_are_always_copied),
