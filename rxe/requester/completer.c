@@ -171,8 +171,11 @@ static void handle_nak(struct urxe_qp *qp, const struct urxe_packet *p)
 		handle_fatal_nak(qp, p->aeth.syndrome);
 		return;
 	}
-	if (!acknowledge_before(qp, p->psn))
+	if (!acknowledge_before(qp, p->psn)) {
+		if (is_retry_nak(p) && p->psn == qp->req.acked && qp->attr.state != URXE_QPS_ERR)
+			retransmit_refused(qp);
 		return;
+	}
 	if (is_retry_nak(p) && retransmit_is_repeated_nak(qp)) {
 		qp_drop(qp, URXE_DROP_STALE_ACK);
 	} else if (AETH_TYPE(p->aeth.syndrome) == AETH_RNR_NAK) {

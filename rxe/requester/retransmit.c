@@ -342,18 +342,25 @@ void retransmit_acked(struct urxe_qp *qp)
 	start_repair(qp, last->frontier, false);
 }
 
-/* The peer executed nothing after una; a peer that keeps packets behind a gap has kept them, but no
- * references. */
+/* End of the retransmission of `psn`, which the peer has not executed. A peer that keeps packets
+ * behind a gap has kept those after psn, but no references. */
+static uint32_t refused_end(const struct urxe_qp *qp, uint32_t psn)
+{
+	const struct requester *req = &qp->req;
+	bool keeps = req->peer == PEER_KEEPS && !is_go_back_n(qp) && !req->referenced;
+
+	return keeps ? urxe_psn_add(psn, 1) : req->psn;
+}
+
 void retransmit_rnr_nak(struct urxe_qp *qp, uint64_t wait_ns)
 {
 	struct requester *req = &qp->req;
-	bool keeps = req->peer == PEER_KEEPS && !is_go_back_n(qp) && !req->referenced;
 
 	req->nak_seen = true;
 	req->una_sent = 0;
 	req->rnr_wait = true;
 	req->after_rnr = true;
-	start_repair(qp, keeps ? urxe_psn_add(req->una, 1) : req->psn, false);
+	start_repair(qp, refused_end(qp, req->una), false);
 	req->timeout_due = req->probe_due = req->missing_due = URXE_NEVER;
 	qp_update_unacked(qp);
 	timer_set(&qp->dev->timers, &qp->timer, qp->dev->now + wait_ns);
@@ -412,6 +419,20 @@ bool retransmit_missing(struct urxe_qp *qp)
 		arm_timer(qp);
 	}
 	return true;
+}
+
+void retransmit_refused(struct urxe_qp *qp)
+{
+	struct requester *req = &qp->req;
+	uint32_t from = later_psn(req->asked, req->una);
+
+	if (is_go_back_n(qp) || urxe_psn_diff(from, req->acked) > 0)
+		return;
+	req->missing_due = URXE_NEVER;
+	req->asked = refused_end(qp, req->acked);
+	window_lost(qp);
+	resend_range(qp, from, req->asked);
+	retransmit_restart_timer(qp);
 }
 
 /* --- Progress and silence. */

@@ -55,6 +55,14 @@ void retransmit_end_rnr_wait(struct urxe_qp *qp);
  * again once, after attr.reorder_ns. With go-back-N: sends all outstanding packets again, at once.
  */
 bool retransmit_missing(struct urxe_qp *qp);
+/*
+ * Called after retransmit_missing: a NAK names req.acked, so the peer has executed the requests
+ * before it, whose responses are missing. Sends all from the first missing response to the refused
+ * packet again, once and at once, and also the following packets unless the peer has kept these.
+ * The peer repeats its NAK, if it has to, behind the responses. No effect with go-back-N, because
+ * retransmit_missing repeats the packets.
+ */
+void retransmit_refused(struct urxe_qp *qp);
 /* An ACK arrived; called after retransmit_progress. If the ACK covers only the packets of a
  * repair after a sequence NAK, the peer has dropped the following ones: makes these due again. */
 void retransmit_acked(struct urxe_qp *qp);

@@ -645,6 +645,43 @@ static void test_rnr_repeats_the_refused_message_only(void **state)
 	engine_close(&l.e);
 }
 
+/*
+ * A response is lost, and the peer refuses or lacks the request behind it. Without a local ACK
+ * timeout only answers of the peer cause repetitions, and this NAK may be its last answer.
+ */
+static void lose_response_before_nak(bool strict_peer, uint64_t lost, bool late_receives)
+{
+	struct lossy l;
+
+	open_with_timeout(&l, false, strict_peer, 0);
+	l.losses[0].lost = lost;
+	l.losses[1].lost = 1;
+	for (unsigned i = 0; i < 2 && !late_receives; i++)
+		post_recv(&l.e.end[1], i, 1 << 20, 64);
+	for (unsigned i = 0; i < 3; i++)
+		post_send(&l.e, 0,
+			  &(struct post){.wr_id = i,
+					 .opcode = i ? URXE_WR_SEND : URXE_WR_RDMA_READ,
+					 .length = 64});
+	pair_run(l.e.pair, l.e.pair->now + 1000000);
+	for (unsigned i = 0; i < 2 && late_receives; i++)
+		post_recv(&l.e.end[1], i, 1 << 20, 64);
+	pair_settle(l.e.pair);
+	for (unsigned i = 0; i < 3; i++)
+		expect_wc(&l.e.a->send_cq, i, URXE_WC_SUCCESS);
+	assert_int_equal(events(l.e.b, URXE_EVENT_NAK_RNR_SENT) > 0, late_receives);
+	engine_close(&l.e);
+}
+
+static void test_nak_behind_a_lost_response_counts(void **state)
+{
+	(void)state;
+	lose_response_before_nak(false, 0, true);
+	lose_response_before_nak(true, 0, true);
+	lose_response_before_nak(false, 1 << 1, false);
+	lose_response_before_nak(true, 1 << 1, false);
+}
+
 /* Gives node b's requester an answer of node a, 1 us later. */
 static void answer(struct engine *e, const struct conn_attr *conn, uint8_t opcode, uint32_t nth,
 		   uint8_t syndrome, uint32_t length)
@@ -673,6 +710,35 @@ static void test_ack_of_the_refused_request_ends_the_rnr_wait(void **state)
 	assert_int_equal(answers(&e).n, 0);
 	answer(&e, &conn, 0x11, 0, 0x1f, 0);
 	assert_int_equal(answers(&e).n, 1);
+	engine_close(&e);
+}
+
+/* The NAK overtakes the response: the repetition costs no retry, and copies of the NAK cause no
+ * other. */
+static void test_nak_before_a_late_response_repeats_once(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	conn.retry_cnt = 0;
+	engine_open(&e, &conn);
+	post_send(&e, 1, &(struct post){.opcode = URXE_WR_RDMA_READ, .length = 100});
+	post_send(&e, 1, &(struct post){.opcode = URXE_WR_SEND, .length = 100});
+	assert_int_equal(answers(&e).n, 2);
+	answer(&e, &conn, 0x11, 1, 0x21, 0); /* RNR NAK, 10 us */
+	assert_int_equal(answers(&e).n, 2);
+	answer(&e, &conn, 0x11, 1, 0x21, 0);
+	assert_int_equal(answers(&e).n, 0);
+	answer(&e, &conn, 0x10, 0, 0x1f, 100);
+	assert_int_equal(answers(&e).n, 0);
+	answer(&e, &conn, 0x11, 1, 0x21, 0);
+	assert_int_equal(answers(&e).n, 0);
+	e.pair->now += 10000;
+	assert_int_equal(answers(&e).n, 1);
+	answer(&e, &conn, 0x11, 1, 0x1f, 0);
+	expect_wc(&e.b->send_cq, 0, URXE_WC_SUCCESS);
+	expect_wc(&e.b->send_cq, 0, URXE_WC_SUCCESS);
 	engine_close(&e);
 }
 
@@ -749,6 +815,8 @@ int main(void)
 		cmocka_unit_test(test_announcements_save_no_silent_peer),
 		cmocka_unit_test(test_loss_shrinks_the_window),
 		cmocka_unit_test(test_rnr_repeats_the_refused_message_only),
+		cmocka_unit_test(test_nak_behind_a_lost_response_counts),
+		cmocka_unit_test(test_nak_before_a_late_response_repeats_once),
 		cmocka_unit_test(test_ack_of_the_refused_request_ends_the_rnr_wait),
 		cmocka_unit_test(test_longest_message_is_repeated_behind_another_one),
 	};
