@@ -36,12 +36,18 @@ static bool is_connection(const struct urxe_qp *qp)
 	return qp->type == URXE_QPT_RC && !qp->offloaded;
 }
 
+/* In SQD the requester sends no new message, but repeats what is lost. */
+static bool may_repeat(const struct urxe_qp *qp)
+{
+	return qp->attr.state == URXE_QPS_RTS || qp->attr.state == URXE_QPS_SQD;
+}
+
 static void peer_returned(struct urxe_dev *dev, const uint8_t mac[6])
 {
 	struct urxe_qp *qp;
 
 	for (uint32_t at = 0; (qp = idmap_next(&dev->qps, &at));)
-		if (is_connection(qp) && qp->attr.state == URXE_QPS_RTS &&
+		if (is_connection(qp) && may_repeat(qp) &&
 		    !memcmp(qp->attr.path.dmac, mac, sizeof(qp->attr.path.dmac)))
 			retransmit_peer_announced(qp);
 }
@@ -66,7 +72,7 @@ static void device_returned(struct urxe_dev *dev)
 	for (uint32_t at = 0; !dev->attr.go_back_n && (qp = idmap_next(&dev->qps, &at));) {
 		if (!is_connection(qp) || !may_receive(qp))
 			continue;
-		if (qp->attr.state == URXE_QPS_RTS || qp->attr.state == URXE_QPS_SQD)
+		if (may_repeat(qp))
 			retransmit_after_absence(qp);
 		/* Else only the peer's timeout makes it repeat a message from its first packet. */
 		if (qp->resp.message != RESP_UNKNOWN)

@@ -461,8 +461,9 @@ static void test_announced_peer_gets_a_probe_after_a_timeout(void **state)
 
 /* The peer's absence was shorter than a probe's time. Its requests come again after a short silence
  * all the same, unless they are answered. */
-static void announce_before_probe(uint64_t silence, bool lost)
+static void announce_before_probe(uint8_t state, uint64_t silence, bool lost)
 {
+	const struct urxe_qp_attr attr = {.state = state};
 	struct lossy l;
 
 	open_with_long_probe(&l);
@@ -471,6 +472,7 @@ static void announce_before_probe(uint64_t silence, bool lost)
 		  &(struct post){.wr_id = 7, .opcode = URXE_WR_RDMA_WRITE, .length = 40 << 10});
 	pair_run(l.e.pair, l.e.pair->now + silence);
 	l.losses[0].all = false;
+	assert_int_equal(urxe_qp_modify(l.e.end[0].qp, l.e.pair->now, &attr, URXE_QP_STATE), 0);
 	announce(&l.e, l.e.b->mac, 60);
 	announce(&l.e, l.e.b->mac, 60);
 	pair_run(l.e.pair, l.e.pair->now + 1000000);
@@ -482,9 +484,10 @@ static void announce_before_probe(uint64_t silence, bool lost)
 static void test_announcement_needs_no_probe(void **state)
 {
 	(void)state;
-	announce_before_probe(LONG_PROBE / 2, true);
-	announce_before_probe(100000, true);
-	announce_before_probe(1000, false);
+	announce_before_probe(URXE_QPS_RTS, LONG_PROBE / 2, true);
+	announce_before_probe(URXE_QPS_RTS, 100000, true);
+	announce_before_probe(URXE_QPS_RTS, 1000, false);
+	announce_before_probe(URXE_QPS_SQD, LONG_PROBE / 2, true);
 }
 
 /* A strict requester leaves it to its timeout. */
