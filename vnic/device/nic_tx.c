@@ -9,8 +9,8 @@
 #include "nic.h"
 #include "shared.h"
 
-/* Linux uses up to 24 descriptors for a packet to be segmented; mbufs of 2 KiB make 33. */
-#define TSO_DESCRIPTORS 64
+/* Linux uses up to 24 descriptors for a packet to be segmented, DPDK up to 255. */
+#define TSO_DESCRIPTORS 256
 
 /* One descriptor, copied and decoded. */
 struct segment {

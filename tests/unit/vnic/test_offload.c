@@ -214,6 +214,18 @@ static void test_frame_with_misfit_checksum_offset_is_dropped(void **state)
 
 /* --- Segmentation */
 
+/* A driver's ring of another size than GUEST_RING, set before the NIC is activated. */
+static void resize_tx_ring(struct guest *g, uint32_t size)
+{
+	struct guest_txq *q = &g->tx[0];
+
+	guest_ring_init(g, &q->ring, size);
+	guest_ring_init(g, &q->comp, size);
+	q->conf->ring_addr = q->ring.addr;
+	q->conf->comp_ring_addr = q->comp.addr;
+	q->conf->ring_size = q->conf->comp_ring_size = size;
+}
+
 struct tso {
 	bool v6;
 	uint32_t payload, mss;
@@ -272,7 +284,7 @@ static void segment(struct guest *g, const struct tso *t, uint32_t burst)
 	static uint8_t packet[70000];
 	uint32_t len = build(packet, t->v6, PROTO_TCP, t->payload), l4 = len - t->payload - TCP;
 	uint32_t segments = (t->payload + t->mss - 1) / t->mss, seen = 0;
-	uint32_t last = (g->tx[0].ring.next + t->pieces) % GUEST_RING;
+	uint32_t last = (g->tx[0].ring.next + t->pieces) % g->tx[0].ring.size;
 	struct vnic_tx_frame frames[64];
 
 	packet[l4 + 13] = 0x99; /* CWR, ACK, PSH, FIN */
@@ -317,6 +329,20 @@ static void test_segments_have_right_lengths_and_checksums(void **state)
 	assert_int_equal(g->tx[0].conf->stats[UPT1_TX_TSO], packets);
 	assert_int_equal(g->tx[0].conf->stats[UPT1_TX_UCAST], packets);
 	assert_int_equal(vnic_device_counters(g->dev)[VNIC_TX_MISFIT], 0);
+}
+
+/* DPDK's driver permits 255 mbufs for a packet: the headers' and 254 of payload. */
+static void test_packet_of_255_descriptors_is_segmented(void **state)
+{
+	static const struct tso packet = {false, 65515 - TCP, 1448, true, 254};
+	struct guest *g = *state;
+
+	resize_tx_ring(g, 512);
+	assert_int_equal(guest_activate(g), 0);
+	/* The ring ends within the third packet. */
+	for (uint32_t i = 0; i < 3; i++)
+		segment(g, &packet, 64);
+	assert_int_equal(vnic_device_state(g->dev), VNIC_DEVICE_ACTIVE);
 }
 
 static void test_vlan_tagged_packet_is_segmented(void **state)
@@ -373,16 +399,17 @@ static void test_packet_with_misfit_segmentation_is_dropped(void **state)
 	assert_int_equal(vnic_device_state(g->dev), VNIC_DEVICE_ACTIVE);
 }
 
-/* More pieces or bytes than any packet has: no network stack requests that, so the device stops. */
+/* More pieces or bytes than a driver's contract permits: the device stops. */
 static void test_endless_segmentation_stops_the_device(void **state)
 {
 	struct guest *g;
 	struct vnic_tx_frame frame;
 
 	for (uint32_t i = 0; i < 2; i++) {
-		uint32_t pieces = i ? 5 : GUEST_RING, len = i ? VMXNET3_TXD_LEN_ZERO : 100;
+		uint32_t pieces = i ? 5 : 257, len = i ? VMXNET3_TXD_LEN_ZERO : 100;
 
 		g = *state = guest_create(1, 1);
+		resize_tx_ring(g, 512);
 		assert_int_equal(guest_activate(g), 0);
 		for (uint32_t j = 0; j < pieces; j++)
 			guest_post_tx(&g->tx[0], GUEST_HIGH,
@@ -898,6 +925,7 @@ int main(void)
 		GUEST_TEST(test_checksum_of_0_is_sent_as_ffff),
 		GUEST_TEST(test_frame_with_misfit_checksum_offset_is_dropped),
 		GUEST_TEST(test_segments_have_right_lengths_and_checksums),
+		GUEST_TEST(test_packet_of_255_descriptors_is_segmented),
 		GUEST_TEST(test_vlan_tagged_packet_is_segmented),
 		GUEST_TEST(test_packet_with_misfit_segmentation_is_dropped),
 		cmocka_unit_test(test_endless_segmentation_stops_the_device),
