@@ -253,6 +253,7 @@ static inline void vnic_device_count(uint64_t stats[], const uint8_t *mac, uint3
 	stats[kind + 1] += len;
 }
 
+/* Writes the queues' statistics; nothing without queues, or without access to memory. */
 void vnic_device_write_stats(struct vnic_device *dev);
 
 /* Marks the vector: vnic_device_flush raises its interrupt. */

@@ -112,6 +112,7 @@ void vnic_device_reset(struct vnic_device *dev)
 void vnic_device_break(struct vnic_device *dev, uint32_t event, struct vmxnet3_queue_status *status,
 		       uint32_t error)
 {
+	vnic_device_write_stats(dev);
 	vnic_device_stop(dev);
 	if (dev->no_master)
 		return;

@@ -488,6 +488,49 @@ static void test_statistics_are_written_on_command(void **state)
 	assert_int_equal(rx[UPT1_RX_UCAST], 0);
 }
 
+/* Linux and DPDK read them after QUIESCE_DEV, too; DPDK adds them up before the next activation. */
+static void test_statistics_are_readable_when_the_device_has_stopped(void **state)
+{
+	struct guest *g = *state;
+	const uint64_t *rx = g->rx[1].conf->stats, *tx = g->tx[1].conf->stats;
+
+	assert_int_equal(guest_activate(g), 0);
+	receive(g, 1, station, 100);
+	transmit(g, 1, station, 61);
+	transmit(g, 1, station, 61);
+	guest_command(g, CMD(QUIESCE_DEV));
+	guest_command(g, CMD(RESET_DEV));
+	assert_int_equal(guest_command(g, CMD(GET_STATS)), 0);
+	assert_int_equal(rx[UPT1_RX_UCAST], 1);
+	assert_int_equal(tx[UPT1_TX_UCAST], 2);
+	assert_int_equal(tx[UPT1_TX_UCAST_BYTES], 122);
+}
+
+static void test_statistics_tell_of_the_frames_before_an_error(void **state)
+{
+	struct guest *g = *state;
+	struct vnic_tx_frame frame;
+
+	assert_int_equal(guest_activate(g), 0);
+	transmit(g, 1, station, 61);
+	guest_post_tx(&g->tx[0], 0, 60, VMXNET3_TXD_EOP); /* no memory of the driver */
+	assert_int_equal(vnic_device_tx(g->dev, 0, &frame, 1), 0);
+	assert_int_equal(vnic_device_state(g->dev), VNIC_DEVICE_BROKEN);
+	assert_int_equal(guest_command(g, CMD(GET_STATS)), 0);
+	assert_int_equal(g->tx[1].conf->stats[UPT1_TX_UCAST], 1);
+}
+
+static void test_statistics_are_not_written_without_bus_mastering(void **state)
+{
+	struct guest *g = *state;
+
+	assert_int_equal(guest_activate(g), 0);
+	transmit(g, 1, station, 61);
+	vnic_device_set_bus_master(g->dev, false);
+	guest_command(g, CMD(QUIESCE_DEV));
+	assert_int_equal(g->tx[1].conf->stats[UPT1_TX_UCAST], 0);
+}
+
 /* --- Link */
 
 static void test_link_down_stops_frames_and_raises_event(void **state)
@@ -691,6 +734,9 @@ int main(void)
 		GUEST_TEST(test_vlan_table_selects_tagged_frames),
 		GUEST_TEST(test_new_mac_selects_received_frames),
 		GUEST_TEST(test_statistics_are_written_on_command),
+		GUEST_TEST(test_statistics_are_readable_when_the_device_has_stopped),
+		GUEST_TEST(test_statistics_tell_of_the_frames_before_an_error),
+		GUEST_TEST(test_statistics_are_not_written_without_bus_mastering),
 		GUEST_TEST(test_link_down_stops_frames_and_raises_event),
 		GUEST_TEST(test_link_event_waits_while_the_device_is_paused),
 		GUEST_TEST(test_unmasking_raises_a_missed_interrupt),
