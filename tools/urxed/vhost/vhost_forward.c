@@ -29,6 +29,7 @@ struct vhost_forward {
 	uint64_t full_since; /* when the machine began to refuse frames; 0 = it takes them */
 	bool connected;
 	uint64_t peers, no_peer; /* connections; frames dropped without one */
+	uint64_t stalled;        /* frames dropped because the machine took none */
 	bool moved;              /* since the latest update of the counters */
 	uint64_t counters_at;    /* next update */
 };
@@ -101,9 +102,10 @@ static bool forward_to_machine(struct vhost_forward *f, uint64_t now)
 		sent = n;
 	} else {
 		sent = netdev_tx(f->machine, now, frames, n);
-		/* The driver has counted the frames as refused. */
-		if (!sent && is_stalled(f, now))
+		if (!sent && is_stalled(f, now)) {
+			f->stalled += n;
 			sent = n;
+		}
 	}
 	netdev_shm_release(f->daemon, sent);
 	if (sent)
@@ -123,6 +125,8 @@ static void update_counters(struct vhost_forward *f, uint64_t now)
 	netdev_counters(f->machine, counters);
 	counters[NETDEV_PEERS] += f->peers;
 	counters[NETDEV_TX_NO_PEER] += f->no_peer;
+	/* urxed's port has counted these frames as sent. */
+	counters[NETDEV_TX_ERRORS] += f->stalled;
 	netdev_shm_set_counters(f->daemon, counters);
 	f->moved = false;
 	f->counters_at = now + COUNTERS_NS;

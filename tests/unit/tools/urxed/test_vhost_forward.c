@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The loop of a vhost: uplink's process, between urxed's port and a machine's NIC that takes no
+ * frames. Time passes only while the loop sleeps; a sleep without an end is urxed's.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <netdev/shm.h>
+#include <netdev/vhost.h>
+#include <poll.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "mem_port.h"
+#include "urxed/vhost/vhost_forward.h"
+
+#define MTU    1500
+#define FRAMES 64u
+
+static struct {
+	struct netdev *port; /* urxed's */
+	struct netdev_shm_fds fds;
+	struct netdev_shm_peer *peer;
+	struct netdev *machine[2]; /* the loop's end, and the NIC's */
+	struct timespec now;
+} lab;
+
+/* --- In place of the clock, the kernel and DPDK */
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
+int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+		 const sigset_t *mask);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	(void)clock;
+	*ts = lab.now;
+	return 0;
+}
+
+int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask)
+{
+	(void)mask;
+	for (nfds_t i = 0; i < n; i++)
+		fds[i].revents = 0;
+	if (timeout) {
+		lab.now.tv_nsec += timeout->tv_nsec;
+		lab.now.tv_sec += timeout->tv_sec + lab.now.tv_nsec / 1000000000;
+		lab.now.tv_nsec %= 1000000000;
+		return 0;
+	}
+	netdev_shm_disconnect(lab.port);
+	fds[0].revents = POLLHUP;
+	return 1;
+}
+
+void netdev_vhost_hold(struct netdev *port, void **buffers)
+{
+	(void)port;
+	(void)buffers;
+}
+
+void netdev_vhost_free(void **buffers, uint32_t n)
+{
+	(void)buffers;
+	(void)n;
+}
+
+/* --- */
+
+static int setup(void **state)
+{
+	struct netdev_shm_fds fds;
+
+	(void)state;
+	lab.now = (struct timespec){1000, 0};
+	assert_int_equal(netdev_shm_create(MTU, &lab.port), 0);
+	assert_int_equal(netdev_shm_connect(lab.port, &fds), 0);
+	lab.fds = (struct netdev_shm_fds){dup(fds.memory), dup(fds.wake), dup(fds.kick)};
+	assert_int_equal(netdev_shm_attach(&lab.fds, &lab.peer), 0);
+	netdev_shm_set_ready(lab.peer);
+	assert_int_equal(netdev_mem_pair(1, lab.machine), 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	netdev_shm_detach(lab.peer);
+	close(lab.fds.memory);
+	close(lab.fds.wake);
+	close(lab.fds.kick);
+	netdev_close(lab.port);
+	netdev_close(lab.machine[0]);
+	netdev_close(lab.machine[1]);
+	return 0;
+}
+
+static void send_frames(struct netdev *port, uint32_t n)
+{
+	static const uint8_t data[60];
+	const struct netdev_frame frame = {data, sizeof(data), sizeof(data), 0};
+
+	for (uint32_t i = 0; i < n; i++)
+		assert_int_equal(netdev_tx(port, 0, &frame, 1), 1);
+}
+
+/* urxed's port has counted them as sent. */
+static void test_frames_that_a_machine_does_not_take_are_counted(void **state)
+{
+	uint64_t counters[NETDEV_COUNTER_COUNT];
+
+	(void)state;
+	send_frames(lab.machine[0], 1); /* the NIC's ring is full */
+	send_frames(lab.port, FRAMES);
+	vhost_forward_run(lab.machine[0], lab.peer, lab.fds.kick);
+	netdev_counters(lab.port, counters);
+	assert_int_equal(counters[NETDEV_TX_FRAMES], FRAMES);
+	assert_int_equal(counters[NETDEV_TX_ERRORS], FRAMES);
+	assert_int_equal(counters[NETDEV_TX_NO_PEER], 0);
+	assert_in_range(lab.now.tv_nsec, 100000000, 200000000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			test_frames_that_a_machine_does_not_take_are_counted, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
