@@ -15,6 +15,12 @@
 
 #define QPN_BLOCKS (1u << (24 - PACKET_PORT_QPN_SHIFT))
 
+/* A device without a mode to receive all frames receives them anyway. */
+static int accept_missing_mode(int err)
+{
+	return err == -ENOTSUP ? 0 : err;
+}
+
 int dpdk_port_set_allmulticast(struct netdev *netdev)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
@@ -57,8 +63,8 @@ static int set_promiscuous_mode(struct dpdk_port *port, bool on)
 	if (fd >= 0)
 		err = packet_socket_set_promiscuous(fd, port->ifindex, on);
 	else
-		err = on ? rte_eth_promiscuous_enable(port->id)
-			 : rte_eth_promiscuous_disable(port->id);
+		err = accept_missing_mode(on ? rte_eth_promiscuous_enable(port->id)
+					     : rte_eth_promiscuous_disable(port->id));
 	if (!err)
 		port->promiscuous = on;
 	return err;
@@ -67,22 +73,24 @@ static int set_promiscuous_mode(struct dpdk_port *port, bool on)
 int dpdk_port_set_promiscuous(struct netdev *netdev, bool on)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
-	int err = set_promiscuous_mode(port, on);
+	int err = 0;
 
-	/* Some devices have this mode for unicast frames only. */
-	if (!err && on)
-		err = dpdk_port_set_allmulticast(netdev);
-	if (!err && port->packet_fd >= 0)
-		err = dpdk_port_receive_roce(port, NULL, 0);
-	if (!err && membership_socket(port) >= 0)
+	/* First, because a port may lack this socket: then nothing changes. */
+	if (membership_socket(port) >= 0)
 		err = machine_socket_enable(&port->machines, port->ifindex, on,
 					    port->packet_fd < 0);
+	if (!err)
+		err = set_promiscuous_mode(port, on);
+	/* Some devices have this mode for unicast frames only. */
+	if (!err && on)
+		err = accept_missing_mode(dpdk_port_set_allmulticast(netdev));
+	if (!err && port->packet_fd >= 0)
+		err = dpdk_port_receive_roce(port, NULL, 0);
 	if (!err && port->xdp) {
 		xdp_program_pass_blocks(port->xdp, NULL, 0);
 		dpdk_port_set_qp1_ring(port, !on);
 	}
-	/* A device without this mode receives all frames. */
-	return err == -ENOTSUP ? 0 : err;
+	return err;
 }
 
 bool dpdk_port_can_exclude_qpns(struct netdev *netdev)
@@ -145,10 +153,7 @@ int dpdk_port_add_mac(struct netdev *netdev, const uint8_t mac[6])
 		return packet_socket_add_mac(fd, port->ifindex, mac);
 	memcpy(address.addr_bytes, mac, RTE_ETHER_ADDR_LEN);
 	err = rte_eth_dev_mac_addr_add(port->id, &address, 0);
-	if (err)
-		err = rte_eth_promiscuous_enable(port->id);
-	/* A device without this mode receives all frames. */
-	return err == -ENOTSUP ? 0 : err;
+	return err ? accept_missing_mode(rte_eth_promiscuous_enable(port->id)) : 0;
 }
 
 /* The driver replaces its list by the one that it is given. */

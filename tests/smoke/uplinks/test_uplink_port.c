@@ -568,6 +568,39 @@ static void test_promiscuous_mode_of_the_administrator_stays(void **state)
 	cable_remove();
 }
 
+/* Makes the kernel one without that option. */
+static bool lacks_vnet_hdr;
+
+int __real_setsockopt(int fd, int level, int option, const void *value, socklen_t length);
+int __wrap_setsockopt(int fd, int level, int option, const void *value, socklen_t length);
+
+int __wrap_setsockopt(int fd, int level, int option, const void *value, socklen_t length)
+{
+	if (lacks_vnet_hdr && level == SOL_PACKET && option == PACKET_VNET_HDR) {
+		errno = ENOPROTOOPT;
+		return -1;
+	}
+	return __real_setsockopt(fd, level, option, value, length);
+}
+
+/* The port works without machines, and the interface stays as it is. */
+static void test_port_without_a_socket_for_machines_refuses_them(void **state)
+{
+	struct netdev *port;
+
+	(void)state;
+	skip_without_lab();
+	lacks_vnet_hdr = true;
+	port = cable_open("af_packet:pa");
+	lacks_vnet_hdr = false;
+	assert_int_equal(netdev_set_promiscuous(port, true), -EOPNOTSUPP);
+	assert_true(is_shown("pa", "promiscuity 0 "));
+	assert_true(netdev_can_exclude_qpns(port));
+	assert_int_equal(netdev_set_promiscuous(port, false), 0);
+	netdev_close(port);
+	cable_remove();
+}
+
 /* veth has no multicast filter; the test reads the flag that makes hardware pass all multicast. */
 static void test_port_sets_allmulti(void **state)
 {
@@ -778,6 +811,7 @@ int main(void)
 		cmocka_unit_test(test_other_traffic_does_not_fill_the_ring),
 		cmocka_unit_test(test_port_sets_allmulti),
 		cmocka_unit_test(test_promiscuous_mode_of_the_administrator_stays),
+		cmocka_unit_test(test_port_without_a_socket_for_machines_refuses_them),
 		cmocka_unit_test(test_no_socket_is_in_a_fanout_group),
 		cmocka_unit_test(test_port_without_machines_reads_no_socket_for_them),
 		cmocka_unit_test(test_empty_rings_cost_few_system_calls),
