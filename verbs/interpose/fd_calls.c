@@ -195,6 +195,7 @@ HOOK(int, socket, (int domain, int type, int protocol), domain == AF_NETLINK,
  */
 static __attribute__((constructor)) void init_library(void)
 {
+	real_resolve_all();
 	log_init();
 	main_thread_watch();
 	if (run_dir_path() && env_is_outer())

@@ -2,8 +2,7 @@
 /*
  * Macros that define functions in place of libc's. Every call of a program passes them, so each has
  * two parts. The exported one checks quickly whether any descriptor, path or memory of this library
- * can be concerned, and otherwise jumps to libc's function. hooked_NAME does the rest, and resolves
- * libc's function at the first call.
+ * can be concerned, and otherwise jumps to libc's function. hooked_NAME does the rest.
  */
 #ifndef URXE_VERBS_INTERPOSE_INTERPOSE_H
 #define URXE_VERBS_INTERPOSE_INTERPOSE_H

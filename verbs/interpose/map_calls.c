@@ -193,15 +193,3 @@ HOOKED(int, shmdt)(const void *start)
 	return REAL(shmdt)(start);
 }
 HOOK(int, shmdt, (const void *start), mr_index_any(), (start))
-
-/*
- * Resolved early: allocators call these functions with their locks held, and must not wait for the
- * dynamic linker's lock, whose holder may be allocating.
- */
-static __attribute__((constructor)) void resolve_map_calls(void)
-{
-	REAL(mmap);
-	REAL(mmap64);
-	REAL(munmap);
-	REAL(mremap);
-}

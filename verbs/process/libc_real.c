@@ -22,3 +22,9 @@ void *real_resolve(enum real_function function)
 	__atomic_store_n(&real_functions[function], f, __ATOMIC_RELAXED);
 	return f;
 }
+
+void real_resolve_all(void)
+{
+	for (int i = 0; i < REAL_COUNT; i++)
+		__atomic_store_n(&real_functions[i], dlsym(RTLD_NEXT, names[i]), __ATOMIC_RELAXED);
+}

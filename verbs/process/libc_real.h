@@ -73,14 +73,21 @@ extern void *real_functions[REAL_COUNT] __attribute__((visibility("hidden")));
 
 void *real_resolve(enum real_function function);
 
-/* libc's function; NULL: it is not resolved yet. */
+/*
+ * For the constructor of this library. A call of dlsym() later could wait for ever for the dynamic
+ * linker's lock: its holder may be allocating, which maps memory with the allocator's lock held, or
+ * may run a constructor that waits for the calling thread.
+ */
+void real_resolve_all(void);
+
+/* libc's function; NULL: it is not resolved yet, or this libc lacks it. */
 static inline void *real_known(enum real_function function)
 {
 	return __atomic_load_n(&real_functions[function], __ATOMIC_RELAXED);
 }
 
-/* libc's function, which the first call resolves: constructors of other libraries may run before
- * those of this library. */
+/* libc's function. Resolves it if the constructor of another library calls it before the
+ * constructor of this library runs. */
 static inline void *real_get(enum real_function function)
 {
 	void *f = real_known(function);

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Uses verbs as a plug-in does: opens libibverbs with RTLD_LOCAL, looks its functions up by
- * version, and closes it again, many times. The program itself does not link libibverbs.
+ * version, and closes it again, many times. The program itself does not link libibverbs. First it
+ * loads a plug-in whose constructor waits for a thread.
  */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <err.h>
+#include <unistd.h>
 
 #include <infiniband/verbs.h>
 
 #define TIMES 20
+/* Ends a program whose threads wait for each other. */
+#define SECONDS 60
 
 static void *function(void *library, const char *name)
 {
@@ -63,10 +67,21 @@ static int count_descriptors(void)
 	return n;
 }
 
+/* Before any other call of a function that the library replaces. */
+static void load_plugin(void)
+{
+	alarm(SECONDS);
+	if (!dlopen(PLUGIN, RTLD_NOW))
+		errx(1, "%s", dlerror());
+	alarm(0);
+}
+
 int main(void)
 {
-	int before = count_descriptors();
+	int before;
 
+	load_plugin();
+	before = count_descriptors();
 	for (int i = 0; i < TIMES; i++) {
 		void *library = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);
 
