@@ -25,6 +25,7 @@
 #include "engine/clock.h"
 #include "engine/crc.h"
 #include "memory/sigbus_guard.h"
+#include "process/emulated_fd.h"
 #include "process/high_fd.h"
 #include "process/log.h"
 #include "process/run_dir.h"
@@ -265,8 +266,9 @@ static int make_engine(const struct adapter_saved *saved)
 }
 
 /* Once, by the thread that attaches first. */
-static void place_descriptors(void)
+static void prepare_descriptors(void)
 {
+	fd_set_owner();
 	vnic_driver_place_fds(high_fd);
 	packet_port_place_fds(high_fd);
 	state_document_place_fds(high_fd);
@@ -275,12 +277,12 @@ static void place_descriptors(void)
 /* Attaches to the daemon, and makes the engine; no thread runs it yet. */
 static int begin_attachment(struct adapter_saved *saved)
 {
-	static pthread_once_t placed = PTHREAD_ONCE_INIT;
+	static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 	const char *dir = run_dir_path();
 	int rc;
 
-	adapter_install_fork_handlers();
-	pthread_once(&placed, place_descriptors);
+	adapter_enable_fork_handlers();
+	pthread_once(&prepared, prepare_descriptors);
 	if (!dir)
 		return -ENODEV;
 	init_lists();

@@ -2,6 +2,7 @@
 #include "attach/fork.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include <hca/hca.h>
@@ -20,6 +21,7 @@
 #include "poll/polling.h"
 #include "process/cancellation.h"
 #include "process/emulated_fd.h"
+#include "process/libc_real.h"
 #include <samehost/peer.h>
 
 #define OF_THREAD __thread __attribute__((tls_model("initial-exec")))
@@ -27,13 +29,22 @@
 /* Calls of fork under way in signal handlers that have interrupted a holder of the locks. The
  * holder may itself be a call of fork. */
 static OF_THREAD unsigned int forks_inside;
+/* This thread's call of fork holds the locks. */
+static OF_THREAD bool locked;
+/* Until the process attaches first, the handlers write nothing: page faults would make each fork
+ * 0.06 ms longer. */
+static atomic_bool enabled;
 
 static void before_fork(void)
 {
-	if (adapter_inside || pthread_mutex_lock(&adapter_open_lock) == EDEADLK)
+	if (!enabled)
+		return;
+	if (adapter_inside || pthread_mutex_lock(&adapter_open_lock) == EDEADLK) {
 		forks_inside++;
-	else
-		adapter_lock();
+		return;
+	}
+	adapter_lock();
+	locked = true;
 }
 
 static void in_parent(void)
@@ -42,6 +53,9 @@ static void in_parent(void)
 		forks_inside--;
 		return;
 	}
+	if (!locked)
+		return;
+	locked = false;
 	adapter_unlock();
 	pthread_mutex_unlock(&adapter_open_lock);
 }
@@ -87,8 +101,10 @@ static void forget_adapter(void)
 static void in_child(void)
 {
 	if (!forks_inside) {
+		if (!locked)
+			return;
 		forget_adapter();
-		adapter_inside = false;
+		locked = adapter_inside = false;
 		return;
 	}
 	forks_inside--;
@@ -107,8 +123,7 @@ static void in_child(void)
 
 static void install_once(void)
 {
-	pthread_atfork(before_fork, in_parent, in_child);
-	fd_set_owner();
+	REAL(__register_atfork)(before_fork, in_parent, in_child, NULL);
 }
 
 void adapter_install_fork_handlers(void)
@@ -116,4 +131,10 @@ void adapter_install_fork_handlers(void)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, install_once);
+}
+
+void adapter_enable_fork_handlers(void)
+{
+	adapter_install_fork_handlers();
+	enabled = true;
 }

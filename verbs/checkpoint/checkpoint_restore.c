@@ -21,6 +21,7 @@
 #include "engine/crc.h"
 #include "poll/engine_run.h"
 #include "poll/engine_wake.h"
+#include "process/emulated_fd.h"
 #include "queues/verbs_qp.h"
 #include "requests/daemon_requests.h"
 
@@ -223,7 +224,8 @@ int restore_process(int fd)
 	if (adapter.dev)
 		return explain_busy();
 	/* From now on the process has descriptors in the table. */
-	adapter_install_fork_handlers();
+	adapter_enable_fork_handlers();
+	fd_set_owner();
 	rc = crc_load();
 	if (!rc)
 		rc = read_all(fd, &stream, &length);

@@ -16,7 +16,6 @@
 #include <rdma/rdma_user_ioctl_cmds.h>
 
 #include "adapter/adapter.h"
-#include "attach/fork.h"
 #include "attach/main_thread.h"
 #include "interpose/interpose.h"
 #include "objects/settle.h"
@@ -30,7 +29,6 @@
 #include "requests/daemon_requests.h"
 #include "uverbs/uverbs.h"
 #include <samehost/peer.h>
-#include <session/env.h>
 
 HOOKED(ssize_t, write)(int fd, const void *buf, size_t count)
 {
@@ -188,16 +186,10 @@ HOOKED(int, socket)(int domain, int type, int protocol)
 HOOK(int, socket, (int domain, int type, int protocol), domain == AF_NETLINK,
      (domain, type, protocol))
 
-/*
- * Starts nothing, because programs fork their workers after this. Fork takes the locks of the
- * handlers that were installed last first, and liburxe.so holds its locks while it calls
- * liburxe-outer.so, so the outer library installs its handlers before liburxe.so does.
- */
+/* Starts nothing, because programs fork their workers after this. */
 static __attribute__((constructor)) void init_library(void)
 {
 	real_resolve_all();
 	log_init();
 	main_thread_watch();
-	if (run_dir_path() && env_is_outer())
-		adapter_install_fork_handlers();
 }

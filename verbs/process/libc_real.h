@@ -64,7 +64,13 @@
 	X(bsd_signal)             \
 	X(ssignal)                \
 	X(sysv_signal)            \
-	X(__sysv_signal)
+	X(__sysv_signal)          \
+	X(__register_atfork)
+
+/* Not in libc's headers: what pthread_atfork(3) calls. `library` is the caller's; NULL: one that
+ * the process keeps loaded. */
+int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
+		      void *library);
 
 #define REAL_ENUM(name) REAL_##name,
 enum real_function { REAL_LIST(REAL_ENUM) REAL_COUNT };

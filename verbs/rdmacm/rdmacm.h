@@ -14,6 +14,11 @@
 
 struct rdmacm_file;
 
+/* Installs the handlers of fork, once for each process: before the program installs its own
+ * (interpose/fork_calls.c), or when the program opens rdma_cm, before which they do nothing. Any
+ * thread. */
+void rdmacm_install_fork_handlers(void);
+
 /*
  * Opens the device with open(2)'s flags: a descriptor, or a negative errno value. The descriptor is
  * readable while events can be fetched, so blocking reads, O_NONBLOCK, poll and epoll need no

@@ -12,6 +12,7 @@
 #include "engine/clock.h"
 #include "process/cancellation.h"
 #include "process/high_fd.h"
+#include "process/libc_real.h"
 #include "process/settings.h"
 #include "rdmacm/daemon_socket.h"
 #include "rdmacm/ids.h"
@@ -87,11 +88,15 @@ void rdmacm_unlock_both(struct rdmacm_file *a, struct rdmacm_file *b)
 /* Calls of fork within each other: a signal handler that interrupts fork may fork itself. Only the
  * outermost call takes rdmacm_files_lock. */
 static __thread unsigned int forks_within __attribute__((tls_model("initial-exec")));
+/* Until the program opens rdma_cm first, the handlers do nothing. */
+static atomic_bool fork_enabled;
 
 static void before_fork(void)
 {
 	sigset_t signals;
 
+	if (!fork_enabled)
+		return;
 	block_signals(&signals);
 	if (!forks_within++)
 		pthread_mutex_lock(&rdmacm_files_lock);
@@ -102,6 +107,8 @@ static void end_fork(void)
 {
 	sigset_t signals;
 
+	if (!forks_within)
+		return;
 	block_signals(&signals);
 	if (!--forks_within)
 		pthread_mutex_unlock(&rdmacm_files_lock);
@@ -114,9 +121,12 @@ static void end_fork(void)
  */
 static void in_child(void)
 {
-	const int cancel = cancellation_disable();
 	struct rdmacm_file *file;
+	int cancel;
 
+	if (!forks_within)
+		return;
+	cancel = cancellation_disable();
 	for (file = rdmacm_files_first(); file; file = file->next) {
 		init_lock(file);
 		file->watched = false;
@@ -129,10 +139,16 @@ static void in_child(void)
 	cancellation_restore(cancel);
 }
 
-static void init_once(void)
+static void install_once(void)
 {
-	pthread_atfork(before_fork, end_fork, in_child);
-	fd_set_owner();
+	REAL(__register_atfork)(before_fork, end_fork, in_child, NULL);
+}
+
+void rdmacm_install_fork_handlers(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, install_once);
 }
 
 /* --- Closing */
@@ -257,7 +273,9 @@ int rdmacm_open_until(int flags, uint64_t deadline)
 	int fd = -1, rc;
 
 	settings_read();
-	pthread_once(&once, init_once);
+	rdmacm_install_fork_handlers();
+	pthread_once(&once, fd_set_owner);
+	fork_enabled = true;
 	file = alloc_file();
 	if (!file)
 		return -ENOMEM;

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define NAME_MAX_LEN 64
 
@@ -14,9 +13,4 @@ const char *env_get(const char *name)
 	if (snprintf(full, sizeof(full), "%s%s", env_prefix, name) >= (int)sizeof(full))
 		return NULL;
 	return getenv(full);
-}
-
-bool env_is_outer(void)
-{
-	return strcmp(env_prefix, "URXE_") != 0;
 }

@@ -7,15 +7,11 @@
 #ifndef URXE_VERBS_SESSION_ENV_H
 #define URXE_VERBS_SESSION_ENV_H
 
-#include <stdbool.h>
-
 /* "URXE_", from session/env_prefix.c; in liburxe-outer.so "URXE_OUTER_", from
  * session/env_prefix_outer.c. */
 extern const char env_prefix[] __attribute__((visibility("hidden")));
 
 /* As getenv(3), for the variable whose name is the prefix and `name`, such as "DIR". */
 const char *env_get(const char *name);
-/* Whether this copy is liburxe-outer.so. */
-bool env_is_outer(void);
 
 #endif

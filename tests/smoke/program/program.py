@@ -11,9 +11,9 @@ SECONDS = 300
 
 
 def run():
-    build, program = sys.argv[1:]
+    build, program, *arguments = sys.argv[1:]
     with Host(build) as host:
-        process = host.start(os.path.join(build, 'tests/smoke', program))
+        process = host.start(os.path.join(build, 'tests/smoke', program), *arguments)
         if process.wait(SECONDS) == SKIP:
             skip(process.output().strip())
         succeed(process, SECONDS)

@@ -17,6 +17,7 @@
 #include "attach/fork.h"
 #include "engine/crc.h"
 #include "poll/engine_wake.h"
+#include "process/emulated_fd.h"
 #include "vnic_loop.h"
 
 static inline struct vnic_loop *loop_adapter_open(uint16_t mtu)
@@ -24,7 +25,8 @@ static inline struct vnic_loop *loop_adapter_open(uint16_t mtu)
 	struct vnic_loop *loop;
 
 	assert_int_equal(crc_load(), 0);
-	adapter_install_fork_handlers();
+	adapter_enable_fork_handlers();
+	fd_set_owner();
 	adapter = (struct adapter){
 		.welcome = {.mac = {2, 0, 0, 0, 0, 1}, .mtu = mtu, .pkeys = {0xffff}}};
 	adapter.welcome.port.link_mtu = mtu;
