@@ -261,8 +261,10 @@ int engine_thread_start(void)
 		return -errno;
 	main_thread_watch();
 	adapter.due_events.release = due_events_release;
-	/* Signals are for the program's own threads. */
+	/* Signals are for the program's own threads. But the kernel kills a process that blocks the
+	 * SIGSYS by which a filter of seccomp traps a system call of this thread. */
 	sigfillset(&all);
+	sigdelset(&all, SIGSYS);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	/* A child that a signal handler has forked needs no thread. */
 	rc = adapter.lock.orphaned ? ECANCELED

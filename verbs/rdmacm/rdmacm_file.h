@@ -59,11 +59,11 @@ struct rdmacm_file {
 };
 
 /*
- * rdmacm_lock_files blocks all signals and takes rdmacm_files_lock, a static lock of rdmacm_file.c;
- * rdmacm_unlock_files releases it and restores the signal mask. The lock protects additions to the
- * list of files, and the state of the reconnecting thread. pthread_atfork handlers hold it around
- * fork. Rank 2 of docs/locking.md. Without blocked signals, a signal handler that forks would
- * deadlock: the pthread_atfork handler would wait for the lock of its own thread.
+ * rdmacm_lock_files blocks all signals but SIGSYS and takes rdmacm_files_lock, a static lock of
+ * rdmacm_file.c; rdmacm_unlock_files releases it and restores the signal mask. The lock protects
+ * additions to the list of files, and the state of the reconnecting thread. pthread_atfork handlers
+ * hold it around fork. Rank 2 of docs/locking.md. Without blocked signals, a signal handler that
+ * forks would deadlock: the pthread_atfork handler would wait for the lock of its own thread.
  */
 void rdmacm_lock_files(sigset_t *signals);
 void rdmacm_unlock_files(const sigset_t *signals);

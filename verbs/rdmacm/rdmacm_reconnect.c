@@ -200,7 +200,8 @@ static int make_descriptors(void)
 		       : 0;
 }
 
-/* The thread blocks all signals, as its maker does: handlers run in the program's own threads. */
+/* The thread blocks the signals that its maker blocks: handlers run in the program's own threads.
+ */
 static int start_thread(void)
 {
 	int rc = make_descriptors();
