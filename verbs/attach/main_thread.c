@@ -24,6 +24,8 @@
 static pthread_key_t main_thread_key;
 static bool key_made; /* false if the program has all keys */
 static void (*_Atomic wake_other)(void);
+/* The main thread's mask at its end; set before adapter_main_thread_ended. */
+static sigset_t main_thread_signals;
 
 /* The engine thread starts and ends with adapter_open_lock. */
 static void note_main_thread_end(void *unused)
@@ -32,6 +34,7 @@ static void note_main_thread_end(void *unused)
 
 	(void)unused;
 	pthread_mutex_lock(&adapter_open_lock);
+	pthread_sigmask(SIG_SETMASK, NULL, &main_thread_signals);
 	adapter_main_thread_ended = true;
 	if (adapter_thread.wake_fd > 0)
 		engine_wake();
@@ -140,13 +143,17 @@ static bool is_oldest_of_library(void)
 	return own && oldest == this_thread;
 }
 
-/* As the program's last thread would, if the threads of this library did not exist. */
+/*
+ * As the program's last thread would, if the threads of this library did not exist: signals that
+ * the program blocks stay pending. So does a SIGXFSZ that the kernel has sent to this thread for a
+ * write of the library.
+ */
 static _Noreturn void end_process(void)
 {
-	sigset_t none;
+	sigset_t signals = main_thread_signals;
 
-	sigemptyset(&none);
-	pthread_sigmask(SIG_SETMASK, &none, NULL);
+	sigaddset(&signals, SIGXFSZ);
+	pthread_sigmask(SIG_SETMASK, &signals, NULL);
 	exit(0);
 }
 

@@ -16,6 +16,7 @@
  * - signals: signals interrupt calls without pause
  * - last_thread: the process ends with the last thread of the program, after its main thread
  * - last_cm: the same if the main thread is cancelled, and only rdma_cm is open
+ * - last_pending: as last_thread, while a signal that all threads of the program block is pending
  * - last_after_close: as last_thread, after the program has closed rdma_cm by closing all numbers
  * - small_stack: a thread with the smallest stack opens the device and rdma_cm
  * - no_thread: the device cannot be opened at the limit of processes
@@ -836,6 +837,17 @@ static void check_last_thread(void)
 	pthread_exit(NULL);
 }
 
+static void check_last_pending(void)
+{
+	sigset_t blocked;
+
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGTERM);
+	if (pthread_sigmask(SIG_BLOCK, &blocked, NULL) || kill(getpid(), SIGTERM))
+		err(1, "no signal");
+	check_last_thread();
+}
+
 static void *cancel_main_thread(void *main_thread)
 {
 	pthread_cancel(*(pthread_t *)main_thread);
@@ -941,6 +953,7 @@ static const struct {
 	      {"signals", check_signals},
 	      {"gone", check_gone},
 	      {"last_thread", check_last_thread},
+	      {"last_pending", check_last_pending},
 	      {"last_cm", check_last_cm},
 	      {"last_after_close", check_last_after_close},
 	      {"small_stack", check_small_stack},
