@@ -130,10 +130,17 @@ __attribute__((noinline)) bool sigbus_guard_run(void *dev_ctx, const struct urxe
 
 /* --- Signals. */
 
-/* Sent by the kernel for a fault, not by kill(2) or the like. */
+/* Reports of the kernel that belong to no instruction: memory that no thread has accessed is
+ * broken, or a memory tag was wrong some time ago. */
+static bool is_late_report(const siginfo_t *info)
+{
+	return info->si_code == (info->si_signo == SIGBUS ? BUS_MCEERR_AO : SEGV_MTEAERR);
+}
+
+/* Sent by the kernel for the interrupted instruction, not by kill(2) or the like. */
 static bool is_fault(const siginfo_t *info)
 {
-	return info->si_code > 0;
+	return info->si_code > 0 && !is_late_report(info);
 }
 
 static bool is_handler(const struct sigaction *act)
