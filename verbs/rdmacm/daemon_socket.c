@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -56,14 +57,15 @@ static bool await_packet(int socket, uint64_t deadline)
 
 /* --- Connecting */
 
-/* Only root's daemon or this user's daemon gets the process's commands. */
+/* Only root's daemon or this user's daemon gets the process's commands. Not geteuid(), which
+ * fakeroot and the like replace. */
 static bool is_trusted(int fd)
 {
 	struct ucred cred;
 	socklen_t len = sizeof(cred);
 
 	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) &&
-	       (cred.uid == 0 || cred.uid == geteuid());
+	       (cred.uid == 0 || cred.uid == syscall(SYS_geteuid));
 }
 
 /* connect(2) waits while the daemon's queue of connections is full. UINT64_MAX: no limit. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,7 +26,7 @@ int vnic_socket_address(const char *run_dir, struct sockaddr_un *address)
 
 /*
  * The kernel reports the listener's user: a daemon can read and change everything that its clients
- * send.
+ * send. Not geteuid(), which fakeroot and the like replace.
  */
 static int check_listener(int fd)
 {
@@ -34,7 +35,7 @@ static int check_listener(int fd)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
 		return -errno;
-	return cred.uid == 0 || cred.uid == geteuid() ? 0 : -EPERM;
+	return cred.uid == 0 || cred.uid == syscall(SYS_geteuid) ? 0 : -EPERM;
 }
 
 int vnic_socket_limit_wait(int fd, unsigned int seconds)

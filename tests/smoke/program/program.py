@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Runs a test program that needs no peer."""
+import argparse
 import os
 import sys
 
@@ -11,9 +12,14 @@ SECONDS = 300
 
 
 def run():
-    build, program, *arguments = sys.argv[1:]
-    with Host(build) as host:
-        process = host.start(os.path.join(build, 'tests/smoke', program), *arguments)
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--user', help='an unprivileged user')
+    parser.add_argument('build')
+    parser.add_argument('program')
+    parser.add_argument('arguments', nargs='*')
+    options = parser.parse_args()
+    with Host(options.build, options.user) as host:
+        process = host.start(os.path.join(options.build, 'tests/smoke', options.program), *options.arguments)
         if process.wait(SECONDS) == SKIP:
             skip(process.output().strip())
         succeed(process, SECONDS)
