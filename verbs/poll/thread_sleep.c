@@ -155,17 +155,39 @@ void thread_sleep_prepare(struct thread_sleep *sleep, uint64_t now, bool idle)
 	adapter_thread.wake_at = sleep->until;
 }
 
+/* The program has closed the descriptor. */
+static bool is_closed(const struct pollfd *pfd)
+{
+	return pfd->revents & POLLNVAL;
+}
+
 static void drain_eventfd(const struct pollfd *pfd)
 {
 	uint64_t count;
 
-	if (pfd->revents && read(pfd->fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
+	if (pfd->revents && !is_closed(pfd) && read(pfd->fd, &count, sizeof(count)) < 0 &&
+	    errno != EAGAIN)
 		log_error("cannot read an eventfd");
 }
 
 /*
- * For a process whose RLIMIT_NOFILE is less than the number of descriptors: poll(2) refuses them.
- * After 1 ms at most each of them counts as ready, but for the daemon's end.
+ * Whether ppoll(2) would return at once for ever. The end of the connection to the daemon ends the
+ * watch of its descriptors.
+ */
+static bool watches_closed(const struct thread_sleep *sleep)
+{
+	if (is_closed(&sleep->fds[WATCH_CTL]))
+		return false;
+	for (nfds_t i = 0; i < sleep->n; i++)
+		if (is_closed(&sleep->fds[i]))
+			return true;
+	return false;
+}
+
+/*
+ * For a process whose RLIMIT_NOFILE is less than the number of descriptors, so that poll(2) refuses
+ * them, or that has closed some of them. After 1 ms at most each of them counts as ready, but for
+ * the daemon's end.
  */
 static int sleep_unwatched(struct thread_sleep *sleep, uint64_t ns)
 {
@@ -174,7 +196,9 @@ static int sleep_unwatched(struct thread_sleep *sleep, uint64_t ns)
 
 	(void)ppoll(NULL, 0, &timeout, NULL);
 	for (nfds_t i = 0; i < sleep->n; i++)
-		sleep->fds[i].revents = sleep->fds[i].fd < 0 ? 0 : sleep->fds[i].events;
+		sleep->fds[i].revents = sleep->fds[i].fd < 0 || is_closed(&sleep->fds[i])
+						? 0
+						: sleep->fds[i].events;
 	if (recv(sleep->fds[WATCH_CTL].fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT))
 		sleep->fds[WATCH_CTL].revents = 0;
 	return (int)sleep->n;
@@ -187,7 +211,7 @@ static bool sleep_until(struct thread_sleep *sleep, uint64_t at, uint64_t now)
 	const struct timespec timeout = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
 	int n = ppoll(sleep->fds, sleep->n, at == URXE_NEVER ? NULL : &timeout, NULL);
 
-	if (n < 0 && errno == EINVAL)
+	if ((n < 0 && errno == EINVAL) || watches_closed(sleep))
 		n = sleep_unwatched(sleep, ns);
 	drain_eventfd(&sleep->fds[WATCH_WAKE]);
 	drain_eventfd(&sleep->fds[WATCH_IRQ]);

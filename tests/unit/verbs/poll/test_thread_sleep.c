@@ -31,6 +31,7 @@ static struct {
 	uint64_t length;  /* of a grant, ns */
 	uint32_t wakings; /* of the thread so far */
 	nfds_t most;      /* descriptors that RLIMIT_NOFILE permits to watch */
+	int closed;       /* a descriptor that the program has closed, or -1 */
 } w;
 
 uint64_t __wrap_clock_read_kernel(void);
@@ -49,14 +50,26 @@ static void poll_at(uint64_t time)
 	adapter_polling.grant_until = time + w.length;
 }
 
+/* Whether the kernel reports a descriptor that the program has closed. */
+static bool reports_closed(struct pollfd *fds, nfds_t n)
+{
+	for (nfds_t i = 0; i < n; i++) {
+		fds[i].revents = fds[i].fd >= 0 && fds[i].fd == w.closed ? POLLNVAL : 0;
+		if (fds[i].revents)
+			return true;
+	}
+	return false;
+}
+
 int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask)
 {
-	(void)fds;
 	(void)mask;
 	if (n > w.most) {
 		errno = EINVAL;
 		return -1;
 	}
+	if (reports_closed(fds, n))
+		return 1;
 	w.time += (uint64_t)timeout->tv_sec * 1000 * MS + (uint64_t)timeout->tv_nsec;
 	w.time += w.late;
 	if (w.polls)
@@ -86,6 +99,7 @@ static int start(void **state)
 	w.length = POLL_GRANT_NS;
 	w.wakings = 0;
 	w.most = THREAD_SLEEP_FDS;
+	w.closed = -1;
 	adapter_thread.look = POLL_GRANT_NS;
 	return 0;
 }
@@ -137,6 +151,25 @@ static void thread_that_may_watch_nothing_looks_each_millisecond(void **state)
 	adapter.reconnecting = false;
 }
 
+/* Such a descriptor would end each sleep at once. */
+static void thread_looks_each_millisecond_after_the_program_closed_a_descriptor(void **state)
+{
+	struct comp_channel channel = {.writer = 1000};
+	struct thread_sleep sleep = {0};
+	const uint64_t begin = w.time;
+
+	(void)state;
+	adapter.dead = true;
+	adapter_polling.state = POLL_DISCONNECTED;
+	LIST_INSERT_HEAD(&adapter.waiting_channels, &channel, waiting_link);
+	thread_sleep_prepare(&sleep, w.time, true);
+	w.closed = channel.writer;
+	thread_sleep_wait(&sleep, w.time);
+	assert_int_equal(w.time, begin + MS);
+	LIST_REMOVE(&channel, waiting_link);
+	adapter.dead = false;
+}
+
 /* The device has died while a frame waited for room in a peer's inbox. */
 static void thread_of_a_dead_device_does_not_wake_for_a_waiting_frame(void **state)
 {
@@ -183,6 +216,8 @@ int main(void)
 		cmocka_unit_test_setup(prompt_thread_looks_each_millisecond, start),
 		cmocka_unit_test_setup(late_thread_takes_over_after_8_ms_and_its_delay, start),
 		cmocka_unit_test_setup(thread_that_may_watch_nothing_looks_each_millisecond, start),
+		cmocka_unit_test_setup(
+			thread_looks_each_millisecond_after_the_program_closed_a_descriptor, start),
 		cmocka_unit_test_setup(thread_of_a_dead_device_does_not_wake_for_a_waiting_frame,
 				       start),
 		cmocka_unit_test_setup(thread_does_not_watch_a_channel_that_lacks_memory, start),
