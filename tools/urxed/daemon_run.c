@@ -93,14 +93,26 @@ static void handle_ibdevs_change(struct daemon *d, uint64_t now)
 	hca_monitor_report(&d->hca, now);
 }
 
+/* A scan finds HCAs by the names of the uplinks' interfaces: first hears of a rename. */
+static bool scan_hcas(struct daemon *d, uint64_t now)
+{
+	if (now < hca_monitor_deadline(&d->hca))
+		return false;
+	if (kernel_sync_fd(&d->kernel) >= 0)
+		handle_kernel_change(d);
+	daemon_name_uplinks(d);
+	return hca_monitor_update(&d->hca, now);
+}
+
 /* The device of another urxed has no uevents: its link appears here, too. */
 static void follow_hca(struct daemon *d, uint64_t now)
 {
-	const struct host before = d->host;
 	const struct hca_port *p;
+	struct host before;
 
-	if (!hca_monitor_update(&d->hca, now))
+	if (!scan_hcas(d, now))
 		return;
+	before = d->host;
 	if (d->hca.polled)
 		daemon_link_ibdevs(d);
 	hca_monitor_fill(&d->hca, &d->host.hca);

@@ -180,11 +180,18 @@ static int set_up_uplink_addresses(struct daemon *d, char error[DAEMON_ERROR])
 	return kernel_sync_start(&d->kernel, h, d->uplinks.at, d->uplinks.n, &d->hca, error);
 }
 
+void daemon_name_uplinks(struct daemon *d)
+{
+	for (uint32_t i = 0; i < d->options.n_uplinks; i++) {
+		const struct uplink *u = &d->uplinks.at[i];
+
+		hca_monitor_set_uplink(&d->hca, i, u->kernel ? u->ifname : "");
+	}
+}
+
 static void choose_hca(struct daemon *d)
 {
-	for (uint32_t i = 0; i < d->uplinks.n; i++)
-		hca_monitor_add_uplink(&d->hca,
-				       d->uplinks.at[i].kernel ? d->uplinks.at[i].ifname : "");
+	daemon_name_uplinks(d);
 	hca_monitor_start(&d->hca);
 	hca_monitor_fill(&d->hca, &d->host.hca);
 	d->host.hca_rate = hca_monitor_rate(&d->hca);

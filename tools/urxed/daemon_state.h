@@ -50,6 +50,8 @@ struct daemon {
 
 /* Links the kernel's RDMA devices into the run directory, as they are now; logs an error. */
 void daemon_link_ibdevs(struct daemon *d);
+/* Tells the HCA monitor the present names of the uplinks' interfaces. */
+void daemon_name_uplinks(struct daemon *d);
 /* Gives the host the addresses of the HCA's port: for a daemon without uplinks. */
 void daemon_take_hca_addresses(struct daemon *d, const struct hca_port *p);
 

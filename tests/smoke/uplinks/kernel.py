@@ -13,6 +13,7 @@ import rdmacm  # noqa: E402
 import report  # noqa: E402
 from endless import EndlessPair  # noqa: E402
 from host import Failure, Host, Pair, skip, until  # noqa: E402
+from nested import DEVICE  # noqa: E402
 from network import inside, ip, must  # noqa: E402
 
 NAMES = [f'urxe{os.getpid()}{side}' for side in 'abr']
@@ -254,6 +255,23 @@ def check_retry(build):
         holder.kill()
         until_active(events)
         connect_both(machine, build)
+
+
+def check_hca_renamed(build):
+    """The HCA of the uplink's interface stays in use after a rename. It is the device of another urxe on the interface."""
+    with host(build, 0, DEVICE) as outer, Host(build, prefix=inside(NAMES[0]), daemon=False) as machine:
+        machine.environment['URXE_OUTER_DIR'] = outer.run_dir
+        machine.start_daemon(UPLINK)
+
+        def hca():
+            return machine.show('device')['hca'][0]
+
+        if not hca()['used']:
+            raise Failure(f'not used: {hca()}')
+        must('-n', NAMES[0], 'link', 'set', 'eth0', 'name', 'lan0')
+        until(10, lambda: hca()['interface'] == 'lan0' and hca()['used'], lambda: f'not used after the rename: {hca()}')
+        if hca()['uplink'] != 'lan0':
+            raise Failure(f'of another uplink: {hca()}')
 
 
 def mac_of(name, interface='eth0'):
@@ -498,6 +516,7 @@ CHECKS = {
     'removed': check_removed, 'removed_tap': check_removed_tap, 'retry': check_retry, 'mtu_grows': check_mtu_grows, 'mac': check_mac,
     'next_hops': check_next_hops, 'routed': check_routed, 'best_route': check_best_route,
     'icmp': check_icmp, 'vlan': check_vlan, 'rate': check_rate, 'gid_files': check_gid_files,
+    'hca_renamed': check_hca_renamed,
 }
 
 network.run(lambda: CHECKS[sys.argv[2]](sys.argv[1]), NAMES, link_local=False)

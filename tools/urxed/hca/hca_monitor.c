@@ -65,22 +65,39 @@ void hca_monitor_close(struct hca_monitor *h)
 	netlink_close(&h->netlink);
 }
 
-bool hca_monitor_has_interface(const struct hca_monitor *h, const char *ifname)
+static bool has_interface(const struct hca_list *list, const char *sys, const char *ifname)
 {
-	for (uint32_t i = 0; i < h->list.n && h->wish.choice.mode != HCA_OFF; i++) {
-		const struct hca_port *p = &h->list.ports[i];
+	for (uint32_t i = 0; i < list->n; i++) {
+		const struct hca_port *p = &list->ports[i];
 
 		for (uint32_t j = 0; p->kind == HCA_ROCE && j < p->n_gids; j++)
-			if (hca_netdev_is_above(h->wish.sys, ifname, p->gids[j].ndev))
+			if (hca_netdev_is_above(sys, ifname, p->gids[j].ndev))
 				return true;
 	}
 	return false;
 }
 
-void hca_monitor_add_uplink(struct hca_monitor *h, const char *ifname)
+/* Not by h->list: an interface that was renamed since the scan has its old name there. */
+bool hca_monitor_has_interface(const struct hca_monitor *h, const char *ifname)
 {
-	if (h->wish.n_uplinks < HCA_UPLINKS)
-		snprintf(h->wish.uplinks[h->wish.n_uplinks++], HOST_NDEV_LEN, "%s", ifname);
+	struct hca_list *list = h->wish.choice.mode == HCA_OFF ? NULL : malloc(sizeof(*list));
+	bool found;
+
+	if (!list)
+		return false;
+	hca_scan(h->wish.sys, list);
+	found = has_interface(list, h->wish.sys, ifname);
+	free(list);
+	return found;
+}
+
+void hca_monitor_set_uplink(struct hca_monitor *h, uint32_t i, const char *ifname)
+{
+	if (i >= HCA_UPLINKS)
+		return;
+	snprintf(h->wish.uplinks[i], HOST_NDEV_LEN, "%s", ifname);
+	if (i >= h->wish.n_uplinks)
+		h->wish.n_uplinks = i + 1;
 }
 
 /* --- The choice */

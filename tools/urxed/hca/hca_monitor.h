@@ -45,19 +45,24 @@ struct hca_monitor {
 };
 
 /*
- * Scans once, for hca_monitor_has_interface; nothing is chosen yet. The caller keeps `sys` (where
- * sysfs is mounted) and `device` (the name of urxe's own device) valid.
+ * Scans once; nothing is chosen yet. The caller keeps `sys` (where sysfs is mounted) and `device`
+ * (the name of urxe's own device) valid.
  */
 void hca_monitor_open(struct hca_monitor *h, const struct hca_choice *choice, const char *sys,
 		      const char *device);
 /* Accepts a zeroed structure. */
 void hca_monitor_close(struct hca_monitor *h);
 
-/* Whether a RoCE port belongs to the interface, or to one below it. Always false with HCA_OFF. */
+/*
+ * Whether a RoCE port belongs to the interface, or to one below it, as sysfs says now. Always false
+ * with HCA_OFF.
+ */
 bool hca_monitor_has_interface(const struct hca_monitor *h, const char *ifname);
 
-/* Adds the kernel interface of the next uplink, in the order of the uplinks; "" = it has none. */
-void hca_monitor_add_uplink(struct hca_monitor *h, const char *ifname);
+/*
+ * Names the kernel interface of uplink i; "" = it has none. A rename counts from the next scan on.
+ */
+void hca_monitor_set_uplink(struct hca_monitor *h, uint32_t i, const char *ifname);
 /* Chooses for the first time, and logs the choice. */
 void hca_monitor_start(struct hca_monitor *h);
 /* From now on epoll_fd reports changes with `h` as data: then call hca_monitor_report. */

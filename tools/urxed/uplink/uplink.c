@@ -254,9 +254,13 @@ static void restore_settings(struct uplink *u, const struct uplink *before)
 	memcpy(u->heard_macs, before->heard_macs, sizeof(u->heard_macs));
 }
 
-/* The rest of the daemon reads these of a closed port, too: the first member has the bond's MAC. */
+/*
+ * The rest of the daemon reads these of a closed port, too: the first member has the bond's MAC,
+ * and an HCA may be on the interface.
+ */
 static void restore_port(struct uplink *u, const struct uplink *before)
 {
+	memcpy(u->ifname, before->ifname, sizeof(u->ifname));
 	u->hears_all = before->hears_all;
 	u->mtu = before->mtu;
 	memcpy(u->mac, before->mac, sizeof(u->mac));

@@ -40,8 +40,8 @@ struct uplink {
 	struct vhost_process vhost; /* valid if is_vhost: the process that serves the port */
 	bool is_vhost;
 	bool impaired; /* `port` is an impairment layer on the device's port */
-	/* Name of the kernel's interface: of an open port the present name, of a closed one that in
-	 * `spec`; "" = none. */
+	/* Present name of the kernel's interface; that in `spec` if the interface has gone; "" =
+	 * none. */
 	char ifname[HOST_NDEV_LEN];
 	bool kernel; /* a kernel interface, whose addresses become the host's */
 	uint8_t mac[ETHER_MAC_LEN];
@@ -75,7 +75,7 @@ int uplink_open(struct uplink *u, const char *spec, const struct uplink_impair *
 /*
  * Opens the port again after the kernel's interface was replaced or changed. Frames in the transmit
  * queue and in the port's rings are lost. On error the port is closed, also if only a setting of
- * uplink_hear_all or uplink_hear_mac failed, and keeps its MACs, MTU and generation; the next
+ * uplink_hear_all or uplink_hear_mac failed, and keeps its name, MACs, MTU and generation; the next
  * uplink_reopen makes the same settings.
  */
 int uplink_reopen(struct uplink *u, char error[UPLINK_ERROR]);

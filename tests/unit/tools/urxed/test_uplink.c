@@ -323,6 +323,10 @@ static void renamed_interface_is_opened_by_its_present_name(void **state)
 	assert_string_equal(w.uplink.ifname, w.renamed);
 	assert_string_equal(w.uplink.spec, "af_packet:eth0");
 	assert_memory_equal(w.uplink.probe_mac, probe_mac, sizeof(probe_mac));
+	/* A port that cannot be opened is on the same interface: so is its HCA. */
+	w.refuses_open = EBUSY;
+	assert_int_equal(uplink_reopen(&w.uplink, error), -EBUSY);
+	assert_string_equal(w.uplink.ifname, w.renamed);
 	/* Later the specification's name finds the interface, or another one. */
 	uplink_close(&w.uplink);
 	assert_string_equal(w.uplink.ifname, "eth0");

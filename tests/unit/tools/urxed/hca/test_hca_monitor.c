@@ -45,7 +45,7 @@ static void host_without_devices_is_not_watched(void **state)
 {
 	(void)state;
 	open_hca("auto");
-	hca_monitor_add_uplink(&hca, "eth0");
+	hca_monitor_set_uplink(&hca, 0, "eth0");
 	hca_monitor_start(&hca);
 	hca_monitor_watch(&hca, epoll_fd, T0);
 	assert_int_equal(hca_monitor_deadline(&hca), UINT64_MAX);
@@ -122,13 +122,35 @@ static void report_causes_two_scans(void **state)
 	assert_int_equal(hca_monitor_deadline(&hca), UINT64_MAX);
 }
 
+/* A rename of the interface, of which urxed learns before the scan. */
+static void hca_stays_when_its_interface_is_renamed(void **state)
+{
+	(void)state;
+	make_roce("rxe0", "eth0");
+	open_hca("auto");
+	hca_monitor_set_uplink(&hca, 0, "eth0");
+	hca_monitor_start(&hca);
+	hca_monitor_watch(&hca, epoll_fd, T0);
+	assert_string_equal(now_used().name, "rxe0");
+	make_roce("rxe0", "lan0");
+	/* Also before the next scan. */
+	assert_true(hca_monitor_has_interface(&hca, "lan0"));
+	assert_false(hca_monitor_has_interface(&hca, "eth0"));
+	hca_monitor_set_uplink(&hca, 0, "lan0");
+	assert_true(hca_monitor_update(&hca, hca_monitor_deadline(&hca)));
+	assert_string_equal(hca_monitor_chosen(&hca)->ndev, "lan0");
+	assert_string_equal(now_used().name, "rxe0");
+	assert_int_equal(now_used().generation, 1);
+	assert_int_equal(hca.verdicts[hca.chosen].uplink, 0);
+}
+
 static void hca_off_watches_no_device(void **state)
 {
 	(void)state;
 	make_roce("hca0", "eth0");
 	open_hca("off");
 	assert_false(hca_monitor_has_interface(&hca, "eth0"));
-	hca_monitor_add_uplink(&hca, "eth0");
+	hca_monitor_set_uplink(&hca, 0, "eth0");
 	hca_monitor_start(&hca);
 	hca_monitor_watch(&hca, epoll_fd, T0);
 	assert_null(hca.netlink.events);
@@ -145,6 +167,7 @@ int main(void)
 		TEST(host_without_devices_is_not_watched),
 		TEST(changes_of_another_tree_are_polled),
 		TEST(report_causes_two_scans),
+		TEST(hca_stays_when_its_interface_is_renamed),
 		TEST(hca_off_watches_no_device),
 	};
 
