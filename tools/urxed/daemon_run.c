@@ -117,12 +117,12 @@ static void follow_hca(struct daemon *d, uint64_t now)
 		daemon_link_ibdevs(d);
 	hca_monitor_fill(&d->hca, &d->host.hca);
 	d->host.hca_rate = hca_monitor_rate(&d->hca);
-	if (!d->uplinks.n)
+	if (!d->options.n_uplinks)
 		d->host.up = !d->host.hca.down;
 	p = hca_monitor_chosen(&d->hca);
 	if (p)
 		lease_avoid_hca(&d->sw.leases);
-	if (p && !d->uplinks.n)
+	if (p && !d->options.n_uplinks)
 		daemon_take_hca_addresses(d, p);
 	publish_change(d, &before);
 }

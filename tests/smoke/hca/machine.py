@@ -11,7 +11,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
 from host import START_SECONDS, Failure, Host, main, until  # noqa: E402
-from nested import OUTER, Nested, set_port, without_hca  # noqa: E402
+from nested import OUTER, Nested, set_port, without_hca, write_port  # noqa: E402
 
 SECONDS = 60
 LEASED = 0x800000  # leases begin here while an HCA backs the device
@@ -120,6 +120,18 @@ def check_port_down(outer, nested, machine):
     await_create(machine, by_hca=True)
 
 
+def check_host(outer, nested):
+    """A host without an uplink has the link state and the addresses of its HCA, also while a machine has a port."""
+    for state, up in ('1: DOWN', False), ('4: ACTIVE', True):
+        write_port(outer, state)
+        until(10, lambda up=up: nested.show('host')['host']['up'] == up, lambda s=state: f'not {s}: {nested.show("host")}')
+    for attribute, text in ('ndevs/9', 'lo'), ('types/9', 'RoCE v2'):
+        write_port(outer, text, f'gid_attrs/{attribute}')
+    write_port(outer, '0000:0000:0000:0000:0000:ffff:c000:0263', 'gids/9')
+    until(10, lambda: '::ffff:192.0.2.99' in [gid['gid'] for gid in nested.show('host')['host']['gids']],
+          lambda: f'no GID of the new address: {nested.show("host")}')
+
+
 def check_change(outer, nested, machine):
     """Queue pairs of an HCA that goes fail, and later ones are the engine's until it returns."""
     machine.check('rc', True, 'another host')
@@ -155,6 +167,7 @@ def run():
             machine = check_ways(build, outer, nested)
             check_restart(nested, machine)
             check_port_down(outer, nested, machine)
+            check_host(outer, nested)
             check_change(outer, nested, machine)
             check_engine(build, outer, nested)
 
