@@ -352,6 +352,26 @@ def check_next_hops(build):
             raise Failure('a look-up changed a static neighbour')
 
 
+def check_second_network(build):
+    """The router of one network is no next hop from an address of another one, where a station has the same link-local address."""
+    a, b, _ = NAMES
+    must('link', 'add', 'eth1', 'netns', a, 'type', 'veth', 'peer', 'name', 'eth1', 'netns', b)
+    for number in 0, 1:
+        interface = f'eth{number}'
+        for name in a, b:
+            must('-n', name, 'link', 'set', interface, 'up')
+        for name, text in (a, f'2001:db8:{number}::1/64'), (a, 'fe80::2/64'), (b, 'fe80::1/64'):
+            must('-n', name, 'addr', 'add', text, 'dev', interface, 'nodad')
+    must('-n', a, '-6', 'route', 'add', 'default', 'via', 'fe80::1', 'dev', 'eth0')
+    with host(build, 0, ['--uplink', 'af_packet:eth1']) as machine:
+        gids = [machine.gid(f'2001:db8:{number}::1') for number in (0, 1)]
+        expect_hop(machine, build, [(gids[0], '2001:db8:9::9', f'{mac_of(b)} 64'), (gids[1], '2001:db8:9::9', 'ENETUNREACH')])
+        must('-n', a, '-6', 'route', 'add', '2001:db8:9::/48', 'nexthop', 'via', 'fe80::1', 'dev', 'eth0',
+             'nexthop', 'via', 'fe80::1', 'dev', 'eth1')
+        expect_hop(machine, build, [(gids[number], f'2001:db8:9::{to}', f'{mac_of(b, f"eth{number}")} 64')
+                                    for number in (0, 1) for to in range(8)])
+
+
 def check_routed(build):
     """Programs in two subnets, with a router between them."""
     make_router()
@@ -514,7 +534,7 @@ def check_gid_files(build):
 CHECKS = {
     'events': check_events, 'restart': check_restart, 'connection': check_connection,
     'removed': check_removed, 'removed_tap': check_removed_tap, 'retry': check_retry, 'mtu_grows': check_mtu_grows, 'mac': check_mac,
-    'next_hops': check_next_hops, 'routed': check_routed, 'best_route': check_best_route,
+    'next_hops': check_next_hops, 'routed': check_routed, 'best_route': check_best_route, 'second_network': check_second_network,
     'icmp': check_icmp, 'vlan': check_vlan, 'rate': check_rate, 'gid_files': check_gid_files,
     'hca_renamed': check_hca_renamed,
 }

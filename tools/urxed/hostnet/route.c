@@ -133,6 +133,22 @@ static int request_route(struct route *r, const struct host_address *from, int i
 }
 
 /*
+ * With a source address, the kernel's IPv6 may answer by another interface, for instance by the
+ * other hop of a multipath route. Without one it answers by the requested interface only.
+ */
+static int request_route_by(struct route *r, const struct host_address *from, int ifindex,
+			    const uint8_t to[16], struct route_result *result)
+{
+	int rc = request_route(r, from, ifindex, to, 0, result);
+
+	if (rc || result->ifindex == ifindex)
+		return rc;
+	*result = (struct route_result){0};
+	rc = request_route(r, NULL, ifindex, to, 0, result);
+	return rc || result->ifindex == ifindex ? rc : -ENETUNREACH;
+}
+
+/*
  * Without a route through the interface, the kernel answers that any IPv4 address is on-link. So
  * request the matching route of the table (RTM_F_FIB_MATCH) first: it fails without a route.
  */
@@ -146,7 +162,7 @@ static int find_route(struct route *r, const struct host_address *from, int ifin
 		rc = request_route(r, from, ifindex, to, RTM_F_FIB_MATCH, result);
 	*result = (struct route_result){0};
 	if (!rc)
-		rc = request_route(r, from, ifindex, to, 0, result);
+		rc = request_route_by(r, from, ifindex, to, result);
 	if (rc || !result->found)
 		return -ENETUNREACH;
 	if (!result->routed)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The request for a route, and parsing of the kernel's route and neighbour messages, well-formed
+ * Requests for routes, and parsing of the kernel's route and neighbour messages, well-formed
  * and damaged.
  */
 #include <errno.h>
@@ -25,23 +25,66 @@ static const uint8_t mac[6] = {2, 0, 0, 0, 0, 9};
 static uint8_t room[1024] __attribute__((aligned(4)));
 static struct nlmsghdr *const message = (struct nlmsghdr *)room;
 
-/* In place of the kernel, which has no route: the interface of the last request. */
-static uint32_t requested_interface;
+static void begin_route(uint8_t family, uint8_t type)
+{
+	struct rtmsg *route;
+
+	mnl_nlmsg_put_header(room)->nlmsg_type = RTM_NEWROUTE;
+	route = mnl_nlmsg_put_extra_header(message, sizeof(*route));
+	route->rtm_family = family;
+	route->rtm_type = type;
+}
+
+static void begin_neighbour(uint16_t nud, const uint8_t *ip, uint16_t ip_len)
+{
+	struct ndmsg *neighbour;
+
+	mnl_nlmsg_put_header(room)->nlmsg_type = RTM_NEWNEIGH;
+	neighbour = mnl_nlmsg_put_extra_header(message, sizeof(*neighbour));
+	neighbour->ndm_family = ip_len == 4 ? AF_INET : AF_INET6;
+	neighbour->ndm_ifindex = 5;
+	neighbour->ndm_state = nud;
+	mnl_attr_put(message, NDA_DST, ip_len, ip);
+}
+
+/* --- In place of the kernel */
+
+static uint32_t requested_interface; /* of the last request for a route */
+/* The interfaces of its routes from a given source address, and from any; 0 = there is none. */
+static uint32_t interface_from_source, interface_from_any;
 
 int __wrap_netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_fn each, void *ctx);
 
-int __wrap_netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_fn each, void *ctx)
+static int give_route(const struct nlmsghdr *request, netlink_fn each, void *ctx)
 {
 	const struct nlattr *at[RTA_MAX + 1] = {0};
+	uint32_t ifindex;
 
-	(void)n;
-	(void)each;
-	(void)ctx;
-	assert_int_equal(request->nlmsg_type, RTM_GETROUTE);
 	netlink_attributes(request, sizeof(struct rtmsg), at, RTA_MAX);
 	requested_interface = netlink_number(at[RTA_OIF]);
-	return -ENETUNREACH;
+	ifindex = at[RTA_SRC] ? interface_from_source : interface_from_any;
+	if (!ifindex)
+		return -ENETUNREACH;
+	begin_route(AF_INET6, RTN_UNICAST);
+	mnl_attr_put(message, RTA_GATEWAY, 16, v6);
+	mnl_attr_put_u32(message, RTA_OIF, ifindex);
+	each(ctx, message);
+	return 0;
 }
+
+int __wrap_netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_fn each, void *ctx)
+{
+	(void)n;
+	if (request->nlmsg_type == RTM_GETROUTE)
+		return give_route(request, each, ctx);
+	assert_int_equal(request->nlmsg_type, RTM_GETNEIGH);
+	begin_neighbour(NUD_REACHABLE, v6, 16);
+	mnl_attr_put(message, NDA_LLADDR, 6, mac);
+	each(ctx, message);
+	return 0;
+}
+
+/* --- Requests */
 
 /* The host knows a bond by its first member; the kernel has routes of each member's interface. */
 static void route_leaves_by_the_interface_with_the_address(void **state)
@@ -66,15 +109,36 @@ static void route_leaves_by_the_interface_with_the_address(void **state)
 	assert_int_equal(requested_interface, 11);
 }
 
-static void begin_route(uint8_t family, uint8_t type)
+/*
+ * With a source address the kernel may give an IPv6 route by another interface than the requested
+ * one: one hop of several, or the only route of the host. The same address can be that of another
+ * router in the source's network.
+ */
+static void route_by_another_interface_does_not_count(void **state)
 {
-	struct rtmsg *route;
+	const struct iface_table ifaces = {.n_uplinks = 1, .n = 1, .ifaces = {{.ifindex = 9}}};
+	const struct host_address from = {.valid = true, .kernel = true, .ip = {0x20, 1}};
+	struct route r = {.ifaces = &ifaces};
+	const struct {
+		uint32_t from_source, from_any;
+		int rc;
+	} rows[] = {{9, 0, 0}, {8, 0, -ENETUNREACH}, {8, 9, 0}, {8, 8, -ENETUNREACH}};
 
-	mnl_nlmsg_put_header(room)->nlmsg_type = RTM_NEWROUTE;
-	route = mnl_nlmsg_put_extra_header(message, sizeof(*route));
-	route->rtm_family = family;
-	route->rtm_type = type;
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct neigh_waiter w = {.ip = {0x20, 2}};
+		struct vnic_next_hop hop;
+
+		interface_from_source = rows[i].from_source;
+		interface_from_any = rows[i].from_any;
+		assert_int_equal(route_resolve(&r, &from, false, &w, &hop), rows[i].rc);
+		assert_int_equal(requested_interface, 9);
+		if (!rows[i].rc)
+			assert_memory_equal(w.ip, v6, 16);
+	}
 }
+
+/* --- Parsing */
 
 static void put_hop_limit(uint32_t limit)
 {
@@ -155,18 +219,6 @@ static void destination_without_route_is_unreachable(void **state)
 	begin_route(AF_INET, RTN_UNICAST);
 	message->nlmsg_type = RTM_NEWADDR;
 	assert_false(way_of().found);
-}
-
-static void begin_neighbour(uint16_t nud, const uint8_t *ip, uint16_t ip_len)
-{
-	struct ndmsg *neighbour;
-
-	mnl_nlmsg_put_header(room)->nlmsg_type = RTM_NEWNEIGH;
-	neighbour = mnl_nlmsg_put_extra_header(message, sizeof(*neighbour));
-	neighbour->ndm_family = ip_len == 4 ? AF_INET : AF_INET6;
-	neighbour->ndm_ifindex = 5;
-	neighbour->ndm_state = nud;
-	mnl_attr_put(message, NDA_DST, ip_len, ip);
 }
 
 static struct route_neigh neighbour_of(void)
@@ -254,6 +306,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(route_leaves_by_the_interface_with_the_address),
+		cmocka_unit_test(route_by_another_interface_does_not_count),
 		cmocka_unit_test(on_link_destination_is_its_own_next_hop),
 		cmocka_unit_test(routed_destination_has_its_gateway),
 		cmocka_unit_test(destination_without_route_is_unreachable),
