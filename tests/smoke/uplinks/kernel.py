@@ -324,6 +324,7 @@ def check_next_hops(build):
         router = mac_of(NAMES[2])
         must('-n', a, 'neigh', 'add', '192.0.2.9', 'lladdr', '02:00:00:00:00:09', 'nud',
              'permanent', 'dev', 'eth0')
+        must('-n', a, 'neigh', 'add', '192.0.2.10', 'lladdr', '02:00:00:00:00:10', 'nud', 'noarp', 'dev', 'eth0')
         must('-n', a, 'route', 'add', 'unreachable', '203.0.113.0/24')
         must('-n', a, 'route', 'add', '198.18.0.0/24', 'via', '192.0.2.9', 'hoplimit', '17')
         must('-n', a, '-6', 'route', 'add', 'unreachable', '2001:db8:9::/64')
@@ -337,6 +338,7 @@ def check_next_hops(build):
             # Routers cannot forward RoCEv1, which has no IP header.
             (gid + 16, '::ffff:198.51.100.2', 'ENETUNREACH'),
             (gid, '::ffff:192.0.2.9', '02:00:00:00:00:09 64'),
+            (gid, '::ffff:192.0.2.10', '02:00:00:00:00:10 64'),
             (gid, '::ffff:198.18.0.7', '02:00:00:00:00:09 17'),
             (gid, '::ffff:203.0.113.1', 'ENETUNREACH'),
             (gid6, '2001:db8:9::1', 'ENETUNREACH'),

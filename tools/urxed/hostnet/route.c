@@ -8,7 +8,8 @@
 /* Hop limit of a route without that metric (Linux' ip_default_ttl and hop_limit). */
 #define DEFAULT_HOP_LIMIT 64
 
-#define NUD_USABLE (NUD_PERMANENT | NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE)
+/* As the kernel's NUD_VALID: it sends to the MAC. */
+#define NUD_USABLE (NUD_PERMANENT | NUD_NOARP | NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE)
 
 /* --- Parsing of the kernel's messages */
 
@@ -188,15 +189,28 @@ static void on_neighbour(void *ctx, const struct nlmsghdr *message)
 	route_parse_neigh(ctx, message);
 }
 
+static bool is_own_mac(const struct route *r, int ifindex, const uint8_t mac[ETHER_MAC_LEN])
+{
+	const struct iface *iface = r->ifaces->ifaces, *end = iface + r->ifaces->n;
+
+	while (iface < end && iface->ifindex != ifindex)
+		iface++;
+	return iface < end && ether_same(mac, iface->mac);
+}
+
+/* An interface without ARP (IFF_NOARP) gives all its neighbours its own MAC. */
 static int find_neighbour(struct route *r, int ifindex, const uint8_t ip[16], struct route_neigh *n)
 {
 	char buf[NETLINK_REQUEST_ROOM];
 	struct ndmsg *neighbour;
 	struct nlmsghdr *request =
 		start_neighbour_request(buf, RTM_GETNEIGH, ifindex, ip, &neighbour);
+	int rc;
 
 	*n = (struct route_neigh){0};
-	return netlink_request(r->netlink, request, on_neighbour, n);
+	rc = netlink_request(r->netlink, request, on_neighbour, n);
+	n->has_mac &= !is_own_mac(r, ifindex, n->mac);
+	return rc;
 }
 
 /* Makes the kernel resolve the neighbour, as a packet to it would (NTF_USE). */

@@ -77,6 +77,8 @@ int __wrap_netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_
 	(void)n;
 	if (request->nlmsg_type == RTM_GETROUTE)
 		return give_route(request, each, ctx);
+	if (request->nlmsg_type == RTM_NEWNEIGH)
+		return 0;
 	assert_int_equal(request->nlmsg_type, RTM_GETNEIGH);
 	begin_neighbour(NUD_REACHABLE, v6, 16);
 	mnl_attr_put(message, NDA_LLADDR, 6, mac);
@@ -136,6 +138,22 @@ static void route_by_another_interface_does_not_count(void **state)
 		if (!rows[i].rc)
 			assert_memory_equal(w.ip, v6, 16);
 	}
+}
+
+/* The kernel gives every address on an interface without ARP the MAC of that interface. */
+static void neighbour_with_the_mac_of_the_interface_does_not_count(void **state)
+{
+	struct iface_table ifaces = {.n_uplinks = 1, .n = 1, .ifaces = {{.ifindex = 9}}};
+	const struct host_address from = {.valid = true, .kernel = true, .ip = {0x20, 1}};
+	struct route r = {.ifaces = &ifaces};
+	struct neigh_waiter w = {.ip = {0x20, 2}};
+	struct vnic_next_hop hop;
+
+	(void)state;
+	interface_from_source = 9;
+	assert_int_equal(route_resolve(&r, &from, false, &w, &hop), 0);
+	memcpy(ifaces.ifaces[0].mac, mac, sizeof(mac));
+	assert_int_equal(route_resolve(&r, &from, false, &w, &hop), -EINPROGRESS);
 }
 
 /* --- Parsing */
@@ -236,7 +254,7 @@ static void neighbour_states_are_parsed(void **state)
 		bool usable;
 	} rows[] = {{NUD_REACHABLE, true},   {NUD_STALE, true},     {NUD_DELAY, true},
 		    {NUD_PROBE, true},       {NUD_PERMANENT, true}, {NUD_NONE, false},
-		    {NUD_INCOMPLETE, false}, {NUD_FAILED, false},   {NUD_NOARP, false}};
+		    {NUD_INCOMPLETE, false}, {NUD_FAILED, false},   {NUD_NOARP, true}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -307,6 +325,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(route_leaves_by_the_interface_with_the_address),
 		cmocka_unit_test(route_by_another_interface_does_not_count),
+		cmocka_unit_test(neighbour_with_the_mac_of_the_interface_does_not_count),
 		cmocka_unit_test(on_link_destination_is_its_own_next_hop),
 		cmocka_unit_test(routed_destination_has_its_gateway),
 		cmocka_unit_test(destination_without_route_is_unreachable),
