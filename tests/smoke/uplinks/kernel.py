@@ -347,6 +347,10 @@ def check_next_hops(build):
             (gid, '::ffff:192.0.2.1', f'{mac_of(a)} 0'),
             (31, '::ffff:192.0.2.254', 'EINVAL'),
         ])
+        # An administrator replaces the router, which still answers.
+        must('-n', a, 'neigh', 'replace', '192.0.2.254', 'lladdr', '02:00:00:00:00:11', 'nud', 'permanent', 'dev', 'eth0')
+        expect_hop(machine, build, [(gid, '::ffff:192.0.2.254', '02:00:00:00:00:11 64'),
+                                    (gid, '::ffff:198.51.100.2', '02:00:00:00:00:11 64')])
         must('-n', a, 'route', 'del', 'default')
         expect_hop(machine, build, [(gid, '::ffff:198.51.100.2', 'ENETUNREACH')])
         # Look-ups do not change a static entry.

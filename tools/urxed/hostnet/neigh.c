@@ -356,10 +356,12 @@ static int resolve_on_link(struct neigh *n, const struct host_address *from, str
 
 /*
  * The kernel believes any station's claim. So this module probes the last known station here, too.
+ * But no claim replaces a permanent MAC.
  */
-static void learn_kernel_mac(struct neigh *n, struct neigh_entry *e, const uint8_t *mac)
+static void learn_kernel_mac(struct neigh *n, struct neigh_entry *e, const uint8_t *mac,
+			     bool permanent)
 {
-	bool differs = e->remembered && !ether_same(e->mac, mac);
+	bool differs = !permanent && e->remembered && !ether_same(e->mac, mac);
 
 	if (!differs)
 		enter_reachable(n, e, mac, e->from.uplink);
@@ -386,7 +388,7 @@ static int learn_kernel_answer(struct neigh *n, const struct host_address *from,
 		return 0;
 	e->from = *from;
 	e->ifindex = w->ifindex;
-	learn_kernel_mac(n, e, hop->mac);
+	learn_kernel_mac(n, e, hop->mac, w->permanent);
 	if (e->state == NEIGH_PROBING)
 		return start_waiting(n, e, w);
 	memcpy(hop->mac, e->mac, sizeof(hop->mac));
@@ -474,12 +476,12 @@ int neigh_resolve(struct neigh *n, uint64_t now, uid_t user, uint8_t sgid_index,
 	return from ? resolve_on_link(n, from, w, hop) : -ENETUNREACH;
 }
 
-void neigh_kernel_answer(struct neigh *n, struct neigh_entry *e, const uint8_t *mac)
+void neigh_kernel_answer(struct neigh *n, struct neigh_entry *e, const uint8_t *mac, bool permanent)
 {
 	if (!mac)
 		drop_entry(n, e, -EHOSTUNREACH);
 	else
-		learn_kernel_mac(n, e, mac);
+		learn_kernel_mac(n, e, mac, permanent);
 }
 
 bool neigh_knows(struct neigh *n, uint64_t now, const uint8_t ip[16], uint16_t vlan,

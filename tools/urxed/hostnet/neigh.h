@@ -8,8 +8,8 @@
  * (route.h). From other source addresses only on-link destinations are reachable.
  *
  * Any station on a link can claim any address. So a claim replaces a known MAC only after the
- * station with that MAC has left all probes unanswered (0.3 s). --fdb can pin the MAC of an
- * address.
+ * station with that MAC has left all probes unanswered (0.3 s). --fdb, or a permanent entry of
+ * the kernel, can pin the MAC of an address.
  */
 #ifndef URXE_URXED_HOSTNET_NEIGH_H
 #define URXE_URXED_HOSTNET_NEIGH_H
@@ -59,6 +59,7 @@ struct neigh_waiter {
 	uint8_t ip[16];    /* of the next hop */
 	uint8_t hop_limit; /* of the kernel's route to the destination */
 	int ifindex;       /* interface on which the kernel resolves; 0 = neigh.c resolves */
+	bool permanent;    /* the kernel has a MAC of the next hop that it never checks */
 };
 
 struct neigh_ops {
@@ -146,7 +147,11 @@ bool neigh_knows(struct neigh *n, uint64_t now, const uint8_t ip[16], uint16_t v
 		 const uint8_t mac[ETHER_MAC_LEN]);
 
 /* --- For route.c. */
-/* Handles the kernel's result for an entry; mac NULL: the neighbour is unreachable. */
-void neigh_kernel_answer(struct neigh *n, struct neigh_entry *e, const uint8_t *mac);
+/*
+ * Handles the kernel's result for an entry; mac NULL: the neighbour is unreachable. A permanent MAC
+ * needs no probes of the MAC before.
+ */
+void neigh_kernel_answer(struct neigh *n, struct neigh_entry *e, const uint8_t *mac,
+			 bool permanent);
 
 #endif

@@ -8,8 +8,10 @@
 /* Hop limit of a route without that metric (Linux' ip_default_ttl and hop_limit). */
 #define DEFAULT_HOP_LIMIT 64
 
+/* The kernel never checks the MAC: an administrator or a routing daemon has set it. */
+#define NUD_FIXED (NUD_PERMANENT | NUD_NOARP)
 /* As the kernel's NUD_VALID: it sends to the MAC. */
-#define NUD_USABLE (NUD_PERMANENT | NUD_NOARP | NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE)
+#define NUD_USABLE (NUD_FIXED | NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE)
 
 /* --- Parsing of the kernel's messages */
 
@@ -251,6 +253,7 @@ int route_resolve(struct route *r, const struct host_address *from, bool v1, str
 	/* A stale entry is usable at once; NTF_USE makes the kernel confirm it. */
 	if (n.state & NUD_STALE)
 		trigger_resolution(r, w);
+	w->permanent = n.state & NUD_FIXED;
 	memcpy(hop->mac, n.mac, sizeof(hop->mac));
 	return 0;
 }
@@ -283,7 +286,7 @@ static void complete_entry(struct route *r, struct neigh_entry *e)
 
 	if (find_neighbour(r, e->ifindex, e->key.ip, &n) || (!n.has_mac && !(n.state & NUD_FAILED)))
 		return;
-	neigh_kernel_answer(r->neigh, e, n.has_mac ? n.mac : NULL);
+	neigh_kernel_answer(r->neigh, e, n.has_mac ? n.mac : NULL, n.state & NUD_FIXED);
 }
 
 static bool concerns_entry(const struct route_neigh *n, const struct neigh_entry *e)

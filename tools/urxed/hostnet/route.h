@@ -29,8 +29,8 @@ struct route {
 /*
  * Finds the next hop to w->ip from the kernel's address `from`. With v1 only on-link destinations
  * are reachable, because RoCEv1 has no IP header to route. Sets w->ip, w->hop_limit and w->ifindex.
- * 0: hop has the MAC; -EINPROGRESS: the kernel resolves, and route_neigh_changed handles its
- * answer; -ENETUNREACH, -EHOSTUNREACH: no next hop exists.
+ * 0: hop has the MAC, and w->permanent is set; -EINPROGRESS: the kernel resolves, and
+ * route_neigh_changed handles its answer; -ENETUNREACH, -EHOSTUNREACH: no next hop exists.
  */
 int route_resolve(struct route *r, const struct host_address *from, bool v1, struct neigh_waiter *w,
 		  struct vnic_next_hop *hop);

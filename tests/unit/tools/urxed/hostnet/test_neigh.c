@@ -653,10 +653,10 @@ static void move_that_the_kernel_reports_is_checked(void **state)
 	w.neigh.now = T0;
 	neigh_table_fill(&w.neigh.table, e, &key, 0, NEIGH_INCOMPLETE);
 	e->from = w.host.addresses[1];
-	neigh_kernel_answer(&w.neigh, e, peer_mac);
+	neigh_kernel_answer(&w.neigh, e, peer_mac, false);
 	assert_int_equal(e->state, NEIGH_REACHABLE);
 	assert_int_equal(w.sent, 0);
-	neigh_kernel_answer(&w.neigh, e, thief_mac);
+	neigh_kernel_answer(&w.neigh, e, thief_mac, false);
 	assert_int_equal(e->state, NEIGH_PROBING);
 	expect_probe_of_peer();
 	arp_from(T0 + 1, 0, thief_mac, false);
@@ -666,11 +666,35 @@ static void move_that_the_kernel_reports_is_checked(void **state)
 	assert_memory_equal(e->mac, peer_mac, 6);
 	/* It is silent the next time. */
 	neigh_tick(&w.neigh, T0 + 2 * NEIGH_QUIET_NS);
-	neigh_kernel_answer(&w.neigh, e, thief_mac);
+	neigh_kernel_answer(&w.neigh, e, thief_mac, false);
 	for (int i = 1; i <= NEIGH_PROBES; i++)
 		neigh_tick(&w.neigh, T0 + 2 * NEIGH_QUIET_NS + (uint64_t)i * NEIGH_PROBE_NS);
 	assert_int_equal(e->state, NEIGH_REACHABLE);
 	assert_memory_equal(e->mac, thief_mac, 6);
+}
+
+/* An administrator has set it, though the station that was known before still answers. */
+static void permanent_mac_of_the_kernel_needs_no_check(void **state)
+{
+	const struct neigh_key key = {.ip = {[10] = 0xff, 0xff, 192, 0, 2, 9},
+				      .resolver = NEIGH_BY_KERNEL};
+	struct neigh_entry *e = &w.neigh.table.entries[7];
+
+	(void)state;
+	w.neigh.now = T0;
+	neigh_table_fill(&w.neigh.table, e, &key, 0, NEIGH_INCOMPLETE);
+	e->from = w.host.addresses[1];
+	for (int probing = 0; probing <= 1; probing++) {
+		neigh_kernel_answer(&w.neigh, e, peer_mac, true);
+		assert_memory_equal(e->mac, peer_mac, 6);
+		if (probing)
+			neigh_kernel_answer(&w.neigh, e, thief_mac, false);
+		w.sent = 0;
+		neigh_kernel_answer(&w.neigh, e, thief_mac, true);
+		assert_int_equal(e->state, NEIGH_REACHABLE);
+		assert_memory_equal(e->mac, thief_mac, 6);
+		assert_int_equal(w.sent, 0);
+	}
 }
 
 /* Fills entry 7: the kernel has resolved `to` from this host's address. Then its MAC changes. */
@@ -683,8 +707,8 @@ static void probe_by_kernel(const char *to, const struct host_address *from)
 	w.neigh.now = T0;
 	neigh_table_fill(&w.neigh.table, e, &key, 0, NEIGH_INCOMPLETE);
 	e->from = *from;
-	neigh_kernel_answer(&w.neigh, e, peer_mac);
-	neigh_kernel_answer(&w.neigh, e, thief_mac);
+	neigh_kernel_answer(&w.neigh, e, peer_mac, false);
+	neigh_kernel_answer(&w.neigh, e, thief_mac, false);
 	assert_int_equal(e->state, NEIGH_PROBING);
 	neigh_table_free(&w.neigh.table, e);
 }
@@ -872,6 +896,7 @@ int main(void)
 		TEST(advertisement_without_a_mac_refutes_claims),
 		TEST(weak_advertisement_claims_nothing),
 		TEST(move_that_the_kernel_reports_is_checked),
+		TEST(permanent_mac_of_the_kernel_needs_no_check),
 		TEST(probe_has_a_source_of_the_neighbours_family),
 		TEST(known_senders_have_the_resolved_mac),
 		TEST(pinned_address_needs_no_question),
