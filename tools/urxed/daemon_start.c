@@ -251,7 +251,7 @@ static int check_addresses(struct daemon *d, char error[DAEMON_ERROR])
 {
 	return lease_store_count_claimable(&d->lease_store)
 		       ? 0
-		       : address_conflict_probe(&d->host, d->uplinks.at, error);
+		       : address_conflict_probe(&d->host, &d->uplinks, error);
 }
 
 /* Without uevents, the tree keeps the kernel devices that exist at the start. */

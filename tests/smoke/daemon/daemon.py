@@ -225,7 +225,9 @@ def check_interface(build):
         subprocess.run([*inside, 'ip', 'link', 'add', 'eth3', 'type', 'veth', 'peer', 'name', 'eth4'],
                        check=True)
         subprocess.run([*inside, 'ip', 'addr', 'add', '198.51.100.9/24', 'dev', 'eth4'], check=True)
-        for link in ('eth0', 'eth1', 'eth2', 'veth0', 'eth3', 'eth4'):
+        # Without ARP: the kernel would answer for the address of eth4, too.
+        subprocess.run([*inside, 'ip', 'link', 'add', 'eth5', 'type', 'veth', 'peer', 'name', 'eth6', 'arp', 'off'], check=True)
+        for link in ('eth0', 'eth1', 'eth2', 'veth0', 'eth3', 'eth4', 'eth5', 'eth6'):
             subprocess.run([*inside, 'ip', 'link', 'set', link, 'up'], check=True)
         uplink = ['--uplink', 'af_packet:eth0']
         with Host(build, prefix=inside, arguments=uplink) as host:
@@ -239,6 +241,10 @@ def check_interface(build):
                     ([], ['--uplink', 'af_packet:eth1', '--mtu', '4000'],
                      'af_packet:eth1 carries 1500 bytes, less than the mtu of 4000$'),
                     ([], ['--uplink', 'af_packet:eth3', '--address', '198.51.100.9/24'],
+                     'address 198.51.100.9 is already served on eth3 by another host, ..:'),
+                    # In the network of another member than the first.
+                    ([], ['--uplink', 'af_packet:eth5', '--uplink', 'af_packet:eth3', '--bond', 'balance',
+                          '--address', '198.51.100.9/24'],
                      'address 198.51.100.9 is already served on eth3 by another host, ..:'),
                     ([], ['--uplink', 'af_packet:eth2'],
                      "af_packet:eth2 carries 200 bytes, less than RoCE's minimum of 348$"),

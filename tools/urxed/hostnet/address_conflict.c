@@ -16,37 +16,41 @@
 #define FRAMES     32
 #define PROBE_ROOM (ND_FRAME_LEN + ETHER_VLAN_LEN)
 #define MACS_LEN   (2 * ETHER_MAC_LEN)
+#define PROBES     (HOST_ADDRESSES * SWITCH_UPLINKS)
 
 static const uint8_t broadcast[ETHER_MAC_LEN] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
 struct probe {
 	const struct host_address *address;
 	struct uplink *uplink;
+	const uint8_t *host_mac; /* source of the host's frames by that uplink */
 	uint32_t len;
 	uint8_t frame[PROBE_ROOM];
 };
 
 /*
  * IPv4: an ARP request from address 0.0.0.0, so that no host learns the address (RFC 5227, 2.1.1).
- * IPv6: a neighbour solicitation from the MAC's link-local address.
+ * IPv6: a neighbour solicitation from the MAC's link-local address. A bond's member sends it from
+ * another MAC than that of the host, which switches must learn at the active member only.
  */
 static void build_probe(struct probe *p)
 {
+	const uint8_t *mac = p->uplink->bonded ? p->uplink->probe_mac : p->uplink->mac;
 	const struct host_address *a = p->address;
 	uint8_t *to = p->frame + (a->vlan ? ETHER_VLAN_LEN : 0);
 
 	if (ip_is_v4(a->ip)) {
 		struct arp q = {.request = true, .sip = {[10] = 0xff, 0xff}};
 
-		memcpy(q.smac, p->uplink->mac, ETHER_MAC_LEN);
+		memcpy(q.smac, mac, ETHER_MAC_LEN);
 		memcpy(q.tip, a->ip, 16);
 		arp_build(to, &q, broadcast);
 		p->len = ARP_FRAME_LEN;
 	} else {
 		struct nd q = {0};
 
-		nd_link_local(p->uplink->mac, q.sip);
-		memcpy(q.smac, p->uplink->mac, ETHER_MAC_LEN);
+		nd_link_local(mac, q.sip);
+		memcpy(q.smac, mac, ETHER_MAC_LEN);
 		memcpy(q.target, a->ip, 16);
 		nd_build_solicitation(to, &q);
 		p->len = ND_FRAME_LEN;
@@ -59,19 +63,30 @@ static void build_probe(struct probe *p)
 	p->len += ETHER_VLAN_LEN;
 }
 
-static uint32_t list_probes(const struct host *h, struct uplink *uplinks, struct probe *probes)
+/* Appends the probes for an address. */
+static uint32_t add_probes(const struct host *h, const struct host_address *a,
+			   struct uplink_set *uplinks, struct probe *probes, uint32_t n)
+{
+	for (uint32_t i = 0; i < uplinks->n; i++) {
+		struct uplink *u = &uplinks->at[i];
+
+		if (!u->kernel || !u->up || !uplink_set_is_path(uplinks, (uint32_t)a->uplink, i))
+			continue;
+		probes[n] = (struct probe){
+			.address = a, .uplink = u, .host_mac = u->bonded ? h->mac : u->mac};
+		build_probe(&probes[n++]);
+	}
+	return n;
+}
+
+static uint32_t list_probes(const struct host *h, struct uplink_set *uplinks, struct probe *probes)
 {
 	const struct host_address *a;
 	uint32_t n = 0;
 
-	for (a = h->addresses; a < h->addresses + HOST_ADDRESSES; a++) {
-		struct uplink *u = a->uplink >= 0 ? &uplinks[a->uplink] : NULL;
-
-		if (!a->valid || !a->given || a->kernel || !u || !u->kernel || !u->up)
-			continue;
-		probes[n] = (struct probe){.address = a, .uplink = u};
-		build_probe(&probes[n++]);
-	}
+	for (a = h->addresses; a < h->addresses + HOST_ADDRESSES; a++)
+		if (a->valid && a->given && !a->kernel && a->uplink >= 0)
+			n = add_probes(h, a, uplinks, probes, n);
 	return n;
 }
 
@@ -103,7 +118,7 @@ static bool shows_conflict(const struct probe *p, const uint8_t *frame, uint32_t
 		memcpy(owner, m.smac, ETHER_MAC_LEN);
 	else
 		return false;
-	return memcmp(owner, p->uplink->mac, ETHER_MAC_LEN);
+	return !ether_same(owner, p->host_mac);
 }
 
 static int set_conflict_error(const struct probe *p, const uint8_t owner[ETHER_MAC_LEN],
@@ -140,11 +155,11 @@ static int check_uplink(struct uplink *u, const struct probe *probes, uint32_t n
 	return 0;
 }
 
-int address_conflict_probe(const struct host *h, struct uplink *uplinks,
+int address_conflict_probe(const struct host *h, struct uplink_set *uplinks,
 			   char error[ADDRESS_CONFLICT_ERROR])
 {
 	const struct timespec pause = {0, CHECK_MS * NS_PER_MS};
-	struct probe probes[HOST_ADDRESSES];
+	struct probe probes[PROBES];
 	uint32_t n = list_probes(h, uplinks, probes);
 	int rc = 0;
 

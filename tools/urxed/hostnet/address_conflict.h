@@ -7,16 +7,17 @@
 #define URXE_URXED_HOSTNET_ADDRESS_CONFLICT_H
 
 #include "urxed/hostnet/host.h"
-#include "urxed/uplink/uplink.h"
+#include "urxed/uplink/uplink_set.h"
 
 #define ADDRESS_CONFLICT_ERROR 256
 
 /*
- * Probes for the addresses of --address on kernel interfaces with a link; the kernel has probed for
- * its own addresses. Takes half a second if such addresses exist, and discards the frames that the
- * uplinks receive meanwhile. -EADDRINUSE: `error` names the address and its owner.
+ * Probes for the addresses of --address on kernel interfaces with a link, for a bond on those of
+ * all its members; the kernel has probed for its own addresses. Takes half a second if such
+ * addresses exist, and discards the frames that the uplinks receive meanwhile. -EADDRINUSE: `error`
+ * names the address and its owner.
  */
-int address_conflict_probe(const struct host *h, struct uplink *uplinks,
+int address_conflict_probe(const struct host *h, struct uplink_set *uplinks,
 			   char error[ADDRESS_CONFLICT_ERROR]);
 
 #endif

@@ -107,19 +107,13 @@ int uplink_set_address_port(const struct uplink_set *all)
 	return all->n ? 0 : HOST_NO_UPLINK;
 }
 
-/* Whether frames to an address on that uplink may come through member i of the set. */
-static bool is_path(const struct uplink_set *all, uint32_t uplink, uint32_t i)
-{
-	return i == uplink || (all->at[uplink].bonded && all->at[i].bonded);
-}
-
 int uplink_set_hear_group(struct uplink_set *all, uint32_t uplink, const uint8_t mac[ETHER_MAC_LEN],
 			  char error[UPLINK_ERROR])
 {
 	int rc = 0;
 
 	for (uint32_t i = 0; i < all->n && !rc; i++)
-		if (is_path(all, uplink, i))
+		if (uplink_set_is_path(all, uplink, i))
 			rc = uplink_hear_group(&all->at[i], mac, error);
 	return rc;
 }
@@ -142,7 +136,7 @@ int uplink_set_hear_vlan(struct uplink_set *all, uint32_t uplink, uint16_t vlan,
 	int rc = 0;
 
 	for (uint32_t i = 0; i < all->n && !rc; i++)
-		if (is_path(all, uplink, i))
+		if (uplink_set_is_path(all, uplink, i))
 			rc = uplink_hear_vlan(&all->at[i], vlan, error);
 	return rc;
 }

@@ -6,6 +6,7 @@
 #ifndef URXE_URXED_UPLINK_UPLINK_SET_H
 #define URXE_URXED_UPLINK_UPLINK_SET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "urxed/switch/switch.h"
@@ -39,6 +40,11 @@ int uplink_set_check_bond(const char *const *specs, uint32_t n, char error[UPLIN
  * HOST_NO_UPLINK: there is none.
  */
 int uplink_set_address_port(const struct uplink_set *all);
+/* Whether frames to an address on that uplink may come through member i of the set. */
+static inline bool uplink_set_is_path(const struct uplink_set *all, uint32_t uplink, uint32_t i)
+{
+	return i == uplink || (all->at[uplink].bonded && all->at[i].bonded);
+}
 void uplink_set_close(struct uplink_set *all);
 
 /*

@@ -21,7 +21,8 @@ static const uint8_t ours[ETHER_MAC_LEN] = {2, 0, 0, 0, 0, 1};
 static const uint8_t theirs[ETHER_MAC_LEN] = {2, 0, 0, 0, 0, 9};
 
 static struct host host;
-static struct uplink uplink;
+static struct uplink_set uplinks;
+static struct uplink *const uplink = &uplinks.at[0];
 static struct netdev *ends[2];
 static char error[ADDRESS_CONFLICT_ERROR];
 
@@ -29,11 +30,13 @@ static int setup(void **state)
 {
 	(void)state;
 	memset(&host, 0, sizeof(host));
-	uplink = (struct uplink){.kernel = true, .up = true, .ifname = "eth0"};
-	memcpy(uplink.mac, ours, ETHER_MAC_LEN);
+	memcpy(host.mac, ours, ETHER_MAC_LEN);
+	uplinks.n = 1;
+	*uplink = (struct uplink){.kernel = true, .up = true, .ifname = "eth0"};
+	memcpy(uplink->mac, ours, ETHER_MAC_LEN);
 	if (netdev_mem_pair(16, ends))
 		return -1;
-	uplink.port = ends[0];
+	uplink->port = ends[0];
 	return 0;
 }
 
@@ -93,7 +96,7 @@ static void probe_succeeds_without_conflicting_arp(void **state)
 	say_arp(theirs, 5, 7);
 	say_arp(ours, 5, 0); /* the host's own frame, returned by a switch */
 	say(theirs, sizeof(theirs));
-	assert_int_equal(address_conflict_probe(&host, &uplink, error), 0);
+	assert_int_equal(address_conflict_probe(&host, &uplinks, error), 0);
 	assert_int_equal(heard(frame, sizeof(frame)), ARP_FRAME_LEN);
 	assert_true(arp_parse(&a, frame, ARP_FRAME_LEN));
 	assert_true(a.request);
@@ -108,7 +111,7 @@ static void probe_reports_conflicting_ipv4_address(void **state)
 	assert_int_equal(host_add_text(&host, "192.0.2.4/24", 0), 0);
 	assert_int_equal(host_add_text(&host, "192.0.2.5/24", 0), 0);
 	say_arp(theirs, 5, 0);
-	assert_int_equal(address_conflict_probe(&host, &uplink, error), -EADDRINUSE);
+	assert_int_equal(address_conflict_probe(&host, &uplinks, error), -EADDRINUSE);
 	assert_string_equal(error, "address 192.0.2.5 is already served on eth0 by another host, "
 				   "02:00:00:00:00:09");
 }
@@ -121,7 +124,7 @@ static void probe_reports_conflict_in_the_vlan_only(void **state)
 	assert_int_equal(host_add_text(&host, "192.0.2.5/24@7", 0), 0);
 	say_arp(theirs, 5, 0);
 	say_arp(theirs, 5, 7);
-	assert_int_equal(address_conflict_probe(&host, &uplink, error), -EADDRINUSE);
+	assert_int_equal(address_conflict_probe(&host, &uplinks, error), -EADDRINUSE);
 	assert_int_equal(heard(frame, sizeof(frame)), ARP_FRAME_LEN + ETHER_VLAN_LEN);
 	assert_int_equal(ether_get16(frame + 12), ETHERTYPE_ID_VLAN);
 	assert_int_equal(ether_get16(frame + 14), 7);
@@ -140,7 +143,7 @@ static void probe_reports_conflicting_ipv6_address(void **state)
 	memcpy(m.target, host.addresses[0].ip, 16);
 	nd_build_advertisement(frame, &m, theirs);
 	say(frame, ND_FRAME_LEN);
-	assert_int_equal(address_conflict_probe(&host, &uplink, error), -EADDRINUSE);
+	assert_int_equal(address_conflict_probe(&host, &uplinks, error), -EADDRINUSE);
 	assert_non_null(strstr(error, "address fd00::5 is already served"));
 	assert_int_equal(heard(frame, sizeof(frame)), ND_FRAME_LEN);
 	assert_true(nd_parse(&m, frame, ND_FRAME_LEN));
@@ -154,17 +157,53 @@ static void kernel_addresses_and_down_uplinks_are_not_probed(void **state)
 	uint8_t frame[128];
 
 	(void)state;
-	assert_int_equal(address_conflict_probe(&host, &uplink, error), 0);
+	assert_int_equal(address_conflict_probe(&host, &uplinks, error), 0);
 	assert_int_equal(host_add_text(&host, "192.0.2.5/24", 0), 0);
 	host.addresses[0].kernel = true;
-	assert_int_equal(address_conflict_probe(&host, &uplink, error), 0);
+	assert_int_equal(address_conflict_probe(&host, &uplinks, error), 0);
 	host.addresses[0].kernel = false;
-	uplink.up = false;
-	assert_int_equal(address_conflict_probe(&host, &uplink, error), 0);
-	uplink.up = true;
-	uplink.kernel = false;
-	assert_int_equal(address_conflict_probe(&host, &uplink, error), 0);
+	uplink->up = false;
+	assert_int_equal(address_conflict_probe(&host, &uplinks, error), 0);
+	uplink->up = true;
+	uplink->kernel = false;
+	assert_int_equal(address_conflict_probe(&host, &uplinks, error), 0);
 	assert_int_equal(heard(frame, sizeof(frame)), 0);
+}
+
+/* The first member, on which the address is, has no link. No station learns the bond's MAC there.
+ */
+static void each_member_of_a_bond_with_a_link_is_probed(void **state)
+{
+	static const uint8_t second_mac[ETHER_MAC_LEN] = {2, 0, 0, 0, 0, 2};
+	static const uint8_t probe_mac[ETHER_MAC_LEN] = {2, 0, 0, 0, 0, 3};
+	uint8_t frame[128];
+	struct arp a;
+
+	(void)state;
+	assert_int_equal(host_add_text(&host, "192.0.2.5/24", 0), 0);
+	uplink->bonded = true;
+	uplinks.n = 3;
+	uplinks.at[1] = uplinks.at[2] = *uplink;
+	uplinks.at[1].bonded = false;
+	uplink->up = uplinks.at[1].up = false;
+	strcpy(uplinks.at[2].ifname, "eth2");
+	memcpy(uplinks.at[2].mac, second_mac, ETHER_MAC_LEN);
+	memcpy(uplinks.at[2].probe_mac, probe_mac, ETHER_MAC_LEN);
+	say_arp(ours, 5, 0); /* a frame of the bond by another member */
+	assert_int_equal(address_conflict_probe(&host, &uplinks, error), 0);
+	assert_int_equal(heard(frame, sizeof(frame)), ARP_FRAME_LEN);
+	assert_true(arp_parse(&a, frame, ARP_FRAME_LEN));
+	assert_memory_equal(a.smac, probe_mac, ETHER_MAC_LEN);
+	assert_memory_equal(frame + ETHER_MAC_LEN, probe_mac, ETHER_MAC_LEN);
+	say_arp(theirs, 5, 0);
+	assert_int_equal(address_conflict_probe(&host, &uplinks, error), -EADDRINUSE);
+	assert_string_equal(error, "address 192.0.2.5 is already served on eth2 by another host, "
+				   "02:00:00:00:00:09");
+	/* An uplink that is no member has another network. */
+	uplinks.at[2].up = false;
+	uplinks.at[1].up = true;
+	say_arp(theirs, 5, 0);
+	assert_int_equal(address_conflict_probe(&host, &uplinks, error), 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -177,6 +216,7 @@ int main(void)
 		TEST(probe_reports_conflict_in_the_vlan_only),
 		TEST(probe_reports_conflicting_ipv6_address),
 		TEST(kernel_addresses_and_down_uplinks_are_not_probed),
+		TEST(each_member_of_a_bond_with_a_link_is_probed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
