@@ -15,6 +15,7 @@ from cell import run_program  # noqa: E402
 from crowd import Crowd  # noqa: E402
 from ethernet import Ethernet, INTERFACE, IPV4, IPV6, Namespace, run, way_arguments  # noqa: E402
 from host import Failure, main, until  # noqa: E402
+from endless import EndlessPair  # noqa: E402
 import network  # noqa: E402
 
 MTU = 1500
@@ -75,7 +76,9 @@ class Bonded(Ethernet):
             for interface in INTERFACE, SECOND, CONTROL:
                 set_sysctl(namespace, f'ipv4/conf/{interface}/arp_ignore')
             namespace.ip('addr', 'add', IPV4.format(number) + '/24', 'dev', INTERFACE)
-            namespace.ip('addr', 'add', IPV6.format(number) + '/64', 'dev', INTERFACE, 'nodad')
+            namespace.ip('addr', 'add', IPV6.format(number) + '/64', 'dev', INTERFACE)
+        for namespace in self.namespaces:
+            until(10, lambda n=namespace: not is_tentative(n), lambda: f'{INTERFACE} has tentative addresses')
 
     def join(self, far, number):
         self.switch.ip('link', 'set', far, 'master', BRIDGES[number if self.separate else 0])
@@ -101,9 +104,18 @@ def set_sysctl(namespace, name):
     run([*namespace.prefix(), 'sh', '-c', f'echo 1 >/proc/sys/net/{name}'])
 
 
+def is_tentative(namespace):
+    """The kernel looks for duplicates of the first interface's addresses."""
+    return 'tentative' in namespace.ip('-6', 'addr', 'show', 'dev', INTERFACE)
+
+
 def states(host):
     """The states of the bond's members."""
     return [port['state'] for port in host.show('port')['ports'] if port['kind'] == 'uplink']
+
+
+def gids(host):
+    return {(gid['index'], gid['gid']) for gid in host.show('host')['host']['gids']}
 
 
 def failovers(host):
@@ -209,9 +221,35 @@ def check_new_connections(net):
         run_program(net.ends(address), ['verbs_check'], 1024, False)
 
 
+def check_detection(net):
+    """When an interface is up again, the kernel looks for duplicates of its IPv6 addresses. The host keeps them meanwhile."""
+    a, b = net.hosts
+    before = gids(a)
+    fail, repair = net.failures()['interface down']
+    pair = EndlessPair(b, a, ['ib_write_bw', '-F'], b.gid(IPV6.format(2)), net.kernel_ipv4.format(2),
+                       client_gid=a.gid(IPV6.format(1)))
+
+    def detected():
+        if gids(a) != before:
+            raise Failure(f'the host has the GIDs {gids(a)}, before {before}')
+        return not is_tentative(net.namespaces[0])
+
+    for short in False, True:
+        pair.go_on()
+        fail()
+        # The host announces its addresses by the second member also after a short failure.
+        if not short:
+            pair.go_on()
+        repair()
+        until(10, detected, lambda: f'{INTERFACE} has tentative addresses')
+        check_states(a, ['active', 'backup'])
+    pair.finish()
+
+
 def check_kernel_addresses(build, way='direct'):
     """Programs find each other through each member, although the kernel has the addresses at one interface."""
     with Bonded(build, 'active-backup', kernel=True, arguments=way_arguments(way)) as net:
+        check_detection(net)
         check_new_connections(net)
         for name, (fail, repair) in net.failures().items():
             fail()

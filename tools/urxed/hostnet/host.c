@@ -149,7 +149,7 @@ static void drop_lost_addresses(struct host *h, const struct host_address *list,
 			;
 		if (i < n)
 			continue;
-		at->kernel = false;
+		at->kernel = at->tentative = false;
 		at->ndev[0] = '\0';
 		at->ifindex = 0;
 		at->valid = at->given;

@@ -50,6 +50,7 @@ struct host_address {
 	 * interface's; that of a VLAN interface may differ from that of the uplink.
 	 */
 	bool kernel;
+	bool tentative; /* the kernel checks the address for duplicates, which it has done before */
 	int member;
 	uint8_t mac[ETHER_MAC_LEN];
 	/* Named by --address: if the kernel removes the address, the host keeps it, with the two

@@ -116,15 +116,10 @@ static void add_iface(struct iface_table *t, const struct nlmsghdr *message)
 	t->ifaces[t->n++] = iface;
 }
 
-/*
- * An address is usable after duplicate address detection (RFC 4862, 5.4). A deprecated address is
- * usable too, because connections may still use it.
- */
+/* A deprecated address is usable, because connections may still use it. */
 static bool is_usable_address(const struct ifaddrmsg *address, uint32_t flags)
 {
-	if (flags & IFA_F_DADFAILED || address->ifa_scope == RT_SCOPE_HOST)
-		return false;
-	return !(flags & IFA_F_TENTATIVE) || flags & IFA_F_OPTIMISTIC;
+	return !(flags & IFA_F_DADFAILED) && address->ifa_scope != RT_SCOPE_HOST;
 }
 
 static void add_iface_address(struct iface_table *t, const struct nlmsghdr *message)
@@ -132,14 +127,15 @@ static void add_iface_address(struct iface_table *t, const struct nlmsghdr *mess
 	const struct ifaddrmsg *address = mnl_nlmsg_get_payload(message);
 	const struct nlattr *at[IFA_MAX + 1] = {0};
 	struct iface_address *to = &t->addresses[t->n_addresses];
+	uint32_t flags;
 	const void *ip;
 
 	if (mnl_nlmsg_get_payload_len(message) < sizeof(*address) ||
 	    t->n_addresses == IFACE_ADDRESS_MAX || !find_by_ifindex(t, (int)address->ifa_index))
 		return;
 	netlink_attributes(message, sizeof(*address), at, IFA_MAX);
-	if (!is_usable_address(address,
-			       at[IFA_FLAGS] ? netlink_number(at[IFA_FLAGS]) : address->ifa_flags))
+	flags = at[IFA_FLAGS] ? netlink_number(at[IFA_FLAGS]) : address->ifa_flags;
+	if (!is_usable_address(address, flags))
 		return;
 	/* On a point-to-point link IFA_ADDRESS is the peer's address, IFA_LOCAL this host's. */
 	ip = netlink_value(at[at[IFA_LOCAL] ? IFA_LOCAL : IFA_ADDRESS],
@@ -147,6 +143,7 @@ static void add_iface_address(struct iface_table *t, const struct nlmsghdr *mess
 	if (!ip)
 		return;
 	to->ifindex = (int)address->ifa_index;
+	to->tentative = flags & IFA_F_TENTATIVE && !(flags & IFA_F_OPTIMISTIC);
 	if (address->ifa_family == AF_INET && address->ifa_prefixlen <= 32) {
 		ip_from_v4(to->ip, ip);
 		to->prefix_len = IP_V4_BITS + address->ifa_prefixlen;
@@ -224,6 +221,7 @@ static uint32_t list_iface_addresses(const struct iface_table *t, const struct i
 		list[n] = (struct host_address){.prefix_len = a->prefix_len,
 						.uplink = iface->uplink,
 						.member = iface->uplink,
+						.tentative = a->tentative,
 						.vlan = iface->vlan,
 						.ifindex = (uint32_t)iface->ifindex};
 		memcpy(list[n].ip, a->ip, sizeof(list[n].ip));

@@ -33,6 +33,7 @@ struct iface_address {
 	int ifindex;
 	uint8_t ip[16];
 	uint8_t prefix_len; /* of the 128 bits */
+	bool tentative;     /* the kernel checks it for duplicates (RFC 4862, 5.4) */
 };
 
 struct iface_table {
@@ -64,7 +65,8 @@ bool iface_notifies_peers(const struct iface_table *t, const struct nlmsghdr *me
 const struct iface *iface_find(const struct iface_table *t, int uplink, uint16_t vlan);
 /*
  * Lists the addresses in the order of their GIDs: by uplink, untagged before VLANs, and link-local
- * addresses of an interface first, as Linux orders its GID tables. Returns their number.
+ * addresses of an interface first, as Linux orders its GID tables. Tentative ones are marked.
+ * Returns their number.
  */
 uint32_t iface_list_addresses(const struct iface_table *t,
 			      struct host_address list[IFACE_ADDRESS_MAX]);

@@ -257,13 +257,30 @@ static uint32_t keep_bond_addresses(const struct kernel_sync *k, struct host_add
 	return n;
 }
 
+/* Does the host have the address, from the same interface? */
+static bool has_address(const struct host *h, const struct host_address *a)
+{
+	const struct host_address *own = host_find_in_vlan(h, a->ip, a->vlan);
+
+	return own && own->kernel && own->member == a->member;
+}
+
+/*
+ * An address is usable after duplicate address detection (RFC 4862, 5.4). The kernel repeats that
+ * when an interface is up again; meanwhile the host keeps the address, as Linux keeps its GIDs.
+ */
+static bool is_usable_address(struct kernel_sync *k, const struct host_address *a)
+{
+	return !is_vlan_refused(k, a) && (!a->tentative || has_address(k->host, a));
+}
+
 static void update_addresses(struct kernel_sync *k)
 {
 	struct host_address list[IFACE_ADDRESS_MAX];
 	uint32_t i, n = iface_list_addresses(&k->table, list), kept = 0, left_out;
 
 	for (i = 0; i < n; i++)
-		if (!is_vlan_refused(k, &list[i]))
+		if (is_usable_address(k, &list[i]))
 			list[kept++] = list[i];
 	for (i = 0; i < kept; i++)
 		list[i].uplink = port_of(k, list[i].uplink);

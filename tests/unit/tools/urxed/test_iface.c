@@ -174,9 +174,8 @@ static void addresses_of_uplinks_are_listed(void **state)
 	add_address(ETH0, "2001:db8::1", IFA_F_DEPRECATED);
 	add_address(ETH0, "fe80::1", 0);
 	add_address(77, "192.0.2.9", 0);
-	/* Tentative and duplicate addresses do not count. */
-	add_address(ETH0, "2001:db8::2", IFA_F_TENTATIVE);
-	add_address(ETH0, "2001:db8::3", IFA_F_DADFAILED);
+	/* Duplicate addresses do not count. */
+	add_address(ETH0, "2001:db8::3", IFA_F_TENTATIVE | IFA_F_DADFAILED);
 	add_address(ETH0, "2001:db8::4", IFA_F_TENTATIVE | IFA_F_OPTIMISTIC);
 	assert_int_equal(iface_list_addresses(&t, list), 6);
 	assert_int_equal(list[0].ip[0], 0xfe);
@@ -193,6 +192,11 @@ static void addresses_of_uplinks_are_listed(void **state)
 	assert_int_equal(list[4].ifindex, 12);
 	assert_memory_equal(list[4].mac, mac, sizeof(mac));
 	assert_int_equal(list[5].uplink, 1);
+	for (int i = 0; i < 6; i++)
+		assert_false(list[i].tentative);
+	add_address(ETH1, "2001:db8::2", IFA_F_TENTATIVE);
+	assert_int_equal(iface_list_addresses(&t, list), 7);
+	assert_true(list[6].tentative);
 }
 
 /* On a point-to-point link, IFA_ADDRESS is the peer's and IFA_LOCAL the host's. */

@@ -39,6 +39,8 @@ static struct {
 	uint32_t mtu;         /* of the interface; 0 = 1500 */
 	uint32_t speed;       /* of the interface, Mb/s */
 	bool has_vlan;        /* the interface has one for VLAN, with an address */
+	bool has_address;     /* the interface has an IPv6 address */
+	uint32_t flags;       /* of that address: IFA_F_* */
 	int vlan_refused;     /* 0, or the errno value with which that gets no UDP port 4791 */
 	bool no_carrier;      /* the interface has no link */
 	uint32_t interrupted; /* number of dumps to come that are inconsistent, because of a change
@@ -135,6 +137,21 @@ static void give_vlan_address(netlink_fn each, void *ctx)
 	each(ctx, answer);
 }
 
+static void give_address(netlink_fn each, void *ctx)
+{
+	static const uint8_t ip[16] = {0x20, 1, 0xd, 0xb8, [15] = 1};
+	char buf[NETLINK_REQUEST_ROOM];
+	struct nlmsghdr *answer = mnl_nlmsg_put_header(buf);
+	struct ifaddrmsg *address = mnl_nlmsg_put_extra_header(answer, sizeof(*address));
+
+	answer->nlmsg_type = RTM_NEWADDR;
+	*address = (struct ifaddrmsg){
+		.ifa_index = IFINDEX, .ifa_family = AF_INET6, .ifa_prefixlen = 64};
+	mnl_attr_put(answer, IFA_ADDRESS, sizeof(ip), ip);
+	mnl_attr_put_u32(answer, IFA_FLAGS, w.flags);
+	each(ctx, answer);
+}
+
 int __wrap_roce_port_guard_open(struct roce_port_guard *h, const char *ifname,
 				char error[ROCE_PORT_GUARD_ERROR]);
 
@@ -165,6 +182,8 @@ int __wrap_netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_
 		each(ctx, answer);
 	if (w.has_vlan)
 		(links ? give_vlan_interface : give_vlan_address)(each, ctx);
+	if (!links && w.has_address)
+		give_address(each, ctx);
 	if (!links || !w.interrupted)
 		return -w.unreadable;
 	w.interrupted--;
@@ -508,6 +527,44 @@ static void bond_keeps_addresses_only_while_the_member_is_away(void **state)
 	assert_false(a->valid);
 }
 
+/* The kernel repeats the detection of duplicates when the interface is up again. */
+static void host_keeps_an_address_that_is_tentative_again(void **state)
+{
+	const struct host_address *a = &w.host.addresses[0];
+
+	(void)state;
+	w.refused = 0;
+	for (int bonded = 0; bonded <= 1; bonded++) {
+		w.uplink.bonded = bonded;
+		w.has_address = true;
+		w.flags = IFA_F_TENTATIVE;
+		assert_true(report());
+		assert_false(a->valid);
+		w.flags = 0;
+		assert_true(report());
+		assert_true(a->valid);
+		w.no_carrier = true;
+		w.has_address = !bonded; /* keep_addr_on_down */
+		w.flags = IFA_F_TENTATIVE;
+		assert_true(report());
+		assert_true(a->valid);
+		w.no_carrier = false;
+		w.has_address = true;
+		assert_true(report());
+		assert_true(a->valid);
+		assert_true(a->tentative);
+		w.flags = 0;
+		assert_true(report());
+		assert_true(a->valid);
+		assert_false(a->tentative);
+		w.flags = IFA_F_TENTATIVE;
+		assert_true(report());
+		w.flags |= IFA_F_DADFAILED;
+		assert_true(report());
+		assert_false(a->valid);
+	}
+}
+
 /* The log would grow as long as it lasts. */
 static void log_has_the_first_of_several_failures(void **state)
 {
@@ -549,6 +606,7 @@ int main(void)
 		TEST(interface_that_was_gone_is_that_of_no_gid),
 		TEST(refused_vlan_interface_is_tried_again),
 		TEST(bond_keeps_addresses_only_while_the_member_is_away),
+		TEST(host_keeps_an_address_that_is_tentative_again),
 		TEST(log_has_the_first_of_several_failures),
 	};
 

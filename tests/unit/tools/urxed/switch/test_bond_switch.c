@@ -459,6 +459,34 @@ static void lost_link_announces_all_addresses(void **state)
 	assert_false(take(A, &f));
 }
 
+/* The kernel listens for other stations with an address that it has at the other member. */
+static void announcement_spares_an_address_that_is_tentative(void **state)
+{
+	struct host_address *a = &w->host.addresses[1];
+	struct netdev_frame f;
+	struct nd m;
+
+	(void)state;
+	a->kernel = a->tentative = true;
+	assert_int_equal(a->ip[0], 0x20);
+	for (a->member = A; a->member <= B; a->member++)
+		for (int up = 0; up <= 1; up++) {
+			uint32_t seen = 0;
+
+			cut(A);
+			discard_all();
+			w->uplinks[A].up = up;
+			w->now += BOND_ANNOUNCEMENT_NS;
+			bond_host_tick(&w->sw, w->now);
+			run_switch();
+			while (take(B, &f))
+				seen += nd_parse(&m, f.data, f.len);
+			assert_int_equal(seen, a->member == B || !up);
+			w->uplinks[A].up = true;
+			run_bond(10000, 0);
+		}
+}
+
 /* Bridges have the host at the wrong port: the host announces itself at the right one. */
 static void astray_frames_cause_an_announcement(void **state)
 {
@@ -542,6 +570,7 @@ int main(void)
 		TEST(bond_becomes_idle_without_many_direct_frames),
 		TEST(receiver_of_the_last_frame_is_asked),
 		TEST(lost_link_announces_all_addresses),
+		TEST(announcement_spares_an_address_that_is_tentative),
 		TEST(astray_frames_cause_an_announcement),
 		BALANCE(connections_use_both_members),
 		BALANCE(balanced_members_receive_frames_to_the_host),
