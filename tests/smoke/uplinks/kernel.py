@@ -358,6 +358,26 @@ def check_next_hops(build):
             raise Failure('a look-up changed a static neighbour')
 
 
+def check_deprecated(build):
+    """An unbound ID gets the kernel's source address in the subnet, not a deprecated one with a lower GID index."""
+    a, b, _ = NAMES
+    for name, text in (a, 'fe80::1'), (b, 'fe80::2'), (a, '2001:db8::1'), (b, '2001:db8::2'), (a, '2001:db8::3'):
+        must('-n', name, 'addr', 'add', f'{text}/64', 'dev', 'eth0', 'nodad')
+    must('-n', a, 'addr', 'change', '2001:db8::3/64', 'dev', 'eth0', 'preferred_lft', '0')
+    with host(build, 0) as client, host(build, 1) as server:
+        if client.gid('2001:db8::3') > client.gid('2001:db8::1'):
+            raise Failure(f'another order of GIDs: {client.show("host")}')
+        rdmacm.start_server(server, ['rping', '-s', '-a', '::'])
+        program = client.start('rping', '-c', '-a', '2001:db8::2')
+
+        def connected():
+            return [row['src'] for row in client.show('id')['ids'] if row['cm'] == 'ESTABLISHED']
+
+        until(20, connected, program.describe)
+        if not connected()[0].startswith('[2001:db8::1]'):
+            raise Failure(f'not the source of the kernel: {connected()}')
+
+
 def check_second_network(build):
     """The router of one network is no next hop from an address of another one, where a station has the same link-local address."""
     a, b, _ = NAMES
@@ -540,7 +560,7 @@ def check_gid_files(build):
 CHECKS = {
     'events': check_events, 'restart': check_restart, 'connection': check_connection,
     'removed': check_removed, 'removed_tap': check_removed_tap, 'retry': check_retry, 'mtu_grows': check_mtu_grows, 'mac': check_mac,
-    'next_hops': check_next_hops, 'routed': check_routed, 'best_route': check_best_route, 'second_network': check_second_network,
+    'next_hops': check_next_hops, 'routed': check_routed, 'best_route': check_best_route, 'second_network': check_second_network, 'deprecated': check_deprecated,
     'icmp': check_icmp, 'vlan': check_vlan, 'rate': check_rate, 'gid_files': check_gid_files,
     'hca_renamed': check_hca_renamed,
 }

@@ -246,6 +246,11 @@ static int resolve_from(struct cma_id *id, const struct host_address *own)
 			     &hop);
 }
 
+static bool is_near(const struct host_address *a, const struct cma_addr *dst)
+{
+	return host_same_subnet(a->ip, dst->ip, a->prefix_len);
+}
+
 /* Tries the addresses in the destination's subnet, or those outside. */
 static int resolve_from_each(struct cma_id *id, bool near, const struct host_address **chosen)
 {
@@ -256,7 +261,7 @@ static int resolve_from_each(struct cma_id *id, bool near, const struct host_add
 		const struct host_address *a = &host->addresses[i];
 
 		if (!a->valid || !has_same_family(&id->dst, a) || !is_in_scope(host, &id->dst, a) ||
-		    host_same_subnet(a->ip, id->dst.ip, a->prefix_len) != near)
+		    is_near(a, &id->dst) != near)
 			continue;
 		*chosen = a;
 		rc = resolve_from(id, a);
@@ -264,25 +269,44 @@ static int resolve_from_each(struct cma_id *id, bool near, const struct host_add
 	return rc;
 }
 
-static int resolve_from_best(struct cma_id *id, const struct host_address **chosen)
+/*
+ * The source of the kernel's best route. NULL: the host has no such address, or the program names
+ * another interface.
+ */
+static const struct host_address *find_best_source(const struct cma_id *id)
 {
 	struct route *route = id->cma->neigh->route;
+	const struct host_address *a = route ? route_choose_source(route, id->dst.ip) : NULL;
 
-	*chosen = route ? route_choose_source(route, id->dst.ip) : NULL;
-	return *chosen ? resolve_from(id, *chosen) : -ENETUNREACH;
+	return a && is_in_scope(id->cma->host, &id->dst, a) ? a : NULL;
+}
+
+/* Tries the source of the best route if it is in the destination's subnet, or if it is outside. */
+static int resolve_from_best(struct cma_id *id, const struct host_address *best, bool near,
+			     const struct host_address **chosen)
+{
+	if (!best || is_near(best, &id->dst) != near)
+		return -ENETUNREACH;
+	*chosen = best;
+	return resolve_from(id, best);
 }
 
 /*
  * Prefers a source address in the destination's subnet, then that of the kernel's best route, else
- * takes any that has a route.
+ * takes any that has a route. In the subnet, too, the kernel's choice comes first: it avoids
+ * deprecated addresses, which soon disappear.
  */
 static int resolve_from_any(struct cma_id *id, const struct host_address **chosen)
 {
-	int rc = resolve_from_each(id, true, chosen);
+	const struct host_address *best = find_best_source(id);
+	int rc = -ENETUNREACH;
 
-	if (rc == -ENETUNREACH)
-		rc = resolve_from_best(id, chosen);
-	return rc == -ENETUNREACH ? resolve_from_each(id, false, chosen) : rc;
+	for (int near = 1; near >= 0 && rc == -ENETUNREACH; near--) {
+		rc = resolve_from_best(id, best, near, chosen);
+		if (rc == -ENETUNREACH)
+			rc = resolve_from_each(id, near, chosen);
+	}
+	return rc;
 }
 
 /* Replaces the wildcard as destination by the host's address, or by 127.0.0.1. */
