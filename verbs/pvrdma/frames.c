@@ -19,12 +19,16 @@
 #define IPV4_FRAGMENT 0x3fff
 /* Rounds of pvrdma_output whose frames may all be for the device itself. */
 #define LOOPBACK_ROUNDS 64
-/* Frames of a call of the engine for a QP that ends: a request may go before its acknowledgement.
- */
+/* Frames of a call of the engine for a QP that ends, if the first frame of the QP was not its
+ * acknowledgement: a request may go before it. */
 #define STAGED_BURST  2
 #define STAGED_ROUNDS 32
 /* All QPs may end before frames can leave. */
 #define STAGED_MAX (STAGED_BURST * PV_MAX_QP)
+/* Longer than an acknowledgement with any headers, bytes. Such frames of all QPs together are few,
+ * because kept frames do not count for PV_MEMORY_MAX. */
+#define STAGED_LONG     128
+#define STAGED_LONG_MAX 64
 
 static uint16_t read16(const uint8_t *at)
 {
@@ -159,27 +163,36 @@ static uint32_t fill_frames(struct pvrdma *dev, struct urxe_frame *frames, uint3
 	return n;
 }
 
+static bool is_long(const struct urxe_frame *frame)
+{
+	return urxe_frame_bytes(frame) > STAGED_LONG;
+}
+
 static void stage(struct pvrdma *dev, const struct urxe_frame *frame)
 {
 	const uint32_t bytes = urxe_frame_bytes(frame);
-	struct pv_staged *staged = malloc(sizeof(*staged) + bytes);
+	struct pv_staged *staged;
 
+	if (is_long(frame) && dev->n_staged_long == STAGED_LONG_MAX)
+		return;
+	staged = malloc(sizeof(*staged) + bytes);
 	if (!staged)
 		return;
 	staged->frame = *frame;
 	staged->frame.data = memcpy(staged->data, frame->data, bytes);
 	STAILQ_INSERT_TAIL(&dev->staged, staged, link);
 	dev->n_staged++;
+	dev->n_staged_long += is_long(frame);
 }
 
-static void stage_burst(struct pvrdma *dev, uint8_t *bytes, uint32_t room)
+static void stage_burst(struct pvrdma *dev, uint8_t *bytes, uint32_t room, uint32_t max)
 {
 	struct urxe_frame frames[STAGED_BURST];
 	uint32_t n;
 
-	for (uint32_t i = 0; i < STAGED_BURST; i++)
+	for (uint32_t i = 0; i < max; i++)
 		frames[i] = (struct urxe_frame){.data = bytes + i * room, .room = room};
-	n = keep_foreign(dev, frames, urxe_output(dev->engine, dev->now, frames, STAGED_BURST));
+	n = keep_foreign(dev, frames, urxe_output(dev->engine, dev->now, frames, max));
 	for (uint32_t i = 0; i < n; i++)
 		stage(dev, &frames[i]);
 }
@@ -192,7 +205,7 @@ void pv_frames_stage_acks(struct pvrdma *dev, struct urxe_qp *qp)
 	for (unsigned round = 0;
 	     bytes && round < STAGED_ROUNDS && dev->n_staged < STAGED_MAX && urxe_qp_flush_acks(qp);
 	     round++)
-		stage_burst(dev, bytes, room);
+		stage_burst(dev, bytes, room, round ? STAGED_BURST : 1);
 	free(bytes);
 }
 
@@ -202,6 +215,7 @@ static void drop_first_staged(struct pvrdma *dev)
 
 	STAILQ_REMOVE_HEAD(&dev->staged, link);
 	dev->n_staged--;
+	dev->n_staged_long -= is_long(&staged->frame);
 	free(staged);
 }
 

@@ -195,6 +195,7 @@ struct pvrdma {
 	struct pv_qp_list polled_qps;  /* all QPs, the next to be polled first */
 	STAILQ_HEAD(, pv_staged) staged;
 	uint32_t n_staged;
+	uint32_t n_staged_long; /* of them, those that are longer than acknowledgements */
 	/* The result of pv_mr_page_list for the newest fast registration. */
 	struct urxe_extent fast_reg_extents[PV_MAX_FAST_REG];
 };

@@ -677,17 +677,27 @@ static void test_ended_qp_acknowledges(void **state)
 	}
 }
 
-/* Guest 0 sends a message to the QP of guest 1, which ends as soon as the message has arrived. */
-static void send_to_ending_qp(struct pair *p, struct qp qp[2], uint64_t wr_id)
+/* Guest 0 posts a request, which arrives in one packet. */
+static void send_packet(struct pair *p, struct qp *qp, const struct pvrdma_sq_wqe_hdr *header,
+			uint32_t length)
 {
-	const struct pvrdma_sq_wqe_hdr header = {.wr_id = wr_id,
-						 .num_sge = 1,
-						 .opcode = PVRDMA_WR_SEND,
-						 .send_flags = URXE_SEND_SIGNALED};
-	const struct pvrdma_sge sge = buffer_sge(&p->buffer[0], 0, 100),
-				to = buffer_sge(&p->buffer[1], 0, 100);
+	const struct pvrdma_sge sge = buffer_sge(&p->buffer[0], 0, length);
 	uint8_t bytes[2048];
 	struct urxe_frame frame = {.data = bytes, .room = sizeof(bytes)};
+
+	qp_post_send(&p->guest[0], qp, header, &sge);
+	assert_int_equal(pvrdma_output(p->guest[0].dev, 0, &frame, 1), 1);
+	pvrdma_input(p->guest[1].dev, 0, &frame, 1);
+}
+
+/*
+ * Guest 0 reads from the QP of guest 1, unless read_bytes is 0, and sends it a message. The QP ends
+ * as soon as the message has arrived, and before the responses to the READ have left.
+ */
+static void send_to_ending_qp(struct pair *p, struct qp qp[2], uint64_t wr_id, uint32_t read_bytes)
+{
+	struct pvrdma_sq_wqe_hdr header = rdma_header(p, PVRDMA_WR_RDMA_READ, 0);
+	const struct pvrdma_sge to = buffer_sge(&p->buffer[1], 0, 100);
 	struct pvrdma_cqe cqe;
 
 	for (int i = 0; i < 2; i++)
@@ -697,36 +707,71 @@ static void send_to_ending_qp(struct pair *p, struct qp qp[2], uint64_t wr_id)
 	for (int i = 0; i < 2; i++)
 		qp_connect(&p->guest[i], &qp[i], &p->guest[!i], &qp[!i]);
 	qp_post_recv(&p->guest[1], &qp[1], wr_id, &to, 1);
-	qp_post_send(&p->guest[0], &qp[0], &header, &sge);
-	assert_int_equal(pvrdma_output(p->guest[0].dev, 0, &frame, 1), 1);
-	pvrdma_input(p->guest[1].dev, 0, &frame, 1);
+	if (read_bytes)
+		send_packet(p, &qp[0], &header, read_bytes);
+	header = rdma_header(p, PVRDMA_WR_SEND, 0);
+	header.wr_id = wr_id;
+	send_packet(p, &qp[0], &header, 100);
 	assert_true(cq_poll(&p->guest[1], &p->cq[1], &cqe));
 	qp_close(&p->guest[1], &qp[1]);
 }
 
-/* Another QP has many packets to send, none of which leaves before the QPs have ended. */
+/*
+ * Another QP has many packets to send, none of which leaves before the QPs have ended. Each packet
+ * leaves once.
+ */
 static void test_ended_qps_acknowledge_beside_a_busy_one(void **state)
 {
-	struct pair *p = *state;
-	struct pvrdma_sq_wqe_hdr header = rdma_header(p, PVRDMA_WR_RDMA_WRITE, 0);
-	const struct pvrdma_sge sge = buffer_sge(&p->buffer[1], 100, BUFFER - 100);
-	struct qp ending[4][2];
+	enum { ENDING = 80 };
+	struct pvrdma_sq_wqe_hdr header;
+	struct pvrdma_sge sge;
+	struct qp ending[ENDING][2];
 	struct pvrdma_cqe cqe;
+	struct pair p;
 
-	header.wr.rdma.remote_addr = p->buffer[0].va + 100;
-	header.wr.rdma.rkey = p->buffer[0].key;
-	buffer_fill(&p->guest[1], &p->buffer[1], 100, BUFFER - 100, 3);
-	qp_post_send(&p->guest[1], &p->qp[1], &header, &sge);
-	for (unsigned i = 0; i < 4; i++)
-		send_to_ending_qp(p, ending[i], i);
-	net_run(&p->net);
-	for (unsigned i = 0; i < 4; i++) {
-		assert_true(cq_poll(&p->guest[0], &p->cq[0], &cqe));
+	(void)state;
+	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4, .cqe = 128});
+	header = rdma_header(&p, PVRDMA_WR_RDMA_WRITE, 0);
+	header.wr.rdma.remote_addr = p.buffer[0].va + 100;
+	header.wr.rdma.rkey = p.buffer[0].key;
+	sge = buffer_sge(&p.buffer[1], 100, BUFFER - 100);
+	buffer_fill(&p.guest[1], &p.buffer[1], 100, BUFFER - 100, 3);
+	qp_post_send(&p.guest[1], &p.qp[1], &header, &sge);
+	for (unsigned i = 0; i < ENDING; i++)
+		send_to_ending_qp(&p, ending[i], i, 0);
+	net_run(&p.net);
+	for (unsigned i = 0; i < ENDING; i++) {
+		assert_true(cq_poll(&p.guest[0], &p.cq[0], &cqe));
 		assert_int_equal(cqe.status, PVRDMA_WC_SUCCESS);
-		qp_close(&p->guest[0], &ending[i][0]);
+		qp_close(&p.guest[0], &ending[i][0]);
 	}
-	expect_cqe(p, 1, 1, PVRDMA_WC_SUCCESS, PVRDMA_WC_RDMA_WRITE);
-	assert_true(buffer_has(&p->guest[0], &p->buffer[0], 100, BUFFER - 100, 3));
+	expect_cqe(&p, 1, 1, PVRDMA_WC_SUCCESS, PVRDMA_WC_RDMA_WRITE);
+	assert_true(buffer_has(&p.guest[0], &p.buffer[0], 100, BUFFER - 100, 3));
+	assert_int_equal(pvrdma_engine_counters(p.guest[1].dev)->event[URXE_EVENT_RETRANSMIT], 0);
+	pair_close(&p);
+}
+
+/* A guest makes the device keep frames: only 64 of READ responses, but each acknowledgement. */
+static void test_ended_qps_keep_few_responses(void **state)
+{
+	struct pair *p = *state;
+	uint8_t bytes[2048];
+	struct urxe_frame frame = {.data = bytes, .room = sizeof(bytes)};
+	uint32_t acks = 0, responses = 0;
+	struct qp ending[5][2];
+
+	for (unsigned i = 0; i < 5; i++)
+		send_to_ending_qp(p, ending[i], i, i < 3 ? 40 * 1024 : 0);
+	/* Only the kept frames stay. */
+	pvrdma_reset(p->guest[1].dev);
+	while (pvrdma_output(p->guest[1].dev, 0, &frame, 1)) {
+		acks += frame.acknowledges;
+		responses += !frame.acknowledges;
+	}
+	assert_int_equal(acks, 5);
+	assert_int_equal(responses, 64);
+	for (unsigned i = 0; i < 5; i++)
+		qp_close(&p->guest[0], &ending[i][0]);
 }
 
 /* A tagged GID: frames between VLANs do not arrive, frames within one do. */
@@ -780,7 +825,8 @@ int main(void)
 		cmocka_unit_test(test_rings_wrap_without_loss),
 		cmocka_unit_test(test_poll_finds_requests_without_doorbell),
 		cmocka_unit_test(test_ended_qp_acknowledges),
-		PAIR_TEST(test_ended_qps_acknowledge_beside_a_busy_one),
+		cmocka_unit_test(test_ended_qps_acknowledge_beside_a_busy_one),
+		PAIR_TEST(test_ended_qps_keep_few_responses),
 		cmocka_unit_test(test_gids_in_different_vlans_do_not_connect),
 	};
 
