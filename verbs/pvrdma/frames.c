@@ -185,8 +185,16 @@ static void stage(struct pvrdma *dev, const struct urxe_frame *frame)
 	dev->n_staged_long += is_long(frame);
 }
 
-static void stage_burst(struct pvrdma *dev, uint8_t *bytes, uint32_t room, uint32_t max)
+static uint32_t frame_room(const struct pvrdma *dev)
 {
+	return dev->attr.mtu + 18;
+}
+
+/* False: the engine had no frame of the QP. */
+static bool stage_burst(struct pvrdma *dev, const struct urxe_qp *qp, uint8_t *bytes, uint32_t max)
+{
+	const uint64_t *sent = &urxe_qp_counters(qp)->event[URXE_EVENT_TX_PACKETS], before = *sent;
+	const uint32_t room = frame_room(dev);
 	struct urxe_frame frames[STAGED_BURST];
 	uint32_t n;
 
@@ -195,17 +203,17 @@ static void stage_burst(struct pvrdma *dev, uint8_t *bytes, uint32_t room, uint3
 	n = keep_foreign(dev, frames, urxe_output(dev->engine, dev->now, frames, max));
 	for (uint32_t i = 0; i < n; i++)
 		stage(dev, &frames[i]);
+	return *sent > before;
 }
 
 void pv_frames_stage_acks(struct pvrdma *dev, struct urxe_qp *qp)
 {
-	const uint32_t room = dev->attr.mtu + 18;
-	uint8_t *bytes = malloc(STAGED_BURST * (size_t)room);
+	uint8_t *bytes = malloc(STAGED_BURST * (size_t)frame_room(dev));
+	uint32_t rounds = bytes ? STAGED_ROUNDS : 0, max = 1;
 
-	for (unsigned round = 0;
-	     bytes && round < STAGED_ROUNDS && dev->n_staged < STAGED_MAX && urxe_qp_flush_acks(qp);
-	     round++)
-		stage_burst(dev, bytes, room, round ? STAGED_BURST : 1);
+	while (rounds-- && dev->n_staged < STAGED_MAX && urxe_qp_flush_acks(qp) &&
+	       stage_burst(dev, qp, bytes, max))
+		max = STAGED_BURST;
 	free(bytes);
 }
 

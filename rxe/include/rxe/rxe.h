@@ -452,8 +452,10 @@ int urxe_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init, struct
 void urxe_qp_destroy(struct urxe_qp *qp);
 /*
  * Makes a delayed acknowledgement due, before the QP is destroyed, reset or failed and can send
- * nothing more. True: an acknowledgement is due, and the next urxe_output begins with frames of
- * this QP: at most one request, then the responses to earlier requests, then the acknowledgement.
+ * nothing more. True: an acknowledgement is due, and the next urxe_output begins with this QP.
+ * A CNP and the responses to earlier requests go before the acknowledgement, and a NAK replaces it.
+ * If none of these is due, one request may go before it. While pacing holds a READ response,
+ * the acknowledgement waits behind it, and urxe_output goes on with other QPs.
  */
 bool urxe_qp_flush_acks(struct urxe_qp *qp);
 uint32_t urxe_qp_qpn(const struct urxe_qp *qp);

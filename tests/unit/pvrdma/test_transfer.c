@@ -2,6 +2,9 @@
 /* Transfers between two PVRDMA devices, and within one; contents are checked byte by byte. */
 #include "pair.h"
 
+/* Congestion experienced, in the second byte of an IPv6 header. */
+#define IPV6_CE 0x30
+
 static void post_recv(struct pair *p, int side, uint64_t wr_id, uint64_t offset, uint32_t length)
 {
 	const struct pvrdma_sge sge = buffer_sge(&p->buffer[side], offset, length);
@@ -677,28 +680,31 @@ static void test_ended_qp_acknowledges(void **state)
 	}
 }
 
+/* Moves one packet to the other guest. `ecn`: bits for the second byte of its IP header. */
+static void move_packet(struct pair *p, int from, uint8_t ecn)
+{
+	uint8_t bytes[2048];
+	struct urxe_frame frame = {.data = bytes, .room = sizeof(bytes)};
+
+	assert_int_equal(pvrdma_output(p->guest[from].dev, 0, &frame, 1), 1);
+	bytes[15] |= ecn;
+	pvrdma_input(p->guest[!from].dev, 0, &frame, 1);
+}
+
 /* Guest 0 posts a request, which arrives in one packet. */
 static void send_packet(struct pair *p, struct qp *qp, const struct pvrdma_sq_wqe_hdr *header,
 			uint32_t length)
 {
 	const struct pvrdma_sge sge = buffer_sge(&p->buffer[0], 0, length);
-	uint8_t bytes[2048];
-	struct urxe_frame frame = {.data = bytes, .room = sizeof(bytes)};
 
 	qp_post_send(&p->guest[0], qp, header, &sge);
-	assert_int_equal(pvrdma_output(p->guest[0].dev, 0, &frame, 1), 1);
-	pvrdma_input(p->guest[1].dev, 0, &frame, 1);
+	move_packet(p, 0, 0);
 }
 
-/*
- * Guest 0 reads from the QP of guest 1, unless read_bytes is 0, and sends it a message. The QP ends
- * as soon as the message has arrived, and before the responses to the READ have left.
- */
-static void send_to_ending_qp(struct pair *p, struct qp qp[2], uint64_t wr_id, uint32_t read_bytes)
+/* Opens a connection whose QP of guest 1 has a receive request. */
+static void open_connected(struct pair *p, struct qp qp[2])
 {
-	struct pvrdma_sq_wqe_hdr header = rdma_header(p, PVRDMA_WR_RDMA_READ, 0);
 	const struct pvrdma_sge to = buffer_sge(&p->buffer[1], 0, 100);
-	struct pvrdma_cqe cqe;
 
 	for (int i = 0; i < 2; i++)
 		qp_open(&p->guest[i], &qp[i],
@@ -706,14 +712,49 @@ static void send_to_ending_qp(struct pair *p, struct qp qp[2], uint64_t wr_id, u
 				.type = PV_QPT_RC, .send_cq = &p->cq[i], .recv_cq = &p->cq[i]});
 	for (int i = 0; i < 2; i++)
 		qp_connect(&p->guest[i], &qp[i], &p->guest[!i], &qp[!i]);
-	qp_post_recv(&p->guest[1], &qp[1], wr_id, &to, 1);
-	if (read_bytes)
-		send_packet(p, &qp[0], &header, read_bytes);
-	header = rdma_header(p, PVRDMA_WR_SEND, 0);
-	header.wr_id = wr_id;
+	qp_post_recv(&p->guest[1], &qp[1], 1, &to, 1);
+}
+
+/* Guest 0 sends a message to the QP of guest 1, which ends as soon as the message has arrived. */
+static void send_and_end(struct pair *p, struct qp qp[2])
+{
+	const struct pvrdma_sq_wqe_hdr header = rdma_header(p, PVRDMA_WR_SEND, 0);
+	struct pvrdma_cqe cqe;
+
 	send_packet(p, &qp[0], &header, 100);
 	assert_true(cq_poll(&p->guest[1], &p->cq[1], &cqe));
 	qp_close(&p->guest[1], &qp[1]);
+}
+
+/* Guest 1 writes to guest 0, in many packets. */
+static void post_long_write(struct pair *p)
+{
+	struct pvrdma_sq_wqe_hdr header = rdma_header(p, PVRDMA_WR_RDMA_WRITE, 0);
+	const struct pvrdma_sge sge = buffer_sge(&p->buffer[1], 100, BUFFER - 100);
+
+	header.wr.rdma.remote_addr = p->buffer[0].va + 100;
+	header.wr.rdma.rkey = p->buffer[0].key;
+	buffer_fill(&p->guest[1], &p->buffer[1], 100, BUFFER - 100, 3);
+	qp_post_send(&p->guest[1], &p->qp[1], &header, &sge);
+}
+
+struct kept_frames {
+	uint32_t acks, others;
+};
+
+/* The frames that the device of guest 1 keeps: only they stay after a reset. */
+static struct kept_frames reset_to_kept(struct pair *p)
+{
+	uint8_t bytes[2048];
+	struct urxe_frame frame = {.data = bytes, .room = sizeof(bytes)};
+	struct kept_frames kept = {0};
+
+	pvrdma_reset(p->guest[1].dev);
+	while (pvrdma_output(p->guest[1].dev, 0, &frame, 1)) {
+		kept.acks += frame.acknowledges;
+		kept.others += !frame.acknowledges;
+	}
+	return kept;
 }
 
 /*
@@ -723,22 +764,17 @@ static void send_to_ending_qp(struct pair *p, struct qp qp[2], uint64_t wr_id, u
 static void test_ended_qps_acknowledge_beside_a_busy_one(void **state)
 {
 	enum { ENDING = 80 };
-	struct pvrdma_sq_wqe_hdr header;
-	struct pvrdma_sge sge;
 	struct qp ending[ENDING][2];
 	struct pvrdma_cqe cqe;
 	struct pair p;
 
 	(void)state;
 	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4, .cqe = 128});
-	header = rdma_header(&p, PVRDMA_WR_RDMA_WRITE, 0);
-	header.wr.rdma.remote_addr = p.buffer[0].va + 100;
-	header.wr.rdma.rkey = p.buffer[0].key;
-	sge = buffer_sge(&p.buffer[1], 100, BUFFER - 100);
-	buffer_fill(&p.guest[1], &p.buffer[1], 100, BUFFER - 100, 3);
-	qp_post_send(&p.guest[1], &p.qp[1], &header, &sge);
-	for (unsigned i = 0; i < ENDING; i++)
-		send_to_ending_qp(&p, ending[i], i, 0);
+	post_long_write(&p);
+	for (unsigned i = 0; i < ENDING; i++) {
+		open_connected(&p, ending[i]);
+		send_and_end(&p, ending[i]);
+	}
 	net_run(&p.net);
 	for (unsigned i = 0; i < ENDING; i++) {
 		assert_true(cq_poll(&p.guest[0], &p.cq[0], &cqe));
@@ -755,23 +791,47 @@ static void test_ended_qps_acknowledge_beside_a_busy_one(void **state)
 static void test_ended_qps_keep_few_responses(void **state)
 {
 	struct pair *p = *state;
-	uint8_t bytes[2048];
-	struct urxe_frame frame = {.data = bytes, .room = sizeof(bytes)};
-	uint32_t acks = 0, responses = 0;
+	const struct pvrdma_sq_wqe_hdr read = rdma_header(p, PVRDMA_WR_RDMA_READ, 0);
+	struct kept_frames kept;
 	struct qp ending[5][2];
 
-	for (unsigned i = 0; i < 5; i++)
-		send_to_ending_qp(p, ending[i], i, i < 3 ? 40 * 1024 : 0);
-	/* Only the kept frames stay. */
-	pvrdma_reset(p->guest[1].dev);
-	while (pvrdma_output(p->guest[1].dev, 0, &frame, 1)) {
-		acks += frame.acknowledges;
-		responses += !frame.acknowledges;
+	for (unsigned i = 0; i < 5; i++) {
+		open_connected(p, ending[i]);
+		if (i < 3)
+			send_packet(p, &ending[i][0], &read, 40 * 1024);
+		send_and_end(p, ending[i]);
 	}
-	assert_int_equal(acks, 5);
-	assert_int_equal(responses, 64);
+	kept = reset_to_kept(p);
+	assert_int_equal(kept.acks, 5);
+	assert_int_equal(kept.others, 64);
 	for (unsigned i = 0; i < 5; i++)
 		qp_close(&p->guest[0], &ending[i][0]);
+}
+
+/*
+ * Congestion control holds the responses to a READ, and the acknowledgement behind them. When the
+ * QP ends, the device does not keep packets of another QP in their place.
+ */
+static void test_ended_qp_with_paced_responses_keeps_no_packets_of_others(void **state)
+{
+	struct pvrdma_sq_wqe_hdr read;
+	struct qp ending[2];
+	struct pair p;
+
+	(void)state;
+	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV6});
+	open_connected(&p, ending);
+	read = rdma_header(&p, PVRDMA_WR_RDMA_READ, 0);
+	send_packet(&p, &ending[0], &read, 8 * 1024);
+	move_packet(&p, 1, IPV6_CE);
+	move_packet(&p, 0, 0);
+	move_packet(&p, 1, 0);
+	assert_int_equal(pvrdma_engine_counters(p.guest[1].dev)->event[URXE_EVENT_RATE_CUT], 1);
+	post_long_write(&p);
+	send_and_end(&p, ending);
+	assert_true(reset_to_kept(&p).others <= 1);
+	qp_close(&p.guest[0], &ending[0]);
+	pair_close(&p);
 }
 
 /* A tagged GID: frames between VLANs do not arrive, frames within one do. */
@@ -827,6 +887,7 @@ int main(void)
 		cmocka_unit_test(test_ended_qp_acknowledges),
 		cmocka_unit_test(test_ended_qps_acknowledge_beside_a_busy_one),
 		PAIR_TEST(test_ended_qps_keep_few_responses),
+		cmocka_unit_test(test_ended_qp_with_paced_responses_keeps_no_packets_of_others),
 		cmocka_unit_test(test_gids_in_different_vlans_do_not_connect),
 	};
 
