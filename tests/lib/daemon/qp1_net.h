@@ -65,6 +65,7 @@ struct qp1_net {
 	uint32_t first, n; /* of flying, a ring */
 	/* Frames of the host to neither the peer nor a group; of these RoCE. */
 	uint32_t to_others, roce_to_others;
+	uint32_t to_groups; /* frames of the host: questions to all stations */
 	uint8_t last_to_others[512];
 	uint32_t last_len;
 	bool stalled;   /* the host's switch takes no frames of QP1 */
@@ -175,6 +176,7 @@ static inline void qp1_send(void *ctx, const uint8_t *frame, uint32_t len)
 	if (h != &net->host)
 		return;
 	qp1_answer(net, frame, len);
+	net->to_groups += ether_is_group(frame);
 	if (ether_is_group(frame) || ether_same(frame, other->host.mac))
 		return;
 	net->to_others++;

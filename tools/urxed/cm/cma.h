@@ -102,12 +102,10 @@ struct cma_id {
 	uint32_t qpn;
 	struct cm_conn *conn;       /* NULL: neither connected nor connecting */
 	struct neigh_waiter waiter; /* for the MAC address of the next hop */
-	bool waiting;               /* wait_link is in use, and waiter until `retry` is set */
+	bool waiting;               /* waiter and wait_link are in use */
 	bool frozen;                /* cma_freeze */
 	uint32_t timeout_ms;        /* of cma_resolve_addr */
 	uint64_t due;               /* ns; when cma_resolve_addr times out */
-	/* ns; when a silent next hop is resolved again; UINT64_MAX = it may still answer */
-	uint64_t retry;
 	LIST_ENTRY(cma_id) wait_link;
 };
 LIST_HEAD(cma_id_list, cma_id);
@@ -139,7 +137,7 @@ struct cma {
 	uint32_t next_number;       /* number of the next ID, if that number is free */
 	uint64_t now;               /* ns; CLOCK_MONOTONIC at the current call */
 	struct cma_id_list waiting; /* for neighbours */
-	uint64_t waiting_due;       /* ns; no `due` or `retry` of an ID in `waiting` is before */
+	uint64_t waiting_due;       /* ns; no ID in `waiting` is due before */
 	struct cma_early_reqs early;
 };
 
@@ -157,7 +155,7 @@ uint64_t cma_tick(struct cma *cma, uint64_t now);
 uint64_t cma_next_deadline(const struct cma *cma);
 /*
  * Call it with neigh.h's answer for the waiter of an ID; an event ADDR_RESOLVED or ADDR_ERROR
- * follows. If the next hop gave no answer, the resolution begins anew until the ID is due.
+ * follows.
  */
 void cma_neigh_answer(struct neigh_waiter *w, int status);
 /* The device's node GUID (vnic_node_guid), in host byte order. */
@@ -239,7 +237,7 @@ void cma_thaw(struct cma_id *id);
  * Resolves the next hop again, if the ID was restored or frozen while it waited for the next hop.
  */
 void cma_restart_resolve(struct cma_id *id);
-/* Ends resolutions that are due, and begins those anew whose next hop gave no answer. */
+/* Ends resolutions that have timed out. */
 void cma_tick_resolve(struct cma *cma);
 /* Ends the ID's wait for its next hop; no event follows. */
 void cma_cancel_resolve(struct cma_id *id);

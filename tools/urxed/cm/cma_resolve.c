@@ -201,27 +201,14 @@ static void finish_resolve_addr(struct cma_id *id, int status)
 	cma_emit_event(id, status ? CMA_ADDR_ERROR : CMA_ADDR_RESOLVED, status);
 }
 
-static void note_due(const struct cma_id *id)
-{
-	uint64_t due = id->retry < id->due ? id->retry : id->due;
-
-	if (due < id->cma->waiting_due)
-		id->cma->waiting_due = due;
-}
-
 /*
- * As in the kernel, a next hop that answers before the program's timeout is reached. A displaced
- * request is not repeated: it would displace others.
+ * As in the kernel, the next hop has until the program's timeout to answer. Only a request that
+ * others have displaced fails with -EHOSTUNREACH before.
  */
 void cma_neigh_answer(struct neigh_waiter *w, int status)
 {
 	struct cma_id *id = (struct cma_id *)((char *)w - offsetof(struct cma_id, waiter));
 
-	if (status == -EHOSTUNREACH && !w->displaced) {
-		id->retry = id->cma->now + NEIGH_TRY_NS;
-		note_due(id);
-		return;
-	}
 	LIST_REMOVE(id, wait_link);
 	id->waiting = false;
 	finish_resolve_addr(id, status == -EHOSTUNREACH ? -ETIMEDOUT : status);
@@ -242,8 +229,8 @@ static int resolve_from(struct cma_id *id, const struct host_address *own)
 	uint8_t index = (uint8_t)(own - id->cma->host->addresses);
 	struct vnic_next_hop hop;
 
-	return neigh_resolve(id->cma->neigh, id->cma->now, id->user, index, id->dst.ip, &id->waiter,
-			     &hop);
+	return neigh_resolve_persistently(id->cma->neigh, id->cma->now, id->user, index, id->dst.ip,
+					  &id->waiter, &hop);
 }
 
 static bool is_near(const struct host_address *a, const struct cma_addr *dst)
@@ -367,7 +354,13 @@ static int resolve_next_hop(struct cma_id *id)
 	return rc;
 }
 
-static int try_resolve(struct cma_id *id)
+static void note_due(const struct cma_id *id)
+{
+	if (id->due < id->cma->waiting_due)
+		id->cma->waiting_due = id->due;
+}
+
+static int start_resolve(struct cma_id *id)
 {
 	int rc = resolve_next_hop(id);
 
@@ -382,16 +375,10 @@ static int try_resolve(struct cma_id *id)
 		return rc;
 	id->waiter.asker = NEIGH_FOR_CMA;
 	id->waiting = true;
-	id->retry = UINT64_MAX;
+	id->due = id->cma->now + id->timeout_ms * NS_PER_MS;
 	note_due(id);
 	LIST_INSERT_HEAD(&id->cma->waiting, id, wait_link);
 	return 0;
-}
-
-static int start_resolve(struct cma_id *id)
-{
-	id->due = id->cma->now + id->timeout_ms * NS_PER_MS;
-	return try_resolve(id);
 }
 
 void cma_restart_resolve(struct cma_id *id)
@@ -407,21 +394,18 @@ void cma_restart_resolve(struct cma_id *id)
 void cma_tick_resolve(struct cma *cma)
 {
 	struct cma_id *id, *after;
-	int rc;
 
 	if (cma->now < cma->waiting_due)
 		return;
 	cma->waiting_due = UINT64_MAX;
 	for (id = LIST_FIRST(&cma->waiting); id; id = after) {
 		after = LIST_NEXT(id, wait_link);
-		if (id->due > cma->now && id->retry > cma->now) {
+		if (id->due > cma->now) {
 			note_due(id);
 			continue;
 		}
 		cma_cancel_resolve(id);
-		rc = id->due > cma->now ? try_resolve(id) : -ETIMEDOUT;
-		if (rc)
-			finish_resolve_addr(id, rc);
+		finish_resolve_addr(id, -ETIMEDOUT);
 	}
 }
 

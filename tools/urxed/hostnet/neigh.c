@@ -46,7 +46,7 @@ static int start_waiting(struct neigh *n, struct neigh_entry *e, struct neigh_wa
 	if (rc)
 		return rc;
 	w->waits = true;
-	LIST_INSERT_HEAD(&e->waiters, w, link);
+	LIST_INSERT_HEAD(w->persistent ? &e->persistent : &e->waiters, w, link);
 	return -EINPROGRESS;
 }
 
@@ -65,18 +65,23 @@ static void set_due(struct neigh *n, struct neigh_entry *e, uint64_t due)
 		n->next_due = due;
 }
 
+static void lose_waiters(struct neigh *n, struct neigh_waiter_list *list)
+{
+	struct neigh_waiter *w;
+
+	while ((w = LIST_FIRST(list))) {
+		LIST_REMOVE(w, link);
+		LIST_INSERT_HEAD(&n->lost, w, link);
+	}
+}
+
 /* neigh_tick answers the waiters of a displaced entry, because callers of this expect no callback.
  */
 static void displace_entry(struct neigh *n, struct neigh_entry *e)
 {
-	struct neigh_waiter *w;
-
 	n->counters[NEIGH_COUNT_DISPLACED] += e->state == NEIGH_INCOMPLETE;
-	while ((w = LIST_FIRST(&e->waiters))) {
-		w->displaced = true;
-		LIST_REMOVE(w, link);
-		LIST_INSERT_HEAD(&n->lost, w, link);
-	}
+	lose_waiters(n, &e->waiters);
+	lose_waiters(n, &e->persistent);
 	neigh_table_free(&n->table, e);
 }
 
@@ -127,21 +132,28 @@ static void answer_waiter(struct neigh *n, struct neigh_waiter *w, int status, c
 	n->ops->answer(n->ctx, w, status, mac ? &hop : NULL);
 }
 
-static void answer_waiters(struct neigh *n, struct neigh_entry *e, const uint8_t *mac)
+static void answer_waiters(struct neigh *n, struct neigh_waiter_list *list, int status,
+			   const uint8_t *mac)
 {
 	struct neigh_waiter *w;
 
-	while ((w = LIST_FIRST(&e->waiters)))
-		answer_waiter(n, w, 0, mac);
+	while ((w = LIST_FIRST(list)))
+		answer_waiter(n, w, status, mac);
 }
 
 static void drop_entry(struct neigh *n, struct neigh_entry *e, int status)
 {
-	struct neigh_waiter *w;
-
-	while ((w = LIST_FIRST(&e->waiters)))
-		answer_waiter(n, w, status, NULL);
+	answer_waiters(n, &e->waiters, status, NULL);
+	answer_waiters(n, &e->persistent, status, NULL);
 	neigh_table_free(&n->table, e);
+}
+
+/* Handles a silent neighbour. Persistent waiters keep the entry. */
+static void fail_entry(struct neigh *n, struct neigh_entry *e)
+{
+	answer_waiters(n, &e->waiters, -EHOSTUNREACH, NULL);
+	if (LIST_EMPTY(&e->persistent))
+		neigh_table_free(&n->table, e);
 }
 
 static void enter_reachable(struct neigh *n, struct neigh_entry *e, const uint8_t *mac, int port)
@@ -156,7 +168,8 @@ static void enter_reachable(struct neigh *n, struct neigh_entry *e, const uint8_
 	e->used = n->now;
 	e->due = n->now + NEIGH_LIFE_NS;
 	neigh_table_set_state(&n->table, e, NEIGH_REACHABLE);
-	answer_waiters(n, e, copy);
+	answer_waiters(n, &e->waiters, 0, copy);
+	answer_waiters(n, &e->persistent, 0, copy);
 }
 
 /* --- Probes of a known MAC */
@@ -350,6 +363,9 @@ static int resolve_on_link(struct neigh *n, const struct host_address *from, str
 		/* Probe the last known station before all others (RFC 4861, 7.3.3). */
 		neigh_table_use(&n->table, e, n->now);
 		enter_probing(n, e);
+	} else if (e->state == NEIGH_INCOMPLETE && LIST_EMPTY(&e->waiters)) {
+		/* The entry may have been silent for long: w gets all tries. */
+		e->tries = 0;
 	}
 	return start_waiting(n, e, w);
 }
@@ -405,14 +421,14 @@ static int await_kernel(struct neigh *n, const struct host_address *from, struct
 		e = make_entry(n, &key, w->user, NEIGH_INCOMPLETE);
 	if (!e)
 		return -EHOSTUNREACH;
-	if (e->state == NEIGH_REACHABLE)
+	if (e->state == NEIGH_REACHABLE) {
+		e->used = n->now;
 		neigh_table_set_state(&n->table, e, NEIGH_INCOMPLETE);
+	}
 	e->from = *from;
 	e->ifindex = w->ifindex;
-	if (LIST_EMPTY(&e->waiters)) {
-		e->used = n->now;
+	if (LIST_EMPTY(&e->waiters))
 		set_due(n, e, n->now + ROUTE_TIMEOUT_NS);
-	}
 	return start_waiting(n, e, w);
 }
 
@@ -444,14 +460,12 @@ static bool resolve_pinned(const struct neigh *n, const struct neigh_waiter *w,
 	return pinned;
 }
 
-int neigh_resolve(struct neigh *n, uint64_t now, uid_t user, uint8_t sgid_index,
-		  const uint8_t dgid[16], struct neigh_waiter *w, struct vnic_next_hop *hop)
+static int resolve(struct neigh *n, uint8_t sgid_index, const uint8_t dgid[16],
+		   struct neigh_waiter *w, struct vnic_next_hop *hop)
 {
 	const struct host_address *own = host_address_by_gid(n->host, sgid_index), *from;
 
-	n->now = now;
 	*hop = (struct vnic_next_hop){0};
-	*w = (struct neigh_waiter){.user = user};
 	if (!own)
 		return -EINVAL;
 	if (is_multicast(dgid)) {
@@ -476,10 +490,27 @@ int neigh_resolve(struct neigh *n, uint64_t now, uid_t user, uint8_t sgid_index,
 	return from ? resolve_on_link(n, from, w, hop) : -ENETUNREACH;
 }
 
+int neigh_resolve(struct neigh *n, uint64_t now, uid_t user, uint8_t sgid_index,
+		  const uint8_t dgid[16], struct neigh_waiter *w, struct vnic_next_hop *hop)
+{
+	n->now = now;
+	*w = (struct neigh_waiter){.user = user};
+	return resolve(n, sgid_index, dgid, w, hop);
+}
+
+int neigh_resolve_persistently(struct neigh *n, uint64_t now, uid_t user, uint8_t sgid_index,
+			       const uint8_t dgid[16], struct neigh_waiter *w,
+			       struct vnic_next_hop *hop)
+{
+	n->now = now;
+	*w = (struct neigh_waiter){.user = user, .persistent = true};
+	return resolve(n, sgid_index, dgid, w, hop);
+}
+
 void neigh_kernel_answer(struct neigh *n, struct neigh_entry *e, const uint8_t *mac, bool permanent)
 {
 	if (!mac)
-		drop_entry(n, e, -EHOSTUNREACH);
+		fail_entry(n, e);
 	else
 		learn_kernel_mac(n, e, mac, permanent);
 }
@@ -522,6 +553,17 @@ void neigh_host_changed(struct neigh *n)
 
 /* --- Timers */
 
+static void ask_again(struct neigh *n, struct neigh_entry *e)
+{
+	if (e->key.resolver == NEIGH_BY_KERNEL) {
+		route_solicit(n->route, e->ifindex, e->key.ip);
+		set_due(n, e, n->now + ROUTE_TIMEOUT_NS);
+	} else {
+		e->tries = 0;
+		send_solicitation(n, e);
+	}
+}
+
 static void tick_entry(struct neigh *n, struct neigh_entry *e)
 {
 	if (e->state == NEIGH_PROBING) {
@@ -532,7 +574,9 @@ static void tick_entry(struct neigh *n, struct neigh_entry *e)
 	} else if (e->key.resolver == NEIGH_BY_DAEMON && e->tries < NEIGH_TRIES) {
 		send_solicitation(n, e);
 	} else {
-		drop_entry(n, e, -EHOSTUNREACH);
+		fail_entry(n, e);
+		if (e->state == NEIGH_INCOMPLETE)
+			ask_again(n, e);
 	}
 }
 

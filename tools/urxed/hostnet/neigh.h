@@ -50,8 +50,8 @@ enum neigh_asker { NEIGH_FOR_SESSION, NEIGH_FOR_GSI, NEIGH_FOR_CMA };
 struct neigh_waiter {
 	LIST_ENTRY(neigh_waiter) link;
 	bool waits;
-	bool displaced; /* the answer comes early: other requests need the place in the table */
-	uint8_t asker;  /* enum neigh_asker; the caller sets it after -EINPROGRESS */
+	bool persistent; /* neigh_resolve_persistently */
+	uint8_t asker;   /* enum neigh_asker; the caller sets it after -EINPROGRESS */
 	uid_t user;
 	uint8_t dgid[16];  /* the destination */
 	uint16_t vlan;     /* of the destination */
@@ -116,6 +116,13 @@ void neigh_fini(struct neigh *n);
  */
 int neigh_resolve(struct neigh *n, uint64_t now, uid_t user, uint8_t sgid_index,
 		  const uint8_t dgid[16], struct neigh_waiter *w, struct vnic_next_hop *hop);
+/*
+ * As neigh_resolve, but a silent next hop does not end the request: the next hop is solicited until
+ * it answers or neigh_cancel. -EHOSTUNREACH as answer: other requests have displaced this one.
+ */
+int neigh_resolve_persistently(struct neigh *n, uint64_t now, uid_t user, uint8_t sgid_index,
+			       const uint8_t dgid[16], struct neigh_waiter *w,
+			       struct vnic_next_hop *hop);
 
 /*
  * Call after a change of the host's addresses. Requests from removed addresses end with

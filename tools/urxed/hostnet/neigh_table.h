@@ -84,7 +84,7 @@ struct neigh_entry {
 	uint32_t tries;
 	uint64_t due;  /* ns; INCOMPLETE, PROBING: of the next try; REACHABLE: end of life */
 	uint64_t used; /* ns; INCOMPLETE: when it began; else of the last use */
-	struct neigh_waiter_list waiters;
+	struct neigh_waiter_list waiters, persistent; /* `persistent`: neigh_resolve_persistently */
 };
 LIST_HEAD(neigh_entry_list, neigh_entry);
 

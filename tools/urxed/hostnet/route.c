@@ -215,13 +215,12 @@ static int find_neighbour(struct route *r, int ifindex, const uint8_t ip[16], st
 	return rc;
 }
 
-/* Makes the kernel resolve the neighbour, as a packet to it would (NTF_USE). */
-static int trigger_resolution(struct route *r, const struct neigh_waiter *w)
+int route_solicit(struct route *r, int ifindex, const uint8_t ip[16])
 {
 	char buf[NETLINK_REQUEST_ROOM];
 	struct ndmsg *neighbour;
 	struct nlmsghdr *request =
-		start_neighbour_request(buf, RTM_NEWNEIGH, w->ifindex, w->ip, &neighbour);
+		start_neighbour_request(buf, RTM_NEWNEIGH, ifindex, ip, &neighbour);
 
 	request->nlmsg_flags = NLM_F_CREATE;
 	neighbour->ndm_flags = NTF_USE;
@@ -249,10 +248,10 @@ int route_resolve(struct route *r, const struct host_address *from, bool v1, str
 	hop->hop_limit = result.hop_limit;
 	rc = find_neighbour(r, w->ifindex, w->ip, &n);
 	if (rc || !n.has_mac)
-		return trigger_resolution(r, w) ? -EHOSTUNREACH : -EINPROGRESS;
+		return route_solicit(r, w->ifindex, w->ip) ? -EHOSTUNREACH : -EINPROGRESS;
 	/* A stale entry is usable at once; NTF_USE makes the kernel confirm it. */
 	if (n.state & NUD_STALE)
-		trigger_resolution(r, w);
+		route_solicit(r, w->ifindex, w->ip);
 	w->permanent = n.state & NUD_FIXED;
 	memcpy(hop->mac, n.mac, sizeof(hop->mac));
 	return 0;

@@ -15,8 +15,9 @@
 #include "urxed/kernel/netlink.h"
 
 /*
- * How long an entry waits for the kernel's answer. The kernel gives up after 3 s by default, and a
- * device process of a virtual machine waits for 5 s (vnic/common/attach_socket.h).
+ * How long an entry waits for the kernel's answer; then it asks again for persistent waiters. The
+ * kernel gives up after 3 s by default, and a device process of a virtual machine waits for 5 s
+ * (vnic/common/attach_socket.h).
  */
 #define ROUTE_TIMEOUT_NS 4000000000ull
 
@@ -34,6 +35,12 @@ struct route {
  */
 int route_resolve(struct route *r, const struct host_address *from, bool v1, struct neigh_waiter *w,
 		  struct vnic_next_hop *hop);
+
+/*
+ * Makes the kernel resolve a neighbour, as a packet to it would (NTF_USE); route_neigh_changed
+ * handles the answer. Returns a negative errno value if the kernel refuses.
+ */
+int route_solicit(struct route *r, int ifindex, const uint8_t ip[16]);
 
 /*
  * The host's address from which packets to that address leave by the kernel's best route: the

@@ -308,6 +308,66 @@ static void resolution_lasts_until_the_timeout_of_the_program(void **state)
 	cma_destroy_id(never);
 }
 
+/* A silent next hop costs one question a second, whatever the number of IDs. */
+static void many_ids_ask_a_silent_next_hop_together(void **state)
+{
+	static struct cma_id *ids[NEIGH_WAITERS_MAX / 2];
+	const uint32_t n = sizeof(ids) / sizeof(ids[0]);
+	struct cma_id *more = qp1_create(&net.host, QP1_STRANGER);
+	uint32_t asked = net.to_groups;
+	struct cma_addr to;
+	uint8_t ip[16];
+
+	(void)state;
+	qp1_on_link(ip, 77);
+	to = qp1_addr(ip, QP1_HEARD);
+	memset(net.host.events, 0, sizeof(net.host.events));
+	for (uint32_t i = 0; i < n; i++) {
+		ids[i] = qp1_create(&net.host, QP1_STRANGER);
+		assert_int_equal(cma_resolve_addr(ids[i], NULL, &to, 60000), 0);
+	}
+	/* They keep their places in the user's quota, also between the questions. */
+	for (uint32_t i = 0; i < 40; i++) {
+		qp1_run(&net, net.now + QP1_SECOND / 4, ONE_BY_ONE);
+		net.host.cma.now = net.now;
+		assert_int_equal(cma_resolve_addr(more, NULL, &to, 60000), -ENOSPC);
+	}
+	assert_int_equal(net.to_groups - asked, 11);
+	assert_int_equal(net.host.events[CMA_ADDR_ERROR], 0);
+	net.answers = true;
+	qp1_run(&net, net.now + 2 * QP1_SECOND, ONE_BY_ONE);
+	assert_int_equal(net.host.events[CMA_ADDR_RESOLVED], n);
+	cma_destroy_id(more);
+	for (uint32_t i = 0; i < n; i++)
+		cma_destroy_id(ids[i]);
+}
+
+/* Of a user's silent next hops the first is displaced, however often it has been asked for. */
+static void oldest_silent_next_hop_is_displaced(void **state)
+{
+	static struct cma_id *ids[NEIGH_INCOMPLETE_MAX / 2 + 1];
+	const uint32_t n = sizeof(ids) / sizeof(ids[0]);
+	struct cma_addr to;
+	uint8_t ip[16];
+
+	(void)state;
+	memset(net.host.events, 0, sizeof(net.host.events));
+	for (uint32_t i = 0; i < n; i++) {
+		if (i >= n - 2)
+			qp1_run(&net, net.now + 2 * QP1_SECOND, ONE_BY_ONE);
+		qp1_on_link(ip, 1000 + i);
+		to = qp1_addr(ip, QP1_HEARD);
+		ids[i] = qp1_create(&net.host, QP1_STRANGER);
+		assert_int_equal(cma_resolve_addr(ids[i], NULL, &to, 10000), 0);
+		qp1_run(&net, net.now + QP1_MS, ONE_BY_ONE);
+	}
+	qp1_run(&net, net.now + QP1_SECOND, ONE_BY_ONE);
+	assert_int_equal(net.host.events[CMA_ADDR_ERROR], 1);
+	assert_int_equal(ids[0]->state, CMA_ADDR_BOUND);
+	for (uint32_t i = 0; i < n; i++)
+		cma_destroy_id(ids[i]);
+}
+
 /* A sender that answers no ARP cannot get a reply of a program, but refusals: to its own MAC. */
 static void reply_of_a_program_needs_address_resolution(void **state)
 {
@@ -540,6 +600,8 @@ int main(void)
 		TEST(false_arp_claims_do_not_redirect_mads),
 		TEST(local_user_resolves_many),
 		TEST(resolution_lasts_until_the_timeout_of_the_program),
+		TEST(many_ids_ask_a_silent_next_hop_together),
+		TEST(oldest_silent_next_hop_is_displaced),
 		TEST(reply_of_a_program_needs_address_resolution),
 		TEST(mads_wait_for_their_next_hop),
 		TEST(mads_wait_for_room_in_the_switch),

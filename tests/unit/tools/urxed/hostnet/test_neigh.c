@@ -259,6 +259,50 @@ static void gives_up_after_three_tries(void **state)
 	assert_int_equal(w.sent, 3);
 }
 
+static void persistent_waiter_outlasts_silence(void **state)
+{
+	struct neigh_waiter persistent, other;
+
+	(void)state;
+	assert_int_equal(neigh_resolve_persistently(&w.neigh, T0, 0, 1, ip("192.0.2.9"),
+						    &persistent, &w.hop),
+			 -EINPROGRESS);
+	for (uint64_t i = 1; i <= 10; i++)
+		assert_int_equal(neigh_tick(&w.neigh, T0 + i * SECOND), T0 + (i + 1) * SECOND);
+	assert_int_equal(w.sent, 11);
+	assert_int_equal(w.answers, 0);
+	/* Another waiter gets all tries, and then fails alone. */
+	assert_int_equal(resolve(T0 + 10 * SECOND + 1, "192.0.2.9", &other), -EINPROGRESS);
+	for (uint64_t i = 11; i <= 13; i++)
+		neigh_tick(&w.neigh, T0 + i * SECOND);
+	assert_int_equal(w.answers, 0);
+	neigh_tick(&w.neigh, T0 + 14 * SECOND);
+	assert_int_equal(w.answers, 1);
+	assert_int_equal(w.status, -EHOSTUNREACH);
+	assert_int_equal(w.sent, 15);
+	arp_from_peer(false, "192.0.2.9", "192.0.2.1");
+	assert_int_equal(w.answers, 2);
+	assert_int_equal(w.status, 0);
+	assert_memory_equal(w.hop.mac, peer_mac, 6);
+}
+
+static void entry_ends_after_the_cancel_of_its_persistent_waiter(void **state)
+{
+	struct neigh_waiter waiter;
+
+	(void)state;
+	assert_int_equal(
+		neigh_resolve_persistently(&w.neigh, T0, 0, 1, ip("192.0.2.9"), &waiter, &w.hop),
+		-EINPROGRESS);
+	for (uint64_t i = 1; i <= 3; i++)
+		neigh_tick(&w.neigh, T0 + i * SECOND);
+	neigh_cancel(&w.neigh, &waiter);
+	for (uint64_t i = 4; i <= 6; i++)
+		neigh_tick(&w.neigh, T0 + i * SECOND);
+	assert_int_equal(w.neigh.table.n_incomplete, 0);
+	assert_int_equal(w.answers, 0);
+}
+
 static void cancelled_waiter_gets_no_answer(void **state)
 {
 	struct neigh_waiter a, b;
@@ -880,6 +924,8 @@ int main(void)
 		TEST(vm_is_resolved_without_the_kernel),
 		TEST(nd_asks_and_learns),
 		TEST(gives_up_after_three_tries),
+		TEST(persistent_waiter_outlasts_silence),
+		TEST(entry_ends_after_the_cancel_of_its_persistent_waiter),
 		TEST(cancelled_waiter_gets_no_answer),
 		TEST(arp_is_answered_for_own_addresses_only),
 		TEST(answers_solicitations),

@@ -49,25 +49,49 @@ static void begin_neighbour(uint16_t nud, const uint8_t *ip, uint16_t ip_len)
 
 /* --- In place of the kernel */
 
-static uint32_t requested_interface; /* of the last request for a route */
-/* The interfaces of its routes from a given source address, and from any; 0 = there is none. */
-static uint32_t interface_from_source, interface_from_any;
+static struct {
+	/* The interfaces of its routes from a given source address, and from any; 0 = there is
+	 * none. */
+	uint32_t interface_from_source, interface_from_any;
+	uint16_t nud;                 /* of all neighbours; 0 = the kernel has none */
+	uint32_t requested_interface; /* of the last request for a route */
+	uint32_t solicited;
+} kernel;
 
 int __wrap_netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_fn each, void *ctx);
 
+/* IPv4 destinations are on-link; IPv6 has a gateway. */
 static int give_route(const struct nlmsghdr *request, netlink_fn each, void *ctx)
 {
+	const struct rtmsg *asked = mnl_nlmsg_get_payload(request);
+	const uint8_t family = asked->rtm_family;
 	const struct nlattr *at[RTA_MAX + 1] = {0};
 	uint32_t ifindex;
 
 	netlink_attributes(request, sizeof(struct rtmsg), at, RTA_MAX);
-	requested_interface = netlink_number(at[RTA_OIF]);
-	ifindex = at[RTA_SRC] ? interface_from_source : interface_from_any;
+	kernel.requested_interface = netlink_number(at[RTA_OIF]);
+	ifindex = at[RTA_SRC] ? kernel.interface_from_source : kernel.interface_from_any;
 	if (!ifindex)
 		return -ENETUNREACH;
-	begin_route(AF_INET6, RTN_UNICAST);
-	mnl_attr_put(message, RTA_GATEWAY, 16, v6);
+	begin_route(family, RTN_UNICAST);
+	if (family == AF_INET6)
+		mnl_attr_put(message, RTA_GATEWAY, 16, v6);
 	mnl_attr_put_u32(message, RTA_OIF, ifindex);
+	each(ctx, message);
+	return 0;
+}
+
+static int give_neighbour(const struct nlmsghdr *request, netlink_fn each, void *ctx)
+{
+	const struct ndmsg *asked = mnl_nlmsg_get_payload(request);
+
+	if (!kernel.nud)
+		return -ENOENT;
+	if (asked->ndm_family == AF_INET)
+		begin_neighbour(kernel.nud, v4, 4);
+	else
+		begin_neighbour(kernel.nud, v6, 16);
+	mnl_attr_put(message, NDA_LLADDR, 6, mac);
 	each(ctx, message);
 	return 0;
 }
@@ -77,12 +101,17 @@ int __wrap_netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_
 	(void)n;
 	if (request->nlmsg_type == RTM_GETROUTE)
 		return give_route(request, each, ctx);
-	if (request->nlmsg_type == RTM_NEWNEIGH)
-		return 0;
-	assert_int_equal(request->nlmsg_type, RTM_GETNEIGH);
-	begin_neighbour(NUD_REACHABLE, v6, 16);
-	mnl_attr_put(message, NDA_LLADDR, 6, mac);
-	each(ctx, message);
+	if (request->nlmsg_type == RTM_GETNEIGH)
+		return give_neighbour(request, each, ctx);
+	assert_int_equal(request->nlmsg_type, RTM_NEWNEIGH);
+	kernel.solicited++;
+	return 0;
+}
+
+static int forget_kernel(void **state)
+{
+	(void)state;
+	memset(&kernel, 0, sizeof(kernel));
 	return 0;
 }
 
@@ -105,10 +134,66 @@ static void route_leaves_by_the_interface_with_the_address(void **state)
 	ip_from_v4(from.ip, v4);
 	ip_from_v4(w.ip, (uint8_t[]){198, 51, 100, 5});
 	assert_int_equal(route_resolve(&r, &from, false, &w, &hop), -ENETUNREACH);
-	assert_int_equal(requested_interface, 9);
+	assert_int_equal(kernel.requested_interface, 9);
 	from.vlan = 5;
 	assert_int_equal(route_resolve(&r, &from, false, &w, &hop), -ENETUNREACH);
-	assert_int_equal(requested_interface, 11);
+	assert_int_equal(kernel.requested_interface, 11);
+}
+
+/* The answers to waiters. */
+static struct {
+	uint32_t n;
+	int status;
+	uint8_t mac[6];
+} answers;
+
+static void on_answer(void *ctx, struct neigh_waiter *w, int status,
+		      const struct vnic_next_hop *hop)
+{
+	(void)ctx;
+	(void)w;
+	answers.n++;
+	answers.status = status;
+	if (hop)
+		memcpy(answers.mac, hop->mac, sizeof(answers.mac));
+}
+
+/* The kernel gives up after three questions. It gets further ones for a persistent waiter. */
+static void kernel_is_asked_again_for_a_persistent_waiter(void **state)
+{
+	static const struct neigh_ops ops = {.answer = on_answer};
+	static struct neigh neigh;
+	static struct host host;
+	const struct iface_table ifaces = {.n_uplinks = 1, .n = 1, .ifaces = {{.ifindex = 5}}};
+	struct route r = {.ifaces = &ifaces, .neigh = &neigh};
+	struct neigh_waiter persistent, other;
+	struct vnic_next_hop hop;
+	uint8_t to[16];
+
+	(void)state;
+	ip_from_v4(to, v4);
+	kernel.interface_from_source = kernel.interface_from_any = 5;
+	host_init(&host);
+	assert_int_equal(host_add_text(&host, "192.0.2.1/24", 0), 0);
+	host.addresses[0].kernel = true;
+	neigh_init(&neigh, &host, &ops, NULL);
+	neigh.route = &r;
+	assert_int_equal(neigh_resolve_persistently(&neigh, 1, 0, 0, to, &persistent, &hop),
+			 -EINPROGRESS);
+	assert_int_equal(neigh_resolve(&neigh, 1, 0, 0, to, &other, &hop), -EINPROGRESS);
+	kernel.nud = NUD_FAILED;
+	route_neigh_changed(&r, NULL);
+	assert_int_equal(answers.n, 1);
+	assert_int_equal(answers.status, -EHOSTUNREACH);
+	assert_int_equal(kernel.solicited, 2);
+	assert_int_equal(neigh_tick(&neigh, 1 + ROUTE_TIMEOUT_NS), 1 + 2 * ROUTE_TIMEOUT_NS);
+	assert_int_equal(kernel.solicited, 3);
+	kernel.nud = NUD_REACHABLE;
+	route_neigh_changed(&r, NULL);
+	assert_int_equal(answers.n, 2);
+	assert_int_equal(answers.status, 0);
+	assert_memory_equal(answers.mac, mac, sizeof(mac));
+	neigh_fini(&neigh);
 }
 
 /*
@@ -131,10 +216,11 @@ static void route_by_another_interface_does_not_count(void **state)
 		struct neigh_waiter w = {.ip = {0x20, 2}};
 		struct vnic_next_hop hop;
 
-		interface_from_source = rows[i].from_source;
-		interface_from_any = rows[i].from_any;
+		kernel.interface_from_source = rows[i].from_source;
+		kernel.interface_from_any = rows[i].from_any;
+		kernel.nud = NUD_REACHABLE;
 		assert_int_equal(route_resolve(&r, &from, false, &w, &hop), rows[i].rc);
-		assert_int_equal(requested_interface, 9);
+		assert_int_equal(kernel.requested_interface, 9);
 		if (!rows[i].rc)
 			assert_memory_equal(w.ip, v6, 16);
 	}
@@ -150,7 +236,8 @@ static void neighbour_with_the_mac_of_the_interface_does_not_count(void **state)
 	struct vnic_next_hop hop;
 
 	(void)state;
-	interface_from_source = 9;
+	kernel.interface_from_source = 9;
+	kernel.nud = NUD_REACHABLE;
 	assert_int_equal(route_resolve(&r, &from, false, &w, &hop), 0);
 	memcpy(ifaces.ifaces[0].mac, mac, sizeof(mac));
 	assert_int_equal(route_resolve(&r, &from, false, &w, &hop), -EINPROGRESS);
@@ -323,9 +410,13 @@ static void damaged_messages_are_ignored(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(route_leaves_by_the_interface_with_the_address),
-		cmocka_unit_test(route_by_another_interface_does_not_count),
-		cmocka_unit_test(neighbour_with_the_mac_of_the_interface_does_not_count),
+		cmocka_unit_test_setup(route_leaves_by_the_interface_with_the_address,
+				       forget_kernel),
+		cmocka_unit_test_setup(kernel_is_asked_again_for_a_persistent_waiter,
+				       forget_kernel),
+		cmocka_unit_test_setup(route_by_another_interface_does_not_count, forget_kernel),
+		cmocka_unit_test_setup(neighbour_with_the_mac_of_the_interface_does_not_count,
+				       forget_kernel),
 		cmocka_unit_test(on_link_destination_is_its_own_next_hop),
 		cmocka_unit_test(routed_destination_has_its_gateway),
 		cmocka_unit_test(destination_without_route_is_unreachable),
