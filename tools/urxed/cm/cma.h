@@ -95,7 +95,7 @@ struct cma_id {
 			    */
 	uint8_t ack_timeout;
 	bool ack_timeout_set;
-	/* ack_timeout when the route was resolved, or that of the request; 0 = none */
+	/* ack_timeout when the route was resolved, or that of the REQ, at least 1; 0 = none */
 	uint8_t route_ack_timeout;
 	uint32_t qkey; /* UD: of the peer's SIDR_REP; 0 = none has come */
 	uint32_t psn;

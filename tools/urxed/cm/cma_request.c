@@ -47,8 +47,9 @@ static void init_request_id(struct cma_id *id, struct cm_conn *conn, const struc
 	id->dst.port = hdr->src_port;
 	memcpy(id->src.addr.ip, hdr->dst, sizeof(hdr->dst));
 	memcpy(id->dst.ip, hdr->src, sizeof(hdr->src));
+	/* As in the kernel, 0 means the same packet lifetime as 1. */
 	if (mad->attr == CM_REQ)
-		id->route_ack_timeout = mad->req.ack_timeout;
+		id->route_ack_timeout = mad->req.ack_timeout ? mad->req.ack_timeout : 1;
 }
 
 static enum cma_service get_request_service(const struct cm_conn *conn, const struct cm_mad *mad)

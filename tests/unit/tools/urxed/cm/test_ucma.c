@@ -133,6 +133,29 @@ static void path_of_an_accepted_id_is_that_of_the_request(void **state)
 			    PATH_LIFETIME + 1 - PATH_FLOW);
 }
 
+/* As in the kernel, a request without an ACK timeout has the shortest packet lifetime. */
+static void path_of_a_request_without_ack_timeout_has_no_lifetime(void **state)
+{
+	struct path theirs;
+	struct cm_mad mad;
+	uint32_t child;
+
+	(void)state;
+	listener(5);
+	assert_int_equal(connect_to(&a, client(RDMA_PS_TCP), LOOP_QPN, 0), 0);
+	assert_int_equal(loop.n, 1);
+	assert_int_equal(cm_mad_parse(&mad, loop.flying[0].mad), 0);
+	mad.req.ack_timeout = 0;
+	cm_mad_build(&mad, loop.flying[0].mad);
+	loop_run(&loop);
+	child = get_event(&b, CMA_CONNECT_REQUEST).id;
+	theirs = query_path(&b, child);
+	assert_int_equal(theirs.bytes[PATH_LIFETIME] & 0x3f, 0);
+	assert_int_equal(accept_it(&b, child, 0xc, LOOP_QPN + 1), 0);
+	/* The delay of this host's acknowledgements. */
+	assert_int_equal(qp_attr(&b, child, RTS).timeout, 15);
+}
+
 /* As in the kernel, the type of service concerns routes that are resolved later. */
 static void type_of_service_is_that_of_the_route(void **state)
 {
@@ -765,6 +788,7 @@ int main(void)
 		TEST(ended_connection_has_no_attributes),
 		TEST(path_mtu_fits_the_peer),
 		TEST(path_of_an_accepted_id_is_that_of_the_request),
+		TEST(path_of_a_request_without_ack_timeout_has_no_lifetime),
 		TEST(type_of_service_is_that_of_the_route),
 		TEST(ack_timeout_of_the_client_reaches_the_server),
 		TEST(request_and_reply_carry_ece),
