@@ -322,6 +322,30 @@ static void make_dev(struct tree *t, gid_t group)
 		t->err = -errno;
 }
 
+/*
+ * libibverbs takes a device for a new one if its directory has another modification time, and
+ * librdmacm then closes its context of the old one. So the time is made from what names the
+ * device: a program meets the same device at the next daemon.
+ */
+static void set_time(struct tree *t, const struct host *host)
+{
+	uint8_t guid[8];
+	uint32_t hash = 0;
+	struct timespec times[2];
+	char path[PATH_ROOM];
+
+	host_node_guid(host, guid);
+	for (size_t i = 0; i < sizeof(guid); i++)
+		hash = hash * 31 + guid[i];
+	for (const char *name = t->device; *name; name++)
+		hash = hash * 31 + (uint8_t)*name;
+	/* File systems may store 31 bits of seconds, and no fraction. */
+	times[0] = times[1] = (struct timespec){.tv_sec = hash >> 1};
+	snprintf(path, sizeof(path), CLASS "/%s", t->device);
+	if (!t->err && utimensat(t->dir, path, times, 0))
+		t->err = -errno;
+}
+
 int sysfs_tree_create(const char *run_dir, const struct host *host, gid_t group)
 {
 	struct tree t;
@@ -336,6 +360,7 @@ int sysfs_tree_create(const char *run_dir, const struct host *host, gid_t group)
 	write_pkeys(&t, host);
 	for (i = 0; i < VNIC_ATTACH_GIDS; i++)
 		write_gid(&t, i, host);
+	set_time(&t, host);
 	make_dev(&t, group);
 	write_uverbs(&t);
 	write_rdma_cm(&t);

@@ -8,6 +8,7 @@
  *   p  sends a message in each direction
  *   d  disconnects, and waits for the event at both ends
  *   i  creates and destroys an ID
+ *   v  expects the device with the context that it had at the first time
  */
 #include <err.h>
 #include <netinet/in.h>
@@ -160,6 +161,20 @@ static void create_and_destroy_id(void)
 		err(1, "no ID");
 }
 
+/* A new ibv_device, for librdmacm's list, would be a new context. */
+static void expect_context(void)
+{
+	static struct ibv_context *first;
+	struct ibv_context **contexts = rdma_get_devices(NULL);
+
+	if (!contexts || !contexts[0])
+		err(1, "rdma_get_devices");
+	if (first && contexts[0] != first)
+		errx(1, "the device has another context");
+	first = contexts[0];
+	rdma_free_devices(contexts);
+}
+
 static void run_command(int order)
 {
 	switch (order) {
@@ -171,6 +186,7 @@ static void run_command(int order)
 		break;
 	case 'd': disconnect_ends(); break;
 	case 'i': create_and_destroy_id(); break;
+	case 'v': expect_context(); break;
 	default: errx(2, "no such order: %c", order);
 	}
 }

@@ -58,13 +58,13 @@ def check_restart(host, build, number):
     host.environment['URXE_RECONNECT_S'] = '60'
     program = Obedient(host, os.path.join(build, 'tests/smoke/cm_reconnect'))
     del host.environment['URXE_RECONNECT_S']
-    program.obey('lcp')
+    program.obey('vlcp')
     host.daemon.kill(number)
     host.daemon.wait(10)
     program.order('ip')
     host.start_daemon()
     program.wait()
-    program.obey('dcp')
+    program.obey('vdvcp')
     host.daemon.kill(number)
     host.daemon.wait(10)
     program.order('dc')

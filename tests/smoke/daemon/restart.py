@@ -157,6 +157,18 @@ def check_orders(build):
             program.finish()
 
 
+def check_device_stays(build):
+    """The next daemon has the same device."""
+    for number in signal.SIGTERM, signal.SIGKILL:
+        with Host(build) as host:
+            program = obedient(build, host)
+            restart(host, number)
+            until(20, lambda: attached_again(program.program),
+                  lambda: f'does not find the new daemon: {program.program.describe()}')
+            program.obey('lcw')
+            program.finish()
+
+
 def check_multicast(build):
     """Multicast memberships survive a restart of the daemon."""
     with Host(build) as host:
@@ -273,6 +285,7 @@ CHECKS = {
     'newcomer': check_newcomer,
     'while_attaching': check_while_attaching,
     'orders': check_orders,
+    'device_stays': check_device_stays,
     'multicast': check_multicast,
     'multicast_late': check_multicast_late,
     'descriptors': check_descriptors,

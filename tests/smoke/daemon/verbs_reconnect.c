@@ -14,6 +14,7 @@
  *   e  waits for the end of that thread
  *   d  opens all descriptors that the process may have
  *   p  waits for the event of a changed P_Key table
+ *   l  expects the opened device in a new list of devices
  */
 #include <err.h>
 #include <fcntl.h>
@@ -268,6 +269,16 @@ static void await_pkey_change(void)
 	} while (!changed);
 }
 
+/* libibverbs lists a device that stays by the same pointer. */
+static void list_device(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	if (!list || list[0] != context->device)
+		errx(1, "the list has another device");
+	ibv_free_device_list(list);
+}
+
 static void run_command(int order)
 {
 	switch (order) {
@@ -282,6 +293,7 @@ static void run_command(int order)
 	case 'e': end_join(); break;
 	case 'd': open_descriptors(); break;
 	case 'p': await_pkey_change(); break;
+	case 'l': list_device(); break;
 	default: errx(2, "no such order: %c", order);
 	}
 }

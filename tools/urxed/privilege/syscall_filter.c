@@ -93,6 +93,7 @@ static const char *const allowed[] = {
 	"umask",
 	"unlink",
 	"unlinkat",
+	"utimensat",
 	"write",
 	"writev",
 

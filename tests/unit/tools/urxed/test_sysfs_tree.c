@@ -61,6 +61,45 @@ static void expect_text(const char *name, const char *text)
 	assert_string_equal(found, text);
 }
 
+static struct timespec device_time(const char *name)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/sys/class/infiniband/%s", top, name);
+	assert_int_equal(stat(path, &st), 0);
+	return st.st_mtim;
+}
+
+static bool is_same_time(struct timespec a, struct timespec b)
+{
+	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+/* libibverbs knows a device by the time of its directory (same_sysfs_dev). */
+static void time_of_the_device_names_it(void **state)
+{
+	struct timespec first, other;
+	struct host now = host;
+
+	(void)state;
+	processors = 2;
+	assert_int_equal(sysfs_tree_create(top, &now, 0), 0);
+	first = device_time("urxe0");
+	sysfs_tree_remove(top);
+	assert_int_equal(sysfs_tree_create(top, &now, 0), 0);
+	assert_true(is_same_time(device_time("urxe0"), first));
+
+	snprintf(now.device, sizeof(now.device), "other0");
+	assert_int_equal(sysfs_tree_create(top, &now, 0), 0);
+	other = device_time("other0");
+	assert_false(is_same_time(other, first));
+	now = host;
+	now.mac[5]++;
+	assert_int_equal(sysfs_tree_create(top, &now, 0), 0);
+	assert_false(is_same_time(device_time("urxe0"), first));
+}
+
 static void local_cpus_of_2_and_33_cpus(void **state)
 {
 	(void)state;
@@ -317,6 +356,7 @@ static void device_files_are_writable_by_all(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(time_of_the_device_names_it),
 		cmocka_unit_test(local_cpus_of_2_and_33_cpus),
 		cmocka_unit_test(local_cpus_of_8192_cpus),
 		cmocka_unit_test(too_long_attribute_is_an_error),
