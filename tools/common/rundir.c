@@ -454,7 +454,9 @@ void rundir_release(const char *path, int lock_fd, bool own)
 	char *slash, *name;
 
 	rundir_remove(path, RUNDIR_PID);
-	rundir_remove(path, LOCK_NAME);
+	/* With the lock file, the next daemon takes that tree for its own. */
+	if (!has_file(path, "sys"))
+		rundir_remove(path, LOCK_NAME);
 	held_lock = -1;
 	close(lock_fd);
 	if (held_dir >= 0)

@@ -68,8 +68,9 @@ bool rundir_is_lost(const char *path);
 int rundir_remove(const char *path, const char *name);
 
 /*
- * Removes the lock file and the PID file, and closes lock_fd. If `own`, also removes the directory
- * if it is empty, and then its parent, if that is empty and its name begins with "urxe".
+ * Removes the lock file and the PID file, and closes lock_fd; beside sys/ the lock file stays. If
+ * `own`, also removes the directory if it is empty, and then its parent, if that is empty and its
+ * name begins with "urxe".
  */
 void rundir_release(const char *path, int lock_fd, bool own);
 

@@ -527,13 +527,16 @@ int daemon_start(const struct daemon_options *options, struct daemon **daemon,
 void daemon_stop(struct daemon *d)
 {
 	/* First: closing sessions below must not remove their leases from the record. */
-	lease_store_close(&d->lease_store, d->options.run_dir, !d->options.private);
+	const bool has_programs =
+		lease_store_close(&d->lease_store, d->options.run_dir, !d->options.private);
+
 	monitor_close(&d->monitor);
 	vm_port_set_close(&d->vm_ports);
 	sessions_close_all(&d->sessions);
 	rdmacm_close(&d->rdmacm);
 	listener_close(&d->listener);
-	if (d->made_sysfs)
+	/* Programs that continue with the next daemon read the device's files meanwhile. */
+	if (d->made_sysfs && !has_programs)
 		sysfs_tree_remove(d->options.run_dir);
 	switch_fini(&d->sw);
 	neigh_fini(&d->neigh);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "urxed/sysfs_tree.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -86,6 +87,18 @@ static void write_file(struct tree *t, const char *file, mode_t mode, const char
 		unlinkat(t->dir, UNFINISHED, 0);
 }
 
+/* Whether the file is there with that text, from an earlier daemon. */
+static bool has_text(const struct tree *t, const char *file, const char *text, size_t len)
+{
+	char found[TEXT_MAX_LEN + 1];
+	int fd = openat(t->dir, file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, found, sizeof(found));
+
+	if (fd >= 0)
+		close(fd);
+	return n == (ssize_t)len && !memcmp(found, text, len);
+}
+
 __attribute__((format(printf, 3, 4))) static void write_attr(struct tree *t, const char *file,
 							     const char *fmt, ...)
 {
@@ -100,8 +113,9 @@ __attribute__((format(printf, 3, 4))) static void write_attr(struct tree *t, con
 		t->err = t->err ? t->err : -EOVERFLOW;
 		return;
 	}
-	text[n] = '\n';
-	write_file(t, file, 0444, text, (size_t)n + 1);
+	text[n++] = '\n';
+	if (!has_text(t, file, text, (size_t)n))
+		write_file(t, file, 0444, text, (size_t)n);
 }
 
 /* The same for a file below the device's directory. */
@@ -323,6 +337,46 @@ static void make_dev(struct tree *t, gid_t group)
 }
 
 /*
+ * Removes what an earlier daemon with other names has left in a directory: all directories but
+ * `own`, and a link that has this name. Links of other names are the kernel's devices.
+ */
+static void remove_others(const struct tree *t, const char *run_dir, const char *dir,
+			  const char *own)
+{
+	int fd = openat(t->dir, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *entries = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	char path[PATH_ROOM + NAME_MAX];
+	struct stat st;
+
+	while (entries && (entry = readdir(entries))) {
+		if (entry->d_name[0] == '.' ||
+		    fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || S_ISREG(st.st_mode) ||
+		    S_ISDIR(st.st_mode) == !strcmp(entry->d_name, own))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", dir, entry->d_name);
+		rundir_remove(run_dir, path);
+	}
+	if (entries)
+		closedir(entries);
+}
+
+/* The tree of an earlier daemon stays for the programs that continue with this one. */
+static void take_over_tree(const struct tree *t, const char *run_dir, const struct host *host)
+{
+	char path[PATH_ROOM];
+
+	unlinkat(t->dir, UNFINISHED, 0);
+	remove_others(t, run_dir, CLASS, t->device);
+	remove_others(t, run_dir, UVERBS, t->node);
+	snprintf(path, sizeof(path), CLASS "/%s/device/net", t->device);
+	remove_others(t, run_dir, path, host->ndev);
+	snprintf(path, sizeof(path), DEV "/infiniband/%s",
+		 strcmp(t->node, VNIC_UVERBS_NAME) ? VNIC_UVERBS_NAME : VNIC_UVERBS_OTHER);
+	unlinkat(t->dir, path, 0);
+}
+
+/*
  * libibverbs takes a device for a new one if its directory has another modification time, and
  * librdmacm then closes its context of the old one. So the time is made from what names the
  * device: a program meets the same device at the next daemon.
@@ -348,13 +402,12 @@ static void set_time(struct tree *t, const struct host *host)
 
 int sysfs_tree_create(const char *run_dir, const struct host *host, gid_t group)
 {
-	struct tree t;
+	struct tree t = open_tree(run_dir, host);
 	uint32_t i;
 
-	sysfs_tree_remove(run_dir);
-	t = open_tree(run_dir, host);
 	if (t.err)
 		return t.err;
+	take_over_tree(&t, run_dir, host);
 	write_device(&t, host);
 	write_port(&t, host);
 	write_pkeys(&t, host);

@@ -88,6 +88,18 @@ static bool has_kernel_nodes(void)
 	return exists;
 }
 
+/* Without a daemon's tree, the kernel's devices are all that is left. */
+static bool is_left_to_kernel(const char *run_dir, const char *prefix, char buf[PATH_MAX])
+{
+	const int saved = errno;
+	bool left = !REAL(access)(prefix, F_OK);
+
+	snprintf(buf, PATH_MAX, "%s/" VNIC_SYSFS_NAME, run_dir);
+	left = left && REAL(faccessat)(AT_FDCWD, buf, F_OK, AT_EACCESS) && errno == ENOENT;
+	errno = saved;
+	return left;
+}
+
 bool path_watched(const char *path)
 {
 	return path_may_be_watched(path) && run_dir_path() &&
@@ -109,11 +121,13 @@ const char *path_redirect(const char *path, char buf[PATH_MAX])
 			continue;
 		if (!strcmp(redirected[i].prefix, NODE_DIR) && has_kernel_nodes())
 			return path;
-		if (snprintf(buf, PATH_MAX, "%s/%s%s", dir, redirected[i].dir, path + len) >=
-		    PATH_MAX)
-			return path;
 		check_run_dir(dir);
-		return buf;
+		if (is_left_to_kernel(dir, redirected[i].prefix, buf))
+			return path;
+		return snprintf(buf, PATH_MAX, "%s/%s%s", dir, redirected[i].dir, path + len) <
+				       PATH_MAX
+			       ? buf
+			       : path;
 	}
 	return path;
 }

@@ -114,6 +114,12 @@ def check_run_dir(host):
                   LD_PRELOAD=library)
     if result.stderr or result.returncode:
         raise Failure(f'ls writes {result.stderr}')
+    mount = 'mount -t tmpfs none /sys/class; mkdir -p /sys/class/infiniband/mlx5_0; exec "$@"'
+    for folder, expected in ((os.path.join(host.top, 'none'), 'mlx5_0'), (host.run_dir, 'urxe0')):
+        result = call(host, ['unshare', '--mount', 'sh', '-ec', mount, 'sh', 'env', f'URXE_DIR={folder}',
+                             f'LD_PRELOAD={library}', 'ls', '/sys/class/infiniband'])
+        if result.stdout.split() != [expected]:
+            raise Failure(f'with URXE_DIR={folder} there is {result.stdout}{result.stderr}')
 
 
 def check_unreachable_daemon():

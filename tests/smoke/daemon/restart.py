@@ -158,14 +158,18 @@ def check_orders(build):
 
 
 def check_device_stays(build):
-    """The next daemon has the same device."""
+    """The next daemon has the same device, and its files are there until then."""
     for number in signal.SIGTERM, signal.SIGKILL:
         with Host(build) as host:
             program = obedient(build, host)
-            restart(host, number)
+            host.daemon.kill(number)
+            host.daemon.wait(10)
+            program.obey('gl')
+            host.start_daemon()
+            program.obey('gl')
             until(20, lambda: attached_again(program.program),
                   lambda: f'does not find the new daemon: {program.program.describe()}')
-            program.obey('lcw')
+            program.obey('glcw')
             program.finish()
 
 

@@ -15,6 +15,7 @@
  *   d  opens all descriptors that the process may have
  *   p  waits for the event of a changed P_Key table
  *   l  expects the opened device in a new list of devices
+ *   g  queries the GID
  */
 #include <err.h>
 #include <fcntl.h>
@@ -136,12 +137,19 @@ static void connect_to(struct ibv_qp *qp, uint32_t peer, const union ibv_gid *gi
 		err(1, "cannot send");
 }
 
-static void connect_pair(void)
+static union ibv_gid query_gid(void)
 {
 	union ibv_gid gid;
 
 	if (ibv_query_gid(context, 1, GID_INDEX, &gid))
 		err(1, "no GID");
+	return gid;
+}
+
+static void connect_pair(void)
+{
+	const union ibv_gid gid = query_gid();
+
 	connect_to(pair[0], pair[1]->qp_num, &gid);
 	connect_to(pair[1], pair[0]->qp_num, &gid);
 }
@@ -294,6 +302,7 @@ static void run_command(int order)
 	case 'd': open_descriptors(); break;
 	case 'p': await_pkey_change(); break;
 	case 'l': list_device(); break;
+	case 'g': query_gid(); break;
 	default: errx(2, "no such order: %c", order);
 	}
 }

@@ -210,14 +210,15 @@ static bool is_needed(const struct lease_store *r, bool keep_ended)
 	return false;
 }
 
-void lease_store_close(struct lease_store *r, const char *run_dir, bool keep_ended)
+bool lease_store_close(struct lease_store *r, const char *run_dir, bool keep_ended)
 {
 	if (r->fd < 0)
-		return;
+		return false;
 	if (!is_needed(r, keep_ended))
 		rundir_remove(run_dir, LEASE_STORE_NAME);
 	close(r->fd);
 	r->fd = -1;
+	return is_needed(r, false);
 }
 
 static uint64_t make_token(void)

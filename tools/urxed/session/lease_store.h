@@ -63,9 +63,10 @@ struct lease_store {
 int lease_store_open(struct lease_store *r, const char *run_dir);
 /*
  * Closes the file. Removes it unless it has leases, which may be claimed later; or, with
- * keep_ended, leases that have ended less than LEASE_QUIET_NS ago.
+ * keep_ended, leases that have ended less than LEASE_QUIET_NS ago. Returns whether there are leases
+ * that may be claimed later.
  */
-void lease_store_close(struct lease_store *r, const char *run_dir, bool keep_ended);
+bool lease_store_close(struct lease_store *r, const char *run_dir, bool keep_ended);
 
 /*
  * Stores the lease of the block that begins with qpn. token is that of the process's other blocks,

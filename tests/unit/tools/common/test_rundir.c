@@ -346,6 +346,21 @@ static void files_of_a_user_are_refused(void **state)
 	assert_int_equal(rundir_create(path, error), 0);
 }
 
+/* A daemon that ends while programs have the device leaves them its files. */
+static void lock_file_stays_with_the_files_of_the_device(void **state)
+{
+	int fd;
+
+	(void)state;
+	in_top("left");
+	assert_int_equal(rundir_create(path, error), 1);
+	fd = rundir_lock(path, true, error);
+	assert_true(fd >= 0);
+	make_file("sys");
+	rundir_release(path, fd, true);
+	assert_int_equal(rundir_create(path, error), 0);
+}
+
 /* The first daemon's directory was removed, and another daemon has made a directory of that name.
  */
 static void files_of_the_next_daemon_are_kept(void **state)
@@ -390,6 +405,7 @@ int main(void)
 		cmocka_unit_test(unsafe_directories_are_refused),
 		cmocka_unit_test(remove_does_not_follow_links),
 		cmocka_unit_test(files_of_a_user_are_refused),
+		cmocka_unit_test(lock_file_stays_with_the_files_of_the_device),
 		cmocka_unit_test(files_of_the_next_daemon_are_kept),
 	};
 

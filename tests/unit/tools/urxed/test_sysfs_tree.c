@@ -100,6 +100,61 @@ static void time_of_the_device_names_it(void **state)
 	assert_false(is_same_time(device_time("urxe0"), first));
 }
 
+static ino_t inode_of(const char *name)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/%s", top, name);
+	assert_int_equal(stat(path, &st), 0);
+	return st.st_ino;
+}
+
+static void expect_none(const char *name)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", top, name);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+static void make_link(const char *name)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", top, name);
+	assert_int_equal(symlink("/dev/null", path), 0);
+}
+
+/* Programs of an earlier daemon read its tree until, and while, the next daemon takes it over. */
+static void tree_of_an_earlier_daemon_stays(void **state)
+{
+	struct host now = host;
+	ino_t directory, gid, guid;
+
+	(void)state;
+	processors = 2;
+	assert_int_equal(sysfs_tree_create(top, &now, 0), 0);
+	directory = inode_of(CLASS);
+	gid = inode_of(CLASS "ports/1/gids/0");
+	guid = inode_of(CLASS "node_guid");
+	make_link("sys/class/infiniband/kernel0");
+	make_link("sys/class/infiniband/other0");
+	make_link("sys/.unfinished"); /* of a killed daemon */
+	assert_int_equal(sysfs_tree_create(top, &now, 0), 0);
+	assert_int_equal(inode_of(CLASS), directory);
+	assert_int_equal(inode_of(CLASS "ports/1/gids/0"), gid);
+	assert_int_equal(inode_of(CLASS "node_guid"), guid);
+	assert_int_equal(inode_of("sys/class/infiniband/kernel0"), inode_of("../../dev/null"));
+
+	snprintf(now.device, sizeof(now.device), "other0");
+	snprintf(now.ndev, sizeof(now.ndev), "eth0");
+	assert_int_equal(sysfs_tree_create(top, &now, 0), 0);
+	expect_none(CLASS);
+	expect_none("sys/class/infiniband/other0/device/net/lo");
+	expect_text("sys/class/infiniband/other0/node_type", "1: CA\n");
+}
+
 static void local_cpus_of_2_and_33_cpus(void **state)
 {
 	(void)state;
@@ -187,14 +242,6 @@ static void address_in_a_vlan_is_parsed_and_shown(void **state)
 	expect_text(CLASS "ports/1/gid_attrs/ndevs/17", "lo\n");
 	expect_text(CLASS "ports/1/gid_attrs/types/1", "RoCE v2\n");
 	expect_text(CLASS "ports/1/gid_attrs/types/17", "IB/RoCE v1\n");
-}
-
-static void expect_none(const char *name)
-{
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s/%s", top, name);
-	assert_int_equal(access(path, F_OK), -1);
 }
 
 static void expect_directory(const char *name)
@@ -357,6 +404,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(time_of_the_device_names_it),
+		cmocka_unit_test(tree_of_an_earlier_daemon_stays),
 		cmocka_unit_test(local_cpus_of_2_and_33_cpus),
 		cmocka_unit_test(local_cpus_of_8192_cpus),
 		cmocka_unit_test(too_long_attribute_is_an_error),

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* IDs on the wildcard address, beside a kernel that has an rdma_cm of its own. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "rdmacm/ids.h"
+#include "rdmacm/rdmacm_daemon.h"
+#include "rdmacm/router.h"
+
+#define KERNEL   1000 /* descriptor of the kernel's rdma_cm */
+#define IB_PORT  30   /* of a struct sockaddr_ib: the end of its service ID */
+#define IDS      64
+#define CHOSEN   40000 /* first port that the kernel chooses */
+#define CHOSEN_D 50000 /* and the daemon */
+
+/* The kernel's rdma_cm, or the daemon's. */
+struct side {
+	struct {
+		bool exists, listens;
+		struct sockaddr_storage addr; /* family 0: not bound */
+	} ids[IDS];
+	uint32_t n;
+	uint16_t taken;  /* another program's port */
+	uint16_t choice; /* the next port for a program that names none */
+};
+
+static struct side kernel, daemon_side;
+static struct rdmacm_file file;
+
+/* --- Commands of both */
+
+static uint16_t port_of(const struct sockaddr_storage *addr)
+{
+	const uint8_t *bytes = (const uint8_t *)addr + (addr->ss_family == AF_IB ? IB_PORT : 2);
+
+	return (uint16_t)(bytes[0] << 8 | bytes[1]);
+}
+
+static void set_port(struct sockaddr_storage *addr, uint16_t port)
+{
+	uint8_t *bytes = (uint8_t *)addr + (addr->ss_family == AF_IB ? IB_PORT : 2);
+
+	bytes[0] = (uint8_t)(port >> 8);
+	bytes[1] = (uint8_t)port;
+}
+
+static int bind_side(struct side *side, uint32_t id, const struct sockaddr_storage *addr)
+{
+	struct sockaddr_storage *own = &side->ids[id].addr;
+
+	if (own->ss_family)
+		return -EINVAL;
+	if (port_of(addr) && port_of(addr) == side->taken)
+		return -EADDRNOTAVAIL;
+	*own = *addr;
+	if (!port_of(addr))
+		set_port(own, side->choice++);
+	return 0;
+}
+
+static int run_side(struct side *side, uint32_t command, const void *in, uint32_t id, void *out)
+{
+	struct rdma_ucm_create_id_resp created = {.id = side->n};
+	struct rdma_ucm_query_addr_resp addr = {.src_size = sizeof(struct sockaddr_in6)};
+	struct sockaddr_storage to = {0};
+	struct rdma_ucm_bind_ip bind_ip;
+	struct rdma_ucm_bind bind;
+
+	switch (command) {
+	case RDMA_USER_CM_CMD_CREATE_ID:
+		side->ids[side->n++].exists = true;
+		memcpy(out, &created, sizeof(created));
+		return 0;
+	case RDMA_USER_CM_CMD_DESTROY_ID: side->ids[id].exists = false; return 0;
+	case RDMA_USER_CM_CMD_BIND_IP:
+		memcpy(&bind_ip, in, sizeof(bind_ip));
+		memcpy(&to, &bind_ip.addr, sizeof(bind_ip.addr));
+		return bind_side(side, id, &to);
+	case RDMA_USER_CM_CMD_BIND:
+		memcpy(&bind, in, sizeof(bind));
+		memcpy(&to, &bind.addr, sizeof(bind.addr));
+		return bind_side(side, id, &to);
+	case RDMA_USER_CM_CMD_QUERY:
+		memcpy(&addr.src_addr, &side->ids[id].addr, sizeof(addr.src_addr));
+		memcpy(out, &addr, sizeof(addr));
+		return 0;
+	case RDMA_USER_CM_CMD_LISTEN:
+		side->ids[id].listens = side->ids[id].addr.ss_family;
+		return side->ids[id].listens ? 0 : -EINVAL;
+	default: return -ENOSYS;
+	}
+}
+
+/* Replaces the daemon. */
+int __wrap_rdmacm_daemon_run(struct rdmacm_file *f, struct rdmacm_request *request,
+			     struct rdmacm_response *response);
+int __wrap_rdmacm_daemon_run(struct rdmacm_file *f, struct rdmacm_request *request,
+			     struct rdmacm_response *response)
+{
+	uint32_t id = 0;
+
+	(void)f;
+	rdmacm_id_of(request, &id);
+	return run_side(&daemon_side, request->command.command, request->in, id, response->out);
+}
+
+/* Replaces the kernel. */
+ssize_t __wrap_write(int fd, const void *buf, size_t count);
+ssize_t __wrap_write(int fd, const void *buf, size_t count)
+{
+	uint8_t command[sizeof(struct rdma_ucm_cmd_hdr) + CM_ATTACH_BYTES];
+	const uint8_t *in = command + sizeof(struct rdma_ucm_cmd_hdr);
+	struct rdma_ucm_cmd_hdr hdr;
+	uint32_t id = 0;
+	uint64_t out = 0;
+	int rc;
+
+	assert_int_equal(fd, KERNEL);
+	memcpy(command, buf, count);
+	memcpy(&hdr, command, sizeof(hdr));
+	if (rdmacm_id_at(hdr.cmd) != RDMACM_NOWHERE)
+		memcpy(&id, in + rdmacm_id_at(hdr.cmd), sizeof(id));
+	if (rdmacm_response_at(hdr.cmd) != RDMACM_NOWHERE)
+		memcpy(&out, in + rdmacm_response_at(hdr.cmd), sizeof(out));
+	rc = run_side(&kernel, hdr.cmd, in, id, (void *)(uintptr_t)out);
+	if (!rc)
+		return (ssize_t)count;
+	errno = -rc;
+	return -1;
+}
+
+/* --- The program */
+
+static int run(uint32_t command, const void *in, uint32_t size, uint32_t out,
+	       struct rdmacm_response *response)
+{
+	struct rdmacm_request request = rdmacm_request_make(&file, command, in, size, out);
+
+	return rdmacm_route(&file, &request, response);
+}
+
+static uint32_t create_id(void)
+{
+	const struct rdma_ucm_create_id create = {.uid = 1, .ps = RDMA_PS_TCP};
+	struct rdma_ucm_create_id_resp resp;
+	struct rdmacm_response response;
+
+	assert_int_equal(
+		run(RDMA_USER_CM_CMD_CREATE_ID, &create, sizeof(create), sizeof(resp), &response),
+		0);
+	memcpy(&resp, response.out, sizeof(resp));
+	return resp.id;
+}
+
+static int bind_any(uint32_t id, sa_family_t family, uint16_t port)
+{
+	struct sockaddr_storage any = {.ss_family = family};
+	struct rdma_ucm_bind bind = {.id = id, .addr_size = sizeof(struct sockaddr_in6)};
+	struct rdmacm_response response;
+
+	set_port(&any, port);
+	memcpy(&bind.addr, &any, sizeof(bind.addr));
+	return run(RDMA_USER_CM_CMD_BIND, &bind, sizeof(bind), 0, &response);
+}
+
+/* As librdmacm without support for AF_IB does. */
+static int bind_any_ip(uint32_t id, uint16_t port)
+{
+	struct rdma_ucm_bind_ip bind = {.id = id};
+	struct rdmacm_response response;
+
+	bind.addr.sin6_family = AF_INET6;
+	bind.addr.sin6_port = htons(port);
+	return run(RDMA_USER_CM_CMD_BIND_IP, &bind, sizeof(bind), 0, &response);
+}
+
+static int listen_id(uint32_t id)
+{
+	const struct rdma_ucm_listen listen = {.id = id, .backlog = 1};
+	struct rdmacm_response response;
+
+	return run(RDMA_USER_CM_CMD_LISTEN, &listen, sizeof(listen), 0, &response);
+}
+
+/* The port where an ID of that side listens; 0: none does. */
+static uint16_t listening_port(const struct side *side)
+{
+	uint16_t port = 0;
+
+	for (uint32_t i = 0; i < side->n; i++)
+		if (side->ids[i].exists && side->ids[i].listens) {
+			assert_int_equal(port, 0);
+			port = port_of(&side->ids[i].addr);
+		}
+	return port;
+}
+
+static void expect_ports(uint16_t at_daemon, uint16_t at_kernel)
+{
+	assert_int_equal(listening_port(&daemon_side), at_daemon);
+	assert_int_equal(listening_port(&kernel), at_kernel);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	rdmacm_ids_free(&file);
+	file = (struct rdmacm_file){.kernel = KERNEL, .opening = 1, .socket = -1};
+	kernel = (struct side){.choice = CHOSEN};
+	daemon_side = (struct side){.choice = CHOSEN_D};
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	rdmacm_ids_free(&file);
+	return 0;
+}
+
+/* --- Tests */
+
+static void listener_has_one_port_at_both(void **state)
+{
+	uint32_t id = create_id();
+
+	(void)state;
+	assert_int_equal(bind_any(id, AF_INET, 7471), 0);
+	assert_int_equal(listen_id(id), 0);
+	expect_ports(7471, 7471);
+}
+
+/* As in Linux, and the program can try another port with the same ID. */
+static void port_taken_at_one_of_them_is_refused(void **state)
+{
+	struct side *const sides[] = {&kernel, &daemon_side};
+
+	for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++) {
+		uint32_t id;
+
+		setup(state);
+		sides[i]->taken = 7471;
+		id = create_id();
+		assert_int_equal(bind_any(id, AF_INET6, 7471), -EADDRNOTAVAIL);
+		assert_int_equal(bind_any_ip(id, 7471), -EADDRNOTAVAIL);
+		assert_int_equal(bind_any_ip(id, 7472), 0);
+		assert_int_equal(bind_any_ip(id, 7473), -EINVAL);
+		assert_int_equal(listen_id(id), 0);
+		expect_ports(7472, 7472);
+	}
+}
+
+static void chosen_port_is_free_at_both(void **state)
+{
+	static const sa_family_t families[] = {AF_INET, AF_INET6, AF_IB};
+
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+		uint32_t id;
+
+		setup(state);
+		kernel.taken = CHOSEN_D;
+		id = create_id();
+		assert_int_equal(bind_any(id, families[i], 0), 0);
+		assert_int_equal(listen_id(id), 0);
+		expect_ports(CHOSEN, CHOSEN);
+	}
+}
+
+static void daemon_chooses_a_port_if_the_kernels_choice_is_taken(void **state)
+{
+	uint32_t id = create_id();
+
+	(void)state;
+	daemon_side.taken = CHOSEN;
+	assert_int_equal(bind_any(id, AF_INET, 0), 0);
+	assert_int_equal(listen_id(id), 0);
+	expect_ports(CHOSEN_D, CHOSEN_D);
+}
+
+static void bind_of_any_port_succeeds_at_the_daemon_alone(void **state)
+{
+	uint32_t id = create_id();
+
+	(void)state;
+	daemon_side.taken = CHOSEN;
+	kernel.taken = CHOSEN_D;
+	assert_int_equal(bind_any(id, AF_INET, 0), 0);
+	assert_int_equal(listen_id(id), 0);
+	expect_ports(CHOSEN_D, 0);
+}
+
+static void listener_without_address_has_one_port_at_both(void **state)
+{
+	uint32_t id = create_id();
+
+	(void)state;
+	kernel.taken = CHOSEN_D;
+	assert_int_equal(listen_id(id), 0);
+	expect_ports(CHOSEN, CHOSEN);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(listener_has_one_port_at_both, setup),
+		cmocka_unit_test_setup(port_taken_at_one_of_them_is_refused, setup),
+		cmocka_unit_test_setup(chosen_port_is_free_at_both, setup),
+		cmocka_unit_test_setup(daemon_chooses_a_port_if_the_kernels_choice_is_taken, setup),
+		cmocka_unit_test_setup(bind_of_any_port_succeeds_at_the_daemon_alone, setup),
+		cmocka_unit_test_setup(listener_without_address_has_one_port_at_both, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, teardown);
+}
