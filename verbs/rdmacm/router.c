@@ -15,6 +15,8 @@
 #define KERNEL_GROUP \
 	(1u << 31) /* in a multicast group's number: the kernel's, which count from 0 */
 
+#define IB_PORT 30 /* offset in a struct sockaddr_ib: the end of its service ID */
+
 /* Values of enum rdma_cm_event_type. */
 enum { CONNECT_REQUEST = 4, MULTICAST_JOIN = 12, MULTICAST_ERROR = 13 };
 
@@ -145,56 +147,149 @@ static bool is_wildcard(const struct rdma_ucm_query_addr_resp *addr)
 					   : true;
 }
 
-static int query_address(struct rdmacm_file *file, uint32_t number,
-			 struct rdma_ucm_query_addr_resp *addr)
+static struct rdmacm_request query_request(struct rdmacm_file *file, uint32_t number)
 {
 	const struct rdma_ucm_query query = {.id = number, .option = RDMA_USER_CM_QUERY_ADDR};
-	struct rdmacm_request request = rdmacm_request_make(file, RDMA_USER_CM_CMD_QUERY, &query,
-							    sizeof(query), sizeof(*addr));
-	struct rdmacm_response response = {.reply = {0}};
-	int rc = rdmacm_daemon_run(file, &request, &response);
 
-	memcpy(addr, response.out, sizeof(*addr));
-	return rc;
+	return rdmacm_request_make(file, RDMA_USER_CM_CMD_QUERY, &query, sizeof(query),
+				   sizeof(struct rdma_ucm_query_addr_resp));
 }
 
 /*
- * The daemon has bound the ID. With the wildcard address, the kernel's ID gets the same port;
- * -EADDRINUSE: another program has that port at the kernel. After any other error of the kernel's,
- * such as an unknown address family, the ID is the daemon's alone.
+ * The daemon has bound the ID. With the wildcard address, the kernel's ID gets the same port. After
+ * an error of the kernel's the ID is the daemon's alone.
  */
-static int follow_daemon(struct rdmacm_file *file, struct rdmacm_id *id, uint32_t number)
+static int follow_daemon(struct rdmacm_file *file, struct rdmacm_request *request,
+			 struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
 {
 	struct rdma_ucm_query_addr_resp addr;
-	int rc = query_address(file, number, &addr);
+	int rc;
 
+	*request = query_request(file, number);
+	rc = rdmacm_daemon_run(file, request, response);
 	if (rc)
 		return rc;
-	rc = is_wildcard(&addr) ? rdmacm_kernel_bind(file, id, &addr) : -EADDRNOTAVAIL;
-	if (!rc || rc == -EADDRINUSE)
-		return rc;
-	give_to_daemon(file, id);
+	memcpy(&addr, response->out, sizeof(addr));
+	if (!is_wildcard(&addr) || rdmacm_kernel_bind(file, id, &addr))
+		give_to_daemon(file, id);
 	return 0;
+}
+
+/* The address that a command binds an ID to. False: the command does not bind it. */
+static bool read_bind(const struct rdmacm_request *request, struct rdma_ucm_query_addr_resp *addr)
+{
+	struct rdma_ucm_bind_ip bind_ip;
+	struct rdma_ucm_bind bind;
+
+	*addr = (struct rdma_ucm_query_addr_resp){.src_size = 0};
+	switch (request->command.command) {
+	case RDMA_USER_CM_CMD_BIND_IP:
+		memcpy(&bind_ip, request->in, sizeof(bind_ip));
+		memcpy(&addr->src_addr, &bind_ip.addr, sizeof(bind_ip.addr));
+		return true;
+	case RDMA_USER_CM_CMD_BIND:
+		memcpy(&bind, request->in, sizeof(bind));
+		addr->src_addr = bind.addr;
+		return true;
+	default: return false;
+	}
 }
 
 /* Whether a command binds an ID to the wildcard address, or has another address family than IP. */
 static bool binds_wildcard(const struct rdmacm_request *request)
 {
-	struct rdma_ucm_query_addr_resp addr = {.src_size = 0};
-	struct rdma_ucm_bind_ip bind_ip;
-	struct rdma_ucm_bind bind;
+	struct rdma_ucm_query_addr_resp addr;
 
-	switch (request->command.command) {
-	case RDMA_USER_CM_CMD_BIND_IP:
-		memcpy(&bind_ip, request->in, sizeof(bind_ip));
-		memcpy(&addr.src_addr, &bind_ip.addr, sizeof(bind_ip.addr));
-		return is_wildcard(&addr);
-	case RDMA_USER_CM_CMD_BIND:
-		memcpy(&bind, request->in, sizeof(bind));
-		addr.src_addr = bind.addr;
-		return is_wildcard(&addr);
-	default: return false;
+	return read_bind(request, &addr) && is_wildcard(&addr);
+}
+
+/* Whether a command leaves the choice of the port to rdma_cm. */
+static bool leaves_port(const struct rdmacm_request *request)
+{
+	struct rdma_ucm_query_addr_resp addr;
+	struct sockaddr_in v4;
+	uint8_t bytes[sizeof(addr.src_addr)];
+	size_t at;
+
+	read_bind(request, &addr);
+	memcpy(&v4, &addr.src_addr, sizeof(v4));
+	memcpy(bytes, &addr.src_addr, sizeof(bytes));
+	at = v4.sin_family == AF_INET || v4.sin_family == AF_INET6
+		     ? offsetof(struct sockaddr_in, sin_port)
+		     : IB_PORT;
+	return !bytes[at] && !bytes[at + 1];
+}
+
+static int bind_kernel(struct rdmacm_file *file, struct rdmacm_request *request,
+		       struct rdmacm_response *response, struct rdmacm_id *id)
+{
+	int rc = rdmacm_kernel_create(file, id);
+
+	if (!rc)
+		rc = rdmacm_kernel_run(file, request, id->kernel_id, response);
+	if (!rc)
+		id->bound = true;
+	return rc;
+}
+
+/* Sets *request to the command by which the daemon binds the ID as the kernel has bound it. */
+static int follow_kernel(struct rdmacm_file *file, struct rdmacm_request *request,
+			 struct rdmacm_response *response, const struct rdmacm_id *id,
+			 uint32_t number)
+{
+	struct rdma_ucm_bind bind = {.id = number};
+	struct rdma_ucm_query_addr_resp addr;
+	int rc;
+
+	*request = query_request(file, id->kernel_id);
+	rc = rdmacm_kernel_run(file, request, id->kernel_id, response);
+	if (rc)
+		return rc;
+	memcpy(&addr, response->out, sizeof(addr));
+	bind.addr_size = addr.src_size;
+	bind.addr = addr.src_addr;
+	*request = rdmacm_request_make(file, RDMA_USER_CM_CMD_BIND, &bind, sizeof(bind), 0);
+	return 0;
+}
+
+/* The errors of cma_check_port (drivers/infiniband/core/cma.c) for a wildcard address. */
+static bool is_taken(int rc)
+{
+	return rc == -EADDRNOTAVAIL || rc == -EADDRINUSE;
+}
+
+/*
+ * Binds an ID to the wildcard address of both. First at the kernel: a refused ID stays as it was
+ * there, so the program can bind it again. The kernel also chooses the port if the program leaves
+ * it open; if a program has this port at the daemon, the daemon chooses another one, and the ID is
+ * the daemon's alone if that is taken at the kernel.
+ */
+static int bind_wildcard(struct rdmacm_file *file, struct rdmacm_request *request,
+			 struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
+{
+	const bool open_port = leaves_port(request);
+	struct rdmacm_request same = *request;
+	int rc = bind_kernel(file, request, response, id);
+
+	if (is_taken(rc) && !open_port)
+		return rc;
+	if (!rc && open_port)
+		rc = follow_kernel(file, &same, response, id, number);
+	if (!rc) {
+		rc = rdmacm_daemon_run(file, &same, response);
+		if (!rc || rc == -EBADF)
+			return rc;
+		/* The daemon has no GID of an AF_IB address. */
+		if (rc == -ENODEV) {
+			id->owner = RDMACM_OWNER_KERNEL;
+			return 0;
+		}
+		rdmacm_kernel_destroy(file, id);
+		if (!open_port)
+			return rc;
 	}
+	rc = rdmacm_daemon_run(file, request, response);
+	return rc ? rc : follow_daemon(file, &same, response, id, number);
 }
 
 /*
@@ -216,10 +311,14 @@ static int bind_id(struct rdmacm_file *file, struct rdmacm_request *request,
 
 	if (give_to_hca(file, request, response, id))
 		return 0;
+	if (binds_wildcard(request))
+		return bind_wildcard(file, request, response, id, number);
 	rc = rdmacm_daemon_run(file, request, response);
 	if (is_unknown_address(rc))
 		return give_to_kernel(file, request, response, id);
-	return rc ? rc : follow_daemon(file, id, number);
+	if (!rc)
+		give_to_daemon(file, id);
+	return rc;
 }
 
 static int resolve_id(struct rdmacm_file *file, struct rdmacm_request *request,
@@ -237,14 +336,26 @@ static int resolve_id(struct rdmacm_file *file, struct rdmacm_request *request,
 	return rc;
 }
 
-/* LISTEN binds an ID without address to the wildcard. */
+/* As rdma_listen() of the kernel: an ID without address gets the wildcard. */
+static int bind_listener(struct rdmacm_file *file, struct rdmacm_response *response,
+			 struct rdmacm_id *id, uint32_t number)
+{
+	const struct sockaddr_in any = {.sin_family = AF_INET};
+	struct rdma_ucm_bind bind = {.id = number, .addr_size = sizeof(any)};
+	struct rdmacm_request request;
+
+	memcpy(&bind.addr, &any, sizeof(any));
+	request = rdmacm_request_make(file, RDMA_USER_CM_CMD_BIND, &bind, sizeof(bind), 0);
+	return bind_wildcard(file, &request, response, id, number);
+}
+
 static int listen_id(struct rdmacm_file *file, struct rdmacm_request *request,
 		     struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
 {
-	int rc = rdmacm_daemon_run(file, request, response);
+	int rc = id->bound ? 0 : bind_listener(file, response, id, number);
 
-	if (!rc && !id->bound)
-		rc = follow_daemon(file, id, number);
+	if (!rc)
+		rc = rdmacm_daemon_run(file, request, response);
 	return rc || !id->bound ? rc : rdmacm_kernel_run(file, request, id->kernel_id, response);
 }
 
