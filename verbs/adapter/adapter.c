@@ -2,6 +2,7 @@
 #include "adapter/adapter.h"
 
 #include <netinet/in.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "process/run_dir.h"
@@ -15,6 +16,20 @@ pthread_mutex_t adapter_lease_lock = PTHREAD_MUTEX_INITIALIZER;
 __thread bool adapter_inside __attribute__((tls_model("initial-exec")));
 void (*adapter_unlock_orphaned)(void);
 uint32_t adapter_forks;
+
+static _Atomic uint32_t generation;
+static atomic_bool died; /* and no program has listed the devices since */
+
+void adapter_note_death(bool dead)
+{
+	atomic_store(&died, dead);
+}
+
+uint32_t adapter_list_generation(void)
+{
+	return atomic_exchange(&died, false) ? atomic_fetch_add(&generation, 1) + 1
+					     : atomic_load(&generation);
+}
 
 uint64_t adapter_counter(enum vnic_bypass_counter counter)
 {

@@ -242,6 +242,14 @@ static inline void adapter_unlock(void)
 	adapter_leave();
 }
 
+/*
+ * Generation of the device for libibverbs: a program that lists the devices while its device is
+ * dead finds a new one in its place. adapter_note_death tells that the device has died, or that the
+ * process attaches again. Both functions: any thread, no lock.
+ */
+void adapter_note_death(bool dead);
+uint32_t adapter_list_generation(void);
+
 /* The other processes of this host that the adapter knows. */
 extern struct peers adapter_peers;
 /* Initialises adapter_peers; the caller has no peer yet. */

@@ -218,6 +218,7 @@ static void init_lists(void)
 	LIST_INIT(&adapter.released_added_qps);
 	LIST_INIT(&adapter.released_mrs);
 	adapter.dead = false;
+	adapter_note_death(false);
 	adapter.inbox_broken = false;
 	adapter.inbox_populated = false;
 }

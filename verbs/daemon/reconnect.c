@@ -62,6 +62,7 @@ static void fail_adapter(const char *reason)
 
 	log_warning("%s: the device is dead", reason);
 	adapter.dead = true;
+	adapter_note_death(true);
 	while ((qp = leases_next(&adapter.leases, &at)))
 		qp_abort(qp);
 	/* The events of these completions precede the end of the waits. */

@@ -135,17 +135,19 @@ BY_PATH(char *, canonicalize_file_name, (const char *path), (path))
 		(st)->st_rdev = device_rdev(device); \
 	} while (0)
 
-#define STAT(name, parameters, arguments)                  \
-	REDIRECTED(int, name, parameters, arguments)       \
-	HOOKED(int, name) parameters                       \
-	{                                                  \
-		enum device device = device_by_path(path); \
-		int rc = redirected_##name arguments;      \
-                                                           \
-		if (!rc && device)                         \
-			AS_DEVICE(st, device);             \
-		return rc;                                 \
-	}                                                  \
+#define STAT(name, parameters, arguments)                                      \
+	REDIRECTED(int, name, parameters, arguments)                           \
+	HOOKED(int, name) parameters                                           \
+	{                                                                      \
+		enum device device = device_by_path(path);                     \
+		int rc = redirected_##name arguments;                          \
+                                                                               \
+		if (!rc && device)                                             \
+			AS_DEVICE(st, device);                                 \
+		else if (!rc)                                                  \
+			(st)->st_mtim.tv_nsec += path_device_generation(path); \
+		return rc;                                                     \
+	}                                                                      \
 	HOOK(int, name, parameters, path_may_be_watched(path), arguments)
 
 #define FSTAT(name, parameters, arguments)             \

@@ -11,6 +11,7 @@
 
 #include <vnic/attach.h>
 
+#include "adapter/adapter.h"
 #include "process/libc_real.h"
 #include "process/log.h"
 #include "process/run_dir.h"
@@ -130,4 +131,27 @@ const char *path_redirect(const char *path, char buf[PATH_MAX])
 			       : path;
 	}
 	return path;
+}
+
+/* Whether the path is that of a device's directory. */
+static bool is_device_dir(const char *path)
+{
+	static const char class[] = "/sys/class/infiniband/";
+	const size_t len = strlen(class);
+
+	return path_watched(path) && !strncmp(path, class, len) && path[len] &&
+	       !strchr(path + len, '/');
+}
+
+uint32_t path_device_generation(const char *path)
+{
+	const int saved = errno;
+	char buf[PATH_MAX], byte;
+	uint32_t generation = is_device_dir(path) ? adapter_list_generation() : 0;
+
+	/* The kernel's devices are links. */
+	if (generation && REAL(readlink)(path_redirect(path, buf), &byte, sizeof(byte)) >= 0)
+		generation = 0;
+	errno = saved;
+	return generation;
 }

@@ -8,6 +8,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Whether URXE_DIR is set, and the path begins with /sys/class/, or is /dev/infiniband or below it.
  */
@@ -31,10 +32,18 @@ static inline bool path_may_be_watched(const char *path)
 
 /*
  * Redirects infiniband, infiniband_verbs and misc/rdma_cm below /sys/class, and /dev/infiniband;
- * not the uverbs nodes of another device, nor a /dev/infiniband that the kernel has. The path to
+ * not the uverbs nodes of another device, nor a /dev/infiniband that the kernel has, nor anything
+ * below /sys/class that the kernel has while the run directory has no sys/. The path to
  * use instead of `path`: `path` itself, or its counterpart in the run directory, written to buf. A
  * result longer than PATH_MAX is not redirected: no such file exists.
  */
 const char *path_redirect(const char *path, char buf[PATH_MAX]);
+
+/*
+ * For the stat family: the device's generation (adapter_list_generation) if the path is its
+ * directory in /sys/class/infiniband; else 0. libibverbs takes a device whose directory has another
+ * modification time for a new one.
+ */
+uint32_t path_device_generation(const char *path);
 
 #endif

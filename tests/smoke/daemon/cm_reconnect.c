@@ -9,6 +9,8 @@
  *   d  disconnects, and waits for the event at both ends
  *   i  creates and destroys an ID
  *   v  expects the device with the context that it had at the first time
+ *   r  waits for the removal of the device from both ends and the listener
+ *   u  destroys all IDs, QPs and event channels, lists the devices, and opens new event channels
  */
 #include <err.h>
 #include <netinet/in.h>
@@ -161,18 +163,58 @@ static void create_and_destroy_id(void)
 		err(1, "no ID");
 }
 
-/* A new ibv_device, for librdmacm's list, would be a new context. */
-static void expect_context(void)
+/* librdmacm opens a context for each ibv_device that libibverbs lists. */
+static struct ibv_context **get_devices(void)
 {
-	static struct ibv_context *first;
 	struct ibv_context **contexts = rdma_get_devices(NULL);
 
 	if (!contexts || !contexts[0])
 		err(1, "rdma_get_devices");
+	return contexts;
+}
+
+static void expect_context(void)
+{
+	static struct ibv_context *first;
+	struct ibv_context **contexts = get_devices();
+
 	if (first && contexts[0] != first)
 		errx(1, "the device has another context");
 	first = contexts[0];
 	rdma_free_devices(contexts);
+}
+
+static void await_removal(void)
+{
+	await_event(&active, RDMA_CM_EVENT_DEVICE_REMOVAL);
+	await_event(&passive, RDMA_CM_EVENT_DEVICE_REMOVAL);
+	await_event(&passive, RDMA_CM_EVENT_DEVICE_REMOVAL);
+}
+
+static void destroy_all(void)
+{
+	disconnect_end(&active);
+	disconnect_end(&passive);
+	if (rdma_destroy_id(listener))
+		err(1, "rdma_destroy_id");
+	listener = NULL;
+	rdma_destroy_event_channel(active.channel);
+	rdma_destroy_event_channel(passive.channel);
+}
+
+/* librdmacm closes the context that died, and opens a new one. */
+static void begin_anew(void)
+{
+	struct ibv_context **contexts;
+	struct ibv_pd *pd;
+
+	destroy_all();
+	contexts = get_devices();
+	pd = ibv_alloc_pd(contexts[0]);
+	if (!pd || ibv_dealloc_pd(pd))
+		err(1, "no PD");
+	rdma_free_devices(contexts);
+	open_all();
 }
 
 static void run_command(int order)
@@ -187,6 +229,8 @@ static void run_command(int order)
 	case 'd': disconnect_ends(); break;
 	case 'i': create_and_destroy_id(); break;
 	case 'v': expect_context(); break;
+	case 'r': await_removal(); break;
+	case 'u': begin_anew(); break;
 	default: errx(2, "no such order: %c", order);
 	}
 }

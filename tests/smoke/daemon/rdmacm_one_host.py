@@ -74,6 +74,20 @@ def check_restart(host, build, number):
     program.finish()
 
 
+def check_device_back(host, build):
+    """A program whose device has died connects again with a later daemon, once librdmacm has listed the devices."""
+    host.environment['URXE_RECONNECT_S'] = '1'
+    program = Obedient(host, os.path.join(build, 'tests/smoke/cm_reconnect'))
+    del host.environment['URXE_RECONNECT_S']
+    program.obey('lcp')
+    host.daemon.kill()
+    host.daemon.wait(10)
+    program.obey('r')
+    host.start_daemon()
+    program.obey('ulcpd')
+    program.finish()
+
+
 def check_daemon_gone(host):
     """Programs get an event when the daemon dies; other programs connect with a new daemon."""
     program = host.start(sys.executable, os.path.join(os.path.dirname(__file__), 'rdmacm_daemon_gone.py'))
@@ -100,6 +114,7 @@ def run():
         check_daemon_stopped(host, build)
         for number in (signal.SIGTERM, signal.SIGKILL):
             check_restart(host, build, number)
+        check_device_back(host, build)
         check_daemon_gone(host)
 
 
