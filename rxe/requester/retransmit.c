@@ -429,9 +429,9 @@ void retransmit_refused(struct urxe_qp *qp)
 	if (is_go_back_n(qp) || urxe_psn_diff(from, req->acked) > 0)
 		return;
 	req->missing_due = URXE_NEVER;
-	req->asked = refused_end(qp, req->acked);
+	req->asked = urxe_psn_add(req->acked, 1);
 	window_lost(qp);
-	resend_range(qp, from, req->asked);
+	resend_range(qp, from, refused_end(qp, req->acked));
 	retransmit_restart_timer(qp);
 }
 

@@ -745,6 +745,49 @@ static void test_nak_before_a_late_response_repeats_once(void **state)
 	engine_close(&e);
 }
 
+/*
+ * The NAK behind the lost response of a READ made the requester repeat a second READ, which the peer
+ * had not executed. If the response of that READ is lost, too, the next answer of the peer has to
+ * cause a repetition, as the first one did.
+ */
+static void lose_second_response(bool refused)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	conn.timeout = 0;
+	engine_open(&e, &conn);
+	for (unsigned i = 0; i < 4; i++)
+		post_send(&e, 1,
+			  &(struct post){.wr_id = i,
+					 .opcode = i % 2 ? URXE_WR_SEND : URXE_WR_RDMA_READ,
+					 .length = 100});
+	assert_int_equal(answers(&e).n, 4);
+	answer(&e, &conn, 0x11, 1, 0x21, 0); /* RNR NAK, 10 us */
+	assert_int_equal(answers(&e).n, 4);
+	answer(&e, &conn, 0x10, 0, 0x1f, 100);
+	answer(&e, &conn, 0x11, 1, 0x21, 0);
+	e.pair->now += 10000;
+	assert_int_equal(answers(&e).n, 3);
+	answer(&e, &conn, 0x11, 1, 0x1f, 0);
+	answer(&e, &conn, 0x11, 3, refused ? 0x21 : 0x1f, 0);
+	e.pair->now += 10000; /* more than reorder_ns */
+	assert_int_equal(answers(&e).n, refused ? 2 : 1);
+	answer(&e, &conn, 0x10, 2, 0x1f, 100);
+	if (refused)
+		answer(&e, &conn, 0x11, 3, 0x1f, 0);
+	for (unsigned i = 0; i < 4; i++)
+		expect_wc(&e.b->send_cq, i, URXE_WC_SUCCESS);
+	engine_close(&e);
+}
+
+static void test_next_lost_response_is_requested_after_a_nak(void **state)
+{
+	(void)state;
+	lose_second_response(true);
+	lose_second_response(false);
+}
+
 /* Sends everything that may be sent now; returns the number of packets. */
 static uint32_t send_all(struct engine *e)
 {
@@ -820,6 +863,7 @@ int main(void)
 		cmocka_unit_test(test_rnr_repeats_the_refused_message_only),
 		cmocka_unit_test(test_nak_behind_a_lost_response_counts),
 		cmocka_unit_test(test_nak_before_a_late_response_repeats_once),
+		cmocka_unit_test(test_next_lost_response_is_requested_after_a_nak),
 		cmocka_unit_test(test_ack_of_the_refused_request_ends_the_rnr_wait),
 		cmocka_unit_test(test_longest_message_is_repeated_behind_another_one),
 	};
