@@ -359,6 +359,8 @@ static void remove_others(const struct tree *t, const char *run_dir, const char 
 	}
 	if (entries)
 		closedir(entries);
+	else if (fd >= 0)
+		close(fd);
 }
 
 /* The tree of an earlier daemon stays for the programs that continue with this one. */

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -30,6 +32,19 @@ long __sysconf(int name);
 long sysconf(int name)
 {
 	return name == _SC_NPROCESSORS_CONF ? processors : __sysconf(name);
+}
+
+static bool no_memory; /* for the list of a directory */
+
+/* Replaces libc's fdopendir, to let it fail. */
+DIR *fdopendir(int fd)
+{
+	DIR *(*real)(int) = (DIR * (*)(int)) dlsym(RTLD_NEXT, "fdopendir");
+
+	if (!no_memory)
+		return real(fd);
+	errno = ENOMEM;
+	return NULL;
 }
 
 static int setup(void **state)
@@ -153,6 +168,28 @@ static void tree_of_an_earlier_daemon_stays(void **state)
 	expect_none(CLASS);
 	expect_none("sys/class/infiniband/other0/device/net/lo");
 	expect_text("sys/class/infiniband/other0/node_type", "1: CA\n");
+}
+
+static int count_open_fds(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 100; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+static void lack_of_memory_leaves_no_descriptor_open(void **state)
+{
+	const int n = count_open_fds();
+
+	(void)state;
+	processors = 2;
+	assert_int_equal(sysfs_tree_create(top, &host, 0), 0);
+	no_memory = true;
+	(void)sysfs_tree_create(top, &host, 0);
+	no_memory = false;
+	assert_int_equal(count_open_fds(), n);
 }
 
 static void local_cpus_of_2_and_33_cpus(void **state)
@@ -405,6 +442,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(time_of_the_device_names_it),
 		cmocka_unit_test(tree_of_an_earlier_daemon_stays),
+		cmocka_unit_test(lack_of_memory_leaves_no_descriptor_open),
 		cmocka_unit_test(local_cpus_of_2_and_33_cpus),
 		cmocka_unit_test(local_cpus_of_8192_cpus),
 		cmocka_unit_test(too_long_attribute_is_an_error),
