@@ -282,13 +282,30 @@ static void remove_net_dir(const struct tree *t, const struct host *host)
 	unlinkat(t->dir, dir, AT_REMOVEDIR);
 }
 
+/*
+ * A daemon of another version replaces the text in a directory below, because a file that is
+ * renamed in the device's directory itself would change its modification time (set_time).
+ */
+static void write_version(struct tree *t)
+{
+	char path[PATH_ROOM], target;
+
+	write_ibdev(t, "device/fw_ver", "%s", URXE_VERSION);
+	snprintf(path, sizeof(path), CLASS "/%s/fw_ver", t->device);
+	if (t->err || readlinkat(t->dir, path, &target, sizeof(target)) >= 0)
+		return;
+	if (symlinkat("device/fw_ver", t->dir, UNFINISHED) ||
+	    renameat(t->dir, UNFINISHED, t->dir, path))
+		t->err = -errno;
+}
+
 static void write_device(struct tree *t, const struct host *host)
 {
 	write_ibdev(t, "node_type", "1: CA");
 	write_guid(t, "node_guid", host);
 	write_guid(t, "sys_image_guid", host);
 	write_ibdev(t, "node_desc", "urxe");
-	write_ibdev(t, "fw_ver", "%s", URXE_VERSION);
+	write_version(t);
 	write_ibdev(t, "device/modalias", MODALIAS);
 	write_ibdev(t, "device/numa_node", "-1");
 	write_cpus(t);
@@ -381,7 +398,8 @@ static void take_over_tree(const struct tree *t, const char *run_dir, const stru
 /*
  * libibverbs takes a device for a new one if its directory has another modification time, and
  * librdmacm then closes its context of the old one. So the time is made from what names the
- * device: a program meets the same device at the next daemon.
+ * device: a program meets the same device at the next daemon. libibverbs finds a new device only by
+ * the files of its character device, which come later.
  */
 static void set_time(struct tree *t, const struct host *host)
 {
@@ -410,12 +428,12 @@ int sysfs_tree_create(const char *run_dir, const struct host *host, gid_t group)
 	if (t.err)
 		return t.err;
 	take_over_tree(&t, run_dir, host);
-	write_device(&t, host);
 	write_port(&t, host);
+	write_device(&t, host);
+	set_time(&t, host); /* the directory itself has all its entries, also that of the ports */
 	write_pkeys(&t, host);
 	for (i = 0; i < VNIC_ATTACH_GIDS; i++)
 		write_gid(&t, i, host);
-	set_time(&t, host);
 	make_dev(&t, group);
 	write_uverbs(&t);
 	write_rdma_cm(&t);

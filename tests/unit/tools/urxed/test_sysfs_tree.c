@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -47,6 +48,18 @@ DIR *fdopendir(int fd)
 	return NULL;
 }
 
+static void (*renamed)(const char *name); /* looks at the tree after each file; may be NULL */
+
+/* Replaces libc's renameat, to look at the tree while it is written. */
+int renameat(int from_dir, const char *from, int to_dir, const char *to)
+{
+	if (syscall(SYS_renameat2, from_dir, from, to_dir, to, 0))
+		return -1;
+	if (renamed)
+		renamed(to);
+	return 0;
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -61,18 +74,25 @@ static int teardown(void **state)
 	return rmdir(top);
 }
 
-static void expect_text(const char *name, const char *text)
+static void read_text(const char *name, char text[PATH_MAX])
 {
-	char path[PATH_MAX], found[PATH_MAX];
+	char path[PATH_MAX];
 	size_t n;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "%s/%s", top, name);
 	f = fopen(path, "r");
 	assert_non_null(f);
-	n = fread(found, 1, sizeof(found) - 1, f);
-	found[n] = '\0';
+	n = fread(text, 1, PATH_MAX - 1, f);
+	text[n] = '\0';
 	fclose(f);
+}
+
+static void expect_text(const char *name, const char *text)
+{
+	char found[PATH_MAX];
+
+	read_text(name, found);
 	assert_string_equal(found, text);
 }
 
@@ -113,6 +133,85 @@ static void time_of_the_device_names_it(void **state)
 	now.mac[5]++;
 	assert_int_equal(sysfs_tree_create(top, &now, 0), 0);
 	assert_false(is_same_time(device_time("urxe0"), first));
+}
+
+static struct timespec named; /* the time that names the device */
+
+static void expect_named(const char *name)
+{
+	(void)name;
+	assert_true(is_same_time(device_time("urxe0"), named));
+}
+
+static void set_named_at_gids(const char *name)
+{
+	if (strstr(name, "/gids/"))
+		named = device_time("urxe0");
+}
+
+/* As an urxed of another version does. */
+static void write_other_version(void)
+{
+	char path[PATH_MAX];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/" CLASS "fw_ver", top);
+	assert_int_equal(chmod(path, 0644), 0);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	assert_true(fputs("other\n", f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* Programs list devices also while a daemon takes over the tree of one of another version. */
+static void upgrade_leaves_the_time_of_the_device(void **state)
+{
+	struct host now = host;
+	char version[PATH_MAX];
+
+	(void)state;
+	processors = 2;
+	assert_int_equal(sysfs_tree_create(top, &now, 0), 0);
+	read_text(CLASS "fw_ver", version);
+	named = device_time("urxe0");
+	write_other_version();
+	now.up = !now.up;
+	renamed = expect_named;
+	assert_int_equal(sysfs_tree_create(top, &now, 0), 0);
+	renamed = NULL;
+	expect_text(CLASS "fw_ver", version);
+}
+
+static void version_of_an_earlier_tree_is_replaced(void **state)
+{
+	char path[PATH_MAX], version[PATH_MAX];
+
+	(void)state;
+	processors = 2;
+	assert_int_equal(sysfs_tree_create(top, &host, 0), 0);
+	read_text(CLASS "fw_ver", version);
+	named = device_time("urxe0");
+	snprintf(path, sizeof(path), "%s/" CLASS "fw_ver", top);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(close(open(path, O_WRONLY | O_CREAT, 0644)), 0);
+	assert_int_equal(sysfs_tree_create(top, &host, 0), 0);
+	expect_text(CLASS "fw_ver", version);
+	assert_true(is_same_time(device_time("urxe0"), named));
+}
+
+static void new_device_has_its_time_before_its_gids(void **state)
+{
+	struct host now = host;
+
+	(void)state;
+	processors = 2;
+	assert_int_equal(sysfs_tree_create(top, &now, 0), 0);
+	now.mac[5]++;
+	assert_int_equal(host_add_text(&now, "192.0.2.9/24", 0), 0);
+	renamed = set_named_at_gids;
+	assert_int_equal(sysfs_tree_create(top, &now, 0), 0);
+	renamed = NULL;
+	assert_true(is_same_time(device_time("urxe0"), named));
 }
 
 static ino_t inode_of(const char *name)
@@ -441,6 +540,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(time_of_the_device_names_it),
+		cmocka_unit_test(upgrade_leaves_the_time_of_the_device),
+		cmocka_unit_test(version_of_an_earlier_tree_is_replaced),
+		cmocka_unit_test(new_device_has_its_time_before_its_gids),
 		cmocka_unit_test(tree_of_an_earlier_daemon_stays),
 		cmocka_unit_test(lack_of_memory_leaves_no_descriptor_open),
 		cmocka_unit_test(local_cpus_of_2_and_33_cpus),
