@@ -221,13 +221,27 @@ def check_new_connections(net):
         run_program(net.ends(address), ['verbs_check'], 1024, False)
 
 
+def change_ipv4(net, change):
+    """Adds the first host's IPv4 address, or deletes it."""
+    a = net.hosts[0]
+    net.namespaces[0].ip('addr', change, IPV4.format(1) + '/24', 'dev', INTERFACE)
+    until(10, lambda: any(IPV4.format(1) in gid for _, gid in gids(a)) == (change == 'add'),
+          lambda: f'the host has the GIDs {gids(a)}')
+
+
 def check_detection(net):
-    """When an interface is up again, the kernel looks for duplicates of its IPv6 addresses. The host keeps them meanwhile."""
+    """
+    When an interface is up again, the kernel looks for duplicates of its IPv6 addresses. The host keeps them meanwhile.
+    The kernel's frames tell bridges that the host is there. It has no other address, whose announcement would tell them
+    better, and sends only answers, one at a time.
+    """
     a, b = net.hosts
+    set_sysctl(net.namespaces[0], f'ipv6/conf/{SECOND}/disable_ipv6')
+    change_ipv4(net, 'del')
     before = gids(a)
     fail, repair = net.failures()['interface down']
-    pair = EndlessPair(b, a, ['ib_write_bw', '-F'], b.gid(IPV6.format(2)), net.kernel_ipv4.format(2),
-                       client_gid=a.gid(IPV6.format(1)))
+    pair = EndlessPair(a, b, ['ib_write_bw', '-F', '-t', '1', '-u', '12'], a.gid(IPV6.format(1)),
+                       net.kernel_ipv4.format(1), client_gid=b.gid(IPV6.format(2)))
 
     def detected():
         if gids(a) != before:
@@ -244,6 +258,7 @@ def check_detection(net):
         until(10, detected, lambda: f'{INTERFACE} has tentative addresses')
         check_states(a, ['active', 'backup'])
     pair.finish()
+    change_ipv4(net, 'add')
 
 
 def check_kernel_addresses(build, way='direct'):

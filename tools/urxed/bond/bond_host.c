@@ -40,15 +40,6 @@ static bool send_probes(void *ctx, uint32_t uplink)
 	return n;
 }
 
-/*
- * The kernel would take the announcement for that of another station, and never use the address
- * again.
- */
-static bool harms_detection(const struct vswitch *sw, const struct host_address *a, uint32_t uplink)
-{
-	return a->tentative && a->member != (int)uplink && sw->uplinks[a->member].up;
-}
-
 static void announce_addresses(void *ctx, uint32_t uplink)
 {
 	struct vswitch *sw = ctx;
@@ -56,7 +47,7 @@ static void announce_addresses(void *ctx, uint32_t uplink)
 	uint8_t frame[NEIGH_FRAME_ROOM];
 
 	for (; a < sw->host->addresses + HOST_ADDRESSES; a++)
-		if (a->valid && a->uplink == (int)sw->bond.port && !harms_detection(sw, a, uplink))
+		if (a->valid && a->uplink == (int)sw->bond.port)
 			switch_send_by(sw, uplink, frame,
 				       bond_announcement_build(frame, a, sw->host->mac));
 }

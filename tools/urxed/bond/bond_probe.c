@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include <rxe/announcement.h>
+
 #include "urxed/hostnet/arp_frame.h"
 #include "urxed/hostnet/nd_frame.h"
 
@@ -117,11 +119,23 @@ static uint32_t build_unsolicited_na(uint8_t *frame, const uint8_t ip[16],
 	return ND_FRAME_LEN;
 }
 
+/*
+ * The kernel would take an advertisement of a tentative address for that of another station, and
+ * never use the address again.
+ */
+static uint32_t build_announcement(uint8_t *frame, const struct host_address *a,
+				   const uint8_t mac[ETHER_MAC_LEN])
+{
+	if (ip_is_v4(a->ip))
+		return build_gratuitous_arp(frame, a->ip, mac);
+	if (!a->tentative)
+		return build_unsolicited_na(frame, a->ip, mac);
+	urxe_announcement_build(frame, mac);
+	return URXE_ANNOUNCEMENT_LEN;
+}
+
 uint32_t bond_announcement_build(uint8_t *frame, const struct host_address *a,
 				 const uint8_t mac[ETHER_MAC_LEN])
 {
-	uint32_t len = ip_is_v4(a->ip) ? build_gratuitous_arp(frame, a->ip, mac)
-				       : build_unsolicited_na(frame, a->ip, mac);
-
-	return ether_add_tag(frame, len, a->vlan);
+	return ether_add_tag(frame, build_announcement(frame, a, mac), a->vlan);
 }

@@ -42,8 +42,9 @@ uint32_t bond_probe_build(uint8_t *frame, const struct bond_target *t,
 			  const uint8_t mac[ETHER_MAC_LEN]);
 /*
  * Writes a gratuitous ARP request (RFC 5227, 3) or an unsolicited neighbour advertisement (RFC
- * 4861, 7.2.6), which says that the host's address is at `mac`. Returns the length, at most
- * NEIGH_FRAME_ROOM.
+ * 4861, 7.2.6), which says that the host's address is at `mac`. For a tentative IPv6 address it is
+ * a RARP request (RFC 903), which names no address: bridges learn the MAC from it, too. Returns the
+ * length, at most NEIGH_FRAME_ROOM.
  */
 uint32_t bond_announcement_build(uint8_t *frame, const struct host_address *a,
 				 const uint8_t mac[ETHER_MAC_LEN]);

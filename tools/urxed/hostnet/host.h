@@ -50,7 +50,11 @@ struct host_address {
 	 * interface's; that of a VLAN interface may differ from that of the uplink.
 	 */
 	bool kernel;
-	bool tentative; /* the kernel checks the address for duplicates, which it has done before */
+	/*
+	 * The kernel repeats its check of the address for duplicates, or may begin it at any time.
+	 * Of an IPv4 address this says nothing, because the kernel does not check it.
+	 */
+	bool tentative;
 	int member;
 	uint8_t mac[ETHER_MAC_LEN];
 	/* Named by --address: if the kernel removes the address, the host keeps it, with the two

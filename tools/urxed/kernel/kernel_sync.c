@@ -225,7 +225,8 @@ static bool is_listed(const struct host_address *a, const struct host_address *l
 
 /*
  * Puts an address back into the list if its interface is down, or has gone with the member. The MAC
- * of an interface that has gone stays, because peers still send to it.
+ * of an interface that has gone stays, because peers still send to it. The kernel may check the
+ * address for duplicates before it reports that the interface is up.
  */
 static uint32_t keep_address(const struct kernel_sync *k, const struct host_address *a,
 			     struct host_address *list, uint32_t n)
@@ -236,6 +237,7 @@ static uint32_t keep_address(const struct kernel_sync *k, const struct host_addr
 	if ((iface && iface->up) || is_listed(a, list, n))
 		return n;
 	list[n] = *a;
+	list[n].tentative = true;
 	list[n].ifindex = own ? (uint32_t)own->ifindex : 0;
 	snprintf(list[n].ndev, sizeof(list[n].ndev), "%s", own ? own->name : "");
 	return n + 1;

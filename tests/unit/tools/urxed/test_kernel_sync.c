@@ -548,6 +548,7 @@ static void host_keeps_an_address_that_is_tentative_again(void **state)
 		w.flags = IFA_F_TENTATIVE;
 		assert_true(report());
 		assert_true(a->valid);
+		assert_true(a->tentative);
 		w.no_carrier = false;
 		w.has_address = true;
 		assert_true(report());
