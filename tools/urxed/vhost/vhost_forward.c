@@ -125,8 +125,11 @@ static void update_counters(struct vhost_forward *f, uint64_t now)
 	netdev_counters(f->machine, counters);
 	counters[NETDEV_PEERS] += f->peers;
 	counters[NETDEV_TX_NO_PEER] += f->no_peer;
-	/* urxed's port has counted these frames as sent. */
-	counters[NETDEV_TX_ERRORS] += f->stalled;
+	/*
+	 * urxed's port has counted these frames as sent. Some versions of DPDK's driver count each
+	 * refusal of a frame as an error, but refused frames are tried again.
+	 */
+	counters[NETDEV_TX_ERRORS] = f->stalled;
 	netdev_shm_set_counters(f->daemon, counters);
 	f->moved = false;
 	f->counters_at = now + COUNTERS_NS;
