@@ -70,26 +70,36 @@ static int set_promiscuous_mode(struct dpdk_port *port, bool on)
 	return err;
 }
 
-int dpdk_port_set_promiscuous(struct netdev *netdev, bool on)
+static int set_filters(struct dpdk_port *port, bool on)
 {
-	struct dpdk_port *port = to_dpdk(netdev);
-	int err = 0;
+	int err = set_promiscuous_mode(port, on);
 
-	/* First, because a port may lack this socket: then nothing changes. */
-	if (membership_socket(port) >= 0)
-		err = machine_socket_enable(&port->machines, port->ifindex, on,
-					    port->packet_fd < 0);
-	if (!err)
-		err = set_promiscuous_mode(port, on);
 	/* Some devices have this mode for unicast frames only. */
 	if (!err && on)
-		err = accept_missing_mode(dpdk_port_set_allmulticast(netdev));
+		err = accept_missing_mode(dpdk_port_set_allmulticast(&port->netdev));
 	if (!err && port->packet_fd >= 0)
 		err = dpdk_port_receive_roce(port, NULL, 0);
+	if (!err && membership_socket(port) >= 0)
+		err = machine_socket_enable(&port->machines, port->ifindex, on,
+					    port->packet_fd < 0);
 	if (!err && port->xdp) {
 		xdp_program_pass_blocks(port->xdp, NULL, 0);
 		dpdk_port_set_qp1_ring(port, !on);
 	}
+	return err;
+}
+
+int dpdk_port_set_promiscuous(struct netdev *netdev, bool on)
+{
+	struct dpdk_port *port = to_dpdk(netdev);
+	int err;
+
+	if (on && membership_socket(port) >= 0 && port->machines.fd < 0)
+		return -EOPNOTSUPP;
+	err = set_filters(port, on);
+	/* The port's user does not undo what failed. */
+	if (err && on)
+		set_filters(port, false);
 	return err;
 }
 

@@ -89,7 +89,7 @@ static int bind_interface(int fd, unsigned int ifindex)
 int machine_socket_enable(struct machine_socket *s, unsigned int ifindex, bool on, bool xdp)
 {
 	if (s->fd < 0)
-		return on ? -EOPNOTSUPP : 0;
+		return 0;
 	s->on = on;
 	s->drained = false;
 	if (!on)

@@ -34,7 +34,7 @@ int machine_socket_open(struct machine_socket *socket);
 void machine_socket_close(struct machine_socket *socket);
 /*
  * Sets whether the socket receives frames of the interface, from now on. xdp: the port receives the
- * RoCE frames by an XDP program. 0, or a negative errno value; -EOPNOTSUPP: the socket is not open.
+ * RoCE frames by an XDP program. 0, also if the socket is not open, or a negative errno value.
  */
 int machine_socket_enable(struct machine_socket *socket, unsigned int ifindex, bool on, bool xdp);
 /*

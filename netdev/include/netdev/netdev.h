@@ -63,7 +63,8 @@ uint32_t netdev_mtu(const struct netdev *port);
  * on: the port receives, and wakes up for, frames to all addresses and of all EtherTypes, as a
  * bridge needs. Off: the port's usual filter again. Either call undoes netdev_exclude_qpns and
  * netdev_admit_qpns. 0, or a negative errno value; -EOPNOTSUPP: the kernel refused an af_packet or
- * af_xdp port its socket for such frames when the port was opened, and nothing changes.
+ * af_xdp port its socket for such frames when the port was opened, and nothing changes. After
+ * another error of a call with `on` the port has its usual filter.
  */
 int netdev_set_promiscuous(struct netdev *port, bool on);
 /*

@@ -568,19 +568,27 @@ static void test_promiscuous_mode_of_the_administrator_stays(void **state)
 	cable_remove();
 }
 
-/* Makes the kernel one without that option. */
-static bool lacks_vnet_hdr;
+/* An option that the kernel refuses; level -1: none. */
+static struct {
+	int level, option;
+} refused = {-1, 0};
 
 int __real_setsockopt(int fd, int level, int option, const void *value, socklen_t length);
 int __wrap_setsockopt(int fd, int level, int option, const void *value, socklen_t length);
 
 int __wrap_setsockopt(int fd, int level, int option, const void *value, socklen_t length)
 {
-	if (lacks_vnet_hdr && level == SOL_PACKET && option == PACKET_VNET_HDR) {
-		errno = ENOPROTOOPT;
+	if (level == refused.level && option == refused.option) {
+		errno = ENOMEM;
 		return -1;
 	}
 	return __real_setsockopt(fd, level, option, value, length);
+}
+
+static void refuse(int level, int option)
+{
+	refused.level = level;
+	refused.option = option;
 }
 
 /* The port works without machines, and the interface stays as it is. */
@@ -590,13 +598,46 @@ static void test_port_without_a_socket_for_machines_refuses_them(void **state)
 
 	(void)state;
 	skip_without_lab();
-	lacks_vnet_hdr = true;
+	refuse(SOL_PACKET, PACKET_VNET_HDR);
 	port = cable_open("af_packet:pa");
-	lacks_vnet_hdr = false;
+	refuse(-1, 0);
 	assert_int_equal(netdev_set_promiscuous(port, true), -EOPNOTSUPP);
 	assert_true(is_shown("pa", "promiscuity 0 "));
 	assert_true(netdev_can_exclude_qpns(port));
 	assert_int_equal(netdev_set_promiscuous(port, false), 0);
+	netdev_close(port);
+	cable_remove();
+}
+
+/* The daemon does not undo a mode that it did not get. */
+static void test_port_that_cannot_receive_all_frames_receives_what_it_did(void **state)
+{
+	static const int options[][2] = {{SOL_PACKET, PACKET_ADD_MEMBERSHIP},
+					 {SOL_SOCKET, SO_ATTACH_FILTER}};
+	struct pollfd wait = {.events = POLLIN};
+	struct netdev_frame got;
+	struct netdev *port;
+	int far;
+
+	(void)state;
+	skip_without_lab();
+	port = cable_open("af_packet:pa");
+	wait.fd = netdev_wait_fd(port);
+	far = cable_socket("pb");
+	for (int i = 0; i < 2; i++) {
+		refuse(options[i][0], options[i][1]);
+		assert_int_equal(netdev_set_promiscuous(port, true), -ENOMEM);
+		refuse(-1, 0);
+		assert_true(is_shown("pa", "promiscuity 0 "));
+		assert_true(netdev_can_exclude_qpns(port));
+		send_datagram(far, 9, 1);
+		send_datagram(far, 4791, 2);
+		assert_int_equal(poll(&wait, 1, CABLE_PATIENCE_MS), 1);
+		assert_true(next_datagram(port, &got));
+		assert_int_equal(got.data[11], 2);
+		assert_false(next_datagram(port, &got));
+	}
+	close(far);
 	netdev_close(port);
 	cable_remove();
 }
@@ -812,6 +853,7 @@ int main(void)
 		cmocka_unit_test(test_port_sets_allmulti),
 		cmocka_unit_test(test_promiscuous_mode_of_the_administrator_stays),
 		cmocka_unit_test(test_port_without_a_socket_for_machines_refuses_them),
+		cmocka_unit_test(test_port_that_cannot_receive_all_frames_receives_what_it_did),
 		cmocka_unit_test(test_no_socket_is_in_a_fanout_group),
 		cmocka_unit_test(test_port_without_machines_reads_no_socket_for_them),
 		cmocka_unit_test(test_empty_rings_cost_few_system_calls),
