@@ -272,6 +272,8 @@ def check_hca_renamed(build):
         until(10, lambda: hca()['interface'] == 'lan0' and hca()['used'], lambda: f'not used after the rename: {hca()}')
         if hca()['uplink'] != 'lan0':
             raise Failure(f'of another uplink: {hca()}')
+        if 'is not used' in machine.daemon.errors():
+            raise Failure(f'not used for a time: {machine.daemon.errors()}')
 
 
 def mac_of(name, interface='eth0'):

@@ -168,14 +168,30 @@ static bool is_same_device(const struct hca_port *a, const struct hca_port *b, b
 	       (polled || a->inode == b->inode);
 }
 
-static void choose(struct hca_monitor *h, const struct hca_monitor *before)
+static void select_port(struct hca_monitor *h, const struct hca_monitor *before)
 {
-	const struct hca_port *now, *was = hca_monitor_chosen(before);
 	struct vnic_attach_hca current;
 
 	hca_monitor_fill(before, &current);
-	h->chosen = hca_select(&h->list, &h->wish, was ? &current : NULL, h->verdicts);
-	now = hca_monitor_chosen(h);
+	h->chosen = hca_select(&h->list, &h->wish, current.name[0] ? &current : NULL, h->verdicts);
+}
+
+/* Is the port in use given up only because no uplink sends by its interface? */
+static bool misses_uplink(const struct hca_monitor *h, const struct hca_monitor *before)
+{
+	const struct hca_port *p, *was = hca_monitor_chosen(before);
+
+	if (!was || is_same_device(hca_monitor_chosen(h), was, h->polled))
+		return false;
+	p = hca_find_port(&h->list, was->device, was->number);
+	return p && is_same_device(p, was, h->polled) && p->n_gids &&
+	       h->verdicts[p - h->list.ports].uplink < 0;
+}
+
+static void report_choice(struct hca_monitor *h, const struct hca_monitor *before)
+{
+	const struct hca_port *now = hca_monitor_chosen(h), *was = hca_monitor_chosen(before);
+
 	if (!is_same_device(now, was, h->polled))
 		h->generation++;
 	else if (now && now->state != was->state)
@@ -206,7 +222,8 @@ void hca_monitor_start(struct hca_monitor *h)
 	const struct hca_monitor none = {.chosen = -1};
 	const struct hca_choice *c = &h->wish.choice;
 
-	choose(h, &none);
+	select_port(h, &none);
+	report_choice(h, &none);
 	if (c->mode == HCA_NAMED && !hca_find_port(&h->list, c->device, c->port))
 		log_line("HCA %s does not exist yet", c->device);
 }
@@ -249,6 +266,26 @@ static bool has_changed(const struct hca_monitor *h, const struct hca_monitor *b
 	       (now && was && memcmp(now, was, sizeof(*now)) != 0);
 }
 
+/*
+ * Scans and chooses. False: the choice stays until the next scan, because an interface may have got
+ * another name since the daemon read the names of the uplinks' interfaces. The tree of another
+ * urxed has the new name later than the kernel.
+ */
+static bool scan_and_choose(struct hca_monitor *h, const struct hca_monitor *before)
+{
+	scan(h);
+	select_port(h, before);
+	if (!before->doubted && misses_uplink(h, before)) {
+		*h = *before;
+		h->doubted = true;
+		return false;
+	}
+	h->doubted = false;
+	open_netlink(h);
+	report_choice(h, before);
+	return true;
+}
+
 bool hca_monitor_update(struct hca_monitor *h, uint64_t now)
 {
 	struct hca_monitor *before;
@@ -262,11 +299,11 @@ bool hca_monitor_update(struct hca_monitor *h, uint64_t now)
 		return false;
 	}
 	*before = *h;
-	scan(h);
-	open_netlink(h);
-	choose(h, before);
+	if (scan_and_choose(h, before))
+		plan_next_scan(h, now);
+	else
+		h->scan_at = now + HCA_SETTLE_NS;
 	changed = has_changed(h, before);
 	free(before);
-	plan_next_scan(h, now);
 	return changed;
 }

@@ -42,6 +42,7 @@ struct hca_monitor {
 	struct netlink netlink; /* opened when the first RDMA device exists, then kept */
 	uint64_t scan_at;       /* ns; UINT64_MAX = no scan is due */
 	bool settling;          /* the scan at scan_at is the second one after a report */
+	bool doubted;           /* the last scan found no uplink on the interface of the HCA */
 };
 
 /*
@@ -75,7 +76,8 @@ void hca_monitor_watch(struct hca_monitor *h, int epoll_fd, uint64_t now);
 void hca_monitor_report(struct hca_monitor *h, uint64_t now);
 /*
  * Scans and chooses again if that is due, and logs changes. True: the chosen port is another one,
- * or its properties have changed.
+ * or its properties have changed. A port is given up for want of an uplink only if two scans in
+ * succession find none.
  */
 bool hca_monitor_update(struct hca_monitor *h, uint64_t now);
 /* When hca_monitor_update is due, ns; UINT64_MAX: not before a call of hca_monitor_report. */

@@ -144,6 +144,31 @@ static void hca_stays_when_its_interface_is_renamed(void **state)
 	assert_int_equal(hca.verdicts[hca.chosen].uplink, 0);
 }
 
+/* The interface gets another name between the reports that urxed has read and the scan. */
+static void hca_is_given_up_after_two_scans_without_its_uplink(void **state)
+{
+	uint64_t first;
+
+	(void)state;
+	make_roce("rxe0", "eth0");
+	open_hca("auto");
+	hca_monitor_set_uplink(&hca, 0, "eth0");
+	hca_monitor_start(&hca);
+	hca_monitor_watch(&hca, epoll_fd, T0);
+	for (int renamed = 1; renamed >= 0; renamed--) {
+		make_roce("rxe0", renamed ? "lan0" : "eth7");
+		first = hca_monitor_deadline(&hca);
+		assert_false(hca_monitor_update(&hca, first));
+		assert_string_equal(now_used().name, "rxe0");
+		assert_int_equal(hca_monitor_deadline(&hca), first + HCA_SETTLE_NS);
+		if (renamed)
+			hca_monitor_set_uplink(&hca, 0, "lan0");
+		assert_true(hca_monitor_update(&hca, hca_monitor_deadline(&hca)));
+		assert_string_equal(now_used().name, renamed ? "rxe0" : "");
+		assert_int_equal(now_used().generation, renamed ? 1 : 2);
+	}
+}
+
 static void hca_off_watches_no_device(void **state)
 {
 	(void)state;
@@ -168,6 +193,7 @@ int main(void)
 		TEST(changes_of_another_tree_are_polled),
 		TEST(report_causes_two_scans),
 		TEST(hca_stays_when_its_interface_is_renamed),
+		TEST(hca_is_given_up_after_two_scans_without_its_uplink),
 		TEST(hca_off_watches_no_device),
 	};
 
