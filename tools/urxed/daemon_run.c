@@ -93,7 +93,10 @@ static void handle_ibdevs_change(struct daemon *d, uint64_t now)
 	hca_monitor_report(&d->hca, now);
 }
 
-/* A scan finds HCAs by the names of the uplinks' interfaces: first hears of a rename. */
+/*
+ * A scan finds HCAs by the names of the uplinks' interfaces. So the daemon first reads the kernel's
+ * reports of renames.
+ */
 static bool scan_hcas(struct daemon *d, uint64_t now)
 {
 	if (now < hca_monitor_deadline(&d->hca))
