@@ -83,7 +83,7 @@ _urxe_previous() {
 }
 
 # Prints the position of the program that urxe run executes, or a later one than the cursor's. readline makes words of
-# '=' and ':', too.
+# '=' and ':', too. An abbreviated option, which urxe run accepts, counts as one without a value.
 _urxe_program() {
 	local i=2
 	while ((i < COMP_CWORD)); do
