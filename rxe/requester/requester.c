@@ -31,8 +31,10 @@ uint32_t req_read_chunk(const struct urxe_qp *qp)
 static void fail_locally(struct urxe_qp *qp, uint32_t index, enum urxe_wc_status status)
 {
 	if (qp->type == URXE_QPT_RC && index != qp->sq.tail) {
-		/* First, because a repetition clears req.error. */
-		retransmit_for_ack(qp, sq_wqe(&qp->sq, index)->first_psn);
+		/* First, because a repetition clears req.error. The peer answers a READ or an
+		 * atomic without a request for an acknowledgement. */
+		if (!wqe_is_rd_atomic(sq_wqe(&qp->sq, index - 1)))
+			retransmit_for_ack(qp, sq_wqe(&qp->sq, index)->first_psn);
 		qp->req.error = status;
 		qp->req.error_wqe = index;
 		return;

@@ -133,6 +133,32 @@ static void test_local_error_asks_for_the_ack_before_it(void **state)
 	}
 }
 
+/* The response of the READ before a message that fails after its first packet is under way: the
+ * requester does not ask for it again. */
+static void test_local_error_asks_for_no_response_again(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_seg segs[2];
+	struct urxe_send_wr wr = {
+		.wr_id = 1, .opcode = URXE_WR_RDMA_WRITE, .segs = segs, .n_segs = 2};
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	segs[0] = segs[1] = node_seg(e.a, 65536, 4096);
+	segs[1].lkey = 0xbad;
+	wr.remote_addr = e.b->iova + 65536;
+	wr.rkey = e.b->key;
+	post_send(&e, 0, &(struct post){.opcode = URXE_WR_RDMA_READ, .length = 40000});
+	assert_int_equal(urxe_post_send(e.end[0].qp, &wr), 0);
+	pair_settle(e.pair);
+	expect_wc(&e.a->send_cq, 0, URXE_WC_SUCCESS);
+	expect_wc(&e.a->send_cq, 1, URXE_WC_LOC_PROT_ERR);
+	assert_true(e.pair->link[0].sent > 1);
+	assert_int_equal(events(e.a, URXE_EVENT_RETRANSMIT), 0);
+	engine_close(&e);
+}
+
 /* A malformed request fails after the requests before it, and sends no packet, on each service. */
 static void test_malformed_fails_in_order(void **state)
 {
@@ -798,6 +824,7 @@ int main(void)
 		cmocka_unit_test(test_local_error_flushes_only_requests_behind_it),
 		cmocka_unit_test(test_a_waiting_local_error_counts_once),
 		cmocka_unit_test(test_local_error_asks_for_the_ack_before_it),
+		cmocka_unit_test(test_local_error_asks_for_no_response_again),
 		cmocka_unit_test(test_malformed_fails_in_order),
 		cmocka_unit_test(test_malformed_needs_a_sending_state),
 		cmocka_unit_test(test_remote_error_flushes_only_requests_behind_it),
