@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/sysmacros.h>
@@ -37,13 +38,21 @@ static const struct node *node_of(enum device device)
 	return strcmp(run_dir_uverbs_name(), VNIC_UVERBS_NAME) ? &uverbs_other : &uverbs;
 }
 
+/* Not inlined, for the sake of small stacks. */
+static __attribute__((noinline)) bool is_redirected(const char *path)
+{
+	char buf[PATH_MAX];
+
+	return path_redirect(path, buf) != path;
+}
+
 enum device device_by_path(const char *path)
 {
 	if (!path_watched(path))
 		return DEVICE_NONE;
 	for (int i = DEVICE_UVERBS; i <= DEVICE_RDMACM; i++)
 		if (!strcmp(path, node_of((enum device)i)->path))
-			return (enum device)i;
+			return is_redirected(path) ? (enum device)i : DEVICE_NONE;
 	return DEVICE_NONE;
 }
 

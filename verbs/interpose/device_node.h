@@ -10,7 +10,8 @@
 
 enum device { DEVICE_NONE, DEVICE_UVERBS, DEVICE_RDMACM };
 
-/* The device that a path names; DEVICE_NONE: none of this library's. */
+/* The device that a path names; DEVICE_NONE: none of this library's, or path_redirect leaves the
+ * kernel's node. */
 enum device device_by_path(const char *path);
 /* The device that a descriptor refers to; DEVICE_NONE: none, or an event channel. */
 enum device device_by_fd(int fd);

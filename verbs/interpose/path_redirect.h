@@ -32,10 +32,10 @@ static inline bool path_may_be_watched(const char *path)
 
 /*
  * Redirects infiniband, infiniband_verbs and misc/rdma_cm below /sys/class, and /dev/infiniband;
- * not the uverbs nodes of another device, nor a /dev/infiniband that the kernel has, nor anything
- * below /sys/class that the kernel has while the run directory has no sys/. The path to
- * use instead of `path`: `path` itself, or its counterpart in the run directory, written to buf. A
- * result longer than PATH_MAX is not redirected: no such file exists.
+ * not the uverbs nodes of another device, nor a /dev/infiniband that the kernel has. While the run
+ * directory has no sys/, nothing that the kernel has is redirected. The path to use instead of
+ * `path`: `path` itself, or its counterpart in the run directory, written to buf. A result longer
+ * than PATH_MAX is not redirected: no such file exists.
  */
 const char *path_redirect(const char *path, char buf[PATH_MAX]);
 

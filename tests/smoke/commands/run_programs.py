@@ -114,11 +114,13 @@ def check_run_dir(host):
                   LD_PRELOAD=library)
     if result.stderr or result.returncode:
         raise Failure(f'ls writes {result.stderr}')
-    mount = 'mount -t tmpfs none /sys/class; mkdir -p /sys/class/infiniband/mlx5_0; exec "$@"'
-    for folder, expected in ((os.path.join(host.top, 'none'), 'mlx5_0'), (host.run_dir, 'urxe0')):
+    mount = ('mount -t tmpfs none /sys/class; mkdir -p /sys/class/infiniband/mlx5_0; mount -t tmpfs none /dev; '
+             'mkdir /dev/infiniband; echo of the kernel >/dev/infiniband/rdma_cm; exec "$@"')
+    look = 'ls /sys/class/infiniband; test -c /dev/infiniband/rdma_cm || cat /dev/infiniband/rdma_cm'
+    for folder, expected in ((os.path.join(host.top, 'none'), 'mlx5_0\nof the kernel\n'), (host.run_dir, 'urxe0\n')):
         result = call(host, ['unshare', '--mount', 'sh', '-ec', mount, 'sh', 'env', f'URXE_DIR={folder}',
-                             f'LD_PRELOAD={library}', 'ls', '/sys/class/infiniband'])
-        if result.stdout.split() != [expected]:
+                             f'LD_PRELOAD={library}', 'sh', '-c', look])
+        if result.stdout != expected:
             raise Failure(f'with URXE_DIR={folder} there is {result.stdout}{result.stderr}')
 
 
