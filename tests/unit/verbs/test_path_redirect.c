@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -16,44 +17,60 @@
 #include "interpose/device_node.h"
 #include "interpose/path_redirect.h"
 
-static const struct {
-	const char *path;
-	const char *expected; /* NULL: left alone */
-} rows[] = {
-	{"/sys/class/infiniband", "/run/x/sys/class/infiniband"},
-	{"/sys/class/infiniband/", "/run/x/sys/class/infiniband/"},
-	{"/sys/class/infiniband/urxe0/ports/1", "/run/x/sys/class/infiniband/urxe0/ports/1"},
-	{"/sys/class/infiniband_verbs", "/run/x/sys/class/infiniband_verbs"},
-	{"/sys/class/infiniband_verbs/uverbs0/dev",
-	 "/run/x/sys/class/infiniband_verbs/uverbs0/dev"},
-	{"/sys/class/misc/rdma_cm/abi_version", "/run/x/sys/class/misc/rdma_cm/abi_version"},
-	{"/dev/infiniband/uverbs1024", "/run/x/dev/infiniband/uverbs1024"},
-	{"/dev/infiniband/rdma_cm", "/run/x/dev/infiniband/rdma_cm"},
-	{"/dev/infiniband/uverbs0", NULL},
-	{"/dev/infiniband/uverbs1025", NULL},
-	{"/sys/class/infiniband_mad", NULL},
-	{"/sys/class/infiniband2", NULL},
-	{"/sys/class/infini", NULL},
-	{"/sys/class", NULL},
-	{"/dev/infinibands", NULL},
-	{"/dev/null", NULL},
-	{"sys/class/infiniband", NULL},
-	{"", NULL},
-};
+static char run_dir[] = "/tmp/urxe-test-redirect-XXXXXX";
+
+/* With sys/ paths lead to the run directory also where the kernel has RDMA devices. */
+static int setup(void **state)
+{
+	char path[PATH_MAX];
+
+	(void)state;
+	if (!mkdtemp(run_dir) || setenv("URXE_DIR", run_dir, 1))
+		return -1;
+	snprintf(path, sizeof(path), "%s/sys", run_dir);
+	return mkdir(path, 0700);
+}
+
+static int teardown(void **state)
+{
+	char path[PATH_MAX];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/sys", run_dir);
+	return rmdir(path) || rmdir(run_dir);
+}
+
+static const char *const redirected[] = {"/sys/class/infiniband",
+					 "/sys/class/infiniband/",
+					 "/sys/class/infiniband/urxe0/ports/1",
+					 "/sys/class/infiniband_verbs",
+					 "/sys/class/infiniband_verbs/uverbs0/dev",
+					 "/sys/class/misc/rdma_cm/abi_version",
+					 "/dev/infiniband/uverbs1024",
+					 "/dev/infiniband/rdma_cm"};
+static const char *const left_alone[] = {"/dev/infiniband/uverbs0",   "/dev/infiniband/uverbs1025",
+					 "/sys/class/infiniband_mad", "/sys/class/infiniband2",
+					 "/sys/class/infini",         "/sys/class",
+					 "/dev/infinibands",          "/dev/null",
+					 "sys/class/infiniband",      ""};
+
+static void expect_redirected(const char *path)
+{
+	char buf[PATH_MAX], expected[PATH_MAX];
+
+	snprintf(expected, sizeof(expected), "%s%s", run_dir, path);
+	assert_string_equal(path_redirect(path, buf), expected);
+}
 
 static void paths_of_the_device_lead_to_the_daemon(void **state)
 {
 	char buf[PATH_MAX];
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const char *got = path_redirect(rows[i].path, buf);
-
-		if (rows[i].expected)
-			assert_string_equal(got, rows[i].expected);
-		else
-			assert_ptr_equal(got, rows[i].path);
-	}
+	for (size_t i = 0; i < sizeof(redirected) / sizeof(redirected[0]); i++)
+		expect_redirected(redirected[i]);
+	for (size_t i = 0; i < sizeof(left_alone) / sizeof(left_alone[0]); i++)
+		assert_ptr_equal(path_redirect(left_alone[i], buf), left_alone[i]);
 	assert_null(path_redirect(NULL, buf));
 }
 
@@ -61,13 +78,14 @@ static void redirects_the_directory_that_the_kernel_lacks(void **state)
 {
 	static const char *const paths[] = {"/dev/infiniband", "/dev/infiniband/"};
 	const bool exists = !access("/dev/infiniband", F_OK);
-	char buf[PATH_MAX], expected[PATH_MAX];
+	char buf[PATH_MAX];
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		snprintf(expected, sizeof(expected), "%s%s", exists ? "" : "/run/x", paths[i]);
-		assert_string_equal(path_redirect(paths[i], buf), expected);
-	}
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		if (exists)
+			assert_string_equal(path_redirect(paths[i], buf), paths[i]);
+		else
+			expect_redirected(paths[i]);
 }
 
 static void too_long_path_is_not_redirected(void **state)
@@ -101,6 +119,5 @@ int main(void)
 		cmocka_unit_test(device_nodes_are_recognized_by_path),
 	};
 
-	setenv("URXE_DIR", "/run/x", 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, setup, teardown);
 }
