@@ -102,8 +102,8 @@ struct requester {
 				 reference. urxe_state_save clears it */
 	uint32_t window;      /* packets that may be outstanding */
 	uint32_t window_mark; /* psn at the last loss, or when una last reached window_mark */
-	uint32_t asked;       /* missing responses before this PSN were requested again, and a
-				 request that was refused behind them */
+	uint32_t asked;       /* packets before this PSN whose responses are missing, or that the
+				 peer has refused, were sent again */
 	struct copy_proof copy;
 	struct repair repair;
 

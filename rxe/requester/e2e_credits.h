@@ -25,8 +25,9 @@ bool credit_take_more(struct urxe_qp *qp, uint8_t code, bool refused);
 /*
  * Whether the next packet of the request may be sent. Without a credit, the first packet is sent
  * when all earlier ones are acknowledged: the peer accepts it, or answers with an RNR NAK. The
- * other packets follow after its acknowledgement. The first credits of a peer stop the requester
- * only behind a packet that asks for an acknowledgement, as window_allows does.
+ * other packets follow after its acknowledgement. If the newest packet has not asked for an
+ * acknowledgement, because the peer's first credits came after it, one more packet is sent without
+ * a credit, and asks for one: else only a probe would end the wait.
  */
 bool credit_allows(const struct urxe_qp *qp, const struct send_wqe *wqe);
 /* Whether the requester has to stop after this packet of request `cur` for want of credits; `last`:

@@ -56,11 +56,13 @@ void retransmit_end_rnr_wait(struct urxe_qp *qp);
  */
 bool retransmit_missing(struct urxe_qp *qp);
 /*
- * Called after retransmit_missing: a NAK names req.acked, so the peer has executed the requests
- * before it, whose responses are missing. Sends all from the first missing response to the refused
- * packet again, once and at once, and also the following packets unless the peer has kept these.
- * The peer repeats its NAK, if it has to, behind the responses. No effect with go-back-N, because
- * retransmit_missing repeats the packets.
+ * Call it after retransmit_missing, for an RNR NAK or a sequence NAK of req.acked: the peer has
+ * executed the requests before req.acked, whose responses are missing. Sends all from the first
+ * missing response to the refused packet again, at once, except packets before req.asked, which
+ * were sent again already. Sends also the following packets unless the peer has kept these. Uses up
+ * no retry, and does not wait for the RNR timer: if the peer still refuses the packet, its next NAK
+ * comes behind the responses. No effect with go-back-N, because retransmit_missing repeats the
+ * packets.
  */
 void retransmit_refused(struct urxe_qp *qp);
 /* An ACK arrived; called after retransmit_progress. If the ACK covers only the packets of a
@@ -91,9 +93,12 @@ void retransmit_peer_announced(struct urxe_qp *qp);
  */
 void retransmit_after_absence(struct urxe_qp *qp);
 
-/* The requester waits until all packets before `end`, the first PSN of a request, are acknowledged.
- * Sends the last of them again, with AckReq, unless it is the newest packet and has asked for an
- * acknowledgement. */
+/*
+ * For a requester that sends nothing new until all packets before `end` are acknowledged; `end` is
+ * req.psn, or the first PSN of a request. Sends the last of these packets again, with AckReq. No
+ * effect if they are acknowledged, if that packet is the newest one and has asked for an
+ * acknowledgement, and during an RNR wait or another retransmission.
+ */
 void retransmit_for_ack(struct urxe_qp *qp, uint32_t end);
 
 /* The QP's retry timer (urxe_qp.timer) has fallen due: ends the RNR wait, asks for missing

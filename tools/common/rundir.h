@@ -68,9 +68,10 @@ bool rundir_is_lost(const char *path);
 int rundir_remove(const char *path, const char *name);
 
 /*
- * Removes the lock file and the PID file, and closes lock_fd; beside sys/ the lock file stays. If
- * `own`, also removes the directory if it is empty, and then its parent, if that is empty and its
- * name begins with "urxe".
+ * Removes the PID file, and closes lock_fd. Removes the lock file, too, unless the directory has
+ * sys/: by the lock file the next daemon knows that a daemon has written sys/. If `own`, also
+ * removes the directory if it is empty, and then its parent, if that is empty and its name begins
+ * with "urxe".
  */
 void rundir_release(const char *path, int lock_fd, bool own);
 

@@ -397,9 +397,9 @@ static void take_over_tree(const struct tree *t, const char *run_dir, const stru
 
 /*
  * libibverbs takes a device for a new one if its directory has another modification time, and
- * librdmacm then closes its context of the old one. So the time is made from what names the
- * device: a program meets the same device at the next daemon. libibverbs finds a new device only by
- * the files of its character device, which come later.
+ * librdmacm then closes its context of the old one. So the time is derived from the node GUID and
+ * the device name: a program meets the same device at the next daemon. libibverbs finds a new
+ * device only by the files of its character device, which come later.
  */
 static void set_time(struct tree *t, const struct host *host)
 {

@@ -243,9 +243,10 @@ static inline void adapter_unlock(void)
 }
 
 /*
- * Generation of the device for libibverbs: a program that lists the devices while its device is
- * dead finds a new one in its place. adapter_note_death tells that the device has died, or that the
- * process attaches again. Both functions: any thread, no lock.
+ * adapter_note_death tells that the device has died (`dead` true), or that the process attaches
+ * again. adapter_list_generation returns the device's generation, at first 0, for a program that
+ * lists the devices. Its first call while the device is dead adds 1: libibverbs finds a new device
+ * in the place of the dead one. Both functions: any thread, no lock.
  */
 void adapter_note_death(bool dead);
 uint32_t adapter_list_generation(void);

@@ -32,17 +32,20 @@ static inline bool path_may_be_watched(const char *path)
 
 /*
  * Redirects infiniband, infiniband_verbs and misc/rdma_cm below /sys/class, and /dev/infiniband;
- * not the uverbs nodes of another device, nor a /dev/infiniband that the kernel has. While the run
- * directory has no sys/, nothing that the kernel has is redirected. The path to use instead of
- * `path`: `path` itself, or its counterpart in the run directory, written to buf. A result longer
+ * not the uverbs nodes of another device. If the kernel has /dev/infiniband, redirects there only
+ * rdma_cm and the device's uverbs node. While the run directory has no sys/, does not redirect
+ * those of these directories and nodes that the kernel has, nor any path in them.
+ * Returns `path` itself, or its counterpart in the run directory, written to buf. A result longer
  * than PATH_MAX is not redirected: no such file exists.
  */
 const char *path_redirect(const char *path, char buf[PATH_MAX]);
 
 /*
- * For the stat family: the device's generation (adapter_list_generation) if the path is its
- * directory in /sys/class/infiniband; else 0. libibverbs takes a device whose directory has another
- * modification time for a new one.
+ * For stat(2) and lstat(2), the nanoseconds to add to the modification time of `path`: the device's
+ * generation if the path is the device's directory in /sys/class/infiniband; else 0, also for a
+ * device of the kernel. The call for that directory counts as a listing of the devices
+ * (adapter_list_generation). libibverbs takes a device whose directory has another modification
+ * time for a new one.
  */
 uint32_t path_device_generation(const char *path);
 

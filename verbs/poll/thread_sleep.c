@@ -171,8 +171,9 @@ static void drain_eventfd(const struct pollfd *pfd)
 }
 
 /*
- * Whether ppoll(2) would return at once for ever. The end of the connection to the daemon ends the
- * watch of its descriptors.
+ * Whether ppoll(2) would return at once for ever, because the program has closed a descriptor. Not
+ * if that is the connection to the daemon: the engine then takes the daemon for ended, and no
+ * longer watches its descriptors.
  */
 static bool watches_closed(const struct thread_sleep *sleep)
 {

@@ -67,8 +67,9 @@
 	X(__sysv_signal)          \
 	X(__register_atfork)
 
-/* Not in libc's headers: what pthread_atfork(3) calls. `library` is the caller's; NULL: one that
- * the process keeps loaded. */
+/* pthread_atfork(3) calls this function of libc, which libc's headers do not declare. `library` is
+ * the __dso_handle of the calling library; NULL: a library that the process never unloads. Returns
+ * 0 or a positive errno value. */
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
 		      void *library);
 
@@ -80,9 +81,10 @@ extern void *real_functions[REAL_COUNT] __attribute__((visibility("hidden")));
 void *real_resolve(enum real_function function);
 
 /*
- * For the constructor of this library. A call of dlsym() later could wait for ever for the dynamic
- * linker's lock: its holder may be allocating, which maps memory with the allocator's lock held, or
- * may run a constructor that waits for the calling thread.
+ * Resolves all functions; those that this libc lacks stay NULL. The constructor of this library
+ * calls it, because a later dlsym() could wait for ever for the dynamic linker's lock: the holder
+ * of that lock may wait for the allocator's lock, with which the calling thread maps memory; or the
+ * holder runs a constructor that waits for the calling thread.
  */
 void real_resolve_all(void);
 
@@ -92,8 +94,8 @@ static inline void *real_known(enum real_function function)
 	return __atomic_load_n(&real_functions[function], __ATOMIC_RELAXED);
 }
 
-/* libc's function. Resolves it if the constructor of another library calls it before the
- * constructor of this library runs. */
+/* libc's function. Resolves the function if the constructor of another library calls it before the
+ * constructor of this library runs. Ends the process if this libc lacks the function. */
 static inline void *real_get(enum real_function function)
 {
 	void *f = real_known(function);

@@ -19,14 +19,14 @@
 #define IPV4_FRAGMENT 0x3fff
 /* Rounds of pvrdma_output whose frames may all be for the device itself. */
 #define LOOPBACK_ROUNDS 64
-/* Frames of a call of the engine for a QP that ends, if the first frame of the QP was not its
- * acknowledgement: a request may go before it. */
+/* Frames that one urxe_output may build for a QP that ends. The first call may build one, usually
+ * the acknowledgement; each later call two, because a request may go before the acknowledgement. */
 #define STAGED_BURST  2
 #define STAGED_ROUNDS 32
 /* All QPs may end before frames can leave. */
 #define STAGED_MAX (STAGED_BURST * PV_MAX_QP)
-/* Longer than an acknowledgement with any headers, bytes. Such frames of all QPs together are few,
- * because kept frames do not count for PV_MEMORY_MAX. */
+/* Bytes; an acknowledgement with any headers is not longer. All QPs together may keep only
+ * STAGED_LONG_MAX longer frames, because kept frames do not count for PV_MEMORY_MAX. */
 #define STAGED_LONG     128
 #define STAGED_LONG_MAX 64
 

@@ -189,8 +189,9 @@ uint64_t pvrdma_next_deadline(const struct pvrdma *dev);
 void pvrdma_flush(struct pvrdma *dev);
 /*
  * Looks for doorbells in pvrdma_attr.uar. Looks in the rings of some queue pairs, others at each
- * call, for requests without a doorbell. Reports a link that has changed while the NIC was not
- * active. True: the caller has to call pvrdma_output and pvrdma_flush.
+ * call, for requests without a doorbell. Sends the driver an event with the link's state, if the
+ * driver knows another one and the NIC is active. True: the caller has to call pvrdma_output and
+ * pvrdma_flush.
  */
 bool pvrdma_poll(struct pvrdma *dev, uint64_t now);
 
@@ -210,8 +211,9 @@ void pvrdma_memory_removed(struct pvrdma *dev, uint64_t addr, uint64_t size);
  * dropped, and registers that need memory report EIO. The rights of peers to copy are withdrawn, as
  * by pvrdma_memory_removed. Queue pairs and regions that exist now exchange packets only, also
  * after the right returns, until a queue pair is modified or a region registered again. Queue pairs
- * that the HCA executes fail. A link that has changed meanwhile is reported when the right returns.
- * Completions of queues that lose memory meanwhile are lost.
+ * that the HCA executes fail. If the link has changed meanwhile, the driver gets the event of
+ * pvrdma_set_link when the right returns. Completions of queues that lose memory meanwhile are
+ * lost.
  */
 void pvrdma_set_bus_master(struct pvrdma *dev, bool on);
 
@@ -241,8 +243,9 @@ bool pvrdma_qp_is_of_program(const void *of);
 /* Marks all guest memory to which the HCA may write as changed, in the log of changed pages. */
 void pvrdma_report_hca_writes(struct pvrdma *dev);
 
-/* The link has gone up or down; it is up after creation. If the driver knows another state, the
- * driver gets an event while the NIC is active, but not before a paused device goes on. */
+/* Tells the device that the link has gone up or down; the link is up after creation. If the driver
+ * knows another state, the device sends the driver an event, as soon as the NIC is active, the
+ * driver permits access to memory, and the device is not paused (pvrdma_poll). */
 void pvrdma_set_link(struct pvrdma *dev, bool up);
 
 /* --- Live migration. The counters (pvrdma_counters) are not part of the saved state. */

@@ -161,8 +161,8 @@ struct pvrdma {
 	uint64_t now; /* the latest time that the caller has passed */
 	bool active;  /* the driver has activated the device: the engine exists */
 	bool link_up;
-	bool told_down;    /* the driver takes the link for down: by its last event, by a refused
-			      UNQUIESCE, or since ACTIVATE */
+	bool told_down;    /* the driver takes the link for down: the last event, a refused
+			      UNQUIESCE or the link at ACTIVATE has told it so */
 	bool no_master;    /* the driver permits no access to memory */
 	bool paused;       /* between pvrdma_pause, or pvrdma_restore, and pvrdma_resume */
 	bool hca_attached; /* the engine has `hca` */

@@ -57,8 +57,8 @@ static bool await_packet(int socket, uint64_t deadline)
 
 /* --- Connecting */
 
-/* Only root's daemon or this user's daemon gets the process's commands. Not geteuid(), which
- * fakeroot and the like replace. */
+/* Only root's daemon or this user's daemon gets the process's commands. The system call gives the
+ * real answer: fakeroot and the like replace geteuid(). */
 static bool is_trusted(int fd)
 {
 	struct ucred cred;

@@ -14,9 +14,9 @@
 
 struct rdmacm_file;
 
-/* Installs the handlers of fork, once for each process: before the program installs its own
- * (interpose/fork_calls.c), or when the program opens rdma_cm, before which they do nothing. Any
- * thread. */
+/* Installs the handlers of fork, once for each process. interpose/fork_calls.c calls it before the
+ * program installs its own handlers; else rdmacm_open does. The handlers do nothing before the
+ * program opens rdma_cm. Any thread. */
 void rdmacm_install_fork_handlers(void);
 
 /*

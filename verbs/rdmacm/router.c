@@ -259,10 +259,10 @@ static bool is_taken(int rc)
 }
 
 /*
- * Binds an ID to the wildcard address of both. First at the kernel: a refused ID stays as it was
- * there, so the program can bind it again. The kernel also chooses the port if the program leaves
- * it open; if a program has this port at the daemon, the daemon chooses another one, and the ID is
- * the daemon's alone if that is taken at the kernel.
+ * Binds an ID to the wildcard address of both. The kernel comes first: if it refuses, its ID stays
+ * unbound, so the program can bind the ID again. The kernel also chooses the port if the program
+ * leaves it open. If a program has the kernel's port at the daemon, the daemon chooses another
+ * port; if a program has the daemon's port at the kernel, the ID is the daemon's alone.
  */
 static int bind_wildcard(struct rdmacm_file *file, struct rdmacm_request *request,
 			 struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)

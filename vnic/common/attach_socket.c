@@ -26,7 +26,7 @@ int vnic_socket_address(const char *run_dir, struct sockaddr_un *address)
 
 /*
  * The kernel reports the listener's user: a daemon can read and change everything that its clients
- * send. Not geteuid(), which fakeroot and the like replace.
+ * send. The system call gives the real answer: fakeroot and the like replace geteuid().
  */
 static int check_listener(int fd)
 {

@@ -62,9 +62,9 @@ uint32_t netdev_mtu(const struct netdev *port);
 /*
  * on: the port receives, and wakes up for, frames to all addresses and of all EtherTypes, as a
  * bridge needs. Off: the port's usual filter again. Either call undoes netdev_exclude_qpns and
- * netdev_admit_qpns. 0, or a negative errno value; -EOPNOTSUPP: the kernel refused an af_packet or
- * af_xdp port its socket for such frames when the port was opened, and nothing changes. After
- * another error of a call with `on` the port has its usual filter.
+ * netdev_admit_qpns. Returns 0 or a negative errno value. -EOPNOTSUPP, with `on` only: an af_packet
+ * or af_xdp port lacks the socket for such frames, because the kernel refused the socket when the
+ * port was opened; nothing changes. After another error with `on` the port has its usual filter.
  */
 int netdev_set_promiscuous(struct netdev *port, bool on);
 /*

@@ -453,9 +453,10 @@ void urxe_qp_destroy(struct urxe_qp *qp);
 /*
  * Makes a delayed acknowledgement due, before the QP is destroyed, reset or failed and can send
  * nothing more. True: an acknowledgement is due, and the next urxe_output begins with this QP.
- * A CNP and the responses to earlier requests go before the acknowledgement, and a NAK replaces it.
- * If none of these is due, one request may go before it. While pacing holds a READ response,
- * the acknowledgement waits behind it, and urxe_output goes on with other QPs.
+ * A CNP and the responses to earlier requests go before the acknowledgement. A NAK that is due
+ * replaces the acknowledgement, or goes before it. If neither CNP, response nor NAK is due, one
+ * request may go before the acknowledgement. While pacing holds a READ response, the
+ * acknowledgement waits behind that response, and urxe_output goes on with other QPs.
  */
 bool urxe_qp_flush_acks(struct urxe_qp *qp);
 uint32_t urxe_qp_qpn(const struct urxe_qp *qp);

@@ -746,9 +746,9 @@ static void test_nak_before_a_late_response_repeats_once(void **state)
 }
 
 /*
- * The NAK behind the lost response of a READ made the requester repeat a second READ, which the peer
- * had not executed. If the response of that READ is lost, too, the next answer of the peer has to
- * cause a repetition, as the first one did.
+ * The NAK behind the lost response of a READ made the requester repeat a second READ, which the
+ * peer had not executed. If the response of that READ is lost, too, the next answer of the peer has
+ * to cause a repetition, as the first one did.
  */
 static void lose_second_response(bool refused)
 {

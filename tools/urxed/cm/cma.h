@@ -95,7 +95,8 @@ struct cma_id {
 			    */
 	uint8_t ack_timeout;
 	bool ack_timeout_set;
-	/* ack_timeout when the route was resolved, or that of the REQ, at least 1; 0 = none */
+	/* 4.096 us * 2^n. ack_timeout when the route was resolved, 0 = none; in an ID of a REQ the
+	 * local ACK timeout of the REQ, at least 1. */
 	uint8_t route_ack_timeout;
 	uint32_t qkey; /* UD: of the peer's SIDR_REP; 0 = none has come */
 	uint32_t psn;
@@ -175,9 +176,13 @@ struct cma_id *cma_find_id(const struct cma *cma, uint32_t number);
 int cma_bind(struct cma_id *id, const struct cma_addr *addr);
 /*
  * Resolves dst, from the ID's address. An ID that is not bound is bound to src first, or to the
- * wildcard if src is NULL. An event ADDR_RESOLVED or ADDR_ERROR follows. -ENETUNREACH: no route to
- * dst; -EINVAL: the ID's address is loopback, and dst another host; or the host no longer has the
- * ID's address.
+ * wildcard if src is NULL, with the errors of cma_bind. After 0 an event ADDR_RESOLVED or
+ * ADDR_ERROR follows, after timeout_ms milliseconds at the latest (-ETIMEDOUT).
+ * -ENETUNREACH: no route to dst, or one of the two addresses is IPv4 and the other IPv6.
+ * -EINVAL: the ID's address is loopback, and dst another host; the host no longer has the ID's
+ * address; the ID has another address family than dst, or is in another state.
+ * -ENODEV: dst has family AF_IB; or dst is the wildcard, and the host has no address.
+ * -ENOSPC: the user's quota of waiters is used up.
  */
 int cma_resolve_addr(struct cma_id *id, const struct cma_addr *src, const struct cma_addr *dst,
 		     uint32_t timeout_ms);
@@ -201,7 +206,8 @@ int cma_notify_established(struct cma_id *id);
 int cma_set_reuseaddr(struct cma_id *id, bool on);
 int cma_set_afonly(struct cma_id *id, bool on);
 
-/* The host's address of the ID; NULL: it has no device, or the host no longer has the address. */
+/* The host's address at the ID's sgid_index. NULL: the ID has no device, or the host no longer has
+ * the ID's address. For an ID that is bound to loopback, any address at that index counts. */
 const struct host_address *cma_own_address(const struct cma_id *id);
 /* The path of the ID's connection; without one, the path that cma_connect would use. */
 struct cm_path cma_path(const struct cma_id *id);
@@ -237,7 +243,7 @@ void cma_thaw(struct cma_id *id);
  * Resolves the next hop again, if the ID was restored or frozen while it waited for the next hop.
  */
 void cma_restart_resolve(struct cma_id *id);
-/* Ends resolutions that have timed out. */
+/* For cma_tick: ends resolutions that have timed out, with ADDR_ERROR and -ETIMEDOUT. */
 void cma_tick_resolve(struct cma *cma);
 /* Ends the ID's wait for its next hop; no event follows. */
 void cma_cancel_resolve(struct cma_id *id);

@@ -169,7 +169,7 @@ int cma_bind(struct cma_id *id, const struct cma_addr *addr)
 	return 0;
 }
 
-/* False: the destination is an IPv4 address, and that of the host IPv6. */
+/* False: the destination is an IPv4 address, and the host's address is an IPv6 address. */
 static bool fits_destination(const struct cma_id *id, const struct host_address *own)
 {
 	return !cma_addr_is_v4(&id->dst) || ip_is_v4(own->ip);
@@ -268,7 +268,8 @@ static const struct host_address *find_best_source(const struct cma_id *id)
 	return a && is_in_scope(id->cma->host, &id->dst, a) ? a : NULL;
 }
 
-/* Tries the source of the best route if it is in the destination's subnet, or if it is outside. */
+/* Tries the source of the best route: with `near` if that address is in the destination's subnet,
+ * else if it is outside. */
 static int resolve_from_best(struct cma_id *id, const struct host_address *best, bool near,
 			     const struct host_address **chosen)
 {
@@ -307,7 +308,7 @@ static void set_any_destination(struct cma_id *id, const struct host_address *ow
 		memcpy(id->dst.ip + IP_V4_BITS / 8, loopback, sizeof(loopback));
 }
 
-/* False: the ID is bound to an address of the other format than its destination has. */
+/* False: one of the ID's address and its destination is IPv4, and the other IPv6. */
 static bool is_bound_for_destination(const struct cma_id *id)
 {
 	const struct cma_addr *src = &id->src.addr, *dst = &id->dst;

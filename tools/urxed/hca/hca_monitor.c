@@ -77,7 +77,7 @@ static bool has_interface(const struct hca_list *list, const char *sys, const ch
 	return false;
 }
 
-/* Not by h->list: an interface that was renamed since the scan has its old name there. */
+/* Scans anew: h->list has the old name of an interface that was renamed since its scan. */
 bool hca_monitor_has_interface(const struct hca_monitor *h, const char *ifname)
 {
 	struct hca_list *list = h->wish.choice.mode == HCA_OFF ? NULL : malloc(sizeof(*list));

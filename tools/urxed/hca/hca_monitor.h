@@ -55,13 +55,14 @@ void hca_monitor_open(struct hca_monitor *h, const struct hca_choice *choice, co
 void hca_monitor_close(struct hca_monitor *h);
 
 /*
- * Whether a RoCE port belongs to the interface, or to one below it, as sysfs says now. Always false
- * with HCA_OFF.
+ * Scans sysfs: does a RoCE port belong to the interface, or to one below it? Always false with
+ * HCA_OFF; false if memory for the scan is lacking.
  */
 bool hca_monitor_has_interface(const struct hca_monitor *h, const char *ifname);
 
 /*
- * Names the kernel interface of uplink i; "" = it has none. A rename counts from the next scan on.
+ * Tells the name of the kernel's interface of uplink i; "" = the uplink has none. The next scan
+ * uses the name. No effect if i is HCA_UPLINKS or more.
  */
 void hca_monitor_set_uplink(struct hca_monitor *h, uint32_t i, const char *ifname);
 /* Chooses for the first time, and logs the choice. */

@@ -30,8 +30,8 @@ struct probe {
 
 /*
  * IPv4: an ARP request from address 0.0.0.0, so that no host learns the address (RFC 5227, 2.1.1).
- * IPv6: a neighbour solicitation from the MAC's link-local address. A bond's member sends it from
- * another MAC than that of the host, which switches must learn at the active member only.
+ * IPv6: a neighbour solicitation from the MAC's link-local address. A bond's member sends the probe
+ * from its own probe MAC: switches must learn the host's MAC at the active member only.
  */
 static void build_probe(struct probe *p)
 {

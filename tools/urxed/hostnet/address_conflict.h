@@ -12,10 +12,11 @@
 #define ADDRESS_CONFLICT_ERROR 256
 
 /*
- * Probes for the addresses of --address on kernel interfaces with a link, for a bond on those of
- * all its members; the kernel has probed for its own addresses. Takes half a second if such
- * addresses exist, and discards the frames that the uplinks receive meanwhile. -EADDRINUSE: `error`
- * names the address and its owner.
+ * Probes for each address of --address by the kernel interface of its uplink, for an address of a
+ * bond by the interfaces of all members; interfaces without a link are left out. The kernel has
+ * probed for its own addresses. Takes half a second if there is anything to probe, and discards the
+ * frames that these uplinks receive meanwhile. -EADDRINUSE: `error` names the address and its
+ * owner.
  */
 int address_conflict_probe(const struct host *h, struct uplink_set *uplinks,
 			   char error[ADDRESS_CONFLICT_ERROR]);

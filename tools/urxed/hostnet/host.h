@@ -162,7 +162,7 @@ bool host_same_subnet(const uint8_t a[16], const uint8_t b[16], uint8_t prefix_l
 /* Returns the address of an entry of the GID table; NULL: the entry is empty. */
 const struct host_address *host_address_by_gid(const struct host *h, uint32_t gid_index);
 
-/* Is this the address of an entry of the GID table? */
+/* Does entry gid_index of the GID table have the address `ip`? */
 bool host_has_gid(const struct host *h, uint32_t gid_index, const uint8_t ip[16]);
 
 /* The rate that the port reports: that of the HCA, else `rate`. */

@@ -364,7 +364,7 @@ static int resolve_on_link(struct neigh *n, const struct host_address *from, str
 		neigh_table_use(&n->table, e, n->now);
 		enter_probing(n, e);
 	} else if (e->state == NEIGH_INCOMPLETE && LIST_EMPTY(&e->waiters)) {
-		/* The entry may have been silent for long: w gets all tries. */
+		/* The neighbour may have been silent for long: w gets all tries. */
 		e->tries = 0;
 	}
 	return start_waiting(n, e, w);

@@ -59,7 +59,8 @@ struct neigh_waiter {
 	uint8_t ip[16];    /* of the next hop */
 	uint8_t hop_limit; /* of the kernel's route to the destination */
 	int ifindex;       /* interface on which the kernel resolves; 0 = neigh.c resolves */
-	bool permanent;    /* the kernel has a MAC of the next hop that it never checks */
+	bool permanent;    /* the kernel never checks its MAC of the next hop: NUD_PERMANENT or
+			      NUD_NOARP */
 };
 
 struct neigh_ops {
@@ -117,8 +118,10 @@ void neigh_fini(struct neigh *n);
 int neigh_resolve(struct neigh *n, uint64_t now, uid_t user, uint8_t sgid_index,
 		  const uint8_t dgid[16], struct neigh_waiter *w, struct vnic_next_hop *hop);
 /*
- * As neigh_resolve, but a silent next hop does not end the request: the next hop is solicited until
- * it answers or neigh_cancel. -EHOSTUNREACH as answer: other requests have displaced this one.
+ * As neigh_resolve, but a silent next hop does not end the request: neigh.c, or the kernel on its
+ * behalf, solicits the next hop until the next hop answers or the caller calls neigh_cancel. The
+ * answer -EHOSTUNREACH means that other requests have displaced this one, -ENETUNREACH that the
+ * host's address is gone (neigh_host_changed).
  */
 int neigh_resolve_persistently(struct neigh *n, uint64_t now, uid_t user, uint8_t sgid_index,
 			       const uint8_t dgid[16], struct neigh_waiter *w,
@@ -155,8 +158,9 @@ bool neigh_knows(struct neigh *n, uint64_t now, const uint8_t ip[16], uint16_t v
 
 /* --- For route.c. */
 /*
- * Handles the kernel's result for an entry; mac NULL: the neighbour is unreachable. A permanent MAC
- * needs no probes of the MAC before.
+ * Handles the kernel's result for an entry; mac NULL: the neighbour is unreachable, and persistent
+ * waiters go on waiting. A permanent MAC replaces the known MAC at once; before another MAC does
+ * so, neigh.c probes the station with the known MAC.
  */
 void neigh_kernel_answer(struct neigh *n, struct neigh_entry *e, const uint8_t *mac,
 			 bool permanent);

@@ -15,8 +15,9 @@
 #include "urxed/kernel/netlink.h"
 
 /*
- * How long an entry waits for the kernel's answer; then it asks again for persistent waiters. The
- * kernel gives up after 3 s by default, and a device process of a virtual machine waits for 5 s
+ * How long an entry waits for the kernel's answer. Then neigh.c ends the requests with
+ * -EHOSTUNREACH; for persistent waiters it asks the kernel again instead. The kernel gives up after
+ * 3 s by default, and a device process of a virtual machine waits for 5 s
  * (vnic/common/attach_socket.h).
  */
 #define ROUTE_TIMEOUT_NS 4000000000ull
@@ -30,15 +31,17 @@ struct route {
 /*
  * Finds the next hop to w->ip from the kernel's address `from`. With v1 only on-link destinations
  * are reachable, because RoCEv1 has no IP header to route. Sets w->ip, w->hop_limit and w->ifindex.
- * 0: hop has the MAC, and w->permanent is set; -EINPROGRESS: the kernel resolves, and
- * route_neigh_changed handles its answer; -ENETUNREACH, -EHOSTUNREACH: no next hop exists.
+ * 0: hop has the MAC, and w->permanent tells whether the kernel never checks it; -EINPROGRESS: the
+ * kernel resolves, and route_neigh_changed handles its answer; -ENETUNREACH, -EHOSTUNREACH: no next
+ * hop exists.
  */
 int route_resolve(struct route *r, const struct host_address *from, bool v1, struct neigh_waiter *w,
 		  struct vnic_next_hop *hop);
 
 /*
- * Makes the kernel resolve a neighbour, as a packet to it would (NTF_USE); route_neigh_changed
- * handles the answer. Returns a negative errno value if the kernel refuses.
+ * Makes the kernel resolve the neighbour `ip` on the interface, as a packet to that neighbour would
+ * (NTF_USE); route_neigh_changed handles the answer. Returns 0, or a negative errno value if the
+ * kernel refuses.
  */
 int route_solicit(struct route *r, int ifindex, const uint8_t ip[16]);
 

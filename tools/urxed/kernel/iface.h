@@ -33,7 +33,9 @@ struct iface_address {
 	int ifindex;
 	uint8_t ip[16];
 	uint8_t prefix_len; /* of the 128 bits */
-	bool tentative;     /* the kernel checks it for duplicates (RFC 4862, 5.4) */
+	/* The kernel checks the address for duplicates (RFC 4862, 5.4). False for an optimistic
+	 * address (RFC 4429), which hosts may use meanwhile. */
+	bool tentative;
 };
 
 struct iface_table {

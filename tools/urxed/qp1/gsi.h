@@ -95,8 +95,8 @@ void gsi_host_changed(struct gsi *g);
 void gsi_input(struct gsi *g, uint64_t now, const uint8_t *frame, uint32_t len);
 /*
  * Queues a MAD: for path->mac if path->has_mac, else for its next hop, once neigh.h has resolved
- * it. A MAD may be lost: the caller repeats requests. If the host no longer has path->sgid at the
- * index, the MAD is dropped.
+ * it. A MAD may be lost: the caller repeats requests. gsi_run drops the MAD if the host then no
+ * longer has the address path->sgid at path->sgid_index.
  */
 void gsi_send(struct gsi *g, uint64_t now, const struct cm_path *path,
 	      const uint8_t mad[CM_MAD_LEN]);
