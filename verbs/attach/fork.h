@@ -11,11 +11,7 @@
 #ifndef URXE_VERBS_ATTACH_FORK_H
 #define URXE_VERBS_ATTACH_FORK_H
 
-/* Installs the handlers of fork, once for each process: before the program installs its own
- * (interpose/fork_calls.c). They do nothing yet. Any thread. */
-void adapter_install_fork_handlers(void);
-/* When the process attaches: installs the handlers, unless they are installed, and makes them take
- * the locks. Any thread. */
+/* When the process attaches: makes the handlers of fork take the locks. Any thread. */
 void adapter_enable_fork_handlers(void);
 
 #endif

@@ -1,31 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The interposed function of libc that pthread_atfork(3) calls.
- *
- * fork() calls the handlers that were installed first last before the fork, and first after it. The
- * handlers of this library hold its locks in between. So they have to be installed before those of
- * the program, which may call verbs or wait for a thread that does, and after those of the
- * allocator, whose locks a holder of adapter.lock may need.
+ * The interposed function of libc that pthread_atfork(3) calls: the library's handlers have their
+ * place between those of the allocator and those of the program (process/fork_handlers.h).
  */
-#include <stdlib.h>
-
-#include "attach/fork.h"
+#include "process/defines_symbol.h"
+#include "process/fork_handlers.h"
 #include "process/libc_real.h"
-#include "process/same_library.h"
-#include "rdmacm/rdmacm.h"
 
-/* An allocator that locks nothing before fork needs no place. */
-static bool is_of_allocator(void (*prepare)(void))
+/* A program may have several allocators, such as a profiler that calls another one. */
+static bool is_of_allocator(void (*handler)(void))
 {
-	return same_library((void *)prepare, (void *)malloc);
+	return defines_symbol((void *)handler, "malloc");
 }
 
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
 		      void *library)
 {
-	if (!is_of_allocator(prepare)) {
-		adapter_install_fork_handlers();
-		rdmacm_install_fork_handlers();
-	}
-	return REAL(__register_atfork)(prepare, parent, child, library);
+	const bool of_allocator =
+		is_of_allocator(prepare) || is_of_allocator(parent) || is_of_allocator(child);
+	int rc;
+
+	if (!of_allocator)
+		fork_handlers_install();
+	rc = REAL(__register_atfork)(prepare, parent, child, library);
+	if (of_allocator)
+		fork_handlers_follow_allocator();
+	return rc;
 }

@@ -14,11 +14,6 @@
 
 struct rdmacm_file;
 
-/* Installs the handlers of fork, once for each process. interpose/fork_calls.c calls it before the
- * program installs its own handlers; else rdmacm_open does. The handlers do nothing before the
- * program opens rdma_cm. Any thread. */
-void rdmacm_install_fork_handlers(void);
-
 /*
  * Opens the device with open(2)'s flags: a descriptor, or a negative errno value. The descriptor is
  * readable while events can be fetched, so blocking reads, O_NONBLOCK, poll and epoll need no

@@ -11,8 +11,8 @@
 
 #include "engine/clock.h"
 #include "process/cancellation.h"
+#include "process/fork_handlers.h"
 #include "process/high_fd.h"
-#include "process/libc_real.h"
 #include "process/settings.h"
 #include "rdmacm/daemon_socket.h"
 #include "rdmacm/ids.h"
@@ -91,15 +91,11 @@ void rdmacm_unlock_both(struct rdmacm_file *a, struct rdmacm_file *b)
 /* Calls of fork within each other: a signal handler that interrupts fork may fork itself. Only the
  * outermost call takes rdmacm_files_lock. */
 static __thread unsigned int forks_within __attribute__((tls_model("initial-exec")));
-/* Until the program opens rdma_cm first, the handlers do nothing. */
-static atomic_bool fork_enabled;
 
 static void before_fork(void)
 {
 	sigset_t signals;
 
-	if (!fork_enabled)
-		return;
 	block_signals(&signals);
 	if (!forks_within++)
 		pthread_mutex_lock(&rdmacm_files_lock);
@@ -142,17 +138,7 @@ static void in_child(void)
 	cancellation_restore(cancel);
 }
 
-static void install_once(void)
-{
-	REAL(__register_atfork)(before_fork, end_fork, in_child, NULL);
-}
-
-void rdmacm_install_fork_handlers(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, install_once);
-}
+static const struct fork_handlers fork_handlers = {before_fork, end_fork, in_child};
 
 /* --- Closing */
 
@@ -276,9 +262,8 @@ int rdmacm_open_until(int flags, uint64_t deadline)
 	int fd = -1, rc;
 
 	settings_read();
-	rdmacm_install_fork_handlers();
+	fork_handlers_enable(FORK_RDMACM, &fork_handlers);
 	pthread_once(&once, fd_set_owner);
-	fork_enabled = true;
 	file = alloc_file();
 	if (!file)
 		return -ENOMEM;

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "process/defines_symbol.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdint.h>
+#include <string.h>
+
+/* The head of a section of type SHT_GNU_HASH. The Bloom filter follows, then the buckets, then the
+ * chains. */
+struct gnu_hash {
+	uint32_t n_buckets;
+	uint32_t first_symbol; /* the first one with an entry in the chains */
+	uint32_t bloom_words;
+	uint32_t bloom_shift;
+	ElfW(Addr) bloom[];
+};
+
+struct symbol_table {
+	const struct gnu_hash *hash; /* NULL: the file has none */
+	const ElfW(Sym) * symbols;
+	const char *names;
+};
+
+static struct symbol_table symbol_table_of(const ElfW(Dyn) * dynamic)
+{
+	struct symbol_table table = {0};
+
+	for (; dynamic->d_tag != DT_NULL; dynamic++)
+		if (dynamic->d_tag == DT_GNU_HASH)
+			table.hash = (const struct gnu_hash *)dynamic->d_un.d_ptr;
+		else if (dynamic->d_tag == DT_SYMTAB)
+			table.symbols = (const ElfW(Sym) *)dynamic->d_un.d_ptr;
+		else if (dynamic->d_tag == DT_STRTAB)
+			table.names = (const char *)dynamic->d_un.d_ptr;
+	return table;
+}
+
+static uint32_t hash_of(const char *name)
+{
+	uint32_t hash = 5381;
+
+	for (; *name; name++)
+		hash = hash * 33 + (unsigned char)*name;
+	return hash;
+}
+
+/* An undefined symbol with a value is the PLT entry of a program that takes the address of a
+ * library's function. */
+static bool has_definition(const struct symbol_table *table, const char *name)
+{
+	const struct gnu_hash *hash = table->hash;
+	const uint32_t *buckets = (const uint32_t *)&hash->bloom[hash->bloom_words];
+	const uint32_t *chains = buckets + hash->n_buckets;
+	uint32_t i = hash->n_buckets ? buckets[hash_of(name) % hash->n_buckets] : 0;
+	bool last = i < hash->first_symbol;
+
+	for (; !last; i++) {
+		if (table->symbols[i].st_shndx != SHN_UNDEF &&
+		    !strcmp(table->names + table->symbols[i].st_name, name))
+			return true;
+		last = chains[i - hash->first_symbol] & 1;
+	}
+	return false;
+}
+
+bool defines_symbol(void *address, const char *name)
+{
+	struct dl_find_object file;
+	struct symbol_table table;
+
+	if (_dl_find_object(address, &file))
+		return false;
+	table = symbol_table_of(file.dlfo_link_map->l_ld);
+	return table.hash && has_definition(&table, name);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The handlers of pthread_atfork(3) of this library.
+ *
+ * fork() calls the handlers that were installed first last before the fork, and first after it. The
+ * handlers of this library hold its locks in between. So they have to be installed before those of
+ * the program, which may call verbs or wait for a thread that does, and after those of the
+ * allocator, whose locks a holder of adapter.lock may need. An allocator may install its handlers
+ * after the program's first. Then the library installs its own once more; only those act that are
+ * the last when the program first opens a device or rdma_cm.
+ */
+#ifndef URXE_VERBS_PROCESS_FORK_HANDLERS_H
+#define URXE_VERBS_PROCESS_FORK_HANDLERS_H
+
+/* What fork() calls. It may call `in_parent` and `in_child` without `before`, if another thread
+ * enables the handlers meanwhile. */
+struct fork_handlers {
+	void (*before)(void);
+	void (*in_parent)(void);
+	void (*in_child)(void);
+};
+
+/* In the order of the calls after the fork; before it the order is the opposite. */
+enum fork_user { FORK_ADAPTER, FORK_RDMACM, FORK_USERS };
+
+/* Before the program installs handlers: installs this library's, if it has installed none. Any
+ * thread. */
+void fork_handlers_install(void);
+/* When an allocator has installed handlers: installs this library's behind them, if they may be
+ * needed there. Any thread. */
+void fork_handlers_follow_allocator(void);
+/* When the process attaches, or opens rdma_cm: fork() calls `handlers` from now on. Further calls
+ * for the same user change nothing. Any thread. */
+void fork_handlers_enable(enum fork_user user, const struct fork_handlers *handlers);
+
+#endif
