@@ -262,10 +262,11 @@ int engine_thread_start(void)
 	main_thread_watch();
 	adapter.due_events.release = due_events_release;
 	/* Signals are for the program's own threads. But the kernel kills a process that blocks the
-	 * SIGSYS by which a filter of seccomp traps a system call of this thread. */
+	 * SIGSYS by which a filter of seccomp traps a system call of this thread: it stays as the
+	 * program has it. */
 	sigfillset(&all);
 	sigdelset(&all, SIGSYS);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
+	pthread_sigmask(SIG_BLOCK, &all, &old);
 	/* A child that a signal handler has forked needs no thread. */
 	rc = adapter.lock.orphaned ? ECANCELED
 				   : pthread_create(&self->thread, NULL, run_thread, NULL);

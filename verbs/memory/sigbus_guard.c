@@ -281,13 +281,15 @@ static int take_signal(int number)
 	return 0;
 }
 
-/* All signals are blocked, because a handler might call sigaction, too. */
+/* Signals are blocked, because a handler might call sigaction, too. But the kernel kills a process
+ * that blocks the SIGSYS by which a filter of seccomp traps a system call. */
 static void lock_actions(sigset_t *old)
 {
 	sigset_t all;
 
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, old);
+	sigdelset(&all, SIGSYS);
+	pthread_sigmask(SIG_BLOCK, &all, old);
 	pthread_mutex_lock(&actions_lock);
 }
 

@@ -25,14 +25,14 @@ static pthread_mutex_t rdmacm_files_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(struct rdmacm_file *) first_file;
 
 /* All but the signal by which a filter of seccomp traps a system call: blocked, it kills the
- * process. */
+ * process. A program that has blocked it keeps it so. */
 static void block_signals(sigset_t *signals)
 {
 	sigset_t all;
 
 	sigfillset(&all);
 	sigdelset(&all, SIGSYS);
-	pthread_sigmask(SIG_SETMASK, &all, signals);
+	pthread_sigmask(SIG_BLOCK, &all, signals);
 }
 
 void rdmacm_lock_files(sigset_t *signals)
