@@ -144,15 +144,16 @@ static bool is_oldest_of_library(void)
 }
 
 /*
- * As the program's last thread would, if the threads of this library did not exist: signals that
- * the program blocks stay pending. So does a SIGXFSZ that the kernel has sent to this thread for a
- * write of the library.
+ * As the program's last thread would, if the threads of this library did not exist. Signals that
+ * are pending stay so: all threads of the program have blocked them, or it is a SIGXFSZ that the
+ * kernel has sent to this thread for a write of the library.
  */
 static _Noreturn void end_process(void)
 {
-	sigset_t signals = main_thread_signals;
+	sigset_t pending, signals;
 
-	sigaddset(&signals, SIGXFSZ);
+	sigpending(&pending);
+	sigorset(&signals, &main_thread_signals, &pending);
 	pthread_sigmask(SIG_SETMASK, &signals, NULL);
 	exit(0);
 }

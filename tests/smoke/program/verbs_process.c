@@ -809,10 +809,23 @@ static void check_gone(void)
 }
 
 static struct device of_threads;
+static bool worker_blocks; /* a signal that comes after the main thread's end */
+
+static void block_and_send(int number)
+{
+	sigset_t blocked;
+
+	sigemptyset(&blocked);
+	sigaddset(&blocked, number);
+	if (pthread_sigmask(SIG_BLOCK, &blocked, NULL) || kill(getpid(), number))
+		err(1, "no signal");
+}
 
 static void *work_for_main_thread(void *main_thread)
 {
 	pthread_join(*(pthread_t *)main_thread, NULL);
+	if (worker_blocks)
+		block_and_send(SIGUSR1);
 	work(&of_threads);
 	return NULL;
 }
@@ -839,12 +852,8 @@ static void check_last_thread(void)
 
 static void check_last_pending(void)
 {
-	sigset_t blocked;
-
-	sigemptyset(&blocked);
-	sigaddset(&blocked, SIGTERM);
-	if (pthread_sigmask(SIG_BLOCK, &blocked, NULL) || kill(getpid(), SIGTERM))
-		err(1, "no signal");
+	worker_blocks = true;
+	block_and_send(SIGTERM);
 	check_last_thread();
 }
 
