@@ -187,8 +187,8 @@ static bool watches_closed(const struct thread_sleep *sleep)
 
 /*
  * For a process whose RLIMIT_NOFILE is less than the number of descriptors, so that poll(2) refuses
- * them, or that has closed some of them. After 1 ms at most each of them counts as ready, but for
- * the daemon's end.
+ * them, or that has closed some of them. After 1 ms at most each of them counts as ready, also a
+ * closed one (POLLNVAL), but not the daemon's end.
  */
 static int sleep_unwatched(struct thread_sleep *sleep, uint64_t ns)
 {
@@ -197,9 +197,8 @@ static int sleep_unwatched(struct thread_sleep *sleep, uint64_t ns)
 
 	(void)ppoll(NULL, 0, &timeout, NULL);
 	for (nfds_t i = 0; i < sleep->n; i++)
-		sleep->fds[i].revents = sleep->fds[i].fd < 0 || is_closed(&sleep->fds[i])
-						? 0
-						: sleep->fds[i].events;
+		if (!is_closed(&sleep->fds[i]))
+			sleep->fds[i].revents = sleep->fds[i].fd < 0 ? 0 : sleep->fds[i].events;
 	if (recv(sleep->fds[WATCH_CTL].fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT))
 		sleep->fds[WATCH_CTL].revents = 0;
 	return (int)sleep->n;
