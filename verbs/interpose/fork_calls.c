@@ -8,13 +8,13 @@
 #include "process/libc_real.h"
 
 /* A program may have several allocators, such as a profiler that calls another one. */
-static bool is_of_allocator(void (*handler)(void))
+NOT_INSTRUMENTED static bool is_of_allocator(void (*handler)(void))
 {
 	return defines_symbol((void *)handler, "malloc");
 }
 
-int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
-		      void *library)
+NOT_INSTRUMENTED int __register_atfork(void (*prepare)(void), void (*parent)(void),
+				       void (*child)(void), void *library)
 {
 	const bool of_allocator =
 		is_of_allocator(prepare) || is_of_allocator(parent) || is_of_allocator(child);

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "process/libc_real.h"
+
 /* The head of a section of type SHT_GNU_HASH. The Bloom filter follows, then the buckets, then the
  * chains. */
 struct gnu_hash {
@@ -22,7 +24,7 @@ struct symbol_table {
 	const char *names;
 };
 
-static struct symbol_table symbol_table_of(const ElfW(Dyn) * dynamic)
+NOT_INSTRUMENTED static struct symbol_table symbol_table_of(const ElfW(Dyn) * dynamic)
 {
 	struct symbol_table table = {0};
 
@@ -36,7 +38,7 @@ static struct symbol_table symbol_table_of(const ElfW(Dyn) * dynamic)
 	return table;
 }
 
-static uint32_t hash_of(const char *name)
+NOT_INSTRUMENTED static uint32_t hash_of(const char *name)
 {
 	uint32_t hash = 5381;
 
@@ -47,7 +49,7 @@ static uint32_t hash_of(const char *name)
 
 /* An undefined symbol with a value is the PLT entry of a program that takes the address of a
  * library's function. */
-static bool has_definition(const struct symbol_table *table, const char *name)
+NOT_INSTRUMENTED static bool has_definition(const struct symbol_table *table, const char *name)
 {
 	const struct gnu_hash *hash = table->hash;
 	const uint32_t *buckets = (const uint32_t *)&hash->bloom[hash->bloom_words];
@@ -64,7 +66,7 @@ static bool has_definition(const struct symbol_table *table, const char *name)
 	return false;
 }
 
-bool defines_symbol(void *address, const char *name)
+NOT_INSTRUMENTED bool defines_symbol(void *address, const char *name)
 {
 	struct dl_find_object file;
 	struct symbol_table table;

@@ -98,7 +98,7 @@ void fork_handlers_install(void)
 }
 
 /* After the first opening, the program's handlers may be behind this library's for good. */
-void fork_handlers_follow_allocator(void)
+NOT_INSTRUMENTED void fork_handlers_follow_allocator(void)
 {
 	if (wanted && !acting)
 		want_set();

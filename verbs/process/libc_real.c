@@ -10,7 +10,7 @@ void *real_functions[REAL_COUNT];
 #define REAL_NAME(name) #name,
 static const char *const names[] = {REAL_LIST(REAL_NAME)};
 
-void *real_resolve(enum real_function function)
+NOT_INSTRUMENTED void *real_resolve(enum real_function function)
 {
 	void *f = dlsym(RTLD_NEXT, names[function]);
 

@@ -73,6 +73,10 @@
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
 		      void *library);
 
+/* For functions that __register_atfork calls: ThreadSanitizer's runtime calls it while the runtime
+ * starts, when instrumented code crashes. */
+#define NOT_INSTRUMENTED __attribute__((no_sanitize("thread")))
+
 #define REAL_ENUM(name) REAL_##name,
 enum real_function { REAL_LIST(REAL_ENUM) REAL_COUNT };
 
@@ -89,14 +93,14 @@ void *real_resolve(enum real_function function);
 void real_resolve_all(void);
 
 /* libc's function; NULL: it is not resolved yet, or this libc lacks it. */
-static inline void *real_known(enum real_function function)
+NOT_INSTRUMENTED static inline void *real_known(enum real_function function)
 {
 	return __atomic_load_n(&real_functions[function], __ATOMIC_RELAXED);
 }
 
 /* libc's function. Resolves the function if the constructor of another library calls it before the
  * constructor of this library runs. Ends the process if this libc lacks the function. */
-static inline void *real_get(enum real_function function)
+NOT_INSTRUMENTED static inline void *real_get(enum real_function function)
 {
 	void *f = real_known(function);
 
