@@ -24,18 +24,19 @@ struct symbol_table {
 	const char *names;
 };
 
-NOT_INSTRUMENTED static struct symbol_table symbol_table_of(const ElfW(Dyn) * dynamic)
+/* The dynamic linker makes addresses of the offsets in the dynamic section, unless the section is
+ * read-only (ld -z rodynamic). */
+NOT_INSTRUMENTED static const void *find_section(const struct dl_find_object *file,
+						 ElfW(Sxword) tag)
 {
-	struct symbol_table table = {0};
+	const ElfW(Dyn) *dynamic = file->dlfo_link_map->l_ld;
 
-	for (; dynamic->d_tag != DT_NULL; dynamic++)
-		if (dynamic->d_tag == DT_GNU_HASH)
-			table.hash = (const struct gnu_hash *)dynamic->d_un.d_ptr;
-		else if (dynamic->d_tag == DT_SYMTAB)
-			table.symbols = (const ElfW(Sym) *)dynamic->d_un.d_ptr;
-		else if (dynamic->d_tag == DT_STRTAB)
-			table.names = (const char *)dynamic->d_un.d_ptr;
-	return table;
+	while (dynamic->d_tag != tag)
+		if (dynamic++->d_tag == DT_NULL)
+			return NULL;
+	return (const void *)(dynamic->d_un.d_ptr < (uintptr_t)file->dlfo_map_start
+				      ? file->dlfo_link_map->l_addr + dynamic->d_un.d_ptr
+				      : dynamic->d_un.d_ptr);
 }
 
 NOT_INSTRUMENTED static uint32_t hash_of(const char *name)
@@ -73,6 +74,10 @@ NOT_INSTRUMENTED bool defines_symbol(void *address, const char *name)
 
 	if (_dl_find_object(address, &file))
 		return false;
-	table = symbol_table_of(file.dlfo_link_map->l_ld);
+	table = (struct symbol_table){
+		.hash = find_section(&file, DT_GNU_HASH),
+		.symbols = find_section(&file, DT_SYMTAB),
+		.names = find_section(&file, DT_STRTAB),
+	};
 	return table.hash && has_definition(&table, name);
 }
