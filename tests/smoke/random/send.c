@@ -209,8 +209,9 @@ static uint64_t make_remote(struct side *side, const struct message *m, uint32_t
 {
 	uint64_t addr = find_remote(side, m, rkey);
 
+	/* Not the low bits: a window whose last bind failed has the key of before. */
 	if (m->damage == WRONG_KEY)
-		*rkey ^= 1u << (m->value & 7);
+		*rkey ^= 1u << (4 + (m->value & 3));
 	if (is_atomic(m->opcode) && m->damage != UNALIGNED)
 		addr &= ~7ull;
 	return addr;
