@@ -108,7 +108,7 @@ static void run_becomes_its_packets(void **state)
 }
 
 /* READ responses and requests of a QP share a run, and have PSNs of two directions. */
-static void run_may_skip_psns(void **state)
+static void psns_of_a_run_need_not_be_consecutive(void **state)
 {
 	(void)state;
 	psn_step = 2;
@@ -161,7 +161,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(run_becomes_its_packets),
-		cmocka_unit_test(run_may_skip_psns),
+		cmocka_unit_test(psns_of_a_run_need_not_be_consecutive),
 		cmocka_unit_test(packet_is_no_run),
 		cmocka_unit_test(corrupt_run_has_wrong_icrc),
 	};

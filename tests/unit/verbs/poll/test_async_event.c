@@ -1,35 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Asynchronous events of queue pairs and CQs: when the program gets them. */
 #include <poll.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <linux/types.h>
-#include <rdma/ib_user_verbs.h>
-
-#include "loop_adapter.h"
+#include "loop_cq.h"
 #include "objects/comp_channel.h"
-#include "objects/uverbs_file.h"
 #include "queues/publish.h"
-#include "queues/verbs_cq.h"
 #include "queues/verbs_qp.h"
 
 #define MTU    1500
-#define MEMFD  (1u << 26)
 #define HANDLE 0x11u
 
 ssize_t __real_send(int socket, const void *buffer, size_t length, int flags);
 ssize_t __wrap_send(int socket, const void *buffer, size_t length, int flags);
 
-static struct vnic_loop *loop;
-static struct uverbs_file context;
-static int events, memfd;
-static struct cq cq;
+static struct loop_cq device;
+static int events;
 static struct rxe_queue_buf no_receives;
 /* `dirty`: nothing of the queue pair is published. */
 static struct qp qp = {
-	.object = {.type = OBJECT_QP, .file = &context},
+	.object = {.type = OBJECT_QP, .file = &device.context},
 	.recv.wq.ring.buf = &no_receives,
 	.dirty = true,
 };
@@ -37,26 +28,17 @@ static uint32_t visible; /* completions that the program found at the last event
 
 ssize_t __wrap_send(int socket, const void *buffer, size_t length, int flags)
 {
-	visible = queue_producer(&cq.ring);
+	visible = queue_producer(&device.cq.ring);
 	return __real_send(socket, buffer, length, flags);
 }
 
 static int setup(void **state)
 {
 	(void)state;
-	loop = loop_adapter_open(MTU);
-	memfd = memfd_create("rings", MFD_CLOEXEC);
-	assert_int_equal(ftruncate(memfd, MEMFD), 0);
-	context = (struct uverbs_file){.live = true, .queues = {.top = MEMFD}};
+	loop_cq_open(&device, MTU, 1, HANDLE);
 	assert_int_equal(comp_channel_create(sizeof(struct comp_channel_event), true, NULL,
-					     &context.async, &events),
+					     &device.context.async, &events),
 			 0);
-	cq = (struct cq){
-		.object = {.type = OBJECT_CQ, .user_handle = HANDLE, .file = &context},
-	};
-	assert_int_equal(
-		queue_create(&cq.ring, &context.queues, memfd, 1, sizeof(struct ib_uverbs_wc)), 0);
-	assert_int_equal(urxe_cq_create(adapter.dev, &cq, &cq.cq), 0);
 	return 0;
 }
 
@@ -64,13 +46,9 @@ static int teardown(void **state)
 {
 	(void)state;
 	urxe_qp_destroy(qp.qp);
-	urxe_cq_destroy(cq.cq);
-	queue_destroy(&cq.ring, &context.queues);
-	ring_space_close(&context.queues);
-	close(memfd);
 	fd_remove(events);
 	close(events);
-	loop_adapter_close(loop);
+	loop_cq_close(&device);
 	return 0;
 }
 
@@ -82,8 +60,8 @@ static void create_qp(void)
 		.ctx = &qp,
 		.type = URXE_QPT_UD,
 		.qpn = 0x100,
-		.send_cq = cq.cq,
-		.recv_cq = cq.cq,
+		.send_cq = device.cq.cq,
+		.recv_cq = device.cq.cq,
 		.cap = {.max_send_wr = 1, .max_recv_wr = 16},
 	};
 	const struct urxe_recv_wr wr = {.wr_id = 1};
@@ -93,7 +71,7 @@ static void create_qp(void)
 		urxe_qp_modify(qp.qp, 0, &attr,
 			       URXE_QP_STATE | URXE_QP_PKEY_INDEX | URXE_QP_PORT | URXE_QP_QKEY),
 		0);
-	for (uint32_t i = 0; i <= queue_capacity(&cq.ring); i++)
+	for (uint32_t i = 0; i <= queue_capacity(&device.cq.ring); i++)
 		assert_int_equal(urxe_post_recv(urxe_qp_rq(qp.qp), &wr), 0);
 }
 
@@ -119,7 +97,7 @@ static void an_event_comes_after_the_completions_before_it(void **state)
 	assert_int_equal(recv(events, &event, sizeof(event), MSG_DONTWAIT), sizeof(event));
 	assert_int_equal(event.type, URXE_ASYNC_CQ_ERR);
 	assert_int_equal(event.element, HANDLE);
-	assert_int_equal(visible, queue_capacity(&cq.ring));
+	assert_int_equal(visible, queue_capacity(&device.cq.ring));
 	assert_int_equal(recv(events, &event, sizeof(event), MSG_DONTWAIT), -1);
 	assert_true(LIST_EMPTY(&adapter.waiting_channels));
 }
@@ -133,7 +111,8 @@ static void an_event_that_is_not_sent_yet_can_be_withdrawn(void **state)
 	create_qp();
 	adapter_lock();
 	fail_qp();
-	assert_int_equal(comp_channel_withdraw(context.async, HANDLE, cq.async_events), 0);
+	assert_int_equal(
+		comp_channel_withdraw(device.context.async, HANDLE, device.cq.async_events), 0);
 	adapter_publish();
 	adapter_unlock();
 	assert_int_equal(recv(events, &event, sizeof(event), MSG_DONTWAIT), -1);

@@ -1,22 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The order in which a run of the engine shows its results to the program and to peers. */
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <linux/types.h>
-#include <rdma/ib_user_verbs.h>
-
 #include <rxe/opcode.h>
 
 #include "craft.h"
-#include "loop_adapter.h"
-#include "objects/uverbs_file.h"
+#include "loop_cq.h"
 #include "poll/engine_run.h"
-#include "queues/verbs_cq.h"
 #include "queues/verbs_qp.h"
 
 #define MTU      1500
-#define MEMFD    (1u << 26)
 #define QPN      0x100
 #define PEER_QPN 0x200
 #define PSN      7
@@ -26,13 +17,10 @@ void __wrap_vnic_driver_rx_release(struct vnic_driver *nic, uint32_t n);
 bool __real_tx_send(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint32_t n);
 bool __wrap_tx_send(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint32_t n);
 
-static struct vnic_loop *loop;
-static struct uverbs_file context;
-static int memfd;
-static struct cq cq;
+static struct loop_cq device;
 static struct rxe_queue_buf no_receives;
 static struct qp qp = {
-	.object = {.type = OBJECT_QP, .file = &context},
+	.object = {.type = OBJECT_QP, .file = &device.context},
 	.recv.wq.ring.buf = &no_receives,
 	.dirty = true,
 };
@@ -62,17 +50,9 @@ bool __wrap_tx_send(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint
 	for (uint32_t i = 0; i < n; i++)
 		if (frames[i].acknowledges) {
 			acks++;
-			visible = queue_producer(&cq.ring);
+			visible = queue_producer(&device.cq.ring);
 		}
 	return __real_tx_send(tx, now, frames, n);
-}
-
-static void create_cq(void)
-{
-	cq = (struct cq){.object = {.type = OBJECT_CQ, .file = &context}};
-	assert_int_equal(
-		queue_create(&cq.ring, &context.queues, memfd, 4, sizeof(struct ib_uverbs_wc)), 0);
-	assert_int_equal(urxe_cq_create(adapter.dev, &cq, &cq.cq), 0);
 }
 
 /* A queue pair that is ready to receive, with a receive request for a message without data. */
@@ -82,8 +62,8 @@ static void create_qp(void)
 		.ctx = &qp,
 		.type = URXE_QPT_RC,
 		.qpn = QPN,
-		.send_cq = cq.cq,
-		.recv_cq = cq.cq,
+		.send_cq = device.cq.cq,
+		.recv_cq = device.cq.cq,
 		.cap = {.max_send_wr = 1, .max_recv_wr = 1},
 	};
 	const struct urxe_gid gid = craft_gid(URXE_NET_IPV4, 1);
@@ -115,11 +95,7 @@ static void create_qp(void)
 static int setup(void **state)
 {
 	(void)state;
-	loop = loop_adapter_open(MTU);
-	memfd = memfd_create("rings", MFD_CLOEXEC);
-	assert_int_equal(ftruncate(memfd, MEMFD), 0);
-	context = (struct uverbs_file){.live = true, .queues = {.top = MEMFD}};
-	create_cq();
+	loop_cq_open(&device, MTU, 4, 0);
 	create_qp();
 	acks = 0;
 	visible = 0;
@@ -130,11 +106,7 @@ static int teardown(void **state)
 {
 	(void)state;
 	urxe_qp_destroy(qp.qp);
-	urxe_cq_destroy(cq.cq);
-	queue_destroy(&cq.ring, &context.queues);
-	ring_space_close(&context.queues);
-	close(memfd);
-	loop_adapter_close(loop);
+	loop_cq_close(&device);
 	return 0;
 }
 

@@ -686,17 +686,25 @@ static void weak_advertisement_claims_nothing(void **state)
 	assert_int_equal(w.sent, 0);
 }
 
-/* The kernel says that the MAC has changed: the station that had the address is asked first. */
-static void move_that_the_kernel_reports_is_checked(void **state)
+/* An entry of the peer, which the kernel resolves. */
+static struct neigh_entry *ask_kernel(void)
 {
 	const struct neigh_key key = {.ip = {[10] = 0xff, 0xff, 192, 0, 2, 9},
 				      .resolver = NEIGH_BY_KERNEL};
 	struct neigh_entry *e = &w.neigh.table.entries[7];
 
-	(void)state;
 	w.neigh.now = T0;
 	neigh_table_fill(&w.neigh.table, e, &key, 0, NEIGH_INCOMPLETE);
 	e->from = w.host.addresses[1];
+	return e;
+}
+
+/* The kernel says that the MAC has changed: the station that had the address is asked first. */
+static void move_that_the_kernel_reports_is_checked(void **state)
+{
+	struct neigh_entry *e = ask_kernel();
+
+	(void)state;
 	neigh_kernel_answer(&w.neigh, e, peer_mac, false);
 	assert_int_equal(e->state, NEIGH_REACHABLE);
 	assert_int_equal(w.sent, 0);
@@ -720,14 +728,9 @@ static void move_that_the_kernel_reports_is_checked(void **state)
 /* An administrator has set it, though the station that was known before still answers. */
 static void permanent_mac_of_the_kernel_needs_no_check(void **state)
 {
-	const struct neigh_key key = {.ip = {[10] = 0xff, 0xff, 192, 0, 2, 9},
-				      .resolver = NEIGH_BY_KERNEL};
-	struct neigh_entry *e = &w.neigh.table.entries[7];
+	struct neigh_entry *e = ask_kernel();
 
 	(void)state;
-	w.neigh.now = T0;
-	neigh_table_fill(&w.neigh.table, e, &key, 0, NEIGH_INCOMPLETE);
-	e->from = w.host.addresses[1];
 	for (int probing = 0; probing <= 1; probing++) {
 		neigh_kernel_answer(&w.neigh, e, peer_mac, true);
 		assert_memory_equal(e->mac, peer_mac, 6);
