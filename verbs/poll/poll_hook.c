@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "poll/poll_hook.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stddef.h>
 
@@ -11,7 +12,6 @@
 #include "memory/uaccess.h"
 #include "objects/uverbs_file.h"
 #include "poll/polling.h"
-#include "process/same_library.h"
 #include "queues/verbs_cq.h"
 
 static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
@@ -148,7 +148,19 @@ void poll_hook_install(struct uverbs_file *file, int fd, uint64_t user_handle)
 	uaccess_write(at + offsetof(struct ibv_context, ops.poll_cq), &hook, sizeof(hook));
 }
 
-/* A function of an ibv_cq_ex counts only if it is of the library that poll_cq is of. */
+/*
+ * A function of an ibv_cq_ex counts only if it is of the library that poll_cq is of. Not dladdr():
+ * the caller holds adapter.lock, and the holder of the dynamic linker's lock may wait for it, in a
+ * constructor that makes a verbs call.
+ */
+static bool same_library(void *a, void *b)
+{
+	struct dl_find_object of_a, of_b;
+
+	return !_dl_find_object(a, &of_a) && !_dl_find_object(b, &of_b) &&
+	       of_a.dlfo_map_start == of_b.dlfo_map_start;
+}
+
 bool poll_hook_is_installed(const struct uverbs_file *file, uint64_t user_handle)
 {
 	struct ibv_context context;
