@@ -179,8 +179,9 @@ int cma_bind(struct cma_id *id, const struct cma_addr *addr);
  * wildcard if src is NULL, with the errors of cma_bind. After 0 an event ADDR_RESOLVED or
  * ADDR_ERROR follows, after timeout_ms milliseconds at the latest (-ETIMEDOUT).
  * -ENETUNREACH: no route to dst, or one of the two addresses is IPv4 and the other IPv6.
- * -EINVAL: the ID's address is loopback, and dst another host; the host no longer has the ID's
- * address; the ID has another address family than dst, or is in another state.
+ * -EINVAL: the ID's address is loopback, and dst another host's (a multicast group is allowed); the
+ * host no longer has the ID's address; the ID has another address family than dst, or is in another
+ * state.
  * -ENODEV: dst has family AF_IB; or dst is the wildcard, and the host has no address.
  * -ENOSPC: the user's quota of waiters is used up.
  */

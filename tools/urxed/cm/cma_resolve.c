@@ -320,7 +320,7 @@ static bool is_bound_for_destination(const struct cma_id *id)
 /*
  * Sets sgid_index, which becomes the source if the next hop is resolved. -EINVAL: the source is
  * loopback, and the destination another host; or the host no longer has the source. -ENETUNREACH:
- * no route.
+ * no route. From loopback to a multicast group, packets carry the host's own address.
  */
 static int resolve_next_hop(struct cma_id *id)
 {
@@ -344,7 +344,7 @@ static int resolve_next_hop(struct cma_id *id)
 			set_any_destination(id, own);
 		else if (!cma_addr_is_loopback(&id->dst))
 			memcpy(id->peer, id->dst.ip, sizeof(id->peer));
-	} else if (cma_addr_is_loopback(&id->src.addr)) {
+	} else if (cma_addr_is_loopback(&id->src.addr) && !cma_addr_is_multicast(&id->dst)) {
 		return -EINVAL;
 	} else {
 		memcpy(id->peer, id->dst.ip, sizeof(id->peer));

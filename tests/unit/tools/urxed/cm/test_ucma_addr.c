@@ -210,6 +210,17 @@ static void loopback_does_not_reach_other_hosts(void **state)
 	get_event(&a, CMA_ADDR_RESOLVED);
 }
 
+/* On a host without an interface of its own, programs name 127.0.0.1 and a group. */
+static void loopback_reaches_multicast_groups(void **state)
+{
+	uint32_t id = create(&a, RDMA_PS_UDP, 0xa);
+
+	(void)state;
+	assert_int_equal(bind_to(&a, id, INADDR_LOOPBACK, 0), 0);
+	assert_int_equal(resolve_ip(id, "230.0.0.1"), 0);
+	get_event(&a, CMA_ADDR_RESOLVED);
+}
+
 /* As in the kernel, the ID may use another source for the next destination. */
 static void failed_resolve_binds_to_no_source(void **state)
 {
@@ -507,6 +518,7 @@ int main(void)
 		TEST(query_returns_addresses_and_path),
 		TEST(resolve_without_route_fails_at_once),
 		TEST(loopback_does_not_reach_other_hosts),
+		TEST(loopback_reaches_multicast_groups),
 		TEST(failed_resolve_binds_to_no_source),
 		TEST(ipv4_loopback_works_with_ipv6_addresses_only),
 		TEST(lost_address_is_no_source),
