@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * ADVISE_MR, for ibv_advise_mr: the only command of the kernel's ioctl interface. All others make
- * rdma-core return to write().
- */
+/* ADVISE_MR, for ibv_advise_mr: prefetches the pages of on-demand regions. */
 #include <errno.h>
-#include <string.h>
 
 #include <infiniband/verbs.h>
 #include <rdma/ib_user_ioctl_cmds.h>
@@ -17,15 +13,7 @@
 #include "objects/uverbs_file.h"
 #include "objects/verbs_mr.h"
 #include "objects/verbs_pd.h"
-#include "uverbs/uverbs.h"
 #include "uverbs/uverbs_command.h"
-
-#define ATTRS 4
-
-struct advice {
-	struct ib_uverbs_attr by_id[ATTRS]; /* len 0 and data 0: missing */
-	struct ib_uverbs_ioctl_hdr hdr;     /* last, because it ends with an array without size */
-};
 
 /* Linux' rxe and mlx5 take these three. */
 static bool is_known(uint64_t advice)
@@ -33,23 +21,6 @@ static bool is_known(uint64_t advice)
 	return advice == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH ||
 	       advice == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_WRITE ||
 	       advice == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT;
-}
-
-static int read_attrs(struct advice *advice, uint64_t address)
-{
-	struct ib_uverbs_attr attrs[ATTRS];
-	uint32_t n = advice->hdr.num_attrs;
-	int rc;
-
-	if (n > ATTRS || advice->hdr.length != sizeof(advice->hdr) + n * sizeof(attrs[0]))
-		return -EINVAL;
-	rc = uaccess_read(attrs, address + sizeof(advice->hdr), n * sizeof(attrs[0]));
-	for (uint32_t i = 0; !rc && i < n; i++) {
-		if (attrs[i].attr_id >= ATTRS)
-			return -EINVAL;
-		advice->by_id[attrs[i].attr_id] = attrs[i];
-	}
-	return rc;
 }
 
 static const struct mr *find_mr(const struct uverbs_file *file, uint32_t key)
@@ -90,60 +61,41 @@ static int locate_memory(const struct uverbs_file *file, uint32_t pd, bool write
 }
 
 /* The pages are populated without adapter.lock. */
-static int prefetch(struct uverbs_file *file, const struct advice *advice,
+static int prefetch(struct uverbs_file *file, const struct ib_uverbs_attr *attrs,
 		    const struct ibv_sge *sge)
 {
-	const uint64_t kind = advice->by_id[UVERBS_ATTR_ADVISE_MR_ADVICE].data;
-	bool writes = kind == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_WRITE;
+	const uint64_t advice = attrs[UVERBS_ATTR_ADVISE_MR_ADVICE].data;
+	bool writes = advice == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_WRITE;
 	uint64_t start = 0;
 	int rc = -EIO;
 
 	adapter_lock();
 	if (file->live && !adapter.dead)
-		rc = locate_memory(file,
-				   (uint32_t)advice->by_id[UVERBS_ATTR_ADVISE_MR_PD_HANDLE].data,
+		rc = locate_memory(file, (uint32_t)attrs[UVERBS_ATTR_ADVISE_MR_PD_HANDLE].data,
 				   writes, sge, &start);
 	adapter_unlock();
 	/* Without page faults, nothing is to be done: the engine has no translations of its own. */
-	if (rc || kind == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT || !sge->length)
+	if (rc || advice == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT || !sge->length)
 		return rc;
 	return uaccess_populate(start, sge->length, writes);
 }
 
-static int advise(struct uverbs_file *file, const struct advice *advice)
+int cmd_advise_mr(struct uverbs_file *file, const struct ib_uverbs_attr *attrs)
 {
-	const struct ib_uverbs_attr *list = &advice->by_id[UVERBS_ATTR_ADVISE_MR_SGE_LIST];
-	const uint64_t flags = advice->by_id[UVERBS_ATTR_ADVISE_MR_FLAGS].data;
+	const struct ib_uverbs_attr *list = &attrs[UVERBS_ATTR_ADVISE_MR_SGE_LIST];
+	const uint64_t flags = attrs[UVERBS_ATTR_ADVISE_MR_FLAGS].data;
 	struct ibv_sge sge;
 	int rc = 0;
 
 	if (!list->len || list->len % sizeof(sge) ||
 	    flags & ~(uint64_t)IB_UVERBS_ADVISE_MR_FLAG_FLUSH)
 		return -EINVAL;
-	if (!is_known(advice->by_id[UVERBS_ATTR_ADVISE_MR_ADVICE].data))
+	if (!is_known(attrs[UVERBS_ATTR_ADVISE_MR_ADVICE].data))
 		return -EOPNOTSUPP;
 	for (uint32_t at = 0; !rc && at < list->len; at += sizeof(sge)) {
 		rc = uaccess_read(&sge, list->data + at, sizeof(sge));
 		if (!rc)
-			rc = prefetch(file, advice, &sge);
+			rc = prefetch(file, attrs, &sge);
 	}
 	return rc;
-}
-
-int uverbs_ioctl(struct uverbs_file *file, const void *arg)
-{
-	struct advice advice = {0};
-	int rc = uaccess_read(&advice.hdr, (uintptr_t)arg, sizeof(advice.hdr));
-
-	if (!rc && (advice.hdr.object_id != UVERBS_OBJECT_MR ||
-		    advice.hdr.method_id != UVERBS_METHOD_ADVISE_MR))
-		rc = -ENOTTY;
-	if (!rc)
-		rc = read_attrs(&advice, (uintptr_t)arg);
-	if (!rc)
-		rc = advise(file, &advice);
-	if (!rc)
-		return 0;
-	errno = -rc;
-	return -1;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * write(2) and ioctl(2) on an open uverbs device, as the kernel's ib_uverbs module handles it. For
- * interpose/fd_calls.c.
+ * write(2) (uverbs.c) and ioctl(2) (uverbs_ioctl.c) on an open uverbs device, as the kernel's
+ * ib_uverbs module handles them. For interpose/fd_calls.c.
  */
 #ifndef URXE_VERBS_UVERBS_UVERBS_H
 #define URXE_VERBS_UVERBS_UVERBS_H

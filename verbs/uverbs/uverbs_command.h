@@ -18,6 +18,8 @@
 #include "objects/handle.h"
 #include "objects/uverbs_file.h"
 
+struct ib_uverbs_attr;
+
 struct command {
 	struct uverbs_file *file;
 	int fd; /* the context's memfd */
@@ -117,5 +119,11 @@ int cmd_create_srq(const struct command *c);
 int cmd_modify_srq(const struct command *c);
 int cmd_query_srq(const struct command *c);
 int cmd_destroy_srq(const struct command *c);
+
+/*
+ * A command of ioctl(2) instead of write(2): runs without adapter.lock. `attrs`: the attributes, by
+ * their IDs; len and data of a missing one are 0.
+ */
+int cmd_advise_mr(struct uverbs_file *file, const struct ib_uverbs_attr *attrs);
 
 #endif
