@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Detaches a forked child from the parent's adapter. The child has the parent's rings mapped, but
- * must not use them. It has no device until it opens one itself.
+ * The handlers of fork for the adapter: they take its locks before the fork, and detach the child
+ * from the parent's adapter. The child has the parent's rings mapped, but must not use them. It has
+ * no device until it opens one itself. process/fork_handlers.c calls the handlers.
  *
  * A signal handler may fork while its thread holds adapter.lock or waits for it. Then the handlers
  * of fork take no lock, because the thread would wait for itself. The child gets private memory in

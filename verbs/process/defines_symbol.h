@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Whether a loaded file defines a symbol, for interpose/fork_calls.c. */
+/* Whether a loaded file defines a symbol, for interpose/atfork_calls.c. */
 #ifndef URXE_VERBS_PROCESS_DEFINES_SYMBOL_H
 #define URXE_VERBS_PROCESS_DEFINES_SYMBOL_H
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The handlers of pthread_atfork(3) of this library.
+ * The handlers of pthread_atfork(3) of this library: when they are installed, and what they call.
+ * interpose/atfork_calls.c sees the program's calls of pthread_atfork; attach/fork.c and
+ * rdmacm/rdmacm_file.c have the functions that are called.
  *
  * Before it forks, fork() calls the handlers in the opposite order of their installation; after
  * it, in that order. The handlers of this library hold its locks in between. So they have to be
