@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-#include "urxed/hostnet/neigh_input.h"
+#include "urxed/hostnet/arp_nd.h"
 #include "urxed/hostnet/route.h"
 
 #define COUNTER_NAME(id, name, text) name,

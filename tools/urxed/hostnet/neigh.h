@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Resolves destination GIDs to MACs by ARP (RFC 826) and ND (RFC 4861). Sessions, the CM and the
- * switch call it; it performs no I/O itself. neigh_input.c answers ARP and ND for this host's
+ * switch call it; it performs no I/O itself. arp_nd.c answers ARP and ND for this host's
  * addresses.
  *
  * For a source address that the kernel has too, the kernel's routes and neighbours decide
@@ -136,7 +136,7 @@ void neigh_host_changed(struct neigh *n);
 void neigh_cancel(struct neigh *n, struct neigh_waiter *w);
 
 /* Learns from and answers an ARP or ND frame from an uplink; ignores other frames. In
- * neigh_input.c.
+ * arp_nd.c.
  */
 void neigh_input(struct neigh *n, uint64_t now, int uplink, const uint8_t *frame, uint32_t len);
 

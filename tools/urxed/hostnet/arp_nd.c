@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "urxed/hostnet/neigh_input.h"
+#include "urxed/hostnet/arp_nd.h"
 
 #include <stddef.h>
 

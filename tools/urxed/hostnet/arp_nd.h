@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Answers ARP and ND for this host's addresses, passes the claims in received frames to neigh.c,
- * and sends neigh.c's solicitations. neigh.h declares its entry, neigh_input.
+ * ARP and ND frames of the daemon: answers those for this host's addresses, passes the claims in
+ * received frames to neigh.c, and sends neigh.c's solicitations. neigh.h declares the entry for
+ * received frames, neigh_input.
  */
-#ifndef URXE_URXED_HOSTNET_NEIGH_INPUT_H
-#define URXE_URXED_HOSTNET_NEIGH_INPUT_H
+#ifndef URXE_URXED_HOSTNET_ARP_ND_H
+#define URXE_URXED_HOSTNET_ARP_ND_H
 
 #include <stdint.h>
 
