@@ -14,7 +14,7 @@
 #include "urxed/hca/hca_select.h"
 #include "urxed/switch/switch.h"
 #include "urxed/uplink/direct_uplink_trust.h"
-#include "urxed/uplink/impair.h"
+#include "urxed/uplink/fault_option.h"
 
 #define DAEMON_ADDRESSES 16
 #define DAEMON_FDB       64

@@ -101,8 +101,8 @@ static int set_fdb(struct options *o, const char *value, char error[OPTIONS_ERRO
 
 static int set_fault(struct options *o, const char *value, char error[OPTIONS_ERROR])
 {
-	char text[IMPAIR_ERROR];
-	int rc = impair_parse(value, &o->daemon.impair, text);
+	char text[FAULT_OPTION_ERROR];
+	int rc = fault_option_parse(value, &o->daemon.impair, text);
 
 	if (rc)
 		snprintf(error, OPTIONS_ERROR, "%s", text);

@@ -15,7 +15,7 @@
 #include "urxed/hostnet/host.h"
 #include "urxed/kernel/iface_watch.h"
 #include "urxed/kernel/roce_port_guard.h"
-#include "urxed/uplink/impair.h"
+#include "urxed/uplink/fault_option.h"
 #include "urxed/vhost/vhost_process.h"
 
 #define UPLINK_ERROR PORT_OPEN_ERROR

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "urxed/uplink/impair.h"
+#include "urxed/uplink/fault_option.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -51,7 +51,7 @@ static bool read_value(const struct key *key, const char *text, struct netdev_im
 }
 
 static int read_key(const char *name, const char *value, struct netdev_impairment *impair,
-		    char error[IMPAIR_ERROR])
+		    char error[FAULT_OPTION_ERROR])
 {
 	const struct key *key;
 
@@ -60,29 +60,29 @@ static int read_key(const char *name, const char *value, struct netdev_impairmen
 			continue;
 		if (read_value(key, value, impair))
 			return 0;
-		snprintf(error, IMPAIR_ERROR, "fault %s is %s, not '%s'", name, key->value_form,
-			 value);
+		snprintf(error, FAULT_OPTION_ERROR, "fault %s is %s, not '%s'", name,
+			 key->value_form, value);
 		return -EINVAL;
 	}
-	snprintf(error, IMPAIR_ERROR,
+	snprintf(error, FAULT_OPTION_ERROR,
 		 "unknown fault '%s': use drop, duplicate, reorder, reorder-time, corrupt, delay, "
 		 "seed or way",
 		 name);
 	return -EINVAL;
 }
 
-static int read_way(const char *value, struct uplink_impair *impair, char error[IMPAIR_ERROR])
+static int read_way(const char *value, struct uplink_impair *impair, char error[FAULT_OPTION_ERROR])
 {
 	impair->both_ways = !strcmp(value, "both");
 	if (impair->both_ways || !strcmp(value, "out"))
 		return 0;
-	snprintf(error, IMPAIR_ERROR, "fault way is both or out, not '%s'", value);
+	snprintf(error, FAULT_OPTION_ERROR, "fault way is both or out, not '%s'", value);
 	return -EINVAL;
 }
 
 /* Parses one KEY=VALUE; returns the text behind it, NULL on error. */
 static const char *read_part(const char *text, struct uplink_impair *impair,
-			     char error[IMPAIR_ERROR])
+			     char error[FAULT_OPTION_ERROR])
 {
 	size_t length = strcspn(text, ",");
 	char part[PART_MAX], *value;
@@ -91,7 +91,7 @@ static const char *read_part(const char *text, struct uplink_impair *impair,
 	snprintf(part, sizeof(part), "%.*s", (int)length, text);
 	value = strchr(part, '=');
 	if (length >= sizeof(part) || !value) {
-		snprintf(error, IMPAIR_ERROR,
+		snprintf(error, FAULT_OPTION_ERROR,
 			 "fault '%s' is not of the form KEY=VALUE, such as drop=1%%", part);
 		return NULL;
 	}
@@ -101,7 +101,8 @@ static const char *read_part(const char *text, struct uplink_impair *impair,
 	return rc ? NULL : text + length;
 }
 
-int impair_parse(const char *text, struct uplink_impair *impair, char error[IMPAIR_ERROR])
+int fault_option_parse(const char *text, struct uplink_impair *impair,
+		       char error[FAULT_OPTION_ERROR])
 {
 	*impair = (struct uplink_impair){.asked = true, .both_ways = true};
 	impair->tx.reorder_ns = REORDER_NS;

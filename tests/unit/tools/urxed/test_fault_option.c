@@ -10,18 +10,19 @@
 #include <string.h>
 
 #include "mem_port.h"
-#include "urxed/uplink/impair.h"
+#include "urxed/uplink/fault_option.h"
 
 static void all_keys_are_parsed(void **state)
 {
 	struct uplink_impair f;
-	char error[IMPAIR_ERROR];
+	char error[FAULT_OPTION_ERROR];
 
 	(void)state;
-	assert_int_equal(impair_parse("drop=1%,duplicate=0.25,reorder=0,corrupt=100%,delay=50us,"
-				      "reorder-time=2ms,seed=18446744073709551615",
-				      &f, error),
-			 0);
+	assert_int_equal(
+		fault_option_parse("drop=1%,duplicate=0.25,reorder=0,corrupt=100%,delay=50us,"
+				   "reorder-time=2ms,seed=18446744073709551615",
+				   &f, error),
+		0);
 	assert_true(f.asked && f.both_ways);
 	assert_true(f.tx.drop == 0.01);
 	assert_true(f.tx.duplicate == 0.25);
@@ -38,24 +39,24 @@ static void all_keys_are_parsed(void **state)
 static void way_selects_directions(void **state)
 {
 	struct uplink_impair f;
-	char error[IMPAIR_ERROR];
+	char error[FAULT_OPTION_ERROR];
 
 	(void)state;
-	assert_int_equal(impair_parse("way=out,drop=0.5", &f, error), 0);
+	assert_int_equal(fault_option_parse("way=out,drop=0.5", &f, error), 0);
 	assert_false(f.both_ways);
-	assert_int_equal(impair_parse("drop=0.5,way=both", &f, error), 0);
+	assert_int_equal(fault_option_parse("drop=0.5,way=both", &f, error), 0);
 	assert_true(f.both_ways);
 }
 
-/* netdev_impair_open must accept what impair_parse accepts: reordering needs a time. */
+/* netdev_impair_open must accept what fault_option_parse accepts: reordering needs a time. */
 static void reorder_without_time_gets_a_default(void **state)
 {
 	struct netdev *ends[2], *port;
 	struct uplink_impair f;
-	char error[IMPAIR_ERROR];
+	char error[FAULT_OPTION_ERROR];
 
 	(void)state;
-	assert_int_equal(impair_parse("reorder=1%", &f, error), 0);
+	assert_int_equal(fault_option_parse("reorder=1%", &f, error), 0);
 	assert_int_equal(netdev_mem_pair(1, ends), 0);
 	assert_int_equal(netdev_impair_open(ends[0], &f.tx, &f.rx, &port), 0);
 	netdev_close(port);
@@ -88,11 +89,11 @@ static void invalid_texts_are_refused(void **state)
 		 "not of the form"},
 	};
 	struct uplink_impair f;
-	char error[IMPAIR_ERROR];
+	char error[FAULT_OPTION_ERROR];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		assert_int_equal(impair_parse(bad[i].text, &f, error), -EINVAL);
+		assert_int_equal(fault_option_parse(bad[i].text, &f, error), -EINVAL);
 		if (!strstr(error, bad[i].says))
 			fail_msg("'%s': %s", bad[i].text, error);
 	}
