@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The way of a queue pair: whether the HCA or the engine executes it, and why. For verbs/ and
- * tools/vm/. */
+/*
+ * The way of a queue pair: whether the HCA or the engine executes it, and why. In a program,
+ * requests/hca_choice.c and uverbs/cmd_modify_qp.c choose the way; in a virtual machine,
+ * tools/vm/host/machine_hca.c.
+ */
 #ifndef URXE_VERBS_HCA_WAY_H
 #define URXE_VERBS_HCA_WAY_H
 
