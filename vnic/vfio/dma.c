@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <linux/vfio.h>
 
-#include "vfio_server.h"
+#include "vfio_server_private.h"
 
 #define MAP_FLAGS (VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE)
 /* linux/vfio.h of Debian 12 has it; the protocol defines the same bit. */

@@ -6,7 +6,7 @@
 
 #include <vnic/state_stream.h>
 
-#include "vfio_server.h"
+#include "vfio_server_private.h"
 
 static const struct vnic_state_format format = {.name = "urxevfio", .version = 1};
 

@@ -8,7 +8,7 @@
 #include <vnic/state_stream.h>
 
 #include "function_state.h"
-#include "vfio_server.h"
+#include "vfio_server_private.h"
 
 static const struct vnic_state_format format = {.name = "urxeserv", .version = 1};
 

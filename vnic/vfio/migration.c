@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "function_state.h"
-#include "vfio_server.h"
+#include "vfio_server_private.h"
 
 /* Of a stream that a client writes: more than the state of a full device takes. */
 #define STREAM_MAX (UINT64_C(1) << 30)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "version.h"
-#include "vfio_server.h"
+#include "vfio_server_private.h"
 
 /* A command: its body, which lies in the connection's buffer, and where its reply's body goes. */
 struct request {

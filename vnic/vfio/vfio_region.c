@@ -5,7 +5,7 @@
 #include <linux/vfio.h>
 #include <string.h>
 
-#include "vfio_server.h"
+#include "vfio_server_private.h"
 
 uint32_t region_size(const struct vnic_vfio_server *server, uint32_t region)
 {

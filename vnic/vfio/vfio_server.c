@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Creation and end of a server and of its connection, and the reading of messages. */
-#include "vfio_server.h"
+#include "vfio_server_private.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The private state of a vfio-user server. */
-#ifndef URXE_VNIC_VFIO_SERVER_PRIVATE_H
-#define URXE_VNIC_VFIO_SERVER_PRIVATE_H
+/*
+ * The private state of a vfio-user server, and the functions by which its files (request.c, dma.c,
+ * vfio_region.c, vfio_server.c) call each other.
+ */
+#ifndef URXE_VNIC_VFIO_VFIO_SERVER_PRIVATE_H
+#define URXE_VNIC_VFIO_VFIO_SERVER_PRIVATE_H
 
 #include "config_space.h"
 #include "connection.h"
