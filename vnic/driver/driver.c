@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "attach_socket.h"
-#include "nic.h"
+#include "driver_private.h"
 #include "shared.h"
 
 /* The driver uses nothing of later revisions. */

@@ -3,7 +3,7 @@
  * The interrupts. Receiving and sending have their own vectors. The send vector stays masked unless
  * a reservation fell short, so completions alone wake no thread.
  */
-#include "nic.h"
+#include "driver_private.h"
 #include "shared.h"
 
 static void set_mask(struct vnic_driver *drv, enum vnic_vector vector, uint32_t masked)

@@ -2,7 +2,7 @@
 /* Receives frames: one buffer for each frame, in ring order. */
 #include <assert.h>
 
-#include "nic.h"
+#include "driver_private.h"
 #include "shared.h"
 
 static void post_buffer(struct vnic_driver *drv)

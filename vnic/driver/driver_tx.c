@@ -2,7 +2,7 @@
 /* Sends frames: one descriptor and one buffer for each frame. */
 #include <assert.h>
 
-#include "nic.h"
+#include "driver_private.h"
 #include "shared.h"
 
 /*

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "attach_socket.h"
+#include "driver_private.h"
 #include "message.h"
-#include "nic.h"
 #include "place_fd.h"
 #include "shared.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The driver's private state, and the layout of the memory that it shares with the device. */
-#ifndef URXE_VNIC_DRIVER_NIC_H
-#define URXE_VNIC_DRIVER_NIC_H
+#ifndef URXE_VNIC_DRIVER_PRIVATE_H
+#define URXE_VNIC_DRIVER_PRIVATE_H
 
 #include <stdbool.h>
 #include <stdint.h>
