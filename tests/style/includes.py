@@ -28,12 +28,12 @@ RULES = {
     'rxe/cm': (rf'cm/|({PURE_LIBC})\.h$', None),
     'netdev': (r'netdev/|(?!{})'.format(OURS), f'{DPDK}|{RDMA_CORE}'),
     'vnic': (r'vnic/|(?!{})'.format(OURS), f'{DPDK}|{RDMA_CORE}|pcap'),
-    'verbs': (r'rxe/|cm/attach\.h$|netdev/packet_port\.h$|'
-              r'vnic/(driver|attach|inbox|record_ring|state_stream)\.h$|(?!{})'.format(OURS),
+    'verbs': (r'rxe/|cm/attach_protocol\.h$|netdev/packet_port\.h$|'
+              r'vnic/(driver|attach_protocol|inbox|record_ring|state_stream)\.h$|(?!{})'.format(OURS),
               rf'{DPDK}|pcap|infiniband/(?!verbs\.h|verbs_api\.h)'),
     'verbs/pvrdma': (rf'rxe/|vnic/(guest_memory|dirty_log|state_stream)\.h$|rdma/vmw_pvrdma-abi\.h$|({PURE_LIBC})\.h$', None),
-    'verbs/session': (rf'rxe/|vnic/attach\.h$|(?!{OURS})', f'{DPDK}|{RDMA_CORE}|pcap'),
-    'verbs/samehost': (rf'rxe/|vnic/(attach|inbox)\.h$|(?!{OURS})', f'{DPDK}|{RDMA_CORE}|pcap'),
+    'verbs/session': (rf'rxe/|vnic/attach_protocol\.h$|(?!{OURS})', f'{DPDK}|{RDMA_CORE}|pcap'),
+    'verbs/samehost': (rf'rxe/|vnic/(attach_protocol|inbox)\.h$|(?!{OURS})', f'{DPDK}|{RDMA_CORE}|pcap'),
     'verbs/hca': (rf'rxe/|infiniband/verbs\.h$|(?!{OURS}|{RDMA_CORE})', f'{DPDK}|pcap'),
     'tools': ('', f'{DPDK}|{RDMA_CORE}|pcap'),
     'tests': ('', DPDK),

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 
 #include "common/clock.h"
 #include "common/command_line.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 
 #include "common/install_paths.h"
 #include "common/log.h"

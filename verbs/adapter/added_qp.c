@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 
 #include "adapter/adapter.h"
 #include "process/log.h"

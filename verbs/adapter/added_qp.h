@@ -30,7 +30,7 @@ LIST_HEAD(added_qp_list, added_qp);
  * -ENOMEM; *added is NULL only after -ENOMEM.
  */
 int added_qp_add_locked(struct vnic_driver *nic, uint32_t qpn, struct added_qp **added);
-/* VNIC_QPN_* of attach.h for the daemon. */
+/* VNIC_QPN_* of attach_protocol.h for the daemon. */
 uint32_t added_qp_flags(const struct added_qp *added);
 /*
  * Changes `uplink` to the other value, and tells the daemon without a wait. -EAGAIN: the daemon

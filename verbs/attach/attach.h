@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include <rxe/state.h>
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 
 /*
  * Counts one more user of the adapter, and sets *forks to adapter_forks; the first user attaches

@@ -10,11 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <cm/attach.h>
+#include <cm/attach_protocol.h>
 
 struct rdmacm_file;
 
-/* urxed's state of a device or an ID, as urxed has sent it (cm/attach.h). */
+/* urxed's state of a device or an ID, as urxed has sent it (cm/attach_protocol.h). */
 struct frozen_state {
 	uint32_t length;
 	uint8_t bytes[CM_ATTACH_BYTES];

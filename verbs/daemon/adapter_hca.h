@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include <rxe/offload.h>
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 
 struct hca;
 

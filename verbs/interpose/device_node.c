@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 
 #include "interpose/path_redirect.h"
 #include "process/cancellation.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 
 #include "adapter/adapter.h"
 #include "process/libc_real.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include <session/env.h>
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 
 #include "process/libc_real.h"
 #include "process/log.h"

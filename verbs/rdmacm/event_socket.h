@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Receives the daemon's events from the event socket (cm/attach.h), and skips those that are
- * cancelled or came before. With file->lock. */
+/* Receives the daemon's events from the event socket (cm/attach_protocol.h), and skips those that
+ * are cancelled or came before. With file->lock. */
 #ifndef URXE_VERBS_RDMACM_EVENT_SOCKET_H
 #define URXE_VERBS_RDMACM_EVENT_SOCKET_H
 

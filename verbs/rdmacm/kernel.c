@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 
 #include "process/high_fd.h"
 #include "process/libc_real.h"

@@ -10,7 +10,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include <cm/attach.h>
+#include <cm/attach_protocol.h>
 
 #include "rdmacm/rdmacm.h"
 

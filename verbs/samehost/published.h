@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include <rxe/copy_transport.h>
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 #include <vnic/inbox.h>
 
 struct published {

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 
 #define LEASES_QPS (VNIC_LEASES_MAX * VNIC_LEASE_QPNS) /* queue pairs that a process may have */
 

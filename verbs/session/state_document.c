@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 
 #include "session/json.h"
 

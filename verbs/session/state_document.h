@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The state of a process for `urxe show`: one JSON document, which the process sends when urxed
- * asks (vnic/attach.h, NOTICE_STATE_QUERY). liburxe and the device process of a virtual machine
- * write it.
+ * asks (vnic/attach_protocol.h, NOTICE_STATE_QUERY). liburxe and the device process of a virtual
+ * machine write it.
  *
  *   gone      whether the process's RDMA device is dead (struct state_document)
  *   pid, program

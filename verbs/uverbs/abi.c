@@ -4,7 +4,7 @@
 #include <linux/types.h>
 #include <rdma/ib_user_verbs.h>
 #include <rxe/rxe.h>
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 
 #define SAME(engine, abi) \
 	_Static_assert((unsigned int)(engine) == (unsigned int)(abi), #engine " is not " #abi)

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 
 #include "message.h"
 #include "place_fd.h"

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Messages and shared memory of the attach socket (attach.h), for the driver and the daemon. */
+/* Messages and shared memory of the attach socket (attach_protocol.h), for the driver and the
+ * daemon. */
 #ifndef URXE_VNIC_MESSAGE_H
 #define URXE_VNIC_MESSAGE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 
 /*
  * Our driver needs 12 MB at the largest MTU; the limit keeps a client from using up the daemon's

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 #include <vnic/inbox.h>
 
 struct vnic_driver;

@@ -20,8 +20,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cm/attach.h>
-#include <vnic/attach.h>
+#include <cm/attach_protocol.h>
+#include <vnic/attach_protocol.h>
 
 #include "blocking_file.h"
 #include "require.h"

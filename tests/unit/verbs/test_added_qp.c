@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 
 #include "adapter/adapter.h"
 

@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-#include <cm/attach.h>
+#include <cm/attach_protocol.h>
 #include <rdma/rdma_user_cm.h>
 
 #include "rdmacm/rdmacm.h"

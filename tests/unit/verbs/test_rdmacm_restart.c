@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include <cm/attach.h>
+#include <cm/attach_protocol.h>
 #include <rdma/rdma_user_cm.h>
 
 #include "rdmacm/ids.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A client process, and the daemon side of its connection, for tests of vnic/attach.h. */
+/* A client process, and the daemon side of its connection, for tests of vnic/attach_protocol.h. */
 #ifndef URXE_TEST_ATTACH_CLIENT_H
 #define URXE_TEST_ATTACH_CLIENT_H
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The daemon's replacement for the kernel's rdma_ucm module. Programs that have opened
- * /dev/infiniband/rdma_cm send commands on a socket and get responses and events (cm/attach.h, with
- * the layouts of rdma/rdma_user_cm.h). The IDs of a program end with the program, but survive a
- * restart of the daemon: a slot file records them. Only the daemon's thread calls this.
+ * /dev/infiniband/rdma_cm send commands on a socket and get responses and events
+ * (cm/attach_protocol.h, with the layouts of rdma/rdma_user_cm.h). The IDs of a program end with
+ * the program, but survive a restart of the daemon: a slot file records them. Only the daemon's
+ * thread calls this.
  */
 #ifndef URXE_URXED_CM_UCMA_H
 #define URXE_URXED_CM_UCMA_H
@@ -13,7 +14,7 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
-#include <cm/attach.h>
+#include <cm/attach_protocol.h>
 #include <rdma/rdma_user_cm.h>
 
 #include "common/log.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The library's commands for a program that is saved, and goes on here or on another host: freezes
- * its rdma_cm device, returns its records, and makes a device from records (cm/attach.h).
+ * its rdma_cm device, returns its records, and makes a device from records (cm/attach_protocol.h).
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include <cm/attach.h>
+#include <cm/attach_protocol.h>
 #include <rdma/rdma_user_cm.h>
 
 #include "urxed/cm/ucma.h"

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 
 #include "common/ether.h"
 #include "urxed/hostnet/host.h"

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include <rxe/packet.h>
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 
 #include "common/ether.h"
 #include "urxed/hostnet/port_rate.h"

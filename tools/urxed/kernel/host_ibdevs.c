@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include <libmnl/libmnl.h>
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 
 #define KERNEL_GROUP 1 /* multicast group of the kernel's uevents; group 2 has udev's */
 #define EVENT_ROOM   8192

@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 #include <vnic/inbox.h>
 
 #include "urxed/privilege/helper.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 
 #include "common/clock.h"
 #include "common/json_fields.h"

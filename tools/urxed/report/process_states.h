@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 
 /*
  * Limits that suffice for users with two processes of 65,536 QPs. These are 60 MB of text and 5.2

@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 
 #include "urxed/session/qpn_table.h"
 

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 
 #define QPN_TABLE_MAX       (1u << 18)
 #define QPN_TABLE_PER_OWNER (VNIC_LEASES_MAX * VNIC_LEASE_QPNS)

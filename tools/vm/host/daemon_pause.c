@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 
 struct daemon_file daemon_file_look(const char *run_dir)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The device process's session with urxed (vnic/attach.h), beside its port of the switch: the
- * numbers of its queue pairs, which are unique on the host, and the state that `urxe show` asks
+ * The device process's session with urxed (vnic/attach_protocol.h), beside its port of the switch:
+ * the numbers of its queue pairs, which are unique on the host, and the state that `urxe show` asks
  * for. The session has a vNIC, like that of a program, but this vNIC carries no frames.
  *
  * Without a session, as for a user that urxed refuses, the machine works, and PVRDMA chooses the

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include <rxe/types.h>
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 #include <vnic/state_stream.h>
 
 /* Kinds of records, in the order in which a stream has them. */

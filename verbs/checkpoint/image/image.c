@@ -9,7 +9,7 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_rxe.h>
 
-#include <cm/attach.h>
+#include <cm/attach_protocol.h>
 
 #include "queues/librxe_ring.h"
 

@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 #include <vnic/frame.h>
 #include <vnic/inbox.h>
 
@@ -186,10 +186,10 @@ int vnic_driver_unregister(struct vnic_driver *drv, uint32_t local_qpn, const ui
  * Tells the daemon the QPN of a queue pair of this process. While the device has an HCA, the owner
  * calls this for each of its queue pairs, whether the HCA has chosen the QPN or it is one of the
  * lease. From now on the daemon treats the QPN as one of the process's lease: it delivers frames to
- * the QPN to this process, and lets the process send from the QPN. `flags`: VNIC_QPN_* of attach.h.
- * A second call for the QPN changes them; each call needs a vnic_driver_remove_qpn of its own.
- * -EEXIST: another process has added or leased the QPN, so only the HCA can execute the queue pair;
- * -ENOSPC: too many; -EINVAL: no valid QPN.
+ * the QPN to this process, and lets the process send from the QPN. `flags`: VNIC_QPN_* of
+ * attach_protocol.h. A second call for the QPN changes them; each call needs a
+ * vnic_driver_remove_qpn of its own. -EEXIST: another process has added or leased the QPN, so only
+ * the HCA can execute the queue pair; -ENOSPC: too many; -EINVAL: no valid QPN.
  */
 int vnic_driver_add_qpn(struct vnic_driver *drv, uint32_t qpn, uint32_t flags);
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The daemon's end of the attachment (attach.h): one client is one connection.
+ * The daemon's end of the attachment (attach_protocol.h): one client is one connection.
  *
  * No call blocks, whatever a client does. One thread at a time may use a client and its device.
  * Functions that return int give 0 or a negative errno value.
@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 #include <vnic/device.h>
 #include <vnic/inbox.h>
 

@@ -21,7 +21,7 @@
 
 #include <cmocka.h>
 
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 
 #include "common/clock.h"
 #include "common/rundir.h"

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 #include <vnic/inbox.h>
 #include <vnic/peer_socket.h>
 

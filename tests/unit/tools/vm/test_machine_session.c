@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 
 #include "common/clock.h"
 #include "vm/host/machine_session.h"

@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <vnic/attach.h>
+#include <vnic/attach_protocol.h>
 
 #include "common/clock.h"
 #include "common/unix_packet.h"

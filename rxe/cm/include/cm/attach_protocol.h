@@ -36,8 +36,8 @@
  * may send the token again within 3 s of that end. A device confirms the welcome by a command,
  * GET_EVENT, at once.
  */
-#ifndef URXE_CM_ATTACH_H
-#define URXE_CM_ATTACH_H
+#ifndef URXE_CM_ATTACH_PROTOCOL_H
+#define URXE_CM_ATTACH_PROTOCOL_H
 
 #include <stdint.h>
 

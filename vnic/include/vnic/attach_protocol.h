@@ -83,8 +83,8 @@
  * daemon's end.
  */
 /* clang-format on */
-#ifndef URXE_VNIC_ATTACH_H
-#define URXE_VNIC_ATTACH_H
+#ifndef URXE_VNIC_ATTACH_PROTOCOL_H
+#define URXE_VNIC_ATTACH_PROTOCOL_H
 
 #include <stdbool.h>
 #include <stdint.h>
