@@ -54,7 +54,7 @@ struct copy_proof {
 	uint8_t unseen;  /* consecutive requests posted before the program had seen all completions
 			  */
 	uint8_t looks;   /* requests that went in packets because of in_packets; at each 16th the
-			    requester calls urxe_copy_ops.awake */
+			    requester calls urxe_copy_ops.look_or_wake */
 	bool in_packets; /* short requests go in packets, because the peer polls for packets */
 };
 

@@ -23,7 +23,7 @@
  * costs most; from this size on, the call does not matter.
  */
 #define TOGETHER (256 * 1024)
-/* After so many requests in packets the requester calls urxe_copy_ops.awake again. */
+/* After so many requests in packets the requester calls urxe_copy_ops.look_or_wake again. */
 #define LOOK_EVERY 16
 
 /* The MAC comes from the header template, which is in the cache, unlike the path. */
@@ -270,9 +270,9 @@ static void complete_requests(struct urxe_qp *qp, uint32_t n)
 	}
 }
 
-static bool is_peer_awake(const struct urxe_qp *qp)
+static bool look_or_wake_peer(const struct urxe_qp *qp)
 {
-	return qp->dev->attr.copy_ops->awake(qp->dev->attr.copy_ctx, qp->dev->now);
+	return qp->dev->attr.copy_ops->look_or_wake(qp->dev->attr.copy_ctx, qp->dev->now);
 }
 
 /* Returns the number of requests, from `cur` on, that were executed. */
@@ -290,7 +290,7 @@ static uint32_t copy_parts(struct urxe_qp *qp, const struct urxe_copy_table *tab
 	gather_parts(qp, table, all);
 	job.n_parts = all->n_parts;
 	proof->in_packets =
-		proof->unseen >= STREAM && copy_loses_to_packet(wqe) && is_peer_awake(qp);
+		proof->unseen >= STREAM && copy_loses_to_packet(wqe) && look_or_wake_peer(qp);
 	if (!job.n_parts || proof->in_packets)
 		return 0;
 	return qp->dev->attr.copy_ops->copy(qp->dev->attr.copy_ctx, &job);
@@ -353,7 +353,7 @@ static void follow_in_packets(struct urxe_qp *qp)
 
 	if (++proof->looks % LOOK_EVERY)
 		return;
-	proof->in_packets = peer_table(qp) && is_peer_awake(qp);
+	proof->in_packets = peer_table(qp) && look_or_wake_peer(qp);
 }
 
 enum copy_result copy_try_proven(struct urxe_qp *qp, const struct send_wqe *wqe)

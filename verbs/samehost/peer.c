@@ -679,8 +679,9 @@ static uint32_t copy_with_peer(void *ctx, const struct urxe_copy_job *job)
 	return owner_of(peer) == peer->thread ? whole : 0;
 }
 
-/* The engine thread of this process cannot poll while its program posts. */
-static bool is_peer_awake(void *ctx, uint64_t now)
+/* urxe_copy_ops.look_or_wake. The engine thread of this process itself cannot poll while its
+ * program posts. */
+static bool look_or_wake_peer(void *ctx, uint64_t now)
 {
 	struct peer *peer = ((struct peers *)ctx)->target;
 	uint32_t polls = __atomic_load_n(&peer->published->polls, __ATOMIC_RELAXED);
@@ -697,7 +698,7 @@ static bool is_peer_awake(void *ctx, uint64_t now)
 const struct urxe_copy_ops peers_copy_ops = {
 	.table = copy_table_of,
 	.copy = copy_with_peer,
-	.awake = is_peer_awake,
+	.look_or_wake = look_or_wake_peer,
 	.withdrawn = rights_withdrawn,
 	.settled = all_copies_settled,
 };

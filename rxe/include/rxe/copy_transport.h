@@ -130,7 +130,7 @@ struct urxe_copy_job {
 struct urxe_copy_ops {
 	/*
 	 * The table of the device that has the MAC address and the QPN; NULL if it is not reachable
-	 * now. `copy` and `awake` are about the device whose table was returned last.
+	 * now. `copy` and `look_or_wake` are about the device whose table was returned last.
 	 */
 	const struct urxe_copy_table *(*table)(void *ctx, const uint8_t mac[6], uint32_t qpn);
 	/*
@@ -140,10 +140,11 @@ struct urxe_copy_ops {
 	 */
 	uint32_t (*copy)(void *ctx, const struct urxe_copy_job *copy);
 	/*
-	 * At the device's time `now`: whether the peer's engine thread polls for packets at
-	 * present. Frequent calls ask it to do so.
+	 * Looks at the device's time `now` whether the peer's engine thread polls for packets.
+	 * True: it does. If it does not, and such calls come in a stream, wakes the thread so that
+	 * it polls soon.
 	 */
-	bool (*awake)(void *ctx, uint64_t now);
+	bool (*look_or_wake)(void *ctx, uint64_t now);
 	/* Rights were withdrawn from this device's table: finds the copies that may still use them.
 	 */
 	void (*withdrawn)(void *ctx);

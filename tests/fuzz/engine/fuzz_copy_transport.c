@@ -293,16 +293,16 @@ static uint32_t copy(void *ctx, const struct urxe_copy_job *job)
 
 /* Whether the peer polls, from the script: the peer is in the requester's own process, which never
  * counts as polling. */
-static bool awake(void *ctx, uint64_t now)
+static bool look_or_wake(void *ctx, uint64_t now)
 {
 	(void)ctx;
-	return peers_copy_ops.awake(&adapter_peers, now) || w.awake;
+	return peers_copy_ops.look_or_wake(&adapter_peers, now) || w.awake;
 }
 
 static const struct urxe_copy_ops ops = {
 	.table = table_of,
 	.copy = copy,
-	.awake = awake,
+	.look_or_wake = look_or_wake,
 	.withdrawn = withdrawn,
 	.settled = settled,
 };

@@ -57,8 +57,9 @@ static void log_exclusion(void *ctx, int32_t pid)
 		 pid);
 }
 
-/* A copy costs the machine no look of its peer at an inbox, so it is faster even if that polls. */
-static bool is_awake(void *ctx, uint64_t now)
+/* urxe_copy_ops.look_or_wake: false makes the engine copy. A copy costs the machine no look of its
+ * peer at an inbox, so it is faster even if the peer polls. */
+static bool prefer_copy(void *ctx, uint64_t now)
 {
 	(void)ctx, (void)now;
 	return false;
@@ -71,7 +72,7 @@ void machine_peers_open(struct machine_peers *p, struct vm_session *session)
 
 	p->session = session;
 	p->copy_ops = peers_copy_ops;
-	p->copy_ops.awake = is_awake;
+	p->copy_ops.look_or_wake = prefer_copy;
 	peers_init(&p->peers, &ops, p);
 	rc = vm_session_make_inbox(session, &p->inbox);
 	if (rc) {
