@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Peers: other processes of this user on this host, and copies to and from their memory by
- * process_vm_writev(2) and process_vm_readv(2). docs/same-host.md describes the protocol. liburxe
- * and the device process of a virtual machine use it.
+ * process_vm_writev(2) and process_vm_readv(2) (peer_copy.c). docs/same-host.md describes the
+ * protocol. liburxe and the device process of a virtual machine use it.
  *
  * A process has one struct peers, at the same address until it ends. All functions need the lock of
  * the engine's owner, except for peers_publish_thread, peers_begin_refusal and peers_refusing.
@@ -46,7 +46,8 @@ struct peer_pieces {
 	uint64_t lengths[URXE_COPY_PARTS];
 };
 
-/* This process, and its peers. All 0 before peers_init; the members are peer.c's. */
+/* This process, and its peers. All 0 before peers_init; the members are peer.c's and
+ * peer_copy.c's. */
 struct peers {
 	const struct peers_ops *ops;
 	void *ctx;

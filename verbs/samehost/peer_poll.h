@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Finds out whether the engine thread of a peer busy-polls, or has to be woken. A thread that
- * busy-polls (poll/busy_poll.h) counts its looks in memory that its peers read. For peer.c.
+ * busy-polls (poll/busy_poll.h) counts its looks in memory that its peers read. For peer_copy.c.
  *
  * Times are nanoseconds of the caller's clock.
  */

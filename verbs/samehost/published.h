@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Memory that a process publishes to its peers, the other processes of its user on this host: the
- * part of its inbox that only it can write (VNIC_INBOX_PUBLISHED_SIZE bytes). For peer.c.
+ * part of its inbox that only it can write (VNIC_INBOX_PUBLISHED_SIZE bytes). For peer.c and
+ * peer_copy.c.
  */
 #ifndef URXE_VERBS_SAMEHOST_PUBLISHED_H
 #define URXE_VERBS_SAMEHOST_PUBLISHED_H

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A peer. peer.c makes peers, verifies their processes, and withdraws rights from them; peer_copy.c
+ * copies.
+ */
+#ifndef URXE_VERBS_SAMEHOST_PEER_PRIVATE_H
+#define URXE_VERBS_SAMEHOST_PEER_PRIVATE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "peer.h"
+#include "peer_poll.h"
+#include "published.h"
+
+enum access { ACCESS_UNKNOWN, ACCESS_GRANTED, ACCESS_REFUSED };
+
+struct peer {
+	struct peers *of;
+	const struct published *published;
+	struct vnic_outbox *outbox;
+	uint32_t process; /* its number; 0: not verified yet */
+	bool own;         /* the peer is this process */
+	bool closed;      /* freed when its copy has ended */
+	bool excluded;    /* from copies: its thread marked a copy, and made none */
+	/* Whether the kernel permits access to the memory of the process. */
+	enum access access;
+	/* The process that find_access has found: */
+	int32_t pid;
+	int32_t thread; /* its engine thread */
+	uint64_t start; /* of the process */
+	struct peer_poll poll;
+	uint64_t awaited;   /* its copy in progress, which may use withdrawn rights; 0: none */
+	uint64_t cpu_ticks; /* CPU time of the copying thread when it was first known; 0: unknown */
+	LIST_ENTRY(peer) link;
+};
+
+/* The TID of the calling thread. */
+int32_t peers_this_thread(void);
+/* Whether this process may copy to and from the memory of the peer. */
+bool peer_may_copy(struct peer *peer);
+/* urxe_copy_ops.withdrawn; ctx: a struct peers. */
+void peers_rights_withdrawn(void *ctx);
+
+/* Call it before system calls that may take long. */
+static inline void before_call(const struct peers *peers)
+{
+	if (peers->ops->before_call)
+		peers->ops->before_call(peers->ctx);
+}
+
+static inline uint32_t shuts_of(const struct published *published)
+{
+	return __atomic_load_n(&published->shuts, __ATOMIC_ACQUIRE);
+}
+
+static inline bool is_shut(uint32_t shuts)
+{
+	return shuts & 1;
+}
+
+/* TID of the engine thread, and FUTEX_OWNER_DIED when it has ended; 0: it does not run yet. */
+static inline int32_t owner_of(const struct peer *peer)
+{
+	return (int32_t)__atomic_load_n(&peer->published->table.state.owner, __ATOMIC_ACQUIRE);
+}
+
+/* Whether the peer can interrupt copies of this process. */
+static inline bool is_reached_by(const struct peer *peer)
+{
+	return atomic_load(&peer->published->reached[peer->of->process]) == peer->of->token;
+}
+
+#endif
