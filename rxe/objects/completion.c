@@ -13,27 +13,6 @@
 
 /* --- Completion queues. */
 
-/* The QPs of a CQ that overflowed cannot report their completions any more (IBA 11.6.3.1). */
-static void fail_users(struct urxe_cq *cq)
-{
-	struct urxe_qp *qp;
-
-	for (uint32_t i = 0; (qp = idmap_next(&cq->dev->qps, &i));) {
-		if (qp->send_cq == cq || qp->recv_cq == cq)
-			qp_error_event(qp, URXE_ASYNC_QP_FATAL);
-	}
-}
-
-static void overflow_cq(struct urxe_cq *cq)
-{
-	cq->overflow = true;
-	dev_count(cq->dev, URXE_EVENT_CQ_OVERFLOW);
-	if (HAS_RECORDING(cq->dev))
-		record_async(cq->dev, URXE_ASYNC_CQ_ERR, cq->ctx);
-	cq->dev->attr.ops->async_event(cq->dev->attr.ctx, URXE_ASYNC_CQ_ERR, cq->ctx);
-	fail_users(cq);
-}
-
 static void count_error(struct urxe_qp *qp, const struct urxe_wc *wc)
 {
 	static const uint8_t events[] = {
@@ -76,10 +55,10 @@ static void call_comp_event(struct urxe_cq *cq)
 /* False: the completion is lost. */
 static bool add_to_cq(struct urxe_cq *cq, struct urxe_qp *qp, const struct urxe_wc *wc)
 {
-	if (cq->overflow)
+	if (cq->overrun)
 		return false;
 	if (!call_complete(cq, wc)) {
-		overflow_cq(cq);
+		cq_overrun(cq);
 		return false;
 	}
 	if (wc->status != URXE_WC_SUCCESS)

@@ -4,8 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "objects/completion.h"
 #include "objects/device.h"
 #include "objects/offload_objects.h"
+#include "objects/qp.h"
+#include "record/recorder.h"
 
 int urxe_cq_create(struct urxe_dev *dev, void *ctx, struct urxe_cq **out)
 {
@@ -41,4 +44,25 @@ void urxe_cq_arm(struct urxe_cq *cq, bool solicited_only)
 	else if (!cq->armed)
 		cq->armed = CQ_ARMED_SOLICITED;
 	offload_arm_cq(cq, cq->armed == CQ_ARMED_SOLICITED);
+}
+
+/* The QPs of an overrun CQ cannot report their completions any more (IBA 11.6.3.1). */
+static void fail_users(struct urxe_cq *cq)
+{
+	struct urxe_qp *qp;
+
+	for (uint32_t i = 0; (qp = idmap_next(&cq->dev->qps, &i));) {
+		if (qp->send_cq == cq || qp->recv_cq == cq)
+			qp_error_event(qp, URXE_ASYNC_QP_FATAL);
+	}
+}
+
+void cq_overrun(struct urxe_cq *cq)
+{
+	cq->overrun = true;
+	dev_count(cq->dev, URXE_EVENT_CQ_OVERFLOW);
+	if (HAS_RECORDING(cq->dev))
+		record_async(cq->dev, URXE_ASYNC_CQ_ERR, cq->ctx);
+	cq->dev->attr.ops->async_event(cq->dev->attr.ctx, URXE_ASYNC_CQ_ERR, cq->ctx);
+	fail_users(cq);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Completion queues. objects/completion.h adds completions to them. */
+/* Completion queues, and their overrun. objects/completion.c adds completions to them. */
 #ifndef URXE_OBJECTS_CQ_H
 #define URXE_OBJECTS_CQ_H
 
@@ -16,11 +16,15 @@ struct urxe_cq {
 	void *ctx;
 	uint32_t users; /* QPs; a QP counts once as sender and once as receiver */
 	uint8_t armed;  /* enum cq_armed */
-	bool overflow;  /* a completion was lost: the CQ takes no more (IBA 11.6.3.1, CQ error) */
+	bool overrun;   /* a completion was lost: the CQ takes no more (IBA 11.6.3.1, CQ error) */
 	void *hca;      /* the HCA's queue; NULL: none */
 	uint32_t offloaded; /* offloaded QPs; a QP counts as `users` does */
 	uint32_t number;    /* in a stream, while the device is saved (state/state_save.c) */
 	LIST_ENTRY(urxe_cq) link;
 };
+
+/* CQ overrun: a completion found no room. Reports the CQ's asynchronous error, and all QPs of the
+ * CQ enter the error state. */
+void cq_overrun(struct urxe_cq *cq);
 
 #endif

@@ -261,7 +261,7 @@ static void count_request(struct urxe_qp *qp)
 	qp_count_bytes(qp, URXE_EVENT_COPY_BYTES, sq_wqe(&qp->sq, qp->sq.tail)->length);
 }
 
-/* If the CQ overflows, the QP fails, and its queue is empty. */
+/* If the CQ is overrun, the QP fails, and its queue is empty. */
 static void complete_requests(struct urxe_qp *qp, uint32_t n)
 {
 	for (; n && qp->sq.tail != qp->sq.head; n--) {

@@ -33,7 +33,7 @@ void cq_record(struct state_device *d, struct urxe_cq *cq)
 	if (!cq)
 		return;
 	state_u8_max(s, &cq->armed, CQ_ARMED_NEXT);
-	state_bool(s, &cq->overflow);
+	state_bool(s, &cq->overrun);
 	state_end(s);
 }
 
