@@ -36,10 +36,11 @@ struct dpdk_interrupt {
 				 .enable_lock = PTHREAD_MUTEX_INITIALIZER})
 
 /*
- * For a started device that was configured with intr_conf.rxq; `fd` is -1 for a device without the
- * interrupt. `interrupt_seen`: false for PCI devices, whose interrupt line may not work. DPDK's
- * callbacks hold the structure's address: it must not move before dpdk_interrupt_close, which the
- * caller calls before it closes the device.
+ * For a started device that was configured with intr_conf.rxq. Sets interrupt->fd to -1 if the
+ * device has no such interrupt. `interrupt_seen`: the port may rely on the interrupt from the
+ * start. False for PCI devices, whose interrupt line may not work: the port polls until the
+ * interrupt has come for a frame once. DPDK's callbacks hold the structure's address: it must not
+ * move before dpdk_interrupt_close, which the caller calls before it closes the device.
  */
 void dpdk_interrupt_open(struct dpdk_interrupt *interrupt, uint16_t port, bool interrupt_seen);
 void dpdk_interrupt_close(struct dpdk_interrupt *interrupt);

@@ -186,8 +186,12 @@ static bool find_device(const char *devargs, uint16_t *id)
 	return true;
 }
 
-/* Rings and packet buffers of both sockets count as locked memory, unless the process has
- * CAP_IPC_LOCK. The drivers' messages name neither the limit nor another cause. */
+/*
+ * A limit of locked memory (RLIMIT_MEMLOCK) below this may be why a port does not open: the ring of
+ * an AF_PACKET socket and the packet buffers of an AF_XDP socket count as locked memory, unless the
+ * process has CAP_IPC_LOCK. The driver's message does not tell this cause from others, so the hint
+ * says "may".
+ */
 #define LOCKED_BYTES (32u << 20)
 
 static const char *locked_memory_hint(const char *reason)

@@ -81,10 +81,10 @@ static int first_cpu(const cpu_set_t *set)
 }
 
 /*
- * Devices with DMA and vhost need buffers in the EAL's memory: in huge pages if enough are free,
- * without a file in a hugetlbfs, which a killed daemon would leave behind. Drivers that copy do not
- * need the EAL's memory (pool.c). An EAL whose start failed cannot start again, so this function
- * tries to map the pages before.
+ * Whether the EAL is to take its memory from huge pages: for a `dpdk:` port, whose device may use
+ * DMA, if enough of them are free. Drivers that copy do not need the EAL's memory (pool.c), and the
+ * process of a vhost: port starts without huge pages. An EAL whose start has failed cannot start
+ * again; so this function maps the pages on trial first.
  */
 static bool try_huge_pages(const struct dpdk_spec *spec)
 {
@@ -137,6 +137,7 @@ static int eal_init(const struct dpdk_spec *spec, const cpu_set_t *cpus)
 	if (eal_has_pci)
 		argv[argc++] = (char *)spec->devargs;
 	if (try_huge_pages(spec)) {
+		/* No file in a hugetlbfs, which a killed daemon would leave behind. */
 		argv[argc++] = "--in-memory";
 		argv[argc++] = "--single-file-segments";
 	} else {

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Replays the recording of a process with the captured frames, for urxe replay --engine. */
+/*
+ * Replays the recording of a process with the captured frames, for urxe replay --engine. The engine
+ * repeats the recorded calls (rxe/state/replay.c); this file gives it the frames, and prints what
+ * happens.
+ */
 #ifndef URXE_CAPTURE_ENGINE_REPLAY_H
 #define URXE_CAPTURE_ENGINE_REPLAY_H
 

@@ -117,8 +117,10 @@ static int set_outer_variables(void)
 }
 
 /*
- * `rest`: the other libraries of LD_PRELOAD. In a third level they include the second library: a
- * program has the devices of the innermost two.
+ * For a `urxe run` within another one: puts two libraries at the front of LD_PRELOAD, `lib` for the
+ * device of this run and liburxe-outer.so for that of the outer run. `rest`: the libraries that
+ * LD_PRELOAD had besides `lib`. Within two other runs `rest` has liburxe-outer.so already. nest()
+ * removes it there: it now stands for the middle run, and the program loses the outermost device.
  */
 static int nest(const char *lib, char *rest)
 {

@@ -35,12 +35,13 @@ struct frozen_devices {
 };
 
 /*
- * Takes the locks of all devices by attempts, has urxed stop their IDs, and gets urxed's records.
- * Waits for answers of urxed until `deadline` (clock_monotonic()) at most. -EBUSY: another attempt
- * may succeed: no urxed runs, another thread has the lock of a device, urxed has not ended an
- * earlier stop, or an ID was destroyed meanwhile. -ETIMEDOUT: urxed does not answer. -EOPNOTSUPP:
- * an ID belongs to the kernel's rdma_cm or to the parent process, urxed is an earlier version, or a
- * record is too long. -ENOMEM. The caller calls rdmacm_thaw also after an error.
+ * One attempt to stop all rdma_cm devices: waits at most 1 ms for the lock of each, has urxed stop
+ * their IDs, and gets urxed's records. Waits for answers of urxed until `deadline`
+ * (clock_monotonic()) at most. -EBUSY: another attempt may succeed: no urxed runs, another thread
+ * has the lock of a device, urxed has not ended an earlier stop, or an ID was destroyed meanwhile.
+ * -ETIMEDOUT: urxed does not answer. -EOPNOTSUPP: an ID belongs to the kernel's rdma_cm or to the
+ * parent process, urxed is an earlier version, or a record is too long. -ENOMEM. The caller calls
+ * rdmacm_thaw also after an error.
  */
 int rdmacm_freeze(struct frozen_devices *all, uint64_t deadline);
 /*

@@ -445,8 +445,11 @@ static uint32_t run_length(const struct tx *tx)
 }
 
 /*
- * In a hurry the inbox takes no frame now: the next frame goes by the switch, or to `spares` if it
- * has a reference. False: `spares` are the slots.
+ * The inbox does not take the next frame now, and no frame may wait (tx_hurry). A frame without a
+ * reference goes by the switch. A frame with a reference, which only an inbox can carry, is put
+ * aside: it moves from its slot to `spares`, and tx_hurry(false) makes it wait for the inbox again.
+ * False: the frame stays in its slot, because `aside` is full, or the slots are `spares` already
+ * (switch_stalled).
  */
 static bool pass_inbox(struct tx *tx)
 {

@@ -89,8 +89,9 @@ static uint16_t mtu_to_peer(void *ctx, const struct cma_id *id)
 }
 
 /*
- * QPNs of the daemon's first block are no process's queue pairs, except those that an HCA has
- * chosen: programs that exchange data of their own by rdma_cm, as rdma-core's cmtime, name them.
+ * Any process may name a QPN of block 0 that no HCA's queue pair has: the daemon leases that block
+ * to no process. Programs that use rdma_cm without a queue pair of their own, as rdma-core's
+ * cmtime, put such numbers into their messages.
  */
 static bool may_name_qpn(void *ctx, pid_t pid, uid_t user, uint32_t qpn)
 {

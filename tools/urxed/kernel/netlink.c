@@ -158,8 +158,8 @@ static int store_attribute(const struct nlattr *attr, void *arg)
 }
 
 /*
- * libmnl expects the kernel's padding to four bytes: it would read up to three bytes behind a
- * message of another length.
+ * Stores nothing of a message whose length is no multiple of four. The kernel pads to four bytes,
+ * and libmnl relies on it: it would read up to three bytes behind such a message.
  */
 void netlink_attributes(const struct nlmsghdr *msg, uint32_t header, const struct nlattr **at,
 			uint16_t max)

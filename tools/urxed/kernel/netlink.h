@@ -46,7 +46,7 @@ int netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_fn each
 
 /*
  * Stores pointers to a message's attributes, which follow `header` bytes, in `at`, indexed by type.
- * Ignores types above max. libmnl checks the lengths.
+ * Ignores types above max. libmnl checks the lengths of the attributes.
  */
 void netlink_attributes(const struct nlmsghdr *message, uint32_t header, const struct nlattr **at,
 			uint16_t max);
