@@ -79,20 +79,9 @@ static void end_helper(void)
 
 static int send_request(const struct fd_guard_request *request, int fd)
 {
-	struct iovec iov = {(void *)request, sizeof(*request)};
-	union {
-		struct cmsghdr header;
-		uint8_t room[CMSG_SPACE(sizeof(int))];
-	} control = {.header = {CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
-	const struct msghdr message = {.msg_iov = &iov,
-				       .msg_iovlen = 1,
-				       .msg_control = &control,
-				       .msg_controllen = sizeof(control)};
-
 	if (guard.helper.socket < 0 || helper_ended(&guard.helper))
 		return -EPIPE;
-	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-	return sendmsg(guard.helper.socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return unix_packet_send(guard.helper.socket, request, sizeof(*request), &fd, 1);
 }
 
 /* Passes a copy of a descriptor to the helper, to another one if the helper has ended. */
@@ -221,29 +210,20 @@ int fd_guard_fd(void)
 bool fd_guard_next_inbox(uint64_t *token, int fds[VNIC_INBOX_FDS])
 {
 	struct fd_guard_result result;
-	struct iovec iov = {&result, sizeof(result)};
-	union {
-		struct cmsghdr header;
-		uint8_t room[CMSG_SPACE(VNIC_INBOX_FDS * sizeof(int))];
-	} control;
-	struct msghdr message = {.msg_iov = &iov,
-				 .msg_iovlen = 1,
-				 .msg_control = &control,
-				 .msg_controllen = sizeof(control)};
-	ssize_t got;
+	int got;
 
 	pass_kept();
 	if (guard.helper.socket < 0)
 		return false;
-	got = recvmsg(guard.helper.socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	got = unix_packet_recv_fds(guard.helper.socket, &result, sizeof(result), fds,
+				   VNIC_INBOX_FDS);
 	if (got == 0) {
 		end_helper();
 		(void)restart_helper();
 	}
-	if (got != sizeof(result) || !CMSG_FIRSTHDR(&message))
+	if (got != sizeof(result) || fds[0] < 0)
 		return false;
 	*token = result.token;
-	memcpy(fds, CMSG_DATA(&control.header), VNIC_INBOX_FDS * sizeof(int));
 	return true;
 }
 

@@ -16,7 +16,6 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -27,6 +26,7 @@
 #include <vnic/attach_protocol.h>
 #include <vnic/inbox.h>
 
+#include "common/unix_packet.h"
 #include "urxed/privilege/helper.h"
 #include "urxed/session/quota.h"
 
@@ -71,45 +71,6 @@ static struct {
 	int signal_fd; /* readable when a worker has ended */
 } process;
 
-union control {
-	struct cmsghdr header;
-	uint8_t room[CMSG_SPACE(VNIC_INBOX_FDS * sizeof(int))];
-};
-
-/* Returns the length as recvmsg(2); sets *n to the number of descriptors received, at most max. */
-static ssize_t receive_fds(int socket, void *message, size_t len, int *fds, uint32_t max,
-			   uint32_t *n)
-{
-	struct iovec iov = {message, len};
-	union control control;
-	struct msghdr header = {.msg_iov = &iov,
-				.msg_iovlen = 1,
-				.msg_control = &control,
-				.msg_controllen = CMSG_LEN(max * sizeof(int))};
-	ssize_t got = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
-	struct cmsghdr *c = got < 0 ? NULL : CMSG_FIRSTHDR(&header);
-
-	*n = 0;
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
-		*n = (uint32_t)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-		memcpy(fds, CMSG_DATA(c), *n * sizeof(int));
-	}
-	return got;
-}
-
-static void send_fds(int socket, const void *message, size_t len, const int *fds, uint32_t n)
-{
-	struct iovec iov = {(void *)message, len};
-	union control control = {.header = {CMSG_LEN(n * sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
-	const struct msghdr header = {.msg_iov = &iov,
-				      .msg_iovlen = 1,
-				      .msg_control = &control,
-				      .msg_controllen = CMSG_SPACE(n * sizeof(int))};
-
-	memcpy(CMSG_DATA(&control.header), fds, n * sizeof(int));
-	(void)sendmsg(socket, &header, MSG_NOSIGNAL);
-}
-
 /* --- The worker */
 
 /* Passes the descriptors on to the daemon if the daemon can map and close them without a wait. */
@@ -119,17 +80,16 @@ static int check_inbox(const struct job *job)
 	struct pollfd pfd = {.fd = job->socket, .events = POLLIN};
 	struct vnic_attach_inbox message;
 	int fds[VNIC_INBOX_FDS], rc;
-	uint32_t n;
 
 	if (poll(&pfd, 1, SEND_MS) <= 0)
 		return -ETIMEDOUT;
-	if (receive_fds(job->socket, &message, sizeof(message), fds, VNIC_INBOX_FDS, &n) !=
+	if (unix_packet_recv_fds(job->socket, &message, sizeof(message), fds, VNIC_INBOX_FDS) !=
 		    sizeof(message) ||
-	    n != VNIC_INBOX_FDS)
+	    fds[VNIC_INBOX_FDS - 1] < 0)
 		return -EPROTO;
 	rc = vnic_inbox_check(fds);
 	if (!rc)
-		send_fds(HELPER_SOCKET, &result, sizeof(result), fds, n);
+		(void)unix_packet_send(HELPER_SOCKET, &result, sizeof(result), fds, VNIC_INBOX_FDS);
 	return rc;
 }
 
@@ -319,13 +279,12 @@ static void reap_workers(void)
 static bool receive_job(void)
 {
 	struct job *job = &process.jobs[next_job()];
-	uint32_t n;
-	ssize_t got = receive_fds(HELPER_SOCKET, &job->request, sizeof(job->request), &job->socket,
-				  1, &n);
+	int got = unix_packet_recv_fds(HELPER_SOCKET, &job->request, sizeof(job->request),
+				       &job->socket, 1);
 
-	if (got == sizeof(job->request) && n == 1)
+	if (got == sizeof(job->request) && job->socket >= 0)
 		append_job();
-	return got > 0 || (got < 0 && errno == EINTR);
+	return got > 0;
 }
 
 void fd_guard_process(void)

@@ -247,6 +247,34 @@ static void other_descriptors_are_refused(void **state)
 	vnic_inbox_destroy(inbox);
 }
 
+/* A program sends more descriptors than an inbox has: the helper closes the others. */
+static void further_descriptors_are_closed(void **state)
+{
+	int fds[2 * VNIC_INBOX_FDS], got[VNIC_INBOX_FDS], pipe_ends[2];
+	struct vnic_inbox_broker *broker;
+	struct vnic_inbox *inbox;
+	uint64_t token;
+
+	(void)state;
+	assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
+	assert_int_equal(vnic_inbox_create(MTU, &inbox), 0);
+	vnic_inbox_fds(inbox, fds);
+	for (int i = VNIC_INBOX_FDS; i < 2 * VNIC_INBOX_FDS; i++)
+		fds[i] = pipe_ends[1];
+	for (uint32_t n = VNIC_INBOX_FDS + 1; n <= 2 * VNIC_INBOX_FDS; n++) {
+		assert_int_equal(send_inbox(n, fds, n), 0);
+		assert_true(comes(fd_guard_fd(), POLLIN));
+		assert_true(fd_guard_next_inbox(&token, got));
+		assert_int_equal(token, n);
+		assert_int_equal(vnic_inbox_broker_open(got, MTU, &broker), 0);
+		vnic_inbox_broker_close(broker);
+	}
+	close(pipe_ends[1]);
+	assert_true(comes(pipe_ends[0], 0));
+	close(pipe_ends[0]);
+	vnic_inbox_destroy(inbox);
+}
+
 #define SILENT 700
 
 /* The socket of a program that says nothing. */
@@ -292,6 +320,7 @@ int main(void)
 		cmocka_unit_test(backlog_is_closed),
 		cmocka_unit_test(inbox_is_passed_on),
 		cmocka_unit_test(other_descriptors_are_refused),
+		cmocka_unit_test(further_descriptors_are_closed),
 		cmocka_unit_test(silent_programs_delay_no_other_user),
 		cmocka_unit_test(another_helper_is_started),
 		cmocka_unit_test(another_helper_is_started_beside_a_worker),
