@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#define ROUNDS    20000
+#define ROUNDS    5000
 #define FD        1000
 #define DUPLICATE 1001
 #define OTHER     1002
