@@ -101,32 +101,21 @@ static int create_ah(const struct command *c, const struct ib_uverbs_create_ah *
 
 int cmd_create_ah(const struct command *c)
 {
-	struct ib_uverbs_create_ah request;
+	const struct ib_uverbs_create_ah *request = c->request;
 	struct urxe_path path;
-	int hop_error, rc = command_read(c, &request, sizeof(request));
+	int hop_error, rc = address_path(&request->attr, &path, &hop_error);
 
-	if (!rc)
-		rc = address_path(&request.attr, &path, &hop_error);
 	if (!rc)
 		rc = command_lock(c);
 	if (rc)
 		return rc;
-	rc = create_ah(c, &request, &path, hop_error);
+	rc = create_ah(c, request, &path, hop_error);
 	adapter_unlock();
 	return rc;
 }
 
 int cmd_destroy_ah(const struct command *c)
 {
-	struct ib_uverbs_destroy_ah request;
-	struct object *ah;
-	int rc = command_read(c, &request, sizeof(request));
-
-	if (rc)
-		return rc;
-	ah = command_object(c, OBJECT_AH, request.ah_handle);
-	if (!ah)
-		return command_object_error(c, request.ah_handle);
-	ah_destroy(ah);
+	ah_destroy(c->object);
 	return 0;
 }

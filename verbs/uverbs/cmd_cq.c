@@ -130,24 +130,20 @@ static int create_cq(const struct command *c, const struct ib_uverbs_ex_create_c
 
 int cmd_create_cq(const struct command *c)
 {
-	struct ib_uverbs_create_cq request;
-	int rc = command_read(c, &request, sizeof(request));
+	const struct ib_uverbs_create_cq *request = c->request;
 	const struct ib_uverbs_ex_create_cq as_ex = {
-		.user_handle = request.user_handle,
-		.cqe = request.cqe,
-		.comp_vector = request.comp_vector,
-		.comp_channel = request.comp_channel,
+		.user_handle = request->user_handle,
+		.cqe = request->cqe,
+		.comp_vector = request->comp_vector,
+		.comp_channel = request->comp_channel,
 	};
 
-	return rc ? rc : create_cq(c, &as_ex);
+	return create_cq(c, &as_ex);
 }
 
 int cmd_create_cq_ex(const struct command *c)
 {
-	struct ib_uverbs_ex_create_cq request;
-	int rc = command_read(c, &request, sizeof(request));
-
-	return rc ? rc : create_cq(c, &request);
+	return create_cq(c, c->request);
 }
 
 /* Completions that hca_poll_cq takes, at least, if it returns true. */
@@ -229,15 +225,11 @@ static int resize_cq_locked(const struct command *c, const struct ib_uverbs_resi
 
 int cmd_resize_cq(const struct command *c)
 {
-	struct ib_uverbs_resize_cq request;
-	int rc = command_read(c, &request, sizeof(request));
+	int rc = command_lock(c);
 
 	if (rc)
 		return rc;
-	rc = command_lock(c);
-	if (rc)
-		return rc;
-	rc = resize_cq_locked(c, &request);
+	rc = resize_cq_locked(c, c->request);
 	adapter_unlock_settled();
 	return rc;
 }
@@ -248,17 +240,11 @@ int cmd_resize_cq(const struct command *c)
  */
 int cmd_req_notify_cq(const struct command *c)
 {
-	struct ib_uverbs_req_notify_cq request;
-	struct cq *cq;
-	int rc = command_read(c, &request, sizeof(request));
+	const struct ib_uverbs_req_notify_cq *request = c->request;
+	struct cq *cq = (struct cq *)c->object;
 
-	if (rc)
-		return rc;
-	cq = (struct cq *)command_object(c, OBJECT_CQ, request.cq_handle);
-	if (!cq)
-		return command_object_error(c, request.cq_handle);
 	poll_hook_install_ex(cq);
-	cq_arm(cq, request.solicited_only);
+	cq_arm(cq, request->solicited_only);
 	engine_run(clock_now());
 	engine_wake_for_work();
 	return 0;
@@ -278,18 +264,17 @@ static int wait_for_events(const struct command *c)
 
 int cmd_destroy_cq(const struct command *c)
 {
-	struct ib_uverbs_destroy_cq request;
+	const struct ib_uverbs_destroy_cq *request = c->request;
 	struct ib_uverbs_destroy_cq_resp reply = {0};
 	struct cq *cq;
-	int rc = command_read(c, &request, sizeof(request));
+	int rc = wait_for_events(c);
 
-	if (!rc)
-		rc = wait_for_events(c);
 	if (rc)
 		return rc;
-	cq = (struct cq *)command_object(c, OBJECT_CQ, request.cq_handle);
+	/* Another thread may have destroyed the CQ meanwhile. */
+	cq = (struct cq *)command_object(c, OBJECT_CQ, request->cq_handle);
 	if (!cq)
-		return command_object_error(c, request.cq_handle);
+		return command_object_error(c, request->cq_handle);
 	if (cq->object.users)
 		return -EBUSY;
 	if (cq->channel)

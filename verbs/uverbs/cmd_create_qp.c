@@ -330,31 +330,27 @@ static int create_qp(const struct command *c, const struct ib_uverbs_ex_create_q
 
 int cmd_create_qp(const struct command *c)
 {
-	struct ib_uverbs_create_qp request;
-	int rc = command_read(c, &request, sizeof(request));
+	const struct ib_uverbs_create_qp *request = c->request;
 	const struct ib_uverbs_ex_create_qp as_ex = {
-		.user_handle = request.user_handle,
-		.pd_handle = request.pd_handle,
-		.send_cq_handle = request.send_cq_handle,
-		.recv_cq_handle = request.recv_cq_handle,
-		.srq_handle = request.srq_handle,
-		.max_send_wr = request.max_send_wr,
-		.max_recv_wr = request.max_recv_wr,
-		.max_send_sge = request.max_send_sge,
-		.max_recv_sge = request.max_recv_sge,
-		.max_inline_data = request.max_inline_data,
-		.sq_sig_all = request.sq_sig_all,
-		.qp_type = request.qp_type,
-		.is_srq = request.is_srq,
+		.user_handle = request->user_handle,
+		.pd_handle = request->pd_handle,
+		.send_cq_handle = request->send_cq_handle,
+		.recv_cq_handle = request->recv_cq_handle,
+		.srq_handle = request->srq_handle,
+		.max_send_wr = request->max_send_wr,
+		.max_recv_wr = request->max_recv_wr,
+		.max_send_sge = request->max_send_sge,
+		.max_recv_sge = request->max_recv_sge,
+		.max_inline_data = request->max_inline_data,
+		.sq_sig_all = request->sq_sig_all,
+		.qp_type = request->qp_type,
+		.is_srq = request->is_srq,
 	};
 
-	return rc ? rc : create_qp(c, &as_ex);
+	return create_qp(c, &as_ex);
 }
 
 int cmd_create_qp_ex(const struct command *c)
 {
-	struct ib_uverbs_ex_create_qp request;
-	int rc = command_read(c, &request, sizeof(request));
-
-	return rc ? rc : create_qp(c, &request);
+	return create_qp(c, c->request);
 }

@@ -131,13 +131,10 @@ static const struct ib_uverbs_odp_caps odp_caps = {
 
 int cmd_query_device_ex(const struct command *c)
 {
-	struct ib_uverbs_ex_query_device request;
+	const struct ib_uverbs_ex_query_device *request = c->request;
 	struct ib_uverbs_ex_query_device_resp reply = {0};
-	int rc = command_read(c, &request, sizeof(request));
 
-	if (rc)
-		return rc;
-	if (request.comp_mask || request.reserved)
+	if (request->comp_mask || request->reserved)
 		return -EINVAL;
 	fill_device(&reply.base);
 	reply.device_cap_flags_ex = reply.base.device_cap_flags;
@@ -157,15 +154,12 @@ static uint32_t clamp_violations(uint64_t n)
 
 int cmd_query_port(const struct command *c)
 {
-	struct ib_uverbs_query_port request;
+	const struct ib_uverbs_query_port *request = c->request;
 	struct ib_uverbs_query_port_resp reply;
 	const struct urxe_counters *counters;
 	struct hca_limits max;
-	int rc = command_read(c, &request, sizeof(request));
 
-	if (rc)
-		return rc;
-	if (request.port_num != 1)
+	if (request->port_num != 1)
 		return -EINVAL;
 	counters = urxe_dev_counters(adapter.dev);
 	if (adapter.hca.hca)

@@ -387,23 +387,21 @@ static int modify_qp(const struct command *c, const struct ib_uverbs_modify_qp *
 
 int cmd_modify_qp(const struct command *c)
 {
-	struct ib_uverbs_modify_qp request;
-	int rc = command_read(c, &request, sizeof(request));
+	const struct ib_uverbs_modify_qp *request = c->request;
 
-	if (!rc && request.attr_mask & ~MODIFY_MASK)
-		rc = -EOPNOTSUPP;
-	return rc ? rc : modify_qp(c, &request, 0);
+	if (request->attr_mask & ~MODIFY_MASK)
+		return -EOPNOTSUPP;
+	return modify_qp(c, request, 0);
 }
 
 int cmd_modify_qp_ex(const struct command *c)
 {
-	struct ib_uverbs_ex_modify_qp request;
+	const struct ib_uverbs_ex_modify_qp *request = c->request;
 	struct ib_uverbs_ex_modify_qp_resp reply = {.response_length = sizeof(reply)};
-	int rc = command_read(c, &request, sizeof(request));
+	int rc;
 
-	if (!rc && request.base.attr_mask & ~MODIFY_EX_MASK)
-		rc = -EOPNOTSUPP;
-	if (!rc)
-		rc = modify_qp(c, &request.base, request.rate_limit);
+	if (request->base.attr_mask & ~MODIFY_EX_MASK)
+		return -EOPNOTSUPP;
+	rc = modify_qp(c, &request->base, request->rate_limit);
 	return rc ? rc : command_reply(c, &reply, sizeof(reply));
 }

@@ -311,22 +311,20 @@ static int finish_mr(const struct command *c, const struct ib_uverbs_reg_mr *req
 /* Populating the pages takes long, so it happens without adapter.lock. */
 int cmd_reg_mr(const struct command *c)
 {
-	struct ib_uverbs_reg_mr request;
+	const struct ib_uverbs_reg_mr *request = c->request;
 	struct hca_part part;
-	int rc = command_read(c, &request, sizeof(request));
+	int rc = check_mr_access(request);
 
 	if (!rc)
-		rc = check_mr_access(&request);
+		rc = check_mr_pd(c, request);
 	if (!rc)
-		rc = check_mr_pd(c, &request);
+		rc = check_mr_range(request);
 	if (!rc)
-		rc = check_mr_range(&request);
-	if (!rc)
-		rc = populate(&request);
+		rc = populate(request);
 	if (rc)
 		return rc;
-	register_hca_part(c, &request, &part);
-	return finish_mr(c, &request, &part);
+	register_hca_part(c, request, &part);
+	return finish_mr(c, request, &part);
 }
 
 #define REREG_ALL \
@@ -397,12 +395,8 @@ static int rereg_mr_locked(const struct command *c, uint32_t handle,
 	return command_reply(c, &reply, sizeof(reply));
 }
 
-static int read_rereg(const struct command *c, struct ib_uverbs_rereg_mr *request)
+static int check_rereg(const struct ib_uverbs_rereg_mr *request)
 {
-	int rc = command_read(c, request, sizeof(*request));
-
-	if (rc)
-		return rc;
 	if (!request->flags)
 		return -EINVAL;
 	return request->flags & ~(uint32_t)REREG_ALL ? -EOPNOTSUPP : 0;
@@ -415,24 +409,24 @@ static int read_rereg(const struct command *c, struct ib_uverbs_rereg_mr *reques
  */
 int cmd_rereg_mr(const struct command *c)
 {
-	struct ib_uverbs_rereg_mr request;
+	const struct ib_uverbs_rereg_mr *request = c->request;
 	struct ib_uverbs_reg_mr to;
 	struct hca_part part = {0};
 	const struct mr *mr;
 	bool by_hca = false;
-	int rc = read_rereg(c, &request);
+	int rc = check_rereg(request);
 
 	if (!rc)
 		rc = command_lock(c);
 	if (rc)
 		return rc;
-	mr = (struct mr *)command_object(c, OBJECT_MR, request.mr_handle);
+	mr = (struct mr *)command_object(c, OBJECT_MR, request->mr_handle);
 	if (mr) {
-		fill_rereg(&to, &request, mr);
+		fill_rereg(&to, request, mr);
 		rc = check_on_demand(&to);
 		by_hca = urxe_offload_has_mr(mr->mr);
 	} else {
-		rc = command_object_error(c, request.mr_handle);
+		rc = command_object_error(c, request->mr_handle);
 	}
 	adapter_unlock();
 	if (!rc)
@@ -447,7 +441,7 @@ int cmd_rereg_mr(const struct command *c)
 		register_hca_part(c, &to, &part);
 	adapter_lock();
 	adapter_defer_destruction();
-	rc = c->file->live && !adapter.dead ? rereg_mr_locked(c, request.mr_handle, &to, &part)
+	rc = c->file->live && !adapter.dead ? rereg_mr_locked(c, request->mr_handle, &to, &part)
 					    : -EIO;
 	unlock_after_part(&part);
 	return rc;
@@ -455,12 +449,5 @@ int cmd_rereg_mr(const struct command *c)
 
 int cmd_dereg_mr(const struct command *c)
 {
-	struct ib_uverbs_dereg_mr request;
-	struct mr *mr;
-	int rc = command_read(c, &request, sizeof(request));
-
-	if (rc)
-		return rc;
-	mr = (struct mr *)command_object(c, OBJECT_MR, request.mr_handle);
-	return mr ? mr_dereg(mr) : command_object_error(c, request.mr_handle);
+	return mr_dereg((struct mr *)c->object);
 }

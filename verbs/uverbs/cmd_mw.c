@@ -36,18 +36,11 @@ static int alloc_mw(const struct command *c, struct pd *pd, uint8_t type, struct
 
 int cmd_alloc_mw(const struct command *c)
 {
-	struct ib_uverbs_alloc_mw request;
+	const struct ib_uverbs_alloc_mw *request = c->request;
 	struct ib_uverbs_alloc_mw_resp reply = {0};
-	struct pd *pd;
 	struct mw *mw;
-	int rc = command_read(c, &request, sizeof(request));
+	int rc = alloc_mw(c, (struct pd *)c->object, request->mw_type, &mw);
 
-	if (rc)
-		return rc;
-	pd = (struct pd *)command_object(c, OBJECT_PD, request.pd_handle);
-	if (!pd)
-		return command_object_error(c, request.pd_handle);
-	rc = alloc_mw(c, pd, request.mw_type, &mw);
 	if (rc)
 		return rc;
 	reply.mw_handle = mw->object.handle;
@@ -60,15 +53,6 @@ int cmd_alloc_mw(const struct command *c)
 
 int cmd_dealloc_mw(const struct command *c)
 {
-	struct ib_uverbs_dealloc_mw request;
-	struct object *mw;
-	int rc = command_read(c, &request, sizeof(request));
-
-	if (rc)
-		return rc;
-	mw = command_object(c, OBJECT_MW, request.mw_handle);
-	if (!mw)
-		return command_object_error(c, request.mw_handle);
-	mw_destroy(mw);
+	mw_destroy(c->object);
 	return 0;
 }

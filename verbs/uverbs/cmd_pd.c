@@ -71,17 +71,8 @@ int cmd_alloc_pd(const struct command *c)
 
 int cmd_dealloc_pd(const struct command *c)
 {
-	struct ib_uverbs_dealloc_pd request;
-	struct object *pd;
-	int rc = command_read(c, &request, sizeof(request));
-
-	if (rc)
-		return rc;
-	pd = command_object(c, OBJECT_PD, request.pd_handle);
-	if (!pd)
-		return command_object_error(c, request.pd_handle);
-	if (pd->users)
+	if (c->object->users)
 		return -EBUSY;
-	pd_destroy(pd);
+	pd_destroy(c->object);
 	return 0;
 }

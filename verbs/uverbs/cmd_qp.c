@@ -107,14 +107,11 @@ static int fill_query(struct ib_uverbs_query_qp_resp *reply, const struct qp *qp
 
 int cmd_query_qp(const struct command *c)
 {
-	struct ib_uverbs_query_qp request;
+	const struct ib_uverbs_query_qp *request = c->request;
 	struct ib_uverbs_query_qp_resp reply;
 	struct qp *qp;
-	int rc = command_read(c, &request, sizeof(request));
+	int rc = lock_qp(c, request->qp_handle, &qp);
 
-	if (rc)
-		return rc;
-	rc = lock_qp(c, request.qp_handle, &qp);
 	if (rc)
 		return rc;
 	rc = fill_query(&reply, qp);
@@ -142,17 +139,14 @@ static int destroy_qp(const struct command *c, uint32_t handle, uint32_t *events
 
 int cmd_destroy_qp(const struct command *c)
 {
-	struct ib_uverbs_destroy_qp request;
+	const struct ib_uverbs_destroy_qp *request = c->request;
 	struct ib_uverbs_destroy_qp_resp reply = {0};
-	int rc = command_read(c, &request, sizeof(request));
+	int rc = command_lock(c);
 
 	if (rc)
 		return rc;
-	rc = command_lock(c);
-	if (rc)
-		return rc;
 	adapter_defer_destruction();
-	rc = destroy_qp(c, request.qp_handle, &reply.events_reported);
+	rc = destroy_qp(c, request->qp_handle, &reply.events_reported);
 	adapter_unlock_settled();
 	adapter_apply_multicast();
 	remote_qp_flush();
@@ -184,16 +178,14 @@ static int change_group(const struct command *c, uint32_t qp_handle, const uint8
 
 int cmd_attach_mcast(const struct command *c)
 {
-	struct ib_uverbs_attach_mcast request;
-	int rc = command_read(c, &request, sizeof(request));
+	const struct ib_uverbs_attach_mcast *request = c->request;
 
-	return rc ? rc : change_group(c, request.qp_handle, request.gid, urxe_mcast_attach);
+	return change_group(c, request->qp_handle, request->gid, urxe_mcast_attach);
 }
 
 int cmd_detach_mcast(const struct command *c)
 {
-	struct ib_uverbs_detach_mcast request;
-	int rc = command_read(c, &request, sizeof(request));
+	const struct ib_uverbs_detach_mcast *request = c->request;
 
-	return rc ? rc : change_group(c, request.qp_handle, request.gid, urxe_mcast_detach);
+	return change_group(c, request->qp_handle, request->gid, urxe_mcast_detach);
 }

@@ -82,19 +82,15 @@ static int reply_srq(const struct command *c, const struct srq *srq)
 
 int cmd_create_srq(const struct command *c)
 {
-	struct ib_uverbs_create_srq request;
+	struct ib_uverbs_create_srq *request = c->request;
+	struct pd *pd = (struct pd *)c->object;
 	struct hca_limits max;
-	struct pd *pd;
 	struct srq *srq;
-	int rc = command_read(c, &request, sizeof(request));
+	int rc;
 
-	if (rc)
-		return rc;
-	pd = (struct pd *)command_object(c, OBJECT_PD, request.pd_handle);
-	if (!pd)
-		return command_object_error(c, request.pd_handle);
 	device_max(&max);
-	if (!request.max_wr || request.max_wr > max.max_srq_wr || request.max_sge > max.max_srq_sge)
+	if (!request->max_wr || request->max_wr > max.max_srq_wr ||
+	    request->max_sge > max.max_srq_sge)
 		return -EINVAL;
 	srq = calloc(1, sizeof(*srq));
 	if (!srq)
@@ -104,12 +100,13 @@ int cmd_create_srq(const struct command *c)
 	 * At least one, as in Linux rxe (RXE_MIN_SRQ_SGE), and for the segment that replaces a
 	 * malformed request (queues/verbs_recv.c).
 	 */
-	if (!request.max_sge)
-		request.max_sge = 1;
+	if (!request->max_sge)
+		request->max_sge = 1;
 	pd->object.users++;
-	rc = make_srq_queue(c, srq, &request);
+	rc = make_srq_queue(c, srq, request);
 	if (rc) {
-		(void)comp_channel_withdraw(c->file->async, request.user_handle, srq->async_events);
+		(void)comp_channel_withdraw(c->file->async, request->user_handle,
+					    srq->async_events);
 		pd->object.users--;
 		free(srq);
 		return rc;
@@ -208,33 +205,19 @@ static int modify_srq(const struct command *c, struct srq *srq,
 /* Meanwhile no command destroys the queue. */
 int cmd_modify_srq(const struct command *c)
 {
-	struct ib_uverbs_modify_srq request;
-	struct srq *srq;
-	int rc = command_read(c, &request, sizeof(request));
+	int rc;
 
-	if (rc)
-		return rc;
-	srq = (struct srq *)command_object(c, OBJECT_SRQ, request.srq_handle);
-	if (!srq)
-		return command_object_error(c, request.srq_handle);
-	srq->object.users++;
-	rc = modify_srq(c, srq, &request);
-	srq->object.users--;
+	c->object->users++;
+	rc = modify_srq(c, (struct srq *)c->object, c->request);
+	c->object->users--;
 	return rc;
 }
 
 int cmd_query_srq(const struct command *c)
 {
-	struct ib_uverbs_query_srq request;
+	const struct srq *srq = (const struct srq *)c->object;
 	struct ib_uverbs_query_srq_resp reply = {0};
-	struct srq *srq;
-	int rc = command_read(c, &request, sizeof(request));
 
-	if (rc)
-		return rc;
-	srq = (struct srq *)command_object(c, OBJECT_SRQ, request.srq_handle);
-	if (!srq)
-		return command_object_error(c, request.srq_handle);
 	reply.max_wr = queue_capacity(&srq->recv.wq.ring);
 	reply.max_sge = srq->recv.max_sge;
 	reply.srq_limit = urxe_srq_limit(srq->recv.rq);
@@ -243,16 +226,9 @@ int cmd_query_srq(const struct command *c)
 
 int cmd_destroy_srq(const struct command *c)
 {
-	struct ib_uverbs_destroy_srq request;
+	struct srq *srq = (struct srq *)c->object;
 	struct ib_uverbs_destroy_srq_resp reply = {0};
-	struct srq *srq;
-	int rc = command_read(c, &request, sizeof(request));
 
-	if (rc)
-		return rc;
-	srq = (struct srq *)command_object(c, OBJECT_SRQ, request.srq_handle);
-	if (!srq)
-		return command_object_error(c, request.srq_handle);
 	if (srq->object.users)
 		return -EBUSY;
 	reply.events_reported =

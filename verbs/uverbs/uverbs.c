@@ -33,15 +33,25 @@
 struct command_row {
 	const char *name;
 	int (*handler)(const struct command *c);
-	uint16_t in_size;  /* minimum size of the request */
-	uint16_t out_size; /* minimum room for the response */
-	bool unlocked;     /* blocks, or takes the lock itself */
+	uint16_t request_size; /* size of the structure that the handler gets */
+	uint16_t in_size;      /* minimum size of the request */
+	uint16_t out_size;     /* minimum room for the response */
+	bool unlocked;         /* blocks, or takes the lock itself */
+	/* The type of the object that the handler gets, and the offset of its handle in the
+	 * structure. Type 0: the handler looks its objects up by itself. */
+	enum object_type object_type;
+	uint16_t handle_offset;
 };
 
-#define ROW(id, fn, in, out) \
-	[IB_USER_VERBS_CMD_##id] = {#id, cmd_##fn, sizeof(struct ib_uverbs_##in), out, false}
+#define ROW_MEMBERS(id, fn, in, out)                                                     \
+	.name = #id, .handler = cmd_##fn, .request_size = sizeof(struct ib_uverbs_##in), \
+	.in_size = sizeof(struct ib_uverbs_##in), .out_size = (out)
+#define ROW(id, fn, in, out) [IB_USER_VERBS_CMD_##id] = {ROW_MEMBERS(id, fn, in, out)}
 #define ROW_UNLOCKED(id, fn, in, out) \
-	[IB_USER_VERBS_CMD_##id] = {#id, cmd_##fn, sizeof(struct ib_uverbs_##in), out, true}
+	[IB_USER_VERBS_CMD_##id] = {ROW_MEMBERS(id, fn, in, out), .unlocked = true}
+#define ROW_OBJECT(id, fn, in, out, type, handle)                                      \
+	[IB_USER_VERBS_CMD_##id] = {ROW_MEMBERS(id, fn, in, out), .object_type = type, \
+				    .handle_offset = offsetof(struct ib_uverbs_##in, handle)}
 #define REPLY(out) sizeof(struct ib_uverbs_##out)
 
 static int cmd_post_send(const struct command *c);
@@ -51,20 +61,20 @@ static const struct command_row rows[] = {
 	ROW(QUERY_DEVICE, query_device, query_device, REPLY(query_device_resp)),
 	ROW(QUERY_PORT, query_port, query_port, REPLY(query_port_resp)),
 	ROW_UNLOCKED(ALLOC_PD, alloc_pd, alloc_pd, REPLY(alloc_pd_resp)),
-	ROW(DEALLOC_PD, dealloc_pd, dealloc_pd, 0),
+	ROW_OBJECT(DEALLOC_PD, dealloc_pd, dealloc_pd, 0, OBJECT_PD, pd_handle),
 	ROW_UNLOCKED(CREATE_AH, create_ah, create_ah, REPLY(create_ah_resp)),
-	ROW(DESTROY_AH, destroy_ah, destroy_ah, 0),
+	ROW_OBJECT(DESTROY_AH, destroy_ah, destroy_ah, 0, OBJECT_AH, ah_handle),
 	ROW_UNLOCKED(REG_MR, reg_mr, reg_mr, REPLY(reg_mr_resp)),
 	ROW_UNLOCKED(REREG_MR, rereg_mr, rereg_mr, REPLY(rereg_mr_resp)),
-	ROW(DEREG_MR, dereg_mr, dereg_mr, 0),
-	ROW(ALLOC_MW, alloc_mw, alloc_mw, REPLY(alloc_mw_resp)),
-	ROW(DEALLOC_MW, dealloc_mw, dealloc_mw, 0),
+	ROW_OBJECT(DEREG_MR, dereg_mr, dereg_mr, 0, OBJECT_MR, mr_handle),
+	ROW_OBJECT(ALLOC_MW, alloc_mw, alloc_mw, REPLY(alloc_mw_resp), OBJECT_PD, pd_handle),
+	ROW_OBJECT(DEALLOC_MW, dealloc_mw, dealloc_mw, 0, OBJECT_MW, mw_handle),
 	ROW_UNLOCKED(CREATE_COMP_CHANNEL, create_comp_channel, create_comp_channel,
 		     REPLY(create_comp_channel_resp)),
 	ROW(CREATE_CQ, create_cq, create_cq, REPLY(create_cq_resp)),
 	ROW(DESTROY_CQ, destroy_cq, destroy_cq, REPLY(destroy_cq_resp)),
 	ROW_UNLOCKED(RESIZE_CQ, resize_cq, resize_cq, REPLY(resize_cq_resp)),
-	ROW(REQ_NOTIFY_CQ, req_notify_cq, req_notify_cq, 0),
+	ROW_OBJECT(REQ_NOTIFY_CQ, req_notify_cq, req_notify_cq, 0, OBJECT_CQ, cq_handle),
 	ROW_UNLOCKED(CREATE_QP, create_qp, create_qp, REPLY(create_qp_resp)),
 	ROW_UNLOCKED(QUERY_QP, query_qp, query_qp, REPLY(query_qp_resp)),
 	ROW_UNLOCKED(MODIFY_QP, modify_qp, modify_qp, 0),
@@ -72,27 +82,29 @@ static const struct command_row rows[] = {
 	ROW_UNLOCKED(POST_SEND, post_send, post_send, REPLY(post_send_resp)),
 	ROW_UNLOCKED(ATTACH_MCAST, attach_mcast, attach_mcast, 0),
 	ROW_UNLOCKED(DETACH_MCAST, detach_mcast, detach_mcast, 0),
-	ROW(CREATE_SRQ, create_srq, create_srq, REPLY(create_srq_resp)),
-	ROW(MODIFY_SRQ, modify_srq, modify_srq, 0),
-	ROW(QUERY_SRQ, query_srq, query_srq, REPLY(query_srq_resp)),
-	ROW(DESTROY_SRQ, destroy_srq, destroy_srq, REPLY(destroy_srq_resp)),
+	ROW_OBJECT(CREATE_SRQ, create_srq, create_srq, REPLY(create_srq_resp), OBJECT_PD,
+		   pd_handle),
+	ROW_OBJECT(MODIFY_SRQ, modify_srq, modify_srq, 0, OBJECT_SRQ, srq_handle),
+	ROW_OBJECT(QUERY_SRQ, query_srq, query_srq, REPLY(query_srq_resp), OBJECT_SRQ, srq_handle),
+	ROW_OBJECT(DESTROY_SRQ, destroy_srq, destroy_srq, REPLY(destroy_srq_resp), OBJECT_SRQ,
+		   srq_handle),
 };
 
 /* Minimum room for the response: up to and including response_length. */
 #define REPLY_EX(out) (offsetof(struct ib_uverbs_ex_##out, response_length) + sizeof(uint32_t))
-#define ROW_EX(id, fn, in, out)                                                                    \
-	[IB_USER_VERBS_EX_CMD_##id] = {"EX_" #id, cmd_##fn##_ex, sizeof(struct ib_uverbs_ex_##in), \
-				       REPLY_EX(out), false}
+#define ROW_EX(id, fn, in, out, min_in, is_unlocked)                                     \
+	[IB_USER_VERBS_EX_CMD_##id] = {.name = "EX_" #id,                                \
+				       .handler = cmd_##fn##_ex,                         \
+				       .request_size = sizeof(struct ib_uverbs_ex_##in), \
+				       .in_size = sizeof(struct ib_uverbs_##min_in),     \
+				       .out_size = REPLY_EX(out),                        \
+				       .unlocked = is_unlocked}
 
 static const struct command_row rows_ex[] = {
-	ROW_EX(QUERY_DEVICE, query_device, query_device, query_device_resp),
-	ROW_EX(CREATE_CQ, create_cq, create_cq, create_cq_resp),
-	[IB_USER_VERBS_EX_CMD_CREATE_QP] = {"EX_CREATE_QP", cmd_create_qp_ex,
-					    sizeof(struct ib_uverbs_ex_create_qp),
-					    REPLY_EX(create_qp_resp), true},
-	[IB_USER_VERBS_EX_CMD_MODIFY_QP] = {"EX_MODIFY_QP", cmd_modify_qp_ex,
-					    sizeof(struct ib_uverbs_modify_qp),
-					    REPLY_EX(modify_qp_resp), true},
+	ROW_EX(QUERY_DEVICE, query_device, query_device, query_device_resp, ex_query_device, false),
+	ROW_EX(CREATE_CQ, create_cq, create_cq, create_cq_resp, ex_create_cq, false),
+	ROW_EX(CREATE_QP, create_qp, create_qp, create_qp_resp, ex_create_qp, true),
+	ROW_EX(MODIFY_QP, modify_qp, modify_qp, modify_qp_resp, modify_qp, true),
 };
 
 static const struct command_row *find_row(uint32_t command)
@@ -165,18 +177,6 @@ static int parse_command_ex(struct command *c, const struct command_row *row,
 	return 0;
 }
 
-int command_read(const struct command *c, void *request, uint32_t size)
-{
-	uint32_t n = c->in_size < size ? c->in_size : size;
-
-	memset(request, 0, size);
-	memcpy(request, c->in, n);
-	for (uint32_t i = n; i < c->in_size; i++)
-		if (c->in[i])
-			return -EOPNOTSUPP;
-	return 0;
-}
-
 int command_reply(const struct command *c, const void *reply, uint32_t size)
 {
 	return uaccess_write(c->out, reply, c->out_size < size ? c->out_size : size);
@@ -235,23 +235,56 @@ int command_forbid_unlock(struct hca *hca)
 	return 0;
 }
 
-static int run_handler(const struct command *c, const struct command_row *row)
+/* -EOPNOTSUPP: the request has other bytes than zeros after the structure. */
+static int copy_request(struct command *c, uint32_t size)
 {
+	uint32_t n = c->in_size < size ? c->in_size : size;
+
+	memset(c->request, 0, size);
+	memcpy(c->request, c->in, n);
+	for (uint32_t i = n; i < c->in_size; i++)
+		if (c->in[i])
+			return -EOPNOTSUPP;
+	return 0;
+}
+
+static int find_object(struct command *c, const struct command_row *row)
+{
+	uint32_t handle;
+
+	memcpy(&handle, (const uint8_t *)c->request + row->handle_offset, sizeof(handle));
+	c->object = command_object(c, row->object_type, handle);
+	return c->object ? 0 : command_object_error(c, handle);
+}
+
+static int call_handler(struct command *c, const struct command_row *row)
+{
+	int rc = copy_request(c, row->request_size);
+
+	if (!rc && row->object_type)
+		rc = find_object(c, row);
+	return rc ? rc : row->handler(c);
+}
+
+static int run_handler(struct command *c, const struct command_row *row)
+{
+	uint8_t request[REQUEST_MAX] __attribute__((aligned(8)));
 	int rc;
 
+	c->request = request;
 	if (row->unlocked)
-		return row->handler(c);
+		return call_handler(c, row);
 	rc = command_lock(c);
 	if (rc)
 		return rc;
 	adapter_defer_destruction();
-	rc = row->handler(c);
+	rc = call_handler(c, row);
 	adapter_unlock_settled();
 	return rc;
 }
 
 /* The objects stay while the command runs, also if another thread closes the file. */
-static int run_counted(const struct command *c, const struct command_row *row)
+static int run_counted(struct command *c, const struct command_row *row)
 {
 	int rc;
 
@@ -363,11 +396,8 @@ static int ring_doorbell(struct uverbs_file *file, const struct ib_uverbs_post_s
 static int cmd_post_send(const struct command *c)
 {
 	const struct ib_uverbs_post_send_resp reply = {0};
-	struct ib_uverbs_post_send request;
-	int rc = command_read(c, &request, sizeof(request));
+	int rc = ring_doorbell(c->file, c->request);
 
-	if (!rc)
-		rc = ring_doorbell(c->file, &request);
 	return rc ? rc : command_reply(c, &reply, sizeof(reply));
 }
 

@@ -24,7 +24,11 @@ struct command {
 	struct uverbs_file *file;
 	int fd; /* the context's memfd */
 	bool extended;
-	/* `in`: a copy of the core request; `out`: the program's address for the core response.
+	/* The core's request: the structure that the row in uverbs.c names. The handler may change
+	 * it. A shorter request is padded with zeros. */
+	void *request;
+	struct object *object; /* named by the request of a ROW_OBJECT of uverbs.c; else NULL */
+	/* `in`: the core request as sent; `out`: the program's address for the core response.
 	 * driver_: those of the provider. Sizes in bytes. */
 	const uint8_t *in;
 	uint32_t in_size;
@@ -36,11 +40,6 @@ struct command {
 	uint32_t driver_out_size;
 };
 
-/*
- * Copies the request. A shorter request is padded with zeros; a longer one must have zeros after
- * `size`: -EOPNOTSUPP.
- */
-int command_read(const struct command *c, void *request, uint32_t size);
 /* Write the core's, or the provider's, response of `size` bytes to the program's memory, truncated
  * to its room. 0, or -EFAULT: a bad address. */
 int command_reply(const struct command *c, const void *reply, uint32_t size);
