@@ -11,6 +11,7 @@
 #include <netdev/netdev.h>
 #include <string.h>
 
+#include "answering_port.h"
 #include "mem_port.h"
 
 #define DEPTH 8192
@@ -400,6 +401,49 @@ static void test_bad_arguments_are_refused(void **state)
 	close_both(ends[0], ends[1]);
 }
 
+static void test_device_is_that_of_the_port_below(void **state)
+{
+	const uint8_t station[6] = {2, [5] = 7}, group[6] = {1, [5] = 8};
+	const struct netdev_impairment none = {0};
+	uint64_t counters[NETDEV_COUNTER_COUNT];
+	struct netdev *port;
+	uint8_t mac[6];
+
+	(void)state;
+	assert_int_equal(netdev_impair_open(answering_port(), &none, NULL, &port), 0);
+	assert_int_equal(netdev_wait_fd(port), ANSWERING_WAIT_FD);
+	assert_true(netdev_mac(port, mac));
+	assert_int_equal(mac[5], ANSWERING_MAC_BYTE);
+	assert_int_equal(netdev_mtu(port), ANSWERING_MTU);
+	assert_int_equal(netdev_page_size(port), ANSWERING_PAGE_SIZE);
+	assert_false(netdev_is_up(port));
+	netdev_counters(port, counters);
+	assert_int_equal(counters[NETDEV_RX_FRAMES], ANSWERING_RECEIVED);
+	assert_int_equal(counters[NETDEV_TX_FRAMES], 0);
+	assert_int_equal(netdev_set_promiscuous(port, true), -EPERM);
+	assert_int_equal(netdev_set_promiscuous(port, false), -EBUSY);
+	assert_int_equal(netdev_set_allmulticast(port), -EIO);
+	assert_int_equal(netdev_add_mac(port, station), -7);
+	assert_int_equal(netdev_add_group(port, group), -8);
+	assert_int_equal(netdev_add_vlan(port, 9), -9);
+	netdev_close(port);
+}
+
+/* Packets that another socket receives would not be impaired. */
+static void test_impaired_port_leaves_no_packets_to_other_sockets(void **state)
+{
+	const struct netdev_impairment none = {0};
+	const uint16_t block = 1;
+	struct netdev *port;
+
+	(void)state;
+	assert_int_equal(netdev_impair_open(answering_port(), &none, NULL, &port), 0);
+	assert_false(netdev_can_exclude_qpns(port));
+	assert_int_equal(netdev_exclude_qpns(port, &block, 1), -ENOTSUP);
+	assert_int_equal(netdev_admit_qpns(port, &block, 1), -ENOTSUP);
+	netdev_close(port);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -416,6 +460,8 @@ int main(void)
 		cmocka_unit_test(test_dropped_bursts_end_the_call),
 		cmocka_unit_test(test_full_queue_loses_no_received_frame),
 		cmocka_unit_test(test_bad_arguments_are_refused),
+		cmocka_unit_test(test_device_is_that_of_the_port_below),
+		cmocka_unit_test(test_impaired_port_leaves_no_packets_to_other_sockets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
