@@ -40,7 +40,6 @@ struct line {
 
 struct impair_port {
 	struct netdev netdev;
-	struct netdev *below;
 	bool clean_rx; /* received frames are not impaired */
 	struct line tx, rx;
 	uint64_t retry_at; /* when to send again what the port below has refused */
@@ -178,7 +177,7 @@ static void release_due(struct impair_port *port, uint64_t now)
 	while (is_first_due(&port->tx, now)) {
 		struct netdev_frame frame = frame_buffer_view(&port->tx.held[0].buf);
 
-		if (!netdev_tx(port->below, now, &frame, 1)) {
+		if (!netdev_tx(port->netdev.below, now, &frame, 1)) {
 			port->retry_at = now + RETRY_NS;
 			return;
 		}
@@ -209,7 +208,7 @@ static void receive_bursts(struct impair_port *port, uint64_t now)
 	do {
 		if (rounds++ == ROUNDS || !reserve_held(&port->rx, 2 * BURST))
 			break;
-		n = netdev_rx(port->below, now, frames, BURST);
+		n = netdev_rx(port->netdev.below, now, frames, BURST);
 		for (i = 0; i < n; i++)
 			impair_frame(&port->rx, now, &frames[i]);
 	} while (n && !is_first_due(&port->rx, now));
@@ -223,7 +222,7 @@ static uint32_t impair_rx(struct netdev *netdev, uint64_t now, struct netdev_fra
 
 	release_due(port, now);
 	if (port->clean_rx)
-		return netdev_rx(port->below, now, frames, n);
+		return netdev_rx(port->netdev.below, now, frames, n);
 	if (n)
 		receive_bursts(port, now);
 	for (i = 0; i < n && is_first_due(&port->rx, now); i++)
@@ -252,63 +251,8 @@ static uint64_t impair_next_deadline(struct netdev *netdev)
 {
 	struct impair_port *port = to_impair(netdev);
 
-	return earlier(netdev_next_deadline(port->below),
+	return earlier(netdev_next_deadline(port->netdev.below),
 		       earlier(tx_due(port), first_due(&port->rx)));
-}
-
-static int impair_wait_fd(struct netdev *netdev)
-{
-	return netdev_wait_fd(to_impair(netdev)->below);
-}
-
-static bool impair_mac(const struct netdev *netdev, uint8_t mac[6])
-{
-	return netdev_mac(((const struct impair_port *)netdev)->below, mac);
-}
-
-static uint32_t impair_mtu(const struct netdev *netdev)
-{
-	return netdev_mtu(((const struct impair_port *)netdev)->below);
-}
-
-static int impair_add_vlan(struct netdev *netdev, uint16_t vlan)
-{
-	return netdev_add_vlan(((struct impair_port *)netdev)->below, vlan);
-}
-
-static int impair_add_mac(struct netdev *netdev, const uint8_t mac[6])
-{
-	return netdev_add_mac(to_impair(netdev)->below, mac);
-}
-
-static int impair_add_group(struct netdev *netdev, const uint8_t mac[6])
-{
-	return netdev_add_group(to_impair(netdev)->below, mac);
-}
-
-static int impair_set_allmulticast(struct netdev *netdev)
-{
-	return netdev_set_allmulticast(to_impair(netdev)->below);
-}
-
-static int impair_set_promiscuous(struct netdev *netdev, bool on)
-{
-	return netdev_set_promiscuous(((struct impair_port *)netdev)->below, on);
-}
-
-static bool impair_is_up(struct netdev *netdev)
-{
-	return netdev_is_up(to_impair(netdev)->below);
-}
-
-static uint64_t impair_page_size(const struct netdev *netdev)
-{
-	return netdev_page_size(((const struct impair_port *)netdev)->below);
-}
-
-static void impair_counters(struct netdev *netdev, uint64_t counters[NETDEV_COUNTER_COUNT])
-{
-	netdev_counters(to_impair(netdev)->below, counters);
 }
 
 static void free_line(struct line *line)
@@ -324,7 +268,7 @@ static void impair_close(struct netdev *netdev)
 {
 	struct impair_port *port = to_impair(netdev);
 
-	netdev_close(port->below);
+	netdev_close(port->netdev.below);
 	free_line(&port->tx);
 	free_line(&port->rx);
 	free(port);
@@ -334,17 +278,6 @@ static const struct netdev_ops impair_ops = {
 	.rx = impair_rx,
 	.tx = impair_tx,
 	.next_deadline = impair_next_deadline,
-	.wait_fd = impair_wait_fd,
-	.mac = impair_mac,
-	.mtu = impair_mtu,
-	.set_promiscuous = impair_set_promiscuous,
-	.add_mac = impair_add_mac,
-	.add_group = impair_add_group,
-	.set_allmulticast = impair_set_allmulticast,
-	.add_vlan = impair_add_vlan,
-	.is_up = impair_is_up,
-	.page_size = impair_page_size,
-	.counters = impair_counters,
 	.close = impair_close,
 };
 
@@ -380,7 +313,7 @@ int netdev_impair_open(struct netdev *below, const struct netdev_impairment *tx,
 	if (!new)
 		return -ENOMEM;
 	new->netdev.ops = &impair_ops;
-	new->below = below;
+	new->netdev.below = below;
 	new->clean_rx = !rx;
 	set_line(&new->tx, tx);
 	if (rx)

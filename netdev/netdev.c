@@ -30,8 +30,17 @@ uint64_t netdev_next_deadline(struct netdev *port)
 	return port->ops->next_deadline ? port->ops->next_deadline(port) : UINT64_MAX;
 }
 
+/* The port of the device itself; the ports that sit on it change frames only. */
+static struct netdev *lowest(const struct netdev *port)
+{
+	while (port->below)
+		port = port->below;
+	return (struct netdev *)port;
+}
+
 int netdev_wait_fd(struct netdev *port)
 {
+	port = lowest(port);
 	return port->ops->wait_fd ? port->ops->wait_fd(port) : -1;
 }
 
@@ -49,19 +58,23 @@ uint64_t netdev_poll_interval_ns(uint64_t quiet)
 
 bool netdev_mac(const struct netdev *port, uint8_t mac[6])
 {
+	port = lowest(port);
 	return port->ops->mac && port->ops->mac(port, mac);
 }
 
 uint32_t netdev_mtu(const struct netdev *port)
 {
+	port = lowest(port);
 	return port->ops->mtu ? port->ops->mtu(port) : UINT32_MAX;
 }
 
 int netdev_add_vlan(struct netdev *port, uint16_t vlan)
 {
+	port = lowest(port);
 	return port->ops->add_vlan ? port->ops->add_vlan(port, vlan) : 0;
 }
 
+/* Not of the lowest port: packets that another socket receives would avoid the ports above. */
 int netdev_exclude_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n)
 {
 	return port->ops->exclude_qpns ? port->ops->exclude_qpns(port, blocks, n) : -ENOTSUP;
@@ -79,31 +92,37 @@ bool netdev_can_exclude_qpns(struct netdev *port)
 
 int netdev_add_mac(struct netdev *port, const uint8_t mac[6])
 {
+	port = lowest(port);
 	return port->ops->add_mac ? port->ops->add_mac(port, mac) : 0;
 }
 
 int netdev_add_group(struct netdev *port, const uint8_t mac[6])
 {
+	port = lowest(port);
 	return port->ops->add_group ? port->ops->add_group(port, mac) : 0;
 }
 
 int netdev_set_allmulticast(struct netdev *port)
 {
+	port = lowest(port);
 	return port->ops->set_allmulticast ? port->ops->set_allmulticast(port) : 0;
 }
 
 int netdev_set_promiscuous(struct netdev *port, bool on)
 {
+	port = lowest(port);
 	return port->ops->set_promiscuous ? port->ops->set_promiscuous(port, on) : 0;
 }
 
 bool netdev_is_up(struct netdev *port)
 {
+	port = lowest(port);
 	return port->ops->is_up ? port->ops->is_up(port) : true;
 }
 
 uint64_t netdev_page_size(const struct netdev *port)
 {
+	port = lowest(port);
 	return port->ops->page_size ? port->ops->page_size(port) : 0;
 }
 
@@ -118,6 +137,7 @@ const char *netdev_counter_name(enum netdev_counter counter)
 
 void netdev_counters(struct netdev *port, uint64_t counters[NETDEV_COUNTER_COUNT])
 {
+	port = lowest(port);
 	memset(counters, 0, NETDEV_COUNTER_COUNT * sizeof(*counters));
 	if (port->ops->counters)
 		port->ops->counters(port, counters);

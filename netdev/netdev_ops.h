@@ -31,6 +31,7 @@ struct netdev_ops {
 /* First member of each port. */
 struct netdev {
 	const struct netdev_ops *ops;
+	struct netdev *below; /* the port on which this one sits; NULL: none */
 };
 
 /* Senders may leave wire_len 0, and a frame has no more bytes in memory than on the wire. */
