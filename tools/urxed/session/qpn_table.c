@@ -56,44 +56,35 @@ static void store_entry(const struct qpn_table *t, const struct qpn_entry *e)
 
 /* --- Lists */
 
-static void link_entry(struct qpn_table *t, struct qpn_holder *holder, struct qpn_entry *e)
+static void link_entry(struct qpn_holder *holder, struct qpn_entry *e)
 {
 	e->holder = holder;
-	e->prev = 0;
-	e->next = holder->first;
-	if (e->next)
-		t->all[e->next - 1].prev = (uint32_t)(e - t->all) + 1;
-	holder->first = (uint32_t)(e - t->all) + 1;
+	LIST_INSERT_HEAD(&holder->list, e, link);
 	holder->n++;
 }
 
-static void unlink_entry(struct qpn_table *t, const struct qpn_entry *e)
+static void unlink_entry(struct qpn_entry *e)
 {
-	if (e->next)
-		t->all[e->next - 1].prev = e->prev;
-	if (e->prev)
-		t->all[e->prev - 1].next = e->next;
-	else
-		e->holder->first = e->next;
+	LIST_REMOVE(e, link);
 	e->holder->n--;
 }
 
 /* An entry that was in use before, or a new one. NULL: the table is full. */
 static struct qpn_entry *take_unused(struct qpn_table *t)
 {
-	struct qpn_entry *e;
+	struct qpn_entry *e = LIST_FIRST(&t->unused);
 
-	if (!t->unused)
-		return t->n < QPN_TABLE_MAX ? &t->all[t->n++] : NULL;
-	e = &t->all[t->unused - 1];
-	t->unused = e->next;
+	if (e)
+		LIST_REMOVE(e, link);
+	else if (t->n < QPN_TABLE_MAX)
+		e = &t->all[t->n++];
 	return e;
 }
 
 static void put_unused(struct qpn_table *t, struct qpn_entry *e)
 {
-	*e = (struct qpn_entry){.next = t->unused};
-	t->unused = (uint32_t)(e - t->all) + 1;
+	*e = (struct qpn_entry){0};
+	LIST_INSERT_HEAD(&t->unused, e, link);
 }
 
 /* --- Entries */
@@ -125,7 +116,7 @@ static void free_entry(struct qpn_table *t, struct qpn_entry *e)
 	hash_remove(t->by_qpn, &e->qpn);
 	t->in_block[VNIC_BLOCK(e->qpn)]--;
 	if (e->holder)
-		unlink_entry(t, e);
+		unlink_entry(e);
 	put_unused(t, e);
 	store_entry(t, e);
 }
@@ -142,7 +133,7 @@ static int add_new(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn,
 	}
 	set_flags(t, e, flags);
 	e->times = 1;
-	link_entry(t, holder, e);
+	link_entry(holder, e);
 	store_entry(t, e);
 	return 0;
 }
@@ -163,7 +154,7 @@ int qpn_table_add(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn, 
 	if (e->holder ? e->holder != holder : e->process != holder->process)
 		return -EEXIST;
 	if (!e->holder)
-		link_entry(t, holder, e);
+		link_entry(holder, e);
 	set_flags(t, e, flags);
 	e->times++;
 	return 0;
@@ -195,8 +186,8 @@ uint32_t qpn_table_remove_some(struct qpn_table *t, struct qpn_holder *holder, u
 {
 	uint32_t n = 0;
 
-	for (; n < most && holder->first; n++)
-		free_entry(t, &t->all[holder->first - 1]);
+	for (; n < most && !LIST_EMPTY(&holder->list); n++)
+		free_entry(t, LIST_FIRST(&holder->list));
 	return n;
 }
 

@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include <vnic/attach_protocol.h>
 
@@ -27,22 +28,22 @@ struct qpn_record {
 	uint32_t process; /* the first block of its lease */
 };
 
+struct qpn_entry {
+	struct qpn_holder *holder; /* NULL: reserved for `process`, or unused */
+	uint32_t qpn;
+	uint32_t process;           /* 0 = unused */
+	uint32_t times;             /* additions minus removals of the QPN by the holder */
+	uint32_t flags;             /* VNIC_QPN_* */
+	LIST_ENTRY(qpn_entry) link; /* in the holder's list, or in `unused`; reserved: in none */
+};
+LIST_HEAD(qpn_entries, qpn_entry);
+
 /* A process. All members but `owner` and `process` start as zero. */
 struct qpn_holder {
 	void *owner; /* what qpn_table_owner returns */
 	uint32_t process;
 	uint32_t n;
-	uint32_t first; /* 1 + index of its first entry; 0 = none */
-};
-
-struct qpn_entry {
-	struct qpn_holder *holder; /* NULL: reserved for `process`, or unused */
-	uint32_t qpn;
-	uint32_t process; /* 0 = unused */
-	uint32_t next;    /* 1 + index of the holder's next entry, or of the next unused one */
-	uint32_t prev;
-	uint32_t times; /* additions minus removals of the QPN by the holder */
-	uint32_t flags; /* VNIC_QPN_* */
+	struct qpn_entries list;
 };
 
 /* Stores the entry at index `place`. */
@@ -54,7 +55,7 @@ struct qpn_table {
 	struct hash *by_qpn; /* NULL: the table has never had an entry, and uses no memory */
 	struct qpn_entry *all;
 	uint32_t n;                            /* entries of `all` that were ever in use */
-	uint32_t unused;                       /* 1 + index of the first unused entry; 0 = none */
+	struct qpn_entries unused;             /* of those */
 	uint16_t in_block[VNIC_BLOCKS];        /* entries, by block of QPNs */
 	uint16_t uplink_in_block[VNIC_BLOCKS]; /* those with VNIC_QPN_UPLINK */
 	qpn_table_store_fn *store;             /* NULL = changes are not stored */

@@ -29,7 +29,7 @@ struct remote_qp_target {
 	struct remote_qp_claims claims; /* in their order */
 	/* The first claim that was heard; NULL = none. So most frames need not walk the list. */
 	struct remote_qp_claim *holder[REMOTE_QP_SERVICES];
-	uint32_t next_unused; /* 1 + index; 0 = none */
+	LIST_ENTRY(remote_qp_target) link; /* in `unused_targets` */
 };
 
 int remote_qp_acl_open(struct remote_qp_acl *t)
@@ -47,9 +47,10 @@ int remote_qp_acl_open(struct remote_qp_acl *t)
 		remote_qp_acl_close(t);
 		return -ENOMEM;
 	}
-	t->n = t->n_targets = t->unused_targets = 0;
+	t->n = t->n_targets = 0;
 	t->order = 0;
 	LIST_INIT(&t->unused);
+	LIST_INIT(&t->unused_targets);
 	return 0;
 }
 
@@ -104,27 +105,26 @@ static struct remote_qp_claim *find_claim(const struct remote_qp_target *target,
 static int add_target(struct remote_qp_acl *t, const struct remote_qp_key *key,
 		      struct remote_qp_target **target)
 {
-	uint32_t i = t->unused_targets ? t->unused_targets - 1 : t->n_targets;
-	uint32_t next = t->unused_targets ? t->targets[i].next_unused : 0;
-	int rc = hash_set(t->by_key, key, i);
+	struct remote_qp_target *unused = LIST_FIRST(&t->unused_targets);
+	struct remote_qp_target *new = unused ? unused : &t->targets[t->n_targets];
+	int rc = hash_set(t->by_key, key, (uint32_t)(new - t->targets));
 
 	if (rc)
 		return rc;
-	if (t->unused_targets)
-		t->unused_targets = next;
+	if (unused)
+		LIST_REMOVE(unused, link);
 	else
 		t->n_targets++;
-	*target = &t->targets[i];
-	**target = (struct remote_qp_target){.key = *key};
-	TAILQ_INIT(&(*target)->claims);
+	*new = (struct remote_qp_target){.key = *key};
+	TAILQ_INIT(&new->claims);
+	*target = new;
 	return 0;
 }
 
 static void drop_target(struct remote_qp_acl *t, struct remote_qp_target *target)
 {
 	hash_remove(t->by_key, &target->key);
-	target->next_unused = t->unused_targets;
-	t->unused_targets = (uint32_t)(target - t->targets) + 1;
+	LIST_INSERT_HEAD(&t->unused_targets, target, link);
 }
 
 static void choose_holders(struct remote_qp_target *target)
@@ -232,23 +232,11 @@ static int get_claim(struct remote_qp_acl *t, struct remote_qp_owner *owner,
 
 /* --- Registrations by local QPN */
 
-static uint32_t *first_of_local(const struct remote_qp_acl *t, uint32_t local)
-{
-	struct remote_qp_block *block = t->by_local[lease_block(local)];
-
-	return block ? &block->first[local % LEASE_QPNS] : NULL;
-}
-
 static struct remote_qp *first_remote(const struct remote_qp_acl *t, uint32_t local)
 {
-	const uint32_t *first = first_of_local(t, local);
+	const struct remote_qp_block *block = t->by_local[lease_block(local)];
 
-	return first && *first ? &t->all[*first - 1] : NULL;
-}
-
-static struct remote_qp *next_remote(const struct remote_qp_acl *t, const struct remote_qp *r)
-{
-	return r->next_local ? &t->all[r->next_local - 1] : NULL;
+	return block ? LIST_FIRST(&block->local[local % LEASE_QPNS]) : NULL;
 }
 
 static bool same_key(const struct remote_qp_key *a, const struct remote_qp_key *b)
@@ -263,28 +251,20 @@ static struct remote_qp *find_remote(const struct remote_qp_acl *t, uint32_t loc
 	struct remote_qp *r;
 
 	*n = 0;
-	for (r = first_remote(t, local); r && !same_key(&r->key, key); r = next_remote(t, r))
+	for (r = first_remote(t, local); r && !same_key(&r->key, key); r = LIST_NEXT(r, local_link))
 		++*n;
 	return r;
-}
-
-static uint32_t place_of(const struct remote_qp_acl *t, const struct remote_qp *r)
-{
-	return (uint32_t)(r - t->all);
 }
 
 static int link_local(struct remote_qp_acl *t, struct remote_qp *r)
 {
 	struct remote_qp_block **block = &t->by_local[lease_block(r->local)];
-	uint32_t *first;
 
 	if (!*block)
 		*block = calloc(1, sizeof(**block));
 	if (!*block)
 		return -ENOMEM;
-	first = &(*block)->first[r->local % LEASE_QPNS];
-	r->next_local = *first;
-	*first = place_of(t, r) + 1;
+	LIST_INSERT_HEAD(&(*block)->local[r->local % LEASE_QPNS], r, local_link);
 	(*block)->n++;
 	return 0;
 }
@@ -292,11 +272,8 @@ static int link_local(struct remote_qp_acl *t, struct remote_qp *r)
 static void unlink_local(struct remote_qp_acl *t, struct remote_qp *r)
 {
 	struct remote_qp_block **block = &t->by_local[lease_block(r->local)];
-	uint32_t *link = first_of_local(t, r->local);
 
-	while (*link != place_of(t, r) + 1)
-		link = &t->all[*link - 1].next_local;
-	*link = r->next_local;
+	LIST_REMOVE(r, local_link);
 	if (--(*block)->n)
 		return;
 	free(*block);
@@ -332,7 +309,7 @@ static void store_entry(const struct remote_qp_acl *t, const struct remote_qp *r
 		for (int service = 0; service < REMOTE_QP_SERVICES; service++)
 			record.heard |= (uint32_t)r->claim->heard[service] << service;
 	}
-	t->store(t->store_ctx, place_of(t, r), &record);
+	t->store(t->store_ctx, (uint32_t)(r - t->all), &record);
 }
 
 static void set_owner(struct remote_qp *r, struct remote_qp_owner *owner)
@@ -514,7 +491,7 @@ static bool is_connected(const struct remote_qp_acl *t, const struct remote_qp_o
 {
 	const struct remote_qp *r;
 
-	for (r = first_remote(t, local); r; r = next_remote(t, r))
+	for (r = first_remote(t, local); r; r = LIST_NEXT(r, local_link))
 		if (r->owner == owner && same_key(&r->key, to))
 			return true;
 	return false;
@@ -525,7 +502,7 @@ static bool is_pair(const struct remote_qp_acl *t, const struct remote_qp_owner 
 {
 	const struct remote_qp *r;
 
-	for (r = first_remote(t, to->qpn); r; r = next_remote(t, r))
+	for (r = first_remote(t, to->qpn); r; r = LIST_NEXT(r, local_link))
 		if (!memcmp(r->key.gid, sip, sizeof(r->key.gid)) &&
 		    is_connected(t, owner, r->key.qpn, to))
 			return true;
@@ -589,7 +566,7 @@ void remote_qp_acl_heard(struct remote_qp_acl *t, uint32_t local, const uint8_t 
 {
 	const struct remote_qp *r, *sender = NULL;
 
-	for (r = first_remote(t, local); r; r = next_remote(t, r)) {
+	for (r = first_remote(t, local); r; r = LIST_NEXT(r, local_link)) {
 		if (memcmp(r->key.gid, sip, sizeof(r->key.gid)))
 			continue;
 		/* The packet does not tell which of two remote QPs of that host has sent it. */

@@ -74,16 +74,17 @@ struct remote_qp_record {
 
 struct remote_qp_claim;
 struct remote_qp_target;
+LIST_HEAD(remote_qp_targets, remote_qp_target);
 
 /* The remote QP of one local QP. */
 struct remote_qp {
 	struct remote_qp_key key;
 	uint32_t local;
-	uint32_t times;      /* how often the owner added it; 0 = restored, not added again yet */
-	uint32_t next_local; /* 1 + index of the next one of the same local QP; 0 = none */
+	uint32_t times; /* how often the owner added it; 0 = restored, not added again yet */
 	struct remote_qp_owner *owner; /* NULL = unused */
 	struct remote_qp_claim *claim;
-	LIST_ENTRY(remote_qp) link; /* in the owner's list, or in `unused` */
+	LIST_ENTRY(remote_qp) link;       /* in the owner's list, or in `unused` */
+	LIST_ENTRY(remote_qp) local_link; /* in the list of the local QP */
 };
 LIST_HEAD(remote_qp_list, remote_qp);
 
@@ -105,7 +106,7 @@ struct hash;
 /* The registrations of one block of local QPNs. */
 struct remote_qp_block {
 	uint32_t n;
-	uint32_t first[LEASE_QPNS]; /* by local QPN: 1 + index in the table; 0 = none */
+	struct remote_qp_list local[LEASE_QPNS]; /* by local QPN */
 };
 
 struct remote_qp_acl {
@@ -116,7 +117,7 @@ struct remote_qp_acl {
 	uint32_t n;                        /* entries of `all` that were ever in use */
 	uint32_t n_targets;                /* likewise of `targets` */
 	struct remote_qp_list unused;
-	uint32_t unused_targets;        /* 1 + index of the first unused target; 0 = none */
+	struct remote_qp_targets unused_targets;
 	uint64_t order;                 /* of the newest claim */
 	struct remote_qp_owner *absent; /* by process: the restored remote QPs of processes that
 					   have not attached again yet */
