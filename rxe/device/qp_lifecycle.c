@@ -244,6 +244,11 @@ uint32_t urxe_qp_qpn(const struct urxe_qp *qp)
 	return qp->qpn;
 }
 
+bool urxe_qp_is_reset(const struct urxe_qp *qp)
+{
+	return qp->attr.state == URXE_QPS_RESET;
+}
+
 struct urxe_rq *urxe_qp_rq(struct urxe_qp *qp)
 {
 	return qp->rq->qp ? qp->rq : NULL;

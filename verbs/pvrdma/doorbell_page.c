@@ -27,13 +27,15 @@ static uint32_t take(struct pvrdma *dev, uint32_t page, uint32_t offset)
 	return value;
 }
 
-static void refill_srqs(struct pvrdma *dev, uint32_t page)
+/* If Linux' driver gave up CREATE_SRQ before the response, it has freed the ring of this SRQ, which
+ * no QP uses. */
+static void refill_used_srqs(struct pvrdma *dev, uint32_t page)
 {
 	struct pv_srq *srq;
 	uint32_t at = 0;
 
 	while ((srq = pv_object_next(dev, PV_SRQ, &at)))
-		if (srq->object.uar_page == page)
+		if (srq->object.uar_page == page && srq->object.users)
 			pv_recv_queue_refill(dev, &srq->recv);
 }
 
@@ -98,7 +100,7 @@ static bool look_at_page(struct pvrdma *dev, uint32_t page)
 	bool found = take(dev, page, PVRDMA_UAR_QP_OFFSET);
 
 	if (take(dev, page, PVRDMA_UAR_SRQ_OFFSET)) {
-		refill_srqs(dev, page);
+		refill_used_srqs(dev, page);
 		found = true;
 	}
 	return look_at_cqs(dev, page) || found;

@@ -460,6 +460,8 @@ void urxe_qp_destroy(struct urxe_qp *qp);
  */
 bool urxe_qp_flush_acks(struct urxe_qp *qp);
 uint32_t urxe_qp_qpn(const struct urxe_qp *qp);
+/* Whether the state is RESET: then the QP takes no requests. */
+bool urxe_qp_is_reset(const struct urxe_qp *qp);
 /* The QP's own receive queue; NULL with a SRQ. */
 struct urxe_rq *urxe_qp_rq(struct urxe_qp *qp);
 

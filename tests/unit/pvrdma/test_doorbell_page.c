@@ -280,19 +280,56 @@ static void test_program_that_polls_is_not_interrupted(void **state)
 	assert_int_equal(notifications(f), 0);
 }
 
+static void open_qp_of_srq(struct fixture *f, struct qp *qp, struct srq *srq)
+{
+	qp_open(&f->g, qp,
+		&(struct qp_attr){
+			.type = PV_QPT_RC, .send_cq = &f->cq, .recv_cq = &f->cq, .srq = srq});
+}
+
 /* The doorbell of the first SRQ is replaced by that of the second. */
 static void test_doorbell_of_a_second_srq_loses_no_receives(void **state)
 {
 	struct fixture *f = *state;
 	const struct pvrdma_sge sge = buffer_sge(&f->buffer, 0, 8);
 	struct srq srq[2];
+	struct qp qp;
+
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(srq_try_open(&f->g, &srq[i], 8, 1, 0), 0);
+	open_qp_of_srq(f, &qp, &srq[0]);
+	for (int i = 0; i < 2; i++)
+		srq_post(&f->g, &srq[i], 1, &sge, 1);
+	assert_true(pvrdma_poll(f->g.dev, f->g.now));
+	assert_int_equal(counter(f, PVRDMA_RECVS), 2);
+	qp_close(&f->g, &qp);
+	for (int i = 0; i < 2; i++)
+		srq_close(&f->g, &srq[i]);
+}
+
+static struct pv_ring_indices *srq_indices(const struct fixture *f, const struct srq *srq)
+{
+	return &((struct pv_ring_state *)guest_at(&f->g, srq->pages.addr[0]))->rx;
+}
+
+/* The driver may have given up the creation of an SRQ without queue pairs, and freed its ring. */
+static void test_receives_of_an_srq_wait_for_its_doorbell_or_first_qp(void **state)
+{
+	struct fixture *f = *state;
+	const struct pvrdma_sge sge = buffer_sge(&f->buffer, 0, 8);
+	struct srq srq[2];
+	struct qp qp;
 
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(srq_try_open(&f->g, &srq[i], 8, 1, 0), 0);
 	for (int i = 0; i < 2; i++)
 		srq_post(&f->g, &srq[i], 1, &sge, 1);
 	assert_true(pvrdma_poll(f->g.dev, f->g.now));
-	assert_int_equal(counter(f, PVRDMA_RECVS), 2);
+	assert_int_equal(srq_indices(f, &srq[0])->cons_head, 0);
+	assert_int_equal(srq_indices(f, &srq[1])->cons_head, 1);
+	open_qp_of_srq(f, &qp, &srq[0]);
+	assert_int_equal(srq_indices(f, &srq[0])->cons_head, 1);
+	qp_close(&f->g, &qp);
 	for (int i = 0; i < 2; i++)
 		srq_close(&f->g, &srq[i]);
 }
@@ -394,6 +431,7 @@ int main(void)
 		TEST(test_cq_that_is_read_late_causes_few_notifications),
 		TEST(test_program_that_polls_is_not_interrupted),
 		TEST(test_doorbell_of_a_second_srq_loses_no_receives),
+		TEST(test_receives_of_an_srq_wait_for_its_doorbell_or_first_qp),
 		TEST(test_only_pages_of_user_contexts_are_polled),
 		TEST(test_look_that_fails_a_qp_found_something),
 		TEST(test_doorbells_wait_for_bus_mastering_and_reset_clears),

@@ -210,6 +210,9 @@ int pv_qp_open(struct pvrdma *dev, const struct pv_qp_objects *objects,
 		goto err;
 	}
 	use_objects(qp, 1);
+	/* Requests whose doorbell was replaced by that of another SRQ (doorbell_page.h). */
+	if (qp->srq)
+		pv_recv_queue_refill(dev, &qp->srq->recv);
 	TAILQ_INSERT_TAIL(&dev->polled_qps, qp, poll_link);
 	*out = qp;
 	return 0;

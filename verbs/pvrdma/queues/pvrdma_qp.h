@@ -27,8 +27,12 @@ int pv_qp_modify(struct pv_qp *qp, const struct urxe_qp_attr *attr, uint32_t mas
  * again. */
 void pv_qp_memory_removed(struct pv_qp *qp, const struct pv_removed *removed);
 
-/* Post the requests that the guest has added to the ring to the engine, as far as it has room.
- * True: posted some, or failed the QP. */
+/*
+ * Post the requests that the guest has added to the ring to the engine, as far as it has room.
+ * True: posted some, or failed the QP. In the state RESET requests stay in the ring, to which the
+ * device does not write then: if Linux' driver gave up CREATE_QP before the response, it has freed
+ * the ring, and the QP stays in RESET.
+ */
 bool pv_qp_post_sends(struct pv_qp *qp);
 bool pv_qp_post_recvs(struct pv_qp *qp);
 /* Posts the requests of QPs whose engine queue was full. */

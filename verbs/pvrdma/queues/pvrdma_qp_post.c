@@ -67,6 +67,8 @@ bool pv_qp_post_sends(struct pv_qp *qp)
 		return false;
 	if (!pv_ring_filled(&qp->send, &n))
 		return fail_qp(qp);
+	if (!n || urxe_qp_is_reset(qp->qp))
+		return false;
 	for (; posted < n; posted++) {
 		if (post_one(qp) == -ENOMEM) {
 			wait_for_room(qp);
@@ -89,7 +91,7 @@ bool pv_qp_post_recvs(struct pv_qp *qp)
 		return false;
 	if (!pv_ring_filled(&qp->recv.ring, &n))
 		return fail_qp(qp);
-	return n && pv_recv_queue_refill(qp->object.dev, &qp->recv);
+	return n && !urxe_qp_is_reset(qp->qp) && pv_recv_queue_refill(qp->object.dev, &qp->recv);
 }
 
 void pv_qp_post_waiting(struct pvrdma *dev)
