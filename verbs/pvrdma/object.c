@@ -56,6 +56,14 @@ void *pv_object_next(const struct pvrdma *dev, enum pv_kind kind, uint32_t *at)
 	return pv_handles_next(&dev->objects[kind], at);
 }
 
+static void close_pd(struct pv_pd *pd)
+{
+	if (pd->uc)
+		pd->uc->users--;
+	pv_object_remove(&pd->object);
+	free(pd);
+}
+
 static void close_object(struct pv_object *object)
 {
 	switch (object->kind) {
@@ -63,14 +71,56 @@ static void close_object(struct pv_object *object)
 	case PV_SRQ: pv_srq_close((struct pv_srq *)object); break;
 	case PV_CQ: pv_cq_close((struct pv_cq *)object); break;
 	case PV_MR: pv_mr_close((struct pv_mr *)object); break;
+	case PV_PD: close_pd((struct pv_pd *)object); break;
 	default: pv_object_remove(object); free(object);
 	}
 }
 
+/* Users before the objects that they use. */
+static const enum pv_kind order[PV_KINDS] = {PV_QP, PV_SRQ, PV_CQ, PV_MR, PV_PD, PV_UC};
+
+static bool uses(const struct pv_object *user, const void *object)
+{
+	const struct pv_qp *qp = (const struct pv_qp *)user;
+
+	switch (user->kind) {
+	case PV_QP:
+		return qp->pd == object || qp->send_cq == object || qp->recv_cq == object ||
+		       qp->srq == object;
+	case PV_SRQ: return ((const struct pv_srq *)user)->pd == object;
+	case PV_MR: return ((const struct pv_mr *)user)->pd == object;
+	case PV_CQ: return ((const struct pv_cq *)user)->uc == object;
+	case PV_PD: return ((const struct pv_pd *)user)->uc == object;
+	default: return false;
+	}
+}
+
+/* The users of an object are of other kinds, so three calls are nested at most. */
+static void close_with_users(struct pv_object *object)
+{
+	for (unsigned i = 0; i < PV_KINDS && object->users; i++) {
+		struct pv_object *user;
+		uint32_t at = 0;
+
+		while (object->users && (user = pv_object_next(object->dev, order[i], &at)))
+			if (uses(user, object))
+				close_with_users(user);
+	}
+	close_object(object);
+}
+
+int pv_object_destroy(struct pvrdma *dev, enum pv_kind kind, uint32_t handle)
+{
+	struct pv_object *object = pv_object_find(dev, kind, handle);
+
+	if (!object)
+		return -ENOENT;
+	close_with_users(object);
+	return 0;
+}
+
 void pv_objects_close(struct pvrdma *dev)
 {
-	static const enum pv_kind order[PV_KINDS] = {PV_QP, PV_SRQ, PV_CQ, PV_MR, PV_PD, PV_UC};
-
 	for (unsigned i = 0; i < PV_KINDS; i++) {
 		struct pv_object *object;
 		uint32_t at = 0;

@@ -22,6 +22,12 @@ void pv_object_remove(struct pv_object *object);
 void *pv_object_find(const struct pvrdma *dev, enum pv_kind kind, uint32_t handle);
 /* Iterates over the objects of that kind: *at starts at 0; NULL at the end. */
 void *pv_object_next(const struct pvrdma *dev, enum pv_kind kind, uint32_t *at);
+/*
+ * Destroys the object of that kind and handle, and before it the objects that use it. -ENOENT:
+ * there is no such object. Linux' driver destroys an object after those that use it, but does not
+ * know objects whose creation it has given up, because a signal came before the response.
+ */
+int pv_object_destroy(struct pvrdma *dev, enum pv_kind kind, uint32_t handle);
 /* Closes all objects, users before the objects that they use. The engine must still exist. */
 void pv_objects_close(struct pvrdma *dev);
 

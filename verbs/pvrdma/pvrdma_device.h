@@ -40,7 +40,7 @@ struct pv_object {
 	struct pvrdma *dev;
 	enum pv_kind kind;
 	uint32_t handle;
-	uint32_t users;    /* objects that use this one, and prevent its destruction */
+	uint32_t users;    /* objects that use this one */
 	uint32_t uar_page; /* page of BAR2 whose doorbells reach the object */
 	uint64_t bytes;    /* memory of this process that the object takes; part of pvrdma.bytes */
 	/* Events that wait for room in their ring, one bit for each type (1 << type). If not 0, the

@@ -123,29 +123,110 @@ static int create_uc(struct guest *g, uint64_t pfn, uint32_t *handle)
 	return rc;
 }
 
-static void test_user_context_checks_its_page_and_holds_objects(void **state)
+static void test_user_context_checks_its_page(void **state)
 {
 	struct guest *g = *state;
 	struct cq cq;
-	uint32_t uc, pd, handle;
+	uint32_t uc, handle;
 
 	assert_int_equal(create_uc(g, GUEST_UAR_PFN, &uc), -EINVAL);
 	assert_int_equal(create_uc(g, GUEST_UAR_PFN - 1, &uc), -EINVAL);
 	assert_int_equal(create_uc(g, GUEST_UAR_PFN + PVRDMA_UAR_PAGES, &uc), -EINVAL);
 	assert_int_equal(create_uc(g, GUEST_UAR_PFN + PVRDMA_UAR_PAGES - 1, &uc), 0);
 	assert_int_not_equal(uc, 0); /* 0 stands for the kernel */
-	pd = guest_pd(g, uc);
-	assert_int_equal(cq_try_open(g, &cq, 4, uc), 0);
-	assert_int_equal(guest_handle_command(g, PV_CMD_DESTROY_UC, uc), -EBUSY);
-	assert_int_equal(guest_handle_command(g, PV_CMD_DESTROY_PD, pd), 0);
-	assert_int_equal(guest_handle_command(g, PV_CMD_DESTROY_UC, uc), -EBUSY);
-	cq_close(g, &cq);
 	assert_int_equal(guest_handle_command(g, PV_CMD_DESTROY_UC, uc), 0);
 	assert_int_equal(guest_handle_command(g, PV_CMD_DESTROY_UC, uc), -ENOENT);
 	assert_int_equal(cq_try_open(g, &cq, 4, uc), -ENOENT);
-	for (unsigned i = 0; i < PVRDMA_UAR_PAGES - 1; i++)
-		assert_int_equal(create_uc(g, GUEST_UAR_PFN + 1, &handle), 0);
-	assert_int_equal(create_uc(g, GUEST_UAR_PFN + 1, &handle), -ENOSPC);
+	for (unsigned page = 1; page < PVRDMA_UAR_PAGES; page++)
+		assert_int_equal(create_uc(g, GUEST_UAR_PFN + page, &handle), 0);
+}
+
+/* --- Objects that the driver does not know: it has given up the command that created them */
+
+static void open_region(struct guest *g, uint32_t pd)
+{
+	const struct pv_cmd_create_mr request = {.pd_handle = pd, .flags = PV_MR_FLAG_DMA};
+	uint32_t handle, key;
+
+	assert_int_equal(mr_create(g, &request, &handle, &key), 0);
+}
+
+static void test_abandoned_region_goes_with_its_pd(void **state)
+{
+	struct guest *g = *state;
+	uint32_t uc, pd, at = 0;
+
+	for (unsigned i = 0; i < PVRDMA_UAR_PAGES + 100; i++) {
+		assert_int_equal(create_uc(g, GUEST_UAR_PFN + 1, &uc), 0);
+		pd = guest_pd(g, uc);
+		open_region(g, pd);
+		assert_int_equal(guest_handle_command(g, PV_CMD_DESTROY_PD, pd), 0);
+		assert_int_equal(guest_handle_command(g, PV_CMD_DESTROY_UC, uc), 0);
+	}
+	assert_null(pvrdma_next_mr(g->dev, &at));
+}
+
+static void test_abandoned_context_goes_with_the_next_one_of_its_page(void **state)
+{
+	struct guest *g = *state;
+	struct cq cq;
+	uint32_t uc, pd, other, at = 0;
+
+	assert_int_equal(create_uc(g, GUEST_UAR_PFN + 2, &other), 0);
+	for (unsigned i = 0; i < PVRDMA_UAR_PAGES + 100; i++) {
+		assert_int_equal(create_uc(g, GUEST_UAR_PFN + 1, &uc), 0);
+		pd = guest_pd(g, uc);
+	}
+	open_region(g, pd);
+	assert_int_equal(cq_try_open(g, &cq, 4, uc), 0);
+	assert_int_equal(create_uc(g, GUEST_UAR_PFN + 1, &uc), 0);
+	assert_int_equal(guest_handle_command(g, PV_CMD_DESTROY_PD, pd), -ENOENT);
+	assert_int_equal(guest_handle_command(g, PV_CMD_DESTROY_CQ, cq.handle), -ENOENT);
+	assert_null(pvrdma_next_mr(g->dev, &at));
+	assert_int_equal(guest_handle_command(g, PV_CMD_DESTROY_UC, other), 0);
+	guest_pages_free(&cq.pages);
+}
+
+/* Opens a queue pair with an SRQ in a context of its own, and destroys what it uses. */
+static void expect_qp_goes_with(struct guest *g, uint32_t destroy)
+{
+	struct cq cq[2];
+	struct srq srq;
+	struct qp qp;
+	uint32_t handle = 0, at = 0, kernels = g->pd;
+
+	guest_enter_context(g, 1);
+	for (int i = 0; i < 2; i++)
+		cq_open(g, &cq[i], 16);
+	assert_int_equal(srq_try_open(g, &srq, 16, 4, 0), 0);
+	qp_open(g, &qp,
+		&(struct qp_attr){
+			.type = PV_QPT_RC, .send_cq = &cq[0], .recv_cq = &cq[1], .srq = &srq});
+	switch (destroy) {
+	case PV_CMD_DESTROY_CQ: handle = cq[0].handle; break;
+	case PV_CMD_DESTROY_SRQ: handle = srq.handle; break;
+	case PV_CMD_DESTROY_PD: handle = g->pd; break;
+	case PV_CMD_DESTROY_UC: handle = g->context; break;
+	}
+	assert_int_equal(guest_handle_command(g, destroy, handle), 0);
+	assert_null(pvrdma_next_qp(g->dev, &at));
+	assert_int_equal(guest_handle_command(g, destroy, handle), -ENOENT);
+	guest_pages_free(&qp.pages);
+	guest_pages_free(&srq.pages);
+	for (int i = 0; i < 2; i++)
+		guest_pages_free(&cq[i].pages);
+	g->pd = kernels;
+	g->context = g->uar_page = 0;
+}
+
+static void test_abandoned_qp_goes_with_what_it_uses(void **state)
+{
+	struct guest *g = *state;
+
+	expect_qp_goes_with(g, PV_CMD_DESTROY_CQ);
+	expect_qp_goes_with(g, PV_CMD_DESTROY_SRQ);
+	expect_qp_goes_with(g, PV_CMD_DESTROY_PD);
+	expect_qp_goes_with(g, PV_CMD_DESTROY_UC);
 }
 
 /* A program rings the doorbells of its own page only. */
@@ -338,7 +419,7 @@ static void test_create_qp_with_bad_attributes_fails(void **state)
 	guest_pages_free(&pages);
 }
 
-static void test_qp_connects_and_holds_its_pd_and_cqs(void **state)
+static void test_qp_connects(void **state)
 {
 	struct guest *g = *state;
 	const struct qp_attr attr = {.type = PV_QPT_RC, .send_cq = &(struct cq){0}};
@@ -356,8 +437,6 @@ static void test_qp_connects_and_holds_its_pd_and_cqs(void **state)
 	assert_int_not_equal(qp.qpn, second.qpn);
 	/* Providers without handles use the lower 16 bits of the number. */
 	assert_int_equal(qp.qpn & 0xffff, qp.handle);
-	assert_int_equal(guest_handle_command(g, PV_CMD_DESTROY_CQ, cq.handle), -EBUSY);
-	assert_int_equal(guest_handle_command(g, PV_CMD_DESTROY_PD, pd), -EBUSY);
 	qp_connect(g, &qp, g, &second);
 	assert_int_equal(qp_query(g, &qp, &attrs), URXE_QPS_RTS);
 	assert_int_equal(attrs.dest_qp_num, second.qpn);
@@ -524,8 +603,6 @@ static void test_srq_attributes_and_limits_are_checked(void **state)
 	union pv_request request;
 	union pv_response response;
 	struct srq srq;
-	struct cq cq;
-	struct qp qp;
 
 	assert_int_equal(srq_try_open(g, &srq, 3, 1, 0), -EINVAL);
 	assert_int_equal(srq_try_open(g, &srq, 0, 1, 0), -EINVAL);
@@ -545,15 +622,9 @@ static void test_srq_attributes_and_limits_are_checked(void **state)
 	assert_int_equal(modify_srq(g, srq.handle, PV_SRQ_LIMIT, 17), -EINVAL);
 	assert_int_equal(modify_srq(g, srq.handle, PV_SRQ_MAX_WR, 0), -EINVAL);
 	assert_int_equal(modify_srq(g, srq.handle + 1, PV_SRQ_LIMIT, 1), -ENOENT);
-	cq_open(g, &cq, 16);
-	qp_open(g, &qp,
-		&(struct qp_attr){.type = PV_QPT_RC, .send_cq = &cq, .recv_cq = &cq, .srq = &srq});
-	assert_int_equal(guest_handle_command(g, PV_CMD_DESTROY_SRQ, srq.handle), -EBUSY);
-	qp_close(g, &qp);
 	srq_close(g, &srq);
 	request.handle.handle = srq.handle;
 	assert_int_equal(guest_command(g, PV_CMD_QUERY_SRQ, &request, &response), -ENOENT);
-	cq_close(g, &cq);
 }
 
 static void test_create_srq_checks_type_pages_and_pd(void **state)
@@ -664,13 +735,16 @@ int main(void)
 		GUEST_TEST(test_active_path_mtu_follows_the_device_mtu),
 		GUEST_TEST(test_pkey_table_has_the_default_pkey_only),
 		GUEST_TEST(test_destroy_of_unknown_handles_returns_enoent),
-		GUEST_TEST(test_user_context_checks_its_page_and_holds_objects),
+		GUEST_TEST(test_user_context_checks_its_page),
+		GUEST_TEST(test_abandoned_region_goes_with_its_pd),
+		GUEST_TEST(test_abandoned_context_goes_with_the_next_one_of_its_page),
+		GUEST_TEST(test_abandoned_qp_goes_with_what_it_uses),
 		GUEST_TEST(test_doorbell_in_another_contexts_page_is_refused),
 		GUEST_TEST(test_destroyed_pd_handle_is_not_reused_at_once),
 		GUEST_TEST(test_create_cq_with_bad_size_or_pages_fails),
 		GUEST_TEST(test_queue_pair_with_srq_ignores_the_receive_size),
 		GUEST_TEST(test_create_qp_with_bad_attributes_fails),
-		GUEST_TEST(test_qp_connects_and_holds_its_pd_and_cqs),
+		GUEST_TEST(test_qp_connects),
 		GUEST_TEST(test_modify_qp_ignores_attributes_outside_the_mask),
 		GUEST_TEST(test_modify_qp_with_bad_attributes_fails),
 		GUEST_TEST(test_query_of_unknown_qp_returns_enoent),

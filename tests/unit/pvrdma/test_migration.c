@@ -303,9 +303,10 @@ static void test_handles_move(void **state)
 			cq_close(&p.guest[1], &cq[i]);
 	for (int i = 0; i < 4; i++)
 		guest_pages_free(&cq[i].pages);
-	/* A CQ that a queue pair uses stays. */
-	assert_int_equal(guest_handle_command(&p.guest[1], PV_CMD_DESTROY_CQ, p.cq[1].handle),
-			 -EBUSY);
+	/* The queue pair goes with the CQ that it uses. */
+	assert_int_equal(guest_handle_command(&p.guest[1], PV_CMD_DESTROY_CQ, p.cq[1].handle), 0);
+	assert_int_equal(guest_handle_command(&p.guest[1], PV_CMD_DESTROY_QP, p.qp[1].handle),
+			 -ENOENT);
 	pair_close(&p);
 }
 

@@ -29,13 +29,6 @@ int pv_cmd_create_cq(struct pvrdma *dev, const union pv_request *request,
 int pv_cmd_destroy_cq(struct pvrdma *dev, const union pv_request *request,
 		      union pv_response *response)
 {
-	struct pv_cq *cq = pv_object_find(dev, PV_CQ, request->handle.handle);
-
 	(void)response;
-	if (!cq)
-		return -ENOENT;
-	if (cq->object.users)
-		return -EBUSY;
-	pv_cq_close(cq);
-	return 0;
+	return pv_object_destroy(dev, PV_CQ, request->handle.handle);
 }

@@ -23,11 +23,6 @@ int pv_cmd_create_mr(struct pvrdma *dev, const union pv_request *request,
 int pv_cmd_destroy_mr(struct pvrdma *dev, const union pv_request *request,
 		      union pv_response *response)
 {
-	struct pv_mr *mr = pv_object_find(dev, PV_MR, request->handle.handle);
-
 	(void)response;
-	if (!mr)
-		return -ENOENT;
-	pv_mr_close(mr);
-	return 0;
+	return pv_object_destroy(dev, PV_MR, request->handle.handle);
 }

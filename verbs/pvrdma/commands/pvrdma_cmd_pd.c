@@ -7,6 +7,17 @@
 #include "doorbell_page.h"
 #include "object.h"
 
+/* A page has one context. The driver has given up the creation of one that the page still has. */
+static void destroy_context_of(struct pvrdma *dev, uint32_t page)
+{
+	const struct pv_object *uc;
+	uint32_t at = 0;
+
+	while ((uc = pv_object_next(dev, PV_UC, &at)))
+		if (uc->uar_page == page)
+			pv_object_destroy(dev, PV_UC, uc->handle);
+}
+
 int pv_cmd_create_uc(struct pvrdma *dev, const union pv_request *request,
 		     union pv_response *response)
 {
@@ -20,6 +31,7 @@ int pv_cmd_create_uc(struct pvrdma *dev, const union pv_request *request,
 	uc = calloc(1, sizeof(*uc));
 	if (!uc)
 		return -ENOMEM;
+	destroy_context_of(dev, (uint32_t)page);
 	rc = pv_object_add(dev, &uc->object, PV_UC, (uint32_t)page, sizeof(*uc));
 	if (rc) {
 		free(uc);
@@ -30,23 +42,11 @@ int pv_cmd_create_uc(struct pvrdma *dev, const union pv_request *request,
 	return 0;
 }
 
-/* Destroys an object that is nothing but itself. */
-static int destroy_plain(struct pv_object *object)
-{
-	if (!object)
-		return -ENOENT;
-	if (object->users)
-		return -EBUSY;
-	pv_object_remove(object);
-	free(object);
-	return 0;
-}
-
 int pv_cmd_destroy_uc(struct pvrdma *dev, const union pv_request *request,
 		      union pv_response *response)
 {
 	(void)response;
-	return destroy_plain(pv_object_find(dev, PV_UC, request->handle.handle));
+	return pv_object_destroy(dev, PV_UC, request->handle.handle);
 }
 
 int pv_cmd_create_pd(struct pvrdma *dev, const union pv_request *request,
@@ -79,12 +79,6 @@ int pv_cmd_create_pd(struct pvrdma *dev, const union pv_request *request,
 int pv_cmd_destroy_pd(struct pvrdma *dev, const union pv_request *request,
 		      union pv_response *response)
 {
-	struct pv_pd *pd = pv_object_find(dev, PV_PD, request->handle.handle);
-	struct pv_object *uc = pd ? pd->uc : NULL;
-	int rc = destroy_plain((struct pv_object *)pd);
-
 	(void)response;
-	if (!rc && uc)
-		uc->users--;
-	return rc;
+	return pv_object_destroy(dev, PV_PD, request->handle.handle);
 }

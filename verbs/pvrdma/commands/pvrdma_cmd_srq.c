@@ -59,13 +59,6 @@ int pv_cmd_query_srq(struct pvrdma *dev, const union pv_request *request,
 int pv_cmd_destroy_srq(struct pvrdma *dev, const union pv_request *request,
 		       union pv_response *response)
 {
-	struct pv_srq *srq = pv_object_find(dev, PV_SRQ, request->handle.handle);
-
 	(void)response;
-	if (!srq)
-		return -ENOENT;
-	if (srq->object.users)
-		return -EBUSY;
-	pv_srq_close(srq);
-	return 0;
+	return pv_object_destroy(dev, PV_SRQ, request->handle.handle);
 }

@@ -10,7 +10,7 @@
  * kernel. Errors are those of the command. */
 int pv_cq_open(struct pvrdma *dev, struct pv_object *uc, const struct pv_cmd_create_cq *request,
 	       struct pv_cq **cq);
-/* Destroys the CQ. The caller has checked that no QP uses it. */
+/* Destroys the CQ, which no QP uses. */
 void pv_cq_close(struct pv_cq *cq);
 /* If the CQ's ring uses these bytes of guest memory, the CQ fails, and never accesses the ring
  * again. */
