@@ -208,7 +208,8 @@ static bool stage_burst(struct pvrdma *dev, const struct urxe_qp *qp, uint8_t *b
 
 void pv_frames_stage_acks(struct pvrdma *dev, struct urxe_qp *qp)
 {
-	uint8_t *bytes = malloc(STAGED_BURST * (size_t)frame_room(dev));
+	/* A response of the QP would have bytes of guest memory. */
+	uint8_t *bytes = dev->no_master ? NULL : malloc(STAGED_BURST * (size_t)frame_room(dev));
 	uint32_t rounds = bytes ? STAGED_ROUNDS : 0, max = 1;
 
 	while (rounds-- && dev->n_staged < STAGED_MAX && urxe_qp_flush_acks(qp) &&

@@ -8,9 +8,10 @@
 /*
  * Builds the acknowledgement that the QP owes its peer, and the frames that go before it, and keeps
  * them for pvrdma_output: at most 63 frames, some perhaps of other QPs. Builds no acknowledgement
- * if congestion control holds READ responses before it. An acknowledgement has at most 128 bytes;
- * of longer frames, all QPs together keep 64, and the device drops further ones. Call it before the
- * QP is destroyed, reset or failed: afterwards the QP can send nothing.
+ * if congestion control holds READ responses before it, or if the driver permits no access to
+ * memory. An acknowledgement has at most 128 bytes; of longer frames, all QPs together keep 64, and
+ * the device drops further ones. Call it before the QP is destroyed, reset or failed: afterwards
+ * the QP can send nothing.
  */
 void pv_frames_stage_acks(struct pvrdma *dev, struct urxe_qp *qp);
 /* Frees the kept frames, unsent. */

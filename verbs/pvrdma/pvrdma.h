@@ -143,10 +143,10 @@ void pvrdma_reset(struct pvrdma *dev);
  * a multiple of 4. -EINVAL: there is no such register; the access has no effect, and a read gives
  * 0.
  *
- * A write that executes a command has stored the response when it returns. It has also raised
- * vector 0 if Linux' driver waits for this response: not after a failure that ERR shows, and not
- * for commands that destroy, bind, or modify an SRQ. After any write, call pvrdma_output and
- * pvrdma_flush.
+ * A write that executes a command has stored the response when it returns, if the driver permits
+ * access to memory (pvrdma_set_bus_master). It has also raised vector 0 if Linux' driver waits for
+ * this response: not after a failure that ERR shows, and not for commands that destroy, bind, or
+ * modify an SRQ. After any write, call pvrdma_output and pvrdma_flush.
  */
 int pvrdma_reg_write(struct pvrdma *dev, uint64_t now, uint32_t bar, uint32_t offset,
 		     uint32_t value);
@@ -208,7 +208,8 @@ void pvrdma_memory_removed(struct pvrdma *dev, uint64_t addr, uint64_t size);
  * The driver withdraws the device's right to access memory (`on` false), or grants it; the device
  * has the right after creation, and a reset does not change it. Without it the device reads and
  * writes no memory: requests, completions, events and interrupts wait, received packets are
- * dropped, and registers that need memory report EIO. The rights of peers to copy are withdrawn, as
+ * dropped, and registers that need memory report EIO. Only commands that destroy are executed: the
+ * device reads the command, and stores no response. The rights of peers to copy are withdrawn, as
  * by pvrdma_memory_removed. Queue pairs and regions that exist now exchange packets only, also
  * after the right returns, until a queue pair is modified or a region registered again. Queue pairs
  * that the HCA executes fail. If the link has changed meanwhile, the driver gets the event of

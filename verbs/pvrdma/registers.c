@@ -101,11 +101,6 @@ static int load_region_at(struct pvrdma *dev, uint32_t high)
 	return dev->no_master ? -EIO : load_region(dev, (uint64_t)high << 32 | dev->dsr_low);
 }
 
-static int execute_command(struct pvrdma *dev)
-{
-	return dev->no_master ? -EIO : pv_command_execute(dev);
-}
-
 static int write_register(struct pvrdma *dev, uint32_t offset, uint32_t value)
 {
 	switch (offset) {
@@ -115,7 +110,7 @@ static int write_register(struct pvrdma *dev, uint32_t offset, uint32_t value)
 		return 0;
 	case PV_REG_DSRHIGH: set_error(dev, load_region_at(dev, value)); return 0;
 	case PV_REG_CTL: set_error(dev, control(dev, value)); return 0;
-	case PV_REG_REQUEST: set_error(dev, execute_command(dev)); return 0;
+	case PV_REG_REQUEST: set_error(dev, pv_command_execute(dev)); return 0;
 	case PV_REG_IMR: set_mask(dev, value); return 0;
 	case PV_REG_VERSION:
 	case PV_REG_ERR:

@@ -2,6 +2,8 @@
 /* Transfers between two PVRDMA devices, and within one; contents are checked byte by byte. */
 #include "pair.h"
 
+#include <errno.h>
+
 /* Congestion experienced, in the second byte of an IPv6 header. */
 #define IPV6_CE 0x30
 
@@ -102,8 +104,8 @@ static void test_device_without_bus_mastering_writes_nothing(void **state)
 	struct pair p;
 	struct pvrdma_sq_wqe_hdr header;
 	struct pvrdma_sge sge;
-	uint64_t interrupts, commands;
 	struct guest *halted;
+	uint64_t interrupts;
 
 	(void)state;
 	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
@@ -112,7 +114,6 @@ static void test_device_without_bus_mastering_writes_nothing(void **state)
 	buffer_fill(halted, &p.buffer[1], 0, 20000, 5);
 	pvrdma_set_bus_master(halted->dev, false);
 	interrupts = counter_of(&p, 1, PVRDMA_INTERRUPTS);
-	commands = counter_of(&p, 1, PVRDMA_COMMANDS);
 
 	header = rdma_header(&p, PVRDMA_WR_RDMA_WRITE, 4000);
 	sge = buffer_sge(&p.buffer[0], 0, 5000);
@@ -128,9 +129,8 @@ static void test_device_without_bus_mastering_writes_nothing(void **state)
 	expect_no_cqe(&p, 1);
 	assert_true(buffer_has(halted, &p.buffer[1], 0, 20000, 5));
 	assert_int_equal(pvrdma_next_deadline(halted->dev), URXE_NEVER);
-	assert_int_equal(
-		pvrdma_reg_write(halted->dev, halted->now, PVRDMA_BAR_REG, PV_REG_REQUEST, 0), 0);
-	assert_int_equal(counter_of(&p, 1, PVRDMA_COMMANDS), commands);
+	guest_write(halted, PV_REG_REQUEST, 0);
+	assert_int_equal(guest_read(halted, PV_REG_ERR), EIO);
 	assert_int_equal(counter_of(&p, 1, PVRDMA_INTERRUPTS), interrupts);
 
 	pvrdma_set_bus_master(halted->dev, true);
@@ -139,6 +139,85 @@ static void test_device_without_bus_mastering_writes_nothing(void **state)
 	expect_cqe(&p, 0, 1, PVRDMA_WC_SUCCESS, PVRDMA_WC_RDMA_WRITE);
 	expect_cqe(&p, 1, 1, PVRDMA_WC_SUCCESS, PVRDMA_WC_RDMA_WRITE);
 	assert_true(buffer_has(halted, &p.buffer[1], 4000, 5000, 9));
+	pair_close(&p);
+}
+
+/* Executes the command, and returns the error of ERR. */
+static uint32_t command_without_response(struct guest *g, uint32_t cmd, uint32_t handle)
+{
+	union pv_request request = {.handle = {.hdr = {.cmd = cmd}, .handle = handle}};
+
+	memcpy(guest_at(g, g->request), &request, sizeof(request));
+	guest_write(g, PV_REG_REQUEST, 0);
+	return guest_read(g, PV_REG_ERR);
+}
+
+/* Linux' driver frees the memory of an object also if its destruction fails. */
+static void test_objects_are_destroyed_without_bus_mastering(void **state)
+{
+	const uint8_t *slot;
+	struct pair p;
+	struct pvrdma_sq_wqe_hdr header;
+	struct pvrdma_sge sge;
+	struct guest *halted;
+	uint32_t at = 0;
+
+	(void)state;
+	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
+	halted = &p.guest[1];
+	sge = buffer_sge(&p.buffer[1], 0, 100);
+	qp_post_recv(halted, &p.qp[1], 1, &sge, 1);
+	buffer_fill(&p.guest[0], &p.buffer[0], 0, 100, 9);
+	buffer_fill(halted, &p.buffer[1], 0, 100, 5);
+	slot = guest_at(halted, halted->response);
+	memset(guest_at(halted, halted->response), 0xaa, 16);
+	pvrdma_set_bus_master(halted->dev, false);
+	assert_int_equal(command_without_response(halted, PV_CMD_QUERY_QP, p.qp[1].handle), EIO);
+	assert_int_equal(command_without_response(halted, PV_CMD_DESTROY_QP, p.qp[1].handle), 0);
+	assert_int_equal(command_without_response(halted, PV_CMD_DESTROY_QP, p.qp[1].handle),
+			 ENOENT);
+	assert_int_equal(command_without_response(halted, PV_CMD_DESTROY_CQ, p.cq[1].handle), 0);
+	assert_int_equal(command_without_response(halted, PV_CMD_DESTROY_MR, p.buffer[1].handle),
+			 0);
+	assert_int_equal(command_without_response(halted, PV_CMD_DESTROY_PD, halted->pd), 0);
+	for (unsigned i = 0; i < 16; i++)
+		assert_int_equal(slot[i], 0xaa);
+
+	pvrdma_set_bus_master(halted->dev, true);
+	assert_null(pvrdma_next_qp(halted->dev, &at));
+	header = rdma_header(&p, PVRDMA_WR_SEND, 0);
+	sge = buffer_sge(&p.buffer[0], 0, 100);
+	qp_post_send(&p.guest[0], &p.qp[0], &header, &sge);
+	net_run_for(&p.net, 1000000);
+	expect_no_cqe(&p, 1);
+	assert_true(buffer_has(halted, &p.buffer[1], 0, 100, 5));
+	pair_close(&p);
+}
+
+/* A READ of the peer has arrived, whose response would have bytes of the region, then a WRITE. */
+static void test_qp_destroyed_without_bus_mastering_responds_no_more(void **state)
+{
+	uint8_t data[2][2048];
+	struct urxe_frame frames[2];
+	struct pair p;
+	struct pvrdma_sq_wqe_hdr header;
+	struct pvrdma_sge sge;
+	struct guest *halted;
+
+	(void)state;
+	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
+	halted = &p.guest[1];
+	sge = buffer_sge(&p.buffer[0], 0, 100);
+	for (int i = 0; i < 2; i++) {
+		frames[i] = (struct urxe_frame){.data = data[i], .room = sizeof(data[i])};
+		header = rdma_header(&p, i ? PVRDMA_WR_RDMA_WRITE : PVRDMA_WR_RDMA_READ, 0);
+		qp_post_send(&p.guest[0], &p.qp[0], &header, &sge);
+	}
+	assert_int_equal(pvrdma_output(p.guest[0].dev, p.guest[0].now, frames, 2), 2);
+	pvrdma_input(halted->dev, halted->now, frames, 2);
+	pvrdma_set_bus_master(halted->dev, false);
+	assert_int_equal(command_without_response(halted, PV_CMD_DESTROY_QP, p.qp[1].handle), 0);
+	assert_int_equal(pvrdma_output(halted->dev, halted->now, frames, 2), 0);
 	pair_close(&p);
 }
 
@@ -867,6 +946,8 @@ int main(void)
 		cmocka_unit_test(test_send_immediate_is_in_the_receive_completion),
 		cmocka_unit_test(test_write_and_read_move_each_byte),
 		cmocka_unit_test(test_device_without_bus_mastering_writes_nothing),
+		cmocka_unit_test(test_objects_are_destroyed_without_bus_mastering),
+		cmocka_unit_test(test_qp_destroyed_without_bus_mastering_responds_no_more),
 		cmocka_unit_test(test_write_immediate_consumes_a_receive),
 		cmocka_unit_test(test_write_arrives_despite_lost_frames),
 		cmocka_unit_test(test_no_frame_passes_an_inactive_nic),

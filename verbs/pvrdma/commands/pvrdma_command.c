@@ -6,36 +6,41 @@
 /*
  * `awaited`: the driver waits for the response's interrupt. For the others the device raises none:
  * the driver would take a late one for the response to its next command.
+ * `destroys`: Linux' driver frees the memory of the object also after an error. So the device
+ * executes the command even while it must not access memory, but for the command slot, which is the
+ * driver's at this moment; it stores no response then.
  */
 static const struct {
 	int (*run)(struct pvrdma *dev, const union pv_request *request,
 		   union pv_response *response);
 	uint32_t response_size;
 	bool awaited;
+	bool destroys;
 } commands[PV_CMDS] = {
 	[PV_CMD_QUERY_PORT] = {pv_cmd_query_port, sizeof(struct pv_cmd_query_port_resp), true},
 	[PV_CMD_QUERY_PKEY] = {pv_cmd_query_pkey, sizeof(struct pv_cmd_query_pkey_resp), true},
 	[PV_CMD_CREATE_PD] = {pv_cmd_create_pd, sizeof(struct pv_cmd_handle_resp), true},
-	[PV_CMD_DESTROY_PD] = {pv_cmd_destroy_pd, sizeof(struct pv_cmd_resp_hdr), false},
+	[PV_CMD_DESTROY_PD] = {pv_cmd_destroy_pd, sizeof(struct pv_cmd_resp_hdr), false, true},
 	[PV_CMD_CREATE_MR] = {pv_cmd_create_mr, sizeof(struct pv_cmd_create_mr_resp), true},
-	[PV_CMD_DESTROY_MR] = {pv_cmd_destroy_mr, sizeof(struct pv_cmd_resp_hdr), false},
+	[PV_CMD_DESTROY_MR] = {pv_cmd_destroy_mr, sizeof(struct pv_cmd_resp_hdr), false, true},
 	[PV_CMD_CREATE_CQ] = {pv_cmd_create_cq, sizeof(struct pv_cmd_create_cq_resp), true},
 	/* Not supported: it has no page directory for the new ring, and Linux' driver never sends
 	 * it. */
 	[PV_CMD_RESIZE_CQ] = {NULL, sizeof(struct pv_cmd_resp_hdr), true},
-	[PV_CMD_DESTROY_CQ] = {pv_cmd_destroy_cq, sizeof(struct pv_cmd_resp_hdr), false},
+	[PV_CMD_DESTROY_CQ] = {pv_cmd_destroy_cq, sizeof(struct pv_cmd_resp_hdr), false, true},
 	[PV_CMD_CREATE_QP] = {pv_cmd_create_qp, sizeof(struct pv_cmd_create_qp_resp), true},
 	[PV_CMD_MODIFY_QP] = {pv_cmd_modify_qp, sizeof(struct pv_cmd_resp_hdr), true},
 	[PV_CMD_QUERY_QP] = {pv_cmd_query_qp, sizeof(struct pv_cmd_query_qp_resp), true},
-	[PV_CMD_DESTROY_QP] = {pv_cmd_destroy_qp, sizeof(struct pv_cmd_destroy_qp_resp), false},
+	[PV_CMD_DESTROY_QP] = {pv_cmd_destroy_qp, sizeof(struct pv_cmd_destroy_qp_resp), false,
+			       true},
 	[PV_CMD_CREATE_UC] = {pv_cmd_create_uc, sizeof(struct pv_cmd_handle_resp), true},
-	[PV_CMD_DESTROY_UC] = {pv_cmd_destroy_uc, sizeof(struct pv_cmd_resp_hdr), false},
+	[PV_CMD_DESTROY_UC] = {pv_cmd_destroy_uc, sizeof(struct pv_cmd_resp_hdr), false, true},
 	[PV_CMD_CREATE_BIND] = {pv_cmd_create_bind, sizeof(struct pv_cmd_resp_hdr), false},
-	[PV_CMD_DESTROY_BIND] = {pv_cmd_destroy_bind, sizeof(struct pv_cmd_resp_hdr), false},
+	[PV_CMD_DESTROY_BIND] = {pv_cmd_destroy_bind, sizeof(struct pv_cmd_resp_hdr), false, true},
 	[PV_CMD_CREATE_SRQ] = {pv_cmd_create_srq, sizeof(struct pv_cmd_handle_resp), true},
 	[PV_CMD_MODIFY_SRQ] = {pv_cmd_modify_srq, sizeof(struct pv_cmd_resp_hdr), false},
 	[PV_CMD_QUERY_SRQ] = {pv_cmd_query_srq, sizeof(struct pv_cmd_query_srq_resp), true},
-	[PV_CMD_DESTROY_SRQ] = {pv_cmd_destroy_srq, sizeof(struct pv_cmd_resp_hdr), false},
+	[PV_CMD_DESTROY_SRQ] = {pv_cmd_destroy_srq, sizeof(struct pv_cmd_resp_hdr), false, true},
 };
 
 /* The guest may have lost the memory of its slots. */
@@ -78,11 +83,15 @@ static int run_command(struct pvrdma *dev, const union pv_request *request)
 
 	if (cmd >= PV_CMDS)
 		return -EOPNOTSUPP;
+	if (dev->no_master && !commands[cmd].destroys)
+		return -EIO;
 	rc = commands[cmd].run ? commands[cmd].run(dev, request, &response) : -EOPNOTSUPP;
 	if (rc)
 		pv_count(dev, PVRDMA_COMMAND_ERRORS);
 	response.hdr.ack = PV_CMD_ACK + cmd;
 	response.hdr.err = (uint8_t)-rc;
+	if (dev->no_master)
+		return rc;
 	if (!store_response(dev, &response, commands[cmd].response_size))
 		return -EFAULT;
 	if (rc && !reports_error_in_response(cmd))
