@@ -63,8 +63,8 @@ int pv_doorbell(struct pvrdma *dev, uint32_t offset, uint32_t value)
 
 	if (page >= PVRDMA_UAR_PAGES)
 		return -EINVAL;
-	/* pvrdma_poll finds requests of queue pairs later. Those of SRQs, and arms of CQs, are
-	 * lost. */
+	/* When the right returns, all CQs are armed, and pvrdma_poll finds requests of queue pairs.
+	 * The engine asks for those of SRQs. */
 	if (dev->no_master)
 		return 0;
 	switch (offset % PV_PAGE) {

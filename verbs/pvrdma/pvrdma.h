@@ -213,8 +213,8 @@ void pvrdma_memory_removed(struct pvrdma *dev, uint64_t addr, uint64_t size);
  * by pvrdma_memory_removed. Queue pairs and regions that exist now exchange packets only, also
  * after the right returns, until a queue pair is modified or a region registered again. Queue pairs
  * that the HCA executes fail. If the link has changed meanwhile, the driver gets the event of
- * pvrdma_set_link when the right returns. Completions of queues that lose memory meanwhile are
- * lost.
+ * pvrdma_set_link when the right returns. Then all CQs are armed, because a doorbell may have armed
+ * one meanwhile; call pvrdma_flush. Completions of queues that lose memory meanwhile are lost.
  */
 void pvrdma_set_bus_master(struct pvrdma *dev, bool on);
 

@@ -8,6 +8,7 @@
 #include "pvrdma_device.h"
 #include "pvrdma_hca.h"
 #include "pvrdma_port.h"
+#include "queues/pvrdma_cq.h"
 #include "shared_region.h"
 
 void pv_raise(struct pvrdma *dev, enum pv_vector vector)
@@ -56,6 +57,10 @@ void pvrdma_set_bus_master(struct pvrdma *dev, bool on)
 		set_mask(dev, dev->imr);
 		pv_hca_attach(dev);
 		pv_port_report_link(dev);
+		/* A restored device may have no contents of memory yet, and knows which are armed.
+		 */
+		if (!dev->paused)
+			pv_cq_arm_all(dev);
 	} else if (dev->active) {
 		urxe_copy_rights_withdraw(dev->engine);
 	}

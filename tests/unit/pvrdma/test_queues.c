@@ -63,6 +63,22 @@ static void test_armed_cq_notifies_once(void **state)
 	assert_int_equal(p->guest[0].interrupts[PV_VECTOR_CQ], 1);
 }
 
+/* The driver arms the CQ while another processor of the guest suspends the device. */
+static void test_cq_armed_without_bus_mastering_notifies_later(void **state)
+{
+	struct pair *p = *state;
+	struct guest *g = &p->guest[0];
+
+	pvrdma_set_bus_master(g->dev, false);
+	cq_arm(g, &p->cq[0], false);
+	pvrdma_set_bus_master(g->dev, true);
+	pvrdma_flush(g->dev);
+	assert_int_equal(notifications(g, p->cq[0].handle), 0);
+	write_once(p);
+	pvrdma_flush(g->dev);
+	assert_int_equal(notifications(g, p->cq[0].handle), 1);
+}
+
 /* The doorbell comes late: the completion that the program has not seen counts. */
 static void test_late_arm_notifies_of_unseen_completions_only(void **state)
 {
@@ -686,6 +702,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		SMALL_PAIR_TEST(test_no_notification_unless_armed),
 		SMALL_PAIR_TEST(test_armed_cq_notifies_once),
+		SMALL_PAIR_TEST(test_cq_armed_without_bus_mastering_notifies_later),
 		SMALL_PAIR_TEST(test_late_arm_notifies_of_unseen_completions_only),
 		SMALL_PAIR_TEST(test_solicited_arm_ignores_unsolicited_completions),
 		SMALL_PAIR_TEST(test_poll_doorbell_does_not_arm),

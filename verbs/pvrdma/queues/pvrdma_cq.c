@@ -253,6 +253,15 @@ void pv_cq_arm(struct pv_cq *cq, bool solicited_only)
 		urxe_cq_arm(cq->cq, solicited_only);
 }
 
+void pv_cq_arm_all(struct pvrdma *dev)
+{
+	struct pv_cq *cq;
+	uint32_t at = 0;
+
+	while ((cq = pv_object_next(dev, PV_CQ, &at)))
+		pv_cq_arm(cq, false);
+}
+
 void pv_cq_notify_due(struct pvrdma *dev)
 {
 	const bool usable = dev->cq_notify.ring.indices;

@@ -28,6 +28,8 @@ void pv_cq_comp_event(void *ctx);
  * the CQ, too, any completion counts as solicited, because the HCA does not tell.
  */
 void pv_cq_arm(struct pv_cq *cq, bool solicited_only);
+/* Arms all CQs, some of which the driver may have armed while the device took no doorbells. */
+void pv_cq_arm_all(struct pvrdma *dev);
 /* Whether the driver has consumed all completions; false if the ring is unusable. */
 bool pv_cq_is_empty(struct pv_cq *cq);
 /* Whether the driver has read no completion since the last call, which found some, and the newest
