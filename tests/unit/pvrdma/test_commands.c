@@ -476,6 +476,30 @@ static void test_modify_qp_ignores_attributes_outside_the_mask(void **state)
 	cq_close(g, &cq);
 }
 
+/* Programs pass the flags of their regions: here also HUGETLB and RELAXED_ORDERING. */
+static void test_modify_qp_ignores_flags_that_are_no_rights(void **state)
+{
+	const uint32_t rights = URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_REMOTE_WRITE;
+	const struct pv_qp_attr attrs = {.qp_state = URXE_QPS_INIT,
+					 .port_num = 1,
+					 .qp_access_flags = rights | 1 << 7 | 1 << 20};
+	struct guest *g = *state;
+	struct pv_qp_attr result;
+	struct cq cq;
+	struct qp qp;
+
+	cq_open(g, &cq, 16);
+	qp_open(g, &qp, &(struct qp_attr){.type = PV_QPT_RC, .send_cq = &cq, .recv_cq = &cq});
+	assert_int_equal(
+		qp_modify(g, &qp, &attrs,
+			  URXE_QP_STATE | URXE_QP_PKEY_INDEX | URXE_QP_PORT | URXE_QP_ACCESS_FLAGS),
+		0);
+	qp_query(g, &qp, &result);
+	assert_int_equal(result.qp_access_flags, rights);
+	qp_close(g, &qp);
+	cq_close(g, &cq);
+}
+
 /* A failed change of a QP is an error in the response, which the driver looks at. */
 static void test_modify_qp_with_bad_attributes_fails(void **state)
 {
@@ -746,6 +770,7 @@ int main(void)
 		GUEST_TEST(test_create_qp_with_bad_attributes_fails),
 		GUEST_TEST(test_qp_connects),
 		GUEST_TEST(test_modify_qp_ignores_attributes_outside_the_mask),
+		GUEST_TEST(test_modify_qp_ignores_flags_that_are_no_rights),
 		GUEST_TEST(test_modify_qp_with_bad_attributes_fails),
 		GUEST_TEST(test_query_of_unknown_qp_returns_enoent),
 		GUEST_TEST(test_second_gsi_qp_is_refused),

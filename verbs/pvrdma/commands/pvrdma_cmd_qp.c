@@ -6,6 +6,7 @@
 
 #include "commands/pvrdma_command.h"
 #include "frames.h"
+#include "memory/pvrdma_mr.h"
 #include "object.h"
 #include "pvrdma_port.h"
 #include "queues/path.h"
@@ -84,7 +85,7 @@ static int read_attr(const struct pvrdma *dev, const struct pv_cmd_modify_qp *re
 		.rq_psn = from->rq_psn,
 		.sq_psn = from->sq_psn,
 		.dest_qpn = from->dest_qp_num,
-		.access = from->qp_access_flags,
+		.access = pv_mr_access(from->qp_access_flags),
 		.pkey_index = from->pkey_index,
 		.en_sqd_async_notify = from->en_sqd_async_notify,
 		.max_rd_atomic = from->max_rd_atomic,
