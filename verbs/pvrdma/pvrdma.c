@@ -190,6 +190,7 @@ void pv_reset_quietly(struct pvrdma *dev)
 	dev->imr = UINT32_MAX;
 	dev->gids = 0;
 	dev->told_down = dev->paused = dev->recvs_behind = false;
+	dev->report_link_at = 0;
 }
 
 void pvrdma_destroy(struct pvrdma *dev)
@@ -224,6 +225,8 @@ uint64_t pvrdma_next_deadline(const struct pvrdma *dev)
 	if ((!TAILQ_EMPTY(&dev->notify_cqs) || !TAILQ_EMPTY(&dev->event_objects)) &&
 	    deadline > dev->now + NOTIFY_AGAIN_NS)
 		deadline = dev->now + NOTIFY_AGAIN_NS;
+	if (dev->report_link_at > dev->now && deadline > dev->report_link_at)
+		deadline = dev->report_link_at;
 	return deadline;
 }
 

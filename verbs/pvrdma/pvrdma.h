@@ -189,9 +189,8 @@ uint64_t pvrdma_next_deadline(const struct pvrdma *dev);
 void pvrdma_flush(struct pvrdma *dev);
 /*
  * Looks for doorbells in pvrdma_attr.uar. Looks in the rings of some queue pairs, others at each
- * call, for requests without a doorbell. Sends the driver an event with the link's state, if the
- * driver knows another one and the NIC is active. True: the caller has to call pvrdma_output and
- * pvrdma_flush.
+ * call, for requests without a doorbell. Sends the driver the event of pvrdma_set_link that is due.
+ * True: the caller has to call pvrdma_output and pvrdma_flush.
  */
 bool pvrdma_poll(struct pvrdma *dev, uint64_t now);
 
@@ -244,9 +243,12 @@ bool pvrdma_qp_is_of_program(const void *of);
 /* Marks all guest memory to which the HCA may write as changed, in the log of changed pages. */
 void pvrdma_report_hca_writes(struct pvrdma *dev);
 
-/* Tells the device that the link has gone up or down; the link is up after creation. If the driver
+/*
+ * Tells the device that the link has gone up or down; the link is up after creation. If the driver
  * knows another state, the device sends the driver an event, as soon as the NIC is active, the
- * driver permits access to memory, and the device is not paused (pvrdma_poll). */
+ * driver permits access to memory, and the device is not paused (pvrdma_poll). A driver that sets
+ * up the NIC tells its users that the port is active; the event comes at least 10 ms later.
+ */
 void pvrdma_set_link(struct pvrdma *dev, bool up);
 
 /* --- Live migration. The counters (pvrdma_counters) are not part of the saved state. */

@@ -161,14 +161,15 @@ struct pvrdma {
 	uint64_t now; /* the latest time that the caller has passed */
 	bool active;  /* the driver has activated the device: the engine exists */
 	bool link_up;
-	bool told_down;    /* the driver takes the link for down: the last event, a refused
-			      UNQUIESCE or the link at ACTIVATE has told it so */
+	bool told_down;    /* the driver takes the link for down: the last event, or the link at
+			      ACTIVATE, has told it so, and no UNQUIESCE came since */
 	bool no_master;    /* the driver permits no access to memory */
 	bool paused;       /* between pvrdma_pause, or pvrdma_restore, and pvrdma_resume */
 	bool hca_attached; /* the engine has `hca` */
 	bool recvs_behind; /* rings have receive requests that the engine had no room for */
 	const struct pvrdma_hca *hca; /* NULL: none */
 	uint64_t activations;         /* number so far; each engine gets another seed by it */
+	uint64_t report_link_at;      /* no event of the link before this time */
 	/* Registers. */
 	uint32_t dsr_low;
 	uint32_t err;

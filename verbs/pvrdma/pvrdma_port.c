@@ -48,7 +48,8 @@ bool pv_port_report_link(struct pvrdma *dev)
 {
 	const bool known = dev->told_down == !dev->link_up;
 
-	if (known || !dev->active || dev->no_master || dev->paused || !nic_of(dev).active)
+	if (known || !dev->active || dev->no_master || dev->paused ||
+	    dev->now < dev->report_link_at || !nic_of(dev).active)
 		return false;
 	pv_event_report_port(dev, dev->link_up ? PV_EVENT_PORT_ACTIVE : PV_EVENT_PORT_ERR, PV_PORT);
 	dev->told_down = !dev->link_up;

@@ -16,9 +16,10 @@ bool pv_port_has_mac(const struct pvrdma *dev, const uint8_t mac[6]);
 bool pv_port_is_up(const struct pvrdma *dev);
 /*
  * Sends the driver an event with the link's present state if the driver knows another one. False:
- * no event was sent, because the driver knows the state, the NIC or the device is not active, or
- * the device may not access memory or is paused. pvrdma_poll calls it, too: the NIC's driver stops
- * and starts the NIC for a new MTU, for example, and no call tells the device so.
+ * no event was sent, because the driver knows the state, the NIC or the device is not active, the
+ * device may not access memory or is paused, or the driver is just telling its users that the port
+ * is active. pvrdma_poll calls it, too: the NIC's driver stops and starts the NIC for a new MTU,
+ * for example, and no call tells the device so.
  */
 bool pv_port_report_link(struct pvrdma *dev);
 /* The longest path MTU, in bytes, whose packets fit the MTU of the device and, if active, of the

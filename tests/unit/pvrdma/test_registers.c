@@ -341,7 +341,8 @@ static struct pv_port_attr query_port(struct guest *g)
 	return response.query_port.attrs;
 }
 
-/* What Linux' driver does when the NIC is set up: an error means no event to its users. */
+/* What Linux' driver does when the NIC is set up: then it tells its users that the port is active.
+ */
 static uint32_t unquiesce(struct guest *g)
 {
 	guest_write(g, PV_REG_CTL, PV_CTL_UNQUIESCE);
@@ -362,22 +363,19 @@ static void test_port_follows_the_nic(void **state)
 	nic.active = false;
 	assert_int_equal(query_port(&g).state, 1);
 	assert_int_equal(query_port(&g).phys_state, 3);
-	assert_int_equal(unquiesce(&g), ENETDOWN);
+	assert_int_equal(unquiesce(&g), 0);
 	/* The link changes while the NIC is down: the port does not change. */
 	pvrdma_set_link(g.dev, false);
 	pvrdma_set_link(g.dev, true);
 	pvrdma_set_link(g.dev, false);
 	nic.active = true;
 	assert_int_equal(query_port(&g).state, 1);
-	assert_int_equal(unquiesce(&g), ENETDOWN);
-	assert_false(guest_event(&g, &eqe));
-	/* The NIC is up now, and the link follows. */
-	pvrdma_set_link(g.dev, true);
-	assert_true(guest_event(&g, &eqe));
-	assert_int_equal(eqe.type, 9);
-	assert_int_equal(eqe.info, 1);
-	assert_int_equal(query_port(&g).state, 4);
 	assert_int_equal(unquiesce(&g), 0);
+	assert_false(guest_event(&g, &eqe));
+	/* The NIC is up now, and the link follows: as the driver has told its users. */
+	pvrdma_set_link(g.dev, true);
+	assert_int_equal(query_port(&g).state, 4);
+	assert_false(guest_event(&g, &eqe));
 	guest_close(&g);
 }
 
@@ -413,28 +411,43 @@ static void test_port_event_waits_until_the_nic_is_active(void **state)
 	guest_close(&g);
 }
 
-/* The driver knows it from the error of UNQUIESCE, and no event has told it. */
-static void test_return_of_a_link_refused_by_unquiesce_is_reported_after_a_pause(void **state)
+/* Another processor of the guest reads ERR for its command after the UNQUIESCE. */
+static void test_unquiesce_with_the_link_down_fails_no_command(void **state)
 {
-	struct pvrdma_nic nic = {.active = true, .mtu = 1500};
-	struct pvrdma_owner owner;
-	struct guest g;
+	struct guest *g = *state;
+	union pv_request request = {
+		.query_port = {.hdr = {.cmd = PV_CMD_QUERY_PORT}, .port_num = 1}};
+
+	guest_start(g);
+	pvrdma_set_link(g->dev, false);
+	memcpy(guest_at(g, g->request), &request, sizeof(request));
+	guest_write(g, PV_REG_REQUEST, 0);
+	guest_write(g, PV_REG_CTL, PV_CTL_UNQUIESCE);
+	assert_int_equal(guest_read(g, PV_REG_ERR), 0);
+}
+
+/* The driver tells its users first that the port is active. */
+static void test_link_down_at_unquiesce_is_reported_10_ms_later(void **state)
+{
+	struct guest *g = *state;
 	struct pv_eqe eqe;
 
-	(void)state;
-	open_with_nic(&g, &owner, &nic);
-	nic.active = false;
-	pvrdma_set_link(g.dev, false);
-	nic.active = true;
-	assert_int_equal(unquiesce(&g), ENETDOWN);
-	pvrdma_pause(g.dev, g.now);
-	pvrdma_set_link(g.dev, true);
-	assert_false(guest_event(&g, &eqe));
-	pvrdma_resume(g.dev, g.now);
-	assert_true(guest_event(&g, &eqe));
+	guest_start(g);
+	pvrdma_set_link(g->dev, false);
+	assert_true(guest_event(g, &eqe));
+	assert_int_equal(unquiesce(g), 0);
+	g->now += 9999999;
+	assert_false(pvrdma_poll(g->dev, g->now));
+	assert_false(guest_event(g, &eqe));
+	assert_int_equal(pvrdma_next_deadline(g->dev), ++g->now);
+	assert_true(pvrdma_poll(g->dev, g->now));
+	assert_true(guest_event(g, &eqe));
+	assert_int_equal(eqe.type, 10);
+	assert_true(pvrdma_next_deadline(g->dev) == URXE_NEVER);
+	pvrdma_set_link(g->dev, true);
+	assert_true(guest_event(g, &eqe));
 	assert_int_equal(eqe.type, 9);
-	assert_false(guest_event(&g, &eqe));
-	guest_close(&g);
+	assert_false(guest_event(g, &eqe));
 }
 
 /* The driver has asked for the port's state while the link was down. */
@@ -668,8 +681,8 @@ int main(void)
 		GUEST_TEST(test_link_event_waits_while_the_device_is_paused),
 		cmocka_unit_test(test_port_follows_the_nic),
 		cmocka_unit_test(test_port_event_waits_until_the_nic_is_active),
-		cmocka_unit_test(
-			test_return_of_a_link_refused_by_unquiesce_is_reported_after_a_pause),
+		GUEST_TEST(test_unquiesce_with_the_link_down_fails_no_command),
+		GUEST_TEST(test_link_down_at_unquiesce_is_reported_10_ms_later),
 		GUEST_TEST(test_return_of_a_link_down_at_activation_is_reported),
 		cmocka_unit_test(test_active_mtu_follows_the_nic),
 		cmocka_unit_test(test_path_mtu_above_the_active_one_is_refused),
