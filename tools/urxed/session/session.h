@@ -28,17 +28,16 @@ struct session {
 	/* HELLO came; the answer waits for claims of others, until claims_until at most. */
 	bool awaits_welcome;
 	bool joined;
-	bool asked;             /* received the last request for its QPs and MRs (state_query.c) */
-	bool port_unsent;       /* its socket had no room for the newest port notice */
-	uint32_t blocks;        /* leased blocks of QPNs */
-	uint64_t token;         /* with which the process claims the blocks from a later daemon */
-	bool demands;           /* its HELLO demands a block by number, and claims none */
-	bool claims;            /* its HELLO claims the blocks of an earlier connection */
-	bool has_uplink_socket; /* the process has packet sockets on the direct uplink */
-	bool uplink_asked;      /* the process has requested packet sockets from this daemon */
-	uint8_t uplink_generation; /* direct_uplink_generation of the socket */
-	uint32_t uplink_members;   /* direct_uplink_find when it got the sockets */
-	uint32_t drained;          /* its frames that were forwarded since its last message */
+	bool asked;              /* received the last request for its QPs and MRs (state_query.c) */
+	bool port_unsent;        /* its socket had no room for the newest port notice */
+	uint32_t blocks;         /* leased blocks of QPNs */
+	uint64_t token;          /* with which the process claims the blocks from a later daemon */
+	bool demands;            /* its HELLO demands a block by number, and claims none */
+	bool claims;             /* its HELLO claims the blocks of an earlier connection */
+	bool has_uplink_socket;  /* the process has packet sockets on the direct uplink */
+	bool uplink_asked;       /* the process has requested packet sockets from this daemon */
+	uint32_t uplink_members; /* direct_uplink_find when it got the sockets */
+	uint32_t drained;        /* its frames that were forwarded since its last message */
 	/* Limits its requests for inboxes of others (INTRODUCE). */
 	struct token_bucket introductions;
 	uint64_t inbox_check; /* names the check of its inbox from an earlier daemon; 0 = none */
@@ -81,7 +80,7 @@ struct sessions {
 	struct vswitch *sw;
 	struct neigh *neigh;
 	struct lease_store *lease_store;
-	const struct direct_uplink *direct_uplink;
+	struct direct_uplink *direct_uplink;
 	struct session_exclusion exclusion;
 	struct session_admission admission;
 	bool indirect;         /* no frame may bypass the switch: a capture runs */

@@ -27,13 +27,6 @@ static void add_block(struct blocks *blocks, uint32_t block)
 	blocks->n++;
 }
 
-/* Whether the process has a socket on the uplink as it was opened last. */
-static bool socket_is_current(const struct sessions *sessions, const struct session *s)
-{
-	return s->has_uplink_socket &&
-	       s->uplink_generation == direct_uplink_generation(sessions->direct_uplink);
-}
-
 static struct session *session_of(struct switch_port *port)
 {
 	return (struct session *)((char *)port - offsetof(struct session, port));
@@ -130,6 +123,20 @@ static int exclude_blocks(struct sessions *sessions, uint32_t members, const str
 	return rc;
 }
 
+/* Processes close their sockets while they may have none, and ask again after that. */
+static void forget_sockets(struct sessions *sessions)
+{
+	for (struct session *s = sessions->list; s; s = s->next) {
+		if (s->has_uplink_socket)
+			sessions->direct_uplink->ended++;
+		s->has_uplink_socket = false;
+	}
+	for (uint32_t block = 0; block < LEASE_BLOCKS; block++)
+		if (sessions->sw->leases.owner[block])
+			lease_store_set_direct_uplink(sessions->lease_store, block << LEASE_SHIFT,
+						      false);
+}
+
 static int exclude_direct_blocks(struct sessions *sessions)
 {
 	const uint32_t members = direct_uplink_find(sessions->direct_uplink);
@@ -137,6 +144,8 @@ static int exclude_direct_blocks(struct sessions *sessions)
 
 	if (members)
 		find_direct_blocks(sessions, &blocks);
+	else
+		forget_sockets(sessions);
 	mark_ports(sessions, &blocks);
 	/* The daemon opens the uplink again before the next sockets, or sets another filter. */
 	if (!members) {
@@ -239,7 +248,7 @@ bool sessions_have_sockets(const struct sessions *sessions)
 
 void session_add_uplink_block(struct sessions *sessions, const struct session *s, uint32_t qpn)
 {
-	if (socket_is_current(sessions, s))
+	if (socket_is_on_carriers(sessions, s))
 		lease_store_set_direct_uplink(sessions->lease_store, qpn, true);
 	sessions_update_uplink(sessions);
 }
@@ -271,8 +280,6 @@ static int check_request(const struct sessions *sessions, const struct session *
 		return -ENODEV;
 	if (!direct_uplink_trusts(&direct->trust, vnic_server_fd(s->conn)))
 		return -EPERM;
-	if (socket_is_current(sessions, s))
-		return -EEXIST;
 	return has_room(sessions, s) ? 0 : -ENOSPC;
 }
 
@@ -327,8 +334,6 @@ int session_give_uplink(void *ctx, struct vnic_server_client *conn,
 	if (answer->status)
 		return refuse_socket(sessions, s, -ECANCELED);
 	rc = check_request(sessions, s);
-	if (rc == -EEXIST)
-		return rc;
 	s->uplink_asked = true;
 	if (rc)
 		return refuse_socket(sessions, s, rc);
@@ -341,7 +346,6 @@ int session_give_uplink(void *ctx, struct vnic_server_client *conn,
 	answer->frame_size = ring.frame_size;
 	answer->blocks = ring.blocks;
 	s->has_uplink_socket = true;
-	s->uplink_generation = direct_uplink_generation(sessions->direct_uplink);
 	s->uplink_members = direct_uplink_find(sessions->direct_uplink);
 	store_direct_blocks(sessions, s, true);
 	remote_qp_acl_hear_always(&sessions->sw->remotes, &s->port.remotes);

@@ -74,11 +74,11 @@ static uint8_t find_carriers(const struct direct_uplink *direct)
 	return has_balance(direct) ? (uint8_t)bond_carrier_mask(direct->bond) : 1;
 }
 
-/* How often the uplink was opened again or replaced by another member of the bond. */
+/* How often processes had to ask for new sockets. */
 static uint32_t count_changes(const struct direct_uplink *direct)
 {
 	const struct uplink_set *set = direct->uplinks;
-	uint32_t count = has_active_backup(direct) ? direct->bond->moves : 0;
+	uint32_t count = direct->ended + (has_active_backup(direct) ? direct->bond->moves : 0);
 
 	for (uint32_t i = 0; i < set->n; i++)
 		count += set->at[i].generation;

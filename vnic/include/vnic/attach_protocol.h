@@ -350,8 +350,9 @@ struct vnic_attach_uplink {
 	/*
 	 * From the client: 0, or negative if it cannot use the last socket. From the daemon: 0;
 	 * -ECANCELED: the answer to a negative status; -EPERM: the daemon does not trust the client
-	 * with raw frames; -ENODEV: no uplink has such sockets; -EAGAIN: the daemon wants to see
-	 * all frames now; -ENOSPC: too many sockets; another error: the kernel refused the socket.
+	 * with raw frames; -ENODEV: no uplink has such sockets; -ENOSPC: too many sockets; another
+	 * error: the kernel refused the socket. The client may ask again at any time, and replaces
+	 * the sockets that it has by the new ones.
 	 */
 	int32_t status;
 	/* As struct packet_port_ring. */

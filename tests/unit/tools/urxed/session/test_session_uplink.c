@@ -365,7 +365,6 @@ static void an_uplink_with_a_new_mac_has_no_sockets(void **state)
 	assert_false(port_of_process()->has_socket);
 	assert_int_equal(ask_status(), -ENODEV);
 	u->mac[5] ^= 1;
-	u->generation++;
 	ask();
 	assert_true(port_of_process()->has_socket);
 	/* A member of a bond hears the bond's MAC beside its own. */
@@ -526,6 +525,48 @@ static void refused_requests_do_not_set_the_filter(void **state)
 	assert_int_equal(w->changes, before);
 }
 
+static void choose_hca(int chosen)
+{
+	w->hca.list.n = 1;
+	strcpy(w->hca.list.ports[0].device, "rxe0");
+	w->hca.list.ports[0].state = HCA_ACTIVE;
+	w->hca.chosen = chosen;
+	w->direct.hca = &w->hca;
+	hca_monitor_fill(&w->hca, &w->server.host.hca);
+	sessions_update_uplink(&w->server.sessions);
+}
+
+/* The process closes its socket while an HCA backs the device, and asks again afterwards. */
+static void sockets_come_back_when_the_hca_goes(void **state)
+{
+	const uint8_t before = direct_uplink_generation(&w->direct);
+
+	(void)state;
+	ask();
+	choose_hca(0);
+	assert_int_equal(direct_uplink_generation(&w->direct), 0);
+	assert_false(sessions_have_sockets(&w->server.sessions));
+	choose_hca(-1);
+	/* By the generation the process learns this, even if it has not seen the HCA. */
+	assert_int_not_equal(direct_uplink_generation(&w->direct), 0);
+	assert_int_not_equal(direct_uplink_generation(&w->direct), before);
+	assert_int_equal(w->excluded, 0);
+	assert_false(port_of_process()->has_socket);
+	ask();
+	expect_own_block_excluded();
+	assert_true(port_of_process()->has_socket);
+}
+
+/* As after two changes in a row: the process read the first, and has sockets for the second. */
+static void a_process_that_has_sockets_may_ask_again(void **state)
+{
+	(void)state;
+	ask();
+	ask();
+	expect_own_block_excluded();
+	assert_true(port_of_process()->has_socket);
+}
+
 /* Of an HCA's packets the uplink receives those to queue pairs of the engine only. */
 static void hca_gets_its_packets_alone(void **state)
 {
@@ -617,6 +658,10 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(sockets_per_user_are_limited, setup, teardown),
 		cmocka_unit_test_setup_teardown(refused_requests_do_not_set_the_filter, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_process_that_has_sockets_may_ask_again, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(sockets_come_back_when_the_hca_goes, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(hca_gets_its_packets_alone, setup, teardown),
 	};
