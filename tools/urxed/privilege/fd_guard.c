@@ -207,6 +207,20 @@ int fd_guard_fd(void)
 	return guard.epoll_fd;
 }
 
+/* The kernel installs as many descriptors as the daemon has numbers for. */
+static bool has_all(const int fds[VNIC_INBOX_FDS])
+{
+	if (fds[VNIC_INBOX_FDS - 1] >= 0)
+		return true;
+	for (int i = 0; i < VNIC_INBOX_FDS; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	log_ratelimited(&guard.log, now_ns(),
+			"no descriptors are left for the inbox of a program: frames to it take the "
+			"switch");
+	return false;
+}
+
 bool fd_guard_next_inbox(uint64_t *token, int fds[VNIC_INBOX_FDS])
 {
 	struct fd_guard_result result;
@@ -221,7 +235,7 @@ bool fd_guard_next_inbox(uint64_t *token, int fds[VNIC_INBOX_FDS])
 		end_helper();
 		(void)restart_helper();
 	}
-	if (got != sizeof(result) || fds[0] < 0)
+	if (got != sizeof(result) || !has_all(fds))
 		return false;
 	*token = result.token;
 	return true;

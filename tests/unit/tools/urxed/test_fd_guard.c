@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -223,6 +224,43 @@ static void inbox_is_passed_on(void **state)
 	assert_false(fd_guard_next_inbox(&token, got));
 }
 
+/* Leaves room for n more descriptors; returns the limit that was in force. */
+static struct rlimit leave_fds(uint32_t n)
+{
+	struct rlimit before, few;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = (struct rlimit){0, before.rlim_max};
+	for (uint32_t left = 0; left < n || fcntl((int)few.rlim_cur, F_GETFD) >= 0; few.rlim_cur++)
+		left += fcntl((int)few.rlim_cur, F_GETFD) < 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	return before;
+}
+
+/* The daemon may have no room for all descriptors of an inbox: it keeps none of them. */
+static void inbox_without_all_descriptors_is_closed(void **state)
+{
+	int fds[VNIC_INBOX_FDS], got[VNIC_INBOX_FDS];
+	struct vnic_inbox *inbox;
+	struct rlimit limit;
+	uint64_t token;
+
+	(void)state;
+	assert_int_equal(vnic_inbox_create(MTU, &inbox), 0);
+	vnic_inbox_fds(inbox, fds);
+	for (uint32_t n = 0; n <= VNIC_INBOX_FDS; n++) {
+		assert_int_equal(send_inbox(n, fds, VNIC_INBOX_FDS), 0);
+		assert_true(comes(fd_guard_fd(), POLLIN));
+		limit = leave_fds(n);
+		assert_int_equal(fd_guard_next_inbox(&token, got), n == VNIC_INBOX_FDS);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+		for (int i = 0; i < VNIC_INBOX_FDS; i++)
+			assert_true(n == VNIC_INBOX_FDS ? !close(got[i])
+							: fcntl(got[i], F_GETFD) < 0);
+	}
+	vnic_inbox_destroy(inbox);
+}
+
 static void other_descriptors_are_refused(void **state)
 {
 	int fds[VNIC_INBOX_FDS], got[VNIC_INBOX_FDS], pipe_ends[2];
@@ -319,6 +357,7 @@ int main(void)
 		cmocka_unit_test(empty_socket_needs_no_helper),
 		cmocka_unit_test(backlog_is_closed),
 		cmocka_unit_test(inbox_is_passed_on),
+		cmocka_unit_test(inbox_without_all_descriptors_is_closed),
 		cmocka_unit_test(other_descriptors_are_refused),
 		cmocka_unit_test(further_descriptors_are_closed),
 		cmocka_unit_test(silent_programs_delay_no_other_user),
