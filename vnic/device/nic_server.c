@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
+#include <poll.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -639,6 +640,28 @@ static int handle_request(struct vnic_server_client *client, struct request *req
 	    (len != requests[type].size && !is_foreign(request->message, len)))
 		return -EPROTO;
 	return requests[type].handle(client, request);
+}
+
+static bool has_hung_up(const struct vnic_server_client *client)
+{
+	struct pollfd pfd = {.fd = client->socket};
+
+	return poll(&pfd, 1, 0) == 1;
+}
+
+static bool stops_device(const struct vnic_attach_reg *reg)
+{
+	return reg->type == VNIC_ATTACH_REG && reg->write && reg->bar == 1 &&
+	       reg->offset == VMXNET3_REG_CMD && reg->value == (uint32_t)VMXNET3_CMD_QUIESCE_DEV;
+}
+
+bool vnic_server_ends(const struct vnic_server_client *client)
+{
+	struct vnic_attach_reg next;
+
+	return has_hung_up(client) || (recv(client->socket, &next, sizeof(next),
+					    MSG_PEEK | MSG_DONTWAIT) == sizeof(next) &&
+				       stops_device(&next));
 }
 
 int vnic_server_event(struct vnic_server_client *client, const struct vnic_server_ops *ops,

@@ -447,6 +447,19 @@ bool session_forward_frames(struct sessions *sessions, uint64_t now, struct sess
 	return true;
 }
 
+bool session_may_end(struct sessions *sessions, uint64_t now, struct session *s)
+{
+	if (!s->port.waiting)
+		return true;
+	if (!s->ends_at)
+		s->ends_at = now;
+	if (now - s->ends_at < SESSION_END_NS)
+		return false;
+	s->port.ending = true;
+	switch_drain(sessions->sw, now, &s->port);
+	return true;
+}
+
 bool session_wants_multicast(const struct session *s)
 {
 	return s->port.dev && vnic_device_wants_multicast(s->port.dev);
@@ -462,7 +475,8 @@ void session_event(struct sessions *sessions, uint64_t now, struct session *s)
 	if (s->port_unsent)
 		send_port(sessions, s);
 	/* Epoll reports the message again. */
-	if (!session_forward_frames(sessions, now, s))
+	if (!session_forward_frames(sessions, now, s) ||
+	    (s->port.waiting && vnic_server_ends(s->conn) && !session_may_end(sessions, now, s)))
 		return;
 	sessions->speaking = s;
 	rc = vnic_server_event(s->conn, &ops, sessions);

@@ -37,7 +37,8 @@ struct session {
 	bool has_uplink_socket;  /* the process has packet sockets on the direct uplink */
 	bool uplink_asked;       /* the process has requested packet sockets from this daemon */
 	uint32_t uplink_members; /* direct_uplink_find when it got the sockets */
-	uint32_t drained;        /* its frames that were forwarded since its last message */
+	uint64_t ends_at; /* ns; time since which it ends, but frames of it wait; 0 = it does not */
+	uint32_t drained; /* its frames that were forwarded since its last message */
 	/* Limits its requests for inboxes of others (INTRODUCE). */
 	struct token_bucket introductions;
 	uint64_t inbox_check; /* names the check of its inbox from an earlier daemon; 0 = none */
@@ -127,6 +128,9 @@ struct sessions {
  * pause.
  */
 #define SESSION_LOST_NS 30000000000ull
+
+/* How long the frames of a process that has ended may wait for their receivers, ns. */
+#define SESSION_END_NS 1000000000ull
 
 /*
  * Restores remote QPs, added QPNs and claimable leases from the lease store of an earlier daemon.
@@ -226,5 +230,11 @@ struct session *sessions_find_conn(struct sessions *sessions,
  * False: there is more for the next call. `now` in ns.
  */
 bool session_forward_frames(struct sessions *sessions, uint64_t now, struct session *s);
+/*
+ * Call it after session_forward_frames, when the process has ended or stops its NIC. False: frames
+ * wait for their receivers; the caller asks again, for SESSION_END_NS at most. Then the frames that
+ * still wait are dropped, and the result is true.
+ */
+bool session_may_end(struct sessions *sessions, uint64_t now, struct session *s);
 
 #endif

@@ -296,7 +296,8 @@ static int end_earlier_connection(struct sessions *sessions, const struct sessio
 	if (!earlier)
 		return 0;
 	if (!earlier->gone) {
-		if (!session_forward_frames(sessions, now, earlier))
+		if (!session_forward_frames(sessions, now, earlier) ||
+		    !session_may_end(sessions, now, earlier))
 			return -EBUSY;
 		switch_send_last(sessions->sw, now, &earlier->port);
 	}

@@ -112,7 +112,7 @@ static bool forward_frame(struct vswitch *sw, struct switch_port *from,
 			  enum switch_drop reason)
 {
 	uint32_t copies = count_copies(sw, from, dest), i;
-	bool can_wait = from->kind == SWITCH_PROCESS && copies == 1, done = true;
+	bool can_wait = from->kind == SWITCH_PROCESS && !from->ending && copies == 1, done = true;
 
 	if (from->kind == SWITCH_PROCESS)
 		use_room(sw, copies);
@@ -279,12 +279,30 @@ static bool forward_port(struct vswitch *sw, struct switch_port *port)
 	return moved;
 }
 
+/* Returns whether a queue has more room than before. */
+static bool flush_uplinks(struct vswitch *sw)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < sw->n_uplinks; i++) {
+		const struct uplink *u = sw->uplink_ports[i].uplink;
+		const uint32_t before = u ? u->queued : 0;
+
+		if (u)
+			switch_flush(sw, &sw->uplink_ports[i]);
+		any |= u && u->queued < before;
+	}
+	return any;
+}
+
 uint32_t switch_drain(struct vswitch *sw, uint64_t now, struct switch_port *port)
 {
 	sw->now = now;
 	sw->room = SWITCH_RUN_FRAMES;
-	while (forward_port(sw, port))
-		;
+	do {
+		while (forward_port(sw, port))
+			;
+	} while (port->waiting && sw->room && flush_uplinks(sw));
 	return SWITCH_RUN_FRAMES - sw->room;
 }
 
@@ -295,8 +313,11 @@ void switch_send_last(struct vswitch *sw, uint64_t now, struct switch_port *port
 	sw->now = now;
 	sw->room = SWITCH_RUN_FRAMES;
 	port->held = false;
-	if (port->dev && vnic_device_last_frame(port->dev, &frame))
-		forward_from_process(sw, port, &frame);
+	port->ending = true;
+	if (!port->dev || !vnic_device_last_frame(port->dev, &frame))
+		return;
+	flush_uplinks(sw);
+	forward_from_process(sw, port, &frame);
 }
 
 /* --- From an uplink or a VM */
@@ -504,9 +525,7 @@ bool switch_run(struct vswitch *sw, uint64_t now)
 	for (i = 0; i < sw->n_uplinks; i++)
 		moved |= forward_uplink(sw, i);
 	moved |= forward_processes(sw);
-	for (i = 0; i < sw->n_uplinks; i++)
-		if (sw->uplink_ports[i].uplink)
-			switch_flush(sw, &sw->uplink_ports[i]);
+	flush_uplinks(sw);
 	for (port = sw->ports; port; port = port->next) {
 		if (port->dirty)
 			vnic_device_flush(port->dev);

@@ -38,14 +38,16 @@ void switch_set_sleeping(struct vswitch *sw, bool asleep);
 
 /*
  * Moves the frames that a process's port has posted so far, SWITCH_RUN_FRAMES at most, as far as
- * receivers have buffers. Returns their number, each copy counted. Sessions call it before they
- * handle a message or a hang-up. The receivers are notified by the next switch_run.
+ * receivers have room: the next ones wait (port->waiting). Returns their number, each copy counted.
+ * Sessions call it before they handle a message or a hang-up. The receivers are notified by the
+ * next switch_run.
  */
 uint32_t switch_drain(struct vswitch *sw, uint64_t now, struct switch_port *port);
 
 /*
  * The port's process has ended: sends the frame that the process stored for this case with
- * vnic_driver_set_last_frame, if any.
+ * vnic_driver_set_last_frame, if any. Call switch_drain first. No frame of the port waits
+ * afterwards.
  */
 void switch_send_last(struct vswitch *sw, uint64_t now, struct switch_port *port);
 

@@ -119,7 +119,8 @@ struct switch_port {
 	uint64_t introduced[LEASE_BLOCKS / 64];
 	/* The process has its own packet socket for packets from the uplink (direct_uplink.h). */
 	bool has_socket;
-	bool held; /* the switch forwards a frame of this port that had to wait: do not count it
+	bool ending; /* frames of this port do not wait for receivers any more */
+	bool held;   /* the switch forwards a frame of this port that had to wait: do not count it
 		      again in in_frames */
 };
 

@@ -112,6 +112,12 @@ int vnic_server_event(struct vnic_server_client *client, const struct vnic_serve
 		      void *ctx);
 
 /*
+ * Whether the client has hung up, or its next message stops its device: frames that the device has
+ * not read by the next vnic_server_event are lost.
+ */
+bool vnic_server_ends(const struct vnic_server_client *client);
+
+/*
  * Whether the client has sent a message since it got its device: it has received the answers to
  * HELLO and MEMORY.
  */
