@@ -70,18 +70,18 @@ static bool sockets_receive(const struct sessions *sessions)
 }
 
 /* The switch does not deliver to these processes what their sockets receive, too. */
-static void mark_ports(struct sessions *sessions, const struct blocks *blocks)
+static void mark_ports(struct sessions *sessions, uint32_t members, const struct blocks *blocks)
 {
-	bool receive = sockets_receive(sessions);
+	const uint32_t sockets = sockets_receive(sessions) ? members : 0;
 	struct switch_port *owner;
 	struct session *s;
 
 	for (s = sessions->list; s; s = s->next)
-		s->port.has_socket = receive && socket_is_on_carriers(sessions, s);
+		s->port.sockets = socket_is_on_carriers(sessions, s) ? sockets : 0;
 	for (uint32_t i = 0; i < blocks->n && i < PACKET_PORT_QPN_BLOCKS_MAX; i++) {
 		owner = sessions->sw->leases.owner[blocks->at[i]];
 		if (owner)
-			owner->has_socket = receive;
+			owner->sockets = sockets;
 	}
 }
 
@@ -146,7 +146,7 @@ static int exclude_direct_blocks(struct sessions *sessions)
 		find_direct_blocks(sessions, &blocks);
 	else
 		forget_sockets(sessions);
-	mark_ports(sessions, &blocks);
+	mark_ports(sessions, members, &blocks);
 	/* The daemon opens the uplink again before the next sockets, or sets another filter. */
 	if (!members) {
 		sessions->exclusion.members = 0;

@@ -424,7 +424,7 @@ static bool is_announced(struct vswitch *sw, const struct frame_class *s)
 static bool comes_by_socket(const struct vswitch *sw, const struct switch_port *from,
 			    const struct frame_class *s, const struct switch_port *process)
 {
-	return from->kind == SWITCH_UPLINK && process->has_socket &&
+	return from->kind == SWITCH_UPLINK && process->sockets >> (from - sw->uplink_ports) & 1 &&
 	       sw->leases.owner[lease_block(s->dest_qpn)] == process;
 }
 

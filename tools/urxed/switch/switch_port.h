@@ -117,8 +117,9 @@ struct switch_port {
 	/* Bit mask of QPN blocks: the daemon has introduced this process to their owners, so it can
 	 * send to their inboxes, past the switch (switch_introduce_fn). */
 	uint64_t introduced[LEASE_BLOCKS / 64];
-	/* The process has its own packet socket for packets from the uplink (direct_uplink.h). */
-	bool has_socket;
+	/* Bit mask of uplinks: the process has packet sockets of its own on them (direct_uplink.h).
+	 */
+	uint32_t sockets;
 	bool ending; /* frames of this port do not wait for receivers any more */
 	bool held;   /* the switch forwards a frame of this port that had to wait: do not count it
 		      again in in_frames */

@@ -298,7 +298,7 @@ static void sockets_come_back_when_the_last_machine_leaves(void **state)
 	w->uplinks.n = 2;
 	u->hears_all = true;
 	sessions_update_uplink(&w->server.sessions);
-	assert_false(port_of_process()->has_socket);
+	assert_false(port_of_process()->sockets);
 	assert_int_equal(ask_status(), -ENODEV);
 	/* It has left, but the uplink cannot change back. */
 	w->uplinks.n = 1;
@@ -309,7 +309,7 @@ static void sockets_come_back_when_the_last_machine_leaves(void **state)
 	w->excluded = 0;
 	ask();
 	expect_own_block_excluded();
-	assert_true(port_of_process()->has_socket);
+	assert_true(port_of_process()->sockets);
 }
 
 /* Two uplinks as a bond whose first member carries the frames. */
@@ -343,13 +343,13 @@ static void sockets_follow_the_active_member_of_a_bond(void **state)
 	sessions_update_uplink(&w->server.sessions);
 	/* The process's socket does not receive what arrives here. */
 	assert_int_equal(w->excluded, 0);
-	assert_false(port_of_process()->has_socket);
+	assert_false(port_of_process()->sockets);
 	assert_ptr_equal(w->unfiltered, w->uplinks.at[1].port);
 	/* The interface of this member has another MAC than the bond. */
 	ask();
 	assert_true(w->other_mac);
 	expect_own_block_excluded();
-	assert_true(port_of_process()->has_socket);
+	assert_int_equal(port_of_process()->sockets, 2);
 	assert_ptr_equal(w->filtered, w->uplinks.at[1].port);
 }
 
@@ -362,11 +362,11 @@ static void an_uplink_with_a_new_mac_has_no_sockets(void **state)
 	ask();
 	u->mac[5] ^= 1;
 	sessions_update_uplink(&w->server.sessions);
-	assert_false(port_of_process()->has_socket);
+	assert_false(port_of_process()->sockets);
 	assert_int_equal(ask_status(), -ENODEV);
 	u->mac[5] ^= 1;
 	ask();
-	assert_true(port_of_process()->has_socket);
+	assert_true(port_of_process()->sockets);
 	/* A member of a bond hears the bond's MAC beside its own. */
 	make_bond(BOND_ACTIVE_BACKUP);
 	u->mac[5] ^= 1;
@@ -390,7 +390,7 @@ static void members_that_share_the_load_have_a_socket_each(void **state)
 	assert_true(w->other_mac); /* that of the bond, at the second member */
 	expect_own_block_excluded();
 	assert_int_equal(w->changes, changes + 2);
-	assert_true(port_of_process()->has_socket);
+	assert_int_equal(port_of_process()->sockets, 3);
 	generation = direct_uplink_generation(&w->direct);
 	assert_true(direct_uplink_fill(&w->direct, &w->server.host));
 	assert_int_equal(w->server.host.uplink_carriers, 3);
@@ -405,7 +405,7 @@ static void members_that_share_the_load_have_a_socket_each(void **state)
 	changes = w->changes;
 	sessions_update_uplink(&w->server.sessions);
 	assert_int_equal(w->changes, changes);
-	assert_true(port_of_process()->has_socket);
+	assert_int_equal(port_of_process()->sockets, 3);
 	assert_false(direct_uplink_fill(&w->direct, &w->server.host));
 }
 
@@ -472,11 +472,11 @@ static void packets_pass_the_switch_while_it_wants_to_see_them(void **state)
 	ask();
 	sessions_allow_bypass(&w->server.sessions, false);
 	assert_int_equal(w->excluded, 0);
-	assert_true(port_of_process()->has_socket);
+	assert_true(port_of_process()->sockets);
 	sessions_allow_bypass(&w->server.sessions, true);
 	expect_own_block_excluded();
 	serve(decline_thread);
-	assert_false(port_of_process()->has_socket);
+	assert_false(port_of_process()->sockets);
 }
 
 static void its_connections_to_other_hosts_are_its_own(void **state)
@@ -551,10 +551,10 @@ static void sockets_come_back_when_the_hca_goes(void **state)
 	assert_int_not_equal(direct_uplink_generation(&w->direct), 0);
 	assert_int_not_equal(direct_uplink_generation(&w->direct), before);
 	assert_int_equal(w->excluded, 0);
-	assert_false(port_of_process()->has_socket);
+	assert_false(port_of_process()->sockets);
 	ask();
 	expect_own_block_excluded();
-	assert_true(port_of_process()->has_socket);
+	assert_true(port_of_process()->sockets);
 }
 
 /* As after two changes in a row: the process read the first, and has sockets for the second. */
@@ -564,7 +564,7 @@ static void a_process_that_has_sockets_may_ask_again(void **state)
 	ask();
 	ask();
 	expect_own_block_excluded();
-	assert_true(port_of_process()->has_socket);
+	assert_true(port_of_process()->sockets);
 }
 
 /* Of an HCA's packets the uplink receives those to queue pairs of the engine only. */

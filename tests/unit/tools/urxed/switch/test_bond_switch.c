@@ -185,6 +185,15 @@ static void member_receives_its_own_mac(void **state)
 	assert_false(receive(A, w->uplinks[B].mac, peer_mac));
 }
 
+/* The process has a socket at the active member only, and receives there what comes there. */
+static void member_receives_its_own_mac_beside_a_socket(void **state)
+{
+	(void)state;
+	w->processes[0].sockets = BIT(A);
+	assert_false(receive(A, w->host.mac, peer_mac));
+	assert_true(receive(B, w->uplinks[B].mac, peer_mac));
+}
+
 /* One Ethernet behind both members returns the host's broadcasts by the other one. */
 static void own_frames_that_come_back_are_dropped(void **state)
 {
@@ -565,6 +574,7 @@ int main(void)
 		TEST(process_frames_leave_by_the_active_member),
 		TEST(frames_to_the_host_count_at_the_active_member_only),
 		TEST(member_receives_its_own_mac),
+		TEST(member_receives_its_own_mac_beside_a_socket),
 		TEST(own_frames_that_come_back_are_dropped),
 		TEST(macs_are_learned_at_the_bond),
 		TEST(pin_to_a_member_is_a_pin_to_the_bond),

@@ -314,7 +314,7 @@ static void process_with_a_socket_gets_no_copy_of_an_uplink(void **state)
 	uint8_t f[LAN_LEN];
 
 	(void)state;
-	w->processes[1].has_socket = true;
+	w->processes[1].sockets = 1;
 	make(f, lan_macs[0], peer_mac, w->qpn[1], 4);
 	lan_send(w, 0, f, LAN_LEN);
 	post(0, lan_macs[0], w->qpn[1], 5);
@@ -330,7 +330,7 @@ static void process_with_a_socket_gets_packets_to_an_added_qpn(void **state)
 	uint8_t f[LAN_LEN];
 
 	(void)state;
-	w->processes[1].has_socket = true;
+	w->processes[1].sockets = 1;
 	assert_int_equal(switch_add_qpn(&w->sw, &w->processes[1], 0x11, 0), 0);
 	make(f, lan_macs[0], peer_mac, 0x11, 4);
 	lan_send(w, 0, f, LAN_LEN);
