@@ -83,29 +83,34 @@ static bool is_same_address(const struct host_address *a, const struct host_addr
 	return !memcmp(a->ip, b->ip, sizeof(a->ip)) && a->vlan == b->vlan;
 }
 
+/* Returns the entry that the address has or had; NULL: none, or another address took it. */
+static struct host_address *find_index(struct host *h, const struct host_address *a)
+{
+	struct host_address *at;
+
+	for (at = h->addresses; at < h->addresses + HOST_ADDRESSES; at++)
+		if ((at->valid || at->freed) && is_same_address(at, a))
+			return at;
+	return NULL;
+}
+
 static struct host_address *find_address(struct host *h, const struct host_address *a)
 {
-	uint32_t i;
+	struct host_address *at = find_index(h, a);
 
-	for (i = 0; i < HOST_ADDRESSES; i++)
-		if (h->addresses[i].valid && is_same_address(&h->addresses[i], a))
-			return &h->addresses[i];
-	return NULL;
+	return at && at->valid ? at : NULL;
 }
 
 /* Returns the free entry that this address had before, else the entry free for the longest time. */
 static struct host_address *choose_index(struct host *h, const struct host_address *a)
 {
-	struct host_address *best = NULL, *at;
+	struct host_address *best = find_index(h, a), *at;
 
-	for (at = h->addresses; at < h->addresses + HOST_ADDRESSES; at++) {
-		if (at->valid)
-			continue;
-		if (at->freed && is_same_address(at, a))
-			return at;
-		if (!best || at->freed < best->freed)
+	if (best)
+		return best;
+	for (at = h->addresses; at < h->addresses + HOST_ADDRESSES; at++)
+		if (!at->valid && (!best || at->freed < best->freed))
 			best = at;
-	}
 	return best;
 }
 
@@ -160,27 +165,42 @@ static void drop_lost_addresses(struct host *h, const struct host_address *list,
 	}
 }
 
+static bool is_listed_before(const struct host_address *list, uint32_t i)
+{
+	uint32_t j = 0;
+
+	while (j < i && !is_same_address(&list[j], &list[i]))
+		j++;
+	return j < i;
+}
+
+/* False: the table is full. */
+static bool set_kernel_address(struct host *h, struct host_address a)
+{
+	struct host_address *at = find_address(h, &a);
+
+	a.kernel = true;
+	a.valid = true;
+	if (at && at->given)
+		set_given(&a, at->given_prefix_len, at->given_uplink);
+	if (!at)
+		return !add_address(h, &a);
+	*at = a;
+	return true;
+}
+
 uint32_t host_set_kernel_addresses(struct host *h, const struct host_address *list, uint32_t n)
 {
-	uint32_t i, j, refused = 0;
+	uint32_t i, refused = 0;
 
 	drop_lost_addresses(h, list, n);
-	for (i = 0; i < n; i++) {
-		struct host_address a = list[i], *at = find_address(h, &a);
-
-		for (j = 0; j < i && !is_same_address(&list[j], &a); j++)
-			;
-		if (j < i)
-			continue;
-		a.kernel = true;
-		a.valid = true;
-		if (at && at->given)
-			set_given(&a, at->given_prefix_len, at->given_uplink);
-		if (at)
-			*at = a;
-		else if (add_address(h, &a))
-			refused++;
-	}
+	/* New addresses come last, so that they take no index of another one on the list. */
+	for (i = 0; i < n; i++)
+		if (!is_listed_before(list, i) && find_index(h, &list[i]))
+			set_kernel_address(h, list[i]);
+	for (i = 0; i < n; i++)
+		if (!is_listed_before(list, i) && !find_index(h, &list[i]))
+			refused += !set_kernel_address(h, list[i]);
 	return refused;
 }
 

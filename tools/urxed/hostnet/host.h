@@ -62,7 +62,8 @@ struct host_address {
 	bool given;
 	uint8_t given_prefix_len;
 	int given_uplink;
-	uint32_t freed; /* value of n_freed when the entry was freed; 0 = never used */
+	/* Of an entry that is not valid: n_freed when it was freed; 0 = never used. */
+	uint32_t freed;
 };
 
 struct host {

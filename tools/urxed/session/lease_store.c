@@ -419,16 +419,36 @@ void lease_store_put_addresses(struct lease_store *r, const struct host *host)
 		memcpy(r->addresses[i].ip, a->ip, sizeof(a->ip));
 		r->addresses[i].vlan = a->vlan;
 		r->addresses[i].valid = 1;
+		r->addresses[i].freed = a->valid ? 0 : a->freed;
 	}
 	if (r->fd >= 0 && !write_at(r, r->addresses, sizeof(r->addresses), ADDRESSES_OFFSET))
 		log_write_error();
 }
 
+/* The index that was freed first after `freed`; HOST_ADDRESSES: none. */
+static uint32_t next_freed(const struct lease_store *r, uint32_t freed)
+{
+	uint32_t next = HOST_ADDRESSES;
+
+	for (uint32_t i = 0; i < HOST_ADDRESSES; i++)
+		if (r->addresses[i].valid && r->addresses[i].freed > freed &&
+		    (next == HOST_ADDRESSES || r->addresses[i].freed < r->addresses[next].freed))
+			next = i;
+	return next;
+}
+
+static void reserve_address(const struct lease_store *r, struct host *host, uint32_t i)
+{
+	host_reserve_index(host, i, r->addresses[i].ip, r->addresses[i].vlan);
+}
+
 void lease_store_reserve_addresses(const struct lease_store *r, struct host *host)
 {
-	uint32_t i;
+	uint32_t i, freed = 0;
 
+	for (; (i = next_freed(r, freed)) < HOST_ADDRESSES; freed = r->addresses[i].freed)
+		reserve_address(r, host, i);
 	for (i = 0; i < HOST_ADDRESSES; i++)
-		if (r->addresses[i].valid)
-			host_reserve_index(host, i, r->addresses[i].ip, r->addresses[i].vlan);
+		if (r->addresses[i].valid && !r->addresses[i].freed)
+			reserve_address(r, host, i);
 }

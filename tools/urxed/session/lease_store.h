@@ -37,7 +37,8 @@ struct lease_store_address {
 	uint8_t ip[16];
 	uint16_t vlan;
 	uint8_t valid;
-	uint8_t reserved[5];
+	uint8_t reserved;
+	uint32_t freed; /* host_address.freed; 0 = the host has the address */
 };
 
 struct lease_store {
@@ -147,7 +148,10 @@ uint32_t lease_store_get_qpns(struct lease_store *r, uint32_t place, struct qpn_
 
 /* Stores the GID index of each of the host's addresses. */
 void lease_store_put_addresses(struct lease_store *r, const struct host *host);
-/* Reserves the stored GID indices for the same addresses in `host`. */
+/*
+ * Reserves the stored GID indices for the same addresses in `host`. A new address takes first the
+ * indices that are not reserved, then those of removed addresses, and last those in use.
+ */
 void lease_store_reserve_addresses(const struct lease_store *r, struct host *host);
 
 #endif

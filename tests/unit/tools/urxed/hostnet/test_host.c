@@ -190,6 +190,19 @@ static void reserved_index_waits_for_its_address(void **state)
 	expect(&h, ".b");
 }
 
+/* All indices are reserved, and the kernel names a new address first. */
+static void new_address_takes_no_index_of_one_that_is_there(void **state)
+{
+	struct host h;
+
+	(void)state;
+	host_init(&h);
+	for (uint32_t i = 0; i < HOST_ADDRESSES; i++)
+		host_reserve_index(&h, i, v4((uint8_t)('a' + i)).ip, 0);
+	follow(&h, "qa");
+	expect(&h, "aq");
+}
+
 static void addresses_are_those_of_a_station(void **state)
 {
 	static const char *const bad[] = {"::/64",
@@ -264,6 +277,7 @@ int main(void)
 		cmocka_unit_test(configured_addresses_survive_kernel_changes),
 		cmocka_unit_test(configured_address_returns_from_the_kernel),
 		cmocka_unit_test(reserved_index_waits_for_its_address),
+		cmocka_unit_test(new_address_takes_no_index_of_one_that_is_there),
 		cmocka_unit_test(addresses_are_those_of_a_station),
 		cmocka_unit_test(port_notice_has_mtu_link_and_gids),
 		cmocka_unit_test(port_notice_has_the_interface_of_a_gid),

@@ -498,6 +498,45 @@ static void addresses_keep_their_indices(void **state)
 	assert_int_equal(host_address_by_gid(&after, 0)->ip[15], 1);
 }
 
+static struct host_address v4(uint8_t n)
+{
+	struct host_address a = {.prefix_len = IP_V4_BITS + 24};
+
+	ip_from_v4(a.ip, (const uint8_t[]){192, 0, 2, n});
+	return a;
+}
+
+/* All indices are recorded; the addresses 3 and 2 have gone, in this order. */
+static void a_new_address_takes_the_index_that_was_freed_first(void **state)
+{
+	struct host_address list[HOST_ADDRESSES];
+	struct host before, after;
+	uint32_t n;
+
+	(void)state;
+	host_init(&before);
+	for (n = 0; n < HOST_ADDRESSES; n++)
+		list[n] = v4((uint8_t)n);
+	assert_int_equal(host_set_kernel_addresses(&before, list, n), 0);
+	list[3] = list[--n];
+	host_set_kernel_addresses(&before, list, n);
+	list[2] = list[--n];
+	host_set_kernel_addresses(&before, list, n);
+	/* The age lasts longer than one daemon. */
+	for (int daemons = 0; daemons < 2; daemons++) {
+		lease_store_put_addresses(r, &before);
+		open_again();
+		host_init(&after);
+		lease_store_reserve_addresses(r, &after);
+		before = after;
+		host_set_kernel_addresses(&before, list, n);
+	}
+	assert_int_equal(host_add_text(&after, "192.0.2.101/24", 0), 0);
+	assert_int_equal(host_add_text(&after, "192.0.2.102/24", 0), 0);
+	assert_int_equal(host_address_by_gid(&after, 3)->ip[15], 101);
+	assert_int_equal(host_address_by_gid(&after, 2)->ip[15], 102);
+}
+
 /* The kernel writes what fits, and gives the reason only for the rest. */
 static void a_file_that_cannot_grow_is_refused_with_the_reason(void **state)
 {
@@ -551,6 +590,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(damaged_file_counts_as_empty, setup, teardown),
 		cmocka_unit_test_setup_teardown(symbolic_link_is_not_followed, setup, teardown),
 		cmocka_unit_test_setup_teardown(addresses_keep_their_indices, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_new_address_takes_the_index_that_was_freed_first,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_file_that_cannot_grow_is_refused_with_the_reason,
 						setup, teardown),
 	};
