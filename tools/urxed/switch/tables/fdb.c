@@ -138,11 +138,9 @@ bool fdb_may_send(const struct fdb *f, const struct fdb_key *key, uint32_t port)
 	return !f->pinned[port];
 }
 
-static void move_entry_to_port(struct fdb *f, struct fdb_entry *e, uint32_t port)
+/* Of a pinned MAC: a port's share limits only what stations can add. */
+static void move_pinned_entry(struct fdb *f, struct fdb_entry *e, uint32_t port)
 {
-	/* A port's share limits what stations can add, and no station adds pinned MACs. */
-	if (e->port == port || (!e->pins && f->n[port] >= FDB_PER_PORT))
-		return;
 	f->n[e->port]--;
 	LIST_REMOVE(e, link);
 	LIST_INSERT_HEAD(&f->ports[port], e, link);
@@ -154,6 +152,11 @@ int fdb_learn(struct fdb *f, uint64_t now, const struct fdb_key *key, uint32_t p
 {
 	struct fdb_entry *e = find_fdb_entry(f, key);
 
+	/* Without room for the MAC at its new port, frames to it go to all ports. */
+	if (e && !e->pins && e->port != port) {
+		remove_fdb_entry(f, e);
+		e = NULL;
+	}
 	if (!e && f->n[port] >= FDB_PER_PORT && now - f->swept >= FDB_SWEEP_NS) {
 		f->swept = now;
 		remove_aged_entries(f, now, port);
@@ -162,9 +165,8 @@ int fdb_learn(struct fdb *f, uint64_t now, const struct fdb_key *key, uint32_t p
 		e = add_fdb_entry(f, key, port);
 	if (!e)
 		return -ENOSPC;
-	move_entry_to_port(f, e, port);
 	if (e->port != port)
-		return -ENOSPC;
+		move_pinned_entry(f, e, port);
 	e->seen = now;
 	return 0;
 }

@@ -76,8 +76,8 @@ int fdb_pin_unknown(struct fdb *f, uint64_t now, const uint8_t mac[ETHER_MAC_LEN
  */
 bool fdb_may_send(const struct fdb *f, const struct fdb_key *key, uint32_t port);
 /*
- * Learns the port of the source MAC of an allowed frame. -ENOSPC: the port's share is full, so the
- * MAC was not learned.
+ * Learns the port of the source MAC of an allowed frame. -ENOSPC: the port's share is full, so no
+ * port leads to the MAC now.
  */
 int fdb_learn(struct fdb *f, uint64_t now, const struct fdb_key *key, uint32_t port);
 /* Removes all MACs to which the port leads, learned and pinned ones. */

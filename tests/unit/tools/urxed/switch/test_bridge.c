@@ -212,6 +212,31 @@ static void port_learns_at_most_its_share(void **state)
 	assert_int_equal(send_plain(OTHER_VM, a_mac, b_mac, 0), BIT(VM));
 }
 
+static void fill_share(uint32_t port)
+{
+	uint8_t mac[6];
+
+	for (uint32_t i = 0; i < FDB_PER_PORT; i++) {
+		numbered_mac(mac, i);
+		send_plain(port, broadcast, mac, 0);
+	}
+}
+
+/* It has left its old port, where frames to it would be lost. */
+static void station_that_moves_to_a_full_port_gets_frames(void **state)
+{
+	(void)state;
+	send_plain(OTHER_VM, broadcast, b_mac, 0);
+	fill_share(VM);
+	send_plain(VM, broadcast, b_mac, 0);
+	assert_true(send_plain(WIRE, b_mac, a_mac, 0) & BIT(VM));
+	/* The old entries of its new port give it room. */
+	w->now += FDB_AGE_NS;
+	send_plain(OTHER_VM, broadcast, b_mac, 0);
+	send_plain(VM, broadcast, b_mac, 0);
+	assert_int_equal(send_plain(WIRE, b_mac, a_mac, 0), BIT(VM));
+}
+
 static void pinned_mac_belongs_to_its_port(void **state)
 {
 	char reason[SWITCH_ERROR];
@@ -801,6 +826,7 @@ int main(void)
 		TEST(macs_are_learned_per_vlan),
 		TEST(learned_mac_ages_out),
 		TEST(port_learns_at_most_its_share),
+		TEST(station_that_moves_to_a_full_port_gets_frames),
 		TEST(pinned_mac_belongs_to_its_port),
 		TEST(mac_can_be_pinned_in_one_vlan),
 		TEST(invalid_pins_are_refused),
