@@ -135,12 +135,19 @@ static struct switch_frame queued_frame(const struct uplink *u, uint32_t i)
 	return switch_frame_whole(u->queue[i].data, u->queue[i].len);
 }
 
+void switch_count_lost(struct switch_port *port)
+{
+	port->stats.drops[SWITCH_DROP_UPLINK_GONE] += port->uplink->lost;
+	port->uplink->lost = 0;
+}
+
 void switch_flush(struct vswitch *sw, struct switch_port *port)
 {
 	struct uplink *u = port->uplink;
 	uint32_t i, sent = uplink_send(u, sw->now);
 	struct switch_frame f;
 
+	switch_count_lost(port);
 	if (sent)
 		port->moved_at = sw->now;
 	for (i = 0; i < sent; i++) {

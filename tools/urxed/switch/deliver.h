@@ -44,9 +44,12 @@ bool switch_deliver(struct vswitch *sw, struct switch_port *to, const struct swi
 /* Copies a frame into the transmit queue of an uplink or VM; result as for switch_deliver. */
 bool switch_enqueue(struct vswitch *sw, struct switch_port *to, const struct switch_frame *f,
 		    bool can_wait);
+/* Counts the frames that were lost with the transmit queue of an uplink or VM (uplink_free_queue).
+ */
+void switch_count_lost(struct switch_port *port);
 /*
  * Sends the transmit queue of an uplink or VM as far as its port accepts frames. Drops the rest if
- * the port has accepted none for SWITCH_UPLINK_STALL_NS.
+ * the port has accepted none for SWITCH_UPLINK_STALL_NS. Calls switch_count_lost.
  */
 void switch_flush(struct vswitch *sw, struct switch_port *port);
 

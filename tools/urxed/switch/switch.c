@@ -7,6 +7,8 @@
 
 #include <rxe/packet.h>
 
+#include "urxed/switch/deliver.h"
+
 /* Port numbers: the daemon's is 0, then uplinks, then processes by their block of QPNs. */
 #define FIRST_UPLINK  1u
 #define FIRST_PROCESS (FIRST_UPLINK + SWITCH_SLOTS)
@@ -64,6 +66,7 @@ void switch_remove_vm_port(struct vswitch *sw, uint32_t index)
 {
 	struct switch_port *port = &sw->uplink_ports[index];
 
+	switch_count_lost(port);
 	switch_stats_add(&sw->left, &port->stats);
 	sw->vm_mask &= ~(1u << index);
 	fdb_forget_port(&sw->fdb, index);

@@ -84,7 +84,8 @@ const char *switch_counter_name(enum switch_counter counter);
 	X(RX_FULL, "rx_full", "the receiver has no buffer, and the frame cannot wait")           \
 	X(UPLINK_FULL, "uplink_full",                                                            \
 	  "the uplink's or VM's queue is full, and the frame cannot wait or waited 10 ms")       \
-	X(UPLINK_GONE, "uplink_gone", "the uplink's interface does not exist")                   \
+	X(UPLINK_GONE, "uplink_gone",                                                            \
+	  "the uplink's interface does not exist, or the uplink or VM went with its queue")      \
 	X(UPLINK_DOWN, "uplink_down", "the uplink's interface has no link")
 
 #define SWITCH_DROP_ENUM(id, name, text) SWITCH_DROP_##id,

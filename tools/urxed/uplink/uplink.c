@@ -242,13 +242,14 @@ int uplink_hear_vlan(struct uplink *u, uint16_t vlan, char error[UPLINK_ERROR])
 	return rc;
 }
 
-/* What the daemon has told the port since it was opened. */
+/* What the daemon has told the port since it was opened, and what the switch has to count. */
 static void restore_settings(struct uplink *u, const struct uplink *before)
 {
 	u->spec = before->spec;
 	memcpy(u->probe_mac, before->probe_mac, sizeof(u->probe_mac));
 	u->generation = before->generation;
 	u->bonded = before->bonded;
+	u->lost = before->lost + before->queued;
 	u->hears_all = before->hears_all;
 	u->n_heard_macs = before->n_heard_macs;
 	memcpy(u->heard_macs, before->heard_macs, sizeof(u->heard_macs));

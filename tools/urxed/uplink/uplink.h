@@ -61,6 +61,7 @@ struct uplink {
 	uint8_t *buffers;    /* UPLINK_QUEUE buffers of the transmit queue */
 	uint32_t stride;     /* bytes of a buffer */
 	uint32_t queued;
+	uint32_t lost; /* frames that were in the queue when it was freed, not counted yet */
 	struct netdev_frame queue[UPLINK_QUEUE];
 };
 
@@ -122,6 +123,7 @@ void uplink_log_impairments(const struct uplink *u);
 
 /* Allocates the transmit queue for u->mtu. 0 or -ENOMEM. */
 int uplink_make_queue(struct uplink *u);
+/* Adds the frames in the queue to u->lost, which the switch counts as drops. */
 void uplink_free_queue(struct uplink *u);
 /* Whether the queue has room for n frames; a closed port drops them, and needs none. */
 bool uplink_has_room(const struct uplink *u, uint32_t n);

@@ -17,6 +17,7 @@ void uplink_free_queue(struct uplink *u)
 {
 	free(u->buffers);
 	u->buffers = NULL;
+	u->lost += u->queued;
 	u->queued = 0;
 }
 

@@ -119,10 +119,10 @@ static void close_port(struct vm_port_set *all, uint32_t slot)
 {
 	struct uplink *u = &all->sw->uplinks[slot];
 
-	switch_remove_vm_port(all->sw, slot);
 	netdev_close(u->port);
-	uplink_free_queue(u);
 	u->port = NULL;
+	uplink_free_queue(u);
+	switch_remove_vm_port(all->sw, slot);
 }
 
 /* --- Requests */

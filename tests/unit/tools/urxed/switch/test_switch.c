@@ -339,6 +339,32 @@ static void process_with_a_socket_gets_packets_to_an_added_qpn(void **state)
 	drops(SWITCH_NO_DROP, 0);
 }
 
+/* Posts more frames than the station takes; the uplink goes with those that are left. */
+static void lose_uplink(void)
+{
+	while (w->uplinks[0].queued < 10) {
+		post(0, peer_mac, 5, 0);
+		switch_run(&w->sw, LAN_T0);
+	}
+	uplink_free_queue(&w->uplinks[0]);
+}
+
+static void frames_that_go_with_an_uplink_are_counted(void **state)
+{
+	(void)state;
+	lose_uplink();
+	switch_run(&w->sw, LAN_T0);
+	drops(SWITCH_DROP_UPLINK_GONE, 10);
+}
+
+static void frames_that_go_with_a_machine_are_counted(void **state)
+{
+	(void)state;
+	lose_uplink();
+	switch_remove_vm_port(&w->sw, 0);
+	drops(SWITCH_DROP_UPLINK_GONE, 10);
+}
+
 static void frames_go_to_and_from_the_uplink(void **state)
 {
 	struct netdev_frame out[4];
@@ -735,6 +761,8 @@ int main(void)
 		ALONE(frame_to_another_host_needs_an_uplink),
 		TEST(process_with_a_socket_gets_no_copy_of_an_uplink),
 		TEST(process_with_a_socket_gets_packets_to_an_added_qpn),
+		TEST(frames_that_go_with_an_uplink_are_counted),
+		TEST(frames_that_go_with_a_machine_are_counted),
 		TEST(frames_go_to_and_from_the_uplink),
 		TEST(uplink_is_polled_often_after_traffic),
 		ALONE(full_receiver_loses_no_frames),
