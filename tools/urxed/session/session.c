@@ -16,6 +16,9 @@
 #include "urxed/session/session_uplink.h"
 #include "urxed/switch/forward.h"
 
+/* Between two attempts to send the state of the port, ns. */
+#define RESEND_NS 100000000u
+
 static const struct vnic_server_ops ops;
 
 struct session *sessions_find_conn(struct sessions *sessions, const struct vnic_server_client *conn)
@@ -95,15 +98,19 @@ static void send_port(struct sessions *sessions, struct session *s)
 {
 	struct epoll_event ev = {.events = EPOLLOUT | EPOLLET, .data.ptr = s};
 	struct vnic_attach_port port;
-	int fd = vnic_server_notice_fd(s->conn);
+	int fd = vnic_server_notice_fd(s->conn), rc;
 
 	host_fill_port(sessions->host, &port);
-	s->port_unsent = vnic_server_notice(s->conn, &port) == -EAGAIN;
+	rc = vnic_server_notice(s->conn, &port);
+	s->port_unsent = rc;
+	/* The kernel has no memory, and epoll reports nothing when it has some again. */
+	if (rc && rc != -EAGAIN)
+		sessions->resend_at = sessions->now + RESEND_NS;
 	/*
 	 * If the descriptor is watched already (EEXIST), epoll still reports each time that it
 	 * drains.
 	 */
-	if (s->port_unsent && epoll_ctl(sessions->epoll_fd, EPOLL_CTL_ADD, fd, &ev) &&
+	if (rc == -EAGAIN && epoll_ctl(sessions->epoll_fd, EPOLL_CTL_ADD, fd, &ev) &&
 	    errno != EEXIST)
 		s->gone = true;
 }
@@ -115,6 +122,19 @@ void sessions_send_port(struct sessions *sessions)
 	for (s = sessions->list; s; s = s->next)
 		if (!s->gone)
 			send_port(sessions, s);
+}
+
+uint64_t sessions_resend_port(struct sessions *sessions)
+{
+	if (!sessions->resend_at)
+		return UINT64_MAX;
+	if (sessions->now >= sessions->resend_at) {
+		sessions->resend_at = 0;
+		for (struct session *s = sessions->list; s; s = s->next)
+			if (s->port_unsent && !s->gone)
+				send_port(sessions, s);
+	}
+	return sessions->resend_at ? sessions->resend_at : UINT64_MAX;
 }
 
 void sessions_allow_bypass(struct sessions *sessions, bool on)

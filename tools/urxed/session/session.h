@@ -29,7 +29,7 @@ struct session {
 	bool awaits_welcome;
 	bool joined;
 	bool asked;              /* received the last request for its QPs and MRs (state_query.c) */
-	bool port_unsent;        /* its socket had no room for the newest port notice */
+	bool port_unsent;        /* its socket did not take the newest port notice */
 	uint32_t blocks;         /* leased blocks of QPNs */
 	uint64_t token;          /* with which the process claims the blocks from a later daemon */
 	bool demands;            /* its HELLO demands a block by number, and claims none */
@@ -101,6 +101,7 @@ struct sessions {
 	 */
 	uint64_t adders[LEASE_BLOCKS];
 	uint64_t now;             /* time of the event being handled, ns */
+	uint64_t resend_at;       /* time of the next try of failed port notices, ns; 0 = none */
 	struct session *speaking; /* whose message is being handled */
 	uint32_t limit;           /* maximum number of connections */
 	uint64_t inbox_checks;    /* number of checks of inboxes that were started */
@@ -155,7 +156,8 @@ void session_event(struct sessions *sessions, uint64_t now, struct session *s);
 bool session_wants_multicast(const struct session *s);
 /*
  * Sends the state of the port and its GID table to every session; a session whose socket is full
- * gets the newest state when its socket drains.
+ * gets the newest state when its socket drains, and one for whose notice the kernel has no memory,
+ * by sessions_tick.
  */
 void sessions_send_port(struct sessions *sessions);
 /*
@@ -187,8 +189,8 @@ void sessions_counters(const struct sessions *sessions, uint64_t sums[VNIC_COUNT
 
 /* --- session_lease.c */
 /*
- * Ends claims when their time is over, and welcomes processes that waited for them; returns the
- * time of the next call.
+ * Ends claims when their time is over, welcomes processes that waited for them, and calls
+ * sessions_resend_port; returns the time of the next call.
  */
 uint64_t sessions_tick(struct sessions *sessions, uint64_t now);
 
@@ -222,6 +224,11 @@ void session_end_leases(struct sessions *sessions, struct session *s);
 void session_free_dead_lock(const struct sessions *sessions, struct session *s);
 
 /* --- session.c, for session_lease.c */
+/*
+ * Sends the state of the port again to the sessions that lack it, if it is time for that; returns
+ * the time of the next call.
+ */
+uint64_t sessions_resend_port(struct sessions *sessions);
 /* The session of a connection. */
 struct session *sessions_find_conn(struct sessions *sessions,
 				   const struct vnic_server_client *conn);

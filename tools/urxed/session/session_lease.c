@@ -382,12 +382,12 @@ static bool any_awaits_welcome(const struct sessions *sessions)
 	return s;
 }
 
-uint64_t sessions_tick(struct sessions *sessions, uint64_t now)
+/* Returns when to call it again. */
+static uint64_t tick_welcomes(struct sessions *sessions, uint64_t now)
 {
 	const struct lease_store *store = sessions->lease_store;
 	uint64_t again = now + CLAIM_CHECK_NS, next;
 
-	sessions->now = now;
 	next = tick_claims(sessions, now);
 	/* The check of all claimants in /proc is slow, so it runs only while a process waits for
 	 * its welcome. */
@@ -400,6 +400,16 @@ uint64_t sessions_tick(struct sessions *sessions, uint64_t now)
 		if (s->awaits_welcome && !s->gone)
 			welcome_late(sessions, s);
 	return sessions->n_late ? next : UINT64_MAX;
+}
+
+uint64_t sessions_tick(struct sessions *sessions, uint64_t now)
+{
+	uint64_t next, resend;
+
+	sessions->now = now;
+	next = tick_welcomes(sessions, now);
+	resend = sessions_resend_port(sessions);
+	return resend < next ? resend : next;
 }
 
 bool session_is_lost(const struct sessions *sessions, const struct session *s, int rc)

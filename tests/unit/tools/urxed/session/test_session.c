@@ -44,6 +44,19 @@ struct world {
 
 static struct world *w;
 
+static int notice_error; /* of the daemon's notices; 0 = they are sent */
+
+int __real_vnic_server_notice(struct vnic_server_client *client,
+			      const struct vnic_attach_port *port);
+int __wrap_vnic_server_notice(struct vnic_server_client *client,
+			      const struct vnic_attach_port *port);
+
+int __wrap_vnic_server_notice(struct vnic_server_client *client,
+			      const struct vnic_attach_port *port)
+{
+	return notice_error ? notice_error : __real_vnic_server_notice(client, port);
+}
+
 static uint32_t demanded;
 
 static void *demand_thread(void *arg)
@@ -372,6 +385,28 @@ static void port_changes_are_sent_when_the_socket_drains(void **state)
 	assert_true(vnic_driver_notice(w->stayer.driver, &port, &question));
 	assert_int_equal(port.link_mtu, 1000);
 	assert_int_equal(w->server.sessions.n, 2);
+	vnic_driver_abandon(w->leaver.driver);
+}
+
+static void port_changes_are_sent_when_there_is_memory_again(void **state)
+{
+	struct vnic_attach_port port;
+	uint64_t again;
+	int question;
+
+	(void)state;
+	assert_int_equal(sessions_tick(&w->server.sessions, T0 + SESSION_CLAIM_NS), UINT64_MAX);
+	notice_error = -ENOBUFS;
+	w->server.host.mtu = 1000;
+	sessions_send_port(&w->server.sessions);
+	again = sessions_tick(&w->server.sessions, T0 + SESSION_CLAIM_NS);
+	assert_int_not_equal(again, UINT64_MAX);
+	again = sessions_tick(&w->server.sessions, again);
+	notice_error = 0;
+	assert_false(vnic_driver_notice(w->stayer.driver, &port, &question));
+	assert_int_equal(sessions_tick(&w->server.sessions, again), UINT64_MAX);
+	assert_true(vnic_driver_notice(w->stayer.driver, &port, &question));
+	assert_int_equal(port.link_mtu, 1000);
 	vnic_driver_abandon(w->leaver.driver);
 }
 
@@ -985,6 +1020,8 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(port_changes_are_sent_to_processes, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(port_changes_are_sent_when_there_is_memory_again,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(port_changes_are_sent_when_the_socket_drains, setup,
 						teardown),
 	};
