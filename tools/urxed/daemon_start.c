@@ -424,7 +424,10 @@ static int hear_vm_macs(struct daemon *d, char error[DAEMON_ERROR])
 	return uplink_set_hear_all(&d->uplinks, error);
 }
 
-/* The kernel drops frames of VLANs that no interface of its own has, unless asked for them. */
+/*
+ * A device of dpdk: may filter VLANs. A NIC of the kernel lets those through for which the kernel
+ * has an interface.
+ */
 static int hear_vlans(struct daemon *d, char error[DAEMON_ERROR])
 {
 	int rc = 0;

@@ -70,7 +70,7 @@ int netdev_set_promiscuous(struct netdev *port, bool on);
 /*
  * From now on the port also receives frames with the 802.1Q tag `vlan` (1 to 4094). Returns
  * 0 also for ports that do not filter tags, such as those on an interface of the kernel: they
- * receive all tags.
+ * receive all tags that the interface's NIC lets through.
  */
 int netdev_add_vlan(struct netdev *port, uint16_t vlan);
 /*
