@@ -155,10 +155,13 @@ static uint32_t fill_frames(struct pvrdma *dev, struct urxe_frame *frames, uint3
 		pv_qp_post_waiting(dev);
 		made = urxe_output(dev->engine, dev->now, frames + n, max - n);
 		kept = keep_foreign(dev, frames + n, made);
-		/* Only frames of the device itself, or room for requests, make more to send. */
-		if (!made || (kept == made && made < max - n && TAILQ_EMPTY(&dev->waiting_qps)))
-			return n + kept;
 		n += kept;
+		/* Only frames of the device itself, or room for requests, make more to send. A QP
+		 * that has failed without a frame has room: its requests were flushed. */
+		if (!made && !pv_qp_post_waiting(dev))
+			return n;
+		if (made && kept == made && n < max && TAILQ_EMPTY(&dev->waiting_qps))
+			return n;
 	}
 	return n;
 }

@@ -677,6 +677,30 @@ static void test_requests_wait_in_the_ring_for_the_engine(void **state)
 	pair_close(&p);
 }
 
+/* The peer does not answer: requests that wait in the ring are flushed as those of the engine. */
+static void test_requests_in_the_ring_of_a_failed_qp_are_flushed(void **state)
+{
+	struct pvrdma_sq_wqe_hdr header;
+	struct pvrdma_sge sge;
+	struct pair p;
+
+	(void)state;
+	pair_open(&p,
+		  &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4, .wr = 4, .cqe = 64});
+	header = rdma_header(&p, PVRDMA_WR_RDMA_WRITE, 0);
+	sge = buffer_sge(&p.buffer[0], 0, 64);
+	p.net.lose = UINT64_MAX;
+	for (unsigned i = 0; i < 8; i++) {
+		header.wr_id = i;
+		qp_post_send(&p.guest[0], &p.qp[0], &header, &sge);
+	}
+	net_run(&p.net);
+	expect_cqe(&p, 0, 0, PVRDMA_WC_RETRY_EXC_ERR, 0);
+	for (unsigned i = 1; i < 8; i++)
+		expect_cqe(&p, 0, i, PVRDMA_WC_WR_FLUSH_ERR, 0);
+	pair_close(&p);
+}
+
 /* Rings are used over several rounds of their indices. */
 static void test_rings_wrap_without_loss(void **state)
 {
@@ -963,6 +987,7 @@ int main(void)
 		cmocka_unit_test(test_loopback_and_peer_connection_work_together),
 		cmocka_unit_test(test_waiting_requests_of_a_destroyed_qp_vanish),
 		cmocka_unit_test(test_requests_wait_in_the_ring_for_the_engine),
+		cmocka_unit_test(test_requests_in_the_ring_of_a_failed_qp_are_flushed),
 		cmocka_unit_test(test_rings_wrap_without_loss),
 		cmocka_unit_test(test_poll_finds_requests_without_doorbell),
 		cmocka_unit_test(test_ended_qp_acknowledges),

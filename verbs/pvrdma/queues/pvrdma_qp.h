@@ -35,8 +35,8 @@ void pv_qp_memory_removed(struct pv_qp *qp, const struct pv_removed *removed);
  */
 bool pv_qp_post_sends(struct pv_qp *qp);
 bool pv_qp_post_recvs(struct pv_qp *qp);
-/* Posts the requests of QPs whose engine queue was full. */
-void pv_qp_post_waiting(struct pvrdma *dev);
+/* Posts the requests of QPs whose engine queue was full. True: posted some, or failed a QP. */
+bool pv_qp_post_waiting(struct pvrdma *dev);
 /* Posts new requests in the rings of up to 64 QPs, in turn, also without a doorbell. True: posted
  * some, or failed a QP. */
 bool pv_qp_poll(struct pvrdma *dev);

@@ -94,17 +94,19 @@ bool pv_qp_post_recvs(struct pv_qp *qp)
 	return n && !urxe_qp_is_reset(qp->qp) && pv_recv_queue_refill(qp->object.dev, &qp->recv);
 }
 
-void pv_qp_post_waiting(struct pvrdma *dev)
+bool pv_qp_post_waiting(struct pvrdma *dev)
 {
 	struct pv_qp_list waiting = TAILQ_HEAD_INITIALIZER(waiting);
 	struct pv_qp *qp;
+	bool posted = false;
 
 	TAILQ_CONCAT(&waiting, &dev->waiting_qps, waiting_link);
 	while ((qp = TAILQ_FIRST(&waiting))) {
 		TAILQ_REMOVE(&waiting, qp, waiting_link);
 		qp->waiting = false;
-		pv_qp_post_sends(qp);
+		posted |= pv_qp_post_sends(qp);
 	}
+	return posted;
 }
 
 bool pv_qp_poll(struct pvrdma *dev)
