@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include <rxe/offload.h>
+#include <rxe/psn.h>
 
 #include "commands/pvrdma_command.h"
 #include "frames.h"
@@ -65,7 +66,8 @@ static bool fits_port(const struct pvrdma *dev, const struct pv_cmd_modify_qp *r
 	       (mtu <= URXE_MTU_4096 && 128u << mtu <= pv_port_path_mtu(dev));
 }
 
-/* Values of states and masks are those of verbs in both interfaces. */
+/* Values of states and masks are those of verbs in both interfaces. Linux' driver passes access
+ * flags and PSNs on as programs give them. */
 static int read_attr(const struct pvrdma *dev, const struct pv_cmd_modify_qp *request,
 		     struct urxe_qp_attr *attr)
 {
@@ -82,10 +84,10 @@ static int read_attr(const struct pvrdma *dev, const struct pv_cmd_modify_qp *re
 		.path_mtu = (uint8_t)from->path_mtu,
 		.path_mig_state = (uint8_t)from->path_mig_state,
 		.qkey = from->qkey,
-		.rq_psn = from->rq_psn,
-		.sq_psn = from->sq_psn,
+		.rq_psn = from->rq_psn & URXE_PSN_MASK,
+		.sq_psn = from->sq_psn & URXE_PSN_MASK,
 		.dest_qpn = from->dest_qp_num,
-		.access = pv_mr_access(from->qp_access_flags),
+		.access = from->qp_access_flags & URXE_ACCESS_ALL,
 		.pkey_index = from->pkey_index,
 		.en_sqd_async_notify = from->en_sqd_async_notify,
 		.max_rd_atomic = from->max_rd_atomic,
