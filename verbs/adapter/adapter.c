@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "adapter/adapter.h"
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -51,17 +52,18 @@ static bool is_group(const uint8_t gid[16])
 	return is_ipv4(gid) ? gid[12] >> 4 == 0xe : gid[0] == 0xff;
 }
 
-bool port_gid_reaches(uint32_t index, const uint8_t dgid[16])
+int port_check_source(uint32_t index, const uint8_t dgid[16])
 {
-	const struct vnic_attach_gid *gid = &adapter.welcome.port.gids[index];
-	bool reaches;
+	struct vnic_attach_gid gid;
 
 	if (index >= VNIC_ATTACH_GIDS)
-		return false;
+		return -EINVAL;
 	adapter_lock();
-	reaches = gid->valid && (gid->v1 || is_group(dgid) || is_ipv4(gid->raw) == is_ipv4(dgid));
+	gid = adapter.welcome.port.gids[index];
 	adapter_unlock();
-	return reaches;
+	if (!gid.valid)
+		return -ENODATA;
+	return gid.v1 || is_group(dgid) || is_ipv4(gid.raw) == is_ipv4(dgid) ? 0 : -EINVAL;
 }
 
 void adapter_guid(uint8_t guid[8])

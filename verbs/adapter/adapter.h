@@ -292,11 +292,11 @@ static inline void adapter_set_multicast(void)
 }
 
 /*
- * Whether packets from an entry of the GID table can have this destination: the entry is in use,
- * and of the same address family, unless it sends RoCEv1 or the destination is a group. Takes
- * adapter.lock, which must not be held.
+ * Whether packets from an entry of the GID table can have this destination. -ENODATA: the entry is
+ * empty. -EINVAL: there is no such entry, or it is of the other address family, unless it sends
+ * RoCEv1 or the destination is a group. Takes adapter.lock, which must not be held.
  */
-bool port_gid_reaches(uint32_t index, const uint8_t dgid[16]);
+int port_check_source(uint32_t index, const uint8_t dgid[16]);
 /* The device's node GUID (vnic_node_guid), in network byte order. */
 void adapter_guid(uint8_t guid[8]);
 /* The largest path MTU whose packets fit the link MTU. */

@@ -17,9 +17,11 @@ int address_path(const struct ib_uverbs_ah_attr *attr, struct urxe_path *path, i
 	int rc;
 
 	*hop_error = 0;
-	if (!attr->is_global || attr->port_num != 1 ||
-	    !port_gid_reaches(grh->sgid_index, grh->dgid))
+	if (!attr->is_global || attr->port_num != 1)
 		return -EINVAL;
+	rc = port_check_source(grh->sgid_index, grh->dgid);
+	if (rc)
+		return rc;
 	*path = (struct urxe_path){
 		.sgid_index = grh->sgid_index,
 		.traffic_class = grh->traffic_class,
