@@ -54,12 +54,10 @@ static void fill_ah(struct ib_uverbs_ah_attr *ah, const struct cma_id *id)
 		ah->grh.hop_limit = c->path.hop_limit;
 }
 
-static void fill_ud(struct rdma_ucm_ud_param *ud, const struct cma_id *id,
-		    const struct cma_param *p)
+static void fill_ud(struct rdma_ucm_ud_param *ud, const struct cma_param *p)
 {
 	ud->qp_num = p->qpn;
 	ud->qkey = p->qkey;
-	fill_ah(&ud->ah_attr, id);
 	ud->private_data_len = p->private_len;
 	memcpy(ud->private_data, p->private_data, p->private_len);
 }
@@ -84,10 +82,14 @@ void ucma_fill_event(struct rdma_ucm_event_resp *resp, const struct cma_id *id,
 					     .status = (uint32_t)event->status,
 					     .ece = {.vendor_id = event->param.ece.vendor_id,
 						     .attr_mod = event->param.ece.options}};
-	if (id->service == CMA_UD)
-		fill_ud(&resp->param.ud, id, &event->param);
-	else
+	if (id->service != CMA_UD) {
 		fill_conn(&resp->param.conn, &event->param);
+		return;
+	}
+	fill_ud(&resp->param.ud, &event->param);
+	/* As in the kernel, no other event but that of a group has an address handle. */
+	if (event->type == CMA_ESTABLISHED)
+		fill_ah(&resp->param.ud.ah_attr, id);
 }
 
 void ucma_fill_join(struct rdma_ucm_event_resp *resp, const struct cma_id *id,

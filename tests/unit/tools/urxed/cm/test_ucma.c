@@ -472,6 +472,7 @@ static void ud_ids_exchange_qpn_and_qkey(void **state)
 	loop_run(&loop);
 	event = get_event(&b, CMA_CONNECT_REQUEST);
 	assert_int_equal(event.param.ud.private_data_len, 180);
+	assert_int_equal(event.param.ud.ah_attr.is_global, 0);
 	assert_int_equal(accept_with(&b, event.id, 136), 0);
 	loop_run(&loop);
 	event = get_event(&a, CMA_ESTABLISHED);
@@ -480,6 +481,20 @@ static void ud_ids_exchange_qpn_and_qkey(void **state)
 	assert_int_equal(event.param.ud.ah_attr.is_global, 1);
 	assert_int_equal(event.param.ud.private_data_len, 136);
 	assert_int_equal(qp_attr(&a, id, INIT).qkey, CMA_UD_QKEY);
+}
+
+/* As in the kernel, the event of a refusal has none. */
+static void only_an_established_ud_id_has_an_address_handle(void **state)
+{
+	static const struct ib_uverbs_ah_attr none;
+	struct rdma_ucm_event_resp event;
+	uint32_t id = client(RDMA_PS_UDP);
+
+	(void)state;
+	assert_int_equal(connect_to(&a, id, 0, 0), 0);
+	loop_run(&loop);
+	event = get_event(&a, CMA_UNREACHABLE);
+	assert_memory_equal(&event.param.ud.ah_attr, &none, sizeof(none));
 }
 
 /* A program may set a path itself instead of resolving the route. */
@@ -806,6 +821,7 @@ int main(void)
 		TEST(request_a_second_after_the_listener_is_rejected_at_once),
 		TEST(number_of_early_requests_is_limited),
 		TEST(ud_ids_exchange_qpn_and_qkey),
+		TEST(only_an_established_ud_id_has_an_address_handle),
 		TEST(path_option_replaces_route_resolution),
 		TEST(failed_accept_rejects_the_request),
 		TEST(migrated_id_belongs_to_the_other_file),
