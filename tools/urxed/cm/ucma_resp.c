@@ -146,9 +146,13 @@ struct path_record {
 
 #define ONE_WAY_PATH (IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL)
 
+/* As in the kernel, a SIDR_REQ, which has no path, gives its new ID none. */
 static bool has_route(const struct cma_id *id)
 {
-	return id->has_device && (id->state == CMA_STATE_ROUTE_RESOLVED || id->conn);
+	bool is_from_sidr_req = id->service == CMA_UD && !id->src.ps;
+
+	return id->has_device &&
+	       (id->state == CMA_STATE_ROUTE_RESOLVED || (id->conn && !is_from_sidr_req));
 }
 
 static const uint8_t *own_gid(const struct cma_id *id)

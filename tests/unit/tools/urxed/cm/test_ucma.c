@@ -51,6 +51,16 @@ static struct path query_path(const struct loop_program *p, uint32_t id)
 	return path;
 }
 
+static uint32_t count_paths(const struct loop_program *p, uint32_t id)
+{
+	const struct rdma_ucm_query request = {.option = RDMA_USER_CM_QUERY_PATH, .id = id};
+	struct rdma_ucm_query_path_resp paths;
+
+	assert_int_equal(COMMAND(p, QUERY, request, sizeof(paths)), 0);
+	memcpy(&paths, answer.out, sizeof(paths));
+	return paths.num_paths;
+}
+
 /* As in the kernel, no queue pair can be brought to INIT for a connection that has ended. */
 static void ended_connection_has_no_attributes(void **state)
 {
@@ -473,6 +483,7 @@ static void ud_ids_exchange_qpn_and_qkey(void **state)
 	event = get_event(&b, CMA_CONNECT_REQUEST);
 	assert_int_equal(event.param.ud.private_data_len, 180);
 	assert_int_equal(event.param.ud.ah_attr.is_global, 0);
+	assert_int_equal(count_paths(&b, event.id), 0);
 	assert_int_equal(accept_with(&b, event.id, 136), 0);
 	loop_run(&loop);
 	event = get_event(&a, CMA_ESTABLISHED);
@@ -481,6 +492,7 @@ static void ud_ids_exchange_qpn_and_qkey(void **state)
 	assert_int_equal(event.param.ud.ah_attr.is_global, 1);
 	assert_int_equal(event.param.ud.private_data_len, 136);
 	assert_int_equal(qp_attr(&a, id, INIT).qkey, CMA_UD_QKEY);
+	assert_int_equal(count_paths(&a, id), 1);
 }
 
 /* As in the kernel, the event of a refusal has none. */
