@@ -151,12 +151,14 @@ int cma_reject(struct cma_id *id, enum cm_reason reason, const void *data, uint8
 	return cm_reject(id->conn, id->cma->now, reason, data, len);
 }
 
+/* As in the kernel, to disconnect an ID that is not connected, or a listener at one address, is no
+ * error. */
 int cma_disconnect(struct cma_id *id)
 {
-	if (!id->conn)
+	if (id->conn)
+		(void)cm_disconnect(id->conn, id->cma->now);
+	else if (id->state != CMA_LISTEN || !id->has_device)
 		return -EINVAL;
-	/* As in the kernel, to disconnect an ID that is not connected is no error. */
-	(void)cm_disconnect(id->conn, id->cma->now);
 	return 0;
 }
 

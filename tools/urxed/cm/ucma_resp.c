@@ -358,6 +358,8 @@ int ucma_fill_qp_attr(struct ib_uverbs_qp_attr *attr, const struct cma_id *id, u
 	*attr = (struct ib_uverbs_qp_attr){.qp_state = state};
 	if (!id->has_device || state > STATE_LAST)
 		return -EINVAL;
+	if (id->state == CMA_LISTEN && id->service != CMA_UD)
+		return -EINVAL;
 	/* Without a connection the kernel fills the attributes for INIT, whatever the state. */
 	if (!id->conn || id->service == CMA_UD) {
 		fill_init(attr, id);

@@ -775,6 +775,26 @@ static void wrong_states_and_foreign_ids_are_refused(void **state)
 	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
 }
 
+/* As in the kernel, where a listener at one address has a connection in state LISTEN. */
+static void listener_is_no_connection(void **state)
+{
+	struct rdma_ucm_init_qp_attr request = {.qp_state = INIT};
+	uint32_t id = create(&a, RDMA_PS_TCP, 0xa);
+
+	(void)state;
+	assert_int_equal(bind_to(&a, id, INADDR_LOOPBACK, PORT), 0);
+	qp_attr(&a, id, INIT);
+	assert_int_equal(disconnect(&a, id), -EINVAL);
+	assert_int_equal(listen_on(&a, id, 1), 0);
+	request.id = id;
+	assert_int_equal(COMMAND(&a, INIT_QP_ATTR, request, sizeof(struct ib_uverbs_qp_attr)),
+			 -EINVAL);
+	assert_int_equal(disconnect(&a, id), 0);
+	/* Without a device there is none. */
+	destroy(&a, id);
+	assert_int_equal(disconnect(&b, listener(1)), -EINVAL);
+}
+
 static void id_options_are_set_and_checked(void **state)
 {
 	struct {
@@ -842,6 +862,7 @@ int main(void)
 		TEST(groups_of_a_process_have_different_numbers),
 		TEST(multicast_join_and_leave),
 		TEST(wrong_states_and_foreign_ids_are_refused),
+		TEST(listener_is_no_connection),
 		TEST(id_options_are_set_and_checked),
 	};
 
