@@ -418,14 +418,18 @@ static void post_nic_frames(struct tx *tx)
 	tx->posted = tx->placed;
 }
 
+static enum vnic_bypass_counter stall_reason(enum vnic_outbox_status status)
+{
+	return status == VNIC_OUTBOX_BUSY ? VNIC_BYPASS_BUSY : VNIC_BYPASS_FULL;
+}
+
 /* The inbox takes no frames now. True: for so long that frames go by the switch. */
 static bool detour_if_stalled(struct tx *tx, struct tx_route *route, uint64_t now,
 			      enum vnic_outbox_status status)
 {
 	if (measure_duration(&route->stuck_since, now) >= TX_INBOX_STALLED_NS) {
 		route->detour_until = now + TX_DETOUR_NS;
-		route->detour_reason =
-			status == VNIC_OUTBOX_BUSY ? VNIC_BYPASS_BUSY : VNIC_BYPASS_FULL;
+		route->detour_reason = stall_reason(status);
 		return true;
 	}
 	tx->retry_at = now + TX_RETRY_NS;
@@ -451,13 +455,13 @@ static uint32_t run_length(const struct tx *tx)
  * False: the frame stays in its slot, because `aside` is full, or the slots are `spares` already
  * (switch_stalled).
  */
-static bool pass_inbox(struct tx *tx)
+static bool pass_inbox(struct tx *tx, enum vnic_outbox_status status)
 {
 	const struct vnic_frame *from = &tx->slots[tx->first];
 	struct vnic_frame *to = &tx->aside[tx->n_aside];
 
 	if (!from->reference.length) {
-		tx_count(tx, VNIC_BYPASS_FULL, 1);
+		tx_count(tx, stall_reason(status), 1);
 		place_nic_frame(tx);
 		return true;
 	}
@@ -509,7 +513,7 @@ static bool send_to_inbox(struct tx *tx, struct tx_route *route, uint64_t now)
 		route->stuck_since = 0;
 	if (status == VNIC_OUTBOX_OK || detour_if_stalled(tx, route, now, status))
 		return true;
-	return tx->hurries && pass_inbox(tx);
+	return tx->hurries && pass_inbox(tx, status);
 }
 
 /* --- Frames to other hosts. */
