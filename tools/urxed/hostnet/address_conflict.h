@@ -12,11 +12,11 @@
 #define ADDRESS_CONFLICT_ERROR 256
 
 /*
- * Probes for each address of --address by the kernel interface of its uplink, for an address of a
- * bond by the interfaces of all members; interfaces without a link are left out. The kernel has
- * probed for its own addresses. Takes half a second if there is anything to probe, and discards the
- * frames that these uplinks receive meanwhile. -EADDRINUSE: `error` names the address and its
- * owner.
+ * Sends probes for each address of --address on the kernel interface of its uplink; for an address
+ * of a bond on the interfaces of all members. Omits interfaces without a link, and addresses that
+ * the kernel has too, because the kernel has probed for those. Takes half a second if there is
+ * anything to probe, and discards the frames that these uplinks receive meanwhile. -EADDRINUSE:
+ * `error` names the address and the MAC of its owner.
  */
 int address_conflict_probe(const struct host *h, struct uplink_set *uplinks,
 			   char error[ADDRESS_CONFLICT_ERROR]);

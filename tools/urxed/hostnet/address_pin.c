@@ -61,7 +61,7 @@ int address_pins_add(struct address_pins *pins, const struct address_pin *pin)
 	return 0;
 }
 
-/* An entry of the VLAN comes before one of all VLANs. */
+/* A pin for this VLAN takes precedence over a pin for all VLANs. */
 const uint8_t *address_pins_find(const struct address_pins *pins, const uint8_t ip[16],
 				 uint16_t vlan)
 {

@@ -12,7 +12,7 @@
 
 #include "common/ether.h"
 
-#define ADDRESS_PINS         64     /* DAEMON_FDB */
+#define ADDRESS_PINS         64     /* as many as --fdb options (DAEMON_FDB) */
 #define ADDRESS_PIN_ANY_VLAN 0xffff /* valid in all VLANs */
 
 struct address_pin {
@@ -34,8 +34,8 @@ int address_pin_parse(const char *text, struct address_pin *pin);
 /* -EEXIST: the address has a MAC in that VLAN already; -ENOSPC. */
 int address_pins_add(struct address_pins *pins, const struct address_pin *pin);
 /*
- * The MAC of an address in a VLAN, by a pin of this VLAN, else by one of all VLANs; NULL: it is not
- * pinned there.
+ * Returns the MAC of an address in a VLAN, by a pin for this VLAN, else by a pin for all VLANs.
+ * NULL: the address is not pinned there.
  */
 const uint8_t *address_pins_find(const struct address_pins *pins, const uint8_t ip[16],
 				 uint16_t vlan);

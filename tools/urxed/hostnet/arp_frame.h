@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Parses and builds ARP frames for IPv4 over Ethernet (RFC 826). An address is ::ffff:a.b.c.d.
- * arp_nd.c handles and sends the frames.
+ * Parses and builds ARP frames for IPv4 over Ethernet (RFC 826). `sip` and `tip` hold IPv4
+ * addresses as ::ffff:a.b.c.d. arp_nd.c handles and sends the frames.
  */
 #ifndef URXE_URXED_HOSTNET_ARP_FRAME_H
 #define URXE_URXED_HOSTNET_ARP_FRAME_H

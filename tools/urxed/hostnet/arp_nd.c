@@ -17,7 +17,7 @@ static void send_frame(struct neigh *n, const struct host_address *from, uint8_t
 	n->ops->send(n->ctx, from->uplink, frame, ether_add_tag(frame, len, from->vlan));
 }
 
-/* Sends the answer for address `local` to a frame of that ingress. */
+/* Sends the answer for address `local` to the station whose request came by this ingress. */
 static void send_answer(struct neigh *n, const struct neigh_ingress *ingress,
 			const struct host_address *local, uint8_t *frame, uint32_t len)
 {
@@ -29,8 +29,9 @@ static void send_answer(struct neigh *n, const struct neigh_ingress *ingress,
 }
 
 /*
- * The host's address may be of another family than the neighbour's: that of a router, or a RoCEv1
- * GID. Then the sender is 0.0.0.0 (RFC 5227, 2.1.1), or the MAC's link-local address.
+ * The neighbour's address may be of another family than the host's: that of a router, or that of a
+ * RoCEv1 peer. Then an ARP request names the sender 0.0.0.0 (RFC 5227, 2.1.1), and a solicitation
+ * comes from the MAC's link-local address.
  */
 static void send_arp_request(struct neigh *n, const struct neigh_entry *e, const uint8_t *mac)
 {
@@ -75,8 +76,9 @@ void neigh_send_solicitation(struct neigh *n, const struct neigh_entry *e, const
 
 /*
  * Returns this host's address if the daemon must answer for it on that ingress, else NULL. The
- * kernel answers for its own addresses, except to VMs, whose frames it does not receive, and
- * through members of a bond that do not have the address. Two answers with one MAC do no harm.
+ * kernel answers for its own addresses, but not to VMs, whose frames it does not receive. Nor does
+ * it answer through members of a bond whose interface lacks the address. If the daemon and the
+ * kernel both answer with one MAC, that does no harm.
  */
 static const struct host_address *
 find_answerable(const struct neigh *n, const struct neigh_ingress *ingress, const uint8_t ip[16])
@@ -106,7 +108,10 @@ static void handle_arp(struct neigh *n, const struct neigh_ingress *ingress, con
 	send_answer(n, ingress, local, frame, ARP_FRAME_LEN);
 }
 
-/* Linux answers a unicast solicitation without a MAC: the frame's source has answered. */
+/*
+ * Linux answers a unicast solicitation without a MAC option. Then the frame's source MAC is the
+ * answer.
+ */
 static void handle_advertisement(struct neigh *n, const struct neigh_ingress *ingress,
 				 const struct nd *m, const uint8_t *smac)
 {

@@ -18,7 +18,7 @@ void neigh_send_solicitation(struct neigh *n, const struct neigh_entry *e, const
 
 /* The uplink and the VLAN from which a frame came. */
 struct neigh_ingress {
-	int uplink; /* index of the uplink; if it is a bond's member, of the bond's first member */
+	int uplink; /* index of the uplink; for a bond's member, that of the bond's first member */
 	int member; /* index of the bond's member by which the frame came; -1 = of no bond */
 	uint16_t vlan; /* 0 = untagged */
 };
@@ -28,14 +28,14 @@ static inline bool neigh_is_vm(const struct neigh *n, int uplink)
 	return n->vm_mask >> uplink & 1;
 }
 
-/* What a claim of an address may do (RFC 4861, 7.2.5). */
+/* What a claim (ARP or ND) may change in the entry of its address (RFC 4861, 7.2.5). */
 enum neigh_claim {
-	NEIGH_CLAIM_CONFIRMS, /* confirm the known MAC only */
-	NEIGH_CLAIM_RESOLVES, /* name the MAC of an address without a known MAC, too */
-	NEIGH_CLAIM_REPLACES, /* replace a known MAC, too */
+	NEIGH_CLAIM_CONFIRMS, /* only confirm the known MAC */
+	NEIGH_CLAIM_RESOLVES, /* also set the MAC of an entry that has none */
+	NEIGH_CLAIM_REPLACES, /* also replace a known MAC */
 };
 
-/* Handles a station's claim of an address. */
+/* Handles a station's claim that an address belongs to a MAC. */
 void neigh_learn_claim(struct neigh *n, const struct neigh_ingress *ingress, const uint8_t ip[16],
 		       const uint8_t mac[ETHER_MAC_LEN], enum neigh_claim claim);
 

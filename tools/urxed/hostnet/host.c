@@ -28,7 +28,10 @@ static uint64_t fnv1a_hash(const void *data, size_t len)
 	return h ^ h >> 33;
 }
 
-/* Differs between users and network namespaces, and is the same until the next boot. */
+/*
+ * A number that differs between users and network namespaces, and stays the same until the next
+ * boot.
+ */
 static uint64_t host_hash(uint32_t index)
 {
 	struct {

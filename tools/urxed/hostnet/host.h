@@ -40,8 +40,8 @@ struct host_address {
 	uint8_t ip[16];     /* IPv4 as ::ffff:a.b.c.d */
 	uint8_t prefix_len; /* of the 128 bits */
 	bool valid;
-	int uplink;               /* on which the subnet is, an index; or HOST_NO_UPLINK */
-	uint16_t vlan;            /* VLAN ID; 0 = untagged */
+	int uplink;    /* index of the uplink to the address's subnet, or HOST_NO_UPLINK */
+	uint16_t vlan; /* VLAN ID; 0 = untagged */
 	char ndev[HOST_NDEV_LEN]; /* the kernel's interface with this address; "" = none */
 	uint32_t ifindex;         /* its index; 0 = none, or unknown */
 	/*
@@ -57,8 +57,10 @@ struct host_address {
 	bool tentative;
 	int member;
 	uint8_t mac[ETHER_MAC_LEN];
-	/* Named by --address: if the kernel removes the address, the host keeps it, with the two
-	 * values below. */
+	/*
+	 * Named by --address: if the kernel removes the address, the host keeps it, with
+	 * given_prefix_len and given_uplink.
+	 */
 	bool given;
 	uint8_t given_prefix_len;
 	int given_uplink;
@@ -68,14 +70,14 @@ struct host_address {
 
 struct host {
 	char device[VNIC_HCA_NAME]; /* --device: the name of the RDMA device */
-	bool other_node;            /* the device's node is VNIC_UVERBS_OTHER */
+	bool other_node; /* the device's node is not VNIC_UVERBS_NAME but VNIC_UVERBS_OTHER */
 	uint8_t mac[ETHER_MAC_LEN];
 	uint16_t mtu;          /* least MTU of the uplinks, at most mtu_limit */
 	uint16_t mtu_limit;    /* --mtu, else HOST_MTU */
 	bool up;               /* an uplink has a link; without uplinks: the HCA, if any, has one */
 	struct port_rate rate; /* without an HCA: of the slowest uplink that has a link */
 	struct port_rate hca_rate; /* of the HCA; width 0 = unknown, or no HCA */
-	uint8_t uplink_generation; /* direct_uplink_generation */
+	uint8_t uplink_generation; /* result of direct_uplink_generation() */
 	/* One bit for each socket that direct_uplink_create opens, in its order. 1: processes may
 	 * send by this socket now. */
 	uint8_t uplink_carriers;
@@ -137,8 +139,9 @@ int host_add_text(struct host *h, const char *text, int uplink);
 int host_add_pkey(struct host *h, const char *text);
 
 /*
- * Index of the P_Key table's entry that equals `pkey`, the host's or the peer's; else of an entry
- * that differs from it in the membership bit only (IBA 10.9.3); -1: none.
+ * Returns the index of the P_Key table's entry that equals `pkey`, which may be the host's or a
+ * peer's. Else the index of an entry that differs from it in the membership bit only (IBA 10.9.3);
+ * -1: none.
  */
 int host_find_pkey(const struct host *h, uint16_t pkey);
 

@@ -57,7 +57,10 @@ static bool is_unspecified(const uint8_t ip[16])
 	return !memcmp(ip, unspecified, sizeof(unspecified));
 }
 
-/* The prefix of solicited-node groups, of which the last three bytes are those of the address. */
+/*
+ * Compares the prefix only: the last three bytes of a solicited-node group are those of the
+ * address.
+ */
 static bool is_solicited_node(const uint8_t ip[16])
 {
 	return !memcmp(ip, solicited_node, sizeof(solicited_node));

@@ -55,8 +55,8 @@ void nd_group_mac(const uint8_t ip[16], uint8_t mac[ETHER_MAC_LEN]);
 /* Writes a solicitation of ND_FRAME_LEN bytes for m->target; m->sip is an address of this host. */
 void nd_build_solicitation(uint8_t *frame, const struct nd *m);
 /*
- * Writes a solicitation of ND_FRAME_LEN bytes for m->target, to this address and MAC instead of to
- * a group (RFC 4861, 7.3.3).
+ * Writes a solicitation of ND_FRAME_LEN bytes for m->target. It goes to the target's own address
+ * and `mac` instead of to the solicited-node group (RFC 4861, 7.3.3).
  */
 void nd_build_probe(uint8_t *frame, const struct nd *m, const uint8_t mac[ETHER_MAC_LEN]);
 /*

@@ -75,7 +75,9 @@ static void lose_waiters(struct neigh *n, struct neigh_waiter_list *list)
 	}
 }
 
-/* neigh_tick answers the waiters of a displaced entry, because callers of this expect no callback.
+/*
+ * Leaves the answers to the entry's waiters to neigh_tick, because the callers of make_entry expect
+ * no callback.
  */
 static void displace_entry(struct neigh *n, struct neigh_entry *e)
 {
@@ -148,7 +150,7 @@ static void drop_entry(struct neigh *n, struct neigh_entry *e, int status)
 	neigh_table_free(&n->table, e);
 }
 
-/* Handles a silent neighbour. Persistent waiters keep the entry. */
+/* Handles a neighbour that has not answered. The entry stays while it has persistent waiters. */
 static void fail_entry(struct neigh *n, struct neigh_entry *e)
 {
 	answer_waiters(n, &e->waiters, -EHOSTUNREACH, NULL);
@@ -279,7 +281,10 @@ void neigh_learn_claim(struct neigh *n, const struct neigh_ingress *ingress, con
 	while ((e = neigh_table_next(&n->table, ip, ingress->vlan, e))) {
 		if (ingress->uplink != e->key.uplink && !neigh_is_vm(n, ingress->uplink))
 			continue;
-		/* If the kernel resolves the address, only the probed station's answer counts. */
+		/*
+		 * The kernel resolves this entry's address: only the answer of the probed station
+		 * counts here.
+		 */
 		if (e->key.resolver == NEIGH_BY_DAEMON)
 			learn_claim_of_entry(n, e, ingress, mac, claim);
 		else if (e->state == NEIGH_PROBING && ether_same(e->mac, mac))
@@ -305,7 +310,7 @@ static bool is_multicast(const uint8_t ip[16])
 	return ip[0] == 0xff || (ip_is_v4(ip) && ip[12] >> 4 == 0xe);
 }
 
-/* Virtual machines are neighbours of all addresses, also of those without an uplink. */
+/* With virtual machines, all addresses have neighbours, also addresses without an uplink. */
 static bool is_on_link(const struct neigh *n, const struct host_address *a)
 {
 	return a->uplink >= 0 || n->vm_mask;
@@ -364,15 +369,15 @@ static int resolve_on_link(struct neigh *n, const struct host_address *from, str
 		neigh_table_use(&n->table, e, n->now);
 		enter_probing(n, e);
 	} else if (e->state == NEIGH_INCOMPLETE && LIST_EMPTY(&e->waiters)) {
-		/* The neighbour may have been silent for long: w gets all tries. */
+		/* Persistent waiters may have used up the tries: w gets all tries. */
 		e->tries = 0;
 	}
 	return start_waiting(n, e, w);
 }
 
 /*
- * The kernel believes any station's claim. So this module probes the last known station here, too.
- * But no claim replaces a permanent MAC.
+ * The kernel believes any station's claim. So before neigh.c accepts another MAC from the kernel,
+ * it probes the station with the known MAC. It accepts a permanent MAC without a probe.
  */
 static void learn_kernel_mac(struct neigh *n, struct neigh_entry *e, const uint8_t *mac,
 			     bool permanent)
@@ -483,8 +488,10 @@ static int resolve(struct neigh *n, uint8_t sgid_index, const uint8_t dgid[16],
 	from = choose_source(n, own, dgid);
 	if (from && resolve_pinned(n, w, hop))
 		return 0;
-	/* The kernel cannot reach VMs, nor by all members of a bond: resolve on-link addresses
-	 * here. */
+	/*
+	 * The kernel cannot reach VMs, and knows nothing of a bond: with these, neigh.c resolves
+	 * on-link addresses itself.
+	 */
 	if (n->route && own->kernel && !(from && (n->vm_mask || n->bond_mask)))
 		return resolve_by_kernel(n, own, sgid_index >= HOST_ADDRESSES, w, hop);
 	return from ? resolve_on_link(n, from, w, hop) : -ENETUNREACH;
@@ -542,7 +549,7 @@ void neigh_host_changed(struct neigh *n)
 	for (e = n->table.entries; e < n->table.entries + NEIGH_ENTRIES; e++) {
 		const struct host_address *now;
 
-		/* Entries of routed peers have no own address. */
+		/* Entries of peers behind a router have no address of the host in `from`. */
 		if (e->state == NEIGH_FREE || !e->from.valid)
 			continue;
 		now = host_find_in_vlan(n->host, e->from.ip, e->from.vlan);

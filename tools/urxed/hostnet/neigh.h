@@ -73,7 +73,10 @@ struct neigh_ops {
 	 */
 	void (*answer)(void *ctx, struct neigh_waiter *w, int status,
 		       const struct vnic_next_hop *hop);
-	/* Sends an answer of ARP or ND through the bond's member by which the question came. */
+	/*
+	 * Sends the answer to an ARP or ND request through the bond's member that received the
+	 * request.
+	 */
 	void (*send_by)(void *ctx, int member, const uint8_t *frame, uint32_t len);
 };
 
@@ -112,8 +115,8 @@ void neigh_fini(struct neigh *n);
 /*
  * Finds the next hop from GID sgid_index to dgid for a user or NEIGH_PEERS. 0: *hop has the MAC.
  * -EINPROGRESS: ops->answer will be called with w after this call. -ENETUNREACH, -EHOSTUNREACH: no
- * next hop exists, or the table has no entry for it; -EINVAL: the GID entry is empty; -ENOSPC: the
- * user's quota of waiters is used up.
+ * next hop exists, or no entry of the table may be replaced; -EINVAL: the GID entry is empty;
+ * -ENOSPC: the user's quota of waiters is used up.
  */
 int neigh_resolve(struct neigh *n, uint64_t now, uid_t user, uint8_t sgid_index,
 		  const uint8_t dgid[16], struct neigh_waiter *w, struct vnic_next_hop *hop);

@@ -85,7 +85,7 @@ struct claim {
 enum reading {
 	NO_CLAIM,       /* neither ARP nor ND */
 	CLAIM,          /* *claim is valid */
-	NOT_UNDERSTOOD, /* ARP or ND that no sender has a good reason to send */
+	NOT_UNDERSTOOD, /* ARP or ND that the filter cannot parse */
 };
 
 static bool is_extension(uint8_t protocol)
@@ -156,8 +156,8 @@ static enum reading read_claim(struct claim *claim, struct payload *p, const uin
 }
 
 /*
- * In the VLAN of each tag: which tag the receiver sees depends on the switches between, which may
- * remove the outer one.
+ * Checks the claim in the VLAN of each tag: a switch on the way may remove the outer tag, so any of
+ * the tags may be the one that the receiver sees.
  */
 static bool is_allowed_in_vlans(const struct address_pins *pins, const struct claim *claim,
 				const struct payload *p)

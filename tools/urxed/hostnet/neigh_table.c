@@ -5,7 +5,10 @@
 
 #include "urxed/session/quota.h"
 
-/* Neighbours can fill one bucket; that costs no more than a search of the whole table. */
+/*
+ * Stations can choose addresses that share one bucket; a search there costs no more than one of the
+ * whole table.
+ */
 static struct neigh_entry_list *find_bucket(struct neigh_table *t, const uint8_t ip[16],
 					    uint16_t vlan)
 {
@@ -36,7 +39,10 @@ struct neigh_entry *neigh_table_find(struct neigh_table *t, const struct neigh_k
 	return e;
 }
 
-/* What a look at the whole table has found of the entries in one of two groups of states. */
+/*
+ * Counts of a scan of the whole table: of the entries in INCOMPLETE, or of those in REACHABLE and
+ * PROBING.
+ */
 struct survey {
 	struct neigh_entry *own;        /* the user's oldest entry */
 	struct neigh_entry *privileged; /* the oldest entry of users without quota */
@@ -87,7 +93,7 @@ static struct neigh_entry *find_oldest(struct neigh_table *t, uid_t user, enum n
 	return oldest;
 }
 
-/* Places of proven entries. */
+/* Numbers of places for proven entries (neigh_table.h). */
 struct places {
 	uint32_t all, same_mac;
 };
@@ -116,7 +122,7 @@ static struct places count_places(const struct neigh_table *t, const struct neig
 	};
 }
 
-/* 1,024 entries are looked at, but only at the second use of a MAC. */
+/* Scans all 1,024 entries, but only at the second use of a MAC. */
 void neigh_table_use(struct neigh_table *t, struct neigh_entry *e, uint64_t now)
 {
 	struct places left;
@@ -154,8 +160,8 @@ static struct neigh_entry *choose_own(struct neigh_table *t, uint64_t now, uid_t
 }
 
 /*
- * 1,024 entries are looked at for each new entry. New entries cost a question to the network or to
- * the kernel, which takes longer.
+ * Scans all 1,024 entries for each new entry. The solicitation or the request to the kernel that a
+ * new entry costs takes longer.
  */
 struct neigh_entry *neigh_table_victim(struct neigh_table *t, uint64_t now, uid_t user,
 				       enum neigh_state state)
@@ -186,7 +192,7 @@ struct neigh_entry *neigh_table_victim(struct neigh_table *t, uint64_t now, uid_
 	settled.own = choose_own(t, now, user);
 	if (settled.own || allowed || !own)
 		return choose_victim(&settled);
-	/* The user has no more than questions. */
+	/* Of the user's entries only those in INCOMPLETE are left to replace. */
 	return asking.own;
 }
 

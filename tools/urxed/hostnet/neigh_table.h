@@ -103,9 +103,9 @@ struct neigh_entry *neigh_table_find(struct neigh_table *t, const struct neigh_k
 struct neigh_entry *neigh_table_next(struct neigh_table *t, const uint8_t ip[16], uint16_t vlan,
 				     const struct neigh_entry *e);
 /*
- * Returns the entry that a new one of that user in that state (INCOMPLETE or REACHABLE) has to
- * replace; it may be free. NULL: there is none that it may replace. The caller frees the entry with
- * neigh_table_free, unless it is free.
+ * Returns the entry that a new one of that user in that state (INCOMPLETE or REACHABLE) replaces;
+ * it may be a free one. NULL: the new entry may replace none. The caller frees the entry with
+ * neigh_table_free, unless it is free already.
  */
 struct neigh_entry *neigh_table_victim(struct neigh_table *t, uint64_t now, uid_t user,
 				       enum neigh_state state);

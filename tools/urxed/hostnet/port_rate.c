@@ -14,7 +14,7 @@ static const struct {
 	unsigned int lanes;
 } widths[] = {{WIDTH_1X, 1}, {WIDTH_2X, 2}, {WIDTH_4X, 4}, {WIDTH_8X, 8}, {WIDTH_12X, 12}};
 
-/* As in the kernel's sysfs, without fractions that it does not print. */
+/* The names in the kernel's sysfs. The rates omit the fractions that sysfs does not print. */
 static const struct {
 	uint8_t code;
 	const char *name;
@@ -27,7 +27,7 @@ static const struct {
 
 const struct port_rate port_rate_default = {WIDTH_4X, SDR};
 
-/* As ib_get_width_and_speed of Linux since 6.5, without the number of lanes. */
+/* As ib_get_width_and_speed of Linux since 6.5 for an interface that does not report its lanes. */
 struct port_rate port_rate_of_link(uint32_t mbps)
 {
 	static const struct {

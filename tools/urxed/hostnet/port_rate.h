@@ -16,7 +16,7 @@ struct port_rate {
 	uint8_t speed; /* LinkSpeedActive, of one lane */
 };
 
-/* Of a host without an uplink: 10 Gb/s, 4X SDR. */
+/* Rate of a host without an uplink: 10 Gb/s, 4X SDR. */
 extern const struct port_rate port_rate_default;
 
 static inline bool port_rate_same(struct port_rate a, struct port_rate b)

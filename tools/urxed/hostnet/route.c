@@ -295,7 +295,8 @@ static bool concerns_entry(const struct route_neigh *n, const struct neigh_entry
 
 /*
  * A notification may be older than the request, so it only triggers a look-up. The kernel notifies
- * of all neighbours of all interfaces, so only entries that wait for it cause a look-up.
+ * of all neighbours of all interfaces, so only a neighbour for which an entry waits causes a
+ * look-up.
  */
 void route_neigh_changed(struct route *r, const struct nlmsghdr *message)
 {
