@@ -208,7 +208,10 @@ uint64_t cma_next_deadline(const struct cma *cma)
 
 	if (cma->waiting_due < next)
 		next = cma->waiting_due;
-	/* Without room the owner calls again when it has some, whatever the timers say. */
+	/*
+	 * Without room in QP1's queue cma_tick could not send: the caller calls it when there is
+	 * room again, whatever the timers say.
+	 */
 	if (cma->ops->has_room(cma->ctx))
 		due = cm_next_deadline(cma->cm);
 	return due < next ? due : next;

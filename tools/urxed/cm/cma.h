@@ -78,7 +78,7 @@ struct cma_id {
 	struct cma *cma;
 	void *ctx; /* the owner's pointer, for the callbacks of cma_ops */
 	uint32_t number;
-	uid_t user; /* whose quotas count the ID's port and address resolution */
+	uid_t user; /* the user whose quotas count the ID's port and address resolution */
 	enum cma_state state;
 	uint16_t ps;
 	enum cma_service service;
@@ -152,7 +152,9 @@ void cma_input(struct cma *cma, uint64_t now, const struct cm_path *path,
 	       const uint8_t mad[CM_MAD_LEN]);
 /* Handles expired timers; returns the time of the next call in ns, UINT64_MAX = never. */
 uint64_t cma_tick(struct cma *cma, uint64_t now);
-/* When cma_tick is due, in ns; UINT64_MAX = never. For use after calls other than cma_tick. */
+/*
+ * When cma_tick is due, in ns; UINT64_MAX = never. Calls other than cma_tick may have changed it.
+ */
 uint64_t cma_next_deadline(const struct cma *cma);
 /*
  * Call it with neigh.h's answer for the waiter of an ID; an event ADDR_RESOLVED or ADDR_ERROR
@@ -170,8 +172,9 @@ void cma_destroy_id(struct cma_id *id);
 struct cma_id *cma_find_id(const struct cma *cma, uint32_t number);
 
 /*
- * Binds the ID to an address of the host, and to its port or a free one if that is 0. As in the
- * kernel on RoCE, an AF_IB address must be the wildcard, and receives no request.
+ * Binds the ID to an address of the host, and to the address's port, or to a free port if that is
+ * 0. As in the kernel on RoCE, an AF_IB address must be the wildcard, and an ID that is bound to it
+ * receives no request.
  */
 int cma_bind(struct cma_id *id, const struct cma_addr *addr);
 /*
@@ -214,7 +217,7 @@ const struct host_address *cma_own_address(const struct cma_id *id);
 struct cm_path cma_path(const struct cma_id *id);
 /* The MTU of that path, as enum ib_mtu: 1 = 256 to 5 = 4096 bytes. */
 uint8_t cma_path_mtu(const struct cma_id *id);
-/* The longest time of a packet on the route of an ID, 4.096 us * 2^n. */
+/* The packet lifetime of the ID's route, 4.096 us * 2^n. */
 uint8_t cma_packet_lifetime(const struct cma_id *id);
 
 /* --- cma_save.c: a copy of an ID without pointers, from which the next daemon restores it. */
@@ -224,7 +227,10 @@ struct cma_saved {
 	struct cm_saved conn;
 };
 void cma_save(const struct cma_id *id, struct cma_saved *saved);
-/* -EBUSY: the number is in use; -EINVAL: a field is out of range; -ENOMEM. */
+/*
+ * Restores an ID of an earlier daemon. -EBUSY: the number is in use; -EINVAL: a field is out of
+ * range; -ENOMEM.
+ */
 int cma_restore(struct cma *cma, const struct cma_saved *saved, void *ctx, struct cma_id **id);
 /*
  * As cma_restore, for an ID that was saved with a program (ucma_checkpoint.c), and which becomes
@@ -233,8 +239,9 @@ int cma_restore(struct cma *cma, const struct cma_saved *saved, void *ctx, struc
  */
 int cma_place(struct cma *cma, const struct cma_saved *saved, void *ctx, struct cma_id **id);
 /*
- * A frozen ID is saved and may go on elsewhere, so nothing changes it until cma_thaw: a listener
- * drops requests, as if the network had lost them. cma_destroy_id sends nothing to its peer.
+ * A frozen ID is saved and may go on elsewhere, so nothing changes it until cma_thaw. A frozen
+ * listener drops requests, as if the network had lost them. cma_destroy_id of a frozen ID sends
+ * nothing to its peer.
  */
 void cma_freeze(struct cma_id *id);
 void cma_thaw(struct cma_id *id);

@@ -32,7 +32,7 @@ static void remove_kept(struct cma_early_reqs *early, uint32_t i)
 	memmove(kept, kept + 1, (early->n_kept - i) * sizeof(*kept));
 }
 
-/* A request that is displaced counts as lost; its sender repeats it. */
+/* A displaced request counts as lost in the network: its sender repeats it. */
 static bool make_early_req_room(struct cma_early_reqs *early, bool known)
 {
 	if (early->n_kept < CMA_EARLY_MAX)

@@ -35,9 +35,11 @@ struct cma_binding {
 	bool reuseaddr;
 	bool afonly; /* an IPv6 wildcard does not include IPv4 */
 	bool listening;
-	/* The process that restores the ID, until it goes on; 0: none, or the daemon does not see
-	 * its PID. Its bindings have been legal together, also where options that the program has
-	 * changed since would forbid it. */
+	/*
+	 * PID of the process that restores the ID, until cma_thaw. 0: no process restores it, or
+	 * the daemon does not see the PID. Bindings of one restorer do not conflict: the saved
+	 * process had all of them, perhaps by options that it has changed since.
+	 */
 	pid_t restorer;
 };
 LIST_HEAD(cma_bindings, cma_binding);
@@ -47,7 +49,8 @@ LIST_HEAD(cma_bindings, cma_binding);
 struct cma_ports {
 	struct cma_bindings bindings[CMA_PORT_BUCKETS]; /* by port modulo CMA_PORT_BUCKETS */
 	uint32_t n;                                     /* bindings */
-	uint32_t tried; /* counts the ephemeral ports that were tried; the next one follows */
+	uint32_t tried; /* how many ephemeral ports were tried; the next search goes on behind them
+			 */
 	struct user_counts ephemeral, fixed; /* bindings of each user, by kind of port */
 };
 
@@ -62,7 +65,7 @@ int cma_port_bind(struct cma_ports *p, struct cma_binding *u, uint16_t ps, uid_t
  * Marks u as a listener. -EADDRINUSE, -EADDRNOTAVAIL: another ID shares the port by SO_REUSEADDR.
  */
 int cma_port_listen(const struct cma_ports *p, struct cma_binding *u);
-/* Adds a binding that an earlier daemon has checked. Does nothing if u is not bound. -ENOMEM. */
+/* Adds a binding that an earlier daemon has checked; does nothing if u is not bound. -ENOMEM. */
 int cma_port_restore(struct cma_ports *p, struct cma_binding *u);
 /* Does nothing if u is not bound. */
 void cma_port_release(struct cma_ports *p, struct cma_binding *u);

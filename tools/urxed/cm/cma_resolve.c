@@ -47,8 +47,8 @@ static const struct host_address *find_loopback_address(const struct host *host,
 }
 
 /*
- * Whether the host address is on the interface that a link-local address names; true for others,
- * and for an interface that has no address of the host.
+ * Whether the host's address is on the interface that a link-local address names. True for other
+ * addresses, and if that interface has no address of the host.
  */
 static bool is_in_scope(const struct host *host, const struct cma_addr *addr,
 			const struct host_address *own)
@@ -163,7 +163,7 @@ int cma_bind(struct cma_id *id, const struct cma_addr *addr)
 		return rc;
 	if (own)
 		set_device(id, own);
-	/* As in the kernel, for programs that read the family of the peer's address. */
+	/* As in the kernel: programs read the family of the peer's address. */
 	id->dst = cma_addr_wildcard(addr->family);
 	id->state = CMA_ADDR_BOUND;
 	return 0;
@@ -365,7 +365,10 @@ static int start_resolve(struct cma_id *id)
 {
 	int rc = resolve_next_hop(id);
 
-	/* A silent neighbour is a timeout of the program's; a missing route is an error now. */
+	/*
+	 * An unreachable neighbour ends as the program's timeout does, by an event. A missing route
+	 * is an error of this call.
+	 */
 	if (rc == -EHOSTUNREACH)
 		rc = -ETIMEDOUT;
 	if (!rc || rc == -ETIMEDOUT) {

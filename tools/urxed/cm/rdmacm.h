@@ -50,7 +50,7 @@ void rdmacm_neigh_answer(struct rdmacm *r, struct neigh_waiter *w, int status,
 void rdmacm_host_changed(struct rdmacm *r);
 /* Writes the counters that are not 0 to the log. */
 void rdmacm_log_counters(const struct rdmacm *r);
-/* How often /dev/infiniband/rdma_cm is open in programs. */
+/* How many files of /dev/infiniband/rdma_cm programs have open. */
 uint32_t rdmacm_open_files(const struct rdmacm *r);
 
 #endif

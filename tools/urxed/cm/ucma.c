@@ -82,14 +82,17 @@ static void disconnect_file(struct ucma_file *file)
 	file->claimed_file = NULL;
 	if (file->fd < 0)
 		return;
-	/* Another process may have to close the socket: epoll would report it for ever. */
+	/*
+	 * fd_guard's helper process may close the socket later; until then epoll would report it
+	 * again and again.
+	 */
 	epoll_ctl(u->epoll_fd, EPOLL_CTL_DEL, file->fd, NULL);
 	fd_guard_close(file->fd);
 	file->fd = -1;
 	u->n--;
 }
 
-/* Destroys so many events and IDs at most. True: all, and the file too. */
+/* Destroys at most `most` events and IDs. True: all are destroyed, and the file is freed. */
 static bool destroy_some(struct ucma_file *file, uint32_t most)
 {
 	struct ucma *u = file->ucma;
@@ -141,8 +144,8 @@ static void end_file(struct ucma_file *file)
 }
 
 /*
- * The program may go on elsewhere, or here. Until then its port stays taken, and a peer gets no
- * answer instead of a refusal.
+ * Keeps a file whose program may come back or be restored elsewhere. Until then the ports of its
+ * IDs stay taken, and their peers get no answer instead of a refusal.
  */
 static void depart(struct ucma_file *file, uint64_t time_limit)
 {
@@ -152,8 +155,8 @@ static void depart(struct ucma_file *file, uint64_t time_limit)
 }
 
 /*
- * A device without IDs keeps nothing for its restoration. Of a file of an earlier daemon it is
- * unknown what was saved.
+ * A file without IDs has nothing to restore. Of a restored file (fd < 0) the daemon does not know
+ * whether it was saved, so it is kept.
  */
 static bool can_be_restored(const struct ucma_file *file)
 {
@@ -168,15 +171,15 @@ static bool is_process_alive(const struct ucma_file *file)
 }
 
 /*
- * The program had no descriptor free for the welcome, for instance, and claims the file again. It
- * may also give up that claim, and make another one.
+ * The program may not have received the welcome, for instance for want of a free descriptor. It
+ * then claims the file again, or gives up that claim and makes another one.
  */
 static bool is_claim_lost(const struct ucma_file *file)
 {
 	return file->unconfirmed && is_process_alive(file);
 }
 
-/* Ends the connection; ucma_tick destroys what the program has, if it is much. */
+/* Ends the connection. ucma_tick destroys the IDs and events that are too many for one step. */
 static void ucma_file_close(struct ucma_file *file)
 {
 	if (can_be_restored(file)) {
@@ -228,7 +231,10 @@ static uint64_t tick_departed(struct ucma *u)
 	return due;
 }
 
-/* One step. Returns when to call it again; as cma_tick without room. */
+/*
+ * Runs one destroy_step. Returns when to call it again; UINT64_MAX also without room in QP1's
+ * queue, when ucma_tick is called anyway once there is room.
+ */
 static uint64_t tick_ended(struct ucma *u)
 {
 	struct ucma_file *file;
@@ -248,7 +254,7 @@ void ucma_close(struct ucma *u, const char *run_dir)
 
 	if (!u->cma.cm)
 		return;
-	/* First: closing the files below must not remove them from the record. */
+	/* Before the loop below, which would remove the files from the record. */
 	ucma_store_close(u, run_dir);
 	while ((file = LIST_FIRST(&u->files)))
 		if (file->ended)
@@ -277,7 +283,10 @@ static bool has_low_ports(const struct ucma_file *file)
 	       process_capable(file->pid, CAP_NET_BIND_SERVICE);
 }
 
-/* The connection may claim this file, which then departs no more. */
+/*
+ * Whether the peer has a departed file, which its connection may claim: then the connection is not
+ * one more for the quota.
+ */
 static bool has_departed_file(const struct ucma *u, const struct ucred *peer)
 {
 	const struct ucma_file *file;
@@ -384,7 +393,7 @@ static int refuse_hello(const struct ucma_file *file, int status)
 	return status;
 }
 
-/* With both ends of the event socket. */
+/* Sends the welcome with both ends of the event socket. */
 static int send_welcome(struct ucma_file *file, uint64_t token)
 {
 	const struct cm_attach_welcome w = {.token = token};
@@ -433,7 +442,10 @@ static void transfer_connection(struct ucma_file *file, struct ucma_file *by)
 	ucma_drop_fetched_events(file, by->fetched);
 	LIST_REMOVE(by, link);
 	free(by);
-	/* A library that is frozen does not look for another daemon. */
+	/*
+	 * liburxe.so claims no file while its program is frozen, so this program is frozen no
+	 * longer.
+	 */
 	ucma_file_thaw(file);
 	LIST_FOREACH(ctx, &file->ctxs, link)
 	cma_restart_resolve(ctx->id);
@@ -458,8 +470,9 @@ static int complete_claim(struct ucma_file *by)
 }
 
 /*
- * The program was frozen while others made their claims, or has lost its first claim. If this claim
- * has to wait, tick_claims completes it; if the claimant ends before, the file departs again.
+ * Starts the claim of a departed file: its program was frozen while others made their claims, or
+ * has lost its first claim. If this claim has to wait, tick_claims completes it; if the claimant
+ * ends before, the file departs again.
  */
 static void claim_departed_file(struct ucma_file *file)
 {
@@ -532,7 +545,10 @@ static int handle_command(struct ucma_file *file, const uint8_t *message, uint32
 	status = c.number >= CM_ATTACH_FREEZE ? ucma_run_checkpoint(&c)
 		 : file->frozen               ? -EBUSY
 					      : ucma_run_command(&c);
-	/* Before the reply, so that a withdrawn event is there again when the program has it. */
+	/*
+	 * Before the reply: when the program has the reply, withdrawn events are in its socket
+	 * again.
+	 */
 	ucma_flush(file->ucma);
 	answer.reply = (struct cm_attach_reply){.status = status,
 						.out = c.out_len,
@@ -642,7 +658,7 @@ uint64_t ucma_tick(struct ucma *u, uint64_t now)
 		due = ticks[i](u);
 		next = due < next ? due : next;
 	}
-	/* Last: the others start timers of connections that end or go on. */
+	/* Last, because the ticks above start timers of connections. */
 	due = cma_tick(&u->cma, now);
 	ucma_flush(u);
 	return due < next ? due : next;

@@ -32,7 +32,10 @@
 #define UCMA_RESERVE 8
 /* Limit of the groups that all IDs have joined; a user has a quota (quota.h). */
 #define UCMA_GROUPS 4096
-/* IDs and events that the end of a program destroys at a time: all others wait meanwhile. */
+/*
+ * How many IDs and events of an ended program the daemon destroys in one step: other programs wait
+ * meanwhile.
+ */
 #define UCMA_END_STEP 512
 /*
  * Limit of the connections that are accepted at a time: clients that connect without end must not
@@ -68,7 +71,7 @@ struct ucma_ctx;
 struct ucma_group {
 	struct ucma_ctx *ctx;
 	uid_t user;      /* counted in ucma.groups, also after a move to another user's file */
-	uint32_t number; /* the `id` of the program's LEAVE_MCAST */
+	uint32_t number; /* the `id` in the program's LEAVE_MCAST command */
 	uint64_t uid;    /* the program's user context, returned in its events */
 	uint32_t events_reported;
 	uint32_t slot; /* in ucma.store */
@@ -123,7 +126,10 @@ struct ucma_save_cursor {
 	struct ucma_event *event;
 };
 
-/* One open file of /dev/infiniband/rdma_cm in a program. */
+/*
+ * One open file of /dev/infiniband/rdma_cm in a program. A claimant is the file of a new connection
+ * by which a program claims its restored or departed file.
+ */
 struct ucma_file {
 	struct ucma *ucma;
 	int fd;       /* command socket; -1: restored and not yet claimed, departed, or ended */
@@ -132,16 +138,17 @@ struct ucma_file {
 	uint32_t sent;             /* how many events, from the first, are sent */
 	struct ucma_event *unsent; /* the first event that is not sent; NULL: none */
 	bool ended;     /* given up: ucma_tick destroys its IDs and events, then the file */
-	bool frozen;    /* is saved, and stands still (ucma_checkpoint.c) */
-	bool restoring; /* frozen, because records of a saved program come in */
+	bool frozen;    /* being saved or restored: sends no events, runs no commands
+			   (ucma_checkpoint.c) */
+	bool restoring; /* frozen, because the program restores it from records */
 	/*
 	 * The program has claimed the file, and has given no command since: it may not have
 	 * received the welcome.
 	 */
 	bool unconfirmed;
 	/*
-	 * ns; end of a departed file, whose program ended while frozen, or may not have received
-	 * the welcome to its claim; 0: not departed.
+	 * ns; when the daemon gives up a departed file; 0: not departed. A file departs if its
+	 * program ended while frozen, or may not have received the welcome to its claim.
 	 */
 	uint64_t forget_at;
 	struct ucma_save_cursor save_cursor;
@@ -151,7 +158,8 @@ struct ucma_file {
 	uint32_t to_skip;   /* cancelled events that the program has not skipped yet */
 	bool send_queued;   /* in ucma.to_send */
 	bool event_fd_full; /* the event socket is full, and watched for EPOLLOUT */
-	uint64_t fetched;   /* claimant: sequence number of the last event that it has fetched */
+	uint64_t fetched;   /* of a claimant: sequence number of the last event that the program has
+			       fetched */
 	pid_t pid;
 	uid_t user;
 	char name[PROCESS_NAME];
@@ -161,7 +169,9 @@ struct ucma_file {
 	uint64_t token; /* by which the program claims the file from the next daemon */
 	uint64_t start; /* process_identity(); 0 = unknown */
 	uint32_t slot;  /* in ucma.store */
-	/* Claimant: the restored file that its connection gets, once its QPNs are claimed. */
+	/*
+	 * Of a claimant: the file that gets its connection, once the program has claimed its QPNs.
+	 */
 	struct ucma_file *claimed_file;
 	uint32_t n_ctxs;
 	uint32_t n_requests; /* of these, requests that were not accepted yet */
@@ -234,16 +244,19 @@ void ucma_input(struct ucma *u, uint64_t now);
 /* Handles expired timers; returns the time of the next call in ns, UINT64_MAX = never. */
 uint64_t ucma_tick(struct ucma *u, uint64_t now);
 struct ucma_file *ucma_file_new(struct ucma *u);
-/* A file of that user whose IDs ucma_tick destroys. NULL: no memory. */
+/*
+ * Returns a file of that user whose IDs ucma_tick destroys: for IDs that cannot be destroyed at
+ * once. NULL: no memory.
+ */
 struct ucma_file *ucma_ended_file(struct ucma *u, uid_t user);
-/* The file whose program has sent its hello and has that token; NULL: none. */
+/* The file with that token, if its program has sent its hello; NULL: none. */
 struct ucma_file *ucma_find_file(const struct ucma *u, uint64_t token);
 /* True: a frozen file of the process has no connection. The process may have ended. */
 bool ucma_has_frozen_file(const struct ucma *u, pid_t pid);
 /*
  * Whether the file's frozen program has ended, and the daemon keeps the file's IDs for the
- * program's restoration. For a file of an earlier daemon the function itself looks for the process,
- * because ucma_tick looks only every 50 ms.
+ * program's restoration. For a file of an earlier daemon this function itself looks whether the
+ * process lives, because ucma_tick looks only every 50 ms.
  */
 bool ucma_file_awaits_restoration(const struct ucma_file *file);
 /* Destroys a file that awaits its restoration, in one call. The daemon sends nothing to the peers
@@ -360,7 +373,10 @@ struct ucma_command {
 	uint8_t *out;      /* CM_ATTACH_BYTES of room */
 	uint32_t out_size; /* bytes of the program's buffer */
 	uint32_t out_len;  /* set by the command: bytes of the response */
-	/* The file whose `stale` the reply reports; a command may set another one. */
+	/*
+	 * The file whose `stale` the reply reports: `file`, or the one from which MIGRATE_ID takes
+	 * an ID.
+	 */
 	struct ucma_file *withdrawn_from;
 };
 

@@ -52,8 +52,9 @@ static int thaw_file(struct ucma_command *c)
 }
 
 /*
- * --- Saving. Only the destruction of an ID, or its move to wait for that, changes the lists
- * meanwhile: another device of the process may have the listener whose request the ID is.
+ * --- Saving. Meanwhile the lists of a frozen file change only if an ID is destroyed or moves away
+ * to be destroyed. That happens to an ID of a request if the request's listener, in another file of
+ * the process, is destroyed.
  */
 
 void ucma_file_break_save(struct ucma_file *file)
@@ -103,8 +104,10 @@ static bool owns_qpn(const struct ucma_file *file, uint32_t qpn)
 	return !qpn || u->ops->may_name_qpn(u->ctx, file->pid, file->user, qpn);
 }
 
-/* Of a queue pair that the program has destroyed. If an HCA had chosen the number, the restored
- * program does not have it either. */
+/*
+ * Clears a QPN that the process may no longer name: an HCA chose it for a queue pair that the
+ * program has destroyed. The restored program does not have it either.
+ */
 static void forget_foreign_qpn(const struct ucma_file *file, uint32_t *qpn)
 {
 	if (!owns_qpn(file, *qpn))
@@ -135,7 +138,9 @@ static void fill_group(struct ucma_record *r, const struct ucma_group *group)
 	r->group.events_reported = group->events_reported;
 }
 
-/* A request that was accepted before its event was fetched is no child any more. */
+/*
+ * An ID that was accepted before the program fetched the event of its request is no child any more.
+ */
 static void fill_event(struct ucma_record *r, const struct ucma_event *event)
 {
 	const struct ucma_ctx *child = event->child;
@@ -198,8 +203,8 @@ static struct ucma_ctx *find_ctx(const struct ucma_file *file, uint32_t number)
 }
 
 /*
- * The file gets the token of the saved device, which may have departed from this host, also some
- * moves ago: its IDs become those of this file.
+ * The file gets the token of the saved file. If the saved file itself has departed from this
+ * daemon, perhaps before several migrations, it is destroyed first: this file restores its IDs.
  */
 static int restore_file(struct ucma_file *file, const struct ucma_record *r)
 {
@@ -207,7 +212,10 @@ static int restore_file(struct ucma_file *file, const struct ucma_record *r)
 
 	if (file->frozen || file->n_ctxs || file->n_events || !r->file.token)
 		return -EBADMSG;
-	/* A connection names peers and repeats messages, which only the manager may write. */
+	/*
+	 * A record of a connection has addresses of peers, and a MAD that the daemon repeats: an
+	 * untrusted program must not choose them.
+	 */
 	if (!unix_packet_peer_is_trusted(file->fd))
 		return -EPERM;
 	LIST_FOREACH(other, &file->ucma->files, link)

@@ -18,7 +18,7 @@
 #define COMM_EST    4  /* enum ib_event_type */
 #define MAX_EXP     31 /* of a timeout, 5 bits */
 
-/* Size without the fields that newer versions of a structure have added. */
+/* Size of a structure without the fields that newer versions have added. */
 #define SIZE_UP_TO(type, member) offsetof(struct type, member)
 
 static int read_request(const struct ucma_command *c, void *request, uint32_t size, uint32_t least)
@@ -53,7 +53,7 @@ static struct ucma_ctx *find_ctx_to_change(const struct ucma_command *c, uint32_
 {
 	struct ucma_ctx *ctx = find_ctx(c, number, rc);
 
-	/* Even if the command fails: it may have changed the ID before. */
+	/* Also if the command fails: it may have changed the ID before. */
 	if (ctx) {
 		ucma_store_mark_dirty(ctx);
 		ucma_ctx_resend_events(ctx);
@@ -208,8 +208,8 @@ static int bind_addr(struct ucma_command *c)
 }
 
 /*
- * Each resolution ends in an event, which takes memory until the program fetches it. -ENOSPC: the
- * program fetches none.
+ * Each resolution ends in an event, which takes memory until the program fetches it. -ENOSPC: too
+ * many events are unfetched.
  */
 static int check_events(const struct ucma_ctx *ctx)
 {
@@ -397,7 +397,10 @@ static int listen_id(struct ucma_command *c)
 	return 0;
 }
 
-/* Without parameters the ID is the one that connects, and the command has sent an RTU. */
+/*
+ * Whether a repeated ACCEPT was carried out before. Without connection parameters the ID is the
+ * connecting side's, and the command has sent an RTU.
+ */
 static bool was_accepted(const struct ucma_command *c, const struct ucma_ctx *ctx,
 			 const struct rdma_ucm_accept *request)
 {

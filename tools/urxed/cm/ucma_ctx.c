@@ -68,7 +68,7 @@ bool ucma_can_queue_event(const struct ucma_file *asker)
 	return quota_allows(asker->user, own, total, UCMA_EVENTS);
 }
 
-/* May other hosts fill one more ID of the listener's user? */
+/* May a request from another host make one more ID for the listener's user? */
 static bool can_take_request(const struct ucma_file *listener)
 {
 	const struct ucma_file *file;
@@ -114,7 +114,10 @@ void ucma_ctx_destroy(struct ucma_ctx *ctx)
 	struct ucma_group *group;
 
 	ucma_file_break_save(ctx->file);
-	/* A program may guess the number of an ID whose CONNECT_REQUEST it has not fetched yet. */
+	/*
+	 * A program may guess the number of an ID whose CONNECT_REQUEST it has not fetched yet, and
+	 * destroy the ID.
+	 */
 	if (ctx->request) {
 		ctx->request->child = NULL;
 		ucma_store_event(ctx->request);
@@ -148,7 +151,9 @@ void ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to)
 	count_ctx(ctx, to, 1);
 	ctx->file = to;
 	ucma_store_mark_dirty(ctx);
-	/* Each one goes behind the others of the ID, so the first one is always the next to move.
+	/*
+	 * ucma_event_add appends each event to the ID's list, so the first one is always the next
+	 * to move.
 	 */
 	for (n = from == to ? 0 : ctx->n_events; n; n--) {
 		event = TAILQ_FIRST(&ctx->events);
@@ -174,7 +179,7 @@ static bool process_has_group(const struct ucma_file *file, uint32_t number)
 	return false;
 }
 
-/* Bit 31 marks the kernel's groups (verbs/rdmacm/router.c), so the numbers begin anew before it. */
+/* Bit 31 marks the kernel's groups (verbs/rdmacm/router.c), so the numbers wrap to 0 before it. */
 static uint32_t next_group_number(const struct ucma_file *file)
 {
 	uint32_t number;
@@ -281,7 +286,7 @@ static void on_cma_event(struct cma_id *id, const struct cma_event *cma_event)
 	struct ucma_event *event;
 
 	ucma_store_mark_dirty(ctx);
-	/* Before the program accepts a request, its ID has no user context for an event. */
+	/* Until the program has accepted a request, its ID has no user context for an event. */
 	if (!ctx->uid)
 		return;
 	event = calloc(1, sizeof(*event));

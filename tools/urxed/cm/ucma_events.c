@@ -46,7 +46,10 @@ void ucma_event_add(struct ucma_file *file, struct ucma_event *event)
 	ucma_events_queue_send(file);
 }
 
-/* Slots are in no order; the events of the file and of the ID must be. */
+/*
+ * The slot file has the events in no order; the lists of the file and of the ID are in order of the
+ * sequence numbers.
+ */
 void ucma_event_restore(struct ucma_file *file, struct ucma_event *event)
 {
 	struct ucma_event *before = TAILQ_LAST(&file->events, ucma_event_list);
@@ -68,7 +71,7 @@ void ucma_event_restore(struct ucma_file *file, struct ucma_event *event)
 	file->unsent = TAILQ_FIRST(&file->events);
 }
 
-/* Of the ID, whose record and counts no longer have the event. */
+/* Takes the event out of its ID's list, the counts and the slot file. */
 static void unlink_from_ctx(struct ucma_file *file, struct ucma_event *event)
 {
 	TAILQ_REMOVE(&event->ctx->events, event, ctx_link);
@@ -97,7 +100,10 @@ static void free_cancelled_event(struct ucma_file *file, struct ucma_event *even
 	free(event);
 }
 
-/* The packets of events that were sent are void. Those events precede all others. */
+/*
+ * Marks the sent events as unsent, because their packets have become invalid. They precede all
+ * other events.
+ */
 static void unsend_events(struct ucma_file *file)
 {
 	struct ucma_event *event, *next;
@@ -172,7 +178,7 @@ static void count_fetched_event(struct ucma_event *event)
 		event->group->events_reported++;
 		ucma_store_group(event->group);
 	}
-	/* A restored backlog may be full although its requests are not fetched. */
+	/* The backlog of a restored listener may be full although requests are unfetched. */
 	if (event->resp.event == CMA_CONNECT_REQUEST && event->ctx->backlog < UCMA_BACKLOG_MAX)
 		event->ctx->backlog++;
 	if (event->child)

@@ -40,7 +40,7 @@ static void binding_fields(struct vnic_state_stream *s, struct cma_binding *b)
 	vnic_state_bool(s, &b->reuseaddr);
 	vnic_state_bool(s, &b->afonly);
 	vnic_state_bool(s, &b->listening);
-	/* Port 0 would bind a port of the daemon's choice. */
+	/* With port 0 the daemon would choose a port. */
 	vnic_state_require(s, !b->ps || b->addr.port);
 }
 
@@ -78,7 +78,7 @@ static void channel_fields(struct vnic_state_stream *s, struct cm_channel *c)
 	u8_max(s, &c->ack_timeout, EXP_MAX);
 }
 
-/* The last message, which the daemon may repeat, has to be one of the connection manager. */
+/* The last sent MAD, which the daemon may repeat, has to be a valid one of the CM class. */
 static void check_sent(struct vnic_state_stream *s, const struct cm_saved *c)
 {
 	struct cm_mad mad;

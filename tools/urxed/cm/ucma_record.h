@@ -14,7 +14,10 @@
 
 #include "urxed/cm/ucma.h"
 
-/* 1 has no cma_id.route_ack_timeout. 1 and 2 have no cma_id.route_tos, and cma_id.psn twice. */
+/*
+ * Version 1 lacks cma_id.route_ack_timeout. Versions 1 and 2 lack cma_id.route_tos, and have
+ * cma_id.psn twice.
+ */
 #define UCMA_RECORD_VERSION 3
 #define UCMA_NO_NUMBER      UINT32_MAX
 

@@ -26,7 +26,9 @@ struct cached_query {
 		RDMA_USER_CM_CMD_INIT_QP_ATTR, state \
 	}
 
-/* By event type: what librdmacm asks until it has created the QP or has connected it. */
+/*
+ * By event type: the commands that librdmacm sends until it has created the QP or has connected it.
+ */
 static const struct cached_query cached_queries[][MAX_QUERIES] = {
 	[CMA_ADDR_RESOLVED] = {QUERY(ADDR), QUERY(GID)},
 	[CMA_ROUTE_RESOLVED] = {QUERY(PATH), QP_ATTR(INIT)},

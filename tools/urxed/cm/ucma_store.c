@@ -15,7 +15,7 @@ enum { SAVED_FROZEN = 1, SAVED_RESTORING };
 
 enum saved_type { SAVED_FILE = 1, SAVED_ID, SAVED_GROUP, SAVED_EVENT };
 
-/* Records refer to IDs and groups by number, to files by token. */
+/* A slot's content. Records refer to IDs and groups by number, to files by token. */
 struct saved {
 	uint32_t type;
 	uint32_t number; /* GROUP: own; EVENT: of its group, or NO_NUMBER */
@@ -172,7 +172,7 @@ static int restore_ctx(struct ucma *u, uint32_t slot, const struct saved *saved)
 
 	if (!ctx)
 		return -ENOENT;
-	/* Freezing and thawing write the record of the file only. */
+	/* Freezing and thawing write the file's record only, so the file's record decides. */
 	id.id.frozen = file->frozen;
 	rc = cma_restore(&u->cma, &id, ctx, &ctx->id);
 	if (rc) {
