@@ -12,7 +12,10 @@
 
 #include "urxed/switch/classify.h"
 
-/* Does the station of the source MAC announce itself? `s` is of a frame with an Ethernet header. */
+/*
+ * Does the station with the frame's source MAC announce itself? The frame has a complete Ethernet
+ * header.
+ */
 bool is_announcement(const struct frame_class *s);
 
 #endif

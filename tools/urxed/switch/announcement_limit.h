@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Limits how often urxed passes announcements of stations (announcement.h) to processes, and
- * `urxe vm` to PVRDMA, because their queue pairs repeat packets after each: in any 10 ms one of a
- * MAC and ANNOUNCED_STATIONS of all MACs. Machines that migrate at once announce themselves at
- * once; of more than ANNOUNCED_STATIONS, the others pass with a later announcement.
+ * Limits how often urxed passes announcements of stations (announcement.h) to processes, and `urxe
+ * vm` to PVRDMA, because queue pairs repeat packets after each announcement. In any 10 ms, at most
+ * one announcement of a MAC passes, and at most ANNOUNCED_STATIONS of all MACs. If more machines
+ * migrate at once, the rest of them pass with a later announcement.
  */
 #ifndef URXE_URXED_SWITCH_ANNOUNCEMENT_LIMIT_H
 #define URXE_URXED_SWITCH_ANNOUNCEMENT_LIMIT_H
@@ -23,7 +23,10 @@ struct announcement_limit {
 	uint32_t oldest;
 };
 
-/* True, and counts it: the caller may pass on an announcement of this MAC. `now`: ns, not 0. */
+/*
+ * True: the caller may pass on an announcement of this MAC, and the announcement counts. `now`: ns,
+ * not 0.
+ */
 static inline bool announcement_permit(struct announcement_limit *l,
 				       const uint8_t mac[ETHER_MAC_LEN], uint64_t now)
 {

@@ -38,7 +38,7 @@ static enum switch_drop check_cnp(const struct antispoof_rules *rules,
 	return may ? SWITCH_NO_DROP : SWITCH_DROP_UNREGISTERED;
 }
 
-/* RC and UC packets do not name their source QP. */
+/* RC and UC packets do not name their source QP, so the table of remote QPs decides. */
 static enum switch_drop check_connection(const struct antispoof_rules *rules,
 					 const struct remote_qp_owner *owner,
 					 const struct frame_class *s)
@@ -56,7 +56,10 @@ static enum switch_drop check_connection(const struct antispoof_rules *rules,
 	if (!is_for_same_host(rules, s))
 		return drops[remote_qp_acl_check_other_host(rules->remotes, owner, service, &to)];
 	access = remote_qp_acl_check_same_host(rules->remotes, owner, s->sip, &to);
-	/* The peer has ended: the frame has no destination, which the switch finds next. */
+	/*
+	 * The peer's process has ended: the frame has no destination, and the caller drops it as
+	 * NO_QP.
+	 */
 	if (access == REMOTE_QP_NOT_MUTUAL && !lease_owner(rules->leases, s->dest_qpn))
 		return SWITCH_NO_DROP;
 	return drops[access];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Source checks: may the process at a port send this frame? The switch calls antispoof_check for
+ * Source checks: may the process at a port send this frame? forward.c calls antispoof_check for
  * each frame of a process, so that no process sends with another process's QPN or an address that
  * the host does not have.
  */

@@ -45,7 +45,7 @@ static bool port_exists(const struct vswitch *sw, const char *wanted)
 	return false;
 }
 
-/* If the socket is full, bytes that wake the reader are pending already. */
+/* If the socket is full, the bytes in it wake the reader anyway. */
 static void wake_reader(const struct capture_tap *c)
 {
 	send(c->socket, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);

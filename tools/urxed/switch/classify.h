@@ -51,7 +51,7 @@ struct frame_class {
 	bool response; /* of RC: an acknowledgement, or the data of a READ or atomic */
 	uint32_t dest_qpn;
 	uint32_t src_qpn; /* of a datagram that is `whole` */
-	/* A copy of the frame's first bytes, which the fields above were read from. */
+	/* A copy of the frame's first bytes, from which the fields above were read. */
 	uint32_t head_len;
 	uint8_t head[CLASSIFY_HEAD];
 };

@@ -40,7 +40,10 @@ void switch_count_out(struct vswitch *sw, struct switch_port *port, const struct
 	show_to_tap(sw, port, SWITCH_OUT, f, SWITCH_NO_DROP);
 }
 
-/* Counts a frame that a port did not get. Returns true: waiting would not help. */
+/*
+ * Counts a frame that a port did not get. Returns true, as if the frame was delivered: the caller
+ * must not wait.
+ */
 static bool drop_frame(struct vswitch *sw, struct switch_port *to, const struct switch_frame *f,
 		       enum switch_drop reason)
 {

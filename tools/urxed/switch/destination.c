@@ -145,7 +145,10 @@ enum switch_drop switch_dest_from_station(const struct vswitch *sw, const struct
 	const bool for_host = for_uplink || switch_is_host_mac(sw, s->dmac, s->vlan);
 
 	*dest = (struct switch_dest){0};
-	/* A switch outside flooded the frame to this uplink; the other uplink receives it too. */
+	/*
+	 * A switch of the network flooded the frame to this uplink; the host's other uplink
+	 * receives it too.
+	 */
 	if (for_host && from->kind == SWITCH_UPLINK && !for_uplink)
 		return SWITCH_DROP_NOT_OURS;
 	if (!for_host)

@@ -14,7 +14,7 @@
 
 struct switch_dest {
 	uint32_t out;                /* bit mask of uplinks and VMs */
-	struct switch_port *process; /* that has the destination QPN; NULL = none */
+	struct switch_port *process; /* the process that has the destination QPN; NULL = none */
 	bool listeners;              /* all processes that receive multicast */
 	bool daemon;                 /* the daemon's ARP and ND (neigh.h) */
 	bool gsi;                    /* the daemon's QP1 (gsi.h) */
@@ -23,8 +23,8 @@ struct switch_dest {
 };
 
 /*
- * Both set the destinations of a frame that the source checks allow. They return the reason to drop
- * the frame, which is valid only if *dest has no destination.
+ * Both functions set the destinations of a frame that has passed the source checks. The result is
+ * the reason to drop the frame, and valid only if *dest has no destination.
  */
 enum switch_drop switch_dest_from_process(const struct vswitch *sw, const struct switch_port *from,
 					  const struct frame_class *s, struct switch_dest *dest);
@@ -32,8 +32,9 @@ enum switch_drop switch_dest_from_station(const struct vswitch *sw, const struct
 					  const struct frame_class *s, struct switch_dest *dest);
 /*
  * Sets the destinations of a frame of the daemon's own: the uplink of that index (negative: none)
- * and the VMs. A unicast frame goes only to that port of these to which the forwarding database
- * leads, if its MAC is known. Other uplinks get no copy: it would need another source MAC.
+ * and the VMs. If the forwarding database knows the MAC of a unicast frame, the frame goes only to
+ * the MAC's port, and only if that port is one of these. Other uplinks get no copy, because a copy
+ * there would need another source MAC.
  */
 void switch_dest_from_urxed(const struct vswitch *sw, int uplink, const struct frame_class *s,
 			    struct switch_dest *dest);

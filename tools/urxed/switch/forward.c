@@ -69,7 +69,7 @@ static void deliver_to_listeners(struct vswitch *sw, const struct switch_port *f
 			switch_deliver(sw, port, f, false);
 }
 
-/* Processes get one form of all announcements, because their engines know no ARP. */
+/* Sends each process the same frame for all kinds of announcements, because engines know no ARP. */
 static void deliver_announcement(struct vswitch *sw, const uint8_t mac[ETHER_MAC_LEN])
 {
 	uint8_t frame[URXE_ANNOUNCEMENT_LEN];
@@ -83,7 +83,10 @@ static void deliver_announcement(struct vswitch *sw, const uint8_t mac[ETHER_MAC
 			switch_deliver(sw, port, &announcement, false);
 }
 
-/* A frame without destination takes time, too. */
+/*
+ * Reduces sw->room by the copies of a frame; a frame without destination takes time, too, and
+ * counts as one.
+ */
 static void use_room(struct vswitch *sw, uint32_t copies)
 {
 	uint32_t used = copies ? copies : 1;
@@ -137,7 +140,7 @@ static bool forward_frame(struct vswitch *sw, struct switch_port *from,
 	return done;
 }
 
-/* For frames that may leave by a bond. */
+/* Sets the number by which a bond chooses the member for the frame. */
 static void set_bond_flow(const struct vswitch *sw, const struct frame_class *s,
 			  struct switch_frame *f)
 {
@@ -145,7 +148,7 @@ static void set_bond_flow(const struct vswitch *sw, const struct frame_class *s,
 		f->bond_flow = bond_filter_flow(s);
 }
 
-/* For a frame of this host. */
+/* Tells the bond that a RoCE frame of this host leaves by the bond. */
 static void note_bond_frame(struct vswitch *sw, const struct frame_class *s,
 			    const struct switch_dest *dest)
 {
@@ -173,7 +176,7 @@ void switch_send_by(struct vswitch *sw, uint32_t uplink, const uint8_t *frame, u
 	switch_enqueue(sw, &sw->uplink_ports[uplink], &f, false);
 }
 
-/* The machines' ports do not count: a machine that takes no frames must not stop the daemon. */
+/* Omits the ports of virtual machines: a machine that takes no frames must not stop the daemon. */
 bool switch_has_room(struct vswitch *sw, uint32_t n)
 {
 	for (uint32_t i = 0; i < sw->n_uplinks; i++) {
@@ -413,7 +416,10 @@ static void learn_source(struct vswitch *sw, struct switch_port *from, const str
 		from->stats.counters[SWITCH_UNLEARNED]++;
 }
 
-/* Announcements to a thousand processes must not keep the daemon from other work. */
+/*
+ * Limited (announcement_permit): announcements to a thousand processes must not keep the daemon
+ * from other work.
+ */
 static bool is_announced(struct vswitch *sw, const struct frame_class *s)
 {
 	return is_announcement(s) && announcement_permit(&sw->announced, s->smac, sw->now);
@@ -447,7 +453,7 @@ static enum switch_drop set_station_dest(struct vswitch *sw, struct switch_port 
 	return SWITCH_DROP_SOCKET_COPY;
 }
 
-/* The same for a frame of a bond's member. */
+/* As set_station_dest, for a frame of a bond's member. */
 static enum switch_drop set_member_dest(struct vswitch *sw, struct switch_port *from,
 					const struct frame_class *s, const struct netdev_frame *rx,
 					struct switch_dest *dest)

@@ -52,8 +52,8 @@ uint32_t switch_drain(struct vswitch *sw, uint64_t now, struct switch_port *port
 void switch_send_last(struct vswitch *sw, uint64_t now, struct switch_port *port);
 
 /*
- * Sends a frame of the daemon's own to the uplink of that index (negative: to none) and to VMs; a
- * unicast frame only to the port of these that leads to its MAC, if that is known.
+ * Sends a frame of the daemon's own to the uplink of that index (negative: to none) and to VMs
+ * (switch_dest_from_urxed).
  */
 void switch_send(struct vswitch *sw, int uplink, const uint8_t *frame, uint32_t len);
 /* Sends a frame of the daemon's own by the bond's member with that uplink index, and to no VM. */
@@ -64,9 +64,9 @@ void switch_send_by(struct vswitch *sw, uint32_t uplink, const uint8_t *frame, u
  */
 bool switch_has_room(struct vswitch *sw, uint32_t n);
 /*
- * This host was absent: sends the announcement of the host's MAC to all processes
- * (rxe/announcement.h). Within 2 s after the last such announcement, sends none and returns
- * false, because the kernel reports one absence several times.
+ * Call it when this host was absent (a migration). Sends the announcement of the host's MAC to all
+ * processes (rxe/announcement.h). Within 2 s after the last such announcement, sends none and
+ * returns false, because the kernel reports one absence several times.
  */
 bool switch_host_returned(struct vswitch *sw, uint64_t now);
 /* Sends a frame of the host's QP1, from the host's MAC, to another host or to the host itself. */

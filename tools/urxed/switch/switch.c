@@ -152,14 +152,18 @@ void switch_introduce(struct vswitch *sw, struct switch_port *from, struct switc
 
 	if (!sw->introduce || from->kind != SWITCH_PROCESS || *word & bit)
 		return;
-	/* Many processes may have added QPNs of one block. Their connections ask for inboxes. */
+	/*
+	 * In a block that no process leases, several processes may have added QPNs, so one bit for
+	 * the block does not do. Processes request introductions to such QPNs themselves
+	 * (VNIC_ATTACH_INTRODUCE).
+	 */
 	if (!sw->leases.owner[block])
 		return;
 	if (sw->introduce(from, to, qpn))
 		*word |= bit;
 }
 
-/* Another process may lease the block next, and needs introductions of its own. */
+/* Another process may lease the block next; it needs introductions of its own. */
 static void forget_introductions(struct vswitch *sw, uint32_t block)
 {
 	struct switch_port *port;

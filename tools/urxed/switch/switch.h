@@ -48,7 +48,7 @@ struct vswitch {
 	/* The process that the next run begins with; NULL = the first one. */
 	struct switch_port *turn;
 	uint32_t room;            /* frames that processes may still send in the current run */
-	struct switch_stats left; /* counters of ports that have left */
+	struct switch_stats left; /* sums of the counters of removed ports */
 	struct lease_table leases;
 	struct qpn_table added; /* QPNs that processes have added; leases.added points to it */
 	struct remote_qp_acl remotes;
@@ -57,12 +57,12 @@ struct vswitch {
 	struct bond bond;            /* with mode BOND_NONE if the uplinks are independent */
 	uint64_t bond_counted_at;    /* time of the last bond_host_count_frames */
 	uint64_t bond_received[SWITCH_UPLINKS]; /* frames that each member had received then */
-	uint64_t bond_frames;    /* of the members by the kernel, less those of the switch, at
-				  * bond_frames_at */
-	uint64_t bond_frames_at; /* time of that sample (bond_host_count_frames) */
+	uint64_t bond_frames; /* frames that the kernel has counted on the members, minus those of
+				 the switch, at bond_frames_at */
+	uint64_t bond_frames_at;             /* time of that sample (bond_host_count_frames) */
 	struct bond_target bond_target;      /* receiver of a frame sent through the bond lately */
 	uint64_t bond_target_at;             /* time of that frame; 0 = none yet */
-	struct announcement_limit announced; /* of announcements to processes */
+	struct announcement_limit announced; /* limits announcements to processes */
 	uint64_t returned_at; /* last announcement of this host to processes; 0 = none yet */
 	uint64_t now;         /* time of the current run */
 	uint64_t retry_at;    /* when to retry a frame that had to wait; UINT64_MAX = none waits */
@@ -126,7 +126,8 @@ int switch_remove_remote(struct vswitch *sw, struct switch_port *port, uint32_t 
 			 const uint8_t gid[16], uint32_t qpn);
 /*
  * Calls sw->introduce at the first frame from process `from` to QPN qpn of process `to`; once for
- * each block of QPNs. Datagram QPs need this: they have no connect request that names the peer.
+ * each block of QPNs. Datagram QPs need this, because they have no connect request that names the
+ * peer.
  */
 void switch_introduce(struct vswitch *sw, struct switch_port *from, struct switch_port *to,
 		      uint32_t qpn);

@@ -138,7 +138,7 @@ bool fdb_may_send(const struct fdb *f, const struct fdb_key *key, uint32_t port)
 	return !f->pinned[port];
 }
 
-/* Of a pinned MAC: a port's share limits only what stations can add. */
+/* Moves a pinned MAC, also to a port whose share is full: stations cannot add pinned MACs. */
 static void move_pinned_entry(struct fdb *f, struct fdb_entry *e, uint32_t port)
 {
 	f->n[e->port]--;

@@ -58,8 +58,8 @@ int fdb_open(struct fdb *f);
 void fdb_close(struct fdb *f);
 
 /*
- * Pins a MAC to a port: only this port may send from it, and if it was the first pin of the MAC,
- * the port may send from pinned MACs only. A second call for a MAC pins it to a further port, which
+ * Pins a MAC to a port: only ports of its pins may send from the MAC. The port of the MAC's first
+ * pin may then send from pinned MACs only. A second call for a MAC pins it to a further port, which
  * may have other stations, too. Returns 0; -EEXIST: already pinned to that port, or learned;
  * -ENOSPC: the port's share is full; -EINVAL: a group MAC.
  */

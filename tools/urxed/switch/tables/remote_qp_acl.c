@@ -8,7 +8,7 @@
 
 #include "urxed/switch/tables/dpdk_hash.h"
 
-/* Of a process that has not come back yet. */
+/* User of a process that has not attached again since the restart of the daemon. */
 #define UNKNOWN_USER ((uid_t)-1)
 
 /* A process that has registered a remote QP, for one or more of its own QPs. */
@@ -17,7 +17,10 @@ struct remote_qp_claim {
 	struct remote_qp_target *target;
 	uint64_t order;
 	uint32_t qps; /* registrations */
-	/* The remote host has sent to the only QP that can have received it from the target. */
+	/*
+	 * For each service: a packet of the target's host has arrived at a QP of the claim whose
+	 * only remote QP on that host is the target (remote_qp_acl_heard).
+	 */
 	bool heard[REMOTE_QP_SERVICES];
 	TAILQ_ENTRY(remote_qp_claim) link;
 };
@@ -27,7 +30,10 @@ TAILQ_HEAD(remote_qp_claims, remote_qp_claim);
 struct remote_qp_target {
 	struct remote_qp_key key;
 	struct remote_qp_claims claims; /* in their order */
-	/* The first claim that was heard; NULL = none. So most frames need not walk the list. */
+	/*
+	 * For each service: the earliest claim with `heard`; NULL = none. So most frames need not
+	 * walk the list.
+	 */
 	struct remote_qp_claim *holder[REMOTE_QP_SERVICES];
 	LIST_ENTRY(remote_qp_target) link; /* in `unused_targets` */
 };
@@ -144,7 +150,10 @@ static void choose_holders(struct remote_qp_target *target)
 	}
 }
 
-/* The remote host may have sent packets of each service to the claim's process. */
+/*
+ * Marks the claim as heard for both services, because the switch may not see the remote host's
+ * packets to this process.
+ */
 static void hear_claim(struct remote_qp_claim *claim)
 {
 	for (int service = 0; service < REMOTE_QP_SERVICES; service++)
@@ -165,7 +174,7 @@ static void insert_claim(struct remote_qp_target *target, struct remote_qp_claim
 		TAILQ_INSERT_HEAD(&target->claims, claim, link);
 }
 
-/* True: as many processes of the owner's user as may be have registered the target. */
+/* True: REMOTE_QP_CLAIMS_PER_USER processes of the owner's user have registered the target. */
 static bool is_crowded(const struct remote_qp_target *target, const struct remote_qp_owner *owner)
 {
 	const struct remote_qp_claim *claim;
@@ -211,7 +220,10 @@ static void release_claim(struct remote_qp_acl *t, struct remote_qp_claim *claim
 		choose_holders(target);
 }
 
-/* The owner's claim to a remote QP, which the caller adds a registration to or releases. */
+/*
+ * Finds or makes the owner's claim to a remote QP. The caller adds a registration to the claim, or
+ * releases it.
+ */
 static int get_claim(struct remote_qp_acl *t, struct remote_qp_owner *owner,
 		     const struct remote_qp_key *key, uint64_t order,
 		     struct remote_qp_claim **claim)
@@ -244,7 +256,7 @@ static bool same_key(const struct remote_qp_key *a, const struct remote_qp_key *
 	return a->qpn == b->qpn && !memcmp(a->gid, b->gid, sizeof(a->gid));
 }
 
-/* *n becomes the number of the local QP's entries that precede it, or of all. */
+/* *n becomes the number of the local QP's entries before the found one, or of all its entries. */
 static struct remote_qp *find_remote(const struct remote_qp_acl *t, uint32_t local,
 				     const struct remote_qp_key *key, uint32_t *n)
 {

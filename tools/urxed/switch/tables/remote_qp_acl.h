@@ -69,7 +69,7 @@ struct remote_qp_record {
 	uint32_t local;   /* QPN of the process's own QP */
 	uint32_t process; /* the first block of its lease */
 	uint32_t heard;   /* bits 1 << enum remote_qp_service: the host has sent to the process */
-	uint64_t order;   /* when the process registered the remote QP first; increases */
+	uint64_t order;   /* place in the order of first registrations */
 };
 
 struct remote_qp_claim;
@@ -80,7 +80,8 @@ LIST_HEAD(remote_qp_targets, remote_qp_target);
 struct remote_qp {
 	struct remote_qp_key key;
 	uint32_t local;
-	uint32_t times; /* how often the owner added it; 0 = restored, not added again yet */
+	uint32_t times; /* how often the owner added it, less the removals; 0 = restored, not added
+			   again yet */
 	struct remote_qp_owner *owner; /* NULL = unused */
 	struct remote_qp_claim *claim;
 	LIST_ENTRY(remote_qp) link;       /* in the owner's list, or in `unused` */
