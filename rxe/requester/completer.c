@@ -166,7 +166,11 @@ static bool is_retry_nak(const struct urxe_packet *p)
 
 static void handle_nak(struct urxe_qp *qp, const struct urxe_packet *p)
 {
-	/* Also if later responses came: a repetition would meet a responder in error. */
+	/*
+	 * If later responses have come, the NAK answers a repeated READ or atomic. The NAK has put
+	 * the responder into the error state, so the requester must not repeat the request once
+	 * more.
+	 */
 	if (!is_retry_nak(p) && p->psn == qp->req.una) {
 		handle_fatal_nak(qp, p->aeth.syndrome);
 		return;
@@ -245,7 +249,8 @@ static const struct send_wqe *find_request(const struct urxe_qp *qp, uint32_t ps
 	return wqe;
 }
 
-/* Only the oldest request can fail; another one will be answered again when it is the oldest. */
+/* Only the oldest request can fail. The response of a later request counts as missing: the peer
+ * sends it again, and the request fails when it is the oldest. */
 static void fail_response(struct urxe_qp *qp, uint32_t index, enum urxe_wc_status status)
 {
 	if (status == URXE_WC_BAD_RESP_ERR)

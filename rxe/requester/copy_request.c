@@ -50,10 +50,8 @@ static bool is_candidate(const struct send_wqe *wqe)
 	return wanted_access(wqe) && wqe->length && wqe->length <= URXE_COPY_MAX;
 }
 
-/*
- * Appends the request's extents in this process to those of the copy. False: a segment is not
- * granted, or there are too many.
- */
+/* Appends the request's extents in this process to those of the copy. False: a segment's key does
+ * not permit the access, memory is unmapped, or the extents are too many. */
 static bool find_local(const struct urxe_qp *qp, const struct send_wqe *wqe, struct copy_batch *all)
 {
 	const struct urxe_seg *segs = (const struct urxe_seg *)wqe->data;
@@ -139,7 +137,7 @@ static bool list_pieces(const struct urxe_copy_table *table, const struct urxe_c
 		offset += n;
 		length -= n;
 	}
-	/* Before the epoch is read again (urxe_copy_ops.copy). */
+	/* Orders these reads before the epoch that urxe_copy_ops.copy reads again. */
 	atomic_thread_fence(memory_order_acquire);
 	return true;
 }
@@ -261,7 +259,7 @@ static void count_request(struct urxe_qp *qp)
 	qp_count_bytes(qp, URXE_EVENT_COPY_BYTES, sq_wqe(&qp->sq, qp->sq.tail)->length);
 }
 
-/* If the CQ is overrun, the QP fails, and its queue is empty. */
+/* A CQ overrun fails the QP and empties its send queue: then the loop ends early. */
 static void complete_requests(struct urxe_qp *qp, uint32_t n)
 {
 	for (; n && qp->sq.tail != qp->sq.head; n--) {

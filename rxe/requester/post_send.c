@@ -151,7 +151,7 @@ static bool is_full(const struct sq *sq)
 	return sq->head - sq->tail >= sq->max_wr;
 }
 
-/* Adds the request at the head of the queue, which is filled in, to the queue. */
+/* Appends the entry at sq->head, which the caller has filled in, to the queue. */
 static void enqueue_wqe(struct urxe_qp *qp, struct send_wqe *wqe)
 {
 	struct sq *sq = &qp->sq;

@@ -56,7 +56,8 @@ static uint8_t service_of(const struct urxe_qp *qp)
 	}
 }
 
-/* Whether no later packet is sure to follow soon and to ask for an acknowledgement. */
+/* Whether the requester cannot rely on a later packet that follows soon and asks for an
+ * acknowledgement. */
 static bool may_be_last_packet(const struct urxe_qp *qp)
 {
 	uint32_t next = qp->sq.cur + 1;
@@ -108,8 +109,8 @@ static uint32_t payload_of(const struct urxe_qp *qp, const struct send_wqe *wqe,
 	return rest < most || qp->type == URXE_QPT_UD ? rest : (uint32_t)most;
 }
 
-/* Number of packets that one reference may stand for, limited by the window, or by what was sent
- * before. */
+/* Number of packets that one reference may stand for: a new reference stays within the window, a
+ * repeated one within the packets that were sent before. */
 static uint32_t packets_of_reference(const struct urxe_qp *qp, const struct request_packet *rp,
 				     uint32_t pos)
 {
@@ -127,7 +128,8 @@ static uint32_t packets_of_reference(const struct urxe_qp *qp, const struct requ
 
 /*
  * A peer that cannot read a referenced payload drops the packet, so a QP without retries must not
- * use references. After a loss, the next packets have their payload, but not after a RNR NAK.
+ * use references. After a loss, the next `plain` packets carry their payload. An RNR NAK is no
+ * loss.
  */
 static bool may_reference(struct urxe_qp *qp, const struct request_packet *rp)
 {
@@ -143,7 +145,8 @@ static bool may_reference(struct urxe_qp *qp, const struct request_packet *rp)
 	return false;
 }
 
-/* No copy of the copy transport is laid out meanwhile. */
+/* The list of pieces uses an array of the copy transport, which prepares no copy while a packet is
+ * built. */
 static struct urxe_extent *reference_pieces(const struct urxe_qp *qp)
 {
 	return qp->dev->copy->batch.local;

@@ -31,8 +31,8 @@ uint32_t req_read_chunk(const struct urxe_qp *qp)
 static void fail_locally(struct urxe_qp *qp, uint32_t index, enum urxe_wc_status status)
 {
 	if (qp->type == URXE_QPT_RC && index != qp->sq.tail) {
-		/* First, because a repetition clears req.error. The peer answers a READ or an
-		 * atomic without a request for an acknowledgement. */
+		/* Before req.error is set, because a repetition clears it. The peer answers a READ
+		 * or an atomic without a request for an acknowledgement. */
 		if (!wqe_is_rd_atomic(sq_wqe(&qp->sq, index - 1)))
 			retransmit_for_ack(qp, sq_wqe(&qp->sq, index)->first_psn);
 		qp->req.error = status;
@@ -123,7 +123,7 @@ static uint32_t find_resend_start(const struct urxe_qp *qp, const struct send_wq
 	return start;
 }
 
-/* Number of the n PSNs without answered ones at the end. */
+/* The number n of PSNs from `psn` on, less the answered ones at the end. */
 static uint32_t trim_answered(const struct requester *req, uint32_t psn, uint32_t n)
 {
 	while (n && answered(req, urxe_psn_add(psn, n - 1)))

@@ -23,8 +23,9 @@
  */
 #define REQ_LOCAL_PACKETS 448
 /*
- * The same behind a payload reference, which is one frame of the inbox for up to 64 packets of
- * 4 KiB: 8 MiB, so that the receiver finds work for a time slice.
+ * Default window of a QP that sends payload references within the host. A reference is one frame of
+ * the inbox, and stands for up to 64 packets of 4 KiB. 8 MiB give the receiver work for a time
+ * slice.
  */
 #define REQ_REFERRED_PACKETS 2048
 /* Largest window: outstanding PSNs and their duplicates cover less than half of the PSN space (IBA

@@ -57,7 +57,7 @@ void retransmit_init(struct urxe_qp *qp)
 
 /* --- Timer. */
 
-/* The end of an RNR wait, for which the timer runs, arms it anew. */
+/* During an RNR wait the timer runs for that wait, and the wait's end calls this function again. */
 static void arm_timer(struct urxe_qp *qp)
 {
 	const struct requester *req = &qp->req;
@@ -572,8 +572,11 @@ static bool may_resend(const struct requester *req)
 	return req->una != req->psn && !req->rnr_wait && !req->held && !is_resending(req);
 }
 
-/* When the last answer that moved una, or the first packet after it, is a round trip ago. With a
- * rate limit the last packet counts, which starts the ACK timeout anew. */
+/*
+ * When the peer counts as silent: short_silence() after the last answer that moved una, or after
+ * the first packet that was sent since. With a rate limit the last packet counts, because each
+ * packet starts the ACK timeout anew.
+ */
 static uint64_t silence_end(const struct urxe_qp *qp)
 {
 	if (!qp->attr.timeout)
@@ -603,7 +606,8 @@ void retransmit_after_absence(struct urxe_qp *qp)
 		return;
 	}
 	req->absent = true;
-	req->probes = 0; /* else the last probe of a series would leave it to the ACK timeout */
+	/* After the last probe of a series only the ACK timeout would repeat the packets. */
+	req->probes = 0;
 	if (due < req->probe_due && due > qp->dev->now) {
 		req->probe_due = due;
 		arm_timer(qp);

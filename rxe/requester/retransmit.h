@@ -24,8 +24,8 @@ struct send_wqe;
 /* Resets the window and the retransmission state. The caller has set una to the next PSN. */
 void retransmit_init(struct urxe_qp *qp);
 
-/* Moves req.resend.psn past answered PSNs, and returns the request whose packet there is to be sent
- * again; NULL: no packet is. */
+/* Moves req.resend.psn past answered PSNs, and returns the request of the packet at that PSN, which
+ * has to be sent again. NULL: no packet has to. */
 const struct send_wqe *retransmit_next(struct urxe_qp *qp);
 /* The packet at req.resend.psn, which has `span` PSNs, was sent again: moves req.resend.psn on. */
 void retransmit_packet_resent(struct urxe_qp *qp, uint32_t span);

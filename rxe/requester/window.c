@@ -86,7 +86,8 @@ uint32_t window_share(const struct urxe_qp *qp)
 	return share < qp->req.window ? share : qp->req.window;
 }
 
-/* An eighth less after a loss, a quarter more after a window without one. */
+/* Changes of the window: a loss shrinks it by an eighth, a window without a loss enlarges it by a
+ * quarter. */
 
 void window_lost(struct urxe_qp *qp)
 {

@@ -93,10 +93,12 @@ void resp_nak_without_gap(struct urxe_qp *qp)
 	/* Neither the NAK nor the ACK tells a peer that it lacks the newest response. */
 	resource_repeat_newest(qp);
 	resp_refuse(qp, AETH_NAK_PSN_SEQUENCE);
-	qp->resp.nak_sent = false; /* a gap gets its own NAK, if the peer had nothing outstanding */
+	/* A peer with nothing outstanding ignores this NAK; a later gap gets its own NAK. */
+	qp->resp.nak_sent = false;
 }
 
-/* An ACK that is due takes the place of the NAK, because both follow the responses. */
+/* An ACK that is due becomes resp.nak: qp_error cancels an ACK, but keeps a NAK and the responses
+ * before it. */
 void resp_fail_without_nak(struct urxe_qp *qp)
 {
 	bool due = qp->resp.ack_due || resource_next_pending(qp);

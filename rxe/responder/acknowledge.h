@@ -18,7 +18,8 @@ void resp_ack_again(struct urxe_qp *qp);
 /* A receive request was posted to the QP's own queue: if the last ACK told the peer of 0 credits,
  * or an RNR NAK was due since, makes an ACK due that tells of the request. Not with go-back-N. */
 void resp_recv_posted(struct urxe_qp *qp);
-/* Refusals that are no syndrome: a NAK whose asynchronous event is not that of its syndrome. */
+/* Refusals besides the syndromes: a NAK with another asynchronous event than its syndrome usually
+ * has. */
 enum resp_refusal {
 	/* AETH_NAK_INVALID_REQUEST with the event QP_ACCESS_ERR (IBA 11.6.3.2): an atomic or ATOMIC
 	 * WRITE is not aligned, a READ, WRITE or ATOMIC WRITE has a wrong length, or too many

@@ -49,7 +49,8 @@ static bool repeat_result(struct urxe_qp *qp, struct resp_resource *res, uint32_
 	return true;
 }
 
-/* The repeated packet that asks for an ACK may be lost each time. */
+/* Counts from the first duplicate without an ACK. The repeated packet that asks for the ACK may be
+ * lost each time. */
 static bool is_silent_too_long(struct responder *resp, uint64_t now)
 {
 	if (!resp->silent)

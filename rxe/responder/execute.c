@@ -159,7 +159,7 @@ static uint8_t execute_send(struct urxe_qp *qp, const struct urxe_packet *p, uin
 	if (flags & URXE_OPF_START)
 		resp->offset = 0;
 	if (p->payload_len > receive_room(resp) - resp->offset) {
-		/* The next message of UC uses a receive of the QP's own queue. */
+		/* UC with a queue of its own keeps the receive request for its next message. */
 		if (qp->type == URXE_QPT_RC || !qp->rq->qp)
 			fail_recv(qp, URXE_WC_LOC_LEN_ERR);
 		return RESP_RECV_TOO_SHORT;

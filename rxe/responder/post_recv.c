@@ -11,7 +11,7 @@
 #include "offload/hooks.h"
 #include "responder/acknowledge.h"
 
-/* urxe_offload_refill hands over a whole refill. */
+/* Within a refill urxe_offload_refill hands the requests over together, after the callback. */
 static void post_offloaded(struct urxe_rq *rq)
 {
 	if (rq->refilling)
@@ -46,10 +46,11 @@ int urxe_post_recv(struct urxe_rq *rq, const struct urxe_recv_wr *wr)
 		post_offloaded(rq);
 		return 0;
 	}
-	/* The answer that refills the queue has the credits itself. */
+	/* Within a refill the responder sends no ACK for the new credits: the answer that it is
+	 * about to send has them. */
 	if (rq->qp && !rq->refilling)
 		resp_recv_posted(rq->qp);
-	/* flush_recvs has called the owner for more receives, and completes this one itself. */
+	/* Within a refill flush_recvs() has called the owner, and completes this request itself. */
 	if (rq->qp && rq->qp->attr.state == URXE_QPS_ERR && !rq->refilling)
 		flush_recvs(rq->qp);
 	return 0;

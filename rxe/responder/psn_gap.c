@@ -132,13 +132,14 @@ void psn_gap_suspect(struct urxe_qp *qp, uint64_t delay)
 {
 	struct psn_gap *gap = &qp->resp.gap;
 
-	/* The last repeat of a gap's NAK, or the packet that it asks for, may have been lost. */
+	/* The last repeat of the gap's NAK, or the requested packet, may have been lost. */
 	if (qp->resp.in_gap && gap->asked && !timer_armed(&qp->gap_timer)) {
 		gap->asked = false;
 		send_gap_nak(qp);
 		return;
 	}
-	/* A peer that was told to wait for a receive request would use up its RNR retries. */
+	/* After an RNR NAK a sequence NAK would make the peer repeat its request too early, and use
+	 * up an RNR retry. */
 	if (qp->resp.in_gap || qp->resp.nak || qp->resp.nak_sent)
 		return;
 	qp->resp.in_gap = true;
@@ -152,7 +153,8 @@ void psn_gap_time_out(struct urxe_qp *qp)
 {
 	struct psn_gap *gap = &qp->resp.gap;
 
-	/* The timer that has fallen due is not armed any more. */
+	/* is_suspicion() would be false, because a timer that has fallen due is not armed any more.
+	 */
 	if (!gap->asked || gap->repeats < PSN_GAP_REPEATS) {
 		send_gap_nak(qp);
 		return;

@@ -152,8 +152,8 @@ static void output_nak(struct urxe_qp *qp, struct urxe_frame *frame)
 {
 	/* A receive request was posted since the refusal. */
 	const bool outdated = AETH_TYPE(qp->resp.nak) == AETH_RNR_NAK && !qp->resp.starved;
-	/* Of resp_nak_without_gap. A peer that has sent nothing else takes its PSN for a future
-	 * one, and ignores it, but may lack the last ACK. */
+	/* The NAK of resp_nak_without_gap. A peer with nothing outstanding takes the NAK's PSN for
+	 * a future one, and ignores the NAK, but may lack the last ACK. */
 	const bool without_gap = qp->resp.nak == AETH_NAK_PSN_SEQUENCE && !qp->resp.nak_sent;
 
 	output_acknowledge(qp, frame, qp->resp.nak, qp->resp.nak_psn, qp->resp.msn);

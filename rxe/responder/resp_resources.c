@@ -34,8 +34,8 @@ struct resp_resource *resource_new(struct urxe_qp *qp)
 	if (!qp->attr.max_dest_rd_atomic)
 		return NULL;
 	res = resource_at(qp, 0);
-	/* A response to a duplicate may be dropped: a peer that sends new requests has the first
-	 * one. */
+	/* The response to a duplicate may be dropped: a peer that sends new requests has got the
+	 * first response. */
 	if (res->pending && res->repeated)
 		resource_clear_pending(qp, res);
 	return res->pending ? NULL : res;
@@ -110,13 +110,17 @@ bool resource_repeat_read(struct urxe_qp *qp, struct resp_resource *res, uint32_
 			  uint32_t length)
 {
 	const struct resp_repeat part = {psn, length};
-	/* This response has not reached the part: the peer has probed a slow response. */
+	/* The response in progress will still send this part: the peer has probed a slow response.
+	 */
 	const bool is_unsent =
 		res->pending && range_includes_part(qp, res->next_psn, res->end_psn, &part);
 
 	if (!res->pending || end_of_part(qp, &part) == res->end_psn) {
-		/* The same end: restart the response at psn. The peer cannot have the last packet
-		 * of a first response that is still due, so a fault in it is answered by a NAK. */
+		/*
+		 * The part ends where the response ends: restart the response at psn. A first
+		 * response that is still due stays one (`repeated` is false): the peer cannot have
+		 * its last packet, so fail_read() answers a fault with a NAK.
+		 */
 		res->repeated |= !res->pending;
 		resource_answer_read(qp, res, psn, length);
 		drop_included(qp, res);

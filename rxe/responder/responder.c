@@ -18,7 +18,8 @@
 #include "wire/aeth.h"
 #include "wire/header_fields.h"
 
-/* After a packet was executed: another one may come from an earlier connection. */
+/* Called only after the QP has executed a packet: other packets may come from an earlier
+ * connection. */
 static void report_established(struct urxe_qp *qp)
 {
 	if (qp->attr.state != URXE_QPS_RTR || qp->resp.comm_est)
@@ -102,10 +103,8 @@ static void rc_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 
 /* --- Unreliable connection and datagram. */
 
-/*
- * With an SRQ the receive request completes in error (IBA 9.9.3, class E): otherwise this QP would
- * keep a request that other QPs need. Without one, the next message uses it.
- */
+/* With an SRQ the receive request completes in error (IBA 9.9.3, class E): otherwise this QP would
+ * keep a request that other QPs need. Without an SRQ, the next message uses the receive request. */
 static void give_up_message(struct urxe_qp *qp)
 {
 	qp->resp.message = RESP_NONE;
@@ -120,7 +119,7 @@ static void uc_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 
 	if (p->psn != qp->resp.psn || flags & URXE_OPF_START) {
 		give_up_message(qp);
-		/* The CQ was full. */
+		/* The CQ was full: give_up_message() has failed the QP. */
 		if (qp->attr.state == URXE_QPS_ERR)
 			return;
 	}

@@ -5,8 +5,8 @@
  *
  * Each device publishes a table of its queue pairs and of the rights of its keys. The requester
  * makes the responder's checks (IBA 10.6.3, 9.7.4.1.5) by that table, then copies. A request that
- * it cannot execute goes in packets, and the responder's engine answers it: so the copy transport
- * only ever succeeds. Requests that are executed so take no PSN and change no transport state.
+ * it cannot execute goes in packets, and the responder's engine answers it: so no request fails by
+ * the copy transport. Requests that are executed so take no PSN and change no transport state.
  * Atomics, requests with immediate data and unreliable connections always go in packets.
  *
  * Only the device that a table belongs to writes to it. A reader copies an entry, and believes the
@@ -16,10 +16,9 @@
  * the device writes to pieces only after it has withdrawn the region that had them before.
  *
  * Withdrawal of rights: the device removes the entry, increments the epoch, then calls
- * urxe_copy_ops.withdrawn. The requester's `copy` first states in shared memory that a copy
- * runs, and then copies nothing if the epoch is another than before the rights were read. So
- * `withdrawn` finds each copy by withdrawn rights, and such a copy has ended when `settled` says
- * so.
+ * urxe_copy_ops.withdrawn. The requester's `copy` first states in shared memory that a copy runs,
+ * and then copies nothing if the epoch is another than before the rights were read. So `withdrawn`
+ * finds each copy by withdrawn rights, and such a copy has ended when `settled` says so.
  */
 #ifndef URXE_RXE_COPY_TRANSPORT_H
 #define URXE_RXE_COPY_TRANSPORT_H
@@ -27,12 +26,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A grant has its place by its key. A key whose place is taken is not published. */
+/* The key determines the index of its grant. If that entry is taken, the key is not published. */
 #define URXE_COPY_GRANTS 8192
 /*
- * A queue pair has its place by its number, in the chunk that the table names for that block of
- * numbers. The chunk of a block without published queue pairs may become another block's. A device
- * does not publish a queue pair if each chunk has queue pairs of another block.
+ * The QPN's block determines the chunk of its entry (urxe_copy_table.chunks), the low bits the
+ * index there. The chunk of a block without published queue pairs may become another block's. A
+ * device does not publish a queue pair if each chunk has queue pairs of another block.
  */
 #define URXE_COPY_CHUNK  4096u /* QPNs, from a multiple of it on */
 #define URXE_COPY_CHUNKS 16u
@@ -100,7 +99,7 @@ struct urxe_copy_table {
 	struct urxe_copy_piece pieces[URXE_COPY_PIECES];
 };
 
-/* Requests of one copy, and extents of all of them at either end. */
+/* Most requests of one copy, and most extents of all these requests together at either end. */
 #define URXE_COPY_PARTS   16
 #define URXE_COPY_EXTENTS 512
 
@@ -110,7 +109,7 @@ struct urxe_copy_extent {
 	uint64_t length;
 };
 
-/* A request of a copy. Both lists have as many bytes, and no empty extent. */
+/* A request of a copy. Both lists have the same number of bytes, and no empty extent. */
 struct urxe_copy_part {
 	const struct urxe_copy_extent *remote;
 	uint32_t n_remote;
@@ -135,8 +134,9 @@ struct urxe_copy_ops {
 	const struct urxe_copy_table *(*table)(void *ctx, const uint8_t mac[6], uint32_t qpn);
 	/*
 	 * Returns the number of parts, from the first on, that were copied. The next part may be
-	 * copied in part. Within urxe_output this may move the frames that urxe_output was given:
-	 * what was written, and the buffers for the rest.
+	 * copied in part. Within urxe_output `copy` may change urxe_frame.data and room in the
+	 * array that the owner has passed: finished frames may be sent or moved, and the other
+	 * frames get other buffers.
 	 */
 	uint32_t (*copy)(void *ctx, const struct urxe_copy_job *copy);
 	/*

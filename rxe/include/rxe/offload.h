@@ -19,10 +19,11 @@
  * order.
  *
  * Operations marked "waits" may take long. If the owner permits it, they release its lock until the
- * HCA has answered. Then other calls of the owner may come, but for those that destroy the object,
- * its PD, or queues that it uses, or that modify, query, attach or detach the same queue pair:
- * these the owner delays or refuses. urxe_offload_unset() may come: it leaves the queue pair to
- * the call, which ends it. A queue pair whose transition to RESET waits gets no requests.
+ * HCA has answered. Meanwhile other threads of the owner may call the engine. The owner delays or
+ * refuses calls that destroy the object, its PD or queues that it uses, and calls that modify,
+ * query, attach or detach the same queue pair. It may call urxe_offload_unset(): then the waiting
+ * call destroys the HCA's queue pair when it returns. While a transition to RESET waits, the HCA
+ * gets no requests of the queue pair.
  */
 #ifndef URXE_RXE_OFFLOAD_H
 #define URXE_RXE_OFFLOAD_H
@@ -57,15 +58,15 @@ struct urxe_offload_ops {
 	int (*mr_reg)(void *ctx, const struct urxe_mr_attr *attr, void **mr, uint32_t *key);
 	void (*mr_dereg)(void *mr);
 
-	/* Waits. Before the first queue pair that uses the CQ. `cq` is for urxe_offload_cq_event.
-	 */
+	/* Waits. Called before qp_create of the first queue pair that uses the CQ. The
+	 * implementation passes `cq` to urxe_offload_cq_event. */
 	int (*cq_create)(void *ctx, struct urxe_cq *cq, void **hca_cq);
 	void (*cq_destroy)(void *hca_cq);
 	/* Requests one urxe_offload_cq_event, as ibv_req_notify_cq(3) does. */
 	void (*cq_arm)(void *hca_cq, bool solicited_only);
 
-	/* Waits. `srq` is for urxe_offload_srq_event. After an error the shared receive queue is
-	 * the engine's alone. */
+	/* Waits. The implementation passes `srq` to urxe_offload_srq_event. After an error the
+	 * shared receive queue is the engine's alone. */
 	int (*srq_create)(void *ctx, const struct urxe_rq_attr *attr, struct urxe_rq *srq,
 			  void **hca_srq);
 	void (*srq_destroy)(void *hca_srq);
@@ -76,8 +77,9 @@ struct urxe_offload_ops {
 	/*
 	 * Waits. Creates a queue pair with init's type, capacity and PD. *qpn: the HCA's choice.
 	 * After an error, or if the device has *qpn already, the queue pair is the engine's alone.
-	 * But if the HCA has its shared receive queue, urxe_qp_create fails with that error
-	 * (-ENOMEM for -ENOSPC), or with -EOPNOTSUPP, unless a take-over has stopped the queue.
+	 * But with a shared receive queue that the HCA has, and that no take-over has stopped,
+	 * urxe_qp_create fails: with the error (-ENOMEM for -ENOSPC), or with -EOPNOTSUPP if the
+	 * device has *qpn already.
 	 */
 	int (*qp_create)(void *ctx, const struct urxe_qp_init *init,
 			 const struct urxe_offload_queues *queues, void **hca_qp, uint32_t *qpn);
@@ -90,7 +92,7 @@ struct urxe_offload_ops {
 	 * -EOPNOTSUPP at the transition to INIT: the HCA cannot execute the queue pair. Then the
 	 * engine executes it, unless it has a shared receive queue. */
 	int (*qp_modify)(void *hca_qp, const struct urxe_qp_attr *attr, uint32_t mask);
-	/* A transition to the error state, without a wait: the engine is within another operation.
+	/* A transition to the error state. Does not wait: the engine is within another operation.
 	 */
 	int (*qp_fail)(void *hca_qp);
 	/* Waits. Sets state, rq_psn, sq_psn and sq_draining; changes nothing if the HCA does not
@@ -120,8 +122,8 @@ struct urxe_offload_ops {
 /*
  * Sets the HCA of a device that has none; after urxe_offload_unset it may be called again. Queue
  * pairs, regions and shared receive queues that are created from now on are the HCA's too, unless
- * the owner chooses their QPN or key, or sets urxe_rq_attr.alone. A queue pair with a QPN of the
- * owner cannot use a shared receive queue of the HCA (-EOPNOTSUPP). Memory windows cannot be
+ * the owner chooses their QPN or key, or sets urxe_rq_attr.alone. A queue pair whose QPN the owner
+ * chose cannot use a shared receive queue of the HCA (-EOPNOTSUPP). Memory windows cannot be
  * created then (-EOPNOTSUPP). Fast registrations are the engine's alone. While a PD has other
  * regions that are the engine's alone, its connected queue pairs are not offloaded, and its new
  * shared receive queues are the engine's alone. A recording of the device (rxe/record.h) ends.
@@ -173,8 +175,8 @@ uint64_t urxe_offload_pages(uint64_t length);
  * accesses none of the memory; requests with the key end at the HCA in errors.
  */
 void urxe_offload_withdraw(struct urxe_mr *mr);
-/* Calls urxe_ops.written for all memory that the HCA may write to: of its own writes the HCA does
- * not tell. */
+/* Calls urxe_ops.written for all memory that the HCA may write to, because the HCA does not report
+ * its own writes. */
 void urxe_offload_report_writes(struct urxe_dev *dev);
 /* Calls urxe_ops.refill, and hands the receive requests to the HCA, if the HCA executes the queue's
  * messages: the owner calls it after the program has posted receives. */
@@ -188,9 +190,11 @@ void urxe_offload_query(struct urxe_qp *qp, struct urxe_qp_attr *attr, struct ur
 
 enum urxe_offload_reason {
 	/* Reasons of -EOPNOTSUPP: */
-	/* The driver returns PSNs that are not those of now. */
+	/* qp_query returns the PSNs of the last modification, as some drivers do, not the current
+	 * ones. */
 	URXE_OFFLOAD_STALE_PSN = 1,
-	/* No PSN has moved yet, so it is not known whether the driver returns those of now. */
+	/* No PSN has changed since the modification, so the engine cannot tell whether qp_query
+	 * returns current PSNs. */
 	URXE_OFFLOAD_UNPROVEN_PSN,
 	URXE_OFFLOAD_NO_NEXT_HOP, /* urxe_path_has_next_hop() is false for the path to the peer */
 	/* Reasons of -EAGAIN: */

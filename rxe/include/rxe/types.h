@@ -270,10 +270,8 @@ enum urxe_qp_attr_mask {
 	URXE_QP_RATE_LIMIT = 1 << 25,
 };
 
-/*
- * The last members are those that a connection's packets need: in a QP, they share a cache line
- * with others of that kind.
- */
+/* The last members, from `state` on, are those that the packets of a connection need. In a QP they
+ * share a cache line with other such members. */
 struct urxe_qp_attr {
 	struct urxe_path path;
 	uint32_t rq_psn;
