@@ -30,7 +30,7 @@ static void count_error(struct urxe_qp *qp, const struct urxe_wc *wc)
 		[URXE_WC_RNR_RETRY_EXC_ERR] = URXE_EVENT_WC_RNR_RETRY_EXC,
 	};
 
-	/* An HCA has more errors. */
+	/* Completions of an HCA may have further statuses, which no counter counts. */
 	if (wc->status < sizeof(events))
 		qp_count(qp, events[wc->status]);
 }
@@ -78,8 +78,8 @@ void complete_request(struct urxe_qp *qp, struct urxe_cq *cq, const struct urxe_
 
 /* --- Send requests. */
 
-/* For most requests of a burst this is one look at a cache line that the caller has just written.
- */
+/* For most requests of a burst this function only reads `told`, in a cache line that the caller has
+ * just written. */
 static void tell_send_retired(struct urxe_qp *qp)
 {
 	if (qp->sq.told)

@@ -55,7 +55,8 @@ static void write_grant(struct urxe_copy_grant *place, const struct urxe_copy_gr
 	write_entry(place, place->version + 2, grant, sizeof(*grant));
 }
 
-/* Places of all chunks share the versions: a number that gets another chunk gets a new version. */
+/* The entries of all QPs take their versions from one counter: a QPN whose block gets another chunk
+ * gets a version that it has never had. */
 static void write_qp(struct urxe_dev *dev, struct urxe_copy_qp *place,
 		     const struct urxe_copy_qp *qp)
 {
@@ -97,7 +98,7 @@ static uint32_t units_of(uint32_t n_pieces)
 	return (n_pieces + URXE_COPY_UNIT - 1) / URXE_COPY_UNIT;
 }
 
-/* The first unit of a free run of n units; UNITS: there is none. */
+/* The first unit of a free run of n units; COPY_UNITS: none is free. */
 static uint32_t find_run(const struct copy_state *state, uint32_t n)
 {
 	uint32_t run = 0;
@@ -110,7 +111,7 @@ static uint32_t find_run(const struct copy_state *state, uint32_t n)
 	return COPY_UNITS;
 }
 
-/* Gives the grant entries of the list of pieces. False: there are not so many. */
+/* Gives the grant a run of entries in the list of pieces. False: no run is long enough. */
 static bool take_pieces(struct urxe_dev *dev, struct urxe_copy_grant *grant,
 			const struct mr_piece *pieces)
 {
@@ -123,7 +124,8 @@ static bool take_pieces(struct urxe_dev *dev, struct urxe_copy_grant *grant,
 		return false;
 	memset(&dev->copy->taken[at], 1, n);
 	grant->pieces = at * URXE_COPY_UNIT;
-	/* After the new epoch of the withdrawal of the pieces that were there before. */
+	/* A requester that reads one of these new pieces also reads the epoch by which the earlier
+	 * pieces here were withdrawn. */
 	atomic_thread_fence(memory_order_release);
 	to = &dev->attr.copy_table->pieces[grant->pieces];
 	for (uint32_t i = 0; i < grant->n_pieces; i++) {
@@ -200,7 +202,7 @@ bool copies_ended(struct urxe_dev *dev)
 	return !dev->attr.copy_table || dev->attr.copy_ops->settled(dev->attr.copy_ctx);
 }
 
-/* The QPN's block has a chunk. */
+/* For a QPN whose block has a chunk. */
 static struct copy_chunk *chunk_state(struct urxe_dev *dev, uint32_t qpn)
 {
 	return &dev->copy->chunks[*chunk_of(dev->attr.copy_table, qpn) - 1];
@@ -253,7 +255,8 @@ void copy_table_reset_proofs(struct urxe_dev *dev)
 		entries_withdrawn(dev);
 }
 
-/* Takes a chunk without QPs from its block, if it has one, and gives it the QPN's block. */
+/* Finds a chunk without QPs, takes it from the block that had it, and gives it to the QPN's block.
+ */
 static void take_chunk(struct urxe_dev *dev, uint32_t qpn)
 {
 	struct urxe_copy_table *table = dev->attr.copy_table;

@@ -42,9 +42,10 @@ void offload_destroy_qp(struct urxe_qp *qp)
 }
 
 /*
- * The error state is told once. A QP that is stopping accesses no memory any more; with a SRQ, its
- * completions may still come. A QP whose HCA has gone fails when its call ends. The HCA stops a QP
- * by its reset; if that fails, reset_hca() calls this function again.
+ * The HCA is told of the error state once. An `orphaned` QP fails in offload_end_call(). During a
+ * reset the HCA stops the QP itself; if the reset fails, reset_hca() calls this function again. A
+ * `stopping` QP is in the HCA's error state already and accesses no memory. It is destroyed, unless
+ * it has an SRQ: then its completions may still come.
  */
 void offload_fail(struct urxe_qp *qp)
 {
@@ -60,7 +61,8 @@ void offload_fail(struct urxe_qp *qp)
 		offload_destroy_qp(qp);
 }
 
-/* The HCA does not access the requests' memory any more when they are flushed. */
+/* Destroys the HCA's QP before the flush: the HCA must not access the memory of flushed requests.
+ */
 void offload_release_qp(struct urxe_qp *qp)
 {
 	const bool was_offloaded = qp->offloaded;
@@ -128,7 +130,7 @@ struct offload_hca offload_current(const struct urxe_dev *dev)
 
 /* --- Completion queues. */
 
-/* Another call may create the CQ, or the HCA may go, while this one waits. */
+/* While cq_create waits, another call may create the CQ, or the HCA may go. */
 int offload_create_cq(struct urxe_cq *cq)
 {
 	const struct offload_hca hca = offload_current(cq->dev);
@@ -166,9 +168,9 @@ void offload_arm_cq(struct urxe_cq *cq, bool solicited_only)
 }
 
 /*
- * The HCA's completions do not tell whether their messages were solicited: only the event does. An
- * event for a completion that was taken before the CQ was armed again is none: the HCA is asked for
- * the next.
+ * The HCA's completions do not tell whether their messages were solicited: only the event does. In
+ * CQ_ARMED_NEXT any completion since the arming has called comp_event and disarmed the CQ. So the
+ * HCA's event belongs to an earlier completion, and the engine requests another event.
  */
 void urxe_offload_cq_event(struct urxe_cq *cq)
 {
@@ -187,7 +189,7 @@ bool offload_keeps_receives(const struct urxe_rq *rq)
 	return !rq->qp && rq->hca && !rq->stopping;
 }
 
-/* The requests of a block are new in kept_free. */
+/* Adds the n elements of the block to kept_free. */
 static void add_block(struct urxe_rq *srq, struct kept_block *block, uint32_t n)
 {
 	const size_t size = (sizeof(struct kept_recv) + srq->stride) / sizeof(block->memory[0]);
@@ -342,10 +344,8 @@ static void report_writes(const struct urxe_mr *mr)
 	}
 }
 
-/*
- * Reports what the HCA has written since the last look: later nothing tells of the region, so
- * mr_dereg must have ended the writes.
- */
+/* Reports the HCA's writes after mr_dereg has ended them: urxe_offload_report_writes does not
+ * report this region any more. */
 void offload_deregister(struct urxe_mr *mr)
 {
 	if (!mr->hca)

@@ -321,8 +321,11 @@ static inline uint32_t requester_outstanding(const struct requester *req)
 /* Flips req.unacked, and counts the QP in dev->unacked_qps or no longer. For qp_update_unacked. */
 void qp_change_unacked(struct urxe_qp *qp);
 
-/* After so many local ACK timeouts without an answer the peer counts as silent. Fewer, and the QPs
- * that time out in a crowded queue would leave their share to others that crowd it again. */
+/*
+ * After so many local ACK timeouts without an answer the peer counts as silent. With fewer, QPs
+ * whose packets a full receive ring drops would count as silent. The other QPs would get their
+ * share, and fill the ring again.
+ */
 #define SILENT_TIMEOUTS 4
 
 /*

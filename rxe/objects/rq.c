@@ -128,7 +128,8 @@ int urxe_srq_create(struct urxe_dev *dev, const struct urxe_rq_attr *attr, struc
 	rc = rq_create(dev, attr, NULL, srq);
 	if (rc)
 		return rc;
-	/* The device may be saved while the HCA creates its queue, and the owner has no SRQ yet. */
+	/* The SRQ is in dev->srqs only after the HCA's call, which may wait: the device may be
+	 * saved meanwhile, and the owner does not know the SRQ yet. */
 	rc = offload_create_srq(*srq);
 	if (rc) {
 		rq_free(*srq);
@@ -163,7 +164,8 @@ int urxe_srq_set_limit(struct urxe_rq *srq, uint32_t limit)
 	RECORD_ENTRY(srq->dev, SRQ_LIMIT, .context = (uintptr_t)srq->attr.ctx, .value = limit);
 	if (limit > srq->attr.max_wr)
 		return -EINVAL;
-	/* Before the HCA's: its event may come before the operation ends. */
+	/* The engine's limit is set first: the HCA's event may come before srq_set_limit returns.
+	 */
 	srq->limit = limit;
 	if (srq->hca)
 		rc = answer_of_hca(srq, srq->dev->offload->srq_set_limit(srq->hca, limit));
@@ -202,7 +204,7 @@ int urxe_srq_resize(struct urxe_rq *srq, uint32_t max_wr)
 		rc = offload_make_room(srq, max_wr);
 	if (!rc && srq->hca)
 		rc = answer_of_hca(srq, srq->dev->offload->srq_resize(srq->hca, max_wr));
-	/* Others may have posted meanwhile. */
+	/* While the HCA's call waited, other calls may have posted requests. */
 	if (!rc && max_wr < srq->head - srq->retired)
 		rc = -EINVAL;
 	if (rc) {
