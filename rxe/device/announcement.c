@@ -68,13 +68,14 @@ static void device_returned(struct urxe_dev *dev)
 	struct urxe_qp *qp;
 	uint64_t delay = 0;
 
-	/* A strict device leaves it to the timers. */
+	/* With go_back_n only the timers make requesters and responders repeat packets. */
 	for (uint32_t at = 0; !dev->attr.go_back_n && (qp = idmap_next(&dev->qps, &at));) {
 		if (!is_connection(qp) || !may_receive(qp))
 			continue;
 		if (may_repeat(qp))
 			retransmit_after_absence(qp);
-		/* Else only the peer's timeout makes it repeat a message from its first packet. */
+		/* In RESP_UNKNOWN the responder sends no NAK: only its timeout makes the peer
+		 * repeat a message from the first packet (responder/resume.h). */
 		if (qp->resp.message != RESP_UNKNOWN)
 			psn_gap_suspect(qp, delay);
 		delay += NAK_SPACING_NS;

@@ -125,7 +125,7 @@ static int allocate_queues(struct urxe_qp *qp, const struct urxe_qp_init *init)
 	return qp->type == URXE_QPT_RC ? allocate_answered(qp) : 0;
 }
 
-/* Of the owner, of the HCA, or of the engine, in this order. */
+/* The QPN is the choice of the owner, of the HCA, or of the engine, in this order. */
 static int choose_number(struct urxe_qp *qp, const struct urxe_qp_init *init)
 {
 	int rc;
@@ -139,7 +139,7 @@ static int choose_number(struct urxe_qp *qp, const struct urxe_qp_init *init)
 	if (!rc)
 		return 0;
 	offload_destroy_qp(qp);
-	/* -ENOSPC would ask the owner for a number of its own. */
+	/* Not -ENOSPC, after which the owner chooses a QPN itself and calls again. */
 	if (offload_keeps_receives(qp->rq))
 		return rc == -ENOSPC ? -ENOMEM : rc;
 	qp->qpn = choose_qpn(qp->dev);
@@ -283,7 +283,7 @@ void urxe_offload_query(struct urxe_qp *qp, struct urxe_qp_attr *attr, struct ur
 	offload_begin_call(qp);
 	qp->hca_ops->qp_query(qp->hca, attr);
 	offload_end_call(qp);
-	/* The HCA's QP may have failed before anything has told the engine so. */
+	/* The HCA's QP may have failed before an event or a completion has told the engine. */
 	if (attr->state != URXE_QPS_ERR || qp->stopping)
 		attr->state = qp->attr.state;
 	attr->cur_state = attr->state;

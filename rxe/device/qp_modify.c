@@ -221,7 +221,8 @@ static void apply_values(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint3
 	if (mask & M(PATH_MTU))
 		qp->mtu = 128u << a->path_mtu;
 	if (mask & M(RQ_PSN)) {
-		/* Messages may have arrived at the HCA already. */
+		/* resp.psn counts the packets of messages that have arrived at the HCA during its
+		 * transition. */
 		qp->resp.psn = urxe_psn_add(a->rq_psn, qp->resp.psn);
 		qp->resp.ack_psn = urxe_psn_add(a->rq_psn, -1u);
 	}

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The engine takes over the queue pairs that the HCA executes. First the HCA's send requests
- * complete, and nothing has changed so far. Then the HCA's queue pairs enter the error state, in
- * which they send and receive nothing, and tell their PSNs. From then on the HCA cannot execute
- * them any more. Each goes on in the engine when the HCA has given back its receive requests, also
- * if the owner has abandoned the take-over.
+ * The engine takes over the queue pairs that the HCA executes. First the engine waits until the HCA
+ * has completed its send requests; up to then the owner may abandon the take-over without any
+ * effect. Then the HCA's queue pairs enter the error state, in which they send and receive nothing,
+ * and the engine queries their PSNs. From then on the HCA cannot execute them any more. Each goes
+ * on in the engine when the HCA has given back its receive requests, also if the owner has
+ * abandoned the take-over.
  *
- * The HCA does not give back the requests of a shared receive queue. The engine takes those that
- * have not completed when no queue pair takes requests any more and all completions have been
- * passed. So the queue pairs of a shared receive queue go on together.
+ * The HCA does not give back the requests of a shared receive queue. The engine waits until no
+ * queue pair takes requests any more and the owner has passed all completions, then takes the
+ * requests that have not completed. So the queue pairs of a shared receive queue go on together.
  */
 #include <errno.h>
 
@@ -21,11 +22,11 @@
 
 #define NO_PSN UINT32_MAX
 
-/* Time in which the HCA tells by URXE_ASYNC_QP_LAST_WQE_REACHED that a queue pair takes no more
- * requests of its shared receive queue. Some drivers never do. */
+/* Time in which the HCA's URXE_ASYNC_QP_LAST_WQE_REACHED tells that a queue pair takes no more
+ * requests of its shared receive queue. Some drivers never report this event. */
 #define LAST_WQE_NS UINT64_C(100000000)
 
-/* --- What the HCA tells. */
+/* --- PSNs of the HCA's queue pairs. */
 
 /* Whether the queue pair has PSNs in the direction. */
 static bool has_rq_psn(const struct urxe_qp *qp)
@@ -64,7 +65,7 @@ static bool has_true_psns(const struct urxe_qp *qp, const struct urxe_qp_attr *t
 	return urxe_psn_diff(told->rq_psn, qp->resp.psn) >= 0;
 }
 
-/* Whether a PSN differs from that of the modification, so the driver returns PSNs of now. */
+/* Whether a PSN differs from that of the modification, so the driver returns current PSNs. */
 static bool has_moved(const struct urxe_qp *qp, const struct urxe_qp_attr *told)
 {
 	return (has_sq_psn(qp) && told->sq_psn != qp->attr.sq_psn) ||
@@ -109,8 +110,8 @@ static const struct urxe_qp *find_without_hop(const struct urxe_dev *dev)
 	return NULL;
 }
 
-/* Requests, or an operation of the program that waits: after it, the HCA may execute a queue pair
- * with a shared receive queue. */
+/* Whether the HCA has send requests, or an operation on the HCA's queue pair waits after which the
+ * HCA may execute a queue pair with a shared receive queue. */
 static bool has_outstanding(const struct urxe_dev *dev)
 {
 	const struct urxe_qp *qp;
@@ -132,9 +133,9 @@ static bool note_psn(struct urxe_qp *qp, const struct urxe_qp_attr *told)
 }
 
 /*
- * Sets *busy if a peer has sent requests since the last call of this attempt, or may have, because
- * the attempt begins: the PSNs that an earlier attempt noted may be a moment old, so equal ones do
- * not show a pause.
+ * Sets *busy if a peer has sent requests since the last call of this attempt. Also at the begin of
+ * an attempt: the PSNs that an earlier attempt noted may be a moment old, so equal PSNs do not show
+ * a pause.
  */
 static int check_psns(struct urxe_dev *dev, bool begins, struct urxe_offload_refusal *refusal,
 		      bool *busy)
@@ -184,9 +185,9 @@ static void stop_hca(struct urxe_qp *qp)
 		return;
 	}
 	qp->stopping = true;
-	/* Before RTR it has taken nothing. */
+	/* In INIT the HCA's queue pair has taken no receive request. */
 	qp->drained = qp->attr.state == URXE_QPS_INIT;
-	/* Completions before this PSN may wait in the HCA's CQ. */
+	/* Completions of messages before this PSN may wait in the HCA's CQ. */
 	qp->resp.resume.psn = told.rq_psn;
 }
 
@@ -280,8 +281,8 @@ static void go_on_srq(struct urxe_rq *srq)
 	offload_end_srq(srq);
 }
 
-/* A queue pair that the HCA has destroyed takes no requests. The owner passes the completions that
- * it has left before the next look. */
+/* A queue pair that the HCA has destroyed takes no requests. The owner passes its last completions
+ * before it calls urxe_offload_take_over() or urxe_offload_keep() again. */
 static void end_undrained(struct urxe_rq *srq)
 {
 	struct urxe_qp *qp;

@@ -146,7 +146,8 @@ bool key_invalidate(struct urxe_qp *qp, uint32_t key)
 		return mw_invalidate(qp, key);
 	if (fast->pd == qp->pd && deregister_region(fast))
 		return true;
-	/* The caller has withdrawn the rights of the region, which stays. */
+	/* The region stays registered: restores the rights that the caller has withdrawn
+	 * (key_release). */
 	mr_publish(fast->mr);
 	return false;
 }

@@ -168,7 +168,7 @@ void mr_publish(const struct urxe_mr *mr)
 		copy_table_publish_grant(mr->dev, &grant, mr->pieces);
 }
 
-/* Of the owner, of the HCA, or of the engine, in this order. */
+/* The key is the choice of the owner, of the HCA, or of the engine, in this order. */
 static int choose_key(struct urxe_mr *mr, const struct urxe_mr_attr *attr)
 {
 	struct urxe_dev *dev = mr->dev;

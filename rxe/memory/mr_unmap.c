@@ -30,7 +30,7 @@ static void keep_piece(struct cut *cut, uint64_t offset, uint8_t *addr, struct m
 	cut->n++;
 }
 
-/* Keeps a piece from one of its bytes on. */
+/* Keeps the bytes of a piece from offset `from` in the piece on. */
 static void keep_piece_from(struct cut *cut, const struct mr_piece *piece, struct mr_held held,
 			    uint64_t from)
 {

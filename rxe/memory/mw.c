@@ -11,7 +11,8 @@
 #define TAG_MASK 0xffu
 #define CHANGES  (URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_ATOMIC)
 #define FLUSHES  (URXE_ACCESS_FLUSH_GLOBAL | URXE_ACCESS_FLUSH_PERSISTENT)
-/* Programs set it and devices accept it. A window has no local key, so it grants nothing. */
+/* Programs set this flag, and devices accept it. A window has no local key, so the flag grants
+ * nothing. */
 #define IGNORED URXE_ACCESS_LOCAL_WRITE
 
 static bool is_valid_type(uint8_t type)
@@ -135,7 +136,8 @@ bool mw_bind(struct urxe_qp *qp, const struct urxe_mw_bind *bind)
 
 	if (!mw)
 		return false;
-	/* The caller has withdrawn the rights of the old binding, which stays. */
+	/* The old binding stays: restores the rights that the caller has withdrawn
+	 * (mw_withdraw_key). */
 	if (!is_bindable(qp, mw, bind, mr, &offset)) {
 		mw_publish(mw);
 		return false;
