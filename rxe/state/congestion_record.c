@@ -8,7 +8,7 @@
 /* Longest packet that DCQCN has seen, bytes. */
 #define LONGEST 65536
 
-/* A rate of a faster link becomes that of this one. */
+/* A rate above that of this link becomes this link's. */
 static void rate_field(struct state_stream *s, const struct urxe_qp *qp, uint64_t *bps)
 {
 	const uint64_t most = qp->dev->dcqcn.link_bps;

@@ -6,7 +6,7 @@
 #include "state/state_records.h"
 #include "wire/header_fields.h"
 
-/* Of an interval of congestion/cnp.c. */
+/* Most CNPs of one interval (congestion/cnp.c). */
 #define MAX_CNPS 256
 /* Longest IP packet, bytes: buffers of packets have the size of the device's MTU. */
 #define MTU_MAX 65535
@@ -57,12 +57,13 @@ static struct urxe_dev_attr given_attr(const struct urxe_dev *dev)
 	return attr;
 }
 
-/* The device exists already, with the attributes of its new owner. */
+/* The device was created with the attributes of its new owner. Those that the saved state depends
+ * on must equal the saved ones. */
 static void check_attr(struct state_device *d, const struct urxe_dev_attr *saved)
 {
 	const struct urxe_dev_attr now = given_attr(d->dev);
 
-	/* The ECN bits of the QPs' headers, and their rates, are those of `congestion`. */
+	/* The QPs' rates, and the ECN bits of their headers, depend on `congestion`. */
 	if (memcmp(now.mac, saved->mac, sizeof(now.mac)) || now.max_packets != saved->max_packets ||
 	    now.congestion != saved->congestion)
 		state_fail(&d->stream, -EINVAL);

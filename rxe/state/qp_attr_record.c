@@ -55,10 +55,8 @@ static bool has_valid_lengths(const struct header_template *h)
 	       h->len == h->l3 + l3_length(h->net);
 }
 
-/*
- * The bytes themselves, because the GID table may have changed since the path was set. A QP that
- * was never connected has none.
- */
+/* The stream has the header's bytes, because the GID table may have changed since the path was set.
+ * A QP that was never connected has no header. */
 static void header_fields(struct state_stream *s, struct urxe_qp *qp)
 {
 	struct header_template *h = &qp->header;

@@ -10,7 +10,7 @@
 #include "memory/mr.h"
 #include "state/state_records.h"
 
-/* Of an extent. */
+/* Bytes of an extent in the stream. */
 #define EXTENT_LEN 16
 
 static void region_fields(struct state_stream *s, struct urxe_mr_attr *attr)

@@ -28,7 +28,7 @@ struct player {
 	int result; /* 0, -ENOENT, -EILSEQ: the replay ends */
 	uint32_t asked[QUESTION_COUNT];
 	uint8_t *out;                      /* frames of urxe_output */
-	struct device_recording recording; /* of the device: this player */
+	struct device_recording recording; /* the device's, which names this player */
 	struct urxe_ops ops;               /* of the device */
 	struct record_extents pages;       /* the newest answer of page_list */
 };
@@ -142,14 +142,14 @@ static void report(struct player *p, struct urxe_replay_event *event)
 		p->replay->event(p->replay->arg, event);
 }
 
-/* The recording has to say the same. */
+/* Compares an event of the device with the next record. */
 static void player_event(struct player *p, struct urxe_replay_event *actual)
 {
 	struct urxe_replay_event expected;
 
 	actual->time = p->dev->now;
 	actual->wc.qp_ctx = NULL;
-	/* The recording is cut within the call. */
+	/* The replay has ended, or the recording is cut within the call. */
 	if (!goes_on(p) || !next_kind(p))
 		return;
 	if (!read_event(p, &expected))
@@ -160,7 +160,7 @@ static void player_event(struct player *p, struct urxe_replay_event *actual)
 		report(p, actual);
 }
 
-/* At the end of a call: the recording may not say that the device did more. */
+/* At the end of a call: if the recording has a further event of the call, the device differs. */
 static void expect_no_more(struct player *p)
 {
 	struct urxe_replay_event expected;
@@ -214,7 +214,8 @@ static void ignore_async(void *dev_ctx, enum urxe_async event, void *ctx)
 	(void)ctx;
 }
 
-/* The memory is not there. The bytes of sent payloads are those that the buffer had before. */
+/* The replay has no memory of regions. The payload of a sent frame is what its buffer had before.
+ */
 static bool skip_access(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *arg),
 			void *arg)
 {
@@ -588,7 +589,7 @@ static void find_frame(struct player *p, struct urxe_frame *frame)
 		return;
 	}
 	event.data_len = event.frame_len = fields.len;
-	/* The engine may read as many bytes as an ICRC has behind a frame without one. */
+	/* The engine may read URXE_ICRC_LEN bytes behind a frame without an ICRC. */
 	if (fields.without_icrc)
 		event.data = memcpy(p->out, event.data, fields.len);
 	*frame = (struct urxe_frame){
@@ -847,7 +848,7 @@ static void place_timers(struct player *p)
 
 static void end_device(struct player *p)
 {
-	/* It would write its end. */
+	/* urxe_dev_destroy would write the end mark of a recording. */
 	p->dev->recording = NULL;
 	urxe_dev_destroy(p->dev);
 }

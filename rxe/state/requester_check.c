@@ -108,7 +108,8 @@ static bool has_valid_repair(const struct requester *req)
 {
 	const struct repair *repair = &req->repair;
 
-	/* Saving: requester_record.c takes a repair as ended then. */
+	/* Nothing is outstanding: the repair has ended, but `open` may still be set in a device
+	 * that is saved. */
 	if (req->una == req->psn)
 		return true;
 	return !repair->open ||

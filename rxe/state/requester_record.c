@@ -68,7 +68,7 @@ static void window_fields(struct state_stream *s, struct urxe_qp *qp)
 	state_bool(s, &req->window_lossy);
 	state_bool(s, &req->window_may_grow);
 	state_u24(s, &req->window_mark);
-	/* The window of another device's default may be larger. */
+	/* The saved device may have had a larger default window. */
 	if (s->restoring && req->window > qp->dev->attr.max_packets)
 		req->window = qp->dev->attr.max_packets;
 }
@@ -207,7 +207,7 @@ static uint32_t count_all_outstanding(const struct urxe_qp *qp)
 	return n;
 }
 
-/* Restoring: what follows from the rest. Saving: checks that it does. */
+/* Members that follow from others: restoring computes them, saving checks them. */
 static void derive_fields(struct state_stream *s, struct urxe_qp *qp)
 {
 	const uint32_t rd_atomic = count_all_outstanding(qp);

@@ -30,8 +30,10 @@ static void nak_fields(struct state_stream *s, struct responder *resp)
 	state_time(s, &resp->silent_since);
 }
 
-/* The bytes received of a message are not more than it has room for. The error state ends with
- * RESET, and INIT keeps the message for RTR. */
+/*
+ * A message has no more received bytes than it has room for. The error state is not checked,
+ * because only RESET follows. Before RTR there is no message: the transition to RTR would keep it.
+ */
 static bool has_valid_offset(const struct urxe_qp *qp)
 {
 	const struct responder *resp = &qp->resp;
@@ -45,7 +47,7 @@ static bool has_valid_offset(const struct urxe_qp *qp)
 	return resp->message != RESP_WRITE || resp->offset <= resp->write.length;
 }
 
-/* What an HCA has left to the engine. */
+/* State of a QP that an HCA executed before (responder/resume.h). */
 static void resume_fields(struct state_stream *s, struct responder *resp)
 {
 	state_bool(s, &resp->resumed);

@@ -91,7 +91,8 @@ void srq_record(struct state_device *d, struct urxe_rq *srq)
 		return;
 	state_u32_max(s, &srq->limit, attr.max_wr);
 	queue_fields(s, srq);
-	/* A QP copies the request that it takes. */
+	/* A QP takes a request of an SRQ by a copy (resp.copy), so the SRQ has only posted
+	 * requests. */
 	state_require(s, srq->tail == srq->retired);
 	state_end(s);
 }

@@ -146,7 +146,8 @@ static void order_qps(struct state_device *d)
 
 /* --- The device. */
 
-/* The HCA has the state of its queue pairs, and the requests of its SRQs. */
+/* Whether the HCA has the state of queue pairs, or requests of SRQs, which the engine cannot save.
+ */
 static bool has_offloaded(const struct urxe_dev *dev)
 {
 	const struct urxe_rq *srq;
@@ -162,7 +163,8 @@ static bool has_offloaded(const struct urxe_dev *dev)
 	return false;
 }
 
-/* References become packets, and peers copy no more. */
+/* Checks whether the device can be saved, and withdraws its rights: peers copy no more, and
+ * requests with references are repeated in packets. */
 static int quiesce(struct urxe_dev *dev)
 {
 	uint32_t at = 0;
