@@ -232,8 +232,8 @@ void cm_release(struct cm_conn *conn, uint64_t now)
 	}
 	conn->owned = false;
 	cm_enter_released(conn);
-	/* As a refusal without listener does, this one goes to the sender's MAC, if that is known:
-	 * of many requests no source has to be resolved. */
+	/* As a refusal without a listener, this one goes to the sender's MAC, if that is known: so
+	 * the owner need not resolve the source addresses of many requests. */
 	if (CM_IN(conn, CM_S(REQ_RCVD) | CM_S(MRA_REQ_SENT) | CM_S(SIDR_REQ_RCVD)))
 		path->has_mac = memcmp(path->mac, no_mac, sizeof(no_mac)) != 0;
 	switch (conn->state) {

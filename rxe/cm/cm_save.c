@@ -49,7 +49,8 @@ int cm_restore(struct cm *cm, uint64_t now, const struct cm_saved *saved, bool f
 	conn->channel.path.has_mac = false;
 	if (saved->by_peer)
 		cm_know_peer(conn);
-	/* A connection that goes on may take the place of an older one that is half open. */
+	/* cm_go_on() may make the manager give up an older unconfirmed connection. A frozen
+	 * connection must not. */
 	if (frozen)
 		cm_freeze(conn);
 	else

@@ -24,9 +24,8 @@ uint64_t cm_draw(struct cm *cm)
 	return siphash_word(&cm->key, cm->drawn++);
 }
 
-/* --- Tables. Peers choose IDs and GUIDs, so the hash has a key: else a peer could choose such that
- * all are in one chain.
- */
+/* --- Tables. Peers choose IDs and GUIDs, so the hash has a key: else a peer could choose numbers
+ * that all hash into one bucket. */
 
 static uint32_t hash_bucket(const struct cm *cm, uint64_t a, uint32_t b)
 {

@@ -15,9 +15,9 @@
 
 #define CM_BUCKETS 4096u /* buckets of each table */
 /*
- * Connections that their owner has released, and that wait for a DREP or the end of TIMEWAIT. The
- * oldest are freed when there are more. Else an owner that connects and releases without
- * end could use up all connections.
+ * Most connections that their owner has released, and that wait for a DREP or the end of TIMEWAIT.
+ * Of more, the manager frees the oldest. Else an owner that connects and releases without end could
+ * use up all connections.
  */
 #define CM_RELEASED_MAX 16384u
 /* All connections: each rdma_cm ID, of which there are 65,536, owns at most one. */

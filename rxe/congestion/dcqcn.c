@@ -156,7 +156,8 @@ void dcqcn_notified(const struct dcqcn_config *config, struct dcqcn *d, uint64_t
 	rate -= rate * d->alpha >> (DCQCN_ALPHA_SHIFT + 1);
 	d->current_bps = rate > params->min_bps ? rate : params->min_bps;
 	d->alpha_at = now + timer_interval(d, params->alpha_ns, rtt);
-	/* Once in an interval, as it decays, although each packet of an interval may be marked. */
+	/* alpha rises once in an interval, as it decays, although each packet of the interval may
+	 * be marked. */
 	if (d->raise_at <= now) {
 		d->alpha += (DCQCN_ALPHA_ONE - d->alpha) >> weight_shift(params, d, rtt);
 		d->raise_at = d->alpha_at;

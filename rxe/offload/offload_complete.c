@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Completions of the HCA: the engine follows the offloaded queue pair and tells the program. */
+/* Completions of the HCA: moves the state of the engine's queue pair on, and completes the
+ * program's requests. */
 #include <stddef.h>
 #include <string.h>
 
@@ -34,7 +35,7 @@ static bool is_flushing(const struct urxe_qp *qp)
 	return qp->attr.state == URXE_QPS_ERR || qp->attr.state == URXE_QPS_SQE;
 }
 
-/* What the engine needs to take the QP over (take_over.c). */
+/* Counts a received message for a take-over (device/take_over.c). */
 static void count_receive(struct urxe_qp *qp, uint32_t length)
 {
 	qp->resp.psn = urxe_psn_add(qp->resp.psn, qp_packets(qp, length));
@@ -112,7 +113,8 @@ struct urxe_qp *offload_complete(struct urxe_dev *dev, const struct urxe_wc *wc,
 
 /* --- Shared receive queues. */
 
-/* The QP stops in the middle of a message, and keeps the request, as with the engine. */
+/* The HCA's QP has stopped in the middle of a message: the engine's QP holds the receive request of
+ * that message. */
 static void hold_returned(struct urxe_qp *qp, const struct recv_wqe *wqe)
 {
 	memcpy(qp->resp.copy, wqe, rq_wqe_size(qp->rq));
@@ -149,7 +151,7 @@ static void take_completion(struct urxe_rq *srq, struct urxe_qp *qp, const struc
 		tell_recv_retired(srq);
 }
 
-/* The owner could not post to a full queue. */
+/* Of a full queue the owner may have requests that it could not post: asks for them. */
 void urxe_offload_srq_complete(struct urxe_rq *srq, const struct urxe_wc *wc)
 {
 	const bool full = srq->head - srq->retired >= srq->attr.max_wr;

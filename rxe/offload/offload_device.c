@@ -86,7 +86,8 @@ void urxe_offload_qp_event(struct urxe_dev *dev, uint32_t qpn, enum urxe_async e
 		qp->drained |= event == URXE_ASYNC_QP_LAST_WQE_REACHED;
 	if (qp->stopping)
 		return;
-	/* A flush error may have come before the event. */
+	/* qp_event() also reports the event of a QP that a flush error has moved to the error state
+	 * before. */
 	if (is_fatal(event))
 		qp_error(qp);
 	qp->last_wqe |= event == URXE_ASYNC_QP_LAST_WQE_REACHED;

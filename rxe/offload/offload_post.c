@@ -61,8 +61,8 @@ static void forget_receive(struct urxe_qp *qp)
 	qp->req.recv_seq--;
 }
 
-/* Turns the request at `cur` into one that fails when all earlier requests have completed, as
- * urxe_post_malformed would have posted it: a saved device shall equal the engine's. */
+/* Turns the request at `cur` into one that fails when all earlier requests have completed. The
+ * entry equals that of urxe_post_malformed, so that a saved device does not depend on the HCA. */
 static void refuse_request(struct urxe_qp *qp)
 {
 	struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.cur);
@@ -156,7 +156,8 @@ void offload_send(struct urxe_qp *qp)
 
 /* --- Receive requests. */
 
-/* By the wr_id of a SRQ's request the engine finds it: those of a SRQ complete in any order. */
+/* The wr_id of an SRQ's request is the address of its kept copy, because such requests complete in
+ * any order. */
 static uint32_t describe_receives(struct urxe_rq *rq, struct urxe_recv_wr *wrs)
 {
 	uint32_t n = 0;

@@ -60,7 +60,8 @@ static void use_cq(struct urxe_cq *cq)
 		offload_arm_cq(cq, cq->armed == CQ_ARMED_SOLICITED);
 }
 
-/* The engine does not count messages that use up no receive request. */
+/* Notes whether the peer may send messages that use up no receive request: the engine does not
+ * count these. */
 static void note_rights(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)
 {
 	const uint32_t remote =
@@ -78,8 +79,9 @@ static void begin(struct urxe_qp *qp)
 	use_cq(qp->recv_cq);
 }
 
-/* UD and SRQ go where the device goes; of connections, the HCA's side chooses. */
-static bool goes_with_device(const struct urxe_qp *qp)
+/* UD QPs and QPs with an SRQ are offloaded from INIT on. Of the others, the HCA's side chooses at
+ * the transition to RTR. */
+static bool is_offloaded_from_init(const struct urxe_qp *qp)
 {
 	return qp->type == URXE_QPT_UD || !qp->rq->qp;
 }
@@ -90,7 +92,7 @@ static bool takes_connection(const struct urxe_qp *qp, const struct urxe_qp_attr
 	       qp->dev->offload->takes(qp->hca, attr);
 }
 
-/* An HCA that went meanwhile has refused nothing: the engine's QP decides. */
+/* If the HCA went meanwhile, its answer does not count, and only the engine's QP changes. */
 static int change_hca(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)
 {
 	int rc;
@@ -122,7 +124,8 @@ static int reset_hca(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32
 	return rc;
 }
 
-/* A QP that does not stop must not access memory after its requests are flushed. */
+/* A QP of the HCA that refuses the transition is destroyed: it must not access memory after its
+ * requests are flushed. */
 static void fail_hca(struct urxe_qp *qp, const struct urxe_qp_attr *attr)
 {
 	if (!qp->offloaded || qp->stopping || qp->hca_failed || qp->calling)
@@ -178,12 +181,12 @@ static int leave_reset(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint
 		return 0;
 	}
 	rc = change_hca(qp, attr, mask);
-	/* A SRQ's requests are with the HCA. */
+	/* With an SRQ the error stays, because the HCA has the SRQ's requests. */
 	if (rc == -EOPNOTSUPP && qp->rq->qp) {
 		offload_destroy_qp(qp);
 		return 0;
 	}
-	if (!rc && qp->hca && goes_with_device(qp))
+	if (!rc && qp->hca && is_offloaded_from_init(qp))
 		begin(qp);
 	return rc;
 }
@@ -207,7 +210,7 @@ int offload_modify(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t
 		return from == URXE_QPS_RESET ? 0 : reset_hca(qp, attr, mask);
 	if (from == URXE_QPS_RESET)
 		return leave_reset(qp, attr, mask);
-	/* The engine's QP gets the attributes, and goes on with them. */
+	/* During a take-over only the engine's QP gets the attributes, and goes on with them. */
 	if (qp->stopping)
 		return 0;
 	/* The HCA's QP is in RTS if the failed request was not for the HCA. */

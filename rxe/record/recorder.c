@@ -121,7 +121,7 @@ void record_received(struct urxe_dev *dev, const struct urxe_frame *frame)
 	s = record_begin(dev, RECORD_FRAME);
 	/* Frames of an inbox or of a process's own packet socket did not cross the switch. */
 	fields.whole = dev->recording->to.whole_frames || frame->without_icrc || frame->from_wire;
-	/* The bytes of such an ICRC may be beyond the owner's buffer. */
+	/* The ICRC's bytes of a frame without ICRC may be beyond the owner's buffer. */
 	if (frame->without_icrc && fields.len >= URXE_ICRC_LEN)
 		fields.len -= URXE_ICRC_LEN;
 	if (!fields.whole)

@@ -64,7 +64,7 @@ static bool run_add(struct timers *timers, uint32_t number, struct timers_entry 
 	return true;
 }
 
-/* Empty entries at the end are freed; those at the front are skipped by run_take. */
+/* Removes empty entries at the end of the run; pop_due() skips those at the front. */
 static void run_leave(struct timers *timers, struct timer_run *run, uint32_t index)
 {
 	run_at(timers, run, index)->timer = NULL;

@@ -45,8 +45,9 @@ struct build {
 	/*
 	 * If the frame gets an ICRC: a copy of the headers and of the first bytes of the payload,
 	 * in which the ICRC masks fields. The frame may be in cache lines of another core, so it is
-	 * only written. A frame without ICRC gets its headers at once: to load what was just stored
-	 * in smaller pieces would wait until the core has completed all of its stores.
+	 * only written. The headers of a frame without ICRC are built in the frame itself: a copy
+	 * from `first` would load what smaller stores have just written, which waits until these
+	 * stores have completed.
 	 */
 	uint8_t first[ETH_LEN + VLAN_LEN + ICRC_FIRST];
 };

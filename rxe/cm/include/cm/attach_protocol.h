@@ -47,7 +47,7 @@
 #define CM_ATTACH_OPTION      432  /* of an option's value, which follows SET_OPTION: 6 paths */
 #define CM_ATTACH_CACHED      1536 /* of the cached replies of an event */
 #define CM_ATTACH_CANCELLED   4    /* cancelled events of a reply at most */
-/* Cancelled events at most whose packets a library has to skip; then the daemon withdraws. */
+/* Most cancelled events whose packets a library has to skip; with more, the daemon withdraws. */
 #define CM_ATTACH_TO_SKIP 64
 
 #define CM_ATTACH_DEPARTED_S 60

@@ -119,10 +119,8 @@ void cm_destroy(struct cm *cm);
 /* Processes a received MAD; `path` is the path to its sender, for the answer. */
 void cm_input(struct cm *cm, uint64_t now, const struct cm_path *path,
 	      const uint8_t bytes[CM_MAD_LEN]);
-/*
- * Runs timers that are due, CM_TICK_MAX at most: each one may send a message. An owner whose send
- * queue has no room for so many calls it later.
- */
+/* Runs timers that are due, CM_TICK_MAX at most: each one may send a message. An owner whose send
+ * queue lacks room for CM_TICK_MAX messages calls the function later. */
 #define CM_TICK_MAX 64
 void cm_tick(struct cm *cm, uint64_t now);
 /* When cm_tick has to be called next; CM_NEVER = after the next other call. */
