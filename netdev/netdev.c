@@ -74,7 +74,8 @@ int netdev_add_vlan(struct netdev *port, uint16_t vlan)
 	return port->ops->add_vlan ? port->ops->add_vlan(port, vlan) : 0;
 }
 
-/* Not of the lowest port: packets that another socket receives would avoid the ports above. */
+/* The next three functions do not ask the lowest port: packets that another socket receives would
+ * bypass an impairing port above. */
 int netdev_exclude_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n)
 {
 	return port->ops->exclude_qpns ? port->ops->exclude_qpns(port, blocks, n) : -ENOTSUP;

@@ -23,7 +23,8 @@ static int guest_changed(uint16_t port, enum rte_eth_event_type event, void *con
 
 	(void)port;
 	(void)unused;
-	/* QUEUE_STATE comes with a lock that rx_intr_enable takes, but without an unmap. */
+	/* DPDK reports QUEUE_STATE while it has a lock that rx_intr_enable takes, but unmaps
+	 * nothing then. */
 	if (event == RTE_ETH_EVENT_INTR_LSC) {
 		pthread_mutex_lock(&interrupt->enable_lock);
 		pthread_mutex_unlock(&interrupt->enable_lock);

@@ -14,10 +14,8 @@
  * virtual machine.
  */
 #define ARM_NS 4000000
-/*
- * Poll interval in spite of an enabled interrupt. net_vhost returns no frame while DPDK's own
- * thread has the queue, even one from before the enable.
- */
+/* Poll interval in spite of an enabled interrupt, which may not come for a frame from before the
+ * enable: net_vhost returns no frame while DPDK's own thread has the queue. */
 #define FALLBACK_POLL_NS 1000000000
 /*
  * The same for a time after a guest has come. net_vhost raises no interrupt for the announcements

@@ -149,7 +149,8 @@ static int eal_init(const struct dpdk_spec *spec, const cpu_set_t *cpus)
 	return rte_eal_init(argc, argv);
 }
 
-/* The EAL looks each processor up there. Otherwise it prints a page of usage, and no reason. */
+/* The EAL looks each processor up in this directory. Without it the EAL prints a page of usage, and
+ * no reason. */
 #define SYS_CPUS "/sys/devices/system/cpu"
 
 /* `vhost`: for the process of one vhost-user port. */

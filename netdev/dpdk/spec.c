@@ -287,7 +287,7 @@ static int parse_pcap(struct request *req)
 	return DEVARGS(req, "net_pcap_urxe%u,rx_pcap=%s", count++, req->name);
 }
 
-/* DPDK would only print that a file should be removed. */
+/* Checks the directory first: DPDK would only print that a file should be removed. */
 static int check_directory(struct request *req, const char *path)
 {
 	char copy[sizeof(req->name)];

@@ -98,7 +98,7 @@ void packet_group_isolate(struct packet_group *group)
 		packet_port_isolate(group->ports[i]);
 }
 
-/* --- */
+/* --- Use */
 
 uint32_t packet_group_size(const struct packet_group *group)
 {

@@ -172,7 +172,7 @@ static uint32_t take_segments(struct packet_port *port, struct packet_port_frame
 	return count;
 }
 
-/* --- */
+/* --- Frames */
 
 /* One place stays free, so that a full ring of frames with the caller has another head. */
 static bool has_next(const struct packet_port *port)

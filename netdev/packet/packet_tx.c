@@ -62,9 +62,10 @@ static int send_packet_burst(const struct packet_port *port, struct packet_tx_bu
 }
 
 /*
- * sendmmsg(2) reports an error only for its first message. ENOBUFS comes from the queueing
- * discipline, EAGAIN from the socket's own limit, which frames that leave make room in; EINVAL for
- * a GSO packet from a kernel that knows none of UDP: then the frames leave one by one.
+ * Whether packet_port_tx is to send the frames again, one by one: a kernel without UDP GSO refuses
+ * a GSO packet (EINVAL). Of the other errors, ENOBUFS comes from the queueing discipline; EAGAIN
+ * comes from the socket's own limit, and ends when frames have left. sendmmsg(2) reports an error
+ * only for its first message.
  */
 static bool falls_back(struct packet_port *port, const struct packet_tx_burst *burst, int error)
 {

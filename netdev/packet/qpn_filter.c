@@ -37,9 +37,9 @@ enum { NEXT_IS_IPV6 = 2, NEXT_IS_ROCEV1, NEXT_IS_OTHER, OF_IPV4, OF_IPV6 = 14, O
 enum { NOT_ROCE = 22, HAS_QPN, PROLOGUE };
 
 /*
- * Loads the number of the destination QPN's block. Frames that are not RoCE come to NOT_ROCE, whose
- * jump over the comparisons qpn_filter_write sets: a conditional jump reaches 255 instructions. So
- * do IPv6 packets with extension headers.
+ * Loads the number of the destination QPN's block. Frames that are not RoCE, and IPv6 packets with
+ * extension headers, come to NOT_ROCE. qpn_filter_write sets the jump there, which goes over the
+ * comparisons: a conditional jump reaches only 255 instructions.
  */
 static const struct sock_filter prologue[PROLOGUE] = {
 	/*  0 */ LOAD(BPF_H, BPF_ABS, ETHERTYPE),

@@ -62,7 +62,7 @@ void netdev_qemu_set_files(const struct netdev_qemu_files *new)
 	files = new;
 }
 
-/* Before Linux 6.16 the kernel does not keep descriptors out of the socket. */
+/* Makes the kernel refuse descriptors (SCM_RIGHTS) on the socket. Before Linux 6.16 it cannot. */
 static void refuse_fds(int fd)
 {
 	const int off = 0;

@@ -18,7 +18,7 @@ struct netdev_shm_peer {
 	size_t size;
 };
 
-/* A port's file, which nobody can make shorter: so no access to it is a fault. */
+/* Whether the file is a port's. Its seal forbids to shorten it, so an access raises no SIGBUS. */
 static bool is_port_file(int fd, const struct stat *file)
 {
 	const int seals = fcntl(fd, F_GET_SEALS);

@@ -231,7 +231,7 @@ static uint32_t shm_mtu(const struct netdev *netdev)
 	return ((const struct shm_port *)netdev)->mtu;
 }
 
-/* Those that only the peer's device can count. */
+/* The counters that only the peer's device can count. */
 static const enum netdev_counter of_peer[] = {NETDEV_RX_BAD, NETDEV_RX_MISSED, NETDEV_TX_ERRORS,
 					      NETDEV_TX_NO_PEER, NETDEV_PEERS};
 
@@ -278,8 +278,9 @@ static void forget_descriptors(struct shm_port *port)
 }
 
 /*
- * In ordinary pages: if the peer frees pages of a memfd in huge pages (MADV_REMOVE), an access by
- * the port finds none free and raises SIGBUS. Ordinary pages come back filled with zeros.
+ * The memory is in ordinary pages. If the peer freed pages of a memfd in huge pages (MADV_REMOVE),
+ * an access by the port might find no free page and raise SIGBUS. Ordinary pages come back filled
+ * with zeros.
  */
 static int make_memory(struct shm_port *port)
 {

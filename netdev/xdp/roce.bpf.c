@@ -2,7 +2,7 @@
 /*
  * XDP program for af_xdp uplinks: redirects RoCE to the daemon. The kernel gets all other frames,
  * including ARP and neighbor discovery, and RoCE that packet sockets receive: to queue pairs with a
- * direct uplink, and to QP1. It does not see other RoCE, so it answers none of that with ICMP.
+ * direct uplink, and to QP1. The kernel does not see other RoCE, so it sends no ICMP for it.
  *
  * gcc or clang compiles it for the kernel's BPF machine. DPDK's af_xdp driver loads it and puts its
  * socket into the map xsks_map.
@@ -102,14 +102,14 @@ static inline u16 be16(const u8 *p)
 	return (u16)(p[0] << 8 | p[1]);
 }
 
-/* Without options. No fragments, since only the first one has a port. */
+/* Refuses IP options and fragments: only the first fragment has a port. */
 static inline int is_roce_v4(const u8 *ip, const u8 *end)
 {
 	return ip + 28 <= end && ip[0] == 0x45 && !(be16(ip + 6) & 0x3fff) && ip[9] == UDP &&
 	       be16(ip + 22) == ROCE_PORT;
 }
 
-/* Without extension headers. */
+/* Refuses extension headers. */
 static inline int is_roce_v6(const u8 *ip, const u8 *end)
 {
 	return ip + 48 <= end && ip[6] == UDP && be16(ip + 42) == ROCE_PORT;

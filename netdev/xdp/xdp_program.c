@@ -60,7 +60,7 @@ static int query_program(struct interface *iface)
 	return err;
 }
 
-/* A program that is not urxe's. */
+/* Refuses an interface with a program that is not urxe's. */
 static int refuse_program(const struct interface *iface)
 {
 	char name[IF_NAMESIZE] = "";
@@ -92,7 +92,8 @@ static int make_socket(void *memory)
 	return -1;
 }
 
-/* Each entry accepts a socket only if it has none. Closing the socket removes it again. */
+/* Whether no entry has a socket: an entry that has one accepts no other. The kernel removes the
+ * socket from the map when the caller closes it. */
 static bool accepts_socket(int map, uint32_t entries, int socket)
 {
 	uint32_t i;
@@ -103,7 +104,8 @@ static bool accepts_socket(int map, uint32_t entries, int socket)
 	return true;
 }
 
-/* This kind of map cannot be read. The kernel has removed the socket of a killed process. */
+/* The kernel lets nobody read an XSKMAP, so this function tries to add a socket to each entry. The
+ * kernel has removed the sockets of killed processes. */
 static bool is_empty(int map, uint32_t entries)
 {
 	void *memory =
@@ -357,7 +359,7 @@ struct xdp_passed *xdp_program_map_passed(unsigned int ifindex)
 	return passed == MAP_FAILED ? NULL : passed;
 }
 
-/* The program reads each word at once. */
+/* The XDP program reads each word by one load, so each word changes at once. */
 void xdp_program_pass_blocks(struct xdp_passed *passed, const uint16_t *blocks, uint32_t n)
 {
 	uint64_t new[XDP_BLOCK_WORDS] = {0};

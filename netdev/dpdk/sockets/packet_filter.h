@@ -12,10 +12,8 @@
  * a negative errno value.
  */
 
-/*
- * ARP, RARP, neighbor discovery and RoCE. But no RoCE to queue pairs of the n blocks of QPNs
- * (netdev/packet_port.h); RoCE to QP1 only if `qp1`.
- */
+/* ARP, RARP, neighbor discovery, and RoCE except to queue pairs of the n blocks of QPNs
+ * (netdev/packet_port.h). Receives RoCE to QP1 only if `qp1`. */
 int packet_filter_roce(int fd, bool qp1, const uint16_t *blocks, uint32_t n);
 /* RoCE to QP1. */
 int packet_filter_qp1(int fd);
