@@ -97,7 +97,8 @@ int dpdk_port_set_promiscuous(struct netdev *netdev, bool on)
 	if (on && membership_socket(port) >= 0 && port->machines.fd < 0)
 		return -EOPNOTSUPP;
 	err = set_filters(port, on);
-	/* The port's user does not undo what failed. */
+	/* The port's user does not undo a call that has failed, so this function sets the usual
+	 * filter again. */
 	if (err && on)
 		set_filters(port, false);
 	return err;

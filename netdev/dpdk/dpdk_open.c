@@ -261,8 +261,8 @@ static int use_driver_socket(struct dpdk_port *port, const struct dpdk_spec *spe
 {
 	if (spec->kind != DPDK_AF_PACKET && spec->kind != DPDK_AF_XDP)
 		return 0;
-	/* Only a host with virtual machines needs it: netdev_set_promiscuous() reports a failure.
-	 */
+	/* Only a host with virtual machines needs this socket: netdev_set_promiscuous() reports a
+	 * failure. */
 	machine_socket_open(&port->machines);
 	if (spec->kind == DPDK_AF_PACKET)
 		return use_packet_socket(port, spec, fd);

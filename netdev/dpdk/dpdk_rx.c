@@ -18,9 +18,9 @@
  * enable: net_vhost returns no frame while DPDK's own thread has the queue. */
 #define FALLBACK_POLL_NS 1000000000
 /*
- * The same for a time after a guest has come. net_vhost raises no interrupt for the announcements
- * that it makes for a migrated guest (VHOST_USER_SEND_RARP); QEMU orders the last one 1.05 s after
- * the guest's start.
+ * Poll interval in the first GUEST_NS after a guest has come. net_vhost raises no interrupt for the
+ * announcements that it makes for a migrated guest (VHOST_USER_SEND_RARP); QEMU orders the last one
+ * 1.05 s after the guest's start.
  */
 #define GUEST_POLL_NS 5000000
 #define GUEST_NS      1500000000
@@ -199,7 +199,7 @@ static uint32_t receive_for_machines(struct dpdk_port *port, struct netdev_frame
 }
 
 /* At most half of the frames are for QP1, and half of the rest are for virtual machines, so that
- * these keep no data waiting. */
+ * frames of both do not delay data packets. */
 uint32_t dpdk_port_rx(struct netdev *netdev, uint64_t now, struct netdev_frame *frames, uint32_t n)
 {
 	struct dpdk_port *port = to_dpdk(netdev);

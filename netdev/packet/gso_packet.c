@@ -11,7 +11,7 @@
 /* In front of a segment: its headers, and a VLAN tag. A multiple of 16, for the copies. */
 #define FRAME_ROOM 80
 #define ALIGNMENT  64
-/* The longest packet of the kernel, whoever joined its segments. */
+/* The longest packet that the kernel passes, including the Ethernet header. */
 #define LONGEST (ETH_HLEN + UINT16_MAX)
 #define MEMORY  (LONGEST + GSO_SEGMENTS * (FRAME_ROOM + ALIGNMENT))
 
@@ -171,7 +171,7 @@ static void write_headers(const struct gso_packet *packet, uint32_t i)
 
 	memcpy(to, packet->headers, packet->headers_len);
 	set_lengths(to, segment_len(packet, i));
-	/* As the kernel counts when it cuts a packet. */
+	/* The kernel counts the identification up in the same way when it cuts a packet. */
 	if (is_ipv4(to))
 		put16(identification, get16(identification) + i);
 }

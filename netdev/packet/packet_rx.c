@@ -77,7 +77,7 @@ static void read_place(const struct packet_port *port, struct place *place)
 	place->tag = read_tag(&copy);
 }
 
-/* A frame that the caller gets as it is. */
+/* Whether the place holds a single frame, which the caller gets as it is. */
 static bool is_frame(const struct place *place)
 {
 	return !place->queued && place->vnet.gso_type == VIRTIO_NET_HDR_GSO_NONE;
@@ -174,7 +174,8 @@ static uint32_t take_segments(struct packet_port *port, struct packet_port_frame
 
 /* --- Frames */
 
-/* One place stays free, so that a full ring of frames with the caller has another head. */
+/* One place stays free: if the caller had the frames of all places, head would equal tail, as when
+ * it has none. */
 static bool has_next(const struct packet_port *port)
 {
 	return after(port, port->head) != port->tail && packet_port_has_frame(port);

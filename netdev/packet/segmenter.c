@@ -107,7 +107,7 @@ static int find_behind_ipv4(struct segmenter *s)
 	return ihl < IPV4_LEN ? -1 : ip[IPV4_PROTOCOL];
 }
 
-/* The same behind the extension headers (RFC 8200). */
+/* As find_behind_ipv4, but behind the extension headers (RFC 8200). */
 static int find_behind_ipv6(struct segmenter *s)
 {
 	const uint8_t *header;
@@ -167,8 +167,9 @@ static bool find_payload(struct segmenter *s)
 }
 
 /*
- * A packet of GRO leaves its checksum to the NIC, too; one of a NIC's own LRO has a checked one.
- * In a tunnel the virtio-net header describes the inner headers, and the packet is refused.
+ * A packet that GRO has joined needs a checksum, too (NEEDS_CSUM); a packet that a NIC has joined
+ * (LRO) has a checked one. In a tunnel the virtio-net header describes the inner headers, and the
+ * packet is refused.
  */
 static bool start_gso(struct segmenter *s, const struct virtio_net_hdr *vnet)
 {
@@ -180,7 +181,7 @@ static bool start_gso(struct segmenter *s, const struct virtio_net_hdr *vnet)
 	       find_payload(s);
 }
 
-/* A frame of its own with an unfinished checksum. SCTP has a CRC instead, of 32 bits. */
+/* A packet that is one frame with an unfinished checksum. SCTP has a CRC instead, of 32 bits. */
 static bool start_checksum(struct segmenter *s, const struct virtio_net_hdr *vnet)
 {
 	s->transport = vnet->csum_start;
@@ -220,10 +221,8 @@ static uint32_t write_ethernet(const struct segmenter *s, uint8_t *to)
 	return ETH_HLEN + (s->tagged ? VLAN_LEN : 0);
 }
 
-/*
- * A frame of its own: the field of an unfinished checksum holds the sum of the pseudo header, so
- * the sum from the transport header on is what is missing.
- */
+/* Writes a packet that is one frame. The field of an unfinished checksum holds the sum of the
+ * pseudo header, so the checksum is the sum from the transport header on. */
 static void write_whole(const struct segmenter *s, uint8_t *to, uint32_t ethernet)
 {
 	uint8_t *transport = to + ethernet + s->transport - ETH_HLEN;

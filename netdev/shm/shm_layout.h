@@ -18,7 +18,7 @@
 
 /* An Ethernet header and one 802.1Q tag. */
 #define SHM_FRAME_OVERHEAD (14u + 4u)
-/* In a packet buffer of the peer besides the frame: DPDK's headers and alignment. */
+/* Bytes of the peer's packet buffer besides the frame: DPDK's headers and alignment. */
 #define SHM_BUFFER_OVERHEAD 640u
 /* DPDK's drivers want buffers of at least so many bytes. */
 #define SHM_BUFFER_LEAST 2048u
@@ -79,8 +79,9 @@ static inline struct shm_entry shm_read_entry(const struct shm_ring *ring, uint3
 }
 
 /*
- * After the producer published: true if the consumer has to be woken. The fence orders the new head
- * before the look at `waiting`; shm_set_waiting orders the two the other way round.
+ * Called after the producer has published entries. True: the producer has to wake the consumer. The
+ * fence orders the new head before the look at `waiting`; shm_set_waiting orders the two the other
+ * way round.
  */
 static inline bool shm_take_waiting(struct shm_ring *ring)
 {
@@ -90,8 +91,8 @@ static inline bool shm_take_waiting(struct shm_ring *ring)
 	return __atomic_exchange_n(&ring->waiting, 0, __ATOMIC_RELAXED) == 1;
 }
 
-/* Before the consumer sleeps. Then the consumer looks at the ring's head once more, because a
- * producer that was faster does not wake it. */
+/* Called before the consumer sleeps. The consumer then looks at the ring's head once more, because
+ * a producer that was faster does not wake it. */
 static inline void shm_set_waiting(struct shm_ring *ring)
 {
 	__atomic_store_n(&ring->waiting, 1, __ATOMIC_RELAXED);

@@ -231,7 +231,7 @@ struct cm_mad cm_make_pair(const struct cm_conn *conn, enum cm_attr attr);
 
 /* --- agent.c */
 /* The peer has not answered, or `unconfirmed` is full: tells the owner, and moves the connection to
- * CM_IDLE, after a DREQ to CM_TIMEWAIT. */
+ * CM_IDLE, or to CM_TIMEWAIT if the peer has not answered a DREQ. */
 void cm_report_no_answer(struct cm_conn *conn, uint64_t now);
 
 /* --- sidr.c */

@@ -38,10 +38,8 @@ static enum urxe_drop check_address(const struct urxe_dev *dev, const struct urx
 	return drop;
 }
 
-/*
- * A packet from one of the device's own addresses cannot come from another host (RFC 1812, 5.3.7):
- * it would get into connections between processes of this host.
- */
+/* A packet from one of the device's own addresses cannot come from another host (RFC 1812, 5.3.7).
+ * A forged one would pass for a packet of a process on this host. */
 static bool has_own_source(const struct urxe_dev *dev, const struct urxe_packet *p)
 {
 	for (uint32_t i = 0; i < URXE_MAX_GIDS; i++) {

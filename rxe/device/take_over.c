@@ -133,9 +133,9 @@ static bool note_psn(struct urxe_qp *qp, const struct urxe_qp_attr *told)
 }
 
 /*
- * Sets *busy if a peer has sent requests since the last call of this attempt. Also at the begin of
- * an attempt: the PSNs that an earlier attempt noted may be a moment old, so equal PSNs do not show
- * a pause.
+ * Sets *busy if a peer has sent requests since the last call of this attempt, and always at the
+ * begin of an attempt: the PSNs that an earlier attempt noted may be a moment old, so equal PSNs do
+ * not show a pause.
  */
 static int check_psns(struct urxe_dev *dev, bool begins, struct urxe_offload_refusal *refusal,
 		      bool *busy)
@@ -367,8 +367,8 @@ int urxe_offload_take_over(struct urxe_dev *dev, uint64_t now, bool force,
 
 /* --- The end of an attempt. */
 
-/* A call of the program may have waited for the HCA when the last receive request came back: then
- * the queue pair goes on here. */
+/* If a call of the program waited for the HCA when the last receive request came back, the queue
+ * pair could not go on then. It does so here. */
 void urxe_offload_keep(struct urxe_dev *dev)
 {
 	struct urxe_qp *qp;

@@ -16,10 +16,8 @@
 struct urxe_dev;
 struct mr_piece;
 
-/*
- * When the device is created and destroyed. The table may have been an earlier device's, which has
- * withdrawn everything. -ENOMEM.
- */
+/* Called when the device is created, and when it is destroyed. The table may be that of an earlier
+ * device, which has withdrawn everything. -ENOMEM. */
 int copy_table_init(struct urxe_dev *dev);
 void copy_table_free(struct urxe_dev *dev);
 
@@ -48,7 +46,8 @@ void copy_table_withdraw_qp(struct urxe_dev *dev, uint32_t qpn);
  * acknowledged packet, that its packets arrive, before it copies.
  */
 void copy_table_renew_qp(struct urxe_dev *dev, uint32_t qpn);
-/* The addresses or partitions of the device have changed: the same for all QPs and their peers. */
+/* The addresses or partitions of the device have changed: acts as copy_table_renew_qp for all QPs.
+ * The device's own QPs need a new acknowledgement, too, before they copy. */
 void copy_table_reset_proofs(struct urxe_dev *dev);
 
 /* --- For requesters: any device's table. */

@@ -32,7 +32,8 @@ void offload_end(struct urxe_qp *qp)
 
 void offload_destroy_qp(struct urxe_qp *qp)
 {
-	/* What the HCA has not completed is the engine's again, to be flushed. */
+	/* The receive requests that the HCA has not completed are the engine's again, so that it
+	 * flushes them. */
 	if (qp->offloaded)
 		offload_return_receives(qp->rq);
 	offload_end(qp);

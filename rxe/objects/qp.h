@@ -34,8 +34,8 @@ struct resend {
 struct repair {
 	bool open;
 	bool by_nak;           /* a sequence NAK of the peer started it */
-	uint8_t announcements; /* of the peer that were heeded since una moved, or a timeout.
-				  urxe_state_save clears it */
+	uint8_t announcements; /* of the peer: number that caused a repetition since una moved or a
+				  timeout expired. urxe_state_save clears it */
 	uint32_t high;         /* one after the newest PSN sent again */
 	uint32_t frontier;     /* requester.psn at its start: it ends when una reaches this PSN */
 };
@@ -47,8 +47,11 @@ enum copy_chance { COPY_UNTRIED, COPY_WORKS, COPY_FAILS };
  * clears it. */
 struct copy_proof {
 	uint32_t proof; /* dev->copy_generation at the last acknowledgement; 0 = none */
-	/* Of the peer's QP in its table at that acknowledgement; another one voids the proof. 0 =
-	 * the table did not have the QP then, so the proof's first use voids it. */
+	/*
+	 * Version of the peer's QP in the peer's table at that acknowledgement; another version
+	 * voids the proof. 0 = the table did not have the QP then, so the proof's first use voids
+	 * it.
+	 */
 	uint32_t version;
 	uint8_t chance;  /* enum copy_chance */
 	uint8_t unseen;  /* consecutive requests posted before the program had seen all completions

@@ -34,8 +34,8 @@ int offload_modify(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t
 void offload_send(struct urxe_qp *qp);
 /* Hands as many receive requests to the HCA as it takes, if it executes the queue's messages. */
 void offload_receive(struct urxe_rq *rq);
-/* As urxe_offload_complete. Returns the QP if its take-over still needs receive requests of the
- * HCA, perhaps only this one; else NULL. */
+/* As urxe_offload_complete. Returns the QP if its take-over has begun: the caller then checks
+ * whether the HCA has given back all receive requests. Else NULL. */
 struct urxe_qp *offload_complete(struct urxe_dev *dev, const struct urxe_wc *wc, bool recv);
 
 #endif

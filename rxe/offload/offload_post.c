@@ -187,8 +187,8 @@ static uint32_t post_receives(struct urxe_rq *rq, const struct urxe_recv_wr *wrs
 		      : ops->post_srq_recv(rq->hca, wrs, n, rc);
 }
 
-/* The HCA refuses a receive request for its contents, so the message that it waits for never
- * arrives: the QP fails (false). A SRQ goes on without the request. */
+/* The HCA refuses a receive request because of its contents. A message would have used this request
+ * next, so a QP with a queue of its own fails (false). A SRQ goes on without the request. */
 static bool refuse_receive(struct urxe_rq *rq)
 {
 	if (rq->qp) {

@@ -163,7 +163,8 @@ static int connect_qp(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint3
 	begin(qp);
 	offload_receive(qp->rq);
 	rc = change_hca(qp, attr, mask);
-	/* After an error of the HCA's QP meanwhile, its requests are flushed. */
+	/* If the HCA's QP has failed meanwhile, the QP is in the error state, and its requests are
+	 * flushed: it does not return to INIT. */
 	if (!rc || qp->attr.state == URXE_QPS_ERR)
 		return rc;
 	offload_end(qp);

@@ -18,10 +18,8 @@
  * core, would delay packets.
  */
 #define STREAM 16
-/*
- * Requests are copied in one call up to this sum, bytes. For a short request alone, the system call
- * costs most; from this size on, the call does not matter.
- */
+/* Several requests are copied in one call up to this total, bytes. For short requests the system
+ * call takes most of the time; from this total on, its time does not matter. */
 #define TOGETHER (256 * 1024)
 /* After so many requests in packets the requester calls urxe_copy_ops.look_or_wake again. */
 #define LOOK_EVERY 16

@@ -21,8 +21,11 @@
 /* Number of probes of a silent peer, each after twice the previous interval; then the timeout. */
 #define PROBES             6
 #define FIRST_PROBE_MIN_NS 1000000
-/* Least silence after which a packet behind the last answer counts as lost, if that is likely:
- * after an absence, and after the answer to a repair. The device's own time counts. */
+/*
+ * After an absence, and after the answer to a repair, a packet behind the last answer is probably
+ * lost: it counts as lost after a round trip of silence, but at least this time. Only the device's
+ * own time counts.
+ */
 #define SHORT_SILENCE_NS 500000
 /* Most packets of a probe. */
 #define PROBE_SPAN_MAX 16
@@ -172,7 +175,8 @@ static void resend_range(struct urxe_qp *qp, uint32_t from, uint32_t end)
 
 /*
  * Sends the next packets without references: if the peer cannot read referenced payloads, every
- * message would need a retransmission. Losses while `plain` counts down are one loss.
+ * message would need a retransmission. Further losses while `plain` counts down belong to the same
+ * loss.
  */
 static void avoid_references(struct requester *req)
 {

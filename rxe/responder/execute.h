@@ -11,8 +11,11 @@
 
 /* Not a syndrome: the packet was dropped and counted, and gets no answer. */
 #define RESP_DROPPED 0xff
-/* Not a syndrome, nor enum resp_refusal: peers still copy, maybe by rights that the request ends,
- * so it cannot be executed yet. The caller keeps it and tries again, or drops and counts it. */
+/*
+ * Not a syndrome, nor enum resp_refusal: the request ends rights, and peers that still copy may use
+ * these, so the request cannot be executed yet. The caller keeps it and tries again, or drops and
+ * counts it.
+ */
 #define RESP_POSTPONED 0xfb
 
 /* Returns 0: executed; RESP_DROPPED; RESP_POSTPONED; or why the request is refused, for

@@ -15,8 +15,8 @@
  */
 #define REPEAT_MIN_NS   100000
 #define REPEAT_FIRST_NS 1000000 /* while repair_ns is unknown */
-/* After an absence: a peer that knows of it repeats its requests sooner, and needs no NAK. The NAK
- * may be lost, so it is sent once more. */
+/* Wait of the responder after an absence. A peer that knows of the absence repeats its requests
+ * sooner, and needs no NAK. The NAK may be lost, so the responder sends it once more. */
 #define SUSPICION_NS       3000000
 #define SUSPICION_AGAIN_NS (4 * SUSPICION_NS)
 

@@ -34,7 +34,7 @@ struct out_of_order_packet *psn_gap_next_kept(struct urxe_qp *qp);
 /* Keeps a copy of the expected request, and starts the gap timer (COPIES_AGAIN_NS), after which the
  * caller takes it by psn_gap_next_kept. False: its payload is a reference, or no buffer is free. */
 bool psn_gap_keep_expected(struct urxe_qp *qp, const struct urxe_packet *p);
-/* The same for a request that the caller has taken by psn_gap_next_kept. */
+/* As psn_gap_keep_expected, for a request that the caller has taken by psn_gap_next_kept. */
 void psn_gap_put_back(struct urxe_qp *qp, struct out_of_order_packet *kept);
 /* Whether the expected request is kept. */
 bool psn_gap_has_expected(const struct urxe_qp *qp);

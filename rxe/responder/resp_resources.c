@@ -84,7 +84,7 @@ static bool range_includes_part(const struct urxe_qp *qp, uint32_t psn, uint32_t
 	       urxe_psn_diff(end_of_part(qp, part), end_psn) <= 0;
 }
 
-/* Whether a queued part includes this one. */
+/* Whether a queued part includes the whole of `part`. */
 static bool is_part_queued(const struct urxe_qp *qp, const struct resp_resource *res,
 			   const struct resp_repeat *part)
 {
@@ -110,8 +110,8 @@ bool resource_repeat_read(struct urxe_qp *qp, struct resp_resource *res, uint32_
 			  uint32_t length)
 {
 	const struct resp_repeat part = {psn, length};
-	/* The response in progress will still send this part: the peer has probed a slow response.
-	 */
+	/* The response in progress will still send this part: the response is slow, and the peer
+	 * has sent its request again as a probe. */
 	const bool is_unsent =
 		res->pending && range_includes_part(qp, res->next_psn, res->end_psn, &part);
 
@@ -140,7 +140,8 @@ void resource_repeat_newest(struct urxe_qp *qp)
 
 	if (!res || res->pending)
 		return;
-	/* The packet keeps its opcode, because the response starts where it did. */
+	/* start_psn is that of the original response, so the packet has the same opcode as before.
+	 */
 	res->start_psn = res->first_psn;
 	res->next_psn = res->end_psn = res->last_psn;
 	res->end = res->length;

@@ -89,8 +89,8 @@ static void retry_fields(struct state_stream *s, struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 
-	/* Not in the stream. The saved device loses them as well, so that it equals the restored
-	 * one. */
+	/* These members are not in the stream. The saved device loses them as well, so that it
+	 * equals the restored one. */
 	req->timed_out = false;
 	req->repair.announcements = 0;
 	req->asks_ack = false;

@@ -21,7 +21,7 @@
  * the filter, and drop the frame; hence the lengths.
  */
 #define ROCE "ether proto 0x8915 or udp dst port 4791"
-/* What urxe's XDP program takes: netdev/xdp/roce.bpf.c. */
+/* The RoCE packets that urxe's XDP program takes: netdev/xdp/roce.bpf.c. */
 #define XDP_ROCE                                                            \
 	"ether proto 0x8915 or "                                            \
 	"(ip[0] = 0x45 and ip[6:2] & 0x3fff = 0 and udp dst port 4791) or " \

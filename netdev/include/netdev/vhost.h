@@ -40,8 +40,8 @@ int netdev_vhost_start(char *error, uint32_t error_size);
 int netdev_vhost_open(const struct netdev_vhost_spec *spec, uint32_t mtu, void *memory, size_t size,
 		      struct netdev **port, char *error, uint32_t error_size);
 /*
- * Takes the frames of the last netdev_rx out of the port: they are valid until netdev_vhost_free
- * gets the pointer that this function stores for each of them, in order.
+ * Takes the frames of the last netdev_rx out of the port, and stores a pointer for each of them in
+ * `buffers`, in order. A frame is valid until the caller passes its pointer to netdev_vhost_free.
  */
 void netdev_vhost_hold(struct netdev *port, void **buffers);
 void netdev_vhost_free(void **buffers, uint32_t n);

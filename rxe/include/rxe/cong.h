@@ -25,7 +25,7 @@ enum urxe_congestion {
  */
 struct urxe_dcqcn {
 	uint8_t g_shift;      /* g = 2^-g_shift, the weight of an update of alpha; 1 to 16 */
-	uint8_t f;            /* F: increases by T or BC that are fast recovery */
+	uint8_t f;            /* F: number of increases by T or BC that are fast recovery */
 	uint32_t alpha_ns;    /* K: interval of decays of alpha without a CNP, ns; 1,000 or more */
 	uint32_t increase_ns; /* T's period: interval of increases, ns; 1,000 or more */
 	uint32_t increase_size; /* BC's period: bytes sent per increase; 1 or more */

@@ -259,8 +259,8 @@ void urxe_offload_complete(struct urxe_dev *dev, const struct urxe_wc *wc, bool 
  * not offloaded, the program does not learn of the completion.
  */
 void urxe_offload_srq_complete(struct urxe_rq *srq, const struct urxe_wc *wc);
-/* The HCA's completion queue has had the event that cq_arm requested, and its completions have been
- * passed. */
+/* The HCA's completion queue has raised the event that cq_arm requested, and the owner has passed
+ * the queue's completions on. */
 void urxe_offload_cq_event(struct urxe_cq *cq);
 /* What cq_create() has returned for the CQ; NULL: nothing, no queue pair of the HCA uses the CQ. */
 void *urxe_offload_hca_cq(const struct urxe_cq *cq);

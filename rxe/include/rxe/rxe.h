@@ -144,9 +144,11 @@ struct urxe_dev_attr {
 	 * known, which counts as 100 Gb/s. */
 	uint64_t link_bps;
 	uint32_t cnp_interval_ns; /* between two CNPs of a QP; 0 = 50,000 */
-	/* The copy transport; NULL = not used. The table is all 0, or that of an earlier
-	 * device which was destroyed, in memory that other devices read, and valid until the device
-	 * is destroyed; NULL = other devices read no table. */
+	/*
+	 * The copy transport; copy_ops NULL = not used. Other devices read copy_table; NULL = they
+	 * read none. The table's memory is valid until the device is destroyed. At first it is all
+	 * 0, or the table of an earlier device that was destroyed.
+	 */
 	const struct urxe_copy_ops *copy_ops;
 	void *copy_ctx; /* of copy_ops */
 	struct urxe_copy_table *copy_table;

@@ -59,9 +59,10 @@ enum cm_attach_checkpoint {
 	CM_ATTACH_FREEZE = 0x1000,
 	/*
 	 * The response is the next record of the frozen device, a stream with the header of
-	 * vnic/state_stream.h; no bytes: that was all. docs/checkpoint.md has the records. -EBUSY:
-	 * another device of the process has destroyed an ID meanwhile, or a record had an error;
-	 * -EOVERFLOW: a value of the record is out of range. The program thaws the device.
+	 * vnic/state_stream.h. A response without bytes: there are no more records.
+	 * docs/checkpoint.md has the records. -EBUSY: another device of the process has destroyed
+	 * an ID meanwhile, or a record had an error; -EOVERFLOW: a value of the record is out of
+	 * range. The program thaws the device.
 	 */
 	CM_ATTACH_SAVE,
 	/*

@@ -238,10 +238,10 @@ struct cm_saved {
 };
 void cm_save(const struct cm_conn *conn, struct cm_saved *saved);
 /*
- * Restores a saved connection with an owner; its timeout and retries start anew, and the next
- * cm_tick sends a DREQ that has no answer. `frozen`: it is as after cm_freeze, and the manager
- * gives up no older connection for it. -EEXIST: another connection has its ID; -EINVAL: invalid
- * state; -ENOMEM.
+ * Restores a saved connection, which gets an owner. Its timeout and retries start anew; if it waits
+ * for the answer to a DREQ, the next cm_tick sends the DREQ again. `frozen`: the connection is as
+ * after cm_freeze, and the manager gives up no older connection for it. -EEXIST: another connection
+ * has its ID; -EINVAL: invalid state; -ENOMEM.
  */
 int cm_restore(struct cm *cm, uint64_t now, const struct cm_saved *saved, bool frozen,
 	       void *conn_ctx, struct cm_conn **conn);
