@@ -21,7 +21,10 @@
 #define ENTRIES_OFFSET   (PAST_OFFSET + sizeof(((struct lease_store *)0)->past))
 #define ADDRESSES_OFFSET (ENTRIES_OFFSET + sizeof(((struct lease_store *)0)->entries))
 #define QPNS_OFFSET      (ADDRESSES_OFFSET + sizeof(((struct lease_store *)0)->addresses))
-/* Of fixed size, and most often a hole: what follows ends where the file ends. */
+/*
+ * The table of added QPNs has a fixed size, and is mostly a hole in the file. The remote QPs behind
+ * it end where the file ends.
+ */
 #define REMOTES_OFFSET (QPNS_OFFSET + QPN_TABLE_MAX * sizeof(struct qpn_record))
 
 struct header {
@@ -56,7 +59,7 @@ static bool write_at(struct lease_store *r, const void *data, size_t len, size_t
 	return true;
 }
 
-/* Each lease of a client writes to the file, and the disk may be full. */
+/* Limits the lines: each lease writes to the file, and the disk may stay full. */
 static void log_write_error(void)
 {
 	static struct log_ratelimit limit;
@@ -106,7 +109,10 @@ static void keep_survivors(struct lease_store *r)
 	for (uint32_t block = 0; block < LEASE_BLOCKS; block++) {
 		const struct lease_store_entry *e = &r->entries[block];
 
-		/* Blocks without a time are in the order of their numbers. */
+		/*
+		 * Blocks from a file of format 4 have no times: the one with the highest number
+		 * counts as the last.
+		 */
 		if ((e->token || r->past[block].user) &&
 		    r->past[block].began >= r->past[r->last].began)
 			r->last = block;
@@ -132,7 +138,8 @@ static bool read_lease_file(struct lease_store *r, const struct header *own)
 }
 
 /*
- * Files of format 4 lack the past of the blocks. The file has no header until the rest is complete.
+ * Files of format 4 lack lease_store.past. While the rest moves, the file has no valid header: if
+ * the daemon is killed meanwhile, the file counts as empty.
  */
 static bool convert_format_4(struct lease_store *r, const struct header *own)
 {
@@ -227,8 +234,8 @@ static uint64_t make_token(void)
 	uint64_t token = 0;
 
 	/*
-	 * Early at boot, or without the system call. Processes that may attach could guess this
-	 * token.
+	 * Early at boot, or if the system call is missing, the token comes from the clock.
+	 * Processes that may attach could guess this token.
 	 */
 	if (getrandom(&token, sizeof(token), GRND_NONBLOCK) != (ssize_t)sizeof(token)) {
 		clock_gettime(CLOCK_MONOTONIC, &ts);

@@ -28,7 +28,7 @@
 
 struct lease_store_entry {
 	uint64_t token;         /* 0 = the block is not leased */
-	uint64_t start;         /* process_identity(); 0 = unknown */
+	uint64_t start;         /* process_identity() of the process; 0 = unknown */
 	int32_t pid;            /* 0 = unknown: the process lives in another PID namespace */
 	uint32_t direct_uplink; /* 1 = the process has a packet socket on the direct uplink */
 };

@@ -22,7 +22,7 @@
 #define QPN_TABLE_MAX       (1u << 18)
 #define QPN_TABLE_PER_OWNER (VNIC_LEASES_MAX * VNIC_LEASE_QPNS)
 
-/* An entry that outlives the daemon. process 0 = none. */
+/* An entry that outlives the daemon. `process` 0: the entry is unused. */
 struct qpn_record {
 	uint32_t qpn;
 	uint32_t process; /* the first block of its lease */

@@ -8,7 +8,10 @@
 #define FDS_PER_CONNECTION 10
 #define FDS_OF_DAEMON      64
 
-/* Of a table: the reserve that greedy users leave free, and the least quota of each user. */
+/*
+ * For a table of `limit` entries: the reserve that greedy users leave free, and the least quota of
+ * each user.
+ */
 #define RESERVE(limit) ((limit) / 16)
 #define LEAST(limit)   ((limit) > 1024 ? (limit) / 1024 : 1)
 bool quota_applies(uid_t user)

@@ -77,8 +77,8 @@ bool sessions_hold_qpn(const struct sessions *sessions, pid_t pid, uid_t user, u
 }
 
 /*
- * Introduces two processes once, as soon as the sender reads its notices. If they may not share an
- * inbox, frames go on passing the switch.
+ * Introduces two processes once. False while the sender does not read its notices: the next frame
+ * tries again. If they may not share an inbox, frames go on passing the switch.
  */
 bool session_introduce(struct switch_port *from, struct switch_port *to, uint32_t qpn)
 {
@@ -223,8 +223,8 @@ static int add_qpn(struct sessions *sessions, struct session *s, const struct vn
 }
 
 /*
- * Only processes of one user: those of another user could name QPNs that they do not have, and so
- * get the messages that are meant for the HCA.
+ * Answers only if the QPN belongs to a process of the same user. Otherwise a process could add QPNs
+ * that its HCA does not have, and so get messages that other users send to the HCA's queue pair.
  */
 static int query_qpn(struct sessions *sessions, const struct session *s,
 		     const struct vnic_attach_qpn *r)
@@ -238,7 +238,7 @@ static int query_qpn(struct sessions *sessions, const struct session *s,
 	return vnic_server_same_user(s->conn, owner, &ops, sessions) ? 0 : -ENOENT;
 }
 
-/* Messages that may change which blocks need the uplink. */
+/* Handles the messages that may change which blocks need the uplink. */
 static int change_qpn(struct sessions *sessions, struct session *s, const struct vnic_attach_qpn *r)
 {
 	if (r->type == VNIC_ATTACH_QPN_REMOVE)
@@ -365,7 +365,7 @@ void sessions_start(struct sessions *sessions)
 	sessions->limit = quota_connections(LEASE_BLOCKS);
 	restore_remotes(sessions);
 	restore_qpns(sessions);
-	/* Peers may still send to processes that have ended. */
+	/* Blocks of ended processes are leased last, because peers may still send to them. */
 	sessions->sw->leases.last = sessions->lease_store->last;
 	sessions->sw->leases.past = sessions->lease_store->past;
 	sessions->sw->leases.claimable = sessions->lease_store->claimable;
@@ -453,8 +453,9 @@ static int attach_nic(struct sessions *sessions, struct session *s)
 }
 
 /*
- * Peers of a program that ends wait for its last acknowledgements. At most one ring precedes a
- * message, because the process may go on posting.
+ * Peers of an ending program wait for its last acknowledgements, so frames that it posted before a
+ * message are forwarded first. That is one ring of frames at most, because the process may go on
+ * posting.
  */
 bool session_forward_frames(struct sessions *sessions, uint64_t now, struct session *s)
 {
@@ -494,7 +495,7 @@ void session_event(struct sessions *sessions, uint64_t now, struct session *s)
 	sessions->now = now;
 	if (s->port_unsent)
 		send_port(sessions, s);
-	/* Epoll reports the message again. */
+	/* Frames precede the message: epoll reports the message again. */
 	if (!session_forward_frames(sessions, now, s) ||
 	    (s->port.waiting && vnic_server_ends(s->conn) && !session_may_end(sessions, now, s)))
 		return;
@@ -552,7 +553,10 @@ static void destroy_session(struct sessions *sessions, struct session *s)
 		epoll_ctl(sessions->epoll_fd, EPOLL_CTL_DEL, vnic_server_doorbell_fd(s->conn),
 			  NULL);
 	epoll_ctl(sessions->epoll_fd, EPOLL_CTL_DEL, vnic_server_fd(s->conn), NULL);
-	/* fd_guard's new helper may hold a copy for a moment. ENOENT: send_port() added none. */
+	/*
+	 * A newly forked helper of fd_guard may hold a copy for a moment, which would keep the
+	 * descriptor in the epoll set. ENOENT: send_port() has not added it.
+	 */
 	epoll_ctl(sessions->epoll_fd, EPOLL_CTL_DEL, vnic_server_notice_fd(s->conn), NULL);
 	if (s->port.dev)
 		log_ratelimited(&sessions->log, sessions->now, "process %d detached",
@@ -563,9 +567,9 @@ static void destroy_session(struct sessions *sessions, struct session *s)
 }
 
 /*
- * Frees what others would wait for in vain after the end of a process's connection, which is that
- * of the process in general: room in its inbox, and locks that it held on other inboxes. A process
- * that has only lost its connection uses them on.
+ * Frees what other processes would wait for in vain after the process has ended: room in its inbox,
+ * and locks that it held on other inboxes. The end of its connection counts as the process's end,
+ * unless the session is lost: then the process still uses them.
  */
 static void release_inboxes(struct sessions *sessions, const struct session *dead)
 {
@@ -579,7 +583,7 @@ static void release_inboxes(struct sessions *sessions, const struct session *dea
 		vnic_server_inbox_unlock(s->conn, process);
 }
 
-/* The end of its connection tells a process that its NIC is broken. */
+/* Closes a session whose NIC is broken, too: the end of the connection tells the process so. */
 static bool must_close(struct sessions *sessions, struct session *s)
 {
 	if (s->gone || !s->port.dev || vnic_device_state(s->port.dev) != VNIC_DEVICE_BROKEN)

@@ -25,23 +25,27 @@ struct session {
 	struct switch_port port;
 	struct neigh_waiter waiter;
 	bool resolving;
-	/* HELLO came; the answer waits for claims of others, until claims_until at most. */
+	/*
+	 * HELLO has come; its answer waits for claims of other processes, until claims_until at
+	 * most.
+	 */
 	bool awaits_welcome;
 	bool joined;
 	bool asked;              /* received the last request for its QPs and MRs (state_query.c) */
-	bool port_unsent;        /* its socket did not take the newest port notice */
+	bool port_unsent;        /* its socket had no room for the newest port notice */
 	uint32_t blocks;         /* leased blocks of QPNs */
 	uint64_t token;          /* with which the process claims the blocks from a later daemon */
-	bool demands;            /* its HELLO demands a block by number, and claims none */
+	bool demands;            /* its HELLO demands a block by number, and claims no blocks */
 	bool claims;             /* its HELLO claims the blocks of an earlier connection */
 	bool has_uplink_socket;  /* the process has packet sockets on the direct uplink */
 	bool uplink_asked;       /* the process has requested packet sockets from this daemon */
-	uint32_t uplink_members; /* direct_uplink_find when it got the sockets */
-	uint64_t ends_at; /* ns; time since which it ends, but frames of it wait; 0 = it does not */
-	uint32_t drained; /* its frames that were forwarded since its last message */
-	/* Limits its requests for inboxes of others (INTRODUCE). */
+	uint32_t uplink_members; /* direct_uplink_find() when the process got the sockets */
+	uint64_t ends_at; /* time of the process's end, while frames of it wait, ns; 0 = none */
+	uint32_t drained; /* number of its frames forwarded since its last message */
+	/* Limits its requests for the inboxes of other processes (INTRODUCE). */
 	struct token_bucket introductions;
-	uint64_t inbox_check; /* names the check of its inbox from an earlier daemon; 0 = none */
+	uint64_t inbox_check; /* token of fd_guard_check_inbox for its inbox from an earlier daemon;
+				 0 = none */
 	/*
 	 * The session is closed. sessions_reap frees it, because the present batch of events may
 	 * name it.
@@ -102,11 +106,11 @@ struct sessions {
 	uint64_t adders[LEASE_BLOCKS];
 	uint64_t now;             /* time of the event being handled, ns */
 	uint64_t resend_at;       /* time of the next try of failed port notices, ns; 0 = none */
-	struct session *speaking; /* whose message is being handled */
+	struct session *speaking; /* session whose message is being handled */
 	uint32_t limit;           /* maximum number of connections */
 	uint64_t inbox_checks;    /* number of checks of inboxes that were started */
 	struct log_ratelimit log; /* rate limit of lines about sessions */
-	bool told_short_queue;    /* the log names net.core.rmem_max */
+	bool told_short_queue;    /* the log has the line about net.core.rmem_max already */
 	/* Called for each process that has attached; NULL: not called. */
 	void (*attached)(void *ctx, struct session *s);
 	void *attached_ctx;
@@ -233,8 +237,8 @@ uint64_t sessions_resend_port(struct sessions *sessions);
 struct session *sessions_find_conn(struct sessions *sessions,
 				   const struct vnic_server_client *conn);
 /*
- * Forwards what the process posted before it spoke or hung up, up to SWITCH_RUN_FRAMES frames.
- * False: there is more for the next call. `now` in ns.
+ * Forwards the frames that the process posted before its message or hang-up, up to
+ * SWITCH_RUN_FRAMES frames. False: the caller calls again for more. `now` in ns.
  */
 bool session_forward_frames(struct sessions *sessions, uint64_t now, struct session *s);
 /*

@@ -192,7 +192,10 @@ static int lease_block_to_session(struct sessions *sessions, struct session *s, 
 	bool claims = way == LEASE_CLAIM;
 	int rc = check_lease(sessions, s, *qpn, way);
 
-	/* Before another process leases the QPNs: they may have remote QPs of a lost process. */
+	/*
+	 * Before another process leases the block, whose restored remote QPs may be of a lost
+	 * process.
+	 */
 	if (!rc && !claims)
 		forget_lost_remotes(sessions);
 	if (!rc)
@@ -211,7 +214,8 @@ static int lease_block_to_session(struct sessions *sessions, struct session *s, 
 }
 
 /*
- * Restores all other blocks of a process that claims one, because the process may claim them late.
+ * When a process claims one block, restores all its other blocks at once: the process itself may
+ * claim them late.
  */
 static int reclaim_other_blocks(struct sessions *sessions, struct session *s)
 {
@@ -237,7 +241,7 @@ static int lease_and_join(struct sessions *sessions, struct session *s, uint32_t
 	enum lease_way way = first_way(s, *qpn);
 	int rc;
 
-	/* Must precede the lease of a number that a dead process may have left in a lock. */
+	/* First, because the process's new number may be in a lock that a dead process has left. */
 	free_dead_locks(sessions);
 	process_name(vnic_server_pid(s->conn), s->port.name);
 	s->port.remotes.user = vnic_server_uid(s->conn);
@@ -284,8 +288,8 @@ static struct session *find_holder(struct sessions *sessions, uint64_t token, pi
 }
 
 /*
- * A process claims its blocks after it has given up its connection to this daemon, whose end the
- * daemon has not handled yet. -EBUSY: the process tries again.
+ * Ends the connection that a claiming process has given up, if the daemon has not handled the end
+ * of that connection yet. -EBUSY: the process tries again.
  */
 static int end_earlier_connection(struct sessions *sessions, const struct session *s,
 				  uint64_t token)
@@ -314,7 +318,10 @@ int session_welcome(void *ctx, struct vnic_server_client *conn,
 	int rc;
 
 	s->demands = hello->demands;
-	/* A demanded block may be one that a survivor claims: it is refused at once. */
+	/*
+	 * A demand does not wait for claims: if a survivor may claim the block, the demand is
+	 * refused at once.
+	 */
 	s->awaits_welcome =
 		!qpn && !s->demands && lease_store_count_claimable(sessions->lease_store);
 	if (s->awaits_welcome)
@@ -342,7 +349,7 @@ static void welcome_late(struct sessions *sessions, struct session *s)
 		s->gone = true;
 }
 
-/* Ends claims, and what the daemon has kept for the processes that can make none any more. */
+/* Ends claims, and drops what the daemon has kept for processes that can make no claim any more. */
 static void end_claims(struct sessions *sessions)
 {
 	struct lease_store *store = sessions->lease_store;
@@ -365,7 +372,10 @@ static uint64_t tick_claims(struct sessions *sessions, uint64_t now)
 
 	if (now < due)
 		return due;
-	/* Until all is dropped that was kept for the last frozen program. */
+	/*
+	 * Repeated while late claims are left; the last time drops all that was kept for frozen
+	 * programs.
+	 */
 	if (!sessions->claims_ended || sessions->n_late) {
 		end_claims(sessions);
 		sessions->late_check = now + LATE_CHECK_NS;

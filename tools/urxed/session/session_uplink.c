@@ -32,7 +32,10 @@ static struct session *session_of(struct switch_port *port)
 	return (struct session *)((char *)port - offsetof(struct session, port));
 }
 
-/* The socket is on the interface that carries the frames now, and not on a bond's former member. */
+/*
+ * Whether the process's sockets are on the uplinks that carry the frames now, and not on a bond's
+ * former member.
+ */
 static bool socket_is_on_carriers(const struct sessions *sessions, const struct session *s)
 {
 	return s->has_uplink_socket &&
@@ -40,8 +43,9 @@ static bool socket_is_on_carriers(const struct sessions *sessions, const struct 
 }
 
 /*
- * Whether a process receives packets to a block by a socket of its own. A process that has one of
- * an earlier daemon, or of the uplink as it was opened before, uses that one until it has asked.
+ * Whether a process receives packets to a block by a packet socket of its own. A process uses a
+ * socket that it has from an earlier daemon, or from the uplink as opened before, until it has
+ * asked this daemon for a new one.
  */
 static bool is_direct_block(const struct sessions *sessions, uint32_t block)
 {
@@ -62,7 +66,7 @@ static void find_direct_blocks(const struct sessions *sessions, struct blocks *b
 			add_block(blocks, block);
 }
 
-/* Whether sockets receive what the switch receives, too. */
+/* Whether the packet sockets of processes receive the packets now that the switch receives, too. */
 static bool sockets_receive(const struct sessions *sessions)
 {
 	return direct_uplink_generation(sessions->direct_uplink) &&
@@ -85,7 +89,10 @@ static void mark_ports(struct sessions *sessions, uint32_t members, const struct
 	}
 }
 
-/* An uplink that was opened again has another generation, and excludes nothing. */
+/*
+ * Whether the filter is set already. An uplink that was opened again has another generation, and no
+ * filter.
+ */
 static bool is_excluded(const struct session_exclusion *now, uint32_t members, uint8_t generation,
 			const struct blocks *blocks)
 {
@@ -93,7 +100,9 @@ static bool is_excluded(const struct session_exclusion *now, uint32_t members, u
 	       !memcmp(now->blocks, blocks->at, blocks->n * sizeof(blocks->at[0]));
 }
 
-/* Another member of the bond carries the frames: the switch receives all frames of the old one. */
+/*
+ * Removes the filter of a bond's former member, so that the switch receives all its frames again.
+ */
 static void stop_excluding(const struct uplink_set *set, uint32_t members)
 {
 	for (uint32_t i = 0; i < set->n; i++) {
@@ -104,7 +113,7 @@ static void stop_excluding(const struct uplink_set *set, uint32_t members)
 	}
 }
 
-/* To set the filter takes much longer than to find out that it need not change. */
+/* Sets the filter only if it changes: the comparison takes much less time. */
 static int exclude_blocks(struct sessions *sessions, uint32_t members, const struct blocks *blocks)
 {
 	const uint8_t generation = direct_uplink_generation(sessions->direct_uplink);
@@ -181,7 +190,10 @@ static bool is_admitted(const struct session_admission *now, const struct uplink
 	       !memcmp(now->blocks, blocks->at, blocks->n * sizeof(blocks->at[0]));
 }
 
-/* The HCA has gone: the engine takes its place on the wire. */
+/*
+ * Makes the uplink receive all packets again: the HCA has gone, or the filter would have too many
+ * blocks.
+ */
 static int admit_all(struct session_admission *now)
 {
 	struct uplink *u = now->uplink;
@@ -228,7 +240,10 @@ void sessions_update_uplink(struct sessions *sessions)
 {
 	int rc;
 
-	/* First: the filter for direct uplinks is set only after an HCA has gone. */
+	/*
+	 * First, because the removal of an HCA's filter would also remove the filter for direct
+	 * uplinks.
+	 */
 	sessions_update_admission(sessions);
 	rc = exclude_direct_blocks(sessions);
 	if (rc)
@@ -255,7 +270,7 @@ void session_add_uplink_block(struct sessions *sessions, const struct session *s
 
 /* --- Sockets */
 
-/* A new socket replaces that of the session itself. */
+/* Does not count the session's own old socket, which a new one replaces. */
 static bool has_room(const struct sessions *sessions, const struct session *asker)
 {
 	uid_t user = vnic_server_uid(asker->conn);
@@ -292,7 +307,7 @@ static void store_direct_blocks(struct sessions *sessions, const struct session 
 						      direct_uplink);
 }
 
-/* The process has no socket, or cannot use it: the switch receives its packets. */
+/* Notes that the process has no socket, or cannot use it: the switch receives its packets. */
 static int refuse_socket(struct sessions *sessions, struct session *s, int rc)
 {
 	s->has_uplink_socket = false;

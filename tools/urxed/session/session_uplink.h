@@ -9,28 +9,27 @@
 #include "urxed/session/session.h"
 
 /*
- * vnic_server_ops.uplink; ctx is the struct sessions. The daemon keeps no copy of the socket: a
- * process can hold the kernel's lock of its socket for ever, and setsockopt(2) would wait for it.
+ * Answers a process's request for packet sockets (vnic_server_ops.uplink); ctx is the struct
+ * sessions. The daemon keeps no copy of the socket: a process can hold the kernel's lock of its
+ * socket for ever, and setsockopt(2) would wait for it.
  */
 int session_give_uplink(void *ctx, struct vnic_server_client *conn,
 			struct vnic_attach_uplink *answer, int fds[VNIC_UPLINK_SOCKETS]);
 /*
- * Call it after a change of leases, sockets, the uplink or sessions.indirect. It excludes from the
- * switch the packets that the uplink receives for processes with a packet socket. While
- * sessions.indirect is set it excludes none. On an af_packet: uplink the switch then drops these
- * packets, because each process receives them by its own socket, too; on an af_xdp: uplink it
- * delivers them, because the sockets receive none.
+ * Call it after a change of leases, sockets, the uplink or sessions.indirect. Excludes from the
+ * switch the packets that processes receive by their own packet sockets. While sessions.indirect is
+ * set, it excludes none. On an af_packet: uplink the switch then drops these packets, because each
+ * process receives them by its socket, too. On an af_xdp: uplink the switch delivers them, because
+ * the sockets receive none.
  */
 void sessions_update_uplink(struct sessions *sessions);
-/* Whether a process has a packet socket, so that frames may pass the uplink unseen by the switch.
- */
+/* Whether any process has a packet socket, by which frames pass the uplink unseen by the switch. */
 bool sessions_have_sockets(const struct sessions *sessions);
 /*
- * The caller calls this after the HCA has changed, or after the result of
- * qpn_table_needs_uplink() has changed for a block; sessions_update_uplink calls it as well. While
- * an HCA backs the device, the uplink on the HCA's interface receives only packets to queue pairs
- * of the engine. Without that filter the switch would also receive all packets to the HCA's queue
- * pairs.
+ * Call it after the HCA has changed, or the result of qpn_table_needs_uplink() for a block;
+ * sessions_update_uplink calls it as well. While an HCA backs the device, the uplink on the HCA's
+ * interface receives only packets to queue pairs of the engine. Without that filter the switch
+ * would also receive all packets to the HCA's queue pairs.
  */
 void sessions_update_admission(struct sessions *sessions);
 /*

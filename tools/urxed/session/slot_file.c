@@ -50,7 +50,7 @@ static uint64_t slot_checksum(const struct slot *slot)
 	return sum;
 }
 
-/* Bytes of a slot that are written: an unused slot is written up to `size` only. */
+/* Bytes that a write of a slot has; those of an unused slot (size 0) end before `data`. */
 static uint32_t written_size(uint32_t size)
 {
 	return (uint32_t)offsetof(struct slot, data) + size;
@@ -90,7 +90,7 @@ int slot_file_open(struct slot_file *s, const char *run_dir, const char *name, c
 	}
 	end = lseek(s->fd, 0, SEEK_END);
 	if (end > FIRST_SLOT_OFFSET)
-		/* The last slot need not be complete. */
+		/* Counts the last slot also if it is incomplete. */
 		s->n = (uint32_t)((end - FIRST_SLOT_OFFSET - 1) / (off_t)sizeof(struct slot)) + 1;
 	return 0;
 }

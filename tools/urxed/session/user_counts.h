@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How many objects of one kind each user holds, for quotas (quota.h). neigh.c and cma_port.c count
- * here what is too much to count anew at each request.
+ * How many objects of one kind each user holds, for quotas (quota.h): for kinds of which there are
+ * too many to count anew at each request. neigh.c, cma_port.c and ucma_ctx.c call this.
  */
 #ifndef URXE_URXED_SESSION_USER_COUNTS_H
 #define URXE_URXED_SESSION_USER_COUNTS_H
