@@ -58,8 +58,8 @@ static uint32_t list_members(const struct bond *b, enum bond_state state, uint32
 }
 
 /*
- * The best members there are. A member that is only recovering, or even silent, is better than
- * none; a bond without any link leaves all as it is.
+ * Lists the members in the best state that any member has. A recovering or even a silent member is
+ * better than none. Without any link the list is empty.
  */
 static uint32_t list_best(const struct bond *b, uint32_t *list)
 {
@@ -78,7 +78,10 @@ static bool contains(const uint32_t *list, uint32_t n, uint32_t i)
 	return n;
 }
 
-/* The first member if it is healthy, else the present one if it is among the best. */
+/*
+ * Returns the first member if it is healthy, else the present carrier if it is among the best, else
+ * the first of the best.
+ */
 static uint32_t choose_active(const struct bond *b, const uint32_t *best, uint32_t n)
 {
 	const bool first = b->members[0].health.state == BOND_HEALTHY;

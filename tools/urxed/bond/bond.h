@@ -22,8 +22,8 @@
 /*
  * A round sends probes through all members with a link. It begins when the first of them is due.
  *
- * Time from a member's last probe or answer until it is due, if it carries frames and RoCE frames
- * come or go (BOND_BUSY_NS).
+ * BOND_FRESH_NS: time from a member's last probe or answer until it is due, if it carries frames
+ * and RoCE frames were sent or received lately (BOND_BUSY_NS).
  */
 #define BOND_FRESH_NS 20000000ull
 /* Time that a round of probes waits for answers. */
@@ -75,8 +75,8 @@ struct bond_member {
 };
 
 struct bond {
-	enum bond_mode
-		mode; /* BOND_NONE: the uplinks are independent, and nothing below is valid */
+	/* BOND_NONE: the uplinks are independent, and the other members are not valid. */
+	enum bond_mode mode;
 	const struct bond_ops *ops;
 	void *ctx;
 	uint32_t mask; /* of members, by index among all uplinks */

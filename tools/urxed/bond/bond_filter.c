@@ -25,8 +25,8 @@ static bool is_own(const struct vswitch *sw, const struct frame_class *s)
 }
 
 /*
- * Do frames to the host's MAC count here? In mode balance the networks of the members are separate,
- * so each of them may deliver such frames.
+ * Does the bond accept frames to the host's MAC from this member? In mode balance the networks of
+ * the members are separate, so each of them may deliver such frames.
  */
 static bool takes_host_mac(const struct vswitch *sw, uint32_t uplink)
 {
@@ -73,7 +73,10 @@ enum bond_verdict bond_filter_check(struct vswitch *sw, uint32_t uplink,
 		return is_resolution(s) ? BOND_PROBE_REPLY : BOND_DROP;
 	if (ether_is_group(s->dmac))
 		return check_group(sw, uplink, s);
-	/* The MAC of this member alone, which a neighbour may have learned of the kernel. */
+	/*
+	 * To the MAC of this member's interface, which a neighbour may have learned from the
+	 * kernel's ARP or ND.
+	 */
 	if (ether_same(s->dmac, u->mac) && !ether_same(u->mac, sw->host->mac))
 		return BOND_ACCEPT;
 	return check_unicast(sw, uplink, s);

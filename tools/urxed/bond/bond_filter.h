@@ -22,8 +22,8 @@ enum bond_verdict {
 };
 
 /*
- * Decides on a frame that a member received, and tells sw->bond what it shows of the member's
- * health.
+ * Decides what becomes of a frame that a member received, and tells sw->bond what the frame shows
+ * of the member's health.
  */
 enum bond_verdict bond_filter_check(struct vswitch *sw, uint32_t uplink,
 				    const struct frame_class *s);

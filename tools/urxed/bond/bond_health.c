@@ -30,7 +30,10 @@ void bond_health_init(struct bond_health *h, uint64_t now, bool link)
 	*h = (struct bond_health){.state = link ? BOND_HEALTHY : BOND_DOWN, .since = now};
 }
 
-/* A failure of a member that was used: the longer it was, the shorter the next trial. */
+/*
+ * A HEALTHY member has failed. Within BOND_TRIAL_NS after it became HEALTHY, its next recovery
+ * takes twice as long.
+ */
 static void note_failure(struct bond_health *h, uint64_t now)
 {
 	if (!h->stable_ns || now - h->since >= BOND_TRIAL_NS)

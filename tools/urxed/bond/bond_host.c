@@ -8,14 +8,20 @@
 #include "urxed/kernel/frame_count.h"
 #include "urxed/switch/forward.h"
 
-/* In BUSY_NS, beside the frames of the switch: more than an idle kernel sends and receives. */
+/*
+ * The bond is busy if packet sockets sent and received so many frames within BUSY_NS: an idle
+ * kernel has fewer.
+ */
 #define BUSY_FRAMES 64
 #define BUSY_NS     NS_PER_SEC
 
-/* Between looks at the counts: at least one look falls into each round of probes. */
+/* Interval of reads of the kernel's counts: at least one falls into each round of probes. */
 #define COUNT_NS (BOND_ROUND_NS / 2)
 
-/* The station whose answer is awaited first, then the neighbours used last. */
+/*
+ * Lists the stations to probe: first the receiver of the last RoCE frame that left by the bond,
+ * then the neighbours used last.
+ */
 static uint32_t list_targets(const struct vswitch *sw, struct bond_target *list)
 {
 	uint32_t n = 0;
@@ -85,8 +91,9 @@ uint64_t bond_host_tick(struct vswitch *sw, uint64_t now)
 }
 
 /*
- * Notes whether a member has received frames; returns those of both directions that have not passed
- * the switch. Probes and their answers pass it.
+ * Tells the bond if the member's interface has received frames. Returns the frames, sent and
+ * received, that the kernel counted there and the switch did not. Probes and their answers pass the
+ * switch.
  */
 static uint64_t count_member_frames(struct vswitch *sw, uint64_t now, uint32_t uplink)
 {
@@ -100,7 +107,9 @@ static uint64_t count_member_frames(struct vswitch *sw, uint64_t now, uint32_t u
 	       of_switch[SWITCH_OUT_FRAMES];
 }
 
-/* Other members have other counts, which may be lower. */
+/*
+ * After a change of carriers the sum may be lower than the last one, hence the signed comparison.
+ */
 void bond_host_count_frames(struct vswitch *sw, uint64_t now)
 {
 	uint64_t frames = 0;

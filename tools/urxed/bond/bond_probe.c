@@ -22,7 +22,10 @@ bool bond_target_is_on_link(const struct host *h, const struct bond_target *t)
 	return false;
 }
 
-/* Entries without an own address are of stations behind a router, which do not answer. */
+/*
+ * Entries without an address of the host in `from` are of stations behind a router, which do not
+ * answer.
+ */
 static bool can_answer(const struct neigh_entry *e)
 {
 	return (e->state == NEIGH_REACHABLE || e->state == NEIGH_PROBING) && e->from.valid;
@@ -108,7 +111,10 @@ static uint32_t build_gratuitous_arp(uint8_t *frame, const uint8_t ip[16],
 	return ARP_FRAME_LEN;
 }
 
-/* An answer to no one: its form is that of the answer to a host without an address. */
+/*
+ * Builds an advertisement that answers no solicitation, in the form of an answer to a host without
+ * an address.
+ */
 static uint32_t build_unsolicited_na(uint8_t *frame, const uint8_t ip[16],
 				     const uint8_t mac[ETHER_MAC_LEN])
 {

@@ -8,7 +8,7 @@
 #include "urxed/hca/hca_netdev.h"
 #include "urxed/hca/sysfs_file.h"
 
-/* Entries that are looked at: rdma_rxe has 1024, hardware 16 to 256. */
+/* Limit of the entries that are read: rdma_rxe has 1024, hardware 16 to 256. */
 #define ENTRIES_MAX 1024
 
 /* Eight groups of four hexadecimal digits: "fe80:0000:0000:0000:5054:00ff:fe12:3456". */

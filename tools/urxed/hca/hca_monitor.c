@@ -37,8 +37,8 @@ static bool is_kernel_tree(const char *sys)
 }
 
 /*
- * A device that is named and missing may be one of another urxed that is to start: its tree does
- * not exist yet.
+ * Polls also while the device that --hca names is missing: it may be one of another urxed whose
+ * tree does not exist yet.
  */
 static void scan(struct hca_monitor *h)
 {
@@ -159,7 +159,10 @@ static void log_changes(const struct hca_monitor *h, const struct hca_monitor *b
 	}
 }
 
-/* Another device may have the same name; inodes of another urxed's tree say nothing. */
+/*
+ * Compares also the inode, because a new device may have the old name; inodes of another urxed's
+ * tree say nothing.
+ */
 static bool is_same_device(const struct hca_port *a, const struct hca_port *b, bool polled)
 {
 	if (!a || !b)

@@ -10,7 +10,7 @@
 #include "urxed/hca/sysfs_file.h"
 #include "urxed/hostnet/host.h"
 
-/* Looked at in one search: a tree may be malformed, with a circle of interfaces. */
+/* Limit of the interfaces in one search: another urxed's tree may have a circle of interfaces. */
 #define INTERFACES_MAX 256
 
 /*
@@ -72,7 +72,7 @@ uint16_t hca_netdev_path_mtu(const char *sys, const char *ifname)
 	return path >= 256 ? path : 0;
 }
 
-/* *budget: how many more interfaces may be looked at. */
+/* *budget: how many more interfaces the search may read. */
 static bool search_below(const char *sys, const char *upper, const char *lower, uint32_t *budget)
 {
 	char path[PATH_MAX];

@@ -61,7 +61,9 @@ static enum hca_kind read_kind(const char *dir)
 	}
 }
 
-/* Software devices have no driver in sysfs: rdma_rxe has a parent interface, urxe its description.
+/*
+ * Software devices have no driver in sysfs: rdma_rxe is known by its file `parent`, urxe by its
+ * description.
  */
 static void read_driver(const char *dir, char driver[HCA_TEXT])
 {
@@ -183,7 +185,10 @@ static enum hca_kind kind_of_port(enum hca_kind device, const char *port_dir)
 	return strcmp(layer, "InfiniBand") ? HCA_OTHER : HCA_INFINIBAND;
 }
 
-/* urxe's tree has the MTU of its device; Linux derives it from the interface, and so does this. */
+/*
+ * Another urxed's tree has the MTU of its device. Linux derives the MTU from the interface, and so
+ * does this function.
+ */
 static uint16_t read_mtu(const char *sys, const char *port_dir, const char *ndev)
 {
 	uint32_t mtu = sysfs_read_number("%s/active_mtu", port_dir);

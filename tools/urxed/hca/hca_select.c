@@ -11,7 +11,7 @@
 
 /* --- The option */
 
-/* Names that neither sysfs, JSON, tables, shells nor this option's syntax must quote. */
+/* Allows only names that need no quoting in sysfs, JSON, tables, shells and the syntax of --hca. */
 bool hca_is_device_name(const char *name)
 {
 	if (!*name || *name == '.' || *name == '-' || strlen(name) >= VNIC_HCA_NAME)
@@ -146,7 +146,7 @@ static void judge(const struct hca_port *p, const struct hca_list *list,
 			   p->state == HCA_DOWN ? "down" : "in an unknown state");
 }
 
-/* The port in use, else that of the first uplink, else the first one of the list. */
+/* Prefers the port in use, then a port of an earlier uplink, then an earlier port of the list. */
 static bool is_better(const struct hca_list *list, const struct hca_verdict *verdicts,
 		      const struct vnic_attach_hca *current, int i, int best)
 {

@@ -82,7 +82,10 @@ static const struct iface *find_by_ifindex(const struct iface_table *t, int ifin
 	return NULL;
 }
 
-/* The table has a place for each uplink's own interface, wherever the kernel lists it. */
+/*
+ * Whether the table has a place. It keeps places for the interfaces of all uplinks, in whatever
+ * order the kernel lists them.
+ */
 static bool has_room(const struct iface_table *t, const struct iface *iface)
 {
 	uint32_t i, vlans = 0;
@@ -92,7 +95,7 @@ static bool has_room(const struct iface_table *t, const struct iface *iface)
 	return !iface->vlan || vlans < IFACE_VLANS;
 }
 
-/* Once: iface_list_addresses lists the addresses of each interface of the table. */
+/* Adds each interface only once, because iface_list_addresses lists the addresses of each entry. */
 static void add_iface(struct iface_table *t, const struct nlmsghdr *message)
 {
 	const struct nlattr *at[IFLA_MAX + 1] = {0};

@@ -64,7 +64,7 @@ static void guard_vlan(struct kernel_sync *k, const struct iface *iface)
 		v = find_vlan(k, 0);
 	v->ifindex = iface->ifindex;
 	rc = roce_port_guard_open(&v->port_guard, iface->name, error);
-	/* The program that has the port is the HCA: rdma_rxe. */
+	/* If the interface's HCA (rdma_rxe) has the UDP port, that is no refusal. */
 	v->refused = rc && !(rc == -EADDRINUSE && hca_monitor_has_interface(k->hca, iface->name));
 	if (v->refused && !logged)
 		log_line("the addresses of %s get no GIDs: %s", iface->name, error);
@@ -224,9 +224,10 @@ static bool is_listed(const struct host_address *a, const struct host_address *l
 }
 
 /*
- * Puts an address back into the list if its interface is down, or has gone with the member. The MAC
- * of an interface that has gone stays, because peers still send to it. The kernel may check the
- * address for duplicates before it reports that the interface is up.
+ * Puts an address back into the list if its interface is down, or has gone together with the
+ * member's. The MAC of an interface that has gone stays, because peers still send to it. The
+ * address counts as tentative: the kernel may check it for duplicates before it reports that the
+ * interface is up.
  */
 static uint32_t keep_address(const struct kernel_sync *k, const struct host_address *a,
 			     struct host_address *list, uint32_t n)
@@ -395,7 +396,10 @@ int kernel_sync_start(struct kernel_sync *k, struct host *host, struct uplink *u
 			  RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_NEIGH);
 	if (!rc)
 		rc = read_kernel_state(k);
-	/* Changes without end: kernel_sync_update reads again, at k->retry_at at the latest. */
+	/*
+	 * -EINTR: changes kept coming; kernel_sync_update reads again, at k->retry_at at the
+	 * latest.
+	 */
 	if (rc == -EINTR)
 		log_line("cannot read the kernel's interfaces yet: %s", strerror(-rc));
 	if (!rc || rc == -EINTR)

@@ -111,7 +111,7 @@ static int request_once(struct netlink *n, struct nlmsghdr *request,
 			return -errno;
 		rc = mnl_cb_run(buf, (size_t)len, n->seq, mnl_socket_get_portid(n->requests),
 				on_message, callback);
-		/* A late answer to an earlier request that timed out. */
+		/* ESRCH, EPROTO: a late answer to an earlier request that timed out. */
 		if (rc < 0 && (errno == ESRCH || errno == EPROTO))
 			rc = MNL_CB_OK;
 	} while (rc > MNL_CB_STOP);

@@ -30,9 +30,9 @@ static int bind_roce_port(int family, const char *ifname)
 	if (fd < 0)
 		return -errno;
 	/*
-	 * So the kernel's GRO joins packets to the port for programs with a direct uplink (the case
-	 * gro of direct_uplink.py). Without it the kernel would also cut UDP GSO packets before it
-	 * drops them here.
+	 * With UDP_GRO the kernel's GRO joins packets to the port for programs with a direct uplink
+	 * (the case gro of direct_uplink.py). Without it the kernel would also cut UDP GSO packets
+	 * before it drops them here.
 	 */
 	(void)setsockopt(fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on));
 	if (!setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) &&

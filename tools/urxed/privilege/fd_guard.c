@@ -19,7 +19,7 @@
 /* A helper that ends is not started again sooner than this. */
 #define RESTART_NS NS_PER_SEC
 
-/* One for the daemon: sockets of programs are closed in many places. */
+/* One object for the daemon, because many of its files close sockets of programs. */
 static struct {
 	struct helper helper;
 	int epoll_fd;     /* has the helper's socket */
@@ -84,7 +84,7 @@ static int send_request(const struct fd_guard_request *request, int fd)
 	return unix_packet_send(guard.helper.socket, request, sizeof(*request), &fd, 1);
 }
 
-/* Passes a copy of a descriptor to the helper, to another one if the helper has ended. */
+/* Passes a copy of a descriptor to the helper; starts another helper if it has ended. */
 static int ask_helper(const struct fd_guard_request *request, int fd)
 {
 	int rc = send_request(request, fd);

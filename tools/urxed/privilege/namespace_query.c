@@ -13,7 +13,10 @@
 #include "urxed/privilege/capabilities.h"
 #include "urxed/privilege/helper.h"
 
-/* The kernel answers the helper from its own data: longer than this only a stopped helper takes. */
+/*
+ * How long the daemon waits. The kernel answers the helper from its own data, so only a stopped
+ * helper takes longer.
+ */
 #define ANSWER_MS 1000
 
 struct question {
@@ -21,7 +24,7 @@ struct question {
 };
 
 static struct helper helper = {.socket = -1};
-static bool helper_lost; /* the daemon has no right to look itself any more */
+static bool helper_lost; /* the helper failed; the daemon itself has no right to look any more */
 
 static void answer_questions(void)
 {

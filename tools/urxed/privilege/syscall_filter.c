@@ -192,7 +192,7 @@ static const char *const allowed[] = {
 	"wait4",
 	"waitid",
 
-	/* Only to have less: capabilities, filters. */
+	/* To give up rights: capabilities, filters. */
 	"arch_prctl",
 	"capget",
 	"capset",

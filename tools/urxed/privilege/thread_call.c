@@ -22,7 +22,7 @@
 #define WAIT_SECONDS 2
 #define UNBLOCK_MS   1000
 
-/* Only one call at a time: the daemon's start makes it. */
+/* For one call at a time, which suffices: only the daemon's start calls thread_call_all. */
 static int (*_Atomic current)(void);
 static atomic_int result;
 static sem_t called;
@@ -120,7 +120,7 @@ static bool call_new_threads(pid_t done[THREADS], int *n, int *rc)
 
 int thread_call_all(int (*call)(void))
 {
-	/* Restarted: DPDK's telemetry ends at an interrupted accept(2). */
+	/* SA_RESTART: DPDK's telemetry thread ends if its accept(2) is interrupted. */
 	const struct sigaction action = {.sa_handler = on_call, .sa_flags = SA_RESTART};
 	pid_t done[THREADS];
 	struct sigaction old;
@@ -129,7 +129,10 @@ int thread_call_all(int (*call)(void))
 	current = call;
 	if (sem_init(&called, 0, 0) || sigaction(CALL_SIGNAL, &action, &old))
 		return -errno;
-	/* A thread that a thread has started meanwhile inherits what that thread had. */
+	/*
+	 * Repeats while new threads appear: a thread inherits the state of its creator, which may
+	 * have been from before the call.
+	 */
 	while (call_new_threads(done, &n, &rc) && !rc)
 		;
 	sigaction(CALL_SIGNAL, &old, NULL);

@@ -29,7 +29,7 @@
 struct path {
 	/* As the ports make it absolute (netdev/unix_path.c). */
 	struct sockaddr_un address;
-	/* The rest is the daemon's. */
+	/* Only the daemon uses the members below. */
 	bool is_requested; /* the answer to the last request has not come yet */
 	bool is_slow; /* an answer has once come too late: the daemon waits for none any more */
 	int status;   /* of the last answer: 0 or a negative errno value */
