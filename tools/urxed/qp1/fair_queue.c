@@ -66,7 +66,9 @@ static void remove_item(struct fair_queue *q, struct fair_item *item)
 	TAILQ_INSERT_HEAD(&q->unused_flows, flow, link);
 }
 
-/* The first one in turn, so the oldest, of several of that length. */
+/*
+ * Returns the longest flow; of several of that length the first in turn, which has the oldest item.
+ */
 static struct fair_flow *find_longest(const struct fair_queue *q, bool favoured)
 {
 	struct fair_flow *longest = NULL, *flow;

@@ -195,7 +195,7 @@ static void read_grh(const uint8_t *grh, struct cm_path *path, bool *v1)
 	memcpy(path->sgid + sizeof(mapped), ip + 16, 4);
 }
 
-/* The path back to the sender of a frame from that VLAN. */
+/* Makes the path back to the sender of a frame that came from that VLAN. */
 static int make_reply_path(const struct gsi *g, const uint8_t *grh, const struct urxe_wc *wc,
 			   uint16_t vlan, struct cm_path *path)
 {
@@ -256,7 +256,7 @@ void gsi_input(struct gsi *g, uint64_t now, const uint8_t *frame, uint32_t len)
 		return;
 	}
 	known = is_known_sender(g, now, &s);
-	/* A sender that only claims a known address has a flow of its own. */
+	/* A sender that claims a known address, but has another MAC, has a flow of its own. */
 	memcpy(key, s.sip, sizeof(s.sip));
 	key[sizeof(s.sip)] = known;
 	if (!fair_queue_put(&g->received, key, known, frame, len))

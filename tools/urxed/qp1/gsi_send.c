@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What QP1 sends (gsi.h): MADs wait until their next hop is known, then for their turn. */
+/* The sending side of QP1 (gsi.h): MADs wait until their next hop is known, then for their turn. */
 #include <errno.h>
 #include <string.h>
 
@@ -63,7 +63,10 @@ bool gsi_post_outgoing(struct gsi *g)
 	return n;
 }
 
-/* A connection's own messages, and refusals to known senders, come before other refusals. */
+/*
+ * Favours messages of connections, REQs included, and refusals to known senders over other
+ * refusals.
+ */
 static void queue_outgoing(struct gsi *g, const struct queued_mad *m)
 {
 	const struct cm_path *path = &m->path;

@@ -18,7 +18,10 @@
 #define BACKLOG 16
 #define EVENTS  8
 
-/* Another process may have to close the socket, and keep it: epoll would report it for ever. */
+/*
+ * fd_guard's helper process may close the socket later; until then epoll would report it again and
+ * again.
+ */
 static void close_peer(const struct control *c, int fd)
 {
 	epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, fd, NULL);

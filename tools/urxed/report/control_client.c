@@ -17,7 +17,7 @@
 #include "urxed/report/control.h"
 #include "urxed/report/process_states.h"
 
-/* Descriptors that the sockets of processes leave for the report and for answers. */
+/* How many descriptors this process keeps free for the report and for answers. */
 #define SPARE_FDS 8
 /* Limit of a report that another user's daemon sends to root, bytes. jansson may need 45 for one.
  */
@@ -90,8 +90,9 @@ static int check_reply(const struct control_reply *reply, int len, int memory)
 }
 
 /*
- * Receives a packet of the daemon that may have sockets of processes: the kernel closes those for
- * which this process has no descriptor. The alarm begins after the wait, which it would prolong.
+ * Receives a packet of the daemon that may have sockets of processes. The kernel closes those for
+ * which this process has no descriptor, so the close alarm runs meanwhile. It begins only after the
+ * wait for the packet: each signal would start the wait anew.
  */
 static int receive_sockets(int fd, void *packet, uint32_t len, int fds[UNIX_PACKET_FDS_MAX])
 {

@@ -17,11 +17,12 @@
 #include "urxed/report/state_reader.h"
 #include "urxed/session/qpn_table.h"
 
-/* A process says -EINPROGRESS at the start and after so many QPs (verbs/session/state_document.c).
+/*
+ * A process sends -EINPROGRESS at the start and after so many QPs (verbs/session/state_document.c).
  */
 #define QPS_PER_PROGRESS 1024
 
-/* What the answers of one user may still cost. */
+/* What the answers of one user's processes may still cost. */
 struct user {
 	json_int_t uid;
 	uint64_t bytes;
@@ -33,14 +34,14 @@ struct process {
 	json_t *lease; /* its first one, which the report owns */
 	json_int_t port;
 	uint32_t qpns;     /* leased ones plus added ones; some may count twice */
-	uint32_t progress; /* how often it may still say -EINPROGRESS */
+	uint32_t progress; /* how often it may still send -EINPROGRESS */
 	uint64_t end;      /* ns, as of waited_until_now; the process has no more time then */
 	struct user *user;
 };
 
 struct collection {
 	json_t *report;
-	struct process *processes; /* that may still send something */
+	struct process *processes; /* the processes that may still send a packet */
 	struct pollfd *sockets;    /* of the processes */
 	size_t n;
 	struct user *users;
@@ -141,7 +142,9 @@ static void add_rows(json_t *report, const char *key, const json_t *state, const
 	}
 }
 
-/* Processes in PID namespaces that the daemon does not see have one PID, 0, but not one port. */
+/*
+ * Adds the port, which distinguishes processes whose PID the daemon does not see: their PID is 0.
+ */
 static void add_ports(const json_t *state, const json_t *lease)
 {
 	json_t *qp;
@@ -211,8 +214,7 @@ static void add_state(struct collection *c, const struct process *p, json_t *sta
 	add_process_counters(c->report, state, p->lease);
 }
 
-/* The process may lease a further block after the daemon has made the report, and before it
- * answers. */
+/* The process may lease a further block between the daemon's report and its own answer. */
 static uint32_t most_qps(const struct process *p)
 {
 	return p->qpns + VNIC_LEASE_QPNS;
@@ -279,7 +281,7 @@ static void take_state(struct collection *c, struct process *p, int memory)
 
 /* --- The sockets */
 
-/* Nothing more is read from the process. The last one takes its place. */
+/* Ends the reading from a process; the last process of the array takes its place. */
 static void end_process(struct collection *c, size_t i)
 {
 	c->n--;

@@ -9,7 +9,10 @@
 #include <rxe/counters.h>
 #include <vnic/inbox.h>
 
-/* What a row costs beside its members: the members that the report adds, and its way. */
+/*
+ * What a row costs beside its members: the object, and the members that urxe show adds (pid,
+ * process, port, path).
+ */
 #define ROW_UNITS 16
 
 struct reader {

@@ -22,8 +22,8 @@
 struct state_limits {
 	uint32_t qps; /* QPs that the process can have: the QPNs that it has leased or added */
 	/*
-	 * What the document may cost, reduced by what it costs: a unit is about 150 bytes. A
-	 * member is one unit, a row 16.
+	 * What the document may cost; state_read subtracts what it costs. A unit is about 150
+	 * bytes: a member is one unit, a row 16.
 	 */
 	uint32_t units;
 };
