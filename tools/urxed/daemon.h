@@ -39,10 +39,10 @@ struct daemon_options {
 	struct hca_choice hca;
 	const char *device; /* name of the RDMA device; NULL = HOST_DEVICE */
 	struct direct_uplink_trust direct_uplink;
-	struct user_list
-		vm_users; /* may have ports for virtual machines, as root and the daemon's user */
-	bool own_dir;     /* remove the run directory at the end, even if it existed before */
-	bool private;     /* end when no client has been connected for 5 s */
+	/* These users may have ports for virtual machines, beside root and the daemon's user. */
+	struct user_list vm_users;
+	bool own_dir; /* remove the run directory at the end, even if it existed before */
+	bool private; /* end when no client has been connected for 5 s */
 };
 
 struct daemon;

@@ -17,7 +17,10 @@
 #include "urxed/session/session_uplink.h"
 #include "urxed/switch/forward.h"
 
-/* Few: before each message of a process the switch may forward a ring of its frames. */
+/*
+ * Few events at a time, because before each message of a process the switch may forward a ring of
+ * its frames.
+ */
 #define EVENTS 16
 /*
  * While frames flow, the daemon looks at sockets, signals and QP1 once in so many switch rounds, or
@@ -52,7 +55,7 @@ static void handle_signal(struct daemon *d)
 }
 
 /*
- * The host is not as it was before. Writes the sysfs files before it tells programs of the change,
+ * Publishes a change of the host. Writes the sysfs files before it tells programs of the change,
  * which then read the files.
  */
 static void publish_change(struct daemon *d, const struct host *before)
@@ -107,7 +110,7 @@ static bool scan_hcas(struct daemon *d, uint64_t now)
 	return hca_monitor_update(&d->hca, now);
 }
 
-/* The device of another urxed has no uevents: its link appears here, too. */
+/* Another urxed's tree sends no uevents, so the link to its device is made here, too. */
 static void follow_hca(struct daemon *d, uint64_t now)
 {
 	const struct hca_port *p;
@@ -130,7 +133,7 @@ static void follow_hca(struct daemon *d, uint64_t now)
 	publish_change(d, &before);
 }
 
-/* kernel_sync follows the other uplinks. */
+/* Closes lost tap: uplinks; kernel_sync follows the other uplinks. */
 static void follow_taps(struct daemon *d)
 {
 	struct host before;
@@ -190,7 +193,10 @@ static void wait_events(struct daemon *d, uint64_t timeout_ns)
 	now = d->looked_at = now_ns();
 	for (i = 0; i < n; i++)
 		dispatch_event(d, now, events[i].data.ptr);
-	/* Programs of rdma_cm need not wait for the turn of a thousand sessions. */
+	/*
+	 * The batch was full: serves rdma_cm before the rest, so that its programs do not wait for
+	 * the turn of a thousand sessions.
+	 */
 	if (n == EVENTS)
 		rdmacm_event(&d->rdmacm, now);
 	sessions_reap(&d->sessions);
@@ -212,8 +218,8 @@ static uint64_t idle_deadline(struct daemon *d, uint64_t now)
 }
 
 /*
- * Processes get new packet sockets after another member of the bond has become the active one; with
- * balance they are told which members carry frames.
+ * Runs the bond's timers. When another member becomes the active one, processes learn that they
+ * need new packet sockets. In mode balance they learn which members carry frames.
  */
 static uint64_t tick_bond(struct daemon *d, uint64_t now)
 {
@@ -269,7 +275,7 @@ static uint64_t tick_all(struct daemon *d, uint64_t now)
 	due = kernel_sync_deadline(&d->kernel);
 	if (due < next)
 		next = due;
-	/* What rdma_cm sent may have asked for addresses. */
+	/* Again, because MADs of rdma_cm may have started address resolutions. */
 	due = neigh_deadline(&d->neigh);
 	if (due < next)
 		next = due;
@@ -292,7 +298,7 @@ static void sleep_until_event(struct daemon *d)
 	/* A process that posted before it saw the sleeping flag did not ring: poll once more. */
 	if (!switch_run(&d->sw, now) && !d->stop) {
 		due = switch_deadline(&d->sw, now);
-		/* It may have more to do, but not before other events. */
+		/* sessions_reap may have more to do, but not before other events. */
 		if (sessions_reap(&d->sessions))
 			due = now;
 		if (due < next)

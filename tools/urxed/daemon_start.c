@@ -71,7 +71,7 @@ static const struct neigh_ops neigh_ops = {neigh_send, neigh_mac, neigh_answer, 
 
 /* --- Start */
 
-/* Before DPDK has threads. */
+/* Starts the helper processes, before DPDK has threads. */
 static int start_helpers(struct daemon *d, char error[DAEMON_ERROR])
 {
 	int rc = fd_guard_start();
@@ -149,7 +149,7 @@ static bool needs_other_node(const char *device)
 	return strcmp(device, HOST_DEVICE) != 0;
 }
 
-/* Before the uplinks: rdma_rxe may have the RoCE port of their interfaces. */
+/* Runs before the uplinks open, because rdma_rxe may have UDP port 4791 of their interfaces. */
 static int find_hcas(struct daemon *d, char error[DAEMON_ERROR])
 {
 	(void)error;
@@ -246,7 +246,10 @@ static int set_up_host(struct daemon *d, char error[DAEMON_ERROR])
 	return rc;
 }
 
-/* Programs that have survived an earlier daemon used the addresses just now: no conflict. */
+/*
+ * Omits the check if programs of an earlier daemon may claim leases: they used the addresses just
+ * now, so there is no conflict.
+ */
 static int check_addresses(struct daemon *d, char error[DAEMON_ERROR])
 {
 	return lease_store_count_claimable(&d->lease_store)
@@ -384,7 +387,7 @@ static int publish_device(struct daemon *d, char error[DAEMON_ERROR])
 	}
 	d->made_sysfs = true;
 	daemon_link_ibdevs(d);
-	/* Only here: a daemon that fails to start prints its error alone. */
+	/* Logged only now, so that a daemon that fails to start prints its error alone. */
 	uplink_set_log_pages(&d->uplinks);
 	uplink_set_log_bond_mtu(&d->uplinks);
 	return listener_open(&d->listener, d->options.run_dir, d->options.group, &d->sessions,
@@ -529,7 +532,7 @@ int daemon_start(const struct daemon_options *options, struct daemon **daemon,
 
 void daemon_stop(struct daemon *d)
 {
-	/* First: closing sessions below must not remove their leases from the record. */
+	/* Before the sessions close, which would remove their leases from the file. */
 	const bool has_programs =
 		lease_store_close(&d->lease_store, d->options.run_dir, !d->options.private);
 

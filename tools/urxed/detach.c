@@ -10,7 +10,7 @@
 
 #include "common/log.h"
 
-/* A process that is killed before it serves cannot give the reason. */
+/* Logs the signal, because a process that is killed before it serves cannot give the reason. */
 static void log_killed(int number)
 {
 	log_line("killed by signal %d (%s)%s", number, strsignal(number),

@@ -24,7 +24,8 @@
 
 #define LOG_NAME "urxed.log"
 
-#define CONFIG_SYSTEM "/etc/urxe.conf" /* of the system-wide daemon, where it exists */
+/* Read by root's daemon of the default run directory, if the file exists. */
+#define CONFIG_SYSTEM "/etc/urxe.conf"
 
 static const char usage_head[] =
 	"usage: urxed [OPTION]...\n"

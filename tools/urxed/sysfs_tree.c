@@ -118,7 +118,7 @@ __attribute__((format(printf, 3, 4))) static void write_attr(struct tree *t, con
 		write_file(t, file, 0444, text, (size_t)n);
 }
 
-/* The same for a file below the device's directory. */
+/* As write_attr, for a file below the device's directory. */
 __attribute__((format(printf, 3, 4))) static void write_ibdev(struct tree *t, const char *file,
 							      const char *fmt, ...)
 {
@@ -133,7 +133,7 @@ __attribute__((format(printf, 3, 4))) static void write_ibdev(struct tree *t, co
 	write_attr(t, path, "%s", text);
 }
 
-/* The same for a file below the directory of its character device. */
+/* As write_attr, for a file below the directory of the character device. */
 static void write_uverbs_attr(struct tree *t, const char *file, const char *text)
 {
 	char path[PATH_ROOM];
@@ -338,13 +338,18 @@ static void write_rdma_cm(struct tree *t)
 	write_file(t, DEV "/infiniband/rdma_cm", 0666, "", 0);
 }
 
-/* While the HCA's port is down, urxed makes connections by address. */
+/*
+ * Returns "" while the HCA's port is down: liburxe.so then leaves the rdma_cm IDs that have
+ * addresses to urxed, and gives none to the kernel.
+ */
 static const char *active_hca(const struct host *host)
 {
 	return host->hca.down ? "" : host->hca.name;
 }
 
-/* Before the files of dev/: others could write to them, which takes room of the file system. */
+/*
+ * Limits access before the files exist: other users could write to them, and fill the file system.
+ */
 static void make_dev(struct tree *t, gid_t group)
 {
 	make_dirs(t, DEV "/");
@@ -380,7 +385,7 @@ static void remove_others(const struct tree *t, const char *run_dir, const char 
 		close(fd);
 }
 
-/* The tree of an earlier daemon stays for the programs that continue with this one. */
+/* Keeps the tree of an earlier daemon for the programs that continue with this one. */
 static void take_over_tree(const struct tree *t, const char *run_dir, const struct host *host)
 {
 	char path[PATH_ROOM];

@@ -7,7 +7,7 @@
 
 #include "urxed/hca/hca_monitor.h"
 
-/* The kernel can give the interface's packets to other sockets than the port's. */
+/* Whether other sockets than the port's can receive the interface's packets. */
 static bool shares_interface(const struct uplink *u)
 {
 	return !strncmp(u->spec, "af_packet:", 10) ||
@@ -29,7 +29,10 @@ static bool has_balance(const struct direct_uplink *direct)
 	return direct->bond && direct->bond->mode == BOND_BALANCE;
 }
 
-/* The uplinks by which frames to other hosts may leave; 0: they are no members of one bond. */
+/*
+ * Returns the uplinks by which frames to other hosts may leave. 0: there are several uplinks, not
+ * all members of one bond; or the only uplink has another MAC than the host.
+ */
 static uint32_t find_candidates(const struct direct_uplink *direct)
 {
 	const struct uplink_set *set = direct->uplinks;
@@ -102,7 +105,7 @@ bool direct_uplink_fill(const struct direct_uplink *direct, struct host *host)
 	return changed;
 }
 
-/* The MAC of the bond, if it is not that of its member's interface. */
+/* The bond's MAC, if the member's interface has another one; else NULL. */
 static const uint8_t *bond_mac(const struct direct_uplink *direct, const struct uplink *u)
 {
 	return is_bonded(direct) && !ether_same(direct->host->mac, u->mac) ? direct->host->mac

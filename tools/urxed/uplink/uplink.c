@@ -101,7 +101,9 @@ bool uplink_has_lost_interface(const struct uplink *u)
 	return iface_watch_has_gone(&u->watch);
 }
 
-/* rdma_rxe has the port of all interfaces: its HCA answers there, as the kernel without it would.
+/*
+ * rdma_rxe may have UDP port 4791 of all interfaces. That is no error: its HCA answers on the
+ * interface, and the kernel does not.
  */
 static int guard_port(struct uplink *u, char error[UPLINK_ERROR])
 {
@@ -111,8 +113,9 @@ static int guard_port(struct uplink *u, char error[UPLINK_ERROR])
 }
 
 /*
- * Opening a port takes some 10 ms, in vain if another program has the UDP port. Of other errors the
- * port has the better sentence.
+ * Takes the UDP port first, because opening a port takes some 10 ms, in vain if another program has
+ * the UDP port. If both fail for another reason, `error` gets the port's sentence, which tells
+ * more.
  */
 static int open_guarded(struct uplink *u, char error[UPLINK_ERROR])
 {
@@ -256,8 +259,8 @@ static void restore_settings(struct uplink *u, const struct uplink *before)
 }
 
 /*
- * The rest of the daemon reads these of a closed port, too: the first member has the bond's MAC,
- * and an HCA may be on the interface.
+ * Restores the members that the daemon reads of a closed port, too: the first member has the bond's
+ * MAC, and an HCA may be on the interface.
  */
 static void restore_port(struct uplink *u, const struct uplink *before)
 {

@@ -36,8 +36,8 @@ int uplink_set_bond(struct uplink_set *all, const uint8_t mac[ETHER_MAC_LEN],
  */
 int uplink_set_check_bond(const char *const *specs, uint32_t n, char error[UPLINK_ERROR]);
 /*
- * The index of the uplink on which addresses of --address are, for a bond that of its first member;
- * HOST_NO_UPLINK: there is none.
+ * The index of the uplink that gets the addresses of --address, for a bond that of its first
+ * member; HOST_NO_UPLINK: there is none.
  */
 int uplink_set_address_port(const struct uplink_set *all);
 /* Whether frames to an address on `uplink` may come through uplink i: i is the same uplink, or both

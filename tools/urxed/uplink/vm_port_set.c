@@ -168,7 +168,10 @@ static bool mac_taken(const struct vm_port_set *all, const uint8_t mac[ETHER_MAC
 	return switch_is_host_mac(all->sw, mac, 0);
 }
 
-/* Other users' machines must not get the frames of machines that were there before. */
+/*
+ * Pins the MAC of a confined machine to its port. Refuses a MAC that is in use: the machine must
+ * not get frames of others.
+ */
 static int confine(struct vm_port_set *all, uint32_t slot, uint64_t now,
 		   const uint8_t mac[ETHER_MAC_LEN])
 {
@@ -206,7 +209,7 @@ static int join(struct vm_port_set *all, uint32_t slot, uint64_t now,
 	return 0;
 }
 
-/* The first packets: the socket has room. */
+/* Never blocks: these are the first packets on the socket, which has room for them. */
 static int send_replies(const struct vm_port_set *all, const struct vm_port *s, int status,
 			const struct netdev_shm_fds *fds)
 {
@@ -221,7 +224,10 @@ static int send_replies(const struct vm_port_set *all, const struct vm_port *s, 
 
 /* --- Connections */
 
-/* Another process may have to close the socket, and keep it: epoll would report it for ever. */
+/*
+ * fd_guard's helper process may close the socket later; until then epoll would report it again and
+ * again.
+ */
 static void close_socket(struct vm_port_set *all, int fd)
 {
 	epoll_ctl(all->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
@@ -271,7 +277,7 @@ static void handle_packet(struct vm_port_set *all, uint32_t slot, uint64_t now)
 	all->changed(all->ctx);
 }
 
-/* Of -1: none is free. */
+/* Returns the index of a free slot; -1: none is free. */
 static int find_slot(const struct vm_port_set *all)
 {
 	for (uint32_t i = all->first; i < all->first + VM_PORTS; i++)

@@ -58,7 +58,7 @@ static bool forward_to_daemon(struct vhost_forward *f, uint64_t now)
 	uint32_t room, n;
 
 	free_released(f);
-	/* Not the ring's room: urxed may have released more since, whose buffers are still held. */
+	/* Counts the buffers in held[], not the ring's room: urxed may have released more since. */
 	room = NETDEV_SHM_DEPTH - (f->sent - f->freed);
 	f->daemon_full = !room;
 	n = room ? netdev_rx(f->machine, now, frames, room < BURST ? room : BURST) : 0;
@@ -157,7 +157,7 @@ static bool sleep_until_work(struct vhost_forward *f, uint64_t now)
 	if (!f->full_since && netdev_shm_arm(f->daemon))
 		return true;
 	ppoll(fds, 2, next == UINT64_MAX ? NULL : &ts, NULL);
-	/* A machine that came or went is counted at once. */
+	/* Updates the counters at once when a machine connects or disconnects. */
 	f->moved |= fds[1].revents != 0;
 	return !fds[0].revents || netdev_shm_reset(f->daemon);
 }
@@ -169,7 +169,7 @@ void vhost_forward_run(struct netdev *machine, struct netdev_shm_peer *daemon, i
 	uint64_t now;
 
 	f = (struct vhost_forward){.machine = machine, .daemon = daemon, .kick_fd = kick_fd};
-	/* From here on the port arms its interrupt when it is silent. */
+	/* Makes the port arm its interrupt from now on when it has no frames. */
 	netdev_wait_fd(machine);
 	while (running) {
 		now = now_ns();

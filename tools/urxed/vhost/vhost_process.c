@@ -76,7 +76,10 @@ static void read_log(struct vhost_process *p, uint64_t now)
 
 /* --- Start */
 
-/* epoll forgets a descriptor when it is closed. */
+/*
+ * Watches the new process's descriptors; the close of the old ones has removed those from the epoll
+ * set.
+ */
 static int watch_descriptors(const struct vhost_process *p, char error[VHOST_PROCESS_ERROR])
 {
 	if (p->epoll_fd < 0 || !p->pid)
@@ -140,8 +143,8 @@ static int start_process(struct vhost_process *p, const int log[2], char error[V
 }
 
 /*
- * Does not look at the socket's path, which may lie on a file system that does not answer: only the
- * process itself does.
+ * Does not look at the socket's path, which may be on a file system that does not answer: only the
+ * process itself uses the path.
  */
 static int launch_process(struct vhost_process *p, uint64_t now, char error[VHOST_PROCESS_ERROR])
 {
@@ -240,8 +243,8 @@ void vhost_process_event(struct vhost_process *p, uint64_t now)
 }
 
 /*
- * The kernel kills a process with its helper, but not before the process has confined itself
- * (vhost_sandbox.c).
+ * Kills the process. Without the helper urxed cannot; the kernel kills a process when its helper
+ * ends, but only once the process has confined itself (vhost_sandbox.c).
  */
 static void kill_hanging(struct vhost_process *p, uint64_t now, const char *why)
 {
@@ -254,7 +257,10 @@ static void kill_hanging(struct vhost_process *p, uint64_t now, const char *why)
 	kill_process(p);
 }
 
-/* An endless loop in DPDK's library would end the port for all machines that come later. */
+/*
+ * Kills a process that takes no frames: an endless loop in DPDK's library would end the port for
+ * all later machines.
+ */
 static uint64_t check_progress(struct vhost_process *p, uint64_t now)
 {
 	uint32_t waiting, taken = netdev_shm_progress(p->port, &waiting);
@@ -290,7 +296,10 @@ uint64_t vhost_process_tick(struct vhost_process *p, uint64_t now)
 	return UINT64_MAX;
 }
 
-/* Sleeps until the process is ready or ends. Its log is read then: here it would end each sleep. */
+/*
+ * Sleeps until the process is ready or ends. Does not wait for its log: unread lines would end each
+ * sleep at once.
+ */
 static void wait_for_start(struct vhost_process *p)
 {
 	struct pollfd fds[] = {{p->pid_fd, POLLIN, 0}, {netdev_wait_fd(p->port), POLLIN, 0}};
@@ -298,7 +307,7 @@ static void wait_for_start(struct vhost_process *p)
 	poll(fds, sizeof(fds) / sizeof(fds[0]), 1000);
 }
 
-/* The last line of a process that cannot start is the reason. */
+/* Copies the last line of the process's log, which is the reason why it cannot start. */
 static int read_reason(struct vhost_process *p, char error[VHOST_PROCESS_ERROR])
 {
 	char text[LOG_READ], *last;

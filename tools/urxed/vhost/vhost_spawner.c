@@ -71,7 +71,7 @@ static int raise_fds(int fds[UNIX_PACKET_FDS])
 	return 0;
 }
 
-/* Some of DPDK's descriptors stay open in an exec, hence the last action. */
+/* The last action closes the other descriptors, because some of DPDK's stay open in an exec. */
 static int add_actions(posix_spawn_file_actions_t *actions, const struct vhost_spawner_fds *fds)
 {
 	return -(posix_spawn_file_actions_adddup2(actions, fds->kick, VHOST_FD_KICK)
@@ -82,7 +82,10 @@ static int add_actions(posix_spawn_file_actions_t *actions, const struct vhost_s
 			 ?: posix_spawn_file_actions_addclosefrom_np(actions, VHOST_FD_WAKE + 1));
 }
 
-/* With no signal blocked: urxed itself reads its signals from a descriptor. */
+/*
+ * The program starts with no signal blocked, unlike urxed, which reads its signals from a
+ * descriptor.
+ */
 static int spawn_program(char *text, const posix_spawn_file_actions_t *actions, pid_t *pid)
 {
 	char *argv[] = {"urxed", VHOST_MAIN_OPTION, text, NULL};
@@ -123,7 +126,7 @@ static void send_spawner_answer(const struct answer *a, int pid_fd)
 		close(pid_fd);
 }
 
-/* For a process that the daemon does not get to know. */
+/* Ends a process whose descriptor the daemon does not get. */
 static void end_process(pid_t pid)
 {
 	kill(pid, SIGKILL);
@@ -157,7 +160,10 @@ static void serve_reap(const struct request *request)
 {
 	struct answer a = {.number = request->number, .pid = request->pid};
 
-	/* -1: the process was reaped, and the daemon did not wait for that answer. */
+	/*
+	 * waitpid returns -1 if the process was reaped for a request whose answer the daemon did
+	 * not await.
+	 */
 	if (request->pid > 0 && waitpid(request->pid, &a.status, WNOHANG) == 0)
 		a.rc = -EAGAIN;
 	send_spawner_answer(&a, -1);
@@ -193,7 +199,7 @@ static void stop_helper(void)
 	helper_stop(&helper);
 }
 
-/* An answer that came too late: its process was started for nobody. */
+/* Ends the process of an answer that came too late: no port uses it. */
 static void discard_answer(const struct answer *a, int pid_fd)
 {
 	const struct request reap = {.task = REAP, .pid = a->pid};
@@ -290,7 +296,7 @@ void vhost_spawner_kill(pid_t pid)
 		(void)unix_packet_send(helper.socket, &request, sizeof(request), NULL, 0);
 }
 
-/* Without the helper, init is the parent of the process. */
+/* Without the helper nobody can reap: init is then the parent of the process. */
 bool vhost_spawner_reap(pid_t pid, int *status)
 {
 	const struct request request = {.task = REAP, .number = ++last_number, .pid = pid};

@@ -36,7 +36,10 @@
 #define LOAD(member) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, member))
 #define ANY          SIZE_MAX /* no argument is checked */
 
-/* A system call; `arg` is checked by its lower 32 bits, which is all that the kernel uses. */
+/*
+ * A rule for a system call. Argument `arg` is checked by its lower 32 bits, which is all that the
+ * kernel uses.
+ */
 struct syscall_rule {
 	uint32_t number;
 	size_t arg; /* ANY, or the number of an argument */
@@ -125,7 +128,10 @@ static const struct syscall_rule rules[] = {
 	CALL(membarrier),
 	CALL(getrandom),
 	CHECKED(prctl, 0, ONE_OF, PR_SET_NAME),
-	/* It takes any process of the user; DPDK's threads work without. */
+	/*
+	 * Does nothing: it could change any process of the user, and DPDK's threads work without
+	 * it.
+	 */
 	FAIL_CALL(sched_setaffinity, 0),
 	/* Time */
 	CALL(clock_gettime),
@@ -133,7 +139,7 @@ static const struct syscall_rule rules[] = {
 	CALL(nanosleep),
 	CALL(gettimeofday),
 	CALL(timerfd_settime),
-	/* For the second filter, which takes it away */
+	/* To install the second filter, which forbids it. */
 	CALL(seccomp),
 #ifdef __x86_64__
 	CALL(poll),
@@ -178,7 +184,7 @@ static void add_code(struct program *p, struct sock_filter code)
 #define JUMP(p, code, k, yes, no) add_code(p, (struct sock_filter)BPF_JUMP(code, k, yes, no))
 #define RETURN(p, answer)         STATEMENT(p, BPF_RET | BPF_K, answer)
 
-/* Kills what uses another architecture's numbers for system calls. */
+/* Kills a process that uses another architecture's numbers of system calls. */
 static void add_start(struct program *p)
 {
 	add_code(p, (struct sock_filter)LOAD(arch));
@@ -257,7 +263,7 @@ int vhost_syscalls_limit(bool connects)
 	return install_filter(&program);
 }
 
-/* A second filter: the kernel asks both. */
+/* Installs a second filter: a call must pass both. */
 int vhost_syscalls_limit_further(bool connects)
 {
 	struct program program = {.n = 0};
