@@ -498,7 +498,10 @@ static int set_up_clients(struct daemon *d, char error[DAEMON_ERROR])
 		       ?: monitor_open(&d->monitor, error);
 }
 
-/* In this order. After a failed step, daemon_stop can undo the steps before it. */
+/*
+ * The steps of the start, in this order. After a failed step, daemon_stop can undo the steps before
+ * it.
+ */
 static int (*const start_steps[])(struct daemon *d, char error[DAEMON_ERROR]) = {
 	start_helpers, claim_run_dir,   open_lease_store,  find_hcas,       open_uplinks,
 	set_up_host,   check_addresses, watch_descriptors, set_up_switch,   set_up_clients,

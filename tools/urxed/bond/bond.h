@@ -71,7 +71,7 @@ struct bond_member {
 	uint64_t answered_at; /* ns; of the last answer */
 	uint64_t heard_at;    /* ns; of the last RoCE frame to the host, or of bond_note_heard */
 	uint32_t excused;     /* successive rounds without an answer, but with RoCE frames */
-	uint64_t failovers;   /* how often others took over because this one failed */
+	uint64_t failovers;   /* how often other members took over because this one failed */
 };
 
 struct bond {
@@ -91,7 +91,7 @@ struct bond {
 	bool urgent;                     /* the next round begins at once */
 	uint32_t dark;                   /* successive rounds without any answer */
 	uint64_t announced_at;           /* ns */
-	uint32_t announcements;          /* number of those that are still due */
+	uint32_t announcements;          /* number of announcements that are still due */
 };
 
 /* --- Setting up and running */

@@ -74,8 +74,8 @@ enum bond_verdict bond_filter_check(struct vswitch *sw, uint32_t uplink,
 	if (ether_is_group(s->dmac))
 		return check_group(sw, uplink, s);
 	/*
-	 * To the MAC of this member's interface, which a neighbour may have learned from the
-	 * kernel's ARP or ND.
+	 * A frame to the MAC of this member's interface, which a neighbour may have learned from
+	 * the kernel's ARP or ND.
 	 */
 	if (ether_same(s->dmac, u->mac) && !ether_same(u->mac, sw->host->mac))
 		return BOND_ACCEPT;

@@ -238,7 +238,9 @@ static bool is_near(const struct host_address *a, const struct cma_addr *dst)
 	return host_same_subnet(a->ip, dst->ip, a->prefix_len);
 }
 
-/* Tries the addresses in the destination's subnet, or those outside. */
+/*
+ * Tries each address of the host: with `near` those in the destination's subnet, else the others.
+ */
 static int resolve_from_each(struct cma_id *id, bool near, const struct host_address **chosen)
 {
 	const struct host *host = id->cma->host;

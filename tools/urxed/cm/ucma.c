@@ -112,7 +112,7 @@ static bool destroy_some(struct ucma_file *file, uint32_t most)
 		return false;
 	slot_file_drop(&u->store, file->slot);
 	LIST_REMOVE(file, link);
-	/* Peers of the IDs may have caused events meanwhile. */
+	/* Events that peers have caused meanwhile may have queued the file for ucma_flush. */
 	ucma_events_close(file);
 	free(file);
 	u->n_ended--;

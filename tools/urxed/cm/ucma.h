@@ -56,8 +56,8 @@
 #define UCMA_REQUESTS_MAX 16384
 #define UCMA_STORE_NAME   "urxed.ids"
 /*
- * How long a new daemon keeps the IDs that an earlier one has recorded for running programs; again
- * after a claim whose connection ended before the program's first command.
+ * How long a new daemon keeps the IDs that an earlier one has recorded for running programs. Also
+ * how long it keeps them after a claim whose connection ended before the program's first command.
  */
 #define UCMA_CLAIM_TIME_NS 3000000000ull
 

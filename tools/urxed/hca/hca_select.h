@@ -39,7 +39,7 @@ bool hca_is_device_name(const char *name);
  */
 int hca_choice_parse(const char *text, struct hca_choice *choice, char error[HCA_CHOICE_ERROR]);
 
-/* What hca_select chooses by. */
+/* The options and facts by which hca_select chooses. */
 struct hca_wish {
 	struct hca_choice choice;
 	const char *sys;    /* where sysfs is mounted */

@@ -41,7 +41,10 @@ static uint32_t sum16(uint32_t sum, const uint8_t *p, uint32_t len)
 	return len ? sum + ((uint32_t)*p << 8) : sum;
 }
 
-/* Of the pseudo-header and the message (RFC 8200, 8.1); 0 = the message's checksum is right. */
+/*
+ * Returns the checksum of the pseudo-header and the message (RFC 8200, 8.1); 0 = the message has
+ * the right one.
+ */
 static uint16_t icmpv6_checksum(const uint8_t *ip, uint32_t len)
 {
 	uint32_t sum = sum16(len + PROTO_ICMPV6, ip + 8, 32);

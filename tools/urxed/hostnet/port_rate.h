@@ -26,9 +26,9 @@ static inline bool port_rate_same(struct port_rate a, struct port_rate b)
 
 /* The rate that rdma_rxe of newer kernels reports on an interface of that speed, Mb/s. */
 struct port_rate port_rate_of_link(uint32_t mbps);
-/* From the kernel's text in sysfs, such as "2.5 Gb/sec (1X SDR)". Unknown: width 0. */
+/* Reads a rate from the kernel's text in sysfs, such as "2.5 Gb/sec (1X SDR)". Unknown: width 0. */
 struct port_rate port_rate_parse(const char *text);
-/* The kernel's text of a known rate. */
+/* Writes the kernel's text for a known rate. */
 void port_rate_print(struct port_rate rate, char text[PORT_RATE_TEXT]);
 /* enum ib_rate of path records, as Linux' rdma_cm fills it in for RoCE: at most 40 Gb/s,
  * and 0 (IB_RATE_PORT_CURRENT) below 10 Gb/s. */

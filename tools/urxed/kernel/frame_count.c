@@ -23,7 +23,10 @@ bool frame_count_parse(const char *line, const char *ifname, struct frame_count 
 
 struct frame_count frame_count_read(const char *ifname)
 {
-	/* Of the calling thread's network namespace; a mounted sysfs may belong to another one. */
+	/*
+	 * This file is of the calling thread's network namespace; a mounted sysfs may belong to
+	 * another one.
+	 */
 	FILE *file = fopen("/proc/thread-self/net/dev", "re");
 	struct frame_count count = {0};
 	bool found = false;

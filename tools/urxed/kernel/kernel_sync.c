@@ -10,9 +10,9 @@
 #include "urxed/kernel/link_speed.h"
 
 /*
- * From an attempt to open an uplink, or to read the kernel's state, to the next one. For AF_XDP an
- * attempt may take some 10 ms of the switch's thread. So each pause between attempts to open
- * uplinks is twice as long as the one before.
+ * Time from an attempt to open an uplink, or to read the kernel's state, to the next one. For
+ * AF_XDP an attempt may take some 10 ms of the switch's thread. So each pause between attempts to
+ * open uplinks is twice as long as the one before.
  */
 #define RETRY_NS     (2 * NS_PER_SEC)
 #define RETRY_MAX_NS (60 * NS_PER_SEC)
@@ -138,7 +138,7 @@ static void update_uplink(struct kernel_sync *k, struct uplink *u, const struct 
 {
 	bool was_up = u->up;
 
-	/* It may have been renamed. */
+	/* The interface may have been renamed. */
 	memcpy(u->ifname, iface->name, sizeof(u->ifname));
 	if (needs_reopen(u, iface))
 		reopen_port(k, u);

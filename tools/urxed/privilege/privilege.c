@@ -22,7 +22,10 @@ static const struct {
 } rows[] = {
 	/* A packet socket; the interface's multicast, promiscuous mode, and VLANs. */
 	{"af_packet:", "", CAPABILITY(CAP_NET_RAW) | CAPABILITY(CAP_NET_ADMIN)},
-	/* The same for ARP and ND; the XDP program and its map, before Linux 5.8 by SYS_ADMIN. */
+	/*
+	 * The same for ARP and ND; CAP_BPF, before Linux 5.8 CAP_SYS_ADMIN, for the XDP program and
+	 * its map.
+	 */
 	{"af_xdp:", "",
 	 CAPABILITY(CAP_NET_RAW) | CAPABILITY(CAP_NET_ADMIN) | CAPABILITY(CAP_BPF) |
 		 CAPABILITY(CAP_SYS_ADMIN) | CAPABILITY(CAP_IPC_LOCK)},

@@ -163,7 +163,7 @@ void control_event(struct control *c, uint64_t now)
 			close_peer(c, fd);
 		}
 	}
-	/* Last: it may close a peer that is among these events. */
+	/* Last, because accept_connection may close a peer that is among these events. */
 	if (connection)
 		accept_connection(c, now);
 }

@@ -19,7 +19,9 @@
 
 /* How many descriptors this process keeps free for the report and for answers. */
 #define SPARE_FDS 8
-/* Limit of a report that another user's daemon sends to root, bytes. jansson may need 45 for one.
+/*
+ * Limit of a report that another user's daemon sends to root, bytes. jansson may need 45 bytes of
+ * memory for each.
  */
 #define FOREIGN_REPORT_MAX (SEALED_TEXT_MAX / 2)
 
@@ -177,7 +179,7 @@ static void describe_error(char error[CONTROL_CLIENT_ERROR], const char *run_dir
 	}
 }
 
-/* Another user's daemon may have sent a socket that lingers. */
+/* Interrupts a close(2) that waits: another user's daemon may have sent a socket that lingers. */
 static void close_memory(int fd)
 {
 	close_alarm_begin();

@@ -376,7 +376,10 @@ static uint64_t time_left(struct collection *c, uint64_t now)
 	return left;
 }
 
-/* One packet of each process per round, so that one that sends without end keeps out no other. */
+/*
+ * Takes one packet of each process per round, so that a process that sends without end keeps out no
+ * other.
+ */
 static void collect(struct collection *c)
 {
 	const uint64_t last = now_ns() + CONTROL_CLIENT_LONGEST_S * NS_PER_SEC;

@@ -595,7 +595,7 @@ static bool must_close(struct sessions *sessions, struct session *s)
 	return true;
 }
 
-/* What a session without remote QPs costs, in remote QPs. */
+/* What the end of a session itself costs, in removed remote QPs (SESSIONS_REAP_STEP). */
 #define SESSION_COST 32
 
 /* False: the session has more remote QPs than there is room to remove now. */

@@ -99,7 +99,10 @@ static void send_ring(const struct capture_tap *c, const struct session *s, int 
 	struct control_recording recording = {.version = CONTROL_VERSION};
 
 	memcpy(recording.port, s->port.name, sizeof(recording.port));
-	/* A capture whose socket is full has no more recordings; the process records in vain. */
+	/*
+	 * If the capture's socket is full, the capture misses this recording, and the process
+	 * records in vain.
+	 */
 	unix_packet_send(c->socket, &recording, sizeof(recording), &ring, 1);
 }
 

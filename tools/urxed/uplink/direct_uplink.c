@@ -155,7 +155,10 @@ int direct_uplink_exclude(const struct direct_uplink *direct, const uint16_t *bl
 	const uint32_t mask = direct_uplink_find(direct);
 	int rc = mask ? exclude_on_all(direct, mask, blocks, n) : -ENODEV;
 
-	/* The switch receives all frames of all members, also where another filter was before. */
+	/*
+	 * After an error the switch receives all frames of all members, also where another filter
+	 * was before.
+	 */
 	for (uint32_t i = 0; rc && mask >> i; i++)
 		if (mask >> i & 1)
 			(void)netdev_exclude_qpns(direct->uplinks->at[i].port, NULL, 0);

@@ -343,7 +343,7 @@ void vm_port_set_event(struct vm_port_set *all, uint64_t now)
 		else if (all->at[events[i].data.u32].socket >= 0)
 			handle_packet(all, events[i].data.u32, now);
 	}
-	/* Last: it may fill a slot that an earlier event has freed. */
+	/* Last, because accept_connection may fill a slot that an earlier event has freed. */
 	if (connection)
 		accept_connection(all, now);
 }
@@ -368,7 +368,7 @@ static bool has_joined(const struct vm_port_set *all)
 
 void vm_port_set_close(struct vm_port_set *all)
 {
-	/* First: the end of the ports must not remove their MACs from the file. */
+	/* First, because remove_port would remove the MACs from the file. */
 	mac_store_close(&all->macs, all->run_dir, has_joined(all));
 	for (uint32_t i = 0; i < SWITCH_SLOTS; i++)
 		if (all->at[i].socket >= 0)

@@ -11,7 +11,7 @@
 #include "urxed/vhost/vhost_forward.h"
 #include "urxed/vhost/vhost_sandbox.h"
 
-/* On standard error, which urxed writes to its log. */
+/* Prints the error on standard error, which urxed writes to its log. */
 static int report_failure(const char *error)
 {
 	fprintf(stderr, "%s\n", error);

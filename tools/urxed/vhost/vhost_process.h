@@ -34,7 +34,7 @@ struct vhost_process {
 	bool is_killed; /* urxed has sent SIGKILL */
 	bool is_up;     /* urxed's log says that the process serves the port */
 	uint64_t started_at;
-	uint32_t taken;       /* frames that the process had taken at the latest look */
+	uint32_t taken;       /* frames that the process had taken at the last check */
 	uint64_t progress_at; /* ns; when the process last took a frame, or none waited for it */
 	uint64_t restart_at;  /* valid if pid is 0 */
 	uint64_t delay;       /* of the latest restart, ns */

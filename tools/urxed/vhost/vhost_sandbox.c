@@ -15,7 +15,10 @@
 
 #include "urxed/vhost/vhost_syscalls.h"
 
-/* Between 0 and 1000, the most likely to be killed. */
+/*
+ * Value of oom_score_adj: with 0 the kernel kills the process like others, with 1000 before all
+ * others.
+ */
 #define OOM_SCORE "800"
 
 /*

@@ -296,7 +296,7 @@ void vhost_spawner_kill(pid_t pid)
 		(void)unix_packet_send(helper.socket, &request, sizeof(request), NULL, 0);
 }
 
-/* Without the helper nobody can reap: init is then the parent of the process. */
+/* Without the helper the process cannot be reaped here: init is then its parent. */
 bool vhost_spawner_reap(pid_t pid, int *status)
 {
 	const struct request request = {.task = REAP, .number = ++last_number, .pid = pid};

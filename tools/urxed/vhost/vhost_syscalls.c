@@ -153,14 +153,20 @@ static const struct syscall_rule rules[] = {
 	CALL(unlink),
 	CALL(access),
 	CALL(time),
-	/* As clone makes one, and glibc waits for */
+	/*
+	 * Sets the address that clone with CLONE_CHILD_CLEARTID sets, too, and where glibc waits
+	 * for the end of a thread.
+	 */
 	CALL(set_tid_address),
 #endif
 };
 
 static const struct syscall_rule connect_rule = CALL(connect);
 
-/* Only for the start of the port; each bind leaves a file, which would fill a file system. */
+/*
+ * Forbids the calls that only the port's start needs. Each further bind would leave a file, so a
+ * hostile process could fill a file system.
+ */
 static const struct syscall_rule start_only[] = {
 	FAIL_CALL(bind, EPERM),
 	FAIL_CALL(listen, EPERM),
