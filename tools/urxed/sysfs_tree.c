@@ -50,7 +50,6 @@ static void close_tree(const struct tree *t)
 		close(t->dir);
 }
 
-/* Makes the parent directories of a file. */
 static void make_dirs(struct tree *t, const char *file)
 {
 	char dir[PATH_ROOM];

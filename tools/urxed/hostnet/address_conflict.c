@@ -63,7 +63,6 @@ static void build_probe(struct probe *p)
 	p->len += ETHER_VLAN_LEN;
 }
 
-/* Appends the probes for an address. */
 static uint32_t add_probes(const struct host *h, const struct host_address *a,
 			   struct uplink_set *uplinks, struct probe *probes, uint32_t n)
 {

@@ -40,8 +40,8 @@ struct neigh_entry *neigh_table_find(struct neigh_table *t, const struct neigh_k
 }
 
 /*
- * Counts of a scan of the whole table: of the entries in INCOMPLETE, or of those in REACHABLE and
- * PROBING.
+ * Results of a scan of the whole table: for the entries in INCOMPLETE, or for those in REACHABLE
+ * and PROBING.
  */
 struct survey {
 	struct neigh_entry *own;        /* the user's oldest entry */

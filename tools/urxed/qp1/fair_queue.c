@@ -66,9 +66,7 @@ static void remove_item(struct fair_queue *q, struct fair_item *item)
 	TAILQ_INSERT_HEAD(&q->unused_flows, flow, link);
 }
 
-/*
- * Returns the longest flow; of several of that length the first in turn, which has the oldest item.
- */
+/* Returns the longest flow; of several of that length the first in turn. */
 static struct fair_flow *find_longest(const struct fair_queue *q, bool favoured)
 {
 	struct fair_flow *longest = NULL, *flow;

@@ -9,8 +9,8 @@
  * was confirmed by ARP or neighbour discovery.
  *
  * The refusal of a request (REJ) goes to the MAC that the request came from. So a request needs no
- * entry of the neighbour table before a program has answered it or ended, and a sender with an
- * invented address gets no more than one MAD of the same length for each of its own.
+ * entry of the neighbour table until a program has answered the request, or has ended. A sender
+ * with an invented address gets at most one MAD of the same length for each of its own.
  */
 #ifndef URXE_URXED_QP1_GSI_H
 #define URXE_URXED_QP1_GSI_H

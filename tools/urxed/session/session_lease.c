@@ -184,7 +184,6 @@ static int check_lease(struct sessions *sessions, const struct session *s, uint3
 	return !rc && way == LEASE_DEMAND ? check_demand(sessions, s, qpn) : rc;
 }
 
-/* Leases a block to the session. */
 static int lease_block_to_session(struct sessions *sessions, struct session *s, uint32_t *qpn,
 				  enum lease_way way, lease_fn *lease)
 {
