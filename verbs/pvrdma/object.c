@@ -77,7 +77,7 @@ static void close_object(struct pv_object *object)
 }
 
 /* Users before the objects that they use. */
-static const enum pv_kind order[PV_KINDS] = {PV_QP, PV_SRQ, PV_CQ, PV_MR, PV_PD, PV_UC};
+static const enum pv_kind closing_order[PV_KINDS] = {PV_QP, PV_SRQ, PV_CQ, PV_MR, PV_PD, PV_UC};
 
 static bool uses(const struct pv_object *user, const void *object)
 {
@@ -102,7 +102,7 @@ static void close_with_users(struct pv_object *object)
 		struct pv_object *user;
 		uint32_t at = 0;
 
-		while (object->users && (user = pv_object_next(object->dev, order[i], &at)))
+		while (object->users && (user = pv_object_next(object->dev, closing_order[i], &at)))
 			if (uses(user, object))
 				close_with_users(user);
 	}
@@ -125,8 +125,8 @@ void pv_objects_close(struct pvrdma *dev)
 		struct pv_object *object;
 		uint32_t at = 0;
 
-		while ((object = pv_object_next(dev, order[i], &at)))
+		while ((object = pv_object_next(dev, closing_order[i], &at)))
 			close_object(object);
-		pv_handles_free(&dev->objects[order[i]]);
+		pv_handles_free(&dev->objects[closing_order[i]]);
 	}
 }
