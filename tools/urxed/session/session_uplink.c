@@ -153,7 +153,7 @@ static int exclude_direct_blocks(struct sessions *sessions)
 
 	if (members)
 		find_direct_blocks(sessions, &blocks);
-	else
+	else if (sessions->direct_uplink)
 		forget_sockets(sessions);
 	mark_ports(sessions, members, &blocks);
 	/* The daemon opens the uplink again before the next sockets, or sets another filter. */
