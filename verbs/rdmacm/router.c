@@ -295,22 +295,29 @@ static int bind_wildcard(struct rdmacm_file *file, struct rdmacm_request *reques
 /*
  * Where an HCA backs the device, the kernel knows the device's addresses, and answers for QP1 of
  * each on the wire. Its error, for example because it has no RDMA device at that address, gives the
- * ID to the daemon. False also for a wildcard address: such an ID is bound at both.
+ * ID to the daemon; but a port that is taken there is taken. -ENODEV also for a wildcard address:
+ * such an ID is bound at both.
  */
-static bool give_to_hca(struct rdmacm_file *file, struct rdmacm_request *request,
-			struct rdmacm_response *response, struct rdmacm_id *id)
+static int give_to_hca(struct rdmacm_file *file, struct rdmacm_request *request,
+		       struct rdmacm_response *response, struct rdmacm_id *id)
 {
-	return rdmacm_kernel_has_addresses() && !binds_wildcard(request) &&
-	       !give_to_kernel(file, request, response, id);
+	return rdmacm_kernel_has_addresses() && !binds_wildcard(request)
+		       ? give_to_kernel(file, request, response, id)
+		       : -ENODEV;
+}
+
+static bool has_hca_decided(int rc)
+{
+	return !rc || rc == -EADDRINUSE;
 }
 
 static int bind_id(struct rdmacm_file *file, struct rdmacm_request *request,
 		   struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
 {
-	int rc;
+	int rc = give_to_hca(file, request, response, id);
 
-	if (give_to_hca(file, request, response, id))
-		return 0;
+	if (has_hca_decided(rc))
+		return rc;
 	if (binds_wildcard(request))
 		return bind_wildcard(file, request, response, id, number);
 	rc = rdmacm_daemon_run(file, request, response);
@@ -324,10 +331,10 @@ static int bind_id(struct rdmacm_file *file, struct rdmacm_request *request,
 static int resolve_id(struct rdmacm_file *file, struct rdmacm_request *request,
 		      struct rdmacm_response *response, struct rdmacm_id *id)
 {
-	int rc;
+	int rc = give_to_hca(file, request, response, id);
 
-	if (give_to_hca(file, request, response, id))
-		return 0;
+	if (has_hca_decided(rc))
+		return rc;
 	rc = rdmacm_daemon_run(file, request, response);
 	if (is_unknown_address(rc))
 		return give_to_kernel(file, request, response, id);

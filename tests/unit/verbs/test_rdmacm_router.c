@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* IDs on the wildcard address, beside a kernel that has an rdma_cm of its own. */
+/* IDs beside a kernel that has an rdma_cm of its own: on the wildcard address, and with an HCA. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <setjmp.h>
@@ -28,12 +28,21 @@ struct side {
 		struct sockaddr_storage addr; /* family 0: not bound */
 	} ids[IDS];
 	uint32_t n;
-	uint16_t taken;  /* another program's port */
+	uint16_t taken; /* another program's port */
+	int taken_error;
 	uint16_t choice; /* the next port for a program that names none */
 };
 
 static struct side kernel, daemon_side;
 static struct rdmacm_file file;
+static bool has_hca;
+
+/* Replaces the run directory's file that names the HCA. */
+bool __wrap_rdmacm_kernel_has_addresses(void);
+bool __wrap_rdmacm_kernel_has_addresses(void)
+{
+	return has_hca;
+}
 
 /* --- Commands of both */
 
@@ -59,7 +68,7 @@ static int bind_side(struct side *side, uint32_t id, const struct sockaddr_stora
 	if (own->ss_family)
 		return -EINVAL;
 	if (port_of(addr) && port_of(addr) == side->taken)
-		return -EADDRNOTAVAIL;
+		return side->taken_error;
 	*own = *addr;
 	if (!port_of(addr))
 		set_port(own, side->choice++);
@@ -160,15 +169,29 @@ static uint32_t create_id(void)
 	return resp.id;
 }
 
-static int bind_any(uint32_t id, sa_family_t family, uint16_t port)
+static int bind_to(uint32_t id, struct sockaddr_storage addr, uint16_t port)
 {
-	struct sockaddr_storage any = {.ss_family = family};
 	struct rdma_ucm_bind bind = {.id = id, .addr_size = sizeof(struct sockaddr_in6)};
 	struct rdmacm_response response;
 
-	set_port(&any, port);
-	memcpy(&bind.addr, &any, sizeof(bind.addr));
+	set_port(&addr, port);
+	memcpy(&bind.addr, &addr, sizeof(bind.addr));
 	return run(RDMA_USER_CM_CMD_BIND, &bind, sizeof(bind), 0, &response);
+}
+
+static int bind_any(uint32_t id, sa_family_t family, uint16_t port)
+{
+	return bind_to(id, (struct sockaddr_storage){.ss_family = family}, port);
+}
+
+/* Binds to 192.0.2.1. */
+static int bind_ipv4(uint32_t id, uint16_t port)
+{
+	const struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0xc0000201)};
+	struct sockaddr_storage addr = {0};
+
+	memcpy(&addr, &in, sizeof(in));
+	return bind_to(id, addr, port);
 }
 
 /* As librdmacm without support for AF_IB does. */
@@ -214,8 +237,9 @@ static int setup(void **state)
 	(void)state;
 	rdmacm_ids_free(&file);
 	file = (struct rdmacm_file){.kernel = KERNEL, .opening = 1, .socket = -1};
-	kernel = (struct side){.choice = CHOSEN};
-	daemon_side = (struct side){.choice = CHOSEN_D};
+	kernel = (struct side){.choice = CHOSEN, .taken_error = -EADDRNOTAVAIL};
+	daemon_side = (struct side){.choice = CHOSEN_D, .taken_error = -EADDRNOTAVAIL};
+	has_hca = false;
 	return 0;
 }
 
@@ -307,6 +331,34 @@ static void listener_without_address_has_one_port_at_both(void **state)
 	expect_ports(CHOSEN, CHOSEN);
 }
 
+/* Requests from the wire would never reach a listener of the daemon at the HCA's address. */
+static void port_taken_at_the_hca_is_refused(void **state)
+{
+	uint32_t id = create_id();
+
+	(void)state;
+	has_hca = true;
+	kernel.taken = 7471;
+	kernel.taken_error = -EADDRINUSE;
+	assert_int_equal(bind_ipv4(id, 7471), -EADDRINUSE);
+	assert_int_equal(bind_ipv4(id, 7472), 0);
+	assert_int_equal(listen_id(id), 0);
+	expect_ports(0, 7472);
+}
+
+static void address_unknown_to_the_hca_is_the_daemons(void **state)
+{
+	uint32_t id = create_id();
+
+	(void)state;
+	has_hca = true;
+	kernel.taken = 7471;
+	kernel.taken_error = -ENODEV;
+	assert_int_equal(bind_ipv4(id, 7471), 0);
+	assert_int_equal(listen_id(id), 0);
+	expect_ports(7471, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -316,6 +368,8 @@ int main(void)
 		cmocka_unit_test_setup(daemon_chooses_a_port_if_the_kernels_choice_is_taken, setup),
 		cmocka_unit_test_setup(bind_of_any_port_succeeds_at_the_daemon_alone, setup),
 		cmocka_unit_test_setup(listener_without_address_has_one_port_at_both, setup),
+		cmocka_unit_test_setup(port_taken_at_the_hca_is_refused, setup),
+		cmocka_unit_test_setup(address_unknown_to_the_hca_is_the_daemons, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, teardown);
