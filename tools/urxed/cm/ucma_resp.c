@@ -210,7 +210,6 @@ static void fill_device(struct rdma_ucm_query_addr_resp *resp, const struct cma_
 		return;
 	resp->node_guid = htobe64(cma_node_guid(id->cma->host));
 	resp->port_num = PORT;
-	resp->pkey = htobe16(id->cma->host->pkeys[0]);
 }
 
 void ucma_fill_addr(struct rdma_ucm_query_addr_resp *resp, const struct cma_id *id)

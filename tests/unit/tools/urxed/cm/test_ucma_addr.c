@@ -131,6 +131,8 @@ static void query_returns_addresses_and_path(void **state)
 	assert_int_equal(response.src_size, sizeof(in));
 	assert_int_equal(response.dst_size, sizeof(in));
 	assert_int_equal(response.port_num, 1);
+	/* As in the kernel: an Ethernet address has no P_Key. */
+	assert_int_equal(response.pkey, 0);
 	assert_int_equal(be64toh(response.node_guid), cma_node_guid(&loop.host));
 	memcpy(&in, &response.dst_addr, sizeof(in));
 	assert_int_equal(ntohs(in.sin_port), PORT);
