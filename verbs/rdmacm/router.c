@@ -203,20 +203,24 @@ static bool binds_wildcard(const struct rdmacm_request *request)
 	return read_bind(request, &addr) && is_wildcard(&addr);
 }
 
+/* The offset of the port, which has two bytes, in a socket address. */
+static size_t get_port_offset(const struct __kernel_sockaddr_storage *addr)
+{
+	return addr->ss_family == AF_INET || addr->ss_family == AF_INET6
+		       ? offsetof(struct sockaddr_in, sin_port)
+		       : IB_PORT;
+}
+
 /* Whether a command leaves the choice of the port to rdma_cm. */
 static bool leaves_port(const struct rdmacm_request *request)
 {
 	struct rdma_ucm_query_addr_resp addr;
-	struct sockaddr_in v4;
 	uint8_t bytes[sizeof(addr.src_addr)];
 	size_t at;
 
 	read_bind(request, &addr);
-	memcpy(&v4, &addr.src_addr, sizeof(v4));
 	memcpy(bytes, &addr.src_addr, sizeof(bytes));
-	at = v4.sin_family == AF_INET || v4.sin_family == AF_INET6
-		     ? offsetof(struct sockaddr_in, sin_port)
-		     : IB_PORT;
+	at = get_port_offset(&addr.src_addr);
 	return !bytes[at] && !bytes[at + 1];
 }
 
@@ -293,30 +297,48 @@ static int bind_wildcard(struct rdmacm_file *file, struct rdmacm_request *reques
 }
 
 /*
- * Where an HCA backs the device, the kernel knows the device's addresses, and answers for QP1 of
- * each on the wire. Its error, for example because it has no RDMA device at that address, gives the
- * ID to the daemon; but a port that is taken there is taken. -ENODEV also for a wildcard address:
- * such an ID is bound at both.
+ * Whether the kernel refuses a command because a listener on the wildcard has the port. It has the
+ * same error for an address that it does not know; but it binds no other port to such an address.
  */
-static int give_to_hca(struct rdmacm_file *file, struct rdmacm_request *request,
-		       struct rdmacm_response *response, struct rdmacm_id *id)
+static bool has_wildcard_port(struct rdmacm_file *file, const struct rdmacm_request *request,
+			      const struct rdmacm_id *id)
 {
-	return rdmacm_kernel_has_addresses() && !binds_wildcard(request)
-		       ? give_to_kernel(file, request, response, id)
-		       : -ENODEV;
+	struct rdmacm_id probe = {.create = id->create};
+	struct rdma_ucm_query_addr_resp addr;
+	bool bound;
+
+	if (!read_bind(request, &addr))
+		return false;
+	memset((uint8_t *)&addr.src_addr + get_port_offset(&addr.src_addr), 0, sizeof(uint16_t));
+	addr.src_size = addr.src_addr.ss_family == AF_INET ? sizeof(struct sockaddr_in)
+							   : sizeof(struct sockaddr_in6);
+	bound = !rdmacm_kernel_bind(file, &probe, &addr);
+	rdmacm_kernel_destroy(file, &probe);
+	return bound;
 }
 
-static bool has_hca_decided(int rc)
+/*
+ * Where an HCA backs the device, the kernel knows the device's addresses, and answers for QP1 of
+ * each on the wire. Its error, for example because it has no RDMA device at that address, gives the
+ * ID to the daemon; but a port that is taken there is taken. False: the command is the daemon's.
+ * False also for a wildcard address: such an ID is bound at both.
+ */
+static bool ask_hca(struct rdmacm_file *file, struct rdmacm_request *request,
+		    struct rdmacm_response *response, struct rdmacm_id *id, int *rc)
 {
-	return !rc || rc == -EADDRINUSE;
+	if (!rdmacm_kernel_has_addresses() || binds_wildcard(request))
+		return false;
+	*rc = give_to_kernel(file, request, response, id);
+	return !*rc || *rc == -EADDRINUSE ||
+	       (*rc == -EADDRNOTAVAIL && has_wildcard_port(file, request, id));
 }
 
 static int bind_id(struct rdmacm_file *file, struct rdmacm_request *request,
 		   struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
 {
-	int rc = give_to_hca(file, request, response, id);
+	int rc;
 
-	if (has_hca_decided(rc))
+	if (ask_hca(file, request, response, id, &rc))
 		return rc;
 	if (binds_wildcard(request))
 		return bind_wildcard(file, request, response, id, number);
@@ -331,9 +353,9 @@ static int bind_id(struct rdmacm_file *file, struct rdmacm_request *request,
 static int resolve_id(struct rdmacm_file *file, struct rdmacm_request *request,
 		      struct rdmacm_response *response, struct rdmacm_id *id)
 {
-	int rc = give_to_hca(file, request, response, id);
+	int rc;
 
-	if (has_hca_decided(rc))
+	if (ask_hca(file, request, response, id, &rc))
 		return rc;
 	rc = rdmacm_daemon_run(file, request, response);
 	if (is_unknown_address(rc))

@@ -30,6 +30,7 @@ struct side {
 	uint32_t n;
 	uint16_t taken; /* another program's port */
 	int taken_error;
+	bool lacks_addresses;
 	uint16_t choice; /* the next port for a program that names none */
 };
 
@@ -67,7 +68,7 @@ static int bind_side(struct side *side, uint32_t id, const struct sockaddr_stora
 
 	if (own->ss_family)
 		return -EINVAL;
-	if (port_of(addr) && port_of(addr) == side->taken)
+	if (side->lacks_addresses || (port_of(addr) && port_of(addr) == side->taken))
 		return side->taken_error;
 	*own = *addr;
 	if (!port_of(addr))
@@ -346,14 +347,27 @@ static void port_taken_at_the_hca_is_refused(void **state)
 	expect_ports(0, 7472);
 }
 
-static void address_unknown_to_the_hca_is_the_daemons(void **state)
+/* Linux has one error for a port that a listener on the wildcard has, and an unknown address. */
+static void port_of_a_wildcard_at_the_hca_is_refused(void **state)
 {
 	uint32_t id = create_id();
 
 	(void)state;
 	has_hca = true;
 	kernel.taken = 7471;
-	kernel.taken_error = -ENODEV;
+	assert_int_equal(bind_ipv4(id, 7471), -EADDRNOTAVAIL);
+	assert_int_equal(bind_ipv4(id, 7472), 0);
+	assert_int_equal(listen_id(id), 0);
+	expect_ports(0, 7472);
+}
+
+static void address_unknown_to_the_hca_is_the_daemons(void **state)
+{
+	uint32_t id = create_id();
+
+	(void)state;
+	has_hca = true;
+	kernel.lacks_addresses = true;
 	assert_int_equal(bind_ipv4(id, 7471), 0);
 	assert_int_equal(listen_id(id), 0);
 	expect_ports(7471, 0);
@@ -369,6 +383,7 @@ int main(void)
 		cmocka_unit_test_setup(bind_of_any_port_succeeds_at_the_daemon_alone, setup),
 		cmocka_unit_test_setup(listener_without_address_has_one_port_at_both, setup),
 		cmocka_unit_test_setup(port_taken_at_the_hca_is_refused, setup),
+		cmocka_unit_test_setup(port_of_a_wildcard_at_the_hca_is_refused, setup),
 		cmocka_unit_test_setup(address_unknown_to_the_hca_is_the_daemons, setup),
 	};
 
