@@ -271,7 +271,7 @@ void pvrdma_resume(struct pvrdma *dev, uint64_t now);
 /*
  * Writes the state of a paused device, without the contents of guest memory, which hold the rings,
  * the completions that the driver has not read, and the event rings. Events for which their ring
- * had no room are lost. The caller frees *stream with
+ * had no room, or that wait for pvrdma_set_bus_master, are lost. The caller frees *stream with
  * free(3). -EBUSY: a peer still copies from or to the guest's memory; call it again later. -ENOMEM.
  */
 int pvrdma_save(struct pvrdma *dev, uint64_t now, uint8_t **stream, size_t *length);
