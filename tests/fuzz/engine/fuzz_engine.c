@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A script for two engines: work requests, packets of a hostile peer with a right ICRC, attributes,
- * keys, a bad cable, and time. Only writable memory may change, each request completes at most once
- * and in order, no request waits for ever, no timer spins, and the counters add up.
+ * keys, a bad cable, time, and moves to another engine. Only writable memory may change, each
+ * request completes at most once and in order, no request waits for ever, no timer spins, and the
+ * counters add up.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 
 #include "craft.h"
 #include "ledger.h"
+#include "move.h"
 #include "pair.h"
 #include "require.h"
 #include "script.h"
@@ -564,6 +566,74 @@ static void change_tables(struct fuzz *f)
 	}
 }
 
+/* --- Moves */
+
+/* A node that moves, and the keys of its objects. */
+struct mover {
+	struct fuzz *fuzz;
+	unsigned side;
+	uint32_t region[VAULT_REGIONS], window[WINDOWS];
+};
+
+static void restored_qp(struct mover *m, struct urxe_qp *qp)
+{
+	for (unsigned i = 0; i < CONNS; i++) {
+		struct endpoint *end = &m->fuzz->side[i][m->side].end;
+
+		if (end->qpn != urxe_qp_qpn(qp))
+			continue;
+		end->qp = qp;
+		if (urxe_qp_rq(qp))
+			end->rq = urxe_qp_rq(qp);
+	}
+}
+
+static void restored_srq(struct mover *m, struct urxe_rq *srq)
+{
+	struct fuzz *f = m->fuzz;
+
+	f->srq = srq;
+	for (unsigned i = 0; i < CONNS; i++)
+		if (f->conn[i].srq[m->side])
+			f->side[i][m->side].end.rq = f->conn[i].srq[m->side] = srq;
+}
+
+static void on_restored(void *arg, const struct urxe_state_object *object)
+{
+	struct mover *m = arg;
+	struct fuzz *f = m->fuzz;
+
+	if (object->kind == URXE_STATE_QP)
+		restored_qp(m, object->qp);
+	if (object->kind == URXE_STATE_SRQ)
+		restored_srq(m, object->srq);
+	for (unsigned i = 0; object->kind == URXE_STATE_MR && i < VAULT_REGIONS; i++)
+		if (m->region[i] == object->id)
+			f->vault[m->side].mr[i] = object->mr;
+	for (unsigned i = 0; object->kind == URXE_STATE_MW && i < WINDOWS; i++)
+		if (m->window[i] == object->id)
+			f->mw[m->side][i] = object->mw;
+}
+
+/* Saves a device, and restores it in the same memory. */
+static void move(struct fuzz *f, unsigned side)
+{
+	struct node *node = f->pair->node[side];
+	struct mover m = {.fuzz = f, .side = side};
+	uint8_t *stream;
+	size_t length;
+
+	for (unsigned i = 0; i < VAULT_REGIONS; i++)
+		m.region[i] = vault_key(&f->vault[side], i);
+	for (unsigned i = 0; i < WINDOWS; i++)
+		m.window[i] = f->mw[side][i] ? urxe_mw_key(f->mw[side][i]) : 0;
+	move_save(node, f->pair->now, &stream, &length);
+	urxe_dev_destroy(node->dev);
+	node->old_mem = (uintptr_t)node->mem;
+	require(move_restore(node, f->pair->now, stream, length, on_restored, &m) == 0);
+	urxe_state_free(stream);
+}
+
 static void pass_time(struct fuzz *f)
 {
 	uint8_t kind = script_get8(&f->in);
@@ -706,6 +776,18 @@ static void fuzz_open(struct fuzz *f)
 	create_conns(f);
 }
 
+static void change_world(struct fuzz *f)
+{
+	uint8_t kind = script_get8(&f->in);
+
+	if (kind & 1)
+		change_tables(f);
+	else if (kind < 192)
+		change_cable(f);
+	else
+		move(f, kind >> 1 & 1);
+}
+
 static void step(struct fuzz *f)
 {
 	switch (script_get8(&f->in) % 20) {
@@ -728,7 +810,7 @@ static void step(struct fuzz *f)
 	case 16: toggle_window(f); break;
 	case 17: replace_qp(f); break;
 	case 18: change_group(f); break;
-	default: script_get8(&f->in) & 1 ? change_tables(f) : change_cable(f); break;
+	default: change_world(f); break;
 	}
 	drain(f);
 }
