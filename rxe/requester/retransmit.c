@@ -583,9 +583,13 @@ static bool may_resend(const struct requester *req)
  */
 static uint64_t silence_end(const struct urxe_qp *qp)
 {
-	if (!qp->attr.timeout)
+	const uint64_t timeout_ns = ACK_TIMEOUT_UNIT_NS << qp->attr.timeout;
+	const uint64_t due = qp->req.timeout_due;
+
+	/* The timeout may have been another one, or none, when the timer was set. */
+	if (!qp->attr.timeout || due == URXE_NEVER || due < timeout_ns)
 		return 0;
-	return qp->req.timeout_due - (ACK_TIMEOUT_UNIT_NS << qp->attr.timeout) + short_silence(qp);
+	return due - timeout_ns + short_silence(qp);
 }
 
 void retransmit_for_ack(struct urxe_qp *qp, uint32_t end)

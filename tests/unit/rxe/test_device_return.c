@@ -244,6 +244,29 @@ static void test_returned_device_begins_its_probes_anew(void **state)
 	engine_close(&l.e);
 }
 
+/* The request was sent without a local ACK timeout; its probes were in vain before the connection
+ * got one. */
+static void test_request_of_an_earlier_timeout_comes_again(void **state)
+{
+	const struct urxe_qp_attr drain = {.state = URXE_QPS_SQD}, patient = {.timeout = PATIENT};
+	struct lossy l;
+
+	(void)state;
+	open_with_timeout(&l, false, false, 0);
+	measure(&l);
+	l.losses[0].all = true;
+	post_send(&l.e, 0, &(struct post){.opcode = URXE_WR_RDMA_WRITE, .length = 64});
+	pair_settle(l.e.pair);
+	assert_int_equal(urxe_qp_modify(l.e.end[0].qp, l.e.pair->now, &drain, URXE_QP_STATE), 0);
+	assert_int_equal(urxe_qp_modify(l.e.end[0].qp, l.e.pair->now, &patient, URXE_QP_TIMEOUT),
+			 0);
+	l.losses[0].all = false;
+	returns(&l.e, l.e.a);
+	pair_run(l.e.pair, l.e.pair->now + SOON);
+	expect_wc(&l.e.a->send_cq, 0, URXE_WC_SUCCESS);
+	engine_close(&l.e);
+}
+
 /* An answer shows that nothing was lost. */
 static void test_answered_requests_do_not_come_again(void **state)
 {
@@ -383,6 +406,7 @@ int main(void)
 		cmocka_unit_test(test_returned_device_repeats_its_requests),
 		cmocka_unit_test(test_requests_of_a_moment_ago_come_again_soon),
 		cmocka_unit_test(test_returned_device_begins_its_probes_anew),
+		cmocka_unit_test(test_request_of_an_earlier_timeout_comes_again),
 		cmocka_unit_test(test_answered_requests_do_not_come_again),
 		cmocka_unit_test(test_lost_nak_of_a_returned_device_comes_again),
 		cmocka_unit_test(test_naks_of_connections_are_apart),
