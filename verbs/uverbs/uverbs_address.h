@@ -10,9 +10,9 @@
 /*
  * Resolves the path to an address, with the next hop from the daemon. 0, or -EINVAL: no GRH (RoCE
  * has no other address, A16.4), or the port does not exist; or the error of port_check_source();
- * other errors are the daemon's. *hop_error: 0, or -ENETUNREACH or -EHOSTUNREACH if the daemon knows
- * no next hop; the function returns 0 all the same, with dmac 0. Then only an HCA, which finds its
- * next hops itself, can use the path. Blocks; adapter.lock must not be held.
+ * other errors are the daemon's. *hop_error: 0, or -ENETUNREACH or -EHOSTUNREACH if the daemon
+ * knows no next hop; the function returns 0 all the same, with dmac 0. Then only an HCA, which
+ * finds its next hops itself, can use the path. Blocks; adapter.lock must not be held.
  */
 int address_path(const struct ib_uverbs_ah_attr *attr, struct urxe_path *path, int *hop_error);
 void address_from_dest(struct ib_uverbs_ah_attr *attr, const struct ib_uverbs_qp_dest *dest);
