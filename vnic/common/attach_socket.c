@@ -25,8 +25,9 @@ int vnic_socket_address(const char *run_dir, struct sockaddr_un *address)
 }
 
 /*
- * The kernel reports the listener's user: a daemon can read and change everything that its clients
- * send. The system call gives the real answer: fakeroot and the like replace geteuid().
+ * Refuses a listener whose user is neither root nor this process's: a daemon can read and change
+ * everything that its clients send. The system call gives the kernel's answer, because libraries
+ * such as fakeroot's replace geteuid().
  */
 static int check_listener(int fd)
 {
@@ -57,9 +58,9 @@ static time_t uptime_seconds(void)
 }
 
 /*
- * Waits while the listener's queue is full. A signal ends a connect(2) with a limit, also if its
- * handler has SA_RESTART (signal(7)). A child that the handler has forked shares the socket with
- * its parent, which goes on.
+ * Waits while the listener's queue is full. On a socket with a timeout a signal ends connect(2)
+ * with EINTR, also if its handler has SA_RESTART (signal(7)); so the call is repeated. A child that
+ * the handler has forked does not repeat it: the child shares the socket with its parent.
  */
 static int wait_for_connection(int fd, const struct sockaddr_un *address)
 {

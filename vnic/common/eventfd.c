@@ -22,7 +22,7 @@ int vnic_eventfd_check(int fd)
 	return strcmp(target, "anon_inode:[eventfd]") ? -EINVAL : 0;
 }
 
-/* A signal interrupts poll(2) only if the eventfd does not take a write. */
+/* poll(2) returns EINTR only if the eventfd was not writable. */
 static bool is_full(int fd)
 {
 	struct pollfd pfd = {fd, POLLOUT, 0};
@@ -32,8 +32,8 @@ static bool is_full(int fd)
 }
 
 /*
- * A full eventfd is readable already. The calls are cancellation points, where a thread must not
- * end: it has locks of its process.
+ * A full eventfd is readable already, and needs no write. poll(2) and write(2) are cancellation
+ * points, where a thread must not end: it holds locks of its process.
  */
 bool vnic_eventfd_raise(int fd)
 {

@@ -15,8 +15,8 @@ union control {
 };
 
 /*
- * Whether a signal handler has interrupted the call. A child that the handler has forked shares the
- * socket with its parent, to which the messages belong.
+ * Whether a signal handler has interrupted the system call, and the caller repeats it. A child that
+ * the handler has forked does not: the messages on the socket that it inherited are its parent's.
  */
 static bool is_interrupted(ssize_t rc, pid_t caller)
 {

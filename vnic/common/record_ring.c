@@ -51,7 +51,7 @@ static void copy_bytes(struct vnic_record_ring *ring, uint64_t at, uint8_t *byte
 	}
 }
 
-/* --- The process. */
+/* --- The writer: the process that records. */
 
 void vnic_record_set_process(struct vnic_record_side *side,
 			     const struct vnic_record_process *process)
@@ -65,7 +65,7 @@ bool vnic_record_write(struct vnic_record_side *side, const void *bytes, size_t 
 	const uint64_t used =
 		side->at - atomic_load_explicit(&side->ring->tail, memory_order_acquire);
 
-	/* A reader that was behind the writer has broken the ring: it gets no more. */
+	/* A reader whose position is impossible has broken the ring, and gets no more bytes. */
 	if (used > VNIC_RECORD_BYTES || VNIC_RECORD_BYTES - used < n + reserve)
 		return false;
 	copy_bytes(side->ring, side->at, (uint8_t *)(uintptr_t)bytes, n, true);
@@ -74,7 +74,7 @@ bool vnic_record_write(struct vnic_record_side *side, const void *bytes, size_t 
 	return true;
 }
 
-/* --- The reader. */
+/* --- The reader: urxe capture. */
 
 bool vnic_record_get_process(const struct vnic_record_side *side,
 			     struct vnic_record_process *process)

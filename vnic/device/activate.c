@@ -148,7 +148,7 @@ bool vnic_device_update_features(struct vnic_device *dev)
 	return true;
 }
 
-/* The driver's memory may still contain the status of a stopped queue, and its threshold. */
+/* Resets status and threshold, which may still be those of a queue that has stopped. */
 static void start_queues(struct vnic_device *dev)
 {
 	static const struct vmxnet3_queue_status running;
@@ -162,8 +162,8 @@ static void start_queues(struct vnic_device *dev)
 }
 
 /*
- * Linux' driver counts with two VLAN tags, and lets both exceed the MTU. The queues' slots, and the
- * owner's buffers, hold one tag above the largest MTU.
+ * Linux' driver lets a frame exceed the MTU by two VLAN tags. The queues' slots, and the buffers of
+ * the device's owner, have room for one tag beyond the largest MTU.
  */
 void vnic_device_set_mtu(struct vnic_device *dev, uint32_t mtu)
 {

@@ -15,8 +15,8 @@
 #endif
 
 /*
- * Kernels without SO_PEERPIDFD: between the connection and this call the PID may have passed to
- * another process.
+ * On kernels without SO_PEERPIDFD the pidfd may be another process's: one that got the PID between
+ * the connection and this call.
  */
 static int open_pidfd(int socket, pid_t pid)
 {

@@ -12,7 +12,7 @@
 #define TX_DATA_DESC_SIZE 128
 #define RX_DATA_DESC_SIZE 128 /* the choice of drivers that are not told */
 
-/* When a command is permitted. Without access to memory, ALWAYS ones are. */
+/* When a command is permitted: ALWAYS, with access to memory, or with access on an active NIC. */
 enum need { ALWAYS, MEMORY, ACTIVE };
 
 static uint32_t activate_device(struct vnic_device *dev)
@@ -21,7 +21,7 @@ static uint32_t activate_device(struct vnic_device *dev)
 	return !vnic_device_activate(dev);
 }
 
-/* A later GET_STATS finds no queues. The driver then reads what was written here. */
+/* Writes the statistics before the queues go: a later GET_STATS finds no queues to report. */
 static uint32_t quiesce_device(struct vnic_device *dev)
 {
 	vnic_device_write_stats(dev);
@@ -184,7 +184,7 @@ struct command {
 	uint32_t (*run)(struct vnic_device *dev);
 	enum need need;
 	uint32_t revision; /* the first revision with this command; 0 = all revisions */
-	uint32_t answer;   /* not 0; without `run` */
+	uint32_t answer;   /* the result if `run` is NULL; not 0 */
 };
 
 #define SET(name) [VMXNET3_CMD_##name - VMXNET3_CMD_FIRST_SET]
@@ -226,7 +226,7 @@ static const struct command gets[] = {
 				    .answer = VMXNET3_MAX_QUEUES(VMXNET3_MAX_TX_QUEUES,
 								 VMXNET3_MAX_RX_QUEUES)},
 	GET(GET_DCR0_REG) = {get_capabilities, ALWAYS, VMXNET3_REV_7},
-	/* No rings of time stamps. */
+	/* 0: the device has no rings of time stamps. */
 	GET(GET_TSRING_DESC_SIZE) = {ignore_command, ALWAYS, VMXNET3_REV_9},
 	/* Drivers that know LRO is missing aggregate received frames themselves. */
 	GET(GET_DISABLED_OFFLOADS) = {NULL, ALWAYS, VMXNET3_REV_9, .answer = VMXNET3_OFFLOAD_LRO},

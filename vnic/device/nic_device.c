@@ -143,7 +143,10 @@ void vnic_device_set_bus_master(struct vnic_device *dev, bool on)
 {
 	if (dev->no_master == !on)
 		return;
-	/* While the device still may write completions: these frames are not saved. */
+	/*
+	 * Completes the frames that vnic_device_tx has returned, while the device may still write
+	 * completions: a saved device has no such frames.
+	 */
 	for (uint32_t i = 0; !on && i < dev->tx_queues; i++)
 		vnic_device_tx_discard(dev, i);
 	dev->no_master = !on;

@@ -40,7 +40,8 @@
 struct vnic_server_client {
 	int socket;
 	int doorbell;
-	/* Only written: the client's ends cannot send, so no queue has descriptors. */
+	/* The daemon only writes to these two sockets: the client's ends cannot send, so no
+	 * descriptors ever wait in them. */
 	int interrupt;     /* -1 before HELLO */
 	int notice;        /* -1 before HELLO */
 	void *bars;        /* not NULL: the daemon has answered HELLO */
@@ -49,7 +50,7 @@ struct vnic_server_client {
 	uint16_t mtu;
 	uint32_t process; /* VNIC_BLOCK of its lease */
 	bool greeting;    /* HELLO is not answered yet */
-	bool confirmed;   /* it has sent a message since it got its device */
+	bool confirmed;   /* the client has sent a message since it got its device */
 	bool resolving;
 	struct vnic_credentials peer;
 	void *memory;
@@ -184,7 +185,7 @@ static int make_socket(int type, int *own)
 	return ends[1];
 }
 
-/* Makes the descriptors for HELLO's answer, which the caller closes, but the doorbell. */
+/* Makes the descriptors for HELLO's answer, except the doorbell. The caller closes them. */
 static int make_welcome_fds(struct vnic_server_client *client, int fds[VNIC_FDS])
 {
 	memset(fds, -1, VNIC_FDS * sizeof(fds[0]));
@@ -427,7 +428,7 @@ int vnic_server_notice(struct vnic_server_client *client, const struct vnic_atta
 	return ret == -EPIPE || ret == -ECONNRESET ? 0 : ret;
 }
 
-/* The broker keeps the descriptors. */
+/* Makes an inbox, and sends its descriptors to the client; the broker keeps its own copies. */
 static int give_inbox(struct vnic_server_client *client, struct vnic_attach_inbox *inbox)
 {
 	int fds[VNIC_INBOX_FDS];
@@ -438,7 +439,7 @@ static int give_inbox(struct vnic_server_client *client, struct vnic_attach_inbo
 	return send_answer(client, inbox, sizeof(*inbox), fds, inbox->status ? 0 : VNIC_INBOX_FDS);
 }
 
-/* The client sends the descriptors of its inbox to another process. */
+/* Sends the client a socket to the process that checks the descriptors of its inbox. */
 static int check_inbox(struct vnic_server_client *client, struct request *request)
 {
 	struct vnic_attach_inbox *inbox = &request->message->inbox;
@@ -480,7 +481,7 @@ static bool is_same_user(const struct vnic_credentials *a, const struct vnic_cre
 	if (ops->share_user_namespace ? !ops->share_user_namespace(ctx, a->pid, b->pid)
 				      : !vnic_server_share_user_namespace(a->pid, b->pid))
 		return false;
-	/* The peers still live, so /proc was read for the peers' own PIDs. */
+	/* Both processes still live, so their PIDs in /proc were not those of later processes. */
 	return vnic_credentials_alive(a) && vnic_credentials_alive(b);
 }
 
@@ -491,8 +492,8 @@ bool vnic_server_same_user(const struct vnic_server_client *a, const struct vnic
 }
 
 /*
- * Programs name the MAC of virtual machines themselves. A false one deceives only processes of the
- * same user, who could trace each other anyway.
+ * The device process of a virtual machine names the machine's MAC itself (HELLO). A false MAC
+ * deceives only processes of the same user, which could trace each other anyway.
  */
 static int introduce_client(const struct vnic_server_client *client,
 			    const struct vnic_server_client *owner, const uint8_t mac[6],
@@ -531,10 +532,13 @@ int vnic_server_introduce(struct vnic_server_client *client, const struct vnic_s
 
 	if (client->notice < 0)
 		return -ENOTCONN;
-	/* First, because the switch asks at each frame until the client has read its notices. */
+	/*
+	 * The cheapest check comes first: the switch calls this function for each frame until the
+	 * client has read its notices.
+	 */
 	if (has_unread(client->notice, INTRODUCTION_ROOM))
 		return -EAGAIN;
-	/* The switch has seen a frame to the NIC's MAC. */
+	/* The switch introduces processes only after a frame to the host's MAC, the NIC's. */
 	ret = introduce_client(client, owner, client->mac, ops, ctx, fds);
 	return ret ? ret
 		   : vnic_message_send(client->notice, &introduction, sizeof(introduction), fds,

@@ -187,7 +187,7 @@ static void filter_record(struct vnic_state_stream *s, struct vnic_device_filter
 
 	vnic_state_u32(s, &filter->mode);
 	vnic_state_u32(s, &filter->group_count);
-	/* Of more groups the device keeps none, and delivers all multicast frames. */
+	/* With more groups the device stores none of them, and delivers all multicast frames. */
 	kept = filter->group_count <= VNIC_FILTER_GROUPS ? filter->group_count : 0;
 	vnic_state_bytes(s, filter->groups, kept * sizeof(filter->groups[0]));
 	for (uint32_t i = 0; i < VMXNET3_VFT_SIZE; i++)
@@ -243,7 +243,7 @@ static void interrupts_record(struct vnic_state_stream *s, struct vnic_device *d
 	vnic_state_u32_max(s, &dev->missed, all);
 }
 
-/* The stream has the length of a frame with one VLAN tag. */
+/* The stream has the MTU as the length of a frame with one VLAN tag. */
 static void mtu_record(struct vnic_state_stream *s, struct vnic_device *dev)
 {
 	uint32_t frame = VNIC_FRAME_MAX(dev->mtu);
@@ -256,7 +256,7 @@ static void mtu_record(struct vnic_state_stream *s, struct vnic_device *dev)
 		vnic_device_set_mtu(dev, frame - VNIC_FRAME_MAX(0));
 }
 
-/* What exists from the activation by the driver on. */
+/* The state that begins with the driver's ACTIVATE_DEV; a broken NIC has only its first part. */
 static void activation_record(struct vnic_state_stream *s, struct vnic_device *dev, bool active)
 {
 	dev->shared = memory_record(s, dev, dev->shared, sizeof(*dev->shared), 8);

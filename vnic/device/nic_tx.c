@@ -176,12 +176,12 @@ static void insert_checksum(uint8_t *frame, uint32_t len, uint32_t start, uint32
 	memcpy(frame + at, &sum, sizeof(sum));
 }
 
-/* Where a frame's checksum starts, and the place that it goes to. */
+/* Offsets in a frame: the first byte that the checksum covers, and the checksum's field. */
 struct checksum {
 	uint32_t start, at;
 };
 
-/* The inner checksum of a tunnel: the driver says only the length of all headers. */
+/* Finds the inner checksum of a tunnel, for which the driver gives only all headers' length. */
 static bool find_inner_checksum(const uint8_t *frame, uint32_t len, struct checksum *sum)
 {
 	struct vnic_headers outer, inner;

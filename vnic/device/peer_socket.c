@@ -10,7 +10,7 @@
 #define SO_PASSRIGHTS 83 /* Linux 6.16 */
 #endif
 
-/* The kernel keeps descriptors out of all these sockets: a property of the kernel, not of a socket.
+/* Whether the kernel knows SO_PASSRIGHTS, and so refuses descriptors on all sockets of this file.
  */
 static bool kernel_refuses;
 
@@ -38,7 +38,7 @@ int vnic_peer_listen(const struct sockaddr_un *address, int backlog)
 	return rc;
 }
 
-/* For no byte of a message. Without any buffer qemu-user would not make the system call. */
+/* An empty buffer, to read no byte of a message. Without one qemu-user makes no system call. */
 static struct iovec nothing;
 
 static ssize_t receive_message(int fd, struct msghdr *header, int flags)
@@ -59,8 +59,9 @@ static void drop_message(int fd)
 }
 
 /*
- * Without room for descriptors, a look takes copies of them and drops these again at once. The
- * message still holds the descriptors, so that closes none of them.
+ * Looks at the message (MSG_PEEK) before receiving it. The kernel makes copies of descriptors for
+ * the look and, without room for them, closes the copies at once. That cannot block, because the
+ * message still holds the descriptors.
  */
 static int receive_after_look(int fd, struct msghdr *header)
 {
@@ -85,9 +86,9 @@ int vnic_peer_recv(int fd, void *message, uint32_t len)
 }
 
 /*
- * True: the queue has a message; *fds: it carries descriptors. SO_PASSCRED tells an empty message
- * from the end of the queue, as each message then comes with credentials, for which alone there is
- * room.
+ * True: the queue has a message; *fds: the message carries descriptors. With SO_PASSCRED each
+ * message comes with credentials, which tell an empty message from the end of the queue. `control`
+ * has room for credentials only, so descriptors set MSG_CTRUNC.
  */
 static bool look_at_queue(int fd, bool *fds)
 {

@@ -57,13 +57,14 @@ struct passed {
 	int fds[VNIC_UPLINK_SOCKETS]; /* more than VNIC_INBOX_FDS */
 };
 
-/* In a child that a signal handler has forked: the daemon's messages are for the parent. */
+/* Whether this is a child that a signal handler has forked: the connection is its parent's. */
 static bool is_parents(const struct shm *shm)
 {
 	return shm->owner != getpid();
 }
 
-/* Receives a message with up to *fd_count descriptors, in answer to the one of `len` bytes. */
+/* Sends `len` bytes of *message, and receives the answer there, with up to *fd_count descriptors.
+ */
 static int send_and_receive(const struct shm *shm, union vnic_message *message, uint32_t len,
 			    int *fds, uint32_t *fd_count)
 {
@@ -78,7 +79,7 @@ static int send_and_receive(const struct shm *shm, union vnic_message *message, 
 /*
  * Sends a request and receives its answer. A failure ends the connection: a late answer must not
  * be taken for the next request's. -EMFILE: the answer has come, without its descriptors.
- * In a forked child the parent's connection goes on.
+ * In a forked child the request fails, and the parent's connection goes on.
  */
 static int exchange_messages(struct shm *shm, union vnic_message *message, uint32_t len,
 			     struct passed *passed)
@@ -108,7 +109,7 @@ static int exchange_messages(struct shm *shm, union vnic_message *message, uint3
 static void take_turn(struct shm *shm)
 {
 	const uint32_t turn = atomic_fetch_add(&shm->arrived, 1);
-	const int saved = errno; /* the program's: to wait is no error */
+	const int saved = errno; /* the program's, which the wait must not change */
 	uint32_t served;
 
 	while ((served = atomic_load(&shm->served)) != turn && !atomic_load(&shm->left))
@@ -204,7 +205,7 @@ static void shm_kick(struct vnic_transport *transport)
 	/* One write wakes the device, however many bursts follow until it runs. */
 	if (!vnic_load(asleep) || !vnic_exchange(asleep, 0))
 		return;
-	/* A thread must not end in the write, a cancellation point: it has locks of its process. */
+	/* The write is a cancellation point, where a thread must not end: it holds locks. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	eventfd_write(shm->doorbell, 1);
 	pthread_setcancelstate(cancel, NULL);
@@ -254,7 +255,7 @@ static int shm_qpn(struct vnic_transport *transport, const struct vnic_attach_qp
 	return ret ? ret : message.qpn.status;
 }
 
-/* Takes no turn: the message has no answer, so the other threads' requests keep theirs. */
+/* Takes no turn: the message has no answer that could be mistaken for another request's. */
 static int shm_set_qpn(struct vnic_transport *transport, const struct vnic_attach_qpn *message)
 {
 	const struct shm *shm = to_shm(transport);
@@ -369,8 +370,8 @@ static bool shm_introduction(struct vnic_transport *transport, uint32_t *qpn,
 }
 
 /*
- * Of several states of the port the last one counts; malformed messages are skipped. Each question
- * is returned separately.
+ * Reads notices until none is left, or up to a question, an introduction or a request to record. Of
+ * several states of the port the last one counts; malformed messages are skipped.
  */
 static bool shm_notice(struct vnic_transport *transport, struct vnic_attach_port *port,
 		       int *question)
@@ -405,15 +406,15 @@ static bool shm_notice(struct vnic_transport *transport, struct vnic_attach_port
 		}
 	} while (len > 0 || len == -EPROTO || len == -EMFILE);
 	/*
-	 * The closed socket would stay readable for ever; the control socket reports the daemon's
-	 * end.
+	 * The daemon has closed its end, and the socket would stay readable for ever; the control
+	 * socket reports the daemon's end.
 	 */
 	if (len != -EAGAIN)
 		transport->notice_fd = -1;
 	return found;
 }
 
-/* Gets `wanted` descriptors with the answer to INBOX. */
+/* Sends INBOX, whose answer must carry `wanted` descriptors. */
 static int request_inbox(struct shm *shm, bool exists, uint32_t wanted, int fds[VNIC_INBOX_FDS])
 {
 	union vnic_message message = {.inbox = {.type = VNIC_ATTACH_INBOX, .exists = exists}};
@@ -435,7 +436,7 @@ static int shm_make_inbox(struct vnic_transport *transport, int fds[VNIC_INBOX_F
 	return request_inbox(to_shm(transport), false, VNIC_INBOX_FDS, fds);
 }
 
-/* The process that checks the descriptors answers on the socket to it. */
+/* Sends the descriptors to the checking process; returns the status that it answers. */
 static int send_inbox(int checker, const int fds[VNIC_INBOX_FDS])
 {
 	union vnic_message message = {.inbox = {.type = VNIC_ATTACH_INBOX, .exists = 1}};
@@ -475,7 +476,7 @@ static int shm_inbox(struct vnic_transport *transport, const int fds[VNIC_INBOX_
 	ret = vnic_socket_limit_wait(checker[0], VNIC_ANSWER_SECONDS);
 	if (!ret)
 		ret = send_inbox(checker[0], fds);
-	/* The number stays in use, and the socket is closed. */
+	/* Closes the socket, and keeps its descriptor's number in use. */
 	shm->spare = dup3(shm->doorbell, checker[0], O_CLOEXEC);
 	if (shm->spare < 0)
 		vnic_close_fds(checker, 1);
@@ -503,8 +504,8 @@ static int shm_introduce(struct vnic_transport *transport, const uint8_t mac[6],
 }
 
 /*
- * In a child that a signal handler has forked: an interrupted wait for a turn ends when the handler
- * returns. The changed word ends a wait that begins again.
+ * In a child that a signal handler has forked: the handler may return into take_turn. There `left`
+ * ends the loop, and the changed word ends a futex wait that the kernel begins again.
  */
 static void leave_requests(struct shm *shm)
 {
@@ -512,8 +513,8 @@ static void leave_requests(struct shm *shm)
 		atomic_fetch_xor(&shm->served, 1u << 31);
 }
 
-/* The members first: a child that is forked meanwhile must not close other files that have these
- * numbers by then. */
+/* Sets the members to -1 first: a child that is forked meanwhile must not close other files, which
+ * may have these numbers by then. */
 static void close_connection(struct shm *shm)
 {
 	const int fds[] = {shm->socket, shm->doorbell, shm->interrupt, shm->notice, shm->spare};
@@ -534,7 +535,7 @@ static void shm_isolate(struct vnic_transport *transport)
 	leave_requests(shm);
 }
 
-/* A child that a signal handler has forked may return from the handler to a request. */
+/* Frees *shm, except in a child that a signal handler has forked: it may return into a request. */
 static bool shm_close(struct vnic_transport *transport)
 {
 	struct shm *shm = to_shm(transport);
@@ -624,7 +625,7 @@ static int send_hello(struct shm *shm, const struct vnic_attach_hello *hello,
 
 /*
  * Connects in place of `old`, which keeps its descriptors until a daemon listens: a program at its
- * limit would take their numbers meanwhile.
+ * limit of descriptors would else take their numbers, and the driver could not attach again.
  */
 static int connect_again(const char *run_dir, struct shm *old)
 {

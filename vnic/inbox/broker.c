@@ -18,7 +18,7 @@ struct vnic_inbox_broker {
 	int fds[VNIC_INBOX_FDS];
 };
 
-/* A broker that owns the descriptors of an inbox; `rc`: of a step before. Closes them on error. */
+/* Makes a broker, which owns fds from now on. If the step before has failed (rc), closes fds. */
 static int make_broker(const int fds[VNIC_INBOX_FDS], uint16_t mtu, int rc,
 		       struct vnic_inbox_broker **broker)
 {

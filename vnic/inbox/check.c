@@ -7,7 +7,7 @@
 #include "eventfd.h"
 #include "message.h"
 
-/* The broker passes on no other kind of memory, either. */
+/* Checks that the owner has published the memory: the broker gives senders no other kind. */
 static int check_published(int fd)
 {
 	const void *memory;

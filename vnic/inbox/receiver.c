@@ -18,9 +18,9 @@
 #endif
 
 /*
- * Number of slots that the receiver gives back at once if frames come one by one: a sender reads
- * the word only when it has used all slots that it knows of, but each write of the word moves its
- * cache line.
+ * Number of slots that the receiver gives back at once if frames come one by one. A sender reads
+ * inbox_memory.room only when it has used all slots that it knows of, but each write of `room`
+ * moves a cache line.
  */
 #define BATCH 16
 
@@ -168,8 +168,8 @@ static bool has_frame(const struct vnic_inbox *inbox)
 	       !inbox->broken;
 }
 
-/* Copies the reference, which stands at the end of the slot's bytes. False: it does not fit them.
- */
+/* Copies the reference, which ends the frame, and cuts reference and pieces off the frame's length.
+ * False: the frame is too short for them. */
 static bool read_reference(struct vnic_frame *frame)
 {
 	struct vnic_reference *reference = &frame->reference;
@@ -199,7 +199,8 @@ static bool read_frame(const struct vnic_inbox *inbox, struct inbox_slot *slot, 
 	return !(completion & INBOX_REFERENCE) || read_reference(frame);
 }
 
-/* A burst's frames are in the sender's cache: their first lines are prefetched together. */
+/* After a burst the rest of this frame and the next slot are in the sender's cache, and both arrive
+ * as fast as one line. */
 static void prefetch_slots(const struct vnic_inbox *inbox, const struct inbox_slot *slot,
 			   uint32_t len)
 {
@@ -209,8 +210,8 @@ static void prefetch_slots(const struct vnic_inbox *inbox, const struct inbox_sl
 }
 
 /*
- * Takes the next frame. Senders may write no frame that is longer than a slot, nor overwrite a
- * frame that the receiver holds: only a sender without the lock, or a hostile one, does.
+ * Takes the next frame. A frame that is longer than a slot, or in a slot that the receiver holds,
+ * breaks the inbox: only a sender without the lock, or a hostile one, writes it.
  */
 static bool take_frame(struct vnic_inbox *inbox, struct vnic_frame *frame)
 {

@@ -65,7 +65,7 @@ int vnic_outbox_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu, uint32_t self,
 		};
 		ret = map_inbox(b, fds);
 	}
-	/* The mappings stay. */
+	/* The mappings need no descriptors. */
 	close(fds[VNIC_INBOX_MEMORY]);
 	close(fds[VNIC_INBOX_PUBLISHED]);
 	if (!ret) {
@@ -84,7 +84,7 @@ bool vnic_outbox_closed(const struct vnic_outbox *outbox)
 	return vnic_load(&outbox->memory->lock) == INBOX_CLOSED;
 }
 
-/* close() is a cancellation point, where a thread must not end: it has locks of its process. */
+/* close() is a cancellation point, where a thread must not end: it holds locks of its process. */
 void vnic_outbox_close(struct vnic_outbox *outbox)
 {
 	int cancel;

@@ -8,7 +8,7 @@
 
 #include "message.h"
 
-/* Of one recvmsg: more than a message may have, so that too many are noticed and closed. */
+/* Descriptors of one recvmsg: more than a message may have, to notice and close too many. */
 #define CONTROL_FDS 32
 
 void connection_init(struct connection *c)

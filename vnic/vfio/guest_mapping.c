@@ -11,7 +11,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* The handler reads the list, in the thread that accesses guest memory and no other. */
+/* All mappings. The handler of SIGBUS reads the list in the one thread that uses guest memory. */
 static struct guest_mapping *mappings;
 static struct sigaction action_before;
 static void (*call_losing)(void *ctx); /* before a page is replaced; NULL: nothing */
@@ -26,7 +26,7 @@ static bool is_on_disk(const struct statfs *fs)
 	       fs->f_type == BTRFS_SUPER_MAGIC;
 }
 
-/* Seals are of files of memory only, and the kernel answers without the file system. */
+/* Only files in memory have seals, and the kernel answers this call without the file system. */
 static bool is_memory(int fd)
 {
 	return fcntl(fd, F_GET_SEALS) >= 0;
@@ -191,8 +191,8 @@ static bool map_zeros(const struct guest_mapping *m, uint64_t at, uint64_t size)
 }
 
 /*
- * Maps zeros over the page. After GUEST_MAPPING_LOST pages (a truncated file loses all), over the
- * whole mapping: a process cannot have a mapping for each page.
+ * Maps zeros over the page, or, after GUEST_MAPPING_LOST pages, over the whole mapping. A truncated
+ * file loses all its pages, and a process cannot have a mapping for each.
  */
 static bool lose_page(struct guest_mapping *m, uint64_t at)
 {
@@ -211,13 +211,16 @@ static bool lose_page(struct guest_mapping *m, uint64_t at)
 static void on_sigbus(int number, siginfo_t *info, void *context)
 {
 	const int error = errno;
-	/* A positive code is a fault; others have no address. */
+	/* A positive si_code is a fault. A signal that a process has sent has no address. */
 	struct guest_mapping *m = info->si_code > 0 ? guest_mapping_find(info->si_addr) : NULL;
 
 	(void)context;
 	if (!m ||
 	    !lose_page(m, (uint64_t)((uint8_t *)info->si_addr - m->start) / m->page * m->page)) {
-		/* A fault is repeated when this function returns; a signal of a process is not. */
+		/*
+		 * For the earlier handler: a faulting access is repeated when this function
+		 * returns, but a signal that a process has sent is not.
+		 */
 		sigaction(SIGBUS, &action_before, NULL);
 		if (info->si_code <= 0)
 			raise(number);

@@ -13,7 +13,8 @@
 /* Lost pages of a mapping at most; with one more the whole mapping is lost. */
 #define GUEST_MAPPING_LOST 64
 
-/* Its addresses stay reserved until it is closed, also those of bytes that were given up before. */
+/* A mapped part of a file. Its addresses stay reserved until guest_mapping.c closes the mapping,
+ * also those of bytes that guest_mapping_discard gave up before. */
 struct guest_mapping {
 	struct guest_mapping *next; /* in the list of all mappings of this process */
 	uint8_t *start;
@@ -56,15 +57,15 @@ void guest_mapping_discard(const struct guest_mapping *mapping, void *bytes, uin
 /* Whether none of these bytes, which may lie in several mappings side by side, is lost. */
 bool guest_mapping_is_intact(const void *bytes, uint64_t size);
 /*
- * Whether some of the bytes, which lie in the mapping, are lost. The first that are lost, with all
- * that follow in the same page: *bytes and *size.
+ * Whether some of the bytes, which lie in the mapping, are lost. If so, sets *bytes and *size to
+ * those in one lost page; to all if the whole mapping is lost.
  */
 bool guest_mapping_find_lost(const struct guest_mapping *mapping, void **bytes, uint64_t *size);
 
 /*
  * Installs the handler of SIGBUS. A fault in a mapping replaces the page by a private page of
- * zeros, which marks the page as lost and sets the flag; before that it calls `losing`. Any other
- * fault is for the handler before.
+ * zeros, marks the page as lost and sets the flag; before that it calls `losing`. Any other fault
+ * goes to the handler that was installed before.
  */
 int guest_mapping_catch_faults(void (*losing)(void *ctx), void *ctx);
 

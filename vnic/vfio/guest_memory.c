@@ -22,7 +22,7 @@ struct vnic_guest_memory {
 	struct dirty_pages written; /* while log.on */
 };
 
-/* Bytes of a device that lie side by side in this process are in one region. */
+/* Adds the pages of these bytes, which may lie in several regions side by side. */
 static void add_written(struct vnic_dirty_log *log, const void *bytes, uint64_t size)
 {
 	struct vnic_guest_memory *memory =
@@ -132,7 +132,7 @@ int vnic_guest_memory_map(struct vnic_guest_memory *memory, uint64_t addr, uint6
 
 /*
  * Removes the part of a region that lies in [first, last] from the table; `discard`: gives up its
- * pages, too. Returns whether the region is left.
+ * pages, too. Returns whether a rest of the region stays at `index`.
  */
 static bool cut_region(struct vnic_guest_memory *memory, uint32_t index, uint64_t first,
 		       uint64_t last, bool discard)
@@ -200,7 +200,7 @@ int vnic_guest_memory_unmap(struct vnic_guest_memory *memory, uint64_t addr, uin
 	while (index < memory->count && memory->regions[index].addr <= last)
 		if (cut_region(memory, index, addr, last, true))
 			index++;
-	/* Also those of regions that were lost. */
+	/* Also closes mappings whose regions vnic_guest_memory_forget has removed. */
 	guest_mapping_close_unused(&memory->lost, false);
 	return rc;
 }

@@ -155,7 +155,7 @@ static bool is_stream_socket(int fd)
 	       !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_STREAM;
 }
 
-/* The descriptors that the stream lists, before any of them is used. */
+/* Whether *h has the descriptors that the stream lists; checked before any of them is used. */
 static bool fds_fit(const struct vnic_vfio_handover *h, const struct parts *p)
 {
 	return h->n_fds ==

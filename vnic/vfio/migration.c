@@ -9,7 +9,7 @@
 #include "function_state.h"
 #include "vfio_server_private.h"
 
-/* Of a stream that a client writes: more than the state of a full device takes. */
+/* Bytes of a stream that a client may write: more than the state of a full device takes. */
 #define STREAM_MAX (UINT64_C(1) << 30)
 
 /* The next state on the way from one to another; MIGRATION_ERROR: there is no way. */
@@ -22,7 +22,7 @@ static const uint8_t next_state_towards[MIGRATION_STATES][MIGRATION_STATES] = {
 			       [MIGRATION_STOP_COPY] = MIGRATION_STOP,
 			       [MIGRATION_RESUMING] = MIGRATION_STOP,
 			       [MIGRATION_PRE_COPY] = MIGRATION_PRE_COPY},
-	/* Not by STOP and RUNNING to PRE_COPY: VFIO forbids it. */
+	/* No way leads by STOP and RUNNING to PRE_COPY: VFIO forbids it. */
 	[MIGRATION_STOP_COPY] = {[MIGRATION_STOP] = MIGRATION_STOP,
 				 [MIGRATION_RUNNING] = MIGRATION_STOP,
 				 [MIGRATION_RESUMING] = MIGRATION_STOP},
@@ -98,7 +98,7 @@ int migration_save(struct vnic_vfio_server *server)
 	return rc;
 }
 
-/* The client has written all of the stream. */
+/* Restores the model from the stream, which the client has written as a whole. */
 static int finish_resume(struct vnic_vfio_server *server)
 {
 	struct migration *m = &server->migration;
@@ -110,7 +110,7 @@ static int finish_resume(struct vnic_vfio_server *server)
 	return rc;
 }
 
-/* From one state to a neighbour. After an error the function has no state any more. */
+/* Changes to a neighbouring state. After an error the function's state is MIGRATION_ERROR. */
 static int change_state_one_step(struct vnic_vfio_server *server, enum migration_state to)
 {
 	const struct vnic_vfio_migration_ops *ops = ops_of(server);
@@ -169,7 +169,7 @@ struct feature_data {
 	uint8_t *reply;
 };
 
-/* Each returns the length of the reply's data, or a negative errno value. */
+/* Each of these methods returns the length of the reply's data, or a negative errno value. */
 
 static int get_migration(struct vnic_vfio_server *server, const struct feature_data *data)
 {
@@ -221,7 +221,7 @@ static int start_log(struct vnic_vfio_server *server, const struct feature_data 
 		if (!range.length || range.length - 1 > UINT64_MAX - range.iova)
 			return -EINVAL;
 	}
-	/* The log has all pages, also outside the ranges. */
+	/* The log covers the whole memory, not only the ranges that the client names. */
 	set_logging(server, true);
 	control.page_size = MIGRATION_LOG_PAGE;
 	memcpy(data->reply, &control, sizeof(control));

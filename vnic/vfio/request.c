@@ -17,7 +17,7 @@ struct request {
 	uint32_t room;
 };
 
-/* Each returns the length of the reply's body, or a negative errno value. */
+/* Each handler returns the length of the reply's body, or a negative errno value. */
 
 static int handle_version(struct vnic_vfio_server *server, const struct request *r)
 {
@@ -90,7 +90,7 @@ static int handle_region_info(struct vnic_vfio_server *server, const struct requ
 	return (int)sizeof(info);
 }
 
-/* Registers whose accesses end in an eventfd without a message: the server has none. */
+/* Lists the registers whose accesses need no message but an eventfd: the server has none. */
 static int handle_region_io_fds(struct vnic_vfio_server *server, const struct request *r)
 {
 	(void)server, (void)r;

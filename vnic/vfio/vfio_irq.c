@@ -136,7 +136,7 @@ int irq_set(struct irq_vectors *irq, const struct vfio_user_irq_set *set, const 
 							     : -EINVAL;
 	if (n_fds)
 		return -EINVAL;
-	/* The index is disabled. Indices without vectors are always. */
+	/* A count of 0 disables the index. An index without vectors is disabled anyway. */
 	if (!set->count) {
 		if (set->index == VFIO_PCI_MSIX_IRQ_INDEX && action == VFIO_IRQ_SET_ACTION_TRIGGER)
 			irq_close(irq);

@@ -68,9 +68,9 @@ int region_read(struct vnic_vfio_server *server, const struct vfio_user_access *
 }
 
 /*
- * The driver may take the function the right to access memory and give it back, as Linux does
- * around a suspension. The next operating system after kexec finds the function without that
- * right, and asks for the sizes of the BARs: from then on the function must not go on.
+ * A driver may withdraw the function's right to access memory and grant it again, as Linux does
+ * around a suspension: the function keeps its state. After a kexec the next operating system finds
+ * the function without the right, and asks for the sizes of the BARs: then the function is reset.
  */
 static void write_config(struct vnic_vfio_server *server, const struct vfio_user_access *access,
 			 const uint8_t *data)
@@ -104,7 +104,7 @@ int region_write(struct vnic_vfio_server *server, const struct vfio_user_access 
 	}
 	if (is_msix(server, access))
 		return 0;
-	/* The machine's processors have stopped. */
+	/* The function is stopped, and so must be the machine's processors: nobody may write. */
 	if (!migration_is_running(server))
 		return -EBUSY;
 	memcpy(&value, data, access->count);

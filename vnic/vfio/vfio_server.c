@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Of one event: a client that sends without end must not stop the caller's other work. */
+/* Messages of one event at most: a client that sends without end must not stop other work. */
 #define MESSAGES 64
 
 int vnic_vfio_server_create(const struct vnic_vfio_attr *attr, struct vnic_vfio_server **server)
@@ -25,7 +25,7 @@ int vnic_vfio_server_create(const struct vnic_vfio_attr *attr, struct vnic_vfio_
 	return 0;
 }
 
-/* Another process has the function: the model and the guest's memory are left as they are. */
+/* Closes the connection only: another process has the function, with its model and memory. */
 static void leave(struct vnic_vfio_server *server)
 {
 	connection_close(&server->connection);
@@ -124,7 +124,8 @@ void vnic_vfio_server_disconnect(struct vnic_vfio_server *server)
 	finish_disconnect(server);
 }
 
-/* The memory of the last connection, or the reply to the last message. True: still held. */
+/* Sends the reply to the last message, or unmaps the last connection's memory, if one of the two
+ * waits and the function has settled. True: it still waits. */
 static bool stays_held(struct vnic_vfio_server *server, int *rc)
 {
 	*rc = 0;

@@ -94,13 +94,13 @@
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
 #define VNIC_SYSFS_NAME     "sys" /* also in the run directory: the tree that stands for /sys */
-/* In the tree: the name of the HCA that backs the device, or an empty line, also while the HCA's
- * port is down. */
+/* A file of that tree: the name of the HCA that backs the device. Its line is empty without an HCA,
+ * or while the HCA's port is down. */
 #define VNIC_HCA_FILE VNIC_SYSFS_NAME "/hca"
 /*
- * In class/infiniband_verbs: beyond the 1024 devices that Linux numbers. Within an outer `urxe run`
- * a device has the one that the outer device lacks. Otherwise urxe0 has the first one, a device
- * with another name the second.
+ * The device's name in class/infiniband_verbs; Linux numbers devices up to uverbs1023. urxe0 has
+ * the first name, a device with another name the second. Within an outer `urxe run` a device has
+ * the name that the outer device does not have.
  */
 #define VNIC_UVERBS_NAME  "uverbs1024"
 #define VNIC_UVERBS_OTHER "uverbs1025"
@@ -131,8 +131,8 @@ enum vnic_attach_type {
 #define VNIC_LEASE_QPNS  (1u << VNIC_LEASE_SHIFT)
 #define VNIC_LEASES_MAX  16 /* blocks of a process */
 /*
- * In HELLO as the claimed lease: no block begins at 1, so the answer is -EPERM and no lease is
- * given.
+ * In HELLO in place of a claimed lease, by a client that wants none. No block begins at 1, so the
+ * answer is -EPERM.
  */
 #define VNIC_LEASE_NONE 1
 
@@ -376,7 +376,7 @@ struct vnic_attach_state_query {
 	uint32_t reserved;
 };
 
-/* With one descriptor, that of a ring, if `on` is 1; with none if it is 0. */
+/* Begins a recording if `on` is 1: then a ring's descriptor comes too. Ends it if `on` is 0. */
 struct vnic_attach_record {
 	uint32_t type;
 	uint32_t on;
