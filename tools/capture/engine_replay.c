@@ -12,7 +12,7 @@
 #include "capture/frame_text.h"
 #include "common/json_fields.h"
 
-/* A recorded device with more queues than this is refused. */
+/* A replay refuses a recorded device that needs more bytes for its queues. */
 #define MAX_BYTES (UINT64_C(4) << 30)
 #define NS        UINT64_C(1000000000)
 #define NAK_FRAME 128 /* bytes: no NAK has a longer frame */
@@ -114,7 +114,8 @@ static const char *async_name(enum urxe_async event)
 	return "unknown event";
 }
 
-/* Only the headers are known: the payload counts as zeros, and the ICRC as right. */
+/* Describes a frame of which the recording has only the headers: with a payload of zeros, and a
+ * right ICRC. */
 static void headers_words(char text[FRAME_TEXT], const struct urxe_replay_event *event)
 {
 	static uint8_t frame[UINT16_MAX + 1];
@@ -233,8 +234,8 @@ static void on_event(void *arg, const struct urxe_replay_event *event)
 /* --- The replay. */
 
 /*
- * Whether the capture has no more frames to the process: behind the last one that was found, or
- * after the time of the last repeated call. That time may be before the frames of the call.
+ * Whether the capture has no more frames to the process: none is behind the last one that was
+ * found, and later than the last repeated call. The frames of that call itself may be later, too.
  */
 static bool has_capture_ended(const struct engine_replay *r)
 {

@@ -192,8 +192,9 @@ static void remember_read(struct flow *f, uint32_t len)
 }
 
 /*
- * A requester goes back to the first missing response, and that can be in the oldest of the READs
- * that it has outstanding. A reconnected QP answers with new PSNs, too.
+ * Restarts the tracks if a request's PSN is far from the expected one. It is not far if a requester
+ * goes back to the first missing response, which can be in the oldest of its outstanding READs. The
+ * peer of a reconnected QP answers with new PSNs, too.
  */
 static void restart_requests_if_far(struct flow *f, uint32_t psn)
 {

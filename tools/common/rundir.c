@@ -258,9 +258,9 @@ static bool has_file(const char *path, const char *file)
 }
 
 /*
- * urxed removes these names at its start and end. A run directory has them together with the lock
- * file, so without it they are a user's. The second look at the lock file is for a daemon that
- * starts meanwhile.
+ * urxed removes these files at its start and end. A daemon's directory has a lock file beside them;
+ * without the lock file they are a user's. A daemon that starts meanwhile makes both, hence the
+ * second look for the lock file.
  */
 static int check_foreign_files(const char *path, char error[RUNDIR_ERROR])
 {
@@ -285,7 +285,7 @@ int rundir_create(const char *path, char error[RUNDIR_ERROR])
 	bool made;
 	int rc;
 
-	/* A program that has given up root reads the device's attributes in sys/. */
+	/* 0711: a program that has given up root must reach the device's attributes in sys/. */
 	rc = make_dir_tree(path, 0711, &made);
 	if (rc) {
 		snprintf(error, RUNDIR_ERROR,
@@ -294,7 +294,7 @@ int rundir_create(const char *path, char error[RUNDIR_ERROR])
 		return rc;
 	}
 	rc = check_owner(path, error);
-	/* The owner of /tmp/urxe-UID could rename the directories in it. */
+	/* The owner of /tmp/urxe-UID could rename the directories in it, so check that one, too. */
 	snprintf(parent, sizeof(parent), "%s", path);
 	*strrchr(parent, '/') = '\0';
 	home_in_tmp(home, sizeof(home));
@@ -454,7 +454,8 @@ void rundir_release(const char *path, int lock_fd, bool own)
 	char *slash, *name;
 
 	rundir_remove(path, RUNDIR_PID);
-	/* With the lock file, the next daemon takes that tree for its own. */
+	/* If the tree `sys` is left, the lock file must stay: by it the next daemon knows that
+	 * the tree is a daemon's. */
 	if (!has_file(path, "sys"))
 		rundir_remove(path, LOCK_NAME);
 	held_lock = -1;

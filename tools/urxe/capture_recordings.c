@@ -16,7 +16,7 @@ struct capture_recording {
 	struct vnic_record_side ring;
 	char port[RECORDING_PORT]; /* printable */
 	uint64_t added_at;         /* ns */
-	bool written;              /* its process is in the file */
+	bool written;              /* the process is in the file */
 	uint32_t number;           /* in the file */
 };
 
@@ -52,7 +52,7 @@ bool capture_recordings_wait(const struct capture_recordings *all)
 	return waits;
 }
 
-/* 0 also if the process has not answered yet. */
+/* Writes the process once it has answered. Returns 0 also before. */
 static int write_process(struct capture_recordings *all, struct capture_recording *r,
 			 struct pcapng *to)
 {

@@ -338,7 +338,7 @@ static int output_pending(struct capture_reader *ring, struct sink *sink, uint64
 	return !rc && fflush(sink->out) ? -errno : rc;
 }
 
-/* Counts frames from the moment on when the processes have answered. */
+/* The limit of -c, which counts only frames after the answers of all processes. */
 struct limit {
 	uint64_t count; /* of -c */
 	uint64_t before;
@@ -356,13 +356,13 @@ static uint64_t update_limit(struct limit *l, const struct capture_recordings *r
 	return l->counting && l->count < UINT64_MAX - l->before ? l->before + l->count : UINT64_MAX;
 }
 
-/* Waits if nothing is there. False: the capture ends. */
+/* Takes the daemon's packets; `idle`: waits for them first. False: the capture ends. */
 static bool take_recordings(const struct wake_fds *w, struct capture_recordings *recordings,
 			    bool idle)
 {
 	if (idle)
 		return wait_for_more(w, recordings);
-	/* Processes that were attached before the first frame are known before it is counted. */
+	/* The first frame must not count before the processes are known that attached earlier. */
 	return !recordings->on || take_packets(w, recordings);
 }
 
@@ -374,15 +374,16 @@ static int forward_frames(struct capture_reader *ring, struct sink *sink, const 
 	bool more = true, full = false;
 	int rc = 0;
 
-	/* Processes that attach late may answer when all frames are there. */
+	/* After the last frame, waits for the answers of processes that have attached late. */
 	while (!rc && more && (!full || capture_recordings_wait(recordings))) {
 		more = take_recordings(w, recordings, full || capture_reader_wait(ring));
-		/* First, so that the file has each frame that a recording refers to. */
+		/* Recordings before frames: the file gets each frame that a recording refers to. */
 		rc = capture_recordings_write(recordings, &sink->pcapng);
 		if (rc)
 			break;
 		/*
-		 * Also after the last wait; but frames that arrive meanwhile must not prolong it.
+		 * Outputs frames after the last wait, too, but only those up to the present head:
+		 * later ones must not prolong the capture.
 		 */
 		rc = output_pending(ring, sink, update_limit(&limit, recordings, *n_output),
 				    n_output, capture_reader_head(ring));

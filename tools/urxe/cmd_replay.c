@@ -40,7 +40,7 @@ static const struct option options[] = {
 	{"process", required_argument, NULL, 'p'}, {"all", no_argument, NULL, 'a'},
 	{"help", no_argument, NULL, 'h'},          {0}};
 
-/* Options of --engine, and its file with frames; a->capture is the only file otherwise. */
+/* Checks the options, and sets a->capture to the file given, else to the file of --engine. */
 static int check_replay_arguments(struct replay_engine_options *a, char **files, int n)
 {
 	if (!a->recordings && (a->process || a->all)) {
@@ -74,7 +74,7 @@ static int parse_replay_arguments(int argc, char **argv, struct replay_engine_op
 	return check_replay_arguments(a, argv + optind, argc - optind);
 }
 
-/* Such a packet never counts as right. */
+/* Counts a packet in which no ICRC was found, neither as right nor as wrong. */
 static void count_unverifiable(struct replay_summary *s, const struct netdev_frame *f,
 			       enum urxe_drop drop)
 {
@@ -113,7 +113,7 @@ static int check_frame(struct replay_summary *s, const struct netdev_frame *f)
 	return flow_input(s->flows, &p);
 }
 
-/* Whether the frame is a UDP GSO packet, of which the ICRC is wrong before it is cut. */
+/* Whether the frame is a UDP GSO packet: its ICRC is wrong as a whole, and right once it is cut. */
 static bool cut_run(struct gso_packet *run, const struct netdev_frame *f)
 {
 	struct urxe_packet p;

@@ -72,7 +72,7 @@ static const struct option options[] = {
 /* Longer paths do not fit sockaddr_un. */
 #define SOCKET_PATH 108
 #define RDMA_SUFFIX ".1"
-/* Of the socket at which the process can be replaced. */
+/* Ends the path of the socket at which the process can be replaced. */
 #define REPLACE_SUFFIX ".replace"
 
 struct arguments {

@@ -16,7 +16,7 @@ static int exit_status(int status)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* Reaps what has ended. True: the child is among them, and *status is its. */
+/* Reaps processes that have ended. True: the child is one, and *status is its exit status. */
 static bool reap(pid_t child, int *status)
 {
 	pid_t pid;
@@ -30,8 +30,8 @@ static bool reap(pid_t child, int *status)
 	return false;
 }
 
-/* A terminal sends its signals to the whole group, so to the child, too; a hang-up only to the
- * leader of the session. */
+/* The child gets signals of a terminal itself, which sends them to the whole process group. Only a
+ * hang-up goes to the leader of the session alone, and must be forwarded. */
 static bool is_forwarded(const siginfo_t *info)
 {
 	return info->si_signo != SIGCHLD &&
@@ -58,7 +58,7 @@ int init_process_fork(void)
 	sigset_t all, old;
 	pid_t child;
 
-	/* Signals wait for sigwaitinfo. */
+	/* Blocked signals wait until sigwaitinfo(2) takes them. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &old);
 	/* With SIG_IGN, which may be inherited, the kernel would keep no exit status. */

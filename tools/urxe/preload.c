@@ -149,7 +149,7 @@ static const struct sanitizer_option sanitizer_options[] = {
 };
 #define SANITIZER_OPTIONS (sizeof(sanitizer_options) / sizeof(sanitizer_options[0]))
 
-/* The user's own decision stays. */
+/* Adds the option, unless the user has set it. */
 static int set_sanitizer_option(const struct sanitizer_option *option)
 {
 	const char *old = getenv(option->variable);

@@ -19,7 +19,7 @@
 
 #include "common/log.h"
 
-/* Other than access(2), execve(2) asks for the rights of the effective user. */
+/* eaccess(3), as execve(2), asks for the rights of the effective user; access(2) does not. */
 static bool is_program(const char *path)
 {
 	struct stat st;

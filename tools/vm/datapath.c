@@ -10,13 +10,13 @@
 #include "urxed/uplink/vm_port_protocol.h"
 
 #define BURST SWITCH_LINK_BURST
-/* How long frames wait for the driver's receive buffers; urxed drops what waits longer. */
+/* A frame that has waited so long for a receive buffer of the driver is dropped. */
 #define BLOCKED_NS (10 * NS_PER_MS)
 /* How long to wait before the next look at a full ring, whose reader gives no notice. */
 #define FULL_NS 50000
-/* The driver rings no doorbells after so many rounds with its frames. */
+/* After so many rounds with the driver's frames the process tells it to ring no doorbells. */
 #define POLLING_ROUNDS 2
-/* Longer than any store stays in a processor's buffer. */
+/* From the end of `polling` to the last look: longer than a store stays in a store buffer. */
 #define LOOK_AGAIN_NS 200000
 #define ROOM          (VM_PORT_MTU + 14u + 4u) /* of a frame's buffer */
 
@@ -63,8 +63,8 @@ static uint8_t *own_buffer(const struct datapath *f, uint32_t i)
 	return f->buffers + (size_t)i * ROOM;
 }
 
-/* pvrdma_output permutes buffers if it sends to itself: moves frames out of the ring's buffers of
- * other frames. */
+/* pvrdma_output permutes the buffers if PVRDMA sends a frame to itself. A frame that lies in the
+ * ring's buffer of another one then moves to an own buffer. */
 static void move_permuted(const struct datapath *f, struct urxe_frame *frames, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -75,7 +75,8 @@ static void move_permuted(const struct datapath *f, struct urxe_frame *frames, u
 	}
 }
 
-/* False: the ring has no room. The switch carries no references: PVRDMA repeats the payload. */
+/* False: the ring has no room. A frame with a reference, which the switch cannot carry, is dropped:
+ * PVRDMA repeats the payload. */
 static bool send_by_switch(struct datapath *f, const struct urxe_frame *frame)
 {
 	if (!switch_link_room(f->link))
@@ -184,8 +185,8 @@ static bool deliver(struct datapath *f, uint64_t now, const struct netdev_frame 
 }
 
 /*
- * The queue pairs hear of stations that announce themselves by RARP, as the machine's own NIC does.
- * A frame from the machine's own MAC tells of no return: anyone can send it.
+ * Tells PVRDMA of a station that announces itself by RARP. The frame itself goes to the vmxnet3. A
+ * frame from the machine's own MAC tells of no return: anyone can send it.
  */
 static void hear_announcement(struct datapath *f, uint64_t now, const struct netdev_frame *frame)
 {
@@ -227,7 +228,8 @@ static bool receive_frames(struct datapath *f, uint64_t now)
 	return done;
 }
 
-/* To a software RoCE in the machine. Nobody sends it references: urxed knows no process of it. */
+/* Delivers a peer's frame to a software RoCE in the machine, with the ICRC that inboxes omit. Peers
+ * send software RoCE no references: urxed knows no process of its queue pairs. */
 static void deliver_from_peer(struct datapath *f, const struct urxe_frame *from)
 {
 	struct vnic_device *dev = f->nic->dev;
@@ -299,6 +301,9 @@ bool datapath_arm(struct datapath *f, uint64_t now)
 		return true;
 	}
 	more = machine_peers_arm(f->peers);
-	/* A driver that posts buffers writes to a register, which is an event. */
+	/*
+	 * While a frame waits for a receive buffer, the next frame need not wake the process: a
+	 * driver that posts buffers writes to a register, which is an event.
+	 */
 	return (!f->blocked_since && switch_link_arm(f->link)) || more;
 }

@@ -84,7 +84,7 @@ static uint64_t tick(struct vm *vm, uint64_t now)
 	if (due < next)
 		next = due;
 	due = announcer_tick(&vm->announcer, &vm->link, now, &began);
-	/* Before, without a daemon, what the connections repeat would be lost. */
+	/* Lets the connections repeat lost packets only now, when the machine has its port. */
 	if (began)
 		pvrdma_station_returned(vm->rdma.dev, now, vm->link.mac);
 	return due < next ? due : next;
@@ -131,7 +131,7 @@ static void dispatch_vm_event(struct vm *vm, int fd)
 	}
 }
 
-/* Returns how many there were. */
+/* Waits for events and handles them. Returns their number. */
 static int wait_events(struct vm *vm, uint64_t timeout_ns)
 {
 	const struct timespec ts = {(time_t)(timeout_ns / NS_PER_SEC),
@@ -151,7 +151,7 @@ static int wait_events(struct vm *vm, uint64_t timeout_ns)
 #define HELD_NS 50000
 /* Looks without a pause between two looks for events. */
 #define SPINS 8
-/* Before a shorter pause between looks, nobody is asked for a wake-up. */
+/* Before a shorter pause between looks the process asks urxed and peers for no wake-up. */
 #define ARMED_PAUSE_NS 200000
 
 /* Looks at the functions whose replies wait for copies. True: some still wait. */
@@ -170,7 +170,7 @@ static uint64_t until(uint64_t time, uint64_t now)
 	return time == UINT64_MAX ? time : time > now ? time - now : 0;
 }
 
-/* The end of a sleep without events; before it, the rings of all others are armed. */
+/* Asks urxed, peers, driver and HCA for wake-ups. Returns the end of a sleep without events. */
 static uint64_t prepare_sleep(struct vm *vm, uint64_t now)
 {
 	uint64_t next = tick(vm, now);
@@ -192,15 +192,16 @@ static void sleep_until_event(struct vm *vm, uint64_t now)
 	loop_poll_woke(&vm->poll, now, now_ns());
 }
 
-/* In the handler of SIGBUS: peers copy from the pages of the machine's memory, lost or not. */
+/* In the handler of SIGBUS: forbids copies, since peers would copy from the lost page, too. */
 static void begin_loss(void *ctx)
 {
 	peers_shut(&((struct vm *)ctx)->peers.peers);
 }
 
 /*
- * While the NIC is down, no packet passes, so no copy may. All lost pages are withdrawn. Copies of
- * peers are in no log of written pages.
+ * Permits copies of peers only while packets pass: the NIC is active and the machine runs. While
+ * the hypervisor logs written pages none is permitted, because a log does not show peers' copies.
+ * check_memory withdraws lost pages before it calls this function.
  */
 static void update_copies(struct vm *vm)
 {
@@ -245,8 +246,8 @@ static void sleep_until_doorbell(struct vm *vm, uint64_t now)
 }
 
 /*
- * A guest whose doorbells are stores in memory works beside the device, which spins only with a
- * processor to spare. Events are rarer than looks, and cost a system call.
+ * A guest whose doorbells are stores in memory runs while the device process spins; so the process
+ * spins only with a processor to spare. Events are rarer than looks, and cost a system call.
  */
 static void rest_between_looks(struct vm *vm, uint64_t now)
 {
@@ -272,7 +273,7 @@ static bool spins_for_doorbell(struct vm *vm, uint64_t now)
 	       spare_processor_exists(&vm->spare, now);
 }
 
-/* The thread of QEMU that the last reply wakes may wait for this processor. */
+/* Yields, because the thread of QEMU that the last reply has woken may wait for this processor. */
 static void yield_until_event(struct vm *vm)
 {
 	sched_yield();
@@ -323,7 +324,7 @@ static void finish_frames(void *ctx)
 {
 	struct vm *vm = ctx;
 
-	/* Frames of the switch may still be the old process's. */
+	/* The port, and the frames in its ring, may still be the old process's. */
 	if (vm->replacement.taking_over)
 		return;
 	for (int i = 0; i < LAST_ROUNDS && !vm->paused; i++)
@@ -347,14 +348,15 @@ static bool is_used(const struct vm *vm)
 	return vnic_device_state(vm->nic.dev) != VNIC_DEVICE_DOWN || pvrdma_active(vm->rdma.dev);
 }
 
-/* A machine that has gone to another host leaves unused functions, which need no port. */
+/* Asks for a port again once the machine runs here. After a machine has gone to another host its
+ * functions are unused, and need no port. */
 static void update_port(struct vm *vm)
 {
 	if (vm->link.away && !vm->paused && is_used(vm))
 		return_to_switch(vm);
 }
 
-/* While the machine stands still, its MAC may have a port on another host. */
+/* Gives the port back while the machine stands still: its MAC may get a port on another host. */
 static void follow_functions(void *ctx)
 {
 	struct vm *vm = ctx;
@@ -369,7 +371,8 @@ static void follow_functions(void *ctx)
 	update_copies(vm);
 }
 
-/* A process that hands the machine over goes on with it if the other process fails. */
+/* Stops peers' frames for good; but a process that hands the machine over only holds them, because
+ * it goes on with the machine if the other process fails. */
 static void stop_peers(void *ctx)
 {
 	struct vm *vm = ctx;
@@ -560,7 +563,7 @@ static int open_session(struct vm *vm, const struct vm_attr *attr, char error[VM
 		snprintf(error, VM_ERROR, "cannot watch urxed: %s", strerror(-rc));
 		return rc;
 	}
-	/* A port tells the MTU of all uplinks, but a machine that arrives has none yet. */
+	/* The link gets the uplinks' MTU with its port, but a machine that arrives has none yet. */
 	if (attr->incoming && vm->session.welcome.port.link_mtu)
 		vm->link.mtu = vm->session.welcome.port.link_mtu;
 	machine_peers_open(&vm->peers, &vm->session);
@@ -658,7 +661,7 @@ static int open_all(struct vm *vm, const struct vm_attr *attr, struct bundle *b,
 						  ?: open_loop(vm, error);
 }
 
-/* The session comes first: the machine's device stands still only for the rest. */
+/* Opens the session first: the machine's device stands still from take_over_begin on. */
 static int replace_process(struct vm *vm, const struct vm_attr *attr, char error[VM_ERROR])
 {
 	struct bundle b;

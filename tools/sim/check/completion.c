@@ -119,7 +119,7 @@ static bool is_silent(const struct stream *stream, uint32_t index, const struct 
 	       (wc->status == URXE_WC_SUCCESS || index != wc->wr_id);
 }
 
-/* None may complete twice, early or never, and a mistaken one not with success. */
+/* Checks that the next request in order completes, and that none succeeds from a mistake on. */
 static bool check_order(struct stream *stream, const struct urxe_wc *wc)
 {
 	const bool good = wc->status == URXE_WC_SUCCESS;

@@ -20,7 +20,7 @@ static void check_at_most(struct world *world, const char *what, uint64_t receiv
 			   sent);
 }
 
-/* Drops that a perfect network brings: before the receiver is ready, and of UC and UD. */
+/* Whether engines may drop packets for this reason on a perfect network, too. */
 static bool may_drop(const struct urxe_counters *sum, enum urxe_drop drop)
 {
 	switch (drop) {

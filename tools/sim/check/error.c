@@ -48,7 +48,7 @@ static bool may_be_refused(const struct stream *stream, uint32_t index, uint32_t
 	       index <= stream->mistake && may_find_peer_silent(stream, status);
 }
 
-/* The first error of the end that makes the mistake. */
+/* Whether this may be the first error in the stream of the end that makes the mistake. */
 static bool may_fail_by_mistake(const struct stream *stream, uint32_t index, uint32_t status)
 {
 	const struct failure *failure = &stream->conn->failure;
@@ -66,7 +66,7 @@ static bool may_fail(const struct stream *stream, uint32_t index, uint32_t statu
 {
 	const struct failure *failure = &stream->conn->failure;
 
-	/* The limit of RNR retries may be reached before the receives end. */
+	/* The limit of RNR retries may be reached before the peer stops posting receives. */
 	if (failure->kind == FAILURE_RECEIVES)
 		return may_find_peer_silent(stream, status) ||
 		       (status == URXE_WC_RNR_RETRY_EXC_ERR && has_used_up_rnr_retries(stream));
@@ -109,7 +109,7 @@ void check_flushed_recv(struct endpoint *end, const struct urxe_wc *wc)
 			   wc->qpn, wc->status);
 		return;
 	}
-	/* A QP flushes only the request that it has taken of an SRQ for a message in progress. */
+	/* A QP flushes one request of its SRQ at most, taken for a message in progress. */
 	if (end->recv_queue->shared && end->flushed) {
 		world_fail(world, "host %u: qp %06x flushed the requests of its SRQ", end->host->id,
 			   wc->qpn);

@@ -56,7 +56,8 @@ static void check_target(struct stream *stream)
 	free(initial);
 }
 
-/* Any atomic that ended in an error may be the first one that was not executed. */
+/* Whether the word may have this value because an atomic that ended in an error was not executed:
+ * any such atomic may be the first one that was not. */
 static bool is_value_before_failed(const struct stream *stream, uint32_t word, uint64_t value)
 {
 	for (uint32_t i = stream->good; stream->failed && i < stream->posted; i++) {
@@ -86,7 +87,7 @@ static void check_words(struct stream *stream)
 static void check_all_delivered(struct stream *stream)
 {
 	if (stream->conn->attr.type != URXE_QPT_RC)
-		return; /* unreliable.c */
+		return; /* unreliable.c checks UC and UD */
 	for (uint32_t i = 0; i < (stream->failed ? stream->good : stream->n); i++)
 		if (stream->request[i].consumes && !stream->request[i].delivered)
 			world_fail_stream(stream, "message %u of qp %06x never arrived", i,

@@ -22,7 +22,7 @@ static void check_idle(struct world *world)
 		/* Duplicates of datagrams may still arrive. */
 		while (!world->failure[0] && simcq_poll(&host->recv_cq, &wc))
 			check_delivery(host, &wc);
-		/* So may completions of members, whose end the applications do not await. */
+		/* Completions of members may come, too: no application waits for the last one. */
 		while (!world->failure[0] && simcq_poll(&host->send_cq, &wc)) {
 			if (!member_find(host, wc.qpn))
 				world_fail(world, "host %u: a completion after the last one",

@@ -77,7 +77,7 @@ static void check_writes(struct stream *stream)
 	}
 }
 
-/* Packets of a UC message without a receive request count as out of sequence, from its second. */
+/* A UC message without a receive request counts as out of sequence from its second packet on. */
 static void check_drops(const struct stream *stream)
 {
 	const uint64_t *drops = urxe_qp_counters(stream_to(stream)->qp)->drop;

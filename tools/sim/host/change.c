@@ -42,7 +42,8 @@ static void set_rights(struct endpoint *end, uint32_t access)
 	modify(end, URXE_QP_ACCESS_FLAGS);
 }
 
-/* Retransmitted requests may still arrive, which the peer needs no more. */
+/* Withdraws the rights if the peer has no request outstanding. Retransmitted requests may still
+ * arrive, but the peer does not need their answers. */
 static void withdraw_rights(struct endpoint *end)
 {
 	const struct stream *stream = &end->conn->stream[!end->side];
@@ -51,7 +52,7 @@ static void withdraw_rights(struct endpoint *end)
 		set_rights(end, 0);
 }
 
-/* To more patience: the network and the pauses of hosts are such that the first one is enough. */
+/* Never lowers timeout and retries: the scenario's network and pauses need the first values. */
 static void change_retries(struct endpoint *end)
 {
 	const struct simconn_attr *first = &end->conn->attr;

@@ -15,7 +15,7 @@ struct endpoint;
 struct world;
 
 struct change {
-	uint64_t times; /* that an attribute is still to be changed */
+	uint64_t times; /* changes that are still to come */
 	/* The peer has no request outstanding, and posts none until the rights are granted. */
 	bool withdrawn;
 	struct urxe_qp_attr attr; /* as the application has set them */

@@ -125,7 +125,7 @@ uint8_t *member_seen(const struct member *member, const struct member *from, uin
 
 /* --- Turns. */
 
-/* The engine need not deliver datagrams that are under way. */
+/* From now on the engine need not deliver the group's datagrams that are under way. */
 static void detach(struct member *member, uint8_t group)
 {
 	const struct urxe_gid gid = address_group((enum urxe_net)group);
@@ -141,7 +141,7 @@ static void detach(struct member *member, uint8_t group)
 					(uint8_t)~MESSAGE_DUE;
 }
 
-/* A second attachment has no effect. */
+/* Joins or leaves a group; may attach an attached member again, which has no effect. */
 static void change_membership(struct member *member)
 {
 	struct rand *r = &member->host->world->members.rand;

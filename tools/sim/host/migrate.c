@@ -417,7 +417,7 @@ static void move_at(struct simhost *host, uint64_t at)
 	events_add(&host->world->events, at, EVENT_MOVE, host);
 }
 
-/* One host, some, or all, at the same moment or nearly so. */
+/* Plans to freeze one host, some, or all, at the same moment or within migrate.pause. */
 static void plan_hosts(struct world *world, uint64_t at)
 {
 	struct migrate *migrate = &world->migrate;

@@ -13,7 +13,7 @@ struct recv_queue {
 	struct urxe_rq *rq;
 	uint32_t depth;   /* 0: the peers send no message that needs a receive request */
 	uint32_t room;    /* outstanding requests that the engine's queue holds at most */
-	uint64_t resizes; /* that the SRQ is still to be resized */
+	uint64_t resizes; /* of the SRQ, still to come */
 	bool shared;
 	/* SRQ: the limit of the requested event, 0 = none, and urxe_rq_retired at its request. */
 	uint32_t limit;

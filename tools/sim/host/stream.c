@@ -526,7 +526,8 @@ void stream_fail(struct stream *stream)
 			    most < stream->n ? most : stream->n);
 }
 
-/* Requests behind the mistaken one leave only if its error is found when its response arrives. */
+/* The requester sends requests behind the mistaken one only if that is a READ with a wrong local
+ * segment, which it notices when the response arrives. */
 uint32_t stream_executable(const struct stream *stream)
 {
 	const bool sent = stream->conn->failure.kind == FAILURE_SEGMENT &&

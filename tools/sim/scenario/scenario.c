@@ -287,7 +287,7 @@ const char *scenario_parameter(unsigned i)
 	return i < N_PARAMETERS ? parameters[i].name : NULL;
 }
 
-/* The first option whose actions applications take at random times; NULL: none. */
+/* The first option that needs applications which run at random times; NULL: none is set. */
 static const char *get_turn_option(const struct scenario *scenario)
 {
 	if (scenario->drains)

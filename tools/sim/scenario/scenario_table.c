@@ -233,7 +233,7 @@ static uint64_t time_of(const struct scenario *scenario)
 	return ok ? until : 0;
 }
 
-/* What the absence costs beyond its own length. */
+/* Prints by how much more than its own length the absence prolongs the run. */
 static bool pause_cell(struct scenario s, FILE *to)
 {
 	const uint64_t with = time_of(&s);

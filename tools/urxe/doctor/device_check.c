@@ -55,7 +55,7 @@ static void print_word(const char *word)
 	putchar('\'');
 }
 
-/* The remedy is a program whose library says what fails. */
+/* Prints a fault whose remedy runs a program with a log: in it liburxe.so says what fails. */
 static int print_trial(const char *text, const char *run_dir, const char *program)
 {
 	printf("%s\tURXE_LOG=debug urxe run --run-dir ", text);
@@ -86,7 +86,7 @@ static bool has_provider(void)
 	return has;
 }
 
-/* The devices of the kernel and of an outer `urxe run` are links. */
+/* A directory is the daemon's device; those of the kernel and of an outer `urxe run` are links. */
 static bool is_directory(DIR *dir, const char *name)
 {
 	struct stat st;
@@ -164,7 +164,7 @@ static void run_probe(int fd, const char *run_dir)
 	_exit(1);
 }
 
-/* Keeps the last bytes. */
+/* Reads all that the child writes, and keeps the last bytes. */
 static void read_answer(int fd, char text[ANSWER])
 {
 	size_t length = 0;

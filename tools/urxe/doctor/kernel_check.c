@@ -16,7 +16,7 @@
 #define ROCE_PORT 4791
 #define DEVICES   512 /* length of the list of devices, with the NUL; a longer one is cut */
 
-/* Within `urxe run`, devices of urxe have directories below run directories. */
+/* Within `urxe run`, the class also has urxe's devices, whose directories are not below /sys. */
 static bool is_of_kernel(const char *name)
 {
 	char path[PATH_MAX], real[PATH_MAX];
@@ -40,7 +40,7 @@ static void list_devices(char list[DEVICES])
 		closedir(dir);
 }
 
-/* A socket of all interfaces cannot have the port if any socket has it. */
+/* Binds a socket to all addresses, which fails if any socket has the port. */
 static bool is_port_free(void)
 {
 	struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = htons(ROCE_PORT)};

@@ -10,7 +10,8 @@
 
 /*
  * A packet socket needs CAP_NET_RAW in the network namespace, and promiscuity, a flag of the
- * interface, CAP_NET_ADMIN. The kernel checks that before it finds no interface without a name.
+ * interface, CAP_NET_ADMIN. Setting the flags of no interface fails with ENODEV, but with EPERM
+ * without CAP_NET_ADMIN, which the kernel checks first.
  */
 static int try_packet_socket(void)
 {

@@ -42,8 +42,8 @@ struct lease_index {
 		const json_t *lease;
 	} * by_port;
 	size_t n;
-	json_t *by_hca_qpn; /* leases, by the QPNs in no lease that queue pairs of their process
-			       have */
+	json_t *by_hca_qpn; /* leases of processes, by those QPNs of their queue pairs that are in
+			       no lease */
 };
 
 static int compare_ports(const void *a, const void *b)
@@ -119,7 +119,7 @@ static const json_t *find_lease_by_port(const struct lease_index *index, json_in
 	return found ? found->lease : NULL;
 }
 
-/* No lease has a number that an HCA has chosen: its process says that it has it. */
+/* A QPN that an HCA has chosen is in no lease; the queue pair's own entry names its process. */
 static void index_hca_qpns(struct lease_index *index, const json_t *report)
 {
 	char key[QPN_KEY];
@@ -163,10 +163,10 @@ static const char *why_switch(const json_t *report, const struct lease_index *in
 		return "a capture runs";
 	if (json_get_number(peer, "uid") != json_get_number(own, "uid"))
 		return "another user";
-	/* Its device process may have no inbox. */
+	/* The device process of a virtual machine may have no inbox. */
 	if (strcmp(get_text(peer, "mac"), mac) || strcmp(get_text(own, "mac"), mac))
 		return "a virtual machine";
-	/* By its PID the daemon would learn the user namespace of a process. */
+	/* The daemon needs a process's PID to learn its user namespace. */
 	if (!json_get_number(peer, "pid") || !json_get_number(own, "pid"))
 		return "a PID namespace that urxed does not see";
 	return "not introduced";
@@ -192,7 +192,7 @@ static struct frame_path find_path(const json_t *report, const struct lease_inde
 	}
 	p.path = json_is_true(json_object_get(qp, "direct")) ? "direct" : "switch";
 	if (!p.lease) {
-		/* No lease has a number that an HCA has chosen. */
+		/* The peer may have a QPN that an HCA has chosen, which is in no lease. */
 		p.why = *get_text(qp, "way_reason") && !strcmp(p.path, "direct")
 				? "same host and user"
 				: "the peer has ended";
@@ -225,7 +225,7 @@ static void count_qp(json_t *rows, json_t *by_path, const json_t *qp, const stru
 				json_object_get(qp, "process"), "pid", json_object_get(qp, "pid"),
 				"peer", p->peer, "peer_pid", json_object_get(p->lease, "pid"),
 				"path", p->path, "why", p->why);
-		/* The key may end in the middle of a character. */
+		/* A cut key may end within a character, so jansson must not check its UTF-8. */
 		json_object_set_nocheck(by_path, key, row);
 		json_array_append_new(rows, row);
 	}

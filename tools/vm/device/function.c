@@ -66,8 +66,8 @@ int function_adopt_client(struct function *f, int epoll_fd)
 }
 
 /*
- * A client that does not read its replies, or whose memory a peer still copies, gets no further
- * messages handled.
+ * While a reply waits for peers' copies, or for the client to read earlier replies, the server
+ * handles no message. So further messages must not wake the process.
  */
 static void update_watch(struct function *f, int epoll_fd)
 {
@@ -206,7 +206,7 @@ void function_accept(struct function *f, int epoll_fd)
 
 	if (fd < 0)
 		return;
-	/* The client before may have ended already: its end is among the same events. */
+	/* The earlier client may have ended, by an event that the loop has not handled yet. */
 	if (f->watched >= 0)
 		function_event(f, epoll_fd);
 	if (vnic_vfio_server_connect(f->server, fd)) {

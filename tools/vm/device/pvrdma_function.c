@@ -68,7 +68,7 @@ static void remove_memory(void *ctx, uint64_t addr, uint64_t size)
 	pvrdma_memory_removed(f->dev, addr, size);
 }
 
-/* Peers copy to and from the machine's memory, and polls wait for completions. */
+/* Whether no peer copies to or from the machine's memory, and no poll waits (poll_hold.h). */
 static bool has_settled(void *ctx)
 {
 	struct pvrdma_function *f = ctx;
@@ -116,7 +116,7 @@ static int restore_device(void *ctx, const uint8_t *stream, size_t length)
 	return pvrdma_restore(((struct pvrdma_function *)ctx)->dev, now_ns(), stream, length);
 }
 
-/* PVRDMA marks all memory when it writes it, but an HCA does not tell what it writes. */
+/* PVRDMA marks the memory that it writes itself, but an HCA does not tell what it writes. */
 static void mark_hca_writes(void *ctx)
 {
 	pvrdma_report_hca_writes(((struct pvrdma_function *)ctx)->dev);

@@ -6,7 +6,7 @@
 #include "common/clock.h"
 #include "vm/host/switch_link.h"
 
-/* As QEMU: some frames may be lost while switches and ports change. */
+/* As many as QEMU sends: some frames may be lost while switches and ports change. */
 #define FRAMES 5
 #define PAUSE_NS                                                                        \
 	(50 * NS_PER_MS) /* before the second frame; each further pause is longer by it \

@@ -13,7 +13,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 
-/* Between two attempts while a peer copies. */
+/* While a peer copies: time between two attempts to start, and time until the last attempt. */
 #define RETRY_NS    NS_PER_MS
 #define PATIENCE_NS NS_PER_SEC
 
@@ -63,7 +63,8 @@ void engine_recording_request(struct engine_recording *r, const uint8_t mac[6], 
 		log_line("cannot map the recording of the engine: %s", strerror(-rc));
 }
 
-/* -EBUSY: later. The state is saved without rights to copy, which peers get back. */
+/* -EBUSY: a peer copies; the caller tries again. The saved state grants peers no rights to copy,
+ * and they get their rights back afterwards. */
 static int start_recording(struct engine_recording *r, uint64_t now, struct urxe_dev *engine,
 			   const struct vnic_driver *nic)
 {
@@ -84,14 +85,14 @@ uint64_t engine_recording_tick(struct engine_recording *r, uint64_t now, struct 
 	struct urxe_dev *engine;
 	int rc;
 
-	/* The capture has ended with its daemon; peers may copy again. */
+	/* The capture or its daemon has ended: peers may copy again, past the recording. */
 	if (r->answered && !(nic && !vnic_driver_bypass_allowed(nic)))
 		engine_recording_close(r, dev);
 	if (!r->ring.ring || r->answered)
 		return UINT64_MAX;
 	engine = pvrdma_engine(dev);
-	/* An event tells that the guest's driver starts while the capture runs. A device that
-	 * grants nothing now must not get rights back; an event ends that, too. */
+	/* No engine: the guest's driver has not started. While the device may grant peers nothing,
+	 * start_recording must not give them rights back. An event ends both states. */
 	if (!engine || !pvrdma_may_grant(dev))
 		return UINT64_MAX;
 	if (!r->give_up_at)

@@ -13,9 +13,9 @@
 /* --- The way of a connection */
 
 /*
- * The peer decides alike: two queue pairs of the machine, or the peer is a machine whose queue pair
- * has a number of urxed, because no HCA has it. Programs of this host reach the machine's address
- * by the HCA only.
+ * Whether the engines of both ends execute the connection; the peer must decide alike. They do if
+ * the peer is a queue pair of this machine, or of another machine and has a QPN from urxed, which
+ * no HCA has. Programs of this host reach the machine's address by the HCA only.
  */
 static bool is_on_this_host(const struct machine_hca *h, const struct urxe_qp_attr *attr)
 {
@@ -193,7 +193,7 @@ static void renew_hca(struct machine_hca *h)
 	if (!changed && !(h->hca && hca_is_dead(h->hca)))
 		return;
 	lose_hca(h);
-	/* A dead one is opened again when urxed names it anew. */
+	/* A dead HCA is opened again when urxed names it anew. */
 	if (!changed)
 		return;
 	h->wanted = h->session->welcome.port.hca;

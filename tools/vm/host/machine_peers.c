@@ -21,7 +21,7 @@ static uint32_t own_number(const struct machine_peers *p)
 	return VNIC_BLOCK(p->session->welcome.qpn_first);
 }
 
-/* Whether nobody takes frames from the inbox any more. */
+/* Whether the peer's process has ended, or has closed its inbox. */
 static bool has_ended(const struct peer_route *route)
 {
 	return vnic_outbox_closed(route->outbox) || peer_has_ended(route->peer);
@@ -57,8 +57,8 @@ static void log_exclusion(void *ctx, int32_t pid)
 		 pid);
 }
 
-/* urxe_copy_ops.look_or_wake: false makes the engine copy. A copy costs the machine no look of its
- * peer at an inbox, so it is faster even if the peer polls. */
+/* urxe_copy_ops.look_or_wake: false makes the engine copy. The peer need not look at its inbox for
+ * a copy, so a copy is faster than a frame even if the peer polls. */
 static bool prefer_copy(void *ctx, uint64_t now)
 {
 	(void)ctx, (void)now;
@@ -151,7 +151,8 @@ static int add_route(struct machine_peers *p, const uint8_t mac[6], uint32_t qpn
 	return 0;
 }
 
-/* Queue pairs of one machine reach each other within the device. */
+/* Whether a process of this host may have the MAC. Queue pairs of one machine need no process: they
+ * reach each other within the device. */
 static bool may_be_here(const struct machine_peers *p, const uint8_t mac[6])
 {
 	const struct vm_session *s = p->session;
@@ -171,7 +172,7 @@ void machine_peers_request_introduction(struct machine_peers *p, const uint8_t m
 	rc = vnic_driver_introduce(p->session->nic, mac, qpn, fds);
 	if (!rc)
 		rc = add_route(p, mac, qpn, fds);
-	/* Another host's, another user's, or a process without memory to share. */
+	/* -ENOENT, -EPERM: the QPN is another host's or user's, or its process has no inbox. */
 	if (rc && rc != -ENOENT && rc != -EPERM)
 		log_line("messages to QP %#x go in packets: %s", qpn, strerror(-rc));
 }

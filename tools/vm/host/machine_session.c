@@ -12,13 +12,14 @@
 #include "common/log.h"
 
 #define RETRY_NS (100 * NS_PER_MS)
-/* After a daemon that has not answered: the wait for its answer delays the guest's registers. */
+/* Pause after a daemon has not answered: each wait for an answer delays the guest's accesses to
+ * registers. */
 #define RETRY_SILENT_NS (10 * NS_PER_SEC)
-/* After a refusal, which may last, such as that of a user whose quota is used up: doubles from
- * RETRY_NS up to this time, because each attempt costs the daemon time. */
+/* Longest pause after a refusal. A refusal may last, as that of a user whose quota is used up, and
+ * each attempt costs the daemon time: so the pause doubles from RETRY_NS up to this time. */
 #define RETRY_REFUSED_NS (60 * NS_PER_SEC)
 #define LOOK_NS          NS_PER_SEC /* between looks for the next daemon in a pause */
-#define REFUSED_LINES    8          /* of numbers; the first ones tell enough */
+#define REFUSED_LINES    8          /* log lines about refused QPNs; the first ones tell enough */
 
 /* --- Numbers that this daemon has not leased */
 
@@ -48,7 +49,7 @@ static int add_foreign(struct vm_session *s, uint32_t qpn)
 	return s->nic ? vnic_driver_add_qpn(s->nic, qpn, 0) : -ENOTCONN;
 }
 
-/* The number of refused ones; `log`: each has a line in the log. */
+/* Adds all these numbers at the daemon, and returns how many it has refused; `log`: logs each. */
 static uint32_t add_all_foreign(struct vm_session *s, bool log)
 {
 	uint32_t refused = 0;
@@ -90,7 +91,8 @@ void vm_session_detach(struct vm_session *s)
 	s->nic = NULL;
 }
 
-/* The daemon may have leased one block more than this process has received. */
+/* Whether the daemon has kept all leases; it may have one block more, of an answer that was lost.
+ */
 static bool is_same_host(const struct vm_session *s, const struct vnic_attach_welcome *now)
 {
 	return !s->leases.n || (now->qpn_first == s->welcome.qpn_first &&
@@ -109,7 +111,7 @@ static int attach_session(struct vm_session *s)
 	if (!rc)
 		rc = epoll_add_readable(s->epoll_fd, vnic_driver_ctl_fd(s->nic))
 			     ?: epoll_add_readable(s->epoll_fd, vnic_driver_notice_fd(s->nic));
-	/* Last: the daemon takes the block back if the attachment ends. */
+	/* Adds the block last: after an earlier error the daemon takes the block back. */
 	if (!rc && !was)
 		rc = add_block(s, now.qpn_first);
 	if (rc) {
@@ -118,7 +120,7 @@ static int attach_session(struct vm_session *s)
 	}
 	s->welcome = now;
 	s->attachments++;
-	/* A daemon that was started since knows only the numbers that it has leased. */
+	/* A daemon that has started since the last attachment knows only numbers of leases. */
 	add_all_foreign(s, !s->demand_deferred);
 	/* Peers have the inbox already; this daemon introduces further ones. */
 	if (s->inbox && vnic_driver_set_inbox(s->nic, s->inbox))
@@ -215,7 +217,7 @@ void vm_session_demand_now(struct vm_session *s, uint64_t now)
 	s->demand_until = now + DEMAND_NS;
 }
 
-/* urxed may learn later than this process that the other one has ended. */
+/* Tries again, because urxed may learn later than this process that the replaced one has ended. */
 static void demand(struct vm_session *s, uint64_t now)
 {
 	const bool last = now >= s->demand_until;
@@ -274,8 +276,8 @@ int vm_session_make_inbox(struct vm_session *s, struct vnic_inbox **inbox)
 
 /* --- Messages of the daemon */
 
-/* The process asks for the peers of its connections itself, by machine_peers_request_introduction.
- */
+/* Closes the descriptors of an introduction that the process has not asked for. It asks for the
+ * peers of its connections itself (machine_peers_request_introduction). */
 static void refuse_introduction(struct vm_session *s)
 {
 	int fds[VNIC_INBOX_FDS];

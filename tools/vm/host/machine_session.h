@@ -108,8 +108,8 @@ void vm_session_free_qpn(struct vm_session *s, uint32_t qpn);
 /*
  * Takes this number, of a queue pair that comes from another host. If another process of this host
  * has it, too, or urxed does not admit it, or no urxed runs, the session logs that (8 times), and
- * only peers of this host
- * notice: messages to them go in packets. -EADDRINUSE: a queue pair of the machine has it; -ENOMEM.
+ * only peers of this host notice: messages to them go in packets. -EADDRINUSE: a queue pair of the
+ * machine has it; -ENOMEM.
  */
 int vm_session_demand_qpn(struct vm_session *s, uint32_t qpn);
 

@@ -15,7 +15,8 @@
 #include "urxed/uplink/vm_port_protocol.h"
 
 #define RETRY_NS (100 * NS_PER_MS)
-/* After a daemon that has not answered: the wait for its answer delays the guest's registers. */
+/* Pause after a daemon has not answered: each wait for an answer delays the guest's accesses to
+ * registers. */
 #define RETRY_SILENT_NS (10 * NS_PER_SEC)
 #define ANSWER_MS       2000 /* a daemon that does not answer in this time is as good as none */
 #define FRAME_MAX       (VM_PORT_MTU + 14u + 4u)
@@ -37,7 +38,7 @@ static void close_fd(int fd)
 
 static void disconnect(struct switch_link *link)
 {
-	/* The daemon may have a copy of the pipe, so its close alone would not end the watch. */
+	/* The daemon may have copies of these descriptors, so close(2) would not end the watch. */
 	epoll_remove(link->epoll_fd, link->fds.kick);
 	epoll_remove(link->epoll_fd, link->socket);
 	if (link->peer)
@@ -95,7 +96,7 @@ static int ask_for_port(struct switch_link *link)
 
 	snprintf(request.name, sizeof(request.name), "%s", link->name);
 	memcpy(request.mac, link->mac, sizeof(request.mac));
-	/* A daemon that refuses the user answers without a request. */
+	/* An error is ignored: a daemon that refuses the user answers without a request. */
 	unix_packet_send(link->socket, &request, sizeof(request), NULL, 0);
 	rc = receive_reply(link, fds, 2) ?: receive_reply(link, fds + 2, 1);
 	link->fds = (struct netdev_shm_fds){fds[0], fds[1], fds[2]};

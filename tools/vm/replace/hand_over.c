@@ -19,7 +19,7 @@
 
 void hand_over_close(struct vm *vm)
 {
-	/* The end of the descriptor ends its watch. */
+	/* The close ends the watch of the descriptor, too. */
 	if (vm->replacement.requester >= 0)
 		close(vm->replacement.requester);
 	vm->replacement.requester = -1;
@@ -63,8 +63,9 @@ static int stop_function(struct vm *vm, struct function *f, uint64_t end)
 }
 
 /*
- * PVRDMA stops first: the messages that it handles before may leave frames, which the process sends
- * only while both functions run. Also after an error: the functions from *running on have stopped.
+ * Stops PVRDMA first: the messages that its server handles before may leave frames, which the
+ * process sends only while both functions run. The functions from *running on have stopped, also
+ * after an error.
  */
 static int stop_functions(struct vm *vm, uint32_t *running)
 {
@@ -106,7 +107,7 @@ static int send_bundle(struct vm *vm, struct bundle *b)
 	return rc;
 }
 
-/* The functions have stopped. 0: the device is the other process's. */
+/* Hands the device over, whose functions have stopped. 0: it is the other process's now. */
 static int hand_over_stopped(struct vm *vm)
 {
 	const int fd = vm->replacement.requester;
@@ -129,7 +130,7 @@ static const char *explain_failure(int rc)
 	}
 }
 
-/* Peers and urxed learn that the queue pairs have left this process. */
+/* Tells peers and urxed that the queue pairs have left this process. */
 static void leave(struct vm *vm)
 {
 	vm->replacement.replaced = vm->stop = true;

@@ -29,7 +29,8 @@ static const char *explain_failure(int rc)
 	}
 }
 
-/* The hypervisor and the drivers have seen the options of the running process. */
+/* Returns an option that differs, or NULL. The hypervisor and the drivers have seen the options of
+ * the running process, so both processes must have the same. */
 static const char *find_difference(const struct bundle_options *mine,
 				   const struct bundle_options *other)
 {
@@ -95,7 +96,7 @@ int take_over_finish(struct vm *vm, struct bundle *b, char error[VM_ERROR])
 	int rc;
 
 	r->taking_over = true;
-	/* A driver that was told otherwise gets an event. */
+	/* A driver that knows another state of the link gets an event. */
 	vm_set_link(vm, switch_link_is_up(&vm->link));
 	/* Until the old process has ended, the numbers of the queue pairs are its own. */
 	vm_session_demand_later(&vm->session);
