@@ -43,7 +43,7 @@ static void take_credits(struct raw_stream *stream, uint64_t now)
 		if (!raw_frame_is(&frames[i], RAW_CREDIT, stream->mac))
 			continue;
 		number = raw_frame_number(&frames[i]);
-		/* A credit of a frame that counted as lost comes late. */
+		/* Ignores a late credit, of a frame that has counted as lost already. */
 		if (number - stream->credited - 1 >= stream->sent - stream->credited)
 			continue;
 		stream->delivered += RAW_STREAM_CREDIT;

@@ -66,7 +66,7 @@ void capture_writer_close(struct capture_writer *w);
 bool capture_writer_put(struct capture_writer *w, struct capture_record *record,
 			const uint8_t *frame);
 
-/* --- The reader's end, which trusts no value of the ring: root may read another user's. */
+/* --- The reader's end. It trusts no value of the ring: root may read that of a user's daemon. */
 
 struct capture_reader {
 	struct capture_ring *ring;

@@ -12,7 +12,7 @@
 #include "capture/frame_text.h"
 #include "common/json_fields.h"
 
-/* A replay refuses a recorded device that needs more bytes for its queues. */
+/* A replay refuses a recorded device whose queues and lists need more bytes. */
 #define MAX_BYTES (UINT64_C(4) << 30)
 #define NS        UINT64_C(1000000000)
 #define NAK_FRAME 128 /* bytes: no NAK has a longer frame */
@@ -272,7 +272,7 @@ void engine_replay_run(struct engine_replay *r)
 
 	r->replay = (struct urxe_replay){
 		.arg = r, .frame = find_received, .event = on_event, .max_bytes = MAX_BYTES};
-	/* Without room for the state, the recording has only its end mark. */
+	/* If the ring had no room for the state, the recording has only its end mark. */
 	if (recording->process.error || !recording->n) {
 		r->end = ENGINE_REPLAY_NO_STATE;
 		return;

@@ -303,7 +303,8 @@ static void find_peer(struct flow_table *t, struct flow *f, uint32_t psn)
 
 /*
  * SENDs and WRITEs of the peer use PSNs without a response. After 2^23 of them a new response seems
- * to be behind the expected PSN, but is between it and the peer's next request.
+ * to be behind the expected PSN, but is between it and the peer's next request: then the response's
+ * PSN becomes the expected one.
  */
 static void follow_requests(struct flow *f, uint32_t psn)
 {

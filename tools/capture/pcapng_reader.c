@@ -19,7 +19,7 @@ enum option { OPTION_END = 0, OPTION_NAME = 2, OPTION_FLAGS = 2, OPTION_RESOLUTI
 #define SECTION_LEN   16
 #define INTERFACE_LEN 8
 #define PACKET_LEN    20
-/* An interface without the option has microseconds. */
+/* Without the option if_tsresol the time stamps of an interface count microseconds. */
 #define DEFAULT_RESOLUTION 6
 
 static uint16_t get_u16(const uint8_t *at)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define KIB UINT64_C(1024)
-/* Digits after the point, below it, times the largest factor (2^30) fit uint64_t. */
+/* A fraction's digits, a number below this one, times the largest factor (2^30) fit uint64_t. */
 #define DECIMALS_MAX UINT64_C(10000000000)
 
 const struct quantity_unit quantity_count[] = {{"", 1}, {NULL, 0}};

@@ -279,7 +279,7 @@ static int open_sink(struct sink *sink, const char *file, bool json, int signals
 
 /* --- The loop */
 
-/* Descriptors that end the capture: the daemon's connection and the signals. */
+/* Descriptors that wake the loop: the daemon's connection (packets, or its end) and the signals. */
 struct wake_fds {
 	int socket;
 	int signals;

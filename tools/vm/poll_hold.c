@@ -8,7 +8,7 @@ static void end_wait(struct poll_hold *hold, uint64_t now, uint64_t completions)
 
 void poll_hold_polled(struct poll_hold *hold, uint64_t now, uint64_t completions)
 {
-	/* The guest may not have seen a newer completion when it polled. */
+	/* After a newer completion no poll waits: the guest may have polled before it. */
 	if (completions == hold->completions && now - hold->replied_at <= POLL_HOLD_SPIN_NS)
 		hold->until = now + POLL_HOLD_NS;
 	else

@@ -6,8 +6,8 @@
 #include "shared.h"
 
 /*
- * A completion frees all earlier frames, too, so few are requested; but enough that the driver can
- * continue early.
+ * The driver requests a completion for each so many descriptors: few, because a completion frees
+ * all earlier frames, too; but enough that the driver can continue early.
  */
 #define COMPLETION_EVERY 16
 

@@ -7,8 +7,8 @@
 #include "shared.h"
 
 /*
- * Looks at the lock before it counts as busy, about 1 us: longer than copies of a few small frames,
- * shorter than a burst of large frames or a reservation.
+ * How often a sender looks at a held lock before the lock counts as busy. That takes about 1 us:
+ * longer than copies of a few small frames, shorter than a burst of large frames or a reservation.
  */
 #define INBOX_LOCK_SPINS 64
 

@@ -167,7 +167,7 @@ static bool cut_region(struct vnic_guest_memory *memory, uint32_t index, uint64_
 	return false;
 }
 
-/* Whether the removal of [addr, last], where the region begins before, makes it two regions. */
+/* Whether the removal of [addr, last] leaves a rest of the region on both sides. */
 static bool splits(const struct vnic_guest_region *region, uint64_t addr, uint64_t last)
 {
 	return region->addr < addr && region->addr + (region->size - 1) > last;

@@ -50,7 +50,7 @@ bool server_settle(struct vnic_vfio_server *server);
 /* Tells the model what the command register says about bus mastering. */
 void server_apply_master(const struct vnic_vfio_server *server);
 
-/* What request.c calls for the commands of memory (dma.c). fd: of the command; -1: it has none. */
+/* DMA_MAP and DMA_UNMAP, for request.c (dma.c). fd: the command's descriptor; -1: it has none. */
 int dma_map(struct vnic_vfio_server *server, const struct vfio_user_dma_map *map, int fd);
 int dma_unmap(struct vnic_vfio_server *server, const struct vfio_user_dma_unmap *unmap);
 /* Removes all memory from the function; dma_finish_unmap unmaps it. */

@@ -54,7 +54,7 @@ void sim_recordings_init(struct world *world)
 	plan_recording(&world->recordings, world->now);
 }
 
-/* The host goes on, as after a migration that is abandoned. */
+/* Saves the host's state, but the host goes on, as after a migration that is abandoned. */
 static void save_state(struct simhost *host)
 {
 	const struct urxe_state_save how = {.tag = NULL};

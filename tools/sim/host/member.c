@@ -156,7 +156,7 @@ static void change_membership(struct member *member)
 		attach(member, group);
 }
 
-/* Each present member has to get the message, unless it leaves the group. */
+/* Marks the message as due at each member of its group, until the member leaves (detach). */
 static void expect_message(const struct member *from, uint32_t message)
 {
 	const struct members *members = &from->host->world->members;

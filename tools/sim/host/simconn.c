@@ -36,7 +36,7 @@ static uint8_t choose_type(const struct world *world, struct rand *r)
 	}
 }
 
-/* Half of the connections wrap around soon. */
+/* The PSNs of half of the connections wrap around soon. */
 static uint32_t choose_psn(struct rand *r)
 {
 	uint32_t psn = 0xffffff - rand_below(r, 40);

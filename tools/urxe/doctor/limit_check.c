@@ -4,9 +4,9 @@
 #include <stdbool.h>
 #include <sys/resource.h>
 
-/* Linux' default. The program needs most of them: liburxe.so's own descriptors have numbers from
- * 1024 on. Below a limit of 1152 they have the last 128 numbers, and below 256 the upper half
- * (process/high_fd.h). */
+/* Linux' default limit of descriptors, of which the program needs most. liburxe.so's own have
+ * numbers from 1024 on; below a limit of 1152 they have the last 128 numbers, and below 256 the
+ * upper half (process/high_fd.h). */
 #define DESCRIPTORS 1024
 /* A file with the shared memory that urxed creates for a process fits into this size. */
 #define FILE_BYTES (8u << 20)

@@ -137,7 +137,7 @@ static void close_hca(struct machine_hca *h)
 
 static void open_hca(struct machine_hca *h)
 {
-	/* All partitions of the device: PVRDMA has the default one. */
+	/* The P_Keys of the device: PVRDMA has the default partition only. */
 	static const uint16_t pkeys[] = {URXE_DEFAULT_PKEY};
 	int rc = hca_load_and_open(h->wanted.name, h->wanted.port, &h->owner, &h->hca);
 
