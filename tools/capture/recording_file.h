@@ -62,7 +62,7 @@ struct recorded_frame {
 	char port[RECORDING_PORT];
 };
 
-/* What a file has, up to its end or to a block that is cut. */
+/* The contents of a file, up to its end or to a block that is cut. */
 struct recording_file {
 	uint8_t *bytes; /* frames point into it */
 	struct recording *recordings;

@@ -98,7 +98,7 @@ static int set_choice(const struct choice *choice, const char *value)
 	return set_value(choice, name, value);
 }
 
-/* Of URXE_RECONNECT_S, as verbs/daemon/reconnect.c reads it. */
+/* The limit of URXE_RECONNECT_S, as in verbs/daemon/reconnect.c, which reads the variable. */
 #define RECONNECT_SECONDS_MAX 3600
 
 static int check_reconnect_time(void)

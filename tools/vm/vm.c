@@ -25,7 +25,7 @@
 
 #define EVENTS    8
 #define LINK_MBPS 10000
-/* Between two ticks of a loop that does not sleep. */
+/* Time between two ticks of a loop that does not sleep. */
 #define TICK_NS (10 * NS_PER_MS)
 
 /* --- Events */
@@ -294,7 +294,7 @@ static void rest(struct vm *vm, uint64_t now, bool moved)
 		sleep_until_event(vm, now);
 }
 
-/* True: something has moved. */
+/* True: frames or completions have moved. */
 static bool run_devices(struct vm *vm, uint64_t now)
 {
 	const bool polled = machine_hca_poll(&vm->hca, now);
@@ -308,7 +308,7 @@ static bool run_devices(struct vm *vm, uint64_t now)
 
 /* Rounds in which frames that wait may leave, before the machine stands still. */
 #define LAST_ROUNDS 64
-/* After a round in which the ring to urxed, or a peer's inbox, had no room. */
+/* Pause after a round in which the ring to urxed, or a peer's inbox, had no room. */
 #define FULL_PAUSE_NS 50000
 
 static bool wait_for_room(const struct vm *vm)

@@ -194,7 +194,7 @@ static void filter_record(struct vnic_state_stream *s, struct vnic_device_filter
 		vnic_state_u32(s, &filter->vlan[i]);
 }
 
-/* Only the masks that the driver wrote: vnic_device_resume raises the other interrupts again. */
+/* Saves only the driver's own masks: vnic_device_resume raises the other interrupts again. */
 static void masks_record(struct vnic_state_stream *s, struct vnic_device *dev)
 {
 	for (uint32_t i = 0; i < VMXNET3_MAX_INTRS; i++) {

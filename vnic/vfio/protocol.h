@@ -49,7 +49,7 @@ struct vfio_user_header {
 
 struct vfio_user_version {
 	uint16_t major, minor;
-	/* Then JSON text with its NUL; a command may lack it. */
+	/* JSON text with its NUL follows; a command may lack the text. */
 };
 
 struct vfio_user_dma_map {
@@ -82,13 +82,13 @@ struct vfio_user_irq_info {
 struct vfio_user_irq_set {
 	uint32_t argsz, flags;
 	uint32_t index, start, count;
-	/* Then `count` bytes if flags has VFIO_IRQ_SET_DATA_BOOL. */
+	/* `count` bytes follow if flags has VFIO_IRQ_SET_DATA_BOOL. */
 };
 
 struct vfio_user_access {
 	uint64_t offset;
 	uint32_t region, count;
-	/* Then `count` bytes: in the command of a write, in the reply of a read. */
+	/* `count` bytes follow in the command of a write and in the reply of a read. */
 };
 
 /* The body of REGION_WRITE_MULTI is a 64-bit number, then that many of these. */
@@ -119,7 +119,7 @@ struct vfio_user_device_state {
 struct vfio_user_log_control {
 	uint64_t page_size;
 	uint32_t n_ranges, reserved;
-	/* Then so many struct vfio_user_log_range. */
+	/* n_ranges structs vfio_user_log_range follow. */
 };
 
 struct vfio_user_log_range {
@@ -128,13 +128,13 @@ struct vfio_user_log_range {
 
 struct vfio_user_log_report {
 	uint64_t iova, length, page_size;
-	/* In the reply: a bitmap of 64-bit words. */
+	/* In the reply a bitmap of 64-bit words follows. */
 };
 
 /* MIG_DATA_READ, MIG_DATA_WRITE. */
 struct vfio_user_migration_data {
 	uint32_t argsz, size;
-	/* Then `size` bytes: in the command of a write, in the reply of a read. */
+	/* `size` bytes follow in the command of a write and in the reply of a read. */
 };
 
 static_assert(sizeof(struct vfio_user_feature) == 8, "");

@@ -34,7 +34,7 @@ struct endpoint {
 	unsigned side; /* index in conn->end; 0 = the end that opens the connection */
 	uint32_t qpn;
 	struct urxe_qp *qp;
-	/* By enum urxe_async: events of the QP. */
+	/* Numbers of asynchronous events of the QP, by enum urxe_async. */
 	uint32_t n_events[URXE_ASYNC_QP_LAST_WQE_REACHED + 1];
 	struct drain drain;
 	struct change change;

@@ -117,7 +117,7 @@ static struct scenario incast_scenario(const struct scenario *given)
 	s.messages = scenario_or(given->messages, 100000);
 	s.time = given->time < scenario_default.time ? given->time : 300 * MS;
 	s.warmup = s.time / 3;
-	/* Shorter than the run, but eight timeouts are longer than the run. */
+	/* A timeout that is shorter than the run, but eight of them are longer than the run. */
 	s.timeout = 12;
 	s.ecn_min = 5 * KIB;
 	s.ecn_max = 200 * KIB;
@@ -251,7 +251,7 @@ static bool pause_cell(struct scenario s, FILE *to)
 
 static bool run_pause(const struct scenario *given, FILE *to)
 {
-	/* With 11 and more, the retries last longer than the absence. */
+	/* Local ACK timeouts with which the retries last longer than the absence: 11 and more. */
 	static const uint8_t timeouts[] = {11, 12, 14, 16, 18};
 	static const uint8_t hearers[] = {HEARERS_NONE, HEARERS_PEERS, HEARERS_SELF};
 	static const uint8_t stricts[] = {STRICT_NONE, STRICT_OPENERS};

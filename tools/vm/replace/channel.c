@@ -17,7 +17,7 @@
 /* Bytes of a stream at most: more than the state of a full device takes. */
 #define STREAM_MAX (INT64_C(1) << 30)
 
-/* In host byte order. */
+/* A request, offer, answer or go; in host byte order. */
 struct packet {
 	uint32_t version;
 	int32_t status; /* 0 or a negative errno value */
