@@ -139,9 +139,9 @@ struct sanitizer_option {
 };
 
 static const struct sanitizer_option sanitizer_options[] = {
-	/* AddressSanitizer's shared runtime ends a program before which another library is loaded,
-	   unless this option is set. liburxe.so finds the runtime's functions behind its own, as
-	   libc's otherwise. */
+	/* AddressSanitizer's shared runtime ends a program if another library is loaded before the
+	   runtime, unless this option is set. liburxe.so finds the runtime's functions behind its
+	   own, as it finds libc's otherwise. */
 	{"ASAN_OPTIONS", "verify_asan_link_order", "0"},
 	/* ThreadSanitizer sees the memory functions that a library calls, and not the library's
 	   atomics: all that the engine thread copies would be a race. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The simulated network: each host has a cable to one switch. The switch queues frames at its
- * output ports, marks them (ECN) and drops them. All cables have the same rate, and half of `delay`
- * each.
+ * output ports, marks them (ECN) and drops them. All cables have the same rate, and a propagation
+ * delay of half of `delay`.
  *
  * A queue drains at a fixed rate, so the time at which a frame leaves the switch is known when it
  * arrives there. So no event is needed at that time.

@@ -34,7 +34,7 @@ static bool is_host_gid(const json_t *report, const char *gid)
 	return false;
 }
 
-/* Finds leases by QPN and by process: a report has up to as many QPs as all leases have QPNs. */
+/* An index of leases by QPN and by process: a report may have as many QPs as leases have QPNs. */
 struct lease_index {
 	const json_t *by_block[VNIC_BLOCKS];
 	struct by_port {
