@@ -29,7 +29,8 @@ static uint64_t read_kernel_clock(void)
 /* Two rates count as the same if they differ by less than one part in so many. */
 #define SAME 64u
 
-/* 0: no processor's counter has such a rate. */
+/* The rate between two anchors, lowered by 1/SLOWER, as clock_anchor.scale. 0: no processor's
+ * counter has such a rate. */
 static uint64_t scale_between(uint64_t ns, uint64_t cycles)
 {
 	uint64_t scale;
@@ -46,8 +47,8 @@ static bool is_same_rate(uint64_t scale, uint64_t other)
 }
 
 /*
- * Only a rate that was measured twice in a row is used for longer: the counter may have jumped
- * between two anchors.
+ * Returns clock_anchor.span. Only a rate that was measured twice in a row is used for longer than
+ * CLOCK_SPAN: the counter may have jumped between two anchors.
  */
 static uint64_t span_for(uint64_t scale, uint64_t before, uint64_t late)
 {
@@ -67,7 +68,7 @@ static void update_anchor(uint64_t ns, uint64_t cycles, uint64_t late)
 	uint64_t passed = cycles - anchor->cycles, least = passed / LATE, scale;
 	bool exact = late <= least && anchor->late <= least;
 
-	/* Keeps the last anchor, unless its answer was delayed more. */
+	/* Keeps the last anchor, unless its answer took more than twice as long. */
 	if (!exact && late >= anchor->late / 2)
 		return;
 	scale = exact ? scale_between(ns - anchor->ns, passed) : 0;

@@ -34,7 +34,8 @@ static uint32_t wake_bit(uint32_t ticket)
 	return 1u << ticket % 32;
 }
 
-/* The holder may be about to release the lock. False: it is not, or other threads wait. */
+/* Spins, because the holder may be about to release the lock. True: this thread has taken it.
+ * False: the holder has not released it, or other threads wait. */
 static bool spin_for_lock(struct lock *lock)
 {
 	for (int i = 0; i < SPINS; i++) {
@@ -54,12 +55,12 @@ static void add_claim(struct lock *lock)
 	atomic_fetch_add(&lock->word, LOCK_CLAIM);
 }
 
-/* Returns when the thread is the first of the queue. */
+/* Waits until the thread is the first of the queue. */
 static void queue_up(struct lock *lock, bool claim)
 {
 	uint32_t ticket = atomic_fetch_add(&lock->tickets, 1), first;
 
-	/* After the ticket: a thread that sees the claim gets a later ticket. */
+	/* The claim follows the ticket, so a thread that sees the claim gets a later ticket. */
 	if (claim)
 		add_claim(lock);
 	while ((first = atomic_load(&lock->first)) != ticket && !lock->orphaned)
@@ -74,7 +75,7 @@ static void leave_queue(struct lock *lock)
 		futex_wake(&lock->first, INT_MAX, wake_bit(next));
 }
 
-/* Sleeps until the lock is released; no other thread of the queue does so. */
+/* Sleeps until the lock is released. Only the first thread of the queue calls it. */
 static bool await_release(struct lock *lock, uint32_t word)
 {
 	const uint32_t waited = word | LOCK_WAITED;
@@ -85,7 +86,7 @@ static bool await_release(struct lock *lock, uint32_t word)
 	return true;
 }
 
-/* For the first of the queue. */
+/* Takes the lock for the first thread of the queue, which competes with threads that come later. */
 static void compete(struct lock *lock, bool claimed)
 {
 	int passed = 0;
@@ -122,7 +123,7 @@ void lock_queue(struct lock *lock, bool claim)
 	lock->waited_ns += clock_monotonic() - since;
 }
 
-/* The changed words end the waits that begin after a look at the old ones. */
+/* Changes both futex words, so a futex_wait that begins with an old value returns at once. */
 void lock_orphan(struct lock *lock)
 {
 	lock->orphaned = true;

@@ -18,7 +18,7 @@ struct tx_route {
 	struct vnic_outbox *outbox;
 	uint8_t mac[6];        /* of the process's device */
 	struct peer *peer;     /* NULL: no memory */
-	uint64_t stuck_since;  /* first time that it took no frame; 0: it takes frames */
+	uint64_t stuck_since;  /* since when the inbox takes no frame; 0: it takes frames */
 	uint64_t detour_until; /* frames go by the switch until then, */
 	enum vnic_bypass_counter detour_reason; /* counter of these frames */
 };
@@ -112,7 +112,7 @@ static bool leads_to(const struct tx_route *route, const uint8_t mac[6])
 	return route && !memcmp(mac, route->mac, sizeof(route->mac));
 }
 
-/* Whether nobody takes frames from the inbox any more. */
+/* Whether no thread takes frames from the inbox any more. */
 static bool has_ended(const struct tx_route *route)
 {
 	return vnic_outbox_closed(route->outbox) || (route->peer && peer_has_ended(route->peer));
@@ -123,7 +123,8 @@ bool tx_has_inbox(const struct tx *tx, const uint8_t mac[6], uint32_t qpn)
 	const struct tx_route *route = *route_entry(tx, qpn);
 	uint32_t process;
 
-	/* The HCA may have given the number of a destroyed queue pair to another process. */
+	/* False if an HCA may have chosen the QPN: the HCA may have given the QPN of a destroyed
+	 * queue pair to another process. */
 	return !qpn_process_find(&tx->processes, qpn & 0xffffff, &process) &&
 	       leads_to(route, mac) && !has_ended(route);
 }
@@ -145,7 +146,8 @@ static void close_ended(struct tx *tx)
 			close_route(tx, i);
 }
 
-/* The route of an inbox whose owner may be reached by several numbers; it takes the outbox. */
+/* Makes the route to an inbox, and gives the outbox to the route. `process`: one of the numbers of
+ * the inbox's owner. */
 static struct tx_route *make_route(struct tx *tx, const uint8_t mac[6], uint32_t process,
 				   struct vnic_outbox *outbox)
 {
@@ -222,7 +224,8 @@ static struct tx_route *route_for_slot(struct tx *tx, uint64_t now, uint32_t slo
 
 /* --- Frames. */
 
-/* How long a state lasts. A thread that waited for the lock may have an older `now`. */
+/* How long a state lasts that began at *since. `now` may be older than *since, because this thread
+ * has waited for the lock. */
 static uint64_t measure_duration(uint64_t *since, uint64_t now)
 {
 	if (!*since || now < *since)
@@ -392,7 +395,8 @@ static uint32_t append_icrc(const struct tx *tx, uint32_t slot)
 	return len;
 }
 
-/* The next frame goes by the NIC; buffers before it in the ring may be empty. */
+/* Moves the next frame to the NIC's next buffer: buffers before the frame are empty if their frames
+ * went to inboxes. */
 static void place_nic_frame(struct tx *tx)
 {
 	struct vnic_frame *from = &tx->slots[tx->first++], *to;
@@ -423,7 +427,8 @@ static enum vnic_bypass_counter stall_reason(enum vnic_outbox_status status)
 	return status == VNIC_OUTBOX_BUSY ? VNIC_BYPASS_BUSY : VNIC_BYPASS_FULL;
 }
 
-/* The inbox takes no frames now. True: for so long that frames go by the switch. */
+/* The inbox takes no frames now. True: it has taken none for so long that its frames go by the
+ * switch for a time. */
 static bool detour_if_stalled(struct tx *tx, struct tx_route *route, uint64_t now,
 			      enum vnic_outbox_status status)
 {
@@ -529,7 +534,8 @@ bool tx_by_uplink(const struct tx *tx, const uint8_t mac[6])
 	       vnic_driver_bypass_allowed(tx->nic);
 }
 
-/* Frames whose inbox is stalled go by the switch. */
+/* Whether the slot's frame goes by the direct uplink. A frame of an inbox's format (`cut`) does
+ * not: if that inbox is stalled, the frame goes by the switch. */
 static bool is_for_uplink(const struct tx *tx, uint32_t slot)
 {
 	return !tx->cut[slot] && tx_by_uplink(tx, tx->slots[slot].data);
@@ -546,7 +552,8 @@ static uint32_t read_be32(const uint8_t *at)
 #define IPV6_SOURCE      20 /* also of a GRH */
 #define IPV6_DESTINATION 36
 
-/* The switch chooses the same. The addresses: their last 4 bytes. */
+/* Chooses the same member as the switch. `source`, `destination`: the last 4 bytes of the
+ * addresses. */
 static uint32_t choose_by_addresses(const struct tx *tx, uint32_t qpn, const uint8_t source[4],
 				    const uint8_t destination[4])
 {
@@ -601,14 +608,15 @@ static uint32_t find_uplink_frames(const struct tx *tx, uint32_t member,
 	return n;
 }
 
-/* The number of ACKs that are kept: 0 or 1. */
+/* Describes the kept ACK in *frame. Returns the number of kept ACKs: 0 or 1. */
 static uint32_t kept_ack(struct tx *tx, struct packet_port_frame *frame)
 {
 	*frame = (struct packet_port_frame){.data = tx->ack, .len = tx->ack_len};
 	return tx->ack_len != 0;
 }
 
-/* If the process is killed between, the daemon sends the ACK once more, which does no harm. */
+/* If the process is killed between the two steps, the daemon sends the ACK once more, which does no
+ * harm. */
 static void forget_ack(struct tx *tx)
 {
 	tx->ack_len = 0;
@@ -702,8 +710,8 @@ static uint32_t find_waiting_ack(const struct tx *tx)
 }
 
 /*
- * Gives the daemon a copy of a waiting ACK, in case this process ends first. The program may see
- * the completion of the acknowledged message meanwhile.
+ * Gives the daemon a copy of a waiting ACK, in case this process ends first: the program may
+ * already have seen the completion of the acknowledged message.
  */
 static void guard_waiting_ack(struct tx *tx)
 {
@@ -767,8 +775,8 @@ static bool are_large(const struct urxe_frame *frames, uint32_t n)
 }
 
 /*
- * Large frames to one process are a stream, and single frames that go to one process in turn: the
- * next frames probably go there, too.
+ * Large frames to one process are a stream, and so are two bursts of one frame each to one process.
+ * The next frames then probably go to the same inbox.
  */
 static struct tx_route *detect_stream(const struct tx *tx, const struct urxe_frame *frames,
 				      uint32_t n, uint32_t process, bool large)
@@ -785,7 +793,8 @@ bool tx_send(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint32_t n)
 {
 	uint32_t process = n ? process_of(tx, frames[0].dest_qpn) : tx->stream_process;
 	bool large = n ? are_large(frames, n) : tx->stream_large;
-	/* Before they are sent: then they belong to the receiver. */
+	/* Looks at the frames before send_stream, after which their memory belongs to the receiver.
+	 * */
 	struct tx_route *next = n ? detect_stream(tx, frames, n, process, large) : tx->stream;
 
 	if (tx->n_stream_slots)

@@ -28,7 +28,8 @@ bool proc_maps_next(struct text_lines *maps, struct mapping *m)
 	return true;
 }
 
-/* Another attachment of the segment lies at another distance from its offsets. */
+/* Whether the mapping belongs to the attachment at `start`. In another attachment of the segment,
+ * the start minus the offset has another value. */
 static bool is_attached_at(const struct mapping *m, uint64_t start)
 {
 	return m->segment && m->start - start == m->offset;

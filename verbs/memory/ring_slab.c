@@ -83,8 +83,8 @@ static uint64_t lowest_offset(const struct ring_slab *slab)
 }
 
 /*
- * The next ring there must be empty. MADV_REMOVE refuses locked pages (mlock) by EINVAL; qemu-user
- * refuses MADV_REMOVE by EOPNOTSUPP.
+ * Clears a destroyed ring, because the next ring in that memory must be empty. MADV_REMOVE refuses
+ * locked pages (mlock) by EINVAL; qemu-user refuses MADV_REMOVE by EOPNOTSUPP.
  */
 static void clear_ring(void *address, uint64_t size)
 {
@@ -95,9 +95,9 @@ static void clear_ring(void *address, uint64_t size)
 /* --- The end of a slab. */
 
 /*
- * Whether the whole ring is still mapped there: the program may have unmapped it in another way, or
- * have mapped other memory over it (MAP_FIXED). Each page of the freed ring gets a mark in this
- * library's mapping, which the program's shows as well.
+ * Whether the whole ring is still mapped at ring->start: the program may have unmapped it in
+ * another way, or have mapped other memory over it (MAP_FIXED). Each page of the freed ring gets a
+ * mark in this library's mapping, which the program's mapping shows as well.
  */
 static bool is_mapped(const struct ring_slab *slab, const struct slab_ring *ring)
 {
@@ -115,7 +115,8 @@ static bool is_mapped(const struct ring_slab *slab, const struct slab_ring *ring
 	return same;
 }
 
-/* Neighbours are unmapped by one call, so that no piece remains for a time. */
+/* Unmaps neighbouring rings by one call: one by one, they would for a time break their mapping into
+ * pieces. */
 static void unmap_kept(const struct ring_slab *slab)
 {
 	const uint8_t *start = NULL, *end = NULL;
@@ -202,8 +203,8 @@ uint64_t ring_space_lowest(const struct ring_space *space)
 }
 
 /*
- * The highest offsets that no slab has; no slab has room for further rings. They end at *end, above
- * the slab with this index.
+ * Finds the highest gap of `size` bytes between slabs, while no slab has room for further rings.
+ * The gap ends at *end, above the slab *index.
  */
 static bool find_gap(const struct ring_space *space, uint64_t size, uint32_t *index, uint64_t *end)
 {

@@ -74,7 +74,8 @@ static struct sigaction action_now(struct taken_signal *t, unsigned int *version
 	return act;
 }
 
-/* False: the action has changed meanwhile. */
+/* Notes that SA_RESETHAND has reset the action. False: the program has changed the action
+ * meanwhile. */
 static bool action_reset(struct taken_signal *t, unsigned int version)
 {
 	return atomic_compare_exchange_strong(&t->version, &version, version | RESET);
@@ -265,15 +266,15 @@ static int take_signal(int number)
 		return 0;
 	set_action(t, &was);
 	/*
-	 * From now on, other threads set their actions here. A thread that is in sigaction(2)
-	 * already finds `taken` set afterwards.
+	 * From now on, sigbus_guard_sigaction() stores the actions of other threads in *t. A thread
+	 * that is in sigaction(2) already finds `taken` set afterwards, and calls retake_signal().
 	 */
 	atomic_store(&t->taken, true);
 	if (install_handler(number, action_slot(t, atomic_load(&t->version)), &was)) {
 		atomic_store(&t->taken, false);
 		return -errno;
 	}
-	/* Another thread has set an action in between. */
+	/* Another thread has set an action by sigaction(2) in between. */
 	if (!is_ours(&was)) {
 		set_action(t, &was);
 		install_handler(number, &was, NULL);
@@ -359,7 +360,7 @@ static void set_taken(int number, const struct sigaction *act, struct sigaction 
 	unsigned int version;
 	sigset_t mask;
 
-	/* A bad address must fault before the lock is taken. */
+	/* Reads *act before the lock is taken: a bad address must fault here. */
 	if (act)
 		next = *act;
 	lock_actions(&mask);
@@ -372,8 +373,8 @@ static void set_taken(int number, const struct sigaction *act, struct sigaction 
 }
 
 /*
- * In a child, where no engine runs. A child of vfork shares this file's memory with its parent, and
- * has actions of its own.
+ * Sets the action of a child, where no engine runs. A child of vfork shares this file's memory with
+ * its parent, but has actions of its own.
  */
 static int set_in_child(int number, const struct sigaction *act, struct sigaction *was)
 {

@@ -34,7 +34,8 @@ static int copy_by_kernel(transfer_fn *fn, void *local, void *remote, size_t siz
 
 	if (n == (ssize_t)size)
 		return 0;
-	/* The caller's memcpy() must not be given a null pointer, whatever lies there. */
+	/* The caller must not give memcpy() a null pointer, even if memory is mapped at address 0.
+	 * */
 	if (n >= 0 || errno == EFAULT || !remote)
 		return -EFAULT;
 	return 1; /* refused by seccomp, or not in this kernel */
@@ -131,7 +132,8 @@ static bool have_populate(void)
 	return known > 0;
 }
 
-/* The mappings show the protection, though not whether the file behind them is long enough. */
+/* Checks the protection that the list of mappings shows, but not whether the files behind them are
+ * long enough. */
 static int check_maps(uint64_t start, uint64_t end, bool writable)
 {
 	struct text_lines maps;

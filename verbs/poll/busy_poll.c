@@ -44,7 +44,7 @@ static bool look_once(void)
 	uint64_t began_at = clock_monotonic(), heard_at = polling->heard_at;
 
 	engine_run(clock_now());
-	/* The handling of a burst took time, too. */
+	/* The quiet time begins after a burst was handled. */
 	if (polling->heard_at != heard_at)
 		polling->heard_at = clock_now();
 	if (!is_ours())

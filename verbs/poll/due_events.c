@@ -9,7 +9,8 @@
 #include "objects/comp_channel.h"
 #include "poll/engine_wake.h"
 
-/* The engine thread sends the event when the program has made room. */
+/* For a full completion channel: adds the event to it, and the engine thread sends the event when
+ * the program has made room. */
 static void wait_for_room(const struct due_event *due, uint32_t forks)
 {
 	const struct comp_channel_event event = {.element = due->element};
@@ -23,7 +24,7 @@ static void wait_for_room(const struct due_event *due, uint32_t forks)
 	adapter_unlock();
 }
 
-/* As comp_channel_put, which needs the lock, but takes it for the last user only. */
+/* Does what comp_channel_put does, but takes the lock only if the caller was the last user. */
 static void put_channel(struct comp_channel *channel)
 {
 	if (atomic_fetch_sub(&channel->users, 1) > 1)
@@ -33,8 +34,8 @@ static void put_channel(struct comp_channel *channel)
 	adapter_unlock();
 }
 
-/* 0 stays 0: a handler may have forked since adapter_is_parents(), and the child's adapter has no
- * event. */
+/* 0 stays 0: a signal handler may have forked since adapter_is_parents(), and in the child no event
+ * is in flight. */
 static void count_off(void)
 {
 	uint32_t n = atomic_load(&adapter.due_events.in_flight);
@@ -62,7 +63,8 @@ void due_events_release(void)
 	adapter.due_events.n = 0;
 	atomic_fetch_add(&adapter.due_events.in_flight, n);
 	lock_release(&adapter.lock);
-	/* From here on a handler that forks takes the lock, and its child forgets the adapter. */
+	/* From here on a signal handler that forks takes the lock, and its child forgets the
+	 * adapter. */
 	adapter_inside = false;
 	if (adapter.lock.orphaned) {
 		adapter_unlock_orphaned();
@@ -84,7 +86,7 @@ bool due_events_any(void)
 
 void due_events_end_drain(void)
 {
-	/* In a forked child, which has another adapter, nothing is held. */
+	/* The adapter of a forked child is a new one, in which no drain has begun. */
 	if (adapter.due_events.drains)
 		adapter.due_events.drains--;
 }

@@ -49,8 +49,8 @@ void engine_transmit(uint64_t now)
 }
 
 /*
- * The engine's only frame stays here if it is an ACK for the direct uplink; for the switch, it does
- * not wake the daemon.
+ * Asks the engine for one frame. If it is the engine's only one and an ACK for the direct uplink,
+ * `tx` keeps the ACK. An ACK for the switch enters the NIC's ring without waking the daemon.
  */
 static void delay_ack(uint64_t now)
 {
@@ -71,7 +71,8 @@ static void delay_ack(uint64_t now)
 		engine_transmit(now);
 }
 
-/* Tells the detector of programs that spin on memory what a peer may have changed there. */
+/* Tells poll_detect when a peer's one-sided request may have changed the memory on which the
+ * program may spin. */
 static void run_input(uint64_t now, const struct urxe_frame *frames, uint32_t n)
 {
 	const uint64_t *one_sided = &urxe_dev_counters(adapter.dev)->event[URXE_EVENT_ONE_SIDED];
@@ -137,7 +138,8 @@ static uint32_t receive_from_inbox(uint64_t now)
 	return n;
 }
 
-/* The process's own filter passes packets to its QPNs only. */
+/* Passes all frames to the engine: the packet sockets' filter accepts only packets to QPNs of this
+ * process. */
 static uint32_t receive_from_uplink(uint64_t now)
 {
 	struct packet_port_frame received[TX_BURST];
@@ -203,7 +205,7 @@ static bool poll_hca(void)
 			   adapter.hca.polled ? urxe_offload_hca_cq(adapter.hca.polled) : NULL);
 }
 
-/* Receives that were posted to a QP in error have no doorbell: they are flushed here. */
+/* Flushes receives that were posted to QPs in error, because no doorbell reports them. */
 static void flush_qps(void)
 {
 	struct qp *qp;
@@ -262,7 +264,8 @@ void engine_poll(uint64_t now)
 	}
 }
 
-/* An ACK may also wait for its inbox, or be not built because other frames wait. */
+/* ACKs also wait if their inbox is full, or if the engine cannot build them because other frames
+ * wait (`waits`). */
 void engine_flush_acks(struct qp *qp)
 {
 	const bool waits = tx_deadline(&adapter.tx) != URXE_NEVER;

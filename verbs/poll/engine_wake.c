@@ -24,7 +24,8 @@ void engine_wake(void)
 	const int cancel = cancellation_disable();
 	const uint64_t one = 1;
 
-	/* Before the write: a thread that has woken up by it may sleep again, and set wake_at. */
+	/* Cleared before the write: the engine thread, which the write wakes, may already sleep
+	 * again and have set wake_at. */
 	self->wake_at = 0;
 	if (write(self->wake_fd, &one, sizeof(one)) < 0)
 		log_error("cannot wake the engine thread");
@@ -47,7 +48,7 @@ void engine_wake_for_work(void)
 	/* So that the thread watches the channel, or ends the use of the NIC or HCA. */
 	bool at_once = adapter.channel_waits || vnic_driver_broken(adapter.nic) || is_hca_dead();
 
-	/* Without a daemon and a direct uplink the engine's time stands still. */
+	/* The thread has to watch the channel, or to end the use of the NIC or HCA. */
 	if (!adapter_running() || !self->wake_at)
 		return;
 	if (at_once)

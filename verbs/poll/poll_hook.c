@@ -86,7 +86,7 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 	return rc;
 }
 
-/* With the lock of the adapter no completion comes in between. */
+/* Takes adapter.lock, so that no completion comes between next_poll and the look at the ring. */
 static int first_next_poll(struct uverbs_file *file, struct ibv_cq_ex *cq_ex)
 {
 	const struct cq *cq;

@@ -74,7 +74,8 @@ static bool hca_executes_all(void)
 	return adapter.hca.hca && urxe_offload_all(adapter.dev);
 }
 
-/* Receives of programs without the hooks reach the HCA when the engine runs (poll/recv_hook.h). */
+/* Not with programs without the hooks: their receives reach the HCA only when the engine runs
+ * (poll/recv_hook.h). */
 bool polling_grant_is_long(void)
 {
 	return hca_executes_all() && !adapter.hca.unhooked;

@@ -15,7 +15,7 @@
 #include "queues/verbs_qp.h"
 #include "queues/verbs_srq.h"
 
-/* The queue is that of an object of that type and handle. */
+/* Hands the HCA the receives in the ring of the QP or SRQ with that handle. */
 static void refill(struct uverbs_file *file, enum object_type type, uint32_t handle)
 {
 	struct object *object;

@@ -90,7 +90,8 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* The end of the poll grant, or the engine's next deadline. */
+/* The time of the engine thread's next run: the end of the poll grant, or the engine's next
+ * deadline. */
 static uint64_t next_run(struct thread_sleep *sleep, uint64_t now)
 {
 	uint64_t at = engine_deadline();
@@ -132,13 +133,14 @@ static uint64_t next_wake(struct thread_sleep *sleep, uint64_t now)
 	return adapter_main_thread_ended ? sooner(at, now + LAST_THREAD) : at;
 }
 
-/* The program may poll without end meanwhile. */
+/* Checked also while a program polls without end and renews its grant: an attempt to get the direct
+ * uplink must not wait for that. */
 static bool is_time_for_uplink(uint64_t now)
 {
 	return adapter.uplink_retry_at && adapter.uplink_retry_at <= now;
 }
 
-/* Only with long grants the interval of looks is kept from one sleep to the next. */
+/* Only long grants keep the interval of looks from one sleep to the next. */
 static void begin_looks(uint64_t now)
 {
 	if (polling_grant_is_long())
@@ -186,9 +188,10 @@ static bool watches_closed(const struct thread_sleep *sleep)
 }
 
 /*
- * For a process whose RLIMIT_NOFILE is less than the number of descriptors, so that poll(2) refuses
- * them, or that has closed some of them. After 1 ms at most each of them counts as ready, also a
- * closed one (POLLNVAL), but not the daemon's end.
+ * Takes the place of ppoll(2) if RLIMIT_NOFILE is less than the number of descriptors, so that
+ * ppoll(2) refuses them, or if the program has closed some of them. After 1 ms at most each
+ * descriptor counts as ready, also a closed one (POLLNVAL). The daemon's connection counts as ended
+ * only if recv(2) finds its end.
  */
 static int sleep_unwatched(struct thread_sleep *sleep, uint64_t ns)
 {

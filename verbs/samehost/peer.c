@@ -22,13 +22,13 @@
 #include "thread_state.h"
 
 /*
- * Spins until a peer's copy ends, before its thread is looked up in /proc: about as long as a short
- * copy.
+ * Number of times that this process looks whether a peer's copy has ended, before it looks up the
+ * copying thread in /proc: about as long as a short copy.
  */
 #define SPINS 1000
 /*
- * CPU seconds of a thread after which its mark counts as wrong: a copy of URXE_COPY_MAX bytes
- * takes less than a tenth.
+ * CPU seconds that a thread may spend while its mark (published.copying) stays: after that, the
+ * mark counts as wrong. A copy of URXE_COPY_MAX bytes takes less than a tenth.
  */
 #define STALE_COPY_S 1
 
@@ -131,9 +131,10 @@ void peers_count_poll(struct peers *peers)
 				 __ATOMIC_RELAXED);
 }
 
-/* --- Times without copies. */
+/* --- Suspension of all copies. */
 
-/* In order with the system call by which a handler replaces a page of the memory. */
+/* Sequentially consistent, so that the next copies fail before a handler of SIGBUS replaces a page
+ * of the memory by a system call. */
 void peers_shut(struct peers *peers)
 {
 	struct published *p = peers->published;
@@ -261,7 +262,7 @@ struct peer *peer_open(struct peers *peers, struct vnic_outbox *outbox, uint32_t
 	return peer;
 }
 
-/* --- Copies of peers by rights that this process has withdrawn. */
+/* --- The end of copies by rights that this process has withdrawn. */
 
 static uint64_t copying_here(const struct peer *peer)
 {
@@ -283,8 +284,9 @@ static void exclude_peer(struct peer *peer)
 static bool is_copying(struct peer *peer)
 {
 	/*
-	 * Before the look at the thread: a thread that is stopped then finds the addresses invalid.
-	 * The number of an engine thread that has ended may be another process's.
+	 * Invalidates the addresses before it looks at the thread: a thread that is stopped then
+	 * copies nothing later. If the peer's engine thread has ended, its TID may be another
+	 * process's by now, in whose memory this process must not write.
 	 */
 	bool invalid = owner_of(peer) == peer->thread && invalidate_pieces(peer);
 	uint64_t ticks;
@@ -325,7 +327,8 @@ static void await_short_copy(struct peer *peer)
 
 static void await_copy_of(struct peer *peer)
 {
-	/* Copies of this process hold the lock of the engine's owner. */
+	/* A copy by this process itself cannot be in progress: it holds the lock that the caller
+	 * holds. */
 	if (peer->own || peer->excluded)
 		return;
 	peer->awaited = copying_here(peer);
@@ -373,7 +376,7 @@ static void refuse_copies(struct peers *peers)
 
 	LIST_FOREACH(peer, &peers->list, link)
 	atomic_store(&peers->published->reached[peer->process], 0);
-	/* The engine repeats these messages in packets with payload. */
+	/* The engine repeats messages with references as packets with payload. */
 	__atomic_fetch_add(&peers->published->table.references, 1, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&peers->published->table.state.epoch, 1, __ATOMIC_SEQ_CST);
 	peers_rights_withdrawn(peers);

@@ -121,9 +121,9 @@ static uint32_t parts_of(const struct peer_pieces *pieces, uint32_t n, ssize_t b
 }
 
 /*
- * Mark and checks are sequentially consistent, as are the steps of a peer that withdraws rights
- * (peers_rights_withdrawn): either this process sees the new epoch, or the peer sees the mark, and
- * invalidates the pieces, which were written before.
+ * The mark (`copying`) and the checks are sequentially consistent, as are the steps of a peer that
+ * withdraws rights (peers_rights_withdrawn). So either this process sees the new epoch, or the peer
+ * sees the mark and invalidates the pieces, which were written before.
  */
 static ssize_t copy_pieces(struct peers *peers, const struct urxe_copy_job *job)
 {
@@ -193,12 +193,13 @@ static uint32_t copy_with_peer(void *ctx, const struct urxe_copy_job *job)
 		whole = write_in_order(peers, job);
 	else
 		whole = copy_at_once(peers, job);
-	/* The payload may come from another process, if the peer has ended meanwhile. */
+	/* The copy does not count if the peer has ended: its TID may have become another process's.
+	 * */
 	return owner_of(peer) == peer->thread ? whole : 0;
 }
 
-/* urxe_copy_ops.look_or_wake. The engine thread of this process itself cannot poll while its
- * program posts. */
+/* urxe_copy_ops.look_or_wake. False without a look if the peer is this process: its engine thread
+ * cannot poll while its program posts. */
 static bool look_or_wake_peer(void *ctx, uint64_t now)
 {
 	struct peer *peer = ((struct peers *)ctx)->target;

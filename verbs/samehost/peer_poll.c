@@ -5,8 +5,8 @@
 #define MS 1000000u
 
 /*
- * Two looks within this time show whether the peer polls now: a busy poll without frames lasts as
- * long.
+ * Two looks at the counter within this time show whether the peer polls now. A busy poll without
+ * frames lasts as long.
  */
 #define SOON (50 * US)
 /*
@@ -14,9 +14,9 @@
  * time.
  */
 #define FRESH (50 * US)
-/* A busy poll without frames has more polls. */
+/* If the counter grew by more than this between two looks, the peer busy-polled without frames. */
 #define IDLE 100
-/* Vain looks before a wake-up, which costs as much as some of them. */
+/* Looks that find no poll, before a wake-up. A wake-up costs as much as some of them. */
 #define VAIN 16
 /*
  * Pause between wake-ups, because a thread that got no processor of its own will most likely get
