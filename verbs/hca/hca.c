@@ -79,7 +79,7 @@ static int read_mtu(struct hca *hca)
 	return hca_verbs_error(rc);
 }
 
-/* Providers take the descriptors from these structures for each call. */
+/* Replaces a descriptor in one of libibverbs' structures. Providers read it there for each call. */
 static void place_fd(const struct hca *hca, int *fd)
 {
 	if (hca->owner->place_fd)
@@ -139,7 +139,7 @@ int hca_open(const struct hca_verbs *verbs, const char *name, uint8_t port,
 	return 0;
 }
 
-/* The handle stays open, as that of hca_verbs_load(). */
+/* libibverbs stays loaded, because hca_verbs_load() finds its functions only once. */
 int hca_load_and_open(const char *name, uint8_t port, const struct hca_owner *owner,
 		      struct hca **hca)
 {
@@ -148,7 +148,7 @@ int hca_load_and_open(const char *name, uint8_t port, const struct hca_owner *ow
 	return hca_open(hca_verbs_load(), name, port, owner, hca);
 }
 
-/* Where the HCA is gone, these calls may fail, and free libibverbs' part all the same. */
+/* If the HCA is gone, these calls may fail, but they free libibverbs' structures all the same. */
 static void close_hca(struct hca *hca)
 {
 	hca_destroy_rest(hca);
@@ -177,7 +177,7 @@ void hca_abandon(struct hca *hca)
 	close(hca->context->async_fd);
 	close(hca->channel->fd);
 	hca->abandoned = true;
-	/* A command that goes on in the child polls no CQ. */
+	/* A command that continues in the child must poll no CQ in hca_forbid_unlock(). */
 	hca->skipped = false;
 }
 

@@ -12,7 +12,7 @@
  * delay the event for ever. */
 #define POLLS_MAX 512
 
-/* Completions before their event: the program that it wakes must find them. */
+/* Passes the completions before their event: the program that the event wakes must find them. */
 void hca_handle_comp_events(struct hca *hca)
 {
 	struct ibv_cq *ibv;
@@ -35,7 +35,6 @@ static void fail_cq(struct hca *hca, struct hca_cq *cq)
 	cq->overrun = true;
 	LIST_FOREACH(qp, &hca->qps, link)
 	qp->ends_at_once |= qp->send_cq == cq || qp->recv_cq == cq;
-	/* The engine may have destroyed it already. */
 	if (cq->cq)
 		urxe_offload_cq_lost(cq->cq);
 }
@@ -47,7 +46,8 @@ struct subject {
 	struct hca_srq *srq;
 };
 
-/* Before the acknowledgement: the object exists until then, because its destruction waits. */
+/* Call it before the event is acknowledged: until then the object exists, because its destruction
+ * waits for the acknowledgement. */
 static struct subject find_subject(const struct ibv_async_event *event)
 {
 	switch (event->event_type) {
@@ -79,7 +79,7 @@ static void handle_event(struct hca *hca, enum ibv_event_type type, const struct
 		break;
 	case IBV_EVENT_SRQ_ERR:
 	case IBV_EVENT_SRQ_LIMIT_REACHED:
-		/* The engine may have destroyed it already. */
+		/* NULL: the engine has destroyed the SRQ already. */
 		if (of->srq->srq)
 			urxe_offload_srq_event(of->srq->srq, (enum urxe_async)type);
 		break;
@@ -102,9 +102,9 @@ bool hca_pass_completions(struct hca *hca)
 }
 
 /*
- * Completions first: the program may destroy the queue pair once it has the event and finds its CQs
- * empty. The event is acknowledged first: the engine, or another thread, may destroy the queue pair
- * meanwhile, which waits for the acknowledgement.
+ * Passes completions before the event: the program may destroy the queue pair once it has the event
+ * and finds its CQs empty. Acknowledges the event before that: the engine, or another thread, may
+ * destroy the queue pair meanwhile, which waits for the acknowledgement.
  */
 void hca_handle_async_events(struct hca *hca)
 {

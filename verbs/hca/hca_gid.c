@@ -10,7 +10,8 @@
 /* Entries of the HCA's table that are looked at; NICs have up to 256 for each port. */
 #define TABLE_MAX 1024
 
-/* Entries of an unknown interface have index 0. */
+/* Whether the entry may be that GID's. Index 0 stands for any interface in *gid, and for an unknown
+ * one in *entry. */
 static bool has_interface(const struct hca_gid *gid, const struct ibv_gid_entry *entry)
 {
 	return !gid->ifindex || !entry->ndev_ifindex || gid->ifindex == entry->ndev_ifindex;

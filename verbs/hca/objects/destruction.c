@@ -13,7 +13,7 @@ void hca_destroy_object(struct hca *hca, struct hca_destruction *destruction)
 		STAILQ_INSERT_TAIL(&hca->deferred, destruction, link);
 		return;
 	}
-	/* As in hca_qp_fail(). */
+	/* A thread that has adapter.lock must not end in a write(2) or ioctl(2) of the provider. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	destruction->call(destruction);
 	pthread_setcancelstate(cancel, NULL);
@@ -25,7 +25,8 @@ void hca_defer_destruction(struct hca *hca)
 	hca->defers = true;
 }
 
-/* A domain comes to the list when its last object is destroyed, and is deallocated after that. */
+/* With `defers` set, finish() of a domain's last object adds the domain to hca->deferred, and the
+ * caller's next round deallocates it. */
 static void finish_all(struct hca *hca, struct hca_destruction_list *list)
 {
 	struct hca_destruction *destruction;
@@ -46,7 +47,7 @@ static void call_all(const struct hca_destruction_list *list)
 	destruction->call(destruction);
 }
 
-/* False: none is left. */
+/* Moves all deferred destructions to *list. False: there was none. */
 static bool take_all(struct hca *hca, struct hca_destruction_list *list)
 {
 	STAILQ_INIT(list);

@@ -9,7 +9,7 @@
 
 #include "hca/hca_device.h"
 
-/* As in struct urxe_path. */
+/* The hop limit that 0 stands for in struct urxe_path. */
 #define DEFAULT_HOP_LIMIT 64
 
 int hca_ah_attr(const struct hca *hca, const struct urxe_path *path, struct ibv_ah_attr *attr)
@@ -89,7 +89,8 @@ static void remove_ah(struct hca *hca, struct hca_ah *ah)
 	hca->ahs.n--;
 }
 
-/* Another thread may end the handle's domain before this thread has destroyed the handle. */
+/* Counts the handle among the users of its domain: another thread may release the domain before
+ * this thread has destroyed the handle. */
 static void destroy_old_ah(struct hca *hca, struct hca_ah *ah)
 {
 	remove_ah(hca, ah);
@@ -163,7 +164,8 @@ static struct hca_ah *find_ah(struct hca *hca, const struct hca_pd *pd,
 	const int sgid_index = hca_gid_index(hca, path->sgid_index);
 	struct hca_ah *ah;
 
-	/* The path's source GID may have another place in the HCA's table since. */
+	/* A handle from the time before the source GID moved within the HCA's table has the old
+	 * index, and is not used. */
 	LIST_FOREACH(ah, bucket_of(hca, path), bucket_link)
 	if (!ah->replaced && ah->pd == pd && ah->sgid_index == sgid_index &&
 	    is_same_path(&ah->path, path))
@@ -208,7 +210,7 @@ void hca_ahs_forget_pd(struct hca *hca, const struct hca_pd *pd)
 	}
 }
 
-/* --- Outside the lock. */
+/* --- Creation outside the lock. */
 
 struct hca_ah_call {
 	struct hca *hca;
@@ -235,8 +237,8 @@ static struct hca_ah_call *make_call(struct hca *hca, struct hca_pd *pd,
 }
 
 /*
- * The path of a handle with a next hop has the MAC that the handle is for. Otherwise the HCA has
- * found the MAC, and the peer may have another one since.
+ * Whether the HCA has a handle of the path that stays right. A path with a next hop contains the
+ * MAC of the handle. Otherwise the HCA has looked up the MAC, which may have changed since.
  */
 static bool has_lasting_ah(struct hca *hca, const struct hca_pd *pd, const struct urxe_path *path)
 {
@@ -260,13 +262,14 @@ void hca_ah_run(struct hca_ah_call *call)
 		call->rc = hca_verbs_null_error();
 }
 
-/* A datagram, or another thread, may have made a handle of the path meanwhile. */
+/* Whether the new handle is to be used: not if the HCA was detached, or if a datagram or another
+ * thread has made a lasting handle of the path meanwhile. */
 static bool keeps_ah(struct hca *hca, const struct hca_ah *ah)
 {
 	return ah->ah && hca->dev && !has_lasting_ah(hca, ah->pd, &ah->path);
 }
 
-/* Outstanding requests keep their handle. */
+/* Destroys the path's old handle, or marks it if outstanding requests still use it. */
 static void replace_ah(struct hca *hca, const struct hca_ah *with)
 {
 	struct hca_ah *old = find_ah(hca, with->pd, &with->path);

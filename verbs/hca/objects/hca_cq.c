@@ -78,7 +78,8 @@ void hca_cq_put(struct hca_cq *cq)
 		end_cq(cq);
 }
 
-/* Queue pairs of the CQ whose end another thread has begun may still exist at the HCA. */
+/* Queue pairs that another thread is destroying may still exist at the HCA. Then the CQ ends there
+ * after the last of them (hca_cq_put). */
 void hca_cq_destroy(void *hca_cq)
 {
 	struct hca_cq *cq = hca_cq;
@@ -127,7 +128,8 @@ static int resize(struct hca_cq *cq, uint32_t needed)
 	return 0;
 }
 
-/* A child that a signal handler forks during the wait has no thread that would unlock the mutex. */
+/* Does not sleep in the mutex: if a signal handler forks during the wait, no thread of the child
+ * would unlock the mutex. */
 static int begin_resize(struct hca *hca)
 {
 	const struct timespec pause = {.tv_nsec = RESIZE_PAUSE_NS};
@@ -140,7 +142,8 @@ static int begin_resize(struct hca *hca)
 	return 0;
 }
 
-/* Providers hold the lock of a CQ while they resize it: a thread that polls it would wait. */
+/* Meanwhile `resizes` keeps other threads from polling the CQ: providers hold their lock of a CQ
+ * while they resize it, so a poll would wait. */
 int hca_cq_grow(struct hca_cq *cq)
 {
 	const uint32_t needed = cq->needed;
@@ -202,7 +205,8 @@ static void make_busy(struct hca_cq *cq)
 	LIST_INSERT_HEAD(&cq->hca->busy_cqs, cq, busy_link);
 }
 
-/* An HCA that goes while it makes a queue pair is not polled, and the CQ ends with the pair. */
+/* If the HCA was detached while it made a queue pair, cq->cq is NULL: the CQ is not polled, and
+ * ends with that queue pair. */
 void hca_cq_expect(struct hca_cq *cq, uint32_t n)
 {
 	cq->outstanding += n;
@@ -210,7 +214,7 @@ void hca_cq_expect(struct hca_cq *cq, uint32_t n)
 		make_busy(cq);
 }
 
-/* The event of a CQ that nobody polls is for hca_cqs_catch_up(). */
+/* During a resize no thread polls the CQ, so hca_cqs_catch_up() passes the event later. */
 void hca_cq_event(struct hca_cq *cq)
 {
 	if (!cq->cq)
@@ -249,7 +253,8 @@ static void complete_of_qp(struct hca_qp *qp, const struct ibv_wc *wc)
 	urxe_offload_complete(qp->hca->dev, &out, recv);
 }
 
-/* Completions of queues that were destroyed or reset, or with a wrong number, are ignored. */
+/* Ignores completions whose wr_id names no queue: the queue was destroyed or reset, or the number
+ * is wrong. */
 static void complete(struct hca *hca, const struct ibv_wc *wc)
 {
 	bool shared;
@@ -294,7 +299,8 @@ static bool poll_busy(struct hca_cq *cq)
 		return false;
 	}
 	more = poll_cq(cq);
-	/* Late completions, which name no queue, may remain: they would fill the CQ. */
+	/* Polls on while there are more completions: late ones, whose queue is gone, would fill the
+	 * CQ. */
 	if (!more && !cq->outstanding && !cq->has_event) {
 		LIST_REMOVE(cq, busy_link);
 		cq->busy = false;
@@ -348,7 +354,7 @@ bool hca_poll_cq(struct hca *hca, void *hca_cq)
 	return cq->busy && !hca->dead && poll_busy(cq);
 }
 
-/* An arm before the last look: a completion that comes after that look causes an event. */
+/* Arms the CQs before it polls them: a completion that comes after the poll causes an event. */
 bool hca_arm(struct hca *hca)
 {
 	const uint64_t before = hca->completions;

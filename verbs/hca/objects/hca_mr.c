@@ -19,7 +19,8 @@ struct hca_mr {
 
 #define REMOTE_ACCESS \
 	(URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_READ | URXE_ACCESS_REMOTE_ATOMIC)
-/* Without effect: the device has no memory windows while it has an HCA. */
+/* Flags that have no effect on the HCA's region: the device has no memory windows while it has an
+ * HCA. */
 #define IGNORED_ACCESS (URXE_ACCESS_MW_BIND | URXE_ACCESS_ZERO_BASED)
 #define HCA_ACCESS     (URXE_ACCESS_LOCAL_WRITE | REMOTE_ACCESS)
 
@@ -62,7 +63,7 @@ static int reg_mr(struct hca_mr *mr, const struct urxe_mr_attr *attr, uint32_t *
 	return 0;
 }
 
-/* All but the HCA's call. */
+/* Prepares a registration: all of it but the HCA's call. */
 static int prepare_mr(struct hca *hca, const struct urxe_mr_attr *attr, struct hca_mr **out)
 {
 	struct hca_mr *mr;
@@ -89,7 +90,6 @@ static int prepare_mr(struct hca *hca, const struct urxe_mr_attr *attr, struct h
 	return rc;
 }
 
-/* The HCA unpins the memory. */
 static void dereg_mr(struct hca_destruction *destruction)
 {
 	struct hca_mr *mr = HCA_OBJECT_OF(destruction, struct hca_mr);
@@ -108,7 +108,7 @@ static void finish_mr(struct hca_destruction *destruction)
 	free(mr);
 }
 
-/* With the HCA's call or without. */
+/* mr->mr is NULL if the HCA has not registered the region. */
 static void free_mr(struct hca_mr *mr)
 {
 	mr->destruction = (struct hca_destruction){.call = dereg_mr, .finish = finish_mr};
@@ -131,9 +131,10 @@ int hca_mr_reg(void *ctx, const struct urxe_mr_attr *attr, void **out, uint32_t 
 }
 
 /*
- * Of an HCA that goes, another thread may be about to destroy a queue pair, whose peer may write to
- * the region until then. The program gets the memory back at once, because the engine no longer
- * knows that the HCA has it.
+ * Whether a region must end before the owner's hca_destroy_deferred(). While the HCA is detached,
+ * another thread may be about to destroy a queue pair, whose peer may write to the region until
+ * then. But the program gets the memory back at once, because the engine no longer knows that the
+ * HCA has the region.
  */
 static bool ends_at_once(const struct hca *hca)
 {
@@ -151,7 +152,7 @@ void hca_mr_dereg(void *region)
 	hca->defers = defers;
 }
 
-/* --- Outside the lock. */
+/* --- Registration outside the lock. */
 
 int hca_mr_begin(struct hca *hca, const struct urxe_mr_attr *attr, struct hca_mr **mr)
 {

@@ -32,7 +32,7 @@ struct hca_pd *hca_pd_find(const struct hca *hca, uint32_t number)
 /* For a domain that is in no list. */
 static void end_pd(struct hca_pd *pd);
 
-/* Another call may make a domain of that number meanwhile. */
+/* Another call may make a domain of that number during the wait; then this one is discarded. */
 static int make_pd(struct hca *hca, uint32_t number, struct hca_pd **out)
 {
 	struct hca_pd *pd = alloc_pd(hca, number);
@@ -68,7 +68,7 @@ int hca_pd_get(struct hca *hca, uint32_t number, struct hca_pd **pd)
 	return rc;
 }
 
-/* --- The end. */
+/* --- Deallocation. */
 
 static void dealloc_pd(struct hca_destruction *destruction)
 {
@@ -126,7 +126,7 @@ void hca_pds_end_owned(struct hca *hca)
 	}
 }
 
-/* --- Outside the lock. */
+/* --- Allocation outside the lock. */
 
 struct hca_pd *hca_pd_begin(struct hca *hca, uint32_t number)
 {
@@ -142,7 +142,7 @@ void hca_pd_run(struct hca_pd *pd)
 	pd->pd = pd->hca->verbs->alloc_pd(pd->hca->context);
 }
 
-/* A call for an object of the PD may have made one meanwhile. */
+/* Discards the domain if a call for an object of the PD has made one meanwhile. */
 void hca_pd_add(struct hca_pd *pd)
 {
 	if (!pd->pd || !pd->hca->dev || hca_pd_find(pd->hca, pd->number)) {

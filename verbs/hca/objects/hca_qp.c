@@ -35,7 +35,8 @@ static struct ibv_qp *try_create(const struct hca_qp *qp, const struct urxe_qp_i
 		.sq_sig_all = 1,
 	};
 
-	/* The engine's queues have at least one segment, and those of rings whole slots. */
+	/* The engine may ask for more segments than the HCA has: at least one, and as many as fill
+	 * whole slots of a ring. */
 	if (attr.cap.max_send_sge > max_sge)
 		attr.cap.max_send_sge = max_sge;
 	if (attr.cap.max_recv_sge > max_sge)
@@ -43,7 +44,7 @@ static struct ibv_qp *try_create(const struct hca_qp *qp, const struct urxe_qp_i
 	return qp->hca->verbs->create_qp(qp->pd->pd, &attr);
 }
 
-/* Registered memory for inline data, because the HCA takes none. */
+/* Registers memory for inline data, because the HCA has refused a queue pair with inline data. */
 static int make_inline(struct hca_qp *qp, uint32_t max_inline)
 {
 	size_t size = (size_t)(qp->ring_mask + 1) * max_inline;
@@ -89,7 +90,8 @@ static int make_ibv_qp(struct hca_qp *qp, const struct urxe_qp_init *init)
 	return rc;
 }
 
-/* A CQ may overrun while the HCA makes the queue pair. */
+/* Makes the queue pair at the HCA, and destroys it again if one of its CQs has overrun meanwhile.
+ * */
 static int make_usable_qp(struct hca_qp *qp, const struct urxe_qp_init *init)
 {
 	struct hca_wait wait = hca_begin_wait(qp->hca);
@@ -104,7 +106,8 @@ static int make_usable_qp(struct hca_qp *qp, const struct urxe_qp_init *init)
 	return -EOPNOTSUPP;
 }
 
-/* Receives before a wait: an SRQ that grows during the wait counts its growth only. */
+/* Reserves room for the receives first, because the second reservation may wait: an SRQ that grows
+ * during the wait adds only its growth. */
 static int reserve_completions(struct hca_qp *qp, const struct urxe_qp_init *init)
 {
 	int rc = qp->srq ? hca_srq_reserve(qp)
@@ -149,7 +152,7 @@ static int make_objects(struct hca_qp *qp, const struct urxe_qp_init *init)
 	rc = work_ids_add(&qp->hca->work_ids, qp, false, &qp->id);
 	if (rc)
 		goto no_id;
-	/* An SRQ that grows from now on lets the queue pair's receive CQ grow. */
+	/* From now on a growth of the SRQ also makes room in the queue pair's receive CQ. */
 	LIST_INSERT_HEAD(&qp->hca->qps, qp, link);
 	rc = reserve_completions(qp, init);
 	if (!rc)
@@ -188,7 +191,7 @@ int hca_qp_create(void *ctx, const struct urxe_qp_init *init,
 	struct hca_qp *qp;
 	int rc;
 
-	/* libibverbs' plain call has no such flag. */
+	/* libibverbs' create_qp() has no flag for block_self_mcast. */
 	if (init->block_self_mcast || (hca->port_down && !queues->srq))
 		return -EOPNOTSUPP;
 	qp = calloc(1, sizeof(*qp));
@@ -208,7 +211,8 @@ int hca_qp_create(void *ctx, const struct urxe_qp_init *init,
 		free_qp(qp);
 		return rc;
 	}
-	/* Completions of a shared receive queue come whenever the peers send. */
+	/* The receive CQ is polled as long as the queue pair exists: peers may send at any time to
+	 * a shared receive queue. */
 	if (qp->srq)
 		hca_cq_expect(qp->recv_cq, 1);
 	*out = qp;
@@ -238,8 +242,8 @@ static void finish_qp(struct hca_destruction *destruction)
 }
 
 /*
- * Of an HCA that has gone, the engine flushes the requests at once; also those of a queue pair
- * whose HCA does not flush them.
+ * Does not defer the destruction if the engine flushes the requests itself: when the HCA has gone,
+ * or does not flush the requests of this queue pair (ends_at_once).
  */
 void hca_qp_destroy(void *hca_qp)
 {
@@ -279,8 +283,9 @@ static int modify_at_hca(struct hca_qp *qp, struct ibv_qp_attr *attr, uint32_t m
 }
 
 /*
- * Completions of requests before the reset name no queue any more. The new number comes first,
- * because there may be no memory for it, and a reset at the HCA cannot be taken back.
+ * Gives the queue pair a new id, so that completions of requests before the reset name no queue.
+ * Takes the id before the reset, because there may be no memory for it, and a reset at the HCA
+ * cannot be taken back.
  */
 static int reset_at_hca(struct hca_qp *qp, struct ibv_qp_attr *attr, uint32_t mask)
 {
@@ -305,8 +310,8 @@ int hca_qp_modify(void *hca_qp, const struct urxe_qp_attr *from, uint32_t mask)
 	struct ibv_qp_attr attr;
 	int rc;
 
-	/* Drivers without rate limits refuse the attribute; they need not know that there is none.
-	 */
+	/* Drivers without rate limits refuse the attribute, so a limit of 0 is passed only to end
+	 * another one. */
 	if (!from->rate_limit && !qp->limited)
 		mask &= ~(uint32_t)URXE_QP_RATE_LIMIT;
 	rc = hca_qp_attr(qp->hca, &attr, from, &mask);

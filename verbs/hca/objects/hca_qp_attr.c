@@ -17,7 +17,7 @@ _Static_assert((int)URXE_ACCESS_LOCAL_WRITE == IBV_ACCESS_LOCAL_WRITE &&
 		       (int)URXE_ACCESS_REMOTE_ATOMIC == IBV_ACCESS_REMOTE_ATOMIC,
 	       "rights are passed on");
 
-/* What the engine has and most HCAs refuse: a path migration state. */
+/* Attributes that the engine has and most HCAs refuse, such as a path migration state. */
 #define NOT_FOR_HCA (URXE_QP_PATH_MIG_STATE | URXE_QP_ALT_PATH | URXE_QP_CAP)
 
 int hca_qp_attr(const struct hca *hca, struct ibv_qp_attr *to, const struct urxe_qp_attr *from,

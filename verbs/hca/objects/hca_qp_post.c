@@ -23,7 +23,7 @@ static void copy_inline(struct hca_qp *qp, struct ibv_send_wr *wr, struct ibv_sg
 	wr->send_flags &= ~(unsigned int)IBV_SEND_INLINE;
 }
 
-/* 0 or a negative errno value: the path has no address handle. */
+/* Sets the address handle of a datagram. 0 or a negative errno value. */
 static int address_datagram(struct hca_qp *qp, struct ibv_send_wr *wr, const struct urxe_path *path,
 			    uint32_t number)
 {

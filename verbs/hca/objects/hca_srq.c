@@ -106,7 +106,7 @@ void hca_srq_put(struct hca_srq *srq)
 		end_srq(srq);
 }
 
-/* As of hca_cq_destroy(). */
+/* The HCA's queue ends now, or after its last queue pair or call (hca_srq_put). */
 void hca_srq_destroy(void *hca_srq)
 {
 	struct hca_srq *srq = hca_srq;
@@ -117,7 +117,7 @@ void hca_srq_destroy(void *hca_srq)
 		end_srq(srq);
 }
 
-/* The engine may destroy the queue meanwhile. */
+/* Counts a user, because the engine may destroy the queue during the wait. */
 static int modify_srq(struct hca_srq *srq, struct ibv_srq_attr *attr, int mask)
 {
 	struct hca *hca = srq->hca;
@@ -180,7 +180,7 @@ static struct hca_cq *find_full_cq(const struct hca_srq *srq)
 	return NULL;
 }
 
-/* The list of queue pairs may change while a CQ grows. */
+/* Searches anew after each CQ: the list of queue pairs may change while a CQ grows. */
 static int grow_cqs(const struct hca_srq *srq)
 {
 	struct hca_cq *cq;
@@ -191,7 +191,7 @@ static int grow_cqs(const struct hca_srq *srq)
 	return rc;
 }
 
-/* A growth that fails at the HCA stays counted. */
+/* If the HCA refuses the growth later, the room for it stays reserved. */
 static int reserve_growth(struct hca_srq *srq, uint32_t max_wr)
 {
 	const uint32_t before = srq->slots.n;
@@ -205,7 +205,8 @@ static int reserve_growth(struct hca_srq *srq, uint32_t max_wr)
 	return grow_cqs(srq);
 }
 
-/* Providers hold the lock of a queue while they resize it: a thread that posts would wait. */
+/* `resizes` keeps other threads from posting meanwhile: providers hold their lock of a queue while
+ * they resize it, so a post would wait. */
 static int resize_srq(struct hca_srq *srq, uint32_t max_wr)
 {
 	struct ibv_srq_attr attr = {.max_wr = max_wr};

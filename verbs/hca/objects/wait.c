@@ -4,7 +4,8 @@
 #include "hca/hca_device.h"
 #include "hca_cq.h"
 
-/* What this thread may do, other threads may not: they take the lock meanwhile. */
+/* Clears both flags for the time of the wait: they hold for this thread only, and other threads
+ * take the lock meanwhile. */
 struct hca_wait hca_begin_wait(struct hca *hca)
 {
 	const struct hca_wait wait = {hca->frees_lock, hca->defers};
@@ -25,14 +26,15 @@ void hca_end_wait(struct hca *hca, const struct hca_wait *wait)
 	hca->defers = wait->defers;
 }
 
-/* The thread of a device process has no lock to release. */
+/* A device process has no lock, so its owner has no `unlock`. */
 void hca_allow_unlock(struct hca *hca)
 {
 	hca_hold(hca);
 	hca->frees_lock = hca->owner->unlock != NULL;
 }
 
-/* If the HCA has gone, this thread may be its last user, and closes it without the lock. */
+/* If the HCA was detached, this thread may be its last user, and then closes it, without the lock.
+ * */
 bool hca_forbid_unlock(struct hca *hca)
 {
 	const struct hca_owner *owner = hca->owner;

@@ -36,7 +36,7 @@ static bool has_free(const struct work_ids *ids)
 	return ids->free < ids->n;
 }
 
-/* Freed entries are used in turn, so that a generation returns as late as possible. */
+/* Takes the entry that was freed first, so that a generation returns as late as possible. */
 static int take_entry(struct work_ids *ids, uint32_t *index)
 {
 	int rc;
