@@ -24,8 +24,8 @@
 #include "rdmacm/rdmacm_reconnect.h"
 
 /*
- * Replies that a daemon which does not answer owes a file at most: the last one is to a thaw, the
- * other one to any command, also that of confirm_claim.
+ * The most replies that a daemon which does not answer can owe a file: the first to any command,
+ * also that of confirm_claim, the second to a thaw.
  */
 #define DUE_MAX 2
 
@@ -46,7 +46,7 @@ static bool await_packet(int socket, uint64_t deadline)
 	struct pollfd fd = {.fd = socket, .events = POLLIN};
 	int n;
 
-	/* The receive waits itself. */
+	/* Without a limit, the caller's receive itself waits. */
 	if (deadline == UINT64_MAX)
 		return true;
 	do
@@ -74,7 +74,7 @@ static int limit_sending(int fd, uint64_t deadline)
 	int ms = deadline == UINT64_MAX ? 0 : poll_timeout(deadline);
 	struct timeval limit = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
 
-	/* 0 would be no limit. */
+	/* A timeout of 0 would mean no limit. */
 	if (deadline != UINT64_MAX && !ms)
 		limit.tv_usec = 1;
 	return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) ? -errno : 0;
@@ -102,13 +102,15 @@ static int connect_to(int fd, const struct sockaddr_un *address, uint64_t deadli
 	return limit_sending(fd, UINT64_MAX);
 }
 
-/* In a child that a signal handler has forked: the packets are for the parent. */
+/* True in a child that a signal handler has forked: there the daemon's packets are for the parent.
+ * */
 static bool is_parents(const struct rdmacm_file *file)
 {
 	return file->pid != getpid();
 }
 
-/* At the limit of descriptors another thread would have taken a number that was free meanwhile. */
+/* If no descriptor is free, uses the number of the reserve: a number that this library had closed
+ * after its last attempt would be another thread's by now. */
 static int make_socket(struct rdmacm_file *file)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -163,8 +165,9 @@ static int send_hello(const struct rdmacm_file *file)
 }
 
 /*
- * Waits for a packet, and receives it with its descriptors. For their numbers a claim closes the
- * spare descriptors only when the packet is there: other threads could take the numbers.
+ * Waits for a packet, and receives it with its descriptors. A claim (file->token is not 0) closes
+ * the spare descriptors for them only when the packet is there: before, other threads could take
+ * their numbers.
  */
 static ssize_t receive_with_fds(const struct rdmacm_file *file, struct msghdr *msg)
 {
@@ -219,7 +222,8 @@ static int receive_welcome(const struct rdmacm_file *file, struct cm_attach_welc
 
 /* --- The event socket */
 
-/* No shutdown, and no change of the epoll set: a forked child shares both with its parent. */
+/* Neither ends the connection nor changes the epoll set: a forked child shares both with its
+ * parent. */
 static void close_events(struct rdmacm_file *file)
 {
 	rdmacm_close_fd(&file->event_reader);
@@ -227,8 +231,9 @@ static void close_events(struct rdmacm_file *file)
 }
 
 /*
- * The socket of another daemon takes the number of the earlier one's, at which threads may wait:
- * they see its end, look again and find the new socket. Owns `reader`.
+ * Gives the socket of another daemon the number of the earlier daemon's socket, at which threads
+ * may wait: these threads see the end of that socket, look again, and find the new one. Owns
+ * `reader`.
  */
 static int replace_reader(struct rdmacm_file *file, int reader)
 {
@@ -267,7 +272,8 @@ static int greet_daemon(struct rdmacm_file *file, uint64_t deadline)
 
 	if (rc < 0)
 		return rc;
-	/* Before the first wait: a forked child closes the socket, and its wait ends. */
+	/* Set before the first wait: a child that a signal handler forks then closes the socket,
+	 * which ends its wait. */
 	file->socket = rc;
 	rc = is_parents(file) ? -ECONNRESET : send_hello(file);
 	if (!rc)
@@ -339,7 +345,7 @@ static bool send_command(struct rdmacm_file *file, const struct rdmacm_request *
 
 /* --- Reconnecting */
 
-/* A thread that waits for events sees the end of its socket. */
+/* Threads that wait for events see the end of their socket. */
 static void give_up(struct rdmacm_file *file, int rc)
 {
 	log_warning("rdma_cm: %s",
@@ -417,8 +423,9 @@ static int receive_reply(struct rdmacm_file *file, struct rdmacm_response *respo
 }
 
 /*
- * The last one is the reply to the last command: a caller that did not wait has left the others.
- * -ETIMEDOUT; -ECONNRESET: the daemon has ended.
+ * Receives all replies that the daemon owes, the last of which is the reply to the last command: a
+ * caller that did not wait has left the earlier ones. -ETIMEDOUT; -ECONNRESET: the daemon has
+ * ended.
  */
 static int receive_replies(struct rdmacm_file *file, struct rdmacm_response *response,
 			   uint64_t deadline)
@@ -501,8 +508,9 @@ int rdmacm_daemon_try(struct rdmacm_file *file, const struct rdmacm_request *req
 	if (file->socket < 0)
 		return -EAGAIN;
 	/*
-	 * A thaw follows the freezing that it ends, also if the daemon owes the reply to that. No
-	 * other command joins such a queue, so the last one is a thaw, and the socket has room.
+	 * A thaw is sent also if the daemon still owes the reply to the command that it ends. No
+	 * other command is sent then. So the last waiting command is a thaw, and the socket has
+	 * room for it.
 	 */
 	if (request->command.command != CM_ATTACH_THAW || file->n_due == DUE_MAX)
 		rc = receive_replies(file, response, deadline);

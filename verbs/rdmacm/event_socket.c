@@ -16,7 +16,7 @@ static bool is_whole(const struct rdmacm_event_packet *packet, size_t n)
 	       n == sizeof(*head) + head->out + head->cached;
 }
 
-/* False: the event is not cancelled. */
+/* Whether the event is cancelled; if so, removes it from the list. */
 static bool take_cancelled(struct rdmacm_file *file, uint64_t sequence)
 {
 	for (uint32_t i = 0; i < file->n_to_skip; i++)
@@ -63,7 +63,8 @@ int rdmacm_event_receive(struct rdmacm_file *file, struct rdmacm_event_packet *p
 	return 0;
 }
 
-/* With MIGRATE_ID, `file` is the device that had the ID: no other command has a second device. */
+/* `file` is the device that the events are from: with MIGRATE_ID, the one that had the ID. No other
+ * command has a second device. */
 void rdmacm_events_take_back(struct rdmacm_file *file, const struct cm_attach_reply *reply)
 {
 	if (reply->withdrawn)

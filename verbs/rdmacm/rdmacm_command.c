@@ -36,7 +36,8 @@ static int response_address(const struct rdmacm_request *request, uint64_t *addr
 	return *address ? 0 : -EFAULT;
 }
 
-/* Before the command: an event that was fetched cannot be delivered a second time. */
+/* Checks the program's room before the command runs, because an event that was fetched cannot be
+ * delivered a second time. */
 static int check_response(const struct rdmacm_request *request)
 {
 	uint64_t address;
@@ -77,7 +78,7 @@ static int read_command(struct rdmacm_request *request, uint64_t buf, size_t cou
 		return rc;
 	if (written.hdr.in + sizeof(written.hdr) > count || written.hdr.in > CM_ATTACH_BYTES)
 		return -EINVAL;
-	/* These are the library's own. */
+	/* Commands that only this library gives. */
 	if (written.hdr.cmd >= CM_ATTACH_FREEZE)
 		return -EINVAL;
 	request->command = (struct cm_attach_command){

@@ -76,14 +76,16 @@ static int next_daemon_event(struct rdmacm_file *file, int fd, const struct rdma
 		return 0;
 	if (file->kernel < 0)
 		return -EIO;
-	/* Events of the kernel's still come; the end of the daemon's must not wake each wait. */
+	/* The kernel's events still come. The daemon's socket, which has ended, must not wake each
+	 * wait for them. */
 	(void)epoll_ctl(fd, EPOLL_CTL_DEL, file->event_reader, NULL);
 	return -EAGAIN;
 }
 
-/* --- Both */
+/* --- Events of the daemon and of the kernel */
 
-/* Takes turns, so that neither's events delay the other's without end. */
+/* Asks the daemon and the kernel in turn, so that the events of one do not delay those of the other
+ * without end. */
 static int take_turn(struct rdmacm_file *file, int fd, const struct rdmacm_request *request,
 		     struct rdmacm_response *response)
 {
@@ -118,7 +120,7 @@ static int next_event(struct rdmacm_file *file, int fd, const struct rdmacm_requ
 
 /* --- Waiting; without file->lock, and a thread may be cancelled here, as in the kernel */
 
-/* Leaves the packet to next_event(). A blocking recv goes on after a handler with SA_RESTART. */
+/* Leaves the packet to next_event(). A blocking recv(2) goes on after a handler with SA_RESTART. */
 static int wait_for_daemon(const struct rdmacm_file *file)
 {
 	uint8_t byte;

@@ -24,8 +24,8 @@ static pthread_mutex_t rdmacm_files_lock = PTHREAD_MUTEX_INITIALIZER;
 /* The list's first file; files never leave the list. */
 static _Atomic(struct rdmacm_file *) first_file;
 
-/* All but the signal by which a filter of seccomp traps a system call: blocked, it kills the
- * process. A program that has blocked it keeps it so. */
+/* Blocks all signals but SIGSYS, by which a filter of seccomp traps a system call: the kernel kills
+ * a process that blocks it. If the program has blocked SIGSYS, it stays blocked. */
 static void block_signals(sigset_t *signals)
 {
 	sigset_t all;
@@ -65,7 +65,7 @@ static void init_lock(struct rdmacm_file *file)
 	pthread_condattr_destroy(&attr);
 }
 
-/* Whichever lock is busy is waited for with the other one free: no order, no deadlock. */
+/* Waits for a busy lock without the other one, so the locks need no order. */
 void rdmacm_lock_both(struct rdmacm_file *a, struct rdmacm_file *b)
 {
 	struct rdmacm_file *busy = a, *other = b;
@@ -115,8 +115,8 @@ static void end_fork(void)
 }
 
 /*
- * Another thread of the parent may hold a file's lock; the child only closes these files. A command
- * that a signal handler has interrupted ends in the child.
+ * The child initialises the locks, which other threads of the parent may hold, and only closes the
+ * files. A command that a signal handler has interrupted ends in the child.
  */
 static void in_child(void)
 {
@@ -195,7 +195,7 @@ static struct rdmacm_file *make_file(void)
 	return file;
 }
 
-/* A closed file, or a new one. */
+/* Reuses a closed file, or adds a new one to the list. */
 static struct rdmacm_file *alloc_file(void)
 {
 	struct rdmacm_file *file;
@@ -240,7 +240,7 @@ static int set_flags(int fd, int flags)
 	return !(flags & O_CLOEXEC) && fcntl(fd, F_SETFD, 0) ? -errno : 0;
 }
 
-/* The reconnecting thread sees the file already, hence the lock. */
+/* Takes file->lock, because the reconnecting thread sees the file already. */
 static int open_file(struct rdmacm_file *file, int flags, uint64_t deadline, int *fd)
 {
 	int rc;

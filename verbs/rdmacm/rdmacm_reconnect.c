@@ -49,8 +49,8 @@ static bool check_file(struct rdmacm_file *file)
 {
 	bool again;
 
-	/* The lock's owner runs a command and notices the daemon's end itself, or opens or closes.
-	 */
+	/* The holder of the lock opens or closes the file, or runs a command and then notices the
+	 * daemon's end itself. */
 	if (pthread_mutex_trylock(&file->lock))
 		return true;
 	if (rdmacm_daemon_hung_up(file))
@@ -63,8 +63,8 @@ static bool check_file(struct rdmacm_file *file)
 }
 
 /*
- * Sets the descriptor of the pipe; that of the epoll set is the thread's. stop_thread() closes it
- * after the thread's end, so no other thread has its number.
+ * Sets fds[1] to the pipe. False: stop_thread() was called. fds[0], the thread's epoll set, is
+ * closed only after the thread's end, so a new thread's epoll set has another number.
  */
 static bool thread_goes_on(struct pollfd fds[2])
 {
@@ -79,8 +79,8 @@ static bool thread_goes_on(struct pollfd fds[2])
 }
 
 /*
- * False if the program has closed the descriptors: poll() looks at the numbers again when the write
- * end of the pipe is closed, so it reports a hang-up, or that a number is not open.
+ * False if the program has closed the descriptors. If it closes the write end of the pipe, poll()
+ * looks at the numbers again, and reports a hang-up, or that a number is not open.
  */
 static bool wait_for_event(struct pollfd fds[2])
 {
@@ -91,7 +91,7 @@ static bool wait_for_event(struct pollfd fds[2])
 		return errno == EINTR;
 	if ((fds[0].revents | fds[1].revents) & (POLLHUP | POLLNVAL))
 		return false;
-	/* Takes the one event of wake_thread(). */
+	/* Consumes the one-shot event of wake_thread(). */
 	(void)epoll_wait(fds[0].fd, &ev, 1, 0);
 	return true;
 }
@@ -124,7 +124,7 @@ static int watch_pipe(int op, int epoll, int fd, uint32_t events)
 	return epoll_ctl(epoll, op, fd, &ev);
 }
 
-/* At the end of the main thread: the pipe ends one wait. */
+/* Wakes the thread at the end of the main thread, by one event of the pipe. */
 static void wake_thread(void)
 {
 	sigset_t signals;
@@ -135,7 +135,7 @@ static void wake_thread(void)
 	rdmacm_unlock_files(&signals);
 }
 
-/* --- Its start and end; with rdmacm_files_lock */
+/* --- Start and end of the thread; with rdmacm_files_lock */
 
 static void close_descriptors(int epoll, const int pipe[2])
 {
@@ -146,7 +146,8 @@ static void close_descriptors(int epoll, const int pipe[2])
 			close(fds[i]);
 }
 
-/* The program may have closed a spare descriptor, and use its number itself. */
+/* Closes only descriptors that are still the thread's: the program may have closed a spare one, and
+ * use its number itself. */
 void rdmacm_reconnect_close_spares(void)
 {
 	for (int i = 0; i < CM_ATTACH_FDS; i++) {
@@ -220,8 +221,8 @@ static int start_thread(void)
 }
 
 /*
- * Frees the lock. A program that closes all its descriptors, as by close_range, must not close
- * those of a running thread: hence the join.
+ * Releases rdmacm_files_lock, and joins the thread: a program that closes all its descriptors, as
+ * by close_range, must not close those of a running thread.
  */
 static void stop_thread(const sigset_t *signals)
 {

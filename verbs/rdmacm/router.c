@@ -74,7 +74,8 @@ static int destroy_id(struct rdmacm_file *file, struct rdmacm_request *request,
 	return rc;
 }
 
-/* NULL: a connection request whose number the program has guessed before it fetched the event. */
+/* `id` is NULL for a connection request whose number the program has guessed before it fetched the
+ * event. */
 static int migrate_id(struct rdmacm_file *file, struct rdmacm_request *request,
 		      struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
 {
@@ -93,7 +94,7 @@ static int migrate_id(struct rdmacm_file *file, struct rdmacm_request *request,
 	return 0;
 }
 
-/* ACCEPT names the ID of a connection request. */
+/* Notes the program's uid for the ID of a connection request, which ACCEPT gives it. */
 static int accept_id(struct rdmacm_file *file, struct rdmacm_request *request,
 		     struct rdmacm_response *response, struct rdmacm_id *id)
 {
@@ -108,7 +109,7 @@ static int accept_id(struct rdmacm_file *file, struct rdmacm_request *request,
 	return 0;
 }
 
-/* --- The first address */
+/* --- Binding of an ID to its first address */
 
 static void give_to_daemon(struct rdmacm_file *file, struct rdmacm_id *id)
 {
@@ -388,7 +389,7 @@ static int listen_id(struct rdmacm_file *file, struct rdmacm_request *request,
 	return rc || !id->bound ? rc : rdmacm_kernel_run(file, request, id->kernel_id, response);
 }
 
-/* Both get the option, since each may become the owner. */
+/* Sets the option at the daemon and at the kernel, because each may become the owner. */
 static int set_option(struct rdmacm_file *file, struct rdmacm_request *request,
 		      struct rdmacm_response *response, struct rdmacm_id *id)
 {
@@ -482,8 +483,8 @@ int rdmacm_route(struct rdmacm_file *file, struct rdmacm_request *request,
 /* --- The kernel's events */
 
 /*
- * A number for the new ID of a connection request: the daemon reserves one. With a user context, or
- * else the ID would count there as a request that the program has not accepted yet.
+ * Has the daemon reserve a number for the new ID of a connection request. The uid is not 0:
+ * otherwise the daemon would count the ID as a request that the program has not accepted yet.
  */
 static int number_request(struct rdmacm_file *file, uint32_t *number)
 {
@@ -509,7 +510,8 @@ static int add_request(struct rdmacm_file *file, struct rdmacm_id request, uint3
 	return rc ? rc : id ? 0 : -ENOMEM;
 }
 
-/* The listener's program does not get the event, so it must not be waited for either. */
+/* The program does not get the event, so librdmacm must not wait for its acknowledgement at the
+ * listener (hidden_events). */
 static int refuse_request(struct rdmacm_file *file, struct rdmacm_id *request, uint64_t uid, int rc)
 {
 	struct rdmacm_id *listener = rdmacm_id_find_uid(file, uid);

@@ -27,8 +27,9 @@ static int reply_ah(const struct command *c, const struct ah *ah)
 }
 
 /*
- * With the lock, which it releases meanwhile: the HCA looks for the next hop. Without this the
- * first datagram would wait for that, with the lock. 0 also if the HCA has no part in it.
+ * Has the HCA make its address handle, for which it looks up the next hop. With the lock, which
+ * this function releases meanwhile: otherwise the first datagram would wait for the look-up with
+ * the lock held. 0 also if the HCA needs no handle.
  */
 static int make_hca_ah(struct pd *pd, const struct urxe_path *path)
 {

@@ -146,10 +146,11 @@ int cmd_create_cq_ex(const struct command *c)
 	return create_cq(c, c->request);
 }
 
-/* Completions that hca_poll_cq takes, at least, if it returns true. */
+/* Least number of completions that a call of hca_poll_cq has taken if it returns true. */
 #define POLLED 128
 
-/* At most those that fill the ring: new ones may come without end. */
+/* Passes the HCA's completions of the CQ to the engine, at most as many as fill the ring: new ones
+ * may come without end. */
 static void take_all_completions(const struct cq *cq)
 {
 	void *hca_cq = urxe_offload_hca_cq(cq->cq);
@@ -164,10 +165,10 @@ static void take_all_completions(const struct cq *cq)
 #define GROWTH_NS 500000000ull
 
 /*
- * With the lock, which it releases meanwhile. Completions that the HCA has had need room in a
- * smaller ring, too; while another command makes the HCA's CQ larger, nothing shows how many these
- * are. -EBUSY: that takes too long. librxe holds its spin lock of the CQ during the command, so
- * threads that poll the CQ spin meanwhile.
+ * Waits while another command makes the HCA's CQ larger, if the new ring is to be smaller.
+ * Completions that are still at the HCA need room in the ring, and during that command their number
+ * is unknown. -EBUSY: it takes too long. Releases the lock meanwhile. librxe holds its spin lock of
+ * the CQ during the command, so threads that poll the CQ spin.
  */
 static int wait_for_growth(const struct command *c, struct cq *cq, uint32_t cqe)
 {

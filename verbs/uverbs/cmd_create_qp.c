@@ -223,7 +223,7 @@ static int reply_qp(const struct command *c, const struct qp *qp)
 	return rc ? rc : command_reply_driver(c, &driver, sizeof(driver));
 }
 
-/* Or NO_FREE_QPN. */
+/* 0, NO_FREE_QPN or a negative errno value. */
 static int create_qp_locked(const struct command *c, const struct ib_uverbs_ex_create_qp *request,
 			    uint32_t *qpn)
 {
@@ -237,7 +237,7 @@ static int create_qp_locked(const struct command *c, const struct ib_uverbs_ex_c
 		return -ENOMEM;
 	*qp = (struct qp){0};
 	rc = make_qp(c, request, qp);
-	/* The rings of a forked child are the parent's. */
+	/* In a child that a signal handler has forked: the rings are the parent's. */
 	if (rc && !adapter.dev)
 		return rc;
 	if (rc) {
@@ -271,7 +271,8 @@ static bool is_reachable(const struct qp *qp)
 	return !goes_with_device && settings_hca_way() != HCA_WAY_HCA;
 }
 
-/* With the lock. NULL: the program has destroyed the queue pair, or another thread was first. */
+/* With the lock. NULL: the program has destroyed the queue pair, or another thread has told the
+ * daemon its number. */
 static struct qp *find_unknown(uint32_t qpn)
 {
 	struct qp *qp = leases_find(&adapter.leases, qpn);
@@ -306,7 +307,7 @@ static void announce_number(uint32_t qpn)
 	adapter_unlock();
 }
 
-/* The daemon is asked for QPNs without adapter.lock. */
+/* Asks the daemon for more QPNs without adapter.lock. */
 static int create_qp(const struct command *c, const struct ib_uverbs_ex_create_qp *request)
 {
 	uint32_t qpn = 0;

@@ -111,7 +111,7 @@ static int register_remote_qp(const struct command *c, const struct ib_uverbs_mo
 	return ask ? remote_qp_register(local, attr->path.dgid.raw, qpn, remote) : 0;
 }
 
-/* The context was closed meanwhile. */
+/* Releases a registration that no queue pair has, because the context was closed meanwhile. */
 static void release_remote_qp(struct remote_qp *remote)
 {
 	adapter_lock();
@@ -121,8 +121,8 @@ static void release_remote_qp(struct remote_qp *remote)
 }
 
 /*
- * The registration follows the connection. A QP that failed by itself keeps it until the
- * application resets, fails or destroys it: the error must still reach the peer.
+ * Gives the QP the registration of its new remote QP. A QP that failed by itself keeps the
+ * registration until the program resets, fails or destroys it: the error must still reach the peer.
  */
 static void replace_remote_qp(struct qp *qp, struct remote_qp *remote)
 {
@@ -180,21 +180,22 @@ static int choose_way(const struct command *c, const struct ib_uverbs_modify_qp 
 	return 0;
 }
 
-/* Before a connection within the host: gets the peer's inbox. */
+/* Gets the peer's inbox before a connection within the host. */
 static void request_peer_inbox(const struct urxe_qp_attr *attr, uint32_t mask)
 {
 	if (is_connection(attr, mask))
 		adapter_request_inbox(attr->path.dmac, attr->dest_qpn);
 }
 
-/* What the engine needs for the address in the command; the HCA does not need it. */
+/* Registers the remote QP and requests the peer's inbox, both for the engine only. An error becomes
+ * way->daemon_error, because the HCA needs neither. */
 static void prepare_engine(const struct command *c, const struct ib_uverbs_modify_qp *request,
 			   struct urxe_qp_attr *attr, struct way *way, struct remote_qp **remote)
 {
 	if (way->daemon_error)
 		return;
 	way->daemon_error = register_remote_qp(c, request, attr, remote);
-	/* The engine cannot take the connection over from the HCA either. */
+	/* Without a MAC, the engine cannot take over the connection from the HCA later, either. */
 	if (way->daemon_error)
 		memset(attr->path.dmac, 0, sizeof(attr->path.dmac));
 	else if (!way->by_hca)

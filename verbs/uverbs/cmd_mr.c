@@ -166,7 +166,7 @@ static void begin_hca_part(const struct command *c, const struct ib_uverbs_reg_m
 		*part = (struct hca_part){0};
 }
 
-/* Other errors than those of the part show later, in their order. */
+/* Ignores errors that precede the HCA's part: finish_mr() finds them again, in their order. */
 static void register_hca_part(const struct command *c, const struct ib_uverbs_reg_mr *request,
 			      struct hca_part *part)
 {
@@ -295,7 +295,8 @@ static int populate(const struct ib_uverbs_reg_mr *request)
 	return rc;
 }
 
-/* Not command_lock(): the part ends also if the device is dead. */
+/* Takes the lock without the checks of command_lock(): the HCA's part must end also if the device
+ * is dead. */
 static int finish_mr(const struct command *c, const struct ib_uverbs_reg_mr *request,
 		     struct hca_part *part)
 {

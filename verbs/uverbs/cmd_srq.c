@@ -148,7 +148,7 @@ static int resize_engine_srq(struct srq *srq, uint32_t max_wr, uint32_t limit)
 	urxe_srq_set_limit(srq->recv.rq, rc ? old : limit);
 	if (command_forbid_unlock(hca))
 		return -EIO;
-	/* Requests that other threads posted meanwhile. */
+	/* Hands the HCA requests that other threads have posted meanwhile. */
 	urxe_offload_refill(srq->recv.rq);
 	adapter_publish();
 	return rc;
@@ -202,7 +202,7 @@ static int modify_srq(const struct command *c, struct srq *srq,
 	return set_limit(srq, request->srq_limit);
 }
 
-/* Meanwhile no command destroys the queue. */
+/* Counts a user of the queue, so that no command destroys it meanwhile. */
 int cmd_modify_srq(const struct command *c)
 {
 	int rc;

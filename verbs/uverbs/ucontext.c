@@ -114,7 +114,7 @@ void uverbs_file_put(struct uverbs_file *file)
 		close_context(file);
 }
 
-/* A command of another thread may wait for the HCA: it ends the objects. */
+/* If a command of another thread still runs, that thread destroys the objects (uverbs_file_put). */
 static void release_file(struct fd_object *object)
 {
 	struct uverbs_file *file = (struct uverbs_file *)object;
