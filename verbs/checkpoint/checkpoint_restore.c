@@ -156,7 +156,8 @@ static void request_inboxes(const struct image *image)
 	}
 }
 
-/* Packets to this process, and its own, were lost since the checkpoint: repairs its connections. */
+/* Repairs the process's connections, whose packets were lost in both directions since the
+ * checkpoint. */
 static void repair_connections(void)
 {
 	uint8_t data[URXE_ANNOUNCEMENT_LEN];
@@ -223,7 +224,7 @@ int restore_process(int fd)
 
 	if (adapter.dev)
 		return explain_busy();
-	/* From now on the process has descriptors in the table. */
+	/* From now on the process has descriptors in the table of process/emulated_fd.c. */
 	adapter_enable_fork_handlers();
 	fd_set_owner();
 	rc = crc_load();

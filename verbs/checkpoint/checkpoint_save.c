@@ -75,7 +75,8 @@ static int add_channel(struct process_save *save, struct comp_channel *channel)
 	return 0;
 }
 
-/* Channels of contexts and CQs: all descriptors of a channel may be closed. */
+/* Adds the channels of a context and its CQs: the program may have closed all descriptors of a
+ * channel. */
 static int add_channels_of(struct process_save *save, const struct uverbs_file *file)
 {
 	struct object *object;
@@ -261,7 +262,7 @@ static void write_qp(const struct process_save *save, struct vnic_state_stream *
 	qp_fields(s, &r);
 }
 
-/* In the order of their records. */
+/* Objects in the order of their records. */
 static const struct {
 	enum object_type type;
 	enum checkpoint_record kind;
@@ -461,7 +462,8 @@ static void write_pages(struct vnic_state_stream *s, const uint8_t *ring, uint64
 {
 	uint32_t n = 0;
 
-	/* To find the room that a stream needs, each page counts. */
+	/* Without s->out, which asks for the room that a stream may need, counts empty pages, too.
+	 * */
 	for (uint64_t at = 0; at < size; at += RING_PAGE)
 		n += !s->out || !is_empty_page(ring + at);
 	vnic_state_u32(s, &n);
@@ -598,7 +600,7 @@ static uint64_t engine_tag(void *arg, enum urxe_state_kind kind, void *ctx)
 
 static int save_engine(struct process_save *save, uint64_t now)
 {
-	/* Completions are in the rings. */
+	/* No callback for completions, because all are in the rings. */
 	const struct urxe_state_save how = {.arg = save, .tag = engine_tag};
 	int rc = urxe_state_save(adapter.dev, now, &how, &save->engine, &save->engine_length);
 

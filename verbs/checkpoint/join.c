@@ -203,7 +203,7 @@ static int check_object(const struct joining *j, const struct object *object)
 
 /* --- Additions to the adapter. */
 
-/* An HCA has chosen a number that is in no block of the process. */
+/* Adds a QPN that an HCA has chosen, and that may be in no block of the process. */
 static int add_number(struct qp *qp)
 {
 	int rc = leases_reserve(&adapter.leases, qp->qpn);
@@ -252,7 +252,7 @@ static int add_mr(struct mr *mr)
 	return rc;
 }
 
-/* Requests that the program has put into the ring, but not announced yet, are posted. */
+/* Posts the requests that the program has put into the ring without a doorbell so far. */
 static void start_qp(struct qp *qp)
 {
 	if (work_queue_posted(&qp->sq))

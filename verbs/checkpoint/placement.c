@@ -39,13 +39,13 @@ static int reserve_number(struct placement *p, int any)
 
 int placement_reserve(struct placement *p, const struct image *image)
 {
-	/* A number that nobody wants, unless all are in use. */
+	/* A descriptor to occupy the saved numbers with. Its own number must be none of these. */
 	int any = eventfd(0, EFD_CLOEXEC), moved, rc = 0;
 
 	*p = (struct placement){.image = image};
 	if (any < 0)
 		return -errno;
-	/* This descriptor itself may have a number that is wanted. */
+	/* Moves the descriptor on while its own number is a saved one. */
 	for (uint32_t i = 0; i < image->n[CHECKPOINT_DESCRIPTOR]; i++) {
 		if (image->descriptors[i].number != (uint32_t)any)
 			continue;
@@ -109,7 +109,8 @@ static int open_rdmacm(const struct descriptor_record *d)
 		      : fd;
 }
 
-/* Of version 1: each descriptor opened a device without IDs. */
+/* For streams of version 1, in which each rdma_cm descriptor stands for a device of its own,
+ * without IDs. */
 static int place_new_rdmacm(const struct descriptor_record *d)
 {
 	int fd = open_rdmacm(d), rc;
@@ -157,7 +158,8 @@ int placement_install(const struct placement *p, struct rebuilt *r)
 		rc = place_descriptor(r, &p->image->descriptors[i]);
 	if (rc)
 		return rc;
-	/* The objects of others would end with them. */
+	/* Refuses contexts and devices of which the program has no descriptor: they would end with
+	 * the temporary ones. */
 	for (uint32_t i = 0; i < n[CHECKPOINT_CONTEXT]; i++)
 		if (atomic_load(&r->contexts[i].file->fd.fds) == 1)
 			return checkpoint_fail(

@@ -33,7 +33,7 @@
 #define PAUSE_NS 20000
 /* Between two attempts to stop the device: other threads may take all locks meanwhile. */
 #define LONG_PAUSE_NS 1000000
-/* At most, for the answers of urxed to the thaw of its rdma_cm devices. */
+/* Time in which urxed has to answer the thaw of its rdma_cm devices. */
 #define THAW_MS 1000
 
 static struct process_save saved;
@@ -68,7 +68,7 @@ static int lock_opens(uint64_t deadline)
 	return 0;
 }
 
-/* A waiter of the lock could not give up, so this thread is none. */
+/* Takes adapter.lock by attempts, because a thread that waits in lock_take() could not give up. */
 static bool lock_adapter(uint64_t deadline)
 {
 	while (!adapter_trylock()) {
@@ -162,8 +162,8 @@ static int stop_hca(void)
 }
 
 /*
- * With the lock. What has arrived is handled, so that fewer packets are lost. -EBUSY: another
- * attempt may succeed.
+ * With the lock. Handles packets that have arrived, so that fewer are lost. -EBUSY: another attempt
+ * may succeed.
  */
 static int freeze_device(void)
 {
@@ -183,7 +183,8 @@ static int freeze_device(void)
 	rc = stop_hca();
 	if (rc)
 		return rc;
-	/* Requests that the take-over has completed: the stream has no unpublished completions. */
+	/* Publishes the completions of requests that the take-over has ended: the stream has no
+	 * unpublished ones. */
 	adapter_publish();
 	mr_free_released();
 	rc = save_prepare(&saved, &rdmacm, now);
@@ -192,7 +193,8 @@ static int freeze_device(void)
 	return rc;
 }
 
-/* The events of the completions until then are saved, so none may be due afterwards. */
+/* Until the save all threads send completion events at once: the save contains the events, so none
+ * may be due afterwards. */
 static int freeze_adapter(void)
 {
 	int rc;
@@ -203,7 +205,7 @@ static int freeze_adapter(void)
 	return rc;
 }
 
-/* Peers may copy again. */
+/* Lets the engine run again, and peers copy. */
 static void thaw_adapter(void)
 {
 	save_free(&saved);
@@ -221,7 +223,8 @@ static void give_up(void)
 	adapter_unlock();
 }
 
-/* Without the lock, which another thread keeps. */
+/* Another thread keeps the lock until the deadline, so the engine thread has to undo the freeze
+ * (adapter.stop_abandoned). */
 static int give_up_unlocked(void)
 {
 	atomic_store(&adapter.stop_abandoned, true);
@@ -229,8 +232,8 @@ static int give_up_unlocked(void)
 	return fail_to_lock_adapter();
 }
 
-/* Only then another attempt with the same locks may succeed. The engine thread needs
- * adapter_open_lock to find another daemon. */
+/* Whether another attempt with the same locks may succeed. If the daemon has ended, it may not: the
+ * engine thread needs adapter_open_lock to find another one. */
 static bool may_keep_locks(void)
 {
 	return !adapter.reconnecting && frozen_devices_are_current(&rdmacm);
@@ -255,7 +258,8 @@ static int freeze_until(uint64_t deadline)
 	return rc;
 }
 
-/* With adapter_open_lock, which it frees first: a wait for urxed delays no other thread. */
+/* Releases adapter_open_lock before it thaws the rdma_cm devices, so that the wait for urxed delays
+ * no other thread. */
 static void free_opens(uint64_t deadline)
 {
 	struct frozen_devices devices = rdmacm;

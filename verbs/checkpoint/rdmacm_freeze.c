@@ -98,7 +98,7 @@ static int add_state(struct frozen_device *d, const struct rdmacm_response *resp
 {
 	struct frozen_state *states;
 
-	/* The room doubles. */
+	/* Doubles the room at 0 and at each power of two. */
 	if (!(d->n_states & (d->n_states - 1))) {
 		states = realloc(d->states, (d->n_states ? 2 * d->n_states : 1) * sizeof(*states));
 		if (!states)
@@ -204,8 +204,8 @@ int rdmacm_freeze(struct frozen_devices *all, uint64_t deadline)
 		rc = add_device(all, file, deadline);
 	for (uint32_t i = 0; !rc && i < all->n; i++)
 		rc = freeze_device(&all->devices[i], deadline);
-	/* Events of a device may name IDs of another one, so all stand still before one is saved.
-	 */
+	/* Freezes all devices before it saves one, because events of a device may name IDs of
+	 * another one. */
 	for (uint32_t i = 0; !rc && i < all->n; i++)
 		if (all->devices[i].frozen)
 			rc = get_states(&all->devices[i], deadline);

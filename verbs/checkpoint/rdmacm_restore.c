@@ -65,7 +65,7 @@ static int give_record(struct rdmacm_file *file, const struct image_rdmacm_state
 	return 0;
 }
 
-/* Its kind follows the header of the record. */
+/* Whether the record is that of an event. Its kind follows the header. */
 static bool is_event(const struct image_rdmacm_state *state)
 {
 	uint32_t kind = 0;
@@ -75,7 +75,7 @@ static bool is_event(const struct image_rdmacm_state *state)
 	return le32toh(kind) == CM_ATTACH_RECORD_EVENT;
 }
 
-/* The library's own part of an ID. */
+/* Adds this library's part of an ID. */
 static int add_id(struct rdmacm_file *file, const struct rdmacm_id_record *record)
 {
 	struct rdmacm_id *id = rdmacm_id_add(file, record->number);
@@ -101,7 +101,7 @@ static int add_ids(const struct image *image, uint32_t device, struct rdmacm_fil
 	return rc;
 }
 
-/* Those of events, or all others. */
+/* Gives urxed the device's records: those of events, or all others. */
 static int give_records(const struct image *image, uint32_t device, bool events,
 			struct rdmacm_file *file)
 {

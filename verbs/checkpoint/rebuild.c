@@ -209,7 +209,7 @@ static bool is_mapped(const struct image *image, uint32_t context, uint64_t addr
 	       m->offset + (address - m->start) == offset;
 }
 
-/* The ring was mapped with the others. */
+/* Finds the ring in one of the mappings, which placement_map has placed. */
 static int find_ring(const struct rebuilt *r, uint32_t context, const struct ring_record *record,
 		     struct queue *ring)
 {
@@ -479,7 +479,7 @@ int rebuild_contexts(struct rebuilt *r, const struct image *image)
 	return rc ? rc : make_all(r, CHECKPOINT_CONTEXT, make_context);
 }
 
-/* Of the mapping for further rings. */
+/* Checks the mapping for further rings. */
 static int check_space(const struct rebuilt *r, uint32_t context)
 {
 	const struct context_record *c = &r->image->contexts[context];
@@ -490,7 +490,7 @@ static int check_space(const struct rebuilt *r, uint32_t context)
 		       : -EBADMSG;
 }
 
-/* Objects after those that they refer to. */
+/* Each kind of object follows the kinds that it refers to. */
 static const struct {
 	enum checkpoint_record kind;
 	int (*make)(struct rebuilt *r, uint32_t i);
@@ -533,7 +533,7 @@ int rebuild_objects(struct rebuilt *r)
 	return rc;
 }
 
-/* --- The way back. */
+/* --- Cleanup after an error. */
 
 static void free_object(struct object *object)
 {
@@ -560,7 +560,7 @@ static void free_objects(struct uverbs_file *file)
 	file->async = NULL;
 }
 
-/* Its last descriptor frees the object. */
+/* Closes a temporary descriptor; the last descriptor frees its object. */
 static void close_fd(int *fd)
 {
 	if (*fd < 0)

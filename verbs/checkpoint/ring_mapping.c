@@ -36,7 +36,8 @@ static void write_part(struct vnic_state_stream *s, uint32_t context, const stru
 	vnic_state_record_end(s);
 }
 
-/* The restored process has no slabs, so nothing would unmap what they keep. */
+/* Leaves out the parts that only a slab keeps mapped: the restored process has no slabs, so nothing
+ * would unmap those parts. */
 static void write_mapping(struct vnic_state_stream *s, uint32_t context, const struct mapping *m,
 			  const struct ring_space *space, uint32_t *holes)
 {

@@ -20,14 +20,17 @@
 #include "queues/publish.h"
 #include "queues/verbs_qp.h"
 
-/* The engine asks the HCA at these intervals. The PSNs of a peer that pauses do not change in
- * between. After so many attempts the engine does not wait for a pause any more. */
+/*
+ * Interval of the engine's attempts to take over the HCA's queue pairs; the PSNs of a peer that
+ * pauses do not change in between. After TAKE_OVER_PATIENT attempts the engine does not wait for a
+ * pause any more.
+ */
 #define TAKE_OVER_PAUSE_NS UINT64_C(20000000)
 #define TAKE_OVER_PATIENT  15
 /* Time that a daemon has to receive the packets before any queue pair stops. If it needs more, the
  * packets that come earlier are lost; only RC peers repeat them. */
 #define TAKE_OVER_UPLINK_NS UINT64_C(100000000)
-/* At most, before the end of an HCA. */
+/* Longest delay of the end of an HCA by a take-over. */
 #define TAKE_OVER_NS UINT64_C(600000000)
 
 static bool takes(void *ctx, void *qp_ctx, const struct urxe_qp_attr *attr)
@@ -167,7 +170,7 @@ static void open_hca(const struct vnic_attach_hca *wanted)
 	adapter_claim();
 }
 
-/* --- The engine goes on with queue pairs of the HCA. */
+/* --- Take-over of the HCA's queue pairs by the engine. */
 
 const char *adapter_hca_refusal(const struct urxe_offload_refusal *refusal)
 {
@@ -185,7 +188,8 @@ const char *adapter_hca_refusal(const struct urxe_offload_refusal *refusal)
 	return texts[refusal->reason];
 }
 
-/* Stopped queue pairs wait for their receive requests only, which the HCA gives back at once. */
+/* At once if queue pairs are stopped: they wait for their receive requests only, which the HCA
+ * gives back at once. */
 static uint64_t next_try(uint64_t now)
 {
 	return urxe_offload_stopped(adapter.dev) ? 0 : now + TAKE_OVER_PAUSE_NS;
@@ -242,7 +246,8 @@ int adapter_hca_take_over(enum hca_taker taker, struct urxe_offload_refusal *ref
 	return rc;
 }
 
-/* A new take-over may have begun since: then that goes on with the stopped queue pairs. */
+/* Ends an abandoned take-over: the HCA keeps its queue pairs. If a new take-over has begun since,
+ * it goes on with those that are stopped. */
 static void keep(void)
 {
 	const bool drained = hca_drain(adapter.hca.hca);
@@ -272,7 +277,7 @@ void adapter_hca_finish(void)
 
 /* --- An HCA that goes (URXE_HCA_GONE). */
 
-/* Other threads may use the adapter meanwhile. */
+/* Releases the lock meanwhile. */
 static void wait_for_hca(void)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
@@ -323,7 +328,7 @@ static void close_old_hca(void)
 	adapter_claim();
 }
 
-/* The port is down, and the queue pairs may outlast that; or it is active again. */
+/* The HCA stays: its port is active again, or is down and the queue pairs may outlast that. */
 static void keep_hca(bool down)
 {
 	adapter_hca_abandon(TAKER_GONE);

@@ -114,7 +114,8 @@ static void replace_nic(struct vnic_driver *nic, const struct vnic_attach_welcom
 
 	recording_stop();
 	tx_set_nic(&adapter.tx, nic);
-	/* First, because a child that is forked meanwhile isolates adapter.nic. */
+	/* Set before the old NIC is abandoned, because a child that is forked meanwhile isolates
+	 * adapter.nic. */
 	adapter.nic = nic;
 	vnic_driver_abandon(old);
 	adapter.welcome = *now;
@@ -124,7 +125,8 @@ static void replace_nic(struct vnic_driver *nic, const struct vnic_attach_welcom
 	port_changed(&now->port);
 	adapter_set_multicast();
 	adapter.daemons++;
-	/* The socket is another daemon's, which may lack what this daemon counts on. */
+	/* The earlier daemon opened the packet sockets, which may lack what the new daemon relies
+	 * on. */
 	adapter.uplink_inherited = true;
 	uplink_qpns_update();
 	added_qp_add_all(nic);

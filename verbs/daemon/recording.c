@@ -50,7 +50,8 @@ static int save_and_record(void)
 		return -ECANCELED;
 	engine_receive_last(clock_now());
 	rc = urxe_record_start(adapter.dev, clock_now(), &recorder);
-	/* Copies go on after the capture. */
+	/* Publishes the peers' rights to copy, which the save has withdrawn: copies go on after the
+	 * capture. */
 	urxe_copy_rights_publish(adapter.dev);
 	return rc;
 }

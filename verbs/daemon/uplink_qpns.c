@@ -25,8 +25,8 @@ static bool is_local(const struct qp *qp)
 }
 
 /*
- * From its begin on a take-over may stop any queue pair of the HCA, and a stopped one goes on in
- * the engine as soon as the HCA has returned its receive requests.
+ * Whether the HCA may stop any of its queue pairs: a take-over has begun, or has left stopped ones.
+ * The engine executes a stopped queue pair as soon as the HCA has returned its receive requests.
  */
 static bool may_stop(void)
 {
@@ -42,7 +42,8 @@ static bool needs_uplink(const struct qp *qp)
 	       (!urxe_qp_offloaded(qp->qp) || may_stop());
 }
 
-/* False: the daemon does not read at the moment. */
+/* Tells the daemon whether the engine needs the queue pair's packets. False: the daemon reads no
+ * messages at the moment. */
 static bool tell_daemon(struct qp *qp)
 {
 	bool uplink;
@@ -54,8 +55,8 @@ static bool tell_daemon(struct qp *qp)
 }
 
 /*
- * The engine thread wakes up each millisecond from then on. At the end of a restore it does not run
- * yet.
+ * If `late`, wakes the engine thread, which tries again each millisecond. At the end of a restore
+ * that thread does not run yet.
  */
 static void note_late(bool late)
 {

@@ -195,7 +195,7 @@ static void check_mapping(struct vnic_state_stream *s, const struct image *image
 	vnic_state_require(s,
 			   r->offset <= image->contexts[r->context].memfd_size &&
 				   r->length <= image->contexts[r->context].memfd_size - r->offset);
-	/* They are sorted, and do not overlap. */
+	/* The mappings are sorted, and do not overlap. */
 	if (r == image->mappings)
 		return;
 	vnic_state_require(
