@@ -39,7 +39,7 @@ static void ring_cq(struct pvrdma *dev, uint32_t page, uint32_t value)
 	if (!cq)
 		return;
 	cq->polled |= (value & PV_UAR_CQ_POLL) != 0;
-	/* A completion may have come since the program looked. */
+	/* The driver polled and found no completion, but one may have come since. */
 	if (value & PV_UAR_CQ_POLL && pv_cq_is_empty(cq))
 		pv_count(dev, PVRDMA_DOORBELL_POLL);
 	if (value & (PV_UAR_CQ_ARM | PV_UAR_CQ_ARM_SOL)) {
@@ -63,8 +63,11 @@ int pv_doorbell(struct pvrdma *dev, uint32_t offset, uint32_t value)
 
 	if (page >= PVRDMA_UAR_PAGES)
 		return -EINVAL;
-	/* When the right returns, all CQs are armed, and pvrdma_poll finds requests of queue pairs.
-	 * The engine asks for those of SRQs. */
+	/*
+	 * Ignores doorbells while the driver permits no access to memory. When the device may
+	 * access memory again, it arms all CQs, and pvrdma_poll finds requests of queue pairs. The
+	 * engine asks for those of SRQs.
+	 */
 	if (dev->no_master)
 		return 0;
 	switch (offset % PV_PAGE) {

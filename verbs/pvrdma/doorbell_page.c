@@ -14,12 +14,13 @@ static uint32_t *word_at(const struct pvrdma *dev, uint32_t page, uint32_t offse
 	return (uint32_t *)((uint8_t *)dev->attr.uar + (size_t)page * PV_PAGE + offset);
 }
 
-/* Takes the doorbell, and handles it as a write. 0: there is none. */
+/* Takes the doorbell out of the word, and handles it as a write. 0: there is none. */
 static uint32_t take(struct pvrdma *dev, uint32_t page, uint32_t offset)
 {
 	uint32_t *word = word_at(dev, page, offset), value;
 
-	/* Only the store of 0 costs a processor the cache line. */
+	/* Looks first, because only the store of 0 takes the cache line from the processor that
+	 * rings. */
 	if (!__atomic_load_n(word, __ATOMIC_RELAXED))
 		return 0;
 	value = __atomic_exchange_n(word, 0, __ATOMIC_ACQ_REL);
@@ -27,8 +28,8 @@ static uint32_t take(struct pvrdma *dev, uint32_t page, uint32_t offset)
 	return value;
 }
 
-/* If Linux' driver gave up CREATE_SRQ before the response, it has freed the ring of this SRQ, which
- * no QP uses. */
+/* Refills only SRQs that a QP uses: if Linux' driver gave up CREATE_SRQ before the response, it has
+ * freed the SRQ's ring, and no QP uses that SRQ. */
 static void refill_used_srqs(struct pvrdma *dev, uint32_t page)
 {
 	struct pv_srq *srq;
@@ -49,7 +50,8 @@ static void arm_cqs(struct pvrdma *dev, uint32_t page)
 			pv_cq_arm(cq, false);
 }
 
-/* A program may read the CQ late and never wait for its events, so notifications get rarer. */
+/* Notifies the driver of unread completions, less and less often: a program may read the CQ late
+ * and never wait for its events. */
 static void notify_unread_cq(struct pv_cq *cq, uint64_t now)
 {
 	if (now < cq->unread_notify_at)
@@ -61,8 +63,8 @@ static void notify_unread_cq(struct pv_cq *cq, uint64_t now)
 }
 
 /*
- * In pages whose doorbell is not quiet: a CQ whose completions nobody reads may be one whose ARM
- * was replaced. True: the driver has to be notified.
+ * Looks at the CQs of pages whose doorbell is not quiet. A CQ whose completions the driver does not
+ * read may be one whose ARM a later doorbell has replaced. True: the driver has to be notified.
  */
 static bool notify_unread_cqs(struct pvrdma *dev)
 {

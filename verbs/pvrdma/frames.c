@@ -19,8 +19,11 @@
 #define IPV4_FRAGMENT 0x3fff
 /* Rounds of pvrdma_output whose frames may all be for the device itself. */
 #define LOOPBACK_ROUNDS 64
-/* Frames that one urxe_output may build for a QP that ends. The first call may build one, usually
- * the acknowledgement; each later call two, because a request may go before the acknowledgement. */
+/*
+ * Frames that one urxe_output may build for a QP that ends. The first call may build one frame,
+ * usually the acknowledgement. Each later call may build two, because a request may go before the
+ * acknowledgement.
+ */
 #define STAGED_BURST  2
 #define STAGED_ROUNDS 32
 /* All QPs may end before frames can leave. */
@@ -48,7 +51,7 @@ static bool is_roce_ipv4(const uint8_t *ip, uint32_t len)
 	       is_roce_port(ip, len, (ip[0] & 15) * 4u);
 }
 
-/* Frames whose first bytes say RoCE; the engine parses all of it. */
+/* Whether the frame's first bytes say RoCE; the engine parses all of it. */
 static bool is_roce(const uint8_t *frame, uint32_t len)
 {
 	uint32_t at = ETHERTYPE;
@@ -120,8 +123,8 @@ static void receive_own(struct pvrdma *dev, struct urxe_frame *frame)
 }
 
 /*
- * Moves the frames for others to the front, and receives the rest. Returns the number of them.
- * While the NIC is down, those for others are dropped.
+ * Moves the frames for others to the front, and returns their number. Receives the frames for the
+ * device itself. While the NIC is down, drops those for others.
  */
 static uint32_t keep_foreign(struct pvrdma *dev, struct urxe_frame *frames, uint32_t n)
 {
@@ -144,7 +147,8 @@ static uint32_t keep_foreign(struct pvrdma *dev, struct urxe_frame *frames, uint
 	return kept;
 }
 
-/* Fewer than max: the engine has nothing more to send now, or the rounds are used up. */
+/* Returns the number of frames. Fewer than max: the engine has nothing more to send now, or the
+ * rounds are used up. */
 static uint32_t fill_frames(struct pvrdma *dev, struct urxe_frame *frames, uint32_t max)
 {
 	uint32_t n = 0;
@@ -156,8 +160,11 @@ static uint32_t fill_frames(struct pvrdma *dev, struct urxe_frame *frames, uint3
 		made = urxe_output(dev->engine, dev->now, frames + n, max - n);
 		kept = keep_foreign(dev, frames + n, made);
 		n += kept;
-		/* Only frames of the device itself, or room for requests, make more to send. A QP
-		 * that has failed without a frame has room: its requests were flushed. */
+		/*
+		 * The engine has more to send only after it received frames of the device itself,
+		 * or when requests found room. A QP that failed without a frame has room, too: its
+		 * requests were flushed.
+		 */
 		if (!made && !pv_qp_post_waiting(dev))
 			return n;
 		if (made && kept == made && n < max && TAILQ_EMPTY(&dev->waiting_qps))
@@ -193,7 +200,7 @@ static uint32_t frame_room(const struct pvrdma *dev)
 	return dev->attr.mtu + 18;
 }
 
-/* False: the engine had no frame of the QP. */
+/* Builds and keeps frames. False: the engine had no frame of the QP. */
 static bool stage_burst(struct pvrdma *dev, const struct urxe_qp *qp, uint8_t *bytes, uint32_t max)
 {
 	const uint64_t *sent = &urxe_qp_counters(qp)->event[URXE_EVENT_TX_PACKETS], before = *sent;
@@ -211,7 +218,8 @@ static bool stage_burst(struct pvrdma *dev, const struct urxe_qp *qp, uint8_t *b
 
 void pv_frames_stage_acks(struct pvrdma *dev, struct urxe_qp *qp)
 {
-	/* A response of the QP would have bytes of guest memory. */
+	/* Without access to memory nothing is built: a READ response would contain bytes of guest
+	 * memory. */
 	uint8_t *bytes = dev->no_master ? NULL : malloc(STAGED_BURST * (size_t)frame_room(dev));
 	uint32_t rounds = bytes ? STAGED_ROUNDS : 0, max = 1;
 

@@ -32,8 +32,8 @@ static bool read_arp(const uint8_t *arp, uint32_t len, struct urxe_gid *sender)
 	return sender->raw[12]; /* 0: the machine asks whether the address is in use */
 }
 
-/* A link-local address may be that of several interfaces of the machine, in different VLANs. The
- * unspecified one begins with 0. */
+/* False for link-local addresses, which several interfaces of the machine may have, in different
+ * VLANs, and for the unspecified one, which begins with 0. */
 static bool is_not_link_local(const struct urxe_gid *gid)
 {
 	return gid->raw[0] && (gid->raw[0] != 0xfe || (gid->raw[1] & 0xc0) != 0x80);
@@ -48,7 +48,7 @@ static bool read_neighbour(const uint8_t *ip, uint32_t len, struct urxe_gid *sen
 	return is_not_link_local(sender);
 }
 
-/* False: the frame names no address of its sender. */
+/* Finds the sender's address and the VLAN. False: the frame names no address of its sender. */
 static bool read_sender(const uint8_t *frame, uint32_t len, struct urxe_gid *sender, uint16_t *vlan)
 {
 	uint32_t at = ETHERTYPE;
@@ -100,7 +100,7 @@ static bool is_bound(const struct pvrdma *dev, const struct urxe_gid *address)
 	return false;
 }
 
-/* The place of the oldest address that is no GID. */
+/* The oldest entry whose address is no GID. */
 static struct pv_address_vlan *next_place(struct pvrdma *dev)
 {
 	struct pv_address_vlan *place;

@@ -9,7 +9,7 @@
 #include "queues/pvrdma_qp.h"
 #include "queues/pvrdma_srq.h"
 
-/* Handle 0 of a context means the kernel. */
+/* The first handle of a kind and its limit. Context handle 0 means the kernel. */
 static const struct {
 	uint32_t first, limit;
 } handles[PV_KINDS] = {

@@ -19,9 +19,9 @@
 #include "shared_region.h"
 
 /*
- * A peer may be a device process that waits for a processor: the time until it acknowledges has
- * nothing to do with that of its last acknowledgement. A probe in vain costs more than its packet,
- * because SENDs then have their payload in packets for a while.
+ * Pause before a probe. A peer may be a device process that waits for a processor: its last
+ * acknowledgement does not tell how long the next one takes. A probe in vain costs more than its
+ * packet, because SENDs then have their payload in packets for a while.
  */
 #define PROBE_NS 10000000u
 /* After this time the device looks whether the driver has made room in the rings of notifications
@@ -42,7 +42,7 @@ static void on_async_event(void *dev_ctx, enum urxe_async event, void *ctx)
 	pv_event_report(object, event);
 }
 
-/* The access does not fault: a page that is lost reads as zeros. */
+/* Calls touch() without a guard: an access to a lost page does not fault, but reads zeros. */
 static bool guard_access(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *arg),
 			 void *arg)
 {
@@ -69,7 +69,7 @@ static bool pull_payload(void *ctx, const struct urxe_reference *reference,
 {
 	const struct pvrdma_owner *owner = ((struct pvrdma *)ctx)->attr.owner;
 
-	/* A part may be written without the rest. */
+	/* Notes all parts before the pull, because one may be written without the rest. */
 	for (uint32_t i = 0; i < n; i++)
 		note_written(ctx, &to[i]);
 	return owner->pull(owner->ctx, reference, to, n);

@@ -57,7 +57,7 @@ void pv_hca_detach(struct pvrdma *dev)
 {
 	if (!dev->hca_attached)
 		return;
-	/* The log of changed pages has what the HCA has written up to now. */
+	/* Puts all that the HCA has written so far into the log of changed pages. */
 	urxe_offload_report_writes(dev->engine);
 	dev->hca->detach(dev->hca->ctx);
 	dev->hca_attached = false;
@@ -97,7 +97,7 @@ bool pvrdma_qp_is_of_program(const void *of)
 
 /* --- Requests */
 
-/* Requests that the engine's queue had no room for. */
+/* Posts receive requests for which the engine's queue had no room. */
 static void post_recvs_behind(struct pvrdma *dev)
 {
 	struct pv_srq *srq;
@@ -136,7 +136,7 @@ static uint64_t machine_pages(const struct pvrdma *dev)
 	return pages;
 }
 
-/* Memory that left the machine may have been more. */
+/* `used` may exceed `most`, because memory may have left the machine since. */
 bool pv_hca_has_room(const struct pvrdma *dev, uint64_t bytes)
 {
 	const struct urxe_offload_memory has = urxe_offload_memory(dev->engine);
@@ -147,7 +147,7 @@ bool pv_hca_has_room(const struct pvrdma *dev, uint64_t bytes)
 	return !dev->hca_attached || (used <= most && more <= most - used);
 }
 
-/* Regions of one byte that fit into the room of pv_hca_has_room(); the driver reads it once. */
+/* The number of one-byte regions that pv_hca_has_room() permits. The driver reads it only once. */
 static uint32_t most_regions(const struct pvrdma *dev)
 {
 	const uint64_t n =

@@ -49,7 +49,8 @@ void pvrdma_set_bus_master(struct pvrdma *dev, bool on)
 {
 	if (dev->no_master == !on)
 		return;
-	/* While the device still may write: flushed requests complete. */
+	/* Detaches the HCA while the device still may write memory, because flushed requests
+	 * complete. */
 	if (!on)
 		pv_hca_detach(dev);
 	dev->no_master = !on;
@@ -57,8 +58,8 @@ void pvrdma_set_bus_master(struct pvrdma *dev, bool on)
 		set_mask(dev, dev->imr);
 		pv_hca_attach(dev);
 		pv_port_report_link(dev);
-		/* A restored device may have no contents of memory yet, and knows which are armed.
-		 */
+		/* Not after a restoration: the guest's memory may still be missing, and the saved
+		 * state tells which CQs are armed. */
 		if (!dev->paused)
 			pv_cq_arm_all(dev);
 	} else if (dev->active) {
@@ -66,7 +67,8 @@ void pvrdma_set_bus_master(struct pvrdma *dev, bool on)
 	}
 }
 
-/* The driver may load a region again, without a reset: after kexec, for example. */
+/* Resets the device first: the driver may load a region again without a reset, after kexec for
+ * example. */
 static int load_region(struct pvrdma *dev, uint64_t addr)
 {
 	pvrdma_reset(dev);
@@ -77,9 +79,9 @@ static int load_region(struct pvrdma *dev, uint64_t addr)
 #define DRIVER_REPORTS_NS 10000000u
 
 /*
- * The driver asks for this when the NIC is set up, and then tells its users that the port is
- * active. If the link is down, the driver gets an event later. An error in ERR could reach a
- * command of the driver in its place, because the driver takes no lock here.
+ * The driver's UNQUIESCE: it has set up the NIC, and tells its users next that the port is active.
+ * If the link is down, the driver gets an event later. The device sets no error in ERR: the driver
+ * takes no lock here, so a command of its own could get that error.
  */
 static int unquiesce(struct pvrdma *dev)
 {
@@ -100,7 +102,7 @@ static int control(struct pvrdma *dev, uint32_t value)
 	}
 }
 
-/* ERR has a positive errno value. */
+/* Sets ERR, which has a positive errno value. */
 static void set_error(struct pvrdma *dev, int rc)
 {
 	dev->err = (uint32_t)-rc;

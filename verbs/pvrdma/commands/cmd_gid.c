@@ -8,7 +8,7 @@
 
 #define VLAN_MAX 4094
 
-/* 0: none. Linux' driver always says PV_NO_VLAN. */
+/* The VLAN of a GID; 0: none. Linux' driver always says PV_NO_VLAN. */
 static uint16_t vlan_of(struct pvrdma *dev, const struct urxe_gid *gid, uint32_t vlan)
 {
 	return vlan == PV_NO_VLAN ? pv_gid_vlan_bind(dev, gid) : (uint16_t)vlan;

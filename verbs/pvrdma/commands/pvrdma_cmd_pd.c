@@ -7,7 +7,8 @@
 #include "doorbell_page.h"
 #include "object.h"
 
-/* A page has one context. The driver has given up the creation of one that the page still has. */
+/* Destroys an earlier context of the page. A page has one context, so the driver has given up the
+ * creation of that one. */
 static void destroy_context_of(struct pvrdma *dev, uint32_t page)
 {
 	const struct pv_object *uc;
@@ -21,7 +22,8 @@ static void destroy_context_of(struct pvrdma *dev, uint32_t page)
 int pv_cmd_create_uc(struct pvrdma *dev, const union pv_request *request,
 		     union pv_response *response)
 {
-	/* Page 0 is the driver's. A smaller number wraps, and is too large. */
+	/* Page 0 is the driver's. A pfn64 below uar_pfn wraps to a page number that is too large.
+	 * */
 	const uint64_t page = request->create_uc.pfn64 - dev->slots.uar_pfn;
 	struct pv_uc *uc;
 	int rc;

@@ -103,7 +103,7 @@ static int read_attr(const struct pvrdma *dev, const struct pv_cmd_modify_qp *re
 	return 0;
 }
 
-/* The kernel's QP 1 goes to INIT without a port, which the device has one of. */
+/* Adds the port, of which the device has one: the kernel's QP 1 goes to INIT without a port. */
 static void complete_gsi(struct urxe_qp_attr *attr, uint32_t *mask)
 {
 	if (!(*mask & URXE_QP_STATE) || attr->state != URXE_QPS_INIT || *mask & URXE_QP_PORT)

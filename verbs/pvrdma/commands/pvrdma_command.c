@@ -43,7 +43,7 @@ static const struct {
 	[PV_CMD_DESTROY_SRQ] = {pv_cmd_destroy_srq, sizeof(struct pv_cmd_resp_hdr), false, true},
 };
 
-/* The guest may have lost the memory of its slots. */
+/* False: the guest has lost the memory of its command slot. */
 static bool copy_request(const struct pvrdma *dev, union pv_request *request)
 {
 	const void *slot = vnic_guest_memory_range(dev->attr.memory, dev->slots.request,

@@ -19,7 +19,8 @@ static void forget_event_ring(struct pvrdma *dev, struct pv_event_ring *events,
 	pv_count(dev, PVRDMA_MEMORY_LOST);
 }
 
-/* The event rings first: nothing may be reported to a ring in removed memory. */
+/* Withdraws the bytes from all rings and regions but those of QPs (fail_qps). The event rings come
+ * first: nothing may be reported to a ring in removed memory. */
 static void forget_bytes(struct pvrdma *dev, const struct pv_removed *removed)
 {
 	struct pv_object *object;
@@ -35,8 +36,8 @@ static void forget_bytes(struct pvrdma *dev, const struct pv_removed *removed)
 		pv_srq_memory_removed((struct pv_srq *)object, removed);
 }
 
-/* Failing a QP completes its requests; so all queues and regions have forgotten the bytes before.
- */
+/* Fails the QPs whose rings were in the bytes. That completes requests, so all CQs and regions must
+ * have forgotten the bytes before. */
 static void fail_qps(struct pvrdma *dev, const struct pv_removed *removed)
 {
 	struct pv_object *object;
@@ -70,7 +71,7 @@ static int compare_addresses(const void *a, const void *b)
 /* One pass over all objects, however many regions the range has. */
 void pvrdma_memory_removed(struct pvrdma *dev, uint64_t addr, uint64_t size)
 {
-	/* All memory has one byte more than the size tells. */
+	/* UINT64_MAX stands for all memory, which has one byte more. */
 	const uint64_t last = size == UINT64_MAX ? UINT64_MAX : addr + (size - 1);
 	struct pv_removed removed = {.all = true};
 	const struct vnic_guest_region *regions;

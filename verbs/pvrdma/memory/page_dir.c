@@ -22,7 +22,7 @@ struct walk {
 	uint64_t table[PV_DIR_ENTRIES]; /* the current one */
 };
 
-/* NULL: the address is no page. */
+/* The address of the guest's page in this process. NULL: the guest has no page there. */
 static uint8_t *find_page(struct walk *walk, uint64_t addr)
 {
 	struct known_part *known = &walk->known;
@@ -65,7 +65,8 @@ static int begin_walk(struct walk *walk, const struct pv_page_dir *dir)
 	return copy_table(walk, dir->addr, walk->tables) ? 0 : -EFAULT;
 }
 
-/* The page of an index; indices come in ascending order. NULL: an address is no page. */
+/* The page with that index in the directory; indices come in ascending order. NULL: the guest has
+ * no page at an address. */
 static uint8_t *walk_page(struct walk *walk, uint32_t index)
 {
 	uint32_t entry = index % PV_DIR_ENTRIES;
@@ -98,8 +99,8 @@ int pv_page_dir_pages(const struct pv_page_dir *dir, uint8_t ***out)
 }
 
 /*
- * Adds bytes behind the last extent, or as a new one. An extent lies in one region of the guest's
- * memory: neighbours in this process may be mappings of two files.
+ * Appends bytes to the last extent, or as a new one. An extent lies in one region of the guest's
+ * memory: regions side by side in this process may be mappings of two files.
  */
 static void add_bytes(const struct walk *walk, struct urxe_extent *extents, uint32_t *n,
 		      uint8_t *bytes, uint64_t length)

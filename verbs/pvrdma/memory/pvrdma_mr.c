@@ -15,10 +15,11 @@
 #define WRITES \
 	((uint32_t)(URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_ATOMIC))
 
-/* The engine keeps the list of the registration, and a second one after a removal of memory. */
+/* Bytes per extent: the engine keeps the list of the registration, and a second one after a removal
+ * of memory. */
 #define EXTENT_BYTES (2 * sizeof(struct urxe_extent))
 
-/* Each region of guest memory, and the hole before it. */
+/* An extent for each region of guest memory, and one for the hole before it. */
 #define DMA_EXTENTS (2 * VNIC_GUEST_REGIONS)
 
 uint32_t pv_mr_access(uint32_t flags)
@@ -109,7 +110,7 @@ static int open_dma(struct pvrdma *dev, struct urxe_mr_attr *attr, struct pv_mr 
 	list_all_memory(dev, extents, attr);
 	mr->is_dma = true;
 	rc = urxe_mr_reg(dev->engine, attr, &mr->mr);
-	/* Counted by its longest list, which it may get when memory is added. */
+	/* The region counts with its longest list, which it may get when memory is added. */
 	attr->n_extents = DMA_EXTENTS;
 	return rc;
 }
@@ -215,7 +216,7 @@ void pv_mr_memory_added(struct pv_mr *mr)
 	if (!mr->is_dma)
 		return;
 	list_all_memory(dev, extents, &attr);
-	/* Without memory for the list, the region keeps what it has. */
+	/* If no memory is left for the list, the region keeps its old one. */
 	(void)!urxe_mr_rereg(&mr->mr, &attr);
 }
 

@@ -98,7 +98,7 @@ void pv_event_report(struct pv_object *object, uint32_t type)
 	pv_event_report_due(dev);
 }
 
-/* False: the ring has no room now. */
+/* Adds the object's due events. False: the ring has no room now. */
 static bool report_due_events(struct pv_object *object)
 {
 	struct pvrdma *dev = object->dev;

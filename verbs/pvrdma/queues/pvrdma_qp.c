@@ -14,7 +14,7 @@
 #include "queues/send_wqe.h"
 #include "queues/wqe_size.h"
 
-/* The header page and the pages of both queues. */
+/* Opens the header page and the pages of both queues. */
 static int open_rings(struct pvrdma *dev, const struct pv_cmd_create_qp *request, struct pv_qp *qp)
 {
 	const uint32_t send_size = pv_send_wqe_size(request->max_send_sge);
@@ -50,7 +50,8 @@ static int open_rings(struct pvrdma *dev, const struct pv_cmd_create_qp *request
 	return 0;
 }
 
-/* The owner's choice; or a number of the handle that its last queue pairs did not have. */
+/* A number that the owner chooses. If the owner chooses none, the QP's handle with a generation, so
+ * that the last QPs of that handle had other numbers. */
 static uint32_t take_qpn(struct pvrdma *dev, struct pv_qp *qp)
 {
 	const struct pvrdma_owner *owner = dev->attr.owner;
@@ -77,7 +78,8 @@ static void free_qpn(const struct pv_qp *qp, uint32_t qpn)
 /* Numbers of the owner in a row that queue pairs of the HCA have already. */
 #define MAX_HELD 16
 
-/* An HCA's queue pair may have the owner's number: then it is held until another one is found. */
+/* Creates the QP with a number of the owner. If a queue pair of the HCA has that number, holds it
+ * until another one is found. */
 static int create_with_own_number(struct pvrdma *dev, struct urxe_qp_init *init, struct pv_qp *qp)
 {
 	uint32_t held[MAX_HELD], n = 0;
@@ -121,7 +123,7 @@ static int open_engine_qp(struct pvrdma *dev, const struct pv_cmd_create_qp *req
 		.cap = {.max_send_wr = request->max_send_wr,
 			.max_recv_wr = qp->srq ? 0 : request->max_recv_wr,
 			.max_send_sge = request->max_send_sge,
-			/* A malformed request is replaced by one with a segment. */
+			/* At least one: a malformed request is replaced by one with a segment. */
 			.max_recv_sge = request->max_recv_sge ? request->max_recv_sge : 1},
 	};
 	int rc = create_numbered(dev, &init, qp);
@@ -146,17 +148,17 @@ static int check_request(const struct pv_cmd_create_qp *request, bool has_srq)
 	return 0;
 }
 
-/* Of an outstanding READ or atomic of the peer, in the engine. */
+/* Bytes that the engine takes for an outstanding READ or atomic of the peer. */
 #define RESOURCE_BYTES 96u
 
-/* Bytes that the object and the engine take at most, about. */
+/* Estimates the most bytes that the object and the engine take. */
 static uint64_t bytes_of(const struct pv_qp *qp, const struct pv_cmd_create_qp *request)
 {
 	const uint64_t sge = sizeof(struct urxe_seg);
 	uint64_t bytes = sizeof(*qp) + 4096 + qp->n_pages * sizeof(qp->pages[0]) +
 			 request->max_send_wr * (160 + request->max_send_sge * sge);
 
-	/* The peer's requests, whose number MODIFY_QP tells later. */
+	/* READs and atomics of the peer, whose number MODIFY_QP tells later. */
 	if (qp->type == PV_QPT_RC)
 		bytes += URXE_MAX_RD_ATOMIC * RESOURCE_BYTES;
 	if (!qp->srq)
@@ -210,7 +212,7 @@ int pv_qp_open(struct pvrdma *dev, const struct pv_qp_objects *objects,
 		goto err;
 	}
 	use_objects(qp, 1);
-	/* Requests whose doorbell was replaced by that of another SRQ (doorbell_page.h). */
+	/* Posts requests whose doorbell that of another SRQ has replaced (doorbell_page.h). */
 	if (qp->srq)
 		pv_recv_queue_refill(dev, &qp->srq->recv);
 	TAILQ_INSERT_TAIL(&dev->polled_qps, qp, poll_link);
@@ -243,7 +245,7 @@ void pv_qp_close(struct pv_qp *qp)
 	free(qp);
 }
 
-/* The driver empties its rings after a reset. */
+/* Empties the rings, as the driver does after a reset. */
 static void reset_rings(struct pv_qp *qp)
 {
 	stop_waiting(qp);
@@ -253,7 +255,7 @@ static void reset_rings(struct pv_qp *qp)
 		pv_ring_reset(&qp->recv.ring);
 }
 
-/* Before the connection: the owner may know a shorter way to the peer. */
+/* Tells the owner the peer before the connection: the owner may know a shorter way to it. */
 static void announce_connection(const struct pv_qp *qp, const struct urxe_qp_attr *attr,
 				uint32_t mask)
 {

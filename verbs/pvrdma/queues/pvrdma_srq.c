@@ -43,7 +43,7 @@ static int open_engine_srq(struct pvrdma *dev, const struct pv_srq_attr *attrs, 
 		.ctx = srq,
 		.pd = srq->pd->object.handle,
 		.max_wr = attrs->max_wr,
-		/* A malformed request is replaced by one with a segment. */
+		/* At least one: a malformed request is replaced by one with a segment. */
 		.max_sge = attrs->max_sge ? attrs->max_sge : 1,
 		.alone = !pv_hca_serves(srq->pd),
 	};
@@ -59,7 +59,8 @@ static int open_engine_srq(struct pvrdma *dev, const struct pv_srq_attr *attrs, 
 	return rc;
 }
 
-/* Bytes that the engine takes for the requests, about. It has a second copy of those of an HCA. */
+/* Estimates the bytes that the engine takes for the requests. If the HCA has the SRQ, the engine
+ * has a second copy. */
 static uint64_t engine_bytes(const struct pv_pd *pd, const struct pv_srq_attr *attrs)
 {
 	const uint64_t copies = pv_hca_serves(pd) ? 2 : 1;

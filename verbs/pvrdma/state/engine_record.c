@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The engine's stream, and that its objects are those of the records before it. */
+/* Saves and restores the engine's stream, and checks that its objects are those of the earlier
+ * records. */
 #include <stdlib.h>
 
 #include "activate.h"

@@ -10,7 +10,7 @@
 
 /* --- References to other objects */
 
-/* NULL is allowed if `none`. */
+/* Writes or reads a reference to another object; NULL is allowed if `none`. */
 static void *reference_record(struct pv_state *st, enum pv_kind kind, struct pv_object *object,
 			      bool none)
 {
@@ -36,7 +36,8 @@ static void pd_record(struct pv_state *st, struct pv_object *object)
 	pd->uc = reference_record(st, PV_UC, pd->uc, true);
 }
 
-/* A ring of slots behind the header page of a list. Pages of 0: the memory of the ring is gone. */
+/* Writes or reads a ring of slots behind the header page of a list. n_pages 0: the memory of the
+ * ring is gone. */
 static void ring_record(struct pv_state *st, struct pv_ring *ring, uint32_t n_pages)
 {
 	struct vnic_state_stream *s = &st->stream;
@@ -49,7 +50,7 @@ static void ring_record(struct pv_state *st, struct pv_ring *ring, uint32_t n_pa
 		pv_ring_index_record(st, ring);
 }
 
-/* Where a restored ring begins in its list of pages. */
+/* Sets a restored ring, whose slots begin at page `at` of the list. */
 static void lay_out(struct pv_state *st, struct pv_ring *ring, struct pv_ring_indices *indices,
 		    uint8_t **pages, uint32_t n_pages, uint32_t at, uint32_t slot_size)
 {
@@ -85,7 +86,8 @@ static void cq_record(struct pv_state *st, struct pv_object *object)
 	ring_record(st, &cq->ring, n);
 	if (!s->restoring)
 		return;
-	/* The stream does not tell: better a notification too many than none. */
+	/* The stream does not tell whether the CQ uses events: a notification too many is better
+	 * than a missing one. */
 	cq->uses_events = true;
 	cq->n_pages = n;
 	lay_out(st, &cq->ring, n && !s->error ? &((struct pv_ring_state *)cq->pages[0])->rx : NULL,
@@ -135,7 +137,8 @@ static void qp_rings_record(struct pv_state *st, struct pv_qp *qp)
 			pv_recv_wqe_size(qp->recv.max_sge));
 }
 
-/* The old host chose the number: the new host must give the same one. */
+/* Demands the saved QPN from the owner: the new host must give the number that the old host chose.
+ * */
 static void demand_qpn(struct pv_state *st, struct pv_qp *qp)
 {
 	const struct pvrdma_owner *owner = st->dev->attr.owner;
@@ -188,7 +191,7 @@ static void mr_record(struct pv_state *st, struct pv_object *object)
 	vnic_state_u32(s, &key);
 	if (!s->restoring || s->error)
 		return;
-	/* Doubled whenever it is full: 1, 2, 4 and so on. */
+	/* Doubles the room at 0 and at each power of two. */
 	if (!(st->n_keys & (st->n_keys - 1))) {
 		grown = realloc(st->keys, (st->n_keys ? 2 * st->n_keys : 1) * sizeof(*grown));
 		if (!grown) {
@@ -205,7 +208,7 @@ static void plain_record(struct pv_state *st, struct pv_object *object)
 	(void)st, (void)object;
 }
 
-/* In an order in which an object comes after those that it uses. */
+/* Each kind of object comes after the kinds that it uses. */
 static const struct {
 	enum pv_kind kind;
 	size_t size;
@@ -235,7 +238,8 @@ static void place_object(struct pv_state *st, struct pv_object *object)
 	dev->bytes += object->bytes;
 }
 
-/* Restoring: `object` is NULL, and the function makes it. NULL after an error. */
+/* `object` is NULL while a device is restored: the function then makes the object. NULL after an
+ * error. */
 static struct pv_object *common_record(struct pv_state *st, struct pv_object *object,
 				       enum pv_kind kind, size_t size)
 {
@@ -296,7 +300,7 @@ static void kind_record(struct pv_state *st, unsigned i)
 		free_handles_record(st, table, fresh - table->first - n);
 }
 
-/* CQs whose notification waits for room, the oldest first. */
+/* Writes or reads the CQs whose notification waits for room, the oldest first. */
 static void notifications_record(struct pv_state *st)
 {
 	struct vnic_state_stream *s = &st->stream;

@@ -89,8 +89,8 @@ static int add_extent(struct pv_state *st, void *addr, uint64_t length)
 	return 0;
 }
 
-/* Adds the bytes of the guest that an extent of the source has, which may lie in several regions
- * of the source and of this process. */
+/* Adds the guest's bytes of an extent of the source. They may lie in several regions of the source
+ * and of this process. */
 static int translate_extent(struct pv_state *st, const struct urxe_extent *from, bool write)
 {
 	uint64_t at = (uintptr_t)from->addr, left = from->length, part;

@@ -43,7 +43,7 @@ static void pv_event_ring_record(struct pv_state *st, struct pv_event_ring *even
 	vnic_state_bool(s, &events->due);
 }
 
-/* The device of a stream has the attributes of this one. */
+/* Fails unless the saved device has the MAC and RoCE version of this one. */
 static void identity_record(struct pv_state *st)
 {
 	struct vnic_state_stream *s = &st->stream;

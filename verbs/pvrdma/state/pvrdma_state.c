@@ -29,7 +29,8 @@ void pvrdma_resume(struct pvrdma *dev, uint64_t now)
 {
 	pv_pass_time(dev, now);
 	dev->paused = false;
-	/* An interrupt of the old device may not have reached the guest. */
+	/* Raises interrupts again, because one of the saved device may not have reached the guest.
+	 * */
 	pv_raise_unread(dev);
 	if (!dev->active || dev->no_master)
 		return;
@@ -68,7 +69,7 @@ static uint8_t **pages_of(const struct pv_object *object)
 	}
 }
 
-/* Frees objects that no engine has. */
+/* Frees objects, in case that no engine has them. */
 static void drop_objects(struct pvrdma *dev)
 {
 	const struct pvrdma_owner *owner = dev->attr.owner;
@@ -119,7 +120,7 @@ int pvrdma_restore(struct pvrdma *dev, uint64_t now, const uint8_t *stream, size
 
 	if (!st)
 		return -ENOMEM;
-	/* A new device has the doorbells of the guest that it gets. */
+	/* pvrdma_attr.uar of a new device already has the doorbells of the guest that it gets. */
 	if (dev->active)
 		pvrdma_reset(dev);
 	else
