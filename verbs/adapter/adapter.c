@@ -19,7 +19,7 @@ void (*adapter_unlock_orphaned)(void);
 uint32_t adapter_forks;
 
 static _Atomic uint32_t generation;
-static atomic_bool died; /* and no program has listed the devices since */
+static atomic_bool died; /* the device has died, and no program has listed the devices since */
 
 void adapter_note_death(bool dead)
 {

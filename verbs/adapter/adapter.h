@@ -134,7 +134,8 @@ struct adapter {
 	struct qp_list dirty_qps;
 	struct qp_flush_list flushing_qps;
 	struct due_events due_events;
-	/* Their sockets were full of events, or adapter_publish() has to send an event. */
+	/* Channels whose sockets were full of events, or for which adapter_publish() has to send an
+	 * event. */
 	struct comp_channel_list waiting_channels;
 	bool events_due;    /* adapter_publish() has to flush waiting_channels */
 	bool channel_waits; /* a channel has joined waiting_channels since the engine thread last

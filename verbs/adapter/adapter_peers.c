@@ -13,7 +13,7 @@ static struct peer *find_peer(void *ctx, const uint8_t mac[6], uint32_t qpn)
 	return tx_peer(&adapter.tx, mac, qpn);
 }
 
-/* The thread may hold the lock word of an inbox. */
+/* Called before a long system call, because the thread may hold the lock word of an inbox. */
 static void unlock_inbox(void *ctx)
 {
 	(void)ctx;

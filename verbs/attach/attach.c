@@ -34,7 +34,8 @@
 static unsigned int opens;   /* users of the adapter; under adapter_open_lock */
 static bool parent_attached; /* this process is a fork of a process that was attached */
 
-/* A child that a signal handler has forked with adapter_open_lock held forgets the adapter. */
+/* Releases adapter_open_lock. In a child that a signal handler has forked while its thread held the
+ * lock, forgets the adapter before. */
 static void unlock_opens(void)
 {
 	if (adapter.lock.orphaned)
@@ -111,7 +112,8 @@ static void detach_adapter(void)
 		hca_close(hca);
 }
 
-/* NULL: without an inbox, all frames come by the switch, which is slower. */
+/* The copy table of the new inbox; NULL: without an inbox, all frames come by the switch, which is
+ * slower. */
 static struct urxe_copy_table *make_inbox(void)
 {
 	int rc = vnic_driver_make_inbox(adapter.nic, adapter.welcome.mtu, &adapter.inbox);
@@ -131,7 +133,7 @@ static void request_uplink(void)
 	adapter_unlock();
 }
 
-/* Before the program has objects, which are the HCA's then. */
+/* Opens the HCA before the program has objects, so that the HCA gets them. */
 static void open_hca(void)
 {
 	adapter_lock();
@@ -140,7 +142,7 @@ static void open_hca(void)
 	adapter_unlock();
 }
 
-/* From now on the daemon introduces the process to its peers. */
+/* Publishes the inbox: from now on the daemon introduces the process to its peers. */
 static void give_inbox(void)
 {
 	int rc = adapter.inbox ? vnic_inbox_publish(adapter.inbox) : 0;
@@ -189,7 +191,8 @@ static const char *attach_error_text(int rc)
 	}
 }
 
-/* libibverbs does not tell the user why it cannot open the device. Programs may try without end. */
+/* Logs the error once, because libibverbs does not tell the user why it cannot open the device, and
+ * programs may try without end. */
 static void log_attach_error(int rc)
 {
 	static atomic_bool written;
@@ -224,8 +227,8 @@ static void init_lists(void)
 }
 
 /*
- * After the end of a process the daemon needs a moment until its QPNs are free, and the process
- * that replaces it comes at once.
+ * Time for the daemon to free the QPNs of a process that has ended: the process that replaces it
+ * demands them at once.
  */
 #define DEMAND_PATIENCE_NS UINT64_C(1000000000)
 #define DEMAND_PAUSE_NS    50000000
@@ -244,7 +247,7 @@ static int demand_first_block(const char *dir, struct adapter_saved *saved)
 	return rc;
 }
 
-/* All blocks of QPNs; the first one came with the welcome. */
+/* Adds all blocks of QPNs. The first block came with the welcome. */
 static int add_leases(struct adapter_saved *saved)
 {
 	int rc = add_lease(adapter.welcome.qpn_first);
@@ -306,7 +309,7 @@ static int begin_attachment(struct adapter_saved *saved)
 	if (!rc)
 		rc = sigbus_guard_install();
 	if (rc) {
-		/* A checkpointer gets the error of a restoration. */
+		/* The checkpointer gets the error of a restoration, so it is not logged. */
 		if (!saved)
 			log_start_error("the engine", rc);
 		detach_adapter();
@@ -360,9 +363,9 @@ static int open_once(uint32_t *forks)
 }
 
 /*
- * A process waits for the next daemon, as long as an attached process does, if the daemon ends or
- * closes the connection while the process attaches, or if the process is a forked child of one that
- * was attached. The child takes no lock while it waits.
+ * Waits for the next daemon, as long as an attached process does, in two cases: the daemon ends or
+ * closes the connection while the process attaches, or the process is a forked child of one that
+ * was attached. Such a child takes no lock while it waits.
  */
 int adapter_open(uint32_t *forks)
 {
@@ -413,7 +416,7 @@ void adapter_restore_abort(void)
 	pthread_mutex_unlock(&adapter_open_lock);
 }
 
-/* Gives contexts the events of what has changed since the process was saved. */
+/* Sends the contexts events of the changes since the process was saved. */
 static int follow_changes(const struct adapter_saved *saved)
 {
 	const struct vnic_attach_port now = adapter.welcome.port;

@@ -27,7 +27,7 @@ static void refill_receives(void *ctx)
 						     : &((struct qp *)object)->recv);
 }
 
-/* The program has room in the ring of its SRQ, although no completion tells it. */
+/* Releases the ring slots of an SRQ's retired requests, although no completion shows that. */
 static void release_receives(void *ctx)
 {
 	struct recv_queue *recv = &((struct srq *)ctx)->recv;
@@ -65,7 +65,7 @@ static bool path_cut(void *dev_ctx, const struct urxe_path *path)
 
 /* --- Page faults. */
 
-/* Of this thread. */
+/* Page faults of this thread so far. */
 static uint64_t count_faults(void)
 {
 	struct rusage usage;
@@ -74,9 +74,9 @@ static uint64_t count_faults(void)
 }
 
 /*
- * Other memory was populated at its registration, so without on-demand regions nothing is counted.
- * With them each access has two system calls more: only the kernel knows whether a page was
- * missing, and a fault takes longer than both.
+ * Counts page faults only with on-demand regions, because other memory was populated at its
+ * registration. Each access then has two system calls more: only the kernel knows whether a page
+ * was missing, and a fault takes longer than both.
  */
 static bool guard(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *arg),
 		  void *arg)
@@ -92,7 +92,7 @@ static bool guard(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(
 	return done;
 }
 
-/* The kernel counts the faults of a copy at its caller, those in the peer's memory too. */
+/* Also counts faults in the peer's memory: the kernel counts all faults of a copy at its caller. */
 static uint32_t copy(void *ctx, const struct urxe_copy_job *job)
 {
 	uint64_t before = adapter.on_demand_mrs ? count_faults() : 0;
@@ -132,7 +132,7 @@ static uint64_t random_seed(void)
 {
 	uint64_t seed;
 
-	/* Early at boot the call fails: then keys can be guessed, but they work. */
+	/* Early at boot getrandom() fails. Keys can be guessed then, but they work. */
 	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != (ssize_t)sizeof(seed))
 		seed = clock_now();
 	return seed;

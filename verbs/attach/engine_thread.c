@@ -50,7 +50,7 @@ static bool must_leave(void)
 	return polling->state == POLL_PROGRAM || self->stop;
 }
 
-/* Threads of the program that wait for the lock get it before this thread has it again. */
+/* Lets threads of the program that wait for the lock have it before this thread has it again. */
 static void offer_lock(void)
 {
 	adapter_unlock();
@@ -58,8 +58,8 @@ static void offer_lock(void)
 }
 
 /*
- * A sender with a stream asks for a busy poll: it wakes this process by the inbox and sends no
- * frame (samehost/peer_poll.h).
+ * True: a sender with a stream asks for a busy poll. It has woken this process by the inbox and
+ * sent no frame (samehost/peer_poll.h).
  */
 static bool asks_for_busy_poll(bool by_inbox, uint64_t heard_before)
 {
@@ -98,7 +98,7 @@ static bool empty_rings(bool stream, bool by_inbox)
 	return true;
 }
 
-/* False: frames wait for the next round. */
+/* False: frames wait, so the next round follows at once. */
 static bool look_for_daemon(bool idle)
 {
 	reconnect_try();
@@ -150,8 +150,8 @@ static void handle_hca(void)
 }
 
 /*
- * One round: the engine, the daemon, full event channels. Returns false if frames wait for the next
- * round.
+ * One round: runs the engine, talks to the daemon, and flushes full event channels. False: frames
+ * wait, so the next round follows at once.
  */
 static bool run_round(const struct thread_sleep *woken, bool stream)
 {
@@ -238,7 +238,7 @@ static void *run_thread(void *unused)
 	return NULL;
 }
 
-/* The hook of close() keeps the eventfd open as long as wake_fd has its number. */
+/* The hook of close() refuses to close the eventfd as long as wake_fd has its number. */
 static void close_wake_fd(void)
 {
 	int fd = atomic_exchange(&self->wake_fd, -1);
@@ -270,7 +270,8 @@ int engine_thread_start(void)
 	/* A child that a signal handler has forked needs no thread. */
 	rc = adapter.lock.orphaned ? ECANCELED
 				   : pthread_create(&self->thread, NULL, run_thread, NULL);
-	/* Before a signal: the child of its handler would wait for a thread that it lacks. */
+	/* Waits before signals are unblocked: a handler could fork, and its child would wait for a
+	 * thread that it lacks. */
 	if (!rc)
 		sem_wait(&started);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -285,7 +286,8 @@ void engine_thread_stop(void)
 	self->stop = true;
 	engine_wake();
 	adapter_unlock();
-	/* In a child that a signal handler has forked. */
+	/* No adapter: this is a child that a signal handler has forked, without an engine thread.
+	 * */
 	if (!adapter.dev)
 		return;
 	pthread_join(self->thread, NULL);

@@ -80,9 +80,11 @@ static void forget_adapter(void)
 	mr_index_forget();
 	adapter_forget_users();
 	memset(handle_counts, 0, sizeof(handle_counts));
-	/* What the parent's daemon knows, the child's daemon does not. */
+	/* `daemons` grows, because the child's daemon knows nothing of what the parent has told its
+	 * own. */
 	adapter = (struct adapter){.daemons = adapter.daemons + 1};
-	/* A command that a signal handler has interrupted goes on in the child. */
+	/* A command that a signal handler has interrupted goes on in the child, and may use these
+	 * lists. */
 	TAILQ_INIT(&adapter.dirty_cqs);
 	TAILQ_INIT(&adapter.dirty_qps);
 	adapter_polling = (struct polling){0};
@@ -105,7 +107,8 @@ static void in_child(void)
 	forks_inside--;
 	adapter.dead = true;
 	adapter.reconnecting = false;
-	/* The thread may wait for the end of a reconnection; no other thread would end the wait. */
+	/* The interrupted thread may wait for the end of a reconnection, and no other thread of the
+	 * child would end that wait. */
 	atomic_fetch_add(&adapter.reconnects_ended, 1);
 	vnic_driver_isolate(adapter.nic);
 	vnic_inbox_isolate(adapter.inbox);

@@ -27,7 +27,7 @@ static void (*_Atomic wake_other)(void);
 /* The main thread's mask at its end; set before adapter_main_thread_ended. */
 static sigset_t main_thread_signals;
 
-/* The engine thread starts and ends with adapter_open_lock. */
+/* Takes adapter_open_lock, with which the engine thread starts and ends. */
 static void note_main_thread_end(void *unused)
 {
 	void (*wake)(void) = wake_other;
@@ -73,8 +73,8 @@ bool main_thread_ended(void)
 	return adapter_main_thread_ended;
 }
 
-/* The state follows the name, which may contain any byte. The main thread stays a zombie until all
- * other threads have ended. */
+/* Whether the main thread has ended: it stays a zombie until all other threads have ended. In the
+ * file the state follows the name, which may contain any byte. */
 static bool is_zombie(void)
 {
 	struct text_lines stat;
@@ -144,9 +144,9 @@ static bool is_oldest_of_library(void)
 }
 
 /*
- * As the program's last thread would, if the threads of this library did not exist. Signals that
- * are pending stay so: all threads of the program have blocked them, or it is a SIGXFSZ that the
- * kernel has sent to this thread for a write of the library.
+ * Ends the process as the program's last thread would, if the threads of this library did not
+ * exist. Pending signals stay pending: all threads of the program have blocked them, or one is a
+ * SIGXFSZ that the kernel has sent to this thread for a write of the library.
  */
 static _Noreturn void end_process(void)
 {

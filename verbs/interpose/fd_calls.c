@@ -48,7 +48,7 @@ HOOKED(int, ioctl)(int fd, unsigned long request, void *arg)
 {
 	struct uverbs_file *file = uverbs_file_lookup(fd);
 
-	/* The kernel handles others, as FIONBIO, without the driver. */
+	/* The kernel handles other requests, such as FIONBIO, without the driver. */
 	if (file && request == RDMA_VERBS_IOCTL)
 		return uverbs_ioctl(file, arg);
 	if (request == UFFDIO_REGISTER)
@@ -112,7 +112,7 @@ int close_range(unsigned int first, unsigned int last, int flags)
 {
 	int kept;
 
-	/* With other flags it closes nothing. */
+	/* With other flags the call closes nothing. */
 	if (flags & ~CLOSE_RANGE_UNSHARE)
 		return REAL(close_range)(first, last, flags);
 	fd_remove_range(first, last);
@@ -171,7 +171,7 @@ DUP(dup3, (int fd, int to, int flags), (fd, to, flags), to)
 FCNTL(fcntl)
 FCNTL(fcntl64)
 
-/* libibverbs reads sysfs only if the kernel has no RDMA netlink. */
+/* Refuses RDMA netlink, because libibverbs reads sysfs only if the kernel has none. */
 HOOKED(int, socket)(int domain, int type, int protocol)
 {
 	if (domain == AF_NETLINK && protocol == NETLINK_RDMA && run_dir_path()) {
@@ -186,7 +186,7 @@ HOOKED(int, socket)(int domain, int type, int protocol)
 HOOK(int, socket, (int domain, int type, int protocol), domain == AF_NETLINK,
      (domain, type, protocol))
 
-/* Starts nothing, because programs fork their workers after this. */
+/* Starts no thread and attaches nothing, because programs fork their workers after this. */
 static __attribute__((constructor)) void init_library(void)
 {
 	real_resolve_all();

@@ -18,7 +18,7 @@
 
 #define DIRECTORY "/gid_attrs/"
 
-/* Behind ".../gid_attrs/"; NULL: it is no such path. */
+/* The part of the path behind ".../gid_attrs/"; NULL: the path is no such file's. */
 static const char *find_attribute(const char *path)
 {
 	const char *found = path_watched(path) ? strstr(path, DIRECTORY) : NULL;
@@ -62,7 +62,7 @@ static bool names_foreign_interface(int fd)
 	return !if_nametoindex(name) && errno == ENODEV;
 }
 
-/* read(2) of an epoll set fails with EINVAL. */
+/* Opens an epoll set, of which read(2) fails with EINVAL. */
 static int open_unreadable(int flags)
 {
 	return epoll_create1(flags & O_CLOEXEC ? EPOLL_CLOEXEC : 0);

@@ -12,9 +12,9 @@
 #include <vnic/driver.h>
 
 /*
- * The function that this library replaces: liburxe-outer.so's, or libibverbs'. By handle where the
- * dynamic linker finds none, because RTLD_NEXT does not find libraries that dlopen has loaded. The
- * caller closes *library after the call, unless it is NULL.
+ * Finds the function that this library replaces: liburxe-outer.so's, or libibverbs'. Uses a handle
+ * of libibverbs if RTLD_NEXT finds none, as for libraries that dlopen has loaded. The caller closes
+ * *library after the call, unless it is NULL.
  */
 static void *next_function(const char *name, const char *version, void **library)
 {
@@ -25,8 +25,8 @@ static void *next_function(const char *name, const char *version, void **library
 }
 
 /*
- * libibverbs would look in the kernel's neighbour tables, which do not contain the daemon's
- * addresses. Older providers call this function for each address handle.
+ * Asks the daemon: libibverbs would look in the kernel's neighbour tables, which do not contain the
+ * daemon's addresses. Older providers call this function for each address handle.
  */
 int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
 				uint8_t eth_mac[6], uint16_t *vid)
@@ -53,10 +53,10 @@ int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr 
 }
 
 /*
- * libibverbs would take registered pages away from children (MADV_DONTFORK), because it cannot ask
- * the kernel whether it copies pinned pages at a fork (RDMA_NLDEV_SYS_ATTR_COPY_ON_FORK). A child
- * has its own copy of memory that is registered with this device, and Linux copies that of other
- * devices since 5.12.
+ * Does nothing if URXE_DIR is set. libibverbs would take registered pages away from children
+ * (MADV_DONTFORK): it cannot ask the kernel whether it copies pinned pages at a fork
+ * (RDMA_NLDEV_SYS_ATTR_COPY_ON_FORK). A child has its own copy of memory that is registered with
+ * this device, and Linux copies that of other devices since 5.12.
  */
 int ibv_fork_init(void)
 {
@@ -87,7 +87,7 @@ enum ibv_fork_status ibv_is_fork_initialized(void)
 	return status;
 }
 
-/* Which pages a child keeps; libibverbs has no public declaration. */
+/* Functions of libibverbs without a public declaration: they set which pages a child keeps. */
 int ibv_dontfork_range(void *base, size_t size);
 int ibv_dofork_range(void *base, size_t size);
 
@@ -106,8 +106,8 @@ static int change_range(const char *name, void *base, size_t size)
 }
 
 /*
- * A program that has found ibv_fork_init in libibverbs itself, by a handle as NCCL does: libibverbs
- * then calls these functions for each region.
+ * For programs that call libibverbs' own ibv_fork_init, which they have found by a handle, as NCCL
+ * does: libibverbs then calls these functions for each region.
  */
 int ibv_dontfork_range(void *base, size_t size)
 {

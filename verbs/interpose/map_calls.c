@@ -28,7 +28,8 @@
 #define MREMAP_DONTUNMAP 4
 #endif
 
-/* The memory is no ring if the call comes from this library itself, which holds the lock. */
+/* Whether the slab keeps the mapping of a ring that the thread has destroyed. False without a look
+ * in calls of this library itself, which holds the lock. */
 static bool keep_ring(const void *start, size_t length)
 {
 	struct destroyed_ring ring;
@@ -73,7 +74,7 @@ static bool replaces(int flags)
 	return flags & MAP_FIXED && !(flags & MAP_FIXED_NOREPLACE);
 }
 
-/* 2 MiB, as of most kernels, if /proc cannot be read. */
+/* The size in /proc/meminfo, or 2 MiB, as of most kernels, if it cannot be read. */
 static size_t default_huge_page(void)
 {
 	struct text_lines info;
@@ -171,7 +172,7 @@ HOOKED(void *, mremap)(void *old, size_t old_length, size_t length, int flags, v
 HOOK_VARIABLE(void *, mremap, (void *old, size_t old_length, size_t length, int flags, void *to),
 	      mr_index_any(), (old, old_length, length, flags, to))
 
-/* Of a System V segment, the call unmaps each mapping, and never fails. */
+/* Withdraws all mappings of the System V segment, which shmdt() unmaps. That call never fails. */
 static void withdraw_segment(const void *start)
 {
 	struct text_lines maps;

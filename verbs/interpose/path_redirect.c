@@ -40,7 +40,7 @@ static int access_error(const char *run_dir, const char *name)
 
 	if (snprintf(path, sizeof(path), "%s/%s", run_dir, name) >= PATH_MAX)
 		return 0;
-	/* For the user and groups by which open(2) decides. */
+	/* Checks as the effective user and groups, by which open(2) decides. */
 	return REAL(faccessat)(AT_FDCWD, path, F_OK, AT_EACCESS) ? errno : 0;
 }
 
@@ -70,7 +70,8 @@ static void check_run_dir(const char *run_dir)
 	errno = saved;
 }
 
-/* A node of the device of another library in this process. */
+/* Whether the path is a uverbs node, but not that of this library's device: another library in this
+ * process may play it. */
 static bool is_foreign_node(const char *path)
 {
 	const char *name = path + strlen("/" UVERBS_DIR);
@@ -89,7 +90,8 @@ static bool has_kernel_nodes(void)
 	return exists;
 }
 
-/* Without a daemon's tree, the kernel's devices are all that is left. */
+/* Whether the kernel's device is all that is left: the kernel has the path, and the run directory
+ * has no daemon's tree. */
 static bool is_left_to_kernel(const char *run_dir, const char *prefix, char buf[PATH_MAX])
 {
 	const int saved = errno;
@@ -149,7 +151,7 @@ uint32_t path_device_generation(const char *path)
 	char buf[PATH_MAX], byte;
 	uint32_t generation = is_device_dir(path) ? adapter_list_generation() : 0;
 
-	/* The kernel's devices are links. */
+	/* Links are the kernel's devices. */
 	if (generation && REAL(readlink)(path_redirect(path, buf), &byte, sizeof(byte)) >= 0)
 		generation = 0;
 	errno = saved;

@@ -14,7 +14,8 @@
 #include "process/high_fd.h"
 #include "process/log.h"
 
-/* A channel with a writer: a thread may still read at the application's end. */
+/* Channels without a user, for reuse. A thread may still read at the program's end of a channel
+ * that has a writer. */
 static struct comp_channel_list unused = LIST_HEAD_INITIALIZER(unused);
 
 static void release_channel(struct fd_object *object)
@@ -70,7 +71,8 @@ static void drop_waiting(struct comp_channel *channel)
 	channel->n_waiting = 0;
 }
 
-/* Of closed channels, whose threads that still read there wait for the end of the context. */
+/* Closes this library's ends of closed channels, except where a thread still reads: that thread
+ * waits for the end of the context. */
 static void close_unread(void)
 {
 	struct comp_channel *channel;
@@ -89,7 +91,8 @@ void comp_channel_end(struct comp_channel *channel)
 {
 	drop_waiting(channel);
 	leave_context(channel);
-	/* A thread without adapter.lock may be sending a due event: the descriptor stays. */
+	/* Does not close the descriptor: a thread without adapter.lock may be sending a due event.
+	 * */
 	(void)shutdown(channel->writer, SHUT_WR);
 }
 
@@ -153,14 +156,16 @@ static void shrink_buffer(int socket)
 }
 
 /*
- * With adapter.lock, so no channel comes whose descriptor a checkpointer's stream would name, but
- * not the channel. -EIO: the waits at the context's channels have been ended.
+ * Adds the channel to the table, and to its context. Both happen with adapter.lock: otherwise a
+ * checkpointer's stream could name the channel's descriptor without the channel. -EIO: the waits at
+ * the context's channels have been ended.
  */
 static int install(struct comp_channel *channel, struct uverbs_file *file, int fd)
 {
 	int rc;
 
-	/* The release of an entry that a raw system call has left takes the lock. */
+	/* Call it without the lock, which the release of an entry takes that a raw system call has
+	 * left. */
 	fd_remove(fd);
 	adapter_lock();
 	if (file && (!file->live || adapter.dead))
@@ -217,14 +222,14 @@ void comp_channel_put(struct comp_channel *channel)
 		comp_channel_free(channel);
 }
 
-/* After any other error of send(2) nobody reads at the socket any more. */
+/* After any other error of send(2), no thread reads at the socket any more. */
 static bool is_temporary(int error)
 {
 	return error == EAGAIN || error == ENOBUFS || error == ENOMEM;
 }
 
 /*
- * 0, or the error: the socket is full, or the kernel has no memory. By libc's send(), from which
+ * 0, or the error: the socket is full, or the kernel has no memory. Uses libc's send(), from which
  * ThreadSanitizer learns that the receiver runs after the sender.
  */
 static int try_send_event(const struct comp_channel *channel,
@@ -333,7 +338,7 @@ void comp_channels_flush(void)
 		adapter.channel_waits = false;
 }
 
-/* Returns the number of events, at most `most`. */
+/* Withdraws events about `element` that wait in the list. Returns their number, at most `most`. */
 static uint32_t withdraw_queued(struct comp_channel *channel, uint64_t element, uint32_t most)
 {
 	uint32_t kept = 0, taken = 0;
@@ -350,9 +355,9 @@ static uint32_t withdraw_queued(struct comp_channel *channel, uint64_t element, 
 }
 
 /*
- * ibv_destroy_cq waits until the application has acknowledged as many events as were reported, so
- * events that it never read must not count. Events about other objects go back to the socket, which
- * had room for them, before the waiting events.
+ * Withdraws unread events from the socket: ibv_destroy_cq waits until the program has acknowledged
+ * as many events as were reported. Events about other objects go back to the socket, which had room
+ * for them, before the waiting events.
  */
 static uint32_t withdraw_sent(struct comp_channel *channel, uint64_t element, uint32_t most)
 {
@@ -404,7 +409,7 @@ void comp_channel_peek(const struct comp_channel *channel, comp_channel_event_fn
 {
 	struct comp_channel_event sent = {0};
 
-	/* From 0 on, each MSG_PEEK moves to the next packet. */
+	/* Reads from offset 0 on: each MSG_PEEK then moves to the next packet. */
 	set_peek_offset(channel, 0);
 	while (recv(channel->reader, &sent, channel->event_size, MSG_PEEK | MSG_DONTWAIT) > 0)
 		event(arg, &sent);

@@ -48,8 +48,9 @@ static void begin_unmapping(struct mr *mr, const struct unmapping *u)
 }
 
 /*
- * A child of vfork unmaps its own mappings, so the parent's regions stay. The library unmaps its
- * own mappings with adapter.lock: they may lie where memory of a region was unmapped unseen.
+ * No effect in a child of vfork, which unmaps its own mappings, so the parent's regions stay. No
+ * effect with adapter.lock: then the library unmaps its own mappings, which may lie where memory of
+ * a region was unmapped unseen.
  */
 void unmap_begin(struct unmapping *u, const void *start, uint64_t length)
 {
@@ -69,7 +70,8 @@ void unmap_begin(struct unmapping *u, const void *start, uint64_t length)
 }
 
 /*
- * A region that was registered during the call belongs to a new mapping, perhaps of another thread.
+ * Skips regions that were registered during the call: they belong to a new mapping, perhaps of
+ * another thread.
  */
 static void end_unmapping(struct mr *mr, const struct unmapping *u)
 {
@@ -85,7 +87,7 @@ static void remove_bytes(struct mr *mr, const struct unmapping *u)
 	urxe_mr_unmapped(mr->mr, &u->bytes, true);
 }
 
-/* No access is in flight: unmap_begin has withdrawn the range. */
+/* Call it only after unmap_begin, so that no access to the range is in flight. */
 static void remove_range(const struct unmapping *u, uint64_t start, uint64_t end)
 {
 	const struct unmapping gone = {.bytes = {(void *)start, end - start},
@@ -107,7 +109,7 @@ static void remove_unmapped(const struct unmapping *u)
 	struct text_lines maps;
 	struct mapping m;
 
-	/* Fails if a byte is not mapped, and else does nothing. */
+	/* msync() fails if a byte is not mapped, and otherwise does nothing. */
 	if (!msync(u->bytes.addr, u->bytes.length, MS_ASYNC))
 		return;
 	proc_maps_open(&maps);

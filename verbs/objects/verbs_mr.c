@@ -66,7 +66,7 @@ void mr_destroy(struct object *object)
 
 void mr_unmap(struct mr *mr, const struct urxe_extent *bytes)
 {
-	/* Without memory for the list of unmapped ranges, withdraws the whole region. */
+	/* If no memory is left for the list of unmapped ranges, withdraws the whole region. */
 	if (urxe_mr_unmap(mr->mr, bytes))
 		urxe_mr_unmap_all(mr->mr);
 }
