@@ -24,8 +24,8 @@ struct symbol_table {
 	const char *names;
 };
 
-/* The dynamic linker makes addresses of the offsets in the dynamic section, unless the section is
- * read-only (ld -z rodynamic). */
+/* Addresses in the dynamic section are absolute, because the dynamic linker relocates them, unless
+ * the section is read-only (ld -z rodynamic). */
 NOT_INSTRUMENTED static const void *find_section(const struct dl_find_object *file,
 						 ElfW(Sxword) tag)
 {

@@ -69,8 +69,8 @@ static void drop_reference(struct fd_object *object)
 	cancellation_restore(cancel);
 }
 
-/* With a reference to the object. An old entry means that a raw system call has closed the
- * descriptor. */
+/* Puts the object into the slot, with the caller's reference to it. An old entry means that a raw
+ * system call has closed the descriptor. */
 static void set_slot(slot_t *slot, struct fd_object *object)
 {
 	struct fd_object *old;
@@ -156,8 +156,8 @@ void fd_duplicated(int old_fd, int new_fd)
 	if (!slot || fd_find(old_fd) != object || !add_reference(object))
 		return;
 	set_slot(slot, object);
-	/* Before the reference, old_fd may have been closed and the object reused for another one.
-	 */
+	/* If old_fd was closed before the reference, the object may have been reused for another
+	 * device. */
 	if (atomic_load(&object->generation) != generation)
 		fd_remove(new_fd);
 }

@@ -7,7 +7,7 @@
 
 #include "process/libc_real.h"
 
-/* The last set is for the first opening. */
+/* Sets of handlers. The last one is installed only at the first opening of a device. */
 #define SETS 4
 
 static _Atomic(const struct fork_handlers *) users[FORK_USERS];
@@ -50,7 +50,7 @@ static void in_child(unsigned int set)
 	}
 }
 
-/* Functions of its own tell a set from the others: the handlers have no argument. */
+/* Each set has functions of its own, because handlers have no argument that would tell the set. */
 #define SET_FUNCTIONS(set)                  \
 	static void before_fork_##set(void) \
 	{                                   \
@@ -97,7 +97,7 @@ void fork_handlers_install(void)
 	pthread_once(&once, want_set);
 }
 
-/* After the first opening, the program's handlers may be behind this library's for good. */
+/* Not after the first opening: then the program's handlers may follow this library's for good. */
 NOT_INSTRUMENTED void fork_handlers_follow_allocator(void)
 {
 	if (wanted && !acting)

@@ -20,7 +20,7 @@ static atomic_int state;
 static char run_dir[PATH_MAX];
 static atomic_bool has_other_name;
 
-/* The run directory has the node of its own device only. */
+/* Whether the device has the other name: the run directory has a node for its own device only. */
 static bool find_other_name(void)
 {
 	char path[PATH_MAX];
@@ -33,7 +33,8 @@ static bool find_other_name(void)
 	return found;
 }
 
-/* Copied, because a program may change its environment. Two threads copy the same value. */
+/* Copies the value, because a program may change its environment. If two threads copy, both copy
+ * the same value. */
 static int read_run_dir(void)
 {
 	const char *dir = env_get("DIR");

@@ -5,8 +5,11 @@
 #include "queues/verbs_cq.h"
 #include "queues/verbs_qp.h"
 
-/* Rings before completions: a program that sees a completion may post at once. Completions before
- * asynchronous events: a program that gets an event polls for the completions before it. */
+/*
+ * Publishes rings before completions: a program that sees a completion may post at once. Publishes
+ * completions before asynchronous events: a program that gets an event polls for the completions
+ * before it.
+ */
 void adapter_publish(void)
 {
 	struct qp *qp;

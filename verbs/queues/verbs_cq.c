@@ -53,7 +53,7 @@ void cq_arm(struct cq *cq, bool solicited)
 	urxe_cq_arm(cq->cq, solicited);
 }
 
-/* cq_publish has the event sent: a thread that it wakes must find the completion. */
+/* Leaves the event to cq_publish: a thread that the event wakes must find the completion. */
 void cq_comp_event(void *ctx)
 {
 	struct cq *cq = ctx;

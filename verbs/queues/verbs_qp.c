@@ -56,7 +56,8 @@ static int post_next_send(struct qp *qp)
 
 bool qp_read_posted(const struct qp *qp, uint32_t *at, struct send_request *request)
 {
-	/* Another thread's doorbell has posted the requests before the cursor. */
+	/* The cursor is ahead if the doorbell of another thread has posted the requests before it.
+	 * */
 	if ((int32_t)(*at - qp->sq.cursor) < 0)
 		*at = qp->sq.cursor;
 	if (*at - qp->sq.cursor >= work_queue_posted(&qp->sq))
@@ -103,9 +104,10 @@ void qp_failed(struct qp *qp)
 }
 
 /*
- * A program whose ring is full of unsignaled requests rings no doorbell (ibv_wr_complete() fails
- * with ENOSPC), so the slots have to be released without one. That happens once for each burst of
- * received frames, whatever the number of requests, and in place of a release at the next doorbell.
+ * Called although no request completes: a program whose ring is full of unsignaled requests rings
+ * no doorbell (ibv_wr_complete() fails with ENOSPC), so the slots must be released without one. The
+ * release happens once for each burst of received frames, whatever the number of requests, and
+ * replaces that at the next doorbell.
  */
 void qp_send_retired(void *qp_ctx)
 {
@@ -132,7 +134,8 @@ void qp_completed(const struct urxe_wc *wc)
 		log_info("qp %#x: a request ended in status %u", wc->qpn, wc->status);
 }
 
-/* A message consumes its receive request of the SRQ, also if the request never completes. */
+/* Releases slots of the SRQ's ring: a message consumes its receive request, even if the request
+ * never completes. */
 static void publish_srq(const struct qp *qp)
 {
 	struct recv_queue *recv = &qp->srq->recv;

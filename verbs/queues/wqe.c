@@ -103,7 +103,8 @@ static int read_target(struct send_request *request, const struct rxe_send_wr *w
 	}
 }
 
-/* librxe keeps what the program has left in its request, and Linux' rxe does not look at it. */
+/* Clears the segments of local operations: librxe keeps what the program has left there, and Linux'
+ * rxe does not look at it. */
 static void drop_data_of_local(struct rxe_send_wqe *wqe)
 {
 	if (wqe->wr.opcode != URXE_WR_BIND_MW && wqe->wr.opcode != URXE_WR_LOCAL_INV)

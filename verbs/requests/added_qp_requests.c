@@ -9,7 +9,8 @@
 #include "process/log.h"
 #include "requests/daemon_requests.h"
 
-/* False: a new daemon, which does not know the queue pair, has replaced the old one. */
+/* Adds the record to adapter.added_qps. False: a new daemon, which does not know the queue pair,
+ * has replaced the old one. */
 static bool add_if_known(struct added_qp *added)
 {
 	bool known;
@@ -48,7 +49,7 @@ static struct added_qp *next_released(void)
 	struct added_qp *added;
 
 	adapter_lock();
-	/* The next daemon does not know them. */
+	/* The next daemon does not know the released queue pairs, so it need not be told. */
 	if (!adapter_connected())
 		added_qp_forget_released();
 	added = LIST_FIRST(&adapter.released_added_qps);
@@ -65,7 +66,7 @@ void added_qp_flush(void)
 	if (LIST_EMPTY(&adapter.released_added_qps))
 		return;
 	while ((added = next_released())) {
-		/* A failure means that the daemon has ended, and with it what it knew. */
+		/* After a failure, the daemon has ended, and knows nothing any more. */
 		adapter_add_qpn(added, false);
 		free(added);
 	}

@@ -16,8 +16,8 @@
 #include "process/log.h"
 
 /*
- * Returns the NIC, as soon as the adapter has a daemon, and keeps it from being replaced. NULL: the
- * adapter is dead. *forks: adapter_forks of now.
+ * Waits until the adapter has a daemon, and returns its NIC, which is not replaced until
+ * return_nic(). NULL: the adapter is dead. *forks becomes adapter_forks.
  */
 static struct vnic_driver *borrow_nic(uint32_t *forks)
 {
@@ -38,8 +38,8 @@ static struct vnic_driver *borrow_nic(uint32_t *forks)
 }
 
 /*
- * True: the daemon has gone, and the next daemon may be asked the same. A child that a signal
- * handler has forked during the request has another adapter, or none.
+ * Ends borrow_nic(). True: the daemon has gone, and the next one may be asked the same. False in a
+ * child that a signal handler has forked during the request: it has another adapter, or none.
  */
 static bool return_nic(uint32_t forks, int rc)
 {
@@ -48,7 +48,7 @@ static bool return_nic(uint32_t forks, int rc)
 	adapter_lock();
 	if (forks == adapter_forks) {
 		adapter.nic_users--;
-		/* The engine thread may not have noticed. */
+		/* The engine thread may not have noticed the daemon's end. */
 		if (again && adapter_connected())
 			adapter_disconnected();
 	}
@@ -58,7 +58,8 @@ static bool return_nic(uint32_t forks, int rc)
 	return again;
 }
 
-/* Asks the daemon, and if it ends meanwhile, the next daemon. -EIO: the adapter is dead. */
+/* A question to a daemon. ask_daemon() puts it to the next daemon if this one ends meanwhile; -EIO:
+ * the adapter is dead. */
 typedef int ask_fn(struct vnic_driver *nic, void *question);
 
 static int ask_daemon(ask_fn *ask, void *question)
@@ -89,7 +90,7 @@ static int ask_next_hop(struct vnic_driver *nic, void *question)
 	return vnic_driver_resolve(nic, q->sgid_index, q->dgid, q->hop);
 }
 
-/* True: the destination is this host; its address is known without the daemon. */
+/* True: the destination is this host, whose MAC is known without the daemon. */
 static bool is_this_host(uint8_t sgid_index, const uint8_t dgid[16], struct vnic_next_hop *hop)
 {
 	const struct vnic_attach_gid *gids = adapter.welcome.port.gids;
@@ -197,7 +198,7 @@ static int ask_unregister(struct vnic_driver *nic, void *question)
 {
 	struct remote_qp *remote = question;
 
-	/* An earlier daemon knew the remote QP, this one does not. */
+	/* Only an earlier daemon knew the remote QP. */
 	if (remote->daemon != adapter.daemons)
 		return 0;
 	return vnic_driver_unregister(nic, remote->local_qpn, remote->dgid, remote->qpn);
@@ -220,7 +221,7 @@ static int ask_remove_qpn(struct vnic_driver *nic, void *question)
 {
 	const struct added_qp *added = question;
 
-	/* An earlier daemon knew the queue pair, this one does not. */
+	/* Only an earlier daemon knew the queue pair. */
 	return added->daemon == adapter.daemons ? vnic_driver_remove_qpn(nic, added->qpn) : 0;
 }
 
@@ -252,7 +253,8 @@ void adapter_await_daemon(void)
 {
 	static const uint8_t nowhere[16];
 
-	/* The daemon reads messages in their order, and answers this one. */
+	/* The daemon reads messages in their order, so its answer to this one shows that it has
+	 * read all. */
 	adapter_query_qpn(nowhere, 0);
 }
 

@@ -10,7 +10,8 @@
 #include "process/log.h"
 #include "requests/daemon_requests.h"
 
-/* False: a new daemon, which does not know the remote QP, has replaced the old one. */
+/* Adds the record to adapter.remote_qps. False: a new daemon, which does not know the remote QP,
+ * has replaced the old one. */
 static bool add_if_known(struct remote_qp *remote)
 {
 	bool known;
@@ -49,7 +50,7 @@ static struct remote_qp *next_released(void)
 	struct remote_qp *remote;
 
 	adapter_lock();
-	/* The next daemon does not know them. */
+	/* The next daemon does not know the released remote QPs, so it need not be told. */
 	if (!adapter_connected())
 		remote_qp_forget_released();
 	remote = LIST_FIRST(&adapter.released_remote_qps);
@@ -64,7 +65,7 @@ void remote_qp_flush(void)
 	struct remote_qp *remote;
 
 	while ((remote = next_released())) {
-		/* A failure means that the daemon has ended, and its registrations with it. */
+		/* After a failure, the daemon has ended, and its registrations with it. */
 		adapter_register_remote_qp(remote, false);
 		free(remote);
 	}

@@ -14,7 +14,8 @@ static uint32_t block_of(uint32_t qpn)
 
 #define BLOCKS (1u << (24 - VNIC_LEASE_SHIFT))
 
-/* QPs whose numbers an HCA has chosen keep them when the block is leased. */
+/* Moves QPs with numbers that an HCA has chosen into the block, which is leased now: they keep
+ * their numbers. */
 static void replace_foreign(struct leases *leases, struct lease_block *block)
 {
 	struct lease_block *foreign = leases->by_qpn[block_of(block->qpn_first)];
@@ -96,7 +97,8 @@ void *leases_find(const struct leases *leases, uint32_t qpn)
 	return block ? block->qps[qpn % VNIC_LEASE_QPNS] : NULL;
 }
 
-/* `at` counts from the first number of the first block on. NULL: *at is that of the next block. */
+/* *at counts the numbers of all blocks from 0. NULL: no further QP in the block; *at is the first
+ * number of the next block. */
 static void *next_in_block(const struct lease_block *block, uint32_t *at)
 {
 	const uint32_t end = (*at / VNIC_LEASE_QPNS + 1) * VNIC_LEASE_QPNS;
@@ -120,7 +122,7 @@ static void *next_leased(const struct leases *leases, uint32_t *at)
 	return qp;
 }
 
-/* `at` counts from 0. */
+/* *at counts all QPNs from 0. */
 static void *next_foreign(const struct leases *leases, uint32_t *at)
 {
 	static const struct lease_block none;

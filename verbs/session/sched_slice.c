@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "session/sched_slice.h"
 
-/* Not <sched.h>: it defines the same structures. */
+/* Without <sched.h>, which defines the same structures. */
 #include <linux/sched.h>
 #include <linux/sched/types.h>
 #include <sys/resource.h>
