@@ -193,8 +193,8 @@ static sem_t started;
 
 /*
  * A program with a real-time policy may spin on its memory, on the one processor that both threads
- * have: this thread, which inherits the policy, runs only with a higher priority. It keeps its
- * priority if it may not raise it.
+ * have. This thread inherits the policy, and then runs only with a higher priority than the
+ * program. If it may not raise its priority, the priority stays.
  */
 static void raise_priority(void)
 {

@@ -82,7 +82,7 @@ static struct object *find_restored(const struct rebuilt *r, const struct urxe_s
 	}
 }
 
-/* False: the object has one of the engine's already. */
+/* Sets the engine's object of `ours`. False: `ours` has one already. */
 static bool join_object(struct object *ours, const struct urxe_state_object *object)
 {
 	void *before;

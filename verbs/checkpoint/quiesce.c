@@ -214,8 +214,8 @@ static void thaw_adapter(void)
 	engine_wake();
 }
 
-/* With the lock. The HCA goes on first, because thaw_adapter() publishes what the engine has
- * completed. */
+/* With the lock, which it releases: undoes freeze_adapter(). The HCA goes on first, because
+ * thaw_adapter() publishes what the engine has completed. */
 static void give_up(void)
 {
 	adapter_hca_abandon(TAKER_QUIESCE);

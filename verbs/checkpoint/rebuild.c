@@ -182,7 +182,7 @@ static const struct mapping_record *mapping_of(const struct image *image, uint32
 {
 	uint32_t low = 0, high = image->n[CHECKPOINT_MAPPING];
 
-	/* They are sorted by context and address. */
+	/* The mappings are sorted by context and address. */
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 		const struct mapping_record *m = &image->mappings[middle];
@@ -370,7 +370,7 @@ static int make_channel(struct rebuilt *r, uint32_t i)
 				   &channel->channel, &channel->fd);
 }
 
-/* A larger memfd than RLIMIT_FSIZE would raise SIGXFSZ. */
+/* Whether RLIMIT_FSIZE permits the size: a larger memfd would raise SIGXFSZ. */
 static bool is_size_allowed(uint64_t size)
 {
 	struct rlimit limit;

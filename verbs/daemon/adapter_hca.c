@@ -160,7 +160,7 @@ static void open_hca(const struct vnic_attach_hca *wanted)
 		log_warning("cannot open %s: %s", wanted->name, strerror(-rc));
 		return;
 	}
-	/* Another HCA by now: the next look opens that one. */
+	/* If the daemon has named another HCA meanwhile, the next look opens that one. */
 	if (wanted->generation == adapter.welcome.port.hca.generation && !adapter.dead) {
 		attach_hca(hca, wanted);
 		return;

@@ -72,7 +72,8 @@ static int open_uplink(struct vnic_driver *nic, struct packet_group **uplink)
 	return rc;
 }
 
-/* An answer that did not come in time ends the connection, too. */
+/* Whether the connection to the daemon has ended. An answer that did not come in time ends it, too.
+ * */
 static bool is_lost_daemon(int rc)
 {
 	return rc == -ECONNRESET || rc == -EPIPE || rc == -ETIMEDOUT;

@@ -38,7 +38,7 @@ static bool are_same_gids(const struct vnic_attach_gid *now, const struct vnic_a
 	return true;
 }
 
-/* An unchanged entry keeps its place in the engine. */
+/* Sets only the entries that have changed: the others keep their place in the engine. */
 static int set_gids(const struct vnic_attach_gid *now, const struct vnic_attach_gid *before)
 {
 	int rc = 0;
@@ -80,7 +80,8 @@ void port_changed(const struct vnic_attach_port *now)
 	if (memcmp(now->gids, before.gids, sizeof(before.gids)))
 		adapter_hca_set_gids();
 	if (!are_same_gids(now->gids, before.gids)) {
-		/* A peer of this host may be on another host now. */
+		/* The daemon must be told anew which QPs have peers on other hosts: a peer of this
+		 * host may be on another one now. */
 		uplink_qpns_update();
 		send_port_event(IBV_EVENT_GID_CHANGE);
 	}

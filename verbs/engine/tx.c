@@ -92,7 +92,7 @@ void tx_lose_switch(struct tx *tx)
 
 /* --- Inboxes of peers. */
 
-/* A QPN that came from the program may have more than 24 bits. */
+/* Accepts any QPN: one that came from the program may have more than 24 bits. */
 static uint32_t process_of(const struct tx *tx, uint32_t qpn)
 {
 	uint32_t process;
@@ -203,7 +203,7 @@ static bool is_for_own_mac(const struct tx *tx, const uint8_t *frame)
 	return memcmp(frame, tx->mac, sizeof(tx->mac)) == 0;
 }
 
-/* NULL: the frame goes by the switch. */
+/* The inbox for the slot's frame. NULL: the frame goes by the direct uplink or the switch. */
 static struct tx_route *route_for_slot(struct tx *tx, uint64_t now, uint32_t slot)
 {
 	struct tx_route *route = *route_entry(tx, tx->qpns[slot]);
@@ -366,7 +366,8 @@ static uint32_t send_stream(struct tx *tx, struct urxe_frame *frames, uint32_t n
 	return moved;
 }
 
-/* A frame that the engine has not built yet has length 0. */
+/* Sends the frames that the engine has built so far: a frame that it has not built yet has length
+ * 0. */
 void tx_unlock_inbox(struct tx *tx)
 {
 	struct urxe_frame *frames = tx->reserved;

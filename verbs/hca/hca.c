@@ -64,8 +64,8 @@ static int make_nonblocking(int fd)
 	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) ? -errno : 0;
 }
 
-/* After an error the MTU stays. A thread that has adapter.lock must not end in a write(2) or
- * ioctl(2) of the provider. */
+/* Reads the port's active MTU, which stays the same after an error. A thread that has adapter.lock
+ * must not end in a write(2) or ioctl(2) of the provider. */
 static int read_mtu(struct hca *hca)
 {
 	struct ibv_port_attr attr = {0};

@@ -95,8 +95,8 @@ static void set_action(struct taken_signal *t, const struct sigaction *act)
 /* --- Guarded accesses. */
 
 /*
- * A fault whose signal is blocked kills the process, whatever its handler. One system call for each
- * thread that ever runs the engine.
+ * Unblocks SIGSEGV and SIGBUS: a fault whose signal is blocked kills the process, whatever its
+ * handler. Costs one system call for each thread that ever runs the engine.
  */
 static __attribute__((cold)) void unblock_faults(void)
 {

@@ -215,9 +215,10 @@ static void flush_qps(void)
 }
 
 /*
- * True: more may wait. A program that polls finds the completion of a message before the peer gets
- * the acknowledgement, also if another thread takes this one's processor in between. Completion
- * events are sent later, without the lock (poll/due_events.h).
+ * Receives, and publishes the completions before any acknowledgement leaves. So a program that
+ * polls finds the completion of a message before the peer gets the acknowledgement, also if another
+ * thread takes this one's processor in between. Completion events are sent later, without the lock
+ * (poll/due_events.h). True: more frames or completions may wait.
  */
 static bool receive_all(uint64_t now)
 {

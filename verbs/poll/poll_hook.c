@@ -149,9 +149,9 @@ void poll_hook_install(struct uverbs_file *file, int fd, uint64_t user_handle)
 }
 
 /*
- * A function of an ibv_cq_ex counts only if it is of the library that poll_cq is of. Not dladdr():
- * the caller holds adapter.lock, and the holder of the dynamic linker's lock may wait for it, in a
- * constructor that makes a verbs call.
+ * Whether both functions are of one library: a function of an ibv_cq_ex counts only if it is of the
+ * library that poll_cq is of. Not dladdr(): the caller holds adapter.lock, and the holder of the
+ * dynamic linker's lock may wait for it, in a constructor that makes a verbs call.
  */
 static bool same_library(void *a, void *b)
 {

@@ -36,15 +36,14 @@ static void mask_interrupts(void)
 	polling->irq_on = false;
 }
 
-/* True: frames or buffers wait already, and raise no interrupt. */
+/* True: frames wait already, or transmit buffers are free, for which no interrupt comes. */
 static bool unmask_interrupts(void)
 {
 	bool waiting;
 
 	if (!adapter_running())
 		return false;
-	/* Without a daemon nobody takes what waits in the NIC: it would wake the thread for ever.
-	 */
+	/* Without a daemon, frames that wait in the NIC would wake the thread for ever. */
 	waiting = adapter_connected() && vnic_driver_irq_unmask(adapter.nic);
 	if (adapter.inbox)
 		waiting |= vnic_inbox_irq_unmask(adapter.inbox);

@@ -29,7 +29,8 @@
 /* Interval of looks whether the program has other threads, after the end of its main thread. */
 #define LAST_THREAD (20 * MS)
 
-/* At most one part in so many of the time is the delay of wake-ups for looks at the grant. */
+/* The delays of wake-ups for looks at the grant may take at most one part in LOOK_COST of the time.
+ * */
 #define LOOK_COST 32
 #define LOOK_MAX  (8 * MS)
 
@@ -101,7 +102,8 @@ static uint64_t next_run(struct thread_sleep *sleep, uint64_t now)
 	/* The engine's work of this moment waits for transmit buffers. */
 	if (at <= now && tx_deadline(&adapter.tx) == URXE_NEVER)
 		at = now + STUCK;
-	/* A program that polled lately polls again: its grant must not cost a wake-up each time. */
+	/* The program has polled since the last sleep, and probably polls again: with a longer
+	 * sleep, each new grant would have to wake the thread (engine_wake_for_grant). */
 	if (sleep->grants != adapter_polling.grants)
 		at = sooner(at, now + POLL_GRANT_NS);
 	sleep->grants = adapter_polling.grants;

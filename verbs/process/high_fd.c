@@ -13,7 +13,8 @@
 /* Above the numbers of select(2). A higher floor would make the kernel's table of descriptors
  * larger than programs need it. */
 #define FLOOR 1024u
-/* Where the limit is lower, so many numbers below the limit, but at most half of all. */
+/* If the limit of descriptors is lower, the library's numbers are the highest ROOM below the limit,
+ * but at most half of all. */
 #define ROOM 128u
 
 static unsigned int lowest_number(void)

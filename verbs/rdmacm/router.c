@@ -135,7 +135,7 @@ static bool is_unknown_address(int rc)
 	return rc == -EADDRNOTAVAIL || rc == -ENETUNREACH || rc == -ENODEV;
 }
 
-/* Of AF_IB addresses the daemon accepts only the wildcard. */
+/* Whether the address is the wildcard. Of AF_IB addresses the daemon accepts no other. */
 static bool is_wildcard(const struct rdma_ucm_query_addr_resp *addr)
 {
 	struct sockaddr_in6 v6;

@@ -251,7 +251,8 @@ int cmd_req_notify_cq(const struct command *c)
 	return 0;
 }
 
-/* With the lock, which it releases meanwhile: events that are in flight cannot be withdrawn. */
+/* Waits until no event is due or in flight, because such an event cannot be withdrawn. With the
+ * lock, which it releases meanwhile. */
 static int wait_for_events(const struct command *c)
 {
 	int rc = 0;

@@ -222,7 +222,8 @@ static int modify_engine(struct qp *qp, uint64_t now, const struct urxe_qp_attr 
 	return command_forbid_unlock(hca) ? -EIO : rc;
 }
 
-/* An HCA has other reasons for EOPNOTSUPP. */
+/* Logs an attribute of path migration as unsupported. An HCA may have other reasons for EOPNOTSUPP,
+ * which are not logged. */
 static void log_migration(const struct qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)
 {
 	const char *unsupported = NULL;
@@ -259,8 +260,8 @@ static void refill_hca(struct qp *qp)
 		recv_queue_refill(&qp->recv);
 }
 
-/* The program may have got a region of the engine alone, or the HCA may have gone, since
- * choose_way(). */
+/* The daemon's error, unless the HCA executes the connection. Since choose_way() the HCA may have
+ * gone, or the program may have got a region that the HCA lacks. */
 static int check_address(const struct qp *qp, uint32_t mask, const struct urxe_qp_attr *attr,
 			 const struct way *way)
 {

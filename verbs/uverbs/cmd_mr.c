@@ -62,7 +62,8 @@ static int check_mr_range(const struct ib_uverbs_reg_mr *request)
 	if (__builtin_add_overflow(request->start, request->length, &end) ||
 	    end > UINT64_MAX - page)
 		return -EINVAL;
-	/* An access past these addresses would raise a fault without an address. */
+	/* An access past UACCESS_END would raise a fault without an address, against which the
+	 * SIGBUS guard cannot help. */
 	if (request->access_flags & URXE_ACCESS_ON_DEMAND && end > UACCESS_END)
 		return -EINVAL;
 	if (!request->length)
@@ -108,13 +109,14 @@ static struct urxe_mr_attr engine_attr(const struct ib_uverbs_reg_mr *request, c
 	};
 }
 
-/* With the lock. An HCA has pinned the pages that it accesses. */
+/* With the lock. An HCA pins the pages that it accesses, so it can have no on-demand region. */
 static int check_on_demand(const struct ib_uverbs_reg_mr *request)
 {
 	return request->access_flags & URXE_ACCESS_ON_DEMAND && adapter.hca.hca ? -EOPNOTSUPP : 0;
 }
 
-/* For the order of errors only: the PD may be deallocated before the region exists. */
+/* Checks the PD only to keep the kernel's order of errors: the program may deallocate the PD before
+ * the region exists. */
 static int check_mr_pd(const struct command *c, const struct ib_uverbs_reg_mr *request)
 {
 	int rc = command_lock(c);
@@ -179,7 +181,7 @@ static void register_hca_part(const struct command *c, const struct ib_uverbs_re
 		part->rc = hca_mr_run(part->mr, &part->attr, &part->key);
 }
 
-/* With the lock. The HCA, or the PD, may have gone meanwhile. */
+/* Whether the part still fits: the HCA, or the PD, may have gone meanwhile. With the lock. */
 static bool is_current(const struct hca_part *part, const struct pd *pd)
 {
 	return part->mr && part->hca == adapter.hca.hca && part->attr.pd == pd->number;

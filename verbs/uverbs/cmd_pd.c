@@ -34,7 +34,8 @@ static int alloc_pd(const struct command *c, uint32_t *number)
 	return rc;
 }
 
-/* With the lock, which it releases: the HCA takes long for its protection domain. */
+/* Allocates the HCA's protection domain, which takes long. With the lock, which it releases
+ * meanwhile. */
 static void make_hca_pd(uint32_t number)
 {
 	struct hca *hca = adapter.hca.hca;

@@ -235,7 +235,8 @@ int command_forbid_unlock(struct hca *hca)
 	return 0;
 }
 
-/* -EOPNOTSUPP: the request has other bytes than zeros after the structure. */
+/* Copies the request into the handler's structure. -EOPNOTSUPP: the request has other bytes than
+ * zeros behind that structure. */
 static int copy_request(struct command *c, uint32_t size)
 {
 	uint32_t n = c->in_size < size ? c->in_size : size;

@@ -139,7 +139,8 @@ int hca_srq_set_limit(void *hca_srq, uint32_t limit)
 	return modify_srq(hca_srq, &attr, IBV_SRQ_LIMIT);
 }
 
-/* -ENOMEM: a CQ that has room for the completions of the queue cannot have n more. */
+/* Whether each CQ that has room for the queue's completions can get room for n more. -ENOMEM: one
+ * of them cannot. */
 static int check_growth(const struct hca_srq *srq, uint32_t n)
 {
 	struct hca_qp *qp;
