@@ -163,7 +163,7 @@ static int add_lease(uint32_t qpn_first)
 	return 0;
 }
 
-/* The daemon has ended during the attachment, or refuses the process. */
+/* Whether the daemon has ended during the attachment, or refuses the process. */
 static bool is_lost_daemon(int rc)
 {
 	return rc == -ECONNRESET || rc == -EPIPE;
@@ -269,7 +269,7 @@ static int make_engine(const struct adapter_saved *saved)
 	return saved ? adapter_restore_engine(saved, table) : adapter_make_engine(table);
 }
 
-/* Once, by the thread that attaches first. */
+/* Called once, by the thread that attaches first. */
 static void prepare_descriptors(void)
 {
 	fd_set_owner();

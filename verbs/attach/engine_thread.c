@@ -188,7 +188,7 @@ static bool run_round(const struct thread_sleep *woken, bool stream)
 
 /* --- The thread. */
 
-/* The engine thread runs, so peers can see that this process lives. */
+/* Posted when the engine thread runs, so that peers can see that this process lives. */
 static sem_t started;
 
 /*

@@ -20,7 +20,7 @@
 /* Least time between two looks of a thread at /proc. */
 #define LOOK_NS 10000000
 
-/* libc calls its destructor when the main thread ends before the process does. */
+/* A key whose destructor libc calls when the main thread ends before the process does. */
 static pthread_key_t main_thread_key;
 static bool key_made; /* false if the program has all keys */
 static void (*_Atomic wake_other)(void);

@@ -589,7 +589,7 @@ static int write_stream(const struct process_save *save, uint8_t *out, size_t ro
 	return rc;
 }
 
-/* Context and handle of a CQ, SRQ or QP. */
+/* The tag of a CQ, SRQ or QP in the engine's stream: its context and handle. */
 static uint64_t engine_tag(void *arg, enum urxe_state_kind kind, void *ctx)
 {
 	const struct object *object = ctx;

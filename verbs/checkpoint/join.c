@@ -57,7 +57,7 @@ static int check_extent(const struct mr *mr, const struct urxe_extent *extent, u
 	return uaccess_populate(start, extent->length, access & URXE_ACCESS_LOCAL_WRITE);
 }
 
-/* The memory stays at its addresses. */
+/* Checks that the region's memory is there. Its addresses are those of before the checkpoint. */
 static int find_memory(void *arg, struct urxe_state_region *region)
 {
 	const struct joining *j = arg;

@@ -29,9 +29,9 @@
 #include "queues/verbs_qp.h"
 #include <samehost/peer.h>
 
-/* Between two attempts to take a lock, or to stop the engine. */
+/* Pause between two attempts to take a lock, or to stop the engine. */
 #define PAUSE_NS 20000
-/* Between two attempts to stop the device: other threads may take all locks meanwhile. */
+/* Pause between two attempts to stop the device: other threads may take all locks meanwhile. */
 #define LONG_PAUSE_NS 1000000
 /* Time in which urxed has to answer the thaw of its rdma_cm devices. */
 #define THAW_MS 1000

@@ -125,7 +125,7 @@ struct hca *adapter_hca_release(void)
 	return hca;
 }
 
-/* Queue pairs that exist already are the engine's, and the daemon has to know their numbers. */
+/* Tells the daemon the numbers of the queue pairs that exist already, which the engine executes. */
 static void tell_numbers(void)
 {
 	struct qp *qp;

@@ -13,7 +13,8 @@
 #include "process/log.h"
 #include "process/run_dir.h"
 
-/* Between two attempts to get packet sockets at most, ns: each of them costs the daemon time. */
+/* Longest pause between two attempts to get packet sockets, ns: each attempt costs the daemon time.
+ * */
 #define RETRY_MAX_NS (60 * UINT64_C(1000000000))
 
 static int accept_leased_qpns(const struct packet_group *uplink)

@@ -24,7 +24,8 @@ static int set_gid(uint32_t index, const struct vnic_attach_gid *entry)
 	return rc ? rc : urxe_gid_set_vlan(adapter.dev, index, entry->vlan);
 }
 
-/* The interface is for the HCA only (adapter_hca_set_gids). */
+/* Whether both are the same to the engine: the interface is for the HCA only
+ * (adapter_hca_set_gids). */
 static bool is_same_gid(const struct vnic_attach_gid *a, const struct vnic_attach_gid *b)
 {
 	return !memcmp(a, b, offsetof(struct vnic_attach_gid, ifindex));

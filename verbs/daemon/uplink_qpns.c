@@ -9,8 +9,8 @@
 #include "poll/engine_wake.h"
 #include "queues/verbs_qp.h"
 
-/* The uplink receives packets to leased QPNs in any case. A queue pair that is being destroyed may
- * have no block any more. */
+/* Whether the QPN is leased: then the uplink receives its packets in any case. A queue pair that is
+ * being destroyed may have no block any more. */
 static bool is_leased(uint32_t qpn)
 {
 	const struct lease_block *block = adapter.leases.by_qpn[VNIC_BLOCK(qpn)];
@@ -18,7 +18,7 @@ static bool is_leased(uint32_t qpn)
 	return !block || !block->foreign;
 }
 
-/* Peers of this host send by inboxes, copies and the switch. */
+/* Whether the peer is on this host, and so sends by inboxes, copies and the switch. */
 static bool is_local(const struct qp *qp)
 {
 	return qp->remote && port_has_gid(qp->remote->dgid);

@@ -135,7 +135,8 @@ static size_t replaced_length(size_t length, int flags, int fd)
 MMAP(mmap)
 MMAP(mmap64)
 
-/* Tries to grow the mapping in place first: then no memory is unmapped. */
+/* Whether the mapping has grown in place. That is tried first, because then no memory is unmapped.
+ * */
 static bool grows_in_place(void *old, size_t old_length, size_t length, int flags)
 {
 	return flags == MREMAP_MAYMOVE && length > old_length &&

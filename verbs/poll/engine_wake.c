@@ -45,10 +45,10 @@ static bool is_hca_dead(void)
 
 void engine_wake_for_work(void)
 {
-	/* So that the thread watches the channel, or ends the use of the NIC or HCA. */
+	/* The thread has to watch the channel, or to end the use of the NIC or HCA. */
 	bool at_once = adapter.channel_waits || vnic_driver_broken(adapter.nic) || is_hca_dead();
 
-	/* The thread has to watch the channel, or to end the use of the NIC or HCA. */
+	/* Without a daemon and a direct uplink the engine's time stands still. */
 	if (!adapter_running() || !self->wake_at)
 		return;
 	if (at_once)

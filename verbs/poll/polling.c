@@ -143,7 +143,8 @@ void polling_found(uint64_t now)
 	poll_detect_begin(&polling->detect, now);
 }
 
-/* The program arms a CQ, polls it once more, and then waits for the event. */
+/* Whether the program waits for an event next: it arms a CQ, polls the CQ once more, and then
+ * waits. */
 static bool is_last_poll(const struct cq *cq)
 {
 	return cq && cq->armed;

@@ -99,7 +99,7 @@ static uint64_t next_run(struct thread_sleep *sleep, uint64_t now)
 
 	if (adapter_polling.state == POLL_PROGRAM)
 		return adapter_polling.grant_until;
-	/* The engine's work of this moment waits for transmit buffers. */
+	/* The engine's work that is due waits for transmit buffers. */
 	if (at <= now && tx_deadline(&adapter.tx) == URXE_NEVER)
 		at = now + STUCK;
 	/* The program has polled since the last sleep, and probably polls again: with a longer
@@ -278,7 +278,8 @@ void thread_sleep_shorten(void)
 {
 	uint64_t at = engine_deadline();
 
-	/* The engine's work of this moment waits for transmit buffers, hence for the interrupt. */
+	/* `at` is 0 if the engine's work that is due waits for transmit buffers, hence for the
+	 * interrupt. */
 	if (at && at < adapter_thread.wake_at)
 		engine_wake();
 	else if (!LIST_EMPTY(&adapter.flushing_qps) && adapter_thread.wake_at > clock_now() + FLUSH)

@@ -246,7 +246,7 @@ static int replace_reader(struct rdmacm_file *file, int reader)
 	return rc;
 }
 
-/* Owns the descriptors, also on failure. */
+/* Takes the descriptors, also on failure. */
 static int open_events(struct rdmacm_file *file, const int fds[CM_ATTACH_FDS])
 {
 	struct epoll_event ev = {.events = EPOLLIN};

@@ -104,8 +104,8 @@ uint32_t peer_published_process(const void *published)
 }
 
 /*
- * The kernel follows a thread's robust list when the thread ends. glibc has set its own list for
- * robust mutexes, of which this thread locks none.
+ * Gives the kernel this thread's robust list, which the kernel follows when the thread ends. glibc
+ * has set a list of its own for robust mutexes, of which this thread locks none.
  */
 void peers_publish_thread(struct peers *peers)
 {
@@ -192,7 +192,8 @@ static bool reads_token(int32_t tid, const struct published *p, uint64_t token)
 	return process_vm_readv(tid, &local, 1, &remote, 1, 0) == sizeof(found) && found == token;
 }
 
-/* Published values may be wrong: no other process may make this one write to its own memory. */
+/* Checks the published values, which may be wrong: no other process may make this one write to its
+ * own memory. */
 static bool verify_identity(struct peer *peer)
 {
 	const struct published *p = peer->published;

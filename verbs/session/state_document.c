@@ -176,7 +176,7 @@ void state_document_place_fds(int (*place)(int fd))
 	place_new = place;
 }
 
-/* Sealed memory: its reader need not trust this process. */
+/* Makes sealed memory, so that its reader need not trust this process. */
 static int make_memfd(const struct json_text *j)
 {
 	int fd, rc;

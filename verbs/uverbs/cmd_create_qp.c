@@ -161,7 +161,7 @@ static int make_engine_qp(const struct ib_uverbs_ex_create_qp *request, struct q
 	return 0;
 }
 
-/* `by`: 1 or -1. */
+/* Adds `by`, 1 or -1, to the users of the objects that the QP uses. */
 static void count_uses(const struct qp *qp, int by)
 {
 	qp->pd->object.users += (uint32_t)by;

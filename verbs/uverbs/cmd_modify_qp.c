@@ -134,7 +134,7 @@ static void replace_remote_qp(struct qp *qp, struct remote_qp *remote)
 	}
 }
 
-/* Which of HCA and engine executes a connection. */
+/* Whether the HCA or the engine executes a connection, and why. */
 struct way {
 	bool known; /* the command connects the queue pair */
 	bool by_hca;
@@ -320,7 +320,7 @@ static int modify_qp_locked(const struct command *c, const struct ib_uverbs_modi
 	return rc;
 }
 
-/* uplink_qpn_update() again; another thread may have destroyed the queue pair. */
+/* Calls uplink_qpn_update() again. Another thread may have destroyed the queue pair meanwhile. */
 static bool update_uplink(const struct command *c, uint32_t handle)
 {
 	struct qp *qp;

@@ -74,8 +74,8 @@ static int check_mr_range(const struct ib_uverbs_reg_mr *request)
 #define EXTENTS 3
 
 /*
- * The page at address 0 is a hole: a piece of memory there would look like one. So are the
- * addresses of an implicit region that no process has.
+ * An extent at address NULL is a hole. So the page at address 0 is one, and so are the addresses of
+ * an implicit region that no process has.
  */
 static uint32_t list_extents(const struct ib_uverbs_reg_mr *request,
 			     struct urxe_extent extents[EXTENTS])
@@ -283,7 +283,10 @@ static int reg_mr_locked(const struct command *c, const struct ib_uverbs_reg_mr 
 	return rc;
 }
 
-/* On-demand memory may be missing. A window may permit writes (ib_access_writable). */
+/*
+ * Populates the memory of the region, except on-demand memory, which may be missing. If windows may
+ * be bound, the memory must be writable, because a window may permit writes (ib_access_writable).
+ */
 static int populate(const struct ib_uverbs_reg_mr *request)
 {
 	int rc = 0;

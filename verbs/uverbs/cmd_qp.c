@@ -47,7 +47,7 @@ int begin_qp_command(const struct command *c, uint32_t handle, struct qp **out)
 	return rc;
 }
 
-/* Takes the lock; begin_qp_command(). */
+/* Takes the lock, and begins a command of the queue pair (begin_qp_command). */
 static int lock_qp(const struct command *c, uint32_t handle, struct qp **qp)
 {
 	int rc = command_lock(c);

@@ -18,8 +18,9 @@
 #include "uverbs/uverbs_command.h"
 
 /*
- * The HCA may take long. Until the queue has its handle, no command finds it. As in Linux rxe, the
- * limit may exceed the size: to the program it is "irrelevant" (ibv_create_srq(3)).
+ * Releases the lock while the HCA creates its queue: until the queue has its handle, no command
+ * finds it. As in Linux rxe, the limit may exceed the size: to the program it is "irrelevant"
+ * (ibv_create_srq(3)).
  */
 static int make_engine_srq(const struct urxe_rq_attr *attr, uint32_t limit, struct srq *srq)
 {

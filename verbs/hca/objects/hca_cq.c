@@ -287,8 +287,8 @@ static bool poll_cq(struct hca_cq *cq)
 }
 
 /*
- * The functions of the engine that complete requests may post, which adds CQs at the head of the
- * list, but only this function and the destruction of a CQ take CQs from the list.
+ * While the engine completes requests, it may post others, which adds CQs at the head of busy_cqs.
+ * Only this function and hca_cq_destroy() remove CQs from that list.
  */
 static bool poll_busy(struct hca_cq *cq)
 {

@@ -75,7 +75,7 @@ static void free_qpn(const struct pv_qp *qp, uint32_t qpn)
 		owner->free_qpn(owner->ctx, qpn);
 }
 
-/* Numbers of the owner in a row that queue pairs of the HCA have already. */
+/* Longest run of numbers from the owner that queue pairs of the HCA have already. */
 #define MAX_HELD 16
 
 /* Creates the QP with a number of the owner. If a queue pair of the HCA has that number, holds it
