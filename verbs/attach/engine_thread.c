@@ -287,7 +287,7 @@ void engine_thread_stop(void)
 	engine_wake();
 	adapter_unlock();
 	/* No adapter: this is a child that a signal handler has forked, without an engine thread.
-	 * */
+	 */
 	if (!adapter.dev)
 		return;
 	pthread_join(self->thread, NULL);

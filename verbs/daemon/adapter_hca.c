@@ -188,8 +188,8 @@ const char *adapter_hca_refusal(const struct urxe_offload_refusal *refusal)
 	return texts[refusal->reason];
 }
 
-/* At once if queue pairs are stopped: they wait for their receive requests only, which the HCA
- * gives back at once. */
+/* The time of the next attempt. At once if queue pairs are stopped: they wait for their receive
+ * requests only, which the HCA gives back at once. */
 static uint64_t next_try(uint64_t now)
 {
 	return urxe_offload_stopped(adapter.dev) ? 0 : now + TAKE_OVER_PAUSE_NS;

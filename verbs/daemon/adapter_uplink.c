@@ -14,7 +14,7 @@
 #include "process/run_dir.h"
 
 /* Longest pause between two attempts to get packet sockets, ns: each attempt costs the daemon time.
- * */
+ */
 #define RETRY_MAX_NS (60 * UINT64_C(1000000000))
 
 static int accept_leased_qpns(const struct packet_group *uplink)
@@ -74,7 +74,7 @@ static int open_uplink(struct vnic_driver *nic, struct packet_group **uplink)
 }
 
 /* Whether the connection to the daemon has ended. An answer that did not come in time ends it, too.
- * */
+ */
 static bool is_lost_daemon(int rc)
 {
 	return rc == -ECONNRESET || rc == -EPIPE || rc == -ETIMEDOUT;

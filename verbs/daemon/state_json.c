@@ -17,7 +17,7 @@
 /* --- With the lock of the adapter */
 
 /* Whether frames to the peer go to an inbox, as tx.c routes them, except while the inbox is full.
- * */
+ */
 static bool reaches_inbox(const struct urxe_qp_attr *attr)
 {
 	return tx_peer(&adapter.tx, attr->path.dmac, attr->dest_qpn);

@@ -795,7 +795,7 @@ bool tx_send(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint32_t n)
 	uint32_t process = n ? process_of(tx, frames[0].dest_qpn) : tx->stream_process;
 	bool large = n ? are_large(frames, n) : tx->stream_large;
 	/* Looks at the frames before send_stream, after which their memory belongs to the receiver.
-	 * */
+	 */
 	struct tx_route *next = n ? detect_stream(tx, frames, n, process, large) : tx->stream;
 
 	if (tx->n_stream_slots)

@@ -136,7 +136,7 @@ MMAP(mmap)
 MMAP(mmap64)
 
 /* Whether the mapping has grown in place. That is tried first, because then no memory is unmapped.
- * */
+ */
 static bool grows_in_place(void *old, size_t old_length, size_t length, int flags)
 {
 	return flags == MREMAP_MAYMOVE && length > old_length &&

@@ -35,7 +35,7 @@ static int copy_by_kernel(transfer_fn *fn, void *local, void *remote, size_t siz
 	if (n == (ssize_t)size)
 		return 0;
 	/* The caller must not give memcpy() a null pointer, even if memory is mapped at address 0.
-	 * */
+	 */
 	if (n >= 0 || errno == EFAULT || !remote)
 		return -EFAULT;
 	return 1; /* refused by seccomp, or not in this kernel */

@@ -92,7 +92,7 @@ void comp_channel_end(struct comp_channel *channel)
 	drop_waiting(channel);
 	leave_context(channel);
 	/* Does not close the descriptor: a thread without adapter.lock may be sending a due event.
-	 * */
+	 */
 	(void)shutdown(channel->writer, SHUT_WR);
 }
 

@@ -30,7 +30,7 @@
 #define LAST_THREAD (20 * MS)
 
 /* The delays of wake-ups for looks at the grant may take at most one part in LOOK_COST of the time.
- * */
+ */
 #define LOOK_COST 32
 #define LOOK_MAX  (8 * MS)
 

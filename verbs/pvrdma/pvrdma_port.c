@@ -44,7 +44,7 @@ uint32_t pv_port_path_mtu(const struct pvrdma *dev)
 }
 
 /* Reports the link only, not the NIC: the NIC's driver tells PVRDMA's driver that the NIC is down.
- * */
+ */
 bool pv_port_report_link(struct pvrdma *dev)
 {
 	const bool known = dev->told_down == !dev->link_up;

@@ -57,7 +57,7 @@ static int post_next_send(struct qp *qp)
 bool qp_read_posted(const struct qp *qp, uint32_t *at, struct send_request *request)
 {
 	/* The cursor is ahead if the doorbell of another thread has posted the requests before it.
-	 * */
+	 */
 	if ((int32_t)(*at - qp->sq.cursor) < 0)
 		*at = qp->sq.cursor;
 	if (*at - qp->sq.cursor >= work_queue_posted(&qp->sq))

@@ -103,7 +103,7 @@ static int connect_to(int fd, const struct sockaddr_un *address, uint64_t deadli
 }
 
 /* True in a child that a signal handler has forked: there the daemon's packets are for the parent.
- * */
+ */
 static bool is_parents(const struct rdmacm_file *file)
 {
 	return file->pid != getpid();

@@ -328,8 +328,8 @@ static void await_short_copy(struct peer *peer)
 
 static void await_copy_of(struct peer *peer)
 {
-	/* A copy by this process itself cannot be in progress: it holds the lock that the caller
-	 * holds. */
+	/* No copy by this process itself is in progress: such a copy would hold the lock that the
+	 * caller holds. */
 	if (peer->own || peer->excluded)
 		return;
 	peer->awaited = copying_here(peer);

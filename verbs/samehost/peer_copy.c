@@ -194,7 +194,7 @@ static uint32_t copy_with_peer(void *ctx, const struct urxe_copy_job *job)
 	else
 		whole = copy_at_once(peers, job);
 	/* The copy does not count if the peer has ended: its TID may have become another process's.
-	 * */
+	 */
 	return owner_of(peer) == peer->thread ? whole : 0;
 }
 

@@ -91,7 +91,7 @@ static int make_ibv_qp(struct hca_qp *qp, const struct urxe_qp_init *init)
 }
 
 /* Makes the queue pair at the HCA, and destroys it again if one of its CQs has overrun meanwhile.
- * */
+ */
 static int make_usable_qp(struct hca_qp *qp, const struct urxe_qp_init *init)
 {
 	struct hca_wait wait = hca_begin_wait(qp->hca);

@@ -34,7 +34,7 @@ void hca_allow_unlock(struct hca *hca)
 }
 
 /* If the HCA was detached, this thread may be its last user, and then closes it, without the lock.
- * */
+ */
 bool hca_forbid_unlock(struct hca *hca)
 {
 	const struct hca_owner *owner = hca->owner;

@@ -23,7 +23,7 @@ int pv_cmd_create_uc(struct pvrdma *dev, const union pv_request *request,
 		     union pv_response *response)
 {
 	/* Page 0 is the driver's. A pfn64 below uar_pfn wraps to a page number that is too large.
-	 * */
+	 */
 	const uint64_t page = request->create_uc.pfn64 - dev->slots.uar_pfn;
 	struct pv_uc *uc;
 	int rc;

@@ -138,7 +138,7 @@ static void qp_rings_record(struct pv_state *st, struct pv_qp *qp)
 }
 
 /* Demands the saved QPN from the owner: the new host must give the number that the old host chose.
- * */
+ */
 static void demand_qpn(struct pv_state *st, struct pv_qp *qp)
 {
 	const struct pvrdma_owner *owner = st->dev->attr.owner;
