@@ -34,8 +34,8 @@ static int alloc_pd(const struct command *c, uint32_t *number)
 	return rc;
 }
 
-/* Allocates the HCA's protection domain, which takes long. With the lock, which it releases
- * meanwhile. */
+/* Allocates the HCA's protection domain without the lock, because that takes long. Called with the
+ * lock, which it releases for its caller, too. */
 static void make_hca_pd(uint32_t number)
 {
 	struct hca *hca = adapter.hca.hca;
