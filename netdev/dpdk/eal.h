@@ -8,9 +8,10 @@
 #include "dpdk/spec.h"
 
 /*
- * Starts the EAL as the port of `spec` needs it; spec NULL: for telemetry alone. 0 also if the EAL
- * has started already. -EINVAL: it has started without PCI, which the port needs; -EIO: an earlier
- * start failed; or another negative errno value. `error` gets one sentence.
+ * Starts the EAL as the port of `spec` needs it; spec NULL: for no port, as urxed needs it for the
+ * switch's hash tables and for telemetry. 0 also if the EAL has started already. -EINVAL: it has
+ * started without PCI, which the port needs; -EIO: an earlier start failed; or another negative
+ * errno value. `error` gets one sentence.
  */
 int dpdk_eal_start(const struct dpdk_spec *spec, char *error, uint32_t error_size);
 

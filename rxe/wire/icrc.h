@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Invariant CRC: computed for sent packets, checked for received ones. */
+/* Invariant CRC of a packet that is being built. rxe/packet.h declares the check of a received
+ * packet (urxe_packet_icrc_ok). */
 #ifndef URXE_WIRE_ICRC_H
 #define URXE_WIRE_ICRC_H
 

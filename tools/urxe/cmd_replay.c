@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* urxe replay: parses each packet of a capture with the engine's parser, and checks its ICRC. */
+/* urxe replay: parses each packet of a capture with the engine's parser, and checks its ICRC. With
+ * --engine, cmd_replay_engine.c replays a recording. */
 #include "urxe/cmd.h"
 
 #include <errno.h>

@@ -371,8 +371,12 @@ static void follow_functions(void *ctx)
 	update_copies(vm);
 }
 
-/* Stops peers' frames for good; but a process that hands the machine over only holds them, because
- * it goes on with the machine if the other process fails. */
+/*
+ * function_owner.saving: the state of a function is saved next. From now on peers send to the
+ * switch instead of this process's inbox, and copy nothing, until the process ends. A process that
+ * hands the machine over to another one here only makes peers keep their frames, because it goes on
+ * with the machine if the other process fails.
+ */
 static void stop_peers(void *ctx)
 {
 	struct vm *vm = ctx;

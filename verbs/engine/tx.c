@@ -428,8 +428,11 @@ static enum vnic_bypass_counter stall_reason(enum vnic_outbox_status status)
 	return status == VNIC_OUTBOX_BUSY ? VNIC_BYPASS_BUSY : VNIC_BYPASS_FULL;
 }
 
-/* The inbox takes no frames now. True: it has taken none for so long that its frames go by the
- * switch for a time. */
+/*
+ * Call it when the inbox has refused a frame. True: the inbox has taken none for
+ * TX_INBOX_STALLED_NS, so the frames to it go by the switch for TX_DETOUR_NS. False: the frame
+ * waits, and tx tries the inbox again at tx->retry_at.
+ */
 static bool detour_if_stalled(struct tx *tx, struct tx_route *route, uint64_t now,
 			      enum vnic_outbox_status status)
 {

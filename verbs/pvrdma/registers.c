@@ -79,9 +79,10 @@ static int load_region(struct pvrdma *dev, uint64_t addr)
 #define DRIVER_REPORTS_NS 10000000u
 
 /*
- * The driver's UNQUIESCE: it has set up the NIC, and tells its users next that the port is active.
- * If the link is down, the driver gets an event later. The device sets no error in ERR: the driver
- * takes no lock here, so a command of its own could get that error.
+ * The driver writes UNQUIESCE when it has set up the NIC, and then tells its users that the port is
+ * active. If the link is down, the device sends PORT_ERR after that (DRIVER_REPORTS_NS). ERR gets
+ * no error for a link that is down: the driver takes no lock here, so another thread's command
+ * could read that error as its own.
  */
 static int unquiesce(struct pvrdma *dev)
 {

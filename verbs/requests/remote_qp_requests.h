@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Tells the daemon the remote queue pairs of connections (adapter/remote_qp.h). For
- * uverbs/cmd_qp.c. */
+ * uverbs/cmd_modify_qp.c, cmd_qp.c and ucontext.c. */
 #ifndef URXE_VERBS_REQUESTS_REMOTE_QP_REQUESTS_H
 #define URXE_VERBS_REQUESTS_REMOTE_QP_REQUESTS_H
 

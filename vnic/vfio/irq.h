@@ -20,9 +20,9 @@ void irq_close(struct irq_vectors *irq);
 /* Writes to the eventfd, or sets the pending bit if the vector is masked or has no eventfd. */
 void irq_raise(struct irq_vectors *irq, uint32_t vector);
 /*
- * Gives n vectors from `start` on their eventfds, and delivers their pending interrupts; start + n
- * is at most the count. Descriptors that the function keeps are replaced by -1. -EINVAL: one is no
- * eventfd, and the function keeps none.
+ * Sets the eventfds of the n vectors from `start` on, and delivers their pending interrupts; start
+ * + n is at most the count. Descriptors that the function keeps are replaced by -1. -EINVAL: one is
+ * no eventfd, and the function keeps none.
  */
 int irq_set_eventfds(struct irq_vectors *irq, uint32_t start, int *fds, uint32_t n);
 /* Delivers the pending interrupts of vectors that are not masked. */

@@ -33,8 +33,10 @@ struct machine_socket {
 int machine_socket_open(struct machine_socket *socket);
 void machine_socket_close(struct machine_socket *socket);
 /*
- * Sets whether the socket receives frames of the interface, from now on. xdp: the port receives the
- * RoCE frames by an XDP program. 0, also if the socket is not open, or a negative errno value.
+ * Sets whether the socket receives the interface's frames to virtual machines
+ * (packet_filter_other), from now on. xdp: the port is af_xdp, so the socket also receives the RoCE
+ * frames that the XDP program leaves to the kernel. 0, also if the socket is not open, or a
+ * negative errno value.
  */
 int machine_socket_enable(struct machine_socket *socket, unsigned int ifindex, bool on, bool xdp);
 /*

@@ -233,8 +233,9 @@ void netdev_qemu_set_files(const struct netdev_qemu_files *files);
 
 /* --- Ports of DPDK's ethdev library; a library of its own, the only one that includes DPDK */
 /*
- * Starts DPDK's environment (EAL) for its telemetry, with 64 MB of memory, if no port has started
- * it. Open ports first, since the EAL starts once. `error` gets one sentence.
+ * Starts DPDK's environment (EAL) for the hash tables of the switch and for telemetry, if no port
+ * has started it; without huge pages it has 64 MB of memory then. Open ports first, since the EAL
+ * starts once. `error` gets one sentence.
  */
 int netdev_dpdk_start(char *error, uint32_t error_size);
 /*

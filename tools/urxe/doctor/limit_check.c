@@ -4,9 +4,11 @@
 #include <stdbool.h>
 #include <sys/resource.h>
 
-/* Linux' default limit of descriptors, of which the program needs most. liburxe.so's own have
- * numbers from 1024 on; below a limit of 1152 they have the last 128 numbers, and below 256 the
- * upper half (process/high_fd.h). */
+/*
+ * A lower limit of descriptors (RLIMIT_NOFILE) gives a finding; this is Linux' default. liburxe.so
+ * keeps its own descriptors at numbers from 1024 on. If the limit is below 1152, they take the last
+ * 128 numbers below it, or the upper half if it is below 256 (process/high_fd.c).
+ */
 #define DESCRIPTORS 1024
 /* A file with the shared memory that urxed creates for a process fits into this size. */
 #define FILE_BYTES (8u << 20)
