@@ -229,8 +229,8 @@ static void input_multicast(struct urxe_dev *dev, const struct urxe_packet *p)
 	deliver_multicast(member->qp, p);
 }
 
-/* Follows the peer's newest mark: the peer's frames may pass the switch of its daemon from now on,
- * or no longer. */
+/* Follows the peer's newest mark: the peer can receive UDP GSO packets by its packet sockets, but
+ * not while it receives frames by the switch of its daemon. */
 static void notice_gso(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	if (p->opcode == (URXE_SERVICE_RC | URXE_OP_ACKNOWLEDGE) ||

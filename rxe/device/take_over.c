@@ -110,8 +110,8 @@ static const struct urxe_qp *find_without_hop(const struct urxe_dev *dev)
 	return NULL;
 }
 
-/* Whether the HCA has send requests, or an operation on the HCA's queue pair waits after which the
- * HCA may execute a queue pair with a shared receive queue. */
+/* Whether the HCA has send requests, or a call waits for the HCA: one of an offloaded queue pair,
+ * or of a queue pair with a shared receive queue, which the HCA may execute after the call. */
 static bool has_outstanding(const struct urxe_dev *dev)
 {
 	const struct urxe_qp *qp;

@@ -169,9 +169,10 @@ void offload_arm_cq(struct urxe_cq *cq, bool solicited_only)
 }
 
 /*
- * The HCA's completions do not tell whether their messages were solicited: only the event does. In
- * CQ_ARMED_NEXT any completion since the arming has called comp_event and disarmed the CQ. So the
- * HCA's event belongs to an earlier completion, and the engine requests another event.
+ * The HCA's completions do not tell whether their messages were solicited: only the event does. If
+ * the CQ still is in CQ_ARMED_NEXT, no completion has come since the arming: it would have called
+ * comp_event and disarmed the CQ. So the HCA's event belongs to an earlier completion, and the
+ * engine requests another event.
  */
 void urxe_offload_cq_event(struct urxe_cq *cq)
 {

@@ -34,8 +34,8 @@ struct resend {
 struct repair {
 	bool open;
 	bool by_nak;           /* a sequence NAK of the peer started it */
-	uint8_t announcements; /* of the peer: number that caused a repetition since una moved or a
-				  timeout expired. urxe_state_save clears it */
+	uint8_t announcements; /* of the peer: number heeded since una moved or a timeout expired
+				  (retransmit_peer_announced). urxe_state_save clears it */
 	uint32_t high;         /* one after the newest PSN sent again */
 	uint32_t frontier;     /* requester.psn at its start: it ends when una reaches this PSN */
 };

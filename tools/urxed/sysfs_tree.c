@@ -338,8 +338,8 @@ static void write_rdma_cm(struct tree *t)
 }
 
 /*
- * Returns "" while the HCA's port is down: liburxe.so then leaves the rdma_cm IDs that have
- * addresses to urxed, and gives none to the kernel.
+ * Returns "" while the HCA's port is down: liburxe.so then asks urxed first for an rdma_cm ID with
+ * an address, and gives the ID to the kernel only if urxed does not know the address.
  */
 static const char *active_hca(const struct host *host)
 {

@@ -459,10 +459,10 @@ static uint32_t run_length(const struct tx *tx)
 
 /*
  * The inbox does not take the next frame now, and no frame may wait (tx_hurry). A frame without a
- * reference goes by the switch. A frame with a reference, which only an inbox can carry, is put
- * aside: it moves from its slot to `spares`, and tx_hurry(false) makes it wait for the inbox again.
- * False: the frame stays in its slot, because `aside` is full, or the slots are `spares` already
- * (switch_stalled).
+ * reference goes by the switch; it is lost if the switch is stalled, too (switch_stalled). A frame
+ * with a reference, which only an inbox can carry, is put aside: it moves from its slot to
+ * `spares`, and tx_hurry(false) makes it wait for the inbox again. False: the frame stays in its
+ * slot, because `aside` is full, or the slots are `spares` already (switch_stalled).
  */
 static bool pass_inbox(struct tx *tx, enum vnic_outbox_status status)
 {

@@ -134,9 +134,9 @@ struct urxe_copy_ops {
 	const struct urxe_copy_table *(*table)(void *ctx, const uint8_t mac[6], uint32_t qpn);
 	/*
 	 * Returns the number of parts, from the first on, that were copied. The next part may be
-	 * copied in part. Within urxe_output `copy` may change urxe_frame.data and room in the
-	 * array that the owner has passed: finished frames may be sent or moved, and the other
-	 * frames get other buffers.
+	 * copied in part. Within urxe_output `copy`, `table` and `withdrawn` may change
+	 * urxe_frame.data and room in the array that the owner has passed: finished frames may be
+	 * sent or moved, and the other frames get other buffers.
 	 */
 	uint32_t (*copy)(void *ctx, const struct urxe_copy_job *copy);
 	/*

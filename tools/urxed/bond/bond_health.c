@@ -31,8 +31,8 @@ void bond_health_init(struct bond_health *h, uint64_t now, bool link)
 }
 
 /*
- * A HEALTHY member has failed. Within BOND_TRIAL_NS after it became HEALTHY, its next recovery
- * takes twice as long.
+ * A HEALTHY member has failed: sets the time of its next recovery. Within BOND_TRIAL_NS after it
+ * became HEALTHY: twice the last time, up to BOND_STABLE_MAX_NS; later: BOND_STABLE_NS.
  */
 static void note_failure(struct bond_health *h, uint64_t now)
 {

@@ -9,8 +9,8 @@
 #include "urxed/switch/forward.h"
 
 /*
- * The bond is busy if packet sockets sent and received so many frames within BUSY_NS: an idle
- * kernel has fewer.
+ * The bond counts as busy if its members sent and received so many frames within BUSY_NS besides
+ * those of the switch. An idle kernel has fewer, so these may be frames of packet sockets.
  */
 #define BUSY_FRAMES 64
 #define BUSY_NS     NS_PER_SEC
@@ -19,8 +19,8 @@
 #define COUNT_NS (BOND_ROUND_NS / 2)
 
 /*
- * Lists the stations to probe: first the receiver of the last RoCE frame that left by the bond,
- * then the neighbours used last.
+ * Lists the stations to probe: first the receiver of a unicast RoCE frame that left by the bond
+ * lately (bond_filter_note_sent), then the neighbours used last.
  */
 static uint32_t list_targets(const struct vswitch *sw, struct bond_target *list)
 {

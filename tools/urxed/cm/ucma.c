@@ -144,8 +144,8 @@ static void end_file(struct ucma_file *file)
 }
 
 /*
- * Keeps a file whose program may come back or be restored elsewhere. Until then the ports of its
- * IDs stay taken, and their peers get no answer instead of a refusal.
+ * Keeps a file whose program may claim it again, or be restored here or elsewhere. Until then the
+ * ports of its IDs stay taken, and their peers get no answer instead of a refusal.
  */
 static void depart(struct ucma_file *file, uint64_t time_limit)
 {

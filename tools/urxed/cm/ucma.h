@@ -138,8 +138,8 @@ struct ucma_file {
 	uint32_t sent;             /* how many events, from the first, are sent */
 	struct ucma_event *unsent; /* the first event that is not sent; NULL: none */
 	bool ended;     /* given up: ucma_tick destroys its IDs and events, then the file */
-	bool frozen;    /* being saved or restored: sends no events, runs no commands
-			   (ucma_checkpoint.c) */
+	bool frozen;    /* saved or restored, until the thaw: sends no events, and runs only the
+			   commands of ucma_checkpoint.c */
 	bool restoring; /* frozen, because the program restores it from records */
 	/*
 	 * The program has claimed the file, and has given no command since: it may not have

@@ -109,8 +109,8 @@ static void handle_arp(struct neigh *n, const struct neigh_ingress *ingress, con
 }
 
 /*
- * Linux answers a unicast solicitation without a MAC option. Then the frame's source MAC is the
- * answer.
+ * Linux's answer to a unicast solicitation has no MAC option. Then the source MAC of the frame
+ * counts, but can only confirm the known MAC.
  */
 static void handle_advertisement(struct neigh *n, const struct neigh_ingress *ingress,
 				 const struct nd *m, const uint8_t *smac)

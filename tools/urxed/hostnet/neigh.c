@@ -377,7 +377,8 @@ static int resolve_on_link(struct neigh *n, const struct host_address *from, str
 
 /*
  * The kernel believes any station's claim. So before neigh.c accepts another MAC from the kernel,
- * it probes the station with the known MAC. It accepts a permanent MAC without a probe.
+ * it probes the station with the known MAC. It accepts a permanent MAC without a probe, because no
+ * claim replaces such a MAC in the kernel.
  */
 static void learn_kernel_mac(struct neigh *n, struct neigh_entry *e, const uint8_t *mac,
 			     bool permanent)

@@ -83,9 +83,10 @@ struct claim {
 };
 
 enum reading {
-	NO_CLAIM,       /* neither ARP nor ND */
-	CLAIM,          /* *claim is valid */
-	NOT_UNDERSTOOD, /* ARP or ND that the filter cannot parse */
+	NO_CLAIM, /* neither ARP nor ND */
+	CLAIM,    /* *claim is valid */
+	/* ARP or ND in a form that no sender has a good reason to use, or too many VLAN tags. */
+	NOT_UNDERSTOOD,
 };
 
 static bool is_extension(uint8_t protocol)

@@ -66,7 +66,7 @@ static void find_direct_blocks(const struct sessions *sessions, struct blocks *b
 			add_block(blocks, block);
 }
 
-/* Whether the packet sockets of processes receive the packets now that the switch receives, too. */
+/* Whether packet sockets of processes at present receive the same packets as the switch. */
 static bool sockets_receive(const struct sessions *sessions)
 {
 	return direct_uplink_generation(sessions->direct_uplink) &&

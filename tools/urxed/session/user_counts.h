@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * How many objects of one kind each user holds, for quotas (quota.h): for kinds of which there are
- * too many to count anew at each request. neigh.c, cma_port.c and ucma_ctx.c call this.
+ * too many to count anew at each request. Waiters of neigh.c, ports of cma_port.c, and multicast
+ * groups of ucma.h are counted so.
  */
 #ifndef URXE_URXED_SESSION_USER_COUNTS_H
 #define URXE_URXED_SESSION_USER_COUNTS_H

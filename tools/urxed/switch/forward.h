@@ -64,9 +64,10 @@ void switch_send_by(struct vswitch *sw, uint32_t uplink, const uint8_t *frame, u
  */
 bool switch_has_room(struct vswitch *sw, uint32_t n);
 /*
- * Call it when this host was absent (a migration). Sends the announcement of the host's MAC to all
- * processes (rxe/announcement.h). Within 2 s after the last such announcement, sends none and
- * returns false, because the kernel reports one absence several times.
+ * Call it when this host was absent: it has migrated, or a bond of the kernel has changed its
+ * active member. Sends the announcement of the host's MAC to all processes (rxe/announcement.h).
+ * Within 2 s after the last such announcement, sends none and returns false, because the kernel
+ * reports one absence several times.
  */
 bool switch_host_returned(struct vswitch *sw, uint64_t now);
 /* Sends a frame of the host's QP1, from the host's MAC, to another host or to the host itself. */

@@ -30,8 +30,8 @@ static bool has_balance(const struct direct_uplink *direct)
 }
 
 /*
- * Returns the uplinks by which frames to other hosts may leave. 0: there are several uplinks, not
- * all members of one bond; or the only uplink has another MAC than the host.
+ * Returns the uplinks by which frames to other hosts may leave. 0: there is no uplink; the only one
+ * has another MAC than the host; or there are several, and not all are members of one bond.
  */
 static uint32_t find_candidates(const struct direct_uplink *direct)
 {

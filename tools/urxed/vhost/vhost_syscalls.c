@@ -129,8 +129,8 @@ static const struct syscall_rule rules[] = {
 	CALL(getrandom),
 	CHECKED(prctl, 0, ONE_OF, PR_SET_NAME),
 	/*
-	 * Does nothing: it could change any process of the user, and DPDK's threads work without
-	 * it.
+	 * Returns 0 without effect: the real call could move any process of the user to other CPUs,
+	 * and DPDK's threads work without it.
 	 */
 	FAIL_CALL(sched_setaffinity, 0),
 	/* Time */
@@ -154,8 +154,8 @@ static const struct syscall_rule rules[] = {
 	CALL(access),
 	CALL(time),
 	/*
-	 * Sets the address that clone with CLONE_CHILD_CLEARTID sets, too, and where glibc waits
-	 * for the end of a thread.
+	 * Permitted, because clone with CLONE_CHILD_CLEARTID sets the same address, too: glibc
+	 * waits there for the end of a thread.
 	 */
 	CALL(set_tid_address),
 #endif

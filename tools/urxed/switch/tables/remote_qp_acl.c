@@ -19,7 +19,8 @@ struct remote_qp_claim {
 	uint32_t qps; /* registrations */
 	/*
 	 * For each service: a packet of the target's host has arrived at a QP of the claim whose
-	 * only remote QP on that host is the target (remote_qp_acl_heard).
+	 * only remote QP on that host is the target (remote_qp_acl_heard); or the owner is
+	 * always_heard.
 	 */
 	bool heard[REMOTE_QP_SERVICES];
 	TAILQ_ENTRY(remote_qp_claim) link;
