@@ -234,8 +234,9 @@ static void on_event(void *arg, const struct urxe_replay_event *event)
 /* --- The replay. */
 
 /*
- * Whether the capture has no more frames to the process: none is behind the last one that was
- * found, and later than the last repeated call. The frames of that call itself may be later, too.
+ * Whether the capture has no more frames to the process: of the frames behind the last one that was
+ * found, none is later than the last repeated call. The time alone does not tell, because the
+ * frames of that call may be later than the call.
  */
 static bool has_capture_ended(const struct engine_replay *r)
 {

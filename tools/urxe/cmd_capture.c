@@ -338,7 +338,8 @@ static int output_pending(struct capture_reader *ring, struct sink *sink, uint64
 	return !rc && fflush(sink->out) ? -errno : rc;
 }
 
-/* The limit of -c, which counts only frames after the answers of all processes. */
+/* The limit of -c, which counts only frames after all processes have answered, or have had their
+ * time to answer (CAPTURE_ANSWER_NS). */
 struct limit {
 	uint64_t count; /* of -c */
 	uint64_t before;

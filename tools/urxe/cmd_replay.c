@@ -114,7 +114,8 @@ static int check_frame(struct replay_summary *s, const struct netdev_frame *f)
 	return flow_input(s->flows, &p);
 }
 
-/* Whether the frame is a UDP GSO packet: its ICRC is wrong as a whole, and right once it is cut. */
+/* Cuts a UDP GSO packet. False: the frame is none. As a whole it has a wrong ICRC, but the first
+ * packet that is cut off has the right one. */
 static bool cut_run(struct gso_packet *run, const struct netdev_frame *f)
 {
 	struct urxe_packet p;

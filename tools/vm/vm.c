@@ -170,7 +170,8 @@ static uint64_t until(uint64_t time, uint64_t now)
 	return time == UINT64_MAX ? time : time > now ? time - now : 0;
 }
 
-/* Asks urxed, peers, driver and HCA for wake-ups. Returns the end of a sleep without events. */
+/* Asks urxed, peers, driver and HCA for wake-ups, unless the machine is paused. Returns the end of
+ * a sleep without events. */
 static uint64_t prepare_sleep(struct vm *vm, uint64_t now)
 {
 	uint64_t next = tick(vm, now);

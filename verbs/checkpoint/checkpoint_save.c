@@ -462,8 +462,7 @@ static void write_pages(struct vnic_state_stream *s, const uint8_t *ring, uint64
 {
 	uint32_t n = 0;
 
-	/* Without s->out, which asks for the room that a stream may need, counts empty pages, too.
-	 */
+	/* Without s->out the caller asks how much room a stream may need: then all pages count. */
 	for (uint64_t at = 0; at < size; at += RING_PAGE)
 		n += !s->out || !is_empty_page(ring + at);
 	vnic_state_u32(s, &n);

@@ -25,8 +25,9 @@ static bool is_local(const struct qp *qp)
 }
 
 /*
- * Whether the HCA may stop any of its queue pairs: a take-over has begun, or has left stopped ones.
- * The engine executes a stopped queue pair as soon as the HCA has returned its receive requests.
+ * Whether a take-over has begun, which may stop any queue pair of the HCA, or has left stopped
+ * ones. The engine executes a stopped queue pair as soon as the HCA has returned its receive
+ * requests.
  */
 static bool may_stop(void)
 {

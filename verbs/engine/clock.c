@@ -29,8 +29,8 @@ static uint64_t read_kernel_clock(void)
 /* Two rates count as the same if they differ by less than one part in so many. */
 #define SAME 64u
 
-/* The rate between two anchors, lowered by 1/SLOWER, as clock_anchor.scale. 0: no processor's
- * counter has such a rate. */
+/* The rate between two anchors, lowered by 1/SLOWER, as clock_anchor.scale. 0: the anchors are too
+ * far apart, or no processor's counter has such a rate. */
 static uint64_t scale_between(uint64_t ns, uint64_t cycles)
 {
 	uint64_t scale;

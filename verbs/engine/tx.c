@@ -397,7 +397,7 @@ static uint32_t append_icrc(const struct tx *tx, uint32_t slot)
 }
 
 /* Moves the next frame to the NIC's next buffer: buffers before the frame are empty if their frames
- * went to inboxes. */
+ * went to inboxes. Drops a frame with a reference, and each frame while the switch is stalled. */
 static void place_nic_frame(struct tx *tx)
 {
 	struct vnic_frame *from = &tx->slots[tx->first++], *to;
@@ -779,8 +779,8 @@ static bool are_large(const struct urxe_frame *frames, uint32_t n)
 }
 
 /*
- * Large frames to one process are a stream, and so are two bursts of one frame each to one process.
- * The next frames then probably go to the same inbox.
+ * Large frames to one process are a stream. A single frame is one, too, if the first frame of the
+ * last burst went to the same process. The next frames then probably go to the same inbox.
  */
 static struct tx_route *detect_stream(const struct tx *tx, const struct urxe_frame *frames,
 				      uint32_t n, uint32_t process, bool large)

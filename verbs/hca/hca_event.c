@@ -35,6 +35,7 @@ static void fail_cq(struct hca *hca, struct hca_cq *cq)
 	cq->overrun = true;
 	LIST_FOREACH(qp, &hca->qps, link)
 	qp->ends_at_once |= qp->send_cq == cq || qp->recv_cq == cq;
+	/* NULL: the engine has destroyed the CQ already. */
 	if (cq->cq)
 		urxe_offload_cq_lost(cq->cq);
 }
@@ -103,8 +104,8 @@ bool hca_pass_completions(struct hca *hca)
 
 /*
  * Passes completions before the event: the program may destroy the queue pair once it has the event
- * and finds its CQs empty. Acknowledges the event before that: the engine, or another thread, may
- * destroy the queue pair meanwhile, which waits for the acknowledgement.
+ * and finds its CQs empty. Acknowledges the event first of all: during the completions the engine,
+ * or another thread, may destroy the queue pair, which waits for the acknowledgement.
  */
 void hca_handle_async_events(struct hca *hca)
 {

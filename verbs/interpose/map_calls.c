@@ -173,7 +173,8 @@ HOOKED(void *, mremap)(void *old, size_t old_length, size_t length, int flags, v
 HOOK_VARIABLE(void *, mremap, (void *old, size_t old_length, size_t length, int flags, void *to),
 	      mr_index_any(), (old, old_length, length, flags, to))
 
-/* Withdraws all mappings of the System V segment, which shmdt() unmaps. That call never fails. */
+/* Withdraws all mappings of the System V segment that is attached at `start`, but not those of its
+ * other attachments. shmdt() unmaps the same mappings, and never fails. */
 static void withdraw_segment(const void *start)
 {
 	struct text_lines maps;

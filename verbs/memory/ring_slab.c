@@ -203,8 +203,8 @@ uint64_t ring_space_lowest(const struct ring_space *space)
 }
 
 /*
- * Finds the highest gap of `size` bytes between slabs, while no slab has room for further rings.
- * The gap ends at *end, above the slab *index.
+ * Finds the highest gap of at least `size` bytes that no slab has. No slab has room for further
+ * rings. The gap ends at *end, above the slab *index.
  */
 static bool find_gap(const struct ring_space *space, uint64_t size, uint32_t *index, uint64_t *end)
 {

@@ -164,8 +164,8 @@ static int install(struct comp_channel *channel, struct uverbs_file *file, int f
 {
 	int rc;
 
-	/* Call it without the lock, which the release of an entry takes that a raw system call has
-	 * left. */
+	/* Before the lock: a raw system call may have left an entry, whose release takes the lock.
+	 */
 	fd_remove(fd);
 	adapter_lock();
 	if (file && (!file->live || adapter.dead))

@@ -109,8 +109,8 @@ static bool is_parents(const struct rdmacm_file *file)
 	return file->pid != getpid();
 }
 
-/* If no descriptor is free, uses the number of the reserve: a number that this library had closed
- * after its last attempt would be another thread's by now. */
+/* If no descriptor is free, closes the reserve and uses its number. Without a reserve, another
+ * thread could have taken the number of the last socket since its close. */
 static int make_socket(struct rdmacm_file *file)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -508,9 +508,9 @@ int rdmacm_daemon_try(struct rdmacm_file *file, const struct rdmacm_request *req
 	if (file->socket < 0)
 		return -EAGAIN;
 	/*
-	 * A thaw is sent also if the daemon still owes the reply to the command that it ends. No
-	 * other command is sent then. So the last waiting command is a thaw, and the socket has
-	 * room for it.
+	 * A thaw is sent even if the daemon still owes the reply to an earlier command, as to the
+	 * freezing that the thaw ends. Any other command is sent only after all replies. So only a
+	 * thaw can wait behind another command, and the socket has room for it.
 	 */
 	if (request->command.command != CM_ATTACH_THAW || file->n_due == DUE_MAX)
 		rc = receive_replies(file, response, deadline);

@@ -24,8 +24,8 @@ static pthread_mutex_t rdmacm_files_lock = PTHREAD_MUTEX_INITIALIZER;
 /* The list's first file; files never leave the list. */
 static _Atomic(struct rdmacm_file *) first_file;
 
-/* Blocks all signals but SIGSYS, by which a filter of seccomp traps a system call: the kernel kills
- * a process that blocks it. If the program has blocked SIGSYS, it stays blocked. */
+/* Blocks all signals but SIGSYS, by which a filter of seccomp traps a system call: if a thread has
+ * blocked it, the trap kills the process. If the program has blocked SIGSYS, it stays blocked. */
 static void block_signals(sigset_t *signals)
 {
 	sigset_t all;

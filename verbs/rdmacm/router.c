@@ -94,7 +94,7 @@ static int migrate_id(struct rdmacm_file *file, struct rdmacm_request *request,
 	return 0;
 }
 
-/* Notes the program's uid for the ID of a connection request, which ACCEPT gives it. */
+/* Notes the uid that ACCEPT gives the ID of a connection request. */
 static int accept_id(struct rdmacm_file *file, struct rdmacm_request *request,
 		     struct rdmacm_response *response, struct rdmacm_id *id)
 {

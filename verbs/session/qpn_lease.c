@@ -97,8 +97,8 @@ void *leases_find(const struct leases *leases, uint32_t qpn)
 	return block ? block->qps[qpn % VNIC_LEASE_QPNS] : NULL;
 }
 
-/* *at counts the numbers of all blocks from 0. NULL: no further QP in the block; *at is the first
- * number of the next block. */
+/* *at counts the numbers of all blocks from 0. NULL: the block has no further QP, and *at is where
+ * the next block begins. */
 static void *next_in_block(const struct lease_block *block, uint32_t *at)
 {
 	const uint32_t end = (*at / VNIC_LEASE_QPNS + 1) * VNIC_LEASE_QPNS;

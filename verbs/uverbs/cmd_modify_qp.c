@@ -187,8 +187,8 @@ static void request_peer_inbox(const struct urxe_qp_attr *attr, uint32_t mask)
 		adapter_request_inbox(attr->path.dmac, attr->dest_qpn);
 }
 
-/* Registers the remote QP and requests the peer's inbox, both for the engine only. An error becomes
- * way->daemon_error, because the HCA needs neither. */
+/* Registers the remote QP and, unless the HCA executes the connection, requests the peer's inbox.
+ * An error becomes way->daemon_error, because the HCA needs neither. */
 static void prepare_engine(const struct command *c, const struct ib_uverbs_modify_qp *request,
 			   struct urxe_qp_attr *attr, struct way *way, struct remote_qp **remote)
 {

@@ -199,8 +199,8 @@ static bool read_frame(const struct vnic_inbox *inbox, struct inbox_slot *slot, 
 	return !(completion & INBOX_REFERENCE) || read_reference(frame);
 }
 
-/* After a burst the rest of this frame and the next slot are in the sender's cache, and both arrive
- * as fast as one line. */
+/* Prefetches this frame's second line and the next slot's first line: after a burst both are in the
+ * sender's cache, and both arrive as fast as one line. */
 static void prefetch_slots(const struct vnic_inbox *inbox, const struct inbox_slot *slot,
 			   uint32_t len)
 {

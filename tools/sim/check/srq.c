@@ -36,7 +36,8 @@ void check_srq_limit(const struct recv_queue *recv_queue, uint32_t limit, int rc
 }
 
 /* Whether the SRQ has been below its limit: a QP has taken a request since the event was requested,
- * and fewer than the limit are left. Posts only add requests, so no more were left then. */
+ * and fewer than the limit are left. Posts only add requests, so no more were left when
+ * the QP took one. */
 static bool is_limit_reached(const struct recv_queue *recv_queue)
 {
 	return urxe_rq_retired(recv_queue->rq) != recv_queue->limit_from &&

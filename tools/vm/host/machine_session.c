@@ -91,8 +91,8 @@ void vm_session_detach(struct vm_session *s)
 	s->nic = NULL;
 }
 
-/* Whether the daemon has kept all leases; it may have one block more, of an answer that was lost.
- */
+/* Whether the daemon has kept all leases and the MTU. It may have one block more, of an answer that
+ * was lost. */
 static bool is_same_host(const struct vm_session *s, const struct vnic_attach_welcome *now)
 {
 	return !s->leases.n || (now->qpn_first == s->welcome.qpn_first &&

@@ -38,7 +38,8 @@ static void close_fd(int fd)
 
 static void disconnect(struct switch_link *link)
 {
-	/* The daemon may have copies of these descriptors, so close(2) would not end the watch. */
+	/* The daemon may have a copy of the pipe's end (kick), so close(2) would not end its watch.
+	 */
 	epoll_remove(link->epoll_fd, link->fds.kick);
 	epoll_remove(link->epoll_fd, link->socket);
 	if (link->peer)

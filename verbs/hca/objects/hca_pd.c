@@ -142,7 +142,8 @@ void hca_pd_run(struct hca_pd *pd)
 	pd->pd = pd->hca->verbs->alloc_pd(pd->hca->context);
 }
 
-/* Discards the domain if a call for an object of the PD has made one meanwhile. */
+/* Adds the domain, or discards it: if the HCA has refused it or was detached, or if a call for an
+ * object of the PD has made one meanwhile. */
 void hca_pd_add(struct hca_pd *pd)
 {
 	if (!pd->pd || !pd->hca->dev || hca_pd_find(pd->hca, pd->number)) {

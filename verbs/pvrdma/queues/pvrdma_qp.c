@@ -78,8 +78,8 @@ static void free_qpn(const struct pv_qp *qp, uint32_t qpn)
 /* Longest run of numbers from the owner that queue pairs of the HCA have already. */
 #define MAX_HELD 16
 
-/* Creates the QP with a number of the owner. If a queue pair of the HCA has that number, holds it
- * until another one is found. */
+/* Creates the QP with a number of the owner. Does not give back a number that a queue pair of the
+ * HCA has until another one is found. */
 static int create_with_own_number(struct pvrdma *dev, struct urxe_qp_init *init, struct pv_qp *qp)
 {
 	uint32_t held[MAX_HELD], n = 0;

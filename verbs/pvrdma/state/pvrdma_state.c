@@ -69,7 +69,7 @@ static uint8_t **pages_of(const struct pv_object *object)
 	}
 }
 
-/* Frees objects, in case that no engine has them. */
+/* Frees all objects, but not the engine's part of them: the device has no engine. */
 static void drop_objects(struct pvrdma *dev)
 {
 	const struct pvrdma_owner *owner = dev->attr.owner;
