@@ -212,17 +212,43 @@ static size_t get_port_offset(const struct __kernel_sockaddr_storage *addr)
 		       : IB_PORT;
 }
 
-/* Whether a command leaves the choice of the port to rdma_cm. */
+static bool has_port(const struct rdma_ucm_query_addr_resp *addr)
+{
+	const size_t at = get_port_offset(&addr->src_addr);
+	uint8_t bytes[sizeof(addr->src_addr)];
+
+	memcpy(bytes, &addr->src_addr, sizeof(bytes));
+	return bytes[at] || bytes[at + 1];
+}
+
+/* Whether a command that binds an ID leaves the choice of the port to rdma_cm. */
 static bool leaves_port(const struct rdmacm_request *request)
 {
 	struct rdma_ucm_query_addr_resp addr;
-	uint8_t bytes[sizeof(addr.src_addr)];
-	size_t at;
 
 	read_bind(request, &addr);
-	memcpy(bytes, &addr.src_addr, sizeof(bytes));
-	at = get_port_offset(&addr.src_addr);
-	return !bytes[at] && !bytes[at + 1];
+	return !has_port(&addr);
+}
+
+/* The source address that a command names. False: the command names none. */
+static bool read_source(const struct rdmacm_request *request, struct rdma_ucm_query_addr_resp *addr)
+{
+	struct rdma_ucm_resolve_addr resolve;
+	struct rdma_ucm_resolve_ip resolve_ip;
+
+	*addr = (struct rdma_ucm_query_addr_resp){.src_size = 0};
+	switch (request->command.command) {
+	case RDMA_USER_CM_CMD_RESOLVE_IP:
+		memcpy(&resolve_ip, request->in, sizeof(resolve_ip));
+		memcpy(&addr->src_addr, &resolve_ip.src_addr, sizeof(resolve_ip.src_addr));
+		break;
+	case RDMA_USER_CM_CMD_RESOLVE_ADDR:
+		memcpy(&resolve, request->in, sizeof(resolve));
+		addr->src_addr = resolve.src_addr;
+		break;
+	default: read_bind(request, addr);
+	}
+	return addr->src_addr.ss_family != AF_UNSPEC;
 }
 
 static int bind_kernel(struct rdmacm_file *file, struct rdmacm_request *request,
@@ -298,17 +324,17 @@ static int bind_wildcard(struct rdmacm_file *file, struct rdmacm_request *reques
 }
 
 /*
- * Whether the kernel refuses a command because a listener on the wildcard has the port. It has the
- * same error for an address that it does not know; but it binds no other port to such an address.
+ * Whether the kernel has refused a command for the port of its source address, not for the address:
+ * the kernel binds another port to the same address.
  */
-static bool has_wildcard_port(struct rdmacm_file *file, const struct rdmacm_request *request,
-			      const struct rdmacm_id *id)
+static bool is_port_refused(struct rdmacm_file *file, const struct rdmacm_request *request,
+			    const struct rdmacm_id *id)
 {
 	struct rdmacm_id probe = {.create = id->create};
 	struct rdma_ucm_query_addr_resp addr;
 	bool bound;
 
-	if (!read_bind(request, &addr))
+	if (!read_source(request, &addr) || !has_port(&addr))
 		return false;
 	memset((uint8_t *)&addr.src_addr + get_port_offset(&addr.src_addr), 0, sizeof(uint16_t));
 	addr.src_size = addr.src_addr.ss_family == AF_INET ? sizeof(struct sockaddr_in)
@@ -320,9 +346,11 @@ static bool has_wildcard_port(struct rdmacm_file *file, const struct rdmacm_requ
 
 /*
  * Where an HCA backs the device, the kernel knows the device's addresses, and answers for QP1 of
- * each on the wire. Its error, for example because it has no RDMA device at that address, gives the
- * ID to the daemon; but a port that is taken there is taken. False: the command is the daemon's.
- * False also for a wildcard address: such an ID is bound at both.
+ * each on the wire. So the kernel runs the command first. True: its result *rc stands. That is
+ * success, or a refusal because another ID of the kernel has the port. EADDRNOTAVAIL means this, or
+ * that the kernel does not know the address. False: the daemon runs the command, because the kernel
+ * has another error, for example no RDMA device at the address. False also for a bind to a wildcard
+ * address: the daemon and the kernel both bind such an ID.
  */
 static bool ask_hca(struct rdmacm_file *file, struct rdmacm_request *request,
 		    struct rdmacm_response *response, struct rdmacm_id *id, int *rc)
@@ -331,7 +359,7 @@ static bool ask_hca(struct rdmacm_file *file, struct rdmacm_request *request,
 		return false;
 	*rc = give_to_kernel(file, request, response, id);
 	return !*rc || *rc == -EADDRINUSE ||
-	       (*rc == -EADDRNOTAVAIL && has_wildcard_port(file, request, id));
+	       (*rc == -EADDRNOTAVAIL && is_port_refused(file, request, id));
 }
 
 static int bind_id(struct rdmacm_file *file, struct rdmacm_request *request,

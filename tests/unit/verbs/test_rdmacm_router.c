@@ -18,8 +18,9 @@
 #define KERNEL   1000 /* descriptor of the kernel's rdma_cm */
 #define IB_PORT  30   /* of a struct sockaddr_ib: the end of its service ID */
 #define IDS      64
-#define CHOSEN   40000 /* first port that the kernel chooses */
-#define CHOSEN_D 50000 /* and the daemon */
+#define IPV4     0xc0000201u /* 192.0.2.1 */
+#define CHOSEN   40000       /* first port that the kernel chooses */
+#define CHOSEN_D 50000       /* and the daemon */
 
 /* The kernel's rdma_cm, or the daemon's. */
 struct side {
@@ -81,6 +82,8 @@ static int run_side(struct side *side, uint32_t command, const void *in, uint32_
 	struct rdma_ucm_create_id_resp created = {.id = side->n};
 	struct rdma_ucm_query_addr_resp addr = {.src_size = sizeof(struct sockaddr_in6)};
 	struct sockaddr_storage to = {0};
+	struct rdma_ucm_resolve_addr resolve;
+	struct rdma_ucm_resolve_ip resolve_ip;
 	struct rdma_ucm_bind_ip bind_ip;
 	struct rdma_ucm_bind bind;
 
@@ -97,6 +100,14 @@ static int run_side(struct side *side, uint32_t command, const void *in, uint32_
 	case RDMA_USER_CM_CMD_BIND:
 		memcpy(&bind, in, sizeof(bind));
 		memcpy(&to, &bind.addr, sizeof(bind.addr));
+		return bind_side(side, id, &to);
+	case RDMA_USER_CM_CMD_RESOLVE_IP:
+		memcpy(&resolve_ip, in, sizeof(resolve_ip));
+		memcpy(&to, &resolve_ip.src_addr, sizeof(resolve_ip.src_addr));
+		return bind_side(side, id, &to);
+	case RDMA_USER_CM_CMD_RESOLVE_ADDR:
+		memcpy(&resolve, in, sizeof(resolve));
+		memcpy(&to, &resolve.src_addr, sizeof(resolve.src_addr));
 		return bind_side(side, id, &to);
 	case RDMA_USER_CM_CMD_QUERY:
 		memcpy(&addr.src_addr, &side->ids[id].addr, sizeof(addr.src_addr));
@@ -185,10 +196,9 @@ static int bind_any(uint32_t id, sa_family_t family, uint16_t port)
 	return bind_to(id, (struct sockaddr_storage){.ss_family = family}, port);
 }
 
-/* Binds to 192.0.2.1. */
 static int bind_ipv4(uint32_t id, uint16_t port)
 {
-	const struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0xc0000201)};
+	const struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(IPV4)};
 	struct sockaddr_storage addr = {0};
 
 	memcpy(&addr, &in, sizeof(in));
@@ -204,6 +214,29 @@ static int bind_any_ip(uint32_t id, uint16_t port)
 	bind.addr.sin6_family = AF_INET6;
 	bind.addr.sin6_port = htons(port);
 	return run(RDMA_USER_CM_CMD_BIND_IP, &bind, sizeof(bind), 0, &response);
+}
+
+static int resolve_from(uint32_t id, uint32_t ipv4, uint16_t port)
+{
+	const struct sockaddr_in in = {
+		.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(ipv4)};
+	struct rdma_ucm_resolve_addr resolve = {.id = id, .src_size = sizeof(in)};
+	struct rdmacm_response response;
+
+	memcpy(&resolve.src_addr, &in, sizeof(in));
+	return run(RDMA_USER_CM_CMD_RESOLVE_ADDR, &resolve, sizeof(resolve), 0, &response);
+}
+
+/* As librdmacm without support for AF_IB does; from 2001:db8::1. */
+static int resolve_ip_from_ipv6(uint32_t id, uint16_t port)
+{
+	struct rdma_ucm_resolve_ip resolve = {.id = id};
+	struct rdmacm_response response;
+
+	resolve.src_addr.sin6_family = AF_INET6;
+	resolve.src_addr.sin6_port = htons(port);
+	memcpy(&resolve.src_addr.sin6_addr, "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\1", 16);
+	return run(RDMA_USER_CM_CMD_RESOLVE_IP, &resolve, sizeof(resolve), 0, &response);
 }
 
 static int listen_id(uint32_t id)
@@ -361,6 +394,28 @@ static void port_of_a_wildcard_at_the_hca_is_refused(void **state)
 	expect_ports(0, 7472);
 }
 
+/* Linux binds the source address before it resolves the destination. */
+static void source_port_taken_at_the_hca_is_refused(void **state)
+{
+	static const int errors[] = {EADDRINUSE, EADDRNOTAVAIL};
+
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		uint32_t id;
+
+		setup(state);
+		has_hca = true;
+		kernel.taken = 7471;
+		kernel.taken_error = -errors[i];
+		id = create_id();
+		assert_int_equal(resolve_from(id, IPV4, 7471), -errors[i]);
+		assert_int_equal(resolve_from(id, INADDR_ANY, 7471), -errors[i]);
+		assert_int_equal(resolve_ip_from_ipv6(id, 7471), -errors[i]);
+		assert_int_equal(resolve_ip_from_ipv6(id, 7472), 0);
+		assert_int_equal(listen_id(id), 0);
+		expect_ports(0, 7472);
+	}
+}
+
 static void address_unknown_to_the_hca_is_the_daemons(void **state)
 {
 	uint32_t id = create_id();
@@ -384,6 +439,7 @@ int main(void)
 		cmocka_unit_test_setup(listener_without_address_has_one_port_at_both, setup),
 		cmocka_unit_test_setup(port_taken_at_the_hca_is_refused, setup),
 		cmocka_unit_test_setup(port_of_a_wildcard_at_the_hca_is_refused, setup),
+		cmocka_unit_test_setup(source_port_taken_at_the_hca_is_refused, setup),
 		cmocka_unit_test_setup(address_unknown_to_the_hca_is_the_daemons, setup),
 	};
 
