@@ -347,10 +347,12 @@ static bool is_port_refused(struct rdmacm_file *file, const struct rdmacm_reques
 /*
  * Where an HCA backs the device, the kernel knows the device's addresses, and answers for QP1 of
  * each on the wire. So the kernel runs the command first. True: its result *rc stands. That is
- * success, or a refusal because another ID of the kernel has the port. EADDRNOTAVAIL means this, or
- * that the kernel does not know the address. False: the daemon runs the command, because the kernel
- * has another error, for example no RDMA device at the address. False also for a bind to a wildcard
- * address: the daemon and the kernel both bind such an ID.
+ * success, or a refusal because another ID of the kernel has the port, or because a port below 1024
+ * needs CAP_NET_BIND_SERVICE. EADDRNOTAVAIL may also mean that the kernel does not know the
+ * address, and EACCES that the process has other credentials than when it opened the device. False:
+ * the daemon runs the command, because the kernel has another error, for example no RDMA device at
+ * the address. False also for a bind to a wildcard address: the daemon and the kernel both bind
+ * such an ID.
  */
 static bool ask_hca(struct rdmacm_file *file, struct rdmacm_request *request,
 		    struct rdmacm_response *response, struct rdmacm_id *id, int *rc)
@@ -359,7 +361,7 @@ static bool ask_hca(struct rdmacm_file *file, struct rdmacm_request *request,
 		return false;
 	*rc = give_to_kernel(file, request, response, id);
 	return !*rc || *rc == -EADDRINUSE ||
-	       (*rc == -EADDRNOTAVAIL && is_port_refused(file, request, id));
+	       ((*rc == -EADDRNOTAVAIL || *rc == -EACCES) && is_port_refused(file, request, id));
 }
 
 static int bind_id(struct rdmacm_file *file, struct rdmacm_request *request,

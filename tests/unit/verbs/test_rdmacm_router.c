@@ -416,6 +416,35 @@ static void source_port_taken_at_the_hca_is_refused(void **state)
 	}
 }
 
+/* In a user namespace, root may have such a port at the daemon, but not at the kernel. */
+static void privileged_port_at_the_hca_is_refused(void **state)
+{
+	uint32_t id = create_id();
+
+	(void)state;
+	has_hca = true;
+	kernel.taken = 111;
+	kernel.taken_error = -EACCES;
+	assert_int_equal(bind_ipv4(id, 111), -EACCES);
+	assert_int_equal(bind_ipv4(id, 1111), 0);
+	assert_int_equal(listen_id(id), 0);
+	expect_ports(0, 1111);
+}
+
+/* The kernel refuses all commands of a process that has changed its credentials. */
+static void process_without_access_to_the_hca_is_the_daemons(void **state)
+{
+	uint32_t id = create_id();
+
+	(void)state;
+	has_hca = true;
+	kernel.lacks_addresses = true;
+	kernel.taken_error = -EACCES;
+	assert_int_equal(bind_ipv4(id, 111), 0);
+	assert_int_equal(listen_id(id), 0);
+	expect_ports(111, 0);
+}
+
 static void address_unknown_to_the_hca_is_the_daemons(void **state)
 {
 	uint32_t id = create_id();
@@ -440,6 +469,8 @@ int main(void)
 		cmocka_unit_test_setup(port_taken_at_the_hca_is_refused, setup),
 		cmocka_unit_test_setup(port_of_a_wildcard_at_the_hca_is_refused, setup),
 		cmocka_unit_test_setup(source_port_taken_at_the_hca_is_refused, setup),
+		cmocka_unit_test_setup(privileged_port_at_the_hca_is_refused, setup),
+		cmocka_unit_test_setup(process_without_access_to_the_hca_is_the_daemons, setup),
 		cmocka_unit_test_setup(address_unknown_to_the_hca_is_the_daemons, setup),
 	};
 
