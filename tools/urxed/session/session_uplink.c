@@ -350,6 +350,8 @@ int session_give_uplink(void *ctx, struct vnic_server_client *conn,
 		return refuse_socket(sessions, s, -ECANCELED);
 	rc = check_request(sessions, s);
 	s->uplink_asked = true;
+	if (rc == -ENODEV && sessions->direct_uplink)
+		sessions->direct_uplink->ended++;
 	if (rc)
 		return refuse_socket(sessions, s, rc);
 	n = direct_uplink_create(sessions->direct_uplink, &ring, fds);

@@ -34,8 +34,8 @@ struct direct_uplink {
 	const struct address_pins *pins;
 	const struct hca_monitor *hca; /* NULL = the daemon uses no HCA */
 	const struct bond *bond;       /* whose members the uplinks are; NULL = no bond */
-	/* Grows when processes have to close their sockets because direct_uplink_generation is 0.
-	 */
+	/* Grows when processes have to close their sockets, or get none, because
+	 * direct_uplink_generation is 0. */
 	uint32_t ended;
 };
 
@@ -44,8 +44,8 @@ struct direct_uplink {
  *
  * Returns the generation of the direct uplink, 1 to 255: it changes when the daemon opens the
  * uplink again, when another member of a bond becomes the active one, and when processes may have
- * packet sockets again after they had to close theirs. 0: no process may have a packet socket now,
- * because
+ * packet sockets again after they had to close theirs, or got none. 0: no process may have a packet
+ * socket now, because
  * - the uplink is neither af_packet: nor af_xdp: with urxe's XDP program,
  * - the daemon has several uplinks; the port of a virtual machine counts as an uplink here. The
  *   members of a bond count as one uplink: in mode active-backup the active member, in mode balance

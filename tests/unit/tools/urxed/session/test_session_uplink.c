@@ -536,6 +536,21 @@ static void choose_hca(int chosen)
 	sessions_update_uplink(&w->server.sessions);
 }
 
+/* The process reads only the newest generation, which may be that of its refused request. */
+static void refused_process_asks_again_when_the_hca_goes(void **state)
+{
+	const uint8_t before = direct_uplink_generation(&w->direct);
+
+	(void)state;
+	choose_hca(0);
+	assert_int_equal(ask_status(), -ENODEV);
+	choose_hca(-1);
+	assert_int_not_equal(direct_uplink_generation(&w->direct), 0);
+	assert_int_not_equal(direct_uplink_generation(&w->direct), before);
+	ask();
+	expect_own_block_excluded();
+}
+
 /* The process closes its socket while an HCA backs the device, and asks again afterwards. */
 static void sockets_come_back_when_the_hca_goes(void **state)
 {
@@ -660,6 +675,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(refused_requests_do_not_set_the_filter, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_process_that_has_sockets_may_ask_again, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(refused_process_asks_again_when_the_hca_goes, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(sockets_come_back_when_the_hca_goes, setup,
 						teardown),
