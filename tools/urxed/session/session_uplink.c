@@ -132,6 +132,20 @@ static int exclude_blocks(struct sessions *sessions, uint32_t members, const str
 	return rc;
 }
 
+/* For the blocks of one process; NULL = of all. */
+static void store_direct_blocks(struct sessions *sessions, const struct session *s,
+				bool direct_uplink)
+{
+	const struct switch_port *owner;
+
+	for (uint32_t block = 0; block < LEASE_BLOCKS; block++) {
+		owner = sessions->sw->leases.owner[block];
+		if (s ? owner == &s->port : owner != NULL)
+			lease_store_set_direct_uplink(sessions->lease_store, block << LEASE_SHIFT,
+						      direct_uplink);
+	}
+}
+
 /* Processes close their sockets while they may have none, and ask again after that. */
 static void forget_sockets(struct sessions *sessions)
 {
@@ -140,10 +154,7 @@ static void forget_sockets(struct sessions *sessions)
 			sessions->direct_uplink->ended++;
 		s->has_uplink_socket = false;
 	}
-	for (uint32_t block = 0; block < LEASE_BLOCKS; block++)
-		if (sessions->sw->leases.owner[block])
-			lease_store_set_direct_uplink(sessions->lease_store, block << LEASE_SHIFT,
-						      false);
+	store_direct_blocks(sessions, NULL, false);
 }
 
 static int exclude_direct_blocks(struct sessions *sessions)
@@ -296,15 +307,6 @@ static int check_request(const struct sessions *sessions, const struct session *
 	if (!direct_uplink_trusts(&direct->trust, vnic_server_fd(s->conn)))
 		return -EPERM;
 	return has_room(sessions, s) ? 0 : -ENOSPC;
-}
-
-static void store_direct_blocks(struct sessions *sessions, const struct session *s,
-				bool direct_uplink)
-{
-	for (uint32_t block = 0; block < LEASE_BLOCKS; block++)
-		if (sessions->sw->leases.owner[block] == &s->port)
-			lease_store_set_direct_uplink(sessions->lease_store, block << LEASE_SHIFT,
-						      direct_uplink);
 }
 
 /* Notes that the process has no socket, or cannot use it: the switch receives its packets. */
