@@ -57,9 +57,9 @@ static void log_exclusion(void *ctx, int32_t pid)
 		 pid);
 }
 
-/* urxe_copy_ops.look_or_wake: false makes the engine copy. The peer need not look at its inbox for
- * a copy, so a copy is faster than a frame even if the peer polls. */
-static bool prefer_copy(void *ctx, uint64_t now)
+/* urxe_copy_ops.look_or_wake: no peer counts as polling. A peer need not look at its inbox for a
+ * copy, so a copy is faster than a frame even if the peer polls. */
+static bool never_polls(void *ctx, uint64_t now)
 {
 	(void)ctx, (void)now;
 	return false;
@@ -72,7 +72,7 @@ void machine_peers_open(struct machine_peers *p, struct vm_session *session)
 
 	p->session = session;
 	p->copy_ops = peers_copy_ops;
-	p->copy_ops.look_or_wake = prefer_copy;
+	p->copy_ops.look_or_wake = never_polls;
 	peers_init(&p->peers, &ops, p);
 	rc = vm_session_make_inbox(session, &p->inbox);
 	if (rc) {
