@@ -109,17 +109,24 @@ static void test_time_that_goes_back_stalls_no_inbox(void **state)
 	assert_true(tx_flush(&f->tx, T0 - 1 + TX_INBOX_STALLED_NS));
 }
 
-static void test_locked_inbox_lets_frames_wait(void **state)
+/* Holds the inbox's lock, which is its first word. */
+static uint32_t *hold_lock(const struct fixture *f)
 {
-	struct fixture *f = *state;
 	int fds[VNIC_INBOX_FDS];
 	uint32_t *lock;
 
-	/* The lock is the first word; the test holds it. */
 	vnic_inbox_fds(f->inbox, fds);
 	lock = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fds[VNIC_INBOX_MEMORY], 0);
 	assert_ptr_not_equal(lock, MAP_FAILED);
 	*lock = 9;
+	return lock;
+}
+
+static void test_locked_inbox_lets_frames_wait(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t *lock = hold_lock(f);
+
 	assert_false(send_n(f, T0, 3));
 	assert_false(tx_flush(&f->tx, T0 + TX_INBOX_STALLED_NS - 1));
 	assert_true(tx_flush(&f->tx, T0 + TX_INBOX_STALLED_NS));
@@ -145,6 +152,23 @@ static void test_frames_in_a_hurry_do_not_wait_for_an_inbox(void **state)
 	assert_int_equal(by_switch(f), 1);
 	tx_hurry(&f->tx, false);
 	assert_false(send_n(f, T0 + 3, 1));
+	assert_int_equal(counted(f, VNIC_BYPASS_FULL), 3);
+	assert_int_equal(counted(f, VNIC_BYPASS_BUSY), 0);
+}
+
+static void test_frames_in_a_hurry_do_not_wait_for_a_lock(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t *lock = hold_lock(f);
+
+	assert_false(send_n(f, T0, 2));
+	tx_hurry(&f->tx, true);
+	assert_true(tx_flush(&f->tx, T0 + 1));
+	assert_true(send_n(f, T0 + 2, 1));
+	assert_int_equal(by_switch(f), 3);
+	assert_int_equal(counted(f, VNIC_BYPASS_BUSY), 3);
+	assert_int_equal(counted(f, VNIC_BYPASS_FULL), 0);
+	munmap(lock, 4096);
 }
 
 /* The switch carries no references: such a frame waits again after the hurry. */
@@ -499,6 +523,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_locked_inbox_lets_frames_wait, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_frames_in_a_hurry_do_not_wait_for_an_inbox,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_frames_in_a_hurry_do_not_wait_for_a_lock,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reference_in_a_hurry_is_not_lost, setup,
 						teardown),
