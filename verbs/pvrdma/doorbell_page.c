@@ -5,7 +5,7 @@
 #include "object.h"
 #include "pvrdma_device.h"
 #include "queues/pvrdma_cq.h"
-#include "queues/pvrdma_recv_queue.h"
+#include "queues/pvrdma_srq.h"
 
 #define UNREAD_PAUSE_MAX_NS (PV_QUIET_NS << 10)
 
@@ -28,16 +28,14 @@ static uint32_t take(struct pvrdma *dev, uint32_t page, uint32_t offset)
 	return value;
 }
 
-/* Refills only SRQs that a QP uses: if Linux' driver gave up CREATE_SRQ before the response, it has
- * freed the SRQ's ring, and no QP uses that SRQ. */
-static void refill_used_srqs(struct pvrdma *dev, uint32_t page)
+static void refill_srqs(struct pvrdma *dev, uint32_t page)
 {
 	struct pv_srq *srq;
 	uint32_t at = 0;
 
 	while ((srq = pv_object_next(dev, PV_SRQ, &at)))
-		if (srq->object.uar_page == page && srq->object.users)
-			pv_recv_queue_refill(dev, &srq->recv);
+		if (srq->object.uar_page == page)
+			pv_srq_refill_used(srq);
 }
 
 static void arm_cqs(struct pvrdma *dev, uint32_t page)
@@ -102,7 +100,7 @@ static bool look_at_page(struct pvrdma *dev, uint32_t page)
 	bool found = take(dev, page, PVRDMA_UAR_QP_OFFSET);
 
 	if (take(dev, page, PVRDMA_UAR_SRQ_OFFSET)) {
-		refill_used_srqs(dev, page);
+		refill_srqs(dev, page);
 		found = true;
 	}
 	return look_at_cqs(dev, page) || found;

@@ -5,7 +5,7 @@
 
 #include "object.h"
 #include "queues/pvrdma_qp.h"
-#include "queues/pvrdma_recv_queue.h"
+#include "queues/pvrdma_srq.h"
 
 static void tell_gid(const struct pvrdma *dev, uint32_t index)
 {
@@ -110,7 +110,7 @@ static void post_recvs_behind(struct pvrdma *dev)
 	for (at = 0; (qp = pv_object_next(dev, PV_QP, &at));)
 		pv_qp_post_recvs(qp);
 	for (at = 0; (srq = pv_object_next(dev, PV_SRQ, &at));)
-		pv_recv_queue_refill(dev, &srq->recv);
+		pv_srq_refill_used(srq);
 }
 
 void pvrdma_hca_polled(struct pvrdma *dev, uint64_t now)

@@ -211,6 +211,18 @@ static void post_receive(void)
 	qp_post_recv(&f.g, &f.qp, 8, &sge, 1);
 }
 
+/* Posts receives until the engine's queue is full, so that the last one stays in the ring. */
+static void post_receives_too_many(void)
+{
+	const uint64_t *posted = &pvrdma_counters(f.g.dev)[PVRDMA_RECVS];
+	uint64_t before;
+
+	do {
+		before = *posted;
+		post_receive();
+	} while (*posted != before);
+}
+
 static void expect_failed_qp(void)
 {
 	struct pv_eqe event;
@@ -333,6 +345,26 @@ static void open_srq_qp(struct srq *srq, struct qp *qp)
 {
 	assert_int_equal(srq_try_open(&f.g, srq, 16, 1, 0), 0);
 	assert_int_equal(try_srq_qp(srq, qp), 0);
+}
+
+/* The driver may have given up the creation of an SRQ without queue pairs, and freed its ring. */
+static void the_ring_of_an_unused_srq_is_not_written(void **state)
+{
+	struct pv_ring_indices *indices;
+	struct srq srq;
+
+	(void)state;
+	start();
+	connect_qp();
+	assert_int_equal(srq_try_open(&f.g, &srq, 16, 1, 0), 0);
+	indices = &((struct pv_ring_state *)guest_at(&f.g, srq.pages.addr[0]))->rx;
+	indices->prod_tail = 3;
+	post_receives_too_many();
+	pvrdma_hca_polled(f.g.dev, 1);
+	assert_int_equal(indices->cons_head, 0);
+	qp_close(&f.g, &f.qp);
+	srq_close(&f.g, &srq);
+	buffer_close(&f.g, &f.buffer);
 }
 
 static void unbind(uint32_t index)
@@ -824,6 +856,7 @@ int main(void)
 		TEST(objects_of_programs_are_the_hcas),
 		TEST(pages_of_neighbouring_regions_become_one_range),
 		TEST(a_machine_without_the_hcas_address_is_the_engines),
+		TEST(the_ring_of_an_unused_srq_is_not_written),
 		TEST(new_queue_pairs_without_the_hcas_address_are_the_engines),
 		TEST(the_kernels_queue_pairs_are_the_engines),
 		TEST(a_refused_queue_pair_is_the_engines),

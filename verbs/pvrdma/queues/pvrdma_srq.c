@@ -110,6 +110,12 @@ void pv_srq_close(struct pv_srq *srq)
 	free(srq);
 }
 
+void pv_srq_refill_used(struct pv_srq *srq)
+{
+	if (srq->object.users)
+		pv_recv_queue_refill(srq->object.dev, &srq->recv);
+}
+
 void pv_srq_memory_removed(struct pv_srq *srq, const struct pv_removed *removed)
 {
 	if (!srq->recv.ring.indices || !pv_removed_uses(removed, srq->pages, srq->n_pages))

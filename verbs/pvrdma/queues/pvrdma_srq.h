@@ -11,6 +11,11 @@ int pv_srq_open(struct pvrdma *dev, struct pv_pd *pd, const struct pv_cmd_create
 		struct pv_srq **srq);
 /* Destroys the SRQ. The caller has checked that no QP uses it. */
 void pv_srq_close(struct pv_srq *srq);
+/*
+ * Refills the SRQ without a doorbell of its own, if a QP uses it: if Linux' driver gave up
+ * CREATE_SRQ before the response, it has freed the SRQ's ring, and no QP uses that SRQ.
+ */
+void pv_srq_refill_used(struct pv_srq *srq);
 /* If the SRQ's ring uses these bytes of guest memory, the SRQ takes no further requests, and never
  * accesses the ring again. */
 void pv_srq_memory_removed(struct pv_srq *srq, const struct pv_removed *removed);
