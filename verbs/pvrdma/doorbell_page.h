@@ -4,7 +4,9 @@
  * and one for SRQs in each page. Nothing tells the device of a store, and a later store to the word
  * replaces an earlier one that the device has not seen.
  *
- * So a word of a queue pair or an SRQ only says that rings have new requests. A word of a CQ may
+ * So a word of a queue pair or an SRQ only says that rings have new requests. Receives of an SRQ
+ * that no queue pair uses, whose doorbell was replaced, wait for its next doorbell or its first
+ * queue pair (pv_srq_refill_used). A word of a CQ may
  * stand where an ARM of any CQ of its page stood: a program arms a CQ, polls it once more, and
  * sleeps. If no other thread polls, the page's doorbell of CQs is quiet then: after PV_QUIET_NS the
  * device arms all CQs of the page. Before, it notifies of a CQ whose completions the driver has
