@@ -200,26 +200,28 @@ static void begin_loss(void *ctx)
 }
 
 /*
- * Permits copies of peers only while packets pass: the NIC is active and the machine runs. While
- * the hypervisor logs written pages none is permitted, because a log does not show peers' copies.
- * check_memory withdraws lost pages before it calls this function.
+ * Forbids copies of peers unless packets pass: the NIC is active and the machine runs. While the
+ * hypervisor logs written pages none is permitted, because a log does not show peers' copies.
+ * Returns whether copies may be permitted.
  */
-static void update_copies(struct vm *vm)
+static bool restrict_copies(struct vm *vm)
 {
 	const bool logging = vm->nic.function.logging || vm->rdma.function.logging;
 
 	if (vnic_device_state(vm->nic.dev) == VNIC_DEVICE_ACTIVE && !logging && !vm->paused)
-		peers_reopen(&vm->peers.peers);
-	else
-		peers_shut(&vm->peers.peers);
+		return true;
+	peers_shut(&vm->peers.peers);
+	return false;
 }
 
+/* Only this function permits copies again, because it has withdrawn the lost pages then. */
 static bool check_memory(struct vm *vm)
 {
 	bool lost = function_check_memory(&vm->nic.function);
 
 	lost |= function_check_memory(&vm->rdma.function);
-	update_copies(vm);
+	if (restrict_copies(vm))
+		peers_reopen(&vm->peers.peers);
 	return lost;
 }
 
@@ -369,7 +371,7 @@ static void follow_functions(void *ctx)
 			switch_link_leave(&vm->link);
 	}
 	update_port(vm);
-	update_copies(vm);
+	restrict_copies(vm);
 }
 
 /*
