@@ -481,6 +481,24 @@ bool session_may_end(struct sessions *sessions, uint64_t now, struct session *s)
 	return true;
 }
 
+/*
+ * Starts or ends the watch of the process's messages. Meanwhile the socket would report the message
+ * or hang-up that waits for the frames again and again: sessions_tick_ends looks instead.
+ */
+static void set_unwatched(struct sessions *sessions, struct session *s, bool unwatched)
+{
+	struct epoll_event ev = {.events = unwatched ? EPOLLET : EPOLLIN, .data.ptr = s};
+
+	if (s->unwatched != unwatched &&
+	    !epoll_ctl(sessions->epoll_fd, EPOLL_CTL_MOD, vnic_server_fd(s->conn), &ev)) {
+		s->unwatched = unwatched;
+		if (unwatched)
+			sessions->n_unwatched++;
+		else
+			sessions->n_unwatched--;
+	}
+}
+
 bool session_wants_multicast(const struct session *s)
 {
 	return s->port.dev && vnic_device_wants_multicast(s->port.dev);
@@ -495,10 +513,14 @@ void session_event(struct sessions *sessions, uint64_t now, struct session *s)
 	sessions->now = now;
 	if (s->port_unsent)
 		send_port(sessions, s);
-	/* Frames precede the message: epoll reports the message again. */
-	if (!session_forward_frames(sessions, now, s) ||
-	    (s->port.waiting && vnic_server_ends(s->conn) && !session_may_end(sessions, now, s)))
+	/* Frames precede the message: epoll or sessions_tick_ends reports the message again. */
+	if (!session_forward_frames(sessions, now, s))
 		return;
+	if (s->port.waiting && vnic_server_ends(s->conn) && !session_may_end(sessions, now, s)) {
+		set_unwatched(sessions, s, true);
+		return;
+	}
+	set_unwatched(sessions, s, false);
 	sessions->speaking = s;
 	rc = vnic_server_event(s->conn, &ops, sessions);
 	if (!rc && !s->port.dev && vnic_server_device(s->conn))
@@ -513,6 +535,21 @@ void session_event(struct sessions *sessions, uint64_t now, struct session *s)
 	if (rc != -ECONNRESET && rc != -EPIPE)
 		log_ratelimited(&sessions->log, sessions->now, "process %d is disconnected: %s",
 				vnic_server_pid(s->conn), strerror(-rc));
+}
+
+uint64_t sessions_tick_ends(struct sessions *sessions, uint64_t now)
+{
+	uint64_t next = UINT64_MAX;
+
+	if (!sessions->n_unwatched)
+		return next;
+	for (struct session *s = sessions->list; s; s = s->next) {
+		if (s->unwatched)
+			session_event(sessions, now, s);
+		if (s->unwatched && !s->gone && s->ends_at + SESSION_END_NS < next)
+			next = s->ends_at + SESSION_END_NS;
+	}
+	return next;
 }
 
 static void add_nic_counters(const struct session *s, uint64_t sums[VNIC_COUNTER_COUNT])
@@ -543,6 +580,7 @@ static void destroy_session(struct sessions *sessions, struct session *s)
 		session_end_leases(sessions, s);
 		sessions_update_uplink(sessions);
 	}
+	sessions->n_unwatched -= s->unwatched;
 	if (s->resolving)
 		neigh_cancel(sessions->neigh, &s->waiter);
 	/*

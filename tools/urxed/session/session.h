@@ -41,6 +41,7 @@ struct session {
 	bool uplink_asked;       /* the process has requested packet sockets from this daemon */
 	uint32_t uplink_members; /* direct_uplink_find() when the process got the sockets */
 	uint64_t ends_at; /* time of the process's end, while frames of it wait, ns; 0 = none */
+	bool unwatched;   /* while frames of it wait: epoll does not report its messages */
 	uint32_t drained; /* number of its frames forwarded since its last message */
 	/* Limits its requests for the inboxes of other processes (INTRODUCE). */
 	struct token_bucket introductions;
@@ -80,6 +81,7 @@ struct session_admission {
 struct sessions {
 	struct session *list;
 	uint32_t n;
+	uint32_t n_unwatched; /* ending sessions that sessions_tick_ends looks at */
 	int epoll_fd;
 	const struct host *host;
 	struct vswitch *sw;
@@ -194,7 +196,7 @@ void sessions_counters(const struct sessions *sessions, uint64_t sums[VNIC_COUNT
 /* --- session_lease.c */
 /*
  * Ends claims when their time is over, welcomes processes that waited for them, and calls
- * sessions_resend_port; returns the time of the next call.
+ * sessions_resend_port and sessions_tick_ends; returns the time of the next call.
  */
 uint64_t sessions_tick(struct sessions *sessions, uint64_t now);
 
@@ -233,6 +235,12 @@ void session_free_dead_lock(const struct sessions *sessions, struct session *s);
  * the time of the next call.
  */
 uint64_t sessions_resend_port(struct sessions *sessions);
+/*
+ * Handles the messages and hang-ups of processes whose frames waited for their receivers, if the
+ * receivers have taken the frames by now or SESSION_END_NS is over; returns the time of the next
+ * call if no frame moves before.
+ */
+uint64_t sessions_tick_ends(struct sessions *sessions, uint64_t now);
 /* The session of a connection. */
 struct session *sessions_find_conn(struct sessions *sessions,
 				   const struct vnic_server_client *conn);

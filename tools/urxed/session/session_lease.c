@@ -413,12 +413,15 @@ static uint64_t tick_welcomes(struct sessions *sessions, uint64_t now)
 
 uint64_t sessions_tick(struct sessions *sessions, uint64_t now)
 {
-	uint64_t next, resend;
+	uint64_t next, due;
 
 	sessions->now = now;
 	next = tick_welcomes(sessions, now);
-	resend = sessions_resend_port(sessions);
-	return resend < next ? resend : next;
+	due = sessions_tick_ends(sessions, now);
+	if (due < next)
+		next = due;
+	due = sessions_resend_port(sessions);
+	return due < next ? due : next;
 }
 
 bool session_is_lost(const struct sessions *sessions, const struct session *s, int rc)

@@ -348,6 +348,29 @@ static void frames_that_nobody_takes_are_dropped(void **state)
 	assert_int_equal(next + queued + out->drops[SWITCH_DROP_UPLINK_FULL], 3 * PLACES);
 }
 
+/* The daemon sleeps until a frame moves, or the time of the wait is over. */
+static void the_wait_for_receivers_causes_no_events(void **state)
+{
+	const uint64_t later = T0 + SESSION_CLAIM_NS;
+	struct sessions *sessions = &w->server.sessions;
+	struct epoll_event events[8];
+	uint32_t next = 0;
+
+	(void)state;
+	post_to_station(&w->leaver, 0, 2 * PLACES);
+	vnic_driver_abandon(w->leaver.driver);
+	sessions_tick(sessions, later);
+	server_take_events(&w->server, later);
+	assert_int_equal(sessions_tick(sessions, later), later + SESSION_END_NS);
+	epoll_wait(sessions->epoll_fd, events, 8, 0);
+	assert_int_equal(epoll_wait(sessions->epoll_fd, events, 8, 0), 0);
+	assert_false(sessions_reap(sessions));
+	station_receives(&next);
+	switch_run(&w->server.sw, later);
+	assert_int_equal(sessions_tick(sessions, later), UINT64_MAX);
+	assert_true(sessions_reap(sessions));
+}
+
 static void port_changes_are_sent_to_processes(void **state)
 {
 	struct vnic_attach_port port;
@@ -984,6 +1007,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(frames_to_a_slow_uplink_are_forwarded,
 						setup_slow_station, teardown),
 		cmocka_unit_test_setup_teardown(frames_that_nobody_takes_are_dropped,
+						setup_slow_station, teardown),
+		cmocka_unit_test_setup_teardown(the_wait_for_receivers_causes_no_events,
 						setup_slow_station, teardown),
 		cmocka_unit_test_setup_teardown(newcomer_waits_for_claims_of_survivors, setup,
 						teardown),
