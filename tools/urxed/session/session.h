@@ -136,7 +136,10 @@ struct sessions {
  */
 #define SESSION_LOST_NS 30000000000ull
 
-/* How long the frames of a process that has ended may wait for their receivers, ns. */
+/*
+ * How long the daemon goes on forwarding the frames of a process that has ended while they wait for
+ * receivers, ns. The switch drops those to a stalled receiver sooner, as those of a living process.
+ */
 #define SESSION_END_NS 1000000000ull
 
 /*
