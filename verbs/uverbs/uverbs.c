@@ -24,7 +24,10 @@
 #include <rxe/offload.h>
 #include <samehost/peer.h>
 
-/* The longest request known here is EX_MODIFY_QP; providers may append a little. */
+/*
+ * Limit of a program's request, to which its provider may append a little, and of the structure
+ * that a handler gets. The longest request known here is EX_MODIFY_QP.
+ */
 #define REQUEST_MAX 512
 
 /* Time between two looks whether another thread's command has ended. */
@@ -43,15 +46,22 @@ struct command_row {
 	uint16_t handle_offset;
 };
 
-#define ROW_MEMBERS(id, fn, in, out)                                                     \
-	.name = #id, .handler = cmd_##fn, .request_size = sizeof(struct ib_uverbs_##in), \
+/* `value`; the build fails unless the condition holds. */
+#define CHECKED(value, condition) ((value) + 0 * sizeof(char[(condition) ? 1 : -1]))
+#define REQUEST_SIZE(in) \
+	CHECKED(sizeof(struct ib_uverbs_##in), sizeof(struct ib_uverbs_##in) <= REQUEST_MAX)
+#define HANDLE_OFFSET(in, handle)                        \
+	CHECKED(offsetof(struct ib_uverbs_##in, handle), \
+		sizeof(((struct ib_uverbs_##in *)0)->handle) == sizeof(uint32_t))
+#define ROW_MEMBERS(id, fn, in, out)                                        \
+	.name = #id, .handler = cmd_##fn, .request_size = REQUEST_SIZE(in), \
 	.in_size = sizeof(struct ib_uverbs_##in), .out_size = (out)
 #define ROW(id, fn, in, out) [IB_USER_VERBS_CMD_##id] = {ROW_MEMBERS(id, fn, in, out)}
 #define ROW_UNLOCKED(id, fn, in, out) \
 	[IB_USER_VERBS_CMD_##id] = {ROW_MEMBERS(id, fn, in, out), .unlocked = true}
 #define ROW_OBJECT(id, fn, in, out, type, handle)                                      \
 	[IB_USER_VERBS_CMD_##id] = {ROW_MEMBERS(id, fn, in, out), .object_type = type, \
-				    .handle_offset = offsetof(struct ib_uverbs_##in, handle)}
+				    .handle_offset = HANDLE_OFFSET(in, handle)}
 #define REPLY(out) sizeof(struct ib_uverbs_##out)
 
 static int cmd_post_send(const struct command *c);
@@ -92,12 +102,12 @@ static const struct command_row rows[] = {
 
 /* Minimum room for the response: up to and including response_length. */
 #define REPLY_EX(out) (offsetof(struct ib_uverbs_ex_##out, response_length) + sizeof(uint32_t))
-#define ROW_EX(id, fn, in, out, min_in, is_unlocked)                                     \
-	[IB_USER_VERBS_EX_CMD_##id] = {.name = "EX_" #id,                                \
-				       .handler = cmd_##fn##_ex,                         \
-				       .request_size = sizeof(struct ib_uverbs_ex_##in), \
-				       .in_size = sizeof(struct ib_uverbs_##min_in),     \
-				       .out_size = REPLY_EX(out),                        \
+#define ROW_EX(id, fn, in, out, min_in, is_unlocked)                                 \
+	[IB_USER_VERBS_EX_CMD_##id] = {.name = "EX_" #id,                            \
+				       .handler = cmd_##fn##_ex,                     \
+				       .request_size = REQUEST_SIZE(ex_##in),        \
+				       .in_size = sizeof(struct ib_uverbs_##min_in), \
+				       .out_size = REPLY_EX(out),                    \
 				       .unlocked = is_unlocked}
 
 static const struct command_row rows_ex[] = {
