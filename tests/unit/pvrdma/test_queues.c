@@ -421,6 +421,23 @@ static void test_qp_in_error_flushes_requests_in_its_rings(void **state)
 }
 
 /* Requests before the state in which they may be posted are dropped. */
+static void test_sends_in_the_init_state_are_dropped(void **state)
+{
+	const struct pv_qp_attr init = {.qp_state = URXE_QPS_INIT, .port_num = 1};
+	struct pair *p = *state;
+	struct guest *g = &p->guest[0];
+
+	assert_int_equal(qp_to(g, &p->qp[0], URXE_QPS_RESET), 0);
+	assert_int_equal(
+		qp_modify(g, &p->qp[0], &init,
+			  URXE_QP_STATE | URXE_QP_PKEY_INDEX | URXE_QP_PORT | URXE_QP_ACCESS_FLAGS),
+		0);
+	write_once(p);
+	expect_no_cqe(p, 0);
+	assert_int_equal(pvrdma_counters(g->dev)[PVRDMA_SENDS_BAD], 1);
+	assert_int_equal(((struct pv_ring_state *)qp_state_page(g, &p->qp[0]))->tx.cons_head, 1);
+}
+
 /* The driver may have given up the creation of such a queue pair, and freed its rings. */
 static void test_rings_of_a_qp_in_the_reset_state_are_not_written(void **state)
 {
@@ -717,6 +734,7 @@ int main(void)
 		cmocka_unit_test(test_garbage_ring_index_makes_the_qp_fatal),
 		SMALL_PAIR_TEST(test_reset_empties_rings),
 		SMALL_PAIR_TEST(test_qp_in_error_flushes_requests_in_its_rings),
+		SMALL_PAIR_TEST(test_sends_in_the_init_state_are_dropped),
 		SMALL_PAIR_TEST(test_rings_of_a_qp_in_the_reset_state_are_not_written),
 		cmocka_unit_test(test_cq_with_unplugged_pages_raises_cq_error),
 		cmocka_unit_test(test_qp_with_unplugged_pages_becomes_fatal),
