@@ -481,9 +481,7 @@ static void test_modify_qp_ignores_attributes_outside_the_mask(void **state)
 static void test_modify_qp_leaves_out_other_flags_and_high_bits_of_psns(void **state)
 {
 	const uint32_t no_rights = 1u << 7 | 1u << 20;
-	struct pv_qp_attr attrs = {.qp_state = URXE_QPS_INIT,
-				   .port_num = 1,
-				   .qp_access_flags = URXE_ACCESS_REMOTE_WRITE | no_rights};
+	struct pv_qp_attr attrs;
 	struct guest *g = *state;
 	struct cq cq;
 	struct qp qp;
@@ -491,15 +489,31 @@ static void test_modify_qp_leaves_out_other_flags_and_high_bits_of_psns(void **s
 	cq_open(g, &cq, 16);
 	qp_open(g, &qp, &(struct qp_attr){.type = PV_QPT_RC, .send_cq = &cq, .recv_cq = &cq});
 	qp_receive(g, &qp, g, &qp);
-	attrs.qp_state = URXE_QPS_RTS;
+	qp_query(g, &qp, &attrs);
+	attrs.qp_access_flags = URXE_ACCESS_REMOTE_WRITE | no_rights;
+	attrs.rq_psn = 0x9000064;
 	attrs.sq_psn = 0x7000065;
 	attrs.timeout = 14;
+	assert_int_equal(qp_to(g, &qp, URXE_QPS_RESET), 0);
+	attrs.qp_state = URXE_QPS_INIT;
+	assert_int_equal(
+		qp_modify(g, &qp, &attrs,
+			  URXE_QP_STATE | URXE_QP_PKEY_INDEX | URXE_QP_PORT | URXE_QP_ACCESS_FLAGS),
+		0);
+	attrs.qp_state = URXE_QPS_RTR;
+	assert_int_equal(qp_modify(g, &qp, &attrs,
+				   URXE_QP_STATE | URXE_QP_AV | URXE_QP_PATH_MTU |
+					   URXE_QP_DEST_QPN | URXE_QP_RQ_PSN |
+					   URXE_QP_MAX_DEST_RD_ATOMIC | URXE_QP_MIN_RNR_TIMER),
+			 0);
+	attrs.qp_state = URXE_QPS_RTS;
 	assert_int_equal(qp_modify(g, &qp, &attrs,
 				   URXE_QP_STATE | URXE_QP_TIMEOUT | URXE_QP_RETRY_CNT |
 					   URXE_QP_RNR_RETRY | URXE_QP_SQ_PSN |
 					   URXE_QP_MAX_QP_RD_ATOMIC | URXE_QP_ACCESS_FLAGS),
 			 0);
 	assert_int_equal(qp_query(g, &qp, &attrs), URXE_QPS_RTS);
+	assert_int_equal(attrs.rq_psn, 0x64);
 	assert_int_equal(attrs.sq_psn, 0x65);
 	assert_int_equal(attrs.qp_access_flags, URXE_ACCESS_REMOTE_WRITE);
 	qp_close(g, &qp);
