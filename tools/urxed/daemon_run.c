@@ -279,6 +279,10 @@ static uint64_t tick_all(struct daemon *d, uint64_t now)
 	due = neigh_deadline(&d->neigh);
 	if (due < next)
 		next = due;
+	/* Again, because changes of the bond and of ports may have sent notices that failed. */
+	due = sessions_resend_port(&d->sessions);
+	if (due < next)
+		next = due;
 	due = idle_deadline(d, now);
 	if (due <= now)
 		d->stop |= listener_retire(&d->listener, now);

@@ -235,7 +235,8 @@ void session_free_dead_lock(const struct sessions *sessions, struct session *s);
 /* --- session.c, for session_lease.c */
 /*
  * Sends the state of the port again to the sessions that lack it, if it is time for that; returns
- * the time of the next call.
+ * the time of the next call. The main loop calls it when sessions_send_port may have failed since
+ * sessions_tick.
  */
 uint64_t sessions_resend_port(struct sessions *sessions);
 /*
