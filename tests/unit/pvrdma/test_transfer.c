@@ -654,23 +654,30 @@ static void test_waiting_requests_of_a_destroyed_qp_vanish(void **state)
 	}
 }
 
-/* The engine's queue is full: requests wait in the ring, and all of them are executed. */
-static void test_requests_wait_in_the_ring_for_the_engine(void **state)
+/* Posts 8 requests, more than the engine's queue takes: the ring is full then. */
+static void open_pair_with_full_ring(struct pair *p)
 {
 	struct pvrdma_sq_wqe_hdr header;
 	struct pvrdma_sge sge;
+
+	pair_open(p,
+		  &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4, .wr = 4, .cqe = 64});
+	header = rdma_header(p, PVRDMA_WR_RDMA_WRITE, 0);
+	sge = buffer_sge(&p->buffer[0], 0, 64);
+	for (unsigned i = 0; i < 8; i++) {
+		header.wr_id = i;
+		qp_post_send(&p->guest[0], &p->qp[0], &header, &sge);
+	}
+	assert_false(qp_write_send(&p->guest[0], &p->qp[0], &header, &sge));
+}
+
+/* The engine's queue is full: requests wait in the ring, and all of them are executed. */
+static void test_requests_wait_in_the_ring_for_the_engine(void **state)
+{
 	struct pair p;
 
 	(void)state;
-	pair_open(&p,
-		  &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4, .wr = 4, .cqe = 64});
-	header = rdma_header(&p, PVRDMA_WR_RDMA_WRITE, 0);
-	sge = buffer_sge(&p.buffer[0], 0, 64);
-	for (unsigned i = 0; i < 8; i++) {
-		header.wr_id = i;
-		qp_post_send(&p.guest[0], &p.qp[0], &header, &sge);
-	}
-	assert_false(qp_write_send(&p.guest[0], &p.qp[0], &header, &sge));
+	open_pair_with_full_ring(&p);
 	net_run(&p.net);
 	for (unsigned i = 0; i < 8; i++)
 		expect_cqe(&p, 0, i, PVRDMA_WC_SUCCESS, PVRDMA_WC_RDMA_WRITE);
@@ -680,20 +687,11 @@ static void test_requests_wait_in_the_ring_for_the_engine(void **state)
 /* The peer does not answer: requests that wait in the ring are flushed as those of the engine. */
 static void test_requests_in_the_ring_of_a_failed_qp_are_flushed(void **state)
 {
-	struct pvrdma_sq_wqe_hdr header;
-	struct pvrdma_sge sge;
 	struct pair p;
 
 	(void)state;
-	pair_open(&p,
-		  &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4, .wr = 4, .cqe = 64});
-	header = rdma_header(&p, PVRDMA_WR_RDMA_WRITE, 0);
-	sge = buffer_sge(&p.buffer[0], 0, 64);
+	open_pair_with_full_ring(&p);
 	p.net.lose = UINT64_MAX;
-	for (unsigned i = 0; i < 8; i++) {
-		header.wr_id = i;
-		qp_post_send(&p.guest[0], &p.qp[0], &header, &sge);
-	}
 	net_run(&p.net);
 	expect_cqe(&p, 0, 0, PVRDMA_WC_RETRY_EXC_ERR, 0);
 	for (unsigned i = 1; i < 8; i++)

@@ -7,7 +7,6 @@
 
 #include "commands/pvrdma_command.h"
 #include "frames.h"
-#include "memory/pvrdma_mr.h"
 #include "object.h"
 #include "pvrdma_port.h"
 #include "queues/path.h"
