@@ -146,8 +146,9 @@ static void hold_frame(struct line *line, const struct netdev_frame *frame, uint
 }
 
 /*
- * Draws all random numbers for each frame, so that a change of one probability does not change
- * which frames the others select.
+ * Draws all these numbers for each frame, so that a change of the probability of duplicates or of
+ * reordering does not change which frames the others select. A change of the other two may do so:
+ * flip_bit draws one more number for each corrupted frame that is not dropped.
  */
 static void impair_frame(struct line *line, uint64_t now, const struct netdev_frame *frame)
 {

@@ -138,7 +138,7 @@ static int configure_device(struct dpdk_port *port, const struct dpdk_spec *spec
 	if (err)
 		return err;
 	port->has_groups = !rte_eth_dev_set_mc_addr_list(port->id, NULL, 0);
-	/* For neighbor discovery; net_af_packet lacks this function: see use_packet_socket(). */
+	/* For neighbour discovery; net_af_packet lacks this function: see use_packet_socket(). */
 	if (!port->has_groups)
 		rte_eth_allmulticast_enable(port->id);
 	return rte_eth_macaddr_get(port->id, &port->mac);

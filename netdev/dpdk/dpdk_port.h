@@ -44,8 +44,9 @@ struct dpdk_port {
 	uint64_t active_at;   /* of the last received or sent frame */
 	uint64_t errors_at;   /* the port does not read the sockets' errors before */
 	uint64_t poll_at;     /* of the next poll if no interrupt comes */
-	uint64_t guest_until; /* until then poll_at is near, because a vhost guest has just come or
-				 gone, and its first frames may cause no interrupt */
+	uint64_t guest_until; /* until then poll_at is near, because a vhost guest or its queues
+				 have just come or gone, and the first frames may cause no
+				 interrupt */
 	struct arp_nd_socket arp_nd;    /* af_xdp; else closed */
 	struct qp1_ring qp1;            /* af_packet, and af_xdp with urxe's program; else closed */
 	struct machine_socket machines; /* af_packet, and af_xdp; else closed */

@@ -204,9 +204,11 @@ static uint32_t count_rx_queues(const char iface[IF_NAMESIZE])
 }
 
 /*
- * libxdp's default program redirects all frames of the queue, hence xdp_prog. The port has one
- * socket on one queue: RoCE on another queue would reach the kernel, which drops it. busy_budget=0,
- * since the driver's busy polling disables the interrupts that a sleeping port needs.
+ * Refuses a specification without ,xdp_prog=FILE: libxdp's default program redirects all frames of
+ * the queue. Refuses an interface with several receive queues, unless ,start_queue=N names one: the
+ * port has one socket on one queue, and RoCE on another queue would reach the kernel, which drops
+ * it. Adds busy_budget=0, unless the user sets it: the driver's busy polling disables the
+ * interrupts that a sleeping port needs.
  */
 static int parse_af_xdp(struct request *req)
 {

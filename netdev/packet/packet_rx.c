@@ -93,8 +93,9 @@ bool packet_port_has_frame(const struct packet_port *port)
 /* --- GSO packets: in the place, or, if they are longer, in the socket's queue */
 
 /*
- * Receives one message; a pending error of the socket comes first (the interface went down). A
- * cancelled thread must not end here: it has locks of its process.
+ * Receives one message. If the socket has a pending error (the interface went down), the first call
+ * returns and clears the error, and only the second call takes the message. A cancelled thread must
+ * not end here: it has locks of its process.
  */
 static ssize_t receive_message(const struct packet_port *port, struct msghdr *message)
 {

@@ -2,8 +2,9 @@
 #ifndef URXE_NETDEV_PACKET_PLACE_FD_H
 #define URXE_NETDEV_PACKET_PLACE_FD_H
 
-/* Passes a new descriptor to the function that packet_port_place_fds has set, and returns the
- * result of that function; returns `fd` if no function is set. The caller stores only the result.
+/*
+ * The function that packet_port_place_fds has set may move a new descriptor to another number, and
+ * close `fd`. The caller stores only the result. If no function is set, the result is `fd`.
  */
 int packet_place_fd(int fd);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A packet socket that receives ARP, RARP and neighbor discovery for an af_xdp port, whose XDP
+ * A packet socket that receives ARP, RARP and neighbour discovery for an af_xdp port, whose XDP
  * program leaves them to the kernel. The kernel does not answer for addresses that only urxed has.
  */
 #ifndef URXE_NETDEV_XDP_ARP_ND_SOCKET_H

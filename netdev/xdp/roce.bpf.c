@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * XDP program for af_xdp uplinks: redirects RoCE to the daemon. The kernel gets all other frames,
- * including ARP and neighbor discovery, and RoCE that packet sockets receive: to queue pairs with a
- * direct uplink, and to QP1. The kernel does not see other RoCE, so it sends no ICMP for it.
+ * including ARP and neighbour discovery, and RoCE that packet sockets receive: to queue pairs with
+ * a direct uplink, and to QP1. The kernel does not see other RoCE, so it sends no ICMP for it.
  *
  * gcc or clang compiles it for the kernel's BPF machine. DPDK's af_xdp driver loads it and puts its
  * socket into the map xsks_map.

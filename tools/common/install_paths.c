@@ -40,8 +40,9 @@ static bool in_build_tree(const char *dir)
 }
 
 /*
- * Finds PREFIX/DIR/NAME. A package's staging directory or a user may have moved the prefix: then
- * DIR lies beside the directory of this program, bin/.
+ * Finds the installed file DIR/NAME. Looks first beside the directory of this program (bin/ or
+ * sbin/), because a package's staging directory or a user may have moved the prefix, then below
+ * URXE_PREFIX, or in DIR itself if DIR is absolute. Returns 0 or a negative errno value.
  */
 static int find_installed(char path[PATH_MAX], const char *dir, const char *name)
 {

@@ -27,8 +27,8 @@ struct process_save {
 	size_t room;     /* bytes of `buffer` */
 };
 
-/* -EOPNOTSUPP: an address handle has no next hop, so only the HCA of this host can send to its
- * address. Call it before save_prepare if the process may be restored without this HCA. */
+/* 0, or -EOPNOTSUPP: an address handle has no next hop, so only the HCA of this host can send to
+ * its address. Call it before save_prepare if the process may be restored without this HCA. */
 int save_check_addresses(void);
 /*
  * Saves the engine as it is at `now` (clock_now()), which withdraws the rights of peers to copy,

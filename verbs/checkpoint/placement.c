@@ -109,8 +109,8 @@ static int open_rdmacm(const struct descriptor_record *d)
 		      : fd;
 }
 
-/* For streams of version 1, in which each rdma_cm descriptor stands for a device of its own,
- * without IDs. */
+/* For streams of version 1, which have no records of rdma_cm devices and of their rdma_cm IDs: each
+ * rdma_cm descriptor gets a new device of its own, which has no IDs. */
 static int place_new_rdmacm(const struct descriptor_record *d)
 {
 	int fd = open_rdmacm(d), rc;

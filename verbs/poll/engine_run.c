@@ -160,8 +160,9 @@ static uint32_t receive_from_uplink(uint64_t now)
 }
 
 /*
- * Receives one burst from each interface, since a call receives from one only. Returns the largest
- * number of frames of a burst.
+ * Receives one burst from each interface of the direct uplink: packet_group_rx returns frames of
+ * one interface only, and the next call those of the next. Returns the number of frames of the
+ * largest burst.
  */
 static uint32_t receive_from_uplinks(uint64_t now)
 {

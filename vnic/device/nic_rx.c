@@ -224,8 +224,9 @@ static void fill_buffers(const struct vnic_device *dev, struct vnic_device_rxq *
 }
 
 /*
- * Asks the driver to write RXPROD when it posts buffers. The driver may have posted one just before
- * it could see that: the fence and a second look find that buffer.
+ * Asks the driver to write RXPROD when it posts buffers, then gathers buffers once more: the driver
+ * may have posted some just before it could see the request, and would not write RXPROD for them.
+ * The fence keeps this order. Returns the result of gather_buffers.
  */
 static int request_rxprod(const struct vnic_device *dev, struct vnic_device_rxq *rx, uint32_t len,
 			  struct scatter *scatter)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A packet socket of an af_packet or af_xdp port for frames that the switch bridges to virtual
- * machines: TCP and the rest, but not RoCE, ARP, RARP and neighbor discovery, which the port
+ * machines: TCP and the rest, but not RoCE, ARP, RARP and neighbour discovery, which the port
  * receives in other ways. The kernel may leave the checksum of such a frame unfinished (a sender on
  * this machine), and may have joined several frames (GRO and GSO). The socket returns the frames
  * that a NIC would have sent; DPDK's driver of af_packet would truncate a joined packet to the

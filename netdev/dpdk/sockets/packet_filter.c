@@ -14,7 +14,7 @@
 #include "packet/qpn_filter.h"
 
 /*
- * RoCEv1 (IBA vol 1, Annex A16), RoCEv2 (Annex A17), ARP, neighbor discovery (RFC 4861), and RARP,
+ * RoCEv1 (IBA vol 1, Annex A16), RoCEv2 (Annex A17), ARP, neighbour discovery (RFC 4861), and RARP,
  * by which hypervisors announce a migrated virtual machine. The kernel takes a VLAN tag out of the
  * frame before the filter runs. QP1: the destination QPN is in bytes 5 to 7 of the BTH, behind the
  * GRH or the UDP header; IPv6 without extension headers. A load beyond the frame's end would end

@@ -16,7 +16,8 @@ static int set_membership(int fd, int option, const struct packet_mreq *membersh
 
 /*
  * The interface's multicast filter passes the kernel's groups only, not those of RoCE and of
- * neighbor discovery for urxed's addresses. The DPDK drivers have no function for it.
+ * neighbour discovery for urxed's addresses. net_af_packet and net_af_xdp do not support
+ * rte_eth_allmulticast_enable().
  */
 int packet_socket_add_allmulti(int fd, unsigned int ifindex)
 {

@@ -152,7 +152,8 @@ void netdev_close(struct netdev *port);
 int netdev_pcap_open(const char *path, struct netdev **port, char *error, uint32_t error_size);
 /*
  * Reader: 0 before and 1 at the end of the file; after the last whole frame -EBADMSG if the file is
- * truncated or malformed, -EIO if reading failed. Writer: 0, or -EIO if not all data is on disk.
+ * truncated or malformed, -EIO if reading failed. Writer: writes out libpcap's buffer, without
+ * fsync(2); 0, or -EIO if writing failed.
  */
 int netdev_pcap_status(const struct netdev *port);
 /* The error of netdev_pcap_status in words, "" for none; valid until the port is closed. */
@@ -248,7 +249,7 @@ int netdev_dpdk_start(char *error, uint32_t error_size);
  * netdev_mac is the MAC of the kernel's interface. A tap port differs: it is connected to that
  * interface as by a cable, and has a MAC of its own, the interface's with the last bit inverted.
  *
- * af_packet ports receive RoCEv1, UDP port 4791, ARP and IPv6 neighbor discovery until
+ * af_packet ports receive RoCEv1, UDP port 4791, ARP and IPv6 neighbour discovery until
  * netdev_set_promiscuous: the host's own traffic must not fill their ring. While promiscuous,
  * af_packet and af_xdp ports receive other frames to other MACs than the interface's by a further
  * socket, which completes checksums that the kernel left to a NIC, and cuts packets that the kernel
@@ -256,7 +257,7 @@ int netdev_dpdk_start(char *error, uint32_t error_size);
  * again, as 802.1Q.
  *
  * af_xdp ports use one queue of the interface. Frames that the XDP program does not redirect remain
- * the kernel's; the port receives copies of ARP and neighbor discovery by a packet socket.
+ * the kernel's; the port receives copies of ARP and neighbour discovery by a packet socket.
  *
  * netdev_wait_fd: af_packet and af_xdp have an epoll set of their sockets, tap a descriptor.
  * vhost, and devices of dpdk: with a receive interrupt, have an epoll set and deadlines: the port

@@ -91,9 +91,10 @@ uint64_t bond_host_tick(struct vswitch *sw, uint64_t now)
 }
 
 /*
- * Tells the bond if the member's interface has received frames. Returns the frames, sent and
- * received, that the kernel counted there and the switch did not. Probes and their answers pass the
- * switch.
+ * Tells the bond if the member's interface has received frames since the last look. Returns how
+ * many frames, sent and received, the kernel has counted there so far and the switch has not: those
+ * of the kernel itself and of processes' packet sockets. The bond's probes and their answers pass
+ * the switch, so they are not in the result.
  */
 static uint64_t count_member_frames(struct vswitch *sw, uint64_t now, uint32_t uplink)
 {

@@ -17,9 +17,10 @@ void bond_host_start(struct vswitch *sw, uint64_t now, enum bond_mode mode);
 uint64_t bond_host_tick(struct vswitch *sw, uint64_t now);
 /*
  * Call it before bond_host_tick while processes have packet sockets on members. It compares the
- * kernel's counters of the members that carry frames with those of the last look. Many new frames,
- * sent and received together, count as sent RoCE frames (bond_note_sent). A member that received
- * any frame is excused for a late answer to a probe (bond_note_heard).
+ * kernel's counters of the members that carry frames with those of the last look. Many new frames
+ * that the switch has not counted, sent and received together, count as sent RoCE frames
+ * (bond_note_sent). A member that received any frame is excused for a late answer to a probe
+ * (bond_note_heard).
  */
 void bond_host_count_frames(struct vswitch *sw, uint64_t now);
 /*

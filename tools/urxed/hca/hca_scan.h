@@ -70,8 +70,9 @@ struct hca_list {
 };
 
 /*
- * Reads all ports below `sys`, where sysfs is mounted. Files that are missing or have no expected
- * value leave their members unknown. Without RDMA devices it costs one open(2).
+ * Reads the ports below `sys`, where sysfs is mounted, and leaves out those beyond HCA_PORTS. Files
+ * that are missing or have no expected value leave their members unknown. Without RDMA devices it
+ * costs one open(2).
  */
 void hca_scan(const char *sys, struct hca_list *list);
 

@@ -8,9 +8,10 @@
 #include "urxed/session/session.h"
 
 /*
- * Sends every attached process the request, with a socket of its own for the answer, and sets
- * `asked` of those that got it. `client`: the connection of urxe show, which gets the other ends of
- * the sockets (struct control_processes).
+ * Makes a pair of sockets for each attached process. Sends one end to `client`, the connection of
+ * urxe show (struct control_processes), and the other end with the request to the process, which
+ * answers there. Sets `asked` in the sessions (struct session) of the processes that were sent the
+ * request, and clears it in all others.
  */
 void state_query_send(struct sessions *sessions, int client);
 

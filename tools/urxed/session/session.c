@@ -223,8 +223,10 @@ static int add_qpn(struct sessions *sessions, struct session *s, const struct vn
 }
 
 /*
- * Answers only if the QPN belongs to a process of the same user. Otherwise a process could add QPNs
- * that its HCA does not have, and so get messages that other users send to the HCA's queue pair.
+ * Tells a process whether it reaches a peer's QPN by the switch or an inbox instead of the HCA:
+ * only if a process of the same user has added the QPN. A process can add any QPN that no other has
+ * added, also that of another process's queue pair of the HCA, and must not get what other users
+ * send to that queue pair.
  */
 static int query_qpn(struct sessions *sessions, const struct session *s,
 		     const struct vnic_attach_qpn *r)

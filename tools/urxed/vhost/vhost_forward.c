@@ -126,8 +126,9 @@ static void update_counters(struct vhost_forward *f, uint64_t now)
 	counters[NETDEV_PEERS] += f->peers;
 	counters[NETDEV_TX_NO_PEER] += f->no_peer;
 	/*
-	 * urxed's port has counted these frames as sent. Some versions of DPDK's driver count each
-	 * refusal of a frame as an error, but refused frames are tried again.
+	 * Errors are the frames that this process dropped because the machine took none: urxed's
+	 * port has counted them as sent. The count of DPDK's driver is not used: some versions
+	 * count each refusal of a frame as an error, but this process sends refused frames again.
 	 */
 	counters[NETDEV_TX_ERRORS] = f->stalled;
 	netdev_shm_set_counters(f->daemon, counters);

@@ -9,9 +9,9 @@
 #include "pvrdma_device.h"
 
 /*
- * The driver's ring has slots for all its pages but one, which is no power of two. The driver
- * counts modulo twice that number by masking bits, so it skips bits of the number that are 0: it
- * uses the slots below the number's lowest set bit only.
+ * The driver's ring has slots for all its pages but one. In Linux' driver their number is no power
+ * of two, but the driver wraps an index by the mask 2 * slots - 1, and takes the slot by the mask
+ * slots - 1 (pvrdma_ring.h). So it uses only as many slots as the number's lowest set bit says.
  */
 static uint32_t usable_slots(uint32_t slots)
 {

@@ -29,7 +29,9 @@ void pvrdma_resume(struct pvrdma *dev, uint64_t now)
 {
 	pv_pass_time(dev, now);
 	dev->paused = false;
-	/* Raises interrupts again, because one of the saved device may not have reached the guest.
+	/*
+	 * In a restored device: the saved device has raised these interrupts, but they may not have
+	 * reached the guest.
 	 */
 	pv_raise_unread(dev);
 	if (!dev->active || dev->no_master)
