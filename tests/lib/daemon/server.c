@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "require.h"
@@ -106,4 +107,17 @@ void server_call(void *(*call)(void *), struct server_process *p, void (*serve)(
 		usleep(100);
 	}
 	pthread_join(thread, NULL);
+}
+
+int server_send_claim(const struct server *s, const struct server_process *p)
+{
+	const struct vnic_attach_hello hello = {.type = VNIC_ATTACH_HELLO,
+						.version = VNIC_ATTACH_VERSION,
+						.qpn_first = p->who.qpn_first,
+						.token = p->who.token};
+	int fd = vnic_attach_connect(s->run_dir);
+
+	require(fd >= 0);
+	require(send(fd, &hello, sizeof(hello), 0) == sizeof(hello));
+	return fd;
 }

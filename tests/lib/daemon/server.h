@@ -52,4 +52,8 @@ void *server_claim_thread(void *p);
 /* Makes a driver's call in a thread, and serves the call until it has set `done`. */
 void server_call(void *(*call)(void *), struct server_process *p, void (*serve)(void));
 
+/* Connects, sends a HELLO that claims the blocks of the process, and returns the socket without
+ * waiting for the answer. */
+int server_send_claim(const struct server *s, const struct server_process *p);
+
 #endif

@@ -18,27 +18,17 @@
 
 #include <cmocka.h>
 
-#include <netdev/netdev.h>
-#include <rxe/packet.h>
 #include <vnic/driver.h>
 
 #include "common/clock.h"
-#include "craft.h"
 #include "lan.h"
-#include "mem_port.h"
 #include "server.h"
 
-#define MTU          1500
-#define T0           1000000000ull
-#define UD_SEND_ONLY 0x64
-#define FRAMES       100 /* more than a burst of the switch, less than a ring */
-
-#define PLACES 64 /* in the queue of an uplink, UPLINK_QUEUE */
+#define MTU 1500
+#define T0  1000000000ull
 
 struct world {
 	struct server server;
-	struct uplink uplink;
-	struct netdev *far; /* the station behind the uplink */
 	struct server_process leaver, stayer;
 };
 
@@ -64,15 +54,6 @@ static void *demand_thread(void *arg)
 	struct server_process *p = arg;
 
 	p->status = vnic_driver_demand(w->server.run_dir, demanded, &p->who, &p->driver);
-	atomic_store(&p->done, true);
-	return NULL;
-}
-
-static void *detach_thread(void *arg)
-{
-	struct server_process *p = arg;
-
-	vnic_driver_detach(p->driver);
 	atomic_store(&p->done, true);
 	return NULL;
 }
@@ -116,259 +97,14 @@ static int setup(void **state)
 	return 0;
 }
 
-/* The station receives as many frames as `depth` until it takes some. */
-static void setup_station(uint32_t depth)
-{
-	struct netdev *ends[2];
-
-	w = calloc(1, sizeof(*w));
-	assert_non_null(w);
-	assert_int_equal(netdev_mem_pair(depth, ends), 0);
-	w->uplink = (struct uplink){.spec = "station", .port = ends[0], .mtu = MTU, .up = true};
-	assert_int_equal(uplink_make_queue(&w->uplink), 0);
-	w->far = ends[1];
-	server_open(&w->server);
-	w->server.uplinks = &w->uplink;
-	w->server.n_uplinks = 1;
-	attach_both();
-}
-
-static int setup_fast_station(void **state)
-{
-	(void)state;
-	setup_station(1024);
-	return 0;
-}
-
-static int setup_slow_station(void **state)
-{
-	(void)state;
-	setup_station(PLACES / 2);
-	return 0;
-}
-
 static int teardown(void **state)
 {
 	(void)state;
 	vnic_driver_abandon(w->stayer.driver);
 	server_end(&w->server);
 	server_close(&w->server);
-	netdev_close(w->uplink.port);
-	netdev_close(w->far);
-	free(w->uplink.buffers);
 	free(w);
 	return 0;
-}
-
-/* Makes a datagram of a process with its number at the end; returns its length. */
-static uint32_t make_frame(uint8_t *frame, const struct server_process *from, const uint8_t *dmac,
-			   uint32_t number)
-{
-	static const uint8_t payload[32];
-	struct urxe_packet p = {
-		.net = URXE_NET_IPV4,
-		.opcode = UD_SEND_ONLY,
-		.dest_qpn = w->stayer.who.qpn_first,
-		.deth.src_qpn = from->who.qpn_first,
-		.sgid = craft_gid(URXE_NET_IPV4, 1),
-		.dgid = craft_gid(URXE_NET_IPV4, 1),
-		.payload = payload,
-		.payload_len = sizeof(payload),
-	};
-	uint32_t len;
-
-	memcpy(p.dmac, dmac, 6);
-	memcpy(p.smac, w->server.host.mac, 6);
-	len = craft_frame(frame, &p);
-	memcpy(frame + len - 4, &number, 4);
-	return len;
-}
-
-static void post_from(struct server_process *from, const uint8_t *dmac, uint32_t number)
-{
-	struct vnic_frame frame;
-	uint8_t room[CRAFT_MAX];
-
-	assert_int_equal(vnic_driver_tx_reserve(from->driver, &frame, 1), 1);
-	frame.len = make_frame(room, from, dmac, number);
-	memcpy(frame.data, room, frame.len);
-	vnic_driver_tx_commit(from->driver, &frame, 1);
-}
-
-/* To `stayer`. */
-static void post(uint32_t number)
-{
-	post_from(&w->leaver, w->server.host.mac, number);
-}
-
-static const uint8_t station_mac[6] = {2, 0, 0, 0, 0, 9};
-
-static void post_to_station(struct server_process *from, uint32_t first, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		post_from(from, station_mac, first + i);
-}
-
-static void stayer_has_all(void)
-{
-	struct vnic_frame frame;
-	uint32_t n = 0, number;
-
-	while (vnic_driver_rx(w->stayer.driver, &frame, 1)) {
-		memcpy(&number, frame.data + frame.len - 4, 4);
-		assert_int_equal(number, n++);
-		vnic_driver_rx_release(w->stayer.driver, 1);
-	}
-	assert_int_equal(n, FRAMES);
-}
-
-/* The daemon sees doorbell and hang-up together, because it was busy or had no CPU. */
-static void frames_posted_before_hang_up_are_forwarded(void **state)
-{
-	(void)state;
-	for (uint32_t i = 0; i < FRAMES; i++)
-		post(i);
-	vnic_driver_abandon(w->leaver.driver);
-	take_events();
-	assert_true(sessions_reap(&w->server.sessions));
-	assert_int_equal(w->server.sessions.n, 1);
-	switch_run(&w->server.sw, T0);
-	stayer_has_all();
-}
-
-static void frames_posted_before_detach_are_forwarded(void **state)
-{
-	(void)state;
-	for (uint32_t i = 0; i < FRAMES; i++)
-		post(i);
-	serve(detach_thread, &w->leaver);
-	take_events();
-	assert_true(sessions_reap(&w->server.sessions));
-	switch_run(&w->server.sw, T0);
-	stayer_has_all();
-}
-
-/* The station takes what it has received, from number *next on. */
-static void station_receives(uint32_t *next)
-{
-	struct netdev_frame frame;
-	uint32_t number;
-
-	while (netdev_rx(w->far, T0, &frame, 1)) {
-		memcpy(&number, frame.data + frame.len - 4, 4);
-		assert_int_equal(number, *next);
-		++*next;
-	}
-}
-
-static void station_has(uint32_t n)
-{
-	uint32_t next = 0;
-
-	switch_run(&w->server.sw, T0);
-	station_receives(&next);
-	assert_int_equal(next, n);
-}
-
-/* More frames than places in the uplink's queue. */
-static void frames_to_an_uplink_before_hang_up_are_forwarded(void **state)
-{
-	(void)state;
-	post_to_station(&w->leaver, 0, 3 * PLACES);
-	vnic_driver_abandon(w->leaver.driver);
-	take_events();
-	assert_true(sessions_reap(&w->server.sessions));
-	station_has(3 * PLACES);
-}
-
-static void frames_to_an_uplink_before_detach_are_forwarded(void **state)
-{
-	(void)state;
-	post_to_station(&w->leaver, 0, 3 * PLACES);
-	serve(detach_thread, &w->leaver);
-	take_events();
-	assert_true(sessions_reap(&w->server.sessions));
-	station_has(3 * PLACES);
-}
-
-/* The frames of others fill the uplink's queue. */
-static void the_last_frame_is_forwarded(void **state)
-{
-	uint8_t frame[CRAFT_MAX];
-	uint32_t len = make_frame(frame, &w->leaver, station_mac, PLACES);
-
-	(void)state;
-	post_to_station(&w->stayer, 0, PLACES);
-	vnic_driver_set_last_frame(w->leaver.driver, frame, len);
-	vnic_driver_abandon(w->leaver.driver);
-	take_events();
-	assert_true(sessions_reap(&w->server.sessions));
-	station_has(PLACES + 1);
-}
-
-static const struct switch_port *uplink_port(void)
-{
-	return &w->server.sw.uplink_ports[0];
-}
-
-/* A link that is slower than the process: the daemon waits for it. */
-static void frames_to_a_slow_uplink_are_forwarded(void **state)
-{
-	uint32_t next = 0;
-
-	(void)state;
-	post_to_station(&w->leaver, 0, 3 * PLACES);
-	vnic_driver_abandon(w->leaver.driver);
-	for (int i = 0; i < 20; i++) {
-		reap_all();
-		switch_run(&w->server.sw, T0);
-		station_receives(&next);
-	}
-	assert_int_equal(next, 3 * PLACES);
-	assert_int_equal(w->server.sessions.n, 1);
-}
-
-/* The daemon does not wait for ever. */
-static void frames_that_nobody_takes_are_dropped(void **state)
-{
-	const struct switch_stats *out = &uplink_port()->stats;
-	uint32_t queued, next = 0;
-	const uint64_t late = T0 + SESSION_END_NS;
-
-	(void)state;
-	post_to_station(&w->leaver, 0, 3 * PLACES);
-	vnic_driver_abandon(w->leaver.driver);
-	reap_all();
-	assert_int_equal(w->server.sessions.n, 2);
-	server_take_events(&w->server, late);
-	assert_true(sessions_reap(&w->server.sessions));
-	queued = w->uplink.queued;
-	station_receives(&next);
-	assert_int_equal(next, out->counters[SWITCH_OUT_FRAMES]);
-	assert_int_equal(next + queued + out->drops[SWITCH_DROP_UPLINK_FULL], 3 * PLACES);
-}
-
-/* The daemon sleeps until a frame moves, or the time of the wait is over. */
-static void the_wait_for_receivers_causes_no_events(void **state)
-{
-	const uint64_t later = T0 + SESSION_CLAIM_NS;
-	struct sessions *sessions = &w->server.sessions;
-	struct epoll_event events[8];
-	uint32_t next = 0;
-
-	(void)state;
-	post_to_station(&w->leaver, 0, 2 * PLACES);
-	vnic_driver_abandon(w->leaver.driver);
-	sessions_tick(sessions, later);
-	server_take_events(&w->server, later);
-	assert_int_equal(sessions_tick(sessions, later), later + SESSION_END_NS);
-	epoll_wait(sessions->epoll_fd, events, 8, 0);
-	assert_int_equal(epoll_wait(sessions->epoll_fd, events, 8, 0), 0);
-	assert_false(sessions_reap(sessions));
-	station_receives(&next);
-	switch_run(&w->server.sw, later);
-	assert_int_equal(sessions_tick(sessions, later), UINT64_MAX);
-	assert_true(sessions_reap(sessions));
 }
 
 static void port_changes_are_sent_to_processes(void **state)
@@ -627,20 +363,6 @@ static void *owner_of(uint32_t qpn)
 
 /* --- Claims whose connections end */
 
-/* Connects, sends a HELLO that claims the blocks of the process, and does not wait. */
-static int send_claim(const struct server_process *p)
-{
-	const struct vnic_attach_hello hello = {.type = VNIC_ATTACH_HELLO,
-						.version = VNIC_ATTACH_VERSION,
-						.qpn_first = p->who.qpn_first,
-						.token = p->who.token};
-	int fd = vnic_attach_connect(w->server.run_dir);
-
-	assert_true(fd >= 0);
-	assert_int_equal(send(fd, &hello, sizeof(hello), 0), sizeof(hello));
-	return fd;
-}
-
 /* Asks for another block, and closes the connection before the answer. */
 static void give_up_request(const struct server_process *p)
 {
@@ -665,7 +387,7 @@ static void a_claim_without_a_reader_is_made_again(void **state)
 	(void)state;
 	assert_int_equal(lease(&w->leaver), 0);
 	restart();
-	close(send_claim(&w->leaver));
+	close(server_send_claim(&w->server, &w->leaver));
 	reap_all();
 	claim_again(&w->leaver);
 	assert_int_equal(w->leaver.who.qpn_first, block);
@@ -682,12 +404,12 @@ static void a_claim_without_its_descriptors_is_made_again(void **state)
 
 	(void)state;
 	restart();
-	fd = send_claim(&w->leaver);
+	fd = server_send_claim(&w->server, &w->leaver);
 	take_events();
 	assert_true(recv(fd, &message, sizeof(message), 0) > 0);
 	close(fd);
 	/* The daemon may see the next claim first. */
-	fd = send_claim(&w->leaver);
+	fd = server_send_claim(&w->server, &w->leaver);
 	take_events();
 	assert_true(recv(fd, &message, sizeof(message), 0) > 0);
 	assert_int_equal(message.status, -EBUSY);
@@ -741,23 +463,6 @@ static void a_process_that_ends_after_its_connection_frees_its_blocks_soon(void 
 	assert_true(look <= T0 + NS_PER_SEC / 10);
 	sessions_tick(&w->server.sessions, look);
 	assert_false(w->server.lease_store.claimable[block]);
-}
-
-/* The daemon sees the new connection before the end of the earlier one. */
-static void frames_posted_before_a_claim_are_forwarded(void **state)
-{
-	struct vnic_driver *earlier = w->leaver.driver;
-
-	(void)state;
-	for (uint32_t i = 0; i < FRAMES; i++)
-		post(i);
-	close(send_claim(&w->leaver));
-	reap_all();
-	claim_again(&w->leaver);
-	switch_run(&w->server.sw, T0);
-	stayer_has_all();
-	vnic_driver_abandon(earlier);
-	vnic_driver_abandon(w->leaver.driver);
 }
 
 /* --- Demanded blocks, for restored queue pairs */
@@ -975,7 +680,7 @@ static void remote_qps_of_a_frozen_program_that_ends_are_free(void **state)
 	restart();
 	frozen = true;
 	w->server.sessions.is_frozen = is_frozen;
-	claim = send_claim(&w->stayer);
+	claim = server_send_claim(&w->server, &w->stayer);
 	take_events();
 	sessions_tick(&w->server.sessions, T0 + SESSION_CLAIM_NS);
 	serve(server_attach_thread, &newcomer);
@@ -994,22 +699,6 @@ static void remote_qps_of_a_frozen_program_that_ends_are_free(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(frames_posted_before_hang_up_are_forwarded, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(frames_posted_before_detach_are_forwarded, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(frames_to_an_uplink_before_hang_up_are_forwarded,
-						setup_fast_station, teardown),
-		cmocka_unit_test_setup_teardown(frames_to_an_uplink_before_detach_are_forwarded,
-						setup_fast_station, teardown),
-		cmocka_unit_test_setup_teardown(the_last_frame_is_forwarded, setup_fast_station,
-						teardown),
-		cmocka_unit_test_setup_teardown(frames_to_a_slow_uplink_are_forwarded,
-						setup_slow_station, teardown),
-		cmocka_unit_test_setup_teardown(frames_that_nobody_takes_are_dropped,
-						setup_slow_station, teardown),
-		cmocka_unit_test_setup_teardown(the_wait_for_receivers_causes_no_events,
-						setup_slow_station, teardown),
 		cmocka_unit_test_setup_teardown(newcomer_waits_for_claims_of_survivors, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(newcomer_waits_at_most_the_claim_time, setup,
@@ -1027,8 +716,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_process_that_ends_after_its_connection_frees_its_blocks_soon, setup,
 			teardown),
-		cmocka_unit_test_setup_teardown(frames_posted_before_a_claim_are_forwarded, setup,
-						teardown),
 		cmocka_unit_test_setup_teardown(a_demanded_block_is_leased, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_block_of_another_process_is_refused, setup,
 						teardown),
