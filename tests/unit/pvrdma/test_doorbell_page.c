@@ -287,24 +287,41 @@ static void open_qp_of_srq(struct fixture *f, struct qp *qp, struct srq *srq)
 			.type = PV_QPT_RC, .send_cq = &f->cq, .recv_cq = &f->cq, .srq = srq});
 }
 
+static void open_srqs(struct fixture *f, struct srq srq[2])
+{
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(srq_try_open(&f->g, &srq[i], 8, 1, 0), 0);
+}
+
+/* Posts a receive to each; the second doorbell replaces the first before the device looks. */
+static void post_to_srqs(struct fixture *f, struct srq srq[2])
+{
+	const struct pvrdma_sge sge = buffer_sge(&f->buffer, 0, 8);
+
+	for (int i = 0; i < 2; i++)
+		srq_post(&f->g, &srq[i], 1, &sge, 1);
+	assert_true(pvrdma_poll(f->g.dev, f->g.now));
+}
+
+static void close_srqs(struct fixture *f, struct srq srq[2])
+{
+	for (int i = 0; i < 2; i++)
+		srq_close(&f->g, &srq[i]);
+}
+
 /* The doorbell of the first SRQ is replaced by that of the second. */
 static void test_doorbell_of_a_second_srq_loses_no_receives(void **state)
 {
 	struct fixture *f = *state;
-	const struct pvrdma_sge sge = buffer_sge(&f->buffer, 0, 8);
 	struct srq srq[2];
 	struct qp qp;
 
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(srq_try_open(&f->g, &srq[i], 8, 1, 0), 0);
+	open_srqs(f, srq);
 	open_qp_of_srq(f, &qp, &srq[0]);
-	for (int i = 0; i < 2; i++)
-		srq_post(&f->g, &srq[i], 1, &sge, 1);
-	assert_true(pvrdma_poll(f->g.dev, f->g.now));
+	post_to_srqs(f, srq);
 	assert_int_equal(counter(f, PVRDMA_RECVS), 2);
 	qp_close(&f->g, &qp);
-	for (int i = 0; i < 2; i++)
-		srq_close(&f->g, &srq[i]);
+	close_srqs(f, srq);
 }
 
 static struct pv_ring_indices *srq_indices(const struct fixture *f, const struct srq *srq)
@@ -316,22 +333,17 @@ static struct pv_ring_indices *srq_indices(const struct fixture *f, const struct
 static void test_receives_of_an_srq_wait_for_its_doorbell_or_first_qp(void **state)
 {
 	struct fixture *f = *state;
-	const struct pvrdma_sge sge = buffer_sge(&f->buffer, 0, 8);
 	struct srq srq[2];
 	struct qp qp;
 
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(srq_try_open(&f->g, &srq[i], 8, 1, 0), 0);
-	for (int i = 0; i < 2; i++)
-		srq_post(&f->g, &srq[i], 1, &sge, 1);
-	assert_true(pvrdma_poll(f->g.dev, f->g.now));
+	open_srqs(f, srq);
+	post_to_srqs(f, srq);
 	assert_int_equal(srq_indices(f, &srq[0])->cons_head, 0);
 	assert_int_equal(srq_indices(f, &srq[1])->cons_head, 1);
 	open_qp_of_srq(f, &qp, &srq[0]);
 	assert_int_equal(srq_indices(f, &srq[0])->cons_head, 1);
 	qp_close(&f->g, &qp);
-	for (int i = 0; i < 2; i++)
-		srq_close(&f->g, &srq[i]);
+	close_srqs(f, srq);
 }
 
 /* Pages of contexts are looked at, and others are not. */
