@@ -331,7 +331,7 @@ static bool is_port_refused(struct rdmacm_file *file, const struct rdmacm_reques
 			    const struct rdmacm_id *id)
 {
 	struct rdmacm_id probe = {.create = id->create};
-	struct rdma_ucm_query_addr_resp addr;
+	struct rdma_ucm_query_addr_resp addr = {0};
 	bool bound;
 
 	if (!read_source(request, &addr) || !has_port(&addr))
