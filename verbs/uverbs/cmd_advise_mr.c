@@ -15,7 +15,7 @@
 #include "objects/verbs_pd.h"
 #include "uverbs/uverbs_command.h"
 
-/* Linux' rxe and mlx5 take these three. */
+/* Whether the advice is one of the three that Linux' rxe and mlx5 take. */
 static bool is_known(uint64_t advice)
 {
 	return advice == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH ||
@@ -34,7 +34,12 @@ static const struct mr *find_mr(const struct uverbs_file *file, uint32_t key)
 	return NULL;
 }
 
-/* The program's memory of a segment in an on-demand region. With the lock of the adapter. */
+/*
+ * Sets *start to the program's address of the segment, which must lie in an on-demand region of the
+ * PD. `writes`: the region must permit local writes. With adapter.lock. 0 or a negative errno
+ * value: -ENOENT: no region has the key; -EPERM: another PD, or no right to write; -EINVAL: not
+ * on-demand; -EFAULT: the segment exceeds the region.
+ */
 static int locate_memory(const struct uverbs_file *file, uint32_t pd, bool writes,
 			 const struct ibv_sge *sge, uint64_t *start)
 {
@@ -60,7 +65,8 @@ static int locate_memory(const struct uverbs_file *file, uint32_t pd, bool write
 	return 0;
 }
 
-/* The pages are populated without adapter.lock. */
+/* Populates the pages of one segment, without adapter.lock, because that takes long. 0 or a
+ * negative errno value. */
 static int prefetch(struct uverbs_file *file, const struct ib_uverbs_attr *attrs,
 		    const struct ibv_sge *sge)
 {
@@ -74,7 +80,8 @@ static int prefetch(struct uverbs_file *file, const struct ib_uverbs_attr *attrs
 		rc = locate_memory(file, (uint32_t)attrs[UVERBS_ATTR_ADVISE_MR_PD_HANDLE].data,
 				   writes, sge, &start);
 	adapter_unlock();
-	/* Without page faults, nothing is to be done: the engine has no translations of its own. */
+	/* PREFETCH_NO_FAULT only translates pages that are present, and the engine has no
+	 * translations of its own. */
 	if (rc || advice == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT || !sge->length)
 		return rc;
 	return uaccess_populate(start, sge->length, writes);

@@ -13,10 +13,8 @@
 #include "uverbs/uverbs_address.h"
 #include "uverbs/uverbs_command.h"
 
-/*
- * If ah_num is not 0, librxe puts it into work requests instead of the whole address, and does not
- * resolve the MAC address by itself.
- */
+/* Writes the response. If ah_num is not 0, librxe puts it into work requests instead of the whole
+ * address, and does not resolve the MAC address by itself. 0 or -EFAULT. */
 static int reply_ah(const struct command *c, const struct ah *ah)
 {
 	const struct ib_uverbs_create_ah_resp reply = {.ah_handle = ah->object.handle};
@@ -28,8 +26,9 @@ static int reply_ah(const struct command *c, const struct ah *ah)
 
 /*
  * Has the HCA make its address handle, for which it looks up the next hop. With the lock, which
- * this function releases meanwhile: otherwise the first datagram would wait for the look-up with
- * the lock held. 0 also if the HCA needs no handle.
+ * this function releases meanwhile: if the HCA made the handle for the first datagram, that would
+ * wait for the look-up with the lock held. 0, also if the HCA needs no handle; or the error of
+ * hca_ah_end().
  */
 static int make_hca_ah(struct pd *pd, const struct urxe_path *path)
 {
@@ -82,7 +81,8 @@ static bool may_use_hca(const struct urxe_path *path)
 	return hca && hca_has_gid(hca, path->sgid_index);
 }
 
-/* With the lock, which it may release meanwhile. hop_error: of address_path(). */
+/* Creates the address handle at the HCA and in the context. With the lock, which it may release
+ * meanwhile. hop_error: of address_path(). 0 or a negative errno value. */
 static int create_ah(const struct command *c, const struct ib_uverbs_create_ah *request,
 		     const struct urxe_path *path, int hop_error)
 {

@@ -146,11 +146,12 @@ int cmd_create_cq_ex(const struct command *c)
 	return create_cq(c, c->request);
 }
 
-/* Least number of completions that a call of hca_poll_cq has taken if it returns true. */
+/* Least number of completions that a call of hca_poll_cq has passed to the engine if it returns
+ * true (BATCH times ROUNDS in hca_cq.c). */
 #define POLLED 128
 
-/* Passes the HCA's completions of the CQ to the engine, at most as many as fill the ring: new ones
- * may come without end. */
+/* Passes the HCA's completions of the CQ to the engine, and makes them visible. Ends when none is
+ * left, or after about as many as fill the ring: new ones may come without end. */
 static void take_all_completions(const struct cq *cq)
 {
 	void *hca_cq = urxe_offload_hca_cq(cq->cq);
@@ -161,14 +162,15 @@ static void take_all_completions(const struct cq *cq)
 	adapter_publish();
 }
 
-/* More than an HCA needs to resize a CQ beside other commands. */
+/* Time limit of wait_for_growth(): more than an HCA needs to resize a CQ beside other commands. */
 #define GROWTH_NS 500000000ull
 
 /*
- * Waits while another command makes the HCA's CQ larger, if the new ring is to be smaller.
- * Completions that are still at the HCA need room in the ring, and during that command their number
- * is unknown. -EBUSY: it takes too long. Releases the lock meanwhile. librxe holds its spin lock of
- * the CQ during the command, so threads that poll the CQ spin.
+ * If the new ring of `cqe` entries is to be smaller, waits while another command makes the HCA's CQ
+ * larger. Completions that are still at the HCA need room in the ring, and during that command
+ * their number is unknown. 0; -EBUSY: that command takes longer than GROWTH_NS; or the error of
+ * command_pause(). Releases the lock meanwhile. librxe holds its spin lock of the CQ during the
+ * command, so threads that poll the CQ spin.
  */
 static int wait_for_growth(const struct command *c, struct cq *cq, uint32_t cqe)
 {
@@ -182,7 +184,9 @@ static int wait_for_growth(const struct command *c, struct cq *cq, uint32_t cqe)
 	return rc;
 }
 
-/* librxe does not use the old ring during the command, and maps the new one afterwards. */
+/* Moves the CQ to a new ring of `cqe` entries, and writes the response. librxe does not use the old
+ * ring during the command, and maps the new one afterwards. 0; -EINVAL: the CQ has more completions
+ * than fit; or another negative errno value. */
 static int resize_cq(const struct command *c, struct cq *cq, uint32_t cqe)
 {
 	struct ib_uverbs_resize_cq_resp reply = {0};
@@ -235,10 +239,8 @@ int cmd_resize_cq(const struct command *c)
 	return rc;
 }
 
-/*
- * Arms before the engine runs: completions that exist already raise no event (IBA 11.4.2.2); frames
- * that were received and not yet handled do.
- */
+/* Arms the CQ before the engine runs: completions that exist already raise no event (IBA 11.4.2.2);
+ * frames that were received and not yet handled do. */
 int cmd_req_notify_cq(const struct command *c)
 {
 	const struct ib_uverbs_req_notify_cq *request = c->request;
@@ -251,8 +253,9 @@ int cmd_req_notify_cq(const struct command *c)
 	return 0;
 }
 
-/* Waits until no event is due or in flight, because such an event cannot be withdrawn. With the
- * lock, which it releases meanwhile. */
+/* Waits until no completion event is due or in flight (poll/due_events.h), because such an event
+ * cannot be withdrawn. With the lock, which it releases meanwhile. 0, or the error of
+ * command_pause(). */
 static int wait_for_events(const struct command *c)
 {
 	int rc = 0;

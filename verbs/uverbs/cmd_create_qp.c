@@ -29,7 +29,8 @@
 	 IBV_QP_CREATE_SOURCE_QPN | IBV_QP_CREATE_PCI_WRITE_END_PADDING |           \
 	 1u << 2 /* CROSS_CHANNEL */ | 1u << 3 /* MANAGED_SEND */ | 1u << 4 /* MANAGED_RECV */)
 
-/* Types that the kernel knows and this device does not support. */
+/* Whether the kernel knows the type, which this device does not support: then the error is
+ * -EOPNOTSUPP. */
 static bool is_known_type(uint8_t type)
 {
 	return type == IBV_QPT_RAW_PACKET || type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV ||
@@ -80,7 +81,11 @@ static int find_objects(const struct command *c, const struct ib_uverbs_ex_creat
 	return qp->pd ? 0 : command_object_error(c, request->pd_handle);
 }
 
-/* As in the Linux driver, one slot holds either the segments or the inline data. */
+/*
+ * Creates the send ring and, without an SRQ, the receive ring; sets qp->limits and
+ * qp->recv.max_sge. As in the Linux driver, a slot of the send ring holds either the segments or
+ * the inline data. So both limits follow from the larger of the two. 0 or a negative errno value.
+ */
 static int make_rings(const struct command *c, const struct ib_uverbs_ex_create_qp *request,
 		      struct qp *qp)
 {
@@ -109,10 +114,12 @@ static int make_rings(const struct command *c, const struct ib_uverbs_ex_create_
 			    (uint32_t)sizeof(struct rxe_send_wqe) + payload);
 }
 
-/* All leased QPNs are in use; differs from all errno values. */
+/* A result of the functions below: all leased QPNs are in use. Differs from 0 and all negative
+ * errno values. */
 #define NO_FREE_QPN 1
 
-/* The HCA chooses the number, if it takes the queue pair. */
+/* Creates the engine's queue pair. If the HCA takes the queue pair, the HCA chooses the number;
+ * else the number is a leased one. 0, NO_FREE_QPN or a negative errno value. */
 static int create_numbered(struct urxe_qp_init *init, struct urxe_qp **qp)
 {
 	struct hca *hca = adapter_allow_unlock();
@@ -171,7 +178,8 @@ static void count_uses(const struct qp *qp, int by)
 		qp->srq->object.users += (uint32_t)by;
 }
 
-/* The queue pair gets its handle when the HCA has it: until then no command finds it. */
+/* Creates the engine's queue pair, and then gives it its handle: no command must find it while the
+ * HCA creates its part, because the lock is free then. 0, NO_FREE_QPN or a negative errno value. */
 static int make_numbered_qp(const struct command *c, const struct ib_uverbs_ex_create_qp *request,
 			    struct qp *qp)
 {
@@ -223,7 +231,8 @@ static int reply_qp(const struct command *c, const struct qp *qp)
 	return rc ? rc : command_reply_driver(c, &driver, sizeof(driver));
 }
 
-/* 0, NO_FREE_QPN or a negative errno value. */
+/* Creates a queue pair, and writes the response to the program. *qpn becomes its number. 0,
+ * NO_FREE_QPN or a negative errno value. */
 static int create_qp_locked(const struct command *c, const struct ib_uverbs_ex_create_qp *request,
 			    uint32_t *qpn)
 {
@@ -237,7 +246,8 @@ static int create_qp_locked(const struct command *c, const struct ib_uverbs_ex_c
 		return -ENOMEM;
 	*qp = (struct qp){0};
 	rc = make_qp(c, request, qp);
-	/* In a child that a signal handler has forked: the rings are the parent's. */
+	/* In a child that a signal handler has forked, nothing is freed: the rings are the
+	 * parent's. */
 	if (rc && !adapter.dev)
 		return rc;
 	if (rc) {
@@ -261,7 +271,8 @@ static int create_qp_locked(const struct command *c, const struct ib_uverbs_ex_c
 	return rc;
 }
 
-/* Whether peers on this host may reach the queue pair without the HCA. */
+/* Whether peers on this host may reach the queue pair without the HCA. Not if the HCA has it and
+ * executes it in any case: UD, with an SRQ, or by URXE_WAY=hca. */
 static bool is_reachable(const struct qp *qp)
 {
 	bool goes_with_device = qp->limits.qp_type == URXE_QPT_UD || qp->srq;
@@ -271,8 +282,8 @@ static bool is_reachable(const struct qp *qp)
 	return !goes_with_device && settings_hca_way() != HCA_WAY_HCA;
 }
 
-/* With the lock. NULL: the program has destroyed the queue pair, or another thread has told the
- * daemon its number. */
+/* The queue pair with that number, if the daemon has not been told the number yet. With the lock.
+ * NULL: another thread has told the daemon, or the program has destroyed the queue pair. */
 static struct qp *find_unknown(uint32_t qpn)
 {
 	struct qp *qp = leases_find(&adapter.leases, qpn);
@@ -280,7 +291,9 @@ static struct qp *find_unknown(uint32_t qpn)
 	return qp && !qp->added && !qp->number_taken ? qp : NULL;
 }
 
-/* Tells the daemon the number that the HCA has chosen. */
+/* While an HCA backs the device, tells the daemon the number of the new queue pair
+ * (adapter/added_qp.h). If that fails, sets qp->number_taken: then only the HCA can execute the
+ * queue pair. */
 static void announce_number(uint32_t qpn)
 {
 	struct added_qp *added = NULL;
@@ -307,7 +320,9 @@ static void announce_number(uint32_t qpn)
 	adapter_unlock();
 }
 
-/* Asks the daemon for more QPNs without adapter.lock. */
+/* Creates a queue pair for CREATE_QP and EX_CREATE_QP. While all leased QPNs are in use, leases
+ * another block from the daemon, without adapter.lock, and tries again. 0 or a negative errno
+ * value. */
 static int create_qp(const struct command *c, const struct ib_uverbs_ex_create_qp *request)
 {
 	uint32_t qpn = 0;

@@ -55,10 +55,8 @@ int cmd_get_context(const struct command *c)
 	return rc;
 }
 
-/*
- * Of the memory management extensions, a program can post SEND with Invalidate and Local
- * Invalidate.
- */
+/* Fills in what both query commands return. IBV_DEVICE_MEM_MGT_EXTENSIONS is set although a program
+ * can post only two of these extensions: SEND with Invalidate and Local Invalidate. */
 static void fill_device(struct ib_uverbs_query_device_resp *reply)
 {
 	const uint32_t windows = IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
@@ -146,7 +144,8 @@ int cmd_query_device_ex(const struct command *c)
 	return command_reply(c, &reply, sizeof(reply));
 }
 
-/* The counters have 16 bits, and stay at their maximum (IBA 14.2.5.6). */
+/* The value of a counter of P_Key or Q_Key violations for the program: these counters have 16 bits,
+ * and stay at their maximum (IBA 14.2.5.6). */
 static uint32_t clamp_violations(uint64_t n)
 {
 	return n < UINT16_MAX ? (uint32_t)n : UINT16_MAX;

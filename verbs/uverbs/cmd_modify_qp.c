@@ -26,13 +26,11 @@
 #include "uverbs/uverbs_address.h"
 #include "uverbs/uverbs_command.h"
 
-/* A controlled Q_Key (IBA 10.2.5). */
+/* The bit of a controlled Q_Key (IBA 10.2.5). */
 #define PRIVILEGED_QKEY 0x80000000u
 
-/*
- * Checks that the kernel's modify_qp (drivers/infiniband/core/uverbs_cmd.c) makes before the
- * driver's.
- */
+/* Does the checks that the kernel's modify_qp (drivers/infiniband/core/uverbs_cmd.c) makes before
+ * the driver's. 0 or a negative errno value. */
 static int check_modify(const struct ib_uverbs_modify_qp *request)
 {
 	if (request->attr_mask & IBV_QP_PORT && request->port_num != 1)
@@ -48,7 +46,8 @@ static int check_modify(const struct ib_uverbs_modify_qp *request)
 	return 0;
 }
 
-/* The kernel's _ib_modify_qp (drivers/infiniband/core/verbs.c) uses 24 bits of the PSNs. */
+/* Copies the attributes for the engine. Of the PSNs it takes 24 bits, as the kernel's _ib_modify_qp
+ * (drivers/infiniband/core/verbs.c) does. */
 static void fill_attr(struct urxe_qp_attr *attr, const struct ib_uverbs_modify_qp *request)
 {
 	*attr = (struct urxe_qp_attr){
@@ -73,7 +72,8 @@ static void fill_attr(struct urxe_qp_attr *attr, const struct ib_uverbs_modify_q
 	};
 }
 
-/* Whether the command connects the QP to a remote QP that is not registered; with the lock. */
+/* Whether the command connects the RC or UC queue pair to a remote QP that it has not registered
+ * with the daemon yet. *qpn becomes the QPN of the remote QP. With the lock. */
 static bool needs_registration(const struct qp *qp, uint32_t mask, const struct urxe_qp_attr *to,
 			       uint32_t *qpn)
 {
@@ -88,7 +88,9 @@ static bool needs_registration(const struct qp *qp, uint32_t mask, const struct 
 	       memcmp(qp->remote->dgid, to->path.dgid.raw, sizeof(qp->remote->dgid));
 }
 
-/* The daemon must know a connection before its first packet; the request may block. */
+/* Registers the remote QP with the daemon, if needs_registration(): the daemon drops packets of a
+ * connection that it does not know. Blocks; adapter.lock must not be held. *remote becomes the
+ * registration; NULL: none is needed. 0 or a negative errno value. */
 static int register_remote_qp(const struct command *c, const struct ib_uverbs_modify_qp *request,
 			      const struct urxe_qp_attr *attr, struct remote_qp **remote)
 {
@@ -111,7 +113,8 @@ static int register_remote_qp(const struct command *c, const struct ib_uverbs_mo
 	return ask ? remote_qp_register(local, attr->path.dgid.raw, qpn, remote) : 0;
 }
 
-/* Releases a registration that no queue pair has, because the context was closed meanwhile. */
+/* Releases a registration that no queue pair has, because the context was closed, or the device
+ * died, meanwhile. */
 static void release_remote_qp(struct remote_qp *remote)
 {
 	adapter_lock();
@@ -136,11 +139,12 @@ static void replace_remote_qp(struct qp *qp, struct remote_qp *remote)
 
 /* Whether the HCA or the engine executes a connection, and why. */
 struct way {
-	bool known; /* the command connects the queue pair */
+	bool known; /* the command connects the queue pair, and an HCA backs the device */
 	bool by_hca;
 	enum way_reason reason;
-	/* The daemon knows no next hop to the address in the command, or has not registered the
-	 * remote queue pair. The HCA needs neither; the engine cannot use the address. */
+	/* 0, or the error: the daemon knows no next hop to the address in the command, or has not
+	 * registered the remote queue pair. The HCA needs neither; the engine cannot use the
+	 * address. */
 	int daemon_error;
 };
 
@@ -150,7 +154,9 @@ static bool is_connection(const struct urxe_qp_attr *attr, uint32_t mask)
 	       attr->state == URXE_QPS_RTR;
 }
 
-/* The daemon is asked without adapter.lock. */
+/* If the command connects the queue pair, decides whether the HCA or the engine executes it, and
+ * sets *way. May ask the daemon; adapter.lock must not be held. 0 or the error of
+ * command_lock(). */
 static int choose_way(const struct command *c, const struct ib_uverbs_modify_qp *request,
 		      const struct urxe_qp_attr *attr, struct way *way)
 {
@@ -203,9 +209,10 @@ static void prepare_engine(const struct command *c, const struct ib_uverbs_modif
 }
 
 /*
- * With the lock. The specification lets a QP go to the error state from any state (IBA 10.3.1), and
- * so does the engine; Linux' table (qp_state_table in drivers/infiniband/core/verbs.c) allows only
- * INIT after RESET, for all drivers.
+ * Changes the engine's queue pair, with the lock. 0 or a negative errno value. Refuses the error
+ * state after RESET: the specification lets a QP go there from any state (IBA 10.3.1), and so does
+ * the engine. But Linux' table (qp_state_table in drivers/infiniband/core/verbs.c) allows only INIT
+ * after RESET, for all drivers.
  */
 static int modify_engine(struct qp *qp, uint64_t now, const struct urxe_qp_attr *attr,
 			 uint32_t mask)
@@ -236,8 +243,8 @@ static void log_migration(const struct qp *qp, const struct urxe_qp_attr *attr, 
 		log_info("qp %#x: path migration is not supported (%s)", qp->qpn, unsupported);
 }
 
-/* The engine refuses a path MTU that the link cannot carry; Linux' rdma_rxe takes it, and loses the
- * packets. */
+/* Logs a path MTU that the link cannot carry. The engine refuses it; Linux' rdma_rxe takes it, and
+ * loses the packets. */
 static void log_path_mtu(const struct qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)
 {
 	uint32_t link = 128u << port_mtu();
@@ -248,10 +255,9 @@ static void log_path_mtu(const struct qp *qp, const struct urxe_qp_attr *attr, u
 			 128u << attr->path_mtu, link);
 }
 
-/*
- * Hands the HCA the receives in the ring: before the transition to RTR, because the peer may send
- * at once, and later for programs that posted them before the hook was installed.
- */
+/* Hands the HCA the receives in the ring of a queue pair that the HCA executes or will execute:
+ * before the transition to RTR, because the peer may send at once. Also later, for receives that
+ * the program posted before recv_hook.c replaced librxe's functions. */
 static void refill_hca(struct qp *qp)
 {
 	if (urxe_qp_offloaded(qp->qp))
@@ -260,8 +266,8 @@ static void refill_hca(struct qp *qp)
 		recv_queue_refill(&qp->recv);
 }
 
-/* The daemon's error, unless the HCA executes the connection. Since choose_way() the HCA may have
- * gone, or the program may have got a region that the HCA lacks. */
+/* way->daemon_error if the engine executes the connection, else 0. Asks the engine again: since
+ * choose_way() the HCA may have gone, or the program may have got a region that the HCA lacks. */
 static int check_address(const struct qp *qp, uint32_t mask, const struct urxe_qp_attr *attr,
 			 const struct way *way)
 {
@@ -270,7 +276,9 @@ static int check_address(const struct qp *qp, uint32_t mask, const struct urxe_q
 	return way->daemon_error;
 }
 
-/* With the adapter's lock. */
+/* Changes the queue pair, and delivers the completions and frames of the change. `remote`: its new
+ * registration, or NULL; after an error it is released. With adapter.lock. 0 or a negative errno
+ * value. */
 static int change_qp(struct qp *qp, uint32_t mask, const struct urxe_qp_attr *attr,
 		     struct remote_qp *remote, const struct way *way)
 {
@@ -301,7 +309,8 @@ static int change_qp(struct qp *qp, uint32_t mask, const struct urxe_qp_attr *at
 	return 0;
 }
 
-/* With the adapter's lock. *uplink becomes the result of uplink_qpn_update(). */
+/* Does change_qp() as the only command of the queue pair. *uplink becomes the result of
+ * uplink_qpn_update(). With adapter.lock. 0 or a negative errno value. */
 static int modify_qp_locked(const struct command *c, const struct ib_uverbs_modify_qp *request,
 			    const struct urxe_qp_attr *attr, struct remote_qp *remote,
 			    const struct way *way, bool *uplink)
@@ -320,7 +329,8 @@ static int modify_qp_locked(const struct command *c, const struct ib_uverbs_modi
 	return rc;
 }
 
-/* Calls uplink_qpn_update() again. Another thread may have destroyed the queue pair meanwhile. */
+/* Calls uplink_qpn_update() again, and returns its result. False also if the device is dead, or
+ * another thread has destroyed the queue pair meanwhile. */
 static bool update_uplink(const struct command *c, uint32_t handle)
 {
 	struct qp *qp;
@@ -334,8 +344,9 @@ static bool update_uplink(const struct command *c, uint32_t handle)
 	return asked;
 }
 
-/* Returns when the daemon receives the queue pair's packets. If it did not read before, each answer
- * shows that it reads again. */
+/* Returns when the daemon receives the queue pair's packets from other hosts for the engine
+ * (daemon/uplink_qpns.h). If the daemon did not read its socket before, each answer shows that it
+ * reads again. */
 static void await_uplink(const struct command *c, uint32_t handle)
 {
 	bool again;

@@ -25,7 +25,8 @@
 	 URXE_ACCESS_MW_BIND | URXE_ACCESS_ZERO_BASED | URXE_ACCESS_ON_DEMAND | FLUSHES)
 #define KNOWN_ACCESS (ENGINE_ACCESS | HARMLESS_ACCESS)
 
-/* Checks that ib_uverbs_reg_mr and ib_check_mr_access make before the look-up of the PD. */
+/* Does the checks that the kernel's ib_uverbs_reg_mr and ib_check_mr_access make before the look-up
+ * of the PD. 0 or -EINVAL. */
 static int check_mr_access(const struct ib_uverbs_reg_mr *request)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -40,18 +41,16 @@ static int check_mr_access(const struct ib_uverbs_reg_mr *request)
 	return 0;
 }
 
-/* An implicit region: all memory of the process (ibv_reg_mr(3)). */
+/* Whether the request is for an implicit region: all memory of the process (ibv_reg_mr(3)). */
 static bool is_implicit(const struct ib_uverbs_reg_mr *request)
 {
 	return request->access_flags & URXE_ACCESS_ON_DEMAND && !request->start &&
 	       !request->hca_va && request->length == UINT64_MAX;
 }
 
-/*
- * Checks that ib_umem_get and the kernel's driver make after the look-up of the PD. The kernel
- * counts pages: a region of length 0 has one, or none if it begins with a page, and then is
- * refused.
- */
+/* Does the checks that ib_umem_get and the kernel's driver make after the look-up of the PD. 0 or
+ * -EINVAL. The kernel counts pages: a region of length 0 has one, or none if it begins with a page,
+ * and a region without pages is refused. */
 static int check_mr_range(const struct ib_uverbs_reg_mr *request)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -73,10 +72,9 @@ static int check_mr_range(const struct ib_uverbs_reg_mr *request)
 
 #define EXTENTS 3
 
-/*
- * An extent at address NULL is a hole. So the page at address 0 is one, and so are the addresses of
- * an implicit region that no process has.
- */
+/* Lists the process's memory of the region for the engine, and returns the number of extents. An
+ * extent at address NULL is a hole, to which accesses fail. The page at address 0 becomes a hole,
+ * and so do the addresses of an implicit region that no process has. */
 static uint32_t list_extents(const struct ib_uverbs_reg_mr *request,
 			     struct urxe_extent extents[EXTENTS])
 {
@@ -101,7 +99,7 @@ static struct urxe_mr_attr engine_attr(const struct ib_uverbs_reg_mr *request, c
 	return (struct urxe_mr_attr){
 		.pd = pd->number,
 		.access = request->access_flags & ENGINE_ACCESS,
-		/* ibv_reg_mr(3): then offsets take the place of addresses. */
+		/* URXE_ACCESS_ZERO_BASED: offsets take the place of addresses (ibv_reg_mr(3)). */
 		.iova = request->access_flags & URXE_ACCESS_ZERO_BASED ? 0 : request->hca_va,
 		.length = request->length,
 		.extents = extents,
@@ -109,7 +107,8 @@ static struct urxe_mr_attr engine_attr(const struct ib_uverbs_reg_mr *request, c
 	};
 }
 
-/* With the lock. An HCA pins the pages that it accesses, so it can have no on-demand region. */
+/* -EOPNOTSUPP: the region is on-demand and an HCA backs the device; else 0. An HCA pins the pages
+ * that it accesses, so it can have no on-demand region. With the lock. */
 static int check_on_demand(const struct ib_uverbs_reg_mr *request)
 {
 	return request->access_flags & URXE_ACCESS_ON_DEMAND && adapter.hca.hca ? -EOPNOTSUPP : 0;
@@ -137,19 +136,20 @@ static void set_range(struct mr *mr, const struct ib_uverbs_reg_mr *request)
 	mr->on_demand = request->access_flags & URXE_ACCESS_ON_DEMAND;
 }
 
-/* --- The HCA's part of a region, without adapter.lock: the HCA pins the memory, which takes long.
- */
+/* --- The HCA's part of a region: the registration with the HCA, without adapter.lock, because the
+ * HCA pins the memory, which takes long. */
 
 struct hca_part {
 	struct hca *hca;   /* NULL: the part has not begun */
-	struct hca_mr *mr; /* NULL: none */
+	struct hca_mr *mr; /* NULL: the HCA has no region, or the engine has got it */
 	struct urxe_mr_attr attr;
 	struct urxe_extent extents[EXTENTS];
 	uint32_t key;
 	int rc; /* of hca_mr_run() */
 };
 
-/* With the lock. A region that the HCA cannot have, or without memory, has no part. */
+/* Begins the HCA's part (hca_mr_begin). With the lock, which it releases meanwhile. part->mr is
+ * NULL afterwards if the HCA cannot have the region, or without memory. */
 static void begin_hca_part(const struct command *c, const struct ib_uverbs_reg_mr *request,
 			   struct hca_part *part)
 {
@@ -168,7 +168,8 @@ static void begin_hca_part(const struct command *c, const struct ib_uverbs_reg_m
 		*part = (struct hca_part){0};
 }
 
-/* Ignores errors that precede the HCA's part: finish_mr() finds them again, in their order. */
+/* Registers the region with the HCA, if one backs the device; sets *part. Ignores errors that
+ * precede the HCA's part: finish_mr() finds them again, in the kernel's order. */
 static void register_hca_part(const struct command *c, const struct ib_uverbs_reg_mr *request,
 			      struct hca_part *part)
 {
@@ -181,12 +182,15 @@ static void register_hca_part(const struct command *c, const struct ib_uverbs_re
 		part->rc = hca_mr_run(part->mr, &part->attr, &part->key);
 }
 
-/* Whether the part still fits: the HCA, or the PD, may have gone meanwhile. With the lock. */
+/* Whether the engine may still use the part: the HCA, or the PD, may have gone meanwhile. With the
+ * lock. */
 static bool is_current(const struct hca_part *part, const struct pd *pd)
 {
 	return part->mr && part->hca == adapter.hca.hca && part->attr.pd == pd->number;
 }
 
+/* Ends the HCA's part. `kept`: the engine has got the HCA's region; if not, the HCA deregisters
+ * it. */
 static void end_hca_part(struct hca_part *part, bool kept)
 {
 	if (part->mr)
@@ -194,8 +198,8 @@ static void end_hca_part(struct hca_part *part, bool kept)
 	part->mr = NULL;
 }
 
-/* Releases the lock. The HCA's region of a part that is left ends, and so does one that the new
- * part has replaced. */
+/* Releases adapter.lock. Deregisters the HCA's region of *part if the engine has not got it, and
+ * the HCA's region that a new one has replaced (adapter_unlock_settled). */
 static void unlock_after_part(struct hca_part *part)
 {
 	end_hca_part(part, false);
@@ -204,7 +208,9 @@ static void unlock_after_part(struct hca_part *part)
 		hca_release(part->hca);
 }
 
-/* *mr NULL: a new region; else it takes the place of *mr. */
+/* Gives the engine the region, with the HCA's region hca_mr and its key; hca_mr NULL: the region is
+ * the engine's alone. *mr NULL: a new region; else it takes the place of *mr. 0 or a negative errno
+ * value. */
 static int add_region(const struct urxe_mr_attr *attr, struct hca_mr *hca_mr, uint32_t key,
 		      struct urxe_mr **mr)
 {
@@ -220,10 +226,9 @@ static int reg_with_part(struct hca_part *part, const struct urxe_mr_attr *attr,
 	if (!rc)
 		rc = add_region(attr, part->mr, part->key, mr);
 	end_hca_part(part, !rc);
-	/*
-	 * The HCA cannot have the region, or its key is the engine's already. -EFAULT: Linux does
-	 * not pin the memory, such as a file on a disk; populate() has found bad addresses before.
-	 */
+	/* The region becomes the engine's alone: the HCA cannot have it (-EOPNOTSUPP), or its key
+	 * is already that of another region of the engine (-EEXIST). -EFAULT: Linux does not pin
+	 * the memory, such as a file on a disk; populate() has found bad addresses before. */
 	if (rc == -EOPNOTSUPP || rc == -EEXIST || rc == -EFAULT)
 		rc = add_region(attr, NULL, 0, mr);
 	return rc;
@@ -283,10 +288,9 @@ static int reg_mr_locked(const struct command *c, const struct ib_uverbs_reg_mr 
 	return rc;
 }
 
-/*
- * Populates the memory of the region, except on-demand memory, which may be missing. If windows may
- * be bound, the memory must be writable, because a window may permit writes (ib_access_writable).
- */
+/* Populates the memory of the region, except on-demand memory, which may be missing. If windows may
+ * be bound, the memory must be writable, because a window may permit writes (ib_access_writable). 0
+ * or -EFAULT. */
 static int populate(const struct ib_uverbs_reg_mr *request)
 {
 	int rc = 0;
@@ -300,8 +304,9 @@ static int populate(const struct ib_uverbs_reg_mr *request)
 	return rc;
 }
 
-/* Takes the lock without the checks of command_lock(): the HCA's part must end also if the device
- * is dead. */
+/* Registers the region with the engine, and writes the response. Takes the lock without the checks
+ * of command_lock(): the HCA's part must end also if the device is dead. 0 or a negative errno
+ * value. */
 static int finish_mr(const struct command *c, const struct ib_uverbs_reg_mr *request,
 		     struct hca_part *part)
 {
@@ -336,7 +341,8 @@ int cmd_reg_mr(const struct command *c)
 #define REREG_ALL \
 	(IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS)
 
-/* The attributes after the change; those without a flag keep their values. */
+/* *to becomes the attributes after the change: those without a flag in the request keep their
+ * values. */
 static void fill_rereg(struct ib_uverbs_reg_mr *to, const struct ib_uverbs_rereg_mr *request,
 		       const struct mr *mr)
 {

@@ -9,7 +9,8 @@
 #include "objects/verbs_pd.h"
 #include "uverbs/uverbs_command.h"
 
-/* With the lock. */
+/* Makes the PD, gives it a handle, and writes the response. *number: its number in the engine. With
+ * the lock. 0 or a negative errno value. */
 static int alloc_pd(const struct command *c, uint32_t *number)
 {
 	struct ib_uverbs_alloc_pd_resp reply = {0};
@@ -34,8 +35,8 @@ static int alloc_pd(const struct command *c, uint32_t *number)
 	return rc;
 }
 
-/* Allocates the HCA's protection domain without the lock, because that takes long. Called with the
- * lock, which it releases for its caller, too. */
+/* Releases adapter.lock, which the caller holds, and then allocates the HCA's protection domain,
+ * because that takes long. No HCA: only releases the lock. */
 static void make_hca_pd(uint32_t number)
 {
 	struct hca *hca = adapter.hca.hca;
@@ -51,10 +52,9 @@ static void make_hca_pd(uint32_t number)
 	hca_release(hca);
 }
 
-/*
- * The program does not know the domain before the command ends, so it cannot deallocate it; close()
- * by another thread waits for the command's end (uverbs_file.users).
- */
+/* No thread destroys the PD while make_hca_pd() works without the lock. The program does not know
+ * its handle before the command ends, and so cannot deallocate it. If another thread closes the
+ * device, the objects stay until the command ends (uverbs_file.users). */
 int cmd_alloc_pd(const struct command *c)
 {
 	uint32_t number = 0;

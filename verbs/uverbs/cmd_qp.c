@@ -15,7 +15,8 @@
 #include "uverbs/uverbs_address.h"
 #include "uverbs/uverbs_command.h"
 
-/* With the lock, which it releases while another command of the queue pair runs. */
+/* Waits until no other command of the queue pair runs. With the lock, which it releases meanwhile.
+ * 0, or the error of command_pause(). */
 static int wait_for_qp(const struct command *c, const struct qp *qp)
 {
 	int rc = 0;
@@ -47,7 +48,8 @@ int begin_qp_command(const struct command *c, uint32_t handle, struct qp **out)
 	return rc;
 }
 
-/* Takes the lock, and begins a command of the queue pair (begin_qp_command). */
+/* Takes the lock, and begins a command of the queue pair (begin_qp_command). 0; after an error the
+ * lock is free. */
 static int lock_qp(const struct command *c, uint32_t handle, struct qp **qp)
 {
 	int rc = command_lock(c);

@@ -18,9 +18,10 @@
 #include "uverbs/uverbs_command.h"
 
 /*
- * Releases the lock while the HCA creates its queue: until the queue has its handle, no command
- * finds it. As in Linux rxe, the limit may exceed the size: to the program it is "irrelevant"
- * (ibv_create_srq(3)).
+ * Creates the engine's SRQ and sets its limit. Releases the lock while the HCA creates its queue:
+ * no command finds the SRQ meanwhile, because it has no handle yet. As in Linux rxe, the limit may
+ * exceed the size: to the program it is "irrelevant" (ibv_create_srq(3)). The engine gets at most
+ * the size. 0 or a negative errno value.
  */
 static int make_engine_srq(const struct urxe_rq_attr *attr, uint32_t limit, struct srq *srq)
 {
@@ -50,7 +51,8 @@ static int make_srq_queue(const struct command *c, struct srq *srq,
 		return rc;
 	srq->recv.max_sge = request->max_sge;
 	attr.max_wr = queue_capacity(&srq->recv.wq.ring);
-	/* The HCA's queue may have events before the queue has its handle. */
+	/* Set before the engine's SRQ exists: the HCA's queue may have events before the SRQ has
+	 * its handle. */
 	srq->object = (struct object){
 		.type = OBJECT_SRQ, .user_handle = request->user_handle, .file = c->file};
 	rc = make_engine_srq(&attr, request->srq_limit, srq);
@@ -118,10 +120,9 @@ int cmd_create_srq(const struct command *c)
 	return rc;
 }
 
-/*
- * The command contains the address at which librxe expects the new ring's mminfo; librxe maps the
- * ring afterwards.
- */
+/* Writes the new ring's mminfo, by which librxe maps the ring afterwards, to the address in the
+ * provider's part of the command. 0; -EINVAL: the command has no such part; -EFAULT: the address is
+ * bad. */
 static int reply_srq_ring(const struct command *c, const struct queue *ring)
 {
 	const struct mminfo mi = queue_mminfo(ring);
@@ -133,7 +134,9 @@ static int reply_srq_ring(const struct command *c, const struct queue *ring)
 	return uaccess_write(driver.mmap_info_addr, &mi, sizeof(mi));
 }
 
-/* `limit` is the limit after the change: the old one may exceed the new size. */
+/* Resizes the SRQ of the engine and of the HCA to max_wr requests, and sets `limit`. The limit is 0
+ * meanwhile, because the old one may exceed the new size. 0, or a negative errno value: size and
+ * limit are as before. */
 static int resize_engine_srq(struct srq *srq, uint32_t max_wr, uint32_t limit)
 {
 	uint32_t old = urxe_srq_limit(srq->recv.rq);
@@ -191,10 +194,9 @@ static int modify_srq(const struct command *c, struct srq *srq,
 {
 	if (request->attr_mask & ~(uint32_t)(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
 		return -EINVAL;
-	/*
-	 * Posts the requests in the ring, which count as outstanding: otherwise only a message
-	 * would do it.
-	 */
+	/* Posts the requests in the ring to the engine: they count for the new size and limit.
+	 * Receives have no doorbell, so otherwise the engine would read them only when a message
+	 * comes. */
 	recv_queue_refill(&srq->recv);
 	if (!(request->attr_mask & IBV_SRQ_LIMIT))
 		request->srq_limit = urxe_srq_limit(srq->recv.rq);
@@ -203,7 +205,8 @@ static int modify_srq(const struct command *c, struct srq *srq,
 	return set_limit(srq, request->srq_limit);
 }
 
-/* Counts a user of the queue, so that no command destroys it meanwhile. */
+/* Counts as a user of the SRQ, so that no other command destroys it while this one has released the
+ * lock. */
 int cmd_modify_srq(const struct command *c)
 {
 	int rc;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* One command of a queue pair runs at a time; in cmd_qp.c, for the other files of commands. */
+/* Lets only one command of a queue pair run at a time, because commands release adapter.lock while
+ * an HCA works. In cmd_qp.c; for that file and cmd_modify_qp.c. */
 #ifndef URXE_VERBS_UVERBS_QP_COMMAND_H
 #define URXE_VERBS_UVERBS_QP_COMMAND_H
 
@@ -8,13 +9,12 @@
 struct command;
 struct qp;
 
-/*
- * Finds the queue pair of the handle, and waits until no other command of it runs. Called with
- * adapter.lock, which it releases during the wait. Until end_qp_command() no command destroys the
- * queue pair. 0 or a negative errno value; then end_qp_command() must not follow.
- */
+/* Sets *out to the queue pair of the handle, and waits until no other command of it runs. Called
+ * with adapter.lock, which it releases during the wait. Until end_qp_command() no command destroys
+ * the queue pair. 0 or a negative errno value; then end_qp_command() must not follow. */
 int begin_qp_command(const struct command *c, uint32_t handle, struct qp **out);
-/* With adapter.lock. */
+/* Ends the command that begin_qp_command() began: the next command of the queue pair may run. With
+ * adapter.lock. */
 void end_qp_command(struct qp *qp);
 
 #endif

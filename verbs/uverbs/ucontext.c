@@ -27,7 +27,8 @@
 #include "requests/remote_qp_requests.h"
 #include "uverbs/device_max.h"
 
-/* A sparse file; whole pages. */
+/* Size of a context's memfd in bytes, a multiple of the page size. The file is sparse: only rings
+ * take memory. */
 #define MEMFD_SIZE ((uint64_t)1 << 44)
 
 static struct uverbs_file_list unused = LIST_HEAD_INITIALIZER(unused);
@@ -114,7 +115,8 @@ void uverbs_file_put(struct uverbs_file *file)
 		close_context(file);
 }
 
-/* If a command of another thread still runs, that thread destroys the objects (uverbs_file_put). */
+/* fd_object.release: the program has closed the context's last descriptor. Destroys the objects,
+ * unless another thread still runs a command: then that thread does (uverbs_file_put). */
 static void release_file(struct fd_object *object)
 {
 	struct uverbs_file *file = (struct uverbs_file *)object;
@@ -154,7 +156,8 @@ struct uverbs_file *uverbs_file_alloc(void)
 	return file;
 }
 
-/* RLIMIT_FSIZE limits memfds, too: a larger size raises SIGXFSZ. */
+/* The size for the memfd: MEMFD_SIZE, or less if RLIMIT_FSIZE is lower. That limit holds for
+ * memfds, too: a larger size raises SIGXFSZ. */
 static uint64_t memfd_size(void)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -180,7 +183,8 @@ int uverbs_file_memfd(int flags, uint64_t size)
 	return fd;
 }
 
-/* False: a signal handler has forked since adapter_open(), and the adapter is the parent's. */
+/* Adds the context to adapter.files, and makes it live. False, without effect: a signal handler has
+ * forked since adapter_open(), this is the child, and the adapter is the parent's. */
 static bool add_context(struct uverbs_file *file)
 {
 	bool is_own;
@@ -202,7 +206,8 @@ void uverbs_log_open_error(int rc)
 		log_write("cannot open the device: %s", strerror(-rc));
 }
 
-/* Returns the descriptor of an attached process's new context, or a negative errno value. */
+/* Returns the descriptor of an attached process's new context. A negative errno value: the use of
+ * the adapter that adapter_open() counted has ended, too. */
 static int make_context(int flags, uint32_t forks)
 {
 	const uint64_t size = memfd_size();

@@ -8,8 +8,8 @@
 
 #include "objects/uverbs_file.h"
 
-/* Opens the device for open(2) with its flags; the first open attaches the process. Returns a
- * descriptor, or a negative errno value. */
+/* Opens the device for open(2) with its flags; the first open attaches the process to the daemon.
+ * Returns a descriptor, or a negative errno value. */
 int uverbs_file_open(int flags);
 
 /* Tells the user, once, why a program cannot open the device (a negative errno value): libibverbs

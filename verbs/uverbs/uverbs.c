@@ -24,22 +24,21 @@
 #include <rxe/offload.h>
 #include <samehost/peer.h>
 
-/*
- * Limit of a program's request, to which its provider may append a little, and of the structure
- * that a handler gets. The longest request known here is EX_MODIFY_QP.
- */
+/* Maximum bytes of a program's request, the provider's part included, and of the structure that a
+ * handler gets. The longest request known here is EX_MODIFY_QP. */
 #define REQUEST_MAX 512
 
-/* Time between two looks whether another thread's command has ended. */
+/* Pause of command_pause(): the time between two tests whether another thread's command has
+ * ended. */
 #define PAUSE_NS 50000
 
 struct command_row {
 	const char *name;
 	int (*handler)(const struct command *c);
-	uint16_t request_size; /* size of the structure that the handler gets */
-	uint16_t in_size;      /* minimum size of the request */
-	uint16_t out_size;     /* minimum room for the response */
-	bool unlocked;         /* blocks, or takes the lock itself */
+	uint16_t request_size; /* bytes of the structure that the handler gets */
+	uint16_t in_size;      /* minimum bytes of the core's request */
+	uint16_t out_size;     /* minimum bytes of the program's buffer for the response */
+	bool unlocked;         /* called without adapter.lock: blocks, or takes the lock itself */
 	/* The type of the object that the handler gets, and the offset of its handle in the
 	 * structure. Type 0: the handler looks its objects up by itself. */
 	enum object_type object_type;
@@ -100,7 +99,7 @@ static const struct command_row rows[] = {
 		   srq_handle),
 };
 
-/* Minimum room for the response: up to and including response_length. */
+/* The minimum bytes of the response: up to and including response_length. */
 #define REPLY_EX(out) (offsetof(struct ib_uverbs_ex_##out, response_length) + sizeof(uint32_t))
 #define ROW_EX(id, fn, in, out, min_in, is_unlocked)                                 \
 	[IB_USER_VERBS_EX_CMD_##id] = {.name = "EX_" #id,                            \
@@ -132,7 +131,8 @@ static const struct command_row *find_row(uint32_t command)
 	return NULL;
 }
 
-/* The checks of the kernel's verify_hdr (drivers/infiniband/core/uverbs_main.c). */
+/* Does the checks of the kernel's verify_hdr (drivers/infiniband/core/uverbs_main.c), and sets the
+ * addresses and sizes in *c. 0 or a negative errno value. */
 static int parse_command(struct command *c, const struct command_row *row, const uint8_t *request,
 			 uint32_t count)
 {
@@ -294,7 +294,8 @@ static int run_handler(struct command *c, const struct command_row *row)
 	return rc;
 }
 
-/* The objects stay while the command runs, also if another thread closes the file. */
+/* Runs the command as a user of the context: the objects stay until its end, also if another thread
+ * closes the file. Returns the handler's result; -EIO: the objects are destroyed already. */
 static int run_counted(struct command *c, const struct command_row *row)
 {
 	int rc;
@@ -341,7 +342,8 @@ static struct qp *find_live_qp(const struct uverbs_file *file, uint32_t handle)
 	return (struct qp *)handle_find(&file->handles, OBJECT_QP, handle);
 }
 
-/* Memory of on-demand regions is not in the index. */
+/* Reads the pages of the segments that lie in regions. With `on_demand`, the process has on-demand
+ * regions, which are not in the index of mr_index.h: then reads the pages of all segments. */
 static void touch_memory(const struct urxe_seg *segs, uint32_t n, bool on_demand)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -350,10 +352,10 @@ static void touch_memory(const struct urxe_seg *segs, uint32_t n, bool on_demand
 }
 
 /*
- * With the lock; releases it meanwhile. If the program uses userfaultfd, the engine's access to a
- * missing page waits for the program's handler of page faults, and the handler may call functions
- * that need the lock. So this thread first reads the pages of all new requests without
- * adapter.lock.
+ * Reads the pages of all new send requests of the queue pair, for a program that handles page
+ * faults by userfaultfd(2). Called with adapter.lock; reads without it. The engine's access to a
+ * missing page would wait, with the lock held, for the program's handler. That handler may call
+ * functions that need the lock.
  */
 static void touch_posted(const struct uverbs_file *file, uint32_t handle)
 {
@@ -371,7 +373,9 @@ static void touch_posted(const struct uverbs_file *file, uint32_t handle)
 	}
 }
 
-/* POST_SEND without requests: librxe has put them into the ring. */
+/* Posts the new send requests in the queue pair's ring to the engine, and sends their packets.
+ * librxe puts the requests into the ring and sends POST_SEND without requests, as a doorbell. 0;
+ * -EOPNOTSUPP: the command contains requests; or another negative errno value. */
 static int ring_doorbell(struct uverbs_file *file, const struct ib_uverbs_post_send *post)
 {
 	uint64_t now = clock_now(), away;
@@ -417,7 +421,7 @@ struct doorbell {
 	struct ib_uverbs_post_send post;
 };
 
-/* Exactly the command that librxe sends. */
+/* Whether the command is exactly librxe's doorbell. */
 static bool is_doorbell(const struct doorbell *doorbell, size_t count)
 {
 	return count == sizeof(*doorbell) && doorbell->hdr.command == IB_USER_VERBS_CMD_POST_SEND &&
@@ -430,7 +434,8 @@ ssize_t uverbs_write(struct uverbs_file *file, int fd, const void *buf, size_t c
 	const struct doorbell *doorbell = buf;
 	int rc;
 
-	/* Fast path without copying the command and without a response: bad_wr is 0 already. */
+	/* Fast path: does not copy the command, and writes no response, because librxe ignores
+	 * it. */
 	if (is_doorbell(doorbell, count))
 		rc = ring_doorbell(file, &doorbell->post);
 	else if (count < sizeof(struct ib_uverbs_cmd_hdr) || count > REQUEST_MAX)

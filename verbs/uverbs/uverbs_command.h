@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Commands of the uverbs write() ABI (rdma/ib_user_verbs.h).
+ * Handlers of the commands of the uverbs write() ABI (rdma/ib_user_verbs.h), for the table in
+ * uverbs.c.
  *
- * A handler returns 0 or a negative errno value. It runs with adapter.lock, after the checks
- * of command_lock. A handler whose row in uverbs.c is ROW_UNLOCKED runs without both, and calls
- * command_lock itself (GET_CONTEXT checks for itself).
+ * A handler returns 0 or a negative errno value, which write(2) returns to the program. It runs
+ * with adapter.lock, after the checks of command_lock. A handler whose row in uverbs.c is
+ * `unlocked` runs without both, and calls command_lock itself (GET_CONTEXT checks for itself).
  */
 #ifndef URXE_VERBS_UVERBS_UVERBS_COMMAND_H
 #define URXE_VERBS_UVERBS_UVERBS_COMMAND_H
@@ -22,12 +23,14 @@ struct ib_uverbs_attr;
 
 struct command {
 	struct uverbs_file *file;
-	int fd; /* the context's memfd */
+	int fd; /* the open device: a memfd, which holds the context's rings */
 	bool extended;
 	/* The core's request: the structure that the row in uverbs.c names. The handler may change
 	 * it. A shorter request is padded with zeros. */
 	void *request;
-	struct object *object; /* named by the request of a ROW_OBJECT of uverbs.c; else NULL */
+	/* The object whose handle is in the request, if the row in uverbs.c is a ROW_OBJECT; NULL
+	 * for other rows. */
+	struct object *object;
 	/* `in`: the core request as sent; `out`: the program's address for the core response.
 	 * driver_: those of the provider. Sizes in bytes. */
 	const uint8_t *in;
@@ -40,16 +43,15 @@ struct command {
 	uint32_t driver_out_size;
 };
 
-/* Write the core's, or the provider's, response of `size` bytes to the program's memory, truncated
- * to its room. 0, or -EFAULT: a bad address. */
+/* Write the core's (command_reply) or the provider's (command_reply_driver) response of `size`
+ * bytes to the program's memory. A response longer than out_size or driver_out_size is truncated.
+ * 0, or -EFAULT: the program's address is bad. */
 int command_reply(const struct command *c, const void *reply, uint32_t size);
 int command_reply_driver(const struct command *c, const void *reply, uint32_t size);
 
-/*
- * Takes adapter.lock, for handlers that run without it. Returns 0 with the lock. Without it: -EIO:
- * the context is not live or the device is dead. -EINVAL: the program has not sent GET_CONTEXT,
- * before which no other command is valid.
- */
+/* Takes adapter.lock, for handlers that run without it. Returns 0 with the lock held. After an
+ * error the lock is free. -EIO: the context is not live or the device is dead. -EINVAL: the program
+ * has not sent GET_CONTEXT, before which no other command is valid. */
 int command_lock(const struct command *c);
 
 /* The object of the command's context; NULL: the handle names no object of that type. */
@@ -59,14 +61,15 @@ static inline struct object *command_object(const struct command *c, enum object
 	return handle_find(&c->file->handles, type, handle);
 }
 
-/* The negative errno value for the program after command_object has returned NULL. */
+/* The error for the program after command_object has returned NULL: -ENOENT or -EINVAL
+ * (handle_error). */
 static inline int command_object_error(const struct command *c, uint32_t handle)
 {
 	return handle_error(&c->file->handles, handle);
 }
 
-/* Initialises the object and gives it a handle of the command's context. 0 or a negative errno
- * value. */
+/* Initialises the object and gives it a handle of the command's context. `user_handle`: the
+ * program's name for the object in events. 0 or a negative errno value (handle_add). */
 int command_add_object(const struct command *c, struct object *object, enum object_type type,
 		       uint64_t user_handle);
 
@@ -79,9 +82,10 @@ int command_add_object(const struct command *c, struct object *object, enum obje
  */
 int command_pause(const struct command *c);
 /*
- * Ends adapter_allow_unlock(), after an operation of the HCA, with hca_forbid_unlock(). NULL: no
- * effect, 0. The program sees the completions that came meanwhile, and the engine thread takes the
- * completions that are still at the HCA. 0, or -EIO: a signal handler has forked meanwhile, and the
+ * Ends what adapter_allow_unlock() began, after an operation of the HCA: from now on the engine
+ * does not release adapter.lock. `hca`: the result of adapter_allow_unlock(); NULL: no effect, 0.
+ * Makes the completions visible that came during the operation. If more completions are at the HCA,
+ * wakes the engine thread to take them. 0, or -EIO: a signal handler has forked meanwhile, and the
  * caller runs in the child, which has no adapter. The command then ends at once: its objects, and
  * the memory of its rings, are the parent's.
  */
@@ -119,10 +123,9 @@ int cmd_modify_srq(const struct command *c);
 int cmd_query_srq(const struct command *c);
 int cmd_destroy_srq(const struct command *c);
 
-/*
- * A command of ioctl(2) instead of write(2): runs without adapter.lock. `attrs`: the attributes, by
- * their IDs; len and data of a missing one are 0.
- */
+/* ADVISE_MR, a command of ioctl(2) instead of write(2): runs without adapter.lock. `attrs`: the
+ * command's attributes, indexed by their IDs; len and data of a missing one are 0. 0 or a negative
+ * errno value. */
 int cmd_advise_mr(struct uverbs_file *file, const struct ib_uverbs_attr *attrs);
 
 #endif

@@ -13,7 +13,7 @@
 #include "uverbs/uverbs.h"
 #include "uverbs/uverbs_command.h"
 
-/* Attributes of ADVISE_MR. */
+/* Number of attributes of ADVISE_MR, whose IDs are 0 to 3. */
 #define ATTRS 4
 
 struct ioctl_command {
