@@ -23,8 +23,8 @@ struct queue {
 	uint32_t shift;            /* log2 of an element's bytes */
 };
 
-/* Creates a ring in the space, for at least `elements` elements of `element_size` bytes each. 0 or
- * a negative errno value. */
+/* Creates a ring of at least `elements` elements of `element_size` bytes each. Its memory is a part
+ * of `space`, the ring memory of the context whose memfd is given. 0 or -ENOMEM. */
 int queue_create(struct queue *queue, struct ring_space *space, int memfd, uint32_t elements,
 		 uint32_t element_size);
 /* The bytes of an element of a receive ring. */
@@ -42,7 +42,8 @@ static inline uint32_t queue_capacity(const struct queue *queue)
 	return queue->mask;
 }
 
-/* Offset and size of the ring for the response of a command, by which librxe maps it. */
+/* Offset and size of the ring in the memfd, for the response to the program: librxe maps the ring
+ * by them. No ring: both 0. */
 struct mminfo queue_mminfo(const struct queue *queue);
 
 static inline void *queue_element(const struct queue *queue, uint32_t index)
@@ -70,7 +71,8 @@ static inline void queue_set_consumer(struct queue *queue, uint32_t index)
 	__atomic_store_n(&queue->buf->consumer_index, index & queue->mask, __ATOMIC_RELEASE);
 }
 
-/* A work queue: a ring, and its position relative to the engine's count of requests. */
+/* A send or receive queue: its ring, and the position of its entries relative to the engine's
+ * numbers of the requests. */
 struct work_queue {
 	struct queue ring;
 	uint32_t cursor;   /* index, not masked, of the next entry to post to the engine */
@@ -85,10 +87,9 @@ static inline uint32_t work_queue_posted(const struct work_queue *wq)
 	return (queue_producer(&wq->ring) - wq->cursor) & wq->ring.mask;
 }
 
-/*
- * Releases the slots of retired requests to the application. `retired`: the engine's count of them.
- * Without newly retired ones, the ring is not touched: with many queues it is in no cache.
- */
+/* Releases the slots of retired requests, which the engine needs no more, to the application.
+ * `retired`: the engine's count of them. If none is newly retired, does not touch the ring: with
+ * many queues it is in no cache. */
 static inline void work_queue_release(struct work_queue *wq, uint32_t retired)
 {
 	uint32_t index = wq->base + retired;
@@ -107,7 +108,8 @@ static inline void work_queue_release(struct work_queue *wq, uint32_t retired)
 void work_queue_move(struct work_queue *wq, const struct queue *ring, uint32_t retired,
 		     struct ring_space *space);
 
-/* Drops all entries; `retired` is the engine's count, and the engine has no request outstanding. */
+/* Drops all entries of the ring, after the QP was reset or refused them. `retired`: the engine's
+ * count of retired requests. The engine has no request outstanding. */
 void work_queue_drop(struct work_queue *wq, uint32_t retired);
 
 #endif

@@ -28,8 +28,9 @@ struct cq {
 	TAILQ_ENTRY(cq) dirty_link;
 };
 
-/* urxe_ops.complete and urxe_ops.comp_event; ctx is the struct cq. cq_add adds the completion to
- * the ring, not yet visible to the application; false: the ring is full. */
+/* Callbacks of the engine; ctx is the struct cq. cq_add (urxe_ops.complete) adds the completion to
+ * the ring, not yet visible to the application; false: the ring is full. cq_comp_event
+ * (urxe_ops.comp_event) notes that cq_publish has to send the CQ's event. */
 bool cq_add(void *ctx, const struct urxe_wc *wc);
 void cq_comp_event(void *ctx);
 

@@ -22,7 +22,8 @@ enum urxe_qp_state qp_state(const struct qp *qp)
 	return attr.state;
 }
 
-/* The program learns of a malformed request by an error completion, as with the Linux driver. */
+/* Posts a request that will complete with `status`: the program learns of a malformed request by an
+ * error completion, as with the Linux driver. 0 or a negative errno value. */
 static int post_malformed(struct qp *qp, uint64_t wr_id, enum urxe_wc_status status)
 {
 	log_debug("qp %u: malformed send request", qp->qpn);
@@ -104,10 +105,10 @@ void qp_failed(struct qp *qp)
 }
 
 /*
- * Called although no request completes: a program whose ring is full of unsignaled requests rings
- * no doorbell (ibv_wr_complete() fails with ENOSPC), so the slots must be released without one. The
- * release happens once for each burst of received frames, whatever the number of requests, and
- * replaces that at the next doorbell.
+ * Has qp_publish release the ring slots of requests that ended without a completion. A program
+ * whose ring is full of unsignaled requests rings no doorbell (ibv_wr_complete() fails with
+ * ENOSPC), so the slots must be released without one. The release happens once for each burst of
+ * received frames, whatever the number of requests, and replaces that at the next doorbell.
  */
 void qp_send_retired(void *qp_ctx)
 {

@@ -22,7 +22,8 @@ struct pd;
 struct remote_qp;
 struct srq;
 
-/* One cache line for all operations, one for send requests, one for receives. */
+/* The first cache line has the members that all operations use, the second those of send requests,
+ * the third those of receives. */
 struct qp {
 	struct object object __attribute__((aligned(URXE_CACHE_LINE)));
 	struct urxe_qp *qp;
@@ -51,8 +52,9 @@ struct qp {
 	/* Another process has the QPN that the HCA has chosen: only the HCA can execute the QP. */
 	bool number_taken;
 	uint8_t way_reason; /* enum way_reason of hca/way.h */
-	/* 1 + the member of the direct uplink that received the queue pair's last packet; 0: the
-	 * direct uplink has received none. Packets by other paths do not count. */
+	/* 1 + the number of the direct uplink's socket (one for each interface) that received the
+	 * queue pair's last packet; 0: none has received one. Packets by other paths do not
+	 * count. */
 	uint8_t receives_by;
 	bool flushing; /* the QP is in adapter.flushing_qps */
 	/* A command modifies, queries, attaches or detaches the queue pair; adapter.lock may be
@@ -65,21 +67,18 @@ _Static_assert(offsetof(struct qp, sq) == URXE_CACHE_LINE &&
 		       offsetof(struct qp, pd) == 3 * URXE_CACHE_LINE,
 	       "a line for each");
 
-/*
- * Posts the new requests of the send queue's ring to the engine. 0, or -EINVAL in a state in which
+/* Posts the new requests of the send queue's ring to the engine. 0, or -EINVAL in a state in which
  * nothing may be posted (IBA 10.3.1); then the requests are dropped. With adapter.lock, as all
- * functions below.
- */
+ * functions below. */
 int qp_doorbell(struct qp *qp);
-/*
- * Reads a request that qp_doorbell has not posted yet: that at index *at, or, if another thread has
- * posted it meanwhile, the first that is left. Sets *at to the next index. False: no request is
- * left.
- */
+/* Reads a request that qp_doorbell has not posted yet into *request: that at index *at of the ring,
+ * or, if another thread has posted it meanwhile, the first that is left. Sets *at to the next
+ * index. False: no request is left. */
 bool qp_read_posted(const struct qp *qp, uint32_t *at, struct send_request *request);
 /* Notes a completion of the queue pair wc->qp_ctx, for qp_publish. */
 void qp_completed(const struct urxe_wc *wc);
-/* Notes that requests of the queue pair have ended without a completion, for qp_publish. */
+/* urxe_ops.send_retired: notes that send requests of the queue pair have ended without a
+ * completion, so qp_publish releases their slots. */
 void qp_send_retired(void *qp_ctx);
 /* Notes that the QP may have gone to the error state, for qp_publish. */
 void qp_failed(struct qp *qp);
@@ -92,7 +91,8 @@ void qp_flush(struct qp *qp);
 /* Call it after a command has changed the QP's state: in RESET drops the entries of the rings, in
  * the error state flushes receives. */
 void qp_modified(struct qp *qp);
-/* Moves the QP to the error state, because the device is dead. */
+/* Moves the QP to the error state when the device dies, so that its requests complete with flush
+ * errors. */
 void qp_abort(struct qp *qp);
 enum urxe_qp_state qp_state(const struct qp *qp);
 void qp_destroy(struct object *object);

@@ -18,8 +18,8 @@ struct recv_queue {
 	bool refilling;
 };
 
-/* Posts the receives that the application has queued in the ring to the engine, which asks for
- * them, because receives have no doorbell. With adapter.lock. */
+/* Posts the receives in the ring to the engine. The application adds them without a doorbell, so
+ * the engine asks for them (urxe_ops.refill), or a command does. With adapter.lock. */
 void recv_queue_refill(struct recv_queue *queue);
 
 #endif

@@ -15,7 +15,8 @@ _Static_assert(sizeof(struct rxe_sge) == sizeof(struct urxe_seg) &&
 
 #define SEND_FLAGS (URXE_SEND_FENCE | URXE_SEND_SIGNALED | URXE_SEND_SOLICITED | URXE_SEND_INLINE)
 
-/* The compiler must not read the ring a second time instead of the copy. */
+/* Copies from the ring, and keeps the compiler from reading the ring a second time instead of the
+ * copy. */
 static void copy_once(void *to, const void *from, size_t size)
 {
 	memcpy(to, from, size);

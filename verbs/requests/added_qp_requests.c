@@ -9,8 +9,8 @@
 #include "process/log.h"
 #include "requests/daemon_requests.h"
 
-/* Adds the record to adapter.added_qps. False: a new daemon, which does not know the queue pair,
- * has replaced the old one. */
+/* Adds the record to adapter.added_qps. False, without effect: a new daemon, which does not know
+ * the queue pair, has replaced the old one, so the caller tells the new one. */
 static bool add_if_known(struct added_qp *added)
 {
 	bool known;

@@ -15,10 +15,9 @@
 #include "process/cancellation.h"
 #include "process/log.h"
 
-/*
- * Waits until the adapter has a daemon, and returns its NIC, which is not replaced until
- * return_nic(). NULL: the adapter is dead. *forks becomes adapter_forks.
- */
+/* Waits until the adapter has a daemon, and returns its NIC for one request; the NIC is not
+ * replaced until return_nic(). NULL: the adapter is dead, or has no user. *forks becomes
+ * adapter_forks. */
 static struct vnic_driver *borrow_nic(uint32_t *forks)
 {
 	struct vnic_driver *nic;
@@ -37,10 +36,9 @@ static struct vnic_driver *borrow_nic(uint32_t *forks)
 	return nic;
 }
 
-/*
- * Ends borrow_nic(). True: the daemon has gone, and the next one may be asked the same. False in a
- * child that a signal handler has forked during the request: it has another adapter, or none.
- */
+/* Ends borrow_nic(). `rc`: the result of the request. True: the daemon has ended before it
+ * answered, so ask_daemon() repeats the request to the next one. False in a child that a signal
+ * handler has forked during the request: the child has another adapter, or none. */
 static bool return_nic(uint32_t forks, int rc)
 {
 	bool again = rc == -ECONNRESET || rc == -EPIPE;
@@ -58,10 +56,12 @@ static bool return_nic(uint32_t forks, int rc)
 	return again;
 }
 
-/* A question to a daemon. ask_daemon() puts it to the next daemon if this one ends meanwhile; -EIO:
- * the adapter is dead. */
+/* One request to the daemon of `nic`. Waits for the answer: 0 or a negative errno value;
+ * -ECONNRESET or -EPIPE: the daemon has ended. */
 typedef int ask_fn(struct vnic_driver *nic, void *question);
 
+/* Calls `ask`, and again with the next daemon as long as the daemon ends before it answers. Returns
+ * the result of the last call; -EIO: the adapter is dead. */
 static int ask_daemon(ask_fn *ask, void *question)
 {
 	const int cancel = cancellation_disable();
@@ -90,7 +90,8 @@ static int ask_next_hop(struct vnic_driver *nic, void *question)
 	return vnic_driver_resolve(nic, q->sgid_index, q->dgid, q->hop);
 }
 
-/* True: the destination is this host, whose MAC is known without the daemon. */
+/* Whether the destination is this host. Then sets *hop to its MAC, which is known without the
+ * daemon. */
 static bool is_this_host(uint8_t sgid_index, const uint8_t dgid[16], struct vnic_next_hop *hop)
 {
 	const struct vnic_attach_gid *gids = adapter.welcome.port.gids;
@@ -114,7 +115,8 @@ int adapter_resolve_next_hop(uint8_t sgid_index, const uint8_t dgid[16], struct 
 	return is_this_host(sgid_index, dgid, hop) ? 0 : ask_daemon(ask_next_hop, &question);
 }
 
-/* 0: the process needs another block; 1: it has free QPNs; -EINVAL: it has all blocks. */
+/* Whether the process needs another block of QPNs. 0: it does; 1: it has free QPNs; -EINVAL: it has
+ * the maximum of blocks. */
 static int check_lease_needed(void)
 {
 	int rc = 0;
@@ -128,7 +130,8 @@ static int check_lease_needed(void)
 	return rc;
 }
 
-/* -EIO: this is a child that a signal handler has forked since `daemon` was adapter.daemons. */
+/* Adds to adapter.leases a block of QPNs that the daemon has leased. 0, or -EIO: this is a child
+ * that a signal handler has forked since `daemon` was adapter.daemons. */
 static int add_block(struct lease_block *block, uint32_t daemon)
 {
 	bool is_own;
@@ -143,7 +146,8 @@ static int add_block(struct lease_block *block, uint32_t daemon)
 	return is_own ? 0 : -EIO;
 }
 
-/* Leases another block of QPNs; with adapter_lease_lock. */
+/* Leases another block of QPNs, unless another thread has done so meanwhile. With
+ * adapter_lease_lock. 0 or a negative errno value. */
 static int add_lease_block(struct vnic_driver *nic)
 {
 	const uint32_t daemon = adapter.daemons;
@@ -289,7 +293,8 @@ struct peer_question {
 	uint32_t qpn;
 };
 
-/* With adapter.lock. -EIO: as for add_block(). Takes the descriptors. */
+/* Adds the peer's inbox to adapter.tx, and takes over the descriptors, also after an error. With
+ * adapter.lock. 0 or a negative errno value; -EIO: as for add_block(). */
 static int add_inbox(const struct peer_question *q, const int fds[VNIC_INBOX_FDS], uint32_t daemon)
 {
 	if (daemon == adapter.daemons)
@@ -299,7 +304,8 @@ static int add_inbox(const struct peer_question *q, const int fds[VNIC_INBOX_FDS
 	return -EIO;
 }
 
-/* Gets the inbox of the process that has a QPN. */
+/* Gets the inbox of the process that has the QPN, and adds it to adapter.tx. If the daemon does not
+ * give it, forgets which process has the QPN. 0 or a negative errno value. */
 static int ask_introduction(struct vnic_driver *nic, void *question)
 {
 	const uint32_t daemon = adapter.daemons;
@@ -318,7 +324,8 @@ static int ask_introduction(struct vnic_driver *nic, void *question)
 	return rc;
 }
 
-/* Whether the daemon may know the peer, and the adapter does not yet. */
+/* Whether to ask the daemon for the peer's inbox: the adapter lacks it, and the MAC is this host's
+ * or may be that of a virtual machine. */
 static bool wants_introduction(const struct peer_question *peer)
 {
 	bool wants;

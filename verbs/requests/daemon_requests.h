@@ -15,8 +15,8 @@ struct added_qp;
 struct remote_qp;
 struct vnic_next_hop;
 
-/* Finds the next hop from the source address sgid_index to dgid. If dgid is this host's, without
- * asking the daemon. */
+/* Sets *hop to the next hop from the source address sgid_index to dgid. If dgid is an address of
+ * this host, does not ask the daemon. */
 int adapter_resolve_next_hop(uint8_t sgid_index, const uint8_t dgid[16], struct vnic_next_hop *hop);
 
 /*
@@ -24,7 +24,9 @@ int adapter_resolve_next_hop(uint8_t sgid_index, const uint8_t dgid[16], struct 
  * maximum of queue pairs; -ENOSPC: the daemon has no more numbers for the process.
  */
 int adapter_lease_qpns(void);
-/* Tells the daemon that a QP is connected to a remote QP, or no longer. Sets remote->daemon. */
+/* `connected`: tells the daemon that a QP is connected to a remote QP, and sets remote->daemon.
+ * Else tells the daemon remote->daemon that the connection has ended; a later daemon gets no
+ * request. */
 int adapter_register_remote_qp(struct remote_qp *remote, bool connected);
 /* `exists`: tells the daemon that the process has a QP with added->qpn, and sets added->daemon.
  * Else tells the daemon added->daemon that the QP is gone; a later daemon gets no request. */
@@ -37,7 +39,8 @@ int adapter_query_qpn(const uint8_t dgid[16], uint32_t qpn);
 /* Returns when the daemon, or the next one if it ends meanwhile, has read all that this thread has
  * sent, or when the device is dead. */
 void adapter_await_daemon(void);
-/* Returns when the daemon has applied all calls of adapter_update_multicast. */
+/* Tells the daemon whether this process receives multicast frames, if adapter_update_multicast has
+ * changed that. Returns when the daemon has applied it. */
 void adapter_apply_multicast(void);
 /*
  * Gets the inbox of the process of this host that has the QPN of the device with that MAC, and adds

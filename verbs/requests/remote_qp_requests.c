@@ -10,8 +10,8 @@
 #include "process/log.h"
 #include "requests/daemon_requests.h"
 
-/* Adds the record to adapter.remote_qps. False: a new daemon, which does not know the remote QP,
- * has replaced the old one. */
+/* Adds the record to adapter.remote_qps. False, without effect: a new daemon, which does not know
+ * the remote QP, has replaced the old one, so the caller registers it with the new one. */
 static bool add_if_known(struct remote_qp *remote)
 {
 	bool known;
