@@ -14,8 +14,8 @@
 #include "process/high_fd.h"
 #include "process/log.h"
 
-/* Channels without a user, for reuse. A thread may still read at the program's end of a channel
- * that has a writer. */
+/* Channels without a user, for reuse once their `writer` is closed. Until then a thread may still
+ * read at the program's end of the channel. */
 static struct comp_channel_list unused = LIST_HEAD_INITIALIZER(unused);
 
 static void release_channel(struct fd_object *object)
@@ -71,8 +71,8 @@ static void drop_waiting(struct comp_channel *channel)
 	channel->n_waiting = 0;
 }
 
-/* Closes this library's ends of closed channels, except where a thread still reads: that thread
- * waits for the end of the context. */
+/* Closes this library's ends of the channels in `unused`, except where a thread of the program
+ * still reads: that thread waits for the end of the context. */
 static void close_unread(void)
 {
 	struct comp_channel *channel;
@@ -156,9 +156,10 @@ static void shrink_buffer(int socket)
 }
 
 /*
- * Adds the channel to the table, and to its context. Both happen with adapter.lock: otherwise a
- * checkpointer's stream could name the channel's descriptor without the channel. -EIO: the waits at
- * the context's channels have been ended.
+ * Adds the program's end, `fd`, to the table of emulated_fd.h, and the channel to its context. Both
+ * happen with adapter.lock: otherwise a checkpointer's stream could name the channel's descriptor
+ * without the channel. 0 or a negative errno value; -EIO: the context is closed or the device is
+ * dead, so nothing would end a wait at the channel.
  */
 static int install(struct comp_channel *channel, struct uverbs_file *file, int fd)
 {
@@ -222,16 +223,16 @@ void comp_channel_put(struct comp_channel *channel)
 		comp_channel_free(channel);
 }
 
-/* After any other error of send(2), no thread reads at the socket any more. */
+/* Whether the event may be sent later. After any other error of send(2), no thread reads at the
+ * socket any more. */
 static bool is_temporary(int error)
 {
 	return error == EAGAIN || error == ENOBUFS || error == ENOMEM;
 }
 
-/*
- * 0, or the error: the socket is full, or the kernel has no memory. Uses libc's send(), from which
- * ThreadSanitizer learns that the receiver runs after the sender.
- */
+/* Sends the event to the program. 0, also if no thread can read it any more; else the error, as a
+ * positive errno value: the socket is full, or the kernel has no memory. Uses libc's send(), from
+ * which ThreadSanitizer learns that the receiver runs after the sender. */
 static int try_send_event(const struct comp_channel *channel,
 			  const struct comp_channel_event *event)
 {
@@ -245,7 +246,8 @@ static int try_send_event(const struct comp_channel *channel,
 	return is_temporary(error) ? error : 0;
 }
 
-/* With adapter.lock. */
+/* Sends the event, and sets channel->lacks_memory if the kernel had no memory for it. False: it
+ * must be sent later. With adapter.lock. */
 static bool send_event(struct comp_channel *channel, const struct comp_channel_event *event)
 {
 	const int error = try_send_event(channel, event);
@@ -354,11 +356,9 @@ static uint32_t withdraw_queued(struct comp_channel *channel, uint64_t element, 
 	return taken;
 }
 
-/*
- * Withdraws unread events from the socket: ibv_destroy_cq waits until the program has acknowledged
- * as many events as were reported. Events about other objects go back to the socket, which had room
- * for them, before the waiting events.
- */
+/* Withdraws up to `most` unread events about `element` from the socket, and returns their number:
+ * ibv_destroy_cq waits until the program has acknowledged as many events as were reported. Events
+ * about other objects go back to the socket, which had room for them, before the waiting events. */
 static uint32_t withdraw_sent(struct comp_channel *channel, uint64_t element, uint32_t most)
 {
 	struct comp_channel_event *kept = NULL;

@@ -5,8 +5,8 @@
  * The application's end is a SOCK_SEQPACKET socket that carries the ABI's event descriptors.
  * Blocking read, O_NONBLOCK, poll and epoll need no further code, and one read gives one event as
  * with the kernel. Unlike a pipe, a socket whose reader has closed raises no SIGPIPE in this
- * library. Events that the socket does not take wait in a list: it is full, or the kernel has no
- * memory. All functions need adapter.lock, but for comp_channel_create, which takes the lock
+ * library. If the socket is full, or the kernel has no memory, events wait in a list of the
+ * channel. All functions need adapter.lock, but for comp_channel_create, which takes the lock
  * itself, comp_channel_use and comp_channel_try_send.
  */
 #ifndef URXE_VERBS_OBJECTS_COMP_CHANNEL_H
@@ -33,8 +33,9 @@ struct comp_channel_event {
 
 struct comp_channel {
 	struct fd_object fd;
-	/* One for all descriptors together, one for each CQ or context that sends events
-	 * here, and one for each due event. A thread without adapter.lock decrements it, too. */
+	/* One for all descriptors together, one for each CQ or context that sends events here, and
+	 * one for each due event (poll/due_events.h). A thread without adapter.lock decrements it,
+	 * too. */
 	_Atomic uint32_t users;
 	int reader; /* duplicate of the application's end, to withdraw events; -1: closed */
 	int writer; /* this library's end of the socket; -1: closed */
@@ -48,7 +49,8 @@ struct comp_channel {
 			      have room, so poll(2) does not tell when to try again */
 	LIST_ENTRY(comp_channel) waiting_link;
 	LIST_ENTRY(comp_channel) free_link;
-	/* The open context whose completion channel it is, or NULL. */
+	/* The open context whose completion channel this is. NULL: the context is closed or not
+	 * known yet, or the channel is that of asynchronous events. */
 	struct uverbs_file *file;
 	bool context_unknown; /* a restored channel: the next CQ binds it to a context */
 	LIST_ENTRY(comp_channel) context_link;
@@ -86,7 +88,8 @@ void comp_channel_free(struct comp_channel *channel);
 void comp_channel_end(struct comp_channel *channel);
 /* Ends the waits at all completion channels of a context, also at closed ones. */
 void comp_channels_end(struct uverbs_file *file);
-/* Empties the list of a context that is not restored. The channels stay. */
+/* For a context whose restoration has failed: removes all channels from its list, and leaves them
+ * open. */
 void comp_channels_unbind(struct uverbs_file *file);
 /*
  * In a forked child: closes this library's descriptors of all channels of an inherited context,
@@ -109,7 +112,8 @@ void comp_channel_send_published(struct comp_channel *channel,
  * due_events_begin_drain(), 16 events are due, or no engine thread has started yet.
  */
 void comp_channel_send_later(struct comp_channel *channel, uint64_t element);
-/* Without adapter.lock. False: the socket does not take the event now. Keeps errno. */
+/* Sends a completion event about `element`, without adapter.lock. False: the socket is full, or the
+ * kernel has no memory. Keeps errno. */
 bool comp_channel_try_send(const struct comp_channel *channel, uint64_t element);
 /*
  * Withdraws the events about `element` that the application has not read. `sent` is the number of

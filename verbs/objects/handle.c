@@ -33,7 +33,8 @@ static int grow_table(struct handle_table *table)
 	return 0;
 }
 
-/* The kernel's rdma_rxe (__rxe_add_to_pool) refuses the object after the last with EINVAL, too. */
+/* 0, or -EINVAL: the process has the maximum of objects of the type. The kernel's rdma_rxe
+ * (__rxe_add_to_pool) returns EINVAL then, too. */
 static int check_count(const struct handle_table *table, enum object_type type)
 {
 	return table->counts[type] < table->max[type] ? 0 : -EINVAL;

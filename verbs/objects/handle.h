@@ -46,9 +46,9 @@ struct handle_table {
 int handle_add(struct handle_table *table, struct object *object);
 /*
  * For restored objects: gives the object the handle object->handle. Returns 0. -EEXIST: another
- * object has the handle, or the number cannot be a handle. -EINVAL and -ENOMEM as handle_add. After
- * the last handle_place of a table, and before its first handle_add, the caller calls
- * handle_find_free once.
+ * object has the handle, or the number cannot be a handle. -EINVAL and -ENOMEM as handle_add.
+ * handle_find_free makes the list of free handles, which handle_place does not keep: the caller
+ * calls it once after the last handle_place of a table, and before its first handle_add.
  */
 int handle_place(struct handle_table *table, struct object *object);
 void handle_find_free(struct handle_table *table);

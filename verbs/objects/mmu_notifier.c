@@ -16,7 +16,8 @@
 #include "process/cancellation.h"
 #include "process/emulated_fd.h"
 
-/* The length in whole pages, as a mapping call rounds it; 0 if the call will fail. */
+/* The length in whole pages, as the kernel rounds it in mmap() and munmap(); 0 if the call will
+ * fail. */
 static uint64_t whole_pages(uint64_t start, uint64_t length)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end;
@@ -69,10 +70,9 @@ void unmap_begin(struct unmapping *u, const void *start, uint64_t length)
 	cancellation_restore(cancel);
 }
 
-/*
- * Skips regions that were registered during the call: they belong to a new mapping, perhaps of
- * another thread.
- */
+/* Makes the withdrawal from the region final if the call has unmapped the bytes, or undoes it
+ * (urxe_mr_unmapped). Skips regions that were registered during the call: they belong to a new
+ * mapping, perhaps of another thread. */
 static void end_unmapping(struct mr *mr, const struct unmapping *u)
 {
 	if (mr->registration <= u->registrations)
@@ -87,7 +87,8 @@ static void remove_bytes(struct mr *mr, const struct unmapping *u)
 	urxe_mr_unmapped(mr->mr, &u->bytes, true);
 }
 
-/* Call it only after unmap_begin, so that no access to the range is in flight. */
+/* Withdraws the addresses for good from the regions that existed before the call. Only after
+ * unmap_begin, so that no access to the range is in flight. */
 static void remove_range(const struct unmapping *u, uint64_t start, uint64_t end)
 {
 	const struct unmapping gone = {.bytes = {(void *)start, end - start},

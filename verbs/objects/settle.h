@@ -20,16 +20,17 @@ void adapter_defer_destruction(void);
  */
 void adapter_unlock_settled(void);
 /*
- * With adapter.lock: until hca_forbid_unlock(), the engine's operations that rxe/offload.h marks
- * release adapter.lock while the HCA executes them. The caller has counted itself in object.users
- * of the objects, so that no command destroys them. Returns the HCA; NULL: there is none, and the
- * caller does not call hca_forbid_unlock(). command_forbid_unlock() (uverbs/uverbs_command.h)
- * accepts both.
+ * With adapter.lock: from now on the engine's operations that rxe/offload.h marks "waits" release
+ * adapter.lock while the HCA executes them, until hca_forbid_unlock(). The caller has counted
+ * itself in object.users of the objects, so that no command destroys them. Returns the HCA; NULL:
+ * there is none, and the caller does not call hca_forbid_unlock(). command_forbid_unlock()
+ * (uverbs/uverbs_command.h) accepts both.
  */
 struct hca *adapter_allow_unlock(void);
 /*
- * Does peers_begin_refusal() and peers_refuse() (samehost/peer.h), and waits until no peer copies
- * any more. Any thread; adapter.lock must not be held.
+ * Ends the copy transport of this process for good, and waits until no peer copies any more. For a
+ * program that registers memory with userfaultfd(2): a peer's copy would wait for its handler of
+ * page faults (peers_begin_refusal in samehost/peer.h). Any thread; adapter.lock must not be held.
  */
 void adapter_refuse_copies(void);
 

@@ -32,7 +32,7 @@ struct uverbs_file {
 	/* The value of `live` when the program closed the last descriptor; false in a forked child.
 	 */
 	bool was_live;
-	uint32_t forks; /* of adapter_open(), for adapter_unref() */
+	uint32_t forks; /* the value that adapter_open() set, for adapter_unref() */
 	struct handle_table handles;
 	struct ring_space queues;
 	struct comp_channel *async;        /* NULL before GET_CONTEXT */
@@ -73,8 +73,10 @@ void uverbs_object_event(const struct object *object, uint32_t type);
 void uverbs_file_event(struct uverbs_file *file, uint64_t element, uint32_t type);
 
 /*
- * A thread of the program may find a hook and call it as soon as the hook is stored, without a
- * lock: uverbs_file_of_hook then finds librxe's functions in the context.
+ * uverbs_file_publish_hooks: call it after librxe's functions are stored in the context, and before
+ * the hooks are stored in the ibv_context. A thread of the program may call a hook as soon as it is
+ * stored, without a lock. The hook gets the context by uverbs_file_of_hook, and then finds librxe's
+ * functions in it. NULL: the descriptor is no uverbs device.
  */
 static inline void uverbs_file_publish_hooks(void)
 {

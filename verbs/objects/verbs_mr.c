@@ -58,7 +58,8 @@ int mr_dereg(struct mr *mr)
 	return 0;
 }
 
-/* Cannot fail: all windows of the context have been destroyed. */
+/* Cannot fail: no window is bound to the region. Windows of a closed context are destroyed before,
+ * and a new region has none. */
 void mr_destroy(struct object *object)
 {
 	mr_dereg((struct mr *)object);

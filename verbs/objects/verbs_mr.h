@@ -10,7 +10,8 @@
 
 #include "objects/handle.h"
 
-/* Access flags without an effect. Programs give regions, windows and queue pairs the same flags. */
+/* Access flags that have no effect in urxe. They are ignored for regions, windows and queue pairs,
+ * because programs give all three the same flags. */
 #define HARMLESS_ACCESS (IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
 
 struct pd;
@@ -24,15 +25,14 @@ struct mr {
 	bool on_demand; /* not in the index of mr_index.h: each access uses the mapping of its time
 			 */
 	struct urxe_mr *mr;
-	uint64_t registration; /* value of adapter.registrations at the registration; 0: not counted
-				*/
+	/* Value of adapter.registrations at the registration; 0: mr_count was not called yet, in a
+	 * restoration. */
+	uint64_t registration;
 	LIST_ENTRY(mr) released_link;
 };
 
-/*
- * Counts a region among those of the process, and adds its pages to the index of mr_index.h unless
- * it is on-demand. 0 or -ENOMEM.
- */
+/* Counts a region among those of the process: adds its pages to the index of mr_index.h, or, if the
+ * region is on-demand, counts it in adapter.on_demand_mrs. 0 or -ENOMEM. */
 int mr_count(const struct mr *mr);
 /* Undoes mr_count. */
 void mr_uncount(const struct mr *mr);

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A QPN from the program or a peer may have more than 24 bits. */
+/* The block of the QPN, as an index of leases.by_qpn. A QPN from the program or a peer may have
+ * more than 24 bits. */
 static uint32_t block_of(uint32_t qpn)
 {
 	return (qpn & 0xffffff) >> VNIC_LEASE_SHIFT;
@@ -14,8 +15,8 @@ static uint32_t block_of(uint32_t qpn)
 
 #define BLOCKS (1u << (24 - VNIC_LEASE_SHIFT))
 
-/* Moves QPs with numbers that an HCA has chosen into the block, which is leased now: they keep
- * their numbers. */
+/* If the block had QPs with numbers that an HCA has chosen, moves them into `block`, which is
+ * leased now: they keep their numbers. */
 static void replace_foreign(struct leases *leases, struct lease_block *block)
 {
 	struct lease_block *foreign = leases->by_qpn[block_of(block->qpn_first)];
@@ -97,8 +98,8 @@ void *leases_find(const struct leases *leases, uint32_t qpn)
 	return block ? block->qps[qpn % VNIC_LEASE_QPNS] : NULL;
 }
 
-/* *at counts the numbers of all blocks from 0. NULL: the block has no further QP, and *at is where
- * the next block begins. */
+/* Returns the next QP of the block, from *at on, and advances *at, which counts the numbers of all
+ * blocks from 0. NULL: the block has no further QP, and *at is where the next block begins. */
 static void *next_in_block(const struct lease_block *block, uint32_t *at)
 {
 	const uint32_t end = (*at / VNIC_LEASE_QPNS + 1) * VNIC_LEASE_QPNS;
@@ -122,7 +123,8 @@ static void *next_leased(const struct leases *leases, uint32_t *at)
 	return qp;
 }
 
-/* *at counts all QPNs from 0. */
+/* Returns the next QP whose number is not leased; NULL: no further one. *at counts all QPNs from
+ * 0. */
 static void *next_foreign(const struct leases *leases, uint32_t *at)
 {
 	static const struct lease_block none;

@@ -44,9 +44,9 @@ void leases_clear(struct leases *leases);
  * packets to its former QP are under way any more.
  */
 uint32_t leases_find_free(struct leases *leases);
-/* Makes room for a QP with that number, which need not be leased. The room ends when the last QP of
- * the number's block has gone, so the caller assigns the number before it releases its lock. 0 or
- * -ENOMEM. */
+/* If the number is not leased, allocates the record of its block, so that leases_assign() needs no
+ * memory. The record is freed with the block's last QP, so the caller assigns the number before it
+ * releases its lock. 0 or -ENOMEM. */
 int leases_reserve(struct leases *leases, uint32_t qpn);
 /* Assigns the number, leased or reserved, to a QP; NULL frees it, also if no QP had it. */
 void leases_assign(struct leases *leases, uint32_t qpn, void *qp);

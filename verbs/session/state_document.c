@@ -16,8 +16,9 @@
 
 #include "session/json.h"
 
-#define QPS_PER_REPLY \
-	1024 /* queue pairs between two -EINPROGRESS replies, which keep the daemon waiting */
+/* Queue pairs between two -EINPROGRESS replies, which keep the asking program waiting. */
+#define QPS_PER_REPLY 1024
+/* The document's memfd cannot change once it is written. */
 #define SEALS (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)
 
 static void write_engine_counters(struct json_text *j, const struct urxe_counters *counters)
@@ -127,7 +128,8 @@ static void write_mr(struct json_text *j, const struct urxe_mr_attr *mr)
 	json_put_close(j, '}');
 }
 
-/* The message is lost if the asking program no longer listens. */
+/* Sends a reply without a document: an error, or -EINPROGRESS. The message is lost if the asking
+ * program no longer listens. */
 static void send_status(int socket, int status)
 {
 	const struct vnic_attach_state reply = {.status = status};
@@ -176,7 +178,8 @@ void state_document_place_fds(int (*place)(int fd))
 	place_new = place;
 }
 
-/* Makes sealed memory, so that its reader need not trust this process. */
+/* Returns a memfd with the text, or a negative errno value. The memfd is sealed, so that its reader
+ * need not trust this process. */
 static int make_memfd(const struct json_text *j)
 {
 	int fd, rc;
