@@ -10,7 +10,8 @@
 
 struct adapter adapter;
 
-/* Error-checking: a fork in a signal handler finds out whether its own thread holds the lock. */
+/* An error-checking mutex: EDEADLK tells a fork in a signal handler that its own thread holds the
+ * lock. */
 pthread_mutex_t adapter_open_lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
 pthread_mutex_t adapter_lease_lock = PTHREAD_MUTEX_INITIALIZER;
 

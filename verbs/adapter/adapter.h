@@ -62,8 +62,9 @@ struct adapter_hca {
 	bool handled_down;   /* URXE_HCA_GONE=engine: adapter_hca_renew has seen that the HCA's port
 				is down. `hca` is NULL, or still open because the engine could not
 				take over */
-	/* recv_hook.c could not hook post_recv of a context: each run of the engine reads the
-	 * receive rings of the offloaded queue pairs of such contexts. */
+	/* recv_hook.c could not replace post_recv of a context, so receives reach the HCA late:
+	 * each run of the engine reads the receive rings of the offloaded queue pairs of such
+	 * contexts. */
 	bool unhooked;
 	const struct urxe_cq *polled; /* CQ that a program polls now; NULL: none, or all */
 	struct adapter_take_over take_over;
@@ -106,16 +107,16 @@ struct adapter {
 	struct vnic_inbox *inbox; /* NULL: none */
 	struct adapter_hca hca;
 	struct packet_group *uplink; /* the direct uplink; NULL: none */
-	uint8_t uplink_generation;   /* vnic_attach_port.uplink_generation at the request */
+	uint8_t uplink_generation;   /* vnic_attach_port.uplink_generation at the last request */
 	bool uplink_inherited;       /* an earlier daemon opened `uplink`; the present daemon has
 					not been asked for one yet */
 	uint64_t uplink_retry_at;    /* when to ask the daemon again, by clock_now(); 0: never */
-	uint64_t uplink_retry_ns;    /* length of the newest such wait; 0: the last attempt did not
-					lack descriptors or memory */
-	bool inbox_broken;           /* a peer has written to the inbox against the protocol */
-	/* A checkpointer's thread gave up its quiesce, and did not get adapter.lock in time. So the
-	 * engine thread publishes the peers' rights to copy, which that thread has withdrawn, and
-	 * abandons the take-over. Set without the lock. */
+	uint64_t uplink_retry_ns; /* length of the wait until uplink_retry_at; 0: the last attempt
+				     did not lack descriptors or memory */
+	bool inbox_broken;        /* a peer has written to the inbox against the protocol */
+	/* A checkpointer's thread gave up saving the process, and did not get adapter.lock in time.
+	 * So the engine thread publishes the peers' rights to copy, which that thread has
+	 * withdrawn, and abandons the take-over. Set without the lock. */
 	_Atomic bool stop_abandoned;
 	_Atomic bool inbox_populated; /* peers may send to the inbox, so its memory is populated */
 	struct tx tx;
@@ -134,13 +135,13 @@ struct adapter {
 	struct qp_list dirty_qps;
 	struct qp_flush_list flushing_qps;
 	struct due_events due_events;
-	/* Channels whose sockets were full of events, or for which adapter_publish() has to send an
-	 * event. */
+	/* Channels with events that wait: their sockets did not take them, or adapter_publish() has
+	 * to send them. */
 	struct comp_channel_list waiting_channels;
 	bool events_due;    /* adapter_publish() has to flush waiting_channels */
 	bool channel_waits; /* a channel has joined waiting_channels since the engine thread last
 			       chose the descriptors of its poll(2) */
-	uint32_t multicast_changes; /* number of changes of vnic_driver_set_multicast */
+	uint32_t multicast_changes; /* how often the NIC's choice of multicast frames has changed */
 	uint32_t multicast_applied; /* value of multicast_changes that the daemon has applied */
 	struct remote_qp_list remote_qps;
 	struct remote_qp_list released_remote_qps; /* the daemon has not been told yet */
@@ -208,10 +209,9 @@ static inline void adapter_claim(void)
 	lock_claim(&adapter.lock);
 }
 
-/*
- * The thread has no lock any more. A signal handler may have forked while the thread still counted
- * as inside: then the child forgets the parent's adapter here.
- */
+/* Call it when the thread has released adapter.lock, or has not got it. A signal handler may have
+ * forked while the thread still counted as inside: then the child forgets the parent's adapter
+ * here. */
 static inline void adapter_leave(void)
 {
 	adapter_inside = false;
@@ -292,11 +292,9 @@ static inline void adapter_set_multicast(void)
 	adapter.multicast_applied = adapter.multicast_changes;
 }
 
-/*
- * Whether packets from an entry of the GID table can have this destination. -ENODATA: the entry is
- * empty. -EINVAL: there is no such entry, or it is of the other address family, unless it sends
- * RoCEv1 or the destination is a group. Takes adapter.lock, which must not be held.
- */
+/* Whether packets from an entry of the GID table can have this destination. 0: they can. -ENODATA:
+ * the entry is empty. -EINVAL: there is no such entry, or it is of the other address family, unless
+ * it sends RoCEv1 or the destination is a group. Takes adapter.lock, which must not be held. */
 int port_check_source(uint32_t index, const uint8_t dgid[16]);
 /* The device's node GUID (vnic_node_guid), in network byte order. */
 void adapter_guid(uint8_t guid[8]);

@@ -13,7 +13,8 @@ static struct peer *find_peer(void *ctx, const uint8_t mac[6], uint32_t qpn)
 	return tx_peer(&adapter.tx, mac, qpn);
 }
 
-/* Called before a long system call, because the thread may hold the lock word of an inbox. */
+/* peers_ops.before_call: if this process holds the lock word of an inbox, sends its frames there
+ * and releases the word. A long system call follows, and other senders would wait for the word. */
 static void unlock_inbox(void *ctx)
 {
 	(void)ctx;

@@ -48,10 +48,8 @@ struct remote_qp *remote_qp_add(uint32_t local_qpn, const uint8_t dgid[16], uint
 	return r;
 }
 
-/*
- * Each request takes some 20 us with the lock held. The requests must precede the first packet: the
- * daemon drops packets to remote QPs that it does not know.
- */
+/* Each request takes some 20 us with the lock held. The requests must precede the first packet: the
+ * daemon drops packets to remote QPs that it does not know. */
 int remote_qp_register_all(struct vnic_driver *nic)
 {
 	struct remote_qp *remote;

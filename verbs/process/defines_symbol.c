@@ -24,8 +24,9 @@ struct symbol_table {
 	const char *names;
 };
 
-/* Addresses in the dynamic section are absolute, because the dynamic linker relocates them, unless
- * the section is read-only (ld -z rodynamic). */
+/* Returns the address in the entry `tag` of the file's dynamic section; NULL: no such entry. These
+ * addresses are absolute, because the dynamic linker relocates them, unless the section is
+ * read-only (ld -z rodynamic). */
 NOT_INSTRUMENTED static const void *find_section(const struct dl_find_object *file,
 						 ElfW(Sxword) tag)
 {
@@ -48,8 +49,8 @@ NOT_INSTRUMENTED static uint32_t hash_of(const char *name)
 	return hash;
 }
 
-/* An undefined symbol with a value is the PLT entry of a program that takes the address of a
- * library's function. */
+/* Whether the table has a definition of the name. An undefined symbol does not count, even with a
+ * value: that is the PLT entry of a program that takes the address of a library's function. */
 NOT_INSTRUMENTED static bool has_definition(const struct symbol_table *table, const char *name)
 {
 	const struct gnu_hash *hash = table->hash;

@@ -6,9 +6,10 @@
 #include <stdbool.h>
 
 /*
- * Whether the library, or the program, that contains `address` has a definition of `name` for
- * others. False: `address` is in no loaded file, e.g. NULL. Any thread; no lock: a holder of the
- * dynamic linker's lock, which dlsym() takes, may run a constructor that waits for the caller.
+ * Whether the library, or the program, that contains `address` defines `name` in its dynamic symbol
+ * table. False also if `address` is in no loaded file, e.g. NULL. Any thread. Takes no lock: a
+ * holder of the dynamic linker's lock, which dlsym() takes, may run a constructor that waits for
+ * the caller.
  */
 bool defines_symbol(void *address, const char *name);
 

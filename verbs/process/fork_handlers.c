@@ -7,7 +7,8 @@
 
 #include "process/libc_real.h"
 
-/* Sets of handlers. The last one is installed only at the first opening of a device. */
+/* Number of sets of handlers that this library may install. The last set is installed only at the
+ * first opening of a device. */
 #define SETS 4
 
 static _Atomic(const struct fork_handlers *) users[FORK_USERS];
@@ -97,7 +98,8 @@ void fork_handlers_install(void)
 	pthread_once(&once, want_set);
 }
 
-/* Not after the first opening: then the program's handlers may follow this library's for good. */
+/* No further set after the first opening: the set that acts does not change any more, because the
+ * program may have installed its own handlers behind it. */
 NOT_INSTRUMENTED void fork_handlers_follow_allocator(void)
 {
 	if (wanted && !acting)

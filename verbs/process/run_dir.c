@@ -20,7 +20,8 @@ static atomic_int state;
 static char run_dir[PATH_MAX];
 static atomic_bool has_other_name;
 
-/* Whether the device has the other name: the run directory has a node for its own device only. */
+/* Whether the device has the other name, VNIC_UVERBS_OTHER: the run directory has a node for its
+ * own device only. */
 static bool find_other_name(void)
 {
 	char path[PATH_MAX];
@@ -33,8 +34,9 @@ static bool find_other_name(void)
 	return found;
 }
 
-/* Copies the value, because a program may change its environment. If two threads copy, both copy
- * the same value. */
+/* Reads URXE_DIR, and returns ACTIVE, or INERT if the variable names no run directory. Copies the
+ * value, because a program may change its environment. If two threads copy, both copy the same
+ * value. */
 static int read_run_dir(void)
 {
 	const char *dir = env_get("DIR");

@@ -19,7 +19,7 @@ bool text_lines_open(struct text_lines *lines, const char *path)
 	return lines->fd >= 0;
 }
 
-/* -1: the end of the text. */
+/* The next byte of the text; -1: its end, or a read error. */
 static int next_byte(struct text_lines *lines)
 {
 	ssize_t n;

@@ -21,7 +21,8 @@ struct text_lines {
 /* Opens the file. False: it cannot be opened; then the text is empty, and text_lines_close has no
  * effect. */
 bool text_lines_open(struct text_lines *lines, const char *path);
-/* The next line, without its newline, truncated to `size`. False at the end. */
+/* Copies the next line to `line`, without its newline, terminated by a NUL, and truncated to `size`
+ * bytes with the NUL. False at the end. */
 bool text_lines_next(struct text_lines *lines, char *line, size_t size);
 void text_lines_close(struct text_lines *lines);
 
