@@ -35,7 +35,7 @@ static unsigned int opens;   /* users of the adapter; under adapter_open_lock */
 static bool parent_attached; /* this process is a fork of a process that was attached */
 
 /* Releases adapter_open_lock. In a child that a signal handler has forked while its thread held the
- * lock, forgets the adapter before. */
+ * lock, forgets the parent's adapter instead, which initialises the lock. */
 static void unlock_opens(void)
 {
 	if (adapter.lock.orphaned)
@@ -112,8 +112,8 @@ static void detach_adapter(void)
 		hca_close(hca);
 }
 
-/* The copy table of the new inbox; NULL: without an inbox, all frames come by the switch, which is
- * slower. */
+/* Makes the inbox, and returns its copy table for the engine. NULL: no inbox, so all frames come by
+ * the switch, which is slower; or no copies (peers_publish). */
 static struct urxe_copy_table *make_inbox(void)
 {
 	int rc = vnic_driver_make_inbox(adapter.nic, adapter.welcome.mtu, &adapter.inbox);
@@ -151,7 +151,8 @@ static void give_inbox(void)
 		log_info("peers do not get this process's inbox: %s", strerror(-rc));
 }
 
-/* A block of QPNs that the daemon has leased. */
+/* Adds the block of QPNs from qpn_first on, which the daemon has leased, to adapter.leases. 0 or
+ * -ENOMEM. */
 static int add_lease(uint32_t qpn_first)
 {
 	struct lease_block *block = calloc(1, sizeof(*block));
@@ -163,7 +164,8 @@ static int add_lease(uint32_t qpn_first)
 	return 0;
 }
 
-/* Whether the daemon has ended during the attachment, or refuses the process. */
+/* Whether the error says that the daemon has ended during the attachment, or refuses the
+ * process. */
 static bool is_lost_daemon(int rc)
 {
 	return rc == -ECONNRESET || rc == -EPIPE;
@@ -226,10 +228,8 @@ static void init_lists(void)
 	adapter.inbox_populated = false;
 }
 
-/*
- * Time for the daemon to free the QPNs of a process that has ended: the process that replaces it
- * demands them at once.
- */
+/* Longest time for which demand_first_block() repeats its request: the daemon has to free the QPNs
+ * of a process that has ended, and the process that replaces it demands them at once. */
 #define DEMAND_PATIENCE_NS UINT64_C(1000000000)
 #define DEMAND_PAUSE_NS    50000000
 
@@ -247,7 +247,8 @@ static int demand_first_block(const char *dir, struct adapter_saved *saved)
 	return rc;
 }
 
-/* Adds all blocks of QPNs. The first block came with the welcome. */
+/* Adds the first block of QPNs, which came with the welcome, and leases and adds the other blocks
+ * of a saved process. saved NULL: a new process. 0 or a negative errno value. */
 static int add_leases(struct adapter_saved *saved)
 {
 	int rc = add_lease(adapter.welcome.qpn_first);
@@ -278,7 +279,8 @@ static void prepare_descriptors(void)
 	state_document_place_fds(high_fd);
 }
 
-/* Attaches to the daemon, and makes the engine; no thread runs it yet. */
+/* Attaches to the daemon, and makes the engine; no thread runs it yet. saved NULL: a new process.
+ * 0, or a negative errno value; the process is detached then. */
 static int begin_attachment(struct adapter_saved *saved)
 {
 	static pthread_once_t prepared = PTHREAD_ONCE_INIT;
@@ -317,7 +319,9 @@ static int begin_attachment(struct adapter_saved *saved)
 	return rc;
 }
 
-/* -EIO: this is a child that a signal handler has forked; `forks` as for adapter_is_parents. */
+/* Publishes the inbox, opens the direct uplink and the HCA, and starts the engine thread. 0, or a
+ * negative errno value, after which the process is detached. But -EIO: this is a child that a
+ * signal handler has forked, and the adapter is the parent's; `forks` as for adapter_is_parents. */
 static int end_attachment(uint32_t forks)
 {
 	int rc;

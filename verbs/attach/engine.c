@@ -27,7 +27,8 @@ static void refill_receives(void *ctx)
 						     : &((struct qp *)object)->recv);
 }
 
-/* Releases the ring slots of an SRQ's retired requests, although no completion shows that. */
+/* urxe_ops.recv_retired: releases the ring slots of an SRQ's retired requests, of which no
+ * completion tells the program. */
 static void release_receives(void *ctx)
 {
 	struct recv_queue *recv = &((struct srq *)ctx)->recv;
@@ -74,9 +75,9 @@ static uint64_t count_faults(void)
 }
 
 /*
- * Counts page faults only with on-demand regions, because other memory was populated at its
- * registration. Each access then has two system calls more: only the kernel knows whether a page
- * was missing, and a fault takes longer than both.
+ * urxe_ops.guard: guards the access, and counts its page faults if the process has on-demand
+ * regions, because other memory was populated at its registration. Each access then has two system
+ * calls more: only the kernel knows whether a page was missing, and a fault takes longer than both.
  */
 static bool guard(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *arg),
 		  void *arg)
@@ -92,7 +93,8 @@ static bool guard(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(
 	return done;
 }
 
-/* Also counts faults in the peer's memory: the kernel counts all faults of a copy at its caller. */
+/* urxe_copy_ops.copy. With on-demand regions, counts page faults, also those in the peer's memory:
+ * the kernel counts all faults of a copy at its caller. */
 static uint32_t copy(void *ctx, const struct urxe_copy_job *job)
 {
 	uint64_t before = adapter.on_demand_mrs ? count_faults() : 0;

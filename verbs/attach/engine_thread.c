@@ -35,9 +35,10 @@
 
 #define US 1000u
 
-/* Runs of the engine before the thread looks at its sockets again. */
+/* Maximum of runs of the engine in a round; then the thread looks at its sockets again. */
 #define RUNS 4
-/* After a shorter sleep, the thread expects the next frames as soon. */
+/* If frames come after a sleep shorter than this, in ns, the thread expects the next ones as soon,
+ * and busy-polls for them. */
 #define SOON (100 * US)
 
 static struct engine_thread *const self = &adapter_thread;
@@ -57,10 +58,8 @@ static void offer_lock(void)
 	adapter_claim();
 }
 
-/*
- * True: a sender with a stream asks for a busy poll. It has woken this process by the inbox and
- * sent no frame (samehost/peer_poll.h).
- */
+/* Whether a sender with a stream asks for a busy poll: it has woken this process by the inbox and
+ * sent no frame (samehost/peer_poll.h). `heard_before`: polling->heard_at before the engine ran. */
 static bool asks_for_busy_poll(bool by_inbox, uint64_t heard_before)
 {
 	if (!by_inbox || polling->heard_at != heard_before)
@@ -71,8 +70,9 @@ static bool asks_for_busy_poll(bool by_inbox, uint64_t heard_before)
 
 /*
  * Runs the engine until the rings are empty and the interrupts unmasked, or until a thread of the
- * program takes the grant. `stream`: the next frames come soon; `by_inbox`: the inbox's interrupt
- * woke the thread. False: more frames wait, but the thread has other work to do first.
+ * program takes the poll grant. `stream`: the next frames come soon, so the thread busy-polls;
+ * `by_inbox`: the inbox's interrupt woke the thread. False: more frames wait, but the thread has
+ * other work to do first.
  */
 static bool empty_rings(bool stream, bool by_inbox)
 {
@@ -98,7 +98,8 @@ static bool empty_rings(bool stream, bool by_inbox)
 	return true;
 }
 
-/* False: frames wait, so the next round follows at once. */
+/* Tries to attach to the next daemon, and after success runs the engine. `idle`: the result without
+ * a new daemon. False: frames wait, so the next round follows at once. */
 static bool look_for_daemon(bool idle)
 {
 	reconnect_try();
@@ -188,13 +189,15 @@ static bool run_round(const struct thread_sleep *woken, bool stream)
 
 /* --- The thread. */
 
-/* Posted when the engine thread runs, so that peers can see that this process lives. */
+/* Posted when the engine thread runs: engine_thread_start() waits for it, so that peers can see
+ * that this process lives. */
 static sem_t started;
 
 /*
- * A program with a real-time policy may spin on its memory, on the one processor that both threads
- * have. This thread inherits the policy, and then runs only with a higher priority than the
- * program. If it may not raise its priority, the priority stays.
+ * Raises the priority of this thread by 1 under a real-time policy, which it inherits from the
+ * program. The program may spin on its memory, on the one processor that both threads have, and
+ * then only a thread with a higher priority runs. If it may not raise its priority, the priority
+ * stays.
  */
 static void raise_priority(void)
 {
@@ -238,7 +241,8 @@ static void *run_thread(void *unused)
 	return NULL;
 }
 
-/* The hook of close() refuses to close the eventfd as long as wake_fd has its number. */
+/* Closes the eventfd. First clears wake_fd: the hook of close() refuses to close the eventfd as
+ * long as wake_fd has its number. */
 static void close_wake_fd(void)
 {
 	int fd = atomic_exchange(&self->wake_fd, -1);

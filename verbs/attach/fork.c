@@ -26,8 +26,8 @@
 
 #define OF_THREAD __thread __attribute__((tls_model("initial-exec")))
 
-/* Calls of fork under way in signal handlers that have interrupted a holder of the locks. The
- * holder may itself be a call of fork. */
+/* Number of calls of fork under way in signal handlers that have interrupted a holder of the locks.
+ * The holder may itself be a call of fork. */
 static OF_THREAD unsigned int forks_inside;
 /* This thread's call of fork holds the locks. */
 static OF_THREAD bool locked;
@@ -55,7 +55,8 @@ static void in_parent(void)
 	pthread_mutex_unlock(&adapter_open_lock);
 }
 
-/* Frees nothing of the engine: its objects are the parent's. */
+/* In a forked child: closes the child's descriptors and mappings of the parent's adapter, and
+ * clears `adapter`. Frees nothing of the engine: its objects are the parent's. */
 static void forget_adapter(void)
 {
 	const int cancel = cancellation_disable();

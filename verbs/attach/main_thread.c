@@ -27,7 +27,9 @@ static void (*_Atomic wake_other)(void);
 /* The main thread's mask at its end; set before adapter_main_thread_ended. */
 static sigset_t main_thread_signals;
 
-/* Takes adapter_open_lock, with which the engine thread starts and ends. */
+/* The key's destructor, in the main thread: notes its end, and wakes the library's threads to look
+ * whether they are the last. Takes adapter_open_lock, with which the engine thread starts and
+ * ends. */
 static void note_main_thread_end(void *unused)
 {
 	void (*wake)(void) = wake_other;
@@ -91,7 +93,7 @@ static bool is_zombie(void)
 	return zombie;
 }
 
-/* Threads of liburxe.so and of liburxe-outer.so have these names. */
+/* Whether the thread is one of liburxe.so or liburxe-outer.so: their threads have these names. */
 static bool is_library_thread(const char *tid)
 {
 	struct text_lines comm;
@@ -106,8 +108,8 @@ static bool is_library_thread(const char *tid)
 	return own;
 }
 
-/* The numbers of the main thread and of this one in /proc, which may be of another PID namespace.
- */
+/* Reads the numbers of the main thread and of this one in /proc, which may be of another PID
+ * namespace. False: /proc does not tell. */
 static bool read_numbers(pid_t *main_thread, pid_t *this_thread)
 {
 	char link[64];

@@ -61,7 +61,8 @@ static bool fills_slot(unsigned int level, const struct range *part)
 	return part->last - part->first + 1 == UINT64_C(1) << shift_of(level);
 }
 
-/* Creates the nodes below all slots that the range fills in part. */
+/* Creates the nodes below all slots that the range fills in part, so that count_regions() needs no
+ * memory. False: no memory. */
 static bool make_nodes(_Atomic(struct node *) *at, unsigned int level, struct range range)
 {
 	struct node *node = atomic_load(at);

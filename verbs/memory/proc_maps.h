@@ -19,10 +19,10 @@ struct mapping {
 	uint64_t inode;
 };
 
-/* Opens the list. False: it cannot be opened, and counts as empty. Close it with
+/* Opens the list of mappings. False: it cannot be opened, and counts as empty. Close it with
  * text_lines_close. */
 bool proc_maps_open(struct text_lines *maps);
-/* Reads the next line; false at the end. */
+/* Reads the next mapping into *m. False: the end of the list, or a line that cannot be parsed. */
 bool proc_maps_next(struct text_lines *maps, struct mapping *m);
 
 /*

@@ -15,7 +15,7 @@ struct slab_ring {
 	uint64_t offset, size;
 	const uint8_t *start; /* where the program has mapped it; NULL: not seen */
 	bool live;
-	bool kept; /* destroyed and unmapped by the program, but still mapped */
+	bool kept; /* destroyed; the program's munmap() was skipped, so the ring is mapped */
 };
 
 struct ring_slab {
@@ -28,7 +28,7 @@ struct ring_slab {
 
 /* --- Slabs and rings by offset. */
 
-/* The slab that has the offset; NULL: none. */
+/* The slab that has the offset, and its place *index in space->slabs; NULL: none. */
 static struct ring_slab *find_slab(const struct ring_space *space, uint64_t offset, uint32_t *index)
 {
 	uint32_t low = 0, high = space->n;
@@ -115,8 +115,8 @@ static bool is_mapped(const struct ring_slab *slab, const struct slab_ring *ring
 	return same;
 }
 
-/* Unmaps neighbouring rings by one call: one by one, they would for a time break their mapping into
- * pieces. */
+/* Unmaps the program's mappings that the slab kept (ring_space_keep). Unmaps neighbouring rings by
+ * one call: one by one, they would for a time break their mapping into pieces. */
 static void unmap_kept(const struct ring_slab *slab)
 {
 	const uint8_t *start = NULL, *end = NULL;
@@ -202,10 +202,9 @@ uint64_t ring_space_lowest(const struct ring_space *space)
 	return space->n ? lowest_offset(space->slabs[space->n - 1]) : space->top;
 }
 
-/*
- * Finds the highest gap of at least `size` bytes that no slab has. No slab has room for further
- * rings. The gap ends at *end, above the slab *index.
- */
+/* Finds the highest gap of at least `size` bytes in the memfd that no slab has. The gap ends at
+ * *end, above the slab *index. False: there is none. Call it when no slab has room for further
+ * rings (ring_space_unmap_room). */
 static bool find_gap(const struct ring_space *space, uint64_t size, uint32_t *index, uint64_t *end)
 {
 	*end = space->top;
@@ -219,7 +218,8 @@ static bool find_gap(const struct ring_space *space, uint64_t size, uint32_t *in
 	return *end >= size;
 }
 
-/* Maps at least `size` bytes, if there is a gap for them. */
+/* Adds a slab of at least `size` bytes, which is mapped and becomes space->filling. False: the
+ * memfd has no such gap, or no memory. */
 static bool add_slab(struct ring_space *space, int memfd, uint64_t size)
 {
 	uint64_t length = size > SLAB_SIZE_MIN ? size : SLAB_SIZE_MIN, end;

@@ -38,14 +38,13 @@ struct ring_space {
 /* Returns memory for a ring of `size` bytes, a multiple of the page size, and sets space->offset to
  * its place in the memfd. NULL: no memory. */
 void *ring_space_take(struct ring_space *space, int memfd, uint64_t size);
-/*
- * The ring at `ring` and `offset` is destroyed: frees its memory; its addresses stay mapped, if it
- * is in a slab. Remembers for ring_destroyed() that librxe will unmap the ring now, in this thread.
- */
+/* The ring at `ring` and `offset` is destroyed: clears it, which frees its memory. Its addresses
+ * stay mapped, if it is in a slab. Remembers for ring_destroyed() that librxe will unmap the ring
+ * now, in this thread. */
 void ring_space_release(struct ring_space *space, uint64_t offset, void *ring, uint64_t size);
 /* Unmaps the room for further rings; the next ring goes to a new slab. */
 void ring_space_unmap_room(struct ring_space *space);
-/* The lowest offset of all rings. The space has no room for further rings. */
+/* The lowest offset of all rings; space->top: no ring. Only after ring_space_unmap_room(). */
 uint64_t ring_space_lowest(const struct ring_space *space);
 /* The context is closed, and its rings are destroyed: unmaps all that is left. */
 void ring_space_close(struct ring_space *space);
@@ -62,22 +61,18 @@ struct destroyed_ring {
 	size_t length;
 };
 
-/*
- * Whether this thread has destroyed a ring that the program has mapped exactly there; sets *ring.
- * True at most once for each ring, and only for the last two rings. Any thread; needs no
- * adapter.lock.
- */
+/* For munmap() of the program: whether this thread has destroyed a ring that the program has mapped
+ * exactly there; sets *ring. True at most once for each ring, and only for the last two rings. Any
+ * thread; needs no adapter.lock. */
 bool ring_destroyed(const void *start, size_t length, struct destroyed_ring *ring);
 /*
  * The program unmaps that ring. Returns true if its slab keeps the mapping and unmaps it later;
  * false: the program's call has to do it.
  */
 bool ring_space_keep(const struct destroyed_ring *ring);
-/*
- * Whether that address is mapped only because a slab keeps it: it shows the part of the memfd at
- * the offset, whose ring is destroyed. *length: bytes from the offset on for which the answer is
- * the same; UINT64_MAX: all.
- */
+/* For a checkpoint, which leaves such memory out: whether `address` is mapped only because a slab
+ * keeps it. The address shows the part of the memfd at `offset`, whose ring is destroyed. *length:
+ * bytes from the offset on for which the answer is the same; UINT64_MAX: all. */
 bool ring_space_is_left(const struct ring_space *space, uint64_t offset, uint64_t address,
 			uint64_t *length);
 

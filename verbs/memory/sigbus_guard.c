@@ -59,7 +59,7 @@ static struct sigaction *action_slot(struct taken_signal *t, unsigned int versio
 	return &t->actions[version / SET % 2];
 }
 
-/* The current action; *version is for action_reset. */
+/* The program's present action for the signal; *version is for action_reset. */
 static struct sigaction action_now(struct taken_signal *t, unsigned int *version)
 {
 	struct sigaction act;
@@ -81,7 +81,7 @@ static bool action_reset(struct taken_signal *t, unsigned int version)
 	return atomic_compare_exchange_strong(&t->version, &version, version | RESET);
 }
 
-/* With actions_lock. */
+/* Stores the program's action. With actions_lock. */
 static void set_action(struct taken_signal *t, const struct sigaction *act)
 {
 	unsigned int next = (atomic_load(&t->version) & ~RESET) + SET;
@@ -131,14 +131,15 @@ __attribute__((noinline)) bool sigbus_guard_run(void *dev_ctx, const struct urxe
 
 /* --- Signals. */
 
-/* Reports of the kernel that belong to no instruction: memory that no thread has accessed is
- * broken, or a memory tag was wrong some time ago. */
+/* Whether the signal is a report of the kernel that belongs to no instruction: memory that no
+ * thread has accessed is broken, or a memory tag was wrong some time ago. */
 static bool is_late_report(const siginfo_t *info)
 {
 	return info->si_code == (info->si_signo == SIGBUS ? BUS_MCEERR_AO : SEGV_MTEAERR);
 }
 
-/* Sent by the kernel for the interrupted instruction, not by kill(2) or the like. */
+/* Whether the kernel sent the signal for the interrupted instruction, and not a process by kill(2)
+ * or the like. */
 static bool is_fault(const siginfo_t *info)
 {
 	return info->si_code > 0 && !is_late_report(info);
@@ -159,9 +160,8 @@ static void end_process(int number, const siginfo_t *info)
 		raise(number);
 }
 
-/*
- * Calls the program's handler with the signal mask that it expects; our return restores the mask.
- */
+/* Does what the program's action for the signal says. Calls its handler with the signal mask that
+ * it expects; our return restores the mask. */
 static void call_program_handler(int number, siginfo_t *info, void *context)
 {
 	struct taken_signal *t = signal_of(number);
@@ -193,11 +193,9 @@ static _Noreturn __attribute__((noinline)) void abort_access(void)
 	__builtin_longjmp(current_access->jump, 1);
 }
 
-/*
- * A jump out of the handler would leave the thread with the state that the kernel sets for
- * handlers: floating-point rounding, denormals and protection keys of a new process, and no signal
- * stack if SS_AUTODISARM is set. So the handler returns, to abort_access.
- */
+/* Makes the return from the signal handler continue in abort_access. A jump out of the handler
+ * would leave the thread with the state that the kernel sets for handlers: floating-point rounding,
+ * denormals and protection keys of a new process, and no signal stack if SS_AUTODISARM is set. */
 static void return_to_abort(ucontext_t *context)
 {
 #if defined(__x86_64__)
@@ -218,10 +216,9 @@ static bool is_within(const struct guarded_access *access, uint64_t addr)
 	return addr - access->first < access->length;
 }
 
-/*
- * A signal handler of the program may interrupt a guarded access: faults at other addresses belong
- * to that handler.
- */
+/* The handler of this library for SIGSEGV and SIGBUS: aborts the guarded access that faulted, or
+ * calls the program's handler. A signal handler of the program may interrupt a guarded access:
+ * faults at other addresses belong to that handler. */
 static void on_fault(int number, siginfo_t *info, void *context)
 {
 	struct guarded_access *access = current_access;
@@ -240,9 +237,10 @@ static bool is_ours(const struct sigaction *act)
 #define KERNEL_FLAGS (SA_ONSTACK | SA_RESTART)
 
 /*
+ * Installs this library's handler for the signal, when the program's action is *of_program.
  * SA_NODEFER and an empty mask: the program's handler runs with its own mask. The kernel carries
  * out SA_ONSTACK and SA_RESTART before our handler runs, so they are the program's, if the program
- * has a handler.
+ * has a handler. 0, or -1 and errno.
  */
 static int install_handler(int number, const struct sigaction *of_program, struct sigaction *was)
 {
@@ -282,8 +280,9 @@ static int take_signal(int number)
 	return 0;
 }
 
-/* Signals are blocked, because a handler might call sigaction, too. But the kernel kills a process
- * that blocks the SIGSYS by which a filter of seccomp traps a system call. */
+/* Takes actions_lock with signals blocked, because a handler might call sigaction, too. *old: the
+ * mask for unlock_actions. SIGSYS is left as it is: the kernel kills a process that blocks the
+ * SIGSYS by which a filter of seccomp traps a system call. */
 static void lock_actions(sigset_t *old)
 {
 	sigset_t all;
@@ -328,10 +327,9 @@ static bool is_taken(int number)
 	return atomic_load_explicit(&signal_of(number)->taken, memory_order_acquire);
 }
 
-/*
- * This library took the signal while this thread set an action directly, which may have replaced
- * ours. `was` is the action that the thread replaced.
- */
+/* Installs our handler again: this library took the signal while this thread set an action
+ * directly, which may have replaced ours. `was` is the action that the thread replaced; if that is
+ * ours, *was becomes the program's. */
 static void retake_signal(int number, struct sigaction *was)
 {
 	unsigned int version;

@@ -22,10 +22,9 @@
 typedef ssize_t transfer_fn(pid_t, const struct iovec *, unsigned long, const struct iovec *,
 			    unsigned long, unsigned long);
 
-/*
- * process_vm_*() on the own process reports a bad address; memcpy() would fault. 1: the call is not
- * available.
- */
+/* Copies by process_vm_readv() or process_vm_writev() on the own process, which reports a bad
+ * address; memcpy() would fault. 0; -EFAULT; 1: the call is not available, and nothing is
+ * copied. */
 static int copy_by_kernel(transfer_fn *fn, void *local, void *remote, size_t size)
 {
 	struct iovec here = {local, size};
@@ -54,10 +53,9 @@ static void copy_bytes(void *arg)
 	memcpy(m->to, m->from, m->size);
 }
 
-/*
- * With the SIGBUS guard installed, a guarded memcpy() takes a tenth of the time of a system call.
- * For non-canonical addresses the processor reports no fault address, so the guard cannot help.
- */
+/* Whether the SIGBUS guard can protect memcpy() there; a guarded memcpy() takes a tenth of the time
+ * of a system call. For non-canonical addresses the processor reports no fault address, so the
+ * guard cannot help. */
 static bool is_guarded(uint64_t address, size_t size)
 {
 	return sigbus_guard_installed() && address && address < UACCESS_END &&
@@ -119,7 +117,7 @@ void uaccess_touch(uint64_t start, uint64_t length)
 		sigbus_guard_run(NULL, &bytes, read_pages, &bytes);
 }
 
-/* Whether the kernel knows the advice: tried once, with memory that is certainly mapped. */
+/* Whether the kernel knows MADV_POPULATE_READ: tried once, with memory that is certainly mapped. */
 static bool have_populate(void)
 {
 	static int known; /* 0 = not asked, 1 = yes, -1 = no */
@@ -132,8 +130,8 @@ static bool have_populate(void)
 	return known > 0;
 }
 
-/* Checks the protection that the list of mappings shows, but not whether the files behind them are
- * long enough. */
+/* 0 if the list of mappings shows that all of the range has the protection, else -EFAULT. Does not
+ * check whether the files behind the mappings are long enough. */
 static int check_maps(uint64_t start, uint64_t end, bool writable)
 {
 	struct text_lines maps;
@@ -151,7 +149,8 @@ static int check_maps(uint64_t start, uint64_t end, bool writable)
 	return start >= end ? 0 : -EFAULT;
 }
 
-/* Such a range can only be sparse: its pages are allocated on access. */
+/* Whether the range is larger than the machine's memory. Such a range can only be sparse: its pages
+ * are allocated on access. */
 static bool exceeds_memory(uint64_t length)
 {
 	return length / (uint64_t)sysconf(_SC_PAGESIZE) > (uint64_t)sysconf(_SC_PHYS_PAGES);

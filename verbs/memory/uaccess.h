@@ -17,7 +17,8 @@
 #define UACCESS_END (UINT64_C(1) << 47)
 #endif
 
-/* Copy `size` bytes from, or to, an address of the program. Any thread. */
+/* Copy `size` bytes from (uaccess_read) or to (uaccess_write) an address of the program. 0 or
+ * -EFAULT. Any thread. */
 int uaccess_read(void *to, uint64_t from, size_t size);
 int uaccess_write(uint64_t to, const void *from, size_t size);
 
