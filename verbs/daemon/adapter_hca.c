@@ -20,15 +20,14 @@
 #include "queues/publish.h"
 #include "queues/verbs_qp.h"
 
-/*
- * Interval of the engine's attempts to take over the HCA's queue pairs; the PSNs of a peer that
- * pauses do not change in between. After TAKE_OVER_PATIENT attempts the engine does not wait for a
- * pause any more.
- */
+/* Interval of the engine's attempts to take over the HCA's queue pairs. The engine first waits for
+ * a pause of the peers: the PSNs of a peer that pauses do not change in the interval. After
+ * TAKE_OVER_PATIENT attempts the engine does not wait for a pause any more. */
 #define TAKE_OVER_PAUSE_NS UINT64_C(20000000)
 #define TAKE_OVER_PATIENT  15
-/* Time that a daemon has to receive the packets before any queue pair stops. If it needs more, the
- * packets that come earlier are lost; only RC peers repeat them. */
+/* Longest wait for the daemon to pass packets of the uplink to the engine, before any queue pair
+ * stops. If the daemon needs more, the packets that come earlier are lost; only RC peers repeat
+ * them. */
 #define TAKE_OVER_UPLINK_NS UINT64_C(100000000)
 /* Longest delay of the end of an HCA by a take-over. */
 #define TAKE_OVER_NS UINT64_C(600000000)
@@ -125,7 +124,8 @@ struct hca *adapter_hca_release(void)
 	return hca;
 }
 
-/* Tells the daemon the numbers of the queue pairs that exist already, which the engine executes. */
+/* Tells the daemon the numbers of the queue pairs that existed before the HCA and that the engine
+ * executes. */
 static void tell_numbers(void)
 {
 	struct qp *qp;
@@ -147,7 +147,8 @@ static void attach_hca(struct hca *hca, const struct vnic_attach_hca *is)
 	log_info("port %u of %s executes queue pairs", is->port, is->name);
 }
 
-/* The lock is free while libibverbs enumerates the devices. */
+/* Opens the HCA that the daemon has named, and attaches it to the engine. Without effect after an
+ * error. Called with adapter.lock, which is free while libibverbs enumerates the devices. */
 static void open_hca(const struct vnic_attach_hca *wanted)
 {
 	struct hca *hca = NULL;
@@ -195,8 +196,9 @@ static uint64_t next_try(uint64_t now)
 	return urxe_offload_stopped(adapter.dev) ? 0 : now + TAKE_OVER_PAUSE_NS;
 }
 
-/* The first call of urxe_offload_take_over() may stop queue pairs. Peers repeat no datagram that
- * the HCA does not receive any more, and the uplink does not receive yet. */
+/* Whether the take-over waits until the daemon passes the packets of the uplink to the engine. The
+ * first call of urxe_offload_take_over() may stop queue pairs. Peers repeat no datagram that the
+ * HCA does not receive any more, and the uplink does not receive yet. */
 static bool waits_for_uplink(struct adapter_take_over *t, uint64_t now)
 {
 	if (t->tries || uplink_qpns_handled())
@@ -277,7 +279,7 @@ void adapter_hca_finish(void)
 
 /* --- An HCA that goes (URXE_HCA_GONE). */
 
-/* Releases the lock meanwhile. */
+/* Waits 1 ms without adapter.lock, which the caller holds. */
 static void wait_for_hca(void)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
@@ -287,8 +289,8 @@ static void wait_for_hca(void)
 	adapter_claim();
 }
 
-/* Peers that never answer must not delay the end of the HCA. True: the HCA executes no queue pair
- * any more. */
+/* Has the engine take over the queue pairs of an HCA that goes, in TAKE_OVER_NS at most: peers that
+ * never answer must not delay the end of the HCA. True: the HCA executes no queue pair any more. */
 static bool take_over_queue_pairs(void)
 {
 	const uint64_t end = clock_monotonic() + TAKE_OVER_NS;

@@ -26,16 +26,14 @@ bool adapter_hca_stale(void);
  */
 void adapter_hca_adopt(const struct vnic_attach_hca *before, const struct vnic_attach_hca *now);
 /*
- * Call it while adapter_hca_stale(): closes the adapter's HCA, if any, and opens the daemon's,
- * unless URXE_WAY forbids it. With URXE_HCA_GONE=engine the engine first takes over the queue pairs
- * of the old HCA; if it cannot, and only the port is down, the HCA stays. Releases adapter.lock
- * meanwhile. In the engine thread, or before it starts.
+ * Call it while adapter_hca_stale(): closes the adapter's HCA, if any, and opens the one that the
+ * daemon has named, unless URXE_WAY forbids it. With URXE_HCA_GONE=engine the engine first takes
+ * over the queue pairs of the old HCA; if it cannot, and only the port is down, the HCA stays.
+ * Releases adapter.lock meanwhile. In the engine thread, or before it starts.
  */
 void adapter_hca_renew(void);
-/*
- * Detaches the HCA from the engine and the adapter, and returns it. The caller releases
- * adapter.lock, then calls hca_close(). NULL: there is none.
- */
+/* Detaches the HCA from the engine and the adapter, and returns it: queue pairs that it executes
+ * fail. The caller releases adapter.lock, then calls hca_close(). NULL: there is none. */
 struct hca *adapter_hca_release(void);
 
 /* The threads that have the engine take over the HCA's queue pairs. */

@@ -35,10 +35,9 @@ void adapter_accept_uplink(void)
 		log_error("cannot set the filter of the direct uplink: %s", strerror(-rc));
 }
 
-/*
- * The old socket stops before the new one starts, so that no frame comes twice; frames in between
- * are lost. Frames in the old ring are received first.
- */
+/* Replaces the packet sockets of the adapter; NULL: none. The old ones stop before the new ones
+ * start, so that no frame comes twice; frames in between are lost. Frames in the old rings are
+ * received first. */
 static void replace_uplink(struct packet_group *uplink)
 {
 	struct packet_group *old = adapter.uplink;
@@ -80,10 +79,9 @@ static bool is_lost_daemon(int rc)
 	return rc == -ECONNRESET || rc == -EPIPE || rc == -ETIMEDOUT;
 }
 
-/*
- * The kernel takes up to 100 ms for a ring. Meanwhile frames leave by the switch: the old socket
- * may be on an interface that carries nothing any more, as a former member of a bond.
- */
+/* Does open_uplink() without adapter.lock, because the kernel takes up to 100 ms for a ring.
+ * Meanwhile frames leave by the switch: the old socket may be on an interface that carries nothing
+ * any more, as a former member of a bond. 0 or a negative errno value. */
 static int open_uplink_unlocked(struct packet_group **uplink)
 {
 	struct vnic_driver *nic = adapter.nic;
@@ -97,7 +95,7 @@ static int open_uplink_unlocked(struct packet_group **uplink)
 	return rc;
 }
 
-/* Errors for lack of descriptors or memory, of which there may be enough later. */
+/* Whether the error is a lack of descriptors or memory, of which there may be enough later. */
 static bool is_temporary(int rc)
 {
 	return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM || rc == -ENOBUFS;

@@ -20,7 +20,7 @@ bool adapter_uplink_stale(void);
  */
 void adapter_renew_uplink(void);
 /* Call it when the process has leased another block of QPNs: the packet sockets receive packets to
- * them, too. */
+ * all leased QPNs from now on. No direct uplink: no effect. */
 void adapter_accept_uplink(void);
 /* Closes the packet sockets; the adapter has no direct uplink then. */
 void adapter_close_uplink(void);

@@ -16,8 +16,10 @@ void adapter_populate_inbox(void)
 }
 
 /*
- * An HCA gives ever new numbers, and the table has those of all peers so far. With at least twice
- * as many as connections are possible, keeps only those to which a queue pair is connected.
+ * Shortens the table of the processes that have the QPNs of peers, which has all peers so far: an
+ * HCA gives ever new numbers. If the table is full and has at least twice as many QPNs as
+ * connections are possible, keeps only those to which a queue pair is connected. No memory: no
+ * effect.
  */
 static void forget_old_qpns(struct qpn_processes *processes)
 {
@@ -52,7 +54,8 @@ void adapter_add_inbox(uint32_t qpn, const int fds[VNIC_INBOX_FDS])
 {
 	int rc;
 
-	/* The process is known: its frames went by the switch while the inbox was full. */
+	/* The adapter has the inbox already: frames to the process went by the switch while its
+	 * inbox was full. */
 	if (tx_has_inbox(&adapter.tx, adapter.welcome.mac, qpn)) {
 		for (int i = 0; i < VNIC_INBOX_FDS; i++)
 			close(fds[i]);

@@ -24,7 +24,7 @@ static int set_gid(uint32_t index, const struct vnic_attach_gid *entry)
 	return rc ? rc : urxe_gid_set_vlan(adapter.dev, index, entry->vlan);
 }
 
-/* Whether both are the same to the engine: the interface is for the HCA only
+/* Whether both entries are the same to the engine: the interface is for the HCA only
  * (adapter_hca_set_gids). */
 static bool is_same_gid(const struct vnic_attach_gid *a, const struct vnic_attach_gid *b)
 {
@@ -39,7 +39,8 @@ static bool are_same_gids(const struct vnic_attach_gid *now, const struct vnic_a
 	return true;
 }
 
-/* Sets only the entries that have changed: the others keep their place in the engine. */
+/* Sets the entries of the engine's GID table that have changed, and leaves the others as they are.
+ * 0 or a negative errno value. */
 static int set_gids(const struct vnic_attach_gid *now, const struct vnic_attach_gid *before)
 {
 	int rc = 0;

@@ -96,10 +96,8 @@ void adapter_disconnected(void)
 
 /* --- The next daemon. */
 
-/*
- * Addresses and QPNs of this process, which peers have in their packets, must not change. The
- * daemon may have leased one more block than this process has received.
- */
+/* Whether the next daemon gives this process the same addresses and QPNs: peers have them in their
+ * packets. The daemon may have leased one more block than this process has received. */
 static bool is_same_host(const struct vnic_attach_welcome *now)
 {
 	return now->qpn_first == adapter.welcome.qpn_first && now->leases >= adapter.leases.n &&
@@ -137,10 +135,9 @@ static void replace_nic(struct vnic_driver *nic, const struct vnic_attach_welcom
 	answer_limit_extend();
 }
 
-/*
- * Replaces the NIC by a NIC of the next daemon, with the same leases. The lock is free meanwhile.
- * -ESTALE: that daemon serves another host; -EBUSY: not now.
- */
+/* Replaces the NIC by a NIC of the next daemon, with the same leases. Releases adapter.lock
+ * meanwhile. 0; -ESTALE: that daemon serves another host; -EBUSY: another thread is in the way, and
+ * a later attempt may succeed; or an error of vnic_driver_claim. */
 static int reattach(void)
 {
 	struct vnic_attach_welcome now;
@@ -164,7 +161,7 @@ static int reattach(void)
 	return rc;
 }
 
-/* Errors that a further attempt would not change. */
+/* Whether a further attempt would end in the same error. */
 static bool is_final(int rc)
 {
 	return rc == -EPERM || rc == -EPROTO || rc == -ESTALE;

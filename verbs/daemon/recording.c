@@ -36,9 +36,12 @@ static uint64_t wall_ns(void)
 }
 
 /*
+ * Saves the engine's state, and starts to record its calls. 0; -EBUSY: a peer copies or a munmap is
+ * in progress, so the caller tries again; -ECANCELED: the capture has ended, or the daemon.
+ *
  * The daemon captured before it asked, and frames of the rings may be older than that: the engine
- * takes them first. So each frame that it takes from the switch after its state was saved is in
- * the capture. The daemon also forbids to bypass the switch before it asks, so each frame that the
+ * takes them first. So each frame that it takes from the switch after its state was saved is in the
+ * capture. The daemon also forbids to bypass the switch before it asks, so each frame that the
  * engine sends from now on crosses the switch.
  */
 static int save_and_record(void)

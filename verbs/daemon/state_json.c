@@ -16,8 +16,8 @@
 
 /* --- With the lock of the adapter */
 
-/* Whether frames to the peer go to an inbox, as tx.c routes them, except while the inbox is full.
- */
+/* Whether frames to the peer go to its inbox, as tx.c routes them; also true while the inbox is
+ * full and frames go by the switch. */
 static bool reaches_inbox(const struct urxe_qp_attr *attr)
 {
 	return tx_peer(&adapter.tx, attr->path.dmac, attr->dest_qpn);
@@ -30,7 +30,9 @@ static const char *reason_text(const struct qp *qp)
 	return way_reason_text(goes_with_device ? WAY_OF_DEVICE : qp->way_reason);
 }
 
-/* Datagrams of a QP have several destinations, and so several members. */
+/* Sets the numbers of the direct uplink's sockets by which packets of the connection leave and came
+ * last. Not of a UD queue pair, whose datagrams have several destinations, and so several
+ * sockets. */
 static void copy_members(struct state_qp *entry, const struct qp *qp)
 {
 	const struct urxe_qp_attr *attr = &entry->attr;

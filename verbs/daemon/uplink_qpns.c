@@ -9,8 +9,9 @@
 #include "poll/engine_wake.h"
 #include "queues/verbs_qp.h"
 
-/* Whether the QPN is leased: then the uplink receives its packets in any case. A queue pair that is
- * being destroyed may have no block any more. */
+/* Whether the QPN is leased: then the daemon passes its packets from the uplink to the engine in
+ * any case. A queue pair that is being destroyed may have no block any more, and counts as
+ * leased. */
 static bool is_leased(uint32_t qpn)
 {
 	const struct lease_block *block = adapter.leases.by_qpn[VNIC_BLOCK(qpn)];
@@ -55,10 +56,8 @@ static bool tell_daemon(struct qp *qp)
 	return uplink == qp->added->uplink || !added_qp_set_uplink(qp->added, uplink);
 }
 
-/*
- * If `late`, wakes the engine thread, which tries again each millisecond. At the end of a restore
- * that thread does not run yet.
- */
+/* Sets adapter.uplink_qpns_late: the daemon has not read a change. Then wakes the engine thread,
+ * which tries again each millisecond. At the end of a restore that thread does not run yet. */
 static void note_late(bool late)
 {
 	if (late && !adapter.uplink_qpns_late && adapter_thread.wake_at)
