@@ -62,11 +62,13 @@ struct adapter_hca {
 	bool handled_down;   /* URXE_HCA_GONE=engine: adapter_hca_renew has seen that the HCA's port
 				is down. `hca` is NULL, or still open because the engine could not
 				take over */
-	/* recv_hook.c could not replace post_recv of a context, so receives reach the HCA late:
-	 * each run of the engine reads the receive rings of the offloaded queue pairs of such
+	/* recv_hook.c could not replace post_recv of a context, so the HCA gets receives late: each
+	 * run of the engine reads the receive rings of the offloaded queue pairs of such
 	 * contexts. */
 	bool unhooked;
-	const struct urxe_cq *polled; /* CQ that a program polls now; NULL: none, or all */
+	/* The CQ that a program polls now, so that only its completions are taken from the HCA;
+	 * NULL: those of all CQs. */
+	const struct urxe_cq *polled;
 	struct adapter_take_over take_over;
 	/* An abandoned take-over has left queue pairs that neither the HCA nor the engine executes
 	 * yet: the engine thread polls the HCA each millisecond. */
@@ -285,7 +287,8 @@ static inline void adapter_update_multicast(void)
 		vnic_driver_choose_multicast(adapter.nic, urxe_mcast_heard(adapter.dev));
 }
 
-/* The same with a new daemon, whose answer it awaits with adapter.lock. */
+/* Tells a new daemon whether any QP is in a multicast group, and awaits its answer with
+ * adapter.lock held. */
 static inline void adapter_set_multicast(void)
 {
 	vnic_driver_set_multicast(adapter.nic, urxe_mcast_heard(adapter.dev));

@@ -420,7 +420,9 @@ void adapter_restore_abort(void)
 	pthread_mutex_unlock(&adapter_open_lock);
 }
 
-/* Sends the contexts events of the changes since the process was saved. */
+/* Adapts the restored engine to the present port: sets the P_Keys, and sends the contexts events
+ * for GIDs and a port state that have changed since the process was saved. Tells the daemon the
+ * multicast mode and the remote QPs. 0 or a negative errno value. */
 static int follow_changes(const struct adapter_saved *saved)
 {
 	const struct vnic_attach_port now = adapter.welcome.port;

@@ -75,8 +75,8 @@ bool main_thread_ended(void)
 	return adapter_main_thread_ended;
 }
 
-/* Whether the main thread has ended: it stays a zombie until all other threads have ended. In the
- * file the state follows the name, which may contain any byte. */
+/* Whether the main thread has ended: it stays a zombie until all other threads have ended. In
+ * /proc/self/stat the state follows the name of the program, which may contain any byte. */
 static bool is_zombie(void)
 {
 	struct text_lines stat;
@@ -93,7 +93,8 @@ static bool is_zombie(void)
 	return zombie;
 }
 
-/* Whether the thread is one of liburxe.so or liburxe-outer.so: their threads have these names. */
+/* Whether the thread is one of liburxe.so or liburxe-outer.so, which give their threads the names
+ * "urxe" and "urxe-cm". */
 static bool is_library_thread(const char *tid)
 {
 	struct text_lines comm;

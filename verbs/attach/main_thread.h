@@ -12,7 +12,8 @@
 /* Any thread calls it: if it is the main thread, the library notices its end, unless the program
  * uses all keys of pthread_key_create. */
 void main_thread_watch(void);
-/* The same in a forked child, whose main thread runs. */
+/* In a forked child: its main thread is the thread that forked, so main_thread_ended() is false
+ * again, and the library watches this thread. */
 void main_thread_fork_child(void);
 /* At its end the main thread calls wake(), for a thread of this library beside the engine thread.
  */

@@ -68,9 +68,11 @@ const char *adapter_hca_refusal(const struct urxe_offload_refusal *refusal);
 /* Call it when adapter.welcome.port.gids has changed: gives the HCA the new table. No HCA: no
  * effect. */
 void adapter_hca_set_gids(void);
-/* The same of the state of its port, adapter.welcome.port.hca.down. */
+/* Call it when adapter.welcome.port.hca.down has changed: tells verbs/hca, which gives an HCA whose
+ * port is down no new queue pairs. No HCA: no effect. */
 void adapter_hca_set_state(void);
-/* The same of adapter.welcome.pkeys. */
+/* Call it when adapter.welcome.pkeys has changed: gives the HCA the new table. No HCA: no
+ * effect. */
 void adapter_hca_set_pkeys(void);
 
 #endif

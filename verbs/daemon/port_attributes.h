@@ -20,7 +20,7 @@ void port_changed(const struct vnic_attach_port *now);
 int port_set_attributes(void);
 /* Whether the GID is one of adapter.welcome.port.gids, so an address of this host. */
 bool port_has_gid(const uint8_t raw[16]);
-/* Passes only the P_Keys. 0 or a negative errno value. */
+/* Passes only the P_Keys in adapter.welcome to the engine. 0 or a negative errno value. */
 int port_set_pkeys(void);
 /* The daemon's P_Key table was `before`: passes another one to the engine, and sends the contexts
  * an event. */

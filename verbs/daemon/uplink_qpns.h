@@ -27,7 +27,8 @@ bool uplink_qpn_update(struct qp *qp);
  * - again and again while adapter.uplink_qpns_late is true.
  */
 void uplink_qpns_update(void);
-/* True: the daemon has applied all changes, also late ones, or this process has no daemon. */
+/* True: the daemon has applied all that uplink_qpn_update() and uplink_qpns_update() had to tell,
+ * or this process has no daemon. */
 bool uplink_qpns_handled(void);
 
 #endif

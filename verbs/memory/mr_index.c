@@ -11,7 +11,7 @@
 #define SLOTS      (1u << LEVEL_BITS)
 #define PAGES      (UINT64_C(1) << (LEVELS * LEVEL_BITS))
 
-/* Nodes are never freed, because readers have no lock. */
+/* A node of the tree. Only a forked child frees nodes, because readers have no lock. */
 struct node {
 	atomic_uint whole[SLOTS]; /* regions that cover all of the slot's pages */
 	/* Not in the last level, whose slots are single pages. */

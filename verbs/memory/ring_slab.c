@@ -276,7 +276,7 @@ void *ring_space_take(struct ring_space *space, int memfd, uint64_t size)
 	return space->base + (space->offset - space->mapped);
 }
 
-/* --- Destruction. A QP has two rings. */
+/* --- Destruction. A QP has two rings, so each thread remembers the last two that it destroyed. */
 
 static __thread __attribute__((tls_model("initial-exec"))) struct destroyed_ring destroyed[2];
 

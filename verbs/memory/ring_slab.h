@@ -4,10 +4,10 @@
  * gone are used again. For queues/librxe_ring.c.
  *
  * A process may have more rings than mappings (vm.max_map_count). So this library maps rings by
- * slabs of at least 4 MiB, and librxe's own mappings of single rings, at descending offsets, merge
- * into one where the kernel places mappings top-down. If each destroyed ring were unmapped, a slab
- * would break into pieces. So both kinds of mappings stay until the last ring of the slab is
- * destroyed; the memory is freed at once.
+ * slabs of at least 4 MiB, or less if the memfd has no such gap. librxe's own mappings of single
+ * rings, at descending offsets, merge into one where the kernel places mappings top-down. If each
+ * destroyed ring were unmapped, a slab would break into pieces. So both kinds of mappings stay
+ * until the last ring of the slab is destroyed; the memory is freed at once.
  *
  * With the lock of the adapter. A restored process has rings without a slab (checkpoint/rebuild.c),
  * which are unmapped one by one.
@@ -26,7 +26,7 @@ struct ring_space {
 	 * offset of the restored rings. */
 	uint64_t top;
 	struct ring_slab *filling; /* the next ring goes to this slab; NULL: to a new one */
-	/* Only with `filling`, and in a restored process: */
+	/* The next three are valid only while `filling` is not NULL, and in a restored process: */
 	uint64_t offset; /* start of the newest ring in the memfd */
 	uint64_t mapped; /* start in the memfd of the room for further rings; <= offset */
 	uint8_t *base;   /* address of that room */

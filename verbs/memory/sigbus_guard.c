@@ -41,10 +41,8 @@ struct taken_signal {
 #define SET   2u
 
 static struct taken_signal segv, bus;
-/*
- * Serialises changes of the program's actions for SIGSEGV and SIGBUS, in `segv` and `bus`. The
- * holder blocks all signals. Rank 4 (docs/locking.md).
- */
+/* Serialises changes of the program's actions for SIGSEGV and SIGBUS, in `segv` and `bus`. The
+ * holder blocks all signals but SIGSYS (lock_actions). Rank 4 (docs/locking.md). */
 static pthread_mutex_t actions_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct taken_signal *signal_of(int number)

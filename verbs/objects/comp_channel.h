@@ -121,7 +121,8 @@ bool comp_channel_try_send(const struct comp_channel *channel, uint64_t element)
  * flight (poll/due_events.h). Returns how many of them the application has read.
  */
 uint32_t comp_channel_withdraw(struct comp_channel *channel, uint64_t element, uint32_t sent);
-/* Calls `event` for each event that the application has not read, in their order; they stay. */
+/* comp_channel_peek calls `event` for each event that the application has not read, in the order of
+ * the events, which stay unread. For a checkpoint. */
 typedef void comp_channel_event_fn(void *arg, const struct comp_channel_event *event);
 void comp_channel_peek(const struct comp_channel *channel, comp_channel_event_fn *event, void *arg);
 /* Sends as many of the waiting events as the socket takes. */

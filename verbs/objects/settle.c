@@ -13,7 +13,8 @@
 #include "process/emulated_fd.h"
 #include "process/log.h"
 
-/* Time between two looks at the peers' copies, and looks before a warning. */
+/* Time between two looks whether peers still copy, and the number of looks, in 1 s, before a
+ * warning. */
 #define SETTLE_PAUSE_NS 50000
 #define SETTLE_PATIENCE 20000
 

@@ -22,8 +22,9 @@ struct mr {
 	struct object object;
 	struct pd *pd;
 	uint64_t start, length; /* the program's addresses */
-	bool on_demand; /* not in the index of mr_index.h: each access uses the mapping of its time
-			 */
+	/* Each access uses the mapping that the address has then, so unmapping calls need not look
+	 * for the region: it is not in the index of mr_index.h. */
+	bool on_demand;
 	struct urxe_mr *mr;
 	/* Value of adapter.registrations at the registration; 0: mr_count was not called yet, in a
 	 * restoration. */

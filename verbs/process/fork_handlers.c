@@ -12,7 +12,8 @@
 #define SETS 4
 
 static _Atomic(const struct fork_handlers *) users[FORK_USERS];
-/* Sets that were wanted; only SETS - 1 of them are installed before the first opening. */
+/* Number of sets that were wanted; at most SETS - 1 of them are installed before the first
+ * opening. */
 static atomic_uint wanted;
 /* The number of the set that acts, from 1. Until the first opening it is 0, and the handlers write
  * nothing: page faults would make each fork 0.06 ms longer. */

@@ -34,7 +34,8 @@ struct cq {
 bool cq_add(void *ctx, const struct urxe_wc *wc);
 void cq_comp_event(void *ctx);
 
-/* Requests one event: for the next completion, or with `solicited` for the next solicited one. */
+/* Requests one event: for the next completion, or with `solicited` for the next that is solicited
+ * or an error. */
 void cq_arm(struct cq *cq, bool solicited);
 
 /* Makes new completions visible to the application, and sends the event if it is due. The CQ must

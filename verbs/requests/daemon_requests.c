@@ -343,7 +343,8 @@ void adapter_request_inbox(const uint8_t mac[6], uint32_t qpn)
 	struct peer_question peer = {mac, qpn};
 	int rc = wants_introduction(&peer) ? ask_daemon(ask_introduction, &peer) : 0;
 
-	/* A peer with a MAC of its own is most often on another host. */
+	/* Not worth a line: the daemon does not know a peer with a MAC of its own, because it is
+	 * most often on another host. */
 	if (rc && rc != -EIO && (rc != -ENOENT || !memcmp(mac, adapter.welcome.mac, 6)))
 		log_info("frames to qp %#x go by the switch: %s", qpn, strerror(-rc));
 }

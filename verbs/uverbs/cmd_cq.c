@@ -55,7 +55,8 @@ static int find_channel(const struct command *c, int fd, struct comp_channel **c
 	return (*channel)->file == c->file || (*channel)->context_unknown ? 0 : -EBADF;
 }
 
-/* Checks in the order of the kernel's create_cq and rxe_create_cq, so the error is the same. */
+/* Creates the CQ, gives it a handle and sets *out. Checks in the order of the kernel's create_cq
+ * and rxe_create_cq, so the error is the same. 0 or a negative errno value. */
 static int make_cq(const struct command *c, const struct ib_uverbs_ex_create_cq *request,
 		   struct cq **out)
 {

@@ -23,7 +23,7 @@
 #include "uverbs/uverbs_command.h"
 
 #define CREATE_FLAGS ((uint32_t)IBV_QP_CREATE_BLOCK_SELF_MCAST_LB)
-/* Flags that the kernel's create_qp passes to the driver. */
+/* Flags that the kernel's create_qp passes to the driver; it refuses others with EINVAL. */
 #define KNOWN_FLAGS                                                                 \
 	(CREATE_FLAGS | IBV_QP_CREATE_SCATTER_FCS | IBV_QP_CREATE_CVLAN_STRIPPING | \
 	 IBV_QP_CREATE_SOURCE_QPN | IBV_QP_CREATE_PCI_WRITE_END_PADDING |           \
@@ -256,7 +256,7 @@ static int create_qp_locked(const struct command *c, const struct ib_uverbs_ex_c
 		free(qp);
 		return rc;
 	}
-	/* Another thread may have closed the device. */
+	/* Another thread may have closed the device while the HCA created its queue pair. */
 	if (c->file->live) {
 		poll_hook_install_ex(qp->send_cq);
 		poll_hook_install_ex(qp->recv_cq);

@@ -414,11 +414,9 @@ static int check_rereg(const struct ib_uverbs_rereg_mr *request)
 	return request->flags & ~(uint32_t)REREG_ALL ? -EOPNOTSUPP : 0;
 }
 
-/*
- * librxe has no function for this command: its ibv_rereg_mr fails. A region that the HCA has gets a
- * new key; others keep theirs. The lock is free while pages are populated; if two threads change
- * one region, the last one wins.
- */
+/* Changes memory, PD or access of a region. librxe has no function for this command: its
+ * ibv_rereg_mr fails. A region that the HCA has gets a new key; others keep theirs. The lock is
+ * free while pages are populated; if two threads change one region, the last one wins. */
 int cmd_rereg_mr(const struct command *c)
 {
 	const struct ib_uverbs_rereg_mr *request = c->request;

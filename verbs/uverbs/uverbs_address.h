@@ -15,7 +15,9 @@
  * finds its next hops itself, can use the path. Blocks; adapter.lock must not be held.
  */
 int address_path(const struct ib_uverbs_ah_attr *attr, struct urxe_path *path, int *hop_error);
+/* Sets *attr to the address in a MODIFY_QP, in the form that address_path() takes. */
 void address_from_dest(struct ib_uverbs_ah_attr *attr, const struct ib_uverbs_qp_dest *dest);
+/* Sets *dest, for the response to QUERY_QP, to the address of a path. */
 void address_to_dest(struct ib_uverbs_qp_dest *dest, const struct urxe_path *path);
 
 #endif
