@@ -22,7 +22,8 @@ static uint64_t read_kernel_clock(void)
  */
 #define LATE   1024u
 #define SLOWER 256u
-/* A longer time between two anchors gives no rate: the machine may have slept. */
+/* Two anchors that are further apart, in units of CLOCK_SPAN, give no rate: the machine may have
+ * slept. */
 #define SPANS_MAX 1024u
 /* The longest span, in units of CLOCK_SPAN. */
 #define SPANS_LATE 32u
@@ -47,8 +48,10 @@ static bool is_same_rate(uint64_t scale, uint64_t other)
 }
 
 /*
- * Returns clock_anchor.span. Only a rate that was measured twice in a row is used for longer than
- * CLOCK_SPAN: the counter may have jumped between two anchors.
+ * Returns clock_anchor.span: LATE times the delay of the kernel's answer (`late`), between
+ * CLOCK_SPAN and SPANS_LATE * CLOCK_SPAN; 0: no rate. Only a rate that was measured twice in a row
+ * is used for longer than CLOCK_SPAN: the counter may have jumped between two anchors. `before`:
+ * the rate at the last anchor.
  */
 static uint64_t span_for(uint64_t scale, uint64_t before, uint64_t late)
 {
@@ -61,7 +64,8 @@ static uint64_t span_for(uint64_t scale, uint64_t before, uint64_t late)
 	return wanted < CLOCK_SPAN * SPANS_LATE ? wanted : CLOCK_SPAN * SPANS_LATE;
 }
 
-/* The kernel's clock was `ns` at some time within `late` cycles after `cycles`. */
+/* Replaces the thread's anchor by a new answer of the kernel, if that is exact enough. The kernel's
+ * clock was `ns` at some time within `late` cycles after `cycles`. */
 static void update_anchor(uint64_t ns, uint64_t cycles, uint64_t late)
 {
 	struct clock_anchor *anchor = &clock_anchor;

@@ -62,7 +62,7 @@ static uint32_t crc_by_zlib(uint32_t crc, const unsigned char *bytes, uint64_t n
 	return (uint32_t)zlib_function(crc, bytes, n);
 }
 
-/* The library is never unloaded. */
+/* Returns the function, from a library that is never unloaded. NULL: not found, and logged. */
 static void *load_function(const char *library, const char *name)
 {
 	void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);

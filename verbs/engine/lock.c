@@ -28,7 +28,8 @@ static void futex_wake(_Atomic uint32_t *word, int n, uint32_t bits)
 	syscall(SYS_futex, word, FUTEX_WAKE_BITSET_PRIVATE, n, NULL, NULL, bits);
 }
 
-/* The futex bits by which only the next waiter of a long queue wakes up. */
+/* Returns the futex bit of the waiter with that ticket. In a queue of up to 32 waiters each has
+ * another bit, so a wake-up with it wakes that waiter only. */
 static uint32_t wake_bit(uint32_t ticket)
 {
 	return 1u << ticket % 32;
@@ -75,7 +76,8 @@ static void leave_queue(struct lock *lock)
 		futex_wake(&lock->first, INT_MAX, wake_bit(next));
 }
 
-/* Sleeps until the lock is released. Only the first thread of the queue calls it. */
+/* Sleeps until the lock is released. Only the first thread of the queue calls it. False: did not
+ * sleep, because the lock's word is no longer `word`. */
 static bool await_release(struct lock *lock, uint32_t word)
 {
 	const uint32_t waited = word | LOCK_WAITED;

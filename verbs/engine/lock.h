@@ -32,8 +32,8 @@ struct lock {
 };
 
 /*
- * In loops that read memory until another processor has written to it: 10 to 50 ns. On arm64 a
- * yield takes no time, and an isb does.
+ * Waits 10 to 50 ns, in loops that read memory until another processor has written to it. On arm64
+ * a yield takes no time, and an isb does.
  */
 static inline void lock_relax(void)
 {
@@ -44,8 +44,10 @@ static inline void lock_relax(void)
 #endif
 }
 
-/* The slow paths of lock_take and lock_release. */
+/* The slow path of lock_take and, with `claim`, of lock_claim: waits in the queue, and takes the
+ * lock. */
 void lock_queue(struct lock *lock, bool claim);
+/* The slow path of lock_release: wakes the first waiter of the queue. */
 void lock_wake(struct lock *lock);
 
 /* Takes the lock if no thread holds or claims it. False: not taken. Never waits. */

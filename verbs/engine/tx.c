@@ -11,13 +11,14 @@
 /* Room that urxe_output needs for a frame: payload, Ethernet header and VLAN tag. */
 #define FRAME_ROOM(mtu) ((uint32_t)(mtu) + 18)
 
-/* Average bytes of the frames of a burst from which a saved copy is worth its cost. */
+/* Least average length, in bytes with referenced payload, of the frames of a burst that counts as
+ * large (are_large): the copy that a stream saves is worth its cost then. */
 #define STREAM_FRAME 1024
 
 struct tx_route {
 	struct vnic_outbox *outbox;
 	uint8_t mac[6];        /* of the process's device */
-	struct peer *peer;     /* NULL: no memory */
+	struct peer *peer;     /* the inbox's owner; NULL: there was no memory for it */
 	uint64_t stuck_since;  /* since when the inbox takes no frame; 0: it takes frames */
 	uint64_t detour_until; /* frames go by the switch until then, */
 	enum vnic_bypass_counter detour_reason; /* counter of these frames */
@@ -92,7 +93,8 @@ void tx_lose_switch(struct tx *tx)
 
 /* --- Inboxes of peers. */
 
-/* Accepts any QPN: one that came from the program may have more than 24 bits. */
+/* Returns the number of the process that has the QPN, below VNIC_BLOCKS for any value: a QPN that
+ * came from the program may have more than 24 bits. */
 static uint32_t process_of(const struct tx *tx, uint32_t qpn)
 {
 	uint32_t process;
@@ -147,7 +149,7 @@ static void close_ended(struct tx *tx)
 }
 
 /* Makes the route to an inbox, and gives the outbox to the route. `process`: one of the numbers of
- * the inbox's owner. */
+ * the inbox's owner. NULL: no memory, and the outbox is closed. */
 static struct tx_route *make_route(struct tx *tx, const uint8_t mac[6], uint32_t process,
 				   struct vnic_outbox *outbox)
 {
@@ -176,7 +178,8 @@ int tx_add_inbox(struct tx *tx, const uint8_t mac[6], uint32_t qpn, bool of_hca,
 	if (of_hca || qpn_process_find(&tx->processes, qpn & 0xffffff, &before)) {
 		process = peer_published_process(vnic_outbox_published(outbox));
 		rc = qpn_process_set(&tx->processes, qpn & 0xffffff, process);
-		/* Another queue pair of a process whose inbox is open already. */
+		/* The second condition: this is another queue pair of a process whose inbox is open
+		 * already. */
 		if (rc || leads_to(tx->routes[process], mac)) {
 			vnic_outbox_close(outbox);
 			return rc;
@@ -224,8 +227,9 @@ static struct tx_route *route_for_slot(struct tx *tx, uint64_t now, uint32_t slo
 
 /* --- Frames. */
 
-/* How long a state lasts that began at *since. `now` may be older than *since, because this thread
- * has waited for the lock. */
+/* Returns for how many nanoseconds a state has lasted that began at *since. If *since is 0, the
+ * state begins: sets *since to `now`. Also if `now` is older than *since, because this thread has
+ * waited for the lock since it took the time. */
 static uint64_t measure_duration(uint64_t *since, uint64_t now)
 {
 	if (!*since || now < *since)
@@ -385,7 +389,9 @@ void tx_unlock_inbox(struct tx *tx)
 	tx->stream = NULL;
 }
 
-/* Completes the ICRC behind the frame in a slot; returns the frame's length with it. */
+/* Returns the length of the frame in a slot with its ICRC. Computes the ICRC of a frame to this
+ * device's MAC; behind any other frame the engine's ICRC still stands, even if `len` leaves it out.
+ */
 static uint32_t append_icrc(const struct tx *tx, uint32_t slot)
 {
 	const struct vnic_frame *frame = &tx->slots[slot];
@@ -484,8 +490,8 @@ static bool pass_inbox(struct tx *tx, enum vnic_outbox_status status)
 	return true;
 }
 
-/* Frames that were put aside wait in `slots` again, where `spares` are in place of the NIC's
- * buffers: a frame with a reference goes to no NIC. */
+/* Lets the frames that pass_inbox() put aside wait for their inbox in `slots` again. Their data
+ * stays in `spares`, so no slot is a buffer of the NIC then, as while the switch is stalled. */
 static void take_aside(struct tx *tx)
 {
 	if (!tx->n_aside)
@@ -556,7 +562,8 @@ static uint32_t read_be32(const uint8_t *at)
 #define IPV6_SOURCE      20 /* also of a GRH */
 #define IPV6_DESTINATION 36
 
-/* Chooses the same member as the switch. `source`, `destination`: the last 4 bytes of the
+/* Returns the index of the direct uplink's socket for a connection: that of the interface by which
+ * the daemon's switch would send the same packets. `source`, `destination`: the last 4 bytes of the
  * addresses. */
 static uint32_t choose_by_addresses(const struct tx *tx, uint32_t qpn, const uint8_t source[4],
 				    const uint8_t destination[4])
@@ -619,8 +626,9 @@ static uint32_t kept_ack(struct tx *tx, struct packet_port_frame *frame)
 	return tx->ack_len != 0;
 }
 
-/* If the process is killed between the two steps, the daemon sends the ACK once more, which does no
- * harm. */
+/* Call it when the kept ACK was sent or discarded: this file and the daemon forget it. If the
+ * process is killed between the two steps, the daemon sends the ACK once more, which does no harm.
+ */
 static void forget_ack(struct tx *tx)
 {
 	tx->ack_len = 0;
@@ -714,8 +722,9 @@ static uint32_t find_waiting_ack(const struct tx *tx)
 }
 
 /*
- * Gives the daemon a copy of a waiting ACK, in case this process ends first: the program may
- * already have seen the completion of the acknowledged message.
+ * Gives the daemon a copy of the first waiting ACK, in case this process ends first: the program
+ * may already have seen the completion of the acknowledged message. Withdraws the earlier copy if
+ * no ACK waits any more. Gives no copy while an ACK is kept, whose copy the daemon has instead.
  */
 static void guard_waiting_ack(struct tx *tx)
 {
@@ -779,8 +788,9 @@ static bool are_large(const struct urxe_frame *frames, uint32_t n)
 }
 
 /*
- * Large frames to one process are a stream. A single frame is one, too, if the first frame of the
- * last burst went to the same process. The next frames then probably go to the same inbox.
+ * Returns the inbox into which the engine is to write the next burst, because the next frames
+ * probably go there; NULL: none. It is that of `process` if all frames of this burst go there, and
+ * if they are large, or are one frame and the last burst's first frame went there, too.
  */
 static struct tx_route *detect_stream(const struct tx *tx, const struct urxe_frame *frames,
 				      uint32_t n, uint32_t process, bool large)

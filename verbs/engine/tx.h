@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Transmission of the engine's frames: straight into the inbox of a process of this host that the
- * daemon has introduced, or by the NIC to the switch. For engine_run.c and samehost/peer.c.
+ * daemon has introduced, or by the NIC to the switch. Mainly for poll/engine_run.c; other rooms add
+ * inboxes (daemon/), and ask by which path frames go.
  *
  * The engine writes into transmit buffers of the NIC. Frames for an inbox are copied from there;
  * frames for the switch stay, or move down to the next free buffer. A frame whose inbox is full or
@@ -17,9 +18,10 @@
  * and they could trace this process as well.
  *
  * Frames to other hosts go by the direct uplink if the adapter has one (netdev/packet_port.h),
- * except multicast, which processes of this host receive, too. To send one takes a system call. So
- * this file may keep an ACK until the program posts its reply, and send both in one system call
- * (poll/delayed_ack.h). If the process ends before it sends the ACK, the daemon sends the ACK.
+ * except multicast, which processes of this host receive, too. The direct uplink needs a system
+ * call to send. So this file may keep an ACK until the program posts its reply, and send both in
+ * one system call (poll/delayed_ack.h). If the process ends before it sends the ACK, the daemon
+ * sends the ACK.
  *
  * If the switch takes no frames (urxed is stopped, or about to be replaced), frames to inboxes
  * still go, and frames to the switch are lost.
@@ -45,7 +47,8 @@
 #define TX_BURST 60
 
 /*
- * Time until the next attempt to send: about the time in which a receiver gives back some buffers.
+ * Time from a failed attempt to send the waiting frames to the next one: about the time in which a
+ * receiver gives back some buffers.
  */
 #define TX_RETRY_NS 50000u
 /*
@@ -62,8 +65,9 @@
 /* If the direct uplink has taken no frame for this time, frames for it are discarded. */
 #define TX_UPLINK_FULL_NS 100000000u
 /*
- * After TX_INBOX_STALLED_NS, frames to that inbox go by the switch for this
- * time. A change between inbox and switch reorders frames, which costs the receiver.
+ * Once an inbox was full or locked for TX_INBOX_STALLED_NS, frames to it go by the switch for this
+ * time, and then to the inbox again. A shorter time would change between the two more often, and
+ * each change reorders frames, which costs the receiver.
  */
 #define TX_DETOUR_NS 10000000u
 
@@ -74,8 +78,10 @@ struct peers;
 struct tx {
 	struct vnic_driver *nic;
 	struct packet_group *const *uplink; /* the adapter's direct uplink; *uplink is NULL: none */
-	const uint8_t *uplink_carriers;     /* vnic_attach_port.uplink_carriers */
-	struct peers *peers;                /* the owners of the inboxes join them */
+	/* A bit for each socket of the direct uplink: its interface carries frames now. The daemon
+	 * changes it (vnic_attach_port.uplink_carriers). */
+	const uint8_t *uplink_carriers;
+	struct peers *peers; /* gets a peer for the owner of each inbox (peer_open) */
 	uint8_t mac[6];
 	uint16_t mtu;
 	uint32_t process; /* number of this process (VNIC_BLOCK) */
@@ -84,26 +90,28 @@ struct tx {
 	/* Buffers that were reserved together. Frames wait in slots[first] to slots[count - 1]. */
 	struct vnic_frame slots[TX_BURST];
 	uint32_t qpns[TX_BURST];     /* QPNs of the destinations of the frames in `slots` */
-	bool continues[TX_BURST];    /* urxe_frame.continues */
-	bool acknowledges[TX_BURST]; /* urxe_frame.acknowledges */
+	bool continues[TX_BURST];    /* one UDP GSO packet may have the frame and the one before */
+	bool acknowledges[TX_BURST]; /* the frame is an ACK without data, and no NAK */
 	bool cut[TX_BURST];          /* `len` of the slot is without the ICRC, as in inboxes */
 	/* The inbox that the next burst is written to, and its buffers. */
 	struct tx_route *stream; /* the inbox; NULL: none */
-	uint32_t stream_process; /* VNIC_BLOCK() of the destination of the last burst's first frame
+	uint32_t stream_process; /* number of the process that the last burst's first frame was for
 				  */
 	bool stream_large;       /* the last frames were large; if not, only a burst of one frame
 				    is written to the inbox next */
 	struct vnic_frame stream_slots[TX_BURST];
 	uint32_t n_stream_slots;     /* > 0: this process holds the inbox's lock word */
-	struct urxe_frame *reserved; /* argument of tx_reserve, for tx_unlock_inbox */
+	struct urxe_frame *reserved; /* `frames` of the last tx_reserve, which tx_unlock_inbox
+					changes */
 	uint32_t first, count;
 	/* slots[0] to slots[free - 1] are buffers of the NIC's ring; 0 after a commit. Of these,
 	 * the first `placed` hold frames for the NIC, and the first `posted` were committed. */
 	uint32_t free, placed, posted;
 	/* When tx_flush has to try again to send the waiting frames. */
 	uint64_t retry_at;
-	bool hurries; /* tx_hurry */
-	/* While it hurries: frames with references, which only their inbox can carry. */
+	bool hurries; /* from tx_hurry(true) to tx_hurry(false): frames must not wait */
+	/* While `hurries`: frames with payload references that their inbox has not taken. Neither
+	 * the switch nor the uplink can carry them. */
 	struct vnic_frame aside[TX_BURST];
 	uint32_t aside_qpns[TX_BURST], n_aside;
 	bool ack_guarded;   /* the daemon has a copy of an ACK that waits in `slots` */
@@ -126,18 +134,19 @@ struct tx {
  * -ENOMEM; after -ENOMEM, tx_destroy is not needed. */
 int tx_init(struct tx *tx, struct vnic_driver *nic, struct packet_group *const *uplink,
 	    struct peers *peers, const struct vnic_attach_welcome *welcome);
-/* Closes all inboxes and forgets waiting frames. Also in a forked child, and if all members are 0.
- */
+/* Closes all inboxes and forgets waiting frames. Allowed in a forked child, too, and for a struct
+ * whose members are all 0. */
 void tx_destroy(struct tx *tx);
 /* In a forked child: replaces the child's mappings of peers' inboxes by private memory. */
 void tx_isolate(const struct tx *tx);
 /* The daemon has ended: until tx_set_nic, frames for the switch are lost. */
 void tx_lose_switch(struct tx *tx);
-/* Replaces the NIC: frames that wait for the old one are lost, the inboxes of peers stay. */
+/* Replaces the NIC by that of a new daemon. All waiting frames are lost, also those for inboxes:
+ * they lie in buffers of the old NIC. The inboxes of peers stay open. */
 void tx_set_nic(struct tx *tx, struct vnic_driver *nic);
 
-/* Sends the kept ACK. `pause`: from now on frames to other hosts go by the switch; else by the
- * direct uplink again. */
+/* Sends the kept ACK. `pause`: from now on frames to other hosts go by the switch, while the
+ * process opens new sockets for the direct uplink; else they go by the direct uplink again. */
 void tx_pause_uplink(struct tx *tx, bool pause);
 /* Whether frames to that MAC address go by the direct uplink now. */
 bool tx_by_uplink(const struct tx *tx, const uint8_t mac[6]);
@@ -151,10 +160,12 @@ uint32_t tx_uplink_member(const struct tx *tx, uint32_t dest_qpn, const struct u
 /* Whether the direct uplink takes and delivers UDP GSO packets now: not while the daemon wants to
  * see all frames. */
 bool tx_has_gso(const struct tx *tx);
-/* Whether the adapter has the inbox of the process that has that QPN of the device with that MAC
- * now. False for each QPN that an HCA may have chosen. */
+/* Whether the adapter has the open inbox of the process with that QPN of the device with that MAC.
+ * If not, the caller asks the daemon for an introduction. False for each QPN that an HCA may have
+ * chosen: only the daemon knows which process has it now. */
 bool tx_has_inbox(const struct tx *tx, const uint8_t mac[6], uint32_t qpn);
-/* Forgets which process has a QPN that an HCA has chosen. */
+/* Call it when the daemon has introduced no process for the QPN: forgets which process had it, if
+ * an HCA has chosen the QPN. */
 void tx_forget_qpn(struct tx *tx, uint32_t qpn);
 /* The process that has that QPN of the device with that MAC. NULL: the adapter lacks its inbox, the
  * inbox is closed, or the daemon wants to see all frames. */
@@ -183,8 +194,8 @@ void tx_unlock_inbox(struct tx *tx);
  * attempt. */
 bool tx_send(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint32_t n);
 /*
- * Sends waiting frames. False: some still wait. If an ACK is among them, the daemon sends the first
- * such ACK should this process end before.
+ * Sends waiting frames. False: some still wait. If an ACK is among them, the daemon gets a copy of
+ * the first such ACK, and sends it if this process ends before it has sent the ACK itself.
  */
 bool tx_flush(struct tx *tx, uint64_t now);
 /*
@@ -212,7 +223,8 @@ static inline bool tx_delays_ack(const struct tx *tx)
 	return tx->ack_len || vnic_driver_tx_due(tx->nic);
 }
 /* Whether a frame to that QPN of that MAC may reference its payload: it goes to an inbox whose
- * owner reads this process's memory. */
+ * owner reads this process's memory. False while frames to that inbox may go by the switch, which
+ * carries no references: during tx_hurry, and for TX_DETOUR_NS after a stall. */
 bool tx_may_reference(const struct tx *tx, const uint8_t mac[6], uint32_t qpn);
 /*
  * Describes a received frame for the engine: `from_inbox`, or from the switch. False: the frame
