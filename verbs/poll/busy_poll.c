@@ -57,7 +57,8 @@ static bool look_once(void)
 	return polling->heard_at != heard_at || clock_monotonic() - began_at < CROWDED_NS;
 }
 
-/* Useless busy polls become less and less frequent. */
+/* Sets the earliest time of the next busy poll. After each useless one the pause is twice as long,
+ * so useless busy polls become less and less frequent. */
 static void set_pause(bool useful)
 {
 	if (useful)

@@ -9,8 +9,9 @@
 #include "objects/comp_channel.h"
 #include "poll/engine_wake.h"
 
-/* For a full completion channel: adds the event to it, and the engine thread sends the event when
- * the program has made room. */
+/* For a full completion channel: leaves the event at the channel, and wakes the engine thread,
+ * which sends the event when the program has made room. `forks`: adapter_forks before the lock was
+ * released; in a child that a signal handler has forked since, the function has no effect. */
 static void wait_for_room(const struct due_event *due, uint32_t forks)
 {
 	const struct comp_channel_event event = {.element = due->element};
@@ -34,8 +35,8 @@ static void put_channel(struct comp_channel *channel)
 	adapter_unlock();
 }
 
-/* 0 stays 0: a signal handler may have forked since adapter_is_parents(), and in the child no event
- * is in flight. */
+/* Counts one event less that is in flight. 0 stays 0: a signal handler may have forked since
+ * adapter_is_parents(), and in the child no event is in flight. */
 static void count_off(void)
 {
 	uint32_t n = atomic_load(&adapter.due_events.in_flight);

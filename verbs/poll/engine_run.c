@@ -113,7 +113,8 @@ static uint32_t receive_from_switch(uint64_t now)
 	return n;
 }
 
-/* All frames come by the NIC from now on. */
+/* A peer has broken the protocol of this process's inbox: logs and counts that. All frames come by
+ * the NIC from now on. */
 static void abandon_inbox(void)
 {
 	log_warning("a peer has written to the inbox of this process against its protocol: all "
@@ -184,7 +185,8 @@ static bool receive_bursts(uint64_t now)
 	return of_inbox == BURST || of_switch == BURST || of_uplink >= BURST;
 }
 
-/* Hands the HCA the receives that programs without the hooks have written to the rings. */
+/* Hands the HCA the receives that programs without the hooks (poll/recv_hook.h) have written to the
+ * rings of offloaded queue pairs. */
 static void refill_all(void)
 {
 	struct qp *qp;
@@ -195,7 +197,8 @@ static void refill_all(void)
 			urxe_offload_refill(qp->srq ? qp->srq->recv.rq : qp->recv.rq);
 }
 
-/* Passes completions of the HCA to the engine. True: more may wait. */
+/* Passes completions of the HCA to the engine: mostly those of the CQ that the program polls, if it
+ * polls one. True: more may wait. */
 static bool poll_hca(void)
 {
 	if (!adapter.hca.hca)

@@ -32,8 +32,8 @@ void engine_poll_hca(uint64_t now);
  * the QP may go to the error state, with an event.
  */
 void engine_flush_acks(struct qp *qp);
-/* Passes to the engine all frames that are in the ring of the direct uplink now, and publishes
- * the results. Sends nothing. */
+/* Passes to the engine all frames that are in the ring of the direct uplink now, and shows the
+ * program its completions. Sends nothing. For the last frames of a socket that is replaced. */
 void engine_receive_uplink(uint64_t now);
 /* Passes to the engine all frames that are in the receive rings now, and shows the program its
  * completions. Sends nothing. For the last frames of a daemon that has ended. */

@@ -86,7 +86,8 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 	return rc;
 }
 
-/* Takes adapter.lock, so that no completion comes between next_poll and the look at the ring. */
+/* Calls librxe's ibv_next_poll and returns its result. If that has found no further entry, sets
+ * file->poll_ends by the ring. Holds adapter.lock, so that no completion comes in between. */
 static int first_next_poll(struct uverbs_file *file, struct ibv_cq_ex *cq_ex)
 {
 	const struct cq *cq;
@@ -149,9 +150,10 @@ void poll_hook_install(struct uverbs_file *file, int fd, uint64_t user_handle)
 }
 
 /*
- * Whether both functions are of one library: a function of an ibv_cq_ex counts only if it is of the
- * library that poll_cq is of. Not dladdr(): the caller holds adapter.lock, and the holder of the
- * dynamic linker's lock may wait for it, in a constructor that makes a verbs call.
+ * Whether both functions are of one library: a function that this file finds in the program's
+ * memory counts as librxe's only if librxe's poll_cq is of the same library. Not dladdr(): the
+ * caller holds adapter.lock, and the holder of the dynamic linker's lock may wait for adapter.lock,
+ * in a constructor that makes a verbs call.
  */
 static bool same_library(void *a, void *b)
 {

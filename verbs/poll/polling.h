@@ -69,8 +69,8 @@ void polling_shorten_grant(uint64_t now);
  * nanoseconds since the program took completions; 0: it has taken none since its last verbs call.
  */
 uint64_t polling_entered(uint64_t now);
-/* Call it when the program posts requests; `away` is the value that polling_entered has
- * returned. */
+/* Call it when the program posts requests: notes whether it has replied at once to its last message
+ * (poll/delayed_ack.h). `away` is the value that polling_entered has returned. */
 void polling_posted(uint64_t away);
 /*
  * Call it when the program has polled the CQ with that handle, and found it empty: runs the engine,

@@ -8,8 +8,8 @@
 
 #define NO_QPN UINT32_MAX
 
-/* The socket's filter has passed the frame, so it is RoCE. NO_QPN: it is shorter than its headers.
- */
+/* Returns the destination QPN of a frame of the direct uplink. The socket's filter has passed the
+ * frame, so it is RoCE. NO_QPN: it is shorter than its headers. */
 static uint32_t read_dest_qpn(const struct urxe_frame *frame)
 {
 	const uint32_t tag = frame->len > 18 && frame->data[12] == 0x81 ? 4 : 0;

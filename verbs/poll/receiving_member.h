@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Notes for each QP by which member of the direct uplink (interface of a bond, or the only
- * interface) its packets arrive, for `urxe show qp`: the peer or the network chooses it, and may
- * choose the switch. engine_run.c calls this for received frames. Functions need adapter.lock.
+ * interface) its last packet arrived, for `urxe show qp`. The peer or the network chooses the
+ * member, so it may be another than that by which this process sends. engine_run.c calls this file
+ * for frames of the direct uplink. Functions need adapter.lock.
  */
 #ifndef URXE_VERBS_POLL_RECEIVING_MEMBER_H
 #define URXE_VERBS_POLL_RECEIVING_MEMBER_H

@@ -142,7 +142,9 @@ static bool is_time_for_uplink(uint64_t now)
 	return adapter.uplink_retry_at && adapter.uplink_retry_at <= now;
 }
 
-/* Only long grants keep the interval of looks from one sleep to the next. */
+/* Sets the interval of looks at the grant back to POLL_GRANT_NS, and shortens a longer grant to
+ * that, unless grants are long now (polling_grant_is_long): these keep the interval of the last
+ * sleep. */
 static void begin_looks(uint64_t now)
 {
 	if (polling_grant_is_long())

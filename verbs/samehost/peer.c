@@ -156,7 +156,8 @@ void peers_reopen(struct peers *peers)
 /*
  * Makes the pieces of the peer's copy in progress invalid addresses: a thread that has not made its
  * system call yet then copies nothing. Two bytes suffice, and the kernel cannot read another valid
- * address meanwhile: bit 63 is set in no user address of x86-64, bit 55 in none of arm64.
+ * address meanwhile: bit 63 is set in no user address of x86-64, bit 55 in none of arm64. False:
+ * the kernel refused to write to the peer's memory.
  */
 static bool invalidate_pieces(const struct peer *peer)
 {
@@ -192,8 +193,9 @@ static bool reads_token(int32_t tid, const struct published *p, uint64_t token)
 	return process_vm_readv(tid, &local, 1, &remote, 1, 0) == sizeof(found) && found == token;
 }
 
-/* Checks the published values, which may be wrong: no other process may make this one write to its
- * own memory. */
+/* Sets peer->pid, process and start by the peer's published values, and checks these. False: they
+ * are wrong, or the kernel refuses access to the peer's memory. By wrong values the peer could make
+ * this process overwrite its own memory, or that of a third process. */
 static bool verify_identity(struct peer *peer)
 {
 	const struct published *p = peer->published;
@@ -281,7 +283,8 @@ static void exclude_peer(struct peer *peer)
 	atomic_store(&peer->of->published->reached[peer->process], 0);
 }
 
-/* Whether the thread of the awaited copy still copies, or may begin to. */
+/* Whether the thread of the awaited copy still copies, or may begin to. If the thread has spent
+ * STALE_COPY_S of CPU time since, excludes the peer from copies, and returns false. */
 static bool is_copying(struct peer *peer)
 {
 	/*
@@ -316,7 +319,8 @@ static bool check_awaited_copy(struct peer *peer)
 	return true;
 }
 
-/* Waits for a short copy. */
+/* Looks up to SPINS times whether the awaited copy has ended, and then once at the copying thread.
+ * A longer copy stays awaited; peers_settled looks again. */
 static void await_short_copy(struct peer *peer)
 {
 	for (int i = 0; i < SPINS && copying_here(peer) == peer->awaited; i++)
@@ -340,8 +344,10 @@ static void await_copy_of(struct peer *peer)
 }
 
 /*
- * The epoch was incremented, sequentially consistently: a peer that marks its copy later finds the
- * new epoch (copy_pieces of peer_copy.c).
+ * Notes, for peers_settled, each copy of a peer that is in progress and may use the withdrawn
+ * rights; waits briefly for its end. The caller has incremented the epoch, sequentially
+ * consistently. So a peer that marks its copy later finds the new epoch, and copies nothing
+ * (copy_pieces of peer_copy.c).
  */
 void peers_rights_withdrawn(void *ctx)
 {

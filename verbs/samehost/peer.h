@@ -30,7 +30,8 @@ struct peers_ops {
 	/* The peer with that QPN of the device with that MAC; NULL: none that may be reached now.
 	 */
 	struct peer *(*find)(void *ctx, const uint8_t mac[6], uint32_t qpn);
-	/* Called before system calls that may take long. NULL is allowed. */
+	/* Called before system calls that may take long, so that the owner can release the lock
+	 * word of a peer's inbox first. NULL is allowed. */
 	void (*before_call)(void *ctx);
 	/* Called when process `pid` has announced a copy in this process's memory and made none: it
 	 * may copy no more. NULL is allowed. */
@@ -42,8 +43,8 @@ struct peers_ops {
 /* Arguments of process_vm_readv and process_vm_writev for a copy, but for the remote addresses. */
 struct peer_pieces {
 	struct iovec local[URXE_COPY_EXTENTS + URXE_COPY_PARTS];
-	uint32_t n_local, n_remote;
-	uint64_t lengths[URXE_COPY_PARTS];
+	uint32_t n_local, n_remote;        /* n_remote: of peers.remote_pieces */
+	uint64_t lengths[URXE_COPY_PARTS]; /* bytes of each part (WRITE or READ) of the copy */
 };
 
 /* This process, and its peers. All 0 before peers_init; the members are peer.c's and
@@ -57,12 +58,12 @@ struct peers {
 	/* The futex word in the published memory that holds the engine thread's TID; NULL: this
 	 * process has no published memory. */
 	uint32_t *owner;
-	uint64_t token;
+	uint64_t token; /* these four: this process's, as in struct published */
 	uint64_t pid_namespace;
 	int32_t pid;
 	uint32_t process;
 	uint32_t copies;     /* number of copies by this process so far */
-	struct peer *target; /* the peer of the next copy */
+	struct peer *target; /* the peer of the next copy: that of the last peers_copy_ops.table */
 	bool unsettled;      /* this process awaits the end of a copy of some peer */
 	struct peer_pieces pieces;
 	/*
@@ -70,7 +71,8 @@ struct peers {
 	 * with invalid addresses.
 	 */
 	struct iovec remote_pieces[URXE_COPY_EXTENTS];
-	/* Where a peer's remote_pieces lie, to overwrite them; where a referenced payload lies. */
+	/* Room for a list of addresses in a peer's memory: of its remote_pieces, to overwrite them,
+	 * or of a referenced payload, to copy it. */
 	struct iovec pieces_of_peer[URXE_COPY_EXTENTS];
 	/* The robust futex list of the engine thread, by which the kernel marks the thread's end
 	 * (peers_publish_thread). */
@@ -85,8 +87,9 @@ extern const struct urxe_copy_ops peers_copy_ops;
 void peers_init(struct peers *peers, const struct peers_ops *ops, void *ctx);
 /*
  * Fills the published memory, VNIC_INBOX_PUBLISHED_SIZE bytes of zeros; `process` is this process's
- * number (VNIC_BLOCK). Returns the table for the engine. NULL if this process takes part in no
- * copies: URXE_TRANSPORT is "packet", or /proc does not show what peers must know.
+ * number (VNIC_BLOCK). Returns the table in which the engine publishes its rights to peers
+ * (urxe_dev_attr.copy_table). NULL if this process takes part in no copies: URXE_TRANSPORT is
+ * "packet", or /proc does not show what peers must know.
  */
 struct urxe_copy_table *peers_publish(struct peers *peers, void *published, uint32_t process);
 /* The number of the process that has published this memory; may be wrong, but is in range. */
@@ -96,12 +99,13 @@ uint32_t peer_published_process(const void *published);
 void peers_done(struct peers *peers);
 /*
  * From now on all messages of this process go in packets, those that it sends and those that it
- * gets. A copy from or to its memory would wait for its handler of page faults (userfaultfd), with
- * the lock of the copying process's engine held. It stays so until the process ends. If
- * peers_begin_refusal returns true, the caller takes the lock, calls peers_refuse, and waits for
- * peers_settled.
+ * gets. The program is about to handle its page faults itself (userfaultfd). A copy from or to its
+ * memory would wait for that handler, with the lock of the copying process's engine held. There is
+ * no way back until the process ends. True: this was the first call. The caller then takes the
+ * lock, calls peers_refuse, and waits for peers_settled.
  */
 bool peers_begin_refusal(struct peers *peers);
+/* After peers_begin_refusal: withdraws the right to copy from all peers. */
 void peers_refuse(struct peers *peers);
 /* Whether peers_begin_refusal was called. */
 bool peers_refusing(const struct peers *peers);
@@ -111,12 +115,14 @@ bool peers_refusing(const struct peers *peers);
  * also if this process takes part in no copies.
  */
 void peers_publish_thread(struct peers *peers);
-/* Counts a poll of the engine thread, for samehost/peer_poll.h of peers. */
+/* Counts a busy poll of this process's engine thread in the published memory. Peers see by the
+ * counter that the thread polls (samehost/peer_poll.h). */
 void peers_count_poll(struct peers *peers);
 /*
  * From peers_shut to peers_reopen, every copy to or from the memory of this process fails, by
- * whichever process: the network is down, or a page is about to be replaced by zeros. A handler of
- * SIGBUS may call peers_shut.
+ * whichever process. For a device process: while its NIC is not active, the machine is paused or
+ * the hypervisor logs written pages, and when a lost page is about to be replaced by zeros. The
+ * handler of SIGBUS calls peers_shut in the last case.
  */
 void peers_shut(struct peers *peers);
 void peers_reopen(struct peers *peers);

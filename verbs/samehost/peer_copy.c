@@ -89,8 +89,9 @@ static uint64_t length_before_tail(uint64_t length)
 }
 
 /*
- * The kernel copies local pieces in their order, so the last 8 bytes of a WRITE are a piece of
- * their own. As a remote piece they would cost 0.34 us, since the kernel looks up its pages.
+ * Lists the pieces of all parts for one system call. The last 8 bytes of a WRITE are a local piece
+ * of their own, because the kernel copies local pieces in their order: the peer's program may spin
+ * on these bytes. As a remote piece they would cost 0.34 us, since the kernel looks up its pages.
  */
 static void lay_out_pieces(struct peers *peers, const struct urxe_copy_job *job)
 {
@@ -121,6 +122,9 @@ static uint32_t parts_of(const struct peer_pieces *pieces, uint32_t n, ssize_t b
 }
 
 /*
+ * Copies the listed pieces, if the peer's rights are still those that the engine has read
+ * (job->state). Returns the number of bytes; 0 or less: none were copied, or they do not count.
+ *
  * The mark (`copying`) and the checks are sequentially consistent, as are the steps of a peer that
  * withdraws rights (peers_rights_withdrawn). So either this process sees the new epoch, or the peer
  * sees the mark and invalidates the pieces, which were written before.
@@ -147,7 +151,7 @@ static ssize_t copy_pieces(struct peers *peers, const struct urxe_copy_job *job)
 	return shuts_of(peer->published) == shuts ? n : 0;
 }
 
-/* Copies the bytes of one part from offset `from` to offset `to`. */
+/* Copies the bytes of one part from offset `from` to offset `to`. True: all of them. */
 static bool copy_bytes(struct peers *peers, const struct urxe_copy_job *job,
 		       const struct urxe_copy_part *part, uint64_t from, uint64_t to)
 {
@@ -157,8 +161,8 @@ static bool copy_bytes(struct peers *peers, const struct urxe_copy_job *job,
 	return copy_pieces(peers, job) == (ssize_t)(to - from);
 }
 
-/* Returns the number of WRITEs that were copied in full, each by a call for its last 8 bytes alone.
- */
+/* Copies the WRITEs one by one, each with a system call for its last 8 bytes behind that for the
+ * others. Returns the number of WRITEs that were copied in full. */
 static uint32_t write_in_order(struct peers *peers, const struct urxe_copy_job *job)
 {
 	uint32_t whole;
@@ -198,8 +202,9 @@ static uint32_t copy_with_peer(void *ctx, const struct urxe_copy_job *job)
 	return owner_of(peer) == peer->thread ? whole : 0;
 }
 
-/* urxe_copy_ops.look_or_wake. False without a look if the peer is this process: its engine thread
- * cannot poll while its program posts. */
+/* urxe_copy_ops.look_or_wake: whether the peer's engine thread busy-polls, so that packets are
+ * faster than copies; if not, may wake it. False without a look if the peer is this process: its
+ * engine thread cannot poll while its program posts. */
 static bool look_or_wake_peer(void *ctx, uint64_t now)
 {
 	struct peer *peer = ((struct peers *)ctx)->target;
@@ -244,8 +249,9 @@ static bool is_valid(const struct peer *peer, const struct urxe_reference *refer
 }
 
 /*
- * Lists the pieces of the payload, each of which is copied once, because any process that can write
- * to the inbox may change them. Wrong addresses and lengths make the copy fail or too short.
+ * Lists the pieces of the payload in `remote`, and returns their number; 0: the frame names too
+ * many. Copies each piece's address and length once, because any process that can write to the
+ * inbox may change them. Wrong addresses and lengths make the copy fail or too short.
  */
 static uint32_t list_pieces(const struct urxe_reference *reference, struct iovec *remote)
 {

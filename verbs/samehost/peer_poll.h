@@ -13,7 +13,7 @@
 
 struct peer_poll {
 	uint32_t polls;     /* the peer's counter at the last look */
-	uint32_t in_vain;   /* looks, each soon after the last, that found the counter unchanged */
+	uint32_t in_vain;   /* looks in a row, each soon after the last, that found no busy poll */
 	uint64_t looked_at; /* when this process last looked at the counter */
 	uint64_t awake_since; /* the first of the looks that found the peer awake; 0: none did */
 	uint64_t moved_at;    /* when two looks in a row last found different counters; 0: never */
@@ -24,9 +24,10 @@ struct peer_poll {
 /* Notes a look at the peer's counter, which is `polls` now. True: the peer's thread busy-polls. */
 bool peer_poll_look(struct peer_poll *poll, uint32_t polls, uint64_t now);
 /*
- * Call it after a look that returned false. True: the caller has to wake the peer now. That is so
- * only in a stream of requests. If the peer does not busy-poll after a wake-up, as on a machine
- * with more runnable threads than processors, the pause before the next wake-up doubles.
+ * Call it after a look that returned false. True: the caller has to wake the peer now, so that its
+ * thread begins a busy poll. That is so only in a stream of requests: after 16 looks, each within
+ * 50 us of the last. If the peer does not busy-poll after a wake-up, as on a machine with more
+ * runnable threads than processors, the pause before the next wake-up doubles.
  */
 bool peer_poll_wakes(struct peer_poll *poll, uint64_t now);
 

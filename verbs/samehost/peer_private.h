@@ -44,7 +44,7 @@ bool peer_may_copy(struct peer *peer);
 /* urxe_copy_ops.withdrawn; ctx: a struct peers. */
 void peers_rights_withdrawn(void *ctx);
 
-/* Call it before system calls that may take long. */
+/* Call it before system calls that may take long (peers_ops.before_call). */
 static inline void before_call(const struct peers *peers)
 {
 	if (peers->ops->before_call)
@@ -67,7 +67,8 @@ static inline int32_t owner_of(const struct peer *peer)
 	return (int32_t)__atomic_load_n(&peer->published->table.state.owner, __ATOMIC_ACQUIRE);
 }
 
-/* Whether the peer can interrupt copies of this process. */
+/* Whether the peer can interrupt copies of this process, so that this process may copy to and from
+ * the peer's memory (published.reached). */
 static inline bool is_reached_by(const struct peer *peer)
 {
 	return atomic_load(&peer->published->reached[peer->of->process]) == peer->of->token;

@@ -24,8 +24,8 @@ struct published {
 	int32_t pid;
 	uint32_t process; /* number of the process: VNIC_BLOCK of its first block of QPNs */
 	/*
-	 * Number of busy polls of its engine thread for packets: a changing number shows peers that
-	 * the thread polls.
+	 * Number of polls by the engine thread while it busy-polls: a changing number shows peers
+	 * that the thread polls.
 	 */
 	uint32_t polls;
 	/* The copy that a thread of the process makes now: COPYING_*; 0: none. */

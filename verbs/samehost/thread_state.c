@@ -34,8 +34,9 @@ static ssize_t read_file(const char *path, char *text, size_t size)
 }
 
 /*
- * The calls of read_file are cancellation points, where a thread must not end: it has locks of its
- * process.
+ * Reads a text of /proc, and ends it with a NUL. False: an error, or an empty text. Disables
+ * cancellation, because open(2) and read(2) are cancellation points, where a thread must not end:
+ * it has locks of its process.
  */
 static bool read_text(const char *path, char *text, size_t size)
 {
