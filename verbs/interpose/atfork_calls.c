@@ -7,7 +7,8 @@
 #include "process/fork_handlers.h"
 #include "process/libc_real.h"
 
-/* A program may have several allocators, such as a profiler that calls another one. */
+/* Whether the program or library that has the handler defines malloc. A program may have several
+ * such allocators, as a profiler that calls another one. */
 NOT_INSTRUMENTED static bool is_of_allocator(void (*handler)(void))
 {
 	return defines_symbol((void *)handler, "malloc");

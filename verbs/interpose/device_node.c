@@ -92,8 +92,8 @@ static __attribute__((noinline)) void open_dev_file(struct text_lines *lines,
 
 /*
  * The number in sysfs and the number from stat must agree: UCX and librdmacm compare them.
- * glibc's stat() neither allocates memory nor is a cancellation point; so this function allocates
- * none, and disables cancellation.
+ * glibc's stat() neither allocates memory nor is a cancellation point. So this function allocates
+ * none, and reads the file by text_lines.h, which disables cancellation.
  */
 uint64_t device_rdev(enum device device)
 {

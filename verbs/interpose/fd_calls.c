@@ -58,16 +58,18 @@ HOOKED(int, ioctl)(int fd, unsigned long request, void *arg)
 HOOK_VARIABLE(int, ioctl, (int fd, unsigned long request, void *arg),
 	      fd_any() || request == UFFDIO_REGISTER, (fd, request, arg))
 
-/* The engine thread may outlive the program's last descriptor of the device, during a command of
- * another thread. */
+/* Whether a call that closes or replaces a descriptor may concern this library: the program has
+ * descriptors of the device, or the engine thread has its eventfd. That thread may outlive the
+ * program's last descriptor of the device, during a command of another thread. */
 static bool has_descriptors(void)
 {
 	return fd_any() || atomic_load_explicit(&adapter_thread.wake_fd, memory_order_relaxed) > 0;
 }
 
 /*
- * The program does not know the eventfd of the engine thread, so it finds that number closed, or,
- * where it would replace the file, in use.
+ * Whether fd is the eventfd of the engine thread, which the program does not know. So close(2)
+ * finds that number closed (EBADF), and dup2(2), which would replace the eventfd, finds it in use
+ * (EBUSY).
  */
 static bool is_engine_wake_fd(int fd)
 {
@@ -96,7 +98,8 @@ static void close_each(int first, int end)
 	cancellation_restore(cancel);
 }
 
-/* Closes `first` to `last` but `kept`, which is one of them. */
+/* Closes `first` to `last` but `kept`, which is one of them. Returns and sets errno as
+ * close_range(2) does. */
 static int close_around(unsigned int first, unsigned int kept, unsigned int last, int flags)
 {
 	int rc = 0;
@@ -171,7 +174,8 @@ DUP(dup3, (int fd, int to, int flags), (fd, to, flags), to)
 FCNTL(fcntl)
 FCNTL(fcntl64)
 
-/* Refuses RDMA netlink, because libibverbs reads sysfs only if the kernel has none. */
+/* Refuses RDMA netlink if URXE_DIR is set: libibverbs reads sysfs, and so finds this library's
+ * device, only if the kernel has no RDMA netlink. */
 HOOKED(int, socket)(int domain, int type, int protocol)
 {
 	if (domain == AF_NETLINK && protocol == NETLINK_RDMA && run_dir_path()) {

@@ -18,7 +18,8 @@
 
 #define DIRECTORY "/gid_attrs/"
 
-/* The part of the path behind ".../gid_attrs/"; NULL: the path is no such file's. */
+/* Returns the part of the path behind ".../gid_attrs/"; NULL: the path is not of sysfs, or has no
+ * such part. */
 static const char *find_attribute(const char *path)
 {
 	const char *found = path_watched(path) ? strstr(path, DIRECTORY) : NULL;
@@ -39,7 +40,8 @@ static bool names_entry(const char *attribute)
 	return !*end && n < VNIC_ATTACH_GIDS;
 }
 
-/* Whether there is such a device, with such a port. Not inlined, as in path_calls.c. */
+/* Whether the run directory has the device and the port that the path names. `attribute`: its part
+ * behind ".../gid_attrs/". Not inlined, as in path_calls.c. */
 static __attribute__((noinline)) bool has_port(const char *path, const char *attribute)
 {
 	char buf[PATH_MAX];

@@ -7,15 +7,17 @@
 #define URXE_VERBS_INTERPOSE_GID_FILE_H
 
 /*
- * As in the kernel, the file of an empty entry of the GID table can be opened, and reading it fails
- * with EINVAL. The run directory has no such files, only the directories of its ports. The same
- * happens if the file names an interface that the caller's network namespace lacks: libibverbs
- * takes EINVAL for an entry without interface, but fails for the whole table if the name has no
- * index.
+ * Completes an open(2) of the path by the program. fd, errno: the result of the open of its
+ * counterpart in the run directory. flags: of open(2). Returns fd, also -1, and leaves errno. In
+ * two cases returns another descriptor instead, whose reads fail with EINVAL; or -1 and errno.
  *
- * path: what the program has opened, fd and errno: the result of its counterpart in the run
- * directory. flags: of open(2). Returns fd; or closes fd and returns another descriptor, whose
- * reads fail with EINVAL; -1 and errno on errors.
+ * First, the path is that of an empty entry of the GID table, and fd is -1, because the run
+ * directory has no file for it. The kernel's file of such an entry can be opened, and reading it
+ * fails with EINVAL.
+ *
+ * Second, the file names an interface that the caller's network namespace lacks; closes fd.
+ * libibverbs would fail for the whole table if the name has no index, but takes EINVAL for an entry
+ * without interface.
  */
 int gid_file_opened(const char *path, int fd, int flags);
 

@@ -2,13 +2,15 @@
 /*
  * Macros that define functions in place of libc's. Every call of a program passes them, so each has
  * two parts. The exported one checks quickly whether any descriptor, path or memory of this library
- * can be concerned, and otherwise jumps to libc's function. hooked_NAME does the rest.
+ * can be concerned. If so, it calls hooked_NAME, which does the rest; if not, it jumps to libc's
+ * function.
  */
 #ifndef URXE_VERBS_INTERPOSE_INTERPOSE_H
 #define URXE_VERBS_INTERPOSE_INTERPOSE_H
 
 #include "process/libc_real.h"
 
+/* Begins the definition of hooked_NAME, by which a file of this folder replaces libc's function. */
 #define HOOKED(type, name) static __attribute__((noinline)) type hooked_##name
 
 #define HOOK_HEAD(type, symbol, name, parameters, concerned, arguments)      \
@@ -28,8 +30,9 @@
 	HOOK_HEAD(type, name, name, parameters, concerned, arguments)
 
 /*
- * For functions with variable arguments: declares all arguments that there may be. The supported
- * processors pass variable arguments like named ones, and absent ones are passed on unread.
+ * As HOOK, for functions with variable arguments: `parameters` declares all arguments that there
+ * may be. The supported processors pass variable arguments like named ones, and absent ones are
+ * passed on unread.
  */
 #if !defined(__x86_64__) && !defined(__aarch64__)
 #error "how are variable arguments passed on this processor?"

@@ -25,8 +25,10 @@ static void *next_function(const char *name, const char *version, void **library
 }
 
 /*
- * Asks the daemon: libibverbs would look in the kernel's neighbour tables, which do not contain the
- * daemon's addresses. Older providers call this function for each address handle.
+ * Sets the MAC of the next hop to the GID in *attr. Asks the daemon if the context is of this
+ * library's device: libibverbs would look in the kernel's neighbour tables, which do not contain
+ * the daemon's addresses. Older providers call this function for each address handle. 0, or an
+ * errno value.
  */
 int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
 				uint8_t eth_mac[6], uint16_t *vid)
@@ -87,7 +89,8 @@ enum ibv_fork_status ibv_is_fork_initialized(void)
 	return status;
 }
 
-/* Functions of libibverbs without a public declaration: they set which pages a child keeps. */
+/* Functions of libibverbs without a public declaration: take pages away from children, and give
+ * them back. */
 int ibv_dontfork_range(void *base, size_t size);
 int ibv_dofork_range(void *base, size_t size);
 
@@ -106,8 +109,9 @@ static int change_range(const char *name, void *base, size_t size)
 }
 
 /*
- * For programs that call libibverbs' own ibv_fork_init, which they have found by a handle, as NCCL
- * does: libibverbs then calls these functions for each region.
+ * Both functions do nothing if URXE_DIR is set, as ibv_fork_init(). For programs that call
+ * libibverbs' own ibv_fork_init, which they have found by a handle, as NCCL does: libibverbs then
+ * calls these functions for each region.
  */
 int ibv_dontfork_range(void *base, size_t size)
 {

@@ -28,8 +28,9 @@
 #define MREMAP_DONTUNMAP 4
 #endif
 
-/* Whether the slab keeps the mapping of a ring that the thread has destroyed. False without a look
- * in calls of this library itself, which holds the lock. */
+/* True: librxe unmaps a ring of a queue that this thread has destroyed, but the ring's slab
+ * (memory/ring_slab.h) keeps the mapping and unmaps it later, so munmap() does nothing. False
+ * without a look in calls of this library itself, which holds adapter.lock. */
 static bool keep_ring(const void *start, size_t length)
 {
 	struct destroyed_ring ring;
@@ -102,7 +103,8 @@ static size_t huge_page(int flags, int fd)
 	return log ? (size_t)1 << log : default_huge_page();
 }
 
-/* Bytes of the old mappings that the call replaces: the kernel rounds up to whole huge pages. */
+/* Bytes of old mappings that a call of mmap replaces: the kernel rounds up to whole huge pages. 0:
+ * it replaces none, or the process has no registered memory. */
 static size_t replaced_length(size_t length, int flags, int fd)
 {
 	size_t huge;
@@ -135,8 +137,8 @@ static size_t replaced_length(size_t length, int flags, int fd)
 MMAP(mmap)
 MMAP(mmap64)
 
-/* Whether the mapping has grown in place. That is tried first, because then no memory is unmapped.
- */
+/* Tries to let a mapping with registered memory grow in place, before it may move: in place no
+ * memory is unmapped, so the registration can stay. True: the mapping has grown. */
 static bool grows_in_place(void *old, size_t old_length, size_t length, int flags)
 {
 	return flags == MREMAP_MAYMOVE && length > old_length &&

@@ -46,7 +46,9 @@ static int open_device(enum device device, int flags)
 	return -1;
 }
 
-/* Not inlined: a thread with a small stack opens the device, and needs the room of the buffer. */
+/* Defines redirected_NAME, which calls libc's function with the result of path_redirect. Not
+ * inlined in hooked_NAME, so that the buffer is not on the stack while a thread with a small stack
+ * opens the device. */
 #define REDIRECTED(type, name, parameters, arguments)                      \
 	static __attribute__((noinline)) type redirected_##name parameters \
 	{                                                                  \
@@ -128,7 +130,8 @@ BY_PATH(char *, realpath, (const char *path, char *to), (path, to))
 BY_PATH(char *, __realpath_chk, (const char *path, char *to, size_t room), (path, to, room))
 BY_PATH(char *, canonicalize_file_name, (const char *path), (path))
 
-/* In the run directory, a regular file represents the device. */
+/* Makes *st, of the regular file that represents the device in the run directory, that of a
+ * character device. */
 #define AS_DEVICE(st, device)                        \
 	do {                                         \
 		(st)->st_mode = S_IFCHR | 0666;      \

@@ -45,9 +45,9 @@ static int access_error(const char *run_dir, const char *name)
 }
 
 /*
- * libibverbs only says that the host has no device if the daemon has ended, if URXE_DIR names no
- * run directory, or if the program has given up the user or group that the directory admits. The
- * first look at the directory tells the user the reason.
+ * Logs, at the first call, why the program will find no device in the run directory: the daemon has
+ * ended, URXE_DIR names no run directory, or the program has given up the user or group that the
+ * directory admits. libibverbs only says that the host has no device.
  */
 static void check_run_dir(const char *run_dir)
 {
@@ -80,7 +80,8 @@ static bool is_foreign_node(const char *path)
 	       strcmp(name, run_dir_uverbs_name());
 }
 
-/* Where the kernel has RDMA devices, their nodes stay visible, and urxed's directory does not. */
+/* Whether the kernel has /dev/infiniband. Then a program sees that directory, with the nodes of the
+ * kernel's RDMA devices, and not the run directory's. */
 static bool has_kernel_nodes(void)
 {
 	const int saved = errno;
@@ -90,8 +91,8 @@ static bool has_kernel_nodes(void)
 	return exists;
 }
 
-/* Whether the kernel's device is all that is left: the kernel has the path, and the run directory
- * has no daemon's tree. */
+/* Whether the program gets the kernel's path, not its counterpart: the kernel has it, and the run
+ * directory has no sys/, because the daemon has ended. Overwrites buf. */
 static bool is_left_to_kernel(const char *run_dir, const char *prefix, char buf[PATH_MAX])
 {
 	const int saved = errno;
