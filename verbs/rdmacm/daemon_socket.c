@@ -24,8 +24,8 @@
 #include "rdmacm/rdmacm_reconnect.h"
 
 /*
- * The most replies that a daemon which does not answer can owe a file: the first to any command,
- * also that of confirm_claim, the second to a thaw.
+ * The most replies that a daemon which does not answer can owe a file: one to any command, also
+ * that of confirm_claim, and one to a thaw that followed (rdmacm_daemon_try).
  */
 #define DUE_MAX 2
 
@@ -68,7 +68,8 @@ static bool is_trusted(int fd)
 	       (cred.uid == 0 || cred.uid == syscall(SYS_geteuid));
 }
 
-/* connect(2) waits while the daemon's queue of connections is full. UINT64_MAX: no limit. */
+/* Limits how long connect(2) waits while the daemon's queue of connections is full: to `deadline`
+ * (clock_monotonic()); UINT64_MAX: no limit. 0 or a negative errno value. */
 static int limit_sending(int fd, uint64_t deadline)
 {
 	int ms = deadline == UINT64_MAX ? 0 : poll_timeout(deadline);
@@ -89,7 +90,8 @@ static int connect_once(int fd, const struct sockaddr_un *address, uint64_t dead
 	return connect(fd, (const struct sockaddr *)address, sizeof(*address)) ? -errno : 0;
 }
 
-/* A signal ends a connect(2) with a limit, also if its handler has SA_RESTART (signal(7)). */
+/* Connects until `deadline`. 0, or a negative errno value; -ETIMEDOUT: the time is over. A signal
+ * ends a connect(2) with a limit, also if its handler has SA_RESTART (signal(7)). */
 static int connect_to(int fd, const struct sockaddr_un *address, uint64_t deadline)
 {
 	int rc;
@@ -109,8 +111,9 @@ static bool is_parents(const struct rdmacm_file *file)
 	return file->pid != getpid();
 }
 
-/* If no descriptor is free, closes the reserve and uses its number. Without a reserve, another
- * thread could have taken the number of the last socket since its close. */
+/* Makes the socket for the next connection; -1 and errno: an error. If no descriptor is free,
+ * closes file->reserve and uses its number. Without a reserve, another thread could have taken the
+ * number of the last socket since its close. */
 static int make_socket(struct rdmacm_file *file)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -122,7 +125,8 @@ static int make_socket(struct rdmacm_file *file)
 	return high_fd(fd);
 }
 
-/* Ends the socket's connection, and keeps the socket for its number. */
+/* Ends the socket's connection, and keeps the socket as file->reserve, for its number. Closes it if
+ * the file has a reserve. In a forked child only closes it: the connection is the parent's. */
 static void keep_reserve(struct rdmacm_file *file, int fd)
 {
 	if (file->reserve >= 0 || is_parents(file)) {
@@ -133,7 +137,9 @@ static void keep_reserve(struct rdmacm_file *file, int fd)
 	file->reserve = fd;
 }
 
-/* -ENODEV: no daemon, as where the kernel's module is not loaded. -ETIMEDOUT. */
+/* Returns a socket that is connected to the daemon, or a negative errno value. -ENODEV: no daemon
+ * runs; open(2) fails so where the kernel's module is not loaded. -EPERM: the daemon is neither
+ * root's nor this user's. -ETIMEDOUT: no connection until `deadline`. */
 static int connect_socket(struct rdmacm_file *file, uint64_t deadline)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -165,9 +171,9 @@ static int send_hello(const struct rdmacm_file *file)
 }
 
 /*
- * Waits for a packet, and receives it with its descriptors. A claim (file->token is not 0) closes
- * the spare descriptors for them only when the packet is there: before, other threads could take
- * their numbers.
+ * Waits for a packet, and receives it with its descriptors. Returns its bytes, or -1. A claim
+ * (file->token is not 0) closes the spare descriptors (rdmacm_reconnect.h) only when the packet is
+ * there: before, other threads could take their numbers.
  */
 static ssize_t receive_with_fds(const struct rdmacm_file *file, struct msghdr *msg)
 {
@@ -188,7 +194,8 @@ static ssize_t receive_with_fds(const struct rdmacm_file *file, struct msghdr *m
 	return n;
 }
 
-/* Sets fds to the descriptors of the welcome; a descriptor that did not come is -1. */
+/* Receives the welcome, and sets fds to its descriptors; a descriptor that did not come is -1. 0,
+ * the error by which the daemon refuses the file (w->status), or another negative errno value. */
 static int receive_welcome(const struct rdmacm_file *file, struct cm_attach_welcome *w,
 			   int fds[CM_ATTACH_FDS], uint64_t deadline)
 {
@@ -222,8 +229,8 @@ static int receive_welcome(const struct rdmacm_file *file, struct cm_attach_welc
 
 /* --- The event socket */
 
-/* Neither ends the connection nor changes the epoll set: a forked child shares both with its
- * parent. */
+/* Closes the descriptors of the event socket. Neither ends the connection nor changes the epoll
+ * set: a forked child shares both with its parent. */
 static void close_events(struct rdmacm_file *file)
 {
 	rdmacm_close_fd(&file->event_reader);
@@ -232,8 +239,8 @@ static void close_events(struct rdmacm_file *file)
 
 /*
  * Gives the socket of another daemon the number of the earlier daemon's socket, at which threads
- * may wait: these threads see the end of that socket, look again, and find the new one. Owns
- * `reader`.
+ * may wait: these threads see the end of that socket, look again, and find the new one. Closes
+ * `reader`. 0 or a negative errno value.
  */
 static int replace_reader(struct rdmacm_file *file, int reader)
 {
@@ -246,7 +253,8 @@ static int replace_reader(struct rdmacm_file *file, int reader)
 	return rc;
 }
 
-/* Takes the descriptors, also on failure. */
+/* Makes the welcome's sockets the event socket of the file and of its epoll set. Takes the
+ * descriptors, also on failure. 0 or a negative errno value. */
 static int open_events(struct rdmacm_file *file, const int fds[CM_ATTACH_FDS])
 {
 	struct epoll_event ev = {.events = EPOLLIN};
@@ -264,7 +272,8 @@ static int open_events(struct rdmacm_file *file, const int fds[CM_ATTACH_FDS])
 	return rc;
 }
 
-/* Claims file->token, or gets a token where that is 0. 0, or a negative errno value. */
+/* Connects to the daemon: claims there the IDs of an earlier connection by file->token, or gets a
+ * new token if that is 0. 0, or a negative errno value. */
 static int greet_daemon(struct rdmacm_file *file, uint64_t deadline)
 {
 	int fds[CM_ATTACH_FDS] = {-1, -1}, rc = connect_socket(file, deadline);
@@ -328,7 +337,8 @@ void rdmacm_daemon_disconnect(struct rdmacm_file *file)
 
 /* --- Commands */
 
-/* again: as in struct cm_attach_command. False: the daemon has ended. */
+/* again: an earlier daemon may have executed the command before its end. False: the daemon has
+ * ended. */
 static bool send_command(struct rdmacm_file *file, const struct rdmacm_request *request, bool again)
 {
 	struct cm_attach_command command = request->command;
@@ -345,7 +355,8 @@ static bool send_command(struct rdmacm_file *file, const struct rdmacm_request *
 
 /* --- Reconnecting */
 
-/* Threads that wait for events see the end of their socket. */
+/* Gives up the search for another daemon, for good. `rc`: why, -ETIME: none has come in time; else
+ * the daemon refuses the file. Threads that wait for events see the end of their socket. */
 static void give_up(struct rdmacm_file *file, int rc)
 {
 	log_warning("rdma_cm: %s",
@@ -357,7 +368,8 @@ static void give_up(struct rdmacm_file *file, int rc)
 	pthread_cond_broadcast(&file->reconnected);
 }
 
-/* The first command tells the daemon that the process has the welcome. Its reply may come late. */
+/* Tells the new daemon, by the first command, that the process has the welcome. Does not wait for
+ * the reply, which receive_replies() drops later. */
 static void confirm_claim(struct rdmacm_file *file)
 {
 	const struct rdmacm_request request = {.command = {.command = RDMA_USER_CM_CMD_GET_EVENT}};
@@ -423,9 +435,9 @@ static int receive_reply(struct rdmacm_file *file, struct rdmacm_response *respo
 }
 
 /*
- * Receives all replies that the daemon owes, the last of which is the reply to the last command: a
- * caller that did not wait has left the earlier ones. -ETIMEDOUT; -ECONNRESET: the daemon has
- * ended.
+ * Receives all replies that the daemon owes, since an earlier caller may not have waited for its
+ * own. *response becomes the last one, which is the reply to the last command. 0; -ETIMEDOUT;
+ * -ECONNRESET: the daemon has ended.
  */
 static int receive_replies(struct rdmacm_file *file, struct rdmacm_response *response,
 			   uint64_t deadline)
@@ -466,7 +478,8 @@ static void wait_for_retry(struct rdmacm_file *file)
 	pthread_cond_timedwait(&file->reconnected, &file->lock, &until);
 }
 
-/* 0: connected; -EIO, -EBADF as rdmacm_daemon_ask(). */
+/* While the file looks for another daemon, waits. 0: connected; -EIO, -EBADF as
+ * rdmacm_daemon_ask(). */
 static int await_daemon(struct rdmacm_file *file, const struct rdmacm_request *request)
 {
 	while (rdmacm_is_open(file, request) && rdmacm_daemon_is_reconnecting(file)) {

@@ -32,12 +32,12 @@ int rdmacm_daemon_ask(struct rdmacm_file *file, const struct rdmacm_request *req
 		      struct rdmacm_response *response);
 
 /*
- * Sends a command and receives the daemon's reply. -EAGAIN: the daemon has ended; -ETIMEDOUT: no
- * reply until `deadline` (clock_monotonic()). After -ETIMEDOUT the daemon may still run the
- * command, before later ones, and the file drops the late reply. If the daemon still owes an
- * earlier reply at the deadline, the file does not send the command, unless the command is
- * CM_ATTACH_THAW. The file leaves a thaw out if the last command that waits at the daemon is a thaw
- * already.
+ * For checkpoint/, which must not wait without limit. Sends a command and receives the daemon's
+ * reply. 0; -EAGAIN: the daemon has ended; -ETIMEDOUT: no reply until `deadline`
+ * (clock_monotonic()). After -ETIMEDOUT the daemon may still run the command, before later ones,
+ * and the file drops the late reply. If the daemon still owes an earlier reply at the deadline, the
+ * file does not send the command, unless the command is CM_ATTACH_THAW. The file leaves a thaw out
+ * if the last command that waits at the daemon is a thaw already.
  */
 int rdmacm_daemon_try(struct rdmacm_file *file, const struct rdmacm_request *request,
 		      struct rdmacm_response *response, uint64_t deadline);
@@ -50,8 +50,8 @@ bool rdmacm_daemon_hung_up(struct rdmacm_file *file);
 bool rdmacm_daemon_is_reconnecting(const struct rdmacm_file *file);
 /* The daemon has ended: closes the socket, begins to look for another daemon, and tries once. */
 void rdmacm_daemon_lost(struct rdmacm_file *file);
-/* If the file is sought, tries once to connect. Gives up, for good, when URXE_RECONNECT_S have
- * passed since the loss, or if the daemon refuses the file. */
+/* If rdmacm_daemon_is_reconnecting(), tries once to connect. Gives up, for good, when
+ * URXE_RECONNECT_S have passed since the loss, or if the daemon refuses the file. */
 void rdmacm_daemon_retry(struct rdmacm_file *file);
 
 #endif

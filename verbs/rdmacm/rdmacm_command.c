@@ -22,7 +22,8 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* The program's address for the response; 0: the command has no response. */
+/* Sets *address to the program's address for the response, or to 0 if the command has no response.
+ * 0; -EINVAL: the command is too short; -EFAULT: the address is NULL. */
 static int response_address(const struct rdmacm_request *request, uint64_t *address)
 {
 	uint32_t at = rdmacm_response_at(request->command.command);
@@ -87,7 +88,8 @@ static int read_command(struct rdmacm_request *request, uint64_t buf, size_t cou
 	return 0;
 }
 
-/* MIGRATE_ID names the open device that has the ID by a descriptor. */
+/* Returns the open file that has the ID of MIGRATE_ID; the command names it by a descriptor. NULL:
+ * no such file, or the command is too short. */
 static struct rdmacm_file *migrated_from(const struct rdmacm_request *request)
 {
 	struct rdma_ucm_migrate_id migrate;

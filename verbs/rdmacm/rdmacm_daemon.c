@@ -20,7 +20,8 @@ int rdmacm_daemon_confirm_events(struct rdmacm_file *file)
 	return rdmacm_daemon_ask(file, &request, &response);
 }
 
-/* SET_OPTION contains the value's address; the daemon gets the value behind the command. */
+/* Appends the option's value to SET_OPTION, which contains only the value's address. 0; -EINVAL:
+ * the command is too short, or the value too long; or the error of the read. */
 static int append_option(struct rdmacm_request *request)
 {
 	struct rdma_ucm_set_option option;
@@ -43,9 +44,10 @@ static int ask_with_option(struct rdmacm_file *file, struct rdmacm_request *requ
 }
 
 /*
- * MIGRATE_ID names the other device by its token. That device's fetched events stay there, so the
- * daemon has to know them before it moves the ID. A daemon that has replaced another one meanwhile
- * does not find the other device, which only this thread can claim: it has that device's lock.
+ * Has the daemon move an ID from the open file request->from, which it knows by the token, to
+ * `file`. Events of the ID that the program has fetched at the other file stay there, so the daemon
+ * has to know them before it moves the ID. If a new daemon came meanwhile, tries again: it does not
+ * know the other file (-EINVAL) until this thread, which has that file's lock, has claimed it.
  */
 static int ask_to_migrate(struct rdmacm_file *file, struct rdmacm_request *request,
 			  struct rdmacm_response *response)

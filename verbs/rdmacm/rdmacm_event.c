@@ -25,9 +25,10 @@
 /* --- The daemon's events; with file->lock */
 
 /*
- * librdmacm waits until the program has acknowledged the events before it frees their ID. An event
- * of a multicast group has the group's number and does not count: librdmacm frees the ID too early
- * at worst, instead of never.
+ * Counts an event that the program gets at the event's ID, for the response of DESTROY_ID if no
+ * daemon comes any more: librdmacm waits until the program has acknowledged as many events before
+ * it frees the ID. An event of a multicast group has the group's number and does not count:
+ * librdmacm frees the ID too early at worst, instead of never.
  */
 static void count_event(struct rdmacm_file *file, const struct rdma_ucm_event_resp *event)
 {
@@ -64,7 +65,8 @@ static int fetch_daemon_event(struct rdmacm_file *file, const struct rdmacm_requ
 	return 0;
 }
 
-/* -EAGAIN: no event; -EIO: no event, and the kernel has none to wait for. */
+/* Sets *response to the daemon's next event, or, if no daemon comes any more, to DEVICE_REMOVAL of
+ * an ID. 0; -EAGAIN: no event now; -EIO: no event, and no kernel's rdma_cm to wait for. */
 static int next_daemon_event(struct rdmacm_file *file, int fd, const struct rdmacm_request *request,
 			     struct rdmacm_response *response)
 {
@@ -84,8 +86,9 @@ static int next_daemon_event(struct rdmacm_file *file, int fd, const struct rdma
 
 /* --- Events of the daemon and of the kernel */
 
-/* Asks the daemon and the kernel in turn, so that the events of one do not delay those of the other
- * without end. */
+/* Sets *response to the next event. Asks the daemon and the kernel in turn, so that the events of
+ * one do not delay those of the other without end. 0; -EAGAIN: no event now; -EBADF: another thread
+ * has closed the file; or another negative errno value. */
 static int take_turn(struct rdmacm_file *file, int fd, const struct rdmacm_request *request,
 		     struct rdmacm_response *response)
 {
@@ -120,7 +123,8 @@ static int next_event(struct rdmacm_file *file, int fd, const struct rdmacm_requ
 
 /* --- Waiting; without file->lock, and a thread may be cancelled here, as in the kernel */
 
-/* Leaves the packet to next_event(). A blocking recv(2) goes on after a handler with SA_RESTART. */
+/* Waits for the daemon's next event, or the end of its socket. Leaves the packet to next_event(). A
+ * blocking recv(2) goes on after a handler with SA_RESTART. 0 or a negative errno value. */
 static int wait_for_daemon(const struct rdmacm_file *file)
 {
 	uint8_t byte;
@@ -128,7 +132,8 @@ static int wait_for_daemon(const struct rdmacm_file *file)
 	return recv(file->event_reader, &byte, sizeof(byte), MSG_PEEK) < 0 ? -errno : 0;
 }
 
-/* fd is an epoll set, at which only poll(2) can wait: any signal handler ends that. */
+/* Waits for an event of the daemon or the kernel. fd is an epoll set, at which only poll(2) can
+ * wait: any signal handler ends that (-EINTR). 0 or a negative errno value. */
 static int wait_for_both(int fd)
 {
 	struct pollfd pollfd = {.fd = fd, .events = POLLIN};

@@ -179,7 +179,7 @@ bool rdmacm_lock_until(struct rdmacm_file *file, uint64_t deadline)
 
 /* --- Opening */
 
-/* NULL: no memory. */
+/* Adds a new file, which is closed, to the list. NULL: no memory. */
 static struct rdmacm_file *make_file(void)
 {
 	struct rdmacm_file *file = calloc(1, sizeof(*file));
@@ -195,7 +195,7 @@ static struct rdmacm_file *make_file(void)
 	return file;
 }
 
-/* Reuses a closed file, or adds a new one to the list. */
+/* Reuses a closed file, or adds a new one to the list. NULL: no memory. */
 static struct rdmacm_file *alloc_file(void)
 {
 	struct rdmacm_file *file;

@@ -107,8 +107,9 @@ void rdmacm_lock_both(struct rdmacm_file *a, struct rdmacm_file *b);
 void rdmacm_unlock_both(struct rdmacm_file *a, struct rdmacm_file *b);
 
 /*
- * Takes file->lock by attempts, so that the thread takes part in no deadlock. False: another thread
- * had it until `deadline` (clock_monotonic()).
+ * For checkpoint/, whose thread takes locks against the order of ranks. Takes file->lock by
+ * attempts, so that the thread takes part in no deadlock. False: another thread had the lock until
+ * `deadline` (clock_monotonic()).
  */
 bool rdmacm_lock_until(struct rdmacm_file *file, uint64_t deadline);
 

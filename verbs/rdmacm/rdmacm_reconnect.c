@@ -44,7 +44,8 @@ void rdmacm_reconnect_unwatch(struct rdmacm_file *file)
 
 /* --- The thread */
 
-/* True: call again in RECONNECT_INTERVAL_NS. */
+/* Notices the end of the file's daemon, or tries once to connect the file to the next one. True:
+ * call again in RECONNECT_INTERVAL_NS. */
 static bool check_file(struct rdmacm_file *file)
 {
 	bool again;
@@ -79,8 +80,9 @@ static bool thread_goes_on(struct pollfd fds[2])
 }
 
 /*
- * False if the program has closed the descriptors. If it closes the write end of the pipe, poll()
- * looks at the numbers again, and reports a hang-up, or that a number is not open.
+ * Sleeps until a file's daemon ends, or until wake_thread() or stop_thread(). False: the program
+ * has closed the thread's descriptors. If it closes the write end of the pipe, poll() looks at the
+ * numbers again, and reports a hang-up, or that a number is not open.
  */
 static bool wait_for_event(struct pollfd fds[2])
 {

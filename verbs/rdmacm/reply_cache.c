@@ -35,7 +35,8 @@ static void drop_entry(struct rdmacm_file *file, uint32_t id)
 		entry->len = 0;
 }
 
-/* NULL: no memory; librdmacm's commands go to the daemon then. */
+/* Returns the oldest entry, to be overwritten. NULL: no memory; librdmacm's commands go to the
+ * daemon then. */
 static struct entry *new_entry(struct rdmacm_file *file)
 {
 	if (!file->reply_cache)
@@ -68,7 +69,8 @@ static bool is_query(const struct rdmacm_request *request)
 	       request->command.in >= sizeof(struct rdma_ucm_query);
 }
 
-/* The reply's bytes; NULL: not cached. */
+/* Returns the cached reply to the command, and sets *len to its bytes. NULL: not cached. `option`:
+ * that of QUERY, or qp_state of INIT_QP_ATTR. */
 static const uint8_t *find_reply(const struct entry *entry, uint32_t command, uint32_t option,
 				 uint32_t *len)
 {

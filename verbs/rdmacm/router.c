@@ -12,8 +12,9 @@
 #include "rdmacm/kernel.h"
 #include "rdmacm/rdmacm_daemon.h"
 
-#define KERNEL_GROUP \
-	(1u << 31) /* in a multicast group's number: the kernel's, which count from 0 */
+/* Set in the program's number of a multicast group of the kernel's rdma_cm: the kernel's numbers,
+ * which count from 0, overlap those of the daemon. */
+#define KERNEL_GROUP (1u << 31)
 
 #define IB_PORT 30 /* offset in a struct sockaddr_ib: the end of its service ID */
 
@@ -30,7 +31,8 @@ static uint32_t created_number(const struct rdmacm_response *response)
 	return resp.id;
 }
 
-/* Without memory for the table, the ID is the daemon's. */
+/* Creates the ID at the daemon, and adds it to the file's table. Without memory for the table, the
+ * ID is the daemon's. */
 static int create_id(struct rdmacm_file *file, struct rdmacm_request *request,
 		     struct rdmacm_response *response)
 {
@@ -42,7 +44,9 @@ static int create_id(struct rdmacm_file *file, struct rdmacm_request *request,
 	return rc;
 }
 
-/* DESTROY_ID and MIGRATE_ID have the same response: a count of events, to which `more` is added. */
+/* Has the daemon run DESTROY_ID or MIGRATE_ID. Both respond with the number of events that the
+ * program has to acknowledge; adds `more`, the number of the kernel's. If no daemon comes any more,
+ * the response counts id->events, and the command succeeds. */
 static int run_for_events(struct rdmacm_file *file, struct rdmacm_request *request,
 			  struct rdmacm_response *response, const struct rdmacm_id *id,
 			  uint32_t more)
@@ -74,8 +78,8 @@ static int destroy_id(struct rdmacm_file *file, struct rdmacm_request *request,
 	return rc;
 }
 
-/* `id` is NULL for a connection request whose number the program has guessed before it fetched the
- * event. */
+/* Moves the ID from request->from to `file`, at the kernel and the daemon. `id` is NULL for a
+ * connection request whose number the program has guessed before it fetched the event. */
 static int migrate_id(struct rdmacm_file *file, struct rdmacm_request *request,
 		      struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
 {
@@ -129,7 +133,8 @@ static int give_to_kernel(struct rdmacm_file *file, struct rdmacm_request *reque
 	return rc;
 }
 
-/* The daemon has no such address, or no route from one of its addresses. */
+/* Whether the daemon's result says that it has no such address, or no route from one of its
+ * addresses: then the ID may be the kernel's. */
 static bool is_unknown_address(int rc)
 {
 	return rc == -EADDRNOTAVAIL || rc == -ENETUNREACH || rc == -ENODEV;
@@ -176,7 +181,7 @@ static int follow_daemon(struct rdmacm_file *file, struct rdmacm_request *reques
 	return 0;
 }
 
-/* The address that a command binds an ID to. False: the command does not bind it. */
+/* Sets *addr to the address that a command binds an ID to. False: the command does not bind it. */
 static bool read_bind(const struct rdmacm_request *request, struct rdma_ucm_query_addr_resp *addr)
 {
 	struct rdma_ucm_bind_ip bind_ip;
@@ -230,7 +235,7 @@ static bool leaves_port(const struct rdmacm_request *request)
 	return !has_port(&addr);
 }
 
-/* The source address that a command names. False: the command names none. */
+/* Sets *addr to the source address that a command names. False: the command names none. */
 static bool read_source(const struct rdmacm_request *request, struct rdma_ucm_query_addr_resp *addr)
 {
 	struct rdma_ucm_resolve_addr resolve;
@@ -263,7 +268,8 @@ static int bind_kernel(struct rdmacm_file *file, struct rdmacm_request *request,
 	return rc;
 }
 
-/* Sets *request to the command by which the daemon binds the ID as the kernel has bound it. */
+/* Asks the kernel for the address and port to which it has bound the ID, and sets *request to the
+ * command by which the daemon binds the ID to the same. */
 static int follow_kernel(struct rdmacm_file *file, struct rdmacm_request *request,
 			 struct rdmacm_response *response, const struct rdmacm_id *id,
 			 uint32_t number)
@@ -283,7 +289,8 @@ static int follow_kernel(struct rdmacm_file *file, struct rdmacm_request *reques
 	return 0;
 }
 
-/* The errors of cma_check_port (drivers/infiniband/core/cma.c) for a wildcard address. */
+/* Whether the kernel's result says that another ID has the port: the errors of cma_check_port
+ * (drivers/infiniband/core/cma.c) for a wildcard address. */
 static bool is_taken(int rc)
 {
 	return rc == -EADDRNOTAVAIL || rc == -EADDRINUSE;
@@ -396,7 +403,7 @@ static int resolve_id(struct rdmacm_file *file, struct rdmacm_request *request,
 	return rc;
 }
 
-/* As rdma_listen() of the kernel: an ID without address gets the wildcard. */
+/* Binds an ID without address to the wildcard, as rdma_listen() of the kernel does. */
 static int bind_listener(struct rdmacm_file *file, struct rdmacm_response *response,
 			 struct rdmacm_id *id, uint32_t number)
 {
@@ -513,8 +520,9 @@ int rdmacm_route(struct rdmacm_file *file, struct rdmacm_request *request,
 /* --- The kernel's events */
 
 /*
- * Has the daemon reserve a number for the new ID of a connection request. The uid is not 0:
- * otherwise the daemon would count the ID as a request that the program has not accepted yet.
+ * Has the daemon reserve a number for the new ID of a connection request to the kernel's rdma_cm.
+ * The uid is not 0: with 0, the daemon would count the ID as a request that the program has not
+ * accepted yet. If no daemon comes any more, takes an unused number.
  */
 static int number_request(struct rdmacm_file *file, uint32_t *number)
 {
@@ -540,8 +548,9 @@ static int add_request(struct rdmacm_file *file, struct rdmacm_id request, uint3
 	return rc ? rc : id ? 0 : -ENOMEM;
 }
 
-/* The program does not get the event, so librdmacm must not wait for its acknowledgement at the
- * listener (hidden_events). */
+/* Destroys a connection request of the kernel for which there is no number or no memory (`rc`).
+ * Returns -EAGAIN: no event now. The program does not get the event, so librdmacm must not wait for
+ * its acknowledgement at the listener (hidden_events). */
 static int refuse_request(struct rdmacm_file *file, struct rdmacm_id *request, uint64_t uid, int rc)
 {
 	struct rdmacm_id *listener = rdmacm_id_find_uid(file, uid);
