@@ -81,8 +81,8 @@ void hca_attach(struct hca *hca, struct urxe_dev *dev);
 void hca_detach(struct hca *hca);
 
 /*
- * `down`: the HCA's port is not active, so the HCA gets no new queue pairs and shared receive
- * queues, except for queue pairs with a shared receive queue that it has. False at first.
+ * `down`: the HCA's port is not active. From now on the engine keeps new queue pairs and shared
+ * receive queues, except queue pairs with a shared receive queue that the HCA has. False at first.
  */
 void hca_set_port_down(struct hca *hca, bool down);
 

@@ -27,7 +27,8 @@ void hca_handle_comp_events(struct hca *hca)
 	}
 }
 
-/* The HCA has dropped completions: no queue pair of the CQ can go on, or flush its requests. */
+/* Call it when the HCA has dropped completions of the CQ (overrun). No queue pair of the CQ can go
+ * on then, or flush its requests: tells the engine, which fails them and flushes the requests. */
 static void fail_cq(struct hca *hca, struct hca_cq *cq)
 {
 	struct hca_qp *qp;

@@ -10,14 +10,15 @@
 /* Entries of the HCA's table that are looked at; NICs have up to 256 for each port. */
 #define TABLE_MAX 1024
 
-/* Whether the entry may be that GID's. Index 0 stands for any interface in *gid, and for an unknown
- * one in *entry. */
+/* Whether the entry of the HCA's table may be of the GID's interface. Interface index 0 stands for
+ * any interface in *gid, and for an unknown one in *entry. */
 static bool has_interface(const struct hca_gid *gid, const struct ibv_gid_entry *entry)
 {
 	return !gid->ifindex || !entry->ndev_ifindex || gid->ifindex == entry->ndev_ifindex;
 }
 
-/* struct ibv_ah_attr has no room for an index above UINT8_MAX. */
+/* Whether the entry of the HCA's table is that of the GID. An entry with an index above UINT8_MAX
+ * does not count, because struct ibv_ah_attr has no room for the index. */
 static bool is_entry(const struct hca *hca, const struct hca_gid *gid,
 		     const struct ibv_gid_entry *entry)
 {
@@ -39,7 +40,8 @@ static void find_gid_index(const struct hca *hca, struct hca_gid *gid,
 		}
 }
 
-/* A negative errno value, or the number of entries. */
+/* Reads the HCA's GID table to *table, which the caller frees. Returns the number of entries, or a
+ * negative errno value. */
 static ssize_t read_table(const struct hca *hca, struct ibv_gid_entry **table)
 {
 	ssize_t n;

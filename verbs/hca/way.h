@@ -15,16 +15,17 @@ enum hca_way { HCA_WAY_AUTO, HCA_WAY_HCA, HCA_WAY_ENGINE };
 /* Sets *way. False: "auto", "hca" or "engine" is expected. */
 bool hca_way_read(const char *text, enum hca_way *way);
 
+/* Why the HCA or the engine executes a queue pair. */
 enum way_reason {
-	WAY_NO_HCA,
-	WAY_OF_DEVICE,    /* UD, or with a shared receive queue */
-	WAY_OTHER_HOST,   /* the peer is on another host, or not known to the daemon */
-	WAY_SAME_HOST,    /* the peer is on this host */
-	WAY_FORCED,       /* the user has chosen HCA or engine */
-	WAY_ADDRESS,      /* the HCA does not have the source GID, or its MTU is too small */
-	WAY_NUMBER_TAKEN, /* another process has the QPN */
-	WAY_KERNEL,       /* the kernel of a virtual machine uses the queue pair */
-	WAY_REGION        /* its PD has a region that the HCA lacks */
+	WAY_NO_HCA,       /* engine: the HCA does not exist, or does not have the queue pair */
+	WAY_OF_DEVICE,    /* HCA, if it has the queue pair: UD, or with a shared receive queue */
+	WAY_OTHER_HOST,   /* HCA: the peer is on another host, or not known to the daemon */
+	WAY_SAME_HOST,    /* engine: the peer is on this host, and of this user */
+	WAY_FORCED,       /* HCA: the user has chosen it */
+	WAY_ADDRESS,      /* engine: the HCA lacks the source GID, or its MTU is too small */
+	WAY_NUMBER_TAKEN, /* HCA: for the engine, the QPN is another process's */
+	WAY_KERNEL,       /* engine: the kernel of a virtual machine uses the queue pair */
+	WAY_REGION        /* engine: the PD of the queue pair has a region that the HCA lacks */
 };
 
 /* The reason in words, for `urxe show transport`. */

@@ -75,7 +75,7 @@ static void free_old_ah(struct hca_destruction *destruction)
 	free(ah);
 }
 
-/* For a handle that is in no list. */
+/* Destroys a handle that is in no list. `finish`: free_ah or free_old_ah. */
 static void destroy_ah(struct hca_ah *ah, void (*finish)(struct hca_destruction *))
 {
 	ah->destruction = (struct hca_destruction){.call = destroy_ibv_ah, .finish = finish};
@@ -89,8 +89,8 @@ static void remove_ah(struct hca *hca, struct hca_ah *ah)
 	hca->ahs.n--;
 }
 
-/* Counts the handle among the users of its domain: another thread may release the domain before
- * this thread has destroyed the handle. */
+/* Destroys a handle of the cache. Counts it among the users of its domain until then: another
+ * thread may release the domain before this thread has destroyed the handle. */
 static void destroy_old_ah(struct hca *hca, struct hca_ah *ah)
 {
 	remove_ah(hca, ah);
@@ -98,7 +98,8 @@ static void destroy_old_ah(struct hca *hca, struct hca_ah *ah)
 	destroy_ah(ah, free_old_ah);
 }
 
-/* Handles of outstanding requests stay, so there may be more than the maximum. */
+/* Destroys handles until the cache has fewer than HCA_AHS_MAX. Handles of outstanding requests
+ * stay, so the cache may still have more. */
 static void make_ah_room(struct hca *hca)
 {
 	struct hca_ah *ah = TAILQ_FIRST(&hca->ahs.by_age);

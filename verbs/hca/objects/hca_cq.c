@@ -104,7 +104,8 @@ static uint32_t capacity_of(const struct hca_cq *cq)
 	return __atomic_load_n(&cq->capacity, __ATOMIC_RELAXED);
 }
 
-/* Doubles the capacity, so that many queue pairs need few calls. */
+/* Returns the capacity to which the CQ is to grow: doubled until it is `needed` or more, so that
+ * many queue pairs need few calls, but at most the HCA's maximum. */
 static uint32_t next_capacity(const struct hca_cq *cq, uint32_t needed)
 {
 	uint32_t most = (uint32_t)cq->hca->attr.max_cqe, capacity = capacity_of(cq);
@@ -128,8 +129,8 @@ static int resize(struct hca_cq *cq, uint32_t needed)
 	return 0;
 }
 
-/* Does not sleep in the mutex: if a signal handler forks during the wait, no thread of the child
- * would unlock the mutex. */
+/* Takes hca->resizing. 0; -EIO: this is a child that a signal handler has forked during the wait.
+ * Does not sleep in the mutex, because no thread of such a child would unlock the mutex. */
 static int begin_resize(struct hca *hca)
 {
 	const struct timespec pause = {.tv_nsec = RESIZE_PAUSE_NS};
@@ -268,7 +269,7 @@ static void complete(struct hca *hca, const struct ibv_wc *wc)
 		complete_of_qp(queue, wc);
 }
 
-/* True: more completions may wait. */
+/* Passes up to BATCH * ROUNDS completions of the CQ to the engine. True: more may wait. */
 static bool poll_cq(struct hca_cq *cq)
 {
 	struct ibv_wc wcs[BATCH];
@@ -287,8 +288,10 @@ static bool poll_cq(struct hca_cq *cq)
 }
 
 /*
- * While the engine completes requests, it may post others, which adds CQs at the head of busy_cqs.
- * Only this function and hca_cq_destroy() remove CQs from that list.
+ * Polls a CQ of busy_cqs, unless a thread resizes it, and removes it from that list if it expects
+ * no more completions. True: more completions may wait. While the engine completes requests, it may
+ * post others, which adds CQs at the head of the list. Only this function and hca_cq_destroy()
+ * remove CQs from the list.
  */
 static bool poll_busy(struct hca_cq *cq)
 {

@@ -29,10 +29,12 @@ struct hca_pd *hca_pd_find(const struct hca *hca, uint32_t number)
 	return pd;
 }
 
-/* For a domain that is in no list. */
+/* Deallocates a domain that is in no list. */
 static void end_pd(struct hca_pd *pd);
 
-/* Another call may make a domain of that number during the wait; then this one is discarded. */
+/* Allocates a domain for the PD of that number, and adds it to the list; *out becomes the domain.
+ * Another call may make a domain of that number during the wait; then *out is that one. 0 or a
+ * negative errno value. */
 static int make_pd(struct hca *hca, uint32_t number, struct hca_pd **out)
 {
 	struct hca_pd *pd = alloc_pd(hca, number);

@@ -44,7 +44,8 @@ static struct ibv_qp *try_create(const struct hca_qp *qp, const struct urxe_qp_i
 	return qp->hca->verbs->create_qp(qp->pd->pd, &attr);
 }
 
-/* Registers memory for inline data, because the HCA has refused a queue pair with inline data. */
+/* Registers memory for inline data, because the HCA has refused a queue pair with inline data. 0 or
+ * a negative errno value; the caller calls free_inline() also after an error. */
 static int make_inline(struct hca_qp *qp, uint32_t max_inline)
 {
 	size_t size = (size_t)(qp->ring_mask + 1) * max_inline;
@@ -90,8 +91,8 @@ static int make_ibv_qp(struct hca_qp *qp, const struct urxe_qp_init *init)
 	return rc;
 }
 
-/* Makes the queue pair at the HCA, and destroys it again if one of its CQs has overrun meanwhile.
- */
+/* Makes the queue pair at the HCA. 0, or a negative errno value: then no queue pair is left, also
+ * if one of its CQs has overrun meanwhile (-EOPNOTSUPP). */
 static int make_usable_qp(struct hca_qp *qp, const struct urxe_qp_init *init)
 {
 	struct hca_wait wait = hca_begin_wait(qp->hca);
@@ -106,8 +107,9 @@ static int make_usable_qp(struct hca_qp *qp, const struct urxe_qp_init *init)
 	return -EOPNOTSUPP;
 }
 
-/* Reserves room for the receives first, because the second reservation may wait: an SRQ that grows
- * during the wait adds only its growth. */
+/* Reserves room in both CQs for the completions of all requests. Begins with the receives, because
+ * the second reservation may wait: a shared receive queue that grows during the wait adds its
+ * growth to a reservation that exists (hca_srq.c). 0 or a negative errno value. */
 static int reserve_completions(struct hca_qp *qp, const struct urxe_qp_init *init)
 {
 	int rc = qp->srq ? hca_srq_reserve(qp)
@@ -130,7 +132,8 @@ static void remove_from_list(struct hca_qp *qp)
 		hca_srq_pass_room(qp);
 }
 
-/* Memory of the queue pair's requests. */
+/* Allocates memory for the queue pair's requests: the ring of address handles, and the slots of its
+ * receive requests. 0 or -ENOMEM; the caller calls free_qp() also after an error. */
 static int make_requests(struct hca_qp *qp, const struct urxe_qp_init *init)
 {
 	while (qp->ring_mask + 1 < init->cap.max_send_wr)
@@ -283,7 +286,9 @@ static int modify_at_hca(struct hca_qp *qp, struct ibv_qp_attr *attr, uint32_t m
 }
 
 /*
- * Gives the queue pair a new id, so that completions of requests before the reset name no queue.
+ * Moves the HCA's queue pair to RESET, and forgets its requests. 0, or a negative errno value; then
+ * nothing has changed. Gives the queue pair a new id, so that completions of requests before the
+ * reset name no queue.
  * Takes the id before the reset, because there may be no memory for it, and a reset at the HCA
  * cannot be taken back.
  */

@@ -34,16 +34,18 @@ struct hca_qp {
 	uint32_t sends;      /* send requests that the HCA has got and that have not completed */
 	uint32_t posted;     /* send requests that the HCA has got so far, modulo 2^32 */
 	uint32_t max_sends;  /* maximum of `sends`, for which send_cq has room */
-	/* The room in recv_cq. With an SRQ, it is for all requests of the SRQ; 0: another queue
-	 * pair has reserved it (hca_srq_reserve). */
+	/* Number of completions for which this queue pair has reserved room in recv_cq. With an
+	 * SRQ, it is that of all requests of the SRQ; 0: another queue pair has reserved the room
+	 * (hca_srq_reserve). */
 	uint32_t reserved_receives;
 	uint32_t ring_mask; /* number of entries of ahs and of inline_data, minus 1 */
 	struct work_slots receives;
 	/* UD only: a ring of the address handles of outstanding send requests. A request's entry is
 	 * its number, counted as in `posted`, & ring_mask. */
 	struct hca_ah **ahs;
-	/* A ring of slots of max_inline bytes for inline data, if the HCA takes less than the
-	 * program may post; else NULL. */
+	/* A ring of slots of max_inline bytes for inline data, if the HCA has refused a queue pair
+	 * with as much inline data as the program may post; else NULL. A request's slot is as in
+	 * `ahs`. */
 	uint8_t *inline_data;
 	struct ibv_mr *inline_mr;
 	uint32_t max_inline;
@@ -70,11 +72,10 @@ uint32_t hca_qp_post_recv(void *qp, const struct urxe_recv_wr *wrs, uint32_t n, 
 
 /* The QPN that the HCA has chosen. */
 uint32_t hca_qp_number(const struct hca_qp *qp);
-/*
- * The oldest send request, or the receive request of that slot (work_id.h), has completed: forgets
- * it. *wr_id becomes the wr_id of the program's request. False: there is no such request.
- */
+/* The oldest send request has completed: forgets it. False: the HCA has no send request. */
 bool hca_qp_sent(struct hca_qp *qp);
+/* The receive request of that slot (work_id.h) has completed: forgets it, and sets *wr_id to the
+ * program's. False: there is no such request. */
 bool hca_qp_received(struct hca_qp *qp, uint32_t slot, uint64_t *wr_id);
 /* Forgets all requests: the HCA's queue pair is in RESET, or gone. */
 void hca_qp_forget_requests(struct hca_qp *qp);

@@ -9,7 +9,9 @@
 #include "hca_qp.h"
 #include "wr.h"
 
-/* Copies inline data to registered memory. */
+/* If the HCA takes no inline data of that queue pair (qp->inline_data), copies the inline data of
+ * *wr to registered memory, and makes *wr refer to that. `number`: the request's, as in `posted`.
+ */
 static void copy_inline(struct hca_qp *qp, struct ibv_send_wr *wr, struct ibv_sge *sge,
 			uint32_t number)
 {
@@ -23,7 +25,8 @@ static void copy_inline(struct hca_qp *qp, struct ibv_send_wr *wr, struct ibv_sg
 	wr->send_flags &= ~(unsigned int)IBV_SEND_INLINE;
 }
 
-/* Sets the address handle of a datagram. 0 or a negative errno value. */
+/* Sets the address handle of a datagram; no effect for other queue pairs than UD. `number`: the
+ * request's, as in `posted`. 0 or a negative errno value. */
 static int address_datagram(struct hca_qp *qp, struct ibv_send_wr *wr, const struct urxe_path *path,
 			    uint32_t number)
 {
@@ -39,7 +42,9 @@ static int address_datagram(struct hca_qp *qp, struct ibv_send_wr *wr, const str
 	return rc;
 }
 
-/* Returns the number of requests in the list. *rc: why the next one is not in the list. */
+/* Converts up to HCA_WR_BATCH of the n requests to a list for ibv_post_send(), and returns their
+ * number. If an error ends the list early, *rc is a negative errno value (-ENOMEM: the send queue
+ * is full), else 0. */
 static uint32_t describe(struct hca_qp *qp, struct ibv_send_wr *list, struct ibv_sge *sges,
 			 const struct urxe_send_wr *wrs, uint32_t n, int *rc)
 {

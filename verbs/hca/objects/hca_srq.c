@@ -139,8 +139,8 @@ int hca_srq_set_limit(void *hca_srq, uint32_t limit)
 	return modify_srq(hca_srq, &attr, IBV_SRQ_LIMIT);
 }
 
-/* Whether each CQ that has room for the queue's completions can get room for n more. -ENOMEM: one
- * of them cannot. */
+/* Whether each CQ that has room for the queue's completions can get room for n more: 0, or -ENOMEM,
+ * if one of them would be larger than the HCA permits. Changes nothing. */
 static int check_growth(const struct hca_srq *srq, uint32_t n)
 {
 	struct hca_qp *qp;
@@ -181,7 +181,8 @@ static struct hca_cq *find_full_cq(const struct hca_srq *srq)
 	return NULL;
 }
 
-/* Searches anew after each CQ: the list of queue pairs may change while a CQ grows. */
+/* Resizes each CQ of the queue that has less capacity than was counted. Searches anew after each
+ * CQ: the list of queue pairs may change while a CQ grows. 0 or a negative errno value. */
 static int grow_cqs(const struct hca_srq *srq)
 {
 	struct hca_cq *cq;
@@ -192,7 +193,9 @@ static int grow_cqs(const struct hca_srq *srq)
 	return rc;
 }
 
-/* If the HCA refuses the growth later, the room for it stays reserved. */
+/* Makes room for the completions and the slots of max_wr requests; may wait for CQs that grow. 0 or
+ * a negative errno value. If the HCA refuses the growth of the queue later, the room stays
+ * reserved. */
 static int reserve_growth(struct hca_srq *srq, uint32_t max_wr)
 {
 	const uint32_t before = srq->slots.n;
@@ -206,8 +209,8 @@ static int reserve_growth(struct hca_srq *srq, uint32_t max_wr)
 	return grow_cqs(srq);
 }
 
-/* `resizes` keeps other threads from posting meanwhile: providers hold their lock of a queue while
- * they resize it, so a post would wait. */
+/* The caller counts itself in srq->resizes, which keeps other threads from posting meanwhile:
+ * providers hold their lock of a queue while they resize it, so a post would wait. */
 static int resize_srq(struct hca_srq *srq, uint32_t max_wr)
 {
 	struct ibv_srq_attr attr = {.max_wr = max_wr};

@@ -26,7 +26,8 @@ struct hca_srq {
 	uint32_t id;      /* of the queue, in wr_id values (work_id.h) */
 	uint32_t users;   /* its queue pairs at the HCA, also those being created; calls that modify
 			     it */
-	uint32_t resizes; /* number of threads that resize it; if not 0, the HCA gets no requests */
+	uint32_t resizes; /* number of threads that resize it; if not 0, the HCA gets no requests of
+			     it (hca_srq_resize) */
 	struct hca_destruction destruction;
 };
 

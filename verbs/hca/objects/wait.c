@@ -33,8 +33,8 @@ void hca_allow_unlock(struct hca *hca)
 	hca->frees_lock = hca->owner->unlock != NULL;
 }
 
-/* If the HCA was detached, this thread may be its last user, and then closes it, without the lock.
- */
+/* If the HCA was detached, this thread may be its last user, and then closes the HCA, for which it
+ * releases the lock. */
 bool hca_forbid_unlock(struct hca *hca)
 {
 	const struct hca_owner *owner = hca->owner;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* A number has 31 bits: the entry's index, and its generation above. */
+/* An id has 31 bits: the entry's index, and its generation above. */
 #define INDEX_BITS  20
 #define INDEX_MASK  ((1u << INDEX_BITS) - 1)
 #define GENERATIONS (1u << (31 - INDEX_BITS))
