@@ -67,11 +67,10 @@ static inline uint64_t clock_now(void)
 	return state & CLOCK_STOPPED ? state & ~CLOCK_STOPPED : now - state;
 }
 
-/*
- * Stop the engine's time, and let it go on from there. Only one thread at a time may call these. If
- * the time is already in that state, they have no effect.
- */
+/* Stops the engine's time; no effect if it stands already. Only one thread at a time may call this
+ * function or clock_resume. */
 void clock_stop(void);
+/* Lets the engine's time go on from where it stands; no effect if it runs. */
 void clock_resume(void);
 
 #endif

@@ -19,7 +19,8 @@ static __typeof__(&crc32_gzip_refl) isal_function;
 static __typeof__(&crc32_z) zlib_function;
 static crc_copy_fn *copy_in_use;
 
-/* The engine calls ISA-L's function by its name. */
+/* The CRC-32 that the engine calls, by the name of ISA-L's function: calls the library that
+ * crc_select has chosen. */
 uint32_t crc32_gzip_refl(uint32_t crc, const unsigned char *bytes, uint64_t n)
 {
 	return crc_in_use(crc, bytes, n);
@@ -74,8 +75,8 @@ static void *load_function(const char *library, const char *name)
 }
 
 /*
- * On processors without carry-less multiplication, such as QEMU's default models, ISA-L goes byte
- * by byte. zlib takes five words at a time and is ten times as fast.
+ * Returns CRC_ZLIB on x86-64 processors without carry-less multiplication, such as QEMU's default
+ * models. There ISA-L goes byte by byte; zlib takes five words at a time and is ten times as fast.
  */
 enum crc_library crc_fastest(void)
 {

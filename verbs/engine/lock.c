@@ -125,7 +125,8 @@ void lock_queue(struct lock *lock, bool claim)
 	lock->waited_ns += clock_monotonic() - since;
 }
 
-/* Changes both futex words, so a futex_wait that begins with an old value returns at once. */
+/* Ends the waits of the child's thread: changes both futex words, so a futex_wait that begins with
+ * an old value returns at once. */
 void lock_orphan(struct lock *lock)
 {
 	lock->orphaned = true;

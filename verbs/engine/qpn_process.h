@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * QPNs that an HCA has chosen, and the processes of this host that have them. Such a QPN may be
- * outside of the blocks of its process, so VNIC_BLOCK() does not tell the process. For tx.c.
+ * outside of the blocks of its process, so VNIC_BLOCK() does not tell the process. For tx.c, and
+ * for daemon/introduction.c, which drops old QPNs.
  */
 #ifndef URXE_VERBS_ENGINE_QPN_PROCESS_H
 #define URXE_VERBS_ENGINE_QPN_PROCESS_H

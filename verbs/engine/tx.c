@@ -20,8 +20,8 @@ struct tx_route {
 	uint8_t mac[6];        /* of the process's device */
 	struct peer *peer;     /* the inbox's owner; NULL: there was no memory for it */
 	uint64_t stuck_since;  /* since when the inbox takes no frame; 0: it takes frames */
-	uint64_t detour_until; /* frames go by the switch until then, */
-	enum vnic_bypass_counter detour_reason; /* counter of these frames */
+	uint64_t detour_until; /* frames go by the switch until this time (clock_now()) */
+	enum vnic_bypass_counter detour_reason; /* counter of the frames that go by the switch */
 };
 
 int tx_init(struct tx *tx, struct vnic_driver *nic, struct packet_group *const *uplink,
@@ -258,7 +258,8 @@ static uint32_t reserve_slots(struct tx *tx, uint64_t now, uint32_t n)
 	return tx->switch_stalled && !tx->n_aside ? use_spare_slots(tx, n) : tx->free;
 }
 
-/* Reserves buffers of the inbox that the stream goes to. 0: no stream, or the inbox is full. */
+/* Reserves up to n buffers of the inbox into which the engine is to write the next burst
+ * (tx.stream), and returns their number. 0: there is no such inbox, or it takes no frames now. */
 static uint32_t reserve_stream_slots(struct tx *tx, uint64_t now, uint32_t n)
 {
 	struct tx_route *route = tx->stream;
@@ -347,8 +348,8 @@ static void compact_stream_slot(struct tx *tx, uint32_t at, const struct urxe_fr
 }
 
 /*
- * Sends the frames of the stream, which have no data from then on, and moves the others to buffers
- * of the NIC. Returns the number of these others.
+ * Sends the frames for the stream's inbox, whose `data` becomes NULL, and moves the others to
+ * buffers of the NIC. Returns the number of these others.
  */
 static uint32_t send_stream(struct tx *tx, struct urxe_frame *frames, uint32_t n)
 {
@@ -575,7 +576,8 @@ static uint32_t choose_by_addresses(const struct tx *tx, uint32_t qpn, const uin
 		*tx->uplink_carriers & ((1u << n) - 1));
 }
 
-/* The member of the direct uplink by which a frame of the engine leaves. */
+/* Returns the index of the member (socket) of the direct uplink by which a frame of the engine
+ * leaves. */
 static uint32_t choose_member(const struct tx *tx, const uint8_t *frame, uint32_t qpn)
 {
 	const bool tagged = frame[12] == 0x81 && frame[13] == 0;
@@ -599,10 +601,8 @@ static uint32_t member_of_slot(const struct tx *tx, uint32_t slot)
 	return choose_member(tx, tx->slots[slot].data, tx->qpns[slot]);
 }
 
-/*
- * Copies the waiting frames in a row that go by that member of the direct uplink; returns their
- * number.
- */
+/* Lists in `frames` the next waiting frames in a row that go by that member of the direct uplink.
+ * Returns their number. */
 static uint32_t find_uplink_frames(const struct tx *tx, uint32_t member,
 				   struct packet_port_frame frames[TX_BURST])
 {

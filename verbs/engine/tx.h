@@ -104,8 +104,9 @@ struct tx {
 	struct urxe_frame *reserved; /* `frames` of the last tx_reserve, which tx_unlock_inbox
 					changes */
 	uint32_t first, count;
-	/* slots[0] to slots[free - 1] are buffers of the NIC's ring; 0 after a commit. Of these,
-	 * the first `placed` hold frames for the NIC, and the first `posted` were committed. */
+	/* slots[0] to slots[free - 1] are buffers of the NIC's ring; `free` is 0 after a commit. Of
+	 * these, the first `placed` hold frames for the NIC, and the first `posted` were
+	 * committed. */
 	uint32_t free, placed, posted;
 	/* When tx_flush has to try again to send the waiting frames. */
 	uint64_t retry_at;
@@ -127,7 +128,7 @@ struct tx {
 	bool switch_stalled;      /* the switch is stalled or lost: the slots are `spares` */
 	uint8_t *spares;          /* room for TX_BURST frames, for use as slots or `aside` */
 	struct tx_route **routes; /* by number of the process (VNIC_BLOCK); NULL: no inbox */
-	struct qpn_processes processes;
+	struct qpn_processes processes; /* of the QPNs that an HCA may have chosen */
 };
 
 /* Initialises *tx. The arguments are parts of the adapter, and have to live as long as *tx. 0 or

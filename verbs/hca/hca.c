@@ -139,7 +139,7 @@ int hca_open(const struct hca_verbs *verbs, const char *name, uint8_t port,
 	return 0;
 }
 
-/* libibverbs stays loaded, because hca_verbs_load() finds its functions only once. */
+/* Loads libibverbs, which stays loaded, because hca_verbs_load() finds its functions only once. */
 int hca_load_and_open(const char *name, uint8_t port, const struct hca_owner *owner,
 		      struct hca **hca)
 {

@@ -24,7 +24,8 @@ struct hca_verbs;
 
 /* Callbacks of the owner. */
 struct hca_owner {
-	/* Whether the HCA executes the connection; qp_ctx is the ctx of the engine's queue pair. */
+	/* Whether the HCA is to execute the connection, else the engine does; qp_ctx is the ctx of
+	 * the engine's queue pair. */
 	bool (*takes)(void *ctx, void *qp_ctx, const struct urxe_qp_attr *attr);
 	/* Take and release the lock; for hca_destroy_deferred(), and from hca_allow_unlock() to
 	 * hca_forbid_unlock(). NULL: the owner has no lock. */

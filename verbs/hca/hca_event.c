@@ -12,7 +12,8 @@
  * delay the event for ever. */
 #define POLLS_MAX 512
 
-/* Passes the completions before their event: the program that the event wakes must find them. */
+/* Passes completion events to the engine, and before each event the completions: the program that
+ * the event wakes must find them. */
 void hca_handle_comp_events(struct hca *hca)
 {
 	struct ibv_cq *ibv;
@@ -48,8 +49,8 @@ struct subject {
 	struct hca_srq *srq;
 };
 
-/* Call it before the event is acknowledged: until then the object exists, because its destruction
- * waits for the acknowledgement. */
+/* Returns the object of the event. Call it before the event is acknowledged: until then the object
+ * exists, because its destruction waits for the acknowledgement. */
 static struct subject find_subject(const struct ibv_async_event *event)
 {
 	switch (event->event_type) {
@@ -104,9 +105,10 @@ bool hca_pass_completions(struct hca *hca)
 }
 
 /*
- * Passes completions before the event: the program may destroy the queue pair once it has the event
- * and finds its CQs empty. Acknowledges the event first of all: during the completions the engine,
- * or another thread, may destroy the queue pair, which waits for the acknowledgement.
+ * Passes asynchronous events to the engine, and completions before each event: the program may
+ * destroy the queue pair once it has the event and finds its CQs empty. Acknowledges the event
+ * first of all: during the completions the engine, or another thread, may destroy the queue pair,
+ * which waits for the acknowledgement.
  */
 void hca_handle_async_events(struct hca *hca)
 {

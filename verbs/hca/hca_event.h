@@ -7,8 +7,11 @@
 
 struct hca;
 
-/* Handle the events that wait, at most 64 in each call. Neither function blocks. */
+/* Handles up to 64 completion events that wait: passes them and the completions to the engine.
+ * Never blocks. */
 void hca_handle_comp_events(struct hca *hca);
+/* Handles up to 64 asynchronous events that wait; each after the completions that precede it. Never
+ * blocks. */
 void hca_handle_async_events(struct hca *hca);
 /* Passes the completions of all CQs to the engine. False: some may be left, because a thread
  * resizes a CQ, or peers send without end. */

@@ -9,7 +9,7 @@
  * If the program does not reply, its peer waits for the ACK until the program's next poll, or until
  * the poll grant ends. So an ACK is kept only after many replies in a row, DELAYED_ACK_FIRST. If
  * the last kept ACK had to wait for the end of a grant, DELAYED_ACK_LATE replies are required. For
- * polling.c and engine_run.c, with adapter.lock.
+ * polling.c and attach/engine_thread.c, with adapter.lock.
  */
 #ifndef URXE_VERBS_POLL_DELAYED_ACK_H
 #define URXE_VERBS_POLL_DELAYED_ACK_H

@@ -71,8 +71,8 @@ static void delay_ack(uint64_t now)
 		engine_transmit(now);
 }
 
-/* Tells poll_detect when a peer's one-sided request may have changed the memory on which the
- * program may spin. */
+/* Passes frames to the engine. Tells poll_detect when a peer's one-sided request may have changed
+ * the memory on which the program may spin. */
 static void run_input(uint64_t now, const struct urxe_frame *frames, uint32_t n)
 {
 	const uint64_t *one_sided = &urxe_dev_counters(adapter.dev)->event[URXE_EVENT_ONE_SIDED];
@@ -139,8 +139,8 @@ static uint32_t receive_from_inbox(uint64_t now)
 	return n;
 }
 
-/* Passes all frames to the engine: the packet sockets' filter accepts only packets to QPNs of this
- * process. */
+/* Receives one burst from an interface of the direct uplink, and returns the number of its frames.
+ * All go to the engine: the packet sockets' filter accepts only packets to QPNs of this process. */
 static uint32_t receive_from_uplink(uint64_t now)
 {
 	struct packet_port_frame received[TX_BURST];
@@ -269,8 +269,8 @@ void engine_poll(uint64_t now)
 	}
 }
 
-/* ACKs also wait if their inbox is full, or if the engine cannot build them because other frames
- * wait (`waits`). */
+/* Sends the QP's delayed ACKs, and the frames that wait. ACKs also wait if their inbox is full, or
+ * if the engine cannot build them because other frames wait (`waits`). */
 void engine_flush_acks(struct qp *qp)
 {
 	const bool waits = tx_deadline(&adapter.tx) != URXE_NEVER;

@@ -36,7 +36,8 @@ void engine_flush_acks(struct qp *qp);
  * program its completions. Sends nothing. For the last frames of a socket that is replaced. */
 void engine_receive_uplink(uint64_t now);
 /* Passes to the engine all frames that are in the receive rings now, and shows the program its
- * completions. Sends nothing. For the last frames of a daemon that has ended. */
+ * completions. Sends nothing. For the last frames of a daemon that has ended, and for the frames
+ * before a recording. */
 void engine_receive_last(uint64_t now);
 /* The time (clock_now()) of the engine's next work, or, while frames wait to be sent, of the next
  * attempt to send them. 0: at once; URXE_NEVER: no work, or the engine may not send now

@@ -18,7 +18,7 @@
  * immediate data, a READ or an atomic. READs change nothing here, but their requester waits.
  *
  * Times are nanoseconds of one clock, and not 0. Any thread may call any function without a lock:
- * the members are atomic hints. For polling.c.
+ * the members are atomic hints. For polling.c and engine_run.c.
  */
 #ifndef URXE_VERBS_POLL_POLL_DETECT_H
 #define URXE_VERBS_POLL_POLL_DETECT_H

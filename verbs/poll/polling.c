@@ -36,7 +36,8 @@ static void mask_interrupts(void)
 	polling->irq_on = false;
 }
 
-/* True: frames wait already, or transmit buffers are free, for which no interrupt comes. */
+/* Unmasks the interrupts of vNIC, inbox and direct uplink. True: frames wait already, or transmit
+ * buffers are free, for which no interrupt comes. */
 static bool unmask_interrupts(void)
 {
 	bool waiting;
@@ -73,8 +74,8 @@ static bool hca_executes_all(void)
 	return adapter.hca.hca && urxe_offload_all(adapter.dev);
 }
 
-/* Not with programs without the hooks: their receives reach the HCA only when the engine runs
- * (poll/recv_hook.h). */
+/* Grants are not long for programs without the hooks of poll/recv_hook.h: their receives reach the
+ * HCA only when the engine runs. */
 bool polling_grant_is_long(void)
 {
 	return hca_executes_all() && !adapter.hca.unhooked;
@@ -151,8 +152,8 @@ static bool is_last_poll(const struct cq *cq)
 }
 
 /*
- * While the HCA executes all queue pairs, most polls look at the HCA only: to look at the NIC, the
- * inbox and the engine's deadlines takes longer.
+ * Whether this poll looks at the HCA only. Most do while the HCA executes all queue pairs, because
+ * to look at the NIC, the inbox and the engine's deadlines takes longer.
  */
 static bool looks_at_hca_only(void)
 {

@@ -25,7 +25,7 @@ static uint32_t read_dest_qpn(const struct urxe_frame *frame)
 	       frame->data[bth + 7];
 }
 
-/* Consecutive frames often have one destination. */
+/* Looks up the QP once for consecutive frames with one destination, which are frequent. */
 void receiving_member_note(const struct urxe_frame *frames, uint32_t n, uint32_t member)
 {
 	uint32_t last = NO_QPN;

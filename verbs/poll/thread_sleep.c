@@ -53,7 +53,8 @@ static bool is_full(const struct thread_sleep *sleep)
 	return sleep->n == THREAD_SLEEP_FDS;
 }
 
-/* A descriptor of a daemon that has ended would end each sleep, so it is not watched. */
+/* Lists the descriptors that are to end the sleep. A descriptor of a daemon that has ended would
+ * end each sleep, so it is not watched. */
 static void watch_descriptors(struct thread_sleep *sleep)
 {
 	bool connected = adapter_connected();
@@ -135,8 +136,8 @@ static uint64_t next_wake(struct thread_sleep *sleep, uint64_t now)
 	return adapter_main_thread_ended ? sooner(at, now + LAST_THREAD) : at;
 }
 
-/* Checked also while a program polls without end and renews its grant: an attempt to get the direct
- * uplink must not wait for that. */
+/* Whether the thread has to try again to get the direct uplink. Checked also while a program polls
+ * without end and renews its grant: the attempt must not wait for that. */
 static bool is_time_for_uplink(uint64_t now)
 {
 	return adapter.uplink_retry_at && adapter.uplink_retry_at <= now;
@@ -243,9 +244,10 @@ static uint64_t next_look(uint64_t look, uint64_t late)
 }
 
 /*
- * A program that polls renews its grant without end. The thread looks at that without adapter.lock,
- * for which it would compete with the program. A thread that gives back the grant meanwhile either
- * finds the new `wake_at`, or this function finds the grant gone.
+ * A program that polls renews its grant without end. The engine thread looks at the grant's end
+ * without adapter.lock, for which it would compete with the program, and sleeps again. A thread
+ * that gives back the grant meanwhile either finds the new `wake_at`, and wakes the engine thread,
+ * or this function finds the grant gone.
  */
 void thread_sleep_wait(struct thread_sleep *sleep, uint64_t now)
 {

@@ -16,7 +16,7 @@ static bool is_whole(const struct rdmacm_event_packet *packet, size_t n)
 	       n == sizeof(*head) + head->out + head->cached;
 }
 
-/* Whether the event is cancelled; if so, removes it from the list. */
+/* Whether the event of that sequence number is cancelled; if so, removes it from file->to_skip. */
 static bool take_cancelled(struct rdmacm_file *file, uint64_t sequence)
 {
 	for (uint32_t i = 0; i < file->n_to_skip; i++)
@@ -63,8 +63,8 @@ int rdmacm_event_receive(struct rdmacm_file *file, struct rdmacm_event_packet *p
 	return 0;
 }
 
-/* `file` is the device that the events are from: with MIGRATE_ID, the one that had the ID. No other
- * command has a second device. */
+/* `file` is the open file whose event socket the withdrawn or cancelled events are in: with
+ * MIGRATE_ID, the one that had the ID. No other command concerns two files. */
 void rdmacm_events_take_back(struct rdmacm_file *file, const struct cm_attach_reply *reply)
 {
 	if (reply->withdrawn)

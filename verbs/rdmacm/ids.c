@@ -10,8 +10,8 @@
 #define IDS            65536u /* librdmacm indexes IDs by 16 bits; the daemon has as many */
 #define DEVICE_REMOVAL 11     /* of enum rdma_cm_event_type */
 
-/* Chunks, because the daemon numbers the IDs of all programs in turn. A chunk lasts until the file
- * is closed. */
+/* The IDs of a file, in chunks: the daemon numbers the IDs of all programs in turn, so a file's
+ * numbers may lie far apart. A chunk lasts until the file is closed. */
 struct rdmacm_ids {
 	struct rdmacm_id *chunks[IDS / CHUNK];
 };

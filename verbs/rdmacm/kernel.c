@@ -93,8 +93,8 @@ int rdmacm_kernel_create(struct rdmacm_file *file, struct rdmacm_id *id)
 	return 0;
 }
 
-/* The kernel's count of events without those that the program never got: librdmacm waits until the
- * program has acknowledged as many. */
+/* Returns the kernel's count of events, from a response to DESTROY_ID or MIGRATE_ID, without those
+ * that the program never got: librdmacm waits until the program has acknowledged as many. */
 static uint32_t visible_events(const struct rdmacm_id *id, const struct rdmacm_response *response)
 {
 	struct rdma_ucm_destroy_id_resp resp;

@@ -37,8 +37,9 @@ static int response_address(const struct rdmacm_request *request, uint64_t *addr
 	return *address ? 0 : -EFAULT;
 }
 
-/* Checks the program's room before the command runs, because an event that was fetched cannot be
- * delivered a second time. */
+/* Whether the program's memory for the response can be written: 0, or a negative errno value.
+ * Checked before the command runs, because an event that was fetched cannot be delivered a second
+ * time. */
 static int check_response(const struct rdmacm_request *request)
 {
 	uint64_t address;
@@ -63,7 +64,8 @@ static int write_response(const struct rdmacm_request *request,
 
 /* --- Commands */
 
-/* One read for the header and the command, since each checked read of program memory is slow. */
+/* Reads the header and the command that the program writes, to *request. One read for both, since
+ * each checked read of program memory is slow. 0 or a negative errno value. */
 static int read_command(struct rdmacm_request *request, uint64_t buf, size_t count)
 {
 	struct {

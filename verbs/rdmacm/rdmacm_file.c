@@ -65,7 +65,7 @@ static void init_lock(struct rdmacm_file *file)
 	pthread_condattr_destroy(&attr);
 }
 
-/* Waits for a busy lock without the other one, so the locks need no order. */
+/* Waits for a busy lock without holding the other one, so the two locks need no order. */
 void rdmacm_lock_both(struct rdmacm_file *a, struct rdmacm_file *b)
 {
 	struct rdmacm_file *busy = a, *other = b;
@@ -214,8 +214,9 @@ static struct rdmacm_file *alloc_file(void)
 }
 
 /*
- * The program waits at an epoll set, so that the daemon's socket in the set can change while the
- * program's descriptor stays the same. Sets *fd to that descriptor.
+ * Makes the program's descriptor *fd, an epoll set, and the file's own descriptors. The program
+ * waits at an epoll set, so that the daemon's socket in the set can change while the program's
+ * descriptor stays the same. 0 or a negative errno value.
  */
 static int make_descriptors(struct rdmacm_file *file, int *fd)
 {
@@ -240,7 +241,8 @@ static int set_flags(int fd, int flags)
 	return !(flags & O_CLOEXEC) && fcntl(fd, F_SETFD, 0) ? -errno : 0;
 }
 
-/* Takes file->lock, because the reconnecting thread sees the file already. */
+/* Connects the file to the daemon, and makes *fd for the program. 0 or a negative errno value.
+ * Takes file->lock, because the reconnecting thread sees the file already. */
 static int open_file(struct rdmacm_file *file, int flags, uint64_t deadline, int *fd)
 {
 	int rc;

@@ -16,17 +16,18 @@ int rdmacm_reconnect_add(struct rdmacm_file *file);
  * thread and waits for its end. With file->lock. */
 void rdmacm_reconnect_remove(struct rdmacm_file *file);
 
-/* Begin to watch file->socket, which is new, or cease to, before it is closed. With file->lock. */
+/* The thread watches file->socket, which is new, from now on. With file->lock. */
 void rdmacm_reconnect_watch(struct rdmacm_file *file);
+/* Call it before file->socket is closed: the thread no longer watches it. With file->lock. */
 void rdmacm_reconnect_unwatch(struct rdmacm_file *file);
 
 /*
- * Two spare descriptors keep room for the two of a welcome, in case the process reaches its limit
- * of descriptors. close_spares: with rdmacm_files_lock, which the caller holds until it has
- * received the welcome. keep_spares opens the spares again, as far as possible; it takes
- * rdmacm_files_lock.
+ * Two spare descriptors of the process reserve numbers for the two descriptors that a daemon sends
+ * with its welcome, in case the process reaches its limit of descriptors. Closes the spares. With
+ * rdmacm_files_lock, which the caller holds until it has received the welcome.
  */
 void rdmacm_reconnect_close_spares(void);
+/* Opens the spare descriptors again, as far as possible. Takes rdmacm_files_lock. */
 void rdmacm_reconnect_keep_spares(void);
 
 /* In a forked child, which has no such thread: closes the thread's descriptors, and forgets the

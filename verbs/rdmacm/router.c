@@ -16,7 +16,7 @@
  * which count from 0, overlap those of the daemon. */
 #define KERNEL_GROUP (1u << 31)
 
-#define IB_PORT 30 /* offset in a struct sockaddr_ib: the end of its service ID */
+#define IB_PORT 30 /* offset in a struct sockaddr_ib: the last two bytes of its service ID */
 
 /* Values of enum rdma_cm_event_type. */
 enum { CONNECT_REQUEST = 4, MULTICAST_JOIN = 12, MULTICAST_ERROR = 13 };

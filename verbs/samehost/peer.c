@@ -50,7 +50,7 @@ static bool packets_only(void)
 	return transport && !strcmp(transport, "packet");
 }
 
-/* Whether /proc shows this PID namespace. */
+/* Whether /proc shows this PID namespace, so that PIDs and TIDs of peers name their files there. */
 static bool proc_is_ours(void)
 {
 	char target[16];
@@ -133,8 +133,8 @@ void peers_count_poll(struct peers *peers)
 
 /* --- Suspension of all copies. */
 
-/* Sequentially consistent, so that the next copies fail before a handler of SIGBUS replaces a page
- * of the memory by a system call. */
+/* Lets all copies fail. The store is sequentially consistent, so that the next copies fail before a
+ * handler of SIGBUS replaces a page of the memory by a system call. */
 void peers_shut(struct peers *peers)
 {
 	struct published *p = peers->published;

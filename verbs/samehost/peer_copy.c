@@ -47,7 +47,7 @@ static uint64_t length_of(const struct urxe_copy_part *part)
 	return length;
 }
 
-/* Appends the bytes of the part from offset `from` to offset `to`. */
+/* Appends the local addresses of the part's bytes from offset `from` to offset `to`. */
 static void add_local(struct peer_pieces *pieces, const struct urxe_copy_part *part, uint64_t from,
 		      uint64_t to)
 {
@@ -111,7 +111,7 @@ static void lay_out_pieces(struct peers *peers, const struct urxe_copy_job *job)
 	}
 }
 
-/* Number of parts that were copied in full. */
+/* Returns how many of the n parts were copied in full, if the system call has copied `bytes`. */
 static uint32_t parts_of(const struct peer_pieces *pieces, uint32_t n, ssize_t bytes)
 {
 	uint32_t whole = 0;

@@ -25,8 +25,9 @@ void hca_defer_destruction(struct hca *hca)
 	hca->defers = true;
 }
 
-/* With `defers` set, finish() of a domain's last object adds the domain to hca->deferred, and the
- * caller's next round deallocates it. */
+/* Calls finish() of all objects in the list. Sets hca->defers meanwhile: so finish() of the last
+ * object of a protection domain adds the domain to hca->deferred, and the caller's next round
+ * deallocates it. */
 static void finish_all(struct hca *hca, struct hca_destruction_list *list)
 {
 	struct hca_destruction *destruction;

@@ -42,8 +42,9 @@ static bool is_one_range(const struct urxe_mr_attr *attr)
 }
 
 /*
- * With an old size of 0, mremap(2) maps pages of a shared mapping a second time, and leaves the
- * first mapping as it is. Beyond the end of that mapping it would map the file's next pages.
+ * Maps the pages of a piece a second time, at `to`. False: Linux refuses. With an old size of 0,
+ * mremap(2) maps pages of a shared mapping again, and leaves the first mapping as it is. Beyond the
+ * end of that mapping it would map the file's next pages.
  */
 static bool map_again(uint8_t *to, const struct urxe_extent *piece, uint64_t page)
 {

@@ -78,8 +78,8 @@ void hca_cq_put(struct hca_cq *cq)
 		end_cq(cq);
 }
 
-/* Queue pairs that another thread is destroying may still exist at the HCA. Then the CQ ends there
- * after the last of them (hca_cq_put). */
+/* The engine has destroyed its CQ: destroys the HCA's. Queue pairs that another thread is
+ * destroying may still exist at the HCA. Then its CQ ends after the last of them (hca_cq_put). */
 void hca_cq_destroy(void *hca_cq)
 {
 	struct hca_cq *cq = hca_cq;
@@ -143,8 +143,8 @@ static int begin_resize(struct hca *hca)
 	return 0;
 }
 
-/* Meanwhile `resizes` keeps other threads from polling the CQ: providers hold their lock of a CQ
- * while they resize it, so a poll would wait. */
+/* Resizes the CQ if cq->needed exceeds its capacity. Meanwhile `resizes` keeps other threads from
+ * polling the CQ: providers hold their lock of a CQ while they resize it, so a poll would wait. */
 int hca_cq_grow(struct hca_cq *cq)
 {
 	const uint32_t needed = cq->needed;
@@ -206,8 +206,9 @@ static void make_busy(struct hca_cq *cq)
 	LIST_INSERT_HEAD(&cq->hca->busy_cqs, cq, busy_link);
 }
 
-/* If the HCA was detached while it made a queue pair, cq->cq is NULL: the CQ is not polled, and
- * ends with that queue pair. */
+/* Notes n requests that are to complete in the CQ, so that it is polled. If the HCA was detached
+ * while it made a queue pair, cq->cq is NULL: the CQ is not polled, and ends with that queue pair.
+ */
 void hca_cq_expect(struct hca_cq *cq, uint32_t n)
 {
 	cq->outstanding += n;
@@ -215,7 +216,8 @@ void hca_cq_expect(struct hca_cq *cq, uint32_t n)
 		make_busy(cq);
 }
 
-/* During a resize no thread polls the CQ, so hca_cqs_catch_up() passes the event later. */
+/* Passes a completion event to the engine. During a resize no thread polls the CQ, so
+ * hca_cqs_catch_up() passes the event later. */
 void hca_cq_event(struct hca_cq *cq)
 {
 	if (!cq->cq)
@@ -254,8 +256,8 @@ static void complete_of_qp(struct hca_qp *qp, const struct ibv_wc *wc)
 	urxe_offload_complete(qp->hca->dev, &out, recv);
 }
 
-/* Ignores completions whose wr_id names no queue: the queue was destroyed or reset, or the number
- * is wrong. */
+/* Passes a completion to the engine. Ignores it if its wr_id names no queue: the queue was
+ * destroyed or reset, or the HCA has given a wrong wr_id. */
 static void complete(struct hca *hca, const struct ibv_wc *wc)
 {
 	bool shared;
@@ -357,7 +359,8 @@ bool hca_poll_cq(struct hca *hca, void *hca_cq)
 	return cq->busy && !hca->dead && poll_busy(cq);
 }
 
-/* Arms the CQs before it polls them: a completion that comes after the poll causes an event. */
+/* Arms the busy CQs before it polls them: so a completion that comes after the poll causes an
+ * event. */
 bool hca_arm(struct hca *hca)
 {
 	const uint64_t before = hca->completions;

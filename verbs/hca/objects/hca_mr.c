@@ -30,8 +30,8 @@ static bool has_rights(const struct urxe_mr_attr *attr)
 }
 
 /*
- * Linux refuses an IOVA at another offset in its page than the memory has, as that of a ZERO_BASED
- * region may be.
+ * Whether the region's IOVA has the same offset in its page as the memory. Linux refuses any other,
+ * as that of a ZERO_BASED region may be.
  */
 static bool has_same_page_offset(const struct urxe_mr_attr *attr)
 {
@@ -40,7 +40,8 @@ static bool has_same_page_offset(const struct urxe_mr_attr *attr)
 	return !attr->n_extents || ((uintptr_t)attr->extents[0].addr % page) == attr->iova % page;
 }
 
-/* Drivers give no rkey to a region without remote rights. */
+/* Whether lkey and rkey of the HCA's region are equal, as the engine has one key for both. Drivers
+ * give no rkey to a region without remote rights, which needs none. */
 static bool has_one_key(const struct ibv_mr *mr, uint32_t access)
 {
 	return mr->lkey == mr->rkey || !(access & REMOTE_ACCESS);
@@ -63,7 +64,8 @@ static int reg_mr(struct hca_mr *mr, const struct urxe_mr_attr *attr, uint32_t *
 	return 0;
 }
 
-/* Prepares a registration: all of it but the HCA's call. */
+/* Makes the object of a region: its memory as one range, and its protection domain. reg_mr() then
+ * registers it. 0 or a negative errno value; -EOPNOTSUPP: the HCA cannot have the region. */
 static int prepare_mr(struct hca *hca, const struct urxe_mr_attr *attr, struct hca_mr **out)
 {
 	struct hca_mr *mr;
@@ -108,7 +110,8 @@ static void finish_mr(struct hca_destruction *destruction)
 	free(mr);
 }
 
-/* mr->mr is NULL if the HCA has not registered the region. */
+/* Deregisters the region and frees its object, at once or later (destruction.h). mr->mr is NULL if
+ * the HCA has not registered the region. */
 static void free_mr(struct hca_mr *mr)
 {
 	mr->destruction = (struct hca_destruction){.call = dereg_mr, .finish = finish_mr};

@@ -245,8 +245,9 @@ static void finish_qp(struct hca_destruction *destruction)
 }
 
 /*
- * Does not defer the destruction if the engine flushes the requests itself: when the HCA is
- * detached, or does not flush the requests of this queue pair (ends_at_once).
+ * Destroys the HCA's queue pair, at once or later (hca_defer_destruction). Always at once if the
+ * engine flushes the requests itself: when the HCA is detached, or does not flush the requests of
+ * this queue pair (ends_at_once).
  */
 void hca_qp_destroy(void *hca_qp)
 {

@@ -106,7 +106,8 @@ void hca_srq_put(struct hca_srq *srq)
 		end_srq(srq);
 }
 
-/* The HCA's queue ends now, or after its last queue pair or call (hca_srq_put). */
+/* The engine has destroyed its queue: destroys the HCA's, now or after its last queue pair or call
+ * (hca_srq_put). */
 void hca_srq_destroy(void *hca_srq)
 {
 	struct hca_srq *srq = hca_srq;
@@ -117,7 +118,8 @@ void hca_srq_destroy(void *hca_srq)
 		end_srq(srq);
 }
 
-/* Counts a user, because the engine may destroy the queue during the wait. */
+/* Modifies the queue at the HCA; may wait (wait.h). 0 or a negative errno value. Counts a user,
+ * because the engine may destroy the queue during the wait. */
 static int modify_srq(struct hca_srq *srq, struct ibv_srq_attr *attr, int mask)
 {
 	struct hca *hca = srq->hca;

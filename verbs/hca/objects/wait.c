@@ -4,8 +4,8 @@
 #include "hca/hca_device.h"
 #include "hca_cq.h"
 
-/* Clears both flags for the time of the wait: they hold for this thread only, and other threads
- * take the lock meanwhile. */
+/* Releases the lock, and clears hca->frees_lock and hca->defers for the time of the wait: they hold
+ * for this thread only, and other threads take the lock meanwhile. */
 struct hca_wait hca_begin_wait(struct hca *hca)
 {
 	const struct hca_wait wait = {hca->frees_lock, hca->defers};

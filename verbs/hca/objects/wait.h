@@ -19,9 +19,10 @@ struct hca_wait {
 
 /*
  * The caller holds the lock. Until hca_end_wait() it calls only the provider, and uses only objects
- * that no other thread frees. hca_end_wait() may change errno, so the caller reads errno before.
+ * that no other thread frees. Returns what the caller passes to hca_end_wait().
  */
 struct hca_wait hca_begin_wait(struct hca *hca);
+/* May change errno, so the caller reads errno before. */
 void hca_end_wait(struct hca *hca, const struct hca_wait *wait);
 
 #endif

@@ -74,7 +74,7 @@ int work_slots_init(struct work_slots *slots, uint32_t n);
 /* Makes room for n slots; used slots stay. 0 or -ENOMEM. */
 int work_slots_grow(struct work_slots *slots, uint32_t n);
 void work_slots_free(struct work_slots *slots);
-/* All slots are free again. */
+/* Frees all slots: the queue has no requests any more. */
 void work_slots_clear(struct work_slots *slots);
 /* Takes a free slot for the request, and sets *slot. False: all slots are in use. */
 bool work_slots_take(struct work_slots *slots, uint64_t wr_id, uint32_t *slot);
