@@ -337,7 +337,8 @@ static void move_to_slot(struct tx *tx, uint32_t slot, struct urxe_frame *frame)
 	frame->data = tx->slots[slot].data;
 }
 
-/* Moves a frame to the next buffer of the inbox, if a frame before it was for another receiver. */
+/* Moves a frame to buffer `at` of the inbox, if a frame before it was for another receiver, and
+ * sets the buffer's length and reference. */
 static void compact_stream_slot(struct tx *tx, uint32_t at, const struct urxe_frame *frame)
 {
 	struct vnic_frame *slot = &tx->stream_slots[at];

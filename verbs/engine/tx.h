@@ -200,9 +200,11 @@ bool tx_send(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint32_t n)
  */
 bool tx_flush(struct tx *tx, uint64_t now);
 /*
- * `hurry`: from now on no frame waits for an inbox or for the direct uplink. A frame that its inbox
- * or the packet socket does not take at once goes by the switch, also past frames in the inbox. A
- * frame with a reference waits again when the hurry ends.
+ * Call it with true before a queue pair ends, because its ACKs have to leave first
+ * (engine_flush_acks), and with false after the engine has sent them. In between no frame waits for
+ * an inbox or for the direct uplink: a frame that its inbox or the packet socket does not take at
+ * once goes by the switch, also past frames in the inbox. A frame with a reference, which the
+ * switch cannot carry, waits again after tx_hurry(false).
  */
 void tx_hurry(struct tx *tx, bool hurry);
 

@@ -13,8 +13,8 @@
 
 /*
  * Finds the function that this library replaces: liburxe-outer.so's, or libibverbs'. Uses a handle
- * of libibverbs if RTLD_NEXT finds none, as for libraries that dlopen has loaded. The caller closes
- * *library after the call, unless it is NULL.
+ * of libibverbs if RTLD_NEXT finds none, as for libraries that dlopen has loaded. NULL: not found.
+ * The caller closes *library after its call of the function, unless *library is NULL.
  */
 static void *next_function(const char *name, const char *version, void **library)
 {

@@ -90,7 +90,7 @@ static int open_device(enum device device, int flags)
 	HOOK(int, name, (int dir, const char *path, int flags), path_may_be_watched(path), \
 	     (dir, path, flags))
 
-/* Functions of one path and further arguments. */
+/* Replaces a function of libc that takes one path and further arguments. */
 #define BY_PATH(type, name, parameters, arguments)    \
 	REDIRECTED(type, name, parameters, arguments) \
 	HOOKED(type, name) parameters                 \

@@ -18,9 +18,9 @@ struct uverbs_file;
 struct cq;
 
 /*
- * Copies the ibv_context of the ibv_cq at user_handle, and sets *at to its address. A user handle
- * is opaque to the ABI: it counts as a pointer only if the context names the caller's descriptor.
- * False: no such memory.
+ * Copies the ibv_context of the ibv_cq at user_handle, and sets *at to its address. False: no such
+ * memory. A user handle is opaque to the ABI, so it may be no pointer: before the caller writes to
+ * the context, it checks that context->cmd_fd is its own descriptor.
  */
 bool poll_hook_read_context(uint64_t user_handle, struct ibv_context *context, uint64_t *at);
 /*

@@ -25,7 +25,7 @@
 
 /*
  * The most replies that a daemon which does not answer can owe a file: one to any command, also
- * that of confirm_claim, and one to a thaw that followed (rdmacm_daemon_try).
+ * that of confirm_claim, and one to a CM_ATTACH_THAW that followed (rdmacm_daemon_try).
  */
 #define DUE_MAX 2
 
@@ -337,8 +337,8 @@ void rdmacm_daemon_disconnect(struct rdmacm_file *file)
 
 /* --- Commands */
 
-/* again: an earlier daemon may have executed the command before its end. False: the daemon has
- * ended. */
+/* Sends a command, and does not wait for the reply. again: an earlier daemon may have executed the
+ * command before its end. False: the daemon has ended. */
 static bool send_command(struct rdmacm_file *file, const struct rdmacm_request *request, bool again)
 {
 	struct cm_attach_command command = request->command;

@@ -19,9 +19,10 @@
 /* Interval of looks whether the program has other threads, after the end of its main thread. */
 #define LAST_THREAD_MS 20
 
-/* Under rdmacm_files_lock; constant while any file is watched. */
-static unsigned int n_watched;
-static int epoll_fd = -1; /* of the files' sockets and the pipe; -1: no thread */
+/* These change only under rdmacm_files_lock. While any file is watched, the thread, its epoll set
+ * and its pipe stay the same. */
+static unsigned int n_watched; /* number of files that the thread watches */
+static int epoll_fd = -1;      /* of the files' sockets and the pipe; -1: no thread */
 /*
  * An empty pipe. The write end is always ready for EPOLLOUT, which is watched only to wake or end
  * the thread. If the program closes it, the read end hangs up.
@@ -203,8 +204,8 @@ static int make_descriptors(void)
 		       : 0;
 }
 
-/* The thread blocks the signals that its maker blocks: handlers run in the program's own threads.
- */
+/* Starts the thread. 0 or a negative errno value. The thread inherits the caller's signal mask,
+ * which rdmacm_lock_files() has set: so signal handlers run in the program's own threads. */
 static int start_thread(void)
 {
 	int rc = make_descriptors();

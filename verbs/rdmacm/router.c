@@ -140,7 +140,8 @@ static bool is_unknown_address(int rc)
 	return rc == -EADDRNOTAVAIL || rc == -ENETUNREACH || rc == -ENODEV;
 }
 
-/* Whether the address is the wildcard. Of AF_IB addresses the daemon accepts no other. */
+/* Whether the address is the wildcard. True for each AF_IB address: of these, the daemon accepts
+ * only the wildcard. */
 static bool is_wildcard(const struct rdma_ucm_query_addr_resp *addr)
 {
 	struct sockaddr_in6 v6;
@@ -162,8 +163,9 @@ static struct rdmacm_request query_request(struct rdmacm_file *file, uint32_t nu
 }
 
 /*
- * The daemon has bound the ID. With the wildcard address, the kernel's ID gets the same port. After
- * an error of the kernel's the ID is the daemon's alone.
+ * Call it after the daemon has bound the ID. If that has the wildcard address, binds the kernel's
+ * ID to the same port. If not, or after an error of the kernel's, the ID is the daemon's alone. 0,
+ * or an error of the daemon. Overwrites *request.
  */
 static int follow_daemon(struct rdmacm_file *file, struct rdmacm_request *request,
 			 struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
@@ -426,7 +428,8 @@ static int listen_id(struct rdmacm_file *file, struct rdmacm_request *request,
 	return rc || !id->bound ? rc : rdmacm_kernel_run(file, request, id->kernel_id, response);
 }
 
-/* Sets the option at the daemon and at the kernel, because each may become the owner. */
+/* Sets the option at the daemon and at the kernel, because each may become the owner. Returns the
+ * daemon's result. */
 static int set_option(struct rdmacm_file *file, struct rdmacm_request *request,
 		      struct rdmacm_response *response, struct rdmacm_id *id)
 {
