@@ -63,7 +63,10 @@ uint8_t cma_packet_lifetime(const struct cma_id *id)
 
 /* --- IDs */
 
-/* Random, so that nobody can guess the PSNs of others' connections from those of its own. */
+/*
+ * Draws a random PSN, so that no program can guess the PSNs of other programs' connections from its
+ * own ones. -EAGAIN: the kernel has no entropy yet.
+ */
 static int draw_psn(uint32_t *psn)
 {
 	if (getrandom(psn, sizeof(*psn), GRND_NONBLOCK) != sizeof(*psn))
@@ -171,7 +174,7 @@ void cma_close(struct cma *cma)
 	*cma = (struct cma){0};
 }
 
-/* True: the MAD is a request without listener that cma_early_req.h keeps. */
+/* True: the MAD is a request without listener, and cma_early_req.h keeps it. */
 static bool keep_early_request(struct cma *cma, const struct cm_path *path,
 			       const uint8_t bytes[CM_MAD_LEN])
 {
@@ -193,7 +196,10 @@ void cma_input(struct cma *cma, uint64_t now, const struct cm_path *path,
 		cm_input(cma->cm, now, path, mad);
 }
 
-/* Hands over requests that have a listener by now, and expired ones, which are refused. */
+/*
+ * Hands requests that have a listener by now, and expired ones, to the connection manager. It
+ * refuses the expired ones.
+ */
 static void input_early_requests(struct cma *cma)
 {
 	struct cma_early_req request;

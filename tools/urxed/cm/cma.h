@@ -87,7 +87,10 @@ struct cma_id {
 	bool afonly_set;        /* the program has set src.afonly */
 	struct cma_addr dst;
 	bool has_device; /* the ID is bound to urxe0, and sgid_index is valid */
-	/* Below HOST_ADDRESSES, unless the ID is of a request that came over RoCEv1. */
+	/*
+	 * Index of the host's GID table. From HOST_ADDRESSES on it means RoCEv1, which only the ID
+	 * of a request that came over RoCEv1 has.
+	 */
 	uint8_t sgid_index;
 	uint8_t peer[16]; /* GID that packets go to: dst, or the host's own address for loopback */
 	uint8_t tos;
@@ -114,15 +117,19 @@ LIST_HEAD(cma_id_list, cma_id);
 struct cma_ops {
 	/* Sends a MAD to the peer's QP1; ctx is that of cma_open. */
 	void (*send)(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN]);
-	/* Whether CM_TICK_MAX MADs find room to be sent now. If not, the caller calls cma_tick
-	 * later. */
+	/*
+	 * Whether CM_TICK_MAX MADs find room to be sent now. If not, cma_tick runs no timers of the
+	 * connection manager; its caller calls it again when there is room.
+	 */
 	bool (*has_room)(void *ctx);
 	/* The longest Ethernet payload that the peer of an ID with a route takes, bytes. */
 	uint16_t (*mtu_to_peer)(void *ctx, const struct cma_id *id);
 	void (*event)(struct cma_id *id, const struct cma_event *event);
 	/*
 	 * A REQ or SIDR_REQ has arrived for a listener; `id` is the new ID for the connection.
-	 * False: the backlog is full, and the caller destroys `id`.
+	 * True: the owner keeps `id`. False: the backlog or a limit of the user is used up, or
+	 * memory is lacking. Then the caller destroys `id`, and the request counts as lost in the
+	 * network.
 	 */
 	bool (*request)(struct cma_id *listener, struct cma_id *id, const struct cma_event *event);
 };
@@ -137,7 +144,7 @@ struct cma {
 	struct cma_id **ids;        /* CMA_IDS pointers, by number */
 	uint32_t next_number;       /* number of the next ID, if that number is free */
 	uint64_t now;               /* ns; CLOCK_MONOTONIC at the current call */
-	struct cma_id_list waiting; /* for neighbours */
+	struct cma_id_list waiting; /* IDs whose next hop is being resolved */
 	uint64_t waiting_due;       /* ns; no ID in `waiting` is due before */
 	struct cma_early_reqs early;
 };
@@ -202,7 +209,11 @@ int cma_connect(struct cma_id *id, const struct cma_param *param);
  * rejection.
  */
 int cma_accept(struct cma_id *id, const struct cma_param *param);
-/* A SIDR_REP has no place for the reason. */
+/*
+ * Sends a REJ for the ID's connection (cm_reject). For UD sends a SIDR_REP that refuses the
+ * request; it has no field for `reason`. -EINVAL: the ID has no connection, or the connection's
+ * state forbids a refusal.
+ */
 int cma_reject(struct cma_id *id, enum cm_reason reason, const void *data, uint8_t len);
 int cma_disconnect(struct cma_id *id);
 /* Call it when the QP has received data before the RTU arrived (IBA 12.9.7.2). */
@@ -229,7 +240,7 @@ struct cma_saved {
 void cma_save(const struct cma_id *id, struct cma_saved *saved);
 /*
  * Restores an ID of an earlier daemon. -EBUSY: the number is in use; -EINVAL: a field is out of
- * range; -ENOMEM.
+ * range; -ENOMEM; or an error of cm_restore.
  */
 int cma_restore(struct cma *cma, const struct cma_saved *saved, void *ctx, struct cma_id **id);
 /*
@@ -256,13 +267,22 @@ void cma_tick_resolve(struct cma *cma);
 /* Ends the ID's wait for its next hop; no event follows. */
 void cma_cancel_resolve(struct cma_id *id);
 
-/* --- cma_connect.c: callbacks of the connection manager for an ID that connects. */
+/*
+ * --- cma_connect.c: cm_ops.event. The connection manager reports a message, or a lack of answers,
+ * for the connection of an ID, which is `ctx`. The ID's owner gets a struct cma_event.
+ */
 void cma_on_cm_event(void *ctx, enum cm_event event, const struct cm_mad *mad);
 
-/* --- cma_request.c: callbacks of the connection manager for a request that arrives. */
+/*
+ * --- cma_request.c: cm_ops.request. The connection manager reports a REQ or SIDR_REQ. `ctx` is the
+ * struct cma; *conn_ctx becomes the new ID.
+ */
 enum cm_verdict cma_on_cm_request(void *ctx, struct cm_conn *conn, const struct cm_mad *mad,
 				  void **conn_ctx);
-/* `cma` is a struct cma: cma_early_req_take wants a pointer to void. */
+/*
+ * True: an ID listens at the port of that service ID, in its port space, at whatever address. `cma`
+ * is a struct cma: cma_early_req_take passes it as a pointer to void.
+ */
 bool cma_has_listener(const void *cma, uint64_t service_id);
 
 /* --- cma.c */

@@ -7,7 +7,7 @@
 
 #include "urxed/cm/cma.h"
 
-#define HOP_LIMIT 64 /* for routes that set none */
+#define HOP_LIMIT 64 /* in the paths of this host's requests (REQ, SIDR_REQ) */
 
 static struct cm_path make_path(const struct cma_id *id)
 {
@@ -30,7 +30,10 @@ struct cm_path cma_path(const struct cma_id *id)
 	return id->conn ? cm_channel(id->conn)->path : make_path(id);
 }
 
-/* The IP addressing header of annex A11, then the program's data. -EINVAL: too long. */
+/*
+ * Writes the private data of a REQ or SIDR_REQ: the IP addressing header of annex A11, then the
+ * program's data. -EINVAL: both do not fit into `room` bytes.
+ */
 static int build_private_data(const struct cma_id *id, const struct cma_param *p, uint8_t *data,
 			      uint32_t room)
 {
@@ -151,8 +154,10 @@ int cma_reject(struct cma_id *id, enum cm_reason reason, const void *data, uint8
 	return cm_reject(id->conn, id->cma->now, reason, data, len);
 }
 
-/* As in the kernel, to disconnect an ID that is not connected, or a listener at one address, is no
- * error. */
+/*
+ * -EINVAL: the ID has no connection, and is no listener at one address. As in the kernel, such a
+ * listener is no error, nor is a connection that has ended already.
+ */
 int cma_disconnect(struct cma_id *id)
 {
 	if (id->conn)
@@ -218,7 +223,10 @@ void cma_on_cm_event(void *ctx, enum cm_event event, const struct cm_mad *mad)
 {
 	struct cma_id *id = ctx;
 
-	/* As in the kernel: no event follows a rejection or a disconnection but TIMEWAIT_EXIT. */
+	/*
+	 * As in the kernel: after a disconnection only TIMEWAIT_EXIT follows. A connection that
+	 * ends otherwise, as by a rejection, gets no TIMEWAIT_EXIT.
+	 */
 	if (id->state != (event == CM_EVENT_TIMEWAIT_EXIT ? CMA_DISCONNECT : CMA_CONNECT))
 		return;
 	switch (event) {

@@ -32,7 +32,10 @@ static void remove_kept(struct cma_early_reqs *early, uint32_t i)
 	memmove(kept, kept + 1, (early->n_kept - i) * sizeof(*kept));
 }
 
-/* A displaced request counts as lost in the network: its sender repeats it. */
+/*
+ * False: CMA_EARLY_MAX requests are kept, and the new one, whose sender is `known` or not, may
+ * displace none. A displaced request counts as lost in the network: its sender repeats it.
+ */
 static bool make_early_req_room(struct cma_early_reqs *early, bool known)
 {
 	if (early->n_kept < CMA_EARLY_MAX)

@@ -18,8 +18,8 @@
 #define CMA_PORT_LAST         60999
 #define CMA_PORT_UNPRIVILEGED 1024 /* lower ports need CAP_NET_BIND_SERVICE */
 /*
- * Ports of each kind, of which a user has a quota (quota.h). The quota counts the ports of all port
- * spaces, so that each space has free ones for every user.
+ * The number of ports of each kind. A user's quota (quota.h) of a kind counts the ports of all port
+ * spaces together, so that each space has free ones for every user.
  */
 #define CMA_PORTS_EPHEMERAL (CMA_PORT_LAST - CMA_PORT_FIRST + 1)
 #define CMA_PORTS_FIXED     (65536 - CMA_PORTS_EPHEMERAL)
@@ -67,7 +67,7 @@ int cma_port_bind(struct cma_ports *p, struct cma_binding *u, uint16_t ps, uid_t
 int cma_port_listen(const struct cma_ports *p, struct cma_binding *u);
 /* Adds a binding that an earlier daemon has checked; does nothing if u is not bound. -ENOMEM. */
 int cma_port_restore(struct cma_ports *p, struct cma_binding *u);
-/* Does nothing if u is not bound. */
+/* Unbinds u, which then no longer listens; does nothing if u is not bound. */
 void cma_port_release(struct cma_ports *p, struct cma_binding *u);
 /* Frees the counts; all bindings have been released. */
 void cma_port_close(struct cma_ports *p);

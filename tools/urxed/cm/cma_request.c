@@ -86,9 +86,9 @@ static struct cma_id *find_listener(struct cma *cma, const struct cm_channel *c,
 }
 
 /*
- * Programs trust the addresses in a request's private data, so a peer must not forge them: both are
- * those of the packet, as Linux sends them. A request from this host may have loopback addresses
- * and any of its own; the daemon has written them.
+ * False: the addresses in the request's private data are not those of the packet, as Linux sends
+ * them. Programs trust these addresses, so a peer must not forge them. A request from this host may
+ * have loopback addresses and any of the host's own; the daemon has written them.
  */
 static bool has_addresses_of_packet(const struct cma *cma, const struct cm_conn *conn,
 				    const struct cm_ip_hdr *hdr)

@@ -28,7 +28,10 @@ static bool has_same_family(const struct cma_addr *dst, const struct host_addres
 	return cma_addr_is_v4(dst) == ip_is_v4(a->ip);
 }
 
-/* Stands for loopback: an address of the host of the same family, else of the other one. */
+/*
+ * Returns the host's address that stands for loopback: one of the family of `addr`, else one of the
+ * other family. NULL: the host has no address.
+ */
 static const struct host_address *find_loopback_address(const struct host *host,
 							const struct cma_addr *addr)
 {
@@ -84,7 +87,10 @@ static const struct host_address *find_own_address(const struct cma_id *id,
 					  : find_host_address(id->cma->host, addr);
 }
 
-/* 0: the service ID is in no port space that this ID may use. */
+/*
+ * Returns the port space of an AF_IB address, by its service ID and mask. 0: that is none that this
+ * ID may use.
+ */
 static uint16_t find_ib_port_space(const struct cma_id *id, const struct cma_addr *addr)
 {
 	static const uint16_t spaces[] = {CM_PS_IB, CM_PS_TCP, CM_PS_UDP};
@@ -109,9 +115,10 @@ static int choose_port_space(struct cma_id *id, uint16_t *ps)
 }
 
 /*
- * As in the kernel, an ID that is bound to loopback has no device, so that libfabric looks for an
- * address that its peers can reach. Without an uplink no interface has such an address; then
- * loopback belongs to urxe0.
+ * Returns the address that gives an ID on loopback the device urxe0. NULL if the host has an
+ * uplink: as in the kernel, the ID has no device, so that libfabric looks for an address that its
+ * peers can reach. Without an uplink no interface has such an address; then loopback belongs to
+ * urxe0.
  */
 static const struct host_address *find_device_for_loopback(const struct host *host,
 							   const struct cma_addr *addr)
@@ -176,8 +183,9 @@ static bool fits_destination(const struct cma_id *id, const struct host_address 
 }
 
 /*
- * An ID that is bound to the wildcard gets the host's address that resolve_next_hop has chosen. If
- * an IPv6 address stands for IPv4 loopback, the ID gets the loopback address.
+ * Binds the ID to the device. An ID that is bound to the wildcard also gets the host's address that
+ * resolve_next_hop has chosen. If an IPv6 address stands for IPv4 loopback, the ID gets the
+ * loopback address.
  */
 static void set_source(struct cma_id *id)
 {
@@ -202,8 +210,9 @@ static void finish_resolve_addr(struct cma_id *id, int status)
 }
 
 /*
- * As in the kernel, the next hop has until the program's timeout to answer. Only a request that
- * others have displaced fails with -EHOSTUNREACH before.
+ * As in the kernel, the next hop has until the program's timeout to answer. neigh.h reports
+ * -EHOSTUNREACH before only if other requests have displaced this one. The program then gets
+ * -ETIMEDOUT.
  */
 void cma_neigh_answer(struct neigh_waiter *w, int status)
 {
@@ -299,7 +308,10 @@ static int resolve_from_any(struct cma_id *id, const struct host_address **chose
 	return rc;
 }
 
-/* Replaces the wildcard as destination by the host's address, or by 127.0.0.1. */
+/*
+ * Replaces the wildcard as destination by the host's address; if that is IPv6, but the destination
+ * IPv4, by 127.0.0.1.
+ */
 static void set_any_destination(struct cma_id *id, const struct host_address *own)
 {
 	static const uint8_t loopback[4] = {127, 0, 0, 1};
@@ -320,9 +332,11 @@ static bool is_bound_for_destination(const struct cma_id *id)
 }
 
 /*
- * Sets sgid_index, which becomes the source if the next hop is resolved. -EINVAL: the source is
- * loopback, and the destination another host; or the host no longer has the source. -ENETUNREACH:
- * no route. From loopback to a multicast group, packets carry the host's own address.
+ * Sets `peer`, the GID that packets go to, and resolves its next hop. Sets sgid_index, which
+ * becomes the source if the next hop is resolved. 0: it is; -EINPROGRESS: cma_neigh_answer follows.
+ * -EINVAL: the source is loopback, and the destination another host; or the host no longer has the
+ * source. -ENETUNREACH: no route; -ENODEV: the destination is the wildcard, and the host has no
+ * address. From loopback to a multicast group, packets carry the host's own address.
  */
 static int resolve_next_hop(struct cma_id *id)
 {

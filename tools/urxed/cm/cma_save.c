@@ -61,7 +61,10 @@ static struct cma_id *copy_id(struct cma *cma, const struct cma_saved *saved, vo
 	return id;
 }
 
-/* The ID has its port; it is freed after an error. */
+/*
+ * Enters an ID, which has its port, into the table, and restores its connection. On error frees the
+ * ID.
+ */
 static int add_id(struct cma_id *id, const struct cma_saved *saved, bool frozen)
 {
 	struct cma *cma = id->cma;
@@ -102,7 +105,10 @@ int cma_restore(struct cma *cma, const struct cma_saved *saved, void *ctx, struc
 	return rc;
 }
 
-/* The port must be as free of other processes as if a program bound it now. */
+/*
+ * Binds the ID of a saved program to its port, and makes it a listener if it was one. Unlike
+ * cma_port_restore it checks as for a new bind, because another process may have got the port.
+ */
 static int bind_again(struct cma_id *id)
 {
 	struct cma_binding *src = &id->src;

@@ -58,7 +58,8 @@ static bool has_room_for_mads(void *ctx)
 
 /*
  * False: the address of the peer is not resolved now. A peer whose request this host received has
- * the MAC that it came from: anybody can send requests with invented addresses.
+ * the MAC that the request came from. So requests with invented addresses, which anybody can send,
+ * cause no address resolution.
  */
 static bool find_peer_mac(struct rdmacm *r, const struct cma_id *id, uint8_t mac[ETHER_MAC_LEN])
 {
@@ -158,7 +159,7 @@ void rdmacm_close(struct rdmacm *r)
 		return;
 	r->sessions->sw->gsi = NULL;
 	r->sessions->is_frozen = NULL;
-	/* MADs that closing queues for peers are not sent: gsi_close drops them. */
+	/* gsi_close drops the MADs for peers that ucma_close queues. */
 	ucma_close(&r->ucma, r->run_dir);
 	gsi_close(&r->gsi);
 }

@@ -119,7 +119,10 @@ static bool destroy_some(struct ucma_file *file, uint32_t most)
 	return true;
 }
 
-/* Stops while QP1's queue has no room: each ID may send a message. The file may be freed. */
+/*
+ * Destroys at most UCMA_END_STEP events and IDs of an ended file; frees the file if none is left.
+ * Stops while QP1's queue has no room, because each ID may send a message.
+ */
 static void destroy_step(struct ucma_file *file)
 {
 	const struct ucma *u = file->ucma;
@@ -155,8 +158,9 @@ static void depart(struct ucma_file *file, uint64_t time_limit)
 }
 
 /*
- * A file without IDs has nothing to restore. Of a restored file (fd < 0) the daemon does not know
- * whether it was saved, so it is kept.
+ * True: a checkpoint has saved the file, so its program may be restored after its end. A file
+ * without IDs has nothing to restore. Of a file that an earlier daemon has recorded (fd < 0) the
+ * daemon does not know whether it was saved, so it is kept.
  */
 static bool can_be_restored(const struct ucma_file *file)
 {
@@ -171,15 +175,18 @@ static bool is_process_alive(const struct ucma_file *file)
 }
 
 /*
- * The program may not have received the welcome, for instance for want of a free descriptor. It
- * then claims the file again, or gives up that claim and makes another one.
+ * True: the program lives, and may not have received the welcome, for instance for want of a free
+ * descriptor. It then claims the file again, or gives up that claim and makes another one.
  */
 static bool is_claim_lost(const struct ucma_file *file)
 {
 	return file->unconfirmed && is_process_alive(file);
 }
 
-/* Ends the connection. ucma_tick destroys the IDs and events that are too many for one step. */
+/*
+ * Closes the file's connection. The file departs if its program may be restored or may claim it
+ * again. Else it ends: ucma_tick destroys the IDs and events that are too many for one step.
+ */
 static void ucma_file_close(struct ucma_file *file)
 {
 	if (can_be_restored(file)) {
@@ -211,7 +218,7 @@ bool ucma_has_frozen_file(const struct ucma *u, pid_t pid)
 	return false;
 }
 
-/* Returns when to call it again. */
+/* Ends departed files whose time is over. Returns when to call it again. */
 static uint64_t tick_departed(struct ucma *u)
 {
 	struct ucma_file *file;
@@ -273,9 +280,10 @@ void ucma_close(struct ucma *u, const char *run_dir)
 }
 
 /*
- * /proc shows the current capabilities. After it connected, the process may have executed a program
- * with more privileges (set-user-ID, file capabilities), while a child uses the socket. So /proc
- * counts only for a process that connected as root or as the daemon's own user.
+ * Whether the process may bind ports below CMA_PORT_UNPRIVILEGED. /proc shows the current
+ * capabilities. After it connected, the process may have executed a program with more privileges
+ * (set-user-ID, file capabilities), while a child uses the socket. So /proc counts only for a
+ * process that connected as root or as the daemon's own user.
  */
 static bool has_low_ports(const struct ucma_file *file)
 {
@@ -379,7 +387,7 @@ static void accept_connections(struct ucma *u)
 		accept_pause_begin(&u->pause, u->cma.now, errno);
 }
 
-/* Returns when to call it again. */
+/* Accepts connections again after a pause (accept_pause.h). Returns when to call it again. */
 static uint64_t tick_listener(struct ucma *u)
 {
 	return accept_pause_tick(&u->pause, u->cma.now);
@@ -417,7 +425,10 @@ static bool is_claimed(const struct ucma_file *file)
 	return false;
 }
 
-/* A second claimant of the same file is refused, even while the first one still waits. */
+/*
+ * Returns the file of the claimant's process that has the token and no connection. NULL: there is
+ * none, or another claimant has come first, even if that one still waits.
+ */
 static struct ucma_file *find_unclaimed_file(const struct ucma_file *claimant, uint64_t token)
 {
 	struct ucma_file *file;
@@ -454,7 +465,8 @@ static void transfer_connection(struct ucma_file *file, struct ucma_file *by)
 
 /*
  * Answers a claimant once the program has claimed its QPN leases: before that, its QPNs could not
- * be connected. Returns 0, or a negative errno value: the caller closes the connection.
+ * be connected. Returns 0, also if the claimant has to wait; or a negative errno value: the caller
+ * closes the connection.
  */
 static int complete_claim(struct ucma_file *by)
 {

@@ -212,15 +212,18 @@ struct ucma {
 	uint32_t n_ended;
 	uint32_t n_departed;       /* files that are departed (forget_at) */
 	uint32_t next_group;       /* bits 0 to 30: the number to try for the next group */
-	struct user_counts groups; /* of each user */
+	struct user_counts groups; /* multicast groups that the IDs of each user have joined */
 	struct log_ratelimit log;  /* for refused processes */
 	struct ucma_file_list files;
 	struct slot_file store;
 	struct ucma_ctx_list dirty;
 	struct ucma_file_list to_send; /* files that have unsent events */
 	uint64_t next_sequence;        /* sequence number of the next event */
-	/* ns; UINT64_MAX: none. Then ucma_tick ends unclaimed files; those of frozen programs with
-	 * IDs depart instead. */
+	/*
+	 * ns; when ucma_tick ends unclaimed files; those of frozen programs with IDs depart
+	 * instead. UINT64_MAX: before ucma_begin_claims, or if no file but departed ones is
+	 * unclaimed.
+	 */
 	uint64_t claim_deadline;
 	uint64_t next_claim_check; /* ns; when to end the unclaimed files of ended processes */
 };
@@ -251,7 +254,10 @@ struct ucma_file *ucma_file_new(struct ucma *u);
 struct ucma_file *ucma_ended_file(struct ucma *u, uid_t user);
 /* The file with that token, if its program has sent its hello; NULL: none. */
 struct ucma_file *ucma_find_file(const struct ucma *u, uint64_t token);
-/* True: a frozen file of the process has no connection. The process may have ended. */
+/*
+ * True: the process has a frozen file without a connection, other than one that it restores from
+ * records. Then it may claim its QPN leases later than other processes. The process may have ended.
+ */
 bool ucma_has_frozen_file(const struct ucma *u, pid_t pid);
 /*
  * Whether the file's frozen program has ended, and the daemon keeps the file's IDs for the
@@ -409,9 +415,9 @@ uint32_t ucma_fill_path(struct rdma_ucm_query_path_resp *resp, struct ib_path_re
 int ucma_read_path(const struct ib_path_rec_data *data, uint32_t n, uint8_t *traffic_class);
 /*
  * For a UD ID, or an ID without a connection, fills the attributes of INIT, whatever `state` is;
- * else those of `state`: INIT, RTR or RTS. -EINVAL: the ID has no device; there is no such state;
- * with a connection also: another state, the connection has ended, or, for RTR and RTS, the
- * connection lacks the QPN of a side.
+ * else those of `state`: INIT, RTR or RTS. -EINVAL: the ID has no device, or is a listener for RC
+ * or UC; there is no such state; with a connection also: another state, the connection has ended,
+ * or, for RTR and RTS, the connection lacks the QPN of a side.
  */
 int ucma_fill_qp_attr(struct ib_uverbs_qp_attr *attr, const struct cma_id *id, uint32_t state);
 

@@ -86,7 +86,10 @@ static bool next_group(const struct ucma_file *file, struct ucma_save_cursor *at
 	return at->group;
 }
 
-/* Cancelled events have no ID any more. */
+/*
+ * Moves the cursor to the next event; false: none is left. Omits cancelled events, which have no ID
+ * any more.
+ */
 static bool next_event(const struct ucma_file *file, struct ucma_save_cursor *at)
 {
 	at->event = at->kind == UCMA_RECORD_EVENT ? TAILQ_NEXT(at->event, link)
@@ -139,7 +142,8 @@ static void fill_group(struct ucma_record *r, const struct ucma_group *group)
 }
 
 /*
- * An ID that was accepted before the program fetched the event of its request is no child any more.
+ * Fills the record of an event. The ID of a request that was accepted before the program fetched
+ * the event is no child any more.
  */
 static void fill_event(struct ucma_record *r, const struct ucma_event *event)
 {
@@ -203,8 +207,9 @@ static struct ucma_ctx *find_ctx(const struct ucma_file *file, uint32_t number)
 }
 
 /*
- * The file gets the token of the saved file. If the saved file itself has departed from this
- * daemon, perhaps before several migrations, it is destroyed first: this file restores its IDs.
+ * Freezes the file, and gives it the token of the saved file. If the saved file itself has departed
+ * from this daemon, perhaps before several migrations, it is destroyed first: this file restores
+ * its IDs. -EEXIST: the saved program still has the saved file.
  */
 static int restore_file(struct ucma_file *file, const struct ucma_record *r)
 {
@@ -282,7 +287,10 @@ static int restore_group(struct ucma_file *file, const struct ucma_record *r)
 	return ucma_group_restore(ctx, r->group.number, r->group.uid, r->group.events_reported);
 }
 
-/* An ID of this device, or of another one of the same saved process. */
+/*
+ * Returns the ID with that number, of this device or of another one that the process restores;
+ * NULL: none has it.
+ */
 static struct ucma_ctx *find_process_ctx(const struct ucma_file *file, uint32_t number)
 {
 	struct cma_id *id = cma_find_id(&file->ucma->cma, number);
@@ -291,7 +299,7 @@ static struct ucma_ctx *find_process_ctx(const struct ucma_file *file, uint32_t 
 	return ctx && ctx->file->restoring && ctx->file->pid == file->pid ? ctx : NULL;
 }
 
-/* A child is a request that was not accepted, and has one event. */
+/* True: the ID is of a request that was not accepted, and no other restored event reports it. */
 static bool is_child(const struct ucma_ctx *child)
 {
 	return child && !child->uid && !child->request;

@@ -164,7 +164,7 @@ static int migrate_id(struct ucma_command *c)
 
 /* --- Addresses */
 
-/* The size that the program gives must be the size of the address family. */
+/* Reads an address. -EINVAL: `size`, which the program gives, is not that of the address family. */
 static int read_sockaddr(struct cma_addr *addr, const void *sockaddr, uint32_t size)
 {
 	int rc = cma_addr_from(addr, sockaddr, size);
@@ -172,7 +172,7 @@ static int read_sockaddr(struct cma_addr *addr, const void *sockaddr, uint32_t s
 	return rc ? rc : cma_addr_size(addr) == size ? 0 : -EINVAL;
 }
 
-/* For commands without a size, which take IPv4 and IPv6 only. */
+/* Reads an address of a command that has no size, and so takes IPv4 and IPv6 only. */
 static int read_ip_sockaddr(struct cma_addr *addr, const struct sockaddr_in6 *sockaddr)
 {
 	return cma_addr_from(addr, sockaddr, sizeof(*sockaddr));
@@ -337,7 +337,10 @@ static int query_id(struct ucma_command *c)
 
 /* --- Connections */
 
-/* names_qp: the command names a QP of the program; a SIDR_REQ does not. */
+/*
+ * names_qp: the command names a QP of the program; a SIDR_REQ does not. -EINVAL: the process may
+ * not name this QPN (ucma_ops.may_name_qpn).
+ */
 static int read_conn_param(const struct ucma_command *c, const struct rdma_ucm_conn_param *conn,
 			   const struct rdma_ucm_ece *ece, bool names_qp, struct cma_param *p)
 {

@@ -168,7 +168,10 @@ void ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to)
 
 /* --- Groups */
 
-/* MIGRATE_ID moves groups between the files of a process. */
+/*
+ * True: a file of the process has a group with that number. MIGRATE_ID moves groups between the
+ * files, so a number must be unique in the process.
+ */
 static bool process_has_group(const struct ucma_file *file, uint32_t number)
 {
 	const struct ucma_file *other;
@@ -179,7 +182,10 @@ static bool process_has_group(const struct ucma_file *file, uint32_t number)
 	return false;
 }
 
-/* Bit 31 marks the kernel's groups (verbs/rdmacm/router.c), so the numbers wrap to 0 before it. */
+/*
+ * Returns a number that no group of the process has. Bit 31 marks the kernel's groups
+ * (verbs/rdmacm/router.c), so the numbers wrap to 0 before it.
+ */
 static uint32_t next_group_number(const struct ucma_file *file)
 {
 	uint32_t number;

@@ -101,8 +101,8 @@ static void free_cancelled_event(struct ucma_file *file, struct ucma_event *even
 }
 
 /*
- * Marks the sent events as unsent, because their packets have become invalid. They precede all
- * other events.
+ * Marks the sent events as unsent, because their packets have become invalid, and frees the
+ * cancelled ones. They precede all other events.
  */
 static void unsend_events(struct ucma_file *file)
 {
@@ -120,7 +120,10 @@ static void unsend_events(struct ucma_file *file)
 	file->unsent = TAILQ_FIRST(&file->events);
 }
 
-/* One packet cannot be taken out of a socket's queue, so all unfetched events are sent again. */
+/*
+ * Makes the program discard all packets that it has not fetched (ucma_file.stale), and sends their
+ * events again. One packet alone cannot be taken out of a socket's queue.
+ */
 static void withdraw_sent_events(struct ucma_file *file)
 {
 	file->stale += file->sent;
@@ -178,7 +181,9 @@ static void count_fetched_event(struct ucma_event *event)
 		event->group->events_reported++;
 		ucma_store_group(event->group);
 	}
-	/* The backlog of a restored listener may be full although requests are unfetched. */
+	/*
+	 * All places of a restored listener's backlog may be free although requests are unfetched.
+	 */
 	if (event->resp.event == CMA_CONNECT_REQUEST && event->ctx->backlog < UCMA_BACKLOG_MAX)
 		event->ctx->backlog++;
 	if (event->child)
@@ -295,7 +300,10 @@ int ucma_events_open(struct ucma_file *file, int ends[UNIX_PACKET_FDS])
 {
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return -errno;
-	/* The program cannot send to the daemon's end, which the daemon may therefore close. */
+	/*
+	 * The program cannot send to the daemon's end. So no descriptors wait there, and the daemon
+	 * may close it without fd_guard.h.
+	 */
 	shutdown(ends[CM_ATTACH_EVENT_WRITER], SHUT_RD);
 	file->event_fd = ends[CM_ATTACH_EVENT_WRITER];
 	return 0;

@@ -146,7 +146,10 @@ struct path_record {
 
 #define ONE_WAY_PATH (IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL)
 
-/* As in the kernel, a SIDR_REQ, which has no path, gives its new ID none. */
+/*
+ * Whether a query returns a path. As in the kernel, a SIDR_REQ, which has no path, gives its new ID
+ * none.
+ */
 static bool has_route(const struct cma_id *id)
 {
 	bool is_from_sidr_req = id->service == CMA_UD && !id->src.ps;
