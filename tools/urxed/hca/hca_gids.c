@@ -37,7 +37,7 @@ static bool is_zero(const uint8_t gid[16])
 	return !memcmp(gid, zero, sizeof(zero));
 }
 
-/* The kernel's names of GID types. */
+/* Parses the kernel's name of a GID type. False: another text. */
 static bool parse_type(const char *text, bool *v2)
 {
 	*v2 = !strcmp(text, "RoCE v2");

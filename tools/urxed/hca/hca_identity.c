@@ -3,7 +3,9 @@
 
 #include <string.h>
 
-/* GIDs have no prefix: only that of link-local addresses is known (RFC 4291, 2.5.6; RFC 3927, 2.1).
+/*
+ * Returns the prefix length, of 128 bits, for the address in a GID. GIDs have no prefix: only that
+ * of link-local addresses is known (RFC 4291, 2.5.6; RFC 3927, 2.1). Else it is 128.
  */
 static uint8_t prefix_of(const uint8_t ip[16])
 {
@@ -12,7 +14,7 @@ static uint8_t prefix_of(const uint8_t ip[16])
 	return ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80 ? 64 : 128;
 }
 
-/* A GID can be any value, but an address is a unicast one. */
+/* True: the GID is a unicast address. A GID can be any value. */
 static bool is_address(const uint8_t ip[16])
 {
 	return ip[0] != 0xff && !(ip_is_v4(ip) && (ip[12] >= 224 || !ip[12]));

@@ -37,8 +37,8 @@ static bool is_kernel_tree(const char *sys)
 }
 
 /*
- * Polls also while the device that --hca names is missing: it may be one of another urxed whose
- * tree does not exist yet.
+ * Scans sysfs, and sets h->polled. The monitor also polls while the device that --hca names is
+ * missing: it may be one of another urxed whose tree does not exist yet.
  */
 static void scan(struct hca_monitor *h)
 {
@@ -270,9 +270,10 @@ static bool has_changed(const struct hca_monitor *h, const struct hca_monitor *b
 }
 
 /*
- * Scans and chooses. False: the choice stays until the next scan, because an interface may have got
- * another name since the daemon read the names of the uplinks' interfaces. The tree of another
- * urxed has the new name later than the kernel.
+ * Scans and chooses. False: the scan is ignored, because it is the first one in which no uplink
+ * sends by the interface of the port in use. An interface may have got another name since the
+ * daemon read the names of the uplinks' interfaces. The tree of another urxed has the new name
+ * later than the kernel.
  */
 static bool scan_and_choose(struct hca_monitor *h, const struct hca_monitor *before)
 {

@@ -91,7 +91,7 @@ static inline uint64_t hca_monitor_deadline(const struct hca_monitor *h)
 const struct hca_port *hca_monitor_chosen(const struct hca_monitor *h);
 /* Writes the chosen port, for the message to attached processes; an empty name if there is none. */
 void hca_monitor_fill(const struct hca_monitor *h, struct vnic_attach_hca *out);
-/* The rate of its port; width 0 = unknown, or no HCA. */
+/* The rate of the chosen port; width 0 = unknown, or no HCA. */
 struct port_rate hca_monitor_rate(const struct hca_monitor *h);
 
 #endif

@@ -72,7 +72,7 @@ uint16_t hca_netdev_path_mtu(const char *sys, const char *ifname)
 	return path >= 256 ? path : 0;
 }
 
-/* *budget: how many more interfaces the search may read. */
+/* As hca_netdev_is_above. *budget: how many more interfaces the search may read. */
 static bool search_below(const char *sys, const char *upper, const char *lower, uint32_t *budget)
 {
 	char path[PATH_MAX];

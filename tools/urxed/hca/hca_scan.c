@@ -77,7 +77,10 @@ static void read_driver(const char *dir, char driver[HCA_TEXT])
 		strcpy(driver, "urxe");
 }
 
-/* The MAC of a GUID or an interface ID that was made from it (RFC 4291, appendix A). */
+/*
+ * Reads the MAC from which a GUID or an interface ID was made (RFC 4291, appendix A). False: it was
+ * not made from a MAC.
+ */
 static bool mac_of_eui64(const uint8_t id[8], uint8_t mac[ETHER_MAC_LEN])
 {
 	if (id[3] != 0xff || id[4] != 0xfe)
@@ -104,7 +107,10 @@ static bool read_guid(const char *dir, uint8_t guid[8])
 	return true;
 }
 
-/* Without an Ethernet interface: from the link-local GID, else from the GUID. */
+/*
+ * Sets p->mac to the MAC of the port's interface. Without an Ethernet interface: to that in the
+ * link-local GID, else in the node GUID, else to 0.
+ */
 static void find_mac(const char *sys, const char *dir, struct hca_port *p)
 {
 	static const uint8_t link_local[8] = {0xfe, 0x80};

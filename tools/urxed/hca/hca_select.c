@@ -94,7 +94,10 @@ static bool is_named(const struct hca_port *p, const struct hca_list *list,
 	return p == hca_find_port(list, c->device, c->port);
 }
 
-/* The reason not to use a port that RoCE connections could use. */
+/*
+ * Sets v->reason if --hca, or the lack of an uplink, rules out a port that RoCE connections could
+ * use.
+ */
 static void judge_choice(const struct hca_port *p, const struct hca_list *list,
 			 const struct hca_wish *wish, struct hca_verdict *v)
 {
@@ -110,7 +113,10 @@ static void judge_choice(const struct hca_port *p, const struct hca_list *list,
 		set_reason(v, "no uplink sends by its interface %s", p->ndev);
 }
 
-/* The reason not to use a port whatever the options, except for its state. */
+/*
+ * Sets v->reason if the port cannot back urxe0, whatever --hca and the uplinks are. Does not look
+ * at the port's state.
+ */
 static void judge_port(const struct hca_port *p, const struct hca_wish *wish, struct hca_verdict *v)
 {
 	if (p->kind != HCA_ROCE)
@@ -132,7 +138,10 @@ static bool is_current(const struct hca_port *p, const struct vnic_attach_hca *c
 	return current && !strcmp(p->device, current->name) && p->number == current->port;
 }
 
-/* The port in use stays while it is down, because it keeps its queue pairs. */
+/*
+ * Fills *v. A port that is not ACTIVE is ruled out, except the port in use, which keeps its queue
+ * pairs while it is down.
+ */
 static void judge(const struct hca_port *p, const struct hca_list *list,
 		  const struct hca_wish *wish, const struct vnic_attach_hca *current,
 		  struct hca_verdict *v)

@@ -138,7 +138,10 @@ static int set_conflict_error(const struct probe *p, const uint8_t owner[ETHER_M
 	return -EADDRINUSE;
 }
 
-/* Compares the uplink's received frames with all probed addresses of the uplink. */
+/*
+ * Compares the uplink's received frames with all probed addresses of the uplink. -EADDRINUSE:
+ * another host has one of them; `error` has a sentence.
+ */
 static int check_uplink(struct uplink *u, const struct probe *probes, uint32_t n, uint64_t now,
 			char error[ADDRESS_CONFLICT_ERROR])
 {

@@ -144,7 +144,10 @@ static void set_given(struct host_address *at, uint8_t prefix_len, int uplink)
 	at->given_uplink = uplink;
 }
 
-/* Clears `kernel` of each address that the kernel has removed. */
+/*
+ * Clears `kernel` of each address that the kernel has removed. The host keeps such an address only
+ * if --address names it, as given there.
+ */
 static void drop_lost_addresses(struct host *h, const struct host_address *list, uint32_t n)
 {
 	struct host_address *at;

@@ -107,7 +107,10 @@ void host_node_guid(const struct host *h, uint8_t guid[8]);
 /* Makes a locally administered MAC, which depends on boot, network namespace, user and index. */
 void host_make_mac(uint8_t mac[ETHER_MAC_LEN], uint32_t index);
 
-/* Adds the addresses of a host without an uplink: link-local IPv6, link-local IPv4, ULA. */
+/*
+ * Adds the addresses of a host without an uplink: link-local IPv6, link-local IPv4, ULA. 0, or
+ * -ENOSPC: the table is full.
+ */
 int host_add_generated(struct host *h);
 
 /*
@@ -116,7 +119,10 @@ int host_add_generated(struct host *h);
  */
 void host_reserve_index(struct host *h, uint32_t index, const uint8_t ip[16], uint16_t vlan);
 
-/* Adds fe80:: with the MAC's EUI-64, the default GID of a RoCE device, unless the host has it. */
+/*
+ * Adds fe80:: with the MAC's EUI-64, the default GID of a RoCE device, unless the host has it. 0,
+ * or -ENOSPC: the table is full.
+ */
 int host_add_link_local(struct host *h, int uplink);
 
 /*
@@ -146,8 +152,9 @@ int host_add_pkey(struct host *h, const char *text);
 int host_find_pkey(const struct host *h, uint16_t pkey);
 
 /*
- * Returns this host's address in any VLAN, or NULL. If several VLANs have it, as a VLAN interface
- * has the link-local address of its parent, it is the one with the lowest GID index.
+ * Returns this host's address in any VLAN, or NULL. Several VLANs may have the address, as a VLAN
+ * interface has the link-local address of its parent. Then the result is the one with the lowest
+ * GID index.
  */
 const struct host_address *host_find_address(const struct host *h, const uint8_t ip[16]);
 

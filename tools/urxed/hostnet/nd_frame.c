@@ -70,8 +70,8 @@ static bool is_solicited_node(const uint8_t ip[16])
 }
 
 /*
- * The destination that RFC 4861, 7.1 requires: a solicited-node group for a solicitation from a
- * host that has no address yet, and no group for an answer to a solicitation.
+ * True: the destination conforms to RFC 4861, 7.1. A solicitation from a host that has no address
+ * yet must go to a solicited-node group. The answer to a solicitation must go to no group.
  */
 static bool is_destination_valid(const struct nd *m, const uint8_t dip[16], uint8_t flags)
 {

@@ -76,8 +76,8 @@ static void lose_waiters(struct neigh *n, struct neigh_waiter_list *list)
 }
 
 /*
- * Leaves the answers to the entry's waiters to neigh_tick, because the callers of make_entry expect
- * no callback.
+ * Frees an entry for a new one. Leaves the answers to the entry's waiters to neigh_tick, because
+ * the callers of make_entry expect no callback.
  */
 static void displace_entry(struct neigh *n, struct neigh_entry *e)
 {
@@ -103,7 +103,8 @@ static struct neigh_entry *make_entry(struct neigh *n, const struct neigh_key *k
 }
 
 /*
- * Records the router's MAC for a destination behind it, so that neigh_knows recognises its frames.
+ * Records the router's MAC for a destination behind the router. So neigh_knows recognises frames of
+ * that destination, which arrive with the router's MAC.
  */
 static void note_routed_peer(struct neigh *n, const struct neigh_waiter *w, const uint8_t *mac)
 {
@@ -197,7 +198,10 @@ static void note_claim(struct neigh_entry *e, const uint8_t *mac, int port)
 	e->claimed_port = port;
 }
 
-/* Ends the probes of a known MAC after its confirmation. */
+/*
+ * Handles a confirmation of the known MAC: ends the probes, refutes another station's claim, and
+ * begins the entry's life (NEIGH_LIFE_NS) anew.
+ */
 static void confirm_entry(struct neigh *n, struct neigh_entry *e, int port)
 {
 	if (e->contested) {
@@ -310,13 +314,19 @@ static bool is_multicast(const uint8_t ip[16])
 	return ip[0] == 0xff || (ip_is_v4(ip) && ip[12] >> 4 == 0xe);
 }
 
-/* With virtual machines, all addresses have neighbours, also addresses without an uplink. */
+/*
+ * True: the host's address may have neighbours. With virtual machines all addresses have, also
+ * those without an uplink.
+ */
 static bool is_on_link(const struct neigh *n, const struct host_address *a)
 {
 	return a->uplink >= 0 || n->vm_mask;
 }
 
-/* This host's address in dgid's subnet: the sender's GID if possible, else any in its VLAN. */
+/*
+ * Returns this host's address in dgid's subnet: the sender's GID if possible, else any in its VLAN.
+ * NULL: the host has none, so dgid is not on-link.
+ */
 static const struct host_address *
 choose_source(const struct neigh *n, const struct host_address *own, const uint8_t dgid[16])
 {
@@ -343,7 +353,9 @@ static struct neigh_key waiter_key(const struct neigh_waiter *w)
 	return key;
 }
 
-/* Resolves w->ip by ARP or ND on the link of this host's address `from`. */
+/*
+ * Resolves w->ip by ARP or ND on the link of this host's address `from`. Returns as neigh_resolve.
+ */
 static int resolve_on_link(struct neigh *n, const struct host_address *from, struct neigh_waiter *w,
 			   struct vnic_next_hop *hop)
 {
@@ -395,7 +407,11 @@ static void learn_kernel_mac(struct neigh *n, struct neigh_entry *e, const uint8
 	}
 }
 
-/* Handles the kernel's MAC of w->ip. */
+/*
+ * Handles the kernel's MAC of w->ip, hop->mac. Returns 0 with the MAC to use in hop->mac, or
+ * -EINPROGRESS: w waits while neigh.c probes the station with the MAC known before. Also errors of
+ * start_waiting.
+ */
 static int learn_kernel_answer(struct neigh *n, const struct host_address *from,
 			       struct neigh_waiter *w, struct vnic_next_hop *hop)
 {
@@ -455,7 +471,9 @@ static int resolve_by_kernel(struct neigh *n, const struct host_address *own, bo
 	return rc ? await_kernel(n, own, w) : learn_kernel_answer(n, own, w, hop);
 }
 
-/* Resolves a pinned on-link address without a solicitation. */
+/*
+ * Resolves a pinned on-link address without a solicitation. False: the destination is not pinned.
+ */
 static bool resolve_pinned(const struct neigh *n, const struct neigh_waiter *w,
 			   struct vnic_next_hop *hop)
 {

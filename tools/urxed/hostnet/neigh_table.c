@@ -136,8 +136,8 @@ void neigh_table_use(struct neigh_table *t, struct neigh_entry *e, uint64_t now)
 }
 
 /*
- * Chooses the user's entry in REACHABLE or PROBING that a new one replaces. Each entry becomes
- * proven at most once, so the loop costs little per new entry.
+ * Returns the user's entry in REACHABLE or PROBING that a new one replaces; NULL: none. Each entry
+ * becomes proven at most once, so the loop costs little per new entry.
  */
 static struct neigh_entry *choose_own(struct neigh_table *t, uint64_t now, uid_t user)
 {

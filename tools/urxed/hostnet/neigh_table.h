@@ -69,8 +69,8 @@ struct neigh_entry {
 				       `remembered` */
 	bool remembered;            /* the address has been resolved to `mac` before */
 	bool used_again;            /* the host has used the entry after the resolution of `mac` */
-	bool proven;                /* new entries do not replace this one */
-	int port;                   /* from which the MAC answered; -1 = unknown */
+	bool proven;                /* has a place: new entries of its user replace it last */
+	int port;                   /* uplink by which the MAC answered; -1 = unknown */
 	/*
 	 * PROBING: another station claims the address. neigh.c accepts the claim if the known MAC
 	 * does not answer.
@@ -109,11 +109,17 @@ struct neigh_entry *neigh_table_next(struct neigh_table *t, const uint8_t ip[16]
  */
 struct neigh_entry *neigh_table_victim(struct neigh_table *t, uint64_t now, uid_t user,
 				       enum neigh_state state);
-/* Notes that the host uses an entry that it has resolved before. */
+/*
+ * Notes that the host uses an entry that it has resolved before. The first such use makes the entry
+ * proven if a place is left.
+ */
 void neigh_table_use(struct neigh_table *t, struct neigh_entry *e, uint64_t now);
 /* Sets the MAC of an entry. A station that replaces another one has to prove itself again. */
 void neigh_table_set_mac(struct neigh_entry *e, const uint8_t mac[ETHER_MAC_LEN]);
-/* Makes a free entry one in INCOMPLETE or REACHABLE; its other members are 0. */
+/*
+ * Makes a free entry one in INCOMPLETE or REACHABLE. Members that do not follow from the arguments
+ * are 0, except `port`, which is -1.
+ */
 void neigh_table_fill(struct neigh_table *t, struct neigh_entry *e, const struct neigh_key *key,
 		      uid_t user, enum neigh_state state);
 void neigh_table_set_state(struct neigh_table *t, struct neigh_entry *e, enum neigh_state state);

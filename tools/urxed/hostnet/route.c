@@ -112,7 +112,10 @@ static void on_route(void *ctx, const struct nlmsghdr *message)
 	route_parse_route(ctx, message);
 }
 
-/* `from` NULL: from any address; ifindex 0: by any interface. */
+/*
+ * Asks the kernel for a route; `from` NULL: from any address; ifindex 0: by any interface. Returns
+ * as netlink_request; result->found if the answer has a route.
+ */
 static int request_route(struct route *r, const struct host_address *from, int ifindex,
 			 const uint8_t to[16], uint32_t flags, struct route_result *result)
 {
@@ -200,7 +203,10 @@ static bool is_own_mac(const struct route *r, int ifindex, const uint8_t mac[ETH
 	return iface < end && ether_same(mac, iface->mac);
 }
 
-/* An interface without ARP (IFF_NOARP) gives all its neighbours its own MAC. */
+/*
+ * Reads the kernel's entry of a neighbour. The kernel gives neighbours on an interface without ARP
+ * (IFF_NOARP) the interface's own MAC, which counts as none.
+ */
 static int find_neighbour(struct route *r, int ifindex, const uint8_t ip[16], struct route_neigh *n)
 {
 	char buf[NETLINK_REQUEST_ROOM];
