@@ -89,7 +89,10 @@ static uint32_t choose_active(const struct bond *b, const uint32_t *best, uint32
 	return !first && contains(best, n, b->carriers[0]) ? b->carriers[0] : best[0];
 }
 
-/* Writes the indices of the members that shall carry frames; returns their number. */
+/*
+ * Writes the indices of the members that shall carry frames; returns their number. Without any link
+ * the present carriers stay.
+ */
 static uint32_t choose_carriers(const struct bond *b, uint32_t *list)
 {
 	uint32_t n = list_best(b, list);
@@ -149,7 +152,10 @@ static void use_carriers(struct bond *b, uint64_t now, const uint32_t *list, uin
 	announce(b, now);
 }
 
-/* Handles the changed state of a member. */
+/*
+ * Handles and logs the changed state of a member: lets other members carry frames if they are
+ * better now.
+ */
 static void handle_change(struct bond *b, uint64_t now, const struct bond_member *m)
 {
 	uint32_t list[BOND_MEMBERS], n = choose_carriers(b, list);
@@ -267,7 +273,10 @@ static uint64_t max_time(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* When the next round begins; a single member with a link needs none. */
+/*
+ * When the next round begins, ns; UINT64_MAX: fewer than two members have a link, so none is
+ * needed.
+ */
 static uint64_t next_round(const struct bond *b, uint64_t now)
 {
 	uint64_t next = UINT64_MAX, due;

@@ -31,7 +31,10 @@ static bool can_answer(const struct neigh_entry *e)
 	return (e->state == NEIGH_REACHABLE || e->state == NEIGH_PROBING) && e->from.valid;
 }
 
-/* Returns the entry used last before `limit`; NULL: none. */
+/*
+ * Returns the entry used last before `limit`, or, if `limit` is NULL, the one used last of all.
+ * NULL: none is left.
+ */
 static const struct neigh_entry *find_used_before(const struct neigh *n,
 						  const struct neigh_entry *limit)
 {

@@ -34,9 +34,9 @@ bool bond_target_is_on_link(const struct host *h, const struct bond_target *t);
 uint32_t bond_targets_list(const struct neigh *n, struct bond_target *list, uint32_t max);
 
 /*
- * Writes an ARP request or a neighbour solicitation to the target from a station with that MAC and
- * no IPv4 address, so that the target learns nothing from it. Returns the length, at most
- * NEIGH_FRAME_ROOM.
+ * Writes an ARP request from address 0.0.0.0, or a neighbour solicitation from the link-local
+ * address of `mac`, to the target. So the target does not learn `mac` for an address of the host.
+ * Returns the length, at most NEIGH_FRAME_ROOM.
  */
 uint32_t bond_probe_build(uint8_t *frame, const struct bond_target *t,
 			  const uint8_t mac[ETHER_MAC_LEN]);

@@ -90,8 +90,9 @@ static int open_dir(const char *top, const char *name, char path[PATH_MAX])
 }
 
 /*
- * The path that the kernel knows a directory by: under the liburxe.so of an outer run directory,
- * the name by which this process opened it means another directory to the kernel.
+ * Writes the path that the kernel knows a directory by. Under the liburxe.so of an outer run
+ * directory, the name by which this process opened the directory means another one to the kernel.
+ * Returns 0 or a negative errno value.
  */
 static int real_path(int dir, char path[PATH_MAX])
 {

@@ -64,7 +64,7 @@ static bool parse_link(const struct iface_table *t, const struct nlmsghdr *messa
 	iface->uplink = find_uplink(t, link->ifi_index);
 	if (iface->uplink >= 0)
 		return true;
-	/* IFLA_LINK is an index in another network namespace. */
+	/* With this attribute IFLA_LINK is an index in another network namespace. */
 	if (at[IFLA_LINK_NETNSID])
 		return false;
 	iface->uplink = find_uplink(t, (int)netlink_number(at[IFLA_LINK]));
@@ -119,7 +119,10 @@ static void add_iface(struct iface_table *t, const struct nlmsghdr *message)
 	t->ifaces[t->n++] = iface;
 }
 
-/* A deprecated address is usable, because connections may still use it. */
+/*
+ * False: duplicate address detection has failed, or the address is for this host only (scope host).
+ * A deprecated address is usable, because connections may still use it.
+ */
 static bool is_usable_address(const struct ifaddrmsg *address, uint32_t flags)
 {
 	return !(flags & IFA_F_DADFAILED) && address->ifa_scope != RT_SCOPE_HOST;

@@ -43,7 +43,7 @@ struct iface_table {
 	int uplinks[IFACE_UPLINKS]; /* ifindex of each uplink's interface; 0 = none */
 	uint32_t n;
 	struct iface ifaces[IFACE_MAX];
-	uint32_t left_out; /* VLAN interfaces */
+	uint32_t left_out; /* number of VLAN interfaces that found no place */
 	uint32_t n_addresses;
 	struct iface_address addresses[IFACE_ADDRESS_MAX];
 };

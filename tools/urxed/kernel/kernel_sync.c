@@ -24,7 +24,9 @@ static void parse_iface_message(void *ctx, const struct nlmsghdr *message)
 	iface_parse_message(ctx, message);
 }
 
-/* Requests all objects of a type. */
+/*
+ * Adds all objects of a type, RTM_GETLINK or RTM_GETADDR, to the table. Returns as netlink_request.
+ */
 static int dump_objects(struct kernel_sync *k, uint16_t type, struct iface_table *table)
 {
 	char buf[NETLINK_REQUEST_ROOM];
@@ -49,7 +51,10 @@ static struct kernel_vlan *find_vlan(struct kernel_sync *k, int ifindex)
 	return NULL;
 }
 
-/* Logs the first of several failures. */
+/*
+ * Occupies UDP port 4791 of a VLAN interface, unless that is done. If the port is not free, the
+ * addresses of the interface get no GIDs. Logs the first of several failures.
+ */
 static void guard_vlan(struct kernel_sync *k, const struct iface *iface)
 {
 	struct kernel_vlan *v = find_vlan(k, iface->ifindex);
@@ -110,8 +115,9 @@ static bool is_vlan_refused(struct kernel_sync *k, const struct host_address *a)
 /* --- Host and uplinks */
 
 /*
- * Must the port be opened again, because MTU or MAC of the interface changed? DPDK's af_xdp cannot
- * open an interface twice in a process, so such a port keeps its MTU.
+ * True: the port has to be opened: it is not open, or its interface has another MAC, or a larger
+ * MTU than the port was opened for. DPDK's af_xdp cannot open an interface twice in a process, so
+ * such a port stays as it is.
  */
 static bool needs_reopen(const struct uplink *u, const struct iface *iface)
 {
@@ -122,7 +128,7 @@ static bool needs_reopen(const struct uplink *u, const struct iface *iface)
 	return !u->port || mtu > u->mtu_max || !ether_same(u->mac, iface->mac);
 }
 
-/* Logs the first of several failures. */
+/* Opens the uplink's port, or opens it again. Logs the first of several failures. */
 static void reopen_port(struct kernel_sync *k, struct uplink *u)
 {
 	const uint32_t bit = 1u << (u - k->uplinks);
@@ -151,7 +157,10 @@ static void update_uplink(struct kernel_sync *k, struct uplink *u, const struct 
 	u->mtu = iface->mtu < u->mtu_max ? (uint16_t)iface->mtu : u->mtu_max;
 }
 
-/* The host keeps its rate while no interface of an uplink has a link. */
+/*
+ * Sets the host's rate to that of the slowest uplink that has a link. Without such an uplink the
+ * host keeps its rate.
+ */
 static void update_rate(struct kernel_sync *k)
 {
 	uint32_t least = UINT32_MAX;
@@ -170,7 +179,9 @@ static void update_rate(struct kernel_sync *k)
 		k->host->rate = port_rate_of_link(least);
 }
 
-/* The interface of addresses that are on no interface: it must exist, as lo always does. */
+/*
+ * Sets the interface of GIDs whose address has none (host.ndev). It must exist, as lo always does.
+ */
 static void update_ndev(struct kernel_sync *k)
 {
 	const struct iface *iface = iface_find(&k->table, 0, 0);
@@ -224,8 +235,9 @@ static bool is_listed(const struct host_address *a, const struct host_address *l
 }
 
 /*
- * Puts an address back into the list if its interface is down, or has gone together with the
- * member's. The MAC of an interface that has gone stays, because peers still send to it. The
+ * Puts an address back into the list of n addresses if its interface is down. If that interface has
+ * gone, the member's own interface must be down, or have gone, too. Returns the new number of
+ * addresses. The MAC of an interface that has gone stays, because peers still send to it. The
  * address counts as tentative: the kernel may check it for duplicates before it reports that the
  * interface is up.
  */
@@ -269,8 +281,9 @@ static bool has_address(const struct host *h, const struct host_address *a)
 }
 
 /*
- * An address is usable after duplicate address detection (RFC 4862, 5.4). The kernel repeats that
- * when an interface is up again; meanwhile the host keeps the address, as Linux keeps its GIDs.
+ * False: UDP port 4791 of the address's VLAN interface is not free, or the kernel still checks a
+ * new address for duplicates (RFC 4862, 5.4). The kernel repeats this check when an interface is up
+ * again. Meanwhile the host keeps the address, as Linux keeps its GIDs.
  */
 static bool is_usable_address(struct kernel_sync *k, const struct host_address *a)
 {

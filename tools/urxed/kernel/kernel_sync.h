@@ -42,7 +42,10 @@ struct kernel_sync {
 	struct host *host;
 	struct uplink *uplinks;
 	uint32_t n_uplinks;
-	/* One of its RDMA devices (rdma_rxe) may have UDP port 4791 of VLAN interfaces. */
+	/*
+	 * Tells whether the RDMA device of a VLAN interface (rdma_rxe) has UDP port 4791. If so,
+	 * the addresses of the interface get GIDs nevertheless.
+	 */
 	const struct hca_monitor *hca;
 	bool missing;      /* an uplink's interface does not exist */
 	uint32_t left_out; /* addresses without a GID, because the host's GID table is full */

@@ -28,7 +28,10 @@ static bool get_settings(int socket, const char *ifname, int words, union link_s
 	return !ioctl(socket, SIOCETHTOOL, &request);
 }
 
-/* The kernel answers a request with the wrong number of words by the right one, negated. */
+/*
+ * Asks twice: the kernel answers a request with the wrong number of mask words by the right number,
+ * negated.
+ */
 uint32_t link_speed_mbps(int socket, const char *ifname)
 {
 	union link_settings s;

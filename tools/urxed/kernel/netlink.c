@@ -118,7 +118,10 @@ static int request_once(struct netlink *n, struct nlmsghdr *request,
 	return rc < 0 ? -errno : 0;
 }
 
-/* The kernel refuses requests by the old socket until its dump there has ended (EBUSY). */
+/*
+ * Call it after an interrupted dump: the kernel refuses requests by the old socket until its dump
+ * there has ended (EBUSY).
+ */
 static void replace_request_socket(struct netlink *n)
 {
 	struct mnl_socket *s = open_request_socket();

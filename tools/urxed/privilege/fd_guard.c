@@ -207,7 +207,10 @@ int fd_guard_fd(void)
 	return guard.epoll_fd;
 }
 
-/* The kernel installs as many descriptors as the daemon has numbers for. */
+/*
+ * False: the daemon had no numbers for all descriptors. The kernel installs as many as it can; this
+ * function closes those.
+ */
 static bool has_all(const int fds[VNIC_INBOX_FDS])
 {
 	if (fds[VNIC_INBOX_FDS - 1] >= 0)

@@ -73,7 +73,10 @@ static struct {
 
 /* --- The worker */
 
-/* Passes the descriptors on to the daemon if the daemon can map and close them without a wait. */
+/*
+ * Receives an inbox's descriptors, and passes them on to the daemon if the daemon can map and close
+ * them without a wait. Returns 0 or a negative errno value, which the program gets.
+ */
 static int check_inbox(const struct job *job)
 {
 	const struct fd_guard_result result = {.token = job->request.token};
@@ -93,7 +96,10 @@ static int check_inbox(const struct job *job)
 	return rc;
 }
 
-/* `master` is a socket to the master process. Exits: that closes everything. */
+/*
+ * Does the job and exits, which closes the job's socket with the descriptors in its queue. `master`
+ * is a socket to the master process.
+ */
 static _Noreturn void run_worker(const struct job *job, int master)
 {
 	struct vnic_attach_inbox answer = {.type = VNIC_ATTACH_INBOX};
@@ -148,7 +154,7 @@ static bool has_room(void)
 	return process.unused != NO_JOB || process.fresh < process.room;
 }
 
-/* The job that append_job adds next; there is room. */
+/* Returns the index of the job that append_job adds next; there is room. */
 static uint32_t next_job(void)
 {
 	return process.unused != NO_JOB ? process.unused : process.fresh;
@@ -210,7 +216,10 @@ static bool can_start(const struct user *user)
 	       quota_allows(user->id, user->n_workers, process.n_workers, WORKERS);
 }
 
-/* False: no memory or no process; the job stays. */
+/*
+ * Starts a worker for the job, and closes this process's copy of the job's socket. False: no memory
+ * or no process; the job stays.
+ */
 static bool start_worker(const struct job *job)
 {
 	int ends[2];

@@ -12,8 +12,10 @@
 #include "urxed/privilege/syscall_filter.h"
 
 /*
- * A helper that kept the daemon's standard error would keep its reader from seeing the daemon's
- * end. dup2 clears close-on-exec, which does not matter: helpers execute no program.
+ * Leaves the helper `socket` as HELPER_SOCKET, and /dev/null as descriptors 0 to 2. A helper that
+ * kept the daemon's standard error would keep the reader of that pipe from seeing the daemon's end.
+ * dup2 clears close-on-exec, which does not matter: only vhost_spawner.c starts programs, and it
+ * closes or replaces all descriptors in them.
  */
 static void keep_one_socket(int socket)
 {

@@ -37,7 +37,10 @@ static void on_call(int number)
 	errno = err;
 }
 
-/* Waits until the thread has made the call. 0 too if the thread has ended. */
+/*
+ * Makes the thread call `current`, and waits for that. Returns the result of the call, 0 if the
+ * thread has ended, or a negative errno value: -ETIMEDOUT after WAIT_SECONDS.
+ */
 static int call_thread(pid_t tid)
 {
 	struct timespec until;
@@ -69,7 +72,10 @@ static bool blocks_signal(pid_t tid)
 	return blocked >> (CALL_SIGNAL - 1) & 1;
 }
 
-/* libc starts a thread with all signals blocked, and unblocks them soon. */
+/*
+ * True: the thread blocks the signal for UNBLOCK_MS. libc starts a thread with all signals blocked,
+ * and unblocks them soon.
+ */
 static bool stays_blocked(pid_t tid)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};

@@ -9,7 +9,8 @@
 /*
  * Runs `call` once in each thread, this one included, each time in a signal handler. A thread that
  * blocks the signal is left out, and a line in the log says so. Returns 0, or the first negative
- * errno value that a call returned, or -ETIMEDOUT: a thread has not handled the signal within 2 s.
+ * errno value that a call returned, or -ETIMEDOUT: a thread has not handled the signal within 2 s;
+ * or another negative errno value if the threads cannot be called.
  */
 int thread_call_all(int (*call)(void));
 

@@ -27,7 +27,7 @@
 #define QEMU       "qemu:"
 
 struct path {
-	/* As the ports make it absolute (netdev/unix_path.c). */
+	/* An absolute path, made as the ports make it (netdev/unix_path.c). */
 	struct sockaddr_un address;
 	/* Only the daemon uses the members below. */
 	bool is_requested; /* the answer to the last request has not come yet */
@@ -163,7 +163,10 @@ static void await_answer(const struct path *path, uint32_t ms)
 	}
 }
 
-/* Returns the status of the answer; -EAGAIN: the answer comes later. */
+/*
+ * Sends a request, and waits for the answer up to `ms` milliseconds, unless the path is slow.
+ * Returns the status of the answer; -EAGAIN: the answer comes later; -EPERM: the helper has ended.
+ */
 static int send_request(struct path *path, const struct request *request, uint32_t ms)
 {
 	if (unix_packet_send(helper.socket, request, sizeof(*request), NULL, 0))

@@ -16,7 +16,10 @@ void fair_queue_init(struct fair_queue *q)
 	}
 }
 
-/* Parties can fill one bucket; that costs no more than a search of all flows. */
+/*
+ * Parties can choose keys that share one bucket; a search there costs no more than one of all
+ * flows.
+ */
 static struct fair_flow_list *find_bucket(struct fair_queue *q, const uint8_t key[FAIR_QUEUE_KEY])
 {
 	uint32_t sum = 0;
@@ -36,7 +39,10 @@ static struct fair_flow *find_flow(struct fair_queue *q, const uint8_t key[FAIR_
 	return NULL;
 }
 
-/* A flow has at least one item, so there are never more flows than items. */
+/*
+ * Always finds an unused flow: each flow has at least one item, and there are as many flows as
+ * items.
+ */
 static struct fair_flow *add_flow(struct fair_queue *q, const uint8_t key[FAIR_QUEUE_KEY],
 				  bool favoured)
 {

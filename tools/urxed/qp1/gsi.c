@@ -174,7 +174,10 @@ void gsi_host_changed(struct gsi *g)
 
 /* --- Receiving */
 
-/* The engine writes an IPv4 header to the last 20 bytes of the GRH's 40 (IBA annex A17). */
+/*
+ * Reads addresses, traffic class and hop limit of a received MAD into the path back to its sender.
+ * The engine writes an IPv4 header to the last 20 bytes of the GRH's 40 (IBA annex A17).
+ */
 static void read_grh(const uint8_t *grh, struct cm_path *path, bool *v1)
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -195,7 +198,10 @@ static void read_grh(const uint8_t *grh, struct cm_path *path, bool *v1)
 	memcpy(path->sgid + sizeof(mapped), ip + 16, 4);
 }
 
-/* Makes the path back to the sender of a frame that came from that VLAN. */
+/*
+ * Makes the path back to the sender of a frame that came from that VLAN. -EADDRNOTAVAIL: the host
+ * no longer has the address that the frame was sent to.
+ */
 static int make_reply_path(const struct gsi *g, const uint8_t *grh, const struct urxe_wc *wc,
 			   uint16_t vlan, struct cm_path *path)
 {

@@ -112,7 +112,7 @@ void gsi_neigh_answer(struct gsi *g, struct neigh_waiter *w, int status,
 		      const struct vnic_next_hop *hop);
 
 /* --- gsi_send.c, for gsi.c */
-/* Posts queued MADs to the engine as far as one burst goes; false: none is queued. */
+/* Posts at most GSI_BURST queued MADs to the engine; false: none was queued. */
 bool gsi_post_outgoing(struct gsi *g);
 /* Cancels all waiters. gsi_close then drops the queued MADs. */
 void gsi_send_close(struct gsi *g);
