@@ -227,7 +227,10 @@ static bool is_failing(const struct bond_member *m)
 	return m->health.unanswered && m->health.state > BOND_SILENT;
 }
 
-/* Only a difference between members counts: if none was answered, the stations may be absent. */
+/*
+ * Ends a round of probes: a member without an answer gets BOND_NO_ANSWER, unless it is excused.
+ * Only a difference between members counts: if none was answered, the stations may be absent.
+ */
 static void end_round(struct bond *b, uint64_t now)
 {
 	bool missed[BOND_MEMBERS] = {false};

@@ -129,8 +129,8 @@ static uint32_t build_unsolicited_na(uint8_t *frame, const uint8_t ip[16],
 }
 
 /*
- * The kernel would take an advertisement of a tentative address for that of another station, and
- * never use the address again.
+ * Announces a tentative IPv6 address by RARP only. This host's kernel would take an advertisement
+ * of the address for that of another station, and never use the address again.
  */
 static uint32_t build_announcement(uint8_t *frame, const struct host_address *a,
 				   const uint8_t mac[ETHER_MAC_LEN])

@@ -39,7 +39,7 @@ void rdmacm_begin_claims(struct rdmacm *r, uint64_t now);
  */
 void rdmacm_close(struct rdmacm *r);
 
-/* Handles commands of programs. */
+/* Handles connections and commands of programs. Call it when the epoll set reports r. */
 void rdmacm_event(struct rdmacm *r, uint64_t now);
 /* Handles expired timers and received MADs; returns the time of the next call in ns. */
 uint64_t rdmacm_tick(struct rdmacm *r, uint64_t now);

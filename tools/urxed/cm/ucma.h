@@ -283,7 +283,7 @@ void ucma_ctx_accept(struct ucma_ctx *ctx, uint64_t uid);
 bool ucma_can_create_id(const struct ucma_file *creator);
 /* False: the file's user has used up the quota of UCMA_EVENTS (quota.h). */
 bool ucma_can_queue_event(const struct ucma_file *file);
-/* Destroys ctx->id, the ID's groups and events too. */
+/* Destroys an ID: ctx->id, its groups and events, and the new IDs of its queued requests. */
 void ucma_ctx_destroy(struct ucma_ctx *ctx);
 /* Moves an ID, its events, and the new IDs of its queued requests to another file. */
 void ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to);
@@ -330,7 +330,10 @@ void ucma_event_resend(struct ucma_file *file, const struct ucma_event *event);
  * carry replies (ucma_reply_cache.c) about the ID.
  */
 void ucma_ctx_resend_events(struct ucma_ctx *ctx);
-/* Removes and counts all events up to that sequence number, which the program has fetched. */
+/*
+ * Removes all events up to that sequence number, which the program has fetched, and counts them in
+ * events_reported.
+ */
 void ucma_drop_fetched_events(struct ucma_file *file, uint64_t sequence);
 /* Makes the next ucma_flush send the file's unsent events. */
 void ucma_events_queue_send(struct ucma_file *file);
@@ -408,7 +411,7 @@ void ucma_fill_route(struct rdma_ucm_query_route_resp *resp, const struct cma_id
 void ucma_fill_addr(struct rdma_ucm_query_addr_resp *resp, const struct cma_id *id);
 /* Fills both addresses of the ID, as AF_IB. */
 void ucma_fill_gid(struct rdma_ucm_query_addr_resp *resp, const struct cma_id *id);
-/* Returns the number of paths, 0 or 1. */
+/* Fills the path of the ID's route. Returns the number of paths, 0 or 1. */
 uint32_t ucma_fill_path(struct rdma_ucm_query_path_resp *resp, struct ib_path_rec_data *data,
 			const struct cma_id *id);
 /* Reads a path that a program sets. -EINVAL: none of the n paths is primary and bidirectional. */
@@ -417,7 +420,7 @@ int ucma_read_path(const struct ib_path_rec_data *data, uint32_t n, uint8_t *tra
  * For a UD ID, or an ID without a connection, fills the attributes of INIT, whatever `state` is;
  * else those of `state`: INIT, RTR or RTS. -EINVAL: the ID has no device, or is a listener for RC
  * or UC; there is no such state; with a connection also: another state, the connection has ended,
- * or, for RTR and RTS, the connection lacks the QPN of a side.
+ * or, for RTR and RTS, the peer's QPN is not known yet.
  */
 int ucma_fill_qp_attr(struct ib_uverbs_qp_attr *attr, const struct cma_id *id, uint32_t state);
 

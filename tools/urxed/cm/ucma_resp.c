@@ -290,7 +290,7 @@ static void fill_init(struct ib_uverbs_qp_attr *attr, const struct cma_id *id)
 		attr->qp_access_flags |= ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC;
 }
 
-/* True: the QPNs of both sides are known. */
+/* True: the peer's QPN is known, from its REQ or REP, and the connection has not ended. */
 static bool has_channel(const struct cma_id *id)
 {
 	switch (id->conn ? cm_state(id->conn) : CM_IDLE) {

@@ -180,7 +180,7 @@ static bool is_listed_before(const struct host_address *list, uint32_t i)
 	return j < i;
 }
 
-/* False: the table is full. */
+/* Adds or updates an address that the kernel has. False: the table is full. */
 static bool set_kernel_address(struct host *h, struct host_address a)
 {
 	struct host_address *at = find_address(h, &a);

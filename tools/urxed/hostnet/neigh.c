@@ -245,7 +245,10 @@ static void enter_incomplete(struct neigh *n, struct neigh_entry *e)
 	send_solicitation(n, e);
 }
 
-/* Handles a known MAC that has left all probes unanswered. */
+/*
+ * Handles a known MAC that has left all probes unanswered: accepts the claimed MAC, if any, else
+ * solicits all stations.
+ */
 static void give_up_known_mac(struct neigh *n, struct neigh_entry *e)
 {
 	if (e->contested) {

@@ -114,7 +114,7 @@ struct neigh_entry *neigh_table_victim(struct neigh_table *t, uint64_t now, uid_
  * proven if a place is left.
  */
 void neigh_table_use(struct neigh_table *t, struct neigh_entry *e, uint64_t now);
-/* Sets the MAC of an entry. A station that replaces another one has to prove itself again. */
+/* Sets the MAC of an entry. If it differs from the last one, the entry is no longer proven. */
 void neigh_table_set_mac(struct neigh_entry *e, const uint8_t mac[ETHER_MAC_LEN]);
 /*
  * Makes a free entry one in INCOMPLETE or REACHABLE. Members that do not follow from the arguments

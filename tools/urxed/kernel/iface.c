@@ -213,7 +213,10 @@ static bool is_link_local(const uint8_t ip[16])
 	return ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80;
 }
 
-/* Appends either the link-local addresses of an interface or its other addresses. */
+/*
+ * Appends either the link-local addresses of an interface or its other addresses. Returns their
+ * number.
+ */
 static uint32_t list_iface_addresses(const struct iface_table *t, const struct iface *iface,
 				     bool link_local, struct host_address *list)
 {

@@ -180,7 +180,8 @@ static void update_rate(struct kernel_sync *k)
 }
 
 /*
- * Sets the interface of GIDs whose address has none (host.ndev). It must exist, as lo always does.
+ * Sets host.ndev, the interface of GIDs whose address has none: that of the first uplink, or lo if
+ * it is missing. The interface must exist, as lo always does.
  */
 static void update_ndev(struct kernel_sync *k)
 {

@@ -16,7 +16,7 @@
 #include "urxed/privilege/fd_guard_process.h"
 #include "urxed/privilege/helper.h"
 
-/* A helper that ends is not started again sooner than this. */
+/* Least time between two starts of the helper. */
 #define RESTART_NS NS_PER_SEC
 
 /* One object for the daemon, because many of its files close sockets of programs. */
