@@ -20,12 +20,14 @@ struct accept_pause {
 	struct log_ratelimit log;
 };
 
-/* error: errno of accept(2). Logs it and pauses the socket, except for EAGAIN, EINTR and
- * ECONNABORTED. */
+/*
+ * Call it after accept(2) has failed with the errno value `error`. Logs the error and pauses the
+ * socket; does neither for EAGAIN, EINTR and ECONNABORTED.
+ */
 void accept_pause_begin(struct accept_pause *p, uint64_t now, int error);
 /*
- * Watches the socket again when the pause is over. Returns the time of the next call; UINT64_MAX =
- * none needed.
+ * Watches the socket again when the pause is over. Returns the time of the next call in ns;
+ * UINT64_MAX = none needed.
  */
 uint64_t accept_pause_tick(struct accept_pause *p, uint64_t now);
 

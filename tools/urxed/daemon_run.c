@@ -18,13 +18,15 @@
 #include "urxed/switch/forward.h"
 
 /*
- * Few events at a time, because before each message of a process the switch may forward a ring of
- * its frames.
+ * Maximum number of events that one epoll_pwait2() returns. It is small, because before each
+ * message of a process the switch may forward a ring of its frames, and everything else waits
+ * meanwhile.
  */
 #define EVENTS 16
 /*
- * While frames flow, the daemon looks at sockets, signals and QP1 once in so many switch rounds, or
- * sooner if that time has passed: a round takes long if a thousand processes send.
+ * While frames flow, the daemon looks at sockets, signals, QP1 and timers only after ROUNDS calls
+ * of switch_run, or sooner if ROUNDS_NS have passed: a call takes long if a thousand processes
+ * send.
  */
 #define ROUNDS    32
 #define ROUNDS_NS 1000000u
@@ -55,8 +57,8 @@ static void handle_signal(struct daemon *d)
 }
 
 /*
- * Publishes a change of the host. Writes the sysfs files before it tells programs of the change,
- * which then read the files.
+ * Publishes a change of struct host; `before`: its earlier contents. Writes the sysfs files before
+ * it tells programs of the change, because programs then read the files.
  */
 static void publish_change(struct daemon *d, const struct host *before)
 {
@@ -97,8 +99,9 @@ static void handle_ibdevs_change(struct daemon *d, uint64_t now)
 }
 
 /*
- * A scan finds HCAs by the names of the uplinks' interfaces. So the daemon first reads the kernel's
- * reports of renames.
+ * Scans the host for HCAs if a scan is due. Returns whether another HCA backs the device now, or
+ * its properties have changed. A scan finds HCAs by the names of the uplinks' interfaces, so the
+ * daemon first reads the kernel's reports of renames.
  */
 static bool scan_hcas(struct daemon *d, uint64_t now)
 {
@@ -110,7 +113,10 @@ static bool scan_hcas(struct daemon *d, uint64_t now)
 	return hca_monitor_update(&d->hca, now);
 }
 
-/* Another urxed's tree sends no uevents, so the link to its device is made here, too. */
+/*
+ * Scans for HCAs, and publishes a change. An HCA may be the device of another urxed (a nested `urxe
+ * run`). Its tree sends no uevents, so this function also links that device for programs.
+ */
 static void follow_hca(struct daemon *d, uint64_t now)
 {
 	const struct hca_port *p;
@@ -133,7 +139,10 @@ static void follow_hca(struct daemon *d, uint64_t now)
 	publish_change(d, &before);
 }
 
-/* Closes lost tap: uplinks; kernel_sync follows the other uplinks. */
+/*
+ * Closes tap: uplinks whose interface is gone, and publishes the new link state of the host.
+ * kernel_sync does that for the interfaces of other uplinks.
+ */
 static void follow_taps(struct daemon *d)
 {
 	struct host before;
@@ -204,6 +213,10 @@ static void wait_events(struct daemon *d, uint64_t timeout_ns)
 
 /* --- Idle private daemons */
 
+/*
+ * Returns when a private daemon without clients ends, in ns; UINT64_MAX: it has a client, or is not
+ * private.
+ */
 static uint64_t idle_deadline(struct daemon *d, uint64_t now)
 {
 	if (!d->options.private || d->sessions.n || d->vm_ports.n ||
@@ -218,8 +231,9 @@ static uint64_t idle_deadline(struct daemon *d, uint64_t now)
 }
 
 /*
- * Runs the bond's timers. When another member becomes the active one, processes learn that they
- * need new packet sockets. In mode balance they learn which members carry frames.
+ * Runs the bond's timers; returns when to call again, in ns. When another member becomes the active
+ * one, processes learn that they need new packet sockets. In mode balance they learn which members
+ * carry frames.
  */
 static uint64_t tick_bond(struct daemon *d, uint64_t now)
 {

@@ -137,7 +137,11 @@ static bool has_node(const char *run_dir, const char *name)
 	       !access(path, F_OK);
 }
 
-/* A program of a nested `urxe run` has both devices: the outer one has the other node and GUID. */
+/*
+ * Returns whether the device's node is VNIC_UVERBS_OTHER, not VNIC_UVERBS_NAME
+ * (vnic/attach_protocol.h). A program of a nested `urxe run` has the outer device, too, so the
+ * inner one has the node name and GUID that the outer one does not have.
+ */
 static bool needs_other_node(const char *device)
 {
 	const char *outer = getenv("URXE_OUTER_DIR");
@@ -149,7 +153,10 @@ static bool needs_other_node(const char *device)
 	return strcmp(device, HOST_DEVICE) != 0;
 }
 
-/* Runs before the uplinks open, because rdma_rxe may have UDP port 4791 of their interfaces. */
+/*
+ * Opens the HCA monitor. Runs before the uplinks open: if rdma_rxe has UDP port 4791 of an uplink's
+ * interface, the uplink opens only if the monitor finds an HCA there.
+ */
 static int find_hcas(struct daemon *d, char error[DAEMON_ERROR])
 {
 	(void)error;
@@ -247,8 +254,9 @@ static int set_up_host(struct daemon *d, char error[DAEMON_ERROR])
 }
 
 /*
- * Omits the check if programs of an earlier daemon may claim leases: they used the addresses just
- * now, so there is no conflict.
+ * Probes whether other stations have the host's addresses; a conflict ends the start. Omits that if
+ * programs of an earlier daemon may claim leases: they used the addresses just now, so there is no
+ * conflict.
  */
 static int check_addresses(struct daemon *d, char error[DAEMON_ERROR])
 {
@@ -257,7 +265,10 @@ static int check_addresses(struct daemon *d, char error[DAEMON_ERROR])
 		       : address_conflict_probe(&d->host, &d->uplinks, error);
 }
 
-/* Without uevents, the tree keeps the kernel devices that exist at the start. */
+/*
+ * Watches the kernel's uevents of RDMA devices. A failure to get uevents is only logged: programs
+ * then see the kernel's devices that exist at the start.
+ */
 static int watch_ibdevs(struct daemon *d, char error[DAEMON_ERROR])
 {
 	int rc = host_ibdevs_open(&d->ibdevs);
@@ -319,7 +330,7 @@ static int open_lease_store(struct daemon *d, char error[DAEMON_ERROR])
 	return rc;
 }
 
-/* Uplinks receive frames of other stations only while there are machines. */
+/* Makes uplinks receive frames of other stations while there are machines, and only then. */
 static void hear_for_machines(struct daemon *d)
 {
 	const bool all = d->sw.vm_mask;
@@ -335,7 +346,10 @@ static void hear_for_machines(struct daemon *d)
 	}
 }
 
-/* A machine joined or left. While there is a machine, there are no direct uplinks. */
+/*
+ * The callback of vm_port_set: a machine has joined or left. While there is a machine, processes
+ * have no direct uplinks.
+ */
 static void handle_vm_port_change(void *ctx)
 {
 	struct daemon *d = ctx;
@@ -404,7 +418,7 @@ static int pin_address(struct daemon *d, const char *text, const struct address_
 	return rc;
 }
 
-/* Pins MACs to ports, and addresses to MACs. */
+/* Pins MACs to ports, and addresses to MACs (--fdb). */
 static int pin_fdb_entries(struct daemon *d, char error[DAEMON_ERROR])
 {
 	struct address_pin pin;
@@ -428,8 +442,9 @@ static int hear_vm_macs(struct daemon *d, char error[DAEMON_ERROR])
 }
 
 /*
- * A device of dpdk: may filter VLANs. A NIC of the kernel lets those through for which the kernel
- * has an interface.
+ * Makes the uplinks receive frames of the VLANs in which the host has addresses, because a device
+ * of dpdk: may filter VLANs. A NIC of the kernel lets those through for which the kernel has an
+ * interface.
  */
 static int hear_vlans(struct daemon *d, char error[DAEMON_ERROR])
 {
@@ -444,7 +459,10 @@ static int hear_vlans(struct daemon *d, char error[DAEMON_ERROR])
 	return rc;
 }
 
-/* Solicitations of the host's IPv6 addresses go to multicast MACs. */
+/*
+ * Makes the uplinks receive the multicast MACs to which other stations send neighbour solicitations
+ * of the host's IPv6 addresses.
+ */
 static int hear_groups(struct daemon *d, char error[DAEMON_ERROR])
 {
 	uint8_t mac[ETHER_MAC_LEN];
@@ -461,7 +479,10 @@ static int hear_groups(struct daemon *d, char error[DAEMON_ERROR])
 	return rc;
 }
 
-/* The uplinks are open already: DPDK must know the PCI devices before it starts. */
+/*
+ * Starts DPDK, and makes the switch and its tables. The uplinks are open already, because DPDK must
+ * know the PCI devices before it starts.
+ */
 static int set_up_switch(struct daemon *d, char error[DAEMON_ERROR])
 {
 	int rc = netdev_dpdk_start(error, DAEMON_ERROR);

@@ -29,8 +29,8 @@ struct daemon {
 	struct monitor monitor;
 	bool checks_inboxes; /* its address is the epoll data of fd_guard_fd() */
 	bool stop;
-	bool hears_multicast; /* a program has joined a multicast group */
-	uint64_t looked_at;   /* when it last looked for events, ns */
+	bool hears_multicast; /* uplinks receive all groups: a program has joined one */
+	uint64_t looked_at;   /* when the daemon last looked for events, ns */
 	bool idle;            /* no client is connected */
 	uint64_t idle_since;  /* ns; valid if idle */
 	struct host host;

@@ -65,7 +65,10 @@ static void print_help(void)
 	fputs(usage_tail, stdout);
 }
 
-/* given[i]: the command line has had the option of row i before. */
+/*
+ * Sets the option of getopt_long() value `opt`. given[i]: the command line has had the option of
+ * row i before. Returns 0, or an exit status after a logged error.
+ */
 static int apply_option(struct options *o, int opt, bool given[OPTIONS])
 {
 	const struct options_row *row = &options_rows[opt - 1];
@@ -84,7 +87,10 @@ static int apply_option(struct options *o, int opt, bool given[OPTIONS])
 	return rc ? STATUS_USAGE : 0;
 }
 
-/* Can be called again with the same argv. Sets *config only if --config is given. */
+/*
+ * Parses the command line into *o. Can be called again with the same argv. Sets *config only if
+ * --config is given. Returns 0, or an exit status after a logged error.
+ */
 static int parse_command_line(int argc, char **argv, struct options *o, const char **config)
 {
 	struct option list[OPTIONS + 4];
@@ -110,7 +116,7 @@ static int parse_command_line(int argc, char **argv, struct options *o, const ch
 	return rc;
 }
 
-/* The configuration file to read, or NULL. */
+/* Returns the configuration file to read, or NULL. `given`: the value of --config, or NULL. */
 static const char *choose_config(const struct options *o, const char *given)
 {
 	if (given || o->daemon.private || geteuid() || !rundir_is_default(o->run_dir))
@@ -119,8 +125,9 @@ static const char *choose_config(const struct options *o, const char *given)
 }
 
 /*
- * Applies the file's options first: repeated options of the command line follow those of the file,
- * and other options of the command line override those of the file.
+ * Parses the command line twice: first to find the configuration file, and again after that file.
+ * So repeated options of the command line follow those of the file, and other options of the
+ * command line override those of the file. Returns 0 or an exit status.
  */
 static int read_options(int argc, char **argv, struct options *o)
 {
@@ -157,7 +164,10 @@ static void set_up_signals(void)
 /* Linux' default; fewer are worth a line of the log. */
 #define DESCRIPTORS_USUAL 1024
 
-/* Raises the soft limit to the hard one. False: that is too low. */
+/*
+ * Raises the soft limit of descriptors to the hard one. False: the hard limit is too low for the
+ * daemon.
+ */
 static bool raise_descriptor_limit(void)
 {
 	struct rlimit lim;

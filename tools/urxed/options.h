@@ -15,7 +15,7 @@
 
 /* Values are not copied: the texts must stay valid. */
 struct options {
-	struct daemon_options daemon; /* run_dir is not set here */
+	struct daemon_options daemon; /* main.c sets run_dir and own_dir */
 	const char *run_dir;          /* NULL = not given */
 	bool foreground;
 };
@@ -32,13 +32,13 @@ struct options_row {
 
 extern const struct options_row options_rows[OPTIONS];
 
-/* NULL: unknown option. */
+/* Returns the row of an option; NULL: unknown option. */
 const struct options_row *options_find(const char *name);
 
 /*
- * Sets an option; value NULL: none was given, which sets a flag to yes. -EINVAL: invalid value,
- * -ENOSPC: too many values, -EEXIST: the value was given before, -EPERM: this user may not set it.
- * On error, `error` has one sentence.
+ * Sets an option in *o. value NULL: the user gave none, which sets a flag to yes. Returns 0;
+ * -EINVAL: invalid value, -ENOSPC: too many values, -EEXIST: the value was given before, -EPERM:
+ * this user may not set it. On error, `error` has one sentence.
  */
 int options_set(struct options *o, const struct options_row *row, const char *value,
 		char error[OPTIONS_ERROR]);

@@ -86,7 +86,7 @@ static void write_file(struct tree *t, const char *file, mode_t mode, const char
 		unlinkat(t->dir, UNFINISHED, 0);
 }
 
-/* Whether the file is there with that text, from an earlier daemon. */
+/* Whether an earlier daemon has left the file with that text. */
 static bool has_text(const struct tree *t, const char *file, const char *text, size_t len)
 {
 	char found[TEXT_MAX_LEN + 1];
@@ -159,8 +159,9 @@ static void write_guid(struct tree *t, const char *file, const struct host *host
 }
 
 /*
- * The interface must exist: ibv_query_gid_table() reads its index, and fails for the whole table if
- * one entry has no interface.
+ * Returns the interface for the ndevs attribute of a GID. The interface must exist:
+ * ibv_query_gid_table() reads its index, and fails for the whole table if one entry has no
+ * interface.
  */
 static const char *ndev_of(const struct host *host, const struct host_address *a)
 {
@@ -282,8 +283,9 @@ static void remove_net_dir(const struct tree *t, const struct host *host)
 }
 
 /*
- * A daemon of another version replaces the text in a directory below, because a file that is
- * renamed in the device's directory itself would change its modification time (set_time).
+ * Writes the version to device/fw_ver, and makes fw_ver a link to it. A daemon of another version
+ * later renames only a file in device/. A rename in the device's directory itself would change its
+ * modification time (set_time).
  */
 static void write_version(struct tree *t)
 {
@@ -338,8 +340,9 @@ static void write_rdma_cm(struct tree *t)
 }
 
 /*
- * Returns "" while the HCA's port is down: liburxe.so then asks urxed first for an rdma_cm ID with
- * an address, and gives the ID to the kernel only if urxed does not know the address.
+ * Returns the text for VNIC_HCA_FILE: the name of the HCA, or "" while its port is down. With "",
+ * liburxe.so asks urxed first for an rdma_cm ID with an address, and gives the ID to the kernel
+ * only if urxed does not know the address.
  */
 static const char *active_hca(const struct host *host)
 {
@@ -347,7 +350,8 @@ static const char *active_hca(const struct host *host)
 }
 
 /*
- * Limits access before the files exist: other users could write to them, and fill the file system.
+ * Makes dev/, and limits access to it before its files exist: other users could write to them, and
+ * fill the file system.
  */
 static void make_dev(struct tree *t, gid_t group)
 {
@@ -358,8 +362,8 @@ static void make_dev(struct tree *t, gid_t group)
 }
 
 /*
- * Removes what an earlier daemon with other names has left in a directory: all directories but
- * `own`, and a link that has this name. Links of other names are the kernel's devices.
+ * Removes what an earlier daemon with other names has left in the directory `dir`: all directories
+ * but `own`, and a link of the name `own`. Links of other names are the kernel's devices.
  */
 static void remove_others(const struct tree *t, const char *run_dir, const char *dir,
 			  const char *own)
@@ -400,10 +404,11 @@ static void take_over_tree(const struct tree *t, const char *run_dir, const stru
 }
 
 /*
- * libibverbs takes a device for a new one if its directory has another modification time, and
- * librdmacm then closes its context of the old one. So the time is derived from the node GUID and
- * the device name: a program meets the same device at the next daemon. libibverbs finds a new
- * device only by the files of its character device, which come later.
+ * Sets the modification time of the device's directory to a value derived from the node GUID and
+ * the device name, so that a program meets the same device at the next daemon. libibverbs takes a
+ * device for a new one if its directory has another modification time, and librdmacm then closes
+ * its context of the old one. libibverbs finds a new device only by the files of its character
+ * device, which come later.
  */
 static void set_time(struct tree *t, const struct host *host)
 {

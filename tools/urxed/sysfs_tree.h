@@ -2,7 +2,7 @@
 /*
  * Writes the sys/ and dev/ trees of the run directory, which liburxe.so shows to programs in place
  * of /sys and /dev: the files of an RDMA device (Documentation/ABI/stable/sysfs-class-infiniband).
- * daemon_start.c and daemon_run.c call this.
+ * device_files.c and daemon_start.c call this.
  */
 #ifndef URXE_URXED_SYSFS_TREE_H
 #define URXE_URXED_SYSFS_TREE_H
@@ -22,7 +22,8 @@
 int sysfs_tree_create(const char *run_dir, const struct host *host, gid_t group);
 /*
  * Writes the files that differ from those for `before`, the host as it was. Each file is replaced
- * atomically.
+ * atomically. Returns 0 or a negative errno value; on error the tree stays, and some files may be
+ * old.
  */
 int sysfs_tree_update(const char *run_dir, const struct host *host, const struct host *before);
 void sysfs_tree_remove(const char *run_dir);

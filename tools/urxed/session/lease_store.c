@@ -138,8 +138,9 @@ static bool read_lease_file(struct lease_store *r, const struct header *own)
 }
 
 /*
- * Files of format 4 lack lease_store.past. While the rest moves, the file has no valid header: if
- * the daemon is killed meanwhile, the file counts as empty.
+ * Makes a file of format 4 one of format 5. Returns false if the file is none, or after an error.
+ * Format 4 lacks lease_store.past, so the rest of the file moves. Meanwhile the file has no valid
+ * header: if the daemon is killed then, the file counts as empty.
  */
 static bool convert_format_4(struct lease_store *r, const struct header *own)
 {
@@ -201,6 +202,7 @@ int lease_store_open(struct lease_store *r, const char *run_dir)
 	return rc;
 }
 
+/* Whether a later daemon needs the entry of the block. */
 static bool matters(const struct lease_store *r, uint32_t block, bool keep_ended)
 {
 	const struct lease_past *past = &r->past[block];
@@ -234,8 +236,8 @@ static uint64_t make_token(void)
 	uint64_t token = 0;
 
 	/*
-	 * Early at boot, or if the system call is missing, the token comes from the clock.
-	 * Processes that may attach could guess this token.
+	 * Early at boot, or if the system call is missing, the token comes from the clock, and
+	 * processes that may attach could guess it.
 	 */
 	if (getrandom(&token, sizeof(token), GRND_NONBLOCK) != (ssize_t)sizeof(token)) {
 		clock_gettime(CLOCK_MONOTONIC, &ts);
@@ -369,7 +371,7 @@ int lease_store_get_remote(struct lease_store *r, uint32_t place, struct remote_
 {
 	static const struct remote_qp_record nothing;
 
-	/* Daemons that stored no remote QPs wrote a shorter file. */
+	/* An earlier daemon that stored no remote QPs wrote a shorter file. */
 	if (pread(r->fd, record, sizeof(*record), (off_t)remote_offset(place)) != sizeof(*record))
 		return -ENODATA;
 	if (!record->process)
@@ -432,7 +434,10 @@ void lease_store_put_addresses(struct lease_store *r, const struct host *host)
 		log_write_error();
 }
 
-/* The index that was freed first after `freed`; HOST_ADDRESSES: none. */
+/*
+ * Returns the index that was freed next after the one with the number `freed`; HOST_ADDRESSES:
+ * none.
+ */
 static uint32_t next_freed(const struct lease_store *r, uint32_t freed)
 {
 	uint32_t next = HOST_ADDRESSES;

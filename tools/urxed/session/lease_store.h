@@ -38,7 +38,7 @@ struct lease_store_address {
 	uint16_t vlan;
 	uint8_t valid;
 	uint8_t reserved;
-	uint32_t freed; /* host_address.freed; 0 = the host has the address */
+	uint32_t freed; /* host_address.freed: counts removals; 0 = the host has the address */
 };
 
 struct lease_store {
@@ -76,11 +76,11 @@ bool lease_store_close(struct lease_store *r, const char *run_dir, bool keep_end
 uint64_t lease_store_add(struct lease_store *r, uint32_t qpn, pid_t pid, uid_t user,
 			 uint64_t token);
 /*
- * Gives the block that begins with qpn back to process pid. -EPERM: the process may not claim it
- * with this token.
+ * Gives the block that begins with qpn back to process pid. Returns 0; -EPERM: the process may not
+ * claim it with this token.
  */
 int lease_store_claim(struct lease_store *r, uint32_t qpn, uint64_t token, pid_t pid, uid_t user);
-/* First QPN of a block that the process may claim with this token; 0 = none. */
+/* Returns the first QPN of a block that process pid may claim with this token; 0 = none. */
 uint32_t lease_store_claimable_qpn(const struct lease_store *r, uint64_t token, pid_t pid);
 /*
  * Stores whether the process of the block that begins with qpn has a packet socket on the direct
@@ -89,15 +89,18 @@ uint32_t lease_store_claimable_qpn(const struct lease_store *r, uint64_t token, 
 void lease_store_set_direct_uplink(struct lease_store *r, uint32_t qpn, bool direct_uplink);
 void lease_store_remove(struct lease_store *r, uint32_t qpn);
 
-/* Whether the process of the block that begins with qpn lives, as far as the daemon sees it. */
+/*
+ * Whether the process of the block that begins with qpn lives. True also if the daemon does not see
+ * its PID.
+ */
 bool lease_store_is_alive(const struct lease_store *r, uint32_t qpn);
 /*
- * The process of the block that begins with qpn has lost its connection, and may claim the block
- * until `until` (ns, as now_ns()).
+ * Lets the process of the block that begins with qpn claim the block until `until` (ns, as
+ * now_ns()): the process has lost its connection to this daemon.
  */
 void lease_store_lose(struct lease_store *r, uint32_t qpn, uint64_t until);
 
-/* Does a process have blocks that it may still claim? */
+/* Whether process pid has blocks that it may still claim. */
 bool lease_store_has_claimable(const struct lease_store *r, pid_t pid);
 /*
  * Drops the claimable blocks of processes that have ended, and returns the number of those left.
@@ -106,14 +109,14 @@ bool lease_store_has_claimable(const struct lease_store *r, pid_t pid);
  */
 uint32_t lease_store_count_claimable(struct lease_store *r);
 /*
- * Whether the process is frozen (docs/checkpoint.md), so that it claims its blocks only when it
- * goes on.
+ * Whether a process is frozen (docs/checkpoint.md): it can claim its blocks only after it was
+ * thawed.
  */
 typedef bool lease_store_frozen_fn(void *ctx, pid_t pid);
 /*
- * Ends the claims of all processes that are not frozen, and frees their blocks, except lost blocks
- * (lease_store_lose) whose time is not over. is_frozen NULL: no process is. The caller repeats it
- * while programs have claims. `now` in ns.
+ * Ends the claims of all processes that are not frozen, and frees their blocks. Lost blocks
+ * (lease_store_lose) whose time is not over stay claimable. is_frozen NULL: no process is frozen.
+ * The caller repeats the call while programs have claims. `now` in ns.
  */
 void lease_store_end_claims(struct lease_store *r, uint64_t now, lease_store_frozen_fn *is_frozen,
 			    void *ctx);
@@ -132,8 +135,9 @@ bool lease_store_lives_without_claim(const struct lease_store *r, uint32_t block
 void lease_store_put_remote(struct lease_store *r, uint32_t place,
 			    const struct remote_qp_record *record);
 /*
- * Reads the registration stored at a place. -ENOENT: none, or its process can no longer claim, and
- * the place is cleared in the file. -ENODATA: the file ends before this place.
+ * Reads the registration stored at a place. Returns 0. -ENOENT: the place is empty, or its process
+ * can no longer claim its lease, and this function clears the place in the file. -ENODATA: the file
+ * ends before this place.
  */
 int lease_store_get_remote(struct lease_store *r, uint32_t place, struct remote_qp_record *record);
 
@@ -141,7 +145,8 @@ int lease_store_get_remote(struct lease_store *r, uint32_t place, struct remote_
 void lease_store_put_qpn(struct lease_store *r, uint32_t place, const struct qpn_record *record);
 /*
  * Reads up to n of the QPNs stored from a place on, and returns their number; 0: there are no more.
- * Those without a process that can still claim get process 0, and are cleared in the file.
+ * A QPN whose process can no longer claim its lease gets process 0 in `records`, and is cleared in
+ * the file.
  */
 uint32_t lease_store_get_qpns(struct lease_store *r, uint32_t place, struct qpn_record *records,
 			      uint32_t n);
@@ -150,7 +155,8 @@ uint32_t lease_store_get_qpns(struct lease_store *r, uint32_t place, struct qpn_
 void lease_store_put_addresses(struct lease_store *r, const struct host *host);
 /*
  * Reserves the stored GID indices for the same addresses in `host`. A new address takes first the
- * indices that are not reserved, then those of removed addresses, and last those in use.
+ * indices that are not reserved, then those of addresses that an earlier daemon's host had lost,
+ * and last those of its other addresses.
  */
 void lease_store_reserve_addresses(const struct lease_store *r, struct host *host);
 

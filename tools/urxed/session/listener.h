@@ -23,8 +23,8 @@ struct listener {
 };
 
 /*
- * Listens in run_dir; group: its members may connect too, 0 = none. On error `error` holds a
- * sentence, and the caller still calls listener_close.
+ * Listens in run_dir; group: its members may connect too, 0 = none. Returns 0 or a negative errno
+ * value. On error `error` holds a sentence, and the caller still calls listener_close.
  */
 int listener_open(struct listener *l, const char *run_dir, gid_t group, struct sessions *sessions,
 		  char error[LISTENER_ERROR]);
@@ -36,7 +36,7 @@ void listener_close(struct listener *l);
  * it pauses (accept_pause.h).
  */
 void listener_event(struct listener *l, uint64_t now);
-/* As accept_pause_tick. */
+/* Ends a pause; result as of accept_pause_tick. */
 uint64_t listener_tick(struct listener *l, uint64_t now);
 
 /*

@@ -57,8 +57,9 @@ bool process_capable(pid_t pid, uint32_t capability)
 }
 
 /*
- * Start time in clock ticks since boot: field 22 of /proc/PID/stat. The state (field 3) is that of
- * the main thread, which may have ended while other threads (field 20) live.
+ * Returns the start time of a process in clock ticks since boot, field 22 of /proc/PID/stat; 0: no
+ * such process, or it has ended. The state (field 3) is that of the main thread, which may have
+ * ended while other threads (field 20) live.
  */
 static uint64_t read_start_time(pid_t pid)
 {
@@ -93,7 +94,10 @@ static bool is_on_pidfs(int pidfd)
 	return !fstatfs(pidfd, &fs) && fs.f_type == PIDFS_MAGIC;
 }
 
-/* From Linux 6.9 on a pidfd's inode belongs to one process since boot. 0: the process has ended. */
+/*
+ * Returns the inode of a pidfd, which from Linux 6.9 on belongs to one process since boot; 0: the
+ * process has ended.
+ */
 static uint64_t read_pidfs_inode(int pidfd)
 {
 	struct pollfd pfd = {.fd = pidfd, .events = POLLIN};

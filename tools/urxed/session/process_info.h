@@ -3,10 +3,10 @@
  * Facts about a process: its name, capabilities and identity, and the boot ID.
  *
  * Of a program that the daemon does not trust it reads only /proc/PID/comm, which the kernel
- * answers from its own data. For cmdline, environ and maps the kernel reads the program's memory,
- * which may be behind a FUSE file or userfaultfd. For stat and status the kernel holds that memory
- * for a moment: if the program ends in that moment, the reader closes its mapped files, such as a
- * TCP socket with SO_LINGER.
+ * answers from its own data; before Linux 6.9 also /proc/PID/stat (process_identity). For cmdline,
+ * environ and maps the kernel reads the program's memory, which may be behind a FUSE file or
+ * userfaultfd. For stat and status the kernel holds that memory for a moment: if the program ends
+ * in that moment, the reader closes its mapped files, such as a TCP socket with SO_LINGER.
  */
 #ifndef URXE_URXED_SESSION_PROCESS_INFO_H
 #define URXE_URXED_SESSION_PROCESS_INFO_H
@@ -32,8 +32,8 @@ void process_name(pid_t pid, char name[PROCESS_NAME]);
 bool process_capable(pid_t pid, uint32_t capability);
 
 /*
- * A number that no other process with this PID has had since boot; 0: no such process, or the
- * process has ended.
+ * Returns a number that no other process with this PID has had since boot; 0: no such process, or
+ * the process has ended.
  */
 uint64_t process_identity(pid_t pid);
 

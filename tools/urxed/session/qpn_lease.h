@@ -45,9 +45,9 @@ struct lease_table {
 };
 
 /*
- * Leases a block to owner that is neither leased nor claimable, and has no added QPN; *qpn is its
- * first QPN. Blocks of other users that are quiet (lease_is_quiet) come last. -ENOSPC: there is
- * none.
+ * Leases a block to owner that is neither leased nor claimable, and has no added QPN. Blocks of
+ * other users that are quiet (lease_is_quiet) come last. Returns 0, and in *qpn the first QPN of
+ * the block; -ENOSPC: there is none.
  */
 int lease_take(struct lease_table *t, void *owner, uid_t user, uint64_t now, uint32_t *qpn);
 /*
@@ -56,13 +56,14 @@ int lease_take(struct lease_table *t, void *owner, uid_t user, uint64_t now, uin
  */
 bool lease_is_quiet(const struct lease_table *t, uint32_t block, uid_t user, uint64_t now);
 /*
- * Leases the block that begins with qpn. The caller has checked that owner may claim it, or has
- * called lease_check_demand. -EBUSY: the block is leased, or the daemon's own.
+ * Leases the block that begins with qpn to owner. The caller has checked that owner may claim it,
+ * or has called lease_check_demand. Returns 0; -EBUSY: the block is leased, or the daemon's own.
  */
 int lease_take_block(struct lease_table *t, void *owner, uint32_t qpn);
 /*
- * 0 if a process without a claim may get the block that begins with qpn; -EEXIST if the block is
- * leased, may be claimed, or contains an added QPN; -EINVAL if no block of processes begins there.
+ * Returns 0 if a process without a claim may get the block that begins with qpn; -EEXIST if the
+ * block is leased, may be claimed, or contains an added QPN; -EINVAL if no block of processes
+ * begins there.
  */
 int lease_check_demand(const struct lease_table *t, uint32_t qpn);
 /* Ends all leases of owner. */
@@ -83,8 +84,8 @@ static inline void *lease_owner(const struct lease_table *t, uint32_t qpn)
 }
 
 /*
- * Whether `owner` may add qpn: it is neither in a block that another owner has leased, nor in one
- * that an owner of an earlier daemon may claim.
+ * Whether `owner` may add qpn (qpn_table.h): it is neither in a block that another owner has
+ * leased, nor in one that a process of an earlier daemon may claim.
  */
 bool lease_may_add(const struct lease_table *t, const void *owner, uint32_t qpn);
 

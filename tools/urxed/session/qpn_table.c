@@ -33,7 +33,10 @@ void qpn_table_close(struct qpn_table *t)
 	t->all = NULL;
 }
 
-/* QP0 and QP1 are the host's; 0xffffff is that of multicast packets. */
+/*
+ * Whether processes may have the QPN: QP0 and QP1 are the host's, and 0xffffff is that of multicast
+ * packets.
+ */
 static bool is_qpn(uint32_t qpn)
 {
 	return qpn > URXE_QPN_GSI && qpn < URXE_QPN_MULTICAST;
@@ -69,7 +72,7 @@ static void unlink_entry(struct qpn_entry *e)
 	e->holder->n--;
 }
 
-/* An entry that was in use before, or a new one. NULL: the table is full. */
+/* Returns an entry that was in use before, or a new one. NULL: the table is full. */
 static struct qpn_entry *take_unused(struct qpn_table *t)
 {
 	struct qpn_entry *e = LIST_FIRST(&t->unused);
@@ -89,7 +92,7 @@ static void put_unused(struct qpn_table *t, struct qpn_entry *e)
 
 /* --- Entries */
 
-/* Makes an unused entry that of a QPN, and counts it. */
+/* Gives an unused entry to a QPN, and counts it in its block. */
 static int fill_entry(struct qpn_table *t, struct qpn_entry *e, uint32_t qpn, uint32_t process)
 {
 	int rc = hash_set(t->by_qpn, &qpn, (uint32_t)(e - t->all));

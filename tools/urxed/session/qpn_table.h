@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * QPNs that processes have added (VNIC_ATTACH_QPN_ADD), because an HCA backs the device, or chose
- * the QPN earlier, here or before a restore: which process has which QPN. An HCA chooses any number
+ * Which process has which added QPN. A process adds a QPN (VNIC_ATTACH_QPN_ADD) if an HCA backs the
+ * device, or if an HCA chose the QPN earlier, here or before a restore. An HCA chooses any number
  * of 24 bits, so these QPNs may be in no process's lease (qpn_lease.h). Processes also add leased
  * QPNs, so that VNIC_ATTACH_QPN_QUERY of other processes finds them. Sessions fill the table, and
  * lease_owner reads it for QPNs that are in no lease.
@@ -31,7 +31,7 @@ struct qpn_record {
 struct qpn_entry {
 	struct qpn_holder *holder; /* NULL: reserved for `process`, or unused */
 	uint32_t qpn;
-	uint32_t process;           /* 0 = unused */
+	uint32_t process;           /* as in qpn_record; 0 = unused */
 	uint32_t times;             /* additions minus removals of the QPN by the holder */
 	uint32_t flags;             /* VNIC_QPN_* */
 	LIST_ENTRY(qpn_entry) link; /* in the holder's list, or in `unused`; reserved: in none */
@@ -40,9 +40,9 @@ LIST_HEAD(qpn_entries, qpn_entry);
 
 /* A process. All members but `owner` and `process` start as zero. */
 struct qpn_holder {
-	void *owner; /* what qpn_table_owner returns */
-	uint32_t process;
-	uint32_t n;
+	void *owner;      /* what qpn_table_owner returns */
+	uint32_t process; /* as in qpn_record */
+	uint32_t n;       /* entries in the list */
 	struct qpn_entries list;
 };
 
@@ -55,42 +55,47 @@ struct qpn_table {
 	struct hash *by_qpn; /* NULL: the table has never had an entry, and uses no memory */
 	struct qpn_entry *all;
 	uint32_t n;                            /* entries of `all` that were ever in use */
-	struct qpn_entries unused;             /* of those */
+	struct qpn_entries unused;             /* those of them that are not in use now */
 	uint16_t in_block[VNIC_BLOCKS];        /* entries, by block of QPNs */
 	uint16_t uplink_in_block[VNIC_BLOCKS]; /* those with VNIC_QPN_UPLINK */
 	qpn_table_store_fn *store;             /* NULL = changes are not stored */
 	void *store_ctx;
 };
 
-/* Also for a zeroed table. */
+/* Frees the memory of the table; allowed for a zeroed table. */
 void qpn_table_close(struct qpn_table *t);
 
 /*
  * Gives the QPN to the holder. If the holder has the QPN already, the function changes its flags
  * and counts the addition. An HCA may choose a number again before the process has removed the
- * number of the earlier queue pair. -EEXIST: another holder has the QPN, or the table reserves the
- * QPN for another process; -ENOSPC: a limit of the holder or the table; -EINVAL: QP0, QP1, the
- * multicast QPN or beyond; -ENOMEM.
+ * number of the earlier queue pair. Returns 0; -EEXIST: another holder has the QPN, or the table
+ * reserves the QPN for another process; -ENOSPC: a limit of the holder or the table; -EINVAL: QP0,
+ * QP1, the multicast QPN or beyond; -ENOMEM.
  */
 int qpn_table_add(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn, uint32_t flags);
-/* Changes the flags of a QPN. -ENOENT: the holder does not have it. */
+/* Changes the flags (VNIC_QPN_*) of a QPN. Returns 0; -ENOENT: the holder does not have it. */
 int qpn_table_set(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn, uint32_t flags);
-/* Takes back one addition; the last one takes the QPN from the holder. -ENOENT: the holder does not
- * have it. */
+/*
+ * Takes back one addition; the last one takes the QPN from the holder. Returns 0; -ENOENT: the
+ * holder does not have it.
+ */
 int qpn_table_remove(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn);
 /* Removes at most `most` QPNs of a holder; returns the number of removed ones. */
 uint32_t qpn_table_remove_some(struct qpn_table *t, struct qpn_holder *holder, uint32_t most);
 
 /* The entry of a QPN that a holder has; NULL: none, or the QPN is only reserved. */
 const struct qpn_entry *qpn_table_find(const struct qpn_table *t, uint32_t qpn);
-/* Whether the engine receives packets of other hosts to a QPN of that block (VNIC_QPN_UPLINK). */
+/*
+ * Whether the uplink must receive packets of other hosts to a QPN of that block, because an engine
+ * executes its queue pair (VNIC_QPN_UPLINK).
+ */
 bool qpn_table_needs_uplink(const struct qpn_table *t, uint32_t block);
 /* The owner of the QPN's holder; NULL: none. */
 void *qpn_table_owner(const struct qpn_table *t, uint32_t qpn);
 
 /*
  * Reserves a QPN for a surviving process. Calls come in the order of `place` and before the first
- * qpn_table_add. -EINVAL: out of order, a duplicate or no QPN.
+ * qpn_table_add. Returns 0; -EINVAL: out of order, a duplicate or no QPN; -ENOMEM.
  */
 int qpn_table_restore(struct qpn_table *t, uint32_t place, const struct qpn_record *record);
 /* Frees the reserved QPNs of processes that are not claimable[process] any more. */

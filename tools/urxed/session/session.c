@@ -57,6 +57,10 @@ static struct vnic_server_client *conn_of(const struct switch_port *port)
 		->conn;
 }
 
+/*
+ * The callback of INTRODUCE: returns the connection of the process that has the QPN. NULL: no
+ * process has the QPN, or the asking process has no token left.
+ */
 static struct vnic_server_client *qpn_owner(void *ctx, uint32_t qpn)
 {
 	struct sessions *sessions = ctx;
@@ -77,8 +81,9 @@ bool sessions_hold_qpn(const struct sessions *sessions, pid_t pid, uid_t user, u
 }
 
 /*
- * Introduces two processes once. False while the sender does not read its notices: the next frame
- * tries again. If they may not share an inbox, frames go on passing the switch.
+ * Sends the process `from` the inbox of the process `to`. Returns false while `from` does not read
+ * its notices: the switch calls again at the next frame. If they may not share an inbox, it returns
+ * true, and frames go on passing the switch.
  */
 bool session_introduce(struct switch_port *from, struct switch_port *to, uint32_t qpn)
 {
@@ -103,7 +108,10 @@ static void send_port(struct sessions *sessions, struct session *s)
 	host_fill_port(sessions->host, &port);
 	rc = vnic_server_notice(s->conn, &port);
 	s->port_unsent = rc;
-	/* The kernel has no memory, and epoll reports nothing when it has some again. */
+	/*
+	 * The kernel has no memory for the notice, and epoll does not report when it has some
+	 * again.
+	 */
 	if (rc && rc != -EAGAIN)
 		sessions->resend_at = sessions->now + RESEND_NS;
 	/*
@@ -148,7 +156,7 @@ void sessions_allow_bypass(struct sessions *sessions, bool on)
 	sessions_update_uplink(sessions);
 }
 
-/* Counts the remote QPs of all processes of a user, and of all users in *total. */
+/* Returns the number of remote QPs of all processes of a user; *total becomes that of all users. */
 static uint32_t count_remotes(const struct sessions *sessions, uid_t user, uint32_t *total)
 {
 	const struct session *s;
@@ -191,9 +199,9 @@ static int set_remote(void *ctx, struct vnic_server_client *conn,
 	return rc;
 }
 
-/* --- QPNs that an HCA has chosen */
+/* --- Added QPNs (qpn_table.h) */
 
-/* Counts the added QPNs of all processes of a user, and of all users in *total. */
+/* Returns the number of added QPNs of all processes of a user; *total becomes that of all users. */
 static uint32_t count_added(const struct sessions *sessions, uid_t user, uint32_t *total)
 {
 	uint32_t own = 0;
@@ -223,10 +231,10 @@ static int add_qpn(struct sessions *sessions, struct session *s, const struct vn
 }
 
 /*
- * Tells a process whether it reaches a peer's QPN by the switch or an inbox instead of the HCA:
- * only if a process of the same user has added the QPN. A process can add any QPN that no other has
- * added, also that of another process's queue pair of the HCA, and must not get what other users
- * send to that queue pair.
+ * Answers QPN_QUERY: returns 0 if a process reaches a peer's QPN by the switch or an inbox instead
+ * of the HCA, else -ENOENT. 0 only if a process of the same user has added the QPN. A process can
+ * add any QPN that no other has added, also that of another process's queue pair of the HCA, and
+ * must not get what other users send to that queue pair.
  */
 static int query_qpn(struct sessions *sessions, const struct session *s,
 		     const struct vnic_attach_qpn *r)
@@ -240,7 +248,10 @@ static int query_qpn(struct sessions *sessions, const struct session *s,
 	return vnic_server_same_user(s->conn, owner, &ops, sessions) ? 0 : -ENOENT;
 }
 
-/* Handles the messages that may change which blocks need the uplink. */
+/*
+ * Handles QPN_ADD, QPN_SET and QPN_REMOVE, which may change the blocks whose packets the uplink
+ * must receive. Returns the status of the answer.
+ */
 static int change_qpn(struct sessions *sessions, struct session *s, const struct vnic_attach_qpn *r)
 {
 	if (r->type == VNIC_ATTACH_QPN_REMOVE)
@@ -437,7 +448,10 @@ int session_accept(struct sessions *sessions, int listen_fd)
 	return socket < 0 ? -errno : open_session(sessions, socket);
 }
 
-/* The NIC exists from now on. Its doorbell wakes the daemon and needs no handler. */
+/*
+ * Begins to serve the NIC of a process, which exists from now on. Its doorbell only wakes the
+ * daemon, so the event needs no handler.
+ */
 static int attach_nic(struct sessions *sessions, struct session *s)
 {
 	struct epoll_event ev = {.events = EPOLLIN | EPOLLET};
@@ -484,8 +498,8 @@ bool session_may_end(struct sessions *sessions, uint64_t now, struct session *s)
 }
 
 /*
- * Starts or ends the watch of the process's messages. Meanwhile the socket would report the message
- * or hang-up that waits for the frames again and again: sessions_tick_ends looks instead.
+ * Ends epoll's watch of the process's socket, or resumes it. While a message or hang-up waits for
+ * frames, epoll would report it again and again; sessions_tick_ends looks for it instead.
  */
 static void set_unwatched(struct sessions *sessions, struct session *s, bool unwatched)
 {
@@ -515,7 +529,10 @@ void session_event(struct sessions *sessions, uint64_t now, struct session *s)
 	sessions->now = now;
 	if (s->port_unsent)
 		send_port(sessions, s);
-	/* Frames precede the message: epoll or sessions_tick_ends reports the message again. */
+	/*
+	 * The frames that the process posted before the message go first. The message stays in the
+	 * socket: epoll or sessions_tick_ends reports it again.
+	 */
 	if (!session_forward_frames(sessions, now, s))
 		return;
 	if (s->port.waiting && vnic_server_ends(s->conn) && !session_may_end(sessions, now, s)) {
@@ -607,9 +624,9 @@ static void destroy_session(struct sessions *sessions, struct session *s)
 }
 
 /*
- * Frees what other processes would wait for in vain after the process has ended: room in its inbox,
- * and locks that it held on other inboxes. The end of its connection counts as the process's end,
- * unless the session is lost: then the process still uses them.
+ * Frees what other processes would wait for in vain after the process of the session has ended:
+ * room in its inbox, and locks that it held on other inboxes. The end of its connection counts as
+ * the process's end, unless the session is lost: then the process still uses them.
  */
 static void release_inboxes(struct sessions *sessions, const struct session *dead)
 {
@@ -623,7 +640,10 @@ static void release_inboxes(struct sessions *sessions, const struct session *dea
 		vnic_server_inbox_unlock(s->conn, process);
 }
 
-/* Closes a session whose NIC is broken, too: the end of the connection tells the process so. */
+/*
+ * Whether the session is to be freed. Closes a session whose NIC is broken: the end of the
+ * connection tells the process so.
+ */
 static bool must_close(struct sessions *sessions, struct session *s)
 {
 	if (s->gone || !s->port.dev || vnic_device_state(s->port.dev) != VNIC_DEVICE_BROKEN)
@@ -635,10 +655,14 @@ static bool must_close(struct sessions *sessions, struct session *s)
 	return true;
 }
 
-/* What the end of a session itself costs, in removed remote QPs (SESSIONS_REAP_STEP). */
+/* The cost of freeing a session itself, in units of SESSIONS_REAP_STEP. */
 #define SESSION_COST 32
 
-/* False: the session has more remote QPs than there is room to remove now. */
+/*
+ * Removes remote and added QPNs of a closed session, as many as *room has units, and subtracts the
+ * units from *room. True: none is left, and the inboxes are released. False: the next call
+ * continues.
+ */
 static bool is_reaped(struct sessions *sessions, struct session *s, uint32_t *room)
 {
 	*room -= remote_qp_acl_remove_some(&sessions->sw->remotes, &s->port.remotes, *room);

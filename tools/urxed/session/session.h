@@ -24,24 +24,24 @@ struct session {
 	struct vnic_server_client *conn;
 	struct switch_port port;
 	struct neigh_waiter waiter;
-	bool resolving;
+	bool resolving; /* an address resolution for the process has no result yet */
 	/*
-	 * HELLO has come; its answer waits for claims of other processes, until claims_until at
-	 * most.
+	 * The process has sent HELLO. The answer waits until other processes have claimed their
+	 * leases, until claims_until at most.
 	 */
 	bool awaits_welcome;
-	bool joined;
-	bool asked;              /* received the last request for its QPs and MRs (state_query.c) */
-	bool port_unsent;        /* its socket had no room for the newest port notice */
+	bool joined;             /* has a lease, and its port at the switch */
+	bool asked;              /* was sent the last request for its state (state_query.c) */
+	bool port_unsent;        /* has not been sent the newest port notice */
 	uint32_t blocks;         /* leased blocks of QPNs */
 	uint64_t token;          /* with which the process claims the blocks from a later daemon */
 	bool demands;            /* its HELLO demands a block by number, and claims no blocks */
 	bool claims;             /* its HELLO claims the blocks of an earlier connection */
 	bool has_uplink_socket;  /* the process has packet sockets on the direct uplink */
 	bool uplink_asked;       /* the process has requested packet sockets from this daemon */
-	uint32_t uplink_members; /* direct_uplink_find() when the process got the sockets */
-	uint64_t ends_at; /* time of the process's end, while frames of it wait, ns; 0 = none */
-	bool unwatched;   /* while frames of it wait: epoll does not report its messages */
+	uint32_t uplink_members; /* uplinks of the sockets: direct_uplink_find() at their start */
+	uint64_t ends_at; /* end of the process, if frames of it waited then, ns; 0 = none did */
+	bool unwatched;   /* epoll does not report its messages, because frames of it wait */
 	uint32_t drained; /* number of its frames forwarded since its last message */
 	/* Limits its requests for the inboxes of other processes (INTRODUCE). */
 	struct token_bucket introductions;
@@ -57,22 +57,22 @@ struct session {
 };
 
 /*
- * The blocks of QPNs whose packets the filter of the uplink keeps from the switch, because
- * processes receive them by packet sockets.
+ * The filter that keeps packets from the switch, because processes receive them by packet sockets
+ * (direct_uplink.h): the blocks of QPNs to which these packets go.
  */
 struct session_exclusion {
-	uint32_t members;   /* direct_uplink_find when the filter was set; 0: unknown */
-	uint8_t generation; /* direct_uplink_generation when the filter was set */
+	uint32_t members;   /* direct_uplink_find() when the filter was set; 0: set it anew */
+	uint8_t generation; /* direct_uplink_generation() when the filter was set */
 	uint32_t n;
 	uint16_t blocks[PACKET_PORT_QPN_BLOCKS_MAX];
 };
 
 /*
- * While an HCA receives the other packets: the blocks of QPNs whose packets an uplink still
- * receives.
+ * The filter of the uplink on the HCA's interface, while an HCA backs the device: the blocks of
+ * QPNs whose packets the uplink receives. Other packets are for queue pairs of the HCA.
  */
 struct session_admission {
-	struct uplink *uplink; /* NULL: all uplinks receive all packets */
+	struct uplink *uplink; /* NULL: no uplink has such a filter */
 	uint32_t generation;   /* of the uplink when the filter was set */
 	uint32_t n;
 	uint16_t blocks[PACKET_PORT_QPN_BLOCKS_MAX];
@@ -121,8 +121,9 @@ struct sessions {
 
 /*
  * Token bucket of a process's INTRODUCE requests: VNIC_BLOCKS at once, one for each possible
- * process of the host, then 100 a second. Each makes the daemon read /proc and ask another process.
- * Without a token the daemon answers that it knows no peer, and packets take the switch.
+ * process of the host, then 100 a second. For each the daemon reads /proc, or asks a helper process
+ * that does (namespace_query.h). Without a token the daemon answers that it knows no peer, and
+ * packets take the switch.
  */
 #define SESSION_INTRODUCTIONS   VNIC_BLOCKS
 #define SESSION_INTRODUCTION_NS 10000000ull
@@ -137,8 +138,9 @@ struct sessions {
 #define SESSION_LOST_NS 30000000000ull
 
 /*
- * How long the daemon goes on forwarding the frames of a process that has ended while they wait for
- * receivers, ns. The switch drops those to a stalled receiver sooner, as those of a living process.
+ * How long the daemon goes on forwarding the frames of a process that has ended, while they wait
+ * for receivers, ns. The switch drops those to a stalled receiver sooner, as those of a living
+ * process.
  */
 #define SESSION_END_NS 1000000000ull
 
@@ -154,9 +156,9 @@ void sessions_start(struct sessions *sessions);
  */
 void sessions_begin_claims(struct sessions *sessions, uint64_t now);
 /*
- * Accepts a pending connection. 0: the process has a session, or the quota of its user refused it
- * and the connection is closed. -EAGAIN: none is pending. Other errors: the
- * daemon had no descriptor or memory for it, and may have closed it.
+ * Accepts a pending connection. Returns 0: the process has a session, or the quota of its user
+ * refused it and the connection is closed. -EAGAIN: no connection is pending. Other errors: the
+ * daemon had no descriptor or memory for the connection, and may have closed it.
  */
 int session_accept(struct sessions *sessions, int listen_fd);
 /* Handles pending input on a session's descriptors. */
@@ -165,8 +167,8 @@ void session_event(struct sessions *sessions, uint64_t now, struct session *s);
 bool session_wants_multicast(const struct session *s);
 /*
  * Sends the state of the port and its GID table to every session; a session whose socket is full
- * gets the newest state when its socket drains, and one for whose notice the kernel has no memory,
- * by sessions_tick.
+ * gets the newest state when its socket drains. If the kernel has no memory for the notice,
+ * sessions_tick sends it.
  */
 void sessions_send_port(struct sessions *sessions);
 /*
@@ -179,16 +181,20 @@ void sessions_allow_bypass(struct sessions *sessions, bool on);
  * fd_guard_fd is readable.
  */
 void sessions_take_inboxes(struct sessions *sessions);
-/* The switch calls it to introduce two processes, which may then exchange frames by inboxes. */
+/*
+ * The callback switch_introduce_fn: sends a process the inbox of another one, to which it may then
+ * send frames past the switch.
+ */
 switch_introduce_fn session_introduce;
 /* Sends the process that asked for w the result of this address resolution. */
 void session_resolved(struct neigh_waiter *w, int status, const struct vnic_next_hop *hop);
-/* Whether the process has leased or added the QPN. */
+/* Whether process pid of `user` has leased or added the QPN (qpn_table.h). */
 bool sessions_hold_qpn(const struct sessions *sessions, pid_t pid, uid_t user, uint32_t qpn);
 /*
- * Frees closed sessions and those whose NIC is broken. All processes wait meanwhile, so one call
- * does SESSIONS_REAP_STEP units of work at most: a remote or added QPN is one, a session 32.
- * Returns true if it did something. The main loop calls it between two batches of events.
+ * Frees closed sessions, and closes and frees those whose NIC is broken. All processes wait
+ * meanwhile, so one call does SESSIONS_REAP_STEP units of work at most: to remove a remote or added
+ * QPN is one unit, to free a session 32. Returns whether it did something. The main loop calls it
+ * between two batches of events.
  */
 #define SESSIONS_REAP_STEP 512
 bool sessions_reap(struct sessions *sessions);
@@ -199,25 +205,26 @@ void sessions_counters(const struct sessions *sessions, uint64_t sums[VNIC_COUNT
 /* --- session_lease.c */
 /*
  * Ends claims when their time is over, welcomes processes that waited for them, and calls
- * sessions_resend_port and sessions_tick_ends; returns the time of the next call.
+ * sessions_resend_port and sessions_tick_ends; returns the time of the next call in ns.
  */
 uint64_t sessions_tick(struct sessions *sessions, uint64_t now);
 
 /*
  * Callbacks of vnic/server.h for session.c: session_welcome handles a HELLO, session_lease_more a
- * LEASE. ctx is the struct sessions.
+ * LEASE. ctx is the struct sessions. Results as in struct vnic_server_ops.
  */
 int session_welcome(void *ctx, struct vnic_server_client *conn,
 		    const struct vnic_attach_hello *hello, struct vnic_attach_welcome *w);
 int session_lease_more(void *ctx, struct vnic_server_client *conn, uint32_t *qpn);
 /*
- * Adds a QPN (qpn_table_add), for session.c. -EACCES: the block is quiet (lease_is_quiet);
- * -ENOSPC: the user's share of blocks is used up.
+ * Adds a QPN to the process, for session.c; result as of switch_add_qpn. -EACCES also: the block is
+ * quiet (lease_is_quiet). -ENOSPC also: the user has as many blocks as the quota allows.
  */
 int session_add_qpn(struct sessions *sessions, struct session *s, uint32_t qpn, uint32_t flags);
 /*
- * Whether the process of a session whose connection has ended, with the error rc of
- * vnic_server_event, may still need its leases: it may not have received an answer, and lives.
+ * Whether the process of a session whose connection has ended may claim its leases again. True if
+ * the process lives, and may not have received an answer of the daemon: it may have taken the
+ * daemon for dead. rc: the error of vnic_server_event.
  */
 bool session_is_lost(const struct sessions *sessions, const struct session *s, int rc);
 /*
@@ -226,37 +233,40 @@ bool session_is_lost(const struct sessions *sessions, const struct session *s, i
  */
 void session_end_leases(struct sessions *sessions, struct session *s);
 /*
- * Frees the inbox's lock if its holder died without a connection, such as while no daemon ran: a
- * holder without a lease, after all claims have ended. A process that has not claimed its lease in
- * time may still live and write to the inbox: then the lock stays.
+ * Frees the lock of the process's inbox if its holder, another process, died without a connection,
+ * such as while no daemon ran. That is a holder without a lease, after all claims have ended. A
+ * process that has not claimed its lease in time may still live and write to the inbox: then the
+ * lock stays.
  */
 void session_free_dead_lock(const struct sessions *sessions, struct session *s);
 
 /* --- session.c, for session_lease.c */
 /*
  * Sends the state of the port again to the sessions that lack it, if it is time for that; returns
- * the time of the next call. The main loop calls it when sessions_send_port may have failed since
- * sessions_tick.
+ * the time of the next call in ns. The main loop calls it when sessions_send_port may have failed
+ * since sessions_tick.
  */
 uint64_t sessions_resend_port(struct sessions *sessions);
 /*
  * Handles the messages and hang-ups of processes whose frames waited for their receivers, if the
- * receivers have taken the frames by now or SESSION_END_NS is over; returns the time of the next
- * call if no frame moves before.
+ * receivers have taken the frames by now or SESSION_END_NS is over. Returns the time of the next
+ * call in ns; an earlier call is needed only after frames have moved.
  */
 uint64_t sessions_tick_ends(struct sessions *sessions, uint64_t now);
-/* The session of a connection. */
+/* Returns the session of a connection, which must exist. */
 struct session *sessions_find_conn(struct sessions *sessions,
 				   const struct vnic_server_client *conn);
 /*
  * Forwards the frames that the process posted before its message or hang-up, up to
- * SWITCH_RUN_FRAMES frames. False: the caller calls again for more. `now` in ns.
+ * SWITCH_RUN_FRAMES frames in a call. False: the caller calls again for more before it handles the
+ * message. `now` in ns.
  */
 bool session_forward_frames(struct sessions *sessions, uint64_t now, struct session *s);
 /*
- * Call it after session_forward_frames, when the process has ended or stops its NIC. False: frames
- * wait for their receivers; the caller asks again, for SESSION_END_NS at most. Then the frames that
- * still wait are dropped, and the result is true.
+ * Call it after session_forward_frames, when the process has ended or stops its NIC. Returns
+ * whether the session may end now. False: frames wait for their receivers, and the caller asks
+ * again, for SESSION_END_NS at most. Then this function drops the frames that still wait, and
+ * returns true.
  */
 bool session_may_end(struct sessions *sessions, uint64_t now, struct session *s);
 

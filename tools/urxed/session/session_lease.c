@@ -14,8 +14,11 @@
 #include "urxed/session/session_uplink.h"
 #include "urxed/switch/forward.h"
 
-/* Interval of checks whether the processes that may claim leases still live, and the time until
- * the first check of one that has lost its connection. */
+/*
+ * Interval of checks whether the processes that may claim leases still live, while another process
+ * waits for its welcome. Also the time from the loss of a connection to the first check of its
+ * process.
+ */
 #define CLAIM_CHECK_NS 50000000u
 /* Interval of further checks of programs that may claim late: whether they live, and are frozen. */
 #define LATE_CHECK_NS 1000000000ull
@@ -62,7 +65,7 @@ static void forget_lost_remotes(struct sessions *sessions)
 			remote_qp_acl_forget(&sessions->sw->remotes, process);
 }
 
-/* A block that cannot be leased because of the QPNs that processes have added there. */
+/* Whether a block cannot be leased only because processes have added QPNs in it. */
 static bool is_block_of_added(const struct vswitch *sw, uint32_t block)
 {
 	return block && block != LEASE_BLOCKS - 1 && sw->added.in_block[block] &&
@@ -78,8 +81,8 @@ static bool is_lost_block(const struct sessions *sessions, uint32_t block)
 }
 
 /*
- * Whether the user may have one more block, by a lease or by the first QPN added there. Blocks of
- * lost connections count: a process could make any number of them.
+ * Whether the user's quota permits one more block, by a lease or by the first QPN added there.
+ * Blocks of lost connections count: a process could make any number of them.
  */
 static bool may_have_block(const struct sessions *sessions, uid_t user)
 {
@@ -102,7 +105,7 @@ static bool may_have_block(const struct sessions *sessions, uid_t user)
 	return quota_allows(user, own, total, LEASE_BLOCKS - 2);
 }
 
-/* Limits blocks per process by VNIC_LEASES_MAX and per user by the quota. */
+/* Returns 0 or -ENOSPC: limits blocks per process by VNIC_LEASES_MAX, and per user by the quota. */
 static int check_quota(const struct sessions *sessions, const struct session *s)
 {
 	return s->blocks < VNIC_LEASES_MAX && may_have_block(sessions, vnic_server_uid(s->conn))
@@ -119,7 +122,8 @@ static bool is_quiet(const struct sessions *sessions, const struct session *s, u
 }
 
 /*
- * Whether the process may have the block that it demands, to restore queue pairs with their QPNs.
+ * Returns 0 if the process may have the block that it demands, to restore queue pairs with their
+ * QPNs. Errors as of lease_check_demand; -EACCES: the block is quiet (lease_is_quiet).
  */
 static int check_demand(const struct sessions *sessions, const struct session *s, uint32_t qpn)
 {
@@ -192,8 +196,8 @@ static int lease_block_to_session(struct sessions *sessions, struct session *s, 
 	int rc = check_lease(sessions, s, *qpn, way);
 
 	/*
-	 * Before another process leases the block, whose restored remote QPs may be of a lost
-	 * process.
+	 * Before the lease: the block may be the number of a process that can no longer claim it,
+	 * whose restored remote QPs must not become those of the new process.
 	 */
 	if (!rc && !claims)
 		forget_lost_remotes(sessions);
@@ -213,8 +217,8 @@ static int lease_block_to_session(struct sessions *sessions, struct session *s, 
 }
 
 /*
- * When a process claims one block, restores all its other blocks at once: the process itself may
- * claim them late.
+ * When a process has claimed one block, leases all its other blocks to it at once: the process
+ * itself may claim them late.
  */
 static int reclaim_other_blocks(struct sessions *sessions, struct session *s)
 {
@@ -227,7 +231,7 @@ static int reclaim_other_blocks(struct sessions *sessions, struct session *s)
 	return rc;
 }
 
-/* *qpn is 0 for any block. */
+/* How the first lease of a process is made; qpn: the first QPN of the block, 0 = any block. */
 static enum lease_way first_way(const struct session *s, uint32_t qpn)
 {
 	if (s->demands)
@@ -276,7 +280,7 @@ static void fill_welcome(const struct sessions *sessions, const struct session *
 	memcpy(w->pkeys, sessions->host->pkeys, sizeof(w->pkeys));
 }
 
-/* The session that has the blocks of that token; NULL: none. */
+/* Returns the session of process pid that has the blocks of that token; NULL: none. */
 static struct session *find_holder(struct sessions *sessions, uint64_t token, pid_t pid)
 {
 	struct session *s = sessions->list;
@@ -287,8 +291,9 @@ static struct session *find_holder(struct sessions *sessions, uint64_t token, pi
 }
 
 /*
- * Ends the connection that a claiming process has given up, if the daemon has not handled the end
- * of that connection yet. -EBUSY: the process tries again.
+ * Ends the earlier connection of a claiming process, which the process has given up, if the daemon
+ * has not handled its end yet. Returns 0: there is no such connection; -EBUSY: it ends, or frames
+ * of it wait, and the process tries again.
  */
 static int end_earlier_connection(struct sessions *sessions, const struct session *s,
 				  uint64_t token)
@@ -348,7 +353,10 @@ static void welcome_late(struct sessions *sessions, struct session *s)
 		s->gone = true;
 }
 
-/* Ends claims, and drops what the daemon has kept for processes that can make no claim any more. */
+/*
+ * Ends claims (lease_store_end_claims), and drops what the daemon has kept for processes that can
+ * make no claim any more.
+ */
 static void end_claims(struct sessions *sessions)
 {
 	struct lease_store *store = sessions->lease_store;
@@ -364,7 +372,7 @@ static void end_claims(struct sessions *sessions)
 	sessions_update_uplink(sessions);
 }
 
-/* Returns when to call it again. */
+/* Ends claims when their time is over. Returns when to call it again, in ns. */
 static uint64_t tick_claims(struct sessions *sessions, uint64_t now)
 {
 	uint64_t due = sessions->claims_ended ? sessions->late_check : sessions->claims_until;
@@ -372,8 +380,8 @@ static uint64_t tick_claims(struct sessions *sessions, uint64_t now)
 	if (now < due)
 		return due;
 	/*
-	 * Repeated while late claims are left; the last time drops all that was kept for frozen
-	 * programs.
+	 * Repeated each LATE_CHECK_NS while late claims are left. The last time drops all that was
+	 * kept for frozen programs.
 	 */
 	if (!sessions->claims_ended || sessions->n_late) {
 		end_claims(sessions);
@@ -391,7 +399,10 @@ static bool any_awaits_welcome(const struct sessions *sessions)
 	return s;
 }
 
-/* Returns when to call it again. */
+/*
+ * Ends claims, and welcomes the processes that waited for them. Returns when to call it again, in
+ * ns.
+ */
 static uint64_t tick_welcomes(struct sessions *sessions, uint64_t now)
 {
 	const struct lease_store *store = sessions->lease_store;

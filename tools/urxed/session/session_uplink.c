@@ -17,7 +17,7 @@ static_assert(PACKET_PORT_QPN_SHIFT == LEASE_SHIFT, "a lease is a block of a pac
 /* Blocks of QPNs, in the form of netdev/packet_port.h. */
 struct blocks {
 	uint16_t at[PACKET_PORT_QPN_BLOCKS_MAX];
-	uint32_t n; /* may exceed PACKET_PORT_QPN_BLOCKS_MAX: then the last ones are missing */
+	uint32_t n; /* may exceed PACKET_PORT_QPN_BLOCKS_MAX: then `at` lacks the last ones */
 };
 
 static void add_block(struct blocks *blocks, uint32_t block)
@@ -43,9 +43,9 @@ static bool socket_is_on_carriers(const struct sessions *sessions, const struct 
 }
 
 /*
- * Whether a process receives packets to a block by a packet socket of its own. A process uses a
- * socket that it has from an earlier daemon, or from the uplink as opened before, until it has
- * asked this daemon for a new one.
+ * Whether a process receives packets to a block by a packet socket of its own. That holds also for
+ * a socket from an earlier daemon, or from before the uplink was opened again, until the process
+ * has asked for a new one.
  */
 static bool is_direct_block(const struct sessions *sessions, uint32_t block)
 {
@@ -73,7 +73,10 @@ static bool sockets_receive(const struct sessions *sessions)
 	       !(sessions->indirect && direct_uplink_redirects(sessions->direct_uplink));
 }
 
-/* The switch does not deliver to these processes what their sockets receive, too. */
+/*
+ * Marks the ports of processes with packet sockets. The switch then does not deliver frames to them
+ * that their sockets receive, too (comes_by_socket in forward.c).
+ */
 static void mark_ports(struct sessions *sessions, uint32_t members, const struct blocks *blocks)
 {
 	const uint32_t sockets = sockets_receive(sessions) ? members : 0;
@@ -90,8 +93,8 @@ static void mark_ports(struct sessions *sessions, uint32_t members, const struct
 }
 
 /*
- * Whether the filter is set already. An uplink that was opened again has another generation, and no
- * filter.
+ * Whether the port has this filter already. An uplink that was opened again has another generation,
+ * and no filter.
  */
 static bool is_excluded(const struct session_exclusion *now, uint32_t members, uint8_t generation,
 			const struct blocks *blocks)
@@ -101,7 +104,8 @@ static bool is_excluded(const struct session_exclusion *now, uint32_t members, u
 }
 
 /*
- * Removes the filter of a bond's former member, so that the switch receives all its frames again.
+ * Removes the filter of members that carry no frames of the bond any more, so that the switch
+ * receives all their frames again. `members`: bit mask of uplinks.
  */
 static void stop_excluding(const struct uplink_set *set, uint32_t members)
 {
@@ -113,7 +117,10 @@ static void stop_excluding(const struct uplink_set *set, uint32_t members)
 	}
 }
 
-/* Sets the filter only if it changes: the comparison takes much less time. */
+/*
+ * Keeps packets to these blocks from the switch, on the uplinks `members`. Sets the filter only if
+ * it changes: the comparison takes much less time. -ENOSPC: too many blocks.
+ */
 static int exclude_blocks(struct sessions *sessions, uint32_t members, const struct blocks *blocks)
 {
 	const uint8_t generation = direct_uplink_generation(sessions->direct_uplink);
@@ -132,7 +139,10 @@ static int exclude_blocks(struct sessions *sessions, uint32_t members, const str
 	return rc;
 }
 
-/* For the blocks of one process; NULL = of all. */
+/*
+ * Stores in the lease store, for the blocks of session s, whether its process has a packet socket;
+ * s NULL: for all leased blocks.
+ */
 static void store_direct_blocks(struct sessions *sessions, const struct session *s,
 				bool direct_uplink)
 {
@@ -146,7 +156,10 @@ static void store_direct_blocks(struct sessions *sessions, const struct session 
 	}
 }
 
-/* Processes close their sockets while they may have none, and ask again after that. */
+/*
+ * Notes that no process has packet sockets any more: processes close them while they may have none,
+ * and ask again after that.
+ */
 static void forget_sockets(struct sessions *sessions)
 {
 	for (struct session *s = sessions->list; s; s = s->next) {
@@ -157,6 +170,7 @@ static void forget_sockets(struct sessions *sessions)
 	store_direct_blocks(sessions, NULL, false);
 }
 
+/* Sets the filter and the ports' marks for the present packet sockets of processes. */
 static int exclude_direct_blocks(struct sessions *sessions)
 {
 	const uint32_t members = direct_uplink_find(sessions->direct_uplink);
@@ -167,7 +181,10 @@ static int exclude_direct_blocks(struct sessions *sessions)
 	else if (sessions->direct_uplink)
 		forget_sockets(sessions);
 	mark_ports(sessions, members, &blocks);
-	/* The daemon opens the uplink again before the next sockets, or sets another filter. */
+	/*
+	 * Forgets the filter, which stays in the port. Before processes get sockets again, the
+	 * daemon opens the uplink again, or sets another filter.
+	 */
 	if (!members) {
 		sessions->exclusion.members = 0;
 		return 0;
@@ -180,9 +197,9 @@ static int exclude_direct_blocks(struct sessions *sessions)
 /* --- Packets to the HCA */
 
 /*
- * While an HCA backs the device, it receives the packets to its queue pairs, and the switch need
- * not see them: only those to leased QPNs, and to QPNs of the HCA that the engine executes
- * (VNIC_QPN_UPLINK).
+ * Collects the blocks whose packets the uplink must receive while an HCA backs the device: leased
+ * ones, and those with QPNs of the HCA that the engine executes (VNIC_QPN_UPLINK). The HCA receives
+ * all other packets, so the switch need not see them.
  */
 static void find_own_blocks(const struct sessions *sessions, struct blocks *blocks)
 {
@@ -202,8 +219,8 @@ static bool is_admitted(const struct session_admission *now, const struct uplink
 }
 
 /*
- * Makes the uplink receive all packets again: the HCA has gone, or the filter would have too many
- * blocks.
+ * Makes the uplink with the filter receive all packets again: the HCA has gone, or the filter would
+ * have too many blocks.
  */
 static int admit_all(struct session_admission *now)
 {
@@ -281,7 +298,10 @@ void session_add_uplink_block(struct sessions *sessions, const struct session *s
 
 /* --- Sockets */
 
-/* Does not count the session's own old socket, which a new one replaces. */
+/*
+ * Whether the daemon's limit and the user's quota permit sockets for `asker`. Does not count the
+ * old sockets of `asker`, which the new ones replace.
+ */
 static bool has_room(const struct sessions *sessions, const struct session *asker)
 {
 	uid_t user = vnic_server_uid(asker->conn);
@@ -309,7 +329,10 @@ static int check_request(const struct sessions *sessions, const struct session *
 	return has_room(sessions, s) ? 0 : -ENOSPC;
 }
 
-/* Notes that the process has no socket, or cannot use it: the switch receives its packets. */
+/*
+ * Notes that the process has no socket, or cannot use it, so that the switch receives its packets.
+ * Returns rc.
+ */
 static int refuse_socket(struct sessions *sessions, struct session *s, int rc)
 {
 	s->has_uplink_socket = false;

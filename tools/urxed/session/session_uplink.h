@@ -9,9 +9,10 @@
 #include "urxed/session/session.h"
 
 /*
- * Answers a process's request for packet sockets (vnic_server_ops.uplink); ctx is the struct
- * sessions. The daemon keeps no copy of the socket: a process can hold the kernel's lock of its
- * socket for ever, and setsockopt(2) would wait for it.
+ * Answers a process's request for packet sockets; ctx is the struct sessions. Result as of
+ * vnic_server_ops.uplink: the number of sockets, or a negative status. The daemon keeps no copy of
+ * the sockets: a process can hold the kernel's lock of its socket for ever, and setsockopt(2) would
+ * wait for it.
  */
 int session_give_uplink(void *ctx, struct vnic_server_client *conn,
 			struct vnic_attach_uplink *answer, int fds[VNIC_UPLINK_SOCKETS]);

@@ -17,8 +17,8 @@
 #include "urxed/session/process_info.h"
 
 /*
- * A slot lies in one page. An interrupted write has changed either all of it within the page or
- * nothing.
+ * Slots begin at a page, and each lies in one page: an interrupted write has changed either all of
+ * a slot or nothing.
  */
 #define FIRST_SLOT_OFFSET 4096
 
@@ -50,7 +50,9 @@ static uint64_t slot_checksum(const struct slot *slot)
 	return sum;
 }
 
-/* Bytes that a write of a slot has; those of an unused slot (size 0) end before `data`. */
+/*
+ * Returns the bytes of a slot that a write has; those of an unused slot (size 0) end before `data`.
+ */
 static uint32_t written_size(uint32_t size)
 {
 	return (uint32_t)offsetof(struct slot, data) + size;
@@ -106,7 +108,7 @@ void slot_file_close(struct slot_file *s, const char *run_dir, const char *name,
 	*s = (struct slot_file){.fd = -1};
 }
 
-/* Without memory the slot stays unused until the next daemon. */
+/* Lets slot_file_put use the slot. Without memory the slot stays unused until the next daemon. */
 static void add_free_slot(struct slot_file *s, uint32_t index)
 {
 	uint32_t room = s->room ? 2 * s->room : 64;

@@ -15,20 +15,24 @@
 #define SLOT_FILE_NONE  UINT32_MAX /* no slot */
 
 struct slot_file {
-	int fd;         /* -1 = nothing is stored */
-	uint32_t n;     /* slots in the file */
-	uint32_t *free; /* unused slots */
-	uint32_t n_free, room;
+	int fd;                /* -1 = nothing is stored */
+	uint32_t n;            /* slots in the file */
+	uint32_t *free;        /* unused slots */
+	uint32_t n_free, room; /* numbers in `free`, and those that fit */
 };
 
-/* format: up to 31 characters. Returns 0 or a negative errno value. */
+/*
+ * Opens or makes the file `name` in run_dir. format: up to 31 characters; a file of another format
+ * becomes empty. Returns 0 or a negative errno value.
+ */
 int slot_file_open(struct slot_file *s, const char *run_dir, const char *name, const char *format);
 /* Closes the file and removes it unless `keep`; does nothing if it is not open. */
 void slot_file_close(struct slot_file *s, const char *run_dir, const char *name, bool keep);
 
 /*
- * Reads a slot of an earlier daemon. -ENOENT: no object of that size; -ENODATA: the file ends
- * before this slot. The caller drops each unused slot once, so that slot_file_put can use it.
+ * Reads an object of `size` bytes from a slot that an earlier daemon has written. Returns 0;
+ * -ENOENT: the slot has no object of that size; -ENODATA: the file ends before this slot. The
+ * caller drops each unused slot once, so that slot_file_put can use it.
  */
 int slot_file_get(const struct slot_file *s, uint32_t index, void *data, uint32_t size);
 /*
@@ -36,6 +40,7 @@ int slot_file_get(const struct slot_file *s, uint32_t index, void *data, uint32_
  * SLOT_FILE_NONE if the file is not open.
  */
 uint32_t slot_file_put(struct slot_file *s, uint32_t index, const void *data, uint32_t size);
+/* Makes the slot unused; does nothing for SLOT_FILE_NONE, or if the file is not open. */
 void slot_file_drop(struct slot_file *s, uint32_t index);
 
 #endif

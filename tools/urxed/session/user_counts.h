@@ -23,11 +23,11 @@ struct user_counts {
 
 uint32_t user_counts_get(const struct user_counts *counts, uid_t user);
 /*
- * Counts one more object of a user. -ENOSPC: with `limit` objects for all users, this user's share
- * is used up (quota_allows); -ENOMEM.
+ * Counts one more object of a user. Returns 0; -ENOSPC: of `limit` objects for all users, the quota
+ * allows this user no more (quota_allows); -ENOMEM.
  */
 int user_counts_take(struct user_counts *counts, uid_t user, uint32_t limit);
-/* Counts one more without a limit, for what an earlier daemon has allowed. -ENOMEM. */
+/* Counts one more without a limit, for what an earlier daemon has allowed. Returns 0 or -ENOMEM. */
 int user_counts_add(struct user_counts *counts, uid_t user);
 /* The user gives back one object, which was counted before. */
 void user_counts_drop(struct user_counts *counts, uid_t user);

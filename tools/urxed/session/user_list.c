@@ -66,7 +66,10 @@ static bool has_user(const struct user_list *list, uid_t user)
 	return false;
 }
 
-/* The groups that the process had when it connected, as the kernel recorded them (unix(7)). */
+/*
+ * Whether the list has a group that the process had when it connected, as the kernel recorded them
+ * (unix(7)).
+ */
 static bool has_group_of(const struct user_list *list, int socket)
 {
 	socklen_t size = 0;

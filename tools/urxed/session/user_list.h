@@ -17,8 +17,8 @@ struct user_list {
 };
 
 /*
- * Adds a user or "@GROUP". -EINVAL: no such user or group; -ENOSPC: too many. On error `error` has
- * a sentence that begins with the option's name.
+ * Adds a user or "@GROUP". Returns 0; -EINVAL: no such user or group; -ENOSPC: too many. On error
+ * `error` has a sentence that begins with the option's name.
  */
 int user_list_add(struct user_list *list, const char *option, const char *name,
 		  char error[USER_LIST_ERROR]);
