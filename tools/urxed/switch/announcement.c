@@ -10,13 +10,16 @@
 
 #define ICMPV6_ADVERTISEMENT 136 /* RFC 4861, 4.4 */
 
-/* A sender that names itself as the target (RFC 5227, 3). */
+/* Whether the sender names itself as the target (RFC 5227, 3). */
 static bool is_gratuitous(const uint8_t *arp, uint32_t len)
 {
 	return len >= ARP_LEN && !memcmp(arp + ARP_SENDER_IP, arp + ARP_TARGET_IP, 4);
 }
 
-/* Sent to a group, so that no solicitation preceded it (RFC 4861, 7.2.6). */
+/*
+ * Whether the packet is a neighbour advertisement. The caller has checked that it is sent to a
+ * group, so no solicitation preceded it (RFC 4861, 7.2.6).
+ */
 static bool is_unsolicited(const uint8_t *ip, uint32_t len)
 {
 	return len > IPV6_HDR_LEN && ip[IPV6_HDR_LEN] == ICMPV6_ADVERTISEMENT;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Announcements of stations: RARP, gratuitous ARP and unsolicited neighbour advertisements. A
- * hypervisor or a guest sends them after a migration. forward.c then sends the processes the RARP
- * frame of urxe_announcement_build, because their engines know no ARP. rxe/announcement.h describes
- * what an engine does then.
+ * hypervisor or a guest sends them after a migration. When forward.c sees one, it sends the
+ * processes the RARP frame of urxe_announcement_build, because their engines know no ARP.
+ * rxe/announcement.h describes what an engine does then.
  */
 #ifndef URXE_URXED_SWITCH_ANNOUNCEMENT_H
 #define URXE_URXED_SWITCH_ANNOUNCEMENT_H
@@ -13,8 +13,8 @@
 #include "urxed/switch/classify.h"
 
 /*
- * Does the station with the frame's source MAC announce itself? The frame has a complete Ethernet
- * header.
+ * Whether the frame is an announcement of the station with its source MAC. The frame has a complete
+ * Ethernet header.
  */
 bool is_announcement(const struct frame_class *s);
 

@@ -20,12 +20,12 @@ struct announcement_limit {
 		uint8_t mac[ETHER_MAC_LEN];
 		uint64_t at; /* ns; 0 = none yet */
 	} passed[ANNOUNCED_STATIONS];
-	uint32_t oldest;
+	uint32_t oldest; /* index in `passed` of the oldest one, which is replaced next */
 };
 
 /*
- * True: the caller may pass on an announcement of this MAC, and the announcement counts. `now`: ns,
- * not 0.
+ * Returns whether the caller may pass on an announcement of this MAC now, and then counts it.
+ * `now`: ns, not 0.
  */
 static inline bool announcement_permit(struct announcement_limit *l,
 				       const uint8_t mac[ETHER_MAC_LEN], uint64_t now)

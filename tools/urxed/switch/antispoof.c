@@ -4,8 +4,9 @@
 #include <rxe/packet.h>
 
 /*
- * QP0 and QP1 belong to the host, so only the daemon sends from them. Only the daemon sends to
- * them, too: QP1's Q_Key is a controlled one (IBA 3.5.3), which unprivileged consumers may not use.
+ * Whether the frame is from or to QP0 or QP1. They belong to the host, so only the daemon sends
+ * from them. Only the daemon sends to them, too: QP1's Q_Key is a controlled one (IBA 3.5.3), which
+ * unprivileged consumers may not use.
  */
 static bool is_management(const struct frame_class *s)
 {
@@ -21,7 +22,10 @@ static struct remote_qp_key destination_qp(const struct frame_class *s)
 	return key;
 }
 
-/* The switch delivers frames to the host's MAC to a process of this host, whatever their IP. */
+/*
+ * Whether the destination is on this host: the switch delivers frames to the host's MAC to a
+ * process of this host, whatever their IP.
+ */
 static bool is_for_same_host(const struct antispoof_rules *rules, const struct frame_class *s)
 {
 	return ether_same(s->dmac, rules->host->mac);
@@ -38,7 +42,10 @@ static enum switch_drop check_cnp(const struct antispoof_rules *rules,
 	return may ? SWITCH_NO_DROP : SWITCH_DROP_UNREGISTERED;
 }
 
-/* RC and UC packets do not name their source QP, so the table of remote QPs decides. */
+/*
+ * Returns the reason to drop a frame of RC or UC, or SWITCH_NO_DROP. Packets of these services do
+ * not name their source QP, so the table of remote QPs decides.
+ */
 static enum switch_drop check_connection(const struct antispoof_rules *rules,
 					 const struct remote_qp_owner *owner,
 					 const struct frame_class *s)

@@ -69,7 +69,10 @@ static void tap_frame(void *ctx, const struct switch_port *port, enum switch_dir
 			wake_reader(c);
 }
 
-/* A capture sees all frames only if processes stop sending past the switch. */
+/*
+ * Starts or ends the tap of the switch. While it is on, processes may not bypass the switch: a
+ * capture has to see all frames.
+ */
 static void set_tap(struct capture_taps *all, bool on)
 {
 	all->sessions->sw->tap = on ? tap_frame : NULL;
@@ -77,7 +80,7 @@ static void set_tap(struct capture_taps *all, bool on)
 	sessions_allow_bypass(all->sessions, !on);
 }
 
-/* Returns an unused capture; NULL: that user may start no more. */
+/* Returns an unused capture; NULL: all are in use, or the user may start no more. */
 static struct capture_tap *find_unused(struct capture_taps *all, uid_t user)
 {
 	struct capture_tap *c, *unused = NULL;

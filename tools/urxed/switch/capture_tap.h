@@ -34,10 +34,10 @@ struct capture_taps {
 void capture_taps_init(struct capture_taps *all, struct sessions *sessions);
 /*
  * Starts a capture of the port of that name or number, or of all ports for "". Call
- * capture_taps_end when `socket` hangs up. Returns the descriptor of the ring into which the daemon
- * writes frames; the caller sends it to the capturing program and closes it. -EBUSY: too many
- * captures of all users or of this one; -ENODEV: no such port; or another negative errno value.
- * `record`: capture_taps_record will follow; -EALREADY: another capture records.
+ * capture_taps_end when `socket` hangs up. Returns the descriptor of the memory of the ring into
+ * which the daemon writes frames; the caller sends it to the capturing program and closes it.
+ * -EBUSY: too many captures of all users or of this one; -ENODEV: no such port; or another negative
+ * errno value. `record`: capture_taps_record will follow; -EALREADY: another capture records.
  */
 int capture_taps_start(struct capture_taps *all, int socket, const char *port, bool record);
 /*

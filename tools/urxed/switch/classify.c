@@ -45,7 +45,10 @@ static uint32_t get24(const uint8_t *p)
 	return (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
 }
 
-/* len: bytes from the BTH to the ICRC, according to the header before the BTH. */
+/*
+ * Reads the BTH and, of a datagram, the DETH; sets s->whole to whether the packet is whole. len:
+ * bytes from the BTH to the ICRC, according to the header before the BTH.
+ */
 static enum frame_kind peek_bth(struct frame_class *s, const struct rest *r, uint32_t len)
 {
 	uint32_t headers = BTH_LEN;

@@ -56,7 +56,10 @@ struct frame_class {
 	uint8_t head[CLASSIFY_HEAD];
 };
 
-/* Reads each byte of `frame` once, because another process may write to that memory meanwhile. */
+/*
+ * Sets *s to what the headers of the frame say. Reads each byte of `frame` once, because another
+ * process may write to that memory meanwhile.
+ */
 void classify_frame(struct frame_class *s, const uint8_t *frame, uint32_t len);
 
 #endif

@@ -52,6 +52,7 @@ static bool drop_frame(struct vswitch *sw, struct switch_port *to, const struct 
 	return true;
 }
 
+/* Makes switch_deadline at most `when`. Returns false, the result for a frame that must wait. */
 static bool retry_at(struct vswitch *sw, uint64_t when)
 {
 	if (when < sw->retry_at)
@@ -84,7 +85,10 @@ bool switch_deliver(struct vswitch *sw, struct switch_port *to, const struct swi
 
 /* --- To an uplink or a VM */
 
-/* Linux sends a frame above the MTU only if the rest is an 802.1Q tag, which has 4 bytes. */
+/*
+ * Whether Linux would not send the frame: it sends one above the MTU only if the excess is an
+ * 802.1Q tag, which has 4 bytes.
+ */
 static bool is_too_long(const struct switch_frame *f, uint16_t mtu)
 {
 	const uint32_t most = ETHER_HDR_LEN + mtu;
@@ -94,7 +98,10 @@ static bool is_too_long(const struct switch_frame *f, uint16_t mtu)
 				 ether_get16(head + 2 * ETHER_MAC_LEN) != ETHERTYPE_ID_VLAN);
 }
 
-/* On an uplink the host uses that uplink's MAC, or that of the VLAN interface on it. */
+/*
+ * Returns the source MAC that the host's frames have on an uplink: the uplink's MAC, or that of the
+ * VLAN interface on it.
+ */
 static const uint8_t *source_mac(const struct vswitch *sw, const struct switch_port *to,
 				 const uint8_t *frame)
 {

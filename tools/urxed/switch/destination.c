@@ -5,7 +5,10 @@
 
 #include <rxe/packet.h>
 
-/* Ports to which a frame may be bridged: never from one uplink to another. */
+/*
+ * Returns the ports, as a bit mask, to which a frame from this port may be bridged: never from one
+ * uplink to another.
+ */
 static uint32_t bridged_ports(const struct vswitch *sw, const struct switch_port *from)
 {
 	uint32_t all = sw->wire_mask | sw->vm_mask;
@@ -17,7 +20,10 @@ static uint32_t bridged_ports(const struct vswitch *sw, const struct switch_port
 	}
 }
 
-/* Ports with pinned MACs have no other stations, so frames to an unknown MAC do not go to them. */
+/*
+ * Returns the ports of the mask `out` for a frame to an unknown MAC: not those with pinned MACs,
+ * because they have no other stations.
+ */
 static uint32_t ports_for_unknown_mac(const struct vswitch *sw, uint32_t out)
 {
 	uint32_t i;
@@ -28,13 +34,13 @@ static uint32_t ports_for_unknown_mac(const struct vswitch *sw, uint32_t out)
 	return out;
 }
 
-/* With a single port nothing is learned. */
+/* Whether the switch learns MACs: with a single port it need not. */
 static bool learns(const struct vswitch *sw)
 {
 	return sw->n_uplinks >= 2;
 }
 
-/* Ports in the mask `out` by which a frame to another station leaves. */
+/* Returns the ports of the mask `out` by which a frame to another station leaves. */
 static uint32_t ports_out(const struct vswitch *sw, const struct frame_class *s, uint32_t out)
 {
 	struct fdb_key key = {.vlan = s->vlan};
@@ -47,7 +53,10 @@ static uint32_t ports_out(const struct vswitch *sw, const struct frame_class *s,
 	return port < 0 ? ports_for_unknown_mac(sw, out) : out & 1u << port;
 }
 
-/* A station that the switch has not learned may be behind each of the ports. */
+/*
+ * Returns the MTU for a station that the switch has not learned: the smallest of all ports, because
+ * the station may be behind each.
+ */
 static uint16_t least_nic_mtu(const struct vswitch *sw)
 {
 	uint16_t least = sw->host->mtu;
@@ -126,7 +135,10 @@ static enum switch_drop set_host_dest(const struct vswitch *sw, const struct fra
 	return SWITCH_DROP_NO_QP;
 }
 
-/* A bond's member has the host's MAC beside its own; VLAN interfaces may have others. */
+/*
+ * Whether the frame is to a MAC that the host has on this uplink. A member of a bond has the host's
+ * MAC beside its own; VLAN interfaces may have others.
+ */
 static bool is_for_uplink(const struct vswitch *sw, const struct switch_port *port,
 			  const struct frame_class *s)
 {
@@ -146,8 +158,8 @@ enum switch_drop switch_dest_from_station(const struct vswitch *sw, const struct
 
 	*dest = (struct switch_dest){0};
 	/*
-	 * A switch of the network flooded the frame to this uplink; the host's other uplink
-	 * receives it too.
+	 * The frame is for another uplink of the host. A switch of the network flooded it to this
+	 * uplink; the other uplink receives it, too.
 	 */
 	if (for_host && from->kind == SWITCH_UPLINK && !for_uplink)
 		return SWITCH_DROP_NOT_OURS;

@@ -15,7 +15,7 @@
 struct switch_dest {
 	uint32_t out;                /* bit mask of uplinks and VMs */
 	struct switch_port *process; /* the process that has the destination QPN; NULL = none */
-	bool listeners;              /* all processes that receive multicast */
+	bool listeners;              /* all processes that have joined any group */
 	bool daemon;                 /* the daemon's ARP and ND (neigh.h) */
 	bool gsi;                    /* the daemon's QP1 (gsi.h) */
 	/* All processes get urxe_announcement_build's frame: the station announces itself. */
@@ -39,8 +39,8 @@ enum switch_drop switch_dest_from_station(const struct vswitch *sw, const struct
 void switch_dest_from_urxed(const struct vswitch *sw, int uplink, const struct frame_class *s,
 			    struct switch_dest *dest);
 /*
- * The longest Ethernet payload in bytes that the NIC of the station with that MAC is expected to
- * take; at most host->mtu.
+ * Returns the longest Ethernet payload, in bytes, that the NIC of the station with that MAC is
+ * expected to take; at most host->mtu.
  */
 uint16_t switch_mtu_to(const struct vswitch *sw, const struct fdb_key *key);
 /*

@@ -56,8 +56,8 @@ static void deliver_to_gsi(struct vswitch *sw, const struct switch_frame *f)
 }
 
 /*
- * Any process that joined a group gets every multicast frame, because only its engine knows its
- * groups. The sender gets none: its engine has served its own QPs.
+ * Gives a multicast frame to each process that has joined any group, because only its engine knows
+ * its groups. The sender gets none: its engine has served its own QPs.
  */
 static void deliver_to_listeners(struct vswitch *sw, const struct switch_port *from,
 				 const struct switch_frame *f)
@@ -69,7 +69,10 @@ static void deliver_to_listeners(struct vswitch *sw, const struct switch_port *f
 			switch_deliver(sw, port, f, false);
 }
 
-/* Sends each process the same frame for all kinds of announcements, because engines know no ARP. */
+/*
+ * Tells each process that the station `mac` announces itself: by the same RARP frame for all kinds
+ * of announcements, because engines know no ARP.
+ */
 static void deliver_announcement(struct vswitch *sw, const uint8_t mac[ETHER_MAC_LEN])
 {
 	uint8_t frame[URXE_ANNOUNCEMENT_LEN];
@@ -84,8 +87,8 @@ static void deliver_announcement(struct vswitch *sw, const uint8_t mac[ETHER_MAC
 }
 
 /*
- * Reduces sw->room by the copies of a frame; a frame without destination takes time, too, and
- * counts as one.
+ * Reduces sw->room, the frames that processes may still send in this run, by the copies of a frame.
+ * A frame without destination takes time, too, and counts as one.
  */
 static void use_room(struct vswitch *sw, uint32_t copies)
 {
@@ -229,7 +232,7 @@ bool switch_host_returned(struct vswitch *sw, uint64_t now)
 
 /* --- From a process */
 
-/* Returns false if the frame must wait. */
+/* Sends a frame of a process, or drops it. Returns false if the frame must wait. */
 static bool forward_from_process(struct vswitch *sw, struct switch_port *from,
 				 const struct vnic_tx_frame *tx)
 {
@@ -282,7 +285,10 @@ static bool forward_port(struct vswitch *sw, struct switch_port *port)
 	return moved;
 }
 
-/* Returns whether a queue has more room than before. */
+/*
+ * Sends the transmit queues of all uplinks and VMs. Returns whether a queue has more room than
+ * before.
+ */
 static bool flush_uplinks(struct vswitch *sw)
 {
 	bool any = false;
@@ -325,7 +331,10 @@ void switch_send_last(struct vswitch *sw, uint64_t now, struct switch_port *port
 
 /* --- From an uplink or a VM */
 
-/* The port at which MACs are learned: one for all members of a bond. */
+/*
+ * Returns the index of the port at which the MACs of a frame's sender are learned: one for all
+ * members of a bond.
+ */
 static uint32_t station_port(const struct vswitch *sw, const struct switch_port *from)
 {
 	return bond_port_of(&sw->bond, (uint32_t)(from - sw->uplink_ports));
@@ -340,9 +349,10 @@ static struct fdb_key source_key(const struct frame_class *s)
 }
 
 /*
- * A frame from one of the host's own addresses cannot come from outside, so the switch drops it as
- * IP stacks do (RFC 1812, 5.3.7). Otherwise a neighbour could inject packets into connections
- * between processes of this host. On an uplink, another host may have the address in another VLAN.
+ * Whether a frame that came from outside has one of the host's own addresses as its source. The
+ * switch drops it, as IP stacks do (RFC 1812, 5.3.7): by it a neighbour could inject packets into
+ * connections between processes of this host. On an uplink, another host may have the address in
+ * another VLAN.
  */
 static bool spoofs_host_ip(const struct vswitch *sw, const struct switch_port *from,
 			   const struct frame_class *s)
@@ -352,7 +362,7 @@ static bool spoofs_host_ip(const struct vswitch *sw, const struct switch_port *f
 }
 
 /*
- * A station with another MAC must not use a pinned address: neither in RoCE, nor in ARP and ND, by
+ * Whether a station uses an address that is pinned to another MAC: in RoCE, or in ARP and ND, by
  * which it would get the packets of others. Receivers find ARP and ND also in frames of other kinds
  * than FRAME_ARP and FRAME_ND.
  */
@@ -369,8 +379,8 @@ static bool spoofs_pinned_ip(const struct vswitch *sw, const struct frame_class 
 }
 
 /*
- * A virtual machine must not get the host's packets from other machines and from the network by
- * claiming the host's address.
+ * Whether a virtual machine claims the host's address in ARP or ND. It would get the host's packets
+ * from other machines and from the network.
  */
 static bool claims_host_ip(const struct vswitch *sw, const struct switch_port *from,
 			   const struct frame_class *s, const struct netdev_frame *rx)
@@ -399,7 +409,10 @@ static enum switch_drop check_station(const struct vswitch *sw, const struct swi
 	return SWITCH_NO_DROP;
 }
 
-/* A packet for a connected QP shows which process its remote QP is connected to. */
+/*
+ * Tells the table of remote QPs that a packet for a connected QP has come: it shows to which
+ * process the sender's QP is connected.
+ */
 static void note_connection(struct vswitch *sw, const struct frame_class *s,
 			    const struct switch_dest *dest)
 {
@@ -417,16 +430,19 @@ static void learn_source(struct vswitch *sw, struct switch_port *from, const str
 }
 
 /*
- * Limited (announcement_permit): announcements to a thousand processes must not keep the daemon
- * from other work.
+ * Whether processes are to get an announcement of the frame's sender now. The number is limited:
+ * announcements to a thousand processes must not keep the daemon from other work.
  */
 static bool is_announced(struct vswitch *sw, const struct frame_class *s)
 {
 	return is_announcement(s) && announcement_permit(&sw->announced, s->smac, sw->now);
 }
 
-/* Sockets receive packets to leased QPNs only: those to a QPN that an HCA has chosen come by the
- * switch. */
+/*
+ * Whether the process also receives the frame by its own packet socket, so that the switch must not
+ * deliver it. Sockets receive packets to leased QPNs only: those to a QPN that an HCA has chosen
+ * come by the switch.
+ */
 static bool comes_by_socket(const struct vswitch *sw, const struct switch_port *from,
 			    const struct frame_class *s, const struct switch_port *process)
 {
@@ -453,7 +469,10 @@ static enum switch_drop set_station_dest(struct vswitch *sw, struct switch_port 
 	return SWITCH_DROP_SOCKET_COPY;
 }
 
-/* As set_station_dest, for a frame of a bond's member. */
+/*
+ * As set_station_dest, for a frame from a member of a bond: some of its frames are copies, or are
+ * for the daemon only (bond_filter.h).
+ */
 static enum switch_drop set_member_dest(struct vswitch *sw, struct switch_port *from,
 					const struct frame_class *s, const struct netdev_frame *rx,
 					struct switch_dest *dest)
@@ -540,7 +559,10 @@ bool switch_run(struct vswitch *sw, uint64_t now)
 	return moved;
 }
 
-/* An uplink without a descriptor to wait on must be polled. */
+/*
+ * Returns when switch_run must look at the port again, in ns. An uplink without a descriptor to
+ * wait on is polled: less often, the longer no frame has moved.
+ */
 static uint64_t next_uplink_poll(const struct switch_port *port, uint64_t now)
 {
 	struct netdev *netdev = port->uplink ? port->uplink->port : NULL;

@@ -27,7 +27,8 @@
  */
 bool switch_run(struct vswitch *sw, uint64_t now);
 /*
- * When switch_run must be called although no descriptor of a port reports work; UINT64_MAX = never.
+ * Returns the time in ns when switch_run must be called although no descriptor of a port reports
+ * work; UINT64_MAX = never.
  */
 uint64_t switch_deadline(const struct vswitch *sw, uint64_t now);
 /*

@@ -24,15 +24,15 @@ struct switch_frame {
 	bool from_host;     /* on an uplink outside a bond, the source MAC becomes the uplink's */
 };
 
-/* A frame in memory that nobody else writes to. */
+/* Makes the switch_frame of a frame in memory that nobody else writes to. */
 struct switch_frame switch_frame_whole(const uint8_t *data, uint32_t len);
 /*
- * A process's frame: the checked head, which is in *s and must stay there, and the rest in the
- * process's memory.
+ * Makes the switch_frame of a process's frame: the checked head, which is in *s and must stay
+ * there, and the rest in the process's memory.
  */
 struct switch_frame switch_frame_of_process(const struct frame_class *s,
 					    const struct vnic_tx_frame *f);
-/* Writes f->len bytes. */
+/* Copies the whole frame, f->len bytes, to `to`. */
 void switch_frame_copy(uint8_t *to, const struct switch_frame *f);
 
 #endif

@@ -85,7 +85,7 @@ bool switch_is_host_mac(const struct vswitch *sw, const uint8_t mac[ETHER_MAC_LE
 	return ether_same(mac, sw->host->mac) || host_has_vlan_mac(sw->host, mac, vlan);
 }
 
-/* Compares with the port's number, and with its specification up to the first comma. */
+/* Whether `name` is the port's number, or its specification up to the first comma. */
 static bool port_has_name(const struct switch_port *port, const char *name)
 {
 	const char *spec = port->uplink->spec;
@@ -163,7 +163,10 @@ void switch_introduce(struct vswitch *sw, struct switch_port *from, struct switc
 		*word |= bit;
 }
 
-/* Another process may lease the block next; it needs introductions of its own. */
+/*
+ * Forgets that processes were introduced to the owner of the block, because the next owner needs
+ * introductions of its own.
+ */
 static void forget_introductions(struct vswitch *sw, uint32_t block)
 {
 	struct switch_port *port;

@@ -27,7 +27,7 @@
 #include "urxed/switch/switch_port.h"
 #include "urxed/switch/tables/fdb.h"
 
-/* Ports that the daemon opens at its start (--uplink). */
+/* Limit of the ports that the daemon opens at its start (--uplink). */
 #define SWITCH_UPLINKS 8
 /*
  * Slots for ports of --uplink, and for those of virtual machines that join later
@@ -45,7 +45,7 @@ struct vswitch {
 	struct switch_port self; /* the daemon's own port */
 	struct switch_port uplink_ports[SWITCH_SLOTS];
 	struct switch_port *ports; /* ports of processes */
-	/* The process that the next run begins with; NULL = the first one. */
+	/* The port of the process with which the next run begins; NULL = the first one. */
 	struct switch_port *turn;
 	uint32_t room;            /* frames that processes may still send in the current run */
 	struct switch_stats left; /* sums of the counters of removed ports */
@@ -75,12 +75,12 @@ struct vswitch {
 };
 
 /*
- * DPDK's EAL must run, for the hash tables. Returns 0, or a negative errno value; then nothing
- * needs to be closed.
+ * Makes the switch and its tables. DPDK's EAL must run, for the hash tables. Returns 0, or a
+ * negative errno value; then nothing needs to be closed.
  */
 int switch_init(struct vswitch *sw, const struct host *host, struct neigh *neigh,
 		struct uplink *uplinks, uint32_t n_uplinks);
-/* Called when all processes have left; also for a zeroed switch. */
+/* Frees the tables. Called when all processes have left; allowed for a zeroed switch. */
 void switch_fini(struct vswitch *sw);
 
 /*
@@ -108,17 +108,17 @@ int switch_join(struct vswitch *sw, struct switch_port *port, uint64_t now, uint
 int switch_lease(struct vswitch *sw, struct switch_port *port, uint64_t now, uint32_t *qpn);
 void switch_leave(struct vswitch *sw, struct switch_port *port);
 /*
- * Adds a QPN that an HCA has chosen for a queue pair of the process, changes its flags
- * (VNIC_QPN_*), or removes it. Results as of the functions of qpn_table.h. -EEXIST also if another
- * process has leased the QPN's block, or may claim it.
+ * Adds a QPN to the process (VNIC_ATTACH_QPN_ADD), changes its flags (VNIC_QPN_*), or removes it.
+ * Results as of the functions of qpn_table.h. -EEXIST also if another process has leased the QPN's
+ * block, or may claim it.
  */
 int switch_add_qpn(struct vswitch *sw, struct switch_port *port, uint32_t qpn, uint32_t flags);
 int switch_set_qpn(struct vswitch *sw, struct switch_port *port, uint32_t qpn, uint32_t flags);
 int switch_remove_qpn(struct vswitch *sw, struct switch_port *port, uint32_t qpn);
 /*
- * Adds or removes the remote QP of the process's QP `local` (remote_qp_acl.h). -ENOSPC: too many;
- * -EINVAL: `qpn` cannot be connected; -EACCES: `local` is not the process's; -ENOENT: not added
- * before.
+ * Adds or removes the remote QP of the process's QP `local` (remote_qp_acl.h). Returns 0, or an
+ * error of remote_qp_acl_add or remote_qp_acl_remove. -ENOSPC: too many; -EINVAL: `qpn` cannot be
+ * connected; -EACCES: `local` is not the process's; -ENOENT: not added before.
  */
 int switch_add_remote(struct vswitch *sw, struct switch_port *port, uint32_t local,
 		      const uint8_t gid[16], uint32_t qpn);
@@ -133,7 +133,8 @@ void switch_introduce(struct vswitch *sw, struct switch_port *from, struct switc
 		      uint32_t qpn);
 
 /*
- * Iterates over all ports: the daemon's own after NULL, then uplinks, then processes; NULL = end.
+ * Returns the port after `port`: the daemon's own after NULL, then uplinks and VMs, then processes;
+ * NULL = end.
  */
 const struct switch_port *switch_next_port(const struct vswitch *sw,
 					   const struct switch_port *port);

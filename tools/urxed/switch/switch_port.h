@@ -108,9 +108,9 @@ struct switch_port {
 	char name[SWITCH_PORT_NAME];
 	struct switch_stats stats;
 	struct uplink *uplink;
-	uint64_t moved_at;              /* time of the last frame from or to an uplink */
+	uint64_t moved_at;              /* time of the last frame from or to an uplink or VM */
 	struct remote_qp_owner remotes; /* remote QPs to which a process may send */
-	struct qpn_holder added;        /* QPNs of an HCA that a process has added */
+	struct qpn_holder added;        /* QPNs that a process has added (qpn_table.h) */
 	struct vnic_device *dev;        /* a process's NIC; NULL before it exists */
 	uint64_t full_since; /* time when the NIC ran out of receive buffers; 0 = it has some */
 	bool dirty;          /* the driver has to be notified of received frames */
@@ -129,8 +129,8 @@ struct switch_port {
 enum switch_direction { SWITCH_IN, SWITCH_OUT };
 
 /*
- * Sees a frame that came from a port or goes to a port. drop: the reason why the frame is dropped,
- * or SWITCH_NO_DROP. The bytes are the checked ones and do not change during the call.
+ * Called for each frame that came from a port or goes to a port. drop: the reason why the frame is
+ * dropped, or SWITCH_NO_DROP. The bytes are the checked ones and do not change during the call.
  */
 typedef void switch_tap_fn(void *ctx, const struct switch_port *port, enum switch_direction dir,
 			   const uint8_t *data, uint32_t len, enum switch_drop drop);
@@ -139,7 +139,7 @@ typedef void switch_tap_fn(void *ctx, const struct switch_port *port, enum switc
 typedef void switch_gsi_fn(void *ctx, uint64_t now, const uint8_t *frame, uint32_t len);
 
 /*
- * Introduces two processes: gives each the other's inbox, so that later frames do not pass the
+ * Introduces two processes: gives `from` the inbox of `to`, so that later frames do not pass the
  * switch. Called when `from` sends its first frame through the switch to a QPN of `to`. Returns
  * false to be called again at the next frame.
  */

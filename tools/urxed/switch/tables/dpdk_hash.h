@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Hash tables of fixed size from fixed-length keys to numbers: DPDK's rte_hash behind an interface
- * without DPDK's headers. fdb and remote_qp_acl use them. DPDK's EAL must run (netdev_dpdk_start).
- * hash_create allocates all memory, so the promised number of entries always fits.
+ * without DPDK's headers. fdb, remote_qp_acl and qpn_table use them. DPDK's EAL must run
+ * (netdev_dpdk_start). hash_create allocates all memory, so the promised number of entries always
+ * fits.
  */
 #ifndef URXE_URXED_SWITCH_TABLES_DPDK_HASH_H
 #define URXE_URXED_SWITCH_TABLES_DPDK_HASH_H
@@ -13,12 +14,12 @@ struct hash;
 
 /* name: unique in this process; entries: at least 8. Returns 0 or a negative errno value. */
 int hash_create(const char *name, uint32_t entries, uint32_t key_len, struct hash **hash);
-/* NULL is allowed. */
+/* Frees the table; NULL is allowed. */
 void hash_destroy(struct hash *hash);
 
-/* The number of the key; -1: the key is not in the table. */
+/* Returns the number of the key; -1: the key is not in the table. */
 int64_t hash_get(const struct hash *hash, const void *key);
-/* Adds a key or changes its number. -ENOSPC: the table is full. */
+/* Adds a key or changes its number. Returns 0; -ENOSPC: the table is full. */
 int hash_set(struct hash *hash, const void *key, uint32_t number);
 void hash_remove(struct hash *hash, const void *key);
 

@@ -138,7 +138,10 @@ bool fdb_may_send(const struct fdb *f, const struct fdb_key *key, uint32_t port)
 	return !f->pinned[port];
 }
 
-/* Moves a pinned MAC, also to a port whose share is full: stations cannot add pinned MACs. */
+/*
+ * Makes another port lead to a pinned MAC, also a port whose share is full: stations cannot add
+ * pinned MACs.
+ */
 static void move_pinned_entry(struct fdb *f, struct fdb_entry *e, uint32_t port)
 {
 	f->n[e->port]--;

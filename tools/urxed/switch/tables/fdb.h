@@ -32,9 +32,9 @@ struct fdb_key {
 
 struct fdb_entry {
 	struct fdb_key key;
-	uint32_t port; /* leads to the MAC */
+	uint32_t port; /* the one that leads to the MAC */
 	uint32_t pins; /* bit mask of the ports to which the MAC is pinned; 0 = learned */
-	uint64_t seen; /* time of the last frame from the MAC */
+	uint64_t seen; /* time of the last frame from the MAC, ns */
 	LIST_ENTRY(fdb_entry) link;
 };
 LIST_HEAD(fdb_list, fdb_entry);
@@ -49,12 +49,12 @@ struct fdb {
 	uint32_t n[FDB_PORTS];      /* entries of each port */
 	uint32_t pinned[FDB_PORTS]; /* for each port, number of MACs that were pinned to it first */
 	bool any_vlan;              /* some MAC is pinned in all VLANs */
-	uint64_t swept;
+	uint64_t swept;             /* time of the last search for aged entries, ns */
 };
 
 /* Returns 0, or a negative errno value; then nothing needs to be closed. */
 int fdb_open(struct fdb *f);
-/* Also for a zeroed fdb. */
+/* Frees the tables; allowed for a zeroed fdb. */
 void fdb_close(struct fdb *f);
 
 /*
@@ -65,8 +65,8 @@ void fdb_close(struct fdb *f);
  */
 int fdb_pin(struct fdb *f, const struct fdb_key *key, uint32_t port);
 /*
- * Pins a MAC in all VLANs. -EEXIST: the MAC is pinned, or was learned at some port and is not aged;
- * otherwise as fdb_pin.
+ * Pins a MAC that no port has in all VLANs. -EEXIST: the MAC is pinned, or was learned at some port
+ * and is not aged; otherwise as fdb_pin.
  */
 int fdb_pin_unknown(struct fdb *f, uint64_t now, const uint8_t mac[ETHER_MAC_LEN], uint32_t port);
 
@@ -76,18 +76,18 @@ int fdb_pin_unknown(struct fdb *f, uint64_t now, const uint8_t mac[ETHER_MAC_LEN
  */
 bool fdb_may_send(const struct fdb *f, const struct fdb_key *key, uint32_t port);
 /*
- * Learns the port of the source MAC of an allowed frame. -ENOSPC: the port's share is full, so no
- * port leads to the MAC now.
+ * Learns the port of the source MAC of an allowed frame. Returns 0; -ENOSPC: the port's share of
+ * the table is full, so no port leads to the MAC now.
  */
 int fdb_learn(struct fdb *f, uint64_t now, const struct fdb_key *key, uint32_t port);
 /* Removes all MACs to which the port leads, learned and pinned ones. */
 void fdb_forget_port(struct fdb *f, uint32_t port);
-/* Port that leads to a MAC; -1 = unknown. */
+/* Returns the port that leads to a MAC; -1 = unknown. */
 int fdb_find(const struct fdb *f, uint64_t now, const struct fdb_key *key);
 
 /*
  * Parses "MAC=PORT" (any VLAN) or "MAC@VLAN=PORT", MAC as 52:54:00:12:34:56. Sets *key, and *port
- * to the text of PORT. -EINVAL: malformed, or a group MAC.
+ * to the text of PORT. Returns 0; -EINVAL: malformed, or a group MAC.
  */
 int fdb_parse(const char *text, struct fdb_key *key, const char **port);
 

@@ -108,7 +108,10 @@ static struct remote_qp_claim *find_claim(const struct remote_qp_target *target,
 	return NULL;
 }
 
-/* Targets do not outnumber registrations, so an unused target exists. */
+/*
+ * Makes the target of a remote QP, without claims. Targets do not outnumber registrations, so an
+ * unused target exists.
+ */
 static int add_target(struct remote_qp_acl *t, const struct remote_qp_key *key,
 		      struct remote_qp_target **target)
 {
@@ -162,7 +165,10 @@ static void hear_claim(struct remote_qp_claim *claim)
 	choose_holders(claim->target);
 }
 
-/* Restored claims may come in any order, and belong before all new ones. */
+/*
+ * Inserts the claim at its place in the order of first registrations. Restored claims may come in
+ * any order, and belong before all new ones.
+ */
 static void insert_claim(struct remote_qp_target *target, struct remote_qp_claim *claim)
 {
 	struct remote_qp_claim *before = TAILQ_LAST(&target->claims, remote_qp_claims);
@@ -223,7 +229,7 @@ static void release_claim(struct remote_qp_acl *t, struct remote_qp_claim *claim
 
 /*
  * Finds or makes the owner's claim to a remote QP. The caller adds a registration to the claim, or
- * releases it.
+ * releases the claim.
  */
 static int get_claim(struct remote_qp_acl *t, struct remote_qp_owner *owner,
 		     const struct remote_qp_key *key, uint64_t order,
@@ -257,7 +263,10 @@ static bool same_key(const struct remote_qp_key *a, const struct remote_qp_key *
 	return a->qpn == b->qpn && !memcmp(a->gid, b->gid, sizeof(a->gid));
 }
 
-/* *n becomes the number of the local QP's entries before the found one, or of all its entries. */
+/*
+ * Returns the local QP's entry for that remote QP; NULL: none. *n becomes the number of the local
+ * QP's entries before the found one, or of all its entries.
+ */
 static struct remote_qp *find_remote(const struct remote_qp_acl *t, uint32_t local,
 				     const struct remote_qp_key *key, uint32_t *n)
 {
@@ -296,8 +305,8 @@ static void unlink_local(struct remote_qp_acl *t, struct remote_qp *r)
 /* --- Adding and removing */
 
 /*
- * Returns a free entry: a released one, or the next one never used. So memory is touched only as
- * needed.
+ * Returns a free entry: a released one, or the next one never used, so that memory is touched only
+ * as needed. NULL: the table is full.
  */
 static struct remote_qp *allocate_remote(struct remote_qp_acl *t)
 {
@@ -332,7 +341,7 @@ static void set_owner(struct remote_qp *r, struct remote_qp_owner *owner)
 	owner->n++;
 }
 
-/* r is in no list. On error r becomes unused. */
+/* Makes the free entry r the registration of a remote QP by `owner`. On error r becomes unused. */
 static int insert_remote(struct remote_qp_acl *t, struct remote_qp *r,
 			 struct remote_qp_owner *owner, uint32_t local,
 			 const struct remote_qp_key *key, uint64_t order)
@@ -498,7 +507,7 @@ static bool has_claim(const struct remote_qp_acl *t, const struct remote_qp_owne
 	return target && find_claim(target, owner);
 }
 
-/* Is the remote QP of the owner's QP `local` this one? */
+/* Is this remote QP registered for the owner's QP `local`? */
 static bool is_connected(const struct remote_qp_acl *t, const struct remote_qp_owner *owner,
 			 uint32_t local, const struct remote_qp_key *to)
 {
@@ -510,6 +519,10 @@ static bool is_connected(const struct remote_qp_acl *t, const struct remote_qp_o
 	return false;
 }
 
+/*
+ * Whether the QP `to` of this host and some QP of the owner, whose address is `sip`, are registered
+ * with each other.
+ */
 static bool is_pair(const struct remote_qp_acl *t, const struct remote_qp_owner *owner,
 		    const uint8_t sip[16], const struct remote_qp_key *to)
 {

@@ -9,12 +9,12 @@
  *
  * Two QPs of this host exchange packets only if each is registered as the remote QP of the other.
  *
- * A remote QP of another host has one owner at a time for RC, and one for UC. The owner is the
+ * A remote QP of another host has one holder at a time for RC, and one for UC. The holder is the
  * earliest-registered process that has received, since then, a packet of that service from that
  * host at its registered QP. If an earlier-registered process receives its first packet later, it
- * becomes the owner. While there is no owner, the switch forwards RC packets of every process that
- * has registered the remote QP: the responder answers its own peer, which thereby becomes the
- * owner. UC has no answers, so then the switch forwards UC packets of the earliest-registered
+ * becomes the holder. While there is no holder, the switch forwards RC packets of every process
+ * that has registered the remote QP: the responder answers its own peer, which thereby becomes the
+ * holder. UC has no answers, so then the switch forwards UC packets of the earliest-registered
  * process only.
  *
  * The switch does not see packets to a process with a direct uplink. So each remote QP of another
@@ -59,8 +59,8 @@ enum remote_qp_service { REMOTE_QP_RC, REMOTE_QP_UC, REMOTE_QP_SERVICES };
 enum remote_qp_access {
 	REMOTE_QP_GRANTED,
 	REMOTE_QP_UNREGISTERED, /* no: the process has not registered it */
-	REMOTE_QP_NOT_MUTUAL,   /* no: on this host, and no QP of the process is its remote QP */
-	REMOTE_QP_CONTESTED,    /* no: it belongs to another process that has registered it */
+	REMOTE_QP_NOT_MUTUAL,   /* no: it is on this host, and not connected to the process */
+	REMOTE_QP_CONTESTED,    /* no: its holder is another process that has registered it */
 };
 
 /* A registration that outlives the daemon. process 0 = none. */
@@ -68,7 +68,7 @@ struct remote_qp_record {
 	struct remote_qp_key key;
 	uint32_t local;   /* QPN of the process's own QP */
 	uint32_t process; /* the first block of its lease */
-	uint32_t heard;   /* bits 1 << enum remote_qp_service: the host has sent to the process */
+	uint32_t heard;   /* bits 1 << enum remote_qp_service: its host has sent to the process */
 	uint64_t order;   /* place in the order of first registrations */
 };
 
@@ -89,7 +89,7 @@ struct remote_qp {
 };
 LIST_HEAD(remote_qp_list, remote_qp);
 
-/* A process. All members but `process` and `user` start as zero. */
+/* A process that registers remote QPs. All members but `process` and `user` start as zero. */
 struct remote_qp_owner {
 	struct remote_qp_list list;
 	uint32_t n;
@@ -111,7 +111,7 @@ struct remote_qp_block {
 };
 
 struct remote_qp_acl {
-	struct hash *by_key; /* to targets */
+	struct hash *by_key; /* from keys to indices of `targets` */
 	struct remote_qp *all;
 	struct remote_qp_target *targets;
 	struct remote_qp_block **by_local; /* NULL = the block has no registrations */
@@ -119,7 +119,7 @@ struct remote_qp_acl {
 	uint32_t n_targets;                /* likewise of `targets` */
 	struct remote_qp_list unused;
 	struct remote_qp_targets unused_targets;
-	uint64_t order;                 /* of the newest claim */
+	uint64_t order;                 /* that of the newest first registration */
 	struct remote_qp_owner *absent; /* by process: the restored remote QPs of processes that
 					   have not attached again yet */
 	remote_qp_acl_store_fn *store;  /* NULL = changes are not stored */
@@ -128,20 +128,20 @@ struct remote_qp_acl {
 
 /* Returns 0, or a negative errno value; then nothing needs to be closed. */
 int remote_qp_acl_open(struct remote_qp_acl *t);
-/* Also for a zeroed table. */
+/* Frees all memory; allowed for a zeroed table. */
 void remote_qp_acl_close(struct remote_qp_acl *t);
 
 /*
  * Registers the remote QP of a local QP, which the caller knows to be the owner's. Several calls
- * with the same key need as many removals. -ENOSPC: the local QP, the owner, its user or the table
- * has reached its limit; -EACCES: another process has registered this remote QP for the same local
- * QP; -ENOMEM.
+ * with the same key need as many removals. Returns 0; -ENOSPC: the local QP, the owner, its user or
+ * the table has reached its limit; -EACCES: another process has registered this remote QP for the
+ * same local QP; -ENOMEM.
  */
 int remote_qp_acl_add(struct remote_qp_acl *t, struct remote_qp_owner *owner, uint32_t local,
 		      const struct remote_qp_key *key);
 /*
- * Undoes one remote_qp_acl_add; the last one removes the entry. -ENOENT: the owner does not have
- * it.
+ * Undoes one remote_qp_acl_add; the last one removes the entry. Returns 0; -ENOENT: the owner does
+ * not have it.
  */
 int remote_qp_acl_remove(struct remote_qp_acl *t, struct remote_qp_owner *owner, uint32_t local,
 			 const struct remote_qp_key *key);
@@ -156,8 +156,8 @@ void remote_qp_acl_remove_all(struct remote_qp_acl *t, struct remote_qp_owner *o
 
 /*
  * Restores an entry of an earlier daemon, until its process attaches again. Calls come in the order
- * of `place` and before the first remote_qp_acl_add. -EINVAL: out of order, a duplicate, or
- * invalid.
+ * of `place` and before the first remote_qp_acl_add. Returns 0; -EINVAL: out of order, a duplicate,
+ * or invalid; -ENOMEM.
  */
 int remote_qp_acl_restore(struct remote_qp_acl *t, uint32_t place,
 			  const struct remote_qp_record *record);
@@ -173,7 +173,7 @@ void remote_qp_acl_end_restore(struct remote_qp_acl *t, const bool claimable[LEA
 
 /*
  * May the owner send from its address `sip` to a QP of this host? Both QPs must be registered with
- * each other. Looks at no more than REMOTE_QP_PER_LOCAL entries of each.
+ * each other. To grant it, looks at no more than REMOTE_QP_PER_LOCAL entries of each QP.
  */
 enum remote_qp_access remote_qp_acl_check_same_host(const struct remote_qp_acl *t,
 						    const struct remote_qp_owner *owner,
