@@ -30,8 +30,9 @@ static bool has_balance(const struct direct_uplink *direct)
 }
 
 /*
- * Returns the uplinks by which frames to other hosts may leave. 0: there is no uplink; the only one
- * has another MAC than the host; or there are several, and not all are members of one bond.
+ * Returns the uplinks by which frames to other hosts may leave, as a bit mask. 0: there is no
+ * uplink; the only one has another MAC than the host; or there are several, and not all are members
+ * of one bond.
  */
 static uint32_t find_candidates(const struct direct_uplink *direct)
 {
@@ -70,6 +71,7 @@ uint32_t direct_uplink_find(const struct direct_uplink *direct)
 	return mask;
 }
 
+/* Returns struct host's uplink_carriers: a bit for each socket by which processes may send now. */
 static uint8_t find_carriers(const struct direct_uplink *direct)
 {
 	if (!direct_uplink_find(direct))
@@ -77,7 +79,7 @@ static uint8_t find_carriers(const struct direct_uplink *direct)
 	return has_balance(direct) ? (uint8_t)bond_carrier_mask(direct->bond) : 1;
 }
 
-/* How often processes had to ask for new sockets. */
+/* Returns how often processes had to ask for new sockets. */
 static uint32_t count_changes(const struct direct_uplink *direct)
 {
 	const struct uplink_set *set = direct->uplinks;
@@ -105,7 +107,7 @@ bool direct_uplink_fill(const struct direct_uplink *direct, struct host *host)
 	return changed;
 }
 
-/* The bond's MAC, if the member's interface has another one; else NULL. */
+/* Returns the bond's MAC, if the member's interface has another one; else NULL. */
 static const uint8_t *bond_mac(const struct direct_uplink *direct, const struct uplink *u)
 {
 	return is_bonded(direct) && !ether_same(direct->host->mac, u->mac) ? direct->host->mac

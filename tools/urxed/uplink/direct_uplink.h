@@ -34,8 +34,11 @@ struct direct_uplink {
 	const struct address_pins *pins;
 	const struct hca_monitor *hca; /* NULL = the daemon uses no HCA */
 	const struct bond *bond;       /* whose members the uplinks are; NULL = no bond */
-	/* Grows when processes have to close their sockets, or get none, because
-	 * direct_uplink_generation is 0. */
+	/*
+	 * Grows when processes have to close their sockets, or get none, because
+	 * direct_uplink_generation is 0. So the next generation differs from theirs, and they ask
+	 * for sockets again.
+	 */
 	uint32_t ended;
 };
 
@@ -58,11 +61,13 @@ struct direct_uplink {
  */
 uint8_t direct_uplink_generation(const struct direct_uplink *direct);
 /*
- * A bit for each uplink on which processes may have packet sockets; 0: direct_uplink_generation is
- * 0.
+ * Returns a bit for each uplink on which processes may have packet sockets; 0:
+ * direct_uplink_generation is 0.
  */
 uint32_t direct_uplink_find(const struct direct_uplink *direct);
-/* Copies generation and carriers to *host, which passes them to processes. True: one has changed.
+/*
+ * Copies the generation, and the sockets by which processes may send now (uplink_carriers), to
+ * *host, which passes them to processes. Returns whether one has changed.
  */
 bool direct_uplink_fill(const struct direct_uplink *direct, struct host *host);
 /*
@@ -75,20 +80,21 @@ int direct_uplink_create(const struct direct_uplink *direct, struct packet_port_
 			 int fds[PACKET_GROUP_MAX]);
 /*
  * Replaces the set of excluded blocks: from now on the switch receives no packets from the uplink
- * to queue pairs of these n blocks of QPNs. 0 or a negative errno value; after an error it receives
- * all packets.
+ * to queue pairs of these n blocks of QPNs. Returns 0 or a negative errno value; after an error the
+ * switch receives all packets.
  */
 int direct_uplink_exclude(const struct direct_uplink *direct, const uint16_t *blocks, uint32_t n);
 
 /*
- * The uplink on the interface of the HCA that backs the device, if it can leave packets to the HCA;
- * NULL: there is none.
+ * Returns the uplink on the interface of the HCA that backs the device, if it can leave packets to
+ * the HCA (netdev_admit_qpns); NULL: there is none.
  */
 struct uplink *direct_uplink_of_hca(const struct direct_uplink *direct);
 
 /*
- * True: each packet reaches either the switch or the processes' sockets, never both, because the
- * XDP program of an af_xdp: uplink chooses. False: both receive each packet (af_packet:).
+ * Returns true if each packet reaches either the switch or the processes' sockets, never both,
+ * because the XDP program of an af_xdp: uplink chooses. False: both receive each packet
+ * (af_packet:).
  */
 bool direct_uplink_redirects(const struct direct_uplink *direct);
 

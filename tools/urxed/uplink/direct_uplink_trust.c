@@ -30,8 +30,9 @@ int direct_uplink_trust_add(struct direct_uplink_trust *trust, const char *name,
 }
 
 /*
- * Whether the process at the other end connected from the daemon's network namespace. The kernel
- * makes the accepted socket in that of the peer. Only root or CAP_NET_ADMIN may ask.
+ * Whether the process at the other end connected from the daemon's network namespace: the kernel
+ * makes the accepted socket in the namespace of the peer. Only root or CAP_NET_ADMIN may ask; false
+ * for others.
  */
 static bool shares_network(int socket)
 {
@@ -45,7 +46,10 @@ static bool shares_network(int socket)
 	return same;
 }
 
-/* Root of a container that shares the user namespace, but not the network, must be named. */
+/*
+ * Whether the user needs not be named by --direct-uplink. Root of a container that shares the user
+ * namespace, but not the network, must be named.
+ */
 static bool trusts_unnamed(uid_t user, int socket)
 {
 	return (user == 0 || user == geteuid()) && shares_network(socket);

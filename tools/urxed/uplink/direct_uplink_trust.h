@@ -22,8 +22,8 @@ struct direct_uplink_trust {
 };
 
 /*
- * Adds a user, "@GROUP", or "none". -EINVAL: no such user or group, or "none" beside another value;
- * -ENOSPC: too many. On error `error` has a sentence.
+ * Adds a user, "@GROUP", or "none". Returns 0; -EINVAL: no such user or group, or "none" beside
+ * another value; -ENOSPC: too many. On error `error` has a sentence.
  */
 int direct_uplink_trust_add(struct direct_uplink_trust *trust, const char *name,
 			    char error[DIRECT_UPLINK_ERROR]);

@@ -39,10 +39,15 @@ struct mac_store {
 void mac_store_init(struct mac_store *store);
 /* Reads the MACs of an earlier daemon. Returns 0 or a negative errno value. */
 int mac_store_open(struct mac_store *store, const char *run_dir);
-/* Later calls change the file no more. The file stays for the next daemon if `keep` is set or an
- * earlier daemon's MACs are still kept. */
+/*
+ * Closes the file; later calls do not change it. It stays for the next daemon if `keep` is set or
+ * an earlier daemon's MACs are still kept.
+ */
 void mac_store_close(struct mac_store *store, const char *run_dir, bool keep);
-/* Call it when the daemon serves: from the first call on, kept MACs stay for MAC_STORE_KEEP_NS. */
+/*
+ * Call it repeatedly when the daemon serves. From the first call on, it keeps the MACs of an
+ * earlier daemon for MAC_STORE_KEEP_NS, and then drops them.
+ */
 void mac_store_tick(struct mac_store *store, uint64_t now);
 
 /* Whether the MAC is kept for another user. */

@@ -39,8 +39,8 @@ static int add_impairments(struct uplink *u, const struct uplink_impair *impair,
 }
 
 /*
- * A number for the uplink's MAC that does not depend on its position among the uplinks; 0 is the
- * host's own MAC.
+ * Returns a number for the uplink's MAC (host_make_mac) that does not depend on its position among
+ * the uplinks. It is not 0, the number of the host's own MAC.
  */
 static uint32_t mac_index(const char *spec)
 {
@@ -62,8 +62,9 @@ static bool names_vhost_driver(const char *name)
 }
 
 /*
- * DPDK's vhost library dies of malformed messages, so urxed does not load it into its own process.
- * DPDK takes a device by its name alone, or as bus=vdev,name=NAME.
+ * Refuses a dpdk: specification of a vhost device with -EINVAL: DPDK's vhost library dies of
+ * malformed messages, so urxed does not load it into its own process. DPDK takes a device by its
+ * name alone, or as bus=vdev,name=NAME.
  */
 static int refuse_vhost_device(const char *spec, char error[UPLINK_ERROR])
 {
@@ -102,8 +103,9 @@ bool uplink_has_lost_interface(const struct uplink *u)
 }
 
 /*
- * rdma_rxe may have UDP port 4791 of all interfaces. That is no error: its HCA answers on the
- * interface, and the kernel does not.
+ * Takes UDP port 4791 of the interface (roce_port_guard.h). Returns 0 also if the port is taken and
+ * an RDMA device of the kernel is on the interface. Then rdma_rxe has the port: its HCA answers
+ * RoCE packets, and the kernel sends no ICMP errors. -EADDRINUSE: another program has the port.
  */
 static int guard_port(struct uplink *u, char error[UPLINK_ERROR])
 {
@@ -113,9 +115,9 @@ static int guard_port(struct uplink *u, char error[UPLINK_ERROR])
 }
 
 /*
- * Takes the UDP port first, because opening a port takes some 10 ms, in vain if another program has
- * the UDP port. If both fail for another reason, `error` gets the port's sentence, which tells
- * more.
+ * Opens the port of the uplink, and takes UDP port 4791 of a kernel interface before that: opening
+ * takes some 10 ms, in vain if another program has the UDP port. If both fail for another reason,
+ * `error` gets the sentence of the uplink's port, which tells more.
  */
 static int open_guarded(struct uplink *u, char error[UPLINK_ERROR])
 {
@@ -245,7 +247,10 @@ int uplink_hear_vlan(struct uplink *u, uint16_t vlan, char error[UPLINK_ERROR])
 	return rc;
 }
 
-/* What the daemon has told the port since it was opened, and what the switch has to count. */
+/*
+ * Restores, after the port was opened again, what the daemon has told the port so far, and the
+ * number of lost frames that the switch has to count.
+ */
 static void restore_settings(struct uplink *u, const struct uplink *before)
 {
 	u->spec = before->spec;

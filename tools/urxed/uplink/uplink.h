@@ -34,7 +34,10 @@ struct uplink {
 	const char *spec;
 	enum uplink_kind kind;
 	const struct uplink_impair *impair;
-	/* One of its RDMA devices (rdma_rxe) may have UDP port 4791 of the interface. */
+	/*
+	 * Knows the RDMA devices of the host: one (rdma_rxe) may have UDP port 4791 of the
+	 * interface.
+	 */
 	const struct hca_monitor *hca;
 	struct netdev *port;        /* NULL = closed, to be opened again */
 	struct vhost_process vhost; /* valid if is_vhost: the process that serves the port */
@@ -47,7 +50,7 @@ struct uplink {
 	uint8_t mac[ETHER_MAC_LEN];
 	bool bonded;                      /* a member of the daemon's bond (bond.h) */
 	uint8_t probe_mac[ETHER_MAC_LEN]; /* source of the bond's probes through this member */
-	uint8_t heard_macs[UPLINK_MACS][ETHER_MAC_LEN]; /* further MACs that it receives for */
+	uint8_t heard_macs[UPLINK_MACS][ETHER_MAC_LEN]; /* uplink_hear_mac */
 	uint32_t n_heard_macs;
 	bool hears_all;   /* receives frames for VMs, too; a closed port will do so when opened */
 	bool up;          /* has a link, as far as is known */
@@ -60,8 +63,8 @@ struct uplink {
 	uint64_t full_since; /* time when the port began to refuse frames; 0 = it takes them */
 	uint8_t *buffers;    /* UPLINK_QUEUE buffers of the transmit queue */
 	uint32_t stride;     /* bytes of a buffer */
-	uint32_t queued;
-	uint32_t lost; /* frames that were in the queue when it was freed, not counted yet */
+	uint32_t queued;     /* frames in the queue */
+	uint32_t lost;       /* frames that were in the queue when it was freed, not counted yet */
 	struct netdev_frame queue[UPLINK_QUEUE];
 };
 
@@ -69,7 +72,8 @@ struct uplink {
 enum uplink_kind uplink_kind_of(const char *spec);
 /*
  * Opens the port that `spec` names (port_open), with impairments if wanted. A vhost: port gets a
- * process of its own. On error `error` holds a sentence. The caller keeps spec, impair and hca.
+ * process of its own. Returns 0 or a negative errno value; on error `error` holds a sentence, and
+ * the uplink is closed. The caller keeps spec, impair and hca.
  */
 int uplink_open(struct uplink *u, const char *spec, const struct uplink_impair *impair,
 		const struct hca_monitor *hca, char error[UPLINK_ERROR]);
@@ -89,7 +93,8 @@ bool uplink_has_lost_interface(const struct uplink *u);
 bool uplink_is_xdp(const struct uplink *u);
 /*
  * Makes the port receive frames for other stations, too (netdev_set_promiscuous), for VMs; a closed
- * port as soon as it is open again. A lost `tap:` stays closed.
+ * port as soon as it is open again. A lost `tap:` stays closed. This function and the other
+ * uplink_hear_ ones return 0, or a negative errno value and a sentence in `error`.
  */
 int uplink_hear_all(struct uplink *u, char error[UPLINK_ERROR]);
 /*

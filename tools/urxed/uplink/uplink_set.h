@@ -19,25 +19,27 @@ struct uplink_set {
 
 /*
  * Opens a port for each of n specs, at most SWITCH_UPLINKS. The caller keeps specs, impair and hca.
- * On error `error` holds a sentence, and the caller still calls uplink_set_close.
+ * Returns 0 or a negative errno value. On error `error` holds a sentence, and the caller still
+ * calls uplink_set_close.
  */
 int uplink_set_open(struct uplink_set *all, const char *const *specs, uint32_t n,
 		    const struct uplink_impair *impair, const struct hca_monitor *hca,
 		    char error[UPLINK_ERROR]);
 /*
  * Makes all uplinks of the set that are no virtual machines members of a bond. They receive frames
- * for the host, whose MAC is `mac`. On error `error` holds a sentence.
+ * for the host, whose MAC is `mac`. Returns 0 or a negative errno value. On error `error` holds a
+ * sentence.
  */
 int uplink_set_bond(struct uplink_set *all, const uint8_t mac[ETHER_MAC_LEN],
 		    char error[UPLINK_ERROR]);
 /*
  * Checks that at least two of the n specifications are uplinks to an Ethernet, as a bond needs.
- * -EINVAL: `error` has a sentence.
+ * Returns 0, or -EINVAL and a sentence in `error`.
  */
 int uplink_set_check_bond(const char *const *specs, uint32_t n, char error[UPLINK_ERROR]);
 /*
- * The index of the uplink that gets the addresses of --address, for a bond that of its first
- * member; HOST_NO_UPLINK: there is none.
+ * Returns the index of the uplink that gets the addresses of --address, for a bond that of its
+ * first member; HOST_NO_UPLINK: there is none.
  */
 int uplink_set_address_port(const struct uplink_set *all);
 /* Whether frames to an address on `uplink` may come through uplink i: i is the same uplink, or both
@@ -50,8 +52,8 @@ void uplink_set_close(struct uplink_set *all);
 
 /*
  * Checks that the MTU of each uplink now is at least `mtu` bytes, or for mtu 0 what RoCE needs at
- * least. -EMSGSIZE: `error` names the uplink with a smaller MTU. The daemon tells programs of later
- * changes.
+ * least. Returns 0, or -EMSGSIZE and a sentence in `error` with the uplink that has a smaller MTU.
+ * The daemon tells programs of later changes.
  */
 int uplink_set_check_mtu(const struct uplink_set *all, uint16_t mtu, char error[UPLINK_ERROR]);
 /* Makes the uplinks receive frames for virtual machines. On error `error` holds a sentence. */
@@ -71,9 +73,9 @@ void uplink_set_hear_multicast(const struct uplink_set *all);
 int uplink_set_hear_vlan(struct uplink_set *all, uint32_t uplink, uint16_t vlan,
 			 char error[UPLINK_ERROR]);
 /*
- * Adds the ports' descriptors to the epoll set, unless they are in it. Their events have no data.
- * Events of the processes of vhost: ports have `all` as data, and uplink_set_event handles them. On
- * error `error` holds a sentence.
+ * Adds the ports' descriptors to the epoll set, unless they are in it. Their events have no data
+ * (NULL): they only wake the daemon. Events of the processes of vhost: ports have `all` as data,
+ * and uplink_set_event handles them. On error `error` holds a sentence.
  */
 int uplink_set_watch(struct uplink_set *all, int epoll_fd, char error[UPLINK_ERROR]);
 void uplink_set_event(struct uplink_set *all, uint64_t now);

@@ -21,7 +21,9 @@
 #define BACKLOG  16
 #define EVENTS   8
 #define LISTENER UINT32_MAX /* data of the listening socket's events; else the slot */
-/* The machine chooses the MTU of its NIC, and the daemon does not learn it: the drivers' default.
+/*
+ * The MTU to expect of a machine's NIC, the drivers' default: the machine chooses it, and the
+ * daemon does not learn it.
  */
 #define NIC_MTU 1500
 
@@ -145,7 +147,10 @@ static bool name_taken(const struct vm_port_set *all, const char *name)
 	return false;
 }
 
-/* "vm:" before each name: a machine cannot take the name of another kind of port. */
+/*
+ * Sets the name of the port. Returns 0, -EINVAL or -EEXIST (vm_port_reply). "vm:" before each name:
+ * a machine cannot take the name of another kind of port.
+ */
 static int choose_name(struct vm_port_set *all, struct vm_port *s, const char *asked)
 {
 	if (!name_valid(asked))
@@ -169,7 +174,8 @@ static bool mac_taken(const struct vm_port_set *all, const uint8_t mac[ETHER_MAC
 }
 
 /*
- * Pins the MAC of a confined machine to its port. Refuses a MAC that is in use: the machine must
+ * Pins the MAC of a confined machine to its port, and does nothing for other machines. Returns 0 or
+ * an error of vm_port_reply: refuses a MAC that is in use (-EADDRINUSE), because the machine must
  * not get frames of others.
  */
 static int confine(struct vm_port_set *all, uint32_t slot, uint64_t now,
@@ -209,7 +215,10 @@ static int join(struct vm_port_set *all, uint32_t slot, uint64_t now,
 	return 0;
 }
 
-/* Never blocks: these are the first packets on the socket, which has room for them. */
+/*
+ * Sends the replies to a request, or one with an error status. Never blocks: these are the first
+ * packets on the socket, which has room for them.
+ */
 static int send_replies(const struct vm_port_set *all, const struct vm_port *s, int status,
 			const struct netdev_shm_fds *fds)
 {
@@ -225,8 +234,8 @@ static int send_replies(const struct vm_port_set *all, const struct vm_port *s, 
 /* --- Connections */
 
 /*
- * fd_guard's helper process may close the socket later; until then epoll would report it again and
- * again.
+ * Takes the socket of a device process out of the epoll set and closes it. fd_guard's helper
+ * process may close it later, and epoll would report it again and again until then.
  */
 static void close_socket(struct vm_port_set *all, int fd)
 {

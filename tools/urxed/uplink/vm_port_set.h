@@ -30,7 +30,7 @@ struct vm_port {
 	uid_t user;
 	pid_t pid;
 	bool joined;   /* the port exists; false: the process has sent no request yet */
-	bool confined; /* of a user whom only --vm-user trusts: sends from its own MAC only */
+	bool confined; /* may send from its own MAC only: --vm-user alone trusts its user */
 	char name[SWITCH_PORT_NAME];
 	uint8_t mac[ETHER_MAC_LEN]; /* of its request */
 	uint32_t mac_slot;          /* in vm_port_set.macs, while joined */
@@ -58,14 +58,16 @@ void vm_port_set_init(struct vm_port_set *all, struct vswitch *sw, const struct 
 		      void (*changed)(void *ctx), void *ctx);
 /*
  * Reads the MACs of an earlier daemon's machines, and listens in run_dir; group: its members may
- * connect too, 0 = none. On error `error` holds a sentence, and the caller still calls
- * vm_port_set_close.
+ * connect too, 0 = none. Returns 0 or a negative errno value. On error `error` holds a sentence,
+ * and the caller still calls vm_port_set_close.
  */
 int vm_port_set_open(struct vm_port_set *all, const char *run_dir, gid_t group,
 		     char error[VM_PORT_SET_ERROR]);
 void vm_port_set_close(struct vm_port_set *all);
 
-/* Whether a machine of this set has a port. A connection gets its port by its request. */
+/*
+ * Whether a machine of this set has a port at the switch. A connection has none before its request.
+ */
 bool vm_port_set_has_machine(const struct vm_port_set *all);
 
 /*

@@ -11,9 +11,9 @@
 
 #define BURST 64u
 
-/* How long to wait before the next look at a full ring, whose reader gives no notice. */
+/* How long to wait before the next look at a full ring, whose reader gives no notice, ns. */
 #define RETRY_NS 50000
-/* A machine that has taken no frame for so long gets the waiting ones dropped. */
+/* If a machine has taken no frame for so long, the frames that wait for it are dropped. */
 #define STALL_NS (NS_PER_SEC / 10)
 /* Between two updates of the counters that urxed shows. */
 #define COUNTERS_NS (NS_PER_SEC / 100)
@@ -24,9 +24,9 @@ struct vhost_forward {
 	int kick_fd;
 	/* Packet buffers of the frames on their way to urxed, by position in the ring. */
 	void *held[NETDEV_SHM_DEPTH];
-	uint32_t sent, freed;
-	bool daemon_full;    /* no room in the ring to urxed */
-	uint64_t full_since; /* when the machine began to refuse frames; 0 = it takes them */
+	uint32_t sent, freed; /* frames sent to urxed, and those whose buffers were freed */
+	bool daemon_full;     /* no room in the ring to urxed */
+	uint64_t full_since;  /* when the machine began to refuse frames; 0 = it takes them */
 	bool connected;
 	uint64_t peers, no_peer; /* connections; frames dropped without one */
 	uint64_t stalled;        /* frames dropped because the machine took none */
@@ -50,7 +50,10 @@ static void free_released(struct vhost_forward *f)
 	}
 }
 
-/* The frames already lie in the shared memory: only their positions pass to urxed. */
+/*
+ * Receives frames from the machine and sends them to urxed. Returns whether there were any. The
+ * frames already lie in the shared memory: only their positions pass to urxed.
+ */
 static bool forward_to_daemon(struct vhost_forward *f, uint64_t now)
 {
 	struct netdev_frame frames[BURST];
@@ -73,6 +76,10 @@ static bool forward_to_daemon(struct vhost_forward *f, uint64_t now)
 
 /* --- To the machine */
 
+/*
+ * Whether a machine is connected. Shows that to urxed as the state of the link, and counts
+ * connections.
+ */
 static bool is_connected(struct vhost_forward *f)
 {
 	const bool connected = netdev_is_up(f->machine);
@@ -83,6 +90,7 @@ static bool is_connected(struct vhost_forward *f)
 	return connected;
 }
 
+/* Call it when the machine refuses frames. Returns whether it has refused them for STALL_NS. */
 static bool is_stalled(struct vhost_forward *f, uint64_t now)
 {
 	if (!f->full_since)
@@ -147,14 +155,17 @@ static uint64_t sleep_deadline(const struct vhost_forward *f, uint64_t now)
 	return next;
 }
 
-/* False: urxed has ended. */
+/* Sleeps until urxed or the machine has frames, or a timer expires. False: urxed has ended. */
 static bool sleep_until_work(struct vhost_forward *f, uint64_t now)
 {
 	struct pollfd fds[] = {{f->kick_fd, POLLIN, 0}, {netdev_wait_fd(f->machine), POLLIN, 0}};
 	uint64_t next = sleep_deadline(f, now), ns = next > now ? next - now : 0;
 	const struct timespec ts = {(time_t)(ns / NS_PER_SEC), (long)(ns % NS_PER_SEC)};
 
-	/* Frames that wait for the machine's ring need no wake-up. */
+	/*
+	 * While frames of urxed wait for the machine's ring, more frames of urxed need not wake
+	 * this process.
+	 */
 	if (!f->full_since && netdev_shm_arm(f->daemon))
 		return true;
 	ppoll(fds, 2, next == UINT64_MAX ? NULL : &ts, NULL);

@@ -11,7 +11,7 @@
 #include "urxed/vhost/vhost_forward.h"
 #include "urxed/vhost/vhost_sandbox.h"
 
-/* Prints the error on standard error, which urxed writes to its log. */
+/* Prints the error on standard error, which urxed writes to its log. Returns the exit status. */
 static int report_failure(const char *error)
 {
 	fprintf(stderr, "%s\n", error);
@@ -19,8 +19,9 @@ static int report_failure(const char *error)
 }
 
 /*
- * Opens the port after the process has given up its rights, because a machine can send its first
- * message as soon as the socket exists.
+ * Opens the port to the machine. The process gives up its rights before that, because a machine can
+ * send its first message as soon as the socket exists. Returns 0, or a negative errno value and a
+ * sentence in `error`.
  */
 static int open_port(const char *text, const struct netdev_shm_peer *daemon, struct netdev **port,
 		     char *error, uint32_t error_size)

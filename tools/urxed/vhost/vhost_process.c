@@ -18,7 +18,10 @@
 /* How long a start may take; DPDK's takes 0.2 s on an idle machine. */
 #define START_NS (60 * NS_PER_SEC)
 
-/* Delay of a restart: doubled each time, and the shortest again after the process lived so long. */
+/*
+ * Delay of a restart: the shortest first, and doubled for each restart up to the longest. After a
+ * process has lived for STABLE_NS, the delay is the shortest again.
+ */
 #define DELAY_MIN_NS (NS_PER_SEC / 10)
 #define DELAY_MAX_NS (10 * NS_PER_SEC)
 #define STABLE_NS    (60 * NS_PER_SEC)
@@ -38,7 +41,10 @@ static void close_fd(int *fd)
 
 /* --- The log of the process */
 
-/* The process may write anything, also control characters for the terminal that shows the log. */
+/*
+ * Logs a line of the process with unprintable characters replaced: the process may write anything,
+ * also control characters for the terminal that shows the log.
+ */
 static void log_process_line(struct vhost_process *p, uint64_t now)
 {
 	for (uint32_t i = 0; i < p->line_len; i++)
@@ -77,8 +83,8 @@ static void read_log(struct vhost_process *p, uint64_t now)
 /* --- Start */
 
 /*
- * Watches the new process's descriptors; the close of the old ones has removed those from the epoll
- * set.
+ * Watches a new process's descriptors; those of the old process left the epoll set when they were
+ * closed.
  */
 static int watch_descriptors(const struct vhost_process *p, char error[VHOST_PROCESS_ERROR])
 {
@@ -95,7 +101,10 @@ static void kill_process(struct vhost_process *p)
 	p->is_killed = true;
 }
 
-/* Waits a second for a killed process at most: it may hang in the kernel. */
+/*
+ * Waits a second at most for the end of a killed process, which may hang in the kernel, and reaps
+ * it.
+ */
 static void reap_killed(struct vhost_process *p)
 {
 	struct pollfd ended = {p->pid_fd, POLLIN, 0};
@@ -143,8 +152,9 @@ static int start_process(struct vhost_process *p, const int log[2], char error[V
 }
 
 /*
- * Does not look at the socket's path, which may be on a file system that does not answer: only the
- * process itself uses the path.
+ * Makes the pipe of the log, and starts the process. Returns 0, or a negative errno value and a
+ * sentence in `error`. Does not look at the path of the vhost-user socket, which may be on a file
+ * system that does not answer: only the process itself uses the path.
  */
 static int launch_process(struct vhost_process *p, uint64_t now, char error[VHOST_PROCESS_ERROR])
 {
@@ -175,7 +185,10 @@ static void describe_end(int status, char *text, size_t size)
 		snprintf(text, size, "ended with status %d", WEXITSTATUS(status));
 }
 
-/* False: no process can be started any more; the log says why. */
+/*
+ * Sets the time of the next start. False: no process can be started any more, because the helper
+ * has ended; the log says so.
+ */
 static bool schedule_restart(struct vhost_process *p, uint64_t now)
 {
 	const bool stable = now - p->started_at >= STABLE_NS;
@@ -196,6 +209,10 @@ static unsigned long long delay_ms(const struct vhost_process *p)
 	return (unsigned long long)(p->delay / (NS_PER_SEC / 1000));
 }
 
+/*
+ * Reaps the process if it has ended, and logs its last lines. False: it has not ended, or none
+ * runs.
+ */
 static bool reap_process(struct vhost_process *p, uint64_t now, int *status)
 {
 	struct pollfd ended = {p->pid_fd, POLLIN, 0};
@@ -243,8 +260,9 @@ void vhost_process_event(struct vhost_process *p, uint64_t now)
 }
 
 /*
- * Kills the process. Without the helper urxed cannot; the kernel kills a process when its helper
- * ends, but only once the process has confined itself (vhost_sandbox.c).
+ * Kills a process that hangs or misbehaves, and logs the reason `why`. Without the helper urxed
+ * cannot kill it. The kernel kills a process when its helper ends, but only once the process has
+ * confined itself (vhost_sandbox.c).
  */
 static void kill_hanging(struct vhost_process *p, uint64_t now, const char *why)
 {
@@ -259,7 +277,8 @@ static void kill_hanging(struct vhost_process *p, uint64_t now, const char *why)
 
 /*
  * Kills a process that takes no frames: an endless loop in DPDK's library would end the port for
- * all later machines.
+ * all later machines. Returns when to check again, in ns; UINT64_MAX: no frame waits, or the
+ * process is killed.
  */
 static uint64_t check_progress(struct vhost_process *p, uint64_t now)
 {
@@ -307,7 +326,10 @@ static void wait_for_start(struct vhost_process *p)
 	poll(fds, sizeof(fds) / sizeof(fds[0]), 1000);
 }
 
-/* Copies the last line of the process's log, which is the reason why it cannot start. */
+/*
+ * Copies the last line of the process's log, which is the reason why it cannot start, into `error`.
+ * Returns -EIO.
+ */
 static int read_reason(struct vhost_process *p, char error[VHOST_PROCESS_ERROR])
 {
 	char text[LOG_READ], *last;
@@ -340,8 +362,10 @@ static int wait_until_ready(struct vhost_process *p, char error[VHOST_PROCESS_ER
 	return 0;
 }
 
-/* The process parses the text again and needs the absolute path, since the daemon changes its
- * directory. */
+/*
+ * Sets p->text to the specification with an absolute path: the process parses it again after the
+ * daemon has changed its directory. Returns 0, or a negative errno value and a sentence in `error`.
+ */
 static int parse_spec(struct vhost_process *p, char error[VHOST_PROCESS_ERROR])
 {
 	struct netdev_vhost_spec vhost;

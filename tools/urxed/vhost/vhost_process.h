@@ -45,7 +45,8 @@ struct vhost_process {
 
 /*
  * Makes the port, starts the process, and waits until it is ready (60 s at most). The caller keeps
- * `spec`. On error `error` has one sentence, and nothing is left to stop.
+ * `spec`. Returns 0 or a negative errno value. On error `error` has one sentence, and nothing is
+ * left to stop.
  */
 int vhost_process_start(struct vhost_process *process, const char *spec, uint32_t mtu,
 			char error[VHOST_PROCESS_ERROR]);
@@ -54,7 +55,7 @@ void vhost_process_stop(struct vhost_process *process);
 
 /*
  * From now on epoll_fd reports events of the process with `what` as data; call vhost_process_event
- * then.
+ * then. Returns 0, or a negative errno value and a sentence in `error`.
  */
 int vhost_process_watch(struct vhost_process *process, int epoll_fd, void *what,
 			char error[VHOST_PROCESS_ERROR]);

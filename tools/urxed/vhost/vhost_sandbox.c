@@ -16,8 +16,8 @@
 #include "urxed/vhost/vhost_syscalls.h"
 
 /*
- * Value of oom_score_adj: with 0 the kernel kills the process like others, with 1000 before all
- * others.
+ * Value of oom_score_adj. If memory is short, the kernel with 0 treats the process like others, and
+ * with 1000 kills it before all others.
  */
 #define OOM_SCORE "800"
 
@@ -54,8 +54,9 @@ static void write_id_map(const char *path, unsigned int id)
 #define BIT(capability) (1u << (capability))
 
 /*
- * Root keeps CAP_DAC_OVERRIDE, because the socket's directory may belong to the machine's user, and
- * CAP_SYS_CHROOT until vhost_sandbox_enter.
+ * Takes away all capabilities but those in `kept`, bits 1 << CAP_.... Root keeps CAP_DAC_OVERRIDE,
+ * because the socket's directory may belong to the machine's user, and CAP_SYS_CHROOT until
+ * vhost_sandbox_enter.
  */
 static int limit_capabilities(uint32_t kept)
 {
@@ -71,7 +72,10 @@ static int limit_capabilities(uint32_t kept)
 	return syscall(SYS_capset, &header, data) ? -errno : 0;
 }
 
-/* Gives an ordinary user CAP_SYS_CHROOT; the user keeps its number and its rights to files. */
+/*
+ * Gives the process of an ordinary user CAP_SYS_CHROOT, in a user namespace of its own. The user
+ * keeps its number and its rights to files.
+ */
 static void enter_user_namespace(void)
 {
 	const unsigned int uid = geteuid(), gid = getegid();
@@ -97,7 +101,10 @@ void vhost_sandbox_prepare(void)
 
 /* --- The root directory */
 
-/* A process without the right only reports it: urxed stays protected by the system call filter. */
+/*
+ * Makes the socket's directory the root directory, and spec->path relative to it. A process without
+ * the right only reports that: the system call filter still protects urxed.
+ */
 static void change_root(struct netdev_vhost_spec *spec)
 {
 	char directory[NETDEV_VHOST_PATH];

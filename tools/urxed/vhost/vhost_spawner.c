@@ -26,7 +26,10 @@
 /* Above the numbers that the new process gets (vhost_main.h), so that no dup2 overwrites one. */
 #define FD_FIRST 16
 
-/* RUN follows FIRST_FDS, because a packet carries two descriptors. */
+/*
+ * Tasks of the helper. RUN follows FIRST_FDS, because a packet carries two descriptors, and a new
+ * process needs four.
+ */
 enum task { FIRST_FDS = 1, RUN, KILL, REAP };
 
 struct request {
@@ -71,7 +74,10 @@ static int raise_fds(int fds[UNIX_PACKET_FDS])
 	return 0;
 }
 
-/* The last action closes the other descriptors, because some of DPDK's stay open in an exec. */
+/*
+ * Lists the changes of descriptors in the new process. The last one closes all others, because some
+ * of DPDK's stay open in an exec.
+ */
 static int add_actions(posix_spawn_file_actions_t *actions, const struct vhost_spawner_fds *fds)
 {
 	return -(posix_spawn_file_actions_adddup2(actions, fds->kick, VHOST_FD_KICK)
@@ -83,8 +89,8 @@ static int add_actions(posix_spawn_file_actions_t *actions, const struct vhost_s
 }
 
 /*
- * The program starts with no signal blocked, unlike urxed, which reads its signals from a
- * descriptor.
+ * Starts urxed's program as a new process with the option of vhost_main. The program starts with no
+ * signal blocked, unlike urxed, which reads its signals from a descriptor.
  */
 static int spawn_program(char *text, const posix_spawn_file_actions_t *actions, pid_t *pid)
 {
@@ -133,7 +139,7 @@ static void end_process(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-/* kill(2) takes 0 and -1 for many processes. */
+/* Kills one process: kill(2) takes 0 and -1 for many processes. */
 static void serve_kill(const struct request *request)
 {
 	if (request->pid > 0)
@@ -214,7 +220,8 @@ static void discard_answer(const struct answer *a, int pid_fd)
 
 /*
  * Receives the answer to the request; *pid_fd becomes the descriptor that comes with it, or -1.
- * -EAGAIN: it does not come within ANSWER_MS.
+ * Returns the answer's rc; -EAGAIN: no answer has come within ANSWER_MS; -EIO: the helper has
+ * ended.
  */
 static int await_answer(const struct request *request, struct answer *a, int *pid_fd)
 {

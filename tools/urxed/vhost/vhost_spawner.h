@@ -28,8 +28,8 @@ struct vhost_spawner_fds {
 };
 
 /*
- * Starts a process for an uplink; `text` is its specification, with an absolute path. The caller
- * owns *pid_fd.
+ * Starts a process for an uplink; `text` is its specification, with an absolute path. Sets *pid,
+ * and *pid_fd to a pidfd that the caller then owns.
  */
 int vhost_spawner_run(const char *text, const struct vhost_spawner_fds *fds, pid_t *pid,
 		      int *pid_fd);

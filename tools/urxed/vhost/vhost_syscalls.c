@@ -190,7 +190,10 @@ static void add_code(struct program *p, struct sock_filter code)
 #define JUMP(p, code, k, yes, no) add_code(p, (struct sock_filter)BPF_JUMP(code, k, yes, no))
 #define RETURN(p, answer)         STATEMENT(p, BPF_RET | BPF_K, answer)
 
-/* Kills a process that uses another architecture's numbers of system calls. */
+/*
+ * Adds the start of a filter: it kills a process that uses another architecture's numbers of system
+ * calls, and loads the number of the call.
+ */
 static void add_start(struct program *p)
 {
 	add_code(p, (struct sock_filter)LOAD(arch));
@@ -207,6 +210,10 @@ static void load_argument(struct program *p, size_t arg)
 		  (uint32_t)(offsetof(struct seccomp_data, args) + arg * sizeof(uint64_t)));
 }
 
+/*
+ * The check of a rule with and_next: fails with EPERM, or falls through to the next rule of the
+ * same system call.
+ */
 static void add_first_check(struct program *p, const struct syscall_rule *rule)
 {
 	load_argument(p, rule->arg);
