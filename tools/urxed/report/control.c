@@ -19,8 +19,8 @@
 #define EVENTS  8
 
 /*
- * fd_guard's helper process may close the socket later; until then epoll would report it again and
- * again.
+ * Takes a socket out of the epoll set and closes it. fd_guard's helper process may close it later,
+ * and epoll would report it again and again until then.
  */
 static void close_peer(const struct control *c, int fd)
 {
@@ -97,8 +97,8 @@ static void forget_peer(struct control *c, int fd)
 }
 
 /*
- * Returns the descriptor for the reply, or a negative errno value. *keep: the connection stays
- * open.
+ * Performs a request. Returns the descriptor for the reply, or a negative errno value for its
+ * status. Sets *keep if the connection stays open, for a capture.
  */
 static int handle_request(struct control *c, int fd, struct control_request *request, int len,
 			  bool *keep)
@@ -116,7 +116,10 @@ static int handle_request(struct control *c, int fd, struct control_request *req
 	return memory;
 }
 
-/* Closes `memory`. An error means that the peer is gone. */
+/*
+ * Sends the reply with the descriptor `memory`, and closes `memory`; or the reply with that error.
+ * If the send fails, the peer is gone.
+ */
 static void send_reply(int fd, int memory)
 {
 	const struct control_reply reply = {.version = CONTROL_VERSION,
@@ -127,7 +130,7 @@ static void send_reply(int fd, int memory)
 		close(memory);
 }
 
-/* True: the connection stays open. */
+/* Receives and answers a request. True: the connection stays open, for a capture. */
 static bool answer_peer(struct control *c, int fd)
 {
 	struct control_request request;

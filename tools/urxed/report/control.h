@@ -49,14 +49,19 @@ struct control_reply {
 	int32_t status; /* 0, or a negative errno value; -EPROTO: not a request of this version */
 };
 
-/* Carries n descriptors: on socket i the process answers that has the port ports[i]. */
+/*
+ * Carries n descriptors of sockets. On socket i the client receives the answer of the process whose
+ * port has the number ports[i].
+ */
 struct control_processes {
 	uint32_t version;
 	uint32_t n;
 	uint32_t ports[UNIX_PACKET_FDS_MAX]; /* numbers as in the report */
 };
 
-/* Carries the descriptor of a process's ring. */
+/*
+ * Carries the descriptor of the ring into which a process records its engine (vnic/record_ring.h).
+ */
 struct control_recording {
 	uint32_t version;
 	uint32_t reserved;
@@ -74,17 +79,17 @@ struct control_ops {
 	int (*show)(void *ctx, int client);
 	/*
 	 * Starts a capture that runs until the peer closes `socket`. Returns the memory of the
-	 * capture ring, or a negative errno value; -EALREADY: another capture has asked for
-	 * `record`.
+	 * capture ring, or an error of capture_taps_start.
 	 */
 	int (*capture)(void *ctx, int socket, const char *port, bool record);
 	/*
-	 * The reply to a request with `record` was sent: sends the rings of processes on `socket`.
+	 * Called after the reply to a request with `record`: sends the descriptors of the rings of
+	 * processes on `socket`.
 	 */
 	void (*record)(void *ctx, int socket);
 	/*
-	 * The socket is readable or closed: ends its capture; the caller closes the socket. False:
-	 * no capture has this socket.
+	 * Called when `socket` is readable or closed: ends its capture; the caller closes the
+	 * socket. False: no capture has this socket.
 	 */
 	bool (*capture_end)(void *ctx, int socket);
 };
@@ -105,7 +110,7 @@ struct control {
 int control_open(struct control *c, const char *run_dir, const struct control_ops *ops, void *ctx);
 /* Accepts connections and answers requests. */
 void control_event(struct control *c, uint64_t now);
-/* As accept_pause_tick. */
+/* Ends a pause; result as of accept_pause_tick. */
 uint64_t control_tick(struct control *c, uint64_t now);
 /* Closes all connections and removes the socket. Does nothing after control_open has failed. */
 void control_close(struct control *c, const char *run_dir);

@@ -25,7 +25,10 @@
  */
 #define FOREIGN_REPORT_MAX (SEALED_TEXT_MAX / 2)
 
-/* Root may look at the daemon of each user. */
+/*
+ * Whether this process may ask the daemon: that of its own user or of root. Root may ask the daemon
+ * of each user.
+ */
 static bool may_ask(int fd)
 {
 	return !geteuid() || unix_packet_peer_is_trusted(fd);
@@ -47,8 +50,8 @@ static int connect_to_daemon(int fd, const char *run_dir)
 }
 
 /*
- * Closes a socket whose number is within the last SPARE_FDS below the limit. Returns the socket or
- * -1.
+ * Closes a socket whose number is within the last SPARE_FDS below the limit, because the report and
+ * answers need free descriptors. Returns the socket; -1: it is closed.
  */
 static int leave_descriptors(int socket)
 {
@@ -61,7 +64,10 @@ static int leave_descriptors(int socket)
 	return -1;
 }
 
-/* Takes the sockets that came with a packet, and closes the others. */
+/*
+ * Takes the sockets that came with a packet, and closes them if the packet is invalid. Returns 0 or
+ * -EPROTO.
+ */
 static int add_sockets(struct process_sockets *sockets, const struct control_processes *packet,
 		       const int fds[UNIX_PACKET_FDS_MAX])
 {
@@ -92,9 +98,10 @@ static int check_reply(const struct control_reply *reply, int len, int memory)
 }
 
 /*
- * Receives a packet of the daemon that may have sockets of processes. The kernel closes those for
- * which this process has no descriptor, so the close alarm runs meanwhile. It begins only after the
- * wait for the packet: each signal would start the wait anew.
+ * Receives a packet of the daemon that may have sockets of processes. Returns its length or a
+ * negative errno value. The kernel closes those for which this process has no descriptor, so the
+ * close alarm runs meanwhile. It begins only after the wait for the packet: each signal would start
+ * the wait anew.
  */
 static int receive_sockets(int fd, void *packet, uint32_t len, int fds[UNIX_PACKET_FDS_MAX])
 {
@@ -110,7 +117,10 @@ static int receive_sockets(int fd, void *packet, uint32_t len, int fds[UNIX_PACK
 	return rc;
 }
 
-/* Receives the sockets of processes, unless `sockets` is NULL, and then the reply. */
+/*
+ * Receives the sockets of processes, unless `sockets` is NULL, and then the reply. Returns 0, with
+ * the descriptor of the reply in *memory, or a negative errno value.
+ */
 static int receive_reply(int fd, struct process_sockets *sockets, int *memory)
 {
 	union {
@@ -189,8 +199,8 @@ static void close_memory(int fd)
 }
 
 /*
- * Returns the connection, or -1 with one sentence in `error`. The caller closes the sockets and the
- * memory, which is -1 after an error.
+ * Connects to the daemon, and sends a request. Returns the connection, or -1 with one sentence in
+ * `error`. The caller closes the sockets and the memory, which is -1 after an error.
  */
 static int connect_and_request(const char *run_dir, const struct control_request *request,
 			       struct process_sockets *sockets, int *memory,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The client's end of the control socket (control.h). urxe's commands show and capture call this,
- * and the thread of DPDK's telemetry in urxed.
+ * The client's end of the control socket (control.h). urxe's commands show, capture and doctor call
+ * this, and the thread of DPDK's telemetry in urxed.
  */
 #ifndef URXE_URXED_REPORT_CONTROL_CLIENT_H
 #define URXE_URXED_REPORT_CONTROL_CLIENT_H
@@ -33,15 +33,15 @@ int control_client_capture(const char *run_dir, const char *port, bool record, i
 /*
  * Takes the next packet of a connection of control_client_capture, without waiting. True: *ring is
  * the descriptor of the recording (vnic/record_ring.h) of a process, which the caller closes, and
- * `port` the name of its port; or -1: frames have come. False: there is no packet. *ended: the
- * daemon has ended.
+ * `port` the name of its port; or -1: frames have come. False: there is no packet, or the daemon
+ * has ended (*ended).
  */
 bool control_client_next(int fd, int *ring, char port[CONTROL_PORT], bool *ended);
 
 /*
- * The report of the daemon of run_dir (report.h); the caller calls json_decref. NULL on error, with
- * one sentence in `error`. With wait_ms > 0, the report also contains the state of each process
- * that begins its answer within that time (verbs/session/state_document.h):
+ * Returns the report of the daemon of run_dir (report.h); the caller calls json_decref. NULL on
+ * error, with one sentence in `error`. With wait_ms > 0, the report also contains the state of each
+ * process that begins its answer within that time (verbs/session/state_document.h):
  *
  *   qps, mrs  rows as in state_document.h, each with the process' name and pid; of qps also
  *             `port`, the number of the process's port
@@ -50,7 +50,8 @@ bool control_client_next(int fd, int *ring, char port[CONTROL_PORT], bool *ended
  *             that block of QPNs, and `mrs` the number of its MRs. `refused`: in the first lease of
  *             a process whose answer was not accepted, the reason.
  *
- * Then it uses SIGALRM (close_alarm.h), and raises the soft limit of descriptors to the hard one.
+ * Uses SIGALRM (close_alarm.h). With wait_ms > 0, raises the soft limit of descriptors to the hard
+ * one.
  */
 json_t *control_client_report(const char *run_dir, uint32_t wait_ms,
 			      char error[CONTROL_CLIENT_ERROR]);

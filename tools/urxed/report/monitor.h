@@ -41,8 +41,9 @@ void monitor_init(struct monitor *m, const char *run_dir, bool private, struct s
  * watches the control socket, with m as data. On error `error` has one sentence.
  */
 int monitor_open(struct monitor *m, char error[MONITOR_ERROR]);
+/* Serves the control socket. Call it when epoll reports m. */
 void monitor_event(struct monitor *m, uint64_t now);
-/* As accept_pause_tick. */
+/* Ends a pause; result as of accept_pause_tick. */
 uint64_t monitor_tick(struct monitor *m, uint64_t now);
 /* Ends all captures and closes all connections. Must be called before the sessions are closed. */
 void monitor_close(struct monitor *m);

@@ -143,7 +143,8 @@ static void add_rows(json_t *report, const char *key, const json_t *state, const
 }
 
 /*
- * Adds the port, which distinguishes processes whose PID the daemon does not see: their PID is 0.
+ * Adds the process's port to its QPs. The port distinguishes processes whose PID the daemon does
+ * not see: their PID is 0.
  */
 static void add_ports(const json_t *state, const json_t *lease)
 {
@@ -171,7 +172,7 @@ static void add_process_counters(json_t *report, json_t *state, const json_t *le
 	}
 }
 
-/* The number of the process' QPs whose QPNs are in the lease. */
+/* Returns the number of the process's QPs whose QPNs are in the lease. */
 static uint32_t count_qps(const json_t *state, const json_t *lease)
 {
 	json_int_t first = json_get_number(lease, "qpn_first"),
@@ -189,7 +190,7 @@ static uint32_t count_qps(const json_t *state, const json_t *lease)
 	return n;
 }
 
-/* Marks all leases of the process. */
+/* Notes the process's answer in all of its leases. */
 static void mark_answered(json_t *leases, const struct process *p, const json_t *state)
 {
 	json_t *lease;
@@ -214,15 +215,18 @@ static void add_state(struct collection *c, const struct process *p, json_t *sta
 	add_process_counters(c->report, state, p->lease);
 }
 
-/* The process may lease a further block between the daemon's report and its own answer. */
+/*
+ * Returns how many QPs the answer may have. The process may lease a further block between the
+ * daemon's report and its own answer.
+ */
 static uint32_t most_qps(const struct process *p)
 {
 	return p->qpns + VNIC_LEASE_QPNS;
 }
 
 /*
- * The units (state_reader.h) that reading the answer of process `p` may use: no more than its user
- * and all users together have left.
+ * Returns the units (state_reader.h) that reading the answer of process `p` may use: no more than
+ * its user and all users together have left.
  */
 static uint32_t units_of(const struct collection *c, const struct process *p)
 {
@@ -322,7 +326,10 @@ static bool assign_sockets(struct collection *c, const struct process_sockets *s
 	return true;
 }
 
-/* A process in the middle of its answer gets more time after each packet. */
+/*
+ * Gives a process in the middle of its answer more time after a packet, as long as it may send
+ * -EINPROGRESS.
+ */
 static void note_progress(const struct collection *c, struct process *p)
 {
 	uint64_t end = waited_until_now(c) + CONTROL_CLIENT_PROGRESS_MS * NS_PER_MS;
@@ -361,7 +368,10 @@ static bool receive_answer(struct collection *c, struct process *p, int socket)
 	return answer.status && (len > 0 || len == -EPROTO);
 }
 
-/* Ends the processes without time. Returns how long some process still has time; 0 = none has. */
+/*
+ * Ends the processes without time. Returns how long the others still have time at most, ns; 0 =
+ * none is left.
+ */
 static uint64_t time_left(struct collection *c, uint64_t now)
 {
 	uint64_t left = 0;

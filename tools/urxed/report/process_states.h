@@ -22,8 +22,8 @@
 #define PROCESS_STATES_BYTES      (128u << 20) /* of one user's documents */
 #define PROCESS_STATES_QP_UNITS   64u          /* of a process, for each of its QPNs */
 #define PROCESS_STATES_MR_UNITS   22u          /* of a process, for each of STATE_MRS_MAX MRs */
-#define PROCESS_STATES_USER_UNITS 8000000u
-#define PROCESS_STATES_UNITS      16000000u
+#define PROCESS_STATES_USER_UNITS 8000000u     /* of one user's processes */
+#define PROCESS_STATES_UNITS      16000000u    /* of all processes */
 
 /* One socket per attached process: each has a block of QPNs. */
 #define PROCESS_STATES_SOCKETS VNIC_BLOCKS
@@ -40,8 +40,8 @@ struct process_sockets {
  * Adds the states that processes send on their sockets, as control_client.h says. Ends when all
  * have answered, after CONTROL_CLIENT_LONGEST_S at the latest. A process that has not begun its
  * answer after wait_ms is left out. A process that has begun has CONTROL_CLIENT_PROGRESS_MS more
- * after each packet. Processes are not trusted: their packets may contain anything, and
- * each process counts once.
+ * after each packet. Processes are not trusted: their packets may contain anything, and each
+ * process counts once.
  */
 void process_states_collect(json_t *report, const struct process_sockets *sockets,
 			    uint32_t wait_ms);

@@ -15,7 +15,10 @@ struct batch {
 	int clients[UNIX_PACKET_FDS_MAX], processes[UNIX_PACKET_FDS_MAX]; /* ends of the sockets */
 };
 
-/* Makes sockets for the sessions from s on. Returns the first session of the next batch. */
+/*
+ * Makes socket pairs for a batch of sessions, from s on. Returns the first session of the next
+ * batch; NULL: none is left.
+ */
 static struct session *open_sockets(struct batch *b, struct session *s)
 {
 	int ends[2];
@@ -42,8 +45,9 @@ static struct session *open_sockets(struct batch *b, struct session *s)
 }
 
 /*
- * The client gets its ends first. So no process can have sent anything when the daemon closes its
- * copies of the client's ends; the close of a queue with a process's descriptors may block.
+ * Sends the ends of a batch to the client and to the processes. The client gets its ends first. So
+ * no process can have sent anything when the daemon closes its copies of the client's ends; the
+ * close of a queue with a process's descriptors may block.
  */
 static void ask(struct batch *b, int client)
 {

@@ -22,7 +22,7 @@ struct reader {
 	char text[STATE_TEXT_MAX + 1]; /* the string that was read last */
 };
 
-/* The first error counts. Returns false. */
+/* Notes an error; the first one counts. Returns false. */
 static bool fail(struct reader *r, const char *error)
 {
 	if (!r->error)
@@ -65,7 +65,10 @@ static bool expect_char(struct reader *r, char c)
 	return take_char(r, c) || fail(r, "it is not valid JSON");
 }
 
-/* Is another element due? The caller has taken the opening bracket; this takes the closing one. */
+/*
+ * Whether another element of an object or array follows. The caller has taken the opening bracket;
+ * this takes the comma, or the closing bracket `close`.
+ */
 static bool next_element(struct reader *r, char close, bool first)
 {
 	if (r->error || take_char(r, close))
@@ -81,7 +84,10 @@ static bool take_escape(struct reader *r)
 	       fail(r, "it has an escape that no process writes");
 }
 
-/* Processes write printable ASCII. */
+/*
+ * Reads a string of printable ASCII, all that processes write, into r->text. False: an error is
+ * noted.
+ */
 static bool read_text(struct reader *r)
 {
 	size_t len = 0;
@@ -205,7 +211,10 @@ static int kind_of(const json_t *value)
 	return json_is_boolean(value) ? KIND_BOOL : KIND_NULL;
 }
 
-/* Adds a member if its name is known; a later urxe may write more members. */
+/*
+ * Adds a member if its name is known; others are ignored, because a later urxe may write more
+ * members. False: an error.
+ */
 static bool keep_member(struct reader *r, json_t *row, const struct member *known, const char *name,
 			json_t *value)
 {
@@ -269,7 +278,7 @@ static bool read_counters(struct reader *r, json_t *into)
 	return !r->error;
 }
 
-/* row NULL: the row is checked, but not kept. */
+/* Reads a member of a row. row NULL: the member is checked, but not kept. False: an error. */
 static bool read_member(struct reader *r, json_t *row, const struct member *known)
 {
 	char name[STATE_TEXT_MAX + 1];

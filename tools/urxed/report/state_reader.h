@@ -29,13 +29,13 @@ struct state_limits {
 };
 
 /*
- * Returns {qps: [{...}], mrs: [{...}], counters: {...}, n_mrs}; the caller calls json_decref. NULL:
- * `error` says what is wrong with the document, as the end of a sentence.
+ * Reads a document. Returns {qps: [{...}], mrs: [{...}], counters: {...}, n_mrs}; the caller calls
+ * json_decref. NULL: `error` says what is wrong with the document, as the end of a sentence.
  */
 json_t *state_read(const char *text, size_t len, struct state_limits *limits,
 		   char error[STATE_ERROR]);
 
-/* The meaning of a counter of a process; NULL: no process has a counter of that name. */
+/* Returns the meaning of a counter of a process; NULL: no process has a counter of that name. */
 const char *state_counter_meaning(const char *name);
 
 #endif

@@ -50,7 +50,10 @@ static void add_members(struct netdev_telemetry *answer, const char *prefix, jso
 	}
 }
 
-/* The row whose integer `key` is the parameter, which is decimal or, with 0x, hexadecimal. */
+/*
+ * Returns the row whose integer `key` is the parameter, which is decimal or, with 0x, hexadecimal;
+ * NULL: none.
+ */
 static json_t *find_row(const json_t *list, const char *key, const char *parameter)
 {
 	char *end;
@@ -86,8 +89,8 @@ static int answer_host(const char *parameter, struct netdev_telemetry *answer)
 }
 
 /*
- * Adds the integer `key` of each row of a list, but not of the first ones, whose number is the
- * parameter: an answer has room for NETDEV_TELEMETRY_MAX.
+ * Adds the integer `key` of each row of a list to the answer, but skips as many rows as the
+ * parameter says: an answer has room for NETDEV_TELEMETRY_MAX numbers.
  */
 static int answer_list(struct netdev_telemetry *answer, const char *list, const char *key,
 		       const char *parameter)
