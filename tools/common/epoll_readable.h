@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <sys/epoll.h>
 
-/* Watches fd for EPOLLIN, with fd as the event's data. 0 or a negative errno value. */
+/* Watches fd for EPOLLIN, with fd as the event's data. Returns 0 or a negative errno value. */
 static inline int epoll_add_readable(int epoll_fd, int fd)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};

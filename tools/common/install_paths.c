@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Writes the directory of this program's file, without a trailing slash. */
+/* Writes the directory of this program's file to dir, without a trailing slash. */
 static int program_dir(char dir[PATH_MAX])
 {
 	ssize_t n = readlink("/proc/self/exe", dir, PATH_MAX - 1);
@@ -31,7 +31,10 @@ static int check_readable(char path[PATH_MAX], const char *dir, const char *name
 	return access(path, R_OK) ? -errno : 0;
 }
 
-/* In a build tree the programs lie in tools/, beside verbs/ and netdev/. */
+/*
+ * Whether the directory of this program is that of a build tree: there the programs lie in tools/,
+ * beside verbs/ and netdev/.
+ */
 static bool in_build_tree(const char *dir)
 {
 	const char *name = strrchr(dir, '/');
@@ -68,7 +71,10 @@ int install_path_urxed(char path[PATH_MAX])
 	return find_installed(path, URXE_SBINDIR, "urxed");
 }
 
-/* built: the file's path within a build tree. */
+/*
+ * Finds a file of the private library directory. built: its path within a build tree; name: its
+ * name where urxe is installed.
+ */
 static int find_in_pkglibdir(char path[PATH_MAX], const char *built, const char *name)
 {
 	char dir[PATH_MAX];

@@ -5,13 +5,15 @@
 
 #include <jansson.h>
 
-/* NULL: the object has no such member, or the member is no text. */
+/* Returns the text of a member. NULL: the object has no such member, or the member is no text. */
 static inline const char *json_get_text(const json_t *object, const char *key)
 {
 	return json_string_value(json_object_get(object, key));
 }
 
-/* 0: the object has no such member, or the member is no integer. */
+/*
+ * Returns the integer of a member. 0: the object has no such member, or the member is no integer.
+ */
 static inline json_int_t json_get_number(const json_t *object, const char *key)
 {
 	return json_integer_value(json_object_get(object, key));

@@ -13,7 +13,7 @@ bool log_has_times;
 /* Longer lines are cut. */
 #define LINE 4096
 
-/* The beginning of a line; empty without times. */
+/* Writes the beginning of a line, the time; an empty text without times. */
 static void format_time(char *text, size_t size)
 {
 	struct timespec now;
@@ -28,7 +28,10 @@ static void format_time(char *text, size_t size)
 	snprintf(text + n, size - n, ".%03ldZ ", now.tv_nsec / 1000000);
 }
 
-/* Names of processes, files and addresses in a line may come from any user. */
+/*
+ * Prints a line without control characters: names of processes, files and addresses in it may come
+ * from any user.
+ */
 static void print_line(const char *fmt, va_list ap)
 {
 	char raw[LINE], line[LINE], time[40];

@@ -10,8 +10,10 @@
 
 /* The program's name, with which each line begins; main() sets it if it is not "urxe". */
 extern const char *log_name;
-/* Lines begin with the time in UTC. The journal adds times; the log file of a detached daemon does
- * not. */
+/*
+ * Whether lines begin with the time in UTC. The journal adds times itself; the log file of a
+ * detached daemon does not.
+ */
 extern bool log_has_times;
 
 /* Writes a line; the format has no newline. Control characters become '?' (printable.h). */

@@ -8,7 +8,11 @@
 #define NO_CHARACTER UINT32_MAX
 #define REPLACEMENT  0xfffd
 
-/* Continuation bytes that follow a first byte, and the least code that needs so many. */
+/*
+ * Returns the number of continuation bytes that follow a first byte of UTF-8. Sets *code to the
+ * bits of the first byte, and *least to the least code that needs so many bytes. A byte that begins
+ * no character: 0, and *code is NO_CHARACTER.
+ */
 static size_t tail_of(unsigned char first, uint32_t *code, uint32_t *least)
 {
 	static const struct {
@@ -30,8 +34,8 @@ static size_t tail_of(unsigned char first, uint32_t *code, uint32_t *least)
 }
 
 /*
- * Reads a UTF-8 character (RFC 3629). Returns its length, 1 to 4 bytes. For bytes that are no
- * character *code is UINT32_MAX and the length 1.
+ * Reads a UTF-8 character (RFC 3629) into *code. Returns its length, 1 to 4 bytes. For a byte that
+ * begins no character *code is NO_CHARACTER and the length 1.
  */
 static size_t printable_decode(const char *text, uint32_t *code)
 {

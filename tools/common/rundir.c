@@ -51,7 +51,10 @@ static int join_run_dir_path(char path[RUNDIR_MAX], char error[RUNDIR_ERROR], co
 	return -ENAMETOOLONG;
 }
 
-/* Callers compare paths, and look for the parent before the last slash. */
+/*
+ * Removes trailing slashes, because callers compare paths, and look for the parent before the last
+ * slash.
+ */
 static void cut_trailing_slashes(char *path)
 {
 	size_t len = strlen(path);
@@ -75,13 +78,16 @@ static int make_absolute(const char *given, char path[RUNDIR_MAX], char error[RU
 	return join_run_dir_path(path, error, cwd, given);
 }
 
-/* Parent of the run directories of an ordinary user without XDG_RUNTIME_DIR. */
+/* Writes the parent of the run directories of an ordinary user without XDG_RUNTIME_DIR. */
 static void home_in_tmp(char *dir, size_t size)
 {
 	snprintf(dir, size, "/tmp/urxe-%u", (unsigned)geteuid());
 }
 
-/* Any user may create that name in /tmp, but only its owner and root can remove it. */
+/*
+ * Whether another user owns `dir`, and sets *owner to that user. Any user may create the name in
+ * /tmp, but only its owner and root can remove it.
+ */
 static bool is_taken(const char *dir, uid_t *owner)
 {
 	struct stat st;
@@ -107,7 +113,10 @@ static bool home_in_cache(char *dir, size_t size)
 	return snprintf(dir, size, "%s/.cache/urxe", home) < (int)size;
 }
 
-/* Sets dir to the parent of the run directories, which another user cannot deny to this user. */
+/*
+ * Sets dir to the parent of the run directories, which another user cannot deny to this user.
+ * Returns 0, or -EPERM and a sentence in `error`.
+ */
 static int find_own_home(char *dir, size_t size, char error[RUNDIR_ERROR])
 {
 	char taken[32];
@@ -193,7 +202,11 @@ int rundir_path(const char *given, char path[RUNDIR_MAX], char error[RUNDIR_ERRO
 	return rc ? rc : join_run_dir_path(path, error, dir, netns);
 }
 
-/* Anybody may create files in /tmp: another user may have made this directory as a trap. */
+/*
+ * Checks that path is a directory that belongs to this user, and that others cannot write to.
+ * Anybody may create files in /tmp: another user may have made the directory as a trap. Returns 0,
+ * or a negative errno value and a sentence in `error`.
+ */
 static int check_owner(const char *path, char error[RUNDIR_ERROR])
 {
 	struct stat st;
@@ -258,7 +271,8 @@ static bool has_file(const char *path, const char *file)
 }
 
 /*
- * urxed removes these files at its start and end. A daemon's directory has a lock file beside them;
+ * Refuses (-EEXIST) a directory with files of these names that no urxed has made, because urxed
+ * removes such files at its start and end. A daemon's directory has a lock file beside them;
  * without the lock file they are a user's. A daemon that starts meanwhile makes both, hence the
  * second look for the lock file.
  */
@@ -382,7 +396,10 @@ static int lock_dir(const char *path, char error[RUNDIR_ERROR])
 	return -err;
 }
 
-/* systemd-tmpfiles(8) removes old files, such as the lock file, but not in a locked directory. */
+/*
+ * Locks the directory itself: systemd-tmpfiles(8) removes old files, such as the lock file, but not
+ * in a locked directory.
+ */
 static void keep_files(const char *path)
 {
 	held_dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -46,13 +46,16 @@ int rundir_create(const char *path, char error[RUNDIR_ERROR]);
 
 /*
  * Locks the directory for this daemon, also against systemd-tmpfiles(8), and writes the PID file.
- * Returns the descriptor that holds the lock. -EBUSY: another daemon holds the lock, or has just
- * removed the directory. `own`: urxed may remove the directory, and does so if the PID file cannot
- * be written.
+ * Returns the descriptor that holds the lock. On error, `error` has a sentence; -EBUSY: another
+ * daemon holds the lock, or has just removed the directory. `own`: urxed may remove the directory,
+ * and does so if the PID file cannot be written.
  */
 int rundir_lock(const char *path, bool own, char error[RUNDIR_ERROR]);
 
-/* Lets members of a group enter the directory, and read and write the file `name` in it. */
+/*
+ * Lets members of a group enter the directory, and read and write the file `name` in it. Returns 0,
+ * or a negative errno value and a sentence in `error`.
+ */
 int rundir_grant_group(const char *path, const char *name, gid_t group, char error[RUNDIR_ERROR]);
 
 /*
@@ -62,8 +65,8 @@ int rundir_grant_group(const char *path, const char *name, gid_t group, char err
 bool rundir_is_lost(const char *path);
 
 /*
- * Removes a file or a whole tree in the directory, without following links. -ESTALE: the directory
- * is lost.
+ * Removes a file or a whole tree in the directory, without following links. Returns 0, also if
+ * there is none, or a negative errno value. -ESTALE: the directory is lost (rundir_is_lost).
  */
 int rundir_remove(const char *path, const char *name);
 
@@ -77,8 +80,10 @@ void rundir_release(const char *path, int lock_fd, bool own);
 
 /* Inode number of this process's network namespace; 0: unknown, because /proc is missing. */
 uint64_t rundir_netns(void);
-/* The same of its PID namespace. The PIDs in a daemon's reports are those of the daemon's
- * namespace. */
+/*
+ * Inode number of this process's PID namespace; 0: unknown. The PIDs in a daemon's reports are
+ * those of the daemon's namespace.
+ */
 uint64_t rundir_pidns(void);
 
 #endif

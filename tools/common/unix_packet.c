@@ -67,7 +67,7 @@ int unix_packet_send(int fd, const void *message, uint32_t len, const int *fds, 
 	return sent < 0 ? -errno : 0;
 }
 
-/* Keeps the first n descriptors and closes the others. */
+/* Copies the first n descriptors of a packet to fds, and closes the others. */
 static void take_fds(const struct cmsghdr *c, int *fds, uint32_t n)
 {
 	size_t i, came = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);

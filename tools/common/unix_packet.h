@@ -15,25 +15,28 @@
 #define UNIX_PACKET_FDS     2  /* descriptors in struct unix_packet_extras */
 #define UNIX_PACKET_FDS_MAX 64 /* limit of the descriptors of a packet */
 
-/* Sets the address to the path DIR/NAME. 0; -ENAMETOOLONG: the path does not fit. */
+/* Sets the address to the path DIR/NAME. Returns 0; -ENAMETOOLONG: the path does not fit. */
 int unix_packet_address(struct sockaddr_un *address, const char *dir, const char *name);
 
 /*
  * Replaces the file DIR/NAME by a listening socket that only its owner may connect to. Receive from
- * its connections by vnic/peer_socket.h. Returns a non-blocking descriptor or a negative errno
- * value.
+ * its connections by vnic/peer_socket.h, because any peer may send descriptors. Returns a
+ * non-blocking descriptor or a negative errno value.
  */
 int unix_packet_listen(const char *dir, const char *name, int backlog);
 
 /*
- * The process at the other end, as it was when it connected or made the pair (unix(7)). 0 or a
- * negative errno value; then its user is (uid_t)-1.
+ * Sets *peer to the process at the other end, as it was when it connected or made the pair
+ * (unix(7)). Returns 0 or a negative errno value; then the user in *peer is (uid_t)-1.
  */
 int unix_packet_peer(int fd, struct ucred *peer);
 /* Is the peer root or this process's own user? */
 bool unix_packet_peer_is_trusted(int fd);
 
-/* Sends a packet with n descriptors, at most UNIX_PACKET_FDS_MAX. 0 or a negative errno value. */
+/*
+ * Sends a packet with n descriptors, at most UNIX_PACKET_FDS_MAX. Returns 0 or a negative errno
+ * value.
+ */
 int unix_packet_send(int fd, const void *message, uint32_t len, const int *fds, uint32_t n);
 
 struct unix_packet_extras {
@@ -47,8 +50,8 @@ struct unix_packet_extras {
  */
 int unix_packet_recv(int fd, void *message, uint32_t len, struct unix_packet_extras *extras);
 /*
- * The same with room for n descriptors, at most UNIX_PACKET_FDS_MAX: sets all n, -1 = none. Further
- * ones that came are closed.
+ * As unix_packet_recv, with room for n descriptors, at most UNIX_PACKET_FDS_MAX: sets all n, -1 =
+ * none. Further ones that came are closed.
  */
 int unix_packet_recv_fds(int fd, void *message, uint32_t len, int *fds, uint32_t n);
 /* Closes the received descriptors. */

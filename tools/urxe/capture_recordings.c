@@ -52,7 +52,7 @@ bool capture_recordings_wait(const struct capture_recordings *all)
 	return waits;
 }
 
-/* Writes the process once it has answered. Returns 0 also before. */
+/* Writes the process to the file once it has answered. Returns 0 also before the answer. */
 static int write_process(struct capture_recordings *all, struct capture_recording *r,
 			 struct pcapng *to)
 {

@@ -22,12 +22,15 @@ struct capture_recordings {
 
 /*
  * Adds the process at that port; `ring` is the descriptor of its ring, which this function closes.
- * Logs an error.
+ * Logs an error; then the process is not in the file.
  */
 void capture_recordings_add(struct capture_recordings *all, int ring, const char *port);
 /* Whether a process may still answer: it was added CAPTURE_ANSWER_NS ago at most. */
 bool capture_recordings_wait(const struct capture_recordings *all);
-/* Writes what the processes have recorded since the last call. Returns 0 or -EIO. */
+/*
+ * Writes what the processes have recorded since the last call. Returns 0, or a negative errno value
+ * of the write.
+ */
 int capture_recordings_write(struct capture_recordings *all, struct pcapng *to);
 /* Logs which processes have not answered, and frees everything. */
 void capture_recordings_end(struct capture_recordings *all);

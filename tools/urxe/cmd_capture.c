@@ -30,7 +30,7 @@
 #include "urxe/capture_recordings.h"
 #include "urxed/report/control_client.h"
 
-/* Time between two looks at the recordings: a process fills its ring no faster, ms. */
+/* Time between two looks at the recordings, ms: a process needs longer to fill its ring. */
 #define RECORDINGS_MS 10
 /* Time between two attempts to open a named pipe without a reader, ms. */
 #define READER_MS 100
@@ -245,7 +245,10 @@ static bool is_named_pipe(const char *name)
 	return !stat(name, &st) && S_ISFIFO(st.st_mode);
 }
 
-/* Waits for the reader of a named pipe until a signal arrives. */
+/*
+ * Opens a file for writing; NULL: errno has the reason. Waits for the reader of a named pipe; a
+ * signal ends the wait (EINTR).
+ */
 static FILE *open_file(const char *name, int signals)
 {
 	struct pollfd pfd = {signals, POLLIN, 0};
@@ -285,7 +288,10 @@ struct wake_fds {
 	int signals;
 };
 
-/* Takes the daemon's packets. False: the daemon has ended. */
+/*
+ * Takes the packets that the daemon has sent, without waiting, and adds the recordings in them.
+ * False: the daemon has ended.
+ */
 static bool take_packets(const struct wake_fds *w, struct capture_recordings *recordings)
 {
 	char port[CONTROL_PORT];
@@ -300,7 +306,10 @@ static bool take_packets(const struct wake_fds *w, struct capture_recordings *re
 	return !ended;
 }
 
-/* False: a signal has arrived, or the daemon has ended. */
+/*
+ * Waits for a packet of the daemon or a signal; with recordings, RECORDINGS_MS at most. False: a
+ * signal has arrived, or the daemon has ended.
+ */
 static bool wait_for_more(const struct wake_fds *w, struct capture_recordings *recordings)
 {
 	struct pollfd fds[2] = {{w->socket, POLLIN, 0}, {w->signals, POLLIN, 0}};
@@ -319,7 +328,10 @@ static bool got_signal(const struct wake_fds *w)
 	return poll(&pfd, 1, 0) > 0;
 }
 
-/* Outputs the pending frames up to position `until`; returns 0, or a negative errno value. */
+/*
+ * Outputs the pending frames up to position `until` of the ring, and until *n_output is `count`.
+ * Returns 0 or a negative errno value.
+ */
 static int output_pending(struct capture_reader *ring, struct sink *sink, uint64_t count,
 			  uint64_t *n_output, uint64_t until)
 {
@@ -341,12 +353,15 @@ static int output_pending(struct capture_reader *ring, struct sink *sink, uint64
 /* The limit of -c, which counts only frames after all processes have answered, or have had their
  * time to answer (CAPTURE_ANSWER_NS). */
 struct limit {
-	uint64_t count; /* of -c */
-	uint64_t before;
+	uint64_t count;  /* of -c */
+	uint64_t before; /* frames output before the count began */
 	bool counting;
 };
 
-/* The number of frames at which the capture ends. */
+/*
+ * Returns the number of output frames at which the capture ends; UINT64_MAX: there is none yet, or
+ * no limit.
+ */
 static uint64_t update_limit(struct limit *l, const struct capture_recordings *recordings,
 			     uint64_t n_output)
 {

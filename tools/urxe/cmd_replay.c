@@ -41,7 +41,10 @@ static const struct option options[] = {
 	{"process", required_argument, NULL, 'p'}, {"all", no_argument, NULL, 'a'},
 	{"help", no_argument, NULL, 'h'},          {0}};
 
-/* Checks the options, and sets a->capture to the file given, else to the file of --engine. */
+/*
+ * Checks the options, and sets a->capture to the file given, else to the file of --engine. Returns
+ * 0 or STATUS_USAGE.
+ */
 static int check_replay_arguments(struct replay_engine_options *a, char **files, int n)
 {
 	if (!a->recordings && (a->process || a->all)) {
@@ -114,8 +117,10 @@ static int check_frame(struct replay_summary *s, const struct netdev_frame *f)
 	return flow_input(s->flows, &p);
 }
 
-/* Cuts a UDP GSO packet. False: the frame is none. As a whole it has a wrong ICRC, but the first
- * packet that is cut off has the right one. */
+/*
+ * Prepares `run` to cut the packets off a UDP GSO packet. False: the frame is no such packet. As a
+ * whole it has a wrong ICRC, but the first packet that is cut off has the right one.
+ */
 static bool cut_run(struct gso_packet *run, const struct netdev_frame *f)
 {
 	struct urxe_packet p;

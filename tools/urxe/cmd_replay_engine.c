@@ -25,7 +25,7 @@ static void print_line(void *arg, const char *text)
 	puts(text);
 }
 
-/* True: the engine did the same. */
+/* Replays a process and prints the result. True: the engine did the same as in the recording. */
 static bool replay_process(const struct replay_engine_options *a, const struct recording *recording,
 			   const struct recording_file *capture)
 {

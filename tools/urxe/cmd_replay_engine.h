@@ -16,7 +16,7 @@ struct replay_engine_options {
 	bool json;
 };
 
-/* Returns the exit status. */
+/* Performs the command; returns the exit status. */
 int cmd_replay_engine(const struct replay_engine_options *a);
 
 #endif

@@ -60,7 +60,7 @@ static const struct option options[] = {{"run-dir", required_argument, NULL, 'd'
 					{0}};
 
 struct choice {
-	const char *option; /* NULL: none */
+	const char *option; /* name without dashes; NULL: the variable has no option */
 	const char *variable;
 	const char *values[6]; /* NULL at the end */
 };
@@ -72,7 +72,10 @@ static const struct choice log_level = {
 	NULL, "URXE_LOG", {"none", "error", "warning", "info", "debug"}};
 static const struct choice hca_gone = {"hca-gone", "URXE_HCA_GONE", {"error", "engine"}};
 
-/* `name`: of the option or variable that has the value. Logs an error and returns -1. */
+/*
+ * Sets the variable of a choice to a value. Returns 0; a value that the choice does not have: logs
+ * an error and returns -1. `name`: of the option or variable that had the value, for the error.
+ */
 static int set_value(const struct choice *choice, const char *name, const char *value)
 {
 	char names[64] = "";
@@ -115,7 +118,10 @@ static int check_reconnect_time(void)
 	return -1;
 }
 
-/* The library would ignore a wrong value in the environment. Logs an error and returns -1. */
+/*
+ * Checks the variables of liburxe.so that the user has set, because the library would ignore a
+ * wrong value. Returns 0; logs an error and returns -1.
+ */
 static int check_environment(void)
 {
 	static const struct choice *const all[] = {&transport, &congestion, &way, &hca_gone,
@@ -131,7 +137,9 @@ static int check_environment(void)
 	return rc;
 }
 
-/* Names the job after its first program, unless the caller has named it. Logs an error, returns -1.
+/*
+ * Names the job after its first program, unless the caller has named it. Returns 0; logs an error
+ * and returns -1.
  */
 static int name_job(const char *cmd)
 {
@@ -144,7 +152,7 @@ static int name_job(const char *cmd)
 	return preload_set_env(JOB_VARIABLE, job);
 }
 
-/* Returns the index of CMD in argv, or 0. */
+/* Returns the index of CMD in argv; 0 after an error, which is logged. */
 static int parse_run_arguments(int argc, char **argv, const char **run_dir,
 			       struct daemon_start_options *daemon)
 {

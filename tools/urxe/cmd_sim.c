@@ -224,7 +224,10 @@ static bool close_pcap(const char *path, struct trace *trace)
 	return whole;
 }
 
-/* Repeats the world, with a capture of the frames of the two hosts that failed, or of all hosts. */
+/*
+ * Repeats the simulation, and captures the frames of the two hosts that failed, or of all hosts, in
+ * the file `path`. False: the file could not be written; logged.
+ */
 static bool capture_failure(const struct world *failed, const char *path)
 {
 	const bool all = failed->failed_host[0] >= failed->n_hosts;
@@ -287,7 +290,7 @@ struct tally {
 	uint64_t worlds, failed, requests, frames;
 };
 
-/* False: MAX_FAILURES worlds have failed. */
+/* Runs a scenario and adds its counts to the sums. False: MAX_FAILURES worlds have failed. */
 static bool run_tallied(const struct scenario *scenario, const struct arguments *args,
 			struct tally *tally)
 {

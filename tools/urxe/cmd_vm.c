@@ -82,7 +82,7 @@ struct arguments {
 	char path[SOCKET_PATH], rdma_path[SOCKET_PATH], replace_path[SOCKET_PATH];
 };
 
-/* Like the other set functions, logs an error and returns false. */
+/* Sets the MAC. Like the other set functions, logs an error and returns false. */
 static bool set_mac(struct arguments *a, const char *value)
 {
 	static const uint8_t zero[ETHER_MAC_LEN];
@@ -210,7 +210,10 @@ static bool parse_vm_arguments(int argc, char **argv, struct arguments *a)
 	return false;
 }
 
-/* The connection keeps a private daemon alive until the machine has its port. */
+/*
+ * Starts the device process. Returns 0; logs an error and returns another number. The connection
+ * keeps a private daemon alive until the machine has its port.
+ */
 static int start_vm(const struct vm_attr *attr, struct vm **vm)
 {
 	char error[VM_ERROR];

@@ -26,9 +26,12 @@
 
 #define START_SECONDS  10
 #define POLL_NS        10000000
-#define START_INTERVAL 30 /* attempts to connect: a daemon takes about 0.2 s to start */
+#define START_INTERVAL 30 /* attempts to connect between two starts; a start takes 0.2 s */
 
-/* Moves the connection, which CMD inherits, to a high number if the limit (ulimit -n) permits. */
+/*
+ * Moves the connection, which CMD inherits, to a high number if the limit (ulimit -n) permits.
+ * Returns the new descriptor; -1 after an error, which is logged.
+ */
 static int keep_connection(int fd)
 {
 	int held = fcntl(fd, F_DUPFD, CONNECTION_FD);
@@ -105,7 +108,10 @@ static int run_daemon(const char *run_dir, const struct daemon_start_options *o,
 	return WIFEXITED(status) ? WEXITSTATUS(status) : STATUS_FAILED;
 }
 
-/* Returns the daemon's exit status. STATUS_BUSY, another daemon exists, is not logged. */
+/*
+ * Starts a daemon, and prints its messages if it fails. Returns its exit status. STATUS_BUSY,
+ * another daemon exists, is not logged.
+ */
 static int start_daemon(const char *run_dir, const struct daemon_start_options *o)
 {
 	int errors[2], status;
@@ -137,7 +143,10 @@ static int log_connect_error(const char *run_dir, int err)
 	return -1;
 }
 
-/* Is the daemon of this version? A daemon that does not answer at once may answer later. */
+/*
+ * Whether the daemon is of this version. If it is not, logs that, and closes fd. True also for a
+ * daemon that does not answer at once: it may answer later.
+ */
 static bool check_version(int fd, const char *run_dir)
 {
 	if (vnic_attach_check_version(fd) != -EPROTO)

@@ -16,7 +16,10 @@ static int exit_status(int status)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* Reaps processes that have ended. True: the child is one, and *status is its exit status. */
+/*
+ * Reaps all processes that have ended. True: the child is among them, and *status is its exit
+ * status.
+ */
 static bool reap(pid_t child, int *status)
 {
 	pid_t pid;
@@ -30,8 +33,11 @@ static bool reap(pid_t child, int *status)
 	return false;
 }
 
-/* The child gets signals of a terminal itself, which sends them to the whole process group. Only a
- * hang-up goes to the leader of the session alone, and must be forwarded. */
+/*
+ * Whether the signal goes on to the child. The child gets signals of a terminal itself, because the
+ * terminal sends them to the whole process group. Only a hang-up goes to the leader of the session
+ * alone, and must be forwarded.
+ */
 static bool is_forwarded(const siginfo_t *info)
 {
 	return info->si_signo != SIGCHLD &&

@@ -15,7 +15,10 @@
 #include "common/install_paths.h"
 #include "common/log.h"
 
-/* The variables of the library, whose names begin with URXE_, or URXE_OUTER_. */
+/*
+ * The variables of the library, without their prefix: URXE_, or URXE_OUTER_ for the device of the
+ * outer run.
+ */
 static const char *const variables[] = {"DIR",         "TRANSPORT", "CONGESTION", "LOG",
 					"RECONNECT_S", "WAY",       "HCA_GONE"};
 #define VARIABLES (sizeof(variables) / sizeof(variables[0]))
@@ -149,7 +152,10 @@ static const struct sanitizer_option sanitizer_options[] = {
 };
 #define SANITIZER_OPTIONS (sizeof(sanitizer_options) / sizeof(sanitizer_options[0]))
 
-/* Adds the option, unless the user has set it. */
+/*
+ * Adds the option to its variable, unless the user has set it. Returns 0; logs an error and returns
+ * -1.
+ */
 static int set_sanitizer_option(const struct sanitizer_option *option)
 {
 	const char *old = getenv(option->variable);
@@ -205,7 +211,10 @@ int preload_set(const char *run_dir)
 	return preload_set_env("URXE_DIR", run_dir);
 }
 
-/* The daemon has linked each device that it has found at its start (urxed/kernel/host_ibdevs.c). */
+/*
+ * Whether the directory `class` has a link to a path below `top`. The daemon links each RDMA device
+ * that it finds (urxed/kernel/host_ibdevs.c), so also the device of an outer run directory `top`.
+ */
 static bool has_link_below(const char *class, const char *top)
 {
 	const size_t len = strlen(top);

@@ -14,12 +14,12 @@
 
 /* Remembers the variables of an outer `urxe run`. Call it before the environment is changed. */
 void preload_remember(void);
-/* Sets one variable of the environment. 0; -1 after an error, which is logged. */
+/* Sets one variable of the environment. Returns 0; -1 after an error, which is logged. */
 int preload_set_env(const char *name, const char *value);
 /*
- * Sets these variables for a program with the device of run_dir; if it is nested, also the
- * variables that preload_remember read, as URXE_OUTER_*, of which it removes the others. 0; -1
- * after an error, which is logged.
+ * Sets these variables for a program with the device of run_dir. For a nested program, also sets
+ * URXE_OUTER_* to the variables that preload_remember has read, and removes those that were not
+ * set. Returns 0; -1 after an error, which is logged.
  */
 int preload_set(const char *run_dir);
 /*

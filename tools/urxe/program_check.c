@@ -19,7 +19,10 @@
 
 #include "common/log.h"
 
-/* eaccess(3), as execve(2), asks for the rights of the effective user; access(2) does not. */
+/*
+ * Whether the file can be executed. eaccess(3), as execve(2), asks for the rights of the effective
+ * user; access(2) does not.
+ */
 static bool is_program(const char *path)
 {
 	struct stat st;
@@ -27,7 +30,9 @@ static bool is_program(const char *path)
 	return !eaccess(path, X_OK) && !stat(path, &st) && S_ISREG(st.st_mode);
 }
 
-/* Finds the first program of that name on PATH, in which an empty element is the current directory.
+/*
+ * Finds the first program of that name on PATH, in which an empty element is the current directory.
+ * False: there is none.
  */
 static bool find_on_path(const char *name, char path[PATH_MAX])
 {
@@ -49,7 +54,7 @@ static bool find_on_path(const char *name, char path[PATH_MAX])
 	}
 }
 
-/* Finds the file that execvp(3) executes. */
+/* Finds the file that execvp(3) executes. False: there is none. */
 static bool find_program(const char *cmd, char path[PATH_MAX])
 {
 	if (!strchr(cmd, '/'))
@@ -57,7 +62,10 @@ static bool find_program(const char *cmd, char path[PATH_MAX])
 	return snprintf(path, PATH_MAX, "%s", cmd) < PATH_MAX && is_program(path);
 }
 
-/* Does this user namespace have the user or group? */
+/*
+ * Does this user namespace have the user or group `id`? map: /proc/self/uid_map or gid_map. True
+ * also if the map cannot be read.
+ */
 static bool is_mapped(const char *map, uint32_t id)
 {
 	unsigned long first, count;

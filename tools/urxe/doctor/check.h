@@ -13,8 +13,10 @@
 /* A run directory that remedies propose, in shell syntax. */
 #define MEMORY_DIR "/dev/shm/urxe-$(id -u)"
 
-/* Which daemon serves the run directory, and with which uplinks. True: the directory has a daemon's
- * socket, even if no daemon answers. */
+/*
+ * Which daemon serves the run directory, and with which uplinks. True: the directory has a daemon's
+ * socket, even if no daemon answers.
+ */
 bool check_daemon(struct findings *f, const char *run_dir);
 /* Can a program that `urxe run` starts open the daemon's device by libibverbs? */
 void check_device(struct findings *f, const char *run_dir);
@@ -31,11 +33,13 @@ void check_run_dir(struct findings *f, const char *run_dir, bool served);
 int device_probe(void);
 /* Does the kernel let one process copy from the memory of another one? */
 void check_copies(struct findings *f);
-/* Limits of descriptors and file sizes (getrlimit(2)). */
+/* Limits of descriptors and file sizes (getrlimit(2)): are they high enough? */
 void check_limits(struct findings *f);
 /* RDMA devices of the kernel, and whether a socket of any program or rdma_rxe has UDP port 4791. */
 void check_kernel(struct findings *f);
-/* The MTU of each Ethernet interface that is up. */
+/*
+ * The MTU of each Ethernet interface that is up, and whether it suffices for the largest path MTU.
+ */
 void check_interfaces(struct findings *f);
 /* May this user start a urxed with uplinks? */
 void check_uplinks(struct findings *f);

@@ -12,7 +12,10 @@
 #define PTRACE_SCOPE "/proc/sys/kernel/yama/ptrace_scope"
 #define SCOPE_FINAL  3 /* the kernel refuses to change it */
 
-/* A child reads a word of its parent, which is the direction that Yama forbids. Returns errno. */
+/*
+ * Lets a child read a word of its parent's memory, the direction that Yama forbids. Returns 0, or
+ * the positive errno value of the failure.
+ */
 static int read_parent(void)
 {
 	static uint64_t word = 1;

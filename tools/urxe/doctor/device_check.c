@@ -36,7 +36,7 @@ static int print_finding(const char *text, const char *remedy)
 	return 1;
 }
 
-/* One word of a shell's command. */
+/* Prints one word of a shell's command, in quotation marks if needed. */
 static void print_word(const char *word)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -55,7 +55,10 @@ static void print_word(const char *word)
 	putchar('\'');
 }
 
-/* Prints a fault whose remedy runs a program with a log: in it liburxe.so says what fails. */
+/*
+ * Prints a fault whose remedy runs `program` with a log: in it liburxe.so says what fails. Returns
+ * the exit status.
+ */
 static int print_trial(const char *text, const char *run_dir, const char *program)
 {
 	printf("%s\tURXE_LOG=debug urxe run --run-dir ", text);
@@ -86,7 +89,10 @@ static bool has_provider(void)
 	return has;
 }
 
-/* A directory is the daemon's device; those of the kernel and of an outer `urxe run` are links. */
+/*
+ * Whether the entry is a directory, and so the daemon's device: those of the kernel and of an outer
+ * `urxe run` are links.
+ */
 static bool is_directory(DIR *dir, const char *name)
 {
 	struct stat st;
@@ -95,7 +101,9 @@ static bool is_directory(DIR *dir, const char *name)
 	       S_ISDIR(st.st_mode);
 }
 
-/* The device of the daemon that serves the run directory. */
+/*
+ * Finds the name of the device of the daemon that serves the run directory. False: there is none.
+ */
 static bool find_device(const char *run_dir, char name[NAME_MAX + 1])
 {
 	char path[RUNDIR_MAX + 64];
@@ -180,7 +188,7 @@ static void read_answer(int fd, char text[ANSWER])
 	text[length] = '\0';
 }
 
-/* Only the last line counts: libraries may have written others. */
+/* Returns the last line of the text: only it counts, because libraries may have written others. */
 static char *last_line(char *text)
 {
 	char *end = text + strlen(text), *line;

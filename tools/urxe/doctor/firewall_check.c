@@ -8,8 +8,9 @@
 #include "common/json_fields.h"
 
 /*
- * Packet sockets receive frames before the chains of the families ip, ip6 and inet, and send frames
- * behind them. Only chains of the family netdev, at an interface's ingress or egress, concern them.
+ * Returns nft's list of the chains of the family netdev; NULL: nft is missing or fails. Only chains
+ * of this family, at an interface's ingress or egress, concern packet sockets. These receive frames
+ * before the chains of the families ip, ip6 and inet, and send frames behind them.
  */
 static json_t *list_netdev_chains(void)
 {
@@ -28,7 +29,10 @@ static json_t *list_netdev_chains(void)
 	return document;
 }
 
-/* Only newer versions of nft than 1.0.6 name the chain's interface in JSON. */
+/*
+ * The finding names the chain, and not its interface: nft names that in JSON only in versions newer
+ * than 1.0.6.
+ */
 void check_firewall(struct findings *f)
 {
 	json_t *document = list_netdev_chains(), *element;

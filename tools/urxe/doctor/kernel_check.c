@@ -16,7 +16,10 @@
 #define ROCE_PORT 4791
 #define DEVICES   512 /* length of the list of devices, with the NUL; a longer one is cut */
 
-/* Within `urxe run`, the class also has urxe's devices, whose directories are not below /sys. */
+/*
+ * Whether the device is one of the kernel. Within `urxe run`, the class also has urxe's devices,
+ * whose directories are not below /sys.
+ */
 static bool is_of_kernel(const char *name)
 {
 	char path[PATH_MAX], real[PATH_MAX];
@@ -25,7 +28,7 @@ static bool is_of_kernel(const char *name)
 	return realpath(path, real) && !strncmp(real, "/sys/", 5);
 }
 
-/* RDMA devices of the kernel that this process sees. */
+/* Writes the names of the kernel's RDMA devices that this process sees. */
 static void list_devices(char list[DEVICES])
 {
 	DIR *dir = opendir(CLASS);
@@ -40,7 +43,10 @@ static void list_devices(char list[DEVICES])
 		closedir(dir);
 }
 
-/* Binds a socket to all addresses, which fails if any socket has the port. */
+/*
+ * Whether no socket has RoCE's UDP port: tries to bind one to all addresses, which fails if any
+ * socket has the port.
+ */
 static bool is_port_free(void)
 {
 	struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = htons(ROCE_PORT)};

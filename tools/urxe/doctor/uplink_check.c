@@ -9,9 +9,10 @@
 #include <unistd.h>
 
 /*
- * A packet socket needs CAP_NET_RAW in the network namespace, and promiscuity, a flag of the
- * interface, CAP_NET_ADMIN. Setting the flags of no interface fails with ENODEV, but with EPERM
- * without CAP_NET_ADMIN, which the kernel checks first.
+ * Returns 0 if this user may have an uplink, else a positive errno value. A packet socket needs
+ * CAP_NET_RAW in the network namespace, and promiscuity, a flag of the interface, CAP_NET_ADMIN.
+ * Setting the flags of no interface fails with ENODEV, but with EPERM without CAP_NET_ADMIN, which
+ * the kernel checks first.
  */
 static int try_packet_socket(void)
 {

@@ -53,7 +53,7 @@ struct arguments {
 	bool long_form;
 };
 
-/* Logs an error and returns false. */
+/* Reads the value of --wait in ms. False: it is invalid; logged. */
 static bool read_wait(const char *text, uint32_t *ms)
 {
 	uint64_t ns;

@@ -58,7 +58,10 @@ static bool is_qpn(json_int_t qpn)
 	return qpn >= 0 && qpn < (json_int_t)VNIC_BLOCKS * VNIC_LEASE_QPNS;
 }
 
-/* The first of several leases with one QPN counts. NULL: no memory. */
+/*
+ * Makes the index of the report's leases. The first of several leases with one QPN counts. NULL: no
+ * memory.
+ */
 static struct lease_index *make_lease_index(const json_t *report)
 {
 	const json_t *leases = json_object_get(report, "leases");
@@ -102,7 +105,7 @@ static const char *make_qpn_key(char key[QPN_KEY], json_int_t qpn)
 	return key;
 }
 
-/* NULL: no process has the QPN. */
+/* Returns a lease of the process that has the QPN; NULL: no process has it. */
 static const json_t *find_lease_by_qpn(const struct lease_index *index, json_int_t qpn)
 {
 	const json_t *lease = is_qpn(qpn) ? index->by_block[VNIC_BLOCK(qpn)] : NULL;
@@ -119,7 +122,10 @@ static const json_t *find_lease_by_port(const struct lease_index *index, json_in
 	return found ? found->lease : NULL;
 }
 
-/* A QPN that an HCA has chosen is in no lease; the queue pair's own entry names its process. */
+/*
+ * Adds the QPNs that are in no lease to the index, because an HCA has chosen them: the queue pair's
+ * own entry in the report names its process.
+ */
 static void index_hca_qpns(struct lease_index *index, const json_t *report)
 {
 	char key[QPN_KEY];
@@ -145,7 +151,10 @@ struct frame_path {
 	const json_t *lease; /* of the peer; NULL: on another host, or ended */
 };
 
-/* A virtual machine's queue pairs have its own MAC; the report has that of each lease. */
+/*
+ * Whether the lease is that of the virtual machine to which the queue pair sends. A virtual
+ * machine's queue pairs have its own MAC, and the report has the MAC of each lease.
+ */
 static bool is_machine_of(const json_t *lease, const json_t *qp)
 {
 	const char *mac = get_text(lease, "mac");
@@ -211,7 +220,10 @@ static void add_to_count(json_t *row, const char *key, json_int_t n)
 	json_object_set_new(row, key, json_integer(json_get_number(row, key) + n));
 }
 
-/* by_path: the rows by the ports of process and peer, path and peer. */
+/*
+ * Counts a queue pair in the row of `transports` with its process, path and peer, and adds the row
+ * if it is new. by_path: the rows, by these keys.
+ */
 static void count_qp(json_t *rows, json_t *by_path, const json_t *qp, const struct frame_path *p)
 {
 	char key[PATH_KEY];

@@ -123,7 +123,7 @@ static const struct text_table_column hca_columns[] = {
 	{"USE", "use", TABLE_TEXT},
 };
 
-/* The same port with texts for the columns of speed and use. */
+/* Returns a copy of an HCA's entry, with texts for the columns of speed and use. */
 static json_t *make_hca_row(const json_t *hca, const char *device)
 {
 	const json_t *speed = json_object_get(hca, "speed_gbps");
@@ -139,7 +139,7 @@ static json_t *make_hca_row(const json_t *hca, const char *device)
 	return row;
 }
 
-/* One line says which HCA backs the device; then come all HCAs. */
+/* Prints a line that says which HCA, or software, backs the device, and then all HCAs. */
 static void print_device(FILE *out, const json_t *report, bool all)
 {
 	const json_t *host = json_object_get(report, "host");
@@ -380,7 +380,10 @@ void report_print_text(FILE *out, const json_t *report, const char *topic, bool 
 		print_overview(out, report);
 }
 
-/* jansson escapes all control characters but DEL, which occurs in texts and names only. */
+/*
+ * Writes a part of JSON, with DEL escaped; returns 0 or -1. jansson escapes all other control
+ * characters. DEL occurs in texts and names only.
+ */
 static int write_json(const char *text, size_t len, void *ctx)
 {
 	FILE *out = ctx;

@@ -13,7 +13,7 @@
 
 #include <jansson.h>
 
-/* The name of topic number i; NULL: no such topic. */
+/* Returns the name of topic number i; NULL: there is no such topic. */
 const char *report_print_topic(size_t i);
 bool report_print_is_topic(const char *topic);
 /* Does the topic, which must exist, need the states that the daemon asks processes for? */

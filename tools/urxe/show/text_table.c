@@ -127,7 +127,7 @@ void text_table_cell(const json_t *row, const struct text_table_column *column,
 		format_text(text, "-");
 }
 
-/* Counts characters: continuation bytes of UTF-8 have no width. */
+/* Returns the number of characters: continuation bytes of UTF-8 have no width. */
 static int width_of(const char *text)
 {
 	int width = 0;
