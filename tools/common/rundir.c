@@ -63,7 +63,7 @@ static void cut_trailing_slashes(char *path)
 		path[--len] = '\0';
 }
 
-/* The daemon changes its working directory, so relative paths become absolute here. */
+/* Writes the absolute form of `given` to path, because the daemon changes its working directory. */
 static int make_absolute(const char *given, char path[RUNDIR_MAX], char error[RUNDIR_ERROR])
 {
 	char cwd[PATH_MAX];

@@ -159,7 +159,8 @@ static bool check_version(int fd, const char *run_dir)
 }
 
 /*
- * Several programs that start at once may each start a daemon: one daemon gets the lock of the run
+ * Tries to connect until a daemon answers or START_SECONDS are over, and starts a daemon now and
+ * then. Several programs that start at once may each start one: one daemon gets the lock of the run
  * directory, the others end with STATUS_BUSY, and all programs connect to the first. A daemon that
  * is about to end holds the lock too; then a later attempt starts another daemon. A daemon that has
  * started serves, however long its start took.

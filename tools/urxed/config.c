@@ -47,7 +47,9 @@ static void cut_blanks(char *s)
 		s[--len] = '\0';
 }
 
-/* A comment begins at a '#' at the start of the line or behind white space. */
+/*
+ * Cuts the comment off a line. It begins at a '#' at the start of the line or behind white space.
+ */
 static void cut_comment(char *s)
 {
 	for (char *p = s; (p = strchr(p, '#')); p++)

@@ -116,8 +116,8 @@ static const char *device_name(const struct daemon *d)
 }
 
 /*
- * Where the kernel's RDMA devices are: /sys, or for the daemon of a nested `urxe run` the tree of
- * the outer one, whose device may be the HCA.
+ * Returns the sysfs in which the daemon finds RDMA devices: /sys, or for the daemon of a nested
+ * `urxe run` the tree of the outer one, whose device may be the HCA.
  */
 static const char *kernel_sys(void)
 {
@@ -174,7 +174,10 @@ static int open_uplinks(struct daemon *d, char error[DAEMON_ERROR])
 					  &d->hca, error);
 }
 
-/* The host's MAC address is that of the first uplink. */
+/*
+ * Gives the host the MAC of the first uplink and the addresses of kernel interfaces. If the first
+ * uplink is none, the host also gets a link-local address. Makes the bond, if there is one.
+ */
 static int set_up_uplink_addresses(struct daemon *d, char error[DAEMON_ERROR])
 {
 	struct host *h = &d->host;
@@ -204,7 +207,10 @@ static void choose_hca(struct daemon *d)
 	d->host.hca_rate = hca_monitor_rate(&d->hca);
 }
 
-/* The addresses of a host without an uplink: those of its HCA, if it has one. */
+/*
+ * Gives a host without an uplink its addresses: those of its HCA, if it has one, else generated
+ * ones.
+ */
 static int set_up_own_addresses(struct daemon *d)
 {
 	const struct hca_port *p = hca_monitor_chosen(&d->hca);
@@ -216,7 +222,10 @@ static int set_up_own_addresses(struct daemon *d)
 	return 0;
 }
 
-/* Never fails: options.c has checked each P_Key, and the table has room for DAEMON_PKEYS. */
+/*
+ * Fills the P_Key table. Never fails: options.c has checked each P_Key, and the table has room for
+ * DAEMON_PKEYS.
+ */
 static void set_up_pkeys(struct daemon *d)
 {
 	uint32_t i;
@@ -378,7 +387,6 @@ static int open_rdmacm(struct daemon *d, char error[DAEMON_ERROR])
 			   error);
 }
 
-/* A failure is only logged: urxe0 works without the kernel's devices. */
 void daemon_link_ibdevs(struct daemon *d)
 {
 	int rc = 0;

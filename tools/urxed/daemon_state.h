@@ -48,7 +48,10 @@ struct daemon {
 	struct vm_port_set vm_ports;
 };
 
-/* Links the kernel's RDMA devices into the run directory, as they are now; logs an error. */
+/*
+ * Links the kernel's RDMA devices into the run directory, as they are now. Only logs an error,
+ * because urxe0 works without these devices.
+ */
 void daemon_link_ibdevs(struct daemon *d);
 /* Tells the HCA monitor the present names of the uplinks' interfaces. */
 void daemon_name_uplinks(struct daemon *d);

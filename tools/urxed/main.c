@@ -147,7 +147,10 @@ static int read_options(int argc, char **argv, struct options *o)
 	return parse_command_line(argc, argv, o, &config);
 }
 
-/* Called before DPDK starts threads, which inherit the mask and so do not handle the signals. */
+/*
+ * Blocks the signals that the daemon reads. Called before DPDK starts threads, which inherit the
+ * mask and so do not handle the signals.
+ */
 static void set_up_signals(void)
 {
 	sigset_t set;

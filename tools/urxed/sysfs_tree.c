@@ -168,7 +168,7 @@ static const char *ndev_of(const struct host *host, const struct host_address *a
 	return a->ndev[0] ? a->ndev : host->ndev;
 }
 
-/* In the kernel, reading the attributes of an empty entry fails; here the files are missing. */
+/* Removes the attributes of an empty entry of the GID table: in the kernel, reading them fails. */
 static void remove_gid_attrs(struct tree *t, uint32_t i)
 {
 	char file[NAME_MAX_LEN];
@@ -207,7 +207,10 @@ static void write_link_state(struct tree *t, const struct host *host)
 	write_ibdev(t, PORT "/phys_state", host->up ? "5: LinkUp" : "3: Disabled");
 }
 
-/* Linux has no such file: programs ask the device. Another urxed reads it (hca_scan.h). */
+/*
+ * Writes active_mtu, which Linux does not have: programs ask the device. Another urxed reads it
+ * (hca_scan.h).
+ */
 static void write_active_mtu(struct tree *t, const struct host *host)
 {
 	uint32_t mtu = 4096;
@@ -249,7 +252,7 @@ static void write_pkeys(struct tree *t, const struct host *host)
 	}
 }
 
-/* All CPUs are local: the device is on no bus and no NUMA node. */
+/* Writes all CPUs as local: the device is on no bus and no NUMA node. */
 static void write_cpus(struct tree *t)
 {
 	long n = sysconf(_SC_NPROCESSORS_CONF), word;

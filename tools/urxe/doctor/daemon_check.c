@@ -33,8 +33,8 @@ static void list_uplinks(const json_t *report, char list[UPLINKS])
 }
 
 /*
- * The daemon stores records for the next daemon in files of the run directory. While other programs
- * write much to the same disk, each such write may take seconds.
+ * The daemon stores records for the next daemon in files of the run directory. On a disk, while
+ * other programs write much to it, each such write may take seconds.
  */
 void check_run_dir(struct findings *f, const char *run_dir, bool served)
 {

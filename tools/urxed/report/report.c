@@ -96,7 +96,7 @@ static json_t *make_host(const struct report *r)
 
 /* --- Ports */
 
-/* {name: n} */
+/* Returns {name: n} for n values. */
 static json_t *make_named_counters(const uint64_t *values, int n, const char *(*name)(int i))
 {
 	json_t *object = json_object();

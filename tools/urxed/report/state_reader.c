@@ -76,7 +76,10 @@ static bool next_element(struct reader *r, char close, bool first)
 	return first || expect_char(r, ',');
 }
 
-/* Takes the backslash of an escape: only quotation marks and backslashes have one. */
+/*
+ * Takes the backslash of an escape. False: neither a quotation mark nor a backslash follows, the
+ * only characters that processes escape.
+ */
 static bool take_escape(struct reader *r)
 {
 	r->at++;

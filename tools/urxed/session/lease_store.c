@@ -59,7 +59,10 @@ static bool write_at(struct lease_store *r, const void *data, size_t len, size_t
 	return true;
 }
 
-/* Limits the lines: each lease writes to the file, and the disk may stay full. */
+/*
+ * Logs the errno of a failed write. Limits the lines: each lease writes to the file, and the disk
+ * may stay full.
+ */
 static void log_write_error(void)
 {
 	static struct log_ratelimit limit;
@@ -165,7 +168,7 @@ static bool convert_format_4(struct lease_store *r, const struct header *own)
 	       write_at(r, own, sizeof(*own), 0);
 }
 
-/* Writes the header last: without the header the file counts as empty. */
+/* Makes the file empty. Writes the header last: without the header the file counts as empty. */
 static int write_empty_lease_file(struct lease_store *r, const struct header *own)
 {
 	memset(r->past, 0, sizeof(r->past));

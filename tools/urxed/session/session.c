@@ -408,7 +408,7 @@ static bool may_connect(struct sessions *sessions, const struct vnic_server_clie
 	return false;
 }
 
-/* On success the list owns the session. */
+/* Adds a session to the epoll set and the list. On success the list owns the session. */
 static int add_session(struct sessions *sessions, struct session *s)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = s};
@@ -469,9 +469,9 @@ static int attach_nic(struct sessions *sessions, struct session *s)
 }
 
 /*
- * Peers of an ending program wait for its last acknowledgements, so frames that it posted before a
- * message are forwarded first. That is one ring of frames at most, because the process may go on
- * posting.
+ * Forwards one ring of frames at most before a message, in one call or several, because the process
+ * may go on posting. Peers of an ending program wait for its last acknowledgements, so its frames
+ * precede its message.
  */
 bool session_forward_frames(struct sessions *sessions, uint64_t now, struct session *s)
 {

@@ -34,8 +34,8 @@ bool sessions_have_sockets(const struct sessions *sessions);
  */
 void sessions_update_admission(struct sessions *sessions);
 /*
- * Call it after the session has leased the block that begins with qpn: adds the block to those that
- * its packet socket receives, if it has one, and calls sessions_update_uplink.
+ * Call it after the session has leased the block that begins with qpn. If the process has packet
+ * sockets, notes that they receive packets to the block, too. Calls sessions_update_uplink.
  */
 void session_add_uplink_block(struct sessions *sessions, const struct session *s, uint32_t qpn);
 

@@ -29,7 +29,7 @@ uint32_t user_counts_get(const struct user_counts *counts, uid_t user);
 int user_counts_take(struct user_counts *counts, uid_t user, uint32_t limit);
 /* Counts one more without a limit, for what an earlier daemon has allowed. Returns 0 or -ENOMEM. */
 int user_counts_add(struct user_counts *counts, uid_t user);
-/* The user gives back one object, which was counted before. */
+/* Counts one object of a user less, which was counted before. */
 void user_counts_drop(struct user_counts *counts, uid_t user);
 /* Frees the memory; all counts are 0. */
 void user_counts_free(struct user_counts *counts);

@@ -45,13 +45,15 @@ static bool port_exists(const struct vswitch *sw, const char *wanted)
 	return false;
 }
 
-/* If the socket is full, the bytes in it wake the reader anyway. */
+/*
+ * Wakes urxe capture, which sleeps. If the socket is full, the bytes in it wake the reader anyway.
+ */
 static void wake_reader(const struct capture_tap *c)
 {
 	send(c->socket, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* The switch's tap: runs for each frame while a capture runs. */
+/* The switch's tap: copies each frame to the captures of its port. */
 static void tap_frame(void *ctx, const struct switch_port *port, enum switch_direction dir,
 		      const uint8_t *data, uint32_t len, enum switch_drop drop)
 {

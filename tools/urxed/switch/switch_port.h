@@ -28,7 +28,7 @@ enum switch_port_kind {
 	SWITCH_VM,      /* a virtual machine's NIC */
 	SWITCH_PROCESS, /* a process's vNIC */
 };
-/* "urxed", "uplink", "vm", "process" */
+/* Returns "urxed", "uplink", "vm" or "process". */
 const char *switch_port_kind_name(enum switch_port_kind kind);
 
 /* X(identifier, printed name, meaning) */

@@ -126,7 +126,7 @@ void uplink_log_pages(const struct uplink *u);
 /* Logs the impairment counters that are not 0; nothing without impairments. */
 void uplink_log_impairments(const struct uplink *u);
 
-/* Allocates the transmit queue for u->mtu. 0 or -ENOMEM. */
+/* Allocates the transmit queue for u->mtu. Returns 0 or -ENOMEM. */
 int uplink_make_queue(struct uplink *u);
 /* Adds the frames in the queue to u->lost, which the switch counts as drops. */
 void uplink_free_queue(struct uplink *u);

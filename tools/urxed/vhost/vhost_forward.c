@@ -15,7 +15,7 @@
 #define RETRY_NS 50000
 /* If a machine has taken no frame for so long, the frames that wait for it are dropped. */
 #define STALL_NS (NS_PER_SEC / 10)
-/* Between two updates of the counters that urxed shows. */
+/* Time between two updates of the counters that urxed shows. */
 #define COUNTERS_NS (NS_PER_SEC / 100)
 
 struct vhost_forward {

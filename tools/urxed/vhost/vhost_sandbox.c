@@ -22,8 +22,8 @@
 #define OOM_SCORE "800"
 
 /*
- * DPDK and a machine's rings need about 30. Each descriptor could be a further waiter for urxed's
- * wake-ups, and urxed's write would take longer with each.
+ * Limit of the process's descriptors; DPDK and a machine's rings need about 30. Each could be a
+ * further waiter for urxed's wake-ups, and urxed's write would take longer with each.
  */
 #define DESCRIPTORS 64
 

@@ -303,7 +303,10 @@ void vhost_spawner_kill(pid_t pid)
 		(void)unix_packet_send(helper.socket, &request, sizeof(request), NULL, 0);
 }
 
-/* Without the helper the process cannot be reaped here: init is then its parent. */
+/*
+ * Without the helper the process cannot be reaped here, because init is then its parent: the result
+ * is true.
+ */
 bool vhost_spawner_reap(pid_t pid, int *status)
 {
 	const struct request request = {.task = REAP, .number = ++last_number, .pid = pid};

@@ -276,7 +276,7 @@ int vhost_syscalls_limit(bool connects)
 	return install_filter(&program);
 }
 
-/* Installs a second filter: a call must pass both. */
+/* Installs a second filter, because none can be changed: a call must pass both. */
 int vhost_syscalls_limit_further(bool connects)
 {
 	struct program program = {.n = 0};
@@ -292,7 +292,10 @@ int vhost_syscalls_limit_further(bool connects)
 
 #else
 
-/* Other architectures have other numbers: no filter, which vhost_sandbox.c reports. */
+/*
+ * Returns -ENOTSUP, which vhost_sandbox.c reports: other architectures have other numbers of system
+ * calls.
+ */
 int vhost_syscalls_limit(bool connects)
 {
 	(void)connects;

@@ -65,8 +65,8 @@ void fdb_close(struct fdb *f);
  */
 int fdb_pin(struct fdb *f, const struct fdb_key *key, uint32_t port);
 /*
- * Pins a MAC that no port has in all VLANs. -EEXIST: the MAC is pinned, or was learned at some port
- * and is not aged; otherwise as fdb_pin.
+ * Pins a MAC in all VLANs, if no port has the MAC. -EEXIST: the MAC is pinned, or was learned at
+ * some port and is not aged; otherwise as fdb_pin.
  */
 int fdb_pin_unknown(struct fdb *f, uint64_t now, const uint8_t mac[ETHER_MAC_LEN], uint32_t port);
 
