@@ -52,7 +52,8 @@ static void call_comp_event(struct urxe_cq *cq)
 	cq->dev->attr.ops->comp_event(cq->ctx);
 }
 
-/* False: the completion is lost. */
+/* Adds the completion to the CQ, and raises the CQ's event if the CQ is armed for it. False: the CQ
+ * has overrun, now or earlier, and the completion is lost. */
 static bool add_to_cq(struct urxe_cq *cq, struct urxe_qp *qp, const struct urxe_wc *wc)
 {
 	if (cq->overrun)
@@ -78,7 +79,8 @@ void complete_request(struct urxe_qp *qp, struct urxe_cq *cq, const struct urxe_
 
 /* --- Send requests. */
 
-/* For most requests of a burst this function only reads `told`, in a cache line that the caller has
+/* Tells the owner once that unsignaled requests have left the queue: urxe_sq_retired clears `told`.
+ * For most requests of a burst this function only reads `told`, in a cache line that the caller has
  * just written. */
 static void tell_send_retired(struct urxe_qp *qp)
 {
@@ -154,7 +156,8 @@ void flush_sends(struct urxe_qp *qp)
 
 /* --- Receive requests. */
 
-/* NULL for a QP with its own queue; the cache line of resp.copy is then not read. */
+/* The buffer to which rq_take copies a SRQ's request. NULL for a QP with its own queue; the cache
+ * line of resp.copy is then not read. */
 static struct recv_wqe *copy_of(const struct urxe_qp *qp)
 {
 	return qp->rq->qp ? NULL : qp->resp.copy;
@@ -204,7 +207,8 @@ void flush_recvs(struct urxe_qp *qp)
 
 /* --- Error state. */
 
-/* A NAK that is due follows the responses to earlier requests, so these responses stay due. */
+/* Cancels the ACK and the responses that are due. A NAK that is due follows the responses to
+ * earlier requests, so with a NAK these responses stay due. */
 static void drop_responses(struct urxe_qp *qp)
 {
 	qp->resp.ack_due = false;

@@ -23,7 +23,8 @@ struct urxe_copy_grant *copy_table_grant(struct urxe_copy_table *table, uint32_t
 	return &table->grants[(key >> 8) % URXE_COPY_GRANTS];
 }
 
-/* A QPN has 24 bits. */
+/* The place of the QPN's block in the table's `chunks`. The remainder keeps the index in the array,
+ * which covers the 24 bits of a QPN. */
 static uint8_t *chunk_of(struct urxe_copy_table *table, uint32_t qpn)
 {
 	return &table->chunks[qpn / URXE_COPY_CHUNK % sizeof(table->chunks)];
@@ -155,8 +156,9 @@ void copy_table_publish_grant(struct urxe_dev *dev, const struct urxe_copy_grant
 }
 
 /*
- * A requester that reads the table from now on finds no rights. A requester that has read the
- * table, but has not begun to copy, finds another epoch. `withdrawn` finds a requester that copies.
+ * Called after an entry was removed. A requester that reads the table from now on finds no rights.
+ * A requester that has read the table, but has not begun to copy, finds another epoch. `withdrawn`
+ * finds a requester that copies.
  */
 static void entries_withdrawn(struct urxe_dev *dev)
 {
@@ -223,7 +225,8 @@ void copy_table_withdraw_qp(struct urxe_dev *dev, uint32_t qpn)
 	chunk_state(dev, qpn)->n_qps--;
 }
 
-/* Gives the entry of the QP a new version. False: it has none. */
+/* Gives the QP's entry a new version, which voids the proof of its peer (struct copy_proof). False:
+ * the table has no entry of the QP. */
 static bool renew_entry(struct urxe_dev *dev, uint32_t qpn)
 {
 	struct urxe_copy_qp *place, same;
@@ -255,8 +258,8 @@ void copy_table_reset_proofs(struct urxe_dev *dev)
 		entries_withdrawn(dev);
 }
 
-/* Finds a chunk without QPs, takes it from the block that had it, and gives it to the QPN's block.
- */
+/* Gives a chunk without QPs to the QPN's block; the block that had the chunk loses it. Does nothing
+ * if each chunk has QPs. */
 static void take_chunk(struct urxe_dev *dev, uint32_t qpn)
 {
 	struct urxe_copy_table *table = dev->attr.copy_table;
@@ -272,7 +275,7 @@ static void take_chunk(struct urxe_dev *dev, uint32_t qpn)
 	__atomic_store_n(chunk_of(table, qpn), number, __ATOMIC_RELAXED);
 }
 
-/* NULL: all chunks have QPs of other blocks. */
+/* The place for the QP's entry. NULL: all chunks have QPs of other blocks. */
 static struct urxe_copy_qp *take_qp_place(struct urxe_dev *dev, uint32_t qpn)
 {
 	struct urxe_copy_table *table = dev->attr.copy_table;

@@ -16,8 +16,8 @@
 struct urxe_dev;
 struct mr_piece;
 
-/* Called when the device is created, and when it is destroyed. The table may be that of an earlier
- * device, which has withdrawn everything. -ENOMEM. */
+/* Called when the device is created (0 or -ENOMEM), and when it is destroyed. The table may be that
+ * of an earlier device, which has withdrawn everything. */
 int copy_table_init(struct urxe_dev *dev);
 void copy_table_free(struct urxe_dev *dev);
 

@@ -48,14 +48,16 @@ struct cnp_budget {
 struct urxe_dev {
 	struct urxe_dev_attr attr;
 	uint32_t path_mtu;       /* longest path MTU of the link, bytes */
-	uint32_t window_packets; /* most unacknowledged packets of a QP whose peer is on another */
-	uint32_t window_bytes;   /* host, and most bytes; attr.max_packets limits all QPs */
+	uint32_t window_packets; /* most packets in flight of a QP whose peer is on another host */
+	uint32_t window_bytes;   /* most bytes in flight of a QP whose peer is on another host;
+				    attr.max_packets limits all QPs */
 	uint32_t referred_packets; /* most unacknowledged packets of a QP that sends references */
-	uint32_t unacked_qps;      /* number of RC QPs that qp_has_packets_on_way names */
+	uint32_t unacked_qps;      /* number of RC QPs for which qp_has_packets_on_way is true */
 	uint64_t now;              /* latest time that a call has passed, ns */
 	struct device_recording *recording; /* NULL: the device neither records nor replays */
 	struct gid_entry gids[URXE_MAX_GIDS];
-	uint32_t address_era; /* changes when gids change; never 0 */
+	uint32_t address_era; /* changes when gids change, which voids stored headers (struct
+				 predict); never 0 */
 	uint16_t pkeys[URXE_MAX_PKEYS];
 	struct mcast mcast;
 	struct idmap qps;
@@ -74,7 +76,8 @@ struct urxe_dev {
 	LIST_HEAD(, urxe_qp) referencing; /* QPs whose payload references may be in flight */
 	LIST_HEAD(, urxe_cq) cqs;
 	LIST_HEAD(, urxe_rq) srqs;
-	uint32_t copy_generation; /* changes with gids and pkeys; 0 = no copy transport */
+	uint32_t copy_generation; /* changes with gids and pkeys, which voids proofs (struct
+				     copy_proof); 0 = no copy transport */
 	struct copy_state *copy;  /* NULL = no table */
 	const struct urxe_offload_ops *offload; /* of the HCA; NULL: none */
 	void *offload_ctx;                      /* of offload's functions */
@@ -88,8 +91,9 @@ struct urxe_dev {
 };
 
 /*
- * The owner's threads read the clock before they wait for the owner's lock, so a later call may
- * pass an earlier time. The device's time does not go back.
+ * Sets the device's time to `now`, if that is later. The owner's threads read the clock before they
+ * wait for the owner's lock, so a later call may pass an earlier time. The device's time does not
+ * go back.
  */
 static inline void dev_pass_time(struct urxe_dev *dev, uint64_t now)
 {

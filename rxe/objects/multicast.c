@@ -102,8 +102,8 @@ static struct mcast_member *add_member(struct urxe_qp *qp, struct mcast_group *g
 	return member;
 }
 
-/* The QP is a member before the HCA's call, which may wait, because the device may be saved
- * meanwhile. */
+/* Makes the QP a member. -ENOMEM, or the HCA's error: then the QP is no member. The QP becomes one
+ * before the HCA's call, which may wait, because the device may be saved meanwhile. */
 static int join_group(struct urxe_qp *qp, struct mcast_group *group)
 {
 	struct mcast_member *member = add_member(qp, group);

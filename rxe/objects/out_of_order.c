@@ -25,7 +25,8 @@ void out_of_order_pool_free(struct out_of_order_pool *pool)
 	}
 }
 
-/* Buffers are reused, so malloc is called only when more packets are kept than ever before. */
+/* A buffer for a packet; NULL: OUT_OF_ORDER_MAX packets are kept, or no memory is left. Buffers are
+ * reused, so malloc is called only when more packets are kept than ever before. */
 static struct out_of_order_packet *take_buffer(struct urxe_dev *dev)
 {
 	struct out_of_order_pool *pool = &dev->out_of_order;

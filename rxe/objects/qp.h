@@ -84,8 +84,7 @@ struct requester {
 	struct credit credit;
 	uint8_t retries;     /* left, as rnr_retries */
 	uint8_t rnr_retries; /* 7: without end */
-	/* Private to retransmit.c and window.c of requester/, except `answered`, `remote`,
-	 * `unacked`, `asks_ack` and `frame_span`: */
+	/* Mostly for retransmit.c and window.c of requester/: */
 	bool nak_seen;        /* a sequence NAK or an RNR NAK named una */
 	bool missing;         /* a response was found missing since the last progress */
 	bool absent;          /* the device was absent after una last moved, or the peer announced
@@ -372,7 +371,8 @@ static inline void set_answered(struct requester *req, uint32_t psn, bool value)
 	*word = (*word & ~(UINT64_C(1) << bit % 64)) | (uint64_t)value << bit % 64;
 }
 
-/* Moves `cur` on by one. If a request is there, its PSNs begin at req.psn. */
+/* Moves the send queue's `cur` on by one. If the queue has a request there, the request's PSNs
+ * begin at req.psn. */
 static inline void qp_begin_next_send(struct urxe_qp *qp)
 {
 	struct sq *sq = &qp->sq;

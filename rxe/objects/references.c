@@ -21,7 +21,7 @@ static void forget_references(struct urxe_qp *qp)
 	LIST_REMOVE(qp, reference_link);
 }
 
-/* Peers refuse every reference of an earlier generation, of whichever QP. */
+/* Ends the references of all QPs: peers refuse every reference of an earlier generation. */
 static void begin_generation(struct urxe_dev *dev)
 {
 	struct urxe_qp *qp;
@@ -34,7 +34,8 @@ static void begin_generation(struct urxe_dev *dev)
 		forget_references(qp);
 }
 
-/* False: the peer has acknowledged all payloads, so it has read them. */
+/* Whether packets of the QP are unacknowledged. False: the peer has acknowledged all payloads, so
+ * it has read them. */
 static bool is_outstanding(const struct urxe_qp *qp)
 {
 	return requester_outstanding(&qp->req);
@@ -50,7 +51,7 @@ void end_references(struct urxe_qp *qp)
 		forget_references(qp);
 }
 
-/* A request with inline data has no segments. */
+/* Whether a segment of the SEND has the key. A request with inline data has no segments. */
 static bool names_key(const struct send_wqe *wqe, uint32_t lkey)
 {
 	struct sge_list list = wqe_sge_list(wqe, 0);

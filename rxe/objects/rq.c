@@ -65,7 +65,9 @@ void rq_refill(struct urxe_rq *rq)
 	rq->refilling = false;
 }
 
-/* Requests that the application has queued and not handed over yet count too. */
+/* Reports SRQ_LIMIT_REACHED, once, if fewer requests than `limit` are left. Requests that the
+ * program has queued and the owner has not posted to the engine count too: the refill posts them.
+ */
 static void check_limit(struct urxe_rq *rq)
 {
 	if (rq->limit && rq->head - rq->tail < rq->limit)
@@ -150,7 +152,8 @@ int urxe_srq_destroy(struct urxe_rq *srq)
 	return 0;
 }
 
-/* An HCA that has gone meanwhile has refused nothing. */
+/* The result of an HCA's call that waited: its `rc`, or 0 if the HCA has gone meanwhile. Then the
+ * SRQ is the engine's alone, and the engine's change counts. */
 static int answer_of_hca(const struct urxe_rq *srq, int rc)
 {
 	return srq->hca ? rc : 0;
@@ -179,7 +182,7 @@ uint32_t urxe_srq_limit(const struct urxe_rq *srq)
 	return srq->limit;
 }
 
-/* Requests keep their free-running indices. */
+/* Copies the posted requests to the new ring. They keep their free-running indices. */
 static void move_posted(const struct urxe_rq *from, struct urxe_rq *to)
 {
 	for (uint32_t i = from->tail; i != from->head; i++)

@@ -60,7 +60,8 @@ struct sq {
 	uint32_t tail; /* the oldest request that is not completed */
 };
 
-/* Kinds of requests. WR_LOCAL sends no packet; WR_MALFORMED sends none, and fails. */
+/* Kinds of requests. WR_INVALID: an unknown opcode. WR_LOCAL sends no packet; WR_MALFORMED sends
+ * none, and fails. */
 enum wr_kind {
 	WR_INVALID,
 	WR_SEND,
@@ -110,7 +111,8 @@ static inline struct send_wqe *sq_wqe(const struct sq *sq, uint32_t index)
 	return (struct send_wqe *)(sq->wqes + (size_t)(index & sq->mask) * sq->stride);
 }
 
-/* Whether a response completes such requests, which use a resource of the responder. */
+/* Whether requests of this kind use a resource of the responder: a response of their own completes
+ * them, not an ACK. */
 static inline bool wr_is_rd_atomic(enum wr_kind kind)
 {
 	return kind == WR_READ || kind == WR_ATOMIC || kind == WR_FLUSH || kind == WR_ATOMIC_WRITE;

@@ -17,7 +17,8 @@ static inline uint64_t last_word_size(const uint8_t *end, uint64_t n)
 	return size;
 }
 
-/* By one store: a memcpy of a variable length may store the last byte before the first. */
+/* Copies a word of 1, 2, 4 or 8 bytes by one store: a memcpy of a variable length may store the
+ * last byte before the first. */
 static inline void store_word(uint8_t *dst, const uint8_t *src, uint64_t size)
 {
 	switch (size) {

@@ -8,7 +8,8 @@
 #include <rxe/rxe.h>
 
 #define ROOM_MIN 16
-/* A QP has four timers, of which usually one is armed. If a run is full, timers go to the heap. */
+/* Entries of each run, beside a heap of `room` timers: a QP has four timers, of which usually one
+ * is armed. If a run is full, timers go to the heap. */
 #define RUN_ROOM(room) ((room) / 4)
 /* Timers of a run are prefetched this many entries ahead. */
 #define AHEAD 8
@@ -50,7 +51,8 @@ static struct timers_entry *run_at(const struct timers *timers, const struct tim
 	return &run->ring[index & (timers->run_room - 1)];
 }
 
-/* False: the entry is earlier than the last one, or the run is full. */
+/* Appends an entry to the run. False: the entry is earlier than the last one, or the run is full.
+ */
 static bool run_add(struct timers *timers, uint32_t number, struct timers_entry entry)
 {
 	struct timer_run *run = &timers->runs[number];
@@ -233,7 +235,7 @@ struct timer *timers_pop(struct timers *timers, uint64_t now)
 
 /* --- Layout. */
 
-/* NULL: behind the last place of the heap or run. */
+/* The entry at this place. NULL: the place is behind the last one of the heap or run. */
 static const struct timers_entry *entry_at(const struct timers *timers, struct timers_place at)
 {
 	const struct timer_run *run;

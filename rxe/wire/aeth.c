@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "wire/aeth.h"
 
-/* In units of 10 us. */
+/* RNR timers by their codes (IBA table 45), in units of 10 us. */
 static const uint32_t rnr_timer[32] = {
 	65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,    32,
 	48,    64,   96,   128,  192,  256,   384,   512,   768,   1024,  1536,

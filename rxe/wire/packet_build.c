@@ -20,8 +20,8 @@ static uint8_t hop_limit_of(const struct urxe_path *path)
 	return path->hop_limit ? path->hop_limit : DEFAULT_HOP_LIMIT;
 }
 
-/* From the flow label, folded as Linux does (rdma_flow_label_to_udp_sport), or else from the QPNs.
- */
+/* The UDP source port: from the flow label, folded as Linux does (rdma_flow_label_to_udp_sport), or
+ * else from `flow`, which the caller makes of the QPNs. */
 static uint16_t udp_sport(const struct urxe_path *path, uint32_t flow)
 {
 	uint32_t label = path->flow_label & 0xfffff;
@@ -155,8 +155,8 @@ void build_start(struct build *b, struct urxe_frame *frame, const struct header_
 	put24(at + 9, bth->psn);
 }
 
-/* The checksum (RFC 1071) of a header whose fields without length and identification sum up to
- * `sum`. */
+/* Sets the length, the identification and the checksum (RFC 1071) of an IPv4 header, whose other
+ * fields sum up to `sum`. */
 static void put_ipv4_length(uint8_t *ip, uint32_t sum, uint16_t len, uint16_t identification)
 {
 	sum += len + identification;
@@ -198,7 +198,8 @@ void build_allow_gso(struct build *b, const struct urxe_qp *qp)
 		b->run = &qp->dev->gso_run;
 }
 
-/* Returns the IPv4 identification. */
+/* Adds the packet to the UDP GSO run. Returns the packet's place in the run: its IPv4
+ * identification. */
 static uint16_t join_run(struct build *b, uint32_t len)
 {
 	uint32_t place = gso_run_add(b->run, b->frame, b->header, len);

@@ -14,7 +14,7 @@ static inline uint16_t packet_vlan(const struct urxe_packet *p)
 }
 
 /* Parses the BTH, the extended headers and the payload; `end` is the end by the IP or GRH length.
- */
+ * Returns URXE_DROP_NONE, or why the engine does not accept the packet. */
 enum urxe_drop parse_transport(struct urxe_packet *p, const uint8_t *bth, const uint8_t *end);
 
 #endif

@@ -6,18 +6,17 @@
  *
  * - Another MAC than the device's: a peer was absent. If a probe to this peer is unanswered, or a
  *   local ACK timeout expired since its last response (docs/recovery.md), the requester sends all
- *   outstanding packets again at once. A requester that has not probed yet does so after silence
- *   of a round trip and 0.5 ms, unless an answer arrives. Eight announcements count at most until
- *   an answer or a timeout.
+ *   outstanding packets again at once. A requester that has not probed yet sends them again after
+ *   the peer has been silent for a round trip, at least 0.5 ms, unless an answer arrives. Eight
+ *   announcements count at most until an answer or a timeout.
  * - The device's own MAC: the device itself was absent. Each requester sends all outstanding
- *   packets again once its peer has been silent for a round trip and for 0.5 ms. An
- *   acknowledgement in that time cancels this. The time of the absence does not count. Each
- *   responder that gets no request within 3 ms repeats its last response or ACK, and again 12 ms
- *   later if still no request has arrived. Each time the responder also sends a sequence NAK of
- *   the expected PSN, so that the peer repeats lost requests. The engine delays the NAK of each
- *   further connection by 1 us; one call of urxe_output sends all NAKs that are due. A frame with
- *   this MAC has no effect if it came from the wire (urxe_frame.from_wire) or the device has
- *   go_back_n.
+ *   packets again once its peer has been silent for a round trip and for 0.5 ms. An acknowledgement
+ *   in that time cancels this. The time of the absence does not count. Each responder that gets no
+ *   request within 3 ms repeats its last response or ACK, and again 12 ms later if still no request
+ *   has arrived. Each time the responder also sends a sequence NAK of the expected PSN, so that the
+ *   peer repeats lost requests. The engine delays the NAK of each further connection by 1 us; one
+ *   call of urxe_output sends all NAKs that are due. A frame with this MAC has no effect if it came
+ *   from the wire (urxe_frame.from_wire) or the device has go_back_n.
  *
  * "Requester" and "responder" are those of reliable connections that the engine executes. The owner
  * of a device builds the frame with the device's own MAC in two cases: the device continues on

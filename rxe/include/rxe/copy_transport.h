@@ -37,8 +37,8 @@
 #define URXE_COPY_CHUNKS 16u
 /*
  * A region of more than one piece, as those of virtual machines are, has a run of entries in the
- * table's list of pieces: whole units of the list. A region is not published if it has more than
- * URXE_COPY_GRANT_PIECES pieces, or if the list has no run left for it.
+ * table's list of pieces: whole units of URXE_COPY_UNIT entries. A region is not published if it
+ * has more than URXE_COPY_GRANT_PIECES pieces, or if the list has no run left for it.
  */
 #define URXE_COPY_PIECES       65536u
 #define URXE_COPY_UNIT         16u
@@ -125,7 +125,7 @@ struct urxe_copy_job {
 	bool write; /* to the responder: the last 8 bytes of each part are stored last */
 };
 
-/* Provided by the owner of a device; each gets urxe_dev_attr.copy_ctx. None calls back. */
+/* Provided by the owner of a device; each gets urxe_dev_attr.copy_ctx. None may call the engine. */
 struct urxe_copy_ops {
 	/*
 	 * The table of the device that has the MAC address and the QPN; NULL if it is not reachable
@@ -140,9 +140,10 @@ struct urxe_copy_ops {
 	 */
 	uint32_t (*copy)(void *ctx, const struct urxe_copy_job *copy);
 	/*
-	 * Looks at the device's time `now` whether the peer's engine thread polls for packets.
-	 * True: it does. If it does not, and such calls come in a stream, wakes the thread so that
-	 * it polls soon.
+	 * Whether the peer's engine thread polls for packets at the device's time `now`. True: the
+	 * requester sends short requests in packets, which a polling thread takes sooner than the
+	 * kernel copies. False: the requester copies; if such calls come in a stream, the function
+	 * wakes the thread, so that it polls soon.
 	 */
 	bool (*look_or_wake)(void *ctx, uint64_t now);
 	/* Rights were withdrawn from this device's table: finds the copies that may still use them.

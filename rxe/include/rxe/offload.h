@@ -234,9 +234,10 @@ struct urxe_offload_refusal {
  */
 int urxe_offload_take_over(struct urxe_dev *dev, uint64_t now, bool force,
 			   struct urxe_offload_refusal *refusal);
-/* The HCA gets send requests again. A queue pair that urxe_offload_take_over() has stopped already
- * moves to the engine once the HCA has returned all its receive requests. Before the call the owner
- * passes all events and completions of the HCA on. */
+/* Abandons the take-over: the HCA gets send requests again. A queue pair that
+ * urxe_offload_take_over() has stopped already moves to the engine once the HCA has returned all
+ * its receive requests. Before the call the owner passes all events and completions of the HCA on.
+ */
 void urxe_offload_keep(struct urxe_dev *dev);
 /* Whether urxe_offload_take_over() has stopped a queue pair, or a shared receive queue, that the
  * engine does not execute yet. While it returns true, the owner passes events and completions on.
@@ -264,13 +265,14 @@ void urxe_offload_srq_complete(struct urxe_rq *srq, const struct urxe_wc *wc);
 void urxe_offload_cq_event(struct urxe_cq *cq);
 /* What cq_create() has returned for the CQ; NULL: nothing, no queue pair of the HCA uses the CQ. */
 void *urxe_offload_hca_cq(const struct urxe_cq *cq);
-/* An asynchronous event of the HCA's queue pair or shared receive queue. Events of the whole device
+/* The HCA has reported an asynchronous event of its queue pair `qpn`. Events of the whole device
  * are not passed here. */
 void urxe_offload_qp_event(struct urxe_dev *dev, uint32_t qpn, enum urxe_async event);
 /* The HCA adds no completion to the CQ any more: the engine destroys the HCA's part of all
  * offloaded queue pairs that use the CQ, which enter the error state, and flushes their requests.
  */
 void urxe_offload_cq_lost(struct urxe_cq *cq);
+/* As urxe_offload_qp_event, for an event of the HCA's shared receive queue. */
 void urxe_offload_srq_event(struct urxe_rq *srq, enum urxe_async event);
 
 #endif

@@ -47,9 +47,10 @@ struct urxe_recorder {
 /*
  * Starts to record the device at `now`, ns of the device's clock. An earlier recording gets its end
  * mark first. The engine saves the state as urxe_state_save does, with its errors: it withdraws the
- * rights of peers to copy, so the owner calls urxe_copy_rights_publish afterwards. The tag of each
- * object is its context. -EFBIG: `write` had no room for the state. -EOPNOTSUPP: the device has an
- * HCA, also if the HCA executes no queue pair.
+ * rights of peers to copy, so the owner calls urxe_copy_rights_publish afterwards. In the saved
+ * state the tag of each object (urxe_state_object.tag) is the object's context. -EFBIG: `write` had
+ * no room for the state. -EOPNOTSUPP: the device has an HCA, also if the HCA executes no queue
+ * pair.
  */
 int urxe_record_start(struct urxe_dev *dev, uint64_t now, const struct urxe_recorder *recorder);
 /* Ends the recording, if there is one. urxe_dev_destroy and urxe_offload_set do so, too. */
