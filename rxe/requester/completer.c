@@ -68,7 +68,8 @@ static void advance_una_by_response(struct urxe_qp *qp, const struct send_wqe *w
 	advance_una_to(qp, wqe, next);
 }
 
-/* Moves una as far as acknowledgements and responses allow (IBA 9.7.5.1.2: coalesced). */
+/* Moves una as far as acknowledgements and responses allow (IBA 9.7.5.1.2: coalesced). True: una
+ * has moved. */
 static bool advance_una(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
@@ -218,7 +219,9 @@ static bool is_read_response_valid(const struct urxe_qp *qp, const struct send_w
 	       (end == says_end || (says_end && wqe->again));
 }
 
-/* Copies the data of a response to the segments of its request. */
+/* Copies the data of a response to the segments of its request. Returns the request's status:
+ * BAD_RESP_ERR if the response does not fit the request, LOC_PROT_ERR if a segment cannot be
+ * written. */
 static enum urxe_wc_status place_response(const struct urxe_qp *qp, const struct send_wqe *wqe,
 					  const struct urxe_packet *p)
 {
@@ -237,7 +240,7 @@ static enum urxe_wc_status place_response(const struct urxe_qp *qp, const struct
 	return placed ? URXE_WC_SUCCESS : URXE_WC_LOC_PROT_ERR;
 }
 
-/* The outstanding request that psn belongs to. */
+/* The outstanding request that psn belongs to; *index: its index in the send queue. */
 static const struct send_wqe *find_request(const struct urxe_qp *qp, uint32_t psn, uint32_t *index)
 {
 	const struct send_wqe *wqe;
@@ -300,8 +303,9 @@ static void handle_data_response(struct urxe_qp *qp, const struct urxe_packet *p
 		fail_response(qp, index, status);
 }
 
-/* True: a repeated ACK that grants more credits. The peer has receive requests again, so a wait for
- * the RNR timer ends. */
+/* Handles a packet that answers no outstanding PSN. True: it repeats the newest ACK with more
+ * credits. The peer has receive requests again, so a wait for the RNR timer ends. False: the caller
+ * drops the packet. */
 static bool take_repeated_ack(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
 	if (!(flags & URXE_OPF_ACK) || AETH_TYPE(p->aeth.syndrome) != AETH_ACK ||

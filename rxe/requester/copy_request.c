@@ -24,7 +24,8 @@
 /* After so many requests in packets the requester calls urxe_copy_ops.look_or_wake again. */
 #define LOOK_EVERY 16
 
-/* The MAC comes from the header template, which is in the cache, unlike the path. */
+/* The copy table of the peer's device; NULL: the device is not reachable now. The MAC comes from
+ * the header template, which is in the cache, unlike the path. */
 static const struct urxe_copy_table *peer_table(const struct urxe_qp *qp)
 {
 	const struct urxe_dev *dev = qp->dev;
@@ -42,7 +43,8 @@ static uint32_t wanted_access(const struct send_wqe *wqe)
 	}
 }
 
-/* A request without bytes names no memory, so it goes in packets. */
+/* Whether the copy transport may execute the request: a WRITE or READ of 1 to URXE_COPY_MAX bytes.
+ * A request without bytes names no memory, so it goes in packets. */
 static bool is_candidate(const struct send_wqe *wqe)
 {
 	return wanted_access(wqe) && wqe->length && wqe->length <= URXE_COPY_MAX;
@@ -76,7 +78,8 @@ static bool find_local(const struct urxe_qp *qp, const struct send_wqe *wqe, str
 	return true;
 }
 
-/* The checks that the peer's engine would make (IBA 10.6.3, 9.7.4.1.5). *offset: in the region. */
+/* Makes the checks of the peer's engine (IBA 10.6.3, 9.7.4.1.5). True: the grant permits the
+ * request, whose first byte is at *offset in the region. */
 static bool grant_allows(const struct urxe_copy_grant *grant, const struct urxe_copy_qp *peer,
 			 const struct send_wqe *wqe, uint64_t *offset)
 {
@@ -87,8 +90,8 @@ static bool grant_allows(const struct urxe_copy_grant *grant, const struct urxe_
 }
 
 /*
- * The last piece that begins at the offset or before. The peer may change the list meanwhile: each
- * entry is read once, and the bytes of a wrong piece are the peer's own memory.
+ * The index of the last piece that begins at the offset or before. The peer may change the list
+ * meanwhile: each entry is read once, and the bytes of a wrong piece are the peer's own memory.
  */
 static uint32_t find_piece(const struct urxe_copy_piece *pieces, uint32_t n, uint64_t offset)
 {
@@ -112,8 +115,8 @@ static struct urxe_copy_piece read_piece(const struct urxe_copy_piece *piece)
 	};
 }
 
-/* Appends `length` bytes from an offset of the region. False: too many pieces, a piece that is not
- * mapped, or a wrong list. */
+/* Appends the extents of `length` bytes, from an offset of the region on, to all->remote. False:
+ * too many pieces, a piece that is not mapped, or a wrong list. */
 static bool list_pieces(const struct urxe_copy_table *table, const struct urxe_copy_grant *grant,
 			uint64_t offset, uint64_t length, struct copy_batch *all)
 {
@@ -233,7 +236,8 @@ static bool add_part(struct urxe_qp *qp, const struct urxe_copy_table *table,
 	return true;
 }
 
-/* Collects requests from `cur` on, as long as they have one opcode. */
+/* Collects the requests from `cur` on that are copied together: of one opcode, up to the first that
+ * cannot be added. */
 static void gather_parts(struct urxe_qp *qp, const struct urxe_copy_table *table,
 			 struct copy_batch *all)
 {
@@ -257,7 +261,8 @@ static void count_request(struct urxe_qp *qp)
 	qp_count_bytes(qp, URXE_EVENT_COPY_BYTES, sq_wqe(&qp->sq, qp->sq.tail)->length);
 }
 
-/* A CQ overrun fails the QP and empties its send queue: then the loop ends early. */
+/* Completes the n oldest requests, which were copied. A CQ overrun fails the QP and empties its
+ * send queue: then the loop ends early. */
 static void complete_requests(struct urxe_qp *qp, uint32_t n)
 {
 	for (; n && qp->sq.tail != qp->sq.head; n--) {
@@ -271,7 +276,8 @@ static bool look_or_wake_peer(const struct urxe_qp *qp)
 	return qp->dev->attr.copy_ops->look_or_wake(qp->dev->attr.copy_ctx, qp->dev->now);
 }
 
-/* Returns the number of requests, from `cur` on, that were executed. */
+/* Copies requests together, and returns their number, from `cur` on. 0: they go in packets;
+ * in_packets tells whether that is because the peer polls. */
 static uint32_t copy_parts(struct urxe_qp *qp, const struct urxe_copy_table *table,
 			   const struct send_wqe *wqe)
 {

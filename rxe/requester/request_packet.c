@@ -127,9 +127,9 @@ static uint32_t packets_of_reference(const struct urxe_qp *qp, const struct requ
 }
 
 /*
- * A peer that cannot read a referenced payload drops the packet, so a QP without retries must not
- * use references. After a loss, the next `plain` packets carry their payload. An RNR NAK is no
- * loss.
+ * Whether the packet may reference its payload. A peer that cannot read a referenced payload drops
+ * the packet, so a QP without retries must not use references. After a loss, the next `plain`
+ * packets carry their payload. An RNR NAK is no loss.
  */
 static bool may_reference(struct urxe_qp *qp, const struct request_packet *rp)
 {
@@ -177,8 +177,9 @@ static uint32_t cut_pieces(struct urxe_extent *pieces, uint32_t length)
 }
 
 /*
- * Runs before the headers are built, because they depend on rp->span. A payload of more pieces than
- * one frame can list needs several frames.
+ * If the packet may reference at least URXE_REFERENCE_MIN bytes, sets rp->pieces and rp->span. Runs
+ * before the headers are built, because they depend on rp->span. A payload of more pieces than one
+ * frame can list needs several frames.
  */
 static void try_reference(struct urxe_qp *qp, struct request_packet *rp, uint32_t pos,
 			  const struct urxe_frame *frame)

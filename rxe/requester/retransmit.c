@@ -60,7 +60,8 @@ void retransmit_init(struct urxe_qp *qp)
 
 /* --- Timer. */
 
-/* During an RNR wait the timer runs for that wait, and the wait's end calls this function again. */
+/* Arms the retry timer for the earliest of the three deadlines. During an RNR wait the timer runs
+ * for that wait, and the wait's end calls this function again. */
 static void arm_timer(struct urxe_qp *qp)
 {
 	const struct requester *req = &qp->req;
@@ -105,8 +106,8 @@ static uint64_t probe_silence(const struct urxe_qp *qp)
 	return ns < qp->dev->attr.probe_ns ? qp->dev->attr.probe_ns : ns;
 }
 
-/* If the peer is silent for much longer than its usual round trip, a packet or its answer was lost.
- */
+/* Time of the next probe; URXE_NEVER: none. If the peer is silent for much longer than its usual
+ * round trip, a packet or its answer was lost. */
 static uint64_t probe_due(const struct urxe_qp *qp)
 {
 	if (is_go_back_n(qp) || qp->req.probes == PROBES ||
@@ -268,8 +269,9 @@ static bool use_retry(struct urxe_qp *qp)
 }
 
 /*
- * A responder of urxe repeats its NAK within milliseconds if the retransmission is lost too. The
- * NAKs of one gap use up one retry together, so that enough retries are left for the timeouts.
+ * Uses up a retry for a sequence NAK; false: none is left. A responder of urxe repeats its NAK
+ * within milliseconds if the retransmission is lost too. The NAKs of one gap use up one retry
+ * together, so that enough retries are left for the timeouts.
  */
 static bool use_nak_retry(struct urxe_qp *qp)
 {
@@ -383,7 +385,8 @@ void retransmit_end_rnr_wait(struct urxe_qp *qp)
 
 /* --- Missing responses. */
 
-/* Requests each missing response once; after that the timers decide. */
+/* Sends the requests of missing responses again, for each response once; after that the timers
+ * decide. False: no retry is left. */
 static bool ask_for_missing(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;

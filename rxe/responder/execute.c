@@ -16,7 +16,8 @@
 #include "responder/resp_resources.h"
 #include "wire/aeth.h"
 
-/* Functions that return a syndrome return 0 for success, and also enum resp_refusal. */
+/* Functions that return uint8_t return what resp_execute returns: 0 for success, a NAK's syndrome,
+ * enum resp_refusal, RESP_DROPPED or RESP_POSTPONED. */
 
 /* A request starts a message, or continues the message in progress (IBA 9.7.4.1.3). */
 static uint8_t check_sequence(const struct urxe_qp *qp, uint32_t flags)
@@ -88,7 +89,8 @@ static void advance_psn(struct urxe_qp *qp, uint32_t n, uint32_t flags, enum res
 	resp->ack_msn = resp->msn;
 }
 
-/* False: the completion is lost, and the QP is in error. */
+/* Completes the receive request of a message. False: the completion is lost, and the QP is in
+ * error. */
 static bool complete_message(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
 	bool imm = flags & URXE_OPF_IMM, inv = flags & URXE_OPF_IETH;
@@ -122,8 +124,9 @@ static bool call_pull(struct urxe_dev *dev, const struct urxe_reference *referen
 }
 
 /*
- * The receive buffer belongs to the engine until its completion, so a partial copy does no harm.
- * The sender then repeats the message in packets, which also report errors of the receive request.
+ * Copies a referenced payload to the receive buffer; RESP_DROPPED: a part could not be copied. The
+ * receive buffer belongs to the engine until its completion, so a partial copy does no harm. The
+ * sender then repeats the message in packets, which also report errors of the receive request.
  */
 static uint8_t pull_send(struct urxe_qp *qp, const struct urxe_packet *p)
 {
@@ -182,7 +185,8 @@ static uint8_t execute_send(struct urxe_qp *qp, const struct urxe_packet *p, uin
 	return 0;
 }
 
-/* A zero-length message needs no valid key (IBA 9.7.4.1.5, C9-88). */
+/* Whether the RETH's key permits the access. A zero-length message needs no valid key (IBA
+ * 9.7.4.1.5, C9-88). */
 static bool is_granted(const struct urxe_qp *qp, const struct urxe_packet *p, uint32_t access)
 {
 	struct mr_range range = {

@@ -11,7 +11,8 @@
 #include "offload/hooks.h"
 #include "responder/acknowledge.h"
 
-/* Within a refill urxe_offload_refill hands the requests over together, after the callback. */
+/* For a queue that the HCA has: hands new requests to the HCA, or flushes them in the error state.
+ * Within a refill urxe_offload_refill hands the requests over together, after the callback. */
 static void post_offloaded(struct urxe_rq *rq)
 {
 	if (rq->refilling)

@@ -60,7 +60,8 @@ static void wait_for_gap(struct urxe_qp *qp, uint64_t since)
 		timer_set(&dev->timers, &qp->gap_timer, due);
 }
 
-/* psn_gap_suspect gives `repeats` a value that no other gap has while its timer runs. */
+/* Whether psn_gap_suspect has started the gap timer. It gives `repeats` a value that no other gap
+ * has while its timer runs. */
 static bool is_suspicion(const struct urxe_qp *qp)
 {
 	return qp->resp.gap.asked && qp->resp.gap.repeats == PSN_GAP_REPEATS &&

@@ -18,8 +18,8 @@
 #include "wire/aeth.h"
 #include "wire/header_fields.h"
 
-/* Called only after the QP has executed a packet: other packets may come from an earlier
- * connection. */
+/* Reports COMM_EST, once, while the QP is in RTR. Called only after the QP has executed a packet:
+ * other packets may come from an earlier connection. */
 static void report_established(struct urxe_qp *qp)
 {
 	if (qp->attr.state != URXE_QPS_RTR || qp->resp.comm_est)
@@ -103,8 +103,9 @@ static void rc_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 
 /* --- Unreliable connection and datagram. */
 
-/* With an SRQ the receive request completes in error (IBA 9.9.3, class E): otherwise this QP would
- * keep a request that other QPs need. Without an SRQ, the next message uses the receive request. */
+/* Ends the UC message in progress. With an SRQ the receive request completes in error (IBA 9.9.3,
+ * class E): if it did not, this QP would keep a request that other QPs need. Without an SRQ, the
+ * next message uses the receive request. */
 static void give_up_message(struct urxe_qp *qp)
 {
 	qp->resp.message = RESP_NONE;

@@ -12,7 +12,8 @@
 #include "responder/held_recv.h"
 #include "responder/resp_resources.h"
 
-/* The SEND in progress has arrived up to the PSN. False: it does not fit the receive request. */
+/* Sets the message in progress: a SEND that has arrived up to `psn`, or none if the next message
+ * begins there. False: the SEND does not fit the receive request. */
 static bool continue_counted(struct urxe_qp *qp, uint32_t psn)
 {
 	struct responder *resp = &qp->resp;
@@ -45,7 +46,8 @@ void resume_start(struct urxe_qp *qp, uint32_t psn, bool counted)
 	resp->ack_msn = resp->resumed ? RESP_ACK_PAST : resp->msn;
 }
 
-/* The request that ends at `last` is complete, and so are all earlier ones. */
+/* A repeated request ends at `last`, before the expected PSN: the HCA has executed this request and
+ * all earlier ones. Answers the request by a READ response or an ACK, or drops it. */
 static void handle_complete(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags,
 			    uint32_t last)
 {
@@ -101,7 +103,8 @@ static uint32_t last_psn(const struct urxe_qp *qp, const struct urxe_packet *p, 
 	return urxe_psn_add(p->psn, n - 1);
 }
 
-/* The first packet of a message. True: of the message in progress, which starts anew. */
+/* A repeated first packet, before the expected PSN. True: its message is the one in progress, and
+ * starts anew. False: the packet is answered or dropped. */
 static bool start_again(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
 	struct responder *resp = &qp->resp;
