@@ -150,8 +150,8 @@ static void send_rej(struct cm_conn *conn, uint16_t reason, struct cm_mad *mad)
 	cm_post(conn, mad);
 }
 
-/* No answer yet: the peer knows the request by our GUID and ID only. `mad` may have private data.
- */
+/* Sends the REJ of our own REQ, which has no answer yet, and ends the connection: the peer knows
+ * the request by our GUID and ID only. `mad` may have private data. */
 static void withdraw_req(struct cm_conn *conn, struct cm_mad *mad)
 {
 	uint64_t guid = htobe64(conn->cm->ca_guid);

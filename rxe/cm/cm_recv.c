@@ -235,7 +235,8 @@ static void on_rtu(struct cm *cm, const struct cm_path *path, const struct cm_ma
 
 /* --- REJ */
 
-/* A REJ of a REQ may have no remote ID; all other REJs have both IDs. */
+/* The connection whose REQ the peer refuses; NULL: none. A peer that refuses a REQ may have no ID
+ * for the connection; all other REJs have the IDs of both sides. */
 static struct cm_conn *find_refused(const struct cm *cm, const struct cm_path *path,
 				    const struct cm_rej *rej)
 {
@@ -244,7 +245,8 @@ static struct cm_conn *find_refused(const struct cm *cm, const struct cm_path *p
 	return conn && CM_IN(conn, CM_S(REQ_SENT) | CM_S(MRA_REQ_RCVD)) ? conn : NULL;
 }
 
-/* A peer that gave up before our answer does not know our ID. */
+/* The connection that a REJ is about; NULL: none. A peer that gave up before our answer does not
+ * know our ID, so its REJ has its GUID. */
 static struct cm_conn *find_rejected(const struct cm *cm, const struct cm_path *path,
 				     const struct cm_rej *rej)
 {

@@ -183,11 +183,11 @@ void cm_post_again(struct cm_conn *conn);
  * with thousands of connections that ends does not send as many messages at once.
  */
 void cm_post_by_tick(struct cm_conn *conn, uint64_t now, const struct cm_mad *mad);
-/* The same for the kept message. */
+/* As cm_post_by_tick, for the message that is kept already. */
 void cm_post_again_by_tick(struct cm_conn *conn, uint64_t now);
 /* Sends a message, and does not keep it: repetitions are those of the last posted message. */
 void cm_post_aside(struct cm_conn *conn, const struct cm_mad *mad);
-/* Starts the timer for an answer to the last posted message, with conn->retries repetitions. */
+/* Starts the timer for an answer to the last posted message, with conn->max_retries repetitions. */
 void cm_await(struct cm_conn *conn, uint64_t now);
 /* Stops the connection's timer. */
 void cm_await_no_more(struct cm_conn *conn);

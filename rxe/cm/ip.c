@@ -12,7 +12,7 @@
 
 static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
-/* An IPv4 address is in the last word, after zeros. */
+/* Reads an address of the header. The header has an IPv4 address in the last word, after zeros. */
 static void get_address(uint8_t ip[16], const uint8_t *p, bool v6)
 {
 	memcpy(ip, p, 16);

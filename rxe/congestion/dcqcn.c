@@ -46,8 +46,8 @@ int dcqcn_configure(struct dcqcn_config *config, const struct urxe_dev_attr *att
 }
 
 /*
- * A step of R_AI is at most this share of a packet in a round trip, so that many senders on a slow
- * link do not fill its queue before they learn of it. After so many increases by T
+ * A step of R_AI is at most 1 / STEPS_OF_PACKET of a packet in a round trip, so that many senders
+ * on a slow link do not fill its queue before they learn of it. After ROOM_AFTER increases by T
  * without a CNP the network has room, and the step is R_AI.
  */
 #define STEPS_OF_PACKET 32

@@ -16,8 +16,8 @@ static uint64_t header_word(const uint8_t *headers, int i, uint64_t mask)
 	return get64(headers + 8 * i) & ~mask;
 }
 
-/* Clears the fields that vary: length, identification and checksum of IPv4, length of UDP. The UDP
- * checksum is behind the five words. */
+/* Reads the first 40 bytes of the headers, and clears the fields that vary: length, identification
+ * and checksum of IPv4, length of UDP. The UDP checksum is behind the five words. */
 static void read_words(uint64_t words[5], const uint8_t *headers)
 {
 	words[0] = header_word(headers, 0, 0);

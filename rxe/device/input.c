@@ -52,7 +52,8 @@ static bool has_own_source(const struct urxe_dev *dev, const struct urxe_packet 
 	return false;
 }
 
-/* `predicted`: the addresses are those of an earlier packet, which was checked. */
+/* Refuses a frame from the wire that has an address of this device as its source. `predicted`: the
+ * GIDs are those of an earlier packet, which was checked. */
 static enum urxe_drop check_source(const struct urxe_dev *dev, const struct urxe_frame *frame,
 				   const struct urxe_packet *p, bool predicted)
 {

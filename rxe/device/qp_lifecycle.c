@@ -98,7 +98,7 @@ static void free_qp(struct urxe_qp *qp)
 	free(qp);
 }
 
-/* One bit for each PSN that may be outstanding. */
+/* Allocates req.answered, one bit for each PSN that may be outstanding. 0 or -ENOMEM. */
 static int allocate_answered(struct urxe_qp *qp)
 {
 	uint32_t bits = 64;

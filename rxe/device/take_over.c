@@ -133,9 +133,10 @@ static bool note_psn(struct urxe_qp *qp, const struct urxe_qp_attr *told)
 }
 
 /*
- * Sets *busy if a peer has sent requests since the last call of this attempt, and always at the
- * begin of an attempt: the PSNs that an earlier attempt noted may be a moment old, so equal PSNs do
- * not show a pause.
+ * Queries the PSNs of all connections. 0, or -EOPNOTSUPP with the reason in *refusal if the HCA
+ * does not tell the current PSNs. Sets *busy if a peer has sent requests since the last call of
+ * this attempt, and always at the begin of an attempt: the PSNs that an earlier attempt noted may
+ * be a moment old, so equal PSNs do not show a pause.
  */
 static int check_psns(struct urxe_dev *dev, bool begins, struct urxe_offload_refusal *refusal,
 		      bool *busy)
@@ -164,7 +165,7 @@ static int check_psns(struct urxe_dev *dev, bool begins, struct urxe_offload_ref
 
 /* --- The end of the HCA's queue pairs. */
 
-/* Neither the HCA nor the engine can go on. */
+/* Fails a queue pair with which neither the HCA nor the engine can go on. */
 static void give_up(struct urxe_qp *qp)
 {
 	offload_destroy_qp(qp);
@@ -267,7 +268,8 @@ static bool is_srq_free(const struct urxe_rq *srq)
 	return true;
 }
 
-/* A queue pair that the HCA does not execute is the engine's alone from now on. */
+/* The engine goes on with the SRQ's queue pairs, and takes the SRQ's requests back. A queue pair
+ * that the HCA has but does not execute is the engine's alone from now on. */
 static void go_on_srq(struct urxe_rq *srq)
 {
 	struct urxe_qp *qp;
@@ -281,8 +283,9 @@ static void go_on_srq(struct urxe_rq *srq)
 	offload_end_srq(srq);
 }
 
-/* A queue pair that the HCA has destroyed takes no requests. The owner passes its last completions
- * before it calls urxe_offload_take_over() or urxe_offload_keep() again. */
+/* Destroys the HCA's queue pairs whose URXE_ASYNC_QP_LAST_WQE_REACHED has not come: after that they
+ * take no requests. The owner passes its last completions before it calls urxe_offload_take_over()
+ * or urxe_offload_keep() again. */
 static void end_undrained(struct urxe_rq *srq)
 {
 	struct urxe_qp *qp;
@@ -297,7 +300,8 @@ static void end_undrained(struct urxe_rq *srq)
 	}
 }
 
-/* False: queue pairs of the HCA may still take requests. */
+/* Goes on with the SRQs from which the HCA takes no requests any more. False: queue pairs of the
+ * HCA may still take requests of another SRQ. */
 static bool go_on_srqs(struct urxe_dev *dev)
 {
 	struct urxe_rq *srq;
@@ -318,7 +322,8 @@ static bool go_on_srqs(struct urxe_dev *dev)
 	return all;
 }
 
-/* False: the HCA still has receive requests. */
+/* Goes on with the queue pairs whose receive requests the HCA has given back. False: the HCA still
+ * has requests of others. */
 static bool go_on_all(struct urxe_dev *dev)
 {
 	struct urxe_qp *qp;

@@ -12,7 +12,7 @@
 #include "objects/references.h"
 #include "util/ordered_copy.h"
 
-/* Consecutive keys in use at which the search for a free one looks. */
+/* After so many consecutive keys in use, the search for a free key goes on elsewhere. */
 #define KEYS_IN_A_ROW 16
 
 static bool has_valid_extents(const struct urxe_mr_attr *attr)
@@ -116,7 +116,7 @@ struct urxe_mr *mr_allocate(uint32_t n_extents)
 	return mr;
 }
 
-/* A region that is not in dev->mrs yet. */
+/* Allocates a region from the attributes, and does not add it to dev->mrs. NULL: no memory. */
 static struct urxe_mr *make_mr(struct urxe_dev *dev, const struct urxe_mr_attr *attr)
 {
 	struct urxe_mr *mr = mr_allocate(attr->n_extents);
@@ -141,7 +141,8 @@ bool mr_is_held(const struct urxe_mr *mr)
 	return false;
 }
 
-/* Whether a part of the region is mapped, and its list of pieces is short enough for a grant. */
+/* Whether a grant may publish the region: a part is mapped, no unmapping call is in progress, and
+ * the list of pieces is short enough. */
 static bool is_grantable(const struct urxe_mr *mr)
 {
 	if (!mr->length || mr->n_pieces > URXE_COPY_GRANT_PIECES || mr_is_held(mr))
@@ -183,7 +184,8 @@ static int choose_key(struct urxe_mr *mr, const struct urxe_mr_attr *attr)
 	return 0;
 }
 
-/* The HCA chooses the key of its new region. */
+/* Executes urxe_mr_rereg for a region that the HCA has, too: registers a new region, whose key the
+ * HCA chooses, and deregisters the old one. */
 static int replace_offloaded(struct urxe_mr **mr, const struct urxe_mr_attr *attr)
 {
 	struct urxe_mr_attr wanted = *attr;
@@ -410,7 +412,8 @@ struct place {
 	uint64_t offset;
 };
 
-/* A region of a process is one piece; a region of a guest may have many. */
+/* The position at which the span begins. Searches by halves: a region of a process is one piece,
+ * but a region of a guest may have many. */
 static struct place locate_span(const struct span *span)
 {
 	const struct mr_piece *from = span->mr->pieces;

@@ -120,7 +120,8 @@ int mr_check_attr(const struct urxe_dev *dev, const struct urxe_mr_attr *attr);
 void mr_fill(struct urxe_mr *mr, struct urxe_dev *dev, const struct urxe_mr_attr *attr);
 /* Whether a system call that unmaps a piece, and may still fail, is in progress. */
 bool mr_is_held(const struct urxe_mr *mr);
-/* Publishes the region's rights for the copy transport, if a part of it is mapped. */
+/* Publishes the region's rights for the copy transport. Does nothing if no part is mapped, if an
+ * unmapping call is in progress, or if the region has too many pieces. */
 void mr_publish(const struct urxe_mr *mr);
 static inline bool mr_is_one_piece(const struct urxe_mr *mr)
 {

@@ -44,7 +44,8 @@ static struct mr_held held_of(const struct urxe_mr *mr, uint32_t i)
 	return mr->held ? mr->held[i] : (struct mr_held){0};
 }
 
-/* True: the call unmaps bytes of the piece. */
+/* Adds piece i to `cut`; its bytes from address `first` to `last` become a piece of their own,
+ * which the unmapping call holds. True: the piece has such bytes. */
 static bool cut_piece(struct cut *cut, const struct urxe_mr *mr, uint32_t i, uintptr_t first,
 		      uintptr_t last)
 {
@@ -130,7 +131,9 @@ int urxe_mr_unmap(struct urxe_mr *mr, const struct urxe_extent *bytes)
 	return 0;
 }
 
-/* No piece lies partly in the bytes: pieces were cut at their ends. */
+/* If the piece lies in the bytes: an unmapping call has succeeded (`done`), and the piece is
+ * unmapped; or the last such call has failed, and the piece is mapped again. No piece lies partly
+ * in the bytes: pieces were cut at their ends. */
 static void settle_piece(struct urxe_mr *mr, uint32_t i, const struct urxe_extent *bytes, bool done)
 {
 	struct mr_held *held = &mr->held[i];

@@ -9,7 +9,8 @@
 #include "objects/qp_counters.h"
 #include "offload/hooks.h"
 
-/* IBA 10.3.1: after an error, UC and UD may be in SQE instead of the error state. */
+/* Whether the HCA's QP is in SQE: after an error, UC and UD may be in SQE instead of the error
+ * state (IBA 10.3.1). */
 static bool is_in_sqe(const struct urxe_qp *qp)
 {
 	struct urxe_qp_attr attr = {.state = URXE_QPS_ERR};
@@ -133,7 +134,8 @@ static void tell_recv_retired(const struct urxe_rq *srq)
 		srq->dev->attr.ops->recv_retired(srq->attr.ctx);
 }
 
-/* The QP may be gone, or be the engine's: then no completion tells the program of the request. */
+/* Takes the completed request out of srq->kept, and completes it for the program. If the QP is
+ * gone, or the engine's, no completion tells the program of the request: recv_retired does. */
 static void take_completion(struct urxe_rq *srq, struct urxe_qp *qp, const struct urxe_wc *wc)
 {
 	struct kept_recv *kept = (struct kept_recv *)(uintptr_t)wc->wr_id;

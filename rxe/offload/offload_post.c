@@ -53,7 +53,8 @@ static enum urxe_wc_status refused_status(const struct send_wqe *wqe)
 	return URXE_WC_SUCCESS;
 }
 
-/* The request at `cur` uses up no receive request of the peer any more. */
+/* The request at `cur` will fail, and uses up no receive request of the peer any more: decrements
+ * recv_seq from that request on. */
 static void forget_receive(struct urxe_qp *qp)
 {
 	for (uint32_t i = qp->sq.cur; i != qp->sq.head; i++)
@@ -79,7 +80,8 @@ static void refuse_request(struct urxe_qp *qp)
 	};
 }
 
-/* Requests from `cur` on, up to one that the HCA does not get. */
+/* Sets wrs to the requests from `cur` on, at most BATCH, up to one that the HCA does not get.
+ * Returns their number. */
 static uint32_t describe_batch(const struct urxe_qp *qp, struct urxe_send_wr *wrs)
 {
 	const struct sq *sq = &qp->sq;
@@ -103,7 +105,8 @@ static void count_sends(struct urxe_qp *qp, uint32_t n)
 	}
 }
 
-/* False: the HCA takes no more at the moment. */
+/* Hands up to BATCH send requests to the HCA. False: the HCA takes no more at the moment, or no
+ * request follows that the HCA gets. */
 static bool send_batch(struct urxe_qp *qp)
 {
 	struct urxe_send_wr wrs[BATCH];
@@ -156,8 +159,9 @@ void offload_send(struct urxe_qp *qp)
 
 /* --- Receive requests. */
 
-/* The wr_id of an SRQ's request is the address of its kept copy, because such requests complete in
- * any order. */
+/* Sets wrs to the next receive requests, at most BATCH, and returns their number. The wr_id of an
+ * SRQ's request becomes the address of its kept copy, because such requests complete in any order.
+ */
 static uint32_t describe_receives(struct urxe_rq *rq, struct urxe_recv_wr *wrs)
 {
 	uint32_t n = 0;
@@ -200,7 +204,8 @@ static bool refuse_receive(struct urxe_rq *rq)
 	return true;
 }
 
-/* False: the HCA takes no more at the moment, or the QP has failed. */
+/* Hands up to BATCH receive requests to the HCA. False: no request is left, the HCA takes no more
+ * at the moment, or the QP has failed. */
 static bool receive_batch(struct urxe_rq *rq)
 {
 	struct urxe_recv_wr wrs[BATCH];

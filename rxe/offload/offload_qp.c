@@ -17,8 +17,9 @@ static int create_cqs(struct urxe_qp *qp)
 	return rc ? rc : offload_create_cq(qp->recv_cq);
 }
 
-/* While the engine takes over, new QPs are the engine's. But a SRQ's requests are with the HCA
- * until its QPs stop. */
+/* Whether a new QP becomes the HCA's, too; srq NULL: it has a queue of its own. While the engine
+ * takes over, such QPs are the engine's. But a SRQ's requests are with the HCA until its QPs stop.
+ */
 static bool has_queue_of_hca(const struct urxe_dev *dev, const struct urxe_rq *srq)
 {
 	return srq ? srq->hca && !srq->stopping : !dev->taking_over;
@@ -92,7 +93,8 @@ static bool takes_connection(const struct urxe_qp *qp, const struct urxe_qp_attr
 	       qp->dev->offload->takes(qp->hca, attr);
 }
 
-/* If the HCA went meanwhile, its answer does not count, and only the engine's QP changes. */
+/* Changes the HCA's QP, if there is one, and returns the HCA's answer. If the HCA went meanwhile,
+ * its answer does not count (0), and only the engine's QP changes. */
 static int change_hca(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)
 {
 	int rc;
@@ -104,7 +106,8 @@ static int change_hca(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint3
 	return offload_end_call(qp) ? rc : 0;
 }
 
-/* Requests that come meanwhile go to the HCA only if the transition fails. */
+/* Moves the HCA's QP to RESET, and returns the HCA's answer. Requests that come meanwhile go to the
+ * HCA only if the transition fails. */
 static int reset_hca(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)
 {
 	int rc;

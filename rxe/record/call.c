@@ -328,7 +328,8 @@ static void sent_fields(struct state_stream *s, struct urxe_replay_event *event)
 		s->at += event->data_len;
 }
 
-/* By its name, which outlives the numbers of one version. */
+/* A drop's reason, by its name, which outlives the numbers of one version. An unknown name is read
+ * as URXE_DROP_NONE. */
 static void drop_field(struct state_stream *s, enum urxe_drop *drop)
 {
 	char name[32] = "";

@@ -191,11 +191,11 @@ void timer_fields(struct state_stream *s, struct record_timer *timer);
 void answer_fields(struct state_stream *s, struct record_answer *answer);
 void extents_fields(struct state_stream *s, struct record_extents *list);
 /*
- * Of an event that the engine caused; event->kind is set. A sent frame's data is at most
- * URXE_RECORD_HEADERS bytes; replay: it points into the stream.
+ * The fields of an event that the engine caused; the caller has set event->kind. A sent frame's
+ * data is at most URXE_RECORD_HEADERS bytes; replay: it points into the stream.
  */
 void event_fields(struct state_stream *s, struct urxe_replay_event *event);
-/* The record that has such an event. */
+/* The kind of record that has an event of this kind. */
 enum record_kind event_record(enum urxe_replay_kind kind);
 
 /* Sets data and data_len to the headers of a frame that urxe_output wrote. */

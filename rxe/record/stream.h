@@ -114,8 +114,8 @@ void state_u24(struct state_stream *s, uint32_t *value);
 void state_time(struct state_stream *s, uint64_t *time);
 /* A duration; longer ones than 2^42 ns, more than an hour, are restored as that. */
 void state_duration(struct state_stream *s, uint64_t *ns);
-/* The number of items that follow, of at least `bytes` bytes each. Returns n, or the number read.
- */
+/* The number of items that follow, of at least `bytes` bytes each. Returns n or, when restoring,
+ * the number that was read; 0 with the error -EBADMSG if the record is too short for so many. */
 uint32_t state_count(struct state_stream *s, uint32_t n, size_t bytes);
 
 #endif

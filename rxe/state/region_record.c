@@ -65,7 +65,8 @@ static bool have_length(const struct urxe_extent *extents, uint32_t n, uint64_t 
 	return sum == length;
 }
 
-/* Asks the owner for the memory of the region. */
+/* Asks the owner for the memory of the region, and sets attr->extents to it. Sets an error if the
+ * lengths differ. */
 static void find_memory(struct state_device *d, struct urxe_mr_attr *attr,
 			const struct urxe_extent *saved, uint32_t n)
 {
@@ -128,7 +129,8 @@ void mr_record(struct state_device *d, struct urxe_mr *mr)
 
 /* --- Fast registration. */
 
-/* Unmapped memory may have cut the region into more pieces than a registration may have. */
+/* Restoring: makes room for n extents in the object's region. Unmapped memory may have cut the
+ * region into more pieces than a registration may have. */
 static void make_room(struct state_stream *s, struct urxe_fast_mr *fast, uint32_t n)
 {
 	struct urxe_mr *mr = n > fast->max_extents ? mr_allocate(n) : fast->mr;

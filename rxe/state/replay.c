@@ -326,8 +326,9 @@ static void *find_in(struct player *p, struct idmap *map, uint32_t id)
 }
 
 /*
- * A recording of a few bytes can ask for queues of megabytes. These count until they are destroyed.
- * CQs, regions and windows do not count: the length of the recording limits their number.
+ * Takes the bytes of a queue pair, SRQ or fast registration from the limit max_bytes: a recording
+ * of a few bytes can ask for queues of megabytes. These count until they are destroyed. CQs,
+ * regions and windows do not count: the length of the recording limits their number.
  */
 static void spend_replay_memory(struct player *p, uint64_t bytes)
 {

@@ -4,7 +4,7 @@
 #include "objects/rq.h"
 #include "state/state_records.h"
 
-/* RESP_ACK_PAST is not an MSN. */
+/* The next ACK. RESP_ACK_PAST is not an MSN, so it is a flag in the stream. */
 static void ack_fields(struct state_stream *s, struct responder *resp)
 {
 	bool past = resp->ack_msn == RESP_ACK_PAST;

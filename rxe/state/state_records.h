@@ -74,8 +74,8 @@ void qp_record(struct state_device *d, struct urxe_qp *qp);
 uint64_t qp_memory(const struct urxe_dev *dev, const struct urxe_qp_init *init);
 void qp_attr_record(struct state_stream *s, struct urxe_qp *qp);
 void requester_record(struct state_stream *s, struct urxe_qp *qp);
-/* Whether PSNs, send queue and requester agree; the engine would read outside of the queue
- * otherwise. */
+/* Whether the requester's PSNs agree with its send queue. If they did not, the engine would read
+ * outside of the queue. */
 bool is_requester_consistent(const struct urxe_qp *qp);
 void responder_record(struct state_stream *s, struct urxe_qp *qp);
 void resources_record(struct state_stream *s, struct urxe_qp *qp);

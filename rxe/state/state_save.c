@@ -79,7 +79,7 @@ static void list_map(struct state_device *d, struct state_list *list, const stru
 	sort(list, number);
 }
 
-/* The newest object is the first of the device's list. */
+/* Puts the oldest object first: the device's list begins with the newest. */
 static void reverse(struct state_list *list)
 {
 	for (uint32_t i = 0; i < list->n / 2; i++) {
@@ -163,8 +163,9 @@ static bool has_offloaded(const struct urxe_dev *dev)
 	return false;
 }
 
-/* Checks whether the device can be saved, and withdraws its rights: peers copy no more, and
- * requests with references are repeated in packets. */
+/* 0, or -EOPNOTSUPP or -EBUSY as of urxe_state_save. Checks whether the device can be saved, and
+ * withdraws its rights: peers copy no more, and requests with references are repeated in packets.
+ */
 static int quiesce(struct urxe_dev *dev)
 {
 	uint32_t at = 0;
@@ -184,7 +185,7 @@ static int quiesce(struct urxe_dev *dev)
 	return copies_ended(dev) ? 0 : -EBUSY;
 }
 
-/* The newest group is the first of its bucket. */
+/* Saves the groups of a bucket, the oldest first: the bucket begins with the newest. */
 static void save_bucket(struct state_device *d, const struct mcast_bucket *bucket)
 {
 	struct state_list groups = {0};

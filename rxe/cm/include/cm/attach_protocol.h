@@ -14,8 +14,8 @@
  *
  * An event is fetched when the library receives its packet. Each command tells the daemon the last
  * fetched event; the command GET_EVENT does nothing else. Until then an event may be
- * - cancelled, because its ID or group is destroyed: the reply has the sequence number of the
- * event, whose packet the library skips.
+ * - cancelled, because its ID or group is destroyed: the reply to the command has the event's
+ *   sequence number, and the library skips its packet.
  * - withdrawn, because it changes, or because too many events are cancelled: the library discards
  *   all packets that it has not received, and the daemon sends the events that remain again.
  *
@@ -44,8 +44,8 @@
 #define CM_ATTACH_VERSION     6
 #define CM_ATTACH_SOCKET_NAME "urxed.cm"
 #define CM_ATTACH_BYTES       1024 /* size of a command or a response at most */
-#define CM_ATTACH_OPTION      432  /* of an option's value, which follows SET_OPTION: 6 paths */
-#define CM_ATTACH_CACHED      1536 /* of the cached replies of an event */
+#define CM_ATTACH_OPTION      432 /* bytes of SET_OPTION's value, which follows, at most: 6 paths */
+#define CM_ATTACH_CACHED      1536 /* bytes of the cached replies of an event at most */
 #define CM_ATTACH_CANCELLED   4    /* cancelled events of a reply at most */
 /* Most cancelled events whose packets a library has to skip; with more, the daemon withdraws. */
 #define CM_ATTACH_TO_SKIP 64

@@ -78,8 +78,8 @@ struct cm_req {
 	uint32_t psn; /* that the receiver's first packet will have */
 	uint8_t responder_resources;
 	uint8_t initiator_depth;
-	uint8_t remote_response; /* time within which the receiver has to answer, */
-	uint8_t local_response;  /* and the sender has to */
+	uint8_t remote_response; /* time within which the receiver has to answer a message */
+	uint8_t local_response;  /* time within which the sender has to answer one */
 	uint8_t service;         /* enum cm_service, or another 2-bit number */
 	uint8_t flow_control;
 	uint8_t retry_count;
@@ -180,7 +180,8 @@ uint32_t cm_private_len(uint16_t attr);
  * unsupported message, whose attr and tid are set.
  */
 int cm_mad_parse(struct cm_mad *mad, const uint8_t bytes[CM_MAD_LEN]);
-/* mad->attr is one of CM_REQ to CM_SIDR_REP. Numbers too wide for their field lose the top. */
+/* Encodes a MAD; mad->attr is one of CM_REQ to CM_SIDR_REP. Numbers too wide for their field lose
+ * their top bits. */
 void cm_mad_build(const struct cm_mad *mad, uint8_t bytes[CM_MAD_LEN]);
 
 #endif
