@@ -89,7 +89,8 @@ static bool is_first_due(const struct line *line, uint64_t now)
 	return line->count && line->held[0].due <= now;
 }
 
-/* The frame's memory is valid until the next hold_frame(). */
+/* Takes the frame that is due first out of the queue. Its memory is valid until the next
+ * hold_frame(). */
 static struct netdev_frame take_first_held(struct line *line)
 {
 	held_swap(&line->held[0], &line->held[--line->count]);
@@ -128,7 +129,8 @@ static void flip_bit(struct line *line, struct frame_buffer *buf)
 	line->counters.corrupted++;
 }
 
-/* The frame's time becomes its due time. */
+/* Puts a copy of the frame into the queue, or drops the frame for want of memory. The copy's time
+ * is its due time. */
 static void hold_frame(struct line *line, const struct netdev_frame *frame, uint64_t due,
 		       bool corrupt)
 {
@@ -147,8 +149,9 @@ static void hold_frame(struct line *line, const struct netdev_frame *frame, uint
 
 /*
  * Draws all these numbers for each frame, so that a change of the probability of duplicates or of
- * reordering does not change which frames the others select. A change of the other two may do so:
- * flip_bit draws one more number for each corrupted frame that is not dropped.
+ * reordering does not change which frames the others select. A change of the probability of drops
+ * or of corruption may do so: flip_bit draws one more number for each corrupted frame that is not
+ * dropped.
  */
 static void impair_frame(struct line *line, uint64_t now, const struct netdev_frame *frame)
 {

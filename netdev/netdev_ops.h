@@ -34,7 +34,8 @@ struct netdev {
 	struct netdev *below; /* the port on which this one sits; NULL: none */
 };
 
-/* Senders may leave wire_len 0, and a frame has no more bytes in memory than on the wire. */
+/* The frame's length on the wire, bytes: senders may leave wire_len 0, and a frame has no more
+ * bytes in memory than on the wire. */
 static inline uint32_t frame_wire_len(const struct netdev_frame *frame)
 {
 	return frame->wire_len > frame->len ? frame->wire_len : frame->len;

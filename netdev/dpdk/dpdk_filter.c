@@ -15,7 +15,7 @@
 
 #define QPN_BLOCKS (1u << (24 - PACKET_PORT_QPN_SHIFT))
 
-/* A device without a mode to receive all frames receives them anyway. */
+/* 0 instead of -ENOTSUP: a device without a mode to receive all frames receives them anyway. */
 static int accept_missing_mode(int err)
 {
 	return err == -ENOTSUP ? 0 : err;
@@ -51,8 +51,9 @@ static int membership_socket(const struct dpdk_port *port)
 }
 
 /*
- * The kernel counts memberships, and ends those of a closed socket. DPDK's drivers of kernel
- * interfaces would set and clear the flag of the administrator, IFF_PROMISC.
+ * Sets promiscuous mode, of a kernel interface by a membership of the port's socket. The kernel
+ * counts memberships, and ends those of a closed socket. DPDK's drivers of kernel interfaces would
+ * set and clear the flag of the administrator, IFF_PROMISC.
  */
 static int set_promiscuous_mode(struct dpdk_port *port, bool on)
 {
@@ -124,7 +125,8 @@ int dpdk_port_exclude_qpns(struct netdev *netdev, const uint16_t *blocks, uint32
 	return 0;
 }
 
-/* All other blocks of the 24-bit QPNs; returns their number. */
+/* Sets `all` to the blocks of the 24-bit QPNs that are not among the n in `blocks`; returns their
+ * number. */
 static uint32_t complement_blocks(uint16_t all[QPN_BLOCKS], const uint16_t *blocks, uint32_t n)
 {
 	bool admitted[QPN_BLOCKS] = {false};
@@ -153,7 +155,8 @@ int dpdk_port_admit_qpns(struct netdev *netdev, const uint16_t *blocks, uint32_t
 	return 0;
 }
 
-/* The drivers of af_packet and af_xdp have no function for MACs. */
+/* The drivers of af_packet and af_xdp have no function for MACs: their ports add a membership to a
+ * socket of the kernel's interface. */
 int dpdk_port_add_mac(struct netdev *netdev, const uint8_t mac[6])
 {
 	struct dpdk_port *port = to_dpdk(netdev);

@@ -49,9 +49,9 @@ void dpdk_interrupt_close(struct dpdk_interrupt *interrupt);
  * frames, because it costs a system call. */
 void dpdk_interrupt_reset(struct dpdk_interrupt *interrupt);
 /*
- * Resets `fd` and enables the interrupt, before a sleep. True: the device may have disabled the
- * interrupt, or it cannot be enabled. The caller then receives once more, because a frame may have
- * come before.
+ * Resets `fd` and enables the interrupt, before a sleep. True: this call has enabled the interrupt,
+ * or could not. The caller then receives once more, because a frame may have come before. False:
+ * the interrupt was enabled already.
  */
 bool dpdk_interrupt_arm(struct dpdk_interrupt *interrupt);
 /* Disables the interrupt after a frame. Costs nothing if it is not armed. */

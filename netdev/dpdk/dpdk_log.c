@@ -29,7 +29,8 @@ static ssize_t keep_first_line(void *cookie, const char *text, size_t size)
 	return size;
 }
 
-/* The af_xdp driver uses libbpf, whose warnings go to the same place. */
+/* Prints the warnings of libbpf, which the af_xdp driver uses, to the held log of DPDK, or to
+ * stderr if none is held. */
 static int print_bpf(enum libbpf_print_level level, const char *format, va_list args)
 {
 	if (level != LIBBPF_WARN)

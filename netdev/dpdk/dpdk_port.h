@@ -42,7 +42,7 @@ struct dpdk_port {
 	struct dpdk_interrupt interrupt;
 	/* Times, ns. */
 	uint64_t active_at;   /* of the last received or sent frame */
-	uint64_t errors_at;   /* the port does not read the sockets' errors before */
+	uint64_t errors_at;   /* the port does not read the sockets' errors before this time */
 	uint64_t poll_at;     /* of the next poll if no interrupt comes */
 	uint64_t guest_until; /* until then poll_at is near, because a vhost guest or its queues
 				 have just come or gone, and the first frames may cause no

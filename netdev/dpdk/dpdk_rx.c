@@ -66,9 +66,11 @@ void dpdk_port_free_received(struct dpdk_port *port)
 }
 
 /*
- * A short silence is polled, as on a port without a descriptor, and so is a device whose interrupt
- * has not come for a frame yet, since it may not work. Frames from before the enable are received
- * here.
+ * Enables the interrupt after a silence of ARM_NS, and sets poll_at, the time of the next poll. The
+ * port polls during a short silence, as a port without a descriptor does. It also polls a device
+ * whose interrupt has not come for a frame yet, since the interrupt may not work. Returns the
+ * number of frames that it receives after the enable: they may have come before, and raise no
+ * interrupt.
  */
 static uint16_t prepare_sleep(struct dpdk_port *port, uint64_t now, struct rte_mbuf **mbufs,
 			      uint16_t n)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The driver makes the system calls itself. So a thread that ends after the function has a filter
- * of system calls, by which they succeed without effect.
+ * The unwanted system calls are inside the driver. So a thread of its own runs the driver's
+ * function under a filter of system calls (seccomp), which makes these calls succeed without
+ * effect.
  */
 #include "dpdk/driver_call.h"
 

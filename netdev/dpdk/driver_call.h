@@ -8,10 +8,10 @@
  *   it should send (IBV_WC_LOC_QP_OP_ERR).
  * - ioctl(SIOCSIFFLAGS): rte_eth_dev_start clears IFF_PROMISC, also if the administrator set it
  *   (eth_dev_config_restore).
- * - setsockopt(PACKET_FANOUT): rte_dev_probe joins the socket to a group, also if it is alone
- * there. The kernel then copies each frame that the interface sends, and computes a flow hash of
- * each frame in both directions, before the socket's filter drops it: 12 % of the time of a program
- *   with a direct uplink that exchanges small messages.
+ * - setsockopt(PACKET_FANOUT): rte_dev_probe joins the socket to a group, also if no other socket
+ *   is in that group. The kernel then copies each frame that the interface sends, and computes a
+ *   flow hash of each frame in both directions, before the socket's filter drops it: 12 % of the
+ *   time of a program with a direct uplink that exchanges small messages.
  */
 #ifndef URXE_NETDEV_DPDK_DRIVER_CALL_H
 #define URXE_NETDEV_DPDK_DRIVER_CALL_H

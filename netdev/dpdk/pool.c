@@ -108,7 +108,8 @@ static struct rte_mempool *create_empty(const struct plan *plan)
 	return NULL;
 }
 
-/* Frees the piece if it fails. */
+/* Creates a pool whose memory is the piece. NULL: rte_errno has the error, and the piece is freed.
+ */
 static struct rte_mempool *create_in(const struct plan *plan, const struct piece *piece)
 {
 	struct rte_mempool *pool = create_empty(plan);

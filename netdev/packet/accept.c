@@ -25,7 +25,7 @@ static int set_filter(int fd, const uint16_t *blocks, uint32_t n, struct sock_fi
 	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) ? -errno : 0;
 }
 
-/* The calling thread may have a small stack. */
+/* Allocates the filter's instructions, because the calling thread may have a small stack. */
 int packet_port_accept(int fd, const uint16_t *blocks, uint32_t n)
 {
 	struct sock_filter *all = malloc(BPF_MAXINSNS * sizeof(*all));

@@ -77,7 +77,8 @@ static void set_ipv4_checksum(uint8_t *ip)
 	put16(ip + IPV4_CHECKSUM, ~add_words(0, ip, IPV4_LEN));
 }
 
-/* The sum of the pseudo header, which the kernel completes for each segment. */
+/* Sets the UDP checksum to the sum of the pseudo header, which the kernel completes for each
+ * segment. */
 static void set_udp_checksum(uint8_t *udp, const uint8_t *addresses)
 {
 	uint32_t addresses_len = (uint32_t)(udp - addresses);

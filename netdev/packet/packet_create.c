@@ -40,7 +40,8 @@ static bool kernel_has_gso(void)
 }
 
 /*
- * Only CAP_NET_ADMIN of the initial user namespace allows more than net.core.rmem_max: root of a
+ * Sets the limit of the socket's queue to QUEUE_BYTES, or as near as the kernel allows. Only
+ * CAP_NET_ADMIN of the initial user namespace allows more than net.core.rmem_max: root of a
  * container may lack it.
  */
 static int widen_queue(int fd)

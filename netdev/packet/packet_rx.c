@@ -35,7 +35,8 @@ static struct packet_tag read_tag(const struct tpacket2_hdr *header)
 	};
 }
 
-/* The memory in front of the frame has room for the tag. */
+/* Inserts the tag behind the frame's MAC addresses. The memory in front of the frame has room for
+ * the tag. */
 static void insert_tag(struct packet_port_frame *frame, const struct packet_tag *tag)
 {
 	if (!tag->present)
@@ -46,7 +47,7 @@ static void insert_tag(struct packet_port_frame *frame, const struct packet_tag 
 	memcpy(frame->data + 2 * ETH_ALEN, tag->bytes, sizeof(tag->bytes));
 }
 
-/* What the next place holds. */
+/* What the next place of the ring holds. */
 struct place {
 	struct packet_port_frame frame; /* the packet, or the part of it that fits the place */
 	struct packet_tag tag;
@@ -55,7 +56,8 @@ struct place {
 	bool queued;  /* the whole packet is in the socket's queue */
 };
 
-/* The kernel wrote the header, but another process with the descriptor could write to it, too. */
+/* Reads the next place of the ring, and checks a copy of its header. The kernel wrote the header,
+ * but another process with the descriptor could write to it, too. */
 static void read_place(const struct packet_port *port, struct place *place)
 {
 	struct tpacket2_hdr *header = place_at(port, port->head);
@@ -175,8 +177,8 @@ static uint32_t take_segments(struct packet_port *port, struct packet_port_frame
 
 /* --- Frames */
 
-/* One place stays free: if the caller had the frames of all places, head would equal tail, as when
- * it has none. */
+/* Whether the next place has a frame that the caller may get. One place stays free: if the caller
+ * had the frames of all places, head would equal tail, as when the caller has none. */
 static bool has_next(const struct packet_port *port)
 {
 	return after(port, port->head) != port->tail && packet_port_has_frame(port);

@@ -3,8 +3,9 @@
 #define URXE_NETDEV_PACKET_PLACE_FD_H
 
 /*
- * The function that packet_port_place_fds has set may move a new descriptor to another number, and
- * close `fd`. The caller stores only the result. If no function is set, the result is `fd`.
+ * Passes a new descriptor to the function that packet_port_place_fds has set, which may move the
+ * descriptor to another number and close `fd`. Returns the descriptor that the caller stores;
+ * without such a function, `fd`.
  */
 int packet_place_fd(int fd);
 

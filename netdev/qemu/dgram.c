@@ -31,7 +31,9 @@ static struct dgram_port *to_dgram(struct netdev *port)
 
 /* --- Receiving */
 
-/* At most once for each burst, so that another sender costs few system calls. */
+/* Whether no socket is at the peer's path any more. False for a peer that the specification names.
+ * Looks only once for each burst, and then returns false, so that another sender costs few system
+ * calls. */
 static bool has_peer_ended(struct dgram_port *port)
 {
 	if (port->fixed || port->asked)
@@ -40,7 +42,8 @@ static bool has_peer_ended(struct dgram_port *port)
 	return unix_path_is_abandoned(&port->peer, SOCK_DGRAM);
 }
 
-/* A sender without a path cannot receive frames, so it is not a peer. */
+/* Whether the sender of a datagram is the peer. If the port has no peer, or the peer has ended, the
+ * sender becomes the peer. A sender without a path cannot receive frames, so it is no peer. */
 static bool is_peer(struct dgram_port *port, struct sockaddr_un *from, socklen_t length)
 {
 	if (length <= offsetof(struct sockaddr_un, sun_path) || !from->sun_path[0])

@@ -92,7 +92,8 @@ static bool add_peer(struct stream_port *port, int fd)
 	return true;
 }
 
-/* A peer that has ended keeps its place until the port has read its last frames. */
+/* Whether the peer has ended, and the port has not read all its frames yet. Until then the port
+ * accepts no other peer. */
 static bool last_frames_wait(const struct stream_port *port)
 {
 	struct pollfd peer = {.fd = port->peer};
@@ -221,7 +222,8 @@ static uint32_t parse_frames(struct stream_port *port, uint64_t now, struct netd
 
 /* --- Sending */
 
-/* False: the socket is full; EPOLLOUT comes when it accepts more. */
+/* Sends the rest of a frame that the socket accepted partly. False: the socket is full; EPOLLOUT
+ * comes when it accepts more. */
 static bool send_rest(struct stream_port *port)
 {
 	ssize_t sent;
@@ -253,7 +255,8 @@ static void store_rest(struct stream_port *port, const struct iovec part[2], siz
 	watch_socket(port, EPOLL_CTL_MOD, port->peer, EPOLLIN | EPOLLOUT);
 }
 
-/* A partly accepted frame counts as sent, and its rest is stored. */
+/* Counts the frames of which the socket has accepted `bytes` bytes, and returns their number. A
+ * partly accepted frame counts as sent, and its rest is stored. */
 static uint32_t count_sent(struct stream_port *port, const struct iovec *parts, uint32_t n,
 			   size_t bytes)
 {
@@ -325,7 +328,7 @@ static uint32_t stream_tx(struct netdev *netdev, uint64_t now, const struct netd
 
 /* --- Events */
 
-/* False: no events. */
+/* Handles the events of the peer and of the listening socket. False: no events. */
 static bool handle_events(struct stream_port *port, uint64_t now)
 {
 	struct epoll_event events[2];
@@ -439,7 +442,8 @@ static int start_listening(struct stream_port *port, const struct qemu_spec *spe
 	return err ? error_text_set(error, error_size, err, "%s", strerror(-err)) : 0;
 }
 
-/* QEMU may listen later; any other error is permanent. */
+/* Connects to QEMU. If QEMU does not listen yet, the port tries again later; any other error is
+ * returned. */
 static int start_connecting(struct stream_port *port, const struct qemu_spec *spec, char *error,
 			    uint32_t error_size)
 {

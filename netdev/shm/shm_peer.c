@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The peer's side of a shared-memory port: a process that urxed has started for one port. */
+/* The peer's side of a shared-memory port: the process of a vhost-user port, or a device process
+ * (urxe vm). */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>

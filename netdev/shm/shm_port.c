@@ -55,7 +55,8 @@ static void break_peer(struct shm_port *port)
 	port->counters[NETDEV_PEERS_BROKEN]++;
 }
 
-/* The peer's word `ready` counts once: it cannot make a port that was up look down. */
+/* Whether the peer is ready, and has not broken the ring. The port reads the peer's word `ready`
+ * only until it is 1, so the peer cannot make a port that was up look down. */
 static bool is_ready(struct shm_port *port)
 {
 	if (port->state == NETDEV_SHM_STARTING && shm_load(&port->memory->ready) == 1)

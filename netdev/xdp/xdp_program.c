@@ -126,7 +126,8 @@ static bool is_empty(int map, uint32_t entries)
 
 /* --- The program */
 
-/* -1: the map has another type. */
+/* Opens the map with this id; *map gets its properties. -1: the map has another type, or cannot be
+ * opened. */
 static int open_map_of_type(uint32_t id, enum bpf_map_type type, struct bpf_map_info *map)
 {
 	uint32_t length = sizeof(*map);
@@ -275,8 +276,9 @@ static int load_for_buffers(const char *file, int program)
 }
 
 /*
- * The kernel allows a program at one of both hooks only: in between the interface has none, and
- * another process may attach its own.
+ * Detaches `old` from the driver's hook, and attaches `copy` to the kernel's; if that fails,
+ * attaches `old` again and returns the error. The kernel allows a program at one of both hooks
+ * only: in between the interface has none, and another process may attach its own.
  */
 static int move_program(unsigned int ifindex, int old, int copy)
 {
@@ -300,7 +302,8 @@ static bool is_attached(struct interface *iface, int program)
 	       info.id == iface->id;
 }
 
-/* The program did not move. 0: it is where it was. */
+/* Called after a move that failed with `err`. 0: the program is attached as before. Else the error
+ * for the user: the interface has no program, or one of another process. */
 static int check_program(struct interface *iface, int program, int err)
 {
 	if (is_attached(iface, program))
