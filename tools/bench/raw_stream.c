@@ -14,7 +14,7 @@
 /* Ethernet header, IPv4, UDP, BTH and RETH, and ICRC of a packet of a WRITE. */
 #define OVERHEAD (14 + 20 + 8 + 12 + 16 + 4)
 
-/* The payload of the largest path MTU that fits the port. */
+/* The largest path MTU, bytes, whose packets fit the port's MTU; 0: none. */
 static uint32_t payload_for(uint32_t mtu)
 {
 	for (uint32_t payload = 4096; payload >= 256; payload /= 2)

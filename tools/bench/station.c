@@ -108,7 +108,7 @@ static struct urxe_path make_path(const struct urxe_gid *gid)
 	return path;
 }
 
-/* ff02::1 */
+/* The path to all nodes of the link, ff02::1. */
 static struct urxe_path make_path_to_all(void)
 {
 	return (struct urxe_path){
@@ -350,7 +350,8 @@ static int connect_to(struct station *s, const struct greeting *greeting)
 	return rc;
 }
 
-/* A failed post counts as lost: the peer repeats its greeting. */
+/* Sends a greeting, or the answer to one, with the token. A failed post counts as lost: the
+ * connecting station repeats its greeting. */
 static void send_greeting(struct station *s, const struct urxe_path *path, uint32_t qpn)
 {
 	const struct urxe_send_wr wr = {.opcode = URXE_WR_SEND_IMM,
@@ -459,7 +460,7 @@ static void receive_frames(struct station *s, uint64_t now)
 		s->last_rx = now;
 }
 
-/* True: the port has accepted all frames. */
+/* Sends the frames that the port has not accepted yet. True: the port has accepted all. */
 static bool send_pending_frames(struct station *s, uint64_t now)
 {
 	struct netdev_frame frames[BURST];

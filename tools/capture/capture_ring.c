@@ -62,7 +62,7 @@ static bool count_lost_frame(struct capture_writer *w)
 	return false;
 }
 
-/* Returns 0 for good if the reader's position is impossible. */
+/* Free bytes of the ring; 0 from now on if the reader's position is impossible. */
 static uint64_t get_free_bytes(struct capture_writer *w)
 {
 	uint64_t tail = atomic_load_explicit(&w->ring->tail, memory_order_acquire);

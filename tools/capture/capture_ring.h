@@ -17,7 +17,7 @@
 #include "urxed/switch/switch_port.h"
 
 #define CAPTURE_RING_BYTES (4u << 20) /* of records; a power of 2 */
-#define CAPTURE_REASON     32         /* with its NUL */
+#define CAPTURE_REASON     32         /* bytes of a drop reason's name, with its NUL */
 
 /* A record never wraps around the end of the ring: a record without a frame pads the ring. */
 #define CAPTURE_PAD     UINT32_MAX

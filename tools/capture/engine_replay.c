@@ -43,7 +43,8 @@ static bool has_port(const struct recording_file *capture, const char *port)
 	return false;
 }
 
-/* Frames to the process are those that leave the switch at its port. */
+/* For urxe_replay.frame: the next captured frame to the process with this length and digest; NULL:
+ * none. Frames to the process are those that leave the switch at its port. */
 static const uint8_t *find_received(void *arg, uint32_t len, uint32_t digest)
 {
 	struct engine_replay *r = arg;
@@ -168,7 +169,8 @@ static void event_words(char text[ENGINE_REPLAY_TEXT], const struct urxe_replay_
 
 /* --- Events. */
 
-/* A NAK has an AETH and no payload, so its frame is short. IBA table 43: 1 = RNR NAK, 3 = NAK. */
+/* Whether the event's frame is a NAK. A NAK has an AETH and no payload, so its frame is short. IBA
+ * table 43: 1 = RNR NAK, 3 = NAK. */
 static bool is_nak(const struct urxe_replay_event *event)
 {
 	uint8_t frame[NAK_FRAME] = {0};

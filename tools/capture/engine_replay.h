@@ -52,8 +52,8 @@ struct engine_replay {
 	uint64_t completions;
 	uint64_t errors[URXE_WC_RNR_RETRY_EXC_ERR + 1]; /* completions by status; [0] stays 0 */
 	uint64_t async;                                 /* asynchronous events */
-	char expected[ENGINE_REPLAY_TEXT]; /* DIFFERENT: what the recording has, and what the */
-	char actual[ENGINE_REPLAY_TEXT];   /* replay did; "" = nothing */
+	char expected[ENGINE_REPLAY_TEXT]; /* DIFFERENT: the event of the recording; "" = none */
+	char actual[ENGINE_REPLAY_TEXT]; /* DIFFERENT: what the engine did instead; "" = nothing */
 };
 
 /*

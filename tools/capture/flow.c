@@ -142,7 +142,9 @@ static uint32_t read_psns(uint32_t len, uint32_t mtu)
 	return len ? (uint32_t)(((uint64_t)len + mtu - 1) / mtu) : 1;
 }
 
-/* Both directions have the same path MTU. Other lengths than the five of IBA are no path MTU. */
+/* Takes the length of a full payload as the path MTU of the flow and its peer, if it is longer than
+ * the known one. Then the number of PSNs of the newest READ is known, too. Other lengths than the
+ * five of IBA are no path MTU. */
 static void learn_mtu(struct flow *f, uint32_t mtu)
 {
 	if (f->mtu >= mtu || mtu < 256 || mtu > 4096 || mtu & (mtu - 1))
@@ -157,8 +159,9 @@ static void learn_mtu(struct flow *f, uint32_t mtu)
 }
 
 /*
- * The PSN of the request after a READ shows the READ's number of PSNs, if that fits a path MTU.
- * Otherwise the READ counts as many PSNs as with path MTU 4096.
+ * `psn` is that of the request after a READ whose number of PSNs is unknown. The PSN shows this
+ * number. If one path MTU gives the number, the function learns that MTU. If several do, the next
+ * expected PSN is `psn`; if none does, the READ counts as many PSNs as with path MTU 4096.
  */
 static void close_read(struct flow *f, uint32_t psn)
 {
@@ -236,7 +239,7 @@ static int track_request(struct flow *f, const struct urxe_packet *p, uint32_t f
 
 /* --- Responses */
 
-/* IBA table 43 */
+/* The kind of an acknowledgement with this AETH syndrome (IBA table 43). */
 static enum flow_ack get_ack_kind(uint8_t syndrome)
 {
 	static const enum flow_ack naks[] = {FLOW_ACK_SEQUENCE, FLOW_ACK_INVALID, FLOW_ACK_ACCESS,

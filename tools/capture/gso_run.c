@@ -10,7 +10,8 @@
 #define ICRC_LEN     4
 #define WORD         4 /* packets are padded to it */
 
-/* Any PSN may follow: the engine puts READ responses and requests of a queue pair into one run. */
+/* Whether two BTHs have the same destination QPN. The PSNs may be any: the engine puts READ
+ * responses and requests of a queue pair into one run. */
 static bool have_same_qp(const uint8_t *bth, const uint8_t *next)
 {
 	return !memcmp(bth + BTH_DEST_QPN, next + BTH_DEST_QPN, 3);

@@ -15,7 +15,7 @@
 
 #define RECORDING_BLOCK   (PCAPNG_LOCAL | 0x757278u) /* "urx" */
 #define RECORDING_VERSION 2                          /* 1 has no number of lost frames */
-#define RECORDING_PORT    64                         /* of a port's name, with its NUL */
+#define RECORDING_PORT    64                         /* bytes of a port's name, with its NUL */
 #define RECORDING_PROGRAM 32
 #define RECORDING_CHUNK   32768 /* most bytes of a recording in a block */
 /* The reader refuses a file with more processes; a capture never has so many. */

@@ -230,7 +230,8 @@ static void request_events(struct simhost *host)
 		recv_queue_arm(host->recv_queue[i]);
 }
 
-/* Bulk applications run at each completion, others at random times. */
+/* Time of the application's next turn; URXE_NEVER: none is planned. Bulk applications run at each
+ * completion (hasten_turn), others at random times. */
 static uint64_t get_next_turn(struct simhost *host, bool idle)
 {
 	struct world *world = host->world;
@@ -284,7 +285,7 @@ void world_stream_done(struct stream *stream)
 	stream->world->open--;
 }
 
-/* Moves the application's next turn forward if completions are pending. */
+/* Makes the application's next turn come earlier if completions wait to be polled. */
 static void hasten_turn(struct simhost *host)
 {
 	struct world *world = host->world;

@@ -99,7 +99,7 @@ void world_stream_done(struct stream *stream);
  * because a timer spins or a check has failed.
  */
 bool world_settle(struct world *world, uint64_t until);
-/* Frames that did not arrive, or not as they were sent. */
+/* The number of frames that did not arrive, or not as they were sent. */
 uint64_t world_lost_frames(const struct world *world);
 /* Sums the counters of all hosts. */
 void world_sum_counters(const struct world *world, struct urxe_counters *sum);

@@ -27,7 +27,8 @@ static bool has_used_up_rnr_retries(const struct stream *stream)
 	       stream->conn->attr.rnr_retry;
 }
 
-/* A peer in the error state does not answer. */
+/* Whether the status may come from a peer that does not answer, as in the error state: RC has used
+ * up its retries. */
 static bool may_find_peer_silent(const struct stream *stream, uint32_t status)
 {
 	return status == URXE_WC_RETRY_EXC_ERR && stream->conn->attr.type == URXE_QPT_RC &&
@@ -35,8 +36,9 @@ static bool may_find_peer_silent(const struct stream *stream, uint32_t status)
 }
 
 /*
- * The responder refuses the request by one NAK, then is silent. So if the network loses or reorders
- * frames, the retries of this request or an earlier one may be used up.
+ * Whether the status may come from the responder's refusal of the mistaken key. The responder
+ * refuses the request by one NAK, then is silent. So if the network loses or reorders frames, the
+ * retries of this request or an earlier one may be used up.
  */
 static bool may_be_refused(const struct stream *stream, uint32_t index, uint32_t status)
 {

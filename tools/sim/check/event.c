@@ -15,7 +15,8 @@ static bool may_refuse(const struct endpoint *end)
 	       !end->n_events[URXE_ASYNC_QP_ACCESS_ERR];
 }
 
-/* COMM_EST never comes: both ends of a connection are in RTS before its first packet. */
+/* Whether the event may come for this QP now. COMM_EST never comes: both ends of a connection are
+ * in RTS before its first packet. */
 static bool may_come(const struct endpoint *end, enum urxe_async event)
 {
 	switch (event) {

@@ -30,7 +30,8 @@ static bool may_reach(const struct member *to, const struct member *from, uint32
 	       (to->attached[group] || to->left[group] >= from->message[message].posted);
 }
 
-/* The network brings no copy back to the sender's host. */
+/* Whether the network may duplicate the message to this member. The network brings no copy back to
+ * the sender's host. */
 static bool may_come_twice(const struct member *to, const struct member *from)
 {
 	return to->host != from->host && to->host->world->scenario.duplicate > 0;

@@ -61,7 +61,8 @@ static void check_number_given_up(const struct stream *stream, uint64_t missing)
 				  stream_to(stream)->qpn, stream->given_up, missing);
 }
 
-/* A WRITE without immediate needs no receive request. */
+/* Checks that each WRITE without immediate has reached its target, on a network that lost nothing:
+ * such a WRITE needs no receive request. */
 static void check_writes(struct stream *stream)
 {
 	const uint8_t *memory = stream_to(stream)->host->mem + stream->target;
@@ -77,7 +78,9 @@ static void check_writes(struct stream *stream)
 	}
 }
 
-/* A UC message without a receive request counts as out of sequence from its second packet on. */
+/* Checks, on a network that lost nothing, that the receiver has dropped packets only for want of
+ * receive requests. A UC message without a receive request counts as out of sequence from its
+ * second packet on. */
 static void check_drops(const struct stream *stream)
 {
 	const uint64_t *drops = urxe_qp_counters(stream_to(stream)->qp)->drop;

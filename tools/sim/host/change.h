@@ -16,14 +16,15 @@ struct world;
 
 struct change {
 	uint64_t times; /* changes that are still to come */
-	/* The peer has no request outstanding, and posts none until the rights are granted. */
+	/* The remote rights are withdrawn: the peer had no request outstanding, and posts none
+	 * until the rights are granted again. */
 	bool withdrawn;
 	struct urxe_qp_attr attr; /* as the application has set them */
 };
 
 /* Chooses the ends whose attributes change. */
 void change_plan(struct world *world);
-/* The application's turn: may change an attribute. */
+/* The application's turn: may change attributes of the end, or register its host's memory again. */
 void change_turn(struct endpoint *end);
 
 #endif

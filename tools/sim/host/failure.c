@@ -131,7 +131,8 @@ static uint8_t choose_opcode(const struct stream *stream, struct rand *r)
 	}
 }
 
-/* The key of a window that is not bound, an unknown key, or an address outside the memory. */
+/* Sets the remote address and key. For FAILURE_KEY one of them is wrong: the key of a window that
+ * is not bound, an unknown key, or an address outside the memory. */
 static void choose_remote(struct stream *stream, struct urxe_send_wr *wr, struct rand *r)
 {
 	const struct simhost *peer = stream_to(stream)->host;

@@ -24,10 +24,11 @@ enum failure_kind {
 
 /* The failure of a connection. */
 struct failure {
-	uint8_t kind;       /* enum failure_kind */
-	unsigned side;      /* of the end that makes the mistake */
-	uint32_t after;     /* requests before it (of the end's stream, else of the other one) */
-	bool begun;         /* the mistake is made */
+	uint8_t kind;   /* enum failure_kind */
+	unsigned side;  /* of the end that makes the mistake */
+	uint32_t after; /* requests posted before the mistake, in the end's stream; in the other one
+			   if the end posts none */
+	bool begun;     /* the mistake is made */
 	uint8_t end_status; /* FAILURE_MALFORMED: enum urxe_wc_status of the request */
 };
 
@@ -39,7 +40,7 @@ void failure_turn(struct endpoint *end);
 bool failure_may_stop(const struct endpoint *end);
 /* Whether the next request of the stream is the mistake. */
 bool failure_is_next(const struct stream *stream);
-/* Posts that request; returns the result of the engine. */
+/* Posts the mistaken request; returns the engine's result. */
 int failure_post(struct stream *stream);
 
 #endif

@@ -125,7 +125,8 @@ uint8_t *member_seen(const struct member *member, const struct member *from, uin
 
 /* --- Turns. */
 
-/* From now on the engine need not deliver the group's datagrams that are under way. */
+/* Leaves the group. From now on the engine need not deliver the group's datagrams that are under
+ * way. */
 static void detach(struct member *member, uint8_t group)
 {
 	const struct urxe_gid gid = address_group((enum urxe_net)group);

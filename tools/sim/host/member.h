@@ -58,7 +58,8 @@ void members_turn(struct simhost *host);
 struct member *member_find(const struct simhost *host, uint32_t qpn);
 /* The member whose QP has this context; NULL: the context is none of a member. */
 struct member *member_of_context(const struct world *world, const void *ctx);
-/* The state of a message of `from` at this receiver. */
+/* The state of message `message` of `from` at the receiver `member`: MESSAGE_DUE, MESSAGE_ARRIVED.
+ */
 uint8_t *member_seen(const struct member *member, const struct member *from, uint32_t message);
 
 #endif

@@ -283,7 +283,8 @@ static bool has_address(const struct simhost *host, const uint8_t *now, const ui
 	return offset < host->mem_size && get_number(now) == (uintptr_t)host->mem + offset;
 }
 
-/* Only the addresses of the memory, and so the checksum, may differ. */
+/* Whether two streams are the same state: only the addresses of the memory, and so the checksum,
+ * may differ. */
 static bool is_same_state(const struct simhost *host, const uint8_t *now, const uint8_t *before,
 			  size_t length)
 {
@@ -318,7 +319,7 @@ static void check_same_state(struct simhost *host)
 
 /* --- Announcements. */
 
-/* The host hears that the station `mac` has returned. */
+/* Gives the host's engine the announcement of the station `mac`. */
 static void hear_return(struct simhost *host, const uint8_t mac[6])
 {
 	uint8_t frame[URXE_ANNOUNCEMENT_LEN];

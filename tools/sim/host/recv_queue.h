@@ -30,7 +30,8 @@ struct recv_queue {
 
 /* Creates a queue of the host, and reserves the memory of its buffers. */
 struct recv_queue *recv_queue_plan(struct simhost *host, bool shared, uint32_t depth);
-/* Creates the SRQ of a shared queue. The queue of one QP needs none, and simconn_open sets rq. */
+/* Creates the SRQ of a shared queue. The queue of one QP comes with its QP, and the QP's creator
+ * sets rq. */
 void recv_queue_open(struct recv_queue *recv_queue);
 void recv_queue_free(struct recv_queue *recv_queue);
 /* Posts n receive requests, or fewer if fewer slots are free. */

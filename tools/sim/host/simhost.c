@@ -67,7 +67,8 @@ static bool on_persist(void *dev_ctx, const struct urxe_extent *bytes)
 	return true;
 }
 
-/* request->page_list is an offset in the host's memory. */
+/* Resolves the page list of a fast registration: request->page_list is an offset in the host's
+ * memory. */
 static bool on_page_list(void *dev_ctx, const struct urxe_fast_reg *request,
 			 const struct urxe_extent **extents, uint32_t *n_extents)
 {
@@ -262,7 +263,7 @@ void simhost_receive(struct simhost *host, uint8_t *data, uint32_t len)
 	urxe_input(host->dev, host->world->now, &frame, 1);
 }
 
-/* True: the engine may have more to send. */
+/* Sends up to BURST frames of the engine. True: the engine may have more to send. */
 static bool send_simhost_burst(struct simhost *host)
 {
 	struct world *world = host->world;

@@ -94,8 +94,8 @@ void simhost_free(struct simhost *host);
 /* The extents of the memory region: accesses cross their borders, but no atomic does. */
 void simhost_extents(const struct simhost *host, struct urxe_extent extents[SIMHOST_EXTENTS]);
 
-/* Sets `pages` to the part of the memory at `offset`. No atomic crosses the border of the extents.
- */
+/* Sets `pages` to two extents, which are `length` bytes of the memory from `offset` on. No atomic
+ * crosses their border. */
 void simhost_pages(struct simhost *host, uint64_t offset, uint32_t length);
 
 /* The QP with this number; NULL = none. */

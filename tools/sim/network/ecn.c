@@ -5,7 +5,8 @@
 
 #define ECN_CE 3
 
-/* Updates the header checksum (RFC 1624, equation 3). */
+/* Marks the packet, and updates the header checksum (RFC 1624, equation 3). False: it is not
+ * ECN-capable. */
 static bool mark_ipv4(uint8_t *ip)
 {
 	const uint32_t old = ether_get16(ip);
@@ -21,7 +22,7 @@ static bool mark_ipv4(uint8_t *ip)
 	return true;
 }
 
-/* The ECN bits of the traffic class are bits 4 and 5 of the second byte. */
+/* As mark_ipv4. The ECN bits of the traffic class are bits 4 and 5 of the second byte. */
 static bool mark_ipv6(uint8_t *ip)
 {
 	if (!(ip[1] & ECN_CE << 4))

@@ -192,7 +192,8 @@ static void add_area(const struct fabric *fabric, struct fabric_queue *queue, ui
 		queue->seen = now * PS;
 }
 
-/* RED by the current queue length, as in DCQCN's switches (SIGCOMM 2015, figure 4). */
+/* Whether the switch marks a frame: RED by the current queue length, bytes, as in DCQCN's switches
+ * (SIGCOMM 2015, figure 4). */
 static bool choose_mark(struct fabric *fabric, uint64_t length)
 {
 	const struct scenario *s = fabric->scenario;

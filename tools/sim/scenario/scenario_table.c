@@ -233,7 +233,8 @@ static uint64_t time_of(const struct scenario *scenario)
 	return ok ? until : 0;
 }
 
-/* Prints by how much more than its own length the absence prolongs the run. */
+/* Prints by how much more than its own length the absence prolongs the run, ms. False: a check
+ * failed. */
 static bool pause_cell(struct scenario s, FILE *to)
 {
 	const uint64_t with = time_of(&s);
