@@ -52,7 +52,7 @@ int urxe_fast_mr_alloc(struct urxe_dev *dev, uint32_t pd, uint32_t max_extents,
 	return fast_mr_create(dev, pd, max_extents, mr_new_key(dev, true), fast);
 }
 
-/* False: a window is bound to the region. */
+/* Ends the registration, if there is one. False: a window is bound to the region. */
 static bool deregister_region(struct urxe_fast_mr *fast)
 {
 	if (!fast->registered)

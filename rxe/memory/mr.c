@@ -169,7 +169,8 @@ void mr_publish(const struct urxe_mr *mr)
 		copy_table_publish_grant(mr->dev, &grant, mr->pieces);
 }
 
-/* The key is the choice of the owner, of the HCA, or of the engine, in this order. */
+/* Sets the key, and returns 0 or an error of the HCA. The owner, the HCA or the engine chooses the
+ * key, in this order. */
 static int choose_key(struct urxe_mr *mr, const struct urxe_mr_attr *attr)
 {
 	struct urxe_dev *dev = mr->dev;
@@ -185,7 +186,7 @@ static int choose_key(struct urxe_mr *mr, const struct urxe_mr_attr *attr)
 }
 
 /* Executes urxe_mr_rereg for a region that the HCA has, too: registers a new region, whose key the
- * HCA chooses, and deregisters the old one. */
+ * HCA chooses, and deregisters the old one. After an error the old one stays. */
 static int replace_offloaded(struct urxe_mr **mr, const struct urxe_mr_attr *attr)
 {
 	struct urxe_mr_attr wanted = *attr;

@@ -71,7 +71,8 @@ uint32_t urxe_mw_key(const struct urxe_mw *mw)
 	return mw->key;
 }
 
-/* Rules about the window (IBA 10.6.7.2; C10-72, o10-36.2.2, o10-37.2.30, o10-37.2.40). */
+/* Whether the window allows the binding (IBA 10.6.7.2; C10-72, o10-36.2.2, o10-37.2.30,
+ * o10-37.2.40). */
 static bool is_window_bindable(const struct urxe_qp *qp, const struct urxe_mw *mw,
 			       const struct urxe_mw_bind *bind)
 {

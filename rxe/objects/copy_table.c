@@ -204,7 +204,7 @@ bool copies_ended(struct urxe_dev *dev)
 	return !dev->attr.copy_table || dev->attr.copy_ops->settled(dev->attr.copy_ctx);
 }
 
-/* For a QPN whose block has a chunk. */
+/* The device's chunk for the QPN's block, which has one. */
 static struct copy_chunk *chunk_state(struct urxe_dev *dev, uint32_t qpn)
 {
 	return &dev->copy->chunks[*chunk_of(dev->attr.copy_table, qpn) - 1];

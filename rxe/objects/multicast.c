@@ -10,7 +10,8 @@
 #include "wire/gid.h"
 #include "wire/header_fields.h"
 
-/* Groups differ in the last bytes of their addresses: these are also in the Ethernet address. */
+/* The bucket of the address, from its last bytes: groups differ in these, which are also in the
+ * Ethernet address. */
 static struct mcast_bucket *bucket_of(struct urxe_dev *dev, const struct urxe_gid *gid)
 {
 	return &dev->mcast.buckets[get32(gid->raw + 12) * 0x9e3779b9u >> 26];

@@ -49,7 +49,8 @@ void offload_release_qp(struct urxe_qp *qp);
  */
 void offload_begin_call(struct urxe_qp *qp);
 bool offload_end_call(struct urxe_qp *qp);
-/* The HCA's QP, if there is one, joins a multicast group, or leaves it. Both wait. */
+/* The HCA's QP, if there is one, joins a multicast group, or leaves it. Both wait. Joining returns
+ * 0 or an error of mcast_attach; 0 also if the HCA went meanwhile. */
 int offload_join_group(struct urxe_qp *qp, const struct urxe_gid *gid);
 void offload_leave_group(struct urxe_qp *qp, const struct urxe_gid *gid);
 /*
@@ -122,9 +123,9 @@ void offload_arm_cq(struct urxe_cq *cq, bool solicited_only);
 /* Counts a region that the HCA has (`by` is 1), or has no longer (-1). */
 void offload_count_region(struct urxe_dev *dev, uint64_t length, int by);
 /*
- * Registers the region with the HCA, which chooses *key. If *hca is NULL after success, the region
- * is the engine's alone and *key is not set: the device has no HCA, the owner chose attr->key, or
- * the HCA cannot have such a region.
+ * Registers the region with the HCA, which chooses *key. Returns 0 or an error of mr_reg. If *hca
+ * is NULL after success, the region is the engine's alone and *key is not set: the device has no
+ * HCA, the owner chose attr->key, or the HCA cannot have such a region.
  */
 int offload_register(struct urxe_dev *dev, const struct urxe_mr_attr *attr, void **hca,
 		     uint32_t *key);

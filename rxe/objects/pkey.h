@@ -13,7 +13,7 @@ struct urxe_dev;
 struct urxe_packet;
 struct urxe_qp;
 
-/* Partition 0 marks an empty table entry, and is invalid on the wire. */
+/* Whether the partition is not 0, which marks an empty table entry and is invalid on the wire. */
 static inline bool pkey_valid(uint16_t pkey)
 {
 	return pkey & PKEY_PARTITION;

@@ -205,8 +205,8 @@ static bool place_data(const struct urxe_qp *qp, const struct send_wqe *wqe, uin
 }
 
 /*
- * The PSN determines the length of a READ response and whether it is the last one (IBA 9.7.5.2).
- * After a partial repetition, any response may be the last one.
+ * Whether the response fits its PSN, which determines the length of a READ response and whether it
+ * is the last one (IBA 9.7.5.2). After a partial repetition, any response may be the last one.
  */
 static bool is_read_response_valid(const struct urxe_qp *qp, const struct send_wqe *wqe,
 				   const struct urxe_packet *p, uint32_t pos)
@@ -252,8 +252,9 @@ static const struct send_wqe *find_request(const struct urxe_qp *qp, uint32_t ps
 	return wqe;
 }
 
-/* Only the oldest request can fail. The response of a later request counts as missing: the peer
- * sends it again, and the request fails when it is the oldest. */
+/* Counts the error, and fails the request if it is the oldest, because only that one can fail. The
+ * response of a later request counts as missing: the peer sends it again, and the request fails
+ * when it is the oldest. */
 static void fail_response(struct urxe_qp *qp, uint32_t index, enum urxe_wc_status status)
 {
 	if (status == URXE_WC_BAD_RESP_ERR)
@@ -279,7 +280,8 @@ static bool is_answer(const struct urxe_packet *p, enum wr_kind kind)
 	}
 }
 
-/* READ and atomic responses acknowledge all requests before theirs (IBA 9.7.5.1.2). */
+/* Places the data of a READ or atomic response. It also acknowledges all requests before its own
+ * (IBA 9.7.5.1.2). */
 static void handle_data_response(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	const struct send_wqe *wqe;

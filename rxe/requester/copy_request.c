@@ -143,7 +143,8 @@ static bool list_pieces(const struct urxe_copy_table *table, const struct urxe_c
 	return true;
 }
 
-/* Appends the request's extents in the peer's process to those of the copy. */
+/* Appends the request's extents in the peer's process to those of the copy. False: no room, or a
+ * list of pieces that is not valid. */
 static bool list_remote(const struct urxe_copy_table *table, const struct urxe_copy_grant *grant,
 			uint64_t offset, uint64_t length, struct copy_batch *all)
 {
@@ -321,10 +322,11 @@ static bool execute_requests(struct urxe_qp *qp, const struct send_wqe *wqe)
 }
 
 /*
- * Earlier requests went in packets. Waiting for their acknowledgement, a round trip, pays off for a
- * long request. It also pays off if no outstanding request uses up a receive request of the peer:
- * all following requests are then copied too. If no acknowledgement is coming, because the newest
- * packet was built before the connection was proven, the wait would end with a probe.
+ * Whether to wait until the earlier requests, which went in packets, are acknowledged. The wait, a
+ * round trip, pays off for a long request. It also pays off if no outstanding request uses up a
+ * receive request of the peer: all following requests are then copied too. If no acknowledgement is
+ * coming, because the newest packet was built before the connection was proven, the wait would end
+ * with a probe.
  */
 static bool is_worth_waiting(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {
@@ -332,7 +334,7 @@ static bool is_worth_waiting(const struct urxe_qp *qp, const struct send_wqe *wq
 	       (wqe->length >= WORTH_WAITING || wqe->recv_seq == qp->req.credit.done);
 }
 
-/* False: the peer is not reachable by the copy transport, as on another host. */
+/* Whether the copy transport may reach the peer. False: it cannot, as on another host. */
 static bool may_reach_peer(struct urxe_qp *qp)
 {
 	struct copy_proof *proof = &qp->req.copy;

@@ -42,7 +42,8 @@ static bool is_valid_flush(const struct urxe_flush *flush)
 	       flush->selectivity <= URXE_FLUSH_KEY && flush->length <= URXE_MAX_MSG;
 }
 
-/* Checks the number of segments or the length of inline data. */
+/* Whether the number of segments, or the length of inline data, is within the QP's limits. Some
+ * requests cannot have inline data. */
 static bool is_valid_data(const struct urxe_qp *qp, const struct urxe_send_wr *wr,
 			  enum wr_kind kind)
 {
@@ -110,7 +111,8 @@ static void fill_variant(struct send_wqe *wqe, const struct urxe_qp *qp,
 	}
 }
 
-/* Member by member: the compiler would clear a structure that is assigned as a whole. */
+/* Sets all members of the request, one by one: the compiler would clear a structure that is
+ * assigned as a whole. */
 static void fill_wqe(struct send_wqe *wqe, const struct urxe_qp *qp, const struct urxe_send_wr *wr)
 {
 	wqe->wr_id = wr->wr_id;

@@ -77,8 +77,8 @@ static uint32_t frame_span(const struct request_packet *rp)
 }
 
 /*
- * A packet asks for an acknowledgement if the application waits for one, if the window or the
- * credits stop the requester behind it, every ACK_EVERY packets, and at the end of a
+ * Whether the packet asks for an acknowledgement: if the application waits for one, or the window
+ * or the credits stop the requester behind it. So do every ACK_EVERY-th packet and the end of a
  * retransmission.
  */
 static bool wants_ack(const struct urxe_qp *qp, const struct request_packet *rp, bool last)
@@ -145,8 +145,8 @@ static bool may_reference(struct urxe_qp *qp, const struct request_packet *rp)
 	return false;
 }
 
-/* The list of pieces uses an array of the copy transport, which prepares no copy while a packet is
- * built. */
+/* Memory for the list of pieces: an array of the copy transport, which prepares no copy while a
+ * packet is built. */
 static struct urxe_extent *reference_pieces(const struct urxe_qp *qp)
 {
 	return qp->dev->copy->batch.local;

@@ -299,7 +299,8 @@ static const struct send_wqe *ready_request(struct urxe_qp *qp)
 	return qp->req.held ? NULL : wqe;
 }
 
-/* Sends a packet again. */
+/* Sends the next packet of the retransmission. False: the pace holds it back, or its memory is gone
+ * and the request has failed. */
 static bool output_resend(struct urxe_qp *qp, const struct send_wqe *wqe, struct urxe_frame *frame)
 {
 	struct resend *resend = &qp->req.resend;

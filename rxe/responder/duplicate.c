@@ -16,7 +16,8 @@
  */
 #define AGAIN_MAX_NS 4000000
 
-/* A repeated READ may ask for any tail of the original (IBA 9.7.5.1.4). */
+/* Makes the response due again. A repeated READ may ask for any tail of the original (IBA
+ * 9.7.5.1.4). False: this is none, or too many repetitions are due. */
 static bool repeat_read(struct urxe_qp *qp, struct resp_resource *res, const struct urxe_packet *p)
 {
 	uint64_t offset = (uint64_t)urxe_psn_diff(p->psn, res->first_psn) * qp->mtu;
@@ -39,7 +40,8 @@ static uint32_t resource_flag(const struct resp_resource *res)
 	return flags[res->kind];
 }
 
-/* A duplicate is not executed again: the first result is the answer (Annex A19). */
+/* Makes the response due again; false: it is of another kind. A duplicate is not executed again:
+ * the first result is the answer (Annex A19). */
 static bool repeat_result(struct urxe_qp *qp, struct resp_resource *res, uint32_t flags)
 {
 	if (!(flags & resource_flag(res)))
@@ -49,8 +51,8 @@ static bool repeat_result(struct urxe_qp *qp, struct resp_resource *res, uint32_
 	return true;
 }
 
-/* Counts from the first duplicate without an ACK. The repeated packet that asks for the ACK may be
- * lost each time. */
+/* Whether the responder has sent no ACK for AGAIN_MAX_NS, counted from the first duplicate without
+ * one. The repeated packet that asks for the ACK may be lost each time. */
 static bool is_silent_too_long(struct responder *resp, uint64_t now)
 {
 	if (!resp->silent)

@@ -37,8 +37,8 @@ static uint32_t packets_of(const struct urxe_packet *p)
 	return p->reference ? p->reference->packets : 1;
 }
 
-/* First and middle packets are full, last ones are not empty (IBA 9.7.4.1.6). The same holds for
- * the packets that one reference stands for. */
+/* Returns 0, or a NAK for a wrong length. First and middle packets are full, last ones are not
+ * empty (IBA 9.7.4.1.6). The same holds for the packets that one reference stands for. */
 static uint8_t check_length(const struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
 	uint64_t n = packets_of(p), most = n * qp->mtu;
@@ -320,7 +320,7 @@ static uint8_t execute(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 	return flags & URXE_OPF_ATOMIC_WRITE ? place_atomic_write(qp, p) : execute_atomic(qp, p);
 }
 
-/* The last packet of a request that completes no receive request. */
+/* Whether this is the last packet of a request that completes no receive request. */
 static bool is_one_sided(uint32_t flags)
 {
 	return flags & URXE_OPF_END && !(flags & (URXE_OPF_SEND | URXE_OPF_IMM));

@@ -113,7 +113,8 @@ static void give_up_message(struct urxe_qp *qp)
 		fail_recv(qp, URXE_WC_REM_INV_REQ_ERR);
 }
 
-/* IBA 9.8.2.2: a lost packet drops its message; the next message starts anew. */
+/* Executes a UC request (IBA 9.8.2.2). A lost packet drops its message; the next message starts
+ * anew. */
 static void uc_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
 	uint8_t syndrome;

@@ -47,7 +47,7 @@ static inline void *idmap_next(const struct idmap *map, uint32_t *at)
 	return NULL;
 }
 
-/* Fibonacci hashing spreads consecutive numbers. */
+/* The first slot to look at. Fibonacci hashing spreads consecutive numbers. */
 static inline uint32_t idmap_home(const struct idmap *map, uint32_t id)
 {
 	return id * 0x9e3779b9u >> map->shift;

@@ -25,7 +25,8 @@ static void mask_ipv4(uint8_t *ip)
 	memset(ip + IPV4_LEN + 6, 0xff, 2); /* UDP checksum */
 }
 
-/* IPv6 header or GRH: traffic class, flow label, hop limit. */
+/* Sets what routers may change in an IPv6 header or GRH to ones: traffic class, flow label, hop
+ * limit. */
 static void mask_ipv6(uint8_t *ip)
 {
 	ip[0] |= 0x0f;

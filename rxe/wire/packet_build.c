@@ -30,7 +30,8 @@ static uint16_t udp_sport(const struct urxe_path *path, uint32_t flow)
 	return (uint16_t)(UDP_SPORT_FIRST | (entropy & ~UDP_SPORT_FIRST));
 }
 
-/* The priority of a VLAN tag is the service level (802.1Q). */
+/* Writes the Ethernet header, and returns its end. The priority of a VLAN tag is the service level
+ * (802.1Q). */
 static uint8_t *put_ethernet(struct header_template *h, const struct urxe_dev *dev,
 			     const struct urxe_path *path, uint16_t ethertype)
 {

@@ -48,7 +48,8 @@ static enum urxe_drop cut_frame(struct cursor *c, uint32_t l3_len)
 	return URXE_DROP_NONE;
 }
 
-/* RFC 768; the checksum is ignored, because the ICRC covers the packet (A17.3.1). */
+/* Reads the UDP header (RFC 768), and moves the cursor behind it. The checksum is ignored, because
+ * the ICRC covers the packet (A17.3.1). */
 static enum urxe_drop parse_udp(struct urxe_packet *p, struct cursor *c)
 {
 	if (bytes_left(c) < UDP_LEN)
@@ -66,7 +67,7 @@ static bool is_roce_udp(const struct cursor *c, uint32_t l4)
 	return bytes_left(c) >= l4 + UDP_LEN && get16(c->at + l4 + 2) == URXE_UDP_PORT;
 }
 
-/* RFC 791 */
+/* Reads the IPv4 and UDP headers (RFC 791), and moves the cursor behind them. */
 static enum urxe_drop parse_ipv4(struct urxe_packet *p, struct cursor *c)
 {
 	uint32_t ihl, total, frag;
@@ -162,7 +163,7 @@ static enum urxe_drop parse_double_tagged(struct urxe_packet *p, struct cursor *
 	return drop == URXE_DROP_NOT_ROCE ? drop : URXE_DROP_DOUBLE_VLAN;
 }
 
-/* IBA 9.2 */
+/* Sets the fields of the base transport header (IBA 9.2). */
 static void parse_bth(struct urxe_packet *p, const uint8_t *bth)
 {
 	uint8_t flags = bth[1];
@@ -180,7 +181,8 @@ static void parse_bth(struct urxe_packet *p, const uint8_t *bth)
 	p->psn = get24(bth + 9);
 }
 
-/* IBA 9.3; the caller has checked that the packet has all headers of the opcode. */
+/* Reads the extended headers (IBA 9.3), and returns their end. The caller has checked that the
+ * packet has all headers of the opcode. */
 static const uint8_t *parse_extended(struct urxe_packet *p, const uint8_t *at, uint32_t flags)
 {
 	if (flags & URXE_OPF_DETH) {

@@ -167,7 +167,7 @@ void urxe_dev_destroy(struct urxe_dev *dev);
 
 /*
  * Sets entry index (below URXE_MAX_GIDS) of the GID table; `v1`: packets from this GID are RoCEv1.
- * A NULL gid clears the entry.
+ * A NULL gid clears the entry. -EINVAL: the index is too large.
  */
 int urxe_gid_set(struct urxe_dev *dev, uint32_t index, const struct urxe_gid *gid, bool v1);
 /* Reads an entry. False: the entry is empty or the index too high, and *gid and *v1 stay. */
@@ -197,10 +197,10 @@ int urxe_pkey_set(struct urxe_dev *dev, uint32_t index, uint16_t pkey);
 int urxe_link_mtu_set(struct urxe_dev *dev, uint32_t mtu);
 
 /*
- * `on`: the owner can receive UDP GSO packets, whose segments it passes to urxe_input as single
- * frames, and can send frames with urxe_frame.continues as UDP GSO packets. The device then marks
- * its ACKs and READ requests (by the IPv4 identification or the IPv6 flow label, wire/gso_run.h),
- * so that its peers may send it UDP GSO packets. Initially off.
+ * Turns UDP GSO on or off. `on`: the owner can receive UDP GSO packets, whose segments it passes to
+ * urxe_input as single frames, and can send frames with urxe_frame.continues as UDP GSO packets.
+ * The device then marks its ACKs and READ requests (by the IPv4 identification or the IPv6 flow
+ * label, wire/gso_run.h), so that its peers may send it UDP GSO packets. Initially off.
  */
 void urxe_dev_set_gso(struct urxe_dev *dev, bool on);
 
@@ -311,8 +311,8 @@ struct urxe_mr_attr {
 };
 
 /*
- * -EINVAL: the attributes contradict each other; -EEXIST: the key is taken; -EOPNOTSUPP: the device
- * has no persistent memory; -ENOMEM.
+ * Registers a region. -EINVAL: the attributes contradict each other; -EEXIST: the key is taken;
+ * -EOPNOTSUPP: the device has no persistent memory; -ENOMEM.
  */
 int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct urxe_mr **mr);
 /*
@@ -323,9 +323,10 @@ int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct ur
  */
 int urxe_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr);
 /*
- * -EBUSY while a window is bound to the region (IBA 10.6.7.2.6). After success the engine does not
- * access the memory any more. Copies of peers by the copy transport may still be in progress,
- * here and wherever else rights end, until urxe_copy_ops.settled returns true.
+ * Deregisters and frees the region. -EBUSY while a window is bound to it (IBA 10.6.7.2.6). After
+ * success the engine does not access the memory any more. Copies of peers by the copy transport may
+ * still be in progress, here and wherever else rights end, until urxe_copy_ops.settled returns
+ * true.
  */
 int urxe_mr_dereg(struct urxe_mr *mr);
 /*
@@ -405,7 +406,7 @@ struct urxe_rq_attr {
 	bool alone; /* the queue is the engine's alone: the HCA does not get it (rxe/offload.h) */
 };
 
-/* Creates a shared receive queue. */
+/* Creates a shared receive queue. -EINVAL: attr->max_wr or attr->max_sge is too large; -ENOMEM. */
 int urxe_srq_create(struct urxe_dev *dev, const struct urxe_rq_attr *attr, struct urxe_rq **srq);
 /* Destroys the queue; its requests do not complete. -EBUSY while a QP uses it. */
 int urxe_srq_destroy(struct urxe_rq *srq);
@@ -422,8 +423,8 @@ uint32_t urxe_srq_limit(const struct urxe_rq *srq);
 int urxe_srq_resize(struct urxe_rq *srq, uint32_t max_wr);
 
 /*
- * -ENOMEM: the queue is full; -EINVAL: too many segments, or the QP is in RESET. The callback
- * `refill` may call this function.
+ * Queues a receive request. -ENOMEM: the queue is full; -EINVAL: too many segments, or the QP is in
+ * RESET. The callback `refill` may call this function.
  */
 int urxe_post_recv(struct urxe_rq *rq, const struct urxe_recv_wr *wr);
 /*

@@ -106,8 +106,8 @@ struct urxe_state_restore {
 	uint64_t max_bytes;
 };
 
-/* For `memory`: the process has mapped the same memory at the same addresses. Only for a stream
- * that nobody could change. */
+/* For `memory`: keeps the addresses and returns 0, because the process has mapped the same memory
+ * there. Only for a stream that nobody could change. */
 int urxe_state_same_memory(void *arg, struct urxe_state_region *region);
 
 /* The attributes of a saved device. attr.dcqcn points to the other member, or is NULL. */
