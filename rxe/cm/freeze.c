@@ -50,7 +50,7 @@ void cm_thaw(struct cm_conn *conn, uint64_t now)
 	cm_go_on(conn, now);
 }
 
-/* The connection of a request, or of the queue pair that it names. */
+/* The connection of a request, or of the queue pair that it names; NULL: none. */
 static const struct cm_conn *find_requested(const struct cm *cm, const struct cm_path *path,
 					    const struct cm_req *req)
 {
@@ -59,7 +59,8 @@ static const struct cm_conn *find_requested(const struct cm *cm, const struct cm
 	return conn ? conn : cm_find_qpn(cm, path, req->ca_guid, req->qpn);
 }
 
-/* The peer that has given up may not know our ID. */
+/* The connection that a REJ is about; NULL: none. The peer that has given up may not know our ID.
+ */
 static const struct cm_conn *find_rejected(const struct cm *cm, const struct cm_path *path,
 					   const struct cm_rej *rej)
 {

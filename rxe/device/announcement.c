@@ -36,7 +36,8 @@ static bool is_connection(const struct urxe_qp *qp)
 	return qp->type == URXE_QPT_RC && !qp->offloaded;
 }
 
-/* In SQD the requester sends no new message, but repeats what is lost. */
+/* Whether the requester may send again. In SQD it sends no new message, but repeats what is lost.
+ */
 static bool may_repeat(const struct urxe_qp *qp)
 {
 	return qp->attr.state == URXE_QPS_RTS || qp->attr.state == URXE_QPS_SQD;

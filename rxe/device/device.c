@@ -146,7 +146,7 @@ int urxe_link_mtu_set(struct urxe_dev *dev, uint32_t mtu)
 	return 0;
 }
 
-/* Header predictions and copy proofs hold only for the old addresses. */
+/* Ends header predictions and copy proofs, which hold only for the old addresses. */
 static void addresses_changed(struct urxe_dev *dev)
 {
 	if (!++dev->address_era)
@@ -251,7 +251,8 @@ static bool output_request(struct urxe_qp *qp, struct urxe_frame *frame)
 	return true;
 }
 
-/* CNPs first, because they are urgent; then responses, which free resources of the peer. */
+/* Makes the QP's next frame; false: none is due. CNPs first, because they are urgent; then
+ * responses, which free resources of the peer. */
 static bool output_one(struct urxe_qp *qp, struct urxe_frame *frame)
 {
 	if (qp->cnp_due && cnp_output(qp, frame))
@@ -268,7 +269,8 @@ static bool has_more_output(const struct urxe_qp *qp)
 	       qp->resp.res_pending || qp->resp.nak || qp->resp.ack_due || qp->cnp_due;
 }
 
-/* Sends one request before an acknowledgement: the peer waits for the request. */
+/* Sends one request before an acknowledgement, because the peer waits for the request. False: no
+ * acknowledgement is due, something else comes first, or there is no request. */
 static bool output_request_first(struct urxe_qp *qp, struct urxe_frame *frame)
 {
 	return qp->resp.ack_due && !qp->resp.nak && !qp->resp.res_pending && !qp->cnp_due &&

@@ -38,8 +38,9 @@ static enum urxe_drop check_address(const struct urxe_dev *dev, const struct urx
 	return drop;
 }
 
-/* A packet from one of the device's own addresses cannot come from another host (RFC 1812, 5.3.7).
- * A forged one would pass for a packet of a process on this host. */
+/* Whether the packet seems to come from one of the device's own addresses. Such a packet cannot
+ * come from another host (RFC 1812, 5.3.7). A forged one would pass for a packet of a process on
+ * this host. */
 static bool has_own_source(const struct urxe_dev *dev, const struct urxe_packet *p)
 {
 	for (uint32_t i = 0; i < URXE_MAX_GIDS; i++) {
@@ -65,7 +66,8 @@ static enum urxe_drop check_source(const struct urxe_dev *dev, const struct urxe
 		       : URXE_DROP_NONE;
 }
 
-/* IBA 9.6.1.2.3: a connection accepts packets of its peer only, on its own path. */
+/* Why a connection drops the packet (IBA 9.6.1.2.3): it accepts packets of its peer only, on its
+ * own path. */
 static enum urxe_drop check_path(const struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	const struct gid_entry *own = &qp->dev->gids[qp->attr.path.sgid_index];
@@ -113,7 +115,8 @@ static enum urxe_drop check_cnp(const struct urxe_packet *p)
 	return cnp && !p->becn ? URXE_DROP_BAD_CNP : URXE_DROP_NONE;
 }
 
-/* IBA 9.6.1: the checks of the headers alone. *out is set as soon as the QP is known. */
+/* Why the packet is dropped, by its headers alone (IBA 9.6.1). *out is set as soon as the QP is
+ * known. */
 static enum urxe_drop check_headers(struct urxe_dev *dev, const struct urxe_packet *p,
 				    struct urxe_qp **out)
 {
@@ -147,7 +150,8 @@ static bool is_own_vlan(const struct urxe_dev *dev, const struct urxe_packet *p)
 	return false;
 }
 
-/* IBA 10.5.2: multicast needs both the address and the QPN, and only UD has it. */
+/* Why a multicast packet is dropped (IBA 10.5.2): it needs both the address and the QPN, and only
+ * UD has it. */
 static enum urxe_drop check_multicast(const struct urxe_dev *dev, const struct urxe_packet *p)
 {
 	if (p->dest_qpn != URXE_QPN_MULTICAST || !gid_is_multicast(&p->dgid))
@@ -174,7 +178,8 @@ static void dispatch_packet(struct urxe_qp *qp, const struct urxe_packet *p)
 		resp_packet(qp, p);
 }
 
-/* *out becomes the QP; NULL for multicast and for unknown QPs. */
+/* Why the packet is dropped. *out becomes the QP; it stays NULL for multicast and for unknown QPs.
+ */
 static enum urxe_drop check_packet(struct urxe_dev *dev, const struct urxe_frame *frame,
 				   const struct urxe_packet *p, struct urxe_qp *predicted,
 				   struct urxe_qp **out)
@@ -194,7 +199,7 @@ static enum urxe_drop check_packet(struct urxe_dev *dev, const struct urxe_frame
 	return drop;
 }
 
-/* Only a SEND of RC may have a reference instead of its payload. */
+/* Gives the packet the frame's reference. Only a SEND of RC may have one instead of its payload. */
 static enum urxe_drop add_reference(const struct urxe_frame *frame, const struct urxe_qp *qp,
 				    struct urxe_packet *p)
 {

@@ -112,14 +112,15 @@ static bool is_in_range(uint32_t mask, uint32_t bit, uint64_t value, uint64_t ma
 	return !(mask & bit) || value <= max;
 }
 
-/* Automatic path migration (IBA 17.2.8) is not supported: only MIGRATED can be set. */
+/* Whether the caller asks for automatic path migration (IBA 17.2.8), which is not supported: only
+ * MIGRATED can be set. */
 static bool wants_migration(const struct urxe_qp_attr *a, uint32_t mask)
 {
 	return mask & M(ALT_PATH) ||
 	       (mask & M(PATH_MIG_STATE) && a->path_mig_state != URXE_MIG_MIGRATED);
 }
 
-/* A RoCEv2 packet has two addresses of one family. */
+/* Whether packets can take the path. A RoCEv2 packet has two addresses of one family. */
 static bool is_valid_path(const struct urxe_qp *qp, const struct urxe_path *path)
 {
 	const struct gid_entry *source;

@@ -47,8 +47,9 @@ static void query_psns(const struct urxe_qp *qp, struct urxe_qp_attr *attr)
 }
 
 /*
- * Drivers may return the PSNs of the last modification. The engine counts the packets that the HCA
- * has sent, and those of messages that had a receive request.
+ * Whether the PSNs that the HCA told can be true: drivers may return those of the last
+ * modification. The engine counts the packets that the HCA has sent, and those of messages that had
+ * a receive request.
  */
 static bool has_true_psns(const struct urxe_qp *qp, const struct urxe_qp_attr *told)
 {
@@ -216,8 +217,8 @@ static void stop_all(struct urxe_dev *dev)
 	stop_srqs(dev);
 }
 
-/* The HCA has given back all receive requests, or takes none of the shared receive queue any more,
- * and no operation of the program waits for it. */
+/* Whether the QP can leave the HCA: no operation of the program waits for it. Also, the HCA has
+ * given back all receive requests, or takes none of the SRQ any more. */
 static bool is_free_of_hca(const struct urxe_qp *qp)
 {
 	const struct urxe_rq *rq = qp->rq;
@@ -246,7 +247,7 @@ static void go_on(struct urxe_qp *qp)
 
 /* --- Shared receive queues. */
 
-/* The next queue pair of the SRQ that the HCA has, too. */
+/* The next queue pair of the SRQ that the HCA has, too; NULL: none is left. */
 static struct urxe_qp *next_of_srq(const struct urxe_rq *srq, uint32_t *at)
 {
 	struct urxe_qp *qp;

@@ -17,8 +17,9 @@
 
 /* --- Queue pairs. */
 
-/* Creates the HCA's QP, which chooses qp->qpn. After an error the caller continues without the
- * HCA's QP: the QP is the engine's alone. */
+/* Creates the HCA's QP, which chooses qp->qpn; returns 0 or a negative errno value. After an error
+ * the caller calls offload_destroy_qp, and the QP is the engine's alone. A QP whose SRQ only the
+ * HCA can serve is not created then. */
 int offload_create_qp(struct urxe_qp *qp, const struct urxe_qp_init *init);
 /*
  * Applies a call of urxe_qp_modify to the HCA's QP, as far as the HCA needs it. The engine calls

@@ -136,7 +136,8 @@ static void fail_refused(struct urxe_qp *qp)
 	fail_send(qp, status);
 }
 
-/* The HCA gets no requests: it resets its QP, or has gone, or the engine takes the QP over. */
+/* Whether the HCA gets no requests now: it resets its QP, or has gone, or the engine takes the QP
+ * over. */
 static bool holds_requests(const struct urxe_qp *qp)
 {
 	return qp->resetting || qp->orphaned || qp->stopping;

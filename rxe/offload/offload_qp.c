@@ -53,7 +53,7 @@ int offload_create_qp(struct urxe_qp *qp, const struct urxe_qp_init *init)
 		       : -EOPNOTSUPP;
 }
 
-/* Armed CQs have to be armed at the HCA, too. */
+/* Counts one more QP of the CQ at the HCA. An armed CQ has to be armed there, too. */
 static void use_cq(struct urxe_cq *cq)
 {
 	cq->offloaded++;
@@ -80,8 +80,8 @@ static void begin(struct urxe_qp *qp)
 	use_cq(qp->recv_cq);
 }
 
-/* UD QPs and QPs with an SRQ are offloaded from INIT on. Of the others, the HCA's side chooses at
- * the transition to RTR. */
+/* Whether the QP is offloaded from INIT on: UD QPs are, and QPs with an SRQ. Of the others, the
+ * HCA's side chooses at the transition to RTR. */
 static bool is_offloaded_from_init(const struct urxe_qp *qp)
 {
 	return qp->type == URXE_QPT_UD || !qp->rq->qp;
@@ -156,8 +156,9 @@ static void return_to_init(struct urxe_qp *qp)
 	offload_return_receives(qp->rq);
 }
 
-/* The HCA gets the receives before the transition: the peer may send at once after it, and the
- * engine counts the packets of messages that come before the call returns. */
+/* Moves the HCA's QP to RTR, and returns the HCA's answer. The HCA gets the receives before the
+ * transition: the peer may send at once after it, and the engine counts the packets of messages
+ * that come before the call returns. */
 static int connect_qp(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)
 {
 	int rc;

@@ -17,8 +17,8 @@
 #define FNV_PRIME 16777619u
 
 /*
- * FNV-1a. Not a CRC-32, because the ICRC is one: the CRC-32 of a whole small packet and its ICRC
- * would not depend on the packet number.
+ * Extends the hash by FNV-1a. Not a CRC-32, because the ICRC is one: the CRC-32 of a whole small
+ * packet and its ICRC would not depend on the packet number.
  */
 static uint32_t digest_bytes(uint32_t hash, const uint8_t *data, uint32_t len)
 {

@@ -38,8 +38,9 @@ void record_refill(struct urxe_dev *dev, bool begins);
 void record_pages(struct urxe_dev *dev, const struct urxe_extent *extents, uint32_t n);
 
 /*
- * `answer` is what the owner's callback returned. A device that records writes a record if the
- * answer is not the usual one, and gets `answer`. A device that replays gets the recorded answer.
+ * Returns the answer to go on with. `answer` is what the owner's callback returned, and is returned
+ * unless the device replays: then the recorded answer is. A device that records writes a record if
+ * the answer is not the usual one.
  */
 bool record_answer(struct urxe_dev *dev, enum record_question question, bool answer);
 

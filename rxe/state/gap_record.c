@@ -35,7 +35,7 @@ static void header_fields(struct state_stream *s, struct urxe_packet *p)
 		state_u32(s, &p->ieth_rkey);
 }
 
-/* A request of RC, as parsing accepts it. */
+/* Whether this is a request of RC as parsing accepts it. */
 static bool is_request(const struct urxe_packet *p)
 {
 	const struct urxe_opcode_info *info = &urxe_opcodes[p->opcode];
@@ -45,7 +45,7 @@ static bool is_request(const struct urxe_packet *p)
 	       (info->flags & URXE_OPF_PAYLOAD || !p->payload_len);
 }
 
-/* All fields of a request that its execution reads. */
+/* Saves or restores all fields of a request that its execution reads. */
 static void packet_fields(struct state_stream *s, struct urxe_packet *p)
 {
 	state_u8(s, &p->opcode);

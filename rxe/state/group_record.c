@@ -41,7 +41,8 @@ static void attach_group_member(struct state_device *d, struct urxe_qp *qp,
 		state_fail(&d->stream, rc == -ENOMEM ? rc : -EBADMSG);
 }
 
-/* Each QP becomes the first member, so the last one of the stream is attached first. */
+/* Reads the members of a group, and attaches them. Each QP becomes the first member, so the last
+ * one of the stream is attached first. */
 static void restore_members(struct state_device *d, const struct urxe_gid *gid)
 {
 	struct urxe_qp *member[URXE_MAX_MCAST_QPS];

@@ -214,8 +214,8 @@ static void ignore_async(void *dev_ctx, enum urxe_async event, void *ctx)
 	(void)ctx;
 }
 
-/* The replay has no memory of regions. The payload of a sent frame is what its buffer had before.
- */
+/* Touches nothing and returns true, because the replay has no memory of regions. The payload of a
+ * sent frame is what its buffer had before. */
 static bool skip_access(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *arg),
 			void *arg)
 {
@@ -261,7 +261,7 @@ static bool list_pages(void *dev_ctx, const struct urxe_fast_reg *request,
 	return true;
 }
 
-/* While a device is recorded, it reaches no peer by the copy transport. */
+/* Returns NULL: while a device is recorded, it reaches no peer by the copy transport. */
 static const struct urxe_copy_table *find_no_table(void *ctx, const uint8_t mac[6], uint32_t qpn)
 {
 	(void)ctx;
@@ -470,7 +470,8 @@ static void call_qp(struct player *p, struct call *call)
 	}
 }
 
-/* Memory is also unmapped from fast registrations, which are in dev->fast_mrs. */
+/* The region of the call; NULL: none, which is an error. Memory is also unmapped from fast
+ * registrations, which are in dev->fast_mrs. */
 static struct urxe_mr *find_region(struct player *p, const struct call *call)
 {
 	struct urxe_mr *mr;
@@ -603,7 +604,8 @@ static void find_frame(struct player *p, struct urxe_frame *frame)
 	report(p, &event);
 }
 
-/* One after the other, because a captured frame is valid until the next one. */
+/* Passes the frames of the call to the device, one after the other, because a captured frame is
+ * valid until the next one. */
 static void input(struct player *p, const struct call *call)
 {
 	for (uint32_t i = 0; i < call->value && goes_on(p); i++) {
@@ -779,7 +781,8 @@ static int restore_device(struct player *p, const uint8_t *state, size_t length,
 	return rc;
 }
 
-/* Restores the device of the first record. */
+/* Restores the device of the first record. -EBADMSG: there is no such record; -EPROTONOSUPPORT: it
+ * has another version; or an error of the restoration. */
 static int begin_device(struct player *p)
 {
 	struct state_stream *s = &p->stream;

@@ -19,7 +19,7 @@ static bool is_between(uint32_t psn, uint32_t from, uint32_t to)
 	return psn_distance(psn, from) <= psn_distance(to, from);
 }
 
-/* The requests up to `cur` have consecutive PSNs, and the newest PSN is in `cur`. */
+/* Whether the requests up to `cur` have consecutive PSNs, and the newest PSN is in `cur`. */
 static bool has_consecutive_psns(const struct urxe_qp *qp)
 {
 	const struct sq *sq = &qp->sq;
@@ -40,8 +40,8 @@ static bool has_consecutive_psns(const struct urxe_qp *qp)
 	return wqe->first_psn == at && (wqe->n_packets ? sent < wqe->n_packets : !sent);
 }
 
-/* Only local requests before `cur` are executed; the oldest is not, because it would be complete.
- */
+/* Whether the local requests before `cur` are executed, and no others; the oldest is not, because
+ * it would be complete. */
 static bool has_executed_in_order(const struct urxe_qp *qp)
 {
 	const struct sq *sq = &qp->sq;
@@ -58,7 +58,7 @@ static bool has_executed_in_order(const struct urxe_qp *qp)
 	return true;
 }
 
-/* The oldest unacknowledged PSN is in the oldest request. */
+/* Whether the oldest unacknowledged PSN is in the oldest request. */
 static bool has_valid_una(const struct urxe_qp *qp)
 {
 	const struct sq *sq = &qp->sq;
@@ -74,7 +74,7 @@ static bool has_valid_una(const struct urxe_qp *qp)
 	return done < wqe->n_packets;
 }
 
-/* Nothing of a UC or UD QP is retransmitted. */
+/* Whether the requester awaits nothing: requests of a UC or UD QP are not retransmitted. */
 static bool is_unreliable_idle(const struct urxe_qp *qp)
 {
 	const struct requester *req = &qp->req;
@@ -83,7 +83,8 @@ static bool is_unreliable_idle(const struct urxe_qp *qp)
 	       !req->rnr_wait && req->resend.psn == req->resend.end;
 }
 
-/* `acked` may lag behind una by the last response. */
+/* Whether `acked` and `asked` are between una and psn. `acked` may be one PSN before una, by the
+ * last response. */
 static bool has_valid_acks(const struct requester *req)
 {
 	const int32_t ahead = urxe_psn_diff(req->acked, req->una);
@@ -92,7 +93,7 @@ static bool has_valid_acks(const struct requester *req)
 	       is_between(req->asked, req->una, req->psn);
 }
 
-/* A retransmission ends before psn; it may have begun before una. */
+/* Whether the retransmission, if there is one, ends before psn; it may have begun before una. */
 static bool has_valid_resend(const struct requester *req)
 {
 	const struct resend *resend = &req->resend;

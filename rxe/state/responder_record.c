@@ -31,8 +31,9 @@ static void nak_fields(struct state_stream *s, struct responder *resp)
 }
 
 /*
- * A message has no more received bytes than it has room for. The error state is not checked,
- * because only RESET follows. Before RTR there is no message: the transition to RTR would keep it.
+ * Whether the message has no more received bytes than it has room for. The error state is not
+ * checked, because only RESET follows. Before RTR there is no message: the transition to RTR would
+ * keep it.
  */
 static bool has_valid_offset(const struct urxe_qp *qp)
 {

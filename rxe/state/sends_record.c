@@ -87,7 +87,8 @@ static void data_fields(struct state_stream *s, const struct urxe_qp *qp, struct
 	wqe->n_segs = 0;
 }
 
-/* The same rules as urxe_post_send. The path MTU of a datagram may have shrunk since. */
+/* Whether urxe_post_send accepts the request's length and, for a FLUSH, its placement. The path MTU
+ * of a datagram may have shrunk since. */
 static bool is_valid_request(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	switch (wqe->kind) {
@@ -152,7 +153,7 @@ static void request_fields(struct state_stream *s, const struct urxe_qp *qp, str
 		wqe->n_packets = count_packets(qp, wqe);
 }
 
-/* Restoring: counts back from the newest request. */
+/* Restoring: sets the recv_seq of all requests, counted back from the newest one. */
 static void count_receives(struct urxe_qp *qp)
 {
 	uint32_t recv_seq = qp->req.recv_seq;

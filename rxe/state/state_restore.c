@@ -55,8 +55,8 @@ static void report_objects(const struct state_device *d)
 
 /* --- The device. */
 
-/* The copy transport starts when nothing can fail any more, so that peers never see rights of a
- * device that an error destroys. */
+/* Restores all objects; returns 0 or the stream's error. The copy transport starts when nothing can
+ * fail any more, so that peers never see rights of a device that an error destroys. */
 static int restore_device(struct state_device *d)
 {
 	struct urxe_copy_table *table = d->dev->attr.copy_table;

@@ -54,7 +54,8 @@ static void sift_down(struct state_list *list, uint32_t i, uint32_t n,
 	object[i] = moved;
 }
 
-/* Heapsort: libc's qsort is not among the functions that the engine may call. */
+/* Sorts the objects by number with heapsort: libc's qsort is not among the functions that the
+ * engine may call. */
 static void sort(struct state_list *list, uint32_t (*number)(const void *))
 {
 	for (uint32_t i = list->n / 2; i--;)

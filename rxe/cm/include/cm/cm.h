@@ -109,8 +109,9 @@ struct cm_ops {
 };
 
 /*
- * The seed chooses communication IDs, transaction IDs and the order of the tables. It must be
- * random and secret: a peer that knows it can name the connections of others.
+ * Creates the CM of a device; 0 or -ENOMEM. The seed chooses communication IDs, transaction IDs and
+ * the order of the tables. It must be random and secret: a peer that knows it can name the
+ * connections of others.
  */
 int cm_create(const struct cm_ops *ops, void *ctx, uint64_t ca_guid,
 	      const uint8_t seed[CM_SEED_LEN], struct cm **cm);
