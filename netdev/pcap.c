@@ -173,7 +173,8 @@ static void writer_close(struct netdev *netdev)
 static const struct netdev_ops writer_ops = {
 	.rx = writer_rx, .tx = writer_tx, .close = writer_close};
 
-/* pcap_dump_fopen closes the file when it fails. */
+/* Creates the file; returns 0 or a negative errno value. pcap_dump_fopen closes the file when it
+ * fails. */
 static int writer_start(struct pcap_port *port, const char *path, char *error, uint32_t error_size)
 {
 	int err;

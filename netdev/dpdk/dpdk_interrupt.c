@@ -13,9 +13,10 @@
 /* --- The guest of a vhost device */
 
 /*
- * Runs in DPDK's vhost thread. net_vhost disables the interrupt of a guest that connects, so a
- * sleeping port must arm it again. Before DPDK unmaps the memory of a guest that leaves, the port's
- * thread must have left rx_intr_enable, which writes there without a check.
+ * Tells the port's thread that a guest has come or goes. Runs in DPDK's vhost thread. net_vhost
+ * disables the interrupt of a guest that connects, so a sleeping port must arm it again. Before
+ * DPDK unmaps the memory of a guest that leaves, the port's thread must have left rx_intr_enable,
+ * which writes there without a check.
  */
 static int guest_changed(uint16_t port, enum rte_eth_event_type event, void *context, void *unused)
 {
@@ -81,8 +82,9 @@ static bool enable_interrupt(struct dpdk_interrupt *interrupt, bool on)
 }
 
 /*
- * Edge-triggered: some drivers never read their descriptor, others leave that to the caller, and
- * rte_epoll_wait spins where another thread has read it (eal_intr_proc_rxtx_intr).
+ * Adds the driver's descriptor to the port's epoll set; false: errno has the error. Edge-triggered:
+ * some drivers never read their descriptor, others leave that to the caller, and rte_epoll_wait
+ * spins where another thread has read it (eal_intr_proc_rxtx_intr).
  */
 static bool watch_descriptor(struct dpdk_interrupt *interrupt, int fd)
 {

@@ -42,7 +42,8 @@
 /* A frame and its headroom must fit a packet buffer's 16-bit length. */
 #define MTU_MAX 32000u
 
-/* The kernel creates the tap's interface with the default MTU. */
+/* Sets the MTU of a tap's interface, which the kernel creates with the default one. Returns 0 or a
+ * negative errno value. */
 static int set_iface_mtu(const char *iface, uint32_t mtu)
 {
 	struct ifreq ifr = {.ifr_mtu = (int)mtu};
@@ -99,7 +100,8 @@ static int create_pool(struct dpdk_port *port, const struct dpdk_spec *spec)
 	return port->pool ? 0 : -rte_errno;
 }
 
-/* Sets the MTU of devices that DPDK owns; others have the MTU of a kernel's interface. */
+/* Configures and starts the device; returns 0 or DPDK's error. Sets the MTU of devices that DPDK
+ * owns; others have the MTU of a kernel's interface. */
 static int start_device(struct dpdk_port *port, const struct dpdk_spec *spec, bool interrupt)
 {
 	struct rte_eth_conf conf = {
@@ -119,7 +121,8 @@ static int start_device(struct dpdk_port *port, const struct dpdk_spec *spec, bo
 				  : rte_eth_dev_start(port->id));
 }
 
-/* uio devices have no interrupt per queue, and net_virtio then fails if one is requested. */
+/* Whether to request the device's receive interrupt. uio devices have none per queue, and
+ * net_virtio then fails if one is requested. */
 static bool wants_interrupt(const struct dpdk_spec *spec)
 {
 	return spec->kind == DPDK_VHOST ||
@@ -144,7 +147,8 @@ static int configure_device(struct dpdk_port *port, const struct dpdk_spec *spec
 	return rte_eth_macaddr_get(port->id, &port->mac);
 }
 
-/* virtio devices filter VLANs by default; other devices only on request. */
+/* Whether the device filters VLANs without being asked. virtio devices do; other devices only on
+ * request. */
 static bool filters_vlans_by_default(const struct rte_eth_dev_info *info)
 {
 	return !strcmp(info->driver_name, "net_virtio") &&
@@ -205,7 +209,8 @@ static const char *locked_memory_hint(const char *reason)
 		       : "";
 }
 
-/* The EAL has probed the PCI device of its start already, as well as devices that are open. */
+/* Finds or probes the device and sets port->id; returns 0 or a negative errno value. The EAL has
+ * probed the PCI device of its start already, as well as devices that are open. */
 static int probe_device(const char *text, struct dpdk_port *port, const struct dpdk_spec *spec,
 			char *error, uint32_t error_size)
 {
@@ -240,8 +245,9 @@ static int probe_device(const char *text, struct dpdk_port *port, const struct d
 }
 
 /*
- * Without the filter, all of the host's traffic would pass through the ring and wake the port. The
- * port works without it, too, so a refused filter is no error; nor is a missing ring for QP1.
+ * Sets the filter of the driver's packet socket, and opens the ring for QP1. Without the filter,
+ * all of the host's traffic would pass through the ring and wake the port. The port works without
+ * it, too, so a refused filter is no error; nor is a missing ring for QP1.
  */
 static int use_packet_socket(struct dpdk_port *port, const struct dpdk_spec *spec, int fd)
 {
@@ -256,7 +262,8 @@ static int use_packet_socket(struct dpdk_port *port, const struct dpdk_spec *spe
 	return packet_socket_add_allmulti(fd, spec->ifindex);
 }
 
-/* `fd`: the driver's own socket, -1 = none. */
+/* Opens the sockets that a port of a kernel's interface needs; returns 0 or a negative errno value.
+ * `fd`: the driver's own socket, -1 = none. */
 static int use_driver_socket(struct dpdk_port *port, const struct dpdk_spec *spec, int fd)
 {
 	if (spec->kind != DPDK_AF_PACKET && spec->kind != DPDK_AF_XDP)
@@ -274,7 +281,8 @@ static int use_driver_socket(struct dpdk_port *port, const struct dpdk_spec *spe
 	return arp_nd_socket_open(&port->arp_nd, spec->ifindex);
 }
 
-/* `others`: sockets that were open before the driver's own. */
+/* Starts the device, then its sockets; returns 0 or a negative errno value. `others`: sockets that
+ * were open before the driver's own. */
 static int start_port_and_sockets(const char *text, const struct dpdk_spec *spec,
 				  struct dpdk_port *port, uint32_t mtu,
 				  const struct driver_sockets *others, char *error,

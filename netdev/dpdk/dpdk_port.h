@@ -109,7 +109,7 @@ int dpdk_port_receive_roce(const struct dpdk_port *port, const uint16_t *blocks,
  */
 void dpdk_port_set_qp1_ring(const struct dpdk_port *port, bool use_ring);
 
-/* These do what the functions of netdev.h with the same end of the name say. */
+/* Each does what netdev.h says of the function whose name has netdev_ instead of dpdk_port_. */
 int dpdk_port_set_allmulticast(struct netdev *netdev);
 int dpdk_port_set_promiscuous(struct netdev *netdev, bool on);
 bool dpdk_port_can_exclude_qpns(struct netdev *netdev);

@@ -27,7 +27,7 @@
 /* Shortest time between two reads of the sockets' errors. */
 #define ERRORS_NS 1000000
 
-/* Counts a frame that a bridge or the interface has sent back. */
+/* Whether a bridge or the interface has sent the port's own frame back; counts such a frame. */
 static bool is_own(struct dpdk_port *port, const uint8_t *frame, uint32_t length)
 {
 	const struct rte_ether_hdr *ether = (const void *)frame;
@@ -92,7 +92,7 @@ static uint16_t prepare_sleep(struct dpdk_port *port, uint64_t now, struct rte_m
 	return count;
 }
 
-/* A tap's descriptor has an error once the interface is removed, for good. */
+/* Whether the descriptor has an error. A tap's has one, for good, once the interface is removed. */
 static bool has_error(int fd)
 {
 	struct pollfd p = {.fd = fd};
@@ -101,10 +101,10 @@ static bool has_error(int fd)
 }
 
 /*
- * poll(2) also returns for a pending error of a packet socket, such as an interface that is down,
- * for a tap without an interface, and for frames that net_af_xdp has no buffers for. All are rare,
- * and to look takes a system call: a caller may see an empty ring, and a poll that returns at once,
- * until ERRORS_NS are over.
+ * Takes pending errors, and notes a tap that lost its interface. poll(2) also returns for a pending
+ * error of a packet socket, such as an interface that is down, for a tap without an interface, and
+ * for frames that net_af_xdp has no buffers for. All are rare, and to look takes a system call: a
+ * caller may see an empty ring, and a poll that returns at once, until ERRORS_NS are over.
  */
 static void clear_errors(struct dpdk_port *port, uint64_t now)
 {

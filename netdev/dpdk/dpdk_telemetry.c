@@ -17,7 +17,8 @@ static struct {
 	uint32_t n;
 } registered;
 
-/* rte_telemetry leaves out entries that are too long. */
+/* Adds a number to the answer: to a dictionary under its name, or to an array without one.
+ * rte_telemetry leaves out names that are too long. */
 void netdev_telemetry_number(struct netdev_telemetry *answer, const char *name, uint64_t value)
 {
 	if (answer->n++ >= NETDEV_TELEMETRY_MAX)

@@ -51,7 +51,8 @@ static void file_prefix(char *prefix, size_t size)
 		 (int)getpid());
 }
 
-/* DPDK does not remove its directory, and each restart of the daemon would add one. */
+/* Removes DPDK's directory of this process. DPDK does not remove it, and each restart of the daemon
+ * would add one. */
 static void remove_runtime_dir(void)
 {
 	char path[PATH_MAX + NAME_MAX + 2];
@@ -109,7 +110,8 @@ static int common_args(char **argv, char *prefix, char *lcores, const cpu_set_t 
 	return argc;
 }
 
-/* Without a shared configuration the EAL makes no files but its directory. */
+/* Starts the EAL for the process of a vhost-user port; negative: rte_errno has the error. Without a
+ * shared configuration the EAL makes no files but its directory. */
 static int eal_init_vhost(const cpu_set_t *cpus)
 {
 	char prefix[64], lcores[64];
@@ -153,7 +155,8 @@ static int eal_init(const struct dpdk_spec *spec, const cpu_set_t *cpus)
  * no reason. */
 #define SYS_CPUS "/sys/devices/system/cpu"
 
-/* `vhost`: for the process of one vhost-user port. */
+/* Starts the EAL; returns 0 or a negative errno value. `vhost`: for the process of one vhost-user
+ * port. */
 static int eal_first_start(const struct dpdk_spec *spec, bool vhost, char *error,
 			   uint32_t error_size)
 {

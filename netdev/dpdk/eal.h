@@ -15,8 +15,8 @@
  */
 int dpdk_eal_start(const struct dpdk_spec *spec, char *error, uint32_t error_size);
 
-/* dpdk_log.c: between hold and release DPDK prints nothing; dpdk_log_reason returns the first error
- * that DPDK reported since hold. */
+/* In dpdk_log.c. Between hold and release DPDK prints nothing; dpdk_log_reason returns the first
+ * error that DPDK reported since hold. */
 void dpdk_log_hold(void);
 const char *dpdk_log_reason(void);
 void dpdk_log_release(void);

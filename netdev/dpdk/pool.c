@@ -132,7 +132,8 @@ static struct rte_mempool *create_in(const struct plan *plan, const struct piece
 	return pool;
 }
 
-/* Drivers that copy need no physical addresses, so the pages may be anywhere. */
+/* A pool for drivers that copy; NULL: rte_errno has the error. They need no physical addresses, so
+ * the pages may be anywhere. */
 static struct rte_mempool *create_copied(struct plan *plan, uint32_t room)
 {
 	struct piece piece;
@@ -146,9 +147,10 @@ static struct rte_mempool *create_copied(struct plan *plan, uint32_t room)
 }
 
 /*
- * The af_xdp driver registers memory of the buffers' total size with the kernel. A pool of DPDK's
- * own leaves gaps so that no buffer crosses a page, and the kernel silently sends no frame from a
- * buffer behind the registered size. So each buffer is exactly one page, without gaps.
+ * A pool for the af_xdp driver; NULL: rte_errno has the error. The driver registers memory of the
+ * buffers' total size with the kernel. A pool of DPDK's own leaves gaps so that no buffer crosses a
+ * page, and the kernel silently sends no frame from a buffer behind the registered size. So each
+ * buffer is exactly one page, without gaps.
  */
 static struct rte_mempool *create_xdp(struct plan *plan)
 {

@@ -57,6 +57,8 @@ struct request {
 
 #define NEEDS "needs root, or CAP_NET_RAW and CAP_NET_ADMIN"
 
+/* Sets the error text, and gives err, which is negative. The functions below that return int return
+ * 0 or such a value. */
 #define FAIL(request, err, format, ...)                                             \
 	error_text_set((request)->error, (request)->error_size, err, "%s: " format, \
 		       (request)->text, ##__VA_ARGS__)
@@ -82,8 +84,8 @@ static int set_iface(struct request *req)
 	return 0;
 }
 
-/* DPDK's drivers set an interface's address and flags. Setting the present flags again shows
- * whether the process has the privilege. */
+/* Checks that the process may configure the interface. DPDK's drivers set its address and flags.
+ * Setting the present flags again shows whether the process has the privilege. */
 static int check_configurable(struct request *req, int fd, struct ifreq *ifr)
 {
 	if (ioctl(fd, SIOCGIFFLAGS, ifr))
@@ -241,7 +243,8 @@ static int parse_af_xdp(struct request *req)
 		       strstr(req->options, ",busy_budget=") ? "" : ",busy_budget=0", req->options);
 }
 
-/* Creates the interface to check the privilege; it disappears with the descriptor. */
+/* Checks that the process may create the tap, by creating it; the interface disappears with the
+ * descriptor. */
 static int check_tap(struct request *req)
 {
 	struct ifreq ifr = {.ifr_flags = IFF_TAP | IFF_NO_PI};
@@ -323,7 +326,8 @@ static int parse_vhost_socket(struct request *req, struct sockaddr_un *path, boo
 	return *connects ? 0 : check_directory(req, path->sun_path);
 }
 
-/* Each device needs a name of its own. With tso=0, the default, the guest segments TCP itself. */
+/* Sets the arguments of the vhost device. Each device needs a name of its own. With tso=0, the
+ * default, the guest segments TCP itself. */
 static int set_vhost_devargs(struct request *req, const char *path, bool connects)
 {
 	static unsigned int count;
@@ -340,7 +344,7 @@ static int parse_vhost(struct request *req)
 		       ?: set_vhost_devargs(req, path.sun_path, connects);
 }
 
-/* [domain:]bus:device.function */
+/* Whether the name is a PCI address: [domain:]bus:device.function. */
 static bool is_pci_address(const char *name)
 {
 	unsigned int domain, bus, device, function;
@@ -373,7 +377,8 @@ static const struct {
 	{"dpdk:", DPDK_OTHER, parse_other},
 };
 
-/* The first comma starts the options, so a name cannot contain one. */
+/* Splits what follows the type into name and options. The first comma starts the options, so a name
+ * cannot contain one. */
 static int split_spec(struct request *req, const char *rest)
 {
 	size_t length = strcspn(rest, ",");

@@ -36,8 +36,8 @@ static int watch_ports(struct packet_group *group)
 	return 0;
 }
 
-/* Opens a port on each descriptor. The ports own the descriptors; on failure those without a port
- * are closed. */
+/* Opens a port on each descriptor; returns 0 or a negative errno value. The ports own the
+ * descriptors; on failure those without a port are closed. */
 static int open_ports(struct packet_group *group, const int *fds, uint32_t n,
 		      const struct packet_port_ring *ring)
 {

@@ -27,8 +27,8 @@ static int set_option(int fd, int option, int value)
 }
 
 /*
- * Linux 6.2 and later pass UDP GSO packets through packet sockets. An earlier kernel stops to
- * receive at such a packet if the socket has virtio-net headers.
+ * Whether the kernel passes UDP GSO packets through packet sockets, as Linux 6.2 and later do. An
+ * earlier kernel stops to receive at such a packet if the socket has virtio-net headers.
  */
 static bool kernel_has_gso(void)
 {
@@ -54,9 +54,9 @@ static int widen_queue(int fd)
 }
 
 /*
- * With virtio-net headers the socket sends and receives UDP GSO packets (gso_packet.h). Packets
- * that are longer than a place of the ring come to the socket's queue (packet(7),
- * PACKET_COPY_THRESH).
+ * Sets the socket's options for UDP GSO packets, if the kernel has them. With virtio-net headers
+ * the socket sends and receives such packets (gso_packet.h). Packets that are longer than a place
+ * of the ring come to the socket's queue (packet(7), PACKET_COPY_THRESH).
  */
 static int allow_gso(int fd)
 {

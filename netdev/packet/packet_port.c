@@ -74,11 +74,12 @@ static int bind_protocol(int fd, uint16_t protocol)
 }
 
 /*
- * Linux detaches the socket from its interface while it makes the ring, and attaches it again only
- * if the interface was up before (packet_set_ring in net/packet/af_packet.c). If the interface
- * comes up meanwhile, the socket would never receive a frame. The socket's error tells that the
- * interface was down. Then the socket gets another protocol and its own one again, because bind(2)
- * attaches the socket only if the protocol changes.
+ * Binds the socket once more if its interface was down. Linux detaches the socket from its
+ * interface while it makes the ring, and attaches it again only if the interface was up before
+ * (packet_set_ring in net/packet/af_packet.c). If the interface comes up meanwhile, the socket
+ * would never receive a frame. The socket's error tells that the interface was down. Then the
+ * socket gets another protocol and its own one again, because bind(2) attaches the socket only if
+ * the protocol changes.
  */
 static int attach_again(int fd)
 {

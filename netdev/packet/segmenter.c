@@ -153,7 +153,7 @@ static bool find_transport(struct segmenter *s, uint8_t gso_type)
 	return true;
 }
 
-/* Sets the length of all headers. */
+/* Sets the length of all headers; false: they are not whole, or no payload follows. */
 static bool find_payload(struct segmenter *s)
 {
 	uint32_t len = UDP_LEN;
@@ -167,9 +167,9 @@ static bool find_payload(struct segmenter *s)
 }
 
 /*
- * A packet that GRO has joined needs a checksum, too (NEEDS_CSUM); a packet that a NIC has joined
- * (LRO) has a checked one. In a tunnel the virtio-net header describes the inner headers, and the
- * packet is refused.
+ * Finds the headers of a packet that has to be cut; false: it cannot be. A packet that GRO has
+ * joined needs a checksum, too (NEEDS_CSUM); a packet that a NIC has joined (LRO) has a checked
+ * one. In a tunnel the virtio-net header describes the inner headers, and the packet is refused.
  */
 static bool start_gso(struct segmenter *s, const struct virtio_net_hdr *vnet)
 {
@@ -181,7 +181,8 @@ static bool start_gso(struct segmenter *s, const struct virtio_net_hdr *vnet)
 	       find_payload(s);
 }
 
-/* A packet that is one frame with an unfinished checksum. SCTP has a CRC instead, of 32 bits. */
+/* Finds the checksum to finish in a packet that is one frame; false: it cannot be finished. SCTP
+ * has a CRC instead, of 32 bits. */
 static bool start_checksum(struct segmenter *s, const struct virtio_net_hdr *vnet)
 {
 	s->transport = vnet->csum_start;

@@ -36,7 +36,8 @@ struct qemu_port {
 };
 
 void qemu_set_mtu(struct qemu_port *port, uint32_t mtu);
-/* Binds a socket of mode 0600 to the path. `error` gets the end of a sentence. */
+/* Binds a socket of mode 0600 to the path. 0, or a negative errno value, and `error` gets the end
+ * of a sentence. */
 int qemu_bind(struct qemu_port *port, const struct sockaddr_un *path, int type, char *error,
 	      uint32_t error_size);
 /*

@@ -102,8 +102,8 @@ static bool last_frames_wait(const struct stream_port *port)
 }
 
 /*
- * While the peer lives, another one is disconnected at once, so that its user sees an error. After
- * the peer's end, the next one waits until the last frames are read.
+ * Takes a connection that waits. While the peer lives, another one is disconnected at once, so that
+ * its user sees an error. After the peer's end, the next one waits until the last frames are read.
  */
 static void accept_peer(struct stream_port *port, uint64_t now)
 {

@@ -69,7 +69,7 @@ static inline void shm_write_entry(struct shm_ring *ring, uint32_t at, uint32_t 
 	__atomic_store_n(&ring->entries[at & SHM_MASK].len, len, __ATOMIC_RELAXED);
 }
 
-/* One read of each word: the other side may write at any time. */
+/* Returns a copy of the entry, by one read of each word: the other side may write at any time. */
 static inline struct shm_entry shm_read_entry(const struct shm_ring *ring, uint32_t at)
 {
 	return (struct shm_entry){

@@ -64,7 +64,8 @@ static bool is_ready(struct shm_port *port)
 	return port->state == NETDEV_SHM_READY;
 }
 
-/* Copies a frame, so that the peer cannot change it between the switch's checks and its use. */
+/* Copies a frame, so that the peer cannot change it between the switch's checks and its use. False:
+ * the entry is not valid; counts it. */
 static bool copy_frame(struct shm_port *port, struct shm_entry entry, uint8_t *copy)
 {
 	if (entry.len > port->frame_max) {
@@ -279,9 +280,9 @@ static void forget_descriptors(struct shm_port *port)
 }
 
 /*
- * The memory is in ordinary pages. If the peer freed pages of a memfd in huge pages (MADV_REMOVE),
- * an access by the port might find no free page and raise SIGBUS. Ordinary pages come back filled
- * with zeros.
+ * Makes and maps the shared memory; returns 0 or a negative errno value. It is in ordinary pages.
+ * If the peer freed pages of a memfd in huge pages (MADV_REMOVE), an access by the port might find
+ * no free page and raise SIGBUS. Ordinary pages come back filled with zeros.
  */
 static int make_memory(struct shm_port *port)
 {
@@ -304,8 +305,10 @@ static int make_memory(struct shm_port *port)
 }
 
 /*
- * The port never reads the eventfd. It wakes the peer by a pipe instead of an eventfd, because the
- * two ends of a pipe have their own O_NONBLOCK: a peer could make writes to an eventfd block.
+ * Makes the descriptors by which the two sides wake each other; returns 0 or a negative errno
+ * value. The port never reads the eventfd. It wakes the peer by a pipe instead of an eventfd,
+ * because the two ends of a pipe have their own O_NONBLOCK: a peer could make writes to an eventfd
+ * block.
  */
 static int make_wakeups(struct shm_port *port)
 {

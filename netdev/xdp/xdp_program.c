@@ -60,7 +60,7 @@ static int query_program(struct interface *iface)
 	return err;
 }
 
-/* Refuses an interface with a program that is not urxe's. */
+/* Sets the error text for an interface with a program that is not urxe's, and returns -EBUSY. */
 static int refuse_program(const struct interface *iface)
 {
 	char name[IF_NAMESIZE] = "";
@@ -75,7 +75,8 @@ static int refuse_program(const struct interface *iface)
 
 /* --- Is the map of sockets empty? */
 
-/* The kernel accepts a socket into the map only with memory for frames and receive rings. */
+/* Returns an AF_XDP socket, or -1. The kernel accepts it into the map only with memory for frames
+ * and receive rings. */
 static int make_socket(void *memory)
 {
 	const struct xdp_umem_reg umem = {
@@ -104,8 +105,8 @@ static bool accepts_socket(int map, uint32_t entries, int socket)
 	return true;
 }
 
-/* The kernel lets nobody read an XSKMAP, so this function tries to add a socket to each entry. The
- * kernel has removed the sockets of killed processes. */
+/* Whether the map has no socket. The kernel lets nobody read an XSKMAP, so this function tries to
+ * add a socket to each entry. The kernel has removed the sockets of killed processes. */
 static bool is_empty(int map, uint32_t entries)
 {
 	void *memory =
@@ -157,7 +158,7 @@ static int open_map(int program, enum bpf_map_type type, struct bpf_map_info *ma
 	return fd;
 }
 
-/* Detaches the program unless another one has replaced it. */
+/* Detaches the program unless another one has replaced it; returns 0 or a negative errno value. */
 static int detach_from(unsigned int ifindex, uint8_t mode, int program)
 {
 	LIBBPF_OPTS(bpf_xdp_attach_opts, opts, .old_prog_fd = program);
@@ -240,7 +241,8 @@ static bool is_veth(unsigned int ifindex)
 	return veth;
 }
 
-/* Gives the object the map of the same type that `program` has. */
+/* Gives the object the map of the same type that `program` has. False: one of the two has no such
+ * map, or libbpf refuses. */
 static bool share_map(struct bpf_object *object, const char *name, int program,
 		      enum bpf_map_type type)
 {

@@ -56,7 +56,8 @@ struct filter {
 	uint32_t n;
 };
 
-/* Begins a filter, which drops packets to queue pairs of the blocks, too. */
+/* Begins a filter, which drops packets to queue pairs of the blocks, too. -E2BIG: too many blocks.
+ */
 static int begin_filter(struct filter *filter, const uint16_t *blocks, uint32_t n)
 {
 	memcpy(filter->all, start, sizeof(start));
@@ -68,7 +69,7 @@ static int begin_filter(struct filter *filter, const uint16_t *blocks, uint32_t 
 	return n ? 0 : -E2BIG;
 }
 
-/* Adds the last instructions, and attaches the filter. */
+/* Adds the last instructions, and attaches the filter; returns 0 or a negative errno value. */
 static int attach_filter(int fd, struct filter *filter, const void *instructions, uint32_t n)
 {
 	struct sock_fprog program = {(uint16_t)(filter->n + n), filter->all};

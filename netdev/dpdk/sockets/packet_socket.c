@@ -15,9 +15,9 @@ static int set_membership(int fd, int option, const struct packet_mreq *membersh
 }
 
 /*
- * The interface's multicast filter passes the kernel's groups only, not those of RoCE and of
- * neighbour discovery for urxed's addresses. net_af_packet and net_af_xdp do not support
- * rte_eth_allmulticast_enable().
+ * Makes the interface receive all multicast while the socket is open. The interface's filter passes
+ * the kernel's groups only, not those of RoCE and of neighbour discovery for urxed's addresses.
+ * net_af_packet and net_af_xdp do not support rte_eth_allmulticast_enable().
  */
 int packet_socket_add_allmulti(int fd, unsigned int ifindex)
 {

@@ -194,8 +194,8 @@ struct netdev_impair_counters {
 	NETDEV_IMPAIR_COUNTER_LIST(NETDEV_IMPAIR_COUNTER)
 };
 
-/* Closing the new port closes `below`, too. rx NULL: received frames are not impaired. -EINVAL: a
- * value is out of range. */
+/* Opens a port that impairs the frames of `below`. Closing the new port closes `below`, too. rx
+ * NULL: received frames are not impaired. -EINVAL: a value is out of range. */
 int netdev_impair_open(struct netdev *below, const struct netdev_impairment *tx,
 		       const struct netdev_impairment *rx, struct netdev **port);
 void netdev_impair_counters(const struct netdev *port, struct netdev_impair_counters *tx,

@@ -108,7 +108,7 @@ int packet_port_irq_fd(const struct packet_port *port);
 /* Reads the interrupt, and the socket's error if the interface is down; never blocks. */
 void packet_port_irq_read(struct packet_port *port);
 void packet_port_irq_mask(struct packet_port *port);
-/* True: frames are already there, and may raise no interrupt. */
+/* Lets frames raise the interrupt again. True: frames are already there, and may raise none. */
 bool packet_port_irq_unmask(struct packet_port *port);
 
 /*
@@ -143,7 +143,8 @@ struct packet_group;
 
 #define PACKET_GROUP_MAX 8
 
-/* n: 1 to PACKET_GROUP_MAX sockets, one for each member. The group owns them, also on failure. */
+/* Opens a group. n: 1 to PACKET_GROUP_MAX sockets, one for each member. The group owns them, also
+ * on failure. */
 int packet_group_open(const int *fds, uint32_t n, const struct packet_port_ring *ring,
 		      struct packet_group **group);
 void packet_group_close(struct packet_group *group);

@@ -36,14 +36,15 @@ enum netdev_shm_state {
 };
 
 /*
- * A port without a peer. Frames that are sent to a peer that is not ready are dropped and counted
- * (tx_no_peer). netdev_is_up: the peer is ready and has a link. netdev_wait_fd: an epoll set.
+ * Makes a port without a peer. -EINVAL: the MTU is out of range; -ENOMEM: no memory or descriptor.
+ * Frames that are sent to a peer that is not ready are dropped and counted (tx_no_peer).
+ * netdev_is_up: the peer is ready and has a link. netdev_wait_fd: an epoll set.
  */
 int netdev_shm_create(uint32_t mtu, struct netdev **port);
 /*
- * Makes memory and descriptors for a new peer. The port owns the descriptors, until
- * netdev_shm_disconnect: the caller passes duplicates to the peer's process. The second call and
- * each later one count as a restart.
+ * Makes memory and descriptors for a new peer. -EISCONN: the port has one already. The port owns
+ * the descriptors, until netdev_shm_disconnect: the caller passes duplicates to the peer's process.
+ * The second call and each later one count as a restart.
  */
 int netdev_shm_connect(struct netdev *port, struct netdev_shm_fds *fds);
 /* Call it after the end of the peer's process: unmaps the memory and closes the port's descriptors.

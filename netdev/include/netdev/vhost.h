@@ -21,14 +21,15 @@ struct netdev_vhost_spec {
 
 /*
  * Parses vhost:PATH[,connect], checks that the socket can be created, and removes the socket of a
- * process that has died. Starts nothing. `error` gets one sentence.
+ * process that has died. Starts nothing. 0, or a negative errno value, and `error` gets one
+ * sentence.
  */
 int netdev_vhost_parse(const char *text, struct netdev_vhost_spec *spec, char *error,
 		       uint32_t error_size);
 
 /*
- * Starts the EAL for such a process: without huge pages, telemetry, and files that stay. `error`
- * gets one sentence.
+ * Starts the EAL for such a process: without huge pages, telemetry, and files that stay. 0, or a
+ * negative errno value, and `error` gets one sentence.
  */
 int netdev_vhost_start(char *error, uint32_t error_size);
 
