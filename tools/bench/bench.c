@@ -263,7 +263,7 @@ static int log_no_answer(const struct arguments *a)
 	return STATUS_FAILED;
 }
 
-/* Logs why the station is not connected, or not any more. */
+/* Logs why the station is not connected, or not any more. Returns STATUS_FAILED. */
 static int log_no_connection(const struct arguments *a, const struct station *s)
 {
 	if (ended)

@@ -35,7 +35,8 @@ struct raw_sink {
 	uint32_t received; /* frames since the last credit */
 };
 
-/* `peer`: the MAC of the other end. -EINVAL: the port's MTU is too small for a RoCE packet. */
+/* Prepares the stream. `peer`: the MAC of the other end. -EINVAL: the port's MTU is too small for a
+ * RoCE packet. */
 int raw_stream_init(struct raw_stream *stream, struct netdev *port, const uint8_t mac[6],
 		    const uint8_t peer[6]);
 /*

@@ -55,7 +55,7 @@ static int add_hole(struct flow_track *t, uint32_t first, uint32_t count)
 	return 0;
 }
 
-/* Removes [from, from + n) from hole i, which contains it. */
+/* Removes [from, from + n) from hole i, which contains it. 0 or -ENOMEM. */
 static int cut_hole(struct flow_track *t, uint32_t i, uint32_t from, uint32_t n)
 {
 	struct flow_hole *hole = &t->holes[i];
@@ -74,7 +74,8 @@ static int cut_hole(struct flow_track *t, uint32_t i, uint32_t from, uint32_t n)
 	return after ? add_hole(t, urxe_psn_add(from, n), after) : 0;
 }
 
-/* Counts a packet before the expected PSN as late if it fills a hole, else as a duplicate. */
+/* Counts packets before the expected PSN as late if they fill a hole, else as a duplicate. 0 or
+ * -ENOMEM. */
 static int count_late_or_duplicate(struct flow_track *t, uint32_t psn, uint32_t count)
 {
 	uint32_t i, into, n;
@@ -136,7 +137,8 @@ static int track_packet(struct flow_track *t, uint32_t psn, uint32_t count)
 
 /* --- The number of PSNs of READ requests */
 
-/* IBA 9.7.4.2.1: a packet for each MTU of the length, and one for a length of 0 */
+/* PSNs of a READ (IBA 9.7.4.2.1): a packet for each MTU of the length, and one for a length of 0.
+ */
 static uint32_t read_psns(uint32_t len, uint32_t mtu)
 {
 	return len ? (uint32_t)(((uint64_t)len + mtu - 1) / mtu) : 1;
@@ -320,8 +322,9 @@ static void follow_requests(struct flow *f, uint32_t psn)
 }
 
 /*
- * The first packet of a response may be far ahead, because SENDs and WRITEs use PSNs too. The
- * requests of the peer tell when the PSNs begin anew. Without them, a PSN far behind tells it.
+ * Counts the first packet of a response; 0 or -ENOMEM. It may be far ahead, because SENDs and
+ * WRITEs use PSNs too. The requests of the peer tell when the PSNs begin anew. Without them, a PSN
+ * far behind tells it.
  */
 static int track_response_start(struct flow *f, uint32_t psn)
 {
@@ -335,7 +338,8 @@ static int track_response_start(struct flow *f, uint32_t psn)
 	return 0;
 }
 
-/* A response without its first packet: the number of missing packets is unknown. */
+/* Counts a packet of a response whose first packet is missing; 0 or -ENOMEM. The number of missing
+ * packets is unknown. */
 static int track_rest_of_response(struct flow_track *t, uint32_t psn)
 {
 	if (count_packet(t, psn) < 0)

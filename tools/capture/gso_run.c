@@ -28,7 +28,8 @@ static bool first_icrc_is_right(struct gso_packet *packet)
 	return p.icrc && urxe_packet_icrc_ok(&p);
 }
 
-/* Cuts behind each vnet->gso_size bytes, if the ICRC of the first packet is right then. */
+/* Cuts behind each vnet->gso_size bytes. False: the ICRC of the first packet is not right then, or
+ * the frame cannot be cut. */
 static bool cut_at(struct gso_packet *packet, const struct virtio_net_hdr *vnet,
 		   const uint8_t *frame, uint32_t len)
 {

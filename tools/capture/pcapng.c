@@ -113,7 +113,8 @@ static int write_interface(struct pcapng *w, const char *name)
 	return write_block(&b, w->out);
 }
 
-/* Finds the number of the interface with that name; writes an interface block for a new name. */
+/* Finds the number of the interface with that name; writes an interface block for a new name. 0 or
+ * a negative errno value. */
 static int find_interface(struct pcapng *w, const char *name, uint32_t *number)
 {
 	for (*number = 0; *number < w->n; ++*number)

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 void *sim_alloc(size_t size);
-/* Zeroed. Pages that nobody accesses take no memory. */
+/* Returns zeroed memory, never NULL. Pages that nobody accesses take no memory. */
 void *sim_calloc(size_t n, size_t size);
 void *sim_realloc(void *old, size_t size);
 

@@ -112,14 +112,16 @@ static void check_fields(const struct stream *stream, const struct urxe_wc *wc)
 				  wc->qpn, wc->byte_len, request->length);
 }
 
-/* An unsignaled request completes only in an error. */
+/* Whether the request completes without a completion of its own. An unsignaled request has one only
+ * in an error. */
 static bool is_silent(const struct stream *stream, uint32_t index, const struct urxe_wc *wc)
 {
 	return !stream->failed && !stream->request[index].signaled &&
 	       (wc->status == URXE_WC_SUCCESS || index != wc->wr_id);
 }
 
-/* Checks that the next request in order completes, and that none succeeds from a mistake on. */
+/* Checks that the next request in order completes, and that none succeeds from a mistake on. False:
+ * the simulation has failed. */
 static bool check_order(struct stream *stream, const struct urxe_wc *wc)
 {
 	const bool good = wc->status == URXE_WC_SUCCESS;

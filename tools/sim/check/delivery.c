@@ -51,7 +51,7 @@ static bool matches_request(const struct arrival *a, const struct request *reque
 	       !!(a->wc->flags & URXE_WC_WITH_IMM) == with_imm && a->length == request->length;
 }
 
-/* Compares the content: in the receive's segments or, for a WRITE, at its target. */
+/* Whether the content is right, in the receive's segments or, for a WRITE, at its target. */
 static bool has_right_content(const struct arrival *a, uint32_t index)
 {
 	const struct stream *stream = a->stream;

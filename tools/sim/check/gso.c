@@ -45,7 +45,8 @@ static uint32_t copy_fixed_headers(uint8_t to[ETH_LEN + IPV6_LEN + UDP_LEN], con
 	return ETH_LEN + ip_len + UDP_LEN;
 }
 
-/* Same headers, the next IPv4 identification, and the same destination QP. */
+/* Whether the frame may follow in one UDP GSO packet: same headers, the next IPv4 identification,
+ * and the same destination QP. */
 static bool follows(const uint8_t *frame, const uint8_t *before)
 {
 	uint8_t one[ETH_LEN + IPV6_LEN + UDP_LEN], other[sizeof(one)];

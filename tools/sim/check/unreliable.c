@@ -52,7 +52,7 @@ static uint64_t count_missing(const struct stream *stream)
 	return known < sent ? sent - known : 0;
 }
 
-/* Each receive that ended with an error belongs to a message that is missing. */
+/* Checks that no more receives ended with an error than messages are missing. */
 static void check_number_given_up(const struct stream *stream, uint64_t missing)
 {
 	if (stream->given_up > missing && !stream->world->reorders_or_duplicates)

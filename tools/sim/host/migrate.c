@@ -154,7 +154,7 @@ static void *on_context(void *arg, const struct urxe_state_object *object)
 	return &host->recv_queue[object->tag];
 }
 
-/* The window with the key that the old engine had. */
+/* The window with the key that the old engine had; NULL: none. */
 static struct window *find_saved_window(const struct simhost *host, uint32_t key)
 {
 	for (uint32_t i = 0; i < host->n_ends; i++)

@@ -44,7 +44,8 @@ static uint32_t choose_psn(struct rand *r)
 	return (psn + (rand_chance(r, 0.5) ? rand_below(r, 1 << 24) : 0)) & 0xffffff;
 }
 
-/* One random choice per statement: a seed depends on the order of choices. */
+/* Chooses the attributes of a connection at random. One random choice per statement: a seed depends
+ * on the order of choices. */
 static struct simconn_attr choose_mixed_attr(const struct world *world, struct rand *r)
 {
 	const struct scenario *s = &world->scenario;

@@ -60,7 +60,7 @@ static void on_async_event(void *dev_ctx, enum urxe_async event, void *obj_ctx)
 	check_event(dev_ctx, event, obj_ctx);
 }
 
-/* Simulated memory counts as persistent. */
+/* Returns true: simulated memory counts as persistent. */
 static bool on_persist(void *dev_ctx, const struct urxe_extent *bytes)
 {
 	(void)dev_ctx, (void)bytes;

@@ -122,7 +122,8 @@ void stream_free(struct stream *stream)
 
 /* --- Choice of a request. */
 
-/* From 0 to the maximum, often near a multiple of the path MTU. */
+/* The length of a message: 0 to the maximum, often near a multiple of the path MTU. Of a bulk
+ * stream always the maximum, of UD at most the path MTU. */
 static uint32_t random_length(struct stream *stream)
 {
 	struct rand *r = &stream->world->rand;
@@ -189,7 +190,7 @@ static uint8_t random_opcode(struct stream *stream)
 	}
 }
 
-/* Operations on the target area. */
+/* Whether the operation is on the target area. */
 static bool is_rdma(uint8_t opcode)
 {
 	return is_write(opcode) || opcode == URXE_WR_RDMA_READ || opcode == URXE_WR_FLUSH;
@@ -200,7 +201,7 @@ static bool is_local(uint8_t opcode)
 	return opcode == URXE_WR_BIND_MW || opcode == URXE_WR_REG_MR || opcode == URXE_WR_LOCAL_INV;
 }
 
-/* Operations with a payload. */
+/* Whether the operation has a payload. */
 static bool reads_memory(uint8_t opcode)
 {
 	return opcode != URXE_WR_RDMA_READ && opcode != URXE_WR_FLUSH && !is_atomic(opcode) &&
@@ -208,8 +209,8 @@ static bool reads_memory(uint8_t opcode)
 }
 
 /*
- * A WRITE may overtake the responses of an earlier READ (IBA table 76): if their ranges overlap,
- * the WRITE needs a fence.
+ * Whether the WRITE needs a fence. It may overtake the responses of an earlier READ (IBA table 76),
+ * which matters if their ranges overlap.
  */
 static bool needs_fence(const struct stream *stream, const struct request *write)
 {
@@ -270,8 +271,9 @@ static void choose_request(struct stream *stream, uint32_t index)
 /* --- Work requests. */
 
 /*
- * All streams to a host add to its shared word, by fetch-and-add, or by compare-and-swap with the
- * last known value, which fails if another stream has added meanwhile.
+ * Makes an atomic on the peer's shared word. All streams to a host add to the word, by
+ * fetch-and-add, or by compare-and-swap with the last known value, which fails if another stream
+ * has added meanwhile.
  */
 static void prepare_shared(struct stream *stream, struct outstanding *out, struct urxe_send_wr *wr)
 {
@@ -312,7 +314,8 @@ static void prepare_atomic(struct stream *stream, struct outstanding *out, struc
 	}
 }
 
-/* Binding, registration and invalidation by the owner, or SEND with invalidate by the peer. */
+/* Fills in a request that changes a window: binding, registration and invalidation by the owner, or
+ * SEND with invalidate by the peer. */
 static void prepare_window(struct stream *stream, struct urxe_send_wr *wr)
 {
 	struct window *own = &stream_back(stream)->mw;
@@ -400,7 +403,8 @@ void stream_make_layout(struct stream *stream, uint32_t index)
 	layout_paint_gaps(layout, stream_from(stream)->host->mem);
 }
 
-/* Posts the request, then overwrites its arguments: the engine must not use them any more. */
+/* Posts the request, overwrites its arguments, and returns the engine's result. The engine must not
+ * use the arguments any more. */
 static int post_request(struct stream *stream, uint32_t index, struct urxe_send_wr *wr,
 			uint8_t *content)
 {
@@ -451,7 +455,7 @@ static uint32_t random_flags(struct stream *stream, const struct request *reques
 	return flags;
 }
 
-/* Chooses and posts the request. */
+/* Chooses and posts the request; returns the engine's result. */
 static int post_correct(struct stream *stream, uint32_t index)
 {
 	struct request *request = &stream->request[index];

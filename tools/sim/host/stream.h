@@ -103,7 +103,7 @@ void stream_stop(struct stream *stream);
 void stream_initial(const struct stream *stream, uint8_t *data);
 /* The newest key of a window or fast registration. */
 uint32_t window_key(const struct window *window);
-/* The requester and the responder. */
+/* The requester's end and the responder's end of the stream. */
 struct endpoint *stream_from(const struct stream *stream);
 struct endpoint *stream_to(const struct stream *stream);
 
@@ -126,7 +126,7 @@ uint32_t stream_executable(const struct stream *stream);
 /* The stream in the opposite direction of the same connection. */
 struct stream *stream_back(const struct stream *stream);
 
-/* Operations that write their content to the target area. */
+/* Whether the operation writes its content to the target area. */
 static inline bool is_write(uint8_t opcode)
 {
 	return opcode == URXE_WR_RDMA_WRITE || opcode == URXE_WR_RDMA_WRITE_IMM ||

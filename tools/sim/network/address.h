@@ -23,7 +23,7 @@ static inline uint32_t address_host(const uint8_t *frame)
 	return ((uint32_t)frame[4] << 8 | frame[5]) - 1;
 }
 
-/* fe80::N for RoCEv1, 10.0.x.y, or 2001:db8::N. */
+/* The host's GID: fe80::N for RoCEv1, 10.0.x.y, or 2001:db8::N. */
 static inline struct urxe_gid address_gid(enum urxe_net net, uint32_t host)
 {
 	struct urxe_gid gid = {{0}};
@@ -56,7 +56,7 @@ static inline struct urxe_gid address_group(enum urxe_net net)
 	return gid;
 }
 
-/* RFC 1112, 6.4, and RFC 2464, 7. */
+/* Sets the MAC of the multicast group (RFC 1112, 6.4, and RFC 2464, 7). */
 static inline void address_group_mac(const struct urxe_gid *gid, uint8_t mac[6])
 {
 	memcpy(mac, gid->raw[0] == 0xff ? "\x33\x33" : "\x01\x00", 2);

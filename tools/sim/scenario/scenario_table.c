@@ -21,7 +21,7 @@ static void ignore_phase(void *arg, enum phase phase, struct world *world)
 	(void)arg, (void)phase, (void)world;
 }
 
-/* Runs the scenario; `cells` prints the results unless a check failed. */
+/* Runs the scenario; `cells` prints the results unless a check failed. Then it returns false. */
 static bool run_scenario(const struct scenario *scenario,
 			 void (*cells)(const struct world *, FILE *), FILE *to)
 {
@@ -44,7 +44,7 @@ static void goodput_cell(const struct world *world, FILE *to)
 	fprintf(to, " %.3f |", report_goodput(world) / 1e9);
 }
 
-/* Host 1 writes to host 0. */
+/* Returns a scenario in which host 1 writes to host 0. */
 static struct scenario loss_scenario(const struct scenario *given)
 {
 	struct scenario s = scenario_default;
@@ -150,7 +150,7 @@ static bool run_incast(const struct scenario *given, FILE *to)
 
 /* --- Blackout. */
 
-/* Host 1 writes to host 0, which migrates once. */
+/* Returns a scenario in which host 1 writes to host 0, which migrates once. */
 static struct scenario blackout_scenario(const struct scenario *given)
 {
 	struct scenario s = loss_scenario(given);
