@@ -14,7 +14,8 @@ static uint32_t *word_at(const struct pvrdma *dev, uint32_t page, uint32_t offse
 	return (uint32_t *)((uint8_t *)dev->attr.uar + (size_t)page * PV_PAGE + offset);
 }
 
-/* Takes the doorbell out of the word, and handles it as a write. 0: there is none. */
+/* Takes the doorbell out of a word of the page, and handles it as pv_doorbell() handles a write.
+ * Returns the doorbell; 0: the word had none. */
 static uint32_t take(struct pvrdma *dev, uint32_t page, uint32_t offset)
 {
 	uint32_t *word = word_at(dev, page, offset), value;
@@ -48,8 +49,11 @@ static void arm_cqs(struct pvrdma *dev, uint32_t page)
 			pv_cq_arm(cq, false);
 }
 
-/* Notifies the driver of unread completions, less and less often: a program may read the CQ late
- * and never wait for its events. */
+/*
+ * Notifies the driver of unread completions, once the pause since the last such notification has
+ * passed. Each pause is twice as long as the last, up to UNREAD_PAUSE_MAX_NS: a program may read
+ * the CQ late and never wait for its events.
+ */
 static void notify_unread_cq(struct pv_cq *cq, uint64_t now)
 {
 	if (now < cq->unread_notify_at)
@@ -61,8 +65,9 @@ static void notify_unread_cq(struct pv_cq *cq, uint64_t now)
 }
 
 /*
- * Looks at the CQs of pages whose doorbell is not quiet. A CQ whose completions the driver does not
- * read may be one whose ARM a later doorbell has replaced. True: the driver has to be notified.
+ * Notifies of CQs whose completions the driver leaves unread: a later doorbell may have replaced
+ * the ARM of such a CQ. Looks only at CQs of pages that had a CQ doorbell in the last PV_QUIET_NS,
+ * and only once in that time. True: a notification is due.
  */
 static bool notify_unread_cqs(struct pvrdma *dev)
 {
@@ -78,7 +83,11 @@ static bool notify_unread_cqs(struct pvrdma *dev)
 	return !TAILQ_EMPTY(&dev->notify_cqs);
 }
 
-/* True: a CQ was armed by its doorbell, or the driver has to be notified. */
+/*
+ * Handles the page's CQ doorbell. If the last one is PV_QUIET_NS old, arms all CQs of the page,
+ * because that doorbell may have replaced an ARM. True: the doorbell armed a CQ, or a notification
+ * is due.
+ */
 static bool look_at_cqs(struct pvrdma *dev, uint32_t page)
 {
 	uint64_t *rung_at = &dev->cqs_rung_at[page];

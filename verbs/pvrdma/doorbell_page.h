@@ -4,14 +4,16 @@
  * and one for SRQs in each page. Nothing tells the device of a store, and a later store to the word
  * replaces an earlier one that the device has not seen.
  *
- * So a word of a queue pair or an SRQ only says that rings have new requests. Receives of an SRQ
- * that no queue pair uses, whose doorbell was replaced, wait for its next doorbell or its first
- * queue pair (pv_srq_refill_used). A word of a CQ may
- * stand where an ARM of any CQ of its page stood: a program arms a CQ, polls it once more, and
- * sleeps. If no other thread polls, the page's doorbell of CQs is quiet then: after PV_QUIET_NS the
- * device arms all CQs of the page. Before, it notifies of a CQ whose completions the driver has
- * left unread for PV_QUIET_NS. A program that polls without a pause is not interrupted. Nor is a CQ
- * of the guest's kernel that the device saw polled and never armed.
+ * So a doorbell of a queue pair or an SRQ only says that some rings of the page have new requests.
+ * If a later doorbell replaces that of an SRQ that no queue pair uses, the SRQ's receives wait for
+ * its next doorbell or its first queue pair (pv_srq_refill_used).
+ *
+ * A doorbell of a CQ may have replaced an ARM of any CQ of its page: a program arms a CQ, polls it
+ * once more, and sleeps. If no other thread polls, the page has no further CQ doorbell then: after
+ * PV_QUIET_NS the device arms all CQs of this quiet page. While other threads poll, the device
+ * notifies of each CQ whose completions the driver has left unread for PV_QUIET_NS. A program that
+ * polls without a pause gets no interrupt. Nor does a CQ of the guest's kernel that the device saw
+ * polled and never armed cause one.
  */
 #ifndef URXE_PVRDMA_DOORBELL_PAGE_H
 #define URXE_PVRDMA_DOORBELL_PAGE_H
@@ -23,12 +25,12 @@
 
 struct pvrdma;
 
-/* Call it when a context gets the page: the functions below look at it, too. */
+/* Call it when a context gets the page: from then on, the functions below look at the page, too. */
 void pv_doorbell_page_use(struct pvrdma *dev, uint32_t page);
 /*
  * Takes the doorbells out of all pages that contexts use or have used, and handles them; arms the
- * CQs of quiet pages. True: a doorbell was not merely of a program that polls, or a CQ has to
- * notify.
+ * CQs of quiet pages. True: there was a doorbell other than a POLL of a CQ, or a notification is
+ * due.
  */
 bool pv_doorbell_pages_look(struct pvrdma *dev);
 /* Call it when the guest stores nothing more: takes and handles all doorbells, and arms the CQs

@@ -17,19 +17,20 @@
 #define IP_UDP    17
 /* Fragment offset, and "more fragments", in bytes 6 and 7 of an IPv4 header. */
 #define IPV4_FRAGMENT 0x3fff
-/* Rounds of pvrdma_output whose frames may all be for the device itself. */
+/* The most calls of urxe_output in one pvrdma_output. All frames of a call may be for the device
+ * itself, so without a limit queue pairs of the device could keep the caller for ever. */
 #define LOOPBACK_ROUNDS 64
 /*
- * Frames that one urxe_output may build for a QP that ends. The first call may build one frame,
- * usually the acknowledgement. Each later call may build two, because a request may go before the
- * acknowledgement.
+ * Limits of pv_frames_stage_acks for a QP that ends: STAGED_ROUNDS calls of urxe_output. The first
+ * call may build one frame, usually the acknowledgement. Each later call may build STAGED_BURST
+ * frames, because a request may go before the acknowledgement.
  */
 #define STAGED_BURST  2
 #define STAGED_ROUNDS 32
-/* All QPs may end before frames can leave. */
+/* The most staged frames of the device: all QPs may end before frames can leave. */
 #define STAGED_MAX (STAGED_BURST * PV_MAX_QP)
-/* Bytes; an acknowledgement with any headers is not longer. All QPs together may keep only
- * STAGED_LONG_MAX longer frames, because kept frames do not count for PV_MEMORY_MAX. */
+/* Bytes; an acknowledgement with any headers is not longer. The device stages only STAGED_LONG_MAX
+ * longer frames, because staged frames do not count for PV_MEMORY_MAX. */
 #define STAGED_LONG     128
 #define STAGED_LONG_MAX 64
 
@@ -44,7 +45,9 @@ static bool is_roce_port(const uint8_t *ip, uint32_t len, uint32_t header)
 	return len >= header + 4 && read16(ip + header + 2) == URXE_UDP_PORT;
 }
 
-/* A fragment is never RoCE, and only the first one has a UDP header. */
+/*
+ * Whether an IPv4 packet is RoCE. A fragment never is, and only a first fragment has a UDP header.
+ */
 static bool is_roce_ipv4(const uint8_t *ip, uint32_t len)
 {
 	return len >= 20 && ip[9] == IP_UDP && !(read16(ip + 6) & IPV4_FRAGMENT) &&
@@ -111,7 +114,8 @@ static void swap_frames(struct urxe_frame *a, struct urxe_frame *b)
 	*b = c;
 }
 
-/* The engine omits the ICRC of frames to its own MAC address, and not of those to the NIC's. */
+/* Passes the engine a frame that it has built for this device itself. The engine has omitted the
+ * ICRC if the destination is its own MAC address, but not if it is the NIC's. */
 static void receive_own(struct pvrdma *dev, struct urxe_frame *frame)
 {
 	struct urxe_frame own = *frame;
@@ -147,8 +151,8 @@ static uint32_t keep_foreign(struct pvrdma *dev, struct urxe_frame *frames, uint
 	return kept;
 }
 
-/* Returns the number of frames. Fewer than max: the engine has nothing more to send now, or the
- * rounds are used up. */
+/* Fills up to max frames for other devices, and returns their number. Fewer than max: the engine
+ * has nothing more to send now, or the LOOPBACK_ROUNDS are used up. */
 static uint32_t fill_frames(struct pvrdma *dev, struct urxe_frame *frames, uint32_t max)
 {
 	uint32_t n = 0;
@@ -200,7 +204,7 @@ static uint32_t frame_room(const struct pvrdma *dev)
 	return dev->attr.mtu + 18;
 }
 
-/* Builds and keeps frames. False: the engine had no frame of the QP. */
+/* Builds up to max frames, and stages those for other devices. False: no frame was the QP's. */
 static bool stage_burst(struct pvrdma *dev, const struct urxe_qp *qp, uint8_t *bytes, uint32_t max)
 {
 	const uint64_t *sent = &urxe_qp_counters(qp)->event[URXE_EVENT_TX_PACKETS], before = *sent;
@@ -245,7 +249,8 @@ void pv_frames_drop(struct pvrdma *dev)
 		drop_first_staged(dev);
 }
 
-/* A staged frame that does not fit the caller's buffer is dropped; the protocol repeats it. */
+/* Moves up to max staged frames to the caller's buffers, and returns their number. Drops a frame
+ * that does not fit its buffer: the protocol repeats it. */
 static uint32_t take_staged(struct pvrdma *dev, struct urxe_frame *frames, uint32_t max)
 {
 	uint32_t n = 0;

@@ -95,7 +95,8 @@ static bool uses(const struct pv_object *user, const void *object)
 	}
 }
 
-/* The users of an object are of other kinds, so three calls are nested at most. */
+/* Closes the objects that use this one, then the object. The recursion ends after four calls at
+ * most, for example a context, its PD, an SRQ of the PD, and a QP that uses the SRQ. */
 static void close_with_users(struct pv_object *object)
 {
 	for (unsigned i = 0; i < PV_KINDS && object->users; i++) {

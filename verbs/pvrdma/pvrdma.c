@@ -19,9 +19,10 @@
 #include "shared_region.h"
 
 /*
- * Pause before a probe. A peer may be a device process that waits for a processor: its last
- * acknowledgement does not tell how long the next one takes. A probe in vain costs more than its
- * packet, because SENDs then have their payload in packets for a while.
+ * Shortest silence of a peer before the requester probes it (urxe_dev_attr.probe_ns), ns. The
+ * engine's default of 20 us is too short: a peer may be a device process that waits for a
+ * processor, and its last acknowledgement does not tell how long the next one takes. A probe in
+ * vain costs more than its packet, because SENDs then have their payload in packets for a while.
  */
 #define PROBE_NS 10000000u
 /* After this time the device looks whether the driver has made room in the rings of notifications
@@ -42,7 +43,8 @@ static void on_async_event(void *dev_ctx, enum urxe_async event, void *ctx)
 	pv_event_report(object, event);
 }
 
-/* Calls touch() without a guard: an access to a lost page does not fault, but reads zeros. */
+/* urxe_ops.guard: calls touch(), and returns whether no page of the bytes is lost. Needs no guard
+ * against faults: an access to a lost page of guest memory reads zeros. */
 static bool guard_access(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *arg),
 			 void *arg)
 {
@@ -69,7 +71,7 @@ static bool pull_payload(void *ctx, const struct urxe_reference *reference,
 {
 	const struct pvrdma_owner *owner = ((struct pvrdma *)ctx)->attr.owner;
 
-	/* Notes all parts before the pull, because one may be written without the rest. */
+	/* Marks all parts as changed before the pull: a pull that fails may have written some. */
 	for (uint32_t i = 0; i < n; i++)
 		note_written(ctx, &to[i]);
 	return owner->pull(owner->ctx, reference, to, n);

@@ -220,9 +220,9 @@ void pvrdma_set_bus_master(struct pvrdma *dev, bool on);
 /*
  * The host has this HCA from now on; NULL: it has none any more. The caller keeps *hca valid until
  * the next call. While the HCA has one of the machine's GIDs, it gets new queue pairs and shared
- * receive queues of the machine's programs; it gets regions since it has had one of the GIDs. Queue
- * pairs of an HCA that goes are as after urxe_offload_unset. The driver sees the limits of the HCA
- * that the device has when the driver loads the shared region.
+ * receive queues of the machine's programs. From the time when it first has such a GID, it also
+ * gets every new region. Queue pairs of an HCA that goes are as after urxe_offload_unset. The
+ * driver sees the limits of the HCA that the device has when the driver loads the shared region.
  */
 void pvrdma_set_hca(struct pvrdma *dev, const struct pvrdma_hca *hca);
 /* Call it when the HCA's table of GIDs has changed: the engine may get the HCA now. */

@@ -147,7 +147,8 @@ bool pv_hca_has_room(const struct pvrdma *dev, uint64_t bytes)
 	return !dev->hca_attached || (used <= most && more <= most - used);
 }
 
-/* The number of one-byte regions that pv_hca_has_room() permits. The driver reads it only once. */
+/* Returns the number of one-byte regions that pv_hca_has_room() permits now, but at least
+ * PV_HCA_LEAST_REGIONS, for max_mr. The driver reads max_mr only once. */
 static uint32_t most_regions(const struct pvrdma *dev)
 {
 	const uint64_t n =
@@ -178,7 +179,8 @@ static void limit(uint32_t *value, uint32_t of_hca)
 		*value = of_hca;
 }
 
-/* The driver makes sizes of queues, and the segments of their requests, powers of two. */
+/* Returns the largest power of two that is at most n: Linux' driver rounds the sizes of queues, and
+ * the numbers of segments of their requests, up to powers of two. */
 static uint32_t power_of_two_below(uint32_t n)
 {
 	uint32_t power = 1;

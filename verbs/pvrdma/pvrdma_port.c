@@ -43,8 +43,8 @@ uint32_t pv_port_path_mtu(const struct pvrdma *dev)
 	return path_mtu ? path_mtu : PATH_MTU_MIN;
 }
 
-/* Reports the link only, not the NIC: the NIC's driver tells PVRDMA's driver that the NIC is down.
- */
+/* Reports the state of the link, not that of the NIC: PVRDMA's driver learns from the NIC's driver
+ * that the NIC is down. */
 bool pv_port_report_link(struct pvrdma *dev)
 {
 	const bool known = dev->told_down == !dev->link_up;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Registers: BAR1, and the way of doorbells in BAR2. */
+/* What the guest's accesses to the registers in BAR1 and the doorbells in BAR2 do, and the device's
+ * interrupts. */
 #include <errno.h>
 
 #include "activate.h"

@@ -8,7 +8,11 @@
 
 #define VLAN_MAX 4094
 
-/* The VLAN of a GID; 0: none. Linux' driver always says PV_NO_VLAN. */
+/*
+ * Returns the VLAN for a GID that the driver binds; 0: none. If the driver names no VLAN
+ * (PV_NO_VLAN), as Linux' driver always does, returns the one in which the machine last used the
+ * address.
+ */
 static uint16_t vlan_of(struct pvrdma *dev, const struct urxe_gid *gid, uint32_t vlan)
 {
 	return vlan == PV_NO_VLAN ? pv_gid_vlan_bind(dev, gid) : (uint16_t)vlan;

@@ -18,13 +18,14 @@
 #define WIDTH_4X  2
 #define SPEED_SDR 1
 
-/* The counters have 16 bits, and stay at their maximum (IBA 14.2.5.6). */
+/* Returns n, but at most UINT16_MAX: the violation counters of a port have 16 bits, and stay at
+ * their maximum (IBA 14.2.5.6). */
 static uint32_t clamp_violations(uint64_t n)
 {
 	return n < UINT16_MAX ? (uint32_t)n : UINT16_MAX;
 }
 
-/* Value of enum urxe_mtu. */
+/* Returns the value of enum urxe_mtu for the longest path MTU of at most so many bytes. */
 static uint32_t mtu_code(uint32_t bytes)
 {
 	uint32_t code = URXE_MTU_256;

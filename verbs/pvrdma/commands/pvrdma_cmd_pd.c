@@ -7,8 +7,8 @@
 #include "doorbell_page.h"
 #include "object.h"
 
-/* Destroys an earlier context of the page. A page has one context, so the driver has given up the
- * creation of that one. */
+/* Destroys the context that the page already has, if any. The driver gives a page to one context
+ * only, so it has given up the creation of the earlier one. */
 static void destroy_context_of(struct pvrdma *dev, uint32_t page)
 {
 	const struct pv_object *uc;

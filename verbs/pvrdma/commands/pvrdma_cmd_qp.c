@@ -49,14 +49,16 @@ int pv_cmd_create_qp(struct pvrdma *dev, const union pv_request *request,
 	return 0;
 }
 
-/* A member that the mask does not select may have any value: Linux' driver copies all. */
+/* Returns whether a member of the request is at most `max`, or is not selected by attr_mask
+ * (`bit`). Linux' driver copies all members, so one that is not selected may have any value. */
 static bool is_at_most(const struct pv_cmd_modify_qp *request, uint32_t bit, uint32_t value,
 		       uint32_t max)
 {
 	return !(request->attr_mask & bit) || value <= max;
 }
 
-/* The engine's limit is that of the device; the NIC's driver may have chosen a shorter MTU. */
+/* Returns false if the request selects a path MTU that is invalid or longer than the port's. The
+ * engine checks the device's MTU only; the NIC's driver may have chosen a shorter one. */
 static bool fits_port(const struct pvrdma *dev, const struct pv_cmd_modify_qp *request)
 {
 	const uint32_t mtu = request->attrs.path_mtu;
@@ -65,8 +67,12 @@ static bool fits_port(const struct pvrdma *dev, const struct pv_cmd_modify_qp *r
 	       (mtu <= URXE_MTU_4096 && 128u << mtu <= pv_port_path_mtu(dev));
 }
 
-/* Values of states and masks are those of verbs in both interfaces. Linux' driver passes access
- * flags and PSNs on as programs give them. */
+/*
+ * Converts the attributes of MODIFY_QP to the engine's. -EINVAL: a selected member is out of range,
+ * or the path is invalid. The values of states and masks are those of verbs on both sides. Access
+ * flags and PSNs are cut to their valid bits, because Linux' driver passes them on as programs give
+ * them.
+ */
 static int read_attr(const struct pvrdma *dev, const struct pv_cmd_modify_qp *request,
 		     struct urxe_qp_attr *attr)
 {
@@ -102,7 +108,8 @@ static int read_attr(const struct pvrdma *dev, const struct pv_cmd_modify_qp *re
 	return 0;
 }
 
-/* Adds the port, of which the device has one: the kernel's QP 1 goes to INIT without a port. */
+/* Adds the device's only port to a transition of QP 1 to INIT: Linux' kernel leaves it out, and the
+ * engine requires it. */
 static void complete_gsi(struct urxe_qp_attr *attr, uint32_t *mask)
 {
 	if (!(*mask & URXE_QP_STATE) || attr->state != URXE_QPS_INIT || *mask & URXE_QP_PORT)

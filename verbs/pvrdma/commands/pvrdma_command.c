@@ -4,11 +4,13 @@
 #include <errno.h>
 
 /*
- * `awaited`: the driver waits for the response's interrupt. For the others the device raises none:
- * the driver would take a late one for the response to its next command.
+ * `awaited`: the driver waits for an interrupt after the command, so the device raises one. For the
+ * other commands the device raises none: the driver would take a late one for the response to its
+ * next command.
+ *
  * `destroys`: Linux' driver frees the memory of the object also after an error. So the device
- * executes the command even while it must not access memory, but for the command slot, which is the
- * driver's at this moment; it stores no response then.
+ * executes the command even while the driver permits no access to memory (no_master). It then reads
+ * only the command slot, which the driver has just filled, and stores no response.
  */
 static const struct {
 	int (*run)(struct pvrdma *dev, const union pv_request *request,
@@ -43,7 +45,7 @@ static const struct {
 	[PV_CMD_DESTROY_SRQ] = {pv_cmd_destroy_srq, sizeof(struct pv_cmd_resp_hdr), false, true},
 };
 
-/* False: the guest has lost the memory of its command slot. */
+/* Copies the command from its slot in guest memory. False: the guest has lost that memory. */
 static bool copy_request(const struct pvrdma *dev, union pv_request *request)
 {
 	const void *slot = vnic_guest_memory_range(dev->attr.memory, dev->slots.request,
@@ -67,8 +69,9 @@ static bool store_response(const struct pvrdma *dev, const union pv_response *re
 }
 
 /*
- * The driver looks at a response's error only after MODIFY_QP. Other failures show in ERR; then the
- * driver does not wait for the response.
+ * Whether the device reports a failure of this command only in the response, and 0 in ERR. Linux'
+ * driver looks at a response's error only after MODIFY_QP. After other commands it looks at ERR,
+ * and does not wait for the response if ERR has an error.
  */
 static bool reports_error_in_response(uint32_t cmd)
 {

@@ -25,7 +25,8 @@ static bool read_index(const struct pv_ring *ring, const uint32_t *index, uint32
 	return vnic_guest_memory_is_intact(ring->memory, index, sizeof(*index));
 }
 
-/* Distance from one index to the next; false: it is no distance between indices of a ring. */
+/* Sets *n to the number of slots from index `from` to index `to`. False: an index is out of range,
+ * or *n exceeds the ring, so the guest has broken the protocol of rings. */
 static bool distance(const struct pv_ring *ring, uint32_t from, uint32_t to, uint32_t *n)
 {
 	const uint32_t mask = 2 * ring->slots - 1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The hypervisor adds memory to the guest, or removes memory from it. */
+/* The hypervisor adds memory to the guest, or removes memory from it: the device's regions and
+ * rings follow. */
 #include <stdlib.h>
 
 #include "memory/page_list.h"

@@ -33,7 +33,8 @@ static uint64_t count_pages(uint64_t start, uint64_t length)
 	return ((start & (PV_PAGE - 1)) + length + PV_PAGE - 1) >> PV_PAGE_SHIFT;
 }
 
-/* The kernel refuses to pin more than RLIMIT_MEMLOCK of the device process (-ENOMEM). */
+/* Registers the pages with the engine, and so with the HCA. -ENOMEM also if the HCA may not pin so
+ * much: pv_hca_has_room() refuses, or the kernel does (RLIMIT_MEMLOCK of the device process). */
 static int register_pages(struct pvrdma *dev, const struct urxe_mr_attr *attr, struct urxe_mr **mr)
 {
 	int rc = -ENOMEM;
@@ -79,7 +80,8 @@ static int open_pages(struct pvrdma *dev, const struct pv_cmd_create_mr *request
 	return rc;
 }
 
-/* The guest's memory, from address 0 to the end of the last region. */
+/* Lists the guest's memory for a DMA region: from guest address 0 to the end of the last region.
+ * Holes, and read-only memory if the region permits writes, become extents without an address. */
 static void list_all_memory(const struct pvrdma *dev, struct urxe_extent *extents,
 			    struct urxe_mr_attr *attr)
 {

@@ -21,8 +21,9 @@ static bool is_gid(const struct pvrdma *dev, uint8_t index)
 }
 
 /*
- * The provider does not cut a program's flow label, and UCX's has 32 bits. Such a label shows in
- * the bits of the service level, and has overwritten the traffic class.
+ * Returns the traffic class of an address vector's flow word; 0 if a long flow label has
+ * overwritten it. The provider does not cut a program's flow label to 20 bits, and UCX's has 32.
+ * Such a label shows in the bits of the service level.
  */
 static uint8_t traffic_class_of_av(uint32_t flow)
 {

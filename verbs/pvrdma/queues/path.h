@@ -6,12 +6,16 @@
 
 #include "pvrdma_device.h"
 
-/* Set *path. False: a member is out of range, or names a GID that the device does not have, or (of
- * an address vector) a protection domain that is not `pd`. */
+/*
+ * Set *path for an address vector of a datagram, or for the attributes of a connection. False: a
+ * member is out of range, or names a GID that the device does not have, or (of an address vector) a
+ * protection domain that is not `pd`.
+ */
 bool pv_path_of_av(const struct pvrdma *dev, const struct pv_pd *pd, const struct pvrdma_av *av,
 		   struct urxe_path *path);
 bool pv_path_of_attr(const struct pvrdma *dev, const struct pv_ah_attr *attr,
 		     struct urxe_path *path);
+/* The reverse of pv_path_of_attr, for QUERY_QP. */
 void pv_path_to_attr(const struct urxe_path *path, struct pv_ah_attr *attr);
 
 #endif

@@ -175,8 +175,8 @@ static void add_cqe(struct pv_cq *cq, const struct urxe_wc *wc)
 		cq->solicited = cq->n_completions;
 }
 
-/* Completions that the driver has not consumed; false: the ring is unusable, or the device may not
- * access it. */
+/* Sets *unread to the number of completions that the driver has not consumed. False: the ring is
+ * unusable, or the device may not access it. */
 static bool count_unread(struct pv_cq *cq, uint32_t *unread)
 {
 	if (!cq->ring.indices || cq->object.dev->no_master)
@@ -219,8 +219,11 @@ bool pv_cq_complete(void *ctx, const struct urxe_wc *wc)
 	return true;
 }
 
-/* The guest's kernel polls some CQs only (IB_POLL_DIRECT), and warns of a notification of them. The
- * device may have armed such a CQ for another one of the page (doorbell_page.h). */
+/*
+ * Whether the CQ must cause no notification: the guest's kernel only polls it (IB_POLL_DIRECT), and
+ * would warn. The device itself may have armed such a CQ in place of another one of the page
+ * (doorbell_page.h).
+ */
 static bool is_only_polled(const struct pv_cq *cq)
 {
 	return !cq->uc && cq->polled && !cq->uses_events;

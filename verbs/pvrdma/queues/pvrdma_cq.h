@@ -32,8 +32,11 @@ void pv_cq_arm(struct pv_cq *cq, bool solicited_only);
 void pv_cq_arm_all(struct pvrdma *dev);
 /* Whether the driver has consumed all completions; false if the ring is unusable. */
 bool pv_cq_is_empty(struct pv_cq *cq);
-/* Whether the driver has read no completion since the last call, which found some, and the newest
- * one came after the last notification. */
+/*
+ * Whether the driver leaves completions unread of which it needs a notification: the last call
+ * found unread ones, the driver has read none since, and the newest came after the last
+ * notification.
+ */
 bool pv_cq_is_left_unread(struct pv_cq *cq);
 /* Tells the driver that the CQ has failed, by an asynchronous event; only the first time. */
 void pv_cq_report_failure(struct pv_cq *cq);

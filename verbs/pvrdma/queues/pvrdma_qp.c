@@ -50,8 +50,11 @@ static int open_rings(struct pvrdma *dev, const struct pv_cmd_create_qp *request
 	return 0;
 }
 
-/* A number that the owner chooses. If the owner chooses none, the QP's handle with a generation, so
- * that the last QPs of that handle had other numbers. */
+/*
+ * Returns the QPN for a new QP: 1 for the GSI QP, else a number that the owner chooses. If the
+ * owner chooses none, returns the QP's handle below a generation number, so that the last QPs of
+ * the same handle had other QPNs.
+ */
 static uint32_t take_qpn(struct pvrdma *dev, struct pv_qp *qp)
 {
 	const struct pvrdma_owner *owner = dev->attr.owner;
@@ -75,11 +78,14 @@ static void free_qpn(const struct pv_qp *qp, uint32_t qpn)
 		owner->free_qpn(owner->ctx, qpn);
 }
 
-/* Longest run of numbers from the owner that queue pairs of the HCA have already. */
+/* The most QPNs from the owner that create_with_own_number() refuses for one QP. */
 #define MAX_HELD 16
 
-/* Creates the QP with a number of the owner. Does not give back a number that a queue pair of the
- * HCA has until another one is found. */
+/*
+ * Creates the QP with a QPN of take_qpn(). If a queue pair of the HCA has that QPN already
+ * (-EEXIST), takes another one. Gives refused QPNs back to the owner only at the end, so that the
+ * owner does not choose them again meanwhile.
+ */
 static int create_with_own_number(struct pvrdma *dev, struct urxe_qp_init *init, struct pv_qp *qp)
 {
 	uint32_t held[MAX_HELD], n = 0;
@@ -99,7 +105,8 @@ static int create_with_own_number(struct pvrdma *dev, struct urxe_qp_init *init,
 	return rc;
 }
 
-/* The HCA chooses the number, if it takes the queue pair. */
+/* Creates the QP. If the HCA executes it, the HCA chooses its QPN; if the HCA does not take it
+ * (-ENOSPC), the owner or this device does. */
 static int create_numbered(struct pvrdma *dev, struct urxe_qp_init *init, struct pv_qp *qp)
 {
 	int rc = pv_hca_serves(qp->pd) && qp->type != PV_QPT_GSI
@@ -212,7 +219,8 @@ int pv_qp_open(struct pvrdma *dev, const struct pv_qp_objects *objects,
 		goto err;
 	}
 	use_objects(qp, 1);
-	/* Posts requests whose doorbell that of another SRQ has replaced (doorbell_page.h). */
+	/* Posts the SRQ's requests, whose doorbell may have been replaced by another SRQ's
+	 * (doorbell_page.h). */
 	if (qp->srq)
 		pv_recv_queue_refill(dev, &qp->srq->recv);
 	TAILQ_INSERT_TAIL(&dev->polled_qps, qp, poll_link);
@@ -255,7 +263,8 @@ static void reset_rings(struct pv_qp *qp)
 		pv_ring_reset(&qp->recv.ring);
 }
 
-/* Tells the owner the peer before the connection: the owner may know a shorter way to it. */
+/* Before an RC QP goes to RTR, tells the owner the peer: the owner may find a shorter path to the
+ * peer than the switch. */
 static void announce_connection(const struct pv_qp *qp, const struct urxe_qp_attr *attr,
 				uint32_t mask)
 {

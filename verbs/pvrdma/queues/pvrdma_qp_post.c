@@ -8,7 +8,7 @@
 #include "queues/pvrdma_recv_queue.h"
 #include "queues/send_wqe.h"
 
-/* QPs of one call of pv_qp_poll. */
+/* The most QPs at which one call of pv_qp_poll looks. */
 #define POLLED_QPS 64
 
 static enum urxe_wc_status status_of(int rc)
@@ -17,9 +17,9 @@ static enum urxe_wc_status status_of(int rc)
 }
 
 /*
- * Posts the request at the device's index. A malformed one completes in an error, in its order.
- * -ENOMEM: the engine has no room; -EINVAL: nothing may be posted in this state, and the request is
- * dropped.
+ * Posts the send request at the device's index to the engine. The engine completes a malformed one
+ * in an error, after the requests before it. -ENOMEM: the engine has no room; -EINVAL: the QP's
+ * state permits no request, and the caller drops it.
  */
 static int post_one(struct pv_qp *qp)
 {
@@ -34,7 +34,8 @@ static int post_one(struct pv_qp *qp)
 	return urxe_post_malformed(qp->qp, request.wr.wr_id, status_of(rc));
 }
 
-/* The guest broke the protocol of the rings. Returns whether the QP had not failed before. */
+/* Moves the QP to the error state, because the guest broke the protocol of the rings. False: the QP
+ * was in the error state or in RESET already. */
 static bool fail_qp(struct pv_qp *qp)
 {
 	static const struct urxe_qp_attr error = {.state = URXE_QPS_ERR};

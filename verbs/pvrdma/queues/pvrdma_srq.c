@@ -51,7 +51,8 @@ static int open_engine_srq(struct pvrdma *dev, const struct pv_srq_attr *attrs, 
 
 	if (rc)
 		return rc;
-	/* Linux' driver passes on a limit that programs need not set (ibv_create_srq(3)). */
+	/* Cuts a limit that is too high: Linux' driver passes on srq_limit, which programs need not
+	 * set (ibv_create_srq(3)). */
 	rc = urxe_srq_set_limit(srq->recv.rq, attrs->srq_limit < attrs->max_wr ? attrs->srq_limit
 									       : attrs->max_wr);
 	if (rc)

@@ -8,7 +8,8 @@
 /* No opcode of the engine. */
 #define NO_OPCODE UINT8_MAX
 
-/* The interfaces number only the first opcodes alike. */
+/* Returns the engine's opcode for an opcode of PVRDMA; NO_OPCODE: the engine has none. Only the
+ * opcodes up to FETCH_AND_ADD have the same numbers on both sides. */
 static uint8_t engine_opcode(uint32_t opcode)
 {
 	static const uint8_t opcodes[] = {

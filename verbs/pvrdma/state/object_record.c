@@ -50,7 +50,8 @@ static void ring_record(struct pv_state *st, struct pv_ring *ring, uint32_t n_pa
 		pv_ring_index_record(st, ring);
 }
 
-/* Sets a restored ring, whose slots begin at page `at` of the list. */
+/* Sets a ring that was just read, whose slots begin at page `at` of the list; while saving, does
+ * nothing. */
 static void lay_out(struct pv_state *st, struct pv_ring *ring, struct pv_ring_indices *indices,
 		    uint8_t **pages, uint32_t n_pages, uint32_t at, uint32_t slot_size)
 {
@@ -238,8 +239,11 @@ static void place_object(struct pv_state *st, struct pv_object *object)
 	dev->bytes += object->bytes;
 }
 
-/* `object` is NULL while a device is restored: the function then makes the object. NULL after an
- * error. */
+/*
+ * Writes or reads the members that all objects have, and returns the object; NULL after an error.
+ * While a device is restored, `object` is NULL: the function creates the object with its saved
+ * handle.
+ */
 static struct pv_object *common_record(struct pv_state *st, struct pv_object *object,
 				       enum pv_kind kind, size_t size)
 {

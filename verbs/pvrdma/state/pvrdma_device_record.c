@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Registers, the shared region, the rings of events, and what all rings have. */
+/* Writes and reads the device's registers, the shared region, the rings of events, and what all
+ * rings have: their pages and the device's index. */
 #include <stdlib.h>
 
 #include "queues/event_ring.h"

@@ -37,6 +37,7 @@ struct pv_state {
 };
 
 /* pvrdma_address_record.c */
+/* Writes or reads the table st->source. */
 void pv_source_record(struct pv_state *st);
 /* Writes or reads the guest address of a page of a ring; *page is its address in this process. */
 void pv_page_record(struct pv_state *st, uint8_t **page);

@@ -122,7 +122,8 @@ int pvrdma_restore(struct pvrdma *dev, uint64_t now, const uint8_t *stream, size
 
 	if (!st)
 		return -ENOMEM;
-	/* pvrdma_attr.uar of a new device already has the doorbells of the guest that it gets. */
+	/* The pvrdma_attr.uar of a device that was never active may be the saved device's memory,
+	 * with doorbells of the guest: these must stay. */
 	if (dev->active)
 		pvrdma_reset(dev);
 	else
