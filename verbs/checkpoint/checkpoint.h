@@ -38,12 +38,11 @@ extern "C" {
  * -ETIMEDOUT: not within timeout_ms: another process still copies registered memory, a thread
  * unmaps it, a thread waits for the daemon or destroys rdma_cm IDs all the time, the daemon does
  * not answer, no daemon runs, an HCA has requests that do not end, or the peers of its queue pairs
- * send without a pause. If
- * the daemon ends meanwhile, the function waits for the next one, within timeout_ms. -EOPNOTSUPP:
- * an HCA executes queue pairs with which the engine cannot go on, an rdma_cm ID belongs to the
- * kernel, or the daemon cannot save it. -ENODEV: the process has no open device. -EIO: the device
- * is dead. -EALREADY: it is stopped already. -ENOMEM. After an error the device runs as before, but
- * queue pairs that an HCA has executed may be the engine's from now on.
+ * send without a pause. If the daemon ends meanwhile, the function waits for the next one, within
+ * timeout_ms. -EOPNOTSUPP: an HCA executes queue pairs with which the engine cannot go on, an
+ * rdma_cm ID belongs to the kernel, or the daemon cannot save it. -ENODEV: the process has no open
+ * device. -EIO: the device is dead. -EALREADY: it is stopped already. -ENOMEM. After an error the
+ * device runs as before, but queue pairs that an HCA has executed may be the engine's from now on.
  */
 int urxe_checkpoint_quiesce(uint32_t timeout_ms);
 

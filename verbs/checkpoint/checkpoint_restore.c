@@ -134,8 +134,9 @@ static int attach_restored_adapter(struct rebuilt *r)
 /* --- Peers of this host. */
 
 /*
- * Frames and copies to processes of this host need their inboxes, which a program else gets at the
- * transition to RTR. Without them frames go by the switch.
+ * Requests the inboxes of the peers of all connected queue pairs, which a program else gets at the
+ * transition to RTR: frames and copies to processes of this host need them. Without an inbox,
+ * frames go by the switch.
  */
 static void request_inboxes(const struct image *image)
 {
@@ -156,8 +157,8 @@ static void request_inboxes(const struct image *image)
 	}
 }
 
-/* Repairs the process's connections, whose packets were lost in both directions since the
- * checkpoint. */
+/* Tells the engine that this station was absent and is back (rxe/announcement.h): its queue pairs
+ * repeat packets, because packets were lost in both directions since the checkpoint. */
 static void repair_connections(void)
 {
 	uint8_t data[URXE_ANNOUNCEMENT_LEN];

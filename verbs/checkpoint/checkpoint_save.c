@@ -25,7 +25,8 @@
 #include "rdmacm/ids.h"
 #include "rdmacm/rdmacm_file.h"
 
-/* Room for descriptors that the program duplicates, and events, between the two calls. */
+/* Bytes of the buffer beyond the stream's length in save_prepare(): until save_write() the program
+ * may duplicate descriptors, and events may come. */
 #define SPARE_ROOM 65536u
 
 /* --- Objects by their index in the stream. */
@@ -462,7 +463,8 @@ static void write_pages(struct vnic_state_stream *s, const uint8_t *ring, uint64
 {
 	uint32_t n = 0;
 
-	/* Without s->out the caller asks how much room a stream may need: then all pages count. */
+	/* Without s->out, save_prepare() only measures the stream. Then all pages count, because
+	 * until save_write() any page may be filled. */
 	for (uint64_t at = 0; at < size; at += RING_PAGE)
 		n += !s->out || !is_empty_page(ring + at);
 	vnic_state_u32(s, &n);

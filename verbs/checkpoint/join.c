@@ -57,7 +57,8 @@ static int check_extent(const struct mr *mr, const struct urxe_extent *extent, u
 	return uaccess_populate(start, extent->length, access & URXE_ACCESS_LOCAL_WRITE);
 }
 
-/* Checks that the region's memory is there. Its addresses are those of before the checkpoint. */
+/* urxe_state_restore.memory: checks that the region's memory is mapped at the addresses that it had
+ * before the checkpoint. -EFAULT: it is missing. */
 static int find_memory(void *arg, struct urxe_state_region *region)
 {
 	const struct joining *j = arg;
@@ -142,7 +143,8 @@ static int check_address(const struct joining *j, uint32_t index, const char *ki
 		index);
 }
 
-/* Whether the ring's position agrees with the engine's count of requests that it has taken. */
+/* Whether the ring's cursor agrees with the engine's count of retired requests: the engine has no
+ * more requests than the ring has slots. */
 static bool fits_engine(const struct work_queue *wq, uint32_t retired)
 {
 	return wq->cursor - wq->base - retired <= wq->ring.mask;
@@ -203,7 +205,11 @@ static int check_object(const struct joining *j, const struct object *object)
 
 /* --- Additions to the adapter. */
 
-/* Adds a QPN that an HCA has chosen, and that may be in no block of the process. */
+/*
+ * Makes room for the QP's QPN. If no leased block of the process contains the QPN, because an HCA
+ * has chosen it, tells the daemon to pass the QPN's packets to this process. -EEXIST: another
+ * process of this host has the QPN.
+ */
 static int add_number(struct qp *qp)
 {
 	int rc = leases_reserve(&adapter.leases, qp->qpn);
@@ -252,7 +258,8 @@ static int add_mr(struct mr *mr)
 	return rc;
 }
 
-/* Posts the requests that the program has put into the ring without a doorbell so far. */
+/* Posts the requests that are in the send ring without a doorbell. Notes for qp_publish that the QP
+ * may be in the error state. */
 static void start_qp(struct qp *qp)
 {
 	if (work_queue_posted(&qp->sq))

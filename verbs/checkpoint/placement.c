@@ -39,7 +39,8 @@ static int reserve_number(struct placement *p, int any)
 
 int placement_reserve(struct placement *p, const struct image *image)
 {
-	/* A descriptor to occupy the saved numbers with. Its own number must be none of these. */
+	/* The descriptor whose duplicates occupy the saved numbers. Its own number must be none of
+	 * these. */
 	int any = eventfd(0, EFD_CLOEXEC), moved, rc = 0;
 
 	*p = (struct placement){.image = image};

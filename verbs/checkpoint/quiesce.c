@@ -39,8 +39,8 @@
 static struct process_save saved;
 static struct frozen_devices rdmacm;
 static atomic_bool quiesced;
-static pthread_t holder; /* of the locks, while `quiesced`, */
-static pid_t process;    /* and its process: a forked child has the variables, too */
+static pthread_t holder; /* the thread that holds the locks; valid while `quiesced` */
+static pid_t process;    /* that thread's process: a forked child has these variables, too */
 
 static uint64_t deadline_after(uint32_t ms)
 {
@@ -54,7 +54,7 @@ static void pause_until_next_attempt(long ns)
 	nanosleep(&pause, NULL);
 }
 
-/* Takes adapter_open_lock. */
+/* Takes adapter_open_lock, by attempts. 0, or -ETIMEDOUT at the deadline. */
 static int lock_opens(uint64_t deadline)
 {
 	int rc;
@@ -84,7 +84,8 @@ static int fail_to_lock_adapter(void)
 	return checkpoint_fail(-ETIMEDOUT, "a thread runs the engine all the time");
 }
 
-/* With the lock. -EBUSY: the engine thread looks for another daemon. */
+/* With adapter.lock. 0; -EIO: the device is dead; -EBUSY: the engine thread looks for another
+ * daemon. */
 static int check_daemon(void)
 {
 	if (adapter.dead)
@@ -110,7 +111,8 @@ static int check_adapter(uint64_t deadline)
 
 /* --- Queue pairs of the HCA. */
 
-/* The engine cannot execute a queue pair whose number another process of this host has. */
+/* -EOPNOTSUPP: another process of this host has the QPN of a queue pair that the HCA executes. The
+ * engine cannot execute such a queue pair. */
 static int check_numbers(void)
 {
 	const struct qp *qp;
@@ -127,7 +129,8 @@ static int check_numbers(void)
 
 static int refuse_hca(const struct urxe_offload_refusal *refusal)
 {
-	/* Without a next hop the engine cannot execute it either. */
+	/* Without a next hop the engine cannot execute the queue pair, so --way engine would not
+	 * help. */
 	const char *with = refusal->reason == URXE_OFFLOAD_NO_NEXT_HOP
 				   ? ""
 				   : "; with --way engine the HCA executes no queue pair";
@@ -143,7 +146,8 @@ static int refuse_hca(const struct urxe_offload_refusal *refusal)
 			       refusal->qpn, adapter_hca_refusal(refusal), with);
 }
 
-/* With the lock: the engine takes over the HCA's queue pairs. Errors as freeze_adapter. */
+/* With adapter.lock: the engine takes over the HCA's queue pairs. -EBUSY: another attempt may
+ * succeed; -EOPNOTSUPP: the engine cannot go on with one of them. */
 static int stop_hca(void)
 {
 	struct urxe_offload_refusal refusal;
@@ -162,8 +166,9 @@ static int stop_hca(void)
 }
 
 /*
- * With the lock. Handles packets that have arrived, so that fewer are lost. -EBUSY: another attempt
- * may succeed.
+ * With adapter.lock: brings the device to a point at which it can be saved, and saves the engine
+ * (save_prepare). Handles packets that have arrived, so that fewer are lost. -EBUSY: another
+ * attempt may succeed.
  */
 static int freeze_device(void)
 {
@@ -193,8 +198,8 @@ static int freeze_device(void)
 	return rc;
 }
 
-/* Until the save all threads send completion events at once: the save contains the events, so none
- * may be due afterwards. */
+/* Calls freeze_device(). Until it has saved the events, all threads send completion events at once,
+ * so that none is due after the save. */
 static int freeze_adapter(void)
 {
 	int rc;
@@ -214,8 +219,8 @@ static void thaw_adapter(void)
 	engine_wake();
 }
 
-/* With the lock, which it releases: undoes freeze_adapter(). The HCA goes on first, because
- * thaw_adapter() publishes what the engine has completed. */
+/* With adapter.lock, which the function releases: undoes freeze_adapter(). The HCA goes on first,
+ * because thaw_adapter() publishes what the engine has completed. */
 static void give_up(void)
 {
 	adapter_hca_abandon(TAKER_QUIESCE);
@@ -223,8 +228,8 @@ static void give_up(void)
 	adapter_unlock();
 }
 
-/* Another thread keeps the lock until the deadline, so the engine thread has to undo the freeze
- * (adapter.stop_abandoned). */
+/* Another thread keeps adapter.lock until the deadline, so the engine thread has to undo the freeze
+ * (adapter.stop_abandoned). Returns -ETIMEDOUT. */
 static int give_up_unlocked(void)
 {
 	atomic_store(&adapter.stop_abandoned, true);
@@ -232,14 +237,18 @@ static int give_up_unlocked(void)
 	return fail_to_lock_adapter();
 }
 
-/* Whether another attempt with the same locks may succeed. If the daemon has ended, it may not: the
- * engine thread needs adapter_open_lock to find another one. */
+/*
+ * Whether another attempt may succeed while this thread keeps adapter_open_lock and the locks of
+ * the rdma_cm devices. If the daemon has ended, it may not: the engine thread needs
+ * adapter_open_lock to find another one.
+ */
 static bool may_keep_locks(void)
 {
 	return !adapter.reconnecting && frozen_devices_are_current(&rdmacm);
 }
 
-/* -EBUSY: not until the deadline, or not with these locks. */
+/* Repeats freeze_adapter() until the deadline. Returns 0 with adapter.lock held, else without.
+ * -EBUSY: the deadline has passed, or attempts with the other locks held cannot succeed. */
 static int freeze_until(uint64_t deadline)
 {
 	int rc;

@@ -62,7 +62,8 @@ bool frozen_devices_are_current(const struct frozen_devices *all)
 
 /* --- Commands. */
 
-/* Returns the daemon's status; *response has its record. */
+/* Sends the daemon a command for the device. Returns the status that the daemon answers, or an
+ * error of rdmacm_daemon_try; *response has the daemon's record. */
 static int ask(struct rdmacm_file *file, uint32_t command, uint64_t deadline,
 	       struct rdmacm_response *response)
 {
@@ -110,7 +111,11 @@ static int add_state(struct frozen_device *d, const struct rdmacm_response *resp
 	return 0;
 }
 
-/* After -ETIMEDOUT urxed may freeze the device later. -EALREADY: an earlier stop has not ended. */
+/*
+ * Has urxed stop the device's IDs. After two errors the device counts as frozen too, so that
+ * thaw_device() sends a thaw: after -ETIMEDOUT urxed may stop the IDs later, and -EALREADY means
+ * that an earlier stop has not ended.
+ */
 static int freeze_ids(struct frozen_device *d, uint64_t deadline)
 {
 	struct rdmacm_response response;
@@ -163,8 +168,9 @@ static int freeze_device(struct frozen_device *d, uint64_t deadline)
 }
 
 /*
- * A thread that holds the lock may wait for another daemon, which waits for the engine thread, and
- * that one for adapter_open_lock. So the caller frees its locks before the next attempt.
+ * Waits at most LOCK_NS for the lock of the device; -EBUSY without it. The thread that holds the
+ * lock may wait for a new daemon. The engine thread, which looks for that daemon, may wait for
+ * adapter_open_lock. So the caller frees its locks before the next attempt.
  */
 static int lock_device(struct rdmacm_file *file, uint64_t deadline)
 {
@@ -213,8 +219,9 @@ int rdmacm_freeze(struct frozen_devices *all, uint64_t deadline)
 }
 
 /*
- * If the daemon has ended, the next one thaws the device when this process claims it. If it does
- * not answer in time, the last command that waits there is a thaw (rdmacm_daemon_try).
+ * Has urxed go on with the device's IDs, and releases the lock. Needs no answer: if the daemon has
+ * ended, the next daemon thaws the device when this process claims it. If the daemon does not
+ * answer in time, its last waiting command of this device is the thaw (rdmacm_daemon_try).
  */
 static void thaw_device(struct frozen_device *d, uint64_t deadline)
 {

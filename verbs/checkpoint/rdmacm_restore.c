@@ -14,7 +14,8 @@
 #include "rdmacm/ids.h"
 #include "rdmacm/rdmacm_file.h"
 
-/* For each answer of urxed, as at the sockets of the vNIC (vnic/common/attach_socket.c). */
+/* Longest wait for each answer of urxed, ns; the same as for requests of the vNIC
+ * (vnic/common/attach_socket.c). */
 #define ANSWER_NS UINT64_C(5000000000)
 
 uint64_t restore_deadline(void)
@@ -65,7 +66,9 @@ static int give_record(struct rdmacm_file *file, const struct image_rdmacm_state
 	return 0;
 }
 
-/* Whether the record is that of an event. Its kind follows the header. */
+/*
+ * Whether urxed's record is that of an event. The kind of the record follows the stream's header.
+ */
 static bool is_event(const struct image_rdmacm_state *state)
 {
 	uint32_t kind = 0;
@@ -75,7 +78,7 @@ static bool is_event(const struct image_rdmacm_state *state)
 	return le32toh(kind) == CM_ATTACH_RECORD_EVENT;
 }
 
-/* Adds this library's part of an ID. */
+/* Adds this library's state of an ID to the device. */
 static int add_id(struct rdmacm_file *file, const struct rdmacm_id_record *record)
 {
 	struct rdmacm_id *id = rdmacm_id_add(file, record->number);
@@ -142,8 +145,9 @@ int rdmacm_restore(const struct rebuilt *r)
 }
 
 /*
- * If the daemon has ended, the next one gets the IDs as those of any other process. If it does not
- * answer in time, it thaws the device before it runs later commands of the process.
+ * Needs no answer: if the daemon has ended, the next daemon gets the IDs like those of any other
+ * process. If the daemon does not answer in time, it thaws the device before it runs later commands
+ * of the process.
  */
 void rdmacm_restored(const struct rebuilt *r)
 {

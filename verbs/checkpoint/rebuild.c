@@ -70,7 +70,8 @@ static int sort_keys(struct rebuilt_key *keys, uint32_t n)
 
 /* --- Single objects. */
 
-/* Handles of all contexts: a record of some bytes can ask for a table of 256 MiB. */
+/* The most slots of all handle tables together: one small record with a high handle can demand a
+ * table of 256 MiB. */
 #define SLOTS_MAX (1u << 25)
 
 static int place_handle(struct rebuilt *r, struct object *object)
@@ -89,7 +90,7 @@ static int place_handle(struct rebuilt *r, struct object *object)
 	return rc;
 }
 
-/* Takes the object, or frees it. */
+/* Gives the object its saved handle in its context. After an error the object is freed. */
 static int place_object(struct rebuilt *r, struct object *object, enum object_type type,
 			const struct object_record *record)
 {
@@ -324,8 +325,9 @@ static void bind_channel(struct comp_channel *channel, struct uverbs_file *file)
 }
 
 /*
- * The image tells the context of a channel only by a CQ or if there is no other context. The first
- * CQ that the program creates for another channel tells its context (cmd_create_cq).
+ * Binds completion channels to contexts. The image tells the context of a channel only by a CQ that
+ * uses it, or if there is only one context. Any other channel gets its context from the first CQ
+ * that the program creates for it (cmd_create_cq).
  */
 static void bind_channels(const struct rebuilt *r)
 {
@@ -349,7 +351,8 @@ static void bind_channels(const struct rebuilt *r)
 	}
 }
 
-/* Puts unread events into the channel. The socket keeps their order, and the list behind it. */
+/* Puts the saved unread events into their channel: into its socket and, when the socket takes no
+ * more, into its list of waiting events. Both keep the order. */
 static void send_events(const struct rebuilt *r, const struct image_events *events)
 {
 	for (uint32_t i = 0; i < events->n; i++) {
@@ -479,7 +482,8 @@ int rebuild_contexts(struct rebuilt *r, const struct image *image)
 	return rc ? rc : make_all(r, CHECKPOINT_CONTEXT, make_context);
 }
 
-/* Checks the mapping for further rings. */
+/* -EBADMSG: the mapping for further rings, which only streams of earlier versions have, is in no
+ * record of a mapping. */
 static int check_space(const struct rebuilt *r, uint32_t context)
 {
 	const struct context_record *c = &r->image->contexts[context];

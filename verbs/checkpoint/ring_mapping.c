@@ -14,8 +14,8 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-/* Each hole that the stream leaves in a mapping is one more mapping of the restored process, which
- * may have 65,530 (vm.max_map_count). */
+/* The most parts of mappings that the stream leaves out: each is a hole, which makes one more
+ * mapping of the restored process. A process may have 65,530 (vm.max_map_count). */
 #define HOLES_MAX 1024
 
 static void write_part(struct vnic_state_stream *s, uint32_t context, const struct mapping *m,
@@ -36,8 +36,8 @@ static void write_part(struct vnic_state_stream *s, uint32_t context, const stru
 	vnic_state_record_end(s);
 }
 
-/* Leaves out the parts that only a slab keeps mapped: the restored process has no slabs, so nothing
- * would unmap those parts. */
+/* Writes a mapping to the stream, without the parts that only a slab (memory/ring_slab.h) keeps
+ * mapped: the restored process has no slabs, so nothing would unmap those parts. */
 static void write_mapping(struct vnic_state_stream *s, uint32_t context, const struct mapping *m,
 			  const struct ring_space *space, uint32_t *holes)
 {

@@ -349,7 +349,7 @@ static void read_engine(struct vnic_state_stream *s, struct image *image)
 	vnic_state_record_end(s);
 }
 
-/* Each device has as many records as it says. */
+/* Requires that all devices together announce as many IDs and states as the stream has. */
 static void count_rdmacm(struct vnic_state_stream *s, const struct image *image)
 {
 	uint64_t ids = 0, states = 0;
