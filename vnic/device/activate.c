@@ -46,8 +46,9 @@ static bool configure_tx(struct vnic_device *dev, uint32_t number,
 }
 
 /*
- * Small frames go to the data ring and leave their descriptor's buffer to the driver. Revision 3
- * and later.
+ * Sets up the data ring of a receive queue, if the driver has one (revision 3 and later). Small
+ * frames go to it, and leave their descriptor's buffer to the driver. False: the driver's
+ * configuration is invalid.
  */
 static bool configure_data_ring(const struct vnic_device *dev,
 				const struct vmxnet3_rx_queue_desc *conf,
@@ -90,7 +91,8 @@ static bool configure_rx(struct vnic_device *dev, uint32_t number,
 	       conf.comp_ring_size >= (uint64_t)conf.ring_size[0] + conf.ring_size[1];
 }
 
-/* The queue descriptors: first all transmit queues', then all receive queues'. */
+/* Sets up all queues by the driver's queue descriptors: first those of transmit queues, then those
+ * of receive queues. False: the driver's configuration is invalid. */
 static bool configure_queues(struct vnic_device *dev, const struct vmxnet3_misc_conf *misc)
 {
 	struct vmxnet3_tx_queue_desc *tx;
@@ -162,8 +164,9 @@ static void start_queues(struct vnic_device *dev)
 }
 
 /*
- * Linux' driver lets a frame exceed the MTU by two VLAN tags. The queues' slots, and the buffers of
- * the device's owner, have room for one tag beyond the largest MTU.
+ * The longest frame is the MTU with two VLAN tags, as Linux' driver sends it. With the largest MTU
+ * it has one tag only: the queues' slots, and the buffers of the device's owner, have no room for
+ * more.
  */
 void vnic_device_set_mtu(struct vnic_device *dev, uint32_t mtu)
 {

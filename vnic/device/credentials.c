@@ -15,8 +15,9 @@
 #endif
 
 /*
- * On kernels without SO_PEERPIDFD the pidfd may be another process's: one that got the PID between
- * the connection and this call.
+ * Returns a pidfd of the process at the other end of the socket; -1: none. On kernels without
+ * SO_PEERPIDFD the pidfd may be another process's: one that got the PID between the connection and
+ * this call.
  */
 static int open_pidfd(int socket, pid_t pid)
 {
@@ -52,7 +53,8 @@ bool vnic_credentials_alive(const struct vnic_credentials *peer)
 	return peer->pidfd >= 0 && poll(&fd, 1, 0) == 0;
 }
 
-/* The kernel answers from its own data, so no process can delay the answer. */
+/* Identifies the user namespace of a process, in *st. False: this process may not see it. The
+ * kernel answers from its own data, so no process can delay the answer. */
 static bool read_user_namespace(pid_t pid, struct stat *st)
 {
 	char path[64];

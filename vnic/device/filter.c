@@ -65,7 +65,8 @@ static bool wants_station(const struct vnic_device *dev, const uint8_t mac[6])
 	       (dev->attr.shared_mac || memcmp(mac, dev->mac, sizeof(dev->mac)) == 0);
 }
 
-/* A frame without a tag, or with a priority tag (ID 0), is in no VLAN. */
+/* Whether the driver receives the frame's VLAN. A frame without a tag, or with a priority tag (ID
+ * 0), is in no VLAN, and passes. */
 static bool wants_vlan(const struct vnic_device *dev, const uint8_t *data, uint32_t len)
 {
 	uint32_t id;

@@ -87,7 +87,7 @@ bool vnic_headers_find(struct vnic_headers *h, const uint8_t *frame, uint32_t le
 {
 	uint32_t at = ETHERTYPE_AT, type;
 
-	/* A VLAN tag, and a second one. */
+	/* Skips up to two VLAN tags. */
 	for (uint32_t tags = 0;; tags++, at += 4) {
 		if (len < at + 2)
 			return false;

@@ -35,10 +35,8 @@ struct vnic_tx_pending {
 	bool tso;
 };
 
-/*
- * Frames that the device assembles and that are outstanding at once: frames of several pieces, or
- * with an offload.
- */
+/* The most frames of a transmit queue that the device has assembled and not completed: frames of
+ * several pieces, or with an offload. */
 #define VNIC_TX_SLOTS 16
 /*
  * The largest packet to be segmented: an IP packet, and the maximum that VMXNET3_TXD_HLEN allows

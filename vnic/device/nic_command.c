@@ -5,10 +5,8 @@
 #include "nic.h"
 #include "shared.h"
 
-/*
- * Linux' driver copies up to the answered number of bytes of a frame to a member of 128 bytes. With
- * more, its memcpy warns (FORTIFY_SOURCE).
- */
+/* The answer to GET_TXDATA_DESC_SIZE. Linux' driver copies up to so many bytes of a frame to a
+ * member of 128 bytes. If the answer were larger, its memcpy would warn (FORTIFY_SOURCE). */
 #define TX_DATA_DESC_SIZE 128
 #define RX_DATA_DESC_SIZE 128 /* the choice of drivers that are not told */
 
@@ -112,7 +110,8 @@ static bool scheme_valid(const struct vmxnet3_coalesce_scheme *requested)
 	}
 }
 
-/* Stored for GET_COALESCE; the switch's bursts space the interrupts already. */
+/* Stores the driver's scheme, for GET_COALESCE only: the switch's bursts space the interrupts
+ * already. 1: the scheme is invalid. */
 static uint32_t set_coalesce(struct vnic_device *dev)
 {
 	const struct vmxnet3_coalesce_scheme *shared = find_scheme(dev);

@@ -30,7 +30,7 @@ static bool regions_valid(const struct vnic_region *regions, uint32_t count)
 	return true;
 }
 
-/* Do `size` bytes of this process lie in the table? */
+/* Whether `size` bytes of this process's memory lie in the table. */
 static bool is_present(const struct vnic_device *dev, const void *memory, uint64_t size)
 {
 	for (uint32_t i = 0; i < dev->region_count; i++) {

@@ -243,7 +243,8 @@ static void end_rxprod_request(struct vnic_device_rxq *rx)
 	vnic_store(&rx->shared->update_prod, 0);
 }
 
-/* Finds buffers of a queue for a frame. */
+/* Finds buffers of a queue for a frame of `len` bytes. Errors are those of vnic_device_rxv; of
+ * them, only -ENOBUFS is not counted. Malformed descriptors stop the NIC: -ENETDOWN. */
 static int find_buffers(struct vnic_device *dev, struct vnic_device_rxq *rx, uint32_t len,
 			struct scatter *scatter)
 {
@@ -266,14 +267,15 @@ static int find_buffers(struct vnic_device *dev, struct vnic_device_rxq *rx, uin
 	}
 }
 
-/* Counts a dropped frame. */
+/* Counts a dropped frame. Returns `ret`. */
 static int drop_frame(struct vnic_device *dev, enum vnic_counter reason, int ret)
 {
 	dev->counters[reason]++;
 	return ret;
 }
 
-/* Leased blocks are contiguous, and QPNs in them grow: neighbouring QPNs go to different queues. */
+/* Returns the receive queue of a flow: a destination QPN, or 0. Leased blocks are contiguous, and
+ * QPNs in them grow: neighbouring QPNs go to different queues. */
 static struct vnic_device_rxq *queue_of(struct vnic_device *dev, uint32_t flow)
 {
 	return &dev->rx[dev->rx_queues > 1 ? flow % dev->rx_queues : 0];
@@ -303,10 +305,8 @@ static void copy_head(const struct iovec *parts, uint32_t n, uint8_t *head, uint
 	}
 }
 
-/*
- * The queue of a frame's hash. A frame without a hash, for example of RoCEv1, goes to its flow's
- * queue.
- */
+/* Computes the frame's RSS hash, and returns the receive queue that the driver's table gives it. A
+ * frame without a hash, for example of RoCEv1, goes to its flow's queue. */
 static struct vnic_device_rxq *hash_frame(struct vnic_device *dev, struct frame *frame, uint32_t n,
 					  uint32_t flow)
 {
@@ -352,7 +352,8 @@ static void apply_offloads(struct vnic_device *dev, struct frame *frame, uint32_
 		strip_tag(frame, dev->whole);
 }
 
-/* Whether the device delivers a frame; if so, `head` has its first HEADS bytes. */
+/* 0: the device may deliver the frame, and `head` has its first HEADS bytes. Else the error of
+ * vnic_device_rxv; the dropped frame is counted, unless the NIC is not active. */
 static int check_frame(struct vnic_device *dev, const struct frame *frame, uint32_t n,
 		       uint8_t *head)
 {
@@ -372,7 +373,8 @@ static int check_frame(struct vnic_device *dev, const struct frame *frame, uint3
 	return 0;
 }
 
-/* Unicast frames without a VLAN tag to a NIC whose MAC needs no comparison: no filter applies. */
+/* Whether no filter applies to the frame: it is unicast without a VLAN tag, and the NIC's MAC needs
+ * no comparison (shared_mac). */
 static bool plainly_wanted(const struct vnic_device *dev, const uint8_t *head)
 {
 	return dev->attr.shared_mac && dev->filter.mode & VMXNET3_RXM_UCAST && !(head[0] & 1) &&

@@ -28,12 +28,14 @@
 #include "shared.h"
 
 #define BACKLOG 128
-/* Maximum of unread bytes of notices for a further question: about twenty messages. */
+/* With more bytes of unread notices than this, about twenty messages, a client gets no further
+ * question for its state. */
 #define QUESTION_ROOM 16384
 /*
- * The same for a further introduction, about two messages. The kernel limits how many descriptors
- * a user may have in unread messages (RLIMIT_NOFILE), and those of the daemon are one user's: a
- * client that reads nothing must not use them up.
+ * With more bytes of unread notices than this, about two messages, a client gets no further
+ * introduction. The kernel limits how many descriptors a user may have in unread messages
+ * (RLIMIT_NOFILE), and those of the daemon are one user's: a client that reads nothing must not use
+ * them up.
  */
 #define INTRODUCTION_ROOM 2048
 
@@ -134,10 +136,8 @@ struct vnic_device *vnic_server_device(struct vnic_server_client *client)
 	return client->device;
 }
 
-/*
- * A client that has one outstanding request always has room for the answer; a full socket is a
- * violation of the protocol.
- */
+/* Answers a client's request. -EPROTO: the socket is full. A client with only one outstanding
+ * request, as the protocol demands, always has room for the answer. */
 static int send_answer(struct vnic_server_client *client, const void *message, uint32_t len,
 		       const int *fds, uint32_t fd_count)
 {
@@ -153,8 +153,9 @@ struct request {
 };
 
 /*
- * Memory for both sides. Helper processes that the daemon forks do not inherit the mapping: it
- * would outlive the client. Returns the descriptor, for the client.
+ * Creates zeroed memory for client and daemon, and maps it here. Helper processes that the daemon
+ * forks do not inherit the mapping: it would outlive the client. Returns the descriptor, for the
+ * client.
  */
 static int make_memory(const char *name, uint64_t size, void **memory)
 {
@@ -391,7 +392,9 @@ static int on_lease(struct vnic_server_client *client, struct request *request)
 	return send_answer(client, lease, sizeof(*lease), NULL, 0);
 }
 
-/* Does the peer have more than `most` unread bytes, with the kernel's overhead of each message? */
+/*
+ * Whether the peer has more than `most` unread bytes, with the kernel's overhead of each message.
+ */
 static bool has_unread(int socket, int most)
 {
 	int unread;
@@ -404,7 +407,7 @@ static int on_uplink(struct vnic_server_client *client, struct request *request)
 	struct vnic_attach_uplink *uplink = &request->message->uplink;
 	int fds[VNIC_UPLINK_SOCKETS], n, ret;
 
-	/* Requests never overlap, so the client has read the answer before this one. */
+	/* A client whose requests do not overlap has read the answer to its last request. */
 	if (!client->device || has_unread(client->socket, 0))
 		return -EPROTO;
 	n = request->ops->uplink ? request->ops->uplink(request->ctx, client, uplink, fds)
@@ -492,8 +495,10 @@ bool vnic_server_same_user(const struct vnic_server_client *a, const struct vnic
 }
 
 /*
- * The device process of a virtual machine names the machine's MAC itself (HELLO). A false MAC
- * deceives only processes of the same user, which could trace each other anyway.
+ * Gives `client` the descriptors of the inbox of `owner`, whose queue pairs must have the MAC.
+ * -ENOENT: they have another MAC, or there is no inbox; -EPERM: another user. The device process of
+ * a virtual machine names the machine's MAC itself (HELLO). A false MAC deceives only processes of
+ * the same user, which could trace each other anyway.
  */
 static int introduce_client(const struct vnic_server_client *client,
 			    const struct vnic_server_client *owner, const uint8_t mac[6],
@@ -513,7 +518,7 @@ static int on_introduce(struct vnic_server_client *client, struct request *reque
 	struct vnic_attach_introduce *message = &request->message->introduce;
 	int fds[VNIC_INBOX_FDS];
 
-	/* Requests never overlap, so the client has read the answer before this one. */
+	/* A client whose requests do not overlap has read the answer to its last request. */
 	if (!client->bars || has_unread(client->socket, 0))
 		return -EPROTO;
 	message->status = introduce_client(client, request->ops->owner(request->ctx, message->qpn),

@@ -70,7 +70,8 @@ static uint64_t address_of(const struct vnic_device *dev, const void *memory)
 	return 0;
 }
 
-/* A pointer to `size` bytes of the driver's memory. Returns the new one. */
+/* Writes or reads a pointer to `size` bytes of the driver's memory, as the driver's address.
+ * Returns the pointer in this process; while restoring, NULL after an error. */
 static void *memory_record(struct vnic_state_stream *s, const struct vnic_device *dev, void *memory,
 			   uint64_t size, uint64_t align)
 {

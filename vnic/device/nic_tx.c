@@ -30,10 +30,8 @@ struct chain {
 	struct vnic_cursor end; /* behind it */
 };
 
-/*
- * LOOK_NONE: descriptors are missing; LOOK_MISFIT: the frame is too long, or does not suit its
- * offload.
- */
+/* What a look at the ring found. LOOK_NONE: descriptors are missing; LOOK_MISFIT: the frame is too
+ * long, or does not suit its offload; LOOK_BAD: the driver has violated the protocol. */
 enum look { LOOK_NONE, LOOK_FRAME, LOOK_MISFIT, LOOK_BAD };
 
 static uint32_t offload_mode(const struct chain *chain)
@@ -165,7 +163,8 @@ static void insert_tag(uint8_t *slot, uint32_t tci)
 	memcpy(slot + MACS, tag, TAG);
 }
 
-/* The network stack has stored the pseudo-header's sum in the checksum field. */
+/* Stores the checksum of the bytes from `start` on in the field `at`. The guest's network stack has
+ * stored the pseudo-header's sum in this field. */
 static void insert_checksum(uint8_t *frame, uint32_t len, uint32_t start, uint32_t at)
 {
 	uint16_t sum = vnic_sum_fold(vnic_sum(frame + start, len - start, 0));
@@ -320,8 +319,9 @@ static void write_completion(struct vnic_device *dev, struct vnic_device_txq *tx
 }
 
 /*
- * A guest's user can create such packets by raw sockets or VLAN interfaces: the driver is not at
- * fault, and the frame is dropped.
+ * Drops a frame that is too long, or does not suit its offload, and completes it. The NIC goes on,
+ * because the driver is not at fault: a guest's user can create such packets by raw sockets or VLAN
+ * interfaces.
  */
 static void drop_misfit(struct vnic_device *dev, struct vnic_device_txq *tx,
 			const struct chain *chain)
@@ -360,7 +360,8 @@ static bool take_plain(const struct vnic_device *dev, struct vnic_device_txq *tx
 	return true;
 }
 
-/* LOOK_NONE: no further frame at the moment. */
+/* Takes the next frame, or the next segment, into tx->pending. LOOK_NONE: none can be taken now;
+ * LOOK_MISFIT: dropped it. */
 static enum look look_ahead(struct vnic_device *dev, struct vnic_device_txq *tx)
 {
 	struct chain chain;
@@ -400,7 +401,7 @@ static void complete_oldest(struct vnic_device *dev, struct vnic_device_txq *tx)
 	tx->count--;
 }
 
-/* Without a link, the device drops frames. */
+/* Completes and counts the pending frames, unsent: the link is down. */
 static void drop_frames(struct vnic_device *dev, struct vnic_device_txq *tx)
 {
 	while (tx->count) {

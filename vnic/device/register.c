@@ -6,7 +6,8 @@
 #include "nic.h"
 #include "shared.h"
 
-/* Inner and outer offloads of tunnels, and the hash of more than TCP's ports. */
+/* The offered capabilities: inner and outer offloads of tunnels, and the hash of more than TCP's
+ * ports. */
 #define CAPABILITIES                                                                 \
 	(VMXNET3_CAP_UDP_RSS | VMXNET3_CAP_ESP_RSS_IP4 | VMXNET3_CAP_ESP_RSS_IP6 |   \
 	 VMXNET3_CAP_GENEVE_CSUM | VMXNET3_CAP_GENEVE_TSO | VMXNET3_CAP_VXLAN_CSUM | \
@@ -25,10 +26,8 @@ static int select_revision(struct vnic_device *dev, uint32_t value)
 	return 0;
 }
 
-/*
- * Refused MACs: multicast ones, and any where the driver may not choose; the registers read back
- * the old MAC.
- */
+/* Sets the MAC to the last value of MACL and `high`. Ignores multicast MACs, and any MAC where the
+ * driver may not choose: the registers then read back the old MAC. */
 static void set_mac(struct vnic_device *dev, uint32_t high)
 {
 	if (dev->attr.shared_mac || dev->mac_low & 1)
@@ -39,7 +38,8 @@ static void set_mac(struct vnic_device *dev, uint32_t high)
 	dev->mac[5] = (uint8_t)(high >> 8);
 }
 
-/* The register ECR lies in the shared area, too. */
+/* Whether the device can access the event bits, which the register ECR shows: they lie in the
+ * shared area. */
 static bool has_events(const struct vnic_device *dev)
 {
 	return dev->state != VNIC_DEVICE_DOWN && !dev->no_master;

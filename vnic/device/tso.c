@@ -57,7 +57,8 @@ bool vnic_tso_start(struct vnic_tso *tso, const uint8_t *packet, uint32_t len, u
 	return true;
 }
 
-/* Each segment is an IP packet with the next identification. */
+/* Sets the length, identification and checksum of a segment's IP header. Each segment is an IP
+ * packet with the next identification. */
 static void finish_ip(const struct vnic_tso *tso, const struct vnic_headers *at, uint8_t *frame,
 		      uint32_t len)
 {
