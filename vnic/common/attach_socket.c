@@ -25,7 +25,7 @@ int vnic_socket_address(const char *run_dir, struct sockaddr_un *address)
 }
 
 /*
- * Refuses a listener whose user is neither root nor this process's: a daemon can read and change
+ * -EPERM: the listener's user is neither root nor this process's. A daemon can read and change
  * everything that its clients send. The system call gives the kernel's answer, because libraries
  * such as fakeroot's replace geteuid().
  */
@@ -58,9 +58,10 @@ static time_t uptime_seconds(void)
 }
 
 /*
- * Waits while the listener's queue is full. On a socket with a timeout a signal ends connect(2)
- * with EINTR, also if its handler has SA_RESTART (signal(7)); so the call is repeated. A child that
- * the handler has forked does not repeat it: the child shares the socket with its parent.
+ * Connects; while the listener's queue is full, waits. -ETIMEDOUT: the queue stayed full. On a
+ * socket with a timeout a signal ends connect(2) with EINTR, also if its handler has SA_RESTART
+ * (signal(7)); so the call is repeated. A child that the handler has forked does not repeat it: the
+ * child shares the socket with its parent.
  */
 static int wait_for_connection(int fd, const struct sockaddr_un *address)
 {

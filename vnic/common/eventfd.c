@@ -22,7 +22,8 @@ int vnic_eventfd_check(int fd)
 	return strcmp(target, "anon_inode:[eventfd]") ? -EINVAL : 0;
 }
 
-/* poll(2) returns EINTR only if the eventfd was not writable. */
+/* Whether the eventfd's counter is so high that a write would wait. poll(2) returns EINTR only if
+ * the eventfd was not writable. */
 static bool is_full(int fd)
 {
 	struct pollfd pfd = {fd, POLLOUT, 0};

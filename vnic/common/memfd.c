@@ -12,7 +12,7 @@
 #include "message.h"
 #include "place_fd.h"
 
-/* RLIMIT_FSIZE applies to memfds too, and exceeding it raises SIGXFSZ. */
+/* Whether RLIMIT_FSIZE permits a memfd of that size: a larger one would raise SIGXFSZ. */
 static bool size_allowed(uint64_t size)
 {
 	struct rlimit limit;
@@ -77,7 +77,8 @@ static int map_memfd(int fd, uint64_t size, int prot, void **memory)
 	return 0;
 }
 
-/* A writable mapping from before the seal stays writable. */
+/* From now on nobody can map the memfd for writing. The owner's writable mapping, from before the
+ * seal, stays writable. */
 int vnic_memory_publish(int fd)
 {
 	return add_seals(fd, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL);
@@ -91,11 +92,13 @@ bool vnic_memory_is_published(int fd)
 }
 
 /*
- * The seals are queried first: only a memfd has them, and the query calls no file system, which a
- * hostile owner could make hang. A memfd of huge pages has seals too, but may run out of pages
- * under a mapping (SIGBUS), so only tmpfs is accepted. When this process closes the last descriptor
- * the kernel frees the pages, which takes time. So the owner must not be able to add pages later,
- * and must not have added more behind the end of the file (FALLOC_FL_KEEP_SIZE).
+ * -EPERM: fd is not a memfd of sealed size, or has too many pages, or is not of the kind that the
+ * caller maps (`writable`; else published). The seals are queried first: only a memfd has them, and
+ * the query calls no file system, which a hostile owner could make hang. A memfd of huge pages has
+ * seals too, but may run out of pages under a mapping (SIGBUS), so only tmpfs is accepted. When
+ * this process closes the last descriptor the kernel frees the pages, which takes time. So the
+ * owner must not be able to add pages later, and must not have added more behind the end of the
+ * file (FALLOC_FL_KEEP_SIZE).
  */
 static int check_memfd(int fd, bool writable)
 {

@@ -24,9 +24,10 @@ struct vnic_transport_ops {
 	int (*reg_read)(struct vnic_transport *transport, uint32_t offset, uint32_t *value);
 	/* The driver has stored a producer register: wakes the device if it sleeps. */
 	void (*kick)(struct vnic_transport *transport);
+	/* As vnic_driver_resolve. */
 	int (*resolve)(struct vnic_transport *transport, uint8_t sgid_index, const uint8_t dgid[16],
 		       struct vnic_next_hop *hop);
-	/* Reports that a queue pair is connected to a remote one, or no longer. */
+	/* As vnic_driver_register if `connected`, else as vnic_driver_unregister. */
 	int (*remote)(struct vnic_transport *transport, bool connected, uint32_t local_qpn,
 		      const uint8_t dgid[16], uint32_t qpn);
 	/* QPN_ADD, QPN_REMOVE or QPN_QUERY: returns the status. NULL: -EOPNOTSUPP. */

@@ -75,10 +75,8 @@ static int run_command(struct vnic_driver *drv, uint32_t cmd, uint32_t *result)
 	return ret ? ret : drv->transport->ops->reg_read(drv->transport, VMXNET3_REG_CMD, result);
 }
 
-/*
- * Both sides of an interface offer a set of versions, one bit each: the driver selects the newest
- * common one.
- */
+/* Selects the newest common version: both sides of an interface offer a set of versions, one bit
+ * each. -EPROTO: none is common. */
 static int choose_version(struct vnic_driver *drv, uint32_t reg, uint32_t ours)
 {
 	uint32_t offered;

@@ -105,7 +105,8 @@ static int exchange_messages(struct shm *shm, union vnic_message *message, uint3
 	return ret < 0 ? ret : -EPROTO;
 }
 
-/* With a plain mutex, a thread that sends requests without end could starve the others. */
+/* Waits for this thread's turn at the socket. With a plain mutex, a thread that sends requests
+ * without end could starve the others. */
 static void take_turn(struct shm *shm)
 {
 	const uint32_t turn = atomic_fetch_add(&shm->arrived, 1);
@@ -643,8 +644,9 @@ static int connect_again(const char *run_dir, struct shm *old)
 }
 
 /*
- * `hello` has what the client wants; its type and version are set here. `old`: the connection to a
- * daemon that has ended, or NULL.
+ * Connects to the daemon, sends HELLO, and activates the NIC. `hello` has what the client wants;
+ * the function sets its type and version. `old`: the connection to a daemon that has ended, or
+ * NULL.
  */
 static int attach_driver(const char *run_dir, const struct vnic_attach_hello *hello,
 			 struct shm *old, struct vnic_attach_welcome *welcome,

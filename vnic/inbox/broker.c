@@ -18,7 +18,8 @@ struct vnic_inbox_broker {
 	int fds[VNIC_INBOX_FDS];
 };
 
-/* Makes a broker, which owns fds from now on. If the step before has failed (rc), closes fds. */
+/* Makes a broker, which owns fds from now on. `rc`: the result of the caller's step that made or
+ * checked fds. If it is an error, returns it, and closes fds. */
 static int make_broker(const int fds[VNIC_INBOX_FDS], uint16_t mtu, int rc,
 		       struct vnic_inbox_broker **broker)
 {

@@ -47,7 +47,8 @@ const char *vnic_bypass_counter_name(enum vnic_bypass_counter counter)
 	return counter < VNIC_BYPASS_COUNT ? names[counter] : "unknown";
 }
 
-/* Release: the receiver's reads of slots end before a sender may write to them again. */
+/* Tells senders up to which position slots are free. Release: the receiver's reads of slots end
+ * before a sender may write to them again. */
 static void publish_room(struct vnic_inbox *inbox)
 {
 	vnic_publish(&inbox->memory->room, inbox->next - inbox->taken + VNIC_INBOX_FRAMES);

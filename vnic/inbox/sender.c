@@ -31,7 +31,8 @@ struct vnic_outbox {
 	int wake_fd;
 };
 
-/* Acquire: the receiver has read these slots before. */
+/* Reads up to which position the receiver has given slots back. Acquire: the receiver has read
+ * these slots before. */
 static void read_room(struct vnic_outbox *outbox)
 {
 	outbox->last = vnic_acquire(&outbox->memory->room) - 1;
@@ -142,7 +143,8 @@ static void prefetch_slot(const struct vnic_outbox *outbox, uint32_t position, u
 		vnic_prefetch_write(slot->frame + CACHE_LINE);
 }
 
-/* The last look may be long ago: other senders may have sent any number of frames since. */
+/* Whether the slot at a position was free at the last read_room(). Since that time other senders
+ * may have sent any number of frames, so `position` may have passed outbox->last by far. */
 static bool has_room(const struct vnic_outbox *outbox, uint32_t position)
 {
 	return outbox->last - position < VNIC_INBOX_FRAMES;
@@ -214,7 +216,7 @@ void vnic_outbox_wake(const struct vnic_outbox *outbox)
 	wake_if_unmasked(outbox);
 }
 
-/* Unlocks the inbox after n frames. */
+/* Unlocks the inbox after n frames, and wakes the receiver if n is not 0. */
 static void unlock_after(struct vnic_outbox *outbox, uint32_t n)
 {
 	inbox_unlock(outbox->memory, outbox->self);

@@ -43,7 +43,7 @@ static bool make_chunk_room(struct dirty_pages *pages)
 	return true;
 }
 
-/* NULL: no memory. */
+/* Returns the chunk with the number, which the function adds if it is missing. NULL: no memory. */
 static struct dirty_chunk *get_chunk(struct dirty_pages *pages, uint64_t number)
 {
 	struct dirty_chunk *chunk = pages->n ? pages->chunks[pages->last] : NULL;

@@ -10,7 +10,8 @@
 
 static const struct vnic_state_format format = {.name = "urxevfio", .version = 1};
 
-/* The bytes that the client cannot change say what kind of function it is. */
+/* Writes or reads the configuration space. -EINVAL: a stream whose read-only bits differ is of
+ * another kind of function. */
 static void config_record(struct vnic_state_stream *s, struct config_space *config)
 {
 	uint8_t bytes[CONFIG_SPACE_SIZE];

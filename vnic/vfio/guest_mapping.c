@@ -192,7 +192,8 @@ static bool map_zeros(const struct guest_mapping *m, uint64_t at, uint64_t size)
 
 /*
  * Maps zeros over the page, or, after GUEST_MAPPING_LOST pages, over the whole mapping. A truncated
- * file loses all its pages, and a process cannot have a mapping for each.
+ * file loses all its pages, and a process cannot have a mapping for each. False: the kernel
+ * refused.
  */
 static bool lose_page(struct guest_mapping *m, uint64_t at)
 {

@@ -50,7 +50,7 @@ int guest_mapping_open(const struct guest_file *file, bool *lost_flag,
 /* Closes all mappings with this flag and without regions; `all`: those with regions, too. */
 void guest_mapping_close_unused(const bool *lost_flag, bool all);
 
-/* The mapping that has the byte. */
+/* The mapping that has the byte; NULL: none. */
 struct guest_mapping *guest_mapping_find(const void *byte);
 /* Gives up the pages that lie wholly in these bytes of the mapping; later accesses are faults. */
 void guest_mapping_discard(const struct guest_mapping *mapping, void *bytes, uint64_t size);

@@ -60,7 +60,7 @@ void dma_remove_again(struct vnic_vfio_server *server);
 /* Unmaps what dma_unmap or dma_remove_all has removed, if anything; the function has settled. */
 int dma_finish_unmap(struct vnic_vfio_server *server);
 /* Accesses of `count` bytes to a region of linux/vfio.h. -EINVAL: not in the region, or misaligned.
- */
+ * -EBUSY: a write to a BAR while a migration has stopped the function. */
 int region_read(struct vnic_vfio_server *server, const struct vfio_user_access *access,
 		uint8_t *data);
 int region_write(struct vnic_vfio_server *server, const struct vfio_user_access *access,

@@ -305,7 +305,7 @@ struct vnic_attach_introduce {
 struct vnic_attach_lease {
 	uint32_t type;
 	/*
-	 * 0; -ENOSPC: the process has VNIC_LEASES_MAX, the user's share is used up, or all blocks
+	 * 0; -ENOSPC: the process has VNIC_LEASES_MAX, the user's quota is used up, or all blocks
 	 * are leased. Of a demand: -EEXIST: another process has the block or a QPN of it; -EACCES:
 	 * a process of another user had the block last, so its peers may still send; -EINVAL: no
 	 * block of processes begins there.

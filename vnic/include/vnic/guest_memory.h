@@ -70,9 +70,9 @@ int vnic_guest_memory_catch_faults(void (*losing)(void *ctx), void *ctx);
 bool vnic_guest_memory_is_intact(const struct vnic_guest_memory *memory, const void *bytes,
 				 uint64_t size);
 /*
- * False: no region has lost pages. Else a part of a region that is lost; the caller withdraws it
- * from its devices, then calls vnic_guest_memory_forget with it, and asks again. A region with many
- * lost pages is lost as a whole.
+ * True: sets *addr and *size to a lost part of a region. The caller withdraws this part from its
+ * devices, then calls vnic_guest_memory_forget with it, and asks again. False: no region has lost
+ * pages. A region with many lost pages is lost as a whole.
  */
 bool vnic_guest_memory_find_lost(struct vnic_guest_memory *memory, uint64_t *addr, uint64_t *size);
 /*

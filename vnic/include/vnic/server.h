@@ -32,8 +32,8 @@ struct vnic_server_ops {
 	 */
 	void (*resolve)(void *ctx, struct vnic_server_client *client,
 			const struct vnic_attach_resolve *request);
-	/* While a client's request is handled: the client whose lease contains a QPN. NULL: no
-	 * client has it, or the client that asks has asked too often. */
+	/* Called while a client's request is handled: returns the client that has leased or added a
+	 * QPN. NULL: no client has it, or the client that asks has asked too often. */
 	struct vnic_server_client *(*owner)(void *ctx, uint32_t qpn);
 	/*
 	 * A queue pair of a client is connected to a remote one, or the connection has ended
@@ -168,8 +168,9 @@ bool vnic_server_share_user_namespace(pid_t a, pid_t b);
 int vnic_server_introduce(struct vnic_server_client *client, const struct vnic_server_client *owner,
 			  uint32_t qpn, const struct vnic_server_ops *ops, void *ctx);
 /*
- * The client's inbox from an earlier daemon, after check_inbox; the client takes over the
- * descriptors, also on failure.
+ * Gives the client object its inbox from an earlier daemon, after the process of check_inbox has
+ * checked the descriptors. The object takes over the descriptors, also on failure. -EINVAL: it has
+ * an inbox, or the client has not asked.
  */
 int vnic_server_take_inbox(struct vnic_server_client *client, const int fds[VNIC_INBOX_FDS]);
 /* The MAC of the client's queue pairs: the NIC's, or that of its virtual machine; 0 before HELLO.
@@ -183,10 +184,8 @@ bool vnic_server_same_user(const struct vnic_server_client *a, const struct vnic
 			   const struct vnic_server_ops *ops, void *ctx);
 /* VNIC_BLOCK of the client's lease; 0 before HELLO. */
 uint32_t vnic_server_process(const struct vnic_server_client *client);
-/*
- * Whether the client may put frames into other processes' inboxes; initially true. If false, all
- * its frames go to its NIC, from its next burst on.
- */
+/* Sets whether the client may put frames into other processes' inboxes; initially true. If false,
+ * all its frames go to its NIC, from its next burst on. */
 void vnic_server_allow_bypass(struct vnic_server_client *client, bool on);
 /*
  * Asks the client to record its engine into a ring (record_ring.h); ring -1: to end that. 0,
