@@ -63,8 +63,8 @@ static uint8_t *own_buffer(const struct datapath *f, uint32_t i)
 	return f->buffers + (size_t)i * ROOM;
 }
 
-/* pvrdma_output permutes the buffers if PVRDMA sends a frame to itself. A frame that lies in the
- * ring's buffer of another one then moves to an own buffer. */
+/* Moves each frame that is in the ring's buffer of another frame to the process's own buffers:
+ * pvrdma_output permutes the buffers if PVRDMA sends a frame to itself. */
 static void move_permuted(const struct datapath *f, struct urxe_frame *frames, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -88,7 +88,8 @@ static bool send_by_switch(struct datapath *f, const struct urxe_frame *frame)
 	return true;
 }
 
-/* Frames go in their order: those for the switch wait behind one for an inbox, too. */
+/* Sends the kept frames in their order, until one has to wait. Those for the switch wait behind one
+ * for an inbox, too. */
 static void send_kept(struct datapath *f, uint64_t now)
 {
 	bool waits = false;
@@ -163,8 +164,9 @@ static bool send_frames(struct datapath *f, uint64_t now)
 /* --- To the guest */
 
 /*
- * False: the frame waits for a receive buffer. Frames of a stalled receive queue are dropped at
- * once, so that they do not hold up other queues; so are all frames while PVRDMA is active.
+ * Gives the vmxnet3 a frame. False: the frame waits for a receive buffer. Without a buffer, frames
+ * of a stalled receive queue are dropped at once, so that they do not hold up other queues; so are
+ * all frames while PVRDMA is active.
  */
 static bool deliver(struct datapath *f, uint64_t now, const struct netdev_frame *frame)
 {
@@ -249,7 +251,7 @@ static bool receive_from_peers(struct datapath *f, uint64_t now)
 	struct urxe_frame frames[MACHINE_PEERS_BURST];
 	uint32_t taken, n = machine_peers_receive(f->peers, frames, MACHINE_PEERS_BURST, &taken);
 
-	/* Without vmw_pvrdma the queue pairs are those of a software RoCE. */
+	/* Without vmw_pvrdma the machine's queue pairs are those of a software RoCE in it. */
 	if (!pvrdma_active(f->rdma->dev))
 		for (uint32_t i = 0; i < n; i++)
 			deliver_from_peer(f, &frames[i]);

@@ -61,7 +61,8 @@ static void request_introductions(struct vm *vm)
 	}
 }
 
-/* Returns the time of the next call. */
+/* Does what is due by the time: the link, the session, a recording, an announcement. Returns the
+ * time of the next call. */
 static uint64_t tick(struct vm *vm, uint64_t now)
 {
 	bool joined, began;
@@ -149,12 +150,14 @@ static int wait_events(struct vm *vm, uint64_t timeout_ns)
 
 /* How long to wait before the next look at a peer's copy. */
 #define HELD_NS 50000
-/* Looks without a pause between two looks for events. */
+/* While looks follow each other without a pause, each SPINS-th one is followed by a look for
+ * events. */
 #define SPINS 8
 /* Before a shorter pause between looks the process asks urxed and peers for no wake-up. */
 #define ARMED_PAUSE_NS 200000
 
-/* Looks at the functions whose replies wait for copies. True: some still wait. */
+/* If PVRDMA's reply is held, looks whether the reply can be sent now, and sends it. True: it still
+ * waits. */
 static bool look_at_held(struct vm *vm)
 {
 	struct function *f = &vm->rdma.function;
@@ -214,7 +217,8 @@ static bool restrict_copies(struct vm *vm)
 	return false;
 }
 
-/* Only this function permits copies again, because it has withdrawn the lost pages then. */
+/* Takes lost pages away from both functions. True: there were some. Only this function permits
+ * copies of peers again: then no function uses a lost page. */
 static bool check_memory(struct vm *vm)
 {
 	bool lost = function_check_memory(&vm->nic.function);
@@ -249,8 +253,9 @@ static void sleep_until_doorbell(struct vm *vm, uint64_t now)
 }
 
 /*
- * A guest whose doorbells are stores in memory runs while the device process spins; so the process
- * spins only with a processor to spare. Events are rarer than looks, and cost a system call.
+ * Waits until the next look at doorbells in memory (look_schedule.h). A guest whose doorbells are
+ * stores in memory runs while the device process spins; so the process spins only with a processor
+ * to spare. Looks for events are rarer, because they cost a system call.
  */
 static void rest_between_looks(struct vm *vm, uint64_t now)
 {

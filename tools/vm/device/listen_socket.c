@@ -11,7 +11,8 @@
 /* QEMU connects once for each function. */
 #define BACKLOG 4
 
-/* Removes the socket of a process that has ended: nobody accepts there. */
+/* Removes the socket of a process that has ended: nobody accepts there. 0, also without a file;
+ * -EADDRINUSE: a process listens; -EEXIST: the file is no socket. */
 static int remove_stale(const struct sockaddr_un *address, int type)
 {
 	struct stat file;

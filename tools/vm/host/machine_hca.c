@@ -169,7 +169,8 @@ static bool is_same_port(const struct vnic_attach_hca *a, const struct vnic_atta
 	return a->port == b->port && !strcmp(a->name, b->name);
 }
 
-/* A later urxed counts generations anew: the HCA stays if it has the same name and port. */
+/* Whether urxed names another HCA, or none, since the last call. A later urxed counts generations
+ * anew: its HCA is the same one if it has the same name and port. */
 static bool has_changed(struct machine_hca *h)
 {
 	const struct vm_session *s = h->session;

@@ -10,7 +10,8 @@
 
 #include "common/log.h"
 
-/* A number from a guest, or from a peer's reference, may have more than 24 bits. */
+/* Returns the number (VNIC_BLOCK) of the process that has leased a QPN. A QPN from a guest, or from
+ * a peer's reference, may have more than 24 bits. */
 static uint32_t process_of(uint32_t qpn)
 {
 	return VNIC_BLOCK(qpn) % VNIC_BLOCKS;
@@ -128,7 +129,7 @@ void machine_peers_close(struct machine_peers *p)
 
 /* --- Introductions */
 
-/* Frees the memory of processes that have ended. */
+/* Closes the routes to processes that have ended, which frees the memory that they published. */
 static void close_ended(struct machine_peers *p)
 {
 	for (uint32_t i = 0; i < VNIC_BLOCKS; i++)
@@ -204,7 +205,7 @@ uint32_t machine_peers_frame_max(const struct machine_peers *p)
 	return p->inbox ? VNIC_FRAME_MAX(p->session->welcome.mtu) : UINT32_MAX;
 }
 
-/* NULL: the frame goes by the switch. */
+/* Returns the route by which the frame goes to an inbox; NULL: the frame goes by the switch. */
 static struct peer_route *route_of(struct machine_peers *p, uint64_t now,
 				   const struct urxe_frame *frame)
 {
@@ -258,7 +259,8 @@ uint32_t machine_peers_send(struct machine_peers *p, uint64_t now, const struct 
 
 /* --- Frames from the inbox */
 
-/* False: the process of the frame's reference is not known. */
+/* Converts a frame of the inbox for the engine. False: the process of the frame's reference is not
+ * known, so the frame is dropped. */
 static bool convert_frame(const struct machine_peers *p, const struct vnic_frame *from,
 			  struct urxe_frame *to)
 {

@@ -28,10 +28,8 @@ static bool is_foreign(const struct vm_session *s, uint32_t qpn)
 	return s->leases.by_qpn[VNIC_BLOCK(qpn)]->foreign;
 }
 
-/*
- * The machine has its own MAC, so its packets find it in any case. Without the daemon's consent
- * peers of this host get no introduction to the queue pair.
- */
+/* Logs that the daemon has refused a QPN, `rc`. The machine has its own MAC, so its packets find it
+ * in any case. But peers of this host get no introduction to the queue pair. */
 static void log_refused(struct vm_session *s, uint32_t qpn, int rc)
 {
 	if (++s->log_lines > REFUSED_LINES)
@@ -217,7 +215,8 @@ void vm_session_demand_now(struct vm_session *s, uint64_t now)
 	s->demand_until = now + DEMAND_NS;
 }
 
-/* Tries again, because urxed may learn later than this process that the replaced one has ended. */
+/* Adds the QPNs of the replaced process at the daemon. If the daemon refuses some, tries again
+ * until demand_until: urxed may learn later than this process that the replaced one has ended. */
 static void demand(struct vm_session *s, uint64_t now)
 {
 	const bool last = now >= s->demand_until;

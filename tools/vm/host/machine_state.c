@@ -26,7 +26,8 @@ static uint32_t count_mrs(const struct pvrdma *dev)
 	return n;
 }
 
-/* Packets between queue pairs of the machine stay within the device. */
+/* Whether packets of the connection go to the peer's inbox, or stay within the device, as those
+ * between queue pairs of the machine do. */
 static bool reaches_inbox(const struct machine_peers *peers, const struct urxe_qp_attr *attr)
 {
 	return !memcmp(attr->path.dmac, peers->session->mac, sizeof(peers->session->mac)) ||

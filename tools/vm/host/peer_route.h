@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The way from the virtual machine to a process of this host that urxed has introduced: a program,
- * or the device process of another machine. Frames go to that process's inbox; the kernel copies
- * payloads (samehost/peer.h).
+ * The route from the virtual machine to a process of this host that urxed has introduced: a
+ * program, or the device process of another machine. Frames go to that process's inbox; the kernel
+ * copies payloads (samehost/peer.h).
  */
 #ifndef URXE_VM_HOST_PEER_ROUTE_H
 #define URXE_VM_HOST_PEER_ROUTE_H

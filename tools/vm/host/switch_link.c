@@ -208,7 +208,7 @@ void switch_link_close(struct switch_link *link)
 	close_fd(link->epoll_fd);
 }
 
-/* A daemon that is away is normal; any other refusal is logged once. */
+/* Stores the result of an attempt to join. Logs a refusal once; a daemon that is away is normal. */
 static void note_error(struct switch_link *link, int error)
 {
 	const bool away = !error || error == -ENOENT || error == -ECONNREFUSED;

@@ -10,7 +10,8 @@
 
 static const struct vnic_state_format format = {.name = "urxevmre", .version = 1};
 
-/* The same function writes descriptors into the list, and takes them out of it. */
+/* The descriptors of a bundle: pass_fd() appends one to the list, or, if `taking`, takes the next
+ * one out of it. */
 struct fd_list {
 	bool taking;
 	int *fds;

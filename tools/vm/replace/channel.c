@@ -155,7 +155,8 @@ int channel_send_bundle(int fd, const struct bundle *b)
 	return rc;
 }
 
-/* A copy, which the other process cannot change. The caller frees *stream. */
+/* Copies the stream out of the memfd, which the other process can still change. The caller frees
+ * *stream. */
 static int read_stream(int file, uint8_t **stream, size_t *length)
 {
 	struct stat status;
@@ -191,7 +192,9 @@ static int receive_stream(int fd, uint8_t **stream, size_t *length, uint32_t *n_
 	return rc;
 }
 
-/* Also after an error fds[] has *n descriptors. */
+/*
+ * Receives `wanted` descriptors. Also after an error the caller owns the *n descriptors in fds[].
+ */
 static int receive_fds(int fd, int fds[BUNDLE_FDS], uint32_t wanted, uint32_t *n)
 {
 	struct unix_packet_extras extras;
