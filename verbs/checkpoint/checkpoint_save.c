@@ -263,7 +263,7 @@ static void write_qp(const struct process_save *save, struct vnic_state_stream *
 	qp_fields(s, &r);
 }
 
-/* Objects in the order of their records. */
+/* The kinds of objects in the order of their records in the stream. */
 static const struct {
 	enum object_type type;
 	enum checkpoint_record kind;

@@ -46,7 +46,7 @@ static int check_extent(const struct mr *mr, const struct urxe_extent *extent, u
 {
 	uint64_t start = (uintptr_t)extent->addr;
 
-	/* The program has unmapped it. */
+	/* Without an address: the program has unmapped these bytes. */
 	if (!start)
 		return 0;
 	if (start < mr->start || start - mr->start > mr->length ||

@@ -86,7 +86,8 @@ int placement_map(struct placement *p, const struct rebuilt *r)
 
 /* --- Descriptors. */
 
-/* Replaces the reserved descriptor by a duplicate of `fd`, which is in the table. */
+/* Replaces the reserved descriptor by a duplicate of `fd` with the saved flags. `fd` is in the
+ * table of process/emulated_fd.c. */
 static int place_duplicate(int fd, const struct descriptor_record *d)
 {
 	int number = (int)d->number, flags = fcntl(fd, F_GETFL);

@@ -68,7 +68,8 @@ static int lock_opens(uint64_t deadline)
 	return 0;
 }
 
-/* Takes adapter.lock by attempts, because a thread that waits in lock_take() could not give up. */
+/* Takes adapter.lock by attempts, because a thread that waits in lock_take() could not give up.
+ * False: the lock was not free until the deadline. */
 static bool lock_adapter(uint64_t deadline)
 {
 	while (!adapter_trylock()) {
@@ -95,7 +96,8 @@ static int check_daemon(void)
 	return 0;
 }
 
-/* With adapter_open_lock. Errors as check_daemon; -ENODEV, -ETIMEDOUT. */
+/* With adapter_open_lock: checks that the process has an open device (-ENODEV), and its daemon as
+ * check_daemon(). -ETIMEDOUT: adapter.lock was not free until the deadline. */
 static int check_adapter(uint64_t deadline)
 {
 	int rc;
@@ -278,7 +280,8 @@ static void free_opens(uint64_t deadline)
 	rdmacm_thaw(&devices, deadline);
 }
 
-/* One attempt: after an error the thread has no lock. -EBUSY: another attempt may succeed. */
+/* One attempt to take all locks and to stop the device; after an error the thread has no lock.
+ * -EBUSY: another attempt may succeed. */
 static int stop_device(uint64_t deadline)
 {
 	int rc = lock_opens(deadline);

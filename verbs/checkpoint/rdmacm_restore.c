@@ -48,7 +48,8 @@ static int explain_restore_error(int rc)
 	}
 }
 
-/* With the lock of the device. */
+/* With the lock of the device: gives urxed one record. If urxed answers with a token, it is the
+ * device's from now on. */
 static int give_record(struct rdmacm_file *file, const struct image_rdmacm_state *state)
 {
 	struct rdmacm_response response;

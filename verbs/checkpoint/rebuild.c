@@ -200,7 +200,8 @@ static const struct mapping_record *mapping_of(const struct image *image, uint32
 	return &image->mappings[low];
 }
 
-/* Whether `size` bytes at the address are that part of the memfd, and can be written. */
+/* Whether a saved writable mapping shows the memfd's bytes from `offset` on in the `size` bytes
+ * from `address` on. */
 static bool is_mapped(const struct image *image, uint32_t context, uint64_t address,
 		      uint64_t offset, uint64_t size)
 {
@@ -210,7 +211,9 @@ static bool is_mapped(const struct image *image, uint32_t context, uint64_t addr
 	       m->offset + (address - m->start) == offset;
 }
 
-/* Finds the ring in one of the mappings, which placement_map has placed. */
+/*
+ * Finds the ring in one of the mappings, which placement_map has placed. -EBADMSG: it is in none.
+ */
 static int find_ring(const struct rebuilt *r, uint32_t context, const struct ring_record *record,
 		     struct queue *ring)
 {

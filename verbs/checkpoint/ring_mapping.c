@@ -75,10 +75,8 @@ void ring_mappings_write(struct vnic_state_stream *s, uint32_t context, int memf
 	text_lines_close(&maps);
 }
 
-/*
- * Whether the whole range is mapped, shared and without permissions. Private mappings without
- * permissions are guard pages, or malloc's.
- */
+/* Whether the checkpointer has reserved the range: all of it is mapped, shared and without
+ * permissions. Private mappings without permissions are guard pages, or malloc's. */
 static bool is_reserved(uint64_t start, uint64_t end)
 {
 	struct text_lines maps;

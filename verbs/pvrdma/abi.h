@@ -170,7 +170,7 @@ struct pv_ring_indices {
 	uint32_t cons_head;
 };
 
-/* The beginning of a header page. */
+/* The beginning of a header page, the first page of each ring and of each queue. */
 struct pv_ring_state {
 	struct pv_ring_indices tx; /* of a QP's send queue */
 	struct pv_ring_indices rx; /* of all other rings */

@@ -39,7 +39,8 @@ static void ring_cq(struct pvrdma *dev, uint32_t page, uint32_t value)
 	if (!cq)
 		return;
 	cq->polled |= (value & PV_UAR_CQ_POLL) != 0;
-	/* The driver polled and found no completion, but one may have come since. */
+	/* Counts a poll only if the CQ is still empty: a completion may have come since the
+	 * driver's look at the CQ. */
 	if (value & PV_UAR_CQ_POLL && pv_cq_is_empty(cq))
 		pv_count(dev, PVRDMA_DOORBELL_POLL);
 	if (value & (PV_UAR_CQ_ARM | PV_UAR_CQ_ARM_SOL)) {

@@ -80,10 +80,10 @@ struct pv_cq {
 	uint64_t solicited;   /* value of `n_completions` after the newest solicited completion; 0:
 				 none */
 	uint64_t notified;    /* value of `n_completions` at the newest notification */
-	uint32_t left_unread; /* completions that pv_cq_is_left_unread has found */
-	uint32_t left_head;   /* the driver's index then */
-	uint64_t unread_notify_at; /* no notification of unread completions before, ns */
-	uint64_t unread_pause_ns;  /* from the last one to that time; 0: an ARM came since */
+	uint32_t left_unread; /* unread completions at the last call of pv_cq_is_left_unread */
+	uint32_t left_head;   /* the driver's index at that call */
+	uint64_t unread_notify_at; /* no notification of unread completions before this time, ns */
+	uint64_t unread_pause_ns;  /* the last pause before unread_notify_at, ns; 0: none since an ARM */
 	bool polled;               /* its doorbell said that the driver polled it */
 	bool uses_events; /* the driver has armed it or was notified, or the CQ was restored */
 	bool notify_due;  /* a notification is due: the CQ is in dev->notify_cqs */
@@ -196,7 +196,7 @@ struct pvrdma {
 	struct pv_qp_list polled_qps;  /* all QPs, the next to be polled first */
 	STAILQ_HEAD(, pv_staged) staged;
 	uint32_t n_staged;
-	uint32_t n_staged_long; /* of them, those that are longer than acknowledgements */
+	uint32_t n_staged_long; /* staged frames that are longer than acknowledgements */
 	/* The result of pv_mr_page_list for the newest fast registration. */
 	struct urxe_extent fast_reg_extents[PV_MAX_FAST_REG];
 };

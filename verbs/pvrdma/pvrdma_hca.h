@@ -27,8 +27,8 @@
  * the engine has the HCA, and one of the machine's GIDs is still the HCA's. */
 bool pv_hca_serves(const struct pv_pd *pd);
 
-/* Gives the engine the HCA, if all conditions above are met and the device is not paused. Call it
- * when one of them may have become true. */
+/* Gives the engine the HCA, if the conditions in this file's first comment are met and the device
+ * is not paused. Call it when one of them may have become true. */
 void pv_hca_attach(struct pvrdma *dev);
 /* Takes the HCA from the engine, if the engine has it. Queue pairs that the HCA executes fail. */
 void pv_hca_detach(struct pvrdma *dev);

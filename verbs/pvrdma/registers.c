@@ -68,8 +68,8 @@ void pvrdma_set_bus_master(struct pvrdma *dev, bool on)
 	}
 }
 
-/* Resets the device first: the driver may load a region again without a reset, after kexec for
- * example. */
+/* Loads the shared region at a guest address. Resets the device first: the driver may load a region
+ * again without a reset, after kexec for example. */
 static int load_region(struct pvrdma *dev, uint64_t addr)
 {
 	pvrdma_reset(dev);

@@ -10,7 +10,7 @@
 
 #define VENDOR_ID 0x15ad
 #define PART_ID   0x0820
-/* Three numbers of 16 bits. */
+/* The firmware's version 0.1.0: three numbers of 16 bits. */
 #define FW_VER          (UINT64_C(0) << 32 | 1 << 16 | 0)
 #define LOCAL_ACK_DELAY 15 /* 4.096 us << 15 = 134 ms: a thread may wait that long for a core */
 

@@ -58,7 +58,7 @@ struct process_record {
 	bool up;
 };
 
-/* An unread event. */
+/* An event of a channel that the program has not read yet. */
 struct event_record {
 	uint64_t element;
 	uint32_t type; /* asynchronous events only */

@@ -13,8 +13,8 @@
 
 #include "queues/librxe_ring.h"
 
-/* As many descriptors as the table of process/emulated_fd.c has, and handles as objects/handle.c.
- */
+/* Limits of the saved numbers: of descriptors, as the table of process/emulated_fd.c has, and of
+ * handles, as objects/handle.c has. */
 #define DESCRIPTORS_MAX (1u << 22)
 #define HANDLES_MAX     (1u << 24)
 #define SHIFT_MAX       16 /* log2 of the bytes of a ring's element */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* CREATE_BIND, DESTROY_BIND: the GID table follows the guest's addresses. */
+/*
+ * The driver's commands CREATE_BIND and DESTROY_BIND: the GID table follows the guest's addresses.
+ */
 #include <errno.h>
 
 #include "commands/pvrdma_command.h"

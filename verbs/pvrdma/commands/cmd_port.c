@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* QUERY_PORT, QUERY_PKEY. */
+/* The driver's commands QUERY_PORT and QUERY_PKEY. */
 #include <errno.h>
 
 #include "commands/pvrdma_command.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* CREATE_CQ, DESTROY_CQ. */
+/* The driver's commands CREATE_CQ and DESTROY_CQ. */
 #include <errno.h>
 
 #include "commands/pvrdma_command.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* CREATE_MR, DESTROY_MR. */
+/* The driver's commands CREATE_MR and DESTROY_MR. */
 #include <errno.h>
 
 #include "commands/pvrdma_command.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* CREATE_UC, DESTROY_UC, CREATE_PD, DESTROY_PD. */
+/* The driver's commands for user contexts and PDs: CREATE_UC, DESTROY_UC, CREATE_PD, DESTROY_PD. */
 #include <errno.h>
 #include <stdlib.h>
 

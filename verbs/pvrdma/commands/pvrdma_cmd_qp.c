@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* CREATE_QP, MODIFY_QP, QUERY_QP, DESTROY_QP. */
+/* The driver's commands CREATE_QP, MODIFY_QP, QUERY_QP and DESTROY_QP. */
 #include <errno.h>
 
 #include <rxe/offload.h>

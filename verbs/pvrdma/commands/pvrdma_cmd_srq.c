@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* CREATE_SRQ, MODIFY_SRQ, QUERY_SRQ, DESTROY_SRQ. */
+/* The driver's commands CREATE_SRQ, MODIFY_SRQ, QUERY_SRQ and DESTROY_SRQ. */
 #include <errno.h>
 
 #include "commands/pvrdma_command.h"

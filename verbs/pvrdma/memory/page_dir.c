@@ -7,7 +7,8 @@
 
 #include "abi.h"
 
-/* The part of the guest's memory in which the last page was found. */
+/* The part of the guest's memory in which find_page() has found the last page: it looks there
+ * first. */
 struct known_part {
 	uint64_t addr;
 	uint64_t size; /* 0: none */

@@ -15,8 +15,8 @@
 #define WRITES \
 	((uint32_t)(URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_ATOMIC))
 
-/* Bytes per extent: the engine keeps the list of the registration, and a second one after a removal
- * of memory. */
+/* Bytes that each extent of a region takes: the engine keeps the list of the registration, and a
+ * second one after a removal of memory. */
 #define EXTENT_BYTES (2 * sizeof(struct urxe_extent))
 
 /* An extent for each region of guest memory, and one for the hole before it. */

@@ -78,13 +78,14 @@ static void free_qpn(const struct pv_qp *qp, uint32_t qpn)
 		owner->free_qpn(owner->ctx, qpn);
 }
 
-/* The most QPNs from the owner that create_with_own_number() refuses for one QP. */
+/* The most QPNs from the owner that create_with_own_number() finds in use, and replaces by further
+ * ones, for one QP. */
 #define MAX_HELD 16
 
 /*
  * Creates the QP with a QPN of take_qpn(). If a queue pair of the HCA has that QPN already
- * (-EEXIST), takes another one. Gives refused QPNs back to the owner only at the end, so that the
- * owner does not choose them again meanwhile.
+ * (-EEXIST), takes another one. Gives QPNs that are in use back to the owner only at the end, so
+ * that the owner does not choose them again meanwhile.
  */
 static int create_with_own_number(struct pvrdma *dev, struct urxe_qp_init *init, struct pv_qp *qp)
 {

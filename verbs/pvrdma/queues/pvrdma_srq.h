@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Shared receive queues. */
+/* Shared receive queues: creation, destruction, and receive requests from the guest's ring. */
 #ifndef URXE_PVRDMA_PVRDMA_SRQ_H
 #define URXE_PVRDMA_PVRDMA_SRQ_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* pvrdma_save and pvrdma_restore. */
+/*
+ * Saves a paused device as a stream, and restores a device from it: pvrdma_save and pvrdma_restore.
+ */
 #include <stdlib.h>
 
 #include "activate.h"
