@@ -75,8 +75,8 @@ static void move_permuted(const struct datapath *f, struct urxe_frame *frames, u
 	}
 }
 
-/* False: the ring has no room. A frame with a reference, which the switch cannot carry, is dropped:
- * PVRDMA repeats the payload. */
+/* Sends a frame to the switch. False: the ring has no room. A frame with a reference, which the
+ * switch cannot carry, is dropped: PVRDMA repeats the payload. */
 static bool send_by_switch(struct datapath *f, const struct urxe_frame *frame)
 {
 	if (!switch_link_room(f->link))

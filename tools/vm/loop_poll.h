@@ -24,7 +24,7 @@ struct loop_poll {
 	enum loop_poll_state state;
 	uint64_t slept_at, woke_at; /* begin and end of the last sleep, ns */
 	uint64_t busy_since;        /* begin of the busy poll, ns */
-	uint64_t pause; /* time without a busy poll after the last one, ns; 0 = that found work */
+	uint64_t pause; /* from the last busy poll to the next, ns; 0: the last one found work */
 	uint64_t busy_after; /* end of that time, ns */
 };
 

@@ -5,7 +5,7 @@
  * delays the reply, and the processor is free for the peer whose message the program waits for.
  *
  * A poll waits for POLL_HOLD_NS at most, and only if it follows the reply to the last one within
- * POLL_HOLD_SPIN_NS, without a completion or another doorbell in between. The way through QEMU
+ * POLL_HOLD_SPIN_NS, without a completion or another doorbell in between. The path through QEMU
  * takes most of POLL_HOLD_SPIN_NS, so a program that works a little between its polls waits, too.
  * While a poll waits, its virtual processor takes no interrupt, and later messages of the function
  * wait.

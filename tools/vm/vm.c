@@ -148,7 +148,7 @@ static int wait_events(struct vm *vm, uint64_t timeout_ns)
 
 /* --- The loop */
 
-/* How long to wait before the next look at a peer's copy. */
+/* How long to wait before the next look at a held reply. */
 #define HELD_NS 50000
 /* While looks follow each other without a pause, each SPINS-th one is followed by a look for
  * events. */
@@ -302,7 +302,8 @@ static void rest(struct vm *vm, uint64_t now, bool moved)
 		sleep_until_event(vm, now);
 }
 
-/* True: frames or completions have moved. */
+/* Passes the HCA's completions on, and runs the datapath once. True: frames or completions have
+ * moved. */
 static bool run_devices(struct vm *vm, uint64_t now)
 {
 	const bool polled = machine_hca_poll(&vm->hca, now);
@@ -364,7 +365,8 @@ static void update_port(struct vm *vm)
 		return_to_switch(vm);
 }
 
-/* Gives the port back while the machine stands still: its MAC may get a port on another host. */
+/* function_owner.changed: gives the port back while the machine stands still, since its MAC may get
+ * a port on another host. */
 static void follow_functions(void *ctx)
 {
 	struct vm *vm = ctx;

@@ -83,7 +83,7 @@ struct pv_cq {
 	uint32_t left_unread; /* unread completions at the last call of pv_cq_is_left_unread */
 	uint32_t left_head;   /* the driver's index at that call */
 	uint64_t unread_notify_at; /* no notification of unread completions before this time, ns */
-	uint64_t unread_pause_ns;  /* the last pause before unread_notify_at, ns; 0: none since an ARM */
+	uint64_t unread_pause_ns;  /* pause before unread_notify_at, ns; 0: none since an ARM */
 	bool polled;               /* its doorbell said that the driver polled it */
 	bool uses_events; /* the driver has armed it or was notified, or the CQ was restored */
 	bool notify_due;  /* a notification is due: the CQ is in dev->notify_cqs */

@@ -124,7 +124,8 @@ static bool misc_valid(const struct vnic_device *dev, const struct vmxnet3_misc_
 	       misc->mtu >= VMXNET3_MIN_MTU && misc->mtu <= dev->attr.mtu;
 }
 
-/* Reads the driver's hash key and table. */
+/* Reads the driver's hash key and table. False: they are invalid, or do not lie in the driver's
+ * memory. */
 static bool configure_rss(struct vnic_device *dev)
 {
 	const struct vmxnet3_variable_conf *info = &dev->shared->rss;

@@ -16,7 +16,8 @@ void vnic_device_update_mode(struct vnic_device *dev)
 	dev->filter.mode = vnic_load(&dev->shared->rx_filter.mode);
 }
 
-/* False: the table does not lie in the driver's memory, and the old one stays valid. */
+/* Copies the driver's table of multicast groups. False: the table does not lie in the driver's
+ * memory, and the old one stays valid. */
 bool vnic_device_update_groups(struct vnic_device *dev)
 {
 	struct vnic_device_filter *filter = &dev->filter;

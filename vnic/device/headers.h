@@ -28,20 +28,16 @@ struct vnic_headers {
 	bool fragment;
 };
 
-/*
- * False: not an IP packet, or its headers do not lie in the frame. If true, l3 and l4 lie in the
- * frame.
- */
+/* Finds the headers of a frame. False: not an IP packet, or its headers do not lie in the frame. If
+ * true, l3 and l4 lie in the frame. */
 bool vnic_headers_find(struct vnic_headers *h, const uint8_t *frame, uint32_t len);
 
 /* The same for an IP header at the offset `at`, at most `len`, of a packet with that EtherType. */
 bool vnic_headers_find_ip(struct vnic_headers *h, const uint8_t *frame, uint32_t len, uint32_t at,
 			  uint32_t type);
 
-/*
- * The headers of a VXLAN or Geneve packet and of the packet in it; all offsets are those of the
- * whole frame. False: not such a packet.
- */
+/* Finds the headers of a VXLAN or Geneve packet and of the packet in it; all offsets are those of
+ * the whole frame. False: not such a packet. */
 bool vnic_headers_find_inner(struct vnic_headers *outer, struct vnic_headers *inner,
 			     const uint8_t *frame, uint32_t len);
 

@@ -69,7 +69,7 @@ struct vnic_device_rxq {
 	struct vmxnet3_rx_desc *ring[2];
 	struct vmxnet3_rx_comp *comp;
 	uint8_t *data_ring; /* a small buffer for each descriptor of ring 0; NULL = no data ring */
-	uint32_t data_size; /* bytes of each */
+	uint32_t data_size; /* bytes of each of these buffers */
 	struct vnic_cursor next[2];
 	struct vnic_cursor comp_next;
 	bool wants_rxprod; /* update_prod is set: the driver writes RXPROD when it posts a buffer */
@@ -170,7 +170,7 @@ static inline void *vnic_region_memory(const struct vnic_device *dev, uint64_t a
 	return (uint8_t *)region->memory + offset;
 }
 
-/* The size of a transmit queue's slots and the packet behind them. */
+/* Bytes of a transmit queue's slots; vnic_device_buffers_size adds the packet behind them. */
 static inline size_t vnic_device_slots_size(const struct vnic_device *dev)
 {
 	return (size_t)VNIC_TX_SLOTS * VNIC_FRAME_MAX(dev->attr.mtu);

@@ -8,7 +8,7 @@
 /* The answer to GET_TXDATA_DESC_SIZE. Linux' driver copies up to so many bytes of a frame to a
  * member of 128 bytes. If the answer were larger, its memcpy would warn (FORTIFY_SOURCE). */
 #define TX_DATA_DESC_SIZE 128
-#define RX_DATA_DESC_SIZE 128 /* the choice of drivers that are not told */
+#define RX_DATA_DESC_SIZE 128 /* bytes that drivers choose if no device tells them */
 
 /* When a command is permitted: ALWAYS, with access to memory, or with access on an active NIC. */
 enum need { ALWAYS, MEMORY, ACTIVE };

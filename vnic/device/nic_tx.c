@@ -39,7 +39,7 @@ static uint32_t offload_mode(const struct chain *chain)
 	return chain->flags & VMXNET3_TXD_OM;
 }
 
-/* In segmentation the segment size, else the offset of the checksum. */
+/* In segmentation the segment size, else the offset of the checksum field. */
 static uint32_t mss_or_offset(const struct chain *chain)
 {
 	return chain->word >> VMXNET3_TXD_MSSCOF_SHIFT;
@@ -93,7 +93,8 @@ static enum look read_descriptor(const struct vnic_device *dev, const struct vni
 	return LOOK_FRAME;
 }
 
-/* Reads the descriptors of the next frame. */
+/* Reads the descriptors of the next frame. After LOOK_BAD, *error is the error for the queue's
+ * status. */
 static enum look read_chain(const struct vnic_device *dev, const struct vnic_device_txq *tx,
 			    struct chain *chain, uint32_t *error)
 {
@@ -180,7 +181,8 @@ struct checksum {
 	uint32_t start, at;
 };
 
-/* Finds the inner checksum of a tunnel, for which the driver gives only all headers' length. */
+/* Finds the checksum of the packet in a tunnel, for which the driver gives only all headers'
+ * length. False: no such tunnel, or its packet is a fragment, or neither TCP nor UDP. */
 static bool find_inner_checksum(const uint8_t *frame, uint32_t len, struct checksum *sum)
 {
 	struct vnic_headers outer, inner;
@@ -411,7 +413,7 @@ static void drop_frames(struct vnic_device *dev, struct vnic_device_txq *tx)
 	}
 }
 
-/* Looks for up to n frames. */
+/* Takes frames from the ring until n are pending, or none can be taken. */
 static void look_for(struct vnic_device *dev, struct vnic_device_txq *tx, uint32_t n)
 {
 	bool dropped = false;

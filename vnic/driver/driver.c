@@ -10,7 +10,9 @@
 
 /* The driver uses nothing of later revisions. */
 #define DRIVER_REVISIONS (VMXNET3_REV_1 | VMXNET3_REV_2 | VMXNET3_REV_3)
-/* Descriptors first, then all buffers; a buffer starts on a cache line. */
+/*
+ * The driver's memory has the descriptors first, then all buffers; a buffer starts on a cache line.
+ */
 #define CACHE_LINE 64
 #define RX_MODE    (VMXNET3_RXM_UCAST | VMXNET3_RXM_BCAST)
 
@@ -152,7 +154,7 @@ void vnic_driver_detach(struct vnic_driver *drv)
 
 	if (!drv)
 		return;
-	/* A daemon that has ended cannot answer, and need not. */
+	/* Ignores errors: a daemon that has ended cannot answer, and need not. */
 	(void)vnic_driver_limit_wait(drv, VNIC_ANSWER_SECONDS);
 	(void)run_command(drv, (uint32_t)VMXNET3_CMD_QUIESCE_DEV, &result);
 	vnic_driver_abandon(drv);
@@ -190,7 +192,7 @@ int vnic_driver_apply_multicast(struct vnic_driver *drv)
 
 void vnic_driver_set_multicast(struct vnic_driver *drv, bool on)
 {
-	/* A daemon that has ended has no frames to filter. */
+	/* Ignores an error: a daemon that has ended has no frames to filter. */
 	if (vnic_driver_choose_multicast(drv, on))
 		(void)vnic_driver_apply_multicast(drv);
 }

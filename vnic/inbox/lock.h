@@ -12,7 +12,7 @@
  */
 #define INBOX_LOCK_SPINS 64
 
-/* 10 to 50 ns. On arm64 a yield takes no time, and an isb does. */
+/* Pauses for 10 to 50 ns. On arm64 a yield takes no time, and an isb does. */
 static inline void inbox_spin_pause(void)
 {
 #if defined(__x86_64__)
@@ -22,7 +22,8 @@ static inline void inbox_spin_pause(void)
 #endif
 }
 
-/* VNIC_OUTBOX_OK: the process with the number `self` has the lock. */
+/* Takes the lock for the process with the number `self`. VNIC_OUTBOX_BUSY: it was held at
+ * INBOX_LOCK_SPINS looks; VNIC_OUTBOX_CLOSED: the inbox is closed. */
 static inline enum vnic_outbox_status inbox_lock(struct inbox_memory *memory, uint32_t self)
 {
 	for (int i = 0; i < INBOX_LOCK_SPINS; i++) {

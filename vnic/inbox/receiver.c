@@ -189,7 +189,7 @@ static bool read_reference(struct vnic_frame *frame)
 	return true;
 }
 
-/* False: no frame in a slot can have this completion. */
+/* Sets *frame to the frame in a slot. False: no frame in a slot can have this completion. */
 static bool read_frame(const struct vnic_inbox *inbox, struct inbox_slot *slot, uint32_t completion,
 		       struct vnic_frame *frame)
 {

@@ -15,8 +15,9 @@ struct vnic_vfio_server;
 /* The caller has stopped the model. Sets *stream, which the caller frees with free(3). */
 int function_state_save(struct vnic_vfio_server *server, uint8_t **stream, size_t *length);
 /*
- * -EBADMSG: truncated, damaged or contradictory; -EPROTONOSUPPORT: of a later version; -EINVAL: of
- * another kind of PCI function; or the model's error. Then the model is as after its reset.
+ * Restores the function from a stream. -EBADMSG: truncated, damaged or contradictory;
+ * -EPROTONOSUPPORT: of a later version; -EINVAL: of another kind of PCI function; or the model's
+ * error. After an error the model is as after its reset.
  */
 int function_state_restore(struct vnic_vfio_server *server, const uint8_t *stream, size_t length);
 

@@ -14,8 +14,8 @@ static const struct vnic_state_format format = {.name = "urxeserv", .version = 1
 
 /* --- The process that has the connection */
 
-/* Between two messages: all of the last one was handled and answered, and nothing of the next one
- * was read. */
+/* Whether the server is between two messages: all of the last one was handled and answered, and
+ * nothing of the next one was read. */
 static bool is_between_messages(const struct vnic_vfio_server *server)
 {
 	const struct connection *c = &server->connection;

@@ -164,8 +164,8 @@ static int set_state(struct vnic_vfio_server *server, uint32_t to)
 
 /* The data behind the header of a feature; `reply` already has a copy of those of the command. */
 struct feature_data {
-	uint32_t size; /* of the command's */
-	uint32_t room; /* for the reply's; at most what the client takes */
+	uint32_t size; /* bytes of the command's data */
+	uint32_t room; /* bytes of room for the reply's data; at most what the client takes */
 	uint8_t *reply;
 };
 
@@ -271,7 +271,7 @@ static const struct feature {
 	[FEATURE_LOG_REPORT] = {.get = report_log},
 };
 
-/* Whether the methods of the flags exist. */
+/* Whether the feature has the methods that the flags name. */
 static bool methods_exist(const struct feature *feature, uint32_t flags)
 {
 	return (!(flags & VFIO_USER_FEATURE_GET) || feature->get) &&
@@ -286,7 +286,8 @@ static const struct feature *find_feature(const struct vnic_vfio_server *server,
 	return ops_of(server) && feature && (feature->get || feature->set) ? feature : NULL;
 }
 
-/* The reply has a copy of the command, of `size` bytes, and room for `room` bytes. */
+/* Runs the method that the header names. The reply has a copy of the command, of `size` bytes, and
+ * room for `room` bytes. Returns the length of the reply, or a negative errno value. */
 static int run_feature(struct vnic_vfio_server *server, const struct feature *feature,
 		       struct vfio_user_feature *header, uint32_t size, uint8_t *reply,
 		       uint32_t room)

@@ -150,7 +150,7 @@ static int handle_region_write(struct vnic_vfio_server *server, const struct req
 	return rc ?: (int)sizeof(access);
 }
 
-/* Stops at the first write that is not valid. */
+/* Executes several small writes; stops at the first that is not valid. */
 static int handle_write_multi(struct vnic_vfio_server *server, const struct request *r)
 {
 	struct vfio_user_small_write write;

@@ -103,7 +103,7 @@ static void apply_action(struct irq_vectors *irq, uint32_t action, uint32_t vect
 	}
 }
 
-/* Exactly one kind of data, exactly one action, and no other flag. */
+/* Whether the flags have exactly one kind of data, exactly one action, and nothing else. */
 static bool flags_valid(uint32_t flags)
 {
 	const uint32_t data = flags & VFIO_IRQ_SET_DATA_TYPE_MASK;

@@ -26,7 +26,8 @@ struct daemon_pause {
 	struct daemon_file file; /* of the daemon that is left alone */
 };
 
-/* The caller looks before it asks the daemon, which may be another one afterwards. */
+/* Returns the present socket file of the daemon of run_dir. The caller looks before it asks the
+ * daemon, which may be another one afterwards. */
 struct daemon_file daemon_file_look(const char *run_dir);
 /* Whether the pause goes on: it has not ended, and the daemon is still the same. */
 bool daemon_pause_lasts(const struct daemon_pause *pause, const char *run_dir, uint64_t now);

@@ -47,7 +47,8 @@ static int add_foreign(struct vm_session *s, uint32_t qpn)
 	return s->nic ? vnic_driver_add_qpn(s->nic, qpn, 0) : -ENOTCONN;
 }
 
-/* Adds all these numbers at the daemon, and returns how many it has refused; `log`: logs each. */
+/* Adds all QPNs of the machine that are not leased, and returns how many the daemon has refused;
+ * `log`: logs each. */
 static uint32_t add_all_foreign(struct vm_session *s, bool log)
 {
 	uint32_t refused = 0;

@@ -67,7 +67,11 @@ static int connect_socket(struct switch_link *link)
 	return unix_packet_peer_is_trusted(link->socket) ? 0 : -EPERM;
 }
 
-/* Receives a reply with n descriptors. */
+/*
+ * Receives a reply with n descriptors. Returns the daemon's error, if the reply has one;
+ * -ETIMEDOUT: no reply for ANSWER_MS; -ECONNREFUSED: the daemon has closed the connection; -EPROTO:
+ * a malformed reply.
+ */
 static int receive_reply(struct switch_link *link, int *fds, uint32_t n)
 {
 	struct pollfd ready = {link->socket, POLLIN, 0};

@@ -84,7 +84,8 @@ int channel_send(int fd, int status)
 	return send_packet(fd, status, 0, NULL, 0);
 }
 
-/* The caller closes the descriptors in *extras, also after an error. */
+/* Receives a packet, and returns its status, or a negative errno value. The caller closes the
+ * descriptors in *extras, also after an error. */
 static int receive_packet(int fd, uint32_t *n_fds, struct unix_packet_extras *extras)
 {
 	struct packet packet;

@@ -110,10 +110,8 @@ void vnic_driver_irq_mask(struct vnic_driver *drv);
 /* True: frames or freed buffers are already there, and may raise no interrupt. */
 bool vnic_driver_irq_unmask(struct vnic_driver *drv);
 
-/*
- * Whether the NIC receives multicast frames, of any group; initially false. A change waits for the
- * daemon's answer.
- */
+/* Sets whether the NIC receives multicast frames, of any group; initially it does not. A change
+ * waits for the daemon's answer. */
 void vnic_driver_set_multicast(struct vnic_driver *drv, bool on);
 /* Stores the choice without asking the daemon. True: vnic_driver_apply_multicast must follow. */
 bool vnic_driver_choose_multicast(struct vnic_driver *drv, bool on);
@@ -160,7 +158,7 @@ bool vnic_driver_notice(struct vnic_driver *drv, struct vnic_attach_port *port, 
  * -EMFILE: the process had no number free for a descriptor of the answer; the connection goes on.
  */
 
-/* The daemon applies the last choice of vnic_driver_choose_multicast. */
+/* Has the daemon apply the last choice of vnic_driver_choose_multicast. */
 int vnic_driver_apply_multicast(struct vnic_driver *drv);
 
 /*

@@ -75,10 +75,8 @@ bool vnic_guest_memory_is_intact(const struct vnic_guest_memory *memory, const v
  * pages. A region with many lost pages is lost as a whole.
  */
 bool vnic_guest_memory_find_lost(struct vnic_guest_memory *memory, uint64_t *addr, uint64_t *size);
-/*
- * Removes that part from its region. Its pages stay mapped until a later unmapping, since another
- * process may still copy to them.
- */
+/* Removes a part that vnic_guest_memory_find_lost has found from its region. Its pages stay mapped
+ * until a later unmapping, since another process may still copy to them. */
 void vnic_guest_memory_forget(struct vnic_guest_memory *memory, uint64_t addr, uint64_t size);
 
 /*
