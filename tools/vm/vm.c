@@ -482,7 +482,8 @@ static int adopt_link(struct vm *vm, const struct vm_attr *attr,
 	return rc;
 }
 
-/* b: of the process that this one replaces; NULL: none. */
+/* Opens the link to urxed: by a new port, or by the port in `b`, which is of the process that this
+ * one replaces; NULL: none. A machine that arrives has no port yet. */
 static int open_link(struct vm *vm, const struct vm_attr *attr, struct bundle *b,
 		     char error[VM_ERROR])
 {
@@ -529,8 +530,8 @@ static void request_introduction(void *ctx, const uint8_t mac[6], uint32_t qpn)
 	machine_peers_request_introduction(&((struct vm *)ctx)->peers, mac, qpn);
 }
 
-/* PVRDMA's port is up only while the machine uses its NIC, whose MTU limits the path MTU. Peers
- * send to the NIC's MAC, which the machine can change. */
+/* pvrdma_owner.nic: PVRDMA's port is up only while the machine uses its vmxnet3, whose MTU limits
+ * the path MTU. Peers send to the vmxnet3's MAC, which the machine can change. */
 static void get_nic(void *ctx, struct pvrdma_nic *nic)
 {
 	const struct vnic_device *dev = ((struct vm *)ctx)->nic.dev;
@@ -597,7 +598,8 @@ static int open_session(struct vm *vm, const struct vm_attr *attr, char error[VM
 	return 0;
 }
 
-/* The sockets of a process that this one replaces become those of the functions. */
+/* Makes the listening sockets of the process that this one replaces those of the functions and of
+ * vm->replacement. */
 static int adopt_sockets(struct vm *vm, const struct vm_attr *attr, struct bundle *b)
 {
 	struct listen_socket *sockets[] = {&vm->nic.function.listener, &vm->rdma.function.listener,

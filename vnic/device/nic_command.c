@@ -55,13 +55,14 @@ static uint32_t update_feature(struct vnic_device *dev)
 	return !vnic_device_update_features(dev);
 }
 
-/* Refused while RSS is off; an invalid table changes nothing. */
+/* Reads the driver's hash key and table again. Refuses while RSS is off; an invalid table changes
+ * nothing. */
 static uint32_t update_rss_table(struct vnic_device *dev)
 {
 	return !(dev->features & UPT1_F_RSS) || !vnic_device_update_features(dev);
 }
 
-/* Unknown fields are left out: the driver asks which ones it got. */
+/* Sets the fields that are hashed, without unknown ones: the driver asks which ones it got. */
 static uint32_t set_rss_fields(struct vnic_device *dev)
 {
 	dev->rss_fields = vnic_load(&dev->shared->rss_fields) & VMXNET3_RSS_FIELDS;

@@ -50,7 +50,8 @@ struct scatter {
 
 enum found { FOUND_NONE, FOUND_WRONG_TYPE, FOUND_BUFFER, FOUND_BAD };
 
-/* Takes the next descriptor of a ring if it has the requested type (head or body). */
+/* Takes the next descriptor of a ring if it has the requested type (head or body). FOUND_NONE: the
+ * driver has posted none; FOUND_BAD: it is malformed. */
 static enum found take_buffer(const struct vnic_device *dev, const struct vnic_device_rxq *rx,
 			      struct scatter *scatter, uint32_t ring, uint32_t type)
 {

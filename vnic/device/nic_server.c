@@ -266,7 +266,8 @@ static void interrupt_client(void *ctx, uint32_t vector)
 	(void)send(client->interrupt, &one, sizeof(one), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* Creates the driver's memory and the device; returns the memory's descriptor. */
+/* Creates the driver's memory and the device; returns the memory's descriptor, for the client, or a
+ * negative errno value. */
 static int make_device(struct vnic_server_client *client, uint64_t size)
 {
 	struct vnic_region region = {.size = size};

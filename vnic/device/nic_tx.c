@@ -218,7 +218,9 @@ static bool finish_frame(const struct vnic_device *dev, const struct chain *chai
 	return true;
 }
 
-/* Assembles a frame of several pieces, or with an offload. */
+/*
+ * Assembles a frame of several pieces, or with an offload, in a slot. LOOK_NONE: no slot is free.
+ */
 static enum look make_frame(const struct vnic_device *dev, struct vnic_device_txq *tx,
 			    const struct chain *chain)
 {
@@ -248,7 +250,8 @@ static enum look make_frame(const struct vnic_device *dev, struct vnic_device_tx
 
 /* --- Segmentation */
 
-/* The next frame of the packet that is being segmented. The last frame completes the packet. */
+/* Makes the next frame of the packet that is being segmented. The last frame completes the packet.
+ * LOOK_NONE: no slot is free. */
 static enum look next_segment(const struct vnic_device *dev, struct vnic_device_txq *tx)
 {
 	uint32_t tag = tx->tso_tag ? TAG : 0;

@@ -94,7 +94,7 @@ static void finish_tcp(const struct vnic_tso *tso, uint8_t *frame, uint32_t len,
 	memcpy(tcp + TCP_SUM_AT, &sum, sizeof(sum));
 }
 
-/* The outer headers of a tunnel; the inner ones are complete. */
+/* Completes the outer headers of a tunnel; the inner ones are complete. */
 static void finish_tunnel(const struct vnic_tso *tso, uint8_t *frame, uint32_t len)
 {
 	uint8_t *udp = frame + tso->outer.l4;

@@ -37,7 +37,8 @@ void connection_close(struct connection *c)
 	connection_init(c);
 }
 
-/* Returns whether all descriptors found room; the others are closed. */
+/* Appends the descriptors of a control message to c->fds. Returns whether all found room; the
+ * others are closed. */
 static bool keep_fds(struct connection *c, const struct cmsghdr *cmsg)
 {
 	const uint32_t n = (uint32_t)((cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(int));

@@ -19,14 +19,16 @@ static void *losing_ctx;
 
 /* --- Files */
 
-/* File systems of local disks. Others may wait for a process or another host at each access. */
+/* Whether the file system is one of local disks. Others may wait for a process or another host at
+ * each access. */
 static bool is_on_disk(const struct statfs *fs)
 {
 	return fs->f_type == EXT4_SUPER_MAGIC || fs->f_type == XFS_SUPER_MAGIC ||
 	       fs->f_type == BTRFS_SUPER_MAGIC;
 }
 
-/* Only files in memory have seals, and the kernel answers this call without the file system. */
+/* Whether the file is in memory: only such files have seals, and the kernel answers this call
+ * without the file system. */
 static bool is_memory(int fd)
 {
 	return fcntl(fd, F_GET_SEALS) >= 0;

@@ -39,7 +39,7 @@ static bool is_msix(const struct vnic_vfio_server *server, const struct vfio_use
 		in_range(access->offset, f->pba_offset, sizeof(server->irq.pending)));
 }
 
-/* The pending bits; the table, which is the hypervisor's, reads as 0. */
+/* Reads the pending bits; the table, which is the hypervisor's, reads as 0. */
 static uint64_t read_msix(const struct vnic_vfio_server *server,
 			  const struct vfio_user_access *access)
 {

@@ -99,7 +99,8 @@ bool server_settle(struct vnic_vfio_server *server)
 	return false;
 }
 
-/* The last part of a disconnection, if the function has settled. */
+/* Unmaps the memory of the connection that has ended, if the function has settled; else
+ * server->closing stays set. */
 static void finish_disconnect(struct vnic_vfio_server *server)
 {
 	if (!server_settle(server))

@@ -116,7 +116,8 @@ static int restore_device(void *ctx, const uint8_t *stream, size_t length)
 	return pvrdma_restore(((struct pvrdma_function *)ctx)->dev, now_ns(), stream, length);
 }
 
-/* PVRDMA marks the memory that it writes itself, but an HCA does not tell what it writes. */
+/* Marks all memory that the HCA may write as changed. PVRDMA marks the memory that it writes
+ * itself, but an HCA does not tell what it writes. */
 static void mark_hca_writes(void *ctx)
 {
 	pvrdma_report_hca_writes(((struct pvrdma_function *)ctx)->dev);

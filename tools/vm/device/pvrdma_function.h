@@ -32,7 +32,8 @@ struct pvrdma_function_attr {
 	const struct function_owner *owner; /* as of vmxnet3_function_open */
 };
 
-/* On error `error` has a sentence, and the caller still calls pvrdma_function_close. */
+/* Makes the guest's memory, the model and the server, and listens at attr->path. On error `error`
+ * has a sentence, and the caller still calls pvrdma_function_close. */
 int pvrdma_function_open(struct pvrdma_function *f, const struct pvrdma_function_attr *attr,
 			 char error[FUNCTION_ERROR]);
 void pvrdma_function_close(struct pvrdma_function *f);

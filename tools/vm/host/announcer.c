@@ -11,7 +11,7 @@
 #define PAUSE_NS                                                                        \
 	(50 * NS_PER_MS) /* before the second frame; each further pause is longer by it \
 			  */
-/* How long to wait for room in a full ring. */
+/* How long to wait for room in the ring to urxed when it is full. */
 #define FULL_NS NS_PER_MS
 
 void announcer_begin(struct announcer *a, uint64_t now)

@@ -22,10 +22,8 @@ struct engine_recording {
 	uint8_t mac[6];      /* of the machine */
 };
 
-/*
- * The daemon asks for a recording into the ring with descriptor `ring`, which this function closes.
- * engine_recording_tick starts it. -1: the daemon asks to end the recording.
- */
+/* Call it when the daemon asks for a recording into the ring with descriptor `ring`, which this
+ * function closes; engine_recording_tick starts the recording. -1: the daemon asks to end it. */
 void engine_recording_request(struct engine_recording *r, const uint8_t mac[6], int ring,
 			      struct pvrdma *dev);
 /*

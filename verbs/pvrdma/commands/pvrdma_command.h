@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Commands of the driver. Each pv_cmd_ function gets a copy of the request, and a response of
- * zeros, of which it fills in the body. It returns 0 or a negative errno value; after an error the
- * command has changed nothing.
+ * zeros, of which it fills in the body. It returns 0 or a negative errno value. After an error the
+ * driver's objects are as before, but CREATE_UC may have destroyed a context that the driver had
+ * given up.
  */
 #ifndef URXE_PVRDMA_PVRDMA_COMMAND_H
 #define URXE_PVRDMA_PVRDMA_COMMAND_H

@@ -202,7 +202,8 @@ struct vmxnet3_rx_comp {
 
 #define VMXNET3_RCD_EOP (1u << 14)
 #define VMXNET3_RCD_SOP (1u << 15)
-/* 10 bits: the queue; for its ring 1 number of queues + queue; data ring: twice that + queue. */
+/* 10 bits. n queues: 0 to n - 1 are ring 0 of each queue, then follow ring 1 of each, then the data
+ * ring of each. */
 #define VMXNET3_RCD_RQID_SHIFT 16
 #define VMXNET3_RCD_RQID       (0x3ffu << VMXNET3_RCD_RQID_SHIFT)
 #define VMXNET3_RCD_RSS_SHIFT  26 /* 4 bits: VMXNET3_RCD_RSS_TYPE_* */

@@ -102,15 +102,19 @@ struct vnic_vfio_migration_ops {
 	 * may arrive later, but before `start`. After an error the model is as after `reset`.
 	 */
 	int (*restore)(void *ctx, const uint8_t *stream, size_t length);
-	/* A stream was refused with this negative errno value. */
+	/* The server, or `restore`, has refused the stream of a migration with this negative errno
+	 * value. */
 	void (*refused)(void *ctx, int error);
 	/*
 	 * The server turns the logging of dirty pages on or off. While it is on, other processes
 	 * must not write to the guest's memory; the server replies when `settled` returns true.
 	 */
 	void (*logging)(void *ctx, bool on);
-	/* Marks the pages dirty that the model writes to all the time. The server reads the log
-	 * afterwards. */
+	/*
+	 * Marks the pages dirty that were written without a mark: those that the model writes to
+	 * all the time, and those to which an HCA may have written. The server reads the log
+	 * afterwards.
+	 */
 	void (*mark)(void *ctx);
 };
 
