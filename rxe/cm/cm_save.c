@@ -49,8 +49,8 @@ int cm_restore(struct cm *cm, uint64_t now, const struct cm_saved *saved, bool f
 	conn->channel.path.has_mac = false;
 	if (saved->by_peer)
 		cm_know_peer(conn);
-	/* cm_go_on() may make the manager give up an older unconfirmed connection. A frozen
-	 * connection must not. */
+	/* cm_go_on() may make the manager give up an older unconfirmed connection. For a frozen
+	 * connection the manager must give up none. */
 	if (frozen)
 		cm_freeze(conn);
 	else

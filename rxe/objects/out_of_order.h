@@ -30,7 +30,8 @@ void out_of_order_pool_free(struct out_of_order_pool *pool);
 
 /*
  * Keeps a copy of a packet that is `ahead` PSNs after the expected one. Of two packets with one
- * PSN the first stays. False: the packet is too far ahead, or the device has no buffer left.
+ * PSN the first stays. False: the packet is too far ahead, its payload is longer than the device's
+ * MTU, or the device has no buffer left.
  */
 bool out_of_order_keep(struct urxe_dev *dev, struct out_of_order_list *list,
 		       const struct urxe_packet *p, uint32_t ahead);

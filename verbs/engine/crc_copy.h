@@ -14,8 +14,8 @@ typedef uint32_t crc_copy_fn(uint32_t crc, uint8_t *to, const uint8_t *from, uin
 
 /* Copies first, then computes the CRC: works on every processor. */
 crc_copy_fn crc_copy_then_sum;
-/* Returns the function that copies and sums in one pass, or, if this processor lacks the
- * instructions, crc_copy_then_sum. */
+/* Returns the function that computes the CRC while it copies. If this processor lacks AVX-512 or
+ * VPCLMULQDQ, returns crc_copy_then_sum. */
 crc_copy_fn *crc_fastest_copy(void);
 
 #endif

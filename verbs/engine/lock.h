@@ -44,8 +44,8 @@ static inline void lock_relax(void)
 #endif
 }
 
-/* The slow path of lock_take and, with `claim`, of lock_claim: waits in the queue, and takes the
- * lock. */
+/* The slow path of lock_take and, with `claim`, of lock_claim: spins shortly if no thread waits,
+ * then waits in the queue, and takes the lock. */
 void lock_queue(struct lock *lock, bool claim);
 /* The slow path of lock_release: wakes the first waiter of the queue. */
 void lock_wake(struct lock *lock);

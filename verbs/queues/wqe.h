@@ -24,18 +24,15 @@ struct recv_request {
 	struct urxe_seg segs[URXE_MAX_SGE];
 };
 
-/*
- * Limits of the queue pair. Inline data stays in the ring: the engine copies it once, and any value
- * is valid.
- */
+/* Limits of the queue pair, against which wqe_read_send checks a request. */
 struct wqe_limits {
 	uint8_t qp_type; /* enum urxe_qp_type */
 	uint32_t max_sge;
 	uint32_t max_inline;
 };
 
-/* Read the request at an element of the ring. 0, or -EINVAL: it is malformed; wr.wr_id is set in
- * any case. */
+/* Read the request at an element of the ring. Inline data stays in the ring: the engine copies it
+ * once, and any value is valid. 0, or -EINVAL: it is malformed; wr.wr_id is set in any case. */
 int wqe_read_send(struct send_request *request, const struct rxe_send_wqe *wqe,
 		  const struct wqe_limits *limits);
 int wqe_read_recv(struct recv_request *request, const struct rxe_recv_wqe *wqe, uint32_t max_sge);

@@ -48,8 +48,8 @@ int begin_qp_command(const struct command *c, uint32_t handle, struct qp **out)
 	return rc;
 }
 
-/* Takes the lock, and begins a command of the queue pair (begin_qp_command). 0; after an error the
- * lock is free. */
+/* Takes adapter.lock, finds the queue pair of the handle, and waits until no other command of it
+ * runs (begin_qp_command). 0: unlock_qp must follow. After an error the lock is free. */
 static int lock_qp(const struct command *c, uint32_t handle, struct qp **qp)
 {
 	int rc = command_lock(c);

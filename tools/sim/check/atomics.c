@@ -63,7 +63,8 @@ static void check_final_value(struct world *world, uint32_t host, uint64_t value
 
 /*
  * Checks that the atomics on the first word of `ops` returned the values that some order of
- * execution gives. Returns the number of operations on that word.
+ * execution gives, and that the word holds the final value. Returns the number of operations on
+ * that word.
  */
 static uint32_t check_word(struct world *world, const struct atomic_op *ops, uint32_t n)
 {

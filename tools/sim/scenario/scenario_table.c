@@ -167,8 +167,9 @@ static struct scenario blackout_scenario(const struct scenario *given)
 }
 
 /*
- * Prints the longest pause that the writer survives, in ms, with an error of a two-hundredth of a
- * timeout. The writer may only run out of retries. False: another check failed.
+ * Prints the longest time in ms that host 0 may be frozen for its migration without an error of the
+ * writer's requests, to a two-hundredth of a timeout. Freezes host 0 in many runs, for different
+ * times. A run may fail only because the writer runs out of retries. False: a run failed otherwise.
  */
 static bool blackout_cell(struct scenario s, FILE *to)
 {

@@ -22,8 +22,9 @@ struct roce_port_guard {
 /* Makes an object that guards nothing and may be closed. */
 void roce_port_guard_init(struct roce_port_guard *h);
 /*
- * Occupies UDP port 4791 of an interface until roce_port_guard_close. -EADDRINUSE: another program
- * has it. On error `error` holds a sentence, and nothing is guarded.
+ * Occupies UDP port 4791 of an interface until roce_port_guard_close. -EADDRINUSE: rdma_rxe,
+ * another program or another uplink of this daemon has it. On error `error` holds a sentence, and
+ * nothing is guarded.
  */
 int roce_port_guard_open(struct roce_port_guard *h, const char *ifname,
 			 char error[ROCE_PORT_GUARD_ERROR]);
