@@ -222,8 +222,10 @@ static uint32_t parse_frames(struct stream_port *port, uint64_t now, struct netd
 
 /* --- Sending */
 
-/* Sends the rest of a frame that the socket accepted partly. False: some bytes remain; EPOLLOUT
- * comes when the socket accepts more, and recv reports a permanent error. */
+/*
+ * Sends the rest of a frame that the socket accepted partly, if there is one. False: bytes are
+ * left, as the socket is full (EPOLLOUT comes when it accepts more) or broken (recv reports it).
+ */
 static bool send_rest(struct stream_port *port)
 {
 	ssize_t sent;

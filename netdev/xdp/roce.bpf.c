@@ -155,8 +155,8 @@ static inline int is_passed(const u8 *bth, const u8 *end)
 }
 
 /*
- * A queue without a socket passes its frames to the kernel; before Linux 5.3 it drops them.
- * xdp_program.c finds the program by the function's name.
+ * RoCE of a receive queue without an AF_XDP socket goes to the kernel. The program needs Linux 5.5,
+ * for BPF_F_MMAPABLE. xdp_program.c finds it by the function's name.
  */
 SECTION("xdp") int urxe_roce(struct xdp_md *md)
 {

@@ -42,7 +42,7 @@ struct xdp_passed {
 
 /*
  * Maps that set of the interface's program; it is empty at first. NULL: the program is not urxe's,
- * or the kernel refuses (before Linux 5.5).
+ * or the kernel refuses.
  */
 struct xdp_passed *xdp_program_map_passed(unsigned int ifindex);
 /*

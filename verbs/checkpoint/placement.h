@@ -24,8 +24,11 @@ struct placement {
 int placement_reserve(struct placement *p, const struct image *image);
 /* Maps the rings. -EEXIST: an address is in use. */
 int placement_map(struct placement *p, const struct rebuilt *r);
-/* Replaces the reserved descriptors by those of contexts and channels, and of rdma_cm devices,
- * which it opens. */
+/*
+ * Replaces the reserved descriptors by duplicates of those in *r, with the saved flags. Contexts
+ * and channels in *r are open already; this function opens the rdma_cm devices. After success it
+ * has closed the descriptors in *r. -EBADMSG: a context or an rdma_cm device has no saved number.
+ */
 int placement_install(const struct placement *p, struct rebuilt *r);
 /* Undoes placement_reserve, placement_map and placement_install, as far as they came. */
 void placement_undo(struct placement *p);

@@ -6,8 +6,9 @@
 #include <stdbool.h>
 
 /*
- * 0, or -EINVAL: another kind of file. A write to a pipe without a reader would raise SIGPIPE, and
- * a write to a file could do anything.
+ * Checks that a descriptor of another process is an eventfd. Returns 0; -EINVAL: another kind of
+ * file; or another negative errno value: /proc cannot tell. A write to a pipe without a reader
+ * would raise SIGPIPE, and a write to a file could do anything.
  */
 int vnic_eventfd_check(int fd);
 /*

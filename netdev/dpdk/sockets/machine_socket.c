@@ -117,9 +117,9 @@ static bool start_packet(struct machine_packets *packets, uint32_t i)
 }
 
 /*
- * Receives the next packets; false: none waits. recvmmsg() first returns a pending error of the
- * socket (the interface went down), then packets. EINVAL: the kernel has dropped a packet that a
- * virtio-net header cannot describe.
+ * Receives the next packets. False: none waits, or BURST calls have failed. recvmmsg() first
+ * returns a pending error of the socket (the interface went down), then packets. EINVAL: the kernel
+ * has dropped a packet that a virtio-net header cannot describe.
  */
 static bool receive_packets(struct machine_socket *s)
 {

@@ -217,8 +217,8 @@ static bool can_start(const struct user *user)
 }
 
 /*
- * Starts a worker for the job, and closes this process's copy of the job's socket. False: no memory
- * or no process; the job stays.
+ * Forks a worker for the job, waits until the worker holds its copy of the job's socket, and closes
+ * this process's copy. False: no worker holds the socket; the job stays, and is tried again.
  */
 static bool start_worker(const struct job *job)
 {

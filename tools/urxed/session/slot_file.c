@@ -50,9 +50,7 @@ static uint64_t slot_checksum(const struct slot *slot)
 	return sum;
 }
 
-/*
- * Returns the bytes of a slot that a write has; those of an unused slot (size 0) end before `data`.
- */
+/* Returns how many bytes of a slot are written or read: all before `data`, and `size` of `data`. */
 static uint32_t written_size(uint32_t size)
 {
 	return (uint32_t)offsetof(struct slot, data) + size;

@@ -18,7 +18,8 @@ static bool is_gratuitous(const uint8_t *arp, uint32_t len)
 
 /*
  * Whether the packet is a neighbour advertisement. The caller has checked that it is sent to a
- * group, so no solicitation preceded it (RFC 4861, 7.2.6).
+ * group: it is unsolicited (RFC 4861, 7.2.6), or answers a station without an address, which
+ * checks whether the address is in use (7.2.4).
  */
 static bool is_unsolicited(const uint8_t *ip, uint32_t len)
 {

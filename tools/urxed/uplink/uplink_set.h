@@ -42,8 +42,10 @@ int uplink_set_check_bond(const char *const *specs, uint32_t n, char error[UPLIN
  * first member; HOST_NO_UPLINK: there is none.
  */
 int uplink_set_address_port(const struct uplink_set *all);
-/* Whether frames to an address on `uplink` may come through uplink i: i is the same uplink, or both
- * are members of the bond. Both are below all->n. */
+/*
+ * Whether frames to this host's addresses and groups on `uplink` may come through uplink i: i is
+ * the same uplink, or both are members of the bond. Both are below all->n.
+ */
 static inline bool uplink_set_is_path(const struct uplink_set *all, uint32_t uplink, uint32_t i)
 {
 	return i == uplink || (all->at[uplink].bonded && all->at[i].bonded);

@@ -19,9 +19,10 @@
 #include "vm/replace/bundle.h"
 
 /*
- * How long the old process waits for a packet. The machine's device stands still meanwhile. With
- * the local ACK timeout 14 and 7 retries, as perftest has them, a peer waits for at least 0.54 s
- * (IBA 9.7.6.1.3), a peer that runs urxe for 1.4 s.
+ * How long the old process waits for a packet of the new one. The machine's device stands still
+ * meanwhile, and its peers use up retries. With the local ACK timeout 14 and 7 retries, as perftest
+ * has them, connections of a peer that runs urxe survive 1.4 s (docs/state.md), more than this
+ * wait. Those of a peer with the shortest timeout that IBA 9.7.6.1.3 allows survive only 0.47 s.
  */
 #define CHANNEL_OLD_MS 800
 /* How long the new process waits: the old one may wait for peers and the hypervisor. */

@@ -22,8 +22,9 @@ struct pv_state {
 	struct vnic_state_stream stream;
 	struct pvrdma *dev;
 	/*
-	 * The guest's memory in the process that saves. Pages are saved by their guest addresses;
-	 * the engine's stream has addresses of that process, which this table translates.
+	 * The guest's memory in the process that saves: translates addresses of that process to
+	 * guest addresses. While saving, those of the rings' pages, whose records have guest
+	 * addresses. While restoring, those of memory regions, as the engine's stream has them.
 	 */
 	struct vnic_guest_region source[VNIC_GUEST_REGIONS];
 	uint32_t n_source;
