@@ -104,16 +104,20 @@ static bool is_excluded(const struct session_exclusion *now, uint32_t members, u
 }
 
 /*
- * Removes the filter of members that carry no frames of the bond any more, so that the switch
- * receives all their frames again. `members`: bit mask of uplinks.
+ * Removes the filter of uplinks on which processes have no packet sockets any more, so that the
+ * switch receives all their frames again. `members`: bit mask of uplinks. On an HCA's uplink, the
+ * HCA's filter has replaced this one, and stays.
  */
-static void stop_excluding(const struct uplink_set *set, uint32_t members)
+static void stop_excluding(const struct sessions *sessions, uint32_t members)
 {
-	for (uint32_t i = 0; i < set->n; i++) {
-		struct netdev *port = members >> i & 1 ? set->at[i].port : NULL;
+	const struct uplink_set *set = sessions->direct_uplink->uplinks;
 
-		if (port && netdev_can_exclude_qpns(port))
-			netdev_exclude_qpns(port, NULL, 0);
+	for (uint32_t i = 0; i < set->n; i++) {
+		const struct uplink *u = &set->at[i];
+
+		if (members >> i & 1 && u != sessions->admission.uplink && u->port &&
+		    netdev_can_exclude_qpns(u->port))
+			netdev_exclude_qpns(u->port, NULL, 0);
 	}
 }
 
@@ -131,7 +135,7 @@ static int exclude_blocks(struct sessions *sessions, uint32_t members, const str
 		return -ENOSPC;
 	if (is_excluded(now, members, generation, blocks))
 		return 0;
-	stop_excluding(sessions->direct_uplink->uplinks, now->members & ~members);
+	stop_excluding(sessions, now->members & ~members);
 	rc = direct_uplink_exclude(sessions->direct_uplink, blocks->at, blocks->n);
 	*now = (struct session_exclusion){
 		.members = rc ? 0 : members, .generation = generation, .n = blocks->n};
@@ -158,7 +162,7 @@ static void store_direct_blocks(struct sessions *sessions, const struct session 
 
 /*
  * Notes that no process has packet sockets any more: processes close them while they may have none,
- * and ask again after that.
+ * and ask again after that. The switch receives their packets.
  */
 static void forget_sockets(struct sessions *sessions)
 {
@@ -168,6 +172,8 @@ static void forget_sockets(struct sessions *sessions)
 		s->has_uplink_socket = false;
 	}
 	store_direct_blocks(sessions, NULL, false);
+	stop_excluding(sessions, sessions->exclusion.members);
+	sessions->exclusion.members = 0;
 }
 
 /* Sets the filter and the ports' marks for the present packet sockets of processes. */
@@ -181,14 +187,8 @@ static int exclude_direct_blocks(struct sessions *sessions)
 	else if (sessions->direct_uplink)
 		forget_sockets(sessions);
 	mark_ports(sessions, members, &blocks);
-	/*
-	 * Forgets the filter, which stays in the port. Before processes get sockets again, the
-	 * daemon opens the uplink again, or sets another filter.
-	 */
-	if (!members) {
-		sessions->exclusion.members = 0;
+	if (!members)
 		return 0;
-	}
 	if (sessions->indirect)
 		blocks.n = 0;
 	return exclude_blocks(sessions, members, &blocks);

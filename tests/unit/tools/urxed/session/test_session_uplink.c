@@ -363,9 +363,11 @@ static void an_uplink_with_a_new_mac_has_no_sockets(void **state)
 	u->mac[5] ^= 1;
 	sessions_update_uplink(&w->server.sessions);
 	assert_false(port_of_process()->sockets);
+	assert_int_equal(w->excluded, 0);
 	assert_int_equal(ask_status(), -ENODEV);
 	u->mac[5] ^= 1;
 	ask();
+	expect_own_block_excluded();
 	assert_true(port_of_process()->sockets);
 	/* A member of a bond hears the bond's MAC beside its own. */
 	make_bond(BOND_ACTIVE_BACKUP);
@@ -572,6 +574,19 @@ static void sockets_come_back_when_the_hca_goes(void **state)
 	assert_true(port_of_process()->sockets);
 }
 
+/* The HCA is on another interface, so it leaves the uplink without a filter of its own. */
+static void packets_come_by_the_switch_beside_an_hca_without_an_uplink(void **state)
+{
+	(void)state;
+	ask();
+	expect_own_block_excluded();
+	w->hca.verdicts[0].uplink = -1;
+	choose_hca(0);
+	assert_int_equal(direct_uplink_generation(&w->direct), 0);
+	assert_int_equal(w->excluded, 0);
+	assert_int_equal(w->admitted, UINT32_MAX);
+}
+
 /* As after two changes in a row: the process read the first, and has sockets for the second. */
 static void a_process_that_has_sockets_may_ask_again(void **state)
 {
@@ -680,6 +695,9 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(sockets_come_back_when_the_hca_goes, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(
+			packets_come_by_the_switch_beside_an_hca_without_an_uplink, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(hca_gets_its_packets_alone, setup, teardown),
 	};
 
