@@ -452,7 +452,8 @@ static int await_kernel(struct neigh *n, const struct host_address *from, struct
 	}
 	e->from = *from;
 	e->ifindex = w->ifindex;
-	if (LIST_EMPTY(&e->waiters))
+	/* The timer of an entry in NEIGH_PROBING is that of its probes. */
+	if (e->state == NEIGH_INCOMPLETE && LIST_EMPTY(&e->waiters))
 		set_due(n, e, n->now + ROUTE_TIMEOUT_NS);
 	return start_waiting(n, e, w);
 }

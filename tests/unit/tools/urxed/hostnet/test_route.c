@@ -50,6 +50,7 @@ static void begin_neighbour(uint16_t nud, const uint8_t *ip, uint16_t ip_len)
 /* --- In place of the kernel */
 
 static struct {
+	uint8_t mac[6]; /* of all neighbours */
 	/* The interfaces of its routes from a given source address, and from any; 0 = there is
 	 * none. */
 	uint32_t interface_from_source, interface_from_any;
@@ -91,7 +92,7 @@ static int give_neighbour(const struct nlmsghdr *request, netlink_fn each, void 
 		begin_neighbour(kernel.nud, v4, 4);
 	else
 		begin_neighbour(kernel.nud, v6, 16);
-	mnl_attr_put(message, NDA_LLADDR, 6, mac);
+	mnl_attr_put(message, NDA_LLADDR, 6, kernel.mac);
 	each(ctx, message);
 	return 0;
 }
@@ -112,6 +113,7 @@ static int forget_kernel(void **state)
 {
 	(void)state;
 	memset(&kernel, 0, sizeof(kernel));
+	memcpy(kernel.mac, mac, sizeof(mac));
 	return 0;
 }
 
@@ -140,60 +142,126 @@ static void route_leaves_by_the_interface_with_the_address(void **state)
 	assert_int_equal(kernel.requested_interface, 11);
 }
 
-/* The answers to waiters. */
+/* Address resolution for the host 192.0.2.1, by the kernel's neighbours, and its answers. */
 static struct {
-	uint32_t n;
+	struct neigh neigh;
+	struct host host;
+	struct iface_table ifaces;
+	struct route route;
+	uint8_t peer[16];
+	uint32_t probes;
+	uint32_t answers;
 	int status;
 	uint8_t mac[6];
-} answers;
+} resolution;
+
+static void on_probe(void *ctx, int uplink, const uint8_t *frame, uint32_t len)
+{
+	(void)ctx;
+	(void)uplink;
+	(void)frame;
+	(void)len;
+	resolution.probes++;
+}
+
+static const uint8_t *on_mac(void *ctx, int uplink)
+{
+	(void)ctx;
+	(void)uplink;
+	return resolution.host.mac;
+}
 
 static void on_answer(void *ctx, struct neigh_waiter *w, int status,
 		      const struct vnic_next_hop *hop)
 {
 	(void)ctx;
 	(void)w;
-	answers.n++;
-	answers.status = status;
+	resolution.answers++;
+	resolution.status = status;
 	if (hop)
-		memcpy(answers.mac, hop->mac, sizeof(answers.mac));
+		memcpy(resolution.mac, hop->mac, sizeof(resolution.mac));
+}
+
+static void begin_resolution(void)
+{
+	static const struct neigh_ops ops = {on_probe, on_mac, on_answer};
+
+	memset(&resolution, 0, sizeof(resolution));
+	kernel.interface_from_source = kernel.interface_from_any = 5;
+	resolution.ifaces =
+		(struct iface_table){.n_uplinks = 1, .n = 1, .ifaces = {{.ifindex = 5}}};
+	resolution.route = (struct route){.ifaces = &resolution.ifaces, .neigh = &resolution.neigh};
+	ip_from_v4(resolution.peer, v4);
+	host_init(&resolution.host);
+	assert_int_equal(host_add_text(&resolution.host, "192.0.2.1/24", 0), 0);
+	resolution.host.addresses[0].kernel = true;
+	neigh_init(&resolution.neigh, &resolution.host, &ops, NULL);
+	resolution.neigh.route = &resolution.route;
+}
+
+static int resolve(struct neigh_waiter *w)
+{
+	struct vnic_next_hop hop;
+
+	return neigh_resolve(&resolution.neigh, 1, 0, 0, resolution.peer, w, &hop);
+}
+
+static int resolve_persistently(struct neigh_waiter *w)
+{
+	struct vnic_next_hop hop;
+
+	return neigh_resolve_persistently(&resolution.neigh, 1, 0, 0, resolution.peer, w, &hop);
 }
 
 /* The kernel gives up after three questions. It gets further ones for a persistent waiter. */
 static void kernel_is_asked_again_for_a_persistent_waiter(void **state)
 {
-	static const struct neigh_ops ops = {.answer = on_answer};
-	static struct neigh neigh;
-	static struct host host;
-	const struct iface_table ifaces = {.n_uplinks = 1, .n = 1, .ifaces = {{.ifindex = 5}}};
-	struct route r = {.ifaces = &ifaces, .neigh = &neigh};
 	struct neigh_waiter persistent, other;
-	struct vnic_next_hop hop;
-	uint8_t to[16];
 
 	(void)state;
-	ip_from_v4(to, v4);
-	kernel.interface_from_source = kernel.interface_from_any = 5;
-	host_init(&host);
-	assert_int_equal(host_add_text(&host, "192.0.2.1/24", 0), 0);
-	host.addresses[0].kernel = true;
-	neigh_init(&neigh, &host, &ops, NULL);
-	neigh.route = &r;
-	assert_int_equal(neigh_resolve_persistently(&neigh, 1, 0, 0, to, &persistent, &hop),
-			 -EINPROGRESS);
-	assert_int_equal(neigh_resolve(&neigh, 1, 0, 0, to, &other, &hop), -EINPROGRESS);
+	begin_resolution();
+	assert_int_equal(resolve_persistently(&persistent), -EINPROGRESS);
+	assert_int_equal(resolve(&other), -EINPROGRESS);
 	kernel.nud = NUD_FAILED;
-	route_neigh_changed(&r, NULL);
-	assert_int_equal(answers.n, 1);
-	assert_int_equal(answers.status, -EHOSTUNREACH);
+	route_neigh_changed(&resolution.route, NULL);
+	assert_int_equal(resolution.answers, 1);
+	assert_int_equal(resolution.status, -EHOSTUNREACH);
 	assert_int_equal(kernel.solicited, 2);
-	assert_int_equal(neigh_tick(&neigh, 1 + ROUTE_TIMEOUT_NS), 1 + 2 * ROUTE_TIMEOUT_NS);
+	assert_int_equal(neigh_tick(&resolution.neigh, 1 + ROUTE_TIMEOUT_NS),
+			 1 + 2 * ROUTE_TIMEOUT_NS);
 	assert_int_equal(kernel.solicited, 3);
 	kernel.nud = NUD_REACHABLE;
-	route_neigh_changed(&r, NULL);
-	assert_int_equal(answers.n, 2);
-	assert_int_equal(answers.status, 0);
-	assert_memory_equal(answers.mac, mac, sizeof(mac));
-	neigh_fini(&neigh);
+	route_neigh_changed(&resolution.route, NULL);
+	assert_int_equal(resolution.answers, 2);
+	assert_int_equal(resolution.status, 0);
+	assert_memory_equal(resolution.mac, mac, sizeof(mac));
+	neigh_fini(&resolution.neigh);
+}
+
+/*
+ * The kernel loses its neighbour while the station with the MAC known before is probed. A request
+ * then waits for the result of the probes, and does not delay them.
+ */
+static void lost_neighbour_of_the_kernel_delays_no_probe(void **state)
+{
+	struct neigh_waiter persistent, other;
+
+	(void)state;
+	begin_resolution();
+	kernel.nud = NUD_REACHABLE;
+	assert_int_equal(resolve(&other), 0);
+	kernel.mac[5] ^= 1;
+	assert_int_equal(resolve_persistently(&persistent), -EINPROGRESS);
+	assert_int_equal(resolution.probes, 1);
+	kernel.nud = 0;
+	assert_int_equal(resolve(&other), -EINPROGRESS);
+	for (uint64_t i = 1; i <= NEIGH_PROBES; i++)
+		neigh_tick(&resolution.neigh, 1 + i * NEIGH_PROBE_NS);
+	assert_int_equal(resolution.probes, NEIGH_PROBES);
+	assert_int_equal(resolution.answers, 2);
+	assert_int_equal(resolution.status, 0);
+	assert_memory_equal(resolution.mac, kernel.mac, sizeof(kernel.mac));
+	neigh_fini(&resolution.neigh);
 }
 
 /*
@@ -414,6 +482,7 @@ int main(void)
 				       forget_kernel),
 		cmocka_unit_test_setup(kernel_is_asked_again_for_a_persistent_waiter,
 				       forget_kernel),
+		cmocka_unit_test_setup(lost_neighbour_of_the_kernel_delays_no_probe, forget_kernel),
 		cmocka_unit_test_setup(route_by_another_interface_does_not_count, forget_kernel),
 		cmocka_unit_test_setup(neighbour_with_the_mac_of_the_interface_does_not_count,
 				       forget_kernel),
