@@ -113,18 +113,18 @@ static int check_adapter(uint64_t deadline)
 
 /* --- Queue pairs of the HCA. */
 
-/* -EOPNOTSUPP: another process of this host has the QPN of a queue pair that the HCA executes. The
- * engine cannot execute such a queue pair. */
+/* -EOPNOTSUPP: the daemon does not know the QPN of a queue pair that the HCA executes. The engine
+ * cannot execute such a queue pair. */
 static int check_numbers(void)
 {
 	const struct qp *qp;
 	uint32_t at = 0;
 
 	while ((qp = leases_next(&adapter.leases, &at)))
-		if (qp->number_taken)
+		if (qp->number_unknown)
 			return checkpoint_fail(-EOPNOTSUPP,
-					       "queue pair %#x of the HCA: another process has its "
-					       "number on this host",
+					       "queue pair %#x of the HCA: urxed does not know its "
+					       "number",
 					       qp->qpn);
 	return 0;
 }

@@ -17,15 +17,15 @@ bool hca_way_read(const char *text, enum hca_way *way);
 
 /* Why the HCA or the engine executes a queue pair. */
 enum way_reason {
-	WAY_NO_HCA,       /* engine: the HCA does not exist, or does not have the queue pair */
-	WAY_OF_DEVICE,    /* HCA, if it has the queue pair: UD, or with a shared receive queue */
-	WAY_OTHER_HOST,   /* HCA: the peer is on another host, or not known to the daemon */
-	WAY_SAME_HOST,    /* engine: the peer is on this host, and of this user */
-	WAY_FORCED,       /* HCA: the user has chosen it */
-	WAY_ADDRESS,      /* engine: the HCA lacks the source GID, or its MTU is too small */
-	WAY_NUMBER_TAKEN, /* HCA: for the engine, the QPN is another process's */
-	WAY_KERNEL,       /* engine: the kernel of a virtual machine uses the queue pair */
-	WAY_REGION        /* engine: the PD of the queue pair has a region that the HCA lacks */
+	WAY_NO_HCA,         /* engine: the HCA does not exist, or does not have the queue pair */
+	WAY_OF_DEVICE,      /* HCA, if it has the queue pair: UD, or with a shared receive queue */
+	WAY_OTHER_HOST,     /* HCA: the peer is on another host, or not known to the daemon */
+	WAY_SAME_HOST,      /* engine: the peer is on this host, and of this user */
+	WAY_FORCED,         /* HCA: the user has chosen it */
+	WAY_ADDRESS,        /* engine: the HCA lacks the source GID, or its MTU is too small */
+	WAY_NUMBER_UNKNOWN, /* HCA: the daemon does not know the QPN, which the HCA has chosen */
+	WAY_KERNEL,         /* engine: the kernel of a virtual machine uses the queue pair */
+	WAY_REGION          /* engine: the PD of the queue pair has a region that the HCA lacks */
 };
 
 /* The reason in words, for `urxe show transport`. */

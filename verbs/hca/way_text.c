@@ -25,7 +25,7 @@ const char *way_reason_text(enum way_reason reason)
 		[WAY_SAME_HOST] = "same host and user",
 		[WAY_FORCED] = "forced",
 		[WAY_ADDRESS] = "the HCA lacks the address or MTU",
-		[WAY_NUMBER_TAKEN] = "another process has the number",
+		[WAY_NUMBER_UNKNOWN] = "urxed does not know the number",
 		[WAY_KERNEL] = "of the machine's kernel",
 		[WAY_REGION] = "the HCA lacks a region",
 	};

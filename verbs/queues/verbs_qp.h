@@ -44,13 +44,14 @@ struct qp {
 	struct pd *pd;
 	struct cq *recv_cq;
 	struct remote_qp *remote; /* the connection that the daemon knows; NULL: none, or UD */
-	/* The record of the QPN in adapter.added_qps. NULL: no HCA backs the device, or the daemon
-	 * has refused the QPN. */
+	/* The record of the QPN in adapter.added_qps. NULL: no HCA backs the device, the daemon has
+	 * refused the QPN, or memory was short. */
 	struct added_qp *added;
 	uint32_t async_events; /* asynchronous events about the QP so far */
 	bool by_hca; /* the HCA shall execute the connection; set before the transition to RTR */
-	/* Another process has the QPN that the HCA has chosen: only the HCA can execute the QP. */
-	bool number_taken;
+	/* The daemon does not know the QPN that the HCA has chosen: only the HCA can execute the
+	 * QP. */
+	bool number_unknown;
 	uint8_t way_reason; /* enum way_reason of hca/way.h */
 	/* 1 + the number of the direct uplink's socket (one for each interface) that received the
 	 * queue pair's last packet; 0: none has received one. Packets by other paths do not

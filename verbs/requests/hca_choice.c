@@ -22,7 +22,7 @@ static bool is_possible(const struct urxe_qp_attr *attr, enum way_reason *reason
 	return possible;
 }
 
-bool adapter_hca_chooses(const struct urxe_qp_attr *attr, bool number_taken,
+bool adapter_hca_chooses(const struct urxe_qp_attr *attr, bool number_unknown,
 			 enum way_reason *reason)
 {
 	bool possible;
@@ -32,8 +32,8 @@ bool adapter_hca_chooses(const struct urxe_qp_attr *attr, bool number_taken,
 	adapter_unlock();
 	if (!possible)
 		return false;
-	*reason = number_taken ? WAY_NUMBER_TAKEN : WAY_FORCED;
-	if (number_taken || settings_hca_way() == HCA_WAY_HCA)
+	*reason = number_unknown ? WAY_NUMBER_UNKNOWN : WAY_FORCED;
+	if (number_unknown || settings_hca_way() == HCA_WAY_HCA)
 		return true;
 	*reason = adapter_query_qpn(attr->path.dgid.raw, attr->dest_qpn) ? WAY_OTHER_HOST
 									 : WAY_SAME_HOST;

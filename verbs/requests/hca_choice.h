@@ -11,10 +11,10 @@
 
 /*
  * Decides whether the HCA (true) or the engine (false) executes a connection with these attributes,
- * and sets *reason. `number_taken`: another process has the QPN of the queue pair. May wait for an
- * answer of the daemon; adapter.lock must not be held.
+ * and sets *reason. `number_unknown`: the daemon does not know the QPN of the queue pair, so only
+ * the HCA can execute it. May wait for an answer of the daemon; adapter.lock must not be held.
  */
-bool adapter_hca_chooses(const struct urxe_qp_attr *attr, bool number_taken,
+bool adapter_hca_chooses(const struct urxe_qp_attr *attr, bool number_unknown,
 			 enum way_reason *reason);
 
 #endif

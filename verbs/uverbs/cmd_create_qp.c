@@ -284,16 +284,16 @@ static bool is_reachable(const struct qp *qp)
 
 /* The queue pair with that number, if the daemon has not been told the number yet. With the lock.
  * NULL: another thread has told the daemon, or the program has destroyed the queue pair. */
-static struct qp *find_unknown(uint32_t qpn)
+static struct qp *find_untold(uint32_t qpn)
 {
 	struct qp *qp = leases_find(&adapter.leases, qpn);
 
-	return qp && !qp->added && !qp->number_taken ? qp : NULL;
+	return qp && !qp->added && !qp->number_unknown ? qp : NULL;
 }
 
 /* While an HCA backs the device, tells the daemon the number of the new queue pair
- * (adapter/added_qp.h). If that fails, sets qp->number_taken: then only the HCA can execute the
- * queue pair. */
+ * (adapter/added_qp.h). If that fails, and the number is not a leased one, which the daemon knows
+ * anyway, sets qp->number_unknown: then only the HCA can execute the queue pair. */
 static void announce_number(uint32_t qpn)
 {
 	struct added_qp *added = NULL;
@@ -302,7 +302,7 @@ static void announce_number(uint32_t qpn)
 	int rc;
 
 	adapter_lock();
-	qp = adapter.hca.hca ? find_unknown(qpn) : NULL;
+	qp = adapter.hca.hca ? find_untold(qpn) : NULL;
 	if (qp)
 		reachable = is_reachable(qp);
 	adapter_unlock();
@@ -310,10 +310,10 @@ static void announce_number(uint32_t qpn)
 		return;
 	rc = added_qp_add(qpn, reachable, &added);
 	adapter_lock();
-	qp = find_unknown(qpn);
+	qp = find_untold(qpn);
 	if (qp) {
 		qp->added = added;
-		qp->number_taken = rc != 0;
+		qp->number_unknown = rc && adapter.leases.by_qpn[VNIC_BLOCK(qpn)]->foreign;
 	} else {
 		added_qp_release(added);
 	}

@@ -160,7 +160,7 @@ static bool is_connection(const struct urxe_qp_attr *attr, uint32_t mask)
 static int choose_way(const struct command *c, const struct ib_uverbs_modify_qp *request,
 		      const struct urxe_qp_attr *attr, struct way *way)
 {
-	bool number_taken = false, with_device = false, has_hca, is_on_hca = false;
+	bool number_unknown = false, with_device = false, has_hca, is_on_hca = false;
 	const struct qp *qp;
 	int rc;
 
@@ -172,7 +172,7 @@ static int choose_way(const struct command *c, const struct ib_uverbs_modify_qp 
 	has_hca = adapter.hca.hca;
 	qp = (const struct qp *)command_object(c, OBJECT_QP, request->qp_handle);
 	if (qp) {
-		number_taken = qp->number_taken;
+		number_unknown = qp->number_unknown;
 		with_device = qp->srq;
 		/* A queue pair that is older than the HCA is the engine's. */
 		is_on_hca = has_hca && urxe_offload_has_qp(qp->qp);
@@ -182,7 +182,7 @@ static int choose_way(const struct command *c, const struct ib_uverbs_modify_qp 
 	way->by_hca = is_on_hca && with_device;
 	way->reason = is_on_hca ? WAY_OF_DEVICE : WAY_NO_HCA;
 	if (is_on_hca && !with_device)
-		way->by_hca = adapter_hca_chooses(attr, number_taken, &way->reason);
+		way->by_hca = adapter_hca_chooses(attr, number_unknown, &way->reason);
 	return 0;
 }
 

@@ -756,7 +756,7 @@ static void a_checkpoint_saves_no_hidden_completion(void **state)
 	adapter_lock();
 	leases_add(&adapter.leases, block);
 	qp = (struct qp *)handle_find(&uverbs_file_lookup(device)->handles, OBJECT_QP, first_qp);
-	qp->number_taken = false;
+	qp->number_unknown = false;
 	adapter_unlock();
 	fake_hca.no_error_state = true;
 	assert_int_equal(quiesce_begin(60000), 0);

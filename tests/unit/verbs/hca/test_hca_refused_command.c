@@ -5,9 +5,11 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "checkpoint/quiesce.h"
 #include "daemon/port_attributes.h"
 #include "hca_program.h"
 #include "process/log.h"
@@ -16,7 +18,8 @@
 #define MTU 1500
 
 static struct vnic_loop *loop;
-static int urxed_error; /* the daemon's answer to a question for a next hop */
+static int urxed_error;    /* the daemon's answer to a question for a next hop */
+static int added_qp_error; /* the result when the daemon is to be told a QPN */
 
 int __wrap_vnic_driver_resolve(struct vnic_driver *drv, uint8_t sgid_index, const uint8_t dgid[16],
 			       struct vnic_next_hop *hop);
@@ -39,7 +42,7 @@ int __wrap_added_qp_add(uint32_t qpn, bool reachable, struct added_qp **added)
 	(void)qpn;
 	(void)reachable;
 	(void)added;
-	return -EEXIST;
+	return added_qp_error;
 }
 
 static int setup(void **state)
@@ -48,6 +51,7 @@ static int setup(void **state)
 	fake_hca_init();
 	slow_thread_init();
 	urxed_error = -ENETUNREACH;
+	added_qp_error = -EEXIST;
 	loop = open_with_hca(MTU);
 	return 0;
 }
@@ -243,6 +247,34 @@ static void a_change_that_the_hca_refuses_is_no_path_migration(void **state)
 	assert_false(logs_migration(qp));
 }
 
+/* --- A queue pair that the HCA refuses, so that the engine has it. */
+
+static void lease_block(uint32_t qpn)
+{
+	struct lease_block *block = calloc(1, sizeof(*block));
+
+	assert_non_null(block);
+	block->qpn_first = qpn;
+	adapter_lock();
+	leases_add(&adapter.leases, block);
+	adapter_unlock();
+}
+
+/* urxed knows a leased number, also if the process could not tell it the queue pair. */
+static void a_leased_number_lets_the_engine_go_on(void **state)
+{
+	uint32_t qp;
+
+	(void)state;
+	lease_block(0x1000);
+	fake_hca.no_qps = true;
+	added_qp_error = -ENOMEM;
+	assert_int_equal(create_qp(&qp), 0);
+	assert_int_equal(fake_hca.qps, 0);
+	assert_int_equal(quiesce_begin(60000), 0);
+	assert_int_equal(quiesce_end(), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -257,6 +289,7 @@ int main(void)
 		TEST(an_hca_that_goes_finds_no_next_hop),
 		TEST(a_closed_context_gets_no_handle),
 		TEST(a_change_that_the_hca_refuses_is_no_path_migration),
+		TEST(a_leased_number_lets_the_engine_go_on),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
