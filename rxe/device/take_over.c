@@ -284,9 +284,9 @@ static void go_on_srq(struct urxe_rq *srq)
 	offload_end_srq(srq);
 }
 
-/* Destroys the HCA's queue pairs whose URXE_ASYNC_QP_LAST_WQE_REACHED has not come: after that they
- * take no requests. The owner passes its last completions before it calls urxe_offload_take_over()
- * or urxe_offload_keep() again. */
+/* Destroys the HCA's queue pairs whose URXE_ASYNC_QP_LAST_WQE_REACHED has not come, unless an
+ * operation of the program waits for them: after that they take no requests. The owner passes their
+ * last completions before it calls urxe_offload_take_over() or urxe_offload_keep() again. */
 static void end_undrained(struct urxe_rq *srq)
 {
 	struct urxe_qp *qp;
@@ -323,8 +323,9 @@ static bool go_on_srqs(struct urxe_dev *dev)
 	return all;
 }
 
-/* Goes on with the queue pairs whose receive requests the HCA has given back. False: the HCA still
- * has requests of others. */
+/* Goes on with the queue pairs whose receive requests the HCA has given back, and with SRQs
+ * (go_on_srqs). False: the HCA still has, or may still take, requests of others, or an operation of
+ * the program waits for one of them. */
 static bool go_on_all(struct urxe_dev *dev)
 {
 	struct urxe_qp *qp;

@@ -98,8 +98,8 @@ void offload_destroy_srq(struct urxe_rq *srq);
 void offload_end_srq(struct urxe_rq *srq);
 /* Makes urxe_rq.kept_room at least n. 0 or -ENOMEM. */
 int offload_make_room(struct urxe_rq *srq, uint32_t n);
-/* Copies a request that the HCA is about to get to srq->kept, and returns the copy, never NULL: the
- * caller has checked that the HCA has fewer than kept_room requests. */
+/* The HCA is about to get the request: copies it to srq->kept, and returns the copy, never NULL,
+ * because the caller has checked that the HCA has fewer than kept_room requests. */
 struct kept_recv *offload_keep_recv(struct urxe_rq *srq, const struct recv_wqe *wqe);
 /* The HCA has the request no longer. *kept can be read until the next offload_keep_recv. */
 void offload_forget_recv(struct urxe_rq *srq, struct kept_recv *kept);

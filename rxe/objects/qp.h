@@ -84,7 +84,9 @@ struct requester {
 	struct credit credit;
 	uint8_t retries;     /* left, as rnr_retries */
 	uint8_t rnr_retries; /* 7: without end */
-	/* Mostly for retransmit.c and window.c of requester/: */
+	/* For retransmit.c and window.c of requester/. Other files also use nak_seen, missing,
+	 * window_may_grow, remote, unacked, timed_out, asks_ack, frame_span and asked; state/ saves
+	 * most. */
 	bool nak_seen;        /* a sequence NAK or an RNR NAK named una */
 	bool missing;         /* a response was found missing since the last progress */
 	bool absent;          /* the device was absent after una last moved, or the peer announced

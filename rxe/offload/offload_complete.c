@@ -135,7 +135,9 @@ static void tell_recv_retired(const struct urxe_rq *srq)
 }
 
 /* Takes the completed request out of srq->kept, and completes it for the program. If the QP is
- * gone, or the engine's, no completion tells the program of the request: recv_retired does. */
+ * gone, or the engine's, no completion tells the program of the request: recv_retired does. If the
+ * HCA has flushed the request because its QP stops, completes nothing: the engine's QP holds the
+ * request, or, if it holds one already, the request stays in srq->kept. */
 static void take_completion(struct urxe_rq *srq, struct urxe_qp *qp, const struct urxe_wc *wc)
 {
 	struct kept_recv *kept = (struct kept_recv *)(uintptr_t)wc->wr_id;

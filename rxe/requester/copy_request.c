@@ -143,8 +143,8 @@ static bool list_pieces(const struct urxe_copy_table *table, const struct urxe_c
 	return true;
 }
 
-/* Appends the request's extents in the peer's process to those of the copy. False: no room, or a
- * list of pieces that is not valid. */
+/* Appends the request's extents in the peer's process to those of the copy. False: no room, a piece
+ * that is not mapped, or a list of pieces that is not valid. */
 static bool list_remote(const struct urxe_copy_table *table, const struct urxe_copy_grant *grant,
 			uint64_t offset, uint64_t length, struct copy_batch *all)
 {

@@ -104,7 +104,8 @@ static uint32_t last_psn(const struct urxe_qp *qp, const struct urxe_packet *p, 
 }
 
 /* A repeated first packet, before the expected PSN. True: its message is the one in progress, and
- * starts anew. False: the packet is answered or dropped. */
+ * starts anew. False: the packet is answered, or counted as dropped; the payload of the first
+ * packet of a longer SEND is placed once more. */
 static bool start_again(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
 	struct responder *resp = &qp->resp;

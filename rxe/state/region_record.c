@@ -65,8 +65,9 @@ static bool have_length(const struct urxe_extent *extents, uint32_t n, uint64_t 
 	return sum == length;
 }
 
-/* Asks the owner for the memory of the region, and sets attr->extents to it. Sets an error if the
- * lengths differ. */
+/* Asks the owner for the memory of the region, and sets attr->extents to it. Sets an error in the
+ * stream if the owner refuses, if the saved extents or the owner's do not have the region's length,
+ * or if the list exceeds the limit of memory (state_spend). */
 static void find_memory(struct state_device *d, struct urxe_mr_attr *attr,
 			const struct urxe_extent *saved, uint32_t n)
 {

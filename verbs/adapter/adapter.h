@@ -66,8 +66,8 @@ struct adapter_hca {
 	 * run of the engine reads the receive rings of the offloaded queue pairs of such
 	 * contexts. */
 	bool unhooked;
-	/* The CQ that a program polls now, so that only its completions are taken from the HCA;
-	 * NULL: those of all CQs. */
+	/* The CQ that a program polls now, so that most polls take only its completions from the
+	 * HCA (hca_poll_cq); NULL: those of all CQs. */
 	const struct urxe_cq *polled;
 	struct adapter_take_over take_over;
 	/* An abandoned take-over has left queue pairs that neither the HCA nor the engine executes

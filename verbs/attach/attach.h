@@ -41,7 +41,7 @@ struct adapter_saved {
  * of a saved process; no thread runs the engine yet. After success the thread holds
  * adapter_open_lock, until it calls adapter_restore_abort, which detaches the process, or
  * adapter_restore_end. 0; -EBUSY: the process has an open device; errors of vnic_driver_demand and
- * urxe_state_restore.
+ * urxe_state_restore; or another negative errno value.
  */
 int adapter_restore_begin(struct adapter_saved *saved);
 void adapter_restore_abort(void);

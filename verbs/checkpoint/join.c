@@ -58,7 +58,8 @@ static int check_extent(const struct mr *mr, const struct urxe_extent *extent, u
 }
 
 /* urxe_state_restore.memory: checks that the region's memory is mapped at the addresses that it had
- * before the checkpoint. -EFAULT: it is missing. */
+ * before the checkpoint. -EFAULT: it is missing; -EBADMSG: the image has no such region, or the
+ * region does not contain the addresses. */
 static int find_memory(void *arg, struct urxe_state_region *region)
 {
 	const struct joining *j = arg;
@@ -207,8 +208,9 @@ static int check_object(const struct joining *j, const struct object *object)
 
 /*
  * Makes room for the QP's QPN. If no leased block of the process contains the QPN, because an HCA
- * has chosen it, tells the daemon to pass the QPN's packets to this process. -EEXIST: another
- * process of this host has the QPN.
+ * has chosen it, tells the daemon to pass the QPN's packets to this process. 0; -EEXIST: another
+ * process of this host has the QPN; -EBADMSG: the daemon says that the QPN is invalid; or another
+ * error of added_qp_add_locked().
  */
 static int add_number(struct qp *qp)
 {

@@ -148,8 +148,9 @@ static int refuse_hca(const struct urxe_offload_refusal *refusal)
 			       refusal->qpn, adapter_hca_refusal(refusal), with);
 }
 
-/* With adapter.lock: the engine takes over the HCA's queue pairs. -EBUSY: another attempt may
- * succeed; -EOPNOTSUPP: the engine cannot go on with one of them. */
+/* With adapter.lock: the engine takes over the HCA's queue pairs. 0; -EBUSY: another attempt may
+ * succeed; -EOPNOTSUPP: the engine cannot go on with one of them, or (also without an HCA) urxed
+ * knows no next hop to the address of an address handle. */
 static int stop_hca(void)
 {
 	struct urxe_offload_refusal refusal;

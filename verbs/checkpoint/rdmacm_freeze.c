@@ -151,7 +151,7 @@ static int check_id(const struct rdmacm_id *id, uint32_t number)
 }
 
 /* With the lock of the device: counts its IDs, and has urxed stop them. -EOPNOTSUPP: an ID is the
- * kernel's, or the device the parent process's. */
+ * kernel's, or the device the parent process's; or the error of freeze_ids(). */
 static int freeze_device(struct frozen_device *d, uint64_t deadline)
 {
 	struct rdmacm_file *file = d->file;

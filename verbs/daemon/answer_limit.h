@@ -7,8 +7,8 @@
 #ifndef URXE_VERBS_DAEMON_ANSWER_LIMIT_H
 #define URXE_VERBS_DAEMON_ANSWER_LIMIT_H
 
-/* Sets the limit to 30 s, at the end of an attachment. The caller holds adapter_open_lock or
- * adapter.lock, so that adapter.nic is not replaced meanwhile. */
+/* Sets the limit to 30 s: call it once the process is attached. The caller holds adapter_open_lock
+ * or adapter.lock, so that adapter.nic is not replaced meanwhile. */
 void answer_limit_extend(void);
 
 #endif

@@ -37,7 +37,8 @@ static uint64_t wall_ns(void)
 
 /*
  * Saves the engine's state, and starts to record its calls. 0; -EBUSY: a peer copies or a munmap is
- * in progress, so the caller tries again; -ECANCELED: the capture has ended, or the daemon.
+ * in progress, so the caller tries again; -ECANCELED: the capture has ended, or the daemon; or
+ * another error of urxe_record_start.
  *
  * The daemon captured before it asked, and frames of the rings may be older than that: the engine
  * takes them first. So each frame that it takes from the switch after its state was saved is in the

@@ -56,8 +56,9 @@ static bool tell_daemon(struct qp *qp)
 	return uplink == qp->added->uplink || !added_qp_set_uplink(qp->added, uplink);
 }
 
-/* Sets adapter.uplink_qpns_late: the daemon has not read a change. Then wakes the engine thread,
- * which tries again each millisecond. At the end of a restore that thread does not run yet. */
+/* Notes in adapter.uplink_qpns_late whether the daemon has not read a change (`late`). If that is
+ * new, wakes the engine thread, which tries again each millisecond. At the end of a restore that
+ * thread does not run yet. */
 static void note_late(bool late)
 {
 	if (late && !adapter.uplink_qpns_late && adapter_thread.wake_at)

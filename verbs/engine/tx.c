@@ -259,7 +259,8 @@ static uint32_t reserve_slots(struct tx *tx, uint64_t now, uint32_t n)
 }
 
 /* Reserves up to n buffers of the inbox into which the engine is to write the next burst
- * (tx.stream), and returns their number. 0: there is no such inbox, or it takes no frames now. */
+ * (tx.stream), and returns their number. 0: there is no such inbox, the last frames were not large
+ * and n is not 1, bypass is forbidden, the peer has ended, or the inbox takes no frames now. */
 static uint32_t reserve_stream_slots(struct tx *tx, uint64_t now, uint32_t n)
 {
 	struct tx_route *route = tx->stream;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Transmission of the engine's frames: straight into the inbox of a process of this host that the
- * daemon has introduced, or by the NIC to the switch. Mainly for poll/engine_run.c; other rooms add
- * inboxes (daemon/), and ask by which path frames go.
+ * daemon has introduced, or by the NIC to the switch. Mainly for poll/engine_run.c; other folders
+ * add inboxes (daemon/, requests/), and ask by which path frames go.
  *
  * The engine writes into transmit buffers of the NIC. Frames for an inbox are copied from there;
  * frames for the switch stay, or move down to the next free buffer. A frame whose inbox is full or
@@ -142,8 +142,8 @@ void tx_destroy(struct tx *tx);
 void tx_isolate(const struct tx *tx);
 /* The daemon has ended: until tx_set_nic, frames for the switch are lost. */
 void tx_lose_switch(struct tx *tx);
-/* Replaces the NIC by that of a new daemon. All waiting frames are lost, also those for inboxes:
- * they lie in buffers of the old NIC. The inboxes of peers stay open. */
+/* Replaces the NIC by that of a new daemon. All waiting frames are lost, also those for inboxes,
+ * which may lie in buffers of the old NIC. The inboxes of peers stay open. */
 void tx_set_nic(struct tx *tx, struct vnic_driver *nic);
 
 /* Sends the kept ACK. `pause`: from now on frames to other hosts go by the switch, while the

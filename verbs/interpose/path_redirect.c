@@ -45,9 +45,9 @@ static int access_error(const char *run_dir, const char *name)
 }
 
 /*
- * Logs, at the first call, why the program will find no device in the run directory: the daemon has
- * ended, URXE_DIR names no run directory, or the program has given up the user or group that the
- * directory admits. libibverbs only says that the host has no device.
+ * If the program will find no device in the run directory, logs the reason, at the first call only:
+ * the daemon has ended, URXE_DIR names no run directory, or the program has given up the user or
+ * group that the directory admits. libibverbs only says that the host has no device.
  */
 static void check_run_dir(const char *run_dir)
 {

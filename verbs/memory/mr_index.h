@@ -3,7 +3,7 @@
  * An index of the registered pages of the process, without those of on-demand regions. Each
  * unmapping call of the program looks up its pages, in any thread or signal handler, so a look-up
  * takes no lock. A tree counts the regions that cover each page, and each aligned block of pages.
- * For map_calls.c, mmu_notifier.c, verbs_mr.c and uverbs.c.
+ * For map_calls.c, mmu_notifier.c, verbs_mr.c, uverbs.c and fork.c.
  */
 #ifndef URXE_VERBS_MEMORY_MR_INDEX_H
 #define URXE_VERBS_MEMORY_MR_INDEX_H

@@ -38,9 +38,9 @@ struct ring_space {
 /* Returns memory for a ring of `size` bytes, a multiple of the page size, and sets space->offset to
  * its place in the memfd. NULL: no memory. */
 void *ring_space_take(struct ring_space *space, int memfd, uint64_t size);
-/* The ring at `ring` and `offset` is destroyed: clears it, which frees its memory. Its addresses
- * stay mapped, if it is in a slab. Remembers for ring_destroyed() that librxe will unmap the ring
- * now, in this thread. */
+/* The ring at `ring` and `offset` is destroyed: clears it, which frees its memory unless the
+ * pages are locked. Its addresses stay mapped, if it is in a slab. Remembers for ring_destroyed()
+ * that librxe will unmap the ring now, in this thread. */
 void ring_space_release(struct ring_space *space, uint64_t offset, void *ring, uint64_t size);
 /* Unmaps the room for further rings; the next ring goes to a new slab. */
 void ring_space_unmap_room(struct ring_space *space);

@@ -15,7 +15,7 @@
 struct thread_sleep {
 	struct pollfd fds[THREAD_SLEEP_FDS];
 	nfds_t n;        /* number of fds in use */
-	bool unwatched;  /* events wait at a full event channel that is not among fds */
+	bool unwatched;  /* events wait at an event channel that is not among fds */
 	uint64_t until;  /* the planned end of the sleep, clock_now() */
 	uint32_t grants; /* polling.grants at the last sleep */
 	/* What the thread found after the last sleep: */

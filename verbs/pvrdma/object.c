@@ -95,8 +95,9 @@ static bool uses(const struct pv_object *user, const void *object)
 	}
 }
 
-/* Closes the objects that use this one, then the object. The recursion ends after four calls at
- * most, for example a context, its PD, an SRQ of the PD, and a QP that uses the SRQ. */
+/* Closes the objects that use this one, then the object. The users of an object are of other kinds,
+ * so at most four calls are nested: for example for a context, its PD, an SRQ of the PD, and a QP
+ * that uses the SRQ. */
 static void close_with_users(struct pv_object *object)
 {
 	for (unsigned i = 0; i < PV_KINDS && object->users; i++) {

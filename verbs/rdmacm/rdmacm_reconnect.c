@@ -81,9 +81,10 @@ static bool thread_goes_on(struct pollfd fds[2])
 }
 
 /*
- * Sleeps until a file's daemon ends, or until wake_thread() or stop_thread(). False: the program
- * has closed the thread's descriptors. If it closes the write end of the pipe, poll() looks at the
- * numbers again, and reports a hang-up, or that a number is not open.
+ * Sleeps until a file's daemon ends, or until wake_thread() or stop_thread(); once the main thread
+ * has ended, for LAST_THREAD_MS at most. False: the program has closed the thread's descriptors. If
+ * it closes the write end of the pipe, poll() looks at the numbers again, and reports a hang-up, or
+ * that a number is not open.
  */
 static bool wait_for_event(struct pollfd fds[2])
 {

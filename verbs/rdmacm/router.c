@@ -46,7 +46,7 @@ static int create_id(struct rdmacm_file *file, struct rdmacm_request *request,
 
 /* Has the daemon run DESTROY_ID or MIGRATE_ID. Both respond with the number of events that the
  * program has to acknowledge; adds `more`, the number of the kernel's. If no daemon comes any more,
- * the response counts id->events, and the command succeeds. */
+ * the response counts id->events, and the command succeeds; if `id` is NULL, it fails (-EIO). */
 static int run_for_events(struct rdmacm_file *file, struct rdmacm_request *request,
 			  struct rdmacm_response *response, const struct rdmacm_id *id,
 			  uint32_t more)

@@ -284,7 +284,8 @@ static void exclude_peer(struct peer *peer)
 }
 
 /* Whether the thread of the awaited copy still copies, or may begin to. If the thread has spent
- * STALE_COPY_S of CPU time since, excludes the peer from copies, and returns false. */
+ * STALE_COPY_S of CPU time since the first such look, excludes the peer from copies, and returns
+ * false. */
 static bool is_copying(struct peer *peer)
 {
 	/*

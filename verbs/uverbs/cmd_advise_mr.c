@@ -37,8 +37,8 @@ static const struct mr *find_mr(const struct uverbs_file *file, uint32_t key)
 /*
  * Sets *start to the program's address of the segment, which must lie in an on-demand region of the
  * PD. `writes`: the region must permit local writes. With adapter.lock. 0 or a negative errno
- * value: -ENOENT: no region has the key; -EPERM: another PD, or no right to write; -EINVAL: not
- * on-demand; -EFAULT: the segment exceeds the region.
+ * value: that of handle_error() for the PD; -ENOENT: no region has the key; -EPERM: another PD, or
+ * no right to write; -EINVAL: not on-demand; -EFAULT: the segment exceeds the region.
  */
 static int locate_memory(const struct uverbs_file *file, uint32_t pd, bool writes,
 			 const struct ibv_sge *sge, uint64_t *start)

@@ -148,8 +148,8 @@ struct hca_part {
 	int rc; /* of hca_mr_run() */
 };
 
-/* Begins the HCA's part (hca_mr_begin). With the lock, which it releases meanwhile. part->mr is
- * NULL afterwards if the HCA cannot have the region, or without memory. */
+/* Begins the HCA's part (hca_mr_begin). With the lock, which it releases meanwhile. part->mr stays
+ * NULL without an HCA or the PD, if the HCA cannot have the region, or without memory. */
 static void begin_hca_part(const struct command *c, const struct ib_uverbs_reg_mr *request,
 			   struct hca_part *part)
 {

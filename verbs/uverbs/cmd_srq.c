@@ -136,7 +136,8 @@ static int reply_srq_ring(const struct command *c, const struct queue *ring)
 
 /* Resizes the SRQ of the engine and of the HCA to max_wr requests, and sets `limit`. The limit is 0
  * meanwhile, because the old one may exceed the new size. 0, or a negative errno value: size and
- * limit are as before. */
+ * limit of the engine's SRQ are as before. The HCA's SRQ may have the new size nevertheless, if
+ * other threads have posted too many requests for it meanwhile. */
 static int resize_engine_srq(struct srq *srq, uint32_t max_wr, uint32_t limit)
 {
 	uint32_t old = urxe_srq_limit(srq->recv.rq);

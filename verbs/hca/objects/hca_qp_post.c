@@ -44,7 +44,7 @@ static int address_datagram(struct hca_qp *qp, struct ibv_send_wr *wr, const str
 
 /* Converts up to HCA_WR_BATCH of the n requests to a list for ibv_post_send(), and returns their
  * number. If an error ends the list early, *rc is a negative errno value (-ENOMEM: the send queue
- * is full), else 0. */
+ * is full, or no memory), else 0. */
 static uint32_t describe(struct hca_qp *qp, struct ibv_send_wr *list, struct ibv_sge *sges,
 			 const struct urxe_send_wr *wrs, uint32_t n, int *rc)
 {

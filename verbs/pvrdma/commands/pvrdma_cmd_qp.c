@@ -57,8 +57,9 @@ static bool is_at_most(const struct pv_cmd_modify_qp *request, uint32_t bit, uin
 	return !(request->attr_mask & bit) || value <= max;
 }
 
-/* Returns false if the request selects a path MTU that is invalid or longer than the port's. The
- * engine checks the device's MTU only; the NIC's driver may have chosen a shorter one. */
+/* Returns false if the request selects a path MTU whose code is too large, or that is longer than
+ * the port's. The engine checks the device's MTU only; the NIC's driver may have chosen a shorter
+ * one. */
 static bool fits_port(const struct pvrdma *dev, const struct pv_cmd_modify_qp *request)
 {
 	const uint32_t mtu = request->attrs.path_mtu;
