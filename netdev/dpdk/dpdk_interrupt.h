@@ -50,8 +50,9 @@ void dpdk_interrupt_close(struct dpdk_interrupt *interrupt);
 void dpdk_interrupt_reset(struct dpdk_interrupt *interrupt);
 /*
  * Resets `fd` and enables the interrupt, before a sleep. True: this call has enabled the interrupt,
- * or could not. The caller then receives once more, because a frame may have come before. False:
- * the interrupt was enabled already.
+ * which the device may have disabled, or could not. The caller then receives once more, because a
+ * frame may have come before. False: the interrupt was enabled already, and the device cannot have
+ * disabled it since.
  */
 bool dpdk_interrupt_arm(struct dpdk_interrupt *interrupt);
 /* Disables the interrupt after a frame. Costs nothing if it is not armed. */

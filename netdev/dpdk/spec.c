@@ -305,8 +305,8 @@ static int check_directory(struct request *req, const char *path)
 	return 0;
 }
 
-/* Parses the path and the option `connect` of a vhost: port, and checks that the socket can be
- * created. Also removes the socket of a process that has died. */
+/* Parses the path and the option `connect` of a vhost: port. Without the option, removes the socket
+ * of a process that has died, and checks that the socket can be created. */
 static int parse_vhost_socket(struct request *req, struct sockaddr_un *path, bool *connects)
 {
 	char reason[128] = "the path is too long for a socket";

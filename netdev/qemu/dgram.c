@@ -32,8 +32,8 @@ static struct dgram_port *to_dgram(struct netdev *port)
 /* --- Receiving */
 
 /* Whether no socket is at the peer's path any more. False for a peer that the specification names.
- * Looks only once for each burst, and then returns false, so that another sender costs few system
- * calls. */
+ * Only the first call in each burst looks, so that another sender costs few system calls; the later
+ * ones return false. */
 static bool has_peer_ended(struct dgram_port *port)
 {
 	if (port->fixed || port->asked)

@@ -34,8 +34,8 @@ static size_t tail_of(unsigned char first, uint32_t *code, uint32_t *least)
 }
 
 /*
- * Reads a UTF-8 character (RFC 3629) into *code. Returns its length, 1 to 4 bytes. For a byte that
- * begins no character *code is NO_CHARACTER and the length 1.
+ * Reads a UTF-8 character (RFC 3629) into *code. Returns its length, 1 to 4 bytes. For bytes that
+ * are no character *code is NO_CHARACTER and the length 1.
  */
 static size_t printable_decode(const char *text, uint32_t *code)
 {

@@ -19,7 +19,7 @@ extern const struct quantity_unit quantity_rate[];  /* bit/s; k, M, G: powers of
 /*
  * Reads a number, with at most 10 digits after the point, and one of the units, and multiplies it
  * by the unit's factor. Returns true if the product is a whole number from 0 to UINT64_MAX: "1.5K"
- * is 1536 bytes. False: it is not, or the text is none of these.
+ * is 1536 bytes. False: it is not, or the text is not such a number with such a unit.
  */
 bool quantity_read(const char *text, const struct quantity_unit *units, uint64_t *value);
 /* Reads a number from 0 to 1, or a percentage with %, as a fraction. False: it is neither. */

@@ -26,7 +26,7 @@
 
 #define START_SECONDS  10
 #define POLL_NS        10000000
-#define START_INTERVAL 30 /* attempts to connect between two starts; a start takes 0.2 s */
+#define START_INTERVAL 30 /* attempts to connect between two starts; a start takes about 0.2 s */
 
 /*
  * Moves the connection, which CMD inherits, to a high number if the limit (ulimit -n) permits.

@@ -17,7 +17,7 @@ static int exit_status(int status)
 }
 
 /*
- * Reaps all processes that have ended. True: the child is among them, and *status is its exit
+ * Reaps the processes that have ended, until the child is one. True: it is, and *status is its exit
  * status.
  */
 static bool reap(pid_t child, int *status)

@@ -176,7 +176,8 @@ static int open_uplinks(struct daemon *d, char error[DAEMON_ERROR])
 
 /*
  * Gives the host the MAC of the first uplink and the addresses of kernel interfaces. If the first
- * uplink is none, the host also gets a link-local address. Makes the bond, if there is one.
+ * uplink is no kernel interface, the host also gets a link-local address. Makes the bond, if there
+ * is one.
  */
 static int set_up_uplink_addresses(struct daemon *d, char error[DAEMON_ERROR])
 {

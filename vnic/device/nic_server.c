@@ -136,8 +136,9 @@ struct vnic_device *vnic_server_device(struct vnic_server_client *client)
 	return client->device;
 }
 
-/* Answers a client's request. -EPROTO: the socket is full. A client with only one outstanding
- * request, as the protocol demands, always has room for the answer. */
+/* Answers a client's request. -EPROTO: the socket is full; or another error of vnic_message_send. A
+ * client with only one outstanding request, as the protocol demands, always has room for the
+ * answer. */
 static int send_answer(struct vnic_server_client *client, const void *message, uint32_t len,
 		       const int *fds, uint32_t fd_count)
 {

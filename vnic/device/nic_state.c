@@ -71,7 +71,8 @@ static uint64_t address_of(const struct vnic_device *dev, const void *memory)
 }
 
 /* Writes or reads a pointer to `size` bytes of the driver's memory, as the driver's address.
- * Returns the pointer in this process; while restoring, NULL after an error. */
+ * Returns the pointer in this process. After an error while restoring: NULL if the address is not
+ * valid, `memory` if the stream could not be read. */
 static void *memory_record(struct vnic_state_stream *s, const struct vnic_device *dev, void *memory,
 			   uint64_t size, uint64_t align)
 {

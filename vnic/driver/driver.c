@@ -78,7 +78,7 @@ static int run_command(struct vnic_driver *drv, uint32_t cmd, uint32_t *result)
 }
 
 /* Selects the newest common version: both sides of an interface offer a set of versions, one bit
- * each. -EPROTO: none is common. */
+ * each. -EPROTO: none is common; or an error of the transport. */
 static int choose_version(struct vnic_driver *drv, uint32_t reg, uint32_t ours)
 {
 	uint32_t offered;

@@ -216,7 +216,8 @@ void vnic_outbox_wake(const struct vnic_outbox *outbox)
 	wake_if_unmasked(outbox);
 }
 
-/* Unlocks the inbox after n frames, and wakes the receiver if n is not 0. */
+/* Unlocks the inbox after n frames. If n is not 0, wakes the receiver, unless its interrupt is
+ * masked. */
 static void unlock_after(struct vnic_outbox *outbox, uint32_t n)
 {
 	inbox_unlock(outbox->memory, outbox->self);

@@ -17,7 +17,8 @@ int function_state_save(struct vnic_vfio_server *server, uint8_t **stream, size_
 /*
  * Restores the function from a stream. -EBADMSG: truncated, damaged or contradictory;
  * -EPROTONOSUPPORT: of a later version; -EINVAL: of another kind of PCI function; or the model's
- * error. After an error the model is as after its reset.
+ * error. After an error of the model's own `restore` the model is as after its reset; another error
+ * leaves the model unchanged.
  */
 int function_state_restore(struct vnic_vfio_server *server, const uint8_t *stream, size_t length);
 

@@ -195,7 +195,7 @@ struct netdev_impair_counters {
 };
 
 /* Opens a port that impairs the frames of `below`. Closing the new port closes `below`, too. rx
- * NULL: received frames are not impaired. -EINVAL: a value is out of range. */
+ * NULL: received frames are not impaired. -EINVAL: a value is out of range; -ENOMEM. */
 int netdev_impair_open(struct netdev *below, const struct netdev_impairment *tx,
 		       const struct netdev_impairment *rx, struct netdev **port);
 void netdev_impair_counters(const struct netdev *port, struct netdev_impair_counters *tx,

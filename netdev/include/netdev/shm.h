@@ -42,9 +42,9 @@ enum netdev_shm_state {
  */
 int netdev_shm_create(uint32_t mtu, struct netdev **port);
 /*
- * Makes memory and descriptors for a new peer. -EISCONN: the port has one already. The port owns
- * the descriptors, until netdev_shm_disconnect: the caller passes duplicates to the peer's process.
- * The second call and each later one count as a restart.
+ * Makes memory and descriptors for a new peer. -EISCONN: the port has one already; or another
+ * negative errno value. The port owns the descriptors, until netdev_shm_disconnect: the caller
+ * passes duplicates to the peer's process. The second call and each later one count as a restart.
  */
 int netdev_shm_connect(struct netdev *port, struct netdev_shm_fds *fds);
 /* Call it after the end of the peer's process: unmaps the memory and closes the port's descriptors.

@@ -20,9 +20,9 @@ struct netdev_vhost_spec {
 };
 
 /*
- * Parses vhost:PATH[,connect], checks that the socket can be created, and removes the socket of a
- * process that has died. Starts nothing. 0, or a negative errno value, and `error` gets one
- * sentence.
+ * Parses vhost:PATH[,connect]. Without `connect`, checks that the socket can be created, and
+ * removes the socket of a process that has died. Starts nothing. 0, or a negative errno value, and
+ * `error` gets one sentence.
  */
 int netdev_vhost_parse(const char *text, struct netdev_vhost_spec *spec, char *error,
 		       uint32_t error_size);

@@ -52,7 +52,8 @@ static uint64_t count_missing(const struct stream *stream)
 	return known < sent ? sent - known : 0;
 }
 
-/* Checks that no more receives ended with an error than messages are missing. */
+/* Checks that no more receives ended with an error than messages are missing, unless the network
+ * reorders or duplicates frames. */
 static void check_number_given_up(const struct stream *stream, uint64_t missing)
 {
 	if (stream->given_up > missing && !stream->world->reorders_or_duplicates)

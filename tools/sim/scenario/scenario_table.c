@@ -21,7 +21,8 @@ static void ignore_phase(void *arg, enum phase phase, struct world *world)
 	(void)arg, (void)phase, (void)world;
 }
 
-/* Runs the scenario; `cells` prints the results unless a check failed. Then it returns false. */
+/* Runs the scenario; `cells` prints the results. False: a check failed, and its text is printed
+ * instead. */
 static bool run_scenario(const struct scenario *scenario,
 			 void (*cells)(const struct world *, FILE *), FILE *to)
 {

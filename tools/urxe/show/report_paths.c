@@ -222,7 +222,7 @@ static void add_to_count(json_t *row, const char *key, json_int_t n)
 
 /*
  * Counts a queue pair in the row of `transports` with its process, path and peer, and adds the row
- * if it is new. by_path: the rows, by these keys.
+ * if it is new. by_path: the rows, by the ports of process and peer, path and peer.
  */
 static void count_qp(json_t *rows, json_t *by_path, const json_t *qp, const struct frame_path *p)
 {

@@ -28,8 +28,8 @@ struct text_table_column {
 };
 
 /*
- * Writes the value of a row's column as text; "-" if it is missing, null, or not of the format's
- * type. '?' replaces characters that control a terminal.
+ * Writes the value of a row's column as text; "-" if it is missing (with TABLE_TALLY "0"), null, or
+ * not of the format's type. '?' replaces characters that control a terminal.
  */
 #define TABLE_CELL 128 /* bytes; longer text is cut */
 void text_table_cell(const json_t *row, const struct text_table_column *column,

@@ -211,8 +211,8 @@ int cma_connect(struct cma_id *id, const struct cma_param *param);
 int cma_accept(struct cma_id *id, const struct cma_param *param);
 /*
  * Sends a REJ for the ID's connection (cm_reject). For UD sends a SIDR_REP that refuses the
- * request; it has no field for `reason`. -EINVAL: the ID has no connection, or the connection's
- * state forbids a refusal.
+ * request; it has no field for `reason`. -EINVAL: the ID has no connection, the connection's state
+ * forbids a refusal, or `data` does not fit into the message.
  */
 int cma_reject(struct cma_id *id, enum cm_reason reason, const void *data, uint8_t len);
 int cma_disconnect(struct cma_id *id);

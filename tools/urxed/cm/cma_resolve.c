@@ -335,8 +335,9 @@ static bool is_bound_for_destination(const struct cma_id *id)
  * Sets `peer`, the GID that packets go to, and resolves its next hop. Sets sgid_index, which
  * becomes the source if the next hop is resolved. 0: it is; -EINPROGRESS: cma_neigh_answer follows.
  * -EINVAL: the source is loopback, and the destination another host; or the host no longer has the
- * source. -ENETUNREACH: no route; -ENODEV: the destination is the wildcard, and the host has no
- * address. From loopback to a multicast group, packets carry the host's own address.
+ * source. -ENETUNREACH: no route, or one of source and destination is IPv4 and the other IPv6;
+ * -ENODEV: the destination is the wildcard, and the host has no address; or another error of
+ * neigh_resolve. From loopback to a multicast group, packets carry the host's own address.
  */
 static int resolve_next_hop(struct cma_id *id)
 {

@@ -284,7 +284,8 @@ void ucma_ctx_accept(struct ucma_ctx *ctx, uint64_t uid);
 bool ucma_can_create_id(const struct ucma_file *creator);
 /* False: the file's user has used up the quota of UCMA_EVENTS (quota.h). */
 bool ucma_can_queue_event(const struct ucma_file *file);
-/* Destroys an ID: ctx->id, its groups and events, and the new IDs of its queued requests. */
+/* Destroys an ID: ctx->id, its groups and events, and the new IDs of its queued requests; these
+ * later if QP1's queue has no room. */
 void ucma_ctx_destroy(struct ucma_ctx *ctx);
 /* Moves an ID, its events, and the new IDs of its queued requests to another file. */
 void ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to);

@@ -209,7 +209,8 @@ static struct ucma_ctx *find_ctx(const struct ucma_file *file, uint32_t number)
 /*
  * Freezes the file, and gives it the token of the saved file. If the saved file itself has departed
  * from this daemon, perhaps before several migrations, it is destroyed first: this file restores
- * its IDs. -EEXIST: the saved program still has the saved file.
+ * its IDs. -EBADMSG: this file is in use already, or the record has no token; -EPERM: the program
+ * is not trusted; -EEXIST: the saved program still has the saved file.
  */
 static int restore_file(struct ucma_file *file, const struct ucma_record *r)
 {

@@ -102,7 +102,7 @@ static void free_cancelled_event(struct ucma_file *file, struct ucma_event *even
 
 /*
  * Marks the sent events as unsent, because their packets have become invalid, and frees the
- * cancelled ones. They precede all other events.
+ * cancelled ones. Sent events precede all other events.
  */
 static void unsend_events(struct ucma_file *file)
 {

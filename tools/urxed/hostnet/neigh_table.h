@@ -69,8 +69,10 @@ struct neigh_entry {
 				       `remembered` */
 	bool remembered;            /* the address has been resolved to `mac` before */
 	bool used_again;            /* the host has used the entry after the resolution of `mac` */
-	bool proven;                /* has a place: new entries of its user replace it last */
-	int port;                   /* uplink by which the MAC answered; -1 = unknown */
+	/* Has a place: new entries of its user replace it last, or once it was idle for
+	 * NEIGH_PROVEN_IDLE_NS. */
+	bool proven;
+	int port; /* uplink by which the MAC answered; -1 = unknown */
 	/*
 	 * PROBING: another station claims the address. neigh.c accepts the claim if the known MAC
 	 * does not answer.

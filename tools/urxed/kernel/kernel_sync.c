@@ -52,8 +52,9 @@ static struct kernel_vlan *find_vlan(struct kernel_sync *k, int ifindex)
 }
 
 /*
- * Occupies UDP port 4791 of a VLAN interface, unless that is done. If the port is not free, the
- * addresses of the interface get no GIDs. Logs the first of several failures.
+ * Occupies UDP port 4791 of a VLAN interface, unless that is done. If that fails, the addresses of
+ * the interface get no GIDs, unless its HCA (rdma_rxe) has the port. Logs the first of several
+ * failures.
  */
 static void guard_vlan(struct kernel_sync *k, const struct iface *iface)
 {
@@ -158,8 +159,8 @@ static void update_uplink(struct kernel_sync *k, struct uplink *u, const struct 
 }
 
 /*
- * Sets the host's rate to that of the slowest uplink that has a link. Without such an uplink the
- * host keeps its rate.
+ * Sets the host's rate to that of the slowest uplink that is a kernel interface with a link.
+ * Without such an uplink the host keeps its rate.
  */
 static void update_rate(struct kernel_sync *k)
 {
@@ -181,7 +182,8 @@ static void update_rate(struct kernel_sync *k)
 
 /*
  * Sets host.ndev, the interface of GIDs whose address has none: that of the first uplink, or lo if
- * it is missing. The interface must exist, as lo always does.
+ * it is missing. The interface must exist, as lo always does. Does nothing if the first uplink is
+ * no kernel interface.
  */
 static void update_ndev(struct kernel_sync *k)
 {
@@ -282,9 +284,9 @@ static bool has_address(const struct host *h, const struct host_address *a)
 }
 
 /*
- * False: UDP port 4791 of the address's VLAN interface is not free, or the kernel still checks a
- * new address for duplicates (RFC 4862, 5.4). The kernel repeats this check when an interface is up
- * again. Meanwhile the host keeps the address, as Linux keeps its GIDs.
+ * False: UDP port 4791 of the address's VLAN interface is refused (guard_vlan), or the kernel still
+ * checks a new address for duplicates (RFC 4862, 5.4). The kernel repeats this check when an
+ * interface is up again. Meanwhile the host keeps the address, as Linux keeps its GIDs.
  */
 static bool is_usable_address(struct kernel_sync *k, const struct host_address *a)
 {

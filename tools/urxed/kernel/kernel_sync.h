@@ -43,8 +43,9 @@ struct kernel_sync {
 	struct uplink *uplinks;
 	uint32_t n_uplinks;
 	/*
-	 * Tells whether the RDMA device of a VLAN interface (rdma_rxe) has UDP port 4791. If so,
-	 * the addresses of the interface get GIDs nevertheless.
+	 * Tells whether a VLAN interface has an RDMA device (rdma_rxe), which may have UDP port
+	 * 4791. If it has one, and the port is taken, the addresses of the interface get GIDs
+	 * nevertheless.
 	 */
 	const struct hca_monitor *hca;
 	bool missing;      /* an uplink's interface does not exist */

@@ -218,7 +218,8 @@ static bool can_start(const struct user *user)
 
 /*
  * Forks a worker for the job, waits until the worker holds its copy of the job's socket, and closes
- * this process's copy. False: no worker holds the socket; the job stays, and is tried again.
+ * this process's copy. False: no worker holds the socket, because memory or a process was lacking,
+ * or the worker has ended; the job stays, and is tried again.
  */
 static bool start_worker(const struct job *job)
 {

@@ -165,7 +165,8 @@ static void await_answer(const struct path *path, uint32_t ms)
 
 /*
  * Sends a request, and waits for the answer up to `ms` milliseconds, unless the path is slow.
- * Returns the status of the answer; -EAGAIN: the answer comes later; -EPERM: the helper has ended.
+ * Returns the status of the answer; -EAGAIN: the answer comes later, or the request could not be
+ * sent; -EPERM: the helper has ended.
  */
 static int send_request(struct path *path, const struct request *request, uint32_t ms)
 {

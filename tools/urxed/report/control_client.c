@@ -65,8 +65,8 @@ static int leave_descriptors(int socket)
 }
 
 /*
- * Takes the sockets that came with a packet, and closes them if the packet is invalid. Returns 0 or
- * -EPROTO.
+ * Takes the sockets of a packet, and closes further ones that came with it. If the packet is
+ * invalid, closes all. Returns 0 or -EPROTO.
  */
 static int add_sockets(struct process_sockets *sockets, const struct control_processes *packet,
 		       const int fds[UNIX_PACKET_FDS_MAX])
@@ -99,7 +99,7 @@ static int check_reply(const struct control_reply *reply, int len, int memory)
 
 /*
  * Receives a packet of the daemon that may have sockets of processes. Returns its length or a
- * negative errno value. The kernel closes those for which this process has no descriptor, so the
+ * negative errno value. The kernel closes sockets for which this process has no descriptor, so the
  * close alarm runs meanwhile. It begins only after the wait for the packet: each signal would start
  * the wait anew.
  */

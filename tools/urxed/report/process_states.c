@@ -327,8 +327,8 @@ static bool assign_sockets(struct collection *c, const struct process_sockets *s
 }
 
 /*
- * Gives a process in the middle of its answer more time after a packet, as long as it may send
- * -EINPROGRESS.
+ * Gives a process in the middle of its answer more time after it has sent -EINPROGRESS, unless it
+ * has done so more often than process.progress permitted.
  */
 static void note_progress(const struct collection *c, struct process *p)
 {

@@ -114,9 +114,10 @@ uint32_t lease_store_count_claimable(struct lease_store *r);
  */
 typedef bool lease_store_frozen_fn(void *ctx, pid_t pid);
 /*
- * Ends the claims of all processes that are not frozen, and frees their blocks. Lost blocks
- * (lease_store_lose) whose time is not over stay claimable. is_frozen NULL: no process is frozen.
- * The caller repeats the call while programs have claims. `now` in ns.
+ * Ends the claims of each process that is not frozen, or has ended, and frees its blocks. Lost
+ * blocks (lease_store_lose) whose time is not over stay claimable while their process lives.
+ * is_frozen NULL: no process is frozen. The caller repeats the call while programs have claims.
+ * `now` in ns.
  */
 void lease_store_end_claims(struct lease_store *r, uint64_t now, lease_store_frozen_fn *is_frozen,
 			    void *ctx);

@@ -655,7 +655,7 @@ static bool must_close(struct sessions *sessions, struct session *s)
 	return true;
 }
 
-/* The cost of freeing a session itself, in units of SESSIONS_REAP_STEP. */
+/* The cost of freeing a session itself, in the units of work that SESSIONS_REAP_STEP limits. */
 #define SESSION_COST 32
 
 /*

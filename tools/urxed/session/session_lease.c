@@ -65,7 +65,7 @@ static void forget_lost_remotes(struct sessions *sessions)
 			remote_qp_acl_forget(&sessions->sw->remotes, process);
 }
 
-/* Whether a block cannot be leased only because processes have added QPNs in it. */
+/* Whether a block cannot be leased because of the QPNs that processes have added in it. */
 static bool is_block_of_added(const struct vswitch *sw, uint32_t block)
 {
 	return block && block != LEASE_BLOCKS - 1 && sw->added.in_block[block] &&

@@ -123,7 +123,8 @@ static void stop_excluding(const struct sessions *sessions, uint32_t members)
 
 /*
  * Keeps packets to these blocks from the switch, on the uplinks `members`. Sets the filter only if
- * it changes: the comparison takes much less time. -ENOSPC: too many blocks.
+ * it changes: the comparison takes much less time. -ENOSPC: too many blocks; or an error of
+ * direct_uplink_exclude.
  */
 static int exclude_blocks(struct sessions *sessions, uint32_t members, const struct blocks *blocks)
 {

@@ -12,7 +12,8 @@
 #define BACKLOG 4
 
 /* Removes the socket of a process that has ended: nobody accepts there. 0, also without a file;
- * -EADDRINUSE: a process listens; -EEXIST: the file is no socket. */
+ * -EADDRINUSE: a process listens, or connect(2) cannot tell; -EEXIST: the file is no socket; or
+ * another negative errno value. */
 static int remove_stale(const struct sockaddr_un *address, int type)
 {
 	struct stat file;

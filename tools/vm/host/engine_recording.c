@@ -65,8 +65,8 @@ void engine_recording_request(struct engine_recording *r, const uint8_t mac[6], 
 
 /*
  * Starts the recording with the engine's state. -EBUSY: a peer copies, and the caller tries again;
- * -ECANCELED: urxed captures no more. The saved state grants peers no rights to copy, and they get
- * their rights back afterwards.
+ * -ECANCELED: urxed captures no more; or another error of urxe_record_start. The saved state grants
+ * peers no rights to copy, and they get their rights back afterwards.
  */
 static int start_recording(struct engine_recording *r, uint64_t now, struct urxe_dev *engine,
 			   const struct vnic_driver *nic)

@@ -10,8 +10,8 @@
 
 #include "common/log.h"
 
-/* Returns the number (VNIC_BLOCK) of the process that has leased a QPN. A QPN from a guest, or from
- * a peer's reference, may have more than 24 bits. */
+/* Returns the block of a QPN (VNIC_BLOCK), which is the index of the route to its process in
+ * `routes`. A QPN from a guest, or from a peer's reference, may have more than 24 bits. */
 static uint32_t process_of(uint32_t qpn)
 {
 	return VNIC_BLOCK(qpn) % VNIC_BLOCKS;

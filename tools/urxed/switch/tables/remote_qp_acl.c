@@ -341,7 +341,8 @@ static void set_owner(struct remote_qp *r, struct remote_qp_owner *owner)
 	owner->n++;
 }
 
-/* Makes the free entry r the registration of a remote QP by `owner`. On error r becomes unused. */
+/* Makes the entry r, which is in no list, the registration of a remote QP by `owner`. On error r
+ * becomes unused. */
 static int insert_remote(struct remote_qp_acl *t, struct remote_qp *r,
 			 struct remote_qp_owner *owner, uint32_t local,
 			 const struct remote_qp_key *key, uint64_t order)
