@@ -735,6 +735,9 @@ int vm_create(const struct vm_attr *attr, struct vm **vm, char error[VM_ERROR])
 
 void vm_destroy(struct vm *vm)
 {
+	/* A function that its hypervisor has stopped, or whose pages it logs, changes once more
+	 * when its connection ends: follow_functions would use parts that are gone. */
+	vm->nic.function.owner = vm->rdma.function.owner = NULL;
 	hand_over_close(vm);
 	listen_socket_close(&vm->replacement.listener);
 	datapath_free(&vm->datapath);

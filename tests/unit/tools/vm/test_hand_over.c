@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* How a device process accepts the process that replaces it, refuses others, and replaces one. */
+/* How a device process accepts the process that replaces it, refuses others, replaces one, and
+ * ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "vfio_client.h"
 #include "vm/replace/channel.h"
 #include "vm/replace/hand_over.h"
 #include "vm/replace/take_over.h"
@@ -270,6 +272,75 @@ static void frames_that_wait_for_room_leave_before_the_device_stops(void **state
 	assert_int_equal(full_rounds, 0);
 }
 
+/* --- A machine with a hypervisor */
+
+static void pump_nic(void *ctx)
+{
+	struct vm *of = ctx;
+
+	function_event(&of->nic.function, of->epoll_fd);
+}
+
+static void connect_hypervisor(struct vfio_client *c, struct function *f, void (*pump)(void *ctx),
+			       struct vm *of)
+{
+	int ends[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	assert_int_equal(vnic_vfio_server_connect(f->server, ends[0]), 0);
+	vfio_client_open(c, ends[1], pump, of);
+}
+
+/* The states into which the hypervisor brings the NIC, and the expected answer to the last one. A
+ * stream without a byte is refused. */
+struct stopped_nic {
+	enum vfio_state states[2];
+	uint32_t n;
+	int answer;
+};
+
+/* The end of a connection starts a stopped function, when other parts of the process may be gone.
+ */
+static void a_process_ends_whose_nic_is_stopped(void **state)
+{
+	static const struct stopped_nic nics[] = {
+		{{VFIO_STATE_STOP}, 1, 0},
+		{{VFIO_STATE_STOP_COPY}, 1, 0},
+		{{VFIO_STATE_RESUMING}, 1, 0},
+		{{VFIO_STATE_RESUMING, VFIO_STATE_STOP}, 2, EBADMSG},
+	};
+
+	for (size_t i = 0; i < sizeof(nics) / sizeof(*nics); i++) {
+		const struct stopped_nic *nic = &nics[i];
+		struct vfio_client hypervisor;
+		struct machine *m;
+		int answer = -1;
+
+		assert_int_equal(open_machine(state), 0);
+		m = *state;
+		connect_hypervisor(&hypervisor, &m->vm->nic.function, pump_nic, m->vm);
+		for (uint32_t j = 0; j < nic->n; j++)
+			answer = vfio_set_state(&hypervisor, nic->states[j]);
+		assert_int_equal(answer, nic->answer);
+		assert_true(m->vm->paused);
+		assert_int_equal(close_machine(state), 0);
+		close(hypervisor.socket);
+	}
+}
+
+static void a_process_ends_whose_nic_logs_written_pages(void **state)
+{
+	struct vfio_client hypervisor;
+	struct machine *m;
+
+	assert_int_equal(open_machine(state), 0);
+	m = *state;
+	connect_hypervisor(&hypervisor, &m->vm->nic.function, pump_nic, m->vm);
+	assert_int_equal(vfio_start_log(&hypervisor), 0);
+	assert_int_equal(close_machine(state), 0);
+	close(hypervisor.socket);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -284,6 +355,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			frames_that_wait_for_room_leave_before_the_device_stops, open_machine,
 			close_machine),
+		cmocka_unit_test(a_process_ends_whose_nic_is_stopped),
+		cmocka_unit_test(a_process_ends_whose_nic_logs_written_pages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
