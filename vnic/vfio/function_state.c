@@ -14,10 +14,14 @@ static const struct vnic_state_format format = {.name = "urxevfio", .version = 1
  * another kind of function. */
 static void config_record(struct vnic_state_stream *s, struct config_space *config)
 {
+	static const uint8_t zeros[CONFIG_SPACE_SIZE];
 	uint8_t bytes[CONFIG_SPACE_SIZE];
 
 	memcpy(bytes, config->bytes, sizeof(bytes));
 	vnic_state_bytes(s, bytes, sizeof(bytes));
+	/* Earlier servers had no configuration space before their first client, and saved this. */
+	if (!memcmp(bytes, zeros, sizeof(bytes)))
+		return;
 	for (uint32_t i = 0; i < sizeof(bytes); i++)
 		if ((bytes[i] ^ config->bytes[i]) & ~config->writable[i])
 			vnic_state_fail(s, -EINVAL);

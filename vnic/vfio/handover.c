@@ -212,7 +212,6 @@ int vnic_vfio_server_take_over(struct vnic_vfio_server *server, struct vnic_vfio
 	struct vnic_state_stream s;
 	uint32_t at;
 
-	config_space_reset(&server->config, &server->attr.function);
 	server->handing_over = true;
 	server->attr.migration->stop(server->attr.ctx);
 	vnic_state_begin_restore(&s, &format, h->stream, h->length);

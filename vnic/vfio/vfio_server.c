@@ -20,6 +20,7 @@ int vnic_vfio_server_create(const struct vnic_vfio_attr *attr, struct vnic_vfio_
 	new->attr = *attr;
 	irq_init(&new->irq, attr->function.vectors);
 	connection_init(&new->connection);
+	config_space_reset(&new->config, &attr->function);
 	new->migration.state = MIGRATION_RUNNING;
 	*server = new;
 	return 0;

@@ -228,20 +228,62 @@ static void test_masked_pending_interrupt_survives_a_handover(void **state)
 	assert_int_equal(eventfd_read(f->eventfd, &count), 0);
 }
 
-static void test_handover_without_client_accepts_the_next(void **state)
+static void connect_next_client(struct fixture *f)
 {
-	struct fixture *f = *state;
 	int ends[2];
 
-	close(f->client.socket);
-	assert_int_equal(vnic_vfio_server_event(f->now->server), -ECONNRESET);
-	f->now->model.resets = 0;
-	replace(f);
 	assert_int_equal(vnic_vfio_server_fd(f->now->server), -1);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
 	assert_int_equal(vnic_vfio_server_connect(f->now->server, ends[0]), 0);
 	vfio_client_open(&f->client, ends[1], pump, f);
 	assert_int_equal(vfio_write(&f->client, 0, 8, 5), 0);
+}
+
+static void test_handover_without_client_accepts_the_next(void **state)
+{
+	struct fixture *f = *state;
+
+	close(f->client.socket);
+	assert_int_equal(vnic_vfio_server_event(f->now->server), -ECONNRESET);
+	f->now->model.resets = 0;
+	replace(f);
+	connect_next_client(f);
+}
+
+static void forget_client(struct fixture *f)
+{
+	close(f->client.socket);
+	close_side(f->now);
+	open_side(f->now, 0x07b0);
+}
+
+/* A hypervisor uses the NIC only, or has not started yet. */
+static void test_handover_before_the_first_client_accepts_it(void **state)
+{
+	struct fixture *f = *state;
+
+	forget_client(f);
+	replace(f);
+	connect_next_client(f);
+	assert_int_equal(vfio_read(&f->client, VFIO_PCI_CONFIG_REGION_INDEX, PCI_VENDOR_ID),
+			 0x07b015ad);
+}
+
+/* A stream of an earlier urxe, whose servers had no configuration space before a first client. */
+static void test_handover_of_zeros_accepts_the_first_client(void **state)
+{
+	struct fixture *f = *state;
+	struct vnic_vfio_handover h;
+
+	forget_client(f);
+	hand_over(f->now, &h);
+	free(h.stream);
+	h.stream = kept_stream_of_version(VFIO_KEPT_STREAMS, 1, "server_without_client", &h.length);
+	other_side(f)->model.saved = KEPT_BYTES;
+	take_over(f, &h);
+	connect_next_client(f);
+	assert_int_equal(vfio_read(&f->client, VFIO_PCI_CONFIG_REGION_INDEX, PCI_VENDOR_ID),
+			 0x07b015ad);
 }
 
 static void test_handover_waits_for_whole_messages_and_copies(void **state)
@@ -420,6 +462,8 @@ int main(int argc, char **argv)
 		TEST(test_waiting_message_goes_to_the_next_process),
 		TEST(test_masked_pending_interrupt_survives_a_handover),
 		TEST(test_handover_without_client_accepts_the_next),
+		TEST(test_handover_before_the_first_client_accepts_it),
+		TEST(test_handover_of_zeros_accepts_the_first_client),
 		TEST(test_handover_waits_for_whole_messages_and_copies),
 		TEST(test_handover_is_busy_during_a_migration),
 		TEST(test_abandoned_handover_leaves_the_client),
