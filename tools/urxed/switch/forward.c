@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include <netdev/shm.h>
 #include <rxe/announcement.h>
 #include <vnic/regs.h>
 
@@ -521,6 +522,13 @@ static bool forward_uplink(struct vswitch *sw, uint32_t index)
 	for (i = 0; i < n; i++)
 		forward_from_station(sw, &sw->uplink_ports[index], &frames[i]);
 	return n > 0;
+}
+
+void switch_drain_vm_port(struct vswitch *sw, uint64_t now, uint32_t index)
+{
+	sw->now = now;
+	for (uint32_t n = 0; n < NETDEV_SHM_DEPTH && forward_uplink(sw, index); n += BURST)
+		flush_uplinks(sw);
 }
 
 static bool forward_processes(struct vswitch *sw)

@@ -53,6 +53,13 @@ uint32_t switch_drain(struct vswitch *sw, uint64_t now, struct switch_port *port
 void switch_send_last(struct vswitch *sw, uint64_t now, struct switch_port *port);
 
 /*
+ * Moves the frames that the process of the machine's port at `index` (switch_add_vm_port) has left
+ * in the port's ring, NETDEV_SHM_DEPTH at most. A receiver without room misses its frames.
+ * Processes are notified by the next switch_run.
+ */
+void switch_drain_vm_port(struct vswitch *sw, uint64_t now, uint32_t index);
+
+/*
  * Sends a frame of the daemon's own to the uplink of that index (negative: to none) and to VMs
  * (switch_dest_from_urxed).
  */

@@ -16,6 +16,7 @@
 #include "common/unix_packet.h"
 #include "urxed/privilege/fd_guard.h"
 #include "urxed/session/quota.h"
+#include "urxed/switch/forward.h"
 #include "urxed/uplink/vm_port_protocol.h"
 
 #define BACKLOG  16
@@ -260,6 +261,15 @@ static void remove_port(struct vm_port_set *all, uint32_t slot, uint64_t now, co
 		all->changed(all->ctx);
 }
 
+/* The process has ended, or its machine stands still. Forwards the last frames first: peers wait
+ * for the acknowledgements among them, which the machine does not repeat. */
+static void end_port(struct vm_port_set *all, uint32_t slot, uint64_t now)
+{
+	if (all->at[slot].joined)
+		switch_drain_vm_port(all->sw, now, slot);
+	remove_port(all, slot, now, "its process ended");
+}
+
 static void handle_packet(struct vm_port_set *all, uint32_t slot, uint64_t now)
 {
 	struct vm_port *s = &all->at[slot];
@@ -270,10 +280,10 @@ static void handle_packet(struct vm_port_set *all, uint32_t slot, uint64_t now)
 	if (n == -EAGAIN)
 		return;
 	if (s->joined || (n <= 0 && n != -EPROTO)) {
-		remove_port(all, slot, now,
-			    n > 0 || n == -EPROTO || n == -EPERM
-				    ? "its process sent an unexpected packet"
-				    : "its process ended");
+		if (n > 0 || n == -EPROTO || n == -EPERM)
+			remove_port(all, slot, now, "its process sent an unexpected packet");
+		else
+			end_port(all, slot, now);
 		return;
 	}
 	status = join(all, slot, now, &request, n, &fds);

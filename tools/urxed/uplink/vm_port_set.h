@@ -72,7 +72,8 @@ bool vm_port_set_has_machine(const struct vm_port_set *all);
 
 /*
  * Call it when epoll_fd is readable: accepts a connection, answers requests, and removes ports
- * whose process is gone.
+ * whose process is gone, after it has forwarded the frames that the process has sent. Then call
+ * switch_run.
  */
 void vm_port_set_event(struct vm_port_set *all, uint64_t now);
 /*

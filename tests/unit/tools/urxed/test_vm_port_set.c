@@ -200,7 +200,8 @@ static void end_process(struct world *w, struct process *p)
 	serve(w);
 }
 
-static void send_frame(struct world *w, struct process *p, const uint8_t to, const uint8_t from)
+/* Puts n equal frames into the ring of the process's port. */
+static void put_frames(struct process *p, const uint8_t to, const uint8_t from, uint32_t n)
 {
 	const uint8_t frame[60] = {2, 0, 0, 0, 0, to, 2, 0, 0, 0, 0, from, 0x88, 0xb5};
 	size_t size;
@@ -208,15 +209,21 @@ static void send_frame(struct world *w, struct process *p, const uint8_t to, con
 	const struct netdev_frame f = {buffer, sizeof(frame), sizeof(frame), 0};
 
 	memcpy(buffer, frame, sizeof(frame));
-	netdev_shm_send(p->peer, &f, 1);
+	while (n--)
+		netdev_shm_send(p->peer, &f, 1);
+}
+
+static void send_frame(struct world *w, struct process *p, const uint8_t to, const uint8_t from)
+{
+	put_frames(p, to, from, 1);
 	switch_run(&w->sw, T0);
 	switch_run(&w->sw, T0);
 }
 
 static uint32_t count_received(struct process *p)
 {
-	struct netdev_frame frames[16];
-	uint32_t n = netdev_shm_receive(p->peer, frames, 16);
+	struct netdev_frame frames[NETDEV_SHM_DEPTH];
+	uint32_t n = netdev_shm_receive(p->peer, frames, NETDEV_SHM_DEPTH);
 
 	netdev_shm_release(p->peer, n);
 	return n;
@@ -266,6 +273,28 @@ static void frames_pass_between_machines(void **state)
 	end_process(w, &a);
 	end_process(w, &b);
 	end_process(w, &c);
+}
+
+/* A machine that stops sends its last frames and gives its port back before the switch runs. */
+static void last_frames_of_a_process_arrive(void **state)
+{
+	struct world *w = *state;
+	struct process a, b;
+
+	assert_int_equal(join(w, &a, "a"), 0);
+	assert_int_equal(join(w, &b, "b"), 0);
+	put_frames(&a, 2, 1, 3);
+	end_process(w, &a);
+	assert_null(find_port(w, "vm:a"));
+	switch_run(&w->sw, T0);
+	assert_int_equal(count_received(&b), 3);
+	/* A full ring. */
+	assert_int_equal(join(w, &a, "a"), 0);
+	put_frames(&a, 2, 1, NETDEV_SHM_DEPTH);
+	end_process(w, &a);
+	switch_run(&w->sw, T0);
+	assert_int_equal(count_received(&b), NETDEV_SHM_DEPTH);
+	end_process(w, &b);
 }
 
 static uint16_t mtu_to(const struct world *w, uint8_t last)
@@ -585,6 +614,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(frames_pass_between_machines),
+		TEST(last_frames_of_a_process_arrive),
 		TEST(mtu_to_a_machine_is_that_of_a_nic),
 		TEST(machine_of_another_user_has_one_mac),
 		TEST(macs_are_kept_over_a_restart),
