@@ -197,8 +197,9 @@ bool pvrdma_poll(struct pvrdma *dev, uint64_t now);
 /*
  * Call pvrdma_memory_added after vnic_guest_memory_map, and pvrdma_memory_removed before
  * vnic_guest_memory_unmap. The device never touches removed memory again: queues in it fail, and
- * requests of peers to it end in remote access errors. A peer's copy may go on until
- * copy_ops->settled (struct pvrdma_owner).
+ * requests of peers to it end in remote access errors. A paused device writes nothing to the rest
+ * of the memory: its queues fail at pvrdma_resume. A peer's copy may go on until copy_ops->settled
+ * (struct pvrdma_owner).
  */
 void pvrdma_memory_added(struct pvrdma *dev);
 void pvrdma_memory_removed(struct pvrdma *dev, uint64_t addr, uint64_t size);
@@ -271,8 +272,9 @@ void pvrdma_resume(struct pvrdma *dev, uint64_t now);
 /*
  * Writes the state of a paused device, without the contents of guest memory, which hold the rings,
  * the completions that the driver has not read, and the event rings. Events for which their ring
- * had no room, or that wait for pvrdma_set_bus_master, are lost. The caller frees *stream with
- * free(3). -EBUSY: a peer still copies from or to the guest's memory; call it again later. -ENOMEM.
+ * had no room, or that wait for pvrdma_set_bus_master or pvrdma_resume, are lost. The caller frees
+ * *stream with free(3). -EBUSY: a peer still copies from or to the guest's memory; call it again
+ * later. -ENOMEM.
  */
 int pvrdma_save(struct pvrdma *dev, uint64_t now, uint8_t **stream, size_t *length);
 /*

@@ -112,10 +112,12 @@ void vnic_device_reset(struct vnic_device *dev)
 void vnic_device_break(struct vnic_device *dev, uint32_t event, struct vmxnet3_queue_status *status,
 		       uint32_t error)
 {
+	if (dev->no_master || dev->paused) {
+		vnic_device_stop(dev);
+		return;
+	}
 	vnic_device_write_stats(dev);
 	vnic_device_stop(dev);
-	if (dev->no_master)
-		return;
 	dev->state = VNIC_DEVICE_BROKEN;
 	vnic_store(&status->error, error);
 	vnic_store(&status->stopped, 1);

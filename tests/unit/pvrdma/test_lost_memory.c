@@ -259,6 +259,45 @@ static void test_memory_removed_without_bus_mastering_causes_no_writes(void **st
 	guest_pages_free(&qp.pages);
 }
 
+/* The machine may run on another host already, with the same memory: the old device writes nothing,
+ * and reports the failure only if the machine goes on here. */
+static void test_memory_removed_while_paused_causes_no_writes(void **state)
+{
+	struct pair *p = *state;
+	struct guest *g = &p->guest[0];
+	struct pvrdma_sge sge = buffer_sge(&p->buffer[0], 0, 8);
+	uint32_t interrupts;
+	struct pvrdma_cqe cqe;
+	struct pv_eqe eqe;
+	struct qp qp;
+
+	assert_int_equal(qp_to(&p->guest[1], &p->qp[1], URXE_QPS_RESET), 0);
+	open_queue(p, &qp, true);
+	qp_post_recv(g, &qp, 7, &sge, 1);
+	net_run(&p->net);
+	interrupts = g->interrupts[PV_VECTOR_ASYNC];
+	pvrdma_pause(g->dev, g->now);
+	guest_unplug(g, GUEST_EXTRA, GUEST_EXTRA_SIZE);
+	assert_int_equal(pvrdma_counters(g->dev)[PVRDMA_MEMORY_LOST], 1);
+	assert_false(guest_event(g, &eqe));
+	assert_false(cq_poll(g, &p->cq[0], &cqe));
+	assert_int_equal(g->interrupts[PV_VECTOR_ASYNC], interrupts);
+	pvrdma_resume(g->dev, g->now);
+	net_run(&p->net);
+	expect_fatal_event(p, &qp);
+	assert_false(guest_event(g, &eqe));
+	assert_int_equal(g->interrupts[PV_VECTOR_ASYNC], interrupts + 1);
+	assert_true(cq_poll(g, &p->cq[0], &cqe));
+	assert_int_equal(cqe.wr_id, 7);
+	assert_int_equal(cqe.status, PVRDMA_WC_WR_FLUSH_ERR);
+	/* Once. */
+	pvrdma_pause(g->dev, g->now);
+	pvrdma_resume(g->dev, g->now);
+	net_run(&p->net);
+	assert_false(guest_event(g, &eqe));
+	guest_pages_free(&qp.pages);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -268,6 +307,7 @@ int main(void)
 		PAIR_TEST(test_lost_request_slot_executes_no_zero_request),
 		PAIR_TEST(test_lost_ring_indices_repeat_no_requests),
 		PAIR_TEST(test_memory_removed_without_bus_mastering_causes_no_writes),
+		PAIR_TEST(test_memory_removed_while_paused_causes_no_writes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

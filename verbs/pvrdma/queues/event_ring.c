@@ -95,7 +95,8 @@ void pv_event_report(struct pv_object *object, uint32_t type)
 	if (!object->due_events)
 		TAILQ_INSERT_TAIL(&dev->event_objects, object, event_link);
 	object->due_events |= 1u << type;
-	pv_event_report_due(dev);
+	if (!dev->paused)
+		pv_event_report_due(dev);
 }
 
 /* Adds the object's due events. False: the ring has no room now. */

@@ -34,7 +34,8 @@ void pv_event_ring_close(struct pv_event_ring *events);
 /*
  * Add an asynchronous event to its ring; `type` is a value of enum ibv_event_type. If the ring has
  * no room, the event of a port is lost and counted. The event of an object stays due until the ring
- * has room; further events of the same type and object are dropped meanwhile.
+ * has room and the device is not paused; further events of the same type and object are dropped
+ * meanwhile.
  */
 void pv_event_report_port(struct pvrdma *dev, uint32_t type, uint32_t port);
 void pv_event_report(struct pv_object *object, uint32_t type);

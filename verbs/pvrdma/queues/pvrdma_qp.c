@@ -299,17 +299,34 @@ int pv_qp_modify(struct pv_qp *qp, const struct urxe_qp_attr *attr, uint32_t mas
 	return 0;
 }
 
-void pv_qp_memory_removed(struct pv_qp *qp, const struct pv_removed *removed)
+static void fail_without_rings(struct pv_qp *qp)
 {
 	static const struct urxe_qp_attr error = {.state = URXE_QPS_ERR};
-	struct pvrdma *dev = qp->object.dev;
 
+	qp->events++;
+	pv_event_report(&qp->object, URXE_ASYNC_QP_FATAL);
+	urxe_qp_modify(qp->qp, qp->object.dev->now, &error, URXE_QP_STATE);
+}
+
+void pv_qp_memory_removed(struct pv_qp *qp, const struct pv_removed *removed)
+{
 	if (!qp->send.indices || !pv_removed_uses(removed, qp->pages, qp->n_pages))
 		return;
 	stop_waiting(qp);
 	qp->send.indices = qp->recv.ring.indices = NULL;
-	pv_count(dev, PVRDMA_MEMORY_LOST);
-	qp->events++;
-	pv_event_report(&qp->object, URXE_ASYNC_QP_FATAL);
-	urxe_qp_modify(qp->qp, dev->now, &error, URXE_QP_STATE);
+	pv_count(qp->object.dev, PVRDMA_MEMORY_LOST);
+	if (!qp->object.dev->paused)
+		fail_without_rings(qp);
+}
+
+void pv_qp_resume(struct pv_qp *qp)
+{
+	struct urxe_qp_attr attr;
+	struct urxe_qp_init init;
+
+	if (qp->send.indices)
+		return;
+	urxe_qp_query(qp->qp, &attr, &init);
+	if (attr.state != URXE_QPS_ERR)
+		fail_without_rings(qp);
 }

@@ -24,8 +24,10 @@ void pv_qp_close(struct pv_qp *qp);
  * rings. */
 int pv_qp_modify(struct pv_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask);
 /* If the QP's rings use these bytes of guest memory, the QP fails, and never accesses the rings
- * again. */
+ * again. Its requests complete then, so in a paused device it fails only at pv_qp_resume. */
 void pv_qp_memory_removed(struct pv_qp *qp, const struct pv_removed *removed);
+/* The device goes on: a QP that has no rings any more fails, unless it has failed already. */
+void pv_qp_resume(struct pv_qp *qp);
 
 /*
  * Post the requests that the guest has added to the ring to the engine, as far as it has room.

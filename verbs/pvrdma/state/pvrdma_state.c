@@ -10,6 +10,7 @@
 #include "object.h"
 #include "pvrdma_hca.h"
 #include "pvrdma_port.h"
+#include "queues/pvrdma_qp.h"
 #include "shared_region.h"
 #include "state/pvrdma_records.h"
 
@@ -27,6 +28,16 @@ void pvrdma_pause(struct pvrdma *dev, uint64_t now)
 	urxe_copy_rights_withdraw(dev->engine);
 }
 
+/* Fails the QPs whose rings' memory was removed from the paused device. */
+static void resume_qps(struct pvrdma *dev)
+{
+	struct pv_qp *qp;
+	uint32_t at = 0;
+
+	while ((qp = pv_object_next(dev, PV_QP, &at)))
+		pv_qp_resume(qp);
+}
+
 void pvrdma_resume(struct pvrdma *dev, uint64_t now)
 {
 	pv_pass_time(dev, now);
@@ -36,6 +47,7 @@ void pvrdma_resume(struct pvrdma *dev, uint64_t now)
 	 * reached the guest.
 	 */
 	pv_raise_unread(dev);
+	resume_qps(dev);
 	if (!dev->active || dev->no_master)
 		return;
 	urxe_copy_rights_publish(dev->engine);

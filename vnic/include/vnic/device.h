@@ -85,7 +85,7 @@ void vnic_device_destroy(struct vnic_device *dev);
  * lacks this memory: the device uses no pointer outside its table. If the new table lacks memory of
  * a ring, or of a frame that vnic_device_tx has returned, the NIC's state becomes
  * VNIC_DEVICE_BROKEN; if it lacks the shared area or a queue's descriptor, where the device would
- * report the error, or the device may not access memory (vnic_device_set_bus_master),
+ * report the error, or the device may not access memory (vnic_device_set_bus_master) or is paused,
  * VNIC_DEVICE_DOWN.
  * -EINVAL, -ENOMEM: the table is as before; with a count of 0 it never fails.
  */

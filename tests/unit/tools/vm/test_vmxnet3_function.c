@@ -403,6 +403,33 @@ static void without_bus_mastering_lost_rings_take_the_nic_down(void **state)
 	free(before);
 }
 
+static int set_state(struct fixture *f, uint32_t state)
+{
+	uint32_t body[64] = {16, 1u << 17 | 2, state};
+
+	return ask(f, 16, body, 16, -1);
+}
+
+/* The machine may run on another host already, with the same memory. */
+static void a_stopped_nic_that_loses_its_rings_touches_no_memory(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t *const before = malloc(SIZE);
+	int fd;
+
+	activate_with_frames(f);
+	fd = open_interrupt(f);
+	assert_int_equal(set_state(f, VFIO_DEVICE_STATE_STOP), 0);
+	was_interrupted(fd);
+	memcpy(before, f->memory, SIZE);
+	assert_int_equal(unmap(f, RINGS, PAGE), 0);
+	assert_int_equal(vnic_device_state(f->f.dev), VNIC_DEVICE_DOWN);
+	assert_memory_equal(f->memory, before, SIZE);
+	assert_false(was_interrupted(fd));
+	close(fd);
+	free(before);
+}
+
 /* Another process takes the NIC over: the saved command register tells it. */
 static void a_restored_nic_has_no_more_rights_than_before(void **state)
 {
@@ -471,6 +498,7 @@ int main(void)
 		TEST(a_new_nic_is_no_bus_master),
 		TEST(without_bus_mastering_no_command_activates_the_nic),
 		TEST(without_bus_mastering_lost_rings_take_the_nic_down),
+		TEST(a_stopped_nic_that_loses_its_rings_touches_no_memory),
 		TEST(a_restored_nic_has_no_more_rights_than_before),
 	};
 
