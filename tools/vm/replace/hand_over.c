@@ -160,5 +160,9 @@ void hand_over(struct vm *vm)
 	for (uint32_t i = running; i < BUNDLE_FUNCTIONS; i++)
 		vnic_vfio_server_resume(vm_function(vm, i)->server);
 	r->handing_over = false;
+	/* The hypervisor has stopped the machine meanwhile, which kept its port for the other
+	 * process. */
+	if (vm->paused)
+		switch_link_leave(&vm->link);
 	log_line("the machine's device stays with this process: %s", explain_failure(rc));
 }

@@ -209,8 +209,8 @@ static int close_machine(void **state)
 	return rmdir(m->dir);
 }
 
-/* Another process asks for the device, and ends. */
-static void try_to_hand_over(struct vm *of)
+/* Another process asks for the device, and does not get it, because it ends. */
+static void refuse_hand_over(struct vm *of)
 {
 	int ends[2];
 
@@ -220,6 +220,11 @@ static void try_to_hand_over(struct vm *of)
 	of->replacement.requester = ends[0];
 	hand_over(of);
 	assert_false(of->replacement.replaced);
+}
+
+static void try_to_hand_over(struct vm *of)
+{
+	refuse_hand_over(of);
 	assert_false(of->nic.function.paused || of->rdma.function.paused || of->paused);
 }
 
@@ -341,6 +346,39 @@ static void a_process_ends_whose_nic_logs_written_pages(void **state)
 	close(hypervisor.socket);
 }
 
+static void pump_rdma(void *ctx)
+{
+	struct vm *of = ctx;
+
+	function_event(&of->rdma.function, of->epoll_fd);
+}
+
+/* The process reads the hypervisor's request for STOP while it waits for the end of a message. */
+static void machine_that_stops_before_it_is_handed_over_leaves_the_switch(void **state)
+{
+	static const struct {
+		uint16_t id, command;
+		uint32_t size, flags, error;
+		uint32_t room, feature, state, fd;
+	} stop = {100, 16, sizeof(stop), 0, 0, 16, 1u << 17 | 2, VFIO_STATE_STOP, 0};
+	const size_t part = sizeof(stop) / 2;
+	const uint8_t *bytes = (const uint8_t *)&stop;
+	struct vfio_client hypervisor;
+	struct machine *m = *state;
+
+	/* As after the machine has joined. */
+	m->vm->link.away = false;
+	connect_hypervisor(&hypervisor, &m->vm->rdma.function, pump_rdma, m->vm);
+	assert_int_equal(send(hypervisor.socket, bytes, part, 0), part);
+	pump_rdma(m->vm);
+	assert_int_equal(send(hypervisor.socket, bytes + part, sizeof(stop) - part, 0),
+			 sizeof(stop) - part);
+	refuse_hand_over(m->vm);
+	assert_true(m->vm->rdma.function.paused && m->vm->paused);
+	assert_true(m->vm->link.away);
+	close(hypervisor.socket);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -354,6 +392,9 @@ int main(void)
 						close_machine),
 		cmocka_unit_test_setup_teardown(
 			frames_that_wait_for_room_leave_before_the_device_stops, open_machine,
+			close_machine),
+		cmocka_unit_test_setup_teardown(
+			machine_that_stops_before_it_is_handed_over_leaves_the_switch, open_machine,
 			close_machine),
 		cmocka_unit_test(a_process_ends_whose_nic_is_stopped),
 		cmocka_unit_test(a_process_ends_whose_nic_logs_written_pages),
