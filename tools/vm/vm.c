@@ -507,7 +507,7 @@ static void send_state(void *ctx, int socket)
 {
 	const struct vm *vm = ctx;
 
-	vm_state_send(vm->rdma.dev, &vm->peers, &vm->hca, vm->name, socket);
+	vm_state_send(vm->rdma.dev, &vm->peers, &vm->hca, &vm->link, vm->name, socket);
 }
 
 static uint32_t take_qpn(void *ctx)

@@ -63,24 +63,36 @@ static bool copy_objects(const struct pvrdma *dev, const struct machine_peers *p
 	return true;
 }
 
-void vm_state_send(const struct pvrdma *dev, const struct machine_peers *peers,
-		   const struct machine_hca *hca, const char *name, int socket)
+#define COUNTERS (PVRDMA_COUNTERS + VNIC_BYPASS_COUNT + 1)
+
+static void copy_counters(const struct pvrdma *dev, const struct machine_peers *peers,
+			  const struct switch_link *link, struct state_counter counters[COUNTERS])
 {
-	struct state_counter counters[PVRDMA_COUNTERS + VNIC_BYPASS_COUNT];
+	uint32_t n = 0;
+
+	for (int i = 0; i < PVRDMA_COUNTERS; i++)
+		counters[n++] = (struct state_counter){pvrdma_counter_name((enum pvrdma_counter)i),
+						       pvrdma_counters(dev)[i]};
+	for (int i = 0; i < VNIC_BYPASS_COUNT; i++)
+		counters[n++] = (struct state_counter){
+			vnic_bypass_counter_name((enum vnic_bypass_counter)i), peers->counters[i]};
+	counters[n] = (struct state_counter){"link_dropped", link->dropped};
+}
+
+void vm_state_send(const struct pvrdma *dev, const struct machine_peers *peers,
+		   const struct machine_hca *hca, const struct switch_link *link, const char *name,
+		   int socket)
+{
+	struct state_counter counters[COUNTERS];
 	struct state_document state = {.socket = socket,
 				       .engine_counters = *pvrdma_engine_counters(dev),
 				       .more_counters = counters,
-				       .n_counters = PVRDMA_COUNTERS + VNIC_BYPASS_COUNT};
+				       .n_counters = COUNTERS};
 	bool complete;
 
 	state_document_begin(socket);
 	snprintf(state.program, sizeof(state.program), "%s", name);
-	for (int i = 0; i < PVRDMA_COUNTERS; i++)
-		counters[i] = (struct state_counter){pvrdma_counter_name((enum pvrdma_counter)i),
-						     pvrdma_counters(dev)[i]};
-	for (int i = 0; i < VNIC_BYPASS_COUNT; i++)
-		counters[PVRDMA_COUNTERS + i] = (struct state_counter){
-			vnic_bypass_counter_name((enum vnic_bypass_counter)i), peers->counters[i]};
+	copy_counters(dev, peers, link, counters);
 	complete = copy_objects(dev, peers, hca, &state);
 	state_document_send(&state, complete);
 	free(state.qps);

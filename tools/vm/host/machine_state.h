@@ -7,12 +7,14 @@
 
 #include "vm/host/machine_hca.h"
 #include "vm/host/machine_peers.h"
+#include "vm/host/switch_link.h"
 
 /*
  * Sends the state on `socket`, and closes the socket. Never blocks. `name` is the name of the
  * process in the state: "vm:NAME" or "vm".
  */
 void vm_state_send(const struct pvrdma *dev, const struct machine_peers *peers,
-		   const struct machine_hca *hca, const char *name, int socket);
+		   const struct machine_hca *hca, const struct switch_link *link, const char *name,
+		   int socket);
 
 #endif

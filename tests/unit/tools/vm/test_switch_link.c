@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* How often the device process looks for a daemon. */
+/* How often the device process looks for a daemon, and which frames it drops. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@
 #include "common/clock.h"
 #include "common/unix_packet.h"
 #include "urxed/uplink/vm_port_protocol.h"
+#include "vm/host/machine_state.h"
 #include "vm/host/switch_link.h"
 
 static const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
@@ -136,12 +138,59 @@ static void test_a_link_without_a_port_is_taken_over_without_one(void **state)
 	switch_link_close(&link);
 }
 
+/* Gets the state of a machine with this link, as urxe show does. */
+static void read_state(const struct switch_link *link, char *text, size_t size)
+{
+	static const struct machine_peers peers;
+	static const struct machine_hca hca;
+	struct pvrdma_attr attr = {.mtu = 1500};
+	struct vnic_attach_state reply;
+	struct unix_packet_extras extras;
+	struct pvrdma *dev;
+	ssize_t n;
+	int ends[2];
+
+	assert_int_equal(vnic_guest_memory_create(&attr.memory), 0);
+	assert_int_equal(pvrdma_create(&attr, &dev), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	vm_state_send(dev, &peers, &hca, link, "vm", ends[0]);
+	/* The first reply says that the state follows. */
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(unix_packet_recv(ends[1], &reply, sizeof(reply), &extras),
+				 sizeof(reply));
+	n = pread(extras.fds[0], text, size - 1, 0);
+	assert_true(n > 0);
+	text[n] = '\0';
+	unix_packet_close_fds(&extras);
+	close(ends[1]);
+	pvrdma_destroy(dev);
+	vnic_guest_memory_destroy(attr.memory);
+}
+
+static void test_dropped_frames_are_shown(void **state)
+{
+	const uint8_t frame[60] = {0};
+	struct switch_link link;
+	char text[4096];
+
+	(void)state;
+	assert_int_equal(switch_link_open_away(&link, "/tmp/urxe-link-none", "", mac, 1500), 0);
+	read_state(&link, text, sizeof(text));
+	assert_null(strstr(text, "link_dropped"));
+	switch_link_send(&link, frame, sizeof(frame));
+	switch_link_send(&link, frame, sizeof(frame));
+	read_state(&link, text, sizeof(text));
+	assert_non_null(strstr(text, "\"link_dropped\":2"));
+	switch_link_close(&link);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_silent_daemon_is_asked_rarely),
 		cmocka_unit_test(test_the_daemon_after_a_silent_one_is_asked_at_once),
 		cmocka_unit_test(test_a_link_without_a_port_is_taken_over_without_one),
+		cmocka_unit_test(test_dropped_frames_are_shown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
