@@ -56,6 +56,19 @@ static inline bool ether_same(const uint8_t a[ETHER_MAC_LEN], const uint8_t b[ET
 	return !memcmp(a, b, ETHER_MAC_LEN);
 }
 
+static inline bool ether_is_zero(const uint8_t mac[ETHER_MAC_LEN])
+{
+	static const uint8_t zero[ETHER_MAC_LEN];
+
+	return ether_same(mac, zero);
+}
+
+/* Whether a station can have the MAC. */
+static inline bool ether_is_station(const uint8_t mac[ETHER_MAC_LEN])
+{
+	return !ether_is_group(mac) && !ether_is_zero(mac);
+}
+
 /*
  * Inserts an 802.1Q tag with this VLAN ID into a frame, behind the MACs; 0: inserts none. The
  * frame's buffer must have room for ETHER_VLAN_LEN more bytes. Returns the frame's new length.

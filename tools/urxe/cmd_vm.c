@@ -85,11 +85,9 @@ struct arguments {
 /* Sets the MAC. Like the other set functions, logs an error and returns false. */
 static bool set_mac(struct arguments *a, const char *value)
 {
-	static const uint8_t zero[ETHER_MAC_LEN];
 	const char *rest = ether_read_mac(value, a->attr.mac);
 
-	a->mac_given =
-		rest && !*rest && !ether_is_group(a->attr.mac) && !ether_same(a->attr.mac, zero);
+	a->mac_given = rest && !*rest && ether_is_station(a->attr.mac);
 	if (!a->mac_given)
 		log_line("--mac %s is not the MAC of a station; example: 52:54:00:12:34:56", value);
 	return a->mac_given;

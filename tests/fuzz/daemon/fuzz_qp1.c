@@ -74,11 +74,13 @@ static void choose_source(struct script *in, uint8_t ip[16])
 	}
 }
 
-/* A station that uses the peer's address has another MAC. */
+/* A station that uses the peer's address has another MAC, and each 256th address MAC 0. */
 static void choose_mac(const uint8_t ip[16], uint8_t mac[6])
 {
 	if (host_find_address(&net.peer.host, ip))
 		memcpy(mac, qp1_macs[2], 6);
+	else if (ip[15] == 10)
+		memset(mac, 0, 6);
 	else
 		qp1_station_mac(&net, ip, mac);
 }

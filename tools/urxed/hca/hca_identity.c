@@ -22,9 +22,7 @@ static bool is_address(const uint8_t ip[16])
 
 void hca_identity_set_mac(const struct hca_port *p, struct host *h)
 {
-	static const uint8_t unknown[ETHER_MAC_LEN];
-
-	if (memcmp(p->mac, unknown, sizeof(unknown)) != 0 && !ether_is_group(p->mac))
+	if (ether_is_station(p->mac))
 		memcpy(h->mac, p->mac, sizeof(h->mac));
 }
 

@@ -31,7 +31,7 @@ static int parse_vlan(const char *text, const char *end, uint16_t *vlan)
 static int parse_mac(const char *text, uint8_t mac[ETHER_MAC_LEN])
 {
 	text = ether_read_mac(text, mac);
-	return !text || *text || ether_is_group(mac) ? -EINVAL : 0;
+	return !text || *text || !ether_is_station(mac) ? -EINVAL : 0;
 }
 
 int address_pin_parse(const char *text, struct address_pin *pin)

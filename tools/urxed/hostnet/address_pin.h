@@ -28,7 +28,7 @@ struct address_pins {
 
 /*
  * Parses "ADDR=MAC" or "ADDR@VLAN=MAC"; the VLAN must not be 0 or above 4094. -EINVAL: malformed,
- * or the address or the MAC is a group's.
+ * or the address is a group's, or no station can have the MAC.
  */
 int address_pin_parse(const char *text, struct address_pin *pin);
 /* -EEXIST: the address has a MAC in that VLAN already; -ENOSPC. */

@@ -99,7 +99,7 @@ static void handle_arp(struct neigh *n, const struct neigh_ingress *ingress, con
 	struct arp reply = {.request = false};
 
 	neigh_learn_claim(n, ingress, a->sip, a->smac, NEIGH_CLAIM_REPLACES);
-	if (!a->request || !local || ether_is_group(a->smac))
+	if (!a->request || !local || !ether_is_station(a->smac))
 		return;
 	memcpy(reply.smac, n->ops->mac(n->ctx, local->uplink), ETHER_MAC_LEN);
 	memcpy(reply.sip, a->tip, 16);
@@ -137,7 +137,7 @@ static void handle_nd(struct neigh *n, const struct neigh_ingress *ingress, stru
 		memcpy(m->smac, smac, ETHER_MAC_LEN);
 	else
 		neigh_learn_claim(n, ingress, m->sip, m->smac, NEIGH_CLAIM_REPLACES);
-	if (!local || ether_is_group(m->smac))
+	if (!local || !ether_is_station(m->smac))
 		return;
 	nd_build_advertisement(frame, m, n->ops->mac(n->ctx, local->uplink));
 	send_answer(n, ingress, local, frame, ND_FRAME_LEN);

@@ -281,7 +281,7 @@ void neigh_learn_claim(struct neigh *n, const struct neigh_ingress *ingress, con
 {
 	struct neigh_entry *e = NULL;
 
-	if (ether_is_group(mac) || ether_same(mac, n->host->mac) ||
+	if (!ether_is_station(mac) || ether_same(mac, n->host->mac) ||
 	    !address_pins_allow(&n->pins, ip, ingress->vlan, mac))
 		return;
 	/* Learn only addresses that this host solicits, so that claims cannot fill the table. */

@@ -87,7 +87,7 @@ void route_parse_neigh(struct route_neigh *n, const struct nlmsghdr *message)
 	n->ifindex = neighbour->ndm_ifindex;
 	n->state = neighbour->ndm_state;
 	mac = netlink_value(at[NDA_LLADDR], ETHER_MAC_LEN);
-	n->has_mac = mac && n->state & NUD_USABLE;
+	n->has_mac = mac && !ether_is_zero(mac) && n->state & NUD_USABLE;
 	if (n->has_mac)
 		memcpy(n->mac, mac, ETHER_MAC_LEN);
 }

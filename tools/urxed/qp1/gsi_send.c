@@ -47,6 +47,11 @@ static void post_mad(struct gsi *g, const struct queued_mad *m)
 	}
 	memcpy(to.dgid.raw, path->dgid, sizeof(to.dgid.raw));
 	memcpy(to.dmac, path->mac, sizeof(to.dmac));
+	/* The engine would fail the request, and QP1 with it (SQE). */
+	if (!urxe_path_has_next_hop(&to)) {
+		g->drops[GSI_DROP_NO_NEIGHBOUR]++;
+		return;
+	}
 	if (urxe_post_send(g->qp, &wr))
 		g->drops[GSI_DROP_NO_ROOM]++;
 }

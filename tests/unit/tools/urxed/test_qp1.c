@@ -368,6 +368,41 @@ static void oldest_silent_next_hop_is_displaced(void **state)
 		cma_destroy_id(ids[i]);
 }
 
+/* A refusal has no next hop then: QP1 drops it, and goes on. */
+static void request_from_mac_zero_leaves_qp1_at_work(void **state)
+{
+	static const uint8_t zero[6];
+	uint8_t ip[16];
+
+	(void)state;
+	net.host.gsi.drops[GSI_DROP_NO_NEIGHBOUR] = 0;
+	qp1_on_link(ip, 66);
+	qp1_attack_req(&net, ip, zero, QP1_UNHEARD, 1);
+	qp1_run(&net, net.now + QP1_MS, ONE_BY_ONE);
+	expect_peer_is_answered(ONE_BY_ONE);
+	assert_int_equal(net.host.gsi.drops[GSI_DROP_NO_NEIGHBOUR], 1);
+}
+
+static void neighbour_with_mac_zero_is_not_resolved(void **state)
+{
+	struct cma_id *id = qp1_create(&net.host, QP1_STRANGER);
+	struct cma_addr to;
+	uint8_t ip[16];
+
+	(void)state;
+	memset(net.third_mac, 0, sizeof(net.third_mac));
+	net.answers = true;
+	memset(net.host.events, 0, sizeof(net.host.events));
+	qp1_on_link(ip, 66);
+	to = qp1_addr(ip, QP1_HEARD);
+	assert_int_equal(cma_resolve_addr(id, NULL, &to, 1000), 0);
+	qp1_run(&net, net.now + 2 * QP1_SECOND, ONE_BY_ONE);
+	assert_int_equal(net.host.events[CMA_ADDR_RESOLVED], 0);
+	assert_int_equal(net.host.events[CMA_ADDR_ERROR], 1);
+	cma_destroy_id(id);
+	expect_peer_is_answered(ONE_BY_ONE);
+}
+
 /* A sender that answers no ARP cannot get a reply of a program, but refusals: to its own MAC. */
 static void reply_of_a_program_needs_address_resolution(void **state)
 {
@@ -602,6 +637,8 @@ int main(void)
 		TEST(resolution_lasts_until_the_timeout_of_the_program),
 		TEST(many_ids_ask_a_silent_next_hop_together),
 		TEST(oldest_silent_next_hop_is_displaced),
+		TEST(request_from_mac_zero_leaves_qp1_at_work),
+		TEST(neighbour_with_mac_zero_is_not_resolved),
 		TEST(reply_of_a_program_needs_address_resolution),
 		TEST(mads_wait_for_their_next_hop),
 		TEST(mads_wait_for_room_in_the_switch),

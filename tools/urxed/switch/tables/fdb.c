@@ -89,7 +89,7 @@ int fdb_pin(struct fdb *f, const struct fdb_key *key, uint32_t port)
 {
 	struct fdb_entry *e;
 
-	if (ether_is_group(key->mac))
+	if (!ether_is_station(key->mac))
 		return -EINVAL;
 	e = find_fdb_entry_in_vlan(f, key);
 	if (e && (!e->pins || e->pins & 1u << port))
@@ -131,7 +131,7 @@ bool fdb_may_send(const struct fdb *f, const struct fdb_key *key, uint32_t port)
 {
 	const struct fdb_entry *e = find_fdb_entry(f, key);
 
-	if (ether_is_group(key->mac))
+	if (!ether_is_station(key->mac))
 		return false;
 	if (e && e->pins)
 		return e->pins & 1u << port;

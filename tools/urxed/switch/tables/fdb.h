@@ -61,7 +61,7 @@ void fdb_close(struct fdb *f);
  * Pins a MAC to a port: only ports of its pins may send from the MAC. The port of the MAC's first
  * pin may then send from pinned MACs only. A second call for a MAC pins it to a further port, which
  * may have other stations, too. Returns 0; -EEXIST: already pinned to that port, or learned;
- * -ENOSPC: the port's share is full; -EINVAL: a group MAC.
+ * -ENOSPC: the port's share is full; -EINVAL: no station can have the MAC.
  */
 int fdb_pin(struct fdb *f, const struct fdb_key *key, uint32_t port);
 /*
@@ -71,8 +71,8 @@ int fdb_pin(struct fdb *f, const struct fdb_key *key, uint32_t port);
 int fdb_pin_unknown(struct fdb *f, uint64_t now, const uint8_t mac[ETHER_MAC_LEN], uint32_t port);
 
 /*
- * May a port send from a MAC? Not from a group MAC, nor from one that is pinned to other ports
- * only. A port that is the first one of pinned MACs may send from no other MAC.
+ * May a port send from a MAC? Not from one that no station can have, nor from one that is pinned to
+ * other ports only. A port that is the first one of pinned MACs may send from no other MAC.
  */
 bool fdb_may_send(const struct fdb *f, const struct fdb_key *key, uint32_t port);
 /*
@@ -87,7 +87,7 @@ int fdb_find(const struct fdb *f, uint64_t now, const struct fdb_key *key);
 
 /*
  * Parses "MAC=PORT" (any VLAN) or "MAC@VLAN=PORT", MAC as 52:54:00:12:34:56. Sets *key, and *port
- * to the text of PORT. Returns 0; -EINVAL: malformed, or a group MAC.
+ * to the text of PORT. Returns 0; -EINVAL: malformed, or no station can have the MAC.
  */
 int fdb_parse(const char *text, struct fdb_key *key, const char **port);
 

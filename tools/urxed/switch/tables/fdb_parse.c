@@ -17,7 +17,7 @@ int fdb_parse(const char *text, struct fdb_key *key, const char **port)
 	text = ether_read_mac(text, key->mac);
 	if (text)
 		text = parse_fdb_vlan(text, &key->vlan);
-	if (!text || text[0] != '=' || !text[1] || ether_is_group(key->mac))
+	if (!text || text[0] != '=' || !text[1] || !ether_is_station(key->mac))
 		return -EINVAL;
 	*port = text + 1;
 	return 0;

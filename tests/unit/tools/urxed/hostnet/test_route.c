@@ -21,6 +21,7 @@
 
 static const uint8_t v4[4] = {192, 0, 2, 9}, v6[16] = {0x20, 1, 0xd, 0xb8, [15] = 9};
 static const uint8_t mac[6] = {2, 0, 0, 0, 0, 9};
+static const uint8_t zero_mac[6];
 
 static uint8_t room[1024] __attribute__((aligned(4)));
 static struct nlmsghdr *const message = (struct nlmsghdr *)room;
@@ -424,6 +425,9 @@ static void neighbour_states_are_parsed(void **state)
 		if (n.has_mac)
 			assert_memory_equal(n.mac, mac, 6);
 	}
+	begin_neighbour(NUD_PERMANENT, v6, 16);
+	mnl_attr_put(message, NDA_LLADDR, 6, zero_mac);
+	assert_false(neighbour_of().has_mac);
 	/* Without a MAC address, or with a short one, in any state. */
 	begin_neighbour(NUD_REACHABLE, v4, 4);
 	assert_false(neighbour_of().has_mac);
