@@ -34,12 +34,44 @@ static void receive_frame(void *ctx, uint64_t now, const uint8_t *frame, uint32_
 	gsi_input(&r->gsi, now, frame, len);
 }
 
+static bool is_request(const uint8_t bytes[CM_MAD_LEN])
+{
+	struct cm_mad mad;
+
+	return !cm_mad_parse(&mad, bytes) && (mad.attr == CM_REQ || mad.attr == CM_SIDR_REQ);
+}
+
+/*
+ * Whether the kernel's connection manager receives the sender's MAD by the HCA, and answers it: a
+ * station of the HCA's network has sent the MAD to an address that the kernel has there. MADs of
+ * virtual machines reach only urxed.
+ */
+static bool is_for_hca(const struct rdmacm *r, const struct cm_path *path)
+{
+	const struct vswitch *sw = r->sessions->sw;
+	const struct host *host = r->sessions->host;
+	const struct host_address *own = host_address_by_gid(host, path->sgid_index);
+	const int uplink = direct_uplink_hca_index(r->sessions->direct_uplink);
+	struct fdb_key key = {.vlan = own ? own->vlan : 0};
+	int port;
+
+	if (uplink < 0 || host->hca.down || path->local || !own || !own->kernel ||
+	    own->uplink != uplink)
+		return false;
+	memcpy(key.mac, path->mac, sizeof(key.mac));
+	port = fdb_find(&sw->fdb, sw->now, &key);
+	return port < 0 || !(sw->vm_mask >> port & 1);
+}
+
 static void receive_mad(void *ctx, uint64_t now, const struct cm_path *path,
 			const uint8_t mad[CM_MAD_LEN])
 {
 	struct rdmacm *r = ctx;
 
-	cma_input(&r->ucma.cma, now, path, mad);
+	if (is_request(mad) && is_for_hca(r, path))
+		r->gsi.drops[GSI_DROP_HCA]++;
+	else
+		cma_input(&r->ucma.cma, now, path, mad);
 }
 
 static void send_mad(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN])

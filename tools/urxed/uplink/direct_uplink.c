@@ -167,10 +167,16 @@ int direct_uplink_exclude(const struct direct_uplink *direct, const uint16_t *bl
 	return rc;
 }
 
-struct uplink *direct_uplink_of_hca(const struct direct_uplink *direct)
+int direct_uplink_hca_index(const struct direct_uplink *direct)
 {
 	const struct hca_monitor *hca = direct ? direct->hca : NULL;
-	int i = hca && hca_monitor_chosen(hca) ? hca->verdicts[hca->chosen].uplink : -1;
+
+	return hca && hca_monitor_chosen(hca) ? hca->verdicts[hca->chosen].uplink : -1;
+}
+
+struct uplink *direct_uplink_of_hca(const struct direct_uplink *direct)
+{
+	int i = direct_uplink_hca_index(direct);
 	struct uplink *u = i < 0 || i >= (int)direct->uplinks->n ? NULL : &direct->uplinks->at[i];
 
 	return u && u->port && netdev_can_exclude_qpns(u->port) ? u : NULL;

@@ -86,8 +86,13 @@ int direct_uplink_create(const struct direct_uplink *direct, struct packet_port_
 int direct_uplink_exclude(const struct direct_uplink *direct, const uint16_t *blocks, uint32_t n);
 
 /*
- * Returns the uplink on the interface of the HCA that backs the device, if it can leave packets to
- * the HCA (netdev_admit_qpns); NULL: there is none.
+ * Returns the index of the uplink on the interface of the HCA that backs the device; -1: there is
+ * none.
+ */
+int direct_uplink_hca_index(const struct direct_uplink *direct);
+/*
+ * Returns that uplink if it can leave packets to the HCA (netdev_admit_qpns); NULL: there is none,
+ * or it cannot.
  */
 struct uplink *direct_uplink_of_hca(const struct direct_uplink *direct);
 

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Requests of stations to QP1 of a host with an HCA: those from the network of the HCA are for the
+ * kernel's connection manager, which receives them by the HCA.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <cm/ip.h>
+
+#include "craft.h"
+#include "lan.h"
+#include "urxed/cm/rdmacm.h"
+#include "urxed/hca/hca_monitor.h"
+
+#define DEPTH     64
+#define MS        1000000ull
+#define QP1_QKEY  0x80010000u
+#define UD_SEND   0x64
+#define SOME_PORT 7174 /* no program listens there */
+
+enum { WIRE, OTHER_WIRE, VM, STATIONS };
+
+static struct lan *w;
+static struct rdmacm rdmacm;
+static struct sessions sessions;
+static struct direct_uplink direct;
+static struct hca_monitor hca;
+static uint32_t requests; /* sent so far */
+static char dir[] = "/tmp/urxe-test-rdmacm-XXXXXX";
+
+static void set_hca(enum hca_state port)
+{
+	hca.list.ports[0].state = port;
+	hca_monitor_fill(&hca, &w->host.hca);
+}
+
+static int setup(void **state)
+{
+	static const char *const specs[] = {"mem:wire", "mem:other", "qemu:/vm"};
+	static const char *const addresses[] = {"10.0.0.1/24", "10.0.0.7/24"};
+	const struct lan_attr attr = {.n_stations = STATIONS,
+				      .first_vm = VM,
+				      .specs = specs,
+				      .depth = DEPTH,
+				      .addresses = addresses,
+				      .n_addresses = 2};
+	char error[RDMACM_ERROR];
+
+	(void)state;
+	w = lan_open(&attr);
+	w->host.addresses[0].kernel = true;
+	assert_int_equal(host_add_pkey(&w->host, "0xffff"), 0);
+	hca = (struct hca_monitor){.list = {.n = 1}, .verdicts = {{.uplink = WIRE}}};
+	strcpy(hca.list.ports[0].device, "rxe0");
+	set_hca(HCA_ACTIVE);
+	direct = (struct direct_uplink){.host = &w->host, .hca = &hca};
+	sessions = (struct sessions){.epoll_fd = epoll_create1(EPOLL_CLOEXEC),
+				     .host = &w->host,
+				     .sw = &w->sw,
+				     .neigh = &w->neigh,
+				     .direct_uplink = &direct};
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(rdmacm_open(&rdmacm, dir, 0, w->now, &sessions, error), 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	rdmacm_close(&rdmacm);
+	close(sessions.epoll_fd);
+	lan_close(w);
+	assert_int_equal(rmdir(dir), 0);
+	strcpy(dir + sizeof(dir) - 7, "XXXXXX");
+	return 0;
+}
+
+/* A station sends a REQ to the host's address 10.0.0.`host`. */
+static void send_request(uint32_t station, uint8_t host)
+{
+	const uint8_t smac[6] = {4, 0, 0, 0, 0, (uint8_t)station};
+	struct cm_mad mad = {.attr = CM_REQ,
+			     .tid = ++requests,
+			     .req = {.local_id = requests,
+				     .ca_guid = station,
+				     .qpn = requests,
+				     .service_id = cm_service_id(CM_PS_TCP, SOME_PORT),
+				     .pkey = 0xffff,
+				     .mtu = 3}};
+	struct urxe_packet p = {.net = URXE_NET_IPV4,
+				.opcode = UD_SEND,
+				.pkey = 0xffff,
+				.hop_limit = 64,
+				.dest_qpn = URXE_QPN_GSI,
+				.deth = {.qkey = QP1_QKEY, .src_qpn = URXE_QPN_GSI},
+				.sgid = craft_gid(URXE_NET_IPV4, (uint8_t)(20 + station)),
+				.dgid = craft_gid(URXE_NET_IPV4, host),
+				.payload_len = CM_MAD_LEN};
+	struct cm_ip_hdr hdr = {.src_port = 9};
+	uint8_t bytes[CM_MAD_LEN], frame[CRAFT_MAX];
+
+	memcpy(hdr.src, p.sgid.raw, 16);
+	memcpy(hdr.dst, p.dgid.raw, 16);
+	cm_ip_build(&hdr, mad.private_data);
+	cm_mad_build(&mad, bytes);
+	p.payload = bytes;
+	memcpy(p.smac, smac, 6);
+	memcpy(p.dmac, lan_macs[station == OTHER_WIRE ? OTHER_WIRE : WIRE], 6);
+	lan_send(w, station, frame, craft_frame(frame, &p));
+}
+
+/* Whether urxed refuses the request, as it does without a listener. */
+static bool is_refused(uint32_t station, uint8_t host)
+{
+	struct netdev_frame frame;
+
+	send_request(station, host);
+	for (int i = 0; i < 200; i++) {
+		w->now += 10 * MS;
+		switch_run(&w->sw, w->now);
+		rdmacm_tick(&rdmacm, w->now);
+		switch_run(&w->sw, w->now);
+	}
+	return netdev_rx(w->far[station], w->now, &frame, 1) == 1;
+}
+
+static void request_from_the_hcas_network_is_the_hcas(void **state)
+{
+	(void)state;
+	assert_false(is_refused(WIRE, 1));
+	assert_int_equal(rdmacm.gsi.drops[GSI_DROP_HCA], 1);
+	set_hca(HCA_DOWN);
+	assert_true(is_refused(WIRE, 1));
+	hca.chosen = -1;
+	set_hca(HCA_ACTIVE);
+	assert_true(is_refused(WIRE, 1));
+}
+
+static void request_that_the_hca_does_not_receive_is_answered(void **state)
+{
+	(void)state;
+	/* The HCA has only addresses of the kernel. */
+	assert_true(is_refused(WIRE, 7));
+	assert_true(is_refused(VM, 1));
+	w->host.addresses[0].uplink = OTHER_WIRE;
+	assert_true(is_refused(OTHER_WIRE, 1));
+	assert_int_equal(rdmacm.gsi.drops[GSI_DROP_HCA], 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(request_from_the_hcas_network_is_the_hcas),
+		TEST(request_that_the_hca_does_not_receive_is_answered),
+	};
+
+	return cmocka_run_group_tests(tests, lan_start, NULL);
+}
