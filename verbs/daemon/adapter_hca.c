@@ -279,7 +279,8 @@ void adapter_hca_finish(void)
 
 /* --- An HCA that goes (URXE_HCA_GONE). */
 
-/* Waits 1 ms without adapter.lock, which the caller holds. */
+/* Waits 1 ms without adapter.lock, which the caller holds. Then runs the engine: the engine thread,
+ * which waits, serves the queue pairs that the HCA does not execute. */
 static void wait_for_hca(void)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
@@ -287,6 +288,7 @@ static void wait_for_hca(void)
 	adapter_unlock();
 	nanosleep(&pause, NULL);
 	adapter_claim();
+	engine_run(clock_now());
 }
 
 /* Has the engine take over the queue pairs of an HCA that goes, in TAKE_OVER_NS at most: peers that

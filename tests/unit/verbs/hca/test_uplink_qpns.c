@@ -656,6 +656,36 @@ static void the_engine_takes_over_while_the_port_is_down(void **state)
 	open_offloaded_qp();
 }
 
+static uint64_t dropped_packets(void)
+{
+	const struct urxe_counters *counters = urxe_dev_counters(adapter.dev);
+	uint64_t n = 0;
+
+	for (int i = 0; i < URXE_DROP_COUNT; i++)
+		n += counters->drop[i];
+	return n;
+}
+
+/* A packet, here an invalid one, comes while the engine thread waits for the daemon. */
+static void the_engine_receives_during_a_take_over(void **state)
+{
+	uint8_t packet[64] = {[12] = 0x89, 0x15};
+	uint64_t before;
+
+	(void)state;
+	setenv("URXE_HCA_GONE", "engine", 1);
+	settings_read();
+	create_qp();
+	connect_qp(other_host);
+	memcpy(packet, adapter.welcome.mac, 6);
+	assert_int_equal(vnic_device_rx(loop->device, 0, packet, sizeof(packet)), 0);
+	before = dropped_packets();
+	urxed.slow = true;
+	set_port(true);
+	assert_false(urxe_qp_offloaded(qp_of_program()->qp));
+	assert_int_equal(dropped_packets(), before + 1);
+}
+
 /* The HCA's retries decide, as without URXE_HCA_GONE. */
 static void queue_pairs_that_the_engine_cannot_take_over_stay(void **state)
 {
@@ -744,6 +774,7 @@ int main(void)
 		TEST(queue_pairs_stay_at_an_hca_whose_port_is_down),
 		TEST(datagram_queue_pairs_of_the_engine_are_reachable),
 		TEST(the_engine_takes_over_while_the_port_is_down),
+		TEST(the_engine_receives_during_a_take_over),
 		TEST(queue_pairs_that_the_engine_cannot_take_over_stay),
 		TEST(another_daemon_learns_which_queue_pairs_are_the_engines),
 		TEST(changes_without_a_daemon_reach_the_next_one),
