@@ -26,7 +26,6 @@
 #include "poll/engine_run.h"
 #include "poll/engine_wake.h"
 #include "queues/publish.h"
-#include "queues/verbs_qp.h"
 #include <samehost/peer.h>
 
 /* Pause between two attempts to take a lock, or to stop the engine. */
@@ -113,22 +112,6 @@ static int check_adapter(uint64_t deadline)
 
 /* --- Queue pairs of the HCA. */
 
-/* -EOPNOTSUPP: the daemon does not know the QPN of a queue pair that the HCA executes. The engine
- * cannot execute such a queue pair. */
-static int check_numbers(void)
-{
-	const struct qp *qp;
-	uint32_t at = 0;
-
-	while ((qp = leases_next(&adapter.leases, &at)))
-		if (qp->number_unknown)
-			return checkpoint_fail(-EOPNOTSUPP,
-					       "queue pair %#x of the HCA: urxed does not know its "
-					       "number",
-					       qp->qpn);
-	return 0;
-}
-
 static int refuse_hca(const struct urxe_offload_refusal *refusal)
 {
 	/* Without a next hop the engine cannot execute the queue pair, so --way engine would not
@@ -154,10 +137,8 @@ static int refuse_hca(const struct urxe_offload_refusal *refusal)
 static int stop_hca(void)
 {
 	struct urxe_offload_refusal refusal;
-	int rc = adapter.hca.hca ? check_numbers() : 0;
+	int rc = save_check_addresses();
 
-	if (!rc)
-		rc = save_check_addresses();
 	if (rc)
 		return rc;
 	rc = adapter_hca_take_over(TAKER_QUIESCE, &refusal);

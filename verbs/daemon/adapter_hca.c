@@ -180,6 +180,7 @@ const char *adapter_hca_refusal(const struct urxe_offload_refusal *refusal)
 		[URXE_OFFLOAD_UNPROVEN_PSN] = "no message shows that its driver tells PSNs of now",
 		[URXE_OFFLOAD_NO_NEXT_HOP] =
 			"urxed knows no next hop to its peer, or has not registered the peer",
+		[URXE_OFFLOAD_NUMBER_UNKNOWN] = "urxed does not know its number",
 		[URXE_OFFLOAD_REQUESTS] = "the HCA has requests that do not end",
 		[URXE_OFFLOAD_BUSY_PEER] = "a peer sends requests without a pause",
 		[URXE_OFFLOAD_UPLINK] = "urxed does not receive packets for the engine yet",
@@ -208,16 +209,35 @@ static bool waits_for_uplink(struct adapter_take_over *t, uint64_t now)
 	return now < t->uplink_until;
 }
 
+/* Returns a queue pair whose number the daemon does not know; NULL: none. The engine cannot execute
+ * it: the switch drops its packets. */
+static const struct qp *find_number_unknown(void)
+{
+	const struct qp *qp;
+	uint32_t at = 0;
+
+	while ((qp = leases_next(&adapter.leases, &at)))
+		if (qp->number_unknown)
+			return qp;
+	return NULL;
+}
+
 int adapter_hca_take_over(enum hca_taker taker, struct urxe_offload_refusal *refusal)
 {
 	struct adapter_take_over *t = &adapter.hca.take_over;
 	const uint64_t now = clock_now();
+	const struct qp *unknown;
 	bool drained;
 	int rc;
 
 	*refusal = (struct urxe_offload_refusal){.reason = t->waits_for};
 	if (!adapter.hca.hca)
 		return 0;
+	unknown = find_number_unknown();
+	if (unknown) {
+		*refusal = (struct urxe_offload_refusal){URXE_OFFLOAD_NUMBER_UNKNOWN, unknown->qpn};
+		return -EOPNOTSUPP;
+	}
 	drained = hca_drain(adapter.hca.hca);
 	if (hca_is_dead(adapter.hca.hca))
 		return -EIO;

@@ -201,9 +201,13 @@ enum urxe_offload_reason {
 	URXE_OFFLOAD_REQUESTS,  /* the HCA has send requests, or has not ended a verbs call */
 	URXE_OFFLOAD_BUSY_PEER, /* a peer has sent requests since the last call */
 	URXE_OFFLOAD_RECEIVES,  /* the HCA has not given back all receive requests */
-	/* Set by owners only, never by urxe_offload_take_over: the daemon does not pass the
-	 * packets of the HCA's queue pairs to the engine yet. */
+	/* Set by owners only, never by urxe_offload_take_over: */
+	/* -EAGAIN: the daemon does not pass the packets of the HCA's queue pairs to the engine
+	 * yet. */
 	URXE_OFFLOAD_UPLINK,
+	/* -EOPNOTSUPP: the daemon does not know the QPN, so it passes no packets of the queue
+	 * pair. */
+	URXE_OFFLOAD_NUMBER_UNKNOWN,
 };
 
 /* Why urxe_offload_take_over has not succeeded. */

@@ -40,6 +40,7 @@ static struct {
 	bool slow;                /* it has not handled the last QPN_SET */
 	bool peer_is_here;        /* the answer to QPN_QUERY */
 	bool no_next_hop;         /* the answer to RESOLVE */
+	bool number_is_anothers;  /* the answer to QPN_ADD */
 } urxed;
 
 int __wrap_vnic_driver_add_qpn(struct vnic_driver *drv, uint32_t qpn, uint32_t flags);
@@ -60,7 +61,7 @@ int __wrap_vnic_driver_add_qpn(struct vnic_driver *drv, uint32_t qpn, uint32_t f
 	(void)drv;
 	urxed.qpn = qpn;
 	urxed.flags = flags;
-	return 0;
+	return urxed.number_is_anothers ? -EACCES : 0;
 }
 
 int __wrap_vnic_driver_set_qpn(struct vnic_driver *drv, uint32_t qpn, uint32_t flags)
@@ -711,6 +712,22 @@ static void queue_pairs_that_the_engine_cannot_take_over_stay(void **state)
 	assert_int_equal(qp_state(qp_of_program()), URXE_QPS_ERR);
 }
 
+/* The switch would drop the packets of a queue pair that the engine executes with that number. */
+static void queue_pairs_with_the_number_of_another_process_stay(void **state)
+{
+	(void)state;
+	setenv("URXE_HCA_GONE", "engine", 1);
+	settings_read();
+	urxed.number_is_anothers = true;
+	create_qp_of(IBV_QPT_UD);
+	change_state(IBV_QPS_RTR);
+	set_port(true);
+	assert_true(urxe_qp_offloaded(qp_of_program()->qp));
+	assert_int_equal(take_over(TAKER_QUIESCE), -EOPNOTSUPP);
+	abandon();
+	assert_int_equal(qp_state(qp_of_program()), URXE_QPS_RTR);
+}
+
 /* --- Another daemon. */
 
 static uint32_t flags_for_next_daemon(void)
@@ -776,6 +793,7 @@ int main(void)
 		TEST(the_engine_takes_over_while_the_port_is_down),
 		TEST(the_engine_receives_during_a_take_over),
 		TEST(queue_pairs_that_the_engine_cannot_take_over_stay),
+		TEST(queue_pairs_with_the_number_of_another_process_stay),
 		TEST(another_daemon_learns_which_queue_pairs_are_the_engines),
 		TEST(changes_without_a_daemon_reach_the_next_one),
 	};
