@@ -98,7 +98,7 @@ static void on_req(struct cm *cm, uint64_t now, const struct cm_path *path,
 			cm_disconnect(conn, now);
 		return;
 	}
-	if (cm_is_crowded(cm, path))
+	if (cm_is_crowded(cm, path, mad->req.service_id))
 		return;
 	conn = cm_conn_new(cm, path);
 	if (!conn) {

@@ -117,19 +117,20 @@ static void forget_peer(struct cm_conn *conn)
 
 /* --- Requests that are half open */
 
-static uint16_t hash_source(const struct cm *cm, const struct cm_path *path)
+static uint16_t hash_source(const struct cm *cm, const struct cm_path *path, uint64_t service_id)
 {
-	uint64_t words[2], mac = 0;
+	uint64_t words[2], mac = 0, hash = siphash_word(&cm->key, service_id);
 
 	memcpy(words, path->dgid, sizeof(words));
 	memcpy(&mac, path->mac, sizeof(path->mac));
-	return (uint16_t)hash_bucket(
-		cm, words[0] ^ siphash_word(&cm->key, words[1] ^ siphash_word(&cm->key, mac)), 0);
+	hash = siphash_word(&cm->key, mac ^ hash);
+	hash = siphash_word(&cm->key, words[1] ^ hash);
+	return (uint16_t)hash_bucket(cm, words[0] ^ hash, 0);
 }
 
-bool cm_is_crowded(struct cm *cm, const struct cm_path *path)
+bool cm_is_crowded(struct cm *cm, const struct cm_path *path, uint64_t service_id)
 {
-	if (path->local || cm->half_open[hash_source(cm, path)] < CM_HALF_OPEN_MAX)
+	if (path->local || cm->half_open[hash_source(cm, path, service_id)] < CM_HALF_OPEN_MAX)
 		return false;
 	cm_count(cm, CM_COUNT_CROWDED);
 	return true;
@@ -137,7 +138,7 @@ bool cm_is_crowded(struct cm *cm, const struct cm_path *path)
 
 void cm_enter_half_open(struct cm_conn *conn)
 {
-	conn->source = hash_source(conn->cm, &conn->channel.path);
+	conn->source = hash_source(conn->cm, &conn->channel.path, conn->channel.service_id);
 	conn->half_open = true;
 	conn->cm->half_open[conn->source]++;
 }

@@ -42,7 +42,7 @@ struct cm_conn {
 	struct heap_node timer;
 	bool half_open;           /* counted in cm.half_open[source] */
 	bool unconfirmed;         /* in the list of that name */
-	uint16_t source;          /* bucket of the sender's address and MAC */
+	uint16_t source;          /* bucket of the sender's address and MAC, and the service ID */
 	uint8_t sent[CM_MAD_LEN]; /* the last message, for repetitions */
 	uint16_t sent_attr;
 	bool unsent;   /* `sent` has not been sent: cm_tick sends it */
@@ -58,11 +58,12 @@ TAILQ_HEAD(cm_conn_queue, cm_conn);
 
 /*
  * A request is half open until its sender has confirmed our answer: until then its source address
- * may be anybody's. One sender may have CM_HALF_OPEN_MAX half-open requests. A sender is
- * a source address with a MAC, so that another station that uses a host's address cannot use up
- * the limit of that host; senders with the same hash share a limit. CM_UNCONFIRMED_MAX requests may
- * have been answered and wait for the confirmation. If one more would, the manager gives up the
- * oldest one of a sender that is not `known` (struct cm_path), else the oldest one.
+ * may be anybody's. One sender may have CM_HALF_OPEN_MAX half-open requests to one service ID: a
+ * host has many users, and a listener that answers none must not use up the limit of others. A
+ * sender is a source address with a MAC, so that another station that uses a host's address cannot
+ * use up the limit of that host. Equal hashes share a limit. CM_UNCONFIRMED_MAX requests may have
+ * been answered and wait for the confirmation. If one more would, the manager gives up the oldest
+ * one of a sender that is not `known` (struct cm_path), else the oldest one.
  */
 #define CM_HALF_OPEN_MAX   4096u
 #define CM_UNCONFIRMED_MAX 8192u
@@ -76,7 +77,7 @@ struct cm {
 	uint32_t n;     /* connections */
 	struct heap timers;
 	uint64_t counters[CM_COUNTER_COUNT];
-	uint32_t half_open[CM_BUCKETS];      /* connections, by hash of the sender */
+	uint32_t half_open[CM_BUCKETS];      /* connections, by cm_conn.source */
 	struct cm_conn_queue unconfirmed[2]; /* oldest first; index: cm_path.known of the sender */
 	uint32_t n_unconfirmed;
 	struct cm_conn_queue released; /* oldest first */
@@ -141,10 +142,12 @@ struct cm_conn *cm_find_peer(const struct cm *cm, const struct cm_path *path, ui
  */
 struct cm_conn *cm_find_qpn(const struct cm *cm, const struct cm_path *path, uint64_t guid,
 			    uint32_t qpn);
-/* True: the sender has CM_HALF_OPEN_MAX half-open requests, and the caller ignores this further
- * one; the function has added it to the counter CM_COUNT_CROWDED. Always false for senders on this
- * host. */
-bool cm_is_crowded(struct cm *cm, const struct cm_path *path);
+/*
+ * True: the sender has CM_HALF_OPEN_MAX half-open requests to this service ID, and the caller
+ * ignores this further one; the function has added it to the counter CM_COUNT_CROWDED. Always false
+ * for senders on this host.
+ */
+bool cm_is_crowded(struct cm *cm, const struct cm_path *path, uint64_t service_id);
 /* The connection is half open from now on, until it is established or ends. */
 void cm_enter_half_open(struct cm_conn *conn);
 /* The connection is no longer counted as half open, nor in the list `unconfirmed`. */

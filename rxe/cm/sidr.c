@@ -74,7 +74,7 @@ void cm_on_sidr_req(struct cm *cm, const struct cm_path *path, const struct cm_m
 		cm_count(cm, CM_COUNT_DUPLICATE);
 		return;
 	}
-	if (cm_is_crowded(cm, path))
+	if (cm_is_crowded(cm, path, mad->sidr_req.service_id))
 		return;
 	conn = cm_conn_new(cm, path);
 	if (!conn) {

@@ -228,10 +228,10 @@ static void test_refusal_of_a_released_request_goes_back_to_the_mac(void **state
 #define CROWD 10000u
 
 /*
- * REQ number i, each from another connection, from source address `host`. `known`: the MAC is that
- * of the host, else of another station.
+ * REQ number i to a service, each from another connection, from source address `host`. `known`: the
+ * MAC is that of the host, else of another station.
  */
-static void flood_req(uint16_t host, uint32_t i, bool known)
+static void flood_service(uint64_t service, uint16_t host, uint32_t i, bool known)
 {
 	const struct cm_path path = {.sgid = {[15] = B},
 				     .dgid = {[13] = 9, [14] = host >> 8, [15] = (uint8_t)host},
@@ -243,7 +243,7 @@ static void flood_req(uint16_t host, uint32_t i, bool known)
 			     .req = {.local_id = i + 1,
 				     .ca_guid = 0xbad,
 				     .qpn = i & 0xffffff,
-				     .service_id = SERVICE,
+				     .service_id = service,
 				     .mtu = CM_MTU_MAX,
 				     .local_response = 20,
 				     .max_cm_retries = 15}};
@@ -251,6 +251,11 @@ static void flood_req(uint16_t host, uint32_t i, bool known)
 
 	cm_mad_build(&mad, bytes);
 	cm_input(net.cm[B], net.now, &path, bytes);
+}
+
+static void flood_req(uint16_t host, uint32_t i, bool known)
+{
+	flood_service(SERVICE, host, i, known);
 }
 
 static struct {
@@ -321,6 +326,20 @@ static void test_requests_of_one_source_are_limited(void **state)
 	flood_req(1, CROWD, false);
 	assert_int_equal(counters[CM_COUNT_CROWDED], CROWD - crowd.n + 1);
 	assert_int_equal(counters[CM_COUNT_NO_ROOM], 0);
+}
+
+/* A listener that answers nothing does not make its clients' host unable to reach other ones. */
+static void test_other_listeners_hear_a_source_at_its_limit(void **state)
+{
+	uint32_t n;
+
+	(void)state;
+	for (uint32_t i = 0; i < CROWD; i++)
+		flood_req(1, i, true);
+	n = crowd.n;
+	assert_in_range(n, 1, CROWD / 2);
+	flood_service(SERVICE + 1, 1, CROWD, true);
+	assert_int_equal(crowd.n, n + 1);
 }
 
 /* Requests of another station in the name of a host do not count for the host. */
@@ -470,6 +489,8 @@ int main(void)
 		TEST(test_refusal_goes_back_to_the_mac),
 		TEST(test_refusal_of_a_released_request_goes_back_to_the_mac),
 		cmocka_unit_test_setup_teardown(test_requests_of_one_source_are_limited,
+						set_up_crowd, tear_down_crowd),
+		cmocka_unit_test_setup_teardown(test_other_listeners_hear_a_source_at_its_limit,
 						set_up_crowd, tear_down_crowd),
 		cmocka_unit_test_setup_teardown(test_forged_requests_leave_room_for_the_host,
 						set_up_crowd, tear_down_crowd),
