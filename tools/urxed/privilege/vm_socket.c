@@ -30,7 +30,7 @@ struct path {
 	/* An absolute path, made as the ports make it (netdev/unix_path.c). */
 	struct sockaddr_un address;
 	/* Only the daemon uses the members below. */
-	bool is_requested; /* the answer to the last request has not come yet */
+	int answer;   /* socket for the answer to the last request; -1: it has come */
 	bool is_slow; /* an answer has once come too late: the daemon waits for none any more */
 	int status;   /* of the last answer: 0 or a negative errno value */
 	int fd;       /* of a connection that no port has taken yet; -1 = none */
@@ -42,17 +42,17 @@ static uint32_t n_paths;
 
 enum task { CONNECT = 1, REMOVE };
 
+/*
+ * A request has one descriptor, the socket to which the helper sends the answer: the status (int),
+ * and after a CONNECT the connection's descriptor. If the process that serves the request ends
+ * without an answer, the daemon sees the end of that socket.
+ */
 struct request {
 	enum task task;
 	uint32_t path; /* index in paths */
 	/* REMOVE: only this file. */
 	dev_t device;
 	ino_t inode;
-};
-
-struct answer {
-	uint32_t path;
-	int status;
 };
 
 /* --- The helper */
@@ -76,21 +76,14 @@ static int remove_socket(const char *path, const struct request *request)
 	return unlink(path) ? -errno : 0;
 }
 
-static void send_answer(const struct request *request, int status, int fd)
-{
-	const struct answer answer = {request->path, status};
-
-	(void)unix_packet_send(HELPER_SOCKET, &answer, sizeof(answer), &fd, !status && fd >= 0);
-}
-
-static void serve_request(const struct request *request)
+static void serve_request(const struct request *request, int socket)
 {
 	const struct sockaddr_un *address = &paths[request->path].address;
 	int fd = -1, status;
 
 	status = request->task == CONNECT ? connect_to(address, &fd)
 					  : remove_socket(address->sun_path, request);
-	send_answer(request, status, fd);
+	(void)unix_packet_send(socket, &status, sizeof(status), &fd, !status && fd >= 0);
 }
 
 /*
@@ -99,19 +92,18 @@ static void serve_request(const struct request *request)
  */
 static void serve_requests(void)
 {
+	struct unix_packet_extras extras;
 	struct request request;
-	pid_t pid;
 
 	signal(SIGCHLD, SIG_IGN); /* the kernel reaps the processes */
-	while (recv(HELPER_SOCKET, &request, sizeof(request), 0) == sizeof(request) &&
+	while (unix_packet_recv(HELPER_SOCKET, &request, sizeof(request), &extras) ==
+		       sizeof(request) &&
 	       request.path < n_paths) {
-		pid = fork();
-		if (!pid) {
-			serve_request(&request);
+		if (!fork()) {
+			serve_request(&request, extras.fds[0]);
 			_exit(0);
 		}
-		if (pid < 0)
-			send_answer(&request, -errno, -1);
+		unix_packet_close_fds(&extras);
 	}
 }
 
@@ -132,52 +124,70 @@ static void lose_helper(void)
 	helper_stop(&helper);
 }
 
-static void receive_answers(void)
+/* Ends the request with the answer, or with -EAGAIN if its process has ended without one. */
+static void receive_answer(struct path *path)
 {
 	struct unix_packet_extras extras;
-	struct answer answer;
-	struct path *path;
-	int rc;
+	int status, rc;
 
-	while ((rc = unix_packet_recv(helper.socket, &answer, sizeof(answer), &extras)) ==
-		       sizeof(answer) &&
-	       answer.path < n_paths) {
-		path = &paths[answer.path];
-		path->is_requested = false;
-		path->status = answer.status;
-		path->fd = extras.fds[0];
-	}
-	if (rc != -EAGAIN)
-		lose_helper();
+	if (path->answer < 0)
+		return;
+	rc = unix_packet_recv(path->answer, &status, sizeof(status), &extras);
+	if (rc == -EAGAIN)
+		return;
+	path->status = rc == sizeof(status) ? status : -EAGAIN;
+	path->fd = extras.fds[0];
+	close(path->answer);
+	path->answer = -1;
 }
 
-static void await_answer(const struct path *path, uint32_t ms)
+static void await_answer(struct path *path, uint32_t ms)
 {
 	const uint64_t end = now_ns() + ms * NS_PER_MS;
-	struct pollfd pfd = {.fd = helper.socket, .events = POLLIN};
+	struct pollfd pfd = {.fd = path->answer, .events = POLLIN};
 	uint64_t now;
 
-	while (path->is_requested && helper.socket >= 0 && (now = now_ns()) < end) {
+	while (path->answer >= 0 && (now = now_ns()) < end) {
 		poll(&pfd, 1, (int)((end - now) / NS_PER_MS) + 1);
-		receive_answers();
+		receive_answer(path);
 	}
+}
+
+/* Sends a request with a socket for its answer. Returns 0; -EAGAIN: the daemon is short of
+ * descriptors or memory; -EPERM: the helper has ended. */
+static int send_to_helper(struct path *path, const struct request *request)
+{
+	int ends[2], rc;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends))
+		return -EAGAIN;
+	rc = unix_packet_send(helper.socket, request, sizeof(*request), &ends[1], 1);
+	close(ends[1]);
+	if (!rc) {
+		path->answer = ends[0];
+		return 0;
+	}
+	close(ends[0]);
+	if (rc != -EPIPE && rc != -ECONNRESET)
+		return -EAGAIN;
+	lose_helper();
+	return -EPERM;
 }
 
 /*
  * Sends a request, and waits for the answer up to `ms` milliseconds, unless the path is slow.
- * Returns the status of the answer; -EAGAIN: the answer comes later, or the request could not be
- * sent; -EPERM: the helper has ended.
+ * Returns the status of the answer; -EAGAIN: the answer comes later, or the request was not served;
+ * -EPERM: the helper has ended.
  */
 static int send_request(struct path *path, const struct request *request, uint32_t ms)
 {
-	if (unix_packet_send(helper.socket, request, sizeof(*request), NULL, 0))
-		return -EAGAIN;
-	path->is_requested = true;
+	int rc = send_to_helper(path, request);
+
+	if (rc)
+		return rc;
 	if (!path->is_slow)
 		await_answer(path, ms);
-	if (helper.socket < 0)
-		return -EPERM;
-	if (!path->is_requested)
+	if (path->answer < 0)
 		return path->status;
 	if (!path->is_slow)
 		log_line("%s does not answer within %u ms: urxed does not wait for it any more",
@@ -191,9 +201,9 @@ static struct path *find_idle_path(const struct sockaddr_un *address, int *statu
 {
 	struct path *path = find_path(address);
 
-	if (helper.socket >= 0)
-		receive_answers();
-	*status = !path || helper.socket < 0 ? -EPERM : path->is_requested ? -EAGAIN : 0;
+	if (path)
+		receive_answer(path);
+	*status = !path || helper.socket < 0 ? -EPERM : path->answer >= 0 ? -EAGAIN : 0;
 	return *status ? NULL : path;
 }
 
@@ -235,7 +245,7 @@ static void add_path(const char *uplink)
 
 	if (*name != '/' && !getcwd(directory, sizeof(directory)))
 		return;
-	*path = (struct path){.address.sun_family = AF_UNIX, .fd = -1};
+	*path = (struct path){.address.sun_family = AF_UNIX, .answer = -1, .fd = -1};
 	snprintf(path->address.sun_path, sizeof(path->address.sun_path), "%s%s%.*s", directory,
 		 *name == '/' ? "" : "/", length, name);
 	n_paths++;
@@ -263,7 +273,11 @@ void vm_socket_stop(void)
 {
 	netdev_qemu_set_files(NULL);
 	helper_stop(&helper);
-	while (n_paths)
-		if (paths[--n_paths].fd >= 0)
+	while (n_paths) {
+		n_paths--;
+		if (paths[n_paths].answer >= 0)
+			close(paths[n_paths].answer);
+		if (paths[n_paths].fd >= 0)
 			close(paths[n_paths].fd);
+	}
 }

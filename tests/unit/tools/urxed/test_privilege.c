@@ -343,6 +343,8 @@ static void machine_is_reached_without_privileges(void **state)
 
 /* While *is_blocked, which the helper shares, connect does not return for a path with this name. */
 #define BLOCKED "blocked"
+/* The process that connects to a path with this name ends, while *is_blocked. */
+#define ENDS "ends"
 static atomic_bool *is_blocked;
 
 int __real_connect(int fd, const struct sockaddr *address, socklen_t size);
@@ -352,10 +354,21 @@ int __wrap_connect(int fd, const struct sockaddr *address, socklen_t size)
 {
 	const char *path = ((const struct sockaddr_un *)address)->sun_path;
 
+	if (address->sa_family == AF_UNIX && strstr(path, "/" ENDS) && is_blocked &&
+	    atomic_load(is_blocked))
+		_exit(1);
 	while (address->sa_family == AF_UNIX && strstr(path, "/" BLOCKED) && is_blocked &&
 	       atomic_load(is_blocked))
 		usleep(1000);
 	return __real_connect(fd, address, size);
+}
+
+static void begin_block(void)
+{
+	is_blocked = mmap(NULL, sizeof(*is_blocked), PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	require(is_blocked != MAP_FAILED);
+	atomic_store(is_blocked, true);
 }
 
 /* A file system that does not answer delays the port of its path, but neither urxed nor others. */
@@ -367,10 +380,7 @@ static void connect_beside_blocked_path(void)
 	struct netdev *blocked, *other;
 	int listeners[2];
 
-	is_blocked = mmap(NULL, sizeof(*is_blocked), PROT_READ | PROT_WRITE,
-			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	require(is_blocked != MAP_FAILED);
-	atomic_store(is_blocked, true);
+	begin_block();
 	snprintf(specs[0], sizeof(specs[0]), "qemu:%s/" BLOCKED ",connect", vm_dir);
 	snprintf(specs[1], sizeof(specs[1]), "qemu:%s/vm,connect", vm_dir);
 	listeners[0] = listen_in_vm_dir(&address, BLOCKED);
@@ -394,16 +404,53 @@ static void connect_beside_blocked_path(void)
 	vm_socket_stop();
 }
 
-static void blocked_path_delays_no_other(void **state)
+/* Runs `body`, which makes these two sockets in a new vm_dir. */
+static void run_in_vm_dir(void (*body)(void), const char *socket, const char *other)
 {
-	(void)state;
 	if (!(capabilities_get() & CAPABILITY(CAP_DAC_OVERRIDE)))
 		skip();
 	strcpy(strrchr(vm_dir, '-'), "-XXXXXX");
 	assert_non_null(mkdtemp(vm_dir));
-	run_child(connect_beside_blocked_path);
-	assert_int_equal(rundir_remove(vm_dir, "vm") | rundir_remove(vm_dir, BLOCKED), 0);
+	run_child(body);
+	assert_int_equal(rundir_remove(vm_dir, socket), 0);
+	if (other)
+		assert_int_equal(rundir_remove(vm_dir, other), 0);
 	assert_int_equal(rmdir(vm_dir), 0);
+}
+
+static void blocked_path_delays_no_other(void **state)
+{
+	(void)state;
+	run_in_vm_dir(connect_beside_blocked_path, "vm", BLOCKED);
+}
+
+/* The process that connects for the helper is killed before its answer. */
+static void connect_after_a_killed_process(void)
+{
+	const char *const uplinks[] = {vm_spec};
+	struct sockaddr_un address;
+	struct netdev *port;
+	char text[128];
+	int listener;
+
+	begin_block();
+	snprintf(vm_spec, sizeof(vm_spec), "qemu:%s/" ENDS ",connect", vm_dir);
+	listener = listen_in_vm_dir(&address, ENDS);
+	require(!vm_socket_start(uplinks, 1));
+	require(!netdev_qemu_open(vm_spec, 1500, &port, text, sizeof(text)));
+	retry(port);
+	require(!peers(port));
+	atomic_store(is_blocked, false);
+	await_peer(port);
+	require(accept(listener, NULL, NULL) >= 0);
+	netdev_close(port);
+	vm_socket_stop();
+}
+
+static void killed_process_is_no_last_attempt(void **state)
+{
+	(void)state;
+	run_in_vm_dir(connect_after_a_killed_process, ENDS, NULL);
 }
 
 int main(void)
@@ -415,6 +462,7 @@ int main(void)
 		cmocka_unit_test(namespaces_are_compared_without_privileges),
 		cmocka_unit_test(machine_is_reached_without_privileges),
 		cmocka_unit_test(blocked_path_delays_no_other),
+		cmocka_unit_test(killed_process_is_no_last_attempt),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
