@@ -3,6 +3,7 @@
 
 #include <linux/capability.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,26 +15,35 @@
 #include "urxed/privilege/helper.h"
 
 /*
- * How long the daemon waits. The kernel answers the helper from its own data, so only a stopped
- * helper takes longer.
+ * How long the daemon waits. The kernel answers the helper from its own data, so only a helper that
+ * is stopped or gets no processor takes longer. The daemon then asks again once that answer has
+ * come, and until then waits no more.
  */
 #define ANSWER_MS 1000
 
 struct question {
 	pid_t a, b;
+	uint32_t number;
+};
+
+struct answer {
+	uint32_t number; /* of the question */
+	bool shared;
 };
 
 static struct helper helper = {.socket = -1};
-static bool helper_lost; /* the helper failed; the daemon itself has no right to look any more */
+static bool helper_lost; /* the helper has ended; the daemon itself has no right to look any more */
+static uint32_t asked;   /* number of the last question */
+static struct answer last;
 
 static void answer_questions(void)
 {
+	struct answer answer;
 	struct question q;
-	uint8_t shared;
 
 	while (recv(HELPER_SOCKET, &q, sizeof(q), 0) == sizeof(q)) {
-		shared = vnic_server_share_user_namespace(q.a, q.b);
-		if (send(HELPER_SOCKET, &shared, sizeof(shared), MSG_NOSIGNAL) < 0)
+		answer = (struct answer){q.number, vnic_server_share_user_namespace(q.a, q.b)};
+		if (send(HELPER_SOCKET, &answer, sizeof(answer), MSG_NOSIGNAL) < 0)
 			return;
 	}
 }
@@ -51,30 +61,50 @@ void namespace_query_stop(void)
 {
 	helper_stop(&helper);
 	helper_lost = false;
+	asked = last.number = 0;
 }
 
-static bool ask_helper(const struct question *q)
+static void lose_helper(void)
 {
-	struct pollfd pfd = {.fd = helper.socket, .events = POLLIN};
-	uint8_t shared;
-
-	if (send(helper.socket, q, sizeof(*q), MSG_NOSIGNAL) == sizeof(*q) &&
-	    poll(&pfd, 1, ANSWER_MS) == 1 &&
-	    recv(helper.socket, &shared, sizeof(shared), 0) == sizeof(shared))
-		return shared;
 	log_line("the process that compares user namespaces has ended: packets between processes "
 		 "take the switch from now on");
 	helper_stop(&helper);
 	helper_lost = true;
+}
+
+/* Waits for the answer to the last question up to `ms` milliseconds. True: it has come. */
+static bool await_answer(int ms)
+{
+	struct pollfd pfd = {.fd = helper.socket, .events = POLLIN};
+
+	if (last.number == asked)
+		return true;
+	if (poll(&pfd, 1, ms) != 1)
+		return false;
+	if (recv(helper.socket, &last, sizeof(last), 0) == sizeof(last))
+		return last.number == asked;
+	lose_helper();
 	return false;
+}
+
+static bool ask_helper(pid_t a, pid_t b)
+{
+	const struct question q = {a, b, asked + 1};
+
+	if (!await_answer(0))
+		return false;
+	if (send(helper.socket, &q, sizeof(q), MSG_NOSIGNAL) != sizeof(q)) {
+		lose_helper();
+		return false;
+	}
+	asked = q.number;
+	return await_answer(ANSWER_MS) && last.shared;
 }
 
 bool namespace_query(void *ctx, pid_t a, pid_t b)
 {
-	const struct question q = {a, b};
-
 	(void)ctx;
 	if (helper.socket >= 0)
-		return ask_helper(&q);
+		return ask_helper(a, b);
 	return !helper_lost && vnic_server_share_user_namespace(a, b);
 }

@@ -18,8 +18,9 @@ int namespace_query_start(void);
 void namespace_query_stop(void);
 /*
  * Whether processes a and b are in one user namespace; false also if that is unknown. Waits up to 1
- * s for the helper's answer. Without a helper this process looks itself; after the helper has
- * failed the result is always false. `ctx` is not used.
+ * s for the helper's answer. While a later answer is outstanding, the result is false at once.
+ * Without a helper this process looks itself; after the helper has ended the result is always
+ * false. `ctx` is not used.
  */
 bool namespace_query(void *ctx, pid_t a, pid_t b);
 

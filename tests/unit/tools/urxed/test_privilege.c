@@ -54,6 +54,17 @@ static void run_child(void (*body)(void))
 	assert_int_equal(WEXITSTATUS(status), BODY_ENDED);
 }
 
+/* Returns a flag, true, that processes forked later share. */
+static atomic_bool *share_flag(void)
+{
+	atomic_bool *flag = mmap(NULL, sizeof(*flag), PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	require(flag != MAP_FAILED);
+	atomic_store(flag, true);
+	return flag;
+}
+
 static void *end_thread(void *arg)
 {
 	return arg;
@@ -249,6 +260,45 @@ static void compare_namespaces(void)
 	namespace_query_stop();
 }
 
+/* While *is_slow, which the helper shares, it takes longer for an answer than the daemon waits. */
+static atomic_bool *is_slow;
+
+bool __real_vnic_server_share_user_namespace(pid_t a, pid_t b);
+bool __wrap_vnic_server_share_user_namespace(pid_t a, pid_t b);
+
+bool __wrap_vnic_server_share_user_namespace(pid_t a, pid_t b)
+{
+	while (is_slow && atomic_load(is_slow))
+		usleep(1000);
+	return __real_vnic_server_share_user_namespace(a, b);
+}
+
+static void ask_a_slow_helper(void)
+{
+	pid_t same = fork_pausing(false);
+
+	is_slow = share_flag();
+	require(!namespace_query_start());
+	require(!namespace_query(NULL, getpid(), same));
+	/* No second wait. */
+	require(!namespace_query(NULL, getpid(), same));
+	atomic_store(is_slow, false);
+	for (int i = 0; i < 1000 && !namespace_query(NULL, getpid(), same); i++)
+		usleep(10000);
+	require(namespace_query(NULL, getpid(), same));
+	/* The late answer is not that of the next question. */
+	require(!namespace_query(NULL, getpid(), 0));
+	namespace_query_stop();
+}
+
+static void late_answer_does_not_end_the_helper(void **state)
+{
+	(void)state;
+	if (!(capabilities_get() & CAPABILITY(CAP_SYS_PTRACE)))
+		skip();
+	run_child(ask_a_slow_helper);
+}
+
 static void namespaces_are_compared_without_privileges(void **state)
 {
 	(void)state;
@@ -363,14 +413,6 @@ int __wrap_connect(int fd, const struct sockaddr *address, socklen_t size)
 	return __real_connect(fd, address, size);
 }
 
-static void begin_block(void)
-{
-	is_blocked = mmap(NULL, sizeof(*is_blocked), PROT_READ | PROT_WRITE,
-			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	require(is_blocked != MAP_FAILED);
-	atomic_store(is_blocked, true);
-}
-
 /* A file system that does not answer delays the port of its path, but neither urxed nor others. */
 static void connect_beside_blocked_path(void)
 {
@@ -380,7 +422,7 @@ static void connect_beside_blocked_path(void)
 	struct netdev *blocked, *other;
 	int listeners[2];
 
-	begin_block();
+	is_blocked = share_flag();
 	snprintf(specs[0], sizeof(specs[0]), "qemu:%s/" BLOCKED ",connect", vm_dir);
 	snprintf(specs[1], sizeof(specs[1]), "qemu:%s/vm,connect", vm_dir);
 	listeners[0] = listen_in_vm_dir(&address, BLOCKED);
@@ -433,7 +475,7 @@ static void connect_after_a_killed_process(void)
 	char text[128];
 	int listener;
 
-	begin_block();
+	is_blocked = share_flag();
 	snprintf(vm_spec, sizeof(vm_spec), "qemu:%s/" ENDS ",connect", vm_dir);
 	listener = listen_in_vm_dir(&address, ENDS);
 	require(!vm_socket_start(uplinks, 1));
@@ -460,6 +502,7 @@ int main(void)
 		cmocka_unit_test(daemon_calls_work),
 		cmocka_unit_test(all_threads_drop_privileges),
 		cmocka_unit_test(namespaces_are_compared_without_privileges),
+		cmocka_unit_test(late_answer_does_not_end_the_helper),
 		cmocka_unit_test(machine_is_reached_without_privileges),
 		cmocka_unit_test(blocked_path_delays_no_other),
 		cmocka_unit_test(killed_process_is_no_last_attempt),
