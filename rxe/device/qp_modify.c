@@ -226,6 +226,8 @@ static void apply_values(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint3
 		 * transition. */
 		qp->resp.psn = urxe_psn_add(a->rq_psn, qp->resp.psn);
 		qp->resp.ack_psn = urxe_psn_add(a->rq_psn, -1u);
+		/* A QP whose HCA has stopped it in INIT goes on with this PSN. */
+		qp->resp.resume.psn = a->rq_psn;
 	}
 	if (mask & M(SQ_PSN))
 		set_sq_psn(qp, a->sq_psn);

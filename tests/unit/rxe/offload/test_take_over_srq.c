@@ -486,6 +486,46 @@ static void test_qp_that_leaves_reset_while_the_srq_stops_is_software(void **sta
 	bed_close(&s.bed);
 }
 
+/* The HCA has a queue pair in INIT when its queue pairs stop. The connection that the program makes
+ * meanwhile begins with the PSN of that connection. */
+static void test_qp_that_stops_in_init_expects_the_psn_of_its_connection(void **state)
+{
+	static const uint32_t psns[] = {0x100, 0x900000};
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_qp_attr init;
+	static struct srq_bed s;
+	struct endpoint end[2];
+
+	(void)state;
+	conn.access = 0;
+	for (unsigned i = 0; i < 2; i++) {
+		open_srq_bed(&s, 0);
+		receive_messages(&s);
+		conn.srq[1] = s.srq;
+		conn.psn[0] = psns[i];
+		for (unsigned side = 0; side < 2; side++)
+			conn_create(&s.bed.above, &conn, side, &end[side]);
+		init = conn_qp_attr(&conn, 1, end[0].node, end[0].qpn);
+		init.state = URXE_QPS_INIT;
+		assert_int_equal(urxe_qp_modify(end[1].qp, s.bed.wire->now, &init,
+						conn_mask(URXE_QPT_RC, URXE_QPS_INIT)),
+				 0);
+		assert_true(urxe_qp_offloaded(end[1].qp));
+		assert_int_equal(try_once(&s), -EAGAIN);
+		for (unsigned side = 0; side < 2; side++)
+			conn_bring_up(&s.bed.above, &conn, side, &end[side], &end[!side]);
+		assert_true(urxe_qp_offloaded(end[1].qp));
+		take_over_srq(&s);
+		memcpy(s.conn[0], end, sizeof(end));
+		s.sent[0] = s.received[0] = 0;
+		send_message(&s, 0);
+		settle(&s.bed);
+		receive_messages(&s);
+		assert_int_equal(s.received[0], 1);
+		bed_close(&s.bed);
+	}
+}
+
 /* The HCA's completions come after the end of their queue pair: the program does not get them, but
  * the owner learns that the queue has room. */
 static void test_late_completion_of_a_destroyed_qp_tells_the_owner(void **state)
@@ -636,6 +676,7 @@ int main(void)
 		cmocka_unit_test(test_failed_qp_flushes_its_request_and_tells_its_end),
 		cmocka_unit_test(test_qp_that_is_reset_while_it_stops_keeps_no_request),
 		cmocka_unit_test(test_qp_that_leaves_reset_while_the_srq_stops_is_software),
+		cmocka_unit_test(test_qp_that_stops_in_init_expects_the_psn_of_its_connection),
 		cmocka_unit_test(test_late_completion_of_a_destroyed_qp_tells_the_owner),
 		cmocka_unit_test(test_srq_without_qps_is_taken_at_once),
 		cmocka_unit_test(test_qp_that_is_created_during_an_attempt_goes_on_in_software),
