@@ -157,13 +157,11 @@ static void return_to_init(struct urxe_qp *qp)
 }
 
 /* Moves the HCA's QP to RTR, and returns the HCA's answer. The HCA gets the receives before the
- * transition: the peer may send at once after it, and the engine counts the packets of messages
- * that come before the call returns. */
+ * transition, because the peer may send at once after it. */
 static int connect_qp(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)
 {
 	int rc;
 
-	qp->mtu = 128u << attr->path_mtu;
 	begin(qp);
 	offload_receive(qp->rq);
 	rc = change_hca(qp, attr, mask);
@@ -222,6 +220,9 @@ int offload_modify(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t
 	if (from == URXE_QPS_SQE)
 		mask &= ~(uint32_t)URXE_QP_CUR_STATE;
 	note_rights(qp, attr, mask);
+	/* The engine counts the packets of messages that come before the HCA's call returns. */
+	if (mask & URXE_QP_PATH_MTU)
+		qp->mtu = 128u << attr->path_mtu;
 	if (qp->offloaded || to == URXE_QPS_INIT)
 		return change_hca(qp, attr, mask);
 	if (is_connecting(qp, to) && takes_connection(qp, attr))
