@@ -15,7 +15,8 @@
  */
 #define ROUNDS 8
 
-/* Every so many polls the engine runs as well, while the HCA executes all queue pairs. */
+/* Every so many empty polls the engine runs as well, while the HCA executes all queue pairs. Every
+ * so many polls that find completions look at the HCA. */
 #define HCA_LOOKS 16
 
 _Static_assert(POLL_DETECT_LOST_NS == POLL_GRANT_NS / 2, "see poll_detect.h");
@@ -130,8 +131,33 @@ void polling_posted(uint64_t away)
 	delayed_ack_posted(&polling->delayed_ack, away);
 }
 
+static bool is_time_for_hca(void)
+{
+	uint32_t n = atomic_load_explicit(&polling->found_polls, memory_order_relaxed) + 1;
+
+	if (!adapter.hca.hca)
+		return false;
+	atomic_store_explicit(&polling->found_polls, n, memory_order_relaxed);
+	return n % HCA_LOOKS == 0;
+}
+
+static void look_at_hca(uint64_t now)
+{
+	if (!adapter_trylock())
+		return;
+	if (adapter.hca.hca) {
+		engine_poll_hca(now);
+		engine_wake_for_work();
+	}
+	adapter_unlock();
+}
+
 void polling_found(uint64_t now)
 {
+	if (is_time_for_hca()) {
+		look_at_hca(now);
+		now = clock_now();
+	}
 	/* If another thread has the lock, the grant ends by itself. */
 	if (poll_detect_expected(&polling->detect) && adapter_trylock()) {
 		if (adapter.dev && polling->state == POLL_PROGRAM)

@@ -34,13 +34,16 @@ struct polling {
 	/* Nanoseconds from the last renewal of the grant to grant_until. Also read without
 	 * adapter.lock. */
 	_Atomic uint64_t grant_ns;
-	uint32_t grants;           /* number of poll grants and renewals so far */
-	uint32_t hca_looks;        /* number of polls while the HCA executes all queue pairs; every
-				      16th runs the engine, the others only engine_poll_hca */
-	uint64_t heard_at;         /* when the adapter last received frames */
-	uint64_t busy_from;        /* the earliest time of the next busy poll (busy_poll.c) */
-	uint64_t pause;            /* ns from the last busy poll to busy_from */
-	struct poll_detect detect; /* does the program poll again soon? */
+	/* Number of polls that found completions while the adapter has an HCA. Used without
+	 * adapter.lock, so threads may lose counts. */
+	_Atomic uint32_t found_polls;
+	uint32_t grants;                /* number of poll grants and renewals so far */
+	uint32_t hca_looks;             /* empty polls while the HCA executes all queue pairs; every
+					   16th runs the engine, the others only engine_poll_hca */
+	uint64_t heard_at;              /* when the adapter last received frames */
+	uint64_t busy_from;             /* the earliest time of the next busy poll (busy_poll.c) */
+	uint64_t pause;                 /* ns from the last busy poll to busy_from */
+	struct poll_detect detect;      /* does the program poll again soon? */
 	struct delayed_ack delayed_ack; /* may an ACK wait for the program's reply? */
 };
 
@@ -82,8 +85,12 @@ void polling_posted(uint64_t away);
  * processor.
  */
 bool polling_empty(const struct uverbs_file *file, uint32_t handle, uint64_t *now);
-/* Call it when a poll of the program has found completions. Gives back the poll grant if the
- * program will not poll again soon. adapter.lock must not be held. */
+/*
+ * Call it when a poll of the program has found completions. Gives back the poll grant if the
+ * program will not poll again soon. While the adapter has an HCA, every 16th call passes the HCA's
+ * completions to the engine: the program may post requests that complete at once, so that none of
+ * its polls finds the CQ empty. adapter.lock must not be held.
+ */
 void polling_found(uint64_t now);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What a poll that wakes the daemon means for the detection of replies, how long the poll grant
- * lasts, and that no poll waits for the lock; time and engine are fake.
+ * lasts, that no poll waits for the lock, and which polls look at the HCA; time and engine are
+ * fake.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,6 +25,7 @@ static struct {
 	bool acks;          /* the engine sends an ACK, for which the daemon is woken, */
 	uint64_t preempted; /* and which takes the thread's processor for so long */
 	bool hca_has_all;   /* the HCA executes all queue pairs */
+	uint32_t hca_polls; /* looks at the HCA */
 } w;
 
 uint64_t __wrap_clock_read_kernel(void);
@@ -87,6 +89,7 @@ bool __wrap_urxe_offload_all(const struct urxe_dev *dev)
 void __wrap_engine_poll_hca(uint64_t now)
 {
 	(void)now;
+	w.hca_polls++;
 }
 
 /* The program takes a message, and posts its reply after so long. */
@@ -110,6 +113,7 @@ static int start(void **state)
 	w.acks = true;
 	w.preempted = 50 * US;
 	w.hca_has_all = false;
+	w.hca_polls = 0;
 	adapter.dev = (struct urxe_dev *)&dev;
 	adapter.hca.hca = NULL;
 	adapter.hca.unhooked = false;
@@ -176,6 +180,22 @@ static void poll_that_found_completions_does_not_wait(void **state)
 	atomic_store(&adapter_polling.detect.score, 0);
 }
 
+/* Each post of the program completes at once, so that no poll finds the CQ empty. The HCA has
+ * completions of another queue pair. */
+static void polls_that_find_completions_look_at_the_hca(void **state)
+{
+	static int hca;
+
+	(void)state;
+	for (unsigned int i = 0; i < 100; i++)
+		polling_found(w.time);
+	assert_int_equal(w.hca_polls, 0);
+	adapter.hca.hca = (struct hca *)&hca;
+	for (unsigned int i = 0; i < 100; i++)
+		polling_found(w.time);
+	assert_in_range(w.hca_polls, 2, 20);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -184,6 +204,7 @@ int main(void)
 		cmocka_unit_test_setup(poll_that_found_completions_does_not_wait, start),
 		cmocka_unit_test_setup(only_an_hca_with_all_queue_pairs_makes_the_grant_longer,
 				       start),
+		cmocka_unit_test_setup(polls_that_find_completions_look_at_the_hca, start),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
