@@ -9,26 +9,28 @@
 #include "objects/qp_counters.h"
 #include "offload/hooks.h"
 
-/* Whether the HCA's QP is in SQE: after an error, UC and UD may be in SQE instead of the error
- * state (IBA 10.3.1). */
-static bool is_in_sqe(const struct urxe_qp *qp)
+/* The state of the HCA's QP after a send has failed: UC and UD may be in SQE instead of the error
+ * state (IBA 10.3.1), and in RTS if the program has moved them there since. */
+static uint8_t state_after_error(const struct urxe_qp *qp)
 {
 	struct urxe_qp_attr attr = {.state = URXE_QPS_ERR};
 
-	if (qp->type == URXE_QPT_RC)
-		return false;
-	qp->hca_ops->qp_query(qp->hca, &attr);
-	return attr.state == URXE_QPS_SQE;
+	if (qp->type != URXE_QPT_RC)
+		qp->hca_ops->qp_query(qp->hca, &attr);
+	return attr.state;
 }
 
-static void follow_error(struct urxe_qp *qp, bool recv)
+static void follow_send_error(struct urxe_qp *qp, uint32_t status)
 {
+	uint8_t state;
+
 	if (qp->attr.state == URXE_QPS_ERR)
 		return;
-	if (recv || !is_in_sqe(qp))
-		qp_error(qp);
-	else
+	state = state_after_error(qp);
+	if (state == URXE_QPS_SQE)
 		qp->attr.state = URXE_QPS_SQE;
+	else if (state == URXE_QPS_ERR || status != URXE_WC_WR_FLUSH_ERR)
+		qp_error(qp);
 }
 
 static bool is_flushing(const struct urxe_qp *qp)
@@ -59,7 +61,7 @@ static void complete_offloaded_send(struct urxe_qp *qp, const struct urxe_wc *wc
 		count_send(qp);
 	complete_send(qp, wc->status);
 	if (wc->status != URXE_WC_SUCCESS)
-		follow_error(qp, false);
+		follow_send_error(qp, wc->status);
 	if (!is_flushing(qp))
 		offload_send(qp);
 	else
@@ -80,7 +82,7 @@ static void tell_receive(struct urxe_qp *qp, uint64_t wr_id, const struct urxe_w
 	}
 	complete_request(qp, qp->recv_cq, &own);
 	if (own.status != URXE_WC_SUCCESS)
-		follow_error(qp, true);
+		qp_error(qp);
 	if (qp->attr.state == URXE_QPS_ERR)
 		flush_recvs(qp);
 	else

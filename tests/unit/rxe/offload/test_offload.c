@@ -460,6 +460,30 @@ static void test_hca_send_error_of_uc_leads_to_sqe(void **state)
 	close_fixture(&f);
 }
 
+/* The program goes on before the HCA's flush of a later request is polled. */
+static void test_flush_of_the_time_in_sqe_leaves_a_repaired_qp_in_rts(void **state)
+{
+	const struct conn_attr conn = conn_default(URXE_QPT_UC);
+	struct fixture f;
+
+	(void)state;
+	open_connection(&f, &conn);
+	for (uint64_t id = 0; id < 2; id++)
+		post_write(&f, id, true);
+	f.hca.state = URXE_QPS_SQE;
+	hca_complete_send(f.qp, URXE_WC_LOC_PROT_ERR);
+	expect_wc(&f.e.a->send_cq, 0, URXE_WC_LOC_PROT_ERR);
+	assert_int_equal(go(&f, URXE_QPS_RTS, 0), 0);
+	f.hca.state = URXE_QPS_RTS;
+	post_write(&f, 2, true);
+	hca_complete_send(f.qp, URXE_WC_WR_FLUSH_ERR);
+	expect_wc(&f.e.a->send_cq, 1, URXE_WC_WR_FLUSH_ERR);
+	assert_int_equal(qp_state(&f.e.end[0]), URXE_QPS_RTS);
+	hca_complete_send(f.qp, URXE_WC_SUCCESS);
+	expect_wc(&f.e.a->send_cq, 2, URXE_WC_SUCCESS);
+	close_fixture(&f);
+}
+
 /* The HCA refuses a request for its contents, or cannot execute its opcode. */
 static void test_refused_requests_fail_in_order(void **state)
 {
@@ -630,6 +654,7 @@ int main(void)
 		cmocka_unit_test(test_completions_precede_flushes),
 		cmocka_unit_test(test_hca_error_completion_moves_the_qp_to_error),
 		cmocka_unit_test(test_hca_send_error_of_uc_leads_to_sqe),
+		cmocka_unit_test(test_flush_of_the_time_in_sqe_leaves_a_repaired_qp_in_rts),
 		cmocka_unit_test(test_refused_requests_fail_in_order),
 		cmocka_unit_test(test_hca_that_does_not_stop_loses_the_qp),
 		cmocka_unit_test(test_reset_drops_late_hca_completions),
