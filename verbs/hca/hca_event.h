@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Completion events and asynchronous events of the HCA. For hca.c. */
+/* Completion events and asynchronous events of the HCA. For hca.c and objects/hca_qp.c. */
 #ifndef URXE_VERBS_HCA_HCA_EVENT_H
 #define URXE_VERBS_HCA_HCA_EVENT_H
 

@@ -89,6 +89,8 @@ struct urxe_offload_ops {
 	bool (*takes)(void *hca_qp, const struct urxe_qp_attr *attr);
 	/* Waits. Attributes as of urxe_qp_modify, which has checked them. After a transition to
 	 * RESET, and after qp_destroy, no earlier request of the queue pair is completed any more.
+	 * Those of a shared receive queue are completed before the transition to INIT returns: this
+	 * function may call urxe_offload_complete and urxe_offload_srq_complete then.
 	 * -EOPNOTSUPP at the transition to INIT: the HCA cannot execute the queue pair. Then the
 	 * engine executes it, unless it has a shared receive queue. */
 	int (*qp_modify)(void *hca_qp, const struct urxe_qp_attr *attr, uint32_t mask);
@@ -248,7 +250,7 @@ void urxe_offload_keep(struct urxe_dev *dev);
  * An owner that has abandoned the take-over also repeats urxe_offload_keep(). */
 bool urxe_offload_stopped(const struct urxe_dev *dev);
 
-/* --- Calls of the HCA's side, in the owner's thread, outside all functions above. */
+/* --- Calls of the HCA's side, in the owner's thread, outside all functions above but qp_modify. */
 
 /*
  * The HCA has completed a request of the offloaded queue pair wc->qpn. wc->wr_id is that of the

@@ -422,6 +422,37 @@ static void a_shared_queue_gives_its_own_numbers_back(void **state)
 	assert_int_equal(urxe_srq_destroy(srq), 0);
 }
 
+/* HCAs may leave completions in the CQ when a queue pair is reset. Those of a shared receive queue
+ * name the queue pair by its number only. */
+static void a_completion_before_a_reset_is_not_of_the_next_connection(void **state)
+{
+	static const enum ibv_wc_status statuses[] = {IBV_WC_WR_FLUSH_ERR, IBV_WC_SUCCESS};
+	const struct urxe_rq_attr attr = {.ctx = f, .pd = OFFLOADED_PD, .max_wr = 8, .max_sge = 1};
+	struct urxe_rq *srq;
+
+	(void)state;
+	assert_int_equal(urxe_srq_create(f->dev, &attr, &srq), 0);
+	make_qp(URXE_QPT_RC, 0, srq);
+	offloaded_connect_rc();
+	receive_some(srq, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct ibv_wc wc = {.wr_id = fake_hca.srq_recvs[i].wr_id,
+					  .status = statuses[i],
+					  .qp_num = urxe_qp_qpn(f->qp),
+					  .opcode = IBV_WC_RECV};
+
+		fake_hca_complete(fake_hca.last_qp->init.recv_cq, &wc);
+		assert_int_equal(offloaded_modify(URXE_QPS_RESET, 0), 0);
+		offloaded_connect_rc();
+		hca_poll(f->hca);
+		assert_int_equal(fake_hca.last_qp->attr.qp_state, IBV_QPS_RTS);
+		assert_int_equal(urxe_rq_retired(srq), i + 1);
+		assert_int_equal(f->n, 0);
+	}
+	urxe_qp_destroy(f->qp);
+	assert_int_equal(urxe_srq_destroy(srq), 0);
+}
+
 /* Queue pairs with two receive CQs share the queue: each CQ may get all its completions. */
 static void a_larger_shared_queue_fits_each_cq(void **state)
 {
@@ -820,6 +851,7 @@ int main(void)
 		TEST(no_thread_ends_in_a_destruction_of_the_engine),
 		TEST(inline_data_goes_by_memory_if_the_hca_takes_none),
 		TEST(a_shared_queue_gives_its_own_numbers_back),
+		TEST(a_completion_before_a_reset_is_not_of_the_next_connection),
 		TEST(a_larger_shared_queue_fits_each_cq),
 		TEST(queue_pairs_of_a_cq_share_room_for_a_shared_queue),
 		TEST(room_for_a_shared_queue_stays_with_its_other_queue_pair),
