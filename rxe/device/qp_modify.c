@@ -262,9 +262,9 @@ static void apply_state(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint32
 	}
 	if (a->state == URXE_QPS_SQD && from != URXE_QPS_SQD) {
 		qp->req.drain_event = mask & M(EN_SQD_ASYNC_NOTIFY) && a->en_sqd_async_notify;
-		/* The HCA reports the event of its own queue. */
-		qp->req.drain_event &= !qp->offloaded;
-		req_begin_drain(qp);
+		/* The HCA reports the event of its queue, unless a take-over stops it before. */
+		if (!qp->offloaded || qp->stopping)
+			req_begin_drain(qp);
 		qp_schedule(qp); /* urxe_output then finds the QP */
 	}
 	if (a->state == URXE_QPS_RTS) {

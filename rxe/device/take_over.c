@@ -17,6 +17,7 @@
 #include "objects/device.h"
 #include "objects/rq.h"
 #include "offload/hooks.h"
+#include "requester/requester.h"
 #include "requester/retransmit.h"
 #include "responder/resume.h"
 
@@ -241,6 +242,7 @@ static void go_on(struct urxe_qp *qp)
 	qp->predict.era = 0;
 	qp_publish_rights(qp);
 	qp_schedule(qp);
+	req_check_drained(qp);
 	if (qp->attr.state == URXE_QPS_ERR)
 		tell_last_wqe(qp);
 }

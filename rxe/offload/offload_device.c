@@ -90,6 +90,7 @@ void urxe_offload_qp_event(struct urxe_dev *dev, uint32_t qpn, enum urxe_async e
 	 * before. */
 	if (is_fatal(event))
 		qp_error(qp);
+	qp->req.drain_event &= event != URXE_ASYNC_SQ_DRAINED;
 	qp->last_wqe |= event == URXE_ASYNC_QP_LAST_WQE_REACHED;
 	qp_event(qp, event);
 }

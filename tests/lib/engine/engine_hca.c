@@ -161,10 +161,18 @@ static void forget_completions(const struct engine_hca *hca, uint32_t qpn)
 	}
 }
 
+static void forget_events(const struct engine_hca *hca, const struct hca_qp *qp)
+{
+	for (uint32_t at = hca->n_events; at != hca->node->n_events; at++)
+		if (hca->node->newest[at % NODE_EVENTS].obj == qp)
+			hca->node->newest[at % NODE_EVENTS].obj = NULL;
+}
+
 static void qp_destroy(void *hca_qp)
 {
 	struct hca_qp *qp = hca_qp;
 
+	forget_events(qp->hca, qp);
 	forget_completions(qp->hca, urxe_qp_qpn(qp->qp));
 	urxe_qp_destroy(qp->qp);
 	free(qp);
@@ -333,7 +341,8 @@ bool engine_hca_deliver(struct engine_hca *hca)
 		const struct node_event *event = &hca->node->newest[hca->n_events % NODE_EVENTS];
 
 		require(hca->node->n_events - hca->n_events <= NODE_EVENTS);
-		deliver_event(hca, event->event, event->obj);
+		if (event->obj)
+			deliver_event(hca, event->event, event->obj);
 		any = true;
 	}
 	return any;

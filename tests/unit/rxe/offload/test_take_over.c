@@ -630,6 +630,47 @@ static void test_qp_modified_during_a_take_over_is_taken(void **state)
 	}
 }
 
+static void drain_with_event(struct bed *bed)
+{
+	const struct urxe_qp_attr attr = {.state = URXE_QPS_SQD, .en_sqd_async_notify = true};
+	const uint32_t mask = URXE_QP_STATE | URXE_QP_EN_SQD_ASYNC_NOTIFY;
+
+	assert_int_equal(urxe_qp_modify(bed->e.end[1].qp, bed->wire->now, &attr, mask), 0);
+}
+
+static void expect_drained_event(struct bed *bed)
+{
+	take_over(bed, 1);
+	assert_int_equal(bed->e.b->async[URXE_ASYNC_SQ_DRAINED], 1);
+	bed_close(bed);
+}
+
+/* The program asks for the event when the HCA has stopped, or before. Then the HCA reports it
+ * before the stop or after. */
+static void test_drained_event_comes_once_in_a_take_over(void **state)
+{
+	struct urxe_offload_refusal refusal;
+	static struct bed bed;
+
+	(void)state;
+	stop_hca(&bed, NULL);
+	drain_with_event(&bed);
+	assert_int_equal(bed.e.b->async[URXE_ASYNC_SQ_DRAINED], 0);
+	expect_drained_event(&bed);
+
+	for (unsigned reported = 0; reported < 2; reported++) {
+		open_bed(&bed, &(struct bed_attr){.hca_side = 1, .access = REMOTE});
+		drain_with_event(&bed);
+		if (reported)
+			run_for(&bed, STEP);
+		assert_int_equal(
+			urxe_offload_take_over(device(&bed, 1), bed.wire->now, true, &refusal),
+			-EAGAIN);
+		assert_int_equal(bed.e.b->async[URXE_ASYNC_SQ_DRAINED], reported);
+		expect_drained_event(&bed);
+	}
+}
+
 /* --- Traffic in both directions on a cable that loses packets. */
 
 #define MESSAGES 40u
@@ -912,6 +953,7 @@ int main(void)
 		cmocka_unit_test(test_two_calls_at_one_moment_show_no_pause),
 		cmocka_unit_test(test_take_over_waits_for_a_pause_of_the_peer),
 		cmocka_unit_test(test_qp_modified_during_a_take_over_is_taken),
+		cmocka_unit_test(test_drained_event_comes_once_in_a_take_over),
 		cmocka_unit_test(test_take_over_amid_traffic_loses_nothing),
 		cmocka_unit_test(test_stale_psn_of_the_driver_refuses_a_take_over),
 		cmocka_unit_test(test_idle_rc_qp_with_rights_refuses_a_take_over),
