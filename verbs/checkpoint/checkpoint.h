@@ -39,10 +39,12 @@ extern "C" {
  * unmaps it, a thread waits for the daemon or destroys rdma_cm IDs all the time, the daemon does
  * not answer, no daemon runs, an HCA has requests that do not end, or the peers of its queue pairs
  * send without a pause. If the daemon ends meanwhile, the function waits for the next one, within
- * timeout_ms. -EOPNOTSUPP: an HCA executes queue pairs with which the engine cannot go on, an
- * rdma_cm ID belongs to the kernel, or the daemon cannot save it. -ENODEV: the process has no open
- * device. -EIO: the device is dead. -EALREADY: it is stopped already. -ENOMEM. After an error the
- * device runs as before, but queue pairs that an HCA has executed may be the engine's from now on.
+ * timeout_ms. -EOPNOTSUPP: an HCA executes queue pairs with which the engine cannot go on, the
+ * daemon knows no next hop of an address handle, a descriptor is of a device that the parent
+ * process opened, an rdma_cm ID belongs to the kernel, or the daemon cannot save the ID. -ENODEV:
+ * the process has no open device. -EIO: the device has failed, as when no next daemon came.
+ * -EALREADY: the device is stopped already. -ENOMEM. After an error the device runs as before, but
+ * queue pairs that an HCA has executed may be the engine's from now on.
  */
 int urxe_checkpoint_quiesce(uint32_t timeout_ms);
 
@@ -52,7 +54,8 @@ int urxe_checkpoint_quiesce(uint32_t timeout_ms);
  * descriptors and mappings. May be called again, also after an error.
  *
  * -EINVAL: urxe_checkpoint_quiesce has not succeeded. -EBUSY: since then a thread has duplicated
- * many descriptors, opened or closed rdma_cm, or begun to close the device. Errors of write(2).
+ * more descriptors than the buffer has room for, opened or closed rdma_cm, or begun to close the
+ * device. Errors of write(2), or of open(2) for /proc/self/maps.
  */
 int urxe_checkpoint_save(int fd);
 
@@ -72,14 +75,17 @@ int urxe_checkpoint_resume(void);
  * A stream has to come from a place that nobody else can write: it names addresses of the process.
  * After an error nothing has changed. -EBUSY: the process has an open device. -EBADMSG: the stream
  * is truncated or damaged, or its values contradict each other. -EPROTONOSUPPORT: a later version
- * of urxe has written it. -EEXIST: another process of this host has the QPNs, or a descriptor or
- * an address is in use, or an rdma_cm ID. -EACCES: a process of another user had the QPNs.
+ * of urxe has written it. -EEXIST: another process of this host has the QPNs, or an rdma_cm ID or
+ * its connection; or a descriptor or an address of the saved process is in use. -EACCES: a process
+ * of another user had the QPNs, or this process may not have the port below 1024 of an rdma_cm ID.
  * -EADDRNOTAVAIL, -EADDRINUSE: the device has another MAC address than the saved one, lacks an
- * address that a queue pair or rdma_cm ID uses, or another process has the port of an ID. -EPERM:
- * the process has rdma_cm IDs, and its user is neither root nor that of urxed. -EOPNOTSUPP: the
- * running urxed is an earlier version, which takes no rdma_cm IDs. -EFAULT: registered memory or an
- * object of librxe is missing, or a library has another address than before. -ETIMEDOUT: urxed has
- * not answered a question for 5 s. -ENOMEM; errors of read(2) and of the attachment to urxed.
+ * address that a queue pair, address handle or rdma_cm ID uses, or another process has the port of
+ * an ID. -EPERM: the process has rdma_cm IDs, and its user is neither root nor that of urxed.
+ * -EOPNOTSUPP: the running urxed is an earlier version, which takes no rdma_cm IDs. -EFAULT:
+ * registered memory or an object of librxe is missing, or a library has another address than
+ * before. -ETIMEDOUT: urxed has not answered a question for 5 s. -EFBIG, -ENOSPC: a limit of the
+ * process, of urxe or of urxed is exceeded. -ENOMEM; errors of read(2) and of the attachment to
+ * urxed.
  */
 int urxe_checkpoint_restore(int fd);
 

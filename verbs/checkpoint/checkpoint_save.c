@@ -76,8 +76,8 @@ static int add_channel(struct process_save *save, struct comp_channel *channel)
 	return 0;
 }
 
-/* Adds the channels of a context and its CQs: the program may have closed all descriptors of a
- * channel. */
+/* Adds the channel of the context's asynchronous events, and the channels of its CQs: the program
+ * may have closed all descriptors of a channel. 0 or -ENOMEM. */
 static int add_channels_of(struct process_save *save, const struct uverbs_file *file)
 {
 	struct object *object;

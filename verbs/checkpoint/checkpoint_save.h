@@ -31,10 +31,12 @@ struct process_save {
  * its address. Call it before save_prepare if the process may be restored without this HCA. */
 int save_check_addresses(void);
 /*
- * Saves the engine as it is at `now` (clock_now()), which withdraws the rights of peers to copy,
- * and allocates room for the stream. `rdmacm` lives until save_free. -EBUSY: not now, see
- * urxe_state_save; -ENOMEM. After an error the caller calls save_free, and
- * urxe_copy_rights_publish. Before, adapter_hca_take_over() must have returned 0.
+ * Saves the engine as it is at `now` (clock_now()), and allocates room for the stream. The save
+ * withdraws the rights of peers to copy. `rdmacm` lives until save_free. adapter_hca_take_over()
+ * must have returned 0 before. 0; -EBUSY: another attempt may succeed, see urxe_state_save, or a
+ * thread opens or closes rdma_cm or the device; -EOPNOTSUPP: a descriptor is of a device that the
+ * parent process opened; -ENOMEM; or another negative errno value. After an error the caller calls
+ * save_free, and urxe_copy_rights_publish.
  */
 int save_prepare(struct process_save *save, const struct frozen_devices *rdmacm, uint64_t now);
 /*

@@ -57,9 +57,9 @@ static int check_extent(const struct mr *mr, const struct urxe_extent *extent, u
 	return uaccess_populate(start, extent->length, access & URXE_ACCESS_LOCAL_WRITE);
 }
 
-/* urxe_state_restore.memory: checks that the region's memory is mapped at the addresses that it had
- * before the checkpoint. -EFAULT: it is missing; -EBADMSG: the image has no such region, or the
- * region does not contain the addresses. */
+/* urxe_state_restore.memory: checks that the region's memory is mapped at its addresses before the
+ * checkpoint. 0; -EFAULT: memory is missing; -EBADMSG: the image has no such region, or an extent
+ * lies outside the region. */
 static int find_memory(void *arg, struct urxe_state_region *region)
 {
 	const struct joining *j = arg;
@@ -84,7 +84,7 @@ static struct object *find_restored(const struct rebuilt *r, const struct urxe_s
 	}
 }
 
-/* Sets the engine's object of `ours`. False: `ours` has one already. */
+/* Makes *object the engine's object of `ours`. False: `ours` had one already. */
 static bool join_object(struct object *ours, const struct urxe_state_object *object)
 {
 	void *before;
@@ -144,8 +144,8 @@ static int check_address(const struct joining *j, uint32_t index, const char *ki
 		index);
 }
 
-/* Whether the ring's cursor agrees with the engine's count of retired requests: the engine has no
- * more requests than the ring has slots. */
+/* Whether the ring's cursor agrees with the engine's count of retired requests: the requests
+ * between the two must fit in the ring. */
 static bool fits_engine(const struct work_queue *wq, uint32_t retired)
 {
 	return wq->cursor - wq->base - retired <= wq->ring.mask;

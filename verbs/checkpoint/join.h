@@ -19,9 +19,10 @@ struct joining {
 struct urxe_state_restore join_callbacks(struct joining *joining);
 
 /*
- * The caller has restored the engine's objects, lets no thread run the engine yet, and holds the
- * lock of the adapter. Checks that the objects of both sides fit each other and the addresses of
- * the device, and adds them to the adapter. After an error the caller calls join_undo.
+ * Checks that the rebuilt objects agree with the engine's, and that the device has their addresses.
+ * Then adds the rebuilt objects to the adapter. The caller has restored the engine's objects, lets
+ * no thread run the engine yet, and holds adapter.lock. 0 or a negative errno value; after an error
+ * the caller calls join_undo.
  */
 int join_add_objects(struct joining *joining);
 /* Removes from the adapter what join_add_objects has added, also after an error. With adapter.lock.

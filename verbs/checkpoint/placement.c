@@ -87,7 +87,7 @@ int placement_map(struct placement *p, const struct rebuilt *r)
 /* --- Descriptors. */
 
 /* Replaces the reserved descriptor by a duplicate of `fd` with the saved flags. `fd` is in the
- * table of process/emulated_fd.c. */
+ * table of process/emulated_fd.c. 0 or a negative errno value. */
 static int place_duplicate(int fd, const struct descriptor_record *d)
 {
 	int number = (int)d->number, flags = fcntl(fd, F_GETFL);
@@ -111,8 +111,8 @@ static int open_rdmacm(const struct descriptor_record *d)
 		      : fd;
 }
 
-/* For streams of version 1, which have no records of rdma_cm devices and of their rdma_cm IDs: each
- * rdma_cm descriptor gets a new device of its own, which has no IDs. */
+/* For streams of version 1, which have no records of rdma_cm devices and IDs: each rdma_cm
+ * descriptor gets a new device of its own, without IDs. */
 static int place_new_rdmacm(const struct descriptor_record *d)
 {
 	int fd = open_rdmacm(d), rc;

@@ -4,7 +4,7 @@
  * rdma_cm devices from quiesce_begin to quiesce_end: a process whose locks are held is at a
  * consistent point, and every other thread that would change something waits for them. All are
  * taken by attempts, so their order cannot lead to a deadlock. If the process has no daemon, or a
- * lock is not free soon, the thread frees all of them before the next attempt.
+ * lock is not free soon, the thread frees them all before the next attempt.
  */
 #include "checkpoint/quiesce.h"
 
@@ -95,8 +95,8 @@ static int check_daemon(void)
 	return 0;
 }
 
-/* With adapter_open_lock: checks that the process has an open device (-ENODEV), and its daemon as
- * check_daemon(). -ETIMEDOUT: adapter.lock was not free until the deadline. */
+/* With adapter_open_lock. 0; -ENODEV: the process has no open device; -ETIMEDOUT: adapter.lock was
+ * not free until the deadline; or an error of check_daemon(). */
 static int check_adapter(uint64_t deadline)
 {
 	int rc;
@@ -151,8 +151,8 @@ static int stop_hca(void)
 
 /*
  * With adapter.lock: brings the device to a point at which it can be saved, and saves the engine
- * (save_prepare). Handles packets that have arrived, so that fewer are lost. -EBUSY: another
- * attempt may succeed.
+ * (save_prepare). Handles packets that have arrived, so that fewer are lost. 0; -EBUSY: another
+ * attempt may succeed; or another negative errno value.
  */
 static int freeze_device(void)
 {
@@ -182,8 +182,8 @@ static int freeze_device(void)
 	return rc;
 }
 
-/* Calls freeze_device(). Until it has saved the events, all threads send completion events at once,
- * so that none is due after the save. */
+/* Calls freeze_device(), and returns its result. Until the events are saved, all threads send
+ * completion events at once, so that none is due after the save. */
 static int freeze_adapter(void)
 {
 	int rc;
@@ -231,8 +231,9 @@ static bool may_keep_locks(void)
 	return !adapter.reconnecting && frozen_devices_are_current(&rdmacm);
 }
 
-/* Repeats freeze_adapter() until the deadline. Returns 0 with adapter.lock held, else without.
- * -EBUSY: the deadline has passed, or attempts with the other locks held cannot succeed. */
+/* Repeats freeze_adapter() until the deadline. Returns 0 with adapter.lock held, else an error
+ * without it. -EBUSY: the deadline has passed, or attempts with the other locks held cannot
+ * succeed; -ETIMEDOUT: adapter.lock was not free. */
 static int freeze_until(uint64_t deadline)
 {
 	int rc;
@@ -262,8 +263,8 @@ static void free_opens(uint64_t deadline)
 	rdmacm_thaw(&devices, deadline);
 }
 
-/* One attempt to take all locks and to stop the device; after an error the thread has no lock.
- * -EBUSY: another attempt may succeed. */
+/* One attempt to take all locks and to stop the device. 0, or a negative errno value: then the
+ * thread has no lock. -EBUSY: another attempt may succeed. */
 static int stop_device(uint64_t deadline)
 {
 	int rc = lock_opens(deadline);

@@ -25,7 +25,7 @@ uint32_t frozen_index(const struct frozen_devices *all, const struct rdmacm_file
 	return i;
 }
 
-/* A raw system call may have closed a descriptor that the table has. */
+/* Whether the descriptor is open: a raw system call may have closed one that the table has. */
 static bool is_open(int fd)
 {
 	return fcntl(fd, F_GETFD) >= 0;
@@ -112,9 +112,9 @@ static int add_state(struct frozen_device *d, const struct rdmacm_response *resp
 }
 
 /*
- * Has urxed stop the device's IDs. After two errors the device counts as frozen too, so that
- * thaw_device() sends a thaw: after -ETIMEDOUT urxed may stop the IDs later, and -EALREADY means
- * that an earlier stop has not ended.
+ * Has urxed stop the device's IDs. 0 or a negative errno value. After two errors the device counts
+ * as frozen too, so that thaw_device() sends a thaw: after -ETIMEDOUT urxed may stop the IDs later,
+ * and -EALREADY means that an earlier stop has not ended.
  */
 static int freeze_ids(struct frozen_device *d, uint64_t deadline)
 {
@@ -150,8 +150,8 @@ static int check_id(const struct rdmacm_id *id, uint32_t number)
 			       number);
 }
 
-/* With the lock of the device: counts its IDs, and has urxed stop them. -EOPNOTSUPP: an ID is the
- * kernel's, or the device the parent process's; or the error of freeze_ids(). */
+/* With the lock of the device: counts its IDs, and has urxed stop them. 0; -EOPNOTSUPP: an ID is
+ * the kernel's, or the parent process opened the device; or an error of freeze_ids(). */
 static int freeze_device(struct frozen_device *d, uint64_t deadline)
 {
 	struct rdmacm_file *file = d->file;
@@ -169,9 +169,9 @@ static int freeze_device(struct frozen_device *d, uint64_t deadline)
 }
 
 /*
- * Waits at most LOCK_NS for the lock of the device; -EBUSY without it. The thread that holds the
- * lock may wait for a new daemon. The engine thread, which looks for that daemon, may wait for
- * adapter_open_lock. So the caller frees its locks before the next attempt.
+ * Waits at most LOCK_NS for the lock of the device. 0, or -EBUSY without the lock. The thread that
+ * holds the lock may wait for a new daemon. The engine thread, which looks for that daemon, may
+ * wait for adapter_open_lock. So the caller frees its locks before the next attempt.
  */
 static int lock_device(struct rdmacm_file *file, uint64_t deadline)
 {

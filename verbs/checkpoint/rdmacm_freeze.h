@@ -37,8 +37,8 @@ struct frozen_devices {
 /*
  * One attempt to stop all rdma_cm devices: waits at most 1 ms for the lock of each, has urxed stop
  * their IDs, and gets urxed's records. Waits for answers of urxed until `deadline`
- * (clock_monotonic()) at most. -EBUSY: another attempt may succeed: no urxed runs, another thread
- * has the lock of a device, urxed has not ended an earlier stop, or an ID was destroyed meanwhile.
+ * (clock_monotonic()). -EBUSY: another attempt may succeed: no urxed runs, another thread has the
+ * lock of a device, urxed has not ended an earlier stop, or an ID was destroyed meanwhile.
  * -ETIMEDOUT: urxed does not answer. -EOPNOTSUPP: an ID belongs to the kernel's rdma_cm or to the
  * parent process, urxed is an earlier version, or a record is too long. -ENOMEM. The caller calls
  * rdmacm_thaw also after an error.
@@ -46,12 +46,13 @@ struct frozen_devices {
 int rdmacm_freeze(struct frozen_devices *all, uint64_t deadline);
 /*
  * Has urxed go on with the devices, releases their locks, and frees the list. Waits for answers of
- * urxed until `deadline` at most; without an answer it does the rest all the same.
+ * urxed until `deadline`; does the rest also without an answer.
  */
 void rdmacm_thaw(struct frozen_devices *all, uint64_t deadline);
 /*
- * Whether the list still has all devices that the program has open, and no other ones: a thread may
- * open a device meanwhile, or has closed its descriptor and waits for its lock. Takes no lock.
+ * Whether the list still has all devices that the program has open, and no other ones: meanwhile
+ * another thread may open a device, or close a device's descriptor and wait for the device's lock.
+ * Takes no lock.
  */
 bool frozen_devices_are_current(const struct frozen_devices *all);
 /* The index of the device in the list; all->n if the list lacks the device. */

@@ -48,8 +48,8 @@ static int explain_restore_error(int rc)
 	}
 }
 
-/* With the lock of the device: gives urxed one record. If urxed answers with a token, it is the
- * device's from now on. */
+/* With the lock of the device: gives urxed one record. If urxed answers with a token, it becomes
+ * file->token. 0 or a negative errno value. */
 static int give_record(struct rdmacm_file *file, const struct image_rdmacm_state *state)
 {
 	struct rdmacm_response response;
@@ -79,7 +79,7 @@ static bool is_event(const struct image_rdmacm_state *state)
 	return le32toh(kind) == CM_ATTACH_RECORD_EVENT;
 }
 
-/* Adds this library's state of an ID to the device. */
+/* Adds this library's state of an ID to the device. 0 or -ENOMEM. */
 static int add_id(struct rdmacm_file *file, const struct rdmacm_id_record *record)
 {
 	struct rdmacm_id *id = rdmacm_id_add(file, record->number);
@@ -105,7 +105,7 @@ static int add_ids(const struct image *image, uint32_t device, struct rdmacm_fil
 	return rc;
 }
 
-/* Gives urxed the device's records: those of events, or all others. */
+/* Gives urxed the device's records: those of events, or all others. 0 or a negative errno value. */
 static int give_records(const struct image *image, uint32_t device, bool events,
 			struct rdmacm_file *file)
 {

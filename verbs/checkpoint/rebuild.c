@@ -57,7 +57,7 @@ struct object *rebuilt_mw(const struct rebuilt *r, uint32_t key)
 	return find_key(r->mws, r->image->n[CHECKPOINT_MW], key);
 }
 
-/* -EBADMSG: two objects have one key. */
+/* Sorts the keys. 0, or -EBADMSG: two objects have one key. */
 static int sort_keys(struct rebuilt_key *keys, uint32_t n)
 {
 	if (n)
@@ -90,7 +90,8 @@ static int place_handle(struct rebuilt *r, struct object *object)
 	return rc;
 }
 
-/* Gives the object its saved handle in its context. After an error the object is freed. */
+/* Gives the object its saved handle in its context. 0, or a negative errno value: then the object
+ * is freed. */
 static int place_object(struct rebuilt *r, struct object *object, enum object_type type,
 			const struct object_record *record)
 {
@@ -212,7 +213,8 @@ static bool is_mapped(const struct image *image, uint32_t context, uint64_t addr
 }
 
 /*
- * Finds the ring in one of the mappings, which placement_map has placed. -EBADMSG: it is in none.
+ * Finds the ring in one of the mappings, which placement_map has placed. 0, also if the record has
+ * no ring; -EBADMSG: the ring is in none.
  */
 static int find_ring(const struct rebuilt *r, uint32_t context, const struct ring_record *record,
 		     struct queue *ring)
@@ -485,8 +487,8 @@ int rebuild_contexts(struct rebuilt *r, const struct image *image)
 	return rc ? rc : make_all(r, CHECKPOINT_CONTEXT, make_context);
 }
 
-/* -EBADMSG: the mapping for further rings, which only streams of earlier versions have, is in no
- * record of a mapping. */
+/* 0, or -EBADMSG: the context's mapping for further rings, which only streams of earlier versions
+ * have, is in no record of a mapping. */
 static int check_space(const struct rebuilt *r, uint32_t context)
 {
 	const struct context_record *c = &r->image->contexts[context];

@@ -19,9 +19,10 @@ struct ring_space;
 void ring_mappings_write(struct vnic_state_stream *s, uint32_t context, int memfd,
 			 const struct ring_space *space);
 /*
- * Maps a saved part of a memfd at its saved addresses. These must be unused, or completely mapped
- * shared and PROT_NONE by the checkpointer, which the function replaces. *reserved becomes true in
- * the second case. -EEXIST: the addresses are in use.
+ * Maps a saved part of a memfd at its saved addresses. These must be unused, or reserved:
+ * completely mapped, shared and PROT_NONE, by the checkpointer. The function replaces such a
+ * mapping, and sets *reserved accordingly. 0; -EEXIST: the addresses are in use; or an error of
+ * mmap(2).
  */
 int ring_mapping_place(const struct mapping_record *r, int memfd, bool *reserved);
 /* Undoes ring_mapping_place. `reserved`: maps the addresses shared and PROT_NONE again. */

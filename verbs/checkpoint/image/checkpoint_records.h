@@ -76,8 +76,9 @@ struct hooks_record {
 struct context_record {
 	uint64_t memfd_size;
 	uint64_t ring_offset; /* in the memfd, in bytes: the lowest offset of all rings */
-	/* In streams of earlier versions, a mapping for further rings: where it begins in the memfd
-	 * and in memory. It ends at ring_offset (struct ring_space); now it is empty. */
+	/* Where a mapping for further rings begins, in the memfd and in memory. It ends at
+	 * ring_offset (struct ring_space). Only earlier versions wrote a mapping that is not
+	 * empty. */
 	uint64_t mapped_offset, mapped_address;
 	uint32_t async_channel; /* index of the channel for asynchronous events, or NO_CHANNEL */
 	uint32_t poll_ends;     /* enum poll_ends of poll_hook.c */
@@ -175,9 +176,9 @@ struct mapping_record {
 };
 
 /*
- * An open rdma_cm device. After the records of all devices, the stream has the records of all IDs
- * (CHECKPOINT_RDMACM_ID), then those of urxed (CHECKPOINT_RDMACM_STATE). n_ids and n_states of
- * these belong to this device.
+ * An open rdma_cm device, with the numbers of its records: n_ids of its IDs (CHECKPOINT_RDMACM_ID),
+ * and n_states that urxed has written (CHECKPOINT_RDMACM_STATE). After the records of all devices,
+ * the stream has those of all IDs, then those of urxed.
  */
 struct rdmacm_record {
 	uint32_t n_ids, n_states;
