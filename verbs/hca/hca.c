@@ -64,8 +64,9 @@ static int make_nonblocking(int fd)
 	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) ? -errno : 0;
 }
 
-/* Reads the port's active MTU, which stays the same after an error. A thread that has adapter.lock
- * must not end in a write(2) or ioctl(2) of the provider. */
+/* Reads the port's active MTU; after an error hca->mtu stays the same. Disables cancellation: a
+ * thread that has adapter.lock must not end in a write(2) or ioctl(2) of the provider. 0 or a
+ * negative errno value. */
 static int read_mtu(struct hca *hca)
 {
 	struct ibv_port_attr attr = {0};

@@ -31,8 +31,8 @@ struct hca_owner {
 	 * hca_forbid_unlock(). NULL: the owner has no lock. */
 	void (*lock)(void *ctx);
 	void (*unlock)(void *ctx);
-	/* The HCA calls place_fd for each of its descriptors, and uses the result: `fd`, or a
-	 * duplicate that replaces `fd`. NULL: the descriptors keep their numbers. */
+	/* hca_open() calls place_fd for each of the HCA's descriptors, and uses the result: `fd`,
+	 * or a duplicate that replaces `fd`. NULL: the descriptors keep their numbers. */
 	int (*place_fd)(int fd);
 	void *ctx;
 };
@@ -88,8 +88,8 @@ void hca_detach(struct hca *hca);
 void hca_set_port_down(struct hca *hca, bool down);
 
 void hca_limits(const struct hca *hca, struct hca_limits *limits);
-/* Reads the active MTU of the HCA's port, because an HCA does not tell that it has changed. A
- * system call. */
+/* Reads the active MTU of the HCA's port by a system call, because no event tells that the MTU has
+ * changed. After an error the last MTU stays. */
 void hca_read_mtu(struct hca *hca);
 /* Whether the active MTU is at least `mtu`; if the one last read is smaller, reads it again. */
 bool hca_has_mtu(struct hca *hca, enum urxe_mtu mtu);
@@ -116,9 +116,9 @@ bool hca_has_gid(struct hca *hca, uint32_t index);
 
 /*
  * With the lock. From now to hca_forbid_unlock(), the engine's operations that wait for the HCA
- * (rxe/offload.h marks them) release the lock while they wait. In between, the owner calls only
- * that operation of the engine, and lets no other thread destroy its objects. Each
- * hca_allow_unlock() needs one hca_forbid_unlock().
+ * (rxe/offload.h marks them) release the lock while they wait. Between the two calls the owner
+ * calls only one such operation, and lets no other thread destroy the objects of that operation.
+ * Each hca_allow_unlock() needs one hca_forbid_unlock().
  */
 void hca_allow_unlock(struct hca *hca);
 /*

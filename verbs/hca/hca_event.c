@@ -49,8 +49,9 @@ struct subject {
 	struct hca_srq *srq;
 };
 
-/* Returns the object of the event. Call it before the event is acknowledged: until then the object
- * exists, because its destruction waits for the acknowledgement. */
+/* Returns the object of the event; all members are 0 if the event has no object. Call it before the
+ * event is acknowledged: until then the object exists, because its destruction waits for the
+ * acknowledgement. */
 static struct subject find_subject(const struct ibv_async_event *event)
 {
 	switch (event->event_type) {
@@ -108,7 +109,7 @@ bool hca_pass_completions(struct hca *hca)
  * Passes asynchronous events to the engine, and completions before each event: the program may
  * destroy the queue pair once it has the event and finds its CQs empty. Acknowledges the event
  * first of all: during the completions the engine, or another thread, may destroy the queue pair,
- * which waits for the acknowledgement.
+ * and the destruction waits for the acknowledgement.
  */
 void hca_handle_async_events(struct hca *hca)
 {

@@ -12,7 +12,7 @@
 /* The user's choice (--way, URXE_WAY). */
 enum hca_way { HCA_WAY_AUTO, HCA_WAY_HCA, HCA_WAY_ENGINE };
 
-/* Sets *way. False: "auto", "hca" or "engine" is expected. */
+/* Sets *way for "auto", "hca" or "engine". False: `text` is none of these. */
 bool hca_way_read(const char *text, enum hca_way *way);
 
 /* Why the HCA or the engine executes a queue pair. */

@@ -13,7 +13,8 @@ static uint64_t in_page(const void *addr, uint64_t page)
 	return (uintptr_t)addr & (page - 1);
 }
 
-/* Whether the pieces, one behind the other, are whole pages but for both ends of the region. */
+/* Whether the pieces, one behind the other, are whole pages but for both ends of the region, and
+ * none is a hole. */
 static bool is_list_of_pages(const struct urxe_mr_attr *attr, uint64_t page)
 {
 	for (uint32_t i = 0; i < attr->n_extents; i++) {

@@ -26,9 +26,9 @@ struct flat_memory {
 
 /*
  * Fills *memory for the region. Each extent of *attr must lie in one mapping. `room`: the most
- * pieces that a second mapping may have. 0, or -EOPNOTSUPP: the region has a hole, its extents are
- * no whole pages of memory that can be mapped twice, or are more than `room`; or Linux refuses the
- * mapping.
+ * pieces that a second mapping may have. 0, or -EOPNOTSUPP: the region has a hole or no extent, its
+ * extents are no whole pages (but for both ends of the region) or, if not side by side, more than
+ * `room`; or Linux refuses a second mapping, as of private memory.
  */
 int flat_memory_open(struct flat_memory *memory, const struct urxe_mr_attr *attr, uint32_t room);
 /* Unmaps the second mapping, if there is one. Does not change *memory, so n_pieces stays known. */

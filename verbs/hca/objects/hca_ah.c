@@ -89,8 +89,8 @@ static void remove_ah(struct hca *hca, struct hca_ah *ah)
 	hca->ahs.n--;
 }
 
-/* Destroys a handle of the cache. Counts it among the users of its domain until then: another
- * thread may release the domain before this thread has destroyed the handle. */
+/* Destroys a handle of the cache. Until the handle is destroyed, it counts as a user of its domain:
+ * another thread may release the domain before. */
 static void destroy_old_ah(struct hca *hca, struct hca_ah *ah)
 {
 	remove_ah(hca, ah);

@@ -291,9 +291,9 @@ static bool poll_cq(struct hca_cq *cq)
 
 /*
  * Polls a CQ of busy_cqs, unless a thread resizes it, and removes it from that list if it expects
- * no more completions. True: more completions may wait. While the engine completes requests, it may
- * post others, which adds CQs at the head of the list. Only this function and hca_cq_destroy()
- * remove CQs from the list.
+ * no more completions. True: more may wait. While the engine completes requests, it may post
+ * others, which adds CQs at the head of the list. Only this function and hca_cq_destroy() remove
+ * CQs from the list.
  */
 static bool poll_busy(struct hca_cq *cq)
 {

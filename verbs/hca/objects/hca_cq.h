@@ -55,9 +55,9 @@ void hca_cq_put(struct hca_cq *cq);
 int hca_cq_reserve(struct hca_cq *cq, uint32_t n, uint32_t *reserved);
 void hca_cq_release(struct hca_cq *cq, uint32_t n);
 /*
- * The two steps of hca_cq_reserve(). hca_cq_count() adds n to cq->needed, and never waits; -ENOMEM:
- * no CQ of the HCA is so large. hca_cq_is_full(): cq->needed exceeds the capacity. hca_cq_grow()
- * then resizes the CQ, and may wait.
+ * The two steps of hca_cq_reserve(). hca_cq_count() adds n to cq->needed, and never waits; 0, or
+ * -ENOMEM: no CQ of the HCA is so large. hca_cq_is_full(): cq->needed exceeds the capacity.
+ * hca_cq_grow() then resizes the CQ, and may wait; 0 or a negative errno value.
  */
 int hca_cq_count(struct hca_cq *cq, uint32_t n);
 bool hca_cq_is_full(const struct hca_cq *cq);

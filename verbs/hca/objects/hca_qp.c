@@ -290,8 +290,7 @@ static int modify_at_hca(struct hca_qp *qp, struct ibv_qp_attr *attr, uint32_t m
 /*
  * Moves the HCA's queue pair to RESET, and forgets its requests. 0, or a negative errno value; then
  * nothing has changed. Gives the queue pair a new id, so that completions of requests before the
- * reset name no queue.
- * Takes the id before the reset, because there may be no memory for it, and a reset at the HCA
+ * reset name no queue. Takes the id first, because there may be no memory for it, and a reset
  * cannot be taken back.
  */
 static int reset_at_hca(struct hca_qp *qp, struct ibv_qp_attr *attr, uint32_t mask)

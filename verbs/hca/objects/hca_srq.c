@@ -211,8 +211,9 @@ static int reserve_growth(struct hca_srq *srq, uint32_t max_wr)
 	return grow_cqs(srq);
 }
 
-/* The caller counts itself in srq->resizes, which keeps other threads from posting meanwhile:
- * providers hold their lock of a queue while they resize it, so a post would wait. */
+/* Resizes the queue to max_wr requests. 0 or a negative errno value. The caller counts itself in
+ * srq->resizes, which keeps other threads from posting meanwhile: providers hold their lock of a
+ * queue while they resize it, so a post would wait. */
 static int resize_srq(struct hca_srq *srq, uint32_t max_wr)
 {
 	struct ibv_srq_attr attr = {.max_wr = max_wr};

@@ -36,7 +36,8 @@ static bool has_free(const struct work_ids *ids)
 	return ids->free < ids->n;
 }
 
-/* Takes the entry that was freed first, so that a generation returns as late as possible. */
+/* Sets *index to the entry that was freed first, so that a generation returns as late as possible,
+ * or to a new one. 0 or -ENOMEM. */
 static int take_entry(struct work_ids *ids, uint32_t *index)
 {
 	int rc;
