@@ -10,8 +10,8 @@ struct pvrdma;
 
 /*
  * Handles a write of `value` at that byte offset in BAR2. A page reaches only the objects of its
- * context; the device counts and ignores a write for another object. 0, or -EINVAL: no doorbell is
- * at the offset.
+ * context; the device counts and ignores a write for another object, and ignores all while the
+ * driver permits no access to memory. 0, or -EINVAL: no doorbell is at the offset.
  */
 int pv_doorbell(struct pvrdma *dev, uint32_t offset, uint32_t value);
 

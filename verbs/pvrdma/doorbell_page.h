@@ -12,8 +12,8 @@
  * once more, and sleeps. If no other thread polls, the page has no further CQ doorbell then: after
  * PV_QUIET_NS the device arms all CQs of this quiet page. While other threads poll, the device
  * notifies of each CQ whose completions the driver has left unread for PV_QUIET_NS. A program that
- * polls without a pause gets no interrupt. Nor does a CQ of the guest's kernel that the device saw
- * polled and never armed cause one.
+ * polls without a pause gets no interrupt. A CQ of the guest's kernel causes none either, if the
+ * device saw it polled and never armed.
  */
 #ifndef URXE_PVRDMA_DOORBELL_PAGE_H
 #define URXE_PVRDMA_DOORBELL_PAGE_H
@@ -28,9 +28,9 @@ struct pvrdma;
 /* Call it when a context gets the page: from then on, the functions below look at the page, too. */
 void pv_doorbell_page_use(struct pvrdma *dev, uint32_t page);
 /*
- * Takes the doorbells out of all pages that contexts use or have used, and handles them; arms the
- * CQs of quiet pages. True: there was a doorbell other than a POLL of a CQ, or a notification is
- * due.
+ * Takes the doorbells out of the driver's page and all pages that contexts use or have used, and
+ * handles them; arms the CQs of quiet pages. True: there was a doorbell other than a POLL of a CQ,
+ * or a notification is due.
  */
 bool pv_doorbell_pages_look(struct pvrdma *dev);
 /* Call it when the guest stores nothing more: takes and handles all doorbells, and arms the CQs

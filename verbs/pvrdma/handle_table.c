@@ -36,7 +36,8 @@ static int grow_handles(struct pv_handle_table *table)
 	return 0;
 }
 
-/* Takes a handle that was never used while there is one, then the one freed longest ago. */
+/* Takes a handle that was never used while there is one, then the one freed longest ago. 0, -ENOSPC
+ * or -ENOMEM. */
 static int take_handle(struct pv_handle_table *table, uint32_t *handle)
 {
 	if (table->fresh < table->limit) {

@@ -36,7 +36,8 @@ void *pv_handles_next(const struct pv_handle_table *table, uint32_t *at);
 /* Begins to restore an empty table: `fresh` and higher handles were never used. 0, -ENOMEM. For
  * each lower handle pv_handles_place or pv_handles_place_free follows. */
 int pv_handles_restore(struct pv_handle_table *table, uint32_t fresh);
-/* Gives an object this handle. -EBADMSG: the handle is not below `fresh`, or has an object. */
+/* Gives an object this handle. 0, or -EBADMSG: the handle is not below `fresh`, has an object, or
+ * is marked as freed. */
 int pv_handles_place(struct pv_handle_table *table, void *object, uint32_t handle);
 /* Marks the handle as freed after all others. False: it is not below `fresh`, has an object, or is
  * marked already. */

@@ -63,8 +63,7 @@ struct pvrdma_owner {
 	 * pair `qpn` of the device with that MAC. RC only.
 	 */
 	void (*connecting)(void *ctx, const uint8_t mac[6], uint32_t qpn);
-	/* Sets *nic to the NIC's present state. NULL: the NIC counts as active, with the device's
-	 * MTU. */
+	/* Sets *nic to the NIC's state. NULL: the NIC counts as active, with the device's MTU. */
 	void (*nic)(void *ctx, struct pvrdma_nic *nic);
 	/* urxe_ops.may_reference and urxe_ops.pull of the engine; used only if `table` and `pull`
 	 * are set. */
@@ -132,9 +131,9 @@ int pvrdma_create(const struct pvrdma_attr *attr, struct pvrdma **dev);
 void pvrdma_destroy(struct pvrdma *dev);
 /*
  * Brings the device into the state after its creation. Only these stay: the link's state, the HCA,
- * the counters, whether the device may access memory (pvrdma_set_bus_master), and frames that
- * pvrdma_output has to give for queue pairs that were destroyed before. The device touches no guest
- * memory until the driver sets it up again.
+ * the counters, the VLANs learned by pvrdma_nic_sent, the upper bits of the last QPN, whether the
+ * device may access memory (pvrdma_set_bus_master), and frames of queue pairs that were destroyed
+ * before, for pvrdma_output. The device touches no guest memory until the driver sets it up again.
  */
 void pvrdma_reset(struct pvrdma *dev);
 
@@ -212,9 +211,10 @@ void pvrdma_memory_removed(struct pvrdma *dev, uint64_t addr, uint64_t size);
  * device reads the command, and stores no response. The rights of peers to copy are withdrawn, as
  * by pvrdma_memory_removed. Queue pairs and regions that exist now exchange packets only, also
  * after the right returns, until a queue pair is modified or a region registered again. Queue pairs
- * that the HCA executes fail. If the link has changed meanwhile, the driver gets the event of
- * pvrdma_set_link when the right returns. Then all CQs are armed, because a doorbell may have armed
- * one meanwhile; call pvrdma_flush. Completions of queues that lose memory meanwhile are lost.
+ * that the HCA executes fail. When the right returns, the driver gets the event of pvrdma_set_link
+ * if the link has changed meanwhile. All CQs are armed then, unless the device is paused, because a
+ * doorbell may have armed one meanwhile; call pvrdma_flush. Completions of queues that lose memory
+ * meanwhile are lost.
  */
 void pvrdma_set_bus_master(struct pvrdma *dev, bool on);
 
@@ -278,16 +278,15 @@ void pvrdma_resume(struct pvrdma *dev, uint64_t now);
  */
 int pvrdma_save(struct pvrdma *dev, uint64_t now, uint8_t **stream, size_t *length);
 /*
- * Gives the device the saved state, which the stream contains; the device is paused then. The
- * caller has mapped the guest's memory at the guest addresses that it had for the saved device. Its
- * contents may arrive later: the device does not access it before pvrdma_resume. If the device was
- * not active before, doorbells that pvrdma_attr.uar already contains remain there. On error the
- * device is as after pvrdma_reset. -EBADMSG: the stream is truncated or damaged, or its values
- * contradict each other; -EPROTONOSUPPORT: a later version of urxe has written it; -EINVAL: it is
- * of a device with another MAC or RoCE version, or with a longer path MTU than the link has here;
- * -EFAULT: the guest has no memory where a queue or region has some; -EADDRINUSE: two queue pairs
- * have one QPN; -EFBIG: the engine would need more than PV_MEMORY_MAX bytes (pvrdma_device.h);
- * -ENOMEM.
+ * Gives the device the state in the stream; the device is paused then. The caller has mapped the
+ * guest's memory at the guest addresses that it had for the saved device. Its contents may arrive
+ * later: the device does not access it before pvrdma_resume. If the device was not active before,
+ * doorbells in pvrdma_attr.uar remain there. On error the device is as after pvrdma_reset.
+ * -EBADMSG: the stream is truncated or damaged, or its values contradict each other;
+ * -EPROTONOSUPPORT: a later version of urxe has written it; -EINVAL: it is of a device with another
+ * MAC or RoCE version, or with a longer path MTU than the link has here; -EFAULT: the guest has no
+ * memory where a queue or region has some; -EADDRINUSE: two queue pairs have one QPN; -EFBIG: the
+ * engine would need more than PV_MEMORY_MAX bytes (pvrdma_device.h); -ENOMEM.
  */
 int pvrdma_restore(struct pvrdma *dev, uint64_t now, const uint8_t *stream, size_t length);
 

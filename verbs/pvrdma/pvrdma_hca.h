@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The HCA of the host (struct pvrdma_hca). The engine gets it when the device is active, one of the
- * machine's GIDs is the HCA's, and the device may access memory. It keeps the HCA while the device
- * is active and may access memory. The HCA executes queue pairs of the machine's programs; those of
- * the machine's kernel are the engine's.
+ * The HCA of the host (struct pvrdma_hca). The engine gets it when the device is active, is not
+ * paused, may access memory, and one of the machine's GIDs is the HCA's. It keeps the HCA until one
+ * of the first three conditions fails. The HCA executes queue pairs of the machine's programs;
+ * those of the machine's kernel are the engine's.
  */
 #ifndef URXE_PVRDMA_PVRDMA_HCA_H
 #define URXE_PVRDMA_PVRDMA_HCA_H
@@ -27,8 +27,8 @@
  * the engine has the HCA, and one of the machine's GIDs is still the HCA's. */
 bool pv_hca_serves(const struct pv_pd *pd);
 
-/* Gives the engine the HCA, if the conditions in this file's first comment are met and the device
- * is not paused. Call it when one of them may have become true. */
+/* Gives the engine the HCA, if the conditions in this file's first comment are met. Call it when
+ * one of them may have become true. */
 void pv_hca_attach(struct pvrdma *dev);
 /* Takes the HCA from the engine, if the engine has it. Queue pairs that the HCA executes fail. */
 void pv_hca_detach(struct pvrdma *dev);
@@ -36,9 +36,9 @@ void pv_hca_detach(struct pvrdma *dev);
  * has it; else calls pv_hca_attach(), because this GID may be the HCA's. */
 void pv_hca_set_gid(struct pvrdma *dev, uint32_t index);
 /*
- * Reduces the limits to the HCA's. Queue sizes and numbers of segments stay powers of two. The
- * limit of max_mr is the number of one-page regions that pv_hca_has_room() permits for the memory
- * that the device sees, but at least PV_HCA_LEAST_REGIONS.
+ * Reduces the limits to the HCA's, if there is one. Queue sizes and numbers of segments stay powers
+ * of two. The limit of max_mr is the number of one-page regions that pv_hca_has_room() permits for
+ * the memory that the device sees, but at least PV_HCA_LEAST_REGIONS.
  */
 void pv_hca_limit(const struct pvrdma *dev, struct pv_device_caps *caps);
 /*

@@ -23,7 +23,7 @@ bool pv_port_is_up(const struct pvrdma *dev);
  */
 bool pv_port_report_link(struct pvrdma *dev);
 /* The longest path MTU, in bytes, whose packets fit the MTU of the device and, if active, of the
- * NIC. */
+ * NIC; 256 if none fits. */
 uint32_t pv_port_path_mtu(const struct pvrdma *dev);
 
 #endif

@@ -68,8 +68,8 @@ void pvrdma_set_bus_master(struct pvrdma *dev, bool on)
 	}
 }
 
-/* Loads the shared region at a guest address. Resets the device first: the driver may load a region
- * again without a reset, after kexec for example. */
+/* Resets the device, and loads the shared region at a guest address: the driver may load a region
+ * again without a reset, after kexec for example. 0 or a negative errno value. */
 static int load_region(struct pvrdma *dev, uint64_t addr)
 {
 	pvrdma_reset(dev);
@@ -83,7 +83,7 @@ static int load_region(struct pvrdma *dev, uint64_t addr)
  * The driver writes UNQUIESCE when it has set up the NIC, and then tells its users that the port is
  * active. If the link is down, the device sends PORT_ERR after that (DRIVER_REPORTS_NS). ERR gets
  * no error for a link that is down: the driver takes no lock here, so another thread's command
- * could read that error as its own.
+ * could read that error as its own. -EINVAL: the device is not active.
  */
 static int unquiesce(struct pvrdma *dev)
 {

@@ -8,9 +8,9 @@
 
 struct pvrdma;
 
-/* Reads the region at a guest address once, opens the rings, and writes the capabilities. -EINVAL:
- * a member is out of range; -EFAULT: an address is no memory; -ENOMEM. After an error no ring is
- * open. */
+/* Reads the region at a guest address once, opens the rings, and writes the capabilities. 0;
+ * -EINVAL: a member is out of range, or the driver is older than PV_VERSION; -EFAULT: an address is
+ * no memory; -ENOMEM. After an error no ring is open. */
 int pv_shared_region_load(struct pvrdma *dev, uint64_t addr);
 /* Closes the rings, and forgets the region. */
 void pv_shared_region_unload(struct pvrdma *dev);

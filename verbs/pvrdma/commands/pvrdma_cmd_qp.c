@@ -69,10 +69,10 @@ static bool fits_port(const struct pvrdma *dev, const struct pv_cmd_modify_qp *r
 }
 
 /*
- * Converts the attributes of MODIFY_QP to the engine's. -EINVAL: a selected member is out of range,
- * or the path is invalid. The values of states and masks are those of verbs on both sides. Access
- * flags and PSNs are cut to their valid bits, because Linux' driver passes them on as programs give
- * them.
+ * Converts the attributes of MODIFY_QP to the engine's. 0, or -EINVAL: a selected member is out of
+ * range, or the path is invalid. The values of states and masks are those of verbs on both sides.
+ * Access flags and PSNs are cut to their valid bits, because Linux' driver passes them on as
+ * programs give them.
  */
 static int read_attr(const struct pvrdma *dev, const struct pv_cmd_modify_qp *request,
 		     struct urxe_qp_attr *attr)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Page directories: how the driver names the pages of a ring or a memory region. The directory is a
- * page of addresses of tables; each table is a page of addresses of pages. The device copies each
- * of them once.
+ * page of addresses of tables; each table is a page of addresses of pages. The device copies the
+ * directory and each table once.
  */
 #ifndef URXE_PVRDMA_PAGE_DIR_H
 #define URXE_PVRDMA_PAGE_DIR_H

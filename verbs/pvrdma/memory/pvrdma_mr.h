@@ -24,7 +24,7 @@ void pv_mr_memory_removed(struct pv_mr *mr, const struct pv_removed *removed);
 void pv_mr_memory_added(struct pv_mr *mr);
 
 /* urxe_ops.page_list: reads the page list of a fast registration. *extents stays valid until the
- * next call. False: the list is malformed. */
+ * next call. False: the request is out of range, or its list names pages that the guest lacks. */
 bool pv_mr_page_list(void *ctx, const struct urxe_fast_reg *request,
 		     const struct urxe_extent **extents, uint32_t *n_extents);
 

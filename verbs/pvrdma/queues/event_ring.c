@@ -99,7 +99,7 @@ void pv_event_report(struct pv_object *object, uint32_t type)
 		pv_event_report_due(dev);
 }
 
-/* Adds the object's due events. False: the ring has no room now. */
+/* Adds the object's due events. False: some stay due, because the ring takes none now. */
 static bool report_due_events(struct pv_object *object)
 {
 	struct pvrdma *dev = object->dev;

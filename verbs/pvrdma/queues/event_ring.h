@@ -33,16 +33,17 @@ void pv_event_ring_close(struct pv_event_ring *events);
 
 /*
  * Add an asynchronous event to its ring; `type` is a value of enum ibv_event_type. If the ring has
- * no room, the event of a port is lost and counted. The event of an object stays due until the ring
- * has room and the device is not paused; further events of the same type and object are dropped
- * meanwhile.
+ * no room, or the device may not access it, the event of a port is lost and counted. The event of
+ * an object stays due until the ring takes it; further events of the same type and object are
+ * dropped meanwhile.
  */
 void pv_event_report_port(struct pvrdma *dev, uint32_t type, uint32_t port);
 void pv_event_report(struct pv_object *object, uint32_t type);
-/* Adds the events of objects that are due, as far as the ring has room. Without a ring they are
+/* Adds the due events of all objects, as far as the ring takes them. Without a ring the events are
  * lost and counted. */
 void pv_event_report_due(struct pvrdma *dev);
-/* Adds the handle of a CQ to the ring of notifications. False: the ring has no room now. */
+/* Adds the handle of a CQ to the ring of notifications. False: the ring has no room now, is
+ * unusable, or the device may not access it. */
 bool pv_event_notify(struct pvrdma *dev, uint32_t handle);
 
 #endif

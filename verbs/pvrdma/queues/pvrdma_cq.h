@@ -30,7 +30,8 @@ void pv_cq_comp_event(void *ctx);
 void pv_cq_arm(struct pv_cq *cq, bool solicited_only);
 /* Arms all CQs, some of which the driver may have armed while the device took no doorbells. */
 void pv_cq_arm_all(struct pvrdma *dev);
-/* Whether the driver has consumed all completions; false if the ring is unusable. */
+/* Whether the driver has consumed all completions; false if the ring is unusable, or the device may
+ * not access it. */
 bool pv_cq_is_empty(struct pv_cq *cq);
 /*
  * Whether the driver leaves completions unread of which it needs a notification: the last call

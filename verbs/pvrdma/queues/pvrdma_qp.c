@@ -14,7 +14,8 @@
 #include "queues/send_wqe.h"
 #include "queues/wqe_size.h"
 
-/* Opens the header page and the pages of both queues. */
+/* Opens the header page and the pages of both queues. 0; -EINVAL: the driver has given too few
+ * pages; or an error of pv_page_dir_pages(). */
 static int open_rings(struct pvrdma *dev, const struct pv_cmd_create_qp *request, struct pv_qp *qp)
 {
 	const uint32_t send_size = pv_send_wqe_size(request->max_send_sge);
@@ -85,7 +86,7 @@ static void free_qpn(const struct pv_qp *qp, uint32_t qpn)
 /*
  * Creates the QP with a QPN of take_qpn(). If a queue pair of the HCA has that QPN already
  * (-EEXIST), takes another one. Gives QPNs that are in use back to the owner only at the end, so
- * that the owner does not choose them again meanwhile.
+ * that the owner does not choose them again meanwhile. Returns the result of urxe_qp_create().
  */
 static int create_with_own_number(struct pvrdma *dev, struct urxe_qp_init *init, struct pv_qp *qp)
 {

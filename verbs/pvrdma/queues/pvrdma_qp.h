@@ -30,14 +30,15 @@ void pv_qp_memory_removed(struct pv_qp *qp, const struct pv_removed *removed);
 void pv_qp_resume(struct pv_qp *qp);
 
 /*
- * Post the requests that the guest has added to the ring to the engine, as far as it has room.
- * True: posted some, or failed the QP. In the state RESET requests stay in the ring, to which the
- * device does not write then: if Linux' driver gave up CREATE_QP before the response, it has freed
- * the ring, and the QP stays in RESET.
+ * Post the requests that the guest has added to the ring, as far as the engine has room. True:
+ * posted some, or failed the QP. In the state RESET requests stay in the ring, to which the device
+ * does not write then: if Linux' driver gave up CREATE_QP before the response, it has freed the
+ * ring, and the QP stays in RESET.
  */
 bool pv_qp_post_sends(struct pv_qp *qp);
 bool pv_qp_post_recvs(struct pv_qp *qp);
-/* Posts the requests of QPs whose engine queue was full. True: posted some, or failed a QP. */
+/* Posts the send requests of QPs whose send queue in the engine was full. True: posted some, or
+ * failed a QP. */
 bool pv_qp_post_waiting(struct pvrdma *dev);
 /* Posts new requests in the rings of up to 64 QPs, in turn, also without a doorbell. True: posted
  * some, or failed a QP. */

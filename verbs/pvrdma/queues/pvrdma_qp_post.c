@@ -18,7 +18,7 @@ static enum urxe_wc_status status_of(int rc)
 
 /*
  * Posts the send request at the device's index to the engine. The engine completes a malformed one
- * in an error, after the requests before it. -ENOMEM: the engine has no room; -EINVAL: the QP's
+ * in an error, after the requests before it. 0; -ENOMEM: the engine has no room; -EINVAL: the QP's
  * state permits no request, and the caller drops it.
  */
 static int post_one(struct pv_qp *qp)

@@ -10,7 +10,8 @@
 
 /* --- References to other objects */
 
-/* Writes or reads a reference to another object; NULL is allowed if `none`. */
+/* Writes or reads a reference to another object, and returns that object. NULL: there is none,
+ * which is an error unless `none`. */
 static void *reference_record(struct pv_state *st, enum pv_kind kind, struct pv_object *object,
 			      bool none)
 {
@@ -36,8 +37,8 @@ static void pd_record(struct pv_state *st, struct pv_object *object)
 	pd->uc = reference_record(st, PV_UC, pd->uc, true);
 }
 
-/* Writes or reads a ring of slots behind the header page of a list. n_pages 0: the memory of the
- * ring is gone. */
+/* Writes or reads a ring's number of slots and the device's index. n_pages 0: the ring's memory is
+ * gone, and the index is left out. */
 static void ring_record(struct pv_state *st, struct pv_ring *ring, uint32_t n_pages)
 {
 	struct vnic_state_stream *s = &st->stream;
@@ -50,8 +51,8 @@ static void ring_record(struct pv_state *st, struct pv_ring *ring, uint32_t n_pa
 		pv_ring_index_record(st, ring);
 }
 
-/* Sets a ring that was just read, whose slots begin at page `at` of the list; while saving, does
- * nothing. */
+/* Completes a ring that was just read, whose slots begin at page `at` of the list; no effect while
+ * saving. */
 static void lay_out(struct pv_state *st, struct pv_ring *ring, struct pv_ring_indices *indices,
 		    uint8_t **pages, uint32_t n_pages, uint32_t at, uint32_t slot_size)
 {

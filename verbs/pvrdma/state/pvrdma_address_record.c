@@ -90,7 +90,8 @@ static int add_extent(struct pv_state *st, void *addr, uint64_t length)
 }
 
 /* Adds the guest's bytes of an extent of the source. They may lie in several regions of the source
- * and of this process. */
+ * and of this process. 0; -EBADMSG: the source lacks them, or too many extents; -EFAULT: the guest
+ * lacks that memory here; -ENOMEM. */
 static int translate_extent(struct pv_state *st, const struct urxe_extent *from, bool write)
 {
 	uint64_t at = (uintptr_t)from->addr, left = from->length, part;

@@ -23,8 +23,8 @@ struct pv_state {
 	struct pvrdma *dev;
 	/*
 	 * The guest's memory in the process that saves: translates addresses of that process to
-	 * guest addresses. While saving, those of the rings' pages, whose records have guest
-	 * addresses. While restoring, those of memory regions, as the engine's stream has them.
+	 * guest addresses. The saving process translates those of the rings' pages, the restoring
+	 * process those of memory regions, which the engine's stream has untranslated.
 	 */
 	struct vnic_guest_region source[VNIC_GUEST_REGIONS];
 	uint32_t n_source;
@@ -42,7 +42,8 @@ struct pv_state {
 void pv_source_record(struct pv_state *st);
 /* Writes or reads the guest address of a page of a ring; *page is its address in this process. */
 void pv_page_record(struct pv_state *st, uint8_t **page);
-/* urxe_state_restore.memory; arg is the struct pv_state. */
+/* urxe_state_restore.memory: replaces the region's addresses in the saved process by those in this
+ * process. `arg`: the struct pv_state. */
 int pv_translate_region(void *arg, struct urxe_state_region *region);
 
 /* pvrdma_device_record.c */
