@@ -60,6 +60,31 @@ static bool retry_at(struct vswitch *sw, uint64_t when)
 	return false;
 }
 
+/* Whether frames of processes may still wait for a receiver without room. */
+static bool may_wait(const struct vswitch *sw, struct switch_port *to)
+{
+	if (!to->full_since)
+		to->full_since = sw->now;
+	return to->waited + (sw->now - to->full_since) < SWITCH_STALL_NS;
+}
+
+/*
+ * Counts a frame of a process that a receiver took. Frames that cannot wait do not count: a station
+ * that takes each free place of a ring would make processes wait without end.
+ */
+static void count_taken(const struct vswitch *sw, struct switch_port *to)
+{
+	if (!(to->full_since | to->waited))
+		return;
+	if (to->full_since)
+		to->waited += sw->now - to->full_since;
+	to->full_since = 0;
+	if (++to->taken < SWITCH_STALL_FRAMES)
+		return;
+	to->taken = 0;
+	to->waited = 0;
+}
+
 /* --- To a process */
 
 bool switch_deliver(struct vswitch *sw, struct switch_port *to, const struct switch_frame *f,
@@ -67,7 +92,8 @@ bool switch_deliver(struct vswitch *sw, struct switch_port *to, const struct swi
 {
 	switch (to->dev ? vnic_device_rxv(to->dev, f->flow, f->parts, f->n) : -ENETDOWN) {
 	case 0:
-		to->full_since = 0;
+		if (can_wait)
+			count_taken(sw, to);
 		to->dirty = true;
 		switch_count_out(sw, to, f);
 		return true;
@@ -75,10 +101,8 @@ bool switch_deliver(struct vswitch *sw, struct switch_port *to, const struct swi
 	case -EMSGSIZE: return drop_frame(sw, to, f, SWITCH_DROP_TOO_LONG);
 	default: return drop_frame(sw, to, f, SWITCH_DROP_RX_DOWN);
 	}
-	if (can_wait && !to->full_since)
-		to->full_since = sw->now;
-	if (can_wait && sw->now - to->full_since < SWITCH_STALL_NS)
-		return retry_at(sw, to->full_since + SWITCH_STALL_NS);
+	if (can_wait && may_wait(sw, to))
+		return retry_at(sw, to->full_since + SWITCH_STALL_NS - to->waited);
 	vnic_device_rx_give_up(to->dev, false);
 	return drop_frame(sw, to, f, can_wait ? SWITCH_DROP_RX_STALLED : SWITCH_DROP_RX_FULL);
 }
@@ -127,7 +151,7 @@ bool switch_enqueue(struct vswitch *sw, struct switch_port *to, const struct swi
 	if (is_too_long(f, u->mtu))
 		return drop_frame(sw, to, f, SWITCH_DROP_TOO_LONG);
 	room = uplink_reserve(u);
-	if (!room && can_wait)
+	if (!room && can_wait && (to->kind != SWITCH_VM || may_wait(sw, to)))
 		return retry_at(sw, sw->now + SWITCH_RETRY_NS);
 	if (!room)
 		return drop_frame(sw, to, f, SWITCH_DROP_UPLINK_FULL);
@@ -137,6 +161,8 @@ bool switch_enqueue(struct vswitch *sw, struct switch_port *to, const struct swi
 	    !bond_has(&sw->bond, (uint32_t)(to - sw->uplink_ports)))
 		memcpy(room + ETHER_MAC_LEN, source_mac(sw, to, room), ETHER_MAC_LEN);
 	uplink_commit(u, f->len);
+	if (can_wait)
+		count_taken(sw, to);
 	return true;
 }
 
@@ -176,4 +202,5 @@ void switch_flush(struct vswitch *sw, struct switch_port *port)
 		drop_frame(sw, port, &f, SWITCH_DROP_UPLINK_FULL);
 	}
 	uplink_purge(u);
+	port->taken = 0; /* the port itself took none of them */
 }

@@ -13,10 +13,14 @@
 #include "urxed/switch/switch.h"
 
 /*
- * A process that has had no free receive buffer for so long is stalled, and its frames are dropped.
- * 100 ms, because a process may lose its core for some time slices.
+ * Frames of processes wait for a full process or VM so long in all; then the receiver is stalled,
+ * and they are dropped. It gets this time anew once it has taken SWITCH_STALL_FRAMES of them: a
+ * receiver that takes a frame now and then must not stop its senders, whose frames to others wait
+ * behind. 100 ms, because a process may lose its core for some time slices; 256 frames, because so
+ * many fit into a sender's ring.
  */
-#define SWITCH_STALL_NS 100000000ull
+#define SWITCH_STALL_NS     100000000ull
+#define SWITCH_STALL_FRAMES 256u
 /*
  * An uplink that takes no frame for so long is stalled, and its frames are dropped. Shorter than
  * for a process, because the uplink is hardware or has a thread of its own.

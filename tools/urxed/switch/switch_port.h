@@ -80,10 +80,12 @@ const char *switch_counter_name(enum switch_counter counter);
 	X(NO_UPLINK, "no_uplink", "to another host, but no port leads to it")                    \
 	X(TOO_LONG, "too_long", "longer than the receiver's MTU allows")                         \
 	X(RX_DOWN, "rx_down", "the receiver's NIC is not active")                                \
-	X(RX_STALLED, "rx_stalled", "the receiver has had no free buffer for 100 ms")            \
+	X(RX_STALLED, "rx_stalled",                                                              \
+	  "the receiver has no buffer, and processes have waited 100 ms for it")                 \
 	X(RX_FULL, "rx_full", "the receiver has no buffer, and the frame cannot wait")           \
 	X(UPLINK_FULL, "uplink_full",                                                            \
-	  "the uplink's or VM's queue is full, and the frame cannot wait or waited 10 ms")       \
+	  "the uplink's or VM's queue is full, and the frame cannot wait or waited 10 ms, or "   \
+	  "processes have waited 100 ms for the VM")                                             \
 	X(UPLINK_GONE, "uplink_gone",                                                            \
 	  "the uplink's interface does not exist, or the uplink or VM went with its queue")      \
 	X(UPLINK_DOWN, "uplink_down", "the uplink's interface has no link")
@@ -112,7 +114,9 @@ struct switch_port {
 	struct remote_qp_owner remotes; /* remote QPs to which a process may send */
 	struct qpn_holder added;        /* QPNs that a process has added (qpn_table.h) */
 	struct vnic_device *dev;        /* a process's NIC; NULL before it exists */
-	uint64_t full_since; /* time when the NIC ran out of receive buffers; 0 = it has some */
+	uint64_t full_since; /* time since which a process's frame waits for the port; 0 = none */
+	uint64_t waited;     /* time that such frames have waited for the port, ns (deliver.h) */
+	uint32_t taken;      /* such frames that the port has taken since `waited` was 0 */
 	bool dirty;          /* the driver has to be notified of received frames */
 	uint32_t waiting;    /* bit mask of transmit queues whose oldest frame had to wait */
 	/* Bit mask of QPN blocks: the daemon has introduced this process to their owners, so it can

@@ -13,6 +13,7 @@
 #include "lan.h"
 #include "urxed/hostnet/arp_frame.h"
 #include "urxed/hostnet/nd_frame.h"
+#include "urxed/switch/deliver.h"
 
 #define DEPTH 64
 
@@ -723,6 +724,56 @@ static void stalled_vm_delays_no_other_port(void **state)
 	assert_int_equal(n, DEPTH + UPLINK_QUEUE);
 }
 
+/* Posts a datagram of the process; returns whether its ring had room. */
+static bool post_datagram(const uint8_t *dmac, uint32_t qpn)
+{
+	const struct urxe_packet p = lan_datagram(dmac, qpn, w->qpn[0]);
+	uint8_t f[LAN_LEN];
+
+	lan_frame(f, &p, 0);
+	return lan_post(w, 0, f, LAN_LEN);
+}
+
+#define MANY 10000
+
+/*
+ * A process sends all the time to a VM that takes `each` frames in 10 ms. Counts the process's
+ * frames to itself that arrive within 2 s.
+ */
+static uint32_t count_beside_vm(uint32_t each)
+{
+	const uint64_t end = w->now + 20 * SWITCH_STALL_NS;
+	struct netdev_frame got;
+	uint32_t n = 0;
+
+	send_plain(VM, broadcast, a_mac, 0);
+	for (; w->now < end; w->now += SWITCH_UPLINK_STALL_NS - 1) {
+		for (uint32_t i = 0; i < each; i++)
+			netdev_rx(w->far[VM], w->now, &got, 1);
+		do {
+			for (uint32_t i = 0; i < 10 && post_datagram(a_mac, 5); i++)
+				;
+			post_datagram(lan_macs[WIRE], w->qpn[0]);
+			switch_run(&w->sw, w->now);
+			n += process_got();
+		} while (n < MANY && !w->processes[0].waiting);
+	}
+	return n;
+}
+
+/* Once the VM has held up the process for 100 ms, it cannot do so again. */
+static void slow_vm_stops_no_process(void **state)
+{
+	(void)state;
+	assert_true(count_beside_vm(1) >= MANY);
+}
+
+static void stalled_vm_stops_no_process(void **state)
+{
+	(void)state;
+	assert_true(count_beside_vm(0) >= MANY);
+}
+
 /* As in Linux, only a frame with a VLAN tag may be 4 bytes longer. */
 static void frames_above_the_mtu_are_dropped(void **state)
 {
@@ -849,6 +900,8 @@ int main(void)
 		TEST(arp_request_of_the_host_reaches_vms),
 		TEST(other_frames_than_roce_to_the_host_are_dropped),
 		TEST(stalled_vm_delays_no_other_port),
+		TEST(slow_vm_stops_no_process),
+		TEST(stalled_vm_stops_no_process),
 		TEST(frames_above_the_mtu_are_dropped),
 		TEST(vlan_interface_has_a_mac_of_its_own),
 		TEST(mac_of_a_vlan_interface_is_the_hosts),

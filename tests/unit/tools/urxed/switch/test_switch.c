@@ -472,6 +472,66 @@ static void frames_to_a_stalled_receiver_are_dropped(void **state)
 	assert_int_equal(w->processes[1].full_since, 0);
 }
 
+/* Posts a frame of process 0 to itself, behind the others; returns whether there was room. */
+static bool post_to_itself(void)
+{
+	return post(0, lan_macs[0], w->qpn[0], UINT32_MAX);
+}
+
+/* A receiver that takes a frame now and then holds up its own frames only. */
+static void slow_receiver_delays_no_other_port(void **state)
+{
+	uint64_t t = LAN_T0;
+	bool posted = false;
+
+	(void)state;
+	flood();
+	while (lan_receive(w, 0) != UINT32_MAX) {
+		t += SWITCH_STALL_NS - 1;
+		assert_in_range(t, LAN_T0, LAN_T0 + 4 * SWITCH_STALL_NS);
+		assert_true(lan_receive(w, 1) >= 0);
+		while (switch_run(&w->sw, t))
+			;
+		posted = posted || post_to_itself();
+	}
+	assert_true(dropped(SWITCH_DROP_RX_STALLED) > 0);
+}
+
+/* A receiver that takes 256 frames in 100 ms sets the sender's pace. */
+static void steady_receiver_loses_no_frames(void **state)
+{
+	const uint64_t pace = SWITCH_STALL_NS / SWITCH_STALL_FRAMES - 1;
+	uint32_t n = flood(), i;
+
+	(void)state;
+	for (i = 0; i < 4 * n; i++) {
+		assert_int_equal(lan_receive(w, 1), i);
+		switch_run(&w->sw, LAN_T0 + (i + 1) * pace);
+		assert_true(post(0, lan_macs[0], w->qpn[1], n + i));
+	}
+	drops(SWITCH_NO_DROP, 0);
+}
+
+/* A station that takes each free place of the receiver's ring holds up no process. */
+static void flood_from_an_uplink_stops_no_process(void **state)
+{
+	uint64_t t = LAN_T0;
+	uint8_t f[LAN_LEN];
+	bool posted = false;
+
+	(void)state;
+	flood();
+	make(f, lan_macs[0], peer_mac, w->qpn[1], 5);
+	while (lan_receive(w, 0) != UINT32_MAX) {
+		t += SWITCH_STALL_NS / 100;
+		assert_in_range(t, LAN_T0, LAN_T0 + 2 * SWITCH_STALL_NS);
+		assert_true(lan_receive(w, 1) >= 0);
+		lan_send(w, 0, f, LAN_LEN);
+		switch_run(&w->sw, t);
+		posted = posted || post_to_itself();
+	}
+}
+
 static void uplink_frame_is_dropped_at_a_full_process(void **state)
 {
 	uint8_t f[LAN_LEN];
@@ -768,6 +828,9 @@ int main(void)
 		ALONE(full_receiver_loses_no_frames),
 		ALONE(receiver_without_cpu_for_60_ms_loses_nothing),
 		TEST(frames_to_a_stalled_receiver_are_dropped),
+		ALONE(slow_receiver_delays_no_other_port),
+		ALONE(steady_receiver_loses_no_frames),
+		TEST(flood_from_an_uplink_stops_no_process),
 		TEST(uplink_frame_is_dropped_at_a_full_process),
 		TEST(full_uplink_keeps_frames_in_order),
 		TEST(stalled_uplink_drops_its_queue),
