@@ -531,17 +531,25 @@ void switch_drain_vm_port(struct vswitch *sw, uint64_t now, uint32_t index)
 		flush_uplinks(sw);
 }
 
+/*
+ * The next run begins after the first process that sent in this one, or where this one had no room
+ * left: so processes get the places of a full ring in turn.
+ */
 static bool forward_processes(struct vswitch *sw)
 {
-	struct switch_port *first = sw->turn ? sw->turn : sw->ports, *port = first;
+	struct switch_port *first = sw->turn ? sw->turn : sw->ports, *port = first, *next;
 	bool moved = false;
 
 	sw->room = SWITCH_RUN_FRAMES;
 	while (port && sw->room) {
-		moved |= forward_port(sw, port);
-		port = port->next ? port->next : sw->ports;
+		next = port->next ? port->next : sw->ports;
+		if (forward_port(sw, port) && !moved) {
+			moved = true;
+			sw->turn = next;
+		}
+		port = next;
 		if (port == first)
-			break;
+			return moved;
 	}
 	sw->turn = port;
 	return moved;

@@ -497,6 +497,26 @@ static void slow_receiver_delays_no_other_port(void **state)
 	assert_true(dropped(SWITCH_DROP_RX_STALLED) > 0);
 }
 
+/* Processes that send to one slow receiver share its places. */
+static void flood_from_a_process_stops_no_other(void **state)
+{
+	bool posted = false;
+
+	(void)state;
+	flood();
+	while (post(2, lan_macs[0], w->qpn[1], 5))
+		;
+	switch_run(&w->sw, LAN_T0);
+	for (uint32_t i = 0; i < 2000; i++) {
+		lan_receive(w, 1);
+		switch_run(&w->sw, LAN_T0);
+		posted = posted || post_to_itself();
+		post(2, lan_macs[0], w->qpn[1], 5);
+	}
+	assert_int_equal(lan_receive(w, 0), UINT32_MAX);
+	drops(SWITCH_NO_DROP, 0);
+}
+
 /* A receiver that takes 256 frames in 100 ms sets the sender's pace. */
 static void steady_receiver_loses_no_frames(void **state)
 {
@@ -838,6 +858,7 @@ int main(void)
 		TEST(frames_of_urxed_wait_for_room),
 		TEST(tap_sees_frames_in_and_out),
 		TEST(each_port_has_its_own_counters),
+		CROWD(flood_from_a_process_stops_no_other),
 		CROWD(run_of_a_crowd_ends_soon),
 		CROWD(copies_count_for_a_run),
 	};
