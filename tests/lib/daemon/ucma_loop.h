@@ -74,6 +74,7 @@ static void loop_send(void *ctx, const struct cm_path *path, const uint8_t mad[C
 	memcpy(l->flying[l->n].path.sgid, path->dgid, sizeof(path->dgid));
 	memcpy(l->flying[l->n].path.dgid, path->sgid, sizeof(path->sgid));
 	l->flying[l->n].path.known = true;
+	l->flying[l->n].path.local = true;
 	memcpy(l->flying[l->n++].mad, mad, CM_MAD_LEN);
 }
 

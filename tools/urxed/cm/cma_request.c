@@ -85,10 +85,22 @@ static struct cma_id *find_listener(struct cma *cma, const struct cm_channel *c,
 	return id->service == service ? id : NULL;
 }
 
+/* Whether another host can have the address: as Linux, and only unicast. */
+static bool is_host_address(const struct cma_addr *a)
+{
+	static const uint8_t broadcast[4] = {255, 255, 255, 255};
+
+	if (cma_addr_is_any_or_loopback(a) || cma_addr_is_multicast(a))
+		return false;
+	return !cma_addr_is_v4(a) || (a->ip[12] && memcmp(a->ip + 12, broadcast, 4) != 0);
+}
+
 /*
  * False: the addresses in the request's private data are not those of the packet, as Linux sends
  * them. Programs trust these addresses, so a peer must not forge them. A request from this host may
- * have loopback addresses and any of the host's own; the daemon has written them.
+ * have loopback addresses and any of the host's own; the daemon has written them. A request from
+ * elsewhere must have none of the host's own as its source, not even one of another VLAN: the
+ * answer would go to the host itself.
  */
 static bool has_addresses_of_packet(const struct cma *cma, const struct cm_conn *conn,
 				    const struct cm_ip_hdr *hdr)
@@ -98,11 +110,11 @@ static bool has_addresses_of_packet(const struct cma *cma, const struct cm_conn 
 
 	memcpy(src.ip, hdr->src, sizeof(src.ip));
 	memcpy(dst.ip, hdr->dst, sizeof(dst.ip));
-	if (cma_addr_is_any(&src) || cma_addr_is_multicast(&src) || cma_addr_is_multicast(&dst))
-		return false;
-	if (host_find_address(cma->host, path->dgid))
-		return true;
-	return !memcmp(hdr->src, path->dgid, sizeof(hdr->src)) &&
+	if (path->local)
+		return !cma_addr_is_any(&src) && !cma_addr_is_multicast(&src) &&
+		       !cma_addr_is_multicast(&dst);
+	return is_host_address(&src) && !host_find_address(cma->host, src.ip) &&
+	       !memcmp(hdr->src, path->dgid, sizeof(hdr->src)) &&
 	       !memcmp(hdr->dst, path->sgid, sizeof(hdr->dst));
 }
 

@@ -33,8 +33,11 @@ static void request_of_another_qp_type_or_address_is_rejected(void **state)
 	expect_no_event(&b);
 }
 
-/* Sends a request from another host with a chosen source address; true: the listener got it. */
-static bool is_heard_as(const char *address, const char *to)
+/*
+ * Sends a request that comes from another host with the source address `from`, and that names the
+ * addresses `address` and `to`; true: the listener got it.
+ */
+static bool is_heard_from(const char *from, const char *address, const char *to)
 {
 	static uint32_t request_id;
 	struct cm_ip_hdr hdr = {.src_port = 9};
@@ -47,7 +50,7 @@ static bool is_heard_as(const char *address, const char *to)
 	bool heard;
 
 	assert_int_equal(inet_pton(AF_INET6, address, hdr.src), 1);
-	assert_int_equal(inet_pton(AF_INET6, "::ffff:169.254.9.9", path.dgid), 1);
+	assert_int_equal(inet_pton(AF_INET6, from, path.dgid), 1);
 	memcpy(path.sgid, loop.host.addresses[1].ip, sizeof(path.sgid));
 	assert_int_equal(inet_pton(AF_INET6, to, hdr.dst), 1);
 	hdr.v6 = strncmp(address, "::ffff:", 7) != 0;
@@ -61,6 +64,11 @@ static bool is_heard_as(const char *address, const char *to)
 	return heard;
 }
 
+static bool is_heard_as(const char *address, const char *to)
+{
+	return is_heard_from("::ffff:169.254.9.9", address, to);
+}
+
 /*
  * The addresses of a request that comes from another host must be those of its packet: programs
  * take them for the addresses of the peer and of the listener.
@@ -70,6 +78,12 @@ static void request_with_a_forged_address_is_rejected(void **state)
 	static const char *const sources[] = {
 		"::ffff:127.0.0.1", "::1",     "::ffff:0.0.0.0",     "::",
 		"::ffff:224.0.0.1", "ff02::1", "::ffff:169.254.9.8", "fe80::9",
+	};
+	/* Addresses that no host sends from. */
+	static const char *const never[] = {
+		"::ffff:127.0.0.1", "::1",     "::ffff:0.0.0.0",
+		"::ffff:0.1.2.3",   "::",      "::ffff:255.255.255.255",
+		"::ffff:224.0.0.1", "ff02::1",
 	};
 	struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons(PORT)};
 	struct rdma_ucm_bind_ip request = {.addr = any};
@@ -82,12 +96,18 @@ static void request_with_a_forged_address_is_rejected(void **state)
 	inet_ntop(AF_INET6, loop.host.addresses[1].ip, dst, sizeof(dst));
 	for (uint32_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
 		assert_false(is_heard_as(sources[i], dst));
+	for (uint32_t i = 0; i < sizeof(never) / sizeof(never[0]); i++)
+		assert_false(is_heard_from(never[i], never[i], dst));
 	for (uint32_t i = 0; i < HOST_ADDRESSES; i++) {
 		if (!loop.host.addresses[i].valid)
 			continue;
 		inet_ntop(AF_INET6, loop.host.addresses[i].ip, own, sizeof(own));
 		assert_false(is_heard_as(own, dst));
 		assert_int_equal(is_heard_as("::ffff:169.254.9.9", own), i == 1);
+		/* The host may have the address in another VLAN. */
+		assert_false(is_heard_from(own, own, dst));
+		assert_false(is_heard_from(own, "::ffff:127.0.0.1", dst));
+		assert_false(is_heard_from(own, "::ffff:169.254.9.8", own));
 	}
 	assert_false(is_heard_as("::ffff:169.254.9.9", "::ffff:127.0.0.1"));
 	assert_false(is_heard_as("::ffff:169.254.9.9", "::ffff:169.254.9.7"));
