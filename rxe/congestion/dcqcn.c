@@ -53,6 +53,12 @@ int dcqcn_configure(struct dcqcn_config *config, const struct urxe_dev_attr *att
 #define STEPS_OF_PACKET 32
 #define ROOM_AFTER      256
 
+/*
+ * A receiver sends a QP one CNP in 50 us. Two of its CNPs come closer together if the first was
+ * delayed. CNPs at a higher rate are of several receivers of a UD QP, or forged.
+ */
+#define CUT_INTERVAL_NS 25000
+
 /* The greatest weight of an update of alpha is 1/64, however long the interval. */
 #define LEAST_G_SHIFT 6
 
@@ -145,16 +151,27 @@ void dcqcn_init(struct dcqcn *d)
 	*d = (struct dcqcn){.alpha = DCQCN_ALPHA_ONE, .alpha_at = URXE_NEVER};
 }
 
-void dcqcn_notified(const struct dcqcn_config *config, struct dcqcn *d, uint64_t now, uint64_t rtt)
+/* Lowers the rate by alpha / 2. */
+static void cut_rate(const struct dcqcn_config *config, struct dcqcn *d)
 {
-	const struct urxe_dcqcn *params = &config->params;
-	uint64_t rate;
+	const uint64_t least = config->params.min_bps;
+	uint64_t rate = d->current_bps ? d->current_bps : config->link_bps;
 
-	run_due_steps(config, d, now, rtt);
-	rate = d->current_bps ? d->current_bps : config->link_bps;
 	d->target_bps = rate;
 	rate -= rate * d->alpha >> (DCQCN_ALPHA_SHIFT + 1);
-	d->current_bps = rate > params->min_bps ? rate : params->min_bps;
+	d->current_bps = rate > least ? rate : least;
+}
+
+bool dcqcn_notified(const struct dcqcn_config *config, struct dcqcn *d, uint64_t now, uint64_t rtt)
+{
+	const struct urxe_dcqcn *params = &config->params;
+	const bool is_cut = d->cut_at <= now;
+
+	run_due_steps(config, d, now, rtt);
+	if (is_cut) {
+		cut_rate(config, d);
+		d->cut_at = now + CUT_INTERVAL_NS;
+	}
 	d->alpha_at = now + timer_interval(d, params->alpha_ns, rtt);
 	/* alpha rises once in an interval, as it decays, although each packet of the interval may
 	 * be marked. */
@@ -164,6 +181,7 @@ void dcqcn_notified(const struct dcqcn_config *config, struct dcqcn *d, uint64_t
 	}
 	d->increase_at = now + timer_interval(d, params->increase_ns, rtt);
 	d->by_time = d->by_size = d->bytes = 0;
+	return is_cut;
 }
 
 uint64_t dcqcn_sent(const struct dcqcn_config *config, struct dcqcn *d, uint64_t now, uint64_t rtt,

@@ -30,6 +30,7 @@ struct dcqcn {
 	uint64_t alpha_at;    /* time of the next decay of alpha, ns */
 	uint64_t increase_at; /* time of the next increase by T, ns */
 	uint64_t raise_at;    /* time from which a CNP raises alpha, ns */
+	uint64_t cut_at;      /* time from which a CNP lowers the rate, ns */
 	uint32_t alpha;       /* estimate of the congestion, in 1 / DCQCN_ALPHA_ONE */
 	uint32_t bytes;       /* sent since the last increase by BC */
 	uint32_t by_time;     /* T: increases by time since the last CNP */
@@ -45,8 +46,11 @@ struct dcqcn {
 int dcqcn_configure(struct dcqcn_config *config, const struct urxe_dev_attr *attr);
 /* A QP is created or reset: sets the state to its initial values. */
 void dcqcn_init(struct dcqcn *d);
-/* A CNP arrived: lowers the rate. rtt: smoothed round trip, ns; 0 = unknown. */
-void dcqcn_notified(const struct dcqcn_config *config, struct dcqcn *d, uint64_t now, uint64_t rtt);
+/*
+ * A CNP arrived: lowers the rate, and returns true; or returns false, because another CNP has
+ * lowered it less than 25 us ago. rtt: smoothed round trip, ns; 0 = unknown.
+ */
+bool dcqcn_notified(const struct dcqcn_config *config, struct dcqcn *d, uint64_t now, uint64_t rtt);
 /* A packet of `len` bytes is sent. Returns the current rate, bits/s; 0 = no limit. */
 uint64_t dcqcn_sent(const struct dcqcn_config *config, struct dcqcn *d, uint64_t now, uint64_t rtt,
 		    uint32_t len);

@@ -41,8 +41,8 @@ void pace_notified(struct urxe_qp *qp)
 
 	if (!dev->dcqcn.enabled)
 		return;
-	dcqcn_notified(&dev->dcqcn, &qp->pace.dcqcn, dev->now, qp->req.rtt.smoothed);
-	qp_count(qp, URXE_EVENT_RATE_CUT);
+	if (dcqcn_notified(&dev->dcqcn, &qp->pace.dcqcn, dev->now, qp->req.rtt.smoothed))
+		qp_count(qp, URXE_EVENT_RATE_CUT);
 	qp->paced = true;
 }
 

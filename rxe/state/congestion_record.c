@@ -25,6 +25,7 @@ static void dcqcn_fields(struct state_stream *s, const struct urxe_qp *qp, struc
 	state_time(s, &d->alpha_at);
 	state_time(s, &d->increase_at);
 	state_time(s, &d->raise_at);
+	d->cut_at = 0; /* not in the stream, so the saved device loses it as well */
 	state_u32_max(s, &d->alpha, DCQCN_ALPHA_ONE);
 	state_u32(s, &d->bytes);
 	state_u32(s, &d->by_time);

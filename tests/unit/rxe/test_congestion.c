@@ -22,6 +22,8 @@
 /* Traffic class that NICs put into a CNP: DSCP 48, ECT(0). */
 #define CNP_TRAFFIC_CLASS 0xc2
 #define CNP_INTERVAL      (50 * US)
+/* A CNP that comes sooner after another one does not cut the rate. */
+#define CUT_INTERVAL (25 * US)
 
 #define FRAME_ROOM 4300
 
@@ -109,6 +111,15 @@ static void inject_cnp(struct world *w, unsigned to)
 	struct urxe_packet p = cnp_packet(w, !to);
 
 	inject(w, to, &p);
+}
+
+/* Node `to` gets n CNPs, each of which cuts its rate; the last one comes now. */
+static void cut_rate(struct world *w, unsigned to, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		w->e.pair->now += CUT_INTERVAL;
+		inject_cnp(w, to);
+	}
 }
 
 /* Node 0 sends a marked SEND, which node 1's QP drops because it has no receive request. */
@@ -417,9 +428,33 @@ static void test_first_cnp_cuts_the_link_rate(void **state)
 	inject_cnp(&w, 0);
 	assert_int_equal(events(w.e.a, URXE_EVENT_RATE_CUT), 1);
 	expect_rate(next_rate(&w, 0), LINK / 2.0);
-	inject_cnp(&w, 0); /* alpha is still 1 */
-	wait_frame(&w, 0);
+	cut_rate(&w, 0, 1); /* alpha is still 1 */
+	while (take(&w, 0, data))
+		;
 	expect_rate(next_rate(&w, 0), LINK / 4.0);
+	close_world(&w);
+}
+
+/* More CNPs than a receiver sends, as anybody may send them to a UD QP. */
+static void test_flood_of_cnps_cuts_the_rate_once(void **state)
+{
+	struct world w;
+
+	(void)state;
+	open_default(&w, URXE_QPT_UD, URXE_NET_IPV4);
+	for (unsigned i = 0; i < 40; i++)
+		inject_cnp(&w, 0);
+	assert_int_equal(events(w.e.a, URXE_EVENT_CNP_RCVD), 40);
+	assert_int_equal(events(w.e.a, URXE_EVENT_RATE_CUT), 1);
+	cut_rate(&w, 0, 1);
+	assert_int_equal(events(w.e.a, URXE_EVENT_RATE_CUT), 2);
+	close_world(&w);
+
+	open_default(&w, URXE_QPT_UC, URXE_NET_IPV4);
+	post_write(&w, 0);
+	for (unsigned i = 0; i < 40; i++)
+		inject_cnp(&w, 0);
+	expect_rate(next_rate(&w, 0), LINK / 2.0);
 	close_world(&w);
 }
 
@@ -445,7 +480,7 @@ static void test_unknown_link_rate_has_a_default(void **state)
 struct model {
 	const struct urxe_dcqcn *p;
 	double rc, rt, alpha, bytes, len;
-	double alpha_at, increase_at, raise_at;
+	double alpha_at, increase_at, raise_at, cut_at;
 	unsigned t, bc;
 	bool limited;
 };
@@ -503,8 +538,11 @@ static void model_time(struct model *m, double now)
 static void model_cnp(struct model *m, double now)
 {
 	model_time(m, now);
-	m->rt = m->limited ? m->rc : LINK;
-	m->rc = fmax(m->rt * (1 - m->alpha / 2), (double)m->p->min_bps);
+	if (m->cut_at <= now) {
+		m->rt = m->limited ? m->rc : LINK;
+		m->rc = fmax(m->rt * (1 - m->alpha / 2), (double)m->p->min_bps);
+		m->cut_at = now + CUT_INTERVAL;
+	}
 	m->limited = true;
 	m->alpha_at = now + model_interval(m, m->p->alpha_ns);
 	if (m->raise_at <= now) {
@@ -604,8 +642,7 @@ static void test_idle_qp_recovers_its_rate(void **state)
 
 	(void)state;
 	open_default(&w, URXE_QPT_UC, URXE_NET_IPV4);
-	for (unsigned i = 0; i < 20; i++)
-		inject_cnp(&w, 0);
+	cut_rate(&w, 0, 20);
 	assert_false(take(&w, 0, data));
 	assert_int_equal(urxe_next_deadline(w.e.a->dev),
 			 URXE_NEVER); /* the engine has set no timer */
@@ -618,13 +655,15 @@ static void test_idle_qp_recovers_its_rate(void **state)
 
 static void test_rate_has_a_minimum(void **state)
 {
+	uint8_t data[FRAME_ROOM];
 	struct world w;
 
 	(void)state;
 	open_default(&w, URXE_QPT_UC, URXE_NET_IPV4);
-	for (unsigned i = 0; i < 100; i++)
-		inject_cnp(&w, 0);
+	cut_rate(&w, 0, 100);
 	post_write(&w, 0);
+	while (take(&w, 0, data))
+		; /* the time of the CNPs is made up for */
 	expect_rate(next_rate(&w, 0), urxe_dcqcn_default.min_bps * 1.0);
 	close_world(&w);
 }
@@ -667,8 +706,7 @@ static void test_slow_qp_does_not_delay_others(void **state)
 	(void)state;
 	open_default(&w, URXE_QPT_UC, URXE_NET_IPV4);
 	conn_open(w.e.pair, &w.conn, fast);
-	for (unsigned i = 0; i < 10; i++)
-		inject_cnp(&w, 0);
+	cut_rate(&w, 0, 10);
 	post_write(&w, 0);
 	wait_frame(&w, 0);
 	assert_false(take(&w, 0, data));
@@ -697,8 +735,7 @@ static void test_late_calls_keep_the_mean_rate(void **state)
 
 	(void)state;
 	open_default(&w, URXE_QPT_UC, URXE_NET_IPV4);
-	for (unsigned i = 0; i < 3; i++)
-		inject_cnp(&w, 0); /* 3.125 Gb/s, about 10.6 us for a packet */
+	cut_rate(&w, 0, 3); /* 3.125 Gb/s, about 10.6 us for a packet */
 	post_write(&w, 0);
 	assert_true(take(&w, 0, data));
 	assert_false(take(&w, 0, data));
@@ -742,8 +779,7 @@ static void test_rate_limited_packets_cause_no_timeout(void **state)
 	conn.path_mtu = URXE_MTU_4096;
 	conn.timeout = 6; /* a quarter of the time for one packet at 10 Mb/s */
 	open_world(&w, &conn, &(struct pair_attr){.link_bps = LINK});
-	for (unsigned i = 0; i < 100; i++)
-		inject_cnp(&w, 0);
+	cut_rate(&w, 0, 100);
 	post_write(&w, 0);
 	pair_settle(w.e.pair);
 	expect_wc(&w.e.a->send_cq, 0, URXE_WC_SUCCESS);
@@ -921,6 +957,7 @@ int main(void)
 		cmocka_unit_test(test_ecn_bits_depend_on_congestion_control),
 		cmocka_unit_test(test_no_congestion_control_sends_and_obeys_no_cnp),
 		cmocka_unit_test(test_first_cnp_cuts_the_link_rate),
+		cmocka_unit_test(test_flood_of_cnps_cuts_the_rate_once),
 		cmocka_unit_test(test_unknown_link_rate_has_a_default),
 		cmocka_unit_test(test_rate_follows_dcqcn_model),
 		cmocka_unit_test(test_byte_counter_leads_to_hyper_increase),
