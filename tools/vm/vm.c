@@ -464,7 +464,7 @@ static const char *explain_refusal(int rc)
 	case -EPERM: return "it admits no virtual machines of this user: see urxed --vm-user";
 	case -ENOSPC: return "it has no port left for this user";
 	case -EEXIST: return "another port has this name";
-	case -EADDRINUSE: return "another machine or the host has this MAC";
+	case -EADDRINUSE: return "another station or the host has this MAC";
 	case -EINVAL: return "a name has letters, digits, '-', '_' and '.' only";
 	case -EPROTO: return "it is of another version than this urxe";
 	default: return strerror(-rc);

@@ -563,6 +563,32 @@ bool neigh_knows(struct neigh *n, uint64_t now, const uint8_t ip[16], uint16_t v
 	return false;
 }
 
+/* Entries of peers behind a router have no port. */
+static bool is_station(const struct neigh_entry *e, uint32_t wire, const uint8_t mac[ETHER_MAC_LEN])
+{
+	return (e->state == NEIGH_REACHABLE || e->state == NEIGH_PROBING) &&
+	       ether_same(e->mac, mac) && (e->port < 0 || wire >> e->port & 1);
+}
+
+bool neigh_has_station(struct neigh *n, uint64_t now, uint32_t wire,
+		       const uint8_t mac[ETHER_MAC_LEN])
+{
+	struct neigh_entry *e;
+	bool found = false;
+
+	n->now = now;
+	for (e = n->table.entries; e < n->table.entries + NEIGH_ENTRIES; e++) {
+		if (!is_station(e, wire, mac))
+			continue;
+		found = true;
+		/* Entries of peers behind a router have no address of the host in `from`. */
+		if (e->state == NEIGH_REACHABLE && e->from.valid &&
+		    now + NEIGH_LIFE_NS >= e->due + NEIGH_QUIET_NS)
+			enter_probing(n, e);
+	}
+	return found;
+}
+
 /* --- The host's addresses */
 
 void neigh_host_changed(struct neigh *n)

@@ -159,6 +159,14 @@ uint64_t neigh_deadline(const struct neigh *n);
 bool neigh_knows(struct neigh *n, uint64_t now, const uint8_t ip[16], uint16_t vlan,
 		 const uint8_t mac[ETHER_MAC_LEN]);
 
+/*
+ * Returns true if address resolution has found this MAC at an uplink of the bit mask `wire`. Probes
+ * these neighbours, unless they were confirmed in the last second: a neighbour that leaves all
+ * probes unanswered loses the MAC, so that a call after 0.3 s returns false.
+ */
+bool neigh_has_station(struct neigh *n, uint64_t now, uint32_t wire,
+		       const uint8_t mac[ETHER_MAC_LEN]);
+
 /* --- For route.c. */
 /*
  * Handles the kernel's result for an entry; mac NULL: the neighbour is unreachable, and persistent

@@ -34,8 +34,8 @@ static uint32_t ports_for_unknown_mac(const struct vswitch *sw, uint32_t out)
 	return out;
 }
 
-/* Whether the switch learns MACs: with a single port it need not. */
-static bool learns(const struct vswitch *sw)
+/* Whether the switch chooses ports by MAC: with a single port it need not. */
+static bool chooses_by_mac(const struct vswitch *sw)
 {
 	return sw->n_uplinks >= 2;
 }
@@ -46,7 +46,7 @@ static uint32_t ports_out(const struct vswitch *sw, const struct frame_class *s,
 	struct fdb_key key = {.vlan = s->vlan};
 	int port;
 
-	if (ether_is_group(s->dmac) || !learns(sw))
+	if (ether_is_group(s->dmac) || !chooses_by_mac(sw))
 		return out;
 	memcpy(key.mac, s->dmac, ETHER_MAC_LEN);
 	port = fdb_find(&sw->fdb, sw->now, &key);
@@ -72,7 +72,8 @@ static uint16_t least_nic_mtu(const struct vswitch *sw)
 
 uint16_t switch_mtu_to(const struct vswitch *sw, const struct fdb_key *key)
 {
-	const int port = learns(sw) ? fdb_find(&sw->fdb, sw->now, key) : (int)sw->n_uplinks - 1;
+	const int port =
+		chooses_by_mac(sw) ? fdb_find(&sw->fdb, sw->now, key) : (int)sw->n_uplinks - 1;
 	const struct uplink *to;
 
 	if (ether_same(key->mac, sw->host->mac))

@@ -426,7 +426,8 @@ static void learn_source(struct vswitch *sw, struct switch_port *from, const str
 {
 	const struct fdb_key key = source_key(s);
 
-	if (sw->n_uplinks > 1 && fdb_learn(&sw->fdb, sw->now, &key, station_port(sw, from)))
+	if ((sw->n_uplinks > 1 || sw->learns_alone) &&
+	    fdb_learn(&sw->fdb, sw->now, &key, station_port(sw, from)))
 		from->stats.counters[SWITCH_UNLEARNED]++;
 }
 

@@ -53,6 +53,7 @@ struct vswitch {
 	struct qpn_table added; /* QPNs that processes have added; leases.added points to it */
 	struct remote_qp_acl remotes;
 	struct fdb fdb;
+	bool learns_alone;           /* learns MACs also while it has a single port */
 	uint32_t wire_mask, vm_mask; /* bit masks of ports; a bond counts as its first member */
 	struct bond bond;            /* with mode BOND_NONE if the uplinks are independent */
 	uint64_t bond_counted_at;    /* time of the last bond_host_count_frames */

@@ -40,8 +40,9 @@ struct vm_port_reply {
 	 * 0, or a negative errno value. -EPROTO: the packet is no request of this version; -EPERM:
 	 * the user may not have a port; -ENOSPC: no port is free for the user; -EEXIST: another
 	 * port has the name; -EINVAL: the name has other characters. The daemon checks the MAC only
-	 * for users other than root and its own user. -EADDRINUSE: another machine or the host has
-	 * the MAC, or the switch has learned the MAC at a port; -EINVAL: the MAC is a group's.
+	 * for users other than root and its own user. -EADDRINUSE: another machine, the host or a
+	 * station of the network has the MAC; a station that has left has it for some 0.3 s more.
+	 * -EINVAL: the MAC is a group's.
 	 */
 	int32_t status;
 	uint32_t mtu; /* longest Ethernet payload that every uplink carries now, bytes */

@@ -61,6 +61,8 @@ int vm_port_set_open(struct vm_port_set *all, const char *run_dir, gid_t group,
 	}
 	all->run_dir = run_dir;
 	all->first = all->sw->n_uplinks;
+	/* Confined machines may join, which must not take the MACs of stations (confine). */
+	all->sw->learns_alone = all->trusted->n_users || all->trusted->n_groups;
 	all->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	rc = all->epoll_fd < 0 ? -errno : unix_packet_listen(run_dir, VM_PORT_SOCKET_NAME, BACKLOG);
 	if (rc >= 0) {
@@ -177,18 +179,21 @@ static bool mac_taken(const struct vm_port_set *all, const uint8_t mac[ETHER_MAC
 /*
  * Pins the MAC of a confined machine to its port, and does nothing for other machines. Returns 0 or
  * an error of vm_port_reply: refuses a MAC that is in use (-EADDRINUSE), because the machine must
- * not get frames of others.
+ * not get frames of others. The MAC of a neighbour becomes free if the neighbour is silent when
+ * asked, so a machine that has migrated from there can join soon.
  */
 static int confine(struct vm_port_set *all, uint32_t slot, uint64_t now,
 		   const uint8_t mac[ETHER_MAC_LEN])
 {
+	struct vswitch *sw = all->sw;
 	int rc;
 
 	if (!all->at[slot].confined)
 		return 0;
-	rc = mac_taken(all, mac, all->at[slot].user)
+	rc = mac_taken(all, mac, all->at[slot].user) ||
+			     neigh_has_station(sw->neigh, now, sw->wire_mask, mac)
 		     ? -EEXIST
-		     : fdb_pin_unknown(&all->sw->fdb, now, mac, slot);
+		     : fdb_pin_unknown(&sw->fdb, now, sw->wire_mask, mac, slot);
 	return rc == -EEXIST ? -EADDRINUSE : rc;
 }
 

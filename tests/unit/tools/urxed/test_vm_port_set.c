@@ -19,6 +19,7 @@
 #include "common/unix_packet.h"
 #include "descriptor_limit.h"
 #include "lan.h"
+#include "mem_port.h"
 #include "urxed/switch/destination.h"
 #include "urxed/switch/forward.h"
 #include "urxed/uplink/vm_port_protocol.h"
@@ -32,10 +33,12 @@ struct world {
 	struct host host;
 	struct neigh neigh;
 	struct uplink uplinks[SWITCH_SLOTS];
+	struct netdev *station; /* of the cable at uplink 0; NULL: the host has no uplink */
 	struct vswitch sw;
 	struct user_list trusted;
 	struct vm_port_set ports;
 	uint32_t changes;
+	uint32_t answers; /* of address resolution */
 	bool has_machine; /* at the last change */
 };
 
@@ -77,28 +80,62 @@ static void send_of_neigh(void *ctx, int uplink, const uint8_t *frame, uint32_t 
 
 static const uint8_t *mac_of_neigh(void *ctx, int uplink)
 {
-	assert_int_equal(uplink, HOST_NO_UPLINK);
+	(void)uplink;
 	return ((struct world *)ctx)->host.mac;
 }
 
-static const struct neigh_ops neigh_ops = {.send = send_of_neigh, .mac = mac_of_neigh};
+static void count_answer(void *ctx, struct neigh_waiter *waiter, int status,
+			 const struct vnic_next_hop *hop)
+{
+	(void)waiter;
+	assert_int_equal(status, 0);
+	assert_non_null(hop);
+	((struct world *)ctx)->answers++;
+}
 
-static int setup(void **state)
+static const struct neigh_ops neigh_ops = {
+	.send = send_of_neigh, .mac = mac_of_neigh, .answer = count_answer};
+
+static void open_wire(struct world *w)
+{
+	static const uint8_t mac[ETHER_MAC_LEN] = {2, 2, 0, 0, 0, 1};
+	struct netdev *ends[2];
+
+	assert_int_equal(netdev_mem_pair(64, ends), 0);
+	w->uplinks[0] = (struct uplink){.spec = "wire", .port = ends[0], .up = true, .mtu = 1500};
+	memcpy(w->uplinks[0].mac, mac, sizeof(mac));
+	assert_int_equal(uplink_make_queue(&w->uplinks[0]), 0);
+	w->station = ends[1];
+}
+
+static int setup_host(void **state, bool has_wire)
 {
 	struct world *w = calloc(1, sizeof(*w));
 	char error[VM_PORT_SET_ERROR];
 
 	peer_user = (uid_t)-1;
+	if (has_wire)
+		open_wire(w);
 	strcpy(w->dir, "/tmp/urxe-test-XXXXXX");
 	assert_non_null(mkdtemp(w->dir));
 	host_init(&w->host);
-	assert_int_equal(host_add_text(&w->host, "10.0.0.1/24", HOST_NO_UPLINK), 0);
+	assert_int_equal(host_add_text(&w->host, "10.0.0.1/24", has_wire ? 0 : HOST_NO_UPLINK), 0);
 	neigh_init(&w->neigh, &w->host, &neigh_ops, w);
-	assert_int_equal(switch_init(&w->sw, &w->host, &w->neigh, w->uplinks, 0), 0);
+	assert_int_equal(switch_init(&w->sw, &w->host, &w->neigh, w->uplinks, has_wire), 0);
 	vm_port_set_init(&w->ports, &w->sw, &w->trusted, note_change, w);
 	assert_int_equal(vm_port_set_open(&w->ports, w->dir, 0, error), 0);
 	*state = w;
 	return 0;
+}
+
+static int setup(void **state)
+{
+	return setup_host(state, false);
+}
+
+static int setup_with_wire(void **state)
+{
+	return setup_host(state, true);
 }
 
 static int teardown(void **state)
@@ -107,9 +144,14 @@ static int teardown(void **state)
 
 	vm_port_set_close(&w->ports);
 	assert_int_equal(w->sw.vm_mask, 0);
-	assert_int_equal(w->sw.n_uplinks, 0);
+	assert_int_equal(w->sw.n_uplinks, w->station ? 1 : 0);
 	switch_fini(&w->sw);
 	neigh_fini(&w->neigh);
+	if (w->station) {
+		netdev_close(w->station);
+		netdev_close(w->uplinks[0].port);
+		uplink_free_queue(&w->uplinks[0]);
+	}
 	/* The files are gone. */
 	assert_int_equal(rmdir(w->dir), 0);
 	free(w);
@@ -404,6 +446,94 @@ static void machine_of_another_user_has_one_mac(void **state)
 	end_process(w, &a);
 }
 
+/* The station on the cable sends a frame. */
+static void send_by_wire(struct world *w, const uint8_t *data, uint32_t len)
+{
+	const struct netdev_frame f = {data, len, len, 0};
+
+	assert_int_equal(netdev_tx(w->station, T0 + w->later, &f, 1), 1);
+	switch_run(&w->sw, T0 + w->later);
+}
+
+static void send_from(struct world *w, uint8_t from)
+{
+	const uint8_t frame[60] = {2, 0, 0, 0, 0, 0x77, 2, 0, 0, 0, 0, from, 0x88, 0xb5};
+
+	send_by_wire(w, frame, sizeof(frame));
+}
+
+/* The station 10.0.0.9 answers a solicitation. */
+static void send_arp_reply(struct world *w, uint8_t from)
+{
+	const uint8_t frame[60] = {2,  2, 0, 0, 0, 1, 2, 0, 0, 0, 0,  from, 8, 6,
+				   0,  1, 8, 0, 6, 4, 0, 2, 2, 0, 0,  0,    0, from,
+				   10, 0, 0, 9, 2, 0, 0, 0, 0, 0, 10, 0,    0, 1};
+
+	send_by_wire(w, frame, sizeof(frame));
+}
+
+static void trust_another_user(struct world *w)
+{
+	peer_user = 1234567;
+	w->trusted = (struct user_list){.n_users = 1, .users = {peer_user}};
+	restart(w);
+}
+
+/*
+ * A machine of a user whom --vm-user names cannot take the MAC of a station on the cable, also if
+ * it is the first one. If it comes from there by a migration, it waits for a second.
+ */
+static void machine_of_another_user_takes_no_mac_of_the_cable(void **state)
+{
+	struct world *w = *state;
+	struct process a;
+
+	trust_another_user(w);
+	send_from(w, 5);
+	assert_int_equal(join_with_mac(w, &a, "a", 5), -EADDRINUSE);
+	w->later = FDB_MOVED_NS - 1;
+	assert_int_equal(join_with_mac(w, &a, "a", 5), -EADDRINUSE);
+	w->later = FDB_MOVED_NS;
+	assert_int_equal(join_with_mac(w, &a, "a", 5), 0);
+	/* The machine's frames pass, those of a station with its MAC do not. */
+	send_frame(w, &a, 9, 5);
+	assert_int_equal(find_port(w, "vm:a")->stats.counters[SWITCH_IN_FRAMES], 1);
+	assert_int_equal(find_port(w, "vm:a")->stats.drops[SWITCH_DROP_SPOOFED_MAC], 0);
+	send_from(w, 5);
+	assert_int_equal(find_port(w, "wire")->stats.drops[SWITCH_DROP_SPOOFED_MAC], 1);
+	end_process(w, &a);
+}
+
+/* A silent neighbour of the host's programs is asked, and keeps its MAC if it answers. */
+static void machine_of_another_user_takes_no_mac_of_a_neighbour(void **state)
+{
+	const uint8_t gid[16] = {[10] = 0xff, [11] = 0xff, 10, 0, 0, 9};
+	struct world *w = *state;
+	struct neigh_waiter waiter;
+	struct vnic_next_hop hop;
+	struct process a;
+
+	trust_another_user(w);
+	assert_int_equal(neigh_resolve(&w->neigh, T0, 0, 0, gid, &waiter, &hop), -EINPROGRESS);
+	send_arp_reply(w, 5);
+	assert_int_equal(w->answers, 1);
+	w->later = 10 * FDB_MOVED_NS;
+	assert_int_equal(join_with_mac(w, &a, "a", 5), -EADDRINUSE);
+	send_arp_reply(w, 5);
+	w->later += NEIGH_PROBES * NEIGH_PROBE_NS;
+	neigh_tick(&w->neigh, T0 + w->later);
+	assert_int_equal(join_with_mac(w, &a, "a", 5), -EADDRINUSE);
+	/* It has left, and answers no more. */
+	w->later += FDB_MOVED_NS;
+	assert_int_equal(join_with_mac(w, &a, "a", 5), -EADDRINUSE);
+	for (int i = 0; i < NEIGH_PROBES; i++) {
+		w->later += NEIGH_PROBE_NS;
+		neigh_tick(&w->neigh, T0 + w->later);
+	}
+	assert_int_equal(join_with_mac(w, &a, "a", 5), 0);
+	end_process(w, &a);
+}
+
 static void port_names_are_unique_and_printable(void **state)
 {
 	struct world *w = *state;
@@ -608,7 +738,8 @@ static void connection_without_descriptors_is_accepted_later(void **state)
 	serve(w);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f)           cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST_WITH_WIRE(f) cmocka_unit_test_setup_teardown(f, setup_with_wire, teardown)
 
 int main(void)
 {
@@ -617,6 +748,8 @@ int main(void)
 		TEST(last_frames_of_a_process_arrive),
 		TEST(mtu_to_a_machine_is_that_of_a_nic),
 		TEST(machine_of_another_user_has_one_mac),
+		TEST_WITH_WIRE(machine_of_another_user_takes_no_mac_of_the_cable),
+		TEST_WITH_WIRE(machine_of_another_user_takes_no_mac_of_a_neighbour),
 		TEST(macs_are_kept_over_a_restart),
 		TEST(port_names_are_unique_and_printable),
 		TEST(malformed_requests_are_refused),

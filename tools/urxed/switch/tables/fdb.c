@@ -105,26 +105,51 @@ int fdb_pin(struct fdb *f, const struct fdb_key *key, uint32_t port)
 	return 0;
 }
 
-/* Whether some port leads to the MAC, in any VLAN. */
-static bool is_known(const struct fdb *f, const uint8_t mac[ETHER_MAC_LEN])
+/* Returns the next entry of a port with this MAC, in any VLAN; e NULL gives the first one. */
+static struct fdb_entry *next_with_mac(const struct fdb *f, const uint8_t mac[ETHER_MAC_LEN],
+				       uint32_t port, const struct fdb_entry *e)
 {
-	const struct fdb_entry *e;
+	struct fdb_entry *next = e ? LIST_NEXT(e, link) : LIST_FIRST(&f->ports[port]);
 
-	for (uint32_t port = 0; port < FDB_PORTS; port++)
-		LIST_FOREACH(e, &f->ports[port], link)
-	if (ether_same(e->key.mac, mac))
-		return true;
+	while (next && !ether_same(next->key.mac, mac))
+		next = LIST_NEXT(next, link);
+	return next;
+}
+
+/* Whether some port leads to the MAC, in any VLAN; `wire` as for fdb_pin_unknown. */
+static bool is_known(const struct fdb *f, uint64_t now, uint32_t wire,
+		     const uint8_t mac[ETHER_MAC_LEN])
+{
+	for (uint32_t port = 0; port < FDB_PORTS; port++) {
+		const uint64_t age = wire >> port & 1 ? FDB_MOVED_NS : FDB_AGE_NS;
+		const struct fdb_entry *e = NULL;
+
+		while ((e = next_with_mac(f, mac, port, e)))
+			if (e->pins || now - e->seen < age)
+				return true;
+	}
 	return false;
 }
 
-int fdb_pin_unknown(struct fdb *f, uint64_t now, const uint8_t mac[ETHER_MAC_LEN], uint32_t port)
+static void forget_mac(struct fdb *f, const uint8_t mac[ETHER_MAC_LEN])
+{
+	struct fdb_entry *e;
+
+	for (uint32_t port = 0; port < FDB_PORTS; port++)
+		while ((e = next_with_mac(f, mac, port, NULL)))
+			remove_fdb_entry(f, e);
+}
+
+int fdb_pin_unknown(struct fdb *f, uint64_t now, uint32_t wire, const uint8_t mac[ETHER_MAC_LEN],
+		    uint32_t port)
 {
 	struct fdb_key key = {.vlan = FDB_ANY_VLAN};
 
+	if (is_known(f, now, wire, mac))
+		return -EEXIST;
+	forget_mac(f, mac);
 	memcpy(key.mac, mac, ETHER_MAC_LEN);
-	for (uint32_t other = 0; other < FDB_PORTS; other++)
-		remove_aged_entries(f, now, other);
-	return is_known(f, mac) ? -EEXIST : fdb_pin(f, &key, port);
+	return fdb_pin(f, &key, port);
 }
 
 bool fdb_may_send(const struct fdb *f, const struct fdb_key *key, uint32_t port)

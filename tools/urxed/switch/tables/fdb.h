@@ -20,6 +20,7 @@
 #define FDB_PER_PORT 512
 #define FDB_ENTRIES  (FDB_PORTS * FDB_PER_PORT)
 #define FDB_AGE_NS   300000000000ull
+#define FDB_MOVED_NS 1000000000ull /* fdb_pin_unknown */
 #define FDB_SWEEP_NS 1000000000ull /* minimum interval of searches for aged entries */
 
 /* The VLAN of a MAC that is pinned in all VLANs. */
@@ -65,10 +66,13 @@ void fdb_close(struct fdb *f);
  */
 int fdb_pin(struct fdb *f, const struct fdb_key *key, uint32_t port);
 /*
- * Pins a MAC in all VLANs, if no port has the MAC. -EEXIST: the MAC is pinned, or was learned at
+ * Pins a MAC in all VLANs, if no port has the MAC, and forgets where the MAC was before. `wire`:
+ * bit mask of the ports to other hosts. A station that was silent there for FDB_MOVED_NS may have
+ * moved, such as a virtual machine that migrates. -EEXIST: the MAC is pinned, or was learned at
  * some port and is not aged; otherwise as fdb_pin.
  */
-int fdb_pin_unknown(struct fdb *f, uint64_t now, const uint8_t mac[ETHER_MAC_LEN], uint32_t port);
+int fdb_pin_unknown(struct fdb *f, uint64_t now, uint32_t wire, const uint8_t mac[ETHER_MAC_LEN],
+		    uint32_t port);
 
 /*
  * May a port send from a MAC? Not from one that no station can have, nor from one that is pinned to
