@@ -196,7 +196,7 @@ void daemon_name_uplinks(struct daemon *d)
 	for (uint32_t i = 0; i < d->options.n_uplinks; i++) {
 		const struct uplink *u = &d->uplinks.at[i];
 
-		hca_monitor_set_uplink(&d->hca, i, u->kernel ? u->ifname : "");
+		hca_monitor_set_uplink(&d->hca, i, u->kernel ? u->ifname : "", uplink_is_xdp(u));
 	}
 }
 

@@ -91,11 +91,12 @@ bool hca_monitor_has_interface(const struct hca_monitor *h, const char *ifname)
 	return found;
 }
 
-void hca_monitor_set_uplink(struct hca_monitor *h, uint32_t i, const char *ifname)
+void hca_monitor_set_uplink(struct hca_monitor *h, uint32_t i, const char *ifname, bool xdp)
 {
 	if (i >= HCA_UPLINKS)
 		return;
 	snprintf(h->wish.uplinks[i], HOST_NDEV_LEN, "%s", ifname);
+	h->wish.xdp[i] = xdp;
 	if (i >= h->wish.n_uplinks)
 		h->wish.n_uplinks = i + 1;
 }

@@ -61,10 +61,11 @@ void hca_monitor_close(struct hca_monitor *h);
 bool hca_monitor_has_interface(const struct hca_monitor *h, const char *ifname);
 
 /*
- * Tells the name of the kernel's interface of uplink i; "" = the uplink has none. The next scan
- * uses the name. No effect if i is HCA_UPLINKS or more.
+ * Tells the name of the kernel's interface of uplink i ("" = the uplink has none), and whether an
+ * XDP program takes its RoCE packets. The next scan uses both. No effect if i is HCA_UPLINKS or
+ * more.
  */
-void hca_monitor_set_uplink(struct hca_monitor *h, uint32_t i, const char *ifname);
+void hca_monitor_set_uplink(struct hca_monitor *h, uint32_t i, const char *ifname, bool xdp);
 /* Chooses for the first time, and logs the choice. */
 void hca_monitor_start(struct hca_monitor *h);
 /* From now on epoll_fd reports changes with `h` as data: then call hca_monitor_report. */

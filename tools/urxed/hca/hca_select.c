@@ -95,9 +95,17 @@ static bool is_named(const struct hca_port *p, const struct hca_list *list,
 }
 
 /*
- * Sets v->reason if --hca, or the lack of an uplink, rules out a port that RoCE connections could
- * use.
+ * Whether the uplink's XDP program would take packets to queue pairs that the port executes. The
+ * program decides by blocks of QPNs, in which the engine may execute other queue pairs. HCAs in
+ * hardware take their packets before the program.
  */
+static bool loses_packets(const struct hca_port *p, const struct hca_wish *wish,
+			  const struct hca_verdict *v)
+{
+	return v->uplink >= 0 && wish->xdp[v->uplink] && !strcmp(p->driver, "rdma_rxe");
+}
+
+/* Sets v->reason if --hca or the uplinks rule out a port that RoCE connections could use. */
 static void judge_choice(const struct hca_port *p, const struct hca_list *list,
 			 const struct hca_wish *wish, struct hca_verdict *v)
 {
@@ -111,6 +119,9 @@ static void judge_choice(const struct hca_port *p, const struct hca_list *list,
 		set_reason(v, "urxed has no uplink on its interface %s", p->ndev);
 	else if (c->mode == HCA_AUTO && v->uplink < 0)
 		set_reason(v, "no uplink sends by its interface %s", p->ndev);
+	else if (loses_packets(p, wish, v))
+		set_reason(v, "an af_xdp: uplink would take its packets: use af_packet:%s",
+			   p->ndev);
 }
 
 /*

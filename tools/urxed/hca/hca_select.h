@@ -46,6 +46,7 @@ struct hca_wish {
 	const char *device; /* the name of urxe's own device, which no HCA may have */
 	uint32_t n_uplinks;
 	char uplinks[HCA_UPLINKS][HOST_NDEV_LEN]; /* their interfaces; "" = none */
+	bool xdp[HCA_UPLINKS]; /* an XDP program takes the RoCE packets of the interface */
 };
 
 struct hca_verdict {

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "mem_port.h"
+#include "urxed/hca/hca_monitor.h"
 #include "urxed/uplink/direct_uplink.h"
 #include "urxed/uplink/uplink.h"
 
@@ -52,8 +53,17 @@ int port_open(const char *spec, struct netdev **port, char error[PORT_OPEN_ERROR
 
 bool port_is_xdp(const char *spec)
 {
-	(void)spec;
-	return false;
+	return !strncmp(spec, "af_xdp:", 7);
+}
+
+/* In place of a scan of sysfs: rdma_rxe is on each interface. */
+bool __wrap_hca_monitor_has_interface(const struct hca_monitor *h, const char *ifname);
+
+bool __wrap_hca_monitor_has_interface(const struct hca_monitor *h, const char *ifname)
+{
+	(void)h;
+	(void)ifname;
+	return true;
 }
 
 int vhost_process_start(struct vhost_process *p, const char *spec, uint32_t mtu,
@@ -290,6 +300,20 @@ static void port_stays_closed_while_another_program_has_that_of_roce(void **stat
 	assert_int_equal(w.opened, 1);
 }
 
+/* An XDP program would take rdma_rxe's packets; a packet socket gets copies. */
+static void rdma_rxe_may_have_the_port_unless_its_packets_are_taken(void **state)
+{
+	static const struct uplink_impair none;
+	static const struct hca_monitor hca;
+	char error[UPLINK_ERROR];
+
+	close_uplink(state);
+	w.far_end = NULL;
+	w.guarding = EADDRINUSE;
+	assert_int_equal(uplink_open(&w.uplink, "af_xdp:eth0", &none, &hca, error), -EADDRINUSE);
+	assert_int_equal(uplink_open(&w.uplink, "af_packet:eth0", &none, &hca, error), 0);
+}
+
 static void port_names_the_error_of_a_missing_interface(void **state)
 {
 	char error[UPLINK_ERROR];
@@ -345,6 +369,7 @@ int main(void)
 		TEST(failed_attempts_at_a_spare_member_renew_no_socket),
 		TEST(closed_port_keeps_its_mac),
 		TEST(port_stays_closed_while_another_program_has_that_of_roce),
+		TEST(rdma_rxe_may_have_the_port_unless_its_packets_are_taken),
 		TEST(renamed_interface_is_opened_by_its_present_name),
 		TEST(port_names_the_error_of_a_missing_interface),
 	};

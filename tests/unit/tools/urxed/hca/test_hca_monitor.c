@@ -45,7 +45,7 @@ static void host_without_devices_is_not_watched(void **state)
 {
 	(void)state;
 	open_hca("auto");
-	hca_monitor_set_uplink(&hca, 0, "eth0");
+	hca_monitor_set_uplink(&hca, 0, "eth0", false);
 	hca_monitor_start(&hca);
 	hca_monitor_watch(&hca, epoll_fd, T0);
 	assert_int_equal(hca_monitor_deadline(&hca), UINT64_MAX);
@@ -128,7 +128,7 @@ static void hca_stays_when_its_interface_is_renamed(void **state)
 	(void)state;
 	make_roce("rxe0", "eth0");
 	open_hca("auto");
-	hca_monitor_set_uplink(&hca, 0, "eth0");
+	hca_monitor_set_uplink(&hca, 0, "eth0", false);
 	hca_monitor_start(&hca);
 	hca_monitor_watch(&hca, epoll_fd, T0);
 	assert_string_equal(now_used().name, "rxe0");
@@ -136,7 +136,7 @@ static void hca_stays_when_its_interface_is_renamed(void **state)
 	/* Also before the next scan. */
 	assert_true(hca_monitor_has_interface(&hca, "lan0"));
 	assert_false(hca_monitor_has_interface(&hca, "eth0"));
-	hca_monitor_set_uplink(&hca, 0, "lan0");
+	hca_monitor_set_uplink(&hca, 0, "lan0", false);
 	assert_true(hca_monitor_update(&hca, hca_monitor_deadline(&hca)));
 	assert_string_equal(hca_monitor_chosen(&hca)->ndev, "lan0");
 	assert_string_equal(now_used().name, "rxe0");
@@ -152,7 +152,7 @@ static void hca_is_given_up_after_two_scans_without_its_uplink(void **state)
 	(void)state;
 	make_roce("rxe0", "eth0");
 	open_hca("auto");
-	hca_monitor_set_uplink(&hca, 0, "eth0");
+	hca_monitor_set_uplink(&hca, 0, "eth0", false);
 	hca_monitor_start(&hca);
 	hca_monitor_watch(&hca, epoll_fd, T0);
 	for (int renamed = 1; renamed >= 0; renamed--) {
@@ -162,7 +162,7 @@ static void hca_is_given_up_after_two_scans_without_its_uplink(void **state)
 		assert_string_equal(now_used().name, "rxe0");
 		assert_int_equal(hca_monitor_deadline(&hca), first + HCA_SETTLE_NS);
 		if (renamed)
-			hca_monitor_set_uplink(&hca, 0, "lan0");
+			hca_monitor_set_uplink(&hca, 0, "lan0", false);
 		assert_true(hca_monitor_update(&hca, hca_monitor_deadline(&hca)));
 		assert_string_equal(now_used().name, renamed ? "rxe0" : "");
 		assert_int_equal(now_used().generation, renamed ? 1 : 2);
@@ -175,7 +175,7 @@ static void hca_off_watches_no_device(void **state)
 	make_roce("hca0", "eth0");
 	open_hca("off");
 	assert_false(hca_monitor_has_interface(&hca, "eth0"));
-	hca_monitor_set_uplink(&hca, 0, "eth0");
+	hca_monitor_set_uplink(&hca, 0, "eth0", false);
 	hca_monitor_start(&hca);
 	hca_monitor_watch(&hca, epoll_fd, T0);
 	assert_null(hca.netlink.events);

@@ -105,6 +105,30 @@ static void uplink_may_be_above_the_interface(void **state)
 	assert_string_equal(choose(NULL), "mlx5_0");
 }
 
+/* The uplink would receive the packets of rdma_rxe's queue pairs in its place. */
+static void rdma_rxe_backs_no_device_on_af_xdp(void **state)
+{
+	char error[HCA_CHOICE_ERROR];
+
+	(void)state;
+	make_roce("rxe0", "eth0");
+	put("infiniband/rxe0/parent", "eth0");
+	make_roce("mlx5_0", "eth1");
+	uplink("eth0");
+	wish.xdp[0] = true;
+	assert_string_equal(choose(NULL), "");
+	assert_string_equal(reason("rxe0"),
+			    "an af_xdp: uplink would take its packets: use af_packet:eth0");
+	assert_int_equal(hca_choice_parse("rxe0", &wish.choice, error), 0);
+	assert_string_equal(choose(NULL), "");
+	wish.choice.mode = HCA_AUTO;
+	uplink("eth1");
+	wish.xdp[1] = true;
+	assert_string_equal(choose(NULL), "mlx5_0");
+	wish.xdp[0] = false;
+	assert_string_equal(choose(NULL), "rxe0");
+}
+
 static void other_ports_are_not_used(void **state)
 {
 	(void)state;
@@ -200,6 +224,7 @@ int main(void)
 		cmocka_unit_test(wrong_options_are_refused),
 		TEST(port_of_an_uplink_is_chosen),
 		TEST(uplink_may_be_above_the_interface),
+		TEST(rdma_rxe_backs_no_device_on_af_xdp),
 		TEST(other_ports_are_not_used),
 		TEST(device_that_is_being_removed_is_not_used),
 		TEST(named_port_is_chosen_whatever_the_uplinks),
