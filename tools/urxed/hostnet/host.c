@@ -117,14 +117,28 @@ static struct host_address *choose_index(struct host *h, const struct host_addre
 	return best;
 }
 
+/* Returns the entry of the youngest dynamic address; NULL: there is none. */
+static struct host_address *choose_dynamic(struct host *h)
+{
+	struct host_address *best = NULL, *at;
+
+	for (at = h->addresses; at < h->addresses + HOST_ADDRESSES; at++)
+		if (at->dynamic && !at->given && (!best || at->added > best->added))
+			best = at;
+	return best;
+}
+
 static int add_address(struct host *h, const struct host_address *a)
 {
 	struct host_address *at = choose_index(h, a);
 
+	if (!at && !a->dynamic)
+		at = choose_dynamic(h);
 	if (!at)
 		return -ENOSPC;
 	*at = *a;
 	at->valid = true;
+	at->added = ++h->n_added;
 	return 0;
 }
 
@@ -180,8 +194,8 @@ static bool is_listed_before(const struct host_address *list, uint32_t i)
 	return j < i;
 }
 
-/* Adds or updates an address that the kernel has. False: the table is full. */
-static bool set_kernel_address(struct host *h, struct host_address a)
+/* Adds or updates an address that the kernel has, unless the table is full. */
+static void set_kernel_address(struct host *h, struct host_address a)
 {
 	struct host_address *at = find_address(h, &a);
 
@@ -189,10 +203,12 @@ static bool set_kernel_address(struct host *h, struct host_address a)
 	a.valid = true;
 	if (at && at->given)
 		set_given(&a, at->given_prefix_len, at->given_uplink);
-	if (!at)
-		return !add_address(h, &a);
+	if (!at) {
+		add_address(h, &a);
+		return;
+	}
+	a.added = at->added;
 	*at = a;
-	return true;
 }
 
 uint32_t host_set_kernel_addresses(struct host *h, const struct host_address *list, uint32_t n)
@@ -206,7 +222,9 @@ uint32_t host_set_kernel_addresses(struct host *h, const struct host_address *li
 			set_kernel_address(h, list[i]);
 	for (i = 0; i < n; i++)
 		if (!is_listed_before(list, i) && !find_index(h, &list[i]))
-			refused += !set_kernel_address(h, list[i]);
+			set_kernel_address(h, list[i]);
+	for (i = 0; i < n; i++)
+		refused += !is_listed_before(list, i) && !find_address(h, &list[i]);
 	return refused;
 }
 

@@ -55,6 +55,12 @@ struct host_address {
 	 * Of an IPv4 address this says nothing, because the kernel does not check it.
 	 */
 	bool tentative;
+	/*
+	 * IPv6 with a lifetime, so any station may have made it by a router advertisement. If no
+	 * index is free, another address takes the index of the youngest dynamic one.
+	 */
+	bool dynamic;
+	uint32_t added; /* n_added when the address got its index */
 	int member;
 	uint8_t mac[ETHER_MAC_LEN];
 	/*
@@ -92,6 +98,7 @@ struct host {
 	/* Indexed like the GID table. An address keeps its index while the host has it. */
 	struct host_address addresses[HOST_ADDRESSES];
 	uint32_t n_freed; /* entries freed since the start */
+	uint32_t n_added; /* addresses that got an index since the start */
 	uint32_t n_pkeys;
 	uint16_t pkeys[VNIC_ATTACH_PKEYS]; /* the P_Key table */
 };
@@ -127,9 +134,9 @@ int host_add_link_local(struct host *h, int uplink);
 
 /*
  * Replaces the addresses that the host has from the kernel by `list`. If an address occurs twice in
- * one VLAN, the first counts. A known address keeps its index. An address that returns gets its
- * former index, unless the table was full meanwhile. Returns the number of addresses for which the
- * table had no room.
+ * one VLAN, the first counts. A known address keeps its index, unless it is dynamic and another one
+ * needs the index. An address that returns gets its former index, unless the table was full
+ * meanwhile. Returns the number of addresses for which the table had no room.
  */
 uint32_t host_set_kernel_addresses(struct host *h, const struct host_address *list, uint32_t n);
 

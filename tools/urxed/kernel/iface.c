@@ -150,6 +150,7 @@ static void add_iface_address(struct iface_table *t, const struct nlmsghdr *mess
 		return;
 	to->ifindex = (int)address->ifa_index;
 	to->tentative = flags & IFA_F_TENTATIVE && !(flags & IFA_F_OPTIMISTIC);
+	to->dynamic = address->ifa_family == AF_INET6 && !(flags & IFA_F_PERMANENT);
 	if (address->ifa_family == AF_INET && address->ifa_prefixlen <= 32) {
 		ip_from_v4(to->ip, ip);
 		to->prefix_len = IP_V4_BITS + address->ifa_prefixlen;
@@ -231,6 +232,7 @@ static uint32_t list_iface_addresses(const struct iface_table *t, const struct i
 						.uplink = iface->uplink,
 						.member = iface->uplink,
 						.tentative = a->tentative,
+						.dynamic = a->dynamic,
 						.vlan = iface->vlan,
 						.ifindex = (uint32_t)iface->ifindex};
 		memcpy(list[n].ip, a->ip, sizeof(list[n].ip));

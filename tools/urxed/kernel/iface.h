@@ -36,6 +36,7 @@ struct iface_address {
 	/* The kernel checks the address for duplicates (RFC 4862, 5.4). False for an optimistic
 	 * address (RFC 4429), which hosts may use meanwhile. */
 	bool tentative;
+	bool dynamic; /* as in host_address */
 };
 
 struct iface_table {

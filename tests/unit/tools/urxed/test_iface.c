@@ -172,7 +172,7 @@ static void addresses_of_uplinks_are_listed(void **state)
 	add_address(ETH0, "192.0.2.1", IFA_F_PERMANENT);
 	add_address(ETH1, "198.51.100.1", 0);
 	add_address(ETH0, "2001:db8::1", IFA_F_DEPRECATED);
-	add_address(ETH0, "fe80::1", 0);
+	add_address(ETH0, "fe80::1", IFA_F_PERMANENT);
 	add_address(77, "192.0.2.9", 0);
 	/* Duplicate addresses do not count. */
 	add_address(ETH0, "2001:db8::3", IFA_F_TENTATIVE | IFA_F_DADFAILED);
@@ -192,8 +192,11 @@ static void addresses_of_uplinks_are_listed(void **state)
 	assert_int_equal(list[4].ifindex, 12);
 	assert_memory_equal(list[4].mac, mac, sizeof(mac));
 	assert_int_equal(list[5].uplink, 1);
-	for (int i = 0; i < 6; i++)
+	for (int i = 0; i < 6; i++) {
 		assert_false(list[i].tentative);
+		/* An IPv4 address with a lifetime is that of a DHCP lease. */
+		assert_int_equal(list[i].dynamic, i == 2 || i == 3);
+	}
 	add_address(ETH1, "2001:db8::2", IFA_F_TENTATIVE);
 	assert_int_equal(iface_list_addresses(&t, list), 7);
 	assert_true(list[6].tentative);

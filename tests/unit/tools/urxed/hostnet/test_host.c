@@ -96,6 +96,38 @@ static void address_beyond_the_table_gets_the_next_free_index(void **state)
 	expect(&h, "abcdefgqijklmnop");
 }
 
+/*
+ * Any station can make 16 addresses by a router advertisement. They must not keep the host's next
+ * address from getting an index; the earlier of them stay.
+ */
+static void dynamic_addresses_give_way_to_others(void **state)
+{
+	struct host_address list[HOST_ADDRESSES + 2];
+	struct host h;
+
+	(void)state;
+	host_init(&h);
+	for (uint8_t i = 0; i < HOST_ADDRESSES + 2; i++) {
+		list[i] = v4('a' + i);
+		list[i].dynamic = i > 0 && i < HOST_ADDRESSES;
+	}
+	assert_int_equal(host_set_kernel_addresses(&h, list, HOST_ADDRESSES), 0);
+	expect(&h, "abcdefghijklmnop");
+	assert_int_equal(host_set_kernel_addresses(&h, list, HOST_ADDRESSES + 1), 1);
+	expect(&h, "abcdefghijklmnoq");
+	assert_int_equal(host_set_kernel_addresses(&h, list, HOST_ADDRESSES + 2), 2);
+	expect(&h, "abcdefghijklmnrq");
+	/* A dynamic one takes no index of another one. */
+	assert_int_equal(host_set_kernel_addresses(&h, list, HOST_ADDRESSES + 2), 2);
+	expect(&h, "abcdefghijklmnrq");
+	assert_int_equal(host_set_kernel_addresses(&h, list, HOST_ADDRESSES + 1), 1);
+	expect(&h, "abcdefghijklmnoq");
+	/* That of --address stays. */
+	assert_int_equal(host_add_text(&h, "192.0.2.111/24", 0), 0);
+	assert_int_equal(host_add_text(&h, "192.0.2.120/24", 0), 0);
+	expect(&h, "abcdefghijklmxoq");
+}
+
 static void first_of_duplicate_addresses_counts(void **state)
 {
 	struct host_address list[3] = {v4(1), v4(1), v4(1)};
@@ -273,6 +305,7 @@ int main(void)
 		cmocka_unit_test(address_keeps_its_gid_index),
 		cmocka_unit_test(longest_free_index_is_reused_first),
 		cmocka_unit_test(address_beyond_the_table_gets_the_next_free_index),
+		cmocka_unit_test(dynamic_addresses_give_way_to_others),
 		cmocka_unit_test(first_of_duplicate_addresses_counts),
 		cmocka_unit_test(configured_addresses_survive_kernel_changes),
 		cmocka_unit_test(configured_address_returns_from_the_kernel),
