@@ -179,7 +179,8 @@ void psn_gap_filled(struct urxe_qp *qp)
 	timer_clear(&qp->gap_timer);
 	if (gap->asked)
 		resp_came_again(qp);
-	if (gap->asked && !gap->repeats)
+	/* A longer time includes a stop of the process: the NAK was due again before. */
+	if (gap->asked && !gap->repeats && took <= repeat_ns(gap))
 		gap->repair_ns = gap->repair_ns ? (7 * gap->repair_ns + took) / 8 : took;
 	gap->asked = false;
 	qp->resp.in_gap = !TAILQ_EMPTY(&gap->kept);

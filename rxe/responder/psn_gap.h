@@ -25,7 +25,8 @@ void psn_gap_init(struct psn_gap *gap);
  * sends the NAK of the gap or starts the timer for it. */
 void psn_gap_early_packet(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t ahead);
 /* The expected request arrived while the QP was in_gap: stops the gap's timer, and learns repair_ns
- * if one NAK filled the gap. in_gap stays set while later requests are kept. */
+ * if one NAK filled the gap before its repeat was due. in_gap stays set while later requests are
+ * kept. */
 void psn_gap_filled(struct urxe_qp *qp);
 /* Takes the kept request with the expected PSN; the caller passes it to out_of_order_give_back.
  * NULL: it is missing. If later ones are kept, or were dropped while the expected one was kept,

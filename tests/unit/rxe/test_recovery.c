@@ -137,6 +137,30 @@ static void test_nak_of_a_gap_is_repeated_three_times(void **state)
 	}
 }
 
+#define STOP_NS 3600000000000
+
+/* The responder's process was stopped between the NAK and the repaired packet. */
+static void test_stop_in_a_repair_delays_no_later_nak(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	unsigned naks = 0;
+	struct engine e;
+
+	(void)state;
+	open_reordering(&e, &conn);
+	inject_write(&e, &conn, 1, 0x22);
+	e.pair->now += REORDER_NS;
+	assert_int_equal(answers(&e).syndrome, 0x60);
+	e.pair->now += STOP_NS;
+	inject_write(&e, &conn, 0, 0x11);
+	assert_true(written(&e, 1, 0x22));
+	inject_write(&e, &conn, 3, 0x44);
+	for (unsigned i = 0; i < 200; i++, e.pair->now += 100000)
+		naks += answers(&e).syndrome == 0x60;
+	assert_int_equal(naks, 4);
+	engine_close(&e);
+}
+
 /* Behind a filled gap lies a second one: the reordering time for it has passed already. */
 static void test_second_gap_needs_no_further_wait(void **state)
 {
@@ -662,6 +686,7 @@ int main(void)
 		cmocka_unit_test(test_filled_gap_gets_one_ack),
 		cmocka_unit_test(test_lasting_gap_gets_one_nak),
 		cmocka_unit_test(test_nak_of_a_gap_is_repeated_three_times),
+		cmocka_unit_test(test_stop_in_a_repair_delays_no_later_nak),
 		cmocka_unit_test(test_second_gap_needs_no_further_wait),
 		cmocka_unit_test(test_first_of_two_equal_packets_counts),
 		cmocka_unit_test(test_kept_packets_are_bounded),
