@@ -496,6 +496,12 @@ bool vnic_server_same_user(const struct vnic_server_client *a, const struct vnic
 	return a == b || is_same_user(&a->peer, &b->peer, ops, ctx);
 }
 
+/* Whether the client has an inbox, and its queue pairs have the MAC. */
+static bool has_inbox(const struct vnic_server_client *client, const uint8_t mac[6])
+{
+	return client->inbox && memcmp(client->qp_mac, mac, sizeof(client->qp_mac)) == 0;
+}
+
 /*
  * Gives `client` the descriptors of the inbox of `owner`, whose queue pairs must have the MAC.
  * -ENOENT: they have another MAC, or there is no inbox; -EPERM: another user. The device process of
@@ -506,8 +512,7 @@ static int introduce_client(const struct vnic_server_client *client,
 			    const struct vnic_server_client *owner, const uint8_t mac[6],
 			    const struct vnic_server_ops *ops, void *ctx, int fds[VNIC_INBOX_FDS])
 {
-	if (!owner || !owner->inbox || !vnic_inbox_broker_published(owner->inbox) ||
-	    memcmp(owner->qp_mac, mac, sizeof(owner->qp_mac)) != 0)
+	if (!owner || !has_inbox(owner, mac) || !vnic_inbox_broker_published(owner->inbox))
 		return -ENOENT;
 	if (!is_same_user(&client->peer, &owner->peer, ops, ctx))
 		return -EPERM;
@@ -540,12 +545,14 @@ int vnic_server_introduce(struct vnic_server_client *client, const struct vnic_s
 	if (client->notice < 0)
 		return -ENOTCONN;
 	/*
-	 * The cheapest check comes first: the switch calls this function for each frame until the
-	 * client has read its notices.
+	 * The cheapest checks come first: the switch calls this function for each frame until the
+	 * owner has an inbox and the client has read its notices. The switch introduces processes
+	 * only after a frame to the host's MAC, the NIC's.
 	 */
+	if (!has_inbox(owner, client->mac))
+		return -ENOENT;
 	if (has_unread(client->notice, INTRODUCTION_ROOM))
 		return -EAGAIN;
-	/* The switch introduces processes only after a frame to the host's MAC, the NIC's. */
 	ret = introduce_client(client, owner, client->mac, ops, ctx, fds);
 	return ret ? ret
 		   : vnic_message_send(client->notice, &introduction, sizeof(introduction), fds,

@@ -80,14 +80,9 @@ bool sessions_hold_qpn(const struct sessions *sessions, pid_t pid, uid_t user, u
 	       vnic_server_uid(conn_of(port)) == user;
 }
 
-/*
- * Sends the process `from` the inbox of the process `to`. Returns false while `from` does not read
- * its notices: the switch calls again at the next frame. If they may not share an inbox, it returns
- * true, and frames go on passing the switch.
- */
-bool session_introduce(struct switch_port *from, struct switch_port *to, uint32_t qpn)
+int session_introduce(struct switch_port *from, struct switch_port *to, uint32_t qpn)
 {
-	return vnic_server_introduce(conn_of(from), conn_of(to), qpn, &ops, NULL) != -EAGAIN;
+	return vnic_server_introduce(conn_of(from), conn_of(to), qpn, &ops, NULL);
 }
 
 void session_resolved(struct neigh_waiter *w, int status, const struct vnic_next_hop *hop)

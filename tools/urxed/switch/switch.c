@@ -13,6 +13,10 @@
 #define FIRST_UPLINK  1u
 #define FIRST_PROCESS (FIRST_UPLINK + SWITCH_SLOTS)
 
+/* Pause of a process's introductions after one that failed. Each attempt costs several system
+ * calls. */
+#define INTRODUCE_AGAIN_NS 100000000u
+
 static void init_uplink_port(struct vswitch *sw, uint32_t index)
 {
 	struct switch_port *port = &sw->uplink_ports[index];
@@ -149,8 +153,10 @@ void switch_introduce(struct vswitch *sw, struct switch_port *from, struct switc
 {
 	uint32_t block = lease_block(qpn);
 	uint64_t *word = &from->introduced[block / 64], bit = UINT64_C(1) << block % 64;
+	int rc;
 
-	if (!sw->introduce || from->kind != SWITCH_PROCESS || *word & bit)
+	if (!sw->introduce || from->kind != SWITCH_PROCESS || *word & bit ||
+	    sw->now < from->introduce_at)
 		return;
 	/*
 	 * In a block that no process leases, several processes may have added QPNs, so one bit for
@@ -159,8 +165,11 @@ void switch_introduce(struct vswitch *sw, struct switch_port *from, struct switc
 	 */
 	if (!sw->leases.owner[block])
 		return;
-	if (sw->introduce(from, to, qpn))
+	rc = sw->introduce(from, to, qpn);
+	if (!rc || rc == -EPERM)
 		*word |= bit;
+	else if (rc != -EAGAIN && rc != -ENOENT)
+		from->introduce_at = sw->now + INTRODUCE_AGAIN_NS;
 }
 
 /*

@@ -127,8 +127,8 @@ int switch_remove_remote(struct vswitch *sw, struct switch_port *port, uint32_t 
 			 const uint8_t gid[16], uint32_t qpn);
 /*
  * Calls sw->introduce at the first frame from process `from` to QPN qpn of process `to`; once for
- * each block of QPNs. Datagram QPs need this, because they have no connect request that names the
- * peer.
+ * each block of QPNs, if it succeeds. Datagram QPs need this, because they have no connect request
+ * that names the peer.
  */
 void switch_introduce(struct vswitch *sw, struct switch_port *from, struct switch_port *to,
 		      uint32_t qpn);

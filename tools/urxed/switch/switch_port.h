@@ -120,8 +120,9 @@ struct switch_port {
 	bool dirty;          /* the driver has to be notified of received frames */
 	uint32_t waiting;    /* bit mask of transmit queues whose oldest frame had to wait */
 	/* Bit mask of QPN blocks: the daemon has introduced this process to their owners, so it can
-	 * send to their inboxes, past the switch (switch_introduce_fn). */
+	 * send to their inboxes, past the switch (switch_introduce_fn), or never will. */
 	uint64_t introduced[LEASE_BLOCKS / 64];
+	uint64_t introduce_at; /* no introduction of this process before this time, ns */
 	/* Bit mask of uplinks: the process has packet sockets of its own on them (direct_uplink.h).
 	 */
 	uint32_t sockets;
@@ -144,9 +145,11 @@ typedef void switch_gsi_fn(void *ctx, uint64_t now, const uint8_t *frame, uint32
 
 /*
  * Introduces two processes: gives `from` the inbox of `to`, so that later frames do not pass the
- * switch. Called when `from` sends its first frame through the switch to a QPN of `to`. Returns
- * false to be called again at the next frame.
+ * switch. Called when `from` sends its first frame through the switch to a QPN of `to`. 0: done;
+ * -EPERM: they may not share an inbox, so frames go on passing the switch; -EAGAIN: `from` does not
+ * read its notices; -ENOENT: `to` has no inbox yet. After the last two the switch calls again at
+ * the next frame, after another negative errno value at a frame 100 ms later.
  */
-typedef bool switch_introduce_fn(struct switch_port *from, struct switch_port *to, uint32_t qpn);
+typedef int switch_introduce_fn(struct switch_port *from, struct switch_port *to, uint32_t qpn);
 
 #endif

@@ -163,7 +163,8 @@ bool vnic_server_share_user_namespace(pid_t a, pid_t b);
 /*
  * Sends a client the descriptors of the inbox of `owner`, the client that has the QPN, without a
  * request (NOTICE_INBOX). -ENOENT, -EPERM: see struct vnic_attach_introduce; -EAGAIN: the client
- * does not read its notices; -ENOTCONN: it has not said HELLO.
+ * does not read its notices; -ENOTCONN: it has not said HELLO. Errors of sendmsg(2). Makes no
+ * system call if the owner has no inbox.
  */
 int vnic_server_introduce(struct vnic_server_client *client, const struct vnic_server_client *owner,
 			  uint32_t qpn, const struct vnic_server_ops *ops, void *ctx);

@@ -44,18 +44,35 @@ static struct {
 	uint64_t now;
 } w;
 
+static int attach_without_inbox(struct process *p)
+{
+	return vnic_driver_attach(w.server.run_dir, &p->base.who, &p->base.driver);
+}
+
+static int make_unpublished(struct process *p)
+{
+	return vnic_driver_make_inbox(p->base.driver, p->base.who.mtu, &p->inbox);
+}
+
+static int make_inbox(struct process *p)
+{
+	int ret = make_unpublished(p);
+
+	return ret ? ret : vnic_inbox_publish(p->inbox);
+}
+
 static int attach_unpublished(struct process *p)
 {
-	int ret = vnic_driver_attach(w.server.run_dir, &p->base.who, &p->base.driver);
+	int ret = attach_without_inbox(p);
 
-	return ret ? ret : vnic_driver_make_inbox(p->base.driver, p->base.who.mtu, &p->inbox);
+	return ret ? ret : make_unpublished(p);
 }
 
 static int attach(struct process *p)
 {
-	int ret = attach_unpublished(p);
+	int ret = attach_without_inbox(p);
 
-	return ret ? ret : vnic_inbox_publish(p->inbox);
+	return ret ? ret : make_inbox(p);
 }
 
 static const uint8_t machine_mac[6] = {0x52, 0x54, 0, 0, 1, 1};
@@ -66,9 +83,7 @@ static int attach_machine(struct process *p)
 	int ret = vnic_driver_attach_machine(w.server.run_dir, machine_mac, NULL, &p->base.who,
 					     &p->base.driver);
 
-	if (!ret)
-		ret = vnic_driver_make_inbox(p->base.driver, p->base.who.mtu, &p->inbox);
-	return ret ? ret : vnic_inbox_publish(p->inbox);
+	return ret ? ret : make_inbox(p);
 }
 
 static void *attach_machine_thread(void *arg)
@@ -94,6 +109,24 @@ static void *attach_unpublished_thread(void *arg)
 	struct process *p = arg;
 
 	p->base.status = attach_unpublished(p);
+	atomic_store(&p->base.done, true);
+	return NULL;
+}
+
+static void *attach_without_inbox_thread(void *arg)
+{
+	struct process *p = arg;
+
+	p->base.status = attach_without_inbox(p);
+	atomic_store(&p->base.done, true);
+	return NULL;
+}
+
+static void *make_inbox_thread(void *arg)
+{
+	struct process *p = arg;
+
+	p->base.status = make_inbox(p);
 	atomic_store(&p->base.done, true);
 	return NULL;
 }
@@ -326,8 +359,8 @@ static void first_frame_by_the_switch_introduces(void **state)
 
 	(void)state;
 	assert_false(vnic_driver_introduction(w.sender.base.driver, &met, fds));
-	session_introduce(from, to, qpn);
-	session_introduce(from, to, qpn + 1);
+	assert_int_equal(session_introduce(from, to, qpn), 0);
+	switch_introduce(&w.server.sw, from, to, qpn + 1);
 	vnic_driver_notice(w.sender.base.driver, &port, &question);
 	assert_int_equal(question, -1);
 	assert_true(vnic_driver_introduction(w.sender.base.driver, &met, fds));
@@ -353,13 +386,108 @@ static void introductions_wait_for_a_process_that_reads(void **state)
 	struct vnic_attach_port port;
 
 	(void)state;
-	while (session_introduce(from, to, qpn))
+	while (!session_introduce(from, to, qpn))
 		assert_true(++n < 10);
+	assert_int_equal(session_introduce(from, to, qpn), -EAGAIN);
 	vnic_driver_notice(w.sender.base.driver, &port, &question);
 	assert_true(vnic_driver_introduction(w.sender.base.driver, &met, fds));
 	for (int i = 0; i < VNIC_INBOX_FDS; i++)
 		close(fds[i]);
-	assert_true(session_introduce(from, to, qpn));
+	assert_int_equal(session_introduce(from, to, qpn), 0);
+}
+
+/* --- Introductions that fail. */
+
+static uint32_t looks_at_queues, sent;
+static int send_error;
+
+int __real_ioctl(int fd, unsigned long request, void *arg);
+int __wrap_ioctl(int fd, unsigned long request, void *arg);
+int __real_vnic_message_send(int fd, const void *message, uint32_t len, const int *fds,
+			     uint32_t fd_count);
+int __wrap_vnic_message_send(int fd, const void *message, uint32_t len, const int *fds,
+			     uint32_t fd_count);
+
+int __wrap_ioctl(int fd, unsigned long request, void *arg)
+{
+	looks_at_queues++;
+	return __real_ioctl(fd, request, arg);
+}
+
+int __wrap_vnic_message_send(int fd, const void *message, uint32_t len, const int *fds,
+			     uint32_t fd_count)
+{
+	sent++;
+	return send_error ? send_error : __real_vnic_message_send(fd, message, len, fds, fd_count);
+}
+
+static struct switch_port *port_of(const struct process *p)
+{
+	return lease_owner(&w.server.sw.leases, p->base.who.qpn_first);
+}
+
+/* A frame of the sender to a QPN of `to` passes the switch. */
+static void pass_frame(const struct process *to)
+{
+	switch_introduce(&w.server.sw, port_of(&w.sender), port_of(to), to->base.who.qpn_first);
+}
+
+/* Whether the sender has been introduced to a process since the last call. */
+static bool got_introduction(void)
+{
+	int fds[VNIC_INBOX_FDS], question;
+	struct vnic_attach_port port;
+	uint32_t met;
+
+	vnic_driver_notice(w.sender.base.driver, &port, &question);
+	if (!vnic_driver_introduction(w.sender.base.driver, &met, fds))
+		return false;
+	for (int i = 0; i < VNIC_INBOX_FDS; i++)
+		close(fds[i]);
+	return true;
+}
+
+/* The kernel had no memory for the message, for instance. */
+static void introduction_that_was_not_sent_is_repeated(void **state)
+{
+	(void)state;
+	w.server.sw.introduce = session_introduce;
+	w.server.sw.now = T0;
+	send_error = -ENOMEM;
+	sent = 0;
+	for (int i = 0; i < 3; i++)
+		pass_frame(&w.receiver);
+	send_error = 0;
+	assert_int_equal(sent, 1);
+	assert_false(got_introduction());
+	w.server.sw.now += 1000000000;
+	for (int i = 0; i < 3; i++)
+		pass_frame(&w.receiver);
+	assert_int_equal(sent, 2);
+	assert_true(got_introduction());
+}
+
+/* The daemon has not checked the receiver's inbox yet, for instance. */
+static void introduction_waits_for_the_inbox(void **state)
+{
+	struct process third = {0};
+
+	(void)state;
+	w.server.sw.introduce = session_introduce;
+	serve(attach_without_inbox_thread, &third);
+	assert_int_equal(third.base.status, 0);
+	looks_at_queues = 0;
+	for (int i = 0; i < 3; i++)
+		pass_frame(&third);
+	/* No frame costs the daemon a system call. */
+	assert_int_equal(looks_at_queues, 0);
+	assert_false(got_introduction());
+	serve(make_inbox_thread, &third);
+	assert_int_equal(third.base.status, 0);
+	pass_frame(&third);
+	assert_true(got_introduction());
+	kill_client(&third);
+	vnic_inbox_destroy(third.inbox);
 }
 
 /* Asks without reading the answer. */
@@ -609,6 +737,9 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(introductions_wait_for_a_process_that_reads, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(introduction_that_was_not_sent_is_repeated, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(introduction_waits_for_the_inbox, setup, teardown),
 		cmocka_unit_test_setup_teardown(requests_must_not_overlap, setup, teardown),
 		cmocka_unit_test_setup_teardown(lock_of_sender_dead_before_restart_is_freed, setup,
 						teardown),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The switch between vNICs in this process and an uplink of netdev_mem. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -129,13 +130,13 @@ static void frames_between_processes_go_by_qpn(void **state)
 static uint32_t meetings;
 static bool is_deaf; /* process 0 does not read its notices */
 
-static bool count_meeting(struct switch_port *from, struct switch_port *to, uint32_t qpn)
+static int count_meeting(struct switch_port *from, struct switch_port *to, uint32_t qpn)
 {
 	assert_ptr_equal(from, &w->processes[0]);
 	assert_ptr_equal(to, &w->processes[1]);
 	assert_int_equal(qpn, w->qpn[1] + 17);
 	meetings++;
-	return !is_deaf;
+	return is_deaf ? -EAGAIN : 0;
 }
 
 /* The callback is called once for a pair of processes, or until it succeeds. */
