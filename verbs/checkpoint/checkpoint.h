@@ -53,9 +53,10 @@ int urxe_checkpoint_quiesce(uint32_t timeout_ms);
  * lock, so other threads may be stopped anywhere. They have to be stopped: they could change rings,
  * descriptors and mappings. May be called again, also after an error.
  *
- * -EINVAL: urxe_checkpoint_quiesce has not succeeded. -EBUSY: since then a thread has duplicated
- * more descriptors than the buffer has room for, opened or closed rdma_cm, or begun to close the
- * device. Errors of write(2), or of open(2) for /proc/self/maps.
+ * -EINVAL: urxe_checkpoint_quiesce has not succeeded. -EPERM: the caller is a child that was forked
+ * while the device was stopped. -EBUSY: since then a thread has duplicated more descriptors than
+ * the buffer has room for, opened or closed rdma_cm, or begun to close the device. Errors of
+ * write(2), or of open(2) for /proc/self/maps.
  */
 int urxe_checkpoint_save(int fd);
 

@@ -298,19 +298,29 @@ int quiesce_begin(uint32_t timeout_ms)
 	return 0;
 }
 
-int quiesce_save(int fd)
-{
-	if (!quiesced)
-		return checkpoint_fail(-EINVAL, "the device is not stopped");
-	return save_write(&saved, fd);
-}
-
-int quiesce_end(void)
+/* 0; -EINVAL: the device is not stopped; -EPERM: the caller is a child, forked while it was. */
+static int check_quiesced(void)
 {
 	if (!quiesced)
 		return checkpoint_fail(-EINVAL, "the device is not stopped");
 	if (process != getpid())
 		return checkpoint_fail(-EPERM, "the parent process has stopped the device");
+	return 0;
+}
+
+int quiesce_save(int fd)
+{
+	int rc = check_quiesced();
+
+	return rc ? rc : save_write(&saved, fd);
+}
+
+int quiesce_end(void)
+{
+	int rc = check_quiesced();
+
+	if (rc)
+		return rc;
 	if (!pthread_equal(holder, pthread_self()))
 		return checkpoint_fail(-EPERM, "another thread has stopped the device");
 	quiesced = false;

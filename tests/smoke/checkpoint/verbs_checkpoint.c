@@ -224,13 +224,16 @@ static void *resume_elsewhere(void *unused)
 }
 
 /* A child that the thread forks after it has stopped the device. */
-static bool child_cannot_resume(void)
+static bool child_cannot_go_on(void)
 {
 	pid_t pid = fork();
 	int status;
 
-	if (!pid)
-		_exit(CALL(resume)() == -EPERM ? 0 : 1);
+	if (!pid) {
+		int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+		_exit(CALL(save)(null) == -EPERM && CALL(resume)() == -EPERM ? 0 : 1);
+	}
 	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
 }
 
@@ -253,8 +256,8 @@ static const char *misuse(void)
 	pthread_join(thread, &rc);
 	if ((intptr_t)rc != -EPERM)
 		return "resume in another thread";
-	if (!child_cannot_resume())
-		return "resume in a child";
+	if (!child_cannot_go_on())
+		return "save or resume in a child";
 	return CALL(resume)() ? "resume" : "refused";
 }
 
