@@ -88,6 +88,41 @@ void vm_session_detach(struct vm_session *s)
 	epoll_remove(s->epoll_fd, vnic_driver_ctl_fd(s->nic));
 	vnic_driver_detach(s->nic);
 	s->nic = NULL;
+	s->unwatched = false;
+}
+
+/* Adds the daemon's descriptors to epoll_fd: both or none. */
+static int watch_daemon(struct vm_session *s)
+{
+	const int ctl = vnic_driver_ctl_fd(s->nic);
+	int rc = epoll_add_readable(s->epoll_fd, ctl);
+
+	if (rc)
+		return rc;
+	rc = epoll_add_readable(s->epoll_fd, vnic_driver_notice_fd(s->nic));
+	if (rc)
+		epoll_remove(s->epoll_fd, ctl);
+	return rc;
+}
+
+/* A failure does not end the attachment: the daemon would give a claimed lease to others. */
+static void begin_watch(struct vm_session *s)
+{
+	int rc = watch_daemon(s);
+
+	s->unwatched = rc;
+	if (rc)
+		log_line("no events of urxed in %s: %s; looking at its messages each 100 ms",
+			 s->run_dir, strerror(-rc));
+}
+
+/* Tries again to watch the daemon; until that succeeds, looks for its messages and its end. */
+static void watch_again(struct vm_session *s, uint64_t now)
+{
+	s->retry_at = now + RETRY_NS;
+	s->unwatched = watch_daemon(s);
+	if (s->unwatched)
+		vm_session_event(s);
 }
 
 /* Whether the daemon has kept all leases and the MTU. It may have one block more, of an answer that
@@ -107,16 +142,13 @@ static int attach_session(struct vm_session *s)
 	if (rc)
 		return rc;
 	rc = is_same_host(s, &now) ? 0 : -ESTALE;
-	if (!rc)
-		rc = epoll_add_readable(s->epoll_fd, vnic_driver_ctl_fd(s->nic))
-			     ?: epoll_add_readable(s->epoll_fd, vnic_driver_notice_fd(s->nic));
-	/* Adds the block last: after an earlier error the daemon takes the block back. */
 	if (!rc && !was)
 		rc = add_block(s, now.qpn_first);
 	if (rc) {
 		vm_session_detach(s);
 		return rc;
 	}
+	begin_watch(s);
 	s->welcome = now;
 	s->attachments++;
 	/* A daemon that has started since the last attachment knows only numbers of leases. */
@@ -243,17 +275,25 @@ static uint64_t next_look(const struct vm_session *s, uint64_t now)
 	return s->pause.until < now + LOOK_NS ? s->pause.until : now + LOOK_NS;
 }
 
+/* Whether neither an attachment nor a watch has to be tried again. */
+static bool is_settled(const struct vm_session *s)
+{
+	return s->nic ? !s->unwatched : s->final_detach;
+}
+
 static uint64_t look_for_daemon(struct vm_session *s, uint64_t now)
 {
-	if (s->nic || s->final_detach)
+	if (is_settled(s))
 		return UINT64_MAX;
 	if (now < s->retry_at)
 		return s->retry_at;
-	if (daemon_pause_lasts(&s->pause, s->run_dir, now))
+	if (s->nic)
+		watch_again(s, now);
+	else if (daemon_pause_lasts(&s->pause, s->run_dir, now))
 		s->retry_at = next_look(s, now);
 	else
 		try_attach(s, now);
-	return s->nic || s->final_detach ? UINT64_MAX : s->retry_at;
+	return is_settled(s) ? UINT64_MAX : s->retry_at;
 }
 
 uint64_t vm_session_tick(struct vm_session *s, uint64_t now)

@@ -37,6 +37,7 @@ struct vm_session {
 	int epoll_fd;                       /* readable when vm_session_event has something to do */
 	struct vnic_driver *nic;            /* NULL = no daemon */
 	struct vnic_attach_welcome welcome; /* of the last attachment; qpn_first is 0 before any */
+	bool unwatched;                     /* the daemon's descriptors are not in epoll_fd yet */
 	uint32_t attachments;               /* so far */
 	struct leases leases;
 	uint32_t log_lines; /* failed requests that were logged, at most 8 */
@@ -91,7 +92,8 @@ bool vm_session_has_demanded(struct vm_session *s);
 void vm_session_event(struct vm_session *s);
 /*
  * Looks for a daemon if there is none, and asks it for the numbers of a replaced process if that is
- * due. Returns the time of the next call, UINT64_MAX = none.
+ * due. While epoll_fd has no room for the daemon's descriptors, calls vm_session_event. Returns the
+ * time of the next call, UINT64_MAX = none.
  */
 uint64_t vm_session_tick(struct vm_session *s, uint64_t now);
 

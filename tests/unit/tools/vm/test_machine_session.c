@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* How often the device process attaches its session to a daemon that does not answer. */
+/*
+ * How often the device process attaches its session to a daemon that does not answer, and what it
+ * does while it cannot watch the daemon's descriptors.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,20 +12,27 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <vnic/attach_protocol.h>
 
 #include "common/clock.h"
+#include "lan.h"
+#include "server.h"
 #include "vm/host/machine_session.h"
 
 static const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
 static unsigned attempts;
-static int answer;
+static int answer; /* 0: the real attachment */
 
-/* The linker puts this function in the place of vnic_driver_attach_machine. */
+/* The linker puts these functions in the places of vnic_driver_attach_machine and epoll_ctl. */
+int __real_vnic_driver_attach_machine(const char *run_dir, const uint8_t of[6],
+				      const struct vnic_attach_welcome *was,
+				      struct vnic_attach_welcome *now, struct vnic_driver **drv);
 int __wrap_vnic_driver_attach_machine(const char *run_dir, const uint8_t of[6],
 				      const struct vnic_attach_welcome *was,
 				      struct vnic_attach_welcome *now, struct vnic_driver **drv);
@@ -31,9 +41,21 @@ int __wrap_vnic_driver_attach_machine(const char *run_dir, const uint8_t of[6],
 				      const struct vnic_attach_welcome *was,
 				      struct vnic_attach_welcome *now, struct vnic_driver **drv)
 {
-	(void)run_dir, (void)of, (void)was, (void)now, (void)drv;
 	attempts++;
-	return answer;
+	return answer ? answer : __real_vnic_driver_attach_machine(run_dir, of, was, now, drv);
+}
+
+static int full_epoll_fd = -1; /* to this set no descriptor can be added */
+
+int __real_epoll_ctl(int epoll_fd, int op, int fd, struct epoll_event *event);
+int __wrap_epoll_ctl(int epoll_fd, int op, int fd, struct epoll_event *event);
+
+int __wrap_epoll_ctl(int epoll_fd, int op, int fd, struct epoll_event *event)
+{
+	if (op != EPOLL_CTL_ADD || epoll_fd != full_epoll_fd)
+		return __real_epoll_ctl(epoll_fd, op, fd, event);
+	errno = ENOSPC;
+	return -1;
 }
 
 static void look_for_a_minute(struct vm_session *s, uint64_t begin)
@@ -165,6 +187,111 @@ static void test_a_passing_error_does_not_end_the_session(void **state)
 	assert_int_equal(attempts_after(-EPROTO), 0);
 }
 
+/* --- A daemon. */
+
+static struct {
+	struct server_process base; /* first member: callbacks get a pointer to it */
+	struct server server;
+	struct vm_session session;
+	uint64_t now; /* of the session */
+} w;
+
+static void *open_thread(void *arg)
+{
+	static const struct session_queries queries;
+	struct server_process *p = arg;
+
+	p->status = vm_session_open(&w.session, w.server.run_dir, mac, &queries);
+	atomic_store(&p->done, true);
+	return NULL;
+}
+
+static void *tick_thread(void *arg)
+{
+	struct server_process *p = arg;
+
+	w.now += NS_PER_SEC;
+	vm_session_tick(&w.session, w.now);
+	atomic_store(&p->done, true);
+	return NULL;
+}
+
+static void take_events(void)
+{
+	server_take_events(&w.server, NS_PER_SEC);
+	sessions_reap(&w.server.sessions);
+}
+
+static void tick(void)
+{
+	server_call(tick_thread, &w.base, take_events);
+	take_events();
+}
+
+static void restart_daemon(void)
+{
+	server_end(&w.server);
+	server_begin(&w.server, NS_PER_SEC);
+}
+
+static bool has_event(void)
+{
+	struct pollfd event = {.fd = w.session.epoll_fd, .events = POLLIN};
+
+	return poll(&event, 1, 0) == 1;
+}
+
+static int attach(void **state)
+{
+	(void)state;
+	memset(&w, 0, sizeof(w));
+	answer = 0;
+	w.now = now_ns();
+	server_open(&w.server);
+	server_begin(&w.server, NS_PER_SEC);
+	server_call(open_thread, &w.base, take_events);
+	assert_int_equal(w.base.status, 0);
+	assert_non_null(w.session.nic);
+	return 0;
+}
+
+static int detach(void **state)
+{
+	(void)state;
+	full_epoll_fd = -1;
+	server_end(&w.server);
+	vm_session_close(&w.session);
+	server_close(&w.server);
+	return 0;
+}
+
+/* A user may have no more than fs.epoll.max_user_watches descriptors in sets. */
+static void test_a_full_epoll_set_costs_no_numbers(void **state)
+{
+	const uint32_t qpn = vm_session_take_qpn(&w.session);
+
+	(void)state;
+	restart_daemon();
+	vm_session_event(&w.session);
+	assert_null(w.session.nic);
+	full_epoll_fd = w.session.epoll_fd;
+	for (int i = 0; i < 3; i++)
+		tick();
+	assert_non_null(w.session.nic);
+	assert_non_null(lease_owner(&w.server.sw.leases, qpn));
+	/* Without an event the session notices the daemon's end, too. */
+	restart_daemon();
+	assert_false(has_event());
+	for (int i = 0; i < 2; i++)
+		tick();
+	assert_non_null(lease_owner(&w.server.sw.leases, qpn));
+	full_epoll_fd = -1;
+	tick();
+	assert_false(has_event());
+	restart_daemon();
+	assert_true(has_event());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -172,7 +299,9 @@ int main(void)
 		cmocka_unit_test(test_the_daemon_after_a_silent_one_is_asked_at_once),
 		cmocka_unit_test(test_a_refusal_that_lasts_is_asked_for_rarely),
 		cmocka_unit_test(test_a_passing_error_does_not_end_the_session),
+		cmocka_unit_test_setup_teardown(test_a_full_epoll_set_costs_no_numbers, attach,
+						detach),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, lan_start, NULL);
 }
