@@ -109,7 +109,7 @@ struct adapter {
 	struct vnic_inbox *inbox; /* NULL: none */
 	struct adapter_hca hca;
 	struct packet_group *uplink; /* the direct uplink; NULL: none */
-	uint8_t uplink_generation;   /* vnic_attach_port.uplink_generation at the last request */
+	uint32_t uplink_generation;  /* vnic_attach_port.uplink_generation at the last request */
 	bool uplink_inherited;       /* an earlier daemon opened `uplink`; the present daemon has
 					not been asked for one yet */
 	uint64_t uplink_retry_at;    /* when to ask the daemon again, by clock_now(); 0: never */

@@ -125,7 +125,7 @@ static void note_failure(int rc)
 void adapter_renew_uplink(void)
 {
 	struct packet_group *uplink = NULL;
-	const uint8_t generation = adapter.welcome.port.uplink_generation;
+	const uint32_t generation = adapter.welcome.port.uplink_generation;
 	int rc;
 
 	adapter.uplink_generation = generation;

@@ -147,6 +147,20 @@ static void a_refused_process_does_not_ask_again(void **state)
 	assert_int_equal(asked, 1);
 }
 
+/* The process was stopped while the daemon sent that many notices. */
+static void a_process_asks_again_after_256_changes(void **state)
+{
+	(void)state;
+	answer = 1;
+	run_round();
+	assert_int_equal(asked, 1);
+	adapter.welcome.port.uplink_generation += 256;
+	run_round();
+	assert_int_equal(asked, 2);
+	run_round();
+	assert_int_equal(asked, 2);
+}
+
 /* Also if the program polls without end. */
 static void the_engine_thread_wakes_for_the_next_attempt(void **state)
 {
@@ -172,6 +186,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_process_without_descriptors_asks_again, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_refused_process_does_not_ask_again, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_process_asks_again_after_256_changes, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(the_engine_thread_wakes_for_the_next_attempt, setup,
 						teardown),

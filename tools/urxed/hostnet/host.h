@@ -82,8 +82,8 @@ struct host {
 	uint16_t mtu_limit;    /* --mtu, else HOST_MTU */
 	bool up;               /* an uplink has a link; without uplinks: the HCA, if any, has one */
 	struct port_rate rate; /* without an HCA: of the slowest uplink that has a link */
-	struct port_rate hca_rate; /* of the HCA; width 0 = unknown, or no HCA */
-	uint8_t uplink_generation; /* result of direct_uplink_generation() */
+	struct port_rate hca_rate;  /* of the HCA; width 0 = unknown, or no HCA */
+	uint32_t uplink_generation; /* result of direct_uplink_generation() */
 	/* One bit for each socket that direct_uplink_create opens, in its order. 1: processes may
 	 * send by this socket now. */
 	uint8_t uplink_carriers;

@@ -61,8 +61,8 @@ struct session {
  * (direct_uplink.h): the blocks of QPNs to which these packets go.
  */
 struct session_exclusion {
-	uint32_t members;   /* direct_uplink_find() when the filter was set; 0: set it anew */
-	uint8_t generation; /* direct_uplink_generation() when the filter was set */
+	uint32_t members;    /* direct_uplink_find() when the filter was set; 0: set it anew */
+	uint32_t generation; /* direct_uplink_generation() when the filter was set */
 	uint32_t n;
 	uint16_t blocks[PACKET_PORT_QPN_BLOCKS_MAX];
 };

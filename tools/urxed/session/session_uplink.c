@@ -96,7 +96,7 @@ static void mark_ports(struct sessions *sessions, uint32_t members, const struct
  * Whether the port has this filter already. An uplink that was opened again has another generation,
  * and no filter.
  */
-static bool is_excluded(const struct session_exclusion *now, uint32_t members, uint8_t generation,
+static bool is_excluded(const struct session_exclusion *now, uint32_t members, uint32_t generation,
 			const struct blocks *blocks)
 {
 	return now->members == members && now->generation == generation && now->n == blocks->n &&
@@ -128,7 +128,7 @@ static void stop_excluding(const struct sessions *sessions, uint32_t members)
  */
 static int exclude_blocks(struct sessions *sessions, uint32_t members, const struct blocks *blocks)
 {
-	const uint8_t generation = direct_uplink_generation(sessions->direct_uplink);
+	const uint32_t generation = direct_uplink_generation(sessions->direct_uplink);
 	struct session_exclusion *now = &sessions->exclusion;
 	int rc;
 

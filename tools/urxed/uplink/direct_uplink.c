@@ -90,14 +90,14 @@ static uint32_t count_changes(const struct direct_uplink *direct)
 	return count;
 }
 
-uint8_t direct_uplink_generation(const struct direct_uplink *direct)
+uint32_t direct_uplink_generation(const struct direct_uplink *direct)
 {
-	return direct_uplink_find(direct) ? 1 + count_changes(direct) % UINT8_MAX : 0;
+	return direct_uplink_find(direct) ? 1 + count_changes(direct) % UINT32_MAX : 0;
 }
 
 bool direct_uplink_fill(const struct direct_uplink *direct, struct host *host)
 {
-	const uint8_t generation = direct_uplink_generation(direct);
+	const uint32_t generation = direct_uplink_generation(direct);
 	const uint8_t carriers = find_carriers(direct);
 	const bool changed =
 		generation != host->uplink_generation || carriers != host->uplink_carriers;

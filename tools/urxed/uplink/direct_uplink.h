@@ -45,10 +45,10 @@ struct direct_uplink {
 /*
  * In all functions, a NULL `direct` stands for a daemon without uplinks.
  *
- * Returns the generation of the direct uplink, 1 to 255: it changes when the daemon opens the
- * uplink again, when another member of a bond becomes the active one, and when processes may have
- * packet sockets again after they had to close theirs, or got none. 0: no process may have a packet
- * socket now, because
+ * Returns the generation of the direct uplink: it changes when the daemon opens the uplink again,
+ * when another member of a bond becomes the active one, and when processes may have packet sockets
+ * again after they had to close theirs, or got none. 0: no process may have a packet socket now,
+ * because
  * - the uplink is neither af_packet: nor af_xdp: with urxe's XDP program,
  * - the daemon has several uplinks; the port of a virtual machine counts as an uplink here. The
  *   members of a bond count as one uplink: in mode active-backup the active member, in mode balance
@@ -59,7 +59,7 @@ struct direct_uplink {
  * - an HCA backs the device: frames of the wire go to the HCA anyway, or
  * - an address is pinned to a station: only the switch checks pins.
  */
-uint8_t direct_uplink_generation(const struct direct_uplink *direct);
+uint32_t direct_uplink_generation(const struct direct_uplink *direct);
 /*
  * Returns a bit for each uplink on which processes may have packet sockets; 0:
  * direct_uplink_generation is 0.

@@ -89,7 +89,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VNIC_ATTACH_VERSION 36
+#define VNIC_ATTACH_VERSION 37
 #define VNIC_ATTACH_GIDS    32
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
@@ -192,15 +192,17 @@ struct vnic_attach_port {
 	uint16_t link_mtu; /* bytes of Ethernet payload that the uplink can carry; at most the NIC's
 			      MTU */
 	uint8_t up;        /* 1 = the link is up */
-	uint8_t uplink_generation; /* changes whenever clients have to request sockets by UPLINK
-				      again; 1 follows 255; 0 = clients get no sockets */
 	/* 1 = virtual machines of this host have ports: a peer with a MAC of its own may be one. */
 	uint8_t machines;
+	/* Changes whenever clients have to request sockets by UPLINK again; 1 follows UINT32_MAX;
+	 * 0 = clients get no sockets. */
+	uint32_t uplink_generation;
 	/* A bit for each socket of UPLINK, in their order: its interface carries frames now. */
 	uint8_t uplink_carriers;
 	/* LinkWidthActive and LinkSpeedActive (IBA 14.2.5.6). */
 	uint8_t active_width;
 	uint8_t active_speed;
+	uint8_t reserved;
 	struct vnic_attach_hca hca;
 };
 
@@ -239,7 +241,6 @@ struct vnic_attach_welcome {
 	uint32_t qpn_count; /* VNIC_LEASE_QPNS */
 	uint64_t token;     /* the client presents it to the next daemon to claim all its blocks */
 	uint32_t leases; /* number of the client's blocks: those that it has claimed, or this one */
-	uint32_t reserved;
 	struct vnic_attach_port port;
 	uint16_t pkeys[VNIC_ATTACH_PKEYS]; /* 0 = none */
 };

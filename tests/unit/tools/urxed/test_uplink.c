@@ -242,7 +242,7 @@ static void failed_attempts_at_a_spare_member_renew_no_socket(void **state)
 	const struct direct_uplink direct = {
 		.host = &host, .uplinks = &members, .pins = &no_pins, .bond = &bond};
 	char error[UPLINK_ERROR];
-	uint8_t before;
+	uint32_t before;
 
 	(void)state;
 	make_bond();

@@ -328,7 +328,7 @@ static void make_bond(enum bond_mode mode)
 
 static void sockets_follow_the_active_member_of_a_bond(void **state)
 {
-	uint8_t before;
+	uint32_t before;
 
 	(void)state;
 	make_bond(BOND_ACTIVE_BACKUP);
@@ -351,6 +351,22 @@ static void sockets_follow_the_active_member_of_a_bond(void **state)
 	expect_own_block_excluded();
 	assert_int_equal(port_of_process()->sockets, 2);
 	assert_ptr_equal(w->filtered, w->uplinks.at[1].port);
+}
+
+/* A process that was stopped over a weekend reads the newest generation only. */
+static void no_number_of_moves_is_overlooked(void **state)
+{
+	uint32_t before;
+
+	(void)state;
+	make_bond(BOND_ACTIVE_BACKUP);
+	direct_uplink_fill(&w->direct, &w->server.host);
+	before = w->server.host.uplink_generation;
+	for (uint32_t i = 0; i < 1u << 17; i++) {
+		w->bond.moves++;
+		assert_true(direct_uplink_fill(&w->direct, &w->server.host));
+		assert_int_not_equal(w->server.host.uplink_generation, before);
+	}
 }
 
 /* The engine's frames have the host's MAC; the switch gives them that of the uplink. */
@@ -380,7 +396,7 @@ static void an_uplink_with_a_new_mac_has_no_sockets(void **state)
 /* A process gets a socket on each member, and hears which of them carry frames. */
 static void members_that_share_the_load_have_a_socket_each(void **state)
 {
-	uint8_t generation;
+	uint32_t generation;
 	uint32_t changes;
 
 	(void)state;
@@ -541,7 +557,7 @@ static void choose_hca(int chosen)
 /* The process reads only the newest generation, which may be that of its refused request. */
 static void refused_process_asks_again_when_the_hca_goes(void **state)
 {
-	const uint8_t before = direct_uplink_generation(&w->direct);
+	const uint32_t before = direct_uplink_generation(&w->direct);
 
 	(void)state;
 	choose_hca(0);
@@ -556,7 +572,7 @@ static void refused_process_asks_again_when_the_hca_goes(void **state)
 /* The process closes its socket while an HCA backs the device, and asks again afterwards. */
 static void sockets_come_back_when_the_hca_goes(void **state)
 {
-	const uint8_t before = direct_uplink_generation(&w->direct);
+	const uint32_t before = direct_uplink_generation(&w->direct);
 
 	(void)state;
 	ask();
@@ -663,6 +679,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(sockets_follow_the_active_member_of_a_bond, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(no_number_of_moves_is_overlooked, setup, teardown),
 		cmocka_unit_test_setup_teardown(members_that_share_the_load_have_a_socket_each,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(members_that_share_the_load_exclude_the_same, setup,
