@@ -28,16 +28,15 @@
 #include "shared.h"
 
 #define BACKLOG 128
-/* With more bytes of unread notices than this, about twenty messages, a client gets no further
- * question for its state. */
-#define QUESTION_ROOM 16384
 /*
- * With more bytes of unread notices than this, about two messages, a client gets no further
- * introduction. The kernel limits how many descriptors a user may have in unread messages
+ * With more bytes of unread notices than this a client gets no further introduction, and no further
+ * question for its state. The kernel limits how many descriptors a user may have in unread messages
  * (RLIMIT_NOFILE), and those of the daemon are one user's: a client that reads nothing must not use
- * them up.
+ * them up. Three introductions or four questions fit, or one question after an unread state of the
+ * port.
  */
 #define INTRODUCTION_ROOM 2048
+#define QUESTION_ROOM     2560
 
 struct vnic_server_client {
 	int socket;
@@ -603,10 +602,7 @@ int vnic_server_query_state(struct vnic_server_client *client, int socket)
 
 	if (client->notice < 0)
 		return -ENOTCONN;
-	/*
-	 * Questions must not pile up for a stopped process and keep notices out. A process that
-	 * reads its notices answers questions, too.
-	 */
+	/* A process that reads its notices answers questions, too. */
 	if (has_unread(client->notice, QUESTION_ROOM))
 		return -EAGAIN;
 	return vnic_message_send(client->notice, &question, sizeof(question), &socket, 1);

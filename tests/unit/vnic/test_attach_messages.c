@@ -380,8 +380,8 @@ static void questioned_client(const char *run_dir)
 }
 
 /*
- * The daemon asks a process that reads nothing a limited number of questions, so that notices still
- * find room.
+ * The daemon asks a process that reads nothing few questions, so that notices still find room, and
+ * the sockets of the questions do not pile up.
  */
 static void test_unread_questions_are_limited(void **state)
 {
@@ -398,7 +398,7 @@ static void test_unread_questions_are_limited(void **state)
 	while (!(rc = vnic_server_query_state(d->client, ends[1])))
 		asked++;
 	assert_int_equal(rc, -EAGAIN);
-	assert_in_range(asked, 2, 64);
+	assert_in_range(asked, 1, 4);
 	for (int i = 0; i < 16; i++)
 		assert_int_equal(vnic_server_notice(d->client, &port), 0);
 	close(ends[0]);

@@ -142,8 +142,8 @@ int vnic_server_resolved(struct vnic_server_client *client, int status,
 int vnic_server_notice(struct vnic_server_client *client, const struct vnic_attach_port *port);
 /*
  * Asks a client for its state; the client answers on `socket`, which the caller still owns.
- * -EAGAIN: the client reads nothing and has enough questions pending; -ENOTCONN: it has not said
- * HELLO.
+ * -EAGAIN: the client reads nothing and has about four questions pending; -ENOTCONN: it has not
+ * said HELLO.
  */
 int vnic_server_query_state(struct vnic_server_client *client, int socket);
 /* The socket of notices, for poll(2) after -EAGAIN of vnic_server_notice; -1 before HELLO. */

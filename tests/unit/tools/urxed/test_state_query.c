@@ -180,6 +180,35 @@ static void nobody_is_asked_for_a_client_that_is_gone(void **state)
 	close(ends[1]);
 }
 
+/*
+ * A stopped process is asked a few times only: the kernel limits the descriptors of the daemon's
+ * user in unread messages, and each question has one. A process that reads is asked again.
+ */
+static void process_that_reads_nothing_is_asked_few_times(void **state)
+{
+	const struct session *s = server.sessions.list; /* the newest process */
+	int fds[PROCESSES], ends[2], asked = 0;
+	struct control_processes packet;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+	for (int i = 0; i < 30; i++) {
+		state_query_send(&server.sessions, ends[1]);
+		asked += s->asked;
+		assert_int_equal(
+			unix_packet_recv_fds(ends[0], &packet, sizeof(packet), fds, PROCESSES),
+			sizeof(packet));
+		for (uint32_t j = 0; j < PROCESSES; j++)
+			close(fds[j]);
+	}
+	assert_in_range(asked, 1, 4);
+	close(question_of(PROCESSES - 1));
+	state_query_send(&server.sessions, ends[1]);
+	assert_true(s->asked);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -189,6 +218,7 @@ int main(void)
 		TEST(connection_without_a_device_gets_no_socket),
 		TEST(each_process_is_asked_with_few_descriptors),
 		TEST(nobody_is_asked_for_a_client_that_is_gone),
+		TEST(process_that_reads_nothing_is_asked_few_times),
 	};
 
 	return cmocka_run_group_tests(tests, lan_start, NULL);
