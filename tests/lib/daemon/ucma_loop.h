@@ -176,7 +176,7 @@ static void loop_run(struct loop *l)
 	for (uint32_t i = 0; i < l->n; i++)
 		cma_input(&l->ucma.cma, l->now, &l->flying[i].path, l->flying[i].mad);
 	l->n = 0;
-	ucma_flush(&l->ucma);
+	(void)ucma_flush(&l->ucma);
 }
 
 /* Time passes, and nothing but the timers wakes the daemon. */

@@ -212,7 +212,8 @@ uint64_t rdmacm_tick(struct rdmacm *r, uint64_t now)
 	gsi_run(&r->gsi, now);
 	next = ucma_tick(&r->ucma, now);
 	gsi_run(&r->gsi, now);
-	ucma_flush(&r->ucma);
+	due = ucma_flush(&r->ucma);
+	next = due < next ? due : next;
 	due = cma_next_deadline(&r->ucma.cma);
 	return due < next ? due : next;
 }

@@ -561,7 +561,7 @@ static int handle_command(struct ucma_file *file, const uint8_t *message, uint32
 	 * Before the reply: when the program has the reply, withdrawn events are in its socket
 	 * again.
 	 */
-	ucma_flush(file->ucma);
+	(void)ucma_flush(file->ucma);
 	answer.reply = (struct cm_attach_reply){.status = status,
 						.out = c.out_len,
 						.withdrawn = c.withdrawn_from->stale,
@@ -601,7 +601,7 @@ void ucma_input(struct ucma *u, uint64_t now)
 		else if (!ucma_events_epoll(u, events[i].data.ptr))
 			handle_file_event(events[i].data.ptr);
 	}
-	ucma_flush(u);
+	(void)ucma_flush(u);
 }
 
 /* --- Claims and timers */
@@ -672,6 +672,7 @@ uint64_t ucma_tick(struct ucma *u, uint64_t now)
 	}
 	/* Last, because the ticks above start timers of connections. */
 	due = cma_tick(&u->cma, now);
-	ucma_flush(u);
+	next = due < next ? due : next;
+	due = ucma_flush(u);
 	return due < next ? due : next;
 }

@@ -339,8 +339,11 @@ void ucma_ctx_resend_events(struct ucma_ctx *ctx);
 void ucma_drop_fetched_events(struct ucma_file *file, uint64_t sequence);
 /* Makes the next ucma_flush send the file's unsent events. */
 void ucma_events_queue_send(struct ucma_file *file);
-/* Records all changes, then sends the events: a program must not see an unrecorded change. */
-void ucma_flush(struct ucma *u);
+/*
+ * Records all changes, then sends the events: a program must not see an unrecorded change, unless
+ * the change cannot be written. Result as of ucma_store_write_dirty.
+ */
+uint64_t ucma_flush(struct ucma *u);
 /* Handles EPOLLOUT of an event socket. False: `what` is not the tag of an event socket. */
 bool ucma_events_epoll(struct ucma *u, void *what);
 /*
@@ -358,7 +361,8 @@ void ucma_store_group(struct ucma_group *group);
 void ucma_store_event(struct ucma_event *event);
 /* Makes the next ucma_store_write_dirty record the ID. */
 void ucma_store_mark_dirty(struct ucma_ctx *ctx);
-void ucma_store_write_dirty(struct ucma *u);
+/* Returns the time of the next call in ns if records could not be written; else UINT64_MAX. */
+uint64_t ucma_store_write_dirty(struct ucma *u);
 
 /* --- ucma_checkpoint.c: programs that are saved, and go on here or on another host. */
 /* Runs a command from CM_ATTACH_FREEZE to CM_ATTACH_THAW; result as of ucma_run_command. */

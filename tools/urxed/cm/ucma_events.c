@@ -269,15 +269,16 @@ static void cancel_queued_send(struct ucma_file *file)
 	file->send_queued = false;
 }
 
-void ucma_flush(struct ucma *u)
+uint64_t ucma_flush(struct ucma *u)
 {
+	const uint64_t next = ucma_store_write_dirty(u);
 	struct ucma_file *file;
 
-	ucma_store_write_dirty(u);
 	while ((file = LIST_FIRST(&u->to_send))) {
 		cancel_queued_send(file);
 		send_unsent_events(file);
 	}
+	return next;
 }
 
 bool ucma_events_epoll(struct ucma *u, void *what)

@@ -119,7 +119,7 @@ void ucma_store_mark_dirty(struct ucma_ctx *ctx)
 	LIST_INSERT_HEAD(&ctx->file->ucma->dirty, ctx, dirty_link);
 }
 
-void ucma_store_write_dirty(struct ucma *u)
+uint64_t ucma_store_write_dirty(struct ucma *u)
 {
 	struct ucma_ctx *ctx;
 
@@ -128,6 +128,7 @@ void ucma_store_write_dirty(struct ucma *u)
 		ctx->dirty = false;
 		store_ctx(ctx);
 	}
+	return slot_file_tick(&u->store, u->cma.now);
 }
 
 /* --- Restoring */
@@ -279,6 +280,6 @@ int ucma_store_open(struct ucma *u, const char *run_dir)
 
 void ucma_store_close(struct ucma *u, const char *run_dir)
 {
-	ucma_store_write_dirty(u);
+	(void)ucma_store_write_dirty(u);
 	slot_file_close(&u->store, run_dir, UCMA_STORE_NAME, !LIST_EMPTY(&u->files));
 }

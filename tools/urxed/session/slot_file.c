@@ -21,6 +21,7 @@
  * a slot or nothing.
  */
 #define FIRST_SLOT_OFFSET 4096
+#define RETRY_NS          1000000000ull
 
 struct header {
 	char format[32];
@@ -95,17 +96,6 @@ int slot_file_open(struct slot_file *s, const char *run_dir, const char *name, c
 	return 0;
 }
 
-void slot_file_close(struct slot_file *s, const char *run_dir, const char *name, bool keep)
-{
-	if (s->fd >= 0) {
-		if (!keep)
-			rundir_remove(run_dir, name);
-		close(s->fd);
-	}
-	free(s->free);
-	*s = (struct slot_file){.fd = -1};
-}
-
 /* Lets slot_file_put use the slot. Without memory the slot stays unused until the next daemon. */
 static void add_free_slot(struct slot_file *s, uint32_t index)
 {
@@ -136,14 +126,72 @@ int slot_file_get(const struct slot_file *s, uint32_t index, void *data, uint32_
 	return 0;
 }
 
-static void write_slot(const struct slot_file *s, uint32_t index, const struct slot *slot)
+/* Makes s->unwritten[index] exist. */
+static bool make_unwritten_room(struct slot_file *s, uint32_t index)
+{
+	const uint32_t room = index + index / 2 + 64;
+	struct slot **more;
+
+	if (index < s->unwritten_room)
+		return true;
+	more = reallocarray(s->unwritten, room, sizeof(struct slot *));
+	if (!more)
+		return false;
+	memset(more + s->unwritten_room, 0, (room - s->unwritten_room) * sizeof(struct slot *));
+	s->unwritten = more;
+	s->unwritten_room = room;
+	return true;
+}
+
+/* Without memory the slot keeps its old content in the file. */
+static void keep_unwritten(struct slot_file *s, uint32_t index, const struct slot *slot)
+{
+	struct slot *copy = make_unwritten_room(s, index) ? malloc(written_size(slot->size)) : NULL;
+
+	if (!copy)
+		return;
+	memcpy(copy, slot, written_size(slot->size));
+	s->unwritten[index] = copy;
+	s->n_unwritten++;
+}
+
+static void forget_unwritten(struct slot_file *s, uint32_t index)
+{
+	if (index >= s->unwritten_room || !s->unwritten[index])
+		return;
+	free(s->unwritten[index]);
+	s->unwritten[index] = NULL;
+	s->n_unwritten--;
+}
+
+static bool try_write(const struct slot_file *s, uint32_t index, const struct slot *slot)
+{
+	return pwrite(s->fd, slot, written_size(slot->size), slot_offset(index)) ==
+	       (ssize_t)written_size(slot->size);
+}
+
+static void write_slot(struct slot_file *s, uint32_t index, const struct slot *slot)
 {
 	static struct log_ratelimit limit;
 
-	if (pwrite(s->fd, slot, written_size(slot->size), slot_offset(index)) !=
-	    (ssize_t)written_size(slot->size))
-		log_ratelimited(&limit, now_ns(), "cannot store state for the next urxed: %s",
-				strerror(errno));
+	forget_unwritten(s, index);
+	if (try_write(s, index, slot))
+		return;
+	log_ratelimited(&limit, now_ns(), "cannot store state for the next urxed: %s",
+			strerror(errno));
+	keep_unwritten(s, index, slot);
+}
+
+/* Stops at the first error: the file system has no room yet. */
+static void write_unwritten(struct slot_file *s)
+{
+	for (uint32_t i = 0; i < s->unwritten_room && s->n_unwritten; i++) {
+		if (!s->unwritten[i])
+			continue;
+		if (!try_write(s, i, s->unwritten[i]))
+			return;
+		forget_unwritten(s, i);
+	}
 }
 
 uint32_t slot_file_put(struct slot_file *s, uint32_t index, const void *data, uint32_t size)
@@ -168,4 +216,33 @@ void slot_file_drop(struct slot_file *s, uint32_t index)
 		return;
 	write_slot(s, index, &nothing);
 	add_free_slot(s, index);
+}
+
+uint64_t slot_file_tick(struct slot_file *s, uint64_t now)
+{
+	if (!s->n_unwritten)
+		s->retry_at = UINT64_MAX;
+	else if (s->retry_at == UINT64_MAX)
+		s->retry_at = now + RETRY_NS;
+	if (now >= s->retry_at) {
+		write_unwritten(s);
+		s->retry_at = s->n_unwritten ? now + RETRY_NS : UINT64_MAX;
+	}
+	return s->retry_at;
+}
+
+void slot_file_close(struct slot_file *s, const char *run_dir, const char *name, bool keep)
+{
+	if (s->fd >= 0) {
+		if (keep)
+			write_unwritten(s);
+		else
+			rundir_remove(run_dir, name);
+		close(s->fd);
+	}
+	for (uint32_t i = 0; i < s->unwritten_room; i++)
+		free(s->unwritten[i]);
+	free(s->unwritten);
+	free(s->free);
+	*s = (struct slot_file){.fd = -1};
 }

@@ -2,8 +2,9 @@
 /*
  * A file of equal slots in the run directory, so that objects survive the daemon; ucma_store keeps
  * rdma_cm IDs in one, mac_store the MACs of machines in another. Each change is a single write, so
- * a killed daemon leaves the old content or the new one. The file is valid for one boot and one
- * format, else it counts as empty. A slot with a wrong checksum counts as empty, too.
+ * a killed daemon leaves the old content or the new one. What cannot be written, for example
+ * because the file system is full, stays in memory, and is written later. The file is valid for one
+ * boot and one format, else it counts as empty. A slot with a wrong checksum counts as empty, too.
  */
 #ifndef URXE_URXED_SESSION_SLOT_FILE_H
 #define URXE_URXED_SESSION_SLOT_FILE_H
@@ -14,11 +15,18 @@
 #define SLOT_FILE_BYTES 1008       /* capacity of a slot */
 #define SLOT_FILE_NONE  UINT32_MAX /* no slot */
 
+struct slot;
+
 struct slot_file {
 	int fd;                /* -1 = nothing is stored */
 	uint32_t n;            /* slots in the file */
 	uint32_t *free;        /* unused slots */
 	uint32_t n_free, room; /* numbers in `free`, and those that fit */
+	/* New contents that could not be written, by slot; NULL: the file has the slot's content.
+	 */
+	struct slot **unwritten;
+	uint32_t n_unwritten, unwritten_room;
+	uint64_t retry_at; /* ns; when slot_file_tick writes them; UINT64_MAX = not planned */
 };
 
 /*
@@ -26,7 +34,8 @@ struct slot_file {
  * becomes empty. Returns 0 or a negative errno value.
  */
 int slot_file_open(struct slot_file *s, const char *run_dir, const char *name, const char *format);
-/* Closes the file and removes it unless `keep`; does nothing if it is not open. */
+/* Closes the file, after it has written what could not be written before, and removes it unless
+ * `keep`; does nothing if the file is not open. */
 void slot_file_close(struct slot_file *s, const char *run_dir, const char *name, bool keep);
 
 /*
@@ -42,5 +51,10 @@ int slot_file_get(const struct slot_file *s, uint32_t index, void *data, uint32_
 uint32_t slot_file_put(struct slot_file *s, uint32_t index, const void *data, uint32_t size);
 /* Makes the slot unused; does nothing for SLOT_FILE_NONE, or if the file is not open. */
 void slot_file_drop(struct slot_file *s, uint32_t index);
+/*
+ * Call it repeatedly: it tries again each second to write what could not be written. Returns the
+ * time of the next attempt in ns; UINT64_MAX = all is written.
+ */
+uint64_t slot_file_tick(struct slot_file *s, uint64_t now);
 
 #endif

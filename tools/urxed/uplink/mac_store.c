@@ -57,12 +57,13 @@ void mac_store_close(struct mac_store *store, const char *run_dir, bool keep)
 	store->n = 0;
 }
 
-void mac_store_tick(struct mac_store *store, uint64_t now)
+uint64_t mac_store_tick(struct mac_store *store, uint64_t now)
 {
 	if (store->keep_until == UINT64_MAX)
 		store->keep_until = now + MAC_STORE_KEEP_NS;
 	while (store->n && now >= store->keep_until)
 		slot_file_drop(&store->file, store->slots[--store->n]);
+	return slot_file_tick(&store->file, now);
 }
 
 bool mac_store_is_kept(const struct mac_store *store, const uint8_t mac[ETHER_MAC_LEN], uid_t user)

@@ -46,9 +46,10 @@ int mac_store_open(struct mac_store *store, const char *run_dir);
 void mac_store_close(struct mac_store *store, const char *run_dir, bool keep);
 /*
  * Call it repeatedly when the daemon serves. From the first call on, it keeps the MACs of an
- * earlier daemon for MAC_STORE_KEEP_NS, and then drops them.
+ * earlier daemon for MAC_STORE_KEEP_NS, and then drops them. Returns the time of the next call in
+ * ns if MACs could not be written; else UINT64_MAX.
  */
-void mac_store_tick(struct mac_store *store, uint64_t now);
+uint64_t mac_store_tick(struct mac_store *store, uint64_t now);
 
 /* Whether the MAC is kept for another user. */
 bool mac_store_is_kept(const struct mac_store *store, const uint8_t mac[ETHER_MAC_LEN], uid_t user);

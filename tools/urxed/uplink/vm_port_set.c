@@ -374,12 +374,15 @@ void vm_port_set_event(struct vm_port_set *all, uint64_t now)
 
 uint64_t vm_port_set_tick(struct vm_port_set *all, uint64_t now)
 {
-	mac_store_tick(&all->macs, now);
+	const uint64_t next = mac_store_tick(&all->macs, now);
+	uint64_t due;
+
 	for (uint32_t i = 0; i < SWITCH_SLOTS && all->n; i++)
 		if (all->at[i].joined &&
 		    netdev_shm_state(all->sw->uplinks[i].port) == NETDEV_SHM_BROKEN)
 			remove_port(all, i, now, "its process broke the rings of its port");
-	return accept_pause_tick(&all->pause, now);
+	due = accept_pause_tick(&all->pause, now);
+	return due < next ? due : next;
 }
 
 static bool has_joined(const struct vm_port_set *all)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* IDs, groups and events of programs survive a restart of the daemon if the programs claim them. */
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "ucma_scenes.h"
@@ -521,6 +524,60 @@ static void damaged_record_is_dropped_alone(void **state)
 	listener(5);
 }
 
+/* Lets the record file grow to so many bytes. */
+static void limit_store(rlim_t size)
+{
+	struct rlimit limit;
+
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = size < limit.rlim_max ? size : limit.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static rlim_t store_size(void)
+{
+	struct stat record;
+
+	assert_int_equal(fstat(loop.ucma.store.fd, &record), 0);
+	return (rlim_t)record.st_size;
+}
+
+/* A full file system takes none of the records; they follow when it has room again. */
+static void unwritten_records_follow(void **state)
+{
+	const rlim_t full = store_size();
+	uint32_t id, other;
+
+	(void)state;
+	limit_store(full);
+	id = create(&b, RDMA_PS_TCP, 0xb);
+	other = create(&b, RDMA_PS_TCP, 0xd);
+	assert_int_equal(bind_to(&b, id, INADDR_ANY, PORT), 0);
+	destroy(&b, other);
+	loop_pass(&loop, 2 * SECOND);
+	limit_store(RLIM_INFINITY);
+	loop_pass(&loop, 2 * SECOND);
+	limit_store(full);
+	restart();
+	limit_store(RLIM_INFINITY);
+	assert_int_equal(listen_on(&b, id, 5), 0);
+	assert_int_equal(listen_on(&b, other, 5), -ENOENT);
+	establish(client(RDMA_PS_TCP));
+}
+
+static void unwritten_records_follow_at_the_end_of_the_daemon(void **state)
+{
+	uint32_t id;
+
+	(void)state;
+	limit_store(store_size());
+	id = create(&b, RDMA_PS_TCP, 0xb);
+	limit_store(RLIM_INFINITY);
+	restart();
+	assert_int_equal(bind_to(&b, id, INADDR_ANY, PORT), 0);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -550,6 +607,8 @@ int main(void)
 		TEST(second_claim_is_refused),
 		TEST(daemon_makes_the_event_socket),
 		TEST(damaged_record_is_dropped_alone),
+		TEST(unwritten_records_follow),
+		TEST(unwritten_records_follow_at_the_end_of_the_daemon),
 		TEST(fetched_events_do_not_come_again),
 	};
 
