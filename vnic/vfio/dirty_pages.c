@@ -66,6 +66,30 @@ static struct dirty_chunk *get_chunk(struct dirty_pages *pages, uint64_t number)
 	return pages->chunks[index];
 }
 
+static void add_lost(struct dirty_pages *pages, uint64_t number)
+{
+	for (uint32_t i = 0; i < pages->n_lost; i++)
+		if (pages->lost[i] == number)
+			return;
+	if (pages->n_lost < DIRTY_LOST)
+		pages->lost[pages->n_lost++] = number;
+	else
+		pages->all = true;
+}
+
+/* Adds all pages of the chunks in `lost`. False: there is still no memory for one of them. */
+static bool restore_lost(struct dirty_pages *pages)
+{
+	for (; pages->n_lost; pages->n_lost--) {
+		struct dirty_chunk *chunk = get_chunk(pages, pages->lost[pages->n_lost - 1]);
+
+		if (!chunk)
+			return false;
+		memset(chunk->bits, 0xff, sizeof(chunk->bits));
+	}
+	return true;
+}
+
 void dirty_pages_add(struct dirty_pages *pages, uint64_t addr, uint64_t size)
 {
 	const uint64_t last = (addr + (size - 1)) >> DIRTY_PAGE_SHIFT;
@@ -75,8 +99,9 @@ void dirty_pages_add(struct dirty_pages *pages, uint64_t addr, uint64_t size)
 		const uint32_t bit = (uint32_t)(page % DIRTY_CHUNK_PAGES);
 
 		if (!chunk) {
-			pages->all = true;
-			return;
+			add_lost(pages, page / DIRTY_CHUNK_PAGES);
+			page |= DIRTY_CHUNK_PAGES - 1; /* the last one of the chunk */
+			continue;
 		}
 		chunk->bits[bit / 64] |= UINT64_C(1) << bit % 64;
 	}
@@ -126,7 +151,7 @@ void dirty_pages_take(struct dirty_pages *pages, uint64_t addr, uint64_t size, u
 	const struct report report = {addr, addr + (size - 1), page_size, bitmap};
 	const uint64_t last = (report.last >> DIRTY_PAGE_SHIFT) / DIRTY_CHUNK_PAGES;
 
-	if (pages->all)
+	if (!restore_lost(pages) || pages->all)
 		set_bits(&report, report.addr, report.last);
 	for (uint32_t i = first_from(pages, (addr >> DIRTY_PAGE_SHIFT) / DIRTY_CHUNK_PAGES);
 	     i < pages->n && pages->chunks[i]->number <= last; i++) {

@@ -12,6 +12,7 @@
 #define DIRTY_PAGE_SHIFT  12u
 #define DIRTY_PAGE        (UINT64_C(1) << DIRTY_PAGE_SHIFT)
 #define DIRTY_CHUNK_PAGES 32768u
+#define DIRTY_LOST        64u
 
 struct dirty_chunk {
 	uint64_t number; /* of its first page, in units of DIRTY_CHUNK_PAGES */
@@ -23,18 +24,24 @@ struct dirty_pages {
 	struct dirty_chunk **chunks; /* in the order of their numbers */
 	uint32_t n, room;
 	uint32_t last; /* index of the chunk that was used last */
-	bool all;      /* there was no memory for a chunk: every page counts as added */
+	/* Numbers of chunks for which there was no memory: every page of these counts as added. */
+	uint64_t lost[DIRTY_LOST];
+	uint32_t n_lost;
+	bool all; /* there was no room in `lost`: every page counts as added, until the clear */
 };
 
 void dirty_pages_clear(struct dirty_pages *pages);
-/* Adds all pages of [addr, addr + size), also those that the range has in part. The size is not 0,
- * and addr + size is at most 2^64. */
+/*
+ * Adds all pages of [addr, addr + size), also those that the range has in part. The size is not 0,
+ * and addr + size is at most 2^64. Without memory adds more pages.
+ */
 void dirty_pages_add(struct dirty_pages *pages, uint64_t addr, uint64_t size);
 /*
  * Moves the pages of [addr, addr + size) to a bitmap, whose bit n stands for the `page_size` bytes
  * from addr + n * page_size on; sets bits and clears none. A page that the range has in part sets
  * bits, and stays in the set. page_size is a power of two, also below DIRTY_PAGE. The size is not
- * 0, and addr + size is at most 2^64. The bitmap's words are in host byte order.
+ * 0, and addr + size is at most 2^64. The bitmap's words are in host byte order. Without memory for
+ * the pages that were added sets the bits of the whole range.
  */
 void dirty_pages_take(struct dirty_pages *pages, uint64_t addr, uint64_t size, uint64_t page_size,
 		      uint64_t *bitmap);

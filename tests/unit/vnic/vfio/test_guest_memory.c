@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <vnic/dirty_log.h>
 #include <vnic/guest_memory.h>
 
 #define PAGE  UINT64_C(4096)
@@ -518,6 +519,77 @@ static void test_other_faults_are_not_handled(void **state)
 	expect_death(send_signal);
 }
 
+/* --- The log of written pages */
+
+static bool out_of_memory;
+
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return out_of_memory ? NULL : __real_calloc(n, size);
+}
+
+static void write_logged(struct fixture *f, uint64_t page)
+{
+	vnic_dirty_mark(vnic_guest_memory_log(f->memory), at(f, page), 1);
+}
+
+/* Moves the log of the first 64 pages to a bitmap, and returns it. */
+static uint64_t take_log(struct fixture *f)
+{
+	uint64_t bitmap = 0;
+
+	vnic_guest_memory_take_log(f->memory, 0, 64 * PAGE, PAGE, &bitmap);
+	return bitmap;
+}
+
+/* Else a live migration would copy all of the memory in each of its rounds. */
+static void test_the_log_recovers_from_a_lack_of_memory(void **state)
+{
+	struct fixture *f = *state;
+
+	map_pages(f, 0, 8, 0);
+	vnic_guest_memory_start_log(f->memory);
+	out_of_memory = true;
+	write_logged(f, 3);
+	/* Until there is memory again, each page may have been written. */
+	assert_true(take_log(f) & 1 << 3);
+	assert_true(take_log(f) & 1 << 3);
+	out_of_memory = false;
+	write_logged(f, 4);
+	assert_int_equal(take_log(f) & 3 << 3, 3 << 3);
+	assert_int_equal(take_log(f), 0);
+	write_logged(f, 5);
+	assert_int_equal(take_log(f), 1 << 5);
+}
+
+/* The log has no room for so many parts of the memory that it cannot follow. */
+static void test_the_log_of_large_memory_without_memory(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t part = UINT64_C(1) << 27, parts = 80;
+	uint64_t bitmap;
+
+	for (uint64_t i = 0; i < parts; i++)
+		map_pages(f, i * (part / PAGE), 1, i % PAGES);
+	vnic_guest_memory_start_log(f->memory);
+	out_of_memory = true;
+	for (uint64_t i = 0; i < parts; i++)
+		write_logged(f, i * (part / PAGE));
+	out_of_memory = false;
+	for (uint64_t i = 0; i < parts; i++) {
+		bitmap = 0;
+		vnic_guest_memory_take_log(f->memory, i * part, PAGE, PAGE, &bitmap);
+		assert_int_equal(bitmap, 1);
+	}
+	/* The next log begins anew. */
+	vnic_guest_memory_stop_log(f->memory);
+	vnic_guest_memory_start_log(f->memory);
+	assert_int_equal(take_log(f), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -539,6 +611,8 @@ int main(void)
 		TEST(test_a_lost_page_of_a_full_table),
 		TEST(test_all_memory_is_unmapped),
 		TEST(test_other_faults_are_not_handled),
+		TEST(test_the_log_recovers_from_a_lack_of_memory),
+		TEST(test_the_log_of_large_memory_without_memory),
 #undef TEST
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
