@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <net/if.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
+
+#include <linux/sockios.h>
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -316,6 +319,15 @@ static bool is_lost(const struct kernel_sync *k, uint32_t i)
 	return !iface_find(&k->table, (int)i, 0) || uplink_has_lost_interface(&k->uplinks[i]);
 }
 
+/* As if_nametoindex, which fails if the daemon has no free descriptor. */
+static int find_ifindex(const struct kernel_sync *k, const char *name)
+{
+	struct ifreq request = {0};
+
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", name);
+	return ioctl(netlink_fd(&k->netlink), SIOCGIFINDEX, &request) ? 0 : request.ifr_ifindex;
+}
+
 /*
  * Looks for lost uplinks by name, because a new interface of the same name has another index.
  * Returns true if one was found: then the table must be read again.
@@ -333,7 +345,7 @@ static bool find_uplinks(struct kernel_sync *k)
 			continue;
 		/* A new interface of the same name needs a new port. */
 		uplink_close_lost(u);
-		k->table.uplinks[i] = (int)if_nametoindex(u->ifname);
+		k->table.uplinks[i] = find_ifindex(k, u->ifname);
 		found |= k->table.uplinks[i] != 0;
 		k->missing |= k->table.uplinks[i] == 0;
 	}
@@ -398,18 +410,17 @@ int kernel_sync_start(struct kernel_sync *k, struct host *host, struct uplink *u
 	*k = (struct kernel_sync){
 		.host = host, .uplinks = uplinks, .n_uplinks = n_uplinks, .hca = hca};
 	k->table.n_uplinks = n_uplinks;
-	for (i = 0; i < n_uplinks; i++) {
-		if (!uplinks[i].kernel)
-			continue;
-		k->table.uplinks[i] = (int)if_nametoindex(uplinks[i].ifname);
-		any = true;
-	}
+	for (i = 0; i < n_uplinks; i++)
+		any |= uplinks[i].kernel;
 	if (!any) {
 		update_uplinks(k);
 		return 0;
 	}
 	rc = netlink_open(&k->netlink,
 			  RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_NEIGH);
+	for (i = 0; !rc && i < n_uplinks; i++)
+		if (uplinks[i].kernel)
+			k->table.uplinks[i] = find_ifindex(k, uplinks[i].ifname);
 	if (!rc)
 		rc = read_kernel_state(k);
 	/*

@@ -13,9 +13,11 @@
 
 #include <linux/if_addr.h>
 #include <linux/if_link.h>
+#include <linux/sockios.h>
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "descriptor_limit.h"
 #include "urxed/kernel/kernel_sync.h"
 #include "urxed/kernel/link_speed.h"
 
@@ -51,7 +53,7 @@ static struct {
 /* --- In place of the kernel and of urxed's uplinks */
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
-unsigned int __wrap_if_nametoindex(const char *name);
+int __wrap_ioctl(int fd, unsigned long request, struct ifreq *iface);
 int __wrap_netlink_open(struct netlink *n, uint32_t groups);
 void __wrap_netlink_close(struct netlink *n);
 bool __wrap_netlink_events(struct netlink *n, netlink_fn each, void *ctx);
@@ -69,10 +71,15 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 	return 0;
 }
 
-unsigned int __wrap_if_nametoindex(const char *name)
+int __wrap_ioctl(int fd, unsigned long request, struct ifreq *iface)
 {
-	assert_string_equal(name, "eth0");
-	return w.absent ? 0 : IFINDEX;
+	assert_int_equal(fd, 99);
+	assert_int_equal(request, SIOCGIFINDEX);
+	assert_string_equal(iface->ifr_name, "eth0");
+	if (w.absent)
+		return -1;
+	iface->ifr_ifindex = IFINDEX;
+	return 0;
 }
 
 int __wrap_netlink_open(struct netlink *n, uint32_t groups)
@@ -475,6 +482,26 @@ static void interface_that_was_gone_is_that_of_no_gid(void **state)
 	assert_string_equal(w.host.ndev, "eth0");
 }
 
+/* urxed would not look again before the next report. */
+static void interface_that_was_gone_is_found_without_a_free_descriptor(void **state)
+{
+	struct rlimit limit;
+
+	(void)state;
+	w.refused = 0;
+	assert_true(report());
+	w.absent = true;
+	assert_true(report());
+	w.absent = false;
+	w.refused = EMFILE;
+	limit = descriptor_limit_reach();
+	assert_true(report());
+	descriptor_limit_restore(&limit);
+	w.refused = 0;
+	assert_true(wait_s(2));
+	assert_true(w.host.up);
+}
+
 /* The program that had UDP port 4791 of the interface ends. */
 static void refused_vlan_interface_is_tried_again(void **state)
 {
@@ -605,6 +632,7 @@ int main(void)
 		TEST(rate_is_that_of_the_interface_while_it_has_a_link),
 		TEST(renamed_interface_is_used_by_its_present_name),
 		TEST(interface_that_was_gone_is_that_of_no_gid),
+		TEST(interface_that_was_gone_is_found_without_a_free_descriptor),
 		TEST(refused_vlan_interface_is_tried_again),
 		TEST(bond_keeps_addresses_only_while_the_member_is_away),
 		TEST(host_keeps_an_address_that_is_tentative_again),
