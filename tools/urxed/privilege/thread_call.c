@@ -47,9 +47,9 @@ static int call_thread(pid_t tid)
 
 	if (syscall(SYS_tgkill, getpid(), tid, CALL_SIGNAL))
 		return errno == ESRCH ? 0 : -errno;
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += WAIT_SECONDS;
-	while (sem_timedwait(&called, &until))
+	while (sem_clockwait(&called, CLOCK_MONOTONIC, &until))
 		if (errno != EINTR)
 			return -errno;
 	return result;

@@ -23,6 +23,7 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -219,6 +220,33 @@ static void all_threads_drop_privileges(void **state)
 {
 	(void)state;
 	run_child(drop_with_threads);
+}
+
+static bool clock_is_stepped;
+
+int __real_clock_gettime(clockid_t clock, struct timespec *ts);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	const int rc = __real_clock_gettime(clock, ts);
+
+	if (clock == CLOCK_REALTIME && clock_is_stepped)
+		ts->tv_sec -= 3600;
+	return rc;
+}
+
+static void drop_during_a_step(void)
+{
+	clock_is_stepped = true;
+	drop_with_threads();
+}
+
+/* At the host's start the clock may be set while the daemon waits for its threads. */
+static void step_of_the_clock_does_not_end_the_drop(void **state)
+{
+	(void)state;
+	run_child(drop_during_a_step);
 }
 
 /* --- The helper that compares user namespaces */
@@ -501,6 +529,7 @@ int main(void)
 		cmocka_unit_test(forbidden_calls_fail),
 		cmocka_unit_test(daemon_calls_work),
 		cmocka_unit_test(all_threads_drop_privileges),
+		cmocka_unit_test(step_of_the_clock_does_not_end_the_drop),
 		cmocka_unit_test(namespaces_are_compared_without_privileges),
 		cmocka_unit_test(late_answer_does_not_end_the_helper),
 		cmocka_unit_test(machine_is_reached_without_privileges),
