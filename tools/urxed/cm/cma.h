@@ -171,7 +171,10 @@ void cma_neigh_answer(struct neigh_waiter *w, int status);
 /* The device's node GUID (vnic_node_guid), in host byte order. */
 uint64_t cma_node_guid(const struct host *host);
 
-/* The calls below read the time from cma->now, which the caller sets. */
+/*
+ * Makes an unbound ID. -ENOSPC: CMA_IDS IDs exist; -EAGAIN: the kernel has no entropy yet; -ENOMEM.
+ * The functions below read the time from cma->now, which the caller sets.
+ */
 int cma_create_id(struct cma *cma, uid_t user, uint16_t ps, enum cma_service service, void *ctx,
 		  struct cma_id **id);
 void cma_destroy_id(struct cma_id *id);
@@ -180,33 +183,37 @@ struct cma_id *cma_find_id(const struct cma *cma, uint32_t number);
 
 /*
  * Binds the ID to an address of the host, and to the address's port, or to a free port if that is
- * 0. As in the kernel on RoCE, an AF_IB address must be the wildcard, and an ID that is bound to it
- * receives no request.
+ * 0. -EADDRNOTAVAIL: the host does not have the address. -ENODEV: an AF_IB address is not the
+ * wildcard, as in the kernel on RoCE. -EINVAL: the ID is bound, or a link-local address names no
+ * interface. -EACCES: the program may not bind that low port. -EPROTONOSUPPORT: the service ID is
+ * in no port space of the ID. Or an error of cma_port_bind. An ID that is bound to the AF_IB
+ * wildcard receives no request.
  */
 int cma_bind(struct cma_id *id, const struct cma_addr *addr);
 /*
  * Resolves dst, from the ID's address. An ID that is not bound is bound to src first, or to the
  * wildcard if src is NULL, with the errors of cma_bind. After 0 an event ADDR_RESOLVED or
- * ADDR_ERROR follows, after timeout_ms milliseconds at the latest (-ETIMEDOUT).
- * -ENETUNREACH: no route to dst, or one of the two addresses is IPv4 and the other IPv6.
- * -EINVAL: the ID's address is loopback, and dst another host's (a multicast group is allowed); the
- * host no longer has the ID's address; the ID has another address family than dst, or is in another
- * state.
- * -ENODEV: dst has family AF_IB; or dst is the wildcard, and the host has no address.
- * -ENOSPC: the user's quota of waiters is used up.
+ * ADDR_ERROR follows, after timeout_ms milliseconds at the latest (-ETIMEDOUT). -ENETUNREACH: no
+ * route to dst, or one of the two addresses is IPv4 and the other IPv6. -EINVAL: the ID's address
+ * is loopback, and dst another host's (a multicast group is allowed); the host no longer has the
+ * ID's address; the ID has another address family than dst, or is in another state. -ENODEV: dst
+ * has family AF_IB; or dst is the wildcard, and the host has no address. -ENOSPC: the user's quota
+ * of waiters is used up; -ENOMEM.
  */
 int cma_resolve_addr(struct cma_id *id, const struct cma_addr *src, const struct cma_addr *dst,
 		     uint32_t timeout_ms);
-/* An event ROUTE_RESOLVED follows. */
+/*
+ * Reports the event ROUTE_RESOLVED. -EINVAL: the ID is in another state than after ADDR_RESOLVED.
+ */
 int cma_resolve_route(struct cma_id *id);
 /* As cma_resolve_route, for a program that gives the path itself (RDMA_OPTION_IB_PATH). */
 int cma_set_path(struct cma_id *id, uint8_t traffic_class);
 int cma_listen(struct cma_id *id);
 int cma_connect(struct cma_id *id, const struct cma_param *param);
 /*
- * Answers a REQ with a REP, a SIDR_REQ with a SIDR_REP; with param NULL, a REP with an RTU. If the
- * ID has no request to answer: -EINVAL, and nothing is sent. After any other error the peer gets a
- * rejection.
+ * Answers a REQ with a REP, a SIDR_REQ with a SIDR_REP; with param NULL, a REP with an RTU.
+ * -EINVAL, and nothing is sent: the ID has no connection, or one that has ended; or is UD and param
+ * NULL. After any other error the peer gets a rejection, if the connection's state permits one.
  */
 int cma_accept(struct cma_id *id, const struct cma_param *param);
 /*
@@ -216,7 +223,10 @@ int cma_accept(struct cma_id *id, const struct cma_param *param);
  */
 int cma_reject(struct cma_id *id, enum cm_reason reason, const void *data, uint8_t len);
 int cma_disconnect(struct cma_id *id);
-/* Call it when the QP has received data before the RTU arrived (IBA 12.9.7.2). */
+/*
+ * Call it when the QP has received data before the RTU arrived (IBA 12.9.7.2). -EISCONN: the
+ * connection is established already; -EINVAL: the ID awaits no RTU.
+ */
 int cma_notify_established(struct cma_id *id);
 int cma_set_reuseaddr(struct cma_id *id, bool on);
 int cma_set_afonly(struct cma_id *id, bool on);
@@ -226,7 +236,7 @@ int cma_set_afonly(struct cma_id *id, bool on);
 const struct host_address *cma_own_address(const struct cma_id *id);
 /* The path of the ID's connection; without one, the path that cma_connect would use. */
 struct cm_path cma_path(const struct cma_id *id);
-/* The MTU of that path, as enum ib_mtu: 1 = 256 to 5 = 4096 bytes. */
+/* The MTU of the path that cma_path returns, as enum ib_mtu: 1 = 256 to 5 = 4096 bytes. */
 uint8_t cma_path_mtu(const struct cma_id *id);
 /* The packet lifetime of the ID's route, 4.096 us * 2^n. */
 uint8_t cma_packet_lifetime(const struct cma_id *id);

@@ -18,7 +18,7 @@ struct cma_addr {
 	uint64_t service_id, mask;
 };
 
-/* -EINVAL: another family, or len is too short for the family. */
+/* -EINVAL: not AF_INET, AF_INET6 or AF_IB, or len is too short for the family. */
 int cma_addr_from(struct cma_addr *a, const void *sockaddr, uint32_t len);
 /* Bytes of the family's sockaddr; 0: no address. */
 uint32_t cma_addr_size(const struct cma_addr *a);

@@ -48,8 +48,8 @@ void cma_early_req_listener_gone(struct cma_early_reqs *early, uint64_t now, uin
 bool cma_early_req_keep(struct cma_early_reqs *early, uint64_t now, uint64_t service_id,
 			const struct cm_path *path, const uint8_t mad[CM_MAD_LEN]);
 /*
- * Removes the oldest request that has expired or that has a listener by now. False: no request is
- * of either kind.
+ * Moves the oldest request that has expired or that has a listener by now to *request. False: no
+ * request is of either kind.
  */
 bool cma_early_req_take(struct cma_early_reqs *early, uint64_t now,
 			bool (*has_listener)(const void *ctx, uint64_t service_id), const void *ctx,

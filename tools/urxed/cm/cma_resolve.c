@@ -232,7 +232,10 @@ void cma_cancel_resolve(struct cma_id *id)
 	id->waiting = false;
 }
 
-/* Resolves the next hop from one of the host's addresses. -ENETUNREACH: no route from it. */
+/*
+ * Resolves the next hop from one of the host's addresses. Returns as neigh_resolve_persistently:
+ * -ENETUNREACH if there is no route from the address.
+ */
 static int resolve_from(struct cma_id *id, const struct host_address *own)
 {
 	uint8_t index = (uint8_t)(own - id->cma->host->addresses);
@@ -249,6 +252,7 @@ static bool is_near(const struct host_address *a, const struct cma_addr *dst)
 
 /*
  * Tries each address of the host: with `near` those in the destination's subnet, else the others.
+ * Returns as resolve_from; -ENETUNREACH: none has a route.
  */
 static int resolve_from_each(struct cma_id *id, bool near, const struct host_address **chosen)
 {
@@ -280,7 +284,7 @@ static const struct host_address *find_best_source(const struct cma_id *id)
 }
 
 /* Tries the source of the best route: with `near` if that address is in the destination's subnet,
- * else if it is outside. */
+ * else if it is outside; otherwise returns -ENETUNREACH. */
 static int resolve_from_best(struct cma_id *id, const struct host_address *best, bool near,
 			     const struct host_address **chosen)
 {

@@ -63,7 +63,7 @@ static struct cma_id *copy_id(struct cma *cma, const struct cma_saved *saved, vo
 
 /*
  * Enters an ID, which has its port, into the table, and restores its connection. On error frees the
- * ID.
+ * ID and its port.
  */
 static int add_id(struct cma_id *id, const struct cma_saved *saved, bool frozen)
 {

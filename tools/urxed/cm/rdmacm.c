@@ -89,9 +89,9 @@ static bool has_room_for_mads(void *ctx)
 }
 
 /*
- * False: the address of the peer is not resolved now. A peer whose request this host received has
- * the MAC that the request came from. So requests with invented addresses, which anybody can send,
- * cause no address resolution.
+ * False: the peer's MAC is not known now. A peer whose request this host received has the MAC that
+ * the request came from. So requests with invented addresses, which anybody can send, cause no
+ * address resolution.
  */
 static bool find_peer_mac(struct rdmacm *r, const struct cma_id *id, uint8_t mac[ETHER_MAC_LEN])
 {

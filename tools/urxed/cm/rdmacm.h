@@ -25,8 +25,8 @@ struct rdmacm {
 
 /*
  * Starts rdma_cm; the members of `group` may use it too if `group` is not 0. The epoll set of
- * `sessions` watches it, with r as data. On error `error` has one sentence, and the caller still
- * calls rdmacm_close.
+ * `sessions` watches it, with r as data. Returns 0, or a negative errno value: `error` has one
+ * sentence, and the caller still calls rdmacm_close.
  */
 int rdmacm_open(struct rdmacm *r, const char *run_dir, gid_t group, uint64_t now,
 		struct sessions *sessions, char error[RDMACM_ERROR]);
@@ -41,7 +41,10 @@ void rdmacm_close(struct rdmacm *r);
 
 /* Handles connections and commands of programs. Call it when the epoll set reports r. */
 void rdmacm_event(struct rdmacm *r, uint64_t now);
-/* Handles expired timers and received MADs; returns the time of the next call in ns. */
+/*
+ * Handles expired timers and received MADs; returns the time of the next call in ns, UINT64_MAX =
+ * never.
+ */
 uint64_t rdmacm_tick(struct rdmacm *r, uint64_t now);
 /* Call it with neigh.h's answer for a waiter of gsi_send.c or cma_resolve.c. */
 void rdmacm_neigh_answer(struct rdmacm *r, struct neigh_waiter *w, int status,

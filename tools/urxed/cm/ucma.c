@@ -218,7 +218,10 @@ bool ucma_has_frozen_file(const struct ucma *u, pid_t pid)
 	return false;
 }
 
-/* Ends departed files whose time is over. Returns when to call it again. */
+/*
+ * Ends departed files whose time (forget_at) is over. Returns the time of the next call in ns,
+ * UINT64_MAX = never.
+ */
 static uint64_t tick_departed(struct ucma *u)
 {
 	struct ucma_file *file;
@@ -401,7 +404,7 @@ static int refuse_hello(const struct ucma_file *file, int status)
 	return status;
 }
 
-/* Sends the welcome with both ends of the event socket. */
+/* Sends the welcome with both ends of the event socket. Returns 0 or a negative errno value. */
 static int send_welcome(struct ucma_file *file, uint64_t token)
 {
 	const struct cm_attach_welcome w = {.token = token};
@@ -495,7 +498,10 @@ static void claim_departed_file(struct ucma_file *file)
 		u->claim_deadline = u->next_claim_check = u->cma.now;
 }
 
-/* A program opens the device anew. Returns as complete_claim. */
+/*
+ * Gives a newly opened file its token, and welcomes the program. Returns 0, or a negative errno
+ * value: the caller closes the file.
+ */
 static int register_file(struct ucma_file *file)
 {
 	if (getrandom(&file->token, sizeof(file->token), GRND_NONBLOCK) != sizeof(file->token))

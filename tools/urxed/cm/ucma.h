@@ -61,7 +61,7 @@
  */
 #define UCMA_CLAIM_TIME_NS 3000000000ull
 
-/* How long a program that ended while it was frozen keeps its IDs. */
+/* How long, from the end of a program that was frozen, the daemon keeps the program's IDs. */
 #define UCMA_DEPARTED_NS (CM_ATTACH_DEPARTED_S * UINT64_C(1000000000))
 
 struct ucma_file;
@@ -128,7 +128,7 @@ struct ucma_save_cursor {
 
 /*
  * One open file of /dev/infiniband/rdma_cm in a program. A claimant is the file of a new connection
- * by which a program claims its restored or departed file.
+ * by which a program claims its restored or departed (forget_at) file.
  */
 struct ucma_file {
 	struct ucma *ucma;
@@ -253,7 +253,7 @@ struct ucma_file *ucma_file_new(struct ucma *u);
  * once. NULL: no memory.
  */
 struct ucma_file *ucma_ended_file(struct ucma *u, uid_t user);
-/* The file with that token, if its program has sent its hello; NULL: none. */
+/* The file with that token, if its program is connected and was sent the welcome; NULL: none. */
 struct ucma_file *ucma_find_file(const struct ucma *u, uint64_t token);
 /*
  * True: the process has a frozen file without a connection, other than one that it restores from
@@ -344,11 +344,11 @@ void ucma_events_queue_send(struct ucma_file *file);
  * the change cannot be written. Result as of ucma_store_write_dirty.
  */
 uint64_t ucma_flush(struct ucma *u);
-/* Handles EPOLLOUT of an event socket. False: `what` is not the tag of an event socket. */
+/* Handles EPOLLOUT of an event socket. False: `what`, the epoll data, is not the tag of one. */
 bool ucma_events_epoll(struct ucma *u, void *what);
 /*
- * Makes the event socket: file->event_fd, and both ends for the program (enum cm_attach_fd). The
- * caller closes ends[CM_ATTACH_EVENTS]. Returns 0 or a negative errno value.
+ * Makes the event socket. The program gets both ends (enum cm_attach_fd); the daemon's is also
+ * file->event_fd. The caller closes ends[CM_ATTACH_EVENTS]. Returns 0 or a negative errno value.
  */
 int ucma_events_open(struct ucma_file *file, int ends[UNIX_PACKET_FDS]);
 void ucma_events_close(struct ucma_file *file);
@@ -369,8 +369,9 @@ uint64_t ucma_store_write_dirty(struct ucma *u);
 struct ucma_command;
 int ucma_run_checkpoint(struct ucma_command *c);
 /*
- * Call it when an ID of the file is destroyed, or its record cannot be written. If CM_ATTACH_SAVE
- * has returned some records, but not all, it fails with -EBUSY until the next CM_ATTACH_FREEZE.
+ * Call it when an ID leaves the file, or a record of the file cannot be written. If CM_ATTACH_SAVE
+ * has returned some records, but not all, that command fails with -EBUSY until the next
+ * CM_ATTACH_FREEZE.
  */
 void ucma_file_break_save(struct ucma_file *file);
 /* Freezes all IDs of the file (cma_freeze), or thaws them; the file sends no events meanwhile. */
@@ -400,11 +401,11 @@ int ucma_run_command(struct ucma_command *c);
 
 /*
  * --- ucma_reply_cache.c: replies that an event's packet carries to the commands that librdmacm
- * sends next, which saves their round trips to the daemon. Writes and returns at most
- * CM_ATTACH_CACHED bytes.
+ * sends next, which saves their round trips to the daemon. Returns the bytes written, at most
+ * CM_ATTACH_CACHED; 0: no replies.
  */
 uint32_t ucma_reply_cache_fill(const struct ucma_event *event, uint8_t *out);
-/* The ID that those replies are about; NULL: the event carries no replies. */
+/* The ID that the event's cached replies are about; NULL: the event carries none. */
 const struct ucma_ctx *ucma_reply_cache_ctx(const struct ucma_event *event);
 
 /* --- ucma_resp.c: fills the structures of rdma/rdma_user_cm.h from an ID. */
@@ -420,7 +421,10 @@ void ucma_fill_gid(struct rdma_ucm_query_addr_resp *resp, const struct cma_id *i
 /* Fills the path of the ID's route. Returns the number of paths, 0 or 1. */
 uint32_t ucma_fill_path(struct rdma_ucm_query_path_resp *resp, struct ib_path_rec_data *data,
 			const struct cma_id *id);
-/* Reads a path that a program sets. -EINVAL: none of the n paths is primary and bidirectional. */
+/*
+ * Reads the traffic class of the path that a program sets. -EINVAL: none of the n paths is primary
+ * and bidirectional.
+ */
 int ucma_read_path(const struct ib_path_rec_data *data, uint32_t n, uint8_t *traffic_class);
 /*
  * For a UD ID, or an ID without a connection, fills the attributes of INIT, whatever `state` is;

@@ -142,8 +142,8 @@ static void fill_group(struct ucma_record *r, const struct ucma_group *group)
 }
 
 /*
- * Fills the record of an event. The ID of a request that was accepted before the program fetched
- * the event is no child any more.
+ * Fills the record of an event. It names no new ID for a request that the program accepted before
+ * it fetched the event.
  */
 static void fill_event(struct ucma_record *r, const struct ucma_event *event)
 {
@@ -155,7 +155,7 @@ static void fill_event(struct ucma_record *r, const struct ucma_event *event)
 	r->event.resp = event->resp;
 }
 
-/* False: all records have been saved. */
+/* Fills the file's next record. False: all records have been saved. */
 static bool fill_next(struct ucma_file *file, struct ucma_record *r)
 {
 	struct ucma_save_cursor *at = &file->save_cursor;
@@ -207,10 +207,10 @@ static struct ucma_ctx *find_ctx(const struct ucma_file *file, uint32_t number)
 }
 
 /*
- * Freezes the file, and gives it the token of the saved file. If the saved file itself has departed
- * from this daemon, perhaps before several migrations, it is destroyed first: this file restores
- * its IDs. -EBADMSG: this file is in use already, or the record has no token; -EPERM: the program
- * is not trusted; -EEXIST: the saved program still has the saved file.
+ * Freezes the file, and gives it the token of the saved file. If this daemon still keeps the saved
+ * file itself, perhaps from before several migrations, it destroys that one first: this file
+ * restores its IDs. -EBADMSG: this file is in use already, or the record has no token; -EPERM: the
+ * program is not trusted; -EEXIST: the saved program still has the saved file.
  */
 static int restore_file(struct ucma_file *file, const struct ucma_record *r)
 {
