@@ -77,8 +77,8 @@ void neigh_send_solicitation(struct neigh *n, const struct neigh_entry *e, const
 /*
  * Returns this host's address if the daemon must answer for it on that ingress, else NULL. The
  * kernel answers for its own addresses, but not to VMs, whose frames it does not receive. Nor does
- * it answer through members of a bond whose interface lacks the address. If the daemon and the
- * kernel both answer with one MAC, that does no harm.
+ * it answer through a bond's member if the member's interface lacks the address. If the daemon and
+ * the kernel both answer with one MAC, that does no harm.
  */
 static const struct host_address *
 find_answerable(const struct neigh *n, const struct neigh_ingress *ingress, const uint8_t ip[16])

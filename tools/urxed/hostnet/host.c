@@ -104,7 +104,10 @@ static struct host_address *find_address(struct host *h, const struct host_addre
 	return at && at->valid ? at : NULL;
 }
 
-/* Returns the free entry that this address had before, else the entry free for the longest time. */
+/*
+ * Returns the free entry that this address had before, else the entry free for the longest time;
+ * NULL: none is free.
+ */
 static struct host_address *choose_index(struct host *h, const struct host_address *a)
 {
 	struct host_address *best = find_index(h, a), *at;

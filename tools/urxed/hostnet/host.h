@@ -171,7 +171,10 @@ const struct host_address *host_find_in_vlan(const struct host *h, const uint8_t
 
 /* The MAC of the kernel's VLAN interface on an uplink; NULL: none has an address of the host. */
 const uint8_t *host_vlan_mac(const struct host *h, uint32_t uplink, uint16_t vlan);
-/* Has the kernel's interface of a VLAN this MAC, on any uplink? False for VLAN 0. */
+/*
+ * Has the kernel's interface of a VLAN this MAC, on any uplink? False for VLAN 0; an interface
+ * without an address of the host does not count.
+ */
 bool host_has_vlan_mac(const struct host *h, const uint8_t mac[ETHER_MAC_LEN], uint16_t vlan);
 
 /* Are the first prefix_len bits of the addresses equal? */

@@ -116,7 +116,7 @@ void neigh_fini(struct neigh *n);
  * Finds the next hop from GID sgid_index to dgid for a user or NEIGH_PEERS. 0: *hop has the MAC.
  * -EINPROGRESS: ops->answer will be called with w after this call. -ENETUNREACH, -EHOSTUNREACH: no
  * next hop exists, or no entry of the table may be replaced; -EINVAL: the GID entry is empty;
- * -ENOSPC: the user's quota of waiters is used up.
+ * -ENOSPC: the user's quota of waiters is used up; -ENOMEM.
  */
 int neigh_resolve(struct neigh *n, uint64_t now, uid_t user, uint8_t sgid_index,
 		  const uint8_t dgid[16], struct neigh_waiter *w, struct vnic_next_hop *hop);

@@ -98,7 +98,9 @@ struct places {
 	uint32_t all, same_mac;
 };
 
-/* The places that are left for entries of the user and the MAC of `e`; neither is below 0. */
+/*
+ * The places that are left for entries of the user and the MAC of `e`; neither number is below 0.
+ */
 static struct places count_places(const struct neigh_table *t, const struct neigh_entry *e)
 {
 	struct places taken = {0}, most;

@@ -140,7 +140,8 @@ static int request_route(struct route *r, const struct host_address *from, int i
 
 /*
  * With a source address, the kernel's IPv6 may answer by another interface, for instance by the
- * other hop of a multipath route. Without one it answers by the requested interface only.
+ * other hop of a multipath route. Without one it answers by the requested interface only, so that
+ * is the second try. Returns as netlink_request; -ENETUNREACH: no route by that interface.
  */
 static int request_route_by(struct route *r, const struct host_address *from, int ifindex,
 			    const uint8_t to[16], struct route_result *result)
@@ -157,6 +158,7 @@ static int request_route_by(struct route *r, const struct host_address *from, in
 /*
  * Without a route through the interface, the kernel answers that any IPv4 address is on-link. So
  * request the matching route of the table (RTM_F_FIB_MATCH) first: it fails without a route.
+ * Returns 0 or -ENETUNREACH.
  */
 static int find_route(struct route *r, const struct host_address *from, int ifindex,
 		      const uint8_t to[16], struct route_result *result)
@@ -205,7 +207,7 @@ static bool is_own_mac(const struct route *r, int ifindex, const uint8_t mac[ETH
 
 /*
  * Reads the kernel's entry of a neighbour. The kernel gives neighbours on an interface without ARP
- * (IFF_NOARP) the interface's own MAC, which counts as none.
+ * (IFF_NOARP) the interface's own MAC, which counts as none. Returns as netlink_request.
  */
 static int find_neighbour(struct route *r, int ifindex, const uint8_t ip[16], struct route_neigh *n)
 {

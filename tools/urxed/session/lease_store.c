@@ -141,9 +141,9 @@ static bool read_lease_file(struct lease_store *r, const struct header *own)
 }
 
 /*
- * Makes a file of format 4 one of format 5. Returns false if the file is none, or after an error.
- * Format 4 lacks lease_store.past, so the rest of the file moves. Meanwhile the file has no valid
- * header: if the daemon is killed then, the file counts as empty.
+ * Makes a file of format 4 one of format 5. Returns false if the file has another format, or after
+ * an error. Format 4 lacks lease_store.past, so the rest of the file moves. Meanwhile the file has
+ * no valid header: if the daemon is killed then, the file counts as empty.
  */
 static bool convert_format_4(struct lease_store *r, const struct header *own)
 {

@@ -32,11 +32,11 @@ int listener_open(struct listener *l, const char *run_dir, gid_t group, struct s
 void listener_close(struct listener *l);
 
 /*
- * Accepts pending connections, 32 at most; epoll reports the others again. If it lacks descriptors,
- * it pauses (accept_pause.h).
+ * Accepts pending connections, 32 at most; epoll reports the others again. After an error, such as
+ * a lack of descriptors, accepts none for 100 ms (accept_pause.h).
  */
 void listener_event(struct listener *l, uint64_t now);
-/* Ends a pause; result as of accept_pause_tick. */
+/* Accepts again when these 100 ms are over; result as of accept_pause_tick. */
 uint64_t listener_tick(struct listener *l, uint64_t now);
 
 /*

@@ -92,7 +92,10 @@ static void put_unused(struct qpn_table *t, struct qpn_entry *e)
 
 /* --- Entries */
 
-/* Gives an unused entry to a QPN, and counts it in its block. */
+/*
+ * Gives an unused entry to a QPN, and counts it in the QPN's block. Returns 0 or an error of
+ * hash_set.
+ */
 static int fill_entry(struct qpn_table *t, struct qpn_entry *e, uint32_t qpn, uint32_t process)
 {
 	int rc = hash_set(t->by_qpn, &qpn, (uint32_t)(e - t->all));

@@ -227,9 +227,10 @@ static int add_qpn(struct sessions *sessions, struct session *s, const struct vn
 
 /*
  * Answers QPN_QUERY: returns 0 if a process reaches a peer's QPN by the switch or an inbox instead
- * of the HCA, else -ENOENT. 0 only if a process of the same user has added the QPN. A process can
- * add any QPN that no other has added, also that of another process's queue pair of the HCA, and
- * must not get what other users send to that queue pair.
+ * of the HCA, else -ENOENT. 0 only if r->dgid is this host's, and a process of the same user has
+ * added the QPN with VNIC_QPN_REACHABLE and uses the host's MAC. A process can add any QPN that no
+ * other has added, also that of another process's queue pair of the HCA, and must not get what
+ * other users send to that queue pair.
  */
 static int query_qpn(struct sessions *sessions, const struct session *s,
 		     const struct vnic_attach_qpn *r)
@@ -403,7 +404,10 @@ static bool may_connect(struct sessions *sessions, const struct vnic_server_clie
 	return false;
 }
 
-/* Adds a session to the epoll set and the list. On success the list owns the session. */
+/*
+ * Adds a session to the epoll set and the list. Returns 0, and the list owns the session; or a
+ * negative errno value.
+ */
 static int add_session(struct sessions *sessions, struct session *s)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = s};
@@ -444,8 +448,8 @@ int session_accept(struct sessions *sessions, int listen_fd)
 }
 
 /*
- * Begins to serve the NIC of a process, which exists from now on. Its doorbell only wakes the
- * daemon, so the event needs no handler.
+ * Begins to serve a process's new NIC. The NIC's doorbell only wakes the daemon, so its event needs
+ * no handler. Returns 0 or a negative errno value.
  */
 static int attach_nic(struct sessions *sessions, struct session *s)
 {

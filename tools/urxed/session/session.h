@@ -102,8 +102,8 @@ struct sessions {
 	lease_store_frozen_fn *is_frozen;
 	void *is_frozen_ctx;
 	/*
-	 * 1 + the user whose process added the first QPN to the block, while it has added QPNs; the
-	 * block counts as one of this user's unless it is leased. 0: unknown
+	 * 1 + the user whose process added the first QPN to the block, while the block has added
+	 * QPNs; the block counts as one of this user's unless it is leased. 0: unknown
 	 */
 	uint64_t adders[LEASE_BLOCKS];
 	uint64_t now;             /* time of the event being handled, ns */
@@ -121,9 +121,9 @@ struct sessions {
 
 /*
  * Token bucket of a process's INTRODUCE requests: VNIC_BLOCKS at once, one for each possible
- * process of the host, then 100 a second. For each the daemon reads /proc, or asks a helper process
- * that does (namespace_query.h). Without a token the daemon answers that it knows no peer, and
- * packets take the switch.
+ * process of the host, then 100 a second. For each request the daemon reads /proc, or asks a helper
+ * process that does (namespace_query.h). Without a token the daemon answers that it knows no peer,
+ * and packets take the switch.
  */
 #define SESSION_INTRODUCTIONS   VNIC_BLOCKS
 #define SESSION_INTRODUCTION_NS 10000000ull
@@ -132,8 +132,8 @@ struct sessions {
 #define SESSION_CLAIM_NS 3000000000ull
 /*
  * How long a process that has lost its connection to this daemon may claim its leases, ns: longer
- * than a device process pauses after a daemon that has not answered (10 s). Other processes do not
- * pause.
+ * than the 10 s after which a device process tries again when the daemon has not answered. Other
+ * processes try again at once.
  */
 #define SESSION_LOST_NS 30000000000ull
 
@@ -177,8 +177,8 @@ void sessions_send_port(struct sessions *sessions);
  */
 void sessions_allow_bypass(struct sessions *sessions, bool on);
 /*
- * Gives sessions their inboxes from an earlier daemon that fd_guard.h has checked. Call it when
- * fd_guard_fd is readable.
+ * Gives sessions the inboxes that they had under an earlier daemon, once fd_guard.h has checked
+ * these. Call it when fd_guard_fd is readable.
  */
 void sessions_take_inboxes(struct sessions *sessions);
 /*
@@ -204,8 +204,9 @@ void sessions_counters(const struct sessions *sessions, uint64_t sums[VNIC_COUNT
 
 /* --- session_lease.c */
 /*
- * Ends claims when their time is over, welcomes processes that waited for them, and calls
- * sessions_resend_port and sessions_tick_ends; returns the time of the next call in ns.
+ * Ends claims when their time is over, and welcomes processes that waited for the claims of others.
+ * Calls sessions_resend_port and sessions_tick_ends. Returns the time of the next call in ns,
+ * UINT64_MAX = never.
  */
 uint64_t sessions_tick(struct sessions *sessions, uint64_t now);
 

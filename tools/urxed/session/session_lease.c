@@ -218,7 +218,7 @@ static int lease_block_to_session(struct sessions *sessions, struct session *s, 
 
 /*
  * When a process has claimed one block, leases all its other blocks to it at once: the process
- * itself may claim them late.
+ * itself may claim them late. Returns 0 or the error of a lease.
  */
 static int reclaim_other_blocks(struct sessions *sessions, struct session *s)
 {
@@ -372,7 +372,9 @@ static void end_claims(struct sessions *sessions)
 	sessions_update_uplink(sessions);
 }
 
-/* Ends claims when their time is over. Returns when to call it again, in ns. */
+/*
+ * Ends claims when their time is over. Returns the time of the next call in ns, UINT64_MAX = never.
+ */
 static uint64_t tick_claims(struct sessions *sessions, uint64_t now)
 {
 	uint64_t due = sessions->claims_ended ? sessions->late_check : sessions->claims_until;
@@ -400,8 +402,8 @@ static bool any_awaits_welcome(const struct sessions *sessions)
 }
 
 /*
- * Ends claims, and welcomes the processes that waited for them. Returns when to call it again, in
- * ns.
+ * Ends claims, and welcomes the processes that waited for the claims of others. Returns as
+ * tick_claims.
  */
 static uint64_t tick_welcomes(struct sessions *sessions, uint64_t now)
 {

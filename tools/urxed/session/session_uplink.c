@@ -162,8 +162,8 @@ static void store_direct_blocks(struct sessions *sessions, const struct session 
 }
 
 /*
- * Notes that no process has packet sockets any more: processes close them while they may have none,
- * and ask again after that. The switch receives their packets.
+ * Notes that no process has packet sockets any more: processes close theirs while no uplink permits
+ * any, and ask for new ones after that. The switch receives their packets.
  */
 static void forget_sockets(struct sessions *sessions)
 {
