@@ -138,7 +138,7 @@ static void log_port(const struct hca_monitor *h, int i)
 			 h->verdicts[i].reason);
 }
 
-/* The verdict of the last scan on a port; NULL: the port is new. */
+/* The verdict of the last scan on a port; NULL: the port is new, or nothing was chosen yet. */
 static const struct hca_verdict *find_verdict(const struct hca_monitor *h, const struct hca_port *p)
 {
 	const struct hca_port *q = hca_find_port(&h->list, p->device, p->number);

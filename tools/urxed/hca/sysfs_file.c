@@ -43,7 +43,10 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-/* Copies the line of n bytes at `line`, which needs no NUL. */
+/*
+ * Copies the line of n bytes at `line`, which needs no NUL, without blanks at its ends. Returns 0,
+ * -ENAMETOOLONG or -EINVAL, as sysfs_read_text.
+ */
 static int copy_line(char *text, size_t size, const char *line, size_t n)
 {
 	while (n && is_blank(*line))

@@ -31,7 +31,7 @@ struct class
 
 typedef int name_fn(const struct class *class, const char *name);
 
-/* Calls fn for each entry of a directory, up to the first error. */
+/* Calls fn for each entry of a directory, up to the first error, and returns that error, else 0. */
 static int for_each_name(int dir_fd, name_fn *fn, const struct class *class)
 {
 	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -58,9 +58,9 @@ void iface_parse_message(struct iface_table *t, const struct nlmsghdr *message);
 /* Does the kernel's notification concern an interface of the table or of an uplink? */
 bool iface_is_affected(const struct iface_table *t, const struct nlmsghdr *message);
 /*
- * Does the kernel's notification say that such an interface announces its addresses to its peers
- * (IFLA_EVENT_NOTIFY_PEERS)? A virtual machine's NIC does so after a migration, a bond after a
- * change of its active member.
+ * Does the kernel's notification say that an uplink's interface, or a VLAN interface on one,
+ * announces its addresses to its peers (IFLA_EVENT_NOTIFY_PEERS)? A virtual machine's NIC does so
+ * after a migration, a bond after a change of its active member.
  */
 bool iface_notifies_peers(const struct iface_table *t, const struct nlmsghdr *message);
 

@@ -66,8 +66,9 @@ struct kernel_sync {
 };
 
 /*
- * Reads the kernel's state into host and uplinks, which the caller keeps. On error `error` holds a
- * sentence. Opens nothing if no uplink is a kernel interface.
+ * Reads the kernel's state into host and uplinks, which the caller keeps. Opens nothing if no
+ * uplink is a kernel interface. Returns 0, also if the state keeps changing: kernel_sync_update
+ * reads it then. Or a negative errno value, and `error` holds a sentence.
  */
 int kernel_sync_start(struct kernel_sync *k, struct host *host, struct uplink *uplinks,
 		      uint32_t n_uplinks, const struct hca_monitor *hca,

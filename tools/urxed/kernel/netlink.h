@@ -24,7 +24,10 @@ struct netlink {
 
 typedef void (*netlink_fn)(void *ctx, const struct nlmsghdr *message);
 
-/* Subscribes to changes of `groups`, a set of RTMGRP_*. On error nothing is open. */
+/*
+ * Subscribes to changes of `groups`, a set of RTMGRP_*. Returns 0, or a negative errno value: then
+ * nothing is open.
+ */
 int netlink_open(struct netlink *n, uint32_t groups);
 /* Accepts a zeroed object. */
 void netlink_close(struct netlink *n);
@@ -54,7 +57,7 @@ void netlink_attributes(const struct nlmsghdr *message, uint32_t header, const s
 void netlink_nested(const struct nlattr *nest, const struct nlattr **at, uint16_t max);
 /* NULL if attr is NULL or its value is shorter than size. */
 const void *netlink_value(const struct nlattr *attr, uint32_t size);
-/* A 32-bit value in host byte order; 0 if attr is NULL. */
+/* A 32-bit value in host byte order; 0 if attr is NULL or shorter. */
 uint32_t netlink_number(const struct nlattr *attr);
 
 #endif

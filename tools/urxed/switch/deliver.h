@@ -14,16 +14,16 @@
 
 /*
  * Frames of processes wait for a full process or VM so long in all; then the receiver is stalled,
- * and they are dropped. It gets this time anew once it has taken SWITCH_STALL_FRAMES of them: a
- * receiver that takes a frame now and then must not stop its senders, whose frames to others wait
- * behind. 100 ms, because a process may lose its core for some time slices; 256 frames, because so
- * many fit into a sender's ring.
+ * and the frames are dropped. The receiver gets this time anew once it has taken
+ * SWITCH_STALL_FRAMES of them: a receiver that takes a frame now and then must not stop its
+ * senders, whose frames to others wait behind. 100 ms, because a process may lose its core for some
+ * time slices; 256 frames, because so many fit into a sender's ring.
  */
 #define SWITCH_STALL_NS     100000000ull
 #define SWITCH_STALL_FRAMES 256u
 /*
- * An uplink that takes no frame for so long is stalled, and its frames are dropped. Shorter than
- * for a process, because the uplink is hardware or has a thread of its own.
+ * An uplink that takes no frame for so long is stalled, and the frames in its queue are dropped.
+ * Shorter than for a process, because the uplink is hardware or has a thread of its own.
  */
 #define SWITCH_UPLINK_STALL_NS 10000000ull
 /* Delay before the next try on a full uplink: about the time that some long frames take. */

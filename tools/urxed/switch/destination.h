@@ -23,8 +23,9 @@ struct switch_dest {
 };
 
 /*
- * Both functions set the destinations of a frame that has passed the source checks. The result is
- * the reason to drop the frame, and valid only if *dest has no destination.
+ * switch_dest_from_process sets the destinations of a frame that has passed the source checks, and
+ * so does switch_dest_from_station. Returns the reason to drop the frame, valid only if *dest has
+ * no destination.
  */
 enum switch_drop switch_dest_from_process(const struct vswitch *sw, const struct switch_port *from,
 					  const struct frame_class *s, struct switch_dest *dest);

@@ -351,9 +351,9 @@ static struct fdb_key source_key(const struct frame_class *s)
 
 /*
  * Whether a frame that came from outside has one of the host's own addresses as its source. The
- * switch drops it, as IP stacks do (RFC 1812, 5.3.7): by it a neighbour could inject packets into
- * connections between processes of this host. On an uplink, another host may have the address in
- * another VLAN.
+ * switch drops it, as IP stacks do (RFC 1812, 5.3.7): by such a frame a neighbour could inject
+ * packets into connections between processes of this host. On an uplink, another host may have the
+ * address in another VLAN.
  */
 static bool spoofs_host_ip(const struct vswitch *sw, const struct switch_port *from,
 			   const struct frame_class *s)
@@ -380,8 +380,8 @@ static bool spoofs_pinned_ip(const struct vswitch *sw, const struct frame_class 
 }
 
 /*
- * Whether a virtual machine claims the host's address in ARP or ND. It would get the host's packets
- * from other machines and from the network.
+ * Whether a virtual machine claims the host's address in ARP or ND. The machine would get the
+ * host's packets from other machines and from the network.
  */
 static bool claims_host_ip(const struct vswitch *sw, const struct switch_port *from,
 			   const struct frame_class *s, const struct netdev_frame *rx)

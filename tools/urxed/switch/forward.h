@@ -4,7 +4,7 @@
  *
  * A frame from one process to one other process is not lost: if the receiver has no buffer, the
  * frame and those behind it stay in the sender's ring. After 100 ms without a buffer the receiver
- * counts as stalled, and its frames are dropped. A frame to several receivers does not wait: a
+ * counts as stalled, and frames to it are dropped. A frame to several receivers does not wait: a
  * receiver without a buffer misses its copy.
  */
 #ifndef URXE_URXED_SWITCH_FORWARD_H
@@ -39,9 +39,9 @@ void switch_set_sleeping(struct vswitch *sw, bool asleep);
 
 /*
  * Moves the frames that a process's port has posted so far, SWITCH_RUN_FRAMES at most, as far as
- * receivers have room: the next ones wait (port->waiting). Returns their number, each copy counted.
- * Sessions call it before they handle a message or a hang-up. The receivers are notified by the
- * next switch_run.
+ * receivers have room: the next ones wait (port->waiting). Returns the number of moved or dropped
+ * frames, each copy counted. Sessions call it before they handle a message or a hang-up. The
+ * receivers are notified by the next switch_run.
  */
 uint32_t switch_drain(struct vswitch *sw, uint64_t now, struct switch_port *port);
 

@@ -93,8 +93,8 @@ void switch_remove_vm_port(struct vswitch *sw, uint32_t index);
 
 /*
  * Pins a MAC to a port, for --fdb at the daemon's start. `text` is as for fdb_parse; the port is
- * named by its number or by its specification up to the first comma. Returns 0, or a negative errno
- * value, and `error` holds a sentence.
+ * named by its number or by its specification up to the first comma. Returns 0; or a negative errno
+ * value, and then `error` holds a sentence.
  */
 #define SWITCH_ERROR 256
 int switch_pin(struct vswitch *sw, const char *text, char error[SWITCH_ERROR]);

@@ -109,8 +109,8 @@ static struct remote_qp_claim *find_claim(const struct remote_qp_target *target,
 }
 
 /*
- * Makes the target of a remote QP, without claims. Targets do not outnumber registrations, so an
- * unused target exists.
+ * Makes the target of a remote QP, without claims. Returns 0 or an error of hash_set. Targets do
+ * not outnumber registrations, so an unused target exists.
  */
 static int add_target(struct remote_qp_acl *t, const struct remote_qp_key *key,
 		      struct remote_qp_target **target)
@@ -229,7 +229,7 @@ static void release_claim(struct remote_qp_acl *t, struct remote_qp_claim *claim
 
 /*
  * Finds or makes the owner's claim to a remote QP. The caller adds a registration to the claim, or
- * releases the claim.
+ * releases the claim. -ENOSPC: is_crowded; -ENOMEM.
  */
 static int get_claim(struct remote_qp_acl *t, struct remote_qp_owner *owner,
 		     const struct remote_qp_key *key, uint64_t order,
@@ -341,8 +341,8 @@ static void set_owner(struct remote_qp *r, struct remote_qp_owner *owner)
 	owner->n++;
 }
 
-/* Makes the entry r, which is in no list, the registration of a remote QP by `owner`. On error r
- * becomes unused. */
+/* Makes the entry r, which is in no list, the registration of a remote QP by `owner`. On error (as
+ * of get_claim) r becomes unused. */
 static int insert_remote(struct remote_qp_acl *t, struct remote_qp *r,
 			 struct remote_qp_owner *owner, uint32_t local,
 			 const struct remote_qp_key *key, uint64_t order)

@@ -202,7 +202,10 @@ bool remote_qp_acl_cnp_to_other_host(const struct remote_qp_acl *t,
  */
 void remote_qp_acl_hear_always(struct remote_qp_acl *t, struct remote_qp_owner *owner);
 
-/* Notes that an RC or UC packet from the host with address `sip` has arrived for a local QP. */
+/*
+ * Notes that an RC or UC packet from the host with address `sip` has arrived for a local QP. No
+ * effect unless the QP has exactly one remote QP on that host.
+ */
 void remote_qp_acl_heard(struct remote_qp_acl *t, uint32_t local, const uint8_t sip[16],
 			 enum remote_qp_service service);
 
