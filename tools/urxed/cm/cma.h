@@ -260,9 +260,9 @@ int cma_restore(struct cma *cma, const struct cma_saved *saved, void *ctx, struc
  */
 int cma_place(struct cma *cma, const struct cma_saved *saved, void *ctx, struct cma_id **id);
 /*
- * A frozen ID is saved and may go on elsewhere, so nothing changes it until cma_thaw. A frozen
- * listener drops requests, as if the network had lost them. cma_destroy_id of a frozen ID sends
- * nothing to its peer.
+ * A frozen ID is saved and may be restored elsewhere, so nothing changes it until cma_thaw. A
+ * frozen listener drops requests, as if the network had lost them. cma_destroy_id of a frozen ID
+ * sends nothing to its peer.
  */
 void cma_freeze(struct cma_id *id);
 void cma_thaw(struct cma_id *id);
@@ -285,7 +285,9 @@ void cma_on_cm_event(void *ctx, enum cm_event event, const struct cm_mad *mad);
 
 /*
  * --- cma_request.c: cm_ops.request. The connection manager reports a REQ or SIDR_REQ. `ctx` is the
- * struct cma; *conn_ctx becomes the new ID.
+ * struct cma; *conn_ctx becomes the new ID. Rejects a request without a fitting listener, with a
+ * foreign P_Key, or with addresses that its packet does not have. Drops it if the listener is
+ * frozen, or the ID's owner does not keep the new ID.
  */
 enum cm_verdict cma_on_cm_request(void *ctx, struct cm_conn *conn, const struct cm_mad *mad,
 				  void **conn_ctx);

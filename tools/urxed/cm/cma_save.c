@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Copies an rdma_cm ID into a record for the next daemon or another host, restores it from one, and
- * lets it stand still (cma.h).
+ * Copies an rdma_cm ID into a record for the next daemon or another host, restores an ID from a
+ * record, and freezes it (cma.h).
  */
 #include <errno.h>
 #include <stdlib.h>

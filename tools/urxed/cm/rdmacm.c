@@ -202,8 +202,8 @@ void rdmacm_event(struct rdmacm *r, uint64_t now)
 }
 
 /*
- * gsi_run before the timers delivers MADs; gsi_run after them sends replies at once. It also
- * delivers MADs between two programs of this host, which start timers.
+ * gsi_run before the timers delivers MADs; gsi_run after them sends replies at once. The second
+ * call also delivers MADs between two programs of this host, which start timers.
  */
 uint64_t rdmacm_tick(struct rdmacm *r, uint64_t now)
 {

@@ -170,7 +170,8 @@ struct ucma_file {
 	uint64_t start; /* process_identity(); 0 = unknown */
 	uint32_t slot;  /* in ucma.store */
 	/*
-	 * Of a claimant: the file that gets its connection, once the program has claimed its QPNs.
+	 * Of a claimant: the file that gets the claimant's connection, once the program has claimed
+	 * its QPNs.
 	 */
 	struct ucma_file *claimed_file;
 	uint32_t n_ctxs;

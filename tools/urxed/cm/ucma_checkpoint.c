@@ -11,7 +11,7 @@
 #include "urxed/cm/ucma.h"
 #include "urxed/cm/ucma_record.h"
 
-/* --- Standing still. */
+/* --- Freezing. */
 
 void ucma_file_freeze(struct ucma_file *file)
 {

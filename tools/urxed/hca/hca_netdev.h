@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Facts in sysfs about the network interfaces of HCAs, for hca_scan and hca_select. `sys`: where
- * sysfs is mounted.
+ * Facts in sysfs about the network interfaces of HCAs, for hca_scan, hca_gids, hca_select and
+ * hca_monitor. `sys`: where sysfs is mounted.
  */
 #ifndef URXE_URXED_HCA_HCA_NETDEV_H
 #define URXE_URXED_HCA_HCA_NETDEV_H

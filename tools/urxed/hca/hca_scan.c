@@ -127,9 +127,9 @@ static void find_mac(const char *sys, const char *dir, struct hca_port *p)
 }
 
 /*
- * Programs open the verbs device, which ib_uverbs makes. When a device is removed, its verbs device
- * goes first; the rest stays until programs have closed it, if its driver cannot revoke their
- * contexts (rdma_rxe, for instance).
+ * Whether the device has a verbs device, which ib_uverbs makes and programs open. When a device is
+ * removed, its verbs device goes first; the rest stays until programs have closed the verbs device,
+ * if the driver cannot revoke their contexts (rdma_rxe, for instance).
  */
 static bool has_verbs_device(const char *sys, const char *device)
 {

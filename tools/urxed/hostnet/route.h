@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Resolves next hops by the kernel's routing and neighbour tables, for source addresses that the
- * kernel has too. neigh.c and kernel_sync call this. neigh.c keeps the requests that wait for the
- * kernel's neighbour resolution.
+ * kernel has too. neigh.c, kernel_sync and cma_resolve.c call this. neigh.c keeps the requests that
+ * wait for the kernel's neighbour resolution.
  */
 #ifndef URXE_URXED_HOSTNET_ROUTE_H
 #define URXE_URXED_HOSTNET_ROUTE_H

@@ -241,11 +241,11 @@ static bool is_listed(const struct host_address *a, const struct host_address *l
 }
 
 /*
- * Puts an address back into the list of n addresses if its interface is down. If that interface has
- * gone, the member's own interface must be down, or have gone, too. Returns the new number of
- * addresses. The MAC of an interface that has gone stays, because peers still send to it. The
- * address counts as tentative: the kernel may check it for duplicates before it reports that the
- * interface is up.
+ * Puts an address back into the list of n addresses, unless the list has it, if its interface is
+ * down. If that interface has gone, the member's own interface must be down, or have gone, too.
+ * Returns the new number of addresses. The MAC of an interface that has gone stays, because peers
+ * still send to it. The address counts as tentative: the kernel may check it for duplicates before
+ * it reports that the interface is up.
  */
 static uint32_t keep_address(const struct kernel_sync *k, const struct host_address *a,
 			     struct host_address *list, uint32_t n)
@@ -265,7 +265,7 @@ static uint32_t keep_address(const struct kernel_sync *k, const struct host_addr
 /*
  * The kernel removes addresses from an interface that is set down. The host keeps them if the
  * interface is a bond's member, because the other members carry their connections. A VLAN interface
- * that is deleted alone takes its addresses with it.
+ * that is deleted alone takes its addresses with it. Returns the new number of addresses.
  */
 static uint32_t keep_bond_addresses(const struct kernel_sync *k, struct host_address *list,
 				    uint32_t n)

@@ -42,8 +42,9 @@ bool netlink_events(struct netlink *n, netlink_fn each, void *ctx);
 
 /*
  * Sends a request, whose type, body and flags the caller has set, and calls `each` for each message
- * of the answer. Returns 0 or the kernel's negative errno value. -EINTR: a change during a dump
- * made it inconsistent (NLM_F_DUMP_INTR), so the caller drops what it got.
+ * of the answer. Returns 0 or the kernel's negative errno value; -EAGAIN: no answer for 1 s.
+ * -EINTR: a change during a dump made it inconsistent (NLM_F_DUMP_INTR), so the caller drops what
+ * it got.
  */
 int netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_fn each, void *ctx);
 

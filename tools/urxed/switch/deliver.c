@@ -60,7 +60,10 @@ static bool retry_at(struct vswitch *sw, uint64_t when)
 	return false;
 }
 
-/* Whether frames of processes may still wait for a receiver without room. */
+/*
+ * Whether frames of processes may still wait for a receiver without room. Notes since when it has
+ * had none.
+ */
 static bool may_wait(const struct vswitch *sw, struct switch_port *to)
 {
 	if (!to->full_since)

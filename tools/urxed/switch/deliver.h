@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Delivery: counts a frame at its ports, shows it to the capture tap, and hands it to a process's
- * NIC or to the transmit queue of an uplink or VM. forward.c calls it. sw->now is the time of the
- * run.
+ * NIC or to the transmit queue of an uplink or VM. forward.c and switch.c call it. sw->now is the
+ * time of the run.
  */
 #ifndef URXE_URXED_SWITCH_DELIVER_H
 #define URXE_URXED_SWITCH_DELIVER_H

@@ -3,7 +3,7 @@
  * The forwarding database: which port of the switch leads to a MAC in a VLAN.
  *
  * Entries are learned from source MACs per VLAN and age out after 300 s without a frame from the
- * MAC (IEEE 802.1Q, 8.8.3). Only the ports to which a MAC is pinned may send from it. If it is
+ * MAC (IEEE 802.1Q, 8.8.3). Only the ports to which a MAC is pinned may send from it. If a MAC is
  * pinned to several, such as for a virtual machine that migrates, the port that sent last leads to
  * it. Each port has an equal share of the table, so no port can fill the table for others.
  */

@@ -37,8 +37,8 @@
 #define REMOTE_QP_MAX       (1u << 18)
 #define REMOTE_QP_PER_OWNER (VNIC_LEASES_MAX * LEASE_QPNS)
 /*
- * Limit of the remote QPs of one local QP. A QP is connected to one, but a process may add it
- * before it removes those of earlier connections.
+ * Limit of the remote QPs of one local QP. A QP is connected to one, but its process may add that
+ * one before it removes those of earlier connections.
  */
 #define REMOTE_QP_PER_LOCAL 8
 /*
