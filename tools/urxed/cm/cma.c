@@ -43,7 +43,7 @@ uint8_t cma_path_mtu(const struct cma_id *id)
 	return mtu;
 }
 
-/* An entry of the GID table that the host has freed may belong to another address by now. */
+/* Compares addresses: a GID table entry that the host has freed may belong to another by now. */
 const struct host_address *cma_own_address(const struct cma_id *id)
 {
 	const struct cma_addr *src = &id->src.addr;

@@ -33,7 +33,8 @@ bool cma_addr_is_multicast(const struct cma_addr *a);
 bool cma_addr_is_link_local(const struct cma_addr *a);
 bool cma_addr_is_loopback(const struct cma_addr *a);
 /*
- * As in the kernel's rdma_cm, a listener at the wildcard or at loopback listens at all addresses.
+ * True for both: as in the kernel's rdma_cm, a listener at the wildcard or at loopback listens at
+ * all addresses.
  */
 bool cma_addr_is_any_or_loopback(const struct cma_addr *a);
 /* Ignores family and port: 192.0.2.1 has the same IP as ::ffff:192.0.2.1. */

@@ -297,7 +297,7 @@ static int resolve_from_best(struct cma_id *id, const struct host_address *best,
 /*
  * Prefers a source address in the destination's subnet, then that of the kernel's best route, else
  * takes any that has a route. In the subnet, too, the kernel's choice comes first: it avoids
- * deprecated addresses, which soon disappear.
+ * deprecated addresses, which soon disappear. Returns as resolve_from.
  */
 static int resolve_from_any(struct cma_id *id, const struct host_address **chosen)
 {

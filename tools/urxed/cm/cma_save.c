@@ -107,7 +107,8 @@ int cma_restore(struct cma *cma, const struct cma_saved *saved, void *ctx, struc
 
 /*
  * Binds the ID of a saved program to its port, and makes it a listener if it was one. Unlike
- * cma_port_restore it checks as for a new bind, because another process may have got the port.
+ * cma_port_restore this function checks as for a new bind, because another process may have got the
+ * port. On an error of cma_port_bind the ID stays unbound.
  */
 static int bind_again(struct cma_id *id)
 {

@@ -42,9 +42,9 @@ static bool is_request(const uint8_t bytes[CM_MAD_LEN])
 }
 
 /*
- * Whether the kernel's connection manager receives the sender's MAD by the HCA, and answers it: a
- * station of the HCA's network has sent the MAD to an address that the kernel has there. MADs of
- * virtual machines reach only urxed.
+ * Whether the kernel's connection manager receives the sender's MAD by the HCA, and answers it, so
+ * that urxed drops a request: a station of the HCA's network has sent the MAD to an address that
+ * the kernel has there. MADs of virtual machines reach only urxed.
  */
 static bool is_for_hca(const struct rdmacm *r, const struct cm_path *path)
 {

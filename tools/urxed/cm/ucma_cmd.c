@@ -172,7 +172,10 @@ static int read_sockaddr(struct cma_addr *addr, const void *sockaddr, uint32_t s
 	return rc ? rc : cma_addr_size(addr) == size ? 0 : -EINVAL;
 }
 
-/* Reads an address of a command that has no size, and so takes IPv4 and IPv6 only. */
+/*
+ * Reads an address of a command that has no size, and so takes IPv4 and IPv6 only. -EINVAL: another
+ * family.
+ */
 static int read_ip_sockaddr(struct cma_addr *addr, const struct sockaddr_in6 *sockaddr)
 {
 	return cma_addr_from(addr, sockaddr, sizeof(*sockaddr));
@@ -209,7 +212,7 @@ static int bind_addr(struct ucma_command *c)
 
 /*
  * Each resolution ends in an event, which takes memory until the program fetches it. -ENOSPC: too
- * many events are unfetched.
+ * many events of the ID or of its user are unfetched.
  */
 static int check_events(const struct ucma_ctx *ctx)
 {

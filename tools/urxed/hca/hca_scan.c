@@ -91,7 +91,7 @@ static bool mac_of_eui64(const uint8_t id[8], uint8_t mac[ETHER_MAC_LEN])
 	return true;
 }
 
-/* "5054:00ff:fe12:3456" */
+/* Reads node_guid, such as "5054:00ff:fe12:3456". False: missing or malformed. */
 static bool read_guid(const char *dir, uint8_t guid[8])
 {
 	char text[HCA_TEXT];
@@ -152,7 +152,7 @@ static bool has_verbs_device(const char *sys, const char *device)
 
 /* --- Ports */
 
-/* "4: ACTIVE" (IBA volume 1, 14.2.5.6: PortState) */
+/* Reads the state, such as "4: ACTIVE" (IBA volume 1, 14.2.5.6: PortState) */
 static enum hca_state read_state(const char *port_dir)
 {
 	switch (sysfs_read_number("%s/state", port_dir)) {
@@ -192,8 +192,8 @@ static enum hca_kind kind_of_port(enum hca_kind device, const char *port_dir)
 }
 
 /*
- * Another urxed's tree has the MTU of its device. Linux derives the MTU from the interface, and so
- * does this function.
+ * Returns the port's path MTU, 0 = unknown. Another urxed's tree has the MTU of its device. Linux
+ * derives the MTU from the interface, and so does this function.
  */
 static uint16_t read_mtu(const char *sys, const char *port_dir, const char *ndev)
 {

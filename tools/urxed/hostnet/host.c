@@ -29,8 +29,8 @@ static uint64_t fnv1a_hash(const void *data, size_t len)
 }
 
 /*
- * A number that differs between users and network namespaces, and stays the same until the next
- * boot.
+ * A number that differs between users, network namespaces and indices, and stays the same until the
+ * next boot.
  */
 static uint64_t host_hash(uint32_t index)
 {
@@ -279,7 +279,7 @@ int host_add_generated(struct host *h)
 	return rc ? rc : add_ula(h);
 }
 
-/* "@1" to "@4094", or nothing. */
+/* Parses "@1" to "@4094", or nothing. False: another text. */
 static bool parse_address_vlan(const char *text, uint16_t *vlan)
 {
 	if (!*text)
@@ -290,7 +290,7 @@ static bool parse_address_vlan(const char *text, uint16_t *vlan)
 	return text && !*text && *vlan;
 }
 
-/* Neither multicast, broadcast, loopback, unspecified nor of 0.0.0.0/8. */
+/* True: neither multicast, broadcast, loopback, unspecified nor of 0.0.0.0/8. */
 static bool is_station_address(const uint8_t ip[16])
 {
 	static const uint8_t zero[15];
@@ -300,7 +300,7 @@ static bool is_station_address(const uint8_t ip[16])
 	return ip[0] != 0xff && (memcmp(ip, zero, sizeof(zero)) || ip[15] > 1);
 }
 
-/* "ADDR/BITS[@VLAN]" */
+/* Parses "ADDR/BITS[@VLAN]". Returns 0 or -EINVAL. */
 static int parse_address(const char *text, struct host_address *a)
 {
 	const char *slash = strchr(text, '/');

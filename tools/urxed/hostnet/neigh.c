@@ -563,7 +563,10 @@ bool neigh_knows(struct neigh *n, uint64_t now, const uint8_t ip[16], uint16_t v
 	return false;
 }
 
-/* Entries of peers behind a router have no port. */
+/*
+ * Whether the entry has this MAC at an uplink of the bit mask `wire`. Entries of peers behind a
+ * router have no port, and fit any mask.
+ */
 static bool is_station(const struct neigh_entry *e, uint32_t wire, const uint8_t mac[ETHER_MAC_LEN])
 {
 	return (e->state == NEIGH_REACHABLE || e->state == NEIGH_PROBING) &&

@@ -157,8 +157,8 @@ static enum reading read_claim(struct claim *claim, struct payload *p, const uin
 }
 
 /*
- * Checks the claim in the VLAN of each tag: a switch on the way may remove the outer tag, so any of
- * the tags may be the one that the receiver sees.
+ * Whether the pins allow the claim in the VLAN of each tag: a switch on the way may remove the
+ * outer tag, so any of the tags may be the one that the receiver sees.
  */
 static bool is_allowed_in_vlans(const struct address_pins *pins, const struct claim *claim,
 				const struct payload *p)

@@ -28,7 +28,7 @@ static bool read_ip(uint8_t ip[16], const struct nlattr *attr, uint8_t family)
 	return true;
 }
 
-/* Reads a router's address of the other family (RFC 8950). */
+/* Reads a router's address of the other family (RFC 8950). False: no valid address. */
 static bool read_via(uint8_t ip[16], const struct nlattr *attr)
 {
 	const struct rtvia *via = netlink_value(attr, sizeof(*via) + 4);

@@ -168,7 +168,10 @@ static bool convert_format_4(struct lease_store *r, const struct header *own)
 	       write_at(r, own, sizeof(*own), 0);
 }
 
-/* Makes the file empty. Writes the header last: without the header the file counts as empty. */
+/*
+ * Makes the file empty. Writes the header last: without the header the file counts as empty.
+ * Returns 0 or a negative errno value.
+ */
 static int write_empty_lease_file(struct lease_store *r, const struct header *own)
 {
 	memset(r->past, 0, sizeof(r->past));

@@ -36,7 +36,7 @@ void listener_close(struct listener *l);
  * a lack of descriptors, accepts none for 100 ms (accept_pause.h).
  */
 void listener_event(struct listener *l, uint64_t now);
-/* Accepts again when these 100 ms are over; result as of accept_pause_tick. */
+/* Accepts again when the 100 ms after an error are over; result as of accept_pause_tick. */
 uint64_t listener_tick(struct listener *l, uint64_t now);
 
 /*

@@ -46,7 +46,7 @@ struct qpn_holder {
 	struct qpn_entries list;
 };
 
-/* Stores the entry at index `place`. */
+/* Stores the entry at index `place` for a later daemon. */
 typedef void qpn_table_store_fn(void *ctx, uint32_t place, const struct qpn_record *record);
 
 struct hash;

@@ -146,7 +146,7 @@ struct sessions {
 
 /*
  * Restores remote QPs, added QPNs and claimable leases from the lease store of an earlier daemon.
- * The caller has set the pointers.
+ * The caller has set the pointers of *sessions.
  */
 void sessions_start(struct sessions *sessions);
 /*

@@ -177,7 +177,10 @@ static void forget_sockets(struct sessions *sessions)
 	sessions->exclusion.members = 0;
 }
 
-/* Sets the filter and the ports' marks for the present packet sockets of processes. */
+/*
+ * Sets the filter and the ports' marks for the present packet sockets of processes. Returns as
+ * exclude_blocks.
+ */
 static int exclude_direct_blocks(struct sessions *sessions)
 {
 	const uint32_t members = direct_uplink_find(sessions->direct_uplink);
@@ -221,7 +224,7 @@ static bool is_admitted(const struct session_admission *now, const struct uplink
 
 /*
  * Makes the uplink with the filter receive all packets again: the HCA has gone, or the filter would
- * have too many blocks.
+ * have too many blocks. Returns 0 or an error of netdev_exclude_qpns.
  */
 static int admit_all(struct session_admission *now)
 {

@@ -534,7 +534,7 @@ void switch_drain_vm_port(struct vswitch *sw, uint64_t now, uint32_t index)
 
 /*
  * The next run begins after the first process that sent in this one, or where this one had no room
- * left: so processes get the places of a full ring in turn.
+ * left: so processes get the places of a full ring in turn. Returns whether a frame was moved.
  */
 static bool forward_processes(struct vswitch *sw)
 {

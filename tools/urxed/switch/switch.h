@@ -100,9 +100,9 @@ void switch_remove_vm_port(struct vswitch *sw, uint32_t index);
 int switch_pin(struct vswitch *sw, const char *text, char error[SWITCH_ERROR]);
 
 /*
- * Adds the port of a process, with port->remotes.user, and leases it the block of QPNs that begins
- * with *qpn; 0 = any block, whose first QPN is stored in *qpn. Returns 0; or an error of lease_take
- * or lease_take_block, and adds nothing. `now` in ns.
+ * Adds the port of a process of user port->remotes.user, and leases it the block of QPNs that
+ * begins with *qpn; 0 = any block, whose first QPN is stored in *qpn. Returns 0; or an error of
+ * lease_take or lease_take_block, and adds nothing. `now` in ns.
  */
 int switch_join(struct vswitch *sw, struct switch_port *port, uint64_t now, uint32_t *qpn);
 /* Leases another block to a process that has joined; *qpn and result as for switch_join. */

@@ -98,7 +98,7 @@ struct remote_qp_owner {
 	bool always_heard; /* remote_qp_acl_hear_always was called */
 };
 
-/* Stores the registration at index `place` of the table. */
+/* Stores the registration at index `place` of the table for a later daemon. */
 typedef void remote_qp_acl_store_fn(void *ctx, uint32_t place,
 				    const struct remote_qp_record *record);
 
