@@ -183,22 +183,24 @@ struct cma_id *cma_find_id(const struct cma *cma, uint32_t number);
 
 /*
  * Binds the ID to an address of the host, and to the address's port, or to a free port if that is
- * 0. -EADDRNOTAVAIL: the host does not have the address. -ENODEV: an AF_IB address is not the
- * wildcard, as in the kernel on RoCE. -EINVAL: the ID is bound, or a link-local address names no
- * interface. -EACCES: the program may not bind that low port. -EPROTONOSUPPORT: the service ID is
- * in no port space of the ID. Or an error of cma_port_bind. An ID that is bound to the AF_IB
- * wildcard receives no request.
+ * 0. An ID that is bound to the AF_IB wildcard receives no request.
+ * -EADDRNOTAVAIL: the host does not have the address.
+ * -ENODEV: an AF_IB address is not the wildcard, as in the kernel on RoCE.
+ * -EINVAL: the ID is bound, or a link-local address names no interface.
+ * -EACCES: the program may not bind that low port.
+ * -EPROTONOSUPPORT: the service ID is in no port space of the ID; or an error of cma_port_bind.
  */
 int cma_bind(struct cma_id *id, const struct cma_addr *addr);
 /*
  * Resolves dst, from the ID's address. An ID that is not bound is bound to src first, or to the
  * wildcard if src is NULL, with the errors of cma_bind. After 0 an event ADDR_RESOLVED or
- * ADDR_ERROR follows, after timeout_ms milliseconds at the latest (-ETIMEDOUT). -ENETUNREACH: no
- * route to dst, or one of the two addresses is IPv4 and the other IPv6. -EINVAL: the ID's address
- * is loopback, and dst another host's (a multicast group is allowed); the host no longer has the
- * ID's address; the ID has another address family than dst, or is in another state. -ENODEV: dst
- * has family AF_IB; or dst is the wildcard, and the host has no address. -ENOSPC: the user's quota
- * of waiters is used up; -ENOMEM.
+ * ADDR_ERROR follows, after timeout_ms milliseconds at the latest (-ETIMEDOUT).
+ * -ENETUNREACH: no route to dst, or one of the two addresses is IPv4 and the other IPv6.
+ * -EINVAL: the ID's address is loopback, and dst another host's (a multicast group is allowed); the
+ * host no longer has the ID's address; the ID has another address family than dst, or is in another
+ * state.
+ * -ENODEV: dst has family AF_IB; or dst is the wildcard, and the host has no address.
+ * -ENOSPC: the user's quota of waiters is used up; -ENOMEM.
  */
 int cma_resolve_addr(struct cma_id *id, const struct cma_addr *src, const struct cma_addr *dst,
 		     uint32_t timeout_ms);
@@ -287,7 +289,7 @@ void cma_on_cm_event(void *ctx, enum cm_event event, const struct cm_mad *mad);
  * --- cma_request.c: cm_ops.request. The connection manager reports a REQ or SIDR_REQ. `ctx` is the
  * struct cma; *conn_ctx becomes the new ID. Rejects a request without a fitting listener, with a
  * foreign P_Key, or with addresses that its packet does not have. Drops it if the listener is
- * frozen, or the ID's owner does not keep the new ID.
+ * frozen, or its owner refuses the new ID.
  */
 enum cm_verdict cma_on_cm_request(void *ctx, struct cm_conn *conn, const struct cm_mad *mad,
 				  void **conn_ctx);

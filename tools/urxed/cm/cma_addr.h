@@ -20,9 +20,9 @@ struct cma_addr {
 
 /* -EINVAL: not AF_INET, AF_INET6 or AF_IB, or len is too short for the family. */
 int cma_addr_from(struct cma_addr *a, const void *sockaddr, uint32_t len);
-/* Bytes of the family's sockaddr; 0: no address. */
+/* Bytes of the family's sockaddr; 0: not AF_INET, AF_INET6 or AF_IB. */
 uint32_t cma_addr_size(const struct cma_addr *a);
-/* Returns the bytes written; 0: no address, or `room` is too small. */
+/* Returns the bytes written; 0: another family, or `room` is too small. */
 uint32_t cma_addr_to(const struct cma_addr *a, void *sockaddr, uint32_t room);
 
 /* True also for AF_INET6 with ::ffff:a.b.c.d. */

@@ -155,8 +155,8 @@ int cma_reject(struct cma_id *id, enum cm_reason reason, const void *data, uint8
 }
 
 /*
- * -EINVAL: the ID has no connection, and is no listener at one address. As in the kernel, such a
- * listener is no error, nor is a connection that has ended already.
+ * -EINVAL: the ID has no connection, and is no listener at one address. 0, as in the kernel, for
+ * such a listener, and for a connection that has ended already.
  */
 int cma_disconnect(struct cma_id *id)
 {

@@ -272,8 +272,8 @@ static int resolve_from_each(struct cma_id *id, bool near, const struct host_add
 }
 
 /*
- * The source of the kernel's best route. NULL: the host has no such address, or the program names
- * another interface.
+ * The source of the kernel's best route. NULL: there is no route, the host has no such address, or
+ * the program names another interface.
  */
 static const struct host_address *find_best_source(const struct cma_id *id)
 {

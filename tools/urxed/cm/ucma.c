@@ -390,7 +390,7 @@ static void accept_connections(struct ucma *u)
 		accept_pause_begin(&u->pause, u->cma.now, errno);
 }
 
-/* Accepts connections again after a pause (accept_pause.h). Returns when to call it again. */
+/* Accepts connections again after a pause (accept_pause.h). Returns as accept_pause_tick. */
 static uint64_t tick_listener(struct ucma *u)
 {
 	return accept_pause_tick(&u->pause, u->cma.now);
@@ -498,10 +498,7 @@ static void claim_departed_file(struct ucma_file *file)
 		u->claim_deadline = u->next_claim_check = u->cma.now;
 }
 
-/*
- * Gives a newly opened file its token, and welcomes the program. Returns 0, or a negative errno
- * value: the caller closes the file.
- */
+/* Gives a newly opened file its token, and welcomes the program. Returns as handle_hello. */
 static int register_file(struct ucma_file *file)
 {
 	if (getrandom(&file->token, sizeof(file->token), GRND_NONBLOCK) != sizeof(file->token))

@@ -222,9 +222,9 @@ struct ucma {
 	uint64_t next_sequence;        /* sequence number of the next event */
 	/*
 	 * ns; when ucma_tick gives up the files that no program has claimed: a file ends, or
-	 * departs (ucma_file.forget_at) if its program may be restored or may claim it again. If
-	 * its process has ended, earlier. UINT64_MAX: before ucma_begin_claims, or if no file but
-	 * departed ones is unclaimed.
+	 * departs (ucma_file.forget_at) if its program may be restored or may claim it again. A
+	 * file whose process has ended is given up earlier. UINT64_MAX: before ucma_begin_claims,
+	 * or if no file but departed ones is unclaimed.
 	 */
 	uint64_t claim_deadline;
 	uint64_t next_claim_check; /* ns; when to end the unclaimed files of ended processes */

@@ -631,7 +631,7 @@ static int set_option(struct ucma_command *c)
 
 /* --- Events */
 
-/* The message's `fetched` field has told ucma.c already what the program has fetched. */
+/* Does nothing: the message's `fetched` field has told ucma.c what the program has fetched. */
 static int acknowledge_events(struct ucma_command *c)
 {
 	(void)c;

@@ -154,7 +154,7 @@ void ucma_event_withdraw(struct ucma_file *file, struct ucma_event *event)
 	unlink_event(file, event);
 }
 
-/* Whether the program can skip one more event. */
+/* Whether the next reply can tell the program to skip one more event. */
 static bool can_skip(const struct ucma_file *file)
 {
 	return file->n_cancelled < CM_ATTACH_CANCELLED && file->to_skip < CM_ATTACH_TO_SKIP;

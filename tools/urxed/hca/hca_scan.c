@@ -51,7 +51,7 @@ static void list_names(const char *path, struct names *names)
 
 /* --- Devices */
 
-/* node_type: "1: CA", and so on (enum rdma_node_type of Linux). */
+/* Reads node_type: "1: CA", and so on (enum rdma_node_type of Linux). */
 static enum hca_kind read_kind(const char *dir)
 {
 	switch (sysfs_read_number("%s/node_type", dir)) {
@@ -152,7 +152,7 @@ static bool has_verbs_device(const char *sys, const char *device)
 
 /* --- Ports */
 
-/* Reads the state, such as "4: ACTIVE" (IBA volume 1, 14.2.5.6: PortState) */
+/* Reads the state, such as "4: ACTIVE" (IBA volume 1, 14.2.5.6: PortState). */
 static enum hca_state read_state(const char *port_dir)
 {
 	switch (sysfs_read_number("%s/state", port_dir)) {
@@ -165,7 +165,7 @@ static enum hca_state read_state(const char *port_dir)
 	}
 }
 
-/* "100 Gb/sec (4X EDR)", "2.5 Gb/sec (1X SDR)" */
+/* Reads the rate, such as "100 Gb/sec (4X EDR)"; unknown: p stays as it is. */
 static void read_rate(const char *port_dir, struct hca_port *p)
 {
 	char text[HCA_TEXT];

@@ -44,8 +44,8 @@ static bool is_blank(char c)
 }
 
 /*
- * Copies the line of n bytes at `line`, which needs no NUL, without blanks at its ends. Returns 0,
- * -ENAMETOOLONG or -EINVAL, as sysfs_read_text.
+ * Copies the line of n bytes at `line`, which needs no NUL, without blanks at its ends. Returns as
+ * sysfs_read_text.
  */
 static int copy_line(char *text, size_t size, const char *line, size_t n)
 {

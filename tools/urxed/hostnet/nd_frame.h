@@ -60,8 +60,8 @@ void nd_build_solicitation(uint8_t *frame, const struct nd *m);
  */
 void nd_build_probe(uint8_t *frame, const struct nd *m, const uint8_t mac[ETHER_MAC_LEN]);
 /*
- * Writes an advertisement of ND_FRAME_LEN bytes that answers solicitation `to` with `mac`. If its
- * sender has no address yet, the advertisement goes to all nodes.
+ * Writes an advertisement of ND_FRAME_LEN bytes that answers solicitation `to` with `mac`. If the
+ * solicitation's sender has no address yet, the advertisement goes to all nodes.
  */
 void nd_build_advertisement(uint8_t *frame, const struct nd *to, const uint8_t mac[ETHER_MAC_LEN]);
 

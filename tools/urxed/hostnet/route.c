@@ -140,8 +140,8 @@ static int request_route(struct route *r, const struct host_address *from, int i
 
 /*
  * With a source address, the kernel's IPv6 may answer by another interface, for instance by the
- * other hop of a multipath route. Without one it answers by the requested interface only, so that
- * is the second try. Returns as netlink_request; -ENETUNREACH: no route by that interface.
+ * other hop of a multipath route. Without one it answers by the requested interface only: the
+ * second try has none. Returns as netlink_request; -ENETUNREACH: no route by that interface.
  */
 static int request_route_by(struct route *r, const struct host_address *from, int ifindex,
 			    const uint8_t to[16], struct route_result *result)

@@ -46,9 +46,9 @@ int route_resolve(struct route *r, const struct host_address *from, bool v1, str
 int route_solicit(struct route *r, int ifindex, const uint8_t ip[16]);
 
 /*
- * The host's address from which packets to that address leave by the kernel's best route: the
- * source that the kernel names, else another one of that interface. NULL: the route leaves by no
- * uplink, or there is none.
+ * The host's address from which packets to `to` leave by the kernel's best route: the source that
+ * the kernel names, else another one of that interface. NULL: there is no route, or it leaves by no
+ * uplink.
  */
 const struct host_address *route_choose_source(struct route *r, const uint8_t to[16]);
 

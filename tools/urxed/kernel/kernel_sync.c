@@ -79,7 +79,7 @@ static void guard_vlan(struct kernel_sync *k, const struct iface *iface)
 		log_line("the addresses of %s get no GIDs: %s", iface->name, error);
 }
 
-/* Guards the RoCE port on each present VLAN interface and closes the guards of vanished ones. */
+/* Occupies UDP port 4791 of each present VLAN interface, and frees that of vanished ones. */
 static void guard_vlans(struct kernel_sync *k)
 {
 	uint32_t i, j;
@@ -264,8 +264,8 @@ static uint32_t keep_address(const struct kernel_sync *k, const struct host_addr
 
 /*
  * The kernel removes addresses from an interface that is set down. The host keeps them if the
- * interface is a bond's member, because the other members carry their connections. A VLAN interface
- * that is deleted alone takes its addresses with it. Returns the new number of addresses.
+ * interface is a bond's member, because the other members carry the addresses' connections. A VLAN
+ * interface that is deleted alone takes its addresses with it. Returns the new number of addresses.
  */
 static uint32_t keep_bond_addresses(const struct kernel_sync *k, struct host_address *list,
 				    uint32_t n)

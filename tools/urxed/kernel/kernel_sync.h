@@ -83,7 +83,7 @@ int kernel_sync_fd(const struct kernel_sync *k);
 /* When kernel_sync_update has work without a report, ns of now_ns(); UINT64_MAX = never. */
 uint64_t kernel_sync_deadline(const struct kernel_sync *k);
 /*
- * Handles the kernel's pending reports; neigh learns of neighbours. If its time has come, opens
+ * Handles the kernel's pending reports; neigh learns of neighbours. At kernel_sync_deadline opens
  * uplinks that could not be opened, and takes UDP port 4791 of VLAN interfaces where that failed.
  * Returns true if the caller must look at host and uplinks again.
  */

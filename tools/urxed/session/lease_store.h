@@ -63,9 +63,9 @@ struct lease_store {
  */
 int lease_store_open(struct lease_store *r, const char *run_dir);
 /*
- * Closes the file. Removes it unless it has leases, which may be claimed later; or, with
- * keep_ended, leases that have ended less than LEASE_QUIET_NS ago. Returns whether there are leases
- * that may be claimed later.
+ * Closes the file. Removes it if it has no leases, which may be claimed later, and, with
+ * keep_ended, none that ended less than LEASE_QUIET_NS ago. Returns whether there are leases that
+ * may be claimed later.
  */
 bool lease_store_close(struct lease_store *r, const char *run_dir, bool keep_ended);
 

@@ -2,11 +2,12 @@
 /*
  * Facts about a process: its name, capabilities and identity, and the boot ID.
  *
- * Of a program that the daemon does not trust it reads only /proc/PID/comm, which the kernel
+ * Of a program that it does not trust, the daemon reads only /proc/PID/comm, which the kernel
  * answers from its own data; before Linux 6.9 also /proc/PID/stat (process_identity). For cmdline,
  * environ and maps the kernel reads the program's memory, which may be behind a FUSE file or
  * userfaultfd. For stat and status the kernel holds that memory for a moment: if the program ends
- * in that moment, the reader closes its mapped files, such as a TCP socket with SO_LINGER.
+ * in that moment, the reader closes the program's mapped files, such as a TCP socket with
+ * SO_LINGER.
  */
 #ifndef URXE_URXED_SESSION_PROCESS_INFO_H
 #define URXE_URXED_SESSION_PROCESS_INFO_H

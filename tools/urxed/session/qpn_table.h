@@ -98,7 +98,7 @@ void *qpn_table_owner(const struct qpn_table *t, uint32_t qpn);
  * qpn_table_add. Returns 0; -EINVAL: out of order, a duplicate or no QPN; -ENOMEM.
  */
 int qpn_table_restore(struct qpn_table *t, uint32_t place, const struct qpn_record *record);
-/* Frees the reserved QPNs of processes that are not claimable[process] any more. */
+/* Frees the reserved QPNs of each process whose claimable[process] is false. */
 void qpn_table_end_restore(struct qpn_table *t, const bool claimable[VNIC_BLOCKS]);
 
 #endif

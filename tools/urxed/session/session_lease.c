@@ -218,7 +218,7 @@ static int lease_block_to_session(struct sessions *sessions, struct session *s, 
 
 /*
  * When a process has claimed one block, leases all its other blocks to it at once: the process
- * itself may claim them late. Returns 0 or the error of a lease.
+ * itself may claim them late. Returns 0 or an error.
  */
 static int reclaim_other_blocks(struct sessions *sessions, struct session *s)
 {

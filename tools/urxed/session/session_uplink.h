@@ -19,7 +19,7 @@ int session_give_uplink(void *ctx, struct vnic_server_client *conn,
 /*
  * Call it after a change of leases, sockets, the uplink or sessions.indirect. Excludes from the
  * switch the packets that processes receive by their own packet sockets. While sessions.indirect is
- * set, it excludes none. On an af_packet: uplink the switch then drops these packets, because each
+ * set, excludes none. On an af_packet: uplink the switch then drops these packets, because each
  * process receives them by its socket, too. On an af_xdp: uplink the switch delivers them, because
  * the sockets receive none.
  */

@@ -61,8 +61,8 @@ static bool retry_at(struct vswitch *sw, uint64_t when)
 }
 
 /*
- * Whether frames of processes may still wait for a receiver without room. Notes since when it has
- * had none.
+ * Whether frames of processes may still wait for a receiver without room. Notes since when the
+ * receiver has had none.
  */
 static bool may_wait(const struct vswitch *sw, struct switch_port *to)
 {

@@ -11,11 +11,11 @@
  *
  * A remote QP of another host has one holder at a time for RC, and one for UC. The holder is the
  * earliest-registered process that has received, since then, a packet of that service from that
- * host at its registered QP. If an earlier-registered process receives its first packet later, it
- * becomes the holder. While there is no holder, the switch forwards RC packets of every process
- * that has registered the remote QP: the responder answers its own peer, which thereby becomes the
- * holder. UC has no answers, so then the switch forwards UC packets of the earliest-registered
- * process only.
+ * host at its registered QP. If an earlier-registered process receives its first packet later, that
+ * process becomes the holder. While there is no holder, the switch forwards RC packets of every
+ * process that has registered the remote QP: the responder answers its own peer, which thereby
+ * becomes the holder. UC has no answers, so then the switch forwards UC packets of the
+ * earliest-registered process only.
  *
  * The switch does not see packets to a process with a direct uplink. So each remote QP of another
  * host that such a process registers counts as if packets of that host had arrived. This gives the
