@@ -171,7 +171,7 @@ static bool can_be_restored(const struct ucma_file *file)
 
 static bool is_process_alive(const struct ucma_file *file)
 {
-	return !file->start || process_identity(file->pid) == file->start;
+	return process_lives(file->pid, file->start);
 }
 
 /*

@@ -41,7 +41,7 @@ static void fill_header(struct header *h)
 
 static bool is_holder_alive(const struct lease_store_entry *e)
 {
-	return !e->pid || (e->pid > 0 && e->start && process_identity(e->pid) == e->start);
+	return process_lives(e->pid, e->start);
 }
 
 /* False: errno has the reason. After a short write, the write of the rest gives it. */

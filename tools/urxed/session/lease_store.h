@@ -90,8 +90,7 @@ void lease_store_set_direct_uplink(struct lease_store *r, uint32_t qpn, bool dir
 void lease_store_remove(struct lease_store *r, uint32_t qpn);
 
 /*
- * Whether the process of the block that begins with qpn lives. True also if the daemon does not see
- * its PID.
+ * Whether the process of the block that begins with qpn lives, as process_lives().
  */
 bool lease_store_is_alive(const struct lease_store *r, uint32_t qpn);
 /*

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "urxed/session/process_info.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -57,11 +58,21 @@ bool process_capable(pid_t pid, uint32_t capability)
 }
 
 /*
- * Returns the start time of a process in clock ticks since boot, field 22 of /proc/PID/stat; 0: no
- * such process, or it has ended. The state (field 3) is that of the main thread, which may have
- * ended while other threads (field 20) live.
+ * The result after a system call that names a process has failed: -EAGAIN if it failed for want of
+ * descriptors or memory, which tells nothing about the process; else -ESRCH, because the process
+ * has ended.
  */
-static uint64_t read_start_time(pid_t pid)
+static int lookup_error(int err)
+{
+	return err == EMFILE || err == ENFILE || err == ENOMEM ? -EAGAIN : -ESRCH;
+}
+
+/*
+ * Reads the start time of a process in clock ticks since boot, field 22 of /proc/PID/stat. Returns
+ * 0 or as lookup_error. The state (field 3) is that of the main thread, which may have ended while
+ * other threads (field 20) live.
+ */
+static int read_start_time(pid_t pid, uint64_t *time)
 {
 	char path[32], text[512], state;
 	unsigned long long start;
@@ -73,18 +84,21 @@ static uint64_t read_start_time(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return 0;
+		return lookup_error(errno);
 	len = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[len > 0 ? len : 0] = '\0';
 	/* The second field is a name in parentheses, which may contain any character. */
 	p = strrchr(text, ')');
-	if (!p || sscanf(p,
-			 ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-			 "%ld %*s %llu",
-			 &state, &threads, &start) != 3)
-		return 0;
-	return (state == 'Z' || state == 'X') && threads <= 1 ? 0 : start;
+	if (!p ||
+	    sscanf(p,
+		   ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+		   "%ld %*s %llu",
+		   &state, &threads, &start) != 3 ||
+	    ((state == 'Z' || state == 'X') && threads <= 1))
+		return -ESRCH;
+	*time = start;
+	return 0;
 }
 
 static bool is_on_pidfs(int pidfd)
@@ -95,27 +109,49 @@ static bool is_on_pidfs(int pidfd)
 }
 
 /*
- * Returns the inode of a pidfd, which from Linux 6.9 on belongs to one process since boot; 0: the
- * process has ended.
+ * Reads the inode of a pidfd, which from Linux 6.9 on belongs to one process since boot. Returns 0;
+ * -ESRCH: the process has ended.
  */
-static uint64_t read_pidfs_inode(int pidfd)
+static int read_pidfs_inode(int pidfd, uint64_t *inode)
 {
 	struct pollfd pfd = {.fd = pidfd, .events = POLLIN};
 	struct stat st;
 
-	return poll(&pfd, 1, 0) || fstat(pidfd, &st) ? 0 : st.st_ino;
+	if (poll(&pfd, 1, 0) || fstat(pidfd, &st))
+		return -ESRCH;
+	*inode = st.st_ino;
+	return 0;
+}
+
+/* Returns 0 or as lookup_error. */
+static int read_identity(pid_t pid, uint64_t *identity)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0), rc;
+
+	if (pidfd < 0)
+		return lookup_error(errno);
+	rc = is_on_pidfs(pidfd) ? read_pidfs_inode(pidfd, identity)
+				: read_start_time(pid, identity);
+	close(pidfd);
+	return rc;
 }
 
 uint64_t process_identity(pid_t pid)
 {
-	int pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 	uint64_t identity;
 
-	if (pidfd < 0)
-		return 0;
-	identity = is_on_pidfs(pidfd) ? read_pidfs_inode(pidfd) : read_start_time(pid);
-	close(pidfd);
-	return identity;
+	return pid > 0 && !read_identity(pid, &identity) ? identity : 0;
+}
+
+bool process_lives(pid_t pid, uint64_t identity)
+{
+	uint64_t found;
+	int rc;
+
+	if (pid <= 0)
+		return !pid;
+	rc = read_identity(pid, &found);
+	return rc ? rc == -EAGAIN : !identity || found == identity;
 }
 
 void process_boot(char id[PROCESS_BOOT])

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "descriptor_limit.h"
 #include "ucma_scenes.h"
 
 #define CLAIM UCMA_CLAIM_TIME_NS
@@ -225,6 +226,23 @@ static void ids_of_an_ended_process_are_closed_at_once(void **state)
 	get_event(&a, CMA_DISCONNECTED);
 	b.token = 0;
 	assert_int_equal(claim(&b), 0);
+}
+
+/* The daemon cannot find out whether the processes live. */
+static void living_process_keeps_its_ids_while_descriptors_lack(void **state)
+{
+	struct rlimit limit;
+
+	(void)state;
+	listener(5);
+	establish(client(RDMA_PS_TCP));
+	loop_restart(&loop);
+	limit = descriptor_limit_reach();
+	loop_pass(&loop, SECOND / 10);
+	descriptor_limit_restore(&limit);
+	assert_int_equal(claim(&a), 0);
+	assert_int_equal(claim(&b), 0);
+	expect_no_event(&a);
 }
 
 /* The program had no descriptor free for the welcome; it closes the connection, and claims again.
@@ -594,6 +612,7 @@ int main(void)
 		TEST(the_claim_time_begins_when_the_daemon_serves),
 		TEST(unclaimed_ids_are_closed_after_3_seconds),
 		TEST(ids_of_an_ended_process_are_closed_at_once),
+		TEST(living_process_keeps_its_ids_while_descriptors_lack),
 		TEST(a_lost_claim_is_made_again),
 		TEST(a_lost_claim_may_be_given_up_while_it_waits),
 		TEST(a_lost_claim_ends_after_3_seconds),

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "descriptor_limit.h"
 #include "urxed/session/lease_store.h"
 #include "urxed/session/process_info.h"
 
@@ -309,6 +310,37 @@ static void a_new_lease_replaces_the_process_that_did_not_claim(void **state)
 	assert_false(lease_store_lives_without_claim(r, lease_block(A)));
 }
 
+/* Nothing tells the daemon whether the process lives. */
+static void living_process_keeps_its_block_while_descriptors_lack(void **state)
+{
+	const uint64_t token = lease_store_add(r, A, getpid(), USER, 0);
+	struct rlimit limit;
+
+	(void)state;
+	open_again();
+	limit = descriptor_limit_reach();
+	assert_int_equal(lease_store_count_claimable(r), 1);
+	assert_true(lease_store_is_alive(r, A));
+	descriptor_limit_restore(&limit);
+	assert_int_equal(lease_store_claim(r, A, token, getpid(), USER), 0);
+}
+
+static void block_leased_while_descriptors_lack_can_be_claimed(void **state)
+{
+	const pid_t ends = start_process();
+	struct rlimit limit = descriptor_limit_reach();
+	const uint64_t token = lease_store_add(r, A, getpid(), USER, 0);
+
+	(void)state;
+	lease_store_add(r, B, ends, USER, 0);
+	descriptor_limit_restore(&limit);
+	open_again();
+	assert_int_equal(lease_store_count_claimable(r), 2);
+	end_process(ends);
+	assert_int_equal(lease_store_count_claimable(r), 1);
+	assert_int_equal(lease_store_claim(r, A, token, getpid(), USER), 0);
+}
+
 /* The next daemon goes on where this one was, also if the last blocks are not leased any more. */
 static void the_rotation_goes_on_in_the_next_daemon(void **state)
 {
@@ -581,6 +613,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(zombie_counts_as_ended, setup, teardown),
 		cmocka_unit_test_setup_teardown(start_time_distinguishes_reused_pids, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(
+			living_process_keeps_its_block_while_descriptors_lack, setup, teardown),
+		cmocka_unit_test_setup_teardown(block_leased_while_descriptors_lack_can_be_claimed,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(frozen_process_claims_late, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_new_lease_replaces_the_process_that_did_not_claim,
 						setup, teardown),
