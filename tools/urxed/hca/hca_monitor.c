@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "urxed/hca/hca_monitor.h"
 
+#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
 #include <stdio.h>
@@ -10,10 +10,10 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
 #include "common/log.h"
 #include "urxed/hca/hca_netdev.h"
+#include "urxed/hca/sysfs_file.h"
 
 /* --- Scans */
 
@@ -23,16 +23,16 @@ static bool is_kernel_tree(const char *sys)
 	char path[PATH_MAX];
 	struct statfs fs;
 	bool is = true;
-	int fd;
+	DIR *dir;
 
 	if (snprintf(path, sizeof(path), "%s/class/infiniband", sys) >= PATH_MAX)
 		return true;
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
+	dir = sysfs_open_dir(path);
+	if (!dir)
 		return true;
-	if (!fstatfs(fd, &fs))
+	if (!fstatfs(dirfd(dir), &fs))
 		is = fs.f_type == SYSFS_MAGIC;
-	close(fd);
+	closedir(dir);
 	return is;
 }
 
@@ -271,15 +271,20 @@ static bool has_changed(const struct hca_monitor *h, const struct hca_monitor *b
 }
 
 /*
- * Scans and chooses. False: the scan is ignored, because it is the first one in which no uplink
- * sends by the interface of the port in use. An interface may have got another name since the
- * daemon read the names of the uplinks' interfaces. The tree of another urxed has the new name
- * later than the kernel.
+ * Scans and chooses. False: the scan is ignored, because descriptors or memory were lacking, or
+ * because it is the first one in which no uplink sends by the interface of the port in use. An
+ * interface may have got another name since the daemon read the names of the uplinks' interfaces.
+ * The tree of another urxed has the new name later than the kernel.
  */
 static bool scan_and_choose(struct hca_monitor *h, const struct hca_monitor *before)
 {
+	(void)sysfs_take_shortage();
 	scan(h);
 	select_port(h, before);
+	if (sysfs_take_shortage()) {
+		*h = *before;
+		return false;
+	}
 	if (!before->doubted && misses_uplink(h, before)) {
 		*h = *before;
 		h->doubted = true;

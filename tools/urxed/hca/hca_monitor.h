@@ -79,7 +79,8 @@ void hca_monitor_report(struct hca_monitor *h, uint64_t now);
 /*
  * Scans and chooses again if that is due, and logs changes. True: the chosen port is another one,
  * or its properties have changed. A port is given up for want of an uplink only if two scans in
- * succession find none.
+ * succession find none. A scan that lacks descriptors or memory changes nothing; another one
+ * follows after HCA_SETTLE_NS.
  */
 bool hca_monitor_update(struct hca_monitor *h, uint64_t now);
 /* When hca_monitor_update is due, ns; UINT64_MAX: not before a call of hca_monitor_report. */

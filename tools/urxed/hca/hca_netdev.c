@@ -2,6 +2,7 @@
 #include "urxed/hca/hca_netdev.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <net/if_arp.h>
 #include <stdio.h>
@@ -50,8 +51,10 @@ uint16_t hca_netdev_vlan(const char *sys, const char *ifname)
 	if (snprintf(path, sizeof(path), "%s/../proc/net/vlan/%s", sys, ifname) >= PATH_MAX)
 		return 0;
 	f = fopen(path, "re");
-	if (!f)
+	if (!f) {
+		sysfs_note_error(errno);
 		return 0;
+	}
 	if (fgets(line, sizeof(line), f)) {
 		const char *vid = strstr(line, "VID: ");
 
@@ -85,7 +88,7 @@ static bool search_below(const char *sys, const char *upper, const char *lower, 
 	if (!*budget || snprintf(path, sizeof(path), "%s/class/net/%s", sys, upper) >= PATH_MAX)
 		return false;
 	--*budget;
-	dir = opendir(path);
+	dir = sysfs_open_dir(path);
 	while (dir && !found && (entry = readdir(dir))) {
 		const char *name = entry->d_name + strlen(LOWER_PREFIX);
 

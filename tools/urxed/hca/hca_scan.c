@@ -36,7 +36,7 @@ static bool is_printable(const char *name)
 
 static void list_names(const char *path, struct names *names)
 {
-	DIR *dir = opendir(path);
+	DIR *dir = sysfs_open_dir(path);
 	const struct dirent *entry;
 
 	names->n = 0;
@@ -140,7 +140,7 @@ static bool has_verbs_device(const char *sys, const char *device)
 
 	if (snprintf(path, sizeof(path), "%s/class/infiniband_verbs", sys) >= PATH_MAX)
 		return false;
-	dir = opendir(path);
+	dir = sysfs_open_dir(path);
 	while (dir && !found && (entry = readdir(dir)))
 		found = !sysfs_read_text(ibdev, sizeof(ibdev), "%s/%s/ibdev", path,
 					 entry->d_name) &&

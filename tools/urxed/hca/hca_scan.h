@@ -71,8 +71,9 @@ struct hca_list {
 
 /*
  * Reads the ports below `sys`, where sysfs is mounted, and leaves out those beyond HCA_PORTS. Files
- * that are missing or have no expected value leave their members unknown. Without RDMA devices it
- * costs one open(2).
+ * that are missing or have no expected value leave their members unknown. The list is incomplete if
+ * descriptors or memory were lacking (sysfs_take_shortage). Without RDMA devices the scan costs one
+ * open(2).
  */
 void hca_scan(const char *sys, struct hca_list *list);
 

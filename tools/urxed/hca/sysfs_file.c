@@ -14,6 +14,31 @@
 /* More than any value that the daemon uses. */
 #define LINE_ROOM 256
 
+/* sysfs_take_shortage() */
+static bool is_short;
+
+void sysfs_note_error(int err)
+{
+	is_short |= err == EMFILE || err == ENFILE || err == ENOMEM;
+}
+
+bool sysfs_take_shortage(void)
+{
+	const bool was_short = is_short;
+
+	is_short = false;
+	return was_short;
+}
+
+DIR *sysfs_open_dir(const char *path)
+{
+	DIR *dir = opendir(path);
+
+	if (!dir)
+		sysfs_note_error(errno);
+	return dir;
+}
+
 static int format_path(char path[PATH_MAX], const char *fmt, va_list ap)
 	__attribute__((format(printf, 2, 0)));
 
@@ -29,12 +54,13 @@ static ssize_t read_bytes(const char *path, char *bytes, size_t size)
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	ssize_t n;
 
-	if (fd < 0)
-		return -errno;
-	n = read(fd, bytes, size);
-	if (n < 0)
+	n = fd < 0 ? -1 : read(fd, bytes, size);
+	if (n < 0) {
 		n = -errno;
-	close(fd);
+		sysfs_note_error(errno);
+	}
+	if (fd >= 0)
+		close(fd);
 	return n;
 }
 

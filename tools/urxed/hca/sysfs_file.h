@@ -2,11 +2,13 @@
 /*
  * Reads attributes of sysfs, each of which is a small file with one value
  * (Documentation/filesystems/sysfs.rst). The tree may be another daemon's (sysfs_tree.h), so no
- * length is trusted.
+ * length is trusted. Call all functions in one thread.
  */
 #ifndef URXE_URXED_HCA_SYSFS_FILE_H
 #define URXE_URXED_HCA_SYSFS_FILE_H
 
+#include <dirent.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,5 +31,15 @@ uint32_t sysfs_read_number(const char *fmt, ...) __attribute__((format(printf, 1
  */
 int sysfs_read_link(char *text, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* As opendir(3). */
+DIR *sysfs_open_dir(const char *path);
+
+/*
+ * Whether a function above has failed since the last call for want of descriptors or memory: what
+ * was read then lacks files that the tree may have.
+ */
+bool sysfs_take_shortage(void);
+/* Counts the errno value of a caller's own open(2) or fopen(3) for sysfs_take_shortage(). */
+void sysfs_note_error(int err);
 
 #endif
