@@ -182,6 +182,9 @@ static uint64_t prepare_sleep(struct vm *vm, uint64_t now)
 
 	if (due < next)
 		next = due;
+	due = machine_hca_deadline(&vm->hca);
+	if (due < next)
+		next = due;
 	if (vm->held && next > now + HELD_NS)
 		next = now + HELD_NS;
 	if (vm->paused)
@@ -413,7 +416,7 @@ bool vm_run(struct vm *vm)
 		 * memory, which may have lost pages: check after each.
 		 */
 		check_memory(vm);
-		machine_hca_follow(&vm->hca);
+		machine_hca_follow(&vm->hca, now);
 		moved = !vm->paused && run_devices(vm, now);
 		moved |= check_memory(vm);
 		vm->held = look_at_held(vm);

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include <hca/hca.h>
 #include <netdev/packet_port.h>
 #include <rxe/offload.h>
 #include <rxe/rxe.h>
@@ -29,7 +30,6 @@
 
 struct comp_channel;
 struct cq;
-struct hca;
 struct mr;
 struct qp;
 struct uverbs_file;
@@ -59,9 +59,10 @@ struct adapter_take_over {
 struct adapter_hca {
 	struct hca *hca;     /* the open HCA; NULL: none */
 	uint32_t generation; /* of the daemon's HCA that was tried last (struct vnic_attach_hca) */
-	bool handled_down;   /* URXE_HCA_GONE=engine: adapter_hca_renew has seen that the HCA's port
-				is down. `hca` is NULL, or still open because the engine could not
-				take over */
+	struct hca_retry retry; /* by clock_now(): of the HCA that could not be opened */
+	bool handled_down; /* URXE_HCA_GONE=engine: adapter_hca_renew has seen that the HCA's port
+			      is down. `hca` is NULL, or still open because the engine could not
+			      take over */
 	/* recv_hook.c could not replace post_recv of a context, so the HCA gets receives late: each
 	 * run of the engine reads the receive rings of the offloaded queue pairs of such
 	 * contexts. */

@@ -60,13 +60,18 @@ static bool wants_take_over(const struct vnic_attach_hca *hca)
 	return hca->down && settings_engine_takes_over();
 }
 
+static bool is_time_to_open(void)
+{
+	return adapter.hca.retry.pause && adapter.hca.retry.at <= clock_now();
+}
+
 bool adapter_hca_stale(void)
 {
 	const struct vnic_attach_hca *now = &adapter.welcome.port.hca;
 
 	return now->generation != adapter.hca.generation ||
 	       wants_take_over(now) != adapter.hca.handled_down ||
-	       (adapter.hca.hca && hca_is_dead(adapter.hca.hca));
+	       (adapter.hca.hca && hca_is_dead(adapter.hca.hca)) || is_time_to_open();
 }
 
 void adapter_hca_adopt(const struct vnic_attach_hca *before, const struct vnic_attach_hca *now)
@@ -147,8 +152,9 @@ static void attach_hca(struct hca *hca, const struct vnic_attach_hca *is)
 	log_info("port %u of %s executes queue pairs", is->port, is->name);
 }
 
-/* Opens the HCA that the daemon has named, and attaches it to the engine. Without effect after an
- * error. Called with adapter.lock, which is free while libibverbs enumerates the devices. */
+/* Opens the HCA that the daemon has named, and attaches it to the engine. An error has no effect
+ * but adapter.hca.retry. Called with adapter.lock, which is free while libibverbs enumerates the
+ * devices. */
 static void open_hca(const struct vnic_attach_hca *wanted)
 {
 	struct hca *hca = NULL;
@@ -157,10 +163,12 @@ static void open_hca(const struct vnic_attach_hca *wanted)
 	adapter_unlock();
 	rc = hca_open(hca_verbs_load(), wanted->name, wanted->port, &owner, &hca);
 	adapter_claim();
-	if (rc) {
+	/* Further attempts of the same kind are not worth a line. */
+	if (rc && !adapter.hca.retry.pause)
 		log_warning("cannot open %s: %s", wanted->name, strerror(-rc));
+	hca_retry_note(&adapter.hca.retry, rc, clock_now());
+	if (rc)
 		return;
-	}
 	/* If the daemon has named another HCA meanwhile, the next look opens that one. */
 	if (wanted->generation == adapter.welcome.port.hca.generation && !adapter.dead) {
 		attach_hca(hca, wanted);
@@ -366,6 +374,7 @@ void adapter_hca_renew(void)
 	const struct vnic_attach_hca wanted = adapter.welcome.port.hca;
 	const bool down = wants_take_over(&wanted);
 	const bool same = wanted.generation == adapter.hca.generation;
+	const bool changed = !same || down != adapter.hca.handled_down;
 	bool taken = false;
 
 	if (is_alive() && settings_engine_takes_over() && (down || !same))
@@ -376,8 +385,10 @@ void adapter_hca_renew(void)
 	}
 	close_old_hca();
 	/* An HCA that reports its end is opened again when the daemon names it anew. */
-	if (same && down == adapter.hca.handled_down)
+	if (!changed && !is_time_to_open())
 		return;
+	if (changed)
+		adapter.hca.retry = (struct hca_retry){0};
 	adapter.hca.generation = wanted.generation;
 	adapter.hca.handled_down = down;
 	if (wanted.name[0] && !down && settings_hca_way() != HCA_WAY_ENGINE)

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "hca_device.h"
@@ -41,12 +42,27 @@ static const struct urxe_offload_ops offload_ops = {
 
 /* --- Opening. */
 
+#define RETRY_MIN_NS UINT64_C(20000000)
+#define RETRY_MAX_NS (60 * UINT64_C(1000000000))
+
+/* The reason why libibverbs was not found, or found no such device: `err`, unless the process can
+ * open no descriptor. Neither dlopen() nor libibverbs tells that. An errno value. */
+static int absence_error(int err)
+{
+	const int fd = eventfd(0, EFD_CLOEXEC);
+
+	if (fd < 0)
+		return errno;
+	close(fd);
+	return err;
+}
+
 static struct ibv_context *open_by_name(const struct hca_verbs *verbs, const char *name)
 {
 	struct ibv_device **list = verbs->get_device_list(NULL);
 	struct ibv_context *context = NULL;
 
-	errno = ENODEV;
+	errno = absence_error(ENODEV);
 	for (int i = 0; list && list[i]; i++)
 		if (!strcmp(verbs->get_device_name(list[i]), name)) {
 			context = verbs->open_device(list[i]);
@@ -145,8 +161,20 @@ int hca_load_and_open(const char *name, uint8_t port, const struct hca_owner *ow
 		      struct hca **hca)
 {
 	if (!dlopen("libibverbs.so.1", RTLD_NOW))
-		return -ENOSYS;
+		return -absence_error(ENOSYS);
 	return hca_open(hca_verbs_load(), name, port, owner, hca);
+}
+
+void hca_retry_note(struct hca_retry *retry, int rc, uint64_t now)
+{
+	const uint64_t longer = retry->pause ? 2 * retry->pause : RETRY_MIN_NS;
+	const bool is_temporary = rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM;
+
+	*retry = (struct hca_retry){0};
+	if (!is_temporary)
+		return;
+	retry->pause = longer < RETRY_MAX_NS ? longer : RETRY_MAX_NS;
+	retry->at = now + retry->pause;
 }
 
 /* If the HCA is gone, these calls may fail, but they free libibverbs' structures all the same. */

@@ -57,8 +57,9 @@ struct hca_limits {
 /*
  * Opens the RDMA device of that name; hca_attach() follows. The lock must not be held. `port`: the
  * device's port to use, from 1 on. `owner` lives as long as the HCA. -ENODEV: no such device;
- * -ENOSYS: `verbs` is NULL, because the program's libibverbs lacks a function; -ENOMEM; or the
- * negative errno value of a function of libibverbs.
+ * -ENOSYS: `verbs` is NULL, because the program's libibverbs lacks a function; -EMFILE, -ENFILE,
+ * -ENOMEM: descriptors or memory are lacking; or the negative errno value of a function of
+ * libibverbs.
  */
 int hca_open(const struct hca_verbs *verbs, const char *name, uint8_t port,
 	     const struct hca_owner *owner, struct hca **hca);
@@ -66,6 +67,23 @@ int hca_open(const struct hca_verbs *verbs, const char *name, uint8_t port,
  * has no libibverbs, or an old one. */
 int hca_load_and_open(const char *name, uint8_t port, const struct hca_owner *owner,
 		      struct hca **hca);
+
+/* When to open an HCA again. Zeroed at first. */
+struct hca_retry {
+	uint64_t pause; /* ns; 0: no attempt is due */
+	uint64_t at;    /* time of the next attempt, ns */
+};
+/*
+ * Notes the result `rc` of hca_open() at `now` (ns). If only descriptors or memory were lacking,
+ * the next attempt is due after 20 ms, then after twice as long each time, up to 1 min.
+ */
+void hca_retry_note(struct hca_retry *retry, int rc, uint64_t now);
+/* UINT64_MAX: no attempt is due. */
+static inline uint64_t hca_retry_due(const struct hca_retry *retry)
+{
+	return retry->pause ? retry->at : UINT64_MAX;
+}
+
 /*
  * Closes the device, after hca_detach(). The lock must not be held. If other threads are within
  * calls that take long, hca_close() returns at once, and the last of these threads closes the

@@ -131,16 +131,20 @@ static uint64_t next_wake(struct thread_sleep *sleep, uint64_t now)
 
 	if (adapter.hca.stopped || adapter.uplink_qpns_late)
 		return sooner(at, now + MS);
-	if (adapter.uplink_retry_at && adapter_connected())
-		at = sooner(at, adapter.uplink_retry_at);
+	if (adapter_connected()) {
+		at = sooner(at, hca_retry_due(&adapter.hca.retry));
+		if (adapter.uplink_retry_at)
+			at = sooner(at, adapter.uplink_retry_at);
+	}
 	return adapter_main_thread_ended ? sooner(at, now + LAST_THREAD) : at;
 }
 
-/* Whether the thread has to try again to get the direct uplink. Checked also while a program polls
- * without end and renews its grant: the attempt must not wait for that. */
-static bool is_time_for_uplink(uint64_t now)
+/* Whether the thread has to try again to get the direct uplink or to open the HCA. Checked also
+ * while a program polls without end and renews its grant: the attempt must not wait for that. */
+static bool is_time_to_retry(uint64_t now)
 {
-	return adapter.uplink_retry_at && adapter.uplink_retry_at <= now;
+	return (adapter.uplink_retry_at && adapter.uplink_retry_at <= now) ||
+	       hca_retry_due(&adapter.hca.retry) <= now;
 }
 
 /* Sets the interval of looks at the grant back to POLL_GRANT_NS, and shortens a longer grant to
@@ -261,7 +265,7 @@ void thread_sleep_wait(struct thread_sleep *sleep, uint64_t now)
 		/* Channels that are not watched, stopped queue pairs, and a daemon that reads
 		 * again raise no event. */
 		if (at <= now || sleep->unwatched || adapter.reconnecting || adapter.hca.stopped ||
-		    adapter.uplink_qpns_late || is_time_for_uplink(now))
+		    adapter.uplink_qpns_late || is_time_to_retry(now))
 			break;
 		look = next_look(adapter_thread.look, now > due ? now - due : 0);
 		at += look > adapter_polling.grant_ns ? look - adapter_polling.grant_ns : 0;

@@ -135,7 +135,7 @@ static const char *get_device_name(struct ibv_device *device)
 
 static bool opens(enum fake_hca_open step)
 {
-	errno = EIO;
+	errno = fake_hca.open_error;
 	return fake_hca.opens_to != step;
 }
 
@@ -168,7 +168,7 @@ static int query_device(struct ibv_context *context, struct ibv_device_attr *att
 		.max_qp_rd_atom = 8,
 		.max_qp_init_rd_atom = 4,
 	};
-	return opens(FAKE_HCA_QUERY_DEVICE) ? 0 : EIO;
+	return opens(FAKE_HCA_QUERY_DEVICE) ? 0 : fake_hca.open_error;
 }
 
 static int query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
@@ -176,7 +176,7 @@ static int query_port(struct ibv_context *context, uint8_t port, struct _compat_
 	(void)context;
 	(void)port;
 	((struct ibv_port_attr *)attr)->active_mtu = fake_hca.mtu;
-	return opens(FAKE_HCA_QUERY_PORT) ? 0 : EIO;
+	return opens(FAKE_HCA_QUERY_PORT) ? 0 : fake_hca.open_error;
 }
 
 static int query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
@@ -508,6 +508,7 @@ void fake_hca_init(void)
 {
 	fake_hca = (struct fake_hca){
 		.mtu = IBV_MTU_1024,
+		.open_error = EIO,
 		.max_qp_wr = 100,
 		.context = {.cmd_fd = -1,
 			    .ops = {.post_send = post_send,

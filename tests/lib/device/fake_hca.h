@@ -44,7 +44,7 @@ struct fake_hca {
 	int max_qp_wr;
 	bool has_rates; /* queue pairs may have a rate limit */
 	bool no_qps, no_srqs, no_mrs, no_ahs, no_pds, no_cqs, no_resize;
-	/* hca_open() fails with EIO at this step; FAKE_HCA_OPEN_ALL: it succeeds. */
+	/* hca_open() fails with open_error at this step; FAKE_HCA_OPEN_ALL: it succeeds. */
 	enum fake_hca_open {
 		FAKE_HCA_OPEN_ALL,
 		FAKE_HCA_OPEN_DEVICE,
@@ -52,6 +52,7 @@ struct fake_hca {
 		FAKE_HCA_QUERY_PORT,
 		FAKE_HCA_CREATE_CHANNEL
 	} opens_to;
+	int open_error;      /* EIO by default */
 	bool no_error_state; /* ibv_modify_qp refuses the transition to IBV_QPS_ERR */
 	bool no_reset_state; /* and that to IBV_QPS_RESET */
 	int mr_error;        /* errno of ibv_reg_mr, which fails then; 0: none */

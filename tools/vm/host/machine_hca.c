@@ -7,6 +7,7 @@
 
 #include <rxe/offload.h>
 
+#include "common/clock.h"
 #include "common/epoll_readable.h"
 #include "common/log.h"
 
@@ -135,7 +136,7 @@ static void close_hca(struct machine_hca *h)
 	h->hca = NULL;
 }
 
-static void open_hca(struct machine_hca *h)
+static void open_hca(struct machine_hca *h, uint64_t now)
 {
 	/* The P_Keys of the device: PVRDMA has the default partition only. */
 	static const uint16_t pkeys[] = {URXE_DEFAULT_PKEY};
@@ -144,9 +145,12 @@ static void open_hca(struct machine_hca *h)
 	if (!rc)
 		rc = epoll_add_readable(h->epoll_fd, hca_comp_fd(h->hca))
 			     ?: epoll_add_readable(h->epoll_fd, hca_async_fd(h->hca));
+	/* Further attempts of the same kind are not worth a line. */
+	if (rc && !h->retry.pause)
+		log_line("cannot open %s: %s", h->wanted.name, strerror(-rc));
+	hca_retry_note(&h->retry, rc, now);
 	if (rc) {
 		close_hca(h);
-		log_line("cannot open %s: %s", h->wanted.name, strerror(-rc));
 		return;
 	}
 	h->completions = hca_completions(h->hca);
@@ -187,24 +191,26 @@ static bool has_changed(struct machine_hca *h)
 	return later_daemon || now->generation != h->wanted.generation;
 }
 
-static void renew_hca(struct machine_hca *h)
+static void renew_hca(struct machine_hca *h, uint64_t now)
 {
 	const bool changed = has_changed(h);
 
-	if (!changed && !(h->hca && hca_is_dead(h->hca)))
+	if (changed || (h->hca && hca_is_dead(h->hca)))
+		lose_hca(h);
+	if (changed) {
+		h->wanted = h->session->welcome.port.hca;
+		h->retry = (struct hca_retry){0};
+	} else if (machine_hca_deadline(h) > now) {
+		/* A dead HCA is opened again when urxed names it anew. */
 		return;
-	lose_hca(h);
-	/* A dead HCA is opened again when urxed names it anew. */
-	if (!changed)
-		return;
-	h->wanted = h->session->welcome.port.hca;
+	}
 	if (h->wanted.name[0] && h->way != HCA_WAY_ENGINE)
-		open_hca(h);
+		open_hca(h, now);
 }
 
-void machine_hca_follow(struct machine_hca *h)
+void machine_hca_follow(struct machine_hca *h, uint64_t now)
 {
-	renew_hca(h);
+	renew_hca(h, now);
 	if (h->hca)
 		hca_set_port_down(h->hca, h->session->welcome.port.hca.down);
 }
@@ -222,7 +228,7 @@ int machine_hca_open(struct machine_hca *h, struct pvrdma *dev, const struct vm_
 	h->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (h->epoll_fd < 0)
 		return -errno;
-	machine_hca_follow(h);
+	machine_hca_follow(h, now_ns());
 	return 0;
 }
 

@@ -28,6 +28,7 @@ struct machine_hca {
 	/* The HCA that urxed named last, and vm_session.attachments at that time. */
 	struct vnic_attach_hca wanted;
 	uint32_t attachment;
+	struct hca_retry retry; /* of `wanted`, by now_ns() */
 	struct hca_owner owner;
 	struct pvrdma_hca of_device; /* for pvrdma_set_hca */
 };
@@ -43,9 +44,15 @@ void machine_hca_close(struct machine_hca *h);
 
 /*
  * Closes the HCA if it is dead or urxed has named another one or none, and opens the one that urxed
- * has named since the last call. Follows the state of its port. May block in libibverbs.
+ * has named since the last call. Opens an HCA again for which descriptors or memory were lacking.
+ * Follows the state of its port. May block in libibverbs. `now`: as now_ns().
  */
-void machine_hca_follow(struct machine_hca *h);
+void machine_hca_follow(struct machine_hca *h, uint64_t now);
+/* When machine_hca_follow will open the HCA again, ns; UINT64_MAX: no attempt is due. */
+static inline uint64_t machine_hca_deadline(const struct machine_hca *h)
+{
+	return hca_retry_due(&h->retry);
+}
 /* Passes completions to the engine. True: there were some, so PVRDMA has to be run. */
 bool machine_hca_poll(struct machine_hca *h, uint64_t now);
 /*

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The HCA of urxe vm, which a provider double plays: completions count as work. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -134,7 +135,7 @@ static void a_machine_does_not_sleep_with_an_hca_that_has_failed(void **state)
 	fake_hca.poll_error = true;
 	machine_hca_poll(&f.hca, NOW);
 	assert_true(machine_hca_arm(&f.hca, NOW));
-	machine_hca_follow(&f.hca);
+	machine_hca_follow(&f.hca, NOW);
 	assert_null(f.hca.hca);
 	assert_false(machine_hca_arm(&f.hca, NOW));
 }
@@ -145,6 +146,45 @@ static void an_hca_that_fails_as_it_is_armed_lets_no_machine_sleep(void **state)
 	post_recv();
 	fake_hca.poll_error = true;
 	assert_true(machine_hca_arm(&f.hca, NOW));
+}
+
+/* The HCA comes back, and cannot be opened. */
+static void return_without(int error)
+{
+	fake_hca.opens_to = FAKE_HCA_OPEN_DEVICE;
+	fake_hca.open_error = error;
+	f.session.welcome.port.hca.generation++;
+	machine_hca_follow(&f.hca, NOW);
+	assert_null(f.hca.hca);
+}
+
+static void an_hca_that_could_not_be_opened_for_a_moment_is_opened_later(void **state)
+{
+	uint64_t due;
+
+	(void)state;
+	assert_int_equal(machine_hca_deadline(&f.hca), UINT64_MAX);
+	return_without(EMFILE);
+	due = machine_hca_deadline(&f.hca);
+	assert_in_range(due, NOW + 1, NOW + 1000000000);
+	/* A later urxed has the same HCA. */
+	f.session.attachments++;
+	machine_hca_follow(&f.hca, due);
+	assert_true(machine_hca_deadline(&f.hca) > due);
+	fake_hca.opens_to = FAKE_HCA_OPEN_ALL;
+	machine_hca_follow(&f.hca, due + 1);
+	assert_null(f.hca.hca);
+	machine_hca_follow(&f.hca, machine_hca_deadline(&f.hca));
+	assert_non_null(f.hca.hca);
+	assert_int_equal(machine_hca_deadline(&f.hca), UINT64_MAX);
+}
+
+static void an_hca_that_refuses_the_machine_is_not_opened_again(void **state)
+{
+	(void)state;
+	return_without(EMFILE);
+	return_without(EACCES);
+	assert_int_equal(machine_hca_deadline(&f.hca), UINT64_MAX);
 }
 
 static uint32_t qps_of_hca(void)
@@ -162,12 +202,12 @@ static void an_hca_whose_port_is_down_gets_no_new_queue_pairs(void **state)
 	(void)state;
 	post_recv();
 	f.session.welcome.port.hca.down = 1;
-	machine_hca_follow(&f.hca);
+	machine_hca_follow(&f.hca, NOW);
 	assert_int_equal(qps_of_hca(), 1);
 	fake_hca_complete_recv(fake_hca.last_qp, IBV_WC_SUCCESS, 64);
 	assert_true(machine_hca_poll(&f.hca, NOW));
 	f.session.welcome.port.hca.down = 0;
-	machine_hca_follow(&f.hca);
+	machine_hca_follow(&f.hca, NOW);
 	assert_int_equal(qps_of_hca(), 2);
 }
 
@@ -182,6 +222,11 @@ int main(void)
 			a_machine_does_not_sleep_with_an_hca_that_has_failed, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			an_hca_that_fails_as_it_is_armed_lets_no_machine_sleep, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			an_hca_that_could_not_be_opened_for_a_moment_is_opened_later, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(an_hca_that_refuses_the_machine_is_not_opened_again,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(an_hca_whose_port_is_down_gets_no_new_queue_pairs,
 						setup, teardown),
 	};

@@ -12,6 +12,7 @@
 #include <rxe/offload.h>
 #include <rxe/rxe.h>
 
+#include "descriptor_limit.h"
 #include "fake_hca.h"
 #include "offloaded_dev.h"
 
@@ -72,6 +73,21 @@ static void a_failed_open_closes_the_device(void **state)
 		/* A device that was opened is closed. */
 		assert_int_equal(fake_hca.closed, steps[i] != FAKE_HCA_OPEN_DEVICE);
 	}
+}
+
+/* libibverbs then finds no device, and does not tell why. */
+static void an_open_without_descriptors_fails_for_that_reason(void **state)
+{
+	struct hca *hca = NULL;
+	struct rlimit limit;
+	int rc;
+
+	(void)state;
+	assert_int_equal(hca_open(&fake_hca.verbs, "none0", 1, &offloaded_owner, &hca), -ENODEV);
+	limit = descriptor_limit_reach();
+	rc = hca_open(&fake_hca.verbs, "none0", 1, &offloaded_owner, &hca);
+	descriptor_limit_restore(&limit);
+	assert_int_equal(rc, -EMFILE);
 }
 
 /* --- Objects. */
@@ -248,6 +264,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_failed_open_closes_the_device),
+		TEST(an_open_without_descriptors_fails_for_that_reason),
 		TEST(without_a_pd_of_the_hca_objects_are_the_engines),
 		TEST(without_a_cq_of_the_hca_queue_pairs_are_the_engines),
 		TEST(a_refused_group_is_not_joined),
