@@ -65,8 +65,8 @@ static int locate_memory(const struct uverbs_file *file, uint32_t pd, bool write
 	return 0;
 }
 
-/* Populates the pages of one segment, without adapter.lock, because that takes long. 0 or a
- * negative errno value. */
+/* Populates the pages of one segment, without adapter.lock, because that takes long. 0; -EIO: the
+ * device is closed or dead; the error of locate_memory(); or that of uaccess_populate(). */
 static int prefetch(struct uverbs_file *file, const struct ib_uverbs_attr *attrs,
 		    const struct ibv_sge *sge)
 {

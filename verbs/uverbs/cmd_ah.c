@@ -26,8 +26,8 @@ static int reply_ah(const struct command *c, const struct ah *ah)
 
 /*
  * Has the HCA make its address handle, for which it looks up the next hop. With the lock, which
- * this function releases meanwhile: if the HCA made the handle for the first datagram, that would
- * wait for the look-up with the lock held. 0, also if the HCA needs no handle; or the error of
+ * this function releases meanwhile: an HCA that made the handle only for the first datagram would
+ * look up the hop with the lock held. 0, also if the HCA needs no handle; or the error of
  * hca_ah_end().
  */
 static int make_hca_ah(struct pd *pd, const struct urxe_path *path)
@@ -81,8 +81,8 @@ static bool may_use_hca(const struct urxe_path *path)
 	return hca && hca_has_gid(hca, path->sgid_index);
 }
 
-/* Creates the address handle at the HCA and in the context. With the lock, which it may release
- * meanwhile. hop_error: of address_path(). 0 or a negative errno value. */
+/* Creates the address handle at the HCA and in the context. With the lock, which this function may
+ * release meanwhile. hop_error: as address_path() set it. 0 or a negative errno value. */
 static int create_ah(const struct command *c, const struct ib_uverbs_create_ah *request,
 		     const struct urxe_path *path, int hop_error)
 {

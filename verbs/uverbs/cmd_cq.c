@@ -254,8 +254,8 @@ int cmd_req_notify_cq(const struct command *c)
 	return 0;
 }
 
-/* Waits until no completion event is due or in flight (poll/due_events.h), because such an event
- * cannot be withdrawn. With the lock, which it releases meanwhile. 0, or the error of
+/* Waits until no completion event of the process is due or in flight (poll/due_events.h), because
+ * such an event cannot be withdrawn. With the lock, which it releases meanwhile. 0, or the error of
  * command_pause(). */
 static int wait_for_events(const struct command *c)
 {

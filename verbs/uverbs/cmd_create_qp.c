@@ -37,7 +37,8 @@ static bool is_known_type(uint8_t type)
 	       type == IBV_QPT_DRIVER;
 }
 
-/* Checks in the order of the kernel's create_qp and rxe_create_qp, so the error is the same. */
+/* Checks the request in the order of the kernel's create_qp and rxe_create_qp, so the error is the
+ * same. 0 or a negative errno value. */
 static int check_create(const struct ib_uverbs_ex_create_qp *request)
 {
 	struct hca_limits max;

@@ -329,8 +329,9 @@ static int modify_qp_locked(const struct command *c, const struct ib_uverbs_modi
 	return rc;
 }
 
-/* Calls uplink_qpn_update() again, and returns its result. False also if the device is dead, or
- * another thread has destroyed the queue pair meanwhile. */
+/* Calls uplink_qpn_update() again. True: the daemon may not have learnt the need yet, so the caller
+ * calls again. False: it has, the device is dead, or another thread has destroyed the queue pair.
+ */
 static bool update_uplink(const struct command *c, uint32_t handle)
 {
 	struct qp *qp;
@@ -345,8 +346,8 @@ static bool update_uplink(const struct command *c, uint32_t handle)
 }
 
 /* Returns when the daemon receives the queue pair's packets from other hosts for the engine
- * (daemon/uplink_qpns.h). If the daemon did not read its socket before, each answer shows that it
- * reads again. */
+ * (daemon/uplink_qpns.h). If the socket to the daemon was full, asks again after each answer, which
+ * shows that the daemon reads. */
 static void await_uplink(const struct command *c, uint32_t handle)
 {
 	bool again;
@@ -394,7 +395,7 @@ static int modify_qp(const struct command *c, const struct ib_uverbs_modify_qp *
 	return rc;
 }
 
-/* Attributes that each command may set, as in the kernel; only the extended one has rate limits. */
+/* Attributes that each command may set, as in the kernel; only EX_MODIFY_QP has rate limits. */
 #define MODIFY_MASK    ((IBV_QP_DEST_QPN << 1) - 1u)
 #define MODIFY_EX_MASK ((IBV_QP_RATE_LIMIT << 1) - 1u)
 

@@ -115,7 +115,8 @@ static int check_on_demand(const struct ib_uverbs_reg_mr *request)
 }
 
 /* Checks the PD only to keep the kernel's order of errors: the program may deallocate the PD before
- * the region exists. */
+ * the region exists. 0, or the error of command_lock(), check_on_demand() or
+ * command_object_error(). */
 static int check_mr_pd(const struct command *c, const struct ib_uverbs_reg_mr *request)
 {
 	int rc = command_lock(c);
@@ -149,7 +150,8 @@ struct hca_part {
 };
 
 /* Begins the HCA's part (hca_mr_begin). With the lock, which it releases meanwhile. part->mr stays
- * NULL without an HCA or the PD, if the HCA cannot have the region, or without memory. */
+ * NULL if there is no HCA or no such PD, if the HCA cannot have the region, if memory is lacking,
+ * or in a child that a signal handler has forked. */
 static void begin_hca_part(const struct command *c, const struct ib_uverbs_reg_mr *request,
 			   struct hca_part *part)
 {

@@ -42,7 +42,7 @@ static void flush_acks(struct uverbs_file *file)
 		engine_flush_acks((struct qp *)object);
 }
 
-/* Destroys objects before the objects that they refer to. */
+/* Destroys all objects of the context, each before those that it refers to. */
 static void destroy_objects(struct uverbs_file *file)
 {
 	static const struct {
@@ -183,8 +183,8 @@ int uverbs_file_memfd(int flags, uint64_t size)
 	return fd;
 }
 
-/* Adds the context to adapter.files, and makes it live. False, without effect: a signal handler has
- * forked since adapter_open(), this is the child, and the adapter is the parent's. */
+/* Adds the context to adapter.files, and sets file->live. False, without effect: a signal handler
+ * has forked since adapter_open(), this is the child, and the adapter is the parent's. */
 static bool add_context(struct uverbs_file *file)
 {
 	bool is_own;
@@ -206,8 +206,8 @@ void uverbs_log_open_error(int rc)
 		log_write("cannot open the device: %s", strerror(-rc));
 }
 
-/* Returns the descriptor of an attached process's new context. A negative errno value: the use of
- * the adapter that adapter_open() counted has ended, too. */
+/* Returns the descriptor of an attached process's new context, or a negative errno value: then the
+ * use of the adapter that adapter_open() counted has ended, too. */
 static int make_context(int flags, uint32_t forks)
 {
 	const uint64_t size = memfd_size();

@@ -17,7 +17,7 @@ int uverbs_file_open(int flags);
 void uverbs_log_open_error(int rc);
 
 /*
- * Allocates a context that is not live, without objects and descriptors; NULL: no memory.
+ * Allocates a context with `live` false, without objects and descriptors; NULL: no memory.
  * adapter.lock must not be held. uverbs_file_free frees a context that never got a descriptor; a
  * context that got one is freed after fd_remove has removed its last descriptor.
  */

@@ -39,8 +39,8 @@ struct command_row {
 	uint16_t in_size;      /* minimum bytes of the core's request */
 	uint16_t out_size;     /* minimum bytes of the program's buffer for the response */
 	bool unlocked;         /* called without adapter.lock: blocks, or takes the lock itself */
-	/* The type of the object that the handler gets, and the offset of its handle in the
-	 * structure. Type 0: the handler looks its objects up by itself. */
+	/* The type of the object that the handler gets, and the offset of the handle in the
+	 * request. Type 0: the handler looks its objects up by itself. */
 	enum object_type object_type;
 	uint16_t handle_offset;
 };
@@ -245,7 +245,7 @@ int command_forbid_unlock(struct hca *hca)
 	return 0;
 }
 
-/* Copies the request into the handler's structure. -EOPNOTSUPP: the request has other bytes than
+/* Copies the request into the handler's structure. 0; -EOPNOTSUPP: the request has other bytes than
  * zeros behind that structure. */
 static int copy_request(struct command *c, uint32_t size)
 {
@@ -334,7 +334,7 @@ static int dispatch_uverbs_command(struct uverbs_file *file, int fd, uint64_t bu
 	return rc;
 }
 
-/* With the lock. NULL: the device is dead or closed, or has no such QP. */
+/* The QP of the handle. With the lock. NULL: the device is dead or closed, or has no such QP. */
 static struct qp *find_live_qp(const struct uverbs_file *file, uint32_t handle)
 {
 	if (!file->live || adapter.dead)
@@ -353,9 +353,9 @@ static void touch_memory(const struct urxe_seg *segs, uint32_t n, bool on_demand
 
 /*
  * Reads the pages of all new send requests of the queue pair, for a program that handles page
- * faults by userfaultfd(2). Called with adapter.lock; reads without it. The engine's access to a
- * missing page would wait, with the lock held, for the program's handler. That handler may call
- * functions that need the lock.
+ * faults by userfaultfd(2). Called with adapter.lock, which it releases while it reads. The
+ * engine's access to a missing page would wait, with the lock held, for the program's handler. That
+ * handler may call functions that need the lock.
  */
 static void touch_posted(const struct uverbs_file *file, uint32_t handle)
 {

@@ -5,7 +5,8 @@
  *
  * A handler returns 0 or a negative errno value, which write(2) returns to the program. It runs
  * with adapter.lock, after the checks of command_lock. A handler whose row in uverbs.c is
- * `unlocked` runs without both, and calls command_lock itself (GET_CONTEXT checks for itself).
+ * `unlocked` runs without lock and checks, and calls command_lock itself (GET_CONTEXT checks for
+ * itself).
  */
 #ifndef URXE_VERBS_UVERBS_UVERBS_COMMAND_H
 #define URXE_VERBS_UVERBS_UVERBS_COMMAND_H
@@ -50,8 +51,8 @@ int command_reply(const struct command *c, const void *reply, uint32_t size);
 int command_reply_driver(const struct command *c, const void *reply, uint32_t size);
 
 /* Takes adapter.lock, for handlers that run without it. Returns 0 with the lock held. After an
- * error the lock is free. -EIO: the context is not live or the device is dead. -EINVAL: the program
- * has not sent GET_CONTEXT, before which no other command is valid. */
+ * error the lock is free. -EIO: the context is closed or inherited through fork, or the device is
+ * dead. -EINVAL: the program has not sent GET_CONTEXT, before which no other command is valid. */
 int command_lock(const struct command *c);
 
 /* The object of the command's context; NULL: the handle names no object of that type. */
