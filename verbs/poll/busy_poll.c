@@ -21,7 +21,7 @@
 #define GATHER_NS 1000u
 /* A look that takes longer shows that other threads want the processor. */
 #define CROWDED_NS (40 * US)
-/* Pause after a busy poll that received nothing; doubled with each further one. */
+/* Pause after a useless busy poll (set_pause); doubled with each further one. */
 #define PAUSE_MIN_NS (250 * US)
 #define PAUSE_MAX_NS (128 * MS)
 
@@ -38,7 +38,8 @@ static void gather_frames(uint64_t since)
 		lock_relax();
 }
 
-/* Looks once for frames. False: another thread wants the processor, or runs the engine. */
+/* Looks once for frames. False: another thread wants the processor or has taken over the engine, or
+ * this thread must end. */
 static bool look_once(void)
 {
 	uint64_t began_at = clock_monotonic(), heard_at = polling->heard_at;
@@ -57,8 +58,8 @@ static bool look_once(void)
 	return polling->heard_at != heard_at || clock_monotonic() - began_at < CROWDED_NS;
 }
 
-/* Sets the earliest time of the next busy poll. After each useless one the pause is twice as long,
- * so useless busy polls become less and less frequent. */
+/* Sets the earliest time of the next busy poll. After each useless one, which received nothing or
+ * in which other threads wanted the processor, the pause is twice as long. */
 static void set_pause(bool useful)
 {
 	if (useful)

@@ -9,9 +9,10 @@
 
 /*
  * In the engine thread, with adapter.lock, which it releases between looks. Returns when no frame
- * has come for a while or other threads want the processor; the state is POLL_BUSY then. Returns
- * also when another thread has set another state. Returns at once during the pause that follows
- * useless busy polls.
+ * has come for 50 us, other threads want the processor, or the engine may not run any more
+ * (adapter_running); the state is POLL_BUSY then. Returns also when another thread has set another
+ * state, or the engine thread must end. Returns at once during the pause that follows useless busy
+ * polls.
  */
 void busy_poll(void);
 

@@ -20,7 +20,7 @@
 #define BURST  32 /* frames that the engine takes together */
 #define ROUNDS 8  /* bursts of one run, after which other threads get the lock */
 
-/* Bursts that empty a receive ring of any size that vmxnet3 allows. */
+/* Number of bursts that empties a receive ring of any size that vmxnet3 allows. */
 #define LAST_ROUNDS 128
 
 /*
@@ -50,7 +50,8 @@ void engine_transmit(uint64_t now)
 
 /*
  * Asks the engine for one frame. If it is the engine's only one and an ACK for the direct uplink,
- * `tx` keeps the ACK. An ACK for the switch enters the NIC's ring without waking the daemon.
+ * `tx` keeps the ACK. An ACK for the switch enters the NIC's ring without waking the daemon. Sends
+ * all other frames as engine_transmit() does.
  */
 static void delay_ack(uint64_t now)
 {

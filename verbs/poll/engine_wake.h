@@ -37,8 +37,8 @@ extern atomic_bool adapter_main_thread_ended;
  * Call it after a step of the engine in another thread. Wakes the sleeping engine thread at once if
  * it has to watch another completion channel, if the NIC is broken, or if the HCA has failed.
  * Otherwise wakes it for work of the engine that is due before `wake_at`, unless a program has the
- * poll grant: then that program's polls do the work. Wakes nobody while neither a daemon nor a
- * direct uplink is there: the engine's time stands still.
+ * poll grant: then that program's polls do the work. No effect while the adapter has neither a
+ * daemon nor a direct uplink: the engine's time stands still.
  */
 void engine_wake_for_work(void);
 /* Call it when a program has got or renewed the poll grant: wakes the thread if its sleep would

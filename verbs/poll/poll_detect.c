@@ -7,8 +7,8 @@ void poll_detect_begin(struct poll_detect *detect, uint64_t now)
 	atomic_store_explicit(&detect->since, now, memory_order_relaxed);
 }
 
-/* The score after a long time away, of `away` ns. `present`: the time from the end of the last long
- * one to the beginning of this one. */
+/* Returns the new poll_detect.score after a long time away, of `away` ns. `present`: the time from
+ * the end of the last long one to the beginning of this one. */
 static uint32_t new_score(uint32_t score, uint64_t present, uint64_t away)
 {
 	uint32_t least = POLL_DETECT_DOUBT;

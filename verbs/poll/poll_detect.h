@@ -55,8 +55,8 @@ static inline void poll_detect_served(struct poll_detect *detect)
 {
 	atomic_store_explicit(&detect->served, true, memory_order_relaxed);
 }
-/* Call it when the program makes a verbs call: the time away ends, and is judged. Returns it; 0:
- * the program was not away. */
+/* Call it when the program makes a verbs call: the time away ends, and changes the score. Returns
+ * the nanoseconds away; 0: the program was not away. */
 uint64_t poll_detect_end(struct poll_detect *detect, uint64_t now);
 
 /* Whether a long time away is not forgotten yet: then the caller of poll_detect_begin() asks for

@@ -56,7 +56,8 @@ static void mark_ended(const struct ibv_cq_ex *cq)
 	ended.cqs[ended.n++ % ENDED_MAX] = cq;
 }
 
-/* Removes the mark. False: there is none. */
+/* Removes this thread's mark that ibv_next_poll has ended a poll of the CQ. False: there is none.
+ */
 static bool unmark_ended(const struct ibv_cq_ex *cq)
 {
 	for (unsigned int i = 0; i < ENDED_MAX; i++) {

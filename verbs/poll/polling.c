@@ -10,13 +10,13 @@
 #include <rxe/offload.h>
 
 /*
- * Runs of the engine in the program's thread while frames keep coming, before the engine thread
- * takes over.
+ * Maximum of runs of the engine in the program's thread while frames keep coming; then the engine
+ * thread takes over.
  */
 #define ROUNDS 8
 
-/* Every so many empty polls the engine runs as well, while the HCA executes all queue pairs. Every
- * so many polls that find completions look at the HCA. */
+/* While the HCA executes all queue pairs, one in so many empty polls runs the engine, too. While
+ * there is an HCA, one in so many polls that find completions looks at it. */
 #define HCA_LOOKS 16
 
 _Static_assert(POLL_DETECT_LOST_NS == POLL_GRANT_NS / 2, "see poll_detect.h");
@@ -38,7 +38,8 @@ static void mask_interrupts(void)
 }
 
 /* Unmasks the interrupts of vNIC, inbox and direct uplink. True: frames wait already, or transmit
- * buffers are free, for which no interrupt comes. */
+ * buffers are free, for which no interrupt comes. While the engine may not run: no effect, false.
+ */
 static bool unmask_interrupts(void)
 {
 	bool waiting;

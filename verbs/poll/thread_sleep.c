@@ -166,7 +166,7 @@ void thread_sleep_prepare(struct thread_sleep *sleep, uint64_t now, bool idle)
 	adapter_thread.wake_at = sleep->until;
 }
 
-/* The program has closed the descriptor. */
+/* Whether the program has closed the descriptor. */
 static bool is_closed(const struct pollfd *pfd)
 {
 	return pfd->revents & POLLNVAL;
@@ -216,7 +216,8 @@ static int sleep_unwatched(struct thread_sleep *sleep, uint64_t ns)
 	return (int)sleep->n;
 }
 
-/* False: the time is over, and no descriptor is ready. */
+/* Sleeps until `at`, until a descriptor is ready, or until a signal. Resets the descriptors of
+ * interrupts. False: the time is over, and no descriptor is ready. */
 static bool sleep_until(struct thread_sleep *sleep, uint64_t at, uint64_t now)
 {
 	uint64_t ns = at > now ? at - now : 0;

@@ -29,8 +29,8 @@ struct thread_sleep {
 /* Chooses the descriptors and the end of the next sleep. `idle`: no frame waits; else the sleep
  * ends at once. With adapter.lock. */
 void thread_sleep_prepare(struct thread_sleep *sleep, uint64_t now, bool idle);
-/* Sleeps, and sets the results. While a program renews the poll grant, the sleep goes on.
- * adapter.lock must not be held. */
+/* Sleeps, and sets the members from `interrupt` on. While a program renews the poll grant, the
+ * sleep goes on. adapter.lock must not be held. */
 void thread_sleep_wait(struct thread_sleep *sleep, uint64_t now);
 /* In another thread, while the engine thread sleeps: wakes it if its sleep would last longer than
  * to the engine's deadline. With adapter.lock. */
