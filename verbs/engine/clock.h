@@ -56,8 +56,8 @@ static inline uint64_t clock_monotonic(void)
 }
 
 /*
- * The engine's time in nanoseconds. A thread that is suspended in this function during a whole stop
- * gets a time in the past, as a thread does that waits for a lock afterwards.
+ * The engine's time in nanoseconds. A thread that is suspended in this function from clock_stop to
+ * clock_resume gets a time in the past, as a thread does that waits for a lock afterwards.
  */
 static inline uint64_t clock_now(void)
 {

@@ -56,7 +56,7 @@ static void add_claim(struct lock *lock)
 	atomic_fetch_add(&lock->word, LOCK_CLAIM);
 }
 
-/* Waits until the thread is the first of the queue. */
+/* Waits until the thread is the first of the queue, or the lock is orphaned. */
 static void queue_up(struct lock *lock, bool claim)
 {
 	uint32_t ticket = atomic_fetch_add(&lock->tickets, 1), first;
@@ -88,7 +88,8 @@ static bool await_release(struct lock *lock, uint32_t word)
 	return true;
 }
 
-/* Takes the lock for the first thread of the queue, which competes with threads that come later. */
+/* Takes the lock for the first thread of the queue, which competes with threads that come later.
+ * Returns without the lock once it is orphaned. */
 static void compete(struct lock *lock, bool claimed)
 {
 	int passed = 0;

@@ -258,9 +258,12 @@ static uint32_t reserve_slots(struct tx *tx, uint64_t now, uint32_t n)
 	return tx->switch_stalled && !tx->n_aside ? use_spare_slots(tx, n) : tx->free;
 }
 
-/* Reserves up to n buffers of the inbox into which the engine is to write the next burst
+/*
+ * Reserves up to n buffers of the inbox into which the engine is to write the next burst
  * (tx.stream), and returns their number. 0: there is no such inbox, the last frames were not large
- * and n is not 1, bypass is forbidden, the peer has ended, or the inbox takes no frames now. */
+ * and n is not 1, bypass is forbidden, frames to the inbox go by the switch (TX_DETOUR_NS), the
+ * peer has ended, or the inbox takes no frames now.
+ */
 static uint32_t reserve_stream_slots(struct tx *tx, uint64_t now, uint32_t n)
 {
 	struct tx_route *route = tx->stream;
@@ -682,8 +685,8 @@ void tx_pause_uplink(struct tx *tx, bool pause)
 
 /*
  * Sends the next frames by the direct uplink, and behind them the ACK that is kept for the same
- * member: the peer handles the first frame while the kernel sends the next. False: the next frame
- * has to wait.
+ * member: the peer handles the first frame while the kernel sends the next. Drops the frames if the
+ * socket has refused all for TX_UPLINK_FULL_NS. False: the next frame has to wait.
  */
 static bool send_to_uplink(struct tx *tx, uint64_t now)
 {
@@ -726,7 +729,8 @@ static uint32_t find_waiting_ack(const struct tx *tx)
 /*
  * Gives the daemon a copy of the first waiting ACK, in case this process ends first: the program
  * may already have seen the completion of the acknowledged message. Withdraws the earlier copy if
- * no ACK waits any more. Gives no copy while an ACK is kept, whose copy the daemon has instead.
+ * no ACK waits any more. Gives no copy of an ACK that is too long, none after the daemon's end, and
+ * none while an ACK is kept, whose copy the daemon has instead.
  */
 static void guard_waiting_ack(struct tx *tx)
 {

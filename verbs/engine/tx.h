@@ -168,8 +168,9 @@ bool tx_has_inbox(const struct tx *tx, const uint8_t mac[6], uint32_t qpn);
 /* Call it when the daemon has introduced no process for the QPN: forgets which process had it, if
  * an HCA has chosen the QPN. */
 void tx_forget_qpn(struct tx *tx, uint32_t qpn);
-/* The process that has that QPN of the device with that MAC. NULL: the adapter lacks its inbox, the
- * inbox is closed, or the daemon wants to see all frames. */
+/* The process that has that QPN of the device with that MAC. NULL: the adapter lacks its inbox or
+ * memory for the peer, the inbox is closed, the process has ended, or the daemon wants to see all
+ * frames. */
 struct peer *tx_peer(const struct tx *tx, const uint8_t mac[6], uint32_t qpn);
 /*
  * Adds the inbox of the process with that QPN of the device with that MAC: a process of this host,
