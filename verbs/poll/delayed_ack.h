@@ -31,8 +31,9 @@ struct delayed_ack {
 };
 
 /*
- * Call it when the program posts requests. `away`: nanoseconds since the program took
- * completions; 0: it has taken none since its last verbs call.
+ * Call it when the program posts requests: counts a reply at once, or begins the count anew.
+ * `away`: nanoseconds since the program took completions; 0: it has taken none since its last verbs
+ * call.
  */
 static inline void delayed_ack_posted(struct delayed_ack *ack, uint64_t away)
 {
@@ -43,8 +44,8 @@ static inline void delayed_ack_posted(struct delayed_ack *ack, uint64_t away)
 }
 
 /*
- * Call it when an ACK was kept, but the program posted no reply. `late`: the program did not poll
- * either, so the ACK waited until the poll grant ended.
+ * Call it when an ACK was kept, but the program posted no reply: begins the count anew. `late`: the
+ * program did not poll either, so the ACK waited until the poll grant ended.
  */
 static inline void delayed_ack_missed(struct delayed_ack *ack, bool late)
 {

@@ -19,7 +19,7 @@ struct engine_thread {
 	atomic_int wake_fd;
 	bool stop; /* the thread has to end */
 	/* When the thread wakes by itself, clock_now(); 0: it is awake, or engine_wake has woken
-	 * it. Both also write it without adapter.lock. */
+	 * it. The thread and engine_wake also write it without adapter.lock. */
 	_Atomic uint64_t wake_at;
 	/* Nanoseconds from one look at the poll grant (poll/polling.h) to the next, while a program
 	 * polls without end: 1 ms, or up to 8 ms if the thread's last wake-ups were late. Only the

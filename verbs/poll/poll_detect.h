@@ -50,7 +50,8 @@ struct poll_detect {
 
 /* Call it when the program has taken completions: the time away begins. */
 void poll_detect_begin(struct poll_detect *detect, uint64_t now);
-/* Call it when the engine has executed a one-sided request of a peer. */
+/* Call it when the engine has executed a one-sided request of a peer: the present time away counts
+ * if it is long. */
 static inline void poll_detect_served(struct poll_detect *detect)
 {
 	atomic_store_explicit(&detect->served, true, memory_order_relaxed);
