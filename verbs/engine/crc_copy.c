@@ -47,7 +47,8 @@ AVX512 static inline __m512i constants(int64_t low, int64_t high)
 	return _mm512_set_epi64(high, low, high, low, high, low, high, low);
 }
 
-/* The program may change the bytes meanwhile: the compiler must not read them a second time. */
+/* Copies a block, and returns it. The program may change the bytes meanwhile: the compiler must not
+ * read them a second time. */
 AVX512 static inline __m512i copy_block(uint8_t *to, const uint8_t *from)
 {
 	__m512i block = _mm512_loadu_si512(from);
@@ -96,8 +97,8 @@ AVX512 static inline uint32_t remainder_of(__m512i sum)
 }
 
 /*
- * Copies the whole blocks of n bytes and returns their sum. Four sums run in parallel, to hide the
- * latency of the multiplication.
+ * Copies the whole blocks of n bytes, at least four, and returns their sum. Four sums run in
+ * parallel, to hide the latency of the multiplication.
  */
 AVX512 static __m512i copy_blocks(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n)
 {
