@@ -194,8 +194,8 @@ static bool reads_token(int32_t tid, const struct published *p, uint64_t token)
 }
 
 /* Sets peer->pid, process and start by the peer's published values, and checks these. False: they
- * are wrong, or the kernel refuses access to the peer's memory. By wrong values the peer could make
- * this process overwrite its own memory, or that of a third process. */
+ * are wrong, /proc does not show the process, or the kernel refuses access to its memory. By wrong
+ * values the peer could make this process overwrite its own memory, or that of a third process. */
 static bool verify_identity(struct peer *peer)
 {
 	const struct published *p = peer->published;
@@ -311,7 +311,7 @@ static bool is_copying(struct peer *peer)
 	return false;
 }
 
-/* Looks once at the awaited copy. True: it has ended. */
+/* Looks once at the awaited copy. True: there is none, it has ended, or the peer was excluded. */
 static bool check_awaited_copy(struct peer *peer)
 {
 	if (peer->awaited && copying_here(peer) == peer->awaited && is_copying(peer))

@@ -89,7 +89,7 @@ void peers_init(struct peers *peers, const struct peers_ops *ops, void *ctx);
  * Fills the published memory, VNIC_INBOX_PUBLISHED_SIZE bytes of zeros; `process` is this process's
  * number (VNIC_BLOCK). Returns the table in which the engine publishes its rights to peers
  * (urxe_dev_attr.copy_table). NULL if this process takes part in no copies: URXE_TRANSPORT is
- * "packet", or /proc does not show what peers must know.
+ * "packet", or the kernel does not tell what peers must know (/proc, getrandom(2)).
  */
 struct urxe_copy_table *peers_publish(struct peers *peers, void *published, uint32_t process);
 /* The number of the process that has published this memory; may be wrong, but is in range. */

@@ -25,9 +25,9 @@ struct peer_poll {
 bool peer_poll_look(struct peer_poll *poll, uint32_t polls, uint64_t now);
 /*
  * Call it after a look that returned false. True: the caller has to wake the peer now, so that its
- * thread begins a busy poll. That is so only in a stream of requests: after 16 looks, each within
- * 50 us of the last. If the peer does not busy-poll after a wake-up, as on a machine with more
- * runnable threads than processors, the pause before the next wake-up doubles.
+ * thread begins a busy poll. That is so only in a stream of requests: after 16 looks that returned
+ * false, each within 50 us of the last. If the peer does not busy-poll after a wake-up, as on a
+ * machine with more runnable threads than processors, the pause before the next wake-up doubles.
  */
 bool peer_poll_wakes(struct peer_poll *poll, uint64_t now);
 

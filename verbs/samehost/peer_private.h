@@ -41,7 +41,8 @@ struct peer {
 int32_t peers_this_thread(void);
 /* Whether this process may copy to and from the memory of the peer. */
 bool peer_may_copy(struct peer *peer);
-/* urxe_copy_ops.withdrawn; ctx: a struct peers. */
+/* urxe_copy_ops.withdrawn: notes the copies of peers in progress, for peers_settled. ctx: a struct
+ * peers. */
 void peers_rights_withdrawn(void *ctx);
 
 /* Call it before system calls that may take long (peers_ops.before_call). */

@@ -85,7 +85,8 @@ bool process_started_at(int32_t pid, uint64_t *start)
 	return true;
 }
 
-/* Whether the thread sleeps in a system call that copies nothing between processes. */
+/* Whether the thread sleeps elsewhere than in a system call that copies between processes. False:
+ * it does not, or /proc does not tell. */
 static bool is_elsewhere(int32_t pid, int32_t tid)
 {
 	char path[48], text[256];
