@@ -54,7 +54,8 @@ static void unlock(void *ctx)
 static const struct hca_owner owner = {
 	.takes = takes, .lock = lock, .unlock = unlock, .place_fd = high_fd};
 
-/* With URXE_HCA_GONE=engine, the engine also takes over while the port is down. */
+/* Whether the engine has to take over because the HCA's port is down: only with
+ * URXE_HCA_GONE=engine. */
 static bool wants_take_over(const struct vnic_attach_hca *hca)
 {
 	return hca->down && settings_engine_takes_over();
@@ -198,16 +199,19 @@ const char *adapter_hca_refusal(const struct urxe_offload_refusal *refusal)
 	return texts[refusal->reason];
 }
 
-/* The time of the next attempt. At once if queue pairs are stopped: they wait for their receive
- * requests only, which the HCA gives back at once. */
+/* Returns the time of the next attempt; 0 (at once) if queue pairs are stopped: they wait for their
+ * receive requests only, which the HCA gives back at once. */
 static uint64_t next_try(uint64_t now)
 {
 	return urxe_offload_stopped(adapter.dev) ? 0 : now + TAKE_OVER_PAUSE_NS;
 }
 
-/* Whether the take-over waits until the daemon passes the packets of the uplink to the engine. The
- * first call of urxe_offload_take_over() may stop queue pairs. Peers repeat no datagram that the
- * HCA does not receive any more, and the uplink does not receive yet. */
+/*
+ * Whether the take-over waits, for TAKE_OVER_UPLINK_NS at most, until the daemon passes the packets
+ * of the uplink to the engine. The first call of urxe_offload_take_over() may stop queue pairs.
+ * Peers repeat no datagram that the HCA does not receive any more, and the uplink does not receive
+ * yet.
+ */
 static bool waits_for_uplink(struct adapter_take_over *t, uint64_t now)
 {
 	if (t->tries || uplink_qpns_handled())
@@ -277,7 +281,7 @@ int adapter_hca_take_over(enum hca_taker taker, struct urxe_offload_refusal *ref
 }
 
 /* Ends an abandoned take-over: the HCA keeps its queue pairs. If a new take-over has begun since,
- * it goes on with those that are stopped. */
+ * leaves it the stopped ones. */
 static void keep(void)
 {
 	const bool drained = hca_drain(adapter.hca.hca);

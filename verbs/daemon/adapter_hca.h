@@ -44,12 +44,13 @@ enum hca_taker {
 };
 
 /*
- * The engine goes on with all queue pairs that the HCA executes (rxe/offload.h). -EAGAIN: call it
+ * Has the engine go on with all queue pairs that the HCA executes (rxe/offload.h). -EAGAIN: call it
  * again after about a millisecond, in which other threads may have the lock. The first calls return
- * -EAGAIN while peers send requests; later calls only while the HCA has requests, perhaps for ever.
- * -EOPNOTSUPP: the HCA goes on. *refusal has the reason of both. -EIO: the HCA has failed. 0: the
- * HCA executes no queue pair, or the adapter has no HCA. Calls of both takers may alternate. A
- * taker that gives up after an error calls adapter_hca_abandon().
+ * -EAGAIN while peers send requests, or the daemon does not pass packets to the engine yet; later
+ * calls only while the HCA has requests or has not returned receives, perhaps for ever.
+ * -EOPNOTSUPP: the HCA goes on. *refusal has the reason of -EAGAIN and -EOPNOTSUPP. -EIO: the HCA
+ * has failed. 0: the HCA executes no queue pair, or the adapter has no HCA. Calls of both takers
+ * may alternate. A taker that gives up after an error calls adapter_hca_abandon().
  */
 int adapter_hca_take_over(enum hca_taker taker, struct urxe_offload_refusal *refusal);
 /*

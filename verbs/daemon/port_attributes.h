@@ -22,8 +22,8 @@ int port_set_attributes(void);
 bool port_has_gid(const uint8_t raw[16]);
 /* Passes only the P_Keys in adapter.welcome to the engine. 0 or a negative errno value. */
 int port_set_pkeys(void);
-/* The daemon's P_Key table was `before`: passes another one to the engine, and sends the contexts
- * an event. */
+/* The daemon's P_Key table was `before`: if adapter.welcome has another one, passes it to the
+ * engine and the HCA, and sends the contexts an event. */
 void port_pkeys_changed(const uint16_t *before);
 
 #endif

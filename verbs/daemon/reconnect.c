@@ -96,8 +96,9 @@ void adapter_disconnected(void)
 
 /* --- The next daemon. */
 
-/* Whether the next daemon gives this process the same addresses and QPNs: peers have them in their
- * packets. The daemon may have leased one more block than this process has received. */
+/* Whether the next daemon gives this process the same MAC address and QPNs, which peers have in
+ * their packets, and the same MTU. The daemon may have leased one more block than this process has
+ * received. */
 static bool is_same_host(const struct vnic_attach_welcome *now)
 {
 	return now->qpn_first == adapter.welcome.qpn_first && now->leases >= adapter.leases.n &&

@@ -31,8 +31,8 @@ static const char *reason_text(const struct qp *qp)
 }
 
 /* Sets the numbers of the direct uplink's sockets by which packets of the connection leave and came
- * last. Not of a UD queue pair, whose datagrams have several destinations, and so several
- * sockets. */
+ * last. No effect without the direct uplink, and for a UD queue pair, whose datagrams have several
+ * destinations, and so several sockets. */
 static void copy_members(struct state_qp *entry, const struct qp *qp)
 {
 	const struct urxe_qp_attr *attr = &entry->attr;
@@ -75,7 +75,8 @@ static int copy_qps(struct state_document *state)
 	return 0;
 }
 
-/* Returns the number of regions; copies them if mrs is not NULL. */
+/* Returns the number of regions of the process; copies their attributes to mrs, unless that is
+ * NULL. */
 static size_t each_mr(struct urxe_mr_attr *mrs)
 {
 	const struct uverbs_file *file;

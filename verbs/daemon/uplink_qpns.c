@@ -44,8 +44,8 @@ static bool needs_uplink(const struct qp *qp)
 	       (!urxe_qp_offloaded(qp->qp) || may_stop());
 }
 
-/* Tells the daemon whether the engine needs the queue pair's packets. False: the daemon reads no
- * messages at the moment. */
+/* Tells the daemon whether the engine needs the queue pair's packets, if that has changed. False:
+ * the daemon reads no messages at the moment. */
 static bool tell_daemon(struct qp *qp)
 {
 	bool uplink;
