@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A thread with a pending pthread_cancel(3) must not end while it has a lock of urxe or counts as a
- * user of something: other threads would wait for ever. Code between the two calls runs to its end;
+ * user of an object: other threads would wait for ever. Code between the two calls runs to its end;
  * the thread ends at the program's next cancellation point.
  */
 #ifndef URXE_VERBS_PROCESS_CANCELLATION_H

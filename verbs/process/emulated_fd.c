@@ -129,7 +129,7 @@ void fd_remove_range(unsigned int first, unsigned int last)
 	}
 }
 
-/* False: another thread has closed the last descriptor meanwhile. */
+/* Counts one descriptor more. False: another thread has closed the last descriptor meanwhile. */
 static bool add_reference(struct fd_object *object)
 {
 	unsigned int n = atomic_load(&object->fds);

@@ -26,14 +26,14 @@ struct fork_handlers {
 /* In the order of the calls after the fork; before it the order is the opposite. */
 enum fork_user { FORK_ADAPTER, FORK_RDMACM, FORK_USERS };
 
-/* Before the program installs handlers: installs this library's, if it has installed none. Any
- * thread. */
+/* Call it before the program installs handlers: installs this library's, if it has installed none.
+ * Any thread. */
 void fork_handlers_install(void);
-/* When an allocator has installed handlers: installs this library's behind them, if they may be
- * needed there. Any thread. */
+/* Call it when an allocator has installed handlers: installs a further set of this library behind
+ * them, if it has installed one, and none acts yet. Any thread. */
 void fork_handlers_follow_allocator(void);
-/* When the process attaches, or opens rdma_cm: fork() calls `handlers` from now on. Further calls
- * for the same user change nothing. Any thread. */
+/* Call it when the process attaches, or opens rdma_cm: fork() calls `handlers` from now on. Further
+ * calls for the same user change nothing. Any thread. */
 void fork_handlers_enable(enum fork_user user, const struct fork_handlers *handlers);
 
 #endif
