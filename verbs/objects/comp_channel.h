@@ -66,7 +66,8 @@ struct comp_channel {
  */
 int comp_channel_create(uint32_t event_size, bool few, struct uverbs_file *file,
 			struct comp_channel **channel, int *fd);
-/* Count one user more, or one less. The last user's comp_channel_put closes the channel. */
+/* comp_channel_use counts one user more, comp_channel_put one less; the last user's put closes the
+ * channel. */
 static inline void comp_channel_use(struct comp_channel *channel)
 {
 	atomic_fetch_add(&channel->users, 1);
@@ -127,7 +128,7 @@ typedef void comp_channel_event_fn(void *arg, const struct comp_channel_event *e
 void comp_channel_peek(const struct comp_channel *channel, comp_channel_event_fn *event, void *arg);
 /* Sends as many of the waiting events as the socket takes. */
 void comp_channel_flush(struct comp_channel *channel);
-/* The same for all channels that have waiting events. */
+/* Does the same for all channels of the process that have waiting events. */
 void comp_channels_flush(void);
 
 #endif

@@ -40,8 +40,8 @@ struct handle_table {
 };
 
 /*
- * Gives the object a handle, never 0. Returns 0. -EINVAL: the device has the maximum of objects of
- * the type. -ENOMEM.
+ * Gives the object a handle, never 0. Returns 0. -EINVAL: the process has the maximum of objects of
+ * the type. -ENOMEM: no memory, or the context has 2^24 handles.
  */
 int handle_add(struct handle_table *table, struct object *object);
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Address handles. */
+/* Address handles, for uverbs/ and the send requests of UD queue pairs (queues/). */
 #ifndef URXE_VERBS_OBJECTS_VERBS_AH_H
 #define URXE_VERBS_OBJECTS_VERBS_AH_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory windows. */
+/* Memory windows, for uverbs/ and checkpoint/. */
 #ifndef URXE_VERBS_OBJECTS_VERBS_MW_H
 #define URXE_VERBS_OBJECTS_VERBS_MW_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Protection domains. */
+/* Protection domains, for uverbs/ and the objects in them. */
 #ifndef URXE_VERBS_OBJECTS_VERBS_PD_H
 #define URXE_VERBS_OBJECTS_VERBS_PD_H
 
