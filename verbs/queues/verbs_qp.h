@@ -68,9 +68,9 @@ _Static_assert(offsetof(struct qp, sq) == URXE_CACHE_LINE &&
 		       offsetof(struct qp, pd) == 3 * URXE_CACHE_LINE,
 	       "a line for each");
 
-/* Posts the new requests of the send queue's ring to the engine. 0, or -EINVAL in a state in which
- * nothing may be posted (IBA 10.3.1); then the requests are dropped. With adapter.lock, as all
- * functions below. */
+/* Posts the new requests of the send queue's ring to the engine. 0, also if a wrong index in the
+ * ring leaves requests for the next doorbell. -EINVAL: nothing may be posted in the QP's state (IBA
+ * 10.3.1), and the requests are dropped. With adapter.lock, as all functions below. */
 int qp_doorbell(struct qp *qp);
 /* Reads a request that qp_doorbell has not posted yet into *request: that at index *at of the ring,
  * or, if another thread has posted it meanwhile, the first that is left. Sets *at to the next

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Shared receive queues. */
+/* Shared receive queues, for uverbs/ and the queue pairs that use them. */
 #ifndef URXE_VERBS_QUEUES_VERBS_SRQ_H
 #define URXE_VERBS_QUEUES_VERBS_SRQ_H
 
