@@ -13,8 +13,9 @@ void adapter_forget_users(void);
 /* Creates adapter.dev from adapter.welcome; `table` as in struct urxe_dev_attr. 0 or a negative
  * errno value. */
 int adapter_make_engine(struct urxe_copy_table *table);
-/* Creates adapter.dev from the engine's stream of a saved process. -EADDRNOTAVAIL: the device has
- * another MAC address than the saved one; errors of urxe_state_restore. */
+/* Creates adapter.dev from the engine's stream of a saved process. 0; -EADDRNOTAVAIL: the device
+ * has another MAC address than the saved one; or an error of urxe_state_read_attr or
+ * urxe_state_restore. */
 int adapter_restore_engine(const struct adapter_saved *saved, struct urxe_copy_table *table);
 
 #endif

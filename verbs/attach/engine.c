@@ -75,9 +75,10 @@ static uint64_t count_faults(void)
 }
 
 /*
- * urxe_ops.guard: guards the access, and counts its page faults if the process has on-demand
- * regions, because other memory was populated at its registration. Each access then has two system
- * calls more: only the kernel knows whether a page was missing, and a fault takes longer than both.
+ * urxe_ops.guard: returns sigbus_guard_run() of the access, and counts its page faults if the
+ * process has on-demand regions, because other memory was populated at its registration. Each
+ * access then has two system calls more: only the kernel knows whether a page was missing, and a
+ * fault takes longer than both.
  */
 static bool guard(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *arg),
 		  void *arg)
@@ -93,8 +94,8 @@ static bool guard(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(
 	return done;
 }
 
-/* urxe_copy_ops.copy. With on-demand regions, counts page faults, also those in the peer's memory:
- * the kernel counts all faults of a copy at its caller. */
+/* urxe_copy_ops.copy: returns that of peers_copy_ops. With on-demand regions, counts page faults,
+ * also those in the peer's memory: the kernel counts all faults of a copy at its caller. */
 static uint32_t copy(void *ctx, const struct urxe_copy_job *job)
 {
 	uint64_t before = adapter.on_demand_mrs ? count_faults() : 0;

@@ -59,7 +59,8 @@ static void offer_lock(void)
 }
 
 /* Whether a sender with a stream asks for a busy poll: it has woken this process by the inbox and
- * sent no frame (samehost/peer_poll.h). `heard_before`: polling->heard_at before the engine ran. */
+ * sent no frame (samehost/peer_poll.h). If so, sets polling->heard_at to now. `heard_before`:
+ * polling->heard_at before the engine ran. */
 static bool asks_for_busy_poll(bool by_inbox, uint64_t heard_before)
 {
 	if (!by_inbox || polling->heard_at != heard_before)

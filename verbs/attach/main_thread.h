@@ -9,8 +9,8 @@
 
 #include <stdbool.h>
 
-/* Any thread calls it: if it is the main thread, the library notices its end, unless the program
- * uses all keys of pthread_key_create. */
+/* Any thread calls it: if the caller is the main thread, the library notices that thread's end,
+ * unless the program uses all keys of pthread_key_create. */
 void main_thread_watch(void);
 /* In a forked child: its main thread is the thread that forked, so main_thread_ended() is false
  * again, and the library watches this thread. */
