@@ -296,9 +296,12 @@ static inline void adapter_set_multicast(void)
 	adapter.multicast_applied = adapter.multicast_changes;
 }
 
-/* Whether packets from an entry of the GID table can have this destination. 0: they can. -ENODATA:
- * the entry is empty. -EINVAL: there is no such entry, or it is of the other address family, unless
- * it sends RoCEv1 or the destination is a group. Takes adapter.lock, which must not be held. */
+/*
+ * Whether packets from an entry of the GID table can have this destination. 0: they can. -ENODATA:
+ * the entry is empty. -EINVAL: there is no such entry; or the entry is not of the destination's
+ * address family, does not send RoCEv1, and the destination is no group. Takes adapter.lock, which
+ * must not be held.
+ */
 int port_check_source(uint32_t index, const uint8_t dgid[16]);
 /* The device's node GUID (vnic_node_guid), in network byte order. */
 void adapter_guid(uint8_t guid[8]);

@@ -32,9 +32,12 @@ LIST_HEAD(added_qp_list, added_qp);
 int added_qp_add_locked(struct vnic_driver *nic, uint32_t qpn, struct added_qp **added);
 /* Returns the record's flags for the daemon: VNIC_QPN_* of attach_protocol.h. */
 uint32_t added_qp_flags(const struct added_qp *added);
-/* Sets added->uplink to `uplink`, the opposite of its value, and tells the daemon without a wait.
- * -EAGAIN: the daemon reads no messages now, and nothing has changed. Without a daemon, or if it
- * has ended: 0, and added_qp_add_all tells the next daemon. With adapter.lock. */
+/*
+ * Sets added->uplink to `uplink`, the opposite of its value, and tells the daemon without a wait.
+ * -EAGAIN: the daemon reads no messages now, and nothing has changed. 0: the message is sent, or
+ * this daemon has refused the QPN; or there is no daemon, or it has ended, and added_qp_add_all
+ * tells the next one. With adapter.lock.
+ */
 int added_qp_set_uplink(struct added_qp *added, bool uplink);
 /* The daemon has forgotten the process: frees all records of adapter.added_qps. With adapter.lock.
  */

@@ -26,7 +26,8 @@ struct remote_qp *remote_qp_make(uint32_t local_qpn, const uint8_t dgid[16], uin
 
 /*
  * The connection has ended: moves the record to adapter.released_remote_qps. With adapter.lock.
- * requests/remote_qp_requests.h tells the daemon later, and frees the record. NULL: no effect.
+ * requests/remote_qp_requests.h tells the daemon later, and frees the record. No effect for NULL,
+ * and for a parent's record in a forked child.
  */
 void remote_qp_release(struct remote_qp *remote);
 /* Frees the released records: their daemon has ended, or the adapter is detached. With
