@@ -61,7 +61,7 @@ static bool return_nic(uint32_t forks, int rc)
 typedef int ask_fn(struct vnic_driver *nic, void *question);
 
 /* Calls `ask`, and again with the next daemon as long as the daemon ends before it answers. Returns
- * the result of the last call; -EIO: the adapter is dead. */
+ * the result of the last call; -EIO: the adapter is dead, or has no user. */
 static int ask_daemon(ask_fn *ask, void *question)
 {
 	const int cancel = cancellation_disable();

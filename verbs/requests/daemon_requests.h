@@ -20,8 +20,9 @@ struct vnic_next_hop;
 int adapter_resolve_next_hop(uint8_t sgid_index, const uint8_t dgid[16], struct vnic_next_hop *hop);
 
 /*
- * Leases one more block of QPNs, if the process uses all that it has. -EINVAL: the process has the
- * maximum of queue pairs; -ENOSPC: the daemon has no more numbers for the process.
+ * Leases one more block of QPNs, if the process uses all that it has; if not, returns 0. -EINVAL:
+ * the process has the maximum of queue pairs; -ENOSPC: the daemon has no more numbers for the
+ * process.
  */
 int adapter_lease_qpns(void);
 /* `connected`: tells the daemon that a QP is connected to a remote QP, and sets remote->daemon.
