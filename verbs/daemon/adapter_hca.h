@@ -70,9 +70,9 @@ const char *adapter_hca_refusal(const struct urxe_offload_refusal *refusal);
 /* Call it when adapter.welcome.port.gids has changed: gives the HCA the new table. No HCA: no
  * effect. */
 void adapter_hca_set_gids(void);
-/* Call it when adapter.welcome.port.hca.down has changed: tells verbs/hca. While the port is down,
- * the engine keeps new queue pairs, but for those with a shared receive queue that the HCA has
- * (hca_set_port_down). No HCA: no effect. */
+/* Call it when adapter.welcome.port.hca.down has changed: tells the HCA (hca_set_port_down). While
+ * the port is down, the engine keeps new queue pairs, except those with a shared receive queue that
+ * the HCA has. No HCA: no effect. */
 void adapter_hca_set_state(void);
 /* Call it when adapter.welcome.pkeys has changed: gives the HCA the new table. No HCA: no
  * effect. */

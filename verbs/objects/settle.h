@@ -24,7 +24,7 @@ void adapter_unlock_settled(void);
  * adapter.lock while the HCA executes them, until hca_forbid_unlock(). The caller has counted
  * itself in object.users of the objects, so that no command destroys them. Returns the HCA; NULL:
  * there is none, and the caller does not call hca_forbid_unlock(). command_forbid_unlock()
- * (uverbs/uverbs_command.h) accepts both.
+ * (uverbs/uverbs_command.h) accepts the HCA and NULL.
  */
 struct hca *adapter_allow_unlock(void);
 /*

@@ -3,8 +3,8 @@
  * Delayed acknowledgements: may the ACK of a received message wait for the program's reply? If the
  * program has replied at once so far, the ACK can leave with the reply, by the direct uplink in one
  * system call (engine/tx.h). To send the ACK alone would delay the program by about a third of the
- * time that a message of 2 B takes to another host. By the switch, both cost one wake-up of the
- * daemon.
+ * time that a message of 2 B takes to another host. By the switch, ACK and reply together cost one
+ * wake-up of the daemon.
  *
  * If the program does not reply, its peer waits for the ACK until the program's next poll, or until
  * the poll grant ends. So an ACK is kept only after many replies in a row, DELAYED_ACK_FIRST. If

@@ -163,8 +163,8 @@ static uint32_t receive_from_uplink(uint64_t now)
 
 /*
  * Receives one burst from each interface of the direct uplink: packet_group_rx returns frames of
- * one interface only, and the next call those of the next. Returns the number of frames of the
- * largest burst.
+ * one interface only, and its next call those of the next interface. Returns the number of frames
+ * of the largest burst.
  */
 static uint32_t receive_from_uplinks(uint64_t now)
 {

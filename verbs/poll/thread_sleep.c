@@ -92,8 +92,8 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* The time of the engine thread's next run: the end of the poll grant, or the engine's next
- * deadline. */
+/* Returns the time of the engine thread's next run: the end of the poll grant; without a grant the
+ * engine's next deadline, or an earlier look (STUCK, FLUSH, POLL_GRANT_NS). */
 static uint64_t next_run(struct thread_sleep *sleep, uint64_t now)
 {
 	uint64_t at = engine_deadline();
@@ -200,7 +200,7 @@ static bool watches_closed(const struct thread_sleep *sleep)
  * Takes the place of ppoll(2) if RLIMIT_NOFILE is less than the number of descriptors, so that
  * ppoll(2) refuses them, or if the program has closed some of them. After 1 ms at most each
  * descriptor counts as ready, also a closed one (POLLNVAL). The daemon's connection counts as ended
- * only if recv(2) finds its end.
+ * only if recv(2) finds its end. Returns the number of descriptors.
  */
 static int sleep_unwatched(struct thread_sleep *sleep, uint64_t ns)
 {
@@ -236,9 +236,10 @@ static bool sleep_until(struct thread_sleep *sleep, uint64_t at, uint64_t now)
 }
 
 /*
- * The time from one look at the grant to the next, in a program that polls without end: 1 ms, but
- * longer where a wake-up of the thread is slow, because the program's own processor often pays for
- * it. In an emulated machine looks each millisecond made a SEND 1.6 times slower.
+ * Returns the time from one look at the grant to the next, in a program that polls without end: 1
+ * ms, but up to 8 ms where a wake-up of the thread is slow, because the program's own processor
+ * often pays for it. In an emulated machine looks each millisecond made a SEND 1.6 times slower.
+ * `look`: that time so far; `late`: delay of the last wake-up.
  */
 static uint64_t next_look(uint64_t look, uint64_t late)
 {

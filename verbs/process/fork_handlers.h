@@ -4,13 +4,13 @@
  * interpose/atfork_calls.c sees the program's calls of pthread_atfork; attach/fork.c and
  * rdmacm/rdmacm_file.c have the functions that are called.
  *
- * Before it forks, fork() calls the handlers in the opposite order of their installation; after
- * it, in that order. The handlers of this library hold its locks in between. So they have to be
- * installed before those of the program, which may call verbs or wait for a thread that does, and
- * after those of the allocator, whose locks a holder of adapter.lock may need. An allocator may
- * install its handlers after the program's first ones. Then the library installs a further set of
- * its own. The set that is the last when the program first opens a device or rdma_cm takes the
- * locks, and the other sets do nothing.
+ * Before it forks, fork() calls the handlers in the opposite order of their installation; after the
+ * fork, in the order of installation. The handlers of this library hold its locks in between. So
+ * they have to be installed before those of the program, which may call verbs or wait for a thread
+ * that does, and after those of the allocator, whose locks a holder of adapter.lock may need. An
+ * allocator may install its handlers after the program's first ones. Then the library installs a
+ * further set of its own. The set that is the last when the program first opens a device or rdma_cm
+ * takes the locks, and the other sets do nothing.
  */
 #ifndef URXE_VERBS_PROCESS_FORK_HANDLERS_H
 #define URXE_VERBS_PROCESS_FORK_HANDLERS_H

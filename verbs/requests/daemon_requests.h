@@ -2,7 +2,7 @@
 /*
  * Requests of the process to the daemon: next hops, QPNs, remote QPs, inboxes of peers. All
  * functions block until the daemon has answered; if it ends, they wait for the next daemon and ask
- * it. The adapter is open, and adapter.lock must not be held. Those with a result return 0 or a
+ * it. The adapter is open, and adapter.lock must not be held. Functions with a result return 0 or a
  * negative errno value; -EIO: the device is dead.
  */
 #ifndef URXE_VERBS_REQUESTS_DAEMON_REQUESTS_H

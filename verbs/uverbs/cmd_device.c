@@ -55,8 +55,9 @@ int cmd_get_context(const struct command *c)
 	return rc;
 }
 
-/* Fills in what both query commands return. IBV_DEVICE_MEM_MGT_EXTENSIONS is set although a program
- * can post only two of these extensions: SEND with Invalidate and Local Invalidate. */
+/* Fills in what QUERY_DEVICE and EX_QUERY_DEVICE return. IBV_DEVICE_MEM_MGT_EXTENSIONS is set
+ * although a program can post only two of these extensions: SEND with Invalidate and Local
+ * Invalidate. */
 static void fill_device(struct ib_uverbs_query_device_resp *reply)
 {
 	const uint32_t windows = IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B;

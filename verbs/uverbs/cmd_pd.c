@@ -53,8 +53,8 @@ static void make_hca_pd(uint32_t number)
 }
 
 /* No thread destroys the PD while make_hca_pd() works without the lock. The program does not know
- * its handle before the command ends, and so cannot deallocate it. If another thread closes the
- * device, the objects stay until the command ends (uverbs_file.users). */
+ * the PD's handle before the command ends, and so cannot deallocate it. If another thread closes
+ * the device, the objects stay until the command ends (uverbs_file.users). */
 int cmd_alloc_pd(const struct command *c)
 {
 	uint32_t number = 0;

@@ -33,7 +33,7 @@ struct command {
 	 * for other rows. */
 	struct object *object;
 	/* `in`: the core request as sent; `out`: the program's address for the core response.
-	 * driver_: those of the provider. Sizes in bytes. */
+	 * driver_...: the same of the provider. Sizes in bytes. */
 	const uint8_t *in;
 	uint32_t in_size;
 	uint64_t out;
