@@ -270,7 +270,8 @@ static int make_engine(const struct adapter_saved *saved)
 	return saved ? adapter_restore_engine(saved, table) : adapter_make_engine(table);
 }
 
-/* Called once, by the thread that attaches first. */
+/* Makes the process the owner of the table of descriptors, and has the library number its own ones
+ * by high_fd(). Called once, by the thread that attaches first. */
 static void prepare_descriptors(void)
 {
 	fd_set_owner();

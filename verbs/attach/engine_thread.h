@@ -11,7 +11,8 @@
 int engine_thread_start(void);
 /* Ends the thread, and waits for its end. adapter.lock must not be held. */
 void engine_thread_stop(void);
-/* In a forked child, which has no engine thread: closes the child's copy of its descriptor. */
+/* In a forked child, which has no engine thread: closes the child's copy of the parent thread's
+ * eventfd. */
 void engine_thread_abandon(void);
 
 #endif

@@ -20,8 +20,8 @@ void main_thread_fork_child(void);
 void main_thread_wake_at_end(void (*wake)(void));
 /* Whether the main thread has called pthread_exit or was cancelled. */
 bool main_thread_ended(void);
-/* For the threads of this library, without locks: ends the process if the main thread and all other
- * threads of the program have ended. Reads /proc each 10 ms at most. */
+/* Threads of this library call it while they hold no lock: ends the process if the main thread and
+ * all other threads of the program have ended. Reads /proc each 10 ms at most. */
 void main_thread_end_process_if_last(void);
 
 #endif

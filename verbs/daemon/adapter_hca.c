@@ -364,7 +364,8 @@ static void close_old_hca(void)
 	adapter_claim();
 }
 
-/* The HCA stays: its port is active again, or is down and the queue pairs may outlast that. */
+/* Keeps the HCA, and abandons the take-over: the HCA's port is active again, or is down and the
+ * queue pairs may outlast that. */
 static void keep_hca(bool down)
 {
 	adapter_hca_abandon(TAKER_GONE);

@@ -51,8 +51,8 @@ static void reconnect_begin(void)
 }
 
 /*
- * Declares the device dead: each context gets the event, outstanding requests complete in error,
- * and the waits at completion channels end. `reason` is for the log.
+ * Declares the device dead: each context gets IBV_EVENT_DEVICE_FATAL, outstanding requests complete
+ * in error, and the waits at completion channels end. `reason` is for the log.
  */
 static void fail_adapter(const char *reason)
 {

@@ -33,8 +33,9 @@ uint32_t crc_copy(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n)
 
 #ifdef __x86_64__
 /*
- * ISA-L leaves the upper halves of vector registers in use. All later SSE instructions, also the
- * program's, then wait for these halves: READs of 4 KiB took 0.97 instead of 0.58 us.
+ * Calls ISA-L's function, and clears the upper halves of vector registers, which ISA-L leaves in
+ * use. All later SSE instructions, also the program's, would wait for these halves: READs of 4 KiB
+ * took 0.97 instead of 0.58 us.
  */
 static __attribute__((target("avx"))) uint32_t crc_by_isal(uint32_t crc, const unsigned char *bytes,
 							   uint64_t n)

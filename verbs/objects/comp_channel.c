@@ -340,7 +340,7 @@ void comp_channels_flush(void)
 		adapter.channel_waits = false;
 }
 
-/* Withdraws events about `element` that wait in the list. Returns their number, at most `most`. */
+/* Withdraws up to `most` events about `element` that wait in the list, and returns their number. */
 static uint32_t withdraw_queued(struct comp_channel *channel, uint64_t element, uint32_t most)
 {
 	uint32_t kept = 0, taken = 0;

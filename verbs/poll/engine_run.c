@@ -175,7 +175,8 @@ static uint32_t receive_from_uplinks(uint64_t now)
 	return most;
 }
 
-/* Receives one burst from each ring. True: a ring may have more frames. */
+/* Receives one burst from the switch, the inbox and each interface of the direct uplink. True: one
+ * of them may have more frames. */
 static bool receive_bursts(uint64_t now)
 {
 	uint32_t of_switch = receive_from_switch(now), of_inbox = receive_from_inbox(now);

@@ -64,7 +64,7 @@ bool polling_event(enum poll_event event);
  * each message.
  */
 bool polling_grant_is_long(void);
-/* Lets a grant that lasts longer end POLL_GRANT_NS after `now`. */
+/* Lets the poll grant end POLL_GRANT_NS after `now` at the latest. */
 void polling_shorten_grant(uint64_t now);
 
 /*

@@ -15,8 +15,8 @@ struct uverbs_file;
 /*
  * Call it when a command on descriptor fd has passed the user_handle of a CQ, which is the address
  * of its ibv_cq. The ibv_cq has the address of the ibv_context, in which the function installs the
- * hooks, once. If no such context is found, sets adapter.hca.unhooked: each run of the engine reads
- * the rings.
+ * hooks, once. If no such context is found, sets adapter.hca.unhooked: then each run of the engine
+ * reads the receive rings.
  */
 void recv_hook_install(struct uverbs_file *file, int fd, uint64_t user_handle);
 

@@ -419,7 +419,7 @@ void peer_close(struct peer *peer)
 		free_peer(peer);
 }
 
-/* Frees peers that tx.c has closed. */
+/* Frees the peers that peer_close() has left for later. */
 static void free_closed_peers(struct peers *peers)
 {
 	struct peer *peer, *next;

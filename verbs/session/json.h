@@ -21,7 +21,7 @@ void json_put_open(struct json_text *j, const char *key, char bracket);
 void json_put_close(struct json_text *j, char bracket);
 void json_put_number(struct json_text *j, const char *key, uint64_t value);
 void json_put_bool(struct json_text *j, const char *key, bool value);
-/* Replaces bytes that are not printable ASCII by '?'. */
+/* Appends `value`, with '?' for each byte that is not printable ASCII. */
 void json_put_string(struct json_text *j, const char *key, const char *value);
 void json_put_null(struct json_text *j, const char *key);
 
