@@ -53,7 +53,8 @@ void adapter_refuse_copies(void)
 {
 	int cancel;
 
-	if (!peers_begin_refusal(&adapter_peers) || !fd_is_owner())
+	/* A child of vfork shares the flag that peers_begin_refusal sets. */
+	if (!fd_is_owner() || !peers_begin_refusal(&adapter_peers))
 		return;
 	cancel = cancellation_disable();
 	adapter_lock();
