@@ -273,7 +273,8 @@ static bool is_rejection(const struct cm_conn *conn, const struct cm_mad *mad)
 #define REJ_ENDS                                                                     \
 	(CM_S(REQ_SENT) | CM_S(MRA_REQ_RCVD) | CM_S(REP_SENT) | CM_S(MRA_REP_RCVD) | \
 	 CM_S(REQ_RCVD) | CM_S(MRA_REQ_SENT))
-/* ESTABLISHED: the peer ended a connection whose RTU it has not received. */
+/* States that a REJ ends by TIMEWAIT. ESTABLISHED: the peer ended a connection whose RTU it has not
+ * received. */
 #define REJ_DELAYS (CM_S(DREQ_SENT) | CM_S(REP_RCVD) | CM_S(MRA_REP_SENT) | CM_S(ESTABLISHED))
 
 static void on_rej(struct cm *cm, uint64_t now, const struct cm_path *path,

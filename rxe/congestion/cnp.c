@@ -57,7 +57,7 @@ static bool set_cnp_path(struct urxe_qp *qp, const struct urxe_packet *p)
 	return true;
 }
 
-/* Uses up one CNP of the interval; false: none is left. */
+/* Uses up one of the CNPs that the device may send in an interval; false: none is left. */
 static bool spend_cnp_budget(struct urxe_dev *dev)
 {
 	struct cnp_budget *budget = &dev->cnp;

@@ -16,8 +16,8 @@
 
 /* The QP has accepted a packet: makes a CNP due if the packet is marked (RFC 3168: CE). */
 void cnp_mark(struct urxe_qp *qp, const struct urxe_packet *p);
-/* Writes the CNP that is due into the frame. False: the device's GID table no longer has its source
- * GID, and the CNP is dropped. */
+/* Writes the CNP that is due into the frame. False: the device's GID table no longer has the CNP's
+ * source GID, and the CNP is dropped. */
 bool cnp_output(struct urxe_qp *qp, struct urxe_frame *frame);
 
 #endif

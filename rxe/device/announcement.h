@@ -10,8 +10,8 @@
 
 #include <rxe/rxe.h>
 
-/* Returns false if the frame, which may have any length, is not RARP (RFC 903); else handles it as
- * an announcement of its source MAC. */
+/* Handles a frame of any length as an announcement of its source MAC. Returns false if the frame is
+ * not RARP (RFC 903), or came from the wire with the device's own MAC. */
 bool announcement_input(struct urxe_dev *dev, const struct urxe_frame *frame);
 
 #endif

@@ -41,7 +41,8 @@ uint32_t urxe_max_path_mtu(uint32_t mtu)
 	return 0;
 }
 
-/* A limit of the owner applies to all QPs, on the host or not, whatever their packet size. */
+/* Sets the limits of unacknowledged packets. A limit of the owner (max_packets) applies to all QPs,
+ * with peers on this host or not, whatever their packet size. */
 static void set_window(struct urxe_dev *dev)
 {
 	if (dev->attr.max_packets) {
@@ -220,8 +221,8 @@ const struct urxe_counters *urxe_dev_counters(const struct urxe_dev *dev)
 }
 
 /*
- * The sender's core has just written the frame, so the ICRC check would wait for its cache lines.
- * They arrive while the engine processes the previous frame.
+ * Prefetches a large frame while the engine processes the previous one. The sender's core has just
+ * written the frame, so the ICRC check would wait for the cache lines.
  */
 static void fetch_large(const struct urxe_frame *frame)
 {

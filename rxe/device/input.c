@@ -235,8 +235,8 @@ static void input_multicast(struct urxe_dev *dev, const struct urxe_packet *p)
 	deliver_multicast(member->qp, p);
 }
 
-/* Follows the peer's newest mark: the peer can receive UDP GSO packets by its packet sockets, but
- * not while it receives frames by the switch of its daemon. */
+/* Notes whether the newest ACK or READ request has the mark of a peer that can receive UDP GSO
+ * packets. The peer can by its packet sockets, but not while frames come by its daemon's switch. */
 static void notice_gso(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	if (p->opcode == (URXE_SERVICE_RC | URXE_OP_ACKNOWLEDGE) ||

@@ -8,8 +8,8 @@
 /* Parses and checks a frame, and passes its packet to the QP or QPs; or drops and counts it. */
 void input_frame(struct urxe_dev *dev, const struct urxe_frame *frame);
 /*
- * Delivers a datagram that `from` sent to a group to the members on this device: its sender too,
- * unless that blocks its own multicast.
+ * Delivers a datagram that `from` sent to a group to the members on this device: also to `from`,
+ * unless `from` blocks its own multicast.
  */
 void mcast_loopback(struct urxe_qp *from, const struct urxe_frame *frame);
 

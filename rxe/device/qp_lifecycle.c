@@ -125,9 +125,9 @@ static int allocate_queues(struct urxe_qp *qp, const struct urxe_qp_init *init)
 	return qp->type == URXE_QPT_RC ? allocate_answered(qp) : 0;
 }
 
-/* Sets the QPN, and creates the HCA's QP if it can. The owner, the HCA or the engine chooses the
- * QPN, in this order. -ENOSPC: all QPNs are in use; -EOPNOTSUPP or another error of the HCA: only
- * the HCA could execute the QP. */
+/* Sets the QPN, and creates the HCA's QP if the HCA can. The owner, the HCA or the engine chooses
+ * the QPN, in this order. -ENOSPC: all QPNs are in use; -EOPNOTSUPP or another error of the HCA:
+ * only the HCA could execute the QP. */
 static int choose_number(struct urxe_qp *qp, const struct urxe_qp_init *init)
 {
 	int rc;

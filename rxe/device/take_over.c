@@ -287,7 +287,7 @@ static void go_on_srq(struct urxe_rq *srq)
 }
 
 /* Destroys the HCA's queue pairs whose URXE_ASYNC_QP_LAST_WQE_REACHED has not come, unless an
- * operation of the program waits for them: after that they take no requests. The owner passes their
+ * operation of the program waits for them. Destroyed, they take no requests. The owner passes their
  * last completions before it calls urxe_offload_take_over() or urxe_offload_keep() again. */
 static void end_undrained(struct urxe_rq *srq)
 {
@@ -377,7 +377,7 @@ int urxe_offload_take_over(struct urxe_dev *dev, uint64_t now, bool force,
 /* --- The end of an attempt. */
 
 /* If a call of the program waited for the HCA when the last receive request came back, the queue
- * pair could not go on then. It does so here. */
+ * pair could not go on then. This function lets it go on. */
 void urxe_offload_keep(struct urxe_dev *dev)
 {
 	struct urxe_qp *qp;

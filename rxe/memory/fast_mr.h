@@ -28,7 +28,7 @@ bool key_release(struct urxe_dev *dev, uint32_t key);
 /*
  * Executes an invalidation by the QP or its peer. False: the key is neither that of a type 2 window
  * that the QP has bound, nor that of a region of fast registration in the QP's protection domain
- * (IBA 10.6.5).
+ * (IBA 10.6.5); or a window is bound to the region.
  */
 bool key_invalidate(struct urxe_qp *qp, uint32_t key);
 

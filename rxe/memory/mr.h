@@ -140,8 +140,8 @@ uint32_t mr_new_key(struct urxe_dev *dev, bool whole);
 bool mr_index_taken(const struct urxe_dev *dev, uint32_t key);
 
 /*
- * Appends the range's contiguous parts to `extents`, of which *n are in use, at most max. False: it
- * is not granted, not mapped, or has too many parts.
+ * Appends the range's contiguous parts to `extents`, of which *n are in use, at most max. False:
+ * the range is not granted, not mapped, or has too many parts.
  */
 bool mr_list_extents(const struct urxe_dev *dev, const struct mr_range *range,
 		     struct urxe_extent *extents, uint32_t max, uint32_t *n);
@@ -157,8 +157,8 @@ bool mr_write(struct urxe_dev *dev, const struct mr_range *range, const uint8_t 
 /* *crc is extended over the copied bytes by urxe_ops.copy_crc; NULL: no CRC is computed. */
 bool mr_read(struct urxe_dev *dev, const struct mr_range *range, uint8_t *dst, uint32_t *crc);
 
-/* Flushes the range to the placement of range->access: globally visible, or persistent. The range
- * must be granted. False: the flush failed. */
+/* Flushes the range to the placement of range->access: globally visible, or persistent. False: the
+ * range is not granted, its memory is unmapped, or urxe_ops.persist failed. */
 bool mr_flush(struct urxe_dev *dev, const struct mr_range *range);
 /* Extends the range to everything that its key covers; false: no such key. */
 bool mr_whole(const struct urxe_dev *dev, struct mr_range *range);
@@ -173,7 +173,7 @@ struct mr_atomic {
 };
 
 /* Executes an atomic operation on the 8 bytes of the range. False: they are not granted, not in one
- * piece or unmapped; nothing has changed. */
+ * piece, not aligned in memory, or unmapped; nothing has changed. */
 bool mr_atomic(struct urxe_dev *dev, const struct mr_range *range, struct mr_atomic *op);
 
 #endif

@@ -131,9 +131,9 @@ int urxe_mr_unmap(struct urxe_mr *mr, const struct urxe_extent *bytes)
 	return 0;
 }
 
-/* If the piece lies in the bytes: an unmapping call has succeeded (`done`), and the piece is
- * unmapped; or the last such call has failed, and the piece is mapped again. No piece lies partly
- * in the bytes: pieces were cut at their ends. */
+/* Settles a held piece in the bytes after an unmapping call. The call has succeeded (`done`): the
+ * piece is unmapped. The last such call has failed: the piece is mapped again. No piece lies partly
+ * in the bytes: pieces were cut at the ends of the bytes. */
 static void settle_piece(struct urxe_mr *mr, uint32_t i, const struct urxe_extent *bytes, bool done)
 {
 	struct mr_held *held = &mr->held[i];

@@ -112,7 +112,7 @@ static uint32_t find_run(const struct copy_state *state, uint32_t n)
 	return COPY_UNITS;
 }
 
-/* Gives the grant a run of entries in the list of pieces. False: no run is long enough. */
+/* Gives the grant a run of entries in the list of pieces. False: too many pieces, or no room. */
 static bool take_pieces(struct urxe_dev *dev, struct urxe_copy_grant *grant,
 			const struct mr_piece *pieces)
 {

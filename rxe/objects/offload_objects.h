@@ -43,9 +43,9 @@ void offload_end(struct urxe_qp *qp);
  */
 void offload_release_qp(struct urxe_qp *qp);
 /*
- * Around an operation of the QP that waits (rxe/offload.h). False: meanwhile the HCA went, or its
- * QP could not enter the error state. Then the HCA's QP is destroyed, and an offloaded QP is in the
- * error state.
+ * Around an operation of the QP that waits (rxe/offload.h). offload_end_call returns false if the
+ * HCA went meanwhile, or its QP could not enter the error state. Then the HCA's QP is destroyed,
+ * and an offloaded QP is in the error state.
  */
 void offload_begin_call(struct urxe_qp *qp);
 bool offload_end_call(struct urxe_qp *qp);

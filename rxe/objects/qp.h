@@ -328,13 +328,14 @@ void qp_change_unacked(struct urxe_qp *qp);
 /*
  * After so many local ACK timeouts without an answer the peer counts as silent. With fewer, QPs
  * whose packets a full receive ring drops would count as silent. The other QPs would get their
- * share, and fill the ring again.
+ * share of the window, and fill the ring again.
  */
 #define SILENT_TIMEOUTS 4
 
 /*
  * Whether packets of the QP may be in the receive rings on the way. A QP that waits after an RNR
- * NAK or whose peer is silent has none there, and must not take a share from the others.
+ * NAK or whose peer is silent has no packets in the rings, and must not take a share of the window
+ * (requester/window.h) from other QPs.
  */
 static inline bool qp_has_packets_on_way(const struct urxe_qp *qp)
 {
@@ -344,7 +345,8 @@ static inline bool qp_has_packets_on_way(const struct urxe_qp *qp)
 	       !(req->timed_out && req->retries + SILENT_TIMEOUTS <= qp->attr.retry_cnt);
 }
 
-/* Callers call it after each change of what qp_has_packets_on_way reads. */
+/* Counts the QP in dev->unacked_qps if qp_has_packets_on_way, else not. Called after each change of
+ * what that function reads. */
 static inline void qp_update_unacked(struct urxe_qp *qp)
 {
 	if (qp_has_packets_on_way(qp) != qp->req.unacked)

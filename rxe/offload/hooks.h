@@ -33,7 +33,7 @@ int offload_modify(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t
 
 /* Hands as many send requests to the HCA as it takes. */
 void offload_send(struct urxe_qp *qp);
-/* Hands as many receive requests to the HCA as it takes, if it executes the queue's messages. */
+/* Hands as many receive requests to the HCA as the HCA takes, if offload_has_queue. */
 void offload_receive(struct urxe_rq *rq);
 /* As urxe_offload_complete. Returns the QP if its take-over has begun: the caller then checks
  * whether the HCA has given back all receive requests. Else NULL. */

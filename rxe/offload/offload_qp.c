@@ -25,7 +25,7 @@ static bool has_queue_of_hca(const struct urxe_dev *dev, const struct urxe_rq *s
 	return srq ? srq->hca && !srq->stopping : !dev->taking_over;
 }
 
-/* The HCA may go, or the engine take over, while an operation waits. */
+/* Returns -EOPNOTSUPP also if the HCA goes, or the engine takes over, while an operation waits. */
 int offload_create_qp(struct urxe_qp *qp, const struct urxe_qp_init *init)
 {
 	const struct offload_hca hca = offload_current(qp->dev);

@@ -54,7 +54,7 @@ static void advance_una_to(struct urxe_qp *qp, const struct send_wqe *wqe, uint3
 	complete_executed_sends(qp);
 }
 
-/* Moves una over an answered READ or atomic response. */
+/* Moves una by one PSN of a READ or atomic request, whose response has arrived. */
 static void advance_una_by_response(struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	struct requester *req = &qp->req;

@@ -179,8 +179,8 @@ void copy_prove_connection(struct urxe_qp *qp)
 		qp->req.copy.version = peer.version;
 }
 
-/* Whether the peer's QP is still the QP that has acknowledged packets. If not, or if its table was
- * not readable then, the next acknowledgement is a new proof. */
+/* Whether the peer's QP is still the QP that has acknowledged packets. If not, or if the peer's
+ * table was not readable then, the next acknowledgement is a new proof. */
 static bool is_same_peer_qp(struct urxe_qp *qp, const struct urxe_copy_qp *peer)
 {
 	struct copy_proof *proof = &qp->req.copy;

@@ -71,8 +71,8 @@ static inline enum copy_result copy_try(struct urxe_qp *qp, const struct send_wq
 	return copy_is_proven(qp) ? copy_try_proven(qp, wqe) : COPY_USE_PACKETS;
 }
 
-/* A request is being posted. `all_seen`: the program has seen the completions of all earlier ones.
- */
+/* Counts the posted requests since the program last saw all completions; `all_seen`: it has seen
+ * those of all requests before the one that is being posted. */
 static inline void copy_note_post(struct urxe_qp *qp, bool all_seen)
 {
 	struct copy_proof *proof = &qp->req.copy;

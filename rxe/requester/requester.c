@@ -251,8 +251,8 @@ static bool run_local(struct urxe_qp *qp, struct send_wqe *wqe)
 }
 
 /*
- * Executes the local operations and the copies from `cur` on, and moves `cur` behind them. Whether
- * the request at `cur` then has to be sent in packets.
+ * Executes the local operations and the copies from `cur` on, and moves `cur` behind them. Returns
+ * whether the request at `cur` then has to be sent in packets.
  */
 static bool is_packet_ready(struct urxe_qp *qp)
 {
@@ -322,8 +322,8 @@ static bool output_resend(struct urxe_qp *qp, const struct send_wqe *wqe, struct
 	return true;
 }
 
-/* The header of a datagram, which the address handle determines. False: it cannot be sent. Without
- * a next hop Linux' rxe fails the request, too. */
+/* Builds the header of a datagram from the address handle. False: no next hop, P_Key or source GID;
+ * the request fails. Without a next hop Linux' rxe fails the request, too. */
 static bool build_datagram_header(struct header_template *header, const struct urxe_qp *qp,
 				  const struct send_wqe *wqe)
 {

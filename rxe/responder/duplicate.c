@@ -17,7 +17,7 @@
 #define AGAIN_MAX_NS 4000000
 
 /* Makes the response due again. A repeated READ may ask for any tail of the original (IBA
- * 9.7.5.1.4). False: this is none, or too many repetitions are due. */
+ * 9.7.5.1.4). False: the packet asks for no such tail, or too many repetitions are due. */
 static bool repeat_read(struct urxe_qp *qp, struct resp_resource *res, const struct urxe_packet *p)
 {
 	uint64_t offset = (uint64_t)urxe_psn_diff(p->psn, res->first_psn) * qp->mtu;

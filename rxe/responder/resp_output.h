@@ -7,7 +7,8 @@
 
 #include <rxe/rxe.h>
 
-/* Writes the next response packet into the frame; false: none is due. */
+/* Writes the next response packet into the frame; false: none is due, or pacing holds a READ
+ * response. */
 bool resp_output(struct urxe_qp *qp, struct urxe_frame *frame);
 
 #endif

@@ -12,7 +12,8 @@
 #include "objects/qp.h"
 
 /* The oldest slot, to be overwritten; a response to a duplicate that is due from it is dropped.
- * NULL: its first response is still due, so the peer has more requests outstanding than allowed. */
+ * NULL: the slot's first response is still due, or the QP has no slots, so the peer has more
+ * requests outstanding than allowed. */
 struct resp_resource *resource_new(struct urxe_qp *qp);
 /* Accepts the expected request, which the caller has put into the slot: moves the expected PSN on
  * by n_packets and the MSN by 1, and makes the slot the youngest. */

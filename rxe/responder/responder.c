@@ -30,7 +30,8 @@ static void report_established(struct urxe_qp *qp)
 
 /* --- Reliable connection. */
 
-/* Executes the request with the expected PSN. Returns 0 or what resp_execute returns. */
+/* Executes the request with the expected PSN, or makes its NAK due. Returns what resp_execute
+ * returns. */
 static uint8_t execute_expected(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
 	uint8_t syndrome = resp_execute(qp, p, flags);

@@ -13,7 +13,7 @@
 #include "responder/resp_resources.h"
 
 /* Sets the message in progress: a SEND that has arrived up to `psn`, or none if the next message
- * begins there. False: the SEND does not fit the receive request. */
+ * begins there. False: the SEND has no known receive request, or does not fit it. */
 static bool continue_counted(struct urxe_qp *qp, uint32_t psn)
 {
 	struct responder *resp = &qp->resp;

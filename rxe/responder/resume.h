@@ -32,8 +32,8 @@ void resume_start(struct urxe_qp *qp, uint32_t psn, bool counted);
 /* A request arrives while resp.message is RESP_UNKNOWN. True: the caller executes the request as
  * usual. False: this function has answered or dropped it. */
 bool resume_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags);
-/* Answers a READ that the HCA has executed before. False: the request is no such READ, or the peer
- * may not read there. */
+/* Answers a READ that the HCA has executed before. False: the request is no such READ, the peer may
+ * not read there, or no responder resource is free. */
 bool resume_read(struct urxe_qp *qp, const struct urxe_packet *p);
 
 #endif

@@ -119,7 +119,7 @@ static bool is_same_event(const struct urxe_replay_event *a, const struct urxe_r
 	}
 }
 
-/* Reads the event that the recording has next. False: it has none. */
+/* Reads the event that the recording has next. False: the recording has none, or is damaged. */
 static bool read_event(struct player *p, struct urxe_replay_event *event)
 {
 	const uint32_t kind = next_kind(p);

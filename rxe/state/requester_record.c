@@ -46,7 +46,7 @@ static void rtt_fields(struct state_stream *s, struct rtt *rtt)
 	state_bool(s, &rtt->timing);
 }
 
-/* The error of a request behind the oldest one, by its distance from the newest. */
+/* The local error that waits for a request, and that request by its distance from the newest. */
 static void error_fields(struct state_stream *s, struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;

@@ -127,8 +127,8 @@ static void list_objects(struct state_device *d)
 	list_map(d, &d->fast_mrs, &d->dev->fast_mrs, fast_mr_number);
 }
 
-/* Makes the table of QPs anew, as a restored device makes it, because its order depends on its
- * history. The order of completions and events of several QPs depends on it. */
+/* Makes the table of QPs anew, as a restored device makes it, because the table's order depends on
+ * its history. The order of completions and events of several QPs follows the table. */
 static void order_qps(struct state_device *d)
 {
 	struct idmap ordered = {0};

@@ -85,7 +85,7 @@ bool timers_put_empty(struct timers *timers, uint32_t number, uint64_t queued);
 /* Queues the timer if it is armed and timers_put has not queued it. */
 void timers_put_armed(struct timers *timers, struct timer *timer);
 
-/* No later than the earliest deadline. */
+/* Returns a time no later than the earliest deadline; URXE_NEVER: the queue is empty. */
 static inline uint64_t timers_next(const struct timers *timers)
 {
 	return timers->next;

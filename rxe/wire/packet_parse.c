@@ -95,7 +95,7 @@ static enum urxe_drop parse_ipv4(struct urxe_packet *p, struct cursor *c)
 	return parse_udp(p, c);
 }
 
-/* The fields that an IPv6 header (RFC 8200) and a GRH (IBA 8.3) share. */
+/* Reads the fields that an IPv6 header (RFC 8200) and a GRH (IBA 8.3) share. */
 static enum urxe_drop parse_ipv6_fields(struct urxe_packet *p, struct cursor *c)
 {
 	uint32_t word = get32(c->at);
@@ -150,7 +150,7 @@ static bool is_tag(uint16_t ethertype)
 	return ethertype == ETHERTYPE_VLAN || ethertype == ETHERTYPE_SVLAN;
 }
 
-/* Frames with two tags or a provider's tag: parsed only to tell whether they are RoCE. */
+/* Frames with two tags or a provider's tag: URXE_DROP_DOUBLE_VLAN for RoCE, or NOT_ROCE. */
 static enum urxe_drop parse_double_tagged(struct urxe_packet *p, struct cursor *c,
 					  uint16_t ethertype)
 {

@@ -53,13 +53,14 @@ struct urxe_offload_ops {
 	/*
 	 * Registers a region with the HCA. *key: its lkey, which is also its rkey. -EOPNOTSUPP: the
 	 * HCA cannot have such a region; -EFAULT: Linux does not pin its memory. Then the region is
-	 * the engine's alone. Other errors are those of urxe_mr_reg.
+	 * the engine's alone. urxe_mr_reg returns any other error.
 	 */
 	int (*mr_reg)(void *ctx, const struct urxe_mr_attr *attr, void **mr, uint32_t *key);
 	void (*mr_dereg)(void *mr);
 
-	/* Waits. Called before qp_create of the first queue pair that uses the CQ. The
-	 * implementation passes `cq` to urxe_offload_cq_event. */
+	/* Waits. Called before qp_create of the first queue pair that uses the CQ; an error has the
+	 * effect of an error of qp_create. The implementation passes `cq` to
+	 * urxe_offload_cq_event. */
 	int (*cq_create)(void *ctx, struct urxe_cq *cq, void **hca_cq);
 	void (*cq_destroy)(void *hca_cq);
 	/* Requests one urxe_offload_cq_event, as ibv_req_notify_cq(3) does. */
@@ -95,7 +96,7 @@ struct urxe_offload_ops {
 	 * engine executes it, unless it has a shared receive queue. */
 	int (*qp_modify)(void *hca_qp, const struct urxe_qp_attr *attr, uint32_t mask);
 	/* A transition to the error state. Does not wait: the engine is within another operation.
-	 */
+	 * After an error the engine calls qp_destroy. */
 	int (*qp_fail)(void *hca_qp);
 	/* Waits. Sets state, rq_psn, sq_psn and sq_draining; changes nothing if the HCA does not
 	 * tell. */
@@ -138,7 +139,7 @@ void urxe_offload_set(struct urxe_dev *dev, const struct urxe_offload_ops *ops, 
  * (URXE_ASYNC_SRQ_ERR). Regions become the engine's alone.
  */
 void urxe_offload_unset(struct urxe_dev *dev);
-/* Whether the HCA has the queue pair, too: it may execute its requests from RTR on. */
+/* Whether the HCA has the queue pair, too: the HCA may execute the requests from RTR on. */
 bool urxe_offload_has_qp(const struct urxe_qp *qp);
 /* Whether the HCA, and not the engine, would use the address in *attr, if urxe_qp_modify were
  * called now with these arguments. The owner calls it when only the HCA can reach that address. */
@@ -180,8 +181,8 @@ void urxe_offload_withdraw(struct urxe_mr *mr);
 /* Calls urxe_ops.written for all memory that the HCA may write to, because the HCA does not report
  * its own writes. */
 void urxe_offload_report_writes(struct urxe_dev *dev);
-/* Calls urxe_ops.refill, and hands the receive requests to the HCA, if the HCA executes the queue's
- * messages: the owner calls it after the program has posted receives. */
+/* If the HCA executes the queue pair of the queue, or has the SRQ, calls urxe_ops.refill and hands
+ * the receive requests to the HCA. The owner calls it after the program has posted receives. */
 void urxe_offload_refill(struct urxe_rq *rq);
 /* As urxe_qp_query, with rq_psn, sq_psn and sq_draining of the HCA. The state is URXE_QPS_ERR, too,
  * if the HCA's queue pair has failed; the engine's own enters that state with the HCA's next

@@ -161,6 +161,7 @@ struct urxe_dev_attr {
 /* The longest path MTU whose packets fit an Ethernet payload of `mtu` bytes; 0 = none. */
 uint32_t urxe_max_path_mtu(uint32_t mtu);
 
+/* Creates a device. -EINVAL: `ops` is NULL, or an attribute is out of range; -ENOMEM. */
 int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **dev);
 /* Destroys the device and all its objects, without completions. */
 void urxe_dev_destroy(struct urxe_dev *dev);
@@ -177,6 +178,7 @@ bool urxe_gid_get(const struct urxe_dev *dev, uint32_t index, struct urxe_gid *g
  * Sets the VLAN ID of an entry, 1 to 4094; 0 = no VLAN. Packets from the GID get an 802.1Q tag with
  * the path's service level as priority. Packets to the GID must have a tag with the same ID; a tag
  * with ID 0 counts as no tag. A connected QP uses the tag that was set when its path was set.
+ * -EINVAL: the entry is empty, or a number is too large.
  */
 int urxe_gid_set_vlan(struct urxe_dev *dev, uint32_t index, uint16_t vlan);
 /* The VLAN ID of an entry; 0: no VLAN, or the entry is empty. */
@@ -185,7 +187,7 @@ uint16_t urxe_gid_vlan(const struct urxe_dev *dev, uint32_t index);
 /*
  * Sets entry index (below URXE_MAX_PKEYS) of the P_Key table (IBA 10.9.2): 15 bits
  * of partition, and the top bit for full membership. Partition 0 clears the entry; -EBUSY while a
- * QP uses it. A new device has only URXE_DEFAULT_PKEY at index 0.
+ * QP uses it. -EINVAL: the index is too large. A new device has only URXE_DEFAULT_PKEY at index 0.
  */
 int urxe_pkey_set(struct urxe_dev *dev, uint32_t index, uint16_t pkey);
 
@@ -312,7 +314,7 @@ struct urxe_mr_attr {
 
 /*
  * Registers a region. -EINVAL: the attributes contradict each other; -EEXIST: the key is taken;
- * -EOPNOTSUPP: the device has no persistent memory; -ENOMEM.
+ * -EOPNOTSUPP: the device has no persistent memory; -ENOMEM; or an error of the HCA.
  */
 int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct urxe_mr **mr);
 /*
@@ -390,6 +392,7 @@ uint32_t urxe_mw_key(const struct urxe_mw *mw);
 
 /* --- Completion queues. */
 
+/* Creates a CQ, whose completions the owner keeps (urxe_ops.complete). -ENOMEM. */
 int urxe_cq_create(struct urxe_dev *dev, void *ctx, struct urxe_cq **cq);
 /* Destroys the CQ. -EBUSY while a QP uses it. */
 int urxe_cq_destroy(struct urxe_cq *cq);
@@ -417,8 +420,9 @@ int urxe_srq_destroy(struct urxe_rq *srq);
 int urxe_srq_set_limit(struct urxe_rq *srq, uint32_t limit);
 uint32_t urxe_srq_limit(const struct urxe_rq *srq);
 /*
- * Makes room for max_wr requests; posted requests stay. -EINVAL: max_wr is 0, or less than the
- * number of posted requests or the limit; -ENOMEM. Then nothing has changed.
+ * Makes room for max_wr requests; posted requests stay. -EINVAL: max_wr is 0, over URXE_MAX_WR, or
+ * less than the number of posted requests or the limit; -ENOMEM; or the HCA's error. Then nothing
+ * has changed.
  */
 int urxe_srq_resize(struct urxe_rq *srq, uint32_t max_wr);
 
@@ -450,6 +454,8 @@ struct urxe_qp_init {
 	struct urxe_qp_cap cap;
 };
 
+/* Creates a QP in RESET. -EINVAL: a member of *init is out of range; -EEXIST: the QPN is taken;
+ * -ENOSPC: no QPN is free; -ENOMEM; errors of an HCA: urxe_offload_ops.qp_create. */
 int urxe_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init, struct urxe_qp **qp);
 /* Destroys the QP: its outstanding requests get no completions (IBA 10.2.4.4). */
 void urxe_qp_destroy(struct urxe_qp *qp);
@@ -472,7 +478,7 @@ struct urxe_rq *urxe_qp_rq(struct urxe_qp *qp);
  * Applies the attributes in mask (enum urxe_qp_attr_mask). -EINVAL: the transition is not allowed,
  * or an attribute is missing, unexpected or out of range; -EOPNOTSUPP: path migration, that is an
  * alternate path, or another migration state than MIGRATED; -EBUSY: max_dest_rd_atomic while a
- * response is due; -ENOMEM. Then nothing has changed (IBA 11.2.5.2).
+ * response is due; -ENOMEM; or an error of the HCA. Then nothing has changed (IBA 11.2.5.2).
  */
 int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *attr,
 		   uint32_t mask);
@@ -526,7 +532,8 @@ uint32_t urxe_sq_retired(struct urxe_qp *qp);
  * detaches it; RESET does not.
  *
  * Attaching twice has no further effect. -EINVAL: not a UD QP, not a multicast address, or not
- * attached; -ENOMEM: also if URXE_MAX_MCAST_GROUPS or URXE_MAX_MCAST_QPS is reached.
+ * attached; -ENOMEM: also if URXE_MAX_MCAST_GROUPS or URXE_MAX_MCAST_QPS is reached; or an error of
+ * the HCA.
  */
 int urxe_mcast_attach(struct urxe_qp *qp, const struct urxe_gid *gid);
 int urxe_mcast_detach(struct urxe_qp *qp, const struct urxe_gid *gid);

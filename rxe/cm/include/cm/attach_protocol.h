@@ -32,9 +32,9 @@
  * The daemon destroys a device's IDs when its command socket closes. IDs that a daemon leaves
  * behind at its end belong to the device that sends their token to the next daemon within 3 s. The
  * next daemon sends all events again that were not fetched, on an event socket of its own. If the
- * device's connection to it ends before the first command, the welcome may be lost, and the device
- * may send the token again within 3 s of that end. A device confirms the welcome by a command,
- * GET_EVENT, at once.
+ * device's connection to that daemon ends before the first command, the welcome may be lost, and
+ * the device may send the token again within 3 s of that end. A device confirms the welcome by a
+ * command, GET_EVENT, at once.
  */
 #ifndef URXE_CM_ATTACH_PROTOCOL_H
 #define URXE_CM_ATTACH_PROTOCOL_H
@@ -54,8 +54,8 @@
 
 /* Values of cm_attach_command.command besides those of rdma/rdma_user_cm.h. */
 enum cm_attach_checkpoint {
-	/* -EINVAL: a daemon that knows none of these. -EALREADY: frozen already. Other commands
-	   return -EBUSY from now on. */
+	/* -EINVAL: the daemon knows none of these commands. -EALREADY: frozen already. Other
+	   commands return -EBUSY from now on. */
 	CM_ATTACH_FREEZE = 0x1000,
 	/*
 	 * The response is the next record of the frozen device, a stream with the header of
@@ -68,11 +68,11 @@ enum cm_attach_checkpoint {
 	/*
 	 * The command is the next record, for a new device, which is frozen from now on. The
 	 * response to the first record is the token (8 bytes) of the saved device, which this one
-	 * gets. -EBADMSG: it is damaged, or contradicts earlier ones; -EPROTONOSUPPORT: of a later
-	 * version; -EPERM: not a program of the daemon's user; -EEXIST: another program has the ID
-	 * or its connection, or the saved program still runs; -EADDRINUSE, -EADDRNOTAVAIL, -EACCES:
-	 * the port or address is not free; -ENOSPC: a quota is used up; -ENOMEM. The caller closes
-	 * the socket after an error, and nothing is left.
+	 * gets. -EBADMSG: the record is damaged, or contradicts earlier ones; -EPROTONOSUPPORT: of
+	 * a later version; -EPERM: not a program of the daemon's user; -EEXIST: another program has
+	 * the ID or its connection, or the saved program still runs; -EADDRINUSE, -EADDRNOTAVAIL,
+	 * -EACCES: the port or address is not free; -ENOSPC: a quota is used up; -ENOMEM. The
+	 * caller closes the socket after an error, and nothing is left.
 	 */
 	CM_ATTACH_RESTORE,
 	CM_ATTACH_THAW, /* the device goes on; no error if it is not frozen */
