@@ -17,8 +17,9 @@ int unix_path_set(struct sockaddr_un *address, const char *path, size_t length);
  * tell. */
 bool unix_path_is_abandoned(const struct sockaddr_un *address, int type);
 /*
- * Removes the socket that a killed daemon left at the path. A file of another type (-EEXIST) or a
- * socket in use (-EADDRINUSE) stays, and `error` gets the end of a sentence.
+ * Removes the socket that a killed daemon left at the path. 0: the path is free now. A file of
+ * another type (-EEXIST) or a socket in use (-EADDRINUSE) stays; or another negative errno value.
+ * `error` gets the end of a sentence.
  */
 int unix_path_clear(const struct sockaddr_un *address, int type, char *error, uint32_t error_size);
 

@@ -15,7 +15,7 @@
 
 #define QPN_BLOCKS (1u << (24 - PACKET_PORT_QPN_SHIFT))
 
-/* 0 instead of -ENOTSUP: a device without a mode to receive all frames receives them anyway. */
+/* Returns `err`, but 0 for -ENOTSUP: a device that cannot change the mode receives all frames. */
 static int accept_missing_mode(int err)
 {
 	return err == -ENOTSUP ? 0 : err;
@@ -170,7 +170,7 @@ int dpdk_port_add_mac(struct netdev *netdev, const uint8_t mac[6])
 	return err ? accept_missing_mode(rte_eth_promiscuous_enable(port->id)) : 0;
 }
 
-/* The driver replaces its list by the one that it is given. */
+/* Passes the MACs of all groups, because the driver replaces its list by the one that it gets. */
 int dpdk_port_add_group(struct netdev *netdev, const uint8_t mac[6])
 {
 	struct dpdk_port *port = to_dpdk(netdev);

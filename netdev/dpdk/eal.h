@@ -16,7 +16,7 @@
 int dpdk_eal_start(const struct dpdk_spec *spec, char *error, uint32_t error_size);
 
 /* In dpdk_log.c. Between hold and release DPDK prints nothing; dpdk_log_reason returns the first
- * error that DPDK reported since hold. */
+ * error that DPDK reported since hold, or a text that says there was none. */
 void dpdk_log_hold(void);
 const char *dpdk_log_reason(void);
 void dpdk_log_release(void);

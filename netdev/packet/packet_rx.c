@@ -112,7 +112,7 @@ static ssize_t receive_message(const struct packet_port *port, struct msghdr *me
 	return got;
 }
 
-/* Takes the packet out of the queue. False: it is dropped. */
+/* Takes the packet out of the queue. False: the packet is not `wanted`, or not whole: dropped. */
 static bool read_queue(const struct packet_port *port, bool wanted, uint32_t len)
 {
 	struct virtio_net_hdr vnet;
@@ -130,7 +130,7 @@ static bool read_queue(const struct packet_port *port, bool wanted, uint32_t len
 	return wanted && got == (ssize_t)(sizeof(vnet) + len);
 }
 
-/* Copies the packet out of its place. False: it is dropped. */
+/* Copies the packet out of its place. False: the packet is not `wanted`, or not whole: dropped. */
 static bool copy_place(const struct packet_port *port, bool wanted, const struct place *place)
 {
 	const uint8_t *from = place->frame.data + port->received.headers_len;

@@ -94,7 +94,7 @@ static uint32_t find_ethertype(struct segmenter *s)
 	return type;
 }
 
-/* The protocol behind the header; sets the offset of its header. -1: none. */
+/* The protocol behind the IPv4 header; sets the offset of that protocol's header. -1: none. */
 static int find_behind_ipv4(struct segmenter *s)
 {
 	const uint8_t *ip = s->packet + s->network;

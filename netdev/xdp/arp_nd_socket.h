@@ -17,7 +17,7 @@ struct arp_nd_socket {
 /* 0, or a negative errno value. While open, the interface receives all multicast. */
 int arp_nd_socket_open(struct arp_nd_socket *socket, unsigned int ifindex);
 void arp_nd_socket_close(struct arp_nd_socket *socket);
-/* The next frame with its VLAN tag, in a buffer of the pool; NULL = none. */
+/* The next frame with its VLAN tag, in a buffer of the pool; NULL: no frame, or no free buffer. */
 struct rte_mbuf *arp_nd_socket_recv(const struct arp_nd_socket *socket, struct rte_mempool *pool);
 
 #endif

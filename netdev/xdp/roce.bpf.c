@@ -102,14 +102,15 @@ static inline u16 be16(const u8 *p)
 	return (u16)(p[0] << 8 | p[1]);
 }
 
-/* Whether it is RoCEv2. Not with IP options or in fragments: only the first fragment has a port. */
+/* Whether the IPv4 packet is RoCEv2; false with IP options or in fragments, of which only the first
+ * has a port. */
 static inline int is_roce_v4(const u8 *ip, const u8 *end)
 {
 	return ip + 28 <= end && ip[0] == 0x45 && !(be16(ip + 6) & 0x3fff) && ip[9] == UDP &&
 	       be16(ip + 22) == ROCE_PORT;
 }
 
-/* Whether it is RoCEv2; not with extension headers. */
+/* Whether the IPv6 packet is RoCEv2; false with extension headers. */
 static inline int is_roce_v6(const u8 *ip, const u8 *end)
 {
 	return ip + 48 <= end && ip[6] == UDP && be16(ip + 42) == ROCE_PORT;

@@ -260,8 +260,8 @@ static bool share_map(struct bpf_object *object, const char *name, int program,
 
 /*
  * Loads the program again, with the same maps, as a program that takes packets of several buffers:
- * since Linux 6.9 the kernel then needs no contiguous memory for a GSO packet. -1: Linux before
- * 5.18, or the program is not urxe's.
+ * since Linux 6.9 the kernel then needs no contiguous memory for a GSO packet. -1: libbpf or the
+ * kernel refuses, as before Linux 5.18, or the program is not urxe's.
  */
 static int load_for_buffers(const char *file, int program)
 {

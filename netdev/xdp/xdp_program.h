@@ -12,8 +12,8 @@
 
 /*
  * Detaches urxe's own program if no socket uses it. 0: the interface has no program now. -EBUSY: it
- * has one that a socket uses or that is not urxe's, and that stays. `error` gets a sentence, which
- * begins with `text`.
+ * has one that a socket uses or that is not urxe's, and that stays; or another negative errno
+ * value. `error` gets a sentence, which begins with `text`.
  */
 int xdp_program_clear(const char *text, unsigned int ifindex, char *error, uint32_t error_size);
 
@@ -22,9 +22,9 @@ int xdp_program_clear(const char *text, unsigned int ifindex, char *error, uint3
  * interface, from the hook of veth's driver to the kernel's own hook (generic XDP). At the driver's
  * hook the other end of the cable cannot send GSO packets, and each received frame is copied once
  * more. Sets *program to a descriptor for xdp_program_detach; -1: the interface is no veth, the
- * program is not urxe's, or Linux is older than 5.18, and the program stays where it is. 0, or a
- * negative errno value: the interface has no program any more, or (-EBUSY) that of another process,
- * which stays. `error` as of xdp_program_clear.
+ * program is not urxe's, or the kernel refuses to load it (before Linux 5.18, for example), and the
+ * program stays where it is. 0, or a negative errno value: the interface has no program any more,
+ * or (-EBUSY) that of another process, which stays. `error` as of xdp_program_clear.
  */
 int xdp_program_leave_veth(const char *text, unsigned int ifindex, const char *file, int *program,
 			   char *error, uint32_t error_size);
@@ -41,8 +41,8 @@ struct xdp_passed {
 };
 
 /*
- * Maps that set of the interface's program; it is empty at first. NULL: the program is not urxe's,
- * or the kernel refuses.
+ * Maps the set of the interface's program; the set is empty at first. NULL: the program is not
+ * urxe's, or the kernel refuses.
  */
 struct xdp_passed *xdp_program_map_passed(unsigned int ifindex);
 /*

@@ -39,8 +39,8 @@ const char *recording_error_text(int error);
 /* Writes a process. Its number counts the processes of the file from 0. Returns 0 or a negative
  * errno value. */
 int recording_put_process(struct pcapng *w, uint32_t number, const struct recording_process *p);
-/* Writes the next n bytes of its recording, at most RECORDING_CHUNK. Returns 0 or a negative errno
- * value. */
+/* Writes the next n bytes of the process's recording, at most RECORDING_CHUNK. Returns 0 or a
+ * negative errno value. */
 int recording_put_bytes(struct pcapng *w, uint32_t number, const void *bytes, uint32_t n);
 /* Writes, at the end, the number of frames that the capture lost. Returns 0 or a negative errno
  * value. */

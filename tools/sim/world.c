@@ -353,7 +353,8 @@ static void handle_event(struct world *world, const struct event *event)
 	}
 }
 
-/* Handles all events up to `until`; false: a timer spins at one instant. */
+/* Handles events up to `until`, until a check fails, or until all streams of live applications are
+ * done. False: a timer spins at one instant. */
 static bool run_events(struct world *world, uint64_t until)
 {
 	const uint64_t most = (uint64_t)MAX_AT_ONCE * world->n_hosts;

@@ -56,8 +56,8 @@ struct filter {
 	uint32_t n;
 };
 
-/* Begins a filter, which drops packets to queue pairs of the blocks, too. -E2BIG: too many blocks.
- */
+/* Begins a filter with `start`, then drops RoCE packets to queue pairs of the n blocks. 0, or
+ * -E2BIG: too many blocks. */
 static int begin_filter(struct filter *filter, const uint16_t *blocks, uint32_t n)
 {
 	memcpy(filter->all, start, sizeof(start));

@@ -15,7 +15,7 @@
 /* ARP, RARP, neighbour discovery, and RoCE except to queue pairs of the n blocks of QPNs
  * (netdev/packet_port.h). Receives RoCE to QP1 only if `qp1`. */
 int packet_filter_roce(int fd, bool qp1, const uint16_t *blocks, uint32_t n);
-/* RoCE to QP1. */
+/* Only RoCE to QP1. */
 int packet_filter_qp1(int fd);
 /* RoCE to queue pairs of the n blocks, ARP, RARP and neighbour discovery. */
 int packet_filter_admitted(int fd, const uint16_t *blocks, uint32_t n);
@@ -26,7 +26,7 @@ int packet_filter_resolution(int fd);
  * xdp: also RoCE that urxe's XDP program does not take.
  */
 int packet_filter_other(int fd, bool xdp);
-/* Nothing. */
+/* The socket receives no frames. */
 int packet_filter_nothing(int fd);
 
 #endif

@@ -27,8 +27,9 @@ struct qp1_ring {
 };
 
 /*
- * The ring receives nothing before qp1_ring_enable. -ENOMEM, or -EPERM without CAP_NET_RAW. On
- * error the ring is closed, which the other functions accept: the port's ring receives all packets.
+ * The ring receives nothing before qp1_ring_enable. 0, or a negative errno value, such as -EPERM
+ * without CAP_NET_RAW. On error the ring is closed, which the other functions accept: the port's
+ * ring receives all packets.
  */
 int qp1_ring_open(struct qp1_ring *ring, unsigned int ifindex);
 void qp1_ring_close(struct qp1_ring *ring);

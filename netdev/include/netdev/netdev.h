@@ -77,13 +77,12 @@ int netdev_add_vlan(struct netdev *port, uint16_t vlan);
  * From now on the port receives no RoCE packets to queue pairs of these n blocks of QPNs, each
  * named by its upper 12 bits (netdev/packet_port.h): other sockets receive them from the same
  * interface. -ENOTSUP: the port is of neither af_packet: nor af_xdp: with urxe's XDP program, or
- * the port is promiscuous.
+ * the port is promiscuous; -E2BIG: too many blocks.
  */
 int netdev_exclude_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n);
 /*
  * From now on the port receives RoCE packets to queue pairs of these blocks only. A call undoes an
- * earlier netdev_exclude_qpns, and the other way round. -ENOTSUP as of netdev_exclude_qpns; -E2BIG:
- * too many blocks.
+ * earlier netdev_exclude_qpns, and the other way round. Errors as of netdev_exclude_qpns.
  */
 int netdev_admit_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n);
 /* Whether netdev_exclude_qpns and netdev_admit_qpns work now. */
@@ -110,7 +109,7 @@ int netdev_set_allmulticast(struct netdev *port);
 /*
  * Whether the port can reach its peer at all: a link is up, a machine is connected, the kernel has
  * not removed the tap's interface. True for ports that do not know. A tap port notices the removal
- * in netdev_rx; netdev_wait_fd wakes the caller for it, and goes on until netdev_close.
+ * in netdev_rx; poll(2) on netdev_wait_fd wakes the caller for it, and again until netdev_close.
  */
 bool netdev_is_up(struct netdev *port);
 /* Page size of the packet buffers' memory in bytes, which shows huge pages; 0 = no buffers. */
@@ -221,7 +220,7 @@ void netdev_impair_counters(const struct netdev *port, struct netdev_impair_coun
 int netdev_qemu_open(const char *spec, uint32_t mtu, struct netdev **port, char *error,
 		     uint32_t error_size);
 /*
- * How all these ports connect and remove sockets from now on, for a process without the right to do
+ * How all qemu: ports connect and remove sockets from now on, for a process without the right to do
  * so itself; NULL: by system calls.
  */
 struct netdev_qemu_files {

@@ -36,7 +36,7 @@ struct segmenter {
  * Begins with a packet of `len` bytes from the Ethernet header on, without the 802.1Q tag that the
  * kernel took out, which has `tci` (NULL: no tag). `packet` must stay until the last frame. False:
  * the virtio-net header does not fit the packet's outer headers (as for a GSO packet of a tunnel),
- * or asks for another offload, such as the CRC of SCTP.
+ * or asks for another offload, such as the CRC of SCTP; or `len` is out of range.
  */
 bool segmenter_start(struct segmenter *s, const struct virtio_net_hdr *vnet, const uint16_t *tci,
 		     const uint8_t *packet, uint32_t len);

@@ -63,7 +63,7 @@ uint32_t netdev_shm_progress(struct netdev *port, uint32_t *waiting);
 struct netdev_shm_peer;
 
 /* Maps the memory. The caller keeps the descriptors open until netdev_shm_detach. -EPROTO: the
- * memory is not that of such a port. */
+ * memory is not that of such a port; or another negative errno value. */
 int netdev_shm_attach(const struct netdev_shm_fds *fds, struct netdev_shm_peer **peer);
 void netdev_shm_detach(struct netdev_shm_peer *peer);
 uint32_t netdev_shm_mtu(const struct netdev_shm_peer *peer);

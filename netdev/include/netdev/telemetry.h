@@ -17,7 +17,8 @@ struct netdev_telemetry;
 /* Adds a number to the answer. name NULL: it is an element of a list of numbers. Names consist of
  * letters, digits, '_' and '/'. */
 void netdev_telemetry_number(struct netdev_telemetry *answer, const char *name, uint64_t value);
-/* Adds a text to the answer, unless it is longer than 127 bytes (RTE_TEL_MAX_STRING_LEN). */
+/* Adds a text to the answer, unless it is longer than 127 bytes (RTE_TEL_MAX_STRING_LEN). Both
+ * functions ignore what exceeds NETDEV_TELEMETRY_MAX entries. */
 void netdev_telemetry_text(struct netdev_telemetry *answer, const char *name, const char *value);
 
 struct netdev_telemetry_command {

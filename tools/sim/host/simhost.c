@@ -68,7 +68,7 @@ static bool on_persist(void *dev_ctx, const struct urxe_extent *bytes)
 }
 
 /* Resolves the page list of a fast registration: request->page_list is an offset in the host's
- * memory. */
+ * memory. Always succeeds. */
 static bool on_page_list(void *dev_ctx, const struct urxe_fast_reg *request,
 			 const struct urxe_extent **extents, uint32_t *n_extents)
 {
