@@ -148,10 +148,10 @@ static void hold_frame(struct line *line, const struct netdev_frame *frame, uint
 }
 
 /*
- * Draws all these numbers for each frame, so that a change of the probability of duplicates or of
- * reordering does not change which frames the others select. A change of the probability of drops
- * or of corruption may do so: flip_bit draws one more number for each corrupted frame that is not
- * dropped.
+ * Draws five random numbers for each frame, so that a change of the probability of duplicates or of
+ * reordering does not change which frames the other impairments select. A change of the probability
+ * of drops or of corruption may do so: flip_bit draws one more number for each corrupted frame that
+ * is not dropped.
  */
 static void impair_frame(struct line *line, uint64_t now, const struct netdev_frame *frame)
 {
@@ -175,7 +175,7 @@ static void impair_frame(struct line *line, uint64_t now, const struct netdev_fr
 	}
 }
 
-/* A frame that the port below refuses stays first in the queue. */
+/* Sends the frames that are due. A frame that the port below refuses stays first in the queue. */
 static void release_due(struct impair_port *port, uint64_t now)
 {
 	while (is_first_due(&port->tx, now)) {

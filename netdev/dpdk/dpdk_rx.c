@@ -163,7 +163,7 @@ static void receive_kept(struct dpdk_port *port, uint64_t now, uint32_t n)
 	}
 }
 
-/* Returns how many of the frames are left, at the start of the array. */
+/* Removes the port's own frames; returns how many are left, at the start of the array. */
 static uint32_t keep_frames(struct dpdk_port *port, struct netdev_frame *frames, uint32_t n)
 {
 	uint32_t kept = 0;
@@ -177,7 +177,7 @@ static uint32_t keep_frames(struct dpdk_port *port, struct netdev_frame *frames,
 	return kept;
 }
 
-/* As receive_kept: no frames must mean an empty ring. */
+/* Receives packets to QP1. As receive_kept: no frames must mean an empty ring. */
 static uint32_t receive_qp1(struct dpdk_port *port, struct netdev_frame *frames, uint32_t n)
 {
 	uint32_t received, kept = 0;

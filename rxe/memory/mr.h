@@ -149,12 +149,13 @@ bool mr_list_extents(const struct urxe_dev *dev, const struct mr_range *range,
 bool mr_check(const struct urxe_dev *dev, const struct mr_range *range);
 
 /*
- * Copies to or from a range. Both functions check the range, because a region may be deregistered
- * between two packets of one message. False: the range is not granted, or its memory is unmapped;
- * a part may have been copied.
+ * Copies to a range; mr_read copies from one. Both check the range, because a region may be
+ * deregistered between two packets of one message. False: the range is not granted, or its memory
+ * is unmapped; a part may have been copied.
  */
 bool mr_write(struct urxe_dev *dev, const struct mr_range *range, const uint8_t *src);
-/* *crc is extended over the copied bytes by urxe_ops.copy_crc; NULL: no CRC is computed. */
+/* Copies from a range; results as of mr_write. urxe_ops.copy_crc extends *crc over the copied
+ * bytes; crc NULL: no CRC is computed. */
 bool mr_read(struct urxe_dev *dev, const struct mr_range *range, uint8_t *dst, uint32_t *crc);
 
 /* Flushes the range to the placement of range->access: globally visible, or persistent. False: the

@@ -74,7 +74,7 @@ uint32_t state_next_record(const struct state_stream *s);
 
 /* Sets the error, if there is none yet. */
 void state_fail(struct state_stream *s, int error);
-/* The values of the stream contradict each other unless `ok`. */
+/* Sets the error -EBADMSG unless `ok`: the values of the stream contradict each other. */
 static inline void state_require(struct state_stream *s, bool ok)
 {
 	if (!ok)

@@ -34,8 +34,8 @@ void retransmit_packet_resent(struct urxe_qp *qp, uint32_t span);
 void retransmit_packet_sent(struct urxe_qp *qp);
 
 /*
- * retransmit_sequence_nak, retransmit_missing and retransmit_timer return false when no retry is
- * left: the caller then ends the oldest request with URXE_WC_RETRY_EXC_ERR.
+ * After false from retransmit_sequence_nak, retransmit_missing or retransmit_timer the caller ends
+ * the oldest request with URXE_WC_RETRY_EXC_ERR.
  */
 
 /*
@@ -44,7 +44,7 @@ void retransmit_packet_sent(struct urxe_qp *qp);
  */
 bool retransmit_is_repeated_nak(const struct urxe_qp *qp);
 /* A sequence NAK arrived: the peer misses req.una. Makes una due again, and following packets if a
- * repair missed some or if the peer drops packets behind a gap. */
+ * repair missed some or if the peer drops packets behind a gap. False: no retry is left. */
 bool retransmit_sequence_nak(struct urxe_qp *qp);
 /* An RNR NAK arrived: sends req.una again after wait_ns, and also the following packets unless the
  * peer has kept these packets. */
@@ -52,8 +52,8 @@ void retransmit_rnr_nak(struct urxe_qp *qp, uint64_t wait_ns);
 /* Ends the wait of retransmit_rnr_nak early, if it runs: the packets are due now. */
 void retransmit_end_rnr_wait(struct urxe_qp *qp);
 /* A later response shows that READ or atomic responses are missing: requests each missing response
- * again once, after attr.reorder_ns. With go-back-N: sends all outstanding packets again, at once.
- */
+ * again once, after urxe_dev_attr.reorder_ns. With go-back-N: sends all outstanding packets again,
+ * at once. False: no retry is left. */
 bool retransmit_missing(struct urxe_qp *qp);
 /*
  * Call it after retransmit_missing, for an RNR NAK or a sequence NAK of req.acked: the peer has
@@ -102,7 +102,8 @@ void retransmit_after_absence(struct urxe_qp *qp);
 void retransmit_for_ack(struct urxe_qp *qp, uint32_t end);
 
 /* The QP's retry timer (urxe_qp.timer) has fallen due: ends the RNR wait, asks for missing
- * responses, probes the peer, or sends all outstanding packets again after the ACK timeout. */
+ * responses, probes the peer, or sends all outstanding packets again after the ACK timeout. False:
+ * no retry is left. */
 bool retransmit_timer(struct urxe_qp *qp);
 
 #endif

@@ -159,7 +159,7 @@ static void on_refill(void *rq_ctx)
 	(void)rq_ctx; /* answer_messages posts receive requests */
 }
 
-/* Completions report the errors of a connection. */
+/* Ignores the event: completions report the errors of a connection. */
 static void on_async_event(void *dev_ctx, enum urxe_async event, void *obj_ctx)
 {
 	(void)dev_ctx, (void)event, (void)obj_ctx;

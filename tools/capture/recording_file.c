@@ -73,7 +73,7 @@ static struct recording *add_recording(struct recording_file *f)
 	return &grown[f->n_recordings++];
 }
 
-/* Processes have the numbers 0, 1, ... in the order of the file. */
+/* Adds a process. Processes have the numbers 0, 1, ... in the order of the file; else -EBADMSG. */
 static int read_process(struct recording_file *f, const struct block_head *head,
 			const uint8_t *bytes)
 {

@@ -24,7 +24,7 @@
 /* A process. engine_ns and wall_ns: when its recording began, by its clock and since 1970, ns. */
 struct recording_process {
 	int32_t pid;
-	int32_t error; /* a negative errno value: it could not be recorded; else 0 */
+	int32_t error; /* a negative errno value: no recording was possible; else 0 */
 	uint64_t engine_ns;
 	uint64_t wall_ns;
 	uint8_t mac[6];

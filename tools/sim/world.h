@@ -92,7 +92,7 @@ void world_note(struct world *world, const char *format, ...) __attribute__((for
 /* Writes a frame that a host sends to the trace. */
 void world_trace(struct world *world, const struct simhost *from, const uint8_t *data,
 		 uint32_t len);
-/* The caller calls this once, when all requests of the stream are complete. */
+/* Counts the stream as done. The caller calls this once, when all its requests are complete. */
 void world_stream_done(struct stream *stream);
 /*
  * Stops all applications, and handles events up to the time `until`. False: events are left, also
