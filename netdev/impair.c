@@ -285,7 +285,7 @@ static const struct netdev_ops impair_ops = {
 	.close = impair_close,
 };
 
-/* False for NaN. */
+/* Whether p lies in [0, 1]; false for NaN. */
 static bool is_probability(double p)
 {
 	return p >= 0 && p <= 1;

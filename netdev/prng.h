@@ -45,7 +45,7 @@ static inline uint64_t prng_next(struct prng *prng)
 	return result;
 }
 
-/* 0 to bound - 1; 0 for a bound of 0. */
+/* A random number from 0 to bound - 1; 0 for a bound of 0. */
 static inline uint64_t prng_below(struct prng *prng, uint64_t bound)
 {
 	return (unsigned __int128)prng_next(prng) * bound >> 64;

@@ -20,7 +20,7 @@
 #define UDP_LENGTH          4
 #define UDP_CHECKSUM        6
 
-/* In network byte order. */
+/* Read and write a field in network byte order, at any alignment. */
 static inline uint16_t get16(const uint8_t *at)
 {
 	return (uint16_t)(at[0] << 8 | at[1]);

@@ -8,7 +8,7 @@
 
 /* --- REQ */
 
-/* Answers a REQ without a connection. */
+/* Answers a REQ, for which no connection is made, with a REJ. */
 static void refuse_req(struct cm *cm, const struct cm_path *path, const struct cm_mad *req,
 		       uint16_t reason)
 {

@@ -103,7 +103,7 @@ static inline uint8_t cm_bounded(uint8_t t)
 	return t < CM_TIMEOUT_MAX ? t : CM_TIMEOUT_MAX;
 }
 
-/* 4.096 us * 2^t (IBA 12.7.12) */
+/* 4.096 us * 2^t, in ns (IBA 12.7.12). */
 static inline uint64_t cm_time_ns(uint8_t t)
 {
 	return UINT64_C(4096) << (t & 31);

@@ -91,7 +91,7 @@ void cnp_mark(struct urxe_qp *qp, const struct urxe_packet *p)
 	qp_schedule(qp);
 }
 
-/* The fields of A17.9.2, and UDP source port 0 as NICs have it. */
+/* Sets the fields of A17.9.2, and UDP source port 0 as NICs do. */
 static void put_fields(struct build *b)
 {
 	put16(b->bth - UDP_LEN, 0);

@@ -85,7 +85,8 @@ static uint64_t timer_interval(const struct dcqcn *d, uint64_t least, uint64_t r
 	return gap > least ? gap : least;
 }
 
-/* An update after a longer interval has a greater weight g, up to 2^-LEAST_G_SHIFT. */
+/* The weight g of an update is 2^-result: greater after a longer interval, up to
+ * 2^-LEAST_G_SHIFT. */
 static uint32_t weight_shift(const struct urxe_dcqcn *params, const struct dcqcn *d, uint64_t rtt)
 {
 	uint64_t times = timer_interval(d, params->alpha_ns, rtt) / params->alpha_ns;

@@ -29,7 +29,7 @@
 
 /* --- PSNs of the HCA's queue pairs. */
 
-/* Whether the queue pair has PSNs in the direction. */
+/* Whether the receive queue, or the send queue, has PSNs that the HCA counts. */
 static bool has_rq_psn(const struct urxe_qp *qp)
 {
 	return qp->type != URXE_QPT_UD && qp->attr.state >= URXE_QPS_RTR &&
@@ -125,7 +125,7 @@ static bool has_outstanding(const struct urxe_dev *dev)
 	return false;
 }
 
-/* Whether the peer has sent requests since the last query. */
+/* Notes the PSN. Returns whether the peer has sent requests since the last query. */
 static bool note_psn(struct urxe_qp *qp, const struct urxe_qp_attr *told)
 {
 	const uint32_t before = qp->resp.resume.psn;
@@ -218,8 +218,8 @@ static void stop_all(struct urxe_dev *dev)
 	stop_srqs(dev);
 }
 
-/* Whether the QP can leave the HCA: no operation of the program waits for it. Also, the HCA has
- * given back all receive requests, or takes none of the SRQ any more. */
+/* Whether the QP can leave the HCA: no operation of the program waits for it, and the HCA has given
+ * back all receive requests, or takes none of the SRQ any more. */
 static bool is_free_of_hca(const struct urxe_qp *qp)
 {
 	const struct urxe_rq *rq = qp->rq;

@@ -387,7 +387,7 @@ static bool window_grants(const struct urxe_dev *dev, const struct mr_range *ran
 	return true;
 }
 
-/* Whether a region or a window grants the range (IBA 10.6.3, 9.7.4.1.5). */
+/* Whether a region or a window grants the range (IBA 10.6.3, 9.7.4.1.5); sets *span to it. */
 static bool find_granted_span(const struct urxe_dev *dev, const struct mr_range *range,
 			      struct span *span)
 {

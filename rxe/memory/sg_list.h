@@ -14,7 +14,7 @@ struct sge_list {
 	uint32_t pd;
 };
 
-/* Sum of the lengths. */
+/* Sum of the lengths of n segments, bytes. */
 uint64_t sge_length(const struct urxe_seg *segs, uint32_t n);
 
 /*

@@ -46,7 +46,7 @@ void urxe_cq_arm(struct urxe_cq *cq, bool solicited_only)
 	offload_arm_cq(cq, cq->armed == CQ_ARMED_SOLICITED);
 }
 
-/* The QPs of an overrun CQ cannot report their completions any more (IBA 11.6.3.1). */
+/* Fails the QPs of an overrun CQ: they cannot report completions any more (IBA 11.6.3.1). */
 static void fail_users(struct urxe_cq *cq)
 {
 	struct urxe_qp *qp;

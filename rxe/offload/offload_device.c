@@ -32,7 +32,7 @@ static void release_qps(struct urxe_dev *dev)
 		offload_release_qp(qp);
 }
 
-/* The receive requests that the HCA had are lost with it. */
+/* Destroys the HCA's SRQs. The receive requests that the HCA had are lost. */
 static void release_srqs(struct urxe_dev *dev)
 {
 	struct urxe_rq *srq;

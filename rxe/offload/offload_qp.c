@@ -53,7 +53,7 @@ int offload_create_qp(struct urxe_qp *qp, const struct urxe_qp_init *init)
 		       : -EOPNOTSUPP;
 }
 
-/* Counts one more QP of the CQ at the HCA. An armed CQ has to be armed there, too. */
+/* Counts one more QP of the CQ at the HCA. An armed CQ has to be armed at the HCA. */
 static void use_cq(struct urxe_cq *cq)
 {
 	cq->offloaded++;

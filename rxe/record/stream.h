@@ -97,7 +97,7 @@ void state_u8(struct state_stream *s, uint8_t *value);
 void state_u16(struct state_stream *s, uint16_t *value);
 void state_u32(struct state_stream *s, uint32_t *value);
 void state_u64(struct state_stream *s, uint64_t *value);
-/* Values above `max` are errors. */
+/* A value above `max` sets the error -EBADMSG. */
 void state_u8_max(struct state_stream *s, uint8_t *value, uint8_t max);
 void state_u16_max(struct state_stream *s, uint16_t *value, uint16_t max);
 void state_u32_max(struct state_stream *s, uint32_t *value, uint32_t max);

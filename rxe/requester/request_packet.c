@@ -15,7 +15,7 @@
 /* A Q_Key with this bit set selects the QP's own (IBA 10.2.5). */
 #define QKEY_USE_OWN 0x80000000u
 
-/* The opcodes with invalidate do not follow the order of the others. */
+/* SEND ONLY or LAST with invalidate: these opcodes do not follow the order of the others. */
 static uint8_t invalidate_operation(bool first)
 {
 	return first ? URXE_OP_SEND_ONLY_INV : URXE_OP_SEND_LAST_INV;

@@ -19,7 +19,8 @@
 /* Functions that return uint8_t return what resp_execute returns: 0 for success, a NAK's syndrome,
  * enum resp_refusal, RESP_DROPPED or RESP_POSTPONED. */
 
-/* A request starts a message, or continues the message in progress (IBA 9.7.4.1.3). */
+/* Returns a NAK unless the request starts a message, or continues the one in progress (IBA
+ * 9.7.4.1.3). */
 static uint8_t check_sequence(const struct urxe_qp *qp, uint32_t flags)
 {
 	uint8_t message = qp->resp.message;

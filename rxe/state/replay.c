@@ -672,9 +672,9 @@ static void make_call(struct player *p, struct call *call)
 
 /* --- The recording. */
 
-/* Four timers for each QPN. */
+/* Most timers that a recording can have: four for each QPN. */
 #define TIMERS_MAX (UINT32_C(4) << 24)
-/* A time that the engine can add a timeout to. */
+/* Limit of recorded times: the engine can add a timeout to an earlier one. */
 #define TIME_MAX (UINT64_C(1) << 62)
 
 static void report_call(struct player *p, const struct call *call)

@@ -25,7 +25,7 @@ struct station;
  * errno value.
  */
 int station_create(struct netdev *port, bool listens, struct station **station);
-/* Closes the port too. */
+/* Destroys the station, and closes its port. */
 void station_destroy(struct station *station);
 
 /*

@@ -21,7 +21,7 @@ enum syndrome_type { SYNDROME_ACK = 0x00, SYNDROME_RNR = 0x20, SYNDROME_NAK = 0x
 static void append_text(char text[FRAME_TEXT], const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Omits text beyond FRAME_TEXT. */
+/* Appends to the text, and omits what exceeds FRAME_TEXT. */
 static void append_text(char text[FRAME_TEXT], const char *fmt, ...)
 {
 	size_t len = strlen(text);

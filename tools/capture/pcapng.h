@@ -18,7 +18,7 @@
 
 enum pcapng_direction { PCAPNG_INBOUND = 1, PCAPNG_OUTBOUND = 2 };
 
-/* Options and packets end on multiples of 4 bytes. */
+/* Rounds up to the multiple of 4 bytes on which options and packets end. */
 static inline uint32_t pcapng_pad_length(uint32_t len)
 {
 	return (len + 3) & ~3u;

@@ -136,7 +136,7 @@ int packet_filter_resolution(int fd)
 	return begin_filter(&filter, NULL, 0) ?: attach_expression(fd, &filter, RESOLUTION);
 }
 
-/* Drops frames to the interface's own MAC. */
+/* Adds instructions that drop frames to the interface's own MAC. */
 static void add_no_host(struct filter *filter)
 {
 	static const struct sock_filter no_host[] = {

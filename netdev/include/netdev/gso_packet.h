@@ -57,7 +57,7 @@ struct gso_packet {
 	uint32_t next;   /* frame to give to the caller */
 };
 
-/* Allocates the memory. False: there is none. */
+/* Allocates the memory of the frames. False: no memory. */
 bool gso_packet_create(struct gso_packet *packet);
 void gso_packet_destroy(struct gso_packet *packet);
 /*

@@ -163,7 +163,7 @@ uint32_t packet_group_rx(struct packet_group *group, struct packet_port_frame *f
 /* The member of the frames that the last packet_group_rx returned. */
 uint32_t packet_group_rx_member(const struct packet_group *group);
 void packet_group_release(struct packet_group *group);
-/* Sends by one member. */
+/* As packet_port_tx, by one member. */
 uint32_t packet_group_tx(struct packet_group *group, uint32_t member,
 			 const struct packet_port_frame *frames, uint32_t n, uint32_t *lost);
 uint32_t packet_group_read_drops(struct packet_group *group);

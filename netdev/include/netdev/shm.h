@@ -67,9 +67,9 @@ struct netdev_shm_peer;
 int netdev_shm_attach(const struct netdev_shm_fds *fds, struct netdev_shm_peer **peer);
 void netdev_shm_detach(struct netdev_shm_peer *peer);
 uint32_t netdev_shm_mtu(const struct netdev_shm_peer *peer);
-/* Frames that are passed to netdev_shm_send must lie in this memory. */
+/* The packet buffers, *size bytes. Frames that are passed to netdev_shm_send must lie in them. */
 void *netdev_shm_buffers(const struct netdev_shm_peer *peer, size_t *size);
-/* Counters of the peer's device, which netdev_counters of the port adds to its own. */
+/* Sets the counters of the peer's device, which netdev_counters of the port adds to its own. */
 void netdev_shm_set_counters(struct netdev_shm_peer *peer,
 			     const uint64_t counters[NETDEV_COUNTER_COUNT]);
 /* Tells the port (netdev_is_up) whether the peer's device can reach the virtual machine; without a

@@ -95,7 +95,7 @@ void check_multicast_completion(struct member *member, const struct urxe_wc *wc)
 	member->completed++;
 }
 
-/* Messages that had to arrive and did not; `local`: only those from the same host. */
+/* Messages that had to arrive and did not; `local`: only those from members of the same host. */
 static uint32_t count_missing(const struct member *to, bool local)
 {
 	const struct members *members = &to->host->world->members;

@@ -12,7 +12,7 @@
 
 /* Longest time between two recordings, ns. */
 #define GAP_NS 1000000
-/* A run of bulk traffic records gigabytes: a longer recording ends. */
+/* A longer recording ends, bytes: a run of bulk traffic would record gigabytes. */
 #define RECORDING_MAX (64u << 20)
 /* Probability that the state of a recorded host is saved before it runs. */
 #define SAVES 0.02

@@ -18,8 +18,8 @@
 #define FIRST_NS 3000000
 /* The engine waits three times 4.096 us << timeout for an acknowledgement. */
 #define ACK_TIMEOUT_NS 12288
-/* Timeouts after a long pause until the next migration, so that retransmissions succeed meanwhile.
- */
+/* Mean time from a migration with a long pause to the next one, in local ACK timeouts, so that
+ * retransmissions succeed meanwhile. */
 #define GAP_TIMEOUTS 6
 /* Most pauses are short, ns. Then probes and NAKs repair the losses, and take a retry or two. */
 #define SHORT_PAUSES   0.7

@@ -36,7 +36,7 @@ static uint32_t choose_request_count(struct world *world, unsigned side)
 	return (uint32_t)scenario_or(world->scenario.messages, rand_in(&world->rand, 1, 32));
 }
 
-/* Atomics and ATOMIC WRITEs have 8 bytes, whatever the maximum message length is. */
+/* In bytes: atomics and ATOMIC WRITEs have 8, whatever the maximum message length is. */
 static uint32_t longest_request(const struct world *world)
 {
 	return world->size < 8 ? 8 : world->size;

@@ -16,7 +16,7 @@
 #define CM_PS_UDP 0x0111
 #define CM_PS_IB  0x013f
 
-/* A port space and a port, the latter in host byte order. */
+/* The service ID of a port space and a port; the port is in host byte order. */
 static inline uint64_t cm_service_id(uint16_t port_space, uint16_t port)
 {
 	return (uint64_t)port_space << 16 | port;
