@@ -46,7 +46,7 @@ void dpdk_interrupt_open(struct dpdk_interrupt *interrupt, uint16_t port, bool i
 void dpdk_interrupt_close(struct dpdk_interrupt *interrupt);
 /* Notes what made `fd` readable, and takes the event from the epoll set without a read of the other
  * descriptors: `fd` is readable again after the next interrupt or change. For a receive without
- * frames, because it costs a system call. */
+ * frames, because the call costs a system call. */
 void dpdk_interrupt_reset(struct dpdk_interrupt *interrupt);
 /*
  * Resets `fd` and enables the interrupt, before a sleep. True: this call has enabled the interrupt,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * DPDK's af_xdp driver attaches its program to the interface, not to the process: the program stays
- * after a kill. The driver cannot start with it, and when its start fails it detaches any program,
- * even that of a running process. So a port starts the driver only without a program.
+ * after a kill. The driver cannot start while a program is attached, and when its start fails it
+ * detaches any program, even that of a running process. So a port starts the driver only without a
+ * program.
  */
 #include "xdp/xdp_program.h"
 

@@ -246,7 +246,7 @@ static struct cm_conn *find_refused(const struct cm *cm, const struct cm_path *p
 }
 
 /* The connection that a REJ is about; NULL: none. A peer that gave up before our answer does not
- * know our ID, so its REJ has its GUID. */
+ * know our ID, so the REJ has the peer's GUID. */
 static struct cm_conn *find_rejected(const struct cm *cm, const struct cm_path *path,
 				     const struct cm_rej *rej)
 {
@@ -261,9 +261,9 @@ static struct cm_conn *find_rejected(const struct cm *cm, const struct cm_path *
 	return cm_find_pair(cm, path, rej->remote_id, rej->local_id);
 }
 
-/* Whether the REJ can be the peer's. It is about a REQ or REP and has its transaction ID. After a
- * DREQ conn->tid is that of the DREQ: then both communication IDs, which are random, have to match.
- */
+/* Whether the REJ can be the peer's. The REJ has the transaction ID of the REQ or REP that it
+ * refuses. After a DREQ conn->tid is that of the DREQ: then both communication IDs, which are
+ * random, have to match. */
 static bool is_rejection(const struct cm_conn *conn, const struct cm_mad *mad)
 {
 	return CM_IN(conn, CM_S(DREQ_SENT)) ? mad->rej.remote_id == conn->local_id

@@ -150,8 +150,8 @@ static bool is_own_vlan(const struct urxe_dev *dev, const struct urxe_packet *p)
 	return false;
 }
 
-/* Why a multicast packet is dropped (IBA 10.5.2): it needs both the address and the QPN, and only
- * UD has it. */
+/* Why a multicast packet is dropped (IBA 10.5.2): it needs both a multicast address and the
+ * multicast QPN, and the service UD. */
 static enum urxe_drop check_multicast(const struct urxe_dev *dev, const struct urxe_packet *p)
 {
 	if (p->dest_qpn != URXE_QPN_MULTICAST || !gid_is_multicast(&p->dgid))

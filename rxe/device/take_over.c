@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The engine takes over the queue pairs that the HCA executes. First the engine waits until the HCA
- * has completed its send requests; up to then the owner may abandon the take-over without any
+ * has completed the send requests; up to then the owner may abandon the take-over without any
  * effect. Then the HCA's queue pairs enter the error state, in which they send and receive nothing,
- * and the engine queries their PSNs. From then on the HCA cannot execute them any more. Each goes
- * on in the engine when the HCA has given back its receive requests, also if the owner has
- * abandoned the take-over.
+ * and the engine queries their PSNs. From then on the HCA cannot execute these queue pairs any
+ * more. Each queue pair goes on in the engine when the HCA has given back its receive requests,
+ * also if the owner has abandoned the take-over.
  *
  * The HCA does not give back the requests of a shared receive queue. The engine waits until no
  * queue pair takes requests any more and the owner has passed all completions, then takes the

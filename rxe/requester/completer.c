@@ -280,8 +280,8 @@ static bool is_answer(const struct urxe_packet *p, enum wr_kind kind)
 	}
 }
 
-/* Places the data of a READ or atomic response. It also acknowledges all requests before its own
- * (IBA 9.7.5.1.2). */
+/* Places the data of a READ or atomic response. The response also acknowledges all requests before
+ * the one that it answers (IBA 9.7.5.1.2). */
 static void handle_data_response(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	const struct send_wqe *wqe;

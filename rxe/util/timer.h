@@ -29,7 +29,7 @@ struct timers_entry {
 
 /*
  * A timer goes to the first run whose last entry is not later than the timer. The first run gets
- * most new deadlines; the other runs get deadlines that are earlier than its last entry.
+ * most new deadlines; the other runs get deadlines that are earlier than that run's last one.
  */
 #define TIMER_RUNS 3
 

@@ -121,9 +121,9 @@ void packet_port_release(struct packet_port *port);
 
 /*
  * Sends up to n frames in order. Returns the number of frames that the caller need not keep: those
- * sent, and those that the kernel refuses (the interface is down, the frame is longer than its MTU,
- * its queueing discipline drops). Sets *lost to the number of the latter. Fewer than n: the
- * socket's send buffer is full, so the caller tries again later.
+ * sent, and those that the kernel refuses (the interface is down, its MTU is less than the frame,
+ * its queueing discipline drops the frame). Sets *lost to the number of the latter. Fewer than n:
+ * the socket's send buffer is full, so the caller tries again later.
  */
 uint32_t packet_port_tx(struct packet_port *port, const struct packet_port_frame *frames,
 			uint32_t n, uint32_t *lost);

@@ -18,12 +18,12 @@
  * that return int return 0 or a negative errno value. Keys, QPNs and lengths are in host byte
  * order.
  *
- * Operations marked "waits" may take long. If the owner permits it, they release its lock until the
- * HCA has answered. Meanwhile other threads of the owner may call the engine. The owner delays or
- * refuses calls that destroy the object, its PD or queues that it uses, and calls that modify,
- * query, attach or detach the same queue pair. It may call urxe_offload_unset(): then the waiting
- * call destroys the HCA's queue pair when it returns. While a transition to RESET waits, the HCA
- * gets no requests of the queue pair.
+ * Operations marked "waits" may take long. If the owner permits it, they release the owner's lock
+ * until the HCA has answered. Meanwhile other threads of the owner may call the engine. The owner
+ * delays or refuses calls that destroy the object, its PD or queues that it uses, and calls that
+ * modify, query, attach or detach the same queue pair. It may call urxe_offload_unset(): then the
+ * waiting call destroys the HCA's queue pair when it returns. While a transition to RESET waits,
+ * the HCA gets no requests of the queue pair.
  */
 #ifndef URXE_RXE_OFFLOAD_H
 #define URXE_RXE_OFFLOAD_H

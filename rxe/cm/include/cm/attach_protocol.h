@@ -13,7 +13,7 @@
  *    bytes of struct rdma_ucm_event_resp, and replies for the library's cache.
  *
  * An event is fetched when the library receives its packet. Each command tells the daemon the last
- * fetched event; the command GET_EVENT does nothing else. Until then an event may be
+ * fetched event; the command GET_EVENT does nothing else. Until it is fetched, an event may be
  * - cancelled, because its ID or group is destroyed: the reply to the command has the event's
  *   sequence number, and the library skips its packet.
  * - withdrawn, because it changes, or because too many events are cancelled: the library discards
@@ -29,12 +29,12 @@
  * its IDs. If its command socket closes, peers are told nothing, because the program may go on
  * elsewhere; for CM_ATTACH_DEPARTED_S the daemon drops messages of peers for its IDs.
  *
- * The daemon destroys a device's IDs when its command socket closes. IDs that a daemon leaves
- * behind at its end belong to the device that sends their token to the next daemon within 3 s. The
- * next daemon sends all events again that were not fetched, on an event socket of its own. If the
- * device's connection to that daemon ends before the first command, the welcome may be lost, and
- * the device may send the token again within 3 s of that end. A device confirms the welcome by a
- * command, GET_EVENT, at once.
+ * The daemon destroys a device's IDs when the device's command socket closes. IDs that a daemon
+ * leaves behind at its end belong to the device that sends their token to the next daemon within
+ * 3 s. The next daemon sends all events again that were not fetched, on an event socket of its own.
+ * If the device's connection to that daemon ends before the first command, the welcome may be lost,
+ * and the device may send the token again within 3 s of that end. A device confirms the welcome by
+ * a command, GET_EVENT, at once.
  */
 #ifndef URXE_CM_ATTACH_PROTOCOL_H
 #define URXE_CM_ATTACH_PROTOCOL_H
