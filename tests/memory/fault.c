@@ -7,6 +7,8 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -146,6 +148,72 @@ static void vfork_child_sets_action(uintptr_t unused)
 	waitpid(child, NULL, 0);
 	sigaction(SIGSEGV, NULL, &now);
 	say("the parent has its handler: %s", now.sa_sigaction == open_page ? "yes" : "no");
+	region_unmap(&region);
+}
+
+/* --- The masks of handlers */
+
+static char order[8];
+static volatile size_t handled;
+
+static void note_signal(int number)
+{
+	order[handled++] = number == SIGSEGV ? 's' : 'u';
+}
+
+/* SIGSEGV, whose handler masks SIGUSR1, and SIGUSR1 arrive at once. The handlers run on the
+ * thread's stack, or on a signal stack that is as many bytes larger than the kernel demands. */
+static void handler_masks_pending_signal(uintptr_t signal_stack)
+{
+	struct sigaction act = {.sa_handler = note_signal, .sa_flags = SA_ONSTACK};
+	struct region region = region_map(PAGE);
+	stack_t stack = {.ss_size = (size_t)sysconf(_SC_MINSIGSTKSZ) + signal_stack};
+	sigset_t both;
+
+	stack.ss_sp = malloc(stack.ss_size);
+	if (!stack.ss_sp || (signal_stack && sigaltstack(&stack, NULL)))
+		err(1, "sigaltstack");
+	sigemptyset(&both);
+	sigaddset(&both, SIGSEGV);
+	sigaddset(&both, SIGUSR1);
+	act.sa_mask = both;
+	if (sigaction(SIGUSR1, &act, NULL) || sigaction(SIGSEGV, &act, NULL))
+		err(1, "sigaction");
+	sigprocmask(SIG_BLOCK, &both, NULL);
+	raise(SIGSEGV);
+	raise(SIGUSR1);
+	sigprocmask(SIG_UNBLOCK, &both, NULL);
+	say("the signals in the order of their handlers: %s", order);
+	region_unmap(&region);
+}
+
+static char blocked[128];
+
+static void note_blocked(int number)
+{
+	FILE *status = fopen("/proc/thread-self/status", "re");
+
+	(void)number;
+	while (status && fgets(blocked, sizeof(blocked), status))
+		if (!strncmp(blocked, "SigBlk:", 7))
+			break;
+	if (!status)
+		err(1, "/proc/thread-self/status");
+	fclose(status);
+}
+
+/* Every bit of the mask is set, also those of the signals that libc keeps for itself. */
+static void handler_masks_all_signals(uintptr_t unused)
+{
+	struct sigaction act = {.sa_handler = note_blocked};
+	struct region region = region_map(PAGE);
+
+	(void)unused;
+	memset(&act.sa_mask, 0xff, sizeof(act.sa_mask));
+	if (sigaction(SIGSEGV, &act, NULL))
+		err(1, "sigaction");
+	raise(SIGSEGV);
+	say("%s", blocked);
 	region_unmap(&region);
 }
 
@@ -309,6 +377,9 @@ const struct row fault_rows[] = {
 	{"sigsegv_handler_that_restarts_calls", handler_with_flags, SA_RESTART},
 	{"sigsegv_handler_on_the_signal_stack", handler_with_flags, SA_ONSTACK},
 	{"sigsegv_action_of_a_vfork_child", vfork_child_sets_action, 0},
+	{"sigsegv_handler_that_masks_a_pending_signal", handler_masks_pending_signal, 0},
+	{"sigsegv_handler_on_a_small_signal_stack", handler_masks_pending_signal, 3072},
+	{"sigsegv_handler_that_masks_all_signals", handler_masks_all_signals, 0},
 	{"userfaultfd_missing_pages", missing_pages, 0},
 	{"userfaultfd_missing_after_traffic", missing_after_traffic, 0},
 	{"userfaultfd_handler_registers_memory", handler_registers_memory, 0},

@@ -158,8 +158,8 @@ static void end_process(int number, const siginfo_t *info)
 		raise(number);
 }
 
-/* Does what the program's action for the signal says. Calls its handler with the signal mask that
- * it expects; our return restores the mask. */
+/* Does what the program's action for the signal says. The kernel has blocked the signals of the
+ * action's mask, unless another thread has set the action since; our return restores the mask. */
 static void call_program_handler(int number, siginfo_t *info, void *context)
 {
 	struct taken_signal *t = signal_of(number);
@@ -232,21 +232,22 @@ static bool is_ours(const struct sigaction *act)
 	return act->sa_flags & SA_SIGINFO && act->sa_sigaction == on_fault;
 }
 
-#define KERNEL_FLAGS (SA_ONSTACK | SA_RESTART)
+#define KERNEL_FLAGS (SA_ONSTACK | SA_RESTART | SA_NODEFER)
 
 /*
- * Installs this library's handler for the signal, when the program's action is *of_program.
- * SA_NODEFER and an empty mask: the program's handler runs with its own mask. The kernel carries
- * out SA_ONSTACK and SA_RESTART before our handler runs, so they are the program's, if the program
- * has a handler. 0, or -1 and errno.
+ * Installs this library's handler for the signal, when the program's action is *of_program. The
+ * kernel carries out these flags and the mask before our handler runs, so they are the program's,
+ * if the program has a handler: a signal of its mask that is pending too must not come first.
+ * 0, or -1 and errno.
  */
 static int install_handler(int number, const struct sigaction *of_program, struct sigaction *was)
 {
-	int flags = is_handler(of_program) ? of_program->sa_flags & KERNEL_FLAGS : KERNEL_FLAGS;
-	struct sigaction ours = {.sa_sigaction = on_fault,
-				 .sa_flags = SA_SIGINFO | SA_NODEFER | flags};
+	struct sigaction ours = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | KERNEL_FLAGS};
 
-	sigemptyset(&ours.sa_mask);
+	if (is_handler(of_program)) {
+		ours.sa_flags = SA_SIGINFO | (of_program->sa_flags & KERNEL_FLAGS);
+		ours.sa_mask = of_program->sa_mask;
+	}
 	return REAL(sigaction)(number, &ours, was);
 }
 

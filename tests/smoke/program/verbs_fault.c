@@ -708,6 +708,42 @@ static void check_handler(void)
 	munmap(nowhere, 4096);
 }
 
+static void use_verbs(int number)
+{
+	(void)number;
+	for (unsigned int h = 0; h < sizeof(harms) / sizeof(harms[0]); h++)
+		check_harm(h, 0);
+	faults++;
+}
+
+static void *signal_itself(void *unused)
+{
+	faults = 0;
+	if (raise(SIGSEGV) || faults != 1)
+		errx(1, "a handler that uses verbs does not end");
+	return unused;
+}
+
+/* The program's handler sends memory that it unmaps: in a thread that has used verbs before, if the
+ * handler does not block SIGSEGV, and in a new thread. */
+static void check_verbs_in_handler(void)
+{
+	struct sigaction act = {.sa_handler = use_verbs, .sa_flags = SA_NODEFER};
+	pthread_t thread;
+
+	sigfillset(&act.sa_mask);
+	sigdelset(&act.sa_mask, SIGSEGV);
+	sigdelset(&act.sa_mask, SIGBUS);
+	sigaction(SIGSEGV, &act, NULL);
+	signal_itself(NULL);
+	sigfillset(&act.sa_mask);
+	act.sa_flags = 0;
+	sigaction(SIGSEGV, &act, NULL);
+	if (pthread_create(&thread, NULL, signal_itself, NULL))
+		errx(1, "pthread_create");
+	pthread_join(thread, NULL);
+}
+
 /* Every function that sets a handler sets the program's own; sysv_signal resets it after one
  * signal. */
 static void check_other_calls(void)
@@ -887,6 +923,7 @@ int main(void)
 	check_beside_unmapping_threads();
 	check_fork();
 	check_handler();
+	check_verbs_in_handler();
 	check_other_calls();
 	if (pthread_create(&thread, NULL, block_all_signals, NULL) || pthread_join(thread, NULL))
 		errx(1, "no thread");
