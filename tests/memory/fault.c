@@ -217,6 +217,57 @@ static void handler_masks_all_signals(uintptr_t unused)
 	region_unmap(&region);
 }
 
+/* --- The calls of System V */
+
+/* The headers call these functions deprecated, and do not declare the last one. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+int __sigaction(int number, const struct sigaction *act, struct sigaction *old);
+
+static const char *action_name(sighandler_t handler)
+{
+	if (handler == SIG_HOLD)
+		return "held";
+	if (handler == SIG_DFL)
+		return "the default";
+	if (handler == SIG_IGN)
+		return "ignored";
+	return handler == note_signal ? "the handler" : "another";
+}
+
+static const char *action_of(int number)
+{
+	struct sigaction now;
+
+	if (sigaction(number, NULL, &now))
+		err(1, "sigaction");
+	return action_name(now.sa_handler);
+}
+
+static void system_v_calls(uintptr_t unused)
+{
+	struct region region = region_map(PAGE);
+	struct sigaction was;
+	sigset_t mask;
+
+	(void)unused;
+	say("sigset: %s", action_name(sigset(SIGSEGV, note_signal)));
+	say("the action: %s", action_of(SIGSEGV));
+	say("sigset that holds: %s", action_name(sigset(SIGSEGV, SIG_HOLD)));
+	say("again: %s", action_name(sigset(SIGSEGV, SIG_HOLD)));
+	raise(SIGSEGV);
+	say("handled: %zu", handled);
+	say("sigset that releases: %s", action_name(sigset(SIGSEGV, note_signal)));
+	say("handled: %zu", handled);
+	sigprocmask(SIG_BLOCK, NULL, &mask);
+	say("blocked: %d", sigismember(&mask, SIGSEGV));
+	say("sigset of SIG_ERR: %d", sigset(SIGSEGV, SIG_ERR) == SIG_ERR);
+	say("sigignore: %d", sigignore(SIGSEGV));
+	say("the action: %s", action_of(SIGSEGV));
+	say("__sigaction: %d", __sigaction(SIGSEGV, NULL, &was));
+	say("the action: %s", action_name(was.sa_handler));
+	region_unmap(&region);
+}
+
 /* --- userfaultfd */
 
 static int uffd;
@@ -380,6 +431,7 @@ const struct row fault_rows[] = {
 	{"sigsegv_handler_that_masks_a_pending_signal", handler_masks_pending_signal, 0},
 	{"sigsegv_handler_on_a_small_signal_stack", handler_masks_pending_signal, 3072},
 	{"sigsegv_handler_that_masks_all_signals", handler_masks_all_signals, 0},
+	{"sigsegv_action_of_system_v_calls", system_v_calls, 0},
 	{"userfaultfd_missing_pages", missing_pages, 0},
 	{"userfaultfd_missing_after_traffic", missing_after_traffic, 0},
 	{"userfaultfd_handler_registers_memory", handler_registers_memory, 0},

@@ -10,17 +10,26 @@
 #include "interpose/interpose.h"
 #include "memory/sigbus_guard.h"
 
+/* Deprecated by headers: sigset, sigignore. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
 /* Removed from X/Open in 2008, and from headers. */
 sighandler_t bsd_signal(int number, sighandler_t handler);
+/* libc's second name for sigaction, in no header. */
+int __sigaction(int number, const struct sigaction *act, struct sigaction *old);
 
-HOOKED(int, sigaction)(int number, const struct sigaction *act, struct sigaction *old)
-{
-	if (sigbus_guard_covers(number))
-		return sigbus_guard_sigaction(number, act, old);
-	return REAL(sigaction)(number, act, old);
-}
-HOOK(int, sigaction, (int number, const struct sigaction *act, struct sigaction *old), true,
-     (number, act, old))
+#define SIGACTION(name)                                                                         \
+	HOOKED(int, name)(int number, const struct sigaction *act, struct sigaction *old)       \
+	{                                                                                       \
+		if (sigbus_guard_covers(number))                                                \
+			return sigbus_guard_sigaction(number, act, old);                        \
+		return REAL(name)(number, act, old);                                            \
+	}                                                                                       \
+	HOOK(int, name, (int number, const struct sigaction *act, struct sigaction *old), true, \
+	     (number, act, old))
+
+SIGACTION(sigaction)
+SIGACTION(__sigaction)
 
 static sighandler_t set_handler(int number, sighandler_t handler, int flags)
 {
@@ -55,3 +64,42 @@ SIGNAL(bsd_signal, BSD)
 SIGNAL(ssignal, BSD)
 SIGNAL(sysv_signal, SYSV)
 SIGNAL(__sysv_signal, SYSV)
+
+/* --- System V's calls, which also change the mask of the calling thread. */
+
+/* Blocks or unblocks the signal. Whether it was blocked. */
+static bool change_mask(int how, int number)
+{
+	sigset_t set, old;
+
+	sigemptyset(&set);
+	sigaddset(&set, number);
+	pthread_sigmask(how, &set, &old);
+	return sigismember(&old, number);
+}
+
+HOOKED(sighandler_t, sigset)(int number, sighandler_t handler)
+{
+	const struct sigaction act = {.sa_handler = handler};
+	bool hold = handler == SIG_HOLD;
+	struct sigaction old;
+	bool blocked;
+
+	if (!sigbus_guard_covers(number))
+		return REAL(sigset)(number, handler);
+	if (sigbus_guard_sigaction(number, hold ? NULL : &act, &old))
+		return SIG_ERR;
+	blocked = change_mask(hold ? SIG_BLOCK : SIG_UNBLOCK, number);
+	return blocked ? SIG_HOLD : old.sa_handler;
+}
+HOOK(sighandler_t, sigset, (int number, sighandler_t handler), true, (number, handler))
+
+HOOKED(int, sigignore)(int number)
+{
+	const struct sigaction act = {.sa_handler = SIG_IGN};
+
+	if (!sigbus_guard_covers(number))
+		return REAL(sigignore)(number);
+	return sigbus_guard_sigaction(number, &act, NULL);
+}
+HOOK(int, sigignore, (int number), true, (number))

@@ -60,11 +60,14 @@
 	X(mremap)                 \
 	X(shmdt)                  \
 	X(sigaction)              \
+	X(__sigaction)            \
 	X(signal)                 \
 	X(bsd_signal)             \
 	X(ssignal)                \
 	X(sysv_signal)            \
 	X(__sysv_signal)          \
+	X(sigset)                 \
+	X(sigignore)              \
 	X(__register_atfork)
 
 /* pthread_atfork(3) calls this function of libc, which libc's headers do not declare. `library` is

@@ -744,6 +744,9 @@ static void check_verbs_in_handler(void)
 	pthread_join(thread, NULL);
 }
 
+/* sigset and sigignore are deprecated. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
 /* Every function that sets a handler sets the program's own; sysv_signal resets it after one
  * signal. */
 static void check_other_calls(void)
@@ -769,6 +772,13 @@ static void check_other_calls(void)
 		if (calls[i].set(SIGSEGV, SIG_DFL) != (calls[i].once ? SIG_DFL : on_signal))
 			errx(1, "%s: what is set afterwards is wrong", calls[i].name);
 	}
+	if (sigset(SIGSEGV, on_signal) != SIG_DFL || sigset(SIGSEGV, SIG_HOLD) != on_signal ||
+	    sigset(SIGSEGV, on_signal) != SIG_HOLD)
+		errx(1, "sigset");
+	check_harm(0, 5);
+	if (sigignore(SIGSEGV) || kill(getpid(), SIGSEGV))
+		err(1, "sigignore");
+	check_harm(0, 5);
 }
 
 static int access_nothing(int number)
