@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -268,6 +269,36 @@ static void system_v_calls(uintptr_t unused)
 	region_unmap(&region);
 }
 
+/* --- Actions that a signal resets */
+
+static volatile bool child_has_default;
+
+/* The handler runs once in a child of vfork, and once in the parent. */
+static void vfork_child_resets_action(uintptr_t unused)
+{
+	const struct sigaction act = {.sa_handler = note_signal, .sa_flags = (int)SA_RESETHAND};
+	struct region region = region_map(PAGE);
+	struct sigaction now;
+	pid_t child;
+
+	(void)unused;
+	region_fill(&region, 3);
+	if (sigaction(SIGSEGV, &act, NULL))
+		err(1, "sigaction");
+	child = vfork();
+	if (!child) {
+		raise(SIGSEGV);
+		sigaction(SIGSEGV, NULL, &now);
+		child_has_default = now.sa_handler == SIG_DFL;
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+	say("the child has the default action: %s", child_has_default ? "yes" : "no");
+	raise(SIGSEGV);
+	say("signals that were handled: %s", order);
+	region_unmap(&region);
+}
+
 /* --- userfaultfd */
 
 static int uffd;
@@ -432,6 +463,7 @@ const struct row fault_rows[] = {
 	{"sigsegv_handler_on_a_small_signal_stack", handler_masks_pending_signal, 3072},
 	{"sigsegv_handler_that_masks_all_signals", handler_masks_all_signals, 0},
 	{"sigsegv_action_of_system_v_calls", system_v_calls, 0},
+	{"sigsegv_action_that_a_vfork_child_resets", vfork_child_resets_action, 0},
 	{"userfaultfd_missing_pages", missing_pages, 0},
 	{"userfaultfd_missing_after_traffic", missing_after_traffic, 0},
 	{"userfaultfd_handler_registers_memory", handler_registers_memory, 0},

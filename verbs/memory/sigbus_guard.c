@@ -57,7 +57,7 @@ static struct sigaction *action_slot(struct taken_signal *t, unsigned int versio
 	return &t->actions[version / SET % 2];
 }
 
-/* The program's present action for the signal; *version is for action_reset. */
+/* The program's present action for the signal; *version is for reset_action. */
 static struct sigaction action_now(struct taken_signal *t, unsigned int *version)
 {
 	struct sigaction act;
@@ -72,10 +72,14 @@ static struct sigaction action_now(struct taken_signal *t, unsigned int *version
 	return act;
 }
 
-/* Notes that SA_RESETHAND has reset the action. False: the program has changed the action
- * meanwhile. */
-static bool action_reset(struct taken_signal *t, unsigned int version)
+/* Carries out SA_RESETHAND. False: the program has changed the action meanwhile. A child of vfork
+ * shares *t with its parent, so it resets its own action in the kernel: no engine runs there. */
+static bool reset_action(struct taken_signal *t, unsigned int version, int number)
 {
+	const struct sigaction by_default = {.sa_handler = SIG_DFL};
+
+	if (!fd_is_owner())
+		return !REAL(sigaction)(number, &by_default, NULL);
 	return atomic_compare_exchange_strong(&t->version, &version, version | RESET);
 }
 
@@ -168,7 +172,8 @@ static void call_program_handler(int number, siginfo_t *info, void *context)
 
 	do
 		act = action_now(t, &version);
-	while (is_handler(&act) && act.sa_flags & (int)SA_RESETHAND && !action_reset(t, version));
+	while (is_handler(&act) && act.sa_flags & (int)SA_RESETHAND &&
+	       !reset_action(t, version, number));
 	/* A fault cannot be ignored. */
 	if (act.sa_handler == SIG_IGN && !is_fault(info))
 		return;
