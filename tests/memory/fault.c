@@ -299,6 +299,36 @@ static void vfork_child_resets_action(uintptr_t unused)
 	region_unmap(&region);
 }
 
+/* --- siginterrupt */
+
+static const char *restarts(void)
+{
+	struct sigaction now;
+
+	if (sigaction(SIGSEGV, NULL, &now))
+		err(1, "sigaction");
+	return now.sa_flags & SA_RESTART ? "restart" : "end";
+}
+
+/* siginterrupt counts for the present handler, and for handlers that `signal` sets later. */
+static void interrupted_calls(uintptr_t unused)
+{
+	struct region region = region_map(PAGE);
+
+	(void)unused;
+	signal(SIGSEGV, note_signal);
+	say("system calls %s", restarts());
+	siginterrupt(SIGSEGV, 1);
+	say("after siginterrupt(1): %s", restarts());
+	signal(SIGSEGV, note_signal);
+	say("after signal: %s", restarts());
+	siginterrupt(SIGSEGV, 0);
+	say("after siginterrupt(0): %s", restarts());
+	signal(SIGSEGV, note_signal);
+	say("after signal: %s", restarts());
+	region_unmap(&region);
+}
+
 /* --- userfaultfd */
 
 static int uffd;
@@ -464,6 +494,7 @@ const struct row fault_rows[] = {
 	{"sigsegv_handler_that_masks_all_signals", handler_masks_all_signals, 0},
 	{"sigsegv_action_of_system_v_calls", system_v_calls, 0},
 	{"sigsegv_action_that_a_vfork_child_resets", vfork_child_resets_action, 0},
+	{"sigsegv_handler_after_siginterrupt", interrupted_calls, 0},
 	{"userfaultfd_missing_pages", missing_pages, 0},
 	{"userfaultfd_missing_after_traffic", missing_after_traffic, 0},
 	{"userfaultfd_handler_registers_memory", handler_registers_memory, 0},

@@ -6,11 +6,12 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 
 #include "interpose/interpose.h"
 #include "memory/sigbus_guard.h"
 
-/* Deprecated by headers: sigset, sigignore. */
+/* Deprecated by headers: sigset, sigignore, siginterrupt. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 /* Removed from X/Open in 2008, and from headers. */
@@ -45,6 +46,32 @@ static sighandler_t set_handler(int number, sighandler_t handler, int flags)
 	return sigbus_guard_sigaction(number, &act, &old) ? SIG_ERR : old.sa_handler;
 }
 
+/* Bit n: siginterrupt(n, 1) was the last such call for the signal n. Then handlers that `signal`
+ * sets end system calls. */
+static atomic_uint interrupting;
+
+static int restart_flag(int number)
+{
+	return atomic_load(&interrupting) & 1u << number ? 0 : SA_RESTART;
+}
+
+HOOKED(int, siginterrupt)(int number, int interrupt)
+{
+	struct sigaction act;
+
+	if (!sigbus_guard_covers(number))
+		return REAL(siginterrupt)(number, interrupt);
+	if (interrupt)
+		atomic_fetch_or(&interrupting, 1u << number);
+	else
+		atomic_fetch_and(&interrupting, ~(1u << number));
+	if (sigbus_guard_sigaction(number, NULL, &act))
+		return -1;
+	act.sa_flags = (act.sa_flags & ~SA_RESTART) | restart_flag(number);
+	return sigbus_guard_sigaction(number, &act, NULL);
+}
+HOOK(int, siginterrupt, (int number, int interrupt), true, (number, interrupt))
+
 /* The older calls, with the flags that glibc gives them. */
 #define SIGNAL(name, flags)                                          \
 	HOOKED(sighandler_t, name)(int number, sighandler_t handler) \
@@ -56,7 +83,7 @@ static sighandler_t set_handler(int number, sighandler_t handler, int flags)
 	HOOK(sighandler_t, name, (int number, sighandler_t handler), true, (number, handler))
 
 /* BSD: the handler stays installed, and system calls restart. System V: neither. */
-#define BSD  SA_RESTART
+#define BSD  restart_flag(number)
 #define SYSV (int)(SA_RESETHAND | SA_NODEFER)
 
 SIGNAL(signal, BSD)

@@ -68,6 +68,7 @@
 	X(__sysv_signal)          \
 	X(sigset)                 \
 	X(sigignore)              \
+	X(siginterrupt)           \
 	X(__register_atfork)
 
 /* pthread_atfork(3) calls this function of libc, which libc's headers do not declare. `library` is

@@ -56,6 +56,9 @@ static void check_untouched(int descriptors)
 		errx(1, "signals were taken: %#jx", (uintmax_t)caught());
 }
 
+/* siginterrupt is deprecated. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
 static void check_calls(void)
 {
 	struct sigaction act = {.sa_handler = SIG_IGN}, was;
@@ -79,6 +82,10 @@ static void check_calls(void)
 	if (sigaction(SIGSEGV, &act, NULL) || sigaction(SIGSEGV, NULL, &was) ||
 	    was.sa_handler != SIG_IGN || signal(SIGSEGV, SIG_DFL) != SIG_IGN)
 		errx(1, "a signal's action");
+	if (siginterrupt(SIGSEGV, 1) || signal(SIGSEGV, SIG_IGN) != SIG_DFL ||
+	    sigaction(SIGSEGV, NULL, &was) || was.sa_flags & SA_RESTART ||
+	    signal(SIGSEGV, SIG_DFL) != SIG_IGN)
+		errx(1, "siginterrupt");
 }
 
 int main(void)
