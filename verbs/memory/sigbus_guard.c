@@ -152,15 +152,7 @@ static bool is_handler(const struct sigaction *act)
 	return act->sa_handler != SIG_DFL && act->sa_handler != SIG_IGN;
 }
 
-/* Ends the process as the kernel would have: the fault occurs again when the handler returns. */
-static void end_process(int number, const siginfo_t *info)
-{
-	const struct sigaction by_default = {.sa_handler = SIG_DFL};
-
-	REAL(sigaction)(number, &by_default, NULL);
-	if (!is_fault(info))
-		raise(number);
-}
+static void end_process(int number, const siginfo_t *info);
 
 /* Does what the program's action for the signal says. The kernel has blocked the signals of the
  * action's mask, unless another thread has set the action since; our return restores the mask. */
@@ -301,6 +293,31 @@ static void unlock_actions(const sigset_t *old)
 {
 	pthread_mutex_unlock(&actions_lock);
 	pthread_sigmask(SIG_SETMASK, old, NULL);
+}
+
+/*
+ * Ends the process as the kernel would have: a fault occurs again when the handler returns. A
+ * debugger may suppress the signal that this function sends, and process 1 of a PID namespace does
+ * not get it. Such a process keeps its guard.
+ */
+static void end_process(int number, const siginfo_t *info)
+{
+	const struct sigaction by_default = {.sa_handler = SIG_DFL};
+	sigset_t set, old;
+
+	REAL(sigaction)(number, &by_default, NULL);
+	if (is_fault(info))
+		return;
+	raise(number);
+	/* The kernel has blocked the signal if a handler was reset. */
+	sigemptyset(&set);
+	sigaddset(&set, number);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	if (!fd_is_owner())
+		return;
+	lock_actions(&old);
+	take_signal(number);
+	unlock_actions(&old);
 }
 
 int sigbus_guard_install(void)

@@ -876,6 +876,37 @@ static void check_setters(void)
 	}
 }
 
+/* Process 1 of a PID namespace survives a signal that would end another process. */
+static int survive_signal(void)
+{
+	int status;
+	pid_t child = unshare(CLONE_NEWPID) ? -1 : fork();
+
+	if (child < 0)
+		return 0; /* forbidden here */
+	if (!child) {
+		context = loop_open();
+		pd = ibv_alloc_pd(context);
+		signal(SIGSEGV, SIG_DFL);
+		if (kill(getpid(), SIGSEGV) || raise(SIGSEGV))
+			err(1, "kill");
+		check_harm(0, 0);
+		_exit(0);
+	}
+	return waitpid(child, &status, 0) != child || status;
+}
+
+static void check_survivor(void)
+{
+	int status = 0;
+	pid_t child = fork();
+
+	if (!child)
+		_exit(survive_signal());
+	if (child < 0 || waitpid(child, &status, 0) != child || status)
+		errx(1, "no guard after a signal that the process survived");
+}
+
 static double divide_one_by_three(void)
 {
 	volatile double one = 1, three = 3;
@@ -909,6 +940,7 @@ int main(void)
 	pthread_t thread;
 
 	check_setters();
+	check_survivor();
 	if (sigaction(SIGSEGV, &act, NULL))
 		err(1, "sigaction");
 	context = loop_open();
