@@ -329,6 +329,43 @@ static void interrupted_calls(uintptr_t unused)
 	region_unmap(&region);
 }
 
+/* --- What sigaction reports */
+
+#define UNKNOWN_FLAG 0x400 /* SA_UNSUPPORTED of Linux */
+
+static void say_action(const char *when)
+{
+	struct sigaction now;
+
+	if (sigaction(SIGSEGV, NULL, &now))
+		err(1, "sigaction");
+	say("%s: %s, flags %#x, a restorer: %d, in the mask: SIGKILL %d, SIGSTOP %d, SIGUSR1 %d",
+	    when, now.sa_handler == SIG_DFL ? "the default" : "a handler",
+	    (unsigned int)now.sa_flags, now.sa_restorer != NULL, sigismember(&now.sa_mask, SIGKILL),
+	    sigismember(&now.sa_mask, SIGSTOP), sigismember(&now.sa_mask, SIGUSR1));
+}
+
+/* The kernel clears flags that it does not know, and signals that cannot be masked. SA_RESETHAND
+ * resets the handler alone. */
+static void reported_action(uintptr_t flags)
+{
+	struct sigaction act = {.sa_sigaction = open_page, .sa_flags = (int)flags};
+	struct region region = region_map(PAGE);
+
+	region_fill(&region, 3);
+	memset(&act.sa_mask, 0xff, sizeof(act.sa_mask));
+	if (sigaction(SIGSEGV, &act, NULL))
+		err(1, "sigaction");
+	say_action("set");
+	if (mprotect(region.bytes, PAGE, PROT_READ))
+		err(1, "mprotect");
+	*(volatile uint8_t *)region.bytes = 0x55;
+	say_action("after a fault");
+	signal(SIGSEGV, SIG_DFL);
+	say_action("the default action");
+	region_unmap(&region);
+}
+
 /* --- userfaultfd */
 
 static int uffd;
@@ -495,6 +532,9 @@ const struct row fault_rows[] = {
 	{"sigsegv_action_of_system_v_calls", system_v_calls, 0},
 	{"sigsegv_action_that_a_vfork_child_resets", vfork_child_resets_action, 0},
 	{"sigsegv_handler_after_siginterrupt", interrupted_calls, 0},
+	{"sigsegv_action_with_unknown_flags", reported_action, SA_SIGINFO | UNKNOWN_FLAG},
+	{"sigsegv_action_that_is_reset", reported_action, SA_SIGINFO | SA_RESETHAND | SA_ONSTACK},
+	{"sigsegv_action_that_may_nest", reported_action, SA_SIGINFO | SA_NODEFER | SA_RESTART},
 	{"userfaultfd_missing_pages", missing_pages, 0},
 	{"userfaultfd_missing_after_traffic", missing_after_traffic, 0},
 	{"userfaultfd_handler_registers_memory", handler_registers_memory, 0},

@@ -68,7 +68,7 @@ static struct sigaction action_now(struct taken_signal *t, unsigned int *version
 		atomic_thread_fence(memory_order_acquire);
 	} while (atomic_load_explicit(&t->version, memory_order_relaxed) != *version);
 	if (*version & RESET)
-		act = (struct sigaction){.sa_handler = SIG_DFL};
+		act.sa_handler = SIG_DFL;
 	return act;
 }
 
@@ -229,23 +229,41 @@ static bool is_ours(const struct sigaction *act)
 	return act->sa_flags & SA_SIGINFO && act->sa_sigaction == on_fault;
 }
 
+/* Flags that the kernel carries out before our handler runs. */
 #define KERNEL_FLAGS (SA_ONSTACK | SA_RESTART | SA_NODEFER)
+/* Flags that our handler carries out. */
+#define OUR_FLAGS (int)(SA_SIGINFO | SA_RESETHAND)
 
 /*
  * Installs this library's handler for the signal, when the program's action is *of_program. The
- * kernel carries out these flags and the mask before our handler runs, so they are the program's,
- * if the program has a handler: a signal of its mask that is pending too must not come first.
+ * kernel blocks the program's mask before our handler runs: a signal of the mask that is pending
+ * too must not come first. If the program has a handler, KERNEL_FLAGS are the program's.
  * 0, or -1 and errno.
  */
 static int install_handler(int number, const struct sigaction *of_program, struct sigaction *was)
 {
-	struct sigaction ours = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | KERNEL_FLAGS};
+	struct sigaction ours = *of_program;
 
-	if (is_handler(of_program)) {
-		ours.sa_flags = SA_SIGINFO | (of_program->sa_flags & KERNEL_FLAGS);
-		ours.sa_mask = of_program->sa_mask;
-	}
+	ours.sa_sigaction = on_fault;
+	ours.sa_flags = (ours.sa_flags & ~OUR_FLAGS) | SA_SIGINFO;
+	if (!is_handler(of_program))
+		ours.sa_flags |= KERNEL_FLAGS;
 	return REAL(sigaction)(number, &ours, was);
+}
+
+/* Installs our handler for the program's *act, of which sigaction reports what the kernel keeps:
+ * no flag that the kernel does not know, and no signal that cannot be blocked. */
+static void install_program_action(int number, struct sigaction *act)
+{
+	const int kept = OUR_FLAGS | KERNEL_FLAGS;
+	struct sigaction ours = {0};
+
+	if (install_handler(number, act, NULL) || REAL(sigaction)(number, NULL, &ours) ||
+	    !is_ours(&ours))
+		return;
+	act->sa_flags = (act->sa_flags & kept) | (ours.sa_flags & ~kept);
+	act->sa_mask = ours.sa_mask;
+	act->sa_restorer = ours.sa_restorer;
 }
 
 static int take_signal(int number)
@@ -385,8 +403,8 @@ static void set_taken(int number, const struct sigaction *act, struct sigaction 
 	lock_actions(&mask);
 	*was = action_now(t, &version);
 	if (act) {
+		install_program_action(number, &next);
 		set_action(t, &next);
-		install_handler(number, &next, NULL);
 	}
 	unlock_actions(&mask);
 }
