@@ -139,7 +139,7 @@ struct sessions {
 
 /*
  * How long the daemon goes on forwarding the frames of a process that has ended, while they wait
- * for receivers, ns. The switch drops those to a stalled receiver sooner, as those of a living
+ * for receivers, ns. The switch drops those to a full receiver sooner, as those of a living
  * process.
  */
 #define SESSION_END_NS 1000000000ull

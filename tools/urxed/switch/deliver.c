@@ -60,43 +60,70 @@ static bool retry_at(struct vswitch *sw, uint64_t when)
 	return false;
 }
 
-/*
- * Whether frames of processes may still wait for a receiver without room. Notes since when the
- * receiver has had none.
- */
-static bool may_wait(const struct vswitch *sw, struct switch_port *to)
+/* --- The sender's budget */
+
+static void give_back(struct switch_port *from, uint64_t ns)
 {
-	if (!to->full_since)
-		to->full_since = sw->now;
-	return to->waited + (sw->now - to->full_since) < SWITCH_STALL_NS;
+	from->waited -= ns < from->waited ? ns : from->waited;
 }
 
 /*
- * Counts a frame of a process that a receiver took. Frames that cannot wait do not count: a station
- * that takes each free place of a ring would make processes wait without end.
+ * A wait may end late, when the daemon has time again. What exceeds the budget is charged too, so
+ * that waits take no greater part of the time; but not more than a second budget, because the
+ * daemon's own pauses are nobody's fault.
  */
-static void count_taken(const struct vswitch *sw, struct switch_port *to)
+void switch_settle(const struct vswitch *sw, struct switch_port *from)
 {
-	if (!(to->full_since | to->waited))
+	uint64_t elapsed;
+
+	if (!(from->waited | from->held_up))
 		return;
-	if (to->full_since)
-		to->waited += sw->now - to->full_since;
-	to->full_since = 0;
-	if (++to->taken < SWITCH_STALL_FRAMES)
+	elapsed = sw->now - from->settled_at;
+	from->settled_at = sw->now;
+	if (!from->held_up) {
+		give_back(from, elapsed / SWITCH_STALL_REST);
 		return;
-	to->taken = 0;
-	to->waited = 0;
+	}
+	from->held_up = false;
+	from->waited += elapsed;
+	if (from->waited > 2 * SWITCH_STALL_NS)
+		from->waited = 2 * SWITCH_STALL_NS;
+}
+
+/* Whether a frame of the process may wait for a receiver without room; the wait begins. */
+static bool may_wait(const struct vswitch *sw, struct switch_port *from)
+{
+	if (from->waited >= SWITCH_STALL_NS)
+		return false;
+	from->held_up = true;
+	from->settled_at = sw->now;
+	return true;
+}
+
+/* A receiver or an uplink took a frame of the process. */
+static void count_taken(struct switch_port *from)
+{
+	give_back(from, SWITCH_STALL_NS / SWITCH_STALL_FRAMES);
 }
 
 /* --- To a process */
 
-bool switch_deliver(struct vswitch *sw, struct switch_port *to, const struct switch_frame *f,
-		    bool can_wait)
+static uint64_t count_received(const struct switch_port *to)
 {
+	return vnic_device_counters(to->dev)[VNIC_RX_FRAMES];
+}
+
+bool switch_deliver(struct vswitch *sw, struct switch_port *to, const struct switch_frame *f,
+		    struct switch_port *sender)
+{
+	const bool has_waited = sender && sender->waited;
+	const uint64_t before = has_waited && to->dev ? count_received(to) : 0;
+
 	switch (to->dev ? vnic_device_rxv(to->dev, f->flow, f->parts, f->n) : -ENETDOWN) {
 	case 0:
-		if (can_wait)
-			count_taken(sw, to);
+		/* A frame that the receiver's filters refuse took no buffer. */
+		if (has_waited && count_received(to) != before)
+			count_taken(sender);
 		to->dirty = true;
 		switch_count_out(sw, to, f);
 		return true;
@@ -104,10 +131,10 @@ bool switch_deliver(struct vswitch *sw, struct switch_port *to, const struct swi
 	case -EMSGSIZE: return drop_frame(sw, to, f, SWITCH_DROP_TOO_LONG);
 	default: return drop_frame(sw, to, f, SWITCH_DROP_RX_DOWN);
 	}
-	if (can_wait && may_wait(sw, to))
-		return retry_at(sw, to->full_since + SWITCH_STALL_NS - to->waited);
+	if (sender && may_wait(sw, sender))
+		return retry_at(sw, sw->now + SWITCH_STALL_NS - sender->waited);
 	vnic_device_rx_give_up(to->dev, false);
-	return drop_frame(sw, to, f, can_wait ? SWITCH_DROP_RX_STALLED : SWITCH_DROP_RX_FULL);
+	return drop_frame(sw, to, f, sender ? SWITCH_DROP_RX_STALLED : SWITCH_DROP_RX_FULL);
 }
 
 /* --- To an uplink or a VM */
@@ -140,8 +167,18 @@ static const uint8_t *source_mac(const struct vswitch *sw, const struct switch_p
 	return of_vlan ? of_vlan : to->uplink->mac;
 }
 
+/*
+ * Whether a frame may wait for room in the queue. A VM's queue may be full only because the burst
+ * of one run is longer, and empty after it: such a wait costs the sender nothing.
+ */
+static bool may_wait_for_room(const struct vswitch *sw, const struct switch_port *to,
+			      struct switch_port *sender)
+{
+	return to->kind == SWITCH_UPLINK || !to->uplink->full_since || may_wait(sw, sender);
+}
+
 bool switch_enqueue(struct vswitch *sw, struct switch_port *to, const struct switch_frame *f,
-		    bool can_wait)
+		    struct switch_port *sender)
 {
 	struct uplink *u = to->uplink;
 	uint8_t *room;
@@ -154,7 +191,7 @@ bool switch_enqueue(struct vswitch *sw, struct switch_port *to, const struct swi
 	if (is_too_long(f, u->mtu))
 		return drop_frame(sw, to, f, SWITCH_DROP_TOO_LONG);
 	room = uplink_reserve(u);
-	if (!room && can_wait && (to->kind != SWITCH_VM || may_wait(sw, to)))
+	if (!room && sender && may_wait_for_room(sw, to, sender))
 		return retry_at(sw, sw->now + SWITCH_RETRY_NS);
 	if (!room)
 		return drop_frame(sw, to, f, SWITCH_DROP_UPLINK_FULL);
@@ -164,8 +201,10 @@ bool switch_enqueue(struct vswitch *sw, struct switch_port *to, const struct swi
 	    !bond_has(&sw->bond, (uint32_t)(to - sw->uplink_ports)))
 		memcpy(room + ETHER_MAC_LEN, source_mac(sw, to, room), ETHER_MAC_LEN);
 	uplink_commit(u, f->len);
-	if (can_wait)
-		count_taken(sw, to);
+	if (sender && to->taken) {
+		to->taken--;
+		count_taken(sender);
+	}
 	return true;
 }
 
@@ -194,6 +233,7 @@ void switch_flush(struct vswitch *sw, struct switch_port *port)
 		switch_count_out(sw, port, &f);
 	}
 	uplink_release(u, sent);
+	port->taken = port->taken + sent < UPLINK_QUEUE ? port->taken + sent : UPLINK_QUEUE;
 	if (!u->queued)
 		return;
 	if (sw->now - u->full_since < SWITCH_UPLINK_STALL_NS) {
@@ -205,5 +245,4 @@ void switch_flush(struct vswitch *sw, struct switch_port *port)
 		drop_frame(sw, port, &f, SWITCH_DROP_UPLINK_FULL);
 	}
 	uplink_purge(u);
-	port->taken = 0; /* the port itself took none of them */
 }

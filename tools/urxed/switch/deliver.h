@@ -13,14 +13,16 @@
 #include "urxed/switch/switch.h"
 
 /*
- * Frames of processes wait for a full process or VM so long in all; then the receiver is stalled,
- * and the frames are dropped. The receiver gets this time anew once it has taken
- * SWITCH_STALL_FRAMES of them: a receiver that takes a frame now and then must not stop its
- * senders, whose frames to others wait behind. 100 ms, because a process may lose its core for some
- * time slices; 256 frames, because so many fit into a sender's ring.
+ * Budget of a process for the time that its frames wait for full processes and VMs; once it is
+ * spent, a frame to a full one is dropped at once. Each frame of the process that a receiver or an
+ * uplink takes gives back a 256th, and each time without a wait a tenth of itself. The budget is
+ * the sender's, so no number of slow receivers can hold up its frames to others for longer. 100 ms,
+ * because a receiver may lose its core for some time slices; 256 frames, because so many fit into a
+ * sender's ring.
  */
 #define SWITCH_STALL_NS     100000000ull
 #define SWITCH_STALL_FRAMES 256u
+#define SWITCH_STALL_REST   10u
 /*
  * An uplink that takes no frame for so long is stalled, and the frames in its queue are dropped.
  * Shorter than for a process, because the uplink is hardware or has a thread of its own.
@@ -39,15 +41,20 @@ void switch_count_in(struct vswitch *sw, struct switch_port *port, const struct 
 void switch_count_out(struct vswitch *sw, struct switch_port *port, const struct switch_frame *f);
 
 /*
- * Hands a frame to a process. Returns false if the frame must wait, which only happens with
- * can_wait: the caller calls again in a later run. True: the process has the frame, or it was
- * dropped.
+ * Brings the budget of a process up to date. Call it in each run before the first frame of the
+ * process.
+ */
+void switch_settle(const struct vswitch *sw, struct switch_port *from);
+/*
+ * Hands a frame to a process. `sender`: the process whose frame it is, NULL if the frame cannot
+ * wait. Returns false if the frame must wait: the caller calls again in a later run. True: the
+ * process has the frame, or it was dropped.
  */
 bool switch_deliver(struct vswitch *sw, struct switch_port *to, const struct switch_frame *f,
-		    bool can_wait);
-/* Copies a frame into the transmit queue of an uplink or VM; result as for switch_deliver. */
+		    struct switch_port *sender);
+/* Copies a frame into the transmit queue of an uplink or VM; otherwise as switch_deliver. */
 bool switch_enqueue(struct vswitch *sw, struct switch_port *to, const struct switch_frame *f,
-		    bool can_wait);
+		    struct switch_port *sender);
 /* Counts the frames that were lost with the transmit queue of an uplink or VM (uplink_free_queue).
  */
 void switch_count_lost(struct switch_port *port);

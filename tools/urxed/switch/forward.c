@@ -67,7 +67,7 @@ static void deliver_to_listeners(struct vswitch *sw, const struct switch_port *f
 
 	for (port = sw->ports; port; port = port->next)
 		if (receives_multicast(port, from))
-			switch_deliver(sw, port, f, false);
+			switch_deliver(sw, port, f, NULL);
 }
 
 /*
@@ -84,7 +84,7 @@ static void deliver_announcement(struct vswitch *sw, const uint8_t mac[ETHER_MAC
 	announcement = switch_frame_whole(frame, sizeof(frame));
 	for (port = sw->ports; port; port = port->next)
 		if (receives_announcements(port))
-			switch_deliver(sw, port, &announcement, false);
+			switch_deliver(sw, port, &announcement, NULL);
 }
 
 /*
@@ -120,6 +120,7 @@ static bool forward_frame(struct vswitch *sw, struct switch_port *from,
 {
 	uint32_t copies = count_copies(sw, from, dest), i;
 	bool can_wait = from->kind == SWITCH_PROCESS && !from->ending && copies == 1, done = true;
+	struct switch_port *sender = can_wait ? from : NULL;
 
 	if (from->kind == SWITCH_PROCESS)
 		use_room(sw, copies);
@@ -128,10 +129,10 @@ static bool forward_frame(struct vswitch *sw, struct switch_port *from,
 		from->stats.counters[SWITCH_COPIES] += copies - 1;
 	for (i = 0; i < sw->n_uplinks; i++)
 		if (dest->out & 1u << i)
-			done = switch_enqueue(sw, choose_port(sw, i, f), f, can_wait);
+			done = switch_enqueue(sw, choose_port(sw, i, f), f, sender);
 	if (dest->process) {
 		switch_introduce(sw, from, dest->process, f->flow);
-		done = switch_deliver(sw, dest->process, f, can_wait);
+		done = switch_deliver(sw, dest->process, f, sender);
 	}
 	if (dest->listeners)
 		deliver_to_listeners(sw, from, f);
@@ -177,7 +178,7 @@ void switch_send_by(struct vswitch *sw, uint32_t uplink, const uint8_t *frame, u
 	const struct switch_frame f = switch_frame_whole(frame, len);
 
 	switch_count_in(sw, &sw->self, &f, SWITCH_NO_DROP);
-	switch_enqueue(sw, &sw->uplink_ports[uplink], &f, false);
+	switch_enqueue(sw, &sw->uplink_ports[uplink], &f, NULL);
 }
 
 /* Omits the ports of virtual machines: a machine that takes no frames must not stop the daemon. */
@@ -280,6 +281,7 @@ static bool forward_port(struct vswitch *sw, struct switch_port *port)
 {
 	bool moved = false;
 
+	switch_settle(sw, port);
 	/* Queues are independent: a queue that waits for its receiver holds up no other queue. */
 	for (uint32_t i = 0; port->dev && i < vnic_device_tx_queues(port->dev); i++)
 		moved |= forward_queue(sw, port, i);

@@ -3,9 +3,9 @@
  * Moves frames through the switch; the daemon's main loop calls it.
  *
  * A frame from one process to one other process is not lost: if the receiver has no buffer, the
- * frame and those behind it stay in the sender's ring. After 100 ms without a buffer the receiver
- * counts as stalled, and frames to it are dropped. A frame to several receivers does not wait: a
- * receiver without a buffer misses its copy.
+ * frame and those behind it stay in the sender's ring, unless the sender has spent its budget for
+ * such waits (deliver.h). A frame to several receivers does not wait: a receiver without a buffer
+ * misses its copy.
  */
 #ifndef URXE_URXED_SWITCH_FORWARD_H
 #define URXE_URXED_SWITCH_FORWARD_H

@@ -81,11 +81,11 @@ const char *switch_counter_name(enum switch_counter counter);
 	X(TOO_LONG, "too_long", "longer than the receiver's MTU allows")                         \
 	X(RX_DOWN, "rx_down", "the receiver's NIC is not active")                                \
 	X(RX_STALLED, "rx_stalled",                                                              \
-	  "the receiver has no buffer, and processes have waited 100 ms for it")                 \
+	  "the receiver has no buffer, and the sender has spent its 100 ms for waits")           \
 	X(RX_FULL, "rx_full", "the receiver has no buffer, and the frame cannot wait")           \
 	X(UPLINK_FULL, "uplink_full",                                                            \
 	  "the uplink's or VM's queue is full, and the frame cannot wait or waited 10 ms, or "   \
-	  "processes have waited 100 ms for the VM")                                             \
+	  "the sender has spent its 100 ms for waits")                                           \
 	X(UPLINK_GONE, "uplink_gone",                                                            \
 	  "the uplink's interface does not exist, or the uplink or VM went with its queue")      \
 	X(UPLINK_DOWN, "uplink_down", "the uplink's interface has no link")
@@ -114,11 +114,11 @@ struct switch_port {
 	struct remote_qp_owner remotes; /* remote QPs to which a process may send */
 	struct qpn_holder added;        /* QPNs that a process has added (qpn_table.h) */
 	struct vnic_device *dev;        /* a process's NIC; NULL before it exists */
-	uint64_t full_since; /* time since which a process's frame waits for the port; 0 = none */
-	uint64_t waited;     /* time that such frames have waited for the port, ns (deliver.h) */
-	uint32_t taken;      /* such frames that the port has taken since `waited` was 0 */
-	bool dirty;          /* the driver has to be notified of received frames */
-	uint32_t waiting;    /* bit mask of transmit queues whose oldest frame had to wait */
+	uint64_t waited;                /* spent part of a process's budget, ns (deliver.h) */
+	uint64_t settled_at;            /* time of the last change of `waited` with time */
+	uint32_t taken;   /* frames that an uplink or VM took, not yet counted for their senders */
+	bool dirty;       /* the driver has to be notified of received frames */
+	uint32_t waiting; /* bit mask of transmit queues whose oldest frame had to wait */
 	/* Bit mask of QPN blocks: the daemon has introduced this process to their owners, so it can
 	 * send to their inboxes, past the switch (switch_introduce_fn), or never will. */
 	uint64_t introduced[LEASE_BLOCKS / 64];
@@ -126,9 +126,10 @@ struct switch_port {
 	/* Bit mask of uplinks: the process has packet sockets of its own on them (direct_uplink.h).
 	 */
 	uint32_t sockets;
-	bool ending; /* frames of this port do not wait for receivers any more */
-	bool held;   /* the switch forwards a frame of this port that had to wait: do not count it
-		      again in in_frames */
+	bool held_up; /* a frame of the process has waited for a process or VM since settled_at */
+	bool ending;  /* frames of this port do not wait for receivers any more */
+	bool held;    /* the switch forwards a frame of this port that had to wait: do not count it
+		       again in in_frames */
 };
 
 enum switch_direction { SWITCH_IN, SWITCH_OUT };

@@ -15,7 +15,8 @@
 #include "urxed/hostnet/nd_frame.h"
 #include "urxed/switch/deliver.h"
 
-#define DEPTH 64
+#define DEPTH     64
+#define PROCESSES 4 /* only the first one hears multicast */
 
 #define ETHERTYPE_LLD 0x88cc
 
@@ -35,7 +36,7 @@ static struct lan *w;
 static int setup(void **state)
 {
 	static const char *const address = "10.0.0.1/24";
-	const struct lan_attr attr = {.n_processes = 1,
+	const struct lan_attr attr = {.n_processes = PROCESSES,
 				      .n_stations = STATIONS,
 				      .first_vm = VM,
 				      .specs = specs,
@@ -724,17 +725,18 @@ static void stalled_vm_delays_no_other_port(void **state)
 	assert_int_equal(n, DEPTH + UPLINK_QUEUE);
 }
 
-/* Posts a datagram of the process; returns whether its ring had room. */
-static bool post_datagram(const uint8_t *dmac, uint32_t qpn)
+/* Posts a datagram of a process; returns whether its ring had room. */
+static bool post_datagram(uint32_t from, const uint8_t *dmac, uint32_t qpn)
 {
-	const struct urxe_packet p = lan_datagram(dmac, qpn, w->qpn[0]);
+	const struct urxe_packet p = lan_datagram(dmac, qpn, w->qpn[from]);
 	uint8_t f[LAN_LEN];
 
 	lan_frame(f, &p, 0);
-	return lan_post(w, 0, f, LAN_LEN);
+	return lan_post(w, from, f, LAN_LEN);
 }
 
-#define MANY 10000
+/* Frames of 1.9 s at 2,560 frames/s, less those that the VM takes: after the first 100 ms. */
+#define MANY 4600
 
 /*
  * A process sends all the time to a VM that takes `each` frames in 10 ms. Counts the process's
@@ -751,9 +753,9 @@ static uint32_t count_beside_vm(uint32_t each)
 		for (uint32_t i = 0; i < each; i++)
 			netdev_rx(w->far[VM], w->now, &got, 1);
 		do {
-			for (uint32_t i = 0; i < 10 && post_datagram(a_mac, 5); i++)
+			for (uint32_t i = 0; i < 10 && post_datagram(0, a_mac, 5); i++)
 				;
-			post_datagram(lan_macs[WIRE], w->qpn[0]);
+			post_datagram(0, lan_macs[WIRE], w->qpn[0]);
 			switch_run(&w->sw, w->now);
 			n += process_got();
 		} while (n < MANY && !w->processes[0].waiting);
@@ -761,7 +763,7 @@ static uint32_t count_beside_vm(uint32_t each)
 	return n;
 }
 
-/* Once the VM has held up the process for 100 ms, it cannot do so again. */
+/* Once the VM has held up the process for 100 ms, it sets no pace below 2,560 frames/s. */
 static void slow_vm_stops_no_process(void **state)
 {
 	(void)state;
@@ -772,6 +774,40 @@ static void stalled_vm_stops_no_process(void **state)
 {
 	(void)state;
 	assert_true(count_beside_vm(0) >= MANY);
+}
+
+static void drain(uint32_t station)
+{
+	struct netdev_frame got;
+
+	do
+		while (netdev_rx(w->far[station], w->now, &got, 1))
+			;
+	while (switch_run(&w->sw, w->now));
+}
+
+/* After a stall the senders have no budget, and the VM's queue is shorter than their burst. */
+static void vm_that_returns_loses_no_burst(void **state)
+{
+	uint64_t lost;
+
+	(void)state;
+	send_plain(VM, broadcast, a_mac, 0);
+	for (uint32_t i = 0; i < 20; i++, w->now += SWITCH_UPLINK_STALL_NS) {
+		for (uint32_t from = 0; from < PROCESSES; from++)
+			while (post_datagram(from, a_mac, 5))
+				;
+		while (switch_run(&w->sw, w->now))
+			;
+	}
+	drain(VM);
+	lost = dropped(VM, SWITCH_DROP_UPLINK_FULL);
+	assert_true(lost > 0);
+	for (uint32_t from = 0; from < PROCESSES; from++)
+		while (post_datagram(from, a_mac, 5))
+			;
+	drain(VM);
+	assert_int_equal(dropped(VM, SWITCH_DROP_UPLINK_FULL), lost);
 }
 
 /* As in Linux, only a frame with a VLAN tag may be 4 bytes longer. */
@@ -902,6 +938,7 @@ int main(void)
 		TEST(stalled_vm_delays_no_other_port),
 		TEST(slow_vm_stops_no_process),
 		TEST(stalled_vm_stops_no_process),
+		TEST(vm_that_returns_loses_no_burst),
 		TEST(frames_above_the_mtu_are_dropped),
 		TEST(vlan_interface_has_a_mac_of_its_own),
 		TEST(mac_of_a_vlan_interface_is_the_hosts),
