@@ -535,26 +535,25 @@ void switch_drain_vm_port(struct vswitch *sw, uint64_t now, uint32_t index)
 }
 
 /*
- * The next run begins after the first process that sent in this one, or where this one had no room
- * left: so processes get the places of a full ring in turn. Returns whether a frame was moved.
+ * A process that has sent goes behind all others. So a frame that waits for a place of a full ring
+ * comes before those of processes that got one later, whatever further processes send; and where a
+ * run has no room left, the next one begins.
  */
 static bool forward_processes(struct vswitch *sw)
 {
-	struct switch_port *first = sw->turn ? sw->turn : sw->ports, *port = first, *next;
+	struct switch_port *port = TAILQ_FIRST(&sw->turns), *next;
+	const struct switch_port *last = TAILQ_LAST(&sw->turns, switch_port_list);
 	bool moved = false;
 
 	sw->room = SWITCH_RUN_FRAMES;
-	while (port && sw->room) {
-		next = port->next ? port->next : sw->ports;
-		if (forward_port(sw, port) && !moved) {
-			moved = true;
-			sw->turn = next;
-		}
-		port = next;
-		if (port == first)
-			return moved;
+	for (; port && sw->room; port = next) {
+		next = port == last ? NULL : TAILQ_NEXT(port, turn);
+		if (!forward_port(sw, port))
+			continue;
+		moved = true;
+		TAILQ_REMOVE(&sw->turns, port, turn);
+		TAILQ_INSERT_TAIL(&sw->turns, port, turn);
 	}
-	sw->turn = port;
 	return moved;
 }
 

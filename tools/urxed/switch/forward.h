@@ -22,8 +22,8 @@
  */
 #define SWITCH_RUN_FRAMES 256
 /*
- * Moves a burst of frames from every port. After SWITCH_RUN_FRAMES frames of processes it stops,
- * and the next call begins with the next process. Returns false if it moved no frame.
+ * Moves a burst of frames from every port. After SWITCH_RUN_FRAMES frames of processes it stops.
+ * The processes that have sent nothing for longest come first. Returns false if it moved no frame.
  */
 bool switch_run(struct vswitch *sw, uint64_t now);
 /*

@@ -40,6 +40,7 @@ int switch_init(struct vswitch *sw, const struct host *host, struct neigh *neigh
 	sw->uplinks = uplinks;
 	sw->n_uplinks = n_uplinks;
 	sw->retry_at = UINT64_MAX;
+	TAILQ_INIT(&sw->turns);
 	sw->leases.added = &sw->added;
 	sw->self = (struct switch_port){.kind = SWITCH_URXED, .name = "urxed"};
 	for (i = 0; i < n_uplinks; i++)
@@ -145,6 +146,7 @@ int switch_join(struct vswitch *sw, struct switch_port *port, uint64_t now, uint
 	port->number = FIRST_PROCESS + (*qpn >> LEASE_SHIFT);
 	port->next = sw->ports;
 	sw->ports = port;
+	TAILQ_INSERT_TAIL(&sw->turns, port, turn);
 	return 0;
 }
 
@@ -194,12 +196,11 @@ void switch_leave(struct vswitch *sw, struct switch_port *port)
 			forget_introductions(sw, block);
 	qpn_table_remove_some(&sw->added, &port->added, UINT32_MAX);
 	lease_drop(&sw->leases, port);
-	if (sw->turn == port)
-		sw->turn = port->next;
 	remote_qp_acl_remove_all(&sw->remotes, &port->remotes);
 	for (link = &sw->ports; *link; link = &(*link)->next) {
 		if (*link == port) {
 			*link = port->next;
+			TAILQ_REMOVE(&sw->turns, port, turn);
 			switch_stats_add(&sw->left, &port->stats);
 			return;
 		}

@@ -45,8 +45,8 @@ struct vswitch {
 	struct switch_port self; /* the daemon's own port */
 	struct switch_port uplink_ports[SWITCH_SLOTS];
 	struct switch_port *ports; /* ports of processes */
-	/* The port of the process with which the next run begins; NULL = the first one. */
-	struct switch_port *turn;
+	/* These ports; first the one that has sent nothing for longest. */
+	struct switch_port_list turns;
 	uint32_t room;            /* frames that processes may still send in the current run */
 	struct switch_stats left; /* sums of the counters of removed ports */
 	struct lease_table leases;

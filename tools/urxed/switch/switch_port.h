@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include <vnic/device.h>
 
@@ -103,8 +104,11 @@ struct switch_stats {
 /* Adds b to a. */
 void switch_stats_add(struct switch_stats *a, const struct switch_stats *b);
 
+TAILQ_HEAD(switch_port_list, switch_port);
+
 struct switch_port {
 	struct switch_port *next;
+	TAILQ_ENTRY(switch_port) turn; /* of a process: in the switch's `turns` */
 	enum switch_port_kind kind;
 	uint32_t number; /* unique among the present ports */
 	char name[SWITCH_PORT_NAME];

@@ -497,24 +497,56 @@ static void slow_receiver_delays_no_other_port(void **state)
 	assert_true(dropped(SWITCH_DROP_RX_STALLED) > 0);
 }
 
-/* Processes that send to one slow receiver share its places. */
-static void flood_from_a_process_stops_no_other(void **state)
+static void post_all(uint32_t from, uint32_t to)
 {
-	bool posted = false;
-
-	(void)state;
-	flood();
-	while (post(2, lan_macs[0], w->qpn[1], 5))
+	while (post(from, lan_macs[0], w->qpn[to], 5))
 		;
-	switch_run(&w->sw, LAN_T0);
+}
+
+/*
+ * Processes 0 and 2 send to a receiver that frees a place in each second run. In each run n
+ * processes from `busy` on send to another receiver, which frees one place.
+ */
+static void share_places(uint32_t busy, uint32_t n)
+{
+	const uint64_t *in[] = {&w->processes[0].stats.counters[SWITCH_IN_FRAMES],
+				&w->processes[2].stats.counters[SWITCH_IN_FRAMES]};
+	uint64_t first;
+
+	flood();
+	first = *in[0];
 	for (uint32_t i = 0; i < 2000; i++) {
-		lan_receive(w, 1);
+		post_all(0, 1);
+		post_all(2, 1);
+		for (uint32_t k = busy; k < busy + n; k++)
+			post_all(k, 10);
+		if (i & 1)
+			lan_receive(w, 1);
+		lan_receive(w, 10);
 		switch_run(&w->sw, LAN_T0);
-		posted = posted || post_to_itself();
-		post(2, lan_macs[0], w->qpn[1], 5);
 	}
-	assert_int_equal(lan_receive(w, 0), UINT32_MAX);
-	drops(SWITCH_NO_DROP, 0);
+	assert_in_range(*in[0] - first, 499, 501);
+	assert_in_range(*in[1], 499, 501);
+}
+
+/* The receiver answers all the time. */
+static void processes_share_the_places_of_a_busy_receiver(void **state)
+{
+	(void)state;
+	share_places(1, 1);
+}
+
+static void processes_share_places_beside_a_busy_process(void **state)
+{
+	(void)state;
+	share_places(3, 1);
+}
+
+/* Others wait for places, too. */
+static void processes_share_places_beside_others_that_wait(void **state)
+{
+	(void)state;
+	share_places(3, 2);
 }
 
 /* A receiver that takes 256 of the sender's frames in 100 ms sets its pace. */
@@ -931,7 +963,9 @@ int main(void)
 		TEST(frames_of_urxed_wait_for_room),
 		TEST(tap_sees_frames_in_and_out),
 		TEST(each_port_has_its_own_counters),
-		CROWD(flood_from_a_process_stops_no_other),
+		CROWD(processes_share_the_places_of_a_busy_receiver),
+		CROWD(processes_share_places_beside_a_busy_process),
+		CROWD(processes_share_places_beside_others_that_wait),
 		CROWD(crowd_at_a_receiver_stops_no_process),
 		CROWD(run_of_a_crowd_ends_soon),
 		CROWD(copies_count_for_a_run),
