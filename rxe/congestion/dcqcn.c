@@ -54,8 +54,10 @@ int dcqcn_configure(struct dcqcn_config *config, const struct urxe_dev_attr *att
 #define ROOM_AFTER      256
 
 /*
- * A receiver sends a QP one CNP in 50 us. Two of its CNPs come closer together if the first was
- * delayed. CNPs at a higher rate are of several receivers of a UD QP, or forged.
+ * Half the default of cnp_interval_ns. Two CNPs of one receiver come closer together if the network
+ * delayed the first one or this device takes both in one batch, or if the receiver is a NIC with a
+ * shorter interval; then they cut the rate once. So do those of several receivers of a UD QP, and
+ * forged ones.
  */
 #define CUT_INTERVAL_NS 25000
 

@@ -48,7 +48,8 @@ int dcqcn_configure(struct dcqcn_config *config, const struct urxe_dev_attr *att
 void dcqcn_init(struct dcqcn *d);
 /*
  * A CNP arrived: lowers the rate, and returns true; or returns false, because another CNP has
- * lowered it less than 25 us ago. rtt: smoothed round trip, ns; 0 = unknown.
+ * lowered it less than 25 us ago. In both cases the increase of the rate starts anew, and alpha may
+ * rise. rtt: smoothed round trip, ns; 0 = unknown.
  */
 bool dcqcn_notified(const struct dcqcn_config *config, struct dcqcn *d, uint64_t now, uint64_t rtt);
 /* A packet of `len` bytes is sent. Returns the current rate, bits/s; 0 = no limit. */

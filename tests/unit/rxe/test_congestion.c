@@ -435,7 +435,7 @@ static void test_first_cnp_cuts_the_link_rate(void **state)
 	close_world(&w);
 }
 
-/* More CNPs than a receiver sends, as anybody may send them to a UD QP. */
+/* Anybody may send many CNPs to a UD QP. */
 static void test_flood_of_cnps_cuts_the_rate_once(void **state)
 {
 	struct world w;
