@@ -886,6 +886,27 @@ static void queue_without_buffers_stops_no_process(void **state)
 	guest_destroy(g);
 }
 
+static void filtered_frames_give_no_time_back(void **state)
+{
+	const uint64_t t = LAN_T0 + SWITCH_STALL_NS;
+	struct guest *g = guest_create(1, 1);
+
+	(void)state;
+	g->shared->rx_filter.mode = VMXNET3_RXM_UCAST; /* to a MAC that is not the host's */
+	assert_int_equal(guest_activate(g), 0);
+	w->processes[2].dev = g->dev;
+	flood();
+	for (uint32_t i = 0; i <= SWITCH_STALL_FRAMES; i++) {
+		while (switch_run(&w->sw, t))
+			;
+		post(0, lan_macs[0], i < SWITCH_STALL_FRAMES ? w->qpn[2] : w->qpn[1], 5);
+	}
+	switch_run(&w->sw, t);
+	assert_false(w->processes[0].waiting);
+	w->processes[2].dev = NULL;
+	guest_destroy(g);
+}
+
 /* Many processes that send do not keep the daemon from other work, and each gets its turn. */
 static void run_of_a_crowd_ends_soon(void **state)
 {
@@ -967,6 +988,7 @@ int main(void)
 		CROWD(processes_share_places_beside_a_busy_process),
 		CROWD(processes_share_places_beside_others_that_wait),
 		CROWD(crowd_at_a_receiver_stops_no_process),
+		CROWD(filtered_frames_give_no_time_back),
 		CROWD(run_of_a_crowd_ends_soon),
 		CROWD(copies_count_for_a_run),
 	};
