@@ -120,28 +120,24 @@ static struct host_address *choose_index(struct host *h, const struct host_addre
 	return best;
 }
 
-/* Returns the entry of the youngest dynamic address; NULL: there is none. */
-static struct host_address *choose_dynamic(struct host *h)
+static uint32_t count_dynamic(const struct host *h)
 {
-	struct host_address *best = NULL, *at;
+	const struct host_address *at;
+	uint32_t n = 0;
 
 	for (at = h->addresses; at < h->addresses + HOST_ADDRESSES; at++)
-		if (at->dynamic && !at->given && (!best || at->added > best->added))
-			best = at;
-	return best;
+		n += at->valid && at->dynamic && !at->given;
+	return n;
 }
 
 static int add_address(struct host *h, const struct host_address *a)
 {
 	struct host_address *at = choose_index(h, a);
 
-	if (!at && !a->dynamic)
-		at = choose_dynamic(h);
-	if (!at)
+	if (!at || (a->dynamic && count_dynamic(h) >= HOST_DYNAMIC_ADDRESSES))
 		return -ENOSPC;
 	*at = *a;
 	at->valid = true;
-	at->added = ++h->n_added;
 	return 0;
 }
 
@@ -197,8 +193,8 @@ static bool is_listed_before(const struct host_address *list, uint32_t i)
 	return j < i;
 }
 
-/* Adds or updates an address that the kernel has, unless the table is full. */
-static void set_kernel_address(struct host *h, struct host_address a)
+/* Adds or updates an address that the kernel has. False: the table has no room for it. */
+static bool set_kernel_address(struct host *h, struct host_address a)
 {
 	struct host_address *at = find_address(h, &a);
 
@@ -206,12 +202,10 @@ static void set_kernel_address(struct host *h, struct host_address a)
 	a.valid = true;
 	if (at && at->given)
 		set_given(&a, at->given_prefix_len, at->given_uplink);
-	if (!at) {
-		add_address(h, &a);
-		return;
-	}
-	a.added = at->added;
+	if (!at)
+		return !add_address(h, &a);
 	*at = a;
+	return true;
 }
 
 uint32_t host_set_kernel_addresses(struct host *h, const struct host_address *list, uint32_t n)
@@ -224,10 +218,8 @@ uint32_t host_set_kernel_addresses(struct host *h, const struct host_address *li
 		if (!is_listed_before(list, i) && find_index(h, &list[i]))
 			set_kernel_address(h, list[i]);
 	for (i = 0; i < n; i++)
-		if (!is_listed_before(list, i) && !find_index(h, &list[i]))
-			set_kernel_address(h, list[i]);
-	for (i = 0; i < n; i++)
-		refused += !is_listed_before(list, i) && !find_address(h, &list[i]);
+		if (!is_listed_before(list, i) && !find_address(h, &list[i]))
+			refused += !set_kernel_address(h, list[i]);
 	return refused;
 }
 

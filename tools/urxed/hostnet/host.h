@@ -21,8 +21,10 @@
  * HOST_ADDRESSES for RoCEv1.
  */
 #define HOST_ADDRESSES (VNIC_ATTACH_GIDS / 2)
-#define HOST_NDEV_LEN  16
-#define HOST_DEVICE    "urxe0" /* the RDMA device, unless --device names another */
+/* Addresses of the table that may be dynamic. */
+#define HOST_DYNAMIC_ADDRESSES 12
+#define HOST_NDEV_LEN          16
+#define HOST_DEVICE            "urxe0" /* the RDMA device, unless --device names another */
 
 /*
  * Ethernet payload of a packet with path MTU 4096, its headers and a reserve, as Linux rxe wants
@@ -55,12 +57,8 @@ struct host_address {
 	 * Of an IPv4 address this says nothing, because the kernel does not check it.
 	 */
 	bool tentative;
-	/*
-	 * IPv6 with a lifetime, so any station may have made it by a router advertisement. If no
-	 * index is free, another address takes the index of the youngest dynamic one.
-	 */
+	/* IPv6, and any station may have made it by a router advertisement. */
 	bool dynamic;
-	uint32_t added; /* n_added when the address got its index */
 	int member;
 	uint8_t mac[ETHER_MAC_LEN];
 	/*
@@ -98,7 +96,6 @@ struct host {
 	/* Indexed like the GID table. An address keeps its index while the host has it. */
 	struct host_address addresses[HOST_ADDRESSES];
 	uint32_t n_freed; /* entries freed since the start */
-	uint32_t n_added; /* addresses that got an index since the start */
 	uint32_t n_pkeys;
 	uint16_t pkeys[VNIC_ATTACH_PKEYS]; /* the P_Key table */
 };
@@ -134,9 +131,10 @@ int host_add_link_local(struct host *h, int uplink);
 
 /*
  * Replaces the addresses that the host has from the kernel by `list`. If an address occurs twice in
- * one VLAN, the first counts. A known address keeps its index, unless it is dynamic and another one
- * needs the index. An address that returns gets its former index, unless the table was full
- * meanwhile. Returns the number of addresses for which the table had no room.
+ * one VLAN, the first counts. A known address keeps its index. An address that returns gets its
+ * former index, unless the table was full meanwhile. A dynamic one gets no index while
+ * HOST_DYNAMIC_ADDRESSES of them have one, so that others normally find a free one. Returns the
+ * number of addresses that got no index.
  */
 uint32_t host_set_kernel_addresses(struct host *h, const struct host_address *list, uint32_t n);
 

@@ -128,6 +128,18 @@ static bool is_usable_address(const struct ifaddrmsg *address, uint32_t flags)
 	return !(flags & IFA_F_DADFAILED) && address->ifa_scope != RT_SCOPE_HOST;
 }
 
+/*
+ * May the address come from a router advertisement? The kernel's own ones have a lifetime, also an
+ * infinite one. One that a program adds (NetworkManager) is permanent if its lifetime is infinite.
+ */
+static bool is_autoconfigured(uint32_t flags, const struct nlattr *at[IFA_MAX + 1])
+{
+	const uint8_t *origin = netlink_value(at[IFA_PROTO], 1);
+
+	return !(flags & IFA_F_PERMANENT) || flags & (IFA_F_MANAGETEMPADDR | IFA_F_TEMPORARY) ||
+	       (origin && *origin == IFAPROT_KERNEL_RA);
+}
+
 static void add_iface_address(struct iface_table *t, const struct nlmsghdr *message)
 {
 	const struct ifaddrmsg *address = mnl_nlmsg_get_payload(message);
@@ -150,7 +162,7 @@ static void add_iface_address(struct iface_table *t, const struct nlmsghdr *mess
 		return;
 	to->ifindex = (int)address->ifa_index;
 	to->tentative = flags & IFA_F_TENTATIVE && !(flags & IFA_F_OPTIMISTIC);
-	to->dynamic = address->ifa_family == AF_INET6 && !(flags & IFA_F_PERMANENT);
+	to->dynamic = address->ifa_family == AF_INET6 && is_autoconfigured(flags, at);
 	if (address->ifa_family == AF_INET && address->ifa_prefixlen <= 32) {
 		ip_from_v4(to->ip, ip);
 		to->prefix_len = IP_V4_BITS + address->ifa_prefixlen;

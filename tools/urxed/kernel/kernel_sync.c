@@ -309,8 +309,9 @@ static void update_addresses(struct kernel_sync *k)
 	kept = keep_bond_addresses(k, list, kept);
 	left_out = host_set_kernel_addresses(k->host, list, kept);
 	if (left_out > k->left_out)
-		log_line("%u addresses have no GID: the table has room for %d", left_out,
-			 HOST_ADDRESSES);
+		log_line("%u addresses have no GID: the table has room for %d, %d of them "
+			 "autoconfigured",
+			 left_out, HOST_ADDRESSES, HOST_DYNAMIC_ADDRESSES);
 	k->left_out = left_out;
 }
 

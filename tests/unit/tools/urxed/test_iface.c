@@ -197,9 +197,29 @@ static void addresses_of_uplinks_are_listed(void **state)
 		/* An IPv4 address with a lifetime is that of a DHCP lease. */
 		assert_int_equal(list[i].dynamic, i == 2 || i == 3);
 	}
-	add_address(ETH1, "2001:db8::2", IFA_F_TENTATIVE);
+	add_address(ETH1, "2001:db8::2", IFA_F_TENTATIVE | IFA_F_PERMANENT);
 	assert_int_equal(iface_list_addresses(&t, list), 7);
 	assert_true(list[6].tentative);
+}
+
+/* A program that handles router advertisements may add an address for ever. */
+static void permanent_addresses_may_be_autoconfigured(void **state)
+{
+	struct host_address list[IFACE_ADDRESS_MAX];
+
+	(void)state;
+	add_link(ETH0, "eth0");
+	add_address(ETH0, "2001:db8::1", IFA_F_PERMANENT | IFA_F_MANAGETEMPADDR);
+	add_address(ETH0, "2001:db8::2", IFA_F_PERMANENT | IFA_F_TEMPORARY);
+	begin_address(RTM_NEWADDR, ETH0, "2001:db8::3", IFA_F_PERMANENT);
+	mnl_attr_put_u8(message, IFA_PROTO, IFAPROT_KERNEL_RA);
+	take();
+	begin_address(RTM_NEWADDR, ETH0, "2001:db8::4", IFA_F_PERMANENT);
+	mnl_attr_put_u8(message, IFA_PROTO, IFAPROT_UNSPEC);
+	take();
+	assert_int_equal(iface_list_addresses(&t, list), 4);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(list[i].dynamic, i < 3);
 }
 
 /* On a point-to-point link, IFA_ADDRESS is the peer's and IFA_LOCAL the host's. */
@@ -359,6 +379,7 @@ int main(void)
 		TEST(interfaces_of_other_kinds_are_ignored),
 		TEST(link_without_carrier_is_down),
 		TEST(addresses_of_uplinks_are_listed),
+		TEST(permanent_addresses_may_be_autoconfigured),
 		TEST(point_to_point_address_is_the_local_one),
 		TEST(only_messages_about_uplinks_count),
 		TEST(interfaces_that_announce_themselves_are_known),

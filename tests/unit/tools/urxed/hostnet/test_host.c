@@ -97,10 +97,10 @@ static void address_beyond_the_table_gets_the_next_free_index(void **state)
 }
 
 /*
- * Any station can make 16 addresses by a router advertisement. They must not keep the host's next
- * address from getting an index; the earlier of them stay.
+ * Any station can make 16 addresses by a router advertisement. They must leave indices to the
+ * host's other addresses, and keep those that they have, because queue pairs use them.
  */
-static void dynamic_addresses_give_way_to_others(void **state)
+static void dynamic_addresses_leave_indices_to_others(void **state)
 {
 	struct host_address list[HOST_ADDRESSES + 2];
 	struct host h;
@@ -109,23 +109,35 @@ static void dynamic_addresses_give_way_to_others(void **state)
 	host_init(&h);
 	for (uint8_t i = 0; i < HOST_ADDRESSES + 2; i++) {
 		list[i] = v4('a' + i);
-		list[i].dynamic = i > 0 && i < HOST_ADDRESSES;
+		list[i].dynamic = i > 0 && i <= HOST_DYNAMIC_ADDRESSES + 1;
 	}
-	assert_int_equal(host_set_kernel_addresses(&h, list, HOST_ADDRESSES), 0);
-	expect(&h, "abcdefghijklmnop");
-	assert_int_equal(host_set_kernel_addresses(&h, list, HOST_ADDRESSES + 1), 1);
-	expect(&h, "abcdefghijklmnoq");
-	assert_int_equal(host_set_kernel_addresses(&h, list, HOST_ADDRESSES + 2), 2);
-	expect(&h, "abcdefghijklmnrq");
-	/* A dynamic one takes no index of another one. */
-	assert_int_equal(host_set_kernel_addresses(&h, list, HOST_ADDRESSES + 2), 2);
-	expect(&h, "abcdefghijklmnrq");
-	assert_int_equal(host_set_kernel_addresses(&h, list, HOST_ADDRESSES + 1), 1);
-	expect(&h, "abcdefghijklmnoq");
-	/* That of --address stays. */
-	assert_int_equal(host_add_text(&h, "192.0.2.111/24", 0), 0);
-	assert_int_equal(host_add_text(&h, "192.0.2.120/24", 0), 0);
-	expect(&h, "abcdefghijklmxoq");
+	assert_int_equal(host_set_kernel_addresses(&h, list, 14), 1);
+	expect(&h, "abcdefghijklm");
+	assert_int_equal(host_set_kernel_addresses(&h, list, 17), 1);
+	expect(&h, "abcdefghijklmopq");
+	assert_int_equal(host_set_kernel_addresses(&h, list, 18), 2);
+	expect(&h, "abcdefghijklmopq");
+	/* An index of a dynamic one that has gone is free for the next. */
+	list[1] = list[0];
+	assert_int_equal(host_set_kernel_addresses(&h, list, 17), 0);
+	expect(&h, "ancdefghijklmopq");
+}
+
+/* That of --address counts as none. */
+static void dynamic_address_may_be_named_by_an_option(void **state)
+{
+	struct host_address list[HOST_DYNAMIC_ADDRESSES + 1];
+	struct host h;
+
+	(void)state;
+	host_init(&h);
+	assert_int_equal(host_add_text(&h, "192.0.2.97/24", 0), 0);
+	for (uint8_t i = 0; i < HOST_DYNAMIC_ADDRESSES + 1; i++) {
+		list[i] = v4('a' + i);
+		list[i].dynamic = true;
+	}
+	assert_int_equal(host_set_kernel_addresses(&h, list, HOST_DYNAMIC_ADDRESSES + 1), 0);
+	expect(&h, "abcdefghijklm");
 }
 
 static void first_of_duplicate_addresses_counts(void **state)
@@ -305,7 +317,8 @@ int main(void)
 		cmocka_unit_test(address_keeps_its_gid_index),
 		cmocka_unit_test(longest_free_index_is_reused_first),
 		cmocka_unit_test(address_beyond_the_table_gets_the_next_free_index),
-		cmocka_unit_test(dynamic_addresses_give_way_to_others),
+		cmocka_unit_test(dynamic_addresses_leave_indices_to_others),
+		cmocka_unit_test(dynamic_address_may_be_named_by_an_option),
 		cmocka_unit_test(first_of_duplicate_addresses_counts),
 		cmocka_unit_test(configured_addresses_survive_kernel_changes),
 		cmocka_unit_test(configured_address_returns_from_the_kernel),
