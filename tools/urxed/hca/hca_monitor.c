@@ -65,20 +65,31 @@ void hca_monitor_close(struct hca_monitor *h)
 	netlink_close(&h->netlink);
 }
 
-static bool has_interface(const struct hca_list *list, const char *sys, const char *ifname)
+static bool has_interface(const struct hca_port *p, const char *sys, const char *ifname)
 {
-	for (uint32_t i = 0; i < list->n; i++) {
-		const struct hca_port *p = &list->ports[i];
-
-		for (uint32_t j = 0; p->kind == HCA_ROCE && j < p->n_gids; j++)
-			if (hca_netdev_is_above(sys, ifname, p->gids[j].ndev))
-				return true;
-	}
+	for (uint32_t i = 0; p->kind == HCA_ROCE && i < p->n_gids; i++)
+		if (hca_netdev_is_above(sys, ifname, p->gids[i].ndev))
+			return true;
 	return false;
 }
 
+static bool list_has_interface(const struct hca_list *list, const char *sys, const char *ifname,
+			       bool xdp)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < list->n; i++) {
+		if (!has_interface(&list->ports[i], sys, ifname))
+			continue;
+		if (xdp && hca_port_is_rdma_rxe(&list->ports[i]))
+			return false;
+		found = true;
+	}
+	return found;
+}
+
 /* Scans anew: h->list has the old name of an interface that was renamed since its scan. */
-bool hca_monitor_has_interface(const struct hca_monitor *h, const char *ifname)
+bool hca_monitor_has_interface(const struct hca_monitor *h, const char *ifname, bool xdp)
 {
 	struct hca_list *list = h->wish.choice.mode == HCA_OFF ? NULL : malloc(sizeof(*list));
 	bool found;
@@ -86,7 +97,7 @@ bool hca_monitor_has_interface(const struct hca_monitor *h, const char *ifname)
 	if (!list)
 		return false;
 	hca_scan(h->wish.sys, list);
-	found = has_interface(list, h->wish.sys, ifname);
+	found = list_has_interface(list, h->wish.sys, ifname, xdp);
 	free(list);
 	return found;
 }

@@ -55,10 +55,11 @@ void hca_monitor_open(struct hca_monitor *h, const struct hca_choice *choice, co
 void hca_monitor_close(struct hca_monitor *h);
 
 /*
- * Scans sysfs: does a RoCE port belong to the interface, or to one below it? Always false with
- * HCA_OFF; false if memory for the scan is lacking.
+ * Scans sysfs: does a RoCE port belong to the interface, or to one below it? xdp: an XDP program
+ * takes the RoCE packets of the interface, so the result is false if one of these ports is
+ * rdma_rxe's. Always false with HCA_OFF; false if memory for the scan is lacking.
  */
-bool hca_monitor_has_interface(const struct hca_monitor *h, const char *ifname);
+bool hca_monitor_has_interface(const struct hca_monitor *h, const char *ifname, bool xdp);
 
 /*
  * Tells the name of the kernel's interface of uplink i ("" = the uplink has none), and whether an

@@ -261,6 +261,11 @@ void hca_scan(const char *sys, struct hca_list *list)
 		scan_device(sys, devices.at[i], list);
 }
 
+bool hca_port_is_rdma_rxe(const struct hca_port *p)
+{
+	return !strcmp(p->driver, "rdma_rxe");
+}
+
 const char *hca_kind_name(enum hca_kind kind)
 {
 	static const char *const names[] = {[HCA_ROCE] = "RoCE",

@@ -77,6 +77,9 @@ struct hca_list {
  */
 void hca_scan(const char *sys, struct hca_list *list);
 
+/* Does the kernel's rdma_rxe execute the port's queue pairs, instead of hardware? */
+bool hca_port_is_rdma_rxe(const struct hca_port *p);
+
 const char *hca_kind_name(enum hca_kind kind);
 const char *hca_state_name(enum hca_state state);
 

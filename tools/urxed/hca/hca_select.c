@@ -102,7 +102,7 @@ static bool is_named(const struct hca_port *p, const struct hca_list *list,
 static bool loses_packets(const struct hca_port *p, const struct hca_wish *wish,
 			  const struct hca_verdict *v)
 {
-	return v->uplink >= 0 && wish->xdp[v->uplink] && !strcmp(p->driver, "rdma_rxe");
+	return v->uplink >= 0 && wish->xdp[v->uplink] && hca_port_is_rdma_rxe(p);
 }
 
 /* Sets v->reason if --hca or the uplinks rule out a port that RoCE connections could use. */

@@ -74,7 +74,9 @@ static void guard_vlan(struct kernel_sync *k, const struct iface *iface)
 	v->ifindex = iface->ifindex;
 	rc = roce_port_guard_open(&v->port_guard, iface->name, error);
 	/* If the interface's HCA (rdma_rxe) has the UDP port, that is no refusal. */
-	v->refused = rc && !(rc == -EADDRINUSE && hca_monitor_has_interface(k->hca, iface->name));
+	v->refused = rc && !(rc == -EADDRINUSE &&
+			     hca_monitor_has_interface(k->hca, iface->name,
+						       uplink_is_xdp(&k->uplinks[iface->uplink])));
 	if (v->refused && !logged)
 		log_line("the addresses of %s get no GIDs: %s", iface->name, error);
 }

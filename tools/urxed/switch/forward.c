@@ -537,7 +537,7 @@ void switch_drain_vm_port(struct vswitch *sw, uint64_t now, uint32_t index)
 /*
  * A process that has sent goes behind all others. So a frame that waits for a place of a full ring
  * comes before those of processes that got one later, whatever further processes send; and where a
- * run has no room left, the next one begins.
+ * run has no room left, the next one begins. Returns whether a frame was moved.
  */
 static bool forward_processes(struct vswitch *sw)
 {

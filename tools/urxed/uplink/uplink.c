@@ -104,17 +104,17 @@ bool uplink_has_lost_interface(const struct uplink *u)
 
 /*
  * Takes UDP port 4791 of the interface (roce_port_guard.h). Returns 0 also if the port is taken and
- * an RDMA device of the kernel is on the interface. Then rdma_rxe has the port: its HCA answers
- * RoCE packets, and the kernel sends no ICMP errors. -EADDRINUSE: another program or another uplink
- * of this daemon has the port, or rdma_rxe, whose packets the uplink's XDP program would take; or
- * another error of roce_port_guard_open.
+ * an RDMA device of the kernel is on the interface. Then rdma_rxe has the port on all interfaces,
+ * and the kernel sends no ICMP errors. -EADDRINUSE: another program or another uplink of this
+ * daemon has the port, or rdma_rxe is on this interface and the uplink's XDP program would take its
+ * packets; or another error of roce_port_guard_open.
  */
 static int guard_port(struct uplink *u, char error[UPLINK_ERROR])
 {
 	int rc = roce_port_guard_open(&u->port_guard, u->ifname, error);
 
-	return rc == -EADDRINUSE && u->hca && !uplink_is_xdp(u) &&
-			       hca_monitor_has_interface(u->hca, u->ifname)
+	return rc == -EADDRINUSE && u->hca &&
+			       hca_monitor_has_interface(u->hca, u->ifname, uplink_is_xdp(u))
 		       ? 0
 		       : rc;
 }

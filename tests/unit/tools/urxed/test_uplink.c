@@ -56,14 +56,16 @@ bool port_is_xdp(const char *spec)
 	return !strncmp(spec, "af_xdp:", 7);
 }
 
-/* In place of a scan of sysfs: rdma_rxe is on each interface. */
-bool __wrap_hca_monitor_has_interface(const struct hca_monitor *h, const char *ifname);
+/* In place of a scan of sysfs: rdma_rxe is on each interface, or an HCA in hardware is. */
+static bool has_hardware;
 
-bool __wrap_hca_monitor_has_interface(const struct hca_monitor *h, const char *ifname)
+bool __wrap_hca_monitor_has_interface(const struct hca_monitor *h, const char *ifname, bool xdp);
+
+bool __wrap_hca_monitor_has_interface(const struct hca_monitor *h, const char *ifname, bool xdp)
 {
 	(void)h;
 	(void)ifname;
-	return true;
+	return !xdp || has_hardware;
 }
 
 int vhost_process_start(struct vhost_process *p, const char *spec, uint32_t mtu,
@@ -312,6 +314,11 @@ static void rdma_rxe_may_have_the_port_unless_its_packets_are_taken(void **state
 	w.guarding = EADDRINUSE;
 	assert_int_equal(uplink_open(&w.uplink, "af_xdp:eth0", &none, &hca, error), -EADDRINUSE);
 	assert_int_equal(uplink_open(&w.uplink, "af_packet:eth0", &none, &hca, error), 0);
+	close_uplink(state);
+	w.far_end = NULL;
+	has_hardware = true;
+	assert_int_equal(uplink_open(&w.uplink, "af_xdp:eth0", &none, &hca, error), 0);
+	has_hardware = false;
 }
 
 static void port_names_the_error_of_a_missing_interface(void **state)
