@@ -414,6 +414,16 @@ bool host_has_vlan_mac(const struct host *h, const uint8_t mac[ETHER_MAC_LEN], u
 	return false;
 }
 
+bool host_has_interface_mac(const struct host *h, const uint8_t mac[ETHER_MAC_LEN])
+{
+	const struct host_address *a;
+
+	for (a = h->addresses; a < h->addresses + HOST_ADDRESSES; a++)
+		if (a->valid && a->kernel && ether_same(a->mac, mac))
+			return true;
+	return false;
+}
+
 bool host_same_subnet(const uint8_t a[16], const uint8_t b[16], uint8_t prefix_len)
 {
 	uint8_t bytes = prefix_len / 8, bits = prefix_len % 8;

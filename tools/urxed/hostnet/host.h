@@ -174,6 +174,8 @@ const uint8_t *host_vlan_mac(const struct host *h, uint32_t uplink, uint16_t vla
  * without an address of the host does not count.
  */
 bool host_has_vlan_mac(const struct host *h, const uint8_t mac[ETHER_MAC_LEN], uint16_t vlan);
+/* Has some interface of the kernel that has an address of the host this MAC, in any VLAN? */
+bool host_has_interface_mac(const struct host *h, const uint8_t mac[ETHER_MAC_LEN]);
 
 /* Are the first prefix_len bits of the addresses equal? */
 bool host_same_subnet(const uint8_t a[16], const uint8_t b[16], uint8_t prefix_len);

@@ -173,7 +173,7 @@ static bool mac_taken(const struct vm_port_set *all, const uint8_t mac[ETHER_MAC
 	for (uint32_t i = 0; i < SWITCH_SLOTS; i++)
 		if (all->at[i].joined && ether_same(all->at[i].mac, mac))
 			return true;
-	return switch_is_host_mac(all->sw, mac, 0);
+	return switch_is_host_mac(all->sw, mac, 0) || host_has_interface_mac(all->sw->host, mac);
 }
 
 /*

@@ -446,6 +446,28 @@ static void machine_of_another_user_has_one_mac(void **state)
 	end_process(w, &a);
 }
 
+static void trust_another_user(struct world *w)
+{
+	peer_user = 1234567;
+	w->trusted = (struct user_list){.n_users = 1, .users = {peer_user}};
+	restart(w);
+}
+
+/* A MAC is pinned in all VLANs, so the host's own in one VLAN is not free. */
+static void machine_of_another_user_takes_no_mac_of_a_vlan_interface(void **state)
+{
+	struct host_address a = {.prefix_len = 128, .vlan = 20, .mac = {2, 0, 0, 0, 0, 5}};
+	struct world *w = *state;
+	struct process p;
+
+	trust_another_user(w);
+	ip_from_v4(a.ip, (const uint8_t[]){10, 0, 20, 1});
+	host_set_kernel_addresses(&w->host, &a, 1);
+	assert_int_equal(join_with_mac(w, &p, "p", 5), -EADDRINUSE);
+	assert_int_equal(join_with_mac(w, &p, "p", 6), 0);
+	end_process(w, &p);
+}
+
 /* The station on the cable sends a frame. */
 static void send_by_wire(struct world *w, const uint8_t *data, uint32_t len)
 {
@@ -470,13 +492,6 @@ static void send_arp_reply(struct world *w, uint8_t from)
 				   10, 0, 0, 9, 2, 0, 0, 0, 0, 0, 10, 0,    0, 1};
 
 	send_by_wire(w, frame, sizeof(frame));
-}
-
-static void trust_another_user(struct world *w)
-{
-	peer_user = 1234567;
-	w->trusted = (struct user_list){.n_users = 1, .users = {peer_user}};
-	restart(w);
 }
 
 /*
@@ -748,6 +763,7 @@ int main(void)
 		TEST(last_frames_of_a_process_arrive),
 		TEST(mtu_to_a_machine_is_that_of_a_nic),
 		TEST(machine_of_another_user_has_one_mac),
+		TEST(machine_of_another_user_takes_no_mac_of_a_vlan_interface),
 		TEST_WITH_WIRE(machine_of_another_user_takes_no_mac_of_the_cable),
 		TEST_WITH_WIRE(machine_of_another_user_takes_no_mac_of_a_neighbour),
 		TEST(macs_are_kept_over_a_restart),
