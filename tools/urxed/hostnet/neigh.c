@@ -159,6 +159,12 @@ static void fail_entry(struct neigh *n, struct neigh_entry *e)
 		neigh_table_free(&n->table, e);
 }
 
+static void note_answer(struct neigh *n, struct neigh_entry *e)
+{
+	e->answered_at = n->now;
+	e->silent_until = 0;
+}
+
 static void enter_reachable(struct neigh *n, struct neigh_entry *e, const uint8_t *mac, int port)
 {
 	uint8_t copy[ETHER_MAC_LEN];
@@ -208,6 +214,7 @@ static void confirm_entry(struct neigh *n, struct neigh_entry *e, int port)
 		n->counters[NEIGH_COUNT_REFUTED]++;
 		e->quiet_until = n->now + NEIGH_QUIET_NS;
 	}
+	note_answer(n, e);
 	enter_reachable(n, e, e->mac, port);
 }
 
@@ -255,6 +262,7 @@ static void give_up_known_mac(struct neigh *n, struct neigh_entry *e)
 		n->counters[NEIGH_COUNT_MOVED]++;
 		enter_reachable(n, e, e->claimed_mac, e->claimed_port);
 	} else {
+		e->silent_until = n->now + NEIGH_QUIET_NS;
 		enter_incomplete(n, e);
 	}
 }
@@ -266,8 +274,10 @@ static void learn_claim_of_entry(struct neigh *n, struct neigh_entry *e,
 				 enum neigh_claim claim)
 {
 	if (e->state == NEIGH_INCOMPLETE) {
-		if (claim != NEIGH_CLAIM_CONFIRMS)
-			enter_reachable(n, e, mac, ingress->uplink);
+		if (claim == NEIGH_CLAIM_CONFIRMS)
+			return;
+		note_answer(n, e);
+		enter_reachable(n, e, mac, ingress->uplink);
 	} else if (!ether_same(e->mac, mac)) {
 		if (claim == NEIGH_CLAIM_REPLACES)
 			contest_entry(n, e, mac, ingress->uplink);
@@ -393,13 +403,16 @@ static int resolve_on_link(struct neigh *n, const struct host_address *from, str
 /*
  * The kernel believes any station's claim. So before neigh.c accepts another MAC from the kernel,
  * it probes the station with the known MAC. It accepts a permanent MAC without a probe, because no
- * claim replaces such a MAC in the kernel.
+ * claim replaces such a MAC in the kernel. The MAC that the probes ask for is no news:
+ * the kernel's entry may be old, so only the station itself ends the probes.
  */
 static void learn_kernel_mac(struct neigh *n, struct neigh_entry *e, const uint8_t *mac,
 			     bool permanent)
 {
 	bool differs = !permanent && e->remembered && !ether_same(e->mac, mac);
 
+	if (e->state == NEIGH_PROBING && !e->contested && !permanent && !differs)
+		return;
 	if (!differs)
 		enter_reachable(n, e, mac, e->from.uplink);
 	else if (e->state != NEIGH_PROBING && n->now < e->quiet_until)
@@ -563,14 +576,13 @@ bool neigh_knows(struct neigh *n, uint64_t now, const uint8_t ip[16], uint16_t v
 	return false;
 }
 
-/*
- * Whether the entry has this MAC at an uplink of the bit mask `wire`. Entries of peers behind a
- * router have no port, and fit any mask.
- */
-static bool is_station(const struct neigh_entry *e, uint32_t wire, const uint8_t mac[ETHER_MAC_LEN])
+/* Leaves out peers behind a router, whose MAC is that of the router's own entry. */
+static bool is_station(const struct neigh_entry *e, uint64_t now, uint32_t wire,
+		       const uint8_t mac[ETHER_MAC_LEN])
 {
-	return (e->state == NEIGH_REACHABLE || e->state == NEIGH_PROBING) &&
-	       ether_same(e->mac, mac) && (e->port < 0 || wire >> e->port & 1);
+	return (e->state == NEIGH_REACHABLE || e->state == NEIGH_PROBING) && e->from.valid &&
+	       ether_same(e->mac, mac) && e->port >= 0 && wire >> e->port & 1 &&
+	       now >= e->silent_until;
 }
 
 bool neigh_has_station(struct neigh *n, uint64_t now, uint32_t wire,
@@ -581,12 +593,11 @@ bool neigh_has_station(struct neigh *n, uint64_t now, uint32_t wire,
 
 	n->now = now;
 	for (e = n->table.entries; e < n->table.entries + NEIGH_ENTRIES; e++) {
-		if (!is_station(e, wire, mac))
+		if (!is_station(e, now, wire, mac))
 			continue;
 		found = true;
-		/* Entries of peers behind a router have no address of the host in `from`. */
-		if (e->state == NEIGH_REACHABLE && e->from.valid &&
-		    now + NEIGH_LIFE_NS >= e->due + NEIGH_QUIET_NS)
+		/* Not `due`: the kernel's entries begin their life anew without an answer. */
+		if (e->state == NEIGH_REACHABLE && now >= e->answered_at + NEIGH_QUIET_NS)
 			enter_probing(n, e);
 	}
 	return found;

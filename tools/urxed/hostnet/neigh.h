@@ -161,8 +161,9 @@ bool neigh_knows(struct neigh *n, uint64_t now, const uint8_t ip[16], uint16_t v
 
 /*
  * Returns true if address resolution has found this MAC at an uplink of the bit mask `wire`. Probes
- * these neighbours, unless they were confirmed in the last second: a neighbour that leaves all
- * probes unanswered loses the MAC, so that a call after 0.3 s returns false.
+ * these neighbours, unless they have answered in the last second: a neighbour that leaves all
+ * probes unanswered loses the MAC, so that calls from 0.3 s to 1.3 s later return false, also if
+ * the kernel still has the MAC. Afterwards a neighbour that the kernel still has is probed anew.
  */
 bool neigh_has_station(struct neigh *n, uint64_t now, uint32_t wire,
 		       const uint8_t mac[ETHER_MAC_LEN]);

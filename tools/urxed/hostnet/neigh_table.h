@@ -80,7 +80,9 @@ struct neigh_entry {
 	bool contested;
 	uint8_t claimed_mac[ETHER_MAC_LEN];
 	int claimed_port;
-	uint64_t quiet_until;     /* ns; claims of others are ignored until then */
+	uint64_t quiet_until;  /* ns; claims of others are ignored until then */
+	uint64_t answered_at;  /* ns; last answer of the station with `mac` itself; 0 = none */
+	uint64_t silent_until; /* ns; until then the station counts as gone (neigh_has_station) */
 	struct host_address from; /* the host's address in the subnet of key.ip */
 	int ifindex;              /* INCOMPLETE: the interface on which the kernel resolves */
 	uint32_t tries;

@@ -744,6 +744,39 @@ static void permanent_mac_of_the_kernel_needs_no_check(void **state)
 	}
 }
 
+/*
+ * Programs keep resolving an address whose machine has left: the kernel's entry may be old, so only
+ * the station's own answer shows that it is still there.
+ */
+static void kernel_entry_does_not_stand_for_its_station(void **state)
+{
+	struct neigh_entry *e = ask_kernel();
+	uint64_t now = T0;
+
+	(void)state;
+	for (int left = 0; left <= 1; left++) {
+		neigh_kernel_answer(&w.neigh, e, peer_mac, false);
+		assert_true(neigh_has_station(&w.neigh, now, 1, peer_mac));
+		expect_probe_of_peer();
+		neigh_kernel_answer(&w.neigh, e, peer_mac, false);
+		assert_int_equal(e->state, NEIGH_PROBING);
+		for (int i = 0; left && i < NEIGH_PROBES; i++)
+			neigh_tick(&w.neigh, now += NEIGH_PROBE_NS);
+		if (!left)
+			arp_from(now, 0, peer_mac, false);
+		neigh_kernel_answer(&w.neigh, e, peer_mac, false);
+		assert_int_equal(e->state, NEIGH_REACHABLE);
+		w.sent = 0;
+		assert_int_equal(neigh_has_station(&w.neigh, now, 1, peer_mac), !left);
+		assert_int_equal(w.sent, 0);
+		now += NEIGH_QUIET_NS;
+	}
+	assert_true(neigh_has_station(&w.neigh, now, 1, peer_mac));
+	/* The MAC of a peer behind a router is the router's, which has an entry of its own. */
+	e->from.valid = false;
+	assert_false(neigh_has_station(&w.neigh, now, 1, peer_mac));
+}
+
 /* Fills entry 7: the kernel has resolved `to` from this host's address. Then its MAC changes. */
 static void probe_by_kernel(const char *to, const struct host_address *from)
 {
@@ -947,6 +980,7 @@ int main(void)
 		TEST(weak_advertisement_claims_nothing),
 		TEST(move_that_the_kernel_reports_is_checked),
 		TEST(permanent_mac_of_the_kernel_needs_no_check),
+		TEST(kernel_entry_does_not_stand_for_its_station),
 		TEST(probe_has_a_source_of_the_neighbours_family),
 		TEST(known_senders_have_the_resolved_mac),
 		TEST(pinned_address_needs_no_question),
