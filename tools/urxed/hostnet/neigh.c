@@ -576,16 +576,23 @@ bool neigh_knows(struct neigh *n, uint64_t now, const uint8_t ip[16], uint16_t v
 	return false;
 }
 
-/* Leaves out peers behind a router, whose MAC is that of the router's own entry. */
-static bool is_station(const struct neigh_entry *e, uint64_t now, uint32_t wire,
+/*
+ * Has the neighbour this MAC, at an uplink of `ports`? Leaves out peers behind a router, whose MAC
+ * is that of the router's own entry.
+ */
+static bool is_station(const struct neigh_entry *e, uint32_t ports,
 		       const uint8_t mac[ETHER_MAC_LEN])
 {
-	return (e->state == NEIGH_REACHABLE || e->state == NEIGH_PROBING) && e->from.valid &&
-	       ether_same(e->mac, mac) && e->port >= 0 && wire >> e->port & 1 &&
-	       now >= e->silent_until;
+	return e->state != NEIGH_FREE && e->remembered && e->from.valid &&
+	       ether_same(e->mac, mac) && e->port >= 0 && ports >> e->port & 1;
 }
 
-bool neigh_has_station(struct neigh *n, uint64_t now, uint32_t wire,
+static bool has_left(const struct neigh_entry *e, uint64_t now)
+{
+	return e->state == NEIGH_INCOMPLETE || now < e->silent_until;
+}
+
+bool neigh_has_station(struct neigh *n, uint64_t now, uint32_t wire, uint32_t unsettled,
 		       const uint8_t mac[ETHER_MAC_LEN])
 {
 	struct neigh_entry *e;
@@ -593,7 +600,13 @@ bool neigh_has_station(struct neigh *n, uint64_t now, uint32_t wire,
 
 	n->now = now;
 	for (e = n->table.entries; e < n->table.entries + NEIGH_ENTRIES; e++) {
-		if (!is_station(e, now, wire, mac))
+		if (!is_station(e, wire, mac))
+			continue;
+		if (unsettled >> e->port & 1) {
+			found = true;
+			continue;
+		}
+		if (has_left(e, now))
 			continue;
 		found = true;
 		/* Not `due`: the kernel's entries begin their life anew without an answer. */

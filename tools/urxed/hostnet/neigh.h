@@ -164,8 +164,10 @@ bool neigh_knows(struct neigh *n, uint64_t now, const uint8_t ip[16], uint16_t v
  * these neighbours, unless they have answered in the last second: a neighbour that leaves all
  * probes unanswered loses the MAC, so that calls from 0.3 s to 1.3 s later return false, also if
  * the kernel still has the MAC. Afterwards a neighbour that the kernel still has is probed anew.
+ * `unsettled`: bit mask of uplinks whose silent neighbours keep the MAC, because the link is
+ * lacking or new.
  */
-bool neigh_has_station(struct neigh *n, uint64_t now, uint32_t wire,
+bool neigh_has_station(struct neigh *n, uint64_t now, uint32_t wire, uint32_t unsettled,
 		       const uint8_t mac[ETHER_MAC_LEN]);
 
 /* --- For route.c. */

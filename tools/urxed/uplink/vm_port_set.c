@@ -27,6 +27,8 @@
  * daemon does not learn it.
  */
 #define NIC_MTU 1500
+/* After a link has come or gone, stations on the cable may be silent for so long. */
+#define CARRIER_SETTLE_NS 5000000000ull
 
 void vm_port_set_init(struct vm_port_set *all, struct vswitch *sw, const struct user_list *trusted,
 		      void (*changed)(void *ctx), void *ctx)
@@ -40,6 +42,47 @@ void vm_port_set_init(struct vm_port_set *all, struct vswitch *sw, const struct 
 	for (uint32_t i = 0; i < SWITCH_SLOTS; i++)
 		all->at[i].socket = -1;
 	mac_store_init(&all->macs);
+}
+
+/* Returns the bit mask of the uplinks that have a link now. */
+static uint32_t find_carriers(const struct vm_port_set *all)
+{
+	uint32_t mask = 0;
+
+	for (uint32_t i = 0; i < all->first; i++)
+		mask |= (uint32_t)all->sw->uplinks[i].up << i;
+	return mask;
+}
+
+static void note_carriers(struct vm_port_set *all, uint64_t now)
+{
+	const uint32_t carriers = find_carriers(all), changed = carriers ^ all->carriers;
+
+	all->carriers = carriers;
+	for (uint32_t i = 0; i < all->first; i++)
+		if (changed >> i & 1)
+			all->carrier_changed_at[i] = now;
+}
+
+/*
+ * Returns the bit mask of the wire ports at which silence does not show that a station has left:
+ * those without a link, or whose link has come lately. In a bond one member's link suffices.
+ */
+static uint32_t find_unsettled(const struct vm_port_set *all, uint64_t now)
+{
+	const uint32_t carriers = find_carriers(all);
+	uint32_t up = 0, changed = 0;
+
+	for (uint32_t i = 0; i < all->first; i++) {
+		const uint32_t bit = 1u << bond_port_of(&all->sw->bond, i);
+		const uint64_t at = all->carrier_changed_at[i];
+
+		if (carriers >> i & 1)
+			up |= bit;
+		if (at && now - at < CARRIER_SETTLE_NS)
+			changed |= bit;
+	}
+	return all->sw->wire_mask & (changed | ~up);
 }
 
 static int watch_socket(const struct vm_port_set *all, int fd, uint32_t data)
@@ -61,6 +104,7 @@ int vm_port_set_open(struct vm_port_set *all, const char *run_dir, gid_t group,
 	}
 	all->run_dir = run_dir;
 	all->first = all->sw->n_uplinks;
+	all->carriers = find_carriers(all);
 	/* Confined machines may join, which must not take the MACs of stations (confine). */
 	all->sw->learns_alone = all->trusted->n_users || all->trusted->n_groups;
 	all->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -185,15 +229,16 @@ static bool mac_taken(const struct vm_port_set *all, const uint8_t mac[ETHER_MAC
 static int confine(struct vm_port_set *all, uint32_t slot, uint64_t now,
 		   const uint8_t mac[ETHER_MAC_LEN])
 {
+	const uint32_t unsettled = find_unsettled(all, now);
 	struct vswitch *sw = all->sw;
 	int rc;
 
 	if (!all->at[slot].confined)
 		return 0;
 	rc = mac_taken(all, mac, all->at[slot].user) ||
-			     neigh_has_station(sw->neigh, now, sw->wire_mask, mac)
+			     neigh_has_station(sw->neigh, now, sw->wire_mask, unsettled, mac)
 		     ? -EEXIST
-		     : fdb_pin_unknown(&sw->fdb, now, sw->wire_mask, mac, slot);
+		     : fdb_pin_unknown(&sw->fdb, now, sw->wire_mask & ~unsettled, mac, slot);
 	return rc == -EEXIST ? -EADDRINUSE : rc;
 }
 
@@ -377,6 +422,7 @@ uint64_t vm_port_set_tick(struct vm_port_set *all, uint64_t now)
 	const uint64_t next = mac_store_tick(&all->macs, now);
 	uint64_t due;
 
+	note_carriers(all, now);
 	for (uint32_t i = 0; i < SWITCH_SLOTS && all->n; i++)
 		if (all->at[i].joined &&
 		    netdev_shm_state(all->sw->uplinks[i].port) == NETDEV_SHM_BROKEN)

@@ -49,6 +49,9 @@ struct vm_port_set {
 	struct mac_store macs; /* of all ports, for the next daemon */
 	uint32_t first;        /* slot of the first port */
 	uint32_t n;            /* connections now */
+	uint32_t carriers;     /* bit mask of the uplinks that had a link at the last tick */
+	/* Times in ns; 0 = no change since the start. */
+	uint64_t carrier_changed_at[SWITCH_UPLINKS];
 	struct log_ratelimit log;
 	struct vm_port at[SWITCH_SLOTS];
 };
@@ -77,7 +80,8 @@ bool vm_port_set_has_machine(const struct vm_port_set *all);
  */
 void vm_port_set_event(struct vm_port_set *all, uint64_t now);
 /*
- * Removes ports whose process broke their rings, and drops kept MACs whose time is over. Returns as
+ * Looks for links of uplinks that came or went. Removes ports whose process broke their rings, and
+ * drops kept MACs whose time is over. Returns as
  * accept_pause_tick.
  */
 uint64_t vm_port_set_tick(struct vm_port_set *all, uint64_t now);

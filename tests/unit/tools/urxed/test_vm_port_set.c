@@ -549,6 +549,45 @@ static void machine_of_another_user_takes_no_mac_of_a_neighbour(void **state)
 	end_process(w, &a);
 }
 
+static void set_carrier(struct world *w, bool up)
+{
+	w->uplinks[0].up = up;
+	vm_port_set_tick(&w->ports, T0 + w->later);
+}
+
+/* While the cable is out, and shortly after, silence does not show that a station has left. */
+static void silence_without_a_carrier_gives_no_mac_away(void **state)
+{
+	const uint8_t gid[16] = {[10] = 0xff, [11] = 0xff, 10, 0, 0, 9};
+	struct world *w = *state;
+	struct neigh_waiter waiter;
+	struct vnic_next_hop hop;
+	struct process a;
+
+	trust_another_user(w);
+	assert_int_equal(neigh_resolve(&w->neigh, T0, 0, 0, gid, &waiter, &hop), -EINPROGRESS);
+	send_arp_reply(w, 5);
+	send_from(w, 6);
+	w->later = FDB_MOVED_NS;
+	set_carrier(w, false);
+	assert_int_equal(join_with_mac(w, &a, "a", 5), -EADDRINUSE);
+	assert_int_equal(join_with_mac(w, &a, "a", 6), -EADDRINUSE);
+	for (int i = 0; i < 2 * NEIGH_PROBES; i++) {
+		w->later += NEIGH_PROBE_NS;
+		neigh_tick(&w->neigh, T0 + w->later);
+		assert_int_equal(join_with_mac(w, &a, "a", 5), -EADDRINUSE);
+	}
+	set_carrier(w, true);
+	w->later += 4999999999;
+	assert_int_equal(join_with_mac(w, &a, "a", 5), -EADDRINUSE);
+	assert_int_equal(join_with_mac(w, &a, "a", 6), -EADDRINUSE);
+	w->later++;
+	/* The neighbour is asked now, and silent. */
+	assert_int_equal(join_with_mac(w, &a, "a", 5), -EADDRINUSE);
+	assert_int_equal(join_with_mac(w, &a, "a", 6), 0);
+	end_process(w, &a);
+}
+
 static void port_names_are_unique_and_printable(void **state)
 {
 	struct world *w = *state;
@@ -766,6 +805,7 @@ int main(void)
 		TEST(machine_of_another_user_takes_no_mac_of_a_vlan_interface),
 		TEST_WITH_WIRE(machine_of_another_user_takes_no_mac_of_the_cable),
 		TEST_WITH_WIRE(machine_of_another_user_takes_no_mac_of_a_neighbour),
+		TEST_WITH_WIRE(silence_without_a_carrier_gives_no_mac_away),
 		TEST(macs_are_kept_over_a_restart),
 		TEST(port_names_are_unique_and_printable),
 		TEST(malformed_requests_are_refused),
