@@ -392,6 +392,30 @@ static bool claims_host_ip(const struct vswitch *sw, const struct switch_port *f
 	       neigh_claims_host(sw->neigh, rx->data, rx->len);
 }
 
+/*
+ * Handles a frame whose sender may not have its MAC at this port. If a machine has got the MAC,
+ * because its station on the cable was silent, the station shows now that it has not moved. Only a
+ * frame to this host, or to a machine of it, shows that: a network may send back a frame of the
+ * machine that is for others.
+ */
+static void note_spoofed_mac(struct vswitch *sw, const struct switch_port *from,
+			     const struct frame_class *s)
+{
+	const struct fdb_key key = source_key(s);
+	struct fdb_key to = {.vlan = s->vlan};
+	int port;
+
+	memcpy(to.mac, s->dmac, ETHER_MAC_LEN);
+	if (!switch_is_host_mac(sw, s->dmac, s->vlan)) {
+		port = fdb_find(&sw->fdb, sw->now, &to);
+		if (port < 0 || !(sw->vm_mask >> port & 1))
+			return;
+	}
+	port = fdb_give_back(&sw->fdb, sw->now, &key, station_port(sw, from));
+	if (port >= 0)
+		sw->displaced |= 1u << port;
+}
+
 /* Returns the reason to drop a station's frame, or SWITCH_NO_DROP. */
 static enum switch_drop check_station(const struct vswitch *sw, const struct switch_port *from,
 				      const struct frame_class *s, const struct netdev_frame *rx)
@@ -461,6 +485,8 @@ static enum switch_drop set_station_dest(struct vswitch *sw, struct switch_port 
 {
 	enum switch_drop reason = check_station(sw, from, s, rx);
 
+	if (reason == SWITCH_DROP_SPOOFED_MAC)
+		note_spoofed_mac(sw, from, s);
 	if (reason != SWITCH_NO_DROP)
 		return reason;
 	learn_source(sw, from, s);

@@ -74,6 +74,7 @@ void switch_remove_vm_port(struct vswitch *sw, uint32_t index)
 	switch_count_lost(port);
 	switch_stats_add(&sw->left, &port->stats);
 	sw->vm_mask &= ~(1u << index);
+	sw->displaced &= ~(1u << index);
 	fdb_forget_port(&sw->fdb, index);
 	*port = (struct switch_port){0};
 	while (sw->n_uplinks && !sw->uplink_ports[sw->n_uplinks - 1].uplink)

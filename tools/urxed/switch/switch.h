@@ -55,8 +55,11 @@ struct vswitch {
 	struct fdb fdb;
 	bool learns_alone;           /* learns MACs also while it has a single port */
 	uint32_t wire_mask, vm_mask; /* bit masks of ports; a bond counts as its first member */
-	struct bond bond;            /* with mode BOND_NONE if the uplinks are independent */
-	uint64_t bond_counted_at;    /* time of the last bond_host_count_frames */
+	/* Bit mask of ports of machines whose MAC has turned out to be another station's. The
+	 * caller of switch_run removes these ports. */
+	uint32_t displaced;
+	struct bond bond;         /* with mode BOND_NONE if the uplinks are independent */
+	uint64_t bond_counted_at; /* time of the last bond_host_count_frames */
 	uint64_t bond_received[SWITCH_UPLINKS]; /* frames that each member had received then */
 	uint64_t bond_frames; /* frames that the kernel has counted on the members, minus those of
 				 the switch, at bond_frames_at */

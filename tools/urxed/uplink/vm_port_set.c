@@ -423,10 +423,14 @@ uint64_t vm_port_set_tick(struct vm_port_set *all, uint64_t now)
 	uint64_t due;
 
 	note_carriers(all, now);
-	for (uint32_t i = 0; i < SWITCH_SLOTS && all->n; i++)
-		if (all->at[i].joined &&
-		    netdev_shm_state(all->sw->uplinks[i].port) == NETDEV_SHM_BROKEN)
+	for (uint32_t i = 0; i < SWITCH_SLOTS && all->n; i++) {
+		if (!all->at[i].joined)
+			continue;
+		if (all->sw->displaced >> i & 1)
+			remove_port(all, i, now, "a station on the cable has its MAC");
+		else if (netdev_shm_state(all->sw->uplinks[i].port) == NETDEV_SHM_BROKEN)
 			remove_port(all, i, now, "its process broke the rings of its port");
+	}
 	due = accept_pause_tick(&all->pause, now);
 	return due < next ? due : next;
 }

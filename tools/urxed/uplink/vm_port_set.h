@@ -80,8 +80,8 @@ bool vm_port_set_has_machine(const struct vm_port_set *all);
  */
 void vm_port_set_event(struct vm_port_set *all, uint64_t now);
 /*
- * Looks for links of uplinks that came or went. Removes ports whose process broke their rings, and
- * drops kept MACs whose time is over. Returns as
+ * Looks for links of uplinks that came or went. Removes ports whose process broke their rings, or
+ * whose MAC is that of a station on the cable, and drops kept MACs whose time is over. Returns as
  * accept_pause_tick.
  */
 uint64_t vm_port_set_tick(struct vm_port_set *all, uint64_t now);

@@ -519,6 +519,46 @@ static void machine_of_another_user_takes_no_mac_of_the_cable(void **state)
 	end_process(w, &a);
 }
 
+/*
+ * A silent station loses its MAC to a machine, and gets it back with its first frame to the host.
+ * Then its silence no longer counts.
+ */
+static void station_that_has_not_moved_gets_its_mac_back(void **state)
+{
+	const uint8_t to_host[60] = {2, 2, 0, 0, 0, 1, 2, 0, 0, 0, 0, 5, 0x88, 0xb5};
+	struct world *w = *state;
+	struct process a;
+
+	trust_another_user(w);
+	send_from(w, 5);
+	w->later = FDB_MOVED_NS;
+	assert_int_equal(join_with_mac(w, &a, "a", 5), 0);
+	/* The network may send back the machine's own frames to others. */
+	send_from(w, 5);
+	vm_port_set_tick(&w->ports, T0 + w->later);
+	assert_non_null(find_port(w, "vm:a"));
+	send_by_wire(w, to_host, sizeof(to_host));
+	/* The machine's port is of no use any more, also before it is removed. */
+	send_frame(w, &a, 9, 5);
+	send_frame(w, &a, 9, 6);
+	assert_int_equal(find_port(w, "vm:a")->stats.drops[SWITCH_DROP_SPOOFED_MAC], 2);
+	vm_port_set_tick(&w->ports, T0 + w->later);
+	assert_null(find_port(w, "vm:a"));
+	end_process(w, &a);
+	w->later += 2 * FDB_MOVED_NS;
+	assert_int_equal(join_with_mac(w, &a, "a", 5), -EADDRINUSE);
+	send_by_wire(w, to_host, sizeof(to_host));
+	assert_int_equal(find_port(w, "wire")->stats.drops[SWITCH_DROP_SPOOFED_MAC], 2);
+	w->later += FDB_AGE_NS;
+	assert_int_equal(join_with_mac(w, &a, "a", 5), 0);
+	/* The machine lives here, so the frame is forged. */
+	w->later += FDB_AGE_NS;
+	send_by_wire(w, to_host, sizeof(to_host));
+	vm_port_set_tick(&w->ports, T0 + w->later);
+	assert_non_null(find_port(w, "vm:a"));
+	end_process(w, &a);
+}
+
 /* A silent neighbour of the host's programs is asked, and keeps its MAC if it answers. */
 static void machine_of_another_user_takes_no_mac_of_a_neighbour(void **state)
 {
@@ -804,6 +844,7 @@ int main(void)
 		TEST(machine_of_another_user_has_one_mac),
 		TEST(machine_of_another_user_takes_no_mac_of_a_vlan_interface),
 		TEST_WITH_WIRE(machine_of_another_user_takes_no_mac_of_the_cable),
+		TEST_WITH_WIRE(station_that_has_not_moved_gets_its_mac_back),
 		TEST_WITH_WIRE(machine_of_another_user_takes_no_mac_of_a_neighbour),
 		TEST_WITH_WIRE(silence_without_a_carrier_gives_no_mac_away),
 		TEST(macs_are_kept_over_a_restart),

@@ -82,6 +82,8 @@ static struct fdb_entry *add_fdb_entry(struct fdb *f, const struct fdb_key *key,
 	e->key = *key;
 	e->port = port;
 	e->pins = 0;
+	e->former = 0;
+	e->stays = false;
 	return e;
 }
 
@@ -121,35 +123,50 @@ static bool is_known(const struct fdb *f, uint64_t now, uint32_t wire,
 		     const uint8_t mac[ETHER_MAC_LEN])
 {
 	for (uint32_t port = 0; port < FDB_PORTS; port++) {
-		const uint64_t age = wire >> port & 1 ? FDB_MOVED_NS : FDB_AGE_NS;
+		const bool may_move = wire >> port & 1;
 		const struct fdb_entry *e = NULL;
 
 		while ((e = next_with_mac(f, mac, port, e)))
-			if (e->pins || now - e->seen < age)
+			if (e->pins ||
+			    now - e->seen < (may_move && !e->stays ? FDB_MOVED_NS : FDB_AGE_NS))
 				return true;
 	}
 	return false;
 }
 
-static void forget_mac(struct fdb *f, const uint8_t mac[ETHER_MAC_LEN])
+/* Returns the bit mask of the ports that led to the MAC. */
+static uint32_t forget_mac(struct fdb *f, const uint8_t mac[ETHER_MAC_LEN])
 {
 	struct fdb_entry *e;
+	uint32_t ports = 0;
 
 	for (uint32_t port = 0; port < FDB_PORTS; port++)
-		while ((e = next_with_mac(f, mac, port, NULL)))
+		while ((e = next_with_mac(f, mac, port, NULL))) {
 			remove_fdb_entry(f, e);
+			ports |= 1u << port;
+		}
+	return ports;
 }
 
 int fdb_pin_unknown(struct fdb *f, uint64_t now, uint32_t wire, const uint8_t mac[ETHER_MAC_LEN],
 		    uint32_t port)
 {
 	struct fdb_key key = {.vlan = FDB_ANY_VLAN};
+	struct fdb_entry *e;
+	uint32_t former;
+	int rc;
 
 	if (is_known(f, now, wire, mac))
 		return -EEXIST;
-	forget_mac(f, mac);
+	former = forget_mac(f, mac) & wire;
 	memcpy(key.mac, mac, ETHER_MAC_LEN);
-	return fdb_pin(f, &key, port);
+	rc = fdb_pin(f, &key, port);
+	if (rc)
+		return rc;
+	e = find_fdb_entry_in_vlan(f, &key);
+	e->former = former;
+	e->pinned_at = now;
+	return 0;
 }
 
 bool fdb_may_send(const struct fdb *f, const struct fdb_key *key, uint32_t port)
@@ -174,6 +191,22 @@ static void move_pinned_entry(struct fdb *f, struct fdb_entry *e, uint32_t port)
 	LIST_INSERT_HEAD(&f->ports[port], e, link);
 	f->n[port]++;
 	e->port = port;
+}
+
+/* The port of the pin keeps its number in f->pinned, so that it may send from pinned MACs only. */
+int fdb_give_back(struct fdb *f, uint64_t now, const struct fdb_key *key, uint32_t port)
+{
+	struct fdb_entry *e = find_fdb_entry(f, key);
+	int pinned_to;
+
+	if (!e || !(e->former >> port & 1) || now - e->pinned_at >= FDB_AGE_NS)
+		return -1;
+	pinned_to = (int)e->port;
+	move_pinned_entry(f, e, port);
+	e->pins = e->former = 0;
+	e->seen = now;
+	e->stays = true;
+	return pinned_to;
 }
 
 int fdb_learn(struct fdb *f, uint64_t now, const struct fdb_key *key, uint32_t port)

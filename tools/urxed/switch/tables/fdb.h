@@ -36,6 +36,10 @@ struct fdb_entry {
 	uint32_t port; /* the one that leads to the MAC */
 	uint32_t pins; /* bit mask of the ports to which the MAC is pinned; 0 = learned */
 	uint64_t seen; /* time of the last frame from the MAC, ns */
+	/* By fdb_pin_unknown: the ports that led to the MAC before, and the time of the pin, ns. */
+	uint32_t former;
+	uint64_t pinned_at;
+	bool stays; /* by fdb_give_back: silence does not show that the station has moved */
 	LIST_ENTRY(fdb_entry) link;
 };
 LIST_HEAD(fdb_list, fdb_entry);
@@ -69,10 +73,20 @@ int fdb_pin(struct fdb *f, const struct fdb_key *key, uint32_t port);
  * Pins a MAC in all VLANs, if no port has the MAC, and forgets where the MAC was before. `wire`:
  * bit mask of the ports to other hosts. A station that was silent there for FDB_MOVED_NS may have
  * moved, such as a virtual machine that migrates. -EEXIST: the MAC is pinned, or was learned at
- * some port and is not aged; otherwise as fdb_pin.
+ * some port and is not aged; otherwise as fdb_pin. If the station has not moved, fdb_give_back ends
+ * the pin.
  */
 int fdb_pin_unknown(struct fdb *f, uint64_t now, uint32_t wire, const uint8_t mac[ETHER_MAC_LEN],
 		    uint32_t port);
+
+/*
+ * Handles a frame from a MAC that the port may not send from. Was the MAC at this port before
+ * fdb_pin_unknown pinned it elsewhere, less than FDB_AGE_NS ago? Then the station has not moved:
+ * its port leads to the MAC again, and fdb_pin_unknown does not take the MAC until it is aged.
+ * Returns the port of the former pin, which may send from no MAC now until fdb_forget_port; -1:
+ * none.
+ */
+int fdb_give_back(struct fdb *f, uint64_t now, const struct fdb_key *key, uint32_t port);
 
 /*
  * May a port send from a MAC? Not from one that no station can have, nor from one that is pinned to
