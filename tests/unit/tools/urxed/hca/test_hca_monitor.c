@@ -171,6 +171,34 @@ static void hca_is_given_up_after_two_scans_without_its_uplink(void **state)
 	}
 }
 
+/* With one free descriptor, a scan finds the names of the devices, but not that one can be opened.
+ */
+static void hca_stays_while_descriptors_lack(void **state)
+{
+	(void)state;
+	make_roce("hca0", "eth0");
+	open_hca("auto");
+	hca_monitor_set_uplink(&hca, 0, "eth0", false);
+	hca_monitor_start(&hca);
+	hca_monitor_watch(&hca, epoll_fd, T0);
+	for (int is_one_free = 0; is_one_free < 2; is_one_free++) {
+		const int fd = is_one_free ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
+		struct rlimit limit = descriptor_limit_reach();
+
+		close(fd);
+		for (int scans = 0; scans < 3; scans++)
+			assert_false(hca_monitor_update(&hca, hca_monitor_deadline(&hca)));
+		descriptor_limit_restore(&limit);
+		assert_string_equal(now_used().name, "hca0");
+		assert_int_equal(now_used().generation, 1);
+		assert_false(now_used().down);
+	}
+	/* Without another report. */
+	drop("infiniband");
+	assert_true(hca_monitor_update(&hca, hca_monitor_deadline(&hca)));
+	assert_string_equal(now_used().name, "");
+}
+
 /*
  * rdma_rxe has UDP port 4791 on all interfaces. An XDP program takes its packets only on those that
  * rdma_rxe is on, not the packets of an HCA in hardware.
@@ -215,6 +243,7 @@ int main(void)
 		TEST(report_causes_two_scans),
 		TEST(hca_stays_when_its_interface_is_renamed),
 		TEST(hca_is_given_up_after_two_scans_without_its_uplink),
+		TEST(hca_stays_while_descriptors_lack),
 		TEST(xdp_program_may_share_an_interface_with_hardware),
 		TEST(hca_off_watches_no_device),
 	};
