@@ -25,8 +25,8 @@ int vnic_socket_address(const char *run_dir, struct sockaddr_un *address)
 }
 
 /*
- * -EPERM: the listener's user is neither root nor this process's; or an error of getsockopt(2). A
- * daemon can read and change everything that its clients send. The system call gives the kernel's
+ * 0: root or this process's user listens; -EPERM: another user does; or an error of getsockopt(2).
+ * A daemon can read and change everything that its clients send. The system call gives the kernel's
  * answer, because libraries such as fakeroot's replace geteuid().
  */
 static int check_listener(int fd)
@@ -58,10 +58,11 @@ static time_t uptime_seconds(void)
 }
 
 /*
- * Connects; while the listener's queue is full, waits. -ETIMEDOUT: the queue stayed full; or
- * another error of connect(2). On a socket with a timeout a signal ends connect(2) with EINTR, also
- * if its handler has SA_RESTART (signal(7)); so the call is repeated. A child that the handler has
- * forked does not repeat it: the child shares the socket with its parent.
+ * Connects; while the listener's queue is full, waits. -ETIMEDOUT: the queue stayed full, or this
+ * is a forked child; or another error of connect(2). On a socket with a timeout a signal ends
+ * connect(2) with EINTR, also if its handler has SA_RESTART (signal(7)); so the call is repeated. A
+ * child that the handler has forked does not repeat it: the child shares the socket with its
+ * parent.
  */
 static int wait_for_connection(int fd, const struct sockaddr_un *address)
 {

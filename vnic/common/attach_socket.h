@@ -5,7 +5,8 @@
 
 #include <sys/un.h>
 
-/* The address of the daemon's socket in run_dir. -ENAMETOOLONG: run_dir is too long for it. */
+/* Sets the address of the daemon's socket in run_dir. 0; -ENAMETOOLONG: run_dir is too long for it.
+ */
 int vnic_socket_address(const char *run_dir, struct sockaddr_un *address);
 /*
  * How long a client waits for each answer, unless vnic_driver_limit_wait() changes it. The daemon
@@ -13,7 +14,8 @@ int vnic_socket_address(const char *run_dir, struct sockaddr_un *address);
  */
 #define VNIC_ANSWER_SECONDS 5
 
-/* From now on each send and receive on the socket waits for at most so many seconds. */
+/* From now on each send and receive on the socket waits for at most so many seconds. 0 or a
+ * negative errno value. */
 int vnic_socket_limit_wait(int fd, unsigned int seconds);
 
 #endif

@@ -12,8 +12,8 @@
  */
 int vnic_eventfd_check(int fd);
 /*
- * Makes the eventfd readable, and leaves errno alone. False: the counter has not changed, because
- * the calling thread does not have the descriptor, for example. The write waits only if the other
+ * Makes the eventfd readable, and leaves errno alone. False: the eventfd is not readable, because
+ * the number is no descriptor of the calling thread, for example. The write waits only if the other
  * process has cleared O_NONBLOCK and fills the counter between this function's poll(2) and its
  * write, or at any time if poll(2) fails, as under an RLIMIT_NOFILE of 0.
  */

@@ -52,33 +52,35 @@ int vnic_message_recv(int fd, union vnic_message *message, int *fds, uint32_t *f
 void vnic_close_fds(const int *fds, uint32_t n);
 
 /*
- * The result in an answer to HELLO, also of another version: 0 or a negative errno value. `len` is
- * the return value of vnic_message_recv.
+ * Returns the status in an answer to HELLO, also of another version: 0 or a negative errno value.
+ * `len`: the result of vnic_message_recv, which is returned if negative. -ECONNRESET: `len` is 0;
+ * -EPROTO: no answer to HELLO.
  */
 int vnic_message_check_welcome(const union vnic_message *message, int len);
 
 /* Zeroed memory for two processes, sealed at its size. Returns a descriptor. */
 int vnic_memory_create(const char *name, uint64_t size);
 /*
- * Maps another process's memory of exactly `size` bytes. -EPERM: the owner could shrink it, and an
- * access behind its end would raise SIGBUS; or enlarge it, or has more than VNIC_MEMORY_MAX bytes
- * of pages in it, and the last close would take long.
+ * Maps another process's memory of exactly `size` bytes. -EINVAL: it has another size, or more than
+ * VNIC_MEMORY_MAX. -EPERM: the owner could shrink it, and an access behind its end would raise
+ * SIGBUS; or the owner could enlarge it, or has more than VNIC_MEMORY_MAX bytes of pages in it, and
+ * the last close would take long. Or an error of mmap.
  */
 int vnic_memory_map(int fd, uint64_t size, void **memory);
 /* Checks that the descriptor is memory for vnic_memory_map: 0; -EPERM: it is not; -EINVAL: larger
  * than VNIC_MEMORY_MAX. */
 int vnic_memory_check(int fd);
 /*
- * These four are for memory that only one process writes. The process creates it, maps it with
- * vnic_memory_map, then publishes it: from then on no process can map it for writing, and other
- * processes map it with vnic_memory_map_published. Needs Linux 5.1.
+ * These four functions are for memory that only one process writes. The process creates it, maps it
+ * with vnic_memory_map, then publishes it: from then on no process can map it for writing, and
+ * other processes map it with vnic_memory_map_published. Needs Linux 5.1.
  */
 int vnic_memory_create_unpublished(const char *name, uint64_t size);
 int vnic_memory_publish(int fd);
 bool vnic_memory_is_published(int fd);
 int vnic_memory_map_published(int fd, uint64_t size, const void **memory);
-/* Replaces a mapping of these functions by zeroed private memory, at the same address.
- * Async-signal-safe. */
+/* Replaces a mapping of vnic_memory_map or vnic_memory_map_published by zeroed private memory, at
+ * the same address. Async-signal-safe. */
 void vnic_memory_isolate(const void *memory, uint64_t size);
 
 #endif

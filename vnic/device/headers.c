@@ -34,8 +34,8 @@ static bool find_ip4(struct vnic_headers *h, const uint8_t *frame, uint32_t len)
 }
 
 /*
- * Skips the extension headers; false: they do not end in the frame. A routing header is not
- * skipped, since the checksum then covers another destination.
+ * Skips the extension headers; false: they do not end in the frame, or there are IP6_EXTENSIONS or
+ * more. A routing header is not skipped, since the checksum then covers another destination.
  */
 static bool skip_extensions(struct vnic_headers *h, const uint8_t *frame, uint32_t len)
 {

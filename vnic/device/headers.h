@@ -32,7 +32,8 @@ struct vnic_headers {
  * true, l3 and l4 lie in the frame. */
 bool vnic_headers_find(struct vnic_headers *h, const uint8_t *frame, uint32_t len);
 
-/* The same for an IP header at the offset `at`, at most `len`, of a packet with that EtherType. */
+/* As vnic_headers_find, for an IP header at the offset `at`, at most `len`, of a packet with the
+ * EtherType `type`. */
 bool vnic_headers_find_ip(struct vnic_headers *h, const uint8_t *frame, uint32_t len, uint32_t at,
 			  uint32_t type);
 
@@ -48,7 +49,7 @@ static inline uint32_t vnic_get16(const uint8_t *p)
 
 /* Continues a ones' complement sum; only the last piece may have an odd length. */
 uint64_t vnic_sum(const uint8_t *data, uint32_t len, uint64_t sum);
-/* The checksum, in the byte order of the packet. */
+/* The checksum of a sum of vnic_sum, in the byte order of the packet. */
 uint16_t vnic_sum_fold(uint64_t sum);
 /* The sum of the pseudo-header of a datagram of `len` bytes, its own header included. */
 uint64_t vnic_sum_pseudo(const struct vnic_headers *h, const uint8_t *frame, uint32_t len);

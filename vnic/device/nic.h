@@ -209,7 +209,8 @@ void vnic_device_tx_discard(struct vnic_device *dev, uint32_t queue);
 void vnic_device_tell_link(struct vnic_device *dev);
 /*
  * Stops a queue on which the driver has violated the protocol, with `error` in its status, and with
- * it the NIC until the driver resets it. Without access to memory the NIC goes down instead.
+ * it the NIC until the driver resets it. Without access to memory, or paused, the NIC goes down
+ * instead.
  * `event`: VMXNET3_ECR_TQERR or _RQERR.
  */
 void vnic_device_break(struct vnic_device *dev, uint32_t event, struct vmxnet3_queue_status *status,

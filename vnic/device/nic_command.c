@@ -173,7 +173,7 @@ static uint32_t get_capabilities(struct vnic_device *dev)
 	return dev->capabilities;
 }
 
-/* From revision 9 on the upper half is the size for received frames. */
+/* The lower half is the size for sent frames; the upper half, from revision 9 on, for received. */
 static uint32_t get_data_desc_sizes(struct vnic_device *dev)
 {
 	return TX_DATA_DESC_SIZE |

@@ -78,7 +78,7 @@ static bool status_is_present(const struct vnic_device *dev)
 	return true;
 }
 
-/* Stops a NIC that has lost memory. */
+/* Stops a NIC whose pointers lead outside the table: as vnic_device_set_regions says. */
 static void check_pointers(struct vnic_device *dev)
 {
 	if (dev->state == VNIC_DEVICE_DOWN)

@@ -50,8 +50,8 @@ struct scatter {
 
 enum found { FOUND_NONE, FOUND_WRONG_TYPE, FOUND_BUFFER, FOUND_BAD };
 
-/* Takes the next descriptor of a ring if it has the requested type (head or body). FOUND_NONE: the
- * driver has posted none; FOUND_BAD: it is malformed. */
+/* Takes the next descriptor of a ring if it has the requested type (head or body), else returns
+ * FOUND_WRONG_TYPE. FOUND_NONE: the driver has posted none; FOUND_BAD: it is malformed. */
 static enum found take_buffer(const struct vnic_device *dev, const struct vnic_device_rxq *rx,
 			      struct scatter *scatter, uint32_t ring, uint32_t type)
 {
@@ -85,7 +85,7 @@ static enum found take_buffer(const struct vnic_device *dev, const struct vnic_d
 
 /*
  * Takes a head buffer of ring 0. Body buffers before it belong to frames that did not need them:
- * the device skips them for good, so it reads each only once.
+ * the device skips them for good, so it reads each only once. Never returns FOUND_WRONG_TYPE.
  */
 static enum found take_head_buffer(const struct vnic_device *dev, struct vnic_device_rxq *rx,
 				   struct scatter *scatter)
@@ -101,7 +101,8 @@ static enum found take_head_buffer(const struct vnic_device *dev, struct vnic_de
 	return FOUND_NONE;
 }
 
-/* Takes a body buffer from ring 0 if one is next, otherwise from ring 1. */
+/* Takes a body buffer from ring 0 if one is next, otherwise from ring 1. FOUND_WRONG_TYPE: no later
+ * body buffer can come; FOUND_NONE: one may. */
 static enum found take_body_buffer(const struct vnic_device *dev, const struct vnic_device_rxq *rx,
 				   struct scatter *scatter)
 {

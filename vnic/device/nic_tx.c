@@ -93,8 +93,8 @@ static enum look read_descriptor(const struct vnic_device *dev, const struct vni
 	return LOOK_FRAME;
 }
 
-/* Reads the descriptors of the next frame. After LOOK_BAD, *error is the error for the queue's
- * status. */
+/* Reads the descriptors of the next frame. LOOK_NONE: some are missing. After LOOK_BAD, *error is
+ * the error for the queue's status. */
 static enum look read_chain(const struct vnic_device *dev, const struct vnic_device_txq *tx,
 			    struct chain *chain, uint32_t *error)
 {
@@ -144,7 +144,7 @@ static void add_pending(struct vnic_device_txq *tx, struct vnic_tx_pending frame
 	tx->pending[(tx->first + tx->count++) % VNIC_TX_AHEAD] = frame;
 }
 
-/* A slot for one frame; NULL until an earlier frame is complete. */
+/* A slot for one frame; NULL: all are taken, until an earlier frame is complete. */
 static uint8_t *take_slot(const struct vnic_device *dev, struct vnic_device_txq *tx)
 {
 	uint32_t slot = (tx->slot_first + tx->slot_count) % VNIC_TX_SLOTS;
@@ -219,7 +219,8 @@ static bool finish_frame(const struct vnic_device *dev, const struct chain *chai
 }
 
 /*
- * Assembles a frame of several pieces, or with an offload, in a slot. LOOK_NONE: no slot is free.
+ * Assembles a frame of several pieces, or with an offload, in a slot. LOOK_NONE: no slot is free;
+ * LOOK_MISFIT: the frame is too long, or does not suit its offload.
  */
 static enum look make_frame(const struct vnic_device *dev, struct vnic_device_txq *tx,
 			    const struct chain *chain)
@@ -365,8 +366,8 @@ static bool take_plain(const struct vnic_device *dev, struct vnic_device_txq *tx
 	return true;
 }
 
-/* Takes the next frame, or the next segment, into tx->pending. LOOK_NONE: none can be taken now;
- * LOOK_MISFIT: dropped it. */
+/* Takes the next frame, or the next segment, into tx->pending. LOOK_NONE: none can be taken now, or
+ * the driver has violated the protocol, which stops the NIC; LOOK_MISFIT: dropped it. */
 static enum look look_ahead(struct vnic_device *dev, struct vnic_device_txq *tx)
 {
 	struct chain chain;

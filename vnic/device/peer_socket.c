@@ -59,9 +59,9 @@ static void drop_message(int fd)
 }
 
 /*
- * Looks at the message (MSG_PEEK) before receiving it. The kernel makes copies of descriptors for
- * the look and, without room for them, closes the copies at once. That cannot block, because the
- * message still holds the descriptors.
+ * Looks at the message (MSG_PEEK) before receiving it; results of vnic_peer_recv. The kernel makes
+ * copies of descriptors for the look and, without room for them, closes the copies at once. That
+ * cannot block, because the message still holds the descriptors.
  */
 static int receive_after_look(int fd, struct msghdr *header)
 {

@@ -33,7 +33,7 @@ struct vnic_rss_hash {
 bool vnic_rss_set(struct vnic_rss *rss, const struct upt1_rss_conf *conf, uint32_t queues);
 /*
  * Hashes a frame, of which the first `len` bytes are in private memory. `fields`:
- * VMXNET3_RSS_FIELDS_*.
+ * VMXNET3_RSS_FIELDS_*. The type NONE: the driver wants no hash, or it is no IP packet.
  */
 struct vnic_rss_hash vnic_rss_hash(const struct vnic_rss *rss, uint32_t fields,
 				   const uint8_t *frame, uint32_t len);

@@ -40,7 +40,7 @@ bool vnic_driver_rx_waiting(const struct vnic_driver *drv)
 
 /*
  * Takes the next completion. A device may complete the buffers in order only, each with a whole
- * frame. After any other completion the driver trusts no buffer.
+ * frame. After any other completion returns false, and the driver trusts no buffer (drv->broken).
  */
 static bool take_completion(struct vnic_driver *drv, struct vnic_frame *frame)
 {

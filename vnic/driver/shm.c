@@ -63,8 +63,8 @@ static bool is_parents(const struct shm *shm)
 	return shm->owner != getpid();
 }
 
-/* Sends `len` bytes of *message, and receives the answer there, with up to *fd_count descriptors.
- */
+/* Sends `len` bytes of *message, and receives the answer into *message, with up to *fd_count
+ * descriptors. Returns as vnic_message_recv; -EIO: this is a forked child. */
 static int send_and_receive(const struct shm *shm, union vnic_message *message, uint32_t len,
 			    int *fds, uint32_t *fd_count)
 {
@@ -371,8 +371,9 @@ static bool shm_introduction(struct vnic_transport *transport, uint32_t *qpn,
 }
 
 /*
- * Reads notices until none is left, or up to a question, an introduction or a request to record. Of
- * several states of the port the last one counts; malformed messages are skipped.
+ * Reads notices until none is left, or up to a question, an introduction or a request to record.
+ * True: *port is new. Of several states of the port the last one counts; malformed messages are
+ * skipped.
  */
 static bool shm_notice(struct vnic_transport *transport, struct vnic_attach_port *port,
 		       int *question)
@@ -415,7 +416,8 @@ static bool shm_notice(struct vnic_transport *transport, struct vnic_attach_port
 	return found;
 }
 
-/* Sends INBOX, whose answer must carry `wanted` descriptors. */
+/* Sends INBOX. 0: fds has the `wanted` descriptors of the answer; -EPROTO: other ones came; or the
+ * answer's status. */
 static int request_inbox(struct shm *shm, bool exists, uint32_t wanted, int fds[VNIC_INBOX_FDS])
 {
 	union vnic_message message = {.inbox = {.type = VNIC_ATTACH_INBOX, .exists = exists}};
@@ -585,7 +587,8 @@ static bool welcome_valid(struct shm *shm, const struct vnic_attach_welcome *wel
 	       welcome->qpn_count == VNIC_LEASE_QPNS;
 }
 
-/* Takes over the descriptors of the daemon's welcome. */
+/* Takes over the descriptors of the daemon's welcome, also if mapping the BARs fails: returns that
+ * error. */
 static int adopt_fds(struct shm *shm, const int fds[VNIC_FDS])
 {
 	int ret = vnic_memory_map(fds[VNIC_FD_BARS], VNIC_BAR_SIZE, &shm->bars);

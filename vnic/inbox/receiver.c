@@ -189,7 +189,8 @@ static bool read_reference(struct vnic_frame *frame)
 	return true;
 }
 
-/* Sets *frame to the frame in a slot. False: no frame in a slot can have this completion. */
+/* Sets *frame to the frame in a slot. False: the frame is too long, or too short for its reference.
+ */
 static bool read_frame(const struct vnic_inbox *inbox, struct inbox_slot *slot, uint32_t completion,
 		       struct vnic_frame *frame)
 {
@@ -211,8 +212,9 @@ static void prefetch_slots(const struct vnic_inbox *inbox, const struct inbox_sl
 }
 
 /*
- * Takes the next frame. A frame that is longer than a slot, or in a slot that the receiver holds,
- * breaks the inbox: only a sender without the lock, or a hostile one, writes it.
+ * Takes the next frame. False: there is none, or the inbox is broken. A frame that is longer than a
+ * slot, or in a slot that the receiver holds, breaks the inbox: only a sender without the lock, or
+ * a hostile one, writes it.
  */
 static bool take_frame(struct vnic_inbox *inbox, struct vnic_frame *frame)
 {

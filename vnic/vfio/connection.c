@@ -69,7 +69,8 @@ static bool take_control(struct connection *c, struct msghdr *msg)
 
 /*
  * Reads up to `size` bytes, never beyond the end of a message: descriptors come with the first byte
- * that was sent with them, and so belong to this message. Returns the bytes, 0 for none now.
+ * that was sent with them, and so belong to this message. Returns the bytes; 0: none now; or
+ * an error of connection_receive.
  */
 static ssize_t read_bytes(struct connection *c, uint32_t size)
 {

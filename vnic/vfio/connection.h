@@ -41,7 +41,8 @@ void connection_next(struct connection *c);
  * which stays open. error: errno value, 0 = none.
  */
 int connection_reply(struct connection *c, uint32_t body, uint32_t error);
-/* Sends as much of the rest of the reply as the socket takes. 0, also if it takes nothing now. */
+/* Sends as much of the rest of the reply as the socket takes. 0, also if it takes nothing now;
+ * -ECONNRESET: the client has closed it. */
 int connection_flush(struct connection *c);
 
 static inline bool connection_is_writing(const struct connection *c)

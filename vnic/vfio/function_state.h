@@ -12,7 +12,8 @@
 
 struct vnic_vfio_server;
 
-/* The caller has stopped the model. Sets *stream, which the caller frees with free(3). */
+/* Saves the function, whose model the caller has stopped. Sets *stream, which the caller frees with
+ * free(3). Returns 0, -ENOMEM or the model's error. */
 int function_state_save(struct vnic_vfio_server *server, uint8_t **stream, size_t *length);
 /*
  * Restores the function from a stream. -EBADMSG: truncated, damaged or contradictory;

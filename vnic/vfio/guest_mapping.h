@@ -47,7 +47,8 @@ struct guest_file {
  */
 int guest_mapping_open(const struct guest_file *file, bool *lost_flag,
 		       struct guest_mapping **mapping, void **bytes);
-/* Closes all mappings with this flag and without regions; `all`: those with regions, too. */
+/* Closes all mappings that guest_mapping_open has made with this lost_flag and that have no
+ * regions; `all`: those with regions, too. */
 void guest_mapping_close_unused(const bool *lost_flag, bool all);
 
 /* The mapping that has the byte; NULL: none. */
@@ -64,7 +65,7 @@ bool guest_mapping_find_lost(const struct guest_mapping *mapping, void **bytes, 
 
 /*
  * Installs the handler of SIGBUS. A fault in a mapping replaces the page by a private page of
- * zeros, marks the page as lost and sets the flag; before that it calls `losing`. Any other fault
+ * zeros, marks the page as lost and sets *lost_flag; before that it calls `losing`. Any other fault
  * goes to the handler that was installed before.
  */
 int guest_mapping_catch_faults(void (*losing)(void *ctx), void *ctx);

@@ -22,7 +22,7 @@ void irq_raise(struct irq_vectors *irq, uint32_t vector);
 /*
  * Sets the eventfds of the n vectors from `start` on, and delivers their pending interrupts; start
  * + n is at most the count. Descriptors that the function keeps are replaced by -1. -EINVAL: one is
- * no eventfd, and the function keeps none.
+ * no eventfd; or another error of vnic_eventfd_check. After an error the function keeps none.
  */
 int irq_set_eventfds(struct irq_vectors *irq, uint32_t start, int *fds, uint32_t n);
 /* Delivers the pending interrupts of vectors that are not masked. */

@@ -40,8 +40,8 @@ struct vnic_vfio_server;
 void migration_reset(struct vnic_vfio_server *server);
 /* Whether the PCI function works: RUNNING or PRE_COPY. */
 bool migration_is_running(const struct vnic_vfio_server *server);
-/* Saves the PCI function if that is due. The caller has waited until its model is settled
- * (vnic_vfio_ops.settled). */
+/* Saves the PCI function if it has just entered STOP_COPY; else returns 0. The caller has waited
+ * until the model is settled (vnic_vfio_ops.settled). After an error the state is STOP. */
 int migration_save(struct vnic_vfio_server *server);
 
 /*

@@ -127,7 +127,7 @@ void vnic_vfio_server_disconnect(struct vnic_vfio_server *server)
 }
 
 /* Sends the reply to the last message, or unmaps the last connection's memory, if one of the two
- * waits and the function has settled. True: it still waits. */
+ * waits and the function has settled. True: it still waits. *rc: 0 or the error of the reply. */
 static bool stays_held(struct vnic_vfio_server *server, int *rc)
 {
 	*rc = 0;

@@ -57,7 +57,8 @@ int dma_unmap(struct vnic_vfio_server *server, const struct vfio_user_dma_unmap 
 void dma_remove_all(struct vnic_vfio_server *server);
 /* Removes the memory of server->removal from the function once more. */
 void dma_remove_again(struct vnic_vfio_server *server);
-/* Unmaps what dma_unmap or dma_remove_all has removed, if anything; the function has settled. */
+/* Unmaps what dma_unmap or dma_remove_all has removed; the function has settled. Returns 0, also if
+ * there is nothing to unmap, or an error of vnic_guest_memory_unmap. */
 int dma_finish_unmap(struct vnic_vfio_server *server);
 /* Accesses of `count` bytes to a region of linux/vfio.h. -EINVAL: not in the region, or misaligned.
  * -EBUSY: a write to a BAR while a migration has stopped the function. */

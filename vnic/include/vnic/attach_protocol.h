@@ -13,9 +13,9 @@
  *              or lacks an answer. The device process of a virtual machine also sends the machine's
  *              MAC. A process that restores saved queue pairs demands the block that had their
  *              QPNs.
- *              daemon: identity, lease and addresses; descriptors: enum vnic_attach_fd. While the
- *              daemon waits for claims of leases, it delays its answer to other clients by up to
- *              3 s.
+ *              daemon: identity, lease and addresses; descriptors: enum vnic_attach_fd. A daemon
+ *              that has begun to serve waits up to 3 s for claims of leases, and answers other
+ *              clients afterwards.
  *              In all versions, HELLO begins with type and version, and its answer with type and
  *              status; the status is -EPROTO if the client speaks another version.
  *   MEMORY     client: the size of the driver's memory, which follows from the MTU in HELLO's
@@ -57,7 +57,7 @@
  *              after the uplink_generation in NOTICE_PORT has changed. daemon: the sockets, whose
  *              filters pass nothing yet (netdev/packet_port.h). From now on packets from the
  *              uplink to the client's QPNs come by these sockets only.
- *              client, status < 0: it cannot use the sockets of the last answer. daemon: -ECANCELED.
+ *              client, status < 0: it cannot use the last sockets. daemon: -ECANCELED.
  *              Packets from the uplink come by the switch again.
  *
  * Messages that the daemon sends without a request have a socket of their own, so that the client
@@ -94,8 +94,8 @@
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
 #define VNIC_SYSFS_NAME     "sys" /* also in the run directory: the tree that stands for /sys */
-/* A file of that tree: the name of the HCA that backs the device. Its line is empty without an HCA,
- * or while the HCA's port is down. */
+/* A file of the tree VNIC_SYSFS_NAME, with the name of the HCA that backs the device. The line is
+ * empty without an HCA, or while the HCA's port is down. */
 #define VNIC_HCA_FILE VNIC_SYSFS_NAME "/hca"
 /*
  * The device's name in class/infiniband_verbs; Linux numbers devices up to uverbs1023. urxe0 has
@@ -131,8 +131,8 @@ enum vnic_attach_type {
 #define VNIC_LEASE_QPNS  (1u << VNIC_LEASE_SHIFT)
 #define VNIC_LEASES_MAX  16 /* blocks of a process */
 /*
- * In HELLO in place of a claimed lease, by a client that wants none. No block begins at 1, so the
- * answer is -EPERM.
+ * A client that wants no lease names this one in HELLO as its claimed lease. No block begins at 1,
+ * so the answer is -EPERM.
  */
 #define VNIC_LEASE_NONE 1
 
@@ -229,10 +229,10 @@ struct vnic_attach_memory {
 struct vnic_attach_welcome {
 	uint32_t type;
 	/*
-	 * 0, or a negative errno value; then the rest is 0 and no descriptors come. -EPERM: the
-	 * lease does not belong to the client any more; -EBUSY: the daemon has not handled the end
-	 * of the client's earlier connection yet, so the client tries again. Of a demand: the
-	 * errors of struct vnic_attach_lease.
+	 * 0, or a negative errno value; then the rest is 0 and no descriptors come. -EPROTO: the
+	 * client speaks another version; -EPERM: the claimed lease does not belong to the client
+	 * any more; -EBUSY: the daemon has not handled the end of the client's earlier connection
+	 * yet, so the client tries again. Of a new lease: the errors of struct vnic_attach_lease.
 	 */
 	int32_t status;
 	uint8_t mac[6];

@@ -84,9 +84,9 @@ void vnic_device_destroy(struct vnic_device *dev);
  * Replaces the table of the driver's memory. Call it before memory is unmapped, with a table that
  * lacks this memory: the device uses no pointer outside its table. If the new table lacks memory of
  * a ring, or of a frame that vnic_device_tx has returned, the NIC's state becomes
- * VNIC_DEVICE_BROKEN; if it lacks the shared area or a queue's descriptor, where the device would
- * report the error, or the device may not access memory (vnic_device_set_bus_master) or is paused,
- * VNIC_DEVICE_DOWN.
+ * VNIC_DEVICE_BROKEN. The state becomes VNIC_DEVICE_DOWN if the device cannot report the error: the
+ * table lacks the shared area or a queue's descriptor, or the device is paused or may not access
+ * memory (vnic_device_set_bus_master).
  * -EINVAL, -ENOMEM: the table is as before; with a count of 0 it never fails.
  */
 int vnic_device_set_regions(struct vnic_device *dev, const struct vnic_region *regions,
@@ -110,10 +110,10 @@ const uint8_t *vnic_device_mac(const struct vnic_device *dev);
 const uint64_t *vnic_device_counters(const struct vnic_device *dev);
 
 /*
- * Register access; -EINVAL: no such register. TXPROD, RXPROD and IMR are plain words in `bars`, to
- * which a driver that maps them may store directly. After such a store to IMR that unmasks a
- * vector, the driver has to look for missed interrupts itself. If vnic_device_reg_write unmasks a
- * vector, the device raises the vector's pending interrupt.
+ * Register access; -EINVAL: no such register, or a version that is not offered. TXPROD, RXPROD and
+ * IMR are plain words in `bars`, to which a driver that maps them may store directly. After such a
+ * store to IMR that unmasks a vector, the driver has to look for missed interrupts itself. If
+ * vnic_device_reg_write unmasks a vector, the device raises the vector's pending interrupt.
  */
 int vnic_device_reg_write(struct vnic_device *dev, uint32_t bar, uint32_t offset, uint32_t value);
 int vnic_device_reg_read(struct vnic_device *dev, uint32_t bar, uint32_t offset, uint32_t *value);
@@ -138,7 +138,7 @@ void vnic_device_tx_done(struct vnic_device *dev, uint32_t queue, uint32_t n);
 
 /*
  * After the driver's end: the frame that the driver left to be sent (VNIC_REG_LAST_LENGTH), which
- * lies in `bars`. False: none, or its length is wrong.
+ * lies in `bars`. False: the driver left none, or the length is wrong.
  */
 bool vnic_device_last_frame(const struct vnic_device *dev, struct vnic_tx_frame *frame);
 
@@ -152,7 +152,7 @@ void vnic_device_set_link(struct vnic_device *dev, uint16_t mbps);
  * If the driver has enabled RSS, the RSS hash of a frame that has one counts instead. -ENOBUFS: no
  * buffer is free now, and the caller tries again or calls vnic_device_rx_give_up; -EMSGSIZE: longer
  * than the buffers, dropped; -EINVAL: shorter than an Ethernet header; -ENETDOWN: the NIC is not
- * active or may not access memory, or the link is down.
+ * active or may not access memory, the link is down, or a malformed descriptor has stopped the NIC.
  */
 int vnic_device_rx(struct vnic_device *dev, uint32_t flow, const uint8_t *data, uint32_t len);
 /*

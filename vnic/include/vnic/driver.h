@@ -27,7 +27,7 @@ struct vnic_driver;
 /*
  * Attaches to the urxed that listens in run_dir and activates the NIC, with a masked interrupt. On
  * success *welcome has the identity of this process. -EPROTO: the daemon speaks another version;
- * -ETIMEDOUT: no answer for 5 s; other errors are those of vnic_attach_connect.
+ * -ETIMEDOUT: no answer for 5 s; other errors: vnic_attach_connect, vnic_attach_welcome.status.
  */
 int vnic_driver_attach(const char *run_dir, struct vnic_attach_welcome *welcome,
 		       struct vnic_driver **drv);
@@ -77,10 +77,11 @@ void vnic_driver_isolate(struct vnic_driver *drv);
  * byte once.
  */
 uint32_t vnic_driver_rx(struct vnic_driver *drv, struct vnic_frame *frames, uint32_t n);
-/* Returns the n oldest received frames to the device. */
+/* Gives the buffers of the n oldest received frames back to the device. */
 void vnic_driver_rx_release(struct vnic_driver *drv, uint32_t n);
 
-/* Reserves up to n free transmit buffers, in ring order; each has room for an MTU-sized frame. */
+/* Reserves up to n free transmit buffers, in ring order, and returns their number. Each has room
+ * for an MTU-sized frame. */
 uint32_t vnic_driver_tx_reserve(struct vnic_driver *drv, struct vnic_frame *frames, uint32_t n);
 /* Sends the first n of the buffers reserved last, with the lengths in frames; wakes the device. */
 void vnic_driver_tx_commit(struct vnic_driver *drv, const struct vnic_frame *frames, uint32_t n);
@@ -107,13 +108,14 @@ uint32_t vnic_driver_tx_doorbells(const struct vnic_driver *drv);
  */
 int vnic_driver_irq_fd(const struct vnic_driver *drv);
 void vnic_driver_irq_mask(struct vnic_driver *drv);
-/* True: frames or freed buffers are already there, and may raise no interrupt. */
+/* True: received frames or freed transmit buffers are there already, and may raise no interrupt. */
 bool vnic_driver_irq_unmask(struct vnic_driver *drv);
 
 /* Sets whether the NIC receives multicast frames, of any group; initially it does not. A change
  * waits for the daemon's answer. */
 void vnic_driver_set_multicast(struct vnic_driver *drv, bool on);
-/* Stores the choice without asking the daemon. True: vnic_driver_apply_multicast must follow. */
+/* Stores the choice without asking the daemon. True: it is new, so vnic_driver_apply_multicast must
+ * follow. */
 bool vnic_driver_choose_multicast(struct vnic_driver *drv, bool on);
 
 /*

@@ -22,8 +22,8 @@ struct vnic_reference {
 };
 
 /*
- * If n_pieces is not 0, as many of these stand behind the frame, at `data` + `len`, in the order of
- * the payload. They are not aligned.
+ * If a reference's n_pieces is not 0, that many of these structures follow the frame, at `data` +
+ * `len`, in the order of the payload. They are not aligned.
  */
 struct vnic_reference_piece {
 	uint64_t address; /* in the sender's process */
@@ -32,8 +32,8 @@ struct vnic_reference_piece {
 
 #define VNIC_PIECES_MAX 128u
 
-/* Bytes of a frame that the daemon sends at a process's end: a RoCEv2 ACK over IPv6 in a VLAN fits.
- */
+/* Maximum length in bytes of a frame that the daemon sends at a process's end: a RoCEv2 ACK over
+ * IPv6 in a VLAN fits. */
 #define VNIC_LAST_FRAME_MAX 128
 
 struct vnic_frame {

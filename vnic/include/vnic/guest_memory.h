@@ -37,10 +37,10 @@ void vnic_guest_memory_destroy(struct vnic_guest_memory *memory);
 
 /*
  * Maps `size` bytes of `fd` from `offset` as the guest's memory at `addr`. The caller keeps fd.
- * -EINVAL: the size is 0, a number is not a multiple of the page size, or the end wraps; -EEXIST:
- * a region has some of the addresses; -ENOSPC: too many regions; -EOPNOTSUPP: the file is neither
+ * -EINVAL: the size is 0, a number is not a multiple of the page size, or an end wraps; -EEXIST: a
+ * region has some of the addresses; -ENOSPC: too many regions; -EOPNOTSUPP: the file is neither
  * memory (memfd, tmpfs, hugetlbfs) nor on ext4, XFS or Btrfs, so that an access might wait for
- * ever; -EFBIG: the file is shorter; -ENOMEM, or an error of fstat or mmap.
+ * ever; -EFBIG: the file is shorter; -ENOMEM, or an error of fstat, fcntl or mmap.
  */
 int vnic_guest_memory_map(struct vnic_guest_memory *memory, uint64_t addr, uint64_t size, int fd,
 			  uint64_t offset, bool writable);

@@ -72,7 +72,8 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "vmxnet3 is little-endi
 #define VMXNET3_REVISIONS ((VMXNET3_REV_9 << 1) - 1)
 #define UPT1_VERSIONS     1u
 
-/* DCR. A driver writes the wanted bits and asks by GET_DCR0_REG which of them it got. */
+/* Bits of the capability register DCR. A driver writes the wanted bits, and asks by GET_DCR0_REG
+ * which of them it got. */
 #define VMXNET3_CAP_UDP_RSS          (1u << 0)
 #define VMXNET3_CAP_ESP_RSS_IP4      (1u << 1)
 #define VMXNET3_CAP_GENEVE_CSUM      (1u << 2)

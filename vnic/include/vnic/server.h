@@ -123,13 +123,14 @@ bool vnic_server_ends(const struct vnic_server_client *client);
  */
 bool vnic_server_confirmed(const struct vnic_server_client *client);
 
-/* Answers the pending HELLO: with *welcome if status is 0, otherwise with status. */
+/* Answers the pending HELLO: with *welcome if status is 0, otherwise with status. -EINVAL: no HELLO
+ * is pending. */
 int vnic_server_welcome(struct vnic_server_client *client, int status,
 			const struct vnic_attach_welcome *welcome);
 
 /*
  * Answers the pending RESOLVE; status as in struct vnic_attach_resolve. If it is not 0, hop may be
- * NULL.
+ * NULL. -EINVAL: no RESOLVE is pending.
  */
 int vnic_server_resolved(struct vnic_server_client *client, int status,
 			 const struct vnic_next_hop *hop);
@@ -189,8 +190,9 @@ uint32_t vnic_server_process(const struct vnic_server_client *client);
  * all its frames go to its NIC, from its next burst on. */
 void vnic_server_allow_bypass(struct vnic_server_client *client, bool on);
 /*
- * Asks the client to record its engine into a ring (record_ring.h); ring -1: to end that. 0,
- * -EAGAIN: the client does not read its notices, or another negative errno value.
+ * Asks the client to record its engine into a ring (record_ring.h); ring -1: to end that. 0;
+ * -EAGAIN: the client does not read its notices; -ENOTCONN: it has not said HELLO; or another
+ * negative errno value.
  */
 int vnic_server_record(struct vnic_server_client *client, int ring);
 /* The number of the process that holds the lock of the client's inbox; 0 = none. */

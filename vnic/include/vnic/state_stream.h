@@ -49,10 +49,11 @@ int vnic_state_finish_save(struct vnic_state_stream *s, uint8_t **stream, size_t
  */
 void vnic_state_begin_save_to(struct vnic_state_stream *s, const struct vnic_state_format *format,
 			      uint8_t *out, size_t room);
-/* Completes the header of such a stream, which has s->at bytes. Returns the error. */
+/* Completes the header of a stream of vnic_state_begin_save_to, which has s->at bytes. Returns 0 or
+ * the first error. */
 int vnic_state_finish_save_to(struct vnic_state_stream *s);
 /*
- * Checks the header: -EBADMSG: not a stream with this name, truncated or damaged;
+ * Checks the header. -EBADMSG: no stream with format->name, truncated or damaged;
  * -EPROTONOSUPPORT: of a later version than format->version. s->error has the same value.
  */
 int vnic_state_begin_restore(struct vnic_state_stream *s, const struct vnic_state_format *format,

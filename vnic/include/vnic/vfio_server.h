@@ -200,14 +200,14 @@ int vnic_vfio_server_hand_over(struct vnic_vfio_server *server, struct vnic_vfio
  * accessed, because the other process may still go on. The stream and the descriptors may come from
  * a hostile process. Descriptors that the server keeps are replaced by -1 in h->fds. After an error
  * the server can only be destroyed. -EBADMSG: the stream is damaged, or contradicts the
- * descriptors; -EPROTONOSUPPORT: of a later version; -EINVAL: of another kind of function; an error
- * of vnic_guest_memory_map, or the model's.
+ * descriptors; -EPROTONOSUPPORT: of a later version; -EINVAL: of another kind of function, or a
+ * vector's descriptor is no eventfd; an error of vnic_guest_memory_map, or the model's.
  */
 int vnic_vfio_server_take_over(struct vnic_vfio_server *server, struct vnic_vfio_handover *h);
 
 /*
- * Delivers the interrupt of a vector. An interrupt of a masked vector, or of one without an
- * eventfd, sets the vector's pending bit and is delivered later.
+ * Delivers the interrupt of a vector, if the server has a client. An interrupt of a masked vector,
+ * or of one without an eventfd, sets the vector's pending bit and is delivered later.
  */
 void vnic_vfio_server_interrupt(struct vnic_vfio_server *server, uint32_t vector);
 
