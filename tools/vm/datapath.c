@@ -36,7 +36,7 @@ void datapath_free(struct datapath *f)
 
 /* --- From the guest */
 
-/* How many frames may be sent now, a burst at most. */
+/* The number of frames that the link takes now, BURST at most. If it takes none, sets link_full. */
 static uint32_t burst_room(struct datapath *f)
 {
 	const uint32_t room = switch_link_room(f->link);
@@ -88,8 +88,8 @@ static bool send_by_switch(struct datapath *f, const struct urxe_frame *frame)
 	return true;
 }
 
-/* Sends the kept frames in their order, until one has to wait. Those for the switch wait behind one
- * for an inbox, too. */
+/* Sends the kept frames in their order, until one has to wait. Frames for the switch wait behind a
+ * frame for an inbox, too. */
 static void send_kept(struct datapath *f, uint64_t now)
 {
 	bool waits = false;
@@ -188,7 +188,7 @@ static bool deliver(struct datapath *f, uint64_t now, const struct netdev_frame 
 
 /*
  * Tells PVRDMA of a station that announces itself by RARP. The frame itself goes to the vmxnet3. A
- * frame from the machine's own MAC tells of no return: anyone can send it.
+ * RARP frame with the machine's own MAC is not passed on: any station can send it.
  */
 static void hear_announcement(struct datapath *f, uint64_t now, const struct netdev_frame *frame)
 {

@@ -602,7 +602,7 @@ static int open_session(struct vm *vm, const struct vm_attr *attr, char error[VM
 }
 
 /* Makes the listening sockets of the process that this one replaces those of the functions and of
- * vm->replacement. */
+ * vm->replacement. Returns 0 or an error of listen_socket_adopt. */
 static int adopt_sockets(struct vm *vm, const struct vm_attr *attr, struct bundle *b)
 {
 	struct listen_socket *sockets[] = {&vm->nic.function.listener, &vm->rdma.function.listener,

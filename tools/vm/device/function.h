@@ -45,12 +45,13 @@ struct function {
 	bool logging;                       /* peers must not write to the machine's memory */
 };
 
-/* Makes f->memory. The caller then creates the model, which needs it, and calls function_serve. */
+/* Makes f->memory. The caller then creates the model, which needs it, and calls function_serve.
+ * Returns 0 or a negative errno value. */
 int function_init(struct function *f, const char *name);
 /*
  * Makes the server and listens at `path`; NULL: the caller sets f->listener later. Sets
- * attr->memory; the caller sets the rest. On error `error` has a sentence, and the caller still
- * calls function_close.
+ * attr->memory; the caller sets the rest. Returns 0, or a negative errno value and a sentence in
+ * `error`; then the caller still calls function_close.
  */
 int function_serve(struct function *f, const char *path, struct vnic_vfio_attr *attr,
 		   char error[FUNCTION_ERROR]);

@@ -32,8 +32,9 @@ struct pvrdma_function_attr {
 	const struct function_owner *owner; /* as of vmxnet3_function_open */
 };
 
-/* Makes the guest's memory, the model and the server, and listens at attr->path. On error `error`
- * has a sentence, and the caller still calls pvrdma_function_close. */
+/* Makes the guest's memory, the model and the server, and listens at attr->path. Returns 0, or a
+ * negative errno value and a sentence in `error`; then the caller still calls
+ * pvrdma_function_close. */
 int pvrdma_function_open(struct pvrdma_function *f, const struct pvrdma_function_attr *attr,
 			 char error[FUNCTION_ERROR]);
 void pvrdma_function_close(struct pvrdma_function *f);

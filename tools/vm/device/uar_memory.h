@@ -8,7 +8,7 @@ struct uar_memory {
 	void *bytes; /* NULL: none */
 };
 
-/* Makes such memory, PVRDMA_UAR_SIZE bytes of 0. Returns 0 or a negative errno value. */
+/* Makes this memory, PVRDMA_UAR_SIZE bytes of 0. Returns 0 or a negative errno value. */
 int uar_memory_open(struct uar_memory *memory);
 /*
  * Takes the memory of another process over: maps *fd, and sets it to -1. -EBADMSG: it is no such

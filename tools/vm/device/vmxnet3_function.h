@@ -14,8 +14,8 @@ struct vmxnet3_function {
 };
 
 /* path: as of function_serve. mtu: the largest that the driver may set. owner: NULL, or valid as
- * long as the function. On error `error` has a sentence, and the caller still calls
- * vmxnet3_function_close. */
+ * long as the function. Returns 0, or a negative errno value and a sentence in `error`; then the
+ * caller still calls vmxnet3_function_close. */
 int vmxnet3_function_open(struct vmxnet3_function *f, const char *path, const uint8_t mac[6],
 			  uint16_t mtu, const struct function_owner *owner,
 			  char error[FUNCTION_ERROR]);

@@ -24,7 +24,7 @@ static bool write_recording(void *arg, const uint8_t *bytes, size_t n)
 	return vnic_record_write(&r->ring, bytes, n, n == URXE_RECORD_END ? 0 : URXE_RECORD_END);
 }
 
-/* Tells the reader about the process, once. */
+/* Tells urxe capture about the process, or why it does not record (`error`), once. */
 static void report_process(struct engine_recording *r, uint64_t now, int error)
 {
 	struct vnic_record_process process = {
@@ -64,9 +64,9 @@ void engine_recording_request(struct engine_recording *r, const uint8_t mac[6], 
 }
 
 /*
- * Starts the recording with the engine's state. -EBUSY: a peer copies, and the caller tries again;
- * -ECANCELED: urxed captures no more; or another error of urxe_record_start. The saved state grants
- * peers no rights to copy, and they get their rights back afterwards.
+ * Starts the recording with the engine's state. 0; -EBUSY: a peer copies, and the caller tries
+ * again; -ECANCELED: urxed captures no more; or another error of urxe_record_start. The saved state
+ * grants peers no rights to copy, and peers get their rights back afterwards.
  */
 static int start_recording(struct engine_recording *r, uint64_t now, struct urxe_dev *engine,
 			   const struct vnic_driver *nic)

@@ -28,9 +28,9 @@ void engine_recording_request(struct engine_recording *r, const uint8_t mac[6], 
 			      struct pvrdma *dev);
 /*
  * Starts the recording that was asked for, when the driver has activated the device, the device may
- * access memory and no peer copies. If peers still copy after 1 s, it gives up. Ends the recording
- * when urxed captures no more. `nic`: of the session; NULL: none. Call it after each event of the
- * device. Returns the time of the next call without an event, UINT64_MAX = none.
+ * access memory and no peer copies. Gives up if peers still copy 1 s after its first attempt. Ends
+ * the recording when urxed captures no more. `nic`: of the session; NULL: none. Call it after each
+ * event of the device. Returns the time of the next call without an event, UINT64_MAX = none.
  */
 uint64_t engine_recording_tick(struct engine_recording *r, uint64_t now, struct pvrdma *dev,
 			       const struct vnic_driver *nic);

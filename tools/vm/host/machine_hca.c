@@ -124,7 +124,7 @@ static void give_to_device(struct machine_hca *h)
 	pvrdma_set_hca(h->dev, &h->of_device);
 }
 
-/* --- It comes and goes */
+/* --- Opening and closing the HCA */
 
 static void close_hca(struct machine_hca *h)
 {

@@ -72,11 +72,12 @@ bool machine_peers_may_reference(struct machine_peers *p, const uint8_t mac[6], 
 
 /* --- Frames */
 
-/* Longest frame that may go to an inbox, with its ICRC, bytes; UINT32_MAX: the machine has none. */
+/* Longest frame that may go to an inbox, with its ICRC, bytes; UINT32_MAX: the machine has no
+ * inbox. */
 uint32_t machine_peers_frame_max(const struct machine_peers *p);
 /*
  * Sends frames[0] and those that follow it to the same inbox, and returns how many the inbox took.
- * *waits: the caller keeps the next frame, and tries again later. If it returns 0 and *waits is
+ * *waits: the caller keeps the next frame, and tries again later. If 0 is returned and *waits is
  * false, the caller sends frames[0] by the switch.
  */
 uint32_t machine_peers_send(struct machine_peers *p, uint64_t now, const struct urxe_frame *frames,

@@ -67,19 +67,21 @@ static inline bool switch_link_is_up(const struct switch_link *link)
 uint64_t switch_link_tick(struct switch_link *link, uint64_t now, bool *joined);
 /*
  * Makes a link that has no port, looks for no daemon, and drops frames, until switch_link_return.
- * Until a daemon tells the MTU of its uplinks, link->mtu is `mtu`, bytes.
+ * Until a daemon tells the MTU of its uplinks, link->mtu is `mtu`, bytes. 0 or a negative errno
+ * value.
  */
 int switch_link_open_away(struct switch_link *link, const char *run_dir, const char *name,
 			  const uint8_t mac[6], uint32_t mtu);
 /* Gives the port back, so that the machine's MAC may have a port on another host, or of another
  * process. Until switch_link_return frames are dropped. */
 void switch_link_leave(struct switch_link *link);
-/* Asks for a port again. After an error switch_link_tick tries again. */
+/* Asks for a port again; result as of switch_link_open. After an error switch_link_tick tries
+ * again. */
 int switch_link_return(struct switch_link *link);
 /*
  * Makes a link that goes on with the port of another process's link. The descriptors become the
- * link's, and -1 in *h. -EPROTO: they are not those of a port. Without a port the link is that of
- * switch_link_open_away.
+ * link's, and -1 in *h. -EPROTO: they are not those of a port; or another negative errno value. If
+ * *h has no port the link is that of switch_link_open_away.
  */
 int switch_link_adopt(struct switch_link *link, const char *run_dir, const char *name,
 		      const uint8_t mac[6], struct switch_link_handover *h);
@@ -88,7 +90,8 @@ int switch_link_adopt(struct switch_link *link, const char *run_dir, const char 
  * frames of switch_link_send visible to the daemon first.
  */
 struct switch_link_handover switch_link_hand_over(struct switch_link *link);
-/* Call it when epoll_fd is readable. False: the daemon has ended, so the link is down. */
+/* Call it when epoll_fd is readable. False: the daemon has ended, so the link is down. True also if
+ * it was down before. */
 bool switch_link_event(struct switch_link *link);
 
 /* The number of frames that switch_link_send takes now. Without a daemon switch_link_send takes any

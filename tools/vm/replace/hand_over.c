@@ -50,7 +50,8 @@ static void pause_a_little(void)
 	nanosleep(&pause, NULL);
 }
 
-/* Handles messages until the function can stop between two of them. */
+/* Handles messages until the function can stop between two of them. Returns as
+ * vnic_vfio_server_stop; -EAGAIN: the function could not stop until `end`. */
 static int stop_function(struct vm *vm, struct function *f, uint64_t end)
 {
 	int rc;
@@ -77,7 +78,8 @@ static int stop_functions(struct vm *vm, uint32_t *running)
 	return rc;
 }
 
-/* Saves the function when peers have ended their copies. */
+/* Saves the function when peers have ended their copies. Returns as vnic_vfio_server_hand_over;
+ * -EAGAIN: peers still copy after STOP_NS. */
 static int save_function(struct function *f, struct vnic_vfio_handover *h)
 {
 	const uint64_t end = now_ns() + STOP_NS;
@@ -107,7 +109,8 @@ static int send_bundle(struct vm *vm, struct bundle *b)
 	return rc;
 }
 
-/* Hands the device over, whose functions have stopped. 0: it is the other process's now. */
+/* Hands the device over, whose functions have stopped. 0: it is the other process's now; an error:
+ * it stays this process's. */
 static int hand_over_stopped(struct vm *vm)
 {
 	const int fd = vm->replacement.requester;
