@@ -251,7 +251,8 @@ static void end_round(struct bond *b, uint64_t now)
 	b->dark = answered ? 0 : b->dark + 1;
 }
 
-/* The interval of probes after rounds without any answer: longer each time. */
+/* The interval of probes after rounds without any answer: twice as long each time, BOND_IDLE_NS at
+ * most. */
 static uint64_t dark_interval(const struct bond *b)
 {
 	const uint64_t ns = BOND_ROUND_NS << (b->dark < 6 ? b->dark : 6);

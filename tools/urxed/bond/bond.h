@@ -57,8 +57,8 @@ struct bond_ops {
 	 */
 	bool (*probe)(void *ctx, uint32_t member);
 	/*
-	 * Announces the host's addresses through a member, given likewise, so that bridges learn to
-	 * send the host's frames to it.
+	 * Announces the host's addresses through a member, given by its index among all uplinks, so
+	 * that bridges learn to send the host's frames to this member.
 	 */
 	void (*announce)(void *ctx, uint32_t member);
 };
@@ -158,7 +158,8 @@ void bond_note_astray(struct bond *b, uint64_t now);
 
 /* --- For reports */
 
-/* "active", "backup", "recovering", "silent" or "down". */
+/* Returns the member's role: "active" if it carries frames and has a link, else "backup",
+ * "recovering", "silent" or "down" by its health. */
 const char *bond_role(const struct bond *b, uint32_t uplink);
 /*
  * How often other members took over because this one failed; bond_failovers: the sum of all

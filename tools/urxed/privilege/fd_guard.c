@@ -84,7 +84,8 @@ static int send_request(const struct fd_guard_request *request, int fd)
 	return unix_packet_send(guard.helper.socket, request, sizeof(*request), &fd, 1);
 }
 
-/* Passes a copy of a descriptor to the helper; starts another helper if it has ended. */
+/* Passes a copy of a descriptor to the helper; starts another helper if it has ended. 0; -EAGAIN:
+ * the last start was less than RESTART_NS ago, or the queue is full; or another errno value. */
 static int ask_helper(const struct fd_guard_request *request, int fd)
 {
 	int rc = send_request(request, fd);

@@ -41,8 +41,8 @@ int fd_guard_check_inbox(uint64_t token, uid_t user);
 int fd_guard_fd(void);
 /*
  * Sets *token and fds to those of the next inbox that the helper has checked; the caller then owns
- * the descriptors, which are memfds and an eventfd. False: there is none now, or this process had
- * no descriptors left for it, and it is lost.
+ * the descriptors, which are memfds and an eventfd. False: there is no such inbox now, or this
+ * process had no descriptors left for the inbox, which is lost.
  */
 bool fd_guard_next_inbox(uint64_t *token, int fds[VNIC_INBOX_FDS]);
 

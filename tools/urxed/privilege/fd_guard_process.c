@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Each socket goes to a worker process of its own, which ends after its job: closing the socket, or
- * a descriptor from its queue, may block the worker for any time. This process never has the last
- * copy of a socket when it closes it, and receives nothing from it. A user with WORKERS_PER_USER
+ * a descriptor from its queue, may block the worker for any time. This process never closes the
+ * last copy of a socket, and receives nothing from these sockets. A user with WORKERS_PER_USER
  * blocked workers gets no further one: the user's sockets wait, in a queue of their own. All
  * sockets that wait together need fewer descriptors than this process may have, and the kernel
  * limits the descriptors that a user has in queues.
@@ -285,7 +285,8 @@ static void reap_workers(void)
 				remove_worker(i);
 }
 
-/* False: the daemon has ended. */
+/* Receives a job from the daemon, and appends it to those of its user. False: the daemon has ended.
+ */
 static bool receive_job(void)
 {
 	struct job *job = &process.jobs[next_job()];

@@ -23,17 +23,17 @@ static const struct {
 	/* A packet socket; the interface's multicast, promiscuous mode, and VLANs. */
 	{"af_packet:", "", CAPABILITY(CAP_NET_RAW) | CAPABILITY(CAP_NET_ADMIN)},
 	/*
-	 * The same for ARP and ND; CAP_BPF, before Linux 5.8 CAP_SYS_ADMIN, for the XDP program and
-	 * its map.
+	 * A packet socket and its settings, for ARP and ND; CAP_BPF, before Linux 5.8
+	 * CAP_SYS_ADMIN, for the XDP program and its map.
 	 */
 	{"af_xdp:", "",
 	 CAPABILITY(CAP_NET_RAW) | CAPABILITY(CAP_NET_ADMIN) | CAPABILITY(CAP_BPF) |
 		 CAPABILITY(CAP_SYS_ADMIN) | CAPABILITY(CAP_IPC_LOCK)},
 	{"tap:", "", CAPABILITY(CAP_NET_ADMIN)},
 	/*
-	 * Each datagram to a socket in another user's directory needs it; qemu: without dgram uses
-	 * vm_socket.h. The process of a vhost: port connects itself, and gets its rights from
-	 * vhost_spawner.h.
+	 * Each datagram to a socket in another user's directory needs CAP_DAC_OVERRIDE; qemu:
+	 * without dgram uses vm_socket.h. The process of a vhost: port connects itself, and gets
+	 * its rights from vhost_spawner.h.
 	 */
 	{"qemu:", ",dgram", CAPABILITY(CAP_DAC_OVERRIDE)},
 	/* Any driver of DPDK: hot plug and reset of PCI devices need what their start needs. */

@@ -117,8 +117,8 @@ static int handle_request(struct control *c, int fd, struct control_request *req
 }
 
 /*
- * Sends the reply with the descriptor `memory`, and closes `memory`; or the reply with that error.
- * If the send fails, the peer is gone.
+ * Sends the reply with the descriptor `memory`, and closes `memory`. If `memory` is a negative
+ * errno value, sends the reply with this status. If the send fails, the peer is gone.
  */
 static void send_reply(int fd, int memory)
 {

@@ -110,7 +110,7 @@ struct control {
 int control_open(struct control *c, const char *run_dir, const struct control_ops *ops, void *ctx);
 /* Accepts connections and answers requests. */
 void control_event(struct control *c, uint64_t now);
-/* Ends a pause; result as of accept_pause_tick. */
+/* Accepts connections again after a pause (accept_pause.h); result as of accept_pause_tick. */
 uint64_t control_tick(struct control *c, uint64_t now);
 /* Closes all connections and removes the socket. Does nothing after control_open has failed. */
 void control_close(struct control *c, const char *run_dir);

@@ -100,8 +100,8 @@ static int check_reply(const struct control_reply *reply, int len, int memory)
 /*
  * Receives a packet of the daemon that may have sockets of processes. Returns its length or a
  * negative errno value. The kernel closes sockets for which this process has no descriptor, so the
- * close alarm runs meanwhile. It begins only after the wait for the packet: each signal would start
- * the wait anew.
+ * close alarm runs meanwhile. The alarm begins only after the wait for the packet: each signal
+ * would start the wait anew.
  */
 static int receive_sockets(int fd, void *packet, uint32_t len, int fds[UNIX_PACKET_FDS_MAX])
 {
@@ -199,8 +199,9 @@ static void close_memory(int fd)
 }
 
 /*
- * Connects to the daemon, and sends a request. Returns the connection, or -1 with one sentence in
- * `error`. The caller closes the sockets and the memory, which is -1 after an error.
+ * Connects to the daemon, sends a request and receives the reply. Returns the connection, or -1
+ * with one sentence in `error`. The caller closes the sockets and *memory, which is -1 after an
+ * error.
  */
 static int connect_and_request(const char *run_dir, const struct control_request *request,
 			       struct process_sockets *sockets, int *memory,

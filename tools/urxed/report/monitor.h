@@ -38,12 +38,14 @@ void monitor_init(struct monitor *m, const char *run_dir, bool private, struct s
 		  const struct hca_monitor *hca);
 /*
  * Opens the control socket and registers the telemetry commands. The epoll set of `sessions`
- * watches the control socket, with m as data. On error `error` has one sentence.
+ * watches the control socket, with m as data. Returns 0, or a negative errno value and a sentence
+ * in `error`.
  */
 int monitor_open(struct monitor *m, char error[MONITOR_ERROR]);
 /* Serves the control socket. Call it when epoll reports m. */
 void monitor_event(struct monitor *m, uint64_t now);
-/* Ends a pause; result as of accept_pause_tick. */
+/* Lets the control socket accept connections again after a pause (accept_pause.h); result as of
+ * accept_pause_tick. */
 uint64_t monitor_tick(struct monitor *m, uint64_t now);
 /* Ends all captures and closes all connections. Must be called before the sessions are closed. */
 void monitor_close(struct monitor *m);

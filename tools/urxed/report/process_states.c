@@ -103,7 +103,8 @@ static void add_lease(struct collection *c, json_t *lease)
 	p->progress = 2 + p->qpns / QPS_PER_PROGRESS;
 }
 
-/* False: no memory. The caller calls free_arrays. */
+/* Lists the processes that the daemon has asked, and their users. False: no memory. The caller
+ * calls free_arrays in both cases. */
 static bool list_processes(struct collection *c)
 {
 	json_t *leases = json_object_get(c->report, "leases"), *lease;
@@ -303,7 +304,7 @@ static void end_unconnected(struct collection *c)
 			end_process(c, i);
 }
 
-/* False: no memory. */
+/* Gives each process its socket, and time until `end`. False: no memory. */
 static bool assign_sockets(struct collection *c, const struct process_sockets *sockets,
 			   uint64_t end)
 {

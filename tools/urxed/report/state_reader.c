@@ -154,7 +154,7 @@ static json_t *read_scalar(struct reader *r)
 	return read_number(r);
 }
 
-/* Reads a member's name into `name`. */
+/* Reads a member's name and the colon. False: an error is noted. */
 static bool read_name(struct reader *r, char name[STATE_TEXT_MAX + 1])
 {
 	if (!read_text(r))

@@ -90,7 +90,8 @@ static int answer_host(const char *parameter, struct netdev_telemetry *answer)
 
 /*
  * Adds the integer `key` of each row of a list to the answer, but skips as many rows as the
- * parameter says: an answer has room for NETDEV_TELEMETRY_MAX numbers.
+ * parameter says: an answer has room for NETDEV_TELEMETRY_MAX numbers. Returns 0; -EINVAL: the
+ * parameter is no number; -EIO: the daemon gave no report.
  */
 static int answer_list(struct netdev_telemetry *answer, const char *list, const char *key,
 		       const char *parameter)

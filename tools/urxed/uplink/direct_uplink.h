@@ -67,7 +67,7 @@ uint32_t direct_uplink_generation(const struct direct_uplink *direct);
 uint32_t direct_uplink_find(const struct direct_uplink *direct);
 /*
  * Copies the generation, and the sockets by which processes may send now (uplink_carriers), to
- * *host, which passes them to processes. Returns whether one has changed.
+ * *host, which passes them to processes. Returns whether one of the two has changed.
  */
 bool direct_uplink_fill(const struct direct_uplink *direct, struct host *host);
 /*
@@ -91,8 +91,8 @@ int direct_uplink_exclude(const struct direct_uplink *direct, const uint16_t *bl
  */
 int direct_uplink_hca_index(const struct direct_uplink *direct);
 /*
- * Returns that uplink if it can leave packets to the HCA (netdev_admit_qpns); NULL: there is none,
- * or it cannot.
+ * Returns the uplink of direct_uplink_hca_index if it can leave packets to the HCA
+ * (netdev_admit_qpns); NULL: there is none, or it cannot.
  */
 struct uplink *direct_uplink_of_hca(const struct direct_uplink *direct);
 

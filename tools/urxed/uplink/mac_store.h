@@ -53,8 +53,8 @@ uint64_t mac_store_tick(struct mac_store *store, uint64_t now);
 
 /* Whether the MAC is kept for another user. */
 bool mac_store_is_kept(const struct mac_store *store, const uint8_t mac[ETHER_MAC_LEN], uid_t user);
-/* Stores the MAC of a machine that has joined. Returns its slot for mac_store_remove, or
- * SLOT_FILE_NONE. */
+/* Stores the MAC of a machine that has joined. Returns the MAC's slot for mac_store_remove;
+ * SLOT_FILE_NONE: it could not be stored, and mac_store_remove does nothing. */
 uint32_t mac_store_add(struct mac_store *store, const uint8_t mac[ETHER_MAC_LEN], uid_t user);
 void mac_store_remove(struct mac_store *store, uint32_t slot);
 

@@ -79,9 +79,9 @@ int uplink_open(struct uplink *u, const char *spec, const struct uplink_impair *
 		const struct hca_monitor *hca, char error[UPLINK_ERROR]);
 /*
  * Opens the port again after the kernel's interface was replaced or changed. Frames in the transmit
- * queue and in the port's rings are lost. On error the port is closed, also if only a setting of
- * uplink_hear_all or uplink_hear_mac failed, and keeps its name, MACs, MTU and generation; the next
- * uplink_reopen makes the same settings.
+ * queue and in the port's rings are lost. Returns as uplink_open. On error the port is closed, also
+ * if only a setting of uplink_hear_all or uplink_hear_mac failed, and keeps its name, MACs, MTU and
+ * generation; the next uplink_reopen makes the same settings.
  */
 int uplink_reopen(struct uplink *u, char error[UPLINK_ERROR]);
 /*

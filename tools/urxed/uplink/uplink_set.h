@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The uplinks and virtual machines of a daemon. daemon_start.c opens and closes them, daemon_run.c
- * serves them.
+ * serves them. Functions with a parameter `error` return 0, or a negative errno value and a
+ * sentence in `error`.
  */
 #ifndef URXE_URXED_UPLINK_UPLINK_SET_H
 #define URXE_URXED_UPLINK_UPLINK_SET_H
@@ -18,17 +19,15 @@ struct uplink_set {
 };
 
 /*
- * Opens a port for each of n specs, at most SWITCH_UPLINKS. The caller keeps specs, impair and hca.
- * Returns 0 or a negative errno value. On error `error` holds a sentence, and the caller still
- * calls uplink_set_close.
+ * Opens a port for each of n specs, at most SWITCH_UPLINKS. The caller keeps specs, impair and hca,
+ * and calls uplink_set_close also after an error.
  */
 int uplink_set_open(struct uplink_set *all, const char *const *specs, uint32_t n,
 		    const struct uplink_impair *impair, const struct hca_monitor *hca,
 		    char error[UPLINK_ERROR]);
 /*
  * Makes all uplinks of the set that are no virtual machines members of a bond. They receive frames
- * for the host, whose MAC is `mac`. Returns 0 or a negative errno value. On error `error` holds a
- * sentence.
+ * for the host, whose MAC is `mac`.
  */
 int uplink_set_bond(struct uplink_set *all, const uint8_t mac[ETHER_MAC_LEN],
 		    char error[UPLINK_ERROR]);
@@ -58,26 +57,24 @@ void uplink_set_close(struct uplink_set *all);
  * The daemon tells programs of later changes.
  */
 int uplink_set_check_mtu(const struct uplink_set *all, uint16_t mtu, char error[UPLINK_ERROR]);
-/* Makes the uplinks receive frames for virtual machines. On error `error` holds a sentence. */
+/* Makes the uplinks receive frames for virtual machines. */
 int uplink_set_hear_all(struct uplink_set *all, char error[UPLINK_ERROR]);
 /*
- * Makes an uplink, for a bond all its members, receive frames to a multicast MAC. On error `error`
- * holds a sentence.
+ * Makes an uplink, for a member of a bond all members, receive frames to a multicast MAC.
  */
 int uplink_set_hear_group(struct uplink_set *all, uint32_t uplink, const uint8_t mac[ETHER_MAC_LEN],
 			  char error[UPLINK_ERROR]);
 /* Makes the uplinks receive all multicast frames; logs which of them cannot. */
 void uplink_set_hear_multicast(const struct uplink_set *all);
 /*
- * Makes an uplink, for a bond all its members, receive frames of a VLAN. On error `error` holds a
- * sentence.
+ * Makes an uplink, for a member of a bond all members, receive frames of a VLAN.
  */
 int uplink_set_hear_vlan(struct uplink_set *all, uint32_t uplink, uint16_t vlan,
 			 char error[UPLINK_ERROR]);
 /*
  * Adds the ports' descriptors to the epoll set, unless they are in it. Their events have no data
  * (NULL): they only wake the daemon. Events of the processes of vhost: ports have `all` as data,
- * and uplink_set_event handles them. On error `error` holds a sentence.
+ * and uplink_set_event handles them.
  */
 int uplink_set_watch(struct uplink_set *all, int epoll_fd, char error[UPLINK_ERROR]);
 void uplink_set_event(struct uplink_set *all, uint64_t now);

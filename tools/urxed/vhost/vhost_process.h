@@ -5,8 +5,8 @@
  * structure and the port in shared memory (netdev/shm.h) that joins the two processes.
  *
  * The process reads a virtual machine's rings with DPDK, which a hostile machine can crash and
- * perhaps take over. So urxed believes nothing that the process writes. It waits for the process
- * only at the start of the uplink, and up to 1 s after it has killed it.
+ * perhaps take over. So urxed believes nothing that the process writes. urxed waits for the
+ * process only at the start of the uplink, and up to 1 s after urxed has killed the process.
  */
 #ifndef URXE_URXED_VHOST_VHOST_PROCESS_H
 #define URXE_URXED_VHOST_VHOST_PROCESS_H

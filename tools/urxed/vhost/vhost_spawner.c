@@ -60,7 +60,7 @@ static void close_fds(int fds[UNIX_PACKET_FDS])
 	}
 }
 
-/* Moves descriptors above the numbers of the new process. */
+/* Moves descriptors above the numbers of the new process. 0 or a negative errno value. */
 static int raise_fds(int fds[UNIX_PACKET_FDS])
 {
 	for (int i = 0; i < UNIX_PACKET_FDS; i++) {
@@ -304,8 +304,8 @@ void vhost_spawner_kill(pid_t pid)
 }
 
 /*
- * Without the helper the process cannot be reaped here, because init is then its parent: the result
- * is true.
+ * Without the helper the process cannot be reaped by urxed, because init is then its parent: the
+ * result is true.
  */
 bool vhost_spawner_reap(pid_t pid, int *status)
 {

@@ -12,7 +12,8 @@
  * negative errno value.
  */
 int vhost_syscalls_limit(bool connects);
-/* After the port's start: takes away the calls that only the start needs. Result as above. */
+/* After the port's start: takes away the calls that only the start needs. Result as of
+ * vhost_syscalls_limit. */
 int vhost_syscalls_limit_further(bool connects);
 
 #endif
