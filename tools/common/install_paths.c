@@ -8,7 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Writes the directory of this program's file to dir, without a trailing slash. */
+/* Writes the directory of this program's file to dir, without a trailing slash. 0 or a negative
+ * errno value. */
 static int program_dir(char dir[PATH_MAX])
 {
 	ssize_t n = readlink("/proc/self/exe", dir, PATH_MAX - 1);
@@ -73,7 +74,7 @@ int install_path_urxed(char path[PATH_MAX])
 
 /*
  * Finds a file of the private library directory. built: its path within a build tree; name: its
- * name where urxe is installed.
+ * name where urxe is installed. 0 or a negative errno value.
  */
 static int find_in_pkglibdir(char path[PATH_MAX], const char *built, const char *name)
 {

@@ -17,7 +17,7 @@ int install_path_urxed(char path[PATH_MAX]);
 int install_path_liburxe(char path[PATH_MAX]);
 int install_path_liburxe_outer(char path[PATH_MAX]);
 int install_path_roce_xdp(char path[PATH_MAX]);
-/* Likewise finds urxe-bench, which lies in the directory of urxe. */
+/* Finds urxe-bench in the directory of the running program; result as of install_path_urxed. */
 int install_path_bench(char path[PATH_MAX]);
 
 #endif

@@ -63,7 +63,8 @@ static void cut_trailing_slashes(char *path)
 		path[--len] = '\0';
 }
 
-/* Writes the absolute form of `given` to path, because the daemon changes its working directory. */
+/* Writes the absolute form of `given` to path, because the daemon changes its working directory.
+ * Returns 0, or a negative errno value and a sentence in `error`. */
 static int make_absolute(const char *given, char path[RUNDIR_MAX], char error[RUNDIR_ERROR])
 {
 	char cwd[PATH_MAX];
@@ -230,7 +231,7 @@ static int check_owner(const char *path, char error[RUNDIR_ERROR])
 
 /*
  * Makes dir and its missing parents. Parents get mode 0755, because other users may have run
- * directories below them. *made tells whether dir is new.
+ * directories below them. *made tells whether dir is new. 0 or a negative errno value.
  */
 static int make_dir_tree(const char *dir, mode_t mode, bool *made)
 {

@@ -3,11 +3,11 @@
 #define URXE_URXE_INIT_PROCESS_H
 
 /*
- * Forks if urxe run is the first process of a container (PID 1): Linux makes that process the
- * parent of the private daemon, and a program in its place would have a child that it has not
+ * Forks, for a urxe run that is the first process of a container (PID 1): Linux makes that process
+ * the parent of the private daemon, and a program in its place would have a child that it has not
  * started. Returns -1 in the child, which executes the program. The parent forwards signals, except
- * those of the terminal, and reaps all processes. It returns the child's exit status, 128 + N if
- * signal N ended the child, or STATUS_FAILED if there is no child.
+ * those of the terminal, and reaps all processes. The parent returns the child's exit status, 128 +
+ * N if signal N ended the child, or STATUS_FAILED if there is no child, which is logged.
  */
 int init_process_fork(void);
 

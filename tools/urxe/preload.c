@@ -124,6 +124,7 @@ static int set_outer_variables(void)
  * device of this run and liburxe-outer.so for that of the outer run. `rest`: the libraries that
  * LD_PRELOAD had besides `lib`. Within two other runs `rest` has liburxe-outer.so already. nest()
  * removes it there: it now stands for the middle run, and the program loses the outermost device.
+ * Returns 0; logs an error and returns -1.
  */
 static int nest(const char *lib, char *rest)
 {

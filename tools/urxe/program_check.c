@@ -80,7 +80,8 @@ static bool is_mapped(const char *map, uint32_t id)
 	return found;
 }
 
-/* Does the kernel obey the setuid bit, the setgid bit and the capabilities of files there? */
+/* Does the kernel obey the setuid bit, the setgid bit and the capabilities of the file? Not on a
+ * mount with nosuid, nor for a process with no_new_privs. */
 static bool obeys_files(const char *path)
 {
 	struct statvfs fs;
@@ -90,8 +91,8 @@ static bool obeys_files(const char *path)
 }
 
 /*
- * Does the kernel set AT_SECURE (execve(2)): has the program another effective user or group than
- * this process's real one, or file capabilities?
+ * Does the kernel set AT_SECURE (execve(2)): will the program have another effective user or group
+ * than this process's real one, or file capabilities?
  */
 static bool is_secure(const char *path)
 {
