@@ -33,8 +33,8 @@ static bool is_full(int fd)
 }
 
 /*
- * A full eventfd is readable already, and needs no write. poll(2) and write(2) are cancellation
- * points, where a thread must not end: it holds locks of its process.
+ * True also for a full eventfd, which is readable already, and needs no write. poll(2) and write(2)
+ * are cancellation points, where a thread must not end: it holds locks of its process.
  */
 bool vnic_eventfd_raise(int fd)
 {

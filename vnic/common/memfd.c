@@ -78,7 +78,7 @@ static int map_memfd(int fd, uint64_t size, int prot, void **memory)
 }
 
 /* From now on nobody can map the memfd for writing. The owner's writable mapping, from before the
- * seal, stays writable. */
+ * seal, stays writable. 0 or a negative errno value, as of Linux before 5.1. */
 int vnic_memory_publish(int fd)
 {
 	return add_seals(fd, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL);

@@ -47,7 +47,7 @@ static inline uint32_t vnic_get16(const uint8_t *p)
 	return (uint32_t)p[0] << 8 | p[1];
 }
 
-/* Continues a ones' complement sum; only the last piece may have an odd length. */
+/* Continues a ones' complement sum, and returns it; only the last piece may have an odd length. */
 uint64_t vnic_sum(const uint8_t *data, uint32_t len, uint64_t sum);
 /* The checksum of a sum of vnic_sum, in the byte order of the packet. */
 uint16_t vnic_sum_fold(uint64_t sum);

@@ -55,8 +55,8 @@ static uint32_t update_feature(struct vnic_device *dev)
 	return !vnic_device_update_features(dev);
 }
 
-/* Reads the driver's hash key and table again. Refuses while RSS is off; an invalid table changes
- * nothing. */
+/* Reads the driver's hash key and table again. Refuses while RSS is off, and an invalid table,
+ * which changes nothing. */
 static uint32_t update_rss_table(struct vnic_device *dev)
 {
 	return !(dev->features & UPT1_F_RSS) || !vnic_device_update_features(dev);
@@ -112,7 +112,7 @@ static bool scheme_valid(const struct vmxnet3_coalesce_scheme *requested)
 }
 
 /* Stores the driver's scheme, for GET_COALESCE only: the switch's bursts space the interrupts
- * already. 1: the scheme is invalid. */
+ * already. 1: the scheme is invalid, or not in the driver's memory. */
 static uint32_t set_coalesce(struct vnic_device *dev)
 {
 	const struct vmxnet3_coalesce_scheme *shared = find_scheme(dev);

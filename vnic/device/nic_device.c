@@ -17,7 +17,8 @@ const char *vnic_counter_name(enum vnic_counter counter)
 	return counter < VNIC_COUNTER_COUNT ? names[counter] : "unknown";
 }
 
-/* Buffers for the maximum number of queues: untouched memory costs nothing. */
+/* Makes buffers for the maximum number of queues: untouched memory costs nothing. False: no memory.
+ */
 static bool make_buffers(struct vnic_device *dev)
 {
 	size_t queues = VMXNET3_MAX_TX_QUEUES * vnic_device_buffers_size(dev);

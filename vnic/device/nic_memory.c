@@ -101,7 +101,7 @@ static void check_pointers(struct vnic_device *dev)
 		}
 }
 
-/* Makes room for `count` regions; the table only grows. */
+/* Makes room for `count` regions; the table only grows. 0 or -ENOMEM. */
 static int reserve_table(struct vnic_device *dev, uint32_t count)
 {
 	struct vnic_region *table;

@@ -23,7 +23,8 @@ struct vnic_tso {
 };
 
 /* Begins to segment a packet, which the caller keeps until the last frame. False: not a TCP packet
- * with headers of that size, or without payload. */
+ * (in a tunnel, unless `tunnel` is VNIC_TSO_PLAIN) with headers of that size, or without payload,
+ * or the MSS is 0. */
 bool vnic_tso_start(struct vnic_tso *tso, const uint8_t *packet, uint32_t len, uint32_t header,
 		    uint32_t mss, enum vnic_tso_tunnel tunnel);
 /* Makes the next frame, header + mss bytes at most; returns its length. */

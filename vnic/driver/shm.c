@@ -507,7 +507,7 @@ static int shm_introduce(struct vnic_transport *transport, const uint8_t mac[6],
 }
 
 /*
- * In a child that a signal handler has forked: the handler may return into take_turn. There `left`
+ * For a child that a signal handler has forked: the handler may return into take_turn. There `left`
  * ends the loop, and the changed word ends a futex wait that the kernel begins again.
  */
 static void leave_requests(struct shm *shm)
@@ -630,6 +630,7 @@ static int send_hello(struct shm *shm, const struct vnic_attach_hello *hello,
 /*
  * Connects in place of `old`, which keeps its descriptors until a daemon listens: a program at its
  * limit of descriptors would else take their numbers, and the driver could not attach again.
+ * Returns as vnic_attach_connect.
  */
 static int connect_again(const char *run_dir, struct shm *old)
 {

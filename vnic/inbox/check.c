@@ -7,7 +7,8 @@
 #include "eventfd.h"
 #include "message.h"
 
-/* Checks that the owner has published the memory: the broker gives senders no other kind. */
+/* Checks that the owner has published the memory: the broker gives senders no other kind. Returns
+ * as vnic_memory_map_published. */
 static int check_published(int fd)
 {
 	const void *memory;

@@ -66,7 +66,7 @@ bool guest_mapping_find_lost(const struct guest_mapping *mapping, void **bytes, 
 /*
  * Installs the handler of SIGBUS. A fault in a mapping replaces the page by a private page of
  * zeros, marks the page as lost and sets *lost_flag; before that it calls `losing`. Any other fault
- * goes to the handler that was installed before.
+ * goes to the handler that was installed before. Returns 0 or a negative errno value.
  */
 int guest_mapping_catch_faults(void (*losing)(void *ctx), void *ctx);
 

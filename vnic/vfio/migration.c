@@ -98,7 +98,8 @@ int migration_save(struct vnic_vfio_server *server)
 	return rc;
 }
 
-/* Restores the model from the stream, which the client has written as a whole. */
+/* Restores the model from the stream, which the client has written as a whole. Returns as
+ * function_state_restore. */
 static int finish_resume(struct vnic_vfio_server *server)
 {
 	struct migration *m = &server->migration;
@@ -110,7 +111,8 @@ static int finish_resume(struct vnic_vfio_server *server)
 	return rc;
 }
 
-/* Changes to a neighbouring state. After an error the function's state is MIGRATION_ERROR. */
+/* Changes to a neighbouring state. 0; or an error of finish_resume: the function's state is then
+ * MIGRATION_ERROR. */
 static int change_state_one_step(struct vnic_vfio_server *server, enum migration_state to)
 {
 	const struct vnic_vfio_migration_ops *ops = ops_of(server);

@@ -26,7 +26,7 @@ enum migration_state {
 
 struct migration {
 	enum migration_state state;
-	bool save_due; /* migration_save will save it */
+	bool save_due; /* the next migration_save saves the function */
 	bool logging;
 	/* STOP_COPY: the stream, of which `at` bytes were read. RESUMING: the stream so far. */
 	uint8_t *stream;

@@ -276,7 +276,12 @@ struct vnic_next_hop {
 
 struct vnic_attach_resolve {
 	uint32_t type;
-	int32_t status; /* 0, -ENETUNREACH, -EHOSTUNREACH, -EINVAL */
+	/*
+	 * 0; -ENETUNREACH: no route; -EHOSTUNREACH: the next hop does not answer, or the daemon's
+	 * table of next hops is full; -EINVAL: the host has no GID sgid_index; -ENOSPC: too many
+	 * requests of the user wait; -ENOMEM.
+	 */
+	int32_t status;
 	uint8_t sgid_index;
 	uint8_t reserved[7];
 	uint8_t dgid[16];

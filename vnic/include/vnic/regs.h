@@ -136,7 +136,7 @@ enum vmxnet3_command {
 /* GET_MAX_QUEUES_CONF: the numbers of transmit and receive queues. */
 #define VMXNET3_MAX_QUEUES(tx, rx) ((uint32_t)(tx) | (uint32_t)(rx) << 8)
 
-/* GET_DISABLED_OFFLOADS */
+/* Bits of the answer to GET_DISABLED_OFFLOADS. */
 #define VMXNET3_OFFLOAD_LRO (1u << 1)
 
 /* GET_DID: device ID and revision in PCI configuration space. */
