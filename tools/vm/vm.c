@@ -680,7 +680,8 @@ static int open_all(struct vm *vm, const struct vm_attr *attr, struct bundle *b,
 						  ?: open_loop(vm, error);
 }
 
-/* Opens the session first: the machine's device stands still from take_over_begin on. */
+/* Replaces the running process. Opens the session first: the machine's device stands still from
+ * take_over_begin on. Returns 0, or a negative errno value and a sentence in `error`. */
 static int replace_process(struct vm *vm, const struct vm_attr *attr, char error[VM_ERROR])
 {
 	struct bundle b;

@@ -17,8 +17,8 @@ static uint64_t hash_bytes(uint64_t hash, const char *bytes, size_t n)
 	return hash;
 }
 
-/* Adds systemd's number of this installation to the hash. Hosts without one differ by their host
- * name. */
+/* Adds systemd's number of this installation to the hash, and returns the new hash. Hosts without a
+ * number differ by their host name. */
 static uint64_t hash_machine(uint64_t hash)
 {
 	char text[256];

@@ -8,11 +8,11 @@ struct uar_memory {
 	void *bytes; /* NULL: none */
 };
 
-/* Makes this memory, PVRDMA_UAR_SIZE bytes of 0. Returns 0 or a negative errno value. */
+/* Makes the memory of BAR2, PVRDMA_UAR_SIZE bytes of 0. Returns 0 or a negative errno value. */
 int uar_memory_open(struct uar_memory *memory);
 /*
- * Takes the memory of another process over: maps *fd, and sets it to -1. -EBADMSG: it is no such
- * memory.
+ * Takes the memory of another process over: maps *fd, and sets *fd to -1. Returns 0; -EBADMSG: *fd
+ * is not memory of uar_memory_open; or an error of mmap. After an error *fd stays the caller's.
  */
 int uar_memory_adopt(struct uar_memory *memory, int *fd);
 /* Accepts a zeroed structure. */

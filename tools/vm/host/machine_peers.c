@@ -35,7 +35,7 @@ bool machine_peers_knows(const struct machine_peers *p, const uint8_t mac[6], ui
 	return route && peer_route_leads_to(route, mac) && !has_ended(route);
 }
 
-/* While urxed captures frames, it allows no copies. */
+/* False also while urxed captures frames: it allows no copies then. */
 bool machine_peers_has(const struct machine_peers *p, const uint8_t mac[6], uint32_t qpn)
 {
 	const struct vnic_driver *nic = p->session->nic;
@@ -58,8 +58,8 @@ static void log_exclusion(void *ctx, int32_t pid)
 		 pid);
 }
 
-/* urxe_copy_ops.look_or_wake: no peer counts as polling. A peer need not look at its inbox for a
- * copy, so a copy is faster than a frame even if the peer polls. */
+/* urxe_copy_ops.look_or_wake, always false: no peer counts as polling. A peer need not look at its
+ * inbox for a copy, so a copy is faster than a frame even if the peer polls. */
 static bool never_polls(void *ctx, uint64_t now)
 {
 	(void)ctx, (void)now;

@@ -91,7 +91,7 @@ void vm_session_detach(struct vm_session *s)
 	s->unwatched = false;
 }
 
-/* Adds the daemon's descriptors to epoll_fd: both or none. */
+/* Adds the daemon's descriptors to epoll_fd: both, and returns 0, or none, and returns an error. */
 static int watch_daemon(struct vm_session *s)
 {
 	const int ctl = vnic_driver_ctl_fd(s->nic);
@@ -166,7 +166,7 @@ static bool is_away(int rc)
 	       rc == -ETIMEDOUT || rc == -EBUSY;
 }
 
-/* Errors that a further attempt would not change. */
+/* Whether a further attempt would end with the same error. */
 static bool is_final(int rc)
 {
 	return rc == -EPERM || rc == -EPROTO || rc == -ESTALE;

@@ -54,7 +54,8 @@ static void switch_link_record(struct vnic_state_stream *s, struct fd_list *list
 	pass_fd(s, list, &link->fds.kick);
 }
 
-/* The function's stream is a copy that the caller frees. */
+/* Writes or reads a function's stream. When reading, h->stream is a copy that bundle_close frees.
+ */
 static void stream_record(struct vnic_state_stream *s, struct vnic_vfio_handover *h)
 {
 	const uint32_t n = vnic_state_count(s, (uint32_t)h->length, 1);

@@ -156,8 +156,8 @@ int channel_send_bundle(int fd, const struct bundle *b)
 	return rc;
 }
 
-/* Copies the stream out of the memfd, which the other process can still change. The caller frees
- * *stream. */
+/* Copies the stream out of the memfd, which the other process can still change. 0: the caller frees
+ * *stream. -EBADMSG: no memfd, longer than STREAM_MAX, or truncated meanwhile; -ENOMEM. */
 static int read_stream(int file, uint8_t **stream, size_t *length)
 {
 	struct stat status;
@@ -194,7 +194,8 @@ static int receive_stream(int fd, uint8_t **stream, size_t *length, uint32_t *n_
 }
 
 /*
- * Receives `wanted` descriptors. Also after an error the caller owns the *n descriptors in fds[].
+ * Receives `wanted` descriptors. 0; or an error of channel_receive: then, too, the caller owns the
+ * *n descriptors in fds[].
  */
 static int receive_fds(int fd, int fds[BUNDLE_FDS], uint32_t wanted, uint32_t *n)
 {

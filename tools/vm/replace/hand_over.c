@@ -65,8 +65,8 @@ static int stop_function(struct vm *vm, struct function *f, uint64_t end)
 
 /*
  * Stops PVRDMA first: the messages that its server handles before may leave frames, which the
- * process sends only while both functions run. The functions from *running on have stopped, also
- * after an error.
+ * process sends only while both functions run. Returns as stop_function. The functions from
+ * *running on have stopped, also after an error.
  */
 static int stop_functions(struct vm *vm, uint32_t *running)
 {

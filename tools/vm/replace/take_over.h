@@ -10,14 +10,15 @@ struct bundle;
 /*
  * Asks the running process for the device. From then on the device stands still, until the running
  * process goes on with it or take_over_finish succeeds. The caller has opened the session of *vm.
- * On error `error` has a sentence; after 0 the caller calls bundle_close.
+ * Returns 0, and the caller calls bundle_close; or a negative errno value and a sentence in
+ * `error`.
  */
 int take_over_begin(struct vm *vm, const struct vm_attr *attr, struct bundle *b,
 		    char error[VM_ERROR]);
 /*
  * Loads the running process's state into the device of *vm, lets that process end, and starts the
- * device. The caller has opened all parts of *vm. After an error the running process goes on with
- * the device, and `error` has a sentence.
+ * device. The caller has opened all parts of *vm. Returns 0, or a negative errno value and a
+ * sentence in `error`; then the running process goes on with the device.
  */
 int take_over_finish(struct vm *vm, struct bundle *b, char error[VM_ERROR]);
 /*
