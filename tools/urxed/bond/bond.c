@@ -58,8 +58,8 @@ static uint32_t list_members(const struct bond *b, enum bond_state state, uint32
 }
 
 /*
- * Lists the members in the best state that any member has. A recovering or even a silent member is
- * better than none. Without any link the list is empty.
+ * Lists the members in the best state that any member has; returns their number. A recovering or
+ * even a silent member is better than none. Without any link the list is empty.
  */
 static uint32_t list_best(const struct bond *b, uint32_t *list)
 {

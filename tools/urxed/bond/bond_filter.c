@@ -41,7 +41,7 @@ static enum bond_verdict check_group(const struct vswitch *sw, uint32_t uplink,
 	return is_resolution(s) && takes_host_mac(sw, uplink) ? BOND_DAEMON_ONLY : BOND_DROP;
 }
 
-/* A frame to the host's MAC, or to that of a virtual machine. */
+/* Decides on a frame to the host's MAC, to that of a virtual machine or of another station. */
 static enum bond_verdict check_unicast(struct vswitch *sw, uint32_t uplink,
 				       const struct frame_class *s)
 {

@@ -20,7 +20,7 @@
 
 /*
  * Lists the stations to probe: first the receiver of a unicast RoCE frame that left by the bond
- * lately (bond_filter_note_sent), then the neighbours used last.
+ * lately (bond_filter_note_sent), then the neighbours used last. Returns their number.
  */
 static uint32_t list_targets(const struct vswitch *sw, struct bond_target *list)
 {

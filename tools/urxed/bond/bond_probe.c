@@ -23,8 +23,8 @@ bool bond_target_is_on_link(const struct host *h, const struct bond_target *t)
 }
 
 /*
- * Entries without an address of the host in `from` are of stations behind a router, which do not
- * answer.
+ * Whether the station answers probes. Entries without an address of the host in `from` are of
+ * stations behind a router, which do not answer.
  */
 static bool can_answer(const struct neigh_entry *e)
 {
@@ -68,7 +68,7 @@ uint32_t bond_targets_list(const struct neigh *n, struct bond_target *list, uint
 
 /* --- Frames */
 
-/* From address 0.0.0.0 (RFC 5227, 2.1.1). */
+/* Builds an ARP probe, from address 0.0.0.0 (RFC 5227, 2.1.1). Returns the length. */
 static uint32_t build_arp_probe(uint8_t *frame, const struct bond_target *t,
 				const uint8_t mac[ETHER_MAC_LEN])
 {
@@ -80,7 +80,7 @@ static uint32_t build_arp_probe(uint8_t *frame, const struct bond_target *t,
 	return ARP_FRAME_LEN;
 }
 
-/* From the MAC's link-local address. */
+/* Builds a neighbour solicitation from the link-local address of `mac`. Returns the length. */
 static uint32_t build_nd_probe(uint8_t *frame, const struct bond_target *t,
 			       const uint8_t mac[ETHER_MAC_LEN])
 {
@@ -116,7 +116,7 @@ static uint32_t build_gratuitous_arp(uint8_t *frame, const uint8_t ip[16],
 
 /*
  * Builds an advertisement that answers no solicitation, in the form of an answer to a host without
- * an address.
+ * an address. Returns the length.
  */
 static uint32_t build_unsolicited_na(uint8_t *frame, const uint8_t ip[16],
 				     const uint8_t mac[ETHER_MAC_LEN])
@@ -129,8 +129,9 @@ static uint32_t build_unsolicited_na(uint8_t *frame, const uint8_t ip[16],
 }
 
 /*
- * Announces a tentative IPv6 address by RARP only. This host's kernel would take an advertisement
- * of the address for that of another station, and never use the address again.
+ * Builds the untagged frame of bond_announcement_build; returns its length. Announces a tentative
+ * IPv6 address by RARP only. This host's kernel would take an advertisement of the address for that
+ * of another station, and never use the address again.
  */
 static uint32_t build_announcement(uint8_t *frame, const struct host_address *a,
 				   const uint8_t mac[ETHER_MAC_LEN])

@@ -212,7 +212,8 @@ static const int families[] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET
 
 /* --- The rules */
 
-/* A name that this architecture does not have is skipped. */
+/* Allows the calls of the list; a name that this architecture does not have is skipped. This and
+ * the next functions return 0 or a negative errno value. */
 static int allow_names(scmp_filter_ctx filter)
 {
 	int rc = 0;
@@ -236,7 +237,8 @@ static int allow_families(scmp_filter_ctx filter)
 	return rc;
 }
 
-/* Memory is either writable or executable: no code is written at run time. */
+/* Allows mmap or mprotect (`number`) of memory that is not both writable and executable: no code is
+ * written at run time. */
 static int allow_protection(scmp_filter_ctx filter, int number)
 {
 	int rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 1,
@@ -248,8 +250,8 @@ static int allow_protection(scmp_filter_ctx filter, int number)
 				  SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_WRITE | PROT_EXEC, PROT_EXEC));
 }
 
-/* Threads and forks, without new namespaces. libc falls back from clone3 to clone if told ENOSYS.
- */
+/* Allows threads and forks, without new namespaces. libc falls back from clone3 to clone if told
+ * ENOSYS. */
 static int allow_clone(scmp_filter_ctx filter)
 {
 	int rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,

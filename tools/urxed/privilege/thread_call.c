@@ -55,7 +55,7 @@ static int call_thread(pid_t tid)
 	return result;
 }
 
-/* A thread of a sanitizer's or a driver's own may block all signals. */
+/* Whether the thread blocks the signal, as one of a sanitizer's or a driver's own may. */
 static bool blocks_signal(pid_t tid)
 {
 	char path[48], line[128];

@@ -124,7 +124,8 @@ static void lose_helper(void)
 	helper_stop(&helper);
 }
 
-/* Ends the request with the answer, or with -EAGAIN if its process has ended without one. */
+/* Ends the path's request with the answer, or with -EAGAIN if its process has ended without one.
+ * Does nothing while the answer has not come. */
 static void receive_answer(struct path *path)
 {
 	struct unix_packet_extras extras;

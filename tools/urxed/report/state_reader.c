@@ -67,7 +67,7 @@ static bool expect_char(struct reader *r, char c)
 
 /*
  * Whether another element of an object or array follows. The caller has taken the opening bracket;
- * this takes the comma, or the closing bracket `close`.
+ * this takes the comma, or the closing bracket `close`. False also after an error.
  */
 static bool next_element(struct reader *r, char close, bool first)
 {

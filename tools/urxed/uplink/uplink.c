@@ -12,7 +12,7 @@
 /* Distinguishes the MAC of a bond's probes from that of the port. */
 #define PROBE_MAC 0x80000000u
 
-/* Sets ifname to the interface that the specification names, or to "". */
+/* Sets u->kernel, and u->ifname to the interface that the specification names, if any. */
 static void set_ifname(struct uplink *u)
 {
 	const char *name = strchr(u->spec, ':');

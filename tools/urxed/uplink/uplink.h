@@ -103,8 +103,8 @@ int uplink_hear_all(struct uplink *u, char error[UPLINK_ERROR]);
  */
 int uplink_hear_own(struct uplink *u, char error[UPLINK_ERROR]);
 /*
- * Makes the port receive frames to another MAC (netdev_add_mac), also after uplink_reopen;
- * UPLINK_MACS at most.
+ * Makes the port receive frames to another MAC (netdev_add_mac), also after uplink_reopen. The
+ * caller adds at most UPLINK_MACS.
  */
 int uplink_hear_mac(struct uplink *u, const uint8_t mac[ETHER_MAC_LEN], char error[UPLINK_ERROR]);
 /*
@@ -128,7 +128,7 @@ void uplink_log_impairments(const struct uplink *u);
 
 /* Allocates the transmit queue for u->mtu. Returns 0 or -ENOMEM. */
 int uplink_make_queue(struct uplink *u);
-/* Adds the frames in the queue to u->lost, which the switch counts as drops. */
+/* Frees the queue, and adds its frames to u->lost, which the switch counts as drops. */
 void uplink_free_queue(struct uplink *u);
 /* Whether the queue has room for n frames; a closed port drops them, and needs none. */
 bool uplink_has_room(const struct uplink *u, uint32_t n);
@@ -143,7 +143,7 @@ void uplink_commit(struct uplink *u, uint32_t len);
 uint32_t uplink_send(struct uplink *u, uint64_t now);
 /* Removes the first n frames from the queue. */
 void uplink_release(struct uplink *u, uint32_t n);
-/* Discards the queue. */
+/* Discards the frames in the queue, which the caller has counted as drops. */
 void uplink_purge(struct uplink *u);
 
 #endif

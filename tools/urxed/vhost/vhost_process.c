@@ -84,7 +84,7 @@ static void read_log(struct vhost_process *p, uint64_t now)
 
 /*
  * Watches a new process's descriptors; those of the old process left the epoll set when they were
- * closed.
+ * closed. Returns 0, or a negative errno value and a sentence in `error`.
  */
 static int watch_descriptors(const struct vhost_process *p, char error[VHOST_PROCESS_ERROR])
 {

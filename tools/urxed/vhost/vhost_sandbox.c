@@ -56,7 +56,7 @@ static void write_id_map(const char *path, unsigned int id)
 /*
  * Takes away all capabilities but those in `kept`, bits 1 << CAP_.... Root keeps CAP_DAC_OVERRIDE,
  * because the socket's directory may belong to the machine's user, and CAP_SYS_CHROOT until
- * vhost_sandbox_enter.
+ * vhost_sandbox_enter. Returns 0 or a negative errno value.
  */
 static int limit_capabilities(uint32_t kept)
 {

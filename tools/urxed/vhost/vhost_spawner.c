@@ -76,7 +76,7 @@ static int raise_fds(int fds[UNIX_PACKET_FDS])
 
 /*
  * Lists the changes of descriptors in the new process. The last one closes all others, because some
- * of DPDK's stay open in an exec.
+ * of DPDK's stay open in an exec. Returns 0 or a negative errno value.
  */
 static int add_actions(posix_spawn_file_actions_t *actions, const struct vhost_spawner_fds *fds)
 {
@@ -90,7 +90,8 @@ static int add_actions(posix_spawn_file_actions_t *actions, const struct vhost_s
 
 /*
  * Starts urxed's program as a new process with the option of vhost_main. The program starts with no
- * signal blocked, unlike urxed, which reads its signals from a descriptor.
+ * signal blocked, unlike urxed, which reads its signals from a descriptor. Returns 0 or a negative
+ * errno value.
  */
 static int spawn_program(char *text, const posix_spawn_file_actions_t *actions, pid_t *pid)
 {
