@@ -12,7 +12,7 @@
 /*
  * Copies text, at most size - 1 bytes and whole characters, and ends it with a NUL. Characters that
  * control a terminal or hide what it shows, and bytes that are no UTF-8, become '?': C0, DEL, C1,
- * bidirectional controls, line separators and invisible characters.
+ * bidirectional controls, line separators, invisible and private-use characters.
  */
 void printable_copy(char *to, size_t size, const char *text);
 

@@ -17,7 +17,7 @@ const struct quantity_unit quantity_bytes[] = {
 const struct quantity_unit quantity_rate[] = {{"", 1},        {"k", 1000},       {"K", 1000},
 					      {"M", 1000000}, {"G", 1000000000}, {NULL, 0}};
 
-/* A double has no exact value for most decimals, so the fraction is read as digits / scale. */
+/* Reads the fraction as digits / scale, because a double has no exact value for most decimals. */
 bool quantity_read(const char *text, const struct quantity_unit *units, uint64_t *value)
 {
 	uint64_t digits = 0, scale = 1;
