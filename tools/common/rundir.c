@@ -101,7 +101,7 @@ static bool is_taken(const char *dir, uid_t *owner)
 
 /*
  * Sets dir to $HOME/.cache/urxe, for a user whose /tmp/urxe-UID another user has taken. False:
- * $HOME does not name a directory of the user.
+ * $HOME does not name a directory of the user, or its path is too long.
  */
 static bool home_in_cache(char *dir, size_t size)
 {

@@ -49,7 +49,7 @@ struct bond_health {
 
 /* A member with or without a link at the start: HEALTHY or DOWN. */
 void bond_health_init(struct bond_health *h, uint64_t now, bool link);
-/* Returns true if the state has changed. */
+/* Applies an event. Returns true if the state has changed. */
 bool bond_health_event(struct bond_health *h, uint64_t now, enum bond_event event);
 /*
  * Makes a RECOVERING member HEALTHY when its time is over; returns true if the state has changed.

@@ -8,7 +8,7 @@
  * numbers itself. If the daemon ends, the session looks for the next one, and claims the same
  * numbers there. It tries again after each error, at least once a minute, unless the daemon is of
  * another version or host, or has given the numbers away. One thread uses the session. Calls that
- * ask the daemon wait for it, for 5 s at most.
+ * ask the daemon wait for each answer, for 5 s at most.
  */
 #ifndef URXE_VM_HOST_MACHINE_SESSION_H
 #define URXE_VM_HOST_MACHINE_SESSION_H

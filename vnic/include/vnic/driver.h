@@ -165,7 +165,7 @@ int vnic_driver_apply_multicast(struct vnic_driver *drv);
 
 /*
  * Asks for the next hop from the source address at sgid_index of vnic_attach_port.gids to dgid. ARP
- * or ND may take 3 s. Errors: struct vnic_attach_resolve.
+ * or ND may take 4 s. Errors: struct vnic_attach_resolve.
  */
 int vnic_driver_resolve(struct vnic_driver *drv, uint8_t sgid_index, const uint8_t dgid[16],
 			struct vnic_next_hop *hop);
