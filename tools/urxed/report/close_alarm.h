@@ -7,7 +7,7 @@
 #ifndef URXE_URXED_REPORT_CLOSE_ALARM_H
 #define URXE_URXED_REPORT_CLOSE_ALARM_H
 
-/* Call close(2) between the two calls; every system call there may fail with EINTR. */
+/* Call close(2) between begin and end; every system call in between may fail with EINTR. */
 void close_alarm_begin(void);
 void close_alarm_end(void);
 

@@ -36,8 +36,8 @@ struct direct_uplink {
 	const struct bond *bond;       /* whose members the uplinks are; NULL = no bond */
 	/*
 	 * Grows when processes have to close their sockets, or get none, because
-	 * direct_uplink_generation is 0. So the next generation differs from theirs, and they ask
-	 * for sockets again.
+	 * direct_uplink_generation is 0. So the next generation differs from that of these
+	 * processes, which then ask for sockets again.
 	 */
 	uint32_t ended;
 };

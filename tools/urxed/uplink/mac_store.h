@@ -40,8 +40,8 @@ void mac_store_init(struct mac_store *store);
 /* Reads the MACs of an earlier daemon. Returns 0 or a negative errno value. */
 int mac_store_open(struct mac_store *store, const char *run_dir);
 /*
- * Closes the file; later calls do not change it. It stays for the next daemon if `keep` is set or
- * an earlier daemon's MACs are still kept.
+ * Closes the file; later calls do not change it. The file stays for the next daemon if `keep` is
+ * set or an earlier daemon's MACs are still kept, and is removed otherwise.
  */
 void mac_store_close(struct mac_store *store, const char *run_dir, bool keep);
 /*

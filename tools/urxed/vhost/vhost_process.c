@@ -260,9 +260,9 @@ void vhost_process_event(struct vhost_process *p, uint64_t now)
 }
 
 /*
- * Kills a process that hangs or misbehaves, and logs the reason `why`. Without the helper urxed
- * cannot kill it. The kernel kills a process when its helper ends, but only once the process has
- * confined itself (vhost_sandbox.c).
+ * Kills a process that hangs or misbehaves, and logs the reason `why`. Without the helper
+ * (vhost_spawner.h) urxed cannot kill the process. When the helper ends the kernel kills the
+ * process, but only once the process has confined itself (vhost_sandbox.c).
  */
 static void kill_hanging(struct vhost_process *p, uint64_t now, const char *why)
 {

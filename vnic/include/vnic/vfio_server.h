@@ -40,9 +40,9 @@ struct vnic_vfio_function {
 	uint32_t vectors;
 	uint32_t msix_bar, pba_offset;
 	/*
-	 * A BAR other than MSI-X' whose bytes are the first ones of this file, which the caller
-	 * keeps: the hypervisor maps them, and then sends no message for an access. It may still
-	 * send one. 0: none.
+	 * A BAR other than MSI-X' whose bytes are the first ones of the file mapped_fd, which the
+	 * caller keeps: the hypervisor maps them, and then need send no message for an access. 0:
+	 * none.
 	 */
 	uint32_t mapped_bar;
 	int mapped_fd;
