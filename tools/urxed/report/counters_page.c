@@ -11,6 +11,7 @@
 
 #include "urxed/qp1/gsi.h"
 #include "urxed/switch/switch_port.h"
+#include "vm/host/switch_link.h"
 
 struct row {
 	const char *name;
@@ -25,7 +26,7 @@ static const struct row uplink_rows[] = {NETDEV_COUNTER_LIST(ROW)};
 static const struct row engine_rows[] = {URXE_EVENT_LIST(ROW)};
 static const struct row inbox_rows[] = {VNIC_BYPASS_LIST(ROW)};
 static const struct row engine_drops[] = {URXE_DROP_LIST(ROW)};
-static const struct row machine_rows[] = {PVRDMA_COUNTER_LIST(ROW)};
+static const struct row machine_rows[] = {PVRDMA_COUNTER_LIST(ROW) SWITCH_LINK_COUNTER_LIST(ROW)};
 static const struct row cm_rows[] = {CM_COUNTER_LIST(ROW)};
 static const struct row gsi_rows[] = {GSI_DROP_LIST(ROW)};
 static const struct row neigh_rows[] = {NEIGH_COUNTER_LIST(ROW)};
@@ -62,8 +63,9 @@ static const struct {
 	     "of its user, and the waits for the lock of its engine.",
 	     inbox_rows),
 	PART("Virtual machines",
-	     "The device process of each machine counts what the PVRDMA device does, beside its "
-	     "engine.",
+	     "The device process of each machine counts what the PVRDMA device and the link to "
+	     "the\n"
+	     "switch do, beside its engine.",
 	     machine_rows),
 	PART("Connection manager", "The daemon counts messages of rdma_cm; \"cm\".", cm_rows),
 	PART("Management datagrams that QP1 dropped", "The daemon counts them; \"gsi\".", gsi_rows),

@@ -9,6 +9,8 @@
 #include <rxe/counters.h>
 #include <vnic/inbox.h>
 
+#include "vm/host/switch_link.h"
+
 /*
  * What a row costs beside its members: the object, and the members that urxe show adds (pid,
  * process, port, path).
@@ -237,10 +239,10 @@ const char *state_counter_meaning(const char *name)
 		const char *name, *text;
 	} others[] = {
 #define ROW(id, name, text) {name, text},
-		VNIC_BYPASS_LIST(ROW) PVRDMA_COUNTER_LIST(ROW)
+		VNIC_BYPASS_LIST(ROW) PVRDMA_COUNTER_LIST(ROW) SWITCH_LINK_COUNTER_LIST(ROW)
 #undef ROW
 	};
-	int i;
+	size_t i;
 
 	for (i = 0; i < URXE_DROP_COUNT; i++)
 		if (!strcmp(name, urxe_drop_name((enum urxe_drop)i)))
@@ -248,7 +250,7 @@ const char *state_counter_meaning(const char *name)
 	for (i = 0; i < URXE_EVENT_COUNT; i++)
 		if (!strcmp(name, urxe_event_name((enum urxe_event)i)))
 			return urxe_event_text((enum urxe_event)i);
-	for (i = 0; i < VNIC_BYPASS_COUNT + PVRDMA_COUNTERS; i++)
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (!strcmp(name, others[i].name))
 			return others[i].text;
 	return NULL;

@@ -63,7 +63,10 @@ static bool copy_objects(const struct pvrdma *dev, const struct machine_peers *p
 	return true;
 }
 
-#define COUNTERS (PVRDMA_COUNTERS + VNIC_BYPASS_COUNT + 1)
+#define COUNT(member, name, text) +1
+enum { LINK_COUNTERS = 0 SWITCH_LINK_COUNTER_LIST(COUNT) };
+#undef COUNT
+#define COUNTERS (PVRDMA_COUNTERS + VNIC_BYPASS_COUNT + LINK_COUNTERS)
 
 static void copy_counters(const struct pvrdma *dev, const struct machine_peers *peers,
 			  const struct switch_link *link, struct state_counter counters[COUNTERS])
@@ -76,7 +79,9 @@ static void copy_counters(const struct pvrdma *dev, const struct machine_peers *
 	for (int i = 0; i < VNIC_BYPASS_COUNT; i++)
 		counters[n++] = (struct state_counter){
 			vnic_bypass_counter_name((enum vnic_bypass_counter)i), peers->counters[i]};
-	counters[n] = (struct state_counter){"link_dropped", link->dropped};
+#define COPY(member, name, text) counters[n++] = (struct state_counter){name, link->member};
+	SWITCH_LINK_COUNTER_LIST(COPY)
+#undef COPY
 }
 
 void vm_state_send(const struct pvrdma *dev, const struct machine_peers *peers,

@@ -16,6 +16,11 @@
 
 #define SWITCH_LINK_BURST 32
 
+/* Counters of the link: X(the member of struct switch_link, name, what it counts). */
+#define SWITCH_LINK_COUNTER_LIST(X) \
+	X(dropped, "link_dropped",  \
+	  "frames to the switch dropped: no port, or a payload above 9000 bytes")
+
 struct switch_link {
 	const char *run_dir;
 	const char *name; /* "": the daemon chooses */
