@@ -477,22 +477,32 @@ int vnic_server_take_inbox(struct vnic_server_client *client, const int fds[VNIC
 	return vnic_inbox_broker_open(fds, client->mtu, &client->inbox);
 }
 
-static bool is_same_user(const struct vnic_credentials *a, const struct vnic_credentials *b,
+static int compare_namespaces(pid_t a, pid_t b, const struct vnic_server_ops *ops, void *ctx)
+{
+	if (ops->share_user_namespace)
+		return ops->share_user_namespace(ctx, a, b);
+	return vnic_server_share_user_namespace(a, b) ? 0 : -EPERM;
+}
+
+/* 0: living processes of one user; -EPERM: others; another error: unknown for the moment. */
+static int compare_users(const struct vnic_credentials *a, const struct vnic_credentials *b,
 			 const struct vnic_server_ops *ops, void *ctx)
 {
+	int ret;
+
 	if (a->uid != b->uid || a->pid <= 0 || b->pid <= 0)
-		return false;
-	if (ops->share_user_namespace ? !ops->share_user_namespace(ctx, a->pid, b->pid)
-				      : !vnic_server_share_user_namespace(a->pid, b->pid))
-		return false;
+		return -EPERM;
+	ret = compare_namespaces(a->pid, b->pid, ops, ctx);
+	if (ret)
+		return ret;
 	/* Both processes still live, so their PIDs in /proc were not those of later processes. */
-	return vnic_credentials_alive(a) && vnic_credentials_alive(b);
+	return vnic_credentials_alive(a) && vnic_credentials_alive(b) ? 0 : -EPERM;
 }
 
 bool vnic_server_same_user(const struct vnic_server_client *a, const struct vnic_server_client *b,
 			   const struct vnic_server_ops *ops, void *ctx)
 {
-	return a == b || is_same_user(&a->peer, &b->peer, ops, ctx);
+	return a == b || !compare_users(&a->peer, &b->peer, ops, ctx);
 }
 
 /* Whether the client has an inbox, and its queue pairs have the MAC. */
@@ -503,20 +513,22 @@ static bool has_inbox(const struct vnic_server_client *client, const uint8_t mac
 
 /*
  * Gives `client` the descriptors of the inbox of `owner`, whose queue pairs must have the MAC.
- * -ENOENT: they have another MAC, or there is no inbox; -EPERM: another user. The device process of
- * a virtual machine names the machine's MAC itself (HELLO). A false MAC deceives only processes of
- * the same user, which could trace each other anyway.
+ * -ENOENT: they have another MAC, or there is no inbox; else as compare_users(). The device process
+ * of a virtual machine names the machine's MAC itself (HELLO). A false MAC deceives only processes
+ * of the same user, which could trace each other anyway.
  */
 static int introduce_client(const struct vnic_server_client *client,
 			    const struct vnic_server_client *owner, const uint8_t mac[6],
 			    const struct vnic_server_ops *ops, void *ctx, int fds[VNIC_INBOX_FDS])
 {
+	int ret;
+
 	if (!owner || !has_inbox(owner, mac) || !vnic_inbox_broker_published(owner->inbox))
 		return -ENOENT;
-	if (!is_same_user(&client->peer, &owner->peer, ops, ctx))
-		return -EPERM;
-	vnic_inbox_broker_fds(owner->inbox, fds);
-	return 0;
+	ret = compare_users(&client->peer, &owner->peer, ops, ctx);
+	if (!ret)
+		vnic_inbox_broker_fds(owner->inbox, fds);
+	return ret;
 }
 
 static int on_introduce(struct vnic_server_client *client, struct request *request)

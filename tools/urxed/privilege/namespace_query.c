@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "urxed/privilege/namespace_query.h"
 
+#include <errno.h>
 #include <linux/capability.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -16,10 +17,15 @@
 
 /*
  * How long the daemon waits. The kernel answers the helper from its own data, so only a helper that
- * is stopped or gets no processor takes longer. The daemon then asks again once that answer has
- * come, and until then waits no more.
+ * is stopped or gets no processor takes longer. After the first such answer the daemon waits only
+ * SLOW_ANSWER_MS, because its thread forwards frames. While an answer is outstanding, it asks
+ * nothing and does not wait.
  */
-#define ANSWER_MS 1000
+#define ANSWER_MS      1000
+#define SLOW_ANSWER_MS 20
+
+/* Pause of the helper after an answer that the kernel had no memory for. */
+#define SEND_AGAIN_US 10000
 
 struct question {
 	pid_t a, b;
@@ -33,8 +39,25 @@ struct answer {
 
 static struct helper helper = {.socket = -1};
 static bool helper_lost; /* the helper has ended; the daemon itself has no right to look any more */
+static bool is_slow;     /* an answer has once not come within ANSWER_MS */
 static uint32_t asked;   /* number of the last question */
 static struct answer last;
+
+static bool has_peer_ended(int error)
+{
+	return error == EPIPE || error == ECONNRESET;
+}
+
+/* The daemon asks nothing before it has the answer. False: the daemon has ended. */
+static bool send_answer(const struct answer *answer)
+{
+	while (send(HELPER_SOCKET, answer, sizeof(*answer), MSG_NOSIGNAL) < 0) {
+		if (has_peer_ended(errno))
+			return false;
+		usleep(SEND_AGAIN_US);
+	}
+	return true;
+}
 
 static void answer_questions(void)
 {
@@ -43,7 +66,7 @@ static void answer_questions(void)
 
 	while (recv(HELPER_SOCKET, &q, sizeof(q), 0) == sizeof(q)) {
 		answer = (struct answer){q.number, vnic_server_share_user_namespace(q.a, q.b)};
-		if (send(HELPER_SOCKET, &answer, sizeof(answer), MSG_NOSIGNAL) < 0)
+		if (!send_answer(&answer))
 			return;
 	}
 }
@@ -60,11 +83,11 @@ int namespace_query_start(void)
 void namespace_query_stop(void)
 {
 	helper_stop(&helper);
-	helper_lost = false;
+	helper_lost = is_slow = false;
 	asked = last.number = 0;
 }
 
-static void lose_helper(void)
+static void lose_namespace_helper(void)
 {
 	log_line("the process that compares user namespaces has ended: packets between processes "
 		 "take the switch from now on");
@@ -73,7 +96,7 @@ static void lose_helper(void)
 }
 
 /* Waits for the answer to the last question up to `ms` milliseconds. True: it has come. */
-static bool await_answer(int ms)
+static bool has_answer(int ms)
 {
 	struct pollfd pfd = {.fd = helper.socket, .events = POLLIN};
 
@@ -83,28 +106,45 @@ static bool await_answer(int ms)
 		return false;
 	if (recv(helper.socket, &last, sizeof(last), 0) == sizeof(last))
 		return last.number == asked;
-	lose_helper();
+	lose_namespace_helper();
 	return false;
 }
 
-static bool ask_helper(pid_t a, pid_t b)
+/* The answer to the last question has not come in time, or cannot come any more. */
+static int answer_missing(void)
+{
+	if (helper_lost)
+		return -EPERM;
+	if (!is_slow)
+		log_line("the process that compares user namespaces does not answer within %u ms: "
+			 "packets between processes take the switch until it does",
+			 ANSWER_MS);
+	is_slow = true;
+	return -EBUSY;
+}
+
+static int ask_helper(pid_t a, pid_t b)
 {
 	const struct question q = {a, b, asked + 1};
 
-	if (!await_answer(0))
-		return false;
-	if (send(helper.socket, &q, sizeof(q), MSG_NOSIGNAL) != sizeof(q)) {
-		lose_helper();
-		return false;
+	if (!has_answer(0))
+		return helper_lost ? -EPERM : -EBUSY;
+	if (send(helper.socket, &q, sizeof(q), MSG_NOSIGNAL) < 0) {
+		if (!has_peer_ended(errno))
+			return -EBUSY;
+		lose_namespace_helper();
+		return -EPERM;
 	}
 	asked = q.number;
-	return await_answer(ANSWER_MS) && last.shared;
+	if (!has_answer(is_slow ? SLOW_ANSWER_MS : ANSWER_MS))
+		return answer_missing();
+	return last.shared ? 0 : -EPERM;
 }
 
-bool namespace_query(void *ctx, pid_t a, pid_t b)
+int namespace_query(void *ctx, pid_t a, pid_t b)
 {
 	(void)ctx;
 	if (helper.socket >= 0)
 		return ask_helper(a, b);
-	return !helper_lost && vnic_server_share_user_namespace(a, b);
+	return !helper_lost && vnic_server_share_user_namespace(a, b) ? 0 : -EPERM;
 }

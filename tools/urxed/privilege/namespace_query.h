@@ -7,7 +7,6 @@
 #ifndef URXE_URXED_PRIVILEGE_NAMESPACE_QUERY_H
 #define URXE_URXED_PRIVILEGE_NAMESPACE_QUERY_H
 
-#include <stdbool.h>
 #include <sys/types.h>
 
 /*
@@ -17,11 +16,13 @@
 int namespace_query_start(void);
 void namespace_query_stop(void);
 /*
- * Whether processes a and b are in one user namespace; false also if that is unknown. Waits up to 1
- * s for the helper's answer. While a later answer is outstanding, the result is false at once.
- * Without a helper this process looks itself; after the helper has ended the result is always
- * false. `ctx` is not used.
+ * Compares the user namespaces of processes a and b. 0: they are in one; -EPERM: they are not, or
+ * this process can see it no more, because the helper has ended; -EBUSY: the helper has not
+ * answered yet, or the kernel had no memory for the question, so the caller asks again later.
+ * Waits up to 1 s for the helper's answer, after the first answer that took longer up to 20 ms;
+ * while a late answer is outstanding, not at all. Without a helper this process looks itself.
+ * `ctx` is not used.
  */
-bool namespace_query(void *ctx, pid_t a, pid_t b);
+int namespace_query(void *ctx, pid_t a, pid_t b);
 
 #endif

@@ -53,7 +53,7 @@ static uint64_t read_effective_caps(pid_t pid)
 
 bool process_capable(pid_t pid, uint32_t capability)
 {
-	return pid > 0 && namespace_query(NULL, getpid(), pid) &&
+	return pid > 0 && !namespace_query(NULL, getpid(), pid) &&
 	       read_effective_caps(pid) >> capability & 1;
 }
 

@@ -27,8 +27,9 @@ void process_name(pid_t pid, char name[PROCESS_NAME]);
 
 /*
  * Does the process have a capability (CAP_...) in effect? False for a process in another user
- * namespace, where each process may have all of them, and if /proc does not tell. Call it only for
- * processes of the daemon's own user and of root.
+ * namespace, where each process may have all of them, and if /proc or the helper
+ * (namespace_query.h) does not tell. Call it only for processes of the daemon's own user and of
+ * root.
  */
 bool process_capable(pid_t pid, uint32_t capability);
 

@@ -300,7 +300,9 @@ struct vnic_attach_introduce {
 	uint32_t type;
 	/*
 	 * 0; -ENOENT: no process has that QPN and MAC, or the process has no inbox; -EPERM: the
-	 * process belongs to another user. On errors no descriptors come.
+	 * process belongs to another user; -EBUSY: the daemon does not know the user for the
+	 * moment, and introduces the processes when later packets pass the switch. On errors no
+	 * descriptors come.
 	 */
 	int32_t status;
 	uint32_t qpn;

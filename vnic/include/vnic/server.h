@@ -68,8 +68,11 @@ struct vnic_server_ops {
 	 */
 	int (*uplink)(void *ctx, struct vnic_server_client *client,
 		      struct vnic_attach_uplink *answer, int fds[VNIC_UPLINK_SOCKETS]);
-	/* As vnic_server_share_user_namespace, which is called if this is NULL. */
-	bool (*share_user_namespace)(void *ctx, pid_t a, pid_t b);
+	/*
+	 * 0: two processes share a user namespace; -EPERM: they do not; another negative errno
+	 * value: that is unknown for the moment. NULL: vnic_server_share_user_namespace is called.
+	 */
+	int (*share_user_namespace)(void *ctx, pid_t a, pid_t b);
 };
 
 /*
@@ -163,9 +166,9 @@ bool vnic_server_share_user_namespace(pid_t a, pid_t b);
 
 /*
  * Sends a client the descriptors of the inbox of `owner`, the client that has the QPN, without a
- * request (NOTICE_INBOX). -ENOENT, -EPERM: see struct vnic_attach_introduce; -EAGAIN: the client
- * does not read its notices; -ENOTCONN: it has not said HELLO. Errors of sendmsg(2). Makes no
- * system call if the owner has no inbox.
+ * request (NOTICE_INBOX). -ENOENT, -EPERM, -EBUSY: see struct vnic_attach_introduce; -EAGAIN: the
+ * client does not read its notices; -ENOTCONN: it has not said HELLO. Errors of sendmsg(2). Makes
+ * no system call if the owner has no inbox.
  */
 int vnic_server_introduce(struct vnic_server_client *client, const struct vnic_server_client *owner,
 			  uint32_t qpn, const struct vnic_server_ops *ops, void *ctx);
@@ -180,7 +183,8 @@ int vnic_server_take_inbox(struct vnic_server_client *client, const int fds[VNIC
 const uint8_t *vnic_server_qp_mac(const struct vnic_server_client *client);
 /*
  * Whether two clients are living processes of one user in one user namespace; true for a client and
- * itself. Inboxes and copies between memories exist between such processes only.
+ * itself, false also if that is unknown for the moment. Inboxes and copies between memories exist
+ * between such processes only.
  */
 bool vnic_server_same_user(const struct vnic_server_client *a, const struct vnic_server_client *b,
 			   const struct vnic_server_ops *ops, void *ctx);

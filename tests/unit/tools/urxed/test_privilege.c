@@ -281,10 +281,10 @@ static void compare_namespaces(void)
 	require(!namespace_query_start());
 	require(!privilege_drop(0, error));
 	require(capabilities_get() == 0);
-	require(namespace_query(NULL, getpid(), same));
-	require(!other || !namespace_query(NULL, getpid(), other));
-	require(!namespace_query(NULL, getpid(), 0));
-	require(!namespace_query(NULL, -1, getpid()));
+	require(!namespace_query(NULL, getpid(), same));
+	require(!other || namespace_query(NULL, getpid(), other) == -EPERM);
+	require(namespace_query(NULL, getpid(), 0) == -EPERM);
+	require(namespace_query(NULL, -1, getpid()) == -EPERM);
 	namespace_query_stop();
 }
 
@@ -301,22 +301,76 @@ bool __wrap_vnic_server_share_user_namespace(pid_t a, pid_t b)
 	return __real_vnic_server_share_user_namespace(a, b);
 }
 
+/* While *fails, the kernel has no memory for what the daemon sends, or the helper. */
+static atomic_bool *fails;
+static pid_t daemon_pid;
+static bool helper_fails;
+
+ssize_t __real_send(int fd, const void *data, size_t size, int flags);
+ssize_t __wrap_send(int fd, const void *data, size_t size, int flags);
+
+ssize_t __wrap_send(int fd, const void *data, size_t size, int flags)
+{
+	if (!fails || !atomic_load(fails) || (getpid() == daemon_pid) == helper_fails)
+		return __real_send(fd, data, size, flags);
+	errno = ENOBUFS;
+	return -1;
+}
+
+/* Returns how long the daemon waits for an answer that does not come. */
+static uint64_t ask_in_vain(pid_t pid)
+{
+	const uint64_t start = now_ns();
+
+	require(namespace_query(NULL, getpid(), pid) == -EBUSY);
+	return now_ns() - start;
+}
+
+static void ask_until_answered(pid_t pid)
+{
+	for (int i = 0; i < 1000 && namespace_query(NULL, getpid(), pid) == -EBUSY; i++)
+		usleep(10000);
+	require(!namespace_query(NULL, getpid(), pid));
+}
+
 static void ask_a_slow_helper(void)
 {
 	pid_t same = fork_pausing(false);
 
 	is_slow = share_flag();
 	require(!namespace_query_start());
-	require(!namespace_query(NULL, getpid(), same));
+	ask_in_vain(same);
 	/* No second wait. */
-	require(!namespace_query(NULL, getpid(), same));
+	require(ask_in_vain(same) < NS_PER_SEC / 2);
 	atomic_store(is_slow, false);
-	for (int i = 0; i < 1000 && !namespace_query(NULL, getpid(), same); i++)
-		usleep(10000);
-	require(namespace_query(NULL, getpid(), same));
+	ask_until_answered(same);
 	/* The late answer is not that of the next question. */
-	require(!namespace_query(NULL, getpid(), 0));
+	require(namespace_query(NULL, getpid(), 0) == -EPERM);
+	/* No long wait any more. */
+	atomic_store(is_slow, true);
+	require(ask_in_vain(same) < NS_PER_SEC / 2);
+	atomic_store(is_slow, false);
+	ask_until_answered(same);
 	namespace_query_stop();
+}
+
+static void ask_without_memory(void)
+{
+	pid_t same = fork_pausing(false);
+
+	fails = share_flag();
+	daemon_pid = getpid();
+	require(!namespace_query_start());
+	ask_in_vain(same);
+	atomic_store(fails, false);
+	ask_until_answered(same);
+	namespace_query_stop();
+}
+
+static void answer_without_memory(void)
+{
+	helper_fails = true;
+	ask_without_memory();
 }
 
 static void late_answer_does_not_end_the_helper(void **state)
@@ -325,6 +379,15 @@ static void late_answer_does_not_end_the_helper(void **state)
 	if (!(capabilities_get() & CAPABILITY(CAP_SYS_PTRACE)))
 		skip();
 	run_child(ask_a_slow_helper);
+}
+
+static void lack_of_memory_does_not_end_the_helper(void **state)
+{
+	(void)state;
+	if (!(capabilities_get() & CAPABILITY(CAP_SYS_PTRACE)))
+		skip();
+	run_child(ask_without_memory);
+	run_child(answer_without_memory);
 }
 
 static void namespaces_are_compared_without_privileges(void **state)
@@ -532,6 +595,7 @@ int main(void)
 		cmocka_unit_test(step_of_the_clock_does_not_end_the_drop),
 		cmocka_unit_test(namespaces_are_compared_without_privileges),
 		cmocka_unit_test(late_answer_does_not_end_the_helper),
+		cmocka_unit_test(lack_of_memory_does_not_end_the_helper),
 		cmocka_unit_test(machine_is_reached_without_privileges),
 		cmocka_unit_test(blocked_path_delays_no_other),
 		cmocka_unit_test(killed_process_is_no_last_attempt),

@@ -399,7 +399,15 @@ static void introductions_wait_for_a_process_that_reads(void **state)
 /* --- Introductions that fail. */
 
 static uint32_t looks_at_queues, sent;
-static int send_error;
+static int send_error, namespace_error;
+
+int __real_namespace_query(void *ctx, pid_t a, pid_t b);
+int __wrap_namespace_query(void *ctx, pid_t a, pid_t b);
+
+int __wrap_namespace_query(void *ctx, pid_t a, pid_t b)
+{
+	return namespace_error ? namespace_error : __real_namespace_query(ctx, a, b);
+}
 
 int __real_ioctl(int fd, unsigned long request, void *arg);
 int __wrap_ioctl(int fd, unsigned long request, void *arg);
@@ -464,6 +472,21 @@ static void introduction_that_was_not_sent_is_repeated(void **state)
 	for (int i = 0; i < 3; i++)
 		pass_frame(&w.receiver);
 	assert_int_equal(sent, 2);
+	assert_true(got_introduction());
+}
+
+/* The helper that compares user namespaces gets no processor, for instance. */
+static void introduction_waits_for_the_comparison_of_users(void **state)
+{
+	(void)state;
+	w.server.sw.introduce = session_introduce;
+	w.server.sw.now = T0;
+	namespace_error = -EBUSY;
+	pass_frame(&w.receiver);
+	namespace_error = 0;
+	assert_false(got_introduction());
+	w.server.sw.now += 1000000000;
+	pass_frame(&w.receiver);
 	assert_true(got_introduction());
 }
 
@@ -739,6 +762,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(introduction_that_was_not_sent_is_repeated, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(introduction_waits_for_the_comparison_of_users,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(introduction_waits_for_the_inbox, setup, teardown),
 		cmocka_unit_test_setup_teardown(requests_must_not_overlap, setup, teardown),
 		cmocka_unit_test_setup_teardown(lock_of_sender_dead_before_restart_is_freed, setup,
