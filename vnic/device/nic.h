@@ -92,6 +92,13 @@ struct vnic_device_filter {
 	uint32_t vlan[VMXNET3_VFT_SIZE];
 };
 
+/* An error of a queue that the driver learns at vnic_device_resume. */
+struct vnic_device_error {
+	struct vmxnet3_queue_status *status; /* of the queue; NULL = no error */
+	uint32_t event;                      /* VMXNET3_ECR_* */
+	uint32_t error;                      /* VMXNET3_ERR_* */
+};
+
 /* The members that each frame needs stand first, side by side. */
 struct vnic_device {
 	enum vnic_device_state state;
@@ -109,6 +116,7 @@ struct vnic_device {
 	struct vnic_device_attr attr;
 	struct vnic_region *regions;
 	uint32_t region_count, region_room;
+	struct vnic_device_error due_error;
 	uint64_t counters[VNIC_COUNTER_COUNT];
 	struct vnic_device_filter filter;
 	struct vnic_device_txq tx[VMXNET3_MAX_TX_QUEUES];

@@ -97,6 +97,7 @@ void vnic_device_stop(struct vnic_device *dev)
 	dev->state = VNIC_DEVICE_DOWN;
 	dev->tx_queues = 0;
 	dev->rx_queues = 0;
+	dev->due_error.status = NULL;
 }
 
 void vnic_device_reset(struct vnic_device *dev)
@@ -113,8 +114,12 @@ void vnic_device_reset(struct vnic_device *dev)
 void vnic_device_break(struct vnic_device *dev, uint32_t event, struct vmxnet3_queue_status *status,
 		       uint32_t error)
 {
+	const bool due = dev->paused && !dev->no_master;
+
 	if (dev->no_master || dev->paused) {
 		vnic_device_stop(dev);
+		if (due)
+			dev->due_error = (struct vnic_device_error){status, event, error};
 		return;
 	}
 	vnic_device_write_stats(dev);

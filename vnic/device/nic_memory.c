@@ -78,11 +78,23 @@ static bool status_is_present(const struct vnic_device *dev)
 	return true;
 }
 
-/* Stops a NIC whose pointers lead outside the table: as vnic_device_set_regions says. */
+/* The memory to which a due error would be written may go, too, before vnic_device_resume. */
+static void check_due_error(struct vnic_device *dev)
+{
+	const struct vmxnet3_queue_status *status = dev->due_error.status;
+
+	if (status && (!is_present(dev, dev->shared, sizeof(*dev->shared)) ||
+		       !is_present(dev, status, sizeof(*status))))
+		dev->due_error.status = NULL;
+}
+
+/* Stops a NIC that has lost memory. */
 static void check_pointers(struct vnic_device *dev)
 {
-	if (dev->state == VNIC_DEVICE_DOWN)
+	if (dev->state == VNIC_DEVICE_DOWN) {
+		check_due_error(dev);
 		return;
+	}
 	if (!is_present(dev, dev->shared, sizeof(*dev->shared)) || !status_is_present(dev)) {
 		vnic_device_stop(dev);
 		return;

@@ -23,6 +23,9 @@ void vnic_device_pause(struct vnic_device *dev)
 void vnic_device_resume(struct vnic_device *dev)
 {
 	dev->paused = false;
+	if (dev->due_error.status && !dev->no_master)
+		vnic_device_break(dev, dev->due_error.event, dev->due_error.status,
+				  dev->due_error.error);
 	if (dev->state == VNIC_DEVICE_DOWN || dev->no_master)
 		return;
 	vnic_device_set_polling(dev, false);

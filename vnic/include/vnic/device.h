@@ -84,9 +84,10 @@ void vnic_device_destroy(struct vnic_device *dev);
  * Replaces the table of the driver's memory. Call it before memory is unmapped, with a table that
  * lacks this memory: the device uses no pointer outside its table. If the new table lacks memory of
  * a ring, or of a frame that vnic_device_tx has returned, the NIC's state becomes
- * VNIC_DEVICE_BROKEN. The state becomes VNIC_DEVICE_DOWN if the device cannot report the error: the
- * table lacks the shared area or a queue's descriptor, or the device is paused or may not access
- * memory (vnic_device_set_bus_master).
+ * VNIC_DEVICE_BROKEN; if it lacks the shared area or a queue's descriptor, where the device would
+ * report the error, or the device may not access memory (vnic_device_set_bus_master),
+ * VNIC_DEVICE_DOWN. A paused device becomes VNIC_DEVICE_DOWN, and VNIC_DEVICE_BROKEN at
+ * vnic_device_resume, if it still has the memory for the report.
  * -EINVAL, -ENOMEM: the table is as before; with a count of 0 it never fails.
  */
 int vnic_device_set_regions(struct vnic_device *dev, const struct vnic_region *regions,

@@ -410,7 +410,8 @@ static int set_state(struct fixture *f, uint32_t state)
 	return ask(f, 16, body, 16, -1);
 }
 
-/* The machine may run on another host already, with the same memory. */
+/* The machine may run on another host already, with the same memory. If it goes on here, its driver
+ * learns of the loss. */
 static void a_stopped_nic_that_loses_its_rings_touches_no_memory(void **state)
 {
 	struct fixture *f = *state;
@@ -426,8 +427,25 @@ static void a_stopped_nic_that_loses_its_rings_touches_no_memory(void **state)
 	assert_int_equal(vnic_device_state(f->f.dev), VNIC_DEVICE_DOWN);
 	assert_memory_equal(f->memory, before, SIZE);
 	assert_false(was_interrupted(fd));
+	assert_int_equal(set_state(f, VFIO_DEVICE_STATE_RUNNING), 0);
+	assert_int_equal(vnic_device_state(f->f.dev), VNIC_DEVICE_BROKEN);
+	assert_int_not_equal(
+		read_register(f, 1, VMXNET3_REG_ECR) & (VMXNET3_ECR_TQERR | VMXNET3_ECR_RQERR), 0);
+	assert_true(was_interrupted(fd));
 	close(fd);
 	free(before);
+}
+
+static void a_stopped_nic_that_loses_the_shared_area_stays_down(void **state)
+{
+	struct fixture *f = *state;
+
+	activate_with_frames(f);
+	assert_int_equal(set_state(f, VFIO_DEVICE_STATE_STOP), 0);
+	assert_int_equal(unmap(f, RINGS, PAGE), 0);
+	assert_int_equal(unmap(f, BASE, PAGE), 0);
+	assert_int_equal(set_state(f, VFIO_DEVICE_STATE_RUNNING), 0);
+	assert_int_equal(vnic_device_state(f->f.dev), VNIC_DEVICE_DOWN);
 }
 
 /* Another process takes the NIC over: the saved command register tells it. */
@@ -499,6 +517,7 @@ int main(void)
 		TEST(without_bus_mastering_no_command_activates_the_nic),
 		TEST(without_bus_mastering_lost_rings_take_the_nic_down),
 		TEST(a_stopped_nic_that_loses_its_rings_touches_no_memory),
+		TEST(a_stopped_nic_that_loses_the_shared_area_stays_down),
 		TEST(a_restored_nic_has_no_more_rights_than_before),
 	};
 
