@@ -124,6 +124,8 @@ struct pv_qp {
 	uint32_t events; /* asynchronous events of the QP so far */
 	uint8_t type;    /* enum pv_qp_type */
 	bool waiting;    /* the QP is in dev->waiting_qps */
+	/* The QP has lost the memory of its rings in a paused device: it fails at pv_qp_resume. */
+	bool failure_due;
 	TAILQ_ENTRY(pv_qp) waiting_link;
 	TAILQ_ENTRY(pv_qp) poll_link;
 };

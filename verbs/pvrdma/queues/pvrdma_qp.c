@@ -300,7 +300,7 @@ int pv_qp_modify(struct pv_qp *qp, const struct urxe_qp_attr *attr, uint32_t mas
 	return 0;
 }
 
-static void fail_without_rings(struct pv_qp *qp)
+void pv_qp_fail(struct pv_qp *qp)
 {
 	static const struct urxe_qp_attr error = {.state = URXE_QPS_ERR};
 
@@ -316,18 +316,29 @@ void pv_qp_memory_removed(struct pv_qp *qp, const struct pv_removed *removed)
 	stop_waiting(qp);
 	qp->send.indices = qp->recv.ring.indices = NULL;
 	pv_count(qp->object.dev, PVRDMA_MEMORY_LOST);
-	if (!qp->object.dev->paused)
-		fail_without_rings(qp);
+	if (qp->object.dev->paused)
+		qp->failure_due = true;
+	else
+		pv_qp_fail(qp);
 }
 
-void pv_qp_resume(struct pv_qp *qp)
+bool pv_qp_may_fail(const struct pv_qp *qp)
 {
 	struct urxe_qp_attr attr;
 	struct urxe_qp_init init;
 
-	if (qp->send.indices)
-		return;
 	urxe_qp_query(qp->qp, &attr, &init);
-	if (attr.state != URXE_QPS_ERR)
-		fail_without_rings(qp);
+	return attr.state != URXE_QPS_ERR && attr.state != URXE_QPS_RESET;
+}
+
+void pv_qp_restored(struct pv_qp *qp)
+{
+	qp->failure_due = !qp->send.indices && pv_qp_may_fail(qp);
+}
+
+void pv_qp_resume(struct pv_qp *qp)
+{
+	if (qp->failure_due)
+		pv_qp_fail(qp);
+	qp->failure_due = false;
 }

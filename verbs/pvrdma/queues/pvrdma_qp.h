@@ -26,8 +26,15 @@ int pv_qp_modify(struct pv_qp *qp, const struct urxe_qp_attr *attr, uint32_t mas
 /* If the QP's rings use these bytes of guest memory, the QP fails, and never accesses the rings
  * again. Its requests complete then, so in a paused device it fails only at pv_qp_resume. */
 void pv_qp_memory_removed(struct pv_qp *qp, const struct pv_removed *removed);
-/* The device goes on: a QP that has no rings any more fails, unless it has failed already. */
+/* Call it for each QP of a restored device. The saved device may have lost the memory of the QP's
+ * rings while it was paused: then the QP has no rings, and fails at pv_qp_resume, too. */
+void pv_qp_restored(struct pv_qp *qp);
+/* The device goes on: a QP that has lost its rings during the pause fails. */
 void pv_qp_resume(struct pv_qp *qp);
+/* False: the QP is in the error state or in RESET. */
+bool pv_qp_may_fail(const struct pv_qp *qp);
+/* Moves the QP to the error state, and reports URXE_ASYNC_QP_FATAL. */
+void pv_qp_fail(struct pv_qp *qp);
 
 /*
  * Post the requests that the guest has added to the ring, as far as the engine has room. True:

@@ -36,19 +36,12 @@ static int post_one(struct pv_qp *qp)
 
 /* Moves the QP to the error state, because the guest broke the protocol of the rings. False: the QP
  * was in the error state or in RESET already. */
-static bool fail_qp(struct pv_qp *qp)
+static bool fail_by_guest(struct pv_qp *qp)
 {
-	static const struct urxe_qp_attr error = {.state = URXE_QPS_ERR};
-	struct urxe_qp_init init;
-	struct urxe_qp_attr attr;
-
-	urxe_qp_query(qp->qp, &attr, &init);
-	if (attr.state == URXE_QPS_ERR || attr.state == URXE_QPS_RESET)
+	if (!pv_qp_may_fail(qp))
 		return false;
 	pv_count(qp->object.dev, PVRDMA_RING_BAD);
-	qp->events++;
-	pv_event_report(&qp->object, URXE_ASYNC_QP_FATAL);
-	urxe_qp_modify(qp->qp, qp->object.dev->now, &error, URXE_QP_STATE);
+	pv_qp_fail(qp);
 	return true;
 }
 
@@ -67,7 +60,7 @@ bool pv_qp_post_sends(struct pv_qp *qp)
 	if (!qp->send.indices)
 		return false;
 	if (!pv_ring_filled(&qp->send, &n))
-		return fail_qp(qp);
+		return fail_by_guest(qp);
 	if (!n || urxe_qp_is_reset(qp->qp))
 		return false;
 	for (; posted < n; posted++) {
@@ -91,7 +84,7 @@ bool pv_qp_post_recvs(struct pv_qp *qp)
 	if (qp->srq || !qp->recv.ring.indices)
 		return false;
 	if (!pv_ring_filled(&qp->recv.ring, &n))
-		return fail_qp(qp);
+		return fail_by_guest(qp);
 	return n && !urxe_qp_is_reset(qp->qp) && pv_recv_queue_refill(qp->object.dev, &qp->recv);
 }
 

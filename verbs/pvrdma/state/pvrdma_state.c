@@ -28,14 +28,13 @@ void pvrdma_pause(struct pvrdma *dev, uint64_t now)
 	urxe_copy_rights_withdraw(dev->engine);
 }
 
-/* Fails the QPs whose rings' memory was removed from the paused device. */
-static void resume_qps(struct pvrdma *dev)
+static void call_for_qps(struct pvrdma *dev, void (*function)(struct pv_qp *qp))
 {
 	struct pv_qp *qp;
 	uint32_t at = 0;
 
 	while ((qp = pv_object_next(dev, PV_QP, &at)))
-		pv_qp_resume(qp);
+		function(qp);
 }
 
 void pvrdma_resume(struct pvrdma *dev, uint64_t now)
@@ -47,7 +46,7 @@ void pvrdma_resume(struct pvrdma *dev, uint64_t now)
 	 * reached the guest.
 	 */
 	pv_raise_unread(dev);
-	resume_qps(dev);
+	call_for_qps(dev, pv_qp_resume);
 	if (!dev->active || dev->no_master)
 		return;
 	urxe_copy_rights_publish(dev->engine);
@@ -157,6 +156,7 @@ int pvrdma_restore(struct pvrdma *dev, uint64_t now, const uint8_t *stream, size
 		dev->active = false;
 		pv_reset_quietly(dev);
 	}
+	call_for_qps(dev, pv_qp_restored);
 	pv_gid_vlan_restore(dev);
 	return rc;
 }
