@@ -221,35 +221,48 @@ static bool waits_for_uplink(struct adapter_take_over *t, uint64_t now)
 	return now < t->uplink_until;
 }
 
-/* Returns a queue pair whose number the daemon does not know; NULL: none. The engine cannot execute
- * it: the switch drops its packets. */
-static const struct qp *find_number_unknown(void)
+/* Returns a queue pair of the HCA whose number the daemon does not know; NULL: none is left. The
+ * engine cannot execute it: the switch drops its packets. */
+static const struct qp *next_number_unknown(uint32_t *at)
 {
 	const struct qp *qp;
-	uint32_t at = 0;
 
-	while ((qp = leases_next(&adapter.leases, &at)))
-		if (qp->number_unknown)
+	while ((qp = leases_next(&adapter.leases, at)))
+		if (qp->number_unknown && urxe_offload_has_qp(qp->qp))
 			return qp;
 	return NULL;
+}
+
+/* The HCA itself goes, and not only its port. */
+static bool hca_goes(void)
+{
+	return adapter.welcome.port.hca.generation != adapter.hca.generation;
+}
+
+/* Refuses a take-over for a queue pair that could only stay at the HCA. If the HCA goes, the queue
+ * pair has failed already (fail_numbers_unknown). */
+static bool refuse_number_unknown(enum hca_taker taker, struct urxe_offload_refusal *refusal)
+{
+	uint32_t at = 0;
+	const struct qp *qp = taker == TAKER_GONE && hca_goes() ? NULL : next_number_unknown(&at);
+
+	if (qp)
+		*refusal = (struct urxe_offload_refusal){URXE_OFFLOAD_NUMBER_UNKNOWN, qp->qpn};
+	return qp;
 }
 
 int adapter_hca_take_over(enum hca_taker taker, struct urxe_offload_refusal *refusal)
 {
 	struct adapter_take_over *t = &adapter.hca.take_over;
 	const uint64_t now = clock_now();
-	const struct qp *unknown;
 	bool drained;
 	int rc;
 
 	*refusal = (struct urxe_offload_refusal){.reason = t->waits_for};
 	if (!adapter.hca.hca)
 		return 0;
-	unknown = find_number_unknown();
-	if (unknown) {
-		*refusal = (struct urxe_offload_refusal){URXE_OFFLOAD_NUMBER_UNKNOWN, unknown->qpn};
+	if (refuse_number_unknown(taker, refusal))
 		return -EOPNOTSUPP;
-	}
 	drained = hca_drain(adapter.hca.hca);
 	if (hca_is_dead(adapter.hca.hca))
 		return -EIO;
@@ -323,6 +336,22 @@ static void wait_for_hca(void)
 	engine_run(clock_now());
 }
 
+/* Fails the queue pairs that end with an HCA that goes, so that the engine can take over the
+ * others. */
+static void fail_numbers_unknown(void)
+{
+	struct urxe_qp_attr attr;
+	struct urxe_qp_init init;
+	const struct qp *qp;
+	uint32_t at = 0;
+
+	while ((qp = next_number_unknown(&at))) {
+		urxe_qp_query(qp->qp, &attr, &init);
+		if (urxe_qp_offloaded(qp->qp) && attr.state != URXE_QPS_ERR)
+			urxe_offload_qp_event(adapter.dev, qp->qpn, URXE_ASYNC_QP_FATAL);
+	}
+}
+
 /* Has the engine take over the queue pairs of an HCA that goes, in TAKE_OVER_NS at most: peers that
  * never answer must not delay the end of the HCA. True: the HCA executes no queue pair any more. */
 static bool take_over_queue_pairs(void)
@@ -331,6 +360,8 @@ static bool take_over_queue_pairs(void)
 	struct urxe_offload_refusal refusal;
 	int rc;
 
+	if (hca_goes())
+		fail_numbers_unknown();
 	while ((rc = adapter_hca_take_over(TAKER_GONE, &refusal)) == -EAGAIN &&
 	       clock_monotonic() < end)
 		wait_for_hca();

@@ -728,6 +728,36 @@ static void queue_pairs_with_the_number_of_another_process_stay(void **state)
 	assert_int_equal(qp_state(qp_of_program()), URXE_QPS_RTR);
 }
 
+/* Only that queue pair ends with the HCA, and does not stop the next take-over. */
+static void one_unknown_number_ends_no_other_queue_pair(void **state)
+{
+	const struct qp *unknown, *known;
+
+	(void)state;
+	setenv("URXE_HCA_GONE", "engine", 1);
+	settings_read();
+	urxed.number_is_anothers = true;
+	create_qp_of(IBV_QPT_UD);
+	change_state(IBV_QPS_RTR);
+	unknown = qp_of_program();
+	urxed.number_is_anothers = false;
+	create_qp();
+	connect_qp(other_host);
+	known = qp_of_program();
+	set_hca("");
+	assert_int_equal(qp_state(unknown), URXE_QPS_ERR);
+	assert_int_equal(unknown->async_events, 1);
+	assert_int_equal(qp_state(known), URXE_QPS_RTR);
+	assert_int_equal(known->async_events, 0);
+	set_hca("fake0");
+	create_qp();
+	connect_qp(other_host);
+	assert_true(urxe_qp_offloaded(qp_of_program()->qp));
+	set_port(true);
+	assert_false(urxe_qp_offloaded(qp_of_program()->qp));
+	assert_int_equal(qp_state(qp_of_program()), URXE_QPS_RTR);
+}
+
 /* --- Another daemon. */
 
 static uint32_t flags_for_next_daemon(void)
@@ -794,6 +824,7 @@ int main(void)
 		TEST(the_engine_receives_during_a_take_over),
 		TEST(queue_pairs_that_the_engine_cannot_take_over_stay),
 		TEST(queue_pairs_with_the_number_of_another_process_stay),
+		TEST(one_unknown_number_ends_no_other_queue_pair),
 		TEST(another_daemon_learns_which_queue_pairs_are_the_engines),
 		TEST(changes_without_a_daemon_reach_the_next_one),
 	};
