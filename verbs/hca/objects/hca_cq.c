@@ -168,6 +168,22 @@ int hca_cq_grow(struct hca_cq *cq)
 	return rc;
 }
 
+int hca_cq_await_resize(const struct hca_cq *cq)
+{
+	const struct timespec pause = {.tv_nsec = RESIZE_PAUSE_NS};
+	struct hca *hca = cq->hca;
+	struct hca_wait wait;
+
+	while (hca->frees_lock && cq->resizes) {
+		if (hca->abandoned)
+			return -EIO;
+		wait = hca_begin_wait(hca);
+		nanosleep(&pause, NULL);
+		hca_end_wait(hca, &wait);
+	}
+	return 0;
+}
+
 int hca_cq_count(struct hca_cq *cq, uint32_t n)
 {
 	const uint32_t needed = cq->needed + n;

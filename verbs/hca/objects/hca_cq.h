@@ -62,6 +62,9 @@ void hca_cq_release(struct hca_cq *cq, uint32_t n);
 int hca_cq_count(struct hca_cq *cq, uint32_t n);
 bool hca_cq_is_full(const struct hca_cq *cq);
 int hca_cq_grow(struct hca_cq *cq);
+/* Waits until no other thread resizes the CQ, if the owner permits waits (hca_allow_unlock). 0;
+ * -EIO: this is a child that a signal handler has forked during the wait. */
+int hca_cq_await_resize(const struct hca_cq *cq);
 /* Passes to the engine the completions and events that came for CQs during a resize. True: more
  * completions may wait. */
 bool hca_cqs_catch_up(struct hca *hca);

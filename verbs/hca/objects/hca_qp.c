@@ -312,19 +312,25 @@ static int reset_at_hca(struct hca_qp *qp, struct ibv_qp_attr *attr, uint32_t ma
 
 /* A receive of a shared receive queue has the id of that queue, so a completion from before a
  * reset, or of a destroyed queue pair with the same QPN, looks like one of this queue pair. Passes
- * these completions before the HCA executes the queue pair. Keeps the lock, because hca_poll() does
- * not expect other threads. */
-static void pass_earlier_receives(const struct hca_qp *qp, const struct urxe_qp_attr *to,
-				  uint32_t mask)
+ * these completions before the HCA executes the queue pair. Keeps the lock while it does so,
+ * because hca_poll() does not expect other threads. 0, or the error of
+ * hca_cq_await_resize(). */
+static int pass_earlier_receives(const struct hca_qp *qp, const struct urxe_qp_attr *to,
+				 uint32_t mask)
 {
 	struct hca *hca = qp->hca;
 	const bool frees_lock = hca->frees_lock;
+	int rc;
 
 	if (!qp->srq || !(mask & URXE_QP_STATE) || to->state != URXE_QPS_INIT)
-		return;
+		return 0;
+	rc = hca_cq_await_resize(qp->recv_cq);
+	if (rc)
+		return rc;
 	hca->frees_lock = false;
 	hca_pass_completions(hca);
 	hca->frees_lock = frees_lock;
+	return 0;
 }
 
 int hca_qp_modify(void *hca_qp, const struct urxe_qp_attr *from, uint32_t mask)
@@ -340,7 +346,9 @@ int hca_qp_modify(void *hca_qp, const struct urxe_qp_attr *from, uint32_t mask)
 	rc = hca_qp_attr(qp->hca, &attr, from, &mask);
 	if (rc || !mask)
 		return rc;
-	pass_earlier_receives(qp, from, mask);
+	rc = pass_earlier_receives(qp, from, mask);
+	if (rc)
+		return rc;
 	if (mask & URXE_QP_STATE && from->state == URXE_QPS_RESET)
 		rc = reset_at_hca(qp, &attr, mask);
 	else

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -356,6 +357,40 @@ static void an_event_during_a_resize_survives_a_poll(void **state)
 	let_go_on(thread);
 	assert_int_equal(slow_rc, 0);
 	assert_int_equal(f->comp_events, 1);
+}
+
+/* The CQ has a completion of an earlier connection, which names the queue pair only by its number,
+ * while one thread resizes the CQ and another one connects the queue pair again. */
+static void a_completion_during_a_resize_is_not_of_the_next_connection(void **state)
+{
+	const struct urxe_recv_wr wr = {.wr_id = 7};
+	struct ibv_wc wc = {.status = IBV_WC_WR_FLUSH_ERR, .opcode = IBV_WC_RECV};
+	pthread_t creating, modifying;
+	struct urxe_qp *first;
+	struct urxe_rq *srq;
+
+	(void)state;
+	assert_int_equal(create_srq(), 0);
+	open_qp_of_queues(URXE_QPS_RTS);
+	first = other_qp;
+	srq = other_srq;
+	assert_int_equal(urxe_post_recv(srq, &wr), 0);
+	wc.wr_id = fake_hca.srq_recvs[0].wr_id;
+	wc.qp_num = urxe_qp_qpn(first);
+	fake_hca_complete(fake_hca.last_qp->init.recv_cq, &wc);
+	wanted = URXE_QPS_RESET;
+	assert_int_equal(modify(), 0);
+	other_srq = NULL;
+	creating = start_slow(FAKE_HCA_RESIZE_CQ, slow_create_qp);
+	wanted = URXE_QPS_INIT;
+	assert_int_equal(pthread_create(&modifying, NULL, slow_modify, NULL), 0);
+	usleep(20000); /* enough for a thread that does not wait */
+	let_go_on(creating);
+	pthread_join(modifying, NULL);
+	other_qp = first;
+	for (wanted = URXE_QPS_RTR; wanted <= URXE_QPS_RTS; wanted++)
+		assert_int_equal(modify(), 0);
+	assert_int_equal(urxe_rq_retired(srq), 1);
 }
 
 #define SRQ_SIZE 300
@@ -716,6 +751,7 @@ int main(void)
 		TEST(a_second_cq_is_dropped),
 		TEST(a_cq_that_grows_is_polled_afterwards),
 		TEST(an_event_during_a_resize_survives_a_poll),
+		TEST(a_completion_during_a_resize_is_not_of_the_next_connection),
 		TEST(a_cq_has_room_for_a_queue_that_grows),
 		TEST(a_cq_has_room_for_a_queue_that_has_grown),
 		TEST(a_queue_that_is_resized_gets_requests_afterwards),
