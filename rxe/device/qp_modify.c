@@ -251,7 +251,7 @@ static void apply_values(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint3
 
 #undef COPY
 
-static void apply_state(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint32_t mask)
+static void apply_state(struct urxe_qp *qp, const struct urxe_qp_attr *a)
 {
 	uint8_t from = qp->attr.state;
 
@@ -261,7 +261,6 @@ static void apply_state(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint32
 	default: qp->attr.state = a->state; break;
 	}
 	if (a->state == URXE_QPS_SQD && from != URXE_QPS_SQD) {
-		qp->req.drain_event = mask & M(EN_SQD_ASYNC_NOTIFY) && a->en_sqd_async_notify;
 		/* The HCA reports the event of its queue, unless a take-over stops it before. */
 		if (!qp->offloaded || qp->stopping)
 			req_begin_drain(qp);
@@ -278,6 +277,7 @@ int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *
 	uint8_t to = mask & M(STATE) ? attr->state : qp->attr.state;
 	struct urxe_qp_attr wanted = *attr;
 	struct resp_resource *resources = NULL;
+	bool drains;
 	int rc;
 
 	RECORD_ENTRY(qp->dev, QP_MODIFY, .now = now, .qpn = qp->qpn, .value = mask, .attr = *attr);
@@ -292,18 +292,23 @@ int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *
 			return rc;
 	}
 	wanted.state = to;
+	drains = to == URXE_QPS_SQD && qp->attr.state != URXE_QPS_SQD;
+	/* The HCA may report the event before offload_modify() returns. */
+	if (drains)
+		qp->req.drain_event = mask & M(EN_SQD_ASYNC_NOTIFY) && attr->en_sqd_async_notify;
 	rc = offload_modify(qp, &wanted, mask);
 	/* The QP may have failed while the HCA changed its own. */
 	if (!rc && !is_valid_transition(qp, to, mask))
 		rc = -EINVAL;
 	if (rc) {
+		qp->req.drain_event &= !drains;
 		free(resources);
 		return rc;
 	}
 	if (resources)
 		resource_install(qp, attr->max_dest_rd_atomic, resources);
 	apply_values(qp, &wanted, mask);
-	apply_state(qp, &wanted, mask);
+	apply_state(qp, &wanted);
 	qp->predict.era = 0;
 	qp_publish_rights(qp);
 	return 0;

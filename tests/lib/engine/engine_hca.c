@@ -187,11 +187,13 @@ static bool takes(void *hca_qp, const struct urxe_qp_attr *attr)
 
 static int qp_modify(void *hca_qp, const struct urxe_qp_attr *attr, uint32_t mask)
 {
-	const struct hca_qp *qp = hca_qp;
+	struct hca_qp *qp = hca_qp;
 	int rc = urxe_qp_modify(qp->qp, qp->hca->wire->now, attr, mask);
 
 	if (!rc && attr->state == URXE_QPS_RESET)
 		forget_completions(qp->hca, urxe_qp_qpn(qp->qp));
+	if (qp->hca->prompt)
+		engine_hca_deliver(qp->hca);
 	return rc;
 }
 

@@ -39,6 +39,7 @@ struct engine_hca {
 	bool keeps_completions; /* the completions of a destroyed queue pair stay in the CQ */
 	bool silent;            /* tells of no URXE_ASYNC_QP_LAST_WQE_REACHED */
 	bool forgets;           /* flushes no request of a SRQ */
+	bool prompt;            /* tells of events before a modification returns */
 };
 
 /* Operations of urxe_offload_set; ctx: struct engine_hca. */

@@ -646,7 +646,7 @@ static void expect_drained_event(struct bed *bed)
 }
 
 /* The program asks for the event when the HCA has stopped, or before. Then the HCA reports it
- * before the stop or after. */
+ * before the stop or after, or even before the program's call returns. */
 static void test_drained_event_comes_once_in_a_take_over(void **state)
 {
 	struct urxe_offload_refusal refusal;
@@ -669,6 +669,13 @@ static void test_drained_event_comes_once_in_a_take_over(void **state)
 		assert_int_equal(bed.e.b->async[URXE_ASYNC_SQ_DRAINED], reported);
 		expect_drained_event(&bed);
 	}
+
+	open_bed(&bed, &(struct bed_attr){.hca_side = 1, .access = REMOTE});
+	bed.hca[1].prompt = true;
+	drain_with_event(&bed);
+	bed.hca[1].prompt = false;
+	assert_int_equal(bed.e.b->async[URXE_ASYNC_SQ_DRAINED], 1);
+	expect_drained_event(&bed);
 }
 
 /* --- Traffic in both directions on a cable that loses packets. */
