@@ -327,12 +327,26 @@ static void answer_dreq(struct cm_conn *conn, uint64_t now)
 	cm_enter_timewait(conn, now);
 }
 
+/* NULL: no connection, or one that has ended. */
+static struct cm_conn *find_of_dreq(const struct cm *cm, const struct cm_path *path,
+				    const struct cm_pair *dreq)
+{
+	struct cm_conn *conn = cm_find_pair(cm, path, dreq->remote_id, dreq->local_id);
+
+	return conn && !CM_IN(conn, CM_S(IDLE)) ? conn : NULL;
+}
+
+bool cm_knows_dreq(const struct cm *cm, const struct cm_path *path, const struct cm_pair *dreq)
+{
+	return find_of_dreq(cm, path, dreq);
+}
+
 static void on_dreq(struct cm *cm, uint64_t now, const struct cm_path *path,
 		    const struct cm_mad *mad)
 {
-	struct cm_conn *conn = cm_find_pair(cm, path, mad->pair.remote_id, mad->pair.local_id);
+	struct cm_conn *conn = find_of_dreq(cm, path, &mad->pair);
 
-	if (!conn || CM_IN(conn, CM_S(IDLE))) {
+	if (!conn) {
 		answer_stray_dreq(cm, path, mad);
 		return;
 	}

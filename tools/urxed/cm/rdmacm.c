@@ -34,11 +34,17 @@ static void receive_frame(void *ctx, uint64_t now, const uint8_t *frame, uint32_
 	gsi_input(&r->gsi, now, frame, len);
 }
 
-static bool is_request(const uint8_t bytes[CM_MAD_LEN])
+/* Whether the MAD begins a connection, or ends one that urxed does not have: urxed would answer it.
+ */
+static bool is_of_no_connection(const struct rdmacm *r, const struct cm_path *path,
+				const uint8_t bytes[CM_MAD_LEN])
 {
 	struct cm_mad mad;
 
-	return !cm_mad_parse(&mad, bytes) && (mad.attr == CM_REQ || mad.attr == CM_SIDR_REQ);
+	if (cm_mad_parse(&mad, bytes))
+		return false;
+	return mad.attr == CM_REQ || mad.attr == CM_SIDR_REQ ||
+	       (mad.attr == CM_DREQ && !cm_knows_dreq(r->ucma.cma.cm, path, &mad.pair));
 }
 
 /*
@@ -68,7 +74,7 @@ static void receive_mad(void *ctx, uint64_t now, const struct cm_path *path,
 {
 	struct rdmacm *r = ctx;
 
-	if (is_request(mad) && is_for_hca(r, path))
+	if (is_of_no_connection(r, path, mad) && is_for_hca(r, path))
 		r->gsi.drops[GSI_DROP_HCA]++;
 	else
 		cma_input(&r->ucma.cma, now, path, mad);

@@ -36,7 +36,7 @@
 	X(NO_ROOM, "gsi_no_room", "too many MADs wait to be sent")                        \
 	X(FLOOD, "gsi_flood", "received, and too many of the sender's MADs were waiting") \
 	X(LENGTH, "gsi_length", "received, and its length is not that of a MAD")          \
-	X(HCA, "gsi_hca", "received, a request that the HCA receives, too")
+	X(HCA, "gsi_hca", "received, a request or disconnection that the HCA receives, too")
 
 #define GSI_DROP_ENUM(id, name, text) GSI_DROP_##id,
 enum gsi_drop { GSI_DROP_LIST(GSI_DROP_ENUM) GSI_DROP_COUNT };

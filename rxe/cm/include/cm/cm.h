@@ -129,6 +129,9 @@ uint64_t cm_next_deadline(const struct cm *cm);
 const uint64_t *cm_counters(const struct cm *cm);
 /* Number of connections, including those that their owner has released. */
 uint32_t cm_conns(const struct cm *cm);
+/* Whether the manager has the connection that a received DREQ names. It answers a DREQ of an
+ * unknown connection, too. */
+bool cm_knows_dreq(const struct cm *cm, const struct cm_path *path, const struct cm_pair *dreq);
 
 /* Parameters of one side of a connection. */
 struct cm_param {

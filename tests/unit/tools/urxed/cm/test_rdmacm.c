@@ -84,18 +84,9 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* A station sends a REQ to the host's address 10.0.0.`host`. */
-static void send_request(uint32_t station, uint8_t host)
+static void send_mad(uint32_t station, uint8_t host, struct cm_mad *mad)
 {
 	const uint8_t smac[6] = {4, 0, 0, 0, 0, (uint8_t)station};
-	struct cm_mad mad = {.attr = CM_REQ,
-			     .tid = ++requests,
-			     .req = {.local_id = requests,
-				     .ca_guid = station,
-				     .qpn = requests,
-				     .service_id = cm_service_id(CM_PS_TCP, SOME_PORT),
-				     .pkey = 0xffff,
-				     .mtu = 3}};
 	struct urxe_packet p = {.net = URXE_NET_IPV4,
 				.opcode = UD_SEND,
 				.pkey = 0xffff,
@@ -110,20 +101,42 @@ static void send_request(uint32_t station, uint8_t host)
 
 	memcpy(hdr.src, p.sgid.raw, 16);
 	memcpy(hdr.dst, p.dgid.raw, 16);
-	cm_ip_build(&hdr, mad.private_data);
-	cm_mad_build(&mad, bytes);
+	if (mad->attr == CM_REQ)
+		cm_ip_build(&hdr, mad->private_data);
+	cm_mad_build(mad, bytes);
 	p.payload = bytes;
 	memcpy(p.smac, smac, 6);
 	memcpy(p.dmac, lan_macs[station == OTHER_WIRE ? OTHER_WIRE : WIRE], 6);
 	lan_send(w, station, frame, craft_frame(frame, &p));
 }
 
-/* Whether urxed refuses the request, as it does without a listener. */
-static bool is_refused(uint32_t station, uint8_t host)
+/* A station sends a REQ to the host's address 10.0.0.`host`. */
+static void send_request(uint32_t station, uint8_t host)
+{
+	struct cm_mad mad = {.attr = CM_REQ,
+			     .tid = ++requests,
+			     .req = {.local_id = requests,
+				     .ca_guid = station,
+				     .qpn = requests,
+				     .service_id = cm_service_id(CM_PS_TCP, SOME_PORT),
+				     .pkey = 0xffff,
+				     .mtu = 3}};
+	send_mad(station, host, &mad);
+}
+
+/* A station sends a DREQ of a connection that urxed does not have. */
+static void send_disconnection(uint32_t station, uint8_t host)
+{
+	struct cm_mad mad = {
+		.attr = CM_DREQ, .tid = ++requests, .pair = {.local_id = requests, .remote_id = 7}};
+
+	send_mad(station, host, &mad);
+}
+
+static bool is_answered(uint32_t station)
 {
 	struct netdev_frame frame;
 
-	send_request(station, host);
 	for (int i = 0; i < 200; i++) {
 		w->now += 10 * MS;
 		switch_run(&w->sw, w->now);
@@ -131,6 +144,13 @@ static bool is_refused(uint32_t station, uint8_t host)
 		switch_run(&w->sw, w->now);
 	}
 	return netdev_rx(w->far[station], w->now, &frame, 1) == 1;
+}
+
+/* Whether urxed refuses the request, as it does without a listener. */
+static bool is_refused(uint32_t station, uint8_t host)
+{
+	send_request(station, host);
+	return is_answered(station);
 }
 
 static void request_from_the_hcas_network_is_the_hcas(void **state)
@@ -156,12 +176,23 @@ static void request_that_the_hca_does_not_receive_is_answered(void **state)
 	assert_int_equal(rdmacm.gsi.drops[GSI_DROP_HCA], 0);
 }
 
+/* An answer of urxed would end the peer's repetitions, which the kernel's program may need. */
+static void disconnection_from_the_hcas_network_is_the_hcas(void **state)
+{
+	(void)state;
+	send_disconnection(WIRE, 1);
+	assert_false(is_answered(WIRE));
+	send_disconnection(VM, 1);
+	assert_true(is_answered(VM));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(request_from_the_hcas_network_is_the_hcas),
+		TEST(disconnection_from_the_hcas_network_is_the_hcas),
 		TEST(request_that_the_hca_does_not_receive_is_answered),
 	};
 
