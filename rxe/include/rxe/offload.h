@@ -14,9 +14,9 @@
  * transition to RTR, if `takes` agrees. A transition to RESET ends the offload.
  *
  * The engine calls the operations only within calls of its owner, which executes one at a time, so
- * the implementation needs no lock of its own. The operations must not call the engine. Functions
- * that return int return 0 or a negative errno value. Keys, QPNs and lengths are in host byte
- * order.
+ * the implementation needs no lock of its own. The operations must not call the engine, but for
+ * qp_modify at the transition to INIT. Functions that return int return 0 or a negative errno
+ * value. Keys, QPNs and lengths are in host byte order.
  *
  * Operations marked "waits" may take long. If the owner permits it, they release the owner's lock
  * until the HCA has answered. Meanwhile other threads of the owner may call the engine. The owner
