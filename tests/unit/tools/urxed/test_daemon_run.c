@@ -93,6 +93,7 @@ static void a_failed_notice_of_the_bond_ends_the_sleep(void **state)
 	static struct session session;
 
 	(void)state;
+	TAILQ_INIT(&waiting.sw.turns);
 	waiting.sessions.list = &session;
 	waiting.sessions.n = 1;
 	waiting.sessions.host = &waiting.host;
