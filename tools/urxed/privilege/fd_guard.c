@@ -2,6 +2,7 @@
 #include "urxed/privilege/fd_guard.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -32,6 +33,7 @@ static struct {
 		int socket;
 	} * kept;
 	uint32_t n_kept;
+	bool closed_unsent; /* the helper had no room for FD_GUARD_CLOSED */
 } guard = {.helper.socket = -1, .epoll_fd = -1};
 
 /* --- The helper's life */
@@ -110,8 +112,22 @@ static void keep_socket(const struct fd_guard_request *request, int socket)
 	guard.kept[guard.n_kept++] = (struct fd_guard_kept){*request, socket};
 }
 
+/* Tells the helper that this process has closed its copies of all sockets that the helper has. */
+static void send_closed(void)
+{
+	const struct fd_guard_request request = {.job = FD_GUARD_CLOSED};
+	int rc = -EPIPE;
+
+	if (guard.helper.socket >= 0)
+		rc = unix_packet_send(guard.helper.socket, &request, sizeof(request), NULL, 0);
+	/* A helper that has ended had no job left. */
+	guard.closed_unsent = rc && rc != -EPIPE && rc != -ECONNRESET;
+}
+
 static void pass_kept(void)
 {
+	if (guard.closed_unsent)
+		send_closed();
 	while (guard.n_kept) {
 		const struct fd_guard_kept *last = &guard.kept[guard.n_kept - 1];
 
@@ -119,6 +135,7 @@ static void pass_kept(void)
 			return;
 		/* The helper's queue has a copy. */
 		close(last->socket);
+		send_closed();
 		guard.n_kept--;
 	}
 }
@@ -138,10 +155,12 @@ static void pass_socket(int socket)
 	const struct fd_guard_request request = {.job = FD_GUARD_CLOSE, .user = peer_user(socket)};
 
 	pass_kept();
-	if (guard.n_kept || ask_helper(&request, socket))
+	if (guard.n_kept || ask_helper(&request, socket)) {
 		keep_socket(&request, socket);
-	else
-		close(socket);
+		return;
+	}
+	close(socket);
+	send_closed();
 }
 
 void fd_guard_close(int socket)

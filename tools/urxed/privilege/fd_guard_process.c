@@ -43,6 +43,7 @@
 struct job {
 	struct fd_guard_request request;
 	int socket;
+	uint64_t number; /* in the order of arrival */
 	uint32_t next; /* index of the next job of the user, or of the next unused one; or NO_JOB */
 };
 
@@ -64,6 +65,8 @@ static struct {
 	uint32_t fresh;  /* jobs from this index on were never used: their pages cost no memory */
 	uint32_t unused; /* index of the first job that was used and is no more; or NO_JOB */
 	uint32_t n_jobs;
+	uint64_t arrived;   /* jobs so far */
+	uint64_t closed;    /* number of the first job that came after the last FD_GUARD_CLOSED */
 	struct user *users; /* in any order; room for one per job and worker */
 	uint32_t n_users;
 	struct worker workers[WORKERS];
@@ -190,6 +193,7 @@ static void append_job(void)
 		process.unused = job->next;
 	else
 		process.fresh++;
+	job->number = process.arrived++;
 	job->next = NO_JOB;
 	if (user->first == NO_JOB)
 		user->first = index;
@@ -210,8 +214,15 @@ static void remove_first_job(struct user *user)
 	process.n_jobs--;
 }
 
+/* Whether the first job of the user may begin. */
 static bool can_start(const struct user *user)
 {
+	const struct job *job = &process.jobs[user->first];
+
+	/* A worker must not leave the last copy of a socket to the daemon, whose close would wait.
+	 */
+	if (job->request.job == FD_GUARD_CLOSE && job->number >= process.closed)
+		return false;
 	return user->n_workers < WORKERS_PER_USER && process.n_workers < WORKERS &&
 	       quota_allows(user->id, user->n_workers, process.n_workers, WORKERS);
 }
@@ -285,15 +296,17 @@ static void reap_workers(void)
 				remove_worker(i);
 }
 
-/* Receives a job from the daemon, and appends it to those of its user. False: the daemon has ended.
- */
+/* Receives a job from the daemon, and appends it to those of its user, or handles FD_GUARD_CLOSED.
+ * False: the daemon has ended. */
 static bool receive_job(void)
 {
 	struct job *job = &process.jobs[next_job()];
 	int got = unix_packet_recv_fds(HELPER_SOCKET, &job->request, sizeof(job->request),
 				       &job->socket, 1);
 
-	if (got == sizeof(job->request) && job->socket >= 0)
+	if (got == sizeof(job->request) && job->request.job == FD_GUARD_CLOSED)
+		process.closed = process.arrived;
+	else if (got == sizeof(job->request) && job->socket >= 0)
 		append_job();
 	return got > 0;
 }

@@ -6,14 +6,17 @@
 #include <stdint.h>
 
 enum fd_guard_job {
-	FD_GUARD_CLOSE = 1,
-	FD_GUARD_CHECK, /* receive an inbox's descriptors from the socket, and check them */
+	FD_GUARD_CLOSE = 1, /* after the next FD_GUARD_CLOSED: close the socket */
+	FD_GUARD_CHECK,     /* receive an inbox's descriptors from the socket, and check them */
+	/* Without a socket: the daemon has closed its copies of the sockets of all earlier
+	 * FD_GUARD_CLOSE, so its copies were not the last ones. */
+	FD_GUARD_CLOSED,
 };
 
-/* From the daemon, each with one socket. */
+/* From the daemon, with one socket unless `job` says otherwise. */
 struct fd_guard_request {
 	uint32_t job;
-	uint32_t user; /* uid of the program at the other end of the socket */
+	uint32_t user; /* uid of the program at the other end of the socket; 0 without a socket */
 	uint64_t token;
 };
 

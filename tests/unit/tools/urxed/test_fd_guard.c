@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -86,6 +87,46 @@ static void loaded_socket_is_closed(void **state)
 	(void)state;
 	for (int i = 0; i < 50; i++)
 		check_loaded_socket_is_closed();
+}
+
+/* The daemon gets no processor for a while between its request to the helper and close. */
+static struct {
+	int socket; /* whose close takes so long; -1: none */
+	int reader; /* the pipe whose other end is in the socket's queue */
+	bool was_last;
+} late = {.socket = -1};
+
+int __real_close(int fd);
+int __wrap_close(int fd);
+
+int __wrap_close(int fd)
+{
+	struct pollfd pfd = {.fd = late.reader};
+	int rc;
+
+	if (fd != late.socket)
+		return __real_close(fd);
+	usleep(200000);
+	rc = __real_close(fd);
+	late.was_last = poll(&pfd, 1, 0) == 1;
+	return rc;
+}
+
+/* The last close of a descriptor in the queue may wait: it must be the helper's. */
+static void daemon_never_closes_the_last_copy(void **state)
+{
+	int reader, program, socket = make_loaded_socket(&reader, &program);
+
+	(void)state;
+	late.socket = socket;
+	late.reader = reader;
+	fd_guard_close(socket);
+	late.socket = -1;
+	assert_false(late.was_last);
+	assert_true(comes(program, POLLIN));
+	assert_true(comes(reader, 0));
+	close(program);
+	close(reader);
 }
 
 static void empty_socket_needs_no_helper(void **state)
@@ -354,6 +395,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(loaded_socket_is_closed),
+		cmocka_unit_test(daemon_never_closes_the_last_copy),
 		cmocka_unit_test(empty_socket_needs_no_helper),
 		cmocka_unit_test(backlog_is_closed),
 		cmocka_unit_test(inbox_is_passed_on),
