@@ -242,8 +242,8 @@ static bool is_veth(unsigned int ifindex)
 	return veth;
 }
 
-/* Gives the object the map of the same type that `program` has. False: one of the two has no such
- * map, or libbpf refuses. */
+/* Makes the object use, as its map `name`, the map of this type that the loaded `program` has.
+ * False: the object or the program has no such map, or libbpf refuses. */
 static bool share_map(struct bpf_object *object, const char *name, int program,
 		      enum bpf_map_type type)
 {

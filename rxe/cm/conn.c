@@ -194,8 +194,8 @@ static void leave_released(struct cm_conn *conn)
 	conn->cm->n_released--;
 }
 
-/* Frees a released connection, for want of room. A DREQ that waits for cm_tick is sent now, without
- * repetitions: else the peer would get none. */
+/* Frees a released connection before its end, because more than CM_RELEASED_MAX are released. Sends
+ * a DREQ that still waits for cm_tick now, and only once: else the peer would get none. */
 static void drop_connection(struct cm_conn *conn)
 {
 	cm_count(conn->cm, CM_COUNT_CROWDED);

@@ -10,7 +10,8 @@
 
 #include <rxe/rxe.h>
 
-/* Handles a frame of any length as an announcement of its source MAC. Returns false if the frame is
+/* Handles a frame of any length as an announcement of its source MAC: a peer's, or this device's
+ * own if the device itself was absent, such as during a migration. Returns false if the frame is
  * not RARP (RFC 903), or came from the wire with the device's own MAC. */
 bool announcement_input(struct urxe_dev *dev, const struct urxe_frame *frame);
 

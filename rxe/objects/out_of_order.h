@@ -15,7 +15,7 @@
 
 #include "objects/device.h"
 
-/* A responder keeps packets up to this many PSNs ahead of the expected one. */
+/* A responder keeps packets less than this many PSNs ahead of the expected one. */
 #define OUT_OF_ORDER_WINDOW 256
 
 struct out_of_order_packet {

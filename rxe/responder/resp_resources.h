@@ -23,8 +23,12 @@ void resource_keep_slot(struct urxe_qp *qp, struct resp_resource *res);
 /* Makes a READ response due: `length` bytes of the original request, from psn on. */
 void resource_answer_read(struct urxe_qp *qp, struct resp_resource *res, uint32_t psn,
 			  uint32_t length);
-/* The peer asks for `length` bytes from psn on again: makes this part due, after the part that is
- * being sent, unless it is due already. False: RESP_REPEATS parts wait already. */
+/*
+ * The peer asks for `length` bytes from psn on again: makes this part due. If no response of the
+ * request is in progress, or the part ends where that response ends, the response starts anew at
+ * psn. Another part is sent after the response in progress, unless it is due already. False:
+ * RESP_REPEATS parts wait already.
+ */
 bool resource_repeat_read(struct urxe_qp *qp, struct resp_resource *res, uint32_t psn,
 			  uint32_t length);
 /*

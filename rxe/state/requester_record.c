@@ -124,8 +124,9 @@ static void retry_fields(struct state_stream *s, struct urxe_qp *qp)
 /* --- Answered READs and atomics: a bit for each outstanding PSN. */
 
 /*
- * Restoring: whether the outstanding PSN belongs to a request that has responses. *at: the request
- * of the PSN before; PSNs come in their order.
+ * Restoring: whether the outstanding PSN belongs to a request that a response of its own completes
+ * instead of an ACK (wr_is_rd_atomic). *at: in the send queue, the index of the request of the PSN
+ * before, then that of this PSN; PSNs come in their order.
  */
 static bool has_responses(const struct urxe_qp *qp, uint32_t psn, uint32_t *at)
 {

@@ -8,8 +8,9 @@
 #include <jansson.h>
 
 /*
- * Returns an object with source, destination, bytes, text, roce and error; docs/json/capture.json
- * has their types. The caller owns it. NULL: no memory.
+ * Returns an object with the members source, destination, bytes, text, roce and error, of which the
+ * last two may be null; docs/json/capture.json describes them. The caller owns the object. NULL: no
+ * memory.
  */
 json_t *frame_json(const uint8_t *frame, uint32_t len);
 

@@ -15,11 +15,12 @@ bool pv_port_has_mac(const struct pvrdma *dev, const uint8_t mac[6]);
 /* Whether the port is up: the NIC is active, and the link is up. */
 bool pv_port_is_up(const struct pvrdma *dev);
 /*
- * Sends the driver an event with the link's present state if the driver knows another one. False:
- * no event was sent, because the driver knows the state, the NIC or the device is not active, the
- * device may not access memory or is paused, or the driver is just telling its users that the port
- * is active. pvrdma_poll calls it, too: the NIC's driver stops and starts the NIC for a new MTU,
- * for example, and no call tells the device so.
+ * Sends the driver an event with the present state of the Ethernet link if the driver knows another
+ * one. A NIC that is not active is no link that is down: it only delays the event. False: no event
+ * was sent, because the driver knows the state, the NIC or the device is not active, the device may
+ * not access memory or is paused, or the driver is just telling its users that the port is active.
+ * pvrdma_poll calls this function, too, and so sends a delayed event: no call tells the device when
+ * the NIC's driver activates the NIC, for example after a change of the MTU.
  */
 bool pv_port_report_link(struct pvrdma *dev);
 /* The longest path MTU, in bytes, whose packets fit the MTU of the device and, if active, of the

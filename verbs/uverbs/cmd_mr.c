@@ -228,9 +228,12 @@ static int reg_with_part(struct hca_part *part, const struct urxe_mr_attr *attr,
 	if (!rc)
 		rc = add_region(attr, part->mr, part->key, mr);
 	end_hca_part(part, !rc);
-	/* The region becomes the engine's alone: the HCA cannot have it (-EOPNOTSUPP), or its key
-	 * is already that of another region of the engine (-EEXIST). -EFAULT: Linux does not pin
-	 * the memory, such as a file on a disk; populate() has found bad addresses before. */
+	/*
+	 * The region becomes the engine's alone: the HCA cannot have it (-EOPNOTSUPP), or its key
+	 * is 0, or is already that of a region, a window or a fast registration of the engine
+	 * (-EEXIST). -EFAULT: Linux does not pin the memory, such as a file on a disk; populate()
+	 * has found bad addresses before.
+	 */
 	if (rc == -EOPNOTSUPP || rc == -EEXIST || rc == -EFAULT)
 		rc = add_region(attr, NULL, 0, mr);
 	return rc;

@@ -6,9 +6,10 @@
 #include <vnic/inbox.h>
 
 /*
- * Creates memory and eventfd of an empty inbox. The receiver maps the memory that it
- * publishes before vnic_memory_publish makes it read-only for others. 0 or a negative errno value;
- * the caller owns the descriptors, -1 = none, also on failure.
+ * Creates the descriptors of an empty inbox: memory that senders write (VNIC_INBOX_MEMORY), memory
+ * that only the receiver writes (VNIC_INBOX_PUBLISHED), and an eventfd (VNIC_INBOX_WAKE). After
+ * vnic_memory_publish nobody can map the second memory for writing, so the receiver maps it before.
+ * 0 or a negative errno value. The caller owns the descriptors, -1 = none, also on failure.
  */
 int inbox_create_fds(uint16_t mtu, int fds[VNIC_INBOX_FDS]);
 

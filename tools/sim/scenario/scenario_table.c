@@ -169,8 +169,9 @@ static struct scenario blackout_scenario(const struct scenario *given)
 
 /*
  * Prints the longest time in ms that host 0 may be frozen for its migration without an error of the
- * writer's requests, to a two-hundredth of a timeout. Freezes host 0 in many runs, for different
- * times. A run may fail only because the writer runs out of retries. False: a run failed otherwise.
+ * writer's requests, found by bisection, to a two-hundredth of the time after which the writer's
+ * requester repeats a packet. A run may fail only because the writer runs out of retries. False: a
+ * run failed otherwise.
  */
 static bool blackout_cell(struct scenario s, FILE *to)
 {

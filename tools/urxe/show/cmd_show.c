@@ -112,8 +112,8 @@ static bool is_first_lease(const json_t *leases, size_t index)
 }
 
 /*
- * Logs the processes that did not answer, for example because they are stopped, and those with a
- * refused answer.
+ * Logs the processes that did not answer urxe, for example because they are stopped, and for each
+ * answer that urxe has refused the reason.
  */
 static void log_silent_processes(const json_t *report, const char *run_dir)
 {

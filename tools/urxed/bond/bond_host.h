@@ -16,11 +16,11 @@ void bond_host_start(struct vswitch *sw, uint64_t now, enum bond_mode mode);
 /* Reads the links and runs the bond's timers; returns the next deadline. */
 uint64_t bond_host_tick(struct vswitch *sw, uint64_t now);
 /*
- * Call it before bond_host_tick while processes have packet sockets on members. It compares the
- * kernel's counters of the members that carry frames with those of the last look. Many new frames
- * that the switch has not counted, sent and received together, count as sent RoCE frames
- * (bond_note_sent). A member that received any frame is excused for a late answer to a probe
- * (bond_note_heard).
+ * Call it before bond_host_tick while processes have packet sockets on members. It reads the
+ * kernel's counters of the members that carry frames. If within a second these members together
+ * have sent and received many frames that the switch has not counted, the bond is busy, as after
+ * RoCE frames (bond_note_sent). A member that has received any frame since the last call is excused
+ * for a late answer to a probe (bond_note_heard).
  */
 void bond_host_count_frames(struct vswitch *sw, uint64_t now);
 /*

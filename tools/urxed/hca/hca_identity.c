@@ -4,8 +4,8 @@
 #include <string.h>
 
 /*
- * Returns the prefix length, of 128 bits, for the address in a GID. GIDs have no prefix: only that
- * of link-local addresses is known (RFC 4291, 2.5.6; RFC 3927, 2.1). Else it is 128.
+ * Returns the prefix length, of 128 bits, for the address in a GID. A GID table has no prefix
+ * lengths. That of link-local addresses is fixed (RFC 4291, 2.5.6; RFC 3927, 2.1); others get 128.
  */
 static uint8_t prefix_of(const uint8_t ip[16])
 {

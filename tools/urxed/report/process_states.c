@@ -217,8 +217,8 @@ static void add_state(struct collection *c, const struct process *p, json_t *sta
 }
 
 /*
- * Returns how many QPs the answer may have. The process may lease a further block between the
- * daemon's report and its own answer.
+ * Returns how many QPs the answer may have: one for each QPN, leased or added, that the process had
+ * in the daemon's report, and a further block, which it may have leased before its own answer.
  */
 static uint32_t most_qps(const struct process *p)
 {

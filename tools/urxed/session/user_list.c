@@ -67,8 +67,8 @@ static bool has_user(const struct user_list *list, uid_t user)
 }
 
 /*
- * Whether the list has a group that the process had when it connected, as the kernel recorded them
- * (unix(7)).
+ * Whether the list has a supplementary group that the socket's peer had when it connected, as the
+ * kernel recorded them (SO_PEERGROUPS, unix(7)). False also without memory.
  */
 static bool has_group_of(const struct user_list *list, int socket)
 {

@@ -13,8 +13,9 @@
 #include "urxed/switch/classify.h"
 
 /*
- * Whether the frame is an announcement of the station with its source MAC. The frame has a complete
- * Ethernet header.
+ * Whether the frame is sent to a group and announces its sender, the station with the frame's
+ * source MAC. MACs in the ARP, RARP or ND packet are not read. The frame has a complete Ethernet
+ * header.
  */
 bool is_announcement(const struct frame_class *s);
 

@@ -73,7 +73,8 @@ enum uplink_kind uplink_kind_of(const char *spec);
 /*
  * Opens the port that `spec` names (port_open), with impairments if wanted. A vhost: port gets a
  * process of its own. Returns 0 or a negative errno value; on error `error` holds a sentence, and
- * the uplink is closed. The caller keeps spec, impair and hca.
+ * the uplink is closed. The uplink refers to spec, impair and hca: they must stay valid as long as
+ * `u` is used.
  */
 int uplink_open(struct uplink *u, const char *spec, const struct uplink_impair *impair,
 		const struct hca_monitor *hca, char error[UPLINK_ERROR]);

@@ -41,8 +41,8 @@ int hca_cq_create(void *ctx, struct urxe_cq *engine_cq, void **cq);
 void hca_cq_destroy(void *cq);
 void hca_cq_arm(void *cq, bool solicited_only);
 
-/* Count one more, or one less, of cq->users. hca_cq_put() ends the CQ at the HCA if that was the
- * last user and the engine has destroyed the CQ. */
+/* A queue pair or a resize begins, or ends, to use the CQ: counts it in cq->users. The last
+ * hca_cq_put() destroys the HCA's CQ if the engine has destroyed its own. */
 void hca_cq_get(struct hca_cq *cq);
 void hca_cq_put(struct hca_cq *cq);
 
