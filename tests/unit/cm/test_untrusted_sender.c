@@ -328,16 +328,22 @@ static void test_requests_of_one_source_are_limited(void **state)
 	assert_int_equal(counters[CM_COUNT_NO_ROOM], 0);
 }
 
+/* Sends requests until one source is at its limit. Returns how many were taken. */
+static uint32_t fill_limit(bool known)
+{
+	for (uint32_t i = 0; i < CROWD; i++)
+		flood_req(1, i, known);
+	assert_in_range(crowd.n, 1, CROWD / 2);
+	return crowd.n;
+}
+
 /* A listener that answers nothing does not make its clients' host unable to reach other ones. */
 static void test_other_listeners_hear_a_source_at_its_limit(void **state)
 {
 	uint32_t n;
 
 	(void)state;
-	for (uint32_t i = 0; i < CROWD; i++)
-		flood_req(1, i, true);
-	n = crowd.n;
-	assert_in_range(n, 1, CROWD / 2);
+	n = fill_limit(true);
 	flood_service(SERVICE + 1, 1, CROWD, true);
 	assert_int_equal(crowd.n, n + 1);
 }
@@ -348,10 +354,7 @@ static void test_forged_requests_leave_room_for_the_host(void **state)
 	uint32_t n;
 
 	(void)state;
-	for (uint32_t i = 0; i < CROWD; i++)
-		flood_req(1, i, false);
-	n = crowd.n;
-	assert_in_range(n, 1, CROWD / 2);
+	n = fill_limit(false);
 	flood_req(1, CROWD, true);
 	assert_int_equal(crowd.n, n + 1);
 }

@@ -559,19 +559,26 @@ static void station_that_has_not_moved_gets_its_mac_back(void **state)
 	end_process(w, &a);
 }
 
+/* The host's programs resolve the address of a station with this MAC. */
+static void meet_neighbour(struct world *w, uint8_t mac)
+{
+	const uint8_t gid[16] = {[10] = 0xff, [11] = 0xff, 10, 0, 0, 9};
+	struct neigh_waiter waiter;
+	struct vnic_next_hop hop;
+
+	assert_int_equal(neigh_resolve(&w->neigh, T0, 0, 0, gid, &waiter, &hop), -EINPROGRESS);
+	send_arp_reply(w, mac);
+	assert_int_equal(w->answers, 1);
+}
+
 /* A silent neighbour of the host's programs is asked, and keeps its MAC if it answers. */
 static void machine_of_another_user_takes_no_mac_of_a_neighbour(void **state)
 {
-	const uint8_t gid[16] = {[10] = 0xff, [11] = 0xff, 10, 0, 0, 9};
 	struct world *w = *state;
-	struct neigh_waiter waiter;
-	struct vnic_next_hop hop;
 	struct process a;
 
 	trust_another_user(w);
-	assert_int_equal(neigh_resolve(&w->neigh, T0, 0, 0, gid, &waiter, &hop), -EINPROGRESS);
-	send_arp_reply(w, 5);
-	assert_int_equal(w->answers, 1);
+	meet_neighbour(w, 5);
 	w->later = 10 * FDB_MOVED_NS;
 	assert_int_equal(join_with_mac(w, &a, "a", 5), -EADDRINUSE);
 	send_arp_reply(w, 5);
@@ -598,15 +605,11 @@ static void set_carrier(struct world *w, bool up)
 /* While the cable is out, and shortly after, silence does not show that a station has left. */
 static void silence_without_a_carrier_gives_no_mac_away(void **state)
 {
-	const uint8_t gid[16] = {[10] = 0xff, [11] = 0xff, 10, 0, 0, 9};
 	struct world *w = *state;
-	struct neigh_waiter waiter;
-	struct vnic_next_hop hop;
 	struct process a;
 
 	trust_another_user(w);
-	assert_int_equal(neigh_resolve(&w->neigh, T0, 0, 0, gid, &waiter, &hop), -EINPROGRESS);
-	send_arp_reply(w, 5);
+	meet_neighbour(w, 5);
 	send_from(w, 6);
 	w->later = FDB_MOVED_NS;
 	set_carrier(w, false);

@@ -712,15 +712,21 @@ static void queue_pairs_that_the_engine_cannot_take_over_stay(void **state)
 	assert_int_equal(qp_state(qp_of_program()), URXE_QPS_ERR);
 }
 
-/* The switch would drop the packets of a queue pair that the engine executes with that number. */
-static void queue_pairs_with_the_number_of_another_process_stay(void **state)
+/* The engine takes over from the HCA that goes, and another process has the queue pair's number. */
+static void create_unknown_qp(void)
 {
-	(void)state;
 	setenv("URXE_HCA_GONE", "engine", 1);
 	settings_read();
 	urxed.number_is_anothers = true;
 	create_qp_of(IBV_QPT_UD);
 	change_state(IBV_QPS_RTR);
+}
+
+/* The switch would drop the packets of a queue pair that the engine executes with that number. */
+static void queue_pairs_with_the_number_of_another_process_stay(void **state)
+{
+	(void)state;
+	create_unknown_qp();
 	set_port(true);
 	assert_true(urxe_qp_offloaded(qp_of_program()->qp));
 	assert_int_equal(take_over(TAKER_QUIESCE), -EOPNOTSUPP);
@@ -734,11 +740,7 @@ static void one_unknown_number_ends_no_other_queue_pair(void **state)
 	const struct qp *unknown, *known;
 
 	(void)state;
-	setenv("URXE_HCA_GONE", "engine", 1);
-	settings_read();
-	urxed.number_is_anothers = true;
-	create_qp_of(IBV_QPT_UD);
-	change_state(IBV_QPS_RTR);
+	create_unknown_qp();
 	unknown = qp_of_program();
 	urxed.number_is_anothers = false;
 	create_qp();
