@@ -352,6 +352,15 @@ static void fail_numbers_unknown(void)
 	}
 }
 
+/* Has the engine take over once, as adapter_hca_take_over. Fails the queue pairs that it cannot
+ * take over before, also those that the HCA has got since the last attempt. */
+static int try_take_over(struct urxe_offload_refusal *refusal)
+{
+	if (hca_goes())
+		fail_numbers_unknown();
+	return adapter_hca_take_over(TAKER_GONE, refusal);
+}
+
 /* Has the engine take over the queue pairs of an HCA that goes, in TAKE_OVER_NS at most: peers that
  * never answer must not delay the end of the HCA. True: the HCA executes no queue pair any more. */
 static bool take_over_queue_pairs(void)
@@ -360,10 +369,7 @@ static bool take_over_queue_pairs(void)
 	struct urxe_offload_refusal refusal;
 	int rc;
 
-	if (hca_goes())
-		fail_numbers_unknown();
-	while ((rc = adapter_hca_take_over(TAKER_GONE, &refusal)) == -EAGAIN &&
-	       clock_monotonic() < end)
+	while ((rc = try_take_over(&refusal)) == -EAGAIN && clock_monotonic() < end)
 		wait_for_hca();
 	if (!adapter.hca.hca || rc == -EIO)
 		return false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "objects/settle.h"
 
+#include <stdatomic.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -51,10 +52,14 @@ struct hca *adapter_allow_unlock(void)
 
 void adapter_refuse_copies(void)
 {
+	static atomic_bool withdrawn;
 	int cancel;
 
-	/* A child of vfork shares the flag that peers_begin_refusal sets. */
-	if (!fd_is_owner() || !peers_begin_refusal(&adapter_peers))
+	/* Also before there is an engine: the program may open the device later. */
+	peers_begin_refusal(&adapter_peers);
+	/* A child of vfork shares the flag with its parent, whose own first call still has to
+	 * withdraw the rights of peers. */
+	if (!fd_is_owner() || atomic_exchange(&withdrawn, true))
 		return;
 	cancel = cancellation_disable();
 	adapter_lock();

@@ -390,9 +390,9 @@ static void refuse_copies(struct peers *peers)
 	peers_rights_withdrawn(peers);
 }
 
-bool peers_begin_refusal(struct peers *peers)
+void peers_begin_refusal(struct peers *peers)
 {
-	return !atomic_exchange(&peers->refuses, true);
+	atomic_store(&peers->refuses, true);
 }
 
 void peers_refuse(struct peers *peers)

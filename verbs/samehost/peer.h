@@ -101,10 +101,10 @@ void peers_done(struct peers *peers);
  * From now on all messages of this process go in packets, those that it sends and those that it
  * gets. The program is about to handle its page faults itself (userfaultfd). A copy from or to its
  * memory would wait for that handler, with the lock of the copying process's engine held. There is
- * no way back until the process ends. True: this was the first call. The caller then takes the
- * lock, calls peers_refuse, and waits for peers_settled.
+ * no way back until the process ends. The engine's owner then takes the lock, calls peers_refuse,
+ * and waits for peers_settled.
  */
-bool peers_begin_refusal(struct peers *peers);
+void peers_begin_refusal(struct peers *peers);
 /* After peers_begin_refusal: withdraws the right to copy from all peers. */
 void peers_refuse(struct peers *peers);
 /* Whether peers_begin_refusal was called. */

@@ -235,8 +235,10 @@ static void test_userfaultfd_refuses_copies(void **state)
 	assert_true(peer_pulls(tx_peer(&adapter.tx, mac, QPN(CHILD))));
 	assert_true(copy(true, &byte, PAGE, 1));
 	assert_true(pull((uintptr_t)area, 0, to));
-	/* As of a child of vfork, which shares this process's memory: no effect. */
+	/* As of a child of vfork, or before the first opening: the owner's own call withdraws all
+	 * the same. */
 	adapter_refuse_copies();
+	assert_true(peers_refusing(&adapter_peers));
 	fd_set_owner();
 	adapter_refuse_copies();
 	area[0] = 0;

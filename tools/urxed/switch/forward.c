@@ -122,8 +122,6 @@ static bool forward_frame(struct vswitch *sw, struct switch_port *from,
 	bool can_wait = from->kind == SWITCH_PROCESS && !from->ending && copies == 1, done = true;
 	struct switch_port *sender = can_wait ? from : NULL;
 
-	if (from->kind == SWITCH_PROCESS)
-		use_room(sw, copies);
 	switch_count_in(sw, from, f, copies ? SWITCH_NO_DROP : reason);
 	if (copies > 1)
 		from->stats.counters[SWITCH_COPIES] += copies - 1;
@@ -142,6 +140,10 @@ static bool forward_frame(struct vswitch *sw, struct switch_port *from,
 		deliver_to_daemon(sw, from, f);
 	if (dest->gsi)
 		deliver_to_gsi(sw, f);
+	/* A frame that waits takes no room: many of them at the head of the turns would end each
+	 * run before the processes behind them. */
+	if (done && from->kind == SWITCH_PROCESS)
+		use_room(sw, copies);
 	return done;
 }
 

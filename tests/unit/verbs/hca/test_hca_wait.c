@@ -76,7 +76,7 @@ static void *slow_create_qp(void *arg)
 
 static enum urxe_qp_state wanted; /* the transition of the queue pair */
 
-static int modify(void)
+static int modify_qp(struct urxe_qp *qp)
 {
 	static const uint32_t masks[] = {
 		[URXE_QPS_INIT] = URXE_QP_PKEY_INDEX | URXE_QP_PORT | URXE_QP_ACCESS_FLAGS,
@@ -96,13 +96,31 @@ static int modify(void)
 		.max_dest_rd_atomic = 1,
 	};
 
-	return urxe_qp_modify(other_qp, 1, &attr, masks[wanted] | URXE_QP_STATE);
+	return urxe_qp_modify(qp, 1, &attr, masks[wanted] | URXE_QP_STATE);
+}
+
+static int modify(void)
+{
+	return modify_qp(other_qp);
 }
 
 static void *slow_modify(void *arg)
 {
 	(void)arg;
 	return command(modify);
+}
+
+static struct urxe_qp *reused; /* a queue pair that is older than other_qp */
+
+static int modify_reused(void)
+{
+	return modify_qp(reused);
+}
+
+static void *slow_modify_reused(void *arg)
+{
+	(void)arg;
+	return command(modify_reused);
 }
 
 static const struct urxe_gid group = {.raw = {[10] = 0xff, [11] = 0xff, 224, 0, 0, 9}};
@@ -381,9 +399,10 @@ static void a_completion_during_a_resize_is_not_of_the_next_connection(void **st
 	wanted = URXE_QPS_RESET;
 	assert_int_equal(modify(), 0);
 	other_srq = NULL;
+	reused = first;
 	creating = start_slow(FAKE_HCA_RESIZE_CQ, slow_create_qp);
 	wanted = URXE_QPS_INIT;
-	assert_int_equal(pthread_create(&modifying, NULL, slow_modify, NULL), 0);
+	assert_int_equal(pthread_create(&modifying, NULL, slow_modify_reused, NULL), 0);
 	usleep(20000); /* enough for a thread that does not wait */
 	let_go_on(creating);
 	pthread_join(modifying, NULL);

@@ -435,6 +435,8 @@ static void full_receiver_loses_no_frames(void **state)
 
 	(void)state;
 	drops(SWITCH_NO_DROP, 0);
+	/* The frame that waits takes no room of a run: processes behind it have that. */
+	assert_int_equal(w->sw.room, SWITCH_RUN_FRAMES);
 	assert_int_equal(switch_deadline(&w->sw, LAN_T0), LAN_T0 + SWITCH_STALL_NS);
 	for (got = 0; got < n; got++) {
 		assert_int_equal(lan_receive(w, 1), got);
