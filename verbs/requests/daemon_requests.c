@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "adapter/adapter.h"
@@ -234,6 +235,10 @@ int adapter_add_qpn(struct added_qp *added, bool exists)
 	return ask_daemon(exists ? ask_add_qpn : ask_remove_qpn, added);
 }
 
+/* Time between two questions while the daemon does not know the answer, and their number: 5 s. */
+#define QUERY_PAUSE_NS 20000000
+#define QUERIES        250
+
 struct qpn_question {
 	const uint8_t *dgid;
 	uint32_t qpn;
@@ -248,9 +253,16 @@ static int ask_query_qpn(struct vnic_driver *nic, void *question)
 
 int adapter_query_qpn(const uint8_t dgid[16], uint32_t qpn)
 {
+	const struct timespec pause = {.tv_nsec = QUERY_PAUSE_NS};
 	struct qpn_question question = {dgid, qpn};
+	const int cancel = cancellation_disable();
+	int rc;
 
-	return ask_daemon(ask_query_qpn, &question);
+	/* Both ends of a connection must choose alike, so "unknown" is no answer. */
+	for (int i = 0; (rc = ask_daemon(ask_query_qpn, &question)) == -EBUSY && i < QUERIES; i++)
+		nanosleep(&pause, NULL);
+	cancellation_restore(cancel);
+	return rc;
 }
 
 void adapter_await_daemon(void)

@@ -34,7 +34,8 @@ int adapter_register_remote_qp(struct remote_qp *remote, bool connected);
 int adapter_add_qpn(struct added_qp *added, bool exists);
 /*
  * Asks whether the remote queue pair is one of this host that can be reached without the HCA. 0: it
- * is; a negative errno value: it is not, or the daemon does not know.
+ * is; a negative errno value: it is not, or the daemon does not know. While the daemon does not
+ * know the peer's user, asks again for up to 5 s.
  */
 int adapter_query_qpn(const uint8_t dgid[16], uint32_t qpn);
 /* Returns when the daemon, or the next one if it ends meanwhile, has read all that this thread has

@@ -499,10 +499,11 @@ static int compare_users(const struct vnic_credentials *a, const struct vnic_cre
 	return vnic_credentials_alive(a) && vnic_credentials_alive(b) ? 0 : -EPERM;
 }
 
-bool vnic_server_same_user(const struct vnic_server_client *a, const struct vnic_server_client *b,
-			   const struct vnic_server_ops *ops, void *ctx)
+int vnic_server_compare_users(const struct vnic_server_client *a,
+			      const struct vnic_server_client *b, const struct vnic_server_ops *ops,
+			      void *ctx)
 {
-	return a == b || !compare_users(&a->peer, &b->peer, ops, ctx);
+	return a == b ? 0 : compare_users(&a->peer, &b->peer, ops, ctx);
 }
 
 /* Whether the client has an inbox, and its queue pairs have the MAC. */

@@ -11,6 +11,7 @@
 
 #include <vnic/server.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "urxed/privilege/capabilities.h"
 #include "urxed/privilege/helper.h"
@@ -18,11 +19,12 @@
 /*
  * How long the daemon waits. The kernel answers the helper from its own data, so only a helper that
  * is stopped or gets no processor takes longer. After the first such answer the daemon waits only
- * SLOW_ANSWER_MS, because its thread forwards frames. While an answer is outstanding, it asks
- * nothing and does not wait.
+ * SLOW_ANSWER_MS, and asks nothing for SLOW_PAUSE_NS after an answer that was late again, because
+ * its thread forwards frames. While an answer is outstanding, it asks nothing and does not wait.
  */
 #define ANSWER_MS      1000
-#define SLOW_ANSWER_MS 20
+#define SLOW_ANSWER_MS 100
+#define SLOW_PAUSE_NS  NS_PER_SEC
 
 /* Pause of the helper after an answer that the kernel had no memory for. */
 #define SEND_AGAIN_US 10000
@@ -41,6 +43,7 @@ static struct helper helper = {.socket = -1};
 static bool helper_lost; /* the helper has ended; the daemon itself has no right to look any more */
 static bool is_slow;     /* an answer has once not come within ANSWER_MS */
 static uint32_t asked;   /* number of the last question */
+static uint64_t ask_at;  /* ns; no question before */
 static struct answer last;
 
 static bool has_peer_ended(int error)
@@ -85,6 +88,7 @@ void namespace_query_stop(void)
 	helper_stop(&helper);
 	helper_lost = is_slow = false;
 	asked = last.number = 0;
+	ask_at = 0;
 }
 
 static void lose_namespace_helper(void)
@@ -119,6 +123,8 @@ static int answer_missing(void)
 		log_line("the process that compares user namespaces does not answer within %u ms: "
 			 "packets between processes take the switch until it does",
 			 ANSWER_MS);
+	if (is_slow)
+		ask_at = now_ns() + SLOW_PAUSE_NS;
 	is_slow = true;
 	return -EBUSY;
 }
@@ -127,7 +133,7 @@ static int ask_helper(pid_t a, pid_t b)
 {
 	const struct question q = {a, b, asked + 1};
 
-	if (!has_answer(0))
+	if (now_ns() < ask_at || !has_answer(0))
 		return helper_lost ? -EPERM : -EBUSY;
 	if (send(helper.socket, &q, sizeof(q), MSG_NOSIGNAL) < 0) {
 		if (!has_peer_ended(errno))

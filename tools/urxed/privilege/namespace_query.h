@@ -19,9 +19,9 @@ void namespace_query_stop(void);
  * Compares the user namespaces of processes a and b. 0: they are in one; -EPERM: they are not, or
  * this process can see it no more, because the helper has ended; -EBUSY: the helper has not
  * answered yet, or the kernel had no memory for the question, so the caller asks again later.
- * Waits up to 1 s for the helper's answer, after the first answer that took longer up to 20 ms;
- * while a late answer is outstanding, not at all. Without a helper this process looks itself.
- * `ctx` is not used.
+ * Waits up to 1 s for the helper's answer, after the first answer that took longer up to 100 ms;
+ * while a late answer is outstanding, and for 1 s after another late one, not at all. Without a
+ * helper this process looks itself. `ctx` is not used.
  */
 int namespace_query(void *ctx, pid_t a, pid_t b);
 

@@ -227,21 +227,23 @@ static int add_qpn(struct sessions *sessions, struct session *s, const struct vn
 
 /*
  * Answers QPN_QUERY: returns 0 if a process reaches a peer's QPN by the switch or an inbox instead
- * of the HCA, else -ENOENT. 0 only if r->dgid is this host's, and a process of the same user has
- * added the QPN with VNIC_QPN_REACHABLE and uses the host's MAC. A process can add any QPN that no
- * other has added, also that of another process's queue pair of the HCA, and must not get what
- * other users send to that queue pair.
+ * of the HCA, -EBUSY if that is unknown for the moment, else -ENOENT. 0 only if r->dgid is this
+ * host's, and a process of the same user has added the QPN with VNIC_QPN_REACHABLE and uses the
+ * host's MAC. A process can add any QPN that no other has added, also that of another process's
+ * queue pair of the HCA, and must not get what other users send to that queue pair.
  */
 static int query_qpn(struct sessions *sessions, const struct session *s,
 		     const struct vnic_attach_qpn *r)
 {
 	const struct qpn_entry *e = qpn_table_find(&sessions->sw->added, r->qpn);
 	const struct vnic_server_client *owner = e ? conn_of(e->holder->owner) : NULL;
+	int rc;
 
 	if (!e || !(e->flags & VNIC_QPN_REACHABLE) || !host_find_address(sessions->host, r->dgid) ||
 	    !ether_same(vnic_server_qp_mac(owner), sessions->host->mac))
 		return -ENOENT;
-	return vnic_server_same_user(s->conn, owner, &ops, sessions) ? 0 : -ENOENT;
+	rc = vnic_server_compare_users(s->conn, owner, &ops, sessions);
+	return rc == -EPERM ? -ENOENT : rc;
 }
 
 /*

@@ -345,7 +345,8 @@ struct vnic_attach_qpn {
 	 * of the same client changes the flags, and needs a QPN_REMOVE of its own.
 	 * QPN_REMOVE: -ENOENT: the client has not added it.
 	 * QPN_QUERY: -ENOENT: dgid is not this host's, or no process of the client's user has added
-	 * the QPN with VNIC_QPN_REACHABLE.
+	 * the QPN with VNIC_QPN_REACHABLE; -EBUSY: the user is unknown for the moment, the client
+	 * asks again.
 	 */
 	int32_t status;
 	uint32_t qpn;     /* 24 bits */

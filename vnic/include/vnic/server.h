@@ -182,12 +182,13 @@ int vnic_server_take_inbox(struct vnic_server_client *client, const int fds[VNIC
  */
 const uint8_t *vnic_server_qp_mac(const struct vnic_server_client *client);
 /*
- * Whether two clients are living processes of one user in one user namespace; true for a client and
- * itself, false also if that is unknown for the moment. Inboxes and copies between memories exist
- * between such processes only.
+ * Returns 0 if two clients are living processes of one user in one user namespace, and for a client
+ * and itself; -EPERM: they are not; another error: unknown for the moment. Inboxes and copies
+ * between memories exist between such processes only.
  */
-bool vnic_server_same_user(const struct vnic_server_client *a, const struct vnic_server_client *b,
-			   const struct vnic_server_ops *ops, void *ctx);
+int vnic_server_compare_users(const struct vnic_server_client *a,
+			      const struct vnic_server_client *b, const struct vnic_server_ops *ops,
+			      void *ctx);
 /* VNIC_BLOCK of the client's lease; 0 before HELLO. */
 uint32_t vnic_server_process(const struct vnic_server_client *client);
 /* Sets whether the client may put frames into other processes' inboxes; initially true. If false,

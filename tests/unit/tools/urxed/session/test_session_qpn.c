@@ -242,6 +242,29 @@ static void impossible_qpns_are_refused(void **state)
 	assert_int_equal(add(ONE, 2, true), 0);
 }
 
+static int namespace_error; /* 0: the helper answers */
+
+int __real_namespace_query(void *ctx, pid_t a, pid_t b);
+int __wrap_namespace_query(void *ctx, pid_t a, pid_t b);
+
+int __wrap_namespace_query(void *ctx, pid_t a, pid_t b)
+{
+	return namespace_error ? namespace_error : __real_namespace_query(ctx, a, b);
+}
+
+/* Both ends of a connection must choose alike, so they ask again. */
+static void unknown_user_is_not_another_user(void **state)
+{
+	(void)state;
+	assert_int_equal(add(ONE, QPN, true), 0);
+	namespace_error = -EBUSY;
+	assert_int_equal(query(TWO, QPN), -EBUSY);
+	namespace_error = -EPERM;
+	assert_int_equal(query(TWO, QPN), -ENOENT);
+	namespace_error = 0;
+	assert_int_equal(query(TWO, QPN), 0);
+}
+
 static void peers_of_one_user_find_each_other(void **state)
 {
 	(void)state;
@@ -501,6 +524,7 @@ int main(void)
 		TEST(leased_qpn_can_be_added_by_its_process_only),
 		TEST(impossible_qpns_are_refused),
 		TEST(peers_of_one_user_find_each_other),
+		TEST(unknown_user_is_not_another_user),
 		TEST(flags_of_an_added_qpn_change),
 		TEST(uplink_is_needed_as_long_as_a_qpn_needs_it),
 		TEST(qpns_end_with_their_process),
