@@ -78,8 +78,11 @@ static bool reset_action(struct taken_signal *t, unsigned int version, int numbe
 {
 	const struct sigaction by_default = {.sa_handler = SIG_DFL};
 
-	if (!fd_is_owner())
-		return !REAL(sigaction)(number, &by_default, NULL);
+	if (!fd_is_owner()) {
+		/* A seccomp filter may refuse: then the action stays. */
+		(void)REAL(sigaction)(number, &by_default, NULL);
+		return true;
+	}
 	return atomic_compare_exchange_strong(&t->version, &version, version | RESET);
 }
 
