@@ -417,16 +417,14 @@ static void learn_kernel_mac(struct neigh *n, struct neigh_entry *e, const uint8
 		enter_reachable(n, e, mac, e->from.uplink);
 	else if (e->state != NEIGH_PROBING && n->now < e->quiet_until)
 		enter_reachable(n, e, e->mac, e->port);
-	else if (e->state != NEIGH_PROBING) {
-		note_claim(e, mac, e->from.uplink);
-		enter_probing(n, e);
-	}
+	else
+		contest_entry(n, e, mac, e->from.uplink);
 }
 
 /*
  * Handles the kernel's MAC of w->ip, hop->mac. Returns 0 with the MAC to use in hop->mac, or
- * -EINPROGRESS: w waits while neigh.c probes the station with the MAC known before. Also errors of
- * start_waiting.
+ * -EINPROGRESS: the kernel has another MAC than before, and w waits while neigh.c probes the
+ * station with the MAC known before. Also errors of start_waiting.
  */
 static int learn_kernel_answer(struct neigh *n, const struct host_address *from,
 			       struct neigh_waiter *w, struct vnic_next_hop *hop)
@@ -443,7 +441,7 @@ static int learn_kernel_answer(struct neigh *n, const struct host_address *from,
 	e->from = *from;
 	e->ifindex = w->ifindex;
 	learn_kernel_mac(n, e, hop->mac, w->permanent);
-	if (e->state == NEIGH_PROBING)
+	if (e->state == NEIGH_PROBING && e->contested)
 		return start_waiting(n, e, w);
 	memcpy(hop->mac, e->mac, sizeof(hop->mac));
 	note_routed_peer(n, w, hop->mac);

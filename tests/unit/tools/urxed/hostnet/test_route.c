@@ -265,6 +265,60 @@ static void lost_neighbour_of_the_kernel_delays_no_probe(void **state)
 	neigh_fini(&resolution.neigh);
 }
 
+/* Begins with a neighbour that the kernel has, and that neigh_has_station probes. */
+static void begin_probed_resolution(void)
+{
+	struct neigh_waiter w;
+
+	begin_resolution();
+	kernel.nud = NUD_REACHABLE;
+	assert_int_equal(resolve(&w), 0);
+	assert_true(neigh_has_station(&resolution.neigh, NEIGH_QUIET_NS, 1, 0, mac));
+	assert_int_equal(resolution.probes, 1);
+}
+
+static void leave_probes_unanswered(void)
+{
+	for (uint64_t i = 1; i <= NEIGH_PROBES; i++)
+		neigh_tick(&resolution.neigh, NEIGH_QUIET_NS + i * NEIGH_PROBE_NS);
+}
+
+/*
+ * neigh_has_station probes a neighbour that the kernel still has. Programs get the kernel's MAC
+ * meanwhile, and the probes go on.
+ */
+static void probed_neighbour_of_the_kernel_stays_reachable(void **state)
+{
+	struct vnic_next_hop hop;
+	struct neigh_waiter w;
+
+	(void)state;
+	begin_probed_resolution();
+	assert_int_equal(
+		neigh_resolve(&resolution.neigh, NEIGH_QUIET_NS, 0, 0, resolution.peer, &w, &hop),
+		0);
+	assert_memory_equal(hop.mac, mac, sizeof(mac));
+	leave_probes_unanswered();
+	assert_int_equal(resolution.probes, NEIGH_PROBES + 1);
+	neigh_fini(&resolution.neigh);
+}
+
+/* The kernel learns another MAC of a neighbour that neigh_has_station probes. */
+static void probed_neighbour_gets_the_kernels_new_mac(void **state)
+{
+	struct neigh_waiter w;
+
+	(void)state;
+	begin_probed_resolution();
+	kernel.mac[5] ^= 1;
+	assert_int_equal(resolve(&w), -EINPROGRESS);
+	leave_probes_unanswered();
+	assert_int_equal(resolution.answers, 1);
+	assert_int_equal(resolution.status, 0);
+	assert_memory_equal(resolution.mac, kernel.mac, sizeof(kernel.mac));
+	neigh_fini(&resolution.neigh);
+}
+
 /*
  * With a source address the kernel may give an IPv6 route by another interface than the requested
  * one: one hop of several, or the only route of the host. The same address can be that of another
@@ -487,6 +541,9 @@ int main(void)
 		cmocka_unit_test_setup(kernel_is_asked_again_for_a_persistent_waiter,
 				       forget_kernel),
 		cmocka_unit_test_setup(lost_neighbour_of_the_kernel_delays_no_probe, forget_kernel),
+		cmocka_unit_test_setup(probed_neighbour_of_the_kernel_stays_reachable,
+				       forget_kernel),
+		cmocka_unit_test_setup(probed_neighbour_gets_the_kernels_new_mac, forget_kernel),
 		cmocka_unit_test_setup(route_by_another_interface_does_not_count, forget_kernel),
 		cmocka_unit_test_setup(neighbour_with_the_mac_of_the_interface_does_not_count,
 				       forget_kernel),
