@@ -73,17 +73,29 @@ static bool has_interface(const struct hca_port *p, const char *sys, const char 
 	return false;
 }
 
+/*
+ * Would an XDP program on the interface take packets to the port? Packets to interfaces above that
+ * of the program pass the program, too, and it may itself be above the port's interface.
+ */
+static bool is_reached_by(const struct hca_port *p, const char *sys, const char *ifname)
+{
+	for (uint32_t i = 0; i < p->n_gids; i++)
+		if (hca_netdev_is_above(sys, p->gids[i].ndev, ifname))
+			return true;
+	return has_interface(p, sys, ifname);
+}
+
 static bool list_has_interface(const struct hca_list *list, const char *sys, const char *ifname,
 			       bool xdp)
 {
 	bool found = false;
 
 	for (uint32_t i = 0; i < list->n; i++) {
-		if (!has_interface(&list->ports[i], sys, ifname))
-			continue;
-		if (xdp && hca_port_is_rdma_rxe(&list->ports[i]))
+		const struct hca_port *p = &list->ports[i];
+
+		if (xdp && hca_port_is_rdma_rxe(p) && is_reached_by(p, sys, ifname))
 			return false;
-		found = true;
+		found |= has_interface(p, sys, ifname);
 	}
 	return found;
 }
@@ -96,10 +108,12 @@ bool hca_monitor_has_interface(const struct hca_monitor *h, const char *ifname, 
 
 	if (!list)
 		return false;
+	(void)sysfs_take_shortage();
 	hca_scan(h->wish.sys, list);
 	found = list_has_interface(list, h->wish.sys, ifname, xdp);
 	free(list);
-	return found;
+	/* An incomplete list may lack rdma_rxe. */
+	return !(sysfs_take_shortage() && xdp) && found;
 }
 
 void hca_monitor_set_uplink(struct hca_monitor *h, uint32_t i, const char *ifname, bool xdp)

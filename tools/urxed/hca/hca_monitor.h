@@ -56,8 +56,9 @@ void hca_monitor_close(struct hca_monitor *h);
 
 /*
  * Scans sysfs: does a RoCE port belong to the interface, or to one below it? xdp: an XDP program
- * takes the RoCE packets of the interface, so the result is false if one of these ports is
- * rdma_rxe's. Always false with HCA_OFF; false if memory for the scan is lacking.
+ * takes the RoCE packets of the interface, so the result is false if one of these ports, or a port
+ * of an interface above, is rdma_rxe's, or if the scan lacks descriptors. Always false with
+ * HCA_OFF; false if memory for the scan is lacking.
  */
 bool hca_monitor_has_interface(const struct hca_monitor *h, const char *ifname, bool xdp);
 

@@ -106,8 +106,8 @@ bool uplink_has_lost_interface(const struct uplink *u)
  * Takes UDP port 4791 of the interface (roce_port_guard.h). Returns 0 also if the port is taken and
  * an RDMA device of the kernel is on the interface. Then rdma_rxe has the port on all interfaces,
  * and the kernel sends no ICMP errors. -EADDRINUSE: another program or another uplink of this
- * daemon has the port, or rdma_rxe is on this interface and the uplink's XDP program would take its
- * packets; or another error of roce_port_guard_open.
+ * daemon has the port, or rdma_rxe is on this interface, below or above it, and the uplink's XDP
+ * program would take its packets; or another error of roce_port_guard_open.
  */
 static int guard_port(struct uplink *u, char error[UPLINK_ERROR])
 {

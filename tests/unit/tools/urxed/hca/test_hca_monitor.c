@@ -201,7 +201,7 @@ static void hca_stays_while_descriptors_lack(void **state)
 
 /*
  * rdma_rxe has UDP port 4791 on all interfaces. An XDP program takes its packets only on those that
- * rdma_rxe is on, not the packets of an HCA in hardware.
+ * they pass, not the packets of an HCA in hardware.
  */
 static void xdp_program_may_share_an_interface_with_hardware(void **state)
 {
@@ -216,6 +216,50 @@ static void xdp_program_may_share_an_interface_with_hardware(void **state)
 	make_roce("rxe1", "eth0");
 	put("infiniband/rxe1/parent", "eth0");
 	assert_false(hca_monitor_has_interface(&hca, "eth0", true));
+}
+
+/* Packets to a macvlan, bridge or bond arrive by the interface below it. */
+static void xdp_program_takes_packets_of_rdma_rxe_above_its_interface(void **state)
+{
+	(void)state;
+	make_roce("mlx5_0", "eth0");
+	make_roce("rxe0", "macvlan0");
+	put("infiniband/rxe0/parent", "macvlan0");
+	put_link("net/macvlan0/lower_eth0", "../eth0");
+	open_hca("auto");
+	assert_true(hca_monitor_has_interface(&hca, "eth0", false));
+	assert_false(hca_monitor_has_interface(&hca, "eth0", true));
+	/* Another macvlan gets other packets. */
+	make_netdev("macvlan1", "52:54:00:12:34:57", 1500);
+	put_link("net/macvlan1/lower_eth0", "../eth0");
+	assert_true(hca_monitor_has_interface(&hca, "macvlan1", true));
+}
+
+/* With one free descriptor, a scan finds mlx5_0, but not that macvlan0 is above its interface. */
+static void xdp_program_waits_for_a_complete_scan(void **state)
+{
+	bool found, found_for_xdp;
+	struct rlimit limit;
+	int fd;
+
+	(void)state;
+	make_roce("mlx5_0", "eth0");
+	make_roce("rxe0", "macvlan0");
+	put("infiniband/rxe0/parent", "macvlan0");
+	put_link("net/macvlan0/lower_bond0", "../bond0");
+	put_link("net/bond0/lower_eth0", "../eth0");
+	open_hca("auto");
+	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	limit = descriptor_limit_reach();
+	close(fd);
+	found = hca_monitor_has_interface(&hca, "eth0", false);
+	found_for_xdp = hca_monitor_has_interface(&hca, "eth0", true);
+	descriptor_limit_restore(&limit);
+	assert_true(found);
+	assert_false(found_for_xdp);
+	/* The next scan is complete. */
+	drop("infiniband/rxe0");
+	assert_true(hca_monitor_has_interface(&hca, "eth0", true));
 }
 
 static void hca_off_watches_no_device(void **state)
@@ -245,6 +289,8 @@ int main(void)
 		TEST(hca_is_given_up_after_two_scans_without_its_uplink),
 		TEST(hca_stays_while_descriptors_lack),
 		TEST(xdp_program_may_share_an_interface_with_hardware),
+		TEST(xdp_program_takes_packets_of_rdma_rxe_above_its_interface),
+		TEST(xdp_program_waits_for_a_complete_scan),
 		TEST(hca_off_watches_no_device),
 	};
 
