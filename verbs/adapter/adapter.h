@@ -11,6 +11,7 @@
 #define URXE_VERBS_ADAPTER_ADAPTER_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
@@ -109,6 +110,7 @@ struct adapter {
 	struct vnic_driver *nic;
 	struct vnic_inbox *inbox; /* NULL: none */
 	struct adapter_hca hca;
+	atomic_bool hca_open;        /* hca.hca is not NULL; written with the lock, read without */
 	struct packet_group *uplink; /* the direct uplink; NULL: none */
 	uint32_t uplink_generation;  /* vnic_attach_port.uplink_generation at the last request */
 	bool uplink_inherited;       /* an earlier daemon opened `uplink`; the present daemon has

@@ -119,6 +119,7 @@ struct hca *adapter_hca_release(void)
 	if (!hca)
 		return NULL;
 	adapter.hca.hca = NULL;
+	atomic_store_explicit(&adapter.hca_open, false, memory_order_relaxed);
 	adapter.hca.take_over = (struct adapter_take_over){0};
 	adapter.hca.stopped = false;
 	hca_defer_destruction(hca);
@@ -146,6 +147,7 @@ static void attach_hca(struct hca *hca, const struct vnic_attach_hca *is)
 {
 	hca_attach(hca, adapter.dev);
 	adapter.hca.hca = hca;
+	atomic_store_explicit(&adapter.hca_open, true, memory_order_relaxed);
 	adapter_hca_set_state();
 	adapter_hca_set_gids();
 	adapter_hca_set_pkeys();

@@ -136,7 +136,7 @@ static bool is_time_for_hca(void)
 {
 	uint32_t n = atomic_load_explicit(&polling->found_polls, memory_order_relaxed) + 1;
 
-	if (!adapter.hca.hca)
+	if (!atomic_load_explicit(&adapter.hca_open, memory_order_relaxed))
 		return false;
 	atomic_store_explicit(&polling->found_polls, n, memory_order_relaxed);
 	return n % HCA_LOOKS == 0;

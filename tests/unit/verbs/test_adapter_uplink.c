@@ -29,6 +29,8 @@ int __wrap_packet_group_open(const int *fds, uint32_t n, const struct packet_por
 int __wrap_packet_group_accept(const struct packet_group *group, const uint16_t *blocks,
 			       uint32_t n);
 void __wrap_packet_group_close(struct packet_group *group);
+uint32_t __wrap_packet_group_rx(struct packet_group *group, struct packet_port_frame *frames,
+				uint32_t n);
 
 uint64_t __wrap_clock_read_kernel(void)
 {
@@ -76,6 +78,15 @@ int __wrap_packet_group_accept(const struct packet_group *group, const uint16_t 
 {
 	(void)group;
 	(void)blocks;
+	(void)n;
+	return 0;
+}
+
+uint32_t __wrap_packet_group_rx(struct packet_group *group, struct packet_port_frame *frames,
+				uint32_t n)
+{
+	(void)group;
+	(void)frames;
 	(void)n;
 	return 0;
 }

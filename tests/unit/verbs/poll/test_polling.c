@@ -116,6 +116,7 @@ static int start(void **state)
 	w.hca_polls = 0;
 	adapter.dev = (struct urxe_dev *)&dev;
 	adapter.hca.hca = NULL;
+	adapter.hca_open = false;
 	adapter.hca.unhooked = false;
 	delayed_ack_missed(&adapter_polling.delayed_ack, false);
 	return 0;
@@ -160,6 +161,7 @@ static void only_an_hca_with_all_queue_pairs_makes_the_grant_longer(void **state
 	adapter_thread.look = 8000 * US;
 	assert_int_equal(grant_of_a_poll(), POLL_GRANT_NS);
 	adapter.hca.hca = (struct hca *)&hca;
+	adapter.hca_open = true;
 	assert_int_equal(grant_of_a_poll(), POLL_GRANT_NS);
 	w.hca_has_all = true;
 	assert_int_equal(grant_of_a_poll(), 8000 * US);
@@ -191,6 +193,7 @@ static void polls_that_find_completions_look_at_the_hca(void **state)
 		polling_found(w.time);
 	assert_int_equal(w.hca_polls, 0);
 	adapter.hca.hca = (struct hca *)&hca;
+	adapter.hca_open = true;
 	for (unsigned int i = 0; i < 100; i++)
 		polling_found(w.time);
 	assert_in_range(w.hca_polls, 2, 20);
