@@ -234,21 +234,28 @@ static void test_lost_ring_indices_repeat_no_requests(void **state)
 	guest_pages_free(&qp.pages);
 }
 
+/* The queue pair's rings lie in memory that can be removed; it has a receive request, number 7. */
+static void open_queue_with_a_request(struct pair *p, struct qp *qp)
+{
+	struct pvrdma_sge sge = buffer_sge(&p->buffer[0], 0, 8);
+
+	assert_int_equal(qp_to(&p->guest[1], &p->qp[1], URXE_QPS_RESET), 0);
+	open_queue(p, qp, true);
+	qp_post_recv(&p->guest[0], qp, 7, &sge, 1);
+	net_run(&p->net);
+}
+
 /* The hypervisor removes memory while the driver forbids accesses: nothing is written to the rest.
  */
 static void test_memory_removed_without_bus_mastering_causes_no_writes(void **state)
 {
 	struct pair *p = *state;
 	struct guest *g = &p->guest[0];
-	struct pvrdma_sge sge = buffer_sge(&p->buffer[0], 0, 8);
 	struct pvrdma_cqe cqe;
 	struct pv_eqe eqe;
 	struct qp qp;
 
-	assert_int_equal(qp_to(&p->guest[1], &p->qp[1], URXE_QPS_RESET), 0);
-	open_queue(p, &qp, true);
-	qp_post_recv(g, &qp, 7, &sge, 1);
-	net_run(&p->net);
+	open_queue_with_a_request(p, &qp);
 	pvrdma_set_bus_master(g->dev, false);
 	guest_unplug(g, GUEST_EXTRA, GUEST_EXTRA_SIZE);
 	assert_int_equal(pvrdma_counters(g->dev)[PVRDMA_MEMORY_LOST], 1);
@@ -265,16 +272,12 @@ static void test_memory_removed_while_paused_causes_no_writes(void **state)
 {
 	struct pair *p = *state;
 	struct guest *g = &p->guest[0];
-	struct pvrdma_sge sge = buffer_sge(&p->buffer[0], 0, 8);
 	uint32_t interrupts;
 	struct pvrdma_cqe cqe;
 	struct pv_eqe eqe;
 	struct qp qp;
 
-	assert_int_equal(qp_to(&p->guest[1], &p->qp[1], URXE_QPS_RESET), 0);
-	open_queue(p, &qp, true);
-	qp_post_recv(g, &qp, 7, &sge, 1);
-	net_run(&p->net);
+	open_queue_with_a_request(p, &qp);
 	interrupts = g->interrupts[PV_VECTOR_ASYNC];
 	pvrdma_pause(g->dev, g->now);
 	guest_unplug(g, GUEST_EXTRA, GUEST_EXTRA_SIZE);

@@ -107,6 +107,17 @@ static void receive_messages(struct srq_bed *s)
 		expect_message(s, &wc);
 }
 
+/* A message from ends[0] arrives at ends[1], which take the place of connection 0. */
+static void carry_message(struct srq_bed *s, const struct endpoint ends[2])
+{
+	memcpy(s->conn[0], ends, sizeof(s->conn[0]));
+	s->sent[0] = s->received[0] = 0;
+	send_message(s, 0);
+	settle(&s->bed);
+	receive_messages(s);
+	assert_int_equal(s->received[0], 1);
+}
+
 /* All messages have arrived, and their requests have completed. */
 static void expect_all(struct srq_bed *s)
 {
@@ -516,12 +527,7 @@ static void test_qp_that_stops_in_init_expects_the_psn_of_its_connection(void **
 			conn_bring_up(&s.bed.above, &conn, side, &end[side], &end[!side]);
 		assert_true(urxe_qp_offloaded(end[1].qp));
 		take_over_srq(&s);
-		memcpy(s.conn[0], end, sizeof(end));
-		s.sent[0] = s.received[0] = 0;
-		send_message(&s, 0);
-		settle(&s.bed);
-		receive_messages(&s);
-		assert_int_equal(s.received[0], 1);
+		carry_message(&s, end);
 		bed_close(&s.bed);
 	}
 }
@@ -591,12 +597,7 @@ static void test_qp_that_is_created_during_an_attempt_goes_on_in_software(void *
 		for (unsigned side = 0; side < 2; side++)
 			conn_bring_up(&s.bed.above, &conn, side, &ends[side], &ends[!side]);
 		receive_messages(&s);
-		memcpy(s.conn[0], ends, sizeof(s.conn[0]));
-		s.sent[0] = s.received[0] = 0;
-		send_message(&s, 0);
-		settle(&s.bed);
-		receive_messages(&s);
-		assert_int_equal(s.received[0], 1);
+		carry_message(&s, ends);
 	}
 	bed_close(&s.bed);
 }

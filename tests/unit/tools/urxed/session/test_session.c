@@ -21,18 +21,7 @@
 #include <vnic/driver.h>
 
 #include "common/clock.h"
-#include "lan.h"
-#include "server.h"
-
-#define MTU 1500
-#define T0  1000000000ull
-
-struct world {
-	struct server server;
-	struct server_process leaver, stayer;
-};
-
-static struct world *w;
+#include "session_pair.h"
 
 static int notice_error; /* of the daemon's notices; 0 = they are sent */
 
@@ -58,52 +47,15 @@ static void *demand_thread(void *arg)
 	return NULL;
 }
 
-static void take_events(void)
-{
-	server_take_events(&w->server, T0);
-	sessions_tick(&w->server.sessions, T0);
-}
-
-/* Removes all sessions whose processes have hung up. */
-static void reap_all(void)
-{
-	take_events();
-	while (sessions_reap(&w->server.sessions))
-		;
-}
-
-static void serve(void *(*call)(void *), struct server_process *p)
-{
-	server_call(call, p, take_events);
-}
-
-static void attach_both(void)
-{
-	w->server.host.mtu = MTU;
-	server_begin(&w->server, T0);
-	serve(server_attach_thread, &w->leaver);
-	assert_int_equal(w->leaver.status, 0);
-	serve(server_attach_thread, &w->stayer);
-	assert_int_equal(w->stayer.status, 0);
-}
-
 static int setup(void **state)
 {
-	(void)state;
-	w = calloc(1, sizeof(*w));
-	assert_non_null(w);
-	server_open(&w->server);
-	attach_both();
-	return 0;
+	return session_pair_open(state);
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	vnic_driver_abandon(w->stayer.driver);
-	server_end(&w->server);
-	server_close(&w->server);
-	free(w);
+	session_pair_close();
 	return 0;
 }
 

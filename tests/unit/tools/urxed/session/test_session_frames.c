@@ -20,24 +20,18 @@
 #include <vnic/driver.h>
 
 #include "craft.h"
-#include "lan.h"
 #include "mem_port.h"
-#include "server.h"
+#include "session_pair.h"
 
-#define MTU          1500
-#define T0           1000000000ull
 #define UD_SEND_ONLY 0x64
 #define FRAMES       100 /* more than a burst of the switch, less than a ring */
 #define PLACES       64  /* in the queue of an uplink, UPLINK_QUEUE */
 
-struct world {
-	struct server server;
+/* The station behind the uplink. */
+static struct {
 	struct uplink uplink;
-	struct netdev *far; /* the station behind the uplink */
-	struct server_process leaver, stayer;
-};
-
-static struct world *w;
+	struct netdev *far;
+} station;
 
 static void *detach_thread(void *arg)
 {
@@ -48,45 +42,6 @@ static void *detach_thread(void *arg)
 	return NULL;
 }
 
-static void take_events(void)
-{
-	server_take_events(&w->server, T0);
-	sessions_tick(&w->server.sessions, T0);
-}
-
-/* Removes all sessions whose processes have hung up. */
-static void reap_all(void)
-{
-	take_events();
-	while (sessions_reap(&w->server.sessions))
-		;
-}
-
-static void serve(void *(*call)(void *), struct server_process *p)
-{
-	server_call(call, p, take_events);
-}
-
-static void attach_both(void)
-{
-	w->server.host.mtu = MTU;
-	server_begin(&w->server, T0);
-	serve(server_attach_thread, &w->leaver);
-	assert_int_equal(w->leaver.status, 0);
-	serve(server_attach_thread, &w->stayer);
-	assert_int_equal(w->stayer.status, 0);
-}
-
-static int setup(void **state)
-{
-	(void)state;
-	w = calloc(1, sizeof(*w));
-	assert_non_null(w);
-	server_open(&w->server);
-	attach_both();
-	return 0;
-}
-
 /* The station receives as many frames as `depth` until it takes some. */
 static void setup_station(uint32_t depth)
 {
@@ -95,11 +50,12 @@ static void setup_station(uint32_t depth)
 	w = calloc(1, sizeof(*w));
 	assert_non_null(w);
 	assert_int_equal(netdev_mem_pair(depth, ends), 0);
-	w->uplink = (struct uplink){.spec = "station", .port = ends[0], .mtu = MTU, .up = true};
-	assert_int_equal(uplink_make_queue(&w->uplink), 0);
-	w->far = ends[1];
+	station.uplink =
+		(struct uplink){.spec = "station", .port = ends[0], .mtu = MTU, .up = true};
+	assert_int_equal(uplink_make_queue(&station.uplink), 0);
+	station.far = ends[1];
 	server_open(&w->server);
-	w->server.uplinks = &w->uplink;
+	w->server.uplinks = &station.uplink;
 	w->server.n_uplinks = 1;
 	attach_both();
 }
@@ -118,16 +74,19 @@ static int setup_slow_station(void **state)
 	return 0;
 }
 
+static int setup(void **state)
+{
+	return session_pair_open(state);
+}
+
 static int teardown(void **state)
 {
 	(void)state;
-	vnic_driver_abandon(w->stayer.driver);
-	server_end(&w->server);
-	server_close(&w->server);
-	netdev_close(w->uplink.port);
-	netdev_close(w->far);
-	free(w->uplink.buffers);
-	free(w);
+	session_pair_close();
+	netdev_close(station.uplink.port);
+	netdev_close(station.far);
+	free(station.uplink.buffers);
+	memset(&station, 0, sizeof(station));
 	return 0;
 }
 
@@ -225,7 +184,7 @@ static void station_receives(uint32_t *next)
 	struct netdev_frame frame;
 	uint32_t number;
 
-	while (netdev_rx(w->far, T0, &frame, 1)) {
+	while (netdev_rx(station.far, T0, &frame, 1)) {
 		memcpy(&number, frame.data + frame.len - 4, 4);
 		assert_int_equal(number, *next);
 		++*next;
@@ -313,7 +272,7 @@ static void frames_that_nobody_takes_are_dropped(void **state)
 	assert_int_equal(w->server.sessions.n, 2);
 	server_take_events(&w->server, late);
 	assert_true(sessions_reap(&w->server.sessions));
-	queued = w->uplink.queued;
+	queued = station.uplink.queued;
 	station_receives(&next);
 	assert_int_equal(next, out->counters[SWITCH_OUT_FRAMES]);
 	assert_int_equal(next + queued + out->drops[SWITCH_DROP_UPLINK_FULL], 3 * PLACES);
