@@ -522,19 +522,6 @@ static void copy_plain(void *arg)
 	memcpy(c->dst, c->src, c->n);
 }
 
-struct copy_crc {
-	const struct urxe_ops *ops;
-	struct copy copy;
-	uint32_t *crc;
-};
-
-static void copy_with_crc(void *arg)
-{
-	const struct copy_crc *c = arg;
-
-	*c->crc = c->ops->copy_crc(*c->crc, c->copy.dst, c->copy.src, c->copy.n);
-}
-
 bool mr_write(struct urxe_dev *dev, const struct mr_range *range, const uint8_t *src)
 {
 	uint64_t left = range->length;
@@ -559,9 +546,8 @@ bool mr_write(struct urxe_dev *dev, const struct mr_range *range, const uint8_t 
 	return true;
 }
 
-bool mr_read(struct urxe_dev *dev, const struct mr_range *range, uint8_t *dst, uint32_t *crc)
+bool mr_read(struct urxe_dev *dev, const struct mr_range *range, uint8_t *dst)
 {
-	struct copy_crc c = {.ops = dev->attr.ops, .crc = crc};
 	uint64_t left = range->length;
 	struct urxe_extent bytes;
 	struct span span;
@@ -573,10 +559,12 @@ bool mr_read(struct urxe_dev *dev, const struct mr_range *range, uint8_t *dst, u
 		return true;
 	place = locate_span(&span);
 	for (; left; left -= bytes.length, dst += bytes.length) {
+		struct copy c = {.dst = dst};
+
 		bytes = next_bytes(&place, left);
-		c.copy = (struct copy){.dst = dst, .src = bytes.addr, .n = bytes.length};
-		if (!(crc ? touch_bytes(dev, &bytes, copy_with_crc, &c)
-			  : touch_bytes(dev, &bytes, copy_plain, &c.copy)))
+		c.src = bytes.addr;
+		c.n = bytes.length;
+		if (!touch_bytes(dev, &bytes, copy_plain, &c))
 			return false;
 	}
 	return true;

@@ -154,9 +154,8 @@ bool mr_check(const struct urxe_dev *dev, const struct mr_range *range);
  * is unmapped; a part may have been copied.
  */
 bool mr_write(struct urxe_dev *dev, const struct mr_range *range, const uint8_t *src);
-/* Copies from a range; results as of mr_write. urxe_ops.copy_crc extends *crc over the copied
- * bytes; crc NULL: no CRC is computed. */
-bool mr_read(struct urxe_dev *dev, const struct mr_range *range, uint8_t *dst, uint32_t *crc);
+/* Copies from a range; results as of mr_write. */
+bool mr_read(struct urxe_dev *dev, const struct mr_range *range, uint8_t *dst);
 
 /* Flushes the range to the placement of range->access: globally visible, or persistent. False: the
  * range is not granted, its memory is unmapped, or urxe_ops.persist failed. */

@@ -40,14 +40,14 @@ static struct mr_range segment_part(const struct sge_list *list, const struct ur
 }
 
 bool sge_gather(struct urxe_dev *dev, const struct sge_list *list, uint64_t offset, uint8_t *dst,
-		uint32_t len, uint32_t *crc)
+		uint32_t len)
 {
 	const struct urxe_seg *seg = seek_offset(list, &offset);
 
 	for (; len; seg++, offset = 0) {
 		struct mr_range range = segment_part(list, seg, offset, len, 0);
 
-		if (range.length && !mr_read(dev, &range, dst, crc))
+		if (range.length && !mr_read(dev, &range, dst))
 			return false;
 		dst += range.length;
 		len -= (uint32_t)range.length;

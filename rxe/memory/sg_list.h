@@ -19,11 +19,10 @@ uint64_t sge_length(const struct urxe_seg *segs, uint32_t n);
 
 /*
  * Copies len bytes at an offset of the list; the caller has checked that the list is long enough.
- * False: a key does not grant the access, or memory is unmapped; a part may have been copied. *crc
- * as in mr_read.
+ * False: a key does not grant the access, or memory is unmapped; a part may have been copied.
  */
 bool sge_gather(struct urxe_dev *dev, const struct sge_list *list, uint64_t offset, uint8_t *dst,
-		uint32_t len, uint32_t *crc);
+		uint32_t len);
 bool sge_scatter(struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
 		 const uint8_t *src, uint32_t len);
 

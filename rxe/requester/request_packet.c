@@ -241,7 +241,7 @@ static bool put_payload(struct build *b, struct urxe_qp *qp, const struct send_w
 		memcpy(b->payload, wqe->data + offset, len);
 		return true;
 	}
-	return sge_gather(qp->dev, &list, offset, b->payload, len, build_payload_crc(b, qp, len));
+	return sge_gather(qp->dev, &list, offset, b->payload, len);
 }
 
 static void put_extended(struct build *b, const struct urxe_qp *qp, const struct send_wqe *wqe,

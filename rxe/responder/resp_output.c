@@ -88,15 +88,13 @@ static bool output_read(struct urxe_qp *qp, struct resp_resource *res, struct ur
 	};
 	uint8_t operation = read_operation(res);
 	struct build b;
-	uint32_t *crc;
 
 	start_response(&b, qp, frame, operation, res->next_psn);
 	if (!res->repeated)
 		build_allow_gso(&b, qp);
 	if (urxe_opcodes[operation].flags & URXE_OPF_AETH)
 		build_aeth(&b, ack_syndrome(qp), res->msn);
-	crc = build_payload_crc(&b, qp, (uint32_t)range.length);
-	if (range.length && !mr_read(qp->dev, &range, b.payload, crc)) {
+	if (range.length && !mr_read(qp->dev, &range, b.payload)) {
 		fail_read(qp, res);
 		return false;
 	}

@@ -144,7 +144,6 @@ void build_start(struct build *b, struct urxe_frame *frame, const struct header_
 	b->ext = at + BTH_LEN;
 	b->headers = header->len + urxe_opcodes[bth->opcode].hdr_len;
 	b->payload = frame->data + b->headers;
-	b->with_crc = false;
 	b->run = NULL;
 	b->gso_mark = false;
 	at[0] = bth->opcode;
@@ -230,44 +229,20 @@ static void complete_headers(struct build *b, uint32_t payload_len)
 		memcpy(b->frame->data, b->first, b->headers);
 }
 
-/* The CRC of the first n bytes, which include all headers. */
-static uint32_t icrc_start(struct build *b, uint32_t n)
-{
-	uint32_t l3 = b->header->l3;
-
-	return urxe_icrc_start(b->header->net, b->first + l3, b->header->len - l3, n);
-}
-
-uint32_t *build_payload_crc(struct build *b, const struct urxe_qp *qp, uint32_t payload_len)
-{
-	if (b->header->omit_icrc || !qp->dev->attr.ops->copy_crc || payload_len < BUILD_LARGE)
-		return NULL;
-	complete_headers(b, payload_len);
-	b->crc = icrc_start(b, b->headers - b->header->l3);
-	b->with_crc = true;
-	return &b->crc;
-}
-
-/* The ICRC of a packet whose payload and pad are in the frame. */
+/*
+ * The ICRC of a packet whose payload and pad are in the frame. It covers the frame's bytes, not the
+ * program's: the program may change its memory after the copy.
+ */
 static uint32_t icrc_of_frame(struct build *b, uint32_t payload_len)
 {
-	const uint8_t *l3 = b->frame->data + b->header->l3;
-	uint32_t before = b->headers - b->header->l3;
+	uint32_t l3 = b->header->l3, before = b->headers - l3;
 	uint32_t len = before + payload_len + pad_len(payload_len);
 	uint32_t first = len < ICRC_FIRST ? len : ICRC_FIRST, crc;
 
 	complete_headers(b, payload_len);
 	memcpy(b->first + b->headers, b->payload, first - before);
-	crc = icrc_start(b, first);
-	return len == first ? crc : crc32_gzip_refl(crc, l3 + first, len - first);
-}
-
-/* The ICRC of a packet whose CRC covers everything before the pad. */
-static uint32_t icrc_with_padding(const struct build *b, uint32_t pad)
-{
-	static const uint8_t zeros[3];
-
-	return pad ? crc32_gzip_refl(b->crc, zeros, pad) : b->crc;
+	crc = urxe_icrc_start(b->header->net, b->first + l3, b->header->len - l3, first);
+	return len == first ? crc : crc32_gzip_refl(crc, b->frame->data + l3 + first, len - first);
 }
 
 void build_finish(struct build *b, struct urxe_qp *qp, uint32_t payload_len)
@@ -279,8 +254,7 @@ void build_finish(struct build *b, struct urxe_qp *qp, uint32_t payload_len)
 	if (b->header->omit_icrc)
 		complete_headers(b, payload_len);
 	else
-		urxe_icrc_put(end, b->with_crc ? icrc_with_padding(b, pad)
-					       : icrc_of_frame(b, payload_len));
+		urxe_icrc_put(end, icrc_of_frame(b, payload_len));
 	b->frame->len = (uint32_t)(end - b->frame->data) + URXE_ICRC_LEN;
 	qp_count(qp, URXE_EVENT_TX_PACKETS);
 	qp_count_bytes(qp, URXE_EVENT_TX_BYTES, b->frame->len + b->frame->reference.length);

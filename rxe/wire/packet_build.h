@@ -13,10 +13,6 @@
 #include "wire/header_fields.h"
 #include "wire/icrc.h"
 
-/* From this payload length on, bytes, build_payload_crc returns a CRC: a separate CRC call for the
- * headers costs less than a second pass over the payload. */
-#define BUILD_LARGE 1024
-
 /* Fields of the BTH. */
 struct build_bth {
 	uint8_t opcode;
@@ -38,16 +34,14 @@ struct build {
 	uint8_t *ext;        /* where the next extended header goes, behind `bth` */
 	uint8_t *payload;    /* in the frame, behind the headers */
 	uint32_t headers;    /* length of all headers, bytes */
-	uint32_t crc;        /* CRC up to the end of the payload, if with_crc */
-	bool with_crc;       /* the copy of the payload computes the CRC */
 	struct gso_run *run; /* set by build_allow_gso; NULL: the packet belongs to no run */
 	bool gso_mark;       /* the packet has no payload, and gets the mark of gso_run.h */
 	/*
 	 * If the frame gets an ICRC: a copy of the headers and of the first bytes of the payload,
-	 * in which the ICRC masks fields. The frame may be in cache lines of another core, so it is
-	 * only written. The headers of a frame without ICRC are built in the frame itself: a copy
-	 * from `first` would load what smaller stores have just written, which waits until these
-	 * stores have completed.
+	 * in which the ICRC masks fields. The frame may be in cache lines of another core, so these
+	 * bytes are only written there. The headers of a frame without ICRC are built in the frame
+	 * itself: a copy from `first` would load what smaller stores have just written, which waits
+	 * until these stores have completed.
 	 */
 	uint8_t first[ETH_LEN + VLAN_LEN + ICRC_FIRST];
 };
@@ -65,14 +59,8 @@ uint32_t ipv4_sum(const uint8_t *ip);
 void build_start(struct build *b, struct urxe_frame *frame, const struct header_template *header,
 		 const struct build_bth *bth);
 /* Permits to add the packet of a connected QP to a UDP GSO run (wire/gso_run.h). Call it after
- * build_start and before build_payload_crc. */
+ * build_start and before build_finish. */
 void build_allow_gso(struct build *b, const struct urxe_qp *qp);
-/*
- * Called after all headers are built, before payload_len bytes of payload are copied. Returns the
- * CRC that the copy has to continue (mr_read); NULL: build_finish computes the CRC, or the frame
- * gets no ICRC.
- */
-uint32_t *build_payload_crc(struct build *b, const struct urxe_qp *qp, uint32_t payload_len);
 /* Adds the pad, the lengths and the ICRC, sets frame->len, and counts the packet as sent. */
 void build_finish(struct build *b, struct urxe_qp *qp, uint32_t payload_len);
 

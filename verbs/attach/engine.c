@@ -125,7 +125,6 @@ static const struct urxe_ops ops = {
 	.refill = refill_receives,
 	.async_event = async_event,
 	.guard = guard,
-	.copy_crc = crc_copy,
 	.may_reference = may_reference,
 	.pull = pull,
 	.path_cut = path_cut,

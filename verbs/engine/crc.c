@@ -17,18 +17,12 @@
 static __typeof__(&crc32_gzip_refl) crc_in_use;
 static __typeof__(&crc32_gzip_refl) isal_function;
 static __typeof__(&crc32_z) zlib_function;
-static crc_copy_fn *copy_in_use;
 
 /* The CRC-32 that the engine calls, by the name of ISA-L's function: calls the library that
  * crc_select has chosen. */
 uint32_t crc32_gzip_refl(uint32_t crc, const unsigned char *bytes, uint64_t n)
 {
 	return crc_in_use(crc, bytes, n);
-}
-
-uint32_t crc_copy(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n)
-{
-	return copy_in_use(crc, to, from, n);
 }
 
 #ifdef __x86_64__
@@ -110,6 +104,5 @@ int crc_load(void)
 {
 	if (crc_in_use)
 		return 0;
-	copy_in_use = crc_fastest_copy();
 	return crc_select(crc_fastest()) ? crc_select(CRC_ISAL) : 0;
 }

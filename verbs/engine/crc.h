@@ -2,17 +2,12 @@
 /*
  * The CRC-32 of the engine's ICRC, from ISA-L or zlib, loaded when the program opens the device.
  * Programs that never open it would pay twice as much for liburxe.so if the library were loaded at
- * start. For attach/ and checkpoint/, and for the engine by urxe_ops.copy_crc.
+ * start. For attach/ and checkpoint/.
  */
 #ifndef URXE_VERBS_ENGINE_CRC_H
 #define URXE_VERBS_ENGINE_CRC_H
 
-#include "engine/crc_copy.h"
-
 enum crc_library { CRC_ISAL, CRC_ZLIB };
-
-/* urxe_ops.copy_crc: the fastest function for this processor. Only after crc_load has succeeded. */
-crc_copy_fn crc_copy;
 
 /* The library that is faster on this processor. */
 enum crc_library crc_fastest(void);
@@ -24,8 +19,8 @@ enum crc_library crc_fastest(void);
 int crc_select(enum crc_library library);
 
 /*
- * Loads the faster library, or else ISA-L, and chooses crc_copy's function. No effect after a
- * success. 0, or -ENOENT: the libraries are not installed. One thread at a time.
+ * Loads the faster library, or else ISA-L. No effect after a success. 0, or -ENOENT: the libraries
+ * are not installed. One thread at a time.
  */
 int crc_load(void);
 

@@ -89,7 +89,6 @@ static void set_ops(struct pvrdma *dev)
 		.page_list = pv_mr_page_list,
 		.guard = guard_access,
 		.written = note_written,
-		.copy_crc = dev->attr.copy_crc,
 	};
 	if (owner && owner->table && owner->pull) {
 		dev->ops.may_reference = may_reference;

@@ -118,8 +118,6 @@ struct pvrdma_attr {
 	void *uar;
 	bool roce_v1;  /* all GIDs are RoCEv1; false: all are RoCEv2 */
 	uint64_t seed; /* for the random bits of keys */
-	/* urxe_ops.copy_crc; may be NULL. */
-	uint32_t (*copy_crc)(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n);
 	/* Delivers the interrupt of a vector, 0 to PVRDMA_VECTORS - 1. Must not call the device. */
 	void (*interrupt)(void *ctx, uint32_t vector);
 	void *ctx;

@@ -70,10 +70,6 @@ struct urxe_ops {
 	void (*refill)(void *rq_ctx);
 	/* obj_ctx is the ctx of the QP, CQ or SRQ of the event. */
 	void (*async_event)(void *dev_ctx, enum urxe_async event, void *obj_ctx);
-	/* Copies n bytes and returns their CRC-32, continued from `crc` as by crc32_gzip_refl. The
-	 * CRC is that of the written bytes, even if the source changes meanwhile. NULL: the engine
-	 * computes the CRC of the copy. */
-	uint32_t (*copy_crc)(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n);
 	/* Within urxe_output: whether the next frame, of a SEND to this path and QPN, may reference
 	 * its payload. NULL: never. */
 	bool (*may_reference)(void *dev_ctx, const struct urxe_path *path, uint32_t qpn);

@@ -18,8 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <engine/crc_copy.h>
-
 #include "lib/laps.h"
 #include "lib/two.h"
 #include "pair.h"
@@ -62,8 +60,7 @@ static struct buffer buffer[2];
 
 static void open_guest(unsigned i, uint32_t size)
 {
-	const struct guest_attr attr = {
-		.id = (uint8_t)(1 + i), .mtu = MTU, .copy_crc = crc_fastest_copy()};
+	const struct guest_attr attr = {.id = (uint8_t)(1 + i), .mtu = MTU};
 	const struct qp_attr qp_attr = {.type = URXE_QPT_RC, .send_cq = &cq[i], .recv_cq = &cq[i]};
 
 	guest_open(&guest[i], &attr);

@@ -63,7 +63,6 @@ void guest_open(struct guest *g, const struct guest_attr *attr)
 		.mtu = attr->mtu ? attr->mtu : GUEST_MTU,
 		.roce_v1 = attr->roce_v1,
 		.seed = attr->id,
-		.copy_crc = attr->copy_crc,
 		.interrupt = on_interrupt,
 		.ctx = g,
 		.owner = attr->owner,

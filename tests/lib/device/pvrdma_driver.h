@@ -40,8 +40,7 @@ struct guest_attr {
 	bool roce_v1;
 	bool ipv6;    /* RoCEv2 over IPv6 */
 	uint32_t mtu; /* 0: GUEST_MTU */
-	uint32_t (*copy_crc)(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n);
-	bool small; /* only GUEST_SMALL bytes of each region */
+	bool small;   /* only GUEST_SMALL bytes of each region */
 	const struct pvrdma_owner *owner;
 	void *uar; /* of pvrdma_attr */
 };

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <isa-l/crc.h>
-
 #include "craft.h"
 #include "require.h"
 
@@ -67,12 +65,6 @@ static bool on_guard(void *dev_ctx, const struct urxe_extent *bytes, void (*touc
 		return false;
 	touch(arg);
 	return true;
-}
-
-static uint32_t copy_crc(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n)
-{
-	memcpy(to, from, n);
-	return crc32_gzip_refl(crc, to, n);
 }
 
 static bool may_reference(void *dev_ctx, const struct urxe_path *path, uint32_t qpn)
@@ -159,7 +151,6 @@ static const struct urxe_ops node_ops = {
 	.refill = on_refill,
 	.async_event = on_async_event,
 	.guard = on_guard,
-	.copy_crc = copy_crc,
 	.may_reference = may_reference,
 	.pull = pull,
 	.path_cut = path_cut,

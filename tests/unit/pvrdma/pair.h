@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Two guests with a cable between their devices, one CQ, one QP and one buffer each. The second
- * device copies payloads with their CRC.
- */
+/* Two guests with a cable between their devices, one CQ, one QP and one buffer each. */
 #ifndef URXE_TEST_PVRDMA_PAIR_H
 #define URXE_TEST_PVRDMA_PAIR_H
 
@@ -14,8 +11,6 @@
 #include <cmocka.h>
 
 #include <string.h>
-
-#include <engine/crc_copy.h>
 
 #include "pvrdma_driver.h"
 
@@ -64,11 +59,9 @@ static inline void pair_open_queues(struct pair *p, const struct pair_attr *attr
 static inline void pair_open_guests(struct pair *p, enum urxe_net net)
 {
 	for (uint8_t i = 0; i < 2; i++) {
-		guest_open(&p->guest[i],
-			   &(struct guest_attr){.id = (uint8_t)(i + 1),
-						.roce_v1 = net == URXE_NET_ROCEV1,
-						.copy_crc = i ? crc_fastest_copy() : NULL,
-						.ipv6 = net == URXE_NET_IPV6});
+		guest_open(&p->guest[i], &(struct guest_attr){.id = (uint8_t)(i + 1),
+							      .roce_v1 = net == URXE_NET_ROCEV1,
+							      .ipv6 = net == URXE_NET_IPV6});
 		guest_start(&p->guest[i]);
 		p->net.guest[i] = &p->guest[i];
 	}

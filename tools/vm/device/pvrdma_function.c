@@ -6,8 +6,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include <engine/crc_copy.h>
-
 #include "common/clock.h"
 
 #define PCI_DEVICE_PVRDMA       0x0820
@@ -141,7 +139,6 @@ static int create_device(struct pvrdma_function *f, const struct pvrdma_function
 		.memory = f->function.memory,
 		.mtu = attr->mtu,
 		.roce_v1 = attr->roce_v1,
-		.copy_crc = crc_fastest_copy(),
 		.owner = attr->device_owner,
 		.uar = f->uar.bytes,
 		.interrupt = function_interrupt,
