@@ -81,7 +81,6 @@ int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **out)
 	dev->dcqcn = dcqcn;
 	dev->key_seed = attr->seed;
 	dev->copy_generation = !!attr->copy_ops;
-	dev->address_era = 1;
 	TAILQ_INIT(&dev->ready);
 	LIST_INIT(&dev->referencing);
 	LIST_INIT(&dev->cqs);
@@ -147,14 +146,6 @@ int urxe_link_mtu_set(struct urxe_dev *dev, uint32_t mtu)
 	return 0;
 }
 
-/* Ends header predictions and copy proofs, which hold only for the old addresses. */
-static void addresses_changed(struct urxe_dev *dev)
-{
-	if (!++dev->address_era)
-		dev->address_era = 1;
-	copy_table_reset_proofs(dev);
-}
-
 int urxe_gid_set(struct urxe_dev *dev, uint32_t index, const struct urxe_gid *gid, bool v1)
 {
 	static const struct urxe_gid none;
@@ -166,7 +157,7 @@ int urxe_gid_set(struct urxe_dev *dev, uint32_t index, const struct urxe_gid *gi
 	dev->gids[index] = (struct gid_entry){.valid = gid, .v1 = v1};
 	if (gid)
 		dev->gids[index].gid = *gid;
-	addresses_changed(dev);
+	copy_table_reset_proofs(dev);
 	return 0;
 }
 
@@ -185,7 +176,7 @@ int urxe_gid_set_vlan(struct urxe_dev *dev, uint32_t index, uint16_t vlan)
 	if (index >= URXE_MAX_GIDS || !dev->gids[index].valid || vlan > VLAN_ID_MAX)
 		return -EINVAL;
 	dev->gids[index].vlan = vlan;
-	addresses_changed(dev);
+	copy_table_reset_proofs(dev);
 	return 0;
 }
 

@@ -8,7 +8,6 @@
 #include "congestion/cnp.h"
 #include "congestion/pacing.h"
 #include "device/announcement.h"
-#include "device/header_prediction.h"
 #include "objects/device.h"
 #include "objects/multicast.h"
 #include "objects/pkey.h"
@@ -53,15 +52,14 @@ static bool has_own_source(const struct urxe_dev *dev, const struct urxe_packet 
 	return false;
 }
 
-/* Refuses a frame from the wire that has an address of this device as its source. `predicted`: the
- * GIDs are those of an earlier packet, which was checked. */
+/* Refuses a frame from the wire that has an address of this device as its source. */
 static enum urxe_drop check_source(const struct urxe_dev *dev, const struct urxe_frame *frame,
-				   const struct urxe_packet *p, bool predicted)
+				   const struct urxe_packet *p)
 {
 	if (!frame->from_wire)
 		return URXE_DROP_NONE;
 	return !memcmp(frame->data + SMAC_AT, dev->attr.mac, sizeof(dev->attr.mac)) ||
-			       (!predicted && has_own_source(dev, p))
+			       has_own_source(dev, p)
 		       ? URXE_DROP_OWN_SOURCE
 		       : URXE_DROP_NONE;
 }
@@ -180,23 +178,10 @@ static void dispatch_packet(struct urxe_qp *qp, const struct urxe_packet *p)
 
 /* Why the packet is dropped. *out becomes the QP; it stays NULL for multicast and for unknown QPs.
  */
-static enum urxe_drop check_packet(struct urxe_dev *dev, const struct urxe_frame *frame,
-				   const struct urxe_packet *p, struct urxe_qp *predicted,
+static enum urxe_drop check_packet(struct urxe_dev *dev, const struct urxe_packet *p,
 				   struct urxe_qp **out)
 {
-	enum urxe_drop drop;
-
-	if (predicted) {
-		*out = predicted;
-		drop = check_qp(predicted, p);
-		return drop ? drop : check_cnp(p);
-	}
-	if (is_multicast(p))
-		return check_multicast(dev, p);
-	drop = check_headers(dev, p, out);
-	if (!drop && (*out)->type != URXE_QPT_UD)
-		predict_learn(*out, frame, p);
-	return drop;
+	return is_multicast(p) ? check_multicast(dev, p) : check_headers(dev, p, out);
 }
 
 /* Gives the packet the frame's reference. Only a SEND of RC may have one instead of its payload. */
@@ -246,21 +231,19 @@ static void notice_gso(struct urxe_qp *qp, const struct urxe_packet *p)
 
 void input_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
 {
-	enum urxe_drop drop = URXE_DROP_NONE;
-	struct urxe_qp *qp = NULL, *predicted;
+	struct urxe_qp *qp = NULL;
 	struct urxe_packet p;
+	enum urxe_drop drop;
 
-	predicted = predict_parse(dev, frame, &p);
-	if (!predicted)
-		drop = urxe_packet_parse(&p, frame->data, frame->len);
+	drop = urxe_packet_parse(&p, frame->data, frame->len);
 	if (drop == URXE_DROP_NOT_ROCE && announcement_input(dev, frame))
 		return;
 	if (!drop && !frame->without_icrc && !urxe_packet_icrc_ok(&p))
 		drop = URXE_DROP_BAD_ICRC;
 	if (!drop)
-		drop = check_source(dev, frame, &p, predicted);
+		drop = check_source(dev, frame, &p);
 	if (!drop)
-		drop = check_packet(dev, frame, &p, predicted, &qp);
+		drop = check_packet(dev, &p, &qp);
 	if (!drop && frame->reference.length)
 		drop = add_reference(frame, qp, &p);
 	if (drop && qp) {

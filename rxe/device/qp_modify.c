@@ -309,7 +309,6 @@ int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *
 		resource_install(qp, attr->max_dest_rd_atomic, resources);
 	apply_values(qp, &wanted, mask);
 	apply_state(qp, &wanted);
-	qp->predict.era = 0;
 	qp_publish_rights(qp);
 	return 0;
 }

@@ -239,7 +239,6 @@ static void go_on(struct urxe_qp *qp)
 	retransmit_init(qp);
 	if (sq->cur != sq->head)
 		sq_wqe(sq, sq->cur)->first_psn = qp->req.psn;
-	qp->predict.era = 0;
 	qp_publish_rights(qp);
 	qp_schedule(qp);
 	req_check_drained(qp);

@@ -56,8 +56,6 @@ struct urxe_dev {
 	uint64_t now;              /* latest time that a call has passed, ns */
 	struct device_recording *recording; /* NULL: the device neither records nor replays */
 	struct gid_entry gids[URXE_MAX_GIDS];
-	uint32_t address_era; /* changes when gids change, which voids stored headers (struct
-				 predict); never 0 */
 	uint16_t pkeys[URXE_MAX_PKEYS];
 	struct mcast mcast;
 	struct idmap qps;

@@ -277,12 +277,12 @@ struct urxe_qp {
 	struct timer gap_timer; /* responder: the NAK of a gap is due */
 	bool block_self_mcast;  /* does not receive its own datagrams to its groups */
 
-	/* One cache line for a sent packet, one for a received packet. */
+	/* Both directions: checks of received packets read `net`. IPv4 needs one cache line. */
 	struct header_template header __attribute__((aligned(URXE_CACHE_LINE)));
-	struct predict predict;
 
-	/* Both directions; `counters` begins with packets and bytes. */
-	struct timer timer; /* requester: RNR wait, or the earliest deadline of retransmit.c */
+	/* Both directions; `counters` begins with packets and bytes. `timer`: requester's RNR wait,
+	 * or the earliest deadline of retransmit.c. */
+	struct timer timer __attribute__((aligned(URXE_CACHE_LINE)));
 	struct urxe_rq *rq;
 	struct urxe_counters counters; /* this QP's part of the device's */
 
@@ -307,7 +307,6 @@ QP_SAME_LINE(sq, req.drain_event);
 QP_SAME_LINE(req.recv_seq, req.repair);
 QP_SAME_LINE(req.rtt, req.missing_due);
 QP_SAME_LINE(attr.state, resp.wqe);
-QP_SAME_LINE(predict.words, predict.era);
 QP_SAME_LINE(timer, counters.event[URXE_EVENT_TX_BYTES]);
 QP_SAME_LINE(counters.event[URXE_EVENT_COPY_REQUESTS], counters.event[URXE_EVENT_COPY_BYTES]);
 

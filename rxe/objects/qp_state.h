@@ -59,12 +59,6 @@ struct pace {
 	struct timer timer; /* runs while a packet waits for that time */
 };
 
-/* Header prediction (device/header_prediction.h). */
-struct predict {
-	uint64_t words[5]; /* headers, without the fields that differ from packet to packet */
-	uint32_t era;      /* dev->address_era when they were stored; 0 = nothing is stored */
-};
-
 /* Multicast groups of a UD QP (objects/multicast.h). */
 LIST_HEAD(mcast_members, mcast_member);
 

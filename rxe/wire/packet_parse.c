@@ -4,7 +4,6 @@
 
 #include "wire/gid.h"
 #include "wire/header_fields.h"
-#include "wire/packet_parse.h"
 
 /* The part of a frame that is not parsed yet. */
 struct cursor {
@@ -228,7 +227,9 @@ static const uint8_t *parse_extended(struct urxe_packet *p, const uint8_t *at, u
 	return at;
 }
 
-enum urxe_drop parse_transport(struct urxe_packet *p, const uint8_t *bth, const uint8_t *end)
+/* Parses the BTH, the extended headers and the payload; `end` is the end by the IP or GRH length.
+ */
+static enum urxe_drop parse_transport(struct urxe_packet *p, const uint8_t *bth, const uint8_t *end)
 {
 	const struct urxe_opcode_info *info;
 	uint32_t len = (uint32_t)(end - bth), fixed;

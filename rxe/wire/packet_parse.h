@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Parts of urxe_packet_parse that the engine uses alone. */
+/* Fields of a packet that urxe_packet_parse has parsed. */
 #ifndef URXE_WIRE_PACKET_PARSE_H
 #define URXE_WIRE_PACKET_PARSE_H
 
@@ -12,9 +12,5 @@ static inline uint16_t packet_vlan(const struct urxe_packet *p)
 {
 	return p->has_vlan ? p->vlan_tci & VLAN_ID_MASK : 0;
 }
-
-/* Parses the BTH, the extended headers and the payload; `end` is the end by the IP or GRH length.
- * Returns URXE_DROP_NONE, or why the engine does not accept the packet. */
-enum urxe_drop parse_transport(struct urxe_packet *p, const uint8_t *bth, const uint8_t *end);
 
 #endif

@@ -75,7 +75,6 @@ static void frames_of_other_hosts_pass(void **state)
 	}
 }
 
-/* The second frame finds the first one's headers predicted. */
 static void own_mac_address_is_refused(void **state)
 {
 	struct copy copy = {.len = 0};
