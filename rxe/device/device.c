@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include <rxe/fetch.h>
-
 #include "congestion/cnp.h"
 #include "congestion/dcqcn.h"
 #include "device/input.h"
@@ -25,9 +23,6 @@
 
 /* Frames that a QP may send before the next QP. */
 #define BURST 16
-
-/* Frames of this size and more are prefetched, bytes. */
-#define LARGE_FRAME 1024
 
 #define PATH_MTU_MIN 256
 #define PATH_MTU_MAX 4096
@@ -211,23 +206,11 @@ const struct urxe_counters *urxe_dev_counters(const struct urxe_dev *dev)
 	return &dev->counters;
 }
 
-/*
- * Prefetches a large frame while the engine processes the previous one. The sender's core has just
- * written the frame, so the ICRC check would wait for the cache lines.
- */
-static void fetch_large(const struct urxe_frame *frame)
-{
-	if (frame->len >= LARGE_FRAME)
-		urxe_fetch(frame->data, frame->len);
-}
-
 void urxe_input(struct urxe_dev *dev, uint64_t now, const struct urxe_frame *frames, uint32_t n)
 {
 	RECORD_ENTRY(dev, INPUT, .now = now, .value = n);
 	dev_pass_time(dev, now);
 	for (uint32_t i = 0; i < n; i++) {
-		if (i + 1 < n)
-			fetch_large(&frames[i + 1]);
 		if (HAS_RECORDING(dev))
 			record_received(dev, &frames[i]);
 		input_frame(dev, &frames[i]);

@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include <rxe/fetch.h>
 #include <rxe/psn.h>
 #include <rxe/rxe.h>
 

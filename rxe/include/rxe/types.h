@@ -25,6 +25,7 @@
 #define URXE_MAX_MCAST_GROUPS 1024
 #define URXE_MAX_MCAST_QPS    64 /* of one group */
 #define URXE_GRH_LEN          40 /* bytes in front of a received UD payload */
+#define URXE_CACHE_LINE       64 /* bytes */
 
 /* Values of IBTA's MTU enumeration; bytes = 128 << value. */
 enum urxe_mtu { URXE_MTU_256 = 1, URXE_MTU_512, URXE_MTU_1024, URXE_MTU_2048, URXE_MTU_4096 };
