@@ -23,11 +23,6 @@
 #include "process/emulated_fd.h"
 #include "process/text_lines.h"
 
-/* Linux 5.7; not in every libc's headers. */
-#ifndef MREMAP_DONTUNMAP
-#define MREMAP_DONTUNMAP 4
-#endif
-
 /* True: librxe unmaps a ring of a queue that this thread has destroyed, but the ring's slab
  * (memory/ring_slab.h) keeps the mapping and unmaps it later, so munmap() does nothing. False
  * without a look in calls of this library itself, which holds adapter.lock. */

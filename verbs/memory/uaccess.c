@@ -13,12 +13,6 @@
 #include "memory/proc_maps.h"
 #include "memory/sigbus_guard.h"
 
-/* Linux 5.14; not in every libc's headers. */
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ  22
-#define MADV_POPULATE_WRITE 23
-#endif
-
 typedef ssize_t transfer_fn(pid_t, const struct iovec *, unsigned long, const struct iovec *,
 			    unsigned long, unsigned long);
 
@@ -163,7 +157,7 @@ int uaccess_populate(uint64_t start, uint64_t length, int writable)
 	uint64_t to = (start + length + page - 1) & ~(page - 1);
 	int rc;
 
-	/* Kernels before 5.14 lack the advice. */
+	/* Kernels before 5.14 lack the advice, and so does QEMU's user emulation. */
 	if (!have_populate() || exceeds_memory(length))
 		return check_maps(from, to, writable);
 	do {

@@ -12,11 +12,6 @@
 #include "message.h"
 #include "shared.h"
 
-/* Linux 5.14; not in every libc's headers. */
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-
 /*
  * Number of slots that the receiver gives back at once if frames come one by one. A sender reads
  * inbox_memory.room only when it has used all slots that it knows of, but each write of `room`
