@@ -26,7 +26,7 @@ extern "C" {
 #endif
 
 /* The version that urxe_checkpoint_save writes. */
-#define URXE_CHECKPOINT_VERSION 2
+#define URXE_CHECKPOINT_VERSION 3
 
 /*
  * Stops the engine between two packets. Before, the engine takes over the queue pairs that an HCA

@@ -14,6 +14,7 @@
 #include "checkpoint/image/checkpoint_error.h"
 #include "checkpoint/rdmacm_freeze.h"
 #include "checkpoint/ring_mapping.h"
+#include "memory/uaccess.h"
 #include "objects/uverbs_file.h"
 #include "objects/verbs_ah.h"
 #include "objects/verbs_mr.h"
@@ -171,6 +172,7 @@ static void write_mr(const struct process_save *save, struct vnic_state_stream *
 		.key = urxe_mr_key(mr->mr),
 		.start = mr->start,
 		.length = mr->length,
+		.whole = uaccess_is_mapped(mr->start, mr->length),
 	};
 
 	mr_fields(s, &r);

@@ -52,14 +52,17 @@ static int check_extent(const struct mr *mr, const struct urxe_extent *extent, u
 	if (start < mr->start || start - mr->start > mr->length ||
 	    extent->length > mr->length - (start - mr->start))
 		return -EBADMSG;
-	if (access & URXE_ACCESS_ON_DEMAND)
+	if (access & URXE_ACCESS_ON_DEMAND || !mr->was_whole)
 		return 0;
-	return uaccess_populate(start, extent->length, access & URXE_ACCESS_LOCAL_WRITE);
+	return uaccess_is_mapped(start, extent->length) ? 0 : -EFAULT;
 }
 
-/* urxe_state_restore.memory: checks that the region's memory is mapped at its addresses before the
- * checkpoint. 0; -EFAULT: memory is missing; -EBADMSG: the image has no such region, or an extent
- * lies outside the region. */
+/*
+ * urxe_state_restore.memory: checks that the region's memory is mapped at its addresses before the
+ * checkpoint. The program may have protected it, or truncated its file: accesses then fail, as
+ * before the checkpoint. 0; -EFAULT: memory is missing; -EBADMSG: the image has no such region, or
+ * an extent lies outside the region.
+ */
 static int find_memory(void *arg, struct urxe_state_region *region)
 {
 	const struct joining *j = arg;

@@ -138,6 +138,7 @@ static int make_mr(struct rebuilt *r, uint32_t i)
 		return -ENOMEM;
 	mr->start = record->start;
 	mr->length = record->length;
+	mr->was_whole = record->whole;
 	rc = place_object(r, &mr->object, OBJECT_MR, &record->object);
 	if (rc)
 		return rc;

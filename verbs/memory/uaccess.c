@@ -2,7 +2,6 @@
 #include "memory/uaccess.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
@@ -150,18 +149,35 @@ static bool exceeds_memory(uint64_t length)
 	return length / (uint64_t)sysconf(_SC_PAGESIZE) > (uint64_t)sysconf(_SC_PHYS_PAGES);
 }
 
-int uaccess_populate(uint64_t start, uint64_t length, int writable)
+/* The range of the pages that have bytes of [start, start + length). */
+static struct urxe_extent pages_of(uint64_t start, uint64_t length)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t from = start & ~(page - 1);
-	uint64_t to = (start + length + page - 1) & ~(page - 1);
+
+	return (struct urxe_extent){(void *)(uintptr_t)from,
+				    ((start + length + page - 1) & ~(page - 1)) - from};
+}
+
+bool uaccess_is_mapped(uint64_t start, uint64_t length)
+{
+	const struct urxe_extent pages = pages_of(start, length);
+
+	/* With this flag alone Linux writes nothing back, and reports a hole in the mappings. */
+	return !msync(pages.addr, pages.length, MS_ASYNC) || errno != ENOMEM;
+}
+
+int uaccess_populate(uint64_t start, uint64_t length, int writable)
+{
+	const struct urxe_extent pages = pages_of(start, length);
 	int rc;
 
 	/* Kernels before 5.14 lack the advice, and so does QEMU's user emulation. */
 	if (!have_populate() || exceeds_memory(length))
-		return check_maps(from, to, writable);
+		return check_maps((uintptr_t)pages.addr, (uintptr_t)pages.addr + pages.length,
+				  writable);
 	do {
-		rc = madvise((void *)(uintptr_t)from, to - from,
+		rc = madvise(pages.addr, pages.length,
 			     writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 	} while (rc && (errno == EINTR || errno == EAGAIN));
 	/*

@@ -6,6 +6,7 @@
 #ifndef URXE_VERBS_MEMORY_UACCESS_H
 #define URXE_VERBS_MEMORY_UACCESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,10 @@ int uaccess_write(uint64_t to, const void *from, size_t size);
  * or the kernel is older than 5.14. 0 or -EFAULT.
  */
 int uaccess_populate(uint64_t start, uint64_t length, int writable);
+
+/* Whether each byte of [start, start + length) is mapped, with any protection. Allocates no memory,
+ * and populates nothing. */
+bool uaccess_is_mapped(uint64_t start, uint64_t length);
 
 /*
  * Reads one byte of each page of [start, start + length), so that missing pages are placed. Stops

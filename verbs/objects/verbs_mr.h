@@ -25,6 +25,7 @@ struct mr {
 	/* Each access uses the mapping that the address has then, so unmapping calls need not look
 	 * for the region: it is not in the index of mr_index.h. */
 	bool on_demand;
+	bool was_whole; /* in a restoration: as `whole` in struct mr_record */
 	struct urxe_mr *mr;
 	/* Value of adapter.registrations at the registration; 0: mr_count was not called yet, in a
 	 * restoration. */

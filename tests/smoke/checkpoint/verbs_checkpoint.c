@@ -383,9 +383,16 @@ static uint8_t *read_file(const char *path, size_t *length)
 	return bytes;
 }
 
+static void move_page(void *from, void *to)
+{
+	if (mremap(from, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED, to) != to)
+		err(1, "mremap");
+}
+
 static void fail_to_restore(const char *path)
 {
 	const struct workload *w = program->work;
+	void *elsewhere = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	size_t length;
 	uint8_t *stream = read_file(path, &length);
 
@@ -402,9 +409,9 @@ static void fail_to_restore(const char *path)
 	dup2(1, w->context->cmd_fd);
 	must_fail(stream, length, EEXIST, "descriptor in use");
 	close(w->context->cmd_fd);
-	mprotect(w->connections[0].region, 4096, PROT_NONE);
+	move_page(w->connections[0].region, elsewhere);
 	must_fail(stream, length, EFAULT, "missing memory");
-	mprotect(w->connections[0].region, 4096, PROT_READ | PROT_WRITE);
+	move_page(elsewhere, w->connections[0].region);
 }
 
 /* Another process has a number of the stream until a line of standard input comes. */
@@ -431,6 +438,7 @@ static void restore(const char *stream, const char *memory, const char *maps, co
 	/* Of the memory before arena_enter, which is not restored. */
 	program->work->context->device = list[0];
 	program->work->second->device = list[0];
+	workload_protect(program->work);
 	if (failure && !strcmp(failure, "number"))
 		fail_once(stream);
 	else if (failure)

@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <rdma/rdma_user_cm.h>
@@ -361,6 +363,31 @@ void workload_destroy_id(struct workload *w)
 	w->has_id = false;
 }
 
+void workload_protect(struct workload *w)
+{
+	if (mprotect(w->protected, 4096, PROT_READ))
+		err(1, "mprotect");
+}
+
+/* Regions whose memory the program changes in ways that liburxe.so does not see. */
+static void make_changed_regions(struct workload *w)
+{
+	const size_t size = 8192;
+	/* An address that no process has by itself, so that it stays free. */
+	void *freed = mmap((void *)0x300000000000, size, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (freed == MAP_FAILED)
+		err(1, "mmap");
+	w->freed_mr = register_bytes(w, freed, size);
+	/* As free() of libc does. */
+	if (syscall(SYS_munmap, freed, size))
+		err(1, "munmap");
+	w->protected = pages(size);
+	w->protected_mr = register_bytes(w, w->protected, size);
+	workload_protect(w);
+}
+
 /* Objects that are saved and restored without being used. */
 static void make_idle_objects(struct workload *w, int gid_index)
 {
@@ -370,6 +397,7 @@ static void make_idle_objects(struct workload *w, int gid_index)
 
 	attr.grh.dgid = w->self.gid;
 	w->empty_mr = register_bytes(w, (uint8_t *)w->srq_buffers + 1, 0);
+	make_changed_regions(w);
 	if (w->kind == WORK_ALL) {
 		w->implicit_mr = must(ibv_reg_mr(w->pd, NULL, SIZE_MAX,
 						 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND),
@@ -495,6 +523,8 @@ void workload_close(struct workload *w)
 	close_object(ibv_destroy_cq(w->idle_cq), "idle CQ");
 	close_object(ibv_destroy_ah(w->ah), "address handle");
 	close_object(ibv_dereg_mr(w->empty_mr), "memory region of length 0");
+	close_object(ibv_dereg_mr(w->freed_mr), "region of unmapped memory");
+	close_object(ibv_dereg_mr(w->protected_mr), "region of protected memory");
 	if (w->implicit_mr)
 		close_object(ibv_dereg_mr(w->implicit_mr), "implicit region");
 	if (w->mw)

@@ -62,6 +62,9 @@ struct workload {
 	bool has_id;                             /* unless it is destroyed */
 	struct ibv_mr *empty_mr;                 /* of length 0 */
 	struct ibv_mr *implicit_mr;              /* of all memory, on demand */
+	struct ibv_mr *freed_mr;                 /* its memory is unmapped */
+	struct ibv_mr *protected_mr;             /* the first page of `protected` is read-only */
+	uint8_t *protected;
 	struct ibv_mw *mw;
 	struct ibv_ah *ah;
 	struct ibv_qp *idle_qp;
@@ -82,6 +85,8 @@ unsigned int workload_step(struct workload *w);
 void workload_arm(struct workload *w);
 /* Waits for an event of the channel. */
 void workload_wait(struct workload *w);
+/* Protects the page of protected_mr. A checkpointer restores the protection of memory. */
+void workload_protect(struct workload *w);
 /* Destroys the ID of rdma_cm. */
 void workload_destroy_id(struct workload *w);
 /* Destroys all objects. */

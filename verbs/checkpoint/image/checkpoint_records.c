@@ -77,6 +77,10 @@ void mr_fields(struct vnic_state_stream *s, struct mr_record *r)
 	vnic_state_u32(s, &r->key);
 	vnic_state_u64(s, &r->start);
 	vnic_state_u64(s, &r->length);
+	if (s->version >= 3)
+		vnic_state_bool(s, &r->whole);
+	else
+		r->whole = true;
 }
 
 void mw_fields(struct vnic_state_stream *s, struct mw_record *r)
