@@ -89,6 +89,8 @@ struct urxe_copy_table *peers_publish(struct peers *peers, void *published, uint
 	if (packets_only() || !identify_self(peers))
 		return NULL;
 	p->token = peers->token;
+	/* So peers refuse references of an earlier process with the same QPNs. */
+	p->table.references = (uint32_t)peers->token;
 	p->token_at = (uintptr_t)&peers->token;
 	p->remote_pieces = (uintptr_t)peers->remote_pieces;
 	p->pid_namespace = peers->pid_namespace;

@@ -64,6 +64,7 @@ static struct {
 	struct vnic_loop *loop;
 	struct vnic_inbox *inbox[2]; /* inboxes of the parent and of the child */
 	pid_t pid;                   /* of the child */
+	uint32_t generation;         /* the first one of the child's references */
 	void (*before_write)(
 		void); /* called in this process after all checks, before process_vm_writev */
 	void (*after_read)(void);
@@ -137,6 +138,11 @@ static inline void publish(uint32_t process)
 		sched_yield();
 }
 
+static inline struct published *published_by_child(void)
+{
+	return vnic_inbox_published(w.inbox[1]);
+}
+
 /* The QPN by which the other process is reached. */
 static inline uint32_t qpn_of(uint32_t process)
 {
@@ -169,6 +175,7 @@ static inline void start_child(void (*then)(void))
 	assert_true(w.pid >= 0);
 	if (w.pid) {
 		await_step(1);
+		w.generation = published_by_child()->table.references;
 		open_way(PARENT, CHILD);
 		atomic_store(&shared->step, 2);
 		return;
@@ -222,11 +229,6 @@ static inline int close_world(void **state)
 	return 0;
 }
 
-static inline struct published *published_by_child(void)
-{
-	return vnic_inbox_published(w.inbox[1]);
-}
-
 /* --- Copies. */
 
 static inline uint32_t other(void)
@@ -267,7 +269,8 @@ static inline bool copy(bool write, uint8_t *local, uint32_t offset, uint32_t le
 	return run(&(struct urxe_copy_job){.parts = &part, .n_parts = 1, .write = write});
 }
 
-/* Copies two pages of the child's area to two places here. */
+/* Copies two pages of the child's area to two places here; `generation` counts from the child's
+ * first one. */
 static inline bool pull_from(const struct peer *sender, uint64_t address, uint32_t generation,
 			     uint8_t to[2 * PAGE])
 {
@@ -276,7 +279,7 @@ static inline bool pull_from(const struct peer *sender, uint64_t address, uint32
 		.address = address,
 		.length = 2 * PAGE,
 		.packets = 2,
-		.generation = generation,
+		.generation = w.generation + generation,
 		.sender = (struct peer *)sender,
 	};
 

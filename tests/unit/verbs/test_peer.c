@@ -520,6 +520,7 @@ static bool pull_pieces(const struct urxe_reference_piece *pieces, uint32_t n, u
 	const struct urxe_reference reference = {
 		.length = 3 * PAGE,
 		.packets = 3,
+		.generation = w.generation,
 		.n_pieces = n,
 		.sender = tx_peer(&adapter.tx, mac, QPN(CHILD)),
 		.pieces = bytes + 1, /* not aligned */
@@ -569,6 +570,19 @@ static void test_receiver_pulls_pieces(void **state)
 	assert_true(pull_pieces(wrong, 128, to));
 	assert_false(pull_pieces(wrong, 129, to));
 	assert_false(pull_pieces(wrong, UINT32_MAX, to));
+}
+
+/* A frame that another process has sent, which had the child's QPN before: the payload is not read
+ * from the child. */
+static void test_reference_of_an_earlier_process_is_not_pulled(void **state)
+{
+	const struct published *earlier = vnic_inbox_published(w.inbox[0]);
+	static uint8_t to[3 * PAGE];
+
+	(void)state;
+	start_child(fill_area);
+	await_step(3);
+	assert_false(pull((uintptr_t)area, earlier->table.references - w.generation, to));
 }
 
 /* The reference ends during the copy: the copy does not count. */
@@ -737,6 +751,8 @@ int main(int argc, char **argv)
 						close_world),
 		cmocka_unit_test_setup_teardown(test_receiver_pulls_pieces, open_world,
 						close_world),
+		cmocka_unit_test_setup_teardown(test_reference_of_an_earlier_process_is_not_pulled,
+						open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_reference_that_ended_meanwhile_is_not_pulled,
 						open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_lost_memory_is_not_pulled, open_world,
