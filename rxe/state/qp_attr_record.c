@@ -34,8 +34,19 @@ static void mtu_field(struct state_stream *s, struct urxe_qp *qp)
 {
 	state_u16(s, &qp->mtu);
 	state_require(s, qp->mtu >= 256 && qp->mtu <= 4096 && !(qp->mtu & (qp->mtu - 1)));
-	if (s->restoring && state_ok(s) && qp->mtu > urxe_max_path_mtu(qp->dev->attr.mtu))
+}
+
+/* Restoring: the device may carry less than the path MTU. A connection cannot go on with less. */
+static void limit_mtu(struct state_stream *s, struct urxe_qp *qp)
+{
+	const uint32_t most = urxe_max_path_mtu(qp->dev->attr.mtu);
+
+	if (!s->restoring || !state_ok(s) || qp->mtu <= most)
+		return;
+	if (qp->attr.state >= URXE_QPS_RTR && qp->header.len)
 		state_fail(s, -EINVAL);
+	else
+		qp->mtu = (uint16_t)most;
 }
 
 /* --- Headers. */
@@ -97,5 +108,6 @@ void qp_attr_record(struct state_stream *s, struct urxe_qp *qp)
 	mtu_field(s, qp);
 	header_fields(s, qp);
 	state_require(s, is_valid_state(qp));
+	limit_mtu(s, qp);
 	state_end(s);
 }

@@ -256,7 +256,8 @@ static void test_srq_moves(void **state)
 	pair_close(&p);
 }
 
-static void test_datagrams_move(void **state)
+/* Datagrams arrive after both guests have moved to hosts with this MTU. */
+static void move_datagrams(uint32_t mtu)
 {
 	struct pair p;
 	struct pvrdma_sge sge;
@@ -265,12 +266,13 @@ static void test_datagrams_move(void **state)
 					   .opcode = PVRDMA_WR_SEND,
 					   .send_flags = URXE_SEND_SIGNALED};
 
-	(void)state;
 	pair_open(&p, &(struct pair_attr){.type = PV_QPT_UD, .net = URXE_NET_IPV4});
 	sge = buffer_sge(&p.buffer[1], 0, 1000);
 	qp_post_recv(&p.guest[1], &p.qp[1], 70, &sge, 1);
-	move_guest(&p, 0);
-	move_guest(&p, 1);
+	for (int i = 0; i < 2; i++) {
+		p.guest[i].attr.mtu = mtu;
+		move_guest(&p, i);
+	}
 	header.wr.ud.remote_qpn = p.qp[1].qpn;
 	header.wr.ud.remote_qkey = GUEST_QKEY;
 	qp_av(&p.guest[0], &p.guest[1], &header.wr.ud.av);
@@ -278,6 +280,24 @@ static void test_datagrams_move(void **state)
 	expect_cqe(&p, 0, 1, PVRDMA_WC_SUCCESS, PVRDMA_WC_SEND);
 	expect_cqe(&p, 1, 70, PVRDMA_WC_SUCCESS, PVRDMA_WC_RECV);
 	pair_close(&p);
+}
+
+static void test_datagrams_move(void **state)
+{
+	(void)state;
+	move_datagrams(GUEST_MTU);
+}
+
+/* Only a connection demands the MTU that the old host had. */
+static void test_unconnected_queue_pairs_move_to_a_shorter_mtu(void **state)
+{
+	struct pair *p = *state;
+
+	move_datagrams(600);
+	p->guest[1].attr.mtu = 600;
+	assert_int_equal(guest_migrate(&p->guest[1]), -EINVAL);
+	assert_int_equal(qp_to(&p->guest[1], &p->qp[1], URXE_QPS_RESET), 0);
+	move_guest(p, 1);
 }
 
 /* New objects get handles, numbers and keys that no object has, as without a move. */
@@ -701,6 +721,7 @@ int main(void)
 		cmocka_unit_test(test_unseen_requests_move),
 		cmocka_unit_test(test_srq_moves),
 		cmocka_unit_test(test_datagrams_move),
+		PAIR_TEST(test_unconnected_queue_pairs_move_to_a_shorter_mtu),
 		cmocka_unit_test(test_handles_move),
 		cmocka_unit_test(test_dma_region_moves),
 		cmocka_unit_test(test_lost_memory_moves),
