@@ -56,3 +56,8 @@ int urxe_pkey_set(struct urxe_dev *dev, uint32_t index, uint16_t pkey)
 	copy_table_reset_proofs(dev);
 	return 0;
 }
+
+uint16_t urxe_pkey(const struct urxe_dev *dev, uint32_t index)
+{
+	return dev->pkeys[index];
+}

@@ -421,9 +421,9 @@ void adapter_restore_abort(void)
 	pthread_mutex_unlock(&adapter_open_lock);
 }
 
-/* Adapts the restored engine to the present port: sets the P_Keys, and sends the contexts events
- * for GIDs and a port state that have changed since the process was saved. Tells the daemon the
- * multicast mode and the remote QPs. 0 or a negative errno value. */
+/* Adapts the restored engine to the present port, and sends the contexts events for P_Keys, GIDs
+ * and a port state that have changed since the process was saved. Tells the daemon the multicast
+ * mode and the remote QPs. 0 or a negative errno value. */
 static int follow_changes(const struct adapter_saved *saved)
 {
 	const struct vnic_attach_port now = adapter.welcome.port;
@@ -432,11 +432,10 @@ static int follow_changes(const struct adapter_saved *saved)
 	adapter_lock();
 	memcpy(adapter.welcome.port.gids, saved->gids, sizeof(saved->gids));
 	adapter.welcome.port.up = saved->up;
-	rc = port_set_pkeys();
+	port_pkeys_changed();
 	port_changed(&now);
 	adapter_set_multicast();
-	if (!rc)
-		rc = remote_qp_register_all(adapter.nic);
+	rc = remote_qp_register_all(adapter.nic);
 	uplink_qpns_update();
 	adapter_unlock();
 	return rc;

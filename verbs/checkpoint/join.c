@@ -147,6 +147,17 @@ static int check_address(const struct joining *j, uint32_t index, const char *ki
 		index);
 }
 
+static int check_pkey(uint32_t qpn, uint16_t index)
+{
+	const uint16_t was = urxe_pkey(adapter.dev, index);
+
+	if (was == adapter.welcome.pkeys[index])
+		return 0;
+	return checkpoint_fail(-EADDRNOTAVAIL,
+			       "queue pair %#x: the device does not have its P_Key %#x at index %u",
+			       qpn, was, index);
+}
+
 /* Whether the ring's cursor agrees with the engine's count of retired requests: the requests
  * between the two must fit in the ring. */
 static bool fits_engine(const struct work_queue *wq, uint32_t retired)
@@ -158,6 +169,7 @@ static int check_qp(const struct joining *j, const struct qp *qp)
 {
 	struct urxe_qp_attr attr;
 	struct urxe_qp_init init;
+	int rc;
 
 	if (!qp->qp)
 		return -EBADMSG;
@@ -169,8 +181,10 @@ static int check_qp(const struct joining *j, const struct qp *qp)
 	if (!fits_engine(&qp->sq, urxe_sq_retired(qp->qp)) ||
 	    (!qp->srq && !fits_engine(&qp->recv.wq, urxe_rq_retired(qp->recv.rq))))
 		return -EBADMSG;
-	if (init.type == URXE_QPT_UD || attr.state < URXE_QPS_RTR || attr.state > URXE_QPS_SQE)
-		return 0;
+	rc = attr.state == URXE_QPS_RESET ? 0 : check_pkey(qp->qpn, attr.pkey_index);
+	if (rc || init.type == URXE_QPT_UD || attr.state < URXE_QPS_RTR ||
+	    attr.state > URXE_QPS_SQE)
+		return rc;
 	return attr.path.sgid_index < VNIC_ATTACH_GIDS
 		       ? check_address(j, attr.path.sgid_index, "queue pair", qp->qpn)
 		       : -EBADMSG;

@@ -101,7 +101,8 @@ bool port_has_gid(const uint8_t raw[16])
 	return false;
 }
 
-int port_set_pkeys(void)
+/* Passes the P_Keys in adapter.welcome to the engine. 0 or a negative errno value. */
+static int set_pkeys(void)
 {
 	int rc = 0;
 
@@ -110,11 +111,20 @@ int port_set_pkeys(void)
 	return rc;
 }
 
-void port_pkeys_changed(const uint16_t *before)
+static bool has_other_pkeys(void)
 {
-	if (!memcmp(adapter.welcome.pkeys, before, sizeof(adapter.welcome.pkeys)))
+	uint32_t i = 0;
+
+	while (i < VNIC_ATTACH_PKEYS && urxe_pkey(adapter.dev, i) == adapter.welcome.pkeys[i])
+		i++;
+	return i < VNIC_ATTACH_PKEYS;
+}
+
+void port_pkeys_changed(void)
+{
+	if (!has_other_pkeys())
 		return;
-	if (port_set_pkeys())
+	if (set_pkeys())
 		log_error("cannot apply the P_Key table of the new urxed");
 	adapter_hca_set_pkeys();
 	send_port_event(IBV_EVENT_PKEY_CHANGE);
@@ -123,7 +133,7 @@ void port_pkeys_changed(const uint16_t *before)
 int port_set_attributes(void)
 {
 	static const struct vnic_attach_port none;
-	int rc = port_set_pkeys();
+	int rc = set_pkeys();
 
 	return rc ? rc : set_port(&adapter.welcome.port, &none);
 }

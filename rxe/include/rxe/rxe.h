@@ -186,6 +186,8 @@ uint16_t urxe_gid_vlan(const struct urxe_dev *dev, uint32_t index);
  * QP uses it. -EINVAL: the index is too large. A new device has only URXE_DEFAULT_PKEY at index 0.
  */
 int urxe_pkey_set(struct urxe_dev *dev, uint32_t index, uint16_t pkey);
+/* Entry index (below URXE_MAX_PKEYS) of the P_Key table; 0: the entry is empty. */
+uint16_t urxe_pkey(const struct urxe_dev *dev, uint32_t index);
 
 /*
  * Sets the longest Ethernet payload of the link, bytes: limits datagrams, and path MTUs that are

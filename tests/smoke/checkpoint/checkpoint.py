@@ -18,6 +18,12 @@ LEASE_QPNS = 4096  # of a block
 DAEMON_SECONDS = 5  # for which a stop waits for a daemon's answer
 
 
+def restart_daemon(host, arguments=None):
+    host.daemon.kill(signal.SIGKILL)
+    host.daemon.wait(10)
+    host.start_daemon(arguments)
+
+
 @contextlib.contextmanager
 def one_host(build, traveller_events=False, **environment):
     """Two programs of one host, which exchange messages before and after the block."""
@@ -88,9 +94,7 @@ def check_restart(build):
     with one_host(build, URXE_RECONNECT_S='60') as pair:
         move(pair)
         pair.progress()
-        pair.hosts[0].daemon.kill(signal.SIGKILL)
-        pair.hosts[0].daemon.wait(10)
-        pair.hosts[0].start_daemon()
+        restart_daemon(pair.hosts[0])
         pair.progress()
         move(pair)
 
@@ -125,9 +129,7 @@ def check_stop_restart(build):
 def restore_after_daemon(pair):
     """Restores the stopped process by a daemon that has started since its stop; the peer has gone on with that daemon."""
     pair.save()
-    pair.hosts[0].daemon.kill(signal.SIGKILL)
-    pair.hosts[0].daemon.wait(10)
-    pair.hosts[0].start_daemon()
+    restart_daemon(pair.hosts[0])
     pair.traveller.kill()
     pair.restore()
 
@@ -138,6 +140,22 @@ def check_killed_restart(build):
         restore_after_daemon(pair)
         pair.progress()
         move(pair)
+
+
+def check_pkeys(build):
+    """The new daemon has another P_Key table: the process gets an event, or is refused if a queue pair uses the entry."""
+    with one_host(build, URXE_RECONNECT_S='60') as pair:
+        host = pair.hosts[0]
+        pair.save()
+        pair.traveller.kill()
+        restart_daemon(host, ['--pkey', '0x8001'])
+        copy = Commanded(host, build, 'restore', *pair.files)
+        if not re.fullmatch('error EADDRNOTAVAIL: queue pair 0x[0-9a-f]+: the device does not have its P_Key 0xffff at index 0',
+                            copy.answer()):
+            raise Failure(copy.program.describe())
+        restart_daemon(host, ['--pkey', '0xffff', '--pkey', '0x8001'])
+        pair.restore()
+        pair.traveller.obey('event', 'P_Key change')
 
 
 def check_connections_killed_restart(build):
@@ -269,9 +287,7 @@ def check_connections_restart(build):
     """A restored process claims its IDs from the next daemon, and is saved and restored with that daemon."""
     with connected(build, URXE_RECONNECT_S='60') as pair:
         move(pair)
-        pair.hosts[0].daemon.kill(signal.SIGKILL)
-        pair.hosts[0].daemon.wait(10)
-        pair.hosts[0].start_daemon()
+        restart_daemon(pair.hosts[0])
         pair.exchange((0, 1))
         move(pair)
         end_connections(pair)
@@ -281,9 +297,7 @@ def check_resume_restart(build):
     """Another daemon starts while a program is stopped; the program goes on, and claims what it has."""
     with connected(build, URXE_RECONNECT_S='60') as pair:
         pair.save()
-        pair.hosts[0].daemon.kill(signal.SIGKILL)
-        pair.hosts[0].daemon.wait(10)
-        pair.hosts[0].start_daemon()
+        restart_daemon(pair.hosts[0])
         pair.traveller.obey('resume', 'resumed')
         pair.exchange((0, 1))
         move(pair)
@@ -294,9 +308,7 @@ def check_resume_late(build):
     """A stopped program claims what it has after all others."""
     with connected(build, URXE_RECONNECT_S='60') as pair:
         pair.save()
-        pair.hosts[0].daemon.kill(signal.SIGKILL)
-        pair.hosts[0].daemon.wait(10)
-        pair.hosts[0].start_daemon()
+        restart_daemon(pair.hosts[0])
         time.sleep(4)  # longer than the time for claims of other programs
         pair.traveller.obey('resume', 'resumed')
         pair.exchange((0, 1))

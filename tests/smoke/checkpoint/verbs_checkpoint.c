@@ -15,6 +15,7 @@
  *   report           for each connection: posted, completed, received, counter
  *   sleep            waits until the thread sleeps in ibv_get_cq_event
  *   hold, free       the thread stops before it reads an event that has come, or goes on
+ *   event            the next asynchronous event of the device
  *   destroy_id       destroys the ID of rdma_cm, which is not used otherwise
  *   save STREAM MEMORY MAPS [MS]   then "resume", or the process is killed
  *   storm N [MS]     N times: stops the device while the thread runs, saves, and goes on
@@ -217,6 +218,18 @@ static const char *storm(int n, int ms)
 	return result("stormed", rc);
 }
 
+static const char *take_event(void)
+{
+	struct ibv_context *context = program->work->context;
+	struct pollfd ready = {.fd = context->async_fd, .events = POLLIN};
+	struct ibv_async_event event;
+
+	if (poll(&ready, 1, EVENT_MS) != 1 || ibv_get_async_event(context, &event))
+		return "no event";
+	ibv_ack_async_event(&event);
+	return ibv_event_type_str(event.event_type);
+}
+
 static void *resume_elsewhere(void *unused)
 {
 	(void)unused;
@@ -296,6 +309,8 @@ static const char *obey(char *line)
 		return hold_before_event();
 	} else if (!strcmp(word[0], "free")) {
 		program->hold = false;
+	} else if (!strcmp(word[0], "event")) {
+		return take_event();
 	} else if (!strcmp(word[0], "destroy_id")) {
 		workload_destroy_id(program->work);
 	} else if (!strcmp(word[0], "save") && n >= 4) {

@@ -773,14 +773,13 @@ static void a_checkpoint_saves_no_hidden_completion(void **state)
 
 static void a_new_daemon_has_other_pkeys(void **state)
 {
-	const uint16_t before[VNIC_ATTACH_PKEYS] = {0xffff};
 	const int channel = open_cq();
 
 	(void)state;
 	fake_hca.pkeys[1] = 0x8001;
 	adapter_lock();
 	adapter.welcome.pkeys[0] = 0x8001;
-	port_pkeys_changed(before);
+	port_pkeys_changed();
 	adapter_unlock();
 	assert_int_equal(open_qp(0)->attr.pkey_index, 1);
 	expect_event(1, IBV_EVENT_PKEY_CHANGE);
