@@ -42,9 +42,10 @@ extern "C" {
  * timeout_ms. -EOPNOTSUPP: an HCA executes queue pairs with which the engine cannot go on, the
  * daemon knows no next hop of an address handle, a descriptor is of a device that the parent
  * process opened, an rdma_cm ID belongs to the kernel, or the daemon cannot save the ID. -ENODEV:
- * the process has no open device. -EIO: the device has failed, as when no next daemon came.
- * -EALREADY: the device is stopped already. -ENOMEM. After an error the device runs as before, but
- * queue pairs that an HCA has executed may be the engine's from now on.
+ * the process has no open device. -EIO: the device has failed, as when no next daemon came, or the
+ * next daemon does not know the rdma_cm IDs. -EALREADY: the device is stopped already. -ENOMEM.
+ * After an error the device runs as before, but queue pairs that an HCA has executed may be the
+ * engine's from now on.
  */
 int urxe_checkpoint_quiesce(uint32_t timeout_ms);
 

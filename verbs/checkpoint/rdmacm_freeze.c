@@ -151,7 +151,8 @@ static int check_id(const struct rdmacm_id *id, uint32_t number)
 }
 
 /* With the lock of the device: counts its IDs, and has urxed stop them. 0; -EOPNOTSUPP: an ID is
- * the kernel's, or the parent process opened the device; or an error of freeze_ids(). */
+ * the kernel's, or the parent process opened the device; -EIO: no urxed knows the IDs; or an error
+ * of freeze_ids(). */
 static int freeze_device(struct frozen_device *d, uint64_t deadline)
 {
 	struct rdmacm_file *file = d->file;
@@ -165,6 +166,9 @@ static int freeze_device(struct frozen_device *d, uint64_t deadline)
 	if (file->pid != getpid())
 		return checkpoint_fail(-EOPNOTSUPP,
 				       "an rdma_cm device that the parent process had opened");
+	if (file->daemon_gone)
+		return checkpoint_fail(
+			-EIO, "the rdma_cm IDs are lost: the urxed that knew them has ended");
 	return freeze_ids(d, deadline);
 }
 

@@ -325,6 +325,22 @@ def check_connections_stop_restart(build):
         end_connections(pair)
 
 
+def check_unknown_ids(build):
+    """The daemon has lost the program's IDs: the program cannot be stopped, and hears why."""
+    with Host(build) as host:
+        host.environment.update(URXE_RECONNECT_S='60')
+        pair = ConnectedPair(build, [host, host], ['127.0.0.1', '127.0.0.1'])
+        pair.connect(0, client=0)
+        host.daemon.kill(signal.SIGKILL)
+        host.daemon.wait(10)
+        os.unlink(os.path.join(host.run_dir, 'urxed.ids'))
+        host.start_daemon()
+        answer = pair.traveller.ask('save ' + ' '.join(pair.files))
+        if answer != 'error EIO: the rdma_cm IDs are lost: the urxed that knew them has ended':
+            raise Failure(answer)
+        pair.exchange([0])
+
+
 def check_silent_daemon(build):
     """A daemon that does not answer delays a stop until its timeout only; later the program goes on, and is saved."""
     with connected(build) as pair:
