@@ -527,7 +527,7 @@ static void write_rdmacm_ids(struct vnic_state_stream *s, uint32_t device, struc
 			.ps = id->create.ps,
 			.qp_type = id->create.qp_type,
 			.owner = id->owner == RDMACM_OWNER_DAEMON,
-			.removal_reported = id->removal_reported,
+			.events = id->events,
 		};
 
 		vnic_state_record_begin(s, CHECKPOINT_RDMACM_ID);

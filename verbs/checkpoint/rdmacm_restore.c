@@ -86,8 +86,7 @@ static int add_id(struct rdmacm_file *file, const struct rdmacm_id_record *recor
 
 	if (!id)
 		return -ENOMEM;
-	id->removal_reported = record->removal_reported;
-	id->events = record->removal_reported;
+	id->events = record->events;
 	id->owner = record->owner ? RDMACM_OWNER_DAEMON : RDMACM_OWNER_OPEN;
 	id->create.uid = record->uid;
 	id->create.ps = record->ps;

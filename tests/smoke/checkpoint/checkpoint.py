@@ -126,6 +126,17 @@ def check_stop_restart(build):
         move(pair)
 
 
+def check_reported_events(build):
+    """Without a daemon, the destruction of a restored ID reports the events that the saved process has fetched."""
+    with Host(build) as host:
+        host.environment.update(URXE_RECONNECT_S='1')
+        pair = CheckpointPair(build, [host, host])
+        pair.traveller.obey('resolve_id')
+        move(pair)
+        host.daemon.kill(signal.SIGKILL)
+        pair.traveller.obey('destroy_id')
+
+
 def restore_after_daemon(pair):
     """Restores the stopped process by a daemon that has started since its stop; the peer has gone on with that daemon."""
     pair.save()

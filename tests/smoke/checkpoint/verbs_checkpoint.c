@@ -16,7 +16,8 @@
  *   sleep            waits until the thread sleeps in ibv_get_cq_event
  *   hold, free       the thread stops before it reads an event that has come, or goes on
  *   event            the next asynchronous event of the device
- *   destroy_id       destroys the ID of rdma_cm, which is not used otherwise
+ *   resolve_id       gets an event of the ID of rdma_cm, which is not used otherwise
+ *   destroy_id       destroys the ID, which has reported as many events
  *   save STREAM MEMORY MAPS [MS]   then "resume", or the process is killed
  *   storm N [MS]     N times: stops the device while the thread runs, saves, and goes on
  *   misuse           calls the functions in wrong states
@@ -311,6 +312,8 @@ static const char *obey(char *line)
 		program->hold = false;
 	} else if (!strcmp(word[0], "event")) {
 		return take_event();
+	} else if (!strcmp(word[0], "resolve_id")) {
+		workload_resolve(program->work);
 	} else if (!strcmp(word[0], "destroy_id")) {
 		workload_destroy_id(program->work);
 	} else if (!strcmp(word[0], "save") && n >= 4) {

@@ -3,6 +3,7 @@
 
 #include <err.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -347,6 +348,40 @@ static void make_id(struct workload *w)
 	w->has_id = true;
 }
 
+static void fetch_event(struct workload *w)
+{
+	struct rdma_ucm_event_resp event;
+	const struct {
+		struct rdma_ucm_cmd_hdr header;
+		struct rdma_ucm_get_event get;
+	} command = {
+		.header = {RDMA_USER_CM_CMD_GET_EVENT, sizeof(command.get), sizeof(event)},
+		.get = {.response = (uintptr_t)&event},
+	};
+
+	if (write(w->rdma_cm, &command, sizeof(command)) != sizeof(command))
+		err(1, "GET_EVENT");
+	w->id_events++;
+}
+
+void workload_resolve(struct workload *w)
+{
+	const struct sockaddr_in address = {.sin_family = AF_INET,
+					    .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	struct {
+		struct rdma_ucm_cmd_hdr header;
+		struct rdma_ucm_resolve_ip resolve;
+	} command = {
+		.header = {RDMA_USER_CM_CMD_RESOLVE_IP, sizeof(command.resolve), 0},
+		.resolve = {.id = w->rdma_cm_id, .timeout_ms = 10000},
+	};
+
+	memcpy(&command.resolve.dst_addr, &address, sizeof(address));
+	if (write(w->rdma_cm, &command, sizeof(command)) != sizeof(command))
+		err(1, "RESOLVE_IP");
+	fetch_event(w);
+}
+
 void workload_destroy_id(struct workload *w)
 {
 	struct rdma_ucm_destroy_id_resp response = {0};
@@ -360,6 +395,9 @@ void workload_destroy_id(struct workload *w)
 
 	if (write(w->rdma_cm, &command, sizeof(command)) != sizeof(command))
 		err(1, "DESTROY_ID");
+	if (response.events_reported != w->id_events)
+		errx(1, "DESTROY_ID: %u events instead of %u", response.events_reported,
+		     w->id_events);
 	w->has_id = false;
 }
 

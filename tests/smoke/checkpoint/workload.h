@@ -60,6 +60,7 @@ struct workload {
 	int rdma_cm;                             /* the open device rdma_cm, */
 	uint32_t rdma_cm_id;                     /* and an ID of it, */
 	bool has_id;                             /* unless it is destroyed */
+	uint32_t id_events;                      /* of the ID that were fetched */
 	struct ibv_mr *empty_mr;                 /* of length 0 */
 	struct ibv_mr *implicit_mr;              /* of all memory, on demand */
 	struct ibv_mr *freed_mr;                 /* its memory is unmapped */
@@ -87,6 +88,8 @@ void workload_arm(struct workload *w);
 void workload_wait(struct workload *w);
 /* Protects the page of protected_mr. A checkpointer restores the protection of memory. */
 void workload_protect(struct workload *w);
+/* Resolves an address for the ID of rdma_cm, and fetches the event of it. */
+void workload_resolve(struct workload *w);
 /* Destroys the ID of rdma_cm. */
 void workload_destroy_id(struct workload *w);
 /* Destroys all objects. */

@@ -92,6 +92,26 @@ static void reads_version_2(void **state)
 	image_free(&image);
 }
 
+/* The same with two connections, one of either side. */
+static void reads_version_3(void **state)
+{
+	struct image image;
+	uint32_t events = 0;
+
+	(void)state;
+	assert_int_equal(image_read(&image, stream, read_stream("v3/connections")), 0);
+	assert_int_equal(image.n[CHECKPOINT_QP], 2);
+	assert_int_equal(image.n[CHECKPOINT_MR], 2);
+	for (uint32_t i = 0; i < image.n[CHECKPOINT_MR]; i++)
+		assert_true(image.mrs[i].whole);
+	assert_int_equal(image.n[CHECKPOINT_RDMACM_ID], 4);
+	for (uint32_t i = 0; i < image.n[CHECKPOINT_RDMACM_ID]; i++)
+		events += image.rdmacm_ids[i].events;
+	/* Of the requester 3, of the listener and its connection 1 each. */
+	assert_int_equal(events, 3 + 1 + 1);
+	image_free(&image);
+}
+
 static void refuses_each_truncation(void **state)
 {
 	struct image image;
@@ -182,6 +202,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_version_1),
 		cmocka_unit_test(reads_version_2),
+		cmocka_unit_test(reads_version_3),
 		cmocka_unit_test(refuses_each_truncation),
 		cmocka_unit_test(refuses_damage),
 		cmocka_unit_test(reads_what_it_has_written),

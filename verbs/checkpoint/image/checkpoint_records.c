@@ -193,11 +193,16 @@ void rdmacm_fields(struct vnic_state_stream *s, struct rdmacm_record *r)
 
 void rdmacm_id_fields(struct vnic_state_stream *s, struct rdmacm_id_record *r)
 {
+	uint8_t unused;
+
 	vnic_state_u32(s, &r->device);
 	vnic_state_u32(s, &r->number);
 	vnic_state_u64(s, &r->uid);
 	vnic_state_u16(s, &r->ps);
 	vnic_state_u8(s, &r->qp_type);
 	vnic_state_bool(s, &r->owner);
-	vnic_state_bool(s, &r->removal_reported);
+	if (s->version >= 3)
+		vnic_state_u32(s, &r->events);
+	else
+		vnic_state_u8(s, &unused);
 }

@@ -194,8 +194,8 @@ struct rdmacm_id_record {
 	uint64_t uid; /* the program's; 0: a connection request, not yet accepted */
 	uint16_t ps;  /* enum rdma_ucm_port_space */
 	uint8_t qp_type;
-	bool owner; /* true: urxed owns the ID; false: the kernel may become its owner */
-	bool removal_reported;
+	bool owner;      /* true: urxed owns the ID; false: the kernel may become its owner */
+	uint32_t events; /* that the program has fetched; 0 in streams of earlier versions than 3 */
 };
 
 /*
