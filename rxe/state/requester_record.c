@@ -81,8 +81,7 @@ static void resend_fields(struct state_stream *s, struct resend *resend)
 	state_u24(s, &psn);
 	state_u24(s, &resend->end);
 	state_require(s, urxe_psn_diff(resend->end, psn) >= 0);
-	if (s->restoring)
-		resend->psn = psn;
+	resend->psn = psn;
 }
 
 static void retry_fields(struct state_stream *s, struct urxe_qp *qp)

@@ -5,7 +5,9 @@
  */
 #include <string.h>
 
-#include "engine.h"
+#include <rxe/opcode.h>
+
+#include "lossy.h"
 #include "move.h"
 
 #define LENGTH 20000u
@@ -235,6 +237,59 @@ static void test_frames_lost_during_a_move_are_repeated(void **state)
 	}
 }
 
+/* A frame of node b, which is lost. */
+static void lose_output(struct engine *e)
+{
+	static uint8_t data[4300];
+	struct urxe_frame frame = {.data = data, .room = sizeof(data)};
+
+	assert_int_equal(urxe_output(e->b->dev, e->pair->now, &frame, 1), 1);
+}
+
+/* Leaves the device where it is. */
+static void save_side(struct engine *e, unsigned side)
+{
+	const struct urxe_state_save how = {0};
+	uint8_t *stream;
+	size_t length;
+
+	assert_int_equal(
+		urxe_state_save(e->pair->node[side]->dev, e->pair->now, &how, &stream, &length), 0);
+	urxe_state_free(stream);
+}
+
+/*
+ * Node b repeats a READ that the peer has refused, and that reaches beyond the packets to repeat.
+ * The peer announces itself later: the saved device and the restored one repeat all packets.
+ */
+static void test_saved_device_goes_on_as_the_restored_one_after_a_repeated_read(void **state)
+{
+	const struct conn_attr conn = conn_default(URXE_QPT_RC);
+	void (*const leave[])(struct engine *, unsigned) = {save_side, move_side};
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct engine e;
+		struct urxe_packet nak;
+
+		engine_open(&e, &conn);
+		post_send(&e, 1, &(struct post){.opcode = URXE_WR_RDMA_READ, .length = LENGTH});
+		post_send(&e, 1, &(struct post){.opcode = URXE_WR_SEND, .length = 100});
+		lose_output(&e);
+		lose_output(&e);
+		nak = from_peer(&e, &conn, URXE_OP_ACKNOWLEDGE);
+		nak.psn = conn.psn[1];
+		nak.aeth.syndrome = 0x60; /* NAK: PSN sequence error */
+		inject(&e, &nak);
+		lose_output(&e);
+		leave[i](&e, 1);
+		e.pair->now += 1000000;
+		announce_to(e.b, e.pair->now, e.a->mac, URXE_ANNOUNCEMENT_LEN);
+		assert_int_equal(events(e.b, URXE_EVENT_PROBE), 1);
+		engine_close(&e);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -243,6 +298,8 @@ int main(void)
 		cmocka_unit_test(test_atomic_is_not_repeated),
 		cmocka_unit_test(test_move_of_a_paced_read_repeats_nothing),
 		cmocka_unit_test(test_frames_lost_during_a_move_are_repeated),
+		cmocka_unit_test(
+			test_saved_device_goes_on_as_the_restored_one_after_a_repeated_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
