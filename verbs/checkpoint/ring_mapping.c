@@ -9,11 +9,6 @@
 #include "memory/proc_maps.h"
 #include "memory/ring_slab.h"
 
-/* Linux 4.17; not in every libc's headers. */
-#ifndef MAP_FIXED_NOREPLACE
-#define MAP_FIXED_NOREPLACE 0x100000
-#endif
-
 /* The most parts of mappings that the stream leaves out: each is a hole, which makes one more
  * mapping of the restored process. A process may have 65,530 (vm.max_map_count). */
 #define HOLES_MAX 1024
