@@ -206,7 +206,7 @@ static inline void qp1_neigh_answer(void *ctx, struct neigh_waiter *w, int statu
 	struct qp1_host *h = ctx;
 
 	if (w->asker == NEIGH_FOR_CMA)
-		cma_neigh_answer(w, status);
+		cma_neigh_answer(w, status, hop);
 	else
 		gsi_neigh_answer(&h->gsi, w, status, hop);
 }

@@ -93,6 +93,11 @@ struct cma_id {
 	 */
 	uint8_t sgid_index;
 	uint8_t peer[16]; /* GID that packets go to: dst, or the host's own address for loopback */
+	/*
+	 * MAC of the next hop to `peer` when the address was resolved, or that the ID's request
+	 * came from. 0: not resolved yet, or the ID was restored from a checkpoint.
+	 */
+	uint8_t next_hop[ETHER_MAC_LEN];
 	uint8_t tos;
 	uint8_t route_tos; /* tos when the route was resolved, or the traffic class of cma_set_path
 			    */
@@ -122,7 +127,7 @@ struct cma_ops {
 	 * connection manager; its caller calls it again when there is room.
 	 */
 	bool (*has_room)(void *ctx);
-	/* The longest Ethernet payload that the peer of an ID with a route takes, bytes. */
+	/* The longest Ethernet payload that the peer behind the ID's next_hop takes, bytes. */
 	uint16_t (*mtu_to_peer)(void *ctx, const struct cma_id *id);
 	void (*event)(struct cma_id *id, const struct cma_event *event);
 	/*
@@ -164,10 +169,10 @@ uint64_t cma_tick(struct cma *cma, uint64_t now);
  */
 uint64_t cma_next_deadline(const struct cma *cma);
 /*
- * Call it with neigh.h's answer for the waiter of an ID; an event ADDR_RESOLVED or ADDR_ERROR
- * follows.
+ * Call it with neigh.h's answer for the waiter of an ID (neigh_ops.answer); an event ADDR_RESOLVED
+ * or ADDR_ERROR follows.
  */
-void cma_neigh_answer(struct neigh_waiter *w, int status);
+void cma_neigh_answer(struct neigh_waiter *w, int status, const struct vnic_next_hop *hop);
 /* The device's node GUID (vnic_node_guid), in host byte order. */
 uint64_t cma_node_guid(const struct host *host);
 

@@ -42,6 +42,7 @@ static void init_request_id(struct cma_id *id, struct cm_conn *conn, const struc
 	id->has_device = true;
 	id->sgid_index = c->path.sgid_index;
 	memcpy(id->peer, c->path.dgid, sizeof(id->peer));
+	memcpy(id->next_hop, c->path.mac, sizeof(id->next_hop));
 	id->src.addr.family = id->dst.family = hdr->v6 ? AF_INET6 : AF_INET;
 	id->src.addr.port = (uint16_t)c->service_id;
 	id->dst.port = hdr->src_port;

@@ -214,10 +214,12 @@ static void finish_resolve_addr(struct cma_id *id, int status)
  * -EHOSTUNREACH before only if other requests have displaced this one. The program then gets
  * -ETIMEDOUT.
  */
-void cma_neigh_answer(struct neigh_waiter *w, int status)
+void cma_neigh_answer(struct neigh_waiter *w, int status, const struct vnic_next_hop *hop)
 {
 	struct cma_id *id = (struct cma_id *)((char *)w - offsetof(struct cma_id, waiter));
 
+	if (hop)
+		memcpy(id->next_hop, hop->mac, sizeof(id->next_hop));
 	LIST_REMOVE(id, wait_link);
 	id->waiting = false;
 	finish_resolve_addr(id, status == -EHOSTUNREACH ? -ETIMEDOUT : status);
@@ -240,9 +242,11 @@ static int resolve_from(struct cma_id *id, const struct host_address *own)
 {
 	uint8_t index = (uint8_t)(own - id->cma->host->addresses);
 	struct vnic_next_hop hop;
+	int rc = neigh_resolve_persistently(id->cma->neigh, id->cma->now, id->user, index,
+					    id->dst.ip, &id->waiter, &hop);
 
-	return neigh_resolve_persistently(id->cma->neigh, id->cma->now, id->user, index, id->dst.ip,
-					  &id->waiter, &hop);
+	memcpy(id->next_hop, hop.mac, sizeof(id->next_hop));
+	return rc;
 }
 
 static bool is_near(const struct host_address *a, const struct cma_addr *dst)
@@ -336,12 +340,13 @@ static bool is_bound_for_destination(const struct cma_id *id)
 }
 
 /*
- * Sets `peer`, the GID that packets go to, and resolves its next hop. Sets sgid_index, which
- * becomes the source if the next hop is resolved. 0: it is; -EINPROGRESS: cma_neigh_answer follows.
- * -EINVAL: the source is loopback, and the destination another host; or the host no longer has the
- * source. -ENETUNREACH: no route, or one of source and destination is IPv4 and the other IPv6;
- * -ENODEV: the destination is the wildcard, and the host has no address; or another error of
- * neigh_resolve. From loopback to a multicast group, packets carry the host's own address.
+ * Sets `peer`, the GID that packets go to, and resolves its next hop into next_hop. Sets
+ * sgid_index, which becomes the source if the next hop is resolved. 0: it is; -EINPROGRESS:
+ * cma_neigh_answer follows. -EINVAL: the source is loopback, and the destination another host; or
+ * the host no longer has the source. -ENETUNREACH: no route, or one of source and destination is
+ * IPv4 and the other IPv6; -ENODEV: the destination is the wildcard, and the host has no address;
+ * or another error of neigh_resolve. From loopback to a multicast group, packets carry the host's
+ * own address.
  */
 static int resolve_next_hop(struct cma_id *id)
 {
@@ -361,6 +366,7 @@ static int resolve_next_hop(struct cma_id *id)
 		if (!own)
 			return -ENODEV;
 		memcpy(id->peer, own->ip, sizeof(id->peer));
+		memcpy(id->next_hop, id->cma->host->mac, sizeof(id->next_hop));
 		if (cma_addr_is_any(&id->dst))
 			set_any_destination(id, own);
 		else if (!cma_addr_is_loopback(&id->dst))

@@ -94,29 +94,6 @@ static bool has_room_for_mads(void *ctx)
 	return gsi_has_room(&r->gsi, CM_TICK_MAX);
 }
 
-/*
- * False: the peer's MAC is not known now. A peer whose request this host received has the MAC that
- * the request came from. So requests with invented addresses, which anybody can send, cause no
- * address resolution.
- */
-static bool find_peer_mac(struct rdmacm *r, const struct cma_id *id, uint8_t mac[ETHER_MAC_LEN])
-{
-	static const uint8_t none[ETHER_MAC_LEN];
-	struct neigh *neigh = r->sessions->neigh;
-	struct vnic_next_hop hop;
-	struct neigh_waiter w;
-	int rc;
-
-	memcpy(mac, id->conn ? cm_channel(id->conn)->path.mac : none, ETHER_MAC_LEN);
-	if (!ether_same(mac, none))
-		return true;
-	rc = neigh_resolve(neigh, r->ucma.cma.now, id->user, id->sgid_index, id->peer, &w, &hop);
-	if (rc == -EINPROGRESS)
-		neigh_cancel(neigh, &w);
-	memcpy(mac, hop.mac, ETHER_MAC_LEN);
-	return !rc;
-}
-
 static uint16_t mtu_to_peer(void *ctx, const struct cma_id *id)
 {
 	struct rdmacm *r = ctx;
@@ -124,7 +101,8 @@ static uint16_t mtu_to_peer(void *ctx, const struct cma_id *id)
 	const struct host_address *own = host_address_by_gid(host, id->sgid_index);
 	struct fdb_key key = {.vlan = own ? own->vlan : 0};
 
-	return find_peer_mac(r, id, key.mac) ? switch_mtu_to(r->sessions->sw, &key) : host->mtu;
+	memcpy(key.mac, id->next_hop, sizeof(key.mac));
+	return switch_mtu_to(r->sessions->sw, &key);
 }
 
 /*
@@ -228,7 +206,7 @@ void rdmacm_neigh_answer(struct rdmacm *r, struct neigh_waiter *w, int status,
 			 const struct vnic_next_hop *hop)
 {
 	if (w->asker == NEIGH_FOR_CMA)
-		cma_neigh_answer(w, status);
+		cma_neigh_answer(w, status, hop);
 	else
 		gsi_neigh_answer(&r->gsi, w, status, hop);
 }

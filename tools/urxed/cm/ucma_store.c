@@ -7,7 +7,7 @@
 
 #include "urxed/cm/ucma.h"
 
-#define FORMAT    "urxed rdma_cm 7"
+#define FORMAT    "urxed rdma_cm 8"
 #define NO_NUMBER UINT32_MAX
 
 /* Values of saved.file.frozen beside 0. */

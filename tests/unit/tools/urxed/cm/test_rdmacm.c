@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Requests of stations to QP1 of a host with an HCA: those from the network of the HCA are for the
- * kernel's connection manager, which receives them by the HCA.
+ * The daemon's rdma_cm with switch and neighbours. Requests of stations to QP1 of a host with an
+ * HCA: those from the network of the HCA are for the kernel's connection manager, which receives
+ * them by the HCA. Requests of programs: their path MTU.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -20,6 +23,7 @@
 #include "lan.h"
 #include "urxed/cm/rdmacm.h"
 #include "urxed/hca/hca_monitor.h"
+#include "urxed/hostnet/arp_frame.h"
 
 #define DEPTH     64
 #define MS        1000000ull
@@ -84,6 +88,11 @@ static int teardown(void **state)
 	return 0;
 }
 
+static uint8_t gid_of_station(uint32_t station)
+{
+	return (uint8_t)(20 + station);
+}
+
 static void send_mad(uint32_t station, uint8_t host, struct cm_mad *mad)
 {
 	const uint8_t smac[6] = {4, 0, 0, 0, 0, (uint8_t)station};
@@ -93,7 +102,7 @@ static void send_mad(uint32_t station, uint8_t host, struct cm_mad *mad)
 				.hop_limit = 64,
 				.dest_qpn = URXE_QPN_GSI,
 				.deth = {.qkey = QP1_QKEY, .src_qpn = URXE_QPN_GSI},
-				.sgid = craft_gid(URXE_NET_IPV4, (uint8_t)(20 + station)),
+				.sgid = craft_gid(URXE_NET_IPV4, gid_of_station(station)),
 				.dgid = craft_gid(URXE_NET_IPV4, host),
 				.payload_len = CM_MAD_LEN};
 	struct cm_ip_hdr hdr = {.src_port = 9};
@@ -186,6 +195,60 @@ static void disconnection_from_the_hcas_network_is_the_hcas(void **state)
 	assert_true(is_answered(VM));
 }
 
+/* --- Requests of programs */
+
+/* The station has answered an ARP request of the host now. */
+static void learn_station(uint32_t station)
+{
+	struct arp a = {.smac = {4, 0, 0, 0, 0, (uint8_t)station}};
+	const struct urxe_gid ip = craft_gid(URXE_NET_IPV4, gid_of_station(station));
+	struct neigh_waiter waiter;
+	struct vnic_next_hop hop;
+	uint8_t frame[ARP_FRAME_LEN];
+
+	memcpy(a.sip, ip.raw, 16);
+	memcpy(a.tip, w->host.addresses[0].ip, 16);
+	arp_build(frame, &a, w->host.mac);
+	assert_int_equal(neigh_resolve(&w->neigh, w->now, 0, 0, ip.raw, &waiter, &hop),
+			 -EINPROGRESS);
+	neigh_cancel(&w->neigh, &waiter);
+	lan_send(w, station, frame, sizeof(frame));
+	switch_run(&w->sw, w->now);
+}
+
+/* A program's ID, whose events it does not get. */
+static struct cma_id *create_id(void)
+{
+	struct ucma_ctx *ctx = ucma_ctx_new(ucma_file_new(&rdmacm.ucma), 0);
+
+	rdmacm.ucma.cma.now = w->now;
+	assert_int_equal(cma_create_id(&rdmacm.ucma.cma, 0, CM_PS_TCP, CMA_RC, ctx, &ctx->id), 0);
+	return ctx->id;
+}
+
+static void path_mtu_fits_a_machine_whose_neighbour_entry_expires(void **state)
+{
+	const struct urxe_gid ip = craft_gid(URXE_NET_IPV4, gid_of_station(VM));
+	struct cma_addr dst = {.family = AF_INET, .port = SOME_PORT};
+	const struct cma_param param = {.qpn = 1};
+	struct cma_id *id;
+
+	(void)state;
+	w->host.mtu = 4200;
+	w->uplinks[VM].nic_mtu = 1500;
+	memcpy(dst.ip, ip.raw, sizeof(dst.ip));
+	learn_station(VM);
+	id = create_id();
+	assert_int_equal(cma_resolve_addr(id, NULL, &dst, 1000), 0);
+	assert_int_equal(cma_resolve_route(id), 0);
+	assert_int_equal(cma_path_mtu(id), 3);
+	w->now += NEIGH_LIFE_NS;
+	rdmacm.ucma.cma.now = w->now;
+	assert_int_equal(cma_connect(id, &param), 0);
+	assert_int_equal(cm_channel(id->conn)->mtu, 3);
+	ucma_file_forget(((struct ucma_ctx *)id->ctx)->file);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -194,6 +257,7 @@ int main(void)
 		TEST(request_from_the_hcas_network_is_the_hcas),
 		TEST(disconnection_from_the_hcas_network_is_the_hcas),
 		TEST(request_that_the_hca_does_not_receive_is_answered),
+		TEST(path_mtu_fits_a_machine_whose_neighbour_entry_expires),
 	};
 
 	return cmocka_run_group_tests(tests, lan_start, NULL);
