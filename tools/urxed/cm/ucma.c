@@ -176,9 +176,10 @@ static bool is_process_alive(const struct ucma_file *file)
 
 /*
  * True: the program lives, and may not have received the welcome, for instance for want of a free
- * descriptor. It then claims the file again, or gives up that claim and makes another one.
+ * descriptor, or the reply to its command. It then claims the file again, or gives up that claim
+ * and makes another one.
  */
-static bool is_claim_lost(const struct ucma_file *file)
+static bool may_claim_again(const struct ucma_file *file)
 {
 	return file->unconfirmed && is_process_alive(file);
 }
@@ -193,7 +194,7 @@ static void ucma_file_close(struct ucma_file *file)
 		depart(file, UCMA_DEPARTED_NS);
 		return;
 	}
-	if (is_claim_lost(file)) {
+	if (may_claim_again(file)) {
 		depart(file, UCMA_CLAIM_TIME_NS);
 		return;
 	}
@@ -538,7 +539,7 @@ static int handle_command(struct ucma_file *file, const uint8_t *message, uint32
 	const struct cm_attach_command *request = (const void *)message;
 	struct answer answer;
 	struct ucma_command c;
-	int status;
+	int status, rc;
 
 	if (len < sizeof(*request) || request->in != len - sizeof(*request))
 		return -EPROTO;
@@ -571,7 +572,10 @@ static int handle_command(struct ucma_file *file, const uint8_t *message, uint32
 						.n_cancelled = file->n_cancelled};
 	memcpy(answer.reply.cancelled, file->cancelled, sizeof(answer.reply.cancelled));
 	/* A program waits for each reply, so the socket has room. */
-	return unix_packet_send(file->fd, &answer, sizeof(answer.reply) + c.out_len, NULL, 0);
+	rc = unix_packet_send(file->fd, &answer, sizeof(answer.reply) + c.out_len, NULL, 0);
+	/* After the close, the program claims the file again, and repeats the command. */
+	file->unconfirmed = rc == -ENOBUFS || rc == -ENOMEM;
+	return rc;
 }
 
 static void handle_file_event(struct ucma_file *file)

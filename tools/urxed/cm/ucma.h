@@ -142,13 +142,13 @@ struct ucma_file {
 			   commands of ucma_checkpoint.c */
 	bool restoring; /* frozen, because the program restores it from records */
 	/*
-	 * The program has claimed the file, and has given no command since: it may not have
-	 * received the welcome.
+	 * The program may not have received the daemon's last message: it has claimed the file and
+	 * has given no command since, or the kernel had no memory for the reply.
 	 */
 	bool unconfirmed;
 	/*
 	 * ns; when the daemon gives up a departed file; 0: not departed. A file departs if its
-	 * program ended while frozen, or may not have received the welcome to its claim.
+	 * program ended while frozen, or may not have received the daemon's last message.
 	 */
 	uint64_t forget_at;
 	struct ucma_save_cursor save_cursor;
@@ -342,7 +342,8 @@ void ucma_drop_fetched_events(struct ucma_file *file, uint64_t sequence);
 void ucma_events_queue_send(struct ucma_file *file);
 /*
  * Records all changes, then sends the events: a program must not see an unrecorded change, unless
- * the change cannot be written. Result as of ucma_store_write_dirty.
+ * the change cannot be written. Returns the time of the next call in ns if changes could not be
+ * written, or events not be sent for lack of memory; else UINT64_MAX.
  */
 uint64_t ucma_flush(struct ucma *u);
 /* Handles EPOLLOUT of an event socket. False: `what`, the epoll data, is not the tag of one. */

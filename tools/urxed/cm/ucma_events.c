@@ -16,6 +16,8 @@
 #define BACKLOG_LOW 16
 /* Every so many packets, the program confirms what it has fetched. */
 #define CONFIRM_INTERVAL 64
+/* How soon ucma_flush is called again if the kernel had no memory for a packet. */
+#define RETRY_NS 100000000u
 
 void ucma_events_queue_send(struct ucma_file *file)
 {
@@ -207,7 +209,8 @@ void ucma_drop_fetched_events(struct ucma_file *file, uint64_t sequence)
 
 /* --- Packets */
 
-static bool send_event(const struct ucma_file *file, const struct ucma_event *event)
+/* Returns 0, or a negative errno value of send(2). */
+static int send_event(const struct ucma_file *file, const struct ucma_event *event)
 {
 	struct {
 		struct cm_attach_event head;
@@ -223,7 +226,9 @@ static bool send_event(const struct ucma_file *file, const struct ucma_event *ev
 		.confirm = few || file->sent % CONFIRM_INTERVAL == CONFIRM_INTERVAL - 1};
 	memcpy(packet.bytes, &event->resp, sizeof(event->resp));
 	return send(file->event_fd, &packet, sizeof(*head) + head->out + head->cached,
-		    MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+		    MSG_DONTWAIT | MSG_NOSIGNAL) < 0
+		       ? -errno
+		       : 0;
 }
 
 /* epoll data of the event socket: an odd number, unlike the pointer for the command socket. */
@@ -232,13 +237,15 @@ static void *get_event_fd_tag(struct ucma_file *file)
 	return (uint8_t *)file + 1;
 }
 
-static void watch_for_room(struct ucma_file *file)
+/* False: the kernel cannot watch one more descriptor. */
+static bool watch_for_room(struct ucma_file *file)
 {
 	struct epoll_event ev = {.events = EPOLLOUT, .data.ptr = get_event_fd_tag(file)};
 
-	if (errno == EAGAIN && !file->event_fd_full)
+	if (!file->event_fd_full)
 		file->event_fd_full =
 			!epoll_ctl(file->ucma->epoll_fd, EPOLL_CTL_ADD, file->event_fd, &ev);
+	return file->event_fd_full;
 }
 
 /* The program shares the open socket, so close() alone would not remove it from the epoll set. */
@@ -249,17 +256,24 @@ static void unwatch_event_fd(struct ucma_file *file)
 	file->event_fd_full = false;
 }
 
-static void send_unsent_events(struct ucma_file *file)
+/*
+ * False: the kernel lacks memory for a packet, so the caller tries again. True: all events are
+ * sent, or epoll reports when the socket has room, or the program has closed the socket.
+ */
+static bool send_unsent_events(struct ucma_file *file)
 {
 	while (file->event_fd >= 0 && file->unsent && !file->frozen) {
-		if (!send_event(file, file->unsent)) {
-			watch_for_room(file);
-			return;
-		}
+		int rc = send_event(file, file->unsent);
+
+		if (rc == -EAGAIN)
+			return watch_for_room(file);
+		if (rc)
+			return rc != -ENOBUFS && rc != -ENOMEM;
 		file->unsent->sent = true;
 		file->sent++;
 		file->unsent = TAILQ_NEXT(file->unsent, link);
 	}
+	return true;
 }
 
 static void cancel_queued_send(struct ucma_file *file)
@@ -271,14 +285,17 @@ static void cancel_queued_send(struct ucma_file *file)
 
 uint64_t ucma_flush(struct ucma *u)
 {
-	const uint64_t next = ucma_store_write_dirty(u);
-	struct ucma_file *file;
+	uint64_t due = ucma_store_write_dirty(u);
+	struct ucma_file *file, *next;
 
-	while ((file = LIST_FIRST(&u->to_send))) {
-		cancel_queued_send(file);
-		send_unsent_events(file);
+	for (file = LIST_FIRST(&u->to_send); file; file = next) {
+		next = LIST_NEXT(file, send_link);
+		if (send_unsent_events(file))
+			cancel_queued_send(file);
 	}
-	return next;
+	if (!LIST_EMPTY(&u->to_send) && u->cma.now + RETRY_NS < due)
+		due = u->cma.now + RETRY_NS;
+	return due;
 }
 
 bool ucma_events_epoll(struct ucma *u, void *what)

@@ -1,6 +1,40 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What urxed sends of a program's events: replies to later commands with them, and withdrawals. */
+#include <sys/epoll.h>
+
 #include "ucma_programs.h"
+
+/* errno values of the daemon's calls that fail; 0: they succeed. */
+static int send_error, watch_error, reply_error;
+
+ssize_t __real_send(int fd, const void *data, size_t len, int flags);
+ssize_t __wrap_send(int fd, const void *data, size_t len, int flags);
+ssize_t __wrap_send(int fd, const void *data, size_t len, int flags)
+{
+	errno = send_error;
+	return send_error ? -1 : __real_send(fd, data, len, flags);
+}
+
+int __real_epoll_ctl(int set, int op, int fd, struct epoll_event *event);
+int __wrap_epoll_ctl(int set, int op, int fd, struct epoll_event *event);
+int __wrap_epoll_ctl(int set, int op, int fd, struct epoll_event *event)
+{
+	if (!watch_error || op != EPOLL_CTL_ADD)
+		return __real_epoll_ctl(set, op, fd, event);
+	errno = watch_error;
+	return -1;
+}
+
+ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
+{
+	if (!reply_error || fd == a.fd)
+		return __real_sendmsg(fd, message, flags);
+	errno = reply_error;
+	reply_error = 0;
+	return -1;
+}
 
 /* --- Cached replies in events */
 
@@ -172,6 +206,56 @@ static void events_beyond_a_reply_are_withdrawn(void **state)
 	assert_int_equal(get_event(&b, CMA_ADDR_RESOLVED).id, other);
 	expect_no_event(&b);
 }
+
+/* --- A kernel without memory */
+
+static void expect_late_event(int send_errno, int watch_errno)
+{
+	uint32_t id;
+
+	send_error = send_errno;
+	watch_error = watch_errno;
+	id = resolving();
+	assert_in_range(ucma_tick(&loop.ucma, loop.now), loop.now, loop.now + SECOND);
+	send_error = watch_error = 0;
+	loop_pass(&loop, SECOND);
+	assert_int_equal(recv(a.event_fd, &last, sizeof(last), MSG_DONTWAIT | MSG_PEEK) > 0, 1);
+	assert_int_equal(get_event(&a, CMA_ADDR_RESOLVED).id, id);
+}
+
+static void event_is_sent_once_there_is_memory(void **state)
+{
+	(void)state;
+	expect_late_event(ENOBUFS, 0);
+	expect_late_event(ENOMEM, 0);
+	/* The socket is full, and the user has no watch left (fs.epoll.max_user_watches). */
+	expect_late_event(EAGAIN, ENOSPC);
+}
+
+static void lost_reply_does_not_end_the_ids(void **state)
+{
+	const struct rdma_ucm_query question = {.id = client(RDMA_PS_TCP)};
+	const struct cm_attach_command command = {
+		.command = RDMA_USER_CM_CMD_QUERY, .in = sizeof(question), .out = CM_ATTACH_BYTES};
+	uint8_t bytes[sizeof(command) + sizeof(question)];
+
+	(void)state;
+	memcpy(bytes, &command, sizeof(command));
+	memcpy(bytes + sizeof(command), &question, sizeof(question));
+	assert_int_equal(unix_packet_send(a.fd, bytes, sizeof(bytes), NULL, 0), 0);
+	reply_error = ENOBUFS;
+	ucma_input(&loop.ucma, loop.now);
+	assert_int_equal(recv(a.fd, bytes, sizeof(bytes), 0), 0);
+	/* The program claims its IDs by another connection. */
+	close(a.fd);
+	loop_close_events(&a);
+	a.fd = loop_connect(&loop);
+	loop_hello(&loop, &a);
+	loop_pass(&loop, SECOND);
+	assert_int_equal(loop_welcome(&a), 0);
+	assert_int_equal(COMMAND(&a, QUERY, question, CM_ATTACH_BYTES), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -183,6 +267,8 @@ int main(void)
 		TEST(cancelled_event_leaves_other_events),
 		TEST(many_cancelled_events_are_withdrawn),
 		TEST(events_beyond_a_reply_are_withdrawn),
+		TEST(event_is_sent_once_there_is_memory),
+		TEST(lost_reply_does_not_end_the_ids),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
