@@ -14,6 +14,8 @@
 
 #include "rdmacm/rdmacm_file.h"
 
+#define RDMACM_OPTIONS 4 /* of level RDMA_OPTION_ID */
+
 enum rdmacm_owner {
 	RDMACM_OWNER_OPEN, /* no address yet, or the wildcard: the daemon has it, the kernel may,
 			      too */
@@ -34,6 +36,11 @@ struct rdmacm_id {
 	enum rdmacm_owner owner;
 	/* The program's request that created it; uid 0: a connection request, not yet accepted. */
 	struct rdma_ucm_create_id create;
+	/* Options of level RDMA_OPTION_ID by number, for another ID of the kernel. */
+	struct {
+		uint8_t len; /* bytes; 0: not set */
+		uint8_t value[sizeof(int)];
+	} options[RDMACM_OPTIONS];
 };
 
 /* The ID of that number. NULL: no such ID, or there was no memory to record it. */

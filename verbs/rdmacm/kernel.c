@@ -10,6 +10,7 @@
 
 #include <vnic/attach_protocol.h>
 
+#include "memory/uaccess.h"
 #include "process/high_fd.h"
 #include "process/libc_real.h"
 #include "process/run_dir.h"
@@ -77,6 +78,26 @@ int rdmacm_kernel_run(struct rdmacm_file *file, const struct rdmacm_request *req
 
 /* --- IDs */
 
+/* Gives the kernel's ID, a new one, the options that an earlier ID had. */
+static int repeat_options(struct rdmacm_file *file, const struct rdmacm_id *id)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < RDMACM_OPTIONS && !rc; i++) {
+		const struct rdma_ucm_set_option set = {.optval = (uintptr_t)id->options[i].value,
+							.level = RDMA_OPTION_ID,
+							.optname = i,
+							.optlen = id->options[i].len};
+		struct rdmacm_request request = rdmacm_request_make(
+			file, RDMA_USER_CM_CMD_SET_OPTION, &set, sizeof(set), 0);
+		struct rdmacm_response response;
+
+		if (id->options[i].len)
+			rc = rdmacm_kernel_run(file, &request, id->kernel_id, &response);
+	}
+	return rc;
+}
+
 int rdmacm_kernel_create(struct rdmacm_file *file, struct rdmacm_id *id)
 {
 	struct rdma_ucm_create_id_resp resp;
@@ -90,7 +111,33 @@ int rdmacm_kernel_create(struct rdmacm_file *file, struct rdmacm_id *id)
 	memcpy(&resp, response.out, sizeof(resp));
 	id->in_kernel = true;
 	id->kernel_id = resp.id;
-	return 0;
+	return repeat_options(file, id);
+}
+
+static void note_option(struct rdmacm_id *id, const struct rdmacm_request *request)
+{
+	struct rdma_ucm_set_option set;
+
+	memcpy(&set, request->in, sizeof(set));
+	if (set.level != RDMA_OPTION_ID || set.optname >= RDMACM_OPTIONS ||
+	    set.optlen > sizeof(id->options[0].value) ||
+	    uaccess_read(id->options[set.optname].value, set.optval, set.optlen))
+		return;
+	id->options[set.optname].len = (uint8_t)set.optlen;
+}
+
+int rdmacm_kernel_set_option(struct rdmacm_file *file, struct rdmacm_id *id,
+			     const struct rdmacm_request *request)
+{
+	struct rdmacm_response response;
+	int rc = rdmacm_kernel_create(file, id);
+
+	if (!rc)
+		rc = rdmacm_kernel_run(file, request, id->kernel_id, &response);
+	/* The kernel's success says that the command is not too short. */
+	if (!rc)
+		note_option(id, request);
+	return rc;
 }
 
 /* Returns the kernel's count of events, from a response to DESTROY_ID or MIGRATE_ID, without those

@@ -25,8 +25,13 @@ bool rdmacm_kernel_has_addresses(void);
 int rdmacm_kernel_run(struct rdmacm_file *file, const struct rdmacm_request *request,
 		      uint32_t kernel_id, struct rdmacm_response *response);
 
-/* Creates an ID of the kernel for `id`, unless there is one. 0, or a negative errno value. */
+/* Creates an ID of the kernel for `id`, with the options set before, unless there is one. 0, or a
+ * negative errno value. */
 int rdmacm_kernel_create(struct rdmacm_file *file, struct rdmacm_id *id);
+/* Has the kernel run SET_OPTION for its ID of `id`, which it creates if necessary. 0, or a negative
+ * errno value. */
+int rdmacm_kernel_set_option(struct rdmacm_file *file, struct rdmacm_id *id,
+			     const struct rdmacm_request *request);
 /* Destroys the kernel's ID of `id`. Returns the number of the kernel's events of it that the
  * program must acknowledge; 0 without such an ID, or after an error. */
 uint32_t rdmacm_kernel_destroy(struct rdmacm_file *file, struct rdmacm_id *id);

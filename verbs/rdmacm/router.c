@@ -433,10 +433,8 @@ static int listen_id(struct rdmacm_file *file, struct rdmacm_request *request,
 static int set_option(struct rdmacm_file *file, struct rdmacm_request *request,
 		      struct rdmacm_response *response, struct rdmacm_id *id)
 {
-	int rc = rdmacm_kernel_create(file, id);
+	int rc = rdmacm_kernel_set_option(file, id, request);
 
-	if (!rc)
-		rc = rdmacm_kernel_run(file, request, id->kernel_id, response);
 	if (rc)
 		log_debug("the kernel's rdma_cm refuses an option: %s", strerror(-rc));
 	return rdmacm_daemon_run(file, request, response);

@@ -25,7 +25,7 @@
 /* The kernel's rdma_cm, or the daemon's. */
 struct side {
 	struct {
-		bool exists, listens;
+		bool exists, listens, afonly;
 		struct sockaddr_storage addr; /* family 0: not bound */
 	} ids[IDS];
 	uint32_t n;
@@ -87,6 +87,7 @@ static int run_side(struct side *side, uint32_t command, const void *in, uint32_
 	struct rdma_ucm_resolve_addr resolve;
 	struct rdma_ucm_resolve_ip resolve_ip;
 	struct rdma_ucm_bind_ip bind_ip;
+	struct rdma_ucm_set_option option;
 	struct rdma_ucm_bind bind;
 
 	switch (command) {
@@ -118,6 +119,13 @@ static int run_side(struct side *side, uint32_t command, const void *in, uint32_
 	case RDMA_USER_CM_CMD_LISTEN:
 		side->ids[id].listens = side->ids[id].addr.ss_family;
 		return side->ids[id].listens ? 0 : -EINVAL;
+	case RDMA_USER_CM_CMD_SET_OPTION:
+		memcpy(&option, in, sizeof(option));
+		assert_int_equal(option.level, RDMA_OPTION_ID);
+		assert_int_equal(option.optlen, sizeof(int));
+		if (option.optname == RDMA_OPTION_ID_AFONLY)
+			side->ids[id].afonly = *(const int *)(uintptr_t)option.optval;
+		return 0;
 	default: return -ENOSYS;
 	}
 }
@@ -260,6 +268,39 @@ static int listen_id(uint32_t id)
 	return run(RDMA_USER_CM_CMD_LISTEN, &listen, sizeof(listen), 0, &response);
 }
 
+static uint32_t count_ids(const struct side *side)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < side->n; i++)
+		n += side->ids[i].exists;
+	return n;
+}
+
+static void set_option(uint32_t id, uint32_t name, int value)
+{
+	const struct rdma_ucm_set_option option = {.optval = (uintptr_t)&value,
+						   .id = id,
+						   .level = RDMA_OPTION_ID,
+						   .optname = name,
+						   .optlen = sizeof(value)};
+	struct rdmacm_response response;
+
+	assert_int_equal(run(RDMA_USER_CM_CMD_SET_OPTION, &option, sizeof(option), 0, &response),
+			 0);
+}
+
+/* Whether the kernel's only ID accepts the connections of one address family only. */
+static bool kernel_has_afonly(void)
+{
+	uint32_t i = 0;
+
+	assert_int_equal(count_ids(&kernel), 1);
+	while (!kernel.ids[i].exists)
+		i++;
+	return kernel.ids[i].afonly;
+}
+
 /* The port where an ID of that side listens; 0: none does. */
 static uint16_t listening_port(const struct side *side)
 {
@@ -271,15 +312,6 @@ static uint16_t listening_port(const struct side *side)
 			port = port_of(&side->ids[i].addr);
 		}
 	return port;
-}
-
-static uint32_t count_ids(const struct side *side)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < side->n; i++)
-		n += side->ids[i].exists;
-	return n;
 }
 
 static void expect_ports(uint16_t at_daemon, uint16_t at_kernel)
@@ -375,6 +407,29 @@ static void bind_of_any_port_succeeds_at_the_daemon_alone(void **state)
 	assert_int_equal(bind_any(id, AF_INET, 0), 0);
 	assert_int_equal(listen_id(id), 0);
 	expect_ports(CHOSEN_D, 0);
+}
+
+/* A bind that is refused at the daemon ends the kernel's ID, which had them, too. */
+static void options_of_the_kernels_id_survive_a_bind(void **state)
+{
+	static const struct {
+		uint16_t port, taken;
+		int result;
+	} binds[] = {{7471, 7471, -EADDRNOTAVAIL}, {0, CHOSEN, 0}};
+
+	for (size_t i = 0; i < sizeof(binds) / sizeof(binds[0]); i++) {
+		uint32_t id;
+
+		setup(state);
+		daemon_side.taken = binds[i].taken;
+		id = create_id();
+		set_option(id, RDMA_OPTION_ID_REUSEADDR, 1);
+		set_option(id, RDMA_OPTION_ID_AFONLY, 1);
+		assert_int_equal(bind_any(id, AF_INET6, binds[i].port), binds[i].result);
+		if (binds[i].result)
+			assert_int_equal(bind_any(id, AF_INET6, 7472), 0);
+		assert_true(kernel_has_afonly());
+	}
 }
 
 static void listener_without_address_has_one_port_at_both(void **state)
@@ -496,6 +551,7 @@ int main(void)
 		cmocka_unit_test_setup(chosen_port_is_free_at_both, setup),
 		cmocka_unit_test_setup(daemon_chooses_a_port_if_the_kernels_choice_is_taken, setup),
 		cmocka_unit_test_setup(bind_of_any_port_succeeds_at_the_daemon_alone, setup),
+		cmocka_unit_test_setup(options_of_the_kernels_id_survive_a_bind, setup),
 		cmocka_unit_test_setup(listener_without_address_has_one_port_at_both, setup),
 		cmocka_unit_test_setup(port_taken_at_the_hca_is_refused, setup),
 		cmocka_unit_test_setup(port_of_a_wildcard_at_the_hca_is_refused, setup),
