@@ -418,14 +418,25 @@ static int bind_listener(struct rdmacm_file *file, struct rdmacm_response *respo
 	return bind_wildcard(file, &request, response, id, number);
 }
 
+/*
+ * The kernel comes first, because its refusal changes nothing. If the daemon refuses after it,
+ * another ID takes the place of the kernel's listener.
+ */
 static int listen_id(struct rdmacm_file *file, struct rdmacm_request *request,
 		     struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
 {
 	int rc = id->bound ? 0 : bind_listener(file, response, id, number);
 
-	if (!rc)
-		rc = rdmacm_daemon_run(file, request, response);
-	return rc || !id->bound ? rc : rdmacm_kernel_run(file, request, id->kernel_id, response);
+	if (!rc && id->bound)
+		rc = rdmacm_kernel_run(file, request, id->kernel_id, response);
+	if (rc)
+		return rc;
+	rc = rdmacm_daemon_run(file, request, response);
+	if (!rc || rc == -EBADF || !id->bound)
+		return rc;
+	rdmacm_kernel_destroy(file, id);
+	(void)follow_daemon(file, request, response, id, number);
+	return rc;
 }
 
 /* Sets the option at the daemon and at the kernel, because each may become the owner. Returns the

@@ -31,6 +31,7 @@ struct side {
 	uint32_t n;
 	uint16_t taken; /* another program's port */
 	int taken_error;
+	int listen_error; /* of the next command to listen */
 	bool lacks_addresses;
 	uint16_t choice; /* the next port for a program that names none */
 };
@@ -89,6 +90,7 @@ static int run_side(struct side *side, uint32_t command, const void *in, uint32_
 	struct rdma_ucm_bind_ip bind_ip;
 	struct rdma_ucm_set_option option;
 	struct rdma_ucm_bind bind;
+	int rc;
 
 	switch (command) {
 	case RDMA_USER_CM_CMD_CREATE_ID:
@@ -117,6 +119,11 @@ static int run_side(struct side *side, uint32_t command, const void *in, uint32_
 		memcpy(out, &addr, sizeof(addr));
 		return 0;
 	case RDMA_USER_CM_CMD_LISTEN:
+		if (side->listen_error) {
+			rc = side->listen_error;
+			side->listen_error = 0;
+			return rc;
+		}
 		side->ids[id].listens = side->ids[id].addr.ss_family;
 		return side->ids[id].listens ? 0 : -EINVAL;
 	case RDMA_USER_CM_CMD_SET_OPTION:
@@ -442,6 +449,27 @@ static void listener_without_address_has_one_port_at_both(void **state)
 	expect_ports(CHOSEN, CHOSEN);
 }
 
+/* Another program may share the port by REUSEADDR: then no ID may listen there. */
+static void refused_listener_can_be_repeated(void **state)
+{
+	struct side *const sides[] = {&kernel, &daemon_side};
+
+	for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++) {
+		uint32_t id;
+
+		setup(state);
+		id = create_id();
+		set_option(id, RDMA_OPTION_ID_AFONLY, 1);
+		assert_int_equal(bind_any(id, AF_INET6, 7471), 0);
+		sides[i]->listen_error = -EADDRNOTAVAIL;
+		assert_int_equal(listen_id(id), -EADDRNOTAVAIL);
+		expect_ports(0, 0);
+		assert_true(kernel_has_afonly());
+		assert_int_equal(listen_id(id), 0);
+		expect_ports(7471, 7471);
+	}
+}
+
 /* Requests from the wire would never reach a listener of the daemon at the HCA's address. */
 static void port_taken_at_the_hca_is_refused(void **state)
 {
@@ -553,6 +581,7 @@ int main(void)
 		cmocka_unit_test_setup(bind_of_any_port_succeeds_at_the_daemon_alone, setup),
 		cmocka_unit_test_setup(options_of_the_kernels_id_survive_a_bind, setup),
 		cmocka_unit_test_setup(listener_without_address_has_one_port_at_both, setup),
+		cmocka_unit_test_setup(refused_listener_can_be_repeated, setup),
 		cmocka_unit_test_setup(port_taken_at_the_hca_is_refused, setup),
 		cmocka_unit_test_setup(port_of_a_wildcard_at_the_hca_is_refused, setup),
 		cmocka_unit_test_setup(source_port_taken_at_the_hca_is_refused, setup),
