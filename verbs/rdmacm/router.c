@@ -142,16 +142,38 @@ static bool is_unknown_address(int rc)
 
 /* Whether the address is the wildcard. True for each AF_IB address: of these, the daemon accepts
  * only the wildcard. */
-static bool is_wildcard(const struct rdma_ucm_query_addr_resp *addr)
+static bool is_wildcard(const struct __kernel_sockaddr_storage *addr)
 {
 	struct sockaddr_in6 v6;
 	struct sockaddr_in v4;
 
-	memcpy(&v4, &addr->src_addr, sizeof(v4));
-	memcpy(&v6, &addr->src_addr, sizeof(v6));
+	memcpy(&v4, addr, sizeof(v4));
+	memcpy(&v6, addr, sizeof(v6));
 	return v4.sin_family == AF_INET    ? v4.sin_addr.s_addr == htonl(INADDR_ANY)
 	       : v4.sin_family == AF_INET6 ? IN6_IS_ADDR_UNSPECIFIED(&v6.sin6_addr)
 					   : true;
+}
+
+static bool is_loopback(const struct __kernel_sockaddr_storage *addr)
+{
+	struct sockaddr_in6 v6;
+	struct sockaddr_in v4;
+
+	memcpy(&v4, addr, sizeof(v4));
+	memcpy(&v6, addr, sizeof(v6));
+	return v4.sin_family == AF_INET
+		       ? ntohl(v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET
+		       : v4.sin_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr);
+}
+
+/*
+ * Whether the daemon and the kernel both bind an ID of that address: the wildcard, and loopback
+ * where an HCA backs the device. At either, a listener on loopback gets the requests for all
+ * addresses.
+ */
+static bool is_address_of_both(const struct __kernel_sockaddr_storage *addr)
+{
+	return is_wildcard(addr) || (is_loopback(addr) && rdmacm_kernel_has_addresses());
 }
 
 static struct rdmacm_request query_request(struct rdmacm_file *file, uint32_t number)
@@ -163,8 +185,8 @@ static struct rdmacm_request query_request(struct rdmacm_file *file, uint32_t nu
 }
 
 /*
- * Call it after the daemon has bound the ID. If that has the wildcard address, binds the kernel's
- * ID to the same port. If not, or after an error of the kernel's, the ID is the daemon's alone. 0,
+ * Call it after the daemon has bound the ID. If that has an address of both, binds the kernel's ID
+ * to the same port. If not, or after an error of the kernel's, the ID is the daemon's alone. 0,
  * or an error of the daemon. Overwrites *request.
  */
 static int follow_daemon(struct rdmacm_file *file, struct rdmacm_request *request,
@@ -178,7 +200,7 @@ static int follow_daemon(struct rdmacm_file *file, struct rdmacm_request *reques
 	if (rc)
 		return rc;
 	memcpy(&addr, response->out, sizeof(addr));
-	if (!is_wildcard(&addr) || rdmacm_kernel_bind(file, id, &addr))
+	if (!is_address_of_both(&addr.src_addr) || rdmacm_kernel_bind(file, id, &addr))
 		give_to_daemon(file, id);
 	return 0;
 }
@@ -203,12 +225,11 @@ static bool read_bind(const struct rdmacm_request *request, struct rdma_ucm_quer
 	}
 }
 
-/* Whether a command binds an ID to the wildcard address, or has another address family than IP. */
-static bool binds_wildcard(const struct rdmacm_request *request)
+static bool binds_at_both(const struct rdmacm_request *request)
 {
 	struct rdma_ucm_query_addr_resp addr;
 
-	return read_bind(request, &addr) && is_wildcard(&addr);
+	return read_bind(request, &addr) && is_address_of_both(&addr.src_addr);
 }
 
 /* The offset of the port, which has two bytes, in a socket address. */
@@ -258,6 +279,28 @@ static bool read_source(const struct rdmacm_request *request, struct rdma_ucm_qu
 	return addr->src_addr.ss_family != AF_UNSPEC;
 }
 
+/* Whether a command resolves the wildcard or loopback as destination, so this host. */
+static bool resolves_this_host(const struct rdmacm_request *request)
+{
+	struct __kernel_sockaddr_storage dst = {.ss_family = AF_UNSPEC};
+	struct rdma_ucm_resolve_addr resolve;
+	struct rdma_ucm_resolve_ip resolve_ip;
+
+	switch (request->command.command) {
+	case RDMA_USER_CM_CMD_RESOLVE_IP:
+		memcpy(&resolve_ip, request->in, sizeof(resolve_ip));
+		memcpy(&dst, &resolve_ip.dst_addr, sizeof(resolve_ip.dst_addr));
+		break;
+	case RDMA_USER_CM_CMD_RESOLVE_ADDR:
+		memcpy(&resolve, request->in, sizeof(resolve));
+		dst = resolve.dst_addr;
+		break;
+	default: return false;
+	}
+	return (dst.ss_family == AF_INET || dst.ss_family == AF_INET6) &&
+	       (is_loopback(&dst) || is_wildcard(&dst));
+}
+
 static int bind_kernel(struct rdmacm_file *file, struct rdmacm_request *request,
 		       struct rdmacm_response *response, struct rdmacm_id *id)
 {
@@ -299,13 +342,13 @@ static bool is_taken(int rc)
 }
 
 /*
- * Binds an ID to the wildcard address of both. The kernel comes first: if it refuses, its ID stays
+ * Binds an ID to an address of both. The kernel comes first: if it refuses, its ID stays
  * unbound, so the program can bind the ID again. The kernel also chooses the port if the program
  * leaves it open. If a program has the kernel's port at the daemon, the daemon chooses another
  * port; if a program has the daemon's port at the kernel, the ID is the daemon's alone.
  */
-static int bind_wildcard(struct rdmacm_file *file, struct rdmacm_request *request,
-			 struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
+static int bind_at_both(struct rdmacm_file *file, struct rdmacm_request *request,
+			struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
 {
 	const bool open_port = leaves_port(request);
 	struct rdmacm_request same = *request;
@@ -360,13 +403,13 @@ static bool is_port_refused(struct rdmacm_file *file, const struct rdmacm_reques
  * needs CAP_NET_BIND_SERVICE. EADDRNOTAVAIL may also mean that the kernel does not know the
  * address, and EACCES that the process has other credentials than when it opened the device. False:
  * the daemon runs the command, because the kernel has another error, for example no RDMA device at
- * the address. False also for a bind to a wildcard address: the daemon and the kernel both bind
- * such an ID.
+ * the address. False also for a bind at both, and for this host as destination by loopback or
+ * wildcard, to which the kernel finds no route.
  */
 static bool ask_hca(struct rdmacm_file *file, struct rdmacm_request *request,
 		    struct rdmacm_response *response, struct rdmacm_id *id, int *rc)
 {
-	if (!rdmacm_kernel_has_addresses() || binds_wildcard(request))
+	if (!rdmacm_kernel_has_addresses() || binds_at_both(request) || resolves_this_host(request))
 		return false;
 	*rc = give_to_kernel(file, request, response, id);
 	return !*rc || *rc == -EADDRINUSE ||
@@ -380,8 +423,8 @@ static int bind_id(struct rdmacm_file *file, struct rdmacm_request *request,
 
 	if (ask_hca(file, request, response, id, &rc))
 		return rc;
-	if (binds_wildcard(request))
-		return bind_wildcard(file, request, response, id, number);
+	if (binds_at_both(request))
+		return bind_at_both(file, request, response, id, number);
 	rc = rdmacm_daemon_run(file, request, response);
 	if (is_unknown_address(rc))
 		return give_to_kernel(file, request, response, id);
@@ -415,7 +458,7 @@ static int bind_listener(struct rdmacm_file *file, struct rdmacm_response *respo
 
 	memcpy(&bind.addr, &any, sizeof(any));
 	request = rdmacm_request_make(file, RDMA_USER_CM_CMD_BIND, &bind, sizeof(bind), 0);
-	return bind_wildcard(file, &request, response, id, number);
+	return bind_at_both(file, &request, response, id, number);
 }
 
 /*

@@ -571,6 +571,59 @@ static void address_unknown_to_the_hca_is_the_daemons(void **state)
 	expect_ports(7471, 0);
 }
 
+static int resolve_to(uint32_t id, const void *dst, uint16_t size)
+{
+	struct rdma_ucm_resolve_addr resolve = {.id = id, .dst_size = size};
+	struct rdmacm_response response;
+
+	resolve.src_addr.ss_family = ((const struct sockaddr *)dst)->sa_family;
+	memcpy(&resolve.dst_addr, dst, size);
+	return run(RDMA_USER_CM_CMD_RESOLVE_ADDR, &resolve, sizeof(resolve), 0, &response);
+}
+
+/* Linux finds no route to loopback or the wildcard, but the host without HCA has one. */
+static void this_host_as_destination_is_the_daemons(void **state)
+{
+	static const uint32_t ipv4[] = {INADDR_LOOPBACK, INADDR_ANY};
+	const struct in6_addr *const v6[] = {&in6addr_loopback, &in6addr_any};
+
+	(void)state;
+	has_hca = true;
+	for (size_t i = 0; i < 2; i++) {
+		const struct sockaddr_in in = {.sin_family = AF_INET,
+					       .sin_addr.s_addr = htonl(ipv4[i])};
+		const struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_addr = *v6[i]};
+
+		assert_int_equal(resolve_to(create_id(), &in, sizeof(in)), 0);
+		assert_int_equal(resolve_to(create_id(), &in6, sizeof(in6)), 0);
+	}
+	assert_int_equal(count_ids(&kernel), 0);
+}
+
+/* As in Linux, it gets the requests for all addresses of the host. */
+static void listener_on_loopback_is_at_both_with_an_hca(void **state)
+{
+	const struct sockaddr_in in = {.sin_family = AF_INET,
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_storage addr = {0};
+	uint32_t id;
+
+	memcpy(&addr, &in, sizeof(in));
+	for (int with = 0; with < 2; with++) {
+		setup(state);
+		has_hca = with;
+		id = create_id();
+		assert_int_equal(bind_to(id, addr, 7471), 0);
+		assert_int_equal(listen_id(id), 0);
+		expect_ports(7471, with ? 7471 : 0);
+	}
+	has_hca = true;
+	id = create_id();
+	assert_int_equal(bind_ip(id, in6addr_loopback, 7472), 0);
+	assert_int_equal(count_ids(&kernel), 2);
+	assert_int_equal(count_ids(&daemon_side), 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -587,6 +640,8 @@ int main(void)
 		cmocka_unit_test_setup(source_port_taken_at_the_hca_is_refused, setup),
 		cmocka_unit_test_setup(privileged_port_at_the_hca_is_refused, setup),
 		cmocka_unit_test_setup(process_without_access_to_the_hca_is_the_daemons, setup),
+		cmocka_unit_test_setup(this_host_as_destination_is_the_daemons, setup),
+		cmocka_unit_test_setup(listener_on_loopback_is_at_both_with_an_hca, setup),
 		cmocka_unit_test_setup(address_unknown_to_the_hca_is_the_daemons, setup),
 	};
 
