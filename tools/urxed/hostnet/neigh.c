@@ -515,6 +515,8 @@ static int resolve(struct neigh *n, uint8_t sgid_index, const uint8_t dgid[16],
 		memcpy(hop->mac, n->host->mac, sizeof(hop->mac));
 		return 0;
 	}
+	w->sgid_index = sgid_index;
+	memcpy(w->sgid, own->ip, sizeof(w->sgid));
 	memcpy(w->dgid, dgid, sizeof(w->dgid));
 	memcpy(w->ip, dgid, sizeof(w->ip));
 	w->vlan = own->vlan;
@@ -616,6 +618,29 @@ bool neigh_has_station(struct neigh *n, uint64_t now, uint32_t wire, uint32_t un
 
 /* --- The host's addresses */
 
+static bool has_source(const struct neigh *n, const struct neigh_waiter *w)
+{
+	const struct host_address *own = host_address_by_gid(n->host, w->sgid_index);
+
+	return own && own->vlan == w->vlan && !memcmp(own->ip, w->sgid, sizeof(own->ip));
+}
+
+/* Ends the requests whose source is gone, though other requests wait for the same next hop. */
+static void end_waiters_without_source(struct neigh *n, struct neigh_waiter_list *list)
+{
+	struct neigh_waiter *w = LIST_FIRST(list);
+
+	while (w) {
+		if (has_source(n, w)) {
+			w = LIST_NEXT(w, link);
+			continue;
+		}
+		answer_waiter(n, w, -ENETUNREACH, NULL);
+		/* The callback may have changed the list. */
+		w = LIST_FIRST(list);
+	}
+}
+
 void neigh_host_changed(struct neigh *n)
 {
 	struct neigh_entry *e;
@@ -627,8 +652,12 @@ void neigh_host_changed(struct neigh *n)
 		if (e->state == NEIGH_FREE || !e->from.valid)
 			continue;
 		now = host_find_in_vlan(n->host, e->from.ip, e->from.vlan);
-		if (!now || now->uplink != e->from.uplink)
+		if (!now || now->uplink != e->from.uplink) {
 			drop_entry(n, e, -ENETUNREACH);
+			continue;
+		}
+		end_waiters_without_source(n, &e->waiters);
+		end_waiters_without_source(n, &e->persistent);
 	}
 }
 

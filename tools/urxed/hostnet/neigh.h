@@ -53,8 +53,10 @@ struct neigh_waiter {
 	bool persistent; /* neigh_resolve_persistently */
 	uint8_t asker;   /* enum neigh_asker; the caller sets it after -EINPROGRESS */
 	uid_t user;
+	uint8_t sgid_index; /* GID table entry of the source, this host's address sgid */
+	uint8_t sgid[16];
 	uint8_t dgid[16];  /* the destination */
-	uint16_t vlan;     /* of the destination */
+	uint16_t vlan;     /* of source and destination */
 	int uplink;        /* of the host's address from which the next hop is resolved */
 	uint8_t ip[16];    /* of the next hop */
 	uint8_t hop_limit; /* of the kernel's route to the destination */

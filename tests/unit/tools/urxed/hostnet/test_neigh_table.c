@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The table of neighbours: which entries make room for others, and the limits of each user. */
+/*
+ * The table of neighbours: which entries make room for others, the limits of each user, and the
+ * addresses of the host that requests come from.
+ */
 #include "neigh_world.h"
 
 /* --- Several users */
@@ -312,6 +315,32 @@ static void waiters_of_a_user_are_limited(void **state)
 	assert_int_equal(w.neigh.waiting.total, 0);
 }
 
+/* --- Several addresses of the host */
+
+/* The entry is that of the first request, whose source is another address. */
+static void request_ends_with_its_source(void **state)
+{
+	struct neigh_waiter first, second;
+	struct host_address *vip = &w.host.addresses[3];
+
+	(void)state;
+	assert_int_equal(host_add_text(&w.host, "2001:db8:1::7/128", 0), 0);
+	assert_int_equal(vip->prefix_len, 128);
+	assert_int_equal(neigh_resolve(&w.neigh, T0, 0, 2, address_of(1), &first, &w.hop),
+			 -EINPROGRESS);
+	assert_int_equal(
+		neigh_resolve_persistently(&w.neigh, T0, 0, 3, address_of(1), &second, &w.hop),
+		-EINPROGRESS);
+	vip->valid = false;
+	neigh_host_changed(&w.neigh);
+	assert_int_equal(w.answers, 1);
+	assert_int_equal(w.status, -ENETUNREACH);
+	assert_false(second.waits);
+	advertise(T0, 1, peer_mac, 0);
+	assert_int_equal(w.answers, 2);
+	assert_int_equal(w.status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -328,6 +357,7 @@ int main(void)
 		TEST(probed_neighbours_go_before_proven_ones),
 		TEST(users_without_quota_leave_room),
 		TEST(waiters_of_a_user_are_limited),
+		TEST(request_ends_with_its_source),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
