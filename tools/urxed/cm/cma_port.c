@@ -97,7 +97,6 @@ static int take_port(struct cma_ports *p, uid_t user, uint16_t port)
 static void insert_binding(struct cma_ports *p, struct cma_binding *u)
 {
 	LIST_INSERT_HEAD(&p->bindings[u->addr.port % CMA_PORT_BUCKETS], u, link);
-	p->n++;
 }
 
 int cma_port_bind(struct cma_ports *p, struct cma_binding *u, uint16_t ps, uid_t user)
@@ -144,7 +143,6 @@ void cma_port_release(struct cma_ports *p, struct cma_binding *u)
 	if (!u->ps)
 		return;
 	LIST_REMOVE(u, link);
-	p->n--;
 	user_counts_drop(find_counts(p, u->addr.port), u->user);
 	u->ps = 0;
 	u->listening = false;

@@ -48,7 +48,6 @@ LIST_HEAD(cma_bindings, cma_binding);
 
 struct cma_ports {
 	struct cma_bindings bindings[CMA_PORT_BUCKETS]; /* by port modulo CMA_PORT_BUCKETS */
-	uint32_t n;                                     /* bindings */
 	uint32_t tried; /* how many ephemeral ports were tried; the next search goes on behind them
 			 */
 	struct user_counts ephemeral, fixed; /* bindings of each user, by kind of port */
