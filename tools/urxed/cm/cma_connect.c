@@ -9,6 +9,18 @@
 
 #define HOP_LIMIT 64 /* in the paths of this host's requests (REQ, SIDR_REQ) */
 
+/*
+ * The service level, as in the kernel: the VLAN priority that the kernel itself gives packets of
+ * that traffic class in the address's VLAN.
+ */
+static uint8_t choose_sl(const struct host_address *own, uint8_t traffic_class)
+{
+	/* TC_PRIO_*, by bits 1 to 4 of the traffic class: rt_tos2priority() of the kernel. */
+	static const uint8_t priorities[] = {0, 0, 0, 0, 2, 2, 2, 2, 6, 6, 6, 6, 4, 4, 4, 4};
+
+	return own->vlan_priority[priorities[traffic_class >> 1 & 0xf]];
+}
+
 static struct cm_path make_path(const struct cma_id *id)
 {
 	const struct host_address *own = cma_own_address(id);
@@ -19,8 +31,10 @@ static struct cm_path make_path(const struct cma_id *id)
 
 	/* The same flow label as the kernel's rdma_cm. */
 	path.flow_label = (id->src.addr.port * 31u + id->dst.port) & 0xfffff;
-	if (own)
+	if (own) {
+		path.sl = choose_sl(own, id->route_tos);
 		memcpy(path.sgid, own->ip, sizeof(path.sgid));
+	}
 	memcpy(path.dgid, id->peer, sizeof(path.dgid));
 	return path;
 }

@@ -24,6 +24,7 @@
 /* Addresses of the table that may be dynamic. */
 #define HOST_DYNAMIC_ADDRESSES 12
 #define HOST_NDEV_LEN          16
+#define HOST_PRIORITIES        8       /* TC_PRIO_* that a traffic class has, and those between */
 #define HOST_DEVICE            "urxe0" /* the RDMA device, unless --device names another */
 
 /*
@@ -44,6 +45,8 @@ struct host_address {
 	bool valid;
 	int uplink;    /* index of the uplink to the address's subnet, or HOST_NO_UPLINK */
 	uint16_t vlan; /* VLAN ID; 0 = untagged */
+	/* The kernel's VLAN priority for each packet priority: the interface's egress-qos-map. */
+	uint8_t vlan_priority[HOST_PRIORITIES];
 	char ndev[HOST_NDEV_LEN]; /* the kernel's interface with this address; "" = none */
 	uint32_t ifindex;         /* its index; 0 = none, or unknown */
 	/*

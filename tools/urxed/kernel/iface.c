@@ -16,8 +16,25 @@ void iface_clear(struct iface_table *t)
 	t->n_addresses = 0;
 }
 
+static void parse_egress_map(const struct nlattr *map, uint8_t vlan_priority[HOST_PRIORITIES])
+{
+	struct ifla_vlan_qos_mapping pair;
+	const struct nlattr *at;
+	const void *p;
+
+	mnl_attr_for_each_nested(at, map)
+	{
+		p = netlink_value(at, sizeof(pair));
+		if (!p)
+			continue;
+		memcpy(&pair, p, sizeof(pair));
+		if (pair.from < HOST_PRIORITIES)
+			vlan_priority[pair.from] = pair.to & 7;
+	}
+}
+
 /* Returns the VLAN ID; 0: not an 802.1Q interface. */
-static uint16_t parse_vlan_id(const struct nlattr *linkinfo)
+static uint16_t parse_vlan(const struct nlattr *linkinfo, uint8_t vlan_priority[HOST_PRIORITIES])
 {
 	const struct nlattr *info[IFLA_INFO_MAX + 1] = {0}, *vlan[IFLA_VLAN_MAX + 1] = {0};
 	uint16_t protocol = htobe16(ETH_P_8021Q), id = 0;
@@ -36,6 +53,8 @@ static uint16_t parse_vlan_id(const struct nlattr *linkinfo)
 	p = netlink_value(vlan[IFLA_VLAN_ID], sizeof(id));
 	if (p)
 		memcpy(&id, p, sizeof(id));
+	if (vlan[IFLA_VLAN_EGRESS_QOS])
+		parse_egress_map(vlan[IFLA_VLAN_EGRESS_QOS], vlan_priority);
 	return protocol == htobe16(ETH_P_8021Q) && id <= ETHER_VLAN_MAX ? id : 0;
 }
 
@@ -68,7 +87,8 @@ static bool parse_link(const struct iface_table *t, const struct nlmsghdr *messa
 	if (at[IFLA_LINK_NETNSID])
 		return false;
 	iface->uplink = find_uplink(t, (int)netlink_number(at[IFLA_LINK]));
-	iface->vlan = iface->uplink >= 0 ? parse_vlan_id(at[IFLA_LINKINFO]) : 0;
+	if (iface->uplink >= 0)
+		iface->vlan = parse_vlan(at[IFLA_LINKINFO], iface->vlan_priority);
 	return iface->vlan;
 }
 
@@ -248,6 +268,7 @@ static uint32_t list_iface_addresses(const struct iface_table *t, const struct i
 						.vlan = iface->vlan,
 						.ifindex = (uint32_t)iface->ifindex};
 		memcpy(list[n].ip, a->ip, sizeof(list[n].ip));
+		memcpy(list[n].vlan_priority, iface->vlan_priority, sizeof(list[n].vlan_priority));
 		memcpy(list[n].mac, iface->mac, sizeof(list[n].mac));
 		memcpy(list[n].ndev, iface->name, sizeof(list[n].ndev));
 		n++;

@@ -22,7 +22,8 @@
 struct iface {
 	int ifindex;
 	int uplink;
-	uint16_t vlan; /* ID; 0 = the uplink's own interface */
+	uint16_t vlan;                          /* ID; 0 = the uplink's own interface */
+	uint8_t vlan_priority[HOST_PRIORITIES]; /* as in host_address */
 	uint32_t mtu;
 	bool up; /* up, and with a carrier */
 	uint8_t mac[ETHER_MAC_LEN];

@@ -59,6 +59,16 @@ static void begin_link(uint16_t type, int ifindex, const char *name)
 	mnl_attr_put(message, IFLA_ADDRESS, sizeof(mac), mac);
 }
 
+static void put_egress_map(void)
+{
+	static const struct ifla_vlan_qos_mapping map[] = {{0, 3}, {6, 5}, {8, 7}};
+	struct nlattr *nest = mnl_attr_nest_start(message, IFLA_VLAN_EGRESS_QOS);
+
+	for (size_t i = 0; i < sizeof(map) / sizeof(map[0]); i++)
+		mnl_attr_put(message, IFLA_VLAN_QOS_MAPPING, sizeof(map[i]), &map[i]);
+	mnl_attr_nest_end(message, nest);
+}
+
 static void begin_vlan(uint16_t type, int ifindex, int lower, uint16_t id)
 {
 	struct nlattr *info, *data;
@@ -70,6 +80,7 @@ static void begin_vlan(uint16_t type, int ifindex, int lower, uint16_t id)
 	data = mnl_attr_nest_start(message, IFLA_INFO_DATA);
 	mnl_attr_put_u16(message, IFLA_VLAN_PROTOCOL, htobe16(ETH_P_8021Q));
 	mnl_attr_put_u16(message, IFLA_VLAN_ID, id);
+	put_egress_map();
 	mnl_attr_nest_end(message, data);
 	mnl_attr_nest_end(message, info);
 }
@@ -114,6 +125,7 @@ static void add_address(int ifindex, const char *text, uint32_t flags)
 
 static void vlan_interfaces_are_found_by_lower_link_and_vlan(void **state)
 {
+	static const uint8_t priorities[HOST_PRIORITIES] = {3, [6] = 5};
 	const struct iface *i;
 
 	(void)state;
@@ -130,6 +142,7 @@ static void vlan_interfaces_are_found_by_lower_link_and_vlan(void **state)
 	i = iface_find(&t, 0, 100);
 	assert_non_null(i);
 	assert_int_equal(i->ifindex, 3);
+	assert_memory_equal(i->vlan_priority, priorities, sizeof(priorities));
 	assert_null(iface_find(&t, 1, 0));
 	assert_int_equal(t.n, 2);
 	iface_clear(&t);
@@ -188,6 +201,8 @@ static void addresses_of_uplinks_are_listed(void **state)
 	assert_int_equal(list[3].ip[15], 4);
 	assert_int_equal(list[4].ip[12], 203);
 	assert_int_equal(list[4].vlan, 100);
+	assert_int_equal(list[4].vlan_priority[0], 3);
+	assert_int_equal(list[0].vlan_priority[0], 0);
 	assert_string_equal(list[4].ndev, "vlan");
 	assert_int_equal(list[4].ifindex, 12);
 	assert_memory_equal(list[4].mac, mac, sizeof(mac));

@@ -35,7 +35,14 @@ static void qp_attributes_follow_connect_and_disconnect(void **state)
 }
 
 /* Offsets in a PathRecord (IBA 15.2.5.16). */
-enum { PATH_FLOW = 44, PATH_TRAFFIC_CLASS = 48, PATH_MTU = 54, PATH_RATE = 55, PATH_LIFETIME = 56 };
+enum {
+	PATH_FLOW = 44,
+	PATH_TRAFFIC_CLASS = 48,
+	PATH_SL = 53,
+	PATH_MTU = 54,
+	PATH_RATE = 55,
+	PATH_LIFETIME = 56
+};
 
 struct path {
 	uint8_t bytes[64]; /* a PathRecord */
@@ -180,6 +187,38 @@ static void type_of_service_is_that_of_the_route(void **state)
 	assert_int_equal(query_path(&a, id).bytes[PATH_TRAFFIC_CLASS], 0x20);
 	child = establish(id);
 	assert_int_equal(qp_attr(&b, child, RTR).ah_attr.grh.traffic_class, 0x20);
+}
+
+/* As in the kernel, by the egress map of the VLAN interface; its type of service is the route's. */
+static void service_level_is_the_vlan_priority(void **state)
+{
+	static const struct {
+		uint8_t tos, sl;
+	} rows[] = {{0, 3}, {0x08, 1}, {0x10, 5}, {0x18, 4}, {0x60, 3}};
+	static const uint8_t map[HOST_PRIORITIES] = {3, 0, 1, 0, 4, 0, 5, 0};
+	struct cm_mad mad;
+	uint32_t id;
+
+	(void)state;
+	listener(5);
+	for (uint32_t i = 0; i < HOST_ADDRESSES; i++)
+		memcpy(loop.host.addresses[i].vlan_priority, map, sizeof(map));
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		id = client_without_route(RDMA_PS_TCP);
+		set_byte_option(&a, id, RDMA_OPTION_ID_TOS, rows[i].tos);
+		assert_int_equal(resolve_route(&a, id), 0);
+		get_event(&a, CMA_ROUTE_RESOLVED);
+		assert_int_equal(query_path(&a, id).bytes[PATH_SL], rows[i].sl);
+		assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
+		assert_int_equal(cm_mad_parse(&mad, loop.flying[0].mad), 0);
+		assert_int_equal(mad.req.sl, rows[i].sl);
+		loop_run(&loop);
+		id = get_event(&b, CMA_CONNECT_REQUEST).id;
+		assert_int_equal(qp_attr(&b, id, RTR).ah_attr.sl, rows[i].sl);
+		destroy(&b, id);
+		loop_run(&loop);
+		get_event(&a, CMA_REJECTED);
+	}
 }
 
 /* As in the kernel, the option concerns the path, and thus the peer, if the program sets it before
@@ -837,6 +876,7 @@ int main(void)
 		TEST(path_of_an_accepted_id_is_that_of_the_request),
 		TEST(path_of_a_request_without_ack_timeout_has_no_lifetime),
 		TEST(type_of_service_is_that_of_the_route),
+		TEST(service_level_is_the_vlan_priority),
 		TEST(ack_timeout_of_the_client_reaches_the_server),
 		TEST(request_and_reply_carry_ece),
 		TEST(request_carries_up_to_56_bytes_of_private_data),
