@@ -20,6 +20,7 @@ static void from_v6(struct cma_addr *a, const struct sockaddr_in6 *in)
 	memcpy(a->ip, &in->sin6_addr, sizeof(a->ip));
 	a->port = ntohs(in->sin6_port);
 	a->scope = in->sin6_scope_id;
+	a->flow = ntohl(in->sin6_flowinfo);
 }
 
 /* The layout of struct sockaddr_ib in rdma-core and the kernel. */
@@ -80,8 +81,10 @@ int cma_addr_from(struct cma_addr *a, const void *sockaddr, uint32_t len)
 uint32_t cma_addr_to(const struct cma_addr *a, void *sockaddr, uint32_t room)
 {
 	struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(a->port)};
-	struct sockaddr_in6 v6 = {
-		.sin6_family = AF_INET6, .sin6_port = htons(a->port), .sin6_scope_id = a->scope};
+	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6,
+				  .sin6_port = htons(a->port),
+				  .sin6_flowinfo = htonl(a->flow),
+				  .sin6_scope_id = a->scope};
 	struct sockaddr_of_ib ib = {.family = CMA_AF_IB,
 				    .service_id = htobe64(a->service_id),
 				    .mask = htobe64(a->mask)};

@@ -7,7 +7,8 @@
 
 #include "urxed/cm/cma.h"
 
-#define HOP_LIMIT 64 /* in the paths of this host's requests (REQ, SIDR_REQ) */
+#define HOP_LIMIT  64 /* in the paths of this host's requests (REQ, SIDR_REQ) */
+#define FLOW_LABEL 0xfffffu
 
 /*
  * The service level, as in the kernel: the VLAN priority that the kernel itself gives packets of
@@ -29,8 +30,11 @@ static struct cm_path make_path(const struct cma_id *id)
 			       .traffic_class = id->route_tos,
 			       .hop_limit = HOP_LIMIT};
 
-	/* The same flow label as the kernel's rdma_cm. */
-	path.flow_label = (id->src.addr.port * 31u + id->dst.port) & 0xfffff;
+	/* The same flow label as the kernel's rdma_cm: that of the source address, if it has one.
+	 */
+	path.flow_label = id->src.addr.flow & FLOW_LABEL;
+	if (!path.flow_label)
+		path.flow_label = (id->src.addr.port * 31u + id->dst.port) & FLOW_LABEL;
 	if (own) {
 		path.sl = choose_sl(own, id->route_tos);
 		memcpy(path.sgid, own->ip, sizeof(path.sgid));

@@ -7,7 +7,7 @@
 
 #include "urxed/cm/ucma.h"
 
-#define FORMAT    "urxed rdma_cm 8"
+#define FORMAT    "urxed rdma_cm 9"
 #define NO_NUMBER UINT32_MAX
 
 /* Values of saved.file.frozen beside 0. */

@@ -385,6 +385,26 @@ static void source_does_not_reach_the_other_family(void **state)
 	get_event(&a, CMA_ADDR_RESOLVED);
 }
 
+/* As in the kernel, a program can choose the flow label by its source address. */
+static void flow_label_is_that_of_the_source(void **state)
+{
+	struct rdma_ucm_bind_ip request = {.id = create(&a, RDMA_PS_TCP, 0xa)};
+	struct rdma_ucm_query_addr_resp response;
+	struct sockaddr_in6 in;
+
+	(void)state;
+	assert_int_equal(host_add_text(&loop.host, "2001:db8::1/64", 0), 0);
+	request.addr = sockaddr6("2001:db8::1");
+	request.addr.sin6_flowinfo = htonl(0xf0012345);
+	assert_int_equal(COMMAND(&a, BIND_IP, request, 0), 0);
+	response = query(request.id, RDMA_USER_CM_QUERY_ADDR);
+	memcpy(&in, &response.src_addr, sizeof(in));
+	assert_int_equal(ntohl(in.sin6_flowinfo), 0xf0012345);
+	assert_int_equal(resolve_ip6(request.id, "2001:db8::1"), 0);
+	get_event(&a, CMA_ADDR_RESOLVED);
+	assert_int_equal(cma_path(cma_find_id(&loop.ucma.cma, request.id)).flow_label, 0x12345);
+}
+
 static void listener_accepts_its_address_family(void **state)
 {
 	struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons(PORT)};
@@ -526,6 +546,7 @@ int main(void)
 		TEST(lost_address_is_no_source),
 		TEST(ipv4_mapped_destination_uses_an_ipv4_source),
 		TEST(source_does_not_reach_the_other_family),
+		TEST(flow_label_is_that_of_the_source),
 		TEST(listener_accepts_its_address_family),
 		TEST(scope_chooses_among_link_local_addresses),
 		TEST(link_local_listener_belongs_to_its_interface),
