@@ -6,30 +6,9 @@
 
 #include <cm/ip.h>
 #include <rxe/packet.h>
+#include <rxe/types.h>
 
 #include "urxed/cm/ucma.h"
-
-/* Of enum ib_qp_attr_mask, enum ib_qp_state, enum ib_access_flags and enum ib_mtu. */
-enum {
-	QP_STATE = 1 << 0,
-	QP_ACCESS_FLAGS = 1 << 3,
-	QP_PKEY_INDEX = 1 << 4,
-	QP_PORT = 1 << 5,
-	QP_QKEY = 1 << 6,
-	QP_AV = 1 << 7,
-	QP_PATH_MTU = 1 << 8,
-	QP_TIMEOUT = 1 << 9,
-	QP_RETRY_CNT = 1 << 10,
-	QP_RNR_RETRY = 1 << 11,
-	QP_RQ_PSN = 1 << 12,
-	QP_MAX_QP_RD_ATOMIC = 1 << 13,
-	QP_MIN_RNR_TIMER = 1 << 15,
-	QP_SQ_PSN = 1 << 16,
-	QP_MAX_DEST_RD_ATOMIC = 1 << 17,
-	QP_DEST_QPN = 1 << 20,
-};
-enum { STATE_INIT = 1, STATE_RTR = 2, STATE_RTS = 3, STATE_LAST = 6 };
-enum { ACCESS_REMOTE_WRITE = 2, ACCESS_REMOTE_READ = 4, ACCESS_REMOTE_ATOMIC = 8 };
 
 #define PORT      1
 #define HOP_LIMIT 64
@@ -274,20 +253,20 @@ static uint16_t pkey_index(const struct cma_id *id)
 
 static void fill_init(struct ib_uverbs_qp_attr *attr, const struct cma_id *id)
 {
-	attr->qp_attr_mask = QP_STATE | QP_PKEY_INDEX | QP_PORT;
+	attr->qp_attr_mask = URXE_QP_STATE | URXE_QP_PKEY_INDEX | URXE_QP_PORT;
 	attr->pkey_index = pkey_index(id);
 	attr->port_num = PORT;
 	if (id->service == CMA_UD) {
-		attr->qp_attr_mask |= QP_QKEY;
+		attr->qp_attr_mask |= URXE_QP_QKEY;
 		attr->qkey = id->qkey ? id->qkey : CMA_UD_QKEY;
 		return;
 	}
-	attr->qp_attr_mask |= QP_ACCESS_FLAGS;
+	attr->qp_attr_mask |= URXE_QP_ACCESS_FLAGS;
 	if (!id->conn)
 		return;
-	attr->qp_access_flags = ACCESS_REMOTE_WRITE;
+	attr->qp_access_flags = URXE_ACCESS_REMOTE_WRITE;
 	if (cm_channel(id->conn)->responder_resources)
-		attr->qp_access_flags |= ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC;
+		attr->qp_access_flags |= URXE_ACCESS_REMOTE_READ | URXE_ACCESS_REMOTE_ATOMIC;
 }
 
 /* True: the peer's QPN is known, from its REQ or REP, and the connection has not ended. */
@@ -319,17 +298,17 @@ static int fill_rtr(struct ib_uverbs_qp_attr *attr, const struct cma_id *id)
 {
 	const struct cm_channel *c;
 
-	attr->qp_attr_mask = QP_STATE;
+	attr->qp_attr_mask = URXE_QP_STATE;
 	if (!has_channel(id))
 		return -EINVAL;
 	c = cm_channel(id->conn);
-	attr->qp_attr_mask |= QP_AV | QP_PATH_MTU | QP_DEST_QPN | QP_RQ_PSN;
+	attr->qp_attr_mask |= URXE_QP_AV | URXE_QP_PATH_MTU | URXE_QP_DEST_QPN | URXE_QP_RQ_PSN;
 	fill_ah(&attr->ah_attr, id);
 	attr->path_mtu = c->mtu;
 	attr->dest_qp_num = c->remote_qpn;
 	attr->rq_psn = id->psn;
 	if (id->service == CMA_RC) {
-		attr->qp_attr_mask |= QP_MAX_DEST_RD_ATOMIC | QP_MIN_RNR_TIMER;
+		attr->qp_attr_mask |= URXE_QP_MAX_DEST_RD_ATOMIC | URXE_QP_MIN_RNR_TIMER;
 		attr->max_dest_rd_atomic = c->responder_resources;
 	}
 	return 0;
@@ -339,14 +318,14 @@ static int fill_rts(struct ib_uverbs_qp_attr *attr, const struct cma_id *id)
 {
 	const struct cm_channel *c;
 
-	attr->qp_attr_mask = QP_STATE | QP_SQ_PSN;
+	attr->qp_attr_mask = URXE_QP_STATE | URXE_QP_SQ_PSN;
 	if (!has_channel(id))
 		return -EINVAL;
 	c = cm_channel(id->conn);
 	attr->sq_psn = c->sq_psn;
 	if (id->service == CMA_RC) {
-		attr->qp_attr_mask |=
-			QP_TIMEOUT | QP_RETRY_CNT | QP_RNR_RETRY | QP_MAX_QP_RD_ATOMIC;
+		attr->qp_attr_mask |= URXE_QP_TIMEOUT | URXE_QP_RETRY_CNT | URXE_QP_RNR_RETRY |
+				      URXE_QP_MAX_QP_RD_ATOMIC;
 		attr->timeout = id->ack_timeout_set ? id->ack_timeout : c->ack_timeout;
 		attr->retry_cnt = c->retry_count;
 		attr->rnr_retry = c->rnr_retry_count;
@@ -358,7 +337,7 @@ static int fill_rts(struct ib_uverbs_qp_attr *attr, const struct cma_id *id)
 int ucma_fill_qp_attr(struct ib_uverbs_qp_attr *attr, const struct cma_id *id, uint32_t state)
 {
 	*attr = (struct ib_uverbs_qp_attr){.qp_state = state};
-	if (!id->has_device || state > STATE_LAST)
+	if (!id->has_device || state > URXE_QPS_ERR)
 		return -EINVAL;
 	if (id->state == CMA_LISTEN && id->service != CMA_UD)
 		return -EINVAL;
@@ -368,9 +347,9 @@ int ucma_fill_qp_attr(struct ib_uverbs_qp_attr *attr, const struct cma_id *id, u
 		return 0;
 	}
 	switch (state) {
-	case STATE_INIT: return fill_conn_init(attr, id);
-	case STATE_RTR: return fill_rtr(attr, id);
-	case STATE_RTS: return fill_rts(attr, id);
+	case URXE_QPS_INIT: return fill_conn_init(attr, id);
+	case URXE_QPS_RTR: return fill_rtr(attr, id);
+	case URXE_QPS_RTS: return fill_rts(attr, id);
 	default: return -EINVAL;
 	}
 }
