@@ -240,6 +240,10 @@ static int restore_event(struct ucma *u, uint32_t slot, const struct saved *save
 	return 0;
 }
 
+/*
+ * Restores the records of a type, and drops those that it cannot restore. With SAVED_FILE, the
+ * first type, drops the unreadable ones of all types, too.
+ */
 static void restore_records(struct ucma *u, uint32_t type, restore_fn *one)
 {
 	struct saved saved;
@@ -248,19 +252,7 @@ static void restore_records(struct ucma *u, uint32_t type, restore_fn *one)
 
 	for (slot = 0; (rc = slot_file_get(&u->store, slot, &saved, sizeof(saved))) != -ENODATA;
 	     slot++)
-		if (!rc && saved.type == type && one(u, slot, &saved))
-			slot_file_drop(&u->store, slot);
-}
-
-static void drop_unreadable_records(struct ucma *u)
-{
-	struct saved saved;
-	uint32_t slot;
-	int rc;
-
-	for (slot = 0; (rc = slot_file_get(&u->store, slot, &saved, sizeof(saved))) != -ENODATA;
-	     slot++)
-		if (rc)
+		if (rc ? type == SAVED_FILE : saved.type == type && one(u, slot, &saved))
 			slot_file_drop(&u->store, slot);
 }
 
@@ -270,7 +262,6 @@ int ucma_store_open(struct ucma *u, const char *run_dir)
 
 	if (rc)
 		return rc;
-	drop_unreadable_records(u);
 	restore_records(u, SAVED_FILE, restore_file);
 	restore_records(u, SAVED_ID, restore_ctx);
 	restore_records(u, SAVED_GROUP, restore_group);
