@@ -256,16 +256,13 @@ struct cma_saved {
 };
 void cma_save(const struct cma_id *id, struct cma_saved *saved);
 /*
- * Restores an ID of an earlier daemon. -EBUSY: the number is in use; -EINVAL: a field is out of
- * range; -ENOMEM; or an error of cm_restore.
+ * Restores an ID of an earlier daemon, or with `again` one that was saved with a program
+ * (ucma_checkpoint.c): that ID binds its port anew, and becomes frozen. -EEXIST: the number, or the
+ * ID of the connection, is in use; -EINVAL: a field is out of range; -ENOMEM; or an error of
+ * cm_restore or, with `again`, of cma_port_bind.
  */
-int cma_restore(struct cma *cma, const struct cma_saved *saved, void *ctx, struct cma_id **id);
-/*
- * As cma_restore, for an ID that was saved with a program (ucma_checkpoint.c), and which becomes
- * frozen. The caller has checked all fields. -EEXIST: the number, or the ID of the connection, is
- * in use; or an error of cma_port_bind.
- */
-int cma_place(struct cma *cma, const struct cma_saved *saved, void *ctx, struct cma_id **id);
+int cma_restore(struct cma *cma, const struct cma_saved *saved, bool again, void *ctx,
+		struct cma_id **id);
 /*
  * A frozen ID is saved and may be restored elsewhere, so nothing changes it until cma_thaw. A
  * frozen listener drops requests, as if the network had lost them. cma_destroy_id of a frozen ID

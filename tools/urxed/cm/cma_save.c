@@ -83,28 +83,6 @@ static int add_id(struct cma_id *id, const struct cma_saved *saved, bool frozen)
 	return 0;
 }
 
-int cma_restore(struct cma *cma, const struct cma_saved *saved, void *ctx, struct cma_id **out)
-{
-	struct cma_id *id;
-	int rc;
-
-	if (!is_valid(&saved->id))
-		return -EINVAL;
-	if (cma->ids[saved->id.number])
-		return -EBUSY;
-	id = copy_id(cma, saved, ctx);
-	if (!id)
-		return -ENOMEM;
-	rc = cma_port_restore(&cma->ports, &id->src);
-	if (rc)
-		free(id);
-	else
-		rc = add_id(id, saved, saved->id.frozen);
-	if (!rc)
-		*out = id;
-	return rc;
-}
-
 /*
  * Binds the ID of a saved program to its port, and makes it a listener if it was one. Unlike
  * cma_port_restore this function checks as for a new bind, because another process may have got the
@@ -130,21 +108,24 @@ static int bind_again(struct cma_id *id)
 	return rc;
 }
 
-int cma_place(struct cma *cma, const struct cma_saved *saved, void *ctx, struct cma_id **out)
+int cma_restore(struct cma *cma, const struct cma_saved *saved, bool again, void *ctx,
+		struct cma_id **out)
 {
 	struct cma_id *id;
 	int rc;
 
+	if (!is_valid(&saved->id))
+		return -EINVAL;
 	if (cma->ids[saved->id.number])
 		return -EEXIST;
 	id = copy_id(cma, saved, ctx);
 	if (!id)
 		return -ENOMEM;
-	rc = bind_again(id);
+	rc = again ? bind_again(id) : cma_port_restore(&cma->ports, &id->src);
 	if (rc)
 		free(id);
 	else
-		rc = add_id(id, saved, true);
+		rc = add_id(id, saved, again || saved->id.frozen);
 	if (!rc)
 		*out = id;
 	return rc;

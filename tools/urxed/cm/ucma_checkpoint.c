@@ -268,7 +268,7 @@ static int restore_id(struct ucma_file *file, const struct ucma_record *r)
 	saved.id.user = file->user;
 	saved.id.low_ports = file->low_ports;
 	saved.id.src.restorer = file->pid;
-	rc = cma_place(&file->ucma->cma, &saved, ctx, &ctx->id);
+	rc = cma_restore(&file->ucma->cma, &saved, true, ctx, &ctx->id);
 	if (rc) {
 		ucma_ctx_destroy(ctx);
 		return rc;

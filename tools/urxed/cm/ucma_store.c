@@ -175,7 +175,7 @@ static int restore_ctx(struct ucma *u, uint32_t slot, const struct saved *saved)
 		return -ENOENT;
 	/* Freezing and thawing write the file's record only, so the file's record decides. */
 	id.id.frozen = file->frozen;
-	rc = cma_restore(&u->cma, &id, ctx, &ctx->id);
+	rc = cma_restore(&u->cma, &id, false, ctx, &ctx->id);
 	if (rc) {
 		ucma_ctx_destroy(ctx);
 		return rc;
