@@ -291,17 +291,16 @@ void ucma_ctx_destroy(struct ucma_ctx *ctx);
 /* Moves an ID, its events, and the new IDs of its queued requests to another file. */
 void ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to);
 /*
- * Joins an ID to a group and queues the event MULTICAST_JOIN. -ENOSPC: the user's quota of groups
- * is used up; -ENOMEM.
+ * Joins an ID to a group, whose number it sets, and queues the event MULTICAST_JOIN. -ENOSPC: the
+ * user's quota of groups is used up; -ENOMEM.
  */
-int ucma_group_join(struct ucma_ctx *ctx, uint64_t uid, const uint8_t mgid[16],
-		    struct ucma_group **group);
+int ucma_group_join(struct ucma_ctx *ctx, uint64_t uid, const uint8_t mgid[16], uint32_t *number);
 /*
- * Adds a group that the ID joined before it was saved, and queues no event. Errors as of
- * ucma_group_join.
+ * Adds a group that the ID has joined, and queues no event. Errors as of ucma_group_join. slot: of
+ * a group of an earlier daemon, for which the quota does not matter; else SLOT_FILE_NONE.
  */
-int ucma_group_restore(struct ucma_ctx *ctx, uint32_t number, uint64_t uid,
-		       uint32_t events_reported);
+int ucma_group_add(struct ucma_ctx *ctx, uint32_t number, uint64_t uid, uint32_t events_reported,
+		   uint32_t slot);
 /* NULL: no ID of this file has joined a group with that number. */
 struct ucma_group *ucma_find_group(const struct ucma_file *file, uint32_t number);
 void ucma_group_leave(struct ucma_group *group);

@@ -285,7 +285,8 @@ static int restore_group(struct ucma_file *file, const struct ucma_record *r)
 
 	if (!ctx || ucma_find_group(file, r->group.number))
 		return -EBADMSG;
-	return ucma_group_restore(ctx, r->group.number, r->group.uid, r->group.events_reported);
+	return ucma_group_add(ctx, r->group.number, r->group.uid, r->group.events_reported,
+			      SLOT_FILE_NONE);
 }
 
 /*

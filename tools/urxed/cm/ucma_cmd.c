@@ -498,7 +498,6 @@ static int join_group(struct ucma_command *c, uint32_t number, uint64_t uid,
 		      const struct cma_addr *addr)
 {
 	struct rdma_ucm_create_id_resp response;
-	struct ucma_group *group;
 	struct ucma_ctx *ctx;
 	int rc;
 
@@ -509,11 +508,8 @@ static int join_group(struct ucma_command *c, uint32_t number, uint64_t uid,
 	    !cma_addr_is_multicast(addr) ||
 	    (ctx->id->state != CMA_ADDR_BOUND && ctx->id->state != CMA_STATE_ADDR_RESOLVED))
 		return -EINVAL;
-	rc = ucma_group_join(ctx, uid, addr->ip, &group);
-	if (rc)
-		return rc;
-	response.id = group->number;
-	return write_response(c, &response, sizeof(response));
+	rc = ucma_group_join(ctx, uid, addr->ip, &response.id);
+	return rc ? rc : write_response(c, &response, sizeof(response));
 }
 
 static int join_ip_mcast(struct ucma_command *c)

@@ -196,57 +196,53 @@ static uint32_t next_group_number(const struct ucma_file *file)
 	return number;
 }
 
-int ucma_group_join(struct ucma_ctx *ctx, uint64_t uid, const uint8_t mgid[16],
-		    struct ucma_group **out)
-{
-	struct ucma_event *event = calloc(1, sizeof(*event));
-	struct ucma_group *group = event ? calloc(1, sizeof(*group)) : NULL;
-	struct ucma *u = ctx->file->ucma;
-	int rc = group ? user_counts_take(&u->groups, ctx->file->user, UCMA_GROUPS) : -ENOMEM;
-
-	if (rc) {
-		free(group);
-		free(event);
-		return rc;
-	}
-	*group = (struct ucma_group){.ctx = ctx,
-				     .user = ctx->file->user,
-				     .number = next_group_number(ctx->file),
-				     .uid = uid,
-				     .slot = SLOT_FILE_NONE};
-	LIST_INSERT_HEAD(&ctx->groups, group, link);
-	ucma_store_group(group);
-	event->ctx = ctx;
-	event->group = group;
-	ucma_fill_join(&event->resp, ctx->id, mgid);
-	event->resp.uid = uid;
-	event->resp.id = group->number;
-	ucma_event_add(ctx->file, event);
-	*out = group;
-	return 0;
-}
-
-int ucma_group_restore(struct ucma_ctx *ctx, uint32_t number, uint64_t uid,
-		       uint32_t events_reported)
+int ucma_group_add(struct ucma_ctx *ctx, uint32_t number, uint64_t uid, uint32_t events_reported,
+		   uint32_t slot)
 {
 	struct ucma_group *group = calloc(1, sizeof(*group));
+	const uid_t user = ctx->file->user;
 	struct ucma *u = ctx->file->ucma;
-	int rc = group ? user_counts_take(&u->groups, ctx->file->user, UCMA_GROUPS) : -ENOMEM;
+	int rc = -ENOMEM;
 
+	if (group)
+		rc = slot == SLOT_FILE_NONE ? user_counts_take(&u->groups, user, UCMA_GROUPS)
+					    : user_counts_add(&u->groups, user);
 	if (rc) {
 		free(group);
 		return rc;
 	}
 	*group = (struct ucma_group){.ctx = ctx,
-				     .user = ctx->file->user,
+				     .user = user,
 				     .number = number,
 				     .uid = uid,
 				     .events_reported = events_reported,
-				     .slot = SLOT_FILE_NONE};
+				     .slot = slot};
 	LIST_INSERT_HEAD(&ctx->groups, group, link);
 	if (u->next_group <= number)
 		u->next_group = number + 1;
-	ucma_store_group(group);
+	if (slot == SLOT_FILE_NONE)
+		ucma_store_group(group);
+	return 0;
+}
+
+int ucma_group_join(struct ucma_ctx *ctx, uint64_t uid, const uint8_t mgid[16], uint32_t *number)
+{
+	struct ucma_event *event = calloc(1, sizeof(*event));
+	int rc = -ENOMEM;
+
+	*number = next_group_number(ctx->file);
+	if (event)
+		rc = ucma_group_add(ctx, *number, uid, 0, SLOT_FILE_NONE);
+	if (rc) {
+		free(event);
+		return rc;
+	}
+	event->ctx = ctx;
+	event->group = LIST_FIRST(&ctx->groups);
+	ucma_fill_join(&event->resp, ctx->id, mgid);
+	event->resp.uid = uid;
+	event->resp.id = *number;
+	ucma_event_add(ctx->file, event);
 	return 0;
 }
 

@@ -197,24 +197,10 @@ static struct ucma_ctx *find_restored_ctx(const struct ucma *u, uint32_t number)
 static int restore_group(struct ucma *u, uint32_t slot, const struct saved *saved)
 {
 	struct ucma_ctx *ctx = find_restored_ctx(u, saved->group.id);
-	struct ucma_group *group = ctx ? calloc(1, sizeof(*group)) : NULL;
 
-	if (!group)
-		return -ENOENT;
-	if (user_counts_add(&u->groups, ctx->file->user)) {
-		free(group);
-		return -ENOMEM;
-	}
-	*group = (struct ucma_group){.ctx = ctx,
-				     .user = ctx->file->user,
-				     .number = saved->number,
-				     .uid = saved->group.uid,
-				     .events_reported = saved->group.events_reported,
-				     .slot = slot};
-	LIST_INSERT_HEAD(&ctx->groups, group, link);
-	if (u->next_group <= group->number)
-		u->next_group = group->number + 1;
-	return 0;
+	return ctx ? ucma_group_add(ctx, saved->number, saved->group.uid,
+				    saved->group.events_reported, slot)
+		   : -ENOENT;
 }
 
 static int restore_event(struct ucma *u, uint32_t slot, const struct saved *saved)
