@@ -129,8 +129,10 @@ static const uint8_t *loop_mac(void *ctx, int uplink)
 /* Starts the rdma_cm of a daemon, which reads the records of the daemon before it. */
 static void loop_begin(struct loop *l)
 {
-	static const struct ucma_ops ops = {loop_send, loop_has_room, loop_mtu_to_peer,
-					    loop_may_name_qpn, loop_has_claimable_leases};
+	static const struct ucma_ops ops = {
+		{loop_send, loop_has_room, loop_mtu_to_peer, ucma_on_event, ucma_on_request},
+		loop_may_name_qpn,
+		loop_has_claimable_leases};
 	static const struct neigh_ops neigh_ops = {.send = loop_arp, .mac = loop_mac};
 
 	neigh_init(&l->neigh, &l->host, &neigh_ops, l);

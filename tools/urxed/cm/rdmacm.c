@@ -134,8 +134,10 @@ static bool is_frozen(void *ctx, pid_t pid)
 }
 
 static const struct gsi_ops gsi_ops = {has_room, send_frame, receive_mad};
-static const struct ucma_ops ucma_ops = {send_mad, has_room_for_mads, mtu_to_peer, may_name_qpn,
-					 has_claimable_leases};
+static const struct ucma_ops ucma_ops = {
+	{send_mad, has_room_for_mads, mtu_to_peer, ucma_on_event, ucma_on_request},
+	may_name_qpn,
+	has_claimable_leases};
 
 /* --- Opening and closing */
 

@@ -48,7 +48,7 @@ static int open_listener(struct ucma *u, const char *run_dir)
 int ucma_open(struct ucma *u, const char *run_dir, uint64_t now, const struct host *host,
 	      struct neigh *neigh, const struct ucma_ops *ops, void *ctx)
 {
-	int rc = cma_open(&u->cma, host, neigh, &ucma_cma_ops, u);
+	int rc = cma_open(&u->cma, host, neigh, &ops->cma, ctx);
 
 	if (rc)
 		return rc;
@@ -127,7 +127,7 @@ static void destroy_step(struct ucma_file *file)
 {
 	const struct ucma *u = file->ucma;
 
-	for (uint32_t n = 0; n < UCMA_END_STEP && u->ops->has_room(u->ctx); n += CM_TICK_MAX)
+	for (uint32_t n = 0; n < UCMA_END_STEP && u->ops->cma.has_room(u->ctx); n += CM_TICK_MAX)
 		if (destroy_some(file, CM_TICK_MAX))
 			return;
 }
@@ -250,7 +250,7 @@ static uint64_t tick_ended(struct ucma *u)
 {
 	struct ucma_file *file;
 
-	if (!u->n_ended || !u->ops->has_room(u->ctx))
+	if (!u->n_ended || !u->ops->cma.has_room(u->ctx))
 		return UINT64_MAX;
 	LIST_FOREACH(file, &u->files, link)
 	if (file->ended)

@@ -184,12 +184,7 @@ struct ucma_file {
 LIST_HEAD(ucma_file_list, ucma_file);
 
 struct ucma_ops {
-	/* Sends a MAD to the peer's QP1. */
-	void (*send)(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN]);
-	/* As cma_ops.has_room. */
-	bool (*has_room)(void *ctx);
-	/* As cma_ops.mtu_to_peer. */
-	uint16_t (*mtu_to_peer)(void *ctx, const struct cma_id *id);
+	struct cma_ops cma; /* `event` and `request`: ucma_on_event, ucma_on_request */
 	/*
 	 * True: the process may name the QPN in a message. It has leased or added the QPN, or the
 	 * QPN is in block 0, which is never leased, and no HCA's queue pair has it. Processes in
@@ -272,7 +267,9 @@ bool ucma_file_awaits_restoration(const struct ucma_file *file);
 void ucma_file_forget(struct ucma_file *file);
 
 /* --- ucma_ctx.c: IDs and multicast groups. */
-extern const struct cma_ops ucma_cma_ops;
+/* For ucma_ops.cma: queue events for the program that has the ID. */
+void ucma_on_event(struct cma_id *id, const struct cma_event *cma_event);
+bool ucma_on_request(struct cma_id *listener, struct cma_id *id, const struct cma_event *request);
 /*
  * Adds an ID to the file; uid 0 = a request that was not accepted yet. The caller sets the result's
  * `id`. NULL: no memory.

@@ -90,7 +90,7 @@ void ucma_drop_event(struct ucma_file *file, struct ucma_event *event)
 	if (!child)
 		return;
 	child->request = NULL;
-	if (!file->ended && !u->ops->has_room(u->ctx))
+	if (!file->ended && !u->ops->cma.has_room(u->ctx))
 		later = ucma_ended_file(u, file->user);
 	if (later)
 		ucma_ctx_move(child, later);
@@ -282,7 +282,7 @@ struct ucma_file *ucma_find_file(const struct ucma *u, uint64_t token)
 
 /* --- Callbacks of cma.h */
 
-static void on_cma_event(struct cma_id *id, const struct cma_event *cma_event)
+void ucma_on_event(struct cma_id *id, const struct cma_event *cma_event)
 {
 	struct ucma_ctx *ctx = id->ctx;
 	struct ucma_event *event;
@@ -301,8 +301,7 @@ static void on_cma_event(struct cma_id *id, const struct cma_event *cma_event)
 	ucma_event_add(ctx->file, event);
 }
 
-static bool on_cma_request(struct cma_id *listener, struct cma_id *id,
-			   const struct cma_event *request)
+bool ucma_on_request(struct cma_id *listener, struct cma_id *id, const struct cma_event *request)
 {
 	bool is_known = cm_channel(id->conn)->path.known;
 	struct ucma_ctx *ctx = listener->ctx, *child;
@@ -329,27 +328,3 @@ static bool on_cma_request(struct cma_id *listener, struct cma_id *id,
 	ucma_event_add(ctx->file, event);
 	return true;
 }
-
-static void send_cma_mad(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN])
-{
-	const struct ucma *u = ctx;
-
-	u->ops->send(u->ctx, path, mad);
-}
-
-static bool has_room_for_mads(void *ctx)
-{
-	const struct ucma *u = ctx;
-
-	return u->ops->has_room(u->ctx);
-}
-
-static uint16_t mtu_to_peer(void *ctx, const struct cma_id *id)
-{
-	const struct ucma *u = ctx;
-
-	return u->ops->mtu_to_peer(u->ctx, id);
-}
-
-const struct cma_ops ucma_cma_ops = {send_cma_mad, has_room_for_mads, mtu_to_peer, on_cma_event,
-				     on_cma_request};
