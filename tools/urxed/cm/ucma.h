@@ -392,6 +392,9 @@ struct ucma_command {
 	 * an ID.
 	 */
 	struct ucma_file *withdrawn_from;
+	/* Set by ucma_run_command: */
+	const void *request;  /* `in`, filled up with zeroes */
+	struct ucma_ctx *ctx; /* the ID that the request names */
 };
 
 /* --- ucma_cmd.c: returns 0 or a negative errno value, the status for the program. */

@@ -21,18 +21,6 @@
 /* Size of a structure without the fields that newer versions have added. */
 #define SIZE_UP_TO(type, member) offsetof(struct type, member)
 
-static int read_request(const struct ucma_command *c, void *request, uint32_t size, uint32_t least)
-{
-	if (c->in_size < least)
-		return -EINVAL;
-	memset(request, 0, size);
-	memcpy(request, c->in, c->in_size < size ? c->in_size : size);
-	return 0;
-}
-
-#define READ_REQUEST(c, request)            read_request(c, &(request), sizeof(request), sizeof(request))
-#define READ_REQUEST_MIN(c, request, least) read_request(c, &(request), sizeof(request), least)
-
 static int write_response(struct ucma_command *c, const void *response, uint32_t size)
 {
 	c->out_len = c->out_size < size ? c->out_size : size;
@@ -88,25 +76,20 @@ static int get_service(const struct rdma_ucm_create_id *request, enum cma_servic
 
 static int create_id(struct ucma_command *c)
 {
+	const struct rdma_ucm_create_id *request = c->request;
 	struct rdma_ucm_create_id_resp response;
-	struct rdma_ucm_create_id request;
 	enum cma_service service = CMA_RC;
 	struct ucma_ctx *ctx;
-	int rc;
+	int rc = get_service(request, &service);
 
-	if (c->out_size < sizeof(response))
-		return -ENOSPC;
-	rc = READ_REQUEST(c, request);
-	if (!rc)
-		rc = get_service(&request, &service);
 	if (!rc && !ucma_can_create_id(c->file))
 		rc = -ENOSPC;
 	if (rc)
 		return rc;
-	ctx = ucma_ctx_new(c->file, request.uid);
+	ctx = ucma_ctx_new(c->file, request->uid);
 	if (!ctx)
 		return -ENOMEM;
-	rc = cma_create_id(&c->file->ucma->cma, c->file->user, request.ps, service, ctx, &ctx->id);
+	rc = cma_create_id(&c->file->ucma->cma, c->file->user, request->ps, service, ctx, &ctx->id);
 	if (rc) {
 		ucma_ctx_destroy(ctx);
 		return rc;
@@ -118,35 +101,21 @@ static int create_id(struct ucma_command *c)
 
 static int destroy_id(struct ucma_command *c)
 {
-	struct rdma_ucm_destroy_id_resp response;
-	struct rdma_ucm_destroy_id request;
-	struct ucma_ctx *ctx;
-	int rc;
+	const struct rdma_ucm_destroy_id_resp response = {.events_reported =
+								  c->ctx->events_reported};
 
-	if (c->out_size < sizeof(response))
-		return -ENOSPC;
-	rc = READ_REQUEST_MIN(c, request, SIZE_UP_TO(rdma_ucm_destroy_id, reserved));
-	ctx = rc ? NULL : find_ctx(c, request.id, &rc);
-	if (rc)
-		return rc;
-	response.events_reported = ctx->events_reported;
-	ucma_ctx_destroy(ctx);
+	ucma_ctx_destroy(c->ctx);
 	return write_response(c, &response, sizeof(response));
 }
 
 static int migrate_id(struct ucma_command *c)
 {
+	const struct rdma_ucm_migrate_id *request = c->request;
 	struct rdma_ucm_migrate_resp response;
-	struct rdma_ucm_migrate_id request;
 	struct ucma_command from = *c;
 	struct ucma_ctx *ctx;
 	int rc;
 
-	if (c->out_size < sizeof(response))
-		return -ENOSPC;
-	rc = READ_REQUEST(c, request);
-	if (rc)
-		return rc;
 	from.file = ucma_find_file(c->file->ucma, c->token);
 	if (!from.file || from.file->pid != c->file->pid)
 		return -EINVAL;
@@ -154,7 +123,7 @@ static int migrate_id(struct ucma_command *c)
 		return -EBUSY;
 	c->withdrawn_from = from.file;
 	from.file->stale = 0;
-	ctx = find_ctx_to_change(&from, request.id, &rc);
+	ctx = find_ctx_to_change(&from, request->id, &rc);
 	if (rc)
 		return rc;
 	response.events_reported = ctx->events_reported;
@@ -183,30 +152,25 @@ static int read_ip_sockaddr(struct cma_addr *addr, const struct sockaddr_in6 *so
 
 static int bind_ip(struct ucma_command *c)
 {
-	struct rdma_ucm_bind_ip request;
+	const struct rdma_ucm_bind_ip *request = c->request;
 	struct cma_addr addr;
-	struct ucma_ctx *ctx;
-	int rc =
-		READ_REQUEST_MIN(c, request, SIZE_UP_TO(rdma_ucm_bind_ip, id) + sizeof(request.id));
+	int rc = read_ip_sockaddr(&addr, &request->addr);
+	struct ucma_ctx *ctx = rc ? NULL : find_ctx_to_change(c, request->id, &rc);
 
-	if (!rc)
-		rc = read_ip_sockaddr(&addr, &request.addr);
-	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
 	return rc ? rc : cma_bind(ctx->id, &addr);
 }
 
 static int bind_addr(struct ucma_command *c)
 {
-	struct rdma_ucm_bind request;
+	const struct rdma_ucm_bind *request = c->request;
 	struct cma_addr addr;
 	struct ucma_ctx *ctx;
-	int rc = READ_REQUEST(c, request);
+	int rc;
 
-	if (!rc && (request.reserved || request.addr_size > sizeof(request.addr)))
-		rc = -EINVAL;
-	if (!rc)
-		rc = read_sockaddr(&addr, &request.addr, request.addr_size);
-	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
+	if (request->reserved || request->addr_size > sizeof(request->addr))
+		return -EINVAL;
+	rc = read_sockaddr(&addr, &request->addr, request->addr_size);
+	ctx = rc ? NULL : find_ctx_to_change(c, request->id, &rc);
 	return rc ? rc : cma_bind(ctx->id, &addr);
 }
 
@@ -230,63 +194,51 @@ static int resolve_ctx(struct ucma_ctx *ctx, const struct cma_addr *src, const s
 /* The source address is optional: family 0 means none. */
 static int resolve_ip(struct ucma_command *c)
 {
-	struct rdma_ucm_resolve_ip request;
+	const struct rdma_ucm_resolve_ip *request = c->request;
 	struct cma_addr src = {0}, dst;
 	struct ucma_ctx *ctx;
-	int rc = READ_REQUEST(c, request);
+	int rc = 0;
 
-	if (!rc && request.src_addr.sin6_family)
-		rc = read_ip_sockaddr(&src, &request.src_addr);
+	if (request->src_addr.sin6_family)
+		rc = read_ip_sockaddr(&src, &request->src_addr);
 	if (!rc)
-		rc = read_ip_sockaddr(&dst, &request.dst_addr);
-	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
-	return rc ? rc : resolve_ctx(ctx, &src, &dst, request.timeout_ms);
+		rc = read_ip_sockaddr(&dst, &request->dst_addr);
+	ctx = rc ? NULL : find_ctx_to_change(c, request->id, &rc);
+	return rc ? rc : resolve_ctx(ctx, &src, &dst, request->timeout_ms);
 }
 
 /* The source address is optional: size 0 means none. */
 static int resolve_addr(struct ucma_command *c)
 {
-	struct rdma_ucm_resolve_addr request;
+	const struct rdma_ucm_resolve_addr *request = c->request;
 	struct cma_addr src = {0}, dst;
 	struct ucma_ctx *ctx;
-	int rc = READ_REQUEST(c, request);
+	int rc = 0;
 
-	if (!rc && (request.reserved || request.src_size > sizeof(request.src_addr) ||
-		    request.dst_size > sizeof(request.dst_addr)))
-		rc = -EINVAL;
-	if (!rc && request.src_size)
-		rc = read_sockaddr(&src, &request.src_addr, request.src_size);
+	if (request->reserved || request->src_size > sizeof(request->src_addr) ||
+	    request->dst_size > sizeof(request->dst_addr))
+		return -EINVAL;
+	if (request->src_size)
+		rc = read_sockaddr(&src, &request->src_addr, request->src_size);
 	if (!rc)
-		rc = read_sockaddr(&dst, &request.dst_addr, request.dst_size);
-	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
-	return rc ? rc : resolve_ctx(ctx, &src, &dst, request.timeout_ms);
+		rc = read_sockaddr(&dst, &request->dst_addr, request->dst_size);
+	ctx = rc ? NULL : find_ctx_to_change(c, request->id, &rc);
+	return rc ? rc : resolve_ctx(ctx, &src, &dst, request->timeout_ms);
 }
 
 static int resolve_route(struct ucma_command *c)
 {
-	struct rdma_ucm_resolve_route request;
-	struct ucma_ctx *ctx;
-	int rc = READ_REQUEST(c, request);
-
-	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
-	return rc ? rc : cma_resolve_route(ctx->id);
+	return cma_resolve_route(c->ctx->id);
 }
+
+#define QUERY_ROUTE_LEN SIZE_UP_TO(rdma_ucm_query_route_resp, ibdev_index)
 
 static int query_route(struct ucma_command *c)
 {
 	struct rdma_ucm_query_route_resp response;
-	struct rdma_ucm_query request;
-	struct ucma_ctx *ctx;
-	int rc;
 
-	if (c->out_size < SIZE_UP_TO(rdma_ucm_query_route_resp, ibdev_index))
-		return -ENOSPC;
-	rc = READ_REQUEST_MIN(c, request, SIZE_UP_TO(rdma_ucm_query, option));
-	ctx = rc ? NULL : find_ctx(c, request.id, &rc);
-	if (rc)
-		return rc;
-	ucma_fill_route(&response, ctx->id);
-	return write_response(c, &response, SIZE_UP_TO(rdma_ucm_query_route_resp, ibdev_index));
+	ucma_fill_route(&response, c->ctx->id);
+	return write_response(c, &response, QUERY_ROUTE_LEN);
 }
 
 #define QUERY_ADDR_LEN SIZE_UP_TO(rdma_ucm_query_addr_resp, ibdev_index)
@@ -323,17 +275,13 @@ static int query_path(struct ucma_command *c, const struct cma_id *id)
 
 static int query_id(struct ucma_command *c)
 {
-	struct rdma_ucm_query request;
-	struct ucma_ctx *ctx;
-	int rc = READ_REQUEST(c, request);
+	const struct rdma_ucm_query *request = c->request;
+	const struct cma_id *id = c->ctx->id;
 
-	ctx = rc ? NULL : find_ctx(c, request.id, &rc);
-	if (rc)
-		return rc;
-	switch (request.option) {
-	case RDMA_USER_CM_QUERY_ADDR: return query_addr(c, ctx->id, ucma_fill_addr);
-	case RDMA_USER_CM_QUERY_PATH: return query_path(c, ctx->id);
-	case RDMA_USER_CM_QUERY_GID: return query_addr(c, ctx->id, ucma_fill_gid);
+	switch (request->option) {
+	case RDMA_USER_CM_QUERY_ADDR: return query_addr(c, id, ucma_fill_addr);
+	case RDMA_USER_CM_QUERY_PATH: return query_path(c, id);
+	case RDMA_USER_CM_QUERY_GID: return query_addr(c, id, ucma_fill_gid);
 	default: return -ENOSYS;
 	}
 }
@@ -372,33 +320,32 @@ static bool was_connected(const struct ucma_command *c, const struct cma_id *id)
 
 static int connect_id(struct ucma_command *c)
 {
-	struct rdma_ucm_connect request;
+	const struct rdma_ucm_connect *request = c->request;
 	struct ucma_ctx *ctx;
 	struct cma_param p;
-	int rc = READ_REQUEST_MIN(c, request, SIZE_UP_TO(rdma_ucm_connect, ece));
+	int rc;
 
-	if (!rc && !request.conn_param.valid)
-		rc = -EINVAL;
-	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
+	if (!request->conn_param.valid)
+		return -EINVAL;
+	ctx = find_ctx_to_change(c, request->id, &rc);
 	if (rc || was_connected(c, ctx->id))
 		return rc;
-	rc = read_conn_param(c, &request.conn_param, &request.ece, ctx->id->service != CMA_UD, &p);
+	rc = read_conn_param(c, &request->conn_param, &request->ece, ctx->id->service != CMA_UD,
+			     &p);
 	return rc ? rc : cma_connect(ctx->id, &p);
 }
 
 static int listen_id(struct ucma_command *c)
 {
-	struct rdma_ucm_listen request;
-	struct ucma_ctx *ctx;
-	int rc = READ_REQUEST(c, request);
+	const struct rdma_ucm_listen *request = c->request;
+	struct ucma_ctx *ctx = c->ctx;
+	int rc = cma_listen(ctx->id);
 
-	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
-	if (!rc)
-		rc = cma_listen(ctx->id);
 	if (rc)
 		return rc;
-	ctx->backlog = request.backlog > 0 && request.backlog < UCMA_BACKLOG_MAX ? request.backlog
-										 : UCMA_BACKLOG_MAX;
+	ctx->backlog = request->backlog > 0 && request->backlog < UCMA_BACKLOG_MAX
+			       ? request->backlog
+			       : UCMA_BACKLOG_MAX;
 	ctx->reserve = ctx->backlog / UCMA_RESERVE;
 	return 0;
 }
@@ -418,77 +365,56 @@ static bool was_accepted(const struct ucma_command *c, const struct ucma_ctx *ct
 
 static int accept_id(struct ucma_command *c)
 {
-	struct rdma_ucm_accept request;
-	struct ucma_ctx *ctx;
+	const struct rdma_ucm_accept *request = c->request;
+	struct ucma_ctx *ctx = c->ctx;
 	struct cma_param p;
-	int rc = READ_REQUEST_MIN(c, request, SIZE_UP_TO(rdma_ucm_accept, ece));
+	int rc;
 
-	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
-	if (rc || was_accepted(c, ctx, &request))
-		return rc;
-	if (!request.conn_param.valid)
+	if (was_accepted(c, ctx, request))
+		return 0;
+	if (!request->conn_param.valid)
 		return cma_accept(ctx->id, NULL);
-	rc = read_conn_param(c, &request.conn_param, &request.ece, true, &p);
+	rc = read_conn_param(c, &request->conn_param, &request->ece, true, &p);
 	if (!rc)
 		rc = cma_accept(ctx->id, &p);
 	if (!rc)
-		ucma_ctx_accept(ctx, request.uid);
+		ucma_ctx_accept(ctx, request->uid);
 	return rc;
 }
 
 static int reject_id(struct ucma_command *c)
 {
-	struct rdma_ucm_reject request;
+	const struct rdma_ucm_reject *request = c->request;
+	const uint8_t reason = request->reason ? request->reason : CM_REJ_CONSUMER;
 	struct ucma_ctx *ctx;
-	int rc = READ_REQUEST(c, request);
+	int rc;
 
-	if (!rc && !request.reason)
-		request.reason = CM_REJ_CONSUMER;
-	if (!rc && request.reason != CM_REJ_CONSUMER && request.reason != CM_REJ_VENDOR_OPTION)
-		rc = -EINVAL;
-	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
+	if (reason != CM_REJ_CONSUMER && reason != CM_REJ_VENDOR_OPTION)
+		return -EINVAL;
+	ctx = find_ctx_to_change(c, request->id, &rc);
 	return rc ? rc
-		  : cma_reject(ctx->id, request.reason, request.private_data,
-			       request.private_data_len);
+		  : cma_reject(ctx->id, reason, request->private_data, request->private_data_len);
 }
 
 static int disconnect_id(struct ucma_command *c)
 {
-	struct rdma_ucm_disconnect request;
-	struct ucma_ctx *ctx;
-	int rc = READ_REQUEST(c, request);
-
-	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
-	return rc ? rc : cma_disconnect(ctx->id);
+	return cma_disconnect(c->ctx->id);
 }
 
 static int notify_id(struct ucma_command *c)
 {
-	struct rdma_ucm_notify request;
-	struct ucma_ctx *ctx;
-	int rc = READ_REQUEST(c, request);
+	const struct rdma_ucm_notify *request = c->request;
+	struct cma_id *id = c->ctx->id;
 
-	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
-	if (rc)
-		return rc;
-	if (!ctx->id->conn)
-		return -EINVAL;
-	return request.event == COMM_EST ? cma_notify_established(ctx->id) : -EINVAL;
+	return id->conn && request->event == COMM_EST ? cma_notify_established(id) : -EINVAL;
 }
 
 static int init_qp_attr(struct ucma_command *c)
 {
-	struct rdma_ucm_init_qp_attr request;
+	const struct rdma_ucm_init_qp_attr *request = c->request;
 	struct ib_uverbs_qp_attr response;
-	struct ucma_ctx *ctx;
-	int rc;
+	int rc = ucma_fill_qp_attr(&response, c->ctx->id, request->qp_state);
 
-	if (c->out_size < sizeof(response))
-		return -ENOSPC;
-	rc = READ_REQUEST(c, request);
-	ctx = rc ? NULL : find_ctx(c, request.id, &rc);
-	if (!rc)
-		rc = ucma_fill_qp_attr(&response, ctx->id, request.qp_state);
 	return rc ? rc : write_response(c, &response, sizeof(response));
 }
 
@@ -514,49 +440,32 @@ static int join_group(struct ucma_command *c, uint32_t number, uint64_t uid,
 
 static int join_ip_mcast(struct ucma_command *c)
 {
-	struct rdma_ucm_join_ip_mcast request;
+	const struct rdma_ucm_join_ip_mcast *request = c->request;
 	struct cma_addr addr;
-	int rc;
+	int rc = read_ip_sockaddr(&addr, &request->addr);
 
-	if (c->out_size < sizeof(struct rdma_ucm_create_id_resp))
-		return -ENOSPC;
-	rc = READ_REQUEST_MIN(c, request,
-			      SIZE_UP_TO(rdma_ucm_join_ip_mcast, id) + sizeof(request.id));
-	if (!rc)
-		rc = read_ip_sockaddr(&addr, &request.addr);
-	return rc ? rc : join_group(c, request.id, request.uid, &addr);
+	return rc ? rc : join_group(c, request->id, request->uid, &addr);
 }
 
 static int join_mcast(struct ucma_command *c)
 {
-	struct rdma_ucm_join_mcast request;
+	const struct rdma_ucm_join_mcast *request = c->request;
 	struct cma_addr addr;
 	int rc;
 
-	if (c->out_size < sizeof(struct rdma_ucm_create_id_resp))
-		return -ENOSPC;
-	rc = READ_REQUEST(c, request);
-	if (!rc && (request.addr_size > sizeof(request.addr) ||
-		    request.join_flags >= RDMA_MC_JOIN_FLAG_RESERVED))
-		rc = -EINVAL;
-	if (!rc)
-		rc = read_sockaddr(&addr, &request.addr, request.addr_size);
-	return rc ? rc : join_group(c, request.id, request.uid, &addr);
+	if (request->addr_size > sizeof(request->addr) ||
+	    request->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED)
+		return -EINVAL;
+	rc = read_sockaddr(&addr, &request->addr, request->addr_size);
+	return rc ? rc : join_group(c, request->id, request->uid, &addr);
 }
 
 static int leave_mcast(struct ucma_command *c)
 {
+	const struct rdma_ucm_destroy_id *request = c->request;
+	struct ucma_group *group = ucma_find_group(c->file, request->id);
 	struct rdma_ucm_destroy_id_resp response;
-	struct rdma_ucm_destroy_id request;
-	struct ucma_group *group;
-	int rc;
 
-	if (c->out_size < sizeof(response))
-		return -ENOSPC;
-	rc = READ_REQUEST_MIN(c, request, SIZE_UP_TO(rdma_ucm_destroy_id, reserved));
-	if (rc)
-		return rc;
-	group = ucma_find_group(c->file, request.id);
 	if (!group)
 		return -ENOENT;
 	response.events_reported = group->events_reported;
@@ -608,20 +517,16 @@ static int set_path(struct cma_id *id, const uint8_t *value, uint32_t len)
 
 static int set_option(struct ucma_command *c)
 {
-	struct rdma_ucm_set_option request;
-	struct ucma_ctx *ctx;
-	int rc = READ_REQUEST(c, request);
+	const struct rdma_ucm_set_option *request = c->request;
+	const uint8_t *value = c->in + sizeof(*request);
+	struct cma_id *id = c->ctx->id;
 
-	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
-	if (rc)
-		return rc;
-	if (request.optlen > c->in_size - sizeof(request))
+	if (request->optlen > c->in_size - sizeof(*request))
 		return -EINVAL;
-	if (request.level == RDMA_OPTION_IB && request.optname == RDMA_OPTION_IB_PATH)
-		return set_path(ctx->id, c->in + sizeof(request), request.optlen);
-	return request.level == RDMA_OPTION_ID
-		       ? set_id_option(ctx->id, request.optname, c->in + sizeof(request),
-				       request.optlen)
+	if (request->level == RDMA_OPTION_IB && request->optname == RDMA_OPTION_IB_PATH)
+		return set_path(id, value, request->optlen);
+	return request->level == RDMA_OPTION_ID
+		       ? set_id_option(id, request->optname, value, request->optlen)
 		       : -ENOSYS;
 }
 
@@ -636,37 +541,73 @@ static int acknowledge_events(struct ucma_command *c)
 
 /* --- Table of commands */
 
-typedef int command_fn(struct ucma_command *c);
+struct command {
+	/* NULL: not supported; the kernel does not support GET_OPTION either. */
+	int (*run)(struct ucma_command *c);
+	uint16_t request; /* least sizes, bytes */
+	uint16_t response;
+	/* For c->ctx, unless the command finds its ID itself: */
+	enum { NO_ID, READ_ID, CHANGE_ID } use;
+	uint16_t id_at; /* offset of the ID's number in the request */
+};
 
-/* NULL: not supported; the kernel does not support GET_OPTION either. */
-static command_fn *const commands[] = {
-	[RDMA_USER_CM_CMD_CREATE_ID] = create_id,
-	[RDMA_USER_CM_CMD_DESTROY_ID] = destroy_id,
-	[RDMA_USER_CM_CMD_BIND_IP] = bind_ip,
-	[RDMA_USER_CM_CMD_RESOLVE_IP] = resolve_ip,
-	[RDMA_USER_CM_CMD_RESOLVE_ROUTE] = resolve_route,
-	[RDMA_USER_CM_CMD_QUERY_ROUTE] = query_route,
-	[RDMA_USER_CM_CMD_QUERY] = query_id,
-	[RDMA_USER_CM_CMD_CONNECT] = connect_id,
-	[RDMA_USER_CM_CMD_LISTEN] = listen_id,
-	[RDMA_USER_CM_CMD_ACCEPT] = accept_id,
-	[RDMA_USER_CM_CMD_REJECT] = reject_id,
-	[RDMA_USER_CM_CMD_DISCONNECT] = disconnect_id,
-	[RDMA_USER_CM_CMD_INIT_QP_ATTR] = init_qp_attr,
-	[RDMA_USER_CM_CMD_GET_EVENT] = acknowledge_events,
-	[RDMA_USER_CM_CMD_SET_OPTION] = set_option,
-	[RDMA_USER_CM_CMD_NOTIFY] = notify_id,
-	[RDMA_USER_CM_CMD_MIGRATE_ID] = migrate_id,
-	[RDMA_USER_CM_CMD_BIND] = bind_addr,
-	[RDMA_USER_CM_CMD_RESOLVE_ADDR] = resolve_addr,
-	[RDMA_USER_CM_CMD_JOIN_IP_MCAST] = join_ip_mcast,
-	[RDMA_USER_CM_CMD_JOIN_MCAST] = join_mcast,
-	[RDMA_USER_CM_CMD_LEAVE_MCAST] = leave_mcast,
+#define END_OF(type, member) (offsetof(struct type, member) + sizeof(((struct type *)0)->member))
+#define NUMBER_LEN           sizeof(uint32_t) /* of a response with one number */
+#define QP_ATTR_LEN          sizeof(struct ib_uverbs_qp_attr)
+/* `last`: the last member that the request must have. */
+#define COMMAND(name, run, type, last, response, ...) \
+	[RDMA_USER_CM_CMD_##name] = {run, END_OF(type, last), response, __VA_ARGS__}
+#define WITH_ID(name, run, type, last, response, use) \
+	COMMAND(name, run, type, last, response, use, offsetof(struct type, id))
+
+static const struct command commands[] = {
+	COMMAND(CREATE_ID, create_id, rdma_ucm_create_id, reserved, NUMBER_LEN),
+	WITH_ID(DESTROY_ID, destroy_id, rdma_ucm_destroy_id, id, NUMBER_LEN, READ_ID),
+	COMMAND(BIND_IP, bind_ip, rdma_ucm_bind_ip, id, 0),
+	COMMAND(RESOLVE_IP, resolve_ip, rdma_ucm_resolve_ip, timeout_ms, 0),
+	WITH_ID(RESOLVE_ROUTE, resolve_route, rdma_ucm_resolve_route, timeout_ms, 0, CHANGE_ID),
+	WITH_ID(QUERY_ROUTE, query_route, rdma_ucm_query, id, QUERY_ROUTE_LEN, READ_ID),
+	WITH_ID(QUERY, query_id, rdma_ucm_query, option, 0, READ_ID),
+	COMMAND(CONNECT, connect_id, rdma_ucm_connect, reserved, 0),
+	WITH_ID(LISTEN, listen_id, rdma_ucm_listen, backlog, 0, CHANGE_ID),
+	WITH_ID(ACCEPT, accept_id, rdma_ucm_accept, reserved, 0, CHANGE_ID),
+	COMMAND(REJECT, reject_id, rdma_ucm_reject, private_data, 0),
+	WITH_ID(DISCONNECT, disconnect_id, rdma_ucm_disconnect, id, 0, CHANGE_ID),
+	WITH_ID(INIT_QP_ATTR, init_qp_attr, rdma_ucm_init_qp_attr, qp_state, QP_ATTR_LEN, READ_ID),
+	[RDMA_USER_CM_CMD_GET_EVENT] = {acknowledge_events},
+	WITH_ID(SET_OPTION, set_option, rdma_ucm_set_option, optlen, 0, CHANGE_ID),
+	WITH_ID(NOTIFY, notify_id, rdma_ucm_notify, event, 0, CHANGE_ID),
+	COMMAND(MIGRATE_ID, migrate_id, rdma_ucm_migrate_id, fd, NUMBER_LEN),
+	COMMAND(BIND, bind_addr, rdma_ucm_bind, addr, 0),
+	COMMAND(RESOLVE_ADDR, resolve_addr, rdma_ucm_resolve_addr, dst_addr, 0),
+	COMMAND(JOIN_IP_MCAST, join_ip_mcast, rdma_ucm_join_ip_mcast, id, NUMBER_LEN),
+	COMMAND(JOIN_MCAST, join_mcast, rdma_ucm_join_mcast, addr, NUMBER_LEN),
+	COMMAND(LEAVE_MCAST, leave_mcast, rdma_ucm_destroy_id, id, NUMBER_LEN),
 };
 
 int ucma_run_command(struct ucma_command *c)
 {
+	uint8_t request[CM_ATTACH_BYTES] __attribute__((aligned(8))) = {0};
+	const struct command *command;
+	uint32_t number;
+	int rc = 0;
+
 	if (c->number >= sizeof(commands) / sizeof(commands[0]))
 		return -EINVAL;
-	return commands[c->number] ? commands[c->number](c) : -ENOSYS;
+	command = &commands[c->number];
+	if (!command->run)
+		return -ENOSYS;
+	if (c->out_size < command->response)
+		return -ENOSPC;
+	if (c->in_size < command->request)
+		return -EINVAL;
+	/* Older programs give shorter requests. */
+	memcpy(request, c->in, c->in_size < sizeof(request) ? c->in_size : sizeof(request));
+	c->request = request;
+	memcpy(&number, request + command->id_at, sizeof(number));
+	if (command->use == READ_ID)
+		c->ctx = find_ctx(c, number, &rc);
+	else if (command->use == CHANGE_ID)
+		c->ctx = find_ctx_to_change(c, number, &rc);
+	return rc ? rc : command->run(c);
 }
