@@ -4,11 +4,11 @@
  * front ends verbs/ and tools/vm/.
  *
  * "The lock" is that of the engine: adapter.lock in a program. A device process needs none, because
- * it has one thread. The caller holds the lock in all functions, unless their comment says
- * otherwise; hca_abandon() in a forked child needs none. While a device is opened or closed,
- * libibverbs calls libc functions that urxe interposes, and these may take the lock. So the caller
- * does not hold it then. Functions that return int return 0 or a negative errno value, except those
- * of descriptors.
+ * one thread calls all functions but hca_ah_run(). The caller holds the lock in all functions,
+ * unless their comment says otherwise; hca_abandon() in a forked child needs none. While a device
+ * is opened or closed, libibverbs calls libc functions that urxe interposes, and these may take the
+ * lock. So the caller does not hold it then. Functions that return int return 0 or a negative errno
+ * value, except those of descriptors.
  */
 #ifndef URXE_VERBS_HCA_HCA_H
 #define URXE_VERBS_HCA_HCA_H
@@ -196,6 +196,10 @@ void hca_pd_end(struct hca *hca, uint32_t pd);
 struct hca_ah_call *hca_ah_begin(struct hca *hca, uint32_t pd, const struct urxe_path *path);
 void hca_ah_run(struct hca_ah_call *call);
 int hca_ah_end(struct hca_ah_call *call);
+/* With the lock: whether the HCA has a handle of the path, so that a datagram creates none. */
+bool hca_has_ah(struct hca *hca, uint32_t pd, const struct urxe_path *path);
+/* Whether one handle serves both paths. */
+bool hca_is_same_path(const struct urxe_path *a, const struct urxe_path *b);
 
 /*
  * With the lock: objects that the engine destroys from now on exist at the HCA until

@@ -91,6 +91,13 @@ struct pvrdma_hca {
 	void (*set_gid)(void *ctx, uint32_t index, const struct urxe_gid *gid, bool v1);
 	/* Whether the HCA has the GID of that entry now, with that RoCE version. */
 	bool (*has_gid)(void *ctx, uint32_t index);
+	/*
+	 * Prepares the HCA for a datagram from queue pairs of the PD `pd` along the path, because
+	 * the HCA may have to look for the peer's MAC first, which takes up to a second. 0: the
+	 * HCA can send it. -EAGAIN: not yet; the request stays in its ring, and the owner calls
+	 * pvrdma_hca_polled when this may have changed. Other errors: the request fails.
+	 */
+	int (*prepare)(void *ctx, uint32_t pd, const struct urxe_path *path);
 	/* `attach` calls urxe_offload_set for the engine; `detach` calls urxe_offload_unset for
 	 * it. */
 	void (*attach)(void *ctx, struct urxe_dev *engine);
@@ -226,8 +233,9 @@ void pvrdma_set_bus_master(struct pvrdma *dev, bool on);
 void pvrdma_set_hca(struct pvrdma *dev, const struct pvrdma_hca *hca);
 /* Call it when the HCA's table of GIDs has changed: the engine may get the HCA now. */
 void pvrdma_hca_gids_changed(struct pvrdma *dev);
-/* Call it when the owner has passed completions of the HCA to the engine: posts requests that
- * waited for room. Then call pvrdma_output and pvrdma_flush. */
+/* Call it when the owner has passed completions of the HCA to the engine, or when the HCA can send
+ * along further paths (pvrdma_hca.prepare): posts requests that waited for that. Then call
+ * pvrdma_output and pvrdma_flush. */
 void pvrdma_hca_polled(struct pvrdma *dev, uint64_t now);
 /* The engine, for a recording (rxe/record.h); NULL: the driver has not activated the device. */
 struct urxe_dev *pvrdma_engine(struct pvrdma *dev);

@@ -194,7 +194,8 @@ struct pvrdma {
 	uint64_t bytes;             /* sum of pv_object.bytes; at most PV_MEMORY_MAX */
 	TAILQ_HEAD(, pv_cq) notify_cqs;
 	TAILQ_HEAD(, pv_object) event_objects;
-	struct pv_qp_list waiting_qps; /* QPs whose engine queue was full */
+	struct pv_qp_list waiting_qps; /* QPs whose engine queue was full, or whose next datagram
+					  the HCA is not prepared for */
 	struct pv_qp_list polled_qps;  /* all QPs, the next to be polled first */
 	STAILQ_HEAD(, pv_staged) staged;
 	uint32_t n_staged;

@@ -42,6 +42,13 @@ bool pv_hca_serves(const struct pv_pd *pd)
 	return pd->uc && dev->hca_attached && has_common_gid(dev);
 }
 
+int pv_hca_prepare(const struct pv_pd *pd, const struct urxe_path *path)
+{
+	const struct pvrdma_hca *hca = pd->object.dev->hca;
+
+	return hca->prepare(hca->ctx, pd->object.handle, path);
+}
+
 void pv_hca_attach(struct pvrdma *dev)
 {
 	if (!may_attach(dev))

@@ -35,6 +35,9 @@ void pv_hca_detach(struct pvrdma *dev);
 /* Call it when entry `index` of the engine's GID table has changed. Tells the HCA, if the engine
  * has it; else calls pv_hca_attach(), because this GID may be the HCA's. */
 void pv_hca_set_gid(struct pvrdma *dev, uint32_t index);
+/* Prepares the HCA for a datagram along the path from the PD's queue pairs. 0, or an error of
+ * pvrdma_hca.prepare. Call it while the HCA executes such a queue pair. */
+int pv_hca_prepare(const struct pv_pd *pd, const struct urxe_path *path);
 /*
  * Reduces the limits to the HCA's, if there is one. Queue sizes and numbers of segments stay powers
  * of two. The limit of max_mr is the number of one-page regions that pv_hca_has_room() permits for

@@ -21,6 +21,8 @@ static struct {
 	struct qp qp;
 	struct buffer buffer;
 	uint32_t next_qpn, attached, freed_qpns;
+	uint32_t prepared; /* calls of prepare */
+	int prepare_error;
 } f;
 
 /* --- The owner of the device */
@@ -68,6 +70,15 @@ static bool has_gid(void *ctx, uint32_t index)
 	return hca_has_gid(f.hca, index);
 }
 
+static int prepare(void *ctx, uint32_t pd, const struct urxe_path *path)
+{
+	(void)ctx;
+	assert_int_equal(pd, f.g.pd);
+	assert_int_equal(path->sgid_index, 1);
+	f.prepared++;
+	return f.prepare_error;
+}
+
 static void attach(void *ctx, struct urxe_dev *engine)
 {
 	(void)ctx;
@@ -88,6 +99,7 @@ static void give_hca(void)
 	f.of_device = (struct pvrdma_hca){
 		.set_gid = set_gid,
 		.has_gid = has_gid,
+		.prepare = prepare,
 		.attach = attach,
 		.detach = detach,
 		.max_qp_wr = 1000,
@@ -848,6 +860,99 @@ static void a_late_solicited_arm_notifies_at_once(void **state)
 	assert_true(was_notified());
 }
 
+/* A UD queue pair in place of the other one, in RTS. */
+static struct fake_qp *open_datagrams(void)
+{
+	const struct qp_attr attr = {
+		.type = PV_QPT_UD, .send_cq = &f.cq, .recv_cq = &f.cq, .sge = 1};
+
+	qp_close(&f.g, &f.qp);
+	guest_pages_free(&f.qp.pages);
+	qp_open(&f.g, &f.qp, &attr);
+	qp_datagram(&f.g, &f.qp);
+	return fake_hca.last_qp;
+}
+
+static void post_datagram(void)
+{
+	const struct pvrdma_sge sge = buffer_sge(&f.buffer, 10, 100);
+	const struct pvrdma_sq_wqe_hdr header = {
+		.wr_id = 9,
+		.num_sge = 1,
+		.opcode = PVRDMA_WR_SEND,
+		.send_flags = URXE_SEND_SIGNALED,
+		.wr.ud = {.remote_qpn = 0x99,
+			  .av = {.port_pd = f.g.pd | 1u << 24,
+				 .gid_index = 1,
+				 .dgid = {[10] = 0xff, 0xff, 192, 0, 2, 9},
+				 .dmac = {2, 3}}}};
+
+	qp_post_send(&f.g, &f.qp, &header, &sge);
+}
+
+static void datagrams_wait_until_the_hca_is_prepared(void **state)
+{
+	struct fake_qp *qp;
+
+	(void)state;
+	start();
+	qp = open_datagrams();
+	f.prepare_error = -EAGAIN;
+	post_datagram();
+	post_datagram();
+	pvrdma_hca_polled(f.g.dev, 1);
+	assert_int_equal(qp->n_sends, 0);
+	f.prepare_error = 0;
+	pvrdma_hca_polled(f.g.dev, 1);
+	assert_int_equal(qp->n_sends, 2);
+	qp_close(&f.g, &f.qp);
+}
+
+static void a_datagram_for_which_no_hca_can_be_prepared_fails(void **state)
+{
+	struct pvrdma_cqe cqe;
+	struct fake_qp *qp;
+
+	(void)state;
+	start();
+	qp = open_datagrams();
+	f.prepare_error = -EHOSTUNREACH;
+	post_datagram();
+	assert_true(cq_poll(&f.g, &f.cq, &cqe));
+	assert_int_equal(cqe.wr_id, 9);
+	assert_int_equal(cqe.status, PVRDMA_WC_LOC_QP_OP_ERR);
+	assert_int_equal(qp->n_sends, 0);
+	qp_close(&f.g, &f.qp);
+}
+
+/* Requests of the error state are flushed at once. */
+static void a_datagram_that_waits_ends_with_its_queue_pair(void **state)
+{
+	struct pvrdma_cqe cqe;
+
+	(void)state;
+	start();
+	open_datagrams();
+	f.prepare_error = -EAGAIN;
+	post_datagram();
+	assert_false(cq_poll(&f.g, &f.cq, &cqe));
+	assert_int_equal(qp_to(&f.g, &f.qp, URXE_QPS_ERR), 0);
+	assert_true(cq_poll(&f.g, &f.cq, &cqe));
+	assert_int_equal(cqe.status, PVRDMA_WC_WR_FLUSH_ERR);
+	qp_close(&f.g, &f.qp);
+}
+
+static void datagrams_of_the_engine_need_no_hca(void **state)
+{
+	(void)state;
+	start();
+	fake_hca.no_qps = true;
+	open_datagrams();
+	post_datagram();
+	assert_int_equal(f.prepared, 0);
+	qp_close(&f.g, &f.qp);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -875,6 +980,10 @@ int main(void)
 		TEST(a_machine_with_failed_queue_pairs_migrates),
 		TEST(writes_of_the_hca_are_logged),
 		TEST(writes_to_a_region_that_ends_are_logged),
+		TEST(datagrams_wait_until_the_hca_is_prepared),
+		TEST(a_datagram_for_which_no_hca_can_be_prepared_fails),
+		TEST(a_datagram_that_waits_ends_with_its_queue_pair),
+		TEST(datagrams_of_the_engine_need_no_hca),
 		TEST(a_late_solicited_arm_notifies_at_once),
 	};
 

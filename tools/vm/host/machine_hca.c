@@ -85,6 +85,13 @@ static bool has_gid(void *ctx, uint32_t index)
 	return hca_has_gid(((struct machine_hca *)ctx)->hca, index);
 }
 
+static int prepare_path(void *ctx, uint32_t pd, const struct urxe_path *path)
+{
+	struct machine_hca *h = ctx;
+
+	return address_handles_get(&h->handles, h->hca, pd, path, now_ns());
+}
+
 static void attach_machine_hca(void *ctx, struct urxe_dev *engine)
 {
 	const struct machine_hca *h = ctx;
@@ -111,6 +118,7 @@ static void give_to_device(struct machine_hca *h)
 	h->of_device = (struct pvrdma_hca){
 		.set_gid = set_gid,
 		.has_gid = has_gid,
+		.prepare = prepare_path,
 		.attach = attach_machine_hca,
 		.detach = detach,
 		.ctx = h,
@@ -218,6 +226,8 @@ void machine_hca_follow(struct machine_hca *h, uint64_t now)
 int machine_hca_open(struct machine_hca *h, struct pvrdma *dev, const struct vm_session *session,
 		     const struct machine_peers *peers, enum hca_way way)
 {
+	int rc;
+
 	*h = (struct machine_hca){
 		.dev = dev,
 		.session = session,
@@ -225,11 +235,15 @@ int machine_hca_open(struct machine_hca *h, struct pvrdma *dev, const struct vm_
 		.way = way,
 		.owner = {.takes = takes_connection, .ctx = h},
 	};
+	rc = address_handles_open(&h->handles);
 	h->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (h->epoll_fd < 0)
 		return -errno;
-	machine_hca_follow(h, now_ns());
-	return 0;
+	if (!rc)
+		rc = epoll_add_readable(h->epoll_fd, h->handles.fds[0]);
+	if (!rc)
+		machine_hca_follow(h, now_ns());
+	return rc;
 }
 
 void machine_hca_close(struct machine_hca *h)
@@ -238,6 +252,7 @@ void machine_hca_close(struct machine_hca *h)
 		return;
 	pvrdma_set_hca(h->dev, NULL);
 	close_hca(h);
+	address_handles_close(&h->handles);
 	if (h->epoll_fd >= 0)
 		close(h->epoll_fd);
 	h->dev = NULL;
@@ -251,9 +266,10 @@ bool machine_hca_poll(struct machine_hca *h, uint64_t now)
 
 	if (!h->hca || !pvrdma_has_hca(h->dev))
 		return false;
-	/* Completions also come with events, in machine_hca_event. */
-	more = hca_poll(h->hca) || hca_completions(h->hca) != h->completions;
+	/* Completions also come with events, in machine_hca_event, and handles only there. */
+	more = hca_poll(h->hca) || hca_completions(h->hca) != h->completions || h->has_prepared;
 	h->completions = hca_completions(h->hca);
+	h->has_prepared = false;
 	if (more)
 		pvrdma_hca_polled(h->dev, now);
 	return more;
@@ -271,6 +287,7 @@ bool machine_hca_arm(struct machine_hca *h, uint64_t now)
 
 void machine_hca_event(struct machine_hca *h)
 {
+	h->has_prepared |= address_handles_event(&h->handles, now_ns());
 	if (!h->hca)
 		return;
 	hca_handle_events(h->hca);

@@ -2,7 +2,7 @@
 /*
  * The HCA of the host in the device process of a virtual machine (docs/hca.md): opens the one that
  * urxed names, gives it to PVRDMA, and passes its completions on. vm.c calls it, in the thread that
- * runs the engine.
+ * runs the engine. Further threads only create address handles (address_handles.h).
  */
 #ifndef URXE_VM_HOST_MACHINE_HCA_H
 #define URXE_VM_HOST_MACHINE_HCA_H
@@ -14,6 +14,7 @@
 #include <hca/way.h>
 #include <pvrdma/pvrdma.h>
 
+#include "vm/host/address_handles.h"
 #include "vm/host/machine_peers.h"
 #include "vm/host/machine_session.h"
 
@@ -25,6 +26,8 @@ struct machine_hca {
 	int epoll_fd;         /* readable when machine_hca_event has something to do */
 	struct hca *hca;      /* NULL: none */
 	uint64_t completions; /* hca_completions() at the last machine_hca_poll */
+	struct address_handles handles;
+	bool has_prepared; /* a thread of `handles` has ended since the last machine_hca_poll */
 	/* The HCA that urxed named last, and vm_session.attachments at that time. */
 	struct vnic_attach_hca wanted;
 	uint32_t attachment;
@@ -35,7 +38,7 @@ struct machine_hca {
 
 /*
  * Opens the HCA that urxed names, if it names one. *h must not move until machine_hca_close.
- * Returns 0, also without an HCA, or a negative errno value of epoll_create1(2).
+ * Returns 0, also without an HCA, or a negative errno value of epoll_create1(2) or pipe(2).
  */
 int machine_hca_open(struct machine_hca *h, struct pvrdma *dev, const struct vm_session *session,
 		     const struct machine_peers *peers, enum hca_way way);

@@ -36,7 +36,7 @@ void hca_ahs_init(struct hca *hca)
 	TAILQ_INIT(&hca->ahs.by_age);
 }
 
-static bool is_same_path(const struct urxe_path *a, const struct urxe_path *b)
+bool hca_is_same_path(const struct urxe_path *a, const struct urxe_path *b)
 {
 	return !memcmp(&a->dgid, &b->dgid, sizeof(a->dgid)) &&
 	       !memcmp(a->dmac, b->dmac, sizeof(a->dmac)) && a->sgid_index == b->sgid_index &&
@@ -169,9 +169,16 @@ static struct hca_ah *find_ah(struct hca *hca, const struct hca_pd *pd,
 	 * index, and is not used. */
 	LIST_FOREACH(ah, bucket_of(hca, path), bucket_link)
 	if (!ah->replaced && ah->pd == pd && ah->sgid_index == sgid_index &&
-	    is_same_path(&ah->path, path))
+	    hca_is_same_path(&ah->path, path))
 		break;
 	return ah;
+}
+
+bool hca_has_ah(struct hca *hca, uint32_t number, const struct urxe_path *path)
+{
+	const struct hca_pd *pd = hca_pd_find(hca, number);
+
+	return pd && find_ah(hca, pd, path);
 }
 
 int hca_ah_get(struct hca *hca, struct hca_pd *pd, const struct urxe_path *path, struct hca_ah **ah)

@@ -44,7 +44,8 @@ void pv_qp_fail(struct pv_qp *qp);
  */
 bool pv_qp_post_sends(struct pv_qp *qp);
 bool pv_qp_post_recvs(struct pv_qp *qp);
-/* Posts the send requests of QPs whose send queue in the engine was full. True: posted some, or
+/* Posts the send requests of QPs whose send queue in the engine was full, or for which the HCA was
+ * not prepared (pvrdma_hca.prepare). True: posted some, or
  * failed a QP. */
 bool pv_qp_post_waiting(struct pvrdma *dev);
 /* Posts new requests in the rings of up to 64 QPs, in turn, also without a doorbell. True: posted

@@ -3,6 +3,7 @@
 
 #include <rxe/offload.h>
 
+#include "pvrdma_hca.h"
 #include "queues/event_ring.h"
 #include "queues/pvrdma_qp.h"
 #include "queues/pvrdma_recv_queue.h"
@@ -16,19 +17,27 @@ static enum urxe_wc_status status_of(int rc)
 	return rc == -EMSGSIZE ? URXE_WC_LOC_LEN_ERR : URXE_WC_LOC_QP_OP_ERR;
 }
 
+static int post_well_formed(struct pv_qp *qp, const struct pv_send_request *request, bool prepares)
+{
+	const int rc = prepares ? pv_hca_prepare(qp->pd, &request->path) : 0;
+
+	return rc ? rc : urxe_post_send(qp->qp, &request->wr);
+}
+
 /*
- * Posts the send request at the device's index to the engine. The engine completes a malformed one
- * in an error, after the requests before it. 0; -ENOMEM: the engine has no room; -EINVAL: the QP's
+ * Posts the send request at the device's index to the engine, if the HCA is prepared for it
+ * (`prepares`: ask it). The engine completes a malformed one in an error, after the requests before
+ * it. 0; -ENOMEM: the engine has no room; -EAGAIN: the HCA is not prepared yet; -EINVAL: the QP's
  * state permits no request, and the caller drops it.
  */
-static int post_one(struct pv_qp *qp)
+static int post_one(struct pv_qp *qp, bool prepares)
 {
 	struct pv_send_request request;
 	int rc = -EINVAL;
 
 	if (pv_send_wqe_read(qp, pv_ring_slot(&qp->send, qp->send.index), &request))
-		rc = urxe_post_send(qp->qp, &request.wr);
-	if (!rc || rc == -ENOMEM)
+		rc = post_well_formed(qp, &request, prepares);
+	if (!rc || rc == -ENOMEM || rc == -EAGAIN)
 		return rc;
 	pv_count(qp->object.dev, PVRDMA_SENDS_BAD);
 	return urxe_post_malformed(qp->qp, request.wr.wr_id, status_of(rc));
@@ -45,6 +54,20 @@ static bool fail_by_guest(struct pv_qp *qp)
 	return true;
 }
 
+/* Whether the HCA will send the QP's datagrams, which it has to be prepared for. In other states
+ * they are refused or flushed. */
+static bool needs_preparation(const struct pv_qp *qp)
+{
+	struct urxe_qp_attr attr;
+	struct urxe_qp_init init;
+
+	if (qp->type != PV_QPT_UD || !urxe_qp_offloaded(qp->qp))
+		return false;
+	urxe_qp_query(qp->qp, &attr, &init);
+	return attr.state == URXE_QPS_RTS || attr.state == URXE_QPS_SQD;
+}
+
+/* The QP is tried again when there may be room, or the HCA may be prepared. */
 static void wait_for_room(struct pv_qp *qp)
 {
 	if (qp->waiting)
@@ -56,6 +79,7 @@ static void wait_for_room(struct pv_qp *qp)
 bool pv_qp_post_sends(struct pv_qp *qp)
 {
 	uint32_t n, posted = 0;
+	bool prepares;
 
 	if (!qp->send.indices)
 		return false;
@@ -63,8 +87,11 @@ bool pv_qp_post_sends(struct pv_qp *qp)
 		return fail_by_guest(qp);
 	if (!n || urxe_qp_is_reset(qp->qp))
 		return false;
+	prepares = needs_preparation(qp);
 	for (; posted < n; posted++) {
-		if (post_one(qp) == -ENOMEM) {
+		const int rc = post_one(qp, prepares);
+
+		if (rc == -ENOMEM || rc == -EAGAIN) {
 			wait_for_room(qp);
 			break;
 		}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The HCA of urxe vm, which a provider double plays: completions count as work. */
 #include <errno.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -211,6 +212,118 @@ static void an_hca_whose_port_is_down_gets_no_new_queue_pairs(void **state)
 	assert_int_equal(qps_of_hca(), 2);
 }
 
+/* Waits until a thread has ended, and handles that. */
+static void pass_event(void)
+{
+	struct pollfd ready = {.fd = f.hca.epoll_fd, .events = POLLIN};
+
+	assert_int_equal(poll(&ready, 1, -1), 1);
+	machine_hca_event(&f.hca);
+	machine_hca_poll(&f.hca, NOW);
+}
+
+static void start_datagrams(void)
+{
+	struct pv_qp_attr attr = {.qp_state = URXE_QPS_INIT, .port_num = 1, .qkey = 1};
+
+	assert_int_equal(
+		qp_modify(&f.g, &f.qp, &attr,
+			  URXE_QP_STATE | URXE_QP_PKEY_INDEX | URXE_QP_PORT | URXE_QP_QKEY),
+		0);
+	assert_int_equal(qp_to(&f.g, &f.qp, URXE_QPS_RTR), 0);
+	attr.qp_state = URXE_QPS_RTS;
+	assert_int_equal(qp_modify(&f.g, &f.qp, &attr, URXE_QP_STATE | URXE_QP_SQ_PSN), 0);
+}
+
+static void post_datagram(uint8_t host)
+{
+	const struct pvrdma_sge sge = buffer_sge(&f.buffer, 0, 128);
+	const struct pvrdma_sq_wqe_hdr header = {
+		.wr_id = host,
+		.num_sge = 1,
+		.opcode = PVRDMA_WR_SEND,
+		.send_flags = URXE_SEND_SIGNALED,
+		.wr.ud = {.remote_qpn = 0x99,
+			  .av = {.port_pd = f.g.pd | 1u << 24,
+				 .gid_index = 1,
+				 .dgid = {[10] = 0xff, 0xff, 192, 0, 2, host},
+				 .dmac = {2, 3}}}};
+
+	qp_post_send(&f.g, &f.qp, &header, &sge);
+}
+
+/* The kernel of the host looks for the peer's MAC in the function that waits. */
+static void a_peer_without_a_mac_stops_no_machine(void **state)
+{
+	struct fake_qp *qp;
+
+	(void)state;
+	start_datagrams();
+	qp = fake_hca.last_qp;
+	fake_hca.delays = FAKE_HCA_CREATE_AH;
+	post_datagram(9);
+	sem_wait(&fake_hca.delayed);
+	assert_false(machine_hca_poll(&f.hca, NOW));
+	assert_int_equal(qp->n_sends, 0);
+	sem_post(&fake_hca.go_on);
+	pass_event();
+	assert_int_equal(qp->n_sends, 1);
+	/* The path has its handle now. */
+	post_datagram(9);
+	assert_int_equal(qp->n_sends, 2);
+	fake_hca_complete_send(qp, IBV_WC_SUCCESS);
+	fake_hca_complete_send(qp, IBV_WC_SUCCESS);
+}
+
+static void expect_refused(uint64_t wr_id)
+{
+	struct pvrdma_cqe cqe;
+
+	assert_true(cq_poll(&f.g, &f.cq, &cqe));
+	assert_int_equal(cqe.wr_id, wr_id);
+	assert_int_equal(cqe.status, PVRDMA_WC_LOC_QP_OP_ERR);
+}
+
+static void a_path_that_the_hca_does_not_find_fails_for_a_while(void **state)
+{
+	struct pv_qp_attr attr = {.qp_state = URXE_QPS_RTS, .cur_qp_state = URXE_QPS_SQE};
+
+	(void)state;
+	start_datagrams();
+	fake_hca.no_ahs = true;
+	post_datagram(9);
+	pass_event();
+	expect_refused(9);
+	assert_int_equal(qp_modify(&f.g, &f.qp, &attr, URXE_QP_STATE), 0);
+	fake_hca.no_ahs = false;
+	post_datagram(9);
+	expect_refused(9);
+	assert_int_equal(qp_modify(&f.g, &f.qp, &attr, URXE_QP_STATE), 0);
+	post_datagram(10);
+	pass_event();
+	assert_int_equal(fake_hca.last_qp->n_sends, 1);
+	fake_hca_complete_send(fake_hca.last_qp, IBV_WC_SUCCESS);
+}
+
+/* The thread that waits is the last user of an HCA that has gone. */
+static void an_hca_goes_while_it_looks_for_a_peer(void **state)
+{
+	(void)state;
+	start_datagrams();
+	fake_hca.delays = FAKE_HCA_CREATE_AH;
+	post_datagram(9);
+	sem_wait(&fake_hca.delayed);
+	f.session.welcome.port.hca =
+		(struct vnic_attach_hca){.generation = f.session.welcome.port.hca.generation + 1};
+	machine_hca_follow(&f.hca, NOW);
+	assert_null(f.hca.hca);
+	assert_int_equal(fake_hca.closed, 0);
+	sem_post(&fake_hca.go_on);
+	pass_event();
+	assert_int_equal(fake_hca.closed, 1);
+	assert_int_equal(fake_hca.ahs, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -229,6 +342,12 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(an_hca_whose_port_is_down_gets_no_new_queue_pairs,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_peer_without_a_mac_stops_no_machine, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_path_that_the_hca_does_not_find_fails_for_a_while,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(an_hca_goes_while_it_looks_for_a_peer, setup,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

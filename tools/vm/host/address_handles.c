@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "vm/host/address_handles.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+int address_handles_open(struct address_handles *h)
+{
+	*h = (struct address_handles){.fds = {-1, -1}};
+	return pipe2(h->fds, O_CLOEXEC | O_NONBLOCK) ? -errno : 0;
+}
+
+/* Whether the job runs, or has failed a short time ago. */
+static bool counts(const struct address_handle_job *job, uint64_t now)
+{
+	return job->state == ADDRESS_HANDLE_RUNS ||
+	       (job->state == ADDRESS_HANDLE_FAILED &&
+		now - job->failed_at < ADDRESS_HANDLE_FAILED_NS);
+}
+
+static const struct address_handle_job *find_job(const struct address_handle_job *wanted,
+						 uint64_t now)
+{
+	for (unsigned i = 0; i < ADDRESS_HANDLE_JOBS; i++) {
+		const struct address_handle_job *job = &wanted->all->jobs[i];
+
+		if (counts(job, now) && job->hca == wanted->hca && job->pd == wanted->pd &&
+		    hca_is_same_path(&job->path, &wanted->path))
+			return job;
+	}
+	return NULL;
+}
+
+/* Returns a free job, or the one that failed first; NULL: all run. */
+static struct address_handle_job *find_room(struct address_handles *h)
+{
+	struct address_handle_job *oldest = NULL;
+
+	for (unsigned i = 0; i < ADDRESS_HANDLE_JOBS; i++) {
+		struct address_handle_job *job = &h->jobs[i];
+
+		if (job->state == ADDRESS_HANDLE_NONE)
+			return job;
+		if (job->state == ADDRESS_HANDLE_FAILED &&
+		    (!oldest || job->failed_at < oldest->failed_at))
+			oldest = job;
+	}
+	return oldest;
+}
+
+static int end_call(struct address_handle_job *job)
+{
+	const int rc = hca_ah_end(job->call);
+
+	hca_release(job->hca);
+	return rc;
+}
+
+/* The thread of a job. */
+static void *create_handle(void *arg)
+{
+	struct address_handle_job *job = arg;
+	const uint8_t number = (uint8_t)(job - job->all->jobs);
+
+	hca_ah_run(job->call);
+	/* The pipe has room for all jobs. */
+	return write(job->all->fds[1], &number, 1) == 1 ? job : NULL;
+}
+
+/* Results are those of address_handles_get(). */
+static int begin_job(const struct address_handle_job *wanted)
+{
+	struct address_handle_job *job = find_room(wanted->all);
+	int rc;
+
+	if (!job)
+		return -EAGAIN;
+	*job = *wanted;
+	job->call = hca_ah_begin(job->hca, job->pd, &job->path);
+	if (!job->call)
+		return 0;
+	rc = pthread_create(&job->thread, NULL, create_handle, job);
+	if (rc) {
+		end_call(job);
+		return -EHOSTUNREACH;
+	}
+	job->state = ADDRESS_HANDLE_RUNS;
+	return -EAGAIN;
+}
+
+int address_handles_get(struct address_handles *h, struct hca *hca, uint32_t pd,
+			const struct urxe_path *path, uint64_t now)
+{
+	const struct address_handle_job wanted = {.all = h, .hca = hca, .pd = pd, .path = *path};
+	const struct address_handle_job *job;
+
+	if (hca_has_ah(hca, pd, path))
+		return 0;
+	job = find_job(&wanted, now);
+	if (!job)
+		return begin_job(&wanted);
+	if (job->state == ADDRESS_HANDLE_RUNS)
+		return -EAGAIN;
+	return job->error;
+}
+
+/* Callers must not take the HCA's error for "wait". */
+static int final_error(int rc)
+{
+	return rc == -EAGAIN || rc == -ENOMEM ? -EHOSTUNREACH : rc;
+}
+
+static void end_job(struct address_handle_job *job, uint64_t now)
+{
+	pthread_join(job->thread, NULL);
+	job->error = final_error(end_call(job));
+	job->state = job->error ? ADDRESS_HANDLE_FAILED : ADDRESS_HANDLE_NONE;
+	job->failed_at = now;
+}
+
+bool address_handles_event(struct address_handles *h, uint64_t now)
+{
+	bool some = false;
+	uint8_t number;
+
+	while (read(h->fds[0], &number, 1) == 1) {
+		end_job(&h->jobs[number], now);
+		some = true;
+	}
+	return some;
+}
+
+void address_handles_close(struct address_handles *h)
+{
+	for (unsigned i = 0; i < ADDRESS_HANDLE_JOBS; i++)
+		if (h->jobs[i].state == ADDRESS_HANDLE_RUNS)
+			end_job(&h->jobs[i], 0);
+	for (unsigned i = 0; i < 2; i++)
+		if (h->fds[i] >= 0)
+			close(h->fds[i]);
+}

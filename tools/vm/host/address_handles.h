@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Creates the HCA's address handles in threads of their own. ibv_create_ah(3) waits up to a second
+ * for the MAC of a peer that the host does not know, and the device process, which also serves the
+ * machine's NIC, must not stand still meanwhile. machine_hca.c calls these functions, in the thread
+ * that runs the engine.
+ */
+#ifndef URXE_VM_HOST_ADDRESS_HANDLES_H
+#define URXE_VM_HOST_ADDRESS_HANDLES_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <hca/hca.h>
+
+/* The most handles that are created at the same time. */
+#define ADDRESS_HANDLE_JOBS 16
+/* For so long a path counts as unreachable after the HCA has found no way, ns. */
+#define ADDRESS_HANDLE_FAILED_NS UINT64_C(1000000000)
+
+struct address_handles;
+
+struct address_handle_job {
+	struct address_handles *all; /* that contains the job */
+	enum address_handle_state {
+		ADDRESS_HANDLE_NONE, /* the job is free */
+		ADDRESS_HANDLE_RUNS, /* a thread creates the handle */
+		ADDRESS_HANDLE_FAILED
+	} state;
+	struct hca *hca;
+	uint32_t pd;
+	struct urxe_path path;
+	struct hca_ah_call *call;
+	pthread_t thread;
+	int error;          /* of ADDRESS_HANDLE_FAILED: a negative errno value */
+	uint64_t failed_at; /* ns */
+};
+
+struct address_handles {
+	int fds[2]; /* a pipe; fds[0] is readable when address_handles_event has something to do */
+	struct address_handle_job jobs[ADDRESS_HANDLE_JOBS];
+};
+
+/* Returns 0 or a negative errno value of pipe2(2). The structure must not move until
+ * address_handles_close. */
+int address_handles_open(struct address_handles *h);
+/* Waits for the threads. Call it after hca_close; also after a failed address_handles_open. */
+void address_handles_close(struct address_handles *h);
+/*
+ * Begins to create the handle for datagrams from the PD along the path, unless the HCA has it, or
+ * cannot have one now. 0: a datagram needs no new handle, or gets none. -EAGAIN: a thread creates
+ * the handle, or all jobs run: call it again after address_handles_event has returned true. Other
+ * errors: the HCA found no way to the peer less than ADDRESS_HANDLE_FAILED_NS ago, or no thread
+ * could be created. `now`: as now_ns().
+ */
+int address_handles_get(struct address_handles *h, struct hca *hca, uint32_t pd,
+			const struct urxe_path *path, uint64_t now);
+/* Ends the jobs whose threads have ended. True: there were some. */
+bool address_handles_event(struct address_handles *h, uint64_t now);
+
+#endif
