@@ -92,10 +92,11 @@ struct pvrdma_hca {
 	/* Whether the HCA has the GID of that entry now, with that RoCE version. */
 	bool (*has_gid)(void *ctx, uint32_t index);
 	/*
-	 * Prepares the HCA for a datagram from queue pairs of the PD `pd` along the path, because
-	 * the HCA may have to look for the peer's MAC first, which takes up to a second. 0: the
-	 * HCA can send it. -EAGAIN: not yet; the request stays in its ring, and the owner calls
-	 * pvrdma_hca_polled when this may have changed. Other errors: the request fails.
+	 * Prepares the HCA for datagrams or a connection of queue pairs of the PD `pd` along the
+	 * path, because the HCA may have to look for the peer's MAC first, which takes up to a
+	 * second. 0: the HCA can use the path. -EAGAIN: not yet; the request or the command waits,
+	 * and the owner calls pvrdma_hca_polled when this may have changed. Other errors: the
+	 * request or the command fails.
 	 */
 	int (*prepare)(void *ctx, uint32_t pd, const struct urxe_path *path);
 	/* `attach` calls urxe_offload_set for the engine; `detach` calls urxe_offload_unset for
@@ -148,9 +149,10 @@ void pvrdma_reset(struct pvrdma *dev);
  * 0.
  *
  * A write that executes a command has stored the response when it returns, if the driver permits
- * access to memory (pvrdma_set_bus_master). It has also raised vector 0 if Linux' driver waits for
- * this response: not after a failure that ERR shows, and not for commands that destroy, bind, or
- * modify an SRQ. After any write, call pvrdma_output and pvrdma_flush.
+ * access to memory (pvrdma_set_bus_master). Only a MODIFY_QP may be executed later, when the HCA is
+ * prepared (pvrdma_hca.prepare), if no other command comes before. It has also raised vector 0 if
+ * Linux' driver waits for this response: not after a failure that ERR shows, and not for commands
+ * that destroy, bind, or modify an SRQ. After any write, call pvrdma_output and pvrdma_flush.
  */
 int pvrdma_reg_write(struct pvrdma *dev, uint64_t now, uint32_t bar, uint32_t offset,
 		     uint32_t value);
@@ -234,7 +236,8 @@ void pvrdma_set_hca(struct pvrdma *dev, const struct pvrdma_hca *hca);
 /* Call it when the HCA's table of GIDs has changed: the engine may get the HCA now. */
 void pvrdma_hca_gids_changed(struct pvrdma *dev);
 /* Call it when the owner has passed completions of the HCA to the engine, or when the HCA can send
- * along further paths (pvrdma_hca.prepare): posts requests that waited for that. Then call
+ * along further paths (pvrdma_hca.prepare): posts requests that waited for that, and executes a
+ * command that did. Then call
  * pvrdma_output and pvrdma_flush. */
 void pvrdma_hca_polled(struct pvrdma *dev, uint64_t now);
 /* The engine, for a recording (rxe/record.h); NULL: the driver has not activated the device. */

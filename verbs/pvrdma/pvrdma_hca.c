@@ -3,6 +3,7 @@
 
 #include <rxe/offload.h>
 
+#include "commands/pvrdma_command.h"
 #include "object.h"
 #include "queues/pvrdma_qp.h"
 #include "queues/pvrdma_srq.h"
@@ -68,6 +69,7 @@ void pv_hca_detach(struct pvrdma *dev)
 	urxe_offload_report_writes(dev->engine);
 	dev->hca->detach(dev->hca->ctx);
 	dev->hca_attached = false;
+	pv_command_go_on(dev);
 }
 
 void pv_hca_set_gid(struct pvrdma *dev, uint32_t index)
@@ -127,6 +129,7 @@ void pvrdma_hca_polled(struct pvrdma *dev, uint64_t now)
 		return;
 	pv_qp_post_waiting(dev);
 	post_recvs_behind(dev);
+	pv_command_go_on(dev);
 }
 
 /* --- Memory */

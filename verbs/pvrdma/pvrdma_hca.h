@@ -30,13 +30,14 @@ bool pv_hca_serves(const struct pv_pd *pd);
 /* Gives the engine the HCA, if the conditions in this file's first comment are met. Call it when
  * one of them may have become true. */
 void pv_hca_attach(struct pvrdma *dev);
-/* Takes the HCA from the engine, if the engine has it. Queue pairs that the HCA executes fail. */
+/* Takes the HCA from the engine, if the engine has it. Queue pairs that the HCA executes fail. A
+ * command that waits for the HCA is executed without it. */
 void pv_hca_detach(struct pvrdma *dev);
 /* Call it when entry `index` of the engine's GID table has changed. Tells the HCA, if the engine
  * has it; else calls pv_hca_attach(), because this GID may be the HCA's. */
 void pv_hca_set_gid(struct pvrdma *dev, uint32_t index);
-/* Prepares the HCA for a datagram along the path from the PD's queue pairs. 0, or an error of
- * pvrdma_hca.prepare. Call it while the HCA executes such a queue pair. */
+/* Prepares the HCA for datagrams or a connection of the PD's queue pairs along the path. 0, or an
+ * error of pvrdma_hca.prepare. Call it while the engine has the HCA. */
 int pv_hca_prepare(const struct pv_pd *pd, const struct urxe_path *path);
 /*
  * Reduces the limits to the HCA's, if there is one. Queue sizes and numbers of segments stay powers

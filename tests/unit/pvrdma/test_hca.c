@@ -23,6 +23,7 @@ static struct {
 	uint32_t next_qpn, attached, freed_qpns;
 	uint32_t prepared; /* calls of prepare */
 	int prepare_error;
+	uint32_t interrupts; /* for responses, before a command that waits */
 } f;
 
 /* --- The owner of the device */
@@ -942,6 +943,106 @@ static void a_datagram_that_waits_ends_with_its_queue_pair(void **state)
 	qp_close(&f.g, &f.qp);
 }
 
+static const struct pv_qp_attr rtr = {
+	.qp_state = URXE_QPS_RTR,
+	.path_mtu = URXE_MTU_1024,
+	.dest_qp_num = 0x99,
+	.max_dest_rd_atomic = 1,
+	.ah_attr = {.dgid = {[10] = 0xff, 0xff, 192, 0, 2, 9},
+		    .ah_flags = 1,
+		    .port_num = 1,
+		    .sgid_index = 1,
+		    .dmac = {2, 3}},
+};
+#define RTR_MASK                                                                             \
+	(URXE_QP_STATE | URXE_QP_AV | URXE_QP_PATH_MTU | URXE_QP_DEST_QPN | URXE_QP_RQ_PSN | \
+	 URXE_QP_MAX_DEST_RD_ATOMIC | URXE_QP_MIN_RNR_TIMER)
+
+/* The driver sends the transition to RTR, for which no HCA is prepared yet: it gets no error, and
+ * waits. */
+static void begin_rtr(void)
+{
+	const struct pv_qp_attr init = {.qp_state = URXE_QPS_INIT, .port_num = 1};
+	union pv_request request = {
+		.modify_qp = {.qp_handle = f.qp.handle, .attr_mask = RTR_MASK, .attrs = rtr}};
+
+	assert_int_equal(
+		qp_modify(&f.g, &f.qp, &init,
+			  URXE_QP_STATE | URXE_QP_PKEY_INDEX | URXE_QP_PORT | URXE_QP_ACCESS_FLAGS),
+		0);
+	f.prepare_error = -EAGAIN;
+	f.interrupts = f.g.interrupts[PV_VECTOR_RESPONSE];
+	request.hdr.cmd = PV_CMD_MODIFY_QP;
+	request.hdr.response = ++f.g.token;
+	memcpy(guest_at(&f.g, f.g.request), &request, sizeof(request));
+	guest_write(&f.g, PV_REG_REQUEST, 0);
+	assert_int_equal(guest_read(&f.g, PV_REG_ERR), 0);
+	pvrdma_hca_polled(f.g.dev, 1);
+	assert_int_equal(f.g.interrupts[PV_VECTOR_RESPONSE], f.interrupts);
+}
+
+/* The driver gets the response to the transition: a positive errno value. */
+static void expect_rtr(uint8_t error)
+{
+	const union pv_response *response = guest_at(&f.g, f.g.response);
+
+	assert_int_equal(f.g.interrupts[PV_VECTOR_RESPONSE], f.interrupts + 1);
+	assert_int_equal(response->hdr.response, f.g.token);
+	assert_int_equal(response->hdr.ack, PV_CMD_ACK + PV_CMD_MODIFY_QP);
+	assert_int_equal(response->hdr.err, error);
+}
+
+static void a_connection_waits_until_the_hca_is_prepared(void **state)
+{
+	(void)state;
+	start();
+	begin_rtr();
+	assert_int_equal(fake_hca.last_qp->attr.qp_state, IBV_QPS_INIT);
+	f.prepare_error = 0;
+	pvrdma_hca_polled(f.g.dev, 1);
+	expect_rtr(0);
+	assert_int_equal(fake_hca.last_qp->attr.qp_state, IBV_QPS_RTR);
+	assert_int_equal(qp_query(&f.g, &f.qp, NULL), URXE_QPS_RTR);
+	qp_close(&f.g, &f.qp);
+}
+
+static void a_connection_for_which_no_hca_can_be_prepared_fails(void **state)
+{
+	(void)state;
+	start();
+	begin_rtr();
+	f.prepare_error = -EHOSTUNREACH;
+	pvrdma_hca_polled(f.g.dev, 1);
+	expect_rtr(EHOSTUNREACH);
+	assert_int_equal(qp_query(&f.g, &f.qp, NULL), URXE_QPS_INIT);
+	qp_close(&f.g, &f.qp);
+}
+
+static void a_connection_does_not_wait_for_an_hca_that_has_gone(void **state)
+{
+	(void)state;
+	start();
+	begin_rtr();
+	pvrdma_set_hca(f.g.dev, NULL);
+	expect_rtr(0);
+	qp_close(&f.g, &f.qp);
+}
+
+/* Linux' driver gives up a command when a signal comes. */
+static void a_connection_that_the_driver_gave_up_is_forgotten(void **state)
+{
+	(void)state;
+	start();
+	begin_rtr();
+	assert_int_equal(qp_query(&f.g, &f.qp, NULL), URXE_QPS_INIT);
+	f.interrupts = f.g.interrupts[PV_VECTOR_RESPONSE];
+	f.prepare_error = 0;
+	pvrdma_hca_polled(f.g.dev, 1);
+	assert_int_equal(f.g.interrupts[PV_VECTOR_RESPONSE], f.interrupts);
+	assert_int_equal(qp_query(&f.g, &f.qp, NULL), URXE_QPS_INIT);
+	qp_close(&f.g, &f.qp);
+}
+
 static void datagrams_of_the_engine_need_no_hca(void **state)
 {
 	(void)state;
@@ -983,6 +1084,10 @@ int main(void)
 		TEST(datagrams_wait_until_the_hca_is_prepared),
 		TEST(a_datagram_for_which_no_hca_can_be_prepared_fails),
 		TEST(a_datagram_that_waits_ends_with_its_queue_pair),
+		TEST(a_connection_waits_until_the_hca_is_prepared),
+		TEST(a_connection_for_which_no_hca_can_be_prepared_fails),
+		TEST(a_connection_does_not_wait_for_an_hca_that_has_gone),
+		TEST(a_connection_that_the_driver_gave_up_is_forgotten),
 		TEST(datagrams_of_the_engine_need_no_hca),
 		TEST(a_late_solicited_arm_notifies_at_once),
 	};

@@ -89,6 +89,11 @@ static int run_command(struct pvrdma *dev, const union pv_request *request)
 	if (dev->no_master && !commands[cmd].destroys)
 		return -EIO;
 	rc = commands[cmd].run ? commands[cmd].run(dev, request, &response) : -EOPNOTSUPP;
+	if (rc == -EINPROGRESS) {
+		dev->late_command = *request;
+		dev->command_is_late = true;
+		return 0;
+	}
 	if (rc)
 		pv_count(dev, PVRDMA_COMMAND_ERRORS);
 	response.hdr.ack = PV_CMD_ACK + cmd;
@@ -108,10 +113,22 @@ int pv_command_execute(struct pvrdma *dev)
 {
 	union pv_request request;
 
+	/* The driver has given up the last command, if that one is late. */
+	dev->command_is_late = false;
 	pv_count(dev, PVRDMA_COMMANDS);
 	if (!dev->active)
 		return -EINVAL;
 	if (!copy_request(dev, &request))
 		return -EFAULT;
 	return run_command(dev, &request);
+}
+
+void pv_command_go_on(struct pvrdma *dev)
+{
+	const union pv_request request = dev->late_command;
+
+	if (!dev->command_is_late)
+		return;
+	dev->command_is_late = false;
+	run_command(dev, &request);
 }

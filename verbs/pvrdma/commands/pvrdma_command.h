@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Commands of the driver. Each pv_cmd_ function gets a copy of the request, and a response of
- * zeros, of which it fills in the body. It returns 0 or a negative errno value. After an error the
- * driver's objects are as before, but CREATE_UC may have destroyed a context that the driver had
- * given up.
+ * zeros, of which it fills in the body. It returns 0 or a negative errno value; -EINPROGRESS: it
+ * has done nothing yet, and pv_command_go_on() calls it again. After an error the driver's objects
+ * are as before, but CREATE_UC may have destroyed a context that the driver had given up.
  */
 #ifndef URXE_PVRDMA_PVRDMA_COMMAND_H
 #define URXE_PVRDMA_PVRDMA_COMMAND_H
@@ -16,6 +16,9 @@
  * returns 0: there the response has the error.
  */
 int pv_command_execute(struct pvrdma *dev);
+/* If the last command waits for the HCA (-EINPROGRESS), executes it again, and stores the response
+ * unless it still waits. */
+void pv_command_go_on(struct pvrdma *dev);
 
 int pv_cmd_query_port(struct pvrdma *dev, const union pv_request *request,
 		      union pv_response *response);
