@@ -36,8 +36,9 @@ static struct ibv_qp *try_create(const struct hca_qp *qp, const struct urxe_qp_i
 		.sq_sig_all = 1,
 	};
 
-	/* The engine may ask for more segments than the HCA has, because its owner rounds the
-	 * program's number up: to at least one, and to as many as fit in a slot of the ring. */
+	/* The engine may ask for more segments than the HCA has: its owner rounds the program's
+	 * number up, to at least one and to as many as fit in a slot of the ring, or a machine's
+	 * driver has loaded before the host had the HCA. */
 	if (attr.cap.max_send_sge > max_sge)
 		attr.cap.max_send_sge = max_sge;
 	if (attr.cap.max_recv_sge > max_sge)
