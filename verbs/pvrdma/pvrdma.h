@@ -111,6 +111,7 @@ struct pvrdma_hca {
 	uint32_t max_srq_sge;
 	uint32_t max_rd_atomic;      /* as responder */
 	uint32_t max_init_rd_atomic; /* as requester */
+	bool atomics;                /* the HCA executes atomics */
 };
 
 struct pvrdma_attr {

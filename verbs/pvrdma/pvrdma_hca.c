@@ -214,4 +214,6 @@ void pv_hca_limit(const struct pvrdma *dev, struct pv_device_caps *caps)
 	limit(&caps->max_qp_rd_atom, hca->max_rd_atomic);
 	limit(&caps->max_qp_init_rd_atom, hca->max_init_rd_atomic);
 	limit(&caps->max_mr, most_regions(dev));
+	if (!hca->atomics)
+		caps->atomic_ops = 0;
 }

@@ -23,6 +23,7 @@ static struct {
 	uint32_t next_qpn, attached, freed_qpns;
 	uint32_t prepared; /* calls of prepare */
 	int prepare_error;
+	bool no_atomics; /* of the HCA */
 	uint32_t interrupts; /* for responses, before a command that waits */
 } f;
 
@@ -98,6 +99,7 @@ static void detach(void *ctx)
 static void give_hca(void)
 {
 	f.of_device = (struct pvrdma_hca){
+		.atomics = !f.no_atomics,
 		.set_gid = set_gid,
 		.has_gid = has_gid,
 		.prepare = prepare,
@@ -499,6 +501,15 @@ static void the_driver_sees_the_limits_of_both(void **state)
 	assert_int_equal(caps->max_qp_rd_atom, 5);
 	assert_int_equal(caps->max_qp_init_rd_atom, 6);
 	assert_int_equal(caps->max_mr, room_of_regions() / PAGES_OF(1));
+	assert_int_not_equal(caps->atomic_ops, 0);
+}
+
+static void the_driver_sees_no_atomics_that_the_hca_lacks(void **state)
+{
+	(void)state;
+	f.no_atomics = true;
+	start();
+	assert_int_equal(guest_caps(&f.g)->atomic_ops, 0);
 }
 
 /* Behind a virtual IOMMU that maps little until the driver needs it. */
@@ -1068,6 +1079,7 @@ int main(void)
 		TEST(a_refused_queue_pair_is_the_engines),
 		TEST(a_number_that_the_hca_has_is_passed_over),
 		TEST(the_driver_sees_the_limits_of_both),
+		TEST(the_driver_sees_no_atomics_that_the_hca_lacks),
 		TEST(a_driver_with_little_mapped_memory_sees_some_regions),
 		TEST(an_hca_that_goes_fails_its_queue_pairs),
 		TEST(an_hca_that_goes_fails_more_queue_pairs_than_the_ring_holds),

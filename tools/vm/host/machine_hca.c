@@ -128,6 +128,7 @@ static void give_to_device(struct machine_hca *h)
 		.max_srq_sge = at_least_one(limits.max_srq_sge),
 		.max_rd_atomic = at_least_one(limits.max_rd_atomic),
 		.max_init_rd_atomic = at_least_one(limits.max_init_rd_atomic),
+		.atomics = limits.atomics,
 	};
 	pvrdma_set_hca(h->dev, &h->of_device);
 }

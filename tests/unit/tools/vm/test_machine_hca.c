@@ -115,6 +115,13 @@ static void a_machine_sees_the_whole_queue_size(void **state)
 	assert_int_equal(guest_caps(&f.g)->max_qp_wr, 32768);
 }
 
+/* The double has none. */
+static void a_machine_sees_no_atomics_that_the_hca_lacks(void **state)
+{
+	(void)state;
+	assert_int_equal(guest_caps(&f.g)->atomic_ops, 0);
+}
+
 /* The next poll finds nothing at the HCA, but PVRDMA has to be run. */
 static void completions_that_come_with_an_event_are_work(void **state)
 {
@@ -330,6 +337,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(completions_that_come_with_an_event_are_work, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_machine_sees_the_whole_queue_size, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_machine_sees_no_atomics_that_the_hca_lacks, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(
 			a_machine_does_not_sleep_with_an_hca_that_has_failed, setup, teardown),
