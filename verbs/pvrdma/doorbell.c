@@ -66,8 +66,8 @@ int pv_doorbell(struct pvrdma *dev, uint32_t offset, uint32_t value)
 		return -EINVAL;
 	/*
 	 * Ignores doorbells while the driver permits no access to memory. No request is lost: when
-	 * the device may access memory again, it arms all CQs, and pvrdma_poll finds requests of
-	 * queue pairs. The engine asks for those of SRQs itself (urxe_ops.refill).
+	 * the device may access memory again, it arms all CQs, and the next pvrdma_poll looks at
+	 * all queue pairs. The engine asks for those of SRQs itself (urxe_ops.refill).
 	 */
 	if (dev->no_master)
 		return 0;

@@ -196,8 +196,9 @@ uint64_t pvrdma_next_deadline(const struct pvrdma *dev);
 void pvrdma_flush(struct pvrdma *dev);
 /*
  * Looks for doorbells in pvrdma_attr.uar. Looks in the rings of some queue pairs, others at each
- * call, for requests without a doorbell. Sends the driver the event of pvrdma_set_link that is due.
- * True: the caller has to call pvrdma_output and pvrdma_flush.
+ * call, for requests without a doorbell; in those of all queue pairs after pvrdma_resume, and when
+ * the driver has granted access to memory. Sends the driver the event of pvrdma_set_link that is
+ * due. True: the caller has to call pvrdma_output and pvrdma_flush.
  */
 bool pvrdma_poll(struct pvrdma *dev, uint64_t now);
 

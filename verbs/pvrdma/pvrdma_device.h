@@ -169,6 +169,7 @@ struct pvrdma {
 	bool paused;          /* between pvrdma_pause, or pvrdma_restore, and pvrdma_resume */
 	bool hca_attached;    /* the engine has `hca` */
 	bool command_is_late; /* the driver waits for the response to late_command */
+	bool polls_all;       /* doorbells may be missing: pv_qp_poll looks at all QPs next */
 	bool recvs_behind;    /* rings have receive requests that the engine had no room for */
 	const struct pvrdma_hca *hca; /* NULL: none */
 	uint64_t activations;         /* number so far; each engine gets another seed by it */

@@ -40,9 +40,9 @@ void pv_hca_set_gid(struct pvrdma *dev, uint32_t index);
  * error of pvrdma_hca.prepare. Call it while the engine has the HCA. */
 int pv_hca_prepare(const struct pv_pd *pd, const struct urxe_path *path);
 /*
- * Reduces the limits and the atomics to the HCA's, if there is one. Queue sizes and numbers of segments stay powers
- * of two. The limit of max_mr is the number of one-page regions that pv_hca_has_room() permits for
- * the memory that the device sees, but at least PV_HCA_LEAST_REGIONS.
+ * Reduces the limits and the atomics to the HCA's, if there is one. Queue sizes and numbers of
+ * segments stay powers of two. The limit of max_mr is the number of one-page regions that
+ * pv_hca_has_room() permits for the memory that the device sees, but at least PV_HCA_LEAST_REGIONS.
  */
 void pv_hca_limit(const struct pvrdma *dev, struct pv_device_caps *caps);
 /*

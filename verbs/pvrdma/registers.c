@@ -56,6 +56,7 @@ void pvrdma_set_bus_master(struct pvrdma *dev, bool on)
 		pv_hca_detach(dev);
 	dev->no_master = !on;
 	if (on) {
+		dev->polls_all = true;
 		set_mask(dev, dev->imr);
 		pv_hca_attach(dev);
 		pv_port_report_link(dev);

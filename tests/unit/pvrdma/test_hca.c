@@ -23,7 +23,7 @@ static struct {
 	uint32_t next_qpn, attached, freed_qpns;
 	uint32_t prepared; /* calls of prepare */
 	int prepare_error;
-	bool no_atomics; /* of the HCA */
+	bool no_atomics;     /* of the HCA */
 	uint32_t interrupts; /* for responses, before a command that waits */
 } f;
 

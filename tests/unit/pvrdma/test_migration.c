@@ -226,6 +226,33 @@ static void test_unseen_requests_move(void **state)
 	pair_close(&p);
 }
 
+/* The last of more queue pairs than a look in turn reaches has such a request: another doorbell has
+ * replaced the one of this request. The device does not look again until something wakes it. */
+static void test_unseen_request_of_many_queue_pairs_moves(void **state)
+{
+	struct pair p;
+	struct pvrdma_sge sge;
+	struct pvrdma_sq_wqe_hdr header;
+	struct qp_attr attr = {.type = PV_QPT_RC, .sge = 1};
+	struct qp others[70];
+
+	(void)state;
+	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
+	attr.send_cq = attr.recv_cq = &p.cq[0];
+	for (uint32_t i = 0; i < 70; i++)
+		qp_open(&p.guest[0], &others[i], &attr);
+	qp_connect(&p.guest[0], &others[69], &p.guest[1], &p.qp[1]);
+	sge = buffer_sge(&p.buffer[0], 0, 500);
+	header = rdma_header(&p, PVRDMA_WR_RDMA_WRITE, 0);
+	qp_write_send(&p.guest[0], &others[69], &header, &sge);
+	move_guest(&p, 0);
+	assert_true(pvrdma_poll(p.guest[0].dev, p.guest[0].now));
+	assert_int_equal(pvrdma_counters(p.guest[0].dev)[PVRDMA_SENDS], 1);
+	for (uint32_t i = 0; i < 70; i++)
+		qp_close(&p.guest[0], &others[i]);
+	pair_close(&p);
+}
+
 static void test_srq_moves(void **state)
 {
 	struct pair p = {0};
@@ -719,6 +746,7 @@ int main(void)
 		cmocka_unit_test(test_move_before_the_first_command_raises_no_interrupt),
 		cmocka_unit_test(test_returned_machine_repairs_its_connections),
 		cmocka_unit_test(test_unseen_requests_move),
+		cmocka_unit_test(test_unseen_request_of_many_queue_pairs_moves),
 		cmocka_unit_test(test_srq_moves),
 		cmocka_unit_test(test_datagrams_move),
 		PAIR_TEST(test_unconnected_queue_pairs_move_to_a_shorter_mtu),

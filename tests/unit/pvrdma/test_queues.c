@@ -714,11 +714,39 @@ static void test_reset_device_writes_no_memory(void **state)
 
 #define SMALL_PAIR_TEST(test) cmocka_unit_test_setup_teardown(test, small_pair_setup, pair_teardown)
 
+/* More queue pairs than a look in turn reaches: the device ignores the last one's doorbell. */
+static void test_doorbell_without_bus_mastering_is_made_up_for(void **state)
+{
+	struct pair p;
+	struct pvrdma_sge sge;
+	struct pvrdma_sq_wqe_hdr header;
+	struct qp_attr attr = {.type = PV_QPT_RC, .sge = 1};
+	struct qp others[70];
+
+	(void)state;
+	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
+	attr.send_cq = attr.recv_cq = &p.cq[0];
+	for (uint32_t i = 0; i < 70; i++)
+		qp_open(&p.guest[0], &others[i], &attr);
+	qp_connect(&p.guest[0], &others[69], &p.guest[1], &p.qp[1]);
+	sge = buffer_sge(&p.buffer[0], 0, 500);
+	header = rdma_header(&p, PVRDMA_WR_RDMA_WRITE, 0);
+	pvrdma_set_bus_master(p.guest[0].dev, false);
+	qp_post_send(&p.guest[0], &others[69], &header, &sge);
+	pvrdma_set_bus_master(p.guest[0].dev, true);
+	assert_true(pvrdma_poll(p.guest[0].dev, p.guest[0].now));
+	assert_int_equal(pvrdma_counters(p.guest[0].dev)[PVRDMA_SENDS], 1);
+	for (uint32_t i = 0; i < 70; i++)
+		qp_close(&p.guest[0], &others[i]);
+	pair_close(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SMALL_PAIR_TEST(test_no_notification_unless_armed),
 		SMALL_PAIR_TEST(test_armed_cq_notifies_once),
+		cmocka_unit_test(test_doorbell_without_bus_mastering_is_made_up_for),
 		SMALL_PAIR_TEST(test_cq_armed_without_bus_mastering_notifies_later),
 		SMALL_PAIR_TEST(test_late_arm_notifies_of_unseen_completions_only),
 		SMALL_PAIR_TEST(test_solicited_arm_ignores_unsolicited_completions),

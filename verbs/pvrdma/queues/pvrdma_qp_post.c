@@ -9,7 +9,7 @@
 #include "queues/pvrdma_recv_queue.h"
 #include "queues/send_wqe.h"
 
-/* The most QPs at which one call of pv_qp_poll looks. */
+/* The most QPs at which one call of pv_qp_poll looks, unless pvrdma.polls_all is set. */
 #define POLLED_QPS 64
 
 static enum urxe_wc_status status_of(int rc)
@@ -135,7 +135,10 @@ bool pv_qp_poll(struct pvrdma *dev)
 	struct pv_qp *qp, *first = NULL;
 	bool found = false;
 
-	for (unsigned i = 0; i < POLLED_QPS && (qp = TAILQ_FIRST(&dev->polled_qps)) != first; i++) {
+	for (unsigned i = 0; dev->polls_all || i < POLLED_QPS; i++) {
+		qp = TAILQ_FIRST(&dev->polled_qps);
+		if (qp == first)
+			break;
 		if (!first)
 			first = qp;
 		TAILQ_REMOVE(&dev->polled_qps, qp, poll_link);
@@ -144,5 +147,6 @@ bool pv_qp_poll(struct pvrdma *dev)
 		if (!qp->waiting)
 			found |= pv_qp_post_sends(qp);
 	}
+	dev->polls_all = false;
 	return found;
 }

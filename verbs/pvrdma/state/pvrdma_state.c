@@ -41,6 +41,8 @@ void pvrdma_resume(struct pvrdma *dev, uint64_t now)
 {
 	pv_pass_time(dev, now);
 	dev->paused = false;
+	/* The saved device may have had its doorbells in memory, where one replaces another. */
+	dev->polls_all = true;
 	/*
 	 * In a restored device: the saved device has raised these interrupts, but they may not have
 	 * reached the guest.
