@@ -419,6 +419,51 @@ static void test_payload_is_unreadable_without_bus_mastering(void **state)
 	assert_true(buffer_has(&w->p.guest[1], &w->p.buffer[1], 0, LENGTH, 6));
 }
 
+static bool grants_something(const struct urxe_copy_table *table)
+{
+	for (uint32_t i = 0; i < URXE_COPY_GRANTS; i++)
+		if (table->grants[i].key)
+			return true;
+	for (uint32_t i = 0; i < URXE_COPY_CHUNKS; i++)
+		for (uint32_t j = 0; j < URXE_COPY_CHUNK; j++)
+			if (table->qps[i][j].qpn)
+				return true;
+	return false;
+}
+
+/* Moves the second guest to a device with a table of its own. */
+static void move_to_new_table(struct world *w)
+{
+	struct side *side = &w->side[1];
+	struct urxe_copy_table *old = side->table;
+	uint8_t *stream;
+	size_t length;
+
+	guest_save(&w->p.guest[1], &stream, &length);
+	side->table = aligned_alloc(64, sizeof(*side->table));
+	assert_non_null(side->table);
+	memset(side->table, 0, sizeof(*side->table));
+	side->owner.table = side->table;
+	assert_int_equal(guest_restore(&w->p.guest[1], stream, length), 0);
+	free(stream);
+	free(old);
+}
+
+static void test_moved_device_grants_peers_as_the_driver_permits(void **state)
+{
+	struct world *w = *state;
+
+	assert_true(grants_something(w->side[1].table));
+	move_to_new_table(w);
+	assert_true(grants_something(w->side[1].table));
+	pvrdma_set_bus_master(w->p.guest[1].dev, false);
+	assert_false(grants_something(w->side[1].table));
+	move_to_new_table(w);
+	assert_false(grants_something(w->side[1].table));
+	pvrdma_set_bus_master(w->p.guest[1].dev, true);
+	assert_false(grants_something(w->side[1].table));
+}
+
 /* --- The region of all memory. */
 
 static uint32_t dma_key(struct world *w, int side)
@@ -566,6 +611,7 @@ int main(void)
 		TEST(test_payload_of_a_deregistered_mr_is_not_pulled),
 		TEST(test_payload_of_a_destroyed_qp_is_not_pulled),
 		TEST(test_payload_is_unreadable_without_bus_mastering),
+		TEST(test_moved_device_grants_peers_as_the_driver_permits),
 		TEST(test_send_between_dma_regions_is_pulled),
 		TEST(test_writes_and_reads_of_dma_regions_are_copies),
 		TEST(test_write_into_a_memory_hole_is_refused),

@@ -157,6 +157,9 @@ int pvrdma_restore(struct pvrdma *dev, uint64_t now, const uint8_t *stream, size
 		drop_objects(dev);
 		dev->active = false;
 		pv_reset_quietly(dev);
+	} else if (dev->active) {
+		/* Until pvrdma_resume, or for good if the driver permits no access to memory. */
+		urxe_copy_rights_withdraw(dev->engine);
 	}
 	call_for_qps(dev, pv_qp_restored);
 	pv_gid_vlan_restore(dev);
