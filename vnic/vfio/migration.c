@@ -9,8 +9,9 @@
 #include "function_state.h"
 #include "vfio_server_private.h"
 
-/* Bytes of a stream that a client may write: more than the state of a full device takes. */
-#define STREAM_MAX (UINT64_C(1) << 30)
+/* Bytes of a stream that a client may write: more than the state of a full device takes, which has
+ * 16 bytes for each of up to 128 Mi pieces of memory. */
+#define STREAM_MAX UINT64_C(0xffffffff)
 
 /* The next state on the way from one to another; MIGRATION_ERROR: there is no way. */
 static const uint8_t next_state_towards[MIGRATION_STATES][MIGRATION_STATES] = {
