@@ -319,7 +319,8 @@ int pvrdma_restore(struct pvrdma *dev, uint64_t now, const uint8_t *stream, size
 	X(COMPLETIONS, "completions", "completions written to CQs")                           \
 	X(CQ_OVERFLOWS, "cq_overflows", "completions for which a CQ had no room")             \
 	X(NOTIFICATIONS, "notifications", "notifications of CQs")                             \
-	X(NOTIFICATIONS_LATE, "notifications_late", "notifications that waited for room")     \
+	X(NOTIFICATIONS_LATE, "notifications_late",                                           \
+	  "attempts to notify of a CQ that found no room in the ring")                        \
 	X(EVENTS, "events", "asynchronous events")                                            \
 	X(EVENTS_LOST, "events_lost", "asynchronous events that the driver does not get")     \
 	X(INTERRUPTS, "interrupts", "interrupts raised")                                      \

@@ -52,7 +52,7 @@ bool pv_port_report_link(struct pvrdma *dev)
 	if (known || !dev->active || dev->no_master || dev->paused ||
 	    dev->now < dev->report_link_at || !nic_of(dev).active)
 		return false;
-	pv_event_report_port(dev, dev->link_up ? PV_EVENT_PORT_ACTIVE : PV_EVENT_PORT_ERR, PV_PORT);
+	pv_event_report_port(dev, dev->link_up ? PV_EVENT_PORT_ACTIVE : PV_EVENT_PORT_ERR);
 	dev->told_down = !dev->link_up;
 	return true;
 }

@@ -82,9 +82,9 @@ static bool add_event(struct pvrdma *dev, uint32_t type, uint32_t info)
 	return added;
 }
 
-void pv_event_report_port(struct pvrdma *dev, uint32_t type, uint32_t port)
+void pv_event_report_port(struct pvrdma *dev, uint32_t type)
 {
-	if (!add_event(dev, type, port))
+	if (!add_event(dev, type, PV_PORT))
 		pv_count(dev, PVRDMA_EVENTS_LOST);
 }
 

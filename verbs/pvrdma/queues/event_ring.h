@@ -37,7 +37,7 @@ void pv_event_ring_close(struct pv_event_ring *events);
  * an object stays due until the ring takes it; further events of the same type and object are
  * dropped meanwhile.
  */
-void pv_event_report_port(struct pvrdma *dev, uint32_t type, uint32_t port);
+void pv_event_report_port(struct pvrdma *dev, uint32_t type);
 void pv_event_report(struct pv_object *object, uint32_t type);
 /* Adds the due events of all objects, as far as the ring takes them. Without a ring the events are
  * lost and counted. */
