@@ -81,6 +81,9 @@ static uint64_t tick(struct vm *vm, uint64_t now)
 		next = due;
 	if (vm_session_has_demanded(&vm->session))
 		request_introductions(vm);
+	due = machine_peers_tick(&vm->peers, now);
+	if (due < next)
+		next = due;
 	due = engine_recording_tick(&vm->recording, now, vm->rdma.dev, vm->session.nic);
 	if (due < next)
 		next = due;

@@ -8,7 +8,11 @@
 #include <samehost/reference.h>
 #include <vnic/regs.h>
 
+#include "common/clock.h"
 #include "common/log.h"
+
+/* Pause before the next request for a process whose user urxed does not know yet. */
+#define UNKNOWN_PAUSE_NS (100 * NS_PER_MS)
 
 /* Returns the block of a QPN (VNIC_BLOCK), which is the index of the route to its process in
  * `routes`. A QPN from a guest, or from a peer's reference, may have more than 24 bits. */
@@ -163,6 +167,34 @@ static bool may_be_here(const struct machine_peers *p, const uint8_t mac[6])
 	return s->welcome.port.machines || !memcmp(mac, s->welcome.mac, sizeof(s->welcome.mac));
 }
 
+/* Notes the queue pair for machine_peers_tick. False: no room. */
+static bool ask_again(struct machine_peers *p, const uint8_t mac[6], uint32_t qpn)
+{
+	struct machine_peers_unknown *unknown = &p->unknown[p->n_unknown];
+
+	if (p->n_unknown == MACHINE_PEERS_UNKNOWN)
+		return false;
+	if (!p->n_unknown++)
+		p->ask_at = now_ns() + UNKNOWN_PAUSE_NS;
+	memcpy(unknown->mac, mac, sizeof(unknown->mac));
+	unknown->qpn = qpn;
+	return true;
+}
+
+uint64_t machine_peers_tick(struct machine_peers *p, uint64_t now)
+{
+	struct machine_peers_unknown unknown[MACHINE_PEERS_UNKNOWN];
+	const uint32_t n = p->n_unknown;
+
+	if (n && now >= p->ask_at) {
+		memcpy(unknown, p->unknown, sizeof(unknown));
+		p->n_unknown = 0;
+		for (uint32_t i = 0; i < n; i++)
+			machine_peers_request_introduction(p, unknown[i].mac, unknown[i].qpn);
+	}
+	return p->n_unknown ? p->ask_at : UINT64_MAX;
+}
+
 void machine_peers_request_introduction(struct machine_peers *p, const uint8_t mac[6], uint32_t qpn)
 {
 	int fds[VNIC_INBOX_FDS], rc;
@@ -173,6 +205,8 @@ void machine_peers_request_introduction(struct machine_peers *p, const uint8_t m
 	rc = vnic_driver_introduce(p->session->nic, mac, qpn, fds);
 	if (!rc)
 		rc = add_route(p, mac, qpn, fds);
+	if (rc == -EBUSY && ask_again(p, mac, qpn))
+		return;
 	/* -ENOENT, -EPERM: the QPN is another host's or user's, or its process has no inbox. */
 	if (rc && rc != -ENOENT && rc != -EPERM)
 		log_line("messages to QP %#x go in packets: %s", qpn, strerror(-rc));

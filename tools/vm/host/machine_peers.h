@@ -17,6 +17,14 @@
 #include "vm/host/machine_session.h"
 #include "vm/host/peer_route.h"
 
+/* A queue pair whose process urxed could not name yet: it did not know the process's user. */
+struct machine_peers_unknown {
+	uint8_t mac[6];
+	uint32_t qpn;
+};
+/* The most of them that are asked for again. The others' messages go in packets. */
+#define MACHINE_PEERS_UNKNOWN 16
+
 struct machine_peers {
 	struct vm_session *session;
 	struct vnic_inbox *inbox; /* NULL = none */
@@ -27,6 +35,9 @@ struct machine_peers {
 	struct urxe_copy_table *table;          /* of the engine; NULL = no copies */
 	struct peer_route *routes[VNIC_BLOCKS]; /* by VNIC_BLOCK of the peer's QPN */
 	uint64_t counters[VNIC_BYPASS_COUNT];
+	struct machine_peers_unknown unknown[MACHINE_PEERS_UNKNOWN];
+	uint32_t n_unknown;
+	uint64_t ask_at; /* when to ask for them again, ns */
 };
 
 /*
@@ -57,6 +68,9 @@ void machine_peers_close(struct machine_peers *p);
  */
 void machine_peers_request_introduction(struct machine_peers *p, const uint8_t mac[6],
 					uint32_t qpn);
+/* Asks again for the processes that urxed could not name for the moment, once it is time. Returns
+ * the time of the next call, UINT64_MAX: none. `now`: as now_ns(). */
+uint64_t machine_peers_tick(struct machine_peers *p, uint64_t now);
 /* Whether the process of that queue pair is known, and urxed permits copies now. */
 bool machine_peers_has(const struct machine_peers *p, const uint8_t mac[6], uint32_t qpn);
 

@@ -241,7 +241,8 @@ int vnic_driver_set_inbox(struct vnic_driver *drv, const struct vnic_inbox *inbo
 /*
  * Asks for the inbox of the process that has a QPN of the device with that MAC (the host's, or a
  * virtual machine's). The caller owns the descriptors, for vnic_outbox_open. -ENOENT: no such
- * process or inbox; -EPERM: the process belongs to another user.
+ * process or inbox; -EPERM: the process belongs to another user; -EBUSY: ask again later, as the
+ * daemon does not know the user yet.
  */
 int vnic_driver_introduce(struct vnic_driver *drv, const uint8_t mac[6], uint32_t qpn,
 			  int fds[VNIC_INBOX_FDS]);
