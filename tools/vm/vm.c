@@ -497,9 +497,13 @@ static int open_link(struct vm *vm, const struct vm_attr *attr, struct bundle *b
 
 	if (b)
 		return adopt_link(vm, attr, &b->link, error);
-	if (attr->incoming)
-		return switch_link_open_away(&vm->link, attr->run_dir, attr->name, attr->mac,
-					     VM_PORT_MTU);
+	if (attr->incoming) {
+		rc = switch_link_open_away(&vm->link, attr->run_dir, attr->name, attr->mac,
+					   VM_PORT_MTU);
+		if (rc)
+			snprintf(error, VM_ERROR, "cannot watch urxed: %s", strerror(-rc));
+		return rc;
+	}
 	rc = switch_link_open(&vm->link, attr->run_dir, attr->name, attr->mac);
 	if (rc)
 		snprintf(error, VM_ERROR, "the urxed in %s gives no port: %s", attr->run_dir,

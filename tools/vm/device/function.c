@@ -25,7 +25,11 @@ int function_serve(struct function *f, const char *path, struct vnic_vfio_attr *
 
 	attr->memory = f->memory;
 	rc = vnic_vfio_server_create(attr, &f->server);
-	if (!rc && path)
+	if (rc) {
+		snprintf(error, FUNCTION_ERROR, "cannot serve the device: %s", strerror(-rc));
+		return rc;
+	}
+	if (path)
 		rc = listen_socket_open(&f->listener, path, SOCK_STREAM);
 	if (rc == -EADDRINUSE)
 		snprintf(error, FUNCTION_ERROR, "another process listens at %s", path);

@@ -16,6 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "descriptor_limit.h"
 #include "vfio_client.h"
 #include "vm/replace/channel.h"
 #include "vm/replace/hand_over.h"
@@ -178,17 +179,23 @@ struct machine {
 	char dir[32], nic[48], rdma[48], replace[48];
 };
 
-static int open_machine(void **state)
+static int create_machine(struct machine *m, char error[VM_ERROR])
 {
-	static struct machine m;
-	const struct vm_attr attr = {.run_dir = m.dir,
+	const struct vm_attr attr = {.run_dir = m->dir,
 				     .name = "",
-				     .path = m.nic,
-				     .rdma_path = m.rdma,
-				     .replace_path = m.replace,
+				     .path = m->nic,
+				     .rdma_path = m->rdma,
+				     .replace_path = m->replace,
 				     .mac = {2, 0, 0, 0, 1, 1},
 				     .mtu = 1500,
 				     .incoming = true};
+
+	return vm_create(&attr, &m->vm, error);
+}
+
+static int open_machine(void **state)
+{
+	static struct machine m;
 	char error[VM_ERROR];
 
 	strcpy(m.dir, "/tmp/urxe-test-XXXXXX");
@@ -198,7 +205,7 @@ static int open_machine(void **state)
 	snprintf(m.rdma, sizeof(m.rdma), "%s/rdma", m.dir);
 	snprintf(m.replace, sizeof(m.replace), "%s/replace", m.dir);
 	*state = &m;
-	return vm_create(&attr, &m.vm, error);
+	return create_machine(&m, error);
 }
 
 static int close_machine(void **state)
@@ -379,6 +386,19 @@ static void machine_that_stops_before_it_is_handed_over_leaves_the_switch(void *
 	close(hypervisor.socket);
 }
 
+static void a_machine_without_descriptors_says_so(void **state)
+{
+	char error[VM_ERROR] = "";
+	struct machine m = {.dir = "/tmp"};
+	struct rlimit former;
+
+	(void)state;
+	former = descriptor_limit_reach();
+	assert_int_equal(create_machine(&m, error), -EMFILE);
+	descriptor_limit_restore(&former);
+	assert_non_null(strstr(error, strerror(EMFILE)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -396,6 +416,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			machine_that_stops_before_it_is_handed_over_leaves_the_switch, open_machine,
 			close_machine),
+		cmocka_unit_test(a_machine_without_descriptors_says_so),
 		cmocka_unit_test(a_process_ends_whose_nic_is_stopped),
 		cmocka_unit_test(a_process_ends_whose_nic_logs_written_pages),
 	};
