@@ -166,8 +166,13 @@ static void forget_unwritten(struct slot_file *s, uint32_t index)
 
 static bool try_write(const struct slot_file *s, uint32_t index, const struct slot *slot)
 {
-	return pwrite(s->fd, slot, written_size(slot->size), slot_offset(index)) ==
-	       (ssize_t)written_size(slot->size);
+	const ssize_t size = (ssize_t)written_size(slot->size);
+	const ssize_t written = pwrite(s->fd, slot, (size_t)size, slot_offset(index));
+
+	/* A short write sets no errno: there was no room for the rest. */
+	if (written >= 0 && written < size)
+		errno = ENOSPC;
+	return written == size;
 }
 
 static void write_slot(struct slot_file *s, uint32_t index, const struct slot *slot)
