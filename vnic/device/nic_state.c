@@ -284,15 +284,33 @@ static void activation_record(struct vnic_state_stream *s, struct vnic_device *d
 		rx_record(s, dev, i);
 }
 
+/* In place of an enum vnic_device_state: the NIC is down, and has a due error. Earlier versions of
+ * urxe refuse it. */
+#define DOWN_BY_ERROR (VNIC_DEVICE_BROKEN + 1)
+
+static void due_error_record(struct vnic_state_stream *s, struct vnic_device *dev)
+{
+	struct vnic_device_error *due = &dev->due_error;
+
+	activation_record(s, dev, false);
+	due->status =
+		memory_record(s, dev, due->status, sizeof(*due->status), _Alignof(*due->status));
+	vnic_state_u32(s, &due->event);
+	vnic_state_u32(s, &due->error);
+	vnic_state_require(s, due->event == VMXNET3_ECR_TQERR || due->event == VMXNET3_ECR_RQERR);
+}
+
 static void device_record(struct vnic_state_stream *s, struct vnic_device *dev)
 {
-	uint32_t state = dev->state;
+	uint32_t state = dev->due_error.status ? DOWN_BY_ERROR : dev->state;
 
-	vnic_state_u32_max(s, &state, VNIC_DEVICE_BROKEN);
+	vnic_state_u32_max(s, &state, DOWN_BY_ERROR);
 	registers_record(s, dev);
-	if (state != VNIC_DEVICE_DOWN && !s->error)
+	if (state == DOWN_BY_ERROR && !s->error)
+		due_error_record(s, dev);
+	else if (state != VNIC_DEVICE_DOWN && !s->error)
 		activation_record(s, dev, state == VNIC_DEVICE_ACTIVE);
-	if (s->restoring && !s->error)
+	if (s->restoring && !s->error && state != DOWN_BY_ERROR)
 		dev->state = (enum vnic_device_state)state;
 }
 

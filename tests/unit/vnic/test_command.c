@@ -599,6 +599,27 @@ static void test_link_event_waits_while_the_device_is_paused(void **state)
 	assert_int_equal(g->shared->ecr, 0);
 }
 
+/* The hypervisor takes the rings from a paused NIC, which another device then replaces. */
+static void test_error_of_a_paused_device_moves(void **state)
+{
+	struct guest *g = *state;
+	const struct vnic_region rest[2] = {g->regions[GUEST_IN_LOW], g->regions[GUEST_IN_HIGHER]};
+	uint8_t *stream;
+	size_t length;
+
+	assert_int_equal(guest_activate(g), 0);
+	vnic_device_pause(g->dev);
+	assert_int_equal(vnic_device_set_regions(g->dev, rest, 2), 0);
+	assert_int_equal(g->shared->ecr, 0);
+	guest_save(g, &stream, &length);
+	guest_restore(g, stream, length);
+	free(stream);
+	assert_int_equal(vnic_device_state(g->dev), VNIC_DEVICE_BROKEN);
+	assert_int_equal(g->shared->ecr, VMXNET3_ECR_TQERR);
+	assert_int_equal(g->tx[0].conf->status.stopped, 1);
+	assert_int_equal(g->interrupts[g->shared->intr.event_vector], 1);
+}
+
 /* --- Interrupts */
 
 /*
@@ -739,6 +760,7 @@ int main(void)
 		GUEST_TEST(test_statistics_are_not_written_without_bus_mastering),
 		GUEST_TEST(test_link_down_stops_frames_and_raises_event),
 		GUEST_TEST(test_link_event_waits_while_the_device_is_paused),
+		GUEST_TEST(test_error_of_a_paused_device_moves),
 		GUEST_TEST(test_unmasking_raises_a_missed_interrupt),
 		GUEST_TEST(test_active_mode_interrupts_until_masked),
 		GUEST_TEST(test_every_moderation_level_is_accepted),
