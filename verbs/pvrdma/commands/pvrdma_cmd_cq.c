@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The driver's commands CREATE_CQ and DESTROY_CQ. */
+/* The driver's command CREATE_CQ. */
 #include <errno.h>
 
 #include "commands/pvrdma_command.h"
@@ -24,11 +24,4 @@ int pv_cmd_create_cq(struct pvrdma *dev, const union pv_request *request,
 	response->create_cq.cq_handle = cq->object.handle;
 	response->create_cq.cqe = cq->ring.slots;
 	return 0;
-}
-
-int pv_cmd_destroy_cq(struct pvrdma *dev, const union pv_request *request,
-		      union pv_response *response)
-{
-	(void)response;
-	return pv_object_destroy(dev, PV_CQ, request->handle.handle);
 }

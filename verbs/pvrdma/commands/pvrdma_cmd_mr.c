@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The driver's commands CREATE_MR and DESTROY_MR. */
+/* The driver's command CREATE_MR. */
 #include <errno.h>
 
 #include "commands/pvrdma_command.h"
@@ -18,11 +18,4 @@ int pv_cmd_create_mr(struct pvrdma *dev, const union pv_request *request,
 	response->create_mr.mr_handle = mr->object.handle;
 	response->create_mr.lkey = response->create_mr.rkey = pv_mr_key(mr);
 	return 0;
-}
-
-int pv_cmd_destroy_mr(struct pvrdma *dev, const union pv_request *request,
-		      union pv_response *response)
-{
-	(void)response;
-	return pv_object_destroy(dev, PV_MR, request->handle.handle);
 }

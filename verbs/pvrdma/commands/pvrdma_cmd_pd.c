@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The driver's commands for user contexts and PDs: CREATE_UC, DESTROY_UC, CREATE_PD, DESTROY_PD. */
+/* The driver's commands for user contexts and PDs: CREATE_UC, CREATE_PD. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -44,13 +44,6 @@ int pv_cmd_create_uc(struct pvrdma *dev, const union pv_request *request,
 	return 0;
 }
 
-int pv_cmd_destroy_uc(struct pvrdma *dev, const union pv_request *request,
-		      union pv_response *response)
-{
-	(void)response;
-	return pv_object_destroy(dev, PV_UC, request->handle.handle);
-}
-
 int pv_cmd_create_pd(struct pvrdma *dev, const union pv_request *request,
 		     union pv_response *response)
 {
@@ -76,11 +69,4 @@ int pv_cmd_create_pd(struct pvrdma *dev, const union pv_request *request,
 		uc->users++;
 	response->handle.handle = pd->object.handle;
 	return 0;
-}
-
-int pv_cmd_destroy_pd(struct pvrdma *dev, const union pv_request *request,
-		      union pv_response *response)
-{
-	(void)response;
-	return pv_object_destroy(dev, PV_PD, request->handle.handle);
 }

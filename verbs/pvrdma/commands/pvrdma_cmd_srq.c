@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The driver's commands CREATE_SRQ, MODIFY_SRQ, QUERY_SRQ and DESTROY_SRQ. */
+/* The driver's commands CREATE_SRQ, MODIFY_SRQ and QUERY_SRQ. */
 #include <errno.h>
 
 #include "commands/pvrdma_command.h"
@@ -54,11 +54,4 @@ int pv_cmd_query_srq(struct pvrdma *dev, const union pv_request *request,
 		.srq_limit = urxe_srq_limit(srq->recv.rq),
 	};
 	return 0;
-}
-
-int pv_cmd_destroy_srq(struct pvrdma *dev, const union pv_request *request,
-		       union pv_response *response)
-{
-	(void)response;
-	return pv_object_destroy(dev, PV_SRQ, request->handle.handle);
 }

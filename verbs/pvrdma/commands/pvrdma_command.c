@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "object.h"
+
 /*
  * `awaited`: the driver waits for an interrupt after the command, so the device raises one. For the
  * other commands the device raises none: the driver would take a late one for the response to its
@@ -10,7 +12,8 @@
  *
  * `destroys`: Linux' driver frees the memory of the object also after an error. So the device
  * executes the command even while the driver permits no access to memory (no_master). It then reads
- * only the command slot, which the driver has just filled, and stores no response.
+ * only the command slot, which the driver has just filled, and stores no response. Without `run`,
+ * the command destroys the object of `kind` with the handle of the request.
  */
 static const struct {
 	int (*run)(struct pvrdma *dev, const union pv_request *request,
@@ -18,31 +21,32 @@ static const struct {
 	uint32_t response_size;
 	bool awaited;
 	bool destroys;
+	enum pv_kind kind;
 } commands[PV_CMDS] = {
 	[PV_CMD_QUERY_PORT] = {pv_cmd_query_port, sizeof(struct pv_cmd_query_port_resp), true},
 	[PV_CMD_QUERY_PKEY] = {pv_cmd_query_pkey, sizeof(struct pv_cmd_query_pkey_resp), true},
 	[PV_CMD_CREATE_PD] = {pv_cmd_create_pd, sizeof(struct pv_cmd_handle_resp), true},
-	[PV_CMD_DESTROY_PD] = {pv_cmd_destroy_pd, sizeof(struct pv_cmd_resp_hdr), false, true},
+	[PV_CMD_DESTROY_PD] = {NULL, sizeof(struct pv_cmd_resp_hdr), false, true, PV_PD},
 	[PV_CMD_CREATE_MR] = {pv_cmd_create_mr, sizeof(struct pv_cmd_create_mr_resp), true},
-	[PV_CMD_DESTROY_MR] = {pv_cmd_destroy_mr, sizeof(struct pv_cmd_resp_hdr), false, true},
+	[PV_CMD_DESTROY_MR] = {NULL, sizeof(struct pv_cmd_resp_hdr), false, true, PV_MR},
 	[PV_CMD_CREATE_CQ] = {pv_cmd_create_cq, sizeof(struct pv_cmd_create_cq_resp), true},
 	/* Not supported: it has no page directory for the new ring, and Linux' driver never sends
 	 * it. */
 	[PV_CMD_RESIZE_CQ] = {NULL, sizeof(struct pv_cmd_resp_hdr), true},
-	[PV_CMD_DESTROY_CQ] = {pv_cmd_destroy_cq, sizeof(struct pv_cmd_resp_hdr), false, true},
+	[PV_CMD_DESTROY_CQ] = {NULL, sizeof(struct pv_cmd_resp_hdr), false, true, PV_CQ},
 	[PV_CMD_CREATE_QP] = {pv_cmd_create_qp, sizeof(struct pv_cmd_create_qp_resp), true},
 	[PV_CMD_MODIFY_QP] = {pv_cmd_modify_qp, sizeof(struct pv_cmd_resp_hdr), true},
 	[PV_CMD_QUERY_QP] = {pv_cmd_query_qp, sizeof(struct pv_cmd_query_qp_resp), true},
 	[PV_CMD_DESTROY_QP] = {pv_cmd_destroy_qp, sizeof(struct pv_cmd_destroy_qp_resp), false,
 			       true},
 	[PV_CMD_CREATE_UC] = {pv_cmd_create_uc, sizeof(struct pv_cmd_handle_resp), true},
-	[PV_CMD_DESTROY_UC] = {pv_cmd_destroy_uc, sizeof(struct pv_cmd_resp_hdr), false, true},
+	[PV_CMD_DESTROY_UC] = {NULL, sizeof(struct pv_cmd_resp_hdr), false, true, PV_UC},
 	[PV_CMD_CREATE_BIND] = {pv_cmd_create_bind, sizeof(struct pv_cmd_resp_hdr), false},
 	[PV_CMD_DESTROY_BIND] = {pv_cmd_destroy_bind, sizeof(struct pv_cmd_resp_hdr), false, true},
 	[PV_CMD_CREATE_SRQ] = {pv_cmd_create_srq, sizeof(struct pv_cmd_handle_resp), true},
 	[PV_CMD_MODIFY_SRQ] = {pv_cmd_modify_srq, sizeof(struct pv_cmd_resp_hdr), false},
 	[PV_CMD_QUERY_SRQ] = {pv_cmd_query_srq, sizeof(struct pv_cmd_query_srq_resp), true},
-	[PV_CMD_DESTROY_SRQ] = {pv_cmd_destroy_srq, sizeof(struct pv_cmd_resp_hdr), false, true},
+	[PV_CMD_DESTROY_SRQ] = {NULL, sizeof(struct pv_cmd_resp_hdr), false, true, PV_SRQ},
 };
 
 /* Copies the command from its slot in guest memory. False: the guest has lost that memory. */
@@ -78,6 +82,18 @@ static bool reports_error_in_response(uint32_t cmd)
 	return cmd == PV_CMD_MODIFY_QP;
 }
 
+static int call_command(struct pvrdma *dev, const union pv_request *request,
+			union pv_response *response)
+{
+	const uint32_t cmd = request->hdr.cmd;
+
+	if (commands[cmd].run)
+		return commands[cmd].run(dev, request, response);
+	return commands[cmd].destroys
+		       ? pv_object_destroy(dev, commands[cmd].kind, request->handle.handle)
+		       : -EOPNOTSUPP;
+}
+
 static int run_command(struct pvrdma *dev, const union pv_request *request)
 {
 	const uint32_t cmd = request->hdr.cmd;
@@ -88,7 +104,7 @@ static int run_command(struct pvrdma *dev, const union pv_request *request)
 		return -EOPNOTSUPP;
 	if (dev->no_master && !commands[cmd].destroys)
 		return -EIO;
-	rc = commands[cmd].run ? commands[cmd].run(dev, request, &response) : -EOPNOTSUPP;
+	rc = call_command(dev, request, &response);
 	if (rc == -EINPROGRESS) {
 		dev->late_command = *request;
 		dev->command_is_late = true;

@@ -26,20 +26,12 @@ int pv_cmd_query_pkey(struct pvrdma *dev, const union pv_request *request,
 		      union pv_response *response);
 int pv_cmd_create_uc(struct pvrdma *dev, const union pv_request *request,
 		     union pv_response *response);
-int pv_cmd_destroy_uc(struct pvrdma *dev, const union pv_request *request,
-		      union pv_response *response);
 int pv_cmd_create_pd(struct pvrdma *dev, const union pv_request *request,
 		     union pv_response *response);
-int pv_cmd_destroy_pd(struct pvrdma *dev, const union pv_request *request,
-		      union pv_response *response);
 int pv_cmd_create_mr(struct pvrdma *dev, const union pv_request *request,
 		     union pv_response *response);
-int pv_cmd_destroy_mr(struct pvrdma *dev, const union pv_request *request,
-		      union pv_response *response);
 int pv_cmd_create_cq(struct pvrdma *dev, const union pv_request *request,
 		     union pv_response *response);
-int pv_cmd_destroy_cq(struct pvrdma *dev, const union pv_request *request,
-		      union pv_response *response);
 int pv_cmd_create_qp(struct pvrdma *dev, const union pv_request *request,
 		     union pv_response *response);
 int pv_cmd_modify_qp(struct pvrdma *dev, const union pv_request *request,
@@ -58,7 +50,5 @@ int pv_cmd_modify_srq(struct pvrdma *dev, const union pv_request *request,
 		      union pv_response *response);
 int pv_cmd_query_srq(struct pvrdma *dev, const union pv_request *request,
 		     union pv_response *response);
-int pv_cmd_destroy_srq(struct pvrdma *dev, const union pv_request *request,
-		       union pv_response *response);
 
 #endif
