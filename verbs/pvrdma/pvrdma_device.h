@@ -74,8 +74,7 @@ struct pv_cq {
 	struct pv_object *uc; /* the context that owns the CQ; NULL: the guest's kernel */
 	struct urxe_cq *cq;
 	struct pv_ring ring;
-	uint8_t **pages;
-	uint32_t n_pages;
+	struct pv_pages pages;
 	uint64_t n_completions; /* number of completions since the creation */
 	uint64_t solicited;   /* value of `n_completions` after the newest solicited completion; 0:
 				 none */
@@ -103,8 +102,7 @@ struct pv_srq {
 	struct pv_object object;
 	struct pv_pd *pd;
 	struct pv_recv_queue recv;
-	uint8_t **pages;
-	uint32_t n_pages;
+	struct pv_pages pages;
 };
 
 struct pv_qp {
@@ -116,8 +114,7 @@ struct pv_qp {
 	struct urxe_qp *qp;
 	struct pv_ring send;
 	struct pv_recv_queue recv;
-	uint8_t **pages;
-	uint32_t n_pages;
+	struct pv_pages pages;
 	uint32_t qpn;
 	bool qpn_taken; /* qpn comes from pvrdma_owner.take_qpn; if not, the device chose it */
 	uint32_t max_send_sge;

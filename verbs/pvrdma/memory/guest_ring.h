@@ -25,6 +25,19 @@ static inline void pv_copy_once(void *to, const void *from, size_t n)
 	__asm__ volatile("" : : : "memory");
 }
 
+/* The pages of a ring or of the two rings of a QP, as pointers in this process. The first one is
+ * the header page. */
+struct pv_pages {
+	uint8_t **page; /* NULL: none; to be freed with free(3) */
+	uint32_t n;
+};
+
+/* The indices of the rings. */
+static inline struct pv_ring_state *pv_pages_header(const struct pv_pages *pages)
+{
+	return (struct pv_ring_state *)pages->page[0];
+}
+
 struct pv_ring {
 	struct vnic_guest_memory *memory; /* the guest memory in which the ring is */
 	struct vnic_dirty_log *log;       /* the log of changed pages of that memory */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The hypervisor adds memory to the guest, or removes memory from it: the device's regions and
  * rings follow. */
+#include "memory/memory_change.h"
+
 #include <stdlib.h>
 
-#include "memory/page_list.h"
 #include "memory/pvrdma_mr.h"
 #include "object.h"
 #include "pvrdma_device.h"
@@ -11,13 +12,35 @@
 #include "queues/pvrdma_qp.h"
 #include "queues/pvrdma_srq.h"
 
-static void forget_event_ring(struct pvrdma *dev, struct pv_event_ring *events,
-			      const struct pv_removed *removed)
+/* Whether a page is among the removed ones. */
+static bool is_removed(const struct pv_removed *removed, const uint8_t *page)
 {
-	if (!events->ring.indices || !pv_removed_uses(removed, events->pages, events->n_pages))
-		return;
-	events->ring.indices = NULL;
+	const struct urxe_extent *from = removed->bytes;
+	uint32_t n = removed->n;
+
+	/* The last extent that does not begin behind the page. */
+	while (n > 1) {
+		const uint32_t half = n / 2;
+
+		if ((uintptr_t)from[half].addr <= (uintptr_t)page)
+			from += half;
+		n -= half;
+	}
+	return n && (uintptr_t)page - (uintptr_t)from->addr < from->length;
+}
+
+bool pv_removed_takes(const struct pv_removed *removed, struct pvrdma *dev, struct pv_ring *ring,
+		      const struct pv_pages *pages)
+{
+	uint32_t i = ring->indices ? 0 : pages->n;
+
+	while (i < pages->n && !removed->all && !is_removed(removed, pages->page[i]))
+		i++;
+	if (i == pages->n)
+		return false;
+	ring->indices = NULL;
 	pv_count(dev, PVRDMA_MEMORY_LOST);
+	return true;
 }
 
 /* Withdraws the bytes from all rings and regions but those of QPs (fail_qps). The event rings come
@@ -27,8 +50,8 @@ static void forget_bytes(struct pvrdma *dev, const struct pv_removed *removed)
 	struct pv_object *object;
 	uint32_t at;
 
-	forget_event_ring(dev, &dev->async, removed);
-	forget_event_ring(dev, &dev->cq_notify, removed);
+	pv_removed_takes(removed, dev, &dev->async.ring, &dev->async.pages);
+	pv_removed_takes(removed, dev, &dev->cq_notify.ring, &dev->cq_notify.pages);
 	for (at = 0; (object = pv_object_next(dev, PV_CQ, &at));)
 		pv_cq_memory_removed((struct pv_cq *)object, removed);
 	for (at = 0; (object = pv_object_next(dev, PV_MR, &at));)

@@ -77,25 +77,27 @@ static uint8_t *walk_page(struct walk *walk, uint32_t index)
 	return find_page(walk, walk->table[entry]);
 }
 
-int pv_page_dir_pages(const struct pv_page_dir *dir, uint8_t ***out)
+int pv_pages_open(struct pv_pages *pages, const struct vnic_guest_memory *memory, uint64_t addr,
+		  uint32_t n, uint32_t given)
 {
+	const struct pv_page_dir dir = {memory, addr, n, .write = true};
 	struct walk walk;
-	uint8_t **pages;
-	int rc = begin_walk(&walk, dir);
+	uint8_t **list;
+	int rc = n > given ? -EINVAL : begin_walk(&walk, &dir);
 
 	if (rc)
 		return rc;
-	pages = malloc(dir->n_pages * sizeof(*pages));
-	if (!pages)
+	list = malloc(n * sizeof(*list));
+	if (!list)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < dir->n_pages; i++) {
-		pages[i] = walk_page(&walk, i);
-		if (!pages[i]) {
-			free(pages);
+	for (uint32_t i = 0; i < n; i++) {
+		list[i] = walk_page(&walk, i);
+		if (!list[i]) {
+			free(list);
 			return -EFAULT;
 		}
 	}
-	*out = pages;
+	*pages = (struct pv_pages){list, n};
 	return 0;
 }
 

@@ -13,6 +13,8 @@
 #include <rxe/rxe.h>
 #include <vnic/guest_memory.h>
 
+#include "memory/guest_ring.h"
+
 struct pv_page_dir {
 	const struct vnic_guest_memory *memory;
 	uint64_t addr;    /* of the directory */
@@ -21,16 +23,17 @@ struct pv_page_dir {
 };
 
 /*
- * Lists the pages, as pointers in this process; the caller frees the list with free(3). dir->write
- * must be true, because the list permits writes. -EINVAL: n_pages is out of range; -EFAULT: an
- * address is no page of the guest's memory, or the page must be writable and is not; -ENOMEM.
+ * Sets *pages to the first n of the `given` pages, all writable, of the directory at `addr`.
+ * -EINVAL: n is out of range, or exceeds `given`; -EFAULT: an address is no writable page of the
+ * guest's memory; -ENOMEM. Then *pages is unchanged.
  */
-int pv_page_dir_pages(const struct pv_page_dir *dir, uint8_t ***pages);
+int pv_pages_open(struct pv_pages *pages, const struct vnic_guest_memory *memory, uint64_t addr,
+		  uint32_t n, uint32_t given);
 /*
  * Lists the bytes [offset, offset + length) of the pages; pages that lie side by side in this
  * process, in one region of the guest's memory, become one extent. `offset` is less than a page.
- * `extents` has room for n_pages. Errors as pv_page_dir_pages; -EINVAL also if the pages are too
- * few.
+ * `extents` has room for n_pages. -EINVAL: n_pages is out of range, or the pages are too few;
+ * -EFAULT: an address is no page of the guest's memory, or the page must be writable and is not.
  */
 int pv_page_dir_extents(const struct pv_page_dir *dir, uint64_t offset, uint64_t length,
 			struct urxe_extent *extents, uint32_t *n_extents);

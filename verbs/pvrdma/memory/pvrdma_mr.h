@@ -4,7 +4,7 @@
 #ifndef URXE_PVRDMA_PVRDMA_MR_H
 #define URXE_PVRDMA_PVRDMA_MR_H
 
-#include "memory/page_list.h"
+#include "memory/memory_change.h"
 #include "pvrdma_device.h"
 
 /* The engine's access rights for the driver's access flags. Flags that are no rights are left out.

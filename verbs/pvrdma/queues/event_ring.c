@@ -20,36 +20,31 @@ static uint32_t usable_slots(uint32_t slots)
 
 void pv_event_ring_lay_out(struct pvrdma *dev, struct pv_event_ring *events, uint32_t element)
 {
-	pv_ring_init(&events->ring, dev->attr.memory,
-		     &((struct pv_ring_state *)events->pages[0])->rx, events->pages + 1,
-		     usable_slots((events->n_pages - 1) * (PV_PAGE / element)), element);
+	pv_ring_init(&events->ring, dev->attr.memory, &pv_pages_header(&events->pages)->rx,
+		     events->pages.page + 1,
+		     usable_slots((events->pages.n - 1) * (PV_PAGE / element)), element);
 }
 
 int pv_event_ring_open(struct pvrdma *dev, struct pv_event_ring *events,
 		       const struct pv_ring_page_info *info, uint32_t element)
 {
-	const struct pv_page_dir dir = {
-		.memory = dev->attr.memory,
-		.addr = info->pdir_dma,
-		.n_pages = info->num_pages,
-		.write = true,
-	};
-	uint8_t **pages;
+	struct pv_pages pages;
 	int rc;
 
 	if (info->num_pages < 2 || info->num_pages > PV_EVENT_RING_PAGES)
 		return -EINVAL;
-	rc = pv_page_dir_pages(&dir, &pages);
+	rc = pv_pages_open(&pages, dev->attr.memory, info->pdir_dma, info->num_pages,
+			   info->num_pages);
 	if (rc)
 		return rc;
-	*events = (struct pv_event_ring){.pages = pages, .n_pages = dir.n_pages};
+	*events = (struct pv_event_ring){.pages = pages};
 	pv_event_ring_lay_out(dev, events, element);
 	return 0;
 }
 
 void pv_event_ring_close(struct pv_event_ring *events)
 {
-	free(events->pages);
+	free(events->pages.page);
 	*events = (struct pv_event_ring){0};
 }
 

@@ -15,16 +15,15 @@ struct pv_object;
 
 struct pv_event_ring {
 	struct pv_ring ring;
-	uint8_t **pages; /* NULL: no ring */
-	uint32_t n_pages;
-	bool due; /* elements were added since the last interrupt */
+	struct pv_pages pages; /* none: no ring */
+	bool due;              /* elements were added since the last interrupt */
 };
 
 /* The largest number of pages of a ring, with its header page. */
 #define PV_EVENT_RING_PAGES 64u
 
 /* Opens the ring that the driver describes by *info. `element`: bytes of an element. 0; -EINVAL:
- * too few or too many pages; or an error of pv_page_dir_pages. */
+ * too few or too many pages; or an error of pv_pages_open. */
 int pv_event_ring_open(struct pvrdma *dev, struct pv_event_ring *events,
 		       const struct pv_ring_page_info *info, uint32_t element);
 /* Sets events->ring for events->pages; the device's index is 0. Does not access guest memory. */

@@ -8,7 +8,6 @@
 #include <rxe/service_level.h>
 
 #include "memory/page_dir.h"
-#include "memory/page_list.h"
 #include "object.h"
 #include "queues/event_ring.h"
 
@@ -21,23 +20,14 @@ static bool is_power_of_two(uint32_t n)
 
 static int open_ring(struct pvrdma *dev, const struct pv_cmd_create_cq *request, struct pv_cq *cq)
 {
-	const struct pv_page_dir dir = {
-		.memory = dev->attr.memory,
-		.addr = request->pdir_dma,
-		.n_pages = 1 + pv_ring_pages(request->cqe, sizeof(struct pvrdma_cqe)),
-		.write = true,
-	};
-	int rc;
+	const uint32_t n = 1 + pv_ring_pages(request->cqe, sizeof(struct pvrdma_cqe));
+	const int rc =
+		pv_pages_open(&cq->pages, dev->attr.memory, request->pdir_dma, n, request->nchunks);
 
-	if (request->nchunks < dir.n_pages)
-		return -EINVAL;
-	rc = pv_page_dir_pages(&dir, &cq->pages);
-	if (rc)
-		return rc;
-	cq->n_pages = dir.n_pages;
-	pv_ring_init(&cq->ring, dev->attr.memory, &((struct pv_ring_state *)cq->pages[0])->rx,
-		     cq->pages + 1, request->cqe, sizeof(struct pvrdma_cqe));
-	return 0;
+	if (!rc)
+		pv_ring_init(&cq->ring, dev->attr.memory, &pv_pages_header(&cq->pages)->rx,
+			     cq->pages.page + 1, request->cqe, sizeof(struct pvrdma_cqe));
+	return rc;
 }
 
 int pv_cq_open(struct pvrdma *dev, struct pv_object *uc, const struct pv_cmd_create_cq *request,
@@ -54,7 +44,7 @@ int pv_cq_open(struct pvrdma *dev, struct pv_object *uc, const struct pv_cmd_cre
 	rc = open_ring(dev, request, cq);
 	if (!rc)
 		rc = pv_object_add(dev, &cq->object, PV_CQ, uc ? uc->uar_page : 0,
-				   sizeof(*cq) + cq->n_pages * sizeof(cq->pages[0]));
+				   sizeof(*cq) + cq->pages.n * sizeof(cq->pages.page[0]));
 	if (rc)
 		goto err;
 	rc = urxe_cq_create(dev->engine, cq, &cq->cq);
@@ -68,7 +58,7 @@ int pv_cq_open(struct pvrdma *dev, struct pv_object *uc, const struct pv_cmd_cre
 	*out = cq;
 	return 0;
 err:
-	free(cq->pages);
+	free(cq->pages.page);
 	free(cq);
 	return rc;
 }
@@ -81,7 +71,7 @@ void pv_cq_close(struct pv_cq *cq)
 	if (cq->uc)
 		cq->uc->users--;
 	pv_object_remove(&cq->object);
-	free(cq->pages);
+	free(cq->pages.page);
 	free(cq);
 }
 
@@ -95,11 +85,8 @@ void pv_cq_report_failure(struct pv_cq *cq)
 
 void pv_cq_memory_removed(struct pv_cq *cq, const struct pv_removed *removed)
 {
-	if (!cq->ring.indices || !pv_removed_uses(removed, cq->pages, cq->n_pages))
-		return;
-	cq->ring.indices = NULL;
-	pv_count(cq->object.dev, PVRDMA_MEMORY_LOST);
-	pv_cq_report_failure(cq);
+	if (pv_removed_takes(removed, cq->object.dev, &cq->ring, &cq->pages))
+		pv_cq_report_failure(cq);
 }
 
 static uint32_t cqe_opcode(uint32_t opcode)

@@ -3,7 +3,7 @@
 #ifndef URXE_PVRDMA_PVRDMA_CQ_H
 #define URXE_PVRDMA_PVRDMA_CQ_H
 
-#include "memory/page_list.h"
+#include "memory/memory_change.h"
 #include "pvrdma_device.h"
 
 /* Creates a CQ for the command CREATE_CQ. `uc`: the context that owns the CQ; NULL: the guest's

@@ -6,7 +6,6 @@
 
 #include "frames.h"
 #include "memory/page_dir.h"
-#include "memory/page_list.h"
 #include "object.h"
 #include "pvrdma_hca.h"
 #include "queues/event_ring.h"
@@ -15,7 +14,7 @@
 #include "queues/wqe_size.h"
 
 /* Opens the header page and the pages of both queues. 0; -EINVAL: the driver has given too few
- * pages; or an error of pv_page_dir_pages(). */
+ * pages; or an error of pv_pages_open(). */
 static int open_rings(struct pvrdma *dev, const struct pv_cmd_create_qp *request, struct pv_qp *qp)
 {
 	const uint32_t send_size = pv_send_wqe_size(request->max_send_sge);
@@ -23,31 +22,25 @@ static int open_rings(struct pvrdma *dev, const struct pv_cmd_create_qp *request
 	const uint32_t recv_size = pv_recv_wqe_size(qp->srq ? 0 : request->max_recv_sge);
 	const uint32_t recv_slots = qp->srq ? 0 : request->max_recv_wr;
 	const uint32_t recv_at = 1 + request->send_chunks;
-	const struct pv_page_dir dir = {
-		.memory = dev->attr.memory,
-		.addr = request->pdir_dma,
-		.n_pages = recv_at + pv_ring_pages(recv_slots, recv_size),
-		.write = true,
-	};
+	const uint32_t n = recv_at + pv_ring_pages(recv_slots, recv_size);
 	struct pv_ring_state *state;
 	int rc;
 
-	if (pv_ring_pages(request->max_send_wr, send_size) > request->send_chunks ||
-	    dir.n_pages > request->total_chunks)
+	if (pv_ring_pages(request->max_send_wr, send_size) > request->send_chunks)
 		return -EINVAL;
-	rc = pv_page_dir_pages(&dir, &qp->pages);
+	rc = pv_pages_open(&qp->pages, dev->attr.memory, request->pdir_dma, n,
+			   request->total_chunks);
 	if (rc)
 		return rc;
-	qp->n_pages = dir.n_pages;
 	qp->max_send_sge = request->max_send_sge;
-	state = (struct pv_ring_state *)qp->pages[0];
-	pv_ring_init(&qp->send, dev->attr.memory, &state->tx, qp->pages + 1, request->max_send_wr,
-		     send_size);
+	state = pv_pages_header(&qp->pages);
+	pv_ring_init(&qp->send, dev->attr.memory, &state->tx, qp->pages.page + 1,
+		     request->max_send_wr, send_size);
 	if (qp->srq)
 		return 0;
 	qp->recv.max_sge = request->max_recv_sge;
-	pv_ring_init(&qp->recv.ring, dev->attr.memory, &state->rx, qp->pages + recv_at, recv_slots,
-		     recv_size);
+	pv_ring_init(&qp->recv.ring, dev->attr.memory, &state->rx, qp->pages.page + recv_at,
+		     recv_slots, recv_size);
 	return 0;
 }
 
@@ -164,7 +157,7 @@ static int check_request(const struct pv_cmd_create_qp *request, bool has_srq)
 static uint64_t bytes_of(const struct pv_qp *qp, const struct pv_cmd_create_qp *request)
 {
 	const uint64_t sge = sizeof(struct urxe_seg);
-	uint64_t bytes = sizeof(*qp) + 4096 + qp->n_pages * sizeof(qp->pages[0]) +
+	uint64_t bytes = sizeof(*qp) + 4096 + qp->pages.n * sizeof(qp->pages.page[0]) +
 			 request->max_send_wr * (160 + request->max_send_sge * sge);
 
 	/* READs and atomics of the peer, whose number MODIFY_QP tells later. */
@@ -229,7 +222,7 @@ int pv_qp_open(struct pvrdma *dev, const struct pv_qp_objects *objects,
 	*out = qp;
 	return 0;
 err:
-	free(qp->pages);
+	free(qp->pages.page);
 	free(qp);
 	return rc;
 }
@@ -251,7 +244,7 @@ void pv_qp_close(struct pv_qp *qp)
 	free_qpn(qp, qp->qpn);
 	use_objects(qp, -1);
 	pv_object_remove(&qp->object);
-	free(qp->pages);
+	free(qp->pages.page);
 	free(qp);
 }
 
@@ -311,11 +304,10 @@ void pv_qp_fail(struct pv_qp *qp)
 
 void pv_qp_memory_removed(struct pv_qp *qp, const struct pv_removed *removed)
 {
-	if (!qp->send.indices || !pv_removed_uses(removed, qp->pages, qp->n_pages))
+	if (!pv_removed_takes(removed, qp->object.dev, &qp->send, &qp->pages))
 		return;
 	stop_waiting(qp);
-	qp->send.indices = qp->recv.ring.indices = NULL;
-	pv_count(qp->object.dev, PVRDMA_MEMORY_LOST);
+	qp->recv.ring.indices = NULL;
 	if (qp->object.dev->paused)
 		qp->failure_due = true;
 	else

@@ -3,7 +3,7 @@
 #ifndef URXE_PVRDMA_PVRDMA_QP_H
 #define URXE_PVRDMA_PVRDMA_QP_H
 
-#include "memory/page_list.h"
+#include "memory/memory_change.h"
 #include "pvrdma_device.h"
 
 /* The objects that a QP uses. */

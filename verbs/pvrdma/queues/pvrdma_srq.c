@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "memory/page_dir.h"
-#include "memory/page_list.h"
 #include "object.h"
 #include "pvrdma_hca.h"
 #include "queues/event_ring.h"
@@ -16,24 +15,15 @@ static int open_ring(struct pvrdma *dev, const struct pv_cmd_create_srq *request
 		     struct pv_srq *srq)
 {
 	const uint32_t size = pv_recv_wqe_size(request->attrs.max_sge);
-	const struct pv_page_dir dir = {
-		.memory = dev->attr.memory,
-		.addr = request->pdir_dma,
-		.n_pages = 1 + pv_ring_pages(request->attrs.max_wr, size),
-		.write = true,
-	};
-	int rc;
+	const uint32_t n = 1 + pv_ring_pages(request->attrs.max_wr, size);
+	const int rc = pv_pages_open(&srq->pages, dev->attr.memory, request->pdir_dma, n,
+				     request->nchunks);
 
-	if (request->nchunks < dir.n_pages)
-		return -EINVAL;
-	rc = pv_page_dir_pages(&dir, &srq->pages);
 	if (rc)
 		return rc;
-	srq->n_pages = dir.n_pages;
 	srq->recv.max_sge = request->attrs.max_sge;
-	pv_ring_init(&srq->recv.ring, dev->attr.memory,
-		     &((struct pv_ring_state *)srq->pages[0])->rx, srq->pages + 1,
-		     request->attrs.max_wr, size);
+	pv_ring_init(&srq->recv.ring, dev->attr.memory, &pv_pages_header(&srq->pages)->rx,
+		     srq->pages.page + 1, request->attrs.max_wr, size);
 	return 0;
 }
 
@@ -84,7 +74,7 @@ int pv_srq_open(struct pvrdma *dev, struct pv_pd *pd, const struct pv_cmd_create
 	rc = open_ring(dev, request, srq);
 	if (!rc)
 		rc = pv_object_add(dev, &srq->object, PV_SRQ, pd->object.uar_page,
-				   sizeof(*srq) + srq->n_pages * sizeof(srq->pages[0]) +
+				   sizeof(*srq) + srq->pages.n * sizeof(srq->pages.page[0]) +
 					   engine_bytes(pd, &request->attrs));
 	if (rc)
 		goto err;
@@ -97,7 +87,7 @@ int pv_srq_open(struct pvrdma *dev, struct pv_pd *pd, const struct pv_cmd_create
 	*out = srq;
 	return 0;
 err:
-	free(srq->pages);
+	free(srq->pages.page);
 	free(srq);
 	return rc;
 }
@@ -107,7 +97,7 @@ void pv_srq_close(struct pv_srq *srq)
 	urxe_srq_destroy(srq->recv.rq);
 	srq->pd->object.users--;
 	pv_object_remove(&srq->object);
-	free(srq->pages);
+	free(srq->pages.page);
 	free(srq);
 }
 
@@ -119,9 +109,6 @@ void pv_srq_refill_used(struct pv_srq *srq)
 
 void pv_srq_memory_removed(struct pv_srq *srq, const struct pv_removed *removed)
 {
-	if (!srq->recv.ring.indices || !pv_removed_uses(removed, srq->pages, srq->n_pages))
-		return;
-	srq->recv.ring.indices = NULL;
-	pv_count(srq->object.dev, PVRDMA_MEMORY_LOST);
-	pv_event_report(&srq->object, URXE_ASYNC_SRQ_ERR);
+	if (pv_removed_takes(removed, srq->object.dev, &srq->recv.ring, &srq->pages))
+		pv_event_report(&srq->object, URXE_ASYNC_SRQ_ERR);
 }

@@ -3,7 +3,7 @@
 #ifndef URXE_PVRDMA_PVRDMA_SRQ_H
 #define URXE_PVRDMA_PVRDMA_SRQ_H
 
-#include "memory/page_list.h"
+#include "memory/memory_change.h"
 #include "pvrdma_device.h"
 
 /* Creates an SRQ for the command CREATE_SRQ. Errors are those of the command. */

@@ -52,24 +52,27 @@ static void ring_record(struct pv_state *st, struct pv_ring *ring, uint32_t n_pa
 }
 
 /* Completes a ring that was just read, whose slots begin at page `at` of the list; no effect while
- * saving. */
-static void lay_out(struct pv_state *st, struct pv_ring *ring, struct pv_ring_indices *indices,
-		    uint8_t **pages, uint32_t n_pages, uint32_t at, uint32_t slot_size)
+ * saving. `sends`: its indices are those of the send queue. */
+static void lay_out(struct pv_state *st, struct pv_ring *ring, const struct pv_pages *pages,
+		    uint32_t at, uint32_t slot_size, bool sends)
 {
 	struct vnic_state_stream *s = &st->stream;
 	const uint32_t index = ring->index;
+	struct pv_ring_state *header;
 
 	if (!s->restoring || s->error)
 		return;
-	if (!n_pages) {
+	if (!pages->n) {
 		ring->slot_size = slot_size;
 		return;
 	}
-	vnic_state_require(s, ring->slots && at >= 1 && at <= n_pages &&
-				      pv_ring_pages(ring->slots, slot_size) <= n_pages - at);
+	vnic_state_require(s, ring->slots && at >= 1 && at <= pages->n &&
+				      pv_ring_pages(ring->slots, slot_size) <= pages->n - at);
 	if (s->error)
 		return;
-	pv_ring_init(ring, st->dev->attr.memory, indices, pages + at, ring->slots, slot_size);
+	header = pv_pages_header(pages);
+	pv_ring_init(ring, st->dev->attr.memory, sends ? &header->tx : &header->rx,
+		     pages->page + at, ring->slots, slot_size);
 	ring->index = index;
 }
 
@@ -77,66 +80,48 @@ static void cq_record(struct pv_state *st, struct pv_object *object)
 {
 	struct vnic_state_stream *s = &st->stream;
 	struct pv_cq *cq = (struct pv_cq *)object;
-	uint32_t n = cq->ring.indices ? cq->n_pages : 0;
 
 	cq->uc = reference_record(st, PV_UC, cq->uc, true);
 	vnic_state_u64(s, &cq->n_completions);
 	vnic_state_u64(s, &cq->solicited);
 	vnic_state_u64(s, &cq->notified);
 	vnic_state_bool(s, &cq->failed);
-	pv_pages_record(st, &cq->pages, &n);
-	ring_record(st, &cq->ring, n);
-	if (!s->restoring)
-		return;
+	ring_record(st, &cq->ring, pv_pages_record(st, &cq->ring, &cq->pages));
+	lay_out(st, &cq->ring, &cq->pages, 1, sizeof(struct pvrdma_cqe), false);
 	/* The stream does not tell whether the CQ uses events: a notification too many is better
 	 * than a missing one. */
-	cq->uses_events = true;
-	cq->n_pages = n;
-	lay_out(st, &cq->ring, n && !s->error ? &((struct pv_ring_state *)cq->pages[0])->rx : NULL,
-		cq->pages, n, 1, sizeof(struct pvrdma_cqe));
+	cq->uses_events |= s->restoring;
 }
 
 static void srq_record(struct pv_state *st, struct pv_object *object)
 {
 	struct vnic_state_stream *s = &st->stream;
 	struct pv_srq *srq = (struct pv_srq *)object;
-	uint32_t n = srq->recv.ring.indices ? srq->n_pages : 0;
 
 	srq->pd = reference_record(st, PV_PD, (struct pv_object *)srq->pd, false);
 	vnic_state_u32_max(s, &srq->recv.max_sge, URXE_MAX_SGE);
-	pv_pages_record(st, &srq->pages, &n);
-	ring_record(st, &srq->recv.ring, n);
-	if (!s->restoring)
-		return;
-	srq->n_pages = n;
-	lay_out(st, &srq->recv.ring,
-		n && !s->error ? &((struct pv_ring_state *)srq->pages[0])->rx : NULL, srq->pages, n,
-		1, pv_recv_wqe_size(srq->recv.max_sge));
+	ring_record(st, &srq->recv.ring, pv_pages_record(st, &srq->recv.ring, &srq->pages));
+	lay_out(st, &srq->recv.ring, &srq->pages, 1, pv_recv_wqe_size(srq->recv.max_sge), false);
 }
 
 static void qp_rings_record(struct pv_state *st, struct pv_qp *qp)
 {
 	struct vnic_state_stream *s = &st->stream;
-	uint32_t n = qp->send.indices ? qp->n_pages : 0;
-	uint32_t recv_at = n && !qp->srq ? (uint32_t)(qp->recv.ring.pages - qp->pages) : 0;
-	struct pv_ring_state *header;
+	uint32_t recv_at = 0, n;
 
 	vnic_state_u32_max(s, &qp->max_send_sge, URXE_MAX_SGE);
 	vnic_state_u32_max(s, &qp->recv.max_sge, URXE_MAX_SGE);
-	pv_pages_record(st, &qp->pages, &n);
+	n = pv_pages_record(st, &qp->send, &qp->pages);
+	if (!s->restoring && n && !qp->srq)
+		recv_at = (uint32_t)(qp->recv.ring.pages - qp->pages.page);
 	vnic_state_u32(s, &recv_at);
 	ring_record(st, &qp->send, n);
 	if (!qp->srq)
 		ring_record(st, &qp->recv.ring, n);
-	if (!s->restoring || s->error)
-		return;
-	qp->n_pages = n;
-	header = n ? (struct pv_ring_state *)qp->pages[0] : NULL;
-	lay_out(st, &qp->send, n ? &header->tx : NULL, qp->pages, n, 1,
-		pv_send_wqe_size(qp->max_send_sge));
+	lay_out(st, &qp->send, &qp->pages, 1, pv_send_wqe_size(qp->max_send_sge), true);
 	if (!qp->srq)
-		lay_out(st, &qp->recv.ring, n ? &header->rx : NULL, qp->pages, n, recv_at,
-			pv_recv_wqe_size(qp->recv.max_sge));
+		lay_out(st, &qp->recv.ring, &qp->pages, recv_at, pv_recv_wqe_size(qp->recv.max_sge),
+			false);
 }
 
 /* Demands the saved QPN from the owner: the new host must give the number that the old host chose.

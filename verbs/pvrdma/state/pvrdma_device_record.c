@@ -6,18 +6,19 @@
 #include "queues/event_ring.h"
 #include "state/pvrdma_records.h"
 
-void pv_pages_record(struct pv_state *st, uint8_t ***pages, uint32_t *n_pages)
+uint32_t pv_pages_record(struct pv_state *st, const struct pv_ring *ring, struct pv_pages *pages)
 {
 	struct vnic_state_stream *s = &st->stream;
+	const uint32_t n = vnic_state_count(s, ring->indices ? pages->n : 0, sizeof(uint64_t));
 
-	*n_pages = vnic_state_count(s, *n_pages, sizeof(uint64_t));
-	if (s->restoring) {
-		*pages = *n_pages ? calloc(*n_pages, sizeof(**pages)) : NULL;
-		if (*n_pages && !*pages)
+	if (s->restoring && n) {
+		*pages = (struct pv_pages){calloc(n, sizeof(*pages->page)), n};
+		if (!pages->page)
 			vnic_state_fail(s, -ENOMEM);
 	}
-	for (uint32_t i = 0; i < *n_pages && !s->error; i++)
-		pv_page_record(st, &(*pages)[i]);
+	for (uint32_t i = 0; i < n && !s->error; i++)
+		pv_page_record(st, &pages->page[i]);
+	return n;
 }
 
 void pv_ring_index_record(struct pv_state *st, struct pv_ring *ring)
@@ -30,11 +31,9 @@ static void pv_event_ring_record(struct pv_state *st, struct pv_event_ring *even
 {
 	struct vnic_state_stream *s = &st->stream;
 	/* A ring whose memory is gone is saved without pages: nothing is reported to it. */
-	uint32_t n = events->ring.indices ? events->n_pages : 0;
+	const uint32_t n = pv_pages_record(st, &events->ring, &events->pages);
 
-	pv_pages_record(st, &events->pages, &n);
 	if (s->restoring && !s->error && n) {
-		events->n_pages = n;
 		vnic_state_require(s, n >= 2 && n <= PV_EVENT_RING_PAGES);
 		if (!s->error)
 			pv_event_ring_lay_out(st->dev, events, element);

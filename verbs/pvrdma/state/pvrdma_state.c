@@ -79,9 +79,9 @@ int pvrdma_save(struct pvrdma *dev, uint64_t now, uint8_t **stream, size_t *leng
 static uint8_t **pages_of(const struct pv_object *object)
 {
 	switch (object->kind) {
-	case PV_CQ: return ((const struct pv_cq *)object)->pages;
-	case PV_SRQ: return ((const struct pv_srq *)object)->pages;
-	case PV_QP: return ((const struct pv_qp *)object)->pages;
+	case PV_CQ: return ((const struct pv_cq *)object)->pages.page;
+	case PV_SRQ: return ((const struct pv_srq *)object)->pages.page;
+	case PV_QP: return ((const struct pv_qp *)object)->pages.page;
 	default: return NULL;
 	}
 }
