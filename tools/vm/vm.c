@@ -153,11 +153,6 @@ static int wait_events(struct vm *vm, uint64_t timeout_ns)
 
 /* How long to wait before the next look at a held reply. */
 #define HELD_NS 50000
-/* While looks follow each other without a pause, each SPINS-th one is followed by a look for
- * events. */
-#define SPINS 8
-/* Before a shorter pause between looks the process asks urxed and peers for no wake-up. */
-#define ARMED_PAUSE_NS 200000
 
 /* If PVRDMA's reply is held, looks whether the reply can be sent now, and sends it. True: it still
  * waits. */
@@ -194,12 +189,6 @@ static uint64_t prepare_sleep(struct vm *vm, uint64_t now)
 		return next;
 	due = machine_hca_arm(&vm->hca, now) ? now : next;
 	return datapath_arm(&vm->datapath, now) ? now : due;
-}
-
-static void sleep_until_event(struct vm *vm, uint64_t now)
-{
-	wait_events(vm, until(prepare_sleep(vm, now), now));
-	loop_poll_woke(&vm->poll, now, now_ns());
 }
 
 /* In the handler of SIGBUS: forbids copies, since peers would copy from the lost page, too. */
@@ -243,7 +232,7 @@ static void sleep_until_doorbell(struct vm *vm, uint64_t now)
 	bool found = false;
 
 	while (!found && look < next && !vm->stop) {
-		uint64_t pause = look_schedule_looked(&vm->looks, look, false, false);
+		uint64_t pause = rest_between_looks(&vm->rest, look, false, false);
 
 		if (next - look < pause)
 			pause = next - look;
@@ -253,59 +242,36 @@ static void sleep_until_doorbell(struct vm *vm, uint64_t now)
 		found = pvrdma_poll(vm->rdma.dev, look);
 	}
 	if (found)
-		look_schedule_looked(&vm->looks, look, true, false);
+		rest_between_looks(&vm->rest, look, true, false);
 	else if (look >= next)
 		wait_events(vm, 0);
 }
 
-/*
- * Waits until the next look at doorbells in memory (look_schedule.h). A guest whose doorbells are
- * stores in memory runs while the device process spins; so the process spins only with a processor
- * to spare. Looks for events are rarer, because they cost a system call.
- */
-static void rest_between_looks(struct vm *vm, uint64_t now)
+static void pause_for(struct vm *vm, uint64_t now, uint64_t pause)
 {
-	const bool spare = spare_processor_exists(&vm->spare, now);
-	const uint64_t pause =
-		look_schedule_looked(&vm->looks, now, vm->datapath.rdma_moved, spare);
+	const uint64_t due = until(datapath_deadline(&vm->datapath, now), now);
 
-	if (!pause && ++vm->spins % SPINS) {
-		return;
-	} else if (pause >= ARMED_PAUSE_NS) {
-		sleep_until_doorbell(vm, now);
-	} else {
-		const uint64_t due = until(datapath_deadline(&vm->datapath, now), now);
-
-		wait_events(vm, due < pause ? due : pause);
-	}
-	loop_poll_woke(&vm->poll, now, now_ns());
-}
-
-static bool spins_for_doorbell(struct vm *vm, uint64_t now)
-{
-	return !vm->paused && doorbell_spin_expects(&vm->rdma.spin, now) &&
-	       spare_processor_exists(&vm->spare, now);
-}
-
-/* Yields, because the thread of QEMU that the last reply has woken may wait for this processor. */
-static void yield_until_event(struct vm *vm)
-{
-	sched_yield();
-	wait_events(vm, 0);
+	wait_events(vm, due < pause ? due : pause);
 }
 
 static void rest(struct vm *vm, uint64_t now, bool moved)
 {
-	const bool looks = vm->rdma.uar.bytes && !vm->paused;
+	const struct rest_look look = {.work = moved,
+				       .rdma_work = vm->datapath.rdma_moved,
+				       .mapped = vm->rdma.uar.bytes && !vm->paused,
+				       .doorbells = vm->paused ? NULL : &vm->rdma.doorbells};
+	uint64_t pause;
 
-	if (loop_poll_looked(&vm->poll, now, moved && !(looks && vm->datapath.rdma_moved)))
-		wait_events(vm, 0);
-	else if (looks)
-		rest_between_looks(vm, now);
-	else if (spins_for_doorbell(vm, now))
-		yield_until_event(vm);
-	else
-		sleep_until_event(vm, now);
+	switch (rest_next(&vm->rest, now, &look, &pause)) {
+	case REST_LOOK: return;
+	/* The thread of QEMU that the last reply has woken may wait for this processor. */
+	case REST_YIELD: sched_yield(); /* fall through */
+	case REST_EVENTS: wait_events(vm, 0); return;
+	case REST_PAUSE: pause_for(vm, now, pause); break;
+	case REST_DOORBELL: sleep_until_doorbell(vm, now); break;
+	case REST_SLEEP: wait_events(vm, until(prepare_sleep(vm, now), now)); break;
+	}
+	rest_woke(&vm->rest, now, now_ns());
 }
 
 /* Passes the HCA's completions on, and runs the datapath once. True: frames or completions have
@@ -711,7 +677,7 @@ static int open_alone(struct vm *vm, const struct vm_attr *attr, char error[VM_E
 static void init_vm(struct vm *vm, const struct vm_attr *attr)
 {
 	vm->epoll_fd = vm->signal_fd = -1;
-	spare_processor_open(&vm->spare);
+	spare_processor_open(&vm->rest.spare);
 	vm->replacement = (struct vm_replacement){.requester = -1, .predecessor = -1};
 	vm->replacement.listener.fd = -1;
 	vm->options = (struct bundle_options){
@@ -759,7 +725,7 @@ void vm_destroy(struct vm *vm)
 	machine_peers_close(&vm->peers);
 	vm_session_close(&vm->session);
 	switch_link_close(&vm->link);
-	spare_processor_close(&vm->spare);
+	spare_processor_close(&vm->rest.spare);
 	if (vm->replacement.predecessor >= 0)
 		close(vm->replacement.predecessor);
 	if (vm->signal_fd >= 0)

@@ -10,10 +10,8 @@
 #include "vm/host/machine_hca.h"
 #include "vm/host/machine_peers.h"
 #include "vm/host/machine_session.h"
-#include "vm/host/spare_processor.h"
-#include "vm/look_schedule.h"
-#include "vm/loop_poll.h"
 #include "vm/replace/bundle.h"
+#include "vm/rest.h"
 #include "vm/vm.h"
 
 #define VM_NAME (3 + VM_PORT_NAME) /* "vm:" and the name of the switch's port */
@@ -33,7 +31,7 @@ struct vm {
 	int epoll_fd, signal_fd;
 	bool stop;
 	/* PVRDMA's reply to the guest's last access to a register waits: until peers' copies have
-	 * ended, or because poll_hold.h delays it. */
+	 * ended, or because it waits for a completion (rest.h). */
 	bool held;
 	bool paused; /* a function is paused: the machine's device stands still */
 	struct vm_replacement replacement;
@@ -51,10 +49,7 @@ struct vm {
 	struct machine_hca hca;
 	struct datapath datapath;
 	uint64_t ticked_at; /* time of the last tick of link, session and announcer, ns */
-	struct loop_poll poll;
-	struct look_schedule looks;   /* when the loop looks for doorbells in memory */
-	struct spare_processor spare; /* whether the loop may do so without a pause */
-	uint32_t spins;               /* looks so far that no pause followed */
+	struct rest rest;
 };
 
 static inline struct function *vm_function(struct vm *vm, uint32_t number)

@@ -69,7 +69,7 @@ int function_adopt_client(struct function *f, int epoll_fd)
 	return fd < 0 ? 0 : watch_client(f, epoll_fd, fd);
 }
 
-/* While a reply is held (for peers' copies, or by poll_hold.h), or waits until the client reads
+/* While a reply is held (for peers' copies, or by rest.h), or waits until the client reads
  * earlier replies, the server handles no message. So further messages must not wake the process. */
 static void update_watch(struct function *f, int epoll_fd)
 {

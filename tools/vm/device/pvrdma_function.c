@@ -34,7 +34,7 @@ static void write_register(void *ctx, uint32_t bar, uint32_t offset, uint32_t si
 	const uint64_t polls = counter(f, PVRDMA_DOORBELL_POLL), now = now_ns();
 
 	if (bar == PVRDMA_BAR_UAR)
-		doorbell_spin_rung(&f->spin, now);
+		rest_rung(&f->doorbells, now);
 	if (size == sizeof(uint32_t))
 		pvrdma_reg_write(f->dev, now, bar, offset, (uint32_t)value);
 	if (counter(f, PVRDMA_DOORBELL_POLL) != polls)
@@ -66,7 +66,7 @@ static void remove_memory(void *ctx, uint64_t addr, uint64_t size)
 	pvrdma_memory_removed(f->dev, addr, size);
 }
 
-/* Whether no peer copies to or from the machine's memory, and no poll waits (poll_hold.h). */
+/* Whether no peer copies to or from the machine's memory, and no poll waits (rest.h). */
 static bool has_settled(void *ctx)
 {
 	struct pvrdma_function *f = ctx;

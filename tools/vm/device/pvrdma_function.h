@@ -7,16 +7,15 @@
 
 #include "vm/device/function.h"
 #include "vm/device/uar_memory.h"
-#include "vm/doorbell_spin.h"
-#include "vm/poll_hold.h"
+#include "vm/rest.h"
 
 struct pvrdma_function {
 	struct function function;
 	struct pvrdma *dev;
 	const struct pvrdma_owner *device_owner;
 	struct poll_hold hold;
-	struct doorbell_spin spin; /* of trapped doorbells */
-	struct uar_memory uar;     /* none: doorbells are messages of the hypervisor */
+	struct rest_doorbells doorbells; /* that were trapped */
+	struct uar_memory uar;           /* none: doorbells are messages of the hypervisor */
 };
 
 struct pvrdma_function_attr {

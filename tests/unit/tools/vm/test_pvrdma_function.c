@@ -272,14 +272,14 @@ static void messages_of_doorbells_are_noted(void **state)
 	uint64_t rung_at;
 
 	assert_int_equal(write_value(f, PVRDMA_BAR_REG, PV_REG_IMR, 0), 0);
-	assert_int_equal(f->f.spin.rung_at, 0);
+	assert_int_equal(f->f.doorbells.rung_at, 0);
 	assert_int_equal(write_value(f, PVRDMA_BAR_UAR, PVRDMA_UAR_QP_OFFSET, 0), 0);
-	assert_int_not_equal(f->f.spin.rung_at, 0);
-	rung_at = f->f.spin.rung_at;
+	assert_int_not_equal(f->f.doorbells.rung_at, 0);
+	rung_at = f->f.doorbells.rung_at;
 	assert_int_equal(write_value(f, PVRDMA_BAR_REG, PV_REG_IMR, 0), 0);
-	assert_int_equal(f->f.spin.rung_at, rung_at);
+	assert_int_equal(f->f.doorbells.rung_at, rung_at);
 	assert_int_equal(write_value(f, PVRDMA_BAR_UAR, PVRDMA_UAR_CQ_OFFSET, 0), 0);
-	assert_true(f->f.spin.rung_at > rung_at);
+	assert_true(f->f.doorbells.rung_at > rung_at);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
