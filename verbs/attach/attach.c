@@ -151,19 +151,6 @@ static void give_inbox(void)
 		log_info("peers do not get this process's inbox: %s", strerror(-rc));
 }
 
-/* Adds the block of QPNs from qpn_first on, which the daemon has leased, to adapter.leases. 0 or
- * -ENOMEM. */
-static int add_lease(uint32_t qpn_first)
-{
-	struct lease_block *block = calloc(1, sizeof(*block));
-
-	if (!block)
-		return -ENOMEM;
-	block->qpn_first = qpn_first;
-	leases_add(&adapter.leases, block);
-	return 0;
-}
-
 /* Whether the error says that the daemon has ended during the attachment, or refuses the
  * process. */
 static bool is_lost_daemon(int rc)
@@ -251,14 +238,14 @@ static int demand_first_block(const char *dir, struct adapter_saved *saved)
  * of a saved process. saved NULL: a new process. 0 or a negative errno value. */
 static int add_leases(struct adapter_saved *saved)
 {
-	int rc = add_lease(adapter.welcome.qpn_first);
+	int rc = leases_add_new(&adapter.leases, adapter.welcome.qpn_first);
 
 	for (uint32_t i = 1; saved && !rc && i < saved->n_blocks; i++) {
 		uint32_t qpn_first = saved->demanded = saved->blocks[i];
 
 		rc = vnic_driver_lease(adapter.nic, &qpn_first);
 		if (!rc)
-			rc = add_lease(qpn_first);
+			rc = leases_add_new(&adapter.leases, qpn_first);
 	}
 	return rc;
 }

@@ -37,6 +37,17 @@ void leases_add(struct leases *leases, struct lease_block *block)
 	leases->by_qpn[block_of(block->qpn_first)] = block;
 }
 
+int leases_add_new(struct leases *leases, uint32_t qpn_first)
+{
+	struct lease_block *block = calloc(1, sizeof(*block));
+
+	if (!block)
+		return -ENOMEM;
+	block->qpn_first = qpn_first;
+	leases_add(leases, block);
+	return 0;
+}
+
 void leases_clear(struct leases *leases)
 {
 	for (uint32_t i = 0; i < BLOCKS; i++)

@@ -35,6 +35,8 @@ struct leases {
  * has checked that leases->n is below VNIC_LEASES_MAX.
  */
 void leases_add(struct leases *leases, struct lease_block *block);
+/* Adds the leased block of QPNs from qpn_first on, as leases_add(). 0 or -ENOMEM. */
+int leases_add_new(struct leases *leases, uint32_t qpn_first);
 /* Frees all blocks, leased or not; *leases is all 0 then. */
 void leases_clear(struct leases *leases);
 

@@ -69,17 +69,6 @@ static uint32_t add_all_foreign(struct vm_session *s, bool log)
 
 /* --- Attachment */
 
-static int add_block(struct vm_session *s, uint32_t qpn_first)
-{
-	struct lease_block *block = calloc(1, sizeof(*block));
-
-	if (!block)
-		return -ENOMEM;
-	block->qpn_first = qpn_first;
-	leases_add(&s->leases, block);
-	return 0;
-}
-
 void vm_session_detach(struct vm_session *s)
 {
 	if (!s->nic)
@@ -143,7 +132,7 @@ static int attach_session(struct vm_session *s)
 		return rc;
 	rc = is_same_host(s, &now) ? 0 : -ESTALE;
 	if (!rc && !was)
-		rc = add_block(s, now.qpn_first);
+		rc = leases_add_new(&s->leases, now.qpn_first);
 	if (rc) {
 		vm_session_detach(s);
 		return rc;
@@ -373,7 +362,7 @@ static int lease_more(struct vm_session *s)
 	if (!rc)
 		rc = s->leases.n < VNIC_LEASES_MAX ? vnic_driver_lease(s->nic, &qpn_first)
 						   : -ENOSPC;
-	return rc ?: add_block(s, qpn_first);
+	return rc ?: leases_add_new(&s->leases, qpn_first);
 }
 
 uint32_t vm_session_take_qpn(struct vm_session *s)
