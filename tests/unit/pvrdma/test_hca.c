@@ -1039,6 +1039,18 @@ static void a_connection_does_not_wait_for_an_hca_that_has_gone(void **state)
 	qp_close(&f.g, &f.qp);
 }
 
+/* The engine has no HCA until the device goes on, perhaps elsewhere. */
+static void a_connection_does_not_wait_in_a_paused_device(void **state)
+{
+	(void)state;
+	start();
+	begin_rtr();
+	pvrdma_pause(f.g.dev, 1);
+	expect_rtr(0);
+	pvrdma_resume(f.g.dev, 1);
+	qp_close(&f.g, &f.qp);
+}
+
 /* Linux' driver gives up a command when a signal comes. */
 static void a_connection_that_the_driver_gave_up_is_forgotten(void **state)
 {
@@ -1099,6 +1111,7 @@ int main(void)
 		TEST(a_connection_waits_until_the_hca_is_prepared),
 		TEST(a_connection_for_which_no_hca_can_be_prepared_fails),
 		TEST(a_connection_does_not_wait_for_an_hca_that_has_gone),
+		TEST(a_connection_does_not_wait_in_a_paused_device),
 		TEST(a_connection_that_the_driver_gave_up_is_forgotten),
 		TEST(datagrams_of_the_engine_need_no_hca),
 		TEST(a_late_solicited_arm_notifies_at_once),

@@ -2,7 +2,7 @@
 /*
  * Recording of the PVRDMA's engine for urxe capture --state (rxe/record.h). It contains each frame
  * that the engine receives as a whole, because a capture may have missed frames that the switch
- * gave the machine. vm.c calls this, in the process's only thread.
+ * gave the machine. vm.c calls this, in the thread that runs the engine.
  */
 #ifndef URXE_VM_HOST_ENGINE_RECORDING_H
 #define URXE_VM_HOST_ENGINE_RECORDING_H
