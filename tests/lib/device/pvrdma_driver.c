@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "pvrdma_driver.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -393,6 +394,18 @@ static bool is_awaited(uint32_t cmd)
 	}
 }
 
+/* As Linux' driver, waits 10 s at most for the interrupt of a response that a device behind a
+ * client has not stored yet. */
+static void await_response(struct guest *g, uint32_t before)
+{
+	struct pollfd interrupt = {.fd = g->eventfds[PV_VECTOR_RESPONSE], .events = POLLIN};
+
+	if (g->interrupts[PV_VECTOR_RESPONSE] != before)
+		return;
+	require(poll(&interrupt, 1, 10000) == 1);
+	count_interrupts(g);
+}
+
 int guest_command(struct guest *g, uint32_t cmd, union pv_request *request,
 		  union pv_response *response)
 {
@@ -407,6 +420,8 @@ int guest_command(struct guest *g, uint32_t cmd, union pv_request *request,
 	memcpy(guest_at(g, g->request), request, sizeof(*request));
 	guest_write(g, PV_REG_REQUEST, 0);
 	err = guest_read(g, PV_REG_ERR);
+	if (!err && g->client && is_awaited(cmd))
+		await_response(g, before);
 	/* A driver that sees an error does not wait; a late interrupt would confuse it. */
 	if (err)
 		require(g->interrupts[PV_VECTOR_RESPONSE] == before);
