@@ -14,8 +14,8 @@
 #include "common/unix_packet.h"
 
 #define VERSION 1u
-/* Bytes of a stream at most: more than the state of a full device takes, which has 16 bytes for each
- * of up to 128 Mi pieces of memory. */
+/* Bytes of a stream at most: more than the state of a full device takes, which has 16 bytes for
+ * each of up to 128 Mi pieces of memory. */
 #define STREAM_MAX INT64_C(0xffffffff)
 
 /* A request, offer, answer or go; in host byte order. */
