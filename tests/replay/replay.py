@@ -6,6 +6,7 @@
     replay.py URXE flips DIRECTORY     a flip of any bit that the ICRC covers is detected
     replay.py URXE damaged DIRECTORY   cut short, empty, no capture, snap-truncated
     replay.py URXE made DIRECTORY      ICRCs of synthetic captures equal those of a second implementation
+    replay.py URXE runs                UDP GSO runs of packets that have no payload are cut
     replay.py URXE collection          captures that may not be published, in $URXE_CAPTURES
 """
 import glob
@@ -217,6 +218,35 @@ def made(urxe, directory):
     print(f"{total} packets")
 
 
+def gso_run(opcode, extended, count):
+    """A UDP GSO packet over IPv6 of `count` packets, each of which has its headers and no payload."""
+    ethernet = bytes.fromhex("020000000002" "020000000001" "86dd")
+    addresses = bytes.fromhex("fe80" + "00" * 13 + "01" + "fe80" + "00" * 13 + "02")
+
+    def headers(length):
+        return struct.pack(">IHBB", 6 << 28, length, 17, 64) + addresses + struct.pack(">HHHH", 50000, 4791, length, 0)
+
+    run = b""
+    for psn in range(count):
+        packet = struct.pack(">BBHII", opcode, 0, 0xFFFF, 9, psn) + extended
+        whole = headers(8 + len(packet) + 4)
+        run += packet + struct.pack("<I", dissect.icrc(6, whole, packet + bytes(4)))
+    return ethernet + headers(8 + len(run)) + run
+
+
+def runs(urxe):
+    with tempfile.TemporaryDirectory() as scratch:
+        path = os.path.join(scratch, "run.pcap")
+        for opcode, extended in (0x13, 28), (0x14, 28), (0x1C, 20):
+            write_pcap(path, [gso_run(opcode, bytes(extended), 3)])
+            status, got = report(urxe, path)
+            check(status == 0 and got["gso_runs"] == 1 and got["icrc"]["right"] == 3,
+                  f"opcode {opcode:#x}: status {status}, {got}")
+        write_pcap(path, [gso_run(0x14, bytes(28), 1), gso_run(0x14, bytes(28), 3)[:-1] + b"?"])
+        status, got = report(urxe, path)
+        check(status == 1 and got["icrc"]["wrong"] == 1, f"the last packet is damaged: status {status}, {got}")
+
+
 def collection(urxe):
     directory = os.environ.get("URXE_CAPTURES")
     if not directory:
@@ -239,6 +269,6 @@ def collection(urxe):
 
 if __name__ == "__main__":
     COMMANDS = {"fixture": fixture, "flips": flips, "damaged": damaged, "made": made,
-                "collection": collection}
+                "runs": runs, "collection": collection}
     # With meson's emulator of another processor, if any.
     COMMANDS[sys.argv[2]]([*shlex.split(os.environ.get("MESON_EXE_WRAPPER", "")), sys.argv[1]], *sys.argv[3:])

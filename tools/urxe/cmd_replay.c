@@ -119,14 +119,15 @@ static int check_frame(struct replay_summary *s, const struct netdev_frame *f)
 
 /*
  * Prepares `run` to cut the packets off a UDP GSO packet. False: the frame is no such packet. As a
- * whole it has a wrong ICRC, but the first packet that is cut off has the right one.
+ * whole it has a wrong ICRC, and may be too long for its opcode; but the first packet that is cut
+ * off has the right ICRC.
  */
 static bool cut_run(struct gso_packet *run, const struct netdev_frame *f)
 {
 	struct urxe_packet p;
 
-	return !urxe_packet_parse(&p, f->data, f->len) && p.icrc && !urxe_packet_icrc_ok(&p) &&
-	       gso_run_cut(run, f->data, f->len);
+	urxe_packet_parse(&p, f->data, f->len);
+	return p.icrc && !urxe_packet_icrc_ok(&p) && gso_run_cut(run, f->data, f->len);
 }
 
 static int check_run(struct replay_summary *s, struct gso_packet *run)
