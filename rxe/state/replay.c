@@ -590,13 +590,17 @@ static void find_frame(struct player *p, struct urxe_frame *frame)
 		p->replay->missing_len = fields.len;
 		return;
 	}
-	event.data_len = event.frame_len = fields.len;
-	/* The engine may read URXE_ICRC_LEN bytes behind a frame without an ICRC. */
-	if (fields.without_icrc)
+	/* The engine may read URXE_ICRC_LEN bytes behind a frame without an ICRC, and lengths in
+	 * its headers count them. */
+	if (fields.without_icrc) {
 		event.data = memcpy(p->out, event.data, fields.len);
+		fields.len += URXE_ICRC_LEN;
+		urxe_frame_add_icrc(p->out, fields.len);
+	}
+	event.data_len = event.frame_len = fields.len;
 	*frame = (struct urxe_frame){
 		.data = (uint8_t *)(uintptr_t)event.data,
-		.len = fields.len + (fields.without_icrc ? URXE_ICRC_LEN : 0),
+		.len = fields.len,
 		.without_icrc = fields.without_icrc,
 		.from_wire = fields.from_wire,
 		.reference = {.length = fields.reference, .packets = fields.packets},

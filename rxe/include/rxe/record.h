@@ -65,7 +65,7 @@ uint32_t urxe_record_digest(const uint8_t *data, uint32_t len);
 
 /* An event of a device: a frame or call that it got from its owner, or an action of the engine. */
 enum urxe_replay_kind {
-	URXE_REPLAY_RECEIVED,   /* data: the whole frame */
+	URXE_REPLAY_RECEIVED,   /* data: the whole frame, with an ICRC */
 	URXE_REPLAY_SENT,       /* data: its headers */
 	URXE_REPLAY_DROPPED,    /* drop */
 	URXE_REPLAY_COMPLETION, /* wc */

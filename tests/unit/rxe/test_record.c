@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include <rxe/offload.h>
+#include <rxe/packet.h>
 #include <rxe/record.h>
 
 #include "engine.h"
@@ -785,6 +786,45 @@ static void test_replay_of_a_short_frame_without_icrc(void **state)
 	pair_destroy(pair);
 }
 
+/* Counts packets with the right ICRC. */
+static void count_whole_packet(void *arg, const struct urxe_replay_event *event)
+{
+	uint32_t *packets = arg;
+	struct urxe_packet p;
+
+	if (event->kind != URXE_REPLAY_RECEIVED)
+		return;
+	assert_int_equal(event->data_len, event->frame_len);
+	assert_int_equal(urxe_packet_parse(&p, event->data, event->frame_len), 0);
+	assert_true(urxe_packet_icrc_ok(&p));
+	++*packets;
+}
+
+static void test_replay_reports_frames_without_icrc_as_packets(void **state)
+{
+	uint8_t data[256];
+	struct urxe_frame frame = {.data = data, .room = sizeof(data)};
+	uint32_t packets = 0;
+	struct urxe_replay replay = {.arg = &packets, .event = count_whole_packet};
+	struct recorded_bytes recording;
+	struct endpoint end[2];
+	struct pair *pair = open_connection(end);
+
+	(void)state;
+	open_recording(&recording, 1 << 20);
+	start(pair, 1, &recording, false);
+	post_write(pair, &end[0], 100);
+	assert_int_equal(urxe_output(pair->node[0]->dev, pair->now, &frame, 1), 1);
+	memset(data + frame.len - URXE_ICRC_LEN, 0xee, URXE_ICRC_LEN);
+	frame.without_icrc = true;
+	urxe_input(pair->node[1]->dev, pair->now, &frame, 1);
+	urxe_record_stop(pair->node[1]->dev);
+	assert_int_equal(urxe_replay(&replay, recording.bytes, recording.n), 0);
+	assert_int_equal(packets, 1);
+	free(recording.bytes);
+	pair_destroy(pair);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -805,6 +845,7 @@ int main(void)
 		cmocka_unit_test(test_destroyed_objects_take_no_memory),
 		cmocka_unit_test(test_too_many_objects_get_no_memory),
 		cmocka_unit_test(test_replay_of_a_short_frame_without_icrc),
+		cmocka_unit_test(test_replay_reports_frames_without_icrc_as_packets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
