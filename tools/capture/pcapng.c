@@ -81,14 +81,6 @@ static int write_section(struct pcapng *w)
 	return write_block(&b, w->out);
 }
 
-int pcapng_begin(struct pcapng *w, FILE *out, const char *application)
-{
-	memset(w, 0, sizeof(*w));
-	w->out = out;
-	w->application = application;
-	return write_section(w);
-}
-
 static void forget_interfaces(struct pcapng *w)
 {
 	while (w->n)
@@ -111,6 +103,17 @@ static int write_interface(struct pcapng *w, const char *name)
 	append_option(&b, OPTION_NAME, name, (uint32_t)strlen(name));
 	append_option(&b, OPTION_RESOLUTION, &resolution, sizeof(resolution));
 	return write_block(&b, w->out);
+}
+
+int pcapng_begin(struct pcapng *w, FILE *out, const char *application, const char *interface)
+{
+	int rc;
+
+	memset(w, 0, sizeof(*w));
+	w->out = out;
+	w->application = application;
+	rc = write_section(w);
+	return rc ? rc : write_interface(w, interface);
 }
 
 /* Finds the number of the interface with that name; writes an interface block for a new name. 0 or

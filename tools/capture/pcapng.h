@@ -40,9 +40,12 @@ struct pcapng_packet {
 	const char *comment; /* UTF-8; "" = none */
 };
 
-/* Writes the section header to `out`, which the caller closes. `application` stays valid until
- * pcapng_end. 0 or a negative errno value of the write. */
-int pcapng_begin(struct pcapng *w, FILE *out, const char *application);
+/*
+ * Writes the section header and the first interface block to `out`, which the caller closes:
+ * libpcap reads no file without an interface. `application` stays valid until pcapng_end. 0,
+ * -ENOMEM or a negative errno value of the write.
+ */
+int pcapng_begin(struct pcapng *w, FILE *out, const char *application, const char *interface);
 /*
  * Writes a packet block, after an interface block if the interface's name is new in the section. 0;
  * -EMSGSIZE: frame, name or comment is too long; -ENOMEM; another negative errno value: the write

@@ -274,7 +274,8 @@ static int open_sink(struct sink *sink, const char *file, bool json, int signals
 		log_line("cannot write %s: %s", file, strerror(errno));
 		return -1;
 	}
-	if (!file || !pcapng_begin(&sink->pcapng, sink->out, "urxe " URXE_VERSION))
+	/* The daemon's own port always exists. */
+	if (!file || !pcapng_begin(&sink->pcapng, sink->out, "urxe " URXE_VERSION, "urxed"))
 		return 0;
 	log_line("cannot write %s", file);
 	return -1;
@@ -388,7 +389,7 @@ static int forward_frames(struct capture_reader *ring, struct sink *sink, const 
 	struct capture_recordings *recordings = &sink->recordings;
 	struct limit limit = {.count = count};
 	bool more = true, full = false;
-	int rc = 0;
+	int rc = fflush(sink->out) ? -errno : 0;
 
 	/* After the last frame, waits for the answers of processes that have attached late. */
 	while (!rc && more && (!full || capture_recordings_wait(recordings))) {

@@ -33,7 +33,7 @@ static void open_once(void)
 	close(fd);
 	out = fopen("/dev/null", "w");
 	require(out);
-	require(!pcapng_begin(&pcapng, out, "fuzz"));
+	require(!pcapng_begin(&pcapng, out, "fuzz", "one"));
 }
 
 static void tell(const uint8_t *frame, uint32_t len)

@@ -12,7 +12,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
 from documented import check_document  # noqa: E402
 from endless import EndlessPair  # noqa: E402
-from host import Failure, Host, Pair, main, open_files, succeed, until  # noqa: E402
+from host import Failure, Host, Pair, main, open_files, size_of, succeed, until  # noqa: E402
 
 SECTION, INTERFACE, PACKET = 0x0a0d0d0a, 1, 6
 COMMENT, NAME, FLAGS, RESOLUTION = 1, 2, 2, 9
@@ -156,6 +156,14 @@ def check_file(build):
         if replay.returncode or '500 RoCE packets' not in replay.stdout:
             raise Failure(f'urxe replay: {replay}')
         pair.kill()
+        # libpcap reads the file before the first frame, too.
+        path = os.path.join(host.top, 'empty.pcapng')
+        program = start(host, '-w', path)
+        until(10, lambda: size_of(path), program.describe)
+        replay = subprocess.run([host.urxe, 'replay', path], capture_output=True, text=True, check=False)
+        finish(program)
+        if 'has no RoCE packet' not in replay.stderr:
+            raise Failure(f'no frame: {replay}')
 
 
 def show_ports(host):

@@ -50,7 +50,7 @@ static void written_packets_are_read_back_by_libpcap(void **state)
 
 	(void)state;
 	assert_non_null(out);
-	assert_int_equal(pcapng_begin(&w, out, "test"), 0);
+	assert_int_equal(pcapng_begin(&w, out, "test", "one"), 0);
 	for (i = 0; i < PACKETS; i++) {
 		struct pcapng_packet p = packet(i);
 
@@ -82,7 +82,7 @@ static void too_long_packets_and_comments_are_refused(void **state)
 	FILE *out = open_memstream(&written, &size);
 
 	(void)state;
-	assert_int_equal(pcapng_begin(&w, out, "test"), 0);
+	assert_int_equal(pcapng_begin(&w, out, "test", "one"), 0);
 	p.len = PCAPNG_FRAME_MAX;
 	memset(text, 'x', PCAPNG_TEXT_MAX + 1);
 	text[PCAPNG_TEXT_MAX] = '\0';
@@ -115,7 +115,7 @@ static void any_number_of_interfaces_can_be_written(void **state)
 	long size;
 
 	(void)state;
-	assert_int_equal(pcapng_begin(&w, out, "test"), 0);
+	assert_int_equal(pcapng_begin(&w, out, "test", "one"), 0);
 	p.interface = name;
 	for (uint32_t i = 0; i < n; i++) {
 		snprintf(name, sizeof(name), "%u", i % (n - 1));
@@ -151,7 +151,7 @@ static void a_full_disk_is_an_error(void **state)
 
 	(void)state;
 	setvbuf(out, NULL, _IONBF, 0);
-	assert_int_equal(pcapng_begin(&w, out, "test"), -ENOSPC);
+	assert_int_equal(pcapng_begin(&w, out, "test", "one"), -ENOSPC);
 	fclose(out);
 }
 

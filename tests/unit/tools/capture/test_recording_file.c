@@ -55,7 +55,7 @@ static void write_file(struct file *f)
 	struct pcapng w;
 
 	assert_non_null(out);
-	assert_int_equal(pcapng_begin(&w, out, "test"), 0);
+	assert_int_equal(pcapng_begin(&w, out, "test", "one"), 0);
 	assert_int_equal(recording_put_process(&w, 0, &p[0]), 0);
 	put_frame(&w, 0);
 	assert_int_equal(recording_put_bytes(&w, 0, "first", 5), 0);
@@ -209,7 +209,7 @@ static void wrong_blocks_are_refused(void **state)
 		FILE *out = open_memstream(&f.bytes, &f.n);
 		struct pcapng w;
 
-		assert_int_equal(pcapng_begin(&w, out, "test"), 0);
+		assert_int_equal(pcapng_begin(&w, out, "test", "one"), 0);
 		assert_int_equal(pcapng_put_local(&w, RECORDING_BLOCK, rows[i].head, 16), 0);
 		pcapng_end(&w);
 		fclose(out);
