@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <rxe/opcode.h>
@@ -15,7 +16,6 @@
 /* A replay refuses a recorded device whose queues and lists need more bytes. */
 #define MAX_BYTES (UINT64_C(4) << 30)
 #define NS        UINT64_C(1000000000)
-#define NAK_FRAME 128 /* bytes: no NAK has a longer frame */
 
 static const struct {
 	const char *name, *text;
@@ -61,15 +61,58 @@ static const uint8_t *find_received(void *arg, uint32_t len, uint32_t digest)
 	return NULL;
 }
 
-static bool find_sent(struct engine_replay *r, const struct urxe_replay_event *event)
+/* The list of a frame in the index of sent frames. */
+static uint32_t *sent_list(const struct engine_replay *r, const uint8_t *data, uint32_t len)
 {
-	for (uint32_t i = r->next_sent; i < r->capture->n_frames; i++) {
-		const struct recorded_frame *frame = &r->capture->frames[i];
+	struct urxe_packet p;
+	uint32_t hash = len;
 
-		if (frame->len != event->frame_len || !is_of_port(r, frame, PCAPNG_INBOUND) ||
+	if (!urxe_packet_parse(&p, data, len))
+		hash ^= p.psn * 0x9e3779b1u ^ p.dest_qpn * 0x85ebca6bu;
+	return &r->sent_lists[hash & (r->n_lists - 1)];
+}
+
+/* Makes the index of the frames that the process sent: each list has their numbers + 1 in the order
+ * of the capture. */
+static bool index_sent(struct engine_replay *r)
+{
+	const uint32_t n = r->capture->n_frames;
+
+	for (r->n_lists = 1; r->n_lists < n; r->n_lists *= 2)
+		;
+	r->sent_lists = calloc(r->n_lists, sizeof(*r->sent_lists));
+	r->sent_next = calloc(n ? n : 1, sizeof(*r->sent_next));
+	if (!r->sent_lists || !r->sent_next)
+		return false;
+	for (uint32_t i = n; i-- > 0;) {
+		const struct recorded_frame *frame = &r->capture->frames[i];
+		uint32_t *list;
+
+		if (!is_of_port(r, frame, PCAPNG_INBOUND))
+			continue;
+		list = sent_list(r, frame->data, frame->len);
+		r->sent_next[i] = *list;
+		*list = i + 1;
+	}
+	return true;
+}
+
+/* Whether the capture has the event's frame, behind the last one that was found. `whole` is the
+ * frame with any payload. */
+static bool find_sent(struct engine_replay *r, const struct urxe_replay_event *event,
+		      const uint8_t *whole)
+{
+	uint32_t *list = sent_list(r, whole, event->frame_len);
+
+	while (*list && *list <= r->next_sent)
+		*list = r->sent_next[*list - 1];
+	for (uint32_t i = *list; i; i = r->sent_next[i - 1]) {
+		const struct recorded_frame *frame = &r->capture->frames[i - 1];
+
+		if (frame->len != event->frame_len ||
 		    memcmp(frame->data, event->data, event->data_len) != 0)
 			continue;
-		r->next_sent = i + 1;
+		r->next_sent = i;
 		return true;
 	}
 	return false;
@@ -115,14 +158,21 @@ static const char *async_name(enum urxe_async event)
 	return "unknown event";
 }
 
-/* Describes a frame of which the recording has only the headers: with a payload of zeros, and a
- * right ICRC. */
-static void headers_words(char text[FRAME_TEXT], const struct urxe_replay_event *event)
+/* Returns the event's frame, of which the recording may have only the headers: with a payload of
+ * zeros. It is valid until the next call. */
+static uint8_t *whole_frame(const struct urxe_replay_event *event)
 {
 	static uint8_t frame[UINT16_MAX + 1];
 
 	memset(frame, 0, event->frame_len);
 	memcpy(frame, event->data, event->data_len);
+	return frame;
+}
+
+static void sent_words(char text[FRAME_TEXT], const struct urxe_replay_event *event)
+{
+	uint8_t *frame = whole_frame(event);
+
 	urxe_frame_add_icrc(frame, event->frame_len);
 	frame_words(text, frame, event->frame_len);
 }
@@ -146,7 +196,7 @@ static void event_words(char text[ENGINE_REPLAY_TEXT], const struct urxe_replay_
 		snprintf(text, ENGINE_REPLAY_TEXT, "received %s", words);
 		break;
 	case URXE_REPLAY_SENT:
-		headers_words(words, event);
+		sent_words(words, event);
 		snprintf(text, ENGINE_REPLAY_TEXT, "sent %s", words);
 		break;
 	case URXE_REPLAY_DROPPED:
@@ -169,35 +219,31 @@ static void event_words(char text[ENGINE_REPLAY_TEXT], const struct urxe_replay_
 
 /* --- Events. */
 
-/* Whether the event's frame is a NAK. A NAK has an AETH and no payload, so its frame is short. IBA
- * table 43: 1 = RNR NAK, 3 = NAK. */
-static bool is_nak(const struct urxe_replay_event *event)
+/* Whether a frame is a NAK. IBA table 43: 1 = RNR NAK, 3 = NAK. */
+static bool is_nak(const uint8_t *frame, uint32_t len)
 {
-	uint8_t frame[NAK_FRAME] = {0};
 	struct urxe_packet p;
 
-	if (event->frame_len > sizeof(frame))
-		return false;
-	memcpy(frame, event->data, event->data_len);
-	return !urxe_packet_parse(&p, frame, event->frame_len) &&
-	       urxe_opcodes[p.opcode].flags & URXE_OPF_AETH &&
+	return !urxe_packet_parse(&p, frame, len) && urxe_opcodes[p.opcode].flags & URXE_OPF_AETH &&
 	       (p.aeth.syndrome >> 5 == 1 || p.aeth.syndrome >> 5 == 3);
 }
 
 static bool count_event(struct engine_replay *r, const struct urxe_replay_event *event)
 {
+	const uint8_t *frame;
 	bool nak;
 
 	switch ((enum urxe_replay_kind)event->kind) {
 	case URXE_REPLAY_RECEIVED:
-		nak = is_nak(event);
+		nak = is_nak(event->data, event->frame_len);
 		r->received++;
 		r->naks_received += nak;
 		return nak;
 	case URXE_REPLAY_SENT:
-		nak = is_nak(event);
+		frame = whole_frame(event);
+		nak = is_nak(frame, event->frame_len);
 		r->sent++;
-		r->sent_captured += find_sent(r, event);
+		r->sent_captured += find_sent(r, event, frame);
 		r->naks_sent += nak;
 		return nak;
 	case URXE_REPLAY_DROPPED: r->drops[event->drop]++; return true;
@@ -281,7 +327,10 @@ void engine_replay_run(struct engine_replay *r)
 		return;
 	}
 	r->any_port = !has_port(r->capture, recording->process.port);
-	r->end = end_of(r, urxe_replay(&r->replay, recording->bytes, recording->n));
+	r->end = end_of(r, index_sent(r) ? urxe_replay(&r->replay, recording->bytes, recording->n)
+					 : -ENOMEM);
+	free(r->sent_lists);
+	free(r->sent_next);
 	if (r->replay.has_expected)
 		event_words(r->expected, &r->replay.expected);
 	if (r->replay.has_actual)

@@ -36,6 +36,9 @@ struct engine_replay {
 	bool any_port; /* the capture lacks the process's port, so frames of all its ports count */
 	uint32_t next; /* index of the next captured frame to look at */
 	uint32_t next_sent; /* the same for the frames that the engine sent */
+	/* Lists of the frames that the engine sent, by their headers: heads, and next elements. */
+	uint32_t *sent_lists, *sent_next;
+	uint32_t n_lists; /* a power of 2 */
 	/* engine_replay_run calls it with a line of text for each NAK, drop, error and asynchronous
 	 * event, and if `all` is set, for each other event. NULL: no lines. */
 	void (*line)(void *arg, const char *text);
