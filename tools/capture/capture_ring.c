@@ -103,6 +103,11 @@ bool capture_writer_put(struct capture_writer *w, struct capture_record *record,
 	return atomic_load(&w->ring->waiting) && atomic_exchange(&w->ring->waiting, 0);
 }
 
+void capture_writer_count_unrecorded(struct capture_writer *w)
+{
+	atomic_store_explicit(&w->ring->unrecorded, ++w->unrecorded, memory_order_relaxed);
+}
+
 /* --- The reader's end */
 
 int capture_reader_open(struct capture_reader *r, int fd)
@@ -190,6 +195,11 @@ bool capture_reader_wait(struct capture_reader *r)
 uint64_t capture_reader_lost(const struct capture_reader *r)
 {
 	return atomic_load_explicit(&r->ring->lost, memory_order_relaxed);
+}
+
+uint32_t capture_reader_unrecorded(const struct capture_reader *r)
+{
+	return atomic_load_explicit(&r->ring->unrecorded, memory_order_relaxed);
 }
 
 uint64_t capture_reader_head(const struct capture_reader *r)

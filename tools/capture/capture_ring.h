@@ -37,9 +37,10 @@ struct capture_record {
 
 /* At the start of the memory; records begin at CAPTURE_RING_START. Positions are free-running. */
 struct capture_ring {
-	_Atomic uint64_t head; /* bytes written */
-	_Atomic uint64_t lost; /* frames without room */
-	uint8_t padding[48];
+	_Atomic uint64_t head;       /* bytes written */
+	_Atomic uint64_t lost;       /* frames without room */
+	_Atomic uint32_t unrecorded; /* processes whose recordings the reader does not get */
+	uint8_t padding[44];
 	_Atomic uint64_t tail;    /* bytes read; written by the reader */
 	_Atomic uint32_t waiting; /* 1 = the reader sleeps and must be woken */
 };
@@ -53,6 +54,7 @@ struct capture_writer {
 	struct capture_ring *ring;
 	uint64_t head;
 	uint64_t lost;
+	uint32_t unrecorded;
 	bool broken; /* the reader's position was impossible: all further frames are lost */
 };
 
@@ -65,6 +67,9 @@ void capture_writer_close(struct capture_writer *w);
  */
 bool capture_writer_put(struct capture_writer *w, struct capture_record *record,
 			const uint8_t *frame);
+
+/* Counts a process whose recording the reader does not get. */
+void capture_writer_count_unrecorded(struct capture_writer *w);
 
 /* --- The reader's end. It trusts no value of the ring: root may read that of a user's daemon. */
 
@@ -91,5 +96,6 @@ bool capture_reader_wait(struct capture_reader *r);
 /* The position behind the newest record; the reader's position is r->tail. */
 uint64_t capture_reader_head(const struct capture_reader *r);
 uint64_t capture_reader_lost(const struct capture_reader *r);
+uint32_t capture_reader_unrecorded(const struct capture_reader *r);
 
 #endif

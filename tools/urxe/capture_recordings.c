@@ -103,8 +103,11 @@ int capture_recordings_write(struct capture_recordings *all, struct pcapng *to)
 	return rc;
 }
 
-void capture_recordings_end(struct capture_recordings *all)
+void capture_recordings_end(struct capture_recordings *all, uint32_t unrecorded)
 {
+	if (unrecorded)
+		log_line("no state of %u further processes: urxe capture was too slow for urxed",
+			 unrecorded);
 	for (uint32_t i = 0; i < all->n; i++) {
 		if (!all->list[i].written)
 			log_line("no state of %s: it does not answer", all->list[i].port);

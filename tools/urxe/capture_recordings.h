@@ -32,7 +32,8 @@ bool capture_recordings_wait(const struct capture_recordings *all);
  * of the write.
  */
 int capture_recordings_write(struct capture_recordings *all, struct pcapng *to);
-/* Logs which processes have not answered, and frees everything. */
-void capture_recordings_end(struct capture_recordings *all);
+/* Logs which processes have not answered, and the number of those whose rings urxed could not send;
+ * frees everything. */
+void capture_recordings_end(struct capture_recordings *all, uint32_t unrecorded);
 
 #endif

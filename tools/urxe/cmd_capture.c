@@ -445,7 +445,7 @@ static int run_capture(const struct arguments *a, const struct wake_fds *w, int 
 		log_line("the capture ends: %s", strerror(-rc));
 	log_line("%" PRIu64 " frames captured, %" PRIu64 " lost", n_output,
 		 capture_reader_lost(&ring));
-	capture_recordings_end(&sink.recordings);
+	capture_recordings_end(&sink.recordings, capture_reader_unrecorded(&ring));
 	pcapng_end(&sink.pcapng);
 	capture_reader_close(&ring);
 	return rc ? STATUS_FAILED : 0;

@@ -99,30 +99,29 @@ static struct capture_tap *find_unused(struct capture_taps *all, uid_t user)
 
 /* --- Recordings of processes. */
 
-static void send_ring(const struct capture_tap *c, const struct session *s, int ring)
+/* False: the capture's socket is full, or the capture has ended. */
+static bool send_ring(const struct capture_tap *c, const struct session *s, int ring)
 {
 	struct control_recording recording = {.version = CONTROL_VERSION};
 
 	memcpy(recording.port, s->port.name, sizeof(recording.port));
-	/*
-	 * If the capture's socket is full, the capture misses this recording, and the process
-	 * records in vain.
-	 */
-	unix_packet_send(c->socket, &recording, sizeof(recording), &ring, 1);
+	return !unix_packet_send(c->socket, &recording, sizeof(recording), &ring, 1);
 }
 
-static void record_session(const struct capture_tap *c, struct session *s)
+/* If the process cannot be asked, the capture waits for its answer in vain, and names it. */
+static void record_session(struct capture_tap *c, struct session *s)
 {
 	int ring;
 
 	if (s->gone || !s->port.dev || !matches_port(&s->port, c->port))
 		return;
 	ring = vnic_record_create();
-	if (ring < 0)
-		return;
-	if (!vnic_server_record(s->conn, ring))
-		send_ring(c, s, ring);
-	close(ring);
+	if (ring < 0 || !send_ring(c, s, ring))
+		capture_writer_count_unrecorded(&c->writer);
+	else
+		vnic_server_record(s->conn, ring);
+	if (ring >= 0)
+		close(ring);
 }
 
 static void record_attached(void *ctx, struct session *s)

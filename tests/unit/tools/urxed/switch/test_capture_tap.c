@@ -5,10 +5,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include <vnic/server.h>
 
 #include "lan.h"
 #include "urxed/switch/capture_tap.h"
@@ -18,6 +21,15 @@
 static struct lan *w;
 static struct sessions sessions;
 static struct capture_taps taps;
+static uint32_t asked; /* processes that were asked for a recording */
+
+int __wrap_vnic_server_record(struct vnic_server_client *client, int ring);
+int __wrap_vnic_server_record(struct vnic_server_client *client, int ring)
+{
+	(void)client;
+	asked += ring >= 0;
+	return 0;
+}
 
 static int setup(void **state)
 {
@@ -98,6 +110,31 @@ static void users_have_half_each(void **state)
 	assert_int_equal(start_as(0, DAEMON_USER), -EBUSY);
 }
 
+/* Processes attach while urxe capture is stopped: it learns how many it has missed. */
+static void processes_beyond_a_full_socket_are_counted(void **state)
+{
+	struct session s = {.port.dev = (struct vnic_device *)(void *)w};
+	const uint32_t n = 1000;
+	struct capture_reader reader;
+	int ends[2], fd;
+
+	(void)state;
+	strcpy(s.port.name, "program-1");
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, ends), 0);
+	fd = capture_taps_start(&taps, ends[0], "", true);
+	assert_int_equal(capture_reader_open(&reader, fd), 0);
+	close(fd);
+	capture_taps_record(&taps, ends[0]);
+	for (uint32_t i = 0; i < n; i++)
+		sessions.attached(sessions.attached_ctx, &s);
+	assert_in_range(asked, 1, n - 1);
+	assert_int_equal(capture_reader_unrecorded(&reader), n - asked);
+	capture_reader_close(&reader);
+	assert_true(capture_taps_end(&taps, ends[0]));
+	close(ends[0]);
+	close(ends[1]);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -105,6 +142,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(captures_are_limited),
 		TEST(users_have_half_each),
+		TEST(processes_beyond_a_full_socket_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, lan_start, NULL);
