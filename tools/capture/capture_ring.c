@@ -108,6 +108,11 @@ void capture_writer_count_unrecorded(struct capture_writer *w)
 	atomic_store_explicit(&w->ring->unrecorded, ++w->unrecorded, memory_order_relaxed);
 }
 
+void capture_writer_set_listed(struct capture_writer *w)
+{
+	atomic_store_explicit(&w->ring->listed, 1, memory_order_release);
+}
+
 /* --- The reader's end */
 
 int capture_reader_open(struct capture_reader *r, int fd)
@@ -200,6 +205,11 @@ uint64_t capture_reader_lost(const struct capture_reader *r)
 uint32_t capture_reader_unrecorded(const struct capture_reader *r)
 {
 	return atomic_load_explicit(&r->ring->unrecorded, memory_order_relaxed);
+}
+
+bool capture_reader_is_listed(const struct capture_reader *r)
+{
+	return atomic_load_explicit(&r->ring->listed, memory_order_acquire);
 }
 
 uint64_t capture_reader_head(const struct capture_reader *r)

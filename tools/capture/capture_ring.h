@@ -40,7 +40,9 @@ struct capture_ring {
 	_Atomic uint64_t head;       /* bytes written */
 	_Atomic uint64_t lost;       /* frames without room */
 	_Atomic uint32_t unrecorded; /* processes whose recordings the reader does not get */
-	uint8_t padding[44];
+	_Atomic uint32_t
+		listed; /* 1 = the rings of the processes that ran at the start were sent */
+	uint8_t padding[40];
 	_Atomic uint64_t tail;    /* bytes read; written by the reader */
 	_Atomic uint32_t waiting; /* 1 = the reader sleeps and must be woken */
 };
@@ -70,6 +72,8 @@ bool capture_writer_put(struct capture_writer *w, struct capture_record *record,
 
 /* Counts a process whose recording the reader does not get. */
 void capture_writer_count_unrecorded(struct capture_writer *w);
+/* Says that the rings of the processes that ran at the start of the capture were sent. */
+void capture_writer_set_listed(struct capture_writer *w);
 
 /* --- The reader's end. It trusts no value of the ring: root may read that of a user's daemon. */
 
@@ -97,5 +101,7 @@ bool capture_reader_wait(struct capture_reader *r);
 uint64_t capture_reader_head(const struct capture_reader *r);
 uint64_t capture_reader_lost(const struct capture_reader *r);
 uint32_t capture_reader_unrecorded(const struct capture_reader *r);
+/* Whether the rings of the processes that ran at the start are on the socket, or were received. */
+bool capture_reader_is_listed(const struct capture_reader *r);
 
 #endif

@@ -45,7 +45,7 @@ void capture_recordings_add(struct capture_recordings *all, int ring, const char
 bool capture_recordings_wait(const struct capture_recordings *all)
 {
 	const uint64_t now = now_ns();
-	bool waits = false;
+	bool waits = all->on && !all->listed;
 
 	for (uint32_t i = 0; i < all->n; i++)
 		waits |= !all->list[i].written && now - all->list[i].added_at < CAPTURE_ANSWER_NS;

@@ -14,7 +14,8 @@
 struct capture_recording;
 
 struct capture_recordings {
-	bool on; /* the capture has --state */
+	bool on;     /* the capture has --state */
+	bool listed; /* all processes that ran at the start were added */
 	struct capture_recording *list;
 	uint32_t n;
 	uint32_t n_written; /* processes in the file */
@@ -25,7 +26,8 @@ struct capture_recordings {
  * Logs an error; then the process is not in the file.
  */
 void capture_recordings_add(struct capture_recordings *all, int ring, const char *port);
-/* Whether a process may still answer: it was added CAPTURE_ANSWER_NS ago at most. */
+/* Whether processes that ran at the start were not added yet, or a process may still answer: it was
+ * added CAPTURE_ANSWER_NS ago at most. */
 bool capture_recordings_wait(const struct capture_recordings *all);
 /*
  * Writes what the processes have recorded since the last call. Returns 0, or a negative errno value

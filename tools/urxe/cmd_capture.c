@@ -307,19 +307,15 @@ static bool take_packets(const struct wake_fds *w, struct capture_recordings *re
 	return !ended;
 }
 
-/*
- * Waits for a packet of the daemon or a signal; with recordings, RECORDINGS_MS at most. False: a
- * signal has arrived, or the daemon has ended.
- */
-static bool wait_for_more(const struct wake_fds *w, struct capture_recordings *recordings)
+/* Waits for a packet of the daemon or a signal; with recordings, RECORDINGS_MS at most. False: a
+ * signal has arrived. */
+static bool wait_for_more(const struct wake_fds *w, const struct capture_recordings *recordings)
 {
 	struct pollfd fds[2] = {{w->socket, POLLIN, 0}, {w->signals, POLLIN, 0}};
 
 	if (poll(fds, 2, recordings->on ? RECORDINGS_MS : -1) < 0)
 		return errno == EINTR;
-	if (fds[1].revents)
-		return false;
-	return !fds[0].revents || take_packets(w, recordings);
+	return !fds[1].revents;
 }
 
 static bool got_signal(const struct wake_fds *w)
@@ -374,13 +370,20 @@ static uint64_t update_limit(struct limit *l, const struct capture_recordings *r
 }
 
 /* Takes the daemon's packets; `idle`: waits for them first. False: the capture ends. */
-static bool take_recordings(const struct wake_fds *w, struct capture_recordings *recordings,
-			    bool idle)
+static bool take_recordings(const struct capture_reader *ring, const struct wake_fds *w,
+			    struct capture_recordings *recordings, bool idle)
 {
-	if (idle)
-		return wait_for_more(w, recordings);
-	/* The first frame must not count before the processes are known that attached earlier. */
-	return !recordings->on || take_packets(w, recordings);
+	/* Read before the packets: those that it speaks of are among them. */
+	const bool listed = capture_reader_is_listed(ring);
+	bool more;
+
+	if (idle && !wait_for_more(w, recordings))
+		return false;
+	if (!idle && !recordings->on)
+		return true;
+	more = take_packets(w, recordings);
+	recordings->listed = listed;
+	return more;
 }
 
 static int forward_frames(struct capture_reader *ring, struct sink *sink, const struct wake_fds *w,
@@ -393,7 +396,7 @@ static int forward_frames(struct capture_reader *ring, struct sink *sink, const 
 
 	/* After the last frame, waits for the answers of processes that have attached late. */
 	while (!rc && more && (!full || capture_recordings_wait(recordings))) {
-		more = take_recordings(w, recordings, full || capture_reader_wait(ring));
+		more = take_recordings(ring, w, recordings, full || capture_reader_wait(ring));
 		/* Recordings before frames: the file gets each frame that a recording refers to. */
 		rc = capture_recordings_write(recordings, &sink->pcapng);
 		if (rc)

@@ -18,7 +18,7 @@
 #include "urxed/accept_pause.h"
 
 #define CONTROL_SOCKET_NAME "urxed.ctl"
-#define CONTROL_VERSION     5
+#define CONTROL_VERSION     6
 #define CONTROL_PORT        64 /* bytes of a port's name, with its NUL */
 /* Limit of the connections that have sent no request yet; one more closes the oldest. */
 #define CONTROL_PEERS 16
@@ -37,7 +37,8 @@ struct control_request {
  * After CAPTURE the connection stays open for as long as the capture runs. With status 0, the reply
  * carries the memory of the capture ring (capture_ring.h); packets of one byte wake the reader.
  * With `record`, further packets (struct control_recording) have the rings (vnic/record_ring.h) of
- * processes, also of processes that attach later.
+ * processes, also of processes that attach later. Then capture_ring.listed is set, after the
+ * packets of the processes that ran at the start.
  *
  * After SHOW with status 0, the reply carries the memfd with the report (report.h). With `ask`,
  * packets (struct control_processes) come before the reply, with one socket for each attached

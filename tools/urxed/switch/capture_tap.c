@@ -141,6 +141,7 @@ void capture_taps_record(struct capture_taps *all, int socket)
 	all->sessions->attached_ctx = all;
 	for (s = all->sessions->list; s; s = s->next)
 		record_session(all->recording_tap, s);
+	capture_writer_set_listed(&all->recording_tap->writer);
 }
 
 static void end_recordings(struct capture_taps *all)

@@ -124,7 +124,9 @@ static void processes_beyond_a_full_socket_are_counted(void **state)
 	fd = capture_taps_start(&taps, ends[0], "", true);
 	assert_int_equal(capture_reader_open(&reader, fd), 0);
 	close(fd);
+	assert_false(capture_reader_is_listed(&reader));
 	capture_taps_record(&taps, ends[0]);
+	assert_true(capture_reader_is_listed(&reader));
 	for (uint32_t i = 0; i < n; i++)
 		sessions.attached(sessions.attached_ctx, &s);
 	assert_in_range(asked, 1, n - 1);
