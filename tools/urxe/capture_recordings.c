@@ -13,11 +13,11 @@
 #include "common/printable.h"
 
 struct capture_recording {
-	struct vnic_record_side ring;
-	char port[RECORDING_PORT]; /* printable */
-	uint64_t added_at;         /* ns */
-	bool written;              /* the process is in the file */
-	uint32_t number;           /* in the file */
+	struct vnic_record_side ring; /* closed when the process has ended it */
+	char port[RECORDING_PORT];    /* printable */
+	uint64_t added_at;            /* ns */
+	bool written;                 /* the process is in the file */
+	uint32_t number;              /* in the file */
 };
 
 void capture_recordings_add(struct capture_recordings *all, int ring, const char *port)
@@ -91,15 +91,29 @@ static int write_bytes(struct capture_recording *r, struct pcapng *to)
 	return rc;
 }
 
+/* Writes what the process has recorded, and frees the ring of a process that records no more. */
+static int write_recording(struct capture_recordings *all, struct capture_recording *r,
+			   struct pcapng *to)
+{
+	/* Read first: the last bytes of the process are in the ring then. */
+	const bool ended = vnic_record_has_ended(&r->ring);
+	int rc = write_process(all, r, to);
+
+	if (rc || !r->written)
+		return rc;
+	rc = write_bytes(r, to);
+	if (ended)
+		vnic_record_close(&r->ring);
+	return rc;
+}
+
 int capture_recordings_write(struct capture_recordings *all, struct pcapng *to)
 {
 	int rc = 0;
 
-	for (uint32_t i = 0; i < all->n && !rc; i++) {
-		rc = write_process(all, &all->list[i], to);
-		if (!rc && all->list[i].written)
-			rc = write_bytes(&all->list[i], to);
-	}
+	for (uint32_t i = 0; i < all->n && !rc; i++)
+		if (all->list[i].ring.ring)
+			rc = write_recording(all, &all->list[i], to);
 	return rc;
 }
 

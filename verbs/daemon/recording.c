@@ -119,5 +119,5 @@ void recording_isolate(void)
 
 void recording_abandon(void)
 {
-	vnic_record_close(&ring);
+	vnic_record_abandon(&ring);
 }

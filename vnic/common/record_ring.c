@@ -20,11 +20,18 @@ int vnic_record_open(struct vnic_record_side *side, int fd)
 	return ret;
 }
 
-void vnic_record_close(struct vnic_record_side *side)
+void vnic_record_abandon(struct vnic_record_side *side)
 {
 	if (side->ring)
 		munmap(side->ring, VNIC_RECORD_SIZE);
 	side->ring = NULL;
+}
+
+void vnic_record_close(struct vnic_record_side *side)
+{
+	if (side->ring)
+		atomic_store_explicit(&side->ring->ended, 1, memory_order_release);
+	vnic_record_abandon(side);
 }
 
 void vnic_record_isolate(const struct vnic_record_side *side)
@@ -84,6 +91,11 @@ bool vnic_record_get_process(const struct vnic_record_side *side,
 	*process = side->ring->process;
 	process->program[sizeof(process->program) - 1] = '\0';
 	return true;
+}
+
+bool vnic_record_has_ended(const struct vnic_record_side *side)
+{
+	return atomic_load_explicit(&side->ring->ended, memory_order_acquire);
 }
 
 size_t vnic_record_read(struct vnic_record_side *side, void *bytes, size_t n)

@@ -31,6 +31,11 @@ def start(host, path, *arguments):
     return program
 
 
+def read_maps(program):
+    with open(f'/proc/{program.process.pid}/maps', encoding='utf-8') as file:
+        return file.read()
+
+
 def limit(rate):
     return ['--rate_limit', str(rate), '--rate_units', 'M', '--rate_limit_type', 'SW']
 
@@ -174,6 +179,8 @@ def check_files(build):
             scenery.process.stdin.write(b'\n')
             scenery.process.stdin.close()
             succeed(scenery, 30)
+        # Each ring is 32 MiB of memory, and a capture may outlive thousands of programs.
+        until(10, lambda: 'urxe-record' not in read_maps(capture), lambda: 'keeps the rings of programs that have ended')
         killed = host.start(program, 'success', stdin=subprocess.PIPE)
         until(10, lambda: 'connected' in killed.output(), killed.describe)
         killed.kill()

@@ -106,6 +106,29 @@ static void impossible_positions_move_nothing(void **state)
 	close_ends(&ends);
 }
 
+/* A forked child ends nothing. */
+static void the_reader_sees_the_end(void **state)
+{
+	struct vnic_record_side child;
+	uint8_t byte = 1;
+	struct ends ends;
+	int fd = vnic_record_create();
+
+	(void)state;
+	assert_int_equal(vnic_record_open(&ends.writer, fd), 0);
+	assert_int_equal(vnic_record_open(&ends.reader, fd), 0);
+	assert_int_equal(vnic_record_open(&child, fd), 0);
+	close(fd);
+	vnic_record_abandon(&child);
+	assert_null(child.ring);
+	assert_true(vnic_record_write(&ends.writer, &byte, 1, 0));
+	assert_false(vnic_record_has_ended(&ends.reader));
+	vnic_record_close(&ends.writer);
+	assert_true(vnic_record_has_ended(&ends.reader));
+	assert_int_equal(vnic_record_read(&ends.reader, &byte, 1), 1);
+	vnic_record_close(&ends.reader);
+}
+
 static void other_memory_is_refused(void **state)
 {
 	struct vnic_record_side end;
@@ -126,6 +149,7 @@ int main(void)
 		cmocka_unit_test(bytes_come_around_the_end),
 		cmocka_unit_test(a_full_ring_keeps_the_reserve),
 		cmocka_unit_test(impossible_positions_move_nothing),
+		cmocka_unit_test(the_reader_sees_the_end),
 		cmocka_unit_test(other_memory_is_refused),
 	};
 

@@ -33,7 +33,8 @@ struct vnic_record_process {
 struct vnic_record_ring {
 	_Atomic uint64_t head;  /* bytes written */
 	_Atomic uint32_t ready; /* 1 = `process` is set */
-	uint32_t reserved[13];
+	_Atomic uint32_t ended; /* 1 = the writer writes no more */
+	uint32_t reserved[12];
 	_Atomic uint64_t tail; /* bytes read; written by the reader */
 	uint64_t padding[7];
 	struct vnic_record_process process;
@@ -53,9 +54,12 @@ struct vnic_record_side {
  * descriptor is not that of a ring. -ENOMEM.
  */
 int vnic_record_open(struct vnic_record_side *side, int fd);
+/* Ends the recording, and unmaps the ring. */
 void vnic_record_close(struct vnic_record_side *side);
 /* In a forked child, in place of vnic_record_close: replaces the ring by private memory. */
 void vnic_record_isolate(const struct vnic_record_side *side);
+/* In a forked child: unmaps the ring; the parent goes on. */
+void vnic_record_abandon(struct vnic_record_side *side);
 
 /*
  * Stores *process, and then sets `ready`. The writer calls this once, after it has written the
@@ -73,6 +77,9 @@ bool vnic_record_write(struct vnic_record_side *side, const void *bytes, size_t 
 /* The reader copies *process, and ends `program` with a NUL. False: `ready` is not set yet. */
 bool vnic_record_get_process(const struct vnic_record_side *side,
 			     struct vnic_record_process *process);
+/* Whether the writer has ended the recording: the reader gets no further bytes than those in the
+ * ring. A writer that was killed has not. */
+bool vnic_record_has_ended(const struct vnic_record_side *side);
 /* Copies up to n bytes, and frees them. Returns their number; 0: none, or an invalid position. */
 size_t vnic_record_read(struct vnic_record_side *side, void *bytes, size_t n);
 
