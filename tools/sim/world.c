@@ -19,7 +19,8 @@
 #define TURN_MAX_NS SECOND
 /* Turns per host without posts and completions, after which the simulation counts as hung. */
 #define MAX_STANDSTILL 64
-/* Events per host at one instant, after which a timer counts as spinning. */
+/* Events per host at one instant without a post, a completion or a sent frame, after which a timer
+ * counts as spinning. */
 #define MAX_AT_ONCE 100000
 
 /* --- Failures and trace. */
@@ -353,19 +354,26 @@ static void handle_event(struct world *world, const struct event *event)
 	}
 }
 
+/* On a network without delay or rate, all of the traffic may happen at one instant. */
+static uint64_t count_done(const struct world *world)
+{
+	return world->activity + world->fabric.counters.sent;
+}
+
 /* Handles events up to `until`, until a check fails, or until all streams of live applications are
  * done. False: a timer spins at one instant. */
 static bool run_events(struct world *world, uint64_t until)
 {
 	const uint64_t most = (uint64_t)MAX_AT_ONCE * world->n_hosts;
 	struct event event;
-	uint64_t at_once = 0;
+	uint64_t at_once = 0, done = count_done(world);
 
 	while (!world->failure[0] && events_next(&world->events) <= until) {
 		events_pop(&world->events, &event);
-		at_once = event.at > world->now ? 0 : at_once + 1;
+		at_once = event.at > world->now || count_done(world) != done ? 0 : at_once + 1;
 		if (at_once > most)
 			return false;
+		done = count_done(world);
 		world->now = event.at;
 		handle_event(world, &event);
 		if (world->live && !world->open)
