@@ -135,6 +135,11 @@ static void describe_network(struct world *world)
 			     !s->drop_mask && !world->fabric.rate && !s->migrate;
 }
 
+static void note_lost_frame(void *arg, uint32_t to, const uint8_t *data, uint32_t len)
+{
+	check_lost_frame(arg, to, data, len);
+}
+
 static void create_world(struct world *world, const struct scenario *scenario, struct trace *trace)
 {
 	*world = (struct world){
@@ -159,6 +164,8 @@ static void create_world(struct world *world, const struct scenario *scenario, s
 		world->host[i].pause = TURN_NS;
 	}
 	fabric_init(&world->fabric, &world->scenario, &world->events, &world->rand);
+	world->fabric.lost = note_lost_frame;
+	world->fabric.lost_arg = world;
 	describe_network(world);
 	plan_conns(world);
 	failure_plan(world);
@@ -321,9 +328,12 @@ static void deliver_frame(struct world *world, struct fabric_frame *frame)
 
 	if (host->dev) {
 		world->received++;
+		if (!frame->corrupted)
+			check_first_packet(host, frame->data, frame->len);
 		simhost_receive(host, frame->data, frame->len);
 	} else {
 		world->migrate.missed++;
+		check_lost_frame(world, frame->to, frame->data, frame->len);
 	}
 	fabric_arrived(&world->fabric, frame);
 	run_host(host);

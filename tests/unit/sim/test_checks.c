@@ -502,6 +502,60 @@ static void add_too_much(struct world *world)
 		stream_to(stream)->host->mem[stream->words] ^= 0x55;
 }
 
+/* A WRITE that was posted after the end or its peer went to the error state; NULL: none. */
+static struct stream *late_write(struct world *world, unsigned of_peer, uint32_t *index)
+{
+	for (uint32_t i = 0; i < world->n_conns; i++) {
+		struct simconn *conn = &world->conn[i];
+		struct stream *stream = &conn->stream[conn->failure.side ^ of_peer];
+
+		if (!conn->failure.begun || conn->failure.kind != FAILURE_STATE)
+			continue;
+		for (*index = stream->mistake; *index < stream->posted; ++*index)
+			if (stream->request[*index].opcode == URXE_WR_RDMA_WRITE &&
+			    stream->request[*index].length > 8)
+				return stream;
+	}
+	return NULL;
+}
+
+static void execute_late(struct world *world, unsigned of_peer)
+{
+	uint32_t index;
+	struct stream *stream = late_write(world, of_peer, &index);
+	struct request *request;
+
+	if (!stream)
+		return;
+	request = &stream->request[index];
+	content_fill(stream->seed, index,
+		     stream_to(stream)->host->mem + stream->target + request->target,
+		     request->length);
+}
+
+static void execute_in_the_error_state(struct world *world)
+{
+	execute_late(world, 0);
+}
+
+static void answer_in_the_error_state(struct world *world)
+{
+	execute_late(world, 1);
+}
+
+/* As if the QP had not gone to the error state: requests that are posted now succeed. */
+static void ignore_the_error_state(struct world *world)
+{
+	for (uint32_t i = 0; i < world->n_conns; i++) {
+		struct simconn *conn = &world->conn[i];
+
+		if (conn->failure.kind != FAILURE_STATE)
+			continue;
+		conn->failure.begun = true;
+		conn->stream[conn->failure.side].mistake = 0;
+	}
+}
+
 /* Runs worlds with failures until one of them fails. */
 static void expect_failure_among_failures(enum phase after, void (*do_it)(struct world *),
 					  const char *words)
@@ -528,6 +582,112 @@ static void test_damage_among_failures_is_detected(void **state)
 	expect_failure_among_failures(PHASE_TRAFFIC, receive_refuses_again, "asynchronous event 3");
 	expect_failure_among_failures(PHASE_TRAFFIC, execute_too_much, "target of qp");
 	expect_failure_among_failures(PHASE_TRAFFIC, add_too_much, "do not add up");
+	expect_failure_among_failures(PHASE_TRAFFIC, execute_in_the_error_state, "target of qp");
+	expect_failure_among_failures(PHASE_TRAFFIC, answer_in_the_error_state, "target of qp");
+	expect_failure_among_failures(PHASE_SETUP, ignore_the_error_state,
+				      "succeeded after a mistake");
+}
+
+/* --- Networks that lose frames. */
+
+/* Runs worlds with multicast and this loss until one of them fails: not every seed has what is to
+ * be harmed. */
+static void expect_failure_of_a_seed(enum traffic traffic, double loss, enum phase after,
+				     void (*do_it)(struct world *), const char *words)
+{
+	struct scenario scenario = scenario_of(traffic);
+	struct harm harm = {after, do_it};
+	struct world world;
+	bool right = true;
+
+	scenario.loss = loss;
+	scenario.members = 4;
+	for (uint32_t i = 0; right && i < 50; i++) {
+		scenario.seed = i;
+		right = world_run(&world, &scenario, NULL, hear, &harm);
+		if (!right && !strstr(world.failure, words))
+			fail_msg("'%s' says nothing of '%s'", world.failure, words);
+		world_free(&world);
+	}
+	assert_false(right);
+}
+
+static void expect_failure_among_losses(enum traffic traffic, void (*do_it)(struct world *),
+					const char *words)
+{
+	expect_failure_of_a_seed(traffic, 0.02, PHASE_TRAFFIC, do_it, words);
+}
+
+/* A stream with arrivals of which the network has lost nothing; NULL: none. */
+static struct stream *undisturbed_stream(struct world *world)
+{
+	for (uint32_t i = 0; i < 2 * world->n_conns; i++) {
+		struct stream *stream = &world->conn[i / 2].stream[i % 2];
+
+		if (stream->arrivals && !stream->lost && world_lost_frames(world))
+			return stream;
+	}
+	return NULL;
+}
+
+static void swallow_beside_losses(struct world *world)
+{
+	struct stream *stream = undisturbed_stream(world);
+
+	if (stream)
+		stream->arrivals--;
+}
+
+static void drop_beside_losses(struct world *world)
+{
+	struct stream *stream = undisturbed_stream(world);
+
+	if (stream)
+		counters_of(stream)->drop[URXE_DROP_BAD_QKEY]++;
+}
+
+/* A datagram to a member of which the network has lost no frame. */
+static void swallow_multicast(struct world *world)
+{
+	struct member *member = world->members.member;
+	const uint32_t n = world->members.n;
+
+	for (uint32_t to = 0; to < n; to++)
+		for (uint32_t from = 0; from < n; from++) {
+			const uint8_t group = member[from].message[0].group;
+			uint8_t *seen = member_seen(&member[to], &member[from], 0);
+
+			if (*seen != (MESSAGE_DUE | MESSAGE_ARRIVED) || member[to].lost[group] ||
+			    urxe_qp_counters(member[to].qp)->drop[URXE_DROP_NO_RECV] ||
+			    !world_lost_frames(world))
+				continue;
+			*seen = MESSAGE_DUE;
+			return;
+		}
+}
+
+/* As if the engine used the receive of a message that lost a frame for the next message. */
+static void keep_a_receive(struct world *world)
+{
+	for (uint32_t i = 0; i < 2 * world->n_conns; i++) {
+		struct stream *stream = &world->conn[i / 2].stream[i % 2];
+
+		if (stream->given_up &&
+		    !urxe_qp_counters(stream_to(stream)->qp)->drop[URXE_DROP_NO_RECV]) {
+			stream->given_up = 0;
+			return;
+		}
+	}
+}
+
+static void test_damage_among_losses_is_detected(void **state)
+{
+	(void)state;
+	expect_failure_among_losses(TRAFFIC_UD, swallow_beside_losses, "are missing");
+	expect_failure_among_losses(TRAFFIC_UC, swallow_beside_losses, "are missing");
+	expect_failure_among_losses(TRAFFIC_UC, drop_beside_losses, "dropped 1 as bad_qkey");
+	expect_failure_among_losses(TRAFFIC_MIXED, swallow_multicast, "1 multicast messages");
+	expect_failure_among_losses(TRAFFIC_UC, keep_a_receive, "ended their receive");
 }
 
 /* --- Rest. */
@@ -550,12 +710,43 @@ static void forget_a_receive(struct world *world)
 		world->host[0].recv_queue[i]->posted++;
 }
 
+/* As if the engine completed one request less than it took from an SRQ. */
+static void swallow_a_taken_receive(struct world *world)
+{
+	for (uint32_t i = 0; i < world->n_hosts; i++)
+		for (uint32_t k = 0; k < world->host[i].n_recv_queues; k++)
+			if (world->host[i].recv_queue[k]->shared)
+				world->host[i].recv_queue[k]->consumed--;
+}
+
+/* No message is in progress. */
+static void flush_an_untaken_receive(struct world *world)
+{
+	for (uint32_t i = 0; i < 2 * world->n_conns; i++) {
+		struct endpoint *end = &world->conn[i / 2].end[i % 2];
+		const struct urxe_wc wc = {.qpn = end->qpn, .status = URXE_WC_WR_FLUSH_ERR};
+
+		if (end->recv_queue->shared)
+			check_flushed_recv(end, &wc);
+	}
+}
+
+static void leave_a_drain(struct world *world)
+{
+	world->conn[0].end[0].drain.state = DRAIN_BEGUN;
+}
+
 static void test_unrest_at_the_end_is_detected(void **state)
 {
 	(void)state;
 	expect_failure(PHASE_TRAFFIC, leave_a_timer, "do not come to rest");
 	expect_failure(PHASE_TRAFFIC, forget_a_receive, "receive requests were not flushed");
 	expect_failure(PHASE_TRAFFIC, leave_a_completion, "a completion after the last one");
+	expect_failure_of_a_seed(TRAFFIC_RC, 0, PHASE_TRAFFIC, swallow_a_taken_receive,
+				 "receive requests taken from an SRQ");
+	expect_failure_of_a_seed(TRAFFIC_RC, 0, PHASE_QUIET, flush_an_untaken_receive,
+				 "flushed the requests of its SRQ");
+	expect_failure(PHASE_TRAFFIC, leave_a_drain, "is not drained");
 }
 
 int main(void)
@@ -572,6 +763,7 @@ int main(void)
 		cmocka_unit_test(test_wrong_events_are_detected),
 		cmocka_unit_test(test_wrong_gso_runs_are_detected),
 		cmocka_unit_test(test_damage_among_failures_is_detected),
+		cmocka_unit_test(test_damage_among_losses_is_detected),
 		cmocka_unit_test(test_unrest_at_the_end_is_detected),
 	};
 

@@ -47,6 +47,11 @@ void check_flushed_recv(struct endpoint *end, const struct urxe_wc *wc);
  * frame. False: the completion is another one.
  */
 bool check_given_up(struct endpoint *end, const struct urxe_wc *wc);
+/* For each frame that does not reach the host as it was sent: counts it for check_unreliable and
+ * check_multicast. */
+void check_lost_frame(struct world *world, uint32_t to, const uint8_t *frame, uint32_t len);
+/* For each frame that reaches the host as it was sent: counts UC messages that begin. */
+void check_first_packet(const struct simhost *to, const uint8_t *frame, uint32_t len);
 /* For each asynchronous event: the event may come. `ctx`: of its QP, SRQ or CQ. */
 void check_event(struct simhost *host, enum urxe_async event, void *ctx);
 /* For each event of a completion queue: it was requested, and the newest completion brings it. */

@@ -120,6 +120,9 @@ static void check_arrival(const struct arrival *a)
 	else if (!has_right_content(a, index))
 		world_fail_stream(stream, "content of message %u of qp %06x is wrong", index, qpn);
 	stream->request[index].delivered = true;
+	stream->ended += stream_to(stream)->recv_queue->shared &&
+			 a->length > 128u << stream->conn->attr.path_mtu &&
+			 stream->request[index].opcode != URXE_WR_RDMA_WRITE_IMM;
 	if (stream->request[index].opcode == URXE_WR_SEND_INV)
 		check_invalidated(stream, a->wc->invalidated_key);
 }

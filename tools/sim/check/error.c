@@ -102,6 +102,18 @@ void check_error(struct stream *stream, uint32_t index, uint32_t status)
 		   stream_from(stream)->host->id, stream_from(stream)->qpn, index, status);
 }
 
+/*
+ * Whether a message may be in progress in a receive that the end has taken from an SRQ: it was cut
+ * off by a failure, or on UC by the network.
+ */
+static bool may_have_taken(const struct endpoint *end)
+{
+	const struct stream *stream = &end->conn->stream[!end->side];
+
+	return end->conn->failure.kind || (end->conn->attr.type == URXE_QPT_UC &&
+					   (stream->lost || stream->world->reorders_or_duplicates));
+}
+
 void check_flushed_recv(struct endpoint *end, const struct urxe_wc *wc)
 {
 	struct world *world = end->host->world;
@@ -112,7 +124,7 @@ void check_flushed_recv(struct endpoint *end, const struct urxe_wc *wc)
 		return;
 	}
 	/* A QP flushes one request of its SRQ at most, taken for a message in progress. */
-	if (end->recv_queue->shared && end->flushed) {
+	if (end->recv_queue->shared && (end->flushed || !may_have_taken(end))) {
 		world_fail(world, "host %u: qp %06x flushed the requests of its SRQ", end->host->id,
 			   wc->qpn);
 		return;

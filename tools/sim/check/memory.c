@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "sim/alloc.h"
+#include "sim/host/failure.h"
 #include "sim/host/simconn.h"
 #include "sim/world.h"
 
@@ -56,18 +57,22 @@ static void check_target(struct stream *stream)
 	free(initial);
 }
 
-/* Whether the word may have this value because an atomic that ended in an error was not executed:
- * any such atomic may be the first one that was not. */
-static bool is_value_before_failed(const struct stream *stream, uint32_t word, uint64_t value)
+/* Whether the word may have this value: any atomic that ended in an error may be the first one that
+ * was not executed. None is executed from a mistake on. */
+static bool may_hold(const struct stream *stream, uint32_t word, uint64_t value)
 {
 	for (uint32_t i = stream->good; stream->failed && i < stream->posted; i++) {
 		const struct outstanding *out = stream_out(stream, i);
 
-		if (i != stream->mistake && is_atomic(stream->request[i].opcode) &&
-		    out->word == word && out->original == value)
+		if (!is_atomic(stream->request[i].opcode) || out->shared || out->word != word ||
+		    failure_is_mistake(stream, i))
+			continue;
+		if (out->original == value)
 			return true;
+		if (i >= stream_executable(stream))
+			return false;
 	}
-	return false;
+	return value == stream->word_model[word];
 }
 
 static void check_words(struct stream *stream)
@@ -78,7 +83,7 @@ static void check_words(struct stream *stream)
 		uint64_t value;
 
 		memcpy(&value, memory + 8 * i, sizeof(value));
-		if (value != stream->word_model[i] && !is_value_before_failed(stream, i, value))
+		if (!may_hold(stream, i, value))
 			world_fail_stream(stream, "atomics of qp %06x do not add up",
 					  stream_from(stream)->qpn);
 	}

@@ -30,6 +30,11 @@ static void check_idle(struct world *world)
 			else
 				check_completion(host, &wc);
 		}
+		for (uint32_t k = 0; k < host->n_ends; k++)
+			if (host->end[k]->drain.state == DRAIN_BEGUN)
+				world_fail(world,
+					   "host %u: the send queue of qp %06x is not drained",
+					   host->id, host->end[k]->qpn);
 		if (urxe_dev_counters(host->dev)->event[URXE_EVENT_CQ_OVERFLOW])
 			world_fail(world, "host %u: a completion queue ran over", host->id);
 	}
@@ -87,6 +92,12 @@ static void check_flushed_recvs(struct simhost *host)
 		if (!recv_queue->shared && recv_queue->consumed != recv_queue->posted)
 			world_fail(world, "host %u: %" PRIu64 " receive requests were not flushed",
 				   host->id, recv_queue->posted - recv_queue->consumed);
+		if (recv_queue->shared &&
+		    (uint32_t)recv_queue->consumed != urxe_rq_retired(recv_queue->rq))
+			world_fail(world,
+				   "host %u: of %u receive requests taken from an SRQ, %" PRIu64
+				   " are complete",
+				   host->id, urxe_rq_retired(recv_queue->rq), recv_queue->consumed);
 	}
 }
 

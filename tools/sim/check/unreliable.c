@@ -1,26 +1,72 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Messages of UC and UD. An engine may drop one only if the network lost a frame of it, or if no
- * receive request was posted for it, which the receiver counts. So a network that neither
- * reorders nor duplicates explains each message that is missing.
+ * receive request was posted for it, which the receiver counts. So on a network that neither
+ * reorders nor duplicates, a stream misses at most as many messages as frames of it were lost.
  */
 #include "sim/check/check.h"
 
 #include <inttypes.h>
 
+#include <rxe/opcode.h>
+#include <rxe/packet.h>
+
 #include "sim/host/recv_queue.h"
 #include "sim/host/simconn.h"
+#include "sim/network/address.h"
 #include "sim/world.h"
+
+/* The stream of a packet; NULL: none. */
+static struct stream *find_stream(const struct simhost *to, const struct urxe_packet *p)
+{
+	struct endpoint *end = simhost_end(to, p->dest_qpn);
+
+	return end ? &end->conn->stream[!end->side] : NULL;
+}
+
+static void count_lost_multicast(struct world *world, uint32_t to, const uint8_t *frame)
+{
+	const uint32_t group = address_group_number(frame);
+
+	for (uint32_t i = 0; i < world->members.n; i++)
+		if (world->members.member[i].host->id == to && group < MEMBER_GROUPS)
+			world->members.member[i].lost[group]++;
+}
+
+void check_lost_frame(struct world *world, uint32_t to, const uint8_t *frame, uint32_t len)
+{
+	struct stream *stream;
+	struct urxe_packet p;
+
+	if (address_is_group(frame)) {
+		count_lost_multicast(world, to, frame);
+	} else if (!urxe_packet_parse(&p, frame, len)) {
+		stream = find_stream(&world->host[to], &p);
+		if (stream)
+			stream->lost++;
+	}
+}
+
+void check_first_packet(const struct simhost *to, const uint8_t *frame, uint32_t len)
+{
+	struct stream *stream;
+	struct urxe_packet p;
+
+	if (urxe_packet_parse(&p, frame, len) || p.opcode != (URXE_SERVICE_UC | URXE_OP_SEND_FIRST))
+		return;
+	stream = find_stream(to, &p);
+	if (stream && stream_to(stream)->recv_queue->shared)
+		stream->begun++;
+}
 
 bool check_given_up(struct endpoint *end, const struct urxe_wc *wc)
 {
 	struct stream *stream = &end->conn->stream[!end->side];
-	struct world *world = end->host->world;
 
 	if (wc->status != URXE_WC_REM_INV_REQ_ERR || end->conn->attr.type != URXE_QPT_UC ||
 	    !end->recv_queue->shared || end->flushed)
 		return false;
-	if (!world_lost_frames(world) && !world->reorders_or_duplicates)
+	if (!stream->lost && !end->host->world->reorders_or_duplicates)
 		world_fail_stream(stream, "no frame was lost, but qp %06x gave a message up",
 				  wc->qpn);
 	stream->given_up++;
@@ -52,17 +98,33 @@ static uint64_t count_missing(const struct stream *stream)
 	return known < sent ? sent - known : 0;
 }
 
-/* Checks that no more receives ended with an error than messages are missing, unless the network
- * reorders or duplicates frames. */
+/* Checks that no more receives ended with an error than messages are missing. */
 static void check_number_given_up(const struct stream *stream, uint64_t missing)
 {
-	if (stream->given_up > missing && !stream->world->reorders_or_duplicates)
+	if (stream->given_up > missing)
 		world_fail_stream(stream,
 				  "qp %06x gave %u messages up, but only %" PRIu64 " are missing",
 				  stream_to(stream)->qpn, stream->given_up, missing);
 }
 
-/* Checks that each WRITE without immediate has reached its target, on a network that lost nothing:
+/*
+ * Checks that each message that began in a receive of a shared queue has ended it: whole, or with
+ * an error. The error state flushes that of the last one.
+ */
+static void check_ended(const struct stream *stream)
+{
+	const struct endpoint *to = stream_to(stream);
+	const uint64_t ended = stream->ended + stream->given_up + to->flushed +
+			       urxe_qp_counters(to->qp)->drop[URXE_DROP_NO_RECV];
+
+	if (stream->begun > ended)
+		world_fail_stream(stream,
+				  "%" PRIu64 " messages to qp %06x began, but only %" PRIu64
+				  " ended their receive",
+				  stream->begun, to->qpn, ended);
+}
+
+/* Checks that each WRITE without immediate has reached its target, in a stream that lost nothing:
  * such a WRITE needs no receive request. */
 static void check_writes(struct stream *stream)
 {
@@ -79,7 +141,7 @@ static void check_writes(struct stream *stream)
 	}
 }
 
-/* Checks, on a network that lost nothing, that the receiver has dropped packets only for want of
+/* Checks, in a stream that lost nothing, that the receiver has dropped packets only for want of
  * receive requests. A UC message without a receive request counts as out of sequence from its
  * second packet on. */
 static void check_drops(const struct stream *stream)
@@ -96,8 +158,7 @@ static void check_drops(const struct stream *stream)
 
 void check_unreliable(struct world *world)
 {
-	const uint64_t lost = world_lost_frames(world);
-	uint64_t missing = 0, here;
+	uint64_t missing;
 
 	for (uint32_t i = 0; i < world->n_conns; i++)
 		for (unsigned side = 0; side < 2; side++) {
@@ -106,19 +167,19 @@ void check_unreliable(struct world *world)
 			if (!stream->n || stream->conn->failure.kind ||
 			    stream->conn->attr.type == URXE_QPT_RC)
 				continue;
-			here = count_missing(stream);
-			check_number_given_up(stream, here);
-			missing += here;
-			if (lost || world->reorders_or_duplicates)
+			missing = count_missing(stream);
+			if (world->reorders_or_duplicates)
 				continue;
-			check_drops(stream);
-			if (stream->conn->attr.type == URXE_QPT_UC)
+			check_number_given_up(stream, missing);
+			check_ended(stream);
+			if (!stream->lost)
+				check_drops(stream);
+			if (!stream->lost && stream->conn->attr.type == URXE_QPT_UC)
 				check_writes(stream);
+			if (missing > stream->lost)
+				world_fail_stream(stream,
+						  "%" PRIu64 " messages of qp %06x are missing, "
+						  "but the network lost %" PRIu64 " frames of it",
+						  missing, stream_from(stream)->qpn, stream->lost);
 		}
-	if (missing > lost && !world->reorders_or_duplicates)
-		world_fail(world,
-			   "%" PRIu64
-			   " messages of UC and UD are missing, but the network lost %" PRIu64
-			   " frames",
-			   missing, lost);
 }

@@ -70,11 +70,17 @@ static bool is_due(const struct simconn *conn)
 	return !failure->begun && get_trigger(conn, failure->side)->posted >= failure->after;
 }
 
+/* From now on the end executes no request of its own stream, and as a responder of RC none of the
+ * other. */
 static void move_to_error(struct endpoint *end)
 {
 	const struct urxe_qp_attr attr = {.state = URXE_QPS_ERR};
+	struct stream *stream = &end->conn->stream[end->side], *back = stream_back(stream);
 
 	end->in_error = true;
+	stream->mistake = stream->posted;
+	if (end->conn->attr.type == URXE_QPT_RC)
+		back->mistake = back->posted;
 	sim_require(urxe_qp_modify(end->qp, end->host->world->now, &attr, URXE_QP_STATE) == 0);
 }
 
@@ -171,6 +177,11 @@ static void choose_request(struct stream *stream, struct request *request, struc
 	request->signaled = true;
 	request->flags = URXE_SEND_SIGNALED;
 	stream_make_layout(stream, stream->posted);
+}
+
+bool failure_is_mistake(const struct stream *stream, uint32_t index)
+{
+	return is_mistaken_request(stream->conn->failure.kind) && index == stream->mistake;
 }
 
 static int post_request(struct stream *stream, const struct request *request, struct rand *r)

@@ -40,6 +40,8 @@ void failure_turn(struct endpoint *end);
 bool failure_may_stop(const struct endpoint *end);
 /* Whether the next request of the stream is the mistake. */
 bool failure_is_next(const struct stream *stream);
+/* Whether the request with this index is the mistake. */
+bool failure_is_mistake(const struct stream *stream, uint32_t index);
 /* Posts the mistaken request; returns the engine's result. */
 int failure_post(struct stream *stream);
 

@@ -30,6 +30,7 @@ struct member {
 	bool in_error;    /* the QP is in the error state, which flushes its receives */
 	bool attached[MEMBER_GROUPS];
 	uint64_t left[MEMBER_GROUPS]; /* ns; when the member left the group last */
+	uint64_t lost[MEMBER_GROUPS]; /* frames to the group that the network lost for this host */
 	uint64_t seed;                /* of the messages' content */
 	uint64_t slots;               /* offset of the payloads in the host's memory */
 	uint32_t posted, completed;   /* messages */

@@ -66,17 +66,23 @@ struct stream {
 	uint32_t completed; /* requests known to be complete */
 	bool failed;        /* a request has ended in an error... */
 	uint32_t good;      /* ...after this many that succeeded */
-	uint32_t mistake;   /* index of the mistaken request (failure.h); UINT32_MAX = none */
+	/* Index of the mistaken request, or of the first one that is posted after the end or its
+	 * peer went to the error state (failure.h); UINT32_MAX = none. */
+	uint32_t mistake;
 	uint32_t delivered; /* 1 + index of the last message that arrived; 0 = none */
 	uint64_t arrivals;  /* messages received */
+	uint64_t lost;      /* frames that the network lost, or corrupted */
 	uint32_t given_up; /* of UC on a shared queue: messages whose receive ended with an error */
-	uint64_t bytes;    /* of completed requests */
-	uint64_t warm;     /* value of bytes when the measurement of goodput began */
-	uint64_t counted;  /* bytes during that measurement */
-	uint32_t window;   /* outstanding requests, at most */
-	uint64_t slots;    /* offset of one slot per outstanding request, on the requester's host */
-	uint64_t target;   /* offset of the target area on the responder's host */
-	uint64_t words;    /* offset of the words, on the responder's host */
+	/* Of UC on a shared queue: first packets of SENDs that reached the responder, and messages
+	 * of several packets among the arrivals. */
+	uint64_t begun, ended;
+	uint64_t bytes;   /* of completed requests */
+	uint64_t warm;    /* value of bytes when the measurement of goodput began */
+	uint64_t counted; /* bytes during that measurement */
+	uint32_t window;  /* outstanding requests, at most */
+	uint64_t slots;   /* offset of one slot per outstanding request, on the requester's host */
+	uint64_t target;  /* offset of the target area on the responder's host */
+	uint64_t words;   /* offset of the words, on the responder's host */
 	uint32_t target_size; /* bytes of the target area */
 	uint32_t target_used; /* UC: bytes used; WRITEs never overlap */
 	uint8_t *model;       /* expected content of the target area */

@@ -65,6 +65,12 @@ static inline void address_group_mac(const struct urxe_gid *gid, uint8_t mac[6])
 		mac[2] = 0x5e;
 }
 
+/* The network of the group (enum urxe_net) to which a multicast frame's destination MAC belongs. */
+static inline uint32_t address_group_number(const uint8_t *frame)
+{
+	return frame[5] - 1u;
+}
+
 static inline bool address_is_group(const uint8_t *frame)
 {
 	return frame[0] & 1;

@@ -113,6 +113,12 @@ static uint64_t round_up_to_ns(uint64_t ps)
 	return (ps + PS - 1) / PS;
 }
 
+static void report_loss(const struct fabric *fabric, uint32_t to, const uint8_t *data, uint32_t len)
+{
+	if (fabric->lost)
+		fabric->lost(fabric->lost_arg, to, data, len);
+}
+
 /* Schedules the arrival of a frame whose last bit leaves the host at `sent`. */
 static void schedule_arrival(struct fabric *fabric, uint64_t sent, uint32_t from, uint32_t to,
 			     const uint8_t *data, uint32_t len)
@@ -124,7 +130,11 @@ static void schedule_arrival(struct fabric *fabric, uint64_t sent, uint32_t from
 	frame->len = len;
 	memcpy(frame->data, data, len);
 	fabric->counters.reordered += late > 0;
-	fabric->counters.corrupted += impair_corrupt(&fabric->impair, from, frame->data, len);
+	frame->corrupted = impair_corrupt(&fabric->impair, from, frame->data, len);
+	if (frame->corrupted) {
+		fabric->counters.corrupted++;
+		report_loss(fabric, to, data, len);
+	}
 	if (fabric->rate)
 		events_add(fabric->events, sent + fabric->delay / 2 + late, EVENT_SWITCH, frame);
 	else
@@ -145,6 +155,18 @@ static void schedule_arrivals(struct fabric *fabric, uint64_t sent, uint32_t fro
 	fabric->counters.copies += fabric->n_hosts - 2;
 }
 
+static void lose_frame(struct fabric *fabric, uint32_t from, const uint8_t *data, uint32_t len)
+{
+	fabric->counters.lost++;
+	if (!address_is_group(data)) {
+		report_loss(fabric, address_host(data), data, len);
+		return;
+	}
+	for (uint32_t to = 0; to < fabric->n_hosts; to++)
+		if (to != from)
+			report_loss(fabric, to, data, len);
+}
+
 void fabric_send(struct fabric *fabric, uint64_t now, uint32_t from, const uint8_t *data,
 		 uint32_t len)
 {
@@ -156,7 +178,7 @@ void fabric_send(struct fabric *fabric, uint64_t now, uint32_t from, const uint8
 		sent = round_up_to_ns(occupy_port(fabric, &fabric->uplinks[from], now, len));
 	sim_require(address_is_group(data) || address_host(data) < fabric->n_hosts);
 	if (impair_lose(&fabric->impair, from, data, len)) {
-		fabric->counters.lost++;
+		lose_frame(fabric, from, data, len);
 		return;
 	}
 	schedule_arrivals(fabric, sent, from, data, len);
@@ -227,6 +249,7 @@ void fabric_switch(struct fabric *fabric, uint64_t now, struct fabric_frame *fra
 	add_area(fabric, queue, now);
 	if (fabric->scenario->queue && length > fabric->scenario->queue) {
 		fabric->counters.tail_drops++;
+		report_loss(fabric, frame->to, frame->data, frame->len);
 		free_frame(fabric, frame);
 		return;
 	}

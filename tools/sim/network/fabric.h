@@ -27,6 +27,7 @@ struct fabric_frame {
 	uint64_t at;               /* ns; in a queue: arrival at the host */
 	uint32_t to;               /* destination host */
 	uint32_t len;
+	bool corrupted;
 	uint8_t data[];
 };
 
@@ -63,6 +64,10 @@ struct fabric {
 	struct fabric_port *uplinks;
 	struct fabric_queue *queues;
 	struct fabric_counters counters;
+	/* Called for each frame, and each host that it does not reach as it was sent. NULL: not
+	 * called. */
+	void (*lost)(void *arg, uint32_t to, const uint8_t *data, uint32_t len);
+	void *lost_arg;
 	struct fabric_frame *free_frames[FABRIC_SIZES];
 };
 
