@@ -4,6 +4,7 @@
 The command line of `urxe sim`: cli.py URXE CASE
 
 same       equal options give equal output, and another seed gives another output
+multicast  the trace has frames to groups, and their arrival
 wrong      a wrong command gives one line with the error, and status 2
 failure    a failure prints the command that repeats it, and leaves a capture
 forever    a simulation without progress ends and reports it
@@ -46,6 +47,13 @@ def same():
         expect(one.returncode == 0, one.stdout + one.stderr)
         expect(one.stdout == two.stdout, f'two runs with {form} tell the same')
         expect(one.stdout != sim(*BUSY, *form, '--seed', '2').stdout, 'seeds differ')
+
+
+def multicast():
+    text = sim('--members', '4', '--nodes', '2', '--messages', '5', '--trace').stdout
+    expect(' to group: UD_SEND_ONLY_IMM' in text, 'frames go to groups')
+    expect(' to 2: ' not in text, 'each destination is a host')
+    expect(re.search(r'host [01] qp 40000[0-3] received \d+ of qp 40000[0-3]', text), 'datagrams arrive')
 
 
 def wrong():
@@ -200,6 +208,6 @@ def tables():
         expect(sim(*options).stdout == result.stdout, f'{name} is the same again')
 
 
-CASES = {'same': same, 'wrong': wrong, 'failure': failure, 'forever': forever, 'json': json_form,
+CASES = {'same': same, 'multicast': multicast, 'wrong': wrong, 'failure': failure, 'forever': forever, 'json': json_form,
          'slow': slow, 'strict': strict, 'tables': tables, 'migrate': migrate}
 CASES[sys.argv[2]]()

@@ -16,7 +16,11 @@ static void write_line(FILE *file, uint64_t now, uint32_t from, const uint8_t *d
 	struct urxe_packet p;
 	enum urxe_drop drop = urxe_packet_parse(&p, data, len);
 
-	fprintf(file, "%12" PRIu64 " host %u to %u: ", now, from, address_host(data));
+	fprintf(file, "%12" PRIu64 " host %u to ", now, from);
+	if (address_is_group(data))
+		fputs("group: ", file);
+	else
+		fprintf(file, "%u: ", address_host(data));
 	if (drop) {
 		fprintf(file, "%s (%u bytes)\n", urxe_drop_name(drop), len);
 		return;
@@ -30,10 +34,15 @@ static void write_line(FILE *file, uint64_t now, uint32_t from, const uint8_t *d
 	fprintf(file, " payload %u\n", p.payload_len);
 }
 
-static bool is_wanted(const struct trace *trace, uint32_t from, uint32_t to)
+/* Whether a frame goes from one of the trace's hosts to the other, or to a group. */
+static bool is_wanted(const struct trace *trace, uint32_t from, const uint8_t *data)
 {
-	return trace->host[0] == TRACE_ALL || (from == trace->host[0] && to == trace->host[1]) ||
-	       (from == trace->host[1] && to == trace->host[0]);
+	const unsigned other = from == trace->host[0];
+
+	if (trace->host[0] == TRACE_ALL)
+		return true;
+	return (from == trace->host[0] || from == trace->host[1]) &&
+	       (address_is_group(data) || address_host(data) == trace->host[other]);
 }
 
 void trace_frame(struct trace *trace, uint64_t now, uint32_t from, const uint8_t *data,
@@ -41,7 +50,7 @@ void trace_frame(struct trace *trace, uint64_t now, uint32_t from, const uint8_t
 {
 	const struct netdev_frame frame = {.data = data, .len = len, .time = now};
 
-	if (!is_wanted(trace, from, address_host(data)))
+	if (!is_wanted(trace, from, data))
 		return;
 	if (trace->text)
 		write_line(trace->text, now, from, data, len);

@@ -66,6 +66,8 @@ static void check_datagram(struct member *to, const struct member *from, uint32_
 		world_fail(world, "qp %06x got message %u of qp %06x with wrong content", wc->qpn,
 			   message, wc->src_qpn);
 	*seen |= MESSAGE_ARRIVED;
+	world_note(world, "host %u qp %06x received %u of qp %06x", to->host->id, wc->qpn, message,
+		   wc->src_qpn);
 }
 
 void check_multicast_delivery(struct member *to, const struct urxe_wc *wc)
