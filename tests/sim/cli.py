@@ -105,6 +105,11 @@ def failure():
         expect(replay.returncode == 0 and summary['roce'] > 0, 'the capture can be replayed')
         expect(any(c['requests']['duplicates'] for c in summary['connections']),
                'and shows the retries')
+        # Each loss has a capture of its own.
+        result = sim('--traffic', 'rc', '--retries', '0', '--masks', '3', '--messages', '3', cwd=folder)
+        names = re.findall(r'frames: (\S+)', result.stdout)
+        expect(len(names) > 1 and len(set(names)) == len(names), f'{names} differ')
+        expect(all(os.path.exists(os.path.join(folder, name)) for name in names), f'{names} exist')
         # A request that ends by timeout is detected in one-way traffic, too.
         result = sim(*HOPELESS, '--traffic', 'write', '--pattern', 'pairs', '--qps', '1', '--messages',
                      '1', cwd=folder)

@@ -248,9 +248,13 @@ static void explain_failure(const struct world *world, const struct arguments *a
 {
 	FILE *to = args->json ? stderr : stdout;
 	const char *pcap = args->pcap;
+	char mask[20] = "";
 
+	if (world->scenario.drop_mask)
+		snprintf(mask, sizeof(mask), "%" PRIx64, world->scenario.drop_mask);
 	if (!pcap) {
-		snprintf(path, PATH_LEN, "urxe-sim-%" PRIu64 ".pcap", world->scenario.seed);
+		snprintf(path, PATH_LEN, "urxe-sim-%" PRIu64 "%s%s.pcap", world->scenario.seed,
+			 mask[0] ? "-" : "", mask);
 		if (capture_failure(world, path))
 			pcap = path;
 		else
