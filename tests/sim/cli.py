@@ -211,6 +211,9 @@ def tables():
             cells = [cell.strip() for cell in line.strip('|').split('|')]
             expect(len(cells) == columns and all(cells), f'{columns} cells: {line}')
         expect(sim(*options).stdout == result.stdout, f'{name} is the same again')
+    for options, cell in (['--time', '1ms'], r'\d+\.[1-9]'), (['--messages', '1'], '-'):
+        text = sim('--table', 'loss', *options).stdout
+        expect(re.search(rf'\n\| 0 % \| {cell}', text), f'{options} measures what there is: {text}')
 
 
 CASES = {'same': same, 'multicast': multicast, 'wrong': wrong, 'failure': failure, 'forever': forever, 'json': json_form,

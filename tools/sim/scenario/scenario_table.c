@@ -40,9 +40,13 @@ static bool run_scenario(const struct scenario *scenario,
 
 /* --- Goodput over loss. */
 
+/* "-": all messages were done before the measurement began. */
 static void goodput_cell(const struct world *world, FILE *to)
 {
-	fprintf(to, " %.3f |", report_goodput(world) / 1e9);
+	if (world->warm_until > world->warm_from)
+		fprintf(to, " %.3f |", report_goodput(world) / 1e9);
+	else
+		fputs(" - |", to);
 }
 
 /* Returns a scenario in which host 1 writes to host 0. */
@@ -54,7 +58,7 @@ static struct scenario loss_scenario(const struct scenario *given)
 	s.probe_time = given->probe_time;
 	s.messages = scenario_or(given->messages, 400);
 	s.time = given->time < scenario_default.time ? given->time : 10000 * MS;
-	s.warmup = 2 * MS;
+	s.warmup = s.time / 3 < 2 * MS ? s.time / 3 : 2 * MS;
 	s.qps = 1;
 	s.pattern = PATTERN_PAIRS;
 	s.traffic = TRAFFIC_WRITE;
