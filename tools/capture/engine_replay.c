@@ -322,7 +322,7 @@ void engine_replay_run(struct engine_replay *r)
 	r->replay = (struct urxe_replay){
 		.arg = r, .frame = find_received, .event = on_event, .max_bytes = MAX_BYTES};
 	/* If the ring had no room for the state, the recording has only its end mark. */
-	if (recording->process.error || !recording->n) {
+	if (recording->process.error) {
 		r->end = ENGINE_REPLAY_NO_STATE;
 		return;
 	}

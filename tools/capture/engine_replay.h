@@ -20,7 +20,7 @@
 	X(CAPTURE_ENDS, "capture_ends", "the engine did the same, up to the end of the capture") \
 	X(FRAME_MISSING, "frame_missing", "the capture lacks a frame that the engine received")  \
 	X(DIFFERENT, "different", "the engine did something else")                               \
-	X(DAMAGED, "damaged", "the recording is damaged")                                        \
+	X(DAMAGED, "damaged", "the recording is damaged, or the file ends within its state")     \
 	X(NO_STATE, "no_state", "the process could not be recorded")                             \
 	X(NO_MEMORY, "no_memory", "the recorded device needs too much memory")                   \
 	X(OTHER_VERSION, "other_version", "another version of urxe has made the recording")

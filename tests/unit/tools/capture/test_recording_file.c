@@ -251,6 +251,18 @@ static void a_state_that_was_too_large_is_no_damage(void **state)
 	assert_non_null(strstr(recording_error_text(-EFBIG), "32 MiB"));
 }
 
+/* The capture was killed behind the block of the process. */
+static void a_file_without_the_state_is_cut(void **state)
+{
+	const struct recording recording = {.process = make_process(0)};
+	const struct recording_file none = {0};
+	struct engine_replay replay = {.recording = &recording, .capture = &none};
+
+	(void)state;
+	engine_replay_run(&replay);
+	assert_int_equal(replay.end, ENGINE_REPLAY_DAMAGED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -262,6 +274,7 @@ int main(void)
 		cmocka_unit_test(wrong_blocks_are_refused),
 		cmocka_unit_test(other_files_are_refused),
 		cmocka_unit_test(a_state_that_was_too_large_is_no_damage),
+		cmocka_unit_test(a_file_without_the_state_is_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
