@@ -18,10 +18,14 @@
 struct entry {
 	struct flow flow;
 	struct entry *next; /* of the bucket */
+	struct entry *next_single;
 };
 
 struct flow_table {
 	struct entry *buckets[BUCKETS];
+	/* Flows of RC and UC without a peer, by the hash of their addresses, the newest first.
+	 * Those that have found one leave at the next search. */
+	struct entry *singles[BUCKETS];
 	struct entry **order;
 	uint32_t n;
 	uint32_t room;
@@ -271,9 +275,24 @@ static int32_t get_psn_distance(const struct flow *f, uint32_t psn)
 	return urxe_psn_diff(next, psn) - 1;
 }
 
+static uint32_t hash_addresses(uint32_t h, const struct urxe_gid *from, const struct urxe_gid *to)
+{
+	for (uint32_t i = 0; i < 16; i++)
+		h = (h ^ from->raw[i]) * 16777619u;
+	for (uint32_t i = 0; i < 16; i++)
+		h = (h ^ to->raw[i]) * 16777619u;
+	return (h ^ h >> 16) % BUCKETS;
+}
+
+static struct entry **list_of_singles(struct flow_table *t, const struct urxe_gid *from,
+				      const struct urxe_gid *to)
+{
+	return &t->singles[hash_addresses(2166136261u, from, to)];
+}
+
 static bool can_be_peers(const struct flow *a, const struct flow *b)
 {
-	return !b->peer && a != b && a->service == b->service && a->net == b->net &&
+	return a->service == b->service && a->net == b->net &&
 	       !memcmp(&a->sgid, &b->dgid, sizeof(a->sgid)) &&
 	       !memcmp(&a->dgid, &b->sgid, sizeof(a->dgid));
 }
@@ -281,19 +300,25 @@ static bool can_be_peers(const struct flow *a, const struct flow *b)
 /* Finds the flow whose requests f's responses answer: the flow that has used psn most recently. */
 static void find_peer(struct flow_table *t, struct flow *f, uint32_t psn)
 {
-	int32_t best = RESTART_PSNS, distance;
+	struct entry **at = list_of_singles(t, &f->dgid, &f->sgid);
+	int32_t best = RESTART_PSNS - 1, distance;
 	struct flow *found = NULL;
-	uint32_t i;
 
 	if (f->peer || f->match_tries++ >= MATCH_TRIES)
 		return;
-	for (i = 0; i < t->n; i++) {
-		struct flow *other = &t->order[i]->flow;
+	while (*at) {
+		struct flow *other = &(*at)->flow;
 
-		if (!can_be_peers(f, other))
+		if (other->peer) {
+			*at = (*at)->next_single;
+			continue;
+		}
+		at = &(*at)->next_single;
+		if (other == f || !can_be_peers(f, other))
 			continue;
 		distance = get_psn_distance(other, psn);
-		if (distance >= 0 && distance < best) {
+		/* Of several, the oldest. */
+		if (distance >= 0 && distance <= best) {
 			best = distance;
 			found = other;
 		}
@@ -368,18 +393,6 @@ static int track_response(struct flow *f, const struct urxe_packet *p, uint32_t 
 
 /* --- The table */
 
-static uint32_t hash_flow(const struct flow *key)
-{
-	const uint8_t *p;
-	uint32_t i, h = 2166136261u ^ key->dest_qpn ^ key->src_qpn << 8;
-
-	for (p = key->sgid.raw, i = 0; i < 16; i++)
-		h = (h ^ p[i]) * 16777619u;
-	for (p = key->dgid.raw, i = 0; i < 16; i++)
-		h = (h ^ p[i]) * 16777619u;
-	return (h ^ h >> 16) % BUCKETS;
-}
-
 static bool is_same_flow(const struct flow *a, const struct flow *b)
 {
 	return a->dest_qpn == b->dest_qpn && a->src_qpn == b->src_qpn && a->service == b->service &&
@@ -408,7 +421,10 @@ static struct entry *append_entry(struct flow_table *t)
 
 static struct flow *find_or_add_flow(struct flow_table *t, const struct flow *key)
 {
-	struct entry **head = &t->buckets[hash_flow(key)], *e;
+	const uint32_t qpns = key->dest_qpn ^ key->src_qpn << 8;
+	struct entry **head =
+		&t->buckets[hash_addresses(2166136261u ^ qpns, &key->sgid, &key->dgid)];
+	struct entry **singles = list_of_singles(t, &key->sgid, &key->dgid), *e;
 
 	for (e = *head; e; e = e->next)
 		if (is_same_flow(&e->flow, key))
@@ -419,6 +435,10 @@ static struct flow *find_or_add_flow(struct flow_table *t, const struct flow *ke
 	e->flow = *key;
 	e->next = *head;
 	*head = e;
+	if (key->service != URXE_SERVICE_UD) {
+		e->next_single = *singles;
+		*singles = e;
+	}
 	return &e->flow;
 }
 
