@@ -12,6 +12,8 @@
 /* With a start packet further than this from the expected PSN the connection's PSNs begin anew:
  * windows are far smaller. */
 #define RESTART_PSNS 0x10000
+/* Distance behind the expected PSN from which on missing PSNs are no longer waited for. */
+#define FORGET_PSNS 0x400000
 /* Packets after which a flow without a peer stops searching for it. */
 #define MATCH_TRIES 64
 
@@ -44,7 +46,27 @@ const char *flow_ack_name(enum flow_ack ack)
 
 /* --- Tracks */
 
-static int add_hole(struct flow_track *t, uint32_t first, uint32_t count)
+/* How far the hole is behind the expected PSN. */
+static uint32_t get_age(const struct flow_track *t, uint32_t i)
+{
+	return (t->next_psn - t->holes[i].first) & URXE_PSN_MASK;
+}
+
+/* Keeps ages unambiguous. Packets never come so late. */
+static void forget_old_holes(struct flow_track *t)
+{
+	uint32_t old = 0;
+
+	if (!t->n_holes || get_age(t, 0) < FORGET_PSNS + FORGET_PSNS / 2)
+		return;
+	while (old < t->n_holes && get_age(t, old) >= FORGET_PSNS)
+		old++;
+	t->n_holes -= old;
+	memmove(t->holes, t->holes + old, t->n_holes * sizeof(*t->holes));
+}
+
+/* Inserts a hole at index `i`: the oldest is the first. 0 or -ENOMEM. */
+static int add_hole(struct flow_track *t, uint32_t i, uint32_t first, uint32_t count)
 {
 	if (t->n_holes == t->room) {
 		uint32_t room = t->room ? 2 * t->room : 16;
@@ -55,7 +77,8 @@ static int add_hole(struct flow_track *t, uint32_t first, uint32_t count)
 		t->holes = holes;
 		t->room = room;
 	}
-	t->holes[t->n_holes++] = (struct flow_hole){first, count};
+	memmove(t->holes + i + 1, t->holes + i, (t->n_holes++ - i) * sizeof(*t->holes));
+	t->holes[i] = (struct flow_hole){first, count};
 	return 0;
 }
 
@@ -67,7 +90,7 @@ static int cut_hole(struct flow_track *t, uint32_t i, uint32_t from, uint32_t n)
 	uint32_t after = hole->count - before - n;
 
 	if (!before && !after) {
-		*hole = t->holes[--t->n_holes];
+		memmove(hole, hole + 1, (--t->n_holes - i) * sizeof(*hole));
 		return 0;
 	}
 	if (!before) {
@@ -75,28 +98,35 @@ static int cut_hole(struct flow_track *t, uint32_t i, uint32_t from, uint32_t n)
 		return 0;
 	}
 	hole->count = before;
-	return after ? add_hole(t, urxe_psn_add(from, n), after) : 0;
+	return after ? add_hole(t, i + 1, urxe_psn_add(from, n), after) : 0;
 }
 
 /* Counts packets before the expected PSN as late if they fill a hole, else as a duplicate. 0 or
  * -ENOMEM. */
 static int count_late_or_duplicate(struct flow_track *t, uint32_t psn, uint32_t count)
 {
-	uint32_t i, into, n;
+	const uint32_t age = (t->next_psn - psn) & URXE_PSN_MASK;
+	uint32_t low = 0, high = t->n_holes, middle, into, n;
 
-	for (i = 0; i < t->n_holes; i++) {
-		into = (psn - t->holes[i].first) & URXE_PSN_MASK;
-		if (into >= t->holes[i].count)
-			continue;
-		n = t->holes[i].count - into;
-		if (n > count)
-			n = count;
-		t->late++;
-		t->missing -= n;
-		return cut_hole(t, i, psn, n);
+	/* Finds the number of holes that begin at the PSN or before it. */
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (get_age(t, middle) >= age)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	t->duplicates++;
-	return 0;
+	into = low ? (psn - t->holes[low - 1].first) & URXE_PSN_MASK : 0;
+	if (!low || into >= t->holes[low - 1].count) {
+		t->duplicates++;
+		return 0;
+	}
+	n = t->holes[low - 1].count - into;
+	if (n > count)
+		n = count;
+	t->late++;
+	t->missing -= n;
+	return cut_hole(t, low - 1, psn, n);
 }
 
 static void restart_track(struct flow_track *t, uint32_t psn)
@@ -114,6 +144,7 @@ static int32_t count_packet(struct flow_track *t, uint32_t psn)
 	if (!t->packets++)
 		t->first_psn = t->next_psn = psn;
 	t->last_psn = psn;
+	forget_old_holes(t);
 	return urxe_psn_diff(psn, t->next_psn);
 }
 
@@ -133,7 +164,7 @@ static int track_packet(struct flow_track *t, uint32_t psn, uint32_t count)
 	} else if (ahead > 0) {
 		t->gaps++;
 		t->missing += (uint32_t)ahead;
-		rc = add_hole(t, t->next_psn, (uint32_t)ahead);
+		rc = add_hole(t, t->n_holes, t->next_psn, (uint32_t)ahead);
 	}
 	advance_next_psn(t, urxe_psn_add(psn, count));
 	return rc;

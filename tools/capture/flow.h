@@ -50,7 +50,7 @@ struct flow_track {
 	uint64_t late;       /* packets that came after a later PSN: retransmitted or reordered */
 	uint64_t duplicates; /* packets whose PSN had been seen */
 	uint64_t restarts;   /* times the PSNs began anew: the QP was connected again */
-	struct flow_hole *holes; /* the missing PSNs */
+	struct flow_hole *holes; /* the missing PSNs, the oldest first */
 	uint32_t n_holes;
 	uint32_t room;
 };

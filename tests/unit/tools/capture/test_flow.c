@@ -125,6 +125,23 @@ static void holes_are_filled_in_any_order(void **state)
 	CHECK(requests(), 1, 0, 5, 1);
 }
 
+/* Each second packet is missing, and each other one comes twice, as in a capture of two ports. The
+ * PSNs wrap. */
+static void many_holes_are_found(void **state)
+{
+	const uint32_t n = 30000, first = 0xff8000;
+
+	(void)state;
+	for (uint32_t i = 0; i < n; i++)
+		sends(first + 2 * i, 1);
+	for (uint32_t i = 0; i < n; i++)
+		sends(first + 2 * i, 1);
+	CHECK(requests(), n - 1, n - 1, 0, n);
+	for (uint32_t i = 0; i < n - 1; i++)
+		sends(first + 2 * (i * 7919u % (n - 1)) + 1, 1);
+	CHECK(requests(), n - 1, 0, n - 1, n);
+}
+
 static void acknowledgements_are_counted_by_syndrome(void **state)
 {
 	static const uint8_t syndromes[] = {0x00, 0x1f, 0x2e, 0x60, 0x61, 0x62, 0x63, 0x64, 0x40};
@@ -403,6 +420,7 @@ int main(void)
 		TEST(packets_across_the_psn_wrap_are_no_gap),
 		TEST(a_gap_is_filled_by_retransmission),
 		TEST(holes_are_filled_in_any_order),
+		TEST(many_holes_are_found),
 		TEST(acknowledgements_are_counted_by_syndrome),
 		TEST(directions_are_matched_by_psn),
 		TEST(a_stray_ack_matches_nobody),
