@@ -40,8 +40,9 @@ def complete(*words):
     """Bash's completions of the last word, if ':' ends a word."""
     script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
               '_"$1"; printf "%s\\n" "${COMPREPLY[@]}"')
+    path = f'{os.path.dirname(os.path.abspath(urxe))}:{os.environ["PATH"]}'
     result = subprocess.run(['bash', '--norc', '-c', script, 'bash', completion, *words],
-                            capture_output=True, text=True, check=False)
+                            capture_output=True, text=True, check=False, env={**os.environ, 'PATH': path})
     if result.stderr:
         complaints.append(f'completion of {words}: {result.stderr}')
     return result.stdout.split()

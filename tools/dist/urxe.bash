@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# bash completion for urxe and urxed.
+# bash completion for urxe and urxed: commands, topics, options and values as --help prints them.
 
 # Prints the names of a folder's entries, one a line.
 _urxe_entries() {
@@ -82,6 +82,37 @@ _urxe_previous() {
 	echo "${COMP_WORDS[i - 1]}"
 }
 
+# Prints the words in $help that match a regular expression.
+_urxe_matches() {
+	grep -oE -- "$1" <<<"$help" | tr -d ' [' | sort -u
+}
+
+# Prints what --help ($help) writes behind an option, as in "--run-dir DIR"; nothing: the option has no value.
+_urxe_argument() {
+	sed -n "s/^  $1 \([^ ][^ ]*\).*/\1/p" <<<"$help" | head -n 1
+}
+
+# Completes the value of an option. Fails if it has none.
+_urxe_value() {
+	local argument
+	[[ $1 == -* ]] && argument=$(_urxe_argument "$1") && [[ $argument ]] || return
+	case $1:$argument in
+	--bond:*) _urxe_words 'active-backup balance' "$2" ;;
+	--group:*) mapfile -t COMPREPLY < <(compgen -g -- "$2") ;;
+	--hca:*) _urxe_hca "$2" ;;
+	*:USER*) mapfile -t COMPREPLY < <(compgen -u -- "$2") ;;
+	*:SPEC) _urxe_uplink "$2" ;;
+	*:PORT)
+		_urxe_names "$2" < <(_urxe_ports)
+		_urxe_cut_colon "$2"
+		;;
+	*:DIR) _urxe_files -d "$2" ;;
+	*:FILE | *:PATH* | *:STATE) _urxe_files -f "$2" ;;
+	*:[a-z]*'|'*) _urxe_words "${argument//|/ }" "$2" ;;
+	esac
+	return 0
+}
+
 # Prints the position of the program that urxe run executes, or a later one than the cursor's. readline makes words of
 # '=' and ':', too. An abbreviated option, which urxe run accepts, counts as one without a value.
 _urxe_program() {
@@ -92,13 +123,14 @@ _urxe_program() {
 			((i++))
 			break
 			;;
-		--run-dir | --transport | --congestion | --way | --hca-gone | --hca | --device)
+		-*)
+			if [[ $(_urxe_argument "${COMP_WORDS[i]}") ]]; then
+				((i++))
+				[[ ${COMP_WORDS[i]-} == = ]] && ((i++))
+				while [[ ${COMP_WORDS[i + 1]-} == : ]]; do ((i += 2)); done
+			fi
 			((i++))
-			[[ ${COMP_WORDS[i]-} == = ]] && ((i++))
-			((i++))
-			while [[ ${COMP_WORDS[i]-} == : ]]; do ((i += 2)); done
 			;;
-		-*) ((i++)) ;;
 		*) break ;;
 		esac
 	done
@@ -120,91 +152,31 @@ _urxe_command() {
 }
 
 _urxe() {
-	local word previous command=${COMP_WORDS[1]-}
+	local word help words=--help command=${COMP_WORDS[1]-}
 	word=$(_urxe_current)
-	previous=$(_urxe_previous)
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		_urxe_words 'run vm show doctor capture replay bench sim help --help --version' "$word"
+		help=$("${COMP_WORDS[0]}" --help 2>/dev/null)
+		_urxe_words "$(_urxe_matches '^  [a-z]+ ') help --help --version" "$word"
 		return
 	fi
+	help=$("${COMP_WORDS[0]}" "$command" --help 2>/dev/null) || return
 	[[ $command == run ]] && _urxe_command "$word" && return
-	if [[ $previous == --run-dir ]]; then
-		_urxe_files -d "$word"
-		return
-	fi
+	_urxe_value "$(_urxe_previous)" "$word" && return
 	case $command in
-	run)
-		case $previous in
-		--transport) _urxe_words 'packet auto' "$word" ;;
-		--congestion) _urxe_words 'dcqcn none' "$word" ;;
-		--way) _urxe_words 'hca engine auto' "$word" ;;
-		--hca-gone) _urxe_words 'error engine' "$word" ;;
-		--hca) _urxe_hca "$word" ;;
-		*) _urxe_words '--run-dir --transport --congestion --way --hca-gone --hca --device --help --' "$word" ;;
-		esac
-		;;
-	vm)
-		case $previous in
-		--socket) _urxe_files -f "$word" ;;
-		--roce) _urxe_words 'v1 v2' "$word" ;;
-		--doorbells) _urxe_words 'trapped mapped' "$word" ;;
-		--way) _urxe_words 'hca engine auto' "$word" ;;
-		--mac | --mtu | --name) ;;
-		*) _urxe_words '--socket --mac --mtu --roce --doorbells --name --way --incoming --take-over --run-dir --help' "$word" ;;
-		esac
-		;;
-	doctor) _urxe_words '--json --run-dir --help' "$word" ;;
-	show) _urxe_words 'host device port qp mr counter lease id transport --json --long --wait --run-dir --help' "$word" ;;
-	capture)
-		case $previous in
-		-i)
-			_urxe_names "$word" < <(_urxe_ports)
-			_urxe_cut_colon "$word"
-			;;
-		-w) _urxe_files -f "$word" ;;
-		-c) ;;
-		*) _urxe_words '-i -w -c --state --json --run-dir --help' "$word" ;;
-		esac
-		;;
-	replay)
-		if [[ $word == -* ]]; then
-			_urxe_words '--engine --process --all --json --help' "$word"
-		else
-			_urxe_files -f "$word"
-		fi
-		;;
-	bench)
-		case $previous in
-		--port) _urxe_uplink "$word" ;;
-		--size | --seconds) ;;
-		*) _urxe_words '--port --listen --bare --size --seconds --json --help' "$word" ;;
-		esac
-		;;
-	sim) _urxe_words "$(urxe sim --help 2>/dev/null | grep -o -- '^ *--[a-z-]*' | tr -d ' ')" "$word" ;;
+	run) words+=' --' ;;
+	show) words+=" $(_urxe_matches '^  [a-z]+ ')" ;;
+	replay) [[ $word != -* ]] && _urxe_files -f "$word" && return ;;
 	esac
-	return 0
+	_urxe_words "$(_urxe_matches '--[a-z][a-z-]*|^  -[a-z] ') $words" "$word"
 }
 
 _urxed() {
-	local word previous
+	local word help
 	word=$(_urxe_current)
-	previous=$(_urxe_previous)
 	COMPREPLY=()
-	case $previous in
-	--uplink) _urxe_uplink "$word" ;;
-	--run-dir) _urxe_files -d "$word" ;;
-	--config) _urxe_files -f "$word" ;;
-	--direct-uplink | --vm-user) mapfile -t COMPREPLY < <(compgen -u -- "$word") ;;
-	--group) mapfile -t COMPREPLY < <(compgen -g -- "$word") ;;
-	--bond) _urxe_words 'active-backup balance' "$word" ;;
-	--hca) _urxe_hca "$word" ;;
-	--address | --pkey | --fdb | --fault | --mtu | --device) ;;
-	*)
-		_urxe_words '--uplink --bond --address --pkey --fdb --direct-uplink --vm-user --fault --hca --device --config --run-dir --mtu --group
-			--private --foreground --help --version' "$word"
-		;;
-	esac
+	help=$("${COMP_WORDS[0]}" --help 2>/dev/null)
+	_urxe_value "$(_urxe_previous)" "$word" || _urxe_words "$(_urxe_matches '--[a-z][a-z-]*')" "$word"
 	return 0
 }
 
