@@ -8,7 +8,6 @@
 #include "sim/alloc.h"
 #include "sim/check/check.h"
 #include "sim/host/recv_queue.h"
-#include "sim/host/resize.h"
 #include "sim/trace.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -170,7 +169,7 @@ static void create_world(struct world *world, const struct scenario *scenario, s
 	plan_conns(world);
 	failure_plan(world);
 	drain_plan(world);
-	resize_plan(world);
+	recv_queues_plan_resizes(world);
 	change_plan(world);
 	members_plan(world);
 	start_hosts(world);
@@ -217,7 +216,7 @@ static void post_requests(struct simhost *host)
 	for (uint32_t i = 0; i < host->n_recv_queues; i++) {
 		recv_queue_post(host->recv_queue[i],
 				bulk ? RECV_QUEUE_DEPTH : rand_below(&world->rand, 4));
-		resize_turn(host->recv_queue[i]);
+		recv_queue_turn(host->recv_queue[i]);
 	}
 	for (uint32_t i = 0; i < host->n_ends; i++) {
 		struct endpoint *end = host->end[i];

@@ -48,7 +48,7 @@ struct world {
 	uint64_t received;              /* frames delivered to hosts */
 	struct rand failure_rand;       /* of failure.h */
 	struct rand drain_rand;         /* of drain.h */
-	struct rand resize_rand;        /* of resize.h */
+	struct rand resize_rand;        /* of resizes of SRQs */
 	struct rand change_rand;        /* of change.h */
 	struct rand event_rand;         /* of requests for events, and of UDP GSO */
 	uint64_t requests;              /* posted requests */

@@ -98,7 +98,7 @@ struct scenario {
 	uint64_t record;     /* recordings of hosts, which are replayed */
 	uint64_t failures;   /* connections that fail, at most (host/failure.h) */
 	uint64_t drains;     /* drains of send queues, at most (host/drain.h) */
-	uint64_t resizes;    /* SRQs that are resized, at most (host/resize.h) */
+	uint64_t resizes;    /* SRQs that are resized, at most (host/recv_queue.h) */
 	uint64_t changes;    /* of attributes and registrations, at most (host/change.h) */
 	uint64_t members;    /* of multicast groups (host/member.h) */
 	double fast_regions; /* share of windows that are fast registrations, 0 to 1 */
