@@ -160,7 +160,8 @@ static int launch_process(struct vhost_process *p, uint64_t now, char error[VHOS
 {
 	int log[2], rc;
 
-	p->started_at = p->progress_at = now;
+	p->started_at = now;
+	p->hangs_at = UINT64_MAX;
 	/* O_NONBLOCK at both ends: the process must not hang if urxed does not read. */
 	if (pipe2(log, O_NONBLOCK | O_CLOEXEC)) {
 		snprintf(error, VHOST_PROCESS_ERROR, "%s: cannot create a pipe: %s", p->spec,
@@ -284,12 +285,14 @@ static uint64_t check_progress(struct vhost_process *p, uint64_t now)
 {
 	uint32_t waiting, taken = netdev_shm_progress(p->port, &waiting);
 
-	if (!waiting || taken != p->taken)
-		p->progress_at = now;
+	if (!waiting)
+		p->hangs_at = UINT64_MAX;
+	else if (p->hangs_at == UINT64_MAX || taken != p->taken)
+		p->hangs_at = now + HANG_NS;
 	p->taken = taken;
-	if (now - p->progress_at >= HANG_NS)
+	if (now >= p->hangs_at)
 		kill_hanging(p, now, "accepts no frames");
-	return waiting && !p->is_killed ? p->progress_at + HANG_NS : UINT64_MAX;
+	return p->is_killed ? UINT64_MAX : p->hangs_at;
 }
 
 uint64_t vhost_process_tick(struct vhost_process *p, uint64_t now)

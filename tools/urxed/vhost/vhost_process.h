@@ -34,10 +34,11 @@ struct vhost_process {
 	bool is_killed; /* urxed has sent SIGKILL */
 	bool is_up;     /* urxed's log says that the process serves the port */
 	uint64_t started_at;
-	uint32_t taken;       /* frames that the process had taken at the last check */
-	uint64_t progress_at; /* ns; when the process last took a frame, or none waited for it */
-	uint64_t restart_at;  /* valid if pid is 0 */
-	uint64_t delay;       /* of the latest restart, ns */
+	uint32_t taken;      /* frames that the process had taken at the last check */
+	uint64_t hangs_at;   /* ns; when a process that has taken no frame is killed; UINT64_MAX: no
+				frame waited at the last check */
+	uint64_t restart_at; /* valid if pid is 0 */
+	uint64_t delay;      /* of the latest restart, ns */
 	struct log_ratelimit budget;
 	char line[VHOST_PROCESS_LINE]; /* the part of a line that has arrived */
 	uint32_t line_len;

@@ -26,8 +26,9 @@ static struct {
 	struct vhost_process process;
 	bool helper_ended;
 	int kills;
-	int status;    /* that the helper reports */
-	int end_of_it; /* the test closes it: the process has ended */
+	int status;                /* that the helper reports */
+	int end_of_it;             /* the test closes it: the process has ended */
+	struct netdev_shm_fds fds; /* of the process's end of the port */
 	char log[1000];
 } w;
 
@@ -80,8 +81,8 @@ int vhost_spawner_run(const char *text, const struct vhost_spawner_fds *fds, pid
 	int ends[2];
 
 	(void)text;
-	(void)fds;
 	assert_false(w.helper_ended);
+	w.fds = (struct netdev_shm_fds){fds->memory, fds->wake, fds->kick};
 	assert_int_equal(pipe(ends), 0);
 	*pid = PID;
 	*pid_fd = ends[0];
@@ -179,6 +180,39 @@ static void log_tells_of_an_end_without_a_restart(void **state)
 	assert_true(vhost_process_tick(&w.process, T0 + 2 * SECOND) == UINT64_MAX);
 }
 
+static void send_frame(void)
+{
+	static const uint8_t data[64];
+	const struct netdev_frame frame = {.data = data, .len = sizeof(data)};
+
+	assert_int_equal(netdev_tx(w.process.port, T0, &frame, 1), 1);
+}
+
+/* The wait of a frame begins when urxed first sees the frame, however long the port was silent. */
+static void frame_after_a_silence_waits_as_long_as_any_other(void **state)
+{
+	struct netdev_shm_peer *peer;
+	struct netdev_frame frame;
+
+	(void)state;
+	assert_int_equal(netdev_shm_attach(&w.fds, &peer), 0);
+	netdev_shm_set_ready(peer);
+	assert_true(vhost_process_tick(&w.process, T0) == UINT64_MAX);
+	send_frame();
+	assert_true(vhost_process_tick(&w.process, T0 + 11 * SECOND) == T0 + 21 * SECOND);
+	assert_int_equal(w.kills, 0);
+	assert_int_equal(netdev_shm_receive(peer, &frame, 1), 1);
+	netdev_shm_release(peer, 1);
+	send_frame();
+	assert_true(vhost_process_tick(&w.process, T0 + 15 * SECOND) == T0 + 25 * SECOND);
+	assert_true(vhost_process_tick(&w.process, T0 + 24 * SECOND) == T0 + 25 * SECOND);
+	assert_int_equal(w.kills, 0);
+	vhost_process_tick(&w.process, T0 + 25 * SECOND);
+	assert_int_equal(w.kills, 1);
+	assert_non_null(strstr(w.log, "accepts no frames"));
+	netdev_shm_detach(peer);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -186,6 +220,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(hanging_process_is_killed),
 		TEST(log_tells_of_a_hanging_process_that_cannot_be_killed),
+		TEST(frame_after_a_silence_waits_as_long_as_any_other),
 		TEST(log_tells_the_reason_of_an_end),
 		TEST(log_tells_of_an_end_without_a_restart),
 	};
