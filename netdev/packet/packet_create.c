@@ -101,7 +101,7 @@ static int hear_mac(int fd, unsigned int ifindex, const uint8_t mac[ETH_ALEN])
  * TPACKET_V2, because it shows each frame at once; V3 shows blocks of frames after a timeout.
  * With protocol 0 the socket receives nothing before bind.
  */
-int packet_port_create(unsigned int ifindex, uint32_t mtu, const uint8_t *mac,
+static int create_port(unsigned int ifindex, uint32_t mtu, const uint8_t *mac, bool gso,
 		       struct packet_port_ring *ring)
 {
 	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -112,7 +112,7 @@ int packet_port_create(unsigned int ifindex, uint32_t mtu, const uint8_t *mac,
 	*ring = (struct packet_port_ring){packet_ring_frame_size(mtu), RING_BLOCKS};
 	rc = set_option(fd, PACKET_VERSION, TPACKET_V2)
 		     ?: set_option(fd, PACKET_IGNORE_OUTGOING, 1)
-		     ?: allow_gso(fd)
+		     ?: (gso ? allow_gso(fd) : 0)
 		     ?: packet_port_accept(fd, NULL, 0)
 		     ?: bind_socket(fd, ifindex)
 		     ?: (mac ? hear_mac(fd, ifindex, mac) : 0);
@@ -120,4 +120,16 @@ int packet_port_create(unsigned int ifindex, uint32_t mtu, const uint8_t *mac,
 		return fd;
 	close(fd);
 	return rc;
+}
+
+int packet_port_create(unsigned int ifindex, uint32_t mtu, const uint8_t *mac,
+		       struct packet_port_ring *ring)
+{
+	return create_port(ifindex, mtu, mac, true, ring);
+}
+
+int packet_port_create_without_gso(unsigned int ifindex, uint32_t mtu,
+				   struct packet_port_ring *ring)
+{
+	return create_port(ifindex, mtu, NULL, false, ring);
 }

@@ -43,6 +43,12 @@ struct packet_port_ring {
 int packet_port_create(unsigned int ifindex, uint32_t mtu, const uint8_t *mac,
 		       struct packet_port_ring *ring);
 /*
+ * The same for a port that sends and receives no UDP GSO packets (packet_port_gso): a packet that
+ * is longer than a place of the ring is cut off. No packet can stop such a ring.
+ */
+int packet_port_create_without_gso(unsigned int ifindex, uint32_t mtu,
+				   struct packet_port_ring *ring);
+/*
  * Whether net.core.rmem_max limits the new socket's queue for UDP GSO packets, because urxed lacks
  * CAP_NET_ADMIN of the initial user namespace.
  */

@@ -10,12 +10,17 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <inttypes.h>
+#include <linux/if_tun.h>
+#include <linux/virtio_net.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -330,6 +335,79 @@ static void test_af_xdp_interface_down_wakes_once(void **state)
 	unplug(&cable);
 }
 
+/* --- A virtual machine with a tap */
+
+static int open_tap(void)
+{
+	struct ifreq request = {.ifr_name = "pa", .ifr_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR};
+	int fd = open("/dev/net/tun", O_RDWR);
+
+	skip_without(!skip_reason, skip_reason);
+	skip_without(fd >= 0 && !ioctl(fd, TUNSETIFF, &request), "needs tap interfaces");
+	assert_int_equal(cable_shell("ip link set pa addrgenmode none && ip link set pa up"), 0);
+	return fd;
+}
+
+/* Sends a MAD to the host as a machine does; `type`: gso_type of virtio's header. */
+static void send_as_machine(int tap, const uint8_t mac[6], uint8_t type)
+{
+	uint8_t packet[sizeof(struct virtio_net_hdr) + LENGTH] = {0};
+	uint8_t *frame = packet + sizeof(struct virtio_net_hdr);
+	const struct virtio_net_hdr header = {
+		.flags = type ? VIRTIO_NET_HDR_F_NEEDS_CSUM : 0,
+		.gso_type = type,
+		.gso_size = type ? 100 : 0,
+		.hdr_len = 42,
+		.csum_start = 34,
+		.csum_offset = 6,
+	};
+
+	memcpy(packet, &header, sizeof(header));
+	memcpy(frame, mac, 6);
+	memcpy(frame + 6, other_host, 6);
+	memcpy(frame + 12, (uint8_t[]){IPV4 >> 8, IPV4 & 0xff}, 2);
+	write_headers(frame + 14, IPV4, QPN_GSI);
+	assert_int_equal(write(tap, packet, sizeof(packet)), sizeof(packet));
+}
+
+/* Returns the number of frames to QP1 that the port receives within a second at most. */
+static uint32_t receive_mads(struct netdev *port, uint32_t wanted)
+{
+	struct pollfd wait = {netdev_wait_fd(port), POLLIN, 0};
+	struct netdev_frame frames[8];
+	uint32_t mads = 0, n;
+
+	while (mads < wanted && poll(&wait, 1, 1000) > 0)
+		while ((n = netdev_rx(port, 0, frames, 8)))
+			for (uint32_t i = 0; i < n; i++)
+				mads += frames[i].len >= LENGTH && read_qpn(&frames[i]) == QPN_GSI;
+	return mads;
+}
+
+/* The kernel cannot describe a packet of the old UDP fragmentation offload by a virtio-net header.
+ */
+static void test_ring_goes_on_after_a_packet_of_ufo(void **state)
+{
+	int tap = open_tap();
+	struct netdev *port;
+	char error[512];
+	uint8_t mac[6];
+
+	(void)state;
+	if (netdev_dpdk_open(af_packet, 0, &port, error, sizeof(error)))
+		fail_msg("%s", error);
+	assert_true(netdev_mac(port, mac));
+	send_as_machine(tap, mac, VIRTIO_NET_HDR_GSO_NONE);
+	assert_int_equal(receive_mads(port, 1), 1);
+	send_as_machine(tap, mac, VIRTIO_NET_HDR_GSO_UDP);
+	for (int i = 0; i < 3; i++)
+		send_as_machine(tap, mac, VIRTIO_NET_HDR_GSO_NONE);
+	assert_in_range(receive_mads(port, 3), 3, 4);
+	assert_int_equal(cable_counter(port, NETDEV_RX_QP1_MISSED), 0);
+	netdev_close(port);
+	close(tap);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -339,6 +417,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_no_packet_to_qp1_comes_twice),
 		cmocka_unit_test(test_no_packet_to_qp1_comes_twice_by_af_xdp),
 		cmocka_unit_test(test_af_xdp_interface_down_wakes_once),
+		cmocka_unit_test(test_ring_goes_on_after_a_packet_of_ufo),
 	};
 
 	if (argc > 1)
