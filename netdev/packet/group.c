@@ -189,6 +189,15 @@ uint32_t packet_group_read_drops(struct packet_group *group)
 	return drops;
 }
 
+bool packet_group_is_stopped(struct packet_group *group)
+{
+	bool stopped = false;
+
+	for (uint32_t i = 0; i < group->n; i++)
+		stopped |= packet_port_is_stopped(group->ports[i]);
+	return stopped;
+}
+
 uint32_t packet_group_choose(uint32_t flow, uint32_t n, uint32_t carriers)
 {
 	const uint32_t hash = flow / n * 0x9e3779b9u;

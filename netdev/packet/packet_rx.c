@@ -222,19 +222,44 @@ uint32_t packet_port_rx(struct packet_port *port, struct packet_port_frame *fram
 
 void packet_port_release(struct packet_port *port)
 {
+	port->moved |= port->tail != port->head;
 	for (; port->tail != port->head; port->tail = after(port, port->tail))
 		__atomic_store_n(&place_at(port, port->tail)->tp_status, TP_STATUS_KERNEL,
 				 __ATOMIC_RELEASE);
 }
 
-uint32_t packet_port_read_drops(struct packet_port *port)
+/* --- Drops */
+
+static uint32_t count_kernel_drops(struct packet_port *port)
 {
 	struct tpacket_stats stats = {0};
 	socklen_t length = sizeof(stats);
-	uint32_t dropped = port->dropped;
 
+	if (getsockopt(port->fd, SOL_PACKET, PACKET_STATISTICS, &stats, &length))
+		return 0;
+	port->dropped += stats.tp_drops;
+	return stats.tp_drops;
+}
+
+uint32_t packet_port_read_drops(struct packet_port *port)
+{
+	uint32_t dropped;
+
+	count_kernel_drops(port);
+	dropped = port->dropped;
 	port->dropped = 0;
-	if (!getsockopt(port->fd, SOL_PACKET, PACKET_STATISTICS, &stats, &length))
-		dropped += stats.tp_drops;
 	return dropped;
+}
+
+/*
+ * The kernel (tpacket_rcv) reserves the next place for a packet, then drops the packet because a
+ * virtio-net header cannot describe it, and drops all later ones because the place is reserved. So
+ * the place is empty, although the kernel has dropped packets since the caller got the last frame.
+ */
+bool packet_port_is_stopped(struct packet_port *port)
+{
+	const bool moved = port->moved;
+
+	port->moved = false;
+	return count_kernel_drops(port) && !moved && !packet_port_has_frame(port);
 }

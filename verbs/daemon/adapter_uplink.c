@@ -17,6 +17,14 @@
  */
 #define RETRY_MAX_NS (60 * UINT64_C(1000000000))
 
+/*
+ * Time from one look whether the direct uplink has stopped to the next, ns: while frames come, less
+ * than a requester's retries take (8 timeouts of 67 ms), else one that costs an idle process
+ * nothing.
+ */
+#define LOOK_BUSY_NS  (100 * UINT64_C(1000000))
+#define LOOK_QUIET_NS (1000 * UINT64_C(1000000))
+
 static int accept_leased_qpns(const struct packet_group *uplink)
 {
 	uint16_t blocks[VNIC_LEASES_MAX];
@@ -48,6 +56,7 @@ static void replace_uplink(struct packet_group *uplink)
 		engine_receive_uplink(clock_now());
 	}
 	adapter.uplink = uplink;
+	adapter.uplink_look_at = uplink ? clock_now() + LOOK_BUSY_NS : 0;
 	receiving_member_forget();
 	adapter_accept_uplink();
 	packet_group_close(old);
@@ -139,11 +148,25 @@ void adapter_renew_uplink(void)
 	replace_uplink(uplink);
 }
 
+/* Whether it was time for a look, and found that a packet of another station has stopped the
+ * receive ring. */
+static bool has_stopped(uint64_t now)
+{
+	const bool busy = now - adapter_polling.heard_at < LOOK_QUIET_NS;
+
+	if (!adapter.uplink_look_at || adapter.uplink_look_at > now)
+		return false;
+	adapter.uplink_look_at = now + (busy ? LOOK_BUSY_NS : LOOK_QUIET_NS);
+	return packet_group_is_stopped(adapter.uplink);
+}
+
 bool adapter_uplink_stale(void)
 {
+	const uint64_t now = clock_now();
+
 	return adapter.uplink_inherited ||
 	       adapter.uplink_generation != adapter.welcome.port.uplink_generation ||
-	       (adapter.uplink_retry_at && adapter.uplink_retry_at <= clock_now());
+	       (adapter.uplink_retry_at && adapter.uplink_retry_at <= now) || has_stopped(now);
 }
 
 void adapter_close_uplink(void)
@@ -152,5 +175,5 @@ void adapter_close_uplink(void)
 	adapter.uplink = NULL;
 	adapter.uplink_generation = 0;
 	adapter.uplink_inherited = false;
-	adapter.uplink_retry_at = adapter.uplink_retry_ns = 0;
+	adapter.uplink_retry_at = adapter.uplink_retry_ns = adapter.uplink_look_at = 0;
 }

@@ -8,8 +8,11 @@
 
 #include <stdbool.h>
 
-/* Whether the adapter has to ask for packet sockets again: the daemon's uplink has changed, an
- * earlier daemon opened the present ones, or it is time for another attempt. */
+/*
+ * Whether the adapter has to ask for packet sockets again: the daemon's uplink has changed, an
+ * earlier daemon opened the present ones, it is time for another attempt, or the receive ring has
+ * stopped. Looks at the ring each 100 ms, each second if no frames come.
+ */
 bool adapter_uplink_stale(void);
 /*
  * Asks the daemon for packet sockets on its uplink, and replaces those of the adapter. If the

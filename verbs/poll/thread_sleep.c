@@ -135,15 +135,19 @@ static uint64_t next_wake(struct thread_sleep *sleep, uint64_t now)
 		at = sooner(at, hca_retry_due(&adapter.hca.retry));
 		if (adapter.uplink_retry_at)
 			at = sooner(at, adapter.uplink_retry_at);
+		if (adapter.uplink_look_at)
+			at = sooner(at, adapter.uplink_look_at);
 	}
 	return adapter_main_thread_ended ? sooner(at, now + LAST_THREAD) : at;
 }
 
-/* Whether the thread has to try again to get the direct uplink or to open the HCA. Checked also
- * while a program polls without end and renews its grant: the attempt must not wait for that. */
+/* Whether the thread has to try again to get the direct uplink or to open the HCA, or to look at
+ * the direct uplink. Checked also while a program polls without end and renews its grant: the
+ * attempt must not wait for that. */
 static bool is_time_to_retry(uint64_t now)
 {
 	return (adapter.uplink_retry_at && adapter.uplink_retry_at <= now) ||
+	       (adapter.uplink_look_at && adapter.uplink_look_at <= now) ||
 	       hca_retry_due(&adapter.hca.retry) <= now;
 }
 

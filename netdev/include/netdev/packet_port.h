@@ -139,6 +139,13 @@ uint32_t packet_port_tx(struct packet_port *port, const struct packet_port_frame
  * was full, and UDP GSO packets that the port dropped because they are not RoCEv2.
  */
 uint32_t packet_port_read_drops(struct packet_port *port);
+/*
+ * Whether the ring has stopped for good, so that the port has to be replaced: Linux stops a port
+ * with UDP GSO at a packet that a virtio-net header cannot describe, and a virtual machine whose
+ * tap is on the same bridge can send one (UFO). The answer is about the time since the last call:
+ * frames came to the socket, and none to the caller. One system call.
+ */
+bool packet_port_is_stopped(struct packet_port *port);
 
 /*
  * --- The packet ports of one process on several interfaces, the members of a bond. The functions
@@ -173,6 +180,8 @@ void packet_group_release(struct packet_group *group);
 uint32_t packet_group_tx(struct packet_group *group, uint32_t member,
 			 const struct packet_port_frame *frames, uint32_t n, uint32_t *lost);
 uint32_t packet_group_read_drops(struct packet_group *group);
+/* Whether the ring of a member has stopped. */
+bool packet_group_is_stopped(struct packet_group *group);
 
 /* --- Flows: urxed's switch and processes choose the same member for a connection */
 

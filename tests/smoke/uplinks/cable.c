@@ -9,12 +9,18 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <linux/if_packet.h>
+#include <linux/if_tun.h>
+#include <linux/virtio_net.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 int cable_shell(const char *format, ...)
 {
@@ -60,6 +66,36 @@ int cable_socket(const char *iface)
 	address.sll_ifindex = if_nametoindex(iface);
 	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
 	return fd;
+}
+
+int cable_tap(void)
+{
+	struct ifreq request = {.ifr_name = "pa", .ifr_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR};
+	int tap = open("/dev/net/tun", O_RDWR);
+
+	if (tap >= 0 && ioctl(tap, TUNSETIFF, &request)) {
+		close(tap);
+		return -1;
+	}
+	if (tap >= 0)
+		assert_int_equal(
+			cable_shell("ip link set pa addrgenmode none && ip link set pa up"), 0);
+	return tap;
+}
+
+void cable_tap_send(int tap, const uint8_t *frame, uint32_t length, uint8_t gso_type)
+{
+	struct virtio_net_hdr header = {
+		.flags = gso_type ? VIRTIO_NET_HDR_F_NEEDS_CSUM : 0,
+		.gso_type = gso_type,
+		.gso_size = gso_type ? 100 : 0,
+		.hdr_len = 42,
+		.csum_start = 34,
+		.csum_offset = 6,
+	};
+	const struct iovec parts[] = {{&header, sizeof(header)}, {(void *)frame, length}};
+
+	assert_int_equal(writev(tap, parts, 2), sizeof(header) + length);
 }
 
 uint64_t cable_counter(struct netdev *port, enum netdev_counter which)

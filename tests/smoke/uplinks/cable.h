@@ -19,6 +19,13 @@ struct netdev *cable_open(const char *spec);
 void cable_remove(void);
 /* A non-blocking packet socket that receives all frames of the interface. */
 int cable_socket(const char *iface);
+
+/* Makes pa a tap, whose far end is a virtual machine's NIC. Returns its descriptor; -1: no tap. */
+int cable_tap(void);
+/* Sends a UDP frame over IPv4 as the machine; gso_type: of virtio's header, with segments of 100
+ * bytes. */
+void cable_tap_send(int tap, const uint8_t *frame, uint32_t length, uint8_t gso_type);
+
 uint64_t cable_counter(struct netdev *port, enum netdev_counter which);
 /*
  * Builds an Ethernet header, and a payload that `seed` determines. Returns the frame's length in

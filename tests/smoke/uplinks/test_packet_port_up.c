@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A packet port on an interface that comes up before, while and after the kernel makes the port's
- * ring. The port receives in each case. Needs root.
+ * ring: the port receives in each case. A ring that a virtual machine's packet stops is found.
+ * Needs root.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include <linux/virtio_net.h>
 #include <net/if.h>
 #include <poll.h>
 #include <pthread.h>
@@ -42,6 +44,14 @@ static int setup(void **state)
 	available = !geteuid() && !unshare(CLONE_NEWNET) &&
 		    !cable_shell("ip link set lo up 2>/dev/null");
 	return 0;
+}
+
+static void skip_without_interfaces(void)
+{
+	if (available)
+		return;
+	print_message("skipped: needs root, network namespaces and ip(8)\n");
+	skip();
 }
 
 static void set_up(bool up)
@@ -132,20 +142,89 @@ static void open_while_interface_comes_up(useconds_t delay)
 static void test_port_receives_after_interface_came_up(void **state)
 {
 	(void)state;
-	if (!available) {
-		print_message("skipped: needs root, network namespaces and ip(8)\n");
-		skip();
-	}
+	skip_without_interfaces();
 	cable_plug();
 	for (useconds_t i = 0; i < ROUNDS; i++)
 		open_while_interface_comes_up(i * DELAY_US);
 	cable_remove();
 }
 
+/* --- A ring that stops */
+
+static struct packet_port *open_accepting_port(void)
+{
+	const uint16_t block = BLOCK;
+	struct packet_port_ring ring;
+	struct packet_port *port;
+	int fd = packet_port_create(if_nametoindex(INTERFACE), MTU, NULL, &ring);
+
+	assert_true(fd >= 0);
+	assert_int_equal(packet_port_open(fd, &ring, &port), 0);
+	assert_int_equal(packet_port_accept(fd, &block, 1), 0);
+	return port;
+}
+
+/* Sends a RoCEv2 packet to the interface's MAC; gso_type: of virtio's header. */
+static void send_as_machine(int tap, uint8_t gso_type)
+{
+	struct ifreq request = {.ifr_name = INTERFACE};
+	uint8_t frame[14 + 20 + 8 + 300] = {
+		[6] = 2,          [12] = 8,           [14] = 0x45,      [23] = 17,
+		[36] = 4791 >> 8, [37] = 4791 & 0xff, [48] = BLOCK << 4};
+
+	assert_int_equal(ioctl(tap, SIOCGIFHWADDR, &request), 0);
+	memcpy(frame, request.ifr_hwaddr.sa_data, 6);
+	cable_tap_send(tap, frame, sizeof(frame), gso_type);
+}
+
+static uint32_t drain(struct packet_port *port)
+{
+	struct packet_port_frame frames[8];
+	uint32_t count = 0, n;
+
+	while ((n = packet_port_rx(port, frames, 8))) {
+		count += n;
+		packet_port_release(port);
+	}
+	return count;
+}
+
+static void test_stopped_ring_is_found(void **state)
+{
+	struct packet_port *port;
+	uint32_t got;
+	int tap;
+
+	(void)state;
+	skip_without_interfaces();
+	tap = cable_tap();
+	if (tap < 0)
+		skip();
+	port = open_accepting_port();
+	/* A ring that was full has dropped packets, too, but goes on. */
+	for (int i = 0; i < 2000; i++)
+		send_as_machine(tap, VIRTIO_NET_HDR_GSO_NONE);
+	assert_false(packet_port_is_stopped(port));
+	assert_in_range(drain(port), 1, 1999);
+	assert_false(packet_port_is_stopped(port));
+	send_as_machine(tap, VIRTIO_NET_HDR_GSO_NONE);
+	assert_int_equal(drain(port), 1);
+	assert_false(packet_port_is_stopped(port));
+	assert_true(packet_port_read_drops(port) > 0);
+
+	send_as_machine(tap, VIRTIO_NET_HDR_GSO_UDP);
+	send_as_machine(tap, VIRTIO_NET_HDR_GSO_NONE);
+	got = drain(port); /* both packets, if the port has no UDP GSO */
+	assert_int_equal(packet_port_is_stopped(port), !got);
+	packet_port_close(port);
+	close(tap);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_port_receives_after_interface_came_up),
+		cmocka_unit_test(test_stopped_ring_is_found),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

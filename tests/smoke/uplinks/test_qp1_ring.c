@@ -10,17 +10,13 @@
 
 #include <cmocka.h>
 
-#include <fcntl.h>
 #include <inttypes.h>
-#include <linux/if_tun.h>
 #include <linux/virtio_net.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -337,37 +333,16 @@ static void test_af_xdp_interface_down_wakes_once(void **state)
 
 /* --- A virtual machine with a tap */
 
-static int open_tap(void)
-{
-	struct ifreq request = {.ifr_name = "pa", .ifr_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR};
-	int fd = open("/dev/net/tun", O_RDWR);
-
-	skip_without(!skip_reason, skip_reason);
-	skip_without(fd >= 0 && !ioctl(fd, TUNSETIFF, &request), "needs tap interfaces");
-	assert_int_equal(cable_shell("ip link set pa addrgenmode none && ip link set pa up"), 0);
-	return fd;
-}
-
 /* Sends a MAD to the host as a machine does; `type`: gso_type of virtio's header. */
 static void send_as_machine(int tap, const uint8_t mac[6], uint8_t type)
 {
-	uint8_t packet[sizeof(struct virtio_net_hdr) + LENGTH] = {0};
-	uint8_t *frame = packet + sizeof(struct virtio_net_hdr);
-	const struct virtio_net_hdr header = {
-		.flags = type ? VIRTIO_NET_HDR_F_NEEDS_CSUM : 0,
-		.gso_type = type,
-		.gso_size = type ? 100 : 0,
-		.hdr_len = 42,
-		.csum_start = 34,
-		.csum_offset = 6,
-	};
+	uint8_t frame[LENGTH] = {0};
 
-	memcpy(packet, &header, sizeof(header));
 	memcpy(frame, mac, 6);
 	memcpy(frame + 6, other_host, 6);
 	memcpy(frame + 12, (uint8_t[]){IPV4 >> 8, IPV4 & 0xff}, 2);
 	write_headers(frame + 14, IPV4, QPN_GSI);
-	assert_int_equal(write(tap, packet, sizeof(packet)), sizeof(packet));
+	cable_tap_send(tap, frame, sizeof(frame), type);
 }
 
 /* Returns the number of frames to QP1 that the port receives within a second at most. */
@@ -388,12 +363,15 @@ static uint32_t receive_mads(struct netdev *port, uint32_t wanted)
  */
 static void test_ring_goes_on_after_a_packet_of_ufo(void **state)
 {
-	int tap = open_tap();
 	struct netdev *port;
 	char error[512];
 	uint8_t mac[6];
+	int tap;
 
 	(void)state;
+	skip_without(!skip_reason, skip_reason);
+	tap = cable_tap();
+	skip_without(tap >= 0, "needs tap interfaces");
 	if (netdev_dpdk_open(af_packet, 0, &port, error, sizeof(error)))
 		fail_msg("%s", error);
 	assert_true(netdev_mac(port, mac));

@@ -17,6 +17,8 @@ static uint64_t now;
 static int answer;      /* of the daemon: number of sockets, or a negative errno value */
 static uint32_t asked;  /* how often the adapter asked the daemon */
 static uint32_t closed; /* groups of sockets */
+static uint32_t looks;  /* whether the ring has stopped */
+static bool stopped;
 
 uint64_t __wrap_clock_read_kernel(void);
 int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
@@ -31,6 +33,7 @@ int __wrap_packet_group_accept(const struct packet_group *group, const uint16_t 
 void __wrap_packet_group_close(struct packet_group *group);
 uint32_t __wrap_packet_group_rx(struct packet_group *group, struct packet_port_frame *frames,
 				uint32_t n);
+bool __wrap_packet_group_is_stopped(struct packet_group *group);
 
 uint64_t __wrap_clock_read_kernel(void)
 {
@@ -96,11 +99,19 @@ void __wrap_packet_group_close(struct packet_group *group)
 	closed += group != NULL;
 }
 
+bool __wrap_packet_group_is_stopped(struct packet_group *group)
+{
+	(void)group;
+	looks++;
+	return stopped;
+}
+
 static int setup(void **state)
 {
 	(void)state;
 	now = 1000 * MS;
-	asked = closed = 0;
+	asked = closed = looks = 0;
+	stopped = false;
 	loop = loop_adapter_open(1500);
 	adapter.welcome.port.uplink_generation = 1;
 	return 0;
@@ -191,6 +202,45 @@ static void the_engine_thread_wakes_for_the_next_attempt(void **state)
 	assert_int_equal(asked, 2);
 }
 
+static void a_stopped_ring_is_replaced(void **state)
+{
+	struct thread_sleep sleep = {0};
+
+	(void)state;
+	answer = 1;
+	run_round();
+	run_round();
+	assert_int_equal(looks, 0);
+	adapter_lock();
+	thread_sleep_prepare(&sleep, now, true);
+	assert_int_equal(sleep.until, now + 100 * MS);
+	adapter_unlock();
+	now += 100 * MS;
+	run_round();
+	run_round();
+	assert_int_equal(looks, 1);
+	assert_int_equal(asked, 1);
+	/* No frame has come since the start. */
+	now += 100 * MS;
+	run_round();
+	assert_int_equal(looks, 1);
+	now += 900 * MS;
+	stopped = true;
+	run_round();
+	assert_int_equal(looks, 2);
+	assert_int_equal(asked, 2);
+	assert_int_equal(closed, 1);
+	stopped = false;
+	/* While frames come, the next look is soon. */
+	for (uint32_t i = 0; i < 3; i++) {
+		adapter_polling.heard_at = now;
+		now += 100 * MS;
+		run_round();
+		assert_int_equal(looks, 3 + i);
+	}
+	assert_int_equal(asked, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -202,6 +252,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(the_engine_thread_wakes_for_the_next_attempt, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(a_stopped_ring_is_replaced, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
