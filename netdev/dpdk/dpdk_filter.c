@@ -41,6 +41,8 @@ int dpdk_port_receive_roce(const struct dpdk_port *port, const uint16_t *blocks,
 {
 	bool apart = port->qp1.port && !qp1_ring_enable(&port->qp1, true);
 
+	if (port->promiscuous)
+		return packet_filter_own_roce(port->packet_fd, !apart);
 	return packet_filter_roce(port->packet_fd, !apart, blocks, n);
 }
 
@@ -86,6 +88,10 @@ static int set_filters(struct dpdk_port *port, bool on)
 	if (!err && port->xdp) {
 		xdp_program_pass_blocks(port->xdp, NULL, 0);
 		dpdk_port_set_qp1_ring(port, !on);
+		/* At the kernel's own hook the program gets joined packets, which the AF_XDP socket
+		 * would drop. */
+		xdp_program_pass_other_macs(
+			port->xdp, on && port->xdp_program >= 0 ? port->mac.addr_bytes : NULL);
 	}
 	return err;
 }

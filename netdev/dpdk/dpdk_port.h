@@ -98,9 +98,9 @@ void dpdk_port_send_ring(struct dpdk_port *port, uint64_t now);
 
 /*
  * Sets the filters of the port's ring and of the ring for QP1: RoCE except to queue pairs of the n
- * blocks of QPNs. While one filter is set and the other is not yet, a packet to QP1 may come to
- * both rings; its receiver recognizes the duplicate by the transaction ID. 0, or a negative errno
- * value.
+ * blocks of QPNs; of a promiscuous port, RoCE except that of the socket for machines, n = 0. While
+ * one filter is set and the other is not yet, a packet to QP1 may come to both rings; its receiver
+ * recognizes the duplicate by the transaction ID. 0, or a negative errno value.
  */
 int dpdk_port_receive_roce(const struct dpdk_port *port, const uint16_t *blocks, uint32_t n);
 /*

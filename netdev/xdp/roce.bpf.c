@@ -2,7 +2,8 @@
 /*
  * XDP program for af_xdp uplinks: redirects RoCE to the daemon. The kernel gets all other frames,
  * including ARP and neighbour discovery, and RoCE that packet sockets receive: to queue pairs with
- * a direct uplink, and to QP1. The kernel does not see other RoCE, so it sends no ICMP for it.
+ * a direct uplink, to QP1, and to virtual machines. The kernel does not see other RoCE, so it sends
+ * no ICMP for it.
  *
  * gcc or clang compiles it for the kernel's BPF machine. DPDK's af_xdp driver loads it and puts its
  * socket into the map xsks_map.
@@ -51,6 +52,7 @@ struct xdp_md {
 struct passed {
 	u64 blocks[WORDS]; /* a bit for each block of 2^12 queue pair numbers */
 	u64 qp1;           /* not 0: also QP1 */
+	u64 own_mac;       /* not 0: also those to other unicast MACs, big-endian */
 };
 
 /* libbpf reads a map's parameters from these types. */
@@ -136,8 +138,13 @@ static inline const u8 *find_bth(const u8 *frame, const u8 *end)
 	return type == ROCE_V1 ? frame + GRH : 0;
 }
 
-/* Whether a packet socket receives the packets to the destination queue pair. */
-static inline int is_passed(const u8 *bth, const u8 *end)
+static inline u64 read_mac(const u8 *mac)
+{
+	return (u64)be16(mac) << 32 | (u64)be16(mac + 2) << 16 | be16(mac + 4);
+}
+
+/* Whether a packet socket receives the packets to the MAC and to the destination queue pair. */
+static inline int is_passed(const u8 *frame, const u8 *bth, const u8 *end)
 {
 	const u32 key = 0;
 	const struct passed *passed;
@@ -151,6 +158,8 @@ static inline int is_passed(const u8 *bth, const u8 *end)
 	if (!passed)
 		return 0;
 	if (qpn == QPN_GSI && passed->qp1)
+		return 1;
+	if (passed->own_mac && !(frame[0] & 1) && read_mac(frame) != passed->own_mac)
 		return 1;
 	return passed->blocks[block / 64 % WORDS] >> block % 64 & 1;
 }
@@ -166,7 +175,7 @@ SECTION("xdp") int urxe_roce(struct xdp_md *md)
 
 	const u8 *bth = find_bth(frame, end);
 
-	if (!bth || is_passed(bth, end))
+	if (!bth || is_passed(frame, bth, end))
 		return XDP_PASS;
 	return (int)redirect_map(&xsks_map, md->rx_queue_index, XDP_PASS);
 }

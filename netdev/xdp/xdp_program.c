@@ -381,6 +381,15 @@ void xdp_program_pass_qp1(struct xdp_passed *passed, bool pass)
 	__atomic_store_n(&passed->qp1, pass, __ATOMIC_RELAXED);
 }
 
+void xdp_program_pass_other_macs(struct xdp_passed *passed, const uint8_t own[6])
+{
+	uint64_t mac = 0;
+
+	for (uint32_t i = 0; own && i < 6; i++)
+		mac = mac << 8 | own[i];
+	__atomic_store_n(&passed->own_mac, mac, __ATOMIC_RELAXED);
+}
+
 void xdp_program_unmap_passed(struct xdp_passed *passed)
 {
 	if (passed)

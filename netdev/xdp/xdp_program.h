@@ -38,6 +38,7 @@ struct xdp_passed {
 	uint64_t blocks[XDP_BLOCK_WORDS]; /* a bit for each block of 2^12 QPNs
 					     (netdev/packet_port.h) */
 	uint64_t qp1;                     /* not 0: also QP1 */
+	uint64_t own_mac;                 /* not 0: also those to other unicast MACs, big-endian */
 };
 
 /*
@@ -53,6 +54,11 @@ void xdp_program_pass_blocks(struct xdp_passed *passed, const uint16_t *blocks, 
 /* Sets whether the program passes RoCE packets to QP1 to the kernel, too, if their block of QPNs is
  * not passed. */
 void xdp_program_pass_qp1(struct xdp_passed *passed, bool pass);
+/*
+ * From now on the program passes unicast RoCE packets to other MACs than `own` to the kernel; NULL:
+ * no longer.
+ */
+void xdp_program_pass_other_macs(struct xdp_passed *passed, const uint8_t own[6]);
 /* Unmaps the set. NULL is ignored. */
 void xdp_program_unmap_passed(struct xdp_passed *passed);
 

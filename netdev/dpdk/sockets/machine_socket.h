@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A packet socket of an af_packet or af_xdp port for frames that the switch bridges to virtual
- * machines: TCP and the rest, but not RoCE, ARP, RARP and neighbour discovery, which the port
- * receives in other ways. The kernel may leave the checksum of such a frame unfinished (a sender on
+ * machines: RoCE, TCP and the rest, but not those that the port receives in other ways
+ * (packet_filter_other). The kernel may leave the checksum of such a frame unfinished (a sender on
  * this machine), and may have joined several frames (GRO and GSO). The socket returns the frames
  * that a NIC would have sent; DPDK's driver of af_packet would truncate a joined packet to the
- * frame size of its ring.
+ * frame size of its ring, and could not tell a short one from a frame.
  */
 #ifndef URXE_NETDEV_DPDK_SOCKETS_MACHINE_SOCKET_H
 #define URXE_NETDEV_DPDK_SOCKETS_MACHINE_SOCKET_H

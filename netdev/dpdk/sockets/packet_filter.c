@@ -32,6 +32,9 @@
 	"(ip6 proto 17 and greater 70 and ip6[42:2] = 4791 and ip6[53:2] = 0 and ip6[55] = 1)"
 #define RESOLUTION "arp or rarp or (icmp6 and ip6[40] >= 133 and ip6[40] <= 137)"
 
+#define ROCE_AND_RESOLUTION ROCE " or " RESOLUTION
+#define NO_QP1              "((" ROCE ") and not (" QP1 ")) or " RESOLUTION
+
 #define LOAD(what)                    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_##what))
 #define SKIP(value, if_equal, if_not) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, if_equal, if_not)
 
@@ -69,20 +72,24 @@ static int begin_filter(struct filter *filter, const uint16_t *blocks, uint32_t 
 	return n ? 0 : -E2BIG;
 }
 
-/* Adds the last instructions, and attaches the filter; returns 0 or a negative errno value. */
-static int attach_filter(int fd, struct filter *filter, const void *instructions, uint32_t n)
+static int add_instructions(struct filter *filter, const void *instructions, uint32_t n)
 {
-	struct sock_fprog program = {(uint16_t)(filter->n + n), filter->all};
-
 	if (filter->n + n > BPF_MAXINSNS)
 		return -E2BIG;
 	memcpy(filter->all + filter->n, instructions, n * sizeof(*filter->all));
-	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)))
-		return -errno;
+	filter->n += n;
 	return 0;
 }
 
-static int attach_expression(int fd, struct filter *filter, const char *expression)
+static int attach_filter(int fd, struct filter *filter)
+{
+	struct sock_fprog program = {(uint16_t)filter->n, filter->all};
+
+	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) ? -errno : 0;
+}
+
+/* Adds instructions that end the filter: frames pass if the expression is true. */
+static int add_expression(struct filter *filter, const char *expression)
 {
 	pcap_t *pcap = pcap_open_dead(DLT_EN10MB, QPN_FILTER_PASS);
 	struct bpf_program program;
@@ -95,9 +102,31 @@ static int attach_expression(int fd, struct filter *filter, const char *expressi
 	if (err)
 		return err;
 	/* libpcap's instructions have the kernel's layout: pcap/bpf.h. */
-	err = attach_filter(fd, filter, program.bf_insns, program.bf_len);
+	err = add_instructions(filter, program.bf_insns, program.bf_len);
 	pcap_freecode(&program);
 	return err;
+}
+
+static int attach_expression(int fd, struct filter *filter, const char *expression)
+{
+	return add_expression(filter, expression) ?: attach_filter(fd, filter);
+}
+
+/*
+ * Attaches a filter of two expressions: one for unicast frames to other MACs than the interface's
+ * own, one for all other frames.
+ */
+static int attach_by_receiver(int fd, struct filter *filter, const char *others, const char *rest)
+{
+	const struct sock_filter choice[] = {
+		LOAD(PKTTYPE), SKIP(PACKET_OTHERHOST, 1, 0),
+		BPF_STMT(BPF_JMP | BPF_JA, 0), /* over the first expression */
+	};
+	uint32_t jump = filter->n + 2;
+	int rc = add_instructions(filter, choice, 3) ?: add_expression(filter, others);
+
+	filter->all[jump].k = filter->n - jump - 1;
+	return rc ?: attach_expression(fd, filter, rest);
 }
 
 int packet_filter_roce(int fd, bool qp1, const uint16_t *blocks, uint32_t n)
@@ -105,9 +134,16 @@ int packet_filter_roce(int fd, bool qp1, const uint16_t *blocks, uint32_t n)
 	struct filter filter;
 
 	return begin_filter(&filter, blocks, n)
-		       ?: attach_expression(fd, &filter,
-					    qp1 ? ROCE " or " RESOLUTION
-						: "((" ROCE ") and not (" QP1 ")) or " RESOLUTION);
+		       ?: attach_expression(fd, &filter, qp1 ? ROCE_AND_RESOLUTION : NO_QP1);
+}
+
+int packet_filter_own_roce(int fd, bool qp1)
+{
+	struct filter filter;
+
+	return begin_filter(&filter, NULL, 0)
+		       ?: attach_by_receiver(fd, &filter, qp1 ? QP1 " or " RESOLUTION : RESOLUTION,
+					     qp1 ? ROCE_AND_RESOLUTION : NO_QP1);
 }
 
 int packet_filter_qp1(int fd)
@@ -136,30 +172,23 @@ int packet_filter_resolution(int fd)
 	return begin_filter(&filter, NULL, 0) ?: attach_expression(fd, &filter, RESOLUTION);
 }
 
-/* Adds instructions that drop frames to the interface's own MAC. */
-static void add_no_host(struct filter *filter)
+int packet_filter_other(int fd, bool xdp)
 {
+	/* Drops frames to the interface's own MAC. */
 	static const struct sock_filter no_host[] = {
 		LOAD(PKTTYPE),
 		SKIP(PACKET_HOST, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, 0),
 	};
-
-	memcpy(filter->all + filter->n, no_host, sizeof(no_host));
-	filter->n += sizeof(no_host) / sizeof(no_host[0]);
-}
-
-int packet_filter_other(int fd, bool xdp)
-{
 	struct filter filter;
-	int rc = begin_filter(&filter, NULL, 0);
 
-	if (rc)
-		return rc;
-	add_no_host(&filter);
-	return attach_expression(fd, &filter,
-				 xdp ? "not (" XDP_ROCE " or " RESOLUTION ")"
-				     : "not (" ROCE " or " RESOLUTION ")");
+	return begin_filter(&filter, NULL, 0)
+		       ?: add_instructions(&filter, no_host, 3)
+		       ?: attach_by_receiver(fd, &filter,
+					     xdp ? "not (" RESOLUTION ")"
+						 : "not (" QP1 " or " RESOLUTION ")",
+					     xdp ? "not (" XDP_ROCE " or " RESOLUTION ")"
+						 : "not (" ROCE " or " RESOLUTION ")");
 }
 
 int packet_filter_nothing(int fd)
@@ -167,5 +196,7 @@ int packet_filter_nothing(int fd)
 	static const struct sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
 	struct filter filter;
 
-	return begin_filter(&filter, NULL, 0) ?: attach_filter(fd, &filter, &drop, 1);
+	return begin_filter(&filter, NULL, 0)
+		       ?: add_instructions(&filter, &drop, 1)
+		       ?: attach_filter(fd, &filter);
 }

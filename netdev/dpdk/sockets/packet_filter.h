@@ -15,6 +15,11 @@
 /* ARP, RARP, neighbour discovery, and RoCE except to queue pairs of the n blocks of QPNs
  * (netdev/packet_port.h). Receives RoCE to QP1 only if `qp1`. */
 int packet_filter_roce(int fd, bool qp1, const uint16_t *blocks, uint32_t n);
+/*
+ * As packet_filter_roce, but of unicast RoCE to other MACs than the interface's own only packets to
+ * QP1: those that packet_filter_other leaves out.
+ */
+int packet_filter_own_roce(int fd, bool qp1);
 /* Only RoCE to QP1. */
 int packet_filter_qp1(int fd);
 /* RoCE to queue pairs of the n blocks, ARP, RARP and neighbour discovery. */
@@ -22,8 +27,8 @@ int packet_filter_admitted(int fd, const uint16_t *blocks, uint32_t n);
 /* ARP, RARP and neighbour discovery. */
 int packet_filter_resolution(int fd);
 /*
- * Frames to other MACs than the interface's own: all but ARP, RARP, neighbour discovery and RoCE.
- * xdp: also RoCE that urxe's XDP program does not take.
+ * Frames to other MACs than the interface's own: all but ARP, RARP, neighbour discovery, RoCE to
+ * groups, and RoCE to QP1. xdp: also RoCE that urxe's XDP program does not take.
  */
 int packet_filter_other(int fd, bool xdp);
 /* The socket receives no frames. */

@@ -14,6 +14,8 @@
 #include <linux/if_tun.h>
 #include <linux/virtio_net.h>
 #include <net/if.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,8 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include <netdev/gso_packet.h>
 
 int cable_shell(const char *format, ...)
 {
@@ -96,6 +100,72 @@ void cable_tap_send(int tap, const uint8_t *frame, uint32_t length, uint8_t gso_
 	const struct iovec parts[] = {{&header, sizeof(header)}, {(void *)frame, length}};
 
 	assert_int_equal(writev(tap, parts, 2), sizeof(header) + length);
+}
+
+#define RUN_HEADERS (14 + 20 + 8)
+
+bool cable_send_run(const char *iface, const uint8_t to[6], uint32_t n, uint32_t payload)
+{
+	const struct virtio_net_hdr header = {
+		.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
+		.gso_type = VIRTIO_NET_HDR_GSO_UDP_L4,
+		.gso_size = (uint16_t)payload,
+		.hdr_len = RUN_HEADERS,
+		.csum_start = 34,
+		.csum_offset = 6,
+	};
+	const uint32_t length = 20 + 8 + n * payload;
+	uint8_t packet[sizeof(header) + RUN_HEADERS + n * payload];
+	uint8_t *ip = packet + sizeof(header) + 14;
+	int fd = cable_socket(iface), on = 1;
+	ssize_t sent;
+
+	memset(packet, 0, sizeof(packet));
+	memcpy(packet, &header, sizeof(header));
+	cable_frame(packet + sizeof(header), to, (uint8_t[6]){2}, 0x0800, 0, 0);
+	ip[0] = 0x45;
+	ip[2] = (uint8_t)(length >> 8);
+	ip[3] = (uint8_t)length;
+	ip[8] = 64;
+	ip[9] = IPPROTO_UDP;
+	memcpy(ip + 22, (uint8_t[]){4791 >> 8, 4791 & 0xff}, 2);
+	ip[24] = (uint8_t)((length - 20) >> 8);
+	ip[25] = (uint8_t)(length - 20);
+	for (uint32_t i = 0; i < n; i++)
+		memset(ip + 28 + i * payload + 8, (int)i, payload - 8);
+	assert_int_equal(setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof(on)), 0);
+	sent = send(fd, packet, sizeof(packet), 0);
+	close(fd);
+	return sent == (ssize_t)sizeof(packet);
+}
+
+/* Receives the next frame to that MAC; .data is NULL after a time without one. */
+static struct netdev_frame receive_to(struct netdev *port, const uint8_t to[6])
+{
+	struct pollfd wait = {netdev_wait_fd(port), POLLIN, 0};
+	struct netdev_frame frame;
+
+	do {
+		while (netdev_rx(port, 0, &frame, 1))
+			if (!memcmp(frame.data, to, 6))
+				return frame;
+	} while (poll(&wait, 1, 1000) > 0);
+	return (struct netdev_frame){0};
+}
+
+void cable_expect_run(struct netdev *port, const uint8_t to[6], uint32_t n, uint32_t payload)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct netdev_frame frame = receive_to(port, to);
+
+		assert_non_null(frame.data);
+		assert_int_equal(frame.len, RUN_HEADERS + payload);
+		assert_int_equal(frame.data[16] << 8 | frame.data[17], 28 + payload);
+		assert_int_equal(frame.data[18] << 8 | frame.data[19], i);
+		assert_int_equal(frame.data[38] << 8 | frame.data[39], 8 + payload);
+		assert_int_equal(frame.data[RUN_HEADERS + payload - 1], i);
+	}
+	assert_null(receive_to(port, to).data);
 }
 
 uint64_t cable_counter(struct netdev *port, enum netdev_counter which)

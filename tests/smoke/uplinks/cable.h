@@ -3,6 +3,7 @@
 #ifndef URXE_SMOKE_UPLINKS_CABLE_H
 #define URXE_SMOKE_UPLINKS_CABLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <netdev/netdev.h>
@@ -25,6 +26,12 @@ int cable_tap(void);
 /* Sends a UDP frame over IPv4 as the machine; gso_type: of virtio's header, with segments of 100
  * bytes. */
 void cable_tap_send(int tap, const uint8_t *frame, uint32_t length, uint8_t gso_type);
+
+/* Sends n RoCEv2 packets as one UDP GSO packet, each with `payload` bytes behind the UDP header, of
+ * which the BTH is a part. False: Linux before 6.2, which has no such packets. */
+bool cable_send_run(const char *iface, const uint8_t to[6], uint32_t n, uint32_t payload);
+/* The test fails unless the port receives the packets of such a run one by one, and only those. */
+void cable_expect_run(struct netdev *port, const uint8_t to[6], uint32_t n, uint32_t payload);
 
 uint64_t cable_counter(struct netdev *port, enum netdev_counter which);
 /*

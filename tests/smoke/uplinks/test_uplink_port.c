@@ -400,6 +400,25 @@ static void test_other_traffic_does_not_fill_the_ring(void **state)
 	cable_remove();
 }
 
+/* A machine gets each packet of a UDP GSO run, also of a run that is shorter than the MTU. */
+static void test_runs_to_machines_are_cut(void **state)
+{
+	static const uint8_t machine[6] = {2, 0, 0, 0, 0, 0x77};
+	struct netdev *port;
+
+	(void)state;
+	skip_without_lab();
+	port = cable_open("af_packet:pa");
+	assert_int_equal(netdev_set_promiscuous(port, true), 0);
+	if (!cable_send_run("pb", machine, 4, 1000))
+		skip();
+	cable_expect_run(port, machine, 4, 1000);
+	assert_true(cable_send_run("pb", machine, 4, 100));
+	cable_expect_run(port, machine, 4, 100);
+	netdev_close(port);
+	cable_remove();
+}
+
 /*
  * The kernel would copy each frame that the interface sends for a socket in a fanout group, and
  * compute a flow hash of each.
@@ -854,6 +873,7 @@ int main(void)
 		cmocka_unit_test(test_promiscuous_mode_of_the_administrator_stays),
 		cmocka_unit_test(test_port_without_a_socket_for_machines_refuses_them),
 		cmocka_unit_test(test_port_that_cannot_receive_all_frames_receives_what_it_did),
+		cmocka_unit_test(test_runs_to_machines_are_cut),
 		cmocka_unit_test(test_no_socket_is_in_a_fanout_group),
 		cmocka_unit_test(test_port_without_machines_reads_no_socket_for_them),
 		cmocka_unit_test(test_empty_rings_cost_few_system_calls),

@@ -251,6 +251,25 @@ static void test_af_xdp_goes_on_after_the_interface_was_down(void **state)
 	cable_shell("ip link delete xa");
 }
 
+/* The port's program at the kernel's own hook gets UDP GSO runs whole. */
+static void test_runs_to_machines_are_cut(void **state)
+{
+	static const uint8_t machine[6] = {2, 0, 0, 0, 0, 0x77};
+	struct netdev *port;
+
+	(void)state;
+	skip_without_namespace();
+	port = open_xdp();
+	assert_int_equal(netdev_set_promiscuous(port, true), 0);
+	if (!cable_send_run("xb", machine, 4, 1000))
+		skip();
+	cable_expect_run(port, machine, 4, 1000);
+	assert_true(cable_send_run("xb", machine, 4, 100));
+	cable_expect_run(port, machine, 4, 100);
+	netdev_close(port);
+	cable_shell("ip link delete xa");
+}
+
 /* --- Programs */
 
 /* The state after a port's process was killed: the XDP program is attached, its map has no socket.
@@ -411,6 +430,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_af_xdp_separates_roce_from_other_frames),
 		cmocka_unit_test(test_af_xdp_goes_on_after_the_interface_was_down),
+		cmocka_unit_test(test_runs_to_machines_are_cut),
 		cmocka_unit_test(test_af_xdp_replaces_only_abandoned_programs),
 		cmocka_unit_test(test_af_xdp_error_contains_reason_of_libbpf),
 		cmocka_unit_test(test_af_xdp_refuses_several_queues),
