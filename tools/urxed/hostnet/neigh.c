@@ -469,21 +469,39 @@ static int await_kernel(struct neigh *n, const struct host_address *from, struct
 	return start_waiting(n, e, w);
 }
 
+/*
+ * Whether neigh.c resolves on-link addresses itself: the kernel cannot reach virtual machines, and
+ * knows nothing of a bond.
+ */
+static bool resolves_on_link(const struct neigh *n)
+{
+	return n->vm_mask || n->bond_mask;
+}
+
 static int resolve_by_kernel(struct neigh *n, const struct host_address *own, bool v1,
 			     struct neigh_waiter *w, struct vnic_next_hop *hop)
 {
 	const uint8_t *pinned;
-	int rc = route_resolve(n->route, own, v1, w, hop);
+	int rc = route_find_hop(n->route, own, v1, w);
 
-	if (rc && rc != -EINPROGRESS)
+	if (rc)
 		return rc;
+	hop->hop_limit = w->hop_limit;
 	pinned = address_pins_find(&n->pins, w->ip, w->vlan);
 	if (pinned) {
 		memcpy(hop->mac, pinned, sizeof(hop->mac));
 		note_routed_peer(n, w, pinned);
 		return 0;
 	}
-	return rc ? await_kernel(n, own, w) : learn_kernel_answer(n, own, w, hop);
+	/* On-link by the kernel's route, not by the prefix of an address (DHCPv6). */
+	if (resolves_on_link(n) && !memcmp(w->ip, w->dgid, sizeof(w->ip))) {
+		w->ifindex = 0;
+		return resolve_on_link(n, own, w, hop);
+	}
+	rc = route_find_mac(n->route, w, hop);
+	if (rc == -EINPROGRESS)
+		return await_kernel(n, own, w);
+	return rc ?: learn_kernel_answer(n, own, w, hop);
 }
 
 /*
@@ -524,11 +542,7 @@ static int resolve(struct neigh *n, uint8_t sgid_index, const uint8_t dgid[16],
 	from = choose_source(n, own, dgid);
 	if (from && resolve_pinned(n, w, hop))
 		return 0;
-	/*
-	 * The kernel cannot reach VMs, and knows nothing of a bond: with these, neigh.c resolves
-	 * on-link addresses itself.
-	 */
-	if (n->route && own->kernel && !(from && (n->vm_mask || n->bond_mask)))
+	if (n->route && own->kernel && !(from && resolves_on_link(n)))
 		return resolve_by_kernel(n, own, sgid_index >= HOST_ADDRESSES, w, hop);
 	return from ? resolve_on_link(n, from, w, hop) : -ENETUNREACH;
 }

@@ -89,7 +89,8 @@ struct neigh {
 	struct route *route; /* the kernel's routes; NULL = no uplink is a kernel interface */
 	/*
 	 * Bit mask of the uplinks that are virtual machines. The kernel cannot reach these, so with
-	 * any of them neigh.c resolves all on-link addresses.
+	 * any of them neigh.c resolves all on-link addresses, also those that only a route says to
+	 * be on-link.
 	 */
 	uint32_t vm_mask;
 	/*

@@ -83,7 +83,7 @@ struct neigh_entry {
 	uint64_t quiet_until;  /* ns; claims of others are ignored until then */
 	uint64_t answered_at;  /* ns; last answer of the station with `mac` itself; 0 = none */
 	uint64_t silent_until; /* ns; until then the station counts as gone (neigh_has_station) */
-	struct host_address from; /* the host's address in the subnet of key.ip */
+	struct host_address from; /* the host's address to which key.ip is on-link */
 	int ifindex;              /* INCOMPLETE: the interface on which the kernel resolves */
 	uint32_t tries;
 	uint64_t due;  /* ns; INCOMPLETE, PROBING: of the next try; REACHABLE: end of life */

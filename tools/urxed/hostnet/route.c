@@ -237,11 +237,10 @@ int route_solicit(struct route *r, int ifindex, const uint8_t ip[16])
 
 /* --- Resolution */
 
-int route_resolve(struct route *r, const struct host_address *from, bool v1, struct neigh_waiter *w,
-		  struct vnic_next_hop *hop)
+int route_find_hop(struct route *r, const struct host_address *from, bool v1,
+		   struct neigh_waiter *w)
 {
 	const struct iface *iface = iface_find(r->ifaces, from->member, from->vlan);
-	struct route_neigh n;
 	struct route_result result;
 	int rc;
 
@@ -253,8 +252,14 @@ int route_resolve(struct route *r, const struct host_address *from, bool v1, str
 	memcpy(w->ip, result.next_hop, sizeof(w->ip));
 	w->hop_limit = result.hop_limit;
 	w->ifindex = iface->ifindex;
-	hop->hop_limit = result.hop_limit;
-	rc = find_neighbour(r, w->ifindex, w->ip, &n);
+	return 0;
+}
+
+int route_find_mac(struct route *r, struct neigh_waiter *w, struct vnic_next_hop *hop)
+{
+	struct route_neigh n;
+	int rc = find_neighbour(r, w->ifindex, w->ip, &n);
+
 	if (rc || !n.has_mac)
 		return route_solicit(r, w->ifindex, w->ip) ? -EHOSTUNREACH : -EINPROGRESS;
 	/* A stale entry is usable at once; NTF_USE makes the kernel confirm it. */

@@ -29,14 +29,19 @@ struct route {
 };
 
 /*
- * Finds the next hop to w->ip from the kernel's address `from`. With v1 only on-link destinations
- * are reachable, because RoCEv1 has no IP header to route. Sets w->ip, w->hop_limit and w->ifindex.
- * 0: hop has the MAC, and w->permanent tells whether the kernel never checks it; -EINPROGRESS: the
- * kernel resolves, and route_neigh_changed handles its answer; -ENETUNREACH, -EHOSTUNREACH: no next
- * hop exists.
+ * Finds the next hop to w->ip by the kernel's routes from its address `from`. With v1 only on-link
+ * destinations are reachable, because RoCEv1 has no IP header to route. Sets w->ip, which stays the
+ * same for an on-link destination, w->hop_limit and w->ifindex. 0, or -ENETUNREACH: no next hop
+ * exists.
  */
-int route_resolve(struct route *r, const struct host_address *from, bool v1, struct neigh_waiter *w,
-		  struct vnic_next_hop *hop);
+int route_find_hop(struct route *r, const struct host_address *from, bool v1,
+		   struct neigh_waiter *w);
+/*
+ * Finds the MAC of that next hop among the kernel's neighbours. 0: hop has the MAC, and
+ * w->permanent tells whether the kernel never checks it; -EINPROGRESS: the kernel resolves, and
+ * route_neigh_changed handles its answer; -EHOSTUNREACH: the kernel refuses.
+ */
+int route_find_mac(struct route *r, struct neigh_waiter *w, struct vnic_next_hop *hop);
 
 /*
  * Makes the kernel resolve the neighbour `ip` on the interface, as a packet to that neighbour would

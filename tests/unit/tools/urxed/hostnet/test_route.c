@@ -17,6 +17,7 @@
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 
+#include "urxed/hostnet/arp_nd.h"
 #include "urxed/hostnet/route.h"
 
 static const uint8_t v4[4] = {192, 0, 2, 9}, v6[16] = {0x20, 1, 0xd, 0xb8, [15] = 9};
@@ -120,6 +121,12 @@ static int forget_kernel(void **state)
 
 /* --- Requests */
 
+static int find_hop(struct route *r, const struct host_address *from, struct neigh_waiter *w,
+		    struct vnic_next_hop *hop)
+{
+	return route_find_hop(r, from, false, w) ?: route_find_mac(r, w, hop);
+}
+
 /* The host knows a bond by its first member; the kernel has routes of each member's interface. */
 static void route_leaves_by_the_interface_with_the_address(void **state)
 {
@@ -136,10 +143,10 @@ static void route_leaves_by_the_interface_with_the_address(void **state)
 	(void)state;
 	ip_from_v4(from.ip, v4);
 	ip_from_v4(w.ip, (uint8_t[]){198, 51, 100, 5});
-	assert_int_equal(route_resolve(&r, &from, false, &w, &hop), -ENETUNREACH);
+	assert_int_equal(find_hop(&r, &from, &w, &hop), -ENETUNREACH);
 	assert_int_equal(kernel.requested_interface, 9);
 	from.vlan = 5;
-	assert_int_equal(route_resolve(&r, &from, false, &w, &hop), -ENETUNREACH);
+	assert_int_equal(find_hop(&r, &from, &w, &hop), -ENETUNREACH);
 	assert_int_equal(kernel.requested_interface, 11);
 }
 
@@ -320,6 +327,29 @@ static void probed_neighbour_gets_the_kernels_new_mac(void **state)
 }
 
 /*
+ * The address of the host has no neighbours by its prefix; the kernel's route says that the peer is
+ * on-link. With virtual machines or a bond the daemon looks for the peer.
+ */
+static void daemon_seeks_neighbours_that_are_on_link_by_a_route(void **state)
+{
+	const struct neigh_ingress ingress = {.uplink = 1};
+	struct neigh_waiter w;
+
+	(void)state;
+	begin_resolution();
+	resolution.host.addresses[0].prefix_len = 128;
+	resolution.neigh.vm_mask = 2;
+	assert_int_equal(resolve(&w), -EINPROGRESS);
+	assert_int_equal(resolution.probes, 1);
+	assert_int_equal(kernel.solicited, 0);
+	neigh_learn_claim(&resolution.neigh, &ingress, resolution.peer, mac, NEIGH_CLAIM_REPLACES);
+	assert_int_equal(resolution.answers, 1);
+	assert_int_equal(resolution.status, 0);
+	assert_memory_equal(resolution.mac, mac, sizeof(mac));
+	neigh_fini(&resolution.neigh);
+}
+
+/*
  * With a source address the kernel may give an IPv6 route by another interface than the requested
  * one: one hop of several, or the only route of the host. The same address can be that of another
  * router in the source's network.
@@ -342,7 +372,7 @@ static void route_by_another_interface_does_not_count(void **state)
 		kernel.interface_from_source = rows[i].from_source;
 		kernel.interface_from_any = rows[i].from_any;
 		kernel.nud = NUD_REACHABLE;
-		assert_int_equal(route_resolve(&r, &from, false, &w, &hop), rows[i].rc);
+		assert_int_equal(find_hop(&r, &from, &w, &hop), rows[i].rc);
 		assert_int_equal(kernel.requested_interface, 9);
 		if (!rows[i].rc)
 			assert_memory_equal(w.ip, v6, 16);
@@ -361,9 +391,9 @@ static void neighbour_with_the_mac_of_the_interface_does_not_count(void **state)
 	(void)state;
 	kernel.interface_from_source = 9;
 	kernel.nud = NUD_REACHABLE;
-	assert_int_equal(route_resolve(&r, &from, false, &w, &hop), 0);
+	assert_int_equal(find_hop(&r, &from, &w, &hop), 0);
 	memcpy(ifaces.ifaces[0].mac, mac, sizeof(mac));
-	assert_int_equal(route_resolve(&r, &from, false, &w, &hop), -EINPROGRESS);
+	assert_int_equal(find_hop(&r, &from, &w, &hop), -EINPROGRESS);
 }
 
 /* --- Parsing */
@@ -544,6 +574,8 @@ int main(void)
 		cmocka_unit_test_setup(probed_neighbour_of_the_kernel_stays_reachable,
 				       forget_kernel),
 		cmocka_unit_test_setup(probed_neighbour_gets_the_kernels_new_mac, forget_kernel),
+		cmocka_unit_test_setup(daemon_seeks_neighbours_that_are_on_link_by_a_route,
+				       forget_kernel),
 		cmocka_unit_test_setup(route_by_another_interface_does_not_count, forget_kernel),
 		cmocka_unit_test_setup(neighbour_with_the_mac_of_the_interface_does_not_count,
 				       forget_kernel),
