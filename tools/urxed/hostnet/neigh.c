@@ -144,6 +144,12 @@ static void answer_waiters(struct neigh *n, struct neigh_waiter_list *list, int 
 		answer_waiter(n, w, status, mac);
 }
 
+static void answer_all(struct neigh *n, struct neigh_entry *e, const uint8_t *mac)
+{
+	answer_waiters(n, &e->waiters, 0, mac);
+	answer_waiters(n, &e->persistent, 0, mac);
+}
+
 static void drop_entry(struct neigh *n, struct neigh_entry *e, int status)
 {
 	answer_waiters(n, &e->waiters, status, NULL);
@@ -177,8 +183,7 @@ static void enter_reachable(struct neigh *n, struct neigh_entry *e, const uint8_
 	e->used = n->now;
 	e->due = n->now + NEIGH_LIFE_NS;
 	neigh_table_set_state(&n->table, e, NEIGH_REACHABLE);
-	answer_waiters(n, &e->waiters, 0, copy);
-	answer_waiters(n, &e->persistent, 0, copy);
+	answer_all(n, e, copy);
 }
 
 /* --- Probes of a known MAC */
@@ -404,7 +409,7 @@ static int resolve_on_link(struct neigh *n, const struct host_address *from, str
  * The kernel believes any station's claim. So before neigh.c accepts another MAC from the kernel,
  * it probes the station with the known MAC. It accepts a permanent MAC without a probe, because no
  * claim replaces such a MAC in the kernel. The MAC that the probes ask for is no news:
- * the kernel's entry may be old, so only the station itself ends the probes.
+ * the kernel's entry may be old, so only the station itself ends the probes. Those who wait get it.
  */
 static void learn_kernel_mac(struct neigh *n, struct neigh_entry *e, const uint8_t *mac,
 			     bool permanent)
@@ -412,8 +417,8 @@ static void learn_kernel_mac(struct neigh *n, struct neigh_entry *e, const uint8
 	bool differs = !permanent && e->remembered && !ether_same(e->mac, mac);
 
 	if (e->state == NEIGH_PROBING && !e->contested && !permanent && !differs)
-		return;
-	if (!differs)
+		answer_all(n, e, mac);
+	else if (!differs)
 		enter_reachable(n, e, mac, e->from.uplink);
 	else if (e->state != NEIGH_PROBING && n->now < e->quiet_until)
 		enter_reachable(n, e, e->mac, e->port);
@@ -439,7 +444,6 @@ static int learn_kernel_answer(struct neigh *n, const struct host_address *from,
 	if (!e)
 		return 0;
 	e->from = *from;
-	e->ifindex = w->ifindex;
 	learn_kernel_mac(n, e, hop->mac, w->permanent);
 	if (e->state == NEIGH_PROBING && e->contested)
 		return start_waiting(n, e, w);
@@ -462,7 +466,6 @@ static int await_kernel(struct neigh *n, const struct host_address *from, struct
 		neigh_table_set_state(&n->table, e, NEIGH_INCOMPLETE);
 	}
 	e->from = *from;
-	e->ifindex = w->ifindex;
 	/* The timer of an entry in NEIGH_PROBING is that of its probes. */
 	if (e->state == NEIGH_INCOMPLETE && LIST_EMPTY(&e->waiters))
 		set_due(n, e, n->now + ROUTE_TIMEOUT_NS);
@@ -566,10 +569,10 @@ int neigh_resolve_persistently(struct neigh *n, uint64_t now, uid_t user, uint8_
 
 void neigh_kernel_answer(struct neigh *n, struct neigh_entry *e, const uint8_t *mac, bool permanent)
 {
-	if (!mac)
-		fail_entry(n, e);
-	else
+	if (mac)
 		learn_kernel_mac(n, e, mac, permanent);
+	else if (e->state == NEIGH_INCOMPLETE)
+		fail_entry(n, e);
 }
 
 bool neigh_knows(struct neigh *n, uint64_t now, const uint8_t ip[16], uint16_t vlan,
@@ -680,12 +683,24 @@ void neigh_host_changed(struct neigh *n)
 static void ask_again(struct neigh *n, struct neigh_entry *e)
 {
 	if (e->key.resolver == NEIGH_BY_KERNEL) {
-		route_solicit(n->route, e->ifindex, e->key.ip);
+		route_solicit_entry(n->route, e);
 		set_due(n, e, n->now + ROUTE_TIMEOUT_NS);
 	} else {
 		e->tries = 0;
 		send_solicitation(n, e);
 	}
+}
+
+/* Handles the end of a question. The kernel may have told of its answer before the question. */
+static void give_up_solicited(struct neigh *n, struct neigh_entry *e)
+{
+	if (e->key.resolver == NEIGH_BY_KERNEL)
+		route_complete_entry(n->route, e);
+	if (e->state != NEIGH_INCOMPLETE)
+		return;
+	fail_entry(n, e);
+	if (e->state == NEIGH_INCOMPLETE)
+		ask_again(n, e);
 }
 
 static void tick_entry(struct neigh *n, struct neigh_entry *e)
@@ -698,9 +713,7 @@ static void tick_entry(struct neigh *n, struct neigh_entry *e)
 	} else if (e->key.resolver == NEIGH_BY_DAEMON && e->tries < NEIGH_TRIES) {
 		send_solicitation(n, e);
 	} else {
-		fail_entry(n, e);
-		if (e->state == NEIGH_INCOMPLETE)
-			ask_again(n, e);
+		give_up_solicited(n, e);
 	}
 }
 

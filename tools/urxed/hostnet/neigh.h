@@ -175,9 +175,10 @@ bool neigh_has_station(struct neigh *n, uint64_t now, uint32_t wire, uint32_t un
 
 /* --- For route.c. */
 /*
- * Handles the kernel's result for an entry; mac NULL: the neighbour is unreachable, and persistent
- * waiters go on waiting. A permanent MAC replaces the known MAC at once; before another MAC does
- * so, neigh.c probes the station with the known MAC.
+ * Handles the kernel's result for an entry; mac NULL: the neighbour is unreachable. Persistent
+ * waiters then go on waiting, and so do all while neigh.c probes a known MAC. A permanent MAC
+ * replaces the known MAC at once; before another MAC does so, neigh.c probes the station with the
+ * known MAC.
  */
 void neigh_kernel_answer(struct neigh *n, struct neigh_entry *e, const uint8_t *mac,
 			 bool permanent);

@@ -211,6 +211,8 @@ void neigh_table_set_state(struct neigh_table *t, struct neigh_entry *e, enum ne
 {
 	t->n_incomplete += state == NEIGH_INCOMPLETE;
 	t->n_incomplete -= e->state == NEIGH_INCOMPLETE;
+	t->n_probing += state == NEIGH_PROBING;
+	t->n_probing -= e->state == NEIGH_PROBING;
 	e->state = state;
 }
 

@@ -84,7 +84,6 @@ struct neigh_entry {
 	uint64_t answered_at;  /* ns; last answer of the station with `mac` itself; 0 = none */
 	uint64_t silent_until; /* ns; until then the station counts as gone (neigh_has_station) */
 	struct host_address from; /* the host's address to which key.ip is on-link */
-	int ifindex;              /* INCOMPLETE: the interface on which the kernel resolves */
 	uint32_t tries;
 	uint64_t due;  /* ns; INCOMPLETE, PROBING: of the next try; REACHABLE: end of life */
 	uint64_t used; /* ns; INCOMPLETE: when it began; else of the last use */
@@ -95,7 +94,7 @@ LIST_HEAD(neigh_entry_list, neigh_entry);
 struct neigh_table {
 	struct neigh_entry entries[NEIGH_ENTRIES];
 	struct neigh_entry_list buckets[NEIGH_BUCKETS];
-	uint32_t n_incomplete; /* entries in state NEIGH_INCOMPLETE */
+	uint32_t n_incomplete, n_probing; /* entries in these states */
 };
 
 /* NULL: the address has no entry. */

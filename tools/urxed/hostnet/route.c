@@ -223,7 +223,11 @@ static int find_neighbour(struct route *r, int ifindex, const uint8_t ip[16], st
 	return rc;
 }
 
-int route_solicit(struct route *r, int ifindex, const uint8_t ip[16])
+/*
+ * Makes the kernel resolve a neighbour, as a packet to that neighbour would (NTF_USE). Returns as
+ * netlink_request.
+ */
+static int solicit(struct route *r, int ifindex, const uint8_t ip[16])
 {
 	char buf[NETLINK_REQUEST_ROOM];
 	struct ndmsg *neighbour;
@@ -261,10 +265,10 @@ int route_find_mac(struct route *r, struct neigh_waiter *w, struct vnic_next_hop
 	int rc = find_neighbour(r, w->ifindex, w->ip, &n);
 
 	if (rc || !n.has_mac)
-		return route_solicit(r, w->ifindex, w->ip) ? -EHOSTUNREACH : -EINPROGRESS;
+		return solicit(r, w->ifindex, w->ip) ? -EHOSTUNREACH : -EINPROGRESS;
 	/* A stale entry is usable at once; NTF_USE makes the kernel confirm it. */
 	if (n.state & NUD_STALE)
-		route_solicit(r, w->ifindex, w->ip);
+		solicit(r, w->ifindex, w->ip);
 	w->permanent = n.state & NUD_FIXED;
 	memcpy(hop->mac, n.mac, sizeof(hop->mac));
 	return 0;
@@ -291,19 +295,45 @@ const struct host_address *route_choose_source(struct route *r, const uint8_t to
 	return chosen;
 }
 
-/* Answers the waiters of an entry if the kernel has resolved the neighbour or has failed to. */
-static void complete_entry(struct route *r, struct neigh_entry *e)
+/* --- Entries that wait for the kernel */
+
+/* The interface on which the kernel resolves the entry's address. */
+static int entry_ifindex(const struct route *r, const struct neigh_entry *e)
+{
+	const struct iface *iface = iface_find(r->ifaces, e->from.member, e->from.vlan);
+
+	return iface ? iface->ifindex : 0;
+}
+
+void route_solicit_entry(struct route *r, const struct neigh_entry *e)
+{
+	solicit(r, entry_ifindex(r, e), e->key.ip);
+}
+
+void route_complete_entry(struct route *r, struct neigh_entry *e)
 {
 	struct route_neigh n;
 
-	if (find_neighbour(r, e->ifindex, e->key.ip, &n) || (!n.has_mac && !(n.state & NUD_FAILED)))
+	if (find_neighbour(r, entry_ifindex(r, e), e->key.ip, &n) ||
+	    (!n.has_mac && !(n.state & NUD_FAILED)))
 		return;
 	neigh_kernel_answer(r->neigh, e, n.has_mac ? n.mac : NULL, n.state & NUD_FIXED);
 }
 
-static bool concerns_entry(const struct route_neigh *n, const struct neigh_entry *e)
+/* Whether requests wait for the kernel's answer. While neigh.c probes the MAC known before, the
+ * kernel's MAC of today may be another. */
+static bool awaits_kernel(const struct neigh_entry *e)
 {
-	return e->ifindex == n->ifindex && !memcmp(e->key.ip, n->ip, sizeof(n->ip));
+	return e->key.resolver == NEIGH_BY_KERNEL &&
+	       (e->state == NEIGH_INCOMPLETE ||
+		(e->state == NEIGH_PROBING &&
+		 !(LIST_EMPTY(&e->waiters) && LIST_EMPTY(&e->persistent))));
+}
+
+static bool concerns_entry(const struct route *r, const struct route_neigh *n,
+			   const struct neigh_entry *e)
+{
+	return !memcmp(e->key.ip, n->ip, sizeof(n->ip)) && entry_ifindex(r, e) == n->ifindex;
 }
 
 /*
@@ -319,10 +349,9 @@ void route_neigh_changed(struct route *r, const struct nlmsghdr *message)
 
 	if (message)
 		route_parse_neigh(&n, message);
-	if ((message && !n.ifindex) || !t->n_incomplete)
+	if ((message && !n.ifindex) || !(t->n_incomplete || t->n_probing))
 		return;
 	for (e = t->entries; e < t->entries + NEIGH_ENTRIES; e++)
-		if (e->state == NEIGH_INCOMPLETE && e->key.resolver == NEIGH_BY_KERNEL &&
-		    (!message || concerns_entry(&n, e)))
-			complete_entry(r, e);
+		if (awaits_kernel(e) && (!message || concerns_entry(r, &n, e)))
+			route_complete_entry(r, e);
 }

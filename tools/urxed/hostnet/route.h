@@ -44,18 +44,16 @@ int route_find_hop(struct route *r, const struct host_address *from, bool v1,
 int route_find_mac(struct route *r, struct neigh_waiter *w, struct vnic_next_hop *hop);
 
 /*
- * Makes the kernel resolve the neighbour `ip` on the interface, as a packet to that neighbour would
- * (NTF_USE); route_neigh_changed handles the answer. Returns 0, or a negative errno value if the
- * kernel refuses.
- */
-int route_solicit(struct route *r, int ifindex, const uint8_t ip[16]);
-
-/*
  * The host's address from which packets to `to` leave by the kernel's best route: the source that
  * the kernel names, else another one of that interface. NULL: there is no route, or it leaves by no
  * uplink.
  */
 const struct host_address *route_choose_source(struct route *r, const uint8_t to[16]);
+
+/* Makes the kernel resolve the entry's neighbour; route_neigh_changed handles the answer. */
+void route_solicit_entry(struct route *r, const struct neigh_entry *e);
+/* Answers the waiters of an entry if the kernel has resolved the neighbour or has failed to. */
+void route_complete_entry(struct route *r, struct neigh_entry *e);
 
 /* Handles RTM_NEWNEIGH; NULL: notifications were lost, so any neighbour may have changed. */
 void route_neigh_changed(struct route *r, const struct nlmsghdr *message);

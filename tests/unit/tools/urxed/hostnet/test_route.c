@@ -58,7 +58,7 @@ static struct {
 	uint32_t interface_from_source, interface_from_any;
 	uint16_t nud;                 /* of all neighbours; 0 = the kernel has none */
 	uint32_t requested_interface; /* of the last request for a route */
-	uint32_t solicited;
+	uint32_t solicited, solicited_interface;
 } kernel;
 
 int __wrap_netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_fn each, void *ctx);
@@ -108,6 +108,8 @@ int __wrap_netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_
 		return give_neighbour(request, each, ctx);
 	assert_int_equal(request->nlmsg_type, RTM_NEWNEIGH);
 	kernel.solicited++;
+	kernel.solicited_interface =
+		(uint32_t)((const struct ndmsg *)mnl_nlmsg_get_payload(request))->ndm_ifindex;
 	return 0;
 }
 
@@ -323,6 +325,81 @@ static void probed_neighbour_gets_the_kernels_new_mac(void **state)
 	assert_int_equal(resolution.answers, 1);
 	assert_int_equal(resolution.status, 0);
 	assert_memory_equal(resolution.mac, kernel.mac, sizeof(kernel.mac));
+	neigh_fini(&resolution.neigh);
+}
+
+/* Begins a request for a probed neighbour that the kernel has lost. */
+static void await_kernel_during_probes(struct neigh_waiter *w)
+{
+	struct vnic_next_hop hop;
+
+	begin_probed_resolution();
+	kernel.nud = 0;
+	assert_int_equal(neigh_resolve_persistently(&resolution.neigh, NEIGH_QUIET_NS, 0, 0,
+						    resolution.peer, w, &hop),
+			 -EINPROGRESS);
+	kernel.nud = NUD_REACHABLE;
+	kernel.mac[5] ^= 1;
+}
+
+static void expect_kernels_mac(void)
+{
+	assert_int_equal(resolution.answers, 1);
+	assert_int_equal(resolution.status, 0);
+	assert_memory_equal(resolution.mac, kernel.mac, sizeof(kernel.mac));
+	neigh_fini(&resolution.neigh);
+}
+
+/* The kernel resolves the neighbour during the probes. */
+static void kernels_answer_during_probes_counts(void **state)
+{
+	struct neigh_waiter w;
+
+	(void)state;
+	await_kernel_during_probes(&w);
+	route_neigh_changed(&resolution.route, NULL);
+	assert_int_equal(resolution.answers, 0);
+	leave_probes_unanswered();
+	expect_kernels_mac();
+}
+
+/* The same MAC as before is no news for the probes, but for those who wait. */
+static void kernels_same_answer_during_probes_counts(void **state)
+{
+	struct neigh_waiter w;
+
+	(void)state;
+	await_kernel_during_probes(&w);
+	kernel.mac[5] ^= 1;
+	route_neigh_changed(&resolution.route, NULL);
+	expect_kernels_mac();
+}
+
+/* Also if the kernel has told of its answer before. */
+static void kernels_answer_before_the_next_question_counts(void **state)
+{
+	struct neigh_waiter w;
+
+	(void)state;
+	await_kernel_during_probes(&w);
+	for (uint64_t i = 1; i < 20; i++)
+		neigh_tick(&resolution.neigh, NEIGH_QUIET_NS + i * NEIGH_PROBE_NS);
+	expect_kernels_mac();
+}
+
+/* A VLAN interface that was made again has another index. */
+static void kernel_is_asked_for_the_interface_of_now(void **state)
+{
+	struct neigh_waiter w;
+
+	(void)state;
+	begin_resolution();
+	assert_int_equal(resolve_persistently(&w), -EINPROGRESS);
+	resolution.ifaces.ifaces[0].ifindex = 6;
+	neigh_tick(&resolution.neigh, 1 + ROUTE_TIMEOUT_NS);
+	assert_int_equal(kernel.solicited, 2);
+	assert_int_equal(kernel.solicited_interface, 6);
+	neigh_cancel(&resolution.neigh, &w);
 	neigh_fini(&resolution.neigh);
 }
 
@@ -574,6 +651,11 @@ int main(void)
 		cmocka_unit_test_setup(probed_neighbour_of_the_kernel_stays_reachable,
 				       forget_kernel),
 		cmocka_unit_test_setup(probed_neighbour_gets_the_kernels_new_mac, forget_kernel),
+		cmocka_unit_test_setup(kernels_answer_during_probes_counts, forget_kernel),
+		cmocka_unit_test_setup(kernels_same_answer_during_probes_counts, forget_kernel),
+		cmocka_unit_test_setup(kernels_answer_before_the_next_question_counts,
+				       forget_kernel),
+		cmocka_unit_test_setup(kernel_is_asked_for_the_interface_of_now, forget_kernel),
 		cmocka_unit_test_setup(daemon_seeks_neighbours_that_are_on_link_by_a_route,
 				       forget_kernel),
 		cmocka_unit_test_setup(route_by_another_interface_does_not_count, forget_kernel),
