@@ -152,7 +152,7 @@ static int parse_mtu(struct qemu_spec *spec, const char *digits, size_t length)
 	unsigned long mtu = strtoul(digits, &end, 10);
 
 	if (*digits < '0' || *digits > '9' || end != digits + length || mtu < MTU_MIN ||
-	    mtu > MTU_MAX)
+	    mtu > spec->mtu_max)
 		return -EINVAL;
 	spec->mtu = (uint32_t)mtu;
 	return 0;
@@ -173,8 +173,8 @@ static int parse_option(const char *text, struct qemu_spec *spec, const char *op
 	} else if (has_key(option, length, "mtu=")) {
 		if (parse_mtu(spec, option + 4, length - 4))
 			return error_text_set(error, error_size, -EINVAL,
-					      "%s: mtu= is a number from %d to %d", text, MTU_MIN,
-					      MTU_MAX);
+					      "%s: mtu= is a number from %d to %u", text, MTU_MIN,
+					      spec->mtu_max);
 	} else {
 		return error_text_set(
 			error, error_size, -EINVAL,
@@ -214,7 +214,7 @@ static int parse_spec(const char *text, struct qemu_spec *spec, char *error, uin
 int netdev_qemu_open(const char *text, uint32_t mtu, struct netdev **port, char *error,
 		     uint32_t error_size)
 {
-	struct qemu_spec spec = {0};
+	struct qemu_spec spec = {.mtu = mtu, .mtu_max = mtu && mtu < MTU_MAX ? mtu : MTU_MAX};
 	char reason[128] = "out of memory";
 	int err;
 
@@ -224,8 +224,6 @@ int netdev_qemu_open(const char *text, uint32_t mtu, struct netdev **port, char 
 	err = parse_spec(text, &spec, error, error_size);
 	if (err)
 		return err;
-	if (!spec.mtu || (mtu && mtu < spec.mtu))
-		spec.mtu = mtu;
 	err = spec.dgram ? qemu_dgram_open(&spec, port, reason, sizeof(reason))
 			 : qemu_stream_open(&spec, port, reason, sizeof(reason));
 	return err ? error_text_set(error, error_size, err, "%s: cannot open its socket: %s", text,

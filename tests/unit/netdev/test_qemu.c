@@ -792,13 +792,17 @@ static void test_relative_path_survives_chdir(void **state)
 static void test_mtu_option_is_limited(void **state)
 {
 	struct netdev *port = open_port("qemu:%s/mtu,mtu=1000", directory);
+	char error[256];
 
 	(void)state;
 	assert_int_equal(netdev_mtu(port), 1000);
 	netdev_close(port);
-	port = open_port("qemu:%s/mtu,mtu=9000", directory);
+	port = open_port("qemu:%s/mtu,mtu=1500", directory);
 	assert_int_equal(netdev_mtu(port), MTU);
 	netdev_close(port);
+	assert_int_equal(netdev_qemu_open("qemu:/tmp/x,mtu=1501", MTU, &port, error, sizeof(error)),
+			 -EINVAL);
+	assert_non_null(strstr(error, "from 576 to 1500"));
 }
 
 static void test_errors_name_the_cause(void **state)
