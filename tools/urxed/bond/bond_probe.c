@@ -7,9 +7,8 @@
 #include <rxe/announcement.h>
 
 #include "urxed/hostnet/arp_frame.h"
+#include "urxed/hostnet/arp_nd.h"
 #include "urxed/hostnet/nd_frame.h"
-
-static const uint8_t broadcast[ETHER_MAC_LEN] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
 /* --- Targets */
 
@@ -68,38 +67,10 @@ uint32_t bond_targets_list(const struct neigh *n, struct bond_target *list, uint
 
 /* --- Frames */
 
-/* Builds an ARP probe, from address 0.0.0.0 (RFC 5227, 2.1.1). Returns the length. */
-static uint32_t build_arp_probe(uint8_t *frame, const struct bond_target *t,
-				const uint8_t mac[ETHER_MAC_LEN])
-{
-	struct arp a = {.request = true, .sip = {[10] = 0xff, 0xff}};
-
-	memcpy(a.smac, mac, ETHER_MAC_LEN);
-	memcpy(a.tip, t->ip, sizeof(a.tip));
-	arp_build(frame, &a, t->mac);
-	return ARP_FRAME_LEN;
-}
-
-/* Builds a neighbour solicitation from the link-local address of `mac`. Returns the length. */
-static uint32_t build_nd_probe(uint8_t *frame, const struct bond_target *t,
-			       const uint8_t mac[ETHER_MAC_LEN])
-{
-	struct nd m = {0};
-
-	nd_link_local(mac, m.sip);
-	memcpy(m.smac, mac, ETHER_MAC_LEN);
-	memcpy(m.target, t->ip, sizeof(m.target));
-	nd_build_probe(frame, &m, t->mac);
-	return ND_FRAME_LEN;
-}
-
 uint32_t bond_probe_build(uint8_t *frame, const struct bond_target *t,
 			  const uint8_t mac[ETHER_MAC_LEN])
 {
-	uint32_t len =
-		ip_is_v4(t->ip) ? build_arp_probe(frame, t, mac) : build_nd_probe(frame, t, mac);
-
-	return ether_add_tag(frame, len, t->vlan);
+	return arp_nd_build(frame, mac, NULL, t->ip, t->mac, t->vlan);
 }
 
 static uint32_t build_gratuitous_arp(uint8_t *frame, const uint8_t ip[16],
@@ -110,7 +81,7 @@ static uint32_t build_gratuitous_arp(uint8_t *frame, const uint8_t ip[16],
 	memcpy(a.smac, mac, ETHER_MAC_LEN);
 	memcpy(a.sip, ip, sizeof(a.sip));
 	memcpy(a.tip, ip, sizeof(a.tip));
-	arp_build(frame, &a, broadcast);
+	arp_build(frame, &a, NULL);
 	return ARP_FRAME_LEN;
 }
 

@@ -8,60 +8,23 @@
 
 #include "common/clock.h"
 #include "urxed/hostnet/arp_frame.h"
+#include "urxed/hostnet/arp_nd.h"
 #include "urxed/hostnet/nd_frame.h"
 
-#define TRIES      3
-#define TRY_MS     160 /* between probes */
-#define CHECK_MS   10  /* between two reads of received frames */
-#define FRAMES     32
-#define PROBE_ROOM (ND_FRAME_LEN + ETHER_VLAN_LEN)
-#define MACS_LEN   (2 * ETHER_MAC_LEN)
-#define PROBES     (HOST_ADDRESSES * SWITCH_UPLINKS)
-
-static const uint8_t broadcast[ETHER_MAC_LEN] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+#define TRIES    3
+#define TRY_MS   160 /* between probes */
+#define CHECK_MS 10  /* between two reads of received frames */
+#define FRAMES   32
+#define MACS_LEN (2 * ETHER_MAC_LEN)
+#define PROBES   (HOST_ADDRESSES * SWITCH_UPLINKS)
 
 struct probe {
 	const struct host_address *address;
 	struct uplink *uplink;
 	const uint8_t *host_mac; /* source of the host's frames by that uplink */
 	uint32_t len;
-	uint8_t frame[PROBE_ROOM];
+	uint8_t frame[NEIGH_FRAME_ROOM];
 };
-
-/*
- * IPv4: an ARP request from address 0.0.0.0, so that no host learns the address (RFC 5227, 2.1.1).
- * IPv6: a neighbour solicitation from the MAC's link-local address. A bond's member sends the probe
- * from its own probe MAC: switches must learn the host's MAC at the active member only.
- */
-static void build_probe(struct probe *p)
-{
-	const uint8_t *mac = p->uplink->bonded ? p->uplink->probe_mac : p->uplink->mac;
-	const struct host_address *a = p->address;
-	uint8_t *to = p->frame + (a->vlan ? ETHER_VLAN_LEN : 0);
-
-	if (ip_is_v4(a->ip)) {
-		struct arp q = {.request = true, .sip = {[10] = 0xff, 0xff}};
-
-		memcpy(q.smac, mac, ETHER_MAC_LEN);
-		memcpy(q.tip, a->ip, 16);
-		arp_build(to, &q, broadcast);
-		p->len = ARP_FRAME_LEN;
-	} else {
-		struct nd q = {0};
-
-		nd_link_local(mac, q.sip);
-		memcpy(q.smac, mac, ETHER_MAC_LEN);
-		memcpy(q.target, a->ip, 16);
-		nd_build_solicitation(to, &q);
-		p->len = ND_FRAME_LEN;
-	}
-	if (!a->vlan)
-		return;
-	memmove(p->frame, to, MACS_LEN);
-	ether_put16(p->frame + MACS_LEN, ETHERTYPE_ID_VLAN);
-	ether_put16(p->frame + MACS_LEN + 2, a->vlan);
-	p->len += ETHER_VLAN_LEN;
-}
 
 static uint32_t add_probes(const struct host *h, const struct host_address *a,
 			   struct uplink_set *uplinks, struct probe *probes, uint32_t n)
@@ -73,7 +36,11 @@ static uint32_t add_probes(const struct host *h, const struct host_address *a,
 			continue;
 		probes[n] = (struct probe){
 			.address = a, .uplink = u, .host_mac = u->bonded ? h->mac : u->mac};
-		build_probe(&probes[n++]);
+		/* A bond's member sends the probe from its own probe MAC: switches must learn the
+		 * host's MAC at the active member only. */
+		probes[n].len = arp_nd_build(probes[n].frame, u->bonded ? u->probe_mac : u->mac,
+					     NULL, a->ip, NULL, a->vlan);
+		n++;
 	}
 	return n;
 }
@@ -95,7 +62,7 @@ static uint32_t list_probes(const struct host *h, struct uplink_set *uplinks, st
 static bool shows_conflict(const struct probe *p, const uint8_t *frame, uint32_t len,
 			   uint8_t owner[ETHER_MAC_LEN])
 {
-	uint8_t plain[PROBE_ROOM];
+	uint8_t plain[NEIGH_FRAME_ROOM];
 	uint16_t vlan = 0;
 	struct arp a;
 	struct nd m;

@@ -7,6 +7,8 @@
 #define HARDWARE_ETHERNET 1
 #define HARDWARE_IEEE_802 6
 
+static const uint8_t broadcast[ETHER_MAC_LEN] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+
 /* Hardware type Ethernet, protocol type IPv4, address lengths 6 and 4 (RFC 826). */
 static const uint8_t arp_types[6] = {0, 1, 8, 0, 6, 4};
 
@@ -43,7 +45,7 @@ void arp_build(uint8_t *frame, const struct arp *a, const uint8_t tmac[ETHER_MAC
 {
 	uint8_t *arp = frame + ETHER_HDR_LEN;
 
-	memcpy(frame, tmac, ETHER_MAC_LEN);
+	memcpy(frame, tmac ? tmac : broadcast, ETHER_MAC_LEN);
 	memcpy(frame + 6, a->smac, ETHER_MAC_LEN);
 	ether_put16(frame + 12, ETHERTYPE_ID_ARP);
 	memcpy(arp, arp_types, sizeof(arp_types));

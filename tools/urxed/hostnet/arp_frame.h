@@ -29,8 +29,8 @@ bool arp_parse(struct arp *a, const uint8_t *frame, uint32_t len);
  */
 bool arp_read_sender(const uint8_t *arp, uint32_t len, uint8_t ip[16], uint8_t mac[ETHER_MAC_LEN]);
 /*
- * Writes an ARP frame of ARP_FRAME_LEN bytes with destination MAC tmac, for most requests the
- * broadcast address.
+ * Writes an ARP frame of ARP_FRAME_LEN bytes with destination MAC tmac; NULL, of a request: to all
+ * stations.
  */
 void arp_build(uint8_t *frame, const struct arp *a, const uint8_t tmac[ETHER_MAC_LEN]);
 

@@ -8,71 +8,68 @@
 
 /* --- Solicitations */
 
-static const uint8_t broadcast[ETHER_MAC_LEN] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
-
-/* Sends an ARP or ND frame of this host, with the VLAN tag of address `from`. */
-static void send_frame(struct neigh *n, const struct host_address *from, uint8_t *frame,
-		       uint32_t len)
+static uint32_t build_request(uint8_t *frame, const uint8_t *smac, const uint8_t *sip,
+			      const uint8_t ip[16], const uint8_t *mac)
 {
-	n->ops->send(n->ctx, from->uplink, frame, ether_add_tag(frame, len, from->vlan));
+	struct arp a = {.request = true, .sip = {[10] = 0xff, 0xff}};
+
+	memcpy(a.smac, smac, ETHER_MAC_LEN);
+	if (sip && ip_is_v4(sip))
+		memcpy(a.sip, sip, 16);
+	memcpy(a.tip, ip, 16);
+	arp_build(frame, &a, mac);
+	return ARP_FRAME_LEN;
 }
+
+static uint32_t build_solicitation(uint8_t *frame, const uint8_t *smac, const uint8_t *sip,
+				   const uint8_t ip[16], const uint8_t *mac)
+{
+	struct nd m = {.solicitation = true};
+
+	memcpy(m.smac, smac, ETHER_MAC_LEN);
+	if (!sip || ip_is_v4(sip))
+		nd_link_local(smac, m.sip);
+	else
+		memcpy(m.sip, sip, 16);
+	memcpy(m.target, ip, 16);
+	if (mac)
+		nd_build_probe(frame, &m, mac);
+	else
+		nd_build_solicitation(frame, &m);
+	return ND_FRAME_LEN;
+}
+
+uint32_t arp_nd_build(uint8_t *frame, const uint8_t smac[ETHER_MAC_LEN], const uint8_t *sip,
+		      const uint8_t ip[16], const uint8_t *mac, uint16_t vlan)
+{
+	uint32_t len = ip_is_v4(ip) ? build_request(frame, smac, sip, ip, mac)
+				    : build_solicitation(frame, smac, sip, ip, mac);
+
+	return ether_add_tag(frame, len, vlan);
+}
+
+void neigh_send_solicitation(struct neigh *n, const struct neigh_entry *e, const uint8_t *mac)
+{
+	const struct host_address *from = &e->from;
+	uint8_t frame[NEIGH_FRAME_ROOM];
+	uint32_t len = arp_nd_build(frame, n->ops->mac(n->ctx, from->uplink), from->ip, e->key.ip,
+				    mac, from->vlan);
+
+	n->ops->send(n->ctx, from->uplink, frame, len);
+}
+
+/* --- Received frames */
 
 /* Sends the answer for address `local` to the station whose request came by this ingress. */
 static void send_answer(struct neigh *n, const struct neigh_ingress *ingress,
 			const struct host_address *local, uint8_t *frame, uint32_t len)
 {
+	len = ether_add_tag(frame, len, local->vlan);
 	if (ingress->member < 0)
-		send_frame(n, local, frame, len);
+		n->ops->send(n->ctx, local->uplink, frame, len);
 	else
-		n->ops->send_by(n->ctx, ingress->member, frame,
-				ether_add_tag(frame, len, local->vlan));
+		n->ops->send_by(n->ctx, ingress->member, frame, len);
 }
-
-/*
- * The neighbour's address may be of another family than the host's: that of a router, or that of a
- * RoCEv1 peer. Then an ARP request names the sender 0.0.0.0 (RFC 5227, 2.1.1), and a solicitation
- * comes from the MAC's link-local address.
- */
-static void send_arp_request(struct neigh *n, const struct neigh_entry *e, const uint8_t *mac)
-{
-	struct arp a = {.request = true, .sip = {[10] = 0xff, 0xff}};
-	uint8_t frame[NEIGH_FRAME_ROOM];
-
-	memcpy(a.smac, n->ops->mac(n->ctx, e->from.uplink), ETHER_MAC_LEN);
-	if (ip_is_v4(e->from.ip))
-		memcpy(a.sip, e->from.ip, 16);
-	memcpy(a.tip, e->key.ip, 16);
-	arp_build(frame, &a, mac ? mac : broadcast);
-	send_frame(n, &e->from, frame, ARP_FRAME_LEN);
-}
-
-static void send_nd_solicitation(struct neigh *n, const struct neigh_entry *e, const uint8_t *mac)
-{
-	struct nd m = {.solicitation = true};
-	uint8_t frame[NEIGH_FRAME_ROOM];
-
-	memcpy(m.smac, n->ops->mac(n->ctx, e->from.uplink), ETHER_MAC_LEN);
-	if (ip_is_v4(e->from.ip))
-		nd_link_local(m.smac, m.sip);
-	else
-		memcpy(m.sip, e->from.ip, 16);
-	memcpy(m.target, e->key.ip, 16);
-	if (mac)
-		nd_build_probe(frame, &m, mac);
-	else
-		nd_build_solicitation(frame, &m);
-	send_frame(n, &e->from, frame, ND_FRAME_LEN);
-}
-
-void neigh_send_solicitation(struct neigh *n, const struct neigh_entry *e, const uint8_t *mac)
-{
-	if (ip_is_v4(e->key.ip))
-		send_arp_request(n, e, mac);
-	else
-		send_nd_solicitation(n, e, mac);
-}
-
-/* --- Received frames */
 
 /*
  * Returns this host's address if the daemon must answer for it on that ingress, else NULL. The

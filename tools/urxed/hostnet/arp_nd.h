@@ -11,6 +11,16 @@
 
 #include "urxed/hostnet/neigh.h"
 
+/*
+ * Writes an ARP request or a neighbour solicitation for `ip`, with the tag of the VLAN, into a
+ * buffer of NEIGH_FRAME_ROOM bytes; returns the length. `sip`: the host's address. If that is NULL,
+ * or of another family than `ip` (that of a router, or of a RoCEv1 peer), an ARP request names the
+ * sender 0.0.0.0, so that no host learns the address (RFC 5227, 2.1.1), and a solicitation comes
+ * from the link-local address of `smac`. mac NULL: to all stations.
+ */
+uint32_t arp_nd_build(uint8_t *frame, const uint8_t smac[ETHER_MAC_LEN], const uint8_t *sip,
+		      const uint8_t ip[16], const uint8_t *mac, uint16_t vlan);
+
 /* Solicits the address of an entry from the station with that MAC, or from all stations if NULL. */
 void neigh_send_solicitation(struct neigh *n, const struct neigh_entry *e, const uint8_t *mac);
 
