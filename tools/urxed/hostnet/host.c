@@ -11,6 +11,7 @@
 
 #include "common/rundir.h"
 #include "urxed/hostnet/ether_text.h"
+#include "urxed/hostnet/nd_frame.h"
 
 #define PKEY_PARTITION 0x7fff
 #define PKEY_FULL      0x8000 /* full member */
@@ -223,21 +224,11 @@ uint32_t host_set_kernel_addresses(struct host *h, const struct host_address *li
 	return refused;
 }
 
-/* Modified EUI-64 (RFC 4291, appendix A) */
-static void set_eui64(uint8_t id[8], const uint8_t mac[ETHER_MAC_LEN])
-{
-	memcpy(id, mac, 3);
-	id[0] ^= 0x02;
-	id[3] = 0xff;
-	id[4] = 0xfe;
-	memcpy(id + 5, mac + 3, 3);
-}
-
 int host_add_link_local(struct host *h, int uplink)
 {
-	struct host_address a = {.ip = {0xfe, 0x80}, .prefix_len = 64, .uplink = uplink};
+	struct host_address a = {.prefix_len = 64, .uplink = uplink};
 
-	set_eui64(a.ip + 8, h->mac);
+	nd_link_local(h->mac, a.ip);
 	return find_address(h, &a) ? 0 : add_address(h, &a);
 }
 
@@ -251,14 +242,15 @@ static int add_v4_link_local(struct host *h)
 	return add_address(h, &a);
 }
 
-/* RFC 4193: fd, a global ID of 40 bits, subnet 0 */
+/* RFC 4193: fd, a global ID of 40 bits, subnet 0; then the ID of the link-local address */
 static int add_ula(struct host *h)
 {
-	struct host_address a = {.ip = {0xfd}, .prefix_len = 64, .uplink = HOST_NO_UPLINK};
+	struct host_address a = {.prefix_len = 64, .uplink = HOST_NO_UPLINK};
 	uint64_t global = fnv1a_hash(h->mac, sizeof(h->mac));
 
+	nd_link_local(h->mac, a.ip);
+	a.ip[0] = 0xfd;
 	memcpy(a.ip + 1, &global, 5);
-	set_eui64(a.ip + 8, h->mac);
 	return add_address(h, &a);
 }
 
