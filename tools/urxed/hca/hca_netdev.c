@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "urxed/hca/sysfs_file.h"
+#include "urxed/hostnet/ether_text.h"
 #include "urxed/hostnet/host.h"
 
 /* Limit of the interfaces in one search: another urxed's tree may have a circle of interfaces. */
@@ -26,19 +27,10 @@
 bool hca_netdev_mac(const char *sys, const char *ifname, uint8_t mac[ETHER_MAC_LEN])
 {
 	char text[3 * ETHER_MAC_LEN];
-	unsigned int b[ETHER_MAC_LEN];
-	unsigned int any = 0;
 
-	if (sysfs_read_number("%s/class/net/%s/type", sys, ifname) != ARPHRD_ETHER ||
-	    sysfs_read_text(text, sizeof(text), "%s/class/net/%s/address", sys, ifname) ||
-	    sscanf(text, "%2x:%2x:%2x:%2x:%2x:%2x", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5]) !=
-		    ETHER_MAC_LEN)
-		return false;
-	for (int i = 0; i < ETHER_MAC_LEN; i++) {
-		mac[i] = (uint8_t)b[i];
-		any |= b[i];
-	}
-	return any;
+	return sysfs_read_number("%s/class/net/%s/type", sys, ifname) == ARPHRD_ETHER &&
+	       !sysfs_read_text(text, sizeof(text), "%s/class/net/%s/address", sys, ifname) &&
+	       ether_read_mac(text, mac) && !ether_is_zero(mac);
 }
 
 /* /proc/net/vlan exists only while the module 8021q is loaded; sysfs has no VLAN ID. */
