@@ -10,7 +10,7 @@
 #include <netdev/packet_port.h>
 
 #include "dpdk/sockets/packet_filter.h"
-#include "dpdk/sockets/packet_socket.h"
+#include "packet/packet_socket.h"
 #include "xdp/xdp_program.h"
 
 #define QPN_BLOCKS (1u << (24 - PACKET_PORT_QPN_SHIFT))

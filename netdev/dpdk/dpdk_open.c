@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Opens DPDK ports: starts the EAL, and finds, probes and configures the device. */
 #include <errno.h>
+#include <linux/if_packet.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,9 +24,9 @@
 #include "dpdk/pci_driver.h"
 #include "dpdk/pool.h"
 #include "dpdk/sockets/driver_socket.h"
-#include "dpdk/sockets/packet_socket.h"
 #include "dpdk/spec.h"
 #include "error_text.h"
+#include "packet/packet_socket.h"
 #include "xdp/xdp_program.h"
 
 /* Descriptors per ring. The pool has buffers for both rings and for the bursts. */
@@ -257,7 +258,7 @@ static int use_packet_socket(struct dpdk_port *port, const struct dpdk_spec *spe
 	if (fd < 0)
 		return 0;
 	qp1_ring_open(&port->qp1, spec->ifindex);
-	packet_socket_ignore_outgoing(fd);
+	packet_socket_set(fd, PACKET_IGNORE_OUTGOING, 1);
 	dpdk_port_receive_roce(port, NULL, 0);
 	return packet_socket_add_allmulti(fd, spec->ifindex);
 }

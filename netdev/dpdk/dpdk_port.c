@@ -13,7 +13,7 @@
 
 #include "dpdk/pool.h"
 #include "dpdk/sockets/epoll_set.h"
-#include "dpdk/sockets/packet_socket.h"
+#include "packet/packet_socket.h"
 #include "xdp/xdp_program.h"
 
 static bool is_open[RTE_MAX_ETHPORTS];

@@ -7,7 +7,7 @@
 
 #include <rte_ethdev.h>
 
-#include "dpdk/sockets/packet_socket.h"
+#include "packet/packet_socket.h"
 
 /*
  * Silence before the port enables its interrupt, which costs a wake-up and may cost an exit of a

@@ -7,7 +7,7 @@
 
 #include <rte_ethdev.h>
 
-#include "dpdk/sockets/packet_socket.h"
+#include "packet/packet_socket.h"
 
 /* First and longest pause between attempts to send frames that the kernel left in its ring. */
 #define RESEND_NS     50000

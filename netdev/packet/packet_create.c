@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* urxed's part of a packet port: the socket, without its receive ring. */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -14,17 +11,13 @@
 #include <netdev/packet_port.h>
 
 #include "packet/packet_ring.h"
+#include "packet/packet_socket.h"
 
 /* 960 frames of the largest MTU: as many as urxed's own ring has, within 4 MiB. */
 #define RING_BLOCKS 64
 
 /* Limit of the queue for packets of up to 64 KiB; the kernel doubles it for its own structures. */
 #define QUEUE_BYTES (2 << 20)
-
-static int set_option(int fd, int option, int value)
-{
-	return setsockopt(fd, SOL_PACKET, option, &value, sizeof(value)) ? -errno : 0;
-}
 
 /*
  * Whether the kernel passes UDP GSO packets through packet sockets, as Linux 6.2 and later do. An
@@ -40,20 +33,6 @@ static bool kernel_has_gso(void)
 }
 
 /*
- * Sets the limit of the socket's queue to QUEUE_BYTES, or as near as the kernel allows. Only
- * CAP_NET_ADMIN of the initial user namespace allows more than net.core.rmem_max: root of a
- * container may lack it.
- */
-static int widen_queue(int fd)
-{
-	const int bytes = QUEUE_BYTES;
-
-	if (!setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)))
-		return 0;
-	return setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)) ? -errno : 0;
-}
-
-/*
  * Sets the socket's options for UDP GSO packets, if the kernel has them. With virtio-net headers
  * the socket sends and receives such packets (gso_packet.h). Packets that are longer than a place
  * of the ring come to the socket's queue (packet(7), PACKET_COPY_THRESH).
@@ -62,9 +41,9 @@ static int allow_gso(int fd)
 {
 	if (!kernel_has_gso())
 		return 0;
-	return set_option(fd, PACKET_VNET_HDR, 1)
-		       ?: set_option(fd, PACKET_COPY_THRESH, 1)
-		       ?: widen_queue(fd);
+	return packet_socket_set(fd, PACKET_VNET_HDR, 1)
+		       ?: packet_socket_set(fd, PACKET_COPY_THRESH, 1)
+		       ?: packet_socket_widen_queue(fd, QUEUE_BYTES);
 }
 
 bool packet_port_queue_is_short(int fd)
@@ -76,46 +55,22 @@ bool packet_port_queue_is_short(int fd)
 	       bytes < 2 * QUEUE_BYTES;
 }
 
-static int bind_socket(int fd, unsigned int ifindex)
-{
-	struct sockaddr_ll address = {
-		.sll_family = AF_PACKET,
-		.sll_protocol = htons(ETH_P_ALL),
-		.sll_ifindex = (int)ifindex,
-	};
-
-	return bind(fd, (struct sockaddr *)&address, sizeof(address)) ? -errno : 0;
-}
-
-static int hear_mac(int fd, unsigned int ifindex, const uint8_t mac[ETH_ALEN])
-{
-	struct packet_mreq request = {
-		.mr_ifindex = (int)ifindex, .mr_type = PACKET_MR_UNICAST, .mr_alen = ETH_ALEN};
-
-	memcpy(request.mr_address, mac, ETH_ALEN);
-	return setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &request, sizeof(request)) ? -errno
-											    : 0;
-}
-
 /*
  * TPACKET_V2, because it shows each frame at once; V3 shows blocks of frames after a timeout.
- * With protocol 0 the socket receives nothing before bind.
  */
 static int create_port(unsigned int ifindex, uint32_t mtu, const uint8_t *mac, bool gso,
 		       struct packet_port_ring *ring)
 {
-	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	int rc;
+	int fd = packet_socket_create(), rc;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	*ring = (struct packet_port_ring){packet_ring_frame_size(mtu), RING_BLOCKS};
-	rc = set_option(fd, PACKET_VERSION, TPACKET_V2)
-		     ?: set_option(fd, PACKET_IGNORE_OUTGOING, 1)
+	rc = packet_socket_set(fd, PACKET_VERSION, TPACKET_V2)
 		     ?: (gso ? allow_gso(fd) : 0)
 		     ?: packet_port_accept(fd, NULL, 0)
-		     ?: bind_socket(fd, ifindex)
-		     ?: (mac ? hear_mac(fd, ifindex, mac) : 0);
+		     ?: packet_socket_bind(fd, ifindex)
+		     ?: (mac ? packet_socket_add_mac(fd, ifindex, mac) : 0);
 	if (!rc)
 		return fd;
 	close(fd);

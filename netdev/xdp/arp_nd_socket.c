@@ -11,18 +11,17 @@
 #include <rte_ether.h>
 
 #include "dpdk/sockets/packet_filter.h"
-#include "dpdk/sockets/packet_socket.h"
+#include "packet/packet_socket.h"
 
 static int open_socket(struct arp_nd_socket *socket, unsigned int ifindex)
 {
-	int one = 1;
-
-	socket->fd = packet_socket_open(ifindex, packet_filter_resolution);
+	socket->fd = packet_socket_create();
 	if (socket->fd < 0)
 		return socket->fd;
-	if (setsockopt(socket->fd, SOL_PACKET, PACKET_AUXDATA, &one, sizeof(one)))
-		return -errno;
-	return 0;
+	return packet_filter_resolution(socket->fd)
+		       ?: packet_socket_add_allmulti(socket->fd, ifindex)
+		       ?: packet_socket_set(socket->fd, PACKET_AUXDATA, 1)
+		       ?: packet_socket_bind(socket->fd, ifindex);
 }
 
 int arp_nd_socket_open(struct arp_nd_socket *socket, unsigned int ifindex)

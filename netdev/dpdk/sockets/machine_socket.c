@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "dpdk/sockets/machine_socket.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +9,7 @@
 #include <unistd.h>
 
 #include "dpdk/sockets/packet_filter.h"
-#include "dpdk/sockets/packet_socket.h"
+#include "packet/packet_socket.h"
 
 /* Packets of one system call. */
 #define BURST 16
@@ -32,19 +30,13 @@ struct machine_packets {
 
 int machine_socket_open(struct machine_socket *s)
 {
-	const int on = 1, bytes = QUEUE_BYTES;
-
 	*s = MACHINE_SOCKET_CLOSED;
-	/* With protocol 0 the socket receives nothing before bind. */
-	s->fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	s->fd = packet_socket_create();
 	if (s->fd < 0)
-		return -errno;
-	packet_socket_ignore_outgoing(s->fd);
-	/* Only CAP_NET_ADMIN of the initial user namespace allows more than net.core.rmem_max. */
-	if (setsockopt(s->fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)))
-		setsockopt(s->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
-	if (!setsockopt(s->fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof(on)) &&
-	    !setsockopt(s->fd, SOL_PACKET, PACKET_AUXDATA, &on, sizeof(on)))
+		return s->fd;
+	packet_socket_widen_queue(s->fd, QUEUE_BYTES);
+	if (!packet_socket_set(s->fd, PACKET_VNET_HDR, 1) &&
+	    !packet_socket_set(s->fd, PACKET_AUXDATA, 1))
 		return 0;
 	machine_socket_close(s);
 	return -EOPNOTSUPP;
@@ -75,17 +67,6 @@ static void prepare_messages(struct machine_packets *packets)
 	}
 }
 
-static int bind_interface(int fd, unsigned int ifindex)
-{
-	const struct sockaddr_ll address = {
-		.sll_family = AF_PACKET,
-		.sll_protocol = htons(ETH_P_ALL),
-		.sll_ifindex = (int)ifindex,
-	};
-
-	return bind(fd, (const struct sockaddr *)&address, sizeof(address)) ? -errno : 0;
-}
-
 int machine_socket_enable(struct machine_socket *s, unsigned int ifindex, bool on, bool xdp)
 {
 	if (s->fd < 0)
@@ -100,7 +81,7 @@ int machine_socket_enable(struct machine_socket *s, unsigned int ifindex, bool o
 			return -ENOMEM;
 		prepare_messages(s->packets);
 	}
-	return packet_filter_other(s->fd, xdp) ?: bind_interface(s->fd, ifindex);
+	return packet_filter_other(s->fd, xdp) ?: packet_socket_bind(s->fd, ifindex);
 }
 
 static bool start_packet(struct machine_packets *packets, uint32_t i)

@@ -38,18 +38,13 @@
 #define LOAD(what)                    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_##what))
 #define SKIP(value, if_equal, if_not) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, if_equal, if_not)
 
-/*
- * Drops outgoing frames, for a kernel without PACKET_IGNORE_OUTGOING, and frames of service VLANs
- * (802.1ad): readers of the socket insert the tag of 802.1Q.
- */
+/* Drops frames of service VLANs (802.1ad): readers of the socket insert the tag of 802.1Q. */
 static const struct sock_filter start[] = {
-	/* 0 */ LOAD(PKTTYPE),
-	/* 1 */ SKIP(PACKET_OUTGOING, 4, 0),
-	/* 2 */ LOAD(VLAN_TAG_PRESENT),
-	/* 3 */ SKIP(0, 3, 0),
-	/* 4 */ LOAD(VLAN_TPID),
-	/* 5 */ SKIP(ETH_P_8021Q, 1, 0),
-	/* 6 */ BPF_STMT(BPF_RET | BPF_K, 0),
+	/* 0 */ LOAD(VLAN_TAG_PRESENT),
+	/* 1 */ SKIP(0, 3, 0),
+	/* 2 */ LOAD(VLAN_TPID),
+	/* 3 */ SKIP(ETH_P_8021Q, 1, 0),
+	/* 4 */ BPF_STMT(BPF_RET | BPF_K, 0),
 };
 
 #define START (sizeof(start) / sizeof(start[0]))

@@ -8,8 +8,7 @@
 
 /*
  * Each function sets the filter of a packet socket. The socket then receives only the frames that
- * the comment names, none of them in a service VLAN (802.1ad), and none that the host sends. 0, or
- * a negative errno value.
+ * the comment names, none of them in a service VLAN (802.1ad). 0, or a negative errno value.
  */
 
 /* ARP, RARP, neighbour discovery, and RoCE except to queue pairs of the n blocks of QPNs

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "dpdk/sockets/packet_socket.h"
+#include "packet/packet_socket.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -7,7 +7,40 @@
 #include <linux/if_packet.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
+
+/* With protocol 0 the socket receives nothing before bind. */
+int packet_socket_create(void)
+{
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	packet_socket_set(fd, PACKET_IGNORE_OUTGOING, 1);
+	return fd;
+}
+
+int packet_socket_set(int fd, int option, int value)
+{
+	return setsockopt(fd, SOL_PACKET, option, &value, sizeof(value)) ? -errno : 0;
+}
+
+int packet_socket_bind(int fd, unsigned int ifindex)
+{
+	const struct sockaddr_ll address = {
+		.sll_family = AF_PACKET,
+		.sll_protocol = htons(ETH_P_ALL),
+		.sll_ifindex = (int)ifindex,
+	};
+
+	return bind(fd, (const struct sockaddr *)&address, sizeof(address)) ? -errno : 0;
+}
+
+int packet_socket_widen_queue(int fd, int bytes)
+{
+	if (!setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)))
+		return 0;
+	return setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)) ? -errno : 0;
+}
 
 static int set_membership(int fd, int option, const struct packet_mreq *membership)
 {
@@ -51,35 +84,6 @@ int packet_socket_add_mac(int fd, unsigned int ifindex, const uint8_t mac[6])
 	return set_membership(fd, PACKET_ADD_MEMBERSHIP, &address);
 }
 
-static int set_up_socket(int fd, unsigned int ifindex, int (*filter)(int fd))
-{
-	struct sockaddr_ll address = {
-		.sll_family = AF_PACKET,
-		.sll_protocol = htons(ETH_P_ALL),
-		.sll_ifindex = (int)ifindex,
-	};
-	int err = filter(fd) ?: packet_socket_add_allmulti(fd, ifindex);
-
-	if (err)
-		return err;
-	return bind(fd, (struct sockaddr *)&address, sizeof(address)) ? -errno : 0;
-}
-
-/* With protocol 0 the socket receives nothing before bind, when the filter is attached. */
-int packet_socket_open(unsigned int ifindex, int (*filter)(int fd))
-{
-	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	int err;
-
-	if (fd < 0)
-		return -errno;
-	err = set_up_socket(fd, ifindex, filter);
-	if (!err)
-		return fd;
-	close(fd);
-	return err;
-}
-
 bool packet_socket_find_tag(struct msghdr *message, uint16_t *tci)
 {
 	struct tpacket_auxdata aux;
@@ -93,13 +97,6 @@ bool packet_socket_find_tag(struct msghdr *message, uint16_t *tci)
 		return aux.tp_status & TP_STATUS_VLAN_VALID;
 	}
 	return false;
-}
-
-void packet_socket_ignore_outgoing(int fd)
-{
-	const int on = 1;
-
-	setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on));
 }
 
 uint32_t packet_socket_read_drops(int fd)

@@ -1,17 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Packet sockets on an interface that carries the host's own traffic, too. */
-#ifndef URXE_NETDEV_DPDK_SOCKETS_PACKET_SOCKET_H
-#define URXE_NETDEV_DPDK_SOCKETS_PACKET_SOCKET_H
+#ifndef URXE_NETDEV_PACKET_PACKET_SOCKET_H
+#define URXE_NETDEV_PACKET_PACKET_SOCKET_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
 /*
- * A nonblocking descriptor, or a negative errno value. `filter`: a function of packet_filter.h.
- * While the socket is open, the interface receives all multicast.
+ * A nonblocking descriptor, or a negative errno value. The socket receives nothing before
+ * packet_socket_bind, and never the frames that the interface sends.
  */
-int packet_socket_open(unsigned int ifindex, int (*filter)(int fd));
+int packet_socket_create(void);
+/* Sets an option of level SOL_PACKET. 0, or a negative errno value. */
+int packet_socket_set(int fd, int option, int value);
+/* From now on the socket receives the interface's frames. 0, or a negative errno value. */
+int packet_socket_bind(int fd, unsigned int ifindex);
+/*
+ * Sets the limit of the socket's queue, or as near as the kernel allows; the kernel doubles the
+ * number for its own structures. Only CAP_NET_ADMIN of the initial user namespace allows more than
+ * net.core.rmem_max: root of a container may lack it. 0, or a negative errno value.
+ */
+int packet_socket_widen_queue(int fd, int bytes);
 
 /* Makes the interface receive all multicast while the socket is open. 0, or a negative errno value.
  */
@@ -34,12 +44,6 @@ uint32_t packet_socket_read_drops(int fd);
  * byte order. The socket has PACKET_AUXDATA.
  */
 bool packet_socket_find_tag(struct msghdr *message, uint16_t *tci);
-
-/*
- * Makes the kernel not pass frames that the interface sends to the socket. Linux before 4.20 cannot
- * do that: there the filters of packet_filter.h drop these frames.
- */
-void packet_socket_ignore_outgoing(int fd);
 
 /* Clears a pending error, which makes poll(2) return at once. */
 void packet_socket_clear_error(int fd);
