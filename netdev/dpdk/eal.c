@@ -22,13 +22,12 @@
 #define ARGS_MAX 16
 
 /*
- * EAL memory in MB without huge pages: for a port's buffers, and for tables alone. Tables are
- * larger on arm64, where DPDK aligns to 128 bytes.
+ * EAL memory in MB without huge pages: for a port's buffers, and for tables alone, or the process
+ * of one vhost-user port, whose packet buffers lie elsewhere. Tables are larger on arm64, where
+ * DPDK aligns to 128 bytes.
  */
 #define PORTS_MB  "512"
 #define TABLES_MB "64"
-/* For the process of one vhost-user port, whose packet buffers lie elsewhere. */
-#define VHOST_MB "64"
 
 /* Free huge pages that make the EAL use them: for tables and two ports. */
 #define HUGE_SIZE ((size_t)96 << 20)
@@ -96,49 +95,29 @@ static bool try_huge_pages(const struct dpdk_spec *spec)
 	return memory;
 }
 
-/* Arguments that all processes have; returns their number. `prefix` and `lcores` have 64 bytes. */
-static int common_args(char **argv, char *prefix, char *lcores, const cpu_set_t *cpus)
+/* Starts the EAL; negative: rte_errno has the error. `vhost`: for the process of one vhost-user
+ * port. Without a shared configuration the EAL makes no files there but its directory. */
+static int eal_init(const struct dpdk_spec *spec, bool vhost, const cpu_set_t *cpus)
 {
+	char prefix[64], lcores[64];
+	char *argv[ARGS_MAX + 1];
 	int argc = 0;
 
-	file_prefix(prefix, 64);
-	snprintf(lcores, 64, "--lcores=0@%d", first_cpu(cpus));
+	file_prefix(prefix, sizeof(prefix));
+	snprintf(lcores, sizeof(lcores), "--lcores=0@%d", first_cpu(cpus));
 	argv[argc++] = "urxe";
 	argv[argc++] = prefix;
 	argv[argc++] = lcores;
 	argv[argc++] = "--log-level=*:error";
-	return argc;
-}
-
-/* Starts the EAL for the process of a vhost-user port; negative: rte_errno has the error. Without a
- * shared configuration the EAL makes no files but its directory. */
-static int eal_init_vhost(const cpu_set_t *cpus)
-{
-	char prefix[64], lcores[64];
-	char *argv[ARGS_MAX + 1];
-	int argc = common_args(argv, prefix, lcores, cpus);
-
-	argv[argc++] = "--no-pci";
-	argv[argc++] = "--no-shconf";
-	argv[argc++] = "--no-telemetry";
-	argv[argc++] = "--no-huge";
-	argv[argc++] = "-m";
-	argv[argc++] = VHOST_MB;
-	argv[argc] = NULL;
-	return rte_eal_init(argc, argv);
-}
-
-static int eal_init(const struct dpdk_spec *spec, const cpu_set_t *cpus)
-{
-	char prefix[64], lcores[64];
-	char *argv[ARGS_MAX + 1];
-	int argc = common_args(argv, prefix, lcores, cpus);
-
 	/* Without a list of allowed devices the EAL would open all PCI devices. */
 	argv[argc++] = eal_has_pci ? "-a" : "--no-pci";
 	if (eal_has_pci)
 		argv[argc++] = (char *)spec->devargs;
-	if (try_huge_pages(spec)) {
+	if (vhost) {
+		argv[argc++] = "--no-shconf";
+		argv[argc++] = "--no-telemetry";
+	}
+	if (!vhost && try_huge_pages(spec)) {
 		/* No file in a hugetlbfs, which a killed daemon would leave behind. */
 		argv[argc++] = "--in-memory";
 		argv[argc++] = "--single-file-segments";
@@ -170,7 +149,7 @@ static int eal_first_start(const struct dpdk_spec *spec, bool vhost, char *error
 				      "DPDK cannot start without " SYS_CPUS ": mount /sys");
 	eal_state = EAL_FAILED;
 	eal_has_pci = spec && spec->pci;
-	if ((vhost ? eal_init_vhost(&cpus) : eal_init(spec, &cpus)) < 0)
+	if (eal_init(spec, vhost, &cpus) < 0)
 		return error_text_set(error, error_size, rte_errno ? -rte_errno : -EIO,
 				      "DPDK cannot start: %s", dpdk_log_reason());
 	/* The EAL pins the calling thread to one CPU: the thread gets its affinity back. */
