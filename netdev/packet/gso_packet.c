@@ -62,19 +62,10 @@ uint32_t gso_count(const struct packet_port_frame *frames, uint32_t n)
 	return count;
 }
 
-/* The sum of 16-bit words (RFC 1071), folded. */
-static uint32_t add_words(uint32_t sum, const uint8_t *at, uint32_t len)
-{
-	for (uint32_t i = 0; i < len; i += 2)
-		sum += get16(at + i);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (sum & 0xffff) + (sum >> 16);
-}
-
 static void set_ipv4_checksum(uint8_t *ip)
 {
 	put16(ip + IPV4_CHECKSUM, 0);
-	put16(ip + IPV4_CHECKSUM, ~add_words(0, ip, IPV4_LEN));
+	put16(ip + IPV4_CHECKSUM, ~fold(add_words(0, ip, IPV4_LEN)));
 }
 
 /* Sets the UDP checksum to the sum of the pseudo header, which the kernel completes for each
@@ -84,7 +75,7 @@ static void set_udp_checksum(uint8_t *udp, const uint8_t *addresses)
 	uint32_t addresses_len = (uint32_t)(udp - addresses);
 
 	put16(udp + UDP_CHECKSUM,
-	      add_words(IPPROTO_UDP + get16(udp + UDP_LENGTH), addresses, addresses_len));
+	      fold(add_words(IPPROTO_UDP + get16(udp + UDP_LENGTH), addresses, addresses_len)));
 }
 
 uint32_t gso_write_headers(const struct packet_port_frame *frames, uint32_t n,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Offsets in the headers of IPv4 (RFC 791), IPv6 (RFC 8200) and UDP (RFC 768), and their fields. */
+/* Offsets in the headers of IPv4 (RFC 791), IPv6 (RFC 8200) and UDP (RFC 768), their fields, and
+ * sums for checksums. */
 #ifndef URXE_NETDEV_PACKET_IP_FIELDS_H
 #define URXE_NETDEV_PACKET_IP_FIELDS_H
 
@@ -30,6 +31,21 @@ static inline void put16(uint8_t *at, uint32_t value)
 {
 	at[0] = (uint8_t)(value >> 8);
 	at[1] = (uint8_t)value;
+}
+
+/* Adds the 16-bit words of up to 64 KiB, of which the last may be half (RFC 1071). */
+static inline uint64_t add_words(uint64_t sum, const uint8_t *at, uint32_t len)
+{
+	for (; len > 1; at += 2, len -= 2)
+		sum += get16(at);
+	return len ? sum + ((uint64_t)at[0] << 8) : sum;
+}
+
+static inline uint32_t fold(uint64_t sum)
+{
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return (uint32_t)sum;
 }
 
 #endif

@@ -34,22 +34,7 @@ static void put32(uint8_t *at, uint32_t value)
 	put16(at + 2, value);
 }
 
-/* --- Checksums (RFC 1071) */
-
-/* Adds the 16-bit words of up to 64 KiB, of which the last may be half. */
-static uint64_t add_words(uint64_t sum, const uint8_t *at, uint32_t len)
-{
-	for (; len > 1; at += 2, len -= 2)
-		sum += get16(at);
-	return len ? sum + ((uint64_t)at[0] << 8) : sum;
-}
-
-static uint32_t fold(uint64_t sum)
-{
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	return ~(uint32_t)sum & 0xffff;
-}
+/* --- Checksums */
 
 static bool is_tcp(const struct segmenter *s)
 {
@@ -62,12 +47,12 @@ static void set_transport_checksum(const struct segmenter *s, uint8_t *transport
 {
 	uint8_t *checksum = transport + (s->checksum - s->transport);
 	uint64_t sum = len + (is_tcp(s) ? IPPROTO_TCP : IPPROTO_UDP);
-	uint32_t value;
+	uint16_t value;
 
 	put16(checksum, 0);
 	sum = s->ipv4 ? add_words(sum, ip + IPV4_ADDRESSES, 8)
 		      : add_words(sum, ip + IPV6_ADDRESSES, 32);
-	value = fold(add_words(sum, transport, len));
+	value = (uint16_t)~fold(add_words(sum, transport, len));
 	/* UDP: 0 stands for no checksum. */
 	put16(checksum, !value && !is_tcp(s) ? 0xffff : value);
 }
@@ -227,12 +212,12 @@ static uint32_t write_ethernet(const struct segmenter *s, uint8_t *to)
 static void write_whole(const struct segmenter *s, uint8_t *to, uint32_t ethernet)
 {
 	uint8_t *transport = to + ethernet + s->transport - ETH_HLEN;
-	uint32_t value;
+	uint16_t value;
 
 	memcpy(to + ethernet, s->packet + ETH_HLEN, s->len - ETH_HLEN);
 	if (!s->checksum)
 		return;
-	value = fold(add_words(0, transport, s->len - s->transport));
+	value = (uint16_t)~fold(add_words(0, transport, s->len - s->transport));
 	put16(transport + (s->checksum - s->transport), value ? value : 0xffff);
 }
 
@@ -248,7 +233,7 @@ static void write_ip_lengths(const struct segmenter *s, uint8_t *ip, uint32_t le
 	put16(ip + IPV4_LENGTH, len);
 	put16(ip + IPV4_IDENTIFICATION, get16(ip + IPV4_IDENTIFICATION) + s->count);
 	put16(ip + IPV4_CHECKSUM, 0);
-	put16(ip + IPV4_CHECKSUM, fold(add_words(0, ip, header)));
+	put16(ip + IPV4_CHECKSUM, ~fold(add_words(0, ip, header)));
 }
 
 static void write_tcp(const struct segmenter *s, uint8_t *tcp, bool last)
