@@ -128,6 +128,7 @@ static void follow_hca(struct daemon *d, uint64_t now)
 	if (d->hca.polled)
 		daemon_link_ibdevs(d);
 	hca_monitor_fill(&d->hca, &d->host.hca);
+	hca_monitor_fill_table(&d->hca, &d->host.hca_table);
 	d->host.hca_rate = hca_monitor_rate(&d->hca);
 	if (!d->options.n_uplinks)
 		d->host.up = !d->host.hca.down;

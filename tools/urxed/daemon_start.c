@@ -205,6 +205,7 @@ static void choose_hca(struct daemon *d)
 	daemon_name_uplinks(d);
 	hca_monitor_start(&d->hca);
 	hca_monitor_fill(&d->hca, &d->host.hca);
+	hca_monitor_fill_table(&d->hca, &d->host.hca_table);
 	d->host.hca_rate = hca_monitor_rate(&d->hca);
 }
 

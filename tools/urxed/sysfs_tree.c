@@ -6,10 +6,12 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/rundir.h"
+#include "urxed/hca/hca_table.h"
 
 #define CLASS   VNIC_SYSFS_NAME "/class/infiniband"
 #define PORT    "ports/1"
@@ -213,11 +215,7 @@ static void write_link_state(struct tree *t, const struct host *host)
  */
 static void write_active_mtu(struct tree *t, const struct host *host)
 {
-	uint32_t mtu = 4096;
-
-	while (mtu > 256 && mtu + URXE_MAX_OVERHEAD - ETHER_HDR_LEN - ETHER_VLAN_LEN > host->mtu)
-		mtu /= 2;
-	write_ibdev(t, PORT "/active_mtu", "%u", mtu);
+	write_ibdev(t, PORT "/active_mtu", "%u", host_path_mtu(host));
 }
 
 static void write_rate(struct tree *t, const struct host *host)
@@ -343,13 +341,19 @@ static void write_rdma_cm(struct tree *t)
 }
 
 /*
- * Returns the text for VNIC_HCA_FILE: the name of the HCA, or "" while its port is down. With "",
- * liburxe.so asks urxed first for an rdma_cm ID with an address, and gives the ID to the kernel
- * only if urxed does not know the address.
+ * Writes VNIC_HCA_FILE. Its first line is empty while the port is down: liburxe.so then asks urxed
+ * first for an rdma_cm ID with an address, and gives the ID to the kernel only if urxed does not
+ * know the address. The others are those of the port, because IDs of the kernel stay there.
  */
-static const char *active_hca(const struct host *host)
+static void write_hca(struct tree *t, const struct host *host)
 {
-	return host->hca.down ? "" : host->hca.name;
+	char text[VNIC_HCA_TEXT];
+	int n = snprintf(text, sizeof(text), "%s\n", host->hca.down ? "" : host->hca.name);
+
+	hca_table_print(host, text + n);
+	n = (int)strlen(text);
+	if (!has_text(t, VNIC_HCA_FILE, text, (size_t)n))
+		write_file(t, VNIC_HCA_FILE, 0444, text, (size_t)n);
 }
 
 /*
@@ -449,7 +453,7 @@ int sysfs_tree_create(const char *run_dir, const struct host *host, gid_t group)
 	make_dev(&t, group);
 	write_uverbs(&t);
 	write_rdma_cm(&t);
-	write_attr(&t, VNIC_HCA_FILE, "%s", active_hca(host));
+	write_hca(&t, host);
 	close_tree(&t);
 	if (t.err)
 		sysfs_tree_remove(run_dir);
@@ -478,8 +482,7 @@ int sysfs_tree_update(const char *run_dir, const struct host *host, const struct
 		write_link_state(&t, host);
 	if (!port_rate_same(host_rate(host), host_rate(before)))
 		write_rate(&t, host);
-	if (strcmp(active_hca(host), active_hca(before)) != 0)
-		write_attr(&t, VNIC_HCA_FILE, "%s", active_hca(host));
+	write_hca(&t, host);
 	if (host->mtu != before->mtu)
 		write_active_mtu(&t, host);
 	if (strcmp(host->ndev, before->ndev) != 0) {

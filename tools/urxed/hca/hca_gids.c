@@ -56,6 +56,7 @@ static bool read_entry(const char *sys, const char *dir, uint32_t i, const char 
 	    sysfs_read_text(gid->ndev, sizeof(gid->ndev), "%s/gid_attrs/ndevs/%u", dir, i) ||
 	    !gid->ndev[0] || strchr(gid->ndev, '/'))
 		return false;
+	gid->index = (uint16_t)i;
 	gid->vlan = hca_netdev_vlan(sys, gid->ndev);
 	gid->ifindex = sysfs_read_number("%s/class/net/%s/ifindex", sys, gid->ndev);
 	return true;

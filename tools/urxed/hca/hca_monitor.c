@@ -145,6 +145,27 @@ void hca_monitor_fill(const struct hca_monitor *h, struct vnic_attach_hca *out)
 	out->down = p->state != HCA_ACTIVE;
 }
 
+void hca_monitor_fill_table(const struct hca_monitor *h, struct hca_table *out)
+{
+	const struct hca_port *p = hca_monitor_chosen(h);
+
+	*out = (struct hca_table){0};
+	if (!p)
+		return;
+	memcpy(out->guid, p->guid, sizeof(out->guid));
+	memcpy(out->pkeys, p->pkeys, sizeof(out->pkeys));
+	out->mtu = p->mtu;
+	out->n_gids = p->n_gids;
+	out->cut_off = p->n_gids == HCA_GIDS;
+	for (uint32_t i = 0; i < p->n_gids; i++) {
+		const struct hca_gid *gid = &p->gids[i];
+
+		out->gids[i] = (struct hca_table_gid){
+			.ifindex = gid->ifindex, .index = gid->index, .v2 = gid->v2};
+		memcpy(out->gids[i].ip, gid->ip, sizeof(gid->ip));
+	}
+}
+
 struct port_rate hca_monitor_rate(const struct hca_monitor *h)
 {
 	const struct hca_port *p = hca_monitor_chosen(h);

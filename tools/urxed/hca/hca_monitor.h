@@ -95,6 +95,8 @@ static inline uint64_t hca_monitor_deadline(const struct hca_monitor *h)
 const struct hca_port *hca_monitor_chosen(const struct hca_monitor *h);
 /* Writes the chosen port, for the message to attached processes; an empty name if there is none. */
 void hca_monitor_fill(const struct hca_monitor *h, struct vnic_attach_hca *out);
+/* Copies GUID, P_Keys and GIDs of the chosen port; all zero if there is none. */
+void hca_monitor_fill_table(const struct hca_monitor *h, struct hca_table *out);
 /* The rate of the chosen port; width 0 = unknown, or no HCA. */
 struct port_rate hca_monitor_rate(const struct hca_monitor *h);
 

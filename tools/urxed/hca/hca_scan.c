@@ -91,30 +91,28 @@ static bool mac_of_eui64(const uint8_t id[8], uint8_t mac[ETHER_MAC_LEN])
 	return true;
 }
 
-/* Reads node_guid, such as "5054:00ff:fe12:3456". False: missing or malformed. */
-static bool read_guid(const char *dir, uint8_t guid[8])
+/* Reads node_guid, such as "5054:00ff:fe12:3456". A missing or malformed one stays as it is. */
+static void read_guid(const char *dir, uint8_t guid[8])
 {
 	char text[HCA_TEXT];
 	unsigned int word[4];
 
 	if (sysfs_read_text(text, sizeof(text), "%s/node_guid", dir) ||
 	    sscanf(text, "%4x:%4x:%4x:%4x", &word[0], &word[1], &word[2], &word[3]) != 4)
-		return false;
+		return;
 	for (int i = 0; i < 4; i++) {
 		guid[2 * i] = (uint8_t)(word[i] >> 8);
 		guid[2 * i + 1] = (uint8_t)word[i];
 	}
-	return true;
 }
 
 /*
  * Sets p->mac to the MAC of the port's interface. Without an Ethernet interface: to that in the
  * link-local GID, else in the node GUID, else to 0.
  */
-static void find_mac(const char *sys, const char *dir, struct hca_port *p)
+static void find_mac(const char *sys, struct hca_port *p)
 {
 	static const uint8_t link_local[8] = {0xfe, 0x80};
-	uint8_t guid[8];
 
 	if (hca_netdev_mac(sys, p->ndev, p->mac))
 		return;
@@ -122,7 +120,7 @@ static void find_mac(const char *sys, const char *dir, struct hca_port *p)
 		if (!memcmp(p->gids[i].ip, link_local, sizeof(link_local)) &&
 		    mac_of_eui64(p->gids[i].ip + 8, p->mac))
 			return;
-	if (!read_guid(dir, guid) || !mac_of_eui64(guid, p->mac))
+	if (!mac_of_eui64(p->guid, p->mac))
 		memset(p->mac, 0, sizeof(p->mac));
 }
 
@@ -204,6 +202,17 @@ static uint16_t read_mtu(const char *sys, const char *port_dir, const char *ndev
 	return ndev[0] ? hca_netdev_path_mtu(sys, ndev) : 0;
 }
 
+/* Reads the P_Keys, such as "0xffff". */
+static void read_pkeys(const char *port_dir, struct hca_port *p)
+{
+	char text[HCA_TEXT];
+
+	for (uint32_t i = 0; i < VNIC_ATTACH_PKEYS; i++)
+		if (sysfs_read_text(text, sizeof(text), "%s/pkeys/%u", port_dir, i) ||
+		    sscanf(text, "%hx", &p->pkeys[i]) != 1)
+			break;
+}
+
 static void read_port(const char *sys, const char *dir, struct hca_port *p)
 {
 	char port_dir[PATH_MAX];
@@ -217,7 +226,8 @@ static void read_port(const char *sys, const char *dir, struct hca_port *p)
 		return;
 	hca_gids_read(sys, port_dir, p);
 	p->mtu = read_mtu(sys, port_dir, p->ndev);
-	find_mac(sys, dir, p);
+	find_mac(sys, p);
+	read_pkeys(port_dir, p);
 }
 
 static void scan_device(const char *sys, const char *device, struct hca_list *list)
@@ -232,6 +242,7 @@ static void scan_device(const char *sys, const char *device, struct hca_list *li
 		return;
 	strcpy(base.device, device);
 	base.inode = stat(dir, &st) ? 0 : st.st_ino;
+	read_guid(dir, base.guid);
 	base.kind = read_kind(dir);
 	base.verbs = has_verbs_device(sys, device);
 	read_driver(dir, base.driver);

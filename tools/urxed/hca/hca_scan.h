@@ -16,7 +16,7 @@
 
 /* Limits of the list; ports and GIDs beyond them are ignored. */
 #define HCA_PORTS 32
-#define HCA_GIDS  64
+#define HCA_GIDS  VNIC_HCA_GIDS
 
 #define HCA_TEXT 64
 
@@ -36,6 +36,7 @@ enum hca_state {
 struct hca_gid {
 	uint8_t ip[16]; /* IPv4 as ::ffff:a.b.c.d */
 	bool v2;        /* RoCE v2; else RoCE v1 */
+	uint16_t index; /* in the port's GID table */
 	char ndev[HOST_NDEV_LEN];
 	uint16_t vlan;    /* ID of the interface, 0 = none */
 	uint32_t ifindex; /* index of the interface, 0 = unknown */
@@ -48,6 +49,7 @@ struct hca_port {
 	 * Inode number of the device's directory, by which a new device of the same name differs.
 	 */
 	uint64_t inode;
+	uint8_t guid[8]; /* the device's node GUID; all zero = unknown */
 	enum hca_kind kind;
 	enum hca_state state;
 	bool verbs;              /* programs can open the device */
@@ -57,9 +59,10 @@ struct hca_port {
 	struct port_rate rate;   /* width 0 = unknown */
 	/* The largest path MTU in bytes that the interface permits; 0 = unknown. */
 	uint16_t mtu;
-	char ndev[HOST_NDEV_LEN];   /* the interface of the first GID; "" = none */
-	uint8_t mac[ETHER_MAC_LEN]; /* all zero = unknown */
-	bool v1, v2;                /* some GID is of RoCE v1, v2 */
+	char ndev[HOST_NDEV_LEN];          /* the interface of the first GID; "" = none */
+	uint8_t mac[ETHER_MAC_LEN];        /* all zero = unknown */
+	uint16_t pkeys[VNIC_ATTACH_PKEYS]; /* the first entries of the P_Key table; 0 = empty */
+	bool v1, v2;                       /* some GID is of RoCE v1, v2 */
 	uint32_t n_gids;
 	struct hca_gid gids[HCA_GIDS];
 };

@@ -442,6 +442,15 @@ static void fill_gids(const struct host *h, struct vnic_attach_gid *gids)
 	}
 }
 
+uint32_t host_path_mtu(const struct host *h)
+{
+	uint32_t mtu = 4096;
+
+	while (mtu > 256 && mtu + URXE_MAX_OVERHEAD - ETHER_HDR_LEN - ETHER_VLAN_LEN > h->mtu)
+		mtu /= 2;
+	return mtu;
+}
+
 struct port_rate host_rate(const struct host *h)
 {
 	return h->hca_rate.width ? h->hca_rate : h->rate;

@@ -75,6 +75,23 @@ struct host_address {
 	uint32_t freed;
 };
 
+/* GUID, P_Keys and GIDs of the port that backs the device, for VNIC_HCA_FILE (hca_table.h). */
+struct hca_table_gid {
+	uint8_t ip[16];   /* IPv4 as ::ffff:a.b.c.d */
+	uint32_t ifindex; /* index of the interface, 0 = unknown */
+	uint16_t index;   /* in the HCA's GID table */
+	bool v2;          /* RoCE v2; else RoCE v1 */
+};
+
+struct hca_table {
+	uint8_t guid[8];                   /* the node GUID; all zero = no HCA, or unknown */
+	uint16_t mtu;                      /* the port's path MTU in bytes; 0 = unknown */
+	bool cut_off;                      /* the port has VNIC_HCA_GIDS GIDs or more */
+	uint16_t pkeys[VNIC_ATTACH_PKEYS]; /* the first entries of the P_Key table; 0 = empty */
+	uint32_t n_gids;
+	struct hca_table_gid gids[VNIC_HCA_GIDS];
+};
+
 struct host {
 	char device[VNIC_HCA_NAME]; /* --device: the name of the RDMA device */
 	bool other_node; /* the device's node is not VNIC_UVERBS_NAME but VNIC_UVERBS_OTHER */
@@ -90,6 +107,7 @@ struct host {
 	uint8_t uplink_carriers;
 	bool machines;              /* a virtual machine has a port now (vm_port_set.h) */
 	struct vnic_attach_hca hca; /* the HCA that backs urxe0; name "" = none */
+	struct hca_table hca_table;
 	/*
 	 * Interface of the GIDs whose address has none: that of the first uplink, if it is
 	 * af_packet: or af_xdp: and the interface exists; else "lo", also for a tap:, whose
@@ -188,6 +206,9 @@ const struct host_address *host_address_by_gid(const struct host *h, uint32_t gi
 
 /* Does entry gid_index of the GID table have the address `ip`? */
 bool host_has_gid(const struct host *h, uint32_t gid_index, const uint8_t ip[16]);
+
+/* The longest path MTU in bytes that the device's port permits, at least 256. */
+uint32_t host_path_mtu(const struct host *h);
 
 /* The rate that the port reports: that of the HCA, else `rate`. */
 struct port_rate host_rate(const struct host *h);

@@ -94,9 +94,22 @@
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
 #define VNIC_SYSFS_NAME     "sys" /* also in the run directory: the tree that stands for /sys */
-/* A file of the tree VNIC_SYSFS_NAME, with the name of the HCA that backs the device. The line is
- * empty without an HCA, or while the HCA's port is down. */
+/*
+ * A file of the tree VNIC_SYSFS_NAME about the HCA that backs the device. Its first line is the
+ * name of the HCA; the line is empty without an HCA, or while the HCA's port is down. The others
+ * say what stands for the HCA's port in answers of the kernel's rdma_cm. Without them, answers name
+ * the HCA. "A" is an index in the port's table, "B" that in the device's table for the same entry,
+ * -1 if the device has none; GUIDs and GIDs are hexadecimal digits:
+ *
+ *   port NODE-GUID PORT DEVICE-NODE-GUID
+ *   pkey A B        for each P_Key of the port
+ *   gid A B GID     for each GID of the port
+ */
 #define VNIC_HCA_FILE VNIC_SYSFS_NAME "/hca"
+/* The most lines of GIDs in VNIC_HCA_FILE. */
+#define VNIC_HCA_GIDS 64
+/* The most bytes in VNIC_HCA_FILE. */
+#define VNIC_HCA_TEXT 4096
 /*
  * The device's name in class/infiniband_verbs; Linux numbers devices up to uverbs1023. urxe0 has
  * the first name, a device with another name the second. Within an outer `urxe run` a device has

@@ -458,6 +458,115 @@ static void update_writes_the_new_name_of_the_interface(void **state)
 	expect_none(CLASS "device/net/eth0");
 }
 
+/* The HCA's port, as in struct hca_table. Its second GID is of an interface that the host lacks. */
+static void set_hca(struct host *h)
+{
+	strcpy(h->hca.name, "mlx5_0");
+	h->hca.port = 2;
+	h->hca_table = (struct hca_table){.guid = {2, 0, 0, 0xff, 0xfe, 0, 0, 1},
+					  .mtu = 1024,
+					  .pkeys = {0xffff, 0, 0x8001},
+					  .n_gids = 3,
+					  .gids = {{.index = 4, .v2 = true, .ifindex = 5},
+						   {.index = 6, .v2 = true, .ifindex = 6},
+						   {.index = 300, .ifindex = 5}}};
+	for (int i = 0; i < 3; i++)
+		memcpy(h->hca_table.gids[i].ip, h->addresses[1].ip, 16);
+}
+
+/* liburxe.so replaces the HCA by the device in answers of the kernel's rdma_cm. */
+static void counterparts_of_the_hca_are_written(void **state)
+{
+	struct host before, now;
+
+	(void)state;
+	processors = 1;
+	host_init(&now);
+	memset(now.mac, 1, sizeof(now.mac));
+	assert_int_equal(host_add_text(&now, "192.0.2.1/24", 0), 0);
+	assert_int_equal(host_add_text(&now, "192.0.2.2/24", 0), 0);
+	assert_int_equal(host_add_pkey(&now, "0x8001"), 0);
+	assert_int_equal(host_add_pkey(&now, "0xffff"), 0);
+	now.addresses[1].ifindex = 5;
+	assert_int_equal(sysfs_tree_create(top, &now, 0), 0);
+	expect_text("sys/hca", "\n");
+	before = now;
+	set_hca(&now);
+	assert_int_equal(sysfs_tree_update(top, &now, &before), 0);
+	expect_text("sys/hca", "mlx5_0\n"
+			       "port 020000fffe000001 2 030101fffd010101\n"
+			       "pkey 0 1\n"
+			       "pkey 2 0\n"
+			       "gid 4 1 00000000000000000000ffffc0000202\n"
+			       "gid 6 -1 00000000000000000000ffffc0000202\n"
+			       "gid 300 17 00000000000000000000ffffc0000202\n");
+	before = now;
+	now.hca.down = 1;
+	now.addresses[1].valid = false;
+	assert_int_equal(sysfs_tree_update(top, &now, &before), 0);
+	expect_text("sys/hca", "\n"
+			       "port 020000fffe000001 2 030101fffd010101\n"
+			       "pkey 0 1\n"
+			       "pkey 2 0\n"
+			       "gid 4 -1 00000000000000000000ffffc0000202\n"
+			       "gid 6 -1 00000000000000000000ffffc0000202\n"
+			       "gid 300 -1 00000000000000000000ffffc0000202\n");
+}
+
+/* Connections of the kernel's rdma_cm could need what the device lacks. */
+static void device_that_lacks_something_stands_for_no_hca(void **state)
+{
+	struct host now, lacking;
+
+	(void)state;
+	processors = 1;
+	host_init(&now);
+	assert_int_equal(host_add_text(&now, "192.0.2.1/24", 0), 0);
+	assert_int_equal(host_add_text(&now, "192.0.2.2/24", 0), 0);
+	assert_int_equal(host_add_pkey(&now, "0xffff"), 0);
+	set_hca(&now);
+	assert_int_equal(sysfs_tree_create(top, &now, 0), 0);
+	expect_text("sys/hca", "mlx5_0\n"); /* without P_Key 0x8001 */
+	assert_int_equal(host_add_pkey(&now, "0x8001"), 0);
+	lacking = now;
+	lacking.mtu = 1024;
+	assert_int_equal(sysfs_tree_update(top, &lacking, &now), 0);
+	expect_text("sys/hca", "mlx5_0\n");
+	lacking = now;
+	lacking.hca_table.cut_off = true;
+	assert_int_equal(sysfs_tree_update(top, &lacking, &now), 0);
+	expect_text("sys/hca", "mlx5_0\n");
+	lacking = now;
+	memset(lacking.hca_table.guid, 0, sizeof(lacking.hca_table.guid));
+	assert_int_equal(sysfs_tree_update(top, &lacking, &now), 0);
+	expect_text("sys/hca", "mlx5_0\n");
+}
+
+/* The longest table has room. */
+static void counterparts_of_the_longest_table_are_written(void **state)
+{
+	static const char last[] = "gid 1023 -1 00000000000000000000000000000000\n";
+	struct host now;
+	char text[PATH_MAX];
+
+	(void)state;
+	processors = 1;
+	host_init(&now);
+	for (uint16_t i = 0; i < VNIC_ATTACH_PKEYS; i++)
+		now.pkeys[i] = 0xfff0 + i;
+	now.n_pkeys = VNIC_ATTACH_PKEYS;
+	set_hca(&now);
+	memset(now.hca.name, 'x', VNIC_HCA_NAME - 1);
+	memcpy(now.hca_table.pkeys, now.pkeys, sizeof(now.pkeys));
+	now.hca.port = 255;
+	now.hca_table.n_gids = VNIC_HCA_GIDS;
+	for (int i = 0; i < VNIC_HCA_GIDS; i++)
+		now.hca_table.gids[i].index = 1023;
+	assert_int_equal(sysfs_tree_create(top, &now, 0), 0);
+	read_text("sys/hca", text);
+	assert_string_equal(text + strlen(text) - strlen(last), last);
+}
+
 /* As on a full file system: the name of unfinished files is taken. */
 static void failed_update_is_repeated(void **state)
 {
@@ -553,6 +662,9 @@ int main(void)
 		cmocka_unit_test(address_in_a_vlan_is_parsed_and_shown),
 		cmocka_unit_test(update_writes_changed_files_only),
 		cmocka_unit_test(update_writes_the_new_name_of_the_interface),
+		cmocka_unit_test(counterparts_of_the_hca_are_written),
+		cmocka_unit_test(device_that_lacks_something_stands_for_no_hca),
+		cmocka_unit_test(counterparts_of_the_longest_table_are_written),
 		cmocka_unit_test(failed_update_is_repeated),
 		cmocka_unit_test(files_of_another_daemon_stay),
 		cmocka_unit_test(device_files_are_writable_by_all),

@@ -57,6 +57,35 @@ static void host_without_devices_is_not_watched(void **state)
 	assert_false(hca_monitor_update(&hca, T0));
 }
 
+static void table_is_that_of_the_chosen_port(void **state)
+{
+	struct hca_table table;
+
+	(void)state;
+	open_hca("hca0");
+	hca_monitor_start(&hca);
+	hca_monitor_fill_table(&hca, &table);
+	assert_int_equal(table.n_gids + table.guid[0], 0);
+	make_roce("hca0", "eth0");
+	put("infiniband/hca0/ports/1/pkeys/0", "0xffff");
+	hca_monitor_report(&hca, T0);
+	assert_true(hca_monitor_update(&hca, T0 + HCA_SCAN_NS));
+	hca_monitor_fill_table(&hca, &table);
+	assert_memory_equal(table.guid, "\x50\x54\x00\xff\xfe\x12\x34\x56", 8);
+	assert_int_equal(table.mtu, 1024);
+	assert_int_equal(table.pkeys[0], 0xffff);
+	assert_int_equal(table.n_gids, 3);
+	assert_int_equal(table.gids[2].index, 3);
+	assert_true(table.gids[2].v2);
+	assert_false(table.cut_off);
+	for (int i = 4; i < HCA_GIDS + 4; i++)
+		make_gid("hca0", 1, i, GID_V4, "RoCE v2", "eth0");
+	hca_monitor_report(&hca, T0 + 1);
+	assert_true(hca_monitor_update(&hca, T0 + 1 + HCA_SCAN_NS));
+	hca_monitor_fill_table(&hca, &table);
+	assert_true(table.cut_off);
+}
+
 /* Not the kernel's sysfs: nothing tells of changes. */
 static void changes_of_another_tree_are_polled(void **state)
 {
@@ -283,6 +312,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(host_without_devices_is_not_watched),
+		TEST(table_is_that_of_the_chosen_port),
 		TEST(changes_of_another_tree_are_polled),
 		TEST(report_causes_two_scans),
 		TEST(hca_stays_when_its_interface_is_renamed),

@@ -31,7 +31,15 @@ static void roce_port_is_read(void **state)
 	(void)state;
 	make_roce("mlx5_0", "eth0");
 	put_link("infiniband/mlx5_0/device/driver", "../../../bus/pci/drivers/mlx5_core");
+	put("infiniband/mlx5_0/ports/1/pkeys/0", "0xffff");
+	put("infiniband/mlx5_0/ports/1/pkeys/1", "0x0000");
+	put("infiniband/mlx5_0/ports/1/pkeys/2", "0x8001");
 	p = scan_one();
+	assert_memory_equal(p->guid, "\x50\x54\x00\xff\xfe\x12\x34\x56", 8);
+	assert_int_equal(p->pkeys[0], 0xffff);
+	assert_int_equal(p->pkeys[1], 0);
+	assert_int_equal(p->pkeys[2], 0x8001);
+	assert_int_equal(p->pkeys[3], 0);
 	assert_string_equal(p->device, "mlx5_0");
 	assert_int_equal(p->number, 1);
 	assert_int_equal(p->kind, HCA_ROCE);
@@ -47,6 +55,8 @@ static void roce_port_is_read(void **state)
 	assert_int_equal(p->n_gids, 3);
 	assert_false(p->gids[0].v2);
 	assert_true(p->gids[1].v2);
+	assert_int_equal(p->gids[1].index, 1);
+	assert_int_equal(p->gids[2].index, 3);
 	assert_memory_equal(p->gids[2].ip, "\0\0\0\0\0\0\0\0\0\0\xff\xff\xc0\x00\x02\x01", 16);
 }
 
