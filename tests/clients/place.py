@@ -48,10 +48,11 @@ class ByHca:
     def check_way(self, client):
         """
         Raises Failure if the engine has executed the client's queue pairs on urxe0. A server may have no requests, and a host
-        whose urxed has no uplink reaches the other host by the HCA only.
+        whose urxed has no uplink reaches the other host by the HCA only. librdmacm, which fi_pingpong uses, never closes
+        the device, so the library logs no counters.
         """
         argv = client.argv
-        if 'urxe0' in argv and self.over.run_dir in argv and not re.search(BY_HCA, client.errors()):
+        if 'urxe0' in argv and 'fi_pingpong' not in argv and self.over.run_dir in argv and not re.search(BY_HCA, client.errors()):
             raise Failure(f'the HCA has executed nothing: {client.describe()}')
 
 
@@ -63,7 +64,6 @@ class OneHost(Place):
 
     title = 'one host'
     address = '127.0.0.1'
-    connected_device = 'urxe0'  # on which connections of rdma_cm are
 
     def __init__(self, build):
         self.namespace = Namespace()
@@ -103,7 +103,6 @@ class TwoHosts(Place):
     """Two network namespaces, a veth cable, and a urxed with an af_packet: uplink at either end."""
 
     title = 'two hosts'
-    connected_device = 'urxe0'
     address = IPV4.format(1)
     addresses = [address, IPV4.format(2)]
 
@@ -142,7 +141,6 @@ class OverHca(ByHca, OneHost):
     """As OneHost, but an HCA executes all queue pairs of urxe0: the device of another urxe."""
 
     title = 'over an HCA'
-    connected_device = 'hca0'
 
     def start(self, build, prefix):
         self.outer = Host(build, prefix=prefix, arguments=OUTER)

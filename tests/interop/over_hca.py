@@ -3,17 +3,17 @@
 """
 urxe over an HCA: a machine whose kernel has rdma_rxe on the interface of urxed's uplink. Its queue pairs of urxe0 run
 on the kernel's device, and urxe's engine sends nothing. The peers are Linux' rdma_rxe in another machine, alone and
-below a urxe of its own, and a urxe without an HCA.
+below a urxe of its own, and a urxe without an HCA. Connections by address are made by the machine's rdma_cm.
 """
 import argparse
 import json
 import os
 
-from inside import Machine, addresses, machines
+from inside import CONNECTING, Machine, addresses, machines
 from host import Failure, main
 from image import Image
 from rdma import PATH_MTU, VERBS_CHECK
-from stations import InMachine, exchange
+from stations import InMachine, connect, exchange
 import operations
 
 
@@ -25,6 +25,8 @@ def without_windows(argv):
 CONTENTS = [operations.with_contents(without_windows(argv), PATH_MTU)
             for argv in operations.PINGPONGS + operations.VERBS_CHECK]
 PROGRAMS = [*(operations.perftest(argv, PATH_MTU) for argv in operations.PERFTEST), *CONTENTS]
+COUNT = 200
+PINGS = [['rping', side, '-a', '{}', '-C', str(COUNT), '-V'] for side in ('-s', '-c')]
 HW_COUNTERS = '/sys/class/infiniband/rxe0/ports/1/hw_counters'
 
 
@@ -60,6 +62,9 @@ def run_all(one, other, programs):
         for argv in programs:
             print(f'{" ".join(argv)}: {server.name} serves', flush=True)
             exchange(server, client, argv, version, PATH_MTU)
+        for serving, asking in CONNECTING:
+            print(f'{" ".join(asking)}: {server.name} serves', flush=True)
+            connect(server, client, serving, asking, version)
 
 
 def over_hca(machine, peer, programs):
@@ -74,10 +79,28 @@ def over_hca(machine, peer, programs):
         raise Failure(f'urxed has received {seen} frames, while the HCA sent {sent}')
 
 
+def check_ways(machine):
+    """
+    Two programs of the machine that rdma_cm connects are on urxe0, whose engine may exchange their messages: then the HCA
+    sends those of the connection managers only.
+    """
+    for way, by_hca in ('auto', False), ('engine', False), ('hca', True):
+        station = machine.here()
+        station.prefix = f'/urxe/tools/urxe run --way {way} -- '
+        before = machine.sent_by_hca()
+        connect(station, station, *PINGS, 4)
+        sent = machine.sent_by_hca() - before
+        print(f'--way {way}: {sent} packets of the HCA')
+        if (sent > COUNT) != by_hca:
+            raise Failure(f'--way {way}: the HCA has sent {sent} packets')
+
+
 def meet_rxe(guests, programs):
     one, two = guests
     two.run(f'rdma link add rxe0 type rxe netdev {two.interface(two.mac)}')
-    over_hca(OverHca(one, 2), InMachine(two, addresses(1)), programs)
+    machine = OverHca(one, 2)
+    over_hca(machine, InMachine(two, addresses(1)), programs)
+    check_ways(machine)
 
 
 def meet_hca(guests, programs):

@@ -61,6 +61,70 @@ struct rdmacm_id *rdmacm_id_find_uid(struct rdmacm_file *file, uint64_t uid)
 	return NULL;
 }
 
+struct rdmacm_id *rdmacm_id_find_kernel(struct rdmacm_file *file, uint32_t kernel_id)
+{
+	for (uint32_t i = 0; rdmacm_ids_next(file, &i); i++) {
+		struct rdmacm_id *id = rdmacm_id_find(file, i);
+
+		if (id->in_kernel && id->kernel_id == kernel_id)
+			return id;
+	}
+	return NULL;
+}
+
+void rdmacm_id_remove(struct rdmacm_id *id)
+{
+	while (id->groups)
+		rdmacm_group_remove(id, id->groups->number);
+	id->exists = false;
+}
+
+/* --- Multicast groups */
+
+struct rdmacm_group *rdmacm_group_add(struct rdmacm_id *id)
+{
+	struct rdmacm_group *group = calloc(1, sizeof(*group));
+
+	if (!group)
+		return NULL;
+	group->next = id->groups;
+	id->groups = group;
+	return group;
+}
+
+/* The place of the pointer to the group of that number; a place of NULL: the ID has none. */
+static struct rdmacm_group **find_group(struct rdmacm_id *id, uint32_t number)
+{
+	struct rdmacm_group **at = &id->groups;
+
+	while (*at && (*at)->number != number)
+		at = &(*at)->next;
+	return at;
+}
+
+void rdmacm_group_remove(struct rdmacm_id *id, uint32_t number)
+{
+	struct rdmacm_group **at = find_group(id, number), *group = *at;
+
+	if (!group)
+		return;
+	*at = group->next;
+	free(group);
+}
+
+struct rdmacm_id *rdmacm_id_find_group(struct rdmacm_file *file, uint32_t number)
+{
+	for (uint32_t i = 0; rdmacm_ids_next(file, &i); i++) {
+		struct rdmacm_id *id = rdmacm_id_find(file, i);
+
+		if (*find_group(id, number))
+			return id;
+	}
+	return NULL;
+}
+
+/* --- The end of the daemon, and of the file */
+
 static bool reports_removal(const struct rdmacm_id *id)
 {
 	return id && id->create.uid && !id->removal_reported && id->owner != RDMACM_OWNER_KERNEL;
@@ -99,6 +163,8 @@ bool rdmacm_ids_next(const struct rdmacm_file *file, uint32_t *number)
 
 void rdmacm_ids_free(struct rdmacm_file *file)
 {
+	for (uint32_t i = 0; rdmacm_ids_next(file, &i); i++)
+		rdmacm_id_remove(rdmacm_id_find(file, i));
 	for (uint32_t i = 0; file->ids && i < IDS / CHUNK; i++)
 		free(file->ids->chunks[i]);
 	free(file->ids);

@@ -23,6 +23,21 @@ enum rdmacm_owner {
 	RDMACM_OWNER_KERNEL, /* the daemon only reserves the number */
 };
 
+/* A multicast group that a kernel's ID has joined. */
+struct rdmacm_group {
+	struct rdmacm_group *next;
+	uint32_t number; /* the kernel's */
+};
+
+/* The device that the program sees as that of a kernel's ID (hca_answer.h). GUIDs are in network
+ * byte order. */
+struct rdmacm_device {
+	bool known;       /* an answer has named the device */
+	uint64_t guid;    /* node GUID of urxe0; 0: the device is the kernel's */
+	uint64_t hca;     /* node GUID of the HCA, for which urxe0 stands */
+	uint8_t hca_port; /* and its port */
+};
+
 struct rdmacm_id {
 	bool exists;
 	bool removal_reported; /* the program has got DEVICE_REMOVAL for it */
@@ -34,6 +49,8 @@ struct rdmacm_id {
 	uint32_t events;
 	uint32_t hidden_events; /* events that the kernel has counted and the program never got */
 	enum rdmacm_owner owner;
+	struct rdmacm_device device;
+	struct rdmacm_group *groups; /* NULL: no group */
 	/* The program's request that created it; uid 0: a connection request, not yet accepted. */
 	struct rdma_ucm_create_id create;
 	/* Options of level RDMA_OPTION_ID by number, for another ID of the kernel. */
@@ -47,6 +64,17 @@ struct rdmacm_id {
 struct rdmacm_id *rdmacm_id_find(struct rdmacm_file *file, uint32_t number);
 /* The ID with that create.uid. NULL: the file has none. */
 struct rdmacm_id *rdmacm_id_find_uid(struct rdmacm_file *file, uint64_t uid);
+/* The ID that has that number at the kernel. NULL: the file has none. */
+struct rdmacm_id *rdmacm_id_find_kernel(struct rdmacm_file *file, uint32_t kernel_id);
+/* The ID that has joined the group of that number at the kernel. NULL: the file has none. */
+struct rdmacm_id *rdmacm_id_find_group(struct rdmacm_file *file, uint32_t number);
+/* Adds a group to the ID's. Its number, which the kernel tells later, is set by the caller. NULL:
+ * no memory. */
+struct rdmacm_group *rdmacm_group_add(struct rdmacm_id *id);
+/* Frees the group of that number; no effect if the ID has none. */
+void rdmacm_group_remove(struct rdmacm_id *id, uint32_t number);
+/* Ends the entry of an ID, and frees its groups. */
+void rdmacm_id_remove(struct rdmacm_id *id);
 /* Adds or overwrites the entry of a number: `exists` is true, all else is zero. NULL: no memory, or
  * the number exceeds 16 bits, by which librdmacm indexes. */
 struct rdmacm_id *rdmacm_id_add(struct rdmacm_file *file, uint32_t number);

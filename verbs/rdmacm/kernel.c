@@ -20,21 +20,28 @@ int rdmacm_kernel_open(void)
 	return high_fd(REAL(open)("/dev/infiniband/rdma_cm", O_RDWR | O_NONBLOCK | O_CLOEXEC));
 }
 
-bool rdmacm_kernel_has_addresses(void)
+size_t rdmacm_kernel_read_hca(char *text, size_t size)
 {
 	const char *dir = run_dir_path();
-	char path[PATH_MAX], first = '\n';
+	char path[PATH_MAX];
+	ssize_t n;
 	int fd;
 
 	if (!dir || snprintf(path, sizeof(path), "%s/" VNIC_HCA_FILE, dir) >= PATH_MAX)
-		return false;
+		return 0;
 	fd = REAL(open)(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return false;
-	if (read(fd, &first, 1) != 1)
-		first = '\n';
+		return 0;
+	n = read(fd, text, size);
 	REAL(close)(fd);
-	return first != '\n';
+	return n < 0 ? 0 : (size_t)n;
+}
+
+bool rdmacm_kernel_has_addresses(void)
+{
+	char first;
+
+	return rdmacm_kernel_read_hca(&first, sizeof(first)) && first != '\n';
 }
 
 /* --- Commands */

@@ -15,6 +15,9 @@
 /* Opens the device. Returns a nonblocking descriptor; -1: the kernel has no such device for this
  * process. */
 int rdmacm_kernel_open(void);
+/* Reads VNIC_HCA_FILE of the daemon. Returns the number of bytes, at most `size`; 0: there is no
+ * such file. */
+size_t rdmacm_kernel_read_hca(char *text, size_t size);
 /*
  * Whether an HCA backs the device now. QP1 of its addresses is the kernel's, so the kernel's
  * rdma_cm must make connections from and to them.

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "process/log.h"
+#include "rdmacm/hca_answer.h"
 #include "rdmacm/ids.h"
 #include "rdmacm/kernel.h"
 #include "rdmacm/rdmacm_daemon.h"
@@ -74,7 +75,7 @@ static int destroy_id(struct rdmacm_file *file, struct rdmacm_request *request,
 	int rc = run_for_events(file, request, response, id, events);
 
 	if (!rc && id)
-		id->exists = false;
+		rdmacm_id_remove(id);
 	return rc;
 }
 
@@ -91,10 +92,12 @@ static int migrate_id(struct rdmacm_file *file, struct rdmacm_request *request,
 	if (rc || request->from == file)
 		return rc;
 	moved = rdmacm_id_add(file, number);
-	if (moved && id)
+	if (moved && id) {
 		*moved = *id;
+		id->groups = NULL;
+	}
 	if (id)
-		id->exists = false;
+		rdmacm_id_remove(id);
 	return 0;
 }
 
@@ -519,24 +522,51 @@ static void mark_group(struct rdmacm_response *response, uint32_t at)
 	memcpy(response->out + at, &number, sizeof(number));
 }
 
+/* Has the kernel run JOIN_IP_MCAST or JOIN_MCAST. */
+static int join_group(struct rdmacm_file *file, struct rdmacm_request *request,
+		      struct rdmacm_response *response, struct rdmacm_id *id)
+{
+	struct rdmacm_group *group = rdmacm_group_add(id);
+	int rc = group ? rdmacm_kernel_run(file, request, id->kernel_id, response) : -ENOMEM;
+
+	if (rc && group)
+		rdmacm_group_remove(id, group->number);
+	if (rc)
+		return rc;
+	group->number = created_number(response);
+	mark_group(response, offsetof(struct rdma_ucm_create_id_resp, id));
+	return 0;
+}
+
 static int run_kernel(struct rdmacm_file *file, struct rdmacm_request *request,
-		      struct rdmacm_response *response, const struct rdmacm_id *id)
+		      struct rdmacm_response *response, struct rdmacm_id *id)
 {
 	uint32_t command = request->command.command;
-	int rc = rdmacm_kernel_run(file, request, id->kernel_id, response);
+	int rc;
 
-	if (!rc &&
-	    (command == RDMA_USER_CM_CMD_JOIN_IP_MCAST || command == RDMA_USER_CM_CMD_JOIN_MCAST))
-		mark_group(response, offsetof(struct rdma_ucm_create_id_resp, id));
+	if (command == RDMA_USER_CM_CMD_JOIN_IP_MCAST || command == RDMA_USER_CM_CMD_JOIN_MCAST)
+		return join_group(file, request, response, id);
+	rc = rdmacm_kernel_run(file, request, id->kernel_id, response);
+	if (!rc)
+		rdmacm_hca_answer(id, request, response);
 	return rc;
 }
 
+/* Has the kernel, or the daemon, run LEAVE_MCAST. */
 static int leave_group(struct rdmacm_file *file, struct rdmacm_request *request,
 		       struct rdmacm_response *response, uint32_t number)
 {
-	return file->kernel >= 0 && number & KERNEL_GROUP
-		       ? rdmacm_kernel_run(file, request, number & ~KERNEL_GROUP, response)
-		       : rdmacm_daemon_run(file, request, response);
+	const uint32_t kernel_number = number & ~KERNEL_GROUP;
+	struct rdmacm_id *id;
+	int rc;
+
+	if (file->kernel < 0 || !(number & KERNEL_GROUP))
+		return rdmacm_daemon_run(file, request, response);
+	rc = rdmacm_kernel_run(file, request, kernel_number, response);
+	id = rc ? NULL : rdmacm_id_find_group(file, kernel_number);
+	if (id)
+		rdmacm_group_remove(id, kernel_number);
+	return rc;
 }
 
 /* --- Commands */
@@ -637,6 +667,7 @@ int rdmacm_route_kernel_event(struct rdmacm_file *file, const struct rdmacm_requ
 
 	if (rc)
 		return rc;
+	rdmacm_hca_answer_event(file, response);
 	memcpy(&event, response->out, offsetof(struct rdma_ucm_event_resp, param));
 	if (event.event == MULTICAST_JOIN || event.event == MULTICAST_ERROR)
 		mark_group(response, offsetof(struct rdma_ucm_event_resp, id));

@@ -168,6 +168,45 @@ def check_continues(outer, nested):
     nested.gone, nested.transport = 'error', 'auto'
 
 
+class Connected:
+    """A pair that rdma_cm connects at the HCA's address, and that exchanges messages without end."""
+
+    def __init__(self, nested):
+        argv = ['stdbuf', '-oL', 'ib_send_bw', '-R', '-F', '--run_infinitely', '-D', '1', '-p', str(free_port())]
+        nested.log = 'debug'
+        self.server = nested.start(*argv)
+        nested.log = 'info'
+        until(30, lambda: 'rdma_cm LISTEN: ok' in self.server.errors() or not self.server.running(), self.server.describe)
+        self.client = nested.start(*argv, '192.0.2.20')
+        await_rows(self)
+
+    def kill(self):
+        self.server.kill()
+        self.client.kill()
+
+
+def check_connected(nested, by_hca):
+    """The HCA's rdma_cm makes the connection, but the program sees urxe0."""
+    pair = Connected(nested)
+    connected = sum(qp['state'] == 'RTS' for qp in nested.show('qp')['qps'])
+    print(f'ib_send_bw -R ({nested.way}): {connected} queue pairs of urxe0, {qps_by_hca(nested)} by the HCA')
+    if not connected or qps_by_hca(nested) != connected * by_hca:
+        raise Failure(f'not on urxe0, or the wrong way: {nested.show("qp")}\n{pair.client.describe()}')
+    pair.kill()
+
+
+def check_connected_continues(outer, nested):
+    """The engine takes over queue pairs that the HCA's rdma_cm has connected."""
+    nested.way, nested.gone, nested.transport = 'hca', 'engine', 'packet'
+    pair = Connected(nested)
+    set_port(outer, nested, '1: DOWN')
+    until(10, lambda: not qps_by_hca(nested), lambda: f'still the HCA: {nested.show("qp")}')
+    await_rows(pair)
+    set_port(outer, nested, '4: ACTIVE')
+    pair.kill()
+    nested.gone, nested.transport = 'error', 'auto'
+
+
 def run():
     build = sys.argv[1]
     with Host(build, arguments=OUTER) as outer:
@@ -185,7 +224,10 @@ def run():
             check_changes(outer, nested)
             check_older(outer, nested)
             check_continues(outer, nested)
+            check_connected(nested, by_hca=True)
+            check_connected_continues(outer, nested)
             nested.way = 'auto'
+            check_connected(nested, by_hca=False)
             for argv in BY_DEVICE[:2]:
                 check(nested, argv, by_hca=True)
             for argv in CONNECTED[::3]:
@@ -196,6 +238,7 @@ def run():
             nested.way = 'engine'
             for argv in CONNECTED[:1] + BY_DEVICE:
                 check(nested, argv, by_hca=False)
+            check_connected(nested, by_hca=False)
 
 
 if __name__ == '__main__':

@@ -105,16 +105,25 @@ static uint16_t mtu_to_peer(void *ctx, const struct cma_id *id)
 	return switch_mtu_to(r->sessions->sw, &key);
 }
 
+/* Whether the device is the HCA of another urxed (--device): then this daemon takes the place of
+ * the kernel's rdma_cm. */
+static bool is_hca(const struct host *host)
+{
+	return strcmp(host->device, HOST_DEVICE) != 0;
+}
+
 /*
  * Any process may name a QPN of block 0 that no HCA's queue pair has: the daemon leases that block
  * to no process. Programs that use rdma_cm without a queue pair of their own, as rdma-core's
- * cmtime, put such numbers into their messages.
+ * cmtime, put such numbers into their messages. On a device that is the HCA of another urxed, a
+ * process may also name other QPNs that no process has: the other urxed has leased them.
  */
 static bool may_name_qpn(void *ctx, pid_t pid, uid_t user, uint32_t qpn)
 {
 	const struct rdmacm *r = ctx;
 
-	if (qpn < LEASE_QPNS && !lease_owner(&r->sessions->sw->leases, qpn))
+	if ((qpn < LEASE_QPNS || is_hca(r->sessions->host)) &&
+	    !lease_owner(&r->sessions->sw->leases, qpn))
 		return true;
 	return sessions_hold_qpn(r->sessions, pid, user, qpn);
 }

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Replaces, in answers and events of the kernel's rdma_cm, the HCA that backs urxe0 by urxe0: node
+ * GUID and device index, port number, and indices in the tables of GIDs and P_Keys. So librdmacm
+ * gives the program the context of urxe0. The daemon writes what corresponds (VNIC_HCA_FILE). To
+ * the kernel, queue pairs are only numbers that the program names.
+ *
+ * The first answer that names the device of an ID decides for the whole life of the ID: its device
+ * is urxe0 if the HCA's port is the one that backs urxe0, and urxe0 has the source GID of the ID.
+ * Else it is the kernel's device.
+ *
+ * All functions: with file->lock.
+ */
+#ifndef URXE_VERBS_RDMACM_HCA_ANSWER_H
+#define URXE_VERBS_RDMACM_HCA_ANSWER_H
+
+#include "rdmacm/ids.h"
+
+/* Changes *response, the kernel's answer to a command of `id` that has succeeded. */
+void rdmacm_hca_answer(struct rdmacm_id *id, const struct rdmacm_request *request,
+		       struct rdmacm_response *response);
+/* Changes *response, an event of the kernel with the kernel's numbers of ID and group. */
+void rdmacm_hca_answer_event(struct rdmacm_file *file, struct rdmacm_response *response);
+
+#endif
