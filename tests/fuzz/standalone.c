@@ -8,6 +8,7 @@
  * URXE_FUZZ_MUTATIONS in the environment has another number of mutations for each file.
  */
 #include <dirent.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Some targets have it. */
 __attribute__((weak)) int LLVMFuzzerInitialize(int *argc, char ***argv);
+/* Whether the target has accepted its last input, if it has to accept each file of its corpus. */
+__attribute__((weak)) bool fuzz_accepted(void);
 
 /* A block of exactly n bytes, so that AddressSanitizer sees a read behind the input. */
 static uint8_t *copy_input(const uint8_t *data, size_t n)
@@ -75,6 +78,10 @@ static int run_file(const char *path)
 	copy = copy_input(data, size);
 	LLVMFuzzerTestOneInput(copy, size);
 	free(copy);
+	if (fuzz_accepted && !fuzz_accepted()) {
+		fprintf(stderr, "%s: refused\n", path);
+		return 1;
+	}
 	for (uint64_t seed = 0; seed < mutations; seed++)
 		mutate(data, size, seed);
 	return 0;

@@ -3,7 +3,8 @@
  * The stream of a saved process (verbs/checkpoint/). The input is a stream; the target corrects its
  * header and the header of the engine's stream in it, unless the last byte is odd. A stream that is
  * refused leaves nothing behind: no descriptor, mapping, registered page or object. An accepted one
- * is joined with an engine and a port without a daemon, and then dropped.
+ * is joined with an engine and a port without a daemon, and then dropped. Each file of the corpus
+ * has to be joined.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -22,6 +23,7 @@
 #include "checkpoint/rebuild.h"
 #include "engine/crc.h"
 #include "memory/mr_index.h"
+#include "poll/poll_hook.h"
 #include "process/emulated_fd.h"
 #include "queues/verbs_cq.h"
 #include "require.h"
@@ -31,13 +33,28 @@
 #define HEADER_LEN 24
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int __wrap_uaccess_populate(uint64_t start, uint64_t length, int writable);
+bool fuzz_accepted(void);
+bool __wrap_uaccess_is_mapped(uint64_t start, uint64_t length);
+bool __wrap_poll_hook_is_installed(const struct uverbs_file *file, uint64_t user_handle);
+
+static bool joined; /* the last input was */
+
+bool fuzz_accepted(void)
+{
+	return joined;
+}
 
 /* The registered memory of the corpus exists, but nobody accesses it. */
-int __wrap_uaccess_populate(uint64_t start, uint64_t length, int writable)
+bool __wrap_uaccess_is_mapped(uint64_t start, uint64_t length)
 {
-	(void)writable;
-	return start >> 44 == 2 && length < 1u << 30 ? 0 : -EFAULT;
+	return start >> 44 == 2 && length < 1u << 30;
+}
+
+/* So do the objects of librxe. */
+bool __wrap_poll_hook_is_installed(const struct uverbs_file *file, uint64_t user_handle)
+{
+	(void)file, (void)user_handle;
+	return true;
 }
 
 /* --- The engine's operations. */
@@ -72,14 +89,15 @@ static void put(uint8_t *to, uint64_t value, int n)
 		to[i] = (uint8_t)(value >> 8 * i);
 }
 
-static void correct_header(uint8_t *stream, size_t length, const char *magic)
+/* A version from 1 to `versions` stays as it was. */
+static void correct_header(uint8_t *stream, size_t length, const char *magic, uint32_t versions)
 {
 	uint32_t crc;
 
 	if (length < HEADER_LEN)
 		return;
 	memcpy(stream, magic, 8);
-	put(stream + 8, 1 + (stream[8] + 1) % 2, 4); /* the version: 1 or 2, as it was */
+	put(stream + 8, 1 + (stream[8] + versions - 1) % versions, 4);
 	put(stream + 16, length, 8);
 	crc = crc32_gzip_refl(0, stream, 12);
 	put(stream + 12, crc32_gzip_refl(crc, stream + 16, length - 16), 4);
@@ -95,7 +113,7 @@ static void correct_engine(uint8_t *stream, size_t length)
 			continue;
 		memcpy(&n, stream + at - 8, 8);
 		if (n <= length - at)
-			correct_header(stream + at, (size_t)n, "urxestat");
+			correct_header(stream + at, (size_t)n, "urxestat", URXE_STATE_VERSION);
 		return;
 	}
 }
@@ -143,6 +161,13 @@ static int restore_engine(const struct image *image, struct joining *joining)
 				  &adapter.dev);
 }
 
+/* The daemon's P_Keys are those of the saved process. */
+static void copy_pkeys(void)
+{
+	for (uint32_t i = 0; i < VNIC_ATTACH_PKEYS; i++)
+		adapter.welcome.pkeys[i] = urxe_pkey(adapter.dev, i);
+}
+
 static void join(struct rebuilt *rebuilt)
 {
 	struct joining joining = {.rebuilt = rebuilt};
@@ -150,7 +175,8 @@ static void join(struct rebuilt *rebuilt)
 	open_port(rebuilt->image);
 	if (!restore_engine(rebuilt->image, &joining)) {
 		adapter_lock();
-		(void)join_add_objects(&joining);
+		copy_pkeys();
+		joined = !join_add_objects(&joining);
 		join_undo(&joining);
 		adapter_unlock();
 	}
@@ -199,11 +225,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		require(!crc_load());
 		started = true;
 	}
+	joined = false;
 	descriptors = count_descriptors();
 	memcpy(stream, data, size);
 	if (stream[size - 1] % 2 == 0) {
 		correct_engine(stream, size);
-		correct_header(stream, size, "urxeproc");
+		correct_header(stream, size, "urxeproc", URXE_CHECKPOINT_VERSION);
 	}
 	if (!image_read(&image, stream, size)) {
 		restore(&image);
