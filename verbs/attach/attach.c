@@ -414,12 +414,15 @@ void adapter_restore_abort(void)
 static int follow_changes(const struct adapter_saved *saved)
 {
 	const struct vnic_attach_port now = adapter.welcome.port;
+	uint16_t pkeys[VNIC_ATTACH_PKEYS];
 	int rc;
 
 	adapter_lock();
+	for (uint32_t i = 0; i < VNIC_ATTACH_PKEYS; i++)
+		pkeys[i] = urxe_pkey(adapter.dev, i);
 	memcpy(adapter.welcome.port.gids, saved->gids, sizeof(saved->gids));
 	adapter.welcome.port.up = saved->up;
-	port_pkeys_changed();
+	port_pkeys_changed(pkeys);
 	port_changed(&now);
 	adapter_set_multicast();
 	rc = remote_qp_register_all(adapter.nic);

@@ -111,18 +111,9 @@ static int set_pkeys(void)
 	return rc;
 }
 
-static bool has_other_pkeys(void)
+void port_pkeys_changed(const uint16_t *before)
 {
-	uint32_t i = 0;
-
-	while (i < VNIC_ATTACH_PKEYS && urxe_pkey(adapter.dev, i) == adapter.welcome.pkeys[i])
-		i++;
-	return i < VNIC_ATTACH_PKEYS;
-}
-
-void port_pkeys_changed(void)
-{
-	if (!has_other_pkeys())
+	if (!memcmp(adapter.welcome.pkeys, before, sizeof(adapter.welcome.pkeys)))
 		return;
 	if (set_pkeys())
 		log_error("cannot apply the P_Key table of the new urxed");

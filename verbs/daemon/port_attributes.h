@@ -20,8 +20,9 @@ void port_changed(const struct vnic_attach_port *now);
 int port_set_attributes(void);
 /* Whether the GID is one of adapter.welcome.port.gids, so an address of this host. */
 bool port_has_gid(const uint8_t raw[16]);
-/* If adapter.welcome has another P_Key table than the engine, passes it to the engine and the HCA,
- * and sends the contexts an event. */
-void port_pkeys_changed(void);
+/* The daemon's P_Key table was `before`, with VNIC_ATTACH_PKEYS entries: if adapter.welcome has
+ * another one, passes it to the engine and the HCA, and sends the contexts an event. The engine
+ * keeps an entry that has become empty while a QP uses it. */
+void port_pkeys_changed(const uint16_t *before);
 
 #endif

@@ -119,7 +119,7 @@ static void replace_nic(struct vnic_driver *nic, const struct vnic_attach_welcom
 	vnic_driver_abandon(old);
 	adapter.welcome = *now;
 	adapter.welcome.port = was.port;
-	port_pkeys_changed();
+	port_pkeys_changed(was.pkeys);
 	adapter_hca_adopt(&was.port.hca, &now->port.hca);
 	port_changed(&now->port);
 	adapter_set_multicast();

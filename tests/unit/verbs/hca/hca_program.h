@@ -128,6 +128,18 @@ static void set_hca(const char *name)
 	adapter_unlock();
 }
 
+/* Another daemon, with this P_Key at index 0. */
+static inline void attach_to_daemon_with(uint16_t pkey)
+{
+	uint16_t before[VNIC_ATTACH_PKEYS];
+
+	adapter_lock();
+	memcpy(before, adapter.welcome.pkeys, sizeof(before));
+	adapter.welcome.pkeys[0] = pkey;
+	port_pkeys_changed(before);
+	adapter_unlock();
+}
+
 /* --- Both. */
 
 /* Opens the adapter with an HCA whose port has the GID fake_gid, as urxe0's, and a context. */

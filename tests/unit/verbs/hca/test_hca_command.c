@@ -777,12 +777,17 @@ static void a_new_daemon_has_other_pkeys(void **state)
 
 	(void)state;
 	fake_hca.pkeys[1] = 0x8001;
-	adapter_lock();
-	adapter.welcome.pkeys[0] = 0x8001;
-	port_pkeys_changed();
-	adapter_unlock();
+	attach_to_daemon_with(0x8001);
 	assert_int_equal(open_qp(0)->attr.pkey_index, 1);
 	expect_event(1, IBV_EVENT_PKEY_CHANGE);
+	/* The engine keeps the QP's P_Key; the program's and the HCA's tables change. */
+	attach_to_daemon_with(0);
+	expect_event(1, IBV_EVENT_PKEY_CHANGE);
+	attach_to_daemon_with(0);
+	assert_false(is_readable(events));
+	attach_to_daemon_with(0x8001);
+	expect_event(1, IBV_EVENT_PKEY_CHANGE);
+	assert_int_equal(open_qp(0)->attr.pkey_index, 1);
 	close_own(channel);
 }
 
