@@ -181,9 +181,11 @@ static int check_qp(const struct joining *j, const struct qp *qp)
 	if (!fits_engine(&qp->sq, urxe_sq_retired(qp->qp)) ||
 	    (!qp->srq && !fits_engine(&qp->recv.wq, urxe_rq_retired(qp->recv.rq))))
 		return -EBADMSG;
-	rc = attr.state == URXE_QPS_RESET ? 0 : check_pkey(qp->qpn, attr.pkey_index);
-	if (rc || init.type == URXE_QPT_UD || attr.state < URXE_QPS_RTR ||
-	    attr.state > URXE_QPS_SQE)
+	/* In other states the queue pair sends and receives nothing. */
+	if (attr.state < URXE_QPS_RTR || attr.state > URXE_QPS_SQE)
+		return 0;
+	rc = check_pkey(qp->qpn, attr.pkey_index);
+	if (rc || init.type == URXE_QPT_UD)
 		return rc;
 	return attr.path.sgid_index < VNIC_ATTACH_GIDS
 		       ? check_address(j, attr.path.sgid_index, "queue pair", qp->qpn)

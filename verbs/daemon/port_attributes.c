@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "daemon/port_attributes.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -101,13 +102,15 @@ bool port_has_gid(const uint8_t raw[16])
 	return false;
 }
 
-/* Passes the P_Keys in adapter.welcome to the engine. 0 or a negative errno value. */
+/* Passes the P_Keys in adapter.welcome to the engine. 0, or -EBUSY: the engine has kept an entry
+ * that a QP uses, and has the others. */
 static int set_pkeys(void)
 {
 	int rc = 0;
 
-	for (uint32_t i = 0; i < VNIC_ATTACH_PKEYS && !rc; i++)
-		rc = urxe_pkey_set(adapter.dev, i, adapter.welcome.pkeys[i]);
+	for (uint32_t i = 0; i < VNIC_ATTACH_PKEYS; i++)
+		if (urxe_pkey_set(adapter.dev, i, adapter.welcome.pkeys[i]))
+			rc = -EBUSY;
 	return rc;
 }
 
@@ -116,7 +119,7 @@ void port_pkeys_changed(const uint16_t *before)
 	if (!memcmp(adapter.welcome.pkeys, before, sizeof(adapter.welcome.pkeys)))
 		return;
 	if (set_pkeys())
-		log_error("cannot apply the P_Key table of the new urxed");
+		log_warning("queue pairs keep a P_Key that the new urxed does not have");
 	adapter_hca_set_pkeys();
 	send_port_event(IBV_EVENT_PKEY_CHANGE);
 }

@@ -24,10 +24,15 @@ def restart_daemon(host, arguments=None):
     host.start_daemon(arguments)
 
 
+def pkeys(*table):
+    """Arguments of a daemon."""
+    return [word for pkey in table for word in ('--pkey', pkey)]
+
+
 @contextlib.contextmanager
-def one_host(build, traveller_events=False, **environment):
+def one_host(build, traveller_events=False, daemon=(), **environment):
     """Two programs of one host, which exchange messages before and after the block."""
-    with Host(build) as host:
+    with Host(build, arguments=daemon) as host:
         host.environment.update(environment)
         pair = CheckpointPair(build, [host, host], traveller_events)
         pair.progress()
@@ -154,17 +159,24 @@ def check_killed_restart(build):
 
 
 def check_pkeys(build):
-    """The new daemon has another P_Key table: the process gets an event, or is refused if a queue pair uses the entry."""
-    with one_host(build, URXE_RECONNECT_S='60') as pair:
+    """The new daemon has another P_Key table: the process gets an event, or is refused if a connection uses the entry."""
+    with one_host(build, daemon=pkeys('0xffff', '0x8001'), URXE_RECONNECT_S='60') as pair:
         host = pair.hosts[0]
         pair.save()
         pair.traveller.kill()
-        restart_daemon(host, ['--pkey', '0x8001'])
+        restart_daemon(host, pkeys('0x8001'))
         copy = Commanded(host, build, 'restore', *pair.files)
         if not re.fullmatch('error EADDRNOTAVAIL: queue pair 0x[0-9a-f]+: the device does not have its P_Key 0xffff at index 0',
                             copy.answer()):
             raise Failure(copy.program.describe())
-        restart_daemon(host, ['--pkey', '0xffff', '--pkey', '0x8001'])
+        # A queue pair in INIT has index 1.
+        restart_daemon(host, pkeys('0xffff', '0x8002'))
+        pair.restore()
+        pair.traveller.obey('event', 'P_Key change')
+        pair.progress()
+        pair.save()
+        pair.traveller.kill()
+        restart_daemon(host, pkeys('0xffff'))
         pair.restore()
         pair.traveller.obey('event', 'P_Key change')
 

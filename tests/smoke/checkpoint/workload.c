@@ -426,6 +426,18 @@ static void make_changed_regions(struct workload *w)
 	workload_protect(w);
 }
 
+/* Gives the queue pair in INIT the second P_Key of the port, if there is one. */
+static void use_second_pkey(const struct workload *w, struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = {.pkey_index = 1};
+	__be16 pkey;
+
+	if (ibv_query_pkey(w->context, 1, 1, &pkey))
+		err(1, "ibv_query_pkey");
+	if (pkey && ibv_modify_qp(qp, &attr, IBV_QP_PKEY_INDEX))
+		errx(1, "cannot modify the P_Key of a queue pair");
+}
+
 /* Objects that are saved and restored without being used. */
 static void make_idle_objects(struct workload *w, int gid_index)
 {
@@ -456,6 +468,7 @@ static void make_idle_objects(struct workload *w, int gid_index)
 	/* Its rings have others on both sides. */
 	make_qp(w, &destroyed, NULL);
 	make_qp(w, &w->idle_qp, NULL);
+	use_second_pkey(w, w->idle_qp);
 	if (ibv_destroy_qp(destroyed))
 		errx(1, "ibv_destroy_qp");
 }
