@@ -344,6 +344,19 @@ bool urxe_mr_has_bytes(const struct urxe_mr *mr, const struct urxe_extent *bytes
 	return false;
 }
 
+bool urxe_mr_next_bytes(const struct urxe_mr *mr, uint32_t *i, struct urxe_extent *bytes)
+{
+	const struct mr_piece *piece;
+
+	while (*i < mr->n_pieces && !mr->pieces[*i].addr)
+		++*i;
+	if (*i == mr->n_pieces)
+		return false;
+	piece = &mr->pieces[(*i)++];
+	*bytes = (struct urxe_extent){piece->addr, piece[1].offset - piece->offset};
+	return true;
+}
+
 uint32_t urxe_mr_key(const struct urxe_mr *mr)
 {
 	return mr->key;

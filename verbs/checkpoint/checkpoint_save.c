@@ -162,6 +162,19 @@ static void write_pd(const struct process_save *save, struct vnic_state_stream *
 	pd_fields(s, &r);
 }
 
+/* Whether all bytes are mapped that the program has not unmapped by a call that this library has
+ * seen. */
+static bool is_whole(const struct urxe_mr *mr)
+{
+	struct urxe_extent bytes;
+	uint32_t i = 0;
+
+	while (urxe_mr_next_bytes(mr, &i, &bytes))
+		if (!uaccess_is_mapped((uintptr_t)bytes.addr, bytes.length))
+			return false;
+	return true;
+}
+
 static void write_mr(const struct process_save *save, struct vnic_state_stream *s,
 		     const struct object *object)
 {
@@ -172,7 +185,7 @@ static void write_mr(const struct process_save *save, struct vnic_state_stream *
 		.key = urxe_mr_key(mr->mr),
 		.start = mr->start,
 		.length = mr->length,
-		.whole = uaccess_is_mapped(mr->start, mr->length),
+		.whole = is_whole(mr->mr),
 	};
 
 	mr_fields(s, &r);

@@ -345,6 +345,9 @@ void urxe_mr_unmap_all(struct urxe_mr *mr);
 void urxe_mr_unmapped(struct urxe_mr *mr, const struct urxe_extent *bytes, bool done);
 /* Whether the region has one of the bytes. */
 bool urxe_mr_has_bytes(const struct urxe_mr *mr, const struct urxe_extent *bytes);
+/* The region's ranges without those that the owner has unmapped: *bytes becomes the next one from
+ * number *i on, which is 0 at first. False: there is none. */
+bool urxe_mr_next_bytes(const struct urxe_mr *mr, uint32_t *i, struct urxe_extent *bytes);
 uint32_t urxe_mr_key(const struct urxe_mr *mr);
 /* The attributes of the registration and the current key, without extents. */
 void urxe_mr_query(const struct urxe_mr *mr, struct urxe_mr_attr *attr);

@@ -430,6 +430,9 @@ static void fail_to_restore(const char *path)
 	move_page(w->connections[0].region, elsewhere);
 	must_fail(stream, length, EFAULT, "missing memory");
 	move_page(elsewhere, w->connections[0].region);
+	move_page(w->holed, elsewhere);
+	must_fail(stream, length, EFAULT, "missing memory of a region with a hole");
+	move_page(elsewhere, w->holed);
 }
 
 /* Another process has a number of the stream until a line of standard input comes. */
@@ -456,7 +459,7 @@ static void restore(const char *stream, const char *memory, const char *maps, co
 	/* Of the memory before arena_enter, which is not restored. */
 	program->work->context->device = list[0];
 	program->work->second->device = list[0];
-	workload_protect(program->work);
+	workload_map(program->work);
 	if (failure && !strcmp(failure, "number"))
 		fail_once(stream);
 	else if (failure)

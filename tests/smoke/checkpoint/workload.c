@@ -12,6 +12,10 @@
 
 #include <rdma/rdma_user_cm.h>
 
+/* Addresses outside of the arena. */
+#define FREED_ADDRESS 0x300000000000
+#define HOLED_ADDRESS 0x300000010000
+
 /* What a connection registers. */
 struct region {
 	uint64_t counter; /* of the peer's fetch-and-adds */
@@ -401,29 +405,51 @@ void workload_destroy_id(struct workload *w)
 	w->has_id = false;
 }
 
-void workload_protect(struct workload *w)
+/* The address is one that no process has by itself, so that it stays free. */
+static void *map_pages(uintptr_t at, size_t size)
+{
+	void *bytes = mmap((void *)at, size, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (bytes == MAP_FAILED)
+		err(1, "mmap");
+	return bytes;
+}
+
+static void protect(struct workload *w)
 {
 	if (mprotect(w->protected, 4096, PROT_READ))
 		err(1, "mprotect");
+}
+
+void workload_map(struct workload *w)
+{
+	map_pages(HOLED_ADDRESS, 4096);
+	protect(w);
 }
 
 /* Regions whose memory the program changes in ways that liburxe.so does not see. */
 static void make_changed_regions(struct workload *w)
 {
 	const size_t size = 8192;
-	/* An address that no process has by itself, so that it stays free. */
-	void *freed = mmap((void *)0x300000000000, size, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *freed = map_pages(FREED_ADDRESS, size);
 
-	if (freed == MAP_FAILED)
-		err(1, "mmap");
 	w->freed_mr = register_bytes(w, freed, size);
 	/* As free() of libc does. */
 	if (syscall(SYS_munmap, freed, size))
 		err(1, "munmap");
 	w->protected = pages(size);
 	w->protected_mr = register_bytes(w, w->protected, size);
-	workload_protect(w);
+	protect(w);
+}
+
+/* A region of which the program has unmapped a page by a call that liburxe.so sees. */
+static void make_holed_region(struct workload *w)
+{
+	w->holed = map_pages(HOLED_ADDRESS, 8192);
+	w->holed_mr = register_bytes(w, w->holed, 8192);
+	if (munmap(w->holed + 4096, 4096))
+		err(1, "munmap");
 }
 
 /* Gives the queue pair in INIT the second P_Key of the port, if there is one. */
@@ -448,6 +474,7 @@ static void make_idle_objects(struct workload *w, int gid_index)
 	attr.grh.dgid = w->self.gid;
 	w->empty_mr = register_bytes(w, (uint8_t *)w->srq_buffers + 1, 0);
 	make_changed_regions(w);
+	make_holed_region(w);
 	if (w->kind == WORK_ALL) {
 		w->implicit_mr = must(ibv_reg_mr(w->pd, NULL, SIZE_MAX,
 						 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND),
@@ -576,6 +603,7 @@ void workload_close(struct workload *w)
 	close_object(ibv_dereg_mr(w->empty_mr), "memory region of length 0");
 	close_object(ibv_dereg_mr(w->freed_mr), "region of unmapped memory");
 	close_object(ibv_dereg_mr(w->protected_mr), "region of protected memory");
+	close_object(ibv_dereg_mr(w->holed_mr), "region with a hole");
 	if (w->implicit_mr)
 		close_object(ibv_dereg_mr(w->implicit_mr), "implicit region");
 	if (w->mw)

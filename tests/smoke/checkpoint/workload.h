@@ -66,6 +66,8 @@ struct workload {
 	struct ibv_mr *freed_mr;                 /* its memory is unmapped */
 	struct ibv_mr *protected_mr;             /* the first page of `protected` is read-only */
 	uint8_t *protected;
+	struct ibv_mr *holed_mr; /* the second page of `holed` is unmapped, */
+	uint8_t *holed;          /* which is not in the arena */
 	struct ibv_mw *mw;
 	struct ibv_ah *ah;
 	struct ibv_qp *idle_qp;
@@ -86,8 +88,9 @@ unsigned int workload_step(struct workload *w);
 void workload_arm(struct workload *w);
 /* Waits for an event of the channel. */
 void workload_wait(struct workload *w);
-/* Protects the page of protected_mr. A checkpointer restores the protection of memory. */
-void workload_protect(struct workload *w);
+/* Protects the page of protected_mr, and maps the page of holed_mr. A checkpointer restores all
+ * mappings and their protection. */
+void workload_map(struct workload *w);
 /* Resolves an address for the ID of rdma_cm, and fetches the event of it. */
 void workload_resolve(struct workload *w);
 /* Destroys the ID of rdma_cm. */

@@ -101,8 +101,9 @@ struct mr_record {
 	struct object_record object;
 	uint32_t pd, key;
 	uint64_t start, length;
-	/* All of the region was mapped. False: the program had unmapped a part of it. True in
-	 * streams of earlier versions than 3, which do not have the member. */
+	/* All extents of the region with an address were mapped. False: the program had unmapped a
+	 * part of them, and the library had not seen the call. True in streams of earlier versions
+	 * than 3, which do not have the member. */
 	bool whole;
 };
 
