@@ -36,12 +36,14 @@ static void mtu_field(struct state_stream *s, struct urxe_qp *qp)
 	state_require(s, qp->mtu >= 256 && qp->mtu <= 4096 && !(qp->mtu & (qp->mtu - 1)));
 }
 
-/* Restoring: the device may carry less than the path MTU. A connection cannot go on with less. */
+/* Restoring: the device may carry less than the path MTU. A connection cannot go on with less. In
+ * the error state nothing is sent, and the offsets in the peer's requests that are kept depend on
+ * the MTU. */
 static void limit_mtu(struct state_stream *s, struct urxe_qp *qp)
 {
 	const uint32_t most = urxe_max_path_mtu(qp->dev->attr.mtu);
 
-	if (!s->restoring || !state_ok(s) || qp->mtu <= most)
+	if (!s->restoring || !state_ok(s) || qp->mtu <= most || qp->attr.state == URXE_QPS_ERR)
 		return;
 	if (qp->attr.state >= URXE_QPS_RTR && qp->header.len)
 		state_fail(s, -EINVAL);

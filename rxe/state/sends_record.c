@@ -9,8 +9,9 @@
 #include "state/state_records.h"
 
 /* A request takes at least this many bytes. */
-#define REQUEST_MIN 40
-#define FLAGS_ALL   (URXE_SEND_FENCE | URXE_SEND_SIGNALED | URXE_SEND_SOLICITED | URXE_SEND_INLINE)
+#define REQUEST_MIN  40
+#define DATAGRAM_MAX 4096 /* bytes: the longest path MTU */
+#define FLAGS_ALL    (URXE_SEND_FENCE | URXE_SEND_SIGNALED | URXE_SEND_SOLICITED | URXE_SEND_INLINE)
 
 static void atomic_fields(struct state_stream *s, struct send_wqe *wqe)
 {
@@ -87,8 +88,7 @@ static void data_fields(struct state_stream *s, const struct urxe_qp *qp, struct
 	wqe->n_segs = 0;
 }
 
-/* Whether urxe_post_send accepts the request's length and, for a FLUSH, its placement. The path MTU
- * of a datagram may have shrunk since. */
+/* Whether urxe_post_send accepts the request's length and, for a FLUSH, its placement. */
 static bool is_valid_request(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	switch (wqe->kind) {
@@ -97,10 +97,7 @@ static bool is_valid_request(const struct urxe_qp *qp, const struct send_wqe *wq
 	case WR_FLUSH: return !wqe->length && wqe->flush.placement;
 	case WR_MALFORMED:
 	case WR_LOCAL: return !wqe->length;
-	default:
-		return wqe->length <= (qp->type == URXE_QPT_UD
-					       ? urxe_max_path_mtu(qp->dev->attr.mtu)
-					       : URXE_MAX_MSG);
+	default: return wqe->length <= (qp->type == URXE_QPT_UD ? DATAGRAM_MAX : URXE_MAX_MSG);
 	}
 }
 
@@ -149,6 +146,9 @@ static void request_fields(struct state_stream *s, const struct urxe_qp *qp, str
 	variant_fields(s, qp, wqe);
 	data_fields(s, qp, wqe);
 	state_require(s, is_valid_request(qp, wqe));
+	/* The device of the stream may have carried more than this device. */
+	if (qp->type == URXE_QPT_UD && wqe->length > urxe_max_path_mtu(qp->dev->attr.mtu))
+		state_fail(s, -EINVAL);
 	if (s->restoring)
 		wqe->n_packets = count_packets(qp, wqe);
 }

@@ -295,9 +295,10 @@ int pvrdma_save(struct pvrdma *dev, uint64_t now, uint8_t **stream, size_t *leng
  * doorbells in pvrdma_attr.uar remain there. On error the device is as after pvrdma_reset.
  * -EBADMSG: the stream is truncated or damaged, or its values contradict each other;
  * -EPROTONOSUPPORT: a later version of urxe has written it; -EINVAL: it is of a device with another
- * MAC or RoCE version, or a connection has a longer path MTU than the link has here; -EFAULT: the
- * guest has no memory where a queue or region has some; -EADDRINUSE: two queue pairs have one QPN;
- * -EFBIG: the engine would need more than PV_MEMORY_MAX bytes (pvrdma_device.h); -ENOMEM.
+ * MAC or RoCE version, or a connection has a longer path MTU than the link has here, or a datagram
+ * that was not sent yet is longer; -EFAULT: the guest has no memory where a queue or region has
+ * some; -EADDRINUSE: two queue pairs have one QPN; -EFBIG: the engine would need more than
+ * PV_MEMORY_MAX bytes (pvrdma_device.h); -ENOMEM.
  */
 int pvrdma_restore(struct pvrdma *dev, uint64_t now, const uint8_t *stream, size_t length);
 

@@ -209,6 +209,9 @@ static void other_window(struct urxe_dev_attr *attr)
 	attr->max_packets = 16;
 }
 
+/* All connections of this scene are in the error state. */
+#define FAILED_SCENE 7
+
 static void short_mtu(struct urxe_dev_attr *attr)
 {
 	attr->mtu = 600;
@@ -236,7 +239,8 @@ static void test_restore_needs_attributes_of_the_saved_device(void **state)
 	for (unsigned i = 0; (stream = open_stream(i, &length)); i++) {
 		assert_int_equal(try_restore(stream, length, NULL, other_mac), -EINVAL);
 		assert_int_equal(try_restore(stream, length, NULL, other_window), -EINVAL);
-		assert_int_equal(try_restore(stream, length, NULL, short_mtu), -EINVAL);
+		assert_int_equal(try_restore(stream, length, NULL, short_mtu),
+				 i == FAILED_SCENE ? 0 : -EINVAL);
 		assert_int_equal(try_restore(stream, length, NULL, other_congestion), -EINVAL);
 		assert_int_equal(try_restore(stream, length, NULL, slow_link), 0);
 		free(stream);

@@ -3,6 +3,7 @@
  * One message of each operation. Its requester, its responder or both move at each moment of it,
  * on a good cable and on one that loses packets; the message still ends as it should.
  */
+#include <errno.h>
 #include <string.h>
 
 #include <rxe/opcode.h>
@@ -290,6 +291,64 @@ static void test_saved_device_goes_on_as_the_restored_one_after_a_repeated_read(
 	}
 }
 
+/* Restores node a beside itself, on a link with the MTU. */
+static int restore_with_mtu(struct engine *e, uint32_t mtu)
+{
+	const struct urxe_state_save save = {0};
+	const struct urxe_state_restore restore = {.memory = urxe_state_same_memory};
+	struct urxe_state_attr saved;
+	struct urxe_dev *dev;
+	uint8_t *stream;
+	size_t length;
+	int rc;
+
+	assert_int_equal(urxe_state_save(e->a->dev, e->pair->now, &save, &stream, &length), 0);
+	assert_int_equal(urxe_state_read_attr(stream, length, &saved), 0);
+	saved.attr.ops = e->a->ops;
+	saved.attr.mtu = mtu;
+	rc = urxe_state_restore(&saved.attr, 0, &restore, stream, length, &dev);
+	urxe_state_free(stream);
+	if (!rc)
+		urxe_dev_destroy(dev);
+	return rc;
+}
+
+/* A READ of the peer is kept for duplicates. */
+static void test_failed_connection_may_move_to_a_shorter_mtu(void **state)
+{
+	const struct conn_attr conn = conn_default(URXE_QPT_RC);
+	const struct urxe_qp_attr error = {.state = URXE_QPS_ERR};
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	post_send(&e, 1, &(struct post){.opcode = URXE_WR_RDMA_READ, .length = LENGTH});
+	pair_settle(e.pair);
+	assert_int_equal(restore_with_mtu(&e, 600), -EINVAL);
+	assert_int_equal(urxe_qp_modify(e.end[0].qp, 0, &error, URXE_QP_STATE), 0);
+	assert_int_equal(restore_with_mtu(&e, 600), 0);
+	engine_close(&e);
+}
+
+static void test_waiting_datagram_may_be_too_long_for_a_shorter_mtu(void **state)
+{
+	const struct conn_attr conn = conn_default(URXE_QPT_UD);
+	struct urxe_path path;
+	struct urxe_seg seg;
+	struct urxe_send_wr wr = {.opcode = URXE_WR_SEND, .segs = &seg, .n_segs = 1, .path = &path};
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	path = conn_path(URXE_NET_IPV4, e.b);
+	wr.remote_qpn = e.end[1].qpn;
+	seg = node_seg(e.a, 0, 1000);
+	assert_int_equal(urxe_post_send(e.end[0].qp, &wr), 0);
+	assert_int_equal(restore_with_mtu(&e, 600), -EINVAL);
+	assert_int_equal(restore_with_mtu(&e, 1500), 0);
+	engine_close(&e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -300,6 +359,8 @@ int main(void)
 		cmocka_unit_test(test_frames_lost_during_a_move_are_repeated),
 		cmocka_unit_test(
 			test_saved_device_goes_on_as_the_restored_one_after_a_repeated_read),
+		cmocka_unit_test(test_failed_connection_may_move_to_a_shorter_mtu),
+		cmocka_unit_test(test_waiting_datagram_may_be_too_long_for_a_shorter_mtu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
