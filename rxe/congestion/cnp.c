@@ -25,7 +25,7 @@ static bool is_ce_marked(const struct urxe_packet *p)
 static bool find_gid(const struct urxe_dev *dev, const struct urxe_packet *p, uint8_t *index)
 {
 
-	for (uint8_t i = 0; i < URXE_MAX_GIDS; i++) {
+	for (uint8_t i = 0; i < dev->n_gids; i++) {
 		const struct gid_entry *entry = &dev->gids[i];
 
 		if (entry->valid && !entry->v1 && entry->vlan == packet_vlan(p) &&

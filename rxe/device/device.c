@@ -152,6 +152,7 @@ int urxe_gid_set(struct urxe_dev *dev, uint32_t index, const struct urxe_gid *gi
 	dev->gids[index] = (struct gid_entry){.valid = gid, .v1 = v1};
 	if (gid)
 		dev->gids[index].gid = *gid;
+	dev_count_gids(dev);
 	copy_table_reset_proofs(dev);
 	return 0;
 }

@@ -25,7 +25,7 @@ static enum urxe_drop check_address(const struct urxe_dev *dev, const struct urx
 {
 	enum urxe_drop drop = URXE_DROP_BAD_DGID;
 
-	for (uint32_t i = 0; i < URXE_MAX_GIDS; i++) {
+	for (uint32_t i = 0; i < dev->n_gids; i++) {
 		const struct gid_entry *entry = &dev->gids[i];
 
 		if (!entry->valid || !gid_equal(&entry->gid, &p->dgid))
@@ -42,7 +42,7 @@ static enum urxe_drop check_address(const struct urxe_dev *dev, const struct urx
  * this host. */
 static bool has_own_source(const struct urxe_dev *dev, const struct urxe_packet *p)
 {
-	for (uint32_t i = 0; i < URXE_MAX_GIDS; i++) {
+	for (uint32_t i = 0; i < dev->n_gids; i++) {
 		const struct gid_entry *entry = &dev->gids[i];
 
 		if (entry->valid && entry->vlan == packet_vlan(p) &&
@@ -141,7 +141,7 @@ static bool is_multicast(const struct urxe_packet *p)
 
 static bool is_own_vlan(const struct urxe_dev *dev, const struct urxe_packet *p)
 {
-	for (uint32_t i = 0; i < URXE_MAX_GIDS; i++) {
+	for (uint32_t i = 0; i < dev->n_gids; i++) {
 		if (dev->gids[i].valid && dev->gids[i].vlan == packet_vlan(p))
 			return true;
 	}

@@ -56,6 +56,8 @@ struct urxe_dev {
 	uint64_t now;              /* latest time that a call has passed, ns */
 	struct device_recording *recording; /* NULL: the device neither records nor replays */
 	struct gid_entry gids[URXE_MAX_GIDS];
+	uint32_t n_gids; /* index of the last valid entry plus 1: each packet is compared with these
+			    entries */
 	uint16_t pkeys[URXE_MAX_PKEYS];
 	struct mcast mcast;
 	struct idmap qps;
@@ -97,6 +99,16 @@ static inline void dev_pass_time(struct urxe_dev *dev, uint64_t now)
 {
 	if (now > dev->now)
 		dev->now = now;
+}
+
+/* Sets dev->n_gids. */
+static inline void dev_count_gids(struct urxe_dev *dev)
+{
+	uint32_t n = URXE_MAX_GIDS;
+
+	while (n && !dev->gids[n - 1].valid)
+		n--;
+	dev->n_gids = n;
 }
 
 static inline void dev_count(struct urxe_dev *dev, enum urxe_event event)

@@ -113,6 +113,7 @@ void device_record(struct state_device *d)
 	path_mtu_field(s, dev);
 	for (uint32_t i = 0; i < URXE_MAX_GIDS; i++)
 		gid_fields(s, &dev->gids[i]);
+	dev_count_gids(dev);
 	for (uint32_t i = 0; i < URXE_MAX_PKEYS; i++)
 		state_u16(s, &dev->pkeys[i]);
 	key_fields(s, dev);
