@@ -2,7 +2,6 @@
 #include "objects/mmu_notifier.h"
 
 #include <errno.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <rxe/rxe.h>
@@ -10,6 +9,7 @@
 #include "adapter/adapter.h"
 #include "memory/mr_index.h"
 #include "memory/proc_maps.h"
+#include "memory/uaccess.h"
 #include "objects/settle.h"
 #include "objects/uverbs_file.h"
 #include "objects/verbs_mr.h"
@@ -110,8 +110,7 @@ static void remove_unmapped(const struct unmapping *u)
 	struct text_lines maps;
 	struct mapping m;
 
-	/* msync() fails if a byte is not mapped, and otherwise does nothing. */
-	if (!msync(u->bytes.addr, u->bytes.length, MS_ASYNC))
+	if (uaccess_is_mapped(start, u->bytes.length))
 		return;
 	proc_maps_open(&maps);
 	while (at < end && proc_maps_next(&maps, &m)) {
