@@ -61,6 +61,9 @@ static void check_stream(const char *name, uint32_t channels)
 		for (uint32_t j = 0; j < image.rings[i].n_pages; j++, pages++)
 			assert_int_equal(image_page(&image.rings[i], j).index, 0);
 	assert_int_not_equal(pages, 0);
+	/* Version 1 does not tell. */
+	for (uint32_t i = 0; i < image.n[CHECKPOINT_MR]; i++)
+		assert_true(image.mrs[i].whole);
 	image_free(&image);
 }
 
@@ -87,6 +90,10 @@ static void reads_version_2(void **state)
 	/* The device, four IDs, the group, and the events of group and request. */
 	assert_int_equal(image.n[CHECKPOINT_RDMACM_STATE], 1 + 4 + 1 + 2);
 	assert_int_equal(image.rdmacms[0].n_states, image.n[CHECKPOINT_RDMACM_STATE]);
+	for (uint32_t i = 0; i < image.n[CHECKPOINT_RDMACM_ID]; i++)
+		assert_int_equal(image.rdmacm_ids[i].events, 0);
+	for (uint32_t i = 0; i < image.n[CHECKPOINT_MR]; i++)
+		assert_true(image.mrs[i].whole);
 	for (uint32_t i = 0; i < image.n[CHECKPOINT_RDMACM_STATE]; i++)
 		assert_memory_equal(image.rdmacm_states[i].bytes.at, "urxecmid", 8);
 	image_free(&image);
@@ -112,22 +119,26 @@ static void reads_version_3(void **state)
 	image_free(&image);
 }
 
+static const char *const damaged_streams[] = {"v2/connections", "v3/connections"};
+
 static void refuses_each_truncation(void **state)
 {
 	struct image image;
-	size_t length = read_stream("v2/connections");
 
 	(void)state;
-	for (size_t n = 0; n < length; n += 61)
-		assert_int_equal(image_read(&image, stream, n), -EBADMSG);
+	for (int i = 0; i < 2; i++) {
+		size_t length = read_stream(damaged_streams[i]);
+
+		for (size_t n = 0; n < length; n += 61)
+			assert_int_equal(image_read(&image, stream, n), -EBADMSG);
+	}
 }
 
-static void refuses_damage(void **state)
+static void check_damage(const char *name)
 {
 	struct image image;
-	size_t length = read_stream("v2/connections");
+	size_t length = read_stream(name);
 
-	(void)state;
 	for (size_t at = 0; at < length; at += 211) {
 		int rc;
 
@@ -140,6 +151,13 @@ static void refuses_damage(void **state)
 	assert_int_equal(image_read(&image, stream, length), -EPROTONOSUPPORT);
 	stream[8] = 0;
 	assert_int_equal(image_read(&image, stream, length), -EBADMSG);
+}
+
+static void refuses_damage(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		check_damage(damaged_streams[i]);
 }
 
 /* --- Writing. */
@@ -184,6 +202,31 @@ static void reads_what_it_has_written(void **state)
 	assert_memory_equal(&read, &example, sizeof(read));
 }
 
+static bool is_whole_after_reading(bool whole)
+{
+	struct mr_record written = {.start = 0x7000, .length = 9, .whole = whole}, read = {0};
+	struct vnic_state_stream s;
+
+	vnic_state_begin_save_to(&s, &checkpoint_format, stream, sizeof(stream));
+	vnic_state_record_begin(&s, CHECKPOINT_MR);
+	mr_fields(&s, &written);
+	vnic_state_record_end(&s);
+	assert_int_equal(vnic_state_finish_save_to(&s), 0);
+	vnic_state_begin_restore(&s, &checkpoint_format, stream, s.at);
+	vnic_state_record_begin(&s, CHECKPOINT_MR);
+	mr_fields(&s, &read);
+	vnic_state_record_end(&s);
+	assert_int_equal(s.error, 0);
+	return read.whole;
+}
+
+static void reads_whether_a_region_was_whole(void **state)
+{
+	(void)state;
+	assert_true(is_whole_after_reading(true));
+	assert_false(is_whole_after_reading(false));
+}
+
 static void writes_nothing_behind_its_room(void **state)
 {
 	size_t length, counted;
@@ -206,6 +249,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(refuses_each_truncation),
 		cmocka_unit_test(refuses_damage),
 		cmocka_unit_test(reads_what_it_has_written),
+		cmocka_unit_test(reads_whether_a_region_was_whole),
 		cmocka_unit_test(writes_nothing_behind_its_room),
 	};
 

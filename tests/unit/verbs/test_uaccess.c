@@ -114,6 +114,33 @@ static void registration_of_sparse_memory_touches_no_page(void **state)
 	munmap(room, length);
 }
 
+/* Protected memory is mapped, and so are pages behind the end of a file: accesses fail there. */
+static void mapped_memory_has_no_hole(void **state)
+{
+	uint8_t *page = map(3, PROT_NONE), *file;
+	uint64_t at = (uint64_t)(uintptr_t)page;
+	int fd = memfd_create("truncated", 0);
+
+	(void)state;
+	assert_true(uaccess_is_mapped(at, 3 * 4096));
+	assert_true(uaccess_is_mapped(at + 4095, 2));
+	munmap(page + 4096, 4096);
+	assert_false(uaccess_is_mapped(at, 3 * 4096));
+	assert_false(uaccess_is_mapped(at + 4095, 2));
+	assert_false(uaccess_is_mapped(at + 4096, 1));
+	assert_true(uaccess_is_mapped(at, 4096));
+	assert_true(uaccess_is_mapped(at + 2 * 4096, 1));
+	assert_true(uaccess_is_mapped(at + 4096, 0));
+	munmap(page, 3 * 4096);
+	assert_int_equal(ftruncate(fd, 8192), 0);
+	file = mmap(NULL, 8192, PROT_READ, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(file, MAP_FAILED);
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	assert_true(uaccess_is_mapped((uintptr_t)file, 8192));
+	munmap(file, 8192);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -121,6 +148,7 @@ int main(void)
 		cmocka_unit_test(copy_returns_efault_beside_the_sigbus_guard),
 		cmocka_unit_test(registration_checks_mapping_and_write_right),
 		cmocka_unit_test(registration_of_sparse_memory_touches_no_page),
+		cmocka_unit_test(mapped_memory_has_no_hole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
