@@ -23,6 +23,8 @@ static struct {
 	uint32_t next_qpn, attached, freed_qpns;
 	uint32_t prepared; /* calls of prepare */
 	int prepare_error;
+	/* The owner finds a way without the HCA to the peer of which `connecting` tells. */
+	bool finds_way, has_way;
 	bool no_atomics;     /* of the HCA */
 	uint32_t interrupts; /* for responses, before a command that waits */
 } f;
@@ -47,6 +49,7 @@ static void connecting(void *ctx, const uint8_t mac[6], uint32_t qpn)
 	(void)ctx;
 	(void)mac;
 	(void)qpn;
+	f.has_way = f.finds_way;
 }
 
 static bool takes(void *ctx, void *qp_ctx, const struct urxe_qp_attr *attr)
@@ -54,7 +57,7 @@ static bool takes(void *ctx, void *qp_ctx, const struct urxe_qp_attr *attr)
 	(void)ctx;
 	(void)qp_ctx;
 	(void)attr;
-	return true;
+	return !f.has_way;
 }
 
 static const struct hca_owner hca_owner = {.takes = takes};
@@ -1066,6 +1069,19 @@ static void a_connection_that_the_driver_gave_up_is_forgotten(void **state)
 	qp_close(&f.g, &f.qp);
 }
 
+/* The HCA may have no way to a peer of the same host. */
+static void a_connection_to_which_the_owner_finds_a_way_needs_no_hca(void **state)
+{
+	(void)state;
+	start();
+	f.finds_way = true;
+	f.prepare_error = -EHOSTUNREACH;
+	connect_qp();
+	assert_int_equal(f.prepared, 0);
+	assert_int_equal(fake_hca.last_qp->attr.qp_state, IBV_QPS_INIT);
+	qp_close(&f.g, &f.qp);
+}
+
 static void datagrams_of_the_engine_need_no_hca(void **state)
 {
 	(void)state;
@@ -1113,6 +1129,7 @@ int main(void)
 		TEST(a_connection_does_not_wait_for_an_hca_that_has_gone),
 		TEST(a_connection_does_not_wait_in_a_paused_device),
 		TEST(a_connection_that_the_driver_gave_up_is_forgotten),
+		TEST(a_connection_to_which_the_owner_finds_a_way_needs_no_hca),
 		TEST(datagrams_of_the_engine_need_no_hca),
 		TEST(a_late_solicited_arm_notifies_at_once),
 	};

@@ -8,7 +8,6 @@
 #include "commands/pvrdma_command.h"
 #include "frames.h"
 #include "object.h"
-#include "pvrdma_hca.h"
 #include "pvrdma_port.h"
 #include "queues/path.h"
 #include "queues/pvrdma_qp.h"
@@ -120,20 +119,6 @@ static void complete_gsi(struct urxe_qp_attr *attr, uint32_t *mask)
 	*mask |= URXE_QP_PORT;
 }
 
-/* Prepares the HCA for the connection of a QP, if the HCA is to execute it. 0; -EINPROGRESS: it is
- * not prepared yet; or another error of pvrdma_hca.prepare. */
-static int prepare_connection(const struct pv_qp *qp, const struct urxe_qp_attr *attr,
-			      uint32_t mask)
-{
-	int rc;
-
-	if (qp->type != PV_QPT_RC || !(mask & URXE_QP_AV) ||
-	    !urxe_offload_takes(qp->qp, attr, mask))
-		return 0;
-	rc = pv_hca_prepare(qp->pd, &attr->path);
-	return rc == -EAGAIN ? -EINPROGRESS : rc;
-}
-
 int pv_cmd_modify_qp(struct pvrdma *dev, const union pv_request *request,
 		     union pv_response *response)
 {
@@ -147,7 +132,7 @@ int pv_cmd_modify_qp(struct pvrdma *dev, const union pv_request *request,
 		return rc;
 	if (qp->type == PV_QPT_GSI)
 		complete_gsi(&attr, &mask);
-	return prepare_connection(qp, &attr, mask) ?: pv_qp_modify(qp, &attr, mask);
+	return pv_qp_modify(qp, &attr, mask);
 }
 
 static void write_attr(const struct pv_qp *qp, struct pv_qp_attr *to)

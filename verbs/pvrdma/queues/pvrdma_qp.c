@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <rxe/offload.h>
+
 #include "frames.h"
 #include "memory/page_dir.h"
 #include "object.h"
@@ -271,6 +273,21 @@ static void announce_connection(const struct pv_qp *qp, const struct urxe_qp_att
 		owner->connecting(owner->ctx, attr->path.dmac, attr->dest_qpn);
 }
 
+/* Prepares the HCA for the connection of a QP, if the HCA is to execute it. The owner may decide so
+ * by the announcement of the peer. 0; -EINPROGRESS: it is not prepared yet; or another error of
+ * pvrdma_hca.prepare. */
+static int prepare_connection(const struct pv_qp *qp, const struct urxe_qp_attr *attr,
+			      uint32_t mask)
+{
+	int rc;
+
+	if (qp->type != PV_QPT_RC || !(mask & URXE_QP_AV) ||
+	    !urxe_offload_takes(qp->qp, attr, mask))
+		return 0;
+	rc = pv_hca_prepare(qp->pd, &attr->path);
+	return rc == -EAGAIN ? -EINPROGRESS : rc;
+}
+
 int pv_qp_modify(struct pv_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)
 {
 	bool ends = mask & URXE_QP_STATE &&
@@ -280,7 +297,8 @@ int pv_qp_modify(struct pv_qp *qp, const struct urxe_qp_attr *attr, uint32_t mas
 	if (ends)
 		pv_frames_stage_acks(qp->object.dev, qp->qp);
 	announce_connection(qp, attr, mask);
-	rc = urxe_qp_modify(qp->qp, qp->object.dev->now, attr, mask);
+	rc = prepare_connection(qp, attr, mask)
+		     ?: urxe_qp_modify(qp->qp, qp->object.dev->now, attr, mask);
 	if (rc || !(mask & URXE_QP_STATE))
 		return rc;
 	if (attr->state == URXE_QPS_RESET) {

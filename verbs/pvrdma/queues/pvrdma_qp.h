@@ -18,10 +18,13 @@ struct pv_qp_objects {
 int pv_qp_open(struct pvrdma *dev, const struct pv_qp_objects *objects,
 	       const struct pv_cmd_create_qp *request, struct pv_qp **qp);
 void pv_qp_close(struct pv_qp *qp);
-/* Modifies the QP by urxe_qp_modify, whose errors it returns. Before a change to RESET or to the
- * error state, the QP acknowledges the requests that have arrived (pv_frames_stage_acks). If the
- * new state is RESET, empties the rings; if the new state allows requests, posts those in the
- * rings. */
+/*
+ * Modifies the QP by urxe_qp_modify, whose errors it returns. Before, tells the owner the peer of a
+ * connection, and has the HCA prepared for it: -EINPROGRESS until it is, or an error of
+ * pvrdma_hca.prepare. Before a change to RESET or to the error state, the QP acknowledges the
+ * requests that have arrived (pv_frames_stage_acks). If the new state is RESET, empties the rings;
+ * if the new state allows requests, posts those in the rings.
+ */
 int pv_qp_modify(struct pv_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask);
 /* If the QP's rings use these bytes of guest memory, the QP fails, and never accesses the rings
  * again. Its requests complete then, so in a paused device it fails only at pv_qp_resume. */
