@@ -43,11 +43,11 @@ bool pv_hca_serves(const struct pv_pd *pd)
 	return pd->uc && dev->hca_attached && has_common_gid(dev);
 }
 
-int pv_hca_prepare(const struct pv_pd *pd, const struct urxe_path *path)
+int pv_hca_prepare(const struct pv_pd *pd, const struct urxe_path *path, bool connects)
 {
 	const struct pvrdma_hca *hca = pd->object.dev->hca;
 
-	return hca->prepare(hca->ctx, pd->object.handle, path);
+	return hca->prepare(hca->ctx, pd->object.handle, path, connects);
 }
 
 void pv_hca_attach(struct pvrdma *dev)
@@ -127,9 +127,10 @@ void pvrdma_hca_polled(struct pvrdma *dev, uint64_t now)
 	pv_pass_time(dev, now);
 	if (!dev->hca_attached)
 		return;
+	/* Before datagrams take what the command waits for: the driver gives it up after 10 s. */
+	pv_command_go_on(dev);
 	pv_qp_post_waiting(dev);
 	post_recvs_behind(dev);
-	pv_command_go_on(dev);
 }
 
 /* --- Memory */

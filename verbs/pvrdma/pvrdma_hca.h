@@ -36,9 +36,9 @@ void pv_hca_detach(struct pvrdma *dev);
 /* Call it when entry `index` of the engine's GID table has changed. Tells the HCA, if the engine
  * has it; else calls pv_hca_attach(), because this GID may be the HCA's. */
 void pv_hca_set_gid(struct pvrdma *dev, uint32_t index);
-/* Prepares the HCA for datagrams or a connection of the PD's queue pairs along the path. 0, or an
+/* Prepares the HCA for datagrams, or a connection, of the PD's queue pairs along the path. 0, or an
  * error of pvrdma_hca.prepare. Call it while the engine has the HCA. */
-int pv_hca_prepare(const struct pv_pd *pd, const struct urxe_path *path);
+int pv_hca_prepare(const struct pv_pd *pd, const struct urxe_path *path, bool connects);
 /*
  * Reduces the limits and the atomics to the HCA's, if there is one. Queue sizes and numbers of
  * segments stay powers of two. The limit of max_mr is the number of one-page regions that

@@ -475,6 +475,7 @@ static struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	struct ibv_ah *ah;
 
 	check_cancellation();
+	fake_hca.ah_calls[attr->grh.dgid.raw[15]]++;
 	delay(FAKE_HCA_CREATE_AH);
 	errno = EHOSTUNREACH;
 	if (fake_hca.no_ahs)

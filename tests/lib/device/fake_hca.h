@@ -94,6 +94,8 @@ struct fake_hca {
 	int arm_solicited;
 	struct fake_qp *last_qp;
 	struct ibv_ah_attr last_ah;
+	/* Calls of ibv_create_ah, by the last byte of the destination's GID. */
+	uint8_t ah_calls[256];
 	struct ibv_mr last_mr;
 	struct ibv_async_event event; /* that get_async_event returns once */
 	bool has_event;

@@ -406,6 +406,14 @@ static void await_response(struct guest *g, uint32_t before)
 	count_interrupts(g);
 }
 
+void guest_begin_command(struct guest *g, uint32_t cmd, union pv_request *request)
+{
+	request->hdr.cmd = cmd;
+	request->hdr.response = ++g->token;
+	memcpy(guest_at(g, g->request), request, sizeof(*request));
+	guest_write(g, PV_REG_REQUEST, 0);
+}
+
 int guest_command(struct guest *g, uint32_t cmd, union pv_request *request,
 		  union pv_response *response)
 {
@@ -415,10 +423,7 @@ int guest_command(struct guest *g, uint32_t cmd, union pv_request *request,
 	if (g->client)
 		count_interrupts(g);
 	before = g->interrupts[PV_VECTOR_RESPONSE];
-	request->hdr.cmd = cmd;
-	request->hdr.response = ++g->token;
-	memcpy(guest_at(g, g->request), request, sizeof(*request));
-	guest_write(g, PV_REG_REQUEST, 0);
+	guest_begin_command(g, cmd, request);
 	err = guest_read(g, PV_REG_ERR);
 	if (!err && g->client && is_awaited(cmd))
 		await_response(g, before);

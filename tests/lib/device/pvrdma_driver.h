@@ -130,6 +130,8 @@ void guest_activate(struct guest *g);
 void guest_start(struct guest *g);
 const struct pv_device_caps *guest_caps(const struct guest *g);
 
+/* Gives the device a command. The response to a MODIFY_QP may come later. */
+void guest_begin_command(struct guest *g, uint32_t cmd, union pv_request *request);
 /*
  * Executes a command. Returns 0, or the negative errno value of ERR or the response. Requires the
  * response's form, and its interrupt where the driver waits for it.

@@ -75,11 +75,12 @@ static bool has_gid(void *ctx, uint32_t index)
 	return hca_has_gid(f.hca, index);
 }
 
-static int prepare(void *ctx, uint32_t pd, const struct urxe_path *path)
+static int prepare(void *ctx, uint32_t pd, const struct urxe_path *path, bool connects)
 {
 	(void)ctx;
 	assert_int_equal(pd, f.g.pd);
 	assert_int_equal(path->sgid_index, 1);
+	assert_int_equal(connects, f.qp.type == PV_QPT_RC);
 	f.prepared++;
 	return f.prepare_error;
 }
@@ -986,10 +987,7 @@ static void begin_rtr(void)
 		0);
 	f.prepare_error = -EAGAIN;
 	f.interrupts = f.g.interrupts[PV_VECTOR_RESPONSE];
-	request.hdr.cmd = PV_CMD_MODIFY_QP;
-	request.hdr.response = ++f.g.token;
-	memcpy(guest_at(&f.g, f.g.request), &request, sizeof(request));
-	guest_write(&f.g, PV_REG_REQUEST, 0);
+	guest_begin_command(&f.g, PV_CMD_MODIFY_QP, &request);
 	assert_int_equal(guest_read(&f.g, PV_REG_ERR), 0);
 	pvrdma_hca_polled(f.g.dev, 1);
 	assert_int_equal(f.g.interrupts[PV_VECTOR_RESPONSE], f.interrupts);

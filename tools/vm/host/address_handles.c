@@ -32,12 +32,12 @@ static const struct address_handle_job *find_job(const struct address_handle_job
 	return NULL;
 }
 
-/* Returns a free job, or the one that failed first; NULL: all run. */
-static struct address_handle_job *find_room(struct address_handles *h)
+/* Returns a free one of the first n jobs, or the one of them that failed first; NULL: all run. */
+static struct address_handle_job *find_room(struct address_handles *h, unsigned n)
 {
 	struct address_handle_job *oldest = NULL;
 
-	for (unsigned i = 0; i < ADDRESS_HANDLE_JOBS; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		struct address_handle_job *job = &h->jobs[i];
 
 		if (job->state == ADDRESS_HANDLE_NONE)
@@ -69,9 +69,10 @@ static void *create_handle(void *arg)
 }
 
 /* Results are those of address_handles_get(). */
-static int begin_job(const struct address_handle_job *wanted)
+static int begin_job(const struct address_handle_job *wanted, bool connects)
 {
-	struct address_handle_job *job = find_room(wanted->all);
+	struct address_handle_job *job = find_room(
+		wanted->all, connects ? ADDRESS_HANDLE_JOBS : ADDRESS_HANDLE_DATAGRAM_JOBS);
 	int rc;
 
 	if (!job)
@@ -90,7 +91,7 @@ static int begin_job(const struct address_handle_job *wanted)
 }
 
 int address_handles_get(struct address_handles *h, struct hca *hca, uint32_t pd,
-			const struct urxe_path *path, uint64_t now)
+			const struct urxe_path *path, bool connects, uint64_t now)
 {
 	const struct address_handle_job wanted = {.all = h, .hca = hca, .pd = pd, .path = *path};
 	const struct address_handle_job *job;
@@ -99,7 +100,7 @@ int address_handles_get(struct address_handles *h, struct hca *hca, uint32_t pd,
 		return 0;
 	job = find_job(&wanted, now);
 	if (!job)
-		return begin_job(&wanted);
+		return begin_job(&wanted, connects);
 	if (job->state == ADDRESS_HANDLE_RUNS)
 		return -EAGAIN;
 	return job->error;

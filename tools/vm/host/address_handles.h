@@ -16,6 +16,8 @@
 
 /* The most handles that are created at the same time. */
 #define ADDRESS_HANDLE_JOBS 16
+/* The most of them that are for datagrams: a connection need not wait until one of these ends. */
+#define ADDRESS_HANDLE_DATAGRAM_JOBS 15
 /* For so long a path counts as unreachable after the HCA has found no way, ns. */
 #define ADDRESS_HANDLE_FAILED_NS UINT64_C(1000000000)
 
@@ -49,13 +51,14 @@ int address_handles_open(struct address_handles *h);
 void address_handles_close(struct address_handles *h);
 /*
  * Begins to create the handle for datagrams from the PD along the path, unless the HCA has it, or
- * cannot have one now. 0: a datagram needs no new handle, or gets none. -EAGAIN: a thread creates
- * the handle, or all jobs run: call it again after address_handles_event has returned true. Other
+ * cannot have one now. `connects`: for a connection, whose address vector is as the handle. 0: a
+ * datagram needs no new handle, or gets none. -EAGAIN: a thread creates the handle, or all jobs
+ * for this use run: call it again after address_handles_event has returned true. Other
  * errors: the HCA found no way to the peer less than ADDRESS_HANDLE_FAILED_NS ago, or no thread
  * could be created. `now`: as now_ns().
  */
 int address_handles_get(struct address_handles *h, struct hca *hca, uint32_t pd,
-			const struct urxe_path *path, uint64_t now);
+			const struct urxe_path *path, bool connects, uint64_t now);
 /* Ends the jobs whose threads have ended. True: there were some. */
 bool address_handles_event(struct address_handles *h, uint64_t now);
 

@@ -85,11 +85,11 @@ static bool has_gid(void *ctx, uint32_t index)
 	return hca_has_gid(((struct machine_hca *)ctx)->hca, index);
 }
 
-static int prepare_path(void *ctx, uint32_t pd, const struct urxe_path *path)
+static int prepare_path(void *ctx, uint32_t pd, const struct urxe_path *path, bool connects)
 {
 	struct machine_hca *h = ctx;
 
-	return address_handles_get(&h->handles, h->hca, pd, path, now_ns());
+	return address_handles_get(&h->handles, h->hca, pd, path, connects, now_ns());
 }
 
 static void attach_machine_hca(void *ctx, struct urxe_dev *engine)

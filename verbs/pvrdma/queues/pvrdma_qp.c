@@ -284,7 +284,7 @@ static int prepare_connection(const struct pv_qp *qp, const struct urxe_qp_attr 
 	if (qp->type != PV_QPT_RC || !(mask & URXE_QP_AV) ||
 	    !urxe_offload_takes(qp->qp, attr, mask))
 		return 0;
-	rc = pv_hca_prepare(qp->pd, &attr->path);
+	rc = pv_hca_prepare(qp->pd, &attr->path, true);
 	return rc == -EAGAIN ? -EINPROGRESS : rc;
 }
 

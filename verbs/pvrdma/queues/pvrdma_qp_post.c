@@ -19,7 +19,7 @@ static enum urxe_wc_status status_of(int rc)
 
 static int post_well_formed(struct pv_qp *qp, const struct pv_send_request *request, bool prepares)
 {
-	const int rc = prepares ? pv_hca_prepare(qp->pd, &request->path) : 0;
+	const int rc = prepares ? pv_hca_prepare(qp->pd, &request->path, false) : 0;
 
 	return rc ? rc : urxe_post_send(qp->qp, &request->wr);
 }

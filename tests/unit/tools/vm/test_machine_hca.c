@@ -229,20 +229,25 @@ static void pass_event(void)
 	machine_hca_poll(&f.hca, NOW);
 }
 
-static void start_datagrams(void)
+static void start_datagrams_on(const struct qp *qp)
 {
 	struct pv_qp_attr attr = {.qp_state = URXE_QPS_INIT, .port_num = 1, .qkey = 1};
 
 	assert_int_equal(
-		qp_modify(&f.g, &f.qp, &attr,
+		qp_modify(&f.g, qp, &attr,
 			  URXE_QP_STATE | URXE_QP_PKEY_INDEX | URXE_QP_PORT | URXE_QP_QKEY),
 		0);
-	assert_int_equal(qp_to(&f.g, &f.qp, URXE_QPS_RTR), 0);
+	assert_int_equal(qp_to(&f.g, qp, URXE_QPS_RTR), 0);
 	attr.qp_state = URXE_QPS_RTS;
-	assert_int_equal(qp_modify(&f.g, &f.qp, &attr, URXE_QP_STATE | URXE_QP_SQ_PSN), 0);
+	assert_int_equal(qp_modify(&f.g, qp, &attr, URXE_QP_STATE | URXE_QP_SQ_PSN), 0);
 }
 
-static void post_datagram(uint8_t host)
+static void start_datagrams(void)
+{
+	start_datagrams_on(&f.qp);
+}
+
+static void post_datagram_on(struct qp *qp, uint8_t host)
 {
 	const struct pvrdma_sge sge = buffer_sge(&f.buffer, 0, 128);
 	const struct pvrdma_sq_wqe_hdr header = {
@@ -256,7 +261,12 @@ static void post_datagram(uint8_t host)
 				 .dgid = {[10] = 0xff, 0xff, 192, 0, 2, host},
 				 .dmac = {2, 3}}}};
 
-	qp_post_send(&f.g, &f.qp, &header, &sge);
+	qp_post_send(&f.g, qp, &header, &sge);
+}
+
+static void post_datagram(uint8_t host)
+{
+	post_datagram_on(&f.qp, host);
 }
 
 /* The kernel of the host looks for the peer's MAC in the function that waits. */
@@ -331,6 +341,82 @@ static void an_hca_goes_while_it_looks_for_a_peer(void **state)
 	assert_int_equal(fake_hca.ahs, 0);
 }
 
+static void open_rc(struct qp *qp)
+{
+	const struct pv_qp_attr init = {.qp_state = URXE_QPS_INIT, .port_num = 1};
+
+	qp_open(&f.g, qp,
+		&(struct qp_attr){.type = PV_QPT_RC, .send_cq = &f.cq, .recv_cq = &f.cq, .sge = 2});
+	assert_int_equal(
+		qp_modify(&f.g, qp, &init,
+			  URXE_QP_STATE | URXE_QP_PKEY_INDEX | URXE_QP_PORT | URXE_QP_ACCESS_FLAGS),
+		0);
+}
+
+/* The driver begins the transition to RTR. */
+static void connect_to(const struct qp *qp, uint8_t host)
+{
+	union pv_request request = {
+		.modify_qp = {
+			.qp_handle = qp->handle,
+			.attr_mask = URXE_QP_STATE | URXE_QP_AV | URXE_QP_PATH_MTU |
+				     URXE_QP_DEST_QPN | URXE_QP_RQ_PSN |
+				     URXE_QP_MAX_DEST_RD_ATOMIC | URXE_QP_MIN_RNR_TIMER,
+			.attrs = {.qp_state = URXE_QPS_RTR,
+				  .path_mtu = URXE_MTU_1024,
+				  .dest_qp_num = 0x99,
+				  .ah_attr = {.dgid = {[10] = 0xff, 0xff, 192, 0, 2, host},
+					      .ah_flags = 1,
+					      .port_num = 1,
+					      .sgid_index = 1,
+					      .dmac = {2, 3}}}}};
+
+	guest_begin_command(&f.g, PV_CMD_MODIFY_QP, &request);
+}
+
+/* Whether the response to the last command has come. */
+static bool was_answered(void)
+{
+	const union pv_response *response = guest_at(&f.g, f.g.response);
+
+	return response->hdr.response == f.g.token;
+}
+
+/* Threads that wait end one by one. */
+static void end_threads(unsigned n)
+{
+	while (n--) {
+		sem_post(&fake_hca.go_on);
+		pass_event();
+	}
+}
+
+static void datagrams_to_many_peers_leave_room_for_a_connection(void **state)
+{
+	struct qp qps[ADDRESS_HANDLE_JOBS], rc;
+
+	(void)state;
+	fake_hca.delays = FAKE_HCA_CREATE_AH;
+	open_rc(&rc);
+	for (uint8_t i = 0; i < ADDRESS_HANDLE_JOBS; i++) {
+		qp_open(&f.g, &qps[i],
+			&(struct qp_attr){
+				.type = PV_QPT_UD, .send_cq = &f.cq, .recv_cq = &f.cq, .sge = 2});
+		start_datagrams_on(&qps[i]);
+		post_datagram_on(&qps[i], 10 + i);
+	}
+	connect_to(&rc, 9);
+	for (unsigned i = 0; i < ADDRESS_HANDLE_JOBS; i++)
+		sem_wait(&fake_hca.delayed);
+	assert_int_equal(fake_hca.ah_calls[9], 1);
+	assert_false(was_answered());
+	end_threads(ADDRESS_HANDLE_JOBS + 1);
+	assert_true(was_answered());
+	for (unsigned i = 0; i < ADDRESS_HANDLE_JOBS; i++)
+		guest_pages_free(&qps[i].pages);
+	guest_pages_free(&rc.pages);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -357,6 +443,8 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(an_hca_goes_while_it_looks_for_a_peer, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(datagrams_to_many_peers_leave_room_for_a_connection,
+						setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
