@@ -190,10 +190,12 @@ void hca_pd_end(struct hca *hca, uint32_t pd);
  * lock, hca_ah_run() without. The new handle replaces one of the same path, which may be for a MAC
  * that the peer had before. NULL: the path has a next hop, and the HCA has its handle already; the
  * HCA has no protection domain for the PD, or lacks the path's source GID; or no memory. Then the
- * other steps are left out. hca_ah_end() returns 0, or the HCA's error, after which an older handle
- * stays: for instance -EHOSTUNREACH, because the HCA finds no next hop.
+ * other steps are left out. `anew`: a handle that the HCA has already does not count; the call then
+ * shows whether the HCA still finds the next hop. hca_ah_end() returns 0, or the HCA's error, after
+ * which an older handle stays: for instance -EHOSTUNREACH, because the HCA finds no next hop.
  */
-struct hca_ah_call *hca_ah_begin(struct hca *hca, uint32_t pd, const struct urxe_path *path);
+struct hca_ah_call *hca_ah_begin(struct hca *hca, uint32_t pd, const struct urxe_path *path,
+				 bool anew);
 void hca_ah_run(struct hca_ah_call *call);
 int hca_ah_end(struct hca_ah_call *call);
 /* With the lock: whether the HCA has a handle of the path, so that a datagram creates none. */

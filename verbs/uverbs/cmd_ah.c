@@ -33,7 +33,7 @@ static int reply_ah(const struct command *c, const struct ah *ah)
 static int make_hca_ah(struct pd *pd, const struct urxe_path *path)
 {
 	struct hca *hca = adapter.hca.hca;
-	struct hca_ah_call *call = hca ? hca_ah_begin(hca, pd->number, path) : NULL;
+	struct hca_ah_call *call = hca ? hca_ah_begin(hca, pd->number, path, false) : NULL;
 	int rc;
 
 	if (!call)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 int address_handles_open(struct address_handles *h)
@@ -11,12 +12,37 @@ int address_handles_open(struct address_handles *h)
 	return pipe2(h->fds, O_CLOEXEC | O_NONBLOCK) ? -errno : 0;
 }
 
-/* Whether the job runs, or has failed a short time ago. */
+/* Whether the job runs, or its result still counts. */
 static bool counts(const struct address_handle_job *job, uint64_t now)
 {
-	return job->state == ADDRESS_HANDLE_RUNS ||
-	       (job->state == ADDRESS_HANDLE_FAILED &&
-		now - job->failed_at < ADDRESS_HANDLE_FAILED_NS);
+	switch (job->state) {
+	case ADDRESS_HANDLE_NONE: return false;
+	case ADDRESS_HANDLE_RUNS: return true;
+	case ADDRESS_HANDLE_FOUND: return now - job->ended_at < ADDRESS_HANDLE_FOUND_NS;
+	case ADDRESS_HANDLE_FAILED: return now - job->ended_at < ADDRESS_HANDLE_FAILED_NS;
+	}
+	return false;
+}
+
+/* Whether the error tells that the kernel has found no way to the peer. Others are of the path in
+ * the PD. */
+static bool is_of_peer(int error)
+{
+	return error == -EHOSTUNREACH || error == -ENETUNREACH || error == -ETIMEDOUT ||
+	       error == -ENODATA;
+}
+
+/* Whether the result of the job is also that of the wanted one. The kernel looks for the
+ * destination only, whatever the PD, the traffic class and the flow label are. */
+static bool answers(const struct address_handle_job *job, const struct address_handle_job *wanted)
+{
+	const struct urxe_path *a = &job->path, *b = &wanted->path;
+
+	if (job->hca != wanted->hca || a->sgid_index != b->sgid_index ||
+	    memcmp(&a->dgid, &b->dgid, sizeof(a->dgid)))
+		return false;
+	return job->state != ADDRESS_HANDLE_FAILED || is_of_peer(job->error) ||
+	       (job->pd == wanted->pd && hca_is_same_path(a, b));
 }
 
 static const struct address_handle_job *find_job(const struct address_handle_job *wanted,
@@ -25,14 +51,13 @@ static const struct address_handle_job *find_job(const struct address_handle_job
 	for (unsigned i = 0; i < ADDRESS_HANDLE_JOBS; i++) {
 		const struct address_handle_job *job = &wanted->all->jobs[i];
 
-		if (counts(job, now) && job->hca == wanted->hca && job->pd == wanted->pd &&
-		    hca_is_same_path(&job->path, &wanted->path))
+		if (counts(job, now) && answers(job, wanted))
 			return job;
 	}
 	return NULL;
 }
 
-/* Returns a free one of the first n jobs, or the one of them that failed first; NULL: all run. */
+/* Returns a free one of the first n jobs, or the one of them that ended first; NULL: all run. */
 static struct address_handle_job *find_room(struct address_handles *h, unsigned n)
 {
 	struct address_handle_job *oldest = NULL;
@@ -42,8 +67,8 @@ static struct address_handle_job *find_room(struct address_handles *h, unsigned 
 
 		if (job->state == ADDRESS_HANDLE_NONE)
 			return job;
-		if (job->state == ADDRESS_HANDLE_FAILED &&
-		    (!oldest || job->failed_at < oldest->failed_at))
+		if (job->state != ADDRESS_HANDLE_RUNS &&
+		    (!oldest || job->ended_at < oldest->ended_at))
 			oldest = job;
 	}
 	return oldest;
@@ -78,7 +103,7 @@ static int begin_job(const struct address_handle_job *wanted, bool connects)
 	if (!job)
 		return -EAGAIN;
 	*job = *wanted;
-	job->call = hca_ah_begin(job->hca, job->pd, &job->path);
+	job->call = hca_ah_begin(job->hca, job->pd, &job->path, connects);
 	if (!job->call)
 		return 0;
 	rc = pthread_create(&job->thread, NULL, create_handle, job);
@@ -96,28 +121,26 @@ int address_handles_get(struct address_handles *h, struct hca *hca, uint32_t pd,
 	const struct address_handle_job wanted = {.all = h, .hca = hca, .pd = pd, .path = *path};
 	const struct address_handle_job *job;
 
-	if (hca_has_ah(hca, pd, path))
+	if (!connects && hca_has_ah(hca, pd, path))
 		return 0;
 	job = find_job(&wanted, now);
 	if (!job)
 		return begin_job(&wanted, connects);
-	if (job->state == ADDRESS_HANDLE_RUNS)
-		return -EAGAIN;
-	return job->error;
+	return job->state == ADDRESS_HANDLE_RUNS ? -EAGAIN : job->error;
 }
 
 /* Callers must not take the HCA's error for "wait". */
 static int final_error(int rc)
 {
-	return rc == -EAGAIN || rc == -ENOMEM ? -EHOSTUNREACH : rc;
+	return rc == -EAGAIN || rc == -EINPROGRESS || rc == -ENOMEM ? -EHOSTUNREACH : rc;
 }
 
 static void end_job(struct address_handle_job *job, uint64_t now)
 {
 	pthread_join(job->thread, NULL);
 	job->error = final_error(end_call(job));
-	job->state = job->error ? ADDRESS_HANDLE_FAILED : ADDRESS_HANDLE_NONE;
-	job->failed_at = now;
+	job->state = job->error ? ADDRESS_HANDLE_FAILED : ADDRESS_HANDLE_FOUND;
+	job->ended_at = now;
 }
 
 bool address_handles_event(struct address_handles *h, uint64_t now)

@@ -18,16 +18,22 @@
 #define ADDRESS_HANDLE_JOBS 16
 /* The most of them that are for datagrams: a connection need not wait until one of these ends. */
 #define ADDRESS_HANDLE_DATAGRAM_JOBS 15
-/* For so long a path counts as unreachable after the HCA has found no way, ns. */
+/*
+ * For so long after a job, the peer counts as unreachable, or its MAC as known, ns. Within
+ * ADDRESS_HANDLE_FOUND_NS the host's kernel resolves the peer at once. The kernel may have dropped
+ * the MAC later: it keeps one of a silent peer for some seconds.
+ */
 #define ADDRESS_HANDLE_FAILED_NS UINT64_C(1000000000)
+#define ADDRESS_HANDLE_FOUND_NS  20000000u
 
 struct address_handles;
 
 struct address_handle_job {
 	struct address_handles *all; /* that contains the job */
 	enum address_handle_state {
-		ADDRESS_HANDLE_NONE, /* the job is free */
-		ADDRESS_HANDLE_RUNS, /* a thread creates the handle */
+		ADDRESS_HANDLE_NONE,  /* the job is free */
+		ADDRESS_HANDLE_RUNS,  /* a thread creates the handle */
+		ADDRESS_HANDLE_FOUND, /* the host's kernel has the peer's MAC */
 		ADDRESS_HANDLE_FAILED
 	} state;
 	struct hca *hca;
@@ -35,8 +41,8 @@ struct address_handle_job {
 	struct urxe_path path;
 	struct hca_ah_call *call;
 	pthread_t thread;
-	int error;          /* of ADDRESS_HANDLE_FAILED: a negative errno value */
-	uint64_t failed_at; /* ns */
+	int error;         /* of ADDRESS_HANDLE_FAILED: a negative errno value */
+	uint64_t ended_at; /* of ADDRESS_HANDLE_FOUND and ADDRESS_HANDLE_FAILED, ns */
 };
 
 struct address_handles {
@@ -50,12 +56,13 @@ int address_handles_open(struct address_handles *h);
 /* Waits for the threads. Call it after hca_close; also after a failed address_handles_open. */
 void address_handles_close(struct address_handles *h);
 /*
- * Begins to create the handle for datagrams from the PD along the path, unless the HCA has it, or
- * cannot have one now. `connects`: for a connection, whose address vector is as the handle. 0: a
- * datagram needs no new handle, or gets none. -EAGAIN: a thread creates the handle, or all jobs
- * for this use run: call it again after address_handles_event has returned true. Other
- * errors: the HCA found no way to the peer less than ADDRESS_HANDLE_FAILED_NS ago, or no thread
- * could be created. `now`: as now_ns().
+ * Has the host's kernel look for the peer of the path, by the creation of a handle in the PD. For
+ * datagrams only if the HCA has no handle of the path: a handle contains the MAC. `connects`: for
+ * a connection, for which the kernel looks for the peer again in ibv_modify_qp(3). 0: the HCA does
+ * not wait for the peer's MAC now, or cannot have a handle. -EAGAIN: a thread looks for the peer,
+ * or all jobs for this use run: call it again after address_handles_event has returned true. Other
+ * errors: the HCA found no way to the peer less than ADDRESS_HANDLE_FAILED_NS ago, or could not
+ * create a handle of this path; or no thread could be created. `now`: as now_ns().
  */
 int address_handles_get(struct address_handles *h, struct hca *hca, uint32_t pd,
 			const struct urxe_path *path, bool connects, uint64_t now);

@@ -253,12 +253,13 @@ static bool has_lasting_ah(struct hca *hca, const struct hca_pd *pd, const struc
 	return urxe_path_has_next_hop(path) && find_ah(hca, pd, path);
 }
 
-struct hca_ah_call *hca_ah_begin(struct hca *hca, uint32_t number, const struct urxe_path *path)
+struct hca_ah_call *hca_ah_begin(struct hca *hca, uint32_t number, const struct urxe_path *path,
+				 bool anew)
 {
 	struct hca_pd *pd = hca_pd_find(hca, number);
 	struct ibv_ah_attr attr;
 
-	if (!pd || has_lasting_ah(hca, pd, path) || hca_ah_attr(hca, path, &attr))
+	if (!pd || (!anew && has_lasting_ah(hca, pd, path)) || hca_ah_attr(hca, path, &attr))
 		return NULL;
 	return make_call(hca, pd, path, &attr);
 }

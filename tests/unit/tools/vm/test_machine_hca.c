@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -45,6 +46,17 @@ int __wrap_hca_async_fd(const struct hca *hca)
 {
 	(void)hca;
 	return async_fd;
+}
+
+/* The time of all clocks. */
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
+static time_t seconds = 1;
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	(void)clock;
+	*ts = (struct timespec){.tv_sec = seconds};
+	return 0;
 }
 
 static struct {
@@ -247,7 +259,8 @@ static void start_datagrams(void)
 	start_datagrams_on(&f.qp);
 }
 
-static void post_datagram_on(struct qp *qp, uint8_t host)
+/* `flow`: the path's flow label. */
+static void post_datagram_on(struct qp *qp, uint8_t host, uint32_t flow)
 {
 	const struct pvrdma_sge sge = buffer_sge(&f.buffer, 0, 128);
 	const struct pvrdma_sq_wqe_hdr header = {
@@ -257,6 +270,7 @@ static void post_datagram_on(struct qp *qp, uint8_t host)
 		.send_flags = URXE_SEND_SIGNALED,
 		.wr.ud = {.remote_qpn = 0x99,
 			  .av = {.port_pd = f.g.pd | 1u << 24,
+				 .sl_tclass_flowlabel = flow,
 				 .gid_index = 1,
 				 .dgid = {[10] = 0xff, 0xff, 192, 0, 2, host},
 				 .dmac = {2, 3}}}};
@@ -266,7 +280,7 @@ static void post_datagram_on(struct qp *qp, uint8_t host)
 
 static void post_datagram(uint8_t host)
 {
-	post_datagram_on(&f.qp, host);
+	post_datagram_on(&f.qp, host, 0);
 }
 
 /* The kernel of the host looks for the peer's MAC in the function that waits. */
@@ -292,33 +306,38 @@ static void a_peer_without_a_mac_stops_no_machine(void **state)
 	fake_hca_complete_send(qp, IBV_WC_SUCCESS);
 }
 
+/* The queue pair goes on. */
 static void expect_refused(uint64_t wr_id)
 {
+	const struct pv_qp_attr attr = {.qp_state = URXE_QPS_RTS, .cur_qp_state = URXE_QPS_SQE};
 	struct pvrdma_cqe cqe;
 
 	assert_true(cq_poll(&f.g, &f.cq, &cqe));
 	assert_int_equal(cqe.wr_id, wr_id);
 	assert_int_equal(cqe.status, PVRDMA_WC_LOC_QP_OP_ERR);
+	assert_int_equal(qp_modify(&f.g, &f.qp, &attr, URXE_QP_STATE), 0);
 }
 
 static void a_path_that_the_hca_does_not_find_fails_for_a_while(void **state)
 {
-	struct pv_qp_attr attr = {.qp_state = URXE_QPS_RTS, .cur_qp_state = URXE_QPS_SQE};
-
 	(void)state;
 	start_datagrams();
 	fake_hca.no_ahs = true;
 	post_datagram(9);
 	pass_event();
 	expect_refused(9);
-	assert_int_equal(qp_modify(&f.g, &f.qp, &attr, URXE_QP_STATE), 0);
 	fake_hca.no_ahs = false;
-	post_datagram(9);
+	/* The kernel would look for the same peer, also with another flow label. */
+	post_datagram_on(&f.qp, 9, 1);
 	expect_refused(9);
-	assert_int_equal(qp_modify(&f.g, &f.qp, &attr, URXE_QP_STATE), 0);
 	post_datagram(10);
 	pass_event();
 	assert_int_equal(fake_hca.last_qp->n_sends, 1);
+	fake_hca_complete_send(fake_hca.last_qp, IBV_WC_SUCCESS);
+	seconds += 2;
+	post_datagram(9);
+	pass_event();
+	assert_int_equal(fake_hca.last_qp->n_sends, 2);
 	fake_hca_complete_send(fake_hca.last_qp, IBV_WC_SUCCESS);
 }
 
@@ -341,35 +360,39 @@ static void an_hca_goes_while_it_looks_for_a_peer(void **state)
 	assert_int_equal(fake_hca.ahs, 0);
 }
 
-static void open_rc(struct qp *qp)
+static void init_rc(const struct qp *qp)
 {
 	const struct pv_qp_attr init = {.qp_state = URXE_QPS_INIT, .port_num = 1};
 
-	qp_open(&f.g, qp,
-		&(struct qp_attr){.type = PV_QPT_RC, .send_cq = &f.cq, .recv_cq = &f.cq, .sge = 2});
 	assert_int_equal(
 		qp_modify(&f.g, qp, &init,
 			  URXE_QP_STATE | URXE_QP_PKEY_INDEX | URXE_QP_PORT | URXE_QP_ACCESS_FLAGS),
 		0);
 }
 
+static void open_rc(struct qp *qp)
+{
+	qp_open(&f.g, qp,
+		&(struct qp_attr){.type = PV_QPT_RC, .send_cq = &f.cq, .recv_cq = &f.cq, .sge = 2});
+	init_rc(qp);
+}
+
 /* The driver begins the transition to RTR. */
 static void connect_to(const struct qp *qp, uint8_t host)
 {
 	union pv_request request = {
-		.modify_qp = {
-			.qp_handle = qp->handle,
-			.attr_mask = URXE_QP_STATE | URXE_QP_AV | URXE_QP_PATH_MTU |
-				     URXE_QP_DEST_QPN | URXE_QP_RQ_PSN |
-				     URXE_QP_MAX_DEST_RD_ATOMIC | URXE_QP_MIN_RNR_TIMER,
-			.attrs = {.qp_state = URXE_QPS_RTR,
-				  .path_mtu = URXE_MTU_1024,
-				  .dest_qp_num = 0x99,
-				  .ah_attr = {.dgid = {[10] = 0xff, 0xff, 192, 0, 2, host},
-					      .ah_flags = 1,
-					      .port_num = 1,
-					      .sgid_index = 1,
-					      .dmac = {2, 3}}}}};
+		.modify_qp = {.qp_handle = qp->handle,
+			      .attr_mask = URXE_QP_STATE | URXE_QP_AV | URXE_QP_PATH_MTU |
+					   URXE_QP_DEST_QPN | URXE_QP_RQ_PSN |
+					   URXE_QP_MAX_DEST_RD_ATOMIC | URXE_QP_MIN_RNR_TIMER,
+			      .attrs = {.qp_state = URXE_QPS_RTR,
+					.path_mtu = URXE_MTU_1024,
+					.dest_qp_num = 0x99,
+					.ah_attr = {.dgid = {[10] = 0xff, 0xff, 192, 0, 2, host},
+						    .ah_flags = 1,
+						    .port_num = 1,
+						    .sgid_index = 1,
+						    .dmac = {2, 3}}}}};
 
 	guest_begin_command(&f.g, PV_CMD_MODIFY_QP, &request);
 }
@@ -403,7 +426,7 @@ static void datagrams_to_many_peers_leave_room_for_a_connection(void **state)
 			&(struct qp_attr){
 				.type = PV_QPT_UD, .send_cq = &f.cq, .recv_cq = &f.cq, .sge = 2});
 		start_datagrams_on(&qps[i]);
-		post_datagram_on(&qps[i], 10 + i);
+		post_datagram_on(&qps[i], 10 + i, 0);
 	}
 	connect_to(&rc, 9);
 	for (unsigned i = 0; i < ADDRESS_HANDLE_JOBS; i++)
@@ -415,6 +438,52 @@ static void datagrams_to_many_peers_leave_room_for_a_connection(void **state)
 	for (unsigned i = 0; i < ADDRESS_HANDLE_JOBS; i++)
 		guest_pages_free(&qps[i].pages);
 	guest_pages_free(&rc.pages);
+}
+
+/* The kernel looks for the peer again, and may have dropped the MAC of the handle. */
+static void each_connection_waits_for_its_peer(void **state)
+{
+	struct qp rc;
+
+	(void)state;
+	open_rc(&rc);
+	connect_to(&rc, 9);
+	pass_event();
+	assert_true(was_answered());
+	assert_int_equal(fake_hca.ahs, 1);
+	assert_int_equal(qp_to(&f.g, &rc, URXE_QPS_RESET), 0);
+	init_rc(&rc);
+	seconds++;
+	fake_hca.delays = FAKE_HCA_CREATE_AH;
+	connect_to(&rc, 9);
+	assert_false(was_answered());
+	sem_wait(&fake_hca.delayed);
+	end_threads(1);
+	assert_true(was_answered());
+	assert_int_equal(fake_hca.ahs, 1);
+	guest_pages_free(&rc.pages);
+}
+
+/* The kernel looks for the same peer for both. */
+static void paths_to_one_peer_wait_for_one_thread(void **state)
+{
+	struct qp other;
+
+	(void)state;
+	qp_open(&f.g, &other,
+		&(struct qp_attr){.type = PV_QPT_UD, .send_cq = &f.cq, .recv_cq = &f.cq, .sge = 2});
+	start_datagrams_on(&other);
+	start_datagrams();
+	fake_hca.delays = FAKE_HCA_CREATE_AH;
+	post_datagram_on(&other, 9, 1);
+	post_datagram(9);
+	sem_wait(&fake_hca.delayed);
+	assert_int_equal(fake_hca.ah_calls[9], 1);
+	fake_hca.delays = FAKE_HCA_PROMPT;
+	end_threads(1);
+	assert_int_equal(fake_hca.last_qp->n_sends, 1);
+	assert_int_equal(fake_hca.ahs, 2);
+	guest_pages_free(&other.pages);
 }
 
 int main(void)
@@ -445,6 +514,10 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(datagrams_to_many_peers_leave_room_for_a_connection,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(each_connection_waits_for_its_peer, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(paths_to_one_peer_wait_for_one_thread, setup,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -84,7 +84,7 @@ static void *make_handle(void *arg)
 
 	(void)arg;
 	pthread_mutex_lock(&f->lock);
-	call = hca_ah_begin(hca, OFFLOADED_PD, &path);
+	call = hca_ah_begin(hca, OFFLOADED_PD, &path, false);
 	pthread_mutex_unlock(&f->lock);
 	if (!call)
 		return NULL;
@@ -352,7 +352,7 @@ static void datagrams_use_the_handle_of_a_call(void **state)
 	assert_int_equal(fake_hca.ahs, 1);
 	fake_hca.no_ahs = true;
 	exchange();
-	assert_null(hca_ah_begin(f->hca, OTHER_PD, &offloaded_path));
+	assert_null(hca_ah_begin(f->hca, OTHER_PD, &offloaded_path, false));
 }
 
 /* The path has the MAC that the handle is for. */
@@ -362,7 +362,7 @@ static void a_path_with_a_next_hop_needs_one_handle(void **state)
 	path.dmac[5] = 1;
 	make_handle(NULL);
 	assert_int_equal(fake_hca.ahs, 1);
-	assert_null(hca_ah_begin(f->hca, OFFLOADED_PD, &path));
+	assert_null(hca_ah_begin(f->hca, OFFLOADED_PD, &path, false));
 	path.dmac[5] = 2;
 	make_handle(NULL);
 	assert_int_equal(fake_hca.ahs, 2);
@@ -491,7 +491,7 @@ static void make_handle_of(uint32_t pd, uint32_t flow_label)
 	struct hca_ah_call *call;
 
 	path.flow_label = flow_label;
-	call = hca_ah_begin(f->hca, pd, &path);
+	call = hca_ah_begin(f->hca, pd, &path, false);
 	assert_non_null(call);
 	hca_ah_run(call);
 	hca_ah_end(call);
