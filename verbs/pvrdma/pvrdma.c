@@ -163,6 +163,7 @@ int pvrdma_create(const struct pvrdma_attr *attr, struct pvrdma **out)
 	TAILQ_INIT(&dev->notify_cqs);
 	TAILQ_INIT(&dev->event_objects);
 	TAILQ_INIT(&dev->waiting_qps);
+	TAILQ_INIT(&dev->unprepared_qps);
 	TAILQ_INIT(&dev->polled_qps);
 	STAILQ_INIT(&dev->staged);
 	pv_objects_init(dev);

@@ -95,7 +95,7 @@ struct pvrdma_hca {
 	 * Prepares the HCA for datagrams or a connection of queue pairs of the PD `pd` along the
 	 * path, because the HCA may have to look for the peer's MAC first, which takes up to a
 	 * second. 0: the HCA can use the path. -EAGAIN: not yet; the request or the command waits,
-	 * and the owner calls pvrdma_hca_polled when this may have changed. Other errors: the
+	 * and the owner calls pvrdma_hca_prepared when this may have changed. Other errors: the
 	 * request or the command fails. `connects`: it is for a connection. All commands of the
 	 * driver wait for the preparation of one connection.
 	 */
@@ -238,11 +238,12 @@ void pvrdma_set_bus_master(struct pvrdma *dev, bool on);
 void pvrdma_set_hca(struct pvrdma *dev, const struct pvrdma_hca *hca);
 /* Call it when the HCA's table of GIDs has changed: the engine may get the HCA now. */
 void pvrdma_hca_gids_changed(struct pvrdma *dev);
-/* Call it when the owner has passed completions of the HCA to the engine, or when the HCA can send
- * along further paths (pvrdma_hca.prepare): posts requests that waited for that, and executes a
- * command that did. Then call
- * pvrdma_output and pvrdma_flush. */
+/* Call it when the owner has passed completions of the HCA to the engine: posts requests that
+ * waited for room. Then call pvrdma_output and pvrdma_flush. */
 void pvrdma_hca_polled(struct pvrdma *dev, uint64_t now);
+/* Call it when the HCA may be prepared for further paths (pvrdma_hca.prepare): executes the command
+ * that waited for that, and posts datagrams that did. Then call pvrdma_output and pvrdma_flush. */
+void pvrdma_hca_prepared(struct pvrdma *dev, uint64_t now);
 /* The engine, for a recording (rxe/record.h); NULL: the driver has not activated the device. */
 struct urxe_dev *pvrdma_engine(struct pvrdma *dev);
 /* Whether peers may have rights to copy: the device is active and not paused, and the driver

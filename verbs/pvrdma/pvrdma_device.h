@@ -118,9 +118,9 @@ struct pv_qp {
 	uint32_t qpn;
 	bool qpn_taken; /* qpn comes from pvrdma_owner.take_qpn; if not, the device chose it */
 	uint32_t max_send_sge;
-	uint32_t events; /* asynchronous events of the QP so far */
-	uint8_t type;    /* enum pv_qp_type */
-	bool waiting;    /* the QP is in dev->waiting_qps */
+	uint32_t events;             /* asynchronous events of the QP so far */
+	uint8_t type;                /* enum pv_qp_type */
+	struct pv_qp_list *waits_in; /* waiting_qps or unprepared_qps of the device; NULL: none */
 	/* The QP has lost the memory of its rings in a paused device: it fails at pv_qp_resume. */
 	bool failure_due;
 	TAILQ_ENTRY(pv_qp) waiting_link;
@@ -194,9 +194,10 @@ struct pvrdma {
 	uint64_t bytes;             /* sum of pv_object.bytes; at most PV_MEMORY_MAX */
 	TAILQ_HEAD(, pv_cq) notify_cqs;
 	TAILQ_HEAD(, pv_object) event_objects;
-	struct pv_qp_list waiting_qps; /* QPs whose engine queue was full, or whose next datagram
-					  the HCA is not prepared for */
-	struct pv_qp_list polled_qps;  /* all QPs, the next to be polled first */
+	struct pv_qp_list waiting_qps; /* QPs whose engine queue was full */
+	/* QPs for whose next datagram the HCA is not prepared (pvrdma_hca.prepare). */
+	struct pv_qp_list unprepared_qps;
+	struct pv_qp_list polled_qps; /* all QPs, the next to be polled first */
 	STAILQ_HEAD(, pv_staged) staged;
 	uint32_t n_staged;
 	uint32_t n_staged_long; /* staged frames that are longer than acknowledgements */

@@ -69,6 +69,7 @@ void pv_hca_detach(struct pvrdma *dev)
 	urxe_offload_report_writes(dev->engine);
 	dev->hca->detach(dev->hca->ctx);
 	dev->hca_attached = false;
+	pv_qp_hca_changed(dev);
 	pv_command_go_on(dev);
 }
 
@@ -127,10 +128,19 @@ void pvrdma_hca_polled(struct pvrdma *dev, uint64_t now)
 	pv_pass_time(dev, now);
 	if (!dev->hca_attached)
 		return;
-	/* Before datagrams take what the command waits for: the driver gives it up after 10 s. */
-	pv_command_go_on(dev);
 	pv_qp_post_waiting(dev);
 	post_recvs_behind(dev);
+}
+
+void pvrdma_hca_prepared(struct pvrdma *dev, uint64_t now)
+{
+	pv_pass_time(dev, now);
+	if (!dev->hca_attached)
+		return;
+	/* Before datagrams take what the command waits for: the driver gives it up after 10 s. */
+	pv_command_go_on(dev);
+	pv_qp_hca_changed(dev);
+	pv_qp_post_waiting(dev);
 }
 
 /* --- Memory */

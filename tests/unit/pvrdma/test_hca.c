@@ -908,6 +908,9 @@ static void post_datagram(void)
 
 static void datagrams_wait_until_the_hca_is_prepared(void **state)
 {
+	uint8_t bytes[2048];
+	struct urxe_frame frame = {.data = bytes, .room = sizeof(bytes)};
+	uint32_t prepared;
 	struct fake_qp *qp;
 
 	(void)state;
@@ -916,10 +919,16 @@ static void datagrams_wait_until_the_hca_is_prepared(void **state)
 	f.prepare_error = -EAGAIN;
 	post_datagram();
 	post_datagram();
+	/* What comes meanwhile changes nothing for them. */
+	prepared = f.prepared;
 	pvrdma_hca_polled(f.g.dev, 1);
+	assert_int_equal(pvrdma_output(f.g.dev, 1, &frame, 1), 0);
+	assert_int_equal(f.prepared, prepared);
+	pvrdma_hca_prepared(f.g.dev, 1);
+	assert_int_equal(f.prepared, prepared + 1);
 	assert_int_equal(qp->n_sends, 0);
 	f.prepare_error = 0;
-	pvrdma_hca_polled(f.g.dev, 1);
+	pvrdma_hca_prepared(f.g.dev, 1);
 	assert_int_equal(qp->n_sends, 2);
 	qp_close(&f.g, &f.qp);
 }
@@ -989,7 +998,7 @@ static void begin_rtr(void)
 	f.interrupts = f.g.interrupts[PV_VECTOR_RESPONSE];
 	guest_begin_command(&f.g, PV_CMD_MODIFY_QP, &request);
 	assert_int_equal(guest_read(&f.g, PV_REG_ERR), 0);
-	pvrdma_hca_polled(f.g.dev, 1);
+	pvrdma_hca_prepared(f.g.dev, 1);
 	assert_int_equal(f.g.interrupts[PV_VECTOR_RESPONSE], f.interrupts);
 }
 
@@ -1011,7 +1020,7 @@ static void a_connection_waits_until_the_hca_is_prepared(void **state)
 	begin_rtr();
 	assert_int_equal(fake_hca.last_qp->attr.qp_state, IBV_QPS_INIT);
 	f.prepare_error = 0;
-	pvrdma_hca_polled(f.g.dev, 1);
+	pvrdma_hca_prepared(f.g.dev, 1);
 	expect_rtr(0);
 	assert_int_equal(fake_hca.last_qp->attr.qp_state, IBV_QPS_RTR);
 	assert_int_equal(qp_query(&f.g, &f.qp, NULL), URXE_QPS_RTR);
@@ -1024,7 +1033,7 @@ static void a_connection_for_which_no_hca_can_be_prepared_fails(void **state)
 	start();
 	begin_rtr();
 	f.prepare_error = -EHOSTUNREACH;
-	pvrdma_hca_polled(f.g.dev, 1);
+	pvrdma_hca_prepared(f.g.dev, 1);
 	expect_rtr(EHOSTUNREACH);
 	assert_int_equal(qp_query(&f.g, &f.qp, NULL), URXE_QPS_INIT);
 	qp_close(&f.g, &f.qp);
@@ -1061,7 +1070,7 @@ static void a_connection_that_the_driver_gave_up_is_forgotten(void **state)
 	assert_int_equal(qp_query(&f.g, &f.qp, NULL), URXE_QPS_INIT);
 	f.interrupts = f.g.interrupts[PV_VECTOR_RESPONSE];
 	f.prepare_error = 0;
-	pvrdma_hca_polled(f.g.dev, 1);
+	pvrdma_hca_prepared(f.g.dev, 1);
 	assert_int_equal(f.g.interrupts[PV_VECTOR_RESPONSE], f.interrupts);
 	assert_int_equal(qp_query(&f.g, &f.qp, NULL), URXE_QPS_INIT);
 	qp_close(&f.g, &f.qp);

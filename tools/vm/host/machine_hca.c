@@ -268,11 +268,15 @@ bool machine_hca_poll(struct machine_hca *h, uint64_t now)
 	if (!h->hca || !pvrdma_has_hca(h->dev))
 		return false;
 	/* Completions also come with events, in machine_hca_event, and handles only there. */
-	more = hca_poll(h->hca) || hca_completions(h->hca) != h->completions || h->has_prepared;
+	more = hca_poll(h->hca) || hca_completions(h->hca) != h->completions;
 	h->completions = hca_completions(h->hca);
-	h->has_prepared = false;
 	if (more)
 		pvrdma_hca_polled(h->dev, now);
+	if (h->has_prepared) {
+		h->has_prepared = false;
+		pvrdma_hca_prepared(h->dev, now);
+		more = true;
+	}
 	return more;
 }
 

@@ -231,9 +231,9 @@ err:
 
 static void stop_waiting(struct pv_qp *qp)
 {
-	if (qp->waiting)
-		TAILQ_REMOVE(&qp->object.dev->waiting_qps, qp, waiting_link);
-	qp->waiting = false;
+	if (qp->waits_in)
+		TAILQ_REMOVE(qp->waits_in, qp, waiting_link);
+	qp->waits_in = NULL;
 }
 
 void pv_qp_close(struct pv_qp *qp)

@@ -47,9 +47,12 @@ void pv_qp_fail(struct pv_qp *qp);
  */
 bool pv_qp_post_sends(struct pv_qp *qp);
 bool pv_qp_post_recvs(struct pv_qp *qp);
-/* Posts the send requests of QPs whose send queue in the engine was full, or for which the HCA was
- * not prepared (pvrdma_hca.prepare). True: posted some, or failed a QP. */
+/* Posts the send requests of QPs whose send queue in the engine was full. True: posted some, or
+ * failed a QP. */
 bool pv_qp_post_waiting(struct pvrdma *dev);
+/* The HCA may be prepared for further paths (pvrdma_hca.prepare), or is gone: pv_qp_post_waiting
+ * also posts the requests of QPs that waited for that. */
+void pv_qp_hca_changed(struct pvrdma *dev);
 /* Posts new requests in the rings of up to 64 QPs, in turn, also without a doorbell; of all QPs if
  * pvrdma.polls_all is set, which it clears. True: posted some, or failed a QP. */
 bool pv_qp_poll(struct pvrdma *dev);

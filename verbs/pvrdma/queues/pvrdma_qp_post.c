@@ -67,13 +67,19 @@ static bool needs_preparation(const struct pv_qp *qp)
 	return attr.state == URXE_QPS_RTS || attr.state == URXE_QPS_SQD;
 }
 
-/* The QP is tried again when there may be room, or the HCA may be prepared. */
-static void wait_for_room(struct pv_qp *qp)
+/* The QP is tried again when there may be room (rc -ENOMEM), or the HCA may be prepared
+ * (-EAGAIN). */
+static void post_later(struct pv_qp *qp, int rc)
 {
-	if (qp->waiting)
+	struct pvrdma *dev = qp->object.dev;
+	struct pv_qp_list *list = rc == -ENOMEM ? &dev->waiting_qps : &dev->unprepared_qps;
+
+	if (qp->waits_in == list)
 		return;
-	qp->waiting = true;
-	TAILQ_INSERT_TAIL(&qp->object.dev->waiting_qps, qp, waiting_link);
+	if (qp->waits_in)
+		TAILQ_REMOVE(qp->waits_in, qp, waiting_link);
+	qp->waits_in = list;
+	TAILQ_INSERT_TAIL(list, qp, waiting_link);
 }
 
 bool pv_qp_post_sends(struct pv_qp *qp)
@@ -92,7 +98,7 @@ bool pv_qp_post_sends(struct pv_qp *qp)
 		const int rc = post_one(qp, prepares);
 
 		if (rc == -ENOMEM || rc == -EAGAIN) {
-			wait_for_room(qp);
+			post_later(qp, rc);
 			break;
 		}
 		pv_ring_consume(&qp->send);
@@ -124,10 +130,19 @@ bool pv_qp_post_waiting(struct pvrdma *dev)
 	TAILQ_CONCAT(&waiting, &dev->waiting_qps, waiting_link);
 	while ((qp = TAILQ_FIRST(&waiting))) {
 		TAILQ_REMOVE(&waiting, qp, waiting_link);
-		qp->waiting = false;
+		qp->waits_in = NULL;
 		posted |= pv_qp_post_sends(qp);
 	}
 	return posted;
+}
+
+void pv_qp_hca_changed(struct pvrdma *dev)
+{
+	struct pv_qp *qp;
+
+	TAILQ_FOREACH(qp, &dev->unprepared_qps, waiting_link)
+	qp->waits_in = &dev->waiting_qps;
+	TAILQ_CONCAT(&dev->waiting_qps, &dev->unprepared_qps, waiting_link);
 }
 
 bool pv_qp_poll(struct pvrdma *dev)
@@ -144,7 +159,7 @@ bool pv_qp_poll(struct pvrdma *dev)
 		TAILQ_REMOVE(&dev->polled_qps, qp, poll_link);
 		TAILQ_INSERT_TAIL(&dev->polled_qps, qp, poll_link);
 		found |= pv_qp_post_recvs(qp);
-		if (!qp->waiting)
+		if (!qp->waits_in)
 			found |= pv_qp_post_sends(qp);
 	}
 	dev->polls_all = false;

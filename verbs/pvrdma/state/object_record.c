@@ -142,7 +142,7 @@ static void qp_record(struct pv_state *st, struct pv_object *object)
 {
 	struct vnic_state_stream *s = &st->stream;
 	struct pv_qp *qp = (struct pv_qp *)object;
-	bool taken = qp->qpn_taken;
+	bool taken = qp->qpn_taken, waits = qp->waits_in;
 
 	qp->pd = reference_record(st, PV_PD, (struct pv_object *)qp->pd, false);
 	qp->send_cq = reference_record(st, PV_CQ, (struct pv_object *)qp->send_cq, false);
@@ -154,14 +154,16 @@ static void qp_record(struct pv_state *st, struct pv_object *object)
 	vnic_state_u32_max(s, &qp->qpn, 0xffffff);
 	vnic_state_bool(s, &taken);
 	vnic_state_u32(s, &qp->events);
-	vnic_state_bool(s, &qp->waiting);
+	vnic_state_bool(s, &waits);
 	qp_rings_record(st, qp);
 	if (s->restoring) {
 		if (taken)
 			demand_qpn(st, qp);
 		TAILQ_INSERT_TAIL(&st->dev->polled_qps, qp, poll_link);
-		if (qp->waiting)
-			TAILQ_INSERT_TAIL(&st->dev->waiting_qps, qp, waiting_link);
+		if (waits) {
+			qp->waits_in = &st->dev->waiting_qps;
+			TAILQ_INSERT_TAIL(qp->waits_in, qp, waiting_link);
+		}
 	}
 }
 

@@ -106,6 +106,7 @@ static void drop_objects(struct pvrdma *dev)
 	TAILQ_INIT(&dev->notify_cqs);
 	TAILQ_INIT(&dev->event_objects);
 	TAILQ_INIT(&dev->waiting_qps);
+	TAILQ_INIT(&dev->unprepared_qps);
 	TAILQ_INIT(&dev->polled_qps);
 	dev->bytes = 0;
 }
