@@ -241,6 +241,8 @@ void pvrdma_hca_gids_changed(struct pvrdma *dev);
 /* Call it when the owner has passed completions of the HCA to the engine: posts requests that
  * waited for room. Then call pvrdma_output and pvrdma_flush. */
 void pvrdma_hca_polled(struct pvrdma *dev, uint64_t now);
+/* Whether the driver's last command waits until the HCA is prepared (pvrdma_hca.prepare). */
+bool pvrdma_command_waits(const struct pvrdma *dev);
 /* Call it when the HCA may be prepared for further paths (pvrdma_hca.prepare): executes the command
  * that waited for that, and posts datagrams that did. Then call pvrdma_output and pvrdma_flush. */
 void pvrdma_hca_prepared(struct pvrdma *dev, uint64_t now);

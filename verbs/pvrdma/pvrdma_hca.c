@@ -132,6 +132,11 @@ void pvrdma_hca_polled(struct pvrdma *dev, uint64_t now)
 	post_recvs_behind(dev);
 }
 
+bool pvrdma_command_waits(const struct pvrdma *dev)
+{
+	return dev->command_is_late;
+}
+
 void pvrdma_hca_prepared(struct pvrdma *dev, uint64_t now)
 {
 	pv_pass_time(dev, now);

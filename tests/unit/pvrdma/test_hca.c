@@ -1000,6 +1000,7 @@ static void begin_rtr(void)
 	assert_int_equal(guest_read(&f.g, PV_REG_ERR), 0);
 	pvrdma_hca_prepared(f.g.dev, 1);
 	assert_int_equal(f.g.interrupts[PV_VECTOR_RESPONSE], f.interrupts);
+	assert_true(pvrdma_command_waits(f.g.dev));
 }
 
 /* The driver gets the response to the transition: a positive errno value. */
@@ -1011,6 +1012,7 @@ static void expect_rtr(uint8_t error)
 	assert_int_equal(response->hdr.response, f.g.token);
 	assert_int_equal(response->hdr.ack, PV_CMD_ACK + PV_CMD_MODIFY_QP);
 	assert_int_equal(response->hdr.err, error);
+	assert_false(pvrdma_command_waits(f.g.dev));
 }
 
 static void a_connection_waits_until_the_hca_is_prepared(void **state)
@@ -1061,7 +1063,7 @@ static void a_connection_does_not_wait_in_a_paused_device(void **state)
 	qp_close(&f.g, &f.qp);
 }
 
-/* Linux' driver gives up a command when a signal comes. */
+/* Linux' driver gives up a command when a signal comes, or after 10 s. */
 static void a_connection_that_the_driver_gave_up_is_forgotten(void **state)
 {
 	(void)state;

@@ -31,12 +31,15 @@ static uint64_t counter(const struct pvrdma_function *f, enum pvrdma_counter cou
 static void write_register(void *ctx, uint32_t bar, uint32_t offset, uint32_t size, uint64_t value)
 {
 	struct pvrdma_function *f = ctx;
-	const uint64_t polls = counter(f, PVRDMA_DOORBELL_POLL), now = now_ns();
+	const uint64_t polls = counter(f, PVRDMA_DOORBELL_POLL);
+	const uint64_t commands = counter(f, PVRDMA_COMMANDS), now = now_ns();
 
 	if (bar == PVRDMA_BAR_UAR)
 		rest_rung(&f->doorbells, now);
 	if (size == sizeof(uint32_t))
 		pvrdma_reg_write(f->dev, now, bar, offset, (uint32_t)value);
+	if (counter(f, PVRDMA_COMMANDS) != commands)
+		f->command_until = now + COMMAND_HOLD_NS;
 	if (counter(f, PVRDMA_DOORBELL_POLL) != polls)
 		poll_hold_polled(&f->hold, now, counter(f, PVRDMA_COMPLETIONS));
 	else
@@ -66,13 +69,17 @@ static void remove_memory(void *ctx, uint64_t addr, uint64_t size)
 	pvrdma_memory_removed(f->dev, addr, size);
 }
 
-/* Whether no peer copies to or from the machine's memory, and no poll waits (rest.h). */
+/* Whether no peer copies to or from the machine's memory, no poll waits (rest.h), and no command
+ * for the HCA. */
 static bool has_settled(void *ctx)
 {
 	struct pvrdma_function *f = ctx;
 	const struct pvrdma_owner *owner = f->device_owner;
+	const uint64_t now = now_ns();
 
-	if (poll_hold_waits(&f->hold, now_ns(), counter(f, PVRDMA_COMPLETIONS)))
+	if (poll_hold_waits(&f->hold, now, counter(f, PVRDMA_COMPLETIONS)))
+		return false;
+	if (pvrdma_command_waits(f->dev) && now < f->command_until)
 		return false;
 	return !owner->table || owner->copy_ops->settled(owner->copy_ctx);
 }

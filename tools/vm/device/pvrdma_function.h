@@ -9,11 +9,21 @@
 #include "vm/device/uar_memory.h"
 #include "vm/rest.h"
 
+/*
+ * So long the reply to the write of a command waits for the HCA (pvrdma_command_waits), ns. Linux'
+ * driver gives the command up if a signal comes before the response, but its virtual processor
+ * handles none before the reply. Within this time the host's kernel has found a peer that answers.
+ */
+#define COMMAND_HOLD_NS 1000000u
+
 struct pvrdma_function {
 	struct function function;
 	struct pvrdma *dev;
 	const struct pvrdma_owner *device_owner;
 	struct poll_hold hold;
+	/* End of the wait of a command's reply for the HCA, at most COMMAND_HOLD_NS after the
+	 * command; ns */
+	uint64_t command_until;
 	struct rest_doorbells doorbells; /* that were trapped */
 	struct uar_memory uar;           /* none: doorbells are messages of the hypervisor */
 };

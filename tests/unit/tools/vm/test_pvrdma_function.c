@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -31,6 +32,29 @@
 #define VA           0x700000u
 #define BUFFER_SIZE  (3 * PV_PAGE)
 #define ACCESS       15u
+
+/* The linker puts this function in the place of pvrdma_command_waits. */
+bool __wrap_pvrdma_command_waits(const struct pvrdma *dev);
+static bool command_waits;
+
+bool __wrap_pvrdma_command_waits(const struct pvrdma *dev)
+{
+	(void)dev;
+	return command_waits;
+}
+
+/* And this one: the time goes on by 1 us at each look. */
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
+static uint64_t time_ns = 1;
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	(void)clock;
+	time_ns += 1000;
+	*ts = (struct timespec){.tv_sec = (time_t)(time_ns / 1000000000),
+				.tv_nsec = (long)(time_ns % 1000000000)};
+	return 0;
+}
 
 struct fixture {
 	char dir[32], path[64];
@@ -60,14 +84,22 @@ static void connect_client(struct fixture *f)
 	assert_true(f->f.function.watched >= 0);
 }
 
-/* Sends a command, and returns the errno value of the reply. */
-static int ask(struct fixture *f, uint16_t command, const void *body, uint32_t size, int fd)
+static void send_command(struct fixture *f, uint16_t command, const void *body, uint32_t size,
+			 int fd)
 {
 	uint32_t message[64] = {(uint32_t)command << 16, 16 + size};
 
 	memcpy(message + 4, body, size);
 	assert_int_equal(send_fds(f->client, message, 16 + size, &fd, fd >= 0), 16 + size);
 	function_event(&f->f.function, f->epoll_fd);
+}
+
+/* Sends a command, and returns the errno value of the reply. */
+static int ask(struct fixture *f, uint16_t command, const void *body, uint32_t size, int fd)
+{
+	uint32_t message[64];
+
+	send_command(f, command, body, size, fd);
 	assert_true(recv(f->client, message, sizeof(message), 0) >= 16);
 	return (int)message[3];
 }
@@ -282,6 +314,49 @@ static void messages_of_doorbells_are_noted(void **state)
 	assert_true(f->f.doorbells.rung_at > rung_at);
 }
 
+/* The device gets a command that waits for the HCA. */
+static void begin_command(struct fixture *f)
+{
+	const struct {
+		uint64_t offset;
+		uint32_t region, count, value;
+	} write = {PV_REG_REQUEST, PVRDMA_BAR_REG, sizeof(write.value), 0};
+
+	command_waits = true;
+	send_command(f, REGION_WRITE, &write, 20, -1);
+}
+
+static bool was_replied(struct fixture *f)
+{
+	uint32_t message[64];
+
+	function_event(&f->f.function, f->epoll_fd);
+	return recv(f->client, message, sizeof(message), MSG_DONTWAIT) >= 16;
+}
+
+static void a_command_that_waits_for_a_moment_is_replied_after_its_response(void **state)
+{
+	struct fixture *f = *state;
+
+	begin_command(f);
+	assert_false(was_replied(f));
+	command_waits = false;
+	assert_true(was_replied(f));
+}
+
+static void a_command_that_waits_for_long_does_not_stop_the_processor(void **state)
+{
+	struct fixture *f = *state;
+
+	begin_command(f);
+	assert_false(was_replied(f));
+	time_ns += COMMAND_HOLD_NS;
+	assert_true(was_replied(f));
+	/* Doorbells do not wait for the command. */
+	assert_int_equal(write_value(f, PVRDMA_BAR_UAR, PVRDMA_UAR_QP_OFFSET, 0), 0);
+	command_waits = false;
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -291,6 +366,8 @@ int main(void)
 		TEST(the_next_machine_has_its_memory),
 		TEST(only_files_of_memory_are_mapped),
 		TEST(messages_of_doorbells_are_noted),
+		TEST(a_command_that_waits_for_a_moment_is_replied_after_its_response),
+		TEST(a_command_that_waits_for_long_does_not_stop_the_processor),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
