@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Whether the device process of a virtual machine looks for work again, pauses or sleeps. vm.c asks
- * after each look (rest_next); pvrdma_function.c tells which doorbells the guest rings. All times
+ * When the device process of a virtual machine rests: whether its main loop looks for work again,
+ * pauses or sleeps (rest_next, for vm.c), and how long the reply to a poll of the guest waits
+ * (poll_hold, for pvrdma_function.c, which also tells which doorbells the guest rings). All times
  * are as now_ns().
  *
  * The main loop's state after a look, by the state before:
@@ -90,22 +91,22 @@ struct rest_look {
 	bool work;      /* anything */
 	bool rdma_work; /* work of PVRDMA */
 	bool mapped;    /* the machine runs, and its doorbells are in memory */
-	/* Trapped ones of a machine that runs; NULL: it does not. */
+	/* Trapped doorbells; NULL: the machine is paused. */
 	const struct rest_doorbells *doorbells;
 };
 
 enum rest_kind {
-	REST_LOOK,     /* look for work, not for events */
-	REST_EVENTS,   /* look for events first */
-	REST_YIELD,    /* yield the processor, then look for events */
-	REST_PAUSE,    /* wait for events for a time, and call rest_woke */
-	REST_DOORBELL, /* the same, but ask urxed and peers for wake-ups, because the time is long
-			*/
-	REST_SLEEP     /* wait for events until the next deadline, and call rest_woke */
+	REST_LOOK,   /* look for work, not for events */
+	REST_EVENTS, /* look for events first */
+	REST_YIELD,  /* yield the processor, then look for events */
+	REST_PAUSE,  /* wait for events for a time, and call rest_woke */
+	/* Ask urxed and peers for wake-ups, look at doorbells in memory by rest_between_looks until
+	 * one of them or an event has come, and call rest_woke. */
+	REST_DOORBELL,
+	REST_SLEEP /* wait for events until the next deadline, and call rest_woke */
 };
 
-/* The next step after a look at time `now`. REST_PAUSE and REST_DOORBELL: *pause is the time, ns.
- */
+/* The next step after a look at time `now`. REST_PAUSE: *pause is the time, ns. */
 enum rest_kind rest_next(struct rest *r, uint64_t now, const struct rest_look *look,
 			 uint64_t *pause);
 /* Call it after a wait from `slept_at` to `now`. */

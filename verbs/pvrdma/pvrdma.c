@@ -179,7 +179,7 @@ void pvrdma_reset(struct pvrdma *dev)
 
 void pv_reset_quietly(struct pvrdma *dev)
 {
-	dev->command_is_late = false;
+	dev->command_deferred = false;
 	if (dev->active) {
 		pv_objects_close(dev);
 		pv_hca_detach(dev);

@@ -151,10 +151,11 @@ void pvrdma_reset(struct pvrdma *dev);
  * 0.
  *
  * A write that executes a command has stored the response when it returns, if the driver permits
- * access to memory (pvrdma_set_bus_master). Only a MODIFY_QP may be executed later, when the HCA is
- * prepared (pvrdma_hca.prepare), if no other command comes before. It has also raised vector 0 if
- * Linux' driver waits for this response: not after a failure that ERR shows, and not for commands
- * that destroy, bind, or modify an SRQ. After any write, call pvrdma_output and pvrdma_flush.
+ * access to memory (pvrdma_set_bus_master). It has also raised vector 0 if Linux' driver waits for
+ * this response: not after a failure that ERR shows, and not for commands that destroy, bind, or
+ * modify an SRQ. Only a MODIFY_QP may be executed later, when the HCA is prepared
+ * (pvrdma_hca.prepare), if no other command comes before. After any write, call pvrdma_output and
+ * pvrdma_flush.
  */
 int pvrdma_reg_write(struct pvrdma *dev, uint64_t now, uint32_t bar, uint32_t offset,
 		     uint32_t value);

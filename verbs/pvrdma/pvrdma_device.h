@@ -160,14 +160,14 @@ struct pvrdma {
 	uint64_t now; /* the latest time that the caller has passed */
 	bool active;  /* the driver has activated the device: the engine exists */
 	bool link_up;
-	bool told_down;       /* the driver takes the link for down: the last event, or the link at
-				 ACTIVATE, has told it so, and no UNQUIESCE came since */
-	bool no_master;       /* the driver permits no access to memory */
-	bool paused;          /* between pvrdma_pause, or pvrdma_restore, and pvrdma_resume */
-	bool hca_attached;    /* the engine has `hca` */
-	bool command_is_late; /* the driver waits for the response to late_command */
-	bool polls_all;       /* doorbells may be missing: pv_qp_poll looks at all QPs next */
-	bool recvs_behind;    /* rings have receive requests that the engine had no room for */
+	bool told_down;        /* the driver takes the link for down: the last event, or the link at
+				  ACTIVATE, has told it so, and no UNQUIESCE came since */
+	bool no_master;        /* the driver permits no access to memory */
+	bool paused;           /* between pvrdma_pause, or pvrdma_restore, and pvrdma_resume */
+	bool hca_attached;     /* the engine has `hca` */
+	bool command_deferred; /* the driver waits for the response to deferred_command */
+	bool polls_all;        /* doorbells may be missing: pv_qp_poll looks at all QPs next */
+	bool recvs_behind;     /* rings have receive requests that the engine had no room for */
 	const struct pvrdma_hca *hca; /* NULL: none */
 	uint64_t activations;         /* number so far; each engine gets another seed by it */
 	uint64_t report_link_at;      /* no event of the link before this time */
@@ -182,7 +182,7 @@ struct pvrdma {
 	uint64_t cqs_rung_at[PVRDMA_UAR_PAGES]; /* by page: time of the last doorbell of CQs; 0:
 						   none since all CQs of the page were armed */
 	uint64_t cqs_looked_at; /* time of the last look for CQs that the driver leaves unread */
-	union pv_request late_command; /* waits until the HCA is prepared */
+	union pv_request deferred_command; /* waits until the HCA is prepared */
 	struct pv_slots slots;
 	struct pv_event_ring async;
 	struct pv_event_ring cq_notify;

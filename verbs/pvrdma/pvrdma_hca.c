@@ -70,7 +70,7 @@ void pv_hca_detach(struct pvrdma *dev)
 	dev->hca->detach(dev->hca->ctx);
 	dev->hca_attached = false;
 	pv_qp_hca_changed(dev);
-	pv_command_go_on(dev);
+	pv_command_retry(dev);
 }
 
 void pv_hca_set_gid(struct pvrdma *dev, uint32_t index)
@@ -134,7 +134,7 @@ void pvrdma_hca_polled(struct pvrdma *dev, uint64_t now)
 
 bool pvrdma_command_waits(const struct pvrdma *dev)
 {
-	return dev->command_is_late;
+	return dev->command_deferred;
 }
 
 void pvrdma_hca_prepared(struct pvrdma *dev, uint64_t now)
@@ -143,7 +143,7 @@ void pvrdma_hca_prepared(struct pvrdma *dev, uint64_t now)
 	if (!dev->hca_attached)
 		return;
 	/* Before datagrams take what the command waits for: the driver gives it up after 10 s. */
-	pv_command_go_on(dev);
+	pv_command_retry(dev);
 	pv_qp_hca_changed(dev);
 	pv_qp_post_waiting(dev);
 }

@@ -106,8 +106,8 @@ static int run_command(struct pvrdma *dev, const union pv_request *request)
 		return -EIO;
 	rc = call_command(dev, request, &response);
 	if (rc == -EINPROGRESS) {
-		dev->late_command = *request;
-		dev->command_is_late = true;
+		dev->deferred_command = *request;
+		dev->command_deferred = true;
 		return 0;
 	}
 	if (rc)
@@ -129,8 +129,8 @@ int pv_command_execute(struct pvrdma *dev)
 {
 	union pv_request request;
 
-	/* The driver has given up the last command, if that one is late. */
-	dev->command_is_late = false;
+	/* The driver has given up the last command, if that one is deferred. */
+	dev->command_deferred = false;
 	pv_count(dev, PVRDMA_COMMANDS);
 	if (!dev->active)
 		return -EINVAL;
@@ -139,12 +139,12 @@ int pv_command_execute(struct pvrdma *dev)
 	return run_command(dev, &request);
 }
 
-void pv_command_go_on(struct pvrdma *dev)
+void pv_command_retry(struct pvrdma *dev)
 {
-	const union pv_request request = dev->late_command;
+	const union pv_request request = dev->deferred_command;
 
-	if (!dev->command_is_late)
+	if (!dev->command_deferred)
 		return;
-	dev->command_is_late = false;
+	dev->command_deferred = false;
 	run_command(dev, &request);
 }

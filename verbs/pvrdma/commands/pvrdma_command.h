@@ -2,7 +2,7 @@
 /*
  * Commands of the driver. Each pv_cmd_ function gets a copy of the request, and a response of
  * zeros, of which it fills in the body. It returns 0 or a negative errno value; -EINPROGRESS: it
- * has done nothing yet, and pv_command_go_on() calls it again. After an error the driver's objects
+ * has done nothing yet, and pv_command_retry() calls it again. After an error the driver's objects
  * are as before, but CREATE_UC may have destroyed a context that the driver had given up.
  */
 #ifndef URXE_PVRDMA_PVRDMA_COMMAND_H
@@ -18,7 +18,7 @@
 int pv_command_execute(struct pvrdma *dev);
 /* If the last command waits for the HCA (-EINPROGRESS), executes it again, and stores the response
  * unless it still waits. */
-void pv_command_go_on(struct pvrdma *dev);
+void pv_command_retry(struct pvrdma *dev);
 
 int pv_cmd_query_port(struct pvrdma *dev, const union pv_request *request,
 		      union pv_response *response);
