@@ -360,6 +360,39 @@ static void an_hca_goes_while_it_looks_for_a_peer(void **state)
 	assert_int_equal(fake_hca.ahs, 0);
 }
 
+/* The thread is the last user of a domain that the machine has deallocated. */
+static void a_domain_goes_while_the_hca_looks_for_a_peer(void **state)
+{
+	const uint32_t pds = fake_hca.pds;
+
+	(void)state;
+	start_datagrams();
+	fake_hca.delays = FAKE_HCA_CREATE_AH;
+	post_datagram(9);
+	sem_wait(&fake_hca.delayed);
+	qp_close(&f.g, &f.qp);
+	buffer_close(&f.g, &f.buffer);
+	assert_int_equal(guest_handle_command(&f.g, PV_CMD_DESTROY_PD, f.g.pd), 0);
+	assert_int_equal(fake_hca.pds, pds);
+	sem_post(&fake_hca.go_on);
+	pass_event();
+	assert_int_equal(fake_hca.pds, pds - 1);
+	assert_int_equal(fake_hca.ahs, 0);
+}
+
+static void a_machine_ends_while_the_hca_looks_for_a_peer(void **state)
+{
+	(void)state;
+	start_datagrams();
+	fake_hca.delays = FAKE_HCA_CREATE_AH;
+	post_datagram(9);
+	sem_wait(&fake_hca.delayed);
+	sem_post(&fake_hca.go_on);
+	machine_hca_close(&f.hca);
+	assert_int_equal(fake_hca.closed, 1);
+	assert_int_equal(fake_hca.ahs, 0);
+}
+
 static void init_rc(const struct qp *qp)
 {
 	const struct pv_qp_attr init = {.qp_state = URXE_QPS_INIT, .port_num = 1};
@@ -512,6 +545,10 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(an_hca_goes_while_it_looks_for_a_peer, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(a_domain_goes_while_the_hca_looks_for_a_peer, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_machine_ends_while_the_hca_looks_for_a_peer,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(datagrams_to_many_peers_leave_room_for_a_connection,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(each_connection_waits_for_its_peer, setup,
