@@ -397,7 +397,8 @@ static void check_cancellation(void)
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	pthread_setcancelstate(state, NULL);
-	fake_hca.cancellable += state != PTHREAD_CANCEL_DISABLE;
+	__atomic_add_fetch(&fake_hca.cancellable, state != PTHREAD_CANCEL_DISABLE,
+			   __ATOMIC_RELAXED);
 }
 
 static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
