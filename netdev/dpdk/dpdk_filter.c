@@ -146,6 +146,20 @@ static uint32_t complement_blocks(uint16_t all[QPN_BLOCKS], const uint16_t *bloc
 	return others;
 }
 
+/*
+ * The kernel counts the old filter and the new one together against net.core.optmem_max, 20 KiB
+ * before Linux 6.7. So a long filter may have room only after a short one, with which the port
+ * receives all RoCE packets.
+ */
+static int admit_roce(const struct dpdk_port *port, const uint16_t *blocks, uint32_t n)
+{
+	int err = packet_filter_admitted(port->packet_fd, blocks, n);
+
+	if (err == -ENOMEM && !dpdk_port_receive_roce(port, NULL, 0))
+		err = packet_filter_admitted(port->packet_fd, blocks, n);
+	return err;
+}
+
 int dpdk_port_admit_qpns(struct netdev *netdev, const uint16_t *blocks, uint32_t n)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
@@ -154,8 +168,7 @@ int dpdk_port_admit_qpns(struct netdev *netdev, const uint16_t *blocks, uint32_t
 	if (!dpdk_port_can_exclude_qpns(netdev))
 		return -ENOTSUP;
 	if (!port->xdp)
-		return packet_filter_admitted(port->packet_fd, blocks, n)
-			       ?: qp1_ring_enable(&port->qp1, false);
+		return admit_roce(port, blocks, n) ?: qp1_ring_enable(&port->qp1, false);
 	dpdk_port_set_qp1_ring(port, false);
 	xdp_program_pass_blocks(port->xdp, others, complement_blocks(others, blocks, n));
 	return 0;

@@ -304,6 +304,28 @@ static void check_each_filter(const char *spec)
 	unplug(&cable);
 }
 
+/* The kernel counts the old filter and the new one together: net.core.optmem_max of older kernels.
+ */
+static void test_filter_needs_no_room_beside_the_old_one(void **state)
+{
+	uint16_t blocks[512];
+	struct cable cable = plug(af_packet);
+
+	(void)state;
+	if (cable_shell("echo 20480 2>/dev/null >/proc/sys/net/core/optmem_max")) {
+		unplug(&cable);
+		skip_without(false,
+			     "before Linux 6.8 network namespaces have no limit of their own");
+	}
+	for (uint16_t n = 0; n < 512; n++) {
+		blocks[n] = n;
+		if (n % 16 == 15)
+			assert_int_equal(netdev_admit_qpns(cable.port, blocks, n), 0);
+	}
+	unplug(&cable);
+	assert_int_equal(cable_shell("echo 131072 >/proc/sys/net/core/optmem_max"), 0);
+}
+
 static void test_no_packet_to_qp1_comes_twice(void **state)
 {
 	(void)state;
@@ -392,6 +414,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_management_has_a_ring_of_its_own),
 		cmocka_unit_test(test_af_xdp_has_that_ring),
 		cmocka_unit_test(test_own_packets_to_qp1_are_ignored),
+		cmocka_unit_test(test_filter_needs_no_room_beside_the_old_one),
 		cmocka_unit_test(test_no_packet_to_qp1_comes_twice),
 		cmocka_unit_test(test_no_packet_to_qp1_comes_twice_by_af_xdp),
 		cmocka_unit_test(test_af_xdp_interface_down_wakes_once),

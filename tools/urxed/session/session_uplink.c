@@ -224,7 +224,7 @@ static bool is_admitted(const struct session_admission *now, const struct uplink
 
 /*
  * Makes the uplink with the filter receive all packets again: the HCA has gone, or the filter would
- * have too many blocks. Returns 0 or an error of netdev_exclude_qpns.
+ * have too many blocks for the port or the kernel. Returns 0 or an error of netdev_exclude_qpns.
  */
 static int admit_all(struct session_admission *now)
 {
@@ -252,9 +252,11 @@ static int admit_own_blocks(struct sessions *sessions)
 	if (is_admitted(now, u, &blocks))
 		return 0;
 	rc = netdev_admit_qpns(u->port, blocks.at, blocks.n);
-	*now = (struct session_admission){
-		.uplink = rc ? NULL : u, .generation = u->generation, .n = blocks.n};
+	*now = (struct session_admission){.uplink = u, .generation = u->generation, .n = blocks.n};
 	memcpy(now->blocks, blocks.at, blocks.n * sizeof(blocks.at[0]));
+	/* The port may still have its old filter, which drops packets to the new blocks. */
+	if (rc)
+		admit_all(now);
 	return rc;
 }
 

@@ -30,7 +30,7 @@ bool sessions_have_sockets(const struct sessions *sessions);
  * Call it after the HCA has changed, or the result of qpn_table_needs_uplink() for a block;
  * sessions_update_uplink calls it as well. While an HCA backs the device, the uplink on the HCA's
  * interface receives only packets to queue pairs of the engine. Without that filter the switch
- * would also receive all packets to the HCA's queue pairs.
+ * also receives all packets to the HCA's queue pairs, as it does if the filter has no room.
  */
 void sessions_update_admission(struct sessions *sessions);
 /*

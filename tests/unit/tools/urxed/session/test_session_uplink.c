@@ -42,6 +42,7 @@ struct world {
 	uint32_t admitted;               /* blocks that alone the filter admits; UINT32_MAX = all */
 	struct hca_monitor hca;
 	const struct netdev *failing; /* the port that takes no filter; NULL = none */
+	bool refuses_admission;       /* all ports refuse a filter that admits blocks alone */
 	uint32_t excluded_at[2];      /* blocks that each port's filter excludes */
 	bool other_mac;               /* the last socket also receives frames to another MAC */
 	int next_socket;              /* that the daemon gives away; 0 = a new one */
@@ -83,6 +84,8 @@ bool __wrap_netdev_can_exclude_qpns(struct netdev *port);
 int __wrap_netdev_admit_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n)
 {
 	(void)port;
+	if (w->refuses_admission)
+		return -ENOMEM;
 	w->admitted = n;
 	w->first = n ? blocks[n - 1] : 0; /* the last one */
 	w->changes++;
@@ -613,6 +616,30 @@ static void a_process_that_has_sockets_may_ask_again(void **state)
 	assert_true(port_of_process()->sockets);
 }
 
+/* The old filter would drop packets to queue pairs of the engine in blocks that it lacks. */
+static void uplink_without_room_for_the_filter_receives_all_packets(void **state)
+{
+	struct switch_port *port = lease_owner(&w->server.sw.leases, w->process.who.qpn_first);
+
+	(void)state;
+	choose_hca(0);
+	assert_int_equal(w->admitted, 1);
+	w->refuses_admission = true;
+	assert_int_equal(switch_add_qpn(&w->server.sw, port, HCA_QPN, VNIC_QPN_UPLINK), 0);
+	sessions_update_uplink(&w->server.sessions);
+	assert_int_equal(w->admitted, UINT32_MAX);
+	assert_int_equal(w->excluded, 0);
+	/* It has room again. */
+	w->refuses_admission = false;
+	sessions_update_uplink(&w->server.sessions);
+	assert_int_equal(w->admitted, 2);
+	w->refuses_admission = true;
+	end_process();
+	assert_int_equal(w->admitted, UINT32_MAX);
+	choose_hca(-1);
+	assert_int_equal(w->admitted, UINT32_MAX);
+}
+
 /* Of an HCA's packets the uplink receives those to queue pairs of the engine only. */
 static void hca_gets_its_packets_alone(void **state)
 {
@@ -716,6 +743,8 @@ int main(void)
 			packets_come_by_the_switch_beside_an_hca_without_an_uplink, setup,
 			teardown),
 		cmocka_unit_test_setup_teardown(hca_gets_its_packets_alone, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			uplink_without_room_for_the_filter_receives_all_packets, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, lan_start, NULL);
