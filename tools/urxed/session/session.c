@@ -699,6 +699,8 @@ void sessions_close_all(struct sessions *sessions)
 {
 	struct session *s;
 
+	sessions->direct_uplink = NULL;
+	sessions->admission.uplink = NULL;
 	while ((s = sessions->list)) {
 		sessions->list = s->next;
 		destroy_session(sessions, s);

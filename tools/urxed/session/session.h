@@ -198,6 +198,10 @@ bool sessions_hold_qpn(const struct sessions *sessions, pid_t pid, uid_t user, u
  */
 #define SESSIONS_REAP_STEP 512
 bool sessions_reap(struct sessions *sessions);
+/*
+ * Closes all sessions at the end of the daemon. The filters of uplinks stay: processes go on with
+ * their packet sockets, and no switch delivers their packets any more.
+ */
 void sessions_close_all(struct sessions *sessions);
 /* Sums the counters of all NICs, including those of closed sessions. */
 void sessions_counters(const struct sessions *sessions, uint64_t sums[VNIC_COUNTER_COUNT]);

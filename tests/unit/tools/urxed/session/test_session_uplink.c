@@ -640,6 +640,32 @@ static void uplink_without_room_for_the_filter_receives_all_packets(void **state
 	assert_int_equal(w->admitted, UINT32_MAX);
 }
 
+/* The processes go on with their sockets, and no switch takes their packets. */
+static void expect_end_leaves_the_filter(void)
+{
+	const uint32_t before = w->changes;
+
+	server_end(&w->server);
+	assert_int_equal(w->changes, before);
+	begin();
+}
+
+static void the_end_of_the_daemon_leaves_the_filter(void **state)
+{
+	(void)state;
+	ask();
+	expect_own_block_excluded();
+	expect_end_leaves_the_filter();
+}
+
+static void the_end_of_the_daemon_leaves_the_filter_of_the_hca(void **state)
+{
+	(void)state;
+	choose_hca(0);
+	assert_int_equal(w->admitted, 1);
+	expect_end_leaves_the_filter();
+}
+
 /* Of an HCA's packets the uplink receives those to queue pairs of the engine only. */
 static void hca_gets_its_packets_alone(void **state)
 {
@@ -745,6 +771,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(hca_gets_its_packets_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			uplink_without_room_for_the_filter_receives_all_packets, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_end_of_the_daemon_leaves_the_filter, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(the_end_of_the_daemon_leaves_the_filter_of_the_hca,
+						setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, lan_start, NULL);
