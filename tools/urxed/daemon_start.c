@@ -240,8 +240,8 @@ static void set_up_pkeys(struct daemon *d)
 
 static int set_up_host(struct daemon *d, char error[DAEMON_ERROR])
 {
-	int uplink = uplink_set_address_port(&d->uplinks), rc;
 	uint32_t i;
+	int uplink, rc;
 
 	host_init(&d->host);
 	snprintf(d->host.device, sizeof(d->host.device), "%s", device_name(d));
@@ -254,6 +254,7 @@ static int set_up_host(struct daemon *d, char error[DAEMON_ERROR])
 	rc = d->uplinks.n ? set_up_uplink_addresses(d, error) : set_up_own_addresses(d);
 	if (!rc)
 		rc = uplink_set_check_mtu(&d->uplinks, d->options.mtu, error);
+	uplink = uplink_set_address_port(&d->uplinks);
 	for (i = 0; i < d->options.n_addresses && !rc; i++) {
 		rc = host_add_text(&d->host, d->options.addresses[i], uplink);
 		if (rc)

@@ -35,13 +35,14 @@ class Bonded(Ethernet):
 
     kernel_ipv4 = '203.0.113.{}'
 
-    def __init__(self, build, mode, separate=False, kernel=False, arguments=(), port='af_packet'):
+    def __init__(self, build, mode, separate=False, kernel=False, arguments=(), port='af_packet', before=()):
         self.separate = separate
         self.kernel = kernel  # the kernel has the addresses too, at the first interface
         self.port = port  # kind of the members
         self.switch = Namespace()
-        super().__init__(build, [MTU] * 2, ['--uplink', f'{port}:{SECOND}', '--bond', mode, *arguments],
-                         f'{port}:{INTERFACE}')
+        first, *others = [*before, f'{port}:{INTERFACE}', f'{port}:{SECOND}']  # the uplinks
+        options = [option for uplink in others for option in ('--uplink', uplink)]
+        super().__init__(build, [MTU] * 2, [*options, '--bond', mode, *arguments], first)
 
     def given_addresses(self, number):
         return [] if self.kernel else ['--address', f'{IPV4.format(number)}/24']
@@ -351,6 +352,12 @@ def check_machine(build):
         load.finish()
 
 
+def check_address_behind_machine(build):
+    """The addresses of --address belong to the bond, also if a machine's port is the first uplink."""
+    with Bonded(build, 'balance', before=['qemu:/nonexistent,connect']) as net:
+        run_program(net.ends(IPV4), ['verbs_check'], 1024, False)
+
+
 CHECKS = {
     'active_backup': check_active_backup,
     'active_backup_direct': lambda build: check_active_backup(build, direct=True),
@@ -363,6 +370,7 @@ CHECKS = {
     'balance_direct': lambda build: check_balance(build, direct=True),
     'congestion': check_congestion,
     'machine': check_machine,
+    'address_behind_machine': check_address_behind_machine,
     'congestion_switch': lambda build: check_congestion(build, 'switch'),
 }
 

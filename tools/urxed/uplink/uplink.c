@@ -269,7 +269,7 @@ static void restore_settings(struct uplink *u, const struct uplink *before)
 }
 
 /*
- * Restores the members that the daemon reads of a closed port, too: the first member has the bond's
+ * Restores the members that the daemon reads of a closed port, too: the first uplink has the bond's
  * MAC, and an HCA may be on the interface.
  */
 static void restore_port(struct uplink *u, const struct uplink *before)

@@ -37,8 +37,8 @@ int uplink_set_bond(struct uplink_set *all, const uint8_t mac[ETHER_MAC_LEN],
  */
 int uplink_set_check_bond(const char *const *specs, uint32_t n, char error[UPLINK_ERROR]);
 /*
- * Returns the index of the uplink that gets the addresses of --address, for a bond that of its
- * first member; HOST_NO_UPLINK: there is none.
+ * Returns the index of the uplink that gets the addresses of --address; HOST_NO_UPLINK: there is
+ * none. After uplink_set_bond that is the first member of the bond.
  */
 int uplink_set_address_port(const struct uplink_set *all);
 /*
