@@ -8,6 +8,7 @@
 
 #include "common/log.h"
 #include "urxed/hca/hca_monitor.h"
+#include "urxed/kernel/iface_claim.h"
 
 /* Distinguishes the MAC of a bond's probes from that of the port. */
 #define PROBE_MAC 0x80000000u
@@ -104,10 +105,10 @@ bool uplink_has_lost_interface(const struct uplink *u)
 
 /*
  * Takes UDP port 4791 of the interface (roce_port_guard.h). Returns 0 also if the port is taken and
- * an RDMA device of the kernel is on the interface. Then rdma_rxe has the port on all interfaces,
- * and the kernel sends no ICMP errors. -EADDRINUSE: another program or another uplink of this
- * daemon has the port, or rdma_rxe is on this interface, below or above it, and the uplink's XDP
- * program would take its packets; or another error of roce_port_guard_open.
+ * an RDMA device of the kernel is on the interface. Then rdma_rxe may have the port on all
+ * interfaces, and the kernel sends no ICMP errors. -EADDRINUSE: another program or another uplink
+ * of this daemon has the port, or rdma_rxe is on this interface, below or above it, and the
+ * uplink's XDP program would take its packets; or another error of roce_port_guard_open.
  */
 static int guard_port(struct uplink *u, char error[UPLINK_ERROR])
 {
@@ -120,13 +121,28 @@ static int guard_port(struct uplink *u, char error[UPLINK_ERROR])
 }
 
 /*
- * Opens the port of the uplink, and takes UDP port 4791 of a kernel interface before that: opening
- * takes some 10 ms, in vain if another program has the UDP port. If both fail for another reason,
- * `error` gets the sentence of the uplink's port, which tells more.
+ * Takes the kernel's interface for this uplink alone. The daemon of a nested `urxe run` shares it
+ * with the outer daemon, whose device is its HCA. -EADDRINUSE: the interface is taken; or another
+ * error of roce_port_guard_open or iface_claim_open.
+ */
+static int take_interface(struct uplink *u, char error[UPLINK_ERROR])
+{
+	const int rc = guard_port(u, error);
+
+	if (rc || getenv("URXE_OUTER_DIR"))
+		return rc;
+	u->claim = iface_claim_open(u->ifname, error);
+	return u->claim < 0 ? u->claim : 0;
+}
+
+/*
+ * Opens the port of the uplink, and takes a kernel interface before that: opening takes some 10 ms,
+ * in vain if another program has the interface. If both fail for another reason, `error` gets the
+ * sentence of the uplink's port, which tells more.
  */
 static int open_guarded(struct uplink *u, char error[UPLINK_ERROR])
 {
-	const int guarded = u->kernel ? guard_port(u, error) : 0;
+	const int guarded = u->kernel ? take_interface(u, error) : 0;
 	char refusal[UPLINK_ERROR];
 	int watched = 0, rc;
 
@@ -149,8 +165,11 @@ int uplink_open(struct uplink *u, const char *spec, const struct uplink_impair *
 {
 	int rc;
 
-	*u = (struct uplink){
-		.spec = spec, .kind = uplink_kind_of(spec), .impair = impair, .hca = hca};
+	*u = (struct uplink){.spec = spec,
+			     .kind = uplink_kind_of(spec),
+			     .impair = impair,
+			     .hca = hca,
+			     .claim = -1};
 	roce_port_guard_init(&u->port_guard);
 	iface_watch_init(&u->watch);
 	set_ifname(u);
@@ -317,6 +336,9 @@ int uplink_reopen(struct uplink *u, char error[UPLINK_ERROR])
 void uplink_close(struct uplink *u)
 {
 	roce_port_guard_close(&u->port_guard);
+	if (u->claim >= 0)
+		close(u->claim);
+	u->claim = -1;
 	iface_watch_close(&u->watch);
 	if (u->is_vhost)
 		vhost_process_stop(&u->vhost);

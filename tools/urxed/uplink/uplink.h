@@ -47,6 +47,7 @@ struct uplink {
 	 * none. */
 	char ifname[HOST_NDEV_LEN];
 	bool kernel; /* a kernel interface, whose addresses become the host's */
+	int claim;   /* of that interface (iface_claim.h); -1 = none */
 	uint8_t mac[ETHER_MAC_LEN];
 	bool bonded;                      /* a member of the daemon's bond (bond.h) */
 	uint8_t probe_mac[ETHER_MAC_LEN]; /* source of the bond's probes through this member */

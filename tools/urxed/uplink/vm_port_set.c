@@ -147,6 +147,7 @@ static int open_port(struct vm_port_set *all, uint32_t slot, struct netdev_shm_f
 		.kind = UPLINK_VM,
 		.impair = &no_impairments,
 		.port = port,
+		.claim = -1,
 		.up = true,
 		.mtu = VM_PORT_MTU,
 		.mtu_max = VM_PORT_MTU,

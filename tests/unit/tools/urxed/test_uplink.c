@@ -7,11 +7,13 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "mem_port.h"
 #include "urxed/hca/hca_monitor.h"
+#include "urxed/kernel/iface_claim.h"
 #include "urxed/uplink/direct_uplink.h"
 #include "urxed/uplink/uplink.h"
 
@@ -23,6 +25,7 @@ static struct {
 	int refuses_open, refuses_all, refuses_mac; /* 0, or the errno value of the refusal */
 	bool watched;                               /* the interface is watched */
 	int guarding; /* 0, or the errno value with which UDP port 4791 is refused */
+	bool claimed; /* another uplink has the interface */
 	bool hears_all;
 	uint32_t macs;
 	uint32_t opened;     /* attempts to open the port */
@@ -96,6 +99,15 @@ int __wrap_roce_port_guard_open(struct roce_port_guard *h, const char *ifname,
 	roce_port_guard_init(h);
 	snprintf(error, ROCE_PORT_GUARD_ERROR, "the UDP port is refused");
 	return -w.guarding;
+}
+
+int __wrap_iface_claim_open(const char *ifname, char error[IFACE_CLAIM_ERROR]);
+
+int __wrap_iface_claim_open(const char *ifname, char error[IFACE_CLAIM_ERROR])
+{
+	assert_string_equal(ifname, w.renamed ? w.renamed : "eth0");
+	snprintf(error, IFACE_CLAIM_ERROR, "the interface is claimed");
+	return w.claimed ? -EADDRINUSE : dup(STDERR_FILENO);
 }
 
 int __wrap_iface_watch_open(struct iface_watch *watch, const char *ifname);
@@ -321,6 +333,25 @@ static void rdma_rxe_may_have_the_port_unless_its_packets_are_taken(void **state
 	has_hardware = false;
 }
 
+/* While rdma_rxe has the UDP port of all interfaces, that port is no sign of another urxed. */
+static void rdma_rxe_does_not_hide_another_urxed(void **state)
+{
+	static const struct uplink_impair none;
+	static const struct hca_monitor hca;
+	char error[UPLINK_ERROR];
+
+	close_uplink(state);
+	w.far_end = NULL;
+	w.opened = 0;
+	w.guarding = EADDRINUSE;
+	w.claimed = true;
+	assert_int_equal(uplink_open(&w.uplink, "af_packet:eth0", &none, &hca, error), -EADDRINUSE);
+	assert_int_equal(w.opened, 0);
+	assert_string_equal(error, "the interface is claimed");
+	w.claimed = false;
+	assert_int_equal(uplink_open(&w.uplink, "af_packet:eth0", &none, &hca, error), 0);
+}
+
 static void port_names_the_error_of_a_missing_interface(void **state)
 {
 	char error[UPLINK_ERROR];
@@ -377,6 +408,7 @@ int main(void)
 		TEST(closed_port_keeps_its_mac),
 		TEST(port_stays_closed_while_another_program_has_that_of_roce),
 		TEST(rdma_rxe_may_have_the_port_unless_its_packets_are_taken),
+		TEST(rdma_rxe_does_not_hide_another_urxed),
 		TEST(renamed_interface_is_opened_by_its_present_name),
 		TEST(port_names_the_error_of_a_missing_interface),
 	};
