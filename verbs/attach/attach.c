@@ -91,6 +91,7 @@ static void detach_adapter(void)
 	adapter.hca = (struct adapter_hca){0};
 	recording_stop();
 	if (adapter.dev) {
+		adapter_count_missed();
 		log_counters();
 		urxe_dev_destroy(adapter.dev);
 	}

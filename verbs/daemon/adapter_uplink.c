@@ -43,6 +43,13 @@ void adapter_accept_uplink(void)
 		log_error("cannot set the filter of the direct uplink: %s", strerror(-rc));
 }
 
+void adapter_count_missed(void)
+{
+	if (adapter.uplink)
+		tx_count(&adapter.tx, VNIC_BYPASS_UPLINK_MISSED,
+			 packet_group_read_drops(adapter.uplink));
+}
+
 /* Replaces the packet sockets of the adapter; NULL: none. The old ones stop before the new ones
  * start, so that no frame comes twice; frames in between are lost. Frames in the old rings are
  * received first. */
@@ -54,6 +61,7 @@ static void replace_uplink(struct packet_group *uplink)
 		tx_send_ack(&adapter.tx);
 		packet_group_accept(old, NULL, 0);
 		engine_receive_uplink(clock_now());
+		adapter_count_missed();
 	}
 	adapter.uplink = uplink;
 	adapter.uplink_look_at = uplink ? clock_now() + LOOK_BUSY_NS : 0;

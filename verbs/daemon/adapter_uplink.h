@@ -25,6 +25,11 @@ void adapter_renew_uplink(void);
 /* Call it when the process has leased another block of QPNs: the packet sockets receive packets to
  * all leased QPNs from now on. No direct uplink: no effect. */
 void adapter_accept_uplink(void);
+/*
+ * Adds the frames that full receive rings have lost since the last call to the counter
+ * uplink_missed. adapter_renew_uplink does so before it closes the old sockets.
+ */
+void adapter_count_missed(void);
 /* Closes the packet sockets; the adapter has no direct uplink then. */
 void adapter_close_uplink(void);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "adapter/adapter.h"
+#include "daemon/adapter_uplink.h"
 #include "objects/uverbs_file.h"
 #include "objects/verbs_mr.h"
 #include "queues/verbs_qp.h"
@@ -108,9 +109,7 @@ static int copy_mrs(struct state_document *state)
 static void copy_counters(struct state_document *state,
 			  struct state_counter counters[VNIC_BYPASS_COUNT])
 {
-	if (adapter.uplink)
-		tx_count(&adapter.tx, VNIC_BYPASS_UPLINK_MISSED,
-			 packet_group_read_drops(adapter.uplink));
+	adapter_count_missed();
 	state->engine_counters = *urxe_dev_counters(adapter.dev);
 	for (int i = 0; i < VNIC_BYPASS_COUNT; i++)
 		counters[i] = (struct state_counter){

@@ -19,6 +19,7 @@ static uint32_t asked;  /* how often the adapter asked the daemon */
 static uint32_t closed; /* groups of sockets */
 static uint32_t looks;  /* whether the ring has stopped */
 static bool stopped;
+static uint32_t drops; /* frames that the rings have lost since the last look */
 
 uint64_t __wrap_clock_read_kernel(void);
 int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
@@ -104,6 +105,17 @@ bool __wrap_packet_group_is_stopped(struct packet_group *group)
 	(void)group;
 	looks++;
 	return stopped;
+}
+
+uint32_t __wrap_packet_group_read_drops(struct packet_group *group);
+
+uint32_t __wrap_packet_group_read_drops(struct packet_group *group)
+{
+	const uint32_t lost = drops;
+
+	assert_non_null(group);
+	drops = 0;
+	return lost;
 }
 
 static int setup(void **state)
@@ -241,6 +253,27 @@ static void a_stopped_ring_is_replaced(void **state)
 	assert_int_equal(asked, 2);
 }
 
+/* The kernel's count ends with the sockets. */
+static void frames_that_a_replaced_ring_has_lost_count(void **state)
+{
+	(void)state;
+	answer = 1;
+	run_round();
+	drops = 5;
+	adapter.welcome.port.uplink_generation++;
+	run_round();
+	assert_int_equal(closed, 1);
+	assert_int_equal(adapter_counter(VNIC_BYPASS_UPLINK_MISSED), 5);
+	drops = 2;
+	adapter_lock();
+	adapter_count_missed();
+	adapter_count_missed();
+	adapter_close_uplink();
+	adapter_count_missed();
+	adapter_unlock();
+	assert_int_equal(adapter_counter(VNIC_BYPASS_UPLINK_MISSED), 7);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -253,6 +286,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_engine_thread_wakes_for_the_next_attempt, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_stopped_ring_is_replaced, setup, teardown),
+		cmocka_unit_test_setup_teardown(frames_that_a_replaced_ring_has_lost_count, setup,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
