@@ -139,8 +139,20 @@ static void note_failure(int rc)
 		adapter.uplink_retry_ns = 0;
 }
 
+/* Tells the daemon that the process has closed its sockets, so that the switch delivers all
+ * packets. Releases adapter.lock meanwhile. */
+static void report_closed(void)
+{
+	struct vnic_driver *nic = adapter.nic;
+
+	adapter_unlock();
+	vnic_driver_decline_uplink(nic, -ENODEV);
+	adapter_claim();
+}
+
 void adapter_renew_uplink(void)
 {
+	const bool had_uplink = adapter.uplink;
 	struct packet_group *uplink = NULL;
 	const uint32_t generation = adapter.welcome.port.uplink_generation;
 	int rc;
@@ -154,6 +166,8 @@ void adapter_renew_uplink(void)
 		return;
 	note_failure(rc);
 	replace_uplink(uplink);
+	if (had_uplink && !uplink)
+		report_closed();
 }
 
 /* Whether it was time for a look, and found that a packet of another station has stopped the

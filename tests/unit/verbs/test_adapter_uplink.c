@@ -14,10 +14,11 @@
 
 static struct vnic_loop *loop;
 static uint64_t now;
-static int answer;      /* of the daemon: number of sockets, or a negative errno value */
-static uint32_t asked;  /* how often the adapter asked the daemon */
-static uint32_t closed; /* groups of sockets */
-static uint32_t looks;  /* whether the ring has stopped */
+static int answer;        /* of the daemon: number of sockets, or a negative errno value */
+static uint32_t asked;    /* how often the adapter asked the daemon */
+static uint32_t closed;   /* groups of sockets */
+static uint32_t declined; /* how often the adapter told the daemon that it has no sockets */
+static uint32_t looks;    /* whether the ring has stopped */
 static bool stopped;
 static uint32_t drops; /* frames that the rings have lost since the last look */
 
@@ -65,7 +66,11 @@ int __wrap_vnic_driver_uplink(struct vnic_driver *drv, struct vnic_attach_uplink
 void __wrap_vnic_driver_decline_uplink(struct vnic_driver *drv, int reason)
 {
 	(void)drv;
-	(void)reason;
+	/* Otherwise the process cannot use the sockets of the answer. */
+	if (reason != -ENODEV)
+		return;
+	assert_null(adapter.uplink);
+	declined++;
 }
 
 int __wrap_packet_group_open(const int *fds, uint32_t n, const struct packet_port_ring *ring,
@@ -122,7 +127,7 @@ static int setup(void **state)
 {
 	(void)state;
 	now = 1000 * MS;
-	asked = closed = looks = 0;
+	asked = closed = declined = looks = 0;
 	stopped = false;
 	loop = loop_adapter_open(1500);
 	adapter.welcome.port.uplink_generation = 1;
@@ -253,6 +258,24 @@ static void a_stopped_ring_is_replaced(void **state)
 	assert_int_equal(asked, 2);
 }
 
+/* The switch delivers the packets that the sockets have received so far. */
+static void the_daemon_learns_when_the_sockets_are_closed(void **state)
+{
+	(void)state;
+	adapter.welcome.port.uplink_generation = 0;
+	run_round();
+	assert_int_equal(declined, 0);
+	answer = 1;
+	adapter.welcome.port.uplink_generation = 2;
+	run_round();
+	assert_non_null(adapter.uplink);
+	adapter.welcome.port.uplink_generation = 0;
+	run_round();
+	run_round();
+	assert_int_equal(closed, 1);
+	assert_int_equal(declined, 1);
+}
+
 /* The kernel's count ends with the sockets. */
 static void frames_that_a_replaced_ring_has_lost_count(void **state)
 {
@@ -286,6 +309,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_engine_thread_wakes_for_the_next_attempt, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_stopped_ring_is_replaced, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_daemon_learns_when_the_sockets_are_closed,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(frames_that_a_replaced_ring_has_lost_count, setup,
 						teardown),
 	};

@@ -7,12 +7,20 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "urxed/session/quota.h"
 
 static_assert(PACKET_GROUP_MAX == VNIC_UPLINK_SOCKETS, "all sockets fit the message");
 static_assert(BOND_MEMBERS <= PACKET_GROUP_MAX, "a socket for each member");
 static_assert(PACKET_PORT_QPN_SHIFT == LEASE_SHIFT, "a lease is a block of a packet port's filter");
+
+/*
+ * How long a process may take to close its sockets until the switch delivers packets that these may
+ * receive, too, ns: longer than a process waits for the processor, less than a requester's retries
+ * take (8 timeouts of 67 ms).
+ */
+#define CLOSE_NS (200 * UINT64_C(1000000))
 
 /* Blocks of QPNs, in the form of netdev/packet_port.h. */
 struct blocks {
@@ -162,12 +170,26 @@ static void store_direct_blocks(struct sessions *sessions, const struct session 
 }
 
 /*
+ * Notes that the process has to close its sockets. Until it has done so, they may receive packets
+ * that the switch receives, too.
+ */
+static void await_close(const struct sessions *sessions, struct switch_port *port)
+{
+	if (!port->sockets)
+		return;
+	port->closing_sockets = direct_uplink_find_copied(sessions->direct_uplink, port->sockets);
+	port->closing_until = now_ns() + CLOSE_NS;
+}
+
+/*
  * Notes that no process has packet sockets any more: processes close theirs while no uplink permits
- * any, and ask for new ones after that. The switch receives their packets.
+ * any, and ask for new ones after that. The switch receives their packets, and delivers them when a
+ * process has closed its sockets (session_give_uplink).
  */
 static void forget_sockets(struct sessions *sessions)
 {
 	for (struct session *s = sessions->list; s; s = s->next) {
+		await_close(sessions, &s->port);
 		if (s->has_uplink_socket)
 			sessions->direct_uplink->ended++;
 		s->has_uplink_socket = false;
@@ -377,8 +399,10 @@ int session_give_uplink(void *ctx, struct vnic_server_client *conn,
 	struct packet_port_ring ring;
 	int rc, n;
 
-	if (answer->status)
+	if (answer->status) {
+		s->port.closing_sockets = 0;
 		return refuse_socket(sessions, s, -ECANCELED);
+	}
 	rc = check_request(sessions, s);
 	s->uplink_asked = true;
 	if (rc == -ENODEV && sessions->direct_uplink)
@@ -394,6 +418,7 @@ int session_give_uplink(void *ctx, struct vnic_server_client *conn,
 	answer->frame_size = ring.frame_size;
 	answer->blocks = ring.blocks;
 	s->has_uplink_socket = true;
+	s->port.closing_sockets = 0;
 	s->uplink_members = direct_uplink_find(sessions->direct_uplink);
 	store_direct_blocks(sessions, s, true);
 	remote_qp_acl_hear_always(&sessions->sw->remotes, &s->port.remotes);

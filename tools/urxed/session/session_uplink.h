@@ -10,9 +10,9 @@
 
 /*
  * Answers a process's request for packet sockets; ctx is the struct sessions. Result as of
- * vnic_server_ops.uplink: the number of sockets, or a negative status. The daemon keeps no copy of
- * the sockets: a process can hold the kernel's lock of its socket for ever, and setsockopt(2) would
- * wait for it.
+ * vnic_server_ops.uplink: the number of sockets, or a negative status. With a negative status in
+ * *answer the process has no sockets any more. The daemon keeps no copy of the sockets: a process
+ * can hold the kernel's lock of its socket for ever, and setsockopt(2) would wait for it.
  */
 int session_give_uplink(void *ctx, struct vnic_server_client *conn,
 			struct vnic_attach_uplink *answer, int fds[VNIC_UPLINK_SOCKETS]);

@@ -476,7 +476,10 @@ static bool is_announced(struct vswitch *sw, const struct frame_class *s)
 static bool comes_by_socket(const struct vswitch *sw, const struct switch_port *from,
 			    const struct frame_class *s, const struct switch_port *process)
 {
-	return from->kind == SWITCH_UPLINK && process->sockets >> (from - sw->uplink_ports) & 1 &&
+	const uint32_t closing = sw->now < process->closing_until ? process->closing_sockets : 0;
+	const uint32_t sockets = process->sockets | closing;
+
+	return from->kind == SWITCH_UPLINK && sockets >> (from - sw->uplink_ports) & 1 &&
 	       sw->leases.owner[lease_block(s->dest_qpn)] == process;
 }
 

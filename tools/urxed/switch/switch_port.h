@@ -130,6 +130,12 @@ struct switch_port {
 	/* Bit mask of uplinks: the process has packet sockets of its own on them (direct_uplink.h).
 	 */
 	uint32_t sockets;
+	/*
+	 * Bit mask of uplinks: as `sockets`, until closing_until (ns), for packet sockets that the
+	 * process has to close and may not have closed yet.
+	 */
+	uint32_t closing_sockets;
+	uint64_t closing_until;
 	bool held_up; /* a frame of the process has waited for a process or VM since settled_at */
 	bool ending;  /* frames of this port do not wait for receivers any more */
 	bool held;    /* the switch forwards a frame of this port that had to wait: do not count it

@@ -188,3 +188,14 @@ bool direct_uplink_redirects(const struct direct_uplink *direct)
 
 	return mask && redirects(&direct->uplinks->at[__builtin_ctz(mask)]);
 }
+
+uint32_t direct_uplink_find_copied(const struct direct_uplink *direct, uint32_t mask)
+{
+	const struct uplink_set *set = direct->uplinks;
+	uint32_t copied = 0;
+
+	for (uint32_t i = 0; i < set->n; i++)
+		if (set->at[i].port && !redirects(&set->at[i]))
+			copied |= 1u << i;
+	return copied & mask;
+}

@@ -102,5 +102,10 @@ struct uplink *direct_uplink_of_hca(const struct direct_uplink *direct);
  * (af_packet:).
  */
 bool direct_uplink_redirects(const struct direct_uplink *direct);
+/*
+ * Returns those of the uplinks `mask` on which open packet sockets receive packets that the switch
+ * receives, too, while processes may have none: open af_packet: ones.
+ */
+uint32_t direct_uplink_find_copied(const struct direct_uplink *direct, uint32_t mask);
 
 #endif

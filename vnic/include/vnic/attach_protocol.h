@@ -57,7 +57,8 @@
  *              after the uplink_generation in NOTICE_PORT has changed. daemon: the sockets, whose
  *              filters pass nothing yet (netdev/packet_port.h). From now on packets from the
  *              uplink to the client's QPNs come by these sockets only.
- *              client, status < 0: it cannot use the last sockets. daemon: -ECANCELED.
+ *              client, status < 0: it cannot use the last sockets, or has closed them because
+ *              the uplink_generation in NOTICE_PORT is 0. daemon: -ECANCELED.
  *              Packets from the uplink come by the switch again.
  *
  * Messages that the daemon sends without a request have a socket of their own, so that the client
@@ -370,11 +371,11 @@ struct vnic_attach_qpn {
 struct vnic_attach_uplink {
 	uint32_t type;
 	/*
-	 * From the client: 0, or negative if it cannot use the last socket. From the daemon: 0;
-	 * -ECANCELED: the answer to a negative status; -EPERM: the daemon does not trust the client
-	 * with raw frames; -ENODEV: no uplink has such sockets; -ENOSPC: too many sockets; another
-	 * error: the kernel refused the socket. The client may ask again at any time, and replaces
-	 * the sockets that it has by the new ones.
+	 * From the client: 0, or negative if it cannot use the last socket, or has closed it. From
+	 * the daemon: 0; -ECANCELED: the answer to a negative status; -EPERM: the daemon does not
+	 * trust the client with raw frames; -ENODEV: no uplink has such sockets; -ENOSPC: too many
+	 * sockets; another error: the kernel refused the socket. The client may ask again at any
+	 * time, and replaces the sockets that it has by the new ones.
 	 */
 	int32_t status;
 	/* As struct packet_port_ring. */

@@ -224,8 +224,9 @@ int vnic_driver_lease(struct vnic_driver *drv, uint32_t *qpn_first);
  */
 int vnic_driver_uplink(struct vnic_driver *drv, struct vnic_attach_uplink *answer,
 		       int fds[VNIC_UPLINK_SOCKETS]);
-/* Tells the daemon that this process cannot use the sockets of vnic_driver_uplink, for a reason (a
- * negative errno value): its packets from the uplink come by the NIC again. */
+/* Tells the daemon that this process cannot use the sockets of vnic_driver_uplink, or has closed
+ * them, for a reason (a negative errno value): its packets from the uplink come by the NIC again.
+ */
 void vnic_driver_decline_uplink(struct vnic_driver *drv, int reason);
 
 /*

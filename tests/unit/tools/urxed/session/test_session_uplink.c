@@ -20,6 +20,7 @@
 #include <vnic/driver.h>
 
 #include "accepted_user.h"
+#include "common/clock.h"
 #include "lan.h"
 #include "server.h"
 #include "urxed/hca/hca_monitor.h"
@@ -313,6 +314,46 @@ static void sockets_come_back_when_the_last_machine_leaves(void **state)
 	ask();
 	expect_own_block_excluded();
 	assert_true(port_of_process()->sockets);
+}
+
+/* Its sockets receive the packets of an af_packet: uplink until it has closed them. */
+static void packets_come_by_the_switch_when_the_process_has_closed_its_sockets(void **state)
+{
+	struct uplink *u = &w->uplinks.at[0];
+	const uint64_t before = now_ns();
+
+	(void)state;
+	for (int xdp = 0; xdp <= 1; xdp++) {
+		u->spec = xdp ? "af_xdp:lo" : "af_packet:lo";
+		ask();
+		assert_int_equal(port_of_process()->closing_sockets, 0);
+		u->hears_all = true;
+		for (int i = 0; i < 2; i++)
+			sessions_update_uplink(&w->server.sessions);
+		assert_int_equal(port_of_process()->closing_sockets, xdp ? 0 : 1);
+		assert_in_range(port_of_process()->closing_until, before + 1,
+				now_ns() + NS_PER_SEC);
+		/* A refusal, before the process has closed them. */
+		assert_int_equal(ask_status(), -ENODEV);
+		assert_int_equal(port_of_process()->closing_sockets, xdp ? 0 : 1);
+		serve(decline_thread);
+		assert_int_equal(port_of_process()->closing_sockets, 0);
+		u->hears_all = false;
+	}
+}
+
+/* The sockets on an interface that has gone receive nothing. */
+static void packets_come_by_the_switch_after_the_interface_has_gone(void **state)
+{
+	struct uplink *u = &w->uplinks.at[0];
+	struct netdev *port = u->port;
+
+	(void)state;
+	ask();
+	u->port = NULL;
+	sessions_update_uplink(&w->server.sessions);
+	assert_int_equal(port_of_process()->closing_sockets, 0);
+	u->port = port;
 }
 
 /* Two uplinks as a bond whose first member carries the frames. */
@@ -728,6 +769,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(sockets_come_back_when_the_last_machine_leaves,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			packets_come_by_the_switch_when_the_process_has_closed_its_sockets, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(
+			packets_come_by_the_switch_after_the_interface_has_gone, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_uplink_with_a_new_mac_has_no_sockets, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(sockets_follow_the_active_member_of_a_bond, setup,

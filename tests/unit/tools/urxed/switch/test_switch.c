@@ -325,6 +325,24 @@ static void process_with_a_socket_gets_no_copy_of_an_uplink(void **state)
 	drops(SWITCH_DROP_SOCKET_COPY, 1);
 }
 
+/* The socket may receive the frame, until the process has had time to close it. */
+static void process_that_closes_its_socket_gets_no_copy_meanwhile(void **state)
+{
+	uint8_t f[LAN_LEN];
+
+	(void)state;
+	w->processes[1].closing_sockets = 1;
+	w->processes[1].closing_until = LAN_T0 + 10;
+	for (uint32_t i = 0; i < 2; i++) {
+		make(f, lan_macs[0], peer_mac, w->qpn[1], (uint8_t)(4 + i));
+		lan_send(w, 0, f, LAN_LEN);
+		switch_run(&w->sw, LAN_T0 + 9 + i);
+	}
+	assert_int_equal(lan_receive(w, 1), 5);
+	assert_int_equal(lan_receive(w, 1), -1);
+	drops(SWITCH_DROP_SOCKET_COPY, 1);
+}
+
 /* The socket's filter has leased QPNs only. */
 static void process_with_a_socket_gets_packets_to_an_added_qpn(void **state)
 {
@@ -966,6 +984,7 @@ int main(void)
 		ALONE(multicast_to_a_full_process_is_dropped),
 		ALONE(frame_to_another_host_needs_an_uplink),
 		TEST(process_with_a_socket_gets_no_copy_of_an_uplink),
+		TEST(process_that_closes_its_socket_gets_no_copy_meanwhile),
 		TEST(process_with_a_socket_gets_packets_to_an_added_qpn),
 		TEST(frames_that_go_with_an_uplink_are_counted),
 		TEST(frames_that_go_with_a_machine_are_counted),
