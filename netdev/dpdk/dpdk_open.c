@@ -263,6 +263,19 @@ static int use_packet_socket(struct dpdk_port *port, const struct dpdk_spec *spe
 	return packet_socket_add_allmulti(fd, spec->ifindex);
 }
 
+/*
+ * Ends the busy polling of the driver's AF_XDP socket, which would disable the interrupts that a
+ * sleeping port needs. A driver that was started with a budget for it does not wait in
+ * rte_eth_rx_burst. Linux before 5.11 has no such options, and the driver no such budget.
+ */
+static void end_busy_polling(int fd)
+{
+	const int off = 0;
+
+	setsockopt(fd, SOL_SOCKET, SO_PREFER_BUSY_POLL, &off, sizeof(off));
+	setsockopt(fd, SOL_SOCKET, SO_BUSY_POLL, &off, sizeof(off));
+}
+
 /* Opens the sockets that a port of a kernel's interface needs; returns 0 or a negative errno value.
  * `fd`: the driver's own socket, -1 = none. */
 static int use_driver_socket(struct dpdk_port *port, const struct dpdk_spec *spec, int fd)
@@ -275,6 +288,8 @@ static int use_driver_socket(struct dpdk_port *port, const struct dpdk_spec *spe
 	if (spec->kind == DPDK_AF_PACKET)
 		return use_packet_socket(port, spec, fd);
 	port->driver_fd = fd;
+	if (!spec->busy_polling)
+		end_busy_polling(fd);
 	port->xdp = xdp_program_map_passed(spec->ifindex);
 	/* A missing ring for QP1 is no error. */
 	if (port->xdp && !qp1_ring_open(&port->qp1, spec->ifindex))

@@ -45,6 +45,7 @@
 /* A frame, its headroom and the buffer's header share one page: net/xdp/xdp_umem.c. */
 #define AF_XDP_MTU_MAX 3000u
 #define XDP_PROG       ",xdp_prog="
+#define BUSY_BUDGET    ",busy_budget="
 
 struct request {
 	struct dpdk_spec *spec;
@@ -209,8 +210,8 @@ static uint32_t count_rx_queues(const char iface[IF_NAMESIZE])
  * Refuses a specification without ,xdp_prog=FILE: libxdp's default program redirects all frames of
  * the queue. Refuses an interface with several receive queues, unless ,start_queue=N names one: the
  * port has one socket on one queue, and RoCE on another queue would reach the kernel, which drops
- * it. Adds busy_budget=0, unless the user sets it: the driver's busy polling disables the
- * interrupts that a sleeping port needs.
+ * it. Adds busy_budget=1, unless the user sets it: with 0 the driver waits up to 1 s for a frame
+ * if the NIC's driver lacks buffers (XDP_RING_NEED_WAKEUP).
  */
 static int parse_af_xdp(struct request *req)
 {
@@ -236,11 +237,12 @@ static int parse_af_xdp(struct request *req)
 			"(ethtool -L %s combined 1), or steer UDP port 4791 to one queue and name "
 			"it with ,start_queue=N",
 			req->name, queues, req->name);
+	req->spec->busy_polling = strstr(req->options, BUSY_BUDGET) != NULL;
 	program += strlen(XDP_PROG);
 	snprintf(req->spec->xdp_program, sizeof(req->spec->xdp_program), "%.*s",
 		 (int)strcspn(program, ","), program);
 	return DEVARGS(req, "net_af_xdp_%s,iface=%s%s%s", req->name, req->name,
-		       strstr(req->options, ",busy_budget=") ? "" : ",busy_budget=0", req->options);
+		       req->spec->busy_polling ? "" : BUSY_BUDGET "1", req->options);
 }
 
 /* Checks that the process may create the tap, by creating it; the interface disappears with the

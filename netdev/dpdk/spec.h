@@ -15,6 +15,7 @@ enum dpdk_kind { DPDK_AF_PACKET, DPDK_AF_XDP, DPDK_TAP, DPDK_PCAP, DPDK_VHOST, D
 struct dpdk_spec {
 	enum dpdk_kind kind;
 	bool pci;
+	bool busy_polling;       /* the user asks the driver for busy polling; af_xdp */
 	char iface[IF_NAMESIZE]; /* the host's interface; af_packet, af_xdp and tap */
 	unsigned int ifindex;    /* of that interface; af_packet and af_xdp */
 	uint32_t iface_mtu;      /* of that interface, bytes; af_packet and af_xdp */

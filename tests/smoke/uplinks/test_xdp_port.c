@@ -14,12 +14,14 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/if_link.h>
+#include <linux/if_xdp.h>
 #include <net/if.h>
 #include <netdev/netdev.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -270,6 +272,91 @@ static void test_runs_to_machines_are_cut(void **state)
 	cable_shell("ip link delete xa");
 }
 
+/* --- A driver of a NIC with zero copy */
+
+static bool waited; /* poll(2) was called with a time to wait */
+
+/* Instead of libc's function, also in DPDK's driver. */
+int poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+	const struct timespec time = {timeout / 1000, timeout % 1000 * 1000000L};
+
+	waited |= timeout != 0;
+	return ppoll(fds, n, timeout < 0 ? NULL : &time, NULL);
+}
+
+static int socket_option(int fd, int option)
+{
+	int value = -1;
+	socklen_t length = sizeof(value);
+
+	return getsockopt(fd, SOL_SOCKET, option, &value, &length) ? -1 : value;
+}
+
+/* The port's AF_XDP socket. */
+static int xdp_socket(void)
+{
+	for (int fd = 1023; fd >= 0; fd--)
+		if (socket_option(fd, SO_DOMAIN) == AF_XDP)
+			return fd;
+	fail_msg("the port has no AF_XDP socket");
+	return -1;
+}
+
+/* Demands a system call in the ring of free buffers, as a NIC's driver that lacks buffers does.
+ * False: Linux before 6.4 does not map the ring twice. */
+static bool demand_wakeup(int fd)
+{
+	struct xdp_mmap_offsets at;
+	socklen_t length = sizeof(at);
+	uint8_t *ring;
+
+	assert_int_equal(getsockopt(fd, SOL_XDP, XDP_MMAP_OFFSETS, &at, &length), 0);
+	ring = mmap(NULL, at.fr.desc, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		    XDP_UMEM_PGOFF_FILL_RING);
+	if (ring == MAP_FAILED)
+		return false;
+	*(uint32_t *)(ring + at.fr.flags) |= XDP_RING_NEED_WAKEUP;
+	munmap(ring, at.fr.desc);
+	return true;
+}
+
+/* The daemon's thread serves others, too. */
+static void test_af_xdp_without_frames_does_not_wait(void **state)
+{
+	struct netdev_frame frame;
+	struct netdev *port;
+	bool demanded;
+
+	(void)state;
+	skip_without_namespace();
+	port = open_xdp();
+	demanded = demand_wakeup(xdp_socket());
+	waited = false;
+	assert_int_equal(netdev_rx(port, 0, &frame, 1), 0);
+	assert_false(waited);
+	netdev_close(port);
+	cable_shell("ip link delete xa");
+	if (!demanded)
+		skip();
+}
+
+/* A NIC with busy polling would raise no interrupts, and the port could not sleep. */
+static void test_af_xdp_does_no_busy_polling(void **state)
+{
+	struct netdev *port;
+	int fd;
+
+	(void)state;
+	skip_without_namespace();
+	port = open_xdp();
+	fd = xdp_socket();
+	assert_int_not_equal(socket_option(fd, SO_PREFER_BUSY_POLL), 1);
+	assert_int_equal(socket_option(fd, SO_BUSY_POLL), 0);
+	netdev_close(port);
+	cable_shell("ip link delete xa");
+}
+
 /* --- Programs */
 
 /* The state after a port's process was killed: the XDP program is attached, its map has no socket.
@@ -431,6 +518,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_af_xdp_separates_roce_from_other_frames),
 		cmocka_unit_test(test_af_xdp_goes_on_after_the_interface_was_down),
 		cmocka_unit_test(test_runs_to_machines_are_cut),
+		cmocka_unit_test(test_af_xdp_without_frames_does_not_wait),
+		cmocka_unit_test(test_af_xdp_does_no_busy_polling),
 		cmocka_unit_test(test_af_xdp_replaces_only_abandoned_programs),
 		cmocka_unit_test(test_af_xdp_error_contains_reason_of_libbpf),
 		cmocka_unit_test(test_af_xdp_refuses_several_queues),
