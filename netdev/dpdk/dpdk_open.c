@@ -23,7 +23,6 @@
 #include "dpdk/eal.h"
 #include "dpdk/pci_driver.h"
 #include "dpdk/pool.h"
-#include "dpdk/sockets/driver_socket.h"
 #include "dpdk/spec.h"
 #include "error_text.h"
 #include "packet/packet_socket.h"
@@ -297,16 +296,15 @@ static int use_driver_socket(struct dpdk_port *port, const struct dpdk_spec *spe
 	return arp_nd_socket_open(&port->arp_nd, spec->ifindex);
 }
 
-/* Starts the device, then its sockets; returns 0 or a negative errno value. `others`: sockets that
- * were open before the driver's own. */
+/* Starts the device, then its sockets; returns 0 or a negative errno value. */
 static int start_port_and_sockets(const char *text, const struct dpdk_spec *spec,
-				  struct dpdk_port *port, uint32_t mtu,
-				  const struct driver_sockets *others, char *error,
+				  struct dpdk_port *port, uint32_t mtu, char *error,
 				  uint32_t error_size)
 {
-	int err = start_port(port, spec, mtu)
-			  ?: use_driver_socket(port, spec, driver_socket_find(others));
+	int err = start_port(port, spec, mtu);
 
+	driver_fds_find(&port->driver_fds);
+	err = err ?: use_driver_socket(port, spec, driver_fds_socket(&port->driver_fds));
 	if (err)
 		return error_text_set(
 			error, error_size, err, "%s: DPDK cannot start the device: %s (%s)%s", text,
@@ -320,7 +318,6 @@ static int start_port_and_sockets(const char *text, const struct dpdk_spec *spec
 static int open_device(const char *text, const struct dpdk_spec *spec, struct dpdk_port *port,
 		       uint32_t mtu, char *error, uint32_t error_size)
 {
-	struct driver_sockets others; /* open before the driver's own */
 	int err;
 
 	err = dpdk_eal_start(spec, error, error_size);
@@ -331,17 +328,17 @@ static int open_device(const char *text, const struct dpdk_spec *spec, struct dp
 	port->ifindex = spec->ifindex;
 	port->no_mac = spec->kind == DPDK_VHOST;
 	port->reports_link = spec->kind == DPDK_VHOST || spec->kind == DPDK_OTHER;
-	driver_socket_list(&others, spec->kind == DPDK_AF_XDP ? AF_XDP : AF_PACKET);
+	driver_fds_list(&port->driver_fds, spec->kind == DPDK_AF_XDP ? AF_XDP : AF_PACKET);
 	err = probe_device(text, port, spec, error, error_size);
 	if (err)
 		return err;
-	err = start_port_and_sockets(text, spec, port, mtu, &others, error, error_size);
+	err = start_port_and_sockets(text, spec, port, mtu, error, error_size);
 	if (!err) {
 		dpdk_port_set_open(port->id, true);
 		return 0;
 	}
 	dpdk_interrupt_close(&port->interrupt);
-	dpdk_port_close_device(port->id);
+	dpdk_port_close_device(port);
 	rte_mempool_free(port->pool);
 	return err;
 }

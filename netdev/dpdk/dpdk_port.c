@@ -63,13 +63,14 @@ void dpdk_port_close_sockets(struct dpdk_port *port)
 	qp1_ring_close(&port->qp1);
 }
 
-void dpdk_port_close_device(uint16_t id)
+void dpdk_port_close_device(struct dpdk_port *port)
 {
 	struct rte_eth_dev_info info;
-	int err = rte_eth_dev_info_get(id, &info);
+	int err = rte_eth_dev_info_get(port->id, &info);
 
-	rte_eth_dev_stop(id);
-	rte_eth_dev_close(id);
+	rte_eth_dev_stop(port->id);
+	rte_eth_dev_close(port->id);
+	driver_fds_close(&port->driver_fds);
 	if (!err)
 		rte_dev_remove(info.device);
 }
@@ -81,7 +82,7 @@ static void dpdk_close(struct netdev *netdev)
 	dpdk_port_free_received(port);
 	dpdk_port_set_open(port->id, false);
 	dpdk_interrupt_close(&port->interrupt);
-	dpdk_port_close_device(port->id);
+	dpdk_port_close_device(port);
 	dpdk_port_close_sockets(port);
 	xdp_program_detach(port->ifindex, port->xdp_program);
 	xdp_program_unmap_passed(port->xdp);

@@ -15,6 +15,7 @@
 #include <netdev/netdev.h>
 
 #include "dpdk/dpdk_interrupt.h"
+#include "dpdk/sockets/driver_fds.h"
 #include "dpdk/sockets/machine_socket.h"
 #include "dpdk/sockets/qp1_ring.h"
 #include "netdev_ops.h"
@@ -69,6 +70,7 @@ struct dpdk_port {
 	struct rte_mbuf *received[DPDK_BURST]; /* frames of the last netdev_rx */
 	uint64_t missed; /* af_packet: frames lost because the ring was full */
 	uint64_t counters[NETDEV_COUNTER_COUNT];
+	struct driver_fds driver_fds; /* that the driver opened when it started */
 };
 
 static inline struct dpdk_port *to_dpdk(struct netdev *port)
@@ -124,8 +126,9 @@ int dpdk_port_add_vlan(struct netdev *netdev, uint16_t vlan);
 
 /* Closes the sockets beside the driver's own, and their epoll set. */
 void dpdk_port_close_sockets(struct dpdk_port *port);
-/* Closes the device, and removes it from DPDK, so that the name of a virtual one is free again. */
-void dpdk_port_close_device(uint16_t id);
+/* Closes the device and the descriptors that its driver left open, and removes the device from
+ * DPDK, so that the name of a virtual one is free again. */
+void dpdk_port_close_device(struct dpdk_port *port);
 /* Whether this process has a port with DPDK's number `id`. The EAL does not refuse a second one. */
 bool dpdk_port_is_open(uint16_t id);
 void dpdk_port_set_open(uint16_t id, bool open);

@@ -12,6 +12,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <dirent.h>
 #include <errno.h>
 #include <linux/if_link.h>
 #include <linux/if_xdp.h>
@@ -357,6 +358,81 @@ static void test_af_xdp_does_no_busy_polling(void **state)
 	cable_shell("ip link delete xa");
 }
 
+/* --- Descriptors */
+
+static uint32_t count_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	uint32_t n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static void open_and_close(void)
+{
+	netdev_close(open_xdp());
+	cable_shell("ip link delete xa");
+}
+
+/* The daemon opens the port again whenever the interface is new. */
+static void test_af_xdp_leaves_no_descriptor(void **state)
+{
+	uint32_t before;
+
+	(void)state;
+	skip_without_namespace();
+	open_and_close(); /* DPDK keeps some descriptors of the process's first port */
+	before = count_descriptors();
+	open_and_close();
+	assert_int_equal(count_descriptors(), before);
+}
+
+#define CHUNK 4096
+
+/* Gives the interface's queue an AF_XDP socket. */
+static int occupy_queue(const char *iface)
+{
+	static uint8_t memory[CHUNK] __attribute__((aligned(CHUNK)));
+	const struct xdp_umem_reg umem = {
+		.addr = (uintptr_t)memory, .len = CHUNK, .chunk_size = CHUNK};
+	const struct sockaddr_xdp address = {.sxdp_family = AF_XDP,
+					     .sxdp_ifindex = if_nametoindex(iface)};
+	int fd = socket(AF_XDP, SOCK_RAW, 0), n = 1;
+
+	assert_int_equal(setsockopt(fd, SOL_XDP, XDP_UMEM_REG, &umem, sizeof(umem)), 0);
+	assert_int_equal(setsockopt(fd, SOL_XDP, XDP_UMEM_FILL_RING, &n, sizeof(n)), 0);
+	assert_int_equal(setsockopt(fd, SOL_XDP, XDP_UMEM_COMPLETION_RING, &n, sizeof(n)), 0);
+	assert_int_equal(setsockopt(fd, SOL_XDP, XDP_RX_RING, &n, sizeof(n)), 0);
+	assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+/* The daemon repeats an attempt that has failed. */
+static void test_failed_start_leaves_no_descriptor(void **state)
+{
+	char spec[512], error[512];
+	struct netdev *port;
+	uint32_t before;
+	int occupant;
+
+	(void)state;
+	skip_without_namespace();
+	open_and_close();
+	if (cable_shell("ip link add xg type veth peer name xh && ip link set xg up"))
+		skip();
+	snprintf(spec, sizeof(spec), "af_xdp:xg,xdp_prog=%s", program);
+	occupant = occupy_queue("xg");
+	before = count_descriptors();
+	assert_true(netdev_dpdk_open(spec, 0, &port, error, sizeof(error)) < 0);
+	assert_int_equal(count_descriptors(), before);
+	close(occupant);
+	cable_shell("ip link delete xg");
+}
+
 /* --- Programs */
 
 /* The state after a port's process was killed: the XDP program is attached, its map has no socket.
@@ -520,6 +596,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_runs_to_machines_are_cut),
 		cmocka_unit_test(test_af_xdp_without_frames_does_not_wait),
 		cmocka_unit_test(test_af_xdp_does_no_busy_polling),
+		cmocka_unit_test(test_af_xdp_leaves_no_descriptor),
+		cmocka_unit_test(test_failed_start_leaves_no_descriptor),
 		cmocka_unit_test(test_af_xdp_replaces_only_abandoned_programs),
 		cmocka_unit_test(test_af_xdp_error_contains_reason_of_libbpf),
 		cmocka_unit_test(test_af_xdp_refuses_several_queues),
