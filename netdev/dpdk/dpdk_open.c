@@ -209,6 +209,19 @@ static const char *locked_memory_hint(const char *reason)
 		       : "";
 }
 
+/* Removes the XDP program of a killed process from the interface. A packet socket works with any
+ * program, so only af_xdp needs success. Returns 0 or a negative errno value. */
+static int clear_xdp_program(const char *text, const struct dpdk_spec *spec, char *error,
+			     uint32_t error_size)
+{
+	int err;
+
+	if (spec->kind != DPDK_AF_XDP && spec->kind != DPDK_AF_PACKET)
+		return 0;
+	err = xdp_program_clear(text, spec->ifindex, error, error_size);
+	return spec->kind == DPDK_AF_XDP ? err : 0;
+}
+
 /* Finds or probes the device and sets port->id; returns 0 or a negative errno value. The EAL has
  * probed the PCI device of its start already, as well as devices that are open. */
 static int probe_device(const char *text, struct dpdk_port *port, const struct dpdk_spec *spec,
@@ -222,8 +235,7 @@ static int probe_device(const char *text, struct dpdk_port *port, const struct d
 			       ? error_text_set(error, error_size, -EEXIST,
 						"%s: this process has opened it already", text)
 			       : 0;
-	err = spec->kind == DPDK_AF_XDP ? xdp_program_clear(text, spec->ifindex, error, error_size)
-					: 0;
+	err = clear_xdp_program(text, spec, error, error_size);
 	if (err)
 		return err;
 	err = spec->kind == DPDK_AF_PACKET ? dpdk_probe_without_fanout(spec->devargs)

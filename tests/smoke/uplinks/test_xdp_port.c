@@ -542,6 +542,44 @@ static void test_af_xdp_replaces_only_abandoned_programs(void **state)
 	check_xdp_replaced(XDP_FLAGS_SKB_MODE);
 }
 
+/* Opens and closes an af_packet port at an interface; returns the identifier of the XDP program
+ * that the interface then has. */
+static uint32_t program_under_af_packet(const char *iface)
+{
+	struct netdev *port;
+	char spec[64], error[512];
+	uint32_t id;
+
+	snprintf(spec, sizeof(spec), "af_packet:%s", iface);
+	if (netdev_dpdk_open(spec, 0, &port, error, sizeof(error)))
+		fail_msg("%s", error);
+	id = xdp_program(iface);
+	netdev_close(port);
+	return id;
+}
+
+/* The program of a killed process would refuse a larger MTU, and cost time for each frame. */
+static void test_af_packet_removes_only_abandoned_programs(void **state)
+{
+	struct netdev *port;
+	uint32_t id;
+
+	(void)state;
+	skip_without_namespace();
+	port = open_xdp();
+	id = xdp_program("xa");
+	assert_int_not_equal(id, 0);
+	assert_int_equal(program_under_af_packet("xa"), id);
+	netdev_close(port);
+	cable_shell("ip link delete xa");
+	assert_true(make_xdp_interface());
+	abandon_xdp_program("xc", 0);
+	assert_int_equal(program_under_af_packet("xc"), 0);
+	attach_foreign_program("xc");
+	assert_int_not_equal(program_under_af_packet("xc"), 0);
+	cable_shell("ip link delete xc");
+}
+
 /* libbpf's reason is part of the error message, not a line of its own. */
 static void test_af_xdp_error_contains_reason_of_libbpf(void **state)
 {
@@ -599,6 +637,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_af_xdp_leaves_no_descriptor),
 		cmocka_unit_test(test_failed_start_leaves_no_descriptor),
 		cmocka_unit_test(test_af_xdp_replaces_only_abandoned_programs),
+		cmocka_unit_test(test_af_packet_removes_only_abandoned_programs),
 		cmocka_unit_test(test_af_xdp_error_contains_reason_of_libbpf),
 		cmocka_unit_test(test_af_xdp_refuses_several_queues),
 	};
