@@ -694,8 +694,7 @@ static void ask_again(struct neigh *n, struct neigh_entry *e)
 /* Handles the end of a question. The kernel may have told of its answer before the question. */
 static void give_up_solicited(struct neigh *n, struct neigh_entry *e)
 {
-	if (e->key.resolver == NEIGH_BY_KERNEL)
-		route_complete_entry(n->route, e);
+	route_complete_entry(n->route, e);
 	if (e->state != NEIGH_INCOMPLETE)
 		return;
 	fail_entry(n, e);

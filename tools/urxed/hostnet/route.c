@@ -310,24 +310,23 @@ void route_solicit_entry(struct route *r, const struct neigh_entry *e)
 	solicit(r, entry_ifindex(r, e), e->key.ip);
 }
 
-void route_complete_entry(struct route *r, struct neigh_entry *e)
-{
-	struct route_neigh n;
-
-	if (find_neighbour(r, entry_ifindex(r, e), e->key.ip, &n) ||
-	    (!n.has_mac && !(n.state & NUD_FAILED)))
-		return;
-	neigh_kernel_answer(r->neigh, e, n.has_mac ? n.mac : NULL, n.state & NUD_FIXED);
-}
-
 /* Whether requests wait for the kernel's answer. While neigh.c probes the MAC known before, the
  * kernel's MAC of today may be another. */
 static bool awaits_kernel(const struct neigh_entry *e)
 {
 	return e->key.resolver == NEIGH_BY_KERNEL &&
-	       (e->state == NEIGH_INCOMPLETE ||
-		(e->state == NEIGH_PROBING &&
-		 !(LIST_EMPTY(&e->waiters) && LIST_EMPTY(&e->persistent))));
+	       (e->state == NEIGH_INCOMPLETE || e->state == NEIGH_PROBING) &&
+	       !(LIST_EMPTY(&e->waiters) && LIST_EMPTY(&e->persistent));
+}
+
+void route_complete_entry(struct route *r, struct neigh_entry *e)
+{
+	struct route_neigh n;
+
+	if (!awaits_kernel(e) || find_neighbour(r, entry_ifindex(r, e), e->key.ip, &n) ||
+	    (!n.has_mac && !(n.state & NUD_FAILED)))
+		return;
+	neigh_kernel_answer(r->neigh, e, n.has_mac ? n.mac : NULL, n.state & NUD_FIXED);
 }
 
 static bool concerns_entry(const struct route *r, const struct route_neigh *n,
@@ -352,6 +351,6 @@ void route_neigh_changed(struct route *r, const struct nlmsghdr *message)
 	if ((message && !n.ifindex) || !(t->n_incomplete || t->n_probing))
 		return;
 	for (e = t->entries; e < t->entries + NEIGH_ENTRIES; e++)
-		if (awaits_kernel(e) && (!message || concerns_entry(r, &n, e)))
+		if (!message || concerns_entry(r, &n, e))
 			route_complete_entry(r, e);
 }

@@ -52,7 +52,8 @@ const struct host_address *route_choose_source(struct route *r, const uint8_t to
 
 /* Makes the kernel resolve the entry's neighbour; route_neigh_changed handles the answer. */
 void route_solicit_entry(struct route *r, const struct neigh_entry *e);
-/* Answers the waiters of an entry if the kernel has resolved the neighbour or has failed to. */
+/* Answers the waiters of an entry if the kernel has resolved the neighbour or has failed to.
+ * Without waiters it does nothing: the kernel keeps the MAC of a station that has left. */
 void route_complete_entry(struct route *r, struct neigh_entry *e);
 
 /* Handles RTM_NEWNEIGH; NULL: notifications were lost, so any neighbour may have changed. */

@@ -328,6 +328,24 @@ static void probed_neighbour_gets_the_kernels_new_mac(void **state)
 	neigh_fini(&resolution.neigh);
 }
 
+/*
+ * The kernel keeps the entry of a neighbour that has left. No program waits for the neighbour, so
+ * that entry does not make it come back.
+ */
+static void silent_neighbour_does_not_return_from_the_kernels_entry(void **state)
+{
+	const uint64_t later = NEIGH_QUIET_NS + NEIGH_PROBES * NEIGH_PROBE_NS + NEIGH_TRY_NS;
+
+	(void)state;
+	begin_probed_resolution();
+	kernel.nud = NUD_STALE;
+	leave_probes_unanswered();
+	route_neigh_changed(&resolution.route, NULL);
+	neigh_tick(&resolution.neigh, later);
+	assert_false(neigh_has_station(&resolution.neigh, later + NEIGH_QUIET_NS, 1, 0, mac));
+	neigh_fini(&resolution.neigh);
+}
+
 /* Begins a request for a probed neighbour that the kernel has lost. */
 static void await_kernel_during_probes(struct neigh_waiter *w)
 {
@@ -651,6 +669,8 @@ int main(void)
 		cmocka_unit_test_setup(probed_neighbour_of_the_kernel_stays_reachable,
 				       forget_kernel),
 		cmocka_unit_test_setup(probed_neighbour_gets_the_kernels_new_mac, forget_kernel),
+		cmocka_unit_test_setup(silent_neighbour_does_not_return_from_the_kernels_entry,
+				       forget_kernel),
 		cmocka_unit_test_setup(kernels_answer_during_probes_counts, forget_kernel),
 		cmocka_unit_test_setup(kernels_same_answer_during_probes_counts, forget_kernel),
 		cmocka_unit_test_setup(kernels_answer_before_the_next_question_counts,
