@@ -2,6 +2,7 @@
 /* Which frames a DPDK port receives: modes of the device, MACs, VLANs, and blocks of QPNs. */
 #include "dpdk/dpdk_port.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -14,6 +15,8 @@
 #include "xdp/xdp_program.h"
 
 #define QPN_BLOCKS (1u << (24 - PACKET_PORT_QPN_SHIFT))
+
+static_assert(1 + NETDEV_MACS <= XDP_OWN_MACS, "the XDP program has a place for each MAC");
 
 /* Returns `err`, but 0 for -ENOTSUP: a device that cannot change the mode receives all frames. */
 static int accept_missing_mode(int err)
@@ -42,7 +45,7 @@ int dpdk_port_receive_roce(const struct dpdk_port *port, const uint16_t *blocks,
 	bool apart = port->qp1.port && !qp1_ring_enable(&port->qp1, true);
 
 	if (port->promiscuous)
-		return packet_filter_own_roce(port->packet_fd, !apart);
+		return packet_filter_own_roce(port->packet_fd, !apart, &port->host);
 	return packet_filter_roce(port->packet_fd, !apart, blocks, n);
 }
 
@@ -73,6 +76,18 @@ static int set_promiscuous_mode(struct dpdk_port *port, bool on)
 	return err;
 }
 
+/* At the kernel's own hook the program gets joined packets, which the AF_XDP socket would drop. */
+static void pass_roce_of_machines(const struct dpdk_port *port, bool on)
+{
+	uint8_t own[1 + NETDEV_MACS][6];
+
+	memcpy(own[0], port->mac.addr_bytes, sizeof(own[0]));
+	memcpy(own[1], port->host.macs, sizeof(port->host.macs));
+	xdp_program_pass_other_macs(port->xdp, own,
+				    on && port->xdp_program >= 0 ? 1 + port->host.n : 0);
+}
+
+/* Disables the socket for machines first, so that no frame comes by it and by the ring, too. */
 static int set_filters(struct dpdk_port *port, bool on)
 {
 	int err = set_promiscuous_mode(port, on);
@@ -80,18 +95,17 @@ static int set_filters(struct dpdk_port *port, bool on)
 	/* Some devices have this mode for unicast frames only. */
 	if (!err && on)
 		err = accept_missing_mode(dpdk_port_set_allmulticast(&port->netdev));
+	if (!err)
+		err = machine_socket_disable(&port->machines);
 	if (!err && port->packet_fd >= 0)
 		err = dpdk_port_receive_roce(port, NULL, 0);
-	if (!err && membership_socket(port) >= 0)
-		err = machine_socket_enable(&port->machines, port->ifindex, on,
-					    port->packet_fd < 0);
+	if (!err && on)
+		err = machine_socket_enable(&port->machines, port->ifindex, port->packet_fd < 0,
+					    &port->host);
 	if (!err && port->xdp) {
 		xdp_program_pass_blocks(port->xdp, NULL, 0);
 		dpdk_port_set_qp1_ring(port, !on);
-		/* At the kernel's own hook the program gets joined packets, which the AF_XDP socket
-		 * would drop. */
-		xdp_program_pass_other_macs(
-			port->xdp, on && port->xdp_program >= 0 ? port->mac.addr_bytes : NULL);
+		pass_roce_of_machines(port, on);
 	}
 	return err;
 }
@@ -174,16 +188,31 @@ int dpdk_port_admit_qpns(struct netdev *netdev, const uint16_t *blocks, uint32_t
 	return 0;
 }
 
-/* The drivers of af_packet and af_xdp have no function for MACs: their ports add a membership to a
- * socket of the kernel's interface. */
+/*
+ * The drivers of af_packet and af_xdp have no function for MACs: their ports add a membership to a
+ * socket of the kernel's interface. With machines behind the port, its filters tell frames to the
+ * host from those to machines.
+ */
+static int add_mac_to_interface(struct dpdk_port *port, int fd, const uint8_t mac[6])
+{
+	int err = packet_socket_add_mac(fd, port->ifindex, mac);
+
+	if (err)
+		return err;
+	memcpy(port->host.macs[port->host.n++], mac, 6);
+	return port->promiscuous ? set_filters(port, true) : 0;
+}
+
 int dpdk_port_add_mac(struct netdev *netdev, const uint8_t mac[6])
 {
 	struct dpdk_port *port = to_dpdk(netdev);
 	int fd = membership_socket(port), err;
 	struct rte_ether_addr address;
 
+	if (port->host.n == NETDEV_MACS)
+		return -ENOSPC;
 	if (fd >= 0)
-		return packet_socket_add_mac(fd, port->ifindex, mac);
+		return add_mac_to_interface(port, fd, mac);
 	memcpy(address.addr_bytes, mac, RTE_ETHER_ADDR_LEN);
 	err = rte_eth_dev_mac_addr_add(port->id, &address, 0);
 	return err ? accept_missing_mode(rte_eth_promiscuous_enable(port->id)) : 0;

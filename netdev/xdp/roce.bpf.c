@@ -48,11 +48,14 @@ struct xdp_md {
 #define BLOCK_SHIFT 12
 #define WORDS       64
 
+#define OWN_MACS 5
+
 /* The queue pairs whose packets pass to the kernel; xdp_program.c writes it. */
 struct passed {
 	u64 blocks[WORDS]; /* a bit for each block of 2^12 queue pair numbers */
 	u64 qp1;           /* not 0: also QP1 */
-	u64 own_mac;       /* not 0: also those to other unicast MACs, big-endian */
+	/* Numbers in network byte order. The first is not 0: also those to other unicast MACs. */
+	u64 own_macs[OWN_MACS];
 };
 
 /* libbpf reads a map's parameters from these types. */
@@ -143,6 +146,14 @@ static inline u64 read_mac(const u8 *mac)
 	return (u64)be16(mac) << 32 | (u64)be16(mac + 2) << 16 | be16(mac + 4);
 }
 
+static inline int is_own_mac(const struct passed *passed, u64 mac)
+{
+	for (u32 i = 0; i < OWN_MACS; i++)
+		if (passed->own_macs[i] == mac)
+			return 1;
+	return 0;
+}
+
 /* Whether a packet socket receives the packets to the MAC and to the destination queue pair. */
 static inline int is_passed(const u8 *frame, const u8 *bth, const u8 *end)
 {
@@ -159,7 +170,7 @@ static inline int is_passed(const u8 *frame, const u8 *bth, const u8 *end)
 		return 0;
 	if (qpn == QPN_GSI && passed->qp1)
 		return 1;
-	if (passed->own_mac && !(frame[0] & 1) && read_mac(frame) != passed->own_mac)
+	if (passed->own_macs[0] && !(frame[0] & 1) && !is_own_mac(passed, read_mac(frame)))
 		return 1;
 	return passed->blocks[block / 64 % WORDS] >> block % 64 & 1;
 }

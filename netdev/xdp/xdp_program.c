@@ -381,13 +381,23 @@ void xdp_program_pass_qp1(struct xdp_passed *passed, bool pass)
 	__atomic_store_n(&passed->qp1, pass, __ATOMIC_RELAXED);
 }
 
-void xdp_program_pass_other_macs(struct xdp_passed *passed, const uint8_t own[6])
+static uint64_t mac_number(const uint8_t mac[6])
 {
-	uint64_t mac = 0;
+	uint64_t number = 0;
 
-	for (uint32_t i = 0; own && i < 6; i++)
-		mac = mac << 8 | own[i];
-	__atomic_store_n(&passed->own_mac, mac, __ATOMIC_RELAXED);
+	for (uint32_t i = 0; i < 6; i++)
+		number = number << 8 | mac[i];
+	return number;
+}
+
+/* The first word makes the program compare MACs, so it is set last, and cleared first. */
+void xdp_program_pass_other_macs(struct xdp_passed *passed, const uint8_t (*own)[6], uint32_t n)
+{
+	if (!n)
+		__atomic_store_n(&passed->own_macs[0], 0, __ATOMIC_RELEASE);
+	for (uint32_t i = XDP_OWN_MACS; i-- > 0;)
+		__atomic_store_n(&passed->own_macs[i], i < n ? mac_number(own[i]) : 0,
+				 __ATOMIC_RELEASE);
 }
 
 void xdp_program_unmap_passed(struct xdp_passed *passed)

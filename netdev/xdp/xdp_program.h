@@ -32,13 +32,15 @@ int xdp_program_leave_veth(const char *text, unsigned int ifindex, const char *f
 void xdp_program_detach(unsigned int ifindex, int program);
 
 #define XDP_BLOCK_WORDS 64
+#define XDP_OWN_MACS    5
 
 /* The QPs whose packets the program passes to the kernel, as in roce.bpf.c. */
 struct xdp_passed {
 	uint64_t blocks[XDP_BLOCK_WORDS]; /* a bit for each block of 2^12 QPNs
 					     (netdev/packet_port.h) */
 	uint64_t qp1;                     /* not 0: also QP1 */
-	uint64_t own_mac;                 /* not 0: also those to other unicast MACs, big-endian */
+	/* Numbers in network byte order. The first is not 0: also those to other unicast MACs. */
+	uint64_t own_macs[XDP_OWN_MACS];
 };
 
 /*
@@ -55,10 +57,10 @@ void xdp_program_pass_blocks(struct xdp_passed *passed, const uint16_t *blocks, 
  * not passed. */
 void xdp_program_pass_qp1(struct xdp_passed *passed, bool pass);
 /*
- * From now on the program passes unicast RoCE packets to other MACs than `own` to the kernel; NULL:
- * no longer.
+ * From now on the program passes unicast RoCE packets to other MACs than the n in `own` to the
+ * kernel; n = 0: no longer. n: 0 to XDP_OWN_MACS. Makes no system call.
  */
-void xdp_program_pass_other_macs(struct xdp_passed *passed, const uint8_t own[6]);
+void xdp_program_pass_other_macs(struct xdp_passed *passed, const uint8_t (*own)[6], uint32_t n);
 /* Unmaps the set. NULL is ignored. */
 void xdp_program_unmap_passed(struct xdp_passed *passed);
 

@@ -67,21 +67,26 @@ static void prepare_messages(struct machine_packets *packets)
 	}
 }
 
-int machine_socket_enable(struct machine_socket *s, unsigned int ifindex, bool on, bool xdp)
+int machine_socket_disable(struct machine_socket *s)
+{
+	s->on = s->drained = false;
+	return s->packets ? packet_filter_nothing(s->fd) : 0;
+}
+
+int machine_socket_enable(struct machine_socket *s, unsigned int ifindex, bool xdp,
+			  const struct packet_filter_macs *host)
 {
 	if (s->fd < 0)
 		return 0;
-	s->on = on;
+	s->on = true;
 	s->drained = false;
-	if (!on)
-		return s->packets ? packet_filter_nothing(s->fd) : 0;
 	if (!s->packets) {
 		s->packets = calloc(1, sizeof(*s->packets));
 		if (!s->packets)
 			return -ENOMEM;
 		prepare_messages(s->packets);
 	}
-	return packet_filter_other(s->fd, xdp) ?: packet_socket_bind(s->fd, ifindex);
+	return packet_filter_other(s->fd, xdp, host) ?: packet_socket_bind(s->fd, ifindex);
 }
 
 static bool start_packet(struct machine_packets *packets, uint32_t i)

@@ -16,6 +16,8 @@
 #include <netdev/netdev.h>
 #include <netdev/segmenter.h>
 
+#include "dpdk/sockets/packet_filter.h"
+
 struct machine_packets; /* received packets, and the frames of the last call */
 
 struct machine_socket {
@@ -33,12 +35,16 @@ struct machine_socket {
 int machine_socket_open(struct machine_socket *socket);
 void machine_socket_close(struct machine_socket *socket);
 /*
- * Sets whether the socket receives the interface's frames to virtual machines
- * (packet_filter_other), from now on. xdp: the port is af_xdp, so the socket also receives the RoCE
- * frames that the XDP program leaves to the kernel. 0, also if the socket is not open, or a
- * negative errno value.
+ * From now on the socket receives the interface's frames to virtual machines
+ * (packet_filter_other). xdp: the port is af_xdp, so the socket also receives the RoCE frames that
+ * the XDP program leaves to the kernel. 0, also if the socket is not open, or a negative errno
+ * value.
  */
-int machine_socket_enable(struct machine_socket *socket, unsigned int ifindex, bool on, bool xdp);
+int machine_socket_enable(struct machine_socket *socket, unsigned int ifindex, bool xdp,
+			  const struct packet_filter_macs *host);
+/* The socket receives no further frames; those in its queue stay. Errors as of
+ * machine_socket_enable. */
+int machine_socket_disable(struct machine_socket *socket);
 /*
  * Returns up to n frames. They stay valid until the next call. One system call for 16 packets. The
  * port's user calls it also while the port's ring has frames, so that these do not delay machines;

@@ -107,20 +107,44 @@ static int attach_expression(int fd, struct filter *filter, const char *expressi
 	return add_expression(filter, expression) ?: attach_filter(fd, filter);
 }
 
-/*
- * Attaches a filter of two expressions: one for unicast frames to other MACs than the interface's
- * own, one for all other frames.
- */
-static int attach_by_receiver(int fd, struct filter *filter, const char *others, const char *rest)
-{
-	const struct sock_filter choice[] = {
-		LOAD(PKTTYPE), SKIP(PACKET_OTHERHOST, 1, 0),
-		BPF_STMT(BPF_JMP | BPF_JA, 0), /* over the first expression */
-	};
-	uint32_t jump = filter->n + 2;
-	int rc = add_instructions(filter, choice, 3) ?: add_expression(filter, others);
+/* Jumps over the first expression: JUMP is replaced by the distance. */
+#define JUMP BPF_STMT(BPF_JMP | BPF_JA, 0)
 
-	filter->all[jump].k = filter->n - jump - 1;
+/* Adds a jump over the first expression for frames to that MAC. */
+static int add_mac(struct filter *filter, const uint8_t mac[6])
+{
+	const uint32_t first = (uint32_t)mac[0] << 8 | mac[1];
+	const uint32_t last =
+		(uint32_t)mac[2] << 24 | (uint32_t)mac[3] << 16 | (uint32_t)mac[4] << 8 | mac[5];
+	const struct sock_filter compare[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 2),
+		SKIP(last, 0, 3),
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 0),
+		SKIP(first, 0, 1),
+		JUMP,
+	};
+
+	return add_instructions(filter, compare, 5);
+}
+
+/*
+ * Attaches a filter of two expressions: one for unicast frames to others than the host, one for all
+ * other frames.
+ */
+static int attach_by_receiver(int fd, struct filter *filter, const struct packet_filter_macs *host,
+			      const char *others, const char *rest)
+{
+	const struct sock_filter choice[] = {LOAD(PKTTYPE), SKIP(PACKET_OTHERHOST, 1, 0), JUMP};
+	uint32_t begin = filter->n, end;
+	int rc = add_instructions(filter, choice, 3);
+
+	for (uint32_t i = 0; i < host->n && !rc; i++)
+		rc = add_mac(filter, host->macs[i]);
+	end = filter->n;
+	rc = rc ?: add_expression(filter, others);
+	for (uint32_t i = begin; i < end; i++)
+		if (filter->all[i].code == (BPF_JMP | BPF_JA))
+			filter->all[i].k = filter->n - i - 1;
 	return rc ?: attach_expression(fd, filter, rest);
 }
 
@@ -132,12 +156,13 @@ int packet_filter_roce(int fd, bool qp1, const uint16_t *blocks, uint32_t n)
 		       ?: attach_expression(fd, &filter, qp1 ? ROCE_AND_RESOLUTION : NO_QP1);
 }
 
-int packet_filter_own_roce(int fd, bool qp1)
+int packet_filter_own_roce(int fd, bool qp1, const struct packet_filter_macs *host)
 {
 	struct filter filter;
 
 	return begin_filter(&filter, NULL, 0)
-		       ?: attach_by_receiver(fd, &filter, qp1 ? QP1 " or " RESOLUTION : RESOLUTION,
+		       ?: attach_by_receiver(fd, &filter, host,
+					     qp1 ? QP1 " or " RESOLUTION : RESOLUTION,
 					     qp1 ? ROCE_AND_RESOLUTION : NO_QP1);
 }
 
@@ -167,7 +192,7 @@ int packet_filter_resolution(int fd)
 	return begin_filter(&filter, NULL, 0) ?: attach_expression(fd, &filter, RESOLUTION);
 }
 
-int packet_filter_other(int fd, bool xdp)
+int packet_filter_other(int fd, bool xdp, const struct packet_filter_macs *host)
 {
 	/* Drops frames to the interface's own MAC. */
 	static const struct sock_filter no_host[] = {
@@ -179,7 +204,7 @@ int packet_filter_other(int fd, bool xdp)
 
 	return begin_filter(&filter, NULL, 0)
 		       ?: add_instructions(&filter, no_host, 3)
-		       ?: attach_by_receiver(fd, &filter,
+		       ?: attach_by_receiver(fd, &filter, host,
 					     xdp ? "not (" RESOLUTION ")"
 						 : "not (" QP1 " or " RESOLUTION ")",
 					     xdp ? "not (" XDP_ROCE " or " RESOLUTION ")"

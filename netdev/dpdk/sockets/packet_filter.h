@@ -6,6 +6,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <netdev/netdev.h>
+
+/* Unicast MACs of the host beside the interface's own, which is not among them: those of a bond. */
+struct packet_filter_macs {
+	uint8_t macs[NETDEV_MACS][6];
+	uint32_t n;
+};
+
 /*
  * Each function sets the filter of a packet socket. The socket then receives only the frames that
  * the comment names, none of them in a service VLAN (802.1ad). 0, or a negative errno value.
@@ -15,10 +23,10 @@
  * (netdev/packet_port.h). Receives RoCE to QP1 only if `qp1`. */
 int packet_filter_roce(int fd, bool qp1, const uint16_t *blocks, uint32_t n);
 /*
- * As packet_filter_roce, but of unicast RoCE to other MACs than the interface's own only packets to
- * QP1: those that packet_filter_other leaves out.
+ * As packet_filter_roce, but of unicast RoCE to other MACs than the interface's own and those of
+ * `host` only packets to QP1: those that packet_filter_other leaves out.
  */
-int packet_filter_own_roce(int fd, bool qp1);
+int packet_filter_own_roce(int fd, bool qp1, const struct packet_filter_macs *host);
 /* Only RoCE to QP1. */
 int packet_filter_qp1(int fd);
 /* RoCE to queue pairs of the n blocks, ARP, RARP and neighbour discovery. */
@@ -27,9 +35,10 @@ int packet_filter_admitted(int fd, const uint16_t *blocks, uint32_t n);
 int packet_filter_resolution(int fd);
 /*
  * Frames to other MACs than the interface's own: all but ARP, RARP, neighbour discovery, RoCE to
- * groups, and RoCE to QP1. xdp: also RoCE that urxe's XDP program does not take.
+ * groups and to the MACs of `host`, and RoCE to QP1. xdp: also RoCE that urxe's XDP program does
+ * not take.
  */
-int packet_filter_other(int fd, bool xdp);
+int packet_filter_other(int fd, bool xdp, const struct packet_filter_macs *host);
 /* The socket receives no frames. */
 int packet_filter_nothing(int fd);
 

@@ -15,6 +15,8 @@
 
 /* Multicast MACs that a port can be told (netdev_add_group). */
 #define NETDEV_GROUPS 30
+/* Most MACs of netdev_add_mac. */
+#define NETDEV_MACS 4
 
 struct netdev;
 struct sockaddr_un;
@@ -90,9 +92,9 @@ int netdev_admit_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n);
 /* Whether netdev_exclude_qpns and netdev_admit_qpns work now. */
 bool netdev_can_exclude_qpns(struct netdev *port);
 /*
- * From now on the port also receives frames to this unicast MAC, beside those to its own MAC. A
- * device that cannot filter by several MACs then receives all frames. Returns 0 also for ports that
- * do not filter.
+ * From now on the port also receives frames to this unicast MAC of the host, beside those to its
+ * own MAC. A device that cannot filter by several MACs then receives all frames. Returns 0 also for
+ * ports that do not filter. -ENOSPC: NETDEV_MACS have been added; else the driver's error.
  */
 int netdev_add_mac(struct netdev *port, const uint8_t mac[6]);
 /*

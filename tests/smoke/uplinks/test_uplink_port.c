@@ -457,8 +457,8 @@ int __wrap_getsockopt(int fd, int level, int option, void *value, socklen_t *len
 	return __real_getsockopt(fd, level, option, value, length);
 }
 
-/* Counts the reads of the socket for virtual machines. */
-static uint32_t machine_reads;
+/* Counts the reads of the socket for virtual machines, and the packets. */
+static uint32_t machine_reads, machine_packets;
 
 int __real_recvmmsg(int fd, struct mmsghdr *messages, unsigned int n, int flags,
 		    struct timespec *timeout);
@@ -468,8 +468,11 @@ int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned int n, int flags,
 int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned int n, int flags,
 		    struct timespec *timeout)
 {
+	int count = __real_recvmmsg(fd, messages, n, flags, timeout);
+
 	machine_reads++;
-	return __real_recvmmsg(fd, messages, n, flags, timeout);
+	machine_packets += count > 0 ? (uint32_t)count : 0;
+	return count;
 }
 
 /* The last virtual machine has left. */
@@ -489,6 +492,49 @@ static void test_port_without_machines_reads_no_socket_for_them(void **state)
 	for (int i = 0; i < 100; i++)
 		netdev_rx(port, 0, &got, 1);
 	assert_int_equal(machine_reads, 0);
+	netdev_close(port);
+	cable_remove();
+}
+
+/* Sends RoCE to the MAC; returns how many packets came by the socket for machines. */
+static uint32_t count_machine_packets(struct netdev *port, int far, const uint8_t mac[6])
+{
+	struct pollfd wait = {.fd = netdev_wait_fd(port), .events = POLLIN};
+	struct netdev_frame got;
+
+	machine_packets = 0;
+	send_datagram_to(mac, far, 4791, 1);
+	assert_int_equal(poll(&wait, 1, CABLE_PATIENCE_MS), 1);
+	assert_true(next_datagram(port, &got));
+	assert_memory_equal(got.data, mac, 6);
+	assert_false(next_datagram(port, &got));
+	return machine_packets;
+}
+
+/* A member of a bond receives the host's frames by a MAC that is not its own. */
+static void test_roce_to_an_added_mac_takes_the_ring(void **state)
+{
+	static const uint8_t bond[6] = {2, 0, 0, 0, 0, 0x66}, machine[6] = {2, 0, 0, 0, 0, 0x77};
+	static const uint8_t similar[6] = {2, 1, 0, 0, 0, 0x66}, probe[6] = {2, 0, 0, 0, 1, 0x66};
+	struct netdev *port;
+	int far;
+
+	(void)state;
+	skip_without_lab();
+	port = cable_open("af_packet:pa");
+	far = cable_socket("pb");
+	assert_int_equal(netdev_add_mac(port, bond), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(netdev_set_promiscuous(port, true), 0);
+		assert_int_equal(netdev_add_mac(port, probe), 0);
+		assert_int_equal(count_machine_packets(port, far, bond), 0);
+		assert_int_equal(count_machine_packets(port, far, probe), 0);
+		assert_int_equal(count_machine_packets(port, far, machine), 1);
+		assert_int_equal(count_machine_packets(port, far, similar), 1);
+		assert_int_equal(netdev_set_promiscuous(port, false), 0);
+		assert_int_equal(count_machine_packets(port, far, bond), 0);
+	}
+	close(far);
 	netdev_close(port);
 	cable_remove();
 }
@@ -876,6 +922,7 @@ int main(void)
 		cmocka_unit_test(test_runs_to_machines_are_cut),
 		cmocka_unit_test(test_no_socket_is_in_a_fanout_group),
 		cmocka_unit_test(test_port_without_machines_reads_no_socket_for_them),
+		cmocka_unit_test(test_roce_to_an_added_mac_takes_the_ring),
 		cmocka_unit_test(test_empty_rings_cost_few_system_calls),
 		cmocka_unit_test(test_interface_down_wakes_once),
 		cmocka_unit_test(test_second_port_on_an_interface_is_refused),

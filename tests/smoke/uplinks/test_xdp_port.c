@@ -273,6 +273,29 @@ static void test_runs_to_machines_are_cut(void **state)
 	cable_shell("ip link delete xa");
 }
 
+/* RoCE to another MAC of the host, as that of a bond, does not take the machines' way. */
+static void test_added_mac_is_the_hosts(void **state)
+{
+	struct xdp_case c = {"RoCE to an added MAC", IPV4, 0, 64, V4(5, 0, 17, 4791), URXED};
+	struct netdev *port;
+	int sender, kernel;
+
+	(void)state;
+	skip_without_namespace();
+	port = open_xdp();
+	sender = cable_socket("xb");
+	kernel = cable_socket("xa");
+	assert_int_equal(netdev_set_promiscuous(port, true), 0);
+	assert_int_equal(netdev_add_mac(port, (uint8_t[6]){2, 0, 0, 0, 0, 1}), 0);
+	check_xdp_case(port, sender, kernel, &c);
+	assert_int_equal(netdev_set_promiscuous(port, false), 0);
+	check_xdp_case(port, sender, kernel, &c);
+	close(sender);
+	close(kernel);
+	netdev_close(port);
+	cable_shell("ip link delete xa");
+}
+
 /* --- A driver of a NIC with zero copy */
 
 static bool waited; /* poll(2) was called with a time to wait */
@@ -632,6 +655,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_af_xdp_separates_roce_from_other_frames),
 		cmocka_unit_test(test_af_xdp_goes_on_after_the_interface_was_down),
 		cmocka_unit_test(test_runs_to_machines_are_cut),
+		cmocka_unit_test(test_added_mac_is_the_hosts),
 		cmocka_unit_test(test_af_xdp_without_frames_does_not_wait),
 		cmocka_unit_test(test_af_xdp_does_no_busy_polling),
 		cmocka_unit_test(test_af_xdp_leaves_no_descriptor),
