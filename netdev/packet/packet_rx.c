@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "packet/packet_ring.h"
+#include "packet/packet_socket.h"
 #include "packet/port_private.h"
 
 static struct tpacket2_hdr *place_at(const struct packet_port *port, uint32_t at)
@@ -85,11 +86,14 @@ static bool is_frame(const struct place *place)
 	return !place->queued && place->vnet.gso_type == VIRTIO_NET_HDR_GSO_NONE;
 }
 
+static bool is_filled(const struct packet_port *port, uint32_t at)
+{
+	return __atomic_load_n(&place_at(port, at)->tp_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER;
+}
+
 bool packet_port_has_frame(const struct packet_port *port)
 {
-	const struct tpacket2_hdr *next = place_at(port, port->head);
-
-	return __atomic_load_n(&next->tp_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER;
+	return is_filled(port, port->head);
 }
 
 /* --- GSO packets: in the place, or, if they are longer, in the socket's queue */
@@ -230,15 +234,27 @@ void packet_port_release(struct packet_port *port)
 
 /* --- Drops */
 
-static uint32_t count_kernel_drops(struct packet_port *port)
+/* The place that the kernel fills next: the first empty one. Of a full ring, any place. */
+static uint32_t next_empty(const struct packet_port *port)
 {
-	struct tpacket_stats stats = {0};
-	socklen_t length = sizeof(stats);
+	uint32_t at = port->head;
 
-	if (getsockopt(port->fd, SOL_PACKET, PACKET_STATISTICS, &stats, &length))
-		return 0;
-	port->dropped += stats.tp_drops;
-	return stats.tp_drops;
+	for (uint32_t n = 0; n < port->frames && is_filled(port, at); n++)
+		at = after(port, at);
+	return at;
+}
+
+/* Each read clears the kernel's counter, so the port notes where the drops may have stopped the
+ * ring. */
+static void count_kernel_drops(struct packet_port *port)
+{
+	const uint32_t drops = packet_socket_read_drops(port->fd);
+
+	port->dropped += drops;
+	if (!drops)
+		return;
+	port->suspect = true;
+	port->suspect_place = next_empty(port);
 }
 
 uint32_t packet_port_read_drops(struct packet_port *port)
@@ -254,12 +270,16 @@ uint32_t packet_port_read_drops(struct packet_port *port)
 /*
  * The kernel (tpacket_rcv) reserves the next place for a packet, then drops the packet because a
  * virtio-net header cannot describe it, and drops all later ones because the place is reserved. So
- * the place is empty, although the kernel has dropped packets since the caller got the last frame.
+ * the caller gets no frame behind that place. The caller may still get the frames before it.
  */
 bool packet_port_is_stopped(struct packet_port *port)
 {
 	const bool moved = port->moved;
 
 	port->moved = false;
-	return count_kernel_drops(port) && !moved && !packet_port_has_frame(port);
+	count_kernel_drops(port);
+	if (packet_port_has_frame(port))
+		return false;
+	port->suspect &= port->head == port->suspect_place;
+	return port->suspect && !moved;
 }

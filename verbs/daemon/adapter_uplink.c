@@ -18,9 +18,9 @@
 #define RETRY_MAX_NS (60 * UINT64_C(1000000000))
 
 /*
- * Time from one look whether the direct uplink has stopped to the next, ns: while frames come, less
- * than a requester's retries take (8 timeouts of 67 ms), else one that costs an idle process
- * nothing.
+ * Time from one look whether the direct uplink has stopped to the next, ns: while frames come, the
+ * program polls, or the engine waits for answers, less than a requester's retries take (8 timeouts
+ * of 67 ms), else one that costs an idle process nothing.
  */
 #define LOOK_BUSY_NS  (100 * UINT64_C(1000000))
 #define LOOK_QUIET_NS (1000 * UINT64_C(1000000))
@@ -170,15 +170,31 @@ void adapter_renew_uplink(void)
 		report_closed();
 }
 
+/* A program that polls may send requests while the engine thread only looks at the poll grant. */
+static uint64_t next_look(uint64_t now)
+{
+	const bool busy = now - adapter_polling.heard_at < LOOK_QUIET_NS ||
+			  adapter_polling.state == POLL_PROGRAM || engine_deadline() != URXE_NEVER;
+
+	return now + (busy ? LOOK_BUSY_NS : LOOK_QUIET_NS);
+}
+
 /* Whether it was time for a look, and found that a packet of another station has stopped the
  * receive ring. */
 static bool has_stopped(uint64_t now)
 {
-	const bool busy = now - adapter_polling.heard_at < LOOK_QUIET_NS;
+	uint64_t next;
 
-	if (!adapter.uplink_look_at || adapter.uplink_look_at > now)
+	if (!adapter.uplink_look_at)
 		return false;
-	adapter.uplink_look_at = now + (busy ? LOOK_BUSY_NS : LOOK_QUIET_NS);
+	next = next_look(now);
+	if (adapter.uplink_look_at > now) {
+		/* The process may have sent requests since the last look. */
+		if (adapter.uplink_look_at > next)
+			adapter.uplink_look_at = next;
+		return false;
+	}
+	adapter.uplink_look_at = next;
 	return packet_group_is_stopped(adapter.uplink);
 }
 

@@ -142,8 +142,9 @@ uint32_t packet_port_read_drops(struct packet_port *port);
 /*
  * Whether the ring has stopped for good, so that the port has to be replaced: Linux stops a port
  * with UDP GSO at a packet that a virtio-net header cannot describe, and a virtual machine whose
- * tap is on the same bridge can send one (UFO). The answer is about the time since the last call:
- * frames came to the socket, and none to the caller. One system call.
+ * tap is on the same bridge can send one (UFO). True: the kernel has dropped packets, the ring is
+ * empty, and the caller got no frame since then nor since the last call. So a stop may need two
+ * calls to be found. A ring that was full just before a silence counts, too. One system call.
  */
 bool packet_port_is_stopped(struct packet_port *port);
 

@@ -20,7 +20,8 @@ static uint32_t closed;   /* groups of sockets */
 static uint32_t declined; /* how often the adapter told the daemon that it has no sockets */
 static uint32_t looks;    /* whether the ring has stopped */
 static bool stopped;
-static uint32_t drops; /* frames that the rings have lost since the last look */
+static uint64_t deadline; /* of the engine */
+static uint32_t drops;    /* frames that the rings have lost since the last look */
 
 uint64_t __wrap_clock_read_kernel(void);
 int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
@@ -123,9 +124,18 @@ uint32_t __wrap_packet_group_read_drops(struct packet_group *group)
 	return lost;
 }
 
+uint64_t __wrap_urxe_next_deadline(const struct urxe_dev *dev);
+
+uint64_t __wrap_urxe_next_deadline(const struct urxe_dev *dev)
+{
+	(void)dev;
+	return deadline;
+}
+
 static int setup(void **state)
 {
 	(void)state;
+	deadline = URXE_NEVER;
 	now = 1000 * MS;
 	asked = closed = declined = looks = 0;
 	stopped = false;
@@ -297,6 +307,34 @@ static void frames_that_a_replaced_ring_has_lost_count(void **state)
 	assert_int_equal(adapter_counter(VNIC_BYPASS_UPLINK_MISSED), 7);
 }
 
+/* The process sends requests just after a look, and no answer comes. */
+static void a_stopped_ring_is_found_before_the_retries_end(void **state)
+{
+	(void)state;
+	answer = 1;
+	run_round();
+	now += 100 * MS;
+	run_round();
+	assert_int_equal(looks, 1);
+	for (uint32_t i = 0; i < 2; i++) {
+		deadline = now + 67 * MS;
+		run_round();
+		assert_int_equal(looks, 1);
+		now += 67 * MS;
+	}
+	run_round();
+	assert_int_equal(looks, 2);
+	/* The engine thread runs no round while the program polls. */
+	deadline = URXE_NEVER;
+	now += 100 * MS;
+	run_round();
+	adapter_polling.state = POLL_PROGRAM;
+	run_round();
+	assert_int_equal(looks, 3);
+	assert_true(adapter.uplink_look_at <= now + 100 * MS);
+	adapter_polling.state = POLL_ASLEEP;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -309,6 +347,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_engine_thread_wakes_for_the_next_attempt, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_stopped_ring_is_replaced, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_stopped_ring_is_found_before_the_retries_end,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(the_daemon_learns_when_the_sockets_are_closed,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(frames_that_a_replaced_ring_has_lost_count, setup,
