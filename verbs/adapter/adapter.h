@@ -116,10 +116,13 @@ struct adapter {
 	bool uplink_inherited;       /* an earlier daemon opened `uplink`; the present daemon has
 					not been asked for one yet */
 	uint64_t uplink_retry_at;    /* when to ask the daemon again, by clock_now(); 0: never */
-	uint64_t uplink_retry_ns; /* length of the wait until uplink_retry_at; 0: the last attempt
-				     did not lack descriptors or memory */
-	uint64_t uplink_look_at;  /* when to look whether the uplink has stopped; 0: no uplink */
-	bool inbox_broken;        /* a peer has written to the inbox against the protocol */
+	uint64_t uplink_retry_ns;   /* length of the wait until uplink_retry_at; 0: the last attempt
+				       did not lack descriptors or memory */
+	uint64_t uplink_look_at;    /* when to look whether the uplink has stopped; 0: no uplink */
+	bool uplink_stopped;        /* the last look found that */
+	uint64_t uplink_stopped_at; /* time of the last stop; 0: none */
+	uint64_t uplink_stop_ns;    /* length of the pause after that stop, without an uplink */
+	bool inbox_broken;          /* a peer has written to the inbox against the protocol */
 	/* A checkpointer's thread gave up saving the process, and did not get adapter.lock in time.
 	 * So the engine thread publishes the peers' rights to copy, which that thread has
 	 * withdrawn, and abandons the take-over. Set without the lock. */

@@ -25,6 +25,9 @@
 #define LOOK_BUSY_NS  (100 * UINT64_C(1000000))
 #define LOOK_QUIET_NS (1000 * UINT64_C(1000000))
 
+/* A stop this soon after the pause of the last one makes the next pause longer, ns. */
+#define STOP_AGAIN_NS (10 * UINT64_C(1000000000))
+
 static int accept_leased_qpns(const struct packet_group *uplink)
 {
 	uint16_t blocks[VNIC_LEASES_MAX];
@@ -118,14 +121,15 @@ static bool is_temporary(int rc)
 	return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM || rc == -ENOBUFS;
 }
 
-static void retry_later(void)
+/* *pause: length of the last pause, which this function doubles; 0: none. */
+static void retry_later(uint64_t *pause)
 {
-	const uint64_t longer = 2 * adapter.uplink_retry_ns;
+	const uint64_t longer = 2 * *pause;
 
-	adapter.uplink_retry_ns = longer < RETRY_MAX_NS ? longer : RETRY_MAX_NS;
+	*pause = longer < RETRY_MAX_NS ? longer : RETRY_MAX_NS;
 	if (!longer)
-		adapter.uplink_retry_ns = RECONNECT_INTERVAL_NS;
-	adapter.uplink_retry_at = clock_now() + adapter.uplink_retry_ns;
+		*pause = RECONNECT_INTERVAL_NS;
+	adapter.uplink_retry_at = clock_now() + *pause;
 }
 
 static void note_failure(int rc)
@@ -134,20 +138,44 @@ static void note_failure(int rc)
 	if (rc && !adapter.uplink_retry_ns)
 		log_info("frames to other hosts go by the switch: %s", strerror(-rc));
 	if (is_temporary(rc))
-		retry_later();
+		retry_later(&adapter.uplink_retry_ns);
 	else
 		adapter.uplink_retry_ns = 0;
 }
 
-/* Tells the daemon that the process has closed its sockets, so that the switch delivers all
- * packets. Releases adapter.lock meanwhile. */
-static void report_closed(void)
+/* Tells the daemon, with a negative errno value, that the process has closed its sockets, so that
+ * the switch delivers all packets. Releases adapter.lock meanwhile. */
+static void report_closed(int reason)
 {
 	struct vnic_driver *nic = adapter.nic;
 
 	adapter_unlock();
-	vnic_driver_decline_uplink(nic, -ENODEV);
+	vnic_driver_decline_uplink(nic, reason);
 	adapter_claim();
+}
+
+/* Notes a stop of the receive ring. True: the last one was not long ago. */
+static bool has_stopped_again(uint64_t now)
+{
+	const uint64_t last = adapter.uplink_stopped_at;
+
+	adapter.uplink_stopped_at = now;
+	if (!last)
+		log_warning("a packet of another station has stopped the ring of the direct "
+			    "uplink, which lost frames");
+	if (last && now - last < adapter.uplink_stop_ns + STOP_AGAIN_NS)
+		return true;
+	adapter.uplink_stop_ns = 0;
+	return false;
+}
+
+/* Gives the uplink up for a while: each new ring costs the daemon time, and the switch's own ring
+ * does not stop. */
+static void pause_uplink(void)
+{
+	replace_uplink(NULL);
+	retry_later(&adapter.uplink_stop_ns);
+	report_closed(-EAGAIN);
 }
 
 void adapter_renew_uplink(void)
@@ -160,6 +188,13 @@ void adapter_renew_uplink(void)
 	adapter.uplink_generation = generation;
 	adapter.uplink_inherited = false;
 	adapter.uplink_retry_at = 0;
+	if (adapter.uplink_stopped) {
+		adapter.uplink_stopped = false;
+		if (has_stopped_again(clock_now())) {
+			pause_uplink();
+			return;
+		}
+	}
 	rc = generation ? open_uplink_unlocked(&uplink) : 0;
 	/* The next daemon is asked again; until then the old socket goes on. */
 	if (is_lost_daemon(rc))
@@ -167,7 +202,7 @@ void adapter_renew_uplink(void)
 	note_failure(rc);
 	replace_uplink(uplink);
 	if (had_uplink && !uplink)
-		report_closed();
+		report_closed(-ENODEV);
 }
 
 /* A program that polls may send requests while the engine thread only looks at the poll grant. */
@@ -195,7 +230,8 @@ static bool has_stopped(uint64_t now)
 		return false;
 	}
 	adapter.uplink_look_at = next;
-	return packet_group_is_stopped(adapter.uplink);
+	adapter.uplink_stopped = packet_group_is_stopped(adapter.uplink);
+	return adapter.uplink_stopped;
 }
 
 bool adapter_uplink_stale(void)
@@ -214,4 +250,6 @@ void adapter_close_uplink(void)
 	adapter.uplink_generation = 0;
 	adapter.uplink_inherited = false;
 	adapter.uplink_retry_at = adapter.uplink_retry_ns = adapter.uplink_look_at = 0;
+	adapter.uplink_stopped_at = adapter.uplink_stop_ns = 0;
+	adapter.uplink_stopped = false;
 }

@@ -19,8 +19,8 @@ bool adapter_uplink_stale(void);
  * Asks the daemon for packet sockets on its uplink, and replaces those of the adapter. If the
  * daemon ends meanwhile, the old ones stay. After another error there are none; if descriptors or
  * memory were lacking, the next attempt comes after 20 ms, then after twice as long each time, up
- * to 1 min. Releases adapter.lock while it waits for the answer and opens the rings. In the engine
- * thread, or before it starts.
+ * to 1 min. So it does if the receive ring has stopped twice within 10 s. Releases adapter.lock
+ * while it waits for the answer and opens the rings. In the engine thread, or before it starts.
  */
 void adapter_renew_uplink(void);
 /* Call it when the process has leased another block of QPNs: the packet sockets receive packets to

@@ -68,7 +68,7 @@ void __wrap_vnic_driver_decline_uplink(struct vnic_driver *drv, int reason)
 {
 	(void)drv;
 	/* Otherwise the process cannot use the sockets of the answer. */
-	if (reason != -ENODEV)
+	if (reason != -ENODEV && reason != -EAGAIN)
 		return;
 	assert_null(adapter.uplink);
 	declined++;
@@ -335,6 +335,48 @@ static void a_stopped_ring_is_found_before_the_retries_end(void **state)
 	adapter_polling.state = POLL_ASLEEP;
 }
 
+/* Stops the ring; the adapter has no uplink for `pause` then. */
+static void stop_ring(uint64_t pause)
+{
+	const uint32_t before = asked;
+
+	now += 100 * MS;
+	adapter_polling.heard_at = now;
+	drops = 3;
+	stopped = true;
+	run_round();
+	stopped = false;
+	assert_int_equal(asked, before + !pause);
+	assert_int_equal(!adapter.uplink, pause != 0);
+	if (!pause)
+		return;
+	now += pause - 1;
+	run_round();
+	assert_int_equal(asked, before);
+	now++;
+	run_round();
+	assert_int_equal(asked, before + 1);
+	assert_non_null(adapter.uplink);
+}
+
+/* Another station repeats the packet. */
+static void a_ring_that_stops_again_is_replaced_later_each_time(void **state)
+{
+	const uint64_t missed = adapter_counter(VNIC_BYPASS_UPLINK_MISSED);
+
+	(void)state;
+	answer = 1;
+	run_round();
+	stop_ring(0);
+	for (uint32_t i = 0; i < 13; i++)
+		stop_ring(i < 12 ? 20 * MS << i : 60 * 1000 * MS);
+	assert_int_equal(declined, 13);
+	assert_int_equal(adapter_counter(VNIC_BYPASS_UPLINK_MISSED), missed + 3 * 14);
+	now += 11 * 1000 * MS;
+	stop_ring(0);
+	stop_ring(20 * MS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -348,6 +390,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(a_stopped_ring_is_replaced, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_stopped_ring_is_found_before_the_retries_end,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_ring_that_stops_again_is_replaced_later_each_time,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(the_daemon_learns_when_the_sockets_are_closed,
 						setup, teardown),
