@@ -19,11 +19,7 @@
 /* Limit of the queue for packets of up to 64 KiB; the kernel doubles it for its own structures. */
 #define QUEUE_BYTES (2 << 20)
 
-/*
- * Whether the kernel passes UDP GSO packets through packet sockets, as Linux 6.2 and later do. An
- * earlier kernel stops to receive at such a packet if the socket has virtio-net headers.
- */
-static bool kernel_has_gso(void)
+bool packet_port_kernel_has_gso(void)
 {
 	unsigned int major, minor;
 	struct utsname name;
@@ -39,7 +35,7 @@ static bool kernel_has_gso(void)
  */
 static int allow_gso(int fd)
 {
-	if (!kernel_has_gso())
+	if (!packet_port_kernel_has_gso())
 		return 0;
 	return packet_socket_set(fd, PACKET_VNET_HDR, 1)
 		       ?: packet_socket_set(fd, PACKET_COPY_THRESH, 1)
@@ -51,8 +47,8 @@ bool packet_port_queue_is_short(int fd)
 	int bytes = 0;
 	socklen_t length = sizeof(bytes);
 
-	return kernel_has_gso() && !getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &length) &&
-	       bytes < 2 * QUEUE_BYTES;
+	return packet_port_kernel_has_gso() &&
+	       !getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &length) && bytes < 2 * QUEUE_BYTES;
 }
 
 /*

@@ -49,6 +49,11 @@ int packet_port_create(unsigned int ifindex, uint32_t mtu, const uint8_t *mac,
 int packet_port_create_without_gso(unsigned int ifindex, uint32_t mtu,
 				   struct packet_port_ring *ring);
 /*
+ * Whether the kernel passes UDP GSO packets through packet sockets, as Linux 6.2 and later do. An
+ * earlier kernel drops such a packet for a socket with virtio-net headers, whose ring then stops.
+ */
+bool packet_port_kernel_has_gso(void);
+/*
  * Whether net.core.rmem_max limits the new socket's queue for UDP GSO packets, because urxed lacks
  * CAP_NET_ADMIN of the initial user namespace.
  */

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <netdev/packet_port.h>
 #include <rxe/packet.h>
 
 void roce_port_guard_init(struct roce_port_guard *h)
@@ -32,9 +33,11 @@ static int bind_roce_port(int family, const char *ifname)
 	/*
 	 * With UDP_GRO the kernel's GRO joins packets to the port for programs with a direct uplink
 	 * (the case gro of direct_uplink.py). Without it the kernel would also cut UDP GSO packets
-	 * before it drops them here.
+	 * before it drops them here. A kernel that passes no such packets to packet sockets would
+	 * lose them for programs and for virtual machines.
 	 */
-	(void)setsockopt(fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on));
+	if (packet_port_kernel_has_gso())
+		(void)setsockopt(fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on));
 	if (!setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) &&
 	    !setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, ifname, (socklen_t)strlen(ifname)) &&
 	    (family == AF_INET || !setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on))) &&

@@ -8,7 +8,8 @@
  * prevents this for all addresses of the interface. RoCEv1 has an EtherType that the kernel does
  * not know, so the kernel never answers it.
  *
- * The socket also asks for GRO, by which the kernel joins packets for programs' packet sockets.
+ * The socket also asks for GRO, by which the kernel joins packets for programs' packet sockets, if
+ * the kernel can pass such packets to them (packet_port_kernel_has_gso).
  */
 #ifndef URXE_URXED_KERNEL_ROCE_PORT_GUARD_H
 #define URXE_URXED_KERNEL_ROCE_PORT_GUARD_H
