@@ -76,7 +76,8 @@ static int set_promiscuous_mode(struct dpdk_port *port, bool on)
 	return err;
 }
 
-/* At the kernel's own hook the program gets joined packets, which the AF_XDP socket would drop. */
+/* Of a veth interface, whose program was moved to the kernel's own hook: there it gets joined
+ * packets, which the AF_XDP socket would drop. */
 static void pass_roce_of_machines(const struct dpdk_port *port, bool on)
 {
 	uint8_t own[1 + NETDEV_MACS][6];
