@@ -43,7 +43,7 @@ void qp_clear_gap(struct urxe_qp *qp)
 
 void qp_clear_responses(struct urxe_qp *qp)
 {
-	for (uint32_t i = 0; i < qp->attr.max_dest_rd_atomic; i++) {
+	for (uint32_t i = 0; i < qp->resp.n_resources; i++) {
 		qp->resp.resources[i].pending = false;
 		qp->resp.resources[i].n_repeats = 0;
 	}

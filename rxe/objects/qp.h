@@ -206,10 +206,11 @@ struct responder {
 		uint32_t rkey;
 		uint32_t length;
 	} write;
-	bool comm_est; /* the event was reported */
+	bool comm_est;       /* the event was reported */
+	uint8_t n_resources; /* a power of two, or 0 */
 	uint32_t nak_psn;
 	uint64_t silent_since;
-	struct resp_resource *resources; /* ring of attr.max_dest_rd_atomic */
+	struct resp_resource *resources; /* ring of n_resources */
 	uint32_t res_oldest;             /* slot of the oldest one, which the next one replaces */
 	uint32_t res_next;               /* a slot; no older one is pending */
 	struct psn_gap gap;

@@ -8,17 +8,13 @@
 /* The slot i places younger. */
 static uint32_t slot_behind(const struct urxe_qp *qp, uint32_t slot, uint32_t i)
 {
-	const uint32_t n = qp->attr.max_dest_rd_atomic;
-
-	return slot + i < n ? slot + i : slot + i - n;
+	return (slot + i) & (qp->resp.n_resources - 1u);
 }
 
 /* Age rank of a slot; 0 is the oldest. */
 static uint32_t age_of(const struct urxe_qp *qp, uint32_t slot)
 {
-	const uint32_t oldest = qp->resp.res_oldest;
-
-	return slot >= oldest ? slot - oldest : slot + qp->attr.max_dest_rd_atomic - oldest;
+	return (slot - qp->resp.res_oldest) & (qp->resp.n_resources - 1u);
 }
 
 /* The resource with age rank i. */
@@ -31,7 +27,7 @@ struct resp_resource *resource_new(struct urxe_qp *qp)
 {
 	struct resp_resource *res;
 
-	if (!qp->attr.max_dest_rd_atomic)
+	if (!qp->resp.n_resources)
 		return NULL;
 	res = resource_at(qp, 0);
 	/* The response to a duplicate may be dropped: a peer that sends new requests has got the
@@ -199,7 +195,7 @@ void resource_keep(struct urxe_qp *qp, struct resp_resource *res, uint32_t n_pac
 
 struct resp_resource *resource_find(const struct urxe_qp *qp, uint32_t psn)
 {
-	for (uint32_t i = qp->attr.max_dest_rd_atomic; i--;) {
+	for (uint32_t i = qp->resp.n_resources; i--;) {
 		struct resp_resource *res = resource_at(qp, i);
 
 		if (res->kept && urxe_psn_diff(psn, res->first_psn) >= 0 &&
@@ -220,9 +216,11 @@ struct resp_resource *resource_next_pending(struct urxe_qp *qp)
 	return &resp->resources[resp->res_next];
 }
 
-int resource_copy(const struct urxe_qp *qp, uint8_t n, struct resp_resource **resources)
+int resource_copy(const struct urxe_qp *qp, uint8_t max_dest_rd_atomic,
+		  struct resp_resource **resources)
 {
-	uint8_t old = qp->attr.max_dest_rd_atomic, kept = n < old ? n : old;
+	const uint8_t n = resource_slots(max_dest_rd_atomic), old = qp->resp.n_resources;
+	const uint8_t kept = n < old ? n : old;
 
 	if (qp->resp.res_pending)
 		return -EBUSY;
@@ -234,10 +232,12 @@ int resource_copy(const struct urxe_qp *qp, uint8_t n, struct resp_resource **re
 	return 0;
 }
 
-void resource_install(struct urxe_qp *qp, uint8_t n, struct resp_resource *resources)
+void resource_install(struct urxe_qp *qp, uint8_t max_dest_rd_atomic,
+		      struct resp_resource *resources)
 {
 	free(qp->resp.resources);
 	qp->resp.resources = resources;
+	qp->resp.n_resources = resource_slots(max_dest_rd_atomic);
 	qp->resp.res_oldest = qp->resp.res_next = 0;
-	qp->attr.max_dest_rd_atomic = n;
+	qp->attr.max_dest_rd_atomic = max_dest_rd_atomic;
 }

@@ -10,6 +10,16 @@
 #include <stdint.h>
 
 #include "objects/qp.h"
+#include "util/ring.h"
+
+/*
+ * Number of slots of a QP with this max_dest_rd_atomic. Linux' requesters (rdma_rxe, mlx4, mlx5)
+ * round the depth of a connection up to a power of two, and so do its responders.
+ */
+static inline uint8_t resource_slots(uint8_t max_dest_rd_atomic)
+{
+	return max_dest_rd_atomic ? (uint8_t)ring_slots(max_dest_rd_atomic) : 0;
+}
 
 /* The oldest slot, to be overwritten; a response to a duplicate that is due from it is dropped.
  * NULL: the slot's first response is still due, or the QP has no slots, so the peer has more
@@ -43,11 +53,13 @@ void resource_set_pending(struct urxe_qp *qp, struct resp_resource *res);
 void resource_clear_pending(struct urxe_qp *qp, struct resp_resource *res);
 /* The kept request whose PSNs include psn; NULL: none does. */
 struct resp_resource *resource_find(const struct urxe_qp *qp, uint32_t psn);
-/* Allocates room for n requests, with copies of the newest ones. -EBUSY while a response is due,
- * -ENOMEM. */
-int resource_copy(const struct urxe_qp *qp, uint8_t n, struct resp_resource **resources);
+/* Allocates the slots for a new max_dest_rd_atomic, with copies of the newest requests. -EBUSY
+ * while a response is due, -ENOMEM. */
+int resource_copy(const struct urxe_qp *qp, uint8_t max_dest_rd_atomic,
+		  struct resp_resource **resources);
 /* Puts the result of resource_copy in the place of the QP's own; sets attr.max_dest_rd_atomic. */
-void resource_install(struct urxe_qp *qp, uint8_t n, struct resp_resource *resources);
+void resource_install(struct urxe_qp *qp, uint8_t max_dest_rd_atomic,
+		      struct resp_resource *resources);
 /* The oldest request whose response is due; NULL: none is. */
 struct resp_resource *resource_next_pending(struct urxe_qp *qp);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "objects/qp.h"
+#include "responder/resp_resources.h"
 #include "state/state_records.h"
 
 /* A slot takes at least this many bytes. */
@@ -97,12 +98,11 @@ static void resource_fields(struct state_stream *s, struct urxe_qp *qp, struct r
 static void find_pending(struct urxe_qp *qp)
 {
 	struct responder *resp = &qp->resp;
-	const uint32_t n = qp->attr.max_dest_rd_atomic;
 
 	resp->res_next = resp->res_oldest;
 	resp->res_pending = 0;
-	for (uint32_t i = 0; i < n; i++) {
-		const uint32_t slot = (resp->res_oldest + i) % n;
+	for (uint32_t i = 0; i < resp->n_resources; i++) {
+		const uint32_t slot = (resp->res_oldest + i) & (resp->n_resources - 1u);
 
 		if (resp->resources[slot].pending && !resp->res_pending++)
 			resp->res_next = slot;
@@ -111,27 +111,39 @@ static void find_pending(struct urxe_qp *qp)
 
 static void allocate_resources(struct state_stream *s, struct urxe_qp *qp)
 {
-	const uint8_t n = qp->attr.max_dest_rd_atomic;
+	const uint8_t n = resource_slots(qp->attr.max_dest_rd_atomic);
 
+	qp->resp.n_resources = n;
 	qp->resp.resources = calloc(n ? n : 1, sizeof(*qp->resp.resources));
 	if (!qp->resp.resources)
 		state_fail(s, -ENOMEM);
 }
 
+/* Slot of item i of n. Earlier streams have max_dest_rd_atomic items, also if that is no power of
+ * two: then they become the youngest ones, in their order. */
+static uint32_t slot_of_item(const struct responder *resp, uint32_t n, uint32_t i)
+{
+	const uint32_t oldest = resp->res_oldest, age = i < oldest ? i + n - oldest : i - oldest;
+
+	return n == resp->n_resources ? i : resp->n_resources - n + age;
+}
+
 void resources_record(struct state_stream *s, struct urxe_qp *qp)
 {
 	struct responder *resp = &qp->resp;
-	uint32_t n = qp->attr.max_dest_rd_atomic;
+	uint32_t n;
 
 	state_begin(s, STATE_RECORD_QP_RESOURCES);
-	n = state_count(s, n, SLOT_MIN);
+	n = state_count(s, resp->n_resources, SLOT_MIN);
 	state_u32(s, &resp->res_oldest);
-	state_require(s, n == qp->attr.max_dest_rd_atomic);
-	state_require(s, resp->res_oldest < (n ? n : 1));
 	if (s->restoring && state_ok(s))
 		allocate_resources(s, qp);
+	state_require(s, n == resp->n_resources || n == qp->attr.max_dest_rd_atomic);
+	state_require(s, resp->res_oldest < (n ? n : 1));
 	for (uint32_t i = 0; i < n && state_ok(s); i++)
-		resource_fields(s, qp, &resp->resources[i]);
+		resource_fields(s, qp, &resp->resources[slot_of_item(resp, n, i)]);
+	if (n < resp->n_resources)
+		resp->res_oldest = 0;
 	if (s->restoring && state_ok(s))
 		find_pending(qp);
 	state_require(s, !resp->res_pending || (qp->header.len && qp->type == URXE_QPT_RC));

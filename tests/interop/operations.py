@@ -17,7 +17,7 @@ WAYS = [
     ['ib_send_bw', '--use-srq', '-q', '4'], ['ib_send_bw', '-b'], ['ib_send_bw', '-e'],
     ['ib_send_bw', '-r', '8', '-t', '64'], ['ib_write_bw', '-b', '-q', '4'],
     ['ib_send_bw', '-I', '64', '-s', '64'], ['ib_write_lat', '-I', '64', '-s', '64'],
-    ['ib_read_bw', '-o', '4', '-q', '2'], ['ib_write_bw', '-l', '10'],
+    ['ib_read_bw', '-o', '4', '-q', '2'], ['ib_read_bw', '-o', '5'], ['ib_write_bw', '-l', '10'],
 ]
 # verbs_check with all sizes, and with one size; both compare every byte.
 VERBS_CHECK = [['verbs_check'], ['verbs_check', '-c', 'UC'], ['verbs_check', '-c', 'UD'],

@@ -280,7 +280,7 @@ struct urxe_qp_attr {
 	uint32_t rate_limit;        /* kb/s of requests and READ responses; 0 = none */
 	uint8_t cur_state;          /* enum urxe_qp_state */
 	uint8_t path_mtu;           /* enum urxe_mtu */
-	uint8_t max_dest_rd_atomic; /* as responder */
+	uint8_t max_dest_rd_atomic; /* as responder; the QP accepts the next power of two */
 	uint8_t port;
 	uint8_t path_mig_state;   /* enum urxe_mig_state */
 	bool en_sqd_async_notify; /* the owner requests SQ_DRAINED */

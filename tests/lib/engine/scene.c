@@ -289,8 +289,6 @@ static void build_absence(struct scene *s)
 	s->pair->link[0].filter = NULL;
 }
 
-/* --- The HCA of node 1 has got three packets of a WRITE, and the engine has taken over. */
-
 static bool pass_some(void *arg, uint64_t now, uint8_t *data, uint32_t len)
 {
 	uint32_t *room = arg;
@@ -298,6 +296,25 @@ static bool pass_some(void *arg, uint64_t now, uint8_t *data, uint32_t len)
 	(void)now, (void)data, (void)len;
 	return *room && (*room)--;
 }
+
+/* Node 1 has executed five of nine fetch-and-adds, and the answers to the last three are lost. Its
+ * max_dest_rd_atomic is no power of two. */
+static void build_depth(struct scene *s)
+{
+	uint32_t room = 2;
+
+	s->conn[0] = conn_default(URXE_QPT_RC);
+	s->conn[0].rd_atomic = 3;
+	conn_open(s->pair, &s->conn[0], s->end[s->n++]);
+	for (uint32_t i = 0; i < 9; i++)
+		post_send(s, 0, URXE_WR_FETCH_ADD, 8);
+	s->pair->link[1].filter = pass_some;
+	s->pair->link[1].filter_arg = &room;
+	run_for(s, 10 * US);
+	s->pair->link[1].filter = NULL;
+}
+
+/* --- The HCA of node 1 has got three packets of a WRITE, and the engine has taken over. */
 
 static void connect_above(struct scene *s, struct engine_hca *hca, struct node *above)
 {
@@ -356,6 +373,7 @@ static const struct scene scenes[] = {
 	{.name = "rnr", .build = build_rnr},
 	{.name = "completions", .build = build_completions},
 	{.name = "absence", .build = build_absence, .since = 2},
+	{.name = "depth", .build = build_depth, .side = 1, .since = 2},
 	{.name = "resumed", .build = build_resumed, .side = 1, .since = 2},
 };
 

@@ -190,6 +190,44 @@ static void test_request_beyond_responder_resources_gets_nak(void **state)
 	}
 }
 
+/*
+ * Linux' requesters, rdma_rxe's and those of NICs, round their depth up to a power of two. The
+ * responder has as many resources, and refuses the request behind them.
+ */
+static void test_responder_resources_are_a_power_of_two(void **state)
+{
+	static const struct {
+		uint8_t depth;
+		unsigned most;
+	} rows[] = {{1, 1}, {3, 4}, {5, 8}, {8, 8}, {65, 128}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct conn_attr conn = with_depth(rows[i].depth);
+		struct urxe_packet p;
+		struct engine e;
+
+		engine_open(&e, &conn);
+		p = from_peer(&e, &conn, 0x0c);
+		p.reth.length = 64;
+		for (unsigned n = 0; n < rows[i].most; n++, p.psn++)
+			inject(&e, &p);
+		for (unsigned n = 0; n < rows[i].most;) {
+			const struct answers got = answers(&e);
+
+			assert_true(got.n);
+			assert_int_equal(got.opcode, 0x10);
+			n += got.n;
+		}
+		expect_quiet(&e);
+		for (unsigned n = 0; n <= rows[i].most; n++, p.psn++)
+			inject(&e, &p);
+		assert_int_equal(qp_state(&e.end[1]), URXE_QPS_ERR);
+		expect_fatal_nak(e.b, NULL, URXE_WC_REM_INV_REQ_ERR);
+		engine_close(&e);
+	}
+}
+
 /* --- Fences (IBA 10.8.3.3). */
 
 /* A request with a fence starts once all earlier READs and atomics are answered. */
@@ -532,6 +570,7 @@ int main(void)
 		cmocka_unit_test(test_reads_fill_the_initiator_depth),
 		cmocka_unit_test(test_initiator_depth_is_shared_by_all_kinds),
 		cmocka_unit_test(test_request_beyond_responder_resources_gets_nak),
+		cmocka_unit_test(test_responder_resources_are_a_power_of_two),
 		cmocka_unit_test(test_fence_waits_for_reads_and_atomics),
 		cmocka_unit_test(test_fence_does_not_wait_for_writes),
 		cmocka_unit_test(test_lost_fetch_and_adds_execute_once),
