@@ -21,7 +21,7 @@
 #define PORT_NUM    1
 #define TIMEOUT_MAX 31
 #define RETRY_MAX   7
-#define RNR_MAX     31
+#define RNR_MASK    31
 
 #define M(name) URXE_QP_##name
 
@@ -166,9 +166,6 @@ static bool has_valid_values(const struct urxe_qp *qp, const struct urxe_qp_attr
 		return false;
 	return is_in_range(mask, M(PATH_MIG_STATE), a->path_mig_state, URXE_MIG_ARMED) &&
 	       is_in_range(mask, M(TIMEOUT), a->timeout, TIMEOUT_MAX) &&
-	       is_in_range(mask, M(RETRY_CNT), a->retry_cnt, RETRY_MAX) &&
-	       is_in_range(mask, M(RNR_RETRY), a->rnr_retry, RETRY_MAX) &&
-	       is_in_range(mask, M(MIN_RNR_TIMER), a->min_rnr_timer, RNR_MAX) &&
 	       is_in_range(mask, M(MAX_QP_RD_ATOMIC), a->max_rd_atomic, URXE_MAX_RD_ATOMIC) &&
 	       is_in_range(mask, M(MAX_DEST_RD_ATOMIC), a->max_dest_rd_atomic,
 			   URXE_MAX_RD_ATOMIC) &&
@@ -188,6 +185,20 @@ static bool is_valid_transition(const struct urxe_qp *qp, uint8_t to, uint32_t m
 	cell = &cells[qp->attr.state][to];
 	return cell->allowed[i] && (mask & cell->required[i]) == cell->required[i] &&
 	       !(mask & ~(cell->required[i] | cell->optional[i] | M(STATE)));
+}
+
+/*
+ * Cuts the three attributes that no driver of a RoCE device in Linux checks, as programs rely on.
+ * rdma_rxe counts a retry count above 7 down to 7, and there it stays. Of the RNR timer rdma_rxe
+ * and mlx5 use the low bits.
+ */
+static void cut_retries(struct urxe_qp_attr *a)
+{
+	if (a->retry_cnt > RETRY_MAX)
+		a->retry_cnt = RETRY_MAX;
+	if (a->rnr_retry > RETRY_MAX)
+		a->rnr_retry = RETRY_MAX;
+	a->min_rnr_timer &= RNR_MASK;
 }
 
 static void set_sq_psn(struct urxe_qp *qp, uint32_t psn)
@@ -292,6 +303,7 @@ int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *
 			return rc;
 	}
 	wanted.state = to;
+	cut_retries(&wanted);
 	drains = to == URXE_QPS_SQD && qp->attr.state != URXE_QPS_SQD;
 	/* The HCA may report the event before offload_modify() returns. */
 	if (drains)

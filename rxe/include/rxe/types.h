@@ -289,9 +289,9 @@ struct urxe_qp_attr {
 	uint32_t qkey;
 	uint32_t access;       /* enum urxe_access: rights of the peer */
 	uint8_t timeout;       /* local ACK timeout: 4.096 us << timeout, 0 = none; 0 to 31 */
-	uint8_t retry_cnt;     /* 0 to 7 */
-	uint8_t rnr_retry;     /* 0 to 6; 7 = without end */
-	uint8_t min_rnr_timer; /* code of IBA table 45; 0 to 31 */
+	uint8_t retry_cnt;     /* 0 to 7; urxe_qp_modify takes more as 7 */
+	uint8_t rnr_retry;     /* 0 to 6; 7 = without end; urxe_qp_modify takes more as 7 */
+	uint8_t min_rnr_timer; /* code of IBA table 45: the low 5 bits */
 	uint8_t max_rd_atomic; /* as requester */
 	uint16_t pkey_index;
 	uint32_t dest_qpn;

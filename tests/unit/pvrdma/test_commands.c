@@ -477,8 +477,8 @@ static void test_modify_qp_ignores_attributes_outside_the_mask(void **state)
 }
 
 /* Linux' driver passes them on as programs give them. IBV_ACCESS_HUGETLB and _RELAXED_ORDERING are
- * no rights of a QP, and a PSN has 24 bits. */
-static void test_modify_qp_leaves_out_other_flags_and_high_bits_of_psns(void **state)
+ * no rights of a QP, a PSN has 24 bits, and a retry count is at most 7. */
+static void test_modify_qp_cuts_flags_psns_and_retry_counts(void **state)
 {
 	const uint32_t no_rights = 1u << 7 | 1u << 20;
 	struct pv_qp_attr attrs;
@@ -494,6 +494,7 @@ static void test_modify_qp_leaves_out_other_flags_and_high_bits_of_psns(void **s
 	attrs.rq_psn = 0x9000064;
 	attrs.sq_psn = 0x7000065;
 	attrs.timeout = 14;
+	attrs.retry_cnt = 255;
 	assert_int_equal(qp_to(g, &qp, URXE_QPS_RESET), 0);
 	attrs.qp_state = URXE_QPS_INIT;
 	assert_int_equal(
@@ -516,6 +517,7 @@ static void test_modify_qp_leaves_out_other_flags_and_high_bits_of_psns(void **s
 	assert_int_equal(attrs.rq_psn, 0x64);
 	assert_int_equal(attrs.sq_psn, 0x65);
 	assert_int_equal(attrs.qp_access_flags, URXE_ACCESS_REMOTE_WRITE);
+	assert_int_equal(attrs.retry_cnt, 7);
 	qp_close(g, &qp);
 	cq_close(g, &cq);
 }
@@ -790,7 +792,7 @@ int main(void)
 		GUEST_TEST(test_create_qp_with_bad_attributes_fails),
 		GUEST_TEST(test_qp_connects),
 		GUEST_TEST(test_modify_qp_ignores_attributes_outside_the_mask),
-		GUEST_TEST(test_modify_qp_leaves_out_other_flags_and_high_bits_of_psns),
+		GUEST_TEST(test_modify_qp_cuts_flags_psns_and_retry_counts),
 		GUEST_TEST(test_modify_qp_with_bad_attributes_fails),
 		GUEST_TEST(test_query_of_unknown_qp_returns_enoent),
 		GUEST_TEST(test_second_gsi_qp_is_refused),
