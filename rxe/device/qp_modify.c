@@ -262,13 +262,27 @@ static void apply_values(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint3
 
 #undef COPY
 
+/* Cancels the ACK and the responses that are due: the program ends the connection. A NAK that is
+ * due follows the responses to earlier requests, so with a NAK these responses stay due. */
+static void cancel_answers(struct urxe_qp *qp)
+{
+	qp->resp.ack_due = false;
+	timer_clear(&qp->ack_timer);
+	if (!qp->resp.nak)
+		qp_clear_responses(qp);
+}
+
 static void apply_state(struct urxe_qp *qp, const struct urxe_qp_attr *a)
 {
 	uint8_t from = qp->attr.state;
 
 	switch (a->state) {
 	case URXE_QPS_RESET: qp_reset(qp); return;
-	case URXE_QPS_ERR: qp_error(qp); return;
+	case URXE_QPS_ERR:
+		if (from != URXE_QPS_ERR)
+			cancel_answers(qp);
+		qp_error(qp);
+		return;
 	default: qp->attr.state = a->state; break;
 	}
 	if (a->state == URXE_QPS_SQD && from != URXE_QPS_SQD) {

@@ -207,14 +207,18 @@ void flush_recvs(struct urxe_qp *qp)
 
 /* --- Error state. */
 
-/* Cancels the ACK and the responses that are due. A NAK that is due follows the responses to
- * earlier requests, so with a NAK these responses stay due. */
-static void drop_responses(struct urxe_qp *qp)
+/* The answers that are due are still sent: the program has the messages, so the peer must not take
+ * them for lost. */
+static void send_last_answers(struct urxe_qp *qp)
 {
-	qp->resp.ack_due = false;
-	timer_clear(&qp->ack_timer);
-	if (!qp->resp.nak)
-		qp_clear_responses(qp);
+	const struct responder *resp = &qp->resp;
+
+	if (timer_armed(&qp->ack_timer)) {
+		timer_clear(&qp->ack_timer);
+		qp->resp.ack_due |= resp->ack_msn != RESP_ACK_PAST;
+	}
+	if (resp->nak || resp->ack_due || resp->res_pending)
+		qp_schedule(qp);
 }
 
 void tell_last_wqe(struct urxe_qp *qp)
@@ -236,13 +240,11 @@ void qp_error(struct urxe_qp *qp)
 	qp->req.drain_event = false;
 	timer_clear(&qp->timer);
 	qp_clear_gap(qp);
-	drop_responses(qp);
 	offload_fail(qp);
 	flush_sends(qp);
 	flush_recvs(qp);
 	tell_last_wqe(qp);
-	if (qp->resp.nak)
-		qp_schedule(qp);
+	send_last_answers(qp);
 }
 
 void qp_error_event(struct urxe_qp *qp, enum urxe_async event)

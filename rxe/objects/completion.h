@@ -48,8 +48,8 @@ void complete_request(struct urxe_qp *qp, struct urxe_cq *cq, const struct urxe_
 /* --- Error state. */
 
 /*
- * Enters the error state, unless the QP is in it: flushes both queues. A NAK that is due, and the
- * responses before it, are still sent.
+ * Enters the error state, unless the QP is in it: flushes both queues. Responses, ACKs and NAKs
+ * that are due are still sent.
  */
 void qp_error(struct urxe_qp *qp);
 /*

@@ -189,7 +189,7 @@ struct responder {
 	bool has_wqe;    /* wqe is a taken receive request that is not completed */
 	bool nak_sent;   /* for this expected PSN */
 	bool ack_due;
-	uint8_t nak;          /* AETH syndrome due, a NAK's or an ACK's; 0 = none */
+	uint8_t nak;          /* syndrome of the NAK that is due; 0 = none */
 	bool in_gap;          /* `gap` is in use: a request is missing before received ones,
 				 psn_gap_suspect assumes that one is, or the expected request is
 				 kept for later */

@@ -97,17 +97,9 @@ void resp_nak_without_gap(struct urxe_qp *qp)
 	qp->resp.nak_sent = false;
 }
 
-/* An ACK that is due becomes resp.nak: qp_error cancels an ACK, but keeps a NAK and the responses
- * before it. */
 void resp_fail_without_nak(struct urxe_qp *qp)
 {
-	bool due = qp->resp.ack_due || resource_next_pending(qp);
-
 	qp->resp.nak = 0;
-	if (due && qp->resp.ack_msn != RESP_ACK_PAST) {
-		send_nak(qp, AETH_ACK | AETH_CREDITS_INVALID);
-		qp->resp.nak_psn = qp->resp.ack_psn;
-	}
 	qp_error_event(qp, URXE_ASYNC_QP_ACCESS_ERR);
 }
 

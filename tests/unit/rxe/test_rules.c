@@ -667,6 +667,78 @@ static void test_ack_during_an_rnr_wait_completes_the_request(void **state)
 	engine_close(&e);
 }
 
+/*
+ * Node b has executed a SEND when its own request fails: at the next output, because the request
+ * has no valid region. The SEND is acknowledged, because node b's program has the message.
+ */
+static void test_failing_requester_acknowledges_executed_sends(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct answers got;
+	struct urxe_packet p;
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	post_recv(&e.end[1], 7, 0, 100);
+	post_send(&e, 1, &(struct post){.wr_id = 1, .opcode = URXE_WR_RDMA_READ, .length = 8});
+	post_send(&e, 1,
+		  &(struct post){.wr_id = 2,
+				 .opcode = URXE_WR_SEND,
+				 .flags = URXE_SEND_FENCE,
+				 .length = 8,
+				 .lkey = 0x666});
+	assert_int_equal(answers(&e).opcode, 0x0c);
+	p = from_peer(&e, &conn, 0x04);
+	p.payload_len = 8;
+	p.ack_req = true;
+	inject(&e, &p);
+	inject_response(&e, &conn, 0x10, 0, 0x11, 8);
+	got = answers(&e);
+	expect_wc(&e.b->recv_cq, 7, URXE_WC_SUCCESS);
+	expect_wc(&e.b->send_cq, 1, URXE_WC_SUCCESS);
+	expect_wc(&e.b->send_cq, 2, URXE_WC_LOC_PROT_ERR);
+	assert_int_equal(qp_state(&e.end[1]), URXE_QPS_ERR);
+	assert_int_equal(got.n, 1);
+	assert_int_equal(got.opcode, 0x11);
+	assert_int_equal(got.syndrome & 0x60, 0);
+	assert_int_equal(got.psn, conn.psn[0]);
+	engine_close(&e);
+}
+
+/* The same with an atomic, a READ and a WRITE, and a NAK that ends node b's connection. */
+static void test_refused_requester_answers_executed_requests(void **state)
+{
+	static const uint8_t opcodes[] = {0x14, 0x0c, 0x0a};
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct answers got;
+	struct urxe_packet p;
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	post_send(&e, 1, &(struct post){.opcode = URXE_WR_RDMA_WRITE, .length = 8});
+	assert_int_equal(answers(&e).opcode, 0x0a);
+	for (unsigned i = 0; i < sizeof(opcodes); i++) {
+		p = from_peer(&e, &conn, opcodes[i]);
+		p.psn += i;
+		p.reth.length = p.payload_len = opcodes[i] == 0x14 ? 0 : 8;
+		if (opcodes[i] == 0x0c)
+			p.payload_len = 0;
+		p.ack_req = true;
+		inject(&e, &p);
+	}
+	inject_ack(&e, &conn, 0, 0x62);
+	expect_wc(&e.b->send_cq, 0, URXE_WC_REM_ACCESS_ERR);
+	assert_int_equal(qp_state(&e.end[1]), URXE_QPS_ERR);
+	got = answers(&e);
+	assert_int_equal(got.n, 3);
+	assert_int_equal(got.opcode, 0x11);
+	assert_int_equal(got.psn, p.psn);
+	expect_quiet(&e);
+	engine_close(&e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -694,6 +766,8 @@ int main(void)
 		cmocka_unit_test(test_late_ack_completes_a_request_without_region),
 		cmocka_unit_test(test_endless_naks_end_in_an_error),
 		cmocka_unit_test(test_ack_during_an_rnr_wait_completes_the_request),
+		cmocka_unit_test(test_failing_requester_acknowledges_executed_sends),
+		cmocka_unit_test(test_refused_requester_answers_executed_requests),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
