@@ -15,6 +15,7 @@
  */
 #define REPEAT_MIN_NS   100000
 #define REPEAT_FIRST_NS 1000000 /* while repair_ns is unknown */
+#define REPAIR_MAX_NS   25000000
 /* Wait of the responder after an absence. A peer that knows of the absence repeats its requests
  * sooner, and needs no NAK. The NAK may be lost, so the responder sends it once more. */
 #define SUSPICION_NS       3000000
@@ -170,18 +171,31 @@ void psn_gap_time_out(struct urxe_qp *qp)
 	qp->resp.in_gap = false;
 }
 
+/*
+ * A gap was filled `took` after its last NAK. After a repeated NAK nobody knows which NAK the peer
+ * has answered. If its repairs have become slower than the first repeat, none would ever be
+ * measured, so the repeats of the next gap come later.
+ */
+static void learn_repair_time(struct psn_gap *gap, uint64_t took)
+{
+	const uint64_t longer = gap->repair_ns ? 2 * gap->repair_ns : REPEAT_FIRST_NS / 2;
+
+	if (gap->repeats)
+		gap->repair_ns = longer < REPAIR_MAX_NS ? longer : REPAIR_MAX_NS;
+	else if (took <= repeat_ns(gap)) /* else a stop of the process: the NAK was due again */
+		gap->repair_ns = gap->repair_ns ? (7 * gap->repair_ns + took) / 8 : took;
+}
+
 void psn_gap_filled(struct urxe_qp *qp)
 {
 	struct psn_gap *gap = &qp->resp.gap;
-	uint64_t took = qp->dev->now - gap->asked_at;
 
 	end_suspicion(qp);
 	timer_clear(&qp->gap_timer);
-	if (gap->asked)
+	if (gap->asked) {
 		resp_came_again(qp);
-	/* A longer time includes a stop of the process: the NAK was due again before. */
-	if (gap->asked && !gap->repeats && took <= repeat_ns(gap))
-		gap->repair_ns = gap->repair_ns ? (7 * gap->repair_ns + took) / 8 : took;
+		learn_repair_time(gap, qp->dev->now - gap->asked_at);
+	}
 	gap->asked = false;
 	qp->resp.in_gap = !TAILQ_EMPTY(&gap->kept);
 }

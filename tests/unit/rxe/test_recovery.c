@@ -161,6 +161,42 @@ static void test_stop_in_a_repair_delays_no_later_nak(void **state)
 	engine_close(&e);
 }
 
+/* A gap that is filled `took` after it appeared. Returns the number of its NAKs. */
+static unsigned naks_of_gap(struct engine *e, const struct conn_attr *conn, uint32_t ahead,
+			    uint64_t took)
+{
+	const uint64_t end = e->pair->now + took;
+	unsigned naks = 0;
+
+	inject_write(e, conn, ahead + 1, 0x22);
+	for (; e->pair->now < end; e->pair->now += 5000)
+		naks += answers(e).syndrome == 0x60;
+	inject_write(e, conn, ahead, 0x11);
+	answers(e);
+	return naks;
+}
+
+/* The peer's repairs become slower, then faster, than they were: each time the responder soon
+ * sends one NAK for each gap again. */
+static void test_slower_repairs_cause_no_lasting_naks(void **state)
+{
+	static const uint64_t took[] = {20000, 900000, 6000000, 20000};
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	uint32_t ahead = 0;
+	struct engine e;
+
+	(void)state;
+	open_reordering(&e, &conn);
+	for (unsigned i = 0; i < 4; i++) {
+		unsigned naks = 0;
+
+		for (unsigned gap = 0; gap < 50; gap++, ahead += 2)
+			naks = naks_of_gap(&e, &conn, ahead, took[i]);
+		assert_int_equal(naks, 1);
+	}
+	engine_close(&e);
+}
+
 /* Behind a filled gap lies a second one: the reordering time for it has passed already. */
 static void test_second_gap_needs_no_further_wait(void **state)
 {
@@ -687,6 +723,7 @@ int main(void)
 		cmocka_unit_test(test_lasting_gap_gets_one_nak),
 		cmocka_unit_test(test_nak_of_a_gap_is_repeated_three_times),
 		cmocka_unit_test(test_stop_in_a_repair_delays_no_later_nak),
+		cmocka_unit_test(test_slower_repairs_cause_no_lasting_naks),
 		cmocka_unit_test(test_second_gap_needs_no_further_wait),
 		cmocka_unit_test(test_first_of_two_equal_packets_counts),
 		cmocka_unit_test(test_kept_packets_are_bounded),
