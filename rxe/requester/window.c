@@ -47,6 +47,12 @@ void window_init(struct urxe_qp *qp)
 
 void window_path_changed(struct urxe_qp *qp)
 {
+	const uint32_t max = max_window(qp);
+
+	if (qp->req.window > max)
+		qp->req.window = max;
+	/* With references, more than the window may be outstanding. */
+	qp->req.frame_span = 0;
 	qp->req.remote = qp->type == URXE_QPT_RC && !is_fixed(qp) && !is_local(qp);
 	qp_update_unacked(qp);
 }

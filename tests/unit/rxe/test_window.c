@@ -102,6 +102,29 @@ static void test_queue_pairs_share_windows(void **state)
 	}
 }
 
+/* In SQD the path of a queue pair changes from this host to another one: its window becomes
+ * smaller.
+ */
+static void test_path_to_another_host_has_a_smaller_window(void **state)
+{
+	struct urxe_qp_attr attr = {.state = URXE_QPS_SQD};
+	struct crowd c;
+
+	(void)state;
+	crowd_open(&c, 1, true);
+	assert_int_equal(urxe_qp_modify(c.end[0][0].qp, 0, &attr, URXE_QP_STATE), 0);
+	attr.path = conn_path(URXE_NET_IPV4, c.e.b);
+	attr.path.dmac[5] ^= 1;
+	assert_int_equal(urxe_qp_modify(c.end[0][0].qp, 0, &attr, URXE_QP_STATE | URXE_QP_AV), 0);
+	attr.state = URXE_QPS_RTS;
+	assert_int_equal(urxe_qp_modify(c.end[0][0].qp, 0, &attr, URXE_QP_STATE), 0);
+	post(&c, 0, URXE_WR_RDMA_WRITE);
+	post(&c, 0, URXE_WR_RDMA_WRITE);
+	lose_output(&c);
+	assert_int_equal(packets_of(&c, 0), ONE);
+	pair_destroy(c.e.pair);
+}
+
 static void test_queue_pairs_within_a_host_share_nothing(void **state)
 {
 	struct crowd c;
@@ -247,6 +270,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_queue_pairs_share_windows),
+		cmocka_unit_test(test_path_to_another_host_has_a_smaller_window),
 		cmocka_unit_test(test_queue_pairs_within_a_host_share_nothing),
 		cmocka_unit_test(test_a_smaller_share_needs_no_probe),
 		cmocka_unit_test(test_ended_queue_pairs_leave_their_share),
