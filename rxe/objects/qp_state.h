@@ -38,8 +38,8 @@ struct psn_gap {
 	uint8_t repeats;               /* of that NAK, up to PSN_GAP_REPEATS */
 	bool first_nak_sent; /* after the device's absence the responder has sent the first of two
 			       sequence NAKs (psn_gap_suspect) */
-	bool dropped;        /* a packet behind the expected one was dropped while the expected one
-				was kept: no NAK has named it */
+	bool dropped;        /* a packet behind the expected one was dropped, and no NAK has named
+				it; with go-back-N only while the expected one is kept */
 	uint64_t asked_at;   /* time of the newest NAK, ns */
 	uint64_t repair_ns;  /* smoothed time from a NAK to the packet it asked for; 0 = unknown */
 };

@@ -101,7 +101,7 @@ void psn_gap_early_packet(struct urxe_qp *qp, const struct urxe_packet *p, uint3
 	    out_of_order_keep(dev, &qp->resp.gap.kept, p, ahead)) {
 		qp_count(qp, URXE_EVENT_REORDERED);
 	} else {
-		qp->resp.gap.dropped |= psn_gap_has_expected(qp);
+		qp->resp.gap.dropped |= !dev->attr.go_back_n || psn_gap_has_expected(qp);
 		qp_drop(qp, URXE_DROP_OUT_OF_SEQUENCE);
 	}
 	wait_for_gap(qp, dev->now);
@@ -197,7 +197,7 @@ void psn_gap_filled(struct urxe_qp *qp)
 		learn_repair_time(gap, qp->dev->now - gap->asked_at);
 	}
 	gap->asked = false;
-	qp->resp.in_gap = !TAILQ_EMPTY(&gap->kept);
+	qp->resp.in_gap = !TAILQ_EMPTY(&gap->kept) || gap->dropped;
 }
 
 struct out_of_order_packet *psn_gap_next_kept(struct urxe_qp *qp)

@@ -24,13 +24,12 @@ void psn_gap_init(struct psn_gap *gap);
 /* A request arrived that is `ahead` PSNs after the expected one: keeps a copy or drops it, and
  * sends the NAK of the gap or starts the timer for it. */
 void psn_gap_early_packet(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t ahead);
-/* The expected request arrived while the QP was in_gap: stops the gap's timer, and learns repair_ns
- * if one NAK filled the gap before its repeat was due. in_gap stays set while later requests are
- * kept. */
+/* The expected request arrived while the QP was in_gap: stops the gap's timer, and learns
+ * repair_ns. in_gap stays set while later requests are kept, or were dropped and not named. */
 void psn_gap_filled(struct urxe_qp *qp);
 /* Takes the kept request with the expected PSN; the caller passes it to out_of_order_give_back.
- * NULL: it is missing. If later ones are kept, or were dropped while the expected one was kept,
- * they are behind the next gap, whose timer starts. */
+ * NULL: it is missing. If later ones are kept, or were dropped (psn_gap.dropped), they are behind
+ * the next gap, whose timer starts. */
 struct out_of_order_packet *psn_gap_next_kept(struct urxe_qp *qp);
 /* Keeps a copy of the expected request, and starts the gap timer (COPIES_AGAIN_NS), after which the
  * caller takes it by psn_gap_next_kept. False: its payload is a reference, or no buffer is free. */

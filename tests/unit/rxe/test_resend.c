@@ -582,6 +582,24 @@ static void test_probe_time_has_a_set_minimum(void **state)
 	engine_close(&l.e);
 }
 
+/*
+ * Within a host more packets are outstanding than the responder keeps behind a gap. It asks for
+ * those that it has dropped, so the requester needs no timer.
+ */
+static void test_packets_dropped_behind_a_gap_need_no_timer(void **state)
+{
+	struct lossy l = {0};
+
+	(void)state;
+	l.e.pair =
+		pair_create(&(struct pair_attr){.seed = 1, .mem_size = 4 << 20, .same_mac = true});
+	connect_lossy(&l, 0);
+	transfer(&l, URXE_WR_RDMA_WRITE, 400, 1, 0);
+	assert_true(drops(l.e.b, URXE_DROP_OUT_OF_SEQUENCE) > 0);
+	assert_int_equal(events(l.e.a, URXE_EVENT_PROBE), 0);
+	engine_close(&l.e);
+}
+
 /* The number of packets sent before the first acknowledgement. */
 static uint64_t window(struct lossy *l)
 {
@@ -842,6 +860,7 @@ int main(void)
 		cmocka_unit_test(test_late_answers_cause_no_series),
 		cmocka_unit_test(test_first_probe_waits_for_part_of_the_timeout),
 		cmocka_unit_test(test_probe_time_has_a_set_minimum),
+		cmocka_unit_test(test_packets_dropped_behind_a_gap_need_no_timer),
 		cmocka_unit_test(test_answer_before_its_request_causes_no_probe),
 		cmocka_unit_test(test_separate_gaps_cost_one_packet_each),
 		cmocka_unit_test(test_burst_repair_doubles),
