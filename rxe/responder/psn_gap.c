@@ -14,8 +14,8 @@
  * twice the previous interval.
  */
 #define REPEAT_MIN_NS   100000
-#define REPEAT_FIRST_NS 1000000 /* while repair_ns is unknown */
-#define REPAIR_MAX_NS   25000000
+#define REPEAT_FIRST_NS 1000000  /* while repair_ns is unknown */
+#define REPAIR_MAX_NS   25000000 /* that repeated NAKs lead to */
 /* Wait of the responder after an absence. A peer that knows of the absence repeats its requests
  * sooner, and needs no NAK. The NAK may be lost, so the responder sends it once more. */
 #define SUSPICION_NS       3000000
@@ -172,16 +172,23 @@ void psn_gap_time_out(struct urxe_qp *qp)
 }
 
 /*
- * A gap was filled `took` after its last NAK. After a repeated NAK nobody knows which NAK the peer
+ * A gap was filled after a repeated NAK, `took` after the last one. Nobody knows which NAK the peer
  * has answered. If its repairs have become slower than the first repeat, none would ever be
- * measured, so the repeats of the next gap come later.
+ * measured, so the repeats of the next gap come later: by little if `took` is usual, because then
+ * an earlier NAK or its packet was probably lost.
  */
+static void lengthen_repair_time(struct psn_gap *gap, uint64_t took)
+{
+	const uint64_t usual = gap->repair_ns ? gap->repair_ns : REPEAT_FIRST_NS / 4;
+	const uint64_t longer = took < 2 * usual ? usual + usual / 8 : 2 * usual;
+
+	gap->repair_ns = longer < REPAIR_MAX_NS ? longer : REPAIR_MAX_NS;
+}
+
 static void learn_repair_time(struct psn_gap *gap, uint64_t took)
 {
-	const uint64_t longer = gap->repair_ns ? 2 * gap->repair_ns : REPEAT_FIRST_NS / 2;
-
 	if (gap->repeats)
-		gap->repair_ns = longer < REPAIR_MAX_NS ? longer : REPAIR_MAX_NS;
+		lengthen_repair_time(gap, took);
 	else if (took <= repeat_ns(gap)) /* else a stop of the process: the NAK was due again */
 		gap->repair_ns = gap->repair_ns ? (7 * gap->repair_ns + took) / 8 : took;
 }
