@@ -17,17 +17,23 @@
 
 /* --- Parts of scenes. */
 
-static void add_conn(struct scene *s, enum urxe_qp_type type)
+static void add_conn_of_depth(struct scene *s, enum urxe_qp_type type, uint8_t depth)
 {
 	struct conn_attr *conn = &s->conn[s->n];
 
 	*conn = conn_default(type);
+	conn->rd_atomic = depth;
 	conn->net = (uint8_t)(s->n % 3);
 	conn->qpn[0] = 0x1100 + s->n;
 	conn->qpn[1] = 0x2100 + s->n;
 	conn->access |= URXE_ACCESS_FLUSH_GLOBAL;
 	conn_open(s->pair, conn, s->end[s->n]);
 	s->n++;
+}
+
+static void add_conn(struct scene *s, enum urxe_qp_type type)
+{
+	add_conn_of_depth(s, type, conn_default(type).rd_atomic);
 }
 
 static void post_recv(struct scene *s, uint32_t conn, unsigned side, uint32_t length)
@@ -303,9 +309,7 @@ static void build_depth(struct scene *s)
 {
 	uint32_t room = 2;
 
-	s->conn[0] = conn_default(URXE_QPT_RC);
-	s->conn[0].rd_atomic = 3;
-	conn_open(s->pair, &s->conn[0], s->end[s->n++]);
+	add_conn_of_depth(s, URXE_QPT_RC, 3);
 	for (uint32_t i = 0; i < 9; i++)
 		post_send(s, 0, URXE_WR_FETCH_ADD, 8);
 	s->pair->link[1].filter = pass_some;
