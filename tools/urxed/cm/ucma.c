@@ -79,6 +79,7 @@ static void disconnect_file(struct ucma_file *file)
 	struct ucma *u = file->ucma;
 
 	ucma_events_close(file);
+	file->answer_len = 0;
 	file->claimed_file = NULL;
 	if (file->fd < 0)
 		return;
@@ -176,10 +177,9 @@ static bool is_process_alive(const struct ucma_file *file)
 
 /*
  * True: the program lives, and may not have received the welcome, for instance for want of a free
- * descriptor, or the reply to its command. It then claims the file again, or gives up that claim
- * and makes another one.
+ * descriptor. It then claims the file again, or gives up that claim and makes another one.
  */
-static bool may_claim_again(const struct ucma_file *file)
+static bool is_claim_lost(const struct ucma_file *file)
 {
 	return file->unconfirmed && is_process_alive(file);
 }
@@ -194,7 +194,7 @@ static void ucma_file_close(struct ucma_file *file)
 		depart(file, UCMA_DEPARTED_NS);
 		return;
 	}
-	if (may_claim_again(file)) {
+	if (is_claim_lost(file)) {
 		depart(file, UCMA_CLAIM_TIME_NS);
 		return;
 	}
@@ -529,17 +529,12 @@ static int handle_hello(struct ucma_file *file, const void *message, int len)
 	return refuse_hello(file, -EPERM);
 }
 
-struct answer {
-	struct cm_attach_reply reply;
-	uint8_t out[CM_ATTACH_BYTES];
-};
-
 static int handle_command(struct ucma_file *file, const uint8_t *message, uint32_t len)
 {
 	const struct cm_attach_command *request = (const void *)message;
-	struct answer answer;
+	struct ucma_answer *answer = &file->answer;
 	struct ucma_command c;
-	int status, rc;
+	int status;
 
 	if (len < sizeof(*request) || request->in != len - sizeof(*request))
 		return -EPROTO;
@@ -550,7 +545,7 @@ static int handle_command(struct ucma_file *file, const uint8_t *message, uint32
 				  .withdrawn_from = file,
 				  .token = request->token,
 				  .again = request->again,
-				  .out = answer.out,
+				  .out = answer->out,
 				  .out_size = request->out < CM_ATTACH_BYTES ? request->out
 									     : CM_ATTACH_BYTES};
 	file->unconfirmed = false;
@@ -566,24 +561,25 @@ static int handle_command(struct ucma_file *file, const uint8_t *message, uint32
 	 * again.
 	 */
 	(void)ucma_flush(file->ucma);
-	answer.reply = (struct cm_attach_reply){.status = status,
-						.out = c.out_len,
-						.withdrawn = c.withdrawn_from->stale,
-						.n_cancelled = file->n_cancelled};
-	memcpy(answer.reply.cancelled, file->cancelled, sizeof(answer.reply.cancelled));
-	/* A program waits for each reply, so the socket has room. */
-	rc = unix_packet_send(file->fd, &answer, sizeof(answer.reply) + c.out_len, NULL, 0);
-	/* After the close, the program claims the file again, and repeats the command. */
-	file->unconfirmed = rc == -ENOBUFS || rc == -ENOMEM;
-	return rc;
+	answer->reply = (struct cm_attach_reply){.status = status,
+						 .out = c.out_len,
+						 .withdrawn = c.withdrawn_from->stale,
+						 .n_cancelled = file->n_cancelled};
+	memcpy(answer->reply.cancelled, file->cancelled, sizeof(answer->reply.cancelled));
+	file->answer_len = sizeof(answer->reply) + c.out_len;
+	return ucma_send_answer(file);
 }
 
 static void handle_file_event(struct ucma_file *file)
 {
 	uint8_t message[sizeof(struct cm_attach_command) + CM_ATTACH_BYTES + CM_ATTACH_OPTION]
 		__attribute__((aligned(8)));
-	int rc, n = vnic_peer_recv(file->fd, message, sizeof(message));
+	int rc, n;
 
+	/* A program may send CM_ATTACH_THAW before it has the reply to its last command. */
+	if (file->answer_len && !ucma_send_answer(file) && file->answer_len)
+		return;
+	n = vnic_peer_recv(file->fd, message, sizeof(message));
 	if (n == -EAGAIN)
 		return;
 	if (n <= 0 || file->claimed_file)

@@ -126,6 +126,12 @@ struct ucma_save_cursor {
 	struct ucma_event *event;
 };
 
+/* The reply to a command, as the program receives it. */
+struct ucma_answer {
+	struct cm_attach_reply reply;
+	uint8_t out[CM_ATTACH_BYTES];
+};
+
 /*
  * One open file of /dev/infiniband/rdma_cm in a program. A claimant is the file of a new connection
  * by which a program claims its restored or departed (forget_at) file.
@@ -142,16 +148,19 @@ struct ucma_file {
 			   commands of ucma_checkpoint.c */
 	bool restoring; /* frozen, because the program restores it from records */
 	/*
-	 * The program may not have received the daemon's last message: it has claimed the file and
-	 * has given no command since, or the kernel had no memory for the reply.
+	 * The program has claimed the file, and has given no command since: it may not have
+	 * received the welcome.
 	 */
 	bool unconfirmed;
 	/*
 	 * ns; when the daemon gives up a departed file; 0: not departed. A file departs if its
-	 * program ended while frozen, or may not have received the daemon's last message.
+	 * program ended while frozen, or may not have received the welcome to its claim.
 	 */
 	uint64_t forget_at;
 	struct ucma_save_cursor save_cursor;
+	struct ucma_answer answer; /* to the last command */
+	/* Bytes of `answer` if the kernel had no memory to send it; 0: the program has it. */
+	uint32_t answer_len;
 	uint32_t stale;       /* number of sent packets that the current command has made invalid */
 	uint32_t n_cancelled; /* events that the current command has cancelled */
 	uint64_t cancelled[CM_ATTACH_CANCELLED]; /* their sequence numbers */
@@ -213,7 +222,7 @@ struct ucma {
 	struct ucma_file_list files;
 	struct slot_file store;
 	struct ucma_ctx_list dirty;
-	struct ucma_file_list to_send; /* files that have unsent events */
+	struct ucma_file_list to_send; /* files that have unsent events, or an unsent answer */
 	uint64_t next_sequence;        /* sequence number of the next event */
 	/*
 	 * ns; when ucma_tick gives up the files that no program has claimed: a file ends, or
@@ -337,11 +346,18 @@ void ucma_drop_fetched_events(struct ucma_file *file, uint64_t sequence);
 /* Makes the next ucma_flush send the file's unsent events. */
 void ucma_events_queue_send(struct ucma_file *file);
 /*
- * Records all changes, then sends the events: a program must not see an unrecorded change, unless
- * the change cannot be written. Returns the time of the next call in ns if changes could not be
- * written, or events not be sent for lack of memory; else UINT64_MAX.
+ * Records all changes, then sends the events, and the answers that are late: a program must not see
+ * an unrecorded change, unless the change cannot be written. Returns the time of the next call in
+ * ns if changes could not be written, or something could not be sent for lack of memory or of
+ * epoll watches; else UINT64_MAX.
  */
 uint64_t ucma_flush(struct ucma *u);
+/*
+ * Sends file->answer. If the kernel lacks memory for it, ucma_flush sends it later; the program
+ * waits, because the command was executed and must not be repeated. Returns 0, or a negative errno
+ * value: the caller closes the file.
+ */
+int ucma_send_answer(struct ucma_file *file);
 /* Handles EPOLLOUT of an event socket. False: `what`, the epoll data, is not the tag of one. */
 bool ucma_events_epoll(struct ucma *u, void *what);
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The queue of rdma_cm events of a program, and the packets that carry them (ucma.h). */
+/* The queue of rdma_cm events of a program, and the packets to the program (ucma.h). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,10 @@
 #define BACKLOG_LOW 16
 /* Every so many packets, the program confirms what it has fetched. */
 #define CONFIRM_INTERVAL 64
-/* How soon ucma_flush is called again if the kernel had no memory for a packet. */
+/*
+ * How soon ucma_flush is called again if the kernel had no memory for a packet, or the user has no
+ * epoll watch left.
+ */
 #define RETRY_NS 100000000u
 
 void ucma_events_queue_send(struct ucma_file *file)
@@ -209,6 +212,24 @@ void ucma_drop_fetched_events(struct ucma_file *file, uint64_t sequence)
 
 /* --- Packets */
 
+static bool lacks_memory(int rc)
+{
+	return rc == -ENOBUFS || rc == -ENOMEM;
+}
+
+int ucma_send_answer(struct ucma_file *file)
+{
+	/* A program waits for each reply, so the socket has room. */
+	int rc = unix_packet_send(file->fd, &file->answer, file->answer_len, NULL, 0);
+
+	if (lacks_memory(rc)) {
+		ucma_events_queue_send(file);
+		return 0;
+	}
+	file->answer_len = 0;
+	return rc;
+}
+
 /* Returns 0, or a negative errno value of send(2). */
 static int send_event(const struct ucma_file *file, const struct ucma_event *event)
 {
@@ -257,8 +278,8 @@ static void unwatch_event_fd(struct ucma_file *file)
 }
 
 /*
- * False: the kernel lacks memory for a packet, so the caller tries again. True: all events are
- * sent, or epoll reports when the socket has room, or the program has closed the socket.
+ * False: the kernel lacks memory for a packet, or for a watch, so the caller tries again. True: all
+ * events are sent, or epoll reports when the socket has room, or the program has closed the socket.
  */
 static bool send_unsent_events(struct ucma_file *file)
 {
@@ -268,12 +289,21 @@ static bool send_unsent_events(struct ucma_file *file)
 		if (rc == -EAGAIN)
 			return watch_for_room(file);
 		if (rc)
-			return rc != -ENOBUFS && rc != -ENOMEM;
+			return !lacks_memory(rc);
 		file->unsent->sent = true;
 		file->sent++;
 		file->unsent = TAILQ_NEXT(file->unsent, link);
 	}
 	return true;
+}
+
+/* Returns as send_unsent_events. */
+static bool send_unsent(struct ucma_file *file)
+{
+	/* An error means that the program has closed the socket: epoll reports that, too. */
+	if (file->answer_len)
+		(void)ucma_send_answer(file);
+	return send_unsent_events(file) && !file->answer_len;
 }
 
 static void cancel_queued_send(struct ucma_file *file)
@@ -290,7 +320,7 @@ uint64_t ucma_flush(struct ucma *u)
 
 	for (file = LIST_FIRST(&u->to_send); file; file = next) {
 		next = LIST_NEXT(file, send_link);
-		if (send_unsent_events(file))
+		if (send_unsent(file))
 			cancel_queued_send(file);
 	}
 	if (!LIST_EMPTY(&u->to_send) && u->cma.now + RETRY_NS < due)

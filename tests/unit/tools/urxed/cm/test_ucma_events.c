@@ -32,7 +32,6 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
 	if (!reply_error || fd == a.fd)
 		return __real_sendmsg(fd, message, flags);
 	errno = reply_error;
-	reply_error = 0;
 	return -1;
 }
 
@@ -232,28 +231,77 @@ static void event_is_sent_once_there_is_memory(void **state)
 	expect_late_event(EAGAIN, ENOSPC);
 }
 
-static void lost_reply_does_not_end_the_ids(void **state)
+static void send_without_waiting(uint32_t number, const void *in, uint32_t size)
 {
-	const struct rdma_ucm_query question = {.id = client(RDMA_PS_TCP)};
-	const struct cm_attach_command command = {
-		.command = RDMA_USER_CM_CMD_QUERY, .in = sizeof(question), .out = CM_ATTACH_BYTES};
-	uint8_t bytes[sizeof(command) + sizeof(question)];
+	const struct cm_attach_command head = {
+		.command = number, .in = size, .out = CM_ATTACH_BYTES};
+	uint8_t bytes[sizeof(head) + CM_ATTACH_BYTES];
+
+	memcpy(bytes, &head, sizeof(head));
+	memcpy(bytes + sizeof(head), in, size);
+	assert_int_equal(unix_packet_send(a.fd, bytes, (uint32_t)sizeof(head) + size, NULL, 0), 0);
+	ucma_input(&loop.ucma, loop.now);
+}
+
+static void expect_no_reply(void)
+{
+	assert_int_equal(recv(a.fd, &answer, sizeof(answer), MSG_DONTWAIT), -1);
+	assert_int_equal(errno, EAGAIN);
+}
+
+static void expect_reply(int status)
+{
+	assert_in_range(recv(a.fd, &answer, sizeof(answer), MSG_DONTWAIT), sizeof(answer.reply),
+			sizeof(answer));
+	assert_int_equal(answer.reply.status, status);
+}
+
+/* Repeated, the command would find a listener, and fail. */
+static void reply_is_sent_once_there_is_memory(void **state)
+{
+	const struct rdma_ucm_listen request = {.id = create(&a, RDMA_PS_TCP, 0xa)};
 
 	(void)state;
-	memcpy(bytes, &command, sizeof(command));
-	memcpy(bytes + sizeof(command), &question, sizeof(question));
-	assert_int_equal(unix_packet_send(a.fd, bytes, sizeof(bytes), NULL, 0), 0);
+	assert_int_equal(bind_to(&a, request.id, INADDR_ANY, PORT), 0);
 	reply_error = ENOBUFS;
-	ucma_input(&loop.ucma, loop.now);
-	assert_int_equal(recv(a.fd, bytes, sizeof(bytes), 0), 0);
-	/* The program claims its IDs by another connection. */
-	close(a.fd);
-	loop_close_events(&a);
-	a.fd = loop_connect(&loop);
-	loop_hello(&loop, &a);
+	send_without_waiting(RDMA_USER_CM_CMD_LISTEN, &request, sizeof(request));
+	assert_in_range(ucma_tick(&loop.ucma, loop.now), loop.now, loop.now + SECOND);
+	expect_no_reply();
+	reply_error = ENOMEM;
 	loop_pass(&loop, SECOND);
-	assert_int_equal(loop_welcome(&a), 0);
-	assert_int_equal(COMMAND(&a, QUERY, question, CM_ATTACH_BYTES), 0);
+	expect_no_reply();
+	reply_error = 0;
+	loop_pass(&loop, SECOND);
+	expect_reply(0);
+	expect_no_reply();
+}
+
+/* A program that gives up waiting for the reply to a command of a checkpoint sends the next one. */
+static void late_replies_keep_their_order(void **state)
+{
+	(void)state;
+	reply_error = ENOBUFS;
+	send_without_waiting(CM_ATTACH_FREEZE, NULL, 0);
+	send_without_waiting(CM_ATTACH_FREEZE, NULL, 0);
+	expect_no_reply();
+	reply_error = 0;
+	ucma_input(&loop.ucma, loop.now);
+	expect_reply(0);
+	expect_reply(-EALREADY);
+	assert_int_equal(loop_command(&loop, &a, CM_ATTACH_THAW, NULL, 0, 0, &answer), 0);
+}
+
+static void program_may_end_before_its_reply(void **state)
+{
+	(void)state;
+	reply_error = ENOBUFS;
+	send_without_waiting(RDMA_USER_CM_CMD_GET_EVENT, NULL, 0);
+	assert_int_equal(loop.ucma.n, 2);
+	shutdown(a.fd, SHUT_RDWR);
+	ucma_input(&loop.ucma, loop.now);
+	reply_error = 0;
+	ucma_input(&loop.ucma, loop.now);
+	assert_int_equal(loop.ucma.n, 1);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -268,7 +316,9 @@ int main(void)
 		TEST(many_cancelled_events_are_withdrawn),
 		TEST(events_beyond_a_reply_are_withdrawn),
 		TEST(event_is_sent_once_there_is_memory),
-		TEST(lost_reply_does_not_end_the_ids),
+		TEST(reply_is_sent_once_there_is_memory),
+		TEST(late_replies_keep_their_order),
+		TEST(program_may_end_before_its_reply),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
