@@ -39,13 +39,21 @@ def want(page, what, pattern):
 def complete(*words):
     """Bash's completions of the last word, if ':' ends a word."""
     script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
-              '_"$1"; printf "%s\\n" "${COMPREPLY[@]}"')
+              '_"${1##*/}"; printf "%s\\n" "${COMPREPLY[@]}"')
     path = f'{os.path.dirname(os.path.abspath(urxe))}:{os.environ["PATH"]}'
     result = subprocess.run(['bash', '--norc', '-c', script, 'bash', completion, *words],
                             capture_output=True, text=True, check=False, env={**os.environ, 'PATH': path})
     if result.stderr:
         complaints.append(f'completion of {words}: {result.stderr}')
     return result.stdout.split()
+
+
+def check_typed_words():
+    """No word that the user has typed is executed, or ends up in another program's script."""
+    want_completed(('urxe', 'capture', '-w/tmp/f', '--'), complete('urxe', 'capture', '--'))
+    complete('urxe', 'capture', r'-w.*/echo executed>\&2/e;#', '')
+    complete('urxe', 'run', '-x/f', '')
+    want_completed(('~/no-such-folder/urxe', 'show', ''), complete('urxe', 'show', ''))
 
 
 def want_completed(words, wanted):
@@ -142,6 +150,7 @@ def check_form():
 
 check_urxe()
 check_urxed()
+check_typed_words()
 check_keys()
 check_form()
 check_lint()

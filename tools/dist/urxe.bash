@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# bash completion for urxe and urxed: commands, topics, options and values as --help prints them.
+# bash completion for urxe and urxed: commands, topics, options and values as --help prints them. Words of the command
+# line are never executed, so --help is that of urxe and urxed in PATH, also if the user has typed another path.
 
 # Prints the names of a folder's entries, one a line.
 _urxe_entries() {
@@ -89,7 +90,13 @@ _urxe_matches() {
 
 # Prints what --help ($help) writes behind an option, as in "--run-dir DIR"; nothing: the option has no value.
 _urxe_argument() {
-	sed -n "s/^  $1 \([^ ][^ ]*\).*/\1/p" <<<"$help" | head -n 1
+	local line
+	while IFS= read -r line; do
+		[[ $line == "  $1 "[^\ ]* ]] || continue
+		line=${line#"  $1 "}
+		echo "${line%% *}"
+		return
+	done <<<"$help"
 }
 
 # Completes the value of an option. Fails if it has none.
@@ -156,11 +163,11 @@ _urxe() {
 	word=$(_urxe_current)
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		help=$("${COMP_WORDS[0]}" --help 2>/dev/null)
+		help=$(urxe --help 2>/dev/null)
 		_urxe_words "$(_urxe_matches '^  [a-z]+ ') help --help --version" "$word"
 		return
 	fi
-	help=$("${COMP_WORDS[0]}" "$command" --help 2>/dev/null) || return
+	help=$(urxe "$command" --help 2>/dev/null) || return
 	[[ $command == run ]] && _urxe_command "$word" && return
 	_urxe_value "$(_urxe_previous)" "$word" && return
 	case $command in
@@ -175,7 +182,7 @@ _urxed() {
 	local word help
 	word=$(_urxe_current)
 	COMPREPLY=()
-	help=$("${COMP_WORDS[0]}" --help 2>/dev/null)
+	help=$(urxed --help 2>/dev/null)
 	_urxe_value "$(_urxe_previous)" "$word" || _urxe_words "$(_urxe_matches '--[a-z][a-z-]*')" "$word"
 	return 0
 }
