@@ -73,6 +73,7 @@ static bool parse_link(const struct iface_table *t, const struct nlmsghdr *messa
 		       const struct nlattr **at, struct iface *iface)
 {
 	const struct ifinfomsg *link = mnl_nlmsg_get_payload(message);
+	uint16_t vlan;
 
 	*iface = (struct iface){0};
 	if (mnl_nlmsg_get_payload_len(message) < sizeof(*link))
@@ -80,6 +81,8 @@ static bool parse_link(const struct iface_table *t, const struct nlmsghdr *messa
 	netlink_attributes(message, sizeof(*link), at, IFLA_MAX);
 	iface->ifindex = link->ifi_index;
 	iface->up = link->ifi_flags & IFF_RUNNING;
+	/* An uplink's interface may be a VLAN interface. Its frames have no tag here, but a map. */
+	vlan = parse_vlan(at[IFLA_LINKINFO], iface->vlan_priority);
 	iface->uplink = find_uplink(t, link->ifi_index);
 	if (iface->uplink >= 0)
 		return true;
@@ -88,7 +91,7 @@ static bool parse_link(const struct iface_table *t, const struct nlmsghdr *messa
 		return false;
 	iface->uplink = find_uplink(t, (int)netlink_number(at[IFLA_LINK]));
 	if (iface->uplink >= 0)
-		iface->vlan = parse_vlan(at[IFLA_LINKINFO], iface->vlan_priority);
+		iface->vlan = vlan;
 	return iface->vlan;
 }
 

@@ -149,6 +149,19 @@ static void vlan_interfaces_are_found_by_lower_link_and_vlan(void **state)
 	assert_null(iface_find(&t, 0, 0));
 }
 
+/* The service level of its connections is that of the map, also if its frames have no tag here. */
+static void uplink_may_be_a_vlan_interface(void **state)
+{
+	const struct iface *i;
+
+	(void)state;
+	add_vlan(ETH0, 77, 100);
+	i = iface_find(&t, 0, 0);
+	assert_non_null(i);
+	assert_int_equal(i->vlan, 0);
+	assert_int_equal(i->vlan_priority[0], 3);
+}
+
 static void interfaces_of_other_kinds_are_ignored(void **state)
 {
 	(void)state;
@@ -391,6 +404,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(vlan_interfaces_are_found_by_lower_link_and_vlan),
+		TEST(uplink_may_be_a_vlan_interface),
 		TEST(interfaces_of_other_kinds_are_ignored),
 		TEST(link_without_carrier_is_down),
 		TEST(addresses_of_uplinks_are_listed),
