@@ -2,7 +2,7 @@
 /*
  * The simulator's checkers of completions: each test changes, loses or repeats one completion
  * between the engine and its checker, or damages memory before the check, and expects the checker's
- * message.
+ * message. In another test a timer of an engine spins.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -880,6 +880,53 @@ static void test_wrong_multicast_is_detected(void **state)
 	expect_member_fault("of a multicast qp", establish_member);
 }
 
+/* --- Timers. */
+
+static struct world *spinning; /* a timer of host 0 is due for ever; NULL: none */
+static bool sends;             /* with a frame each time */
+static uint32_t turns_left;    /* after so many turns the simulator has not found it */
+
+uint64_t __real_urxe_next_deadline(const struct urxe_dev *dev);
+uint64_t __wrap_urxe_next_deadline(const struct urxe_dev *dev);
+
+uint64_t __wrap_urxe_next_deadline(const struct urxe_dev *dev)
+{
+	static const uint8_t to_host_1[64] = {2, 0, 0, 0, 0, 2};
+
+	if (!spinning || dev != spinning->host[0].dev)
+		return __real_urxe_next_deadline(dev);
+	if (!turns_left--)
+		fail_msg("the simulation does not end");
+	if (sends)
+		fabric_send(&spinning->fabric, spinning->now, 0, to_host_1, sizeof(to_host_1));
+	return spinning->now;
+}
+
+static void begin_to_spin(void *arg, enum phase phase, struct world *world)
+{
+	(void)arg;
+	if (phase == PHASE_SETUP)
+		spinning = world;
+}
+
+static void test_spinning_timers_are_detected(void **state)
+{
+	struct scenario scenario = scenario_default;
+	struct world world;
+
+	(void)state;
+	scenario.traffic = TRAFFIC_RC;
+	scenario.rate = 0;
+	for (int i = 0; i < 2; i++) {
+		sends = i;
+		turns_left = 1000000;
+		assert_false(world_run(&world, &scenario, NULL, begin_to_spin, NULL));
+		spinning = NULL;
+		assert_non_null(strstr(world.failure, "a deadline stays due"));
+		world_free(&world);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -894,6 +941,7 @@ int main(void)
 		cmocka_unit_test(test_wrong_srqs_are_detected),
 		cmocka_unit_test(test_wrong_changes_are_detected),
 		cmocka_unit_test(test_wrong_multicast_is_detected),
+		cmocka_unit_test(test_spinning_timers_are_detected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
