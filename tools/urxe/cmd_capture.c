@@ -369,21 +369,22 @@ static uint64_t update_limit(struct limit *l, const struct capture_recordings *r
 	return l->counting && l->count < UINT64_MAX - l->before ? l->before + l->count : UINT64_MAX;
 }
 
-/* Takes the daemon's packets; `idle`: waits for them first. False: the capture ends. */
+/*
+ * Takes the daemon's packets; `idle`: waits for them first. After a signal, too, the capture has to
+ * name each process. False: the capture ends.
+ */
 static bool take_recordings(const struct capture_reader *ring, const struct wake_fds *w,
 			    struct capture_recordings *recordings, bool idle)
 {
 	/* Read before the packets: those that it speaks of are among them. */
 	const bool listed = capture_reader_is_listed(ring);
-	bool more;
+	const bool more = !idle || wait_for_more(w, recordings);
+	bool connected = true;
 
-	if (idle && !wait_for_more(w, recordings))
-		return false;
-	if (!idle && !recordings->on)
-		return true;
-	more = take_packets(w, recordings);
+	if (idle || recordings->on)
+		connected = take_packets(w, recordings);
 	recordings->listed = listed;
-	return more;
+	return more && connected;
 }
 
 static int forward_frames(struct capture_reader *ring, struct sink *sink, const struct wake_fds *w,
