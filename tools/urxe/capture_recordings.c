@@ -119,13 +119,13 @@ int capture_recordings_write(struct capture_recordings *all, struct pcapng *to)
 
 void capture_recordings_end(struct capture_recordings *all, uint32_t unrecorded)
 {
-	if (unrecorded)
-		log_line("no state of %u further processes: urxe capture was too slow for urxed",
-			 unrecorded);
 	for (uint32_t i = 0; i < all->n; i++) {
 		if (!all->list[i].written)
 			log_line("no state of %s: it does not answer", all->list[i].port);
 		vnic_record_close(&all->list[i].ring);
 	}
+	if (unrecorded)
+		log_line("no state of %u other processes: urxed could not send their rings",
+			 unrecorded);
 	free(all->list);
 }
