@@ -115,12 +115,14 @@ static void processes_beyond_a_full_socket_are_counted(void **state)
 {
 	struct session s = {.port.dev = (struct vnic_device *)(void *)w};
 	const uint32_t n = 1000;
+	const int bytes = 32768; /* whatever net.core.wmem_default is */
 	struct capture_reader reader;
 	int ends[2], fd;
 
 	(void)state;
 	strcpy(s.port.name, "program-1");
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, ends), 0);
+	assert_int_equal(setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)), 0);
 	fd = capture_taps_start(&taps, ends[0], "", true);
 	assert_int_equal(capture_reader_open(&reader, fd), 0);
 	close(fd);
