@@ -78,7 +78,7 @@ bool vnic_record_write(struct vnic_record_side *side, const void *bytes, size_t 
 bool vnic_record_get_process(const struct vnic_record_side *side,
 			     struct vnic_record_process *process);
 /* Whether the writer has ended the recording: the reader gets no further bytes than those in the
- * ring. A writer that was killed has not. */
+ * ring. A process that ends without closing its device does not end its recording. */
 bool vnic_record_has_ended(const struct vnic_record_side *side);
 /* Copies up to n bytes, and frees them. Returns their number; 0: none, or an invalid position. */
 size_t vnic_record_read(struct vnic_record_side *side, void *bytes, size_t n);
