@@ -642,6 +642,41 @@ static bool has_source(const struct neigh *n, const struct neigh_waiter *w)
 	return own && own->vlan == w->vlan && !memcmp(own->ip, w->sgid, sizeof(own->ip));
 }
 
+/* Returns the source of a request that waits for the entry, on the entry's uplink; NULL: none. */
+static const struct host_address *find_waiting_source(const struct neigh *n,
+						      const struct neigh_entry *e,
+						      const struct neigh_waiter_list *list)
+{
+	const struct neigh_waiter *w;
+
+	LIST_FOREACH(w, list, link)
+	{
+		const struct host_address *own = host_address_by_gid(n->host, w->sgid_index);
+
+		if (has_source(n, w) && own->uplink == e->from.uplink)
+			return own;
+	}
+	return NULL;
+}
+
+/*
+ * Checks the address from which the entry asks. If the host no longer has it, the source of another
+ * request takes its place. False: there is none.
+ */
+static bool keep_source(const struct neigh *n, struct neigh_entry *e)
+{
+	const struct host_address *now = host_find_in_vlan(n->host, e->from.ip, e->from.vlan);
+
+	if (now && now->uplink == e->from.uplink)
+		return true;
+	now = find_waiting_source(n, e, &e->waiters);
+	if (!now)
+		now = find_waiting_source(n, e, &e->persistent);
+	if (now)
+		e->from = *now;
+	return now;
+}
+
 /* Ends the requests whose source is gone, though other requests wait for the same next hop. */
 static void end_waiters_without_source(struct neigh *n, struct neigh_waiter_list *list)
 {
@@ -663,13 +698,10 @@ void neigh_host_changed(struct neigh *n)
 	struct neigh_entry *e;
 
 	for (e = n->table.entries; e < n->table.entries + NEIGH_ENTRIES; e++) {
-		const struct host_address *now;
-
 		/* Entries of peers behind a router have no address of the host in `from`. */
 		if (e->state == NEIGH_FREE || !e->from.valid)
 			continue;
-		now = host_find_in_vlan(n->host, e->from.ip, e->from.vlan);
-		if (!now || now->uplink != e->from.uplink) {
+		if (!keep_source(n, e)) {
 			drop_entry(n, e, -ENETUNREACH);
 			continue;
 		}

@@ -318,27 +318,40 @@ static void waiters_of_a_user_are_limited(void **state)
 /* --- Several addresses of the host */
 
 /* The entry is that of the first request, whose source is another address. */
-static void request_ends_with_its_source(void **state)
+/* Two requests from different addresses wait for one next hop; the address `removed` goes. */
+static void remove_source(uint8_t removed)
 {
-	struct neigh_waiter first, second;
+	struct neigh_waiter asked[2];
 	struct host_address *vip = &w.host.addresses[3];
 
-	(void)state;
 	assert_int_equal(host_add_text(&w.host, "2001:db8:1::7/128", 0), 0);
 	assert_int_equal(vip->prefix_len, 128);
-	assert_int_equal(neigh_resolve(&w.neigh, T0, 0, 2, address_of(1), &first, &w.hop),
+	assert_int_equal(neigh_resolve(&w.neigh, T0, 0, 2, address_of(1), &asked[0], &w.hop),
 			 -EINPROGRESS);
 	assert_int_equal(
-		neigh_resolve_persistently(&w.neigh, T0, 0, 3, address_of(1), &second, &w.hop),
+		neigh_resolve_persistently(&w.neigh, T0, 0, 3, address_of(1), &asked[1], &w.hop),
 		-EINPROGRESS);
-	vip->valid = false;
+	w.host.addresses[removed].valid = false;
 	neigh_host_changed(&w.neigh);
 	assert_int_equal(w.answers, 1);
 	assert_int_equal(w.status, -ENETUNREACH);
-	assert_false(second.waits);
+	assert_int_equal(asked[0].waits, removed == 3);
+	assert_int_equal(asked[1].waits, removed == 2);
 	advertise(T0, 1, peer_mac, 0);
 	assert_int_equal(w.answers, 2);
 	assert_int_equal(w.status, 0);
+}
+
+static void later_request_ends_with_its_source(void **state)
+{
+	(void)state;
+	remove_source(3);
+}
+
+static void first_request_ends_with_its_source(void **state)
+{
+	(void)state;
+	remove_source(2);
 }
 
 int main(void)
@@ -357,7 +370,8 @@ int main(void)
 		TEST(probed_neighbours_go_before_proven_ones),
 		TEST(users_without_quota_leave_room),
 		TEST(waiters_of_a_user_are_limited),
-		TEST(request_ends_with_its_source),
+		TEST(later_request_ends_with_its_source),
+		TEST(first_request_ends_with_its_source),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
