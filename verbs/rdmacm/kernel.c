@@ -118,7 +118,11 @@ int rdmacm_kernel_create(struct rdmacm_file *file, struct rdmacm_id *id)
 	memcpy(&resp, response.out, sizeof(resp));
 	id->in_kernel = true;
 	id->kernel_id = resp.id;
-	return repeat_options(file, id);
+	rc = repeat_options(file, id);
+	/* Else the next call would take the kernel's ID without its options. */
+	if (rc)
+		(void)rdmacm_kernel_destroy(file, id);
+	return rc;
 }
 
 static void note_option(struct rdmacm_id *id, const struct rdmacm_request *request)
@@ -141,7 +145,7 @@ int rdmacm_kernel_set_option(struct rdmacm_file *file, struct rdmacm_id *id,
 
 	if (!rc)
 		rc = rdmacm_kernel_run(file, request, id->kernel_id, &response);
-	/* The kernel's success says that the command is not too short. */
+	/* A command that is too short has optlen 0 (`in` is zeroed), which the kernel refuses. */
 	if (!rc)
 		note_option(id, request);
 	return rc;
