@@ -365,7 +365,8 @@ static void find_peer(struct flow_table *t, struct flow *f, uint32_t psn)
 /*
  * SENDs and WRITEs of the peer use PSNs without a response. After 2^23 of them a new response seems
  * to be behind the expected PSN, but is between it and the peer's next request: then the response's
- * PSN becomes the expected one.
+ * PSN becomes the expected one. All holes are forgotten: they are as far behind as PSNs that count
+ * as future ones.
  */
 static void follow_requests(struct flow *f, uint32_t psn)
 {
@@ -373,8 +374,10 @@ static void follow_requests(struct flow *f, uint32_t psn)
 	uint32_t ahead = (psn - t->next_psn) & URXE_PSN_MASK;
 
 	if (f->peer && urxe_psn_diff(psn, t->next_psn) < -RESTART_PSNS &&
-	    ahead < ((f->peer->requests.next_psn - t->next_psn) & URXE_PSN_MASK))
+	    ahead < ((f->peer->requests.next_psn - t->next_psn) & URXE_PSN_MASK)) {
 		t->next_psn = psn;
+		t->n_holes = 0;
+	}
 }
 
 /*
