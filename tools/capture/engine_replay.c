@@ -331,6 +331,7 @@ void engine_replay_run(struct engine_replay *r)
 					 : -ENOMEM);
 	free(r->sent_lists);
 	free(r->sent_next);
+	r->sent_lists = r->sent_next = NULL;
 	if (r->replay.has_expected)
 		event_words(r->expected, &r->replay.expected);
 	if (r->replay.has_actual)

@@ -22,7 +22,7 @@
 	X(DIFFERENT, "different", "the engine did something else")                               \
 	X(DAMAGED, "damaged", "the recording is damaged, or the file ends within its state")     \
 	X(NO_STATE, "no_state", "the process could not be recorded")                             \
-	X(NO_MEMORY, "no_memory", "the recorded device needs too much memory")                   \
+	X(NO_MEMORY, "no_memory", "too little memory for the recorded device or the capture")    \
 	X(OTHER_VERSION, "other_version", "another version of urxe has made the recording")
 
 #define ENGINE_REPLAY_ENUM(id, name, text) ENGINE_REPLAY_##id,
