@@ -17,8 +17,8 @@
 #define RDMACM_OPTIONS 4 /* of level RDMA_OPTION_ID */
 
 enum rdmacm_owner {
-	RDMACM_OWNER_OPEN, /* no address yet, or one of both (router.c): the daemon has it, the
-			      kernel may, too */
+	RDMACM_OWNER_OPEN, /* no address yet, or one of daemon and kernel (router.c): the daemon has
+			      the ID, the kernel may, too */
 	RDMACM_OWNER_DAEMON,
 	RDMACM_OWNER_KERNEL, /* the daemon only reserves the number */
 };

@@ -95,7 +95,8 @@ struct cma_id {
 	uint8_t peer[16]; /* GID that packets go to: dst, or the host's own address for loopback */
 	/*
 	 * MAC of the next hop to `peer` when the address was resolved, or that the ID's request
-	 * came from. 0: not resolved yet, or the ID was restored from a checkpoint.
+	 * came from. 0: not resolved yet, or the ID was restored from a checkpoint; then the path
+	 * has the least MTU.
 	 */
 	uint8_t next_hop[ETHER_MAC_LEN];
 	uint8_t tos;

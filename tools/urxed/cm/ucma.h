@@ -409,8 +409,9 @@ struct ucma_command {
 	 */
 	struct ucma_file *withdrawn_from;
 	/* Set by ucma_run_command: */
-	const void *request;  /* `in`, filled up with zeroes */
-	struct ucma_ctx *ctx; /* the ID that the request names */
+	const void *request; /* `in`, filled up with zeroes */
+	/* The ID that the request names; NULL: the command finds it itself (ucma_cmd.c). */
+	struct ucma_ctx *ctx;
 };
 
 /* --- ucma_cmd.c: returns 0 or a negative errno value, the status for the program. */
