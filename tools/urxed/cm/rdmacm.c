@@ -105,11 +105,21 @@ static uint16_t mtu_to_peer(void *ctx, const struct cma_id *id)
 	return switch_mtu_to(r->sessions->sw, &key);
 }
 
-/* Whether the device is the HCA of another urxed (--device): then this daemon takes the place of
- * the kernel's rdma_cm. */
-static bool is_hca(const struct host *host)
+/* Whether the device may be the HCA of another urxed (--device): then this daemon takes the place
+ * of the kernel's rdma_cm. */
+static bool may_be_hca(const struct host *host)
 {
 	return strcmp(host->device, HOST_DEVICE) != 0;
+}
+
+/* Whether the QPN may be that of a process that has not come back yet after a restart of the
+ * daemon, or of another user's process that has ended a short time ago. */
+static bool is_reserved(const struct sessions *sessions, uid_t user, uint32_t qpn)
+{
+	const struct lease_table *leases = &sessions->sw->leases;
+
+	return !lease_may_add(leases, sessions, qpn) ||
+	       lease_is_quiet(leases, lease_block(qpn), user, sessions->now);
 }
 
 /*
@@ -121,11 +131,12 @@ static bool is_hca(const struct host *host)
 static bool may_name_qpn(void *ctx, pid_t pid, uid_t user, uint32_t qpn)
 {
 	const struct rdmacm *r = ctx;
+	const struct sessions *sessions = r->sessions;
 
-	if ((qpn < LEASE_QPNS || is_hca(r->sessions->host)) &&
-	    !lease_owner(&r->sessions->sw->leases, qpn))
+	if (!lease_owner(&sessions->sw->leases, qpn) &&
+	    (qpn < LEASE_QPNS || (may_be_hca(sessions->host) && !is_reserved(sessions, user, qpn))))
 		return true;
-	return sessions_hold_qpn(r->sessions, pid, user, qpn);
+	return sessions_hold_qpn(sessions, pid, user, qpn);
 }
 
 static bool has_claimable_leases(void *ctx, pid_t pid)

@@ -249,6 +249,34 @@ static void path_mtu_fits_a_machine_whose_neighbour_entry_expires(void **state)
 	ucma_file_forget(((struct ucma_ctx *)id->ctx)->file);
 }
 
+static bool may_name_qpn(uint32_t qpn)
+{
+	return rdmacm.ucma.ops->may_name_qpn(rdmacm.ucma.ctx, 1, 1000, qpn);
+}
+
+/* Another urxed, whose HCA the device is, may have leased the number. */
+static void device_as_hca_lets_programs_name_numbers_that_no_process_may_have(void **state)
+{
+	static struct lease_past past[LEASE_BLOCKS];
+	static bool claimable[LEASE_BLOCKS];
+	const uint32_t qpn = 7 * LEASE_QPNS + 1;
+
+	(void)state;
+	assert_false(may_name_qpn(qpn));
+	strcpy(w->host.device, "hca0");
+	assert_true(may_name_qpn(qpn));
+	w->sw.leases.claimable = claimable;
+	w->sw.leases.past = past;
+	assert_true(may_name_qpn(qpn));
+	claimable[7] = true;
+	assert_false(may_name_qpn(qpn));
+	claimable[7] = false;
+	past[7] = (struct lease_past){.user = 1 + 1001, .began = 1, .ended = 2};
+	assert_false(may_name_qpn(qpn));
+	past[7].user = 1 + 1000;
+	assert_true(may_name_qpn(qpn));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -257,6 +285,7 @@ int main(void)
 		TEST(request_from_the_hcas_network_is_the_hcas),
 		TEST(disconnection_from_the_hcas_network_is_the_hcas),
 		TEST(request_that_the_hca_does_not_receive_is_answered),
+		TEST(device_as_hca_lets_programs_name_numbers_that_no_process_may_have),
 		TEST(path_mtu_fits_a_machine_whose_neighbour_entry_expires),
 	};
 
