@@ -17,6 +17,8 @@
 #include "objects/hca_qp.h"
 #include "objects/hca_srq.h"
 
+#define SOFTWARE_VENDOR 0xffffffu /* of rdma_rxe and urxe; no OUI of the IBTA */
+
 static const struct urxe_offload_ops offload_ops = {
 	.mr_reg = hca_mr_reg,
 	.mr_dereg = hca_mr_dereg,
@@ -227,9 +229,14 @@ void hca_detach(struct hca *hca)
 
 /* --- Attributes. */
 
+bool hca_is_hardware(const struct hca *hca)
+{
+	return hca->attr.vendor_id != SOFTWARE_VENDOR;
+}
+
 void hca_set_port_down(struct hca *hca, bool down)
 {
-	hca->port_down = down;
+	hca->port_down = down && !hca_is_hardware(hca);
 }
 
 static uint32_t at_most(uint32_t engine, int of_hca)

@@ -100,8 +100,15 @@ void hca_attach(struct hca *hca, struct urxe_dev *dev);
 void hca_detach(struct hca *hca);
 
 /*
+ * Whether the HCA is in hardware. Then it takes the RoCE packets to its GIDs from the network, so a
+ * queue pair of the engine with one of these GIDs receives nothing from other hosts.
+ */
+bool hca_is_hardware(const struct hca *hca);
+/*
  * `down`: the HCA's port is not active. From now on the engine keeps new queue pairs and shared
- * receive queues, except queue pairs with a shared receive queue that the HCA has. False at first.
+ * receive queues, except queue pairs with a shared receive queue that the HCA has. Without effect
+ * if the HCA is in hardware: the engine's queue pairs would receive nothing as soon as the port is
+ * active again. False at first.
  */
 void hca_set_port_down(struct hca *hca, bool down);
 

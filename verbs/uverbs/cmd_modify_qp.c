@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include <hca/hca.h>
 #include <infiniband/verbs.h>
 #include <rxe/psn.h>
 
 #include "adapter/adapter.h"
 #include "adapter/remote_qp.h"
+#include "daemon/port_attributes.h"
 #include "daemon/uplink_qpns.h"
 #include "engine/clock.h"
 #include "objects/settle.h"
@@ -266,13 +268,28 @@ static void refill_hca(struct qp *qp)
 		recv_queue_refill(&qp->recv);
 }
 
-/* way->daemon_error if the engine executes the connection, else 0. Asks the engine again: since
- * choose_way() the HCA may have gone, or the program may have got a region that the HCA lacks. */
+/* Whether an HCA in hardware would take the packets of the connection from the engine. A peer on
+ * this host sends its packets by the switch, or not at all. With the lock. */
+static bool is_starved(const struct urxe_qp_attr *attr, uint32_t mask)
+{
+	struct hca *hca = adapter.hca.hca;
+
+	return is_connection(attr, mask) && hca && hca_is_hardware(hca) &&
+	       hca_has_gid(hca, attr->path.sgid_index) && !port_has_gid(attr->path.dgid.raw);
+}
+
+/* 0 if the HCA executes the connection, else way->daemon_error, or -ENETUNREACH if the engine would
+ * receive nothing. Asks the engine again: since choose_way() the HCA may have gone, or the program
+ * may have got a region that the HCA lacks. */
 static int check_address(const struct qp *qp, uint32_t mask, const struct urxe_qp_attr *attr,
 			 const struct way *way)
 {
-	if (!way->daemon_error || urxe_offload_takes(qp->qp, attr, mask))
+	if (urxe_offload_takes(qp->qp, attr, mask))
 		return 0;
+	if (!way->daemon_error && is_starved(attr, mask)) {
+		log_info("qp %#x: the HCA would take the packets of other hosts", qp->qpn);
+		return -ENETUNREACH;
+	}
 	return way->daemon_error;
 }
 

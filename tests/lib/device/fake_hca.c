@@ -159,6 +159,7 @@ static int query_device(struct ibv_context *context, struct ibv_device_attr *att
 {
 	(void)context;
 	*attr = (struct ibv_device_attr){
+		.vendor_id = fake_hca.vendor_id,
 		.max_mr_size = 1 << 30,
 		.max_qp_wr = fake_hca.max_qp_wr,
 		.max_sge = 4,
@@ -510,6 +511,7 @@ void fake_hca_init(void)
 {
 	fake_hca = (struct fake_hca){
 		.mtu = IBV_MTU_1024,
+		.vendor_id = 0xffffff,
 		.open_error = EIO,
 		.max_qp_wr = 100,
 		.context = {.cmd_fd = -1,

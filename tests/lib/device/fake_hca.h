@@ -40,7 +40,8 @@ struct fake_hca {
 	int gid_table_error; /* negative errno value; 0: the table can be read */
 	/* Interface of fake_gid; that of a VLAN has fake_gid behind it. 0 = none. */
 	uint32_t ifindex, vlan_ifindex;
-	enum ibv_mtu mtu; /* of the port */
+	enum ibv_mtu mtu;   /* of the port */
+	uint32_t vendor_id; /* 0xffffff by default: an HCA in software */
 	int max_qp_wr;
 	bool has_rates; /* queue pairs may have a rate limit */
 	bool no_qps, no_srqs, no_mrs, no_ahs, no_pds, no_cqs, no_resize;

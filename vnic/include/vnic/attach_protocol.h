@@ -194,8 +194,8 @@ struct vnic_attach_hca {
 	 */
 	uint32_t generation;
 	uint8_t port; /* number of the port, from 1; 0 = no HCA */
-	/* 1 = the port is not ACTIVE: the HCA keeps its queue pairs, and gets no new ones, except
-	 * those of shared receive queues that it has. */
+	/* 1 = the port is not ACTIVE: an HCA in software gets no new queue pairs, except those of
+	 * shared receive queues that it has. The HCA keeps its queue pairs. */
 	uint8_t down;
 	uint8_t reserved[2];
 };

@@ -14,6 +14,7 @@
 #include <rxe/rxe.h>
 
 #include "fake_hca.h"
+#include "hca/hca_device.h"
 #include "hca_queues.h"
 
 /* The program has no memory for a larger table. */
@@ -273,6 +274,20 @@ static void a_port_that_is_down_serves_old_shared_queues_only(void **state)
 	hca_set_port_down(f->hca, false);
 	assert_int_equal(offloaded_try_qp(URXE_QPT_RC, 0, srq), -ENOSPC);
 	make_qp(URXE_QPT_RC, 0, NULL);
+}
+
+/* The engine's queue pairs would receive nothing after the port is active again. */
+static void hardware_whose_port_is_down_serves_all(void **state)
+{
+	const struct urxe_rq_attr attr = {.ctx = f, .pd = OFFLOADED_PD, .max_wr = 8, .max_sge = 1};
+	struct urxe_rq *srq;
+
+	(void)state;
+	f->hca->attr.vendor_id = 0x2c9;
+	hca_set_port_down(f->hca, true);
+	make_qp(URXE_QPT_RC, 0, NULL);
+	assert_int_equal(urxe_srq_create(f->dev, &attr, &srq), 0);
+	assert_int_equal(fake_hca.srqs, 1);
 }
 
 /* Of a ZERO_BASED region that begins within a page. */
@@ -844,6 +859,7 @@ int main(void)
 		TEST(a_refused_request_fails_in_its_turn),
 		TEST(odd_numbers_are_kept_or_refused),
 		TEST(a_port_that_is_down_serves_old_shared_queues_only),
+		TEST(hardware_whose_port_is_down_serves_all),
 		TEST(iova_at_another_page_offset_is_the_engines),
 		TEST(refused_objects_are_the_engines),
 		TEST(connections_that_the_owner_keeps_are_not_offloaded),

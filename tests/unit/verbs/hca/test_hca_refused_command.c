@@ -188,7 +188,7 @@ static void a_closed_context_gets_no_handle(void **state)
 
 /* --- Changes of a queue pair. */
 
-static int create_qp(uint32_t *qp)
+static int create_qp(uint8_t type, uint32_t *qp)
 {
 	const struct ib_uverbs_create_cq create_cq = {.cqe = 10, .comp_channel = -1};
 	struct ib_uverbs_create_qp create = {.pd_handle = pd,
@@ -196,7 +196,7 @@ static int create_qp(uint32_t *qp)
 					     .max_recv_wr = 1,
 					     .max_send_sge = 1,
 					     .max_recv_sge = 1,
-					     .qp_type = IBV_QPT_UD};
+					     .qp_type = type};
 	uint32_t cq;
 	int rc = COMMAND(CREATE_CQ, create_cq, &cq);
 
@@ -240,7 +240,7 @@ static void a_change_that_the_hca_refuses_is_no_path_migration(void **state)
 	uint32_t qp;
 
 	(void)state;
-	assert_int_equal(create_qp(&qp), 0);
+	assert_int_equal(create_qp(IBV_QPT_UD, &qp), 0);
 	assert_int_equal(modify_qp(qp, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY),
 			 0);
 	fake_hca.modify_error = EOPNOTSUPP;
@@ -260,6 +260,38 @@ static void lease_block(uint32_t qpn)
 	adapter_unlock();
 }
 
+/* Connects a queue pair of the engine with the HCA's GID to a peer on another host. */
+static int connect_engine_qp(void)
+{
+	struct ib_uverbs_modify_qp modify = {
+		.attr_mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+			     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = 0x77,
+		.dest = {.dgid = {[10] = 0xff, 0xff, 192, 0, 2, 9}, .is_global = 1, .port_num = 1}};
+
+	lease_block(0x1000);
+	fake_hca.no_qps = true;
+	urxed_error = 0;
+	assert_int_equal(create_qp(IBV_QPT_RC, &modify.qp_handle), 0);
+	assert_int_equal(modify_qp(modify.qp_handle, IBV_QPS_INIT,
+				   IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+			 0);
+	return COMMAND(MODIFY_QP, modify, NULL);
+}
+
+/* It takes the packets from the network, so the engine would receive nothing. */
+static void an_hca_in_hardware_leaves_other_hosts_no_connection_of_the_engine(void **state)
+{
+	(void)state;
+	assert_int_not_equal(connect_engine_qp(), -ENETUNREACH);
+	close_with_hca(loop);
+	fake_hca.vendor_id = 0x2c9;
+	loop = open_with_hca(MTU);
+	assert_int_equal(connect_engine_qp(), -ENETUNREACH);
+}
+
 /* urxed knows a leased number, also if the process could not tell it the queue pair. */
 static void a_leased_number_lets_the_engine_go_on(void **state)
 {
@@ -269,7 +301,7 @@ static void a_leased_number_lets_the_engine_go_on(void **state)
 	lease_block(0x1000);
 	fake_hca.no_qps = true;
 	added_qp_error = -ENOMEM;
-	assert_int_equal(create_qp(&qp), 0);
+	assert_int_equal(create_qp(IBV_QPT_UD, &qp), 0);
 	assert_int_equal(fake_hca.qps, 0);
 	assert_int_equal(quiesce_begin(60000), 0);
 	assert_int_equal(quiesce_end(), 0);
@@ -289,6 +321,7 @@ int main(void)
 		TEST(an_hca_that_goes_finds_no_next_hop),
 		TEST(a_closed_context_gets_no_handle),
 		TEST(a_change_that_the_hca_refuses_is_no_path_migration),
+		TEST(an_hca_in_hardware_leaves_other_hosts_no_connection_of_the_engine),
 		TEST(a_leased_number_lets_the_engine_go_on),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
