@@ -482,7 +482,6 @@ int sysfs_tree_update(const char *run_dir, const struct host *host, const struct
 		write_link_state(&t, host);
 	if (!port_rate_same(host_rate(host), host_rate(before)))
 		write_rate(&t, host);
-	write_hca(&t, host);
 	if (host->mtu != before->mtu)
 		write_active_mtu(&t, host);
 	if (strcmp(host->ndev, before->ndev) != 0) {
@@ -492,6 +491,7 @@ int sysfs_tree_update(const char *run_dir, const struct host *host, const struct
 	for (i = 0; i < VNIC_ATTACH_GIDS; i++)
 		if (!is_same_entry(host, before, i))
 			write_gid(&t, i, host);
+	write_hca(&t, host); /* last, because it names entries of the other files */
 	close_tree(&t);
 	return t.err;
 }
