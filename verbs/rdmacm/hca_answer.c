@@ -2,6 +2,7 @@
 #include "rdmacm/hca_answer.h"
 
 #include <endian.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <stddef.h>
@@ -17,7 +18,9 @@
 #define PORT           1          /* the only port of urxe0 */
 #define NO_DEVICE      UINT32_MAX /* device index of librdmacm, which then looks for the GUID */
 #define NO_INDEX       UINT8_MAX  /* exceeds each table of urxe0: verbs commands fail with EINVAL */
-#define MULTICAST_JOIN 12         /* of enum rdma_cm_event_type */
+#define FIRST_V1       (VNIC_ATTACH_GIDS / 2) /* urxe0's first index of RoCE v1; below: v2 */
+#define ESTABLISHED    9                      /* of enum rdma_cm_event_type */
+#define MULTICAST_JOIN 12
 
 /* --- The daemon's file */
 
@@ -26,6 +29,8 @@ struct counterparts {
 	uint64_t hca;                     /* node GUID of the HCA; 0: nothing stands for it */
 	uint8_t port;                     /* of the HCA */
 	uint64_t device;                  /* node GUID of urxe0 */
+	char name[VNIC_HCA_NAME];         /* of the HCA; "": unknown */
+	bool closed;                      /* urxe0 stands for the HCA only where it did so before */
 	uint8_t pkeys[VNIC_ATTACH_PKEYS]; /* urxe0's index by the HCA's */
 	uint32_t n_gids;
 	struct {
@@ -35,39 +40,82 @@ struct counterparts {
 	} gids[VNIC_HCA_GIDS];
 };
 
-static void parse_line(struct counterparts *c, const char *line)
+static void parse_port(struct counterparts *c, const char *line)
+{
+	uint64_t hca, device;
+
+	if (sscanf(line, "port %16" SCNx64 " %hhu %16" SCNx64 " %63s", &hca, &c->port, &device,
+		   c->name) < 3)
+		return;
+	c->hca = htobe64(hca);
+	c->device = htobe64(device);
+}
+
+static void parse_pkey(struct counterparts *c, const char *line)
+{
+	uint32_t hca_index;
+	int index;
+
+	if (sscanf(line, "pkey %" SCNu32 " %d", &hca_index, &index) == 2 &&
+	    hca_index < VNIC_ATTACH_PKEYS)
+		c->pkeys[hca_index] = (uint8_t)index;
+}
+
+static void parse_gid(struct counterparts *c, const char *line)
 {
 	uint64_t first, second;
 	uint32_t hca_index;
-	uint8_t port;
 	int index;
 
-	if (sscanf(line, "port %16" SCNx64 " %hhu %16" SCNx64, &first, &port, &second) == 3) {
-		c->hca = htobe64(first);
-		c->port = port;
-		c->device = htobe64(second);
-	} else if (sscanf(line, "pkey %" SCNu32 " %d", &hca_index, &index) == 2) {
-		if (hca_index < VNIC_ATTACH_PKEYS)
-			c->pkeys[hca_index] = (uint8_t)index;
-	} else if (sscanf(line, "gid %" SCNu32 " %d %16" SCNx64 "%16" SCNx64, &hca_index, &index,
-			  &first, &second) == 4 &&
-		   c->n_gids < VNIC_HCA_GIDS) {
-		c->gids[c->n_gids].hca_index = hca_index;
-		c->gids[c->n_gids].index = index;
-		c->gids[c->n_gids].gid[0] = htobe64(first);
-		c->gids[c->n_gids++].gid[1] = htobe64(second);
+	if (c->n_gids == VNIC_HCA_GIDS || sscanf(line, "gid %" SCNu32 " %d %16" SCNx64 "%16" SCNx64,
+						 &hca_index, &index, &first, &second) != 4)
+		return;
+	c->gids[c->n_gids].hca_index = hca_index;
+	c->gids[c->n_gids].index = index;
+	c->gids[c->n_gids].gid[0] = htobe64(first);
+	c->gids[c->n_gids++].gid[1] = htobe64(second);
+}
+
+static void parse_line(struct counterparts *c, const char *line)
+{
+	switch (line[0]) {
+	case 'p':
+		if (line[1] == 'o')
+			parse_port(c, line);
+		else
+			parse_pkey(c, line);
+		break;
+	case 'g': parse_gid(c, line); break;
+	case 'c': c->closed = true; break;
 	}
 }
 
-static void read_counterparts(struct counterparts *c)
+static void forget_counterparts(struct counterparts *c)
 {
-	char text[VNIC_HCA_TEXT + 1];
-
 	memset(c, 0, sizeof(*c));
 	memset(c->pkeys, NO_INDEX, sizeof(c->pkeys));
-	text[rdmacm_kernel_read_hca(text, VNIC_HCA_TEXT)] = '\0';
-	for (const char *line = strchr(text, '\n'); line; line = strchr(line + 1, '\n'))
-		parse_line(c, line + 1);
+}
+
+/* 0, or a negative errno value if the file cannot be read. */
+static int read_counterparts(struct counterparts *c)
+{
+	char text[VNIC_HCA_TEXT + 1], *line;
+	ssize_t n = rdmacm_kernel_read_hca(text, VNIC_HCA_TEXT);
+
+	forget_counterparts(c);
+	if (n < 0)
+		return (int)n;
+	text[n] = '\0';
+	line = strchr(text, '\n');
+	while (line) {
+		char *next = strchr(++line, '\n');
+
+		if (next)
+			*next = '\0'; /* sscanf() measures the text that follows */
+		parse_line(c, line);
+		line = next;
+	}
+	return 0;
 }
 
 /* Whether the GID is that of a loopback address, 127.0.0.0/8 or ::1, which no GID table has. */
@@ -78,31 +126,67 @@ static bool is_loopback(const uint64_t gid[2])
 	return !memcmp(gid, v4, sizeof(v4)) || !memcmp(gid, v6, sizeof(v6));
 }
 
-/*
- * Whether the HCA's table has entries with that GID, and urxe0 has all of these. A loopback address
- * stands for any GID: rdma_cm chooses one.
- */
-static bool has_gid(const struct counterparts *c, const uint64_t gid[2])
+static bool is_same_gid(const uint64_t a[2], const uint64_t b[2])
+{
+	return a[0] == b[0] && a[1] == b[1];
+}
+
+/* Whether the HCA's table has entries with a GID, and urxe0 has all of these. */
+enum presence { GID_UNKNOWN, GID_LACKING, GID_PRESENT };
+
+/* A loopback address stands for any GID: rdma_cm chooses one. */
+static enum presence find_gid(const struct counterparts *c, const uint64_t gid[2])
 {
 	const bool any = is_loopback(gid);
-	bool found = false;
+	enum presence found = GID_UNKNOWN;
 
 	for (uint32_t i = 0; i < c->n_gids; i++) {
-		if (!any && memcmp(c->gids[i].gid, gid, sizeof(c->gids[i].gid)) != 0)
+		if (!any && !is_same_gid(c->gids[i].gid, gid))
 			continue;
 		if (c->gids[i].index < 0)
-			return false;
-		found = true;
+			return GID_LACKING;
+		found = GID_PRESENT;
 	}
 	return found;
 }
 
-static uint8_t find_gid_index(const struct counterparts *c, uint8_t hca_index)
+/*
+ * Whether urxe0's index is of the HCA's entry `now`. `now` NULL: the kernel's table cannot be read,
+ * so the entry counts as that of the ID's source address.
+ */
+static bool is_entry(const struct counterparts *c, uint32_t i, const struct rdmacm_device *device,
+		     const struct rdmacm_kernel_gid *now)
 {
+	const uint64_t *gid = c->gids[i].gid;
+
+	if (c->gids[i].index < 0 ||
+	    (now && (!is_same_gid(gid, now->gid) || now->v1 != (c->gids[i].index >= FIRST_V1))))
+		return false;
+	return is_same_gid(gid, device->gid) || (now && is_loopback(device->gid));
+}
+
+/*
+ * Sets *index, the HCA's, to that of urxe0, or NO_INDEX. The kernel may have given the HCA's index
+ * to another entry since the daemon has read its table, so compares GID and RoCE version. 0, or a
+ * negative errno value if descriptors or memory are lacking; then *index is NO_INDEX.
+ */
+static int replace_gid_index(const struct counterparts *c, const struct rdmacm_device *device,
+			     uint8_t *index)
+{
+	const uint8_t hca_index = *index;
+	struct rdmacm_kernel_gid now;
+	int rc;
+
+	*index = NO_INDEX;
+	if (!c->n_gids)
+		return 0;
+	rc = rdmacm_kernel_read_gid(c->name, c->port, hca_index, &now);
+	if (rc && rc != -ENOENT)
+		return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM ? rc : 0;
 	for (uint32_t i = 0; i < c->n_gids; i++)
-		if (c->gids[i].hca_index == hca_index && c->gids[i].index >= 0)
-			return (uint8_t)c->gids[i].index;
-	return NO_INDEX;
+		if (c->gids[i].hca_index == hca_index && is_entry(c, i, device, rc ? NULL : &now))
+			*index = (uint8_t)c->gids[i].index;
+	return 0;
 }
 
 static uint8_t find_pkey_index(const struct counterparts *c, uint16_t hca_index)
@@ -129,108 +213,169 @@ static void read_gid(const uint8_t *addr, uint64_t gid[2])
 	memcpy(bytes + sizeof(v4_prefix), addr + offsetof(struct sockaddr_in, sin_addr), 4);
 }
 
-static struct rdmacm_device choose_device(uint64_t guid, uint8_t port, const uint8_t *source)
+static bool is_of(const struct rdmacm_device *device, uint64_t guid, uint8_t port)
 {
+	return device->known && device->hca == guid && device->hca_port == port;
+}
+
+/*
+ * The device of an ID that the kernel has bound to that port and GID. `earlier`: the device of its
+ * listener, or of earlier requests to it; NULL: none at that port. urxe0 again, unless it lacks the
+ * GID for certain: without a line the file may be older than the address.
+ */
+static struct rdmacm_device choose_device(const struct counterparts *c,
+					  const struct rdmacm_device *earlier, uint64_t guid,
+					  uint8_t port, const uint64_t gid[2])
+{
+	const bool stands = c->hca == guid && c->port == port;
+	const enum presence found = stands ? find_gid(c, gid) : GID_UNKNOWN;
+	struct rdmacm_device device = {
+		.known = true, .hca = guid, .hca_port = port, .gid = {gid[0], gid[1]}};
+
+	if (earlier && found != GID_LACKING && !(c->closed && stands && found == GID_UNKNOWN))
+		device.guid = earlier->guid;
+	else if (!earlier && found == GID_PRESENT && !c->closed)
+		device.guid = c->device;
+	return device;
+}
+
+/*
+ * Decides the device of the ID, if no answer has done so. `listener`: that of a connection request,
+ * else NULL. Programs use one protection domain for a listener's connections, so the listener's
+ * device is also that of its requests at the same port. A listener at the wildcard has no device:
+ * then the device of its first request at the port of urxe0 holds. 0, or a negative errno value if
+ * the file is needed, and cannot be read.
+ */
+static int decide(struct rdmacm_id *id, struct rdmacm_id *listener, uint64_t guid, uint8_t port,
+		  const uint8_t *source)
+{
+	const struct rdmacm_device *earlier =
+		listener && is_of(&listener->device, guid, port) ? &listener->device : NULL;
 	struct counterparts c;
 	uint64_t gid[2];
+	int rc;
 
-	read_counterparts(&c);
+	if (id->device.known)
+		return 0;
+	rc = read_counterparts(&c);
+	if (rc && !earlier)
+		return rc;
 	read_gid(source, gid);
-	if (c.hca != guid || c.port != port || !has_gid(&c, gid))
-		return (struct rdmacm_device){.known = true};
-	return (struct rdmacm_device){
-		.known = true, .guid = c.device, .hca = guid, .hca_port = port};
+	id->device = choose_device(&c, earlier, guid, port, gid);
+	if (listener && !listener->device.known && (!c.hca || (c.hca == guid && c.port == port)))
+		listener->device = id->device;
+	return 0;
+}
+
+void rdmacm_hca_take_request(struct rdmacm_id *id, struct rdmacm_id *listener,
+			     const struct rdmacm_response *query)
+{
+	struct rdma_ucm_query_addr_resp addr;
+
+	memcpy(&addr, query->out, sizeof(addr));
+	if (addr.node_guid)
+		decide(id, listener, addr.node_guid, addr.port_num,
+		       query->out + offsetof(struct rdma_ucm_query_addr_resp, src_addr));
 }
 
 /* Replaces the device in an answer that begins with the node GUID, and has the other members at
- * these offsets. */
-static void replace_device(struct rdmacm_id *id, uint8_t *answer, size_t port_at, size_t source_at,
-			   size_t index_at)
+ * these offsets. 0 or the error of decide(). */
+static int replace_device(struct rdmacm_id *id, uint8_t *answer, size_t port_at, size_t source_at,
+			  size_t index_at)
 {
 	const uint32_t index = NO_DEVICE;
 	uint64_t guid;
+	int rc;
 
 	memcpy(&guid, answer, sizeof(guid));
 	if (!guid)
-		return;
-	if (!id->device.known)
-		id->device = choose_device(guid, answer[port_at], answer + source_at);
-	if (!id->device.guid)
-		return;
+		return 0;
+	rc = decide(id, NULL, guid, answer[port_at], answer + source_at);
+	if (rc || !id->device.guid)
+		return rc;
 	memcpy(answer, &id->device.guid, sizeof(id->device.guid));
 	answer[port_at] = PORT;
 	memcpy(answer + index_at, &index, sizeof(index));
+	return 0;
 }
 
-static void answer_query(struct rdmacm_id *id, const struct rdmacm_request *request,
-			 struct rdmacm_response *response)
+static int answer_query(struct rdmacm_id *id, const struct rdmacm_request *request,
+			struct rdmacm_response *response)
 {
 	struct rdma_ucm_query query;
 
 	memcpy(&query, request->in, sizeof(query));
-	if (query.option == RDMA_USER_CM_QUERY_ADDR || query.option == RDMA_USER_CM_QUERY_GID)
-		replace_device(id, response->out,
-			       offsetof(struct rdma_ucm_query_addr_resp, port_num),
-			       offsetof(struct rdma_ucm_query_addr_resp, src_addr),
-			       offsetof(struct rdma_ucm_query_addr_resp, ibdev_index));
+	if (query.option != RDMA_USER_CM_QUERY_ADDR && query.option != RDMA_USER_CM_QUERY_GID)
+		return 0;
+	return replace_device(id, response->out,
+			      offsetof(struct rdma_ucm_query_addr_resp, port_num),
+			      offsetof(struct rdma_ucm_query_addr_resp, src_addr),
+			      offsetof(struct rdma_ucm_query_addr_resp, ibdev_index));
 }
 
 /* --- Attributes of queue pairs and address handles */
 
+#define NEEDS_TABLES (IBV_QP_PKEY_INDEX | IBV_QP_AV | IBV_QP_ALT_PATH)
+
 /* Reads what corresponds to the entries of the ID's HCA; nothing if urxe0 has another HCA now, or
- * none. */
-static void read_of(const struct rdmacm_id *id, struct counterparts *c)
+ * none. 0 or a negative errno value. */
+static int read_of(const struct rdmacm_id *id, struct counterparts *c)
 {
-	read_counterparts(c);
-	if (c->hca == id->device.hca && c->port == id->device.hca_port)
-		return;
-	memset(c, 0, sizeof(*c));
-	memset(c->pkeys, NO_INDEX, sizeof(c->pkeys));
+	int rc = read_counterparts(c);
+
+	if (!is_of(&id->device, c->hca, c->port))
+		forget_counterparts(c);
+	return rc;
 }
 
-static void replace_ah(const struct counterparts *c, struct ib_uverbs_ah_attr *ah)
+/* 0 or a negative errno value; then the handle is invalid. */
+static int replace_ah(const struct counterparts *c, const struct rdmacm_id *id,
+		      struct ib_uverbs_ah_attr *ah)
 {
 	ah->port_num = PORT;
-	if (ah->is_global)
-		ah->grh.sgid_index = find_gid_index(c, ah->grh.sgid_index);
+	return ah->is_global ? replace_gid_index(c, &id->device, &ah->grh.sgid_index) : 0;
 }
 
-static void answer_qp_attr(const struct rdmacm_id *id, struct rdmacm_response *response)
+static int answer_qp_attr(const struct rdmacm_id *id, struct rdmacm_response *response)
 {
 	struct ib_uverbs_qp_attr attr;
 	struct counterparts c;
+	int rc = 0;
 
 	memcpy(&attr, response->out, sizeof(attr));
-	read_of(id, &c);
+	if (attr.qp_attr_mask & NEEDS_TABLES)
+		rc = read_of(id, &c);
+	if (!rc && attr.qp_attr_mask & IBV_QP_AV)
+		rc = replace_ah(&c, id, &attr.ah_attr);
+	if (!rc && attr.qp_attr_mask & IBV_QP_ALT_PATH)
+		rc = replace_ah(&c, id, &attr.alt_ah_attr);
+	if (rc)
+		return rc;
 	if (attr.qp_attr_mask & IBV_QP_PORT)
 		attr.port_num = PORT;
 	if (attr.qp_attr_mask & IBV_QP_PKEY_INDEX)
 		attr.pkey_index = find_pkey_index(&c, attr.pkey_index);
-	if (attr.qp_attr_mask & IBV_QP_AV)
-		replace_ah(&c, &attr.ah_attr);
 	if (attr.qp_attr_mask & IBV_QP_ALT_PATH) {
 		attr.alt_port_num = PORT;
 		attr.alt_pkey_index = find_pkey_index(&c, attr.alt_pkey_index);
-		replace_ah(&c, &attr.alt_ah_attr);
 	}
 	memcpy(response->out, &attr, sizeof(attr));
+	return 0;
 }
 
-void rdmacm_hca_answer(struct rdmacm_id *id, const struct rdmacm_request *request,
-		       struct rdmacm_response *response)
+int rdmacm_hca_answer(struct rdmacm_id *id, const struct rdmacm_request *request,
+		      struct rdmacm_response *response)
 {
 	switch (request->command.command) {
-	case RDMA_USER_CM_CMD_QUERY: answer_query(id, request, response); break;
+	case RDMA_USER_CM_CMD_QUERY: return answer_query(id, request, response);
 	case RDMA_USER_CM_CMD_QUERY_ROUTE:
-		replace_device(id, response->out,
-			       offsetof(struct rdma_ucm_query_route_resp, port_num),
-			       offsetof(struct rdma_ucm_query_route_resp, src_addr),
-			       offsetof(struct rdma_ucm_query_route_resp, ibdev_index));
-		break;
+		return replace_device(id, response->out,
+				      offsetof(struct rdma_ucm_query_route_resp, port_num),
+				      offsetof(struct rdma_ucm_query_route_resp, src_addr),
+				      offsetof(struct rdma_ucm_query_route_resp, ibdev_index));
 	case RDMA_USER_CM_CMD_INIT_QP_ATTR:
-		if (id->device.guid)
-			answer_qp_attr(id, response);
-		break;
+		return id->device.guid ? answer_qp_attr(id, response) : 0;
+	default: return 0;
 	}
 }
 
@@ -251,13 +396,16 @@ void rdmacm_hca_answer_event(struct rdmacm_file *file, struct rdmacm_response *r
 	struct counterparts c;
 
 	memcpy(&event, response->out, sizeof(event));
-	if (!event.param.ud.ah_attr.is_global)
+	if ((event.event != ESTABLISHED && event.event != MULTICAST_JOIN) ||
+	    !event.param.ud.ah_attr.is_global)
 		return;
 	id = event.event == MULTICAST_JOIN ? rdmacm_id_find_group(file, event.id)
 					   : rdmacm_id_find_kernel(file, event.id);
 	if (!id || !id->device.guid || !is_datagram(id))
 		return;
-	read_of(id, &c);
-	replace_ah(&c, &event.param.ud.ah_attr);
+	/* After an error the program gets no address handle from the event. */
+	if (read_of(id, &c))
+		forget_counterparts(&c);
+	(void)replace_ah(&c, id, &event.param.ud.ah_attr);
 	memcpy(response->out, &event, sizeof(event));
 }

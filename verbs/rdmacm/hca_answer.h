@@ -7,7 +7,7 @@
  *
  * The first answer that names the device of an ID decides for the whole life of the ID: its device
  * is urxe0 if the HCA's port is the one that backs urxe0, and urxe0 has the source GID of the ID.
- * Else it is the kernel's device.
+ * Else it is the kernel's device. A connection request has the device of its listener.
  *
  * All functions: with file->lock.
  */
@@ -16,9 +16,19 @@
 
 #include "rdmacm/ids.h"
 
-/* Changes *response, the kernel's answer to a command of `id` that has succeeded. */
-void rdmacm_hca_answer(struct rdmacm_id *id, const struct rdmacm_request *request,
-		       struct rdmacm_response *response);
+/*
+ * Changes *response, the kernel's answer to a command of `id` that has succeeded. 0, or a negative
+ * errno value, for instance -EMFILE: VNIC_HCA_FILE or the HCA's GID table cannot be read.
+ */
+int rdmacm_hca_answer(struct rdmacm_id *id, const struct rdmacm_request *request,
+		      struct rdmacm_response *response);
+/*
+ * Decides the device of `id`, a connection request, from *query: the kernel's answer to QUERY
+ * (RDMA_USER_CM_QUERY_ADDR) of it. `listener` NULL: unknown. If the device cannot be decided, the
+ * first answer for `id` decides it.
+ */
+void rdmacm_hca_take_request(struct rdmacm_id *id, struct rdmacm_id *listener,
+			     const struct rdmacm_response *query);
 /* Changes *response, an event of the kernel with the kernel's numbers of ID and group. */
 void rdmacm_hca_answer_event(struct rdmacm_file *file, struct rdmacm_response *response);
 

@@ -29,13 +29,16 @@ struct rdmacm_group {
 	uint32_t number; /* the kernel's */
 };
 
-/* The device that the program sees as that of a kernel's ID (hca_answer.h). GUIDs are in network
- * byte order. */
+/*
+ * The device that the program sees as that of a kernel's ID (hca_answer.h). Of a listener at the
+ * wildcard: that of its first request. GUIDs and GIDs are in network byte order.
+ */
 struct rdmacm_device {
 	bool known;       /* an answer has named the device */
 	uint64_t guid;    /* node GUID of urxe0; 0: the device is the kernel's */
-	uint64_t hca;     /* node GUID of the HCA, for which urxe0 stands */
+	uint64_t hca;     /* node GUID of the kernel's device, for which urxe0 may stand */
 	uint8_t hca_port; /* and its port */
+	uint64_t gid[2];  /* of the ID's source address */
 };
 
 struct rdmacm_id {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "rdmacm/kernel.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,28 +22,76 @@ int rdmacm_kernel_open(void)
 	return high_fd(REAL(open)("/dev/infiniband/rdma_cm", O_RDWR | O_NONBLOCK | O_CLOEXEC));
 }
 
-size_t rdmacm_kernel_read_hca(char *text, size_t size)
+/* --- Files of the daemon and of the kernel */
+
+/* Returns the number of bytes, at most `size`, or a negative errno value. */
+static ssize_t read_file(const char *path, char *text, size_t size)
+{
+	int fd = REAL(open)(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, size);
+	if (n < 0)
+		n = -errno;
+	REAL(close)(fd);
+	return n;
+}
+
+ssize_t rdmacm_kernel_read_hca(char *text, size_t size)
 {
 	const char *dir = run_dir_path();
 	char path[PATH_MAX];
 	ssize_t n;
-	int fd;
 
 	if (!dir || snprintf(path, sizeof(path), "%s/" VNIC_HCA_FILE, dir) >= PATH_MAX)
 		return 0;
-	fd = REAL(open)(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	n = read(fd, text, size);
-	REAL(close)(fd);
-	return n < 0 ? 0 : (size_t)n;
+	n = read_file(path, text, size);
+	return n == -ENOENT ? 0 : n;
 }
 
 bool rdmacm_kernel_has_addresses(void)
 {
 	char first;
 
-	return rdmacm_kernel_read_hca(&first, sizeof(first)) && first != '\n';
+	return rdmacm_kernel_read_hca(&first, sizeof(first)) > 0 && first != '\n';
+}
+
+/* Reads a line of a port's file, without its end. 0 or a negative errno value. */
+__attribute__((format(printf, 3, 4))) static int read_line(char *text, size_t size, const char *fmt,
+							   ...)
+{
+	char path[PATH_MAX];
+	va_list ap;
+	ssize_t n;
+
+	va_start(ap, fmt);
+	vsnprintf(path, sizeof(path), fmt, ap);
+	va_end(ap);
+	n = read_file(path, text, size - 1);
+	if (n < 0)
+		return (int)n;
+	text[n] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	return 0;
+}
+
+int rdmacm_kernel_read_gid(const char *device, uint8_t port, uint32_t index,
+			   struct rdmacm_kernel_gid *entry)
+{
+	char gid[INET6_ADDRSTRLEN], type[16];
+	int rc = read_line(gid, sizeof(gid), "/sys/class/infiniband/%s/ports/%u/gids/%u", device,
+			   port, index);
+
+	if (!rc)
+		rc = read_line(type, sizeof(type),
+			       "/sys/class/infiniband/%s/ports/%u/gid_attrs/types/%u", device, port,
+			       index);
+	if (rc)
+		return rc;
+	entry->v1 = strcmp(type, "RoCE v2") != 0;
+	return inet_pton(AF_INET6, gid, entry->gid) == 1 ? 0 : -EINVAL;
 }
 
 /* --- Commands */

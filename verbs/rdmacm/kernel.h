@@ -16,8 +16,19 @@
  * process. */
 int rdmacm_kernel_open(void);
 /* Reads VNIC_HCA_FILE of the daemon. Returns the number of bytes, at most `size`; 0: there is no
- * such file. */
-size_t rdmacm_kernel_read_hca(char *text, size_t size);
+ * such file; or a negative errno value. */
+ssize_t rdmacm_kernel_read_hca(char *text, size_t size);
+
+/* An entry of a GID table of the kernel. */
+struct rdmacm_kernel_gid {
+	uint64_t gid[2]; /* in network byte order */
+	bool v1;         /* RoCE v1; else RoCE v2 */
+};
+
+/* Reads the entry `index` of the RDMA device's port. 0; -ENOENT: the device has no such entry, or
+ * the process no sysfs; or another negative errno value, as -EINVAL for an empty entry. */
+int rdmacm_kernel_read_gid(const char *device, uint8_t port, uint32_t index,
+			   struct rdmacm_kernel_gid *entry);
 /*
  * Whether an HCA backs the device now. QP1 of its addresses is the kernel's, so the kernel's
  * rdma_cm must make connections from and to them.

@@ -547,9 +547,7 @@ static int run_kernel(struct rdmacm_file *file, struct rdmacm_request *request,
 	if (command == RDMA_USER_CM_CMD_JOIN_IP_MCAST || command == RDMA_USER_CM_CMD_JOIN_MCAST)
 		return join_group(file, request, response, id);
 	rc = rdmacm_kernel_run(file, request, id->kernel_id, response);
-	if (!rc)
-		rdmacm_hca_answer(id, request, response);
-	return rc;
+	return rc ? rc : rdmacm_hca_answer(id, request, response);
 }
 
 /* Has the kernel, or the daemon, run LEAVE_MCAST. */
@@ -647,6 +645,17 @@ static int refuse_request(struct rdmacm_file *file, struct rdmacm_id *request, u
 	return -EAGAIN;
 }
 
+/* Decides the device of a connection request, before the program can move the ID to another file
+ * than that of its listener. */
+static void decide_device(struct rdmacm_file *file, struct rdmacm_id *request, uint64_t uid)
+{
+	const struct rdmacm_request query = query_request(file, request->kernel_id);
+	struct rdmacm_response response;
+
+	if (!rdmacm_kernel_run(file, &query, request->kernel_id, &response))
+		rdmacm_hca_take_request(request, rdmacm_id_find_uid(file, uid), &response);
+}
+
 static int take_request(struct rdmacm_file *file, struct rdma_ucm_event_resp *event)
 {
 	struct rdmacm_id request = {.exists = true,
@@ -654,8 +663,10 @@ static int take_request(struct rdmacm_file *file, struct rdma_ucm_event_resp *ev
 				    .bound = true,
 				    .kernel_id = event->id,
 				    .owner = RDMACM_OWNER_KERNEL};
-	int rc = add_request(file, request, &event->id);
+	int rc;
 
+	decide_device(file, &request, event->uid);
+	rc = add_request(file, request, &event->id);
 	return rc && rc != -EBADF ? refuse_request(file, &request, event->uid, rc) : rc;
 }
 

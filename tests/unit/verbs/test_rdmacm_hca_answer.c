@@ -36,7 +36,7 @@
 
 /* Of the HCA's entries, urxe0 lacks the one at 9. */
 static const char table[] = "mlx5_0\n"
-			    "port 0200fffe00000001 2 0200fffd00000001\n"
+			    "port 0200fffe00000001 2 0200fffd00000001 mlx5_0\n"
 			    "pkey 0 1\n"
 			    "gid 0 5 fe800000000000000200fffefe000001\n"
 			    "gid 6 20 00000000000000000000ffffc0000201\n"
@@ -52,20 +52,44 @@ static struct {
 	struct sockaddr_storage source;
 	struct ib_uverbs_qp_attr attr;
 	struct rdma_ucm_event_resp event;
+	/* The GID table: the last bytes of addresses 192.0.2.0/24, 0: no entry. */
+	uint8_t gid[16];
+	bool v1[16];
+	int gid_error; /* of each read of the table */
 } kernel;
 
 static struct rdmacm_file file, other;
-static const char *hca_file;
+static const char *hca_file; /* NULL: no descriptor is free for it */
 static uint32_t n_created;
 
-size_t __wrap_rdmacm_kernel_read_hca(char *text, size_t size);
-size_t __wrap_rdmacm_kernel_read_hca(char *text, size_t size)
+ssize_t __wrap_rdmacm_kernel_read_hca(char *text, size_t size);
+ssize_t __wrap_rdmacm_kernel_read_hca(char *text, size_t size)
 {
-	size_t n = strlen(hca_file);
+	size_t n = hca_file ? strlen(hca_file) : 0;
 
+	if (!hca_file)
+		return -EMFILE;
 	assert_true(n <= size);
 	memcpy(text, hca_file, n);
-	return n;
+	return (ssize_t)n;
+}
+
+int __wrap_rdmacm_kernel_read_gid(const char *device, uint8_t port, uint32_t index,
+				  struct rdmacm_kernel_gid *entry);
+int __wrap_rdmacm_kernel_read_gid(const char *device, uint8_t port, uint32_t index,
+				  struct rdmacm_kernel_gid *entry)
+{
+	uint8_t gid[16] = {[10] = 0xff, 0xff, 0xc0, 0, 2, (uint8_t)kernel.gid[index]};
+
+	if (kernel.gid_error)
+		return kernel.gid_error;
+	assert_string_equal(device, "mlx5_0");
+	assert_int_equal(port, HCA_PORT);
+	if (!kernel.gid[index])
+		return -EINVAL;
+	memcpy(entry->gid, gid, sizeof(gid));
+	entry->v1 = kernel.v1[index];
+	return 0;
 }
 
 bool __wrap_rdmacm_kernel_has_addresses(void);
@@ -240,6 +264,9 @@ static int setup(void **state)
 	kernel.guid = htobe64(HCA_GUID);
 	kernel.port = HCA_PORT;
 	set_source(IPV4);
+	kernel.gid[6] = kernel.gid[7] = 1;
+	kernel.gid[8] = kernel.gid[9] = 2;
+	kernel.v1[6] = kernel.v1[9] = true;
 	hca_file = table;
 	return 0;
 }
@@ -392,6 +419,142 @@ static void connection_request_is_of_urxe(void **state)
 	EXPECT(urxe, route);
 }
 
+/* Fetches the event of a connection request to the newest listener, whose uid is 1. */
+static uint32_t get_request(void)
+{
+	kernel.event = (struct rdma_ucm_event_resp){
+		.uid = 1, .id = KERNEL_ID + 1, .event = CONNECT_REQUEST};
+	return get_event(&file).id;
+}
+
+/* A program makes the queue pairs of a listener's connections in one protection domain. */
+static void connection_request_has_the_device_of_its_listener(void **state)
+{
+	static const char *const files[] = {"\n", "mlx5_0\n", NULL,
+					    "mlx5_0\n"
+					    "port 0200fffe00000001 2 0200fffd00000001 mlx5_0\n"
+					    "closed\n"
+					    "gid 6 20 00000000000000000000ffffc0000201\n"};
+	uint32_t listener = bind_id(RDMA_PS_TCP);
+	struct rdma_ucm_query_addr_resp addr;
+
+	(void)state;
+	addr = query(listener, RDMA_USER_CM_QUERY_ADDR);
+	EXPECT(urxe, addr);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		hca_file = files[i];
+		addr = query(get_request(), RDMA_USER_CM_QUERY_ADDR);
+		EXPECT(urxe, addr);
+	}
+}
+
+static void connection_request_to_the_kernels_listener_is_the_kernels(void **state)
+{
+	struct rdma_ucm_query_addr_resp addr;
+
+	(void)state;
+	hca_file = "mlx5_0\n";
+	addr = query(bind_id(RDMA_PS_TCP), RDMA_USER_CM_QUERY_ADDR);
+	EXPECT(kernels, addr);
+	hca_file = table;
+	addr = query(get_request(), RDMA_USER_CM_QUERY_ADDR);
+	EXPECT(kernels, addr);
+}
+
+/* A listener at the wildcard has no device, and its requests come by any port. */
+static void first_request_decides_for_a_listener_without_device(void **state)
+{
+	struct rdma_ucm_query_addr_resp addr;
+
+	(void)state;
+	bind_id(RDMA_PS_TCP);
+	kernel.guid = htobe64(OTHER_GUID);
+	addr = query(get_request(), RDMA_USER_CM_QUERY_ADDR);
+	EXPECT(kernels, addr);
+	kernel.guid = htobe64(HCA_GUID);
+	addr = query(get_request(), RDMA_USER_CM_QUERY_ADDR);
+	EXPECT(urxe, addr);
+	hca_file = "\n";
+	addr = query(get_request(), RDMA_USER_CM_QUERY_ADDR);
+	EXPECT(urxe, addr);
+	hca_file = table;
+	set_source(UNKNOWN); /* urxe0 lacks a GID of this address */
+	addr = query(get_request(), RDMA_USER_CM_QUERY_ADDR);
+	EXPECT(kernels, addr);
+	set_source(IPV4);
+	addr = query(get_request(), RDMA_USER_CM_QUERY_ADDR);
+	EXPECT(urxe, addr);
+}
+
+static void first_request_of_the_kernels_device_decides_too(void **state)
+{
+	struct rdma_ucm_query_addr_resp addr;
+
+	(void)state;
+	bind_id(RDMA_PS_TCP);
+	hca_file = "\n";
+	addr = query(get_request(), RDMA_USER_CM_QUERY_ADDR);
+	EXPECT(kernels, addr);
+	hca_file = table;
+	addr = query(get_request(), RDMA_USER_CM_QUERY_ADDR);
+	EXPECT(kernels, addr);
+}
+
+/* librdmacm moves the requests of a synchronous listener before it asks for their device. */
+static void moved_connection_request_has_the_device_of_its_listener(void **state)
+{
+	struct rdma_ucm_query moved = {.option = RDMA_USER_CM_QUERY_ADDR};
+	struct rdma_ucm_migrate_id migrate = {0};
+	struct rdma_ucm_query_addr_resp addr;
+	struct rdmacm_response response;
+	struct rdmacm_request request;
+
+	(void)state;
+	query(bind_id(RDMA_PS_TCP), RDMA_USER_CM_QUERY_ADDR);
+	hca_file = "\n";
+	moved.id = migrate.id = get_request();
+	request = rdmacm_request_make(&other, RDMA_USER_CM_CMD_MIGRATE_ID, &migrate,
+				      sizeof(migrate), sizeof(struct rdma_ucm_migrate_resp));
+	request.from = &file;
+	assert_int_equal(rdmacm_route(&other, &request, &response), 0);
+	request = rdmacm_request_make(&other, RDMA_USER_CM_CMD_QUERY, &moved, sizeof(moved),
+				      sizeof(addr));
+	assert_int_equal(rdmacm_route(&other, &request, &response), 0);
+	memcpy(&addr, response.out, sizeof(addr));
+	EXPECT(urxe, addr);
+}
+
+static void closed_port_gets_no_new_ids(void **state)
+{
+	struct rdma_ucm_query_addr_resp addr;
+
+	(void)state;
+	hca_file = "mlx5_0\n"
+		   "port 0200fffe00000001 2 0200fffd00000001 mlx5_0\n"
+		   "closed\n"
+		   "gid 6 20 00000000000000000000ffffc0000201\n";
+	addr = query(bind_id(RDMA_PS_TCP), RDMA_USER_CM_QUERY_ADDR);
+	EXPECT(kernels, addr);
+}
+
+/* The device of an ID never changes, so none is chosen without the file. */
+static void lack_of_descriptors_decides_no_device(void **state)
+{
+	const uint32_t id = bind_id(RDMA_PS_TCP);
+	const struct rdma_ucm_query to_query = {.id = id, .option = RDMA_USER_CM_QUERY_ADDR};
+	struct rdma_ucm_query_addr_resp addr;
+	struct rdmacm_request request = rdmacm_request_make(
+		&file, RDMA_USER_CM_CMD_QUERY, &to_query, sizeof(to_query), sizeof(addr));
+	struct rdmacm_response response;
+
+	(void)state;
+	hca_file = NULL;
+	assert_int_equal(rdmacm_route(&file, &request, &response), -EMFILE);
+	hca_file = table;
+	addr = query(id, RDMA_USER_CM_QUERY_ADDR);
+	EXPECT(urxe, addr);
+}
+
 /* --- Tests: attributes of queue pairs */
 
 static void set_attr(uint32_t mask, uint8_t gid_index, uint16_t pkey_index)
@@ -449,6 +612,83 @@ static void index_without_counterpart_is_invalid(void **state)
 		   "gid 7 4 00000000000000000000ffffc0000201\n";
 	assert_int_equal(init_qp_attr(id).ah_attr.grh.sgid_index, UINT8_MAX);
 	assert_int_equal(init_qp_attr(id).pkey_index, UINT8_MAX);
+}
+
+/* The kernel has given the entry to another address since the daemon has read the table. */
+static void index_of_another_gid_is_invalid(void **state)
+{
+	uint32_t id = bind_id(RDMA_PS_TCP);
+
+	(void)state;
+	query_route(id);
+	set_attr(IBV_QP_AV, 7, 0);
+	kernel.gid[7] = 3;
+	assert_int_equal(init_qp_attr(id).ah_attr.grh.sgid_index, UINT8_MAX);
+	kernel.gid[7] = 0;
+	assert_int_equal(init_qp_attr(id).ah_attr.grh.sgid_index, UINT8_MAX);
+	kernel.gid[7] = 1;
+	kernel.v1[7] = true;
+	assert_int_equal(init_qp_attr(id).ah_attr.grh.sgid_index, UINT8_MAX);
+	kernel.v1[7] = false;
+	assert_int_equal(init_qp_attr(id).ah_attr.grh.sgid_index, 4);
+	/* The kernel has given the index to the ID's address, and the file names another one. */
+	set_attr(IBV_QP_AV, 8, 0);
+	kernel.gid[8] = 1;
+	assert_int_equal(init_qp_attr(id).ah_attr.grh.sgid_index, UINT8_MAX);
+}
+
+/* Then the entry counts as that of the ID's address. */
+static void gid_is_compared_also_without_the_kernels_table(void **state)
+{
+	uint32_t id = bind_id(RDMA_PS_TCP);
+
+	(void)state;
+	query_route(id);
+	kernel.gid_error = -ENOENT;
+	set_attr(IBV_QP_AV, 7, 0);
+	assert_int_equal(init_qp_attr(id).ah_attr.grh.sgid_index, 4);
+	set_attr(IBV_QP_AV, 8, 0);
+	assert_int_equal(init_qp_attr(id).ah_attr.grh.sgid_index, UINT8_MAX);
+}
+
+static void index_of_a_loopback_id_is_of_any_gid(void **state)
+{
+	uint32_t id;
+
+	(void)state;
+	hca_file = "mlx5_0\n"
+		   "port 0200fffe00000001 2 0200fffd00000001 mlx5_0\n"
+		   "gid 7 4 00000000000000000000ffffc0000201\n"
+		   "gid 8 6 00000000000000000000ffffc0000202\n";
+	set_source(INADDR_LOOPBACK);
+	id = bind_id(RDMA_PS_TCP);
+	query_route(id);
+	set_attr(IBV_QP_AV, 8, 0);
+	assert_int_equal(init_qp_attr(id).ah_attr.grh.sgid_index, 6);
+	kernel.gid[8] = 1;
+	assert_int_equal(init_qp_attr(id).ah_attr.grh.sgid_index, UINT8_MAX);
+}
+
+/* The transition to RTS needs no table. */
+static void attributes_without_index_need_no_file(void **state)
+{
+	uint32_t id = bind_id(RDMA_PS_TCP);
+	const struct rdma_ucm_init_qp_attr init = {.id = id, .qp_state = IBV_QPS_RTR};
+	struct rdmacm_request request =
+		rdmacm_request_make(&file, RDMA_USER_CM_CMD_INIT_QP_ATTR, &init, sizeof(init),
+				    sizeof(struct ib_uverbs_qp_attr));
+	struct rdmacm_response response;
+
+	(void)state;
+	query_route(id);
+	hca_file = NULL;
+	set_attr(IBV_QP_PORT, 7, 0);
+	assert_int_equal(init_qp_attr(id).port_num, 1);
+	set_attr(IBV_QP_AV, 7, 0);
+	assert_int_equal(rdmacm_route(&file, &request, &response), -EMFILE);
+	hca_file = table;
+	kernel.gid_error = -EMFILE;
+	assert_int_equal(rdmacm_route(&file, &request, &response), -EMFILE);
 }
 
 static void queue_pair_of_another_device_keeps_its_attributes(void **state)
@@ -587,9 +827,29 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(device_of_an_id_never_changes, setup, teardown),
 		cmocka_unit_test_setup_teardown(connection_request_is_of_urxe, setup, teardown),
+		cmocka_unit_test_setup_teardown(connection_request_has_the_device_of_its_listener,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			connection_request_to_the_kernels_listener_is_the_kernels, setup, teardown),
+		cmocka_unit_test_setup_teardown(first_request_decides_for_a_listener_without_device,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(first_request_of_the_kernels_device_decides_too,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			moved_connection_request_has_the_device_of_its_listener, setup, teardown),
+		cmocka_unit_test_setup_teardown(closed_port_gets_no_new_ids, setup, teardown),
+		cmocka_unit_test_setup_teardown(lack_of_descriptors_decides_no_device, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(queue_pair_gets_port_and_indices_of_urxe, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(index_without_counterpart_is_invalid, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(index_of_another_gid_is_invalid, setup, teardown),
+		cmocka_unit_test_setup_teardown(gid_is_compared_also_without_the_kernels_table,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(index_of_a_loopback_id_is_of_any_gid, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(attributes_without_index_need_no_file, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(queue_pair_of_another_device_keeps_its_attributes,
 						setup, teardown),

@@ -55,11 +55,14 @@ static bool has_all_pkeys(const struct host *h)
 	return true;
 }
 
+/* Whether sysfs has told the GUID and at least one P_Key: each port has the default P_Key. */
 static bool is_known(const struct hca_table *t)
 {
-	static const uint8_t none[sizeof(t->guid)];
+	static const uint8_t no_guid[sizeof(t->guid)];
+	static const uint16_t no_pkeys[VNIC_ATTACH_PKEYS];
 
-	return memcmp(t->guid, none, sizeof(none)) != 0;
+	return memcmp(t->guid, no_guid, sizeof(no_guid)) != 0 &&
+	       memcmp(t->pkeys, no_pkeys, sizeof(no_pkeys)) != 0;
 }
 
 void hca_table_print(const struct host *h, char text[HCA_TABLE_TEXT])
@@ -68,14 +71,16 @@ void hca_table_print(const struct host *h, char text[HCA_TABLE_TEXT])
 	uint8_t guid[8];
 
 	text[0] = '\0';
-	if (!is_known(t) || t->cut_off || t->mtu > host_path_mtu(h) || !has_all_pkeys(h))
+	if (!is_known(t))
 		return;
 	host_node_guid(h, guid);
 	add_text(text, "port ");
 	add_hex(text, t->guid, sizeof(t->guid));
 	add_text(text, " %u ", h->hca.port);
 	add_hex(text, guid, sizeof(guid));
-	add_text(text, "\n");
+	add_text(text, " %s\n", h->hca.name);
+	if (t->cut_off || t->mtu > host_path_mtu(h) || !has_all_pkeys(h))
+		add_text(text, "closed\n");
 	for (uint32_t i = 0; i < VNIC_ATTACH_PKEYS; i++)
 		if (t->pkeys[i])
 			add_text(text, "pkey %u %d\n", i, find_pkey(h, t->pkeys[i]));

@@ -12,9 +12,9 @@
 #define HCA_TABLE_TEXT 4000
 
 /*
- * Prints the lines of VNIC_HCA_FILE behind the first one, for the HCA of `h`. The text is "" if
- * the device cannot stand for the HCA's port: the HCA is unknown, has P_Keys that the device lacks,
- * a longer path MTU, or too many GIDs.
+ * Prints the lines of VNIC_HCA_FILE behind the first one, for the HCA of `h`. The text is "" if the
+ * HCA is unknown. It has the line "closed" if the HCA has P_Keys that the device lacks, a longer
+ * path MTU, or too many GIDs.
  */
 void hca_table_print(const struct host *h, char text[HCA_TABLE_TEXT]);
 

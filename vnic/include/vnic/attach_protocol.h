@@ -102,7 +102,8 @@
  * the HCA. "A" is an index in the port's table, "B" that in the device's table for the same entry,
  * -1 if the device has none; GUIDs and GIDs are hexadecimal digits:
  *
- *   port NODE-GUID PORT DEVICE-NODE-GUID
+ *   port NODE-GUID PORT DEVICE-NODE-GUID NAME
+ *   closed          if the device stands for the port only where it did so before
  *   pkey A B        for each P_Key of the port
  *   gid A B GID     for each GID of the port
  */

@@ -494,7 +494,7 @@ static void counterparts_of_the_hca_are_written(void **state)
 	set_hca(&now);
 	assert_int_equal(sysfs_tree_update(top, &now, &before), 0);
 	expect_text("sys/hca", "mlx5_0\n"
-			       "port 020000fffe000001 2 030101fffd010101\n"
+			       "port 020000fffe000001 2 030101fffd010101 mlx5_0\n"
 			       "pkey 0 1\n"
 			       "pkey 2 0\n"
 			       "gid 4 1 00000000000000000000ffffc0000202\n"
@@ -505,7 +505,7 @@ static void counterparts_of_the_hca_are_written(void **state)
 	now.addresses[1].valid = false;
 	assert_int_equal(sysfs_tree_update(top, &now, &before), 0);
 	expect_text("sys/hca", "\n"
-			       "port 020000fffe000001 2 030101fffd010101\n"
+			       "port 020000fffe000001 2 030101fffd010101 mlx5_0\n"
 			       "pkey 0 1\n"
 			       "pkey 2 0\n"
 			       "gid 4 -1 00000000000000000000ffffc0000202\n"
@@ -513,10 +513,21 @@ static void counterparts_of_the_hca_are_written(void **state)
 			       "gid 300 -1 00000000000000000000ffffc0000202\n");
 }
 
-/* Connections of the kernel's rdma_cm could need what the device lacks. */
-static void device_that_lacks_something_stands_for_no_hca(void **state)
+static bool is_closed(const struct host *now, const struct host *before)
 {
-	struct host now, lacking;
+	char text[PATH_MAX];
+
+	assert_int_equal(sysfs_tree_update(top, now, before), 0);
+	read_text("sys/hca", text);
+	assert_non_null(strstr(text, "\ngid 4 1 00000000000000000000ffffc0000202\n"));
+	return strstr(text, "\nclosed\n");
+}
+
+/* New connections of the kernel's rdma_cm could need what the device lacks. Earlier ones need the
+ * tables. */
+static void device_that_lacks_something_is_closed(void **state)
+{
+	struct host now, before;
 
 	(void)state;
 	processors = 1;
@@ -526,20 +537,64 @@ static void device_that_lacks_something_stands_for_no_hca(void **state)
 	assert_int_equal(host_add_pkey(&now, "0xffff"), 0);
 	set_hca(&now);
 	assert_int_equal(sysfs_tree_create(top, &now, 0), 0);
-	expect_text("sys/hca", "mlx5_0\n"); /* without P_Key 0x8001 */
+	before = now;
+	assert_true(is_closed(&now, &before)); /* without P_Key 0x8001 */
 	assert_int_equal(host_add_pkey(&now, "0x8001"), 0);
-	lacking = now;
-	lacking.mtu = 1024;
-	assert_int_equal(sysfs_tree_update(top, &lacking, &now), 0);
+	assert_false(is_closed(&now, &before));
+	before = now;
+	now.mtu = 1024;
+	assert_true(is_closed(&now, &before));
+	now.mtu = before.mtu;
+	now.hca_table.cut_off = true;
+	assert_true(is_closed(&now, &before));
+}
+
+/* As when sysfs cannot be read. */
+static void unknown_hca_has_no_counterparts(void **state)
+{
+	struct host now, unknown;
+
+	(void)state;
+	processors = 1;
+	host_init(&now);
+	set_hca(&now);
+	assert_int_equal(sysfs_tree_create(top, &now, 0), 0);
+	unknown = now;
+	memset(unknown.hca_table.guid, 0, sizeof(unknown.hca_table.guid));
+	assert_int_equal(sysfs_tree_update(top, &unknown, &now), 0);
 	expect_text("sys/hca", "mlx5_0\n");
-	lacking = now;
-	lacking.hca_table.cut_off = true;
-	assert_int_equal(sysfs_tree_update(top, &lacking, &now), 0);
+	unknown = now;
+	memset(unknown.hca_table.pkeys, 0, sizeof(unknown.hca_table.pkeys));
+	assert_int_equal(sysfs_tree_update(top, &unknown, &now), 0);
 	expect_text("sys/hca", "mlx5_0\n");
-	lacking = now;
-	memset(lacking.hca_table.guid, 0, sizeof(lacking.hca_table.guid));
-	assert_int_equal(sysfs_tree_update(top, &lacking, &now), 0);
-	expect_text("sys/hca", "mlx5_0\n");
+}
+
+/* If a GID cannot be written, the file about the HCA does not name its index yet. */
+static void gids_are_written_before_the_counterparts(void **state)
+{
+	struct host before, now;
+	char path[PATH_MAX], text[PATH_MAX];
+
+	(void)state;
+	processors = 1;
+	host_init(&now);
+	assert_int_equal(host_add_text(&now, "192.0.2.1/24", 0), 0);
+	assert_int_equal(host_add_pkey(&now, "0xffff"), 0);
+	set_hca(&now);
+	assert_int_equal(sysfs_tree_create(top, &now, 0), 0);
+	read_text("sys/hca", text);
+	snprintf(path, sizeof(path), "%s/" CLASS "ports/1/gids/1", top);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkdir(path, 0700), 0);
+	before = now;
+	assert_int_equal(host_add_text(&now, "192.0.2.2/24", 0), 0);
+	set_hca(&now);
+	assert_int_not_equal(sysfs_tree_update(top, &now, &before), 0);
+	expect_text("sys/hca", text);
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(sysfs_tree_update(top, &now, &before), 0);
+	read_text("sys/hca", text);
+	assert_non_null(strstr(text, "\ngid 4 1 00000000000000000000ffffc0000202\n"));
 }
 
 /* The longest table has room. */
@@ -663,7 +718,9 @@ int main(void)
 		cmocka_unit_test(update_writes_changed_files_only),
 		cmocka_unit_test(update_writes_the_new_name_of_the_interface),
 		cmocka_unit_test(counterparts_of_the_hca_are_written),
-		cmocka_unit_test(device_that_lacks_something_stands_for_no_hca),
+		cmocka_unit_test(device_that_lacks_something_is_closed),
+		cmocka_unit_test(unknown_hca_has_no_counterparts),
+		cmocka_unit_test(gids_are_written_before_the_counterparts),
 		cmocka_unit_test(counterparts_of_the_longest_table_are_written),
 		cmocka_unit_test(failed_update_is_repeated),
 		cmocka_unit_test(files_of_another_daemon_stay),
