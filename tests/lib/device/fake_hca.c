@@ -479,7 +479,7 @@ static struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	check_cancellation();
 	fake_hca.ah_calls[attr->grh.dgid.raw[15]]++;
 	delay(FAKE_HCA_CREATE_AH);
-	errno = EHOSTUNREACH;
+	errno = fake_hca.ah_error;
 	if (fake_hca.no_ahs)
 		return NULL;
 	ah = calloc(1, sizeof(*ah));
@@ -513,6 +513,7 @@ void fake_hca_init(void)
 		.mtu = IBV_MTU_1024,
 		.vendor_id = 0xffffff,
 		.open_error = EIO,
+		.ah_error = EHOSTUNREACH,
 		.max_qp_wr = 100,
 		.context = {.cmd_fd = -1,
 			    .ops = {.post_send = post_send,

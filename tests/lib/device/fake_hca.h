@@ -54,6 +54,7 @@ struct fake_hca {
 		FAKE_HCA_CREATE_CHANNEL
 	} opens_to;
 	int open_error;      /* EIO by default */
+	int ah_error;        /* errno of ibv_create_ah with no_ahs; EHOSTUNREACH by default */
 	bool no_error_state; /* ibv_modify_qp refuses the transition to IBV_QPS_ERR */
 	bool no_reset_state; /* and that to IBV_QPS_RESET */
 	int mr_error;        /* errno of ibv_reg_mr, which fails then; 0: none */

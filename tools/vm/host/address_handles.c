@@ -115,6 +115,18 @@ static int begin_job(const struct address_handle_job *wanted, bool connects)
 	return -EAGAIN;
 }
 
+/* Callers must not take the HCA's error for "wait". */
+static int final_error(int rc)
+{
+	return rc == -EAGAIN || rc == -EINPROGRESS || rc == -ENOMEM ? -EHOSTUNREACH : rc;
+}
+
+/* The result of address_handles_get() with a job that has ended. A connection uses no handle. */
+static int result(const struct address_handle_job *job, bool connects)
+{
+	return connects && !is_of_peer(job->error) ? 0 : final_error(job->error);
+}
+
 int address_handles_get(struct address_handles *h, struct hca *hca, uint32_t pd,
 			const struct urxe_path *path, bool connects, uint64_t now)
 {
@@ -126,19 +138,13 @@ int address_handles_get(struct address_handles *h, struct hca *hca, uint32_t pd,
 	job = find_job(&wanted, now);
 	if (!job)
 		return begin_job(&wanted, connects);
-	return job->state == ADDRESS_HANDLE_RUNS ? -EAGAIN : job->error;
-}
-
-/* Callers must not take the HCA's error for "wait". */
-static int final_error(int rc)
-{
-	return rc == -EAGAIN || rc == -EINPROGRESS || rc == -ENOMEM ? -EHOSTUNREACH : rc;
+	return job->state == ADDRESS_HANDLE_RUNS ? -EAGAIN : result(job, connects);
 }
 
 static void end_job(struct address_handle_job *job, uint64_t now)
 {
 	pthread_join(job->thread, NULL);
-	job->error = final_error(end_call(job));
+	job->error = end_call(job);
 	job->state = job->error ? ADDRESS_HANDLE_FAILED : ADDRESS_HANDLE_FOUND;
 	job->ended_at = now;
 }

@@ -41,7 +41,7 @@ struct address_handle_job {
 	struct urxe_path path;
 	struct hca_ah_call *call;
 	pthread_t thread;
-	int error;         /* of ADDRESS_HANDLE_FAILED: a negative errno value */
+	int error;         /* of the HCA: a negative errno value; 0 if ADDRESS_HANDLE_FOUND */
 	uint64_t ended_at; /* of ADDRESS_HANDLE_FOUND and ADDRESS_HANDLE_FAILED, ns */
 };
 
@@ -61,8 +61,9 @@ void address_handles_close(struct address_handles *h);
  * a connection, for which the kernel looks for the peer again in ibv_modify_qp(3). 0: the HCA does
  * not wait for the peer's MAC now, or cannot have a handle. -EAGAIN: a thread looks for the peer,
  * or all jobs for this use run: call it again after address_handles_event has returned true. Other
- * errors: the HCA found no way to the peer less than ADDRESS_HANDLE_FAILED_NS ago, or could not
- * create a handle of this path; or no thread could be created. `now`: as now_ns().
+ * errors: the HCA found no way to the peer less than ADDRESS_HANDLE_FAILED_NS ago; it could not
+ * create a handle of this path for a datagram (a connection needs none); or no thread could be
+ * created. `now`: as now_ns().
  */
 int address_handles_get(struct address_handles *h, struct hca *hca, uint32_t pd,
 			const struct urxe_path *path, bool connects, uint64_t now);

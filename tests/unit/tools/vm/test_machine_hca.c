@@ -341,6 +341,26 @@ static void a_path_that_the_hca_does_not_find_fails_for_a_while(void **state)
 	fake_hca_complete_send(fake_hca.last_qp, IBV_WC_SUCCESS);
 }
 
+/* The peer is there. */
+static void a_lack_of_memory_fails_no_other_path_to_the_peer(void **state)
+{
+	struct pvrdma_cqe cqe;
+
+	(void)state;
+	start_datagrams();
+	fake_hca.no_ahs = true;
+	fake_hca.ah_error = ENOMEM;
+	post_datagram(9);
+	pass_event();
+	expect_refused(9);
+	fake_hca.no_ahs = false;
+	post_datagram_on(&f.qp, 9, 1);
+	assert_false(cq_poll(&f.g, &f.cq, &cqe));
+	pass_event();
+	assert_int_equal(fake_hca.last_qp->n_sends, 1);
+	fake_hca_complete_send(fake_hca.last_qp, IBV_WC_SUCCESS);
+}
+
 /* The thread that waits is the last user of an HCA that has gone. */
 static void an_hca_goes_while_it_looks_for_a_peer(void **state)
 {
@@ -436,6 +456,32 @@ static bool was_answered(void)
 	const union pv_response *response = guest_at(&f.g, f.g.response);
 
 	return response->hdr.response == f.g.token;
+}
+
+/* A new queue pair connects, while the HCA creates no address handle. Returns the error of the
+ * response. */
+static int connect_without_handles(uint8_t host, int ah_error)
+{
+	const union pv_response *response = guest_at(&f.g, f.g.response);
+	struct qp rc;
+
+	fake_hca.no_ahs = true;
+	fake_hca.ah_error = ah_error;
+	open_rc(&rc);
+	connect_to(&rc, host);
+	pass_event();
+	assert_true(was_answered());
+	guest_pages_free(&rc.pages);
+	return response->hdr.err;
+}
+
+/* Connections use no handle: only the search for the peer counts. */
+static void a_connection_needs_its_peer_and_no_handle(void **state)
+{
+	(void)state;
+	assert_int_equal(connect_without_handles(9, ENOSPC), 0);
+	assert_int_equal(connect_without_handles(10, ENOMEM), 0);
+	assert_int_equal(connect_without_handles(11, EHOSTUNREACH), EHOSTUNREACH);
 }
 
 /* Threads that wait end one by one. */
@@ -543,6 +589,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(a_path_that_the_hca_does_not_find_fails_for_a_while,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_lack_of_memory_fails_no_other_path_to_the_peer,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(an_hca_goes_while_it_looks_for_a_peer, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_domain_goes_while_the_hca_looks_for_a_peer, setup,
@@ -552,6 +600,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(datagrams_to_many_peers_leave_room_for_a_connection,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(each_connection_waits_for_its_peer, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_connection_needs_its_peer_and_no_handle, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(paths_to_one_peer_wait_for_one_thread, setup,
 						teardown),
