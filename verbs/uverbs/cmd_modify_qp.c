@@ -269,13 +269,15 @@ static void refill_hca(struct qp *qp)
 }
 
 /* Whether an HCA in hardware would take the packets of the connection from the engine. A peer on
- * this host sends its packets by the switch, or not at all. With the lock. */
+ * this host sends its packets by the switch, or not at all. So do virtual machines of this host,
+ * whose GIDs the process does not know: while they exist, each peer may be one. With the lock. */
 static bool is_starved(const struct urxe_qp_attr *attr, uint32_t mask)
 {
 	struct hca *hca = adapter.hca.hca;
 
 	return is_connection(attr, mask) && hca && hca_is_hardware(hca) &&
-	       hca_has_gid(hca, attr->path.sgid_index) && !port_has_gid(attr->path.dgid.raw);
+	       hca_has_gid(hca, attr->path.sgid_index) && !port_has_gid(attr->path.dgid.raw) &&
+	       !adapter.welcome.port.machines;
 }
 
 /* 0 if the HCA executes the connection, else way->daemon_error, or -ENETUNREACH if the engine would

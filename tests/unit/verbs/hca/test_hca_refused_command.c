@@ -292,6 +292,19 @@ static void an_hca_in_hardware_leaves_other_hosts_no_connection_of_the_engine(vo
 	assert_int_equal(connect_engine_qp(), -ENETUNREACH);
 }
 
+/* The peer may be one of them, whose packets come by the switch. */
+static void an_hca_in_hardware_leaves_machines_the_connections_of_the_engine(void **state)
+{
+	(void)state;
+	close_with_hca(loop);
+	fake_hca.vendor_id = 0x2c9;
+	loop = open_with_hca(MTU);
+	adapter_lock();
+	adapter.welcome.port.machines = 1;
+	adapter_unlock();
+	assert_int_not_equal(connect_engine_qp(), -ENETUNREACH);
+}
+
 /* urxed knows a leased number, also if the process could not tell it the queue pair. */
 static void a_leased_number_lets_the_engine_go_on(void **state)
 {
@@ -322,6 +335,7 @@ int main(void)
 		TEST(a_closed_context_gets_no_handle),
 		TEST(a_change_that_the_hca_refuses_is_no_path_migration),
 		TEST(an_hca_in_hardware_leaves_other_hosts_no_connection_of_the_engine),
+		TEST(an_hca_in_hardware_leaves_machines_the_connections_of_the_engine),
 		TEST(a_leased_number_lets_the_engine_go_on),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
