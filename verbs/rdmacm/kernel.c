@@ -51,11 +51,14 @@ ssize_t rdmacm_kernel_read_hca(char *text, size_t size)
 	return n == -ENOENT ? 0 : n;
 }
 
-bool rdmacm_kernel_has_addresses(void)
+int rdmacm_kernel_has_addresses(void)
 {
 	char first;
+	ssize_t n = rdmacm_kernel_read_hca(&first, sizeof(first));
 
-	return rdmacm_kernel_read_hca(&first, sizeof(first)) > 0 && first != '\n';
+	if (n == -EMFILE || n == -ENFILE || n == -ENOMEM)
+		return (int)n;
+	return n > 0 && first != '\n';
 }
 
 /* Reads a line of a port's file, without its end. 0 or a negative errno value. */

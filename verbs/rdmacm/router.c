@@ -171,12 +171,12 @@ static bool is_loopback(const struct __kernel_sockaddr_storage *addr)
 
 /*
  * Whether the daemon and the kernel both bind an ID of that address: the wildcard, and loopback
- * where an HCA backs the device. At either, a listener on loopback gets the requests for all
- * addresses.
+ * where an HCA backs the device, or may back it. At either, a listener on loopback gets the
+ * requests for all addresses.
  */
 static bool is_address_of_both(const struct __kernel_sockaddr_storage *addr)
 {
-	return is_wildcard(addr) || (is_loopback(addr) && rdmacm_kernel_has_addresses());
+	return is_wildcard(addr) || (is_loopback(addr) && rdmacm_kernel_has_addresses() != 0);
 }
 
 static struct rdmacm_request query_request(struct rdmacm_file *file, uint32_t number)
@@ -403,16 +403,20 @@ static bool is_port_refused(struct rdmacm_file *file, const struct rdmacm_reques
  * Where an HCA backs the device, the kernel knows the device's addresses, and answers for QP1 of
  * each on the wire. So the kernel runs the command first. True: its result *rc stands. That is
  * success, or a refusal because another ID of the kernel has the port, or because a port below 1024
- * needs CAP_NET_BIND_SERVICE. EADDRNOTAVAIL may also mean that the kernel does not know the
- * address, and EACCES that the process has other credentials than when it opened the device. False:
- * the daemon runs the command, because the kernel has another error, for example no RDMA device at
- * the address. False also for a bind at both, and for this host as destination by loopback or
- * wildcard, to which the kernel finds no route.
+ * needs CAP_NET_BIND_SERVICE, or that nobody can tell whether there is an HCA. EADDRNOTAVAIL may
+ * also mean that the kernel does not know the address, and EACCES that the process has other
+ * credentials than when it opened the device. False: the daemon runs the command, because the
+ * kernel has another error, for example no RDMA device at the address. False also for a bind at
+ * both, and for this host as destination by loopback or wildcard, to which the kernel finds no
+ * route.
  */
 static bool ask_hca(struct rdmacm_file *file, struct rdmacm_request *request,
 		    struct rdmacm_response *response, struct rdmacm_id *id, int *rc)
 {
-	if (!rdmacm_kernel_has_addresses() || binds_at_both(request) || resolves_this_host(request))
+	*rc = rdmacm_kernel_has_addresses();
+	if (*rc < 0)
+		return true;
+	if (!*rc || binds_at_both(request) || resolves_this_host(request))
 		return false;
 	*rc = give_to_kernel(file, request, response, id);
 	return !*rc || *rc == -EADDRINUSE ||

@@ -92,10 +92,10 @@ int __wrap_rdmacm_kernel_read_gid(const char *device, uint8_t port, uint32_t ind
 	return 0;
 }
 
-bool __wrap_rdmacm_kernel_has_addresses(void);
-bool __wrap_rdmacm_kernel_has_addresses(void)
+int __wrap_rdmacm_kernel_has_addresses(void);
+int __wrap_rdmacm_kernel_has_addresses(void)
 {
-	return true;
+	return 1;
 }
 
 /* Replaces the daemon, which only numbers IDs. */

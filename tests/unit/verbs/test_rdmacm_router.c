@@ -40,11 +40,11 @@ static const struct in6_addr ipv6 = {{{0x20, 0x01, 0x0d, 0xb8, [15] = 1}}}; /* 2
 
 static struct side kernel, daemon_side;
 static struct rdmacm_file file;
-static bool has_hca;
+static int has_hca; /* the result of rdmacm_kernel_has_addresses() */
 
 /* Replaces the run directory's file that names the HCA. */
-bool __wrap_rdmacm_kernel_has_addresses(void);
-bool __wrap_rdmacm_kernel_has_addresses(void)
+int __wrap_rdmacm_kernel_has_addresses(void);
+int __wrap_rdmacm_kernel_has_addresses(void)
 {
 	return has_hca;
 }
@@ -334,7 +334,7 @@ static int setup(void **state)
 	file = (struct rdmacm_file){.kernel = KERNEL, .opening = 1, .socket = -1};
 	kernel = (struct side){.choice = CHOSEN, .taken_error = -EADDRNOTAVAIL};
 	daemon_side = (struct side){.choice = CHOSEN_D, .taken_error = -EADDRNOTAVAIL};
-	has_hca = false;
+	has_hca = 0;
 	return 0;
 }
 
@@ -476,7 +476,7 @@ static void port_taken_at_the_hca_is_refused(void **state)
 	uint32_t id = create_id();
 
 	(void)state;
-	has_hca = true;
+	has_hca = 1;
 	kernel.taken = 7471;
 	kernel.taken_error = -EADDRINUSE;
 	assert_int_equal(bind_ipv4(id, 7471), -EADDRINUSE);
@@ -497,7 +497,7 @@ static void port_of_a_wildcard_at_the_hca_is_refused(void **state)
 		uint32_t id;
 
 		setup(state);
-		has_hca = true;
+		has_hca = 1;
 		kernel.taken = 7471;
 		id = create_id();
 		assert_int_equal(binds[i](id, 7471), -EADDRNOTAVAIL);
@@ -517,7 +517,7 @@ static void source_port_taken_at_the_hca_is_refused(void **state)
 		uint32_t id;
 
 		setup(state);
-		has_hca = true;
+		has_hca = 1;
 		kernel.taken = 7471;
 		kernel.taken_error = -errors[i];
 		id = create_id();
@@ -536,7 +536,7 @@ static void privileged_port_at_the_hca_is_refused(void **state)
 	uint32_t id = create_id();
 
 	(void)state;
-	has_hca = true;
+	has_hca = 1;
 	kernel.taken = 111;
 	kernel.taken_error = -EACCES;
 	assert_int_equal(bind_ipv4(id, 111), -EACCES);
@@ -551,7 +551,7 @@ static void process_without_access_to_the_hca_is_the_daemons(void **state)
 	uint32_t id = create_id();
 
 	(void)state;
-	has_hca = true;
+	has_hca = 1;
 	kernel.lacks_addresses = true;
 	kernel.taken_error = -EACCES;
 	assert_int_equal(bind_ipv4(id, 111), 0);
@@ -559,12 +559,32 @@ static void process_without_access_to_the_hca_is_the_daemons(void **state)
 	expect_ports(111, 0);
 }
 
+/* Else the ID would be the daemon's for its life, and get no request from the wire. */
+static void lack_of_descriptors_binds_no_id(void **state)
+{
+	static const int errors[] = {EMFILE, ENFILE, ENOMEM};
+
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		uint32_t id;
+
+		setup(state);
+		id = create_id();
+		has_hca = -errors[i];
+		assert_int_equal(bind_ipv4(id, 7471), -errors[i]);
+		assert_int_equal(resolve_from(id, IPV4, 7471), -errors[i]);
+		has_hca = 1;
+		assert_int_equal(bind_ipv4(id, 7471), 0);
+		assert_int_equal(listen_id(id), 0);
+		expect_ports(0, 7471);
+	}
+}
+
 static void address_unknown_to_the_hca_is_the_daemons(void **state)
 {
 	uint32_t id = create_id();
 
 	(void)state;
-	has_hca = true;
+	has_hca = 1;
 	kernel.lacks_addresses = true;
 	assert_int_equal(bind_ipv4(id, 7471), 0);
 	assert_int_equal(listen_id(id), 0);
@@ -588,7 +608,7 @@ static void this_host_as_destination_is_the_daemons(void **state)
 	const struct in6_addr *const v6[] = {&in6addr_loopback, &in6addr_any};
 
 	(void)state;
-	has_hca = true;
+	has_hca = 1;
 	for (size_t i = 0; i < 2; i++) {
 		const struct sockaddr_in in = {.sin_family = AF_INET,
 					       .sin_addr.s_addr = htonl(ipv4[i])};
@@ -617,7 +637,7 @@ static void listener_on_loopback_is_at_both_with_an_hca(void **state)
 		assert_int_equal(listen_id(id), 0);
 		expect_ports(7471, with ? 7471 : 0);
 	}
-	has_hca = true;
+	has_hca = 1;
 	id = create_id();
 	assert_int_equal(bind_ip(id, in6addr_loopback, 7472), 0);
 	assert_int_equal(count_ids(&kernel), 2);
@@ -642,6 +662,7 @@ int main(void)
 		cmocka_unit_test_setup(process_without_access_to_the_hca_is_the_daemons, setup),
 		cmocka_unit_test_setup(this_host_as_destination_is_the_daemons, setup),
 		cmocka_unit_test_setup(listener_on_loopback_is_at_both_with_an_hca, setup),
+		cmocka_unit_test_setup(lack_of_descriptors_binds_no_id, setup),
 		cmocka_unit_test_setup(address_unknown_to_the_hca_is_the_daemons, setup),
 	};
 
