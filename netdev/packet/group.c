@@ -189,13 +189,16 @@ uint32_t packet_group_read_drops(struct packet_group *group)
 	return drops;
 }
 
-bool packet_group_is_stopped(struct packet_group *group)
+enum packet_ring_state packet_group_ring_state(struct packet_group *group)
 {
-	bool stopped = false;
+	enum packet_ring_state worst = PACKET_RING_RUNS, state;
 
-	for (uint32_t i = 0; i < group->n; i++)
-		stopped |= packet_port_is_stopped(group->ports[i]);
-	return stopped;
+	for (uint32_t i = 0; i < group->n; i++) {
+		state = packet_port_ring_state(group->ports[i]);
+		if (state > worst)
+			worst = state;
+	}
+	return worst;
 }
 
 uint32_t packet_group_choose(uint32_t flow, uint32_t n, uint32_t carriers)

@@ -246,15 +246,16 @@ static uint32_t next_empty(const struct packet_port *port)
 
 /* Each read clears the kernel's counter, so the port notes where the drops may have stopped the
  * ring. */
-static void count_kernel_drops(struct packet_port *port)
+static uint32_t count_kernel_drops(struct packet_port *port)
 {
 	const uint32_t drops = packet_socket_read_drops(port->fd);
 
 	port->dropped += drops;
-	if (!drops)
-		return;
-	port->suspect = true;
-	port->suspect_place = next_empty(port);
+	if (drops) {
+		port->suspect = true;
+		port->suspect_place = next_empty(port);
+	}
+	return drops;
 }
 
 uint32_t packet_port_read_drops(struct packet_port *port)
@@ -272,14 +273,16 @@ uint32_t packet_port_read_drops(struct packet_port *port)
  * virtio-net header cannot describe it, and drops all later ones because the place is reserved. So
  * the caller gets no frame behind that place. The caller may still get the frames before it.
  */
-bool packet_port_is_stopped(struct packet_port *port)
+enum packet_ring_state packet_port_ring_state(struct packet_port *port)
 {
+	const uint32_t drops = count_kernel_drops(port);
 	const bool moved = port->moved;
 
 	port->moved = false;
-	count_kernel_drops(port);
-	if (packet_port_has_frame(port))
-		return false;
+	if (!port->vnet || packet_port_has_frame(port))
+		return PACKET_RING_RUNS;
 	port->suspect &= port->head == port->suspect_place;
-	return port->suspect && !moved;
+	if (!port->suspect || moved)
+		return PACKET_RING_RUNS;
+	return drops ? PACKET_RING_STOPPED : PACKET_RING_SUSPECT;
 }

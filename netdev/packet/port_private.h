@@ -43,7 +43,7 @@ struct packet_port {
 	uint32_t head;              /* place of the next frame */
 	uint32_t tail;              /* place of the oldest frame that was not released */
 	uint32_t dropped;           /* drops that packet_port_read_drops has not returned yet */
-	bool moved;                 /* the caller got frames since packet_port_is_stopped */
+	bool moved;                 /* the caller got frames since packet_port_ring_state */
 	bool suspect;               /* the kernel's last drops may have stopped the ring */
 	uint32_t suspect_place;     /* suspect: the place that the kernel filled next */
 	bool vnet;                  /* packets have a virtio-net header in front */

@@ -120,6 +120,7 @@ struct adapter {
 				       did not lack descriptors or memory */
 	uint64_t uplink_look_at;    /* when to look whether the uplink has stopped; 0: no uplink */
 	bool uplink_stopped;        /* the last look found that */
+	uint64_t uplink_suspect_at; /* time of the last ring that may have stopped; 0: none */
 	uint64_t uplink_stopped_at; /* time of the last stop; 0: none */
 	uint64_t uplink_stop_ns;    /* length of the pause after that stop, without an uplink */
 	bool inbox_broken;          /* a peer has written to the inbox against the protocol */

@@ -214,10 +214,23 @@ static uint64_t next_look(uint64_t now)
 	return now + (busy ? LOOK_BUSY_NS : LOOK_QUIET_NS);
 }
 
+/* Whether to replace a ring that may only have been full: not often, because each new ring costs
+ * the daemon time. Further drops show whether the ring has stopped. */
+static bool replaces_suspect(uint64_t now)
+{
+	const uint64_t last = adapter.uplink_suspect_at;
+
+	if (last && now - last < STOP_AGAIN_NS)
+		return false;
+	adapter.uplink_suspect_at = now;
+	return true;
+}
+
 /* Whether it was time for a look, and found that a packet of another station has stopped the
- * receive ring. */
+ * receive ring, or may have. */
 static bool has_stopped(uint64_t now)
 {
+	enum packet_ring_state state;
 	uint64_t next;
 
 	if (!adapter.uplink_look_at)
@@ -230,8 +243,9 @@ static bool has_stopped(uint64_t now)
 		return false;
 	}
 	adapter.uplink_look_at = next;
-	adapter.uplink_stopped = packet_group_is_stopped(adapter.uplink);
-	return adapter.uplink_stopped;
+	state = packet_group_ring_state(adapter.uplink);
+	adapter.uplink_stopped = state == PACKET_RING_STOPPED;
+	return adapter.uplink_stopped || (state == PACKET_RING_SUSPECT && replaces_suspect(now));
 }
 
 bool adapter_uplink_stale(void)
@@ -250,6 +264,6 @@ void adapter_close_uplink(void)
 	adapter.uplink_generation = 0;
 	adapter.uplink_inherited = false;
 	adapter.uplink_retry_at = adapter.uplink_retry_ns = adapter.uplink_look_at = 0;
-	adapter.uplink_stopped_at = adapter.uplink_stop_ns = 0;
+	adapter.uplink_stopped_at = adapter.uplink_stop_ns = adapter.uplink_suspect_at = 0;
 	adapter.uplink_stopped = false;
 }

@@ -144,14 +144,22 @@ uint32_t packet_port_tx(struct packet_port *port, const struct packet_port_frame
  * was full, and UDP GSO packets that the port dropped because they are not RoCEv2.
  */
 uint32_t packet_port_read_drops(struct packet_port *port);
+/* In ascending order of certainty that the ring has stopped. */
+enum packet_ring_state {
+	PACKET_RING_RUNS,
+	PACKET_RING_SUSPECT, /* it has stopped, or was full just before a silence */
+	PACKET_RING_STOPPED,
+};
+
 /*
  * Whether the ring has stopped for good, so that the port has to be replaced: Linux stops a port
  * with UDP GSO at a packet that a virtio-net header cannot describe, and a virtual machine whose
- * tap is on the same bridge can send one (UFO). True: the kernel has dropped packets, the ring is
- * empty, and the caller got no frame since then nor since the last call. So a stop may need two
- * calls to be found. A ring that was full just before a silence counts, too. One system call.
+ * tap is on the same bridge can send one (UFO). Other ports always run. Suspect: the kernel has
+ * dropped packets, the ring is empty, and the caller got no frame since then nor since the last
+ * call. Stopped: the kernel has also dropped packets since the last call. So a stop may need two
+ * calls to be found. One system call.
  */
-bool packet_port_is_stopped(struct packet_port *port);
+enum packet_ring_state packet_port_ring_state(struct packet_port *port);
 
 /*
  * --- The packet ports of one process on several interfaces, the members of a bond. The functions
@@ -186,8 +194,8 @@ void packet_group_release(struct packet_group *group);
 uint32_t packet_group_tx(struct packet_group *group, uint32_t member,
 			 const struct packet_port_frame *frames, uint32_t n, uint32_t *lost);
 uint32_t packet_group_read_drops(struct packet_group *group);
-/* Whether the ring of a member has stopped. */
-bool packet_group_is_stopped(struct packet_group *group);
+/* Of the member whose ring has most certainly stopped. */
+enum packet_ring_state packet_group_ring_state(struct packet_group *group);
 
 /* --- Flows: urxed's switch and processes choose the same member for a connection */
 

@@ -204,18 +204,28 @@ static void test_stopped_ring_is_found(void **state)
 	/* A ring that was full has dropped packets, too, but goes on. */
 	for (int i = 0; i < 2000; i++)
 		send_as_machine(tap, VIRTIO_NET_HDR_GSO_NONE);
-	assert_false(packet_port_is_stopped(port));
+	assert_int_equal(packet_port_ring_state(port), PACKET_RING_RUNS);
 	assert_in_range(drain(port), 1, 1999);
-	assert_false(packet_port_is_stopped(port));
+	assert_int_equal(packet_port_ring_state(port), PACKET_RING_RUNS);
 	send_as_machine(tap, VIRTIO_NET_HDR_GSO_NONE);
 	assert_int_equal(drain(port), 1);
-	assert_false(packet_port_is_stopped(port));
+	assert_int_equal(packet_port_ring_state(port), PACKET_RING_RUNS);
+	/* Nor does a silence after that show a stop. */
+	for (int i = 0; i < 2000; i++)
+		send_as_machine(tap, VIRTIO_NET_HDR_GSO_NONE);
+	assert_in_range(drain(port), 1, 1999);
+	for (int i = 0; i < 3; i++)
+		assert_true(packet_port_ring_state(port) != PACKET_RING_STOPPED);
+	send_as_machine(tap, VIRTIO_NET_HDR_GSO_NONE);
+	assert_int_equal(drain(port), 1);
+	assert_int_equal(packet_port_ring_state(port), PACKET_RING_RUNS);
 	assert_true(packet_port_read_drops(port) > 0);
 
 	send_as_machine(tap, VIRTIO_NET_HDR_GSO_UDP);
 	send_as_machine(tap, VIRTIO_NET_HDR_GSO_NONE);
 	got = drain(port); /* both packets, if the port has no UDP GSO */
-	assert_int_equal(packet_port_is_stopped(port), !got);
+	assert_int_equal(packet_port_ring_state(port),
+			 got ? PACKET_RING_RUNS : PACKET_RING_STOPPED);
 	packet_port_close(port);
 	close(tap);
 }
@@ -248,16 +258,16 @@ static void test_stop_is_found_though_frames_came_or_drops_were_read(void **stat
 	assert_int_equal(drain(port), 1);
 	send_as_machine(tap, VIRTIO_NET_HDR_GSO_NONE);
 	send_as_machine(tap, VIRTIO_NET_HDR_GSO_UDP);
-	assert_false(packet_port_is_stopped(port));
+	assert_int_equal(packet_port_ring_state(port), PACKET_RING_RUNS);
 	assert_int_equal(drain(port), 1);
-	assert_false(packet_port_is_stopped(port));
-	assert_true(packet_port_is_stopped(port));
+	assert_int_equal(packet_port_ring_state(port), PACKET_RING_RUNS);
+	assert_int_equal(packet_port_ring_state(port), PACKET_RING_SUSPECT);
 	packet_port_close(port);
 
 	port = open_accepting_port();
 	send_as_machine(tap, VIRTIO_NET_HDR_GSO_UDP);
 	assert_int_equal(packet_port_read_drops(port), 1);
-	assert_true(packet_port_is_stopped(port));
+	assert_int_equal(packet_port_ring_state(port), PACKET_RING_SUSPECT);
 	packet_port_close(port);
 	close(tap);
 }

@@ -19,7 +19,7 @@ static uint32_t asked;    /* how often the adapter asked the daemon */
 static uint32_t closed;   /* groups of sockets */
 static uint32_t declined; /* how often the adapter told the daemon that it has no sockets */
 static uint32_t looks;    /* whether the ring has stopped */
-static bool stopped;
+static enum packet_ring_state ring;
 static uint64_t deadline; /* of the engine */
 static uint32_t drops;    /* frames that the rings have lost since the last look */
 
@@ -29,14 +29,14 @@ int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
 int __wrap_vnic_driver_uplink(struct vnic_driver *drv, struct vnic_attach_uplink *to,
 			      int fds[VNIC_UPLINK_SOCKETS]);
 void __wrap_vnic_driver_decline_uplink(struct vnic_driver *drv, int reason);
-int __wrap_packet_group_open(const int *fds, uint32_t n, const struct packet_port_ring *ring,
+int __wrap_packet_group_open(const int *fds, uint32_t n, const struct packet_port_ring *sizes,
 			     struct packet_group **group);
 int __wrap_packet_group_accept(const struct packet_group *group, const uint16_t *blocks,
 			       uint32_t n);
 void __wrap_packet_group_close(struct packet_group *group);
 uint32_t __wrap_packet_group_rx(struct packet_group *group, struct packet_port_frame *frames,
 				uint32_t n);
-bool __wrap_packet_group_is_stopped(struct packet_group *group);
+enum packet_ring_state __wrap_packet_group_ring_state(struct packet_group *group);
 
 uint64_t __wrap_clock_read_kernel(void)
 {
@@ -74,12 +74,12 @@ void __wrap_vnic_driver_decline_uplink(struct vnic_driver *drv, int reason)
 	declined++;
 }
 
-int __wrap_packet_group_open(const int *fds, uint32_t n, const struct packet_port_ring *ring,
+int __wrap_packet_group_open(const int *fds, uint32_t n, const struct packet_port_ring *sizes,
 			     struct packet_group **group)
 {
 	(void)fds;
 	(void)n;
-	(void)ring;
+	(void)sizes;
 	*group = (struct packet_group *)loop; /* any address */
 	return 0;
 }
@@ -106,11 +106,11 @@ void __wrap_packet_group_close(struct packet_group *group)
 	closed += group != NULL;
 }
 
-bool __wrap_packet_group_is_stopped(struct packet_group *group)
+enum packet_ring_state __wrap_packet_group_ring_state(struct packet_group *group)
 {
 	(void)group;
 	looks++;
-	return stopped;
+	return ring;
 }
 
 uint32_t __wrap_packet_group_read_drops(struct packet_group *group);
@@ -138,7 +138,7 @@ static int setup(void **state)
 	deadline = URXE_NEVER;
 	now = 1000 * MS;
 	asked = closed = declined = looks = 0;
-	stopped = false;
+	ring = PACKET_RING_RUNS;
 	loop = loop_adapter_open(1500);
 	adapter.welcome.port.uplink_generation = 1;
 	return 0;
@@ -252,12 +252,12 @@ static void a_stopped_ring_is_replaced(void **state)
 	run_round();
 	assert_int_equal(looks, 1);
 	now += 900 * MS;
-	stopped = true;
+	ring = PACKET_RING_STOPPED;
 	run_round();
 	assert_int_equal(looks, 2);
 	assert_int_equal(asked, 2);
 	assert_int_equal(closed, 1);
-	stopped = false;
+	ring = PACKET_RING_RUNS;
 	/* While frames come, the next look is soon. */
 	for (uint32_t i = 0; i < 3; i++) {
 		adapter_polling.heard_at = now;
@@ -343,9 +343,9 @@ static void stop_ring(uint64_t pause)
 	now += 100 * MS;
 	adapter_polling.heard_at = now;
 	drops = 3;
-	stopped = true;
+	ring = PACKET_RING_STOPPED;
 	run_round();
-	stopped = false;
+	ring = PACKET_RING_RUNS;
 	assert_int_equal(asked, before + !pause);
 	assert_int_equal(!adapter.uplink, pause != 0);
 	if (!pause)
@@ -377,6 +377,28 @@ static void a_ring_that_stops_again_is_replaced_later_each_time(void **state)
 	stop_ring(20 * MS);
 }
 
+/* No packet of another station has stopped it. */
+static void a_ring_that_was_full_before_a_silence_costs_no_pause(void **state)
+{
+	(void)state;
+	answer = 1;
+	run_round();
+	ring = PACKET_RING_SUSPECT;
+	for (uint32_t i = 0; i < 50; i++) {
+		now += 100 * MS;
+		adapter_polling.heard_at = now;
+		run_round();
+		assert_non_null(adapter.uplink);
+		assert_int_equal(asked, 2);
+	}
+	now += 10 * 1000 * MS;
+	run_round();
+	assert_int_equal(asked, 3);
+	assert_int_equal(declined, 0);
+	/* The first real stop costs none either. */
+	stop_ring(0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -393,6 +415,8 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_ring_that_stops_again_is_replaced_later_each_time,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_ring_that_was_full_before_a_silence_costs_no_pause, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_daemon_learns_when_the_sockets_are_closed,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(frames_that_a_replaced_ring_has_lost_count, setup,
