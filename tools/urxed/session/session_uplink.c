@@ -369,6 +369,13 @@ static int refuse_socket(struct sessions *sessions, struct session *s, int rc)
 	return rc;
 }
 
+/* As refuse_socket, for a process that may still have its old sockets. */
+static int refuse_new_sockets(struct sessions *sessions, struct session *s, int rc)
+{
+	await_close(sessions, &s->port);
+	return refuse_socket(sessions, s, rc);
+}
+
 static void log_refusal(struct sessions *sessions, const struct session *s, int rc)
 {
 	log_ratelimited(&sessions->log, sessions->now, "process %d has no direct uplink: %s",
@@ -408,11 +415,11 @@ int session_give_uplink(void *ctx, struct vnic_server_client *conn,
 	if (rc == -ENODEV && sessions->direct_uplink)
 		sessions->direct_uplink->ended++;
 	if (rc)
-		return refuse_socket(sessions, s, rc);
+		return refuse_new_sockets(sessions, s, rc);
 	n = direct_uplink_create(sessions->direct_uplink, &ring, fds);
 	if (n < 0) {
 		log_refusal(sessions, s, n);
-		return refuse_socket(sessions, s, n);
+		return refuse_new_sockets(sessions, s, n);
 	}
 	check_queue(sessions, fds[0]);
 	answer->frame_size = ring.frame_size;

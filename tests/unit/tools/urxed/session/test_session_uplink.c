@@ -342,6 +342,22 @@ static void packets_come_by_the_switch_when_the_process_has_closed_its_sockets(v
 	}
 }
 
+/* A process that asks for new sockets closes its old ones only after the answer. */
+static void a_refused_process_has_its_old_sockets_for_a_while(void **state)
+{
+	(void)state;
+	w->uplinks.at[0].spec = "af_packet:lo";
+	ask();
+	expect_own_block_excluded();
+	w->direct.trust.named.n_users = 0;
+	w->direct.trust.none = true;
+	assert_int_equal(ask_status(), -EPERM);
+	assert_int_equal(port_of_process()->closing_sockets, 1);
+	assert_int_equal(w->excluded, 0);
+	serve(decline_thread);
+	assert_int_equal(port_of_process()->closing_sockets, 0);
+}
+
 /* The sockets on an interface that has gone receive nothing. */
 static void packets_come_by_the_switch_after_the_interface_has_gone(void **state)
 {
@@ -768,6 +784,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(sockets_come_back_when_the_last_machine_leaves,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_refused_process_has_its_old_sockets_for_a_while,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			packets_come_by_the_switch_when_the_process_has_closed_its_sockets, setup,
