@@ -78,18 +78,10 @@ static void replace_uplink(struct packet_group *uplink)
 static int open_uplink(struct vnic_driver *nic, struct packet_group **uplink)
 {
 	struct vnic_attach_uplink answer;
-	int fds[VNIC_UPLINK_SOCKETS], n = vnic_driver_uplink(nic, &answer, fds), rc;
+	int fds[VNIC_UPLINK_SOCKETS], n = vnic_driver_uplink(nic, &answer, fds);
 	const struct packet_port_ring ring = {answer.frame_size, answer.blocks};
 
-	/* The answer had sockets, for which this process has no descriptors left. */
-	if (n == -EMFILE)
-		vnic_driver_decline_uplink(nic, n);
-	if (n < 0)
-		return n;
-	rc = packet_group_open(fds, (uint32_t)n, &ring, uplink);
-	if (rc)
-		vnic_driver_decline_uplink(nic, rc);
-	return rc;
+	return n < 0 ? n : packet_group_open(fds, (uint32_t)n, &ring, uplink);
 }
 
 /* Whether the connection to the daemon has ended. An answer that did not come in time ends it, too.
@@ -201,8 +193,9 @@ void adapter_renew_uplink(void)
 		return;
 	note_failure(rc);
 	replace_uplink(uplink);
-	if (had_uplink && !uplink)
-		report_closed(-ENODEV);
+	/* Also if the answer had sockets that this process could not take or use. */
+	if (!uplink && (had_uplink || rc))
+		report_closed(rc ? rc : -ENODEV);
 }
 
 /* A program that polls may send requests while the engine thread only looks at the poll grant. */

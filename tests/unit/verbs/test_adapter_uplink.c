@@ -67,9 +67,7 @@ int __wrap_vnic_driver_uplink(struct vnic_driver *drv, struct vnic_attach_uplink
 void __wrap_vnic_driver_decline_uplink(struct vnic_driver *drv, int reason)
 {
 	(void)drv;
-	/* Otherwise the process cannot use the sockets of the answer. */
-	if (reason != -ENODEV && reason != -EAGAIN)
-		return;
+	assert_true(reason < 0);
 	assert_null(adapter.uplink);
 	declined++;
 }
@@ -286,6 +284,19 @@ static void the_daemon_learns_when_the_sockets_are_closed(void **state)
 	assert_int_equal(declined, 1);
 }
 
+/* Until the daemon learns that, the switch does not deliver what the old sockets receive. */
+static void old_sockets_are_closed_before_new_ones_are_declined(void **state)
+{
+	(void)state;
+	answer = 1;
+	run_round();
+	answer = -EMFILE;
+	adapter.welcome.port.uplink_generation++;
+	run_round();
+	assert_int_equal(closed, 1);
+	assert_int_equal(declined, 1);
+}
+
 /* The kernel's count ends with the sockets. */
 static void frames_that_a_replaced_ring_has_lost_count(void **state)
 {
@@ -418,6 +429,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_ring_that_was_full_before_a_silence_costs_no_pause, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_daemon_learns_when_the_sockets_are_closed,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(old_sockets_are_closed_before_new_ones_are_declined,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(frames_that_a_replaced_ring_has_lost_count, setup,
 						teardown),
