@@ -207,6 +207,11 @@ void flush_recvs(struct urxe_qp *qp)
 
 /* --- Error state. */
 
+bool urxe_qp_has_answers(const struct urxe_qp *qp)
+{
+	return qp->resp.res_pending || qp->resp.nak || qp->resp.ack_due;
+}
+
 /* The answers that are due are still sent: the program has the messages, so the peer must not take
  * them for lost. */
 static void send_last_answers(struct urxe_qp *qp)
@@ -217,7 +222,7 @@ static void send_last_answers(struct urxe_qp *qp)
 		timer_clear(&qp->ack_timer);
 		qp->resp.ack_due |= resp->ack_msn != RESP_ACK_PAST;
 	}
-	if (resp->nak || resp->ack_due || resp->res_pending)
+	if (urxe_qp_has_answers(qp))
 		qp_schedule(qp);
 }
 

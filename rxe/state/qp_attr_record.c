@@ -37,8 +37,8 @@ static void mtu_field(struct state_stream *s, struct urxe_qp *qp)
 }
 
 /* Restoring: the device may carry less than the path MTU. A connection cannot go on with less. In
- * the error state nothing is sent, and the offsets in the peer's requests that are kept depend on
- * the MTU. */
+ * the error state only answers that are due are sent (qp_record.c), and the offsets in the peer's
+ * requests that are kept depend on the MTU. */
 static void limit_mtu(struct state_stream *s, struct urxe_qp *qp)
 {
 	const uint32_t most = urxe_max_path_mtu(qp->dev->attr.mtu);

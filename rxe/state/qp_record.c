@@ -59,6 +59,15 @@ static struct urxe_qp *create_qp(struct state_device *d, struct urxe_qp_init *in
 	return qp;
 }
 
+/* Restoring: a QP that has failed by itself still sends the answers that are due, in packets of its
+ * path MTU. */
+static void require_mtu_for_answers(struct state_stream *s, const struct urxe_qp *qp)
+{
+	if (s->restoring && state_ok(s) && urxe_qp_has_answers(qp) &&
+	    qp->mtu > urxe_max_path_mtu(qp->dev->attr.mtu))
+		state_fail(s, -EINVAL);
+}
+
 void qp_record(struct state_device *d, struct urxe_qp *qp)
 {
 	struct state_stream *s = &d->stream;
@@ -83,6 +92,7 @@ void qp_record(struct state_device *d, struct urxe_qp *qp)
 	requester_record(s, qp);
 	responder_record(s, qp);
 	resources_record(s, qp);
+	require_mtu_for_answers(s, qp);
 	gap_record(s, qp);
 	congestion_record(s, qp);
 	counters_record(s, &qp->counters);

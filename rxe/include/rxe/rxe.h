@@ -484,6 +484,9 @@ struct urxe_rq *urxe_qp_rq(struct urxe_qp *qp);
 int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *attr,
 		   uint32_t mask);
 void urxe_qp_query(const struct urxe_qp *qp, struct urxe_qp_attr *attr, struct urxe_qp_init *init);
+/* Whether responses, an ACK or a NAK are due, which the next calls of urxe_output send, also if the
+ * QP has failed by itself. */
+bool urxe_qp_has_answers(const struct urxe_qp *qp);
 
 /* Outstanding requests and remaining retries of a QP. */
 struct urxe_qp_load {

@@ -131,10 +131,11 @@ int urxe_state_read_attr(const uint8_t *stream, size_t length, struct urxe_state
  * -EBADMSG: the stream is truncated or damaged, or its values contradict each other.
  * -EPROTONOSUPPORT: a later version of urxe has written it. -EINVAL: the attributes do not fit:
  * the MAC address, max_packets or congestion differs; the mtu is shorter than the path MTU of a
- * connection needs, but for those in the error state, or than a datagram needs that was not sent
- * yet; or an operation that the stream needs is missing. -EFBIG: it needs more than max_bytes.
- * -ENOMEM; errors of callbacks. After an error the engine has freed the device and its objects, and
- * has called `restored` for none of them. It may have called `context`, `memory` and `completion`.
+ * connection needs, but for those in the error state without urxe_qp_has_answers, or than a
+ * datagram needs that was not sent yet; or an operation that the stream needs is missing. -EFBIG:
+ * it needs more than max_bytes. -ENOMEM; errors of callbacks. After an error the engine has freed
+ * the device and its objects, and has called `restored` for none of them. It may have called
+ * `context`, `memory` and `completion`.
  */
 int urxe_state_restore(const struct urxe_dev_attr *attr, uint64_t now,
 		       const struct urxe_state_restore *how, const uint8_t *stream, size_t length,

@@ -291,8 +291,8 @@ static void test_saved_device_goes_on_as_the_restored_one_after_a_repeated_read(
 	}
 }
 
-/* Restores node a beside itself, on a link with the MTU. */
-static int restore_with_mtu(struct engine *e, uint32_t mtu)
+/* Restores the node beside itself, on a link with the MTU. */
+static int restore_with_mtu(struct node *node, uint64_t now, uint32_t mtu)
 {
 	const struct urxe_state_save save = {0};
 	const struct urxe_state_restore restore = {.memory = urxe_state_same_memory};
@@ -302,9 +302,9 @@ static int restore_with_mtu(struct engine *e, uint32_t mtu)
 	size_t length;
 	int rc;
 
-	assert_int_equal(urxe_state_save(e->a->dev, e->pair->now, &save, &stream, &length), 0);
+	assert_int_equal(urxe_state_save(node->dev, now, &save, &stream, &length), 0);
 	assert_int_equal(urxe_state_read_attr(stream, length, &saved), 0);
-	saved.attr.ops = e->a->ops;
+	saved.attr.ops = node->ops;
 	saved.attr.mtu = mtu;
 	rc = urxe_state_restore(&saved.attr, 0, &restore, stream, length, &dev);
 	urxe_state_free(stream);
@@ -324,10 +324,44 @@ static void test_failed_connection_may_move_to_a_shorter_mtu(void **state)
 	engine_open(&e, &conn);
 	post_send(&e, 1, &(struct post){.opcode = URXE_WR_RDMA_READ, .length = LENGTH});
 	pair_settle(e.pair);
-	assert_int_equal(restore_with_mtu(&e, 600), -EINVAL);
+	assert_int_equal(restore_with_mtu(e.a, e.pair->now, 600), -EINVAL);
 	assert_int_equal(urxe_qp_modify(e.end[0].qp, 0, &error, URXE_QP_STATE), 0);
-	assert_int_equal(restore_with_mtu(&e, 600), 0);
+	assert_int_equal(restore_with_mtu(e.a, e.pair->now, 600), 0);
 	engine_close(&e);
+}
+
+/* Node b has executed a READ or a WRITE when its own request fails: it still sends the answer, and
+ * may move when it has. */
+static void test_failed_connection_with_an_answer_due_keeps_its_mtu(void **state)
+{
+	static const uint8_t opcodes[] = {URXE_OP_READ_REQUEST, URXE_OP_WRITE_ONLY};
+	const struct conn_attr conn = conn_default(URXE_QPT_RC);
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct urxe_packet p;
+		struct engine e;
+
+		engine_open(&e, &conn);
+		post_send(&e, 1, &(struct post){.opcode = URXE_WR_RDMA_WRITE, .length = 8});
+		lose_output(&e);
+		p = from_peer(&e, &conn, opcodes[i]);
+		p.reth.length = 8;
+		p.payload_len = i ? 8 : 0;
+		p.ack_req = true;
+		inject(&e, &p);
+		p = from_peer(&e, &conn, URXE_OP_ACKNOWLEDGE);
+		p.psn = conn.psn[1];
+		p.aeth.syndrome = 0x62; /* NAK: remote access error */
+		inject(&e, &p);
+		assert_int_equal(qp_state(&e.end[1]), URXE_QPS_ERR);
+		assert_true(urxe_qp_has_answers(e.end[1].qp));
+		assert_int_equal(restore_with_mtu(e.b, e.pair->now, 600), -EINVAL);
+		lose_output(&e);
+		assert_false(urxe_qp_has_answers(e.end[1].qp));
+		assert_int_equal(restore_with_mtu(e.b, e.pair->now, 600), 0);
+		engine_close(&e);
+	}
 }
 
 static void test_waiting_datagram_may_be_too_long_for_a_shorter_mtu(void **state)
@@ -344,8 +378,8 @@ static void test_waiting_datagram_may_be_too_long_for_a_shorter_mtu(void **state
 	wr.remote_qpn = e.end[1].qpn;
 	seg = node_seg(e.a, 0, 1000);
 	assert_int_equal(urxe_post_send(e.end[0].qp, &wr), 0);
-	assert_int_equal(restore_with_mtu(&e, 600), -EINVAL);
-	assert_int_equal(restore_with_mtu(&e, 1500), 0);
+	assert_int_equal(restore_with_mtu(e.a, e.pair->now, 600), -EINVAL);
+	assert_int_equal(restore_with_mtu(e.a, e.pair->now, 1500), 0);
 	engine_close(&e);
 }
 
@@ -360,6 +394,7 @@ int main(void)
 		cmocka_unit_test(
 			test_saved_device_goes_on_as_the_restored_one_after_a_repeated_read),
 		cmocka_unit_test(test_failed_connection_may_move_to_a_shorter_mtu),
+		cmocka_unit_test(test_failed_connection_with_an_answer_due_keeps_its_mtu),
 		cmocka_unit_test(test_waiting_datagram_may_be_too_long_for_a_shorter_mtu),
 	};
 
