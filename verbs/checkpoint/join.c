@@ -181,8 +181,9 @@ static int check_qp(const struct joining *j, const struct qp *qp)
 	if (!fits_engine(&qp->sq, urxe_sq_retired(qp->qp)) ||
 	    (!qp->srq && !fits_engine(&qp->recv.wq, urxe_rq_retired(qp->recv.rq))))
 		return -EBADMSG;
-	/* In other states the queue pair sends and receives nothing. */
-	if (attr.state < URXE_QPS_RTR || attr.state > URXE_QPS_SQE)
+	/* In other states the queue pair receives nothing, and sends only answers that are due. */
+	if ((attr.state < URXE_QPS_RTR || attr.state > URXE_QPS_SQE) &&
+	    !urxe_qp_has_answers(qp->qp))
 		return 0;
 	rc = check_pkey(qp->qpn, attr.pkey_index);
 	if (rc || init.type == URXE_QPT_UD)
