@@ -34,6 +34,7 @@ int __wrap_packet_group_open(const int *fds, uint32_t n, const struct packet_por
 int __wrap_packet_group_accept(const struct packet_group *group, const uint16_t *blocks,
 			       uint32_t n);
 void __wrap_packet_group_close(struct packet_group *group);
+int __wrap_packet_group_irq_fd(const struct packet_group *group);
 uint32_t __wrap_packet_group_rx(struct packet_group *group, struct packet_port_frame *frames,
 				uint32_t n);
 enum packet_ring_state __wrap_packet_group_ring_state(struct packet_group *group);
@@ -97,6 +98,12 @@ uint32_t __wrap_packet_group_rx(struct packet_group *group, struct packet_port_f
 	(void)frames;
 	(void)n;
 	return 0;
+}
+
+int __wrap_packet_group_irq_fd(const struct packet_group *group)
+{
+	(void)group;
+	return -1;
 }
 
 void __wrap_packet_group_close(struct packet_group *group)

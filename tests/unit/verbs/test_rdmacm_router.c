@@ -80,6 +80,15 @@ static int bind_side(struct side *side, uint32_t id, const struct sockaddr_stora
 	return 0;
 }
 
+/* The value of an option at the address `at`, which may be unaligned. */
+static bool read_flag(uint64_t at)
+{
+	int value;
+
+	memcpy(&value, (const void *)(uintptr_t)at, sizeof(value));
+	return value;
+}
+
 static int run_side(struct side *side, uint32_t command, const void *in, uint32_t id, void *out)
 {
 	struct rdma_ucm_create_id_resp created = {.id = side->n};
@@ -131,7 +140,7 @@ static int run_side(struct side *side, uint32_t command, const void *in, uint32_
 		assert_int_equal(option.level, RDMA_OPTION_ID);
 		assert_int_equal(option.optlen, sizeof(int));
 		if (option.optname == RDMA_OPTION_ID_AFONLY)
-			side->ids[id].afonly = *(const int *)(uintptr_t)option.optval;
+			side->ids[id].afonly = read_flag(option.optval);
 		return 0;
 	default: return -ENOSYS;
 	}

@@ -238,7 +238,8 @@ static void send_without_waiting(uint32_t number, const void *in, uint32_t size)
 	uint8_t bytes[sizeof(head) + CM_ATTACH_BYTES];
 
 	memcpy(bytes, &head, sizeof(head));
-	memcpy(bytes + sizeof(head), in, size);
+	if (size)
+		memcpy(bytes + sizeof(head), in, size);
 	assert_int_equal(unix_packet_send(a.fd, bytes, (uint32_t)sizeof(head) + size, NULL, 0), 0);
 	ucma_input(&loop.ucma, loop.now);
 }
