@@ -27,6 +27,9 @@ int cable_tap(void);
  * bytes. */
 void cable_tap_send(int tap, const uint8_t *frame, uint32_t length, uint8_t gso_type);
 
+/* Skips the running test, and says why. */
+void cable_skip(const char *reason);
+
 /* Sends n RoCEv2 packets as one UDP GSO packet, each with `payload` bytes behind the UDP header, of
  * which the BTH is a part. False: Linux before 6.2, which has no such packets. */
 bool cable_send_run(const char *iface, const uint8_t to[6], uint32_t n, uint32_t payload);

@@ -50,8 +50,7 @@ static void skip_without_interfaces(void)
 {
 	if (available)
 		return;
-	print_message("skipped: needs root, network namespaces and ip(8)\n");
-	skip();
+	cable_skip("needs root, network namespaces and ip(8)");
 }
 
 static void set_up(bool up)
@@ -199,7 +198,7 @@ static void test_stopped_ring_is_found(void **state)
 	skip_without_interfaces();
 	tap = cable_tap();
 	if (tap < 0)
-		skip();
+		cable_skip("needs tap interfaces");
 	port = open_accepting_port();
 	/* A ring that was full has dropped packets, too, but goes on. */
 	for (int i = 0; i < 2000; i++)
@@ -251,8 +250,10 @@ static void test_stop_is_found_though_frames_came_or_drops_were_read(void **stat
 	(void)state;
 	skip_without_interfaces();
 	tap = cable_tap();
-	if (tap < 0 || !kernel_stops_rings(tap))
-		skip();
+	if (tap < 0)
+		cable_skip("needs tap interfaces");
+	if (!kernel_stops_rings(tap))
+		cable_skip("this kernel's rings do not stop");
 	port = open_accepting_port();
 	send_as_machine(tap, VIRTIO_NET_HDR_GSO_NONE);
 	assert_int_equal(drain(port), 1);

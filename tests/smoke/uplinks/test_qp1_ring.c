@@ -75,10 +75,8 @@ static int setup(void **state)
 
 static void skip_without(bool available, const char *reason)
 {
-	if (available)
-		return;
-	print_message("skipped: %s\n", reason);
-	skip();
+	if (!available)
+		cable_skip(reason);
 }
 
 static struct cable plug(const char *spec)
@@ -314,8 +312,8 @@ static void test_filter_needs_no_room_beside_the_old_one(void **state)
 	(void)state;
 	if (cable_shell("echo 20480 2>/dev/null >/proc/sys/net/core/optmem_max")) {
 		unplug(&cable);
-		skip_without(false,
-			     "before Linux 6.8 network namespaces have no limit of their own");
+		skip_without(false, "needs a namespace's own optmem_max (Linux 6.8), and /proc/sys "
+				    "to write to");
 	}
 	for (uint16_t n = 0; n < 512; n++) {
 		blocks[n] = n;
