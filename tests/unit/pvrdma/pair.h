@@ -175,4 +175,16 @@ static inline uint32_t write_status(struct pair *p, uint64_t addr, uint32_t leng
 	return cqe.status;
 }
 
+/* Opens n RC queue pairs in the first machine, and connects the last one with the pair's queue pair
+ * in the second machine. */
+static inline void pair_connect_last(struct pair *p, struct qp *qps, uint32_t n)
+{
+	const struct qp_attr attr = {
+		.type = PV_QPT_RC, .sge = 1, .send_cq = &p->cq[0], .recv_cq = &p->cq[0]};
+
+	for (uint32_t i = 0; i < n; i++)
+		qp_open(&p->guest[0], &qps[i], &attr);
+	qp_connect(&p->guest[0], &qps[n - 1], &p->guest[1], &p->qp[1]);
+}
+
 #endif

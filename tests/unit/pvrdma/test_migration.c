@@ -233,15 +233,11 @@ static void test_unseen_request_of_many_queue_pairs_moves(void **state)
 	struct pair p;
 	struct pvrdma_sge sge;
 	struct pvrdma_sq_wqe_hdr header;
-	struct qp_attr attr = {.type = PV_QPT_RC, .sge = 1};
 	struct qp others[70];
 
 	(void)state;
 	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
-	attr.send_cq = attr.recv_cq = &p.cq[0];
-	for (uint32_t i = 0; i < 70; i++)
-		qp_open(&p.guest[0], &others[i], &attr);
-	qp_connect(&p.guest[0], &others[69], &p.guest[1], &p.qp[1]);
+	pair_connect_last(&p, others, 70);
 	sge = buffer_sge(&p.buffer[0], 0, 500);
 	header = rdma_header(&p, PVRDMA_WR_RDMA_WRITE, 0);
 	qp_write_send(&p.guest[0], &others[69], &header, &sge);
