@@ -14,6 +14,7 @@
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
 #include "requester/completer.h"
+#include "responder/psn_gap.h"
 #include "responder/responder.h"
 #include "wire/gid.h"
 #include "wire/gso_run.h"
@@ -166,12 +167,36 @@ static void cnp_received(struct urxe_qp *qp)
 	pace_notified(qp);
 }
 
+static bool has_repeated(const struct requester *req)
+{
+	return req->probes || req->timed_out;
+}
+
+/* If the peer has answered only after a repetition, something was lost: perhaps also requests of
+ * the peer, which has sent them before this answer, and whose timeout may be far away. */
+static void suspect_lost_requests(struct urxe_qp *qp)
+{
+	/* In RESP_UNKNOWN only its timeout makes the peer repeat a message from the first packet.
+	 */
+	if (qp->attr.state != URXE_QPS_ERR && qp->resp.msn && qp->resp.message != RESP_UNKNOWN)
+		psn_gap_suspect(qp, 0);
+}
+
+static void response_received(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	const bool repeated = has_repeated(&qp->req);
+
+	comp_packet(qp, p);
+	if (repeated && !has_repeated(&qp->req))
+		suspect_lost_requests(qp);
+}
+
 static void dispatch_packet(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	if (URXE_OPCODE_SERVICE(p->opcode) == URXE_SERVICE_CNP)
 		cnp_received(qp);
 	else if (urxe_opcodes[p->opcode].flags & URXE_OPF_RESPONSE)
-		comp_packet(qp, p);
+		response_received(qp, p);
 	else
 		resp_packet(qp, p);
 }

@@ -36,8 +36,7 @@ struct psn_gap {
 	bool asked;                    /* a sequence NAK named the gap, or psn_gap_suspect has
 					  started the gap timer without a NAK */
 	uint8_t repeats;               /* of that NAK, up to PSN_GAP_REPEATS */
-	bool first_nak_sent; /* after the device's absence the responder has sent the first of two
-			       sequence NAKs (psn_gap_suspect) */
+	bool first_nak_sent; /* the first of the two sequence NAKs of psn_gap_suspect was sent */
 	bool dropped;        /* a packet behind the expected one was dropped, and no NAK has named
 				it; with go-back-N only while the expected one is kept */
 	uint64_t asked_at;   /* time of the newest NAK, ns */

@@ -16,8 +16,9 @@
 #define REPEAT_MIN_NS   100000
 #define REPEAT_FIRST_NS 1000000  /* while repair_ns is unknown */
 #define REPAIR_MAX_NS   25000000 /* that repeated NAKs lead to */
-/* Wait of the responder after an absence. A peer that knows of the absence repeats its requests
- * sooner, and needs no NAK. The NAK may be lost, so the responder sends it once more. */
+/* Wait of the responder that suspects a loss. A peer that knows of the loss, or of an absence,
+ * repeats its requests sooner, and needs no NAK. The NAK may be lost, so the responder sends it
+ * once more. */
 #define SUSPICION_NS       3000000
 #define SUSPICION_AGAIN_NS (4 * SUSPICION_NS)
 

@@ -56,6 +56,8 @@ class World:
         self.timelines = []
         self.gaps = []  # of the flow that runs
         self.measured = []  # (title, gap, {what pauses: ms})
+        # Neither end hears of a move: rdma_rxe heeds no RARP, and the vmxnet3 driver announces nothing.
+        self.unheard = options.peer == 'rxe' and 'vmxnet3' in options.kind
 
     def make_peer(self, stack, options, image):
         if options.peer in ('urxe', 'source'):
@@ -179,7 +181,7 @@ def migrate_flow(world):
 def migrate_patient(world):
     """
     A peer that hears of no announcement would wait for its local ACK timeout, if the machine did not ask for what was
-    lost.
+    lost. A machine that hears of none either asks only if it waits for an answer itself.
     """
     title = 'migration with a local ACK timeout of 4.3 s'
     for server, client in ((world.moving, world.peer), (world.peer, world.moving)):
@@ -188,7 +190,8 @@ def migrate_patient(world):
             world.measure(flow)
         flow.finish()
         world.report(flow, title)
-    world.check_pauses(title)
+    if not world.unheard:
+        world.check_pauses(title)
 
 
 def migrate_ten(world):

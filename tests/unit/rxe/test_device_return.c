@@ -33,6 +33,31 @@ static void test_returned_device_asks_for_lost_requests(void **state)
 	engine_close(&l.e);
 }
 
+/* Only the answer to a probe shows that packets were lost: the device asks for those of the peer.
+ */
+static void test_answer_to_a_probe_asks_for_lost_requests(void **state)
+{
+	struct lossy l;
+
+	(void)state;
+	open_with_timeout(&l, true, false, PATIENT);
+	measure(&l);
+	post_send(&l.e, 1, &(struct post){.wr_id = 8, .opcode = URXE_WR_RDMA_WRITE, .length = 64});
+	pair_settle(l.e.pair);
+	expect_wc(&l.e.b->send_cq, 8, URXE_WC_SUCCESS);
+	l.losses[0].all = l.losses[1].all = true;
+	for (unsigned i = 0; i < 2; i++)
+		post_send(&l.e, i,
+			  &(struct post){.wr_id = 7, .opcode = URXE_WR_RDMA_WRITE, .length = 64});
+	pair_run(l.e.pair, l.e.pair->now + 1000);
+	l.losses[0].all = l.losses[1].all = false;
+	pair_run(l.e.pair, l.e.pair->now + 2 * SOON);
+	expect_wc(&l.e.b->send_cq, 7, URXE_WC_SUCCESS);
+	expect_wc(&l.e.a->send_cq, 7, URXE_WC_SUCCESS);
+	assert_int_equal(events(l.e.a, URXE_EVENT_TIMEOUT), 0);
+	engine_close(&l.e);
+}
+
 /* All NAKs of a gap are lost: the gap gets its NAK again. */
 static void test_returned_device_asks_for_its_gap_again(void **state)
 {
@@ -399,6 +424,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_returned_device_asks_for_lost_requests),
+		cmocka_unit_test(test_answer_to_a_probe_asks_for_lost_requests),
 		cmocka_unit_test(test_returned_device_asks_for_its_gap_again),
 		cmocka_unit_test(test_returned_device_repeats_its_last_ack),
 		cmocka_unit_test(test_returned_device_repeats_its_last_response),
