@@ -471,6 +471,31 @@ static void test_no_frame_passes_an_inactive_nic(void **state)
 	}
 }
 
+/* A datagram is at most as long as the port's MTU, which the driver of the NIC chooses. */
+static void test_datagram_beyond_the_mtu_of_the_nic_fails(void **state)
+{
+	struct pvrdma_nic nic = {.active = true, .mtu = 1500};
+	struct pvrdma_sq_wqe_hdr header;
+	struct pvrdma_owner owner;
+	struct pair p = {0};
+
+	(void)state;
+	pair_open_guests(&p, URXE_NET_IPV4);
+	p.guest[0].attr.mtu = 4200;
+	guest_give_nic(&p.guest[0], &owner, &nic);
+	guest_start(&p.guest[0]);
+	pair_open_queues(&p, &(struct pair_attr){.type = PV_QPT_UD});
+	header = datagram_header(&p, 0);
+	for (unsigned i = 0; i < 2; i++)
+		post_recv(&p, 1, i, 0, 40 + 2048);
+	execute(&p, &header, 0, 1024);
+	expect_cqe(&p, 0, 1, PVRDMA_WC_SUCCESS, PVRDMA_WC_SEND);
+	expect_cqe(&p, 1, 0, PVRDMA_WC_SUCCESS, PVRDMA_WC_RECV);
+	execute(&p, &header, 0, 1025);
+	expect_cqe(&p, 0, 1, PVRDMA_WC_LOC_LEN_ERR, 0);
+	pair_close(&p);
+}
+
 /* --- The driver of the NIC sets another MAC, which peers find by ARP */
 
 static const uint8_t other_mac[6] = {2, 0xaa, 0, 0, 0, 1};
@@ -973,6 +998,7 @@ int main(void)
 		cmocka_unit_test(test_write_immediate_consumes_a_receive),
 		cmocka_unit_test(test_write_arrives_despite_lost_frames),
 		cmocka_unit_test(test_no_frame_passes_an_inactive_nic),
+		cmocka_unit_test(test_datagram_beyond_the_mtu_of_the_nic_fails),
 		cmocka_unit_test(test_connection_survives_a_new_mac_of_the_nic),
 		cmocka_unit_test(test_loopback_finds_itself_by_both_macs),
 		cmocka_unit_test(test_atomics_return_the_old_value),

@@ -4,6 +4,7 @@
 #include <rxe/offload.h>
 
 #include "pvrdma_hca.h"
+#include "pvrdma_port.h"
 #include "queues/event_ring.h"
 #include "queues/pvrdma_qp.h"
 #include "queues/pvrdma_recv_queue.h"
@@ -17,10 +18,26 @@ static enum urxe_wc_status status_of(int rc)
 	return rc == -EMSGSIZE ? URXE_WC_LOC_LEN_ERR : URXE_WC_LOC_QP_OP_ERR;
 }
 
+/* Whether the datagram is longer than the port's path MTU. The engine knows the device's MTU only;
+ * the NIC's driver may have chosen a shorter one. */
+static bool is_too_long(const struct pv_qp *qp, const struct urxe_send_wr *wr)
+{
+	uint64_t length = 0;
+
+	if (qp->type != PV_QPT_UD)
+		return false;
+	for (uint32_t i = 0; i < wr->n_segs; i++)
+		length += wr->segs[i].length;
+	return length > pv_port_path_mtu(qp->object.dev);
+}
+
 static int post_well_formed(struct pv_qp *qp, const struct pv_send_request *request, bool prepares)
 {
-	const int rc = prepares ? pv_hca_prepare(qp->pd, &request->path, false) : 0;
+	int rc;
 
+	if (is_too_long(qp, &request->wr))
+		return -EMSGSIZE;
+	rc = prepares ? pv_hca_prepare(qp->pd, &request->path, false) : 0;
 	return rc ? rc : urxe_post_send(qp->qp, &request->wr);
 }
 
