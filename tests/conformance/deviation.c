@@ -15,6 +15,15 @@ struct deviation {
 	const char *reason;
 };
 
+/* Commands that vmw_pvrdma lacks, and reasons of more than one of its deviations. */
+#define LACKING \
+	"@(?(DE)ALLOC_MW|CREATE_AH|DESTROY_AH|RESIZE_CQ|REQ_NOTIFY_CQ|POST_SEND|*TACH_MCAST)"
+#define NO_COMMAND     "the driver lacks commands that its provider does not need"
+#define NO_IOVA        "the driver passes the virtual address only"
+#define NO_AH_CHECK    "the provider makes address handles without a check"
+#define NO_INLINE      "the provider ignores inline data, its size and its flag"
+#define TAKES_REQUESTS "the device takes requests at once, so its ring has room for more"
+
 static const struct deviation deviations[] = {
 	/* librxe, the provider of urxe and rxe. Tests of rdma-core 65 name the driver urxe-65. */
 	{"*rxe?(-65)", "qp/misuse_of_post", "*: a refused send is returned in bad_wr",
@@ -29,11 +38,11 @@ static const struct deviation deviations[] = {
 	 "this librxe has it; Linux 6.1 does not know its ioctl command"},
 
 	/* Linux' ib_core and ib_uverbs. */
-	{"!(urxe*)", "srq/limit", "an unknown attribute is refused",
+	{"!(urxe*|vmw_pvrdma)", "srq/limit", "an unknown attribute is refused",
 	 "neither the kernel nor a driver checks the mask of a SRQ change"},
 	{"!(urxe*)", "qp_state/uc", "UC SQD to SQD takes AV",
 	 "uverbs adds the port to a path (modify_qp), which Linux' table permits for RC only"},
-	{"!(urxe*)", "qp_state/query", "a wrong current state is refused",
+	{"!(urxe*|vmw_pvrdma)", "qp_state/query", "a wrong current state is refused",
 	 "Linux uses CUR_STATE as the state without a check"},
 	{"!(urxe*)", "mr/address_space", RULE_HARMLESS,
 	 "the kernel populates every page of a region until memory runs out"},
@@ -109,6 +118,40 @@ static const struct deviation deviations[] = {
 	 "after SQD and RTS rdma_rxe does not send requests posted in SQD"},
 	{"rxe", "async/established", "the first packet*", "rdma_rxe raises no such event"},
 	{"rxe", "async/violated", "a forbidden access of a peer*", "rdma_rxe raises no such event"},
+
+	/* vmw_pvrdma of Linux and its provider, on the PVRDMA device of `urxe vm`. */
+	{"vmw_pvrdma", "command/lengths", LACKING " *", NO_COMMAND},
+	{"vmw_pvrdma", "command/about_nothing", LACKING " *", NO_COMMAND},
+	{"vmw_pvrdma", "command/doorbell", RULE_HARMLESS, NO_COMMAND},
+	{"vmw_pvrdma", "command/about_nothing", "ALLOC_PD *",
+	 "the driver answers into the buffer of the provider"},
+	{"vmw_pvrdma", "device/attributes", "max_res_rd_atom is at least*",
+	 "the driver does not report the device's max_res_rd_atom"},
+	{"vmw_pvrdma", "pd/busy", RULE_HARMLESS,
+	 "the kernel does not know the provider's address handles, so the PD is freed"},
+	{"vmw_pvrdma", "mr/length_0", RULE_GOES_ON, "the driver refuses regions of length 0"},
+	{"vmw_pvrdma", "mr/bad_ranges", "a region of length 0 @(within|in)*",
+	 "the driver refuses regions of length 0"},
+	{"vmw_pvrdma", "mr/zero_based", "a peer accesses a zero based region*", NO_IOVA},
+	{"vmw_pvrdma", "mr/chosen_address", "a peer *", NO_IOVA},
+	{"vmw_pvrdma", "mr/last_address", "a region @(at|beyond) *", NO_IOVA},
+	{"vmw_pvrdma", "ah/misuse", "RoCE needs a global route*", NO_AH_CHECK},
+	{"vmw_pvrdma", "ah/family", "source GID ?*", NO_AH_CHECK},
+	{"vmw_pvrdma", "cq/sizes", "a CQ with 0 entries*", "the provider rounds sizes up"},
+	{"vmw_pvrdma", "srq/sizes", "an SRQ of 0 requests*", "the provider rounds sizes up"},
+	{"vmw_pvrdma", "cq_event/other_context", "an extended CQ *", "no extended CQs"},
+	{"vmw_pvrdma", "srq/posting", "max_wr receives *", TAKES_REQUESTS},
+	{"vmw_pvrdma", "srq/posting", "one more receive is refused", TAKES_REQUESTS},
+	{"vmw_pvrdma", "qp/overfull", "*receive*", TAKES_REQUESTS},
+	{"vmw_pvrdma", "qp/creation", "??: a query returns the *",
+	 "the driver does not ask the device in RESET, and takes sq_sig_all for set"},
+	{"vmw_pvrdma", "qp/size_limits", "??: more than max_*",
+	 "the driver returns EFAULT if the device refuses a queue pair"},
+	{"vmw_pvrdma", "qp/size_limits", "??: inline data of 1 MiB *", NO_INLINE},
+	{"vmw_pvrdma", "qp/size_limits", "*room for inline data", NO_INLINE},
+	{"vmw_pvrdma", "qp/misuse_of_post", "??: a send with too long inline*", NO_INLINE},
+	{"vmw_pvrdma", "qp_rc/inline", "inline data *", NO_INLINE},
+	{"vmw_pvrdma", "qp_state/retries", "an RNR timer may be above 31", "the driver refuses it"},
 };
 
 #define N (sizeof(deviations) / sizeof(deviations[0]))
@@ -123,7 +166,8 @@ static bool is_about(const struct deviation *d, const char *driver, const char *
 const char *deviation_find(const char *driver, const char *test, const char *rule)
 {
 	for (size_t i = 0; i < N; i++) {
-		if (!is_about(&deviations[i], driver, test) || fnmatch(deviations[i].rule, rule, 0))
+		if (!is_about(&deviations[i], driver, test) ||
+		    fnmatch(deviations[i].rule, rule, FNM_EXTMATCH))
 			continue;
 		seen[i] = true;
 		return deviations[i].reason;

@@ -96,12 +96,29 @@ static struct ibv_ah *create_ah(void)
 	return ibv_create_ah(hca.pd, &attr);
 }
 
+bool hca_has(enum ibv_qp_type type)
+{
+	struct ibv_cq *cq = ibv_create_cq(hca.context, 1, NULL, NULL, 0);
+	struct ibv_qp_init_attr init = {.send_cq = cq, .recv_cq = cq, .qp_type = type};
+	struct ibv_qp *qp;
+	bool lacks;
+
+	MUST(cq);
+	qp = ibv_create_qp(hca.pd, &init);
+	lacks = !qp && errno == EOPNOTSUPP;
+	MUST(!qp || !ibv_destroy_qp(qp));
+	MUST(!ibv_destroy_cq(cq));
+	return !lacks;
+}
+
 void side_create(struct side *s, enum ibv_qp_type type, uint64_t ops)
 {
 	if (!s->cq)
 		s->cq = ibv_create_cq(hca.context, 4 * SIDE_DEPTH, NULL, NULL, 0);
 	MUST(s->cq);
 	s->qp = create_qp(s, type, ops);
+	if (!s->qp && errno == EOPNOTSUPP)
+		skip("no such queue pairs%s", ops ? " with ibv_wr_*" : "");
 	MUST(s->qp);
 	s->qpx = ops ? ibv_qp_to_qp_ex(s->qp) : NULL;
 	side_complete(s);

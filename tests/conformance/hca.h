@@ -31,6 +31,8 @@ void hca_open(void);
 /* Number of objects of a kind that a test creates to check an advertised limit: the limit, but at
  * most 65,536. */
 int limit_of(int advertised);
+/* Whether the device's driver makes queue pairs of a type. */
+bool hca_has(enum ibv_qp_type type);
 
 /* --- Queue pairs */
 

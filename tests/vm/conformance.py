@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+Runs the conformance tests in a virtual machine on its PVRDMA device: device, driver and provider together break
+exactly the rules that deviation.c lists.
+"""
+import contextlib
+import os
+import re
+import sys
+
+from verbs import Lab, add_host
+from vm import VmImage
+from host import Failure, main
+
+CONFORMANCE = 'tests/conformance/conformance'
+# A guest with emulated processors needs long to create objects.
+MANY = 200
+SECONDS = 1200
+
+
+def run():
+    build, *names = sys.argv[1:]
+    with contextlib.ExitStack() as stack:
+        lab = Lab(build, stack, VmImage(build, [os.path.join(build, CONFORMANCE)]))
+        vm = lab.boot(add_host(build, stack))
+        print(vm.run(f'conformance -d {vm.RDMA} -m {MANY} {" ".join(names)}', SECONDS))
+        faults = re.findall(r'.*\b(?:BUG:|WARNING:|Oops\b).*', vm.run('dmesg'))
+        if faults:  # the driver's words about what it refused are none
+            raise Failure(f'the kernel reports {faults}')
+
+
+if __name__ == '__main__':
+    main(run)
