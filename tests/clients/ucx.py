@@ -93,7 +93,7 @@ def uct(*words):
 TESTS = [('tag_lat', 8), ('tag_bw', 100000), ('tag_sync_lat', 8), ('tag_sync_bw', 4096), ('stream_lat', 8),
          ('stream_bw', 100000), ('ucp_put_lat', 8), ('ucp_put_bw', 100000), ('ucp_get', 8),
          ('ucp_get', 100000), ('ucp_add', 8), ('ucp_fadd', 8), ('ucp_swap', 8), ('ucp_cswap', 8),
-         ('ucp_am_lat', 8), ('ucp_am_bw', 100000)]
+         ('ucp_am_lat', 8), ('ucp_am_bw', 100000), ('tag_lat -E sleep', 64), ('tag_bw -E sleep', 65536)]
 
 TRANSPORTS = {'rc_v': 'rc_verbs', 'ud_v': 'ud_verbs'}
 LOW_LEVEL = [('rc_verbs', *words) for words in (

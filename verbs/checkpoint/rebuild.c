@@ -258,7 +258,12 @@ static int make_cq(struct rebuilt *r, uint32_t i)
 		cq->channel = r->channels[record->channel].channel;
 		comp_channel_use(cq->channel);
 	}
-	return find_ring(r, record->object.context, &record->ring, &cq->ring);
+	rc = find_ring(r, record->object.context, &record->ring, &cq->ring);
+	/* Whether the events of the entries were sent is unknown: one event too many does no harm.
+	 */
+	if (!rc)
+		cq->n_completions = cq->n_solicited = cq_count(cq);
+	return rc;
 }
 
 static int make_srq(struct rebuilt *r, uint32_t i)

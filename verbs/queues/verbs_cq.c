@@ -7,6 +7,7 @@
 #include <linux/types.h>
 #include <rdma/ib_user_verbs.h>
 
+#include <rxe/offload.h>
 #include <rxe/service_level.h>
 
 #include "adapter/adapter.h"
@@ -43,12 +44,29 @@ bool cq_add(void *ctx, const struct urxe_wc *wc)
 		.port_num = 1,
 	};
 	cq->producer++;
+	cq->n_completions++;
+	if (wc->solicited)
+		cq->n_solicited = cq->n_completions;
 	mark_dirty(cq);
 	return true;
 }
 
+/* Whether the CQ has an entry, or with `solicited` a solicited one, that came after the latest
+ * event. An HCA does not tell which entries are solicited. */
+static bool has_unnotified(const struct cq *cq, bool solicited)
+{
+	const bool selects = solicited && !urxe_offload_hca_cq(cq->cq);
+	const uint64_t newest = selects ? cq->n_solicited : cq->n_completions;
+
+	return newest > cq->n_notified && cq->n_completions - newest < cq_count(cq);
+}
+
 void cq_arm(struct cq *cq, bool solicited)
 {
+	if (cq->channel && has_unnotified(cq, solicited)) {
+		cq_comp_event(cq);
+		return;
+	}
 	cq->armed = true;
 	urxe_cq_arm(cq->cq, solicited);
 }
@@ -73,6 +91,7 @@ void cq_publish(struct cq *cq)
 	cq->event_due = false;
 	if (!cq->channel)
 		return;
+	cq->n_notified = cq->n_completions;
 	cq->comp_events++;
 	comp_channel_send_later(cq->channel, cq->object.user_handle);
 }

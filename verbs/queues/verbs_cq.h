@@ -19,6 +19,9 @@ struct cq {
 	struct queue ring;
 	uint32_t producer;            /* entries written so far; cq_publish copies it to the ring */
 	struct comp_channel *channel; /* NULL: the CQ has no channel */
+	uint64_t n_completions;       /* entries written since the creation or a restoration */
+	uint64_t n_solicited;         /* that number after the newest solicited entry, or error */
+	uint64_t n_notified;          /* that number at the latest completion event */
 	uint32_t comp_events;         /* completion events sent to the channel so far */
 	uint32_t async_events;        /* asynchronous events about the CQ so far */
 	bool armed;     /* the application has requested an event, which has not come yet */
@@ -34,8 +37,11 @@ struct cq {
 bool cq_add(void *ctx, const struct urxe_wc *wc);
 void cq_comp_event(void *ctx);
 
-/* Requests one event: for the next completion, or with `solicited` for the next that is solicited
- * or an error. */
+/*
+ * Requests one event: for the next completion, or with `solicited` for the next that is solicited
+ * or an error. If such a completion came after the latest event and the application has not polled
+ * it, the event is due now, as with mlx5: UCX polls, arms the CQ and sleeps without another poll.
+ */
 void cq_arm(struct cq *cq, bool solicited);
 
 /* Makes new completions visible to the application, and sends the event if it is due. The CQ must

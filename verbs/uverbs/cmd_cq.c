@@ -240,8 +240,8 @@ int cmd_resize_cq(const struct command *c)
 	return rc;
 }
 
-/* Arms the CQ before the engine runs: completions that exist already raise no event (IBA 11.4.2.2);
- * frames that were received and not yet handled do. */
+/* Arms the CQ before the engine runs: frames that were received and not yet handled raise its
+ * event, too. */
 int cmd_req_notify_cq(const struct command *c)
 {
 	const struct ib_uverbs_req_notify_cq *request = c->request;

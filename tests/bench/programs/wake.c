@@ -72,7 +72,8 @@ static const struct way *way;
 
 /* --- A message */
 
-/* Polls the queue again after arming it: a completion before the arming raises no event. */
+/* Polls the queue again after arming it: with rdma_rxe, a completion before the arming
+ * raises no event. */
 static bool arm(struct joined *p)
 {
 	if (ibv_req_notify_cq(p->recv_cq, 0))

@@ -90,6 +90,28 @@ static void test_armed_cq_raises_one_event(void)
 	rule(!has_event(0), "a CQ armed twice raises one event only");
 }
 
+/* As with mlx4 and mlx5. UCX polls, arms the CQ, and sleeps without another poll. */
+static void test_arming_reports_unread_completions(void)
+{
+	open_channel();
+	send_message(0);
+	MUST(!ibv_req_notify_cq(pair[1].cq, 1));
+	rule(!has_event(0), "arming for solicited events reports no other unread completion");
+	MUST(!ibv_req_notify_cq(pair[1].cq, 0));
+	if (!rule(has_event(WAIT_MS), "arming reports an unread completion that came before"))
+		return;
+	take_event();
+	MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
+	send_message(IBV_SEND_SOLICITED);
+	MUST(!ibv_req_notify_cq(pair[1].cq, 1));
+	if (!rule(has_event(WAIT_MS), "arming reports an unread solicited completion"))
+		return;
+	take_event();
+	MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
+	MUST(!ibv_req_notify_cq(pair[1].cq, 0));
+	rule(!has_event(0), "arming reports no completion that was read");
+}
+
 static void test_solicited_only_arming(void)
 {
 	open_channel();
@@ -561,6 +583,7 @@ static void test_cqs_share_a_channel(void)
 const struct test cq_event_tests[] = {
 	{"arming", test_armed_cq_raises_one_event},
 	{"solicited", test_solicited_only_arming},
+	{"unread_at_arming", test_arming_reports_unread_completions},
 	{"waiting", test_poll_reports_the_event},
 	{"blocking", test_get_cq_event_blocks},
 	{"restarted", test_wait_restarts_after_a_signal},

@@ -217,7 +217,7 @@ static void *serve_events(void *argument)
 	while (!over) {
 		if (ibv_req_notify_cq(s->cq, 0))
 			errx(1, "ibv_req_notify_cq");
-		/* Completions before the CQ was armed raise no event. */
+		/* With rdma_rxe, completions before the CQ was armed raise no event. */
 		drain(s);
 		if (poll(&pfd, 1, EVENT_MS) < 1)
 			continue;
