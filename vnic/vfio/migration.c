@@ -77,12 +77,15 @@ void migration_reset(struct vnic_vfio_server *server)
 
 	drop_stream(m);
 	m->state = MIGRATION_RUNNING;
-	if (!ops_of(server))
-		return;
-	if (m->logging)
-		set_logging(server, false);
-	if (!was_running)
+	if (ops_of(server) && !was_running)
 		ops_of(server)->start(server->attr.ctx);
+}
+
+void migration_end(struct vnic_vfio_server *server)
+{
+	if (server->migration.logging)
+		set_logging(server, false);
+	migration_reset(server);
 }
 
 int migration_save(struct vnic_vfio_server *server)

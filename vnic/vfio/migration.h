@@ -35,9 +35,11 @@ struct migration {
 
 struct vnic_vfio_server;
 
-/* A new connection, or a reset of the function: RUNNING, without a stream. The caller has reset the
- * function's model. */
+/* A new connection, or a reset of the function: RUNNING, without a stream. A log goes on. The
+ * caller has reset the function's model. */
 void migration_reset(struct vnic_vfio_server *server);
+/* The end of a connection: ends the log, then as migration_reset. */
+void migration_end(struct vnic_vfio_server *server);
 /* Whether the PCI function works: RUNNING or PRE_COPY. */
 bool migration_is_running(const struct vnic_vfio_server *server);
 /* Saves the PCI function if it has just entered STOP_COPY; else returns 0. The caller has waited

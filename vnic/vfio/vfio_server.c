@@ -119,7 +119,7 @@ void vnic_vfio_server_disconnect(struct vnic_vfio_server *server)
 	connection_close(&server->connection);
 	server->reply_held = false;
 	attr->ops.reset(attr->ctx);
-	migration_reset(server);
+	migration_end(server);
 	dma_remove_all(server);
 	irq_close(&server->irq);
 	server->closing = true;

@@ -106,8 +106,9 @@ struct vnic_vfio_migration_ops {
 	 * value. */
 	void (*refused)(void *ctx, int error);
 	/*
-	 * The server turns the logging of dirty pages on or off. While it is on, other processes
-	 * must not write to the guest's memory; the server replies when `settled` returns true.
+	 * The server turns the logging of dirty pages on or off. While it is on, also after
+	 * `reset`, other processes must not write to the guest's memory; the server replies when
+	 * `settled` returns true.
 	 */
 	void (*logging)(void *ctx, bool on);
 	/*

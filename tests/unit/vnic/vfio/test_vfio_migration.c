@@ -493,7 +493,21 @@ static void test_dirty_log_reports_written_pages_once(void **state)
 		EINVAL);
 	assert_int_equal(vfio_start_log(&side->client), 0);
 	assert_int_equal(take_word(side, 0), 0);
+}
+
+static void test_reset_keeps_the_dirty_log(void **state)
+{
+	struct side *side = &((struct fixture *)*state)->source;
+
+	assert_int_equal(vfio_start_log(&side->client), 0);
+	write_guest(side, 3 * PAGE, 1);
 	vfio_reset(&side->client);
+	assert_true(side->model.logging);
+	assert_int_equal(vfio_start_log(&side->client), EINVAL);
+	write_guest(side, HIGH + 5 * PAGE, 1);
+	assert_int_equal(take_word(side, 0), 1u << 3);
+	assert_int_equal(take_word(side, HIGH), 1u << 5);
+	assert_int_equal(vfio_stop_log(&side->client), 0);
 	assert_false(side->model.logging);
 }
 
@@ -650,6 +664,7 @@ int main(int argc, char **argv)
 		TEST(test_pending_interrupt_is_raised_at_the_target),
 		TEST(test_disconnection_ends_a_migration),
 		TEST(test_dirty_log_reports_written_pages_once),
+		TEST(test_reset_keeps_the_dirty_log),
 		TEST(test_dirty_log_reports_at_any_page_size),
 		TEST(test_malformed_log_commands_are_refused),
 		TEST(test_migration_streams_of_each_version_are_restored),
