@@ -511,6 +511,68 @@ static void test_reset_keeps_the_dirty_log(void **state)
 	assert_false(side->model.logging);
 }
 
+/* Copies pages of the memory's file; bit n of the word stands for page first + n. */
+static void copy_pages(const struct side *from, const struct side *to, uint64_t first,
+		       uint64_t word)
+{
+	for (; word; word &= word - 1) {
+		const off_t at = (off_t)((first + (uint64_t)__builtin_ctzll(word)) * PAGE);
+		uint8_t page[PAGE];
+
+		assert_int_equal(pread(from->file, page, PAGE, at), PAGE);
+		assert_int_equal(pwrite(to->file, page, PAGE, at), PAGE);
+	}
+}
+
+static void copy_written_pages(struct side *from, struct side *to)
+{
+	copy_pages(from, to, 0, take_word(from, 0));
+	copy_pages(from, to, PAGES, take_word(from, HIGH));
+}
+
+static void assert_same_memory(struct side *a, struct side *b)
+{
+	static const uint64_t addresses[] = {0, HIGH};
+
+	for (int i = 0; i < 2; i++)
+		assert_memory_equal(
+			vnic_guest_memory_range(a->model.memory, addresses[i], PAGES * PAGE, true),
+			vnic_guest_memory_range(b->model.memory, addresses[i], PAGES * PAGE, true),
+			PAGES * PAGE);
+}
+
+/* The function writes to memory before the reset, after it, and after the last round of copies. */
+static void test_machine_that_reboots_during_pre_copy_is_migrated(void **state)
+{
+	struct fixture *f = *state;
+	struct side *from = &f->source, *to = &f->target;
+	uint8_t *stream;
+	size_t length;
+
+	fill(from);
+	assert_int_equal(vfio_start_log(&from->client), 0);
+	go(from, VFIO_STATE_PRE_COPY);
+	write_guest(from, 3 * PAGE, 1);
+	vfio_reset(&from->client);
+	assert_int_equal(vfio_get_state(&from->client), VFIO_STATE_RUNNING);
+	assert_int_equal(vfio_write(&from->client, BAR0, 8, 99), 0);
+	write_guest(from, HIGH + 5 * PAGE, 1);
+	copy_written_pages(from, to);
+	write_guest(from, 7 * PAGE, 1);
+	go(from, VFIO_STATE_STOP_COPY);
+	copy_written_pages(from, to);
+	assert_int_equal(vfio_stop_log(&from->client), 0);
+	read_stream(from, &stream, &length);
+	go(to, VFIO_STATE_RESUMING);
+	assert_int_equal(vfio_write_stream(&to->client, stream, length), 0);
+	go(to, VFIO_STATE_RUNNING);
+	assert_same_memory(from, to);
+	assert_memory_equal(to->model.state, from->model.state, sizeof(to->model.state));
+	assert_int_equal(to->model.state[8], 99);
+	assert_int_equal(to->model.state[9], 0);
+	free(stream);
+}
+
 static void test_dirty_log_reports_at_any_page_size(void **state)
 {
 	struct side *side = &((struct fixture *)*state)->source;
@@ -665,6 +727,7 @@ int main(int argc, char **argv)
 		TEST(test_disconnection_ends_a_migration),
 		TEST(test_dirty_log_reports_written_pages_once),
 		TEST(test_reset_keeps_the_dirty_log),
+		TEST(test_machine_that_reboots_during_pre_copy_is_migrated),
 		TEST(test_dirty_log_reports_at_any_page_size),
 		TEST(test_malformed_log_commands_are_refused),
 		TEST(test_migration_streams_of_each_version_are_restored),
