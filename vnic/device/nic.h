@@ -16,6 +16,12 @@
 #include "rss.h"
 #include "tso.h"
 
+/*
+ * The revision until the driver selects one: the newest, which only adds to the others. A Linux
+ * that resumes from its disk on a new device selects none, and goes on with its revision.
+ */
+#define VNIC_UNSELECTED_REVISION VMXNET3_REV_9
+
 /* Frames that vnic_device_tx returns at most: more than any burst of the switch. */
 #define VNIC_TX_AHEAD 64
 
@@ -125,7 +131,7 @@ struct vnic_device {
 	uint8_t *buffers;  /* memory for the queues' slots and packets, and `whole` */
 	uint8_t *whole;    /* a received frame of several parts, assembled for inspection */
 	uint32_t mtu;      /* of the active driver */
-	uint32_t revision; /* the revision that the driver selected */
+	uint32_t revision; /* the revision that the driver selected, or VNIC_UNSELECTED_REVISION */
 	uint32_t shared_low, shared_high; /* DSAL, DSAH */
 	uint32_t result;                  /* result of the last command */
 	uint32_t mac_low;                 /* value of MACL, until MACH is written */

@@ -55,7 +55,7 @@ int vnic_device_create(const struct vnic_device_attr *attr, struct vnic_device *
 		vnic_device_destroy(d);
 		return rc;
 	}
-	d->revision = VMXNET3_REV_1;
+	d->revision = VNIC_UNSELECTED_REVISION;
 	d->link = LINK_MBPS;
 	vnic_device_reset(d);
 	*dev = d;

@@ -336,7 +336,7 @@ int vnic_device_restore(struct vnic_device *dev, const uint8_t *stream, size_t l
 	device_record(&s, dev);
 	rc = vnic_state_finish_restore(&s);
 	if (rc) {
-		dev->revision = VMXNET3_REV_1;
+		dev->revision = VNIC_UNSELECTED_REVISION;
 		vnic_device_reset(dev);
 	}
 	return rc;

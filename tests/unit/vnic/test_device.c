@@ -494,7 +494,6 @@ static void test_bad_transmit_descriptors_stop_the_device(void **state)
 		{UINT64_MAX - 10, 60, VMXNET3_TXD_EOP, VMXNET3_ERR_TXD_INVALID},
 		{DATA, 13, VMXNET3_TXD_EOP, VMXNET3_ERR_TXD_INVALID},
 		{DATA, 60 | VMXNET3_TXD_DTYPE, VMXNET3_TXD_EOP, VMXNET3_ERR_DESC_NOT_SPT},
-		{DATA, 60, VMXNET3_TXD_EOP | VMXNET3_OM_ENCAP, VMXNET3_ERR_DESC_NOT_SPT},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -660,12 +660,12 @@ static void test_small_frames_go_to_the_data_ring(void **state)
 	g->rx[1].conf->data_desc_size = 192;
 	/* Before revision 3 the device ignores the field. */
 	for (uint32_t round = 0; round < 2; round++) {
+		guest_write(g, VMXNET3_REG_VRRS, round ? VMXNET3_REV_3 : VMXNET3_REV_2);
 		assert_int_equal(guest_activate(g), 0);
 		guest_post_rx(g, &g->rx[1], 0, 2048);
 		assert_int_equal(vnic_device_rx(g->dev, 1, frame, 192), 0);
 		comp = guest_received(&g->rx[1]);
 		assert_int_equal(guest_rqid(comp), round ? 2 * 2 + 1 : 1);
-		guest_write(g, VMXNET3_REG_VRRS, VMXNET3_REV_3);
 		for (uint32_t i = 0; i < 2; i++)
 			guest_ring_reset(&g->rx[1].ring[i]);
 		guest_ring_reset(&g->rx[1].comp);

@@ -361,6 +361,17 @@ static void test_tunnel_offload_needs_revision_4(void **state)
 	assert_int_equal(g->tx[0].conf->status.error, VMXNET3_ERR_DESC_NOT_SPT);
 }
 
+/* A Linux that resumes from its disk on a new device goes on with the revision that it selected on
+ * the old one. */
+static void test_tunnel_offload_needs_no_selection(void **state)
+{
+	assert_int_equal(guest_activate(*state), 0);
+	segment(*state, 4);
+	segment(*state, 7);
+	send_checksums(*state, 4);
+	send_checksums(*state, 7);
+}
+
 #define TUNNEL_TEST(f) cmocka_unit_test_setup_teardown(f, create, destroy)
 
 int main(void)
@@ -373,6 +384,7 @@ int main(void)
 		TUNNEL_TEST(test_packets_without_inner_header_are_dropped),
 		TUNNEL_TEST(test_misfits_keep_no_slot),
 		TUNNEL_TEST(test_tunnel_offload_needs_revision_4),
+		TUNNEL_TEST(test_tunnel_offload_needs_no_selection),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
