@@ -140,9 +140,10 @@ static int get_states(struct frozen_device *d, uint64_t deadline)
 
 /* --- Devices. */
 
+/* A listener of the daemon that the kernel has, too, is saved without the kernel's. */
 static int check_id(const struct rdmacm_id *id, uint32_t number)
 {
-	if (!id->in_kernel && id->owner != RDMACM_OWNER_KERNEL)
+	if (id->owner == RDMACM_OWNER_DAEMON || (id->owner == RDMACM_OWNER_OPEN && !id->in_kernel))
 		return 0;
 	return checkpoint_fail(-EOPNOTSUPP,
 			       "rdma_cm ID %u: its port or connection belongs to the kernel's "

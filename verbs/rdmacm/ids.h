@@ -19,8 +19,8 @@
 enum rdmacm_owner {
 	RDMACM_OWNER_OPEN, /* no address yet, or one of daemon and kernel (router.c): the daemon has
 			      the ID, the kernel may, too */
-	RDMACM_OWNER_DAEMON,
-	RDMACM_OWNER_KERNEL, /* the daemon only reserves the number */
+	RDMACM_OWNER_DAEMON, /* the kernel may have an ID that listens, too */
+	RDMACM_OWNER_KERNEL, /* the daemon reserves the number, and its ID may listen, too */
 };
 
 /* A multicast group that a kernel's ID has joined. */

@@ -20,7 +20,13 @@
 #define IB_PORT 30 /* offset in a struct sockaddr_ib: the last two bytes of its service ID */
 
 /* Values of enum rdma_cm_event_type. */
-enum { CONNECT_REQUEST = 4, MULTICAST_JOIN = 12, MULTICAST_ERROR = 13 };
+enum {
+	CONNECT_REQUEST = 4,
+	DEVICE_REMOVAL = 11,
+	MULTICAST_JOIN = 12,
+	MULTICAST_ERROR = 13,
+	ADDR_CHANGE = 14,
+};
 
 /* --- IDs */
 
@@ -571,11 +577,80 @@ static int leave_group(struct rdmacm_file *file, struct rdmacm_request *request,
 	return rc;
 }
 
+/* --- Listeners of one owner that listen at both */
+
+/*
+ * Also has the kernel listen at the address and port of the daemon's ID: the HCA's port may become
+ * ACTIVE later, and from then on the kernel gets the requests. 0, or an error, after which the
+ * daemon listens alone.
+ */
+static int listen_at_kernel(struct rdmacm_file *file, const struct rdmacm_request *request,
+			    struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
+{
+	struct rdmacm_request query = query_request(file, number);
+	struct rdma_ucm_query_addr_resp addr;
+	int rc = rdmacm_daemon_run(file, &query, response);
+
+	if (rc)
+		return rc;
+	memcpy(&addr, response->out, sizeof(addr));
+	rc = rdmacm_kernel_bind(file, id, &addr);
+	if (!rc)
+		rc = rdmacm_kernel_run(file, request, id->kernel_id, response);
+	if (rc)
+		rdmacm_kernel_destroy(file, id);
+	return rc;
+}
+
+/*
+ * Also has the daemon listen at the address and port of the kernel's ID, if that is of urxe0: the
+ * daemon gets the requests of virtual machines, and those of this host while the HCA's port is
+ * down. 0, or an error, after which the kernel listens alone.
+ */
+static int listen_at_daemon(struct rdmacm_file *file, struct rdmacm_request *request,
+			    struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
+{
+	struct rdmacm_request bind = query_request(file, id->kernel_id);
+	int rc = rdmacm_kernel_run(file, &bind, id->kernel_id, response);
+
+	if (!rc)
+		rc = rdmacm_hca_answer(id, &bind, response);
+	if (!rc && !id->device.guid)
+		return -ENODEV;
+	if (!rc)
+		rc = follow_kernel(file, &bind, response, id, number);
+	if (!rc)
+		rc = rdmacm_daemon_run(file, &bind, response);
+	return rc ? rc : rdmacm_daemon_run(file, request, response);
+}
+
+/* Listens at the owner of the ID, and then at the other one. Returns the owner's result. */
+static int listen_owned(struct rdmacm_file *file, struct rdmacm_request *request,
+			struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
+{
+	const bool by_kernel = id->owner == RDMACM_OWNER_KERNEL;
+	int rc = by_kernel ? run_kernel(file, request, response, id)
+			   : rdmacm_daemon_run(file, request, response);
+	int other;
+
+	if (rc || file->kernel < 0)
+		return rc;
+	other = by_kernel ? listen_at_daemon(file, request, response, id, number)
+			  : listen_at_kernel(file, request, response, id, number);
+	if (other)
+		log_debug("rdma_cm ID %u listens at the %s alone: %s", number,
+			  by_kernel ? "kernel" : "daemon", strerror(-other));
+	return 0;
+}
+
 /* --- Commands */
 
 static int run_by_owner(struct rdmacm_file *file, struct rdmacm_request *request,
 			struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
 {
+	if (id && id->owner != RDMACM_OWNER_OPEN &&
+	    request->command.command == RDMA_USER_CM_CMD_LISTEN)
+		return listen_owned(file, request, response, id, number);
 	if (id && id->owner == RDMACM_OWNER_KERNEL)
 		return run_kernel(file, request, response, id);
 	if (request->command.command == RDMA_USER_CM_CMD_ACCEPT)
@@ -649,15 +724,21 @@ static int refuse_request(struct rdmacm_file *file, struct rdmacm_id *request, u
 	return -EAGAIN;
 }
 
-/* Decides the device of a connection request, before the program can move the ID to another file
- * than that of its listener. */
-static void decide_device(struct rdmacm_file *file, struct rdmacm_id *request, uint64_t uid)
+/*
+ * Decides the device of a connection request, before the program can move the ID to another file
+ * than that of its listener. 0; -ENODEV: the kernel's listener accompanies one of the daemon, of
+ * which the program knows that its device is urxe0, but the request is at another device.
+ */
+static int decide_device(struct rdmacm_file *file, struct rdmacm_id *request, uint64_t uid)
 {
 	const struct rdmacm_request query = query_request(file, request->kernel_id);
+	struct rdmacm_id *listener = rdmacm_id_find_uid(file, uid);
+	const bool of_daemon = listener && listener->owner == RDMACM_OWNER_DAEMON;
 	struct rdmacm_response response;
 
 	if (!rdmacm_kernel_run(file, &query, request->kernel_id, &response))
-		rdmacm_hca_take_request(request, rdmacm_id_find_uid(file, uid), &response);
+		rdmacm_hca_take_request(request, of_daemon ? NULL : listener, &response);
+	return of_daemon && !request->device.guid ? -ENODEV : 0;
 }
 
 static int take_request(struct rdmacm_file *file, struct rdma_ucm_event_resp *event)
@@ -669,9 +750,27 @@ static int take_request(struct rdmacm_file *file, struct rdma_ucm_event_resp *ev
 				    .owner = RDMACM_OWNER_KERNEL};
 	int rc;
 
-	decide_device(file, &request, event->uid);
-	rc = add_request(file, request, &event->id);
+	rc = decide_device(file, &request, event->uid);
+	if (!rc)
+		rc = add_request(file, request, &event->id);
 	return rc && rc != -EBADF ? refuse_request(file, &request, event->uid, rc) : rc;
+}
+
+/*
+ * Hides events about the device of a listener that the daemon owns: the listener does not end with
+ * the HCA. True: the program does not get the event.
+ */
+static bool hide_event(struct rdmacm_file *file, const struct rdma_ucm_event_resp *event)
+{
+	struct rdmacm_id *id;
+
+	if (event->event != DEVICE_REMOVAL && event->event != ADDR_CHANGE)
+		return false;
+	id = rdmacm_id_find_kernel(file, event->id);
+	if (!id || id->owner != RDMACM_OWNER_DAEMON)
+		return false;
+	id->hidden_events++;
+	return true;
 }
 
 int rdmacm_route_kernel_event(struct rdmacm_file *file, const struct rdmacm_request *request,
@@ -684,6 +783,8 @@ int rdmacm_route_kernel_event(struct rdmacm_file *file, const struct rdmacm_requ
 		return rc;
 	rdmacm_hca_answer_event(file, response);
 	memcpy(&event, response->out, offsetof(struct rdma_ucm_event_resp, param));
+	if (hide_event(file, &event))
+		return -EAGAIN;
 	if (event.event == MULTICAST_JOIN || event.event == MULTICAST_ERROR)
 		mark_group(response, offsetof(struct rdma_ucm_event_resp, id));
 	if (event.event != CONNECT_REQUEST)

@@ -32,7 +32,9 @@
 #define UNKNOWN         0xc0000202u /* an address whose GID urxe0 has of RoCE v2 only */
 #define CONNECT_REQUEST 4
 #define ESTABLISHED     9
+#define DEVICE_REMOVAL  11
 #define MULTICAST_JOIN  12
+#define ADDR_CHANGE     14
 
 /* Of the HCA's entries, urxe0 lacks the one at 9. */
 static const char table[] = "mlx5_0\n"
@@ -60,6 +62,7 @@ static struct {
 
 static struct rdmacm_file file, other;
 static const char *hca_file; /* NULL: no descriptor is free for it */
+static int is_active;        /* the result of rdmacm_kernel_has_addresses() */
 static uint32_t n_created;
 
 ssize_t __wrap_rdmacm_kernel_read_hca(char *text, size_t size);
@@ -95,7 +98,7 @@ int __wrap_rdmacm_kernel_read_gid(const char *device, uint8_t port, uint32_t ind
 int __wrap_rdmacm_kernel_has_addresses(void);
 int __wrap_rdmacm_kernel_has_addresses(void)
 {
-	return 1;
+	return is_active;
 }
 
 /* Replaces the daemon, which only numbers IDs. */
@@ -268,6 +271,7 @@ static int setup(void **state)
 	kernel.gid[8] = kernel.gid[9] = 2;
 	kernel.v1[6] = kernel.v1[9] = true;
 	hca_file = table;
+	is_active = 1;
 	return 0;
 }
 
@@ -425,6 +429,60 @@ static uint32_t get_request(void)
 	kernel.event = (struct rdma_ucm_event_resp){
 		.uid = 1, .id = KERNEL_ID + 1, .event = CONNECT_REQUEST};
 	return get_event(&file).id;
+}
+
+/* Makes a listener while the HCA's port is down, so that the program knows the listener's device as
+ * urxe0. The kernel's first ID listens, too. */
+static void listen_without_hca(void)
+{
+	struct rdma_ucm_listen listen = {.backlog = 1};
+	struct rdmacm_response response;
+
+	is_active = 0;
+	listen.id = bind_id(RDMA_PS_TCP);
+	run(RDMA_USER_CM_CMD_LISTEN, &listen, sizeof(listen), 0, &response);
+}
+
+/* Fetches that event of the kernel. Returns the error of GET_EVENT. */
+static int try_event(uint32_t event, uint32_t kernel_id)
+{
+	const struct rdma_ucm_get_event get = {0};
+	struct rdmacm_response response;
+	struct rdmacm_request request =
+		rdmacm_request_make(&file, RDMA_USER_CM_CMD_GET_EVENT, &get, sizeof(get),
+				    sizeof(struct rdma_ucm_event_resp));
+
+	kernel.event = (struct rdma_ucm_event_resp){.uid = 1, .id = kernel_id, .event = event};
+	return rdmacm_route_kernel_event(&file, &request, &response);
+}
+
+/* Before urxed knows the HCA, and at other devices, a request is refused. */
+static void listener_of_urxe_gets_requests_of_its_hca(void **state)
+{
+	struct rdma_ucm_query_addr_resp addr;
+
+	(void)state;
+	hca_file = "\n";
+	listen_without_hca();
+	assert_int_equal(try_event(CONNECT_REQUEST, KERNEL_ID + 1), -EAGAIN);
+	hca_file = table;
+	addr = query(get_request(), RDMA_USER_CM_QUERY_ADDR);
+	EXPECT(urxe, addr);
+	kernel.guid = htobe64(OTHER_GUID);
+	assert_int_equal(try_event(CONNECT_REQUEST, KERNEL_ID + 2), -EAGAIN);
+}
+
+/* urxe0 stays, and so does the listener. */
+static void listener_of_urxe_outlives_its_hca(void **state)
+{
+	(void)state;
+	listen_without_hca();
+	assert_int_equal(kernel.n_ids, 1);
+	assert_int_equal(try_event(DEVICE_REMOVAL, KERNEL_ID), -EAGAIN);
+	assert_int_equal(try_event(ADDR_CHANGE, KERNEL_ID), -EAGAIN);
+	is_active = 1;
+	bind_id(RDMA_PS_TCP);
+	assert_int_equal(try_event(DEVICE_REMOVAL, KERNEL_ID + 1), 0);
 }
 
 /* A program makes the queue pairs of a listener's connections in one protection domain. */
@@ -827,6 +885,9 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(device_of_an_id_never_changes, setup, teardown),
 		cmocka_unit_test_setup_teardown(connection_request_is_of_urxe, setup, teardown),
+		cmocka_unit_test_setup_teardown(listener_of_urxe_gets_requests_of_its_hca, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(listener_of_urxe_outlives_its_hca, setup, teardown),
 		cmocka_unit_test_setup_teardown(connection_request_has_the_device_of_its_listener,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* IDs beside a kernel that has an rdma_cm of its own: on the wildcard address, and with an HCA. */
+#include <endian.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <setjmp.h>
@@ -21,6 +22,7 @@
 #define IPV4     0xc0000201u /* 192.0.2.1 */
 #define CHOSEN   40000       /* first port that the kernel chooses */
 #define CHOSEN_D 50000       /* and the daemon */
+#define HCA_GUID 0x0200fffe00000001u
 
 /* The kernel's rdma_cm, or the daemon's. */
 struct side {
@@ -33,6 +35,7 @@ struct side {
 	int taken_error;
 	int listen_error; /* of the next command to listen */
 	bool lacks_addresses;
+	uint64_t guid;   /* of the device of each ID; 0: the address decides no device */
 	uint16_t choice; /* the next port for a program that names none */
 };
 
@@ -47,6 +50,20 @@ int __wrap_rdmacm_kernel_has_addresses(void);
 int __wrap_rdmacm_kernel_has_addresses(void)
 {
 	return has_hca;
+}
+
+/* Replaces the contents of that file. */
+ssize_t __wrap_rdmacm_kernel_read_hca(char *text, size_t size);
+ssize_t __wrap_rdmacm_kernel_read_hca(char *text, size_t size)
+{
+	static const char table[] = "mlx5_0\n"
+				    "port 0200fffe00000001 1 0200fffd00000001 mlx5_0\n"
+				    "pkey 0 0\n"
+				    "gid 0 0 00000000000000000000ffffc0000201\n";
+
+	assert_true(sizeof(table) <= size);
+	memcpy(text, table, sizeof(table) - 1);
+	return sizeof(table) - 1;
 }
 
 /* --- Commands of both */
@@ -92,7 +109,8 @@ static bool read_flag(uint64_t at)
 static int run_side(struct side *side, uint32_t command, const void *in, uint32_t id, void *out)
 {
 	struct rdma_ucm_create_id_resp created = {.id = side->n};
-	struct rdma_ucm_query_addr_resp addr = {.src_size = sizeof(struct sockaddr_in6)};
+	struct rdma_ucm_query_addr_resp addr = {
+		.node_guid = side->guid, .port_num = 1, .src_size = sizeof(struct sockaddr_in6)};
 	struct sockaddr_storage to = {0};
 	struct rdma_ucm_resolve_addr resolve;
 	struct rdma_ucm_resolve_ip resolve_ip;
@@ -600,6 +618,55 @@ static void address_unknown_to_the_hca_is_the_daemons(void **state)
 	expect_ports(7471, 0);
 }
 
+/*
+ * The HCA's port may become ACTIVE after the program has bound its listener, or go down. Requests
+ * then come to the other rdma_cm than before.
+ */
+static void listener_at_an_address_hears_both(void **state)
+{
+	for (int with = 0; with < 2; with++) {
+		uint32_t id;
+
+		setup(state);
+		kernel.guid = htobe64(HCA_GUID);
+		has_hca = with;
+		id = create_id();
+		assert_int_equal(bind_ipv4(id, 7471), 0);
+		assert_int_equal(listen_id(id), 0);
+		expect_ports(7471, 7471);
+		id = create_id();
+		assert_int_equal(bind_ipv4(id, 0), 0);
+		kernel.ids[0].listens = daemon_side.ids[0].listens = false;
+		assert_int_equal(listen_id(id), 0);
+		expect_ports(with ? CHOSEN : CHOSEN_D, with ? CHOSEN : CHOSEN_D);
+	}
+}
+
+/* Another program may have the port at the other rdma_cm. */
+static void listener_at_an_address_needs_its_owner_only(void **state)
+{
+	struct side *const others[] = {&kernel, &daemon_side};
+
+	for (int with = 0; with < 2; with++) {
+		uint32_t id;
+
+		setup(state);
+		kernel.guid = htobe64(HCA_GUID);
+		has_hca = with;
+		others[with]->taken = 7471;
+		id = create_id();
+		assert_int_equal(bind_ipv4(id, 7471), 0);
+		assert_int_equal(listen_id(id), 0);
+		expect_ports(with ? 0 : 7471, with ? 7471 : 0);
+		others[with]->listen_error = -EADDRINUSE;
+		id = create_id();
+		assert_int_equal(bind_ipv4(id, 7472), 0);
+		kernel.ids[0].listens = daemon_side.ids[0].listens = false;
+		assert_int_equal(listen_id(id), 0);
+		expect_ports(with ? 0 : 7472, with ? 7472 : 0);
+	}
+}
+
 static int resolve_to(uint32_t id, const void *dst, uint16_t size)
 {
 	struct rdma_ucm_resolve_addr resolve = {.id = id, .dst_size = size};
@@ -630,7 +697,7 @@ static void this_host_as_destination_is_the_daemons(void **state)
 }
 
 /* As in Linux, it gets the requests for all addresses of the host. */
-static void listener_on_loopback_is_at_both_with_an_hca(void **state)
+static void listener_on_loopback_is_at_both(void **state)
 {
 	const struct sockaddr_in in = {.sin_family = AF_INET,
 				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -644,7 +711,7 @@ static void listener_on_loopback_is_at_both_with_an_hca(void **state)
 		id = create_id();
 		assert_int_equal(bind_to(id, addr, 7471), 0);
 		assert_int_equal(listen_id(id), 0);
-		expect_ports(7471, with ? 7471 : 0);
+		expect_ports(7471, 7471);
 	}
 	has_hca = 1;
 	id = create_id();
@@ -670,7 +737,9 @@ int main(void)
 		cmocka_unit_test_setup(privileged_port_at_the_hca_is_refused, setup),
 		cmocka_unit_test_setup(process_without_access_to_the_hca_is_the_daemons, setup),
 		cmocka_unit_test_setup(this_host_as_destination_is_the_daemons, setup),
-		cmocka_unit_test_setup(listener_on_loopback_is_at_both_with_an_hca, setup),
+		cmocka_unit_test_setup(listener_on_loopback_is_at_both, setup),
+		cmocka_unit_test_setup(listener_at_an_address_hears_both, setup),
+		cmocka_unit_test_setup(listener_at_an_address_needs_its_owner_only, setup),
 		cmocka_unit_test_setup(lack_of_descriptors_binds_no_id, setup),
 		cmocka_unit_test_setup(address_unknown_to_the_hca_is_the_daemons, setup),
 	};
