@@ -184,7 +184,7 @@ int dpdk_port_admit_qpns(struct netdev *netdev, const uint16_t *blocks, uint32_t
 		return -ENOTSUP;
 	if (!port->xdp)
 		return admit_roce(port, blocks, n) ?: qp1_ring_enable(&port->qp1, false);
-	dpdk_port_set_qp1_ring(port, false);
+	dpdk_port_set_qp1_ring(port, true);
 	xdp_program_pass_blocks(port->xdp, others, complement_blocks(others, blocks, n));
 	return 0;
 }

@@ -85,17 +85,3 @@ uint32_t qpn_filter_write(struct sock_filter *to, uint32_t room, const uint16_t 
 	}
 	return length;
 }
-
-uint32_t qpn_filter_write_admitted(struct sock_filter *to, uint32_t room, const uint16_t *blocks,
-				   uint32_t n)
-{
-	static const struct sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
-	const uint32_t length = qpn_filter_write(to, room, blocks, n, QPN_FILTER_PASS);
-
-	if (!length || length == room)
-		return 0;
-	to[length] = drop;
-	/* Frames that are not RoCE jump over the last instruction, too. */
-	to[NOT_ROCE] = (struct sock_filter)GO(NOT_ROCE, length + 1);
-	return length + 1;
-}

@@ -15,19 +15,11 @@
 
 /*
  * Writes instructions that return `verdict` (0 = drop, QPN_FILTER_PASS) for RoCEv1 and RoCEv2
- * packets to QPNs of the n blocks; for other frames the instruction behind them is next. VLAN tags
- * are not in the frame when a socket filter runs. Returns the number of instructions; 0: they need
- * more than `room`.
+ * packets to QPNs of the n blocks (n may be 0); for other frames the instruction behind them is
+ * next. VLAN tags are not in the frame when a socket filter runs. Returns the number of
+ * instructions; 0: they need more than `room`.
  */
 uint32_t qpn_filter_write(struct sock_filter *to, uint32_t room, const uint16_t *blocks, uint32_t n,
 			  uint32_t verdict);
-/*
- * Writes instructions for RoCEv1 and RoCEv2 packets: they return QPN_FILTER_PASS for packets to
- * QPNs of the n blocks (n may be 0), and 0 (drop) for packets to other QPNs. For other frames the
- * instruction behind them is next. Returns the number of instructions; 0: they need more than
- * `room`.
- */
-uint32_t qpn_filter_write_admitted(struct sock_filter *to, uint32_t room, const uint16_t *blocks,
-				   uint32_t n);
 
 #endif

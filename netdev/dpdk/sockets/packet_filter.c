@@ -180,9 +180,10 @@ int packet_filter_admitted(int fd, const uint16_t *blocks, uint32_t n)
 
 	if (rc)
 		return rc;
-	n = qpn_filter_write_admitted(filter.all + filter.n, BPF_MAXINSNS - filter.n, blocks, n);
+	n = qpn_filter_write(filter.all + filter.n, BPF_MAXINSNS - filter.n, blocks, n,
+			     QPN_FILTER_PASS);
 	filter.n += n;
-	return n ? attach_expression(fd, &filter, RESOLUTION) : -E2BIG;
+	return n ? attach_expression(fd, &filter, QP1 " or " RESOLUTION) : -E2BIG;
 }
 
 int packet_filter_resolution(int fd)

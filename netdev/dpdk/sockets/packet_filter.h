@@ -29,7 +29,7 @@ int packet_filter_roce(int fd, bool qp1, const uint16_t *blocks, uint32_t n);
 int packet_filter_own_roce(int fd, bool qp1, const struct packet_filter_macs *host);
 /* Only RoCE to QP1. */
 int packet_filter_qp1(int fd);
-/* RoCE to queue pairs of the n blocks, ARP, RARP and neighbour discovery. */
+/* RoCE to QP1 and to queue pairs of the n blocks, ARP, RARP and neighbour discovery. */
 int packet_filter_admitted(int fd, const uint16_t *blocks, uint32_t n);
 /* ARP, RARP and neighbour discovery. */
 int packet_filter_resolution(int fd);

@@ -83,10 +83,10 @@ int netdev_add_vlan(struct netdev *port, uint16_t vlan);
  */
 int netdev_exclude_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n);
 /*
- * From now on the port receives RoCE packets to queue pairs of these blocks only. A call undoes an
- * earlier netdev_exclude_qpns, and the other way round. Errors as of netdev_exclude_qpns, and
- * -ENOMEM: the blocks exceed net.core.optmem_max. After an error the port may still have its old
- * filter.
+ * From now on the port receives RoCE packets to QP1 and to queue pairs of these blocks only. A call
+ * undoes an earlier netdev_exclude_qpns, and the other way round. Errors as of netdev_exclude_qpns,
+ * and -ENOMEM: the blocks exceed net.core.optmem_max. After an error the port may still have its
+ * old filter.
  */
 int netdev_admit_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n);
 /* Whether netdev_exclude_qpns and netdev_admit_qpns work now. */

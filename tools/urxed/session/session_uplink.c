@@ -225,7 +225,8 @@ static int exclude_direct_blocks(struct sessions *sessions)
 /*
  * Collects the blocks whose packets the uplink must receive while an HCA backs the device: leased
  * ones, and those with QPNs of the HCA that the engine executes (VNIC_QPN_UPLINK). The HCA receives
- * all other packets, so the switch need not see them.
+ * all other packets, so the switch need not see them, but for those to QP1, which the uplink always
+ * receives: urxed may have made connections before the HCA came.
  */
 static void find_own_blocks(const struct sessions *sessions, struct blocks *blocks)
 {
