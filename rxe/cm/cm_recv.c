@@ -42,7 +42,6 @@ static void answer_repeated_req(struct cm_conn *conn)
 static void take_req(struct cm_conn *conn, const struct cm_mad *mad)
 {
 	const struct cm_req *req = &mad->req;
-	uint8_t lifetime = req->ack_timeout ? req->ack_timeout - 1 : 0;
 
 	conn->state = CM_REQ_RCVD;
 	conn->tid = mad->tid;
@@ -64,7 +63,8 @@ static void take_req(struct cm_conn *conn, const struct cm_mad *mad)
 	conn->channel.initiator_depth = req->responder_resources;
 	conn->channel.retry_count = req->retry_count;
 	conn->channel.rnr_retry_count = req->rnr_retry_count;
-	conn->channel.ack_timeout = cm_ack_timeout(CM_ACK_DELAY, lifetime);
+	/* The sender has added its own ACK delay. */
+	conn->channel.ack_timeout = req->ack_timeout ? req->ack_timeout : CM_ACK_DELAY;
 	cm_know_peer(conn);
 	cm_enter_half_open(conn);
 }

@@ -169,7 +169,7 @@ static void path_of_a_request_without_ack_timeout_has_no_lifetime(void **state)
 	theirs = query_path(&b, child);
 	assert_int_equal(theirs.bytes[PATH_LIFETIME] & 0x3f, 0);
 	assert_int_equal(accept_it(&b, child, 0xc, LOOP_QPN + 1), 0);
-	/* The delay of this host's acknowledgements. */
+	/* As if the peer's acknowledgements took as long as this host's. */
 	assert_int_equal(qp_attr(&b, child, RTS).timeout, 15);
 }
 
@@ -231,7 +231,7 @@ static void ack_timeout_of_the_client_reaches_the_server(void **state)
 		uint8_t lifetime, own, peer;
 	} rows[] = {
 		{UNSET, UNSET, 16, 17, 17}, {20, UNSET, 19, 20, 20}, {UNSET, 22, 16, 22, 17},
-		{20, 11, 19, 11, 20},       {0, UNSET, 16, 0, 17},   {1, UNSET, 0, 1, 16},
+		{20, 11, 19, 11, 20},       {0, UNSET, 16, 0, 17},   {1, UNSET, 0, 1, 15},
 		{31, UNSET, 30, 31, 31},
 	};
 	uint32_t id, child;
