@@ -17,7 +17,9 @@
 #include "objects/hca_qp.h"
 #include "objects/hca_srq.h"
 
-#define SOFTWARE_VENDOR 0xffffffu /* of rdma_rxe and urxe; no OUI of the IBTA */
+/* Values of ibv_device_attr.vendor_id, which for hardware is an OUI or a PCI vendor. */
+#define SOFTWARE_VENDOR     0xffffffu /* of rdma_rxe and urxe */
+#define OLD_SOFTWARE_VENDOR 0         /* of rdma_rxe before Linux 5.6 */
 
 static const struct urxe_offload_ops offload_ops = {
 	.mr_reg = hca_mr_reg,
@@ -231,7 +233,7 @@ void hca_detach(struct hca *hca)
 
 bool hca_is_hardware(const struct hca *hca)
 {
-	return hca->attr.vendor_id != SOFTWARE_VENDOR;
+	return hca->attr.vendor_id != SOFTWARE_VENDOR && hca->attr.vendor_id != OLD_SOFTWARE_VENDOR;
 }
 
 void hca_set_port_down(struct hca *hca, bool down)

@@ -287,6 +287,10 @@ static void an_hca_in_hardware_leaves_other_hosts_no_connection_of_the_engine(vo
 	(void)state;
 	assert_int_not_equal(connect_engine_qp(), -ENETUNREACH);
 	close_with_hca(loop);
+	fake_hca.vendor_id = 0; /* rdma_rxe before Linux 5.6 */
+	loop = open_with_hca(MTU);
+	assert_int_not_equal(connect_engine_qp(), -ENETUNREACH);
+	close_with_hca(loop);
 	fake_hca.vendor_id = 0x2c9;
 	loop = open_with_hca(MTU);
 	assert_int_equal(connect_engine_qp(), -ENETUNREACH);
