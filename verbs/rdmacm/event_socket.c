@@ -7,6 +7,9 @@
 
 #include <rdma/rdma_user_cm.h>
 
+/* A packet without an event, by which this library wakes its own threads; known by its length. */
+static const uint8_t wake[5] = "wake";
+
 static bool is_whole(const struct rdmacm_event_packet *packet, size_t n)
 {
 	const struct cm_attach_event *head = &packet->head;
@@ -31,8 +34,14 @@ static void discard_packets(struct rdmacm_file *file, uint32_t n)
 {
 	uint8_t byte;
 
-	while (n-- && recv(file->event_reader, &byte, sizeof(byte), MSG_DONTWAIT) > 0)
-		;
+	while (n) {
+		ssize_t length =
+			recv(file->event_reader, &byte, sizeof(byte), MSG_DONTWAIT | MSG_TRUNC);
+
+		if (length <= 0)
+			return;
+		n -= length != sizeof(wake);
+	}
 }
 
 static void skip_cancelled(struct rdmacm_file *file)
@@ -54,7 +63,9 @@ int rdmacm_event_receive(struct rdmacm_file *file, struct rdmacm_event_packet *p
 	ssize_t n;
 
 	do {
-		n = recv(file->event_reader, packet, sizeof(*packet), MSG_DONTWAIT);
+		while ((n = recv(file->event_reader, packet, sizeof(*packet), MSG_DONTWAIT)) ==
+		       sizeof(wake))
+			skip_cancelled(file);
 		if (n <= 0 || !is_whole(packet, (size_t)n))
 			return n < 0 && errno == EAGAIN ? -EAGAIN : -EIO;
 	} while (packet->head.sequence <= file->fetched);
@@ -75,4 +86,10 @@ void rdmacm_events_take_back(struct rdmacm_file *file, const struct cm_attach_re
 	     i++)
 		file->to_skip[file->n_to_skip++] = reply->cancelled[i];
 	skip_cancelled(file);
+}
+
+void rdmacm_event_wake(struct rdmacm_file *file)
+{
+	for (uint32_t i = 0; i < file->n_waiting; i++)
+		(void)send(file->event_writer, wake, sizeof(wake), MSG_DONTWAIT | MSG_NOSIGNAL);
 }

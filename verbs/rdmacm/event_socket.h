@@ -20,5 +20,8 @@ int rdmacm_event_receive(struct rdmacm_file *file, struct rdmacm_event_packet *p
  * none of these, so the socket is readable only if there is an event.
  */
 void rdmacm_events_take_back(struct rdmacm_file *file, const struct cm_attach_reply *reply);
+/* Wakes the file->n_waiting threads that wait for a packet, by packets without an event, which
+ * rdmacm_event_receive() skips. */
+void rdmacm_event_wake(struct rdmacm_file *file);
 
 #endif

@@ -143,13 +143,40 @@ static int wait_for_both(int fd)
 	return pollfd.revents & POLLNVAL ? -EBADF : 0;
 }
 
-static int wait_for_event(const struct rdmacm_file *file, int fd)
+/* Whether the daemon's events are all that may come. If so, counts the thread in file->n_waiting.
+ */
+static bool begin_wait_for_daemon(struct rdmacm_file *file)
 {
-	int flags = fcntl(fd, F_GETFL);
+	bool alone;
+
+	pthread_mutex_lock(&file->lock);
+	alone = file->kernel < 0;
+	file->n_waiting += alone;
+	pthread_mutex_unlock(&file->lock);
+	return alone;
+}
+
+/* A thread that is cancelled in its wait stays counted: then it gets a packet that the next thread
+ * skips. */
+static void end_wait_for_daemon(struct rdmacm_file *file, const struct rdmacm_request *request)
+{
+	pthread_mutex_lock(&file->lock);
+	if (rdmacm_is_open(file, request))
+		file->n_waiting--;
+	pthread_mutex_unlock(&file->lock);
+}
+
+static int wait_for_event(struct rdmacm_file *file, int fd, const struct rdmacm_request *request)
+{
+	int flags = fcntl(fd, F_GETFL), rc;
 
 	if (flags >= 0 && flags & O_NONBLOCK)
 		return -EAGAIN;
-	return file->kernel < 0 ? wait_for_daemon(file) : wait_for_both(fd);
+	if (!begin_wait_for_daemon(file))
+		return wait_for_both(fd);
+	rc = wait_for_daemon(file);
+	end_wait_for_daemon(file, request);
+	return rc;
 }
 
 static bool is_closed(struct rdmacm_file *file, const struct rdmacm_request *request)
@@ -170,7 +197,7 @@ int rdmacm_get_event(struct rdmacm_file *file, int fd, const struct rdmacm_reque
 	if (request->command.out < offsetof(struct rdma_ucm_event_resp, reserved))
 		return -ENOSPC;
 	while ((rc = next_event(file, fd, request, response)) == -EAGAIN) {
-		rc = wait_for_event(file, fd);
+		rc = wait_for_event(file, fd, request);
 		if (rc)
 			break;
 	}

@@ -15,6 +15,7 @@
 #include "process/high_fd.h"
 #include "process/settings.h"
 #include "rdmacm/daemon_socket.h"
+#include "rdmacm/event_socket.h"
 #include "rdmacm/ids.h"
 #include "rdmacm/kernel.h"
 #include "rdmacm/rdmacm_reconnect.h"
@@ -179,6 +180,21 @@ bool rdmacm_lock_until(struct rdmacm_file *file, uint64_t deadline)
 
 /* --- Opening */
 
+bool rdmacm_open_kernel(struct rdmacm_file *file)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+
+	if (file->kernel >= 0)
+		return true;
+	file->kernel = rdmacm_kernel_open();
+	if (file->kernel >= 0 && epoll_ctl(file->event_set, EPOLL_CTL_ADD, file->kernel, &ev))
+		rdmacm_close_fd(&file->kernel);
+	if (file->kernel < 0)
+		return false;
+	rdmacm_event_wake(file);
+	return true;
+}
+
 /* Adds a new file, which is closed, to the list. NULL: no memory. */
 static struct rdmacm_file *make_file(void)
 {
@@ -220,18 +236,15 @@ static struct rdmacm_file *alloc_file(void)
  */
 static int make_descriptors(struct rdmacm_file *file, int *fd)
 {
-	struct epoll_event ev = {.events = EPOLLIN};
-
 	*fd = epoll_create1(EPOLL_CLOEXEC);
 	if (*fd < 0)
 		return -errno;
 	file->event_set = high_fd_duplicate(*fd);
 	if (file->event_set < 0)
 		return -errno;
-	file->kernel = rdmacm_kernel_open();
-	if (file->kernel < 0)
-		return 0;
-	return epoll_ctl(*fd, EPOLL_CTL_ADD, file->kernel, &ev) ? -errno : 0;
+	file->n_waiting = 0;
+	(void)rdmacm_open_kernel(file);
+	return 0;
 }
 
 static int set_flags(int fd, int flags)

@@ -46,7 +46,8 @@ struct rdmacm_file {
 	uint64_t to_skip[CM_ATTACH_TO_SKIP]; /* `sequence` of cancelled events whose packets may
 						come */
 	uint32_t n_to_skip;
-	int kernel;             /* descriptor of the kernel's own rdma_cm; -1: there is none */
+	int kernel;             /* descriptor of the kernel's own rdma_cm; -1: there is none yet */
+	uint32_t n_waiting;     /* threads that wait for events of the daemon alone */
 	bool kernel_first;      /* the kernel is asked for the next event before the daemon */
 	struct rdmacm_ids *ids; /* rdmacm/ids.h; NULL: no ID yet */
 	struct rdmacm_reply_cache *reply_cache; /* rdmacm/reply_cache.h; NULL: empty */
@@ -112,6 +113,13 @@ void rdmacm_unlock_both(struct rdmacm_file *a, struct rdmacm_file *b);
  * `deadline` (clock_monotonic()).
  */
 bool rdmacm_lock_until(struct rdmacm_file *file, uint64_t deadline);
+
+/*
+ * Opens the kernel's rdma_cm, if the file has none: the kernel may load it after the program has
+ * opened the file, with the first RDMA device. Wakes threads that wait for events. Returns whether
+ * the file has it. With file->lock.
+ */
+bool rdmacm_open_kernel(struct rdmacm_file *file);
 
 /* --- layout.c: members that many commands of rdma/rdma_user_cm.h have in common */
 

@@ -90,11 +90,14 @@ static int destroy_id(struct rdmacm_file *file, struct rdmacm_request *request,
 static int migrate_id(struct rdmacm_file *file, struct rdmacm_request *request,
 		      struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
 {
-	int events = id ? rdmacm_kernel_migrate(request->from, file, id) : 0;
-	int rc =
-		events < 0 ? events : run_for_events(file, request, response, id, (uint32_t)events);
 	struct rdmacm_id *moved;
+	int events = 0, rc;
 
+	if (id && id->in_kernel) {
+		(void)rdmacm_open_kernel(file);
+		events = rdmacm_kernel_migrate(request->from, file, id);
+	}
+	rc = events < 0 ? events : run_for_events(file, request, response, id, (uint32_t)events);
 	if (rc || request->from == file)
 		return rc;
 	moved = rdmacm_id_add(file, number);
@@ -507,8 +510,19 @@ static int set_option(struct rdmacm_file *file, struct rdmacm_request *request,
 	return rdmacm_daemon_run(file, request, response);
 }
 
-static int run_open(struct rdmacm_file *file, struct rdmacm_request *request,
-		    struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
+/* Where the kernel has no rdma_cm, the ID's first address makes it one of the daemon. */
+static int run_without_kernel(struct rdmacm_file *file, struct rdmacm_request *request,
+			      struct rdmacm_response *response, struct rdmacm_id *id)
+{
+	int rc = rdmacm_daemon_run(file, request, response);
+
+	if (!rc && request->command.command != RDMA_USER_CM_CMD_SET_OPTION)
+		id->owner = RDMACM_OWNER_DAEMON;
+	return rc;
+}
+
+static int run_with_kernel(struct rdmacm_file *file, struct rdmacm_request *request,
+			   struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
 {
 	switch (request->command.command) {
 	case RDMA_USER_CM_CMD_BIND_IP:
@@ -516,7 +530,23 @@ static int run_open(struct rdmacm_file *file, struct rdmacm_request *request,
 	case RDMA_USER_CM_CMD_RESOLVE_IP:
 	case RDMA_USER_CM_CMD_RESOLVE_ADDR: return resolve_id(file, request, response, id);
 	case RDMA_USER_CM_CMD_LISTEN: return listen_id(file, request, response, id, number);
-	case RDMA_USER_CM_CMD_SET_OPTION: return set_option(file, request, response, id);
+	default: return set_option(file, request, response, id);
+	}
+}
+
+static int run_open(struct rdmacm_file *file, struct rdmacm_request *request,
+		    struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
+{
+	switch (request->command.command) {
+	case RDMA_USER_CM_CMD_BIND_IP:
+	case RDMA_USER_CM_CMD_BIND:
+	case RDMA_USER_CM_CMD_RESOLVE_IP:
+	case RDMA_USER_CM_CMD_RESOLVE_ADDR:
+	case RDMA_USER_CM_CMD_LISTEN:
+	case RDMA_USER_CM_CMD_SET_OPTION:
+		return rdmacm_open_kernel(file)
+			       ? run_with_kernel(file, request, response, id, number)
+			       : run_without_kernel(file, request, response, id);
 	default: return rdmacm_daemon_run(file, request, response);
 	}
 }
@@ -633,7 +663,7 @@ static int listen_owned(struct rdmacm_file *file, struct rdmacm_request *request
 			   : rdmacm_daemon_run(file, request, response);
 	int other;
 
-	if (rc || file->kernel < 0)
+	if (rc || !rdmacm_open_kernel(file))
 		return rc;
 	other = by_kernel ? listen_at_daemon(file, request, response, id, number)
 			  : listen_at_kernel(file, request, response, id, number);
@@ -655,7 +685,7 @@ static int run_by_owner(struct rdmacm_file *file, struct rdmacm_request *request
 		return run_kernel(file, request, response, id);
 	if (request->command.command == RDMA_USER_CM_CMD_ACCEPT)
 		return accept_id(file, request, response, id);
-	if (id && id->owner == RDMACM_OWNER_OPEN && file->kernel >= 0)
+	if (id && id->owner == RDMACM_OWNER_OPEN)
 		return run_open(file, request, response, id, number);
 	return rdmacm_daemon_run(file, request, response);
 }

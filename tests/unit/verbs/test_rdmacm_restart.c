@@ -288,12 +288,100 @@ static void a_new_device_takes_no_spare_descriptors(void **state)
 	await_daemon(daemon);
 }
 
+/* --- The kernel's rdma_cm, which comes after the program has opened the device */
+
+static int kernel = -1; /* the other end of the kernel's descriptor */
+static bool kernel_has_come;
+
+int __wrap_rdmacm_kernel_open(void);
+int __wrap_rdmacm_kernel_open(void)
+{
+	int ends[2];
+
+	if (!kernel_has_come)
+		return -1;
+	require(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends));
+	kernel = ends[1];
+	return ends[0];
+}
+
+static void *serve_commands(void *arg)
+{
+	struct {
+		struct cm_attach_reply reply;
+		struct rdma_ucm_create_id_resp resp;
+	} __attribute__((packed))
+	answer = {.reply = {.out = sizeof(answer.resp)}, .resp = {.id = NUMBER}};
+	int socket = welcome(FROM);
+	struct cm_attach_command command;
+
+	while (recv(socket, &command, sizeof(command), 0) > 0)
+		require(send(socket, &answer, sizeof(answer), MSG_NOSIGNAL) == sizeof(answer));
+	close(socket);
+	return arg;
+}
+
+static void *get_event(void *fd)
+{
+	struct rdma_ucm_event_resp event;
+	const struct {
+		struct rdma_ucm_cmd_hdr hdr;
+		struct rdma_ucm_get_event get;
+	} c = {.hdr = {.cmd = RDMA_USER_CM_CMD_GET_EVENT,
+		       .in = sizeof(c.get),
+		       .out = sizeof(event)},
+	       .get = {.response = (uintptr_t)&event}};
+
+	require(rdmacm_write(rdmacm_lookup(*(int *)fd), *(int *)fd, &c, sizeof(c)) == sizeof(c));
+	return NULL;
+}
+
+/* Whether a thread waits for the daemon's events only. */
+static bool is_awaited(struct rdmacm_file *file)
+{
+	bool awaited;
+
+	pthread_mutex_lock(&file->lock);
+	awaited = file->n_waiting;
+	pthread_mutex_unlock(&file->lock);
+	return awaited;
+}
+
+/* The thread fetches the kernel's event, as which the socket accepts the command. */
+static void a_waiting_thread_gets_events_of_a_kernel_that_comes_late(void **state)
+{
+	const struct {
+		struct rdma_ucm_cmd_hdr hdr;
+		struct rdma_ucm_bind bind;
+	} c = {.hdr = {.cmd = RDMA_USER_CM_CMD_BIND, .in = sizeof(c.bind)},
+	       .bind = {.id = NUMBER, .addr_size = 16, .addr.ss_family = AF_INET}};
+	pthread_t server, waiter;
+	int fd;
+
+	(void)state;
+	assert_int_equal(pthread_create(&server, NULL, serve_commands, NULL), 0);
+	fd = rdmacm_open(O_CLOEXEC);
+	assert_true(fd >= 0);
+	create_id(fd);
+	assert_int_equal(pthread_create(&waiter, NULL, get_event, &fd), 0);
+	while (!is_awaited(rdmacm_lookup(fd)))
+		usleep(1000);
+	kernel_has_come = true;
+	assert_int_equal(rdmacm_write(rdmacm_lookup(fd), fd, &c, sizeof(c)), sizeof(c));
+	assert_int_equal(pthread_join(waiter, NULL), 0);
+	close_device(fd);
+	close(kernel);
+	assert_int_equal(pthread_join(server, NULL), 0);
+	kernel_has_come = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_daemon_may_be_replaced_within_a_migration),
 		cmocka_unit_test(a_process_at_its_limit_of_descriptors_finds_the_next_daemon),
 		cmocka_unit_test(a_new_device_takes_no_spare_descriptors),
+		cmocka_unit_test(a_waiting_thread_gets_events_of_a_kernel_that_comes_late),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -43,7 +43,8 @@ static const struct in6_addr ipv6 = {{{0x20, 0x01, 0x0d, 0xb8, [15] = 1}}}; /* 2
 
 static struct side kernel, daemon_side;
 static struct rdmacm_file file;
-static int has_hca; /* the result of rdmacm_kernel_has_addresses() */
+static bool late_kernel; /* the kernel's rdma_cm can be opened */
+static int has_hca;      /* the result of rdmacm_kernel_has_addresses() */
 
 /* Replaces the run directory's file that names the HCA. */
 int __wrap_rdmacm_kernel_has_addresses(void);
@@ -64,6 +65,15 @@ ssize_t __wrap_rdmacm_kernel_read_hca(char *text, size_t size)
 	assert_true(sizeof(table) <= size);
 	memcpy(text, table, sizeof(table) - 1);
 	return sizeof(table) - 1;
+}
+
+/* Replaces the opening of the kernel's rdma_cm after that of the file. */
+bool __wrap_rdmacm_open_kernel(struct rdmacm_file *f);
+bool __wrap_rdmacm_open_kernel(struct rdmacm_file *f)
+{
+	if (late_kernel)
+		f->kernel = KERNEL;
+	return f->kernel >= 0;
 }
 
 /* --- Commands of both */
@@ -362,6 +372,7 @@ static int setup(void **state)
 	kernel = (struct side){.choice = CHOSEN, .taken_error = -EADDRNOTAVAIL};
 	daemon_side = (struct side){.choice = CHOSEN_D, .taken_error = -EADDRNOTAVAIL};
 	has_hca = 0;
+	late_kernel = false;
 	return 0;
 }
 
@@ -667,6 +678,27 @@ static void listener_at_an_address_needs_its_owner_only(void **state)
 	}
 }
 
+/* With the first RDMA device, the kernel loads its rdma_cm. */
+static void programs_use_a_kernel_that_comes_after_them(void **state)
+{
+	uint32_t old, id;
+
+	(void)state;
+	file.kernel = -1;
+	old = create_id();
+	assert_int_equal(bind_any(old, AF_INET, 7471), 0);
+	id = create_id();
+	late_kernel = true;
+	kernel.guid = htobe64(HCA_GUID);
+	assert_int_equal(listen_id(old), 0);
+	expect_ports(7471, 7471);
+	kernel.ids[0].listens = daemon_side.ids[0].listens = false;
+	has_hca = 1;
+	assert_int_equal(bind_ipv4(id, 7472), 0);
+	assert_int_equal(listen_id(id), 0);
+	expect_ports(7472, 7472);
+}
+
 static int resolve_to(uint32_t id, const void *dst, uint16_t size)
 {
 	struct rdma_ucm_resolve_addr resolve = {.id = id, .dst_size = size};
@@ -738,6 +770,7 @@ int main(void)
 		cmocka_unit_test_setup(process_without_access_to_the_hca_is_the_daemons, setup),
 		cmocka_unit_test_setup(this_host_as_destination_is_the_daemons, setup),
 		cmocka_unit_test_setup(listener_on_loopback_is_at_both, setup),
+		cmocka_unit_test_setup(programs_use_a_kernel_that_comes_after_them, setup),
 		cmocka_unit_test_setup(listener_at_an_address_hears_both, setup),
 		cmocka_unit_test_setup(listener_at_an_address_needs_its_owner_only, setup),
 		cmocka_unit_test_setup(lack_of_descriptors_binds_no_id, setup),
