@@ -16,13 +16,14 @@
 #include "rdmacm/rdmacm_daemon.h"
 #include "rdmacm/router.h"
 
-#define KERNEL   1000 /* descriptor of the kernel's rdma_cm */
-#define IB_PORT  30   /* of a struct sockaddr_ib: the end of its service ID */
-#define IDS      64
-#define IPV4     0xc0000201u /* 192.0.2.1 */
-#define CHOSEN   40000       /* first port that the kernel chooses */
-#define CHOSEN_D 50000       /* and the daemon */
-#define HCA_GUID 0x0200fffe00000001u
+#define KERNEL         1000 /* descriptor of the kernel's rdma_cm */
+#define IB_PORT        30   /* of a struct sockaddr_ib: the end of its service ID */
+#define IDS            64
+#define IPV4           0xc0000201u /* 192.0.2.1 */
+#define CHOSEN         40000       /* first port that the kernel chooses */
+#define CHOSEN_D       50000       /* and the daemon */
+#define HCA_GUID       0x0200fffe00000001u
+#define WRITE_CM_EVENT 24 /* a command of Linux 6.17 */
 
 /* The kernel's rdma_cm, or the daemon's. */
 struct side {
@@ -35,8 +36,9 @@ struct side {
 	int taken_error;
 	int listen_error; /* of the next command to listen */
 	bool lacks_addresses;
-	uint64_t guid;   /* of the device of each ID; 0: the address decides no device */
-	uint16_t choice; /* the next port for a program that names none */
+	uint32_t ids_written; /* bit mask of IDs for which the program has written an event */
+	uint64_t guid;        /* of the device of each ID; 0: the address decides no device */
+	uint16_t choice;      /* the next port for a program that names none */
 };
 
 static const struct in6_addr ipv6 = {{{0x20, 0x01, 0x0d, 0xb8, [15] = 1}}}; /* 2001:db8::1 */
@@ -170,6 +172,7 @@ static int run_side(struct side *side, uint32_t command, const void *in, uint32_
 		if (option.optname == RDMA_OPTION_ID_AFONLY)
 			side->ids[id].afonly = read_flag(option.optval);
 		return 0;
+	case WRITE_CM_EVENT: side->ids_written |= 1u << id; return 0;
 	default: return -ENOSYS;
 	}
 }
@@ -699,6 +702,25 @@ static void programs_use_a_kernel_that_comes_after_them(void **state)
 	expect_ports(7472, 7472);
 }
 
+/* Of a newer kernel and librdmacm. */
+static void commands_of_newer_kernels_go_to_the_owner(void **state)
+{
+	const uint32_t of_daemon = create_id(), of_kernel = create_id();
+	const uint32_t both[] = {of_daemon, of_kernel};
+	uint32_t event[80] = {0};
+	struct rdmacm_response response;
+
+	(void)state;
+	has_hca = 1;
+	assert_int_equal(bind_ipv4(of_kernel, 7471), 0);
+	for (size_t i = 0; i < 2; i++) {
+		event[0] = both[i];
+		assert_int_equal(run(WRITE_CM_EVENT, event, sizeof(event), 0, &response), 0);
+	}
+	assert_int_equal(daemon_side.ids_written, 1u << of_daemon);
+	assert_int_equal(kernel.ids_written, 1); /* its first ID */
+}
+
 static int resolve_to(uint32_t id, const void *dst, uint16_t size)
 {
 	struct rdma_ucm_resolve_addr resolve = {.id = id, .dst_size = size};
@@ -770,6 +792,7 @@ int main(void)
 		cmocka_unit_test_setup(process_without_access_to_the_hca_is_the_daemons, setup),
 		cmocka_unit_test_setup(this_host_as_destination_is_the_daemons, setup),
 		cmocka_unit_test_setup(listener_on_loopback_is_at_both, setup),
+		cmocka_unit_test_setup(commands_of_newer_kernels_go_to_the_owner, setup),
 		cmocka_unit_test_setup(programs_use_a_kernel_that_comes_after_them, setup),
 		cmocka_unit_test_setup(listener_at_an_address_hears_both, setup),
 		cmocka_unit_test_setup(listener_at_an_address_needs_its_owner_only, setup),
