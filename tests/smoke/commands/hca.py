@@ -142,6 +142,20 @@ def check_rdma_cm(build):
             until(10, lambda: not show(outer, 'id')['ids'], lambda: f'remains: {show(outer, "id")}')
 
 
+def check_listeners(build):
+    """A listener at an address of the HCA gets requests also after the HCA's port has become active, or gone down."""
+    with Host(build, arguments=OUTER) as outer, Nested(build, outer) as inner:
+        for before, after in ('1: DOWN', '4: ACTIVE'), ('4: ACTIVE', '1: DOWN'):
+            set_port(outer, inner, before)
+            server = inner.start('rping', '-s', '-a', '192.0.2.20', '-C', '3', '-V')
+            until(10, lambda: all('listen' in [row['state'] for row in show(host, 'id')['ids']] for host in (outer, inner)),
+                  lambda s=server: f'not at both: {s.describe()}{show(outer, "id")}, {show(inner, "id")}')
+            set_port(outer, inner, after)
+            client = inner.start('rping', '-c', '-a', '192.0.2.20', '-C', '3', '-V')
+            end_well(client, 30)
+            end_well(server, 30)
+
+
 def check_mistakes(build):
     """Wrong values of the options."""
     with Host(build, daemon=False) as host:
@@ -209,7 +223,8 @@ def check_rate(build):
 
 
 CHECKS = {'software': check_software, 'ports': check_ports, 'rate': check_rate, 'nested': check_nested, 'levels': check_levels,
-          'strangers': check_strangers, 'rdma_cm': check_rdma_cm, 'mistakes': check_mistakes}
+          'strangers': check_strangers, 'rdma_cm': check_rdma_cm, 'listeners': check_listeners,
+          'mistakes': check_mistakes}
 
 if __name__ == '__main__':
     main(lambda: CHECKS[sys.argv[2]](sys.argv[1]))
