@@ -241,20 +241,38 @@ static bool output_request(struct urxe_qp *qp, struct urxe_frame *frame)
 {
 	if (!req_output(qp, frame))
 		return false;
+	qp->request_newest = true;
 	if (qp->type == URXE_QPT_UD && qp->req.sent_to_group)
 		mcast_loopback(qp, frame);
 	return true;
 }
 
-/* Makes the QP's next frame; false: none is due. CNPs first, because they are urgent; then
- * responses, which free resources of the peer. */
-static bool output_one(struct urxe_qp *qp, struct urxe_frame *frame)
+static bool output_response(struct urxe_qp *qp, struct urxe_frame *frame)
+{
+	if (qp->type != URXE_QPT_RC || !resp_output(qp, frame))
+		return false;
+	qp->request_newest = false;
+	return true;
+}
+
+/* Makes the QP's next frame; false: none is due. CNPs first, because they are urgent. */
+static bool output_one(struct urxe_qp *qp, struct urxe_frame *frame, bool requests_first)
 {
 	if (qp->cnp_due && cnp_output(qp, frame))
 		return true;
-	if (qp->type == URXE_QPT_RC && resp_output(qp, frame))
+	if (requests_first && output_request(qp, frame))
 		return true;
-	return output_request(qp, frame);
+	return output_response(qp, frame) || (!requests_first && output_request(qp, frame));
+}
+
+/*
+ * Responses go first, because they free resources of the peer. But if the peer always keeps READs
+ * outstanding, responses never end, and with a rate each frame is a turn of its own. So after a
+ * turn that has ended with a response, requests go first.
+ */
+static bool is_turn_of_requests(const struct urxe_qp *qp)
+{
+	return qp->resp.res_pending && !qp->request_newest;
 }
 
 /* False: the QP has nothing to send, as after most packets. Saves a call of output_one. */
@@ -274,6 +292,7 @@ static bool output_request_first(struct urxe_qp *qp, struct urxe_frame *frame)
 
 static uint32_t output_qp(struct urxe_qp *qp, struct urxe_frame *frames, uint32_t max)
 {
+	const bool requests_first = is_turn_of_requests(qp);
 	uint32_t n;
 
 	if (qp->offloaded) {
@@ -281,7 +300,7 @@ static uint32_t output_qp(struct urxe_qp *qp, struct urxe_frame *frames, uint32_
 		return 0;
 	}
 	n = output_request_first(qp, &frames[0]);
-	while (n < max && output_one(qp, &frames[n])) {
+	while (n < max && output_one(qp, &frames[n], requests_first)) {
 		n++;
 		if (!has_more_output(qp))
 			break;

@@ -257,8 +257,9 @@ struct urxe_qp {
 	bool queued;         /* in dev->ready */
 	bool paced;          /* a rate limit may apply */
 	bool cnp_due;
-	/* The peer receives UDP GSO packets (wire/gso_run.h). urxe_state_save clears it. */
-	bool peer_gso;
+	/* urxe_state_save clears both. */
+	bool peer_gso : 1;       /* the peer receives UDP GSO packets (wire/gso_run.h) */
+	bool request_newest : 1; /* the newest frame but CNPs is a request, not a response */
 	TAILQ_ENTRY(urxe_qp) ready_link;
 	struct urxe_cq *send_cq;
 	struct urxe_cq *recv_cq;

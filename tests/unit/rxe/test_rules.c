@@ -347,6 +347,77 @@ static void test_one_request_precedes_a_pending_ack(void **state)
 	engine_close(&e);
 }
 
+/* Node a requests another READ of 16 packets, the nth one. */
+static void inject_long_read(struct engine *e, const struct conn_attr *conn, uint32_t nth)
+{
+	struct urxe_packet p = from_peer(e, conn, 0x0c);
+
+	p.psn = (conn->psn[0] + 16 * nth) & 0xffffff;
+	p.reth.length = 16 * PAYLOAD;
+	inject(e, &p);
+}
+
+struct sent {
+	uint32_t requests;
+	uint32_t responses; /* to READs */
+};
+
+/* Counts the next frames of node b, at most 16. */
+static struct sent count_sent(struct engine *e)
+{
+	static uint8_t data[16][4300];
+	struct urxe_frame frames[16];
+	struct sent sent = {0};
+	uint32_t n;
+
+	for (unsigned i = 0; i < 16; i++)
+		frames[i] = (struct urxe_frame){data[i], 0, sizeof(data[i])};
+	n = urxe_output(e->b->dev, e->pair->now, frames, 16);
+	for (uint32_t i = 0; i < n; i++) {
+		struct urxe_packet p;
+
+		assert_int_equal(urxe_packet_parse(&p, data[i], frames[i].len), URXE_DROP_NONE);
+		sent.requests += p.opcode < 0x0d;
+		sent.responses += p.opcode >= 0x0d && p.opcode <= 0x10;
+	}
+	return sent;
+}
+
+/* Requests leave although the peer always keeps READs outstanding, and so do the responses. */
+static void test_requests_and_read_responses_take_turns(void **state)
+{
+	const struct urxe_qp_attr limit = {.rate_limit = 1000000}; /* kb/s */
+
+	(void)state;
+	for (unsigned paced = 0; paced < 2; paced++) {
+		struct conn_attr conn = conn_default(URXE_QPT_RC);
+		struct sent sent = {0};
+		struct engine e;
+		uint32_t reads = 0;
+
+		engine_open(&e, &conn);
+		if (paced)
+			assert_int_equal(urxe_qp_modify(e.end[1].qp, 0, &limit, URXE_QP_RATE_LIMIT),
+					 0);
+		for (unsigned i = 0; i < 4; i++)
+			post_send(&e, 1,
+				  &(struct post){.opcode = URXE_WR_SEND, .length = 16 * PAYLOAD});
+		while (sent.requests < 40) {
+			struct sent now;
+
+			while (16 * reads < sent.responses + 32)
+				inject_long_read(&e, &conn, reads++);
+			now = count_sent(&e);
+			sent.requests += now.requests;
+			sent.responses += now.responses;
+			assert_true(sent.requests <= sent.responses + 16);
+			assert_true(sent.responses <= sent.requests + 16);
+			e.pair->now += 5000;
+		}
+		engine_close(&e);
+	}
+}
+
 /* The same between two packets of a WRITE: the first bytes stay, and no more are written. */
 static void test_deregistration_during_a_write_gives_nak(void **state)
 {
@@ -755,6 +826,7 @@ int main(void)
 		cmocka_unit_test(test_local_error_waits_for_lost_earlier_requests),
 		cmocka_unit_test(test_deregistration_during_read_responses_gives_nak),
 		cmocka_unit_test(test_one_request_precedes_a_pending_ack),
+		cmocka_unit_test(test_requests_and_read_responses_take_turns),
 		cmocka_unit_test(test_deregistration_during_a_write_gives_nak),
 		cmocka_unit_test(test_write_immediate_into_a_full_cq_gets_nak),
 		cmocka_unit_test(test_depth_zero_permits_no_read),
