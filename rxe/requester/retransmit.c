@@ -469,6 +469,16 @@ static void hasten_probe(struct urxe_qp *qp)
 	}
 }
 
+/* Whether the ACK covers packets that were sent before the NAK and not since: the peer has kept
+ * them. Packets from `frontier` on were sent since, for the first time. */
+static bool shows_kept_packets(const struct requester *req)
+{
+	const struct repair *last = &req->repair;
+
+	return last->by_nak && urxe_psn_diff(last->high, last->frontier) < 0 &&
+	       urxe_psn_diff(req->una, last->high) > 0;
+}
+
 void retransmit_progress(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
@@ -477,9 +487,7 @@ void retransmit_progress(struct urxe_qp *qp)
 	req->absent = req->timed_out = false;
 	req->asked = later_psn(req->asked, req->una);
 	if (req->repair.open) {
-		/* The ACK covers more than was sent since the NAK, so the peer had kept the rest.
-		 */
-		if (req->repair.by_nak && urxe_psn_diff(req->una, req->repair.high) > 0)
+		if (shows_kept_packets(req))
 			req->peer = PEER_KEEPS;
 		req->repair.open = urxe_psn_diff(req->una, req->repair.frontier) < 0;
 	}

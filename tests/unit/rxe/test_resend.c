@@ -734,6 +734,44 @@ static void test_ack_of_the_refused_request_ends_the_rnr_wait(void **state)
 	engine_close(&e);
 }
 
+static void post_writes(struct engine *e, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		post_send(e, 1, &(struct post){.opcode = URXE_WR_RDMA_WRITE, .length = 8});
+}
+
+/*
+ * A peer drops packets behind a gap. Its ACK covers the repaired packets, and new ones that were
+ * sent behind them: that does not show that it keeps early packets.
+ */
+static void test_ack_of_new_packets_shows_no_kept_ones(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	post_writes(&e, 4);
+	assert_int_equal(answers(&e).n, 4);
+	answer(&e, &conn, 0x11, 0, 0x60, 0);
+	assert_int_equal(answers(&e).n, 1);
+	answer(&e, &conn, 0x11, 0, 0x1f, 0);
+	assert_int_equal(answers(&e).n, 3);
+	answer(&e, &conn, 0x11, 3, 0x1f, 0);
+	post_writes(&e, 4);
+	assert_int_equal(answers(&e).n, 4);
+	answer(&e, &conn, 0x11, 4, 0x60, 0);
+	assert_int_equal(answers(&e).n, 4);
+	post_writes(&e, 2);
+	assert_int_equal(answers(&e).n, 2);
+	answer(&e, &conn, 0x11, 9, 0x1f, 0);
+	post_writes(&e, 4);
+	assert_int_equal(answers(&e).n, 4);
+	answer(&e, &conn, 0x11, 10, 0x60, 0);
+	assert_int_equal(answers(&e).n, 4);
+	engine_close(&e);
+}
+
 /* The NAK overtakes the response: the repetition costs no retry, and copies of the NAK cause no
  * other. */
 static void test_nak_before_a_late_response_repeats_once(void **state)
@@ -881,6 +919,7 @@ int main(void)
 		cmocka_unit_test(test_loss_shrinks_the_window),
 		cmocka_unit_test(test_rnr_repeats_the_refused_message_only),
 		cmocka_unit_test(test_nak_behind_a_lost_response_counts),
+		cmocka_unit_test(test_ack_of_new_packets_shows_no_kept_ones),
 		cmocka_unit_test(test_nak_before_a_late_response_repeats_once),
 		cmocka_unit_test(test_next_lost_response_is_requested_after_a_nak),
 		cmocka_unit_test(test_ack_of_the_refused_request_ends_the_rnr_wait),
