@@ -111,7 +111,7 @@ bool cnp_output(struct urxe_qp *qp, struct urxe_frame *frame)
 	struct build b;
 
 	qp->cnp_due = false;
-	if (!build_template(&header, qp->dev, &qp->cnp.path, 0))
+	if (!build_template(&header, qp->dev, &qp->cnp.path, qp->qpn, qp->cnp.dest_qpn))
 		return false;
 	build_start(&b, frame, &header, &bth);
 	put_fields(&b);

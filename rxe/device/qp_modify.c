@@ -256,7 +256,7 @@ static void apply_values(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint3
 		qp->req.window_may_grow = true; /* the window belongs to the old path */
 		window_path_changed(qp);
 		qp->peer_gso = false;
-		build_template(&qp->header, qp->dev, &qp->attr.path, qp->qpn ^ qp->attr.dest_qpn);
+		build_template(&qp->header, qp->dev, &qp->attr.path, qp->qpn, qp->attr.dest_qpn);
 	}
 }
 

@@ -329,7 +329,7 @@ static bool build_datagram_header(struct header_template *header, const struct u
 {
 	return urxe_path_has_next_hop(&wqe->path) &&
 	       pkey_valid(qp->dev->pkeys[reqpkt_pkey_index(qp, wqe)]) &&
-	       build_template(header, qp->dev, &wqe->path, qp->qpn ^ wqe->remote_qpn);
+	       build_template(header, qp->dev, &wqe->path, qp->qpn, wqe->remote_qpn);
 }
 
 static bool output_new(struct urxe_qp *qp, struct urxe_frame *frame)

@@ -20,14 +20,18 @@ static uint8_t hop_limit_of(const struct urxe_path *path)
 	return path->hop_limit ? path->hop_limit : DEFAULT_HOP_LIMIT;
 }
 
-/* The UDP source port: from the flow label, folded as Linux does (rdma_flow_label_to_udp_sport), or
- * else from `flow`, which the caller makes of the QPNs. */
-static uint16_t udp_sport(const struct urxe_path *path, uint32_t flow)
+/*
+ * The UDP source port. As Linux does (rdma_get_udp_sport), it is made of the flow label, or without
+ * a label of the product of both QPNs, so both directions of a connection have the same port.
+ */
+static uint16_t udp_sport(const struct urxe_path *path, uint32_t qpn, uint32_t remote_qpn)
 {
+	uint64_t product = (uint64_t)qpn * remote_qpn;
 	uint32_t label = path->flow_label & 0xfffff;
-	uint32_t entropy = label ? label ^ label >> 14 : flow * 0x9e3779b9u >> 18;
 
-	return (uint16_t)(UDP_SPORT_FIRST | (entropy & ~UDP_SPORT_FIRST));
+	if (!label)
+		label = (product ^ product >> 20 ^ product >> 40) & 0xfffff;
+	return (uint16_t)(UDP_SPORT_FIRST | ((label ^ label >> 14) & ~UDP_SPORT_FIRST));
 }
 
 /* Writes the Ethernet header, and returns its end. The priority of a VLAN tag is the service level
@@ -87,17 +91,18 @@ uint32_t ipv4_sum(const uint8_t *ip)
 	return sum;
 }
 
-static uint8_t *put_udp(uint8_t *at, const struct urxe_path *path, uint32_t flow)
+static uint8_t *put_udp(uint8_t *at, uint16_t sport)
 {
 	memset(at, 0, UDP_LEN);
-	put16(at, udp_sport(path, flow));
+	put16(at, sport);
 	put16(at + 2, URXE_UDP_PORT);
 	return at + UDP_LEN;
 }
 
 bool build_template(struct header_template *h, const struct urxe_dev *dev,
-		    const struct urxe_path *path, uint32_t flow)
+		    const struct urxe_path *path, uint32_t qpn, uint32_t remote_qpn)
 {
+	const uint16_t sport = udp_sport(path, qpn, remote_qpn);
 	const struct gid_entry *src;
 	uint8_t *at, traffic_class = path->traffic_class;
 
@@ -115,13 +120,12 @@ bool build_template(struct header_template *h, const struct urxe_dev *dev,
 	} else if (gid_is_v4(&path->dgid)) {
 		h->net = URXE_NET_IPV4;
 		at = put_ethernet(h, dev, path, ETHERTYPE_IPV4);
-		at = put_udp(put_ipv4(at, path, &src->gid, traffic_class), path, flow);
+		at = put_udp(put_ipv4(at, path, &src->gid, traffic_class), sport);
 		h->ipv4_sum = ipv4_sum(h->bytes + h->l3);
 	} else {
 		h->net = URXE_NET_IPV6;
 		at = put_ethernet(h, dev, path, ETHERTYPE_IPV6);
-		at = put_udp(put_ipv6(at, path, &src->gid, traffic_class, IPPROTO_NUM_UDP), path,
-			     flow);
+		at = put_udp(put_ipv6(at, path, &src->gid, traffic_class, IPPROTO_NUM_UDP), sport);
 	}
 	h->len = (uint8_t)(at - h->bytes);
 	h->omit_icrc = dev->attr.omit_local_icrc && !memcmp(path->dmac, dev->attr.mac, 6);

@@ -46,10 +46,10 @@ struct build {
 	uint8_t first[ETH_LEN + VLAN_LEN + ICRC_FIRST];
 };
 
-/* Builds the headers up to UDP for a path; false: its source GID is not set. `flow` selects the UDP
- * source port if the path has no flow label. */
+/* Builds the headers up to UDP for a path; false: its source GID is not set. The QPNs select the
+ * UDP source port if the path has no flow label. */
 bool build_template(struct header_template *header, const struct urxe_dev *dev,
-		    const struct urxe_path *path, uint32_t flow);
+		    const struct urxe_path *path, uint32_t qpn, uint32_t remote_qpn);
 
 /* Sum of the 16-bit words of an IPv4 header whose length, identification and
  * checksum are 0. */

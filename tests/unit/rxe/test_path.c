@@ -205,6 +205,39 @@ static void test_udp_source_port_follows_the_flow_label(void **state)
 	}
 }
 
+/* Queue pairs have consecutive QPNs, and so have their peers, in blocks of two processes. */
+static void test_udp_source_ports_of_queue_pairs_differ(void **state)
+{
+	static const uint32_t peers[] = {0x1000, 0x2000};
+	uint16_t ports[64];
+
+	(void)state;
+	for (unsigned peer = 0; peer < 2; peer++) {
+		unsigned distinct = 0;
+
+		for (unsigned i = 0; i < 64; i++) {
+			struct conn_attr conn = conn_default(URXE_QPT_RC);
+			unsigned before = 0;
+			struct engine e;
+			struct tap taps[2];
+
+			conn.qpn[0] = 0x1000 + i;
+			conn.qpn[1] = peers[peer] + i;
+			engine_open(&e, &conn);
+			listen(&e, taps);
+			send_one(&e, URXE_QPT_RC, URXE_NET_IPV4);
+			ports[i] = taps[0].last.udp_sport;
+			assert_true(ports[i] >= 0xc000);
+			assert_int_equal(taps[1].last.udp_sport, ports[i]);
+			while (before < i && ports[before] != ports[i])
+				before++;
+			distinct += before == i;
+			engine_close(&e);
+		}
+		assert_true(distinct >= 60);
+	}
+}
+
 /* An IPv6 packet has no IPv4 source, nor the reverse; RoCEv1 has only GIDs. */
 static void test_addresses_of_a_path_have_one_family(void **state)
 {
@@ -518,6 +551,7 @@ int main(void)
 		cmocka_unit_test(test_path_attributes_are_on_the_wire),
 		cmocka_unit_test(test_longest_packet_fits_the_buffer),
 		cmocka_unit_test(test_udp_source_port_follows_the_flow_label),
+		cmocka_unit_test(test_udp_source_ports_of_queue_pairs_differ),
 		cmocka_unit_test(test_addresses_of_a_path_have_one_family),
 		cmocka_unit_test(test_vlan_of_a_gid_is_checked),
 		cmocka_unit_test(test_qp_receives_only_its_vlan),
