@@ -13,6 +13,11 @@
  * without UDP GSO ignore both fields. A QP builds runs only if its peer's newest ACK or READ
  * request has the mark. Retransmitted packets never belong to a run, nor do RoCEv1 packets: they
  * have no UDP header.
+ *
+ * The receiver's kernel may join packets of runs that have one flow (GRO), and passes them to the
+ * program whose QPN the first packet has. In IPv4 it joins only identifications that count up. IPv6
+ * has none: so the packets of a QP whose path sets no flow label get one made of the destination
+ * QPN, and runs to two programs are two flows. Flow labels that paths set have to tell them apart.
  */
 #ifndef URXE_WIRE_GSO_RUN_H
 #define URXE_WIRE_GSO_RUN_H
@@ -61,13 +66,19 @@ static inline uint32_t gso_run_add(struct gso_run *run, const struct urxe_frame 
 	return run->packets - 1;
 }
 
-/* Sets the mark in an IPv6 header, unless the path has set a flow label. */
-static inline void gso_mark_ipv6(uint8_t *ip)
+/* Sets the flow label in an IPv6 header, unless the path has set one. */
+static inline void gso_label_ipv6(uint8_t *ip, uint32_t label)
 {
 	uint32_t word = get32(ip);
 
 	if (!(word & 0xfffff))
-		put32(ip, word | GSO_MARK_IPV6);
+		put32(ip, word | label);
+}
+
+/* The flow label of a packet that may belong to a run. */
+static inline uint32_t gso_run_label(uint32_t dest_qpn)
+{
+	return (dest_qpn ^ dest_qpn >> 20) & 0xfffff;
 }
 
 static inline bool gso_is_marked(const struct urxe_packet *p)

@@ -208,6 +208,8 @@ static uint16_t join_run(struct build *b, uint32_t len)
 {
 	uint32_t place = gso_run_add(b->run, b->frame, b->header, len);
 
+	if (b->header->net == URXE_NET_IPV6)
+		gso_label_ipv6(b->start + b->header->l3, gso_run_label(b->frame->dest_qpn));
 	b->frame->continues = place > 0;
 	return (uint16_t)place;
 }
@@ -215,7 +217,7 @@ static uint16_t join_run(struct build *b, uint32_t len)
 static uint16_t identification_of(struct build *b, uint32_t len)
 {
 	if (b->gso_mark && b->header->net == URXE_NET_IPV6)
-		gso_mark_ipv6(b->start + b->header->l3);
+		gso_label_ipv6(b->start + b->header->l3, GSO_MARK_IPV6);
 	if (b->gso_mark)
 		return GSO_MARK_IPV4;
 	return b->run ? join_run(b, len) : 0;

@@ -141,7 +141,8 @@ static uint32_t receive_from_inbox(uint64_t now)
 }
 
 /* Receives one burst from an interface of the direct uplink, and returns the number of its frames.
- * All go to the engine: the packet sockets' filter accepts only packets to QPNs of this process. */
+ * All go to the engine: the packet sockets' filter accepts only packets to QPNs of this process. Of
+ * packets that the kernel has joined, it looks at the first. */
 static uint32_t receive_from_uplink(uint64_t now)
 {
 	struct packet_port_frame received[TX_BURST];

@@ -15,13 +15,20 @@ struct run {
 
 static uint8_t memory[MOST][ROOM];
 
-static void open_gso(struct engine *e, uint8_t net, bool a, bool b)
+/* peer_qpn: 0 = any. */
+static void open_to(struct engine *e, uint8_t net, uint32_t peer_qpn)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 
 	conn.net = net;
 	conn.path_mtu = URXE_MTU_1024;
+	conn.qpn[1] = peer_qpn;
 	engine_open(e, &conn);
+}
+
+static void open_gso(struct engine *e, uint8_t net, bool a, bool b)
+{
+	open_to(e, net, 0);
 	urxe_dev_set_gso(e->a->dev, a);
 	urxe_dev_set_gso(e->b->dev, b);
 }
@@ -261,6 +268,55 @@ static void test_a_new_path_gets_no_gso_run_at_first(void **state)
 	engine_close(&e);
 }
 
+static uint32_t label_of_run(struct engine *e)
+{
+	struct run run;
+	uint32_t label;
+
+	exchange(e, URXE_WR_RDMA_WRITE, 8);
+	run = request(e, URXE_WR_RDMA_WRITE, 10 * MTU_BYTES);
+	assert_true(count_continuing(&run) > 0);
+	label = parse(&run.frames[0]).flow_label;
+	for (uint32_t i = 1; i < run.n; i++)
+		assert_int_equal(parse(&run.frames[i]).flow_label, label);
+	return label;
+}
+
+/* GRO joins IPv6 packets of one flow. So runs to QPs of two processes have two flow labels. */
+static void test_ipv6_runs_to_two_peers_have_two_flows(void **state)
+{
+	uint32_t labels[2];
+
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		struct engine e;
+
+		open_to(&e, URXE_NET_IPV6, 0x1000 * (i + 1));
+		urxe_dev_set_gso(e.a->dev, true);
+		urxe_dev_set_gso(e.b->dev, true);
+		labels[i] = label_of_run(&e);
+		engine_close(&e);
+	}
+	assert_int_not_equal(labels[0], labels[1]);
+}
+
+static void test_ipv6_runs_have_the_flow_label_of_the_path(void **state)
+{
+	struct urxe_qp_attr attr = {.state = URXE_QPS_SQD};
+	struct engine e;
+
+	(void)state;
+	open_gso(&e, URXE_NET_IPV6, true, true);
+	modify(&e, 0, &attr, URXE_QP_STATE);
+	attr.path = conn_path(URXE_NET_IPV6, e.b);
+	attr.path.flow_label = 0x12345;
+	modify(&e, 0, &attr, URXE_QP_STATE | URXE_QP_AV);
+	attr.state = URXE_QPS_RTS;
+	modify(&e, 0, &attr, URXE_QP_STATE);
+	assert_int_equal(label_of_run(&e), 0x12345);
+	engine_close(&e);
+}
+
 /* Repeated packets reach a receiver of any kind. */
 static void test_repeated_packets_go_alone(void **state)
 {
@@ -302,6 +358,8 @@ int main(void)
 		cmocka_unit_test(test_the_peer_stops_receiving_gso),
 		cmocka_unit_test(test_a_new_peer_gets_no_gso_run_at_first),
 		cmocka_unit_test(test_a_new_path_gets_no_gso_run_at_first),
+		cmocka_unit_test(test_ipv6_runs_to_two_peers_have_two_flows),
+		cmocka_unit_test(test_ipv6_runs_have_the_flow_label_of_the_path),
 		cmocka_unit_test(test_repeated_packets_go_alone),
 	};
 
