@@ -25,9 +25,10 @@ bool credit_take_more(struct urxe_qp *qp, uint8_t code, bool refused);
 /*
  * Whether the next packet of the request may be sent. Without a credit, the first packet is sent
  * when all earlier ones are acknowledged: the peer accepts it, or answers with an RNR NAK. The
- * other packets follow after its acknowledgement. If the newest packet has not asked for an
- * acknowledgement, because the peer's first credits came after it, one more packet is sent without
- * a credit, and asks for one: else only a probe would end the wait.
+ * other packets follow after its acknowledgement. So a WRITE with immediate of several packets may
+ * get its RNR NAK at the last one. If the newest packet has not asked for an acknowledgement,
+ * because the peer's first credits came after it, one more packet is sent without a credit, and
+ * asks for one: else only a probe would end the wait.
  */
 bool credit_allows(const struct urxe_qp *qp, const struct send_wqe *wqe);
 /* Whether the requester has to stop after this packet of request `cur` for want of credits; `last`:
