@@ -144,9 +144,11 @@ static void update_counters(struct vhost_forward *f, uint64_t now)
 	f->counters_at = now + COUNTERS_NS;
 }
 
+/* While the ring to urxed is full, this process does not read the machine's port, so the port's
+ * deadline and event stay. */
 static uint64_t sleep_deadline(const struct vhost_forward *f, uint64_t now)
 {
-	uint64_t next = netdev_next_deadline(f->machine);
+	uint64_t next = f->daemon_full ? UINT64_MAX : netdev_next_deadline(f->machine);
 
 	if ((f->daemon_full || f->full_since) && now + RETRY_NS < next)
 		next = now + RETRY_NS;
@@ -158,7 +160,8 @@ static uint64_t sleep_deadline(const struct vhost_forward *f, uint64_t now)
 /* Sleeps until urxed or the machine has frames, or a timer expires. False: urxed has ended. */
 static bool sleep_until_work(struct vhost_forward *f, uint64_t now)
 {
-	struct pollfd fds[] = {{f->kick_fd, POLLIN, 0}, {netdev_wait_fd(f->machine), POLLIN, 0}};
+	const int machine_fd = f->daemon_full ? -1 : netdev_wait_fd(f->machine);
+	struct pollfd fds[] = {{f->kick_fd, POLLIN, 0}, {machine_fd, POLLIN, 0}};
 	uint64_t next = sleep_deadline(f, now), ns = next > now ? next - now : 0;
 	const struct timespec ts = {(time_t)(ns / NS_PER_SEC), (long)(ns % NS_PER_SEC)};
 

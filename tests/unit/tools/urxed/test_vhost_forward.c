@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The loop of a vhost: uplink's process, between urxed's port and a machine's NIC that takes no
- * frames. Time passes only while the loop sleeps; a sleep without an end is urxed's.
+ * The loop of a vhost: uplink's process, between urxed's port and a machine's NIC, of which one
+ * takes no frames. Time passes only while the loop sleeps; a sleep without an end is urxed's.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,12 +23,16 @@
 #define MTU    1500
 #define FRAMES 64u
 
+#define NS_PER_MS 1000000
+
 static struct {
 	struct netdev *port; /* urxed's */
 	struct netdev_shm_fds fds;
 	struct netdev_shm_peer *peer;
 	struct netdev *machine[2]; /* the loop's end, and the NIC's */
 	struct timespec now;
+	bool kicked;     /* the machine's NIC has an event, and its port a deadline, in the past */
+	uint32_t sleeps; /* while it is kicked */
 } lab;
 
 /* --- In place of the clock, the kernel and DPDK */
@@ -44,12 +48,20 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 	return 0;
 }
 
+/* urxed ends after a millisecond, or many more sleeps than one needs for it. */
+static bool has_seen_enough(void)
+{
+	return lab.kicked && (++lab.sleeps > 1000 || lab.now.tv_nsec >= NS_PER_MS);
+}
+
 int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask)
 {
 	(void)mask;
 	for (nfds_t i = 0; i < n; i++)
 		fds[i].revents = 0;
-	if (timeout) {
+	if (timeout && !has_seen_enough()) {
+		if (lab.kicked && fds[1].fd >= 0)
+			return fds[1].revents = POLLIN;
 		lab.now.tv_nsec += timeout->tv_nsec;
 		lab.now.tv_sec += timeout->tv_sec + lab.now.tv_nsec / 1000000000;
 		lab.now.tv_nsec %= 1000000000;
@@ -83,21 +95,50 @@ void __wrap_netdev_counters(struct netdev *port, uint64_t counters[NETDEV_COUNTE
 		counters[NETDEV_TX_ERRORS] = 128000;
 }
 
+uint64_t __real_netdev_next_deadline(struct netdev *port);
+uint64_t __wrap_netdev_next_deadline(struct netdev *port);
+
+uint64_t __wrap_netdev_next_deadline(struct netdev *port)
+{
+	return lab.kicked && port == lab.machine[0] ? 1 : __real_netdev_next_deadline(port);
+}
+
+int __wrap_netdev_wait_fd(struct netdev *port);
+
+int __wrap_netdev_wait_fd(struct netdev *port)
+{
+	(void)port;
+	return lab.fds.wake;
+}
+
 /* --- */
 
-static int setup(void **state)
+static int setup_with(uint32_t depth)
 {
 	struct netdev_shm_fds fds;
 
-	(void)state;
+	lab.kicked = false;
+	lab.sleeps = 0;
 	lab.now = (struct timespec){1000, 0};
 	assert_int_equal(netdev_shm_create(MTU, &lab.port), 0);
 	assert_int_equal(netdev_shm_connect(lab.port, &fds), 0);
 	lab.fds = (struct netdev_shm_fds){dup(fds.memory), dup(fds.wake), dup(fds.kick)};
 	assert_int_equal(netdev_shm_attach(&lab.fds, &lab.peer), 0);
 	netdev_shm_set_ready(lab.peer);
-	assert_int_equal(netdev_mem_pair(1, lab.machine), 0);
+	assert_int_equal(netdev_mem_pair(depth, lab.machine), 0);
 	return 0;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	return setup_with(1);
+}
+
+static int setup_deep(void **state)
+{
+	(void)state;
+	return setup_with(2 * NETDEV_SHM_DEPTH);
 }
 
 static int teardown(void **state)
@@ -138,11 +179,24 @@ static void test_frames_that_a_machine_does_not_take_are_counted(void **state)
 	assert_in_range(lab.now.tv_nsec, 100000000, 200000000);
 }
 
+/* It would take the processor that urxed needs to empty the ring. */
+static void test_a_full_ring_to_urxed_lets_the_process_sleep(void **state)
+{
+	(void)state;
+	send_frames(lab.machine[1], NETDEV_SHM_DEPTH + 1);
+	lab.kicked = true;
+	vhost_forward_run(lab.machine[0], lab.peer, lab.fds.kick);
+	assert_int_equal(lab.now.tv_nsec, NS_PER_MS);
+	assert_in_range(lab.sleeps, 1, 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			test_frames_that_a_machine_does_not_take_are_counted, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_full_ring_to_urxed_lets_the_process_sleep,
+						setup_deep, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
