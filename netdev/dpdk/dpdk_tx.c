@@ -12,6 +12,8 @@
 /* First and longest pause between attempts to send frames that the kernel left in its ring. */
 #define RESEND_NS     50000
 #define RESEND_MAX_NS 1000000
+/* The pause while the interface is down. */
+#define RESEND_DOWN_NS 100000000
 
 /*
  * net_af_packet makes one system call for the frames that it puts into the ring. The kernel stops
@@ -25,10 +27,12 @@ void dpdk_port_send_ring(struct dpdk_port *port, uint64_t now)
 	uint64_t bytes;
 	int rc = packet_socket_send_ring(port->packet_fd, &bytes);
 
-	if (rc != -EAGAIN)
-		port->unsent.frames = 0;
-	else
+	if (rc == -ENETDOWN) /* the frames stay in the ring */
+		port->unsent.pause = RESEND_DOWN_NS;
+	else if (rc == -EAGAIN)
 		port->unsent.frames -= RTE_MIN(bytes / port->frame_max, port->unsent.frames - 1ull);
+	else
+		port->unsent.frames = 0;
 	port->unsent.at = now + port->unsent.pause;
 	port->unsent.pause = RTE_MIN(2 * port->unsent.pause, RESEND_MAX_NS);
 }

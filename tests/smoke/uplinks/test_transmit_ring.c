@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Frames that the kernel leaves in the transmit ring of an af_packet port, because the link is slow
+ * or down. Needs root.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cable.h"
+
+#define ROCE_V1 0x8915
+#define PAYLOAD 1500
+#define FRAMES  10
+
+/* More ends of the link than fill the ring with frames that the port took between them. */
+#define FLAPS 3
+/* Time for a call that must not wait, s. */
+#define PATIENCE_S 20
+
+static const char *skip_reason;
+
+static int setup(void **state)
+{
+	(void)state;
+	if (geteuid() || unshare(CLONE_NEWNET) || cable_shell("ip link set lo up 2>/dev/null"))
+		skip_reason = "needs root, network namespaces and ip(8)";
+	return 0;
+}
+
+static struct netdev *open_port(void)
+{
+	if (skip_reason)
+		cable_skip(skip_reason);
+	return cable_open("af_packet:pa");
+}
+
+static void set_link(const char *state)
+{
+	assert_int_equal(cable_shell("ip link set pa %s", state), 0);
+}
+
+static uint32_t send_one(struct netdev *port, uint64_t now)
+{
+	uint8_t frame[14 + PAYLOAD];
+	uint32_t length =
+		cable_frame(frame, (uint8_t[6]){2, 1}, (uint8_t[6]){2}, ROCE_V1, PAYLOAD, 0);
+
+	return netdev_tx(port, now, &(struct netdev_frame){frame, length}, 1);
+}
+
+/* A port of a daemon refuses frames that find no room, and never waits: the daemon has one thread.
+ * Here SIGALRM ends a wait. */
+static void test_a_link_that_goes_down_again_and_again_stops_nobody(void **state)
+{
+	struct netdev *port = open_port();
+	struct netdev_frame got;
+
+	(void)state;
+	if (cable_shell("tc qdisc add dev pa root tbf rate 8kbit burst 1600 limit 10000000")) {
+		netdev_close(port);
+		cable_remove();
+		cable_skip("needs tc(8) and the queueing discipline tbf");
+	}
+	alarm(PATIENCE_S);
+	for (int i = 0; i < FLAPS; i++) {
+		while (send_one(port, 0))
+			;
+		set_link("down");
+		assert_int_equal(netdev_rx(port, 0, &got, 1), 0);
+		set_link("up");
+	}
+	while (send_one(port, 0))
+		;
+	alarm(0);
+	netdev_close(port);
+	cable_remove();
+}
+
+static void expect_frames(int far, uint32_t n)
+{
+	struct pollfd wait = {.fd = far, .events = POLLIN};
+	uint8_t frame[14 + PAYLOAD];
+
+	while (n) {
+		assert_int_equal(poll(&wait, 1, CABLE_PATIENCE_MS), 1);
+		if (recv(far, frame, sizeof(frame), 0) > 0)
+			n -= frame[12] == ROCE_V1 >> 8 && frame[13] == (ROCE_V1 & 0xff);
+	}
+}
+
+static void test_frames_wait_for_the_link(void **state)
+{
+	struct netdev *port = open_port();
+	int far = cable_socket("pb");
+	struct netdev_frame got;
+	uint64_t now = 0;
+
+	(void)state;
+	set_link("down");
+	for (int i = 0; i < FRAMES; i++)
+		assert_int_equal(send_one(port, now), 1);
+	assert_int_equal(netdev_rx(port, now, &got, 1), 0);
+	set_link("up");
+	assert_int_not_equal(netdev_next_deadline(port), UINT64_MAX);
+	while (netdev_next_deadline(port) != UINT64_MAX) {
+		now = netdev_next_deadline(port);
+		netdev_rx(port, now, &got, 1);
+	}
+	expect_frames(far, FRAMES);
+	close(far);
+	netdev_close(port);
+	cable_remove();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_link_that_goes_down_again_and_again_stops_nobody),
+		cmocka_unit_test(test_frames_wait_for_the_link),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}
