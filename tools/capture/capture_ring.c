@@ -56,10 +56,9 @@ void capture_writer_close(struct capture_writer *w)
 	munmap(w->ring, CAPTURE_RING_SIZE);
 }
 
-static bool count_lost_frame(struct capture_writer *w)
+void capture_writer_count_lost(struct capture_writer *w)
 {
 	atomic_store_explicit(&w->ring->lost, ++w->lost, memory_order_relaxed);
-	return false;
 }
 
 /* Free bytes of the ring; 0 from now on if the reader's position is impossible. */
@@ -89,8 +88,10 @@ bool capture_writer_put(struct capture_writer *w, struct capture_record *record,
 
 	record->size = (uint32_t)((sizeof(*record) + record->len + 7) & ~7ul);
 	skip = end < record->size ? end : 0;
-	if (get_free_bytes(w) < (uint64_t)skip + record->size)
-		return count_lost_frame(w);
+	if (get_free_bytes(w) < (uint64_t)skip + record->size) {
+		capture_writer_count_lost(w);
+		return false;
+	}
 	if (skip)
 		write_padding(w, skip);
 	place = ring_at(w->ring, w->head);

@@ -38,7 +38,7 @@ struct capture_record {
 /* At the start of the memory; records begin at CAPTURE_RING_START. Positions are free-running. */
 struct capture_ring {
 	_Atomic uint64_t head;       /* bytes written */
-	_Atomic uint64_t lost;       /* frames without room */
+	_Atomic uint64_t lost;       /* frames without room, and those that the writer lacks */
 	_Atomic uint32_t unrecorded; /* processes whose recordings the reader does not get */
 	_Atomic uint32_t
 		listed; /* 1 = the rings of the processes that ran at the start were sent */
@@ -69,6 +69,8 @@ void capture_writer_close(struct capture_writer *w);
  */
 bool capture_writer_put(struct capture_writer *w, struct capture_record *record,
 			const uint8_t *frame);
+/* Counts a frame that the writer has not whole. */
+void capture_writer_count_lost(struct capture_writer *w);
 
 /* Counts a process whose recording the reader does not get. */
 void capture_writer_count_unrecorded(struct capture_writer *w);

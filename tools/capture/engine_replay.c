@@ -362,7 +362,7 @@ static void print_end(const struct engine_replay *r)
 		       r->expected[0] ? r->expected : "nothing more",
 		       r->actual[0] ? r->actual : "nothing more");
 	if (r->end == ENGINE_REPLAY_FRAME_MISSING && r->capture->lost)
-		printf("    urxe capture was too slow: it lost %" PRIu64 " frames of the switch\n",
+		printf("    urxe capture lost %" PRIu64 " frames of the switch\n",
 		       r->capture->lost);
 	if (engine_replay_is_same(r) && r->replay.lost)
 		puts("  the recording ends early: urxe capture was too slow");

@@ -49,7 +49,7 @@ static const char usage[] =
 	"  --run-dir DIR  the daemon's directory; default as for urxed\n"
 	"\n"
 	"While a capture runs, frames between processes cross the switch. At the end the\n"
-	"command prints the number of captured frames, and of frames that it was too slow for.\n"
+	"command prints the number of captured frames, and of frames that it lost.\n"
 	"\n"
 	"Exit status: 0; 1 if no daemon answers, the port does not exist or the file cannot be\n"
 	"written; 2 for a wrong command line.\n";

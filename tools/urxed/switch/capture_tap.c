@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <rxe/packet.h>
 #include <vnic/record_ring.h>
 #include <vnic/server.h>
 
@@ -53,6 +54,28 @@ static void wake_reader(const struct capture_tap *c)
 	send(c->socket, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+/*
+ * Whether the kernel has cut the frame: it is a UDP GSO run for a process, whose packet socket gets
+ * it whole, and urxed's ring has room for one packet only. A peer sends runs until the process
+ * answers by the switch.
+ */
+static bool is_cut_run(const uint8_t *data, uint32_t len, enum switch_drop drop)
+{
+	struct urxe_packet packet;
+
+	return drop == SWITCH_DROP_SOCKET_COPY &&
+	       urxe_packet_parse(&packet, data, len) == URXE_DROP_TRUNCATED;
+}
+
+static void put_frame(struct capture_tap *c, struct capture_record *record, const uint8_t *data,
+		      bool cut)
+{
+	if (cut)
+		capture_writer_count_lost(&c->writer);
+	else if (capture_writer_put(&c->writer, record, data))
+		wake_reader(c);
+}
+
 /* The switch's tap: copies each frame to the captures of its port. */
 static void tap_frame(void *ctx, const struct switch_port *port, enum switch_direction dir,
 		      const uint8_t *data, uint32_t len, enum switch_drop drop)
@@ -60,15 +83,15 @@ static void tap_frame(void *ctx, const struct switch_port *port, enum switch_dir
 	const char *reason = switch_drop_name(drop);
 	struct capture_record record = {
 		.len = len, .time = wall_ns(), .port = port->number, .direction = (uint8_t)dir};
+	const bool cut = is_cut_run(data, len, drop);
 	struct capture_taps *all = ctx;
 	struct capture_tap *c;
 
 	memcpy(record.name, port->name, sizeof(record.name));
 	snprintf(record.reason, sizeof(record.reason), "%s", reason ? reason : "");
 	for (c = all->list; c < all->list + CAPTURE_TAPS; c++)
-		if (c->socket >= 0 && matches_port(port, c->port) &&
-		    capture_writer_put(&c->writer, &record, data))
-			wake_reader(c);
+		if (c->socket >= 0 && matches_port(port, c->port))
+			put_frame(c, &record, data, cut);
 }
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Captures in progress: which users may start how many. */
+/* Captures in progress: which users may start how many, and which frames they get. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +13,7 @@
 
 #include <vnic/server.h>
 
+#include "craft.h"
 #include "lan.h"
 #include "urxed/switch/capture_tap.h"
 
@@ -33,7 +34,14 @@ int __wrap_vnic_server_record(struct vnic_server_client *client, int ring)
 
 static int setup(void **state)
 {
-	const struct lan_attr attr = {.n_processes = 1};
+	static const char *const spec = "mem", *const address = "10.0.0.1/24";
+	const struct lan_attr attr = {.n_processes = 1,
+				      .n_stations = 1,
+				      .first_vm = 1,
+				      .specs = &spec,
+				      .depth = 8,
+				      .addresses = &address,
+				      .n_addresses = 1};
 
 	(void)state;
 	w = lan_open(&attr);
@@ -139,6 +147,50 @@ static void processes_beyond_a_full_socket_are_counted(void **state)
 	close(ends[1]);
 }
 
+/* Sends the first `len` bytes of a packet to the process; returns how many frames are captured. */
+static uint32_t capture_packet(struct capture_reader *reader, uint32_t len)
+{
+	struct urxe_packet p = lan_datagram(lan_macs[0], w->qpn[0], 5);
+	const struct capture_record *record;
+	const uint8_t *frame;
+	uint8_t f[LAN_LEN];
+	uint32_t n = 0;
+
+	memcpy(p.smac, (const uint8_t[]){4, 0, 0, 0, 0, 9}, 6);
+	p.sgid = craft_gid(URXE_NET_IPV4, 2);
+	p.dgid = craft_gid(URXE_NET_IPV4, 1);
+	lan_frame(f, &p, 0);
+	lan_send(w, 0, f, len);
+	switch_run(&w->sw, w->now);
+	for (; capture_reader_next(reader, &record, &frame) == 1; n++) {
+		assert_int_equal(record->len, len);
+		assert_string_equal(record->reason, "socket_copy");
+	}
+	return n;
+}
+
+/* The process gets a UDP GSO run whole, by its own socket; urxed's ring holds the start of it. */
+static void cut_copies_of_runs_are_lost(void **state)
+{
+	struct capture_reader reader;
+	int ends[2], fd;
+
+	(void)state;
+	w->processes[0].sockets = 1;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, ends), 0);
+	fd = capture_taps_start(&taps, ends[0], "", false);
+	assert_int_equal(capture_reader_open(&reader, fd), 0);
+	close(fd);
+	assert_int_equal(capture_packet(&reader, LAN_LEN), 1);
+	assert_int_equal(capture_reader_lost(&reader), 0);
+	assert_int_equal(capture_packet(&reader, LAN_LEN - 1), 0);
+	assert_int_equal(capture_reader_lost(&reader), 1);
+	assert_true(capture_taps_end(&taps, ends[0]));
+	capture_reader_close(&reader);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -147,6 +199,7 @@ int main(void)
 		TEST(captures_are_limited),
 		TEST(users_have_half_each),
 		TEST(processes_beyond_a_full_socket_are_counted),
+		TEST(cut_copies_of_runs_are_lost),
 	};
 
 	return cmocka_run_group_tests(tests, lan_start, NULL);
