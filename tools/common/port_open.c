@@ -9,6 +9,7 @@
 
 #include "common/install_paths.h"
 #include "urxed/hostnet/host.h"
+#include "urxed/uplink/vm_port_protocol.h"
 
 bool port_is_xdp(const char *spec)
 {
@@ -51,5 +52,6 @@ int port_open(const char *spec, struct netdev **port, char error[PORT_OPEN_ERROR
 		return netdev_qemu_open(spec, HOST_MTU, port, error, PORT_OPEN_ERROR);
 	if (port_is_xdp(spec))
 		return open_xdp(spec, port, error);
-	return netdev_dpdk_open(spec, HOST_MTU, port, error, PORT_OPEN_ERROR);
+	return netdev_dpdk_open(spec, strncmp(spec, "af_packet:", 10) ? HOST_MTU : VM_PORT_MTU,
+				port, error, PORT_OPEN_ERROR);
 }

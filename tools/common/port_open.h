@@ -13,8 +13,9 @@ struct netdev;
 #define PORT_OPEN_ERROR 256
 
 /*
- * Opens any port that netdev_dpdk_open or netdev_qemu_open knows, for frames of up to HOST_MTU. An
- * af_xdp port that names no XDP program gets urxe's own. Returns 0, or a negative errno value and a
+ * Opens any port that netdev_dpdk_open or netdev_qemu_open knows, for frames of up to HOST_MTU; an
+ * af_packet port, which also carries frames of virtual machines, for up to VM_PORT_MTU. An af_xdp
+ * port that names no XDP program gets urxe's own. Returns 0, or a negative errno value and a
  * sentence in `error`.
  */
 int port_open(const char *spec, struct netdev **port, char error[PORT_OPEN_ERROR]);

@@ -11,9 +11,11 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
-from host import BUSY, Failure, Host, main, until  # noqa: E402
+import network  # noqa: E402
+from host import BUSY, Failure, Host, Program, main, succeed, until  # noqa: E402
 from vfio_user import CONFIG_REGION, Client, Vmxnet3  # noqa: E402
 
+NAMES = [f'urxe{os.getpid()}{side}' for side in 'ab']
 MACS = ['02:00:00:00:00:01', '02:00:00:00:00:02']
 IDLE_SECONDS = 10
 # Of a core, while nothing happens.
@@ -221,6 +223,39 @@ def check_idle():
             raise Failure(f'{used} s of processor time in {IDLE_SECONDS} s')
 
 
+LONG_MTU = 9000
+# Says that it listens, and receives frames of an interface until one has argv[2] bytes.
+LISTENER = """
+import socket, sys
+link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+link.bind((sys.argv[1], 0))
+print('listens', flush=True)
+while len(link.recv(65600)) != int(sys.argv[2]):
+    pass
+"""
+
+
+class LongVmxnet3(Vmxnet3):
+    MTU = LONG_MTU
+
+
+def check_long_frames():
+    """A machine may send what the uplink's interface carries, although packets of the host are never so long."""
+    sent = frame(1, 0, bytes(LONG_MTU))
+    with Host(sys.argv[1], prefix=network.inside(NAMES[0]), arguments=['--uplink', 'af_packet:eth0']) as host:
+        driver = LongVmxnet3(Machine(host, 0).path)
+        listener = Program([*network.inside(NAMES[1]), 'python3', '-c', LISTENER, 'eth0', str(len(sent))], os.environ)
+        try:
+            until(20, lambda: 'listens' in listener.output(), listener.describe)
+            driver.send(sent)
+            succeed(listener, 20)
+        finally:
+            listener.kill()
+
+
 CHECKS = {'frames': check_frames, 'daemon_killed': check_daemon_killed, 'lost_memory': check_lost_memory,
           'private': check_private, 'mistakes': check_mistakes, 'idle': check_idle}
-main(CHECKS[sys.argv[2]])
+if sys.argv[2] == 'long_frames':
+    network.run(check_long_frames, NAMES, mtu=LONG_MTU)
+else:
+    main(CHECKS[sys.argv[2]])

@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "urxed/kernel/link_speed.h"
+#include "urxed/uplink/vm_port_protocol.h"
 
 /*
  * Time from an attempt to open an uplink, or to read the kernel's state, to the next one. For
@@ -127,7 +128,7 @@ static bool is_vlan_refused(struct kernel_sync *k, const struct host_address *a)
  */
 static bool needs_reopen(const struct uplink *u, const struct iface *iface)
 {
-	uint32_t mtu = iface->mtu < HOST_MTU ? iface->mtu : HOST_MTU;
+	uint32_t mtu = iface->mtu < VM_PORT_MTU ? iface->mtu : VM_PORT_MTU;
 
 	if (u->port && uplink_is_xdp(u))
 		return false;

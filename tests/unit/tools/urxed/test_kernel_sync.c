@@ -24,6 +24,9 @@
 #define IFINDEX 7
 #define VLAN    100
 
+/* The largest MTU for which a port is opened. */
+#define OPENED_MTU 9000
+
 static struct {
 	struct kernel_sync sync;
 	struct host host;
@@ -226,7 +229,7 @@ int uplink_reopen(struct uplink *u, char error[UPLINK_ERROR])
 {
 	w.attempts++;
 	error[0] = 0;
-	u->mtu_max = 1500;
+	u->mtu_max = w.mtu ? OPENED_MTU : 1500;
 	u->port = w.refused ? NULL : (struct netdev *)&w;
 	w.lost = false;
 	return -w.refused;
@@ -419,6 +422,21 @@ static void failed_read_leaves_the_table(void **state)
 	assert_false(report());
 	assert_int_equal(w.sync.table.n, 1);
 	assert_memory_equal(&w.sync.table.ifaces[0], &before, sizeof(before));
+}
+
+/* Frames of virtual machines may be as long as the port takes. */
+static void long_mtu_is_the_uplinks_not_the_hosts(void **state)
+{
+	(void)state;
+	w.refused = 0;
+	w.mtu = OPENED_MTU + 1000;
+	w.host.mtu_limit = HOST_MTU;
+	assert_true(report());
+	assert_int_equal(w.uplink.mtu, OPENED_MTU);
+	assert_int_equal(w.host.mtu, HOST_MTU);
+	w.attempts = 0;
+	report();
+	assert_int_equal(w.attempts, 0);
 }
 
 static void expect_rate(const char *text)
@@ -629,6 +647,7 @@ int main(void)
 		TEST(interrupted_dump_is_repeated),
 		TEST(start_waits_for_no_end_of_changes),
 		TEST(failed_read_leaves_the_table),
+		TEST(long_mtu_is_the_uplinks_not_the_hosts),
 		TEST(rate_is_that_of_the_interface_while_it_has_a_link),
 		TEST(renamed_interface_is_used_by_its_present_name),
 		TEST(interface_that_was_gone_is_that_of_no_gid),
