@@ -34,6 +34,17 @@ static uint32_t ports_for_unknown_mac(const struct vswitch *sw, uint32_t out)
 	return out;
 }
 
+/*
+ * Whether the frame is for the other end of its link only: PAUSE, STP, LACP, LLDP and others (IEEE
+ * 802.1Q, table 8-1). Bridges forward none.
+ */
+static bool is_of_one_link(const struct frame_class *s)
+{
+	static const uint8_t block[ETHER_MAC_LEN - 1] = {0x01, 0x80, 0xc2, 0x00, 0x00};
+
+	return !memcmp(s->dmac, block, sizeof(block)) && s->dmac[5] < 0x10;
+}
+
 /* Whether the switch chooses ports by MAC: with a single port it need not. */
 static bool chooses_by_mac(const struct vswitch *sw)
 {
@@ -164,7 +175,7 @@ enum switch_drop switch_dest_from_station(const struct vswitch *sw, const struct
 	 */
 	if (for_host && from->kind == SWITCH_UPLINK && !for_uplink)
 		return SWITCH_DROP_NOT_OURS;
-	if (!for_host)
+	if (!for_host && !is_of_one_link(s))
 		dest->out = ports_out(sw, s, bridged_ports(sw, from));
 	return for_host || ether_is_group(s->dmac) ? set_host_dest(sw, s, dest)
 						   : SWITCH_DROP_NOT_OURS;

@@ -701,6 +701,19 @@ static void other_frames_than_roce_to_the_host_are_dropped(void **state)
 	assert_int_equal(dropped(WIRE, SWITCH_DROP_NOT_OURS), 1);
 }
 
+/* A PAUSE frame of a machine would stop what the cable's switch sends to this host. */
+static void frames_of_one_link_are_not_bridged(void **state)
+{
+	uint8_t mac[6] = {0x01, 0x80, 0xc2, 0, 0, 0};
+
+	(void)state;
+	for (; mac[5] < 0x10; mac[5]++)
+		for (uint32_t from = 0; from < STATIONS; from++)
+			assert_int_equal(send_plain(from, mac, a_mac, 7 * (mac[5] & 1)), 0);
+	assert_int_equal(dropped(VM, SWITCH_DROP_NOT_ROCE), 0x10);
+	assert_int_equal(send_plain(WIRE, mac, a_mac, 0), BIT(VM) | BIT(OTHER_VM));
+}
+
 /* Only the frames to the VM that receives nothing are dropped. */
 static void stalled_vm_delays_no_other_port(void **state)
 {
@@ -935,6 +948,7 @@ int main(void)
 		TEST(pinned_address_is_used_by_its_station_only),
 		TEST(arp_request_of_the_host_reaches_vms),
 		TEST(other_frames_than_roce_to_the_host_are_dropped),
+		TEST(frames_of_one_link_are_not_bridged),
 		TEST(stalled_vm_delays_no_other_port),
 		TEST(slow_vm_stops_no_process),
 		TEST(stalled_vm_stops_no_process),
