@@ -587,7 +587,6 @@ static void find_frame(struct player *p, struct urxe_frame *frame)
 				  : p->replay->frame(p->replay->arg, fields.len, fields.digest);
 	if (!event.data) {
 		p->result = -ENOENT;
-		p->replay->missing_len = fields.len;
 		return;
 	}
 	/* The engine may read URXE_ICRC_LEN bytes behind a frame without an ICRC, and lengths in

@@ -115,7 +115,6 @@ struct urxe_replay {
 	bool has_expected, has_actual;
 	struct urxe_replay_event expected, actual;
 	uint8_t expected_data[URXE_RECORD_HEADERS], actual_data[URXE_RECORD_HEADERS];
-	uint32_t missing_len; /* of the frame that `frame` did not find, bytes */
 };
 
 /*

@@ -526,7 +526,6 @@ static void test_a_frame_that_the_capture_lacks_ends_the_replay(void **state)
 	urxe_record_stop(pair->node[1]->dev);
 	assert_int_equal(urxe_replay(&replay, recording.bytes, recording.n), -ENOENT);
 	assert_int_equal(asked, 1);
-	assert_true(replay.missing_len > 100);
 	free(recording.bytes);
 	pair_destroy(pair);
 }
