@@ -8,7 +8,7 @@
 #include "dpdk/sockets/packet_filter.h"
 
 /*
- * A MAD of 256 bytes with all headers is shorter than 384 bytes. So the ring has 6,800 places. It
+ * A MAD of 256 bytes with all headers is shorter than 384 bytes. So the ring has 6,848 places. It
  * needs no UDP GSO packets, and a ring with their virtio-net headers stops at a packet that such a
  * header cannot describe: a virtual machine on the same bridge can send one (UFO).
  */
