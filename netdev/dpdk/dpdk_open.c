@@ -140,6 +140,9 @@ static int configure_device(struct dpdk_port *port, const struct dpdk_spec *spec
 		dpdk_interrupt_open(&port->interrupt, port->id, !spec->pci);
 	if (err)
 		return err;
+	/* VLAN 0 of a tag is none: the tag has a priority only. Linux has NICs pass it, too. */
+	if (port->filters_vlans)
+		rte_eth_dev_vlan_filter(port->id, 0, 1);
 	port->has_groups = !rte_eth_dev_set_mc_addr_list(port->id, NULL, 0);
 	/* For neighbour discovery; net_af_packet lacks this function: see use_packet_socket(). */
 	if (!port->has_groups)
