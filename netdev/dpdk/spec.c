@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Makes af_packet:eth0 into net_af_packet_eth0,iface=eth0,framesz=... The parser checks privileges,
- * interfaces and files itself, since DPDK's messages name neither the option nor a remedy.
+ * Makes af_packet:eth0 into net_af_packet_urxe2,iface=eth0,framesz=... The parser checks
+ * privileges, interfaces and files itself, since DPDK's messages name neither the option nor a
+ * remedy.
  */
 #include "dpdk/spec.h"
 
@@ -169,6 +170,9 @@ static uint32_t ring_frames(uint32_t slot)
  * The driver uses the ring as one array of slots, so the slot size must divide the block size: both
  * are powers of two. By default the driver bypasses the queueing discipline; then a full device
  * queue drops frames silently and captures on this host miss them. Hence qdisc_bypass=0.
+ *
+ * The device's name has the interface's index, because another interface may get the name while the
+ * device is open.
  */
 static int parse_af_packet(struct request *req)
 {
@@ -185,9 +189,10 @@ static int parse_af_packet(struct request *req)
 	req->spec->buffer = slot;
 	req->spec->ring = ring_frames(slot);
 	return DEVARGS(req,
-		       "net_af_packet_%s,iface=%s,qpairs=1,framesz=%u,blocksz=%u,framecnt=%u,"
+		       "net_af_packet_urxe%u,iface=%s,qpairs=1,framesz=%u,blocksz=%u,framecnt=%u,"
 		       "qdisc_bypass=0",
-		       req->name, req->name, slot, slot > page ? slot : page, req->spec->ring);
+		       req->spec->ifindex, req->name, slot, slot > page ? slot : page,
+		       req->spec->ring);
 }
 
 /* The number of receive queues; 1 if the driver does not report it. */

@@ -733,6 +733,27 @@ static void test_second_port_on_an_interface_is_refused(void **state)
 	echo_one(4200, 2);
 }
 
+/* An interface may be renamed while its port is open, and another one gets its name. */
+static void test_names_change_between_interfaces(void **state)
+{
+	struct netdev *a, *b;
+	char error[256];
+
+	(void)state;
+	skip_without_lab();
+	a = cable_open("af_packet:pa");
+	assert_int_equal(netdev_dpdk_open("af_packet:pb", 0, &b, error, sizeof(error)), 0);
+	assert_int_equal(cable_shell("ip link set pa name px && ip link set pb name pa && "
+				     "ip link set px name pb"),
+			 0);
+	netdev_close(a);
+	if (netdev_dpdk_open("af_packet:pb", 0, &a, error, sizeof(error)))
+		fail_msg("%s", error);
+	netdev_close(a);
+	netdev_close(b);
+	cable_remove();
+}
+
 /* --- Other kinds */
 
 static void test_tap_carries_frames(void **state)
@@ -926,6 +947,7 @@ int main(void)
 		cmocka_unit_test(test_empty_rings_cost_few_system_calls),
 		cmocka_unit_test(test_interface_down_wakes_once),
 		cmocka_unit_test(test_second_port_on_an_interface_is_refused),
+		cmocka_unit_test(test_names_change_between_interfaces),
 		cmocka_unit_test(test_tap_carries_frames),
 		cmocka_unit_test(test_ring_carries_frames),
 		cmocka_unit_test(test_pcap_carries_frames),
