@@ -92,6 +92,7 @@ void resp_nak_without_gap(struct urxe_qp *qp)
 {
 	/* Neither the NAK nor the ACK tells a peer that it lacks the newest response. */
 	resource_repeat_newest(qp);
+	resp_ack_again(qp);
 	resp_refuse(qp, AETH_NAK_PSN_SEQUENCE);
 	/* A peer with nothing outstanding ignores this NAK; a later gap gets its own NAK. */
 	qp->resp.nak_sent = false;

@@ -40,10 +40,11 @@ void resp_refuse(struct urxe_qp *qp, uint8_t refusal);
  */
 void resp_fail_without_nak(struct urxe_qp *qp);
 /*
- * Makes a sequence NAK of the expected PSN due, although no later request has arrived, and then an
- * ACK. The NAK asks for requests that may be lost; the ACK replaces an ACK that may be lost. Also
- * repeats a response that may be lost (resource_repeat_newest). A peer that has nothing outstanding
- * ignores these packets.
+ * Makes an ACK due, and then a sequence NAK of the expected PSN, although no later request has
+ * arrived. The ACK replaces one that may be lost; the NAK asks for requests that may be lost.
+ * Linux' rxe that has repeated requests by itself heeds the NAK only after an ACK of something new.
+ * Also repeats a response that may be lost (resource_repeat_newest). A peer that has nothing
+ * outstanding ignores these packets.
  */
 void resp_nak_without_gap(struct urxe_qp *qp);
 /* The requester repeats requests: starts the timer of the ACK that follows the last repetition. */

@@ -150,14 +150,11 @@ static void output_nak(struct urxe_qp *qp, struct urxe_frame *frame)
 {
 	/* A receive request was posted since the refusal. */
 	const bool outdated = AETH_TYPE(qp->resp.nak) == AETH_RNR_NAK && !qp->resp.starved;
-	/* The NAK of resp_nak_without_gap. A peer with nothing outstanding takes the NAK's PSN for
-	 * a future one, and ignores the NAK, but may lack the last ACK. */
-	const bool without_gap = qp->resp.nak == AETH_NAK_PSN_SEQUENCE && !qp->resp.nak_sent;
 
 	output_acknowledge(qp, frame, qp->resp.nak, qp->resp.nak_psn, qp->resp.msn);
 	qp->resp.nak = 0;
 	clear_ack_due(qp);
-	if (outdated || without_gap)
+	if (outdated)
 		resp_ack_again(qp);
 }
 
@@ -176,6 +173,14 @@ static void output_ack(struct urxe_qp *qp, struct urxe_frame *frame)
 	frame->acknowledges = true;
 }
 
+/* Whether a NAK is due. The ACK of resp_nak_without_gap goes before the NAK. */
+static bool nak_is_next(const struct urxe_qp *qp)
+{
+	const bool without_gap = qp->resp.nak == AETH_NAK_PSN_SEQUENCE && !qp->resp.nak_sent;
+
+	return qp->resp.nak && !(without_gap && qp->resp.ack_due);
+}
+
 /* Responses go in the order of the requests: ACKs after READ responses (IBA 9.7.5.1.1). */
 bool resp_output(struct urxe_qp *qp, struct urxe_frame *frame)
 {
@@ -187,7 +192,7 @@ bool resp_output(struct urxe_qp *qp, struct urxe_frame *frame)
 		if (output_response(qp, res, frame))
 			return true;
 	}
-	if (qp->resp.nak) {
+	if (nak_is_next(qp)) {
 		output_nak(qp, frame);
 	} else if (qp->resp.ack_due) {
 		output_ack(qp, frame);

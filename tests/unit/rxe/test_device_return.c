@@ -33,6 +33,55 @@ static void test_returned_device_asks_for_lost_requests(void **state)
 	engine_close(&l.e);
 }
 
+/* An ACK's or NAK's PSN, and the three bits of its syndrome that tell which it is. */
+struct noted_answer {
+	uint32_t psn;
+	uint8_t type;
+};
+
+struct noted_answers {
+	struct noted_answer first[2];
+	unsigned n;
+};
+
+static bool note_answer(void *arg, uint64_t now, uint8_t *data, uint32_t len)
+{
+	struct noted_answers *answers = arg;
+	struct urxe_packet p;
+
+	(void)now;
+	assert_int_equal(urxe_packet_parse(&p, data, len), URXE_DROP_NONE);
+	if (answers->n < 2)
+		answers->first[answers->n] = (struct noted_answer){p.psn, p.aeth.syndrome >> 5};
+	answers->n++;
+	return true;
+}
+
+/* After a repetition of its own, Linux' rxe heeds no NAK before an ACK of something new. */
+static void test_returned_device_acknowledges_before_it_asks(void **state)
+{
+	struct noted_answers answers = {0};
+	struct lossy l;
+
+	(void)state;
+	open_with_timeout(&l, true, false, PATIENT);
+	measure(&l);
+	l.losses[0] = (struct losses){.lost = ~UINT64_C(0) << 3};
+	post_send(&l.e, 0,
+		  &(struct post){.wr_id = 7, .opcode = URXE_WR_RDMA_WRITE, .length = 40 << 10});
+	pair_run(l.e.pair, l.e.pair->now + SOON);
+	l.losses[0] = (struct losses){0};
+	l.e.pair->link[1].filter = note_answer;
+	l.e.pair->link[1].filter_arg = &answers;
+	returns(&l.e, l.e.b);
+	pair_run(l.e.pair, l.e.pair->now + SOON);
+	expect_wc(&l.e.a->send_cq, 7, URXE_WC_SUCCESS);
+	assert_int_equal(answers.first[0].type, 0);
+	assert_int_equal(answers.first[1].type, 3);
+	assert_int_equal(answers.first[1].psn, answers.first[0].psn + 1);
+	engine_close(&l.e);
+}
+
 /* Only the answer to a probe shows that packets were lost: the device asks for those of the peer.
  */
 static void test_answer_to_a_probe_asks_for_lost_requests(void **state)
@@ -424,6 +473,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_returned_device_asks_for_lost_requests),
+		cmocka_unit_test(test_returned_device_acknowledges_before_it_asks),
 		cmocka_unit_test(test_answer_to_a_probe_asks_for_lost_requests),
 		cmocka_unit_test(test_returned_device_asks_for_its_gap_again),
 		cmocka_unit_test(test_returned_device_repeats_its_last_ack),
