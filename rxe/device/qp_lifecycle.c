@@ -29,7 +29,7 @@ static const struct {
 } qp_timers[] = {
 	[TIMER_RETRY] = {offsetof(struct urxe_qp, timer), comp_retransmit_timer},
 	[TIMER_GAP] = {offsetof(struct urxe_qp, gap_timer), resp_gap_time_out},
-	[TIMER_ACK] = {offsetof(struct urxe_qp, ack_timer), resp_ack_again},
+	[TIMER_ACK] = {offsetof(struct urxe_qp, ack_timer), resp_came_again_timer},
 	[TIMER_PACE] = {offsetof(struct urxe_qp, pace.timer), qp_schedule},
 };
 

@@ -117,3 +117,11 @@ void resp_came_again(struct urxe_qp *qp)
 	if (!dev->attr.go_back_n)
 		timer_set(&dev->timers, &qp->ack_timer, dev->now + AGAIN_QUIET_NS);
 }
+
+void resp_came_again_timer(struct urxe_qp *qp)
+{
+	/* Linux' rxe may stop in the middle of a message until its timeout, and goes on then only
+	 * if a packet that it has sent is not acknowledged. */
+	if (qp->resp.message == RESP_NONE)
+		resp_ack_again(qp);
+}

@@ -49,5 +49,7 @@ void resp_fail_without_nak(struct urxe_qp *qp);
 void resp_nak_without_gap(struct urxe_qp *qp);
 /* The requester repeats requests: starts the timer of the ACK that follows the last repetition. */
 void resp_came_again(struct urxe_qp *qp);
+/* That timer has fired: makes the ACK due, unless a message is in progress. */
+void resp_came_again_timer(struct urxe_qp *qp);
 
 #endif

@@ -461,7 +461,32 @@ static void test_partial_repetition_is_acknowledged_when_it_stops(void **state)
 }
 
 /*
- * The same for a requester with a short timeout, which never pauses: the responder answers it, too.
+ * The next message has begun. Linux' rxe may stop in the middle of it until its timeout, and goes
+ * on then only if a packet is not acknowledged.
+ */
+static void test_begun_message_is_not_acknowledged_after_a_repetition(void **state)
+{
+	struct conn_attr conn = message_conn();
+	struct engine e;
+
+	(void)state;
+	open_with_message(&e, &conn);
+	post_recv(&e.end[1], 2, 0, MESSAGE_PACKETS * 1024);
+	assert_int_equal(answers(&e).n, 1); /* of the credit */
+	inject_send(&e, &conn, 0);
+	conn.psn[0] = (conn.psn[0] + MESSAGE_PACKETS) & 0xffffff;
+	inject_sends(&e, &conn, 2);
+	e.pair->now += QUIET_NS;
+	expect_quiet(&e);
+	for (uint32_t i = 2; i < MESSAGE_PACKETS; i++)
+		inject_send(&e, &conn, i);
+	assert_int_equal(answers(&e).n, 1);
+	expect_wc(&e.b->recv_cq, 2, URXE_WC_SUCCESS);
+	engine_close(&e);
+}
+
+/*
+ * A requester with a short timeout never pauses in its repetitions: the responder answers it, too.
  * After an answer the responder sends no more.
  */
 static void test_repetition_without_pause_is_acknowledged(void **state)
@@ -732,6 +757,7 @@ int main(void)
 		cmocka_unit_test(test_reset_drops_kept_packets),
 		cmocka_unit_test(test_full_repetition_is_acknowledged_twice),
 		cmocka_unit_test(test_partial_repetition_is_acknowledged_when_it_stops),
+		cmocka_unit_test(test_begun_message_is_not_acknowledged_after_a_repetition),
 		cmocka_unit_test(test_repetition_without_pause_is_acknowledged),
 		cmocka_unit_test(test_repeated_ack_ends_before_an_outstanding_read),
 		cmocka_unit_test(test_flush_acks_sends_the_repeated_ack_at_once),
