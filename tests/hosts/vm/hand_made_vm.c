@@ -147,6 +147,16 @@ void vm_post(struct hand_made_vm *m)
 	qp_post_send(&m->guest, &m->qp, &header, &from);
 }
 
+void vm_wait_returned(struct hand_made_vm *m, uint32_t bytes)
+{
+	const time_t end = time(NULL) + DEADLINE;
+
+	while (!buffer_has(&m->guest, &m->recv, 0, bytes, seed_of(m->message))) {
+		require(time(NULL) < end);
+		wait_a_little();
+	}
+}
+
 /* Waits for the completions of the message and of its return. */
 void vm_finish(struct hand_made_vm *m)
 {

@@ -47,6 +47,8 @@ void vm_check_nic(struct hand_made_vm *m);
 
 /* Posts a message; vm_finish waits for the completions of the message and of its return. */
 void vm_post(struct hand_made_vm *m);
+/* Waits until the first `bytes` of the message have returned. */
+void vm_wait_returned(struct hand_made_vm *m, uint32_t bytes);
 void vm_finish(struct hand_made_vm *m);
 void vm_exchange(struct hand_made_vm *m, uint32_t n);
 

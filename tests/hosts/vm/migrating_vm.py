@@ -20,6 +20,7 @@ ADDRESSES = ['10.0.0.1', '10.0.0.2']
 MAC = '02:00:00:00:01:09'
 PORT = 18515
 MOVES, SIZE, ITERATIONS = 10, 50000, 200
+PINGPONG = ['-s', str(SIZE), '-n', str(ITERATIONS), '-c']
 
 
 def prepare(name, address):
@@ -50,27 +51,41 @@ def two_hosts(names, addresses):
                for name in names]
 
 
+def start_devices(hosts):
+    """The device process of the first host, which has the machine, and that of the second one, which waits for it."""
+    return [start_device(host, '--doorbells', doorbells, *more)
+            for host, doorbells, more in zip(hosts, DOORBELLS, ([], ['--incoming']))]
+
+
+def machine_command(devices, mac, port):
+    """The machine's command in the network namespace in which ibv_rc_pingpong listens. mac: of the peer's host."""
+    return [os.path.join(BUILD, 'tests/hosts/migrating_vm'), devices[0][1], devices[1][1], str(MOVES), mac, str(port),
+            str(SIZE), str(ITERATIONS), *DOORBELLS]
+
+
+def finish(devices, machine, peer):
+    """The machine has moved, and both ends have all messages."""
+    try:
+        succeed(machine, 120)
+        succeed(peer, 30)
+    except Failure:
+        for device, _ in devices:
+            print(device.describe())
+        print(peer.describe())
+        raise
+    for device, _ in devices:
+        if not device.running():
+            raise Failure(f'ended: {device.describe()}')
+    print(machine.output())
+
+
 def check():
     with two_hosts(NAMES, ADDRESSES) as hosts:
-        devices = [start_device(hosts[0], '--doorbells', DOORBELLS[0]),
-                   start_device(hosts[1], '--doorbells', DOORBELLS[1], '--incoming')]
+        devices = start_devices(hosts)
         gid = hosts[1].gid(ADDRESSES[1])
-        peer = hosts[1].start('ibv_rc_pingpong', '-g', str(gid), '-s', str(SIZE), '-n', str(ITERATIONS), '-c',
-                              '-p', str(PORT))
-        machine = hosts[1].spawn([os.path.join(BUILD, 'tests/hosts/migrating_vm'), devices[0][1], devices[1][1],
-                                  str(MOVES), mac_of(NAMES[1]), str(PORT), str(SIZE), str(ITERATIONS), *DOORBELLS])
-        try:
-            succeed(machine, 120)
-            succeed(peer, 30)
-        except Failure:
-            for device, _ in devices:
-                print(device.describe())
-            print(peer.describe())
-            raise
-        for device, _ in devices:
-            if not device.running():
-                raise Failure(f'ended: {device.describe()}')
-        print(machine.output())
+        peer = hosts[1].start('ibv_rc_pingpong', '-g', str(gid), *PINGPONG, '-p', str(PORT))
+        machine = hosts[1].spawn(machine_command(devices, mac_of(NAMES[1]), PORT))
+        finish(devices, machine, peer)
 
 
 BUILD = sys.argv[1]
