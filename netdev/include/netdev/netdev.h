@@ -33,8 +33,8 @@ struct netdev_frame {
 };
 
 /*
- * Receives up to n frames, whose memory is valid until the next call of any function with this
- * port. `now` is the current time, for ports that delay frames.
+ * Receives up to n frames, whose memory is valid until the next call of any function but netdev_tx
+ * with this port. `now` is the current time, for ports that delay frames.
  */
 uint32_t netdev_rx(struct netdev *port, uint64_t now, struct netdev_frame *frames, uint32_t n);
 /* Copies and sends up to n frames; returns how many the port accepted, in order. */

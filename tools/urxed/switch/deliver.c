@@ -177,6 +177,19 @@ static bool may_wait_for_room(const struct vswitch *sw, const struct switch_port
 	return to->kind == SWITCH_UPLINK || !to->uplink->full_since || may_wait(sw, sender);
 }
 
+/*
+ * Returns a buffer of the queue for a frame that would be lost otherwise; NULL: the port takes no
+ * frames. The queue may be full only because the bursts of one run are longer. A port that has
+ * refused frames in this run is not asked again, because that may take a system call.
+ */
+static uint8_t *make_room(struct vswitch *sw, struct switch_port *to)
+{
+	if (to->uplink->refused_at == sw->now)
+		return NULL;
+	switch_flush(sw, to);
+	return uplink_reserve(to->uplink);
+}
+
 bool switch_enqueue(struct vswitch *sw, struct switch_port *to, const struct switch_frame *f,
 		    struct switch_port *sender)
 {
@@ -193,6 +206,8 @@ bool switch_enqueue(struct vswitch *sw, struct switch_port *to, const struct swi
 	room = uplink_reserve(u);
 	if (!room && sender && may_wait_for_room(sw, to, sender))
 		return retry_at(sw, sw->now + SWITCH_RETRY_NS);
+	if (!room)
+		room = make_room(sw, to);
 	if (!room)
 		return drop_frame(sw, to, f, SWITCH_DROP_UPLINK_FULL);
 	switch_frame_copy(room, f);

@@ -62,6 +62,7 @@ struct uplink {
 	struct roce_port_guard port_guard; /* on the kernel's interface */
 	struct iface_watch watch;          /* on the kernel's interface */
 	uint64_t full_since; /* time when the port began to refuse frames; 0 = it takes them */
+	uint64_t refused_at; /* time of the last uplink_send if it left frames; else 0 */
 	uint8_t *buffers;    /* UPLINK_QUEUE buffers of the transmit queue */
 	uint32_t stride;     /* bytes of a buffer */
 	uint32_t queued;     /* frames in the queue */

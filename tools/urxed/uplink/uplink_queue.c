@@ -46,6 +46,7 @@ uint32_t uplink_send(struct uplink *u, uint64_t now)
 		u->full_since = 0;
 	if (sent < u->queued && !u->full_since)
 		u->full_since = now;
+	u->refused_at = sent < u->queued ? now : 0;
 	return sent;
 }
 

@@ -319,8 +319,102 @@ static void filtered_frames_give_no_time_back(void **state)
 	guest_destroy(g);
 }
 
-#define TEST(f)  cmocka_unit_test_setup_teardown(f, setup, teardown)
-#define CROWD(f) cmocka_unit_test_setup_teardown(f, setup_crowd, teardown)
+/* --- Stations: an uplink and three virtual machines */
+
+#define STATIONS 4
+#define RECEIVER (STATIONS - 1)
+
+static const uint8_t vm_mac[6] = {4, 0, 0, 0, 0, RECEIVER};
+
+static int setup_stations(void **state)
+{
+	static const char *const specs[STATIONS] = {"mem", "qemu:/1", "qemu:/2", "qemu:/3"};
+	static const char *const address = "10.0.0.1/24";
+	const struct lan_attr attr = {.n_processes = 1,
+				      .n_stations = STATIONS,
+				      .first_vm = 1,
+				      .specs = specs,
+				      .depth = DEPTH,
+				      .addresses = &address,
+				      .n_addresses = 1};
+	uint8_t f[LAN_LEN];
+
+	(void)state;
+	memset(&before, 0, sizeof(before));
+	w = lan_open(&attr);
+	/* The switch learns the MAC of the last machine, from a frame that no process gets. */
+	make(f, lan_macs[0], vm_mac, 5, 0);
+	lan_send(w, RECEIVER, f, LAN_LEN);
+	switch_run(&w->sw, LAN_T0);
+	drops_seen();
+	return 0;
+}
+
+static uint32_t count_received(uint32_t station)
+{
+	struct netdev_frame out;
+	uint32_t n = 0;
+
+	while (netdev_rx(w->far[station], LAN_T0, &out, 1))
+		n++;
+	return n;
+}
+
+static void send_burst(uint32_t station, uint32_t n)
+{
+	const uint8_t mac[6] = {4, 0, 0, 0, 0, (uint8_t)station};
+	uint8_t f[LAN_LEN];
+
+	make(f, vm_mac, mac, 5, 0);
+	while (n--)
+		lan_send(w, station, f, LAN_LEN);
+}
+
+/* The bursts of one run are longer than the machine's queue, but not than its ring. */
+static void bursts_of_many_stations_reach_one_machine(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < RECEIVER; i++)
+		send_burst(i, 32);
+	switch_run(&w->sw, LAN_T0);
+	drops(SWITCH_NO_DROP, 0);
+	assert_int_equal(count_received(RECEIVER), 32 * RECEIVER);
+}
+
+/* Stations send to a machine that takes nothing: it has its ring and its queue full. */
+static void bursts_to_a_stalled_machine_are_dropped(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++) {
+		send_burst(0, 100);
+		send_burst(1, 100);
+		while (switch_run(&w->sw, LAN_T0))
+			;
+	}
+	drops(SWITCH_DROP_UPLINK_FULL, 800 - DEPTH - UPLINK_QUEUE);
+	assert_int_equal(count_received(RECEIVER), DEPTH);
+	switch_run(&w->sw, LAN_T0);
+	assert_int_equal(count_received(RECEIVER), UPLINK_QUEUE);
+}
+
+/* MADs of the daemon, without a run of the switch between them. */
+static void frames_of_urxed_to_a_machine_are_not_lost(void **state)
+{
+	uint8_t f[LAN_LEN];
+	uint32_t sent = 0;
+
+	(void)state;
+	make(f, vm_mac, lan_macs[0], 1, 0);
+	for (; sent < 2 * UPLINK_QUEUE; sent++)
+		switch_send_gsi(&w->sw, f, LAN_LEN);
+	switch_run(&w->sw, LAN_T0);
+	drops(SWITCH_NO_DROP, 0);
+	assert_int_equal(count_received(RECEIVER), sent);
+}
+
+#define TEST(f)    cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define CROWD(f)   cmocka_unit_test_setup_teardown(f, setup_crowd, teardown)
+#define STATION(f) cmocka_unit_test_setup_teardown(f, setup_stations, teardown)
 /* Without an uplink, whose polling would set a deadline. */
 #define ALONE(f) cmocka_unit_test_setup_teardown(f, setup_alone, teardown)
 
@@ -342,6 +436,9 @@ int main(void)
 		CROWD(processes_share_places_beside_others_that_wait),
 		CROWD(crowd_at_a_receiver_stops_no_process),
 		CROWD(filtered_frames_give_no_time_back),
+		STATION(bursts_of_many_stations_reach_one_machine),
+		STATION(bursts_to_a_stalled_machine_are_dropped),
+		STATION(frames_of_urxed_to_a_machine_are_not_lost),
 	};
 
 	return cmocka_run_group_tests(tests, lan_start, NULL);
