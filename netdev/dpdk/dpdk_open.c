@@ -341,7 +341,7 @@ static int open_device(const char *text, const struct dpdk_spec *spec, struct dp
 	port->drop_own = spec->kind == DPDK_AF_PACKET;
 	port->is_tap = spec->kind == DPDK_TAP;
 	port->ifindex = spec->ifindex;
-	port->no_mac = spec->kind == DPDK_VHOST;
+	port->is_vhost = spec->kind == DPDK_VHOST;
 	port->reports_link = spec->kind == DPDK_VHOST || spec->kind == DPDK_OTHER;
 	driver_fds_list(&port->driver_fds, spec->kind == DPDK_AF_XDP ? AF_XDP : AF_PACKET);
 	err = probe_device(text, port, spec, error, error_size);

@@ -98,7 +98,7 @@ static bool dpdk_mac(const struct netdev *netdev, uint8_t mac[6])
 
 	memcpy(mac, port->mac.addr_bytes, RTE_ETHER_ADDR_LEN);
 	mac[5] ^= port->is_tap;
-	return !port->no_mac;
+	return !port->is_vhost;
 }
 
 static uint32_t dpdk_mtu(const struct netdev *netdev)

@@ -61,7 +61,7 @@ struct dpdk_port {
 	bool lost;         /* tap: the kernel has removed the interface */
 	bool reports_link; /* a virtual machine's connection, or a cable */
 	bool promiscuous;  /* netdev_set_promiscuous */
-	bool no_mac;       /* all devices of the driver have one address */
+	bool is_vhost;     /* its peer is a guest; all such devices have one MAC */
 	bool filters_vlans;
 	bool has_groups;                             /* the driver has a list of multicast MACs */
 	struct rte_ether_addr groups[NETDEV_GROUPS]; /* of netdev_add_group */

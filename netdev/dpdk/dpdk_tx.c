@@ -7,6 +7,7 @@
 
 #include <rte_ethdev.h>
 
+#include "dpdk/vhost_features.h"
 #include "packet/packet_socket.h"
 
 /* First and longest pause between attempts to send frames that the kernel left in its ring. */
@@ -93,6 +94,22 @@ static uint16_t count_fitting(const struct dpdk_port *port, const struct netdev_
 	return count;
 }
 
+/*
+ * Whether a vhost guest has refused the frame because it is longer than the guest's receive buffers
+ * need be. DPDK would refuse such a frame again and again, and so all frames behind it.
+ */
+static bool exceeds_guest_buffers(struct dpdk_port *port, const struct netdev_frame *frame)
+{
+	uint32_t max;
+
+	if (!port->is_vhost)
+		return false;
+	pthread_mutex_lock(&port->interrupt.enable_lock);
+	max = vhost_frame_max(port->id);
+	pthread_mutex_unlock(&port->interrupt.enable_lock);
+	return frame->len > max;
+}
+
 uint32_t dpdk_port_tx(struct netdev *netdev, uint64_t now, const struct netdev_frame *frames,
 		      uint32_t n)
 {
@@ -110,8 +127,12 @@ uint32_t dpdk_port_tx(struct netdev *netdev, uint64_t now, const struct netdev_f
 		}
 		sent = send_dpdk_burst(port, frames + done, count);
 		done += sent;
-		if (sent < count)
+		if (sent == count)
+			continue;
+		if (!exceeds_guest_buffers(port, &frames[done]))
 			break;
+		port->counters[NETDEV_TX_TOO_LONG]++;
+		done++;
 	}
 	port->counters[NETDEV_TX_REFUSED] += n - done;
 	if (done)

@@ -233,9 +233,10 @@ static uint32_t shm_mtu(const struct netdev *netdev)
 	return ((const struct shm_port *)netdev)->mtu;
 }
 
-/* The counters that only the peer's device can count. */
-static const enum netdev_counter of_peer[] = {NETDEV_RX_BAD, NETDEV_RX_MISSED, NETDEV_TX_ERRORS,
-					      NETDEV_TX_NO_PEER, NETDEV_PEERS};
+/* The counters of the peer's device that the port adds to its own. */
+static const enum netdev_counter of_peer[] = {NETDEV_RX_BAD,      NETDEV_RX_MISSED,
+					      NETDEV_TX_TOO_LONG, NETDEV_TX_ERRORS,
+					      NETDEV_TX_NO_PEER,  NETDEV_PEERS};
 
 static void add_peer_counters(const struct shm_port *port, uint64_t sums[NETDEV_COUNTER_COUNT])
 {

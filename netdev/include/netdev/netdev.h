@@ -131,7 +131,8 @@ uint64_t netdev_page_size(const struct netdev *port);
 	X(RX_QP1_MISSED, "rx_qp1_missed", "packets to QP1 that its full ring dropped")    \
 	X(TX_FRAMES, "tx_frames", "sent frames")                                          \
 	X(TX_BYTES, "tx_bytes", "bytes of sent frames")                                   \
-	X(TX_TOO_LONG, "tx_too_long", "dropped: frames to send longer than the MTU")      \
+	X(TX_TOO_LONG, "tx_too_long",                                                     \
+	  "dropped: frames to send longer than the MTU, or than a machine's buffers")     \
 	X(TX_REFUSED, "tx_refused", "frames that the device did not accept")              \
 	X(TX_ERRORS, "tx_errors", "frames that the device accepted and lost")             \
 	X(TX_NO_PEER, "tx_no_peer", "dropped: frames to send without a peer")             \

@@ -27,6 +27,8 @@
 /* With a later deadline the port must wake its sleeping user by its descriptor. */
 #define FAR_AWAY (SECOND / 2)
 #define LENGTH   64
+#define MTU      4200
+#define LONG     4000 /* longer than a packet buffer of the guest */
 #define SKIP     (SECOND / 20)
 
 static struct {
@@ -95,14 +97,23 @@ static int guest_main(const char *path)
 	}
 }
 
-static void start_guest(void)
+/* `options`: of the guest's device, "" or ",name=value". */
+static void start_guest_with(const char *options)
 {
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s%s", lab.path, options);
 	lab.guest = fork();
 	if (!lab.guest) {
-		execl("/proc/self/exe", "guest", lab.path, NULL);
+		execl("/proc/self/exe", "guest", path, NULL);
 		_exit(1);
 	}
 	assert_true(lab.guest > 0);
+}
+
+static void start_guest(void)
+{
+	start_guest_with("");
 }
 
 static void kill_guest(void)
@@ -126,7 +137,7 @@ static int setup(void **state)
 		return -1;
 	snprintf(lab.path, sizeof(lab.path), "%s/port", lab.folder);
 	snprintf(spec, sizeof(spec), "vhost:%s", lab.path);
-	if (!netdev_dpdk_open(spec, 0, &lab.port, error, sizeof(error)))
+	if (!netdev_dpdk_open(spec, MTU, &lab.port, error, sizeof(error)))
 		return 0;
 	fprintf(stderr, "%s\n", error);
 	return -1;
@@ -160,6 +171,25 @@ static void wait_until_asleep(void)
 		sleep_on(lab.port, now_ns() + PATIENCE);
 		lab.skipped += SKIP;
 	}
+}
+
+static void send_all(const struct netdev_frame *frames, uint32_t n)
+{
+	uint64_t end = kernel_ns() + PATIENCE;
+	uint32_t sent = 0;
+
+	while (sent < n) {
+		assert_true(kernel_ns() < end);
+		sent += netdev_tx(lab.port, now_ns(), frames + sent, n - sent);
+	}
+}
+
+static uint64_t count_too_long(void)
+{
+	uint64_t counters[NETDEV_COUNTER_COUNT];
+
+	netdev_counters(lab.port, counters);
+	return counters[NETDEV_TX_TOO_LONG];
 }
 
 /* Sleeps until a frame arrives, which must begin with the text. Returns the time of its arrival. */
@@ -289,6 +319,24 @@ static void test_new_guest_is_polled_for_announcements(void **state)
 	assert_false(has_near_deadline(lab.port, now));
 }
 
+/* A guest that joins no buffers must not lose the frames behind a frame that it cannot take. */
+static void test_frame_longer_than_a_buffer_is_dropped_alone(void **state)
+{
+	static const uint8_t data[LONG], text[LENGTH] = "behind it";
+	const struct netdev_frame frames[] = {{data, LONG}, {data, LONG}, {text, LENGTH}};
+
+	(void)state;
+	send_all(frames, 1);
+	assert_int_equal(count_too_long(), 0);
+	kill_guest();
+	wait_until_asleep();
+	start_guest_with(",mrg_rxbuf=0");
+	expect_frame("hello");
+	send_all(frames, 3);
+	expect_frame("behind it");
+	assert_int_equal(count_too_long(), 2);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -299,6 +347,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_busy_port_is_polled_within_1_ms),
 		cmocka_unit_test(test_sleeping_port_is_polled_within_1_s),
 		cmocka_unit_test(test_new_guest_is_polled_for_announcements),
+		cmocka_unit_test(test_frame_longer_than_a_buffer_is_dropped_alone),
 	};
 
 	if (argc == 2 && !strcmp(argv[0], "guest"))
