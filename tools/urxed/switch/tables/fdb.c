@@ -218,8 +218,8 @@ int fdb_learn(struct fdb *f, uint64_t now, const struct fdb_key *key, uint32_t p
 		remove_fdb_entry(f, e);
 		e = NULL;
 	}
-	if (!e && f->n[port] >= FDB_PER_PORT && now - f->swept >= FDB_SWEEP_NS) {
-		f->swept = now;
+	if (!e && f->n[port] >= FDB_PER_PORT && now - f->swept[port] >= FDB_SWEEP_NS) {
+		f->swept[port] = now;
 		remove_aged_entries(f, now, port);
 	}
 	if (!e)

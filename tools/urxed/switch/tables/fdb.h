@@ -21,7 +21,7 @@
 #define FDB_ENTRIES  (FDB_PORTS * FDB_PER_PORT)
 #define FDB_AGE_NS   300000000000ull
 #define FDB_MOVED_NS 1000000000ull /* fdb_pin_unknown */
-#define FDB_SWEEP_NS 1000000000ull /* minimum interval of searches for aged entries */
+#define FDB_SWEEP_NS 1000000000ull /* minimum interval of searches of a port for aged entries */
 
 /* The VLAN of a MAC that is pinned in all VLANs. */
 #define FDB_ANY_VLAN 0xffff
@@ -54,7 +54,7 @@ struct fdb {
 	uint32_t n[FDB_PORTS];      /* entries of each port */
 	uint32_t pinned[FDB_PORTS]; /* for each port, number of MACs that were pinned to it first */
 	bool any_vlan;              /* some MAC is pinned in all VLANs */
-	uint64_t swept;             /* time of the last search for aged entries, ns */
+	uint64_t swept[FDB_PORTS];  /* time of the last search of each port for aged entries, ns */
 };
 
 /* Returns 0, or a negative errno value; then nothing needs to be closed. */

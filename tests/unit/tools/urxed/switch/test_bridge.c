@@ -215,14 +215,29 @@ static void port_learns_at_most_its_share(void **state)
 	assert_int_equal(send_plain(OTHER_VM, a_mac, b_mac, 0), BIT(VM));
 }
 
+/* Each port uses MACs of its own. */
 static void fill_share(uint32_t port)
 {
 	uint8_t mac[6];
 
 	for (uint32_t i = 0; i < FDB_PER_PORT; i++) {
 		numbered_mac(mac, i);
+		mac[1] = (uint8_t)port;
 		send_plain(port, broadcast, mac, 0);
 	}
+}
+
+/* The machine's search for aged entries of its own is not the only one in this second. */
+static void full_port_keeps_no_aged_entry_of_another_port(void **state)
+{
+	(void)state;
+	fill_share(WIRE);
+	w->now += FDB_AGE_NS;
+	fill_share(VM);
+	send_plain(VM, broadcast, a_mac, 0);
+	send_plain(WIRE, broadcast, b_mac, 0);
+	assert_int_equal(w->sw.uplink_ports[WIRE].stats.counters[SWITCH_UNLEARNED], 0);
+	assert_int_equal(send_plain(OTHER_VM, b_mac, a_mac, 0), BIT(WIRE));
 }
 
 /* It has left its old port, where frames to it would be lost. */
@@ -929,6 +944,7 @@ int main(void)
 		TEST(macs_are_learned_per_vlan),
 		TEST(learned_mac_ages_out),
 		TEST(port_learns_at_most_its_share),
+		TEST(full_port_keeps_no_aged_entry_of_another_port),
 		TEST(station_that_moves_to_a_full_port_gets_frames),
 		TEST(pinned_mac_belongs_to_its_port),
 		TEST(mac_can_be_pinned_in_one_vlan),
