@@ -334,7 +334,7 @@ static int parse_vhost_socket(struct request *req, struct sockaddr_un *path, boo
 }
 
 /* Sets the arguments of the vhost device. Each device needs a name of its own. With tso=0, the
- * default, the guest segments TCP itself. */
+ * default, a guest with virtio's modern interface segments TCP itself. */
 static int set_vhost_devargs(struct request *req, const char *path, bool connects)
 {
 	static unsigned int count;
