@@ -9,7 +9,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,9 +28,12 @@
 #include "daemon/port_attributes.h"
 #include "fake_hca.h"
 #include "loop_adapter.h"
+#include "queues/publish.h"
 #include "uverbs/ucontext.h"
 #include "uverbs/uverbs.h"
 #include "uverbs/uverbs_command.h"
+
+#define SRQ_HANDLE 0x22u
 
 #define REPLY 128 /* bytes for any reply, with the driver's part */
 
@@ -115,6 +120,38 @@ static void close_own(int fd)
 	close(fd);
 }
 
+static inline bool is_readable(int fd)
+{
+	struct pollfd look = {.fd = fd, .events = POLLIN};
+
+	return poll(&look, 1, 0) == 1;
+}
+
+static inline void expect_event(uint64_t element, uint32_t type)
+{
+	struct ib_uverbs_async_event_desc event;
+
+	assert_true(is_readable(events));
+	assert_int_equal(read(events, &event, sizeof(event)), sizeof(event));
+	assert_int_equal(event.element, element);
+	assert_int_equal(event.event_type, type);
+}
+
+/* --- Shared receive queues. */
+
+static uint32_t srq;
+
+static inline int create_srq(void)
+{
+	const struct ib_uverbs_create_srq request = {.user_handle = SRQ_HANDLE,
+						     .pd_handle = pd,
+						     .max_wr = 8,
+						     .max_sge = 1,
+						     .srq_limit = 4};
+
+	return COMMAND(CREATE_SRQ, request, &srq);
+}
+
 /* --- The adapter. */
 
 static void set_hca(const char *name)
@@ -138,6 +175,21 @@ static inline void attach_to_daemon_with(uint16_t pkey)
 	adapter.welcome.pkeys[0] = pkey;
 	port_pkeys_changed(before);
 	adapter_unlock();
+}
+
+/* What the engine thread does when the HCA's descriptors become readable. */
+static inline void handle_hca_events(void)
+{
+	adapter_lock();
+	hca_handle_events(adapter.hca.hca);
+	adapter_publish();
+	adapter_unlock();
+}
+
+/* cmocka's handler of SIGSEGV would go on, with the lock taken. */
+static inline void end_by_faults(void)
+{
+	signal(SIGSEGV, SIG_DFL);
 }
 
 /* --- Both. */

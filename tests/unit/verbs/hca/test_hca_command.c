@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -44,10 +43,9 @@
 #include "uverbs/uverbs.h"
 #include "uverbs/uverbs_command.h"
 
-#define MTU        4200
-#define QUEUE      100 /* the HCA's CQ has room for those of one queue pair */
-#define CQ_HANDLE  0x11u
-#define SRQ_HANDLE 0x22u
+#define MTU       4200
+#define QUEUE     100 /* the HCA's CQ has room for those of one queue pair */
+#define CQ_HANDLE 0x11u
 
 static struct vnic_loop *loop;
 
@@ -59,25 +57,6 @@ int __wrap_added_qp_add(uint32_t qpn, bool reachable, struct added_qp **added)
 	(void)reachable;
 	(void)added;
 	return -EEXIST;
-}
-
-/* --- The program. */
-
-static bool is_readable(int fd)
-{
-	struct pollfd look = {.fd = fd, .events = POLLIN};
-
-	return poll(&look, 1, 0) == 1;
-}
-
-static void expect_event(uint64_t element, uint32_t type)
-{
-	struct ib_uverbs_async_event_desc event;
-
-	assert_true(is_readable(events));
-	assert_int_equal(read(events, &event, sizeof(event)), sizeof(event));
-	assert_int_equal(event.element, element);
-	assert_int_equal(event.event_type, type);
 }
 
 static int setup(void **state)
@@ -97,94 +76,9 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* What the engine thread does when the HCA's descriptors become readable. */
-static void handle_hca_events(void)
-{
-	adapter_lock();
-	hca_handle_events(adapter.hca.hca);
-	adapter_publish();
-	adapter_unlock();
-}
-
 /* --- A command that the HCA delays. */
 
 static int slow_rc;
-
-/* --- Events of a shared receive queue. */
-
-static uint32_t srq;
-
-static void *create_srq(void *arg)
-{
-	const struct ib_uverbs_create_srq request = {.user_handle = SRQ_HANDLE,
-						     .pd_handle = pd,
-						     .max_wr = 8,
-						     .max_sge = 1,
-						     .srq_limit = 4};
-
-	slow_rc = COMMAND(CREATE_SRQ, request, &srq);
-	return arg;
-}
-
-/* cmocka's handler of SIGSEGV would go on, with the lock taken. */
-static void end_by_faults(void)
-{
-	signal(SIGSEGV, SIG_DFL);
-}
-
-static void reach_limit(void)
-{
-	fake_hca.event = (struct ibv_async_event){.event_type = IBV_EVENT_SRQ_LIMIT_REACHED,
-						  .element.srq = &fake_hca.srq};
-	fake_hca.has_event = true;
-	handle_hca_events();
-}
-
-/* An HCA may raise the event at once, because the queue has no requests yet. */
-static void a_queue_may_reach_its_limit_before_it_has_its_handle(void **state)
-{
-	pthread_t thread;
-
-	(void)state;
-	end_by_faults();
-	thread = start_slow(FAKE_HCA_MODIFY_SRQ, create_srq);
-	reach_limit();
-	let_go_on(thread);
-	assert_int_equal(slow_rc, 0);
-	expect_event(SRQ_HANDLE, IBV_EVENT_SRQ_LIMIT_REACHED);
-}
-
-/* The program gets no event of a queue that it does not have. */
-static void a_queue_that_is_not_made_leaves_no_event(void **state)
-{
-	pthread_t thread;
-
-	(void)state;
-	end_by_faults();
-	fake_hca.srq_error = EIO;
-	thread = start_slow(FAKE_HCA_MODIFY_SRQ, create_srq);
-	reach_limit();
-	assert_true(is_readable(events));
-	let_go_on(thread);
-	assert_int_equal(slow_rc, -EIO);
-	assert_false(is_readable(events));
-}
-
-/* The HCA that has gone has refused nothing: the queue is the engine's. */
-static void an_hca_may_go_before_the_queue_has_its_handle(void **state)
-{
-	pthread_t thread;
-
-	(void)state;
-	end_by_faults();
-	fake_hca.srq_error = EIO;
-	thread = start_slow(FAKE_HCA_MODIFY_SRQ, create_srq);
-	set_hca("");
-	let_go_on(thread);
-	assert_int_equal(slow_rc, 0);
-	expect_event(SRQ_HANDLE, IBV_EVENT_SRQ_ERR);
-	assert_int_equal(fake_hca.closed, 1);
-}
 
 /* --- A child of the thread that waits for the HCA. */
 
@@ -251,8 +145,7 @@ static void a_forked_child_writes_to_no_descriptor(void **state)
 	int status, ends[2];
 
 	(void)state;
-	create_srq(NULL);
-	assert_int_equal(slow_rc, 0);
+	assert_int_equal(create_srq(), 0);
 	assert_int_equal(pipe(ends), 0);
 	dup2(ends[1], STDIN_FILENO);
 	thread = start_slow(FAKE_HCA_MODIFY_SRQ, limit_srq);
@@ -274,8 +167,7 @@ static void a_forked_child_may_open_a_device_during_a_command(void **state)
 	int status;
 
 	(void)state;
-	create_srq(NULL);
-	assert_int_equal(slow_rc, 0);
+	assert_int_equal(create_srq(), 0);
 	thread = start_slow(FAKE_HCA_MODIFY_SRQ, limit_srq);
 	status = fork_during(thread, reopen_in_handler);
 	let_go_on(thread);
@@ -956,9 +848,6 @@ static void a_forked_child_does_not_wait_to_make_a_cq_grow(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_queue_may_reach_its_limit_before_it_has_its_handle),
-		TEST(a_queue_that_is_not_made_leaves_no_event),
-		TEST(an_hca_may_go_before_the_queue_has_its_handle),
 		TEST(a_forked_child_writes_to_no_descriptor),
 		TEST(a_queue_pair_that_changes_is_not_destroyed),
 		TEST(a_context_may_be_closed_while_a_queue_pair_is_made),
