@@ -121,12 +121,12 @@ static int make_rings(const struct command *c, const struct ib_uverbs_ex_create_
 
 /* Creates the engine's queue pair. If the HCA takes the queue pair, the HCA chooses the number;
  * else the number is a leased one. 0, NO_FREE_QPN or a negative errno value. */
-static int create_numbered(struct urxe_qp_init *init, struct urxe_qp **qp)
+static int create_numbered(const struct hca *hca, struct urxe_qp_init *init, struct urxe_qp **qp)
 {
-	struct hca *hca = adapter_allow_unlock();
 	int rc = hca ? urxe_qp_create(adapter.dev, init, qp) : -ENOSPC;
 
-	if (command_forbid_unlock(hca))
+	/* In a child that a signal handler has forked meanwhile. */
+	if (!adapter.dev)
 		return -EIO;
 	if (rc != -ENOSPC)
 		return rc;
@@ -134,7 +134,8 @@ static int create_numbered(struct urxe_qp_init *init, struct urxe_qp **qp)
 	return init->qpn ? urxe_qp_create(adapter.dev, init, qp) : NO_FREE_QPN;
 }
 
-static int make_engine_qp(const struct ib_uverbs_ex_create_qp *request, struct qp *qp)
+static int make_engine_qp(const struct hca *hca, const struct ib_uverbs_ex_create_qp *request,
+			  struct qp *qp)
 {
 	struct urxe_qp_init init = {
 		.ctx = qp,
@@ -155,7 +156,7 @@ static int make_engine_qp(const struct ib_uverbs_ex_create_qp *request, struct q
 			.max_recv_sge = qp->recv.max_sge ? qp->recv.max_sge : 1,
 			.max_inline = qp->limits.max_inline},
 	};
-	int rc = create_numbered(&init, &qp->qp);
+	int rc = create_numbered(hca, &init, &qp->qp);
 
 	if (rc)
 		return rc;
@@ -179,19 +180,35 @@ static void count_uses(const struct qp *qp, int by)
 		qp->srq->object.users += (uint32_t)by;
 }
 
-/* Creates the engine's queue pair, and then gives it its handle: no command must find it while the
- * HCA creates its part, because the lock is free then. 0, NO_FREE_QPN or a negative errno value. */
-static int make_numbered_qp(const struct command *c, const struct ib_uverbs_ex_create_qp *request,
-			    struct qp *qp)
+static int add_qp(const struct command *c, const struct ib_uverbs_ex_create_qp *request,
+		  struct qp *qp)
 {
-	int rc = make_engine_qp(request, qp);
+	int rc = command_add_object(c, &qp->object, OBJECT_QP, request->user_handle);
 
-	if (rc)
-		return rc;
-	rc = command_add_object(c, &qp->object, OBJECT_QP, request->user_handle);
 	if (rc)
 		urxe_qp_destroy(qp->qp);
 	leases_assign(&adapter.leases, qp->qpn, rc ? NULL : qp);
+	return rc;
+}
+
+/*
+ * Creates the engine's queue pair, and then gives it its handle: no command must find it while the
+ * HCA creates its part, because the lock is free then. command_forbid_unlock() comes last: it polls
+ * the HCA, and the queue pair may get an event if its CQ overruns. It may release the lock, so the
+ * command counts as a user. 0, NO_FREE_QPN or a negative errno value.
+ */
+static int make_numbered_qp(const struct command *c, const struct ib_uverbs_ex_create_qp *request,
+			    struct qp *qp)
+{
+	struct hca *hca = adapter_allow_unlock();
+	int rc = make_engine_qp(hca, request, qp);
+
+	if (!rc)
+		rc = add_qp(c, request, qp);
+	qp->object.users++;
+	if (command_forbid_unlock(hca))
+		return -EIO;
+	qp->object.users--;
 	return rc;
 }
 

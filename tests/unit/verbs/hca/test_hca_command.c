@@ -186,10 +186,10 @@ static void arm_cq(void)
 	assert_int_equal(COMMAND(REQ_NOTIFY_CQ, arm, NULL), 0);
 }
 
-static int open_cq(void)
+static int open_cq_of(uint32_t cqe)
 {
 	const struct ib_uverbs_create_comp_channel create_channel = {0};
-	struct ib_uverbs_create_cq create = {.user_handle = CQ_HANDLE, .cqe = 1000};
+	struct ib_uverbs_create_cq create = {.user_handle = CQ_HANDLE, .cqe = cqe};
 	uint32_t channel;
 
 	assert_int_equal(COMMAND(CREATE_COMP_CHANNEL, create_channel, &channel), 0);
@@ -197,6 +197,11 @@ static int open_cq(void)
 	assert_int_equal(COMMAND(CREATE_CQ, create, &cq), 0);
 	arm_cq();
 	return (int)channel;
+}
+
+static int open_cq(void)
+{
+	return open_cq_of(1000);
 }
 
 static int create_qp(uint32_t *handle)
@@ -565,6 +570,26 @@ static void completions_behind_a_command_wake_the_engine_thread(void **state)
 	close_own(channel);
 }
 
+/* The engine polls the HCA's CQ when the HCA has made it larger for the new queue pair. */
+static void a_cq_may_overrun_before_the_queue_pair_has_its_handle(void **state)
+{
+	const int channel = open_cq_of(QUEUE / 2);
+	struct fake_qp *first = open_qp(QUEUE);
+	pthread_t thread;
+
+	(void)state;
+	end_by_faults();
+	thread = start_slow(FAKE_HCA_RESIZE_CQ, create_second_qp);
+	complete_receives(first, QUEUE);
+	let_go_on(thread);
+	assert_int_equal(slow_rc, 0);
+	expect_event(CQ_HANDLE, IBV_EVENT_CQ_ERR);
+	expect_event(0, IBV_EVENT_QP_FATAL);
+	expect_event(0, IBV_EVENT_QP_FATAL);
+	assert_false(is_readable(events));
+	close_own(channel);
+}
+
 /* --- An HCA that fails in a call of the program, while the engine thread sleeps. */
 
 static void poll_cq(void)
@@ -862,6 +887,7 @@ int main(void)
 		TEST(a_forked_child_does_not_wait_for_the_next_daemon),
 		TEST(a_completion_during_a_command_wakes_the_program),
 		TEST(completions_behind_a_command_wake_the_engine_thread),
+		TEST(a_cq_may_overrun_before_the_queue_pair_has_its_handle),
 		TEST(an_hca_that_fails_in_a_poll_wakes_the_engine_thread),
 		TEST(an_hca_that_fails_as_a_cq_is_armed_wakes_the_engine_thread),
 		TEST(an_hca_that_fails_in_a_command_wakes_the_engine_thread),
