@@ -17,23 +17,37 @@
 #include "uverbs/device_max.h"
 #include "uverbs/uverbs_command.h"
 
-/*
- * Creates the engine's SRQ and sets its limit. Releases the lock while the HCA creates its queue:
- * no command finds the SRQ meanwhile, because it has no handle yet. As in Linux rxe, the limit may
- * exceed the size: to the program it is "irrelevant" (ibv_create_srq(3)). The engine gets at most
- * the size. 0 or a negative errno value.
- */
-static int make_engine_srq(const struct urxe_rq_attr *attr, uint32_t limit, struct srq *srq)
+/* As in Linux rxe, the limit may exceed the size: to the program it is "irrelevant"
+ * (ibv_create_srq(3)). The engine gets at most the size. 0 or a negative errno value. */
+static int set_first_limit(struct srq *srq, uint32_t limit, uint32_t max_wr)
 {
-	struct hca *hca = adapter_allow_unlock();
+	return limit ? urxe_srq_set_limit(srq->recv.rq, limit < max_wr ? limit : max_wr) : 0;
+}
+
+/*
+ * Creates the engine's SRQ, gives it its handle, and sets its limit. The lock is free while the HCA
+ * creates its queue and sets the limit. A command finds the SRQ only during the latter, and does
+ * not destroy it, because this command counts as a user. A checkpointer, which may save the engine
+ * meanwhile, finds the SRQ by its handle. 0: the caller ends that use; or a negative errno value.
+ */
+static int make_engine_srq(const struct command *c, const struct ib_uverbs_create_srq *request,
+			   const struct urxe_rq_attr *attr, struct srq *srq)
+{
 	int rc = urxe_srq_create(adapter.dev, attr, &srq->recv.rq);
 
-	if (!rc && limit) {
-		rc = urxe_srq_set_limit(srq->recv.rq, limit < attr->max_wr ? limit : attr->max_wr);
+	/* No adapter.dev: in a child that a signal handler has forked meanwhile. */
+	if (rc || !adapter.dev)
+		return rc;
+	rc = command_add_object(c, &srq->object, OBJECT_SRQ, request->user_handle);
+	if (!rc) {
+		srq->object.users++;
+		rc = set_first_limit(srq, request->srq_limit, attr->max_wr);
 		if (rc)
-			urxe_srq_destroy(srq->recv.rq);
+			handle_remove(&c->file->handles, &srq->object);
 	}
-	return command_forbid_unlock(hca) ? -EIO : rc;
+	if (rc)
+		urxe_srq_destroy(srq->recv.rq);
+	return rc;
 }
 
 static int make_srq_queue(const struct command *c, struct srq *srq,
@@ -44,6 +58,7 @@ static int make_srq_queue(const struct command *c, struct srq *srq,
 		.pd = srq->pd->number,
 		.max_sge = request->max_sge,
 	};
+	struct hca *hca;
 	int rc = queue_create(&srq->recv.wq.ring, &c->file->queues, c->fd, request->max_wr,
 			      queue_receive_bytes(request->max_sge));
 
@@ -55,14 +70,14 @@ static int make_srq_queue(const struct command *c, struct srq *srq,
 	 * its handle. */
 	srq->object = (struct object){
 		.type = OBJECT_SRQ, .user_handle = request->user_handle, .file = c->file};
-	rc = make_engine_srq(&attr, request->srq_limit, srq);
-	if (!rc) {
-		rc = command_add_object(c, &srq->object, OBJECT_SRQ, request->user_handle);
-		if (rc)
-			urxe_srq_destroy(srq->recv.rq);
-	}
-	if (rc && adapter.dev)
+	hca = adapter_allow_unlock();
+	rc = make_engine_srq(c, request, &attr, srq);
+	if (command_forbid_unlock(hca))
+		return -EIO;
+	if (rc)
 		queue_destroy(&srq->recv.wq.ring, &c->file->queues);
+	else
+		srq->object.users--;
 	return rc;
 }
 

@@ -12,6 +12,10 @@
 
 #include <cmocka.h>
 
+#include <rxe/state.h>
+
+#include "checkpoint/quiesce.h"
+#include "engine/clock.h"
 #include "fake_hca.h"
 #include "hca_program.h"
 #include "slow_thread.h"
@@ -101,6 +105,41 @@ static void an_hca_may_go_before_the_queue_has_its_handle(void **state)
 	assert_int_equal(fake_hca.closed, 1);
 }
 
+static uint32_t saved; /* SRQs with a handle */
+
+static uint64_t require_handle(void *arg, enum urxe_state_kind kind, void *ctx)
+{
+	const uint32_t handle = ((const struct object *)ctx)->handle;
+
+	(void)arg;
+	assert_int_equal(kind, URXE_STATE_SRQ);
+	saved += handle != 0;
+	return handle;
+}
+
+/* The handle is the name of the queue in the image. */
+static void a_checkpoint_saves_no_queue_without_a_handle(void **state)
+{
+	const struct urxe_state_save how = {.tag = require_handle};
+	pthread_t thread;
+	uint8_t *stream;
+	size_t length;
+	int rc;
+
+	(void)state;
+	saved = 0;
+	assert_int_equal(leases_add_new(&adapter.leases, 0x1000), 0);
+	thread = start_slow(FAKE_HCA_MODIFY_SRQ, create_slowly);
+	assert_int_equal(quiesce_begin(60000), 0);
+	rc = urxe_state_save(adapter.dev, clock_now(), &how, &stream, &length);
+	assert_int_equal(quiesce_end(), 0);
+	let_go_on(thread);
+	assert_int_equal(rc, 0);
+	urxe_state_free(stream);
+	assert_int_equal(saved, 1);
+	assert_int_equal(slow_rc, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -109,6 +148,7 @@ int main(void)
 		TEST(a_queue_may_reach_its_limit_before_it_has_its_handle),
 		TEST(a_queue_that_is_not_made_leaves_no_event),
 		TEST(an_hca_may_go_before_the_queue_has_its_handle),
+		TEST(a_checkpoint_saves_no_queue_without_a_handle),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
