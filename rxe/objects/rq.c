@@ -207,8 +207,8 @@ int urxe_srq_resize(struct urxe_rq *srq, uint32_t max_wr)
 		rc = offload_make_room(srq, max_wr);
 	if (!rc && srq->hca)
 		rc = answer_of_hca(srq, srq->dev->offload->srq_resize(srq->hca, max_wr));
-	/* While the HCA's call waited, other calls may have posted requests. */
-	if (!rc && max_wr < srq->head - srq->retired)
+	/* While the HCA's call waited, other calls may have posted requests or set a limit. */
+	if (!rc && (max_wr < srq->head - srq->retired || max_wr < srq->limit))
 		rc = -EINVAL;
 	if (rc) {
 		free(resized.wqes);

@@ -149,27 +149,35 @@ static int reply_srq_ring(const struct command *c, const struct queue *ring)
 	return uaccess_write(driver.mmap_info_addr, &mi, sizeof(mi));
 }
 
-/* Resizes the SRQ of the engine and of the HCA to max_wr requests, and sets `limit`. The limit is 0
- * meanwhile, because the old one may exceed the new size. 0, or a negative errno value: size and
- * limit of the engine's SRQ are as before. The HCA's SRQ may have the new size nevertheless, if
- * other threads have posted too many requests for it meanwhile. */
-static int resize_engine_srq(struct srq *srq, uint32_t max_wr, uint32_t limit)
+/*
+ * Resizes the SRQ of the engine and of the HCA to max_wr requests, and then sets the limit if the
+ * request has one. Meanwhile the old limit stays armed, and other commands may set another; but it
+ * is 0 if it exceeds the new size. 0, or a negative errno value: size and limit of the engine's SRQ
+ * are as before. The HCA's SRQ may have the new size nevertheless, if other threads have posted too
+ * many requests for it meanwhile, or have set a higher limit.
+ */
+static int resize_engine_srq(struct urxe_rq *srq, uint32_t max_wr,
+			     const struct ib_uverbs_modify_srq *request)
 {
-	uint32_t old = urxe_srq_limit(srq->recv.rq);
+	const uint32_t old = urxe_srq_limit(srq);
 	struct hca *hca;
-	int rc;
+	int rc = 0;
 
-	if (limit > max_wr)
+	if (request->srq_limit > max_wr)
 		return -EINVAL;
 	hca = adapter_allow_unlock();
-	rc = urxe_srq_set_limit(srq->recv.rq, 0);
+	if (old > max_wr)
+		rc = urxe_srq_set_limit(srq, 0);
 	if (!rc)
-		rc = urxe_srq_resize(srq->recv.rq, max_wr);
-	urxe_srq_set_limit(srq->recv.rq, rc ? old : limit);
+		rc = urxe_srq_resize(srq, max_wr);
+	if (!rc && request->attr_mask & IBV_SRQ_LIMIT)
+		urxe_srq_set_limit(srq, request->srq_limit);
+	else if (rc && old > max_wr && !urxe_srq_limit(srq))
+		urxe_srq_set_limit(srq, old);
 	if (command_forbid_unlock(hca))
 		return -EIO;
 	/* Hands the HCA requests that other threads have posted meanwhile. */
-	urxe_offload_refill(srq->recv.rq);
+	urxe_offload_refill(srq);
 	adapter_publish();
 	return rc;
 }
@@ -188,7 +196,7 @@ static int resize_srq(const struct command *c, struct srq *srq,
 		return rc;
 	rc = reply_srq_ring(c, &ring);
 	if (!rc)
-		rc = resize_engine_srq(srq, queue_capacity(&ring), request->srq_limit);
+		rc = resize_engine_srq(srq->recv.rq, queue_capacity(&ring), request);
 	if (rc && adapter.dev)
 		queue_destroy(&ring, &c->file->queues);
 	else if (!rc)
@@ -218,7 +226,7 @@ static int modify_srq(const struct command *c, struct srq *srq,
 		request->srq_limit = urxe_srq_limit(srq->recv.rq);
 	if (request->attr_mask & IBV_SRQ_MAX_WR)
 		return resize_srq(c, srq, request);
-	return set_limit(srq, request->srq_limit);
+	return request->attr_mask & IBV_SRQ_LIMIT ? set_limit(srq, request->srq_limit) : 0;
 }
 
 /* Counts as a user of the SRQ, so that no other command destroys it while this one has released the

@@ -377,9 +377,9 @@ static struct ibv_srq *create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *i
 static int modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 {
 	(void)srq;
-	(void)attr;
-	(void)mask;
 	delay(FAKE_HCA_MODIFY_SRQ);
+	if (!fake_hca.srq_error && mask & IBV_SRQ_LIMIT)
+		fake_hca.srq_limit = attr->srq_limit;
 	return fake_hca.srq_error;
 }
 

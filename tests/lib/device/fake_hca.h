@@ -103,6 +103,7 @@ struct fake_hca {
 	bool has_event;
 	struct ibv_cq *comp_event; /* that get_cq_event returns once */
 	struct ibv_srq srq;
+	uint32_t srq_limit; /* that ibv_modify_srq has set last */
 	struct ibv_recv_wr srq_recvs[FAKE_WRS];
 	uint32_t n_srq_recvs;
 };
