@@ -17,6 +17,7 @@
 struct guarded_access {
 	void *jump[5]; /* __builtin_setjmp's */
 	uint64_t first, length;
+	struct guarded_access *outer; /* that a signal handler's access interrupts; NULL: none */
 };
 
 /* Initial-exec: neither an access nor the handler may call the dynamic linker to find these. */
@@ -120,17 +121,20 @@ __attribute__((noinline)) bool sigbus_guard_run(void *dev_ctx, const struct urxe
 	struct guarded_access access;
 
 	(void)dev_ctx;
+	/* A signal handler may poll while this thread has an access in progress without
+	 * adapter.lock. */
+	access.outer = current_access;
 	access.first = (uintptr_t)bytes->addr;
 	access.length = bytes->length;
 	if (!unblocked)
 		unblock_faults();
 	if (__builtin_setjmp(access.jump)) {
-		current_access = NULL;
+		current_access = access.outer;
 		return false;
 	}
 	current_access = &access;
 	fn(arg);
-	current_access = NULL;
+	current_access = access.outer;
 	return true;
 }
 

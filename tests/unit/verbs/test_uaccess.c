@@ -2,6 +2,7 @@
 /* Memory at addresses that a command contains. */
 #include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,6 +11,8 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include <rxe/rxe.h>
 
 #include "memory/sigbus_guard.h"
 #include "memory/uaccess.h"
@@ -62,6 +65,51 @@ static void copy_returns_efault_beside_the_sigbus_guard(void **state)
 	(void)state;
 	assert_int_equal(sigbus_guard_install(), 0);
 	check_copies();
+}
+
+static void touch_one(void *arg)
+{
+	(void)*(volatile uint8_t *)arg;
+}
+
+static bool guarded(uint8_t *byte, void (*touch)(void *arg))
+{
+	const struct urxe_extent bytes = {.addr = byte, .length = 1};
+
+	return sigbus_guard_run(NULL, &bytes, touch, byte);
+}
+
+static uint8_t *handlers_byte;
+static bool handlers_result;
+
+static void access_in_handler(int number)
+{
+	(void)number;
+	handlers_result = guarded(handlers_byte, touch_one);
+}
+
+static void touch_after_signal(void *arg)
+{
+	raise(SIGUSR1);
+	touch_one(arg);
+}
+
+/* The handler's access succeeds or fails, while that of the interrupted thread is to fail later. */
+static void an_access_stays_guarded_after_that_of_a_signal_handler(void **state)
+{
+	uint8_t *page = map(2, PROT_READ);
+
+	(void)state;
+	assert_int_equal(sigbus_guard_install(), 0);
+	signal(SIGUSR1, access_in_handler);
+	munmap(page + 4096, 4096);
+	for (int good = 0; good < 2; good++) {
+		handlers_byte = good ? page : page + 4096;
+		assert_false(guarded(page + 4096, touch_after_signal));
+		assert_int_equal(handlers_result, good);
+	}
+	signal(SIGUSR1, SIG_DFL);
+	munmap(page, 4096);
 }
 
 static void registration_checks_mapping_and_write_right(void **state)
@@ -146,6 +194,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(copy_of_unmapped_memory_returns_efault),
 		cmocka_unit_test(copy_returns_efault_beside_the_sigbus_guard),
+		cmocka_unit_test(an_access_stays_guarded_after_that_of_a_signal_handler),
 		cmocka_unit_test(registration_checks_mapping_and_write_right),
 		cmocka_unit_test(registration_of_sparse_memory_touches_no_page),
 		cmocka_unit_test(mapped_memory_has_no_hole),
