@@ -25,22 +25,6 @@ static void release_channel(struct fd_object *object)
 	adapter_unlock();
 }
 
-static struct comp_channel *comp_channel_alloc(void)
-{
-	struct comp_channel *channel;
-
-	adapter_lock();
-	LIST_FOREACH(channel, &unused, free_link)
-	{
-		if (channel->writer < 0)
-			break;
-	}
-	if (channel)
-		LIST_REMOVE(channel, free_link);
-	adapter_unlock();
-	return channel ? channel : calloc(1, sizeof(*channel));
-}
-
 /* Whether the application's end is closed, and no call reads at it any more. */
 static bool is_unread(const struct comp_channel *channel)
 {
@@ -146,6 +130,27 @@ void comp_channel_free(struct comp_channel *channel)
 	close_unread();
 	cancellation_restore(cancel);
 	errno = saved;
+}
+
+/* Closes the descriptors of unread channels first: the new channel may need their numbers. */
+static struct comp_channel *comp_channel_alloc(void)
+{
+	const int saved = errno, cancel = cancellation_disable();
+	struct comp_channel *channel;
+
+	adapter_lock();
+	close_unread();
+	LIST_FOREACH(channel, &unused, free_link)
+	{
+		if (channel->writer < 0)
+			break;
+	}
+	if (channel)
+		LIST_REMOVE(channel, free_link);
+	adapter_unlock();
+	cancellation_restore(cancel);
+	errno = saved;
+	return channel ? channel : calloc(1, sizeof(*channel));
 }
 
 static void shrink_buffer(int socket)

@@ -17,6 +17,7 @@
 
 #include "adapter/adapter.h"
 #include "asleep.h"
+#include "descriptor_limit.h"
 #include "objects/uverbs_file.h"
 
 #define EVENTS 64 /* more than the socket holds */
@@ -171,6 +172,30 @@ static void a_reader_waits_after_the_close_until_the_context_ends(void **state)
 	assert_true(reader_ended);
 }
 
+/* The process has as many free descriptors as one channel needs. */
+static void a_closed_channel_leaves_its_descriptors_to_the_next(void **state)
+{
+	struct uverbs_file context = {.live = true};
+	struct comp_channel *channel;
+	struct rlimit former;
+	int spare[3], fd;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		spare[i] = dup(STDERR_FILENO);
+	former = descriptor_limit_reach();
+	for (int i = 0; i < 3; i++)
+		close(spare[i]);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(comp_channel_create(8, false, &context, &channel, &fd), 0);
+		close_channel(fd);
+	}
+	descriptor_limit_restore(&former);
+	adapter_lock();
+	comp_channels_end(&context);
+	adapter_unlock();
+}
+
 static void the_end_of_the_context_ends_waits_at_open_channels(void **state)
 {
 	struct uverbs_file context = {.live = true};
@@ -261,6 +286,7 @@ int main(void)
 		cmocka_unit_test(an_event_survives_a_kernel_without_memory),
 		cmocka_unit_test(an_event_without_a_reader_is_dropped),
 		cmocka_unit_test(a_reader_waits_after_the_close_until_the_context_ends),
+		cmocka_unit_test(a_closed_channel_leaves_its_descriptors_to_the_next),
 		cmocka_unit_test(the_end_of_the_context_ends_waits_at_open_channels),
 		cmocka_unit_test(a_context_or_device_that_has_ended_gets_no_channel),
 		cmocka_unit_test(no_channel_comes_while_a_checkpointer_has_the_lock),
