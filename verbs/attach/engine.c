@@ -36,20 +36,24 @@ static void release_receives(void *ctx)
 	work_queue_release(&recv->wq, urxe_rq_retired(recv->rq));
 }
 
+/* The number of events about the object that the program got or gets. */
+static uint32_t *async_events_of(struct object *object)
+{
+	switch (object->type) {
+	case OBJECT_QP: return &((struct qp *)object)->async_events;
+	case OBJECT_CQ: return &((struct cq *)object)->async_events;
+	default: return &((struct srq *)object)->async_events;
+	}
+}
+
 static void async_event(void *dev_ctx, enum urxe_async event, void *ctx)
 {
 	struct object *object = ctx;
 
 	(void)dev_ctx;
-	if (object->type == OBJECT_QP) {
-		((struct qp *)object)->async_events++;
+	if (object->type == OBJECT_QP)
 		qp_failed((struct qp *)object);
-	} else if (object->type == OBJECT_CQ) {
-		((struct cq *)object)->async_events++;
-	} else {
-		((struct srq *)object)->async_events++;
-	}
-	uverbs_object_event(object, event);
+	*async_events_of(object) += uverbs_object_event(object, event);
 }
 
 static bool may_reference(void *dev_ctx, const struct urxe_path *path, uint32_t qpn)

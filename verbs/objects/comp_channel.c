@@ -261,7 +261,8 @@ static bool send_event(struct comp_channel *channel, const struct comp_channel_e
 	return !error;
 }
 
-static void queue_event(struct comp_channel *channel, const struct comp_channel_event *event)
+/* Adds the event to the waiting ones. False: the event is lost, because there is no memory. */
+static bool queue_event(struct comp_channel *channel, const struct comp_channel_event *event)
 {
 	if (channel->n_waiting == channel->room) {
 		uint32_t room = channel->room ? channel->room * 2 : 64;
@@ -270,7 +271,7 @@ static void queue_event(struct comp_channel *channel, const struct comp_channel_
 
 		if (!waiting) {
 			log_error("an event is lost: no memory");
-			return;
+			return false;
 		}
 		channel->waiting = waiting;
 		channel->room = room;
@@ -280,19 +281,19 @@ static void queue_event(struct comp_channel *channel, const struct comp_channel_
 		adapter.channel_waits = true;
 	}
 	channel->waiting[channel->n_waiting++] = *event;
+	return true;
 }
 
-void comp_channel_send(struct comp_channel *channel, const struct comp_channel_event *event)
+bool comp_channel_send(struct comp_channel *channel, const struct comp_channel_event *event)
 {
-	if (channel->n_waiting || !send_event(channel, event))
-		queue_event(channel, event);
+	return (!channel->n_waiting && send_event(channel, event)) || queue_event(channel, event);
 }
 
-void comp_channel_send_published(struct comp_channel *channel,
+bool comp_channel_send_published(struct comp_channel *channel,
 				 const struct comp_channel_event *event)
 {
-	queue_event(channel, event);
 	adapter.events_due = true;
+	return queue_event(channel, event);
 }
 
 bool comp_channel_try_send(const struct comp_channel *channel, uint64_t element)
@@ -302,17 +303,16 @@ bool comp_channel_try_send(const struct comp_channel *channel, uint64_t element)
 	return !try_send_event(channel, &event);
 }
 
-void comp_channel_send_later(struct comp_channel *channel, uint64_t element)
+bool comp_channel_send_later(struct comp_channel *channel, uint64_t element)
 {
 	const struct comp_channel_event event = {.element = element};
 	struct due_events *due = &adapter.due_events;
 
-	if (!due->release || due->drains || due->n == DUE_EVENTS_MAX) {
-		comp_channel_send(channel, &event);
-		return;
-	}
+	if (!due->release || due->drains || due->n == DUE_EVENTS_MAX)
+		return comp_channel_send(channel, &event);
 	comp_channel_use(channel);
 	due->list[due->n++] = (struct due_event){.channel = channel, .element = element};
+	return true;
 }
 
 void comp_channel_flush(struct comp_channel *channel)
@@ -361,37 +361,47 @@ static uint32_t withdraw_queued(struct comp_channel *channel, uint64_t element, 
 	return taken;
 }
 
-/* Withdraws up to `most` unread events about `element` from the socket, and returns their number:
- * ibv_destroy_cq waits until the program has acknowledged as many events as were reported. Events
- * about other objects go back to the socket, which had room for them, before the waiting events. */
+static bool set_peek_offset(const struct comp_channel *channel, int offset)
+{
+	return !setsockopt(channel->reader, SOL_SOCKET, SO_PEEK_OFF, &offset, sizeof(offset));
+}
+
+/* Calls `event` for each unread event in the socket. */
+static void peek_sent(const struct comp_channel *channel, comp_channel_event_fn *event, void *arg)
+{
+	struct comp_channel_event sent = {0};
+
+	/* Reads from offset 0 on: each MSG_PEEK then moves to the next packet. */
+	if (!set_peek_offset(channel, 0))
+		return;
+	while (recv(channel->reader, &sent, channel->event_size, MSG_PEEK | MSG_DONTWAIT) > 0)
+		event(arg, &sent);
+	set_peek_offset(channel, -1);
+}
+
+static void count_event(void *n, const struct comp_channel_event *event)
+{
+	(void)event;
+	++*(uint32_t *)n;
+}
+
+/*
+ * Withdraws up to `most` unread events about `element` from the socket, and returns their number:
+ * ibv_destroy_cq waits until the program has acknowledged as many events as were reported. Sends
+ * each event about another object again, for which the socket has room now, and so keeps their
+ * order. Needs no memory for them: in a lack of memory the program destroys its objects.
+ */
 static uint32_t withdraw_sent(struct comp_channel *channel, uint64_t element, uint32_t most)
 {
-	struct comp_channel_event *kept = NULL;
-	struct comp_channel_event event;
-	uint32_t n_kept = 0, room = 0, taken = 0;
+	struct comp_channel_event event = {0};
+	uint32_t left = 0, taken = 0;
 
-	while (recv(channel->reader, &event, channel->event_size, MSG_DONTWAIT) > 0) {
-		if (taken < most && event.element == element) {
+	peek_sent(channel, count_event, &left);
+	while (left-- && recv(channel->reader, &event, channel->event_size, MSG_DONTWAIT) > 0)
+		if (taken < most && event.element == element)
 			taken++;
-			continue;
-		}
-		if (n_kept == room) {
-			struct comp_channel_event *more;
-
-			room = room ? room * 2 : 64;
-			more = realloc(kept, room * sizeof(*kept));
-			if (!more) {
-				log_error("an event is lost: no memory");
-				break;
-			}
-			kept = more;
-		}
-		kept[n_kept++] = event;
-	}
-	for (uint32_t i = 0; i < n_kept; i++)
-		if (!send_event(channel, &kept[i]))
-			queue_event(channel, &kept[i]);
-	free(kept);
+		else if (!send_event(channel, &event))
+			queue_event(channel, &event);
 	comp_channel_flush(channel);
 	return taken;
 }
@@ -405,20 +415,9 @@ uint32_t comp_channel_withdraw(struct comp_channel *channel, uint64_t element, u
 	return sent;
 }
 
-static void set_peek_offset(const struct comp_channel *channel, int offset)
-{
-	(void)setsockopt(channel->reader, SOL_SOCKET, SO_PEEK_OFF, &offset, sizeof(offset));
-}
-
 void comp_channel_peek(const struct comp_channel *channel, comp_channel_event_fn *event, void *arg)
 {
-	struct comp_channel_event sent = {0};
-
-	/* Reads from offset 0 on: each MSG_PEEK then moves to the next packet. */
-	set_peek_offset(channel, 0);
-	while (recv(channel->reader, &sent, channel->event_size, MSG_PEEK | MSG_DONTWAIT) > 0)
-		event(arg, &sent);
-	set_peek_offset(channel, -1);
+	peek_sent(channel, event, arg);
 	for (uint32_t i = 0; i < channel->n_waiting; i++)
 		event(arg, &channel->waiting[i]);
 }

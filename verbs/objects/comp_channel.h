@@ -99,27 +99,30 @@ void comp_channels_unbind(struct uverbs_file *file);
  */
 void comp_channels_abandon(struct uverbs_file *file);
 /* Sends the event, or adds it to the waiting events if the socket does not take it. Never blocks.
- */
-void comp_channel_send(struct comp_channel *channel, const struct comp_channel_event *event);
+ * False: the event is lost, because there is no memory. */
+bool comp_channel_send(struct comp_channel *channel, const struct comp_channel_event *event);
 /*
  * For asynchronous events: adapter_publish() sends the event, after it has made the completions
- * visible that the engine added before. Until then the event is a waiting one.
+ * visible that the engine added before. Until then the event is a waiting one. False: the event is
+ * lost, because there is no memory.
  */
-void comp_channel_send_published(struct comp_channel *channel,
+bool comp_channel_send_published(struct comp_channel *channel,
 				 const struct comp_channel_event *event);
 /*
  * For completion events: adapter_unlock() sends the event after it has released adapter.lock
  * (poll/due_events.h). This function sends it at once in three cases: a thread has called
- * due_events_begin_drain(), 16 events are due, or no engine thread has started yet.
+ * due_events_begin_drain(), 16 events are due, or no engine thread has started yet. False: the
+ * event is lost, because there is no memory. A due event may be lost, too (cq_event_lost in
+ * queues/verbs_cq.h).
  */
-void comp_channel_send_later(struct comp_channel *channel, uint64_t element);
+bool comp_channel_send_later(struct comp_channel *channel, uint64_t element);
 /* Sends a completion event about `element`, without adapter.lock. False: the socket is full, or the
  * kernel has no memory. Keeps errno. */
 bool comp_channel_try_send(const struct comp_channel *channel, uint64_t element);
 /*
  * Withdraws the events about `element` that the application has not read. `sent` is the number of
- * events about `element` that comp_channel_send and its variants got; none of them is due or in
- * flight (poll/due_events.h). Returns how many of them the application has read.
+ * events about `element` that comp_channel_send and its variants got and did not lose; none of them
+ * is due or in flight (poll/due_events.h). Returns how many of them the application has read.
  */
 uint32_t comp_channel_withdraw(struct comp_channel *channel, uint64_t element, uint32_t sent);
 /* comp_channel_peek calls `event` for each event that the application has not read, in the order of

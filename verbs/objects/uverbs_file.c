@@ -3,13 +3,12 @@
 
 #include "process/log.h"
 
-void uverbs_object_event(const struct object *object, uint32_t type)
+bool uverbs_object_event(const struct object *object, uint32_t type)
 {
 	const struct comp_channel_event event = {.element = object->user_handle, .type = type};
 
 	log_debug("asynchronous event %u", type);
-	if (object->file->async)
-		comp_channel_send_published(object->file->async, &event);
+	return object->file->async && comp_channel_send_published(object->file->async, &event);
 }
 
 void uverbs_file_event(struct uverbs_file *file, uint64_t element, uint32_t type)

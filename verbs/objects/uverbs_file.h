@@ -63,9 +63,9 @@ static inline struct uverbs_file *uverbs_file_lookup(int fd)
 /*
  * Has adapter_publish() send the object's context an asynchronous event about the object. A program
  * that then polls a CQ until it is empty has all completions that precede the event (IBA 11.6.3).
- * With adapter.lock.
+ * False: the program will not get the event. With adapter.lock.
  */
-void uverbs_object_event(const struct object *object, uint32_t type);
+bool uverbs_object_event(const struct object *object, uint32_t type);
 /*
  * Sends the context an asynchronous event about `element`: the number of a port, or 0 for the
  * device. With adapter.lock.

@@ -8,6 +8,7 @@
 #include "adapter/adapter.h"
 #include "objects/comp_channel.h"
 #include "poll/engine_wake.h"
+#include "queues/verbs_cq.h"
 
 /* For a full completion channel: leaves the event at the channel, and wakes the engine thread,
  * which sends the event when the program has made room. `forks`: adapter_forks before the lock was
@@ -18,7 +19,8 @@ static void wait_for_room(const struct due_event *due, uint32_t forks)
 
 	adapter_lock();
 	if (!adapter_is_parents(forks)) {
-		comp_channel_send(due->channel, &event);
+		if (!comp_channel_send(due->channel, &event))
+			cq_event_lost(due->channel, due->element);
 		if (adapter.dev && !adapter_thread.stop)
 			engine_wake();
 	}

@@ -92,8 +92,21 @@ void cq_publish(struct cq *cq)
 	if (!cq->channel)
 		return;
 	cq->n_notified = cq->n_completions;
-	cq->comp_events++;
-	comp_channel_send_later(cq->channel, cq->object.user_handle);
+	cq->comp_events += comp_channel_send_later(cq->channel, cq->object.user_handle);
+}
+
+/* The CQ may have been destroyed with its context. */
+void cq_event_lost(const struct comp_channel *channel, uint64_t user_handle)
+{
+	struct uverbs_file *file;
+	struct cq *cq;
+
+	LIST_FOREACH(file, &adapter.files, link)
+	for (uint32_t at = 0; (cq = (struct cq *)handle_next(&file->handles, OBJECT_CQ, &at));)
+		if (cq->channel == channel && cq->object.user_handle == user_handle) {
+			cq->comp_events--;
+			return;
+		}
 }
 
 uint32_t cq_count(const struct cq *cq)

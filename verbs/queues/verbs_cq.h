@@ -22,12 +22,12 @@ struct cq {
 	uint64_t n_completions;       /* entries written since the creation or a restoration */
 	uint64_t n_solicited;         /* that number after the newest solicited entry, or error */
 	uint64_t n_notified;          /* that number at the latest completion event */
-	uint32_t comp_events;         /* completion events sent to the channel so far */
-	uint32_t async_events;        /* asynchronous events about the CQ so far */
-	bool armed;     /* the application has requested an event, which has not come yet */
-	bool event_due; /* cq_publish has to send the event */
-	bool dirty;     /* the CQ is in adapter.dirty_cqs */
-	bool ex_known;  /* poll_hook.c has examined start_poll of the ibv_cq_ex */
+	uint32_t comp_events;  /* completion events sent to the channel so far, without lost ones */
+	uint32_t async_events; /* asynchronous events about the CQ so far */
+	bool armed;            /* the application has requested an event, which has not come yet */
+	bool event_due;        /* cq_publish has to send the event */
+	bool dirty;            /* the CQ is in adapter.dirty_cqs */
+	bool ex_known;         /* poll_hook.c has examined start_poll of the ibv_cq_ex */
 	TAILQ_ENTRY(cq) dirty_link;
 };
 
@@ -47,6 +47,9 @@ void cq_arm(struct cq *cq, bool solicited);
 /* Makes new completions visible to the application, and sends the event if it is due. The CQ must
  * be in adapter.dirty_cqs, and leaves that list. */
 void cq_publish(struct cq *cq);
+/* Call it if comp_channel_send() has lost a due event of the CQ with this channel and user handle:
+ * the CQ counts one event less. */
+void cq_event_lost(const struct comp_channel *channel, uint64_t user_handle);
 /* The number of completions that the application has not polled, visible or not. */
 uint32_t cq_count(const struct cq *cq);
 /* Replaces the ring for ibv_resize_cq: moves the completions that the application has not polled to

@@ -36,6 +36,16 @@ ssize_t __wrap_send(int socket, const void *buffer, size_t length, int flags)
 	return -1;
 }
 
+void *__real_realloc(void *memory, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+
+static bool no_memory;
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+	return no_memory ? NULL : __real_realloc(memory, size);
+}
+
 /* As ibv_destroy_comp_channel. */
 static void close_channel(int fd)
 {
@@ -68,6 +78,32 @@ static void a_withdrawal_keeps_the_order_of_other_events(void **state)
 	}
 	assert_int_equal(recv(fd, &event, sizeof(event), MSG_DONTWAIT), -1);
 	adapter_unlock();
+	close_channel(fd);
+}
+
+/* A program that lacks memory destroys its objects. */
+static void a_withdrawal_needs_no_memory(void **state)
+{
+	struct comp_channel_event event = {0};
+	struct comp_channel *channel;
+	int fd;
+
+	(void)state;
+	assert_int_equal(comp_channel_create(8, false, NULL, &channel, &fd), 0);
+	adapter_lock();
+	no_memory = true;
+	for (event.element = 1; event.element <= 2 * EVENTS; event.element++)
+		comp_channel_send(channel, &event);
+	assert_int_equal(comp_channel_withdraw(channel, 2, 1), 0);
+	no_memory = false;
+	adapter_unlock();
+	for (uint64_t i = 1; i <= 2 * EVENTS; i++) {
+		if (i == 2)
+			continue;
+		assert_int_equal(recv(fd, &event.element, 8, MSG_DONTWAIT), 8);
+		assert_int_equal(event.element, i);
+	}
+	assert_int_equal(recv(fd, &event, 8, MSG_DONTWAIT), -1);
 	close_channel(fd);
 }
 
@@ -283,6 +319,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_withdrawal_keeps_the_order_of_other_events),
+		cmocka_unit_test(a_withdrawal_needs_no_memory),
 		cmocka_unit_test(an_event_survives_a_kernel_without_memory),
 		cmocka_unit_test(an_event_without_a_reader_is_dropped),
 		cmocka_unit_test(a_reader_waits_after_the_close_until_the_context_ends),

@@ -32,6 +32,16 @@ ssize_t __wrap_send(int socket, const void *buffer, size_t length, int flags)
 	return __real_send(socket, buffer, length, flags);
 }
 
+void *__real_realloc(void *memory, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+
+static bool no_memory;
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+	return no_memory ? NULL : __real_realloc(memory, size);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -118,11 +128,32 @@ static void an_event_that_is_not_sent_yet_can_be_withdrawn(void **state)
 	assert_int_equal(recv(events, &event, sizeof(event), MSG_DONTWAIT), -1);
 }
 
+/* ibv_destroy_cq would wait until the program has acknowledged the event. */
+static void an_event_that_is_lost_does_not_count(void **state)
+{
+	struct comp_channel_event event;
+	uint32_t read;
+
+	(void)state;
+	create_qp();
+	adapter_lock();
+	no_memory = true;
+	fail_qp();
+	no_memory = false;
+	adapter_publish();
+	read = comp_channel_withdraw(device.context.async, HANDLE, device.cq.async_events);
+	adapter_unlock();
+	assert_int_equal(read, 0);
+	assert_int_equal(recv(events, &event, sizeof(event), MSG_DONTWAIT), -1);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		/* First: later channels have memory of earlier ones. */
+		CASE(an_event_that_is_lost_does_not_count),
 		CASE(an_event_comes_after_the_completions_before_it),
 		CASE(an_event_that_is_not_sent_yet_can_be_withdrawn),
 	};

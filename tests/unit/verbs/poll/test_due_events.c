@@ -11,6 +11,8 @@
 
 #include "loop_adapter.h"
 #include "objects/comp_channel.h"
+#include "objects/uverbs_file.h"
+#include "queues/verbs_cq.h"
 
 #define MTU        1500
 #define EVENT_SIZE 8
@@ -34,6 +36,16 @@ ssize_t __wrap_send(int socket, const void *buffer, size_t length, int flags)
 		call();
 	}
 	return sent;
+}
+
+void *__real_realloc(void *memory, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+
+static bool no_memory;
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+	return no_memory ? NULL : __real_realloc(memory, size);
 }
 
 static int setup(void **state)
@@ -163,6 +175,32 @@ static void events_wait_for_room_in_a_full_socket(void **state)
 	assert_false(readable());
 }
 
+/* ibv_destroy_cq would wait until the program has acknowledged the event. */
+static void an_event_that_is_lost_does_not_count(void **state)
+{
+	const uint32_t max[OBJECT_TYPES] = {[OBJECT_CQ] = 1};
+	uint32_t counts[OBJECT_TYPES] = {0};
+	struct uverbs_file context = {.handles = {.max = max, .counts = counts}};
+	struct cq cq = {.object = {.type = OBJECT_CQ, .user_handle = 7},
+			.channel = channel,
+			.comp_events = 1};
+
+	(void)state;
+	assert_int_equal(handle_add(&context.handles, &cq.object), 0);
+	adapter_lock();
+	LIST_INSERT_HEAD(&adapter.files, &context, link);
+	while (comp_channel_try_send(channel, 6))
+		;
+	no_memory = true;
+	assert_true(comp_channel_send_later(channel, 7));
+	adapter_unlock();
+	no_memory = false;
+	LIST_REMOVE(&context, link);
+	handle_table_free(&context.handles);
+	assert_int_equal(channel->n_waiting, 0);
+	assert_int_equal(cq.comp_events, 0);
+}
+
 static void a_channel_that_closes_meanwhile_stays_until_its_event_is_sent(void **state)
 {
 	const int writer = channel->writer;
@@ -262,6 +300,8 @@ static void a_child_forked_after_the_release_forgets_the_adapter(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		/* First: later channels have memory of earlier ones. */
+		CASE(an_event_that_is_lost_does_not_count),
 		CASE(an_event_is_sent_after_the_lock_was_released),
 		CASE(other_threads_get_the_lock_while_events_are_sent),
 		CASE(events_are_sent_at_once_while_they_are_held),
