@@ -113,17 +113,31 @@ static void detach_adapter(void)
 		hca_close(hca);
 }
 
-/* Makes the inbox, and returns its copy table for the engine. NULL: no inbox, so all frames come by
- * the switch, which is slower; or no copies (peers_publish). */
-static struct urxe_copy_table *make_inbox(void)
+/* Whether the error says that the daemon has ended during the attachment, or refuses the
+ * process. */
+static bool is_lost_daemon(int rc)
+{
+	return rc == -ECONNRESET || rc == -EPIPE;
+}
+
+/*
+ * Makes the inbox. *table becomes its copy table for the engine. 0, also without an inbox: then all
+ * frames come by the switch, which is slower, and *table is NULL, as it is without copies
+ * (peers_publish). -ECONNRESET, -EPIPE: the daemon has ended, and the next one gives an inbox.
+ */
+static int make_inbox(struct urxe_copy_table **table)
 {
 	int rc = vnic_driver_make_inbox(adapter.nic, adapter.welcome.mtu, &adapter.inbox);
 
+	*table = NULL;
 	if (!rc)
-		return peers_publish(&adapter_peers, vnic_inbox_published(adapter.inbox),
-				     adapter.tx.process);
-	log_info("no inbox: %s", strerror(-rc));
-	return NULL;
+		*table = peers_publish(&adapter_peers, vnic_inbox_published(adapter.inbox),
+				       adapter.tx.process);
+	else if (!is_lost_daemon(rc))
+		log_warning("frames of processes of this host come by urxed, which is slower: no "
+			    "inbox: %s",
+			    strerror(-rc));
+	return is_lost_daemon(rc) ? rc : 0;
 }
 
 static void request_uplink(void)
@@ -150,13 +164,6 @@ static void give_inbox(void)
 
 	if (rc)
 		log_info("peers do not get this process's inbox: %s", strerror(-rc));
-}
-
-/* Whether the error says that the daemon has ended during the attachment, or refuses the
- * process. */
-static bool is_lost_daemon(int rc)
-{
-	return rc == -ECONNRESET || rc == -EPIPE;
 }
 
 static bool is_no_daemon(int rc)
@@ -253,8 +260,11 @@ static int add_leases(struct adapter_saved *saved)
 
 static int make_engine(const struct adapter_saved *saved)
 {
-	struct urxe_copy_table *table = make_inbox();
+	struct urxe_copy_table *table;
+	int rc = make_inbox(&table);
 
+	if (rc)
+		return rc;
 	return saved ? adapter_restore_engine(saved, table) : adapter_make_engine(table);
 }
 
@@ -300,8 +310,9 @@ static int begin_attachment(struct adapter_saved *saved)
 	if (!rc)
 		rc = sigbus_guard_install();
 	if (rc) {
-		/* The checkpointer gets the error of a restoration, so it is not logged. */
-		if (!saved)
+		/* The checkpointer gets the error of a restoration, so it is not logged.
+		 * adapter_open() waits for the next daemon. */
+		if (!saved && !is_lost_daemon(rc))
 			log_start_error("the engine", rc);
 		detach_adapter();
 	}
