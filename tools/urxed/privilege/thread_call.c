@@ -15,8 +15,11 @@
 
 #include "common/log.h"
 
-/* A signal that neither DPDK nor libc uses. */
-#define CALL_SIGNAL (SIGRTMIN + 3)
+/*
+ * A signal that neither DPDK nor libc uses. No real-time signal: the kernel refuses those beyond
+ * RLIMIT_SIGPENDING, which counts the signals of all processes of the user.
+ */
+#define CALL_SIGNAL SIGURG
 
 #define THREADS      256
 #define WAIT_SECONDS 2

@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -247,6 +248,21 @@ static void step_of_the_clock_does_not_end_the_drop(void **state)
 {
 	(void)state;
 	run_child(drop_during_a_step);
+}
+
+static void drop_without_queued_signals(void)
+{
+	const struct rlimit none = {0};
+
+	require(!setrlimit(RLIMIT_SIGPENDING, &none));
+	drop_with_threads();
+}
+
+/* Real-time signals that wait for other programs of the user count against the same limit. */
+static void limit_of_queued_signals_does_not_end_the_drop(void **state)
+{
+	(void)state;
+	run_child(drop_without_queued_signals);
 }
 
 /* --- The helper that compares user namespaces */
@@ -593,6 +609,7 @@ int main(void)
 		cmocka_unit_test(daemon_calls_work),
 		cmocka_unit_test(all_threads_drop_privileges),
 		cmocka_unit_test(step_of_the_clock_does_not_end_the_drop),
+		cmocka_unit_test(limit_of_queued_signals_does_not_end_the_drop),
 		cmocka_unit_test(namespaces_are_compared_without_privileges),
 		cmocka_unit_test(late_answer_does_not_end_the_helper),
 		cmocka_unit_test(lack_of_memory_does_not_end_the_helper),
