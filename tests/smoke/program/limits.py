@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Programs under resource limits work, or print the reason."""
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -28,15 +29,15 @@ def check_descriptors(host):
 
 
 def check_daemon(host):
-    """A daemon that may write no file leaves no files, and prints the reason to a pipe, which the limit permits."""
+    """A daemon that cannot write its own files or DPDK's leaves none, and prints the reason to a pipe, which the limit permits."""
     run_dir = os.path.join(host.top, 'elsewhere')
-    refused = subprocess.run(['prlimit', '--fsize=0', os.path.join(host.top, 'tools/urxed'),
-                              '--run-dir', run_dir],
-                             capture_output=True, text=True, timeout=20 * BUSY, check=False)
-    if refused.returncode != 1 or 'File too large' not in refused.stderr:
-        raise Failure(f'status {refused.returncode}: {refused.stderr!r}')
-    if os.path.exists(run_dir):
-        raise Failure(f'left behind: {run_dir}')
+    for limit, reason in (('0', 'File too large'), ('300000', 'DPDK cannot start')):
+        refused = subprocess.run(['prlimit', f'--fsize={limit}', os.path.join(host.top, 'tools/urxed'), '--run-dir', run_dir],
+                                 capture_output=True, text=True, timeout=20 * BUSY, check=False)
+        if refused.returncode != 1 or not re.search(rf'{reason}.*limit of file sizes .*ulimit -f', refused.stderr):
+            raise Failure(f'status {refused.returncode}: {refused.stderr!r}')
+        if os.path.exists(run_dir):
+            raise Failure(f'left behind: {run_dir}')
 
 
 def check_small_daemon(host):
