@@ -288,7 +288,7 @@ static int check_foreign_files(const char *path, char error[RUNDIR_ERROR])
 			snprintf(error, RUNDIR_ERROR,
 				 "urxed would remove %s/%s, which is not of a urxed: choose "
 				 "another --run-dir",
-				 path, names[i]);
+				 strcmp(path, "/") ? path : "", names[i]);
 			return -EEXIST;
 		}
 	return 0;

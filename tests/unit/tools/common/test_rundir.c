@@ -346,6 +346,15 @@ static void files_of_a_user_are_refused(void **state)
 	assert_int_equal(rundir_create(path, error), 0);
 }
 
+static void root_directory_is_refused(void **state)
+{
+	(void)state;
+	if (getuid())
+		skip();
+	assert_int_equal(rundir_create("/", error), -EEXIST);
+	assert_non_null(strstr(error, " /sys,"));
+}
+
 /* A daemon that ends while programs have the device leaves them its files. */
 static void lock_file_stays_with_the_files_of_the_device(void **state)
 {
@@ -405,6 +414,7 @@ int main(void)
 		cmocka_unit_test(unsafe_directories_are_refused),
 		cmocka_unit_test(remove_does_not_follow_links),
 		cmocka_unit_test(files_of_a_user_are_refused),
+		cmocka_unit_test(root_directory_is_refused),
 		cmocka_unit_test(lock_file_stays_with_the_files_of_the_device),
 		cmocka_unit_test(files_of_the_next_daemon_are_kept),
 	};
