@@ -12,6 +12,7 @@ import fio  # noqa: E402
 import gloo  # noqa: E402
 import hpcc  # noqa: E402
 import ibverbs_utils  # noqa: E402
+import infiniband_diags  # noqa: E402
 import iser  # noqa: E402
 import libfabric  # noqa: E402
 import mpich  # noqa: E402
@@ -27,6 +28,7 @@ import ucx  # noqa: E402
 
 FAMILIES = {module.__name__: module for module in (
     ibverbs_utils,
+    infiniband_diags,
     rdmacm_utils,
     perftest,
     qperf,
