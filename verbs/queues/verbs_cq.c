@@ -91,8 +91,10 @@ void cq_publish(struct cq *cq)
 	cq->event_due = false;
 	if (!cq->channel)
 		return;
+	if (!comp_channel_send_later(cq->channel, cq->object.user_handle))
+		return;
 	cq->n_notified = cq->n_completions;
-	cq->comp_events += comp_channel_send_later(cq->channel, cq->object.user_handle);
+	cq->comp_events++;
 }
 
 /* The CQ may have been destroyed with its context. */
