@@ -21,6 +21,7 @@ from nested import OUTER, Nested  # noqa: E402
 CHANGED = {
     'command/reregistration_misuse',  # a region that is registered anew has new keys
     'srq/resizing',  # the HCA takes requests, so there is room for more
+    'cq_event/unread_at_arming',  # the HCA does not tell which completions are solicited
     'async/overflow',  # nothing polls the HCA before the program does
 }
 # Each queue takes memory mappings of both urxes, and the kernel limits these for each process.

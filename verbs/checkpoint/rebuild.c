@@ -259,10 +259,10 @@ static int make_cq(struct rebuilt *r, uint32_t i)
 		comp_channel_use(cq->channel);
 	}
 	rc = find_ring(r, record->object.context, &record->ring, &cq->ring);
-	/* Whether the events of the entries were sent is unknown: one event too many does no harm.
-	 */
+	/* Which entries are unread, and whether their events were sent, is unknown: one event too
+	 * many does no harm. */
 	if (!rc)
-		cq->n_completions = cq->n_solicited = cq_count(cq);
+		cq->n_completions = cq->n_solicited = queue_capacity(&cq->ring);
 	return rc;
 }
 

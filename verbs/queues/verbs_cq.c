@@ -61,24 +61,30 @@ static bool has_unnotified(const struct cq *cq, bool solicited)
 	return newest > cq->n_notified && cq->n_completions - newest < cq_count(cq);
 }
 
+/* Leaves the event to cq_publish: a thread that the event wakes must find the completion. */
+static void make_event_due(struct cq *cq)
+{
+	cq->armed = false;
+	cq->event_due = true;
+	mark_dirty(cq);
+}
+
 void cq_arm(struct cq *cq, bool solicited)
 {
 	if (cq->channel && has_unnotified(cq, solicited)) {
-		cq_comp_event(cq);
+		make_event_due(cq);
 		return;
 	}
 	cq->armed = true;
 	urxe_cq_arm(cq->cq, solicited);
 }
 
-/* Leaves the event to cq_publish: a thread that the event wakes must find the completion. */
 void cq_comp_event(void *ctx)
 {
 	struct cq *cq = ctx;
 
-	cq->armed = false;
-	cq->event_due = true;
-	mark_dirty(cq);
+	if (cq->armed)
+		make_event_due(cq);
 }
 
 void cq_publish(struct cq *cq)
@@ -107,6 +113,7 @@ void cq_event_lost(const struct comp_channel *channel, uint64_t user_handle)
 	for (uint32_t at = 0; (cq = (struct cq *)handle_next(&file->handles, OBJECT_CQ, &at));)
 		if (cq->channel == channel && cq->object.user_handle == user_handle) {
 			cq->comp_events--;
+			cq->n_notified = 0;
 			return;
 		}
 }

@@ -33,7 +33,8 @@ struct cq {
 
 /* Callbacks of the engine; ctx is the struct cq. cq_add (urxe_ops.complete) adds the completion to
  * the ring, not yet visible to the application; false: the ring is full. cq_comp_event
- * (urxe_ops.comp_event) notes that cq_publish has to send the CQ's event. */
+ * (urxe_ops.comp_event) notes that cq_publish has to send the CQ's event, unless cq_arm has done so
+ * since the engine's CQ was armed. */
 bool cq_add(void *ctx, const struct urxe_wc *wc);
 void cq_comp_event(void *ctx);
 
