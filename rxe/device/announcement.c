@@ -75,10 +75,7 @@ static void device_returned(struct urxe_dev *dev)
 			continue;
 		if (may_repeat(qp))
 			retransmit_after_absence(qp);
-		/* In RESP_UNKNOWN the responder sends no NAK: only its timeout makes the peer
-		 * repeat a message from the first packet (responder/resume.h). */
-		if (qp->resp.message != RESP_UNKNOWN)
-			psn_gap_suspect(qp, delay);
+		psn_gap_suspect(qp, delay);
 		delay += NAK_SPACING_NS;
 	}
 }

@@ -14,6 +14,7 @@
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
 #include "requester/completer.h"
+#include "requester/retransmit.h"
 #include "responder/psn_gap.h"
 #include "responder/responder.h"
 #include "wire/gid.h"
@@ -167,28 +168,17 @@ static void cnp_received(struct urxe_qp *qp)
 	pace_notified(qp);
 }
 
-static bool has_repeated(const struct requester *req)
-{
-	return req->probes || req->timed_out;
-}
-
-/* If the peer has answered only after a repetition, something was lost: perhaps also requests of
- * the peer, which has sent them before this answer, and whose timeout may be far away. */
-static void suspect_lost_requests(struct urxe_qp *qp)
-{
-	/* In RESP_UNKNOWN only its timeout makes the peer repeat a message from the first packet.
-	 */
-	if (qp->attr.state != URXE_QPS_ERR && qp->resp.msn && qp->resp.message != RESP_UNKNOWN)
-		psn_gap_suspect(qp, 0);
-}
-
+/* A peer that answers only a repetition has sent its own requests before this answer. If they have
+ * not arrived, they are lost, and the peer's timeout may be far away. */
 static void response_received(struct urxe_qp *qp, const struct urxe_packet *p)
 {
-	const bool repeated = has_repeated(&qp->req);
+	const bool has_executed = qp->resp.psn != qp->attr.rq_psn;
+	const bool suspicious = has_executed && retransmit_is_answer_to_repetition(qp);
+	const uint32_t una = qp->req.una;
 
 	comp_packet(qp, p);
-	if (repeated && !has_repeated(&qp->req))
-		suspect_lost_requests(qp);
+	if (suspicious && qp->req.una != una && qp->attr.state != URXE_QPS_ERR)
+		psn_gap_suspect(qp, 0);
 }
 
 static void dispatch_packet(struct urxe_qp *qp, const struct urxe_packet *p)

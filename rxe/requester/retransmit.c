@@ -453,6 +453,15 @@ static uint64_t short_silence(const struct urxe_qp *qp)
 	return round_trip < SHORT_SILENCE_NS ? SHORT_SILENCE_NS : round_trip;
 }
 
+bool retransmit_is_answer_to_repetition(const struct urxe_qp *qp)
+{
+	const struct requester *req = &qp->req;
+	const uint64_t since = qp->dev->now - req->una_sent;
+
+	return (req->probes || req->timed_out) && req->una_sent && req->rtt.smoothed &&
+	       since >= req->rtt.least / 2 && since <= short_silence(qp);
+}
+
 /*
  * The peer has answered exactly the packets of the repair. If it does not answer the next ones
  * soon, they are lost as well, and the next probe repeats them. Answers to the original packets

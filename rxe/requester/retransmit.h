@@ -69,6 +69,13 @@ void retransmit_refused(struct urxe_qp *qp);
  * repair after a sequence NAK, the peer has dropped the following ones: makes these due again. */
 void retransmit_acked(struct urxe_qp *qp);
 /*
+ * Whether a response that arrives now answers a repetition: by a probe or a timeout the packet una
+ * was sent again since una moved, at least half the least round trip and at most a round trip, or
+ * 0.5 ms, ago. Sooner or later the response may be that to the original packet. False while no
+ * round trip is known.
+ */
+bool retransmit_is_answer_to_repetition(const struct urxe_qp *qp);
+/*
  * A response moved req.una: notes what that tells about peer and window, and restarts the timers.
  * If it answers exactly the packets of a repair, and others are outstanding since before the
  * repair, the next probe follows after a round trip, but at least 0.5 ms, if that is sooner than

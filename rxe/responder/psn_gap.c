@@ -135,6 +135,10 @@ void psn_gap_suspect(struct urxe_qp *qp, uint64_t delay)
 {
 	struct psn_gap *gap = &qp->resp.gap;
 
+	/* Only its timeout makes the peer repeat this message from the first packet
+	 * (responder/resume.h). */
+	if (qp->resp.message == RESP_UNKNOWN)
+		return;
 	/* The last repeat of the gap's NAK, or the requested packet, may have been lost. */
 	if (qp->resp.in_gap && gap->asked && !timer_armed(&qp->gap_timer)) {
 		gap->asked = false;
@@ -160,6 +164,12 @@ void psn_gap_time_out(struct urxe_qp *qp)
 	 */
 	if (!gap->asked || gap->repeats < PSN_GAP_REPEATS) {
 		send_gap_nak(qp);
+		return;
+	}
+	/* A peer that still gets responses may wait with its requests for them, and would send
+	 * these just when the NAK behind the responses arrives. */
+	if (qp->resp.res_pending) {
+		timer_set(&qp->dev->timers, &qp->gap_timer, qp->dev->now + SUSPICION_NS);
 		return;
 	}
 	resp_nak_without_gap(qp);

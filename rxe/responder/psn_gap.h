@@ -42,9 +42,10 @@ bool psn_gap_has_expected(const struct urxe_qp *qp);
  * The device was absent (rxe/announcement.h), or the peer has answered only a repetition, so the
  * expected request and the responder's last responses may be lost. Without a gap, starts the gap
  * timer for 3 ms plus `delay` ns. If no request arrives, psn_gap_time_out calls
- * resp_nak_without_gap, and again 12 ms after that call if still none has arrived. If a gap's NAK
+ * resp_nak_without_gap as soon as no response is due any more, and again 12 ms after that call if
+ * still no request has arrived. If a gap's NAK
  * was already repeated for the last time, sends this NAK again at once. Does nothing while a gap's
- * timer runs, and after an RNR NAK.
+ * timer runs, after an RNR NAK, and in RESP_UNKNOWN.
  */
 void psn_gap_suspect(struct urxe_qp *qp, uint64_t delay);
 /* The gap timer has fallen due, and the expected request is not kept: sends the gap's NAK, or calls

@@ -82,22 +82,35 @@ static void test_returned_device_acknowledges_before_it_asks(void **state)
 	engine_close(&l.e);
 }
 
-/* Only the answer to a probe shows that packets were lost: the device asks for those of the peer.
- */
+/* --- The answer to a probe */
+
+/* B knows a round trip. With `executes` it has executed a request of A. */
+static void open_for_probe(struct lossy *l, bool executes)
+{
+	open_with_timeout(l, true, false, PATIENT);
+	if (executes)
+		measure(l);
+	post_send(&l->e, 1, &(struct post){.wr_id = 8, .opcode = URXE_WR_RDMA_WRITE, .length = 64});
+	pair_settle(l->e.pair);
+	expect_wc(&l->e.b->send_cq, 8, URXE_WC_SUCCESS);
+}
+
+static void post_write(struct lossy *l, unsigned node)
+{
+	post_send(&l->e, node,
+		  &(struct post){.wr_id = 7, .opcode = URXE_WR_RDMA_WRITE, .length = 64});
+}
+
+/* Only the answer to its probe shows B that packets were lost: B asks for those of the peer. */
 static void test_answer_to_a_probe_asks_for_lost_requests(void **state)
 {
 	struct lossy l;
 
 	(void)state;
-	open_with_timeout(&l, true, false, PATIENT);
-	measure(&l);
-	post_send(&l.e, 1, &(struct post){.wr_id = 8, .opcode = URXE_WR_RDMA_WRITE, .length = 64});
-	pair_settle(l.e.pair);
-	expect_wc(&l.e.b->send_cq, 8, URXE_WC_SUCCESS);
+	open_for_probe(&l, true);
 	l.losses[0].all = l.losses[1].all = true;
-	for (unsigned i = 0; i < 2; i++)
-		post_send(&l.e, i,
-			  &(struct post){.wr_id = 7, .opcode = URXE_WR_RDMA_WRITE, .length = 64});
+	post_write(&l, 0);
+	post_write(&l, 1);
 	pair_run(l.e.pair, l.e.pair->now + 1000);
 	l.losses[0].all = l.losses[1].all = false;
 	pair_run(l.e.pair, l.e.pair->now + 2 * SOON);
@@ -106,6 +119,47 @@ static void test_answer_to_a_probe_asks_for_lost_requests(void **state)
 	assert_int_equal(events(l.e.a, URXE_EVENT_TIMEOUT), 0);
 	engine_close(&l.e);
 }
+
+/* The peer has no requests, so B sends no NAK. */
+static void test_answer_to_a_probe_asks_no_silent_peer(void **state)
+{
+	struct lossy l;
+
+	(void)state;
+	open_for_probe(&l, false);
+	l.losses[1] = (struct losses){.lost = 1};
+	post_write(&l, 1);
+	pair_run(l.e.pair, l.e.pair->now + 2 * SOON);
+	expect_wc(&l.e.b->send_cq, 7, URXE_WC_SUCCESS);
+	assert_true(events(l.e.b, URXE_EVENT_PROBE) > 0);
+	assert_int_equal(events(l.e.b, URXE_EVENT_NAK_SEQ_SENT), 0);
+	engine_close(&l.e);
+}
+
+/* The peer is busy, and answers the original packet, 5 ms after the probe. Nothing was lost. */
+static void test_late_answer_after_a_probe_asks_for_nothing(void **state)
+{
+	struct lossy l = {0};
+
+	(void)state;
+	l.e.pair = pair_create(&(struct pair_attr){
+		.seed = 1, .mem_size = 4 << 20, .go_back_n = {true}, .probe_ns = LONG_PROBE});
+	connect_lossy(&l, PATIENT);
+	measure(&l);
+	post_write(&l, 1);
+	pair_settle(l.e.pair);
+	expect_wc(&l.e.b->send_cq, 7, URXE_WC_SUCCESS);
+	l.e.pair->link[0].delay_ns = LONG_PROBE + SOON;
+	post_write(&l, 1);
+	pair_run(l.e.pair, l.e.pair->now + 2 * LONG_PROBE);
+	expect_wc(&l.e.b->send_cq, 7, URXE_WC_SUCCESS);
+	assert_int_equal(events(l.e.b, URXE_EVENT_PROBE), 1);
+	pair_run(l.e.pair, l.e.pair->now + 2 * LONG_PROBE);
+	assert_int_equal(events(l.e.b, URXE_EVENT_NAK_SEQ_SENT), 0);
+	engine_close(&l.e);
+}
+
+/* --- A device that was absent */
 
 /* All NAKs of a gap are lost: the gap gets its NAK again. */
 static void test_returned_device_asks_for_its_gap_again(void **state)
@@ -355,6 +409,31 @@ static void test_answered_requests_do_not_come_again(void **state)
 	engine_close(&l.e);
 }
 
+/* The peer sends its next READ only after the response to the first one, which takes 20 ms. No NAK
+ * meets that READ. */
+static void test_returned_device_ends_its_response_before_it_asks(void **state)
+{
+	const struct urxe_qp_attr limit = {.rate_limit = 100000}; /* kb/s */
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e = {.pair = pair_create(&(struct pair_attr){
+				   .seed = 1, .mem_size = 4 << 20, .go_back_n = {true}})};
+
+	(void)state;
+	e.a = e.pair->node[0];
+	e.b = e.pair->node[1];
+	conn.timeout = PATIENT;
+	conn.rd_atomic = 1;
+	conn_open(e.pair, &conn, e.end);
+	assert_int_equal(urxe_qp_modify(e.end[1].qp, 0, &limit, URXE_QP_RATE_LIMIT), 0);
+	for (int i = 0; i < 2; i++)
+		post_send(&e, 0, &(struct post){.opcode = URXE_WR_RDMA_READ, .length = 256 << 10});
+	pair_run(e.pair, e.pair->now + SOON / 5);
+	returns(&e, e.b);
+	pair_settle(e.pair);
+	assert_int_equal(events(e.b, URXE_EVENT_NAK_SEQ_SENT), 0);
+	engine_close(&e);
+}
+
 /* The NAK is lost, too: a second one follows. */
 static void test_lost_nak_of_a_returned_device_comes_again(void **state)
 {
@@ -475,6 +554,8 @@ int main(void)
 		cmocka_unit_test(test_returned_device_asks_for_lost_requests),
 		cmocka_unit_test(test_returned_device_acknowledges_before_it_asks),
 		cmocka_unit_test(test_answer_to_a_probe_asks_for_lost_requests),
+		cmocka_unit_test(test_answer_to_a_probe_asks_no_silent_peer),
+		cmocka_unit_test(test_late_answer_after_a_probe_asks_for_nothing),
 		cmocka_unit_test(test_returned_device_asks_for_its_gap_again),
 		cmocka_unit_test(test_returned_device_repeats_its_last_ack),
 		cmocka_unit_test(test_returned_device_repeats_its_last_response),
@@ -484,6 +565,7 @@ int main(void)
 		cmocka_unit_test(test_returned_device_begins_its_probes_anew),
 		cmocka_unit_test(test_request_of_an_earlier_timeout_comes_again),
 		cmocka_unit_test(test_answered_requests_do_not_come_again),
+		cmocka_unit_test(test_returned_device_ends_its_response_before_it_asks),
 		cmocka_unit_test(test_lost_nak_of_a_returned_device_comes_again),
 		cmocka_unit_test(test_naks_of_connections_are_apart),
 		cmocka_unit_test(test_foreign_frame_with_own_mac_is_ignored),
