@@ -109,8 +109,8 @@ static int run_daemon(const char *run_dir, const struct daemon_start_options *o,
 }
 
 /*
- * Starts a daemon, and prints its messages if it fails. Returns its exit status. STATUS_BUSY,
- * another daemon exists, is not logged.
+ * Starts a daemon, and returns its exit status. Prints what the daemon logged until it served or
+ * failed, except with STATUS_BUSY: another daemon serves the run directory.
  */
 static int start_daemon(const char *run_dir, const struct daemon_start_options *o)
 {

@@ -74,8 +74,8 @@ void added_qp_forget_all(void)
 	}
 }
 
-/* Must precede the first frame to a new daemon, which drops frames of QPNs that it does not
- * know. */
+/* The caller sends no frame to the new daemon before this: the daemon drops frames from QPNs that
+ * it does not know. */
 void added_qp_add_all(struct vnic_driver *nic)
 {
 	struct added_qp *added;

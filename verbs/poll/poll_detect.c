@@ -7,8 +7,12 @@ void poll_detect_begin(struct poll_detect *detect, uint64_t now)
 	atomic_store_explicit(&detect->since, now, memory_order_relaxed);
 }
 
-/* Returns the new poll_detect.score after a long time away, of `away` ns. `present`: the time from
- * the end of the last long one to the beginning of this one. */
+/*
+ * Returns the new poll_detect.score, never a lower one, after the program was away for a long time,
+ * `away` ns. `present`: the time from the end of the last long one to the beginning of this one. If
+ * the last one is not forgotten (score > 0) and `present` is shorter than `away`, the program
+ * counts as one that spins on memory: poll_detect_expected() becomes true.
+ */
 static uint32_t new_score(uint32_t score, uint64_t present, uint64_t away)
 {
 	uint32_t least = POLL_DETECT_DOUBT;

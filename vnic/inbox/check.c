@@ -7,8 +7,11 @@
 #include "eventfd.h"
 #include "message.h"
 
-/* Checks that the owner has published the memory: the broker gives senders no other kind. Returns
- * as vnic_memory_map_published. */
+/*
+ * Checks that the descriptor is memory of VNIC_INBOX_PUBLISHED_SIZE bytes that its owner has sealed
+ * with vnic_memory_publish, so that no other process can map it for writing. Senders map no other
+ * kind. Returns as vnic_memory_map_published.
+ */
 static int check_published(int fd)
 {
 	const void *memory;

@@ -51,7 +51,7 @@ struct control_reply {
 };
 
 /*
- * Carries n descriptors of sockets. On socket i the client receives the answer of the process whose
+ * From the daemon to a client that asks processes, with n descriptors of sockets. On socket i the client receives the answer of the process whose
  * port has the number ports[i].
  */
 struct control_processes {
@@ -61,7 +61,8 @@ struct control_processes {
 };
 
 /*
- * Carries the descriptor of the ring into which a process records its engine (vnic/record_ring.h).
+ * From the daemon to a client that captures with `record`, with the descriptor of a ring: the
+ * process of the port records its engine there (vnic/record_ring.h).
  */
 struct control_recording {
 	uint32_t version;

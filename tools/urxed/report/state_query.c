@@ -45,9 +45,10 @@ static struct session *open_sockets(struct batch *b, struct session *s)
 }
 
 /*
- * Sends the ends of a batch to the client and to the processes. The client gets its ends first. So
- * no process can have sent anything when the daemon closes its copies of the client's ends; the
- * close of a queue with a process's descriptors may block.
+ * Sends one end of each socket pair of the batch to the client, and the other to the process. The
+ * client gets its ends first. So no process can have sent anything when the daemon closes its
+ * copies of the client's ends: the close of a socket whose queue has descriptors of a process may
+ * block.
  */
 static void ask(struct batch *b, int client)
 {

@@ -45,9 +45,9 @@ struct lease_table {
 };
 
 /*
- * Leases a block to owner that is neither leased nor claimable, and has no added QPN. Blocks of
- * other users that are quiet (lease_is_quiet) come last. Returns 0, and in *qpn the first QPN of
- * the block; -ENOSPC: there is none.
+ * Leases to owner a block that is neither leased nor claimable, and has no added QPN. Blocks that
+ * are quiet after a process of another user (lease_is_quiet) come last. Returns 0, and in *qpn the
+ * first QPN of the block; -ENOSPC: there is none.
  */
 int lease_take(struct lease_table *t, void *owner, uid_t user, uint64_t now, uint32_t *qpn);
 /*

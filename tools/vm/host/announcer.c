@@ -8,9 +8,8 @@
 
 /* As many as QEMU sends: some frames may be lost while switches and ports change. */
 #define FRAMES 5
-#define PAUSE_NS                                                                        \
-	(50 * NS_PER_MS) /* before the second frame; each further pause is longer by it \
-			  */
+/* The pause before the second frame; each further pause is longer by it. */
+#define PAUSE_NS (50 * NS_PER_MS)
 /* How long to wait for room in the ring to urxed when it is full. */
 #define FULL_NS NS_PER_MS
 
