@@ -16,7 +16,6 @@ pthread_mutex_t adapter_open_lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
 pthread_mutex_t adapter_lease_lock = PTHREAD_MUTEX_INITIALIZER;
 
 __thread bool adapter_inside __attribute__((tls_model("initial-exec")));
-__thread void (*adapter_left_by_handler)(void) __attribute__((tls_model("initial-exec")));
 void (*adapter_unlock_orphaned)(void);
 uint32_t adapter_forks;
 

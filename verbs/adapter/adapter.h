@@ -178,14 +178,10 @@ extern pthread_mutex_t adapter_open_lock __attribute__((visibility("hidden")));
  */
 extern pthread_mutex_t adapter_lease_lock __attribute__((visibility("hidden")));
 
-/* This thread holds adapter.lock, or waits for the lock: a signal handler that forks or posts must
- * not take it. */
+/* This thread holds adapter.lock, or waits for the lock: a signal handler that forks must not take
+ * it.
+ */
 extern __thread bool adapter_inside
-	__attribute__((tls_model("initial-exec"), visibility("hidden")));
-/* A signal handler has interrupted this thread inside, and left this function, which
- * adapter_leave() calls when the thread is no longer inside. The function resets the pointer first.
- * NULL: none. */
-extern __thread void (*adapter_left_by_handler)(void)
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 /*
  * NULL but in a child that a signal handler has forked while its thread held adapter.lock or waited
@@ -232,8 +228,6 @@ static inline void adapter_leave(void)
 	atomic_signal_fence(memory_order_seq_cst);
 	if (__builtin_expect(adapter_unlock_orphaned && adapter.lock.orphaned, 0))
 		adapter_unlock_orphaned();
-	if (__builtin_expect(adapter_left_by_handler != NULL, 0))
-		adapter_left_by_handler();
 }
 
 static inline bool adapter_trylock(void)

@@ -373,34 +373,9 @@ static void touch_posted(const struct uverbs_file *file, uint32_t handle)
 	}
 }
 
-/* Rings all doorbells in place of those of signal handlers, which may have posted to several queue
- * pairs. */
-static void ring_all_doorbells(void)
-{
-	const uint64_t now = clock_now();
-	uint32_t at = 0;
-	struct qp *qp;
-
-	adapter_left_by_handler = NULL;
-	adapter_lock();
-	while (adapter.dev && (qp = leases_next(&adapter.leases, &at)))
-		if (qp->object.file->live && work_queue_posted(&qp->sq) && !qp_doorbell(qp))
-			urxe_qp_execute(qp->qp, now);
-	if (adapter.dev) {
-		engine_transmit(now);
-		adapter_publish();
-		engine_wake_for_work();
-	}
-	adapter_unlock();
-}
-
-/*
- * Posts the new send requests in the queue pair's ring to the engine, and sends their packets.
- * librxe puts the requests into the ring and sends POST_SEND without requests, as a doorbell. A
- * signal handler that has interrupted its thread inside cannot have the lock: then the thread does
- * so when it has released the lock, and a state in which nothing may be posted is no error. 0;
- * -EOPNOTSUPP: the command contains requests; or another negative errno value.
- */
+/* Posts the new send requests in the queue pair's ring to the engine, and sends their packets.
+ * librxe puts the requests into the ring and sends POST_SEND without requests, as a doorbell. 0;
+ * -EOPNOTSUPP: the command contains requests; or another negative errno value. */
 static int ring_doorbell(struct uverbs_file *file, const struct ib_uverbs_post_send *post)
 {
 	uint64_t now = clock_now(), away;
@@ -411,10 +386,6 @@ static int ring_doorbell(struct uverbs_file *file, const struct ib_uverbs_post_s
 		return -EOPNOTSUPP;
 	if (post->wqe_size < sizeof(struct ib_uverbs_send_wr))
 		return -EINVAL;
-	if (__builtin_expect(adapter_inside && !adapter.lock.orphaned, 0)) {
-		adapter_left_by_handler = ring_all_doorbells;
-		return 0;
-	}
 	away = polling_entered(now);
 	adapter_lock();
 	polling_posted(away);

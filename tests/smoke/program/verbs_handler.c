@@ -1,24 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A signal handler interrupts ibv_get_cq_event: it polls the CQ and returns, or leaves by a jump.
- * In both cases the next message raises an event. Then a handler interrupts polls of one CQ, and
- * posts to another queue pair.
+ * In both cases the next message raises an event.
  */
 #include <err.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "asleep.h"
 #include "endpoint.h"
 #include "exchange.h"
 
-#define TIMES     3
-#define WAIT_MS   60000
-#define PERIOD_US 1000
+#define TIMES   3
+#define WAIT_MS 60000
 
 static const struct endpoint_attr attr = {
 	.device = "urxe0",
@@ -29,7 +26,7 @@ static const struct endpoint_attr attr = {
 	.size = 4096,
 };
 
-static struct endpoint ep, beats; /* a handler posts to `beats` */
+static struct endpoint ep;
 static sigjmp_buf out;
 
 static void look(int number)
@@ -81,27 +78,15 @@ static void receive_after_leave(int fd)
 	endpoint_success(&ep);
 }
 
-static void receive_beats(void)
-{
-	for (int i = 0; i < ENDPOINT_DEPTH; i++)
-		endpoint_success(&beats);
-}
-
 static void receive(int fd)
 {
 	endpoint_open(&ep, &attr, fd);
-	endpoint_open(&beats, &attr, fd);
-	for (int i = 0; i < ENDPOINT_DEPTH; i++)
-		endpoint_post_recv(&beats, i, 0, 0);
 	for (int i = 0; i < 2 * TIMES; i++)
 		endpoint_post_recv(&ep, i, 0, 0);
 	for (int i = 0; i < TIMES; i++)
 		receive_after_look(fd);
 	for (int i = 0; i < TIMES; i++)
 		receive_after_leave(fd);
-	exchange_send(fd, "", 1);
-	receive_beats();
-	endpoint_close(&beats);
 	endpoint_close(&ep);
 	exit(0);
 }
@@ -119,38 +104,9 @@ static void send_message(void)
 	endpoint_success(&ep);
 }
 
-static volatile sig_atomic_t posted;
-
-static void post_beat(int number)
-{
-	(void)number;
-	if (posted == ENDPOINT_DEPTH)
-		return;
-	endpoint_post_send(&beats);
-	posted++;
-}
-
-/* Polls without end, so most signals come while the thread runs the engine. */
-static void send_beats(void)
-{
-	const struct sigaction act = {.sa_handler = post_beat, .sa_flags = SA_RESTART};
-	const struct itimerval period = {{0, PERIOD_US}, {0, PERIOD_US}}, none = {0};
-	struct ibv_wc wc;
-
-	if (sigaction(SIGALRM, &act, NULL) || setitimer(ITIMER_REAL, &period, NULL))
-		err(1, "no timer");
-	while (posted < ENDPOINT_DEPTH)
-		if (ibv_poll_cq(ep.cq, 1, &wc))
-			errx(1, "a completion that nothing has caused");
-	setitimer(ITIMER_REAL, &none, NULL);
-	for (int i = 0; i < ENDPOINT_DEPTH; i++)
-		endpoint_success(&beats);
-}
-
 static void send_to(pid_t receiver, int fd)
 {
 	endpoint_open(&ep, &attr, fd);
-	endpoint_open(&beats, &attr, fd);
 	for (int i = 0; i < 2 * TIMES; i++) {
 		await(fd);
 		asleep_await(receiver);
@@ -162,9 +118,6 @@ static void send_to(pid_t receiver, int fd)
 		if (i < TIMES)
 			await(fd);
 	}
-	await(fd);
-	send_beats();
-	endpoint_close(&beats);
 	endpoint_close(&ep);
 }
 
