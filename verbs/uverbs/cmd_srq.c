@@ -42,6 +42,8 @@ static int make_engine_srq(const struct command *c, const struct ib_uverbs_creat
 	if (!rc) {
 		srq->object.users++;
 		rc = set_first_limit(srq, request->srq_limit, attr->max_wr);
+		if (!adapter.dev)
+			return rc;
 		if (rc)
 			handle_remove(&c->file->handles, &srq->object);
 	}

@@ -175,6 +175,31 @@ static void a_forked_child_may_open_a_device_during_a_command(void **state)
 	assert_int_equal(status, 0);
 }
 
+static void *create_limited_srq(void *arg)
+{
+	const pid_t parent = getpid();
+
+	slow_rc = create_srq();
+	if (getpid() != parent)
+		_exit(slow_rc == -EIO && !handle_counts[OBJECT_SRQ] ? 0 : 1);
+	return arg;
+}
+
+/* The HCA refuses the child's command, because the child has closed the HCA's descriptor. */
+static void a_forked_child_counts_no_handles_of_its_parent(void **state)
+{
+	pthread_t thread;
+	int status;
+
+	(void)state;
+	fake_hca.srq_error = EBADF;
+	thread = start_slow(FAKE_HCA_MODIFY_SRQ, create_limited_srq);
+	status = fork_during(thread, fork_in_handler);
+	let_go_on(thread);
+	assert_int_equal(slow_rc, -EBADF);
+	assert_int_equal(status, 0);
+}
+
 /* --- Queue pairs. */
 
 static uint32_t cq;
@@ -879,6 +904,7 @@ int main(void)
 		TEST(a_context_may_be_closed_while_a_queue_pair_changes),
 		TEST(a_context_may_be_closed_while_a_domain_is_made),
 		TEST(a_forked_child_may_open_a_device_during_a_command),
+		TEST(a_forked_child_counts_no_handles_of_its_parent),
 		TEST(a_forked_child_makes_no_queue_pair),
 		TEST(a_forked_child_changes_no_queue_pair),
 		TEST(a_forked_child_joins_no_group),
