@@ -23,8 +23,9 @@ struct dpdk_interrupt {
 	bool changed;        /* a vhost guest connected or left, or its queues did, since
 				dpdk_interrupt_take_change */
 	/*
-	 * Protects the guest's flags, in rx_intr_enable and rx_intr_disable, from an unmap by
-	 * DPDK's vhost thread. Without a rank (docs/locking.md): urxe takes no other lock there.
+	 * Protects the guest's flags, in rx_intr_enable and rx_intr_disable, and its ring
+	 * (vhost_ring.h) from an unmap by DPDK's vhost thread. Without a rank (docs/locking.md):
+	 * urxe takes no other lock there, DPDK its own.
 	 */
 	pthread_mutex_t enable_lock;
 };

@@ -7,7 +7,7 @@
 
 #include <rte_ethdev.h>
 
-#include "dpdk/vhost_features.h"
+#include "dpdk/vhost_ring.h"
 #include "packet/packet_socket.h"
 
 /* First and longest pause between attempts to send frames that the kernel left in its ring. */
@@ -64,15 +64,14 @@ static int alloc_buffers(struct dpdk_port *port, struct rte_mbuf **mbufs, uint16
 	return rte_pktmbuf_alloc_bulk(port->pool, mbufs, n);
 }
 
-/* Sends up to DPDK_BURST frames; returns how many the device accepted. */
-static uint16_t send_dpdk_burst(struct dpdk_port *port, const struct netdev_frame *frames,
-				uint16_t n)
+/* Sends up to DPDK_BURST frames. Returns how many the device accepted, or -ENOMEM. */
+static int send_dpdk_burst(struct dpdk_port *port, const struct netdev_frame *frames, uint16_t n)
 {
 	struct rte_mbuf *mbufs[DPDK_BURST];
 	uint16_t sent, i;
 
 	if (alloc_buffers(port, mbufs, n))
-		return 0;
+		return -ENOMEM;
 	for (i = 0; i < n; i++)
 		memcpy(rte_pktmbuf_append(mbufs[i], frames[i].len), frames[i].data, frames[i].len);
 	sent = rte_eth_tx_burst(port->id, 0, mbufs, n);
@@ -94,20 +93,29 @@ static uint16_t count_fitting(const struct dpdk_port *port, const struct netdev_
 	return count;
 }
 
-/*
- * Whether a vhost guest has refused the frame because it is longer than the guest's receive buffers
- * need be. DPDK would refuse such a frame again and again, and so all frames behind it.
- */
-static bool exceeds_guest_buffers(struct dpdk_port *port, const struct netdev_frame *frame)
+static bool guest_has_buffer(struct dpdk_port *port)
 {
-	uint32_t max;
+	bool has;
 
 	if (!port->is_vhost)
 		return false;
 	pthread_mutex_lock(&port->interrupt.enable_lock);
-	max = vhost_frame_max(port->id);
+	has = vhost_ring_has_buffer(port->id);
 	pthread_mutex_unlock(&port->interrupt.enable_lock);
-	return frame->len > max;
+	return has;
+}
+
+/*
+ * Sends a frame once more that the device has refused, if a vhost guest has a buffer now. A second
+ * refusal shows that the buffer is too short, and drops the frame: DPDK would refuse it again and
+ * again, and so all frames behind it. False: the frame must wait.
+ */
+static bool settle_refused(struct dpdk_port *port, const struct netdev_frame *frame)
+{
+	int sent = guest_has_buffer(port) ? send_dpdk_burst(port, frame, 1) : -EAGAIN;
+
+	port->counters[NETDEV_TX_TOO_LONG] += !sent;
+	return sent >= 0;
 }
 
 uint32_t dpdk_port_tx(struct netdev *netdev, uint64_t now, const struct netdev_frame *frames,
@@ -118,7 +126,7 @@ uint32_t dpdk_port_tx(struct netdev *netdev, uint64_t now, const struct netdev_f
 
 	while (done < may) {
 		uint16_t count = count_fitting(port, frames + done, may - done);
-		uint16_t sent;
+		int sent;
 
 		if (!count) {
 			port->counters[NETDEV_TX_TOO_LONG]++;
@@ -126,12 +134,12 @@ uint32_t dpdk_port_tx(struct netdev *netdev, uint64_t now, const struct netdev_f
 			continue;
 		}
 		sent = send_dpdk_burst(port, frames + done, count);
-		done += sent;
+		if (sent > 0)
+			done += (uint32_t)sent;
 		if (sent == count)
 			continue;
-		if (!exceeds_guest_buffers(port, &frames[done]))
+		if (sent < 0 || !settle_refused(port, &frames[done]))
 			break;
-		port->counters[NETDEV_TX_TOO_LONG]++;
 		done++;
 	}
 	port->counters[NETDEV_TX_REFUSED] += n - done;

@@ -29,6 +29,8 @@
 #define LENGTH   64
 #define MTU      4200
 #define LONG     4000 /* longer than a packet buffer of the guest */
+#define TAGGED   1518 /* with a VLAN tag; a packet buffer holds it */
+#define MANY     4096 /* more frames than the guest's ring has buffers */
 #define SKIP     (SECOND / 20)
 
 static struct {
@@ -337,6 +339,29 @@ static void test_frame_longer_than_a_buffer_is_dropped_alone(void **state)
 	assert_int_equal(count_too_long(), 2);
 }
 
+/* The guest takes such frames as soon as it runs again. */
+static void test_full_ring_drops_no_frame_that_a_buffer_holds(void **state)
+{
+	static const uint8_t data[TAGGED] = "tagged";
+	const struct netdev_frame frame = {data, TAGGED};
+	const uint64_t dropped = count_too_long();
+	uint32_t sent = 0;
+
+	(void)state;
+	kill_guest();
+	wait_until_asleep();
+	start_guest_with(",mrg_rxbuf=0");
+	expect_frame("hello");
+	kill(lab.guest, SIGSTOP);
+	waitpid(lab.guest, NULL, WUNTRACED);
+	while (sent < MANY && netdev_tx(lab.port, now_ns(), &frame, 1))
+		sent++;
+	assert_in_range(sent, 1, MANY - 1);
+	kill(lab.guest, SIGCONT);
+	send_all(&frame, 1);
+	assert_int_equal(count_too_long(), dropped);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -348,6 +373,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_sleeping_port_is_polled_within_1_s),
 		cmocka_unit_test(test_new_guest_is_polled_for_announcements),
 		cmocka_unit_test(test_frame_longer_than_a_buffer_is_dropped_alone),
+		cmocka_unit_test(test_full_ring_drops_no_frame_that_a_buffer_holds),
 	};
 
 	if (argc == 2 && !strcmp(argv[0], "guest"))
