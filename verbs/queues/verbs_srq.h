@@ -13,6 +13,7 @@ struct srq {
 	struct pd *pd;
 	struct recv_queue recv;
 	uint32_t async_events;
+	uint32_t limit_changes; /* successful requests that set the limit */
 };
 
 void srq_destroy(struct object *object);

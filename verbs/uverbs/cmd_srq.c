@@ -158,10 +158,11 @@ static int reply_srq_ring(const struct command *c, const struct queue *ring)
  * are as before. The HCA's SRQ may have the new size nevertheless, if other threads have posted too
  * many requests for it meanwhile, or have set a higher limit.
  */
-static int resize_engine_srq(struct urxe_rq *srq, uint32_t max_wr,
+static int resize_engine_srq(struct srq *srq, uint32_t max_wr,
 			     const struct ib_uverbs_modify_srq *request)
 {
-	const uint32_t old = urxe_srq_limit(srq);
+	struct urxe_rq *rq = srq->recv.rq;
+	const uint32_t old = urxe_srq_limit(rq), changes = srq->limit_changes;
 	struct hca *hca;
 	int rc = 0;
 
@@ -169,17 +170,17 @@ static int resize_engine_srq(struct urxe_rq *srq, uint32_t max_wr,
 		return -EINVAL;
 	hca = adapter_allow_unlock();
 	if (old > max_wr)
-		rc = urxe_srq_set_limit(srq, 0);
+		rc = urxe_srq_set_limit(rq, 0);
 	if (!rc)
-		rc = urxe_srq_resize(srq, max_wr);
+		rc = urxe_srq_resize(rq, max_wr);
 	if (!rc && request->attr_mask & IBV_SRQ_LIMIT)
-		urxe_srq_set_limit(srq, request->srq_limit);
-	else if (rc && old > max_wr && !urxe_srq_limit(srq))
-		urxe_srq_set_limit(srq, old);
+		srq->limit_changes += !urxe_srq_set_limit(rq, request->srq_limit);
+	else if (rc && old > max_wr && srq->limit_changes == changes)
+		urxe_srq_set_limit(rq, old);
 	if (command_forbid_unlock(hca))
 		return -EIO;
 	/* Hands the HCA requests that other threads have posted meanwhile. */
-	urxe_offload_refill(srq);
+	urxe_offload_refill(rq);
 	adapter_publish();
 	return rc;
 }
@@ -198,7 +199,7 @@ static int resize_srq(const struct command *c, struct srq *srq,
 		return rc;
 	rc = reply_srq_ring(c, &ring);
 	if (!rc)
-		rc = resize_engine_srq(srq->recv.rq, queue_capacity(&ring), request);
+		rc = resize_engine_srq(srq, queue_capacity(&ring), request);
 	if (rc && adapter.dev)
 		queue_destroy(&ring, &c->file->queues);
 	else if (!rc)
@@ -212,6 +213,7 @@ static int set_limit(struct srq *srq, uint32_t limit)
 	struct hca *hca = adapter_allow_unlock();
 	int rc = urxe_srq_set_limit(srq->recv.rq, limit);
 
+	srq->limit_changes += !rc;
 	return command_forbid_unlock(hca) ? -EIO : rc;
 }
 

@@ -242,19 +242,36 @@ static void a_smaller_queue_may_get_a_smaller_limit(void **state)
 	expect_limit(2);
 }
 
-/* The queue has more requests than the new size. */
-static void a_refused_resize_restores_the_limit(void **state)
+static void post_receives(int n)
 {
 	const struct urxe_recv_wr wr = {.wr_id = 1};
 
-	(void)state;
-	assert_int_equal(create_srq(), 0);
 	adapter_lock();
-	for (int i = 0; i < 5; i++)
+	for (int i = 0; i < n; i++)
 		assert_int_equal(urxe_post_recv(find_srq(), &wr), 0);
 	adapter_unlock();
+}
+
+/* The queue has more requests than the new size. */
+static void a_refused_resize_restores_the_limit(void **state)
+{
+	(void)state;
+	assert_int_equal(create_srq(), 0);
+	post_receives(5);
 	assert_int_equal(modify(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT, 3, 2), -EINVAL);
 	expect_limit(4);
+}
+
+static void a_refused_resize_arms_no_limit_that_another_thread_has_disarmed(void **state)
+{
+	pthread_t thread = start_resize(3, 2);
+
+	(void)state;
+	post_receives(5);
+	assert_int_equal(modify(IBV_SRQ_LIMIT, 0, 0), 0);
+	let_go_on(thread);
+	assert_int_equal(slow_rc, -EINVAL);
+	expect_limit(0);
 }
 
 /* The limit comes from another thread during the resize. */
@@ -283,6 +300,7 @@ int main(void)
 		TEST(a_resize_may_set_a_limit),
 		TEST(a_smaller_queue_may_get_a_smaller_limit),
 		TEST(a_refused_resize_restores_the_limit),
+		TEST(a_refused_resize_arms_no_limit_that_another_thread_has_disarmed),
 		TEST(a_queue_does_not_become_smaller_than_its_limit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
