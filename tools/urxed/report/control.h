@@ -51,8 +51,8 @@ struct control_reply {
 };
 
 /*
- * From the daemon to a client that asks processes, with n descriptors of sockets. On socket i the client receives the answer of the process whose
- * port has the number ports[i].
+ * From the daemon to a client that asks processes, with n descriptors of sockets. On socket i the
+ * client receives the answer of the process whose port has the number ports[i].
  */
 struct control_processes {
 	uint32_t version;
