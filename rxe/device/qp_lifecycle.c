@@ -29,7 +29,7 @@ static const struct {
 } qp_timers[] = {
 	[TIMER_RETRY] = {offsetof(struct urxe_qp, timer), comp_retransmit_timer},
 	[TIMER_GAP] = {offsetof(struct urxe_qp, gap_timer), resp_gap_time_out},
-	[TIMER_ACK] = {offsetof(struct urxe_qp, ack_timer), resp_came_again_timer},
+	[TIMER_ACK] = {offsetof(struct urxe_qp, ack_timer), resp_ack_at_last},
 	[TIMER_PACE] = {offsetof(struct urxe_qp, pace.timer), qp_schedule},
 };
 
@@ -234,7 +234,7 @@ bool urxe_qp_flush_acks(struct urxe_qp *qp)
 	RECORD_ENTRY(qp->dev, QP_FLUSH_ACKS, .qpn = qp->qpn);
 	if (timer_armed(&qp->ack_timer)) {
 		timer_clear(&qp->ack_timer);
-		resp_ack_again(qp);
+		resp_ack_at_last(qp);
 	}
 	if (qp->resp.ack_due)
 		qp_schedule_first(qp);

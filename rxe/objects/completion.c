@@ -209,19 +209,18 @@ void flush_recvs(struct urxe_qp *qp)
 
 bool urxe_qp_has_answers(const struct urxe_qp *qp)
 {
-	return qp->resp.res_pending || qp->resp.nak || qp->resp.ack_due;
+	return qp->resp.res_pending || qp->resp.nak || qp->resp.ack_due ||
+	       timer_armed(&qp->ack_timer);
 }
 
 /* The answers that are due are still sent: the program has the messages, so the peer must not take
- * them for lost. */
+ * them for lost. The timer's function (resp_ack_at_last) decides on a delayed ACK. */
 static void send_last_answers(struct urxe_qp *qp)
 {
-	const struct responder *resp = &qp->resp;
+	struct urxe_dev *dev = qp->dev;
 
-	if (timer_armed(&qp->ack_timer)) {
-		timer_clear(&qp->ack_timer);
-		qp->resp.ack_due |= resp->ack_msn != RESP_ACK_PAST;
-	}
+	if (timer_armed(&qp->ack_timer))
+		timer_set(&dev->timers, &qp->ack_timer, dev->now);
 	if (urxe_qp_has_answers(qp))
 		qp_schedule(qp);
 }

@@ -131,6 +131,11 @@ struct requester {
  */
 enum resp_message { RESP_NONE, RESP_SEND, RESP_WRITE, RESP_UNKNOWN };
 
+/* What has happened since the newest packet of the message in progress was executed. */
+enum resp_since_newest {
+	RESP_CAME_AGAIN = 1, /* an earlier request has come again */
+};
+
 /* Value of responder.ack_msn, not an MSN: the PSN of the last ACK is so old that the peer would
  * take it for a future one, so no ACK is sent. Also after a take-over from an HCA, when the engine
  * does not know the MSN. */
@@ -182,8 +187,9 @@ struct resume {
 struct responder {
 	uint32_t psn; /* expected */
 	uint32_t msn;
-	/* PSN and MSN of the next ACK: those of the newest executed request that an ACK answers.
-	 * ack_msn is RESP_ACK_PAST if that PSN is too old to be named. */
+	/* PSN and MSN of the next ACK: those of the newest executed request that an ACK answers, or
+	 * of the packet before (resp_ack_at_last). ack_msn is RESP_ACK_PAST if that PSN is too old
+	 * to be named. */
 	uint32_t ack_psn, ack_msn;
 	uint8_t message; /* enum resp_message in progress */
 	bool has_wqe;    /* wqe is a taken receive request that is not completed */
@@ -196,8 +202,10 @@ struct responder {
 	bool silent;          /* a duplicate has waited for its ACK since silent_since */
 	bool starved;         /* the last ACK told the peer of 0 credits, or an RNR NAK was sent */
 	uint16_t res_pending; /* number of `resources` that are pending */
-	bool resumed;    /* an HCA has executed messages that the engine did not count: `resume` */
-	uint32_t offset; /* bytes of the message received */
+	bool resumed; /* an HCA has executed messages that the engine did not count: `resume` */
+	uint8_t since_newest; /* enum resp_since_newest, flags; 0 unless a SEND or WRITE is in
+				 progress */
+	uint32_t offset;      /* bytes of the message received */
 	const struct recv_wqe *wqe;
 
 	struct recv_wqe *copy; /* buffer for a SRQ's request; NULL: the QP has its own queue */

@@ -27,9 +27,18 @@ void resp_ack(struct urxe_qp *qp)
 	qp_schedule(qp);
 }
 
+bool resp_is_in_message(const struct urxe_qp *qp)
+{
+	return qp->resp.message == RESP_SEND || qp->resp.message == RESP_WRITE;
+}
+
 void resp_ack_again(struct urxe_qp *qp)
 {
-	if (qp->resp.ack_msn != RESP_ACK_PAST)
+	struct responder *resp = &qp->resp;
+
+	if (resp_is_in_message(qp)) /* ack_all_but_newest may have named an earlier PSN */
+		resp->ack_psn = urxe_psn_add(resp->psn, URXE_PSN_MASK);
+	if (resp->ack_msn != RESP_ACK_PAST)
 		resp_ack(qp);
 }
 
@@ -118,10 +127,28 @@ void resp_came_again(struct urxe_qp *qp)
 		timer_set(&dev->timers, &qp->ack_timer, dev->now + AGAIN_QUIET_NS);
 }
 
-void resp_came_again_timer(struct urxe_qp *qp)
+/* In the middle of a message: the ACK that the responder could have sent one packet earlier. */
+static void ack_all_but_newest(struct urxe_qp *qp)
 {
-	/* Linux' rxe may stop in the middle of a message until its timeout, and goes on then only
-	 * if a packet that it has sent is not acknowledged. */
-	if (qp->resp.message == RESP_NONE)
+	const uint32_t psn = urxe_psn_add(qp->resp.psn, URXE_PSN_MASK - 1);
+
+	if (resource_find(qp, psn))
+		return;
+	qp->resp.ack_psn = psn;
+	resp_ack(qp);
+}
+
+/*
+ * Linux' rxe may stop in the middle of a message until its timeout, and then goes on only if a
+ * packet that it has sent is not acknowledged. If it has stopped in a repetition, nobody knows
+ * which packet it has sent last.
+ */
+void resp_ack_at_last(struct urxe_qp *qp)
+{
+	const struct responder *resp = &qp->resp;
+
+	if (resp->message == RESP_NONE)
 		resp_ack_again(qp);
+	else if (resp_is_in_message(qp) && !(resp->since_newest & RESP_CAME_AGAIN))
+		ack_all_but_newest(qp);
 }

@@ -6,10 +6,13 @@
 #ifndef URXE_RESPONDER_ACKNOWLEDGE_H
 #define URXE_RESPONDER_ACKNOWLEDGE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <rxe/rxe.h>
 
+/* Whether a SEND or WRITE has begun whose last packet has not been executed. */
+bool resp_is_in_message(const struct urxe_qp *qp);
 /* Makes an ACK of the newest executed request due, and schedules the QP: urxe_output sends it. */
 void resp_ack(struct urxe_qp *qp);
 /* As resp_ack, after a duplicate. Does nothing if the peer would take the ACK's PSN, which is very
@@ -47,9 +50,14 @@ void resp_fail_without_nak(struct urxe_qp *qp);
  * outstanding ignores these packets.
  */
 void resp_nak_without_gap(struct urxe_qp *qp);
-/* The requester repeats requests: starts the timer of the ACK that follows the last repetition. */
+/* The requester repeats requests: starts the timer of the ACK that follows the last repetition
+ * (resp_ack_at_last). */
 void resp_came_again(struct urxe_qp *qp);
-/* That timer has fired: makes the ACK due, unless a message is in progress. */
-void resp_came_again_timer(struct urxe_qp *qp);
+/*
+ * That timer has fired, or the QP ends before: makes the ACK due. In the middle of a message it is
+ * an ACK of all executed packets but the newest; if that would be the PSN of a READ or an atomic,
+ * or a repeated request was the last to arrive, there is none.
+ */
+void resp_ack_at_last(struct urxe_qp *qp);
 
 #endif

@@ -75,6 +75,8 @@ void resp_duplicate(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t fl
 	struct resp_resource *res;
 	bool answered = true;
 
+	if (resp_is_in_message(qp))
+		qp->resp.since_newest |= RESP_CAME_AGAIN;
 	if (flags & URXE_OPF_RESOURCE) {
 		res = resource_find(qp, p->psn);
 		if (!res)

@@ -85,6 +85,7 @@ static void advance_psn(struct urxe_qp *qp, uint32_t n, uint32_t flags, enum res
 	resp->ack_psn = urxe_psn_add(resp->psn, n - 1);
 	resp->psn = urxe_psn_add(resp->psn, n);
 	resp->message = end ? RESP_NONE : message;
+	resp->since_newest = 0;
 	if (end)
 		resp->msn = urxe_psn_add(resp->msn, 1);
 	resp->ack_msn = resp->msn;

@@ -4,6 +4,8 @@
 #include "objects/rq.h"
 #include "state/state_records.h"
 
+#define SINCE_NEWEST_BIT 6
+
 /* The next ACK. RESP_ACK_PAST is not an MSN, so it is a flag in the stream. */
 static void ack_fields(struct state_stream *s, struct responder *resp)
 {
@@ -59,11 +61,23 @@ static void resume_fields(struct state_stream *s, struct responder *resp)
 	state_bool(s, &resp->resume.sending);
 }
 
+/* The flags since_newest are in the two upper bits of the message's kind: earlier versions of urxe
+ * have no field for them. */
+static void message_kind(struct state_stream *s, struct responder *resp)
+{
+	uint8_t both = resp->message | (uint8_t)(resp->since_newest << SINCE_NEWEST_BIT);
+
+	state_u8(s, &both);
+	resp->message = both & ((1 << SINCE_NEWEST_BIT) - 1);
+	resp->since_newest = both >> SINCE_NEWEST_BIT;
+	state_require(s, resp->message <= (s->version < 2 ? RESP_WRITE : RESP_UNKNOWN));
+}
+
 static void message_fields(struct state_stream *s, struct urxe_qp *qp)
 {
 	struct responder *resp = &qp->resp;
 
-	state_u8_max(s, &resp->message, s->version < 2 ? RESP_WRITE : RESP_UNKNOWN);
+	message_kind(s, resp);
 	state_u32_max(s, &resp->offset, URXE_MAX_MSG);
 	state_u64(s, &resp->write.va);
 	state_u32(s, &resp->write.rkey);

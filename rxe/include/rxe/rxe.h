@@ -485,7 +485,7 @@ int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *
 		   uint32_t mask);
 void urxe_qp_query(const struct urxe_qp *qp, struct urxe_qp_attr *attr, struct urxe_qp_init *init);
 /* Whether responses, an ACK or a NAK are due, which the next calls of urxe_output send, also if the
- * QP has failed by itself. */
+ * QP has failed by itself; or a delayed ACK waits for its time. */
 bool urxe_qp_has_answers(const struct urxe_qp *qp);
 
 /* Outstanding requests and remaining retries of a QP. */

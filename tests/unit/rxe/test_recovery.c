@@ -460,11 +460,115 @@ static void test_partial_repetition_is_acknowledged_when_it_stops(void **state)
 	engine_close(&e);
 }
 
+/* The PSN and MSN of the one ACK; then silence. */
+static void expect_ack_of(struct engine *e, uint32_t psn, uint32_t msn)
+{
+	struct answers got = answers(e);
+
+	assert_int_equal(got.n, 1);
+	assert_int_equal(got.syndrome >> 5, 0);
+	assert_int_equal(got.psn, psn & 0xffffff);
+	assert_int_equal(got.msn, msn);
+	expect_quiet(e);
+}
+
+/* Packets of the first message have come again, and `n` packets of the second one have come.
+ * conn->psn[0]: the second message's. */
+static void open_in_second_message(struct engine *e, struct conn_attr *conn, uint32_t n)
+{
+	*conn = message_conn();
+	open_with_message(e, conn);
+	post_recv(&e->end[1], 2, 0, MESSAGE_PACKETS * 1024);
+	assert_int_equal(answers(e).n, 1); /* of the credit */
+	inject_send(e, conn, 0);
+	conn->psn[0] = (conn->psn[0] + MESSAGE_PACKETS) & 0xffffff;
+	inject_sends(e, conn, n);
+}
+
+static void finish_second_message(struct engine *e, const struct conn_attr *conn, uint32_t n)
+{
+	for (uint32_t i = n; i < MESSAGE_PACKETS; i++)
+		inject_send(e, conn, i);
+	expect_ack_of(e, conn->psn[0] + MESSAGE_PACKETS - 1, 2);
+	expect_wc(&e->b->recv_cq, 2, URXE_WC_SUCCESS);
+	engine_close(e);
+}
+
 /*
  * The next message has begun. Linux' rxe may stop in the middle of it until its timeout, and goes
- * on then only if a packet is not acknowledged.
+ * on then only if a packet is not acknowledged: the ACK leaves out the newest packet.
  */
-static void test_begun_message_is_not_acknowledged_after_a_repetition(void **state)
+static void test_begun_message_is_acknowledged_but_for_its_newest_packet(void **state)
+{
+	struct conn_attr conn;
+	struct engine e;
+
+	(void)state;
+	for (uint32_t n = 1; n <= 3; n++) {
+		open_in_second_message(&e, &conn, n);
+		e.pair->now += QUIET_NS - 1;
+		expect_quiet(&e);
+		e.pair->now++;
+		expect_ack_of(&e, conn.psn[0] + n - 2, 1);
+		e.pair->now += 10 * QUIET_NS;
+		expect_quiet(&e);
+		finish_second_message(&e, &conn, n);
+	}
+}
+
+/* The ACK of all but the newest packet changes nothing for a duplicate that asks for its ACK. */
+static void test_probe_after_the_repeated_ack_gets_the_newest_one(void **state)
+{
+	struct conn_attr conn;
+	struct urxe_packet p;
+	struct engine e;
+
+	(void)state;
+	open_in_second_message(&e, &conn, 2);
+	e.pair->now += QUIET_NS;
+	expect_ack_of(&e, conn.psn[0], 1);
+	p = from_peer(&e, &conn, 0x01);
+	p.psn = (p.psn + 1) & 0xffffff;
+	p.payload_len = 1024;
+	p.ack_req = true;
+	inject(&e, &p);
+	expect_ack_of(&e, conn.psn[0] + 1, 1);
+	finish_second_message(&e, &conn, 2);
+}
+
+/* If Linux' rxe has stopped in a repetition, it may not have sent the newest packets again, and
+ * any ACK may be too new. */
+static void test_message_in_repetition_gets_no_repeated_ack(void **state)
+{
+	struct conn_attr conn;
+	struct engine e;
+
+	(void)state;
+	open_in_second_message(&e, &conn, 2);
+	inject_send(&e, &conn, 0);
+	e.pair->now += 10 * QUIET_NS;
+	expect_quiet(&e);
+	/* The repetition has got beyond the newest packet. */
+	inject_send(&e, &conn, 0);
+	inject_send(&e, &conn, 2);
+	e.pair->now += QUIET_NS;
+	expect_ack_of(&e, conn.psn[0] + 1, 1);
+	finish_second_message(&e, &conn, 3);
+}
+
+/* A request executed behind the SEND: its response is its only answer. */
+static void inject_behind(struct engine *e, const struct conn_attr *conn, uint8_t opcode)
+{
+	struct urxe_packet p = from_peer(e, conn, opcode);
+
+	p.psn = (p.psn + MESSAGE_PACKETS) & 0xffffff;
+	p.reth.length = 64;
+	inject(e, &p);
+	assert_int_equal(answers(e).n, 1);
+}
+
+/* Linux' rxe would take an ACK with the PSN of the READ for its response. */
+static void test_begun_message_behind_a_read_gets_no_repeated_ack(void **state)
 {
 	struct conn_attr conn = message_conn();
 	struct engine e;
@@ -473,15 +577,65 @@ static void test_begun_message_is_not_acknowledged_after_a_repetition(void **sta
 	open_with_message(&e, &conn);
 	post_recv(&e.end[1], 2, 0, MESSAGE_PACKETS * 1024);
 	assert_int_equal(answers(&e).n, 1); /* of the credit */
+	inject_behind(&e, &conn, 0x0c);
+	inject_send(&e, &conn, 0);
+	conn.psn[0] = (conn.psn[0] + MESSAGE_PACKETS + 1) & 0xffffff;
+	inject_send(&e, &conn, 0);
+	e.pair->now += 10 * QUIET_NS;
+	expect_quiet(&e);
+	for (uint32_t i = 1; i < MESSAGE_PACKETS; i++)
+		inject_send(&e, &conn, i);
+	expect_ack_of(&e, conn.psn[0] + MESSAGE_PACKETS - 1, 3);
+	engine_close(&e);
+}
+
+/* Packet i of a WRITE of MESSAGE_PACKETS. */
+static void inject_long_write(struct engine *e, const struct conn_attr *conn, uint32_t i)
+{
+	struct urxe_packet p = from_peer(e, conn, i ? 0x07 : 0x06);
+
+	p.psn = (p.psn + i) & 0xffffff;
+	p.reth.length = MESSAGE_PACKETS * 1024;
+	p.payload_len = 1024;
+	inject(e, &p);
+}
+
+static void test_begun_write_is_acknowledged_but_for_its_newest_packet(void **state)
+{
+	struct conn_attr conn = message_conn();
+	struct engine e;
+
+	(void)state;
+	open_with_message(&e, &conn);
 	inject_send(&e, &conn, 0);
 	conn.psn[0] = (conn.psn[0] + MESSAGE_PACKETS) & 0xffffff;
-	inject_sends(&e, &conn, 2);
+	inject_long_write(&e, &conn, 0);
+	inject_long_write(&e, &conn, 1);
 	e.pair->now += QUIET_NS;
+	expect_ack_of(&e, conn.psn[0], 1);
+	engine_close(&e);
+}
+
+/* The queue pair ends, or fails, in the middle of a message. */
+static void test_ending_qp_acknowledges_but_for_the_newest_packet(void **state)
+{
+	struct conn_attr conn;
+	struct engine e;
+
+	(void)state;
+	open_in_second_message(&e, &conn, 2);
+	assert_true(urxe_qp_flush_acks(e.end[1].qp));
+	expect_ack_of(&e, conn.psn[0], 1);
+	engine_close(&e);
+
+	open_in_second_message(&e, &conn, 2);
+	post_send(&e, 1, &(struct post){.opcode = URXE_WR_SEND, .lkey = 0xbad, .length = 1});
 	expect_quiet(&e);
-	for (uint32_t i = 2; i < MESSAGE_PACKETS; i++)
-		inject_send(&e, &conn, i);
-	assert_int_equal(answers(&e).n, 1);
-	expect_wc(&e.b->recv_cq, 2, URXE_WC_SUCCESS);
+	assert_int_equal(qp_state(&e.end[1]), URXE_QPS_ERR);
+	assert_true(urxe_qp_has_answers(e.end[1].qp));
+	assert_true(urxe_next_deadline(e.b->dev) <= e.pair->now);
+	expect_ack_of(&e, conn.psn[0], 1);
+	assert_false(urxe_qp_has_answers(e.end[1].qp));
 	engine_close(&e);
 }
 
@@ -606,17 +760,6 @@ static void test_reordered_packets_get_one_ack(void **state)
 	e.pair->now += 10 * QUIET_NS;
 	expect_quiet(&e);
 	engine_close(&e);
-}
-
-/* A request executed behind the SEND: its response is its only answer. */
-static void inject_behind(struct engine *e, const struct conn_attr *conn, uint8_t opcode)
-{
-	struct urxe_packet p = from_peer(e, conn, opcode);
-
-	p.psn = (p.psn + MESSAGE_PACKETS) & 0xffffff;
-	p.reth.length = 64;
-	inject(e, &p);
-	assert_int_equal(answers(e).n, 1);
 }
 
 /*
@@ -757,7 +900,12 @@ int main(void)
 		cmocka_unit_test(test_reset_drops_kept_packets),
 		cmocka_unit_test(test_full_repetition_is_acknowledged_twice),
 		cmocka_unit_test(test_partial_repetition_is_acknowledged_when_it_stops),
-		cmocka_unit_test(test_begun_message_is_not_acknowledged_after_a_repetition),
+		cmocka_unit_test(test_begun_message_is_acknowledged_but_for_its_newest_packet),
+		cmocka_unit_test(test_probe_after_the_repeated_ack_gets_the_newest_one),
+		cmocka_unit_test(test_message_in_repetition_gets_no_repeated_ack),
+		cmocka_unit_test(test_begun_message_behind_a_read_gets_no_repeated_ack),
+		cmocka_unit_test(test_begun_write_is_acknowledged_but_for_its_newest_packet),
+		cmocka_unit_test(test_ending_qp_acknowledges_but_for_the_newest_packet),
 		cmocka_unit_test(test_repetition_without_pause_is_acknowledged),
 		cmocka_unit_test(test_repeated_ack_ends_before_an_outstanding_read),
 		cmocka_unit_test(test_flush_acks_sends_the_repeated_ack_at_once),

@@ -291,6 +291,42 @@ static void test_saved_device_goes_on_as_the_restored_one_after_a_repeated_read(
 	}
 }
 
+/* Packet i of a WRITE of three packets. */
+static void inject_begun_write(struct engine *e, const struct conn_attr *conn, uint32_t i)
+{
+	struct urxe_packet p = from_peer(e, conn, i ? 0x07 : 0x06);
+
+	p.psn = (p.psn + i) & 0xffffff;
+	p.reth.length = 3 * PAYLOAD;
+	p.payload_len = PAYLOAD;
+	inject(e, &p);
+}
+
+/* An ACK follows the repetition, unless the packet that came again is the last one; the restored
+ * responder knows whether it is. */
+static void test_moved_responder_knows_of_a_packet_that_came_again(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+
+	(void)state;
+	conn.path_mtu = URXE_MTU_1024;
+	for (unsigned again = 0; again < 2; again++) {
+		struct engine e;
+
+		engine_open(&e, &conn);
+		inject_begun_write(&e, &conn, 0);
+		inject_begun_write(&e, &conn, 0);
+		inject_begun_write(&e, &conn, 1);
+		if (again)
+			inject_begun_write(&e, &conn, 0);
+		expect_quiet(&e);
+		move_side(&e, 1);
+		e.pair->now += 20000000;
+		assert_int_equal(answers(&e).n, !again);
+		engine_close(&e);
+	}
+}
+
 /* Restores the node beside itself, on a link with the MTU. */
 static int restore_with_mtu(struct node *node, uint64_t now, uint32_t mtu)
 {
@@ -391,6 +427,7 @@ int main(void)
 		cmocka_unit_test(test_atomic_is_not_repeated),
 		cmocka_unit_test(test_move_of_a_paced_read_repeats_nothing),
 		cmocka_unit_test(test_frames_lost_during_a_move_are_repeated),
+		cmocka_unit_test(test_moved_responder_knows_of_a_packet_that_came_again),
 		cmocka_unit_test(
 			test_saved_device_goes_on_as_the_restored_one_after_a_repeated_read),
 		cmocka_unit_test(test_failed_connection_may_move_to_a_shorter_mtu),
