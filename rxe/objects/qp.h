@@ -134,6 +134,7 @@ enum resp_message { RESP_NONE, RESP_SEND, RESP_WRITE, RESP_UNKNOWN };
 /* What has happened since the newest packet of the message in progress was executed. */
 enum resp_since_newest {
 	RESP_CAME_AGAIN = 1, /* an earlier request has come again */
+	RESP_ANSWERED = 2,   /* an ACK or a NAK has acknowledged the packet */
 };
 
 /* Value of responder.ack_msn, not an MSN: the PSN of the last ACK is so old that the peer would
@@ -188,8 +189,8 @@ struct responder {
 	uint32_t psn; /* expected */
 	uint32_t msn;
 	/* PSN and MSN of the next ACK: those of the newest executed request that an ACK answers, or
-	 * of the packet before (resp_ack_at_last). ack_msn is RESP_ACK_PAST if that PSN is too old
-	 * to be named. */
+	 * of the packet before (ack_all_but_newest). ack_msn is RESP_ACK_PAST if that PSN is too
+	 * old to be named. */
 	uint32_t ack_psn, ack_msn;
 	uint8_t message; /* enum resp_message in progress */
 	bool has_wqe;    /* wqe is a taken receive request that is not completed */

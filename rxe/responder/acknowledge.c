@@ -97,12 +97,40 @@ void resp_refuse(struct urxe_qp *qp, uint8_t refusal)
 		fail_refusing(qp, refusal);
 }
 
+/* In the middle of a message: the ACK that the responder could have sent one packet earlier. */
+static void ack_all_but_newest(struct urxe_qp *qp)
+{
+	const uint32_t psn = urxe_psn_add(qp->resp.psn, URXE_PSN_MASK - 1);
+
+	if (resource_find(qp, psn))
+		return;
+	qp->resp.ack_psn = psn;
+	resp_ack(qp);
+}
+
+/*
+ * Linux' rxe that has stopped behind the newest packet of a begun message goes on only if a packet
+ * that it has sent is requested. So the newest one counts as lost, unless the peer may know that it
+ * has arrived.
+ */
+static bool is_newest_requested(const struct urxe_qp *qp)
+{
+	return resp_is_in_message(qp) && !(qp->resp.since_newest & RESP_ANSWERED);
+}
+
 void resp_nak_without_gap(struct urxe_qp *qp)
 {
+	const bool again = is_newest_requested(qp);
+
 	/* Neither the NAK nor the ACK tells a peer that it lacks the newest response. */
 	resource_repeat_newest(qp);
-	resp_ack_again(qp);
+	if (again)
+		ack_all_but_newest(qp);
+	else
+		resp_ack_again(qp);
 	resp_refuse(qp, AETH_NAK_PSN_SEQUENCE);
+	if (again)
+		qp->resp.nak_psn = urxe_psn_add(qp->resp.psn, URXE_PSN_MASK);
 	/* A peer with nothing outstanding ignores this NAK; a later gap gets its own NAK. */
 	qp->resp.nak_sent = false;
 }
@@ -125,17 +153,6 @@ void resp_came_again(struct urxe_qp *qp)
 
 	if (!dev->attr.go_back_n)
 		timer_set(&dev->timers, &qp->ack_timer, dev->now + AGAIN_QUIET_NS);
-}
-
-/* In the middle of a message: the ACK that the responder could have sent one packet earlier. */
-static void ack_all_but_newest(struct urxe_qp *qp)
-{
-	const uint32_t psn = urxe_psn_add(qp->resp.psn, URXE_PSN_MASK - 1);
-
-	if (resource_find(qp, psn))
-		return;
-	qp->resp.ack_psn = psn;
-	resp_ack(qp);
 }
 
 /*

@@ -46,6 +46,8 @@ void resp_fail_without_nak(struct urxe_qp *qp);
  * Makes an ACK due, and then a sequence NAK of the expected PSN, although no later request has
  * arrived. The ACK replaces one that may be lost; the NAK asks for requests that may be lost.
  * Linux' rxe that has repeated requests by itself heeds the NAK only after an ACK of something new.
+ * In the middle of a message whose newest packet has not been acknowledged, both packets are about
+ * that one: the ACK ends before it, and the NAK asks for it.
  * Also repeats a response that may be lost (resource_repeat_newest). A peer that has nothing
  * outstanding ignores these packets.
  */

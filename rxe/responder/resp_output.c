@@ -146,12 +146,22 @@ static void clear_ack_due(struct urxe_qp *qp)
 	qp->resp.silent = false;
 }
 
+/* An ACK up to `psn` is being sent. */
+static void note_answered(struct urxe_qp *qp, uint32_t psn)
+{
+	struct responder *resp = &qp->resp;
+
+	if (resp_is_in_message(qp) && urxe_psn_add(psn, 1) == resp->psn)
+		resp->since_newest |= RESP_ANSWERED;
+}
+
 static void output_nak(struct urxe_qp *qp, struct urxe_frame *frame)
 {
 	/* A receive request was posted since the refusal. */
 	const bool outdated = AETH_TYPE(qp->resp.nak) == AETH_RNR_NAK && !qp->resp.starved;
 
 	output_acknowledge(qp, frame, qp->resp.nak, qp->resp.nak_psn, qp->resp.msn);
+	note_answered(qp, urxe_psn_add(qp->resp.nak_psn, URXE_PSN_MASK));
 	qp->resp.nak = 0;
 	clear_ack_due(qp);
 	if (outdated)
@@ -170,6 +180,7 @@ static void output_ack(struct urxe_qp *qp, struct urxe_frame *frame)
 	syndrome = ack_syndrome(qp);
 	qp->resp.starved = syndrome == (AETH_ACK | aeth_credit_code(0));
 	output_acknowledge(qp, frame, syndrome, qp->resp.ack_psn, qp->resp.ack_msn);
+	note_answered(qp, qp->resp.ack_psn);
 	frame->acknowledges = true;
 }
 

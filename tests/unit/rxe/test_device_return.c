@@ -82,6 +82,48 @@ static void test_returned_device_acknowledges_before_it_asks(void **state)
 	engine_close(&l.e);
 }
 
+/* Three packets of a WRITE arrive. None of them asks for an ACK, or the last one (`asks`) does. */
+static void inject_begun_write(struct lossy *l, const struct conn_attr *conn, bool asks)
+{
+	for (uint32_t i = 0; i < 3; i++) {
+		struct urxe_packet p = from_peer(&l->e, conn, i ? 0x07 : 0x06);
+
+		p.psn = (p.psn + i) & 0xffffff;
+		p.reth.length = 40 * PACKET_LEN;
+		p.payload_len = PACKET_LEN;
+		p.ack_req = asks && i == 2;
+		inject(&l->e, &p);
+	}
+	assert_int_equal(answers(&l->e).n, asks);
+}
+
+/*
+ * Linux' rxe may have stopped behind the newest packet of a message, and goes on only if a packet
+ * that it has sent is asked for, and was not acknowledged.
+ */
+static void test_returned_device_asks_for_the_newest_packet_of_a_message(void **state)
+{
+	(void)state;
+	for (unsigned asks = 0; asks < 2; asks++) {
+		struct conn_attr conn = conn_default(URXE_QPT_RC);
+		struct noted_answers noted = {0};
+		struct lossy l;
+
+		open_with_timeout(&l, true, false, PATIENT);
+		inject_begun_write(&l, &conn, asks);
+		l.e.pair->link[1].filter = note_answer;
+		l.e.pair->link[1].filter_arg = &noted;
+		returns(&l.e, l.e.b);
+		pair_run(l.e.pair, l.e.pair->now + SOON);
+		assert_int_equal(noted.n, 2);
+		assert_int_equal(noted.first[0].type, 0);
+		assert_int_equal(noted.first[0].psn, conn.psn[0] + 1 + asks);
+		assert_int_equal(noted.first[1].type, 3);
+		assert_int_equal(noted.first[1].psn, conn.psn[0] + 2 + asks);
+		engine_close(&l.e);
+	}
+}
+
 /* --- The answer to a probe */
 
 /* B knows a round trip. With `executes` it has executed a request of A. */
@@ -553,6 +595,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_returned_device_asks_for_lost_requests),
 		cmocka_unit_test(test_returned_device_acknowledges_before_it_asks),
+		cmocka_unit_test(test_returned_device_asks_for_the_newest_packet_of_a_message),
 		cmocka_unit_test(test_answer_to_a_probe_asks_for_lost_requests),
 		cmocka_unit_test(test_answer_to_a_probe_asks_no_silent_peer),
 		cmocka_unit_test(test_late_answer_after_a_probe_asks_for_nothing),

@@ -292,13 +292,15 @@ static void test_saved_device_goes_on_as_the_restored_one_after_a_repeated_read(
 }
 
 /* Packet i of a WRITE of three packets. */
-static void inject_begun_write(struct engine *e, const struct conn_attr *conn, uint32_t i)
+static void inject_begun_write(struct engine *e, const struct conn_attr *conn, uint32_t i,
+			       bool ack_req)
 {
 	struct urxe_packet p = from_peer(e, conn, i ? 0x07 : 0x06);
 
 	p.psn = (p.psn + i) & 0xffffff;
 	p.reth.length = 3 * PAYLOAD;
 	p.payload_len = PAYLOAD;
+	p.ack_req = ack_req;
 	inject(e, &p);
 }
 
@@ -314,15 +316,41 @@ static void test_moved_responder_knows_of_a_packet_that_came_again(void **state)
 		struct engine e;
 
 		engine_open(&e, &conn);
-		inject_begun_write(&e, &conn, 0);
-		inject_begun_write(&e, &conn, 0);
-		inject_begun_write(&e, &conn, 1);
+		inject_begun_write(&e, &conn, 0, false);
+		inject_begun_write(&e, &conn, 0, false);
+		inject_begun_write(&e, &conn, 1, false);
 		if (again)
-			inject_begun_write(&e, &conn, 0);
+			inject_begun_write(&e, &conn, 0, false);
 		expect_quiet(&e);
 		move_side(&e, 1);
 		e.pair->now += 20000000;
 		assert_int_equal(answers(&e).n, !again);
+		engine_close(&e);
+	}
+}
+
+/* After its absence the responder asks for the newest packet, unless it has acknowledged it. */
+static void test_moved_responder_knows_what_it_has_acknowledged(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+
+	(void)state;
+	conn.path_mtu = URXE_MTU_1024;
+	for (unsigned ack_req = 0; ack_req < 2; ack_req++) {
+		struct answers got;
+		struct engine e;
+
+		engine_open(&e, &conn);
+		inject_begun_write(&e, &conn, 0, false);
+		inject_begun_write(&e, &conn, 1, ack_req);
+		assert_int_equal(answers(&e).n, ack_req);
+		move_side(&e, 1);
+		announce_to(e.b, e.pair->now, e.b->mac, URXE_ANNOUNCEMENT_LEN);
+		e.pair->now += 5000000;
+		got = answers(&e);
+		assert_int_equal(got.n, 2);
+		assert_int_equal(got.syndrome, 0x60);
+		assert_int_equal(got.psn, conn.psn[0] + 1 + ack_req);
 		engine_close(&e);
 	}
 }
@@ -428,6 +456,7 @@ int main(void)
 		cmocka_unit_test(test_move_of_a_paced_read_repeats_nothing),
 		cmocka_unit_test(test_frames_lost_during_a_move_are_repeated),
 		cmocka_unit_test(test_moved_responder_knows_of_a_packet_that_came_again),
+		cmocka_unit_test(test_moved_responder_knows_what_it_has_acknowledged),
 		cmocka_unit_test(
 			test_saved_device_goes_on_as_the_restored_one_after_a_repeated_read),
 		cmocka_unit_test(test_failed_connection_may_move_to_a_shorter_mtu),
