@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -18,8 +19,8 @@
 #include "objects/hca_srq.h"
 
 /* Values of ibv_device_attr.vendor_id, which for hardware is an OUI or a PCI vendor. */
-#define SOFTWARE_VENDOR     0xffffffu /* of rdma_rxe and urxe */
-#define OLD_SOFTWARE_VENDOR 0         /* of rdma_rxe before Linux 5.6 */
+#define SOFTWARE_VENDOR 0xffffffu /* of rdma_rxe and urxe */
+#define NO_VENDOR       0         /* of rdma_rxe before Linux 5.8, and of mana_ib, hardware */
 
 static const struct urxe_offload_ops offload_ops = {
 	.mr_reg = hca_mr_reg,
@@ -107,14 +108,32 @@ static void place_fd(const struct hca *hca, int *fd)
 		*fd = hca->owner->place_fd(*fd);
 }
 
+/* Whether the device is one of rdma_rxe: no other driver has the file `parent` in sysfs. */
+static bool is_rxe(const struct ibv_device *device)
+{
+	char path[sizeof(device->ibdev_path) + sizeof("/parent")];
+
+	snprintf(path, sizeof(path), "%s/parent", device->ibdev_path);
+	return !access(path, F_OK);
+}
+
+static int read_device(struct hca *hca)
+{
+	const int rc = hca_verbs_error(hca->verbs->query_device(hca->context, &hca->attr));
+	const uint32_t vendor = hca->attr.vendor_id;
+
+	hca->hardware =
+		vendor != SOFTWARE_VENDOR && (vendor != NO_VENDOR || !is_rxe(hca->context->device));
+	return rc;
+}
+
 static int prepare(struct hca *hca)
 {
 	int rc;
 
 	place_fd(hca, &hca->context->cmd_fd);
 	place_fd(hca, &hca->context->async_fd);
-	rc = hca_verbs_error(hca->verbs->query_device(hca->context, &hca->attr));
-
+	rc = read_device(hca);
 	if (!rc)
 		rc = read_mtu(hca);
 	if (!rc)
@@ -233,7 +252,7 @@ void hca_detach(struct hca *hca)
 
 bool hca_is_hardware(const struct hca *hca)
 {
-	return hca->attr.vendor_id != SOFTWARE_VENDOR && hca->attr.vendor_id != OLD_SOFTWARE_VENDOR;
+	return hca->hardware;
 }
 
 void hca_set_port_down(struct hca *hca, bool down)

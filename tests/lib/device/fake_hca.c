@@ -114,7 +114,7 @@ void fake_hca_complete_recv(struct fake_qp *qp, enum ibv_wc_status status, uint3
 
 /* --- The device. */
 
-static struct ibv_device *device_list[] = {(struct ibv_device *)&fake_hca, NULL};
+static struct ibv_device *device_list[] = {&fake_hca.device, NULL};
 
 static struct ibv_device **get_device_list(int *n)
 {
@@ -515,7 +515,8 @@ void fake_hca_init(void)
 		.open_error = EIO,
 		.ah_error = EHOSTUNREACH,
 		.max_qp_wr = 100,
-		.context = {.cmd_fd = -1,
+		.context = {.device = &fake_hca.device,
+			    .cmd_fd = -1,
 			    .ops = {.post_send = post_send,
 				    .post_recv = post_recv,
 				    .post_srq_recv = post_srq_recv,

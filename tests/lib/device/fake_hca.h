@@ -30,6 +30,7 @@ struct fake_qp {
 };
 
 struct fake_hca {
+	struct ibv_device device;
 	struct ibv_context context;
 	struct hca_verbs verbs;
 	uint32_t next_qpn, next_key;

@@ -283,7 +283,7 @@ static void hardware_whose_port_is_down_serves_all(void **state)
 	struct urxe_rq *srq;
 
 	(void)state;
-	f->hca->attr.vendor_id = 0x2c9;
+	f->hca->hardware = true;
 	hca_set_port_down(f->hca, true);
 	make_qp(URXE_QPT_RC, 0, NULL);
 	assert_int_equal(urxe_srq_create(f->dev, &attr, &srq), 0);

@@ -5,8 +5,10 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "checkpoint/quiesce.h"
@@ -287,13 +289,31 @@ static void an_hca_in_hardware_leaves_other_hosts_no_connection_of_the_engine(vo
 	(void)state;
 	assert_int_not_equal(connect_engine_qp(), -ENETUNREACH);
 	close_with_hca(loop);
-	fake_hca.vendor_id = 0; /* rdma_rxe before Linux 5.6 */
-	loop = open_with_hca(MTU);
-	assert_int_not_equal(connect_engine_qp(), -ENETUNREACH);
-	close_with_hca(loop);
 	fake_hca.vendor_id = 0x2c9;
 	loop = open_with_hca(MTU);
 	assert_int_equal(connect_engine_qp(), -ENETUNREACH);
+}
+
+/* Old kernels' rdma_rxe and mana_ib both have vendor ID 0; rdma_rxe has the file in sysfs. */
+static void an_hca_without_vendor_id_is_software_if_sysfs_names_a_parent(void **state)
+{
+	char *const dir = fake_hca.device.ibdev_path;
+	char parent[sizeof(fake_hca.device.ibdev_path) + sizeof("/parent")];
+
+	(void)state;
+	close_with_hca(loop);
+	fake_hca.vendor_id = 0;
+	strcpy(dir, "/tmp/urxe-hca-XXXXXX");
+	assert_non_null(mkdtemp(dir));
+	loop = open_with_hca(MTU);
+	assert_int_equal(connect_engine_qp(), -ENETUNREACH);
+	close_with_hca(loop);
+	snprintf(parent, sizeof(parent), "%s/parent", dir);
+	assert_int_equal(mkdir(parent, 0700), 0);
+	loop = open_with_hca(MTU);
+	assert_int_equal(rmdir(parent), 0);
+	assert_int_equal(rmdir(dir), 0);
+	assert_int_not_equal(connect_engine_qp(), -ENETUNREACH);
 }
 
 /* The peer may be one of them, whose packets come by the switch. */
@@ -340,6 +360,7 @@ int main(void)
 		TEST(a_change_that_the_hca_refuses_is_no_path_migration),
 		TEST(an_hca_in_hardware_leaves_other_hosts_no_connection_of_the_engine),
 		TEST(an_hca_in_hardware_leaves_machines_the_connections_of_the_engine),
+		TEST(an_hca_without_vendor_id_is_software_if_sysfs_names_a_parent),
 		TEST(a_leased_number_lets_the_engine_go_on),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
