@@ -138,7 +138,8 @@ int rdmacm_kernel_run(struct rdmacm_file *file, const struct rdmacm_request *req
 
 /* --- IDs */
 
-/* Gives the kernel's ID, a new one, the options that an earlier ID had. */
+/* Gives the kernel's ID, a new one, the noted options. As in set_option() of router.c, no refusal
+ * of the kernel counts: an old kernel lacks some options that the daemon has. */
 static int repeat_options(struct rdmacm_file *file, const struct rdmacm_id *id)
 {
 	int rc = 0;
@@ -154,6 +155,8 @@ static int repeat_options(struct rdmacm_file *file, const struct rdmacm_id *id)
 
 		if (id->options[i].len)
 			rc = rdmacm_kernel_run(file, &request, id->kernel_id, &response);
+		if (rc == -ENOSYS || rc == -EINVAL)
+			rc = 0;
 	}
 	return rc;
 }
@@ -178,7 +181,7 @@ int rdmacm_kernel_create(struct rdmacm_file *file, struct rdmacm_id *id)
 	return rc;
 }
 
-static void note_option(struct rdmacm_id *id, const struct rdmacm_request *request)
+void rdmacm_kernel_note_option(struct rdmacm_id *id, const struct rdmacm_request *request)
 {
 	struct rdma_ucm_set_option set;
 
@@ -200,7 +203,7 @@ int rdmacm_kernel_set_option(struct rdmacm_file *file, struct rdmacm_id *id,
 		rc = rdmacm_kernel_run(file, request, id->kernel_id, &response);
 	/* A command that is too short has optlen 0 (`in` is zeroed), which the kernel refuses. */
 	if (!rc)
-		note_option(id, request);
+		rdmacm_kernel_note_option(id, request);
 	return rc;
 }
 

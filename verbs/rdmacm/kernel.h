@@ -40,11 +40,13 @@ int rdmacm_kernel_has_addresses(void);
 int rdmacm_kernel_run(struct rdmacm_file *file, const struct rdmacm_request *request,
 		      uint32_t kernel_id, struct rdmacm_response *response);
 
-/* Creates an ID of the kernel for `id`, with the options set before, unless there is one. 0, or a
+/* Creates an ID of the kernel for `id`, with the noted options, unless there is one. 0, or a
  * negative errno value. */
 int rdmacm_kernel_create(struct rdmacm_file *file, struct rdmacm_id *id);
-/* Has the kernel run SET_OPTION for its ID of `id`, which it creates if necessary. 0, or a negative
- * errno value. */
+/* Notes an option that a command SET_OPTION has set, for the kernel's next ID of `id`. */
+void rdmacm_kernel_note_option(struct rdmacm_id *id, const struct rdmacm_request *request);
+/* Has the kernel run SET_OPTION for its ID of `id`, which it creates if necessary, and notes the
+ * option. 0, or a negative errno value. */
 int rdmacm_kernel_set_option(struct rdmacm_file *file, struct rdmacm_id *id,
 			     const struct rdmacm_request *request);
 /* Destroys the kernel's ID of `id`. Returns the number of the kernel's events of it that the

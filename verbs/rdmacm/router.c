@@ -510,13 +510,28 @@ static int set_option(struct rdmacm_file *file, struct rdmacm_request *request,
 	return rdmacm_daemon_run(file, request, response);
 }
 
+/* Sets the option at the daemon alone, for an ID that the kernel lacks, or has only to listen. The
+ * kernel's ID may come later. */
+static int set_daemon_option(struct rdmacm_file *file, struct rdmacm_request *request,
+			     struct rdmacm_response *response, struct rdmacm_id *id)
+{
+	int rc = rdmacm_daemon_run(file, request, response);
+
+	if (!rc)
+		rdmacm_kernel_note_option(id, request);
+	return rc;
+}
+
 /* Where the kernel has no rdma_cm, the ID's first address makes it one of the daemon. */
 static int run_without_kernel(struct rdmacm_file *file, struct rdmacm_request *request,
 			      struct rdmacm_response *response, struct rdmacm_id *id)
 {
-	int rc = rdmacm_daemon_run(file, request, response);
+	int rc;
 
-	if (!rc && request->command.command != RDMA_USER_CM_CMD_SET_OPTION)
+	if (request->command.command == RDMA_USER_CM_CMD_SET_OPTION)
+		return set_daemon_option(file, request, response, id);
+	rc = rdmacm_daemon_run(file, request, response);
+	if (!rc)
 		id->owner = RDMACM_OWNER_DAEMON;
 	return rc;
 }
@@ -687,6 +702,8 @@ static int run_by_owner(struct rdmacm_file *file, struct rdmacm_request *request
 		return accept_id(file, request, response, id);
 	if (id && id->owner == RDMACM_OWNER_OPEN)
 		return run_open(file, request, response, id, number);
+	if (id && request->command.command == RDMA_USER_CM_CMD_SET_OPTION)
+		return set_daemon_option(file, request, response, id);
 	return rdmacm_daemon_run(file, request, response);
 }
 

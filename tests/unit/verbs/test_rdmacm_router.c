@@ -35,7 +35,7 @@ struct side {
 	uint16_t taken; /* another program's port */
 	int taken_error;
 	int listen_error; /* of the next command to listen */
-	bool lacks_addresses;
+	bool lacks_addresses, lacks_options;
 	uint32_t ids_written; /* bit mask of IDs for which the program has written an event */
 	uint64_t guid;        /* of the device of each ID; 0: the address decides no device */
 	uint16_t choice;      /* the next port for a program that names none */
@@ -166,6 +166,8 @@ static int run_side(struct side *side, uint32_t command, const void *in, uint32_
 		side->ids[id].listens = side->ids[id].addr.ss_family;
 		return side->ids[id].listens ? 0 : -EINVAL;
 	case RDMA_USER_CM_CMD_SET_OPTION:
+		if (side->lacks_options)
+			return -ENOSYS;
 		memcpy(&option, in, sizeof(option));
 		assert_int_equal(option.level, RDMA_OPTION_ID);
 		assert_int_equal(option.optlen, sizeof(int));
@@ -702,6 +704,43 @@ static void programs_use_a_kernel_that_comes_after_them(void **state)
 	expect_ports(7472, 7472);
 }
 
+/* Programs set options at their start, perhaps before the first RDMA device comes. */
+static void options_are_those_of_a_kernel_that_comes_after_them(void **state)
+{
+	for (int binds_first = 0; binds_first < 2; binds_first++) {
+		uint32_t id;
+
+		setup(state);
+		file.kernel = -1;
+		id = create_id();
+		if (binds_first)
+			assert_int_equal(bind_any(id, AF_INET6, 7471), 0);
+		set_option(id, RDMA_OPTION_ID_AFONLY, 1);
+		late_kernel = true;
+		if (!binds_first)
+			assert_int_equal(bind_any(id, AF_INET6, 7471), 0);
+		assert_int_equal(listen_id(id), 0);
+		expect_ports(7471, 7471);
+		assert_true(kernel_has_afonly());
+	}
+}
+
+/* An old kernel lacks some. */
+static void options_need_not_exist_in_the_kernel(void **state)
+{
+	uint32_t id;
+
+	(void)state;
+	file.kernel = -1;
+	kernel.lacks_options = true;
+	id = create_id();
+	set_option(id, RDMA_OPTION_ID_ACK_TIMEOUT, 14);
+	late_kernel = true;
+	assert_int_equal(bind_any(id, AF_INET, 7471), 0);
+	assert_int_equal(listen_id(id), 0);
+	expect_ports(7471, 7471);
+}
+
 /* Of a newer kernel and librdmacm. */
 static void commands_of_newer_kernels_go_to_the_owner(void **state)
 {
@@ -794,6 +833,8 @@ int main(void)
 		cmocka_unit_test_setup(listener_on_loopback_is_at_both, setup),
 		cmocka_unit_test_setup(commands_of_newer_kernels_go_to_the_owner, setup),
 		cmocka_unit_test_setup(programs_use_a_kernel_that_comes_after_them, setup),
+		cmocka_unit_test_setup(options_are_those_of_a_kernel_that_comes_after_them, setup),
+		cmocka_unit_test_setup(options_need_not_exist_in_the_kernel, setup),
 		cmocka_unit_test_setup(listener_at_an_address_hears_both, setup),
 		cmocka_unit_test_setup(listener_at_an_address_needs_its_owner_only, setup),
 		cmocka_unit_test_setup(lack_of_descriptors_binds_no_id, setup),
