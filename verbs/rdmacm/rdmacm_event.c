@@ -87,8 +87,8 @@ static int next_daemon_event(struct rdmacm_file *file, int fd, const struct rdma
 /* --- Events of the daemon and of the kernel */
 
 /* Sets *response to the next event. Asks the daemon and the kernel in turn, so that the events of
- * one do not delay those of the other without end. 0; -EAGAIN: no event now; -EBADF: another thread
- * has closed the file; or another negative errno value. */
+ * one do not delay those of the other without end. 0; RDMACM_HIDDEN; -EAGAIN: no event now; -EBADF:
+ * another thread has closed the file; or another negative errno value. */
 static int take_turn(struct rdmacm_file *file, int fd, const struct rdmacm_request *request,
 		     struct rdmacm_response *response)
 {
@@ -114,9 +114,13 @@ static int next_event(struct rdmacm_file *file, int fd, const struct rdmacm_requ
 	const int cancel = cancellation_disable();
 	int rc;
 
-	pthread_mutex_lock(&file->lock);
-	rc = take_turn(file, fd, request, response);
-	pthread_mutex_unlock(&file->lock);
+	/* Takes the lock for each event, so that commands go on while peers send many requests that
+	 * are refused. */
+	do {
+		pthread_mutex_lock(&file->lock);
+		rc = take_turn(file, fd, request, response);
+		pthread_mutex_unlock(&file->lock);
+	} while (rc == RDMACM_HIDDEN);
 	cancellation_restore(cancel);
 	return rc;
 }

@@ -758,8 +758,8 @@ static int add_request(struct rdmacm_file *file, struct rdmacm_id request, uint3
 }
 
 /* Destroys a connection request of the kernel for which there is no number or no memory (`rc`).
- * Returns -EAGAIN: no event now. The program does not get the event, so librdmacm must not wait for
- * its acknowledgement at the listener (hidden_events). */
+ * The program does not get the event, so librdmacm must not wait for its acknowledgement at the
+ * listener (hidden_events). Returns RDMACM_HIDDEN. */
 static int refuse_request(struct rdmacm_file *file, struct rdmacm_id *request, uint64_t uid, int rc)
 {
 	struct rdmacm_id *listener = rdmacm_id_find_uid(file, uid);
@@ -768,7 +768,7 @@ static int refuse_request(struct rdmacm_file *file, struct rdmacm_id *request, u
 	if (listener)
 		listener->hidden_events++;
 	rdmacm_kernel_destroy(file, request);
-	return -EAGAIN;
+	return RDMACM_HIDDEN;
 }
 
 /*
@@ -831,7 +831,7 @@ int rdmacm_route_kernel_event(struct rdmacm_file *file, const struct rdmacm_requ
 	rdmacm_hca_answer_event(file, response);
 	memcpy(&event, response->out, offsetof(struct rdma_ucm_event_resp, param));
 	if (hide_event(file, &event))
-		return -EAGAIN;
+		return RDMACM_HIDDEN;
 	if (event.event == MULTICAST_JOIN || event.event == MULTICAST_ERROR)
 		mark_group(response, offsetof(struct rdma_ucm_event_resp, id));
 	if (event.event != CONNECT_REQUEST)

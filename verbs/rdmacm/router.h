@@ -22,8 +22,11 @@
  */
 int rdmacm_route(struct rdmacm_file *file, struct rdmacm_request *request,
 		 struct rdmacm_response *response);
-/* Runs GET_EVENT at the kernel, and puts the daemon's numbers for new IDs into the event. 0, or
- * -EAGAIN: no event now; other negative errno values. Never blocks for the kernel. */
+/* Result: the kernel had an event that the program does not get; it may have another one. */
+#define RDMACM_HIDDEN 1
+/* Runs GET_EVENT at the kernel, and puts the daemon's numbers for new IDs into the event. 0,
+ * RDMACM_HIDDEN, or -EAGAIN: no event now; other negative errno values. Never blocks for the
+ * kernel. */
 int rdmacm_route_kernel_event(struct rdmacm_file *file, const struct rdmacm_request *request,
 			      struct rdmacm_response *response);
 

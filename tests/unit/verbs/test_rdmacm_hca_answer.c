@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -18,6 +20,7 @@
 #include "rdmacm/ids.h"
 #include "rdmacm/kernel.h"
 #include "rdmacm/rdmacm_daemon.h"
+#include "rdmacm/rdmacm_event.h"
 #include "rdmacm/router.h"
 
 #define KERNEL          1000 /* descriptor of the kernel's rdma_cm */
@@ -53,7 +56,7 @@ static struct {
 	uint8_t port;
 	struct sockaddr_storage source;
 	struct ib_uverbs_qp_attr attr;
-	struct rdma_ucm_event_resp event;
+	struct rdma_ucm_event_resp event, next_event;
 	/* The GID table: the last bytes of addresses 192.0.2.0/24, 0: no entry. */
 	uint8_t gid[16];
 	bool v1[16];
@@ -142,7 +145,11 @@ static void answer(uint32_t command, void *out)
 		break;
 	case RDMA_USER_CM_CMD_INIT_QP_ATTR: memcpy(out, &kernel.attr, sizeof(kernel.attr)); break;
 	case RDMA_USER_CM_CMD_JOIN_MCAST: memcpy(out, &group, sizeof(group)); break;
-	case RDMA_USER_CM_CMD_GET_EVENT: memcpy(out, &kernel.event, sizeof(kernel.event)); break;
+	case RDMA_USER_CM_CMD_GET_EVENT:
+		memcpy(out, &kernel.event, sizeof(kernel.event));
+		if (kernel.next_event.event)
+			kernel.event = kernel.next_event;
+		break;
 	}
 }
 
@@ -443,7 +450,7 @@ static void listen_without_hca(void)
 	run(RDMA_USER_CM_CMD_LISTEN, &listen, sizeof(listen), 0, &response);
 }
 
-/* Fetches that event of the kernel. Returns the error of GET_EVENT. */
+/* Fetches that event of the kernel. Returns the result. */
 static int try_event(uint32_t event, uint32_t kernel_id)
 {
 	const struct rdma_ucm_get_event get = {0};
@@ -464,12 +471,12 @@ static void listener_of_urxe_gets_requests_of_its_hca(void **state)
 	(void)state;
 	hca_file = "\n";
 	listen_without_hca();
-	assert_int_equal(try_event(CONNECT_REQUEST, KERNEL_ID + 1), -EAGAIN);
+	assert_int_equal(try_event(CONNECT_REQUEST, KERNEL_ID + 1), RDMACM_HIDDEN);
 	hca_file = table;
 	addr = query(get_request(), RDMA_USER_CM_QUERY_ADDR);
 	EXPECT(urxe, addr);
 	kernel.guid = htobe64(OTHER_GUID);
-	assert_int_equal(try_event(CONNECT_REQUEST, KERNEL_ID + 2), -EAGAIN);
+	assert_int_equal(try_event(CONNECT_REQUEST, KERNEL_ID + 2), RDMACM_HIDDEN);
 }
 
 /* urxe0 stays, and so does the listener. */
@@ -478,11 +485,39 @@ static void listener_of_urxe_outlives_its_hca(void **state)
 	(void)state;
 	listen_without_hca();
 	assert_int_equal(kernel.n_ids, 1);
-	assert_int_equal(try_event(DEVICE_REMOVAL, KERNEL_ID), -EAGAIN);
-	assert_int_equal(try_event(ADDR_CHANGE, KERNEL_ID), -EAGAIN);
+	assert_int_equal(try_event(DEVICE_REMOVAL, KERNEL_ID), RDMACM_HIDDEN);
+	assert_int_equal(try_event(ADDR_CHANGE, KERNEL_ID), RDMACM_HIDDEN);
 	is_active = 1;
 	bind_id(RDMA_PS_TCP);
 	assert_int_equal(try_event(DEVICE_REMOVAL, KERNEL_ID + 1), 0);
+}
+
+/* A program that waits with EPOLLET is not told again of the second event. */
+static void hidden_event_does_not_delay_the_next_one(void **state)
+{
+	const struct rdma_ucm_get_event get = {0};
+	struct rdma_ucm_event_resp event;
+	struct rdmacm_response response;
+	struct rdmacm_request request = rdmacm_request_make(&file, RDMA_USER_CM_CMD_GET_EVENT, &get,
+							    sizeof(get), sizeof(event));
+	uint32_t id;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, ends), 0);
+	file.event_reader = ends[0];
+	listen_without_hca();
+	is_active = 1;
+	id = bind_id(RDMA_PS_TCP);
+	kernel.event = kernel.next_event =
+		(struct rdma_ucm_event_resp){.id = KERNEL_ID, .event = DEVICE_REMOVAL};
+	kernel.next_event.id = KERNEL_ID + 1;
+	kernel.next_event.uid = id;
+	assert_int_equal(rdmacm_get_event(&file, ends[0], &request, &response), 0);
+	memcpy(&event, response.out, sizeof(event));
+	assert_int_equal(event.uid, id);
+	close(ends[0]);
+	close(ends[1]);
 }
 
 /* A program makes the queue pairs of a listener's connections in one protection domain. */
@@ -888,6 +923,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(listener_of_urxe_gets_requests_of_its_hca, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(listener_of_urxe_outlives_its_hca, setup, teardown),
+		cmocka_unit_test_setup_teardown(hidden_event_does_not_delay_the_next_one, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(connection_request_has_the_device_of_its_listener,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(
