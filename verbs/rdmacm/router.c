@@ -196,22 +196,31 @@ static struct rdmacm_request query_request(struct rdmacm_file *file, uint32_t nu
 				   sizeof(struct rdma_ucm_query_addr_resp));
 }
 
+/* Asks the daemon for the address to which it has bound the ID. 0 or a negative errno value. */
+static int query_daemon(struct rdmacm_file *file, uint32_t number,
+			struct rdma_ucm_query_addr_resp *addr)
+{
+	struct rdmacm_request request = query_request(file, number);
+	struct rdmacm_response response;
+	int rc = rdmacm_daemon_run(file, &request, &response);
+
+	if (!rc)
+		memcpy(addr, response.out, sizeof(*addr));
+	return rc;
+}
+
 /*
  * Call it after the daemon has bound the ID. If that has an address of both, binds the kernel's ID
  * to the same port. If not, or after an error of the kernel's, the ID is the daemon's alone. 0,
- * or an error of the daemon. Overwrites *request.
+ * or an error of the daemon.
  */
-static int follow_daemon(struct rdmacm_file *file, struct rdmacm_request *request,
-			 struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
+static int follow_daemon(struct rdmacm_file *file, struct rdmacm_id *id, uint32_t number)
 {
 	struct rdma_ucm_query_addr_resp addr;
-	int rc;
+	int rc = query_daemon(file, number, &addr);
 
-	*request = query_request(file, number);
-	rc = rdmacm_daemon_run(file, request, response);
 	if (rc)
 		return rc;
-	memcpy(&addr, response->out, sizeof(addr));
 	if (!is_address_of_both(&addr.src_addr) || rdmacm_kernel_bind(file, id, &addr))
 		give_to_daemon(file, id);
 	return 0;
@@ -325,25 +334,26 @@ static int bind_kernel(struct rdmacm_file *file, struct rdmacm_request *request,
 	return rc;
 }
 
-/* Asks the kernel for the address and port to which it has bound the ID, and sets *request to the
- * command by which the daemon binds the ID to the same. */
-static int follow_kernel(struct rdmacm_file *file, struct rdmacm_request *request,
-			 struct rdmacm_response *response, const struct rdmacm_id *id,
-			 uint32_t number)
+/* Asks the kernel for the address to which it has bound the ID. 0 or a negative errno value. */
+static int query_kernel(struct rdmacm_file *file, const struct rdmacm_id *id,
+			struct rdmacm_response *answer)
+{
+	const struct rdmacm_request query = query_request(file, id->kernel_id);
+
+	return rdmacm_kernel_run(file, &query, id->kernel_id, answer);
+}
+
+/* The command by which the daemon binds the ID to the address and port of the kernel's answer. */
+static struct rdmacm_request bind_request(struct rdmacm_file *file, uint32_t number,
+					  const struct rdmacm_response *answer)
 {
 	struct rdma_ucm_bind bind = {.id = number};
 	struct rdma_ucm_query_addr_resp addr;
-	int rc;
 
-	*request = query_request(file, id->kernel_id);
-	rc = rdmacm_kernel_run(file, request, id->kernel_id, response);
-	if (rc)
-		return rc;
-	memcpy(&addr, response->out, sizeof(addr));
+	memcpy(&addr, answer->out, sizeof(addr));
 	bind.addr_size = addr.src_size;
 	bind.addr = addr.src_addr;
-	*request = rdmacm_request_make(file, RDMA_USER_CM_CMD_BIND, &bind, sizeof(bind), 0);
-	return 0;
+	return rdmacm_request_make(file, RDMA_USER_CM_CMD_BIND, &bind, sizeof(bind), 0);
 }
 
 /* Whether the kernel's result says that another ID has the port: the errors of cma_check_port
@@ -368,8 +378,11 @@ static int bind_at_both(struct rdmacm_file *file, struct rdmacm_request *request
 
 	if (is_taken(rc) && !open_port)
 		return rc;
-	if (!rc && open_port)
-		rc = follow_kernel(file, &same, response, id, number);
+	if (!rc && open_port) {
+		rc = query_kernel(file, id, response);
+		if (!rc)
+			same = bind_request(file, number, response);
+	}
 	if (!rc) {
 		rc = rdmacm_daemon_run(file, &same, response);
 		if (!rc || rc == -EBADF)
@@ -384,7 +397,7 @@ static int bind_at_both(struct rdmacm_file *file, struct rdmacm_request *request
 			return rc;
 	}
 	rc = rdmacm_daemon_run(file, request, response);
-	return rc ? rc : follow_daemon(file, &same, response, id, number);
+	return rc ? rc : follow_daemon(file, id, number);
 }
 
 /*
@@ -494,7 +507,7 @@ static int listen_id(struct rdmacm_file *file, struct rdmacm_request *request,
 	if (!rc || rc == -EBADF || !id->bound)
 		return rc;
 	rdmacm_kernel_destroy(file, id);
-	(void)follow_daemon(file, request, response, id, number);
+	(void)follow_daemon(file, id, number);
 	return rc;
 }
 
@@ -632,14 +645,11 @@ static int leave_group(struct rdmacm_file *file, struct rdmacm_request *request,
 static int listen_at_kernel(struct rdmacm_file *file, const struct rdmacm_request *request,
 			    struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
 {
-	struct rdmacm_request query = query_request(file, number);
 	struct rdma_ucm_query_addr_resp addr;
-	int rc = rdmacm_daemon_run(file, &query, response);
+	int rc = query_daemon(file, number, &addr);
 
-	if (rc)
-		return rc;
-	memcpy(&addr, response->out, sizeof(addr));
-	rc = rdmacm_kernel_bind(file, id, &addr);
+	if (!rc)
+		rc = rdmacm_kernel_bind(file, id, &addr);
 	if (!rc)
 		rc = rdmacm_kernel_run(file, request, id->kernel_id, response);
 	if (rc)
@@ -655,17 +665,15 @@ static int listen_at_kernel(struct rdmacm_file *file, const struct rdmacm_reques
 static int listen_at_daemon(struct rdmacm_file *file, struct rdmacm_request *request,
 			    struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
 {
-	struct rdmacm_request bind = query_request(file, id->kernel_id);
-	int rc = rdmacm_kernel_run(file, &bind, id->kernel_id, response);
+	struct rdmacm_request query = query_request(file, id->kernel_id), bind;
+	int rc = run_kernel(file, &query, response, id);
 
-	if (!rc)
-		rc = rdmacm_hca_answer(id, &bind, response);
-	if (!rc && !id->device.guid)
+	if (rc)
+		return rc;
+	if (!id->device.guid)
 		return -ENODEV;
-	if (!rc)
-		rc = follow_kernel(file, &bind, response, id, number);
-	if (!rc)
-		rc = rdmacm_daemon_run(file, &bind, response);
+	bind = bind_request(file, number, response);
+	rc = rdmacm_daemon_run(file, &bind, response);
 	return rc ? rc : rdmacm_daemon_run(file, request, response);
 }
 
@@ -778,12 +786,11 @@ static int refuse_request(struct rdmacm_file *file, struct rdmacm_id *request, u
  */
 static int decide_device(struct rdmacm_file *file, struct rdmacm_id *request, uint64_t uid)
 {
-	const struct rdmacm_request query = query_request(file, request->kernel_id);
 	struct rdmacm_id *listener = rdmacm_id_find_uid(file, uid);
 	const bool of_daemon = listener && listener->owner == RDMACM_OWNER_DAEMON;
 	struct rdmacm_response response;
 
-	if (!rdmacm_kernel_run(file, &query, request->kernel_id, &response))
+	if (!query_kernel(file, request, &response))
 		rdmacm_hca_take_request(request, of_daemon ? NULL : listener, &response);
 	return of_daemon && !request->device.guid ? -ENODEV : 0;
 }
