@@ -639,7 +639,8 @@ static int leave_group(struct rdmacm_file *file, struct rdmacm_request *request,
 
 /*
  * Also has the kernel listen at the address and port of the daemon's ID: the HCA's port may become
- * ACTIVE later, and from then on the kernel gets the requests. 0, or an error, after which the
+ * ACTIVE later, and from then on the kernel gets the requests. A listener at the wildcard or
+ * loopback, whose address decides no device, is open from now on. 0, or an error, after which the
  * daemon listens alone.
  */
 static int listen_at_kernel(struct rdmacm_file *file, const struct rdmacm_request *request,
@@ -654,6 +655,8 @@ static int listen_at_kernel(struct rdmacm_file *file, const struct rdmacm_reques
 		rc = rdmacm_kernel_run(file, request, id->kernel_id, response);
 	if (rc)
 		rdmacm_kernel_destroy(file, id);
+	else if (is_wildcard(&addr.src_addr) || is_loopback(&addr.src_addr))
+		id->owner = RDMACM_OWNER_OPEN;
 	return rc;
 }
 

@@ -104,17 +104,22 @@ int __wrap_rdmacm_kernel_has_addresses(void)
 	return is_active;
 }
 
-/* Replaces the daemon, which only numbers IDs. */
+/* Replaces the daemon, which numbers IDs, and has all at one address. */
 int __wrap_rdmacm_daemon_run(struct rdmacm_file *f, struct rdmacm_request *request,
 			     struct rdmacm_response *response);
 int __wrap_rdmacm_daemon_run(struct rdmacm_file *f, struct rdmacm_request *request,
 			     struct rdmacm_response *response)
 {
+	const struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(IPV4)};
+	struct rdma_ucm_query_addr_resp addr = {.src_size = sizeof(in)};
 	struct rdma_ucm_create_id_resp resp = {0};
 
 	(void)f;
-	if (request->command.command == RDMA_USER_CM_CMD_CREATE_ID)
-		resp.id = n_created++;
+	memcpy(&addr.src_addr, &in, sizeof(in));
+	switch (request->command.command) {
+	case RDMA_USER_CM_CMD_QUERY: memcpy(response->out, &addr, sizeof(addr)); return 0;
+	case RDMA_USER_CM_CMD_CREATE_ID: resp.id = n_created++; break;
+	}
 	memcpy(response->out, &resp, sizeof(resp));
 	return 0;
 }

@@ -16,14 +16,17 @@
 #include "rdmacm/rdmacm_daemon.h"
 #include "rdmacm/router.h"
 
-#define KERNEL         1000 /* descriptor of the kernel's rdma_cm */
-#define IB_PORT        30   /* of a struct sockaddr_ib: the end of its service ID */
-#define IDS            64
-#define IPV4           0xc0000201u /* 192.0.2.1 */
-#define CHOSEN         40000       /* first port that the kernel chooses */
-#define CHOSEN_D       50000       /* and the daemon */
-#define HCA_GUID       0x0200fffe00000001u
-#define WRITE_CM_EVENT 24 /* a command of Linux 6.17 */
+#define KERNEL          1000 /* descriptor of the kernel's rdma_cm */
+#define IB_PORT         30   /* of a struct sockaddr_ib: the end of its service ID */
+#define IDS             64
+#define IPV4            0xc0000201u /* 192.0.2.1 */
+#define CHOSEN          40000       /* first port that the kernel chooses */
+#define CHOSEN_D        50000       /* and the daemon */
+#define HCA_GUID        0x0200fffe00000001u
+#define OTHER_GUID      0x0200fffe00000002u
+#define UID             1 /* of each ID */
+#define CONNECT_REQUEST 4
+#define WRITE_CM_EVENT  24 /* a command of Linux 6.17 */
 
 /* The kernel's rdma_cm, or the daemon's. */
 struct side {
@@ -120,6 +123,8 @@ static bool read_flag(uint64_t at)
 
 static int run_side(struct side *side, uint32_t command, const void *in, uint32_t id, void *out)
 {
+	const struct rdma_ucm_event_resp request = {
+		.uid = UID, .id = side->n, .event = CONNECT_REQUEST};
 	struct rdma_ucm_create_id_resp created = {.id = side->n};
 	struct rdma_ucm_query_addr_resp addr = {
 		.node_guid = side->guid, .port_num = 1, .src_size = sizeof(struct sockaddr_in6)};
@@ -174,6 +179,7 @@ static int run_side(struct side *side, uint32_t command, const void *in, uint32_
 		if (option.optname == RDMA_OPTION_ID_AFONLY)
 			side->ids[id].afonly = read_flag(option.optval);
 		return 0;
+	case RDMA_USER_CM_CMD_GET_EVENT: memcpy(out, &request, sizeof(request)); return 0;
 	case WRITE_CM_EVENT: side->ids_written |= 1u << id; return 0;
 	default: return -ENOSYS;
 	}
@@ -229,7 +235,7 @@ static int run(uint32_t command, const void *in, uint32_t size, uint32_t out,
 
 static uint32_t create_id(void)
 {
-	const struct rdma_ucm_create_id create = {.uid = 1, .ps = RDMA_PS_TCP};
+	const struct rdma_ucm_create_id create = {.uid = UID, .ps = RDMA_PS_TCP};
 	struct rdma_ucm_create_id_resp resp;
 	struct rdmacm_response response;
 
@@ -255,13 +261,18 @@ static int bind_any(uint32_t id, sa_family_t family, uint16_t port)
 	return bind_to(id, (struct sockaddr_storage){.ss_family = family}, port);
 }
 
-static int bind_ipv4(uint32_t id, uint16_t port)
+static int bind_to_ipv4(uint32_t id, uint32_t ipv4, uint16_t port)
 {
-	const struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(IPV4)};
+	const struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(ipv4)};
 	struct sockaddr_storage addr = {0};
 
 	memcpy(&addr, &in, sizeof(in));
 	return bind_to(id, addr, port);
+}
+
+static int bind_ipv4(uint32_t id, uint16_t port)
+{
+	return bind_to_ipv4(id, IPV4, port);
 }
 
 /* As librdmacm without support for AF_IB does. */
@@ -704,6 +715,38 @@ static void programs_use_a_kernel_that_comes_after_them(void **state)
 	expect_ports(7472, 7472);
 }
 
+/* Fetches a connection request to the first ID. Returns the result. */
+static int get_request(void)
+{
+	const struct rdma_ucm_get_event get = {0};
+	struct rdmacm_response response;
+	const struct rdmacm_request request =
+		rdmacm_request_make(&file, RDMA_USER_CM_CMD_GET_EVENT, &get, sizeof(get),
+				    sizeof(struct rdma_ucm_event_resp));
+
+	return rdmacm_route_kernel_event(&file, &request, &response);
+}
+
+/* As one that the program binds after the kernel's rdma_cm has come. */
+static void old_listener_without_device_gets_requests_at_each(void **state)
+{
+	static const uint32_t addresses[] = {INADDR_ANY, INADDR_LOOPBACK, IPV4};
+
+	for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++) {
+		uint32_t id;
+
+		setup(state);
+		file.kernel = -1;
+		id = create_id();
+		assert_int_equal(bind_to_ipv4(id, addresses[i], 7471), 0);
+		late_kernel = true;
+		assert_int_equal(listen_id(id), 0);
+		expect_ports(7471, 7471);
+		kernel.guid = htobe64(OTHER_GUID);
+		assert_int_equal(get_request(), addresses[i] == IPV4 ? RDMACM_HIDDEN : 0);
+	}
+}
+
 /* Programs set options at their start, perhaps before the first RDMA device comes. */
 static void options_are_those_of_a_kernel_that_comes_after_them(void **state)
 {
@@ -792,17 +835,13 @@ static void this_host_as_destination_is_the_daemons(void **state)
 /* As in Linux, it gets the requests for all addresses of the host. */
 static void listener_on_loopback_is_at_both(void **state)
 {
-	const struct sockaddr_in in = {.sin_family = AF_INET,
-				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	struct sockaddr_storage addr = {0};
 	uint32_t id;
 
-	memcpy(&addr, &in, sizeof(in));
 	for (int with = 0; with < 2; with++) {
 		setup(state);
 		has_hca = with;
 		id = create_id();
-		assert_int_equal(bind_to(id, addr, 7471), 0);
+		assert_int_equal(bind_to_ipv4(id, INADDR_LOOPBACK, 7471), 0);
 		assert_int_equal(listen_id(id), 0);
 		expect_ports(7471, 7471);
 	}
@@ -833,6 +872,7 @@ int main(void)
 		cmocka_unit_test_setup(listener_on_loopback_is_at_both, setup),
 		cmocka_unit_test_setup(commands_of_newer_kernels_go_to_the_owner, setup),
 		cmocka_unit_test_setup(programs_use_a_kernel_that_comes_after_them, setup),
+		cmocka_unit_test_setup(old_listener_without_device_gets_requests_at_each, setup),
 		cmocka_unit_test_setup(options_are_those_of_a_kernel_that_comes_after_them, setup),
 		cmocka_unit_test_setup(options_need_not_exist_in_the_kernel, setup),
 		cmocka_unit_test_setup(listener_at_an_address_hears_both, setup),
