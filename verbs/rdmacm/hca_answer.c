@@ -278,6 +278,16 @@ void rdmacm_hca_take_request(struct rdmacm_id *id, struct rdmacm_id *listener,
 		       query->out + offsetof(struct rdma_ucm_query_addr_resp, src_addr));
 }
 
+bool rdmacm_hca_is_other(const struct rdmacm_response *query)
+{
+	struct rdma_ucm_query_addr_resp addr;
+	struct counterparts c;
+
+	memcpy(&addr, query->out, sizeof(addr));
+	return addr.node_guid && !read_counterparts(&c) && c.hca &&
+	       (c.hca != addr.node_guid || c.port != addr.port_num);
+}
+
 /* Replaces the device in an answer that begins with the node GUID, and has the other members at
  * these offsets. 0 or the error of decide(). */
 static int replace_device(struct rdmacm_id *id, uint8_t *answer, size_t port_at, size_t source_at,

@@ -29,6 +29,12 @@ int rdmacm_hca_answer(struct rdmacm_id *id, const struct rdmacm_request *request
  */
 void rdmacm_hca_take_request(struct rdmacm_id *id, struct rdmacm_id *listener,
 			     const struct rdmacm_response *query);
+/*
+ * Whether *query, the kernel's answer to QUERY (RDMA_USER_CM_QUERY_ADDR), names another device or
+ * port than the one that backs urxe0. False if it names none, if no HCA backs urxe0 yet, or if
+ * VNIC_HCA_FILE cannot be read.
+ */
+bool rdmacm_hca_is_other(const struct rdmacm_response *query);
 /* Changes *response, an event of the kernel with the kernel's numbers of ID and group. */
 void rdmacm_hca_answer_event(struct rdmacm_file *file, struct rdmacm_response *response);
 

@@ -641,7 +641,7 @@ static int leave_group(struct rdmacm_file *file, struct rdmacm_request *request,
  * Also has the kernel listen at the address and port of the daemon's ID: the HCA's port may become
  * ACTIVE later, and from then on the kernel gets the requests. A listener at the wildcard or
  * loopback, whose address decides no device, is open from now on. 0, or an error, after which the
- * daemon listens alone.
+ * daemon listens alone: -ENODEV: the address is that of another device than the HCA.
  */
 static int listen_at_kernel(struct rdmacm_file *file, const struct rdmacm_request *request,
 			    struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
@@ -651,6 +651,10 @@ static int listen_at_kernel(struct rdmacm_file *file, const struct rdmacm_reques
 
 	if (!rc)
 		rc = rdmacm_kernel_bind(file, id, &addr);
+	if (!rc)
+		rc = query_kernel(file, id, response);
+	if (!rc && rdmacm_hca_is_other(response))
+		rc = -ENODEV;
 	if (!rc)
 		rc = rdmacm_kernel_run(file, request, id->kernel_id, response);
 	if (rc)

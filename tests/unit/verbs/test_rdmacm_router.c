@@ -747,6 +747,19 @@ static void old_listener_without_device_gets_requests_at_each(void **state)
 	}
 }
 
+/* Its requests would be refused, and a program without urxe may want the port there. */
+static void listener_of_urxe_has_no_port_at_another_device(void **state)
+{
+	uint32_t id = create_id();
+
+	(void)state;
+	kernel.guid = htobe64(OTHER_GUID);
+	assert_int_equal(bind_ipv4(id, 7471), 0);
+	assert_int_equal(listen_id(id), 0);
+	expect_ports(7471, 0);
+	assert_int_equal(count_ids(&kernel), 0);
+}
+
 /* Programs set options at their start, perhaps before the first RDMA device comes. */
 static void options_are_those_of_a_kernel_that_comes_after_them(void **state)
 {
@@ -873,6 +886,7 @@ int main(void)
 		cmocka_unit_test_setup(commands_of_newer_kernels_go_to_the_owner, setup),
 		cmocka_unit_test_setup(programs_use_a_kernel_that_comes_after_them, setup),
 		cmocka_unit_test_setup(old_listener_without_device_gets_requests_at_each, setup),
+		cmocka_unit_test_setup(listener_of_urxe_has_no_port_at_another_device, setup),
 		cmocka_unit_test_setup(options_are_those_of_a_kernel_that_comes_after_them, setup),
 		cmocka_unit_test_setup(options_need_not_exist_in_the_kernel, setup),
 		cmocka_unit_test_setup(listener_at_an_address_hears_both, setup),
