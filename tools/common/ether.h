@@ -22,11 +22,12 @@
 #define BTH_LEN        12
 #define DETH_LEN       8
 
-#define ETHERTYPE_ID_IPV4 0x0800
-#define ETHERTYPE_ID_ARP  0x0806
-#define ETHERTYPE_ID_RARP 0x8035
-#define ETHERTYPE_ID_VLAN 0x8100
-#define ETHERTYPE_ID_IPV6 0x86dd
+#define ETHERTYPE_ID_IPV4        0x0800
+#define ETHERTYPE_ID_ARP         0x0806
+#define ETHERTYPE_ID_RARP        0x8035
+#define ETHERTYPE_ID_VLAN        0x8100
+#define ETHERTYPE_ID_IPV6        0x86dd
+#define ETHERTYPE_ID_MAC_CONTROL 0x8808 /* PAUSE */
 
 #define PROTO_UDP    17
 #define PROTO_BTH    0x1b /* IBA 8.3: next header of a GRH */

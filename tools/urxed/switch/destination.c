@@ -35,14 +35,18 @@ static uint32_t ports_for_unknown_mac(const struct vswitch *sw, uint32_t out)
 }
 
 /*
- * Whether the frame is for the other end of its link only: PAUSE, STP, LACP, LLDP and others (IEEE
- * 802.1Q, table 8-1). Bridges forward none.
+ * Whether the frame is for the other end of its link only. To 01:80:c2:00:00:00 to :0f: STP, LACP,
+ * LLDP and others (IEEE 802.1Q, table 8-1). A station takes PAUSE by its own MAC, too (IEEE 802.3,
+ * annex 31B).
  */
 static bool is_of_one_link(const struct frame_class *s)
 {
 	static const uint8_t block[ETHER_MAC_LEN - 1] = {0x01, 0x80, 0xc2, 0x00, 0x00};
 
-	return !memcmp(s->dmac, block, sizeof(block)) && s->dmac[5] < 0x10;
+	if (!memcmp(s->dmac, block, sizeof(block)) && s->dmac[5] < 0x10)
+		return true;
+	return s->head_len >= ETHER_HDR_LEN &&
+	       ether_get16(s->head + 12) == ETHERTYPE_ID_MAC_CONTROL;
 }
 
 /* Whether the switch chooses ports by MAC: with a single port it need not. */

@@ -729,6 +729,21 @@ static void frames_of_one_link_are_not_bridged(void **state)
 	assert_int_equal(send_plain(WIRE, mac, a_mac, 0), BIT(VM) | BIT(OTHER_VM));
 }
 
+/* The port of the cable's switch may also take PAUSE frames to its own MAC. */
+static void pause_frames_to_one_station_are_not_bridged(void **state)
+{
+	uint8_t f[LAN_LEN];
+	uint32_t len = plain(f, b_mac, a_mac, 0);
+
+	(void)state;
+	ether_put16(f + 12, ETHERTYPE_ID_MAC_CONTROL);
+	for (uint32_t from = 0; from < STATIONS; from++) {
+		send_from(from, f, len);
+		assert_int_equal(who_got(f, len, false), 0);
+	}
+	assert_int_equal(dropped(VM, SWITCH_DROP_NOT_OURS), 1);
+}
+
 /* Only the frames to the VM that receives nothing are dropped. */
 static void stalled_vm_delays_no_other_port(void **state)
 {
@@ -965,6 +980,7 @@ int main(void)
 		TEST(arp_request_of_the_host_reaches_vms),
 		TEST(other_frames_than_roce_to_the_host_are_dropped),
 		TEST(frames_of_one_link_are_not_bridged),
+		TEST(pause_frames_to_one_station_are_not_bridged),
 		TEST(stalled_vm_delays_no_other_port),
 		TEST(slow_vm_stops_no_process),
 		TEST(stalled_vm_stops_no_process),
