@@ -37,6 +37,7 @@ struct dpdk_port {
 	struct {
 		uint32_t frames; /* no more than this number are left */
 		uint32_t limit;  /* maximum of `frames` */
+		uint64_t sent;   /* bytes that the kernel has sent of these frames, mod frame_max */
 		uint64_t at;     /* time of the next attempt to send these frames */
 		uint64_t pause;  /* time from that attempt to the one after it */
 	} unsent;

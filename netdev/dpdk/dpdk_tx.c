@@ -17,6 +17,17 @@
 #define RESEND_DOWN_NS 100000000
 
 /*
+ * Counts bytes that the kernel has sent while frames are left. No frame is longer than frame_max,
+ * so each frame_max bytes were one frame or more. The rest is kept: the next call adds to it.
+ */
+static void count_sent(struct dpdk_port *port, uint64_t bytes)
+{
+	bytes += port->unsent.sent;
+	port->unsent.frames -= RTE_MIN(bytes / port->frame_max, port->unsent.frames - 1ull);
+	port->unsent.sent = bytes % port->frame_max;
+}
+
+/*
  * net_af_packet makes one system call for the frames that it puts into the ring. The kernel stops
  * if the socket's send buffer is full (by default at 45 frames of 4 KiB) or the queueing discipline
  * refuses a frame, and the driver counts the rest as sent: without another call they would stay
@@ -31,9 +42,9 @@ void dpdk_port_send_ring(struct dpdk_port *port, uint64_t now)
 	if (rc == -ENETDOWN) /* the frames stay in the ring */
 		port->unsent.pause = RESEND_DOWN_NS;
 	else if (rc == -EAGAIN)
-		port->unsent.frames -= RTE_MIN(bytes / port->frame_max, port->unsent.frames - 1ull);
+		count_sent(port, bytes);
 	else
-		port->unsent.frames = 0;
+		port->unsent.frames = port->unsent.sent = 0;
 	port->unsent.at = now + port->unsent.pause;
 	port->unsent.pause = RTE_MIN(2 * port->unsent.pause, RESEND_MAX_NS);
 }

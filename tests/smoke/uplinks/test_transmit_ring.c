@@ -26,6 +26,8 @@
 #define FLAPS 3
 /* Time for a call that must not wait, s. */
 #define PATIENCE_S 20
+/* Far fewer frames than a full ring has. At 1 Mb/s the link carries them in half a second. */
+#define FEW_FRAMES 40
 
 static const char *skip_reason;
 
@@ -86,6 +88,42 @@ static void test_a_link_that_goes_down_again_and_again_stops_nobody(void **state
 	cable_remove();
 }
 
+static uint32_t take_frames(int far)
+{
+	uint8_t frame[14 + PAYLOAD];
+	uint32_t n = 0;
+
+	while (recv(far, frame, sizeof(frame), MSG_DONTWAIT) > 0)
+		n++;
+	return n;
+}
+
+/* urxed drops all frames of an uplink that takes none for 10 ms. */
+static void test_a_full_ring_takes_frames_before_it_is_empty(void **state)
+{
+	struct netdev *port = open_port();
+	int far = cable_socket("pb");
+	uint32_t sent = 0;
+
+	(void)state;
+	if (cable_shell("tc qdisc add dev pa root tbf rate 1mbit burst 1600 limit 10000000")) {
+		close(far);
+		netdev_close(port);
+		cable_remove();
+		cable_skip("needs tc(8) and the queueing discipline tbf");
+	}
+	while (send_one(port, 0))
+		;
+	take_frames(far);
+	for (int taken = 0; taken < FRAMES; taken += (int)send_one(port, 0)) {
+		sent += take_frames(far);
+		assert_in_range(sent, 0, FEW_FRAMES);
+	}
+	close(far);
+	netdev_close(port);
+	cable_remove();
+}
+
 static void expect_frames(int far, uint32_t n)
 {
 	struct pollfd wait = {.fd = far, .events = POLLIN};
@@ -126,6 +164,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_link_that_goes_down_again_and_again_stops_nobody),
+		cmocka_unit_test(test_a_full_ring_takes_frames_before_it_is_empty),
 		cmocka_unit_test(test_frames_wait_for_the_link),
 	};
 
