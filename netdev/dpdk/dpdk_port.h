@@ -40,6 +40,7 @@ struct dpdk_port {
 		uint64_t sent;   /* bytes that the kernel has sent of these frames, mod frame_max */
 		uint64_t at;     /* time of the next attempt to send these frames */
 		uint64_t pause;  /* time from that attempt to the one after it */
+		bool down;       /* the last attempt found the interface down */
 	} unsent;
 	struct dpdk_interrupt interrupt;
 	/* Times, ns. */

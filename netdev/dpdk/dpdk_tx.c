@@ -32,14 +32,16 @@ static void count_sent(struct dpdk_port *port, uint64_t bytes)
  * if the socket's send buffer is full (by default at 45 frames of 4 KiB) or the queueing discipline
  * refuses a frame, and the driver counts the rest as sent: without another call they would stay
  * until the next transmission. Only a system call shows whether frames are left. The port makes it
- * when it has nothing to receive, so not for each frame under load.
+ * when it has nothing to receive, so not for each frame under load. A port whose interface is down
+ * never receives, and makes the call after a pause only.
  */
 void dpdk_port_send_ring(struct dpdk_port *port, uint64_t now)
 {
 	uint64_t bytes;
 	int rc = packet_socket_send_ring(port->packet_fd, &bytes);
 
-	if (rc == -ENETDOWN) /* the frames stay in the ring */
+	port->unsent.down = rc == -ENETDOWN;
+	if (port->unsent.down) /* the frames stay in the ring */
 		port->unsent.pause = RESEND_DOWN_NS;
 	else if (rc == -EAGAIN)
 		count_sent(port, bytes);
