@@ -229,7 +229,7 @@ int uplink_reopen(struct uplink *u, char error[UPLINK_ERROR])
 {
 	w.attempts++;
 	error[0] = 0;
-	u->mtu_max = w.mtu ? OPENED_MTU : 1500;
+	u->mtu_max = w.mtu ? (w.mtu < OPENED_MTU ? w.mtu : OPENED_MTU) : 1500;
 	u->port = w.refused ? NULL : (struct netdev *)&w;
 	w.lost = false;
 	return -w.refused;
@@ -429,14 +429,20 @@ static void long_mtu_is_the_uplinks_not_the_hosts(void **state)
 {
 	(void)state;
 	w.refused = 0;
-	w.mtu = OPENED_MTU + 1000;
+	w.mtu = HOST_MTU + 800;
 	w.host.mtu_limit = HOST_MTU;
 	assert_true(report());
+	assert_int_equal(w.uplink.mtu, HOST_MTU + 800);
+	w.attempts = 0;
+	w.mtu = OPENED_MTU;
+	report();
+	assert_int_equal(w.attempts, 1);
 	assert_int_equal(w.uplink.mtu, OPENED_MTU);
 	assert_int_equal(w.host.mtu, HOST_MTU);
-	w.attempts = 0;
+	w.mtu = OPENED_MTU + 1000;
 	report();
-	assert_int_equal(w.attempts, 0);
+	assert_int_equal(w.attempts, 1);
+	assert_int_equal(w.uplink.mtu, OPENED_MTU);
 }
 
 static void expect_rate(const char *text)
