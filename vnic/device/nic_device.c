@@ -55,9 +55,8 @@ int vnic_device_create(const struct vnic_device_attr *attr, struct vnic_device *
 		vnic_device_destroy(d);
 		return rc;
 	}
-	d->revision = VNIC_UNSELECTED_REVISION;
 	d->link = LINK_MBPS;
-	vnic_device_reset(d);
+	vnic_device_power_on(d);
 	*dev = d;
 	return 0;
 }
@@ -109,6 +108,12 @@ void vnic_device_reset(struct vnic_device *dev)
 	memcpy(dev->mac, dev->attr.mac, sizeof(dev->mac));
 	dev->rss_fields = VMXNET3_RSS_FIELDS_TCPIP4 | VMXNET3_RSS_FIELDS_TCPIP6;
 	dev->coalesce = (struct vmxnet3_coalesce_scheme){.mode = VMXNET3_COALESCE_DISABLED};
+}
+
+void vnic_device_power_on(struct vnic_device *dev)
+{
+	dev->revision = VNIC_UNSELECTED_REVISION;
+	vnic_device_reset(dev);
 }
 
 void vnic_device_break(struct vnic_device *dev, uint32_t event, struct vmxnet3_queue_status *status,

@@ -335,9 +335,7 @@ int vnic_device_restore(struct vnic_device *dev, const uint8_t *stream, size_t l
 		return s.error;
 	device_record(&s, dev);
 	rc = vnic_state_finish_restore(&s);
-	if (rc) {
-		dev->revision = VNIC_UNSELECTED_REVISION;
-		vnic_device_reset(dev);
-	}
+	if (rc)
+		vnic_device_power_on(dev);
 	return rc;
 }

@@ -34,7 +34,7 @@ static void reset(void *ctx)
 {
 	struct vmxnet3_function *f = ctx;
 
-	vnic_device_reg_write(f->dev, 1, VMXNET3_REG_CMD, (uint32_t)VMXNET3_CMD_RESET_DEV);
+	vnic_device_power_on(f->dev);
 }
 
 static void set_bus_master(void *ctx, bool on)

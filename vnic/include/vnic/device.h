@@ -79,6 +79,12 @@ const char *vnic_counter_name(enum vnic_counter counter);
 
 int vnic_device_create(const struct vnic_device_attr *attr, struct vnic_device **dev);
 void vnic_device_destroy(struct vnic_device *dev);
+/*
+ * Sets the registers to their values after creation, with no revision selected; the driver's
+ * VMXNET3_CMD_RESET_DEV keeps its revision. The right to access the driver's memory
+ * (vnic_device_set_bus_master) stays.
+ */
+void vnic_device_power_on(struct vnic_device *dev);
 
 /*
  * Replaces the table of the driver's memory. Call it before memory is unmapped, with a table that

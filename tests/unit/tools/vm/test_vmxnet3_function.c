@@ -267,6 +267,23 @@ static void the_end_of_the_client_resets_the_nic(void **state)
 	assert_int_equal(vnic_device_state(f->f.dev), VNIC_DEVICE_DOWN);
 }
 
+/* A driver that resumes from its disk selects no revision, after another one has selected an older.
+ */
+static void a_reset_of_the_function_forgets_the_revision(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t command = (uint32_t)VMXNET3_CMD_GET_DISABLED_OFFLOADS; /* of revision 9 */
+
+	greet(f);
+	write_register(f, 1, VMXNET3_REG_VRRS, 1);
+	write_register(f, 1, VMXNET3_REG_CMD, (uint32_t)VMXNET3_CMD_RESET_DEV);
+	write_register(f, 1, VMXNET3_REG_CMD, command);
+	assert_int_equal(read_register(f, 1, VMXNET3_REG_CMD), 1);
+	assert_int_equal(ask(f, 13, (uint32_t[1]){0}, 0, -1), 0);
+	write_register(f, 1, VMXNET3_REG_CMD, command);
+	assert_int_equal(read_register(f, 1, VMXNET3_REG_CMD), VMXNET3_OFFLOAD_LRO);
+}
+
 /* --- Bus mastering */
 
 #define BUFFER (RINGS + 4 * PAGE)
@@ -512,6 +529,7 @@ int main(void)
 		TEST(a_lost_ring_stops_the_nic),
 		TEST(read_only_memory_does_not_activate_the_nic),
 		TEST(the_end_of_the_client_resets_the_nic),
+		TEST(a_reset_of_the_function_forgets_the_revision),
 		TEST(without_bus_mastering_the_nic_touches_no_memory),
 		TEST(a_new_nic_is_no_bus_master),
 		TEST(without_bus_mastering_no_command_activates_the_nic),
