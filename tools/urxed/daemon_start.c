@@ -414,7 +414,7 @@ static int publish_device(struct daemon *d, char error[DAEMON_ERROR])
 	daemon_link_ibdevs(d);
 	/* Logged only now, so that a daemon that fails to start prints its error alone. */
 	uplink_set_log_pages(&d->uplinks);
-	uplink_set_log_bond_mtu(&d->uplinks);
+	uplink_set_log_bond_mtu(&d->uplinks, d->host.mtu_limit);
 	return listener_open(&d->listener, d->options.run_dir, d->options.group, &d->sessions,
 			     error);
 }

@@ -47,7 +47,7 @@ static int join_bond(struct uplink *u, const uint8_t mac[ETHER_MAC_LEN], char er
 	return uplink_hear_mac(u, mac, error) ?: uplink_hear_mac(u, u->probe_mac, error);
 }
 
-void uplink_set_log_bond_mtu(const struct uplink_set *all)
+void uplink_set_log_bond_mtu(const struct uplink_set *all, uint32_t limit)
 {
 	const struct uplink *least = NULL, *most = NULL;
 
@@ -59,7 +59,7 @@ void uplink_set_log_bond_mtu(const struct uplink_set *all)
 		least = !least || u->mtu < least->mtu ? u : least;
 		most = !most || u->mtu > most->mtu ? u : most;
 	}
-	if (least && least->mtu != most->mtu)
+	if (least && least->mtu < most->mtu && least->mtu < limit)
 		log_line("bond: the MTU is %u, that of %s; %s has %u", least->mtu, least->spec,
 			 most->spec, most->mtu);
 }

@@ -85,8 +85,11 @@ uint64_t uplink_set_tick(struct uplink_set *all, uint64_t now);
  * network namespace. Returns whether there was one.
  */
 bool uplink_set_close_lost_taps(struct uplink_set *all);
-/* Logs which MTU counts if those of the bond's members differ. */
-void uplink_set_log_bond_mtu(const struct uplink_set *all);
+/*
+ * Logs which MTU counts if those of the bond's members differ and one is below `limit`, the host's
+ * greatest MTU.
+ */
+void uplink_set_log_bond_mtu(const struct uplink_set *all, uint32_t limit);
 /* Call uplink_log_pages or uplink_log_impairments for each uplink of the set. */
 void uplink_set_log_pages(const struct uplink_set *all);
 void uplink_set_log_impairments(const struct uplink_set *all);

@@ -16,6 +16,7 @@
 #include "urxed/kernel/iface_claim.h"
 #include "urxed/uplink/direct_uplink.h"
 #include "urxed/uplink/uplink.h"
+#include "urxed/uplink/uplink_set.h"
 
 static const uint8_t another_mac[ETHER_MAC_LEN] = {2, 0, 0, 0, 0, 9};
 
@@ -29,10 +30,19 @@ static struct {
 	bool hears_all;
 	uint32_t macs;
 	uint32_t opened;     /* attempts to open the port */
+	uint32_t lines;      /* of the log */
 	const char *renamed; /* the interface's name; NULL = eth0 */
 } w;
 
-/* --- In place of urxed's ports */
+/* --- In place of urxed's ports and log */
+
+void __wrap_log_line(const char *fmt, ...);
+
+void __wrap_log_line(const char *fmt, ...)
+{
+	(void)fmt;
+	w.lines++;
+}
 
 int port_open(const char *spec, struct netdev **port, char error[PORT_OPEN_ERROR])
 {
@@ -84,6 +94,29 @@ int vhost_process_start(struct vhost_process *p, const char *spec, uint32_t mtu,
 void vhost_process_stop(struct vhost_process *p)
 {
 	(void)p;
+}
+
+int vhost_process_watch(struct vhost_process *p, int epoll_fd, void *what,
+			char error[VHOST_PROCESS_ERROR])
+{
+	(void)p;
+	(void)epoll_fd;
+	(void)what;
+	(void)error;
+	return 0;
+}
+
+void vhost_process_event(struct vhost_process *p, uint64_t now)
+{
+	(void)p;
+	(void)now;
+}
+
+uint64_t vhost_process_tick(struct vhost_process *p, uint64_t now)
+{
+	(void)p;
+	(void)now;
+	return UINT64_MAX;
 }
 
 int __wrap_netdev_set_promiscuous(struct netdev *port, bool on);
@@ -277,6 +310,23 @@ static void failed_attempts_at_a_spare_member_renew_no_socket(void **state)
 	w.uplink = members.at[1]; /* for close_uplink */
 }
 
+/* An MTU beyond the host's limit serves virtual machines only. */
+static void mtu_of_a_bond_is_logged_if_a_member_has_less_than_the_host(void **state)
+{
+	(void)state;
+	make_bond();
+	for (int i = 0; i < 2; i++)
+		members.at[i].bonded = true;
+	members.at[0].mtu = 9000;
+	members.at[1].mtu = 5000;
+	w.lines = 0;
+	uplink_set_log_bond_mtu(&members, HOST_MTU);
+	assert_int_equal(w.lines, 0);
+	members.at[1].mtu = 1500;
+	uplink_set_log_bond_mtu(&members, HOST_MTU);
+	assert_int_equal(w.lines, 1);
+}
+
 /* The MAC of the first member is that of the bond, also while another one carries its frames. */
 static void closed_port_keeps_its_mac(void **state)
 {
@@ -405,6 +455,7 @@ int main(void)
 		TEST(port_that_cannot_hear_all_is_closed),
 		TEST(port_that_cannot_hear_a_mac_is_closed),
 		TEST(failed_attempts_at_a_spare_member_renew_no_socket),
+		TEST(mtu_of_a_bond_is_logged_if_a_member_has_less_than_the_host),
 		TEST(closed_port_keeps_its_mac),
 		TEST(port_stays_closed_while_another_program_has_that_of_roce),
 		TEST(rdma_rxe_may_have_the_port_unless_its_packets_are_taken),
