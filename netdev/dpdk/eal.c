@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -134,6 +135,14 @@ static int eal_init(const struct dpdk_spec *spec, bool vhost, const cpu_set_t *c
  * no reason. */
 #define SYS_CPUS "/sys/devices/system/cpu"
 
+/* Returns the error of a failed start. For a file beyond RLIMIT_FSIZE rte_errno is not EFBIG. */
+static int start_error(const char *reason)
+{
+	if (strstr(reason, "Cannot truncate"))
+		return -EFBIG;
+	return rte_errno ? -rte_errno : -EIO;
+}
+
 /* Starts the EAL; returns 0 or a negative errno value. `vhost`: for the process of one vhost-user
  * port. */
 static int eal_first_start(const struct dpdk_spec *spec, bool vhost, char *error,
@@ -150,7 +159,7 @@ static int eal_first_start(const struct dpdk_spec *spec, bool vhost, char *error
 	eal_state = EAL_FAILED;
 	eal_has_pci = spec && spec->pci;
 	if (eal_init(spec, vhost, &cpus) < 0)
-		return error_text_set(error, error_size, rte_errno ? -rte_errno : -EIO,
+		return error_text_set(error, error_size, start_error(dpdk_log_reason()),
 				      "DPDK cannot start: %s", dpdk_log_reason());
 	/* The EAL pins the calling thread to one CPU: the thread gets its affinity back. */
 	if (restore)

@@ -189,15 +189,12 @@ static bool raise_descriptor_limit(void)
 	return lim.rlim_cur >= DESCRIPTORS_LEAST;
 }
 
-/* The size of urxed's largest file, the inbox of a program. */
-#define FILE_SIZE_NEEDED 6000000
-
-/* Names a small limit of file sizes, too: neither DPDK nor the errno value does. */
-static void log_start_error(const char *error)
+/* Names the limit of file sizes, too, if it is the reason: the error of a file does not. */
+static void log_start_error(const char *error, int rc)
 {
 	struct rlimit lim;
 
-	if (!getrlimit(RLIMIT_FSIZE, &lim) && lim.rlim_cur < FILE_SIZE_NEEDED)
+	if (rc == -EFBIG && !getrlimit(RLIMIT_FSIZE, &lim) && lim.rlim_cur != RLIM_INFINITY)
 		log_line("%s; the limit of file sizes is %lu bytes: raise it (ulimit -f, "
 			 "LimitFSIZE=)",
 			 error, (unsigned long)lim.rlim_cur);
@@ -213,7 +210,7 @@ static int run_daemon(const struct options *o, int ready_fd)
 
 	rc = daemon_start(&o->daemon, &d, error);
 	if (rc) {
-		log_start_error(error);
+		log_start_error(error, rc);
 		return rc == -EBUSY ? STATUS_BUSY : STATUS_FAILED;
 	}
 	snprintf(log_path, sizeof(log_path), "%s/" LOG_NAME, o->daemon.run_dir);

@@ -38,6 +38,11 @@ def check_daemon(host):
             raise Failure(f'status {refused.returncode}: {refused.stderr!r}')
         if os.path.exists(run_dir):
             raise Failure(f'left behind: {run_dir}')
+    # Another reason is named alone, also under a small limit.
+    refused = subprocess.run(['prlimit', '--fsize=4000000', os.path.join(host.top, 'tools/urxed'), '--run-dir', run_dir,
+                              '--uplink', 'af_packet:absent'], capture_output=True, text=True, timeout=20 * BUSY, check=False)
+    if refused.returncode != 1 or 'absent' not in refused.stderr or 'limit of file sizes' in refused.stderr:
+        raise Failure(f'status {refused.returncode}: {refused.stderr!r}')
 
 
 def check_small_daemon(host):
