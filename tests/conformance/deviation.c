@@ -80,7 +80,7 @@ static const struct deviation deviations[] = {
 	 "rdma_rxe sets the kernel's flag, which means IP_CSUM_OK in libibverbs"},
 	{"rxe", "mw/invalid_twice", RULE_HARMLESS,
 	 "the kernel crashes in rxe_invalidate_mw (NULL pointer)"},
-	{"rxe", "cq/ex_polling", "a second poll returns no entry again",
+	{"rxe", "cq/ex_polling", "a poll after the last entry returns ENOENT",
 	 "after an empty ibv_next_poll librxe's ibv_end_poll skips an entry"},
 	{"rxe", "mw/atomic_write", "an* ATOMIC WRITE*",
 	 "Linux 6.1 has no ATOMIC WRITE, although librxe offers it"},
