@@ -22,16 +22,17 @@ static uint8_t hop_limit_of(const struct urxe_path *path)
 
 /*
  * The UDP source port. As Linux does (rdma_get_udp_sport), it is made of the flow label, or without
- * a label of the product of both QPNs, so both directions of a connection have the same port.
+ * a label of the product of both QPNs, so both directions of a connection have the same port. The
+ * first QPNs of processes are multiples of 4,096 (verbs/session/qpn_lease.c). So unlike Linux this
+ * function hashes the product: its low bits, by which bonds choose a path, would all be 0.
  */
 static uint16_t udp_sport(const struct urxe_path *path, uint32_t qpn, uint32_t remote_qpn)
 {
 	uint64_t product = (uint64_t)qpn * remote_qpn;
 	uint32_t label = path->flow_label & 0xfffff;
+	uint32_t entropy = label ? label ^ label >> 14 : product * 0x9e3779b97f4a7c15u >> 50;
 
-	if (!label)
-		label = (product ^ product >> 20 ^ product >> 40) & 0xfffff;
-	return (uint16_t)(UDP_SPORT_FIRST | ((label ^ label >> 14) & ~UDP_SPORT_FIRST));
+	return (uint16_t)(UDP_SPORT_FIRST | (entropy & ~UDP_SPORT_FIRST));
 }
 
 /* Writes the Ethernet header, and returns its end. The priority of a VLAN tag is the service level

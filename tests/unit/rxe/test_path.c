@@ -205,6 +205,22 @@ static void test_udp_source_port_follows_the_flow_label(void **state)
 	}
 }
 
+static uint16_t port_of(uint32_t qpn, uint32_t remote_qpn)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+	struct tap taps[2];
+
+	conn.qpn[0] = qpn;
+	conn.qpn[1] = remote_qpn;
+	engine_open(&e, &conn);
+	listen(&e, taps);
+	send_one(&e, URXE_QPT_RC, URXE_NET_IPV4);
+	assert_int_equal(taps[1].last.udp_sport, taps[0].last.udp_sport);
+	engine_close(&e);
+	return taps[0].last.udp_sport;
+}
+
 /* Queue pairs have consecutive QPNs, and so have their peers, in blocks of two processes. */
 static void test_udp_source_ports_of_queue_pairs_differ(void **state)
 {
@@ -216,26 +232,34 @@ static void test_udp_source_ports_of_queue_pairs_differ(void **state)
 		unsigned distinct = 0;
 
 		for (unsigned i = 0; i < 64; i++) {
-			struct conn_attr conn = conn_default(URXE_QPT_RC);
 			unsigned before = 0;
-			struct engine e;
-			struct tap taps[2];
 
-			conn.qpn[0] = 0x1000 + i;
-			conn.qpn[1] = peers[peer] + i;
-			engine_open(&e, &conn);
-			listen(&e, taps);
-			send_one(&e, URXE_QPT_RC, URXE_NET_IPV4);
-			ports[i] = taps[0].last.udp_sport;
+			ports[i] = port_of(0x1000 + i, peers[peer] + i);
 			assert_true(ports[i] >= 0xc000);
-			assert_int_equal(taps[1].last.udp_sport, ports[i]);
 			while (before < i && ports[before] != ports[i])
 				before++;
 			distinct += before == i;
-			engine_close(&e);
 		}
 		assert_true(distinct >= 60);
 	}
+}
+
+/* The first QPNs of processes are multiples of 4,096. Linux' bonds (layer3+4) choose a path by low
+ * bits of the port. */
+static void test_udp_source_ports_of_processes_differ_in_low_bits(void **state)
+{
+	uint16_t ones = 0, zeros = 0;
+
+	(void)state;
+	for (uint32_t i = 1; i <= 16; i++) {
+		uint16_t port = port_of(i << 12, i << 12);
+
+		assert_true(port >= 0xc000);
+		ones |= port;
+		zeros |= (uint16_t)~port;
+	}
+	assert_int_equal(ones & 0x3fff, 0x3fff);
+	assert_int_equal(zeros & 0x3fff, 0x3fff);
 }
 
 /* An IPv6 packet has no IPv4 source, nor the reverse; RoCEv1 has only GIDs. */
@@ -552,6 +576,7 @@ int main(void)
 		cmocka_unit_test(test_longest_packet_fits_the_buffer),
 		cmocka_unit_test(test_udp_source_port_follows_the_flow_label),
 		cmocka_unit_test(test_udp_source_ports_of_queue_pairs_differ),
+		cmocka_unit_test(test_udp_source_ports_of_processes_differ_in_low_bits),
 		cmocka_unit_test(test_addresses_of_a_path_have_one_family),
 		cmocka_unit_test(test_vlan_of_a_gid_is_checked),
 		cmocka_unit_test(test_qp_receives_only_its_vlan),
