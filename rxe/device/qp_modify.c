@@ -257,6 +257,7 @@ static void apply_values(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint3
 		window_path_changed(qp);
 		qp->peer_gso = false;
 		build_template(&qp->header, qp->dev, &qp->attr.path, qp->qpn, qp->attr.dest_qpn);
+		build_label_flow(qp);
 	}
 }
 

@@ -84,6 +84,7 @@ static void header_fields(struct state_stream *s, struct urxe_qp *qp)
 	state_bytes(s, h->bytes, h->len);
 	if (!s->restoring || !state_ok(s))
 		return;
+	build_label_flow(qp); /* older versions set no flow label */
 	h->ipv4_sum = h->net == URXE_NET_IPV4 ? ipv4_sum(h->bytes + h->l3) : 0;
 	h->omit_icrc = dev->attr.omit_local_icrc &&
 		       !memcmp(h->bytes, dev->attr.mac, sizeof(dev->attr.mac));

@@ -16,8 +16,10 @@
  *
  * The receiver's kernel may join packets of runs that have one flow (GRO), and passes them to the
  * program whose QPN the first packet has. In IPv4 it joins only identifications that count up. IPv6
- * has none: so the packets of a QP whose path sets no flow label get one made of the destination
- * QPN, and runs to two programs are two flows. Flow labels that paths set have to tell them apart.
+ * has none: so the packets of a connected QP whose path sets no flow label have one made of the
+ * destination QPN, and runs to two programs are two flows unless both this label and the source
+ * port are equal. All packets but the marked ones have that label, so that a network which spreads
+ * by it keeps their order. Flow labels that paths set have to tell programs apart.
  */
 #ifndef URXE_WIRE_GSO_RUN_H
 #define URXE_WIRE_GSO_RUN_H
@@ -66,19 +68,18 @@ static inline uint32_t gso_run_add(struct gso_run *run, const struct urxe_frame 
 	return run->packets - 1;
 }
 
-/* Sets the flow label in an IPv6 header, unless the path has set one. */
+/* Sets the flow label in an IPv6 header. */
 static inline void gso_label_ipv6(uint8_t *ip, uint32_t label)
 {
-	uint32_t word = get32(ip);
-
-	if (!(word & 0xfffff))
-		put32(ip, word | label);
+	put32(ip, (get32(ip) & ~0xfffffu) | label);
 }
 
-/* The flow label of a packet that may belong to a run. */
-static inline uint32_t gso_run_label(uint32_t dest_qpn)
+/* The flow label of a connected QP's packets if the path sets none. It is never the mark. */
+static inline uint32_t gso_flow_label(uint32_t dest_qpn)
 {
-	return (dest_qpn ^ dest_qpn >> 20) & 0xfffff;
+	uint32_t label = (dest_qpn ^ dest_qpn >> 20) & 0xfffff;
+
+	return label == GSO_MARK_IPV6 ? label ^ 1 : label;
 }
 
 static inline bool gso_is_marked(const struct urxe_packet *p)

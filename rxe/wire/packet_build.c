@@ -133,6 +133,14 @@ bool build_template(struct header_template *h, const struct urxe_dev *dev,
 	return true;
 }
 
+void build_label_flow(struct urxe_qp *qp)
+{
+	struct header_template *h = &qp->header;
+
+	if (h->net == URXE_NET_IPV6 && !qp->attr.path.flow_label)
+		gso_label_ipv6(h->bytes + h->l3, gso_flow_label(qp->attr.dest_qpn));
+}
+
 void build_start(struct build *b, struct urxe_frame *frame, const struct header_template *header,
 		 const struct build_bth *bth)
 {
@@ -203,22 +211,24 @@ void build_allow_gso(struct build *b, const struct urxe_qp *qp)
 		b->run = &qp->dev->gso_run;
 }
 
+static void mark_ipv6(struct build *b, const struct urxe_qp *qp)
+{
+	if (b->header->net == URXE_NET_IPV6 && !qp->attr.path.flow_label)
+		gso_label_ipv6(b->start + b->header->l3, GSO_MARK_IPV6);
+}
+
 /* Adds the packet to the UDP GSO run. Returns the packet's place in the run: its IPv4
  * identification. */
 static uint16_t join_run(struct build *b, uint32_t len)
 {
 	uint32_t place = gso_run_add(b->run, b->frame, b->header, len);
 
-	if (b->header->net == URXE_NET_IPV6)
-		gso_label_ipv6(b->start + b->header->l3, gso_run_label(b->frame->dest_qpn));
 	b->frame->continues = place > 0;
 	return (uint16_t)place;
 }
 
 static uint16_t identification_of(struct build *b, uint32_t len)
 {
-	if (b->gso_mark && b->header->net == URXE_NET_IPV6)
-		gso_label_ipv6(b->start + b->header->l3, GSO_MARK_IPV6);
 	if (b->gso_mark)
 		return GSO_MARK_IPV4;
 	return b->run ? join_run(b, len) : 0;
@@ -258,6 +268,8 @@ void build_finish(struct build *b, struct urxe_qp *qp, uint32_t payload_len)
 	uint8_t *end = b->payload + payload_len + pad;
 
 	memset(end - pad, 0, pad);
+	if (b->gso_mark)
+		mark_ipv6(b, qp);
 	if (b->header->omit_icrc)
 		complete_headers(b, payload_len);
 	else

@@ -51,6 +51,9 @@ struct build {
 bool build_template(struct header_template *header, const struct urxe_dev *dev,
 		    const struct urxe_path *path, uint32_t qpn, uint32_t remote_qpn);
 
+/* Sets the IPv6 flow label of gso_run.h in the template of a connected QP whose path sets none. */
+void build_label_flow(struct urxe_qp *qp);
+
 /* Sum of the 16-bit words of an IPv4 header whose length, identification and
  * checksum are 0. */
 uint32_t ipv4_sum(const uint8_t *ip);

@@ -300,6 +300,48 @@ static void test_ipv6_runs_to_two_peers_have_two_flows(void **state)
 	assert_int_not_equal(labels[0], labels[1]);
 }
 
+/*
+ * A network may spread IPv6 packets by their flow label. So all packets of a QP have one label:
+ * before and after the peer's first mark, and repeated.
+ */
+static void test_ipv6_packets_of_a_qp_have_one_flow_label(void **state)
+{
+	struct engine e;
+	struct run run;
+	uint32_t label;
+
+	(void)state;
+	open_gso(&e, URXE_NET_IPV6, true, true);
+	run = request(&e, URXE_WR_RDMA_WRITE, 8);
+	label = parse(&run.frames[0]).flow_label;
+	assert_int_not_equal(label, 0);
+	deliver(&e, &run, e.b);
+	pair_settle(e.pair);
+	assert_int_equal(label_of_run(&e), label);
+	e.pair->now = urxe_next_deadline(e.a->dev);
+	run = output(&e, e.a); /* again */
+	assert_int_equal(run.n, 1);
+	assert_int_equal(parse(&run.frames[0]).flow_label, label);
+	engine_close(&e);
+}
+
+/* The label that is made of a QPN does not count as the mark. */
+static void test_ipv6_flow_label_of_a_qpn_is_no_mark(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	conn.net = URXE_NET_IPV6;
+	conn.path_mtu = URXE_MTU_1024;
+	conn.qpn[0] = 0x57578;
+	engine_open(&e, &conn);
+	urxe_dev_set_gso(e.a->dev, true);
+	exchange(&e, URXE_WR_RDMA_WRITE, 8);
+	expect_no_run(&e);
+	engine_close(&e);
+}
+
 static void test_ipv6_runs_have_the_flow_label_of_the_path(void **state)
 {
 	struct urxe_qp_attr attr = {.state = URXE_QPS_SQD};
@@ -359,6 +401,8 @@ int main(void)
 		cmocka_unit_test(test_a_new_peer_gets_no_gso_run_at_first),
 		cmocka_unit_test(test_a_new_path_gets_no_gso_run_at_first),
 		cmocka_unit_test(test_ipv6_runs_to_two_peers_have_two_flows),
+		cmocka_unit_test(test_ipv6_packets_of_a_qp_have_one_flow_label),
+		cmocka_unit_test(test_ipv6_flow_label_of_a_qpn_is_no_mark),
 		cmocka_unit_test(test_ipv6_runs_have_the_flow_label_of_the_path),
 		cmocka_unit_test(test_repeated_packets_go_alone),
 	};
