@@ -123,7 +123,8 @@ struct requester {
 	bool referenced;      /* the QP is in dev->referencing */
 	bool after_rnr;       /* the retransmission follows an RNR NAK, and may use references */
 	bool sent_to_group;   /* UD: the newest packet is for a multicast group */
-	uint8_t streak;       /* consecutive NAKs that each name the PSN after the repaired ones */
+	uint8_t streak;       /* consecutive answers that stop at the end of a repair; PEER_DROPS:
+				 sequence NAKs since */
 	uint8_t probe_span;   /* packets of the last probe */
 };
 

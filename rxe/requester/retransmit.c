@@ -32,9 +32,16 @@
 /* Packets sent without payload references after a loss; twice as many after the next loss. */
 #define PLAIN_MIN 64
 #define PLAIN_MAX 4096
-/* After so many consecutive NAKs that each name the PSN after the repaired ones, the peer counts as
- * one that drops packets behind a gap. */
-#define DROPS_AFTER 4
+/*
+ * After so many consecutive answers that each stop at the end of a repair, the peer counts as one
+ * that drops packets behind a gap. A peer that keeps them answers so, too, if the next packet is
+ * lost as well.
+ */
+#define STOPS_OF_KEEPER  4
+#define STOPS_OF_UNKNOWN 2
+/* NAKs of a peer that drops packets, the last of which gets one packet again: a peer that was taken
+ * for one by mistake then shows that it keeps packets. */
+#define DROPS_NAKS 64
 /* Most NAKs that a responder of urxe sends for one gap: the first one and its repeats. */
 #define GAP_NAKS (PSN_GAP_REPEATS + 1)
 
@@ -280,6 +287,29 @@ static bool use_nak_retry(struct urxe_qp *qp)
 	return !counts || use_retry(qp);
 }
 
+/* The peer's answer stops at the end of a repair. */
+static void count_stop(struct requester *req)
+{
+	req->streak++;
+	if (req->streak < (req->peer == PEER_KEEPS ? STOPS_OF_KEEPER : STOPS_OF_UNKNOWN))
+		return;
+	req->peer = PEER_DROPS;
+	req->streak = 0;
+}
+
+/* A peer that drops packets has sent a NAK. True: it counts as unknown from now on, and its next
+ * answer that stops at the end of a repair suffices to change that back. */
+static bool doubt_dropper(struct requester *req)
+{
+	if (req->streak < DROPS_NAKS)
+		req->streak++;
+	if (req->streak < DROPS_NAKS || req->repair.open)
+		return false;
+	req->peer = PEER_UNKNOWN;
+	req->streak = STOPS_OF_UNKNOWN - 1;
+	return true;
+}
+
 /*
  * End of the retransmission after a sequence NAK. A peer that keeps packets behind a gap needs only
  * the missing ones: one, and twice as many after each NAK for the PSN right after the last repair.
@@ -287,14 +317,20 @@ static bool use_nak_retry(struct urxe_qp *qp)
 static uint32_t gap_end(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
-	bool more = req->repair.open && req->repair.by_nak && req->una == req->repair.high;
+	bool stops = req->repair.open && req->repair.by_nak && req->una == req->repair.high;
+	uint32_t span = 1;
 
-	req->streak = more ? req->streak + 1 : 0;
-	if (req->streak >= (req->peer == PEER_KEEPS ? DROPS_AFTER : 1))
-		req->peer = PEER_DROPS;
-	if (is_go_back_n(qp) || req->peer == PEER_DROPS)
+	if (is_go_back_n(qp) || (req->peer == PEER_DROPS && !doubt_dropper(req)))
 		return req->psn;
-	return earlier_psn(urxe_psn_add(req->una, 1u << req->streak), req->psn);
+	if (stops) {
+		count_stop(req);
+		if (req->peer == PEER_DROPS)
+			return req->psn;
+		span = 1u << req->streak;
+	} else if (req->peer == PEER_KEEPS) {
+		req->streak = 0;
+	}
+	return earlier_psn(urxe_psn_add(req->una, span), req->psn);
 }
 
 bool retransmit_is_repeated_nak(const struct urxe_qp *qp)
@@ -332,8 +368,8 @@ bool retransmit_sequence_nak(struct urxe_qp *qp)
 }
 
 /*
- * If the ACK covers only the repaired PSNs, the peer has dropped everything behind the gap: sends
- * the rest again.
+ * If the ACK covers only the repaired PSNs, the peer has dropped everything behind the gap, or
+ * nothing else has arrived: sends the rest again.
  */
 void retransmit_acked(struct urxe_qp *qp)
 {
@@ -344,7 +380,7 @@ void retransmit_acked(struct urxe_qp *qp)
 	    req->resend.psn != req->resend.end || req->una == last->frontier)
 		return;
 	if (req->peer == PEER_UNKNOWN)
-		req->peer = PEER_DROPS;
+		count_stop(req);
 	start_repair(qp, last->frontier, false);
 }
 

@@ -38,6 +38,49 @@ static void test_burst_repair_doubles(void **state)
 	engine_close(&l.e);
 }
 
+/* Packets sent again after 60 packets, of which `lost` did not arrive. */
+static uint64_t count_again(struct lossy *l, uint64_t lost)
+{
+	uint64_t before = events(l->e.a, URXE_EVENT_RETRANSMIT);
+
+	transfer(l, URXE_WR_RDMA_WRITE, 60, lost, 0);
+	return events(l->e.a, URXE_EVENT_RETRANSMIT) - before;
+}
+
+/* Two adjacent losses do not show that the peer drops packets behind a gap. */
+static void test_adjacent_losses_leave_the_peer_unknown(void **state)
+{
+	struct lossy l;
+
+	(void)state;
+	open_lossy(&l, false, false);
+	assert_true(count_again(&l, 3 << 3) <= 3);
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(count_again(&l, 1 << 9), 1);
+	engine_close(&l.e);
+}
+
+/*
+ * A burst of losses looks as if the peer dropped packets behind a gap. The requester corrects that
+ * after a while, although it sends everything again before the peer answers.
+ */
+static void test_keeping_peer_is_recognized_after_a_burst(void **state)
+{
+	struct lossy l;
+
+	(void)state;
+	for (unsigned known = 0; known < 2; known++) {
+		open_lossy(&l, false, false);
+		if (known)
+			count_again(&l, 1 << 3);
+		assert_true(count_again(&l, UINT64_C(0xfffff) << 3) > 50);
+		for (unsigned i = 0; i < 64; i++)
+			count_again(&l, 1 << 9);
+		assert_int_equal(count_again(&l, 1 << 9), 1);
+		engine_close(&l.e);
+	}
+}
+
 /* The second NAK shows that the peer keeps nothing: then the requester repeats everything. */
 static void test_strict_peer_gets_everything_again(void **state)
 {
@@ -751,23 +794,25 @@ static void test_ack_of_new_packets_shows_no_kept_ones(void **state)
 
 	(void)state;
 	engine_open(&e, &conn);
+	for (unsigned first = 0; first < 8; first += 4) {
+		post_writes(&e, 4);
+		assert_int_equal(answers(&e).n, 4);
+		answer(&e, &conn, 0x11, first, 0x60, 0);
+		assert_int_equal(answers(&e).n, 1);
+		answer(&e, &conn, 0x11, first, 0x1f, 0);
+		assert_int_equal(answers(&e).n, 3);
+		answer(&e, &conn, 0x11, first + 3, 0x1f, 0);
+	}
 	post_writes(&e, 4);
 	assert_int_equal(answers(&e).n, 4);
-	answer(&e, &conn, 0x11, 0, 0x60, 0);
-	assert_int_equal(answers(&e).n, 1);
-	answer(&e, &conn, 0x11, 0, 0x1f, 0);
-	assert_int_equal(answers(&e).n, 3);
-	answer(&e, &conn, 0x11, 3, 0x1f, 0);
-	post_writes(&e, 4);
-	assert_int_equal(answers(&e).n, 4);
-	answer(&e, &conn, 0x11, 4, 0x60, 0);
+	answer(&e, &conn, 0x11, 8, 0x60, 0);
 	assert_int_equal(answers(&e).n, 4);
 	post_writes(&e, 2);
 	assert_int_equal(answers(&e).n, 2);
-	answer(&e, &conn, 0x11, 9, 0x1f, 0);
+	answer(&e, &conn, 0x11, 13, 0x1f, 0);
 	post_writes(&e, 4);
 	assert_int_equal(answers(&e).n, 4);
-	answer(&e, &conn, 0x11, 10, 0x60, 0);
+	answer(&e, &conn, 0x11, 14, 0x60, 0);
 	assert_int_equal(answers(&e).n, 4);
 	engine_close(&e);
 }
@@ -902,6 +947,8 @@ int main(void)
 		cmocka_unit_test(test_answer_before_its_request_causes_no_probe),
 		cmocka_unit_test(test_separate_gaps_cost_one_packet_each),
 		cmocka_unit_test(test_burst_repair_doubles),
+		cmocka_unit_test(test_adjacent_losses_leave_the_peer_unknown),
+		cmocka_unit_test(test_keeping_peer_is_recognized_after_a_burst),
 		cmocka_unit_test(test_strict_peer_gets_everything_again),
 		cmocka_unit_test(test_strict_requester_goes_back),
 		cmocka_unit_test(test_only_missing_read_responses_are_requested),

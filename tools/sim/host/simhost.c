@@ -290,27 +290,35 @@ static void wake_at(struct simhost *host, uint64_t at)
 	events_add(&host->world->events, at, EVENT_WAKE, host);
 }
 
+/* When the host may send. Its ring holds the frames that wait for the cable: those of `send_ahead`
+ * ns. */
+static uint64_t get_sending_time(const struct simhost *host)
+{
+	const struct world *world = host->world;
+	const uint64_t free_at = fabric_uplink_free(&world->fabric, host->id);
+
+	return free_at > world->scenario.send_ahead ? free_at - world->scenario.send_ahead : 0;
+}
+
 void simhost_send(struct simhost *host)
 {
-	struct world *world = host->world;
 	bool more = true;
 
-	while (more && fabric_uplink_free(&world->fabric, host->id) <= world->now)
+	while (more && get_sending_time(host) <= host->world->now)
 		more = send_simhost_burst(host);
 }
 
 void simhost_schedule(struct simhost *host)
 {
 	struct world *world = host->world;
-	uint64_t free_at, deadline;
+	uint64_t sending_at, deadline;
 
 	deadline = urxe_next_deadline(host->dev);
 	world->n_waiting += (deadline != URXE_NEVER) - (host->waiting != URXE_NEVER);
 	host->waiting = deadline;
-	/* Frames that are due leave when the cable is free. */
-	free_at = fabric_uplink_free(&world->fabric, host->id);
-	if (deadline < free_at)
-		deadline = free_at;
+	sending_at = get_sending_time(host);
+	if (deadline < sending_at)
+		deadline = sending_at;
 	if (deadline < world->now)
 		deadline = world->now;
 	if (deadline > host->turn)

@@ -101,6 +101,8 @@ static const struct parameter {
 	  "delay of a sequence NAK; 0 = the engine's default"),
 	P("probe-time", KIND_TIME, probe_time, 0, NS_SECOND,
 	  "least silence before a probe; 0 = the engine's default"),
+	P("send-ahead", KIND_TIME, send_ahead, 0, NS_SECOND,
+	  "time for which frames of a host may wait for its cable"),
 	P("time", KIND_TIME, time, 1, NS_HOUR, "time at which posting ends"),
 	P("warmup", KIND_TIME, warmup, 0, NS_HOUR, "time from which goodput is measured"),
 	P("migrate", KIND_COUNT, migrate, 0, 1000000,

@@ -92,6 +92,7 @@ struct scenario {
 	uint64_t congestion; /* enum urxe_congestion */
 	uint64_t gap_time;   /* ns; delay of a sequence NAK; 0 = the engine's default */
 	uint64_t probe_time; /* ns; least silence before a probe; 0 = the engine's default */
+	uint64_t send_ahead; /* ns; time for which frames of a host may wait for its cable */
 	uint64_t time;       /* ns; end of posting */
 	uint64_t warmup;     /* ns; start of the measurement of goodput */
 	uint64_t migrate;    /* moments at which hosts are saved and restored elsewhere */
