@@ -21,7 +21,8 @@
 #include "responder/resp_output.h"
 #include "wire/header_fields.h"
 
-/* Frames that a QP may send before the next QP. */
+/* Frames that a QP may send before the next QP; also requests or responses of a QP before its
+ * others. */
 #define BURST 16
 
 /* Frames of this size and more are prefetched, bytes. */
@@ -241,7 +242,6 @@ static bool output_request(struct urxe_qp *qp, struct urxe_frame *frame)
 {
 	if (!req_output(qp, frame))
 		return false;
-	qp->request_newest = true;
 	if (qp->type == URXE_QPT_UD && qp->req.sent_to_group)
 		mcast_loopback(qp, frame);
 	return true;
@@ -249,37 +249,54 @@ static bool output_request(struct urxe_qp *qp, struct urxe_frame *frame)
 
 static bool output_response(struct urxe_qp *qp, struct urxe_frame *frame)
 {
-	if (qp->type != URXE_QPT_RC || !resp_output(qp, frame))
-		return false;
-	qp->request_newest = false;
-	return true;
+	return qp->type == URXE_QPT_RC && resp_output(qp, frame);
 }
 
-/* Makes the QP's next frame; false: none is due. CNPs first, because they are urgent. */
-static bool output_one(struct urxe_qp *qp, struct urxe_frame *frame, bool requests_first)
+static bool has_requests(const struct urxe_qp *qp)
 {
-	if (qp->cnp_due && cnp_output(qp, frame))
-		return true;
-	if (requests_first && output_request(qp, frame))
-		return true;
-	return output_response(qp, frame) || (!requests_first && output_request(qp, frame));
+	return qp->sq.cur != qp->sq.head || qp->req.resend.psn != qp->req.resend.end;
 }
 
 /*
  * Responses go first, because they free resources of the peer. But if the peer always keeps READs
- * outstanding, responses never end, and with a rate each frame is a turn of its own. So after a
- * turn that has ended with a response, requests go first.
+ * outstanding, responses never end. So while both are due, BURST frames of responses and as many
+ * requests take turns, whatever the number of frames that each urxe_output asks for. ACKs count as
+ * responses. The turn of requests that may not be sent ends at once, except where the pace holds
+ * them back: it holds READ responses back, too.
  */
-static bool is_turn_of_requests(const struct urxe_qp *qp)
+static bool output_in_turn(struct urxe_qp *qp, struct urxe_frame *frame)
 {
-	return qp->resp.res_pending && !qp->request_newest;
+	if (qp->turn >= BURST) {
+		if (output_request(qp, frame)) {
+			qp->turn = (qp->turn + 1) % (2 * BURST);
+			return true;
+		}
+		if (!qp->req.held)
+			qp->turn = 0;
+	}
+	if (output_response(qp, frame)) {
+		if (qp->turn < BURST)
+			qp->turn++;
+		return true;
+	}
+	return output_request(qp, frame);
+}
+
+/* Makes the QP's next frame; false: none is due. CNPs first, because they are urgent. */
+static bool output_one(struct urxe_qp *qp, struct urxe_frame *frame)
+{
+	if (qp->cnp_due && cnp_output(qp, frame))
+		return true;
+	if (qp->resp.res_pending && has_requests(qp))
+		return output_in_turn(qp, frame);
+	return output_response(qp, frame) || output_request(qp, frame);
 }
 
 /* False: the QP has nothing to send, as after most packets. Saves a call of output_one. */
 static bool has_more_output(const struct urxe_qp *qp)
 {
-	return qp->sq.cur != qp->sq.head || qp->req.resend.psn != qp->req.resend.end ||
-	       qp->resp.res_pending || qp->resp.nak || qp->resp.ack_due || qp->cnp_due;
+	return has_requests(qp) || qp->resp.res_pending || qp->resp.nak || qp->resp.ack_due ||
+	       qp->cnp_due;
 }
 
 /* Sends one request before an acknowledgement, because the peer waits for the request. False: no
@@ -292,7 +309,6 @@ static bool output_request_first(struct urxe_qp *qp, struct urxe_frame *frame)
 
 static uint32_t output_qp(struct urxe_qp *qp, struct urxe_frame *frames, uint32_t max)
 {
-	const bool requests_first = is_turn_of_requests(qp);
 	uint32_t n;
 
 	if (qp->offloaded) {
@@ -300,7 +316,7 @@ static uint32_t output_qp(struct urxe_qp *qp, struct urxe_frame *frames, uint32_
 		return 0;
 	}
 	n = output_request_first(qp, &frames[0]);
-	while (n < max && output_one(qp, &frames[n], requests_first)) {
+	while (n < max && output_one(qp, &frames[n])) {
 		n++;
 		if (!has_more_output(qp))
 			break;

@@ -347,6 +347,7 @@ void qp_reset(struct urxe_qp *qp)
 	psn_gap_init(&qp->resp.gap);
 	qp->cnp = (struct cnp){0};
 	qp->cnp_due = false;
+	qp->turn = 0;
 	pace_init(qp);
 	qp->attr = (struct urxe_qp_attr){.state = URXE_QPS_RESET};
 	qp->last_wqe = false;

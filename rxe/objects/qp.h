@@ -268,8 +268,9 @@ struct urxe_qp {
 	bool paced;          /* a rate limit may apply */
 	bool cnp_due;
 	/* urxe_state_save clears both. */
-	bool peer_gso : 1;       /* the peer receives UDP GSO packets (wire/gso_run.h) */
-	bool request_newest : 1; /* the newest frame but CNPs is a request, not a response */
+	bool peer_gso : 1; /* the peer receives UDP GSO packets (wire/gso_run.h) */
+	uint8_t turn : 5;  /* frames sent of the turns: 16 of READ responses, 16 of requests
+			      (device/device.c) */
 	TAILQ_ENTRY(urxe_qp) ready_link;
 	struct urxe_cq *send_cq;
 	struct urxe_cq *recv_cq;

@@ -96,7 +96,7 @@ static void retry_fields(struct state_stream *s, struct urxe_qp *qp)
 	req->frame_span = 0;
 	req->copy = (struct copy_proof){0};
 	qp->peer_gso = false;
-	qp->request_newest = false;
+	qp->turn = 0;
 	state_u8_max(s, &req->retries, 7);
 	state_u8_max(s, &req->rnr_retries, 7);
 	state_bool(s, &req->rnr_wait);

@@ -362,8 +362,8 @@ struct sent {
 	uint32_t responses; /* to READs */
 };
 
-/* Counts the next frames of node b, at most 16. */
-static struct sent count_sent(struct engine *e)
+/* Counts the next frames of node b, at most `max`, which is at most 16. */
+static struct sent count_sent(struct engine *e, uint32_t max)
 {
 	static uint8_t data[16][4300];
 	struct urxe_frame frames[16];
@@ -372,7 +372,7 @@ static struct sent count_sent(struct engine *e)
 
 	for (unsigned i = 0; i < 16; i++)
 		frames[i] = (struct urxe_frame){data[i], 0, sizeof(data[i])};
-	n = urxe_output(e->b->dev, e->pair->now, frames, 16);
+	n = urxe_output(e->b->dev, e->pair->now, frames, max);
 	for (uint32_t i = 0; i < n; i++) {
 		struct urxe_packet p;
 
@@ -383,7 +383,8 @@ static struct sent count_sent(struct engine *e)
 	return sent;
 }
 
-/* Requests leave although the peer always keeps READs outstanding, and so do the responses. */
+/* Requests leave although the peer always keeps READs outstanding, and so do the responses, also if
+ * one frame and 16 are asked for by turns. */
 static void test_requests_and_read_responses_take_turns(void **state)
 {
 	const struct urxe_qp_attr limit = {.rate_limit = 1000000}; /* kb/s */
@@ -394,6 +395,7 @@ static void test_requests_and_read_responses_take_turns(void **state)
 		struct sent sent = {0};
 		struct engine e;
 		uint32_t reads = 0;
+		bool single = true;
 
 		engine_open(&e, &conn);
 		if (paced)
@@ -407,7 +409,8 @@ static void test_requests_and_read_responses_take_turns(void **state)
 
 			while (16 * reads < sent.responses + 32)
 				inject_long_read(&e, &conn, reads++);
-			now = count_sent(&e);
+			now = count_sent(&e, single ? 1 : 16);
+			single = !single;
 			sent.requests += now.requests;
 			sent.responses += now.responses;
 			assert_true(sent.requests <= sent.responses + 16);
