@@ -61,7 +61,7 @@ static void notify_unread_cq(struct pv_cq *cq, uint64_t now)
 	if (cq->unread_pause_ns < UNREAD_PAUSE_MAX_NS)
 		cq->unread_pause_ns += cq->unread_pause_ns ?: PV_QUIET_NS;
 	cq->unread_notify_at = now + cq->unread_pause_ns;
-	pv_cq_comp_event(cq);
+	pv_cq_notify_later(cq);
 }
 
 /*

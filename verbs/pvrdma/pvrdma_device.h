@@ -84,6 +84,7 @@ struct pv_cq {
 	uint64_t unread_notify_at; /* no notification of unread completions before this time, ns */
 	uint64_t unread_pause_ns;  /* pause before unread_notify_at, ns; 0: none since an ARM */
 	bool polled;               /* its doorbell said that the driver polled it */
+	bool armed;       /* the driver has armed it, and no notification became due since */
 	bool uses_events; /* the driver has armed it or was notified, or the CQ was restored */
 	bool notify_due;  /* a notification is due: the CQ is in dev->notify_cqs */
 	bool failed;      /* the CQ has failed, and the device has told the driver */

@@ -216,14 +216,21 @@ static bool is_only_polled(const struct pv_cq *cq)
 	return !cq->uc && cq->polled && !cq->uses_events;
 }
 
-void pv_cq_comp_event(void *ctx)
+void pv_cq_notify_later(struct pv_cq *cq)
 {
-	struct pv_cq *cq = ctx;
-
+	cq->armed = false;
 	if (cq->notify_due || is_only_polled(cq))
 		return;
 	cq->notify_due = cq->uses_events = true;
 	TAILQ_INSERT_TAIL(&cq->object.dev->notify_cqs, cq, notify_link);
+}
+
+void pv_cq_comp_event(void *ctx)
+{
+	struct pv_cq *cq = ctx;
+
+	if (cq->armed)
+		pv_cq_notify_later(cq);
 }
 
 void pv_cq_arm(struct pv_cq *cq, bool solicited_only)
@@ -237,10 +244,12 @@ void pv_cq_arm(struct pv_cq *cq, bool solicited_only)
 	solicited_only &= !urxe_offload_hca_cq(cq->cq);
 	newest = solicited_only ? cq->solicited : cq->n_completions;
 	has_unnotified = newest > cq->notified && cq->n_completions - newest < unread;
-	if (has_unnotified)
-		pv_cq_comp_event(cq);
-	else
-		urxe_cq_arm(cq->cq, solicited_only);
+	if (has_unnotified) {
+		pv_cq_notify_later(cq);
+		return;
+	}
+	cq->armed = true;
+	urxe_cq_arm(cq->cq, solicited_only);
 }
 
 void pv_cq_arm_all(struct pvrdma *dev)

@@ -16,9 +16,12 @@ void pv_cq_close(struct pv_cq *cq);
  * again. */
 void pv_cq_memory_removed(struct pv_cq *cq, const struct pv_removed *removed);
 
-/* urxe_ops.complete and urxe_ops.comp_event; ctx is the struct pv_cq. */
+/* urxe_ops.complete and urxe_ops.comp_event; ctx is the struct pv_cq. pv_cq_comp_event does nothing
+ * if a notification became due since the engine's CQ was armed. */
 bool pv_cq_complete(void *ctx, const struct urxe_wc *wc);
 void pv_cq_comp_event(void *ctx);
+/* Makes a notification due, for pv_cq_notify_due, unless one is, or the driver only polls. */
+void pv_cq_notify_later(struct pv_cq *cq);
 
 /*
  * The driver requests a notification of the next completion, or of the next solicited one. If the

@@ -88,8 +88,9 @@ static void cq_record(struct pv_state *st, struct pv_object *object)
 	vnic_state_bool(s, &cq->failed);
 	ring_record(st, &cq->ring, pv_pages_record(st, &cq->ring, &cq->pages));
 	lay_out(st, &cq->ring, &cq->pages, 1, sizeof(struct pvrdma_cqe), false);
-	/* The stream does not tell whether the CQ uses events: a notification too many is better
-	 * than a missing one. */
+	/* The stream does not tell whether the CQ is armed, and uses events: a notification too
+	 * many is better than a missing one. */
+	cq->armed |= s->restoring;
 	cq->uses_events |= s->restoring;
 }
 
