@@ -13,7 +13,7 @@ struct srq {
 	struct pd *pd;
 	struct recv_queue recv;
 	uint32_t async_events;
-	uint32_t limit_changes; /* successful requests that set the limit */
+	uint32_t limit_changes; /* requests that set the limit, refused ones too */
 };
 
 void srq_destroy(struct object *object);

@@ -151,12 +151,21 @@ static int reply_srq_ring(const struct command *c, const struct queue *ring)
 	return uaccess_write(driver.mmap_info_addr, &mi, sizeof(mi));
 }
 
+/* Sets the limit. 0, or a negative errno value. Counts the change before the HCA has set it: a
+ * resize that fails meanwhile must not set the old limit again. */
+static int change_limit(struct srq *srq, uint32_t limit)
+{
+	srq->limit_changes++;
+	return urxe_srq_set_limit(srq->recv.rq, limit);
+}
+
 /*
  * Resizes the SRQ of the engine and of the HCA to max_wr requests, and then sets the limit if the
  * request has one. Meanwhile the old limit stays armed, and other commands may set another; but it
  * is 0 if it exceeds the new size. 0, or a negative errno value: size and limit of the engine's SRQ
- * are as before. The HCA's SRQ may have the new size nevertheless, if other threads have posted too
- * many requests for it meanwhile, or have set a higher limit.
+ * are as before, but for a limit that another command has set meanwhile. The HCA's SRQ may have the
+ * new size nevertheless, if other threads have posted too many requests for it meanwhile, or have
+ * set a higher limit.
  */
 static int resize_engine_srq(struct srq *srq, uint32_t max_wr,
 			     const struct ib_uverbs_modify_srq *request)
@@ -174,7 +183,7 @@ static int resize_engine_srq(struct srq *srq, uint32_t max_wr,
 	if (!rc)
 		rc = urxe_srq_resize(rq, max_wr);
 	if (!rc && request->attr_mask & IBV_SRQ_LIMIT)
-		srq->limit_changes += !urxe_srq_set_limit(rq, request->srq_limit);
+		change_limit(srq, request->srq_limit);
 	else if (rc && old > max_wr && srq->limit_changes == changes)
 		urxe_srq_set_limit(rq, old);
 	if (command_forbid_unlock(hca))
@@ -211,9 +220,8 @@ static int resize_srq(const struct command *c, struct srq *srq,
 static int set_limit(struct srq *srq, uint32_t limit)
 {
 	struct hca *hca = adapter_allow_unlock();
-	int rc = urxe_srq_set_limit(srq->recv.rq, limit);
+	const int rc = change_limit(srq, limit);
 
-	srq->limit_changes += !rc;
 	return command_forbid_unlock(hca) ? -EIO : rc;
 }
 
