@@ -389,9 +389,9 @@ static void count_event(void *n, const struct comp_channel_event *event)
  * Withdraws up to `most` unread events about `element` from the socket, and returns their number:
  * ibv_destroy_cq waits until the program has acknowledged as many events as were reported. Sends
  * each event about another object again, for which the socket has room now. That keeps their order,
- * unless a thread of the program reads meanwhile. Needs memory for such an event only if the kernel
- * has none, because programs that lack memory destroy their objects. If both lack memory, the event
- * is lost, and counts as read.
+ * unless a thread of the program reads meanwhile, or the kernel lacks memory. Needs memory for such
+ * an event only if the kernel has none, because programs that lack memory destroy their objects. If
+ * both lack memory, the event is lost, and counts as read.
  */
 static uint32_t withdraw_sent(struct comp_channel *channel, uint64_t element, uint32_t most)
 {

@@ -19,9 +19,9 @@ struct cq {
 	struct queue ring;
 	uint32_t producer;            /* entries written so far; cq_publish copies it to the ring */
 	struct comp_channel *channel; /* NULL: the CQ has no channel */
-	uint64_t n_completions;       /* entries written since the creation or a restoration */
-	uint64_t n_solicited;         /* that number after the newest solicited entry, or error */
-	uint64_t n_notified;          /* that number at the latest completion event */
+	uint64_t n_completions; /* entries written; after a restoration, all that may be unread */
+	uint64_t n_solicited;   /* that number after the newest solicited entry, or error */
+	uint64_t n_notified;    /* that number at the latest completion event */
 	uint32_t comp_events;  /* completion events sent to the channel so far, without lost ones */
 	uint32_t async_events; /* asynchronous events about the CQ so far */
 	bool armed;            /* the application has requested an event, which has not come yet */
