@@ -37,14 +37,32 @@ static bool is_kernel_tree(const char *sys)
 }
 
 /*
+ * The device that a scan lists although the host has more ports than the list: that of --hca, or
+ * the one in use. NULL: none.
+ */
+static const char *first_device(const struct hca_monitor *h)
+{
+	const struct hca_port *p = hca_monitor_chosen(h);
+
+	if (h->wish.choice.mode == HCA_NAMED)
+		return h->wish.choice.device;
+	return p ? p->device : NULL;
+}
+
+/*
  * Scans sysfs, and sets h->polled. The monitor also polls while the device that --hca names is
  * missing: it may be one of another urxed whose tree does not exist yet.
  */
 static void scan(struct hca_monitor *h)
 {
 	const struct hca_choice *c = &h->wish.choice;
+	const char *device = first_device(h);
+	char first[VNIC_HCA_NAME];
 
-	hca_scan(h->wish.sys, &h->list);
+	/* The name may be in the list that the scan replaces. */
+	if (device)
+		strcpy(first, device);
+	hca_scan(h->wish.sys, device ? first : NULL, &h->list);
 	h->polled = h->list.n && c->mode != HCA_OFF && !is_kernel_tree(h->wish.sys);
 	if (c->mode == HCA_NAMED)
 		h->polled |= !hca_find_port(&h->list, c->device, c->port);
@@ -109,7 +127,7 @@ bool hca_monitor_has_interface(const struct hca_monitor *h, const char *ifname, 
 	if (!list)
 		return false;
 	(void)sysfs_take_shortage();
-	hca_scan(h->wish.sys, list);
+	hca_scan(h->wish.sys, first_device(h), list);
 	found = list_has_interface(list, h->wish.sys, ifname, xdp);
 	free(list);
 	/* An incomplete list may lack rdma_rxe. */

@@ -34,16 +34,32 @@ static bool is_printable(const char *name)
 	return true;
 }
 
+/* Adds a name. If all places are taken, only the names that sort first stay. */
+static void add_name(struct names *names, const char *name)
+{
+	char *last = names->at[0];
+
+	if (names->n < HCA_PORTS) {
+		strcpy(names->at[names->n++], name);
+		return;
+	}
+	for (uint32_t i = 1; i < names->n; i++)
+		if (compare_names(names->at[i], last) > 0)
+			last = names->at[i];
+	if (compare_names(name, last) < 0)
+		strcpy(last, name);
+}
+
 static void list_names(const char *path, struct names *names)
 {
 	DIR *dir = sysfs_open_dir(path);
 	const struct dirent *entry;
 
 	names->n = 0;
-	while (dir && names->n < HCA_PORTS && (entry = readdir(dir)))
+	while (dir && (entry = readdir(dir)))
 		if (entry->d_name[0] != '.' && strlen(entry->d_name) < VNIC_HCA_NAME &&
 		    is_printable(entry->d_name))
-			strcpy(names->at[names->n++], entry->d_name);
+			add_name(names, entry->d_name);
 	if (dir)
 		closedir(dir);
 	qsort(names->at, names->n, sizeof(names->at[0]), compare_names);
@@ -259,7 +275,7 @@ static void scan_device(const char *sys, const char *device, struct hca_list *li
 	}
 }
 
-void hca_scan(const char *sys, struct hca_list *list)
+void hca_scan(const char *sys, const char *first, struct hca_list *list)
 {
 	char path[PATH_MAX];
 	struct names devices;
@@ -267,9 +283,12 @@ void hca_scan(const char *sys, struct hca_list *list)
 	list->n = 0;
 	if (snprintf(path, sizeof(path), "%s/class/infiniband", sys) >= PATH_MAX)
 		return;
+	if (first)
+		scan_device(sys, first, list);
 	list_names(path, &devices);
 	for (uint32_t i = 0; i < devices.n; i++)
-		scan_device(sys, devices.at[i], list);
+		if (!first || strcmp(devices.at[i], first) != 0)
+			scan_device(sys, devices.at[i], list);
 }
 
 bool hca_port_is_rdma_rxe(const struct hca_port *p)

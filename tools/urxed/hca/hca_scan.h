@@ -69,16 +69,17 @@ struct hca_port {
 
 struct hca_list {
 	uint32_t n;
-	struct hca_port ports[HCA_PORTS]; /* by length of the device name, name, and port number */
+	struct hca_port ports[HCA_PORTS]; /* in the order of hca_scan */
 };
 
 /*
- * Reads the ports below `sys`, where sysfs is mounted, and leaves out those beyond HCA_PORTS. Files
- * that are missing or have no expected value leave their members unknown. The list is incomplete if
- * descriptors or memory were lacking (sysfs_take_shortage). Without RDMA devices the scan costs one
- * open(2).
+ * Reads the ports below `sys`, where sysfs is mounted, and leaves out those beyond HCA_PORTS: lists
+ * those of the device `first` (NULL = none), if it exists, then the others by length of the device
+ * name, name, and port number. Files that are missing or have no expected value leave their members
+ * unknown. The list is incomplete if descriptors or memory were lacking (sysfs_take_shortage).
+ * Without RDMA devices the scan costs two open(2) at most.
  */
-void hca_scan(const char *sys, struct hca_list *list);
+void hca_scan(const char *sys, const char *first, struct hca_list *list);
 
 /* Does the kernel's rdma_rxe execute the port's queue pairs, instead of hardware? */
 bool hca_port_is_rdma_rxe(const struct hca_port *p);

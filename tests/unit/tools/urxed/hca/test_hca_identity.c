@@ -9,7 +9,7 @@ static struct host host;
 
 static const struct hca_port *scan_one(void)
 {
-	hca_scan(sys, &list);
+	hca_scan(sys, NULL, &list);
 	assert_int_equal(list.n, 1);
 	return &list.ports[0];
 }

@@ -291,6 +291,46 @@ static void xdp_program_waits_for_a_complete_scan(void **state)
 	assert_true(hca_monitor_has_interface(&hca, "eth0", true));
 }
 
+static void make_many(void)
+{
+	char device[8];
+
+	for (int i = 0; i < 40; i++) {
+		snprintf(device, sizeof(device), "mlx5_%d", i);
+		make_roce(device, "eth1");
+	}
+}
+
+/* As when an administrator makes virtual functions, whose names sort first here. */
+static void hca_in_use_stays_beside_many_devices(void **state)
+{
+	static const char *const choices[] = {"auto", "mlx5_77"};
+
+	(void)state;
+	for (int named = 0; named < 2; named++) {
+		make_roce("mlx5_77", "eth0");
+		open_hca(choices[named]);
+		hca_monitor_set_uplink(&hca, 0, "eth0", false);
+		hca_monitor_start(&hca);
+		assert_string_equal(now_used().name, "mlx5_77");
+		make_many();
+		hca_monitor_report(&hca, T0);
+		hca_monitor_update(&hca, T0 + HCA_SCAN_NS);
+		assert_string_equal(now_used().name, "mlx5_77");
+		assert_int_equal(now_used().generation, 1);
+		assert_true(hca_monitor_has_interface(&hca, "eth0", false));
+		hca_monitor_close(&hca);
+		/* A daemon that starts now. */
+		open_hca(choices[named]);
+		hca_monitor_set_uplink(&hca, 0, "eth0", false);
+		hca_monitor_start(&hca);
+		assert_string_equal(now_used().name, named ? "mlx5_77" : "");
+		hca_monitor_close(&hca);
+		drop("infiniband");
+		drop("infiniband_verbs");
+	}
+}
+
 static void hca_off_watches_no_device(void **state)
 {
 	(void)state;
@@ -321,6 +361,7 @@ int main(void)
 		TEST(xdp_program_may_share_an_interface_with_hardware),
 		TEST(xdp_program_takes_packets_of_rdma_rxe_above_its_interface),
 		TEST(xdp_program_waits_for_a_complete_scan),
+		TEST(hca_in_use_stays_beside_many_devices),
 		TEST(hca_off_watches_no_device),
 	};
 

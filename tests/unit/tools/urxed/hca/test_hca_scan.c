@@ -9,7 +9,7 @@ static struct hca_list list;
 
 static const struct hca_port *scan_one(void)
 {
-	hca_scan(sys, &list);
+	hca_scan(sys, NULL, &list);
 	assert_int_equal(list.n, 1);
 	return &list.ports[0];
 }
@@ -17,10 +17,10 @@ static const struct hca_port *scan_one(void)
 static void host_without_devices_has_none(void **state)
 {
 	(void)state;
-	hca_scan(sys, &list);
+	hca_scan(sys, NULL, &list);
 	assert_int_equal(list.n, 0);
 	put("infiniband/abi_version", "6"); /* a file beside the devices */
-	hca_scan(sys, &list);
+	hca_scan(sys, NULL, &list);
 	assert_int_equal(list.n, 0);
 }
 
@@ -107,7 +107,7 @@ static void ports_are_in_the_order_of_their_numbers(void **state)
 	make_device("mlx5_9", "1: CA");
 	make_port("mlx5_9", 10, "InfiniBand", "4: ACTIVE");
 	make_port("mlx5_9", 2, "InfiniBand", "4: ACTIVE");
-	hca_scan(sys, &list);
+	hca_scan(sys, NULL, &list);
 	assert_int_equal(list.n, 3);
 	assert_string_equal(list.ports[0].device, "mlx5_9");
 	assert_int_equal(list.ports[0].number, 2);
@@ -134,7 +134,7 @@ static void missing_files_leave_values_unknown(void **state)
 	assert_int_equal(p->speed_mbps + p->mtu + p->n_gids, 0);
 	assert_memory_equal(p->mac, "\0\0\0\0\0\0", 6);
 	drop("infiniband/dev0/ports");
-	hca_scan(sys, &list);
+	hca_scan(sys, NULL, &list);
 	assert_int_equal(list.n, 0);
 }
 
@@ -187,8 +187,42 @@ static void tables_are_limited(void **state)
 	assert_int_equal(scan_one()->n_gids, HCA_GIDS);
 	for (int i = 2; i < HCA_PORTS + 9; i++)
 		make_port("dev0", i, "Ethernet", "1: DOWN");
-	hca_scan(sys, &list);
+	hca_scan(sys, NULL, &list);
 	assert_int_equal(list.n, HCA_PORTS);
+}
+
+static void make_ports(int from, int to)
+{
+	char device[8];
+
+	for (int i = from; i < to; i++) {
+		snprintf(device, sizeof(device), "dev%d", i);
+		make_device(device, "1: CA");
+		make_port(device, 1, "Ethernet", "4: ACTIVE");
+	}
+}
+
+/* Whatever the order is in which the directory lists them. */
+static void names_that_sort_first_have_the_places(void **state)
+{
+	(void)state;
+	make_ports(HCA_PORTS, 2 * HCA_PORTS);
+	make_ports(0, HCA_PORTS);
+	make_ports(2 * HCA_PORTS, 3 * HCA_PORTS);
+	hca_scan(sys, NULL, &list);
+	assert_int_equal(list.n, HCA_PORTS);
+	for (int i = 0; i < HCA_PORTS; i++)
+		assert_string_equal(list.ports[i].device, name("dev%d", i));
+	hca_scan(sys, "dev77", &list);
+	assert_int_equal(list.n, HCA_PORTS);
+	assert_string_equal(list.ports[0].device, "dev77");
+	for (int i = 1; i < HCA_PORTS; i++)
+		assert_string_equal(list.ports[i].device, name("dev%d", i - 1));
+	hca_scan(sys, "dev7", &list);
+	assert_string_equal(list.ports[0].device, "dev7");
+	assert_non_null(hca_find_port(&list, "dev31", 1));
+	hca_scan(sys, "absent", &list);
+	assert_string_equal(list.ports[0].device, "dev0");
 }
 
 static void software_devices_have_drivers(void **state)
@@ -273,6 +307,7 @@ int main(void)
 		TEST(odd_contents_are_left_out),
 		TEST(fifo_does_not_block),
 		TEST(tables_are_limited),
+		TEST(names_that_sort_first_have_the_places),
 		TEST(software_devices_have_drivers),
 		TEST(mac_and_mtu_come_from_gid_or_guid),
 		TEST(gid_has_the_vlan_of_its_interface),

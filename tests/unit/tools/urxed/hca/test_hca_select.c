@@ -24,7 +24,7 @@ static const char *choose(const struct vnic_attach_hca *current)
 {
 	int i;
 
-	hca_scan(sys, &list);
+	hca_scan(sys, NULL, &list);
 	i = hca_select(&list, &wish, current, verdicts);
 	if (i < 0)
 		return "";
@@ -185,7 +185,7 @@ static void named_port_is_chosen_whatever_the_uplinks(void **state)
 	make_roce("mlx5_1", "eth2");
 	uplink("eth2");
 	assert_int_equal(hca_choice_parse("mlx5_0:2", &wish.choice, error), 0);
-	hca_scan(sys, &list);
+	hca_scan(sys, NULL, &list);
 	assert_int_equal(hca_select(&list, &wish, NULL, verdicts), 1);
 	assert_string_equal(verdicts[0].reason, "--hca names another port: mlx5_0");
 	assert_string_equal(reason("mlx5_1"), "--hca names another port: mlx5_0");
