@@ -144,10 +144,27 @@ static void answer_waiters(struct neigh *n, struct neigh_waiter_list *list, int 
 		answer_waiter(n, w, status, mac);
 }
 
+static void move_waiters(struct neigh_waiter_list *from, struct neigh_waiter_list *to)
+{
+	LIST_INIT(to);
+	to->lh_first = LIST_FIRST(from);
+	if (to->lh_first)
+		to->lh_first->link.le_prev = &to->lh_first;
+	LIST_INIT(from);
+}
+
+/*
+ * Takes the waiters from the entry first: each answer may make an entry of a peer behind the router
+ * (note_routed_peer), which may displace this one.
+ */
 static void answer_all(struct neigh *n, struct neigh_entry *e, const uint8_t *mac)
 {
-	answer_waiters(n, &e->waiters, 0, mac);
-	answer_waiters(n, &e->persistent, 0, mac);
+	struct neigh_waiter_list waiters, persistent;
+
+	move_waiters(&e->waiters, &waiters);
+	move_waiters(&e->persistent, &persistent);
+	answer_waiters(n, &waiters, 0, mac);
+	answer_waiters(n, &persistent, 0, mac);
 }
 
 static void drop_entry(struct neigh *n, struct neigh_entry *e, int status)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <arpa/inet.h>
 #include <cmocka.h>
@@ -474,6 +475,34 @@ static void route_by_another_interface_does_not_count(void **state)
 	}
 }
 
+/* More peers of a user than the user may have neighbours, behind a router that has not answered. */
+static void router_answers_all_its_peers(void **state)
+{
+	static struct neigh_waiter waiters[NEIGH_ENTRIES];
+	uint8_t to[16] = {0x20, 2};
+	struct vnic_next_hop hop;
+
+	(void)state;
+	begin_resolution();
+	assert_int_equal(host_add_text(&resolution.host, "2001:db8::1/64", 0), 0);
+	resolution.host.addresses[1].kernel = true;
+	for (uint32_t i = 0; i < NEIGH_ENTRIES; i++) {
+		to[14] = (uint8_t)(i >> 8);
+		to[15] = (uint8_t)i;
+		assert_int_equal(
+			(i % 2 ? neigh_resolve : neigh_resolve_persistently)(
+				&resolution.neigh, 1, geteuid() + 1, 1, to, &waiters[i], &hop),
+			-EINPROGRESS);
+	}
+	kernel.nud = NUD_REACHABLE;
+	route_neigh_changed(&resolution.route, NULL);
+	assert_int_equal(resolution.answers, NEIGH_ENTRIES);
+	neigh_tick(&resolution.neigh, 2);
+	assert_int_equal(resolution.answers, NEIGH_ENTRIES);
+	assert_int_equal(resolution.status, 0);
+	neigh_fini(&resolution.neigh);
+}
+
 /* The kernel gives every address on an interface without ARP the MAC of that interface. */
 static void neighbour_with_the_mac_of_the_interface_does_not_count(void **state)
 {
@@ -679,6 +708,7 @@ int main(void)
 		cmocka_unit_test_setup(daemon_seeks_neighbours_that_are_on_link_by_a_route,
 				       forget_kernel),
 		cmocka_unit_test_setup(route_by_another_interface_does_not_count, forget_kernel),
+		cmocka_unit_test_setup(router_answers_all_its_peers, forget_kernel),
 		cmocka_unit_test_setup(neighbour_with_the_mac_of_the_interface_does_not_count,
 				       forget_kernel),
 		cmocka_unit_test(on_link_destination_is_its_own_next_hop),
