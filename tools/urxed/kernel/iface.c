@@ -13,7 +13,7 @@
 void iface_clear(struct iface_table *t)
 {
 	t->n = t->left_out = 0;
-	t->n_addresses = 0;
+	t->n_addresses = t->addresses_left_out = 0;
 }
 
 static void parse_egress_map(const struct nlattr *map, uint8_t vlan_priority[HOST_PRIORITIES])
@@ -163,16 +163,48 @@ static bool is_autoconfigured(uint32_t flags, const struct nlattr *at[IFA_MAX + 
 	       (origin && *origin == IFAPROT_KERNEL_RA);
 }
 
+static bool host_has_address(const struct iface_table *t, const struct iface_address *a)
+{
+	const struct iface *iface = find_by_ifindex(t, a->ifindex);
+
+	return t->host && iface && host_find_in_vlan(t->host, a->ip, iface->vlan);
+}
+
+/*
+ * Adds an address. If its family has no place left, an address that the host has replaces one that
+ * the host does not have: its GID and its connections stay, whatever the order in which the kernel
+ * lists the addresses.
+ */
+static void place_address(struct iface_table *t, const struct iface_address *a)
+{
+	struct iface_address *other = NULL;
+	uint32_t i, n = 0;
+
+	for (i = 0; i < t->n_addresses; i++)
+		n += ip_is_v4(t->addresses[i].ip) == ip_is_v4(a->ip);
+	if (n < IFACE_FAMILY_MAX) {
+		t->addresses[t->n_addresses++] = *a;
+		return;
+	}
+	t->addresses_left_out++;
+	for (i = 0; host_has_address(t, a) && i < t->n_addresses; i++)
+		if (ip_is_v4(t->addresses[i].ip) == ip_is_v4(a->ip) &&
+		    !host_has_address(t, &t->addresses[i]))
+			other = &t->addresses[i];
+	if (other)
+		*other = *a;
+}
+
 static void add_iface_address(struct iface_table *t, const struct nlmsghdr *message)
 {
 	const struct ifaddrmsg *address = mnl_nlmsg_get_payload(message);
 	const struct nlattr *at[IFA_MAX + 1] = {0};
-	struct iface_address *to = &t->addresses[t->n_addresses];
+	struct iface_address to;
 	uint32_t flags;
 	const void *ip;
 
 	if (mnl_nlmsg_get_payload_len(message) < sizeof(*address) ||
-	    t->n_addresses == IFACE_ADDRESS_MAX || !find_by_ifindex(t, (int)address->ifa_index))
+	    !find_by_ifindex(t, (int)address->ifa_index))
 		return;
 	netlink_attributes(message, sizeof(*address), at, IFA_MAX);
 	flags = at[IFA_FLAGS] ? netlink_number(at[IFA_FLAGS]) : address->ifa_flags;
@@ -183,19 +215,19 @@ static void add_iface_address(struct iface_table *t, const struct nlmsghdr *mess
 			   address->ifa_family == AF_INET ? 4 : 16);
 	if (!ip)
 		return;
-	to->ifindex = (int)address->ifa_index;
-	to->tentative = flags & IFA_F_TENTATIVE && !(flags & IFA_F_OPTIMISTIC);
-	to->dynamic = address->ifa_family == AF_INET6 && is_autoconfigured(flags, at);
+	to.ifindex = (int)address->ifa_index;
+	to.tentative = flags & IFA_F_TENTATIVE && !(flags & IFA_F_OPTIMISTIC);
+	to.dynamic = address->ifa_family == AF_INET6 && is_autoconfigured(flags, at);
 	if (address->ifa_family == AF_INET && address->ifa_prefixlen <= 32) {
-		ip_from_v4(to->ip, ip);
-		to->prefix_len = IP_V4_BITS + address->ifa_prefixlen;
+		ip_from_v4(to.ip, ip);
+		to.prefix_len = IP_V4_BITS + address->ifa_prefixlen;
 	} else if (address->ifa_family == AF_INET6 && address->ifa_prefixlen <= 128) {
-		memcpy(to->ip, ip, sizeof(to->ip));
-		to->prefix_len = address->ifa_prefixlen;
+		memcpy(to.ip, ip, sizeof(to.ip));
+		to.prefix_len = address->ifa_prefixlen;
 	} else {
 		return;
 	}
-	t->n_addresses++;
+	place_address(t, &to);
 }
 
 void iface_parse_message(struct iface_table *t, const struct nlmsghdr *message)

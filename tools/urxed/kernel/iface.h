@@ -13,11 +13,15 @@
 
 #include "urxed/hostnet/host.h"
 
-/* Limits of the table; VLAN interfaces and addresses beyond them are left out. */
+/*
+ * Limits of the table; VLAN interfaces and addresses beyond them are left out. An address that the
+ * host has already stays.
+ */
 #define IFACE_UPLINKS     8
 #define IFACE_VLANS       64
 #define IFACE_MAX         (IFACE_UPLINKS + IFACE_VLANS)
-#define IFACE_ADDRESS_MAX 256
+#define IFACE_FAMILY_MAX  256 /* addresses of IPv4, and of IPv6 */
+#define IFACE_ADDRESS_MAX (2 * IFACE_FAMILY_MAX)
 
 struct iface {
 	int ifindex;
@@ -45,12 +49,14 @@ struct iface_table {
 	int uplinks[IFACE_UPLINKS]; /* ifindex of each uplink's interface; 0 = none */
 	uint32_t n;
 	struct iface ifaces[IFACE_MAX];
-	uint32_t left_out; /* number of VLAN interfaces that found no place */
+	uint32_t left_out;       /* number of VLAN interfaces that found no place */
+	const struct host *host; /* whose addresses have a place before others; NULL = none */
+	uint32_t addresses_left_out;
 	uint32_t n_addresses;
 	struct iface_address addresses[IFACE_ADDRESS_MAX];
 };
 
-/* Removes interfaces and addresses; the uplinks stay. */
+/* Removes interfaces and addresses; the uplinks and `host` stay. */
 void iface_clear(struct iface_table *t);
 /*
  * Adds an RTM_NEWLINK or RTM_NEWADDR of a dump; ignores other types. Links come before addresses.

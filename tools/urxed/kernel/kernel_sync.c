@@ -310,7 +310,7 @@ static void update_addresses(struct kernel_sync *k)
 	for (i = 0; i < kept; i++)
 		list[i].uplink = port_of(k, list[i].uplink);
 	kept = keep_bond_addresses(k, list, kept);
-	left_out = host_set_kernel_addresses(k->host, list, kept);
+	left_out = host_set_kernel_addresses(k->host, list, kept) + k->table.addresses_left_out;
 	if (left_out > k->left_out)
 		log_line("%u addresses have no GID: the table has room for %d, %d of them "
 			 "autoconfigured",
@@ -414,6 +414,7 @@ int kernel_sync_start(struct kernel_sync *k, struct host *host, struct uplink *u
 	*k = (struct kernel_sync){
 		.host = host, .uplinks = uplinks, .n_uplinks = n_uplinks, .hca = hca};
 	k->table.n_uplinks = n_uplinks;
+	k->table.host = host;
 	for (i = 0; i < n_uplinks; i++)
 		any |= uplinks[i].kernel;
 	if (!any) {

@@ -330,7 +330,37 @@ static void full_tables_drop_further_entries(void **state)
 	assert_int_equal(t.left_out, IFACE_MAX + 5 - (t.n - 2));
 	for (i = 0; i < IFACE_ADDRESS_MAX + 5; i++)
 		add_address(100, "192.0.2.1", 0);
-	assert_int_equal(iface_list_addresses(&t, list), IFACE_ADDRESS_MAX);
+	assert_int_equal(iface_list_addresses(&t, list), IFACE_FAMILY_MAX);
+	assert_int_equal(t.addresses_left_out, IFACE_FAMILY_MAX + 5);
+	/* The kernel lists all IPv4 addresses before the first IPv6 address. */
+	add_address(100, "2001:db8::1", 0);
+	add_address(100, "fe80::1", 0);
+	assert_int_equal(iface_list_addresses(&t, list), IFACE_FAMILY_MAX + 2);
+	assert_int_equal(list[0].ip[0], 0xfe);
+}
+
+static void full_table_keeps_the_addresses_of_the_host(void **state)
+{
+	static struct host_address list[IFACE_ADDRESS_MAX];
+	static struct host host;
+	uint32_t n;
+
+	(void)state;
+	host_init(&host);
+	assert_int_equal(host_add_text(&host, "198.51.100.1/24", 0), 0);
+	assert_int_equal(host_add_text(&host, "198.51.100.2/24", 0), 0);
+	t.host = &host;
+	add_link(ETH0, "eth0");
+	for (uint32_t i = 0; i < IFACE_FAMILY_MAX; i++)
+		add_address(ETH0, "192.0.2.1", 0);
+	add_address(ETH0, "198.51.100.1", 0);
+	add_address(ETH0, "198.51.100.2", 0);
+	add_address(ETH0, "198.51.100.3", 0);
+	n = iface_list_addresses(&t, list);
+	assert_int_equal(n, IFACE_FAMILY_MAX);
+	assert_memory_equal(list[n - 1].ip + 12, "\xc6\x33\x64\x01", 4);
+	assert_memory_equal(list[n - 2].ip + 12, "\xc6\x33\x64\x02", 4);
+	assert_int_equal(t.addresses_left_out, 3);
 }
 
 static void interface_is_listed_once(void **state)
@@ -341,10 +371,10 @@ static void interface_is_listed_once(void **state)
 	(void)state;
 	for (int i = 0; i < 2; i++)
 		add_link(ETH0, "eth0");
-	for (uint32_t i = 0; i < IFACE_ADDRESS_MAX; i++)
+	for (uint32_t i = 0; i < IFACE_FAMILY_MAX; i++)
 		add_address(ETH0, "192.0.2.1", 0);
 	assert_int_equal(t.n, 1);
-	assert_int_equal(iface_list_addresses(&t, list), IFACE_ADDRESS_MAX);
+	assert_int_equal(iface_list_addresses(&t, list), IFACE_FAMILY_MAX);
 }
 
 /* A copy of exactly that length, so that a sanitizer reports a read beyond it. */
@@ -413,6 +443,7 @@ int main(void)
 		TEST(only_messages_about_uplinks_count),
 		TEST(interfaces_that_announce_themselves_are_known),
 		TEST(full_tables_drop_further_entries),
+		TEST(full_table_keeps_the_addresses_of_the_host),
 		TEST(interface_is_listed_once),
 		TEST(damaged_messages_are_ignored),
 	};
