@@ -94,6 +94,7 @@ static bool has_room_for_mads(void *ctx)
 	return gsi_has_room(&r->gsi, CM_TICK_MAX);
 }
 
+/* The MTU to the ID's peer. In a VLAN, as Linux does, at most that of the VLAN's interface. */
 static uint16_t mtu_to_peer(void *ctx, const struct cma_id *id)
 {
 	struct rdmacm *r = ctx;
@@ -101,8 +102,11 @@ static uint16_t mtu_to_peer(void *ctx, const struct cma_id *id)
 	const struct host_address *own = host_address_by_gid(host, id->sgid_index);
 	struct fdb_key key = {.vlan = own ? own->vlan : 0};
 
+	uint16_t mtu;
+
 	memcpy(key.mac, id->next_hop, sizeof(key.mac));
-	return switch_mtu_to(r->sessions->sw, &key);
+	mtu = switch_mtu_to(r->sessions->sw, &key);
+	return own && own->vlan_mtu && own->vlan_mtu < mtu ? (uint16_t)own->vlan_mtu : mtu;
 }
 
 /* Whether the device may be the HCA of another urxed (--device): then this daemon takes the place

@@ -177,6 +177,7 @@ static void drop_lost_addresses(struct host *h, const struct host_address *list,
 		at->kernel = at->tentative = false;
 		at->ndev[0] = '\0';
 		at->ifindex = 0;
+		at->vlan_mtu = 0;
 		memset(at->vlan_priority, 0, sizeof(at->vlan_priority));
 		at->valid = at->given;
 		at->prefix_len = at->given_prefix_len;

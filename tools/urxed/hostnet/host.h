@@ -43,8 +43,9 @@ struct host_address {
 	uint8_t ip[16];     /* IPv4 as ::ffff:a.b.c.d */
 	uint8_t prefix_len; /* of the 128 bits */
 	bool valid;
-	int uplink;    /* index of the uplink to the address's subnet, or HOST_NO_UPLINK */
-	uint16_t vlan; /* VLAN ID; 0 = untagged */
+	int uplink;        /* index of the uplink to the address's subnet, or HOST_NO_UPLINK */
+	uint16_t vlan;     /* VLAN ID; 0 = untagged */
+	uint32_t vlan_mtu; /* MTU of the kernel's interface of that VLAN; 0 = none, or untagged */
 	/* The kernel's VLAN priority for each packet priority: the interface's egress-qos-map. */
 	uint8_t vlan_priority[HOST_PRIORITIES];
 	char ndev[HOST_NDEV_LEN]; /* the kernel's interface with this address; "" = none */

@@ -301,6 +301,7 @@ static uint32_t list_iface_addresses(const struct iface_table *t, const struct i
 						.tentative = a->tentative,
 						.dynamic = a->dynamic,
 						.vlan = iface->vlan,
+						.vlan_mtu = iface->vlan ? iface->mtu : 0,
 						.ifindex = (uint32_t)iface->ifindex};
 		memcpy(list[n].ip, a->ip, sizeof(list[n].ip));
 		memcpy(list[n].vlan_priority, iface->vlan_priority, sizeof(list[n].vlan_priority));

@@ -218,6 +218,8 @@ static void addresses_of_uplinks_are_listed(void **state)
 	assert_int_equal(list[0].vlan_priority[0], 0);
 	assert_string_equal(list[4].ndev, "vlan");
 	assert_int_equal(list[4].ifindex, 12);
+	assert_int_equal(list[4].vlan_mtu, MTU);
+	assert_int_equal(list[0].vlan_mtu, 0);
 	assert_memory_equal(list[4].mac, mac, sizeof(mac));
 	assert_int_equal(list[5].uplink, 1);
 	for (int i = 0; i < 6; i++) {

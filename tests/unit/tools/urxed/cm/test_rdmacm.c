@@ -249,6 +249,27 @@ static void path_mtu_fits_a_machine_whose_neighbour_entry_expires(void **state)
 	ucma_file_forget(((struct ucma_ctx *)id->ctx)->file);
 }
 
+/* The network may carry less in the VLAN than beside it. Linux takes the interface's MTU, too. */
+static void path_mtu_fits_the_vlan_interface(void **state)
+{
+	const struct urxe_gid ip = craft_gid(URXE_NET_IPV4, gid_of_station(VM));
+	struct cma_addr dst = {.family = AF_INET, .port = SOME_PORT};
+	struct cma_id *id;
+
+	(void)state;
+	w->host.mtu = 4200;
+	memcpy(dst.ip, ip.raw, sizeof(dst.ip));
+	learn_station(VM);
+	id = create_id();
+	assert_int_equal(cma_resolve_addr(id, NULL, &dst, 1000), 0);
+	assert_int_equal(cma_path_mtu(id), 5);
+	w->host.addresses[0].vlan_mtu = 9000;
+	assert_int_equal(cma_path_mtu(id), 5);
+	w->host.addresses[0].vlan_mtu = 1500;
+	assert_int_equal(cma_path_mtu(id), 3);
+	ucma_file_forget(((struct ucma_ctx *)id->ctx)->file);
+}
+
 static bool may_name_qpn(uint32_t qpn)
 {
 	return rdmacm.ucma.ops->may_name_qpn(rdmacm.ucma.ctx, 1, 1000, qpn);
@@ -287,6 +308,7 @@ int main(void)
 		TEST(request_that_the_hca_does_not_receive_is_answered),
 		TEST(device_as_hca_lets_programs_name_numbers_that_no_process_may_have),
 		TEST(path_mtu_fits_a_machine_whose_neighbour_entry_expires),
+		TEST(path_mtu_fits_the_vlan_interface),
 	};
 
 	return cmocka_run_group_tests(tests, lan_start, NULL);
