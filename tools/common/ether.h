@@ -104,4 +104,10 @@ static inline bool ip_is_v4(const uint8_t ip[16])
 	return !memcmp(ip, prefix, sizeof(prefix));
 }
 
+/* Is this a link-local IPv6 address, fe80::/10 (RFC 4291, 2.5.6)? */
+static inline bool ip_is_link_local(const uint8_t ip[16])
+{
+	return ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80;
+}
+
 #endif

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "common/ether.h"
+
 static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
 static void from_v4(struct cma_addr *a, const struct sockaddr_in *in)
@@ -130,7 +132,7 @@ bool cma_addr_is_any_or_loopback(const struct cma_addr *a)
 
 bool cma_addr_is_link_local(const struct cma_addr *a)
 {
-	return a->ip[0] == 0xfe && (a->ip[1] & 0xc0) == 0x80;
+	return ip_is_link_local(a->ip);
 }
 
 bool cma_addr_is_multicast(const struct cma_addr *a)

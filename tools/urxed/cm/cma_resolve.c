@@ -255,6 +255,16 @@ static bool is_near(const struct host_address *a, const struct cma_addr *dst)
 }
 
 /*
+ * False: the destination is in another subnet, and routers forward no packets there from the host's
+ * link-local address (RFC 4291, 2.5.6).
+ */
+static bool is_forwarded(const struct host_address *a, const struct cma_addr *dst)
+{
+	return is_near(a, dst) || !ip_is_link_local(a->ip) || ip_is_link_local(dst->ip) ||
+	       cma_addr_is_multicast(dst);
+}
+
+/*
  * Tries each address of the host: with `near` those in the destination's subnet, else the others.
  * Returns as resolve_from; -ENETUNREACH: none has a route.
  */
@@ -267,7 +277,7 @@ static int resolve_from_each(struct cma_id *id, bool near, const struct host_add
 		const struct host_address *a = &host->addresses[i];
 
 		if (!a->valid || !has_same_family(&id->dst, a) || !is_in_scope(host, &id->dst, a) ||
-		    is_near(a, &id->dst) != near)
+		    is_near(a, &id->dst) != near || !is_forwarded(a, &id->dst))
 			continue;
 		*chosen = a;
 		rc = resolve_from(id, a);

@@ -290,7 +290,8 @@ const struct host_address *route_choose_source(struct route *r, const uint8_t to
 			continue;
 		if (!memcmp(a->ip, result.source, sizeof(a->ip)))
 			return a;
-		chosen = chosen ? chosen : a;
+		if (!chosen && !(result.routed && ip_is_link_local(a->ip) && !ip_is_link_local(to)))
+			chosen = a;
 	}
 	return chosen;
 }

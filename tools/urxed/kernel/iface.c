@@ -276,11 +276,6 @@ const struct iface *iface_find(const struct iface_table *t, int uplink, uint16_t
 	return NULL;
 }
 
-static bool is_link_local(const uint8_t ip[16])
-{
-	return ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80;
-}
-
 /*
  * Appends either the link-local addresses of an interface or its other addresses. Returns their
  * number.
@@ -293,7 +288,7 @@ static uint32_t list_iface_addresses(const struct iface_table *t, const struct i
 	for (i = 0; i < t->n_addresses; i++) {
 		const struct iface_address *a = &t->addresses[i];
 
-		if (a->ifindex != iface->ifindex || is_link_local(a->ip) != link_local)
+		if (a->ifindex != iface->ifindex || ip_is_link_local(a->ip) != link_local)
 			continue;
 		list[n] = (struct host_address){.prefix_len = a->prefix_len,
 						.uplink = iface->uplink,

@@ -60,6 +60,8 @@ static struct {
 	uint16_t nud;                 /* of all neighbours; 0 = the kernel has none */
 	uint32_t requested_interface; /* of the last request for a route */
 	uint32_t solicited, solicited_interface;
+	uint8_t source[16]; /* of its IPv6 routes; :: = the kernel names none */
+	bool on_link;       /* IPv6 destinations have no gateway */
 } kernel;
 
 int __wrap_netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_fn each, void *ctx);
@@ -78,8 +80,10 @@ static int give_route(const struct nlmsghdr *request, netlink_fn each, void *ctx
 	if (!ifindex)
 		return -ENETUNREACH;
 	begin_route(family, RTN_UNICAST);
-	if (family == AF_INET6)
+	if (family == AF_INET6 && !kernel.on_link)
 		mnl_attr_put(message, RTA_GATEWAY, 16, v6);
+	if (family == AF_INET6)
+		mnl_attr_put(message, RTA_PREFSRC, 16, kernel.source);
 	mnl_attr_put_u32(message, RTA_OIF, ifindex);
 	each(ctx, message);
 	return 0;
@@ -475,6 +479,38 @@ static void route_by_another_interface_does_not_count(void **state)
 	}
 }
 
+static int choose_source(const uint8_t to[16])
+{
+	const struct host_address *a = route_choose_source(&resolution.route, to);
+
+	return a ? (int)(a - resolution.host.addresses) : -1;
+}
+
+/* Routers forward no packets from link-local addresses (RFC 4291, 2.5.6). */
+static void router_gets_no_link_local_source(void **state)
+{
+	static const uint8_t far[16] = {0x20, 2, [15] = 9}, near[16] = {0xfe, 0x80, [15] = 9};
+	struct host *h = &resolution.host;
+
+	(void)state;
+	begin_resolution();
+	assert_int_equal(host_add_text(h, "fe80::1/64", 0), 0);
+	h->addresses[1].kernel = true;
+	kernel.source[0] = 0x20;
+	assert_int_equal(choose_source(far), -1);
+	assert_int_equal(choose_source(near), 1);
+	kernel.on_link = true;
+	assert_int_equal(choose_source(far), 1);
+	kernel.on_link = false;
+	assert_int_equal(host_add_text(h, "2001:db8::1/64", 0), 0);
+	h->addresses[2].kernel = true;
+	assert_int_equal(choose_source(far), 2);
+	/* The kernel itself chooses one if it has no other address. */
+	memcpy(kernel.source, h->addresses[1].ip, sizeof(kernel.source));
+	assert_int_equal(choose_source(far), 1);
+	neigh_fini(&resolution.neigh);
+}
+
 /* More peers of a user than the user may have neighbours, behind a router that has not answered. */
 static void router_answers_all_its_peers(void **state)
 {
@@ -708,6 +744,7 @@ int main(void)
 		cmocka_unit_test_setup(daemon_seeks_neighbours_that_are_on_link_by_a_route,
 				       forget_kernel),
 		cmocka_unit_test_setup(route_by_another_interface_does_not_count, forget_kernel),
+		cmocka_unit_test_setup(router_gets_no_link_local_source, forget_kernel),
 		cmocka_unit_test_setup(router_answers_all_its_peers, forget_kernel),
 		cmocka_unit_test_setup(neighbour_with_the_mac_of_the_interface_does_not_count,
 				       forget_kernel),
