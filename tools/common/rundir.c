@@ -466,11 +466,29 @@ int rundir_remove(const char *path, const char *name)
 	return 0;
 }
 
-void rundir_release(const char *path, int lock_fd, bool own)
+/*
+ * Removes the parent of a run directory if it is empty and urxe named it: that of a default run
+ * directory, which is named after the network namespace. The directories of several namespaces may
+ * share a parent.
+ */
+static void remove_own_parent(const char *path)
 {
-	char parent[RUNDIR_MAX];
+	char parent[RUNDIR_MAX], netns[24];
 	char *slash, *name;
 
+	snprintf(parent, sizeof(parent), "%s", path);
+	snprintf(netns, sizeof(netns), "%llu", (unsigned long long)rundir_netns());
+	slash = strrchr(parent, '/');
+	if (strcmp(slash + 1, netns) != 0)
+		return;
+	*slash = '\0';
+	name = strrchr(parent, '/');
+	if (name && !strncmp(name, "/urxe", 5))
+		rmdir(parent);
+}
+
+void rundir_release(const char *path, int lock_fd, bool own)
+{
 	rundir_remove(path, RUNDIR_PID);
 	/* If the tree `sys` is left, the lock file must stay: by it the next daemon knows that
 	 * the tree is a daemon's. */
@@ -481,16 +499,6 @@ void rundir_release(const char *path, int lock_fd, bool own)
 	if (held_dir >= 0)
 		close(held_dir);
 	held_dir = -1;
-	if (!own || rmdir(path))
-		return;
-	/*
-	 * Remove the parent only if urxe named it; rmdir fails while another namespace's daemon
-	 * uses it.
-	 */
-	snprintf(parent, sizeof(parent), "%s", path);
-	slash = strrchr(parent, '/');
-	*slash = '\0';
-	name = strrchr(parent, '/');
-	if (name && !strncmp(name, "/urxe", 5))
-		rmdir(parent);
+	if (own && !rmdir(path))
+		remove_own_parent(path);
 }

@@ -73,8 +73,8 @@ int rundir_remove(const char *path, const char *name);
 /*
  * Removes the PID file, and closes lock_fd. Removes the lock file, too, unless the directory has
  * sys/: by the lock file the next daemon knows that a daemon has written sys/. If `own`, also
- * removes the directory if it is empty, and then its parent, if that is empty and its name begins
- * with "urxe".
+ * removes the directory if it is empty; then also the parent of a default run directory, if it is
+ * empty.
  */
 void rundir_release(const char *path, int lock_fd, bool own);
 

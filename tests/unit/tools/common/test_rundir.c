@@ -172,6 +172,37 @@ static void directory_is_created_and_removed(void **state)
 	assert_int_equal(rundir_lock(path, true, error), -EBUSY);
 }
 
+/* Makes and releases the run directory `name` in `parent`. Returns whether the parent is left. */
+static bool parent_stays(const char *parent, const char *name)
+{
+	char in_parent[64];
+	int fd;
+
+	snprintf(in_parent, sizeof(in_parent), "%s/%s", parent, name);
+	in_top(in_parent);
+	assert_int_equal(rundir_create(path, error), 1);
+	fd = rundir_lock(path, true, error);
+	assert_true(fd >= 0);
+	rundir_release(path, fd, true);
+	assert_int_equal(access(path, F_OK), -1);
+	in_top(parent);
+	return !access(path, F_OK);
+}
+
+/* That of a default run directory, named after the network namespace, is urxe's own. */
+static void parent_that_the_user_named_stays(void **state)
+{
+	char netns[24];
+
+	(void)state;
+	snprintf(netns, sizeof(netns), "%llu", (unsigned long long)rundir_netns());
+	in_top("urxe-job42");
+	assert_int_equal(mkdir(path, 0755), 0);
+	assert_true(parent_stays("urxe-job42", "run"));
+	assert_false(parent_stays("urxe-1000", netns));
+	assert_true(parent_stays("results", netns));
+}
+
 /* systemd-tmpfiles takes such a lock before it removes old files of a directory. */
 static bool can_lock_dir(void)
 {
@@ -406,6 +437,7 @@ int main(void)
 		cmocka_unit_test(squatted_directory_is_avoided),
 		cmocka_unit_test(too_long_path_is_refused),
 		cmocka_unit_test(directory_is_created_and_removed),
+		cmocka_unit_test(parent_that_the_user_named_stays),
 		cmocka_unit_test(directory_is_locked),
 		cmocka_unit_test(existing_directory_is_kept),
 		cmocka_unit_test(directory_without_pid_file_is_removed),
