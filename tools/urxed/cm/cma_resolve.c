@@ -49,6 +49,16 @@ static const struct host_address *find_loopback_address(const struct host *host,
 	return any;
 }
 
+/* Looks a name up only if the index is unknown: if_indextoname needs a free descriptor. */
+static bool is_on_interface(const struct host_address *a, uint32_t ifindex)
+{
+	char name[IF_NAMESIZE];
+
+	if (a->ifindex || !a->ndev[0])
+		return a->ifindex == ifindex;
+	return if_indextoname(ifindex, name) && !strcmp(a->ndev, name);
+}
+
 /*
  * Whether the host's address is on the interface that a link-local address names. True for other
  * addresses, and if that interface has no address of the host.
@@ -56,13 +66,10 @@ static const struct host_address *find_loopback_address(const struct host *host,
 static bool is_in_scope(const struct host *host, const struct cma_addr *addr,
 			const struct host_address *own)
 {
-	char name[IF_NAMESIZE];
-
-	if (!cma_addr_is_link_local(addr) || !if_indextoname(addr->scope, name) ||
-	    !strcmp(own->ndev, name))
+	if (!cma_addr_is_link_local(addr) || !addr->scope || is_on_interface(own, addr->scope))
 		return true;
 	for (uint32_t i = 0; i < HOST_ADDRESSES; i++)
-		if (host->addresses[i].valid && !strcmp(host->addresses[i].ndev, name))
+		if (host->addresses[i].valid && is_on_interface(&host->addresses[i], addr->scope))
 			return false;
 	return true;
 }

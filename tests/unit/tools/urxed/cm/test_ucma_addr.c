@@ -5,6 +5,7 @@
 #include <endian.h>
 #include <errno.h>
 
+#include "descriptor_limit.h"
 #include "ucma_programs.h"
 
 struct sockaddr_ib {
@@ -484,6 +485,26 @@ static void scope_chooses_among_link_local_addresses(void **state)
 	assert_int_equal(index_in_scope(0x7ffffff), 0);
 }
 
+/* The C library finds the name of an interface only with a free descriptor. */
+static void scope_counts_without_free_descriptors(void **state)
+{
+	struct host_address *own = add_vlan();
+	struct rlimit limit;
+	uint8_t index;
+
+	(void)state;
+	strcpy(own[0].ndev, "eth0");
+	own[0].ifindex = 0x7ffffff;
+	strcpy(own[3].ndev, "lo");
+	own[3].ifindex = 1;
+	limit = descriptor_limit_reach();
+	index = index_in_scope(1);
+	descriptor_limit_restore(&limit);
+	assert_int_equal(index, 3);
+	assert_int_equal(index_in_scope(0x7ffffff), 0);
+	assert_int_equal(index_in_scope(0x7fffffe), 0);
+}
+
 /* Listeners on both interfaces share a port, and each gets the requests of its interface. */
 static void link_local_listener_belongs_to_its_interface(void **state)
 {
@@ -549,6 +570,7 @@ int main(void)
 		TEST(flow_label_is_that_of_the_source),
 		TEST(listener_accepts_its_address_family),
 		TEST(scope_chooses_among_link_local_addresses),
+		TEST(scope_counts_without_free_descriptors),
 		TEST(link_local_listener_belongs_to_its_interface),
 		TEST(link_local_source_has_the_scope_of_the_destination),
 	};
