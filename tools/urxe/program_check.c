@@ -62,6 +62,27 @@ static bool find_program(const char *cmd, char path[PATH_MAX])
 	return snprintf(path, PATH_MAX, "%s", cmd) < PATH_MAX && is_program(path);
 }
 
+#define INTERPRETERS 5   /* scripts that the kernel follows (execve(2)) */
+#define FIRST_LINE   256 /* bytes of a script that the kernel reads */
+
+/* Replaces the path of a script by that of its interpreter. False: the file is no script. */
+static bool read_interpreter(char path[PATH_MAX])
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char line[FIRST_LINE + 1];
+	ssize_t len = fd < 0 ? -1 : read(fd, line, FIRST_LINE);
+	const char *name;
+
+	if (fd >= 0)
+		close(fd);
+	line[len > 0 ? len : 0] = '\0';
+	if (strncmp(line, "#!", 2) != 0)
+		return false;
+	name = line + 2 + strspn(line + 2, " \t");
+	snprintf(path, PATH_MAX, "%.*s", (int)strcspn(name, " \t\n"), name);
+	return *path;
+}
+
 /*
  * Does this user namespace have the user or group `id`? map: /proc/self/uid_map or gid_map. True
  * also if the map cannot be read.
@@ -92,15 +113,20 @@ static bool obeys_files(const char *path)
 
 /*
  * Does the kernel set AT_SECURE (execve(2)): will the program have another effective user or group
- * than this process's real one, or file capabilities?
+ * than this process's real one, or file capabilities? Of a script only the interpreter counts.
  */
-static bool is_secure(const char *path)
+static bool is_secure(const char *program)
 {
 	uid_t user = geteuid();
 	gid_t group = getegid();
+	char path[PATH_MAX];
 	struct stat st;
-	bool obeys = !stat(path, &st) && obeys_files(path);
+	bool obeys;
 
+	snprintf(path, sizeof(path), "%s", program);
+	for (int i = 0; i < INTERPRETERS && read_interpreter(path); i++)
+		;
+	obeys = !stat(path, &st) && obeys_files(path);
 	/* The kernel ignores the bits of a file whose user or group the namespace does not have. */
 	if (obeys && is_mapped("/proc/self/uid_map", st.st_uid) &&
 	    is_mapped("/proc/self/gid_map", st.st_gid)) {

@@ -132,6 +132,47 @@ static void test_setuid_of_an_unknown_user_is_ignored(void **state)
 	assert_int_equal(status, 0);
 }
 
+static void write_script(const char *path, const char *line)
+{
+	FILE *file = fopen(path, "we");
+
+	assert_non_null(file);
+	fprintf(file, "%s\n", line);
+	fclose(file);
+}
+
+/* The kernel executes the interpreter of a script, so only the interpreter's bits count. */
+static void test_bits_of_a_script_have_no_effect(void **state)
+{
+	static const char *const lines[] = {"#!./prog", "#! \t./prog -e x"};
+
+	(void)state;
+	if (getuid()) {
+		print_message("skipped: only root can give a file to another group\n");
+		skip();
+	}
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		write_script("script", lines[i]);
+		write_script("script2", "#!./script");
+		assert_int_equal(chown("script", 0, 12345), 0);
+		assert_int_equal(chmod("script", 02775), 0);
+		assert_int_equal(chmod("script2", 0755), 0);
+		assert_int_equal(chown("prog", 0, 12345), 0);
+		assert_int_equal(chmod("prog", 0755), 0);
+		assert_int_equal(program_check("./script"), 0);
+		assert_int_equal(program_check("./script2"), 0);
+		assert_int_equal(chmod("prog", 02755), 0);
+		assert_int_equal(program_check("./script"), -1);
+		assert_int_equal(program_check("./script2"), -1);
+	}
+	/* Without an interpreter, execvp(3) has a shell execute the file. */
+	write_script("script", "#!");
+	assert_int_equal(chmod("script", 0755), 0);
+	assert_int_equal(program_check("./script"), 0);
+	unlink("script");
+	unlink("script2");
+}
+
 static int enter_directory(void **state)
 {
 	static char directory[] = "/tmp/urxe-program-XXXXXX";
@@ -155,6 +196,7 @@ int main(void)
 		cmocka_unit_test(test_empty_elements_are_the_current_directory),
 		cmocka_unit_test(test_directories_are_no_programs),
 		cmocka_unit_test(test_setuid_of_an_unknown_user_is_ignored),
+		cmocka_unit_test(test_bits_of_a_script_have_no_effect),
 	};
 
 	return cmocka_run_group_tests(tests, enter_directory, leave_directory);
