@@ -57,46 +57,41 @@ bool process_capable(pid_t pid, uint32_t capability)
 	       read_effective_caps(pid) >> capability & 1;
 }
 
-/*
- * The result after a system call that names a process has failed: -EAGAIN if it failed for want of
- * descriptors or memory, which tells nothing about the process; else -ESRCH, because the process
- * has ended.
- */
-static int lookup_error(int err)
+/* Has the process ended, with all its threads? */
+static bool has_ended(int pidfd)
 {
-	return err == EMFILE || err == ENFILE || err == ENOMEM ? -EAGAIN : -ESRCH;
+	struct pollfd pfd = {.fd = pidfd, .events = POLLIN};
+
+	return poll(&pfd, 1, 0) > 0;
 }
 
 /*
  * Reads the start time of a process in clock ticks since boot, field 22 of /proc/PID/stat. Returns
- * 0 or as lookup_error. The state (field 3) is that of the main thread, which may have ended while
- * other threads (field 20) live.
+ * 0, or -EAGAIN if /proc does not tell: it may hide the processes of other users (hidepid of
+ * proc(5)), or the daemon lacks a descriptor or memory.
  */
 static int read_start_time(pid_t pid, uint64_t *time)
 {
-	char path[32], text[512], state;
 	unsigned long long start;
+	char path[32], text[512];
 	const char *p;
 	ssize_t len;
-	long threads;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return lookup_error(errno);
+		return -EAGAIN;
 	len = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[len > 0 ? len : 0] = '\0';
 	/* The second field is a name in parentheses, which may contain any character. */
 	p = strrchr(text, ')');
-	if (!p ||
-	    sscanf(p,
-		   ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-		   "%ld %*s %llu",
-		   &state, &threads, &start) != 3 ||
-	    ((state == 'Z' || state == 'X') && threads <= 1))
-		return -ESRCH;
+	if (!p || sscanf(p,
+			 ") %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+			 "%*s %*s %llu",
+			 &start) != 1)
+		return -EAGAIN;
 	*time = start;
 	return 0;
 }
@@ -108,30 +103,30 @@ static bool is_on_pidfs(int pidfd)
 	return !fstatfs(pidfd, &fs) && fs.f_type == PIDFS_MAGIC;
 }
 
-/*
- * Reads the inode of a pidfd, which from Linux 6.9 on belongs to one process since boot. Returns 0;
- * -ESRCH: the process has ended.
- */
+/* Reads the inode of a pidfd, which from Linux 6.9 on belongs to one process since boot. */
 static int read_pidfs_inode(int pidfd, uint64_t *inode)
 {
-	struct pollfd pfd = {.fd = pidfd, .events = POLLIN};
 	struct stat st;
 
-	if (poll(&pfd, 1, 0) || fstat(pidfd, &st))
-		return -ESRCH;
+	if (fstat(pidfd, &st))
+		return -EAGAIN;
 	*inode = st.st_ino;
 	return 0;
 }
 
-/* Returns 0 or as lookup_error. */
+/*
+ * Returns 0; -ESRCH: the process has ended; -EAGAIN: the identity cannot be found out, which tells
+ * nothing about the process.
+ */
 static int read_identity(pid_t pid, uint64_t *identity)
 {
-	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0), rc;
+	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0), rc = -ESRCH;
 
 	if (pidfd < 0)
-		return lookup_error(errno);
-	rc = is_on_pidfs(pidfd) ? read_pidfs_inode(pidfd, identity)
-				: read_start_time(pid, identity);
+		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -EAGAIN : -ESRCH;
+	if (!has_ended(pidfd))
+		rc = is_on_pidfs(pidfd) ? read_pidfs_inode(pidfd, identity)
+					: read_start_time(pid, identity);
 	close(pidfd);
 	return rc;
 }

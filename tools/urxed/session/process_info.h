@@ -35,13 +35,14 @@ bool process_capable(pid_t pid, uint32_t capability);
 
 /*
  * Returns a number that no other process with this PID has had since boot; 0: the process has
- * ended, or the daemon lacks a descriptor or memory to find the number out.
+ * ended, or the daemon cannot find the number out: it lacks a descriptor or memory, or, before
+ * Linux 6.9, /proc hides the process (hidepid of proc(5)).
  */
 uint64_t process_identity(pid_t pid);
 /*
  * Whether the process of which process_identity() returned this number lives; with 0, whether any
- * process has the PID. True also while the daemon lacks a descriptor or memory to find that out,
- * and for PID 0: the process lives in a PID namespace that the daemon does not see.
+ * process has the PID. True also while the daemon cannot find that out, and for PID 0: the process
+ * lives in a PID namespace that the daemon does not see.
  */
 bool process_lives(pid_t pid, uint64_t identity);
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,9 +31,48 @@ static char dir[32];
 static char name[64];
 static struct lease_store *r;
 
+/* --- In place of the kernel */
+
+/* As Linux before 6.9, a pidfd has no inode of its own. */
+static bool old_kernel;
+/* The errno value with which /proc hides other processes (hidepid); 0 = it does not. */
+static int hides_processes;
+
+int __real_open64(const char *path, int flags, ...);
+int __wrap_open64(const char *path, int flags, ...);
+int __real_fstatfs64(int fd, struct statfs *fs);
+int __wrap_fstatfs64(int fd, struct statfs *fs);
+
+int __wrap_open64(const char *path, int flags, ...)
+{
+	mode_t mode = 0;
+	va_list more;
+
+	if (flags & O_CREAT) {
+		va_start(more, flags);
+		mode = va_arg(more, mode_t);
+		va_end(more);
+	}
+	if (!hides_processes || strncmp(path, "/proc/", 6) != 0 || !strstr(path, "/stat"))
+		return __real_open64(path, flags, mode);
+	errno = hides_processes;
+	return -1;
+}
+
+int __wrap_fstatfs64(int fd, struct statfs *fs)
+{
+	int rc = __real_fstatfs64(fd, fs);
+
+	if (old_kernel)
+		fs->f_type = 0;
+	return rc;
+}
+
 static int setup(void **state)
 {
 	(void)state;
+	old_kernel = false;
+	hides_processes = 0;
 	strcpy(dir, "/tmp/test-record-XXXXXX");
 	r = malloc(sizeof(*r));
 	if (!r || !mkdtemp(dir))
@@ -260,6 +300,30 @@ static void zombie_counts_as_ended(void **state)
 	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
 	assert_int_equal(lease_store_count_claimable(r), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* Its users have no right to trace the processes of others, and neither has the daemon. */
+static void process_that_proc_hides_lives(void **state)
+{
+	static const int errors[] = {ENOENT, EPERM};
+	uint64_t token;
+	pid_t pid;
+
+	(void)state;
+	old_kernel = true;
+	for (int i = 0; i < 4; i++) {
+		pid = start_process();
+		/* Hidden before the lease, or from then on. */
+		hides_processes = i < 2 ? errors[i] : 0;
+		token = lease_store_add(r, A, pid, USER, 0);
+		hides_processes = errors[i % 2];
+		open_again();
+		assert_int_equal(lease_store_count_claimable(r), 1);
+		assert_int_equal(lease_store_claim(r, A, token, pid, USER), 0);
+		open_again();
+		end_process(pid);
+		assert_int_equal(lease_store_count_claimable(r), 0);
+	}
 }
 
 /* Another process may have got the same PID. */
@@ -611,6 +675,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(process_lives_after_its_first_thread_ended, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(zombie_counts_as_ended, setup, teardown),
+		cmocka_unit_test_setup_teardown(process_that_proc_hides_lives, setup, teardown),
 		cmocka_unit_test_setup_teardown(start_time_distinguishes_reused_pids, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(
