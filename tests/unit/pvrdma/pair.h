@@ -187,4 +187,26 @@ static inline void pair_connect_last(struct pair *p, struct qp *qps, uint32_t n)
 	qp_connect(&p->guest[0], &qps[n - 1], &p->guest[1], &p->qp[1]);
 }
 
+static inline void pair_post_recv(struct pair *p, int side, uint64_t wr_id, uint64_t offset,
+				  uint32_t length)
+{
+	const struct pvrdma_sge sge = buffer_sge(&p->buffer[side], offset, length);
+
+	qp_post_recv(&p->guest[side], &p->qp[side], wr_id, &sge, 1);
+}
+
+static inline struct pvrdma_sq_wqe_hdr datagram_header(const struct pair *p, int from)
+{
+	struct pvrdma_sq_wqe_hdr header = {
+		.wr_id = 1,
+		.num_sge = 1,
+		.opcode = PVRDMA_WR_SEND,
+		.send_flags = URXE_SEND_SIGNALED,
+		.wr.ud = {.remote_qpn = p->qp[!from].qpn, .remote_qkey = GUEST_QKEY},
+	};
+
+	qp_av(&p->guest[from], &p->guest[!from], &header.wr.ud.av);
+	return header;
+}
+
 #endif

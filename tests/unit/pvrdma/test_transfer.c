@@ -7,13 +7,6 @@
 /* Congestion experienced, in the second byte of an IPv6 header. */
 #define IPV6_CE 0x30
 
-static void post_recv(struct pair *p, int side, uint64_t wr_id, uint64_t offset, uint32_t length)
-{
-	const struct pvrdma_sge sge = buffer_sge(&p->buffer[side], offset, length);
-
-	qp_post_recv(&p->guest[side], &p->qp[side], wr_id, &sge, 1);
-}
-
 static void send_and_receive(enum urxe_net net)
 {
 	struct pair p;
@@ -21,7 +14,7 @@ static void send_and_receive(enum urxe_net net)
 
 	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = net});
 	buffer_fill(&p.guest[0], &p.buffer[0], 100, 10000, 5);
-	post_recv(&p, 1, 70, 77, 20000);
+	pair_post_recv(&p, 1, 70, 77, 20000);
 	header = rdma_header(&p, PVRDMA_WR_SEND, 0);
 	execute(&p, &header, 100, 10000);
 	expect_cqe(&p, 0, 1, PVRDMA_WC_SUCCESS, PVRDMA_WC_SEND);
@@ -59,7 +52,7 @@ static void test_send_immediate_is_in_the_receive_completion(void **state)
 
 	(void)state;
 	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
-	post_recv(&p, 1, 70, 0, 100);
+	pair_post_recv(&p, 1, 70, 0, 100);
 	header = rdma_header(&p, PVRDMA_WR_SEND_WITH_IMM, 0);
 	header.ex.imm_data = 0x12345678;
 	execute(&p, &header, 0, 10);
@@ -290,20 +283,6 @@ static void test_atomics_return_the_old_value(void **state)
 	pair_close(&p);
 }
 
-static struct pvrdma_sq_wqe_hdr datagram_header(const struct pair *p, int from)
-{
-	struct pvrdma_sq_wqe_hdr header = {
-		.wr_id = 1,
-		.num_sge = 1,
-		.opcode = PVRDMA_WR_SEND,
-		.send_flags = URXE_SEND_SIGNALED,
-		.wr.ud = {.remote_qpn = p->qp[!from].qpn, .remote_qkey = GUEST_QKEY},
-	};
-
-	qp_av(&p->guest[from], &p->guest[!from], &header.wr.ud.av);
-	return header;
-}
-
 static void exchange_datagram(uint8_t type, enum urxe_net net, uint32_t network)
 {
 	struct pair p;
@@ -312,7 +291,7 @@ static void exchange_datagram(uint8_t type, enum urxe_net net, uint32_t network)
 
 	pair_open(&p, &(struct pair_attr){.type = type, .net = net});
 	buffer_fill(&p.guest[0], &p.buffer[0], 0, 256, 4);
-	post_recv(&p, 1, 33, 0, 40 + 256);
+	pair_post_recv(&p, 1, 33, 0, 40 + 256);
 	header = datagram_header(&p, 0);
 	if (type == PV_QPT_GSI) {
 		assert_int_equal(p.qp[0].qpn, 1);
@@ -393,7 +372,7 @@ static void test_flow_label_of_32_bits_overrides_traffic_class(void **state)
 		struct pvrdma_sq_wqe_hdr header;
 
 		pair_open(&p, &(struct pair_attr){.type = PV_QPT_UD, .net = URXE_NET_IPV4});
-		post_recv(&p, 1, 33, 0, 40 + 8);
+		pair_post_recv(&p, 1, 33, 0, 40 + 8);
 		header = datagram_header(&p, 0);
 		header.wr.ud.av.sl_tclass_flowlabel = rows[i].flow;
 		execute(&p, &header, 0, 8);
@@ -437,177 +416,6 @@ static void test_srq_limit_event_follows_the_message(void **state)
 	assert_false(guest_event(&p.guest[1], &eqe));
 	guest_pages_free(&srq.pages);
 	pair_close(&p);
-}
-
-/* No frame passes a NIC that is down, of the requester or of the responder. */
-static void test_no_frame_passes_an_inactive_nic(void **state)
-{
-	(void)state;
-	for (int which = 0; which < 2; which++) {
-		struct pvrdma_sq_wqe_hdr header;
-		struct pvrdma_owner owner;
-		struct pvrdma_nic nic = {.mtu = GUEST_MTU};
-		struct pair p = {0};
-
-		pair_open_guests(&p, URXE_NET_IPV4);
-		guest_give_nic(&p.guest[which], &owner, &nic);
-		guest_start(&p.guest[which]);
-		pair_open_queues(&p, &(struct pair_attr){.type = PV_QPT_RC});
-		buffer_fill(&p.guest[0], &p.buffer[0], 0, 100, 3);
-		header = rdma_header(&p, PVRDMA_WR_RDMA_WRITE, 0);
-		execute(&p, &header, 0, 100);
-		expect_cqe(&p, 0, header.wr_id, PVRDMA_WC_RETRY_EXC_ERR, 0);
-		assert_false(buffer_has(&p.guest[1], &p.buffer[1], 0, 100, 3));
-		/* The requester's frames reach the cable only if its own NIC is up. */
-		assert_int_equal(p.net.moved > 0, which);
-		assert_int_equal(pvrdma_counters(p.guest[0].dev)[PVRDMA_TX_DOWN] > 0, !which);
-		assert_int_equal(pvrdma_counters(p.guest[1].dev)[PVRDMA_RX_FRAMES], 0);
-		nic.active = true;
-		reconnect(&p);
-		execute(&p, &header, 0, 100);
-		expect_cqe(&p, 0, header.wr_id, PVRDMA_WC_SUCCESS, PVRDMA_WC_RDMA_WRITE);
-		assert_true(buffer_has(&p.guest[1], &p.buffer[1], 0, 100, 3));
-		pair_close(&p);
-	}
-}
-
-/* A datagram is at most as long as the port's MTU, which the driver of the NIC chooses. */
-static void test_datagram_beyond_the_mtu_of_the_nic_fails(void **state)
-{
-	struct pvrdma_nic nic = {.active = true, .mtu = 1500};
-	struct pvrdma_sq_wqe_hdr header;
-	struct pvrdma_owner owner;
-	struct pair p = {0};
-
-	(void)state;
-	pair_open_guests(&p, URXE_NET_IPV4);
-	p.guest[0].attr.mtu = 4200;
-	guest_give_nic(&p.guest[0], &owner, &nic);
-	guest_start(&p.guest[0]);
-	pair_open_queues(&p, &(struct pair_attr){.type = PV_QPT_UD});
-	header = datagram_header(&p, 0);
-	for (unsigned i = 0; i < 2; i++)
-		post_recv(&p, 1, i, 0, 40 + 2048);
-	execute(&p, &header, 0, 1024);
-	expect_cqe(&p, 0, 1, PVRDMA_WC_SUCCESS, PVRDMA_WC_SEND);
-	expect_cqe(&p, 1, 0, PVRDMA_WC_SUCCESS, PVRDMA_WC_RECV);
-	execute(&p, &header, 0, 1025);
-	expect_cqe(&p, 0, 1, PVRDMA_WC_LOC_LEN_ERR, 0);
-	pair_close(&p);
-}
-
-/* --- The driver of the NIC sets another MAC, which peers find by ARP */
-
-static const uint8_t other_mac[6] = {2, 0xaa, 0, 0, 0, 1};
-
-static void open_with_other_mac(struct pair *p, struct pvrdma_owner *owner, struct pvrdma_nic *nic)
-{
-	*nic = (struct pvrdma_nic){.active = true, .mtu = GUEST_MTU};
-	memcpy(nic->mac, other_mac, sizeof(nic->mac));
-	*p = (struct pair){0};
-	pair_open_guests(p, URXE_NET_IPV4);
-	guest_give_nic(&p->guest[1], owner, nic);
-	guest_start(&p->guest[1]);
-}
-
-static void write_100_bytes(struct pair *p)
-{
-	struct pvrdma_sq_wqe_hdr header = rdma_header(p, PVRDMA_WR_RDMA_WRITE, 0);
-
-	execute(p, &header, 0, 100);
-	expect_cqe(p, 0, header.wr_id, PVRDMA_WC_SUCCESS, PVRDMA_WC_RDMA_WRITE);
-}
-
-/* Existing connections go on, and new ones are made with the new address. */
-static void test_connection_survives_a_new_mac_of_the_nic(void **state)
-{
-	struct pvrdma_owner owner;
-	struct pvrdma_nic nic;
-	struct pair p;
-
-	(void)state;
-	open_with_other_mac(&p, &owner, &nic);
-	pair_open_queues(&p, &(struct pair_attr){.type = PV_QPT_RC});
-	write_100_bytes(&p);
-	memcpy(p.guest[1].mac, other_mac, sizeof(other_mac));
-	reconnect(&p);
-	write_100_bytes(&p);
-	assert_int_equal(pvrdma_counters(p.guest[1].dev)[PVRDMA_RX_UNWANTED], 0);
-	pair_close(&p);
-}
-
-/* Within the machine frames have the NIC's address, too, and do not leave. */
-static void test_loopback_finds_itself_by_both_macs(void **state)
-{
-	struct pvrdma_owner owner;
-	struct pvrdma_nic nic;
-	struct pair p;
-	struct guest *g = &p.guest[1];
-	struct qp other;
-
-	(void)state;
-	open_with_other_mac(&p, &owner, &nic);
-	pair_open_queues(&p, &(struct pair_attr){.type = PV_QPT_RC});
-	memcpy(g->mac, other_mac, sizeof(other_mac));
-	qp_open(g, &other,
-		&(struct qp_attr){.type = PV_QPT_RC, .send_cq = &p.cq[1], .recv_cq = &p.cq[1]});
-	qp_connect(g, &other, g, &p.qp[1]);
-	assert_int_equal(qp_to(g, &p.qp[1], URXE_QPS_RESET), 0);
-	qp_connect(g, &p.qp[1], g, &other);
-	{
-		const struct pvrdma_sq_wqe_hdr header = rdma_header(&p, PVRDMA_WR_RDMA_WRITE, 0);
-		const struct pvrdma_sge sge = buffer_sge(&p.buffer[1], 1000, 100);
-
-		qp_post_send(g, &p.qp[1], &header, &sge);
-	}
-	net_run(&p.net);
-	expect_cqe(&p, 1, 1, PVRDMA_WC_SUCCESS, PVRDMA_WC_RDMA_WRITE);
-	assert_true(pvrdma_counters(g->dev)[PVRDMA_LOOPBACK] >= 2);
-	assert_int_equal(p.net.moved, 0);
-	qp_close(g, &other);
-	pair_close(&p);
-}
-
-/* Two QPs of one guest, with RC and with datagrams: no frame leaves the device. */
-static void test_loopback_sends_no_frame(void **state)
-{
-	struct guest g;
-	struct net net = {.guest = {&g}};
-	struct cq cq;
-	struct qp qp[2];
-	struct buffer buffer;
-	struct pvrdma_sq_wqe_hdr header = {
-		.num_sge = 1, .opcode = PVRDMA_WR_RDMA_WRITE, .send_flags = URXE_SEND_SIGNALED};
-	struct pvrdma_sge sge;
-	struct pvrdma_cqe cqe;
-
-	(void)state;
-	guest_open(&g, &(struct guest_attr){.id = 1});
-	guest_start(&g);
-	cq_open(&g, &cq, 16);
-	for (int i = 0; i < 2; i++)
-		qp_open(&g, &qp[i],
-			&(struct qp_attr){.type = PV_QPT_RC, .send_cq = &cq, .recv_cq = &cq});
-	for (int i = 0; i < 2; i++)
-		qp_connect(&g, &qp[i], &g, &qp[!i]);
-	buffer_open(&g, &buffer, VA, BUFFER, ALL_ACCESS);
-	buffer_fill(&g, &buffer, 0, BUFFER / 2, 1);
-	header.wr.rdma.remote_addr = VA + BUFFER / 2;
-	header.wr.rdma.rkey = buffer.key;
-	sge = buffer_sge(&buffer, 0, BUFFER / 2);
-	qp_post_send(&g, &qp[0], &header, &sge);
-	net_run(&net);
-	assert_true(cq_poll(&g, &cq, &cqe));
-	assert_int_equal(cqe.status, PVRDMA_WC_SUCCESS);
-	assert_true(buffer_has(&g, &buffer, BUFFER / 2, BUFFER / 2, 1));
-	assert_int_equal(net.moved, 0);
-	assert_int_equal(pvrdma_counters(g.dev)[PVRDMA_TX_FRAMES], 0);
-	assert_true(pvrdma_counters(g.dev)[PVRDMA_LOOPBACK] > BUFFER / 2 / 1024);
-	qp_close(&g, &qp[0]);
-	qp_close(&g, &qp[1]);
-	cq_close(&g, &cq);
-	buffer_close(&g, &buffer);
-	guest_close(&g);
 }
 
 /* A connection within the guest and one to the peer are busy at the same time. */
@@ -735,7 +543,7 @@ static void test_rings_wrap_without_loss(void **state)
 		  &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4, .wr = 4, .cqe = 4});
 	for (unsigned i = 0; i < 100; i++) {
 		buffer_fill(&p.guest[0], &p.buffer[0], 0, 100, (uint8_t)i);
-		post_recv(&p, 1, i, 0, 100);
+		pair_post_recv(&p, 1, i, 0, 100);
 		header = rdma_header(&p, PVRDMA_WR_SEND, 0);
 		header.wr_id = 1000 + i;
 		execute(&p, &header, 0, 100);
@@ -785,7 +593,7 @@ static void test_ended_qp_acknowledges(void **state)
 		struct guest *to = &p.guest[1];
 
 		pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
-		post_recv(&p, 1, 70, 0, 100);
+		pair_post_recv(&p, 1, 70, 0, 100);
 		header = rdma_header(&p, PVRDMA_WR_SEND, 0);
 		sge = buffer_sge(&p.buffer[0], 0, 100);
 		qp_post_send(&p.guest[0], &p.qp[0], &header, &sge);
@@ -997,17 +805,12 @@ int main(void)
 		cmocka_unit_test(test_qp_destroyed_without_bus_mastering_responds_no_more),
 		cmocka_unit_test(test_write_immediate_consumes_a_receive),
 		cmocka_unit_test(test_write_arrives_despite_lost_frames),
-		cmocka_unit_test(test_no_frame_passes_an_inactive_nic),
-		cmocka_unit_test(test_datagram_beyond_the_mtu_of_the_nic_fails),
-		cmocka_unit_test(test_connection_survives_a_new_mac_of_the_nic),
-		cmocka_unit_test(test_loopback_finds_itself_by_both_macs),
 		cmocka_unit_test(test_atomics_return_the_old_value),
 		cmocka_unit_test(test_ud_datagram_reports_its_network_type),
 		cmocka_unit_test(test_gsi_datagram_reports_its_network_type),
 		cmocka_unit_test(test_bad_address_vector_fails_the_request_in_order),
 		cmocka_unit_test(test_flow_label_of_32_bits_overrides_traffic_class),
 		cmocka_unit_test(test_srq_limit_event_follows_the_message),
-		cmocka_unit_test(test_loopback_sends_no_frame),
 		cmocka_unit_test(test_loopback_and_peer_connection_work_together),
 		cmocka_unit_test(test_waiting_requests_of_a_destroyed_qp_vanish),
 		cmocka_unit_test(test_requests_wait_in_the_ring_for_the_engine),
