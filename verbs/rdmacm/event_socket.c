@@ -44,24 +44,6 @@ static void discard_packets(struct rdmacm_file *file, uint32_t n)
 	}
 }
 
-/* Discards packets by which no thread is to be woken any more, if they come first. */
-static void discard_wake_packets(struct rdmacm_file *file)
-{
-	uint8_t head[sizeof(wake) + 1];
-
-	while (recv(file->event_reader, head, sizeof(head), MSG_PEEK | MSG_DONTWAIT) ==
-	       sizeof(wake))
-		(void)recv(file->event_reader, head, sizeof(head), MSG_DONTWAIT);
-}
-
-void rdmacm_event_wake(struct rdmacm_file *file)
-{
-	if (file->n_waiting)
-		(void)send(file->event_writer, wake, sizeof(wake), MSG_DONTWAIT | MSG_NOSIGNAL);
-	else
-		discard_wake_packets(file);
-}
-
 static void skip_cancelled(struct rdmacm_file *file)
 {
 	struct cm_attach_event head;
@@ -76,7 +58,7 @@ static void skip_cancelled(struct rdmacm_file *file)
 }
 
 /* Skips events that came again after a restart of the daemon. */
-static int receive(struct rdmacm_file *file, struct rdmacm_event_packet *packet)
+int rdmacm_event_receive(struct rdmacm_file *file, struct rdmacm_event_packet *packet)
 {
 	ssize_t n;
 
@@ -92,16 +74,6 @@ static int receive(struct rdmacm_file *file, struct rdmacm_event_packet *packet)
 	return 0;
 }
 
-/* Replaces a wake packet that was before the event: a thread may not have seen it yet. */
-int rdmacm_event_receive(struct rdmacm_file *file, struct rdmacm_event_packet *packet)
-{
-	int rc = receive(file, packet);
-
-	if (file->kernel >= 0)
-		rdmacm_event_wake(file);
-	return rc;
-}
-
 /* `file` is the open file whose event socket the withdrawn or cancelled events are in: with
  * MIGRATE_ID, the one that had the ID. No other command concerns two files. */
 void rdmacm_events_take_back(struct rdmacm_file *file, const struct cm_attach_reply *reply)
@@ -114,6 +86,10 @@ void rdmacm_events_take_back(struct rdmacm_file *file, const struct cm_attach_re
 	     i++)
 		file->to_skip[file->n_to_skip++] = reply->cancelled[i];
 	skip_cancelled(file);
-	if (file->kernel >= 0)
-		rdmacm_event_wake(file);
+}
+
+void rdmacm_event_wake(struct rdmacm_file *file)
+{
+	for (uint32_t i = 0; i < file->n_waiting; i++)
+		(void)send(file->event_writer, wake, sizeof(wake), MSG_DONTWAIT | MSG_NOSIGNAL);
 }

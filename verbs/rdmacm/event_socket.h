@@ -20,12 +20,8 @@ int rdmacm_event_receive(struct rdmacm_file *file, struct rdmacm_event_packet *p
  * none of these, so the socket is readable only if there is an event.
  */
 void rdmacm_events_take_back(struct rdmacm_file *file, const struct cm_attach_reply *reply);
-/*
- * Wakes one of the file->n_waiting threads that wait for a packet, by a packet without an event,
- * which rdmacm_event_receive() skips. Each thread calls it again when it ends its wait: so all
- * wake. Until then the socket may be readable without an event. If no thread waits, discards such
- * packets. Call it only if file->kernel is open.
- */
+/* Wakes the file->n_waiting threads that wait for a packet, by packets without an event, which
+ * rdmacm_event_receive() skips. */
 void rdmacm_event_wake(struct rdmacm_file *file);
 
 #endif

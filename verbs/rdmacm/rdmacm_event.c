@@ -160,40 +160,26 @@ static bool begin_wait_for_daemon(struct rdmacm_file *file)
 	return alone;
 }
 
-struct wait {
-	struct rdmacm_file *file;
-	const struct rdmacm_request *request;
-};
-
-/* Wakes the next thread: this one may have got the packet that was to wake the other. */
-static void end_wait_for_daemon(void *arg)
+/* A thread that is cancelled in its wait stays counted: then it gets a packet that the next thread
+ * skips. */
+static void end_wait_for_daemon(struct rdmacm_file *file, const struct rdmacm_request *request)
 {
-	const struct wait *wait = arg;
-	struct rdmacm_file *file = wait->file;
-	const int cancel = cancellation_disable();
-
 	pthread_mutex_lock(&file->lock);
-	if (rdmacm_is_open(file, wait->request)) {
+	if (rdmacm_is_open(file, request))
 		file->n_waiting--;
-		if (file->kernel >= 0)
-			rdmacm_event_wake(file);
-	}
 	pthread_mutex_unlock(&file->lock);
-	cancellation_restore(cancel);
 }
 
 static int wait_for_event(struct rdmacm_file *file, int fd, const struct rdmacm_request *request)
 {
-	struct wait wait = {.file = file, .request = request};
 	int flags = fcntl(fd, F_GETFL), rc;
 
 	if (flags >= 0 && flags & O_NONBLOCK)
 		return -EAGAIN;
 	if (!begin_wait_for_daemon(file))
 		return wait_for_both(fd);
-	pthread_cleanup_push(end_wait_for_daemon, &wait);
 	rc = wait_for_daemon(file);
-	pthread_cleanup_pop(true);
+	end_wait_for_daemon(file, request);
 	return rc;
 }
 

@@ -2,11 +2,8 @@
 /* Devices of rdma_cm, while this test ends the daemon and starts the next. */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -324,7 +321,6 @@ static void *serve_commands(void *arg)
 	return arg;
 }
 
-/* Returns the descriptor if there is no event. */
 static void *get_event(void *fd)
 {
 	struct rdma_ucm_event_resp event;
@@ -336,136 +332,47 @@ static void *get_event(void *fd)
 		       .out = sizeof(event)},
 	       .get = {.response = (uintptr_t)&event}};
 
-	return rdmacm_write(rdmacm_lookup(*(int *)fd), *(int *)fd, &c, sizeof(c)) < 0 ? fd : NULL;
+	require(rdmacm_write(rdmacm_lookup(*(int *)fd), *(int *)fd, &c, sizeof(c)) == sizeof(c));
+	return NULL;
 }
 
-/* The number of threads that wait for the daemon's events only. */
-static uint32_t count_waiting(struct rdmacm_file *file)
+/* Whether a thread waits for the daemon's events only. */
+static bool is_awaited(struct rdmacm_file *file)
 {
-	uint32_t n;
+	bool awaited;
 
 	pthread_mutex_lock(&file->lock);
-	n = file->n_waiting;
+	awaited = file->n_waiting;
 	pthread_mutex_unlock(&file->lock);
-	return n;
+	return awaited;
 }
 
-static pthread_t server, waiters[2];
-static int late_fd;
-
-/* Opens a device with an ID, before the kernel's rdma_cm comes, at which n threads wait. */
-static void open_with_waiters(uint32_t n)
-{
-	assert_int_equal(pthread_create(&server, NULL, serve_commands, NULL), 0);
-	late_fd = rdmacm_open(O_CLOEXEC);
-	assert_true(late_fd >= 0);
-	create_id(late_fd);
-	for (uint32_t i = 0; i < n; i++)
-		assert_int_equal(pthread_create(&waiters[i], NULL, get_event, &late_fd), 0);
-	while (count_waiting(rdmacm_lookup(late_fd)) < n)
-		usleep(1000);
-}
-
-/* The kernel's rdma_cm comes, and a command opens it. */
-static void use_kernel(void)
+/* The thread fetches the kernel's event, as which the socket accepts the command. */
+static void a_waiting_thread_gets_events_of_a_kernel_that_comes_late(void **state)
 {
 	const struct {
 		struct rdma_ucm_cmd_hdr hdr;
 		struct rdma_ucm_bind bind;
 	} c = {.hdr = {.cmd = RDMA_USER_CM_CMD_BIND, .in = sizeof(c.bind)},
 	       .bind = {.id = NUMBER, .addr_size = 16, .addr.ss_family = AF_INET}};
+	pthread_t server, waiter;
+	int fd;
 
+	(void)state;
+	assert_int_equal(pthread_create(&server, NULL, serve_commands, NULL), 0);
+	fd = rdmacm_open(O_CLOEXEC);
+	assert_true(fd >= 0);
+	create_id(fd);
+	assert_int_equal(pthread_create(&waiter, NULL, get_event, &fd), 0);
+	while (!is_awaited(rdmacm_lookup(fd)))
+		usleep(1000);
 	kernel_has_come = true;
-	assert_int_equal(rdmacm_write(rdmacm_lookup(late_fd), late_fd, &c, sizeof(c)), sizeof(c));
-}
-
-/* No event is left, so the device must not be readable. */
-static void close_late_device(void)
-{
-	struct pollfd look = {.fd = late_fd, .events = POLLIN};
-
-	assert_int_equal(poll(&look, 1, 0), 0);
-	close_device(late_fd);
+	assert_int_equal(rdmacm_write(rdmacm_lookup(fd), fd, &c, sizeof(c)), sizeof(c));
+	assert_int_equal(pthread_join(waiter, NULL), 0);
+	close_device(fd);
 	close(kernel);
 	assert_int_equal(pthread_join(server, NULL), 0);
 	kernel_has_come = false;
-}
-
-/* Whether the thread got an event: that of the kernel, as which the socket accepts the command. */
-static bool got_event(pthread_t waiter)
-{
-	void *failed;
-
-	assert_int_equal(pthread_join(waiter, &failed), 0);
-	return !failed;
-}
-
-static void a_waiting_thread_gets_events_of_a_kernel_that_comes_late(void **state)
-{
-	(void)state;
-	open_with_waiters(1);
-	use_kernel();
-	assert_true(got_event(waiters[0]));
-	close_late_device();
-}
-
-static sem_t handler_runs, handler_may_end;
-
-static void stay_in_handler(int signal)
-{
-	(void)signal;
-	sem_post(&handler_runs);
-	sem_wait(&handler_may_end);
-}
-
-/* Has that thread run a signal handler until let_handler_end(). */
-static void begin_handler(pthread_t waiter, int flags)
-{
-	const struct sigaction action = {.sa_handler = stay_in_handler, .sa_flags = flags};
-
-	assert_int_equal(sem_init(&handler_runs, 0, 0) | sem_init(&handler_may_end, 0, 0), 0);
-	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
-	assert_int_equal(pthread_kill(waiter, SIGUSR1), 0);
-	while (sem_wait(&handler_runs))
-		;
-}
-
-/* The first thread ends before the second one looks for a packet again. */
-static void each_waiting_thread_gets_events_of_a_kernel_that_comes_late(void **state)
-{
-	(void)state;
-	open_with_waiters(2);
-	begin_handler(waiters[1], SA_RESTART);
-	use_kernel();
-	assert_true(got_event(waiters[0]));
-	sem_post(&handler_may_end);
-	assert_true(got_event(waiters[1]));
-	close_late_device();
-}
-
-static void a_wait_that_a_signal_ends_leaves_no_packet(void **state)
-{
-	(void)state;
-	open_with_waiters(1);
-	usleep(20000); /* for the recv, which the handler then interrupts */
-	begin_handler(waiters[0], 0);
-	use_kernel();
-	sem_post(&handler_may_end);
-	got_event(waiters[0]);
-	close_late_device();
-}
-
-static void a_cancelled_wait_leaves_no_packet(void **state)
-{
-	void *result;
-
-	(void)state;
-	open_with_waiters(1);
-	assert_int_equal(pthread_cancel(waiters[0]), 0);
-	assert_int_equal(pthread_join(waiters[0], &result), 0);
-	assert_ptr_equal(result, PTHREAD_CANCELED);
-	use_kernel();
-	close_late_device();
 }
 
 int main(void)
@@ -475,9 +382,6 @@ int main(void)
 		cmocka_unit_test(a_process_at_its_limit_of_descriptors_finds_the_next_daemon),
 		cmocka_unit_test(a_new_device_takes_no_spare_descriptors),
 		cmocka_unit_test(a_waiting_thread_gets_events_of_a_kernel_that_comes_late),
-		cmocka_unit_test(each_waiting_thread_gets_events_of_a_kernel_that_comes_late),
-		cmocka_unit_test(a_wait_that_a_signal_ends_leaves_no_packet),
-		cmocka_unit_test(a_cancelled_wait_leaves_no_packet),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
