@@ -261,14 +261,17 @@ static bool has_requests(const struct urxe_qp *qp)
  * Responses go first, because they free resources of the peer. But if the peer always keeps READs
  * outstanding, responses never end. So while both are due, BURST frames of responses and as many
  * requests take turns, whatever the number of frames that each urxe_output asks for. ACKs count as
- * responses. The turn of requests that may not be sent ends at once, except where the pace holds
+ * responses. With a rate a frame may take long, and is a turn of its own: else the peer's timeouts
+ * would expire. The turn of requests that may not be sent ends at once, except where the pace holds
  * them back: it holds READ responses back, too.
  */
 static bool output_in_turn(struct urxe_qp *qp, struct urxe_frame *frame)
 {
+	const unsigned step = qp->paced ? BURST : 1;
+
 	if (qp->turn >= BURST) {
 		if (output_request(qp, frame)) {
-			qp->turn = (qp->turn + 1) % (2 * BURST);
+			qp->turn = qp->turn + step < 2 * BURST ? qp->turn + step : 0;
 			return true;
 		}
 		if (!qp->req.held)
@@ -276,7 +279,7 @@ static bool output_in_turn(struct urxe_qp *qp, struct urxe_frame *frame)
 	}
 	if (output_response(qp, frame)) {
 		if (qp->turn < BURST)
-			qp->turn++;
+			qp->turn = qp->turn + step < BURST ? qp->turn + step : BURST;
 		return true;
 	}
 	return output_request(qp, frame);

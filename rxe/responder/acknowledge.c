@@ -102,7 +102,9 @@ static void ack_all_but_newest(struct urxe_qp *qp)
 {
 	const uint32_t psn = urxe_psn_add(qp->resp.psn, URXE_PSN_MASK - 1);
 
-	if (resource_find(qp, psn))
+	/* An HCA may have executed that packet, as a READ of which no resource is kept. */
+	if (resource_find(qp, psn) ||
+	    (qp->resp.resumed && urxe_psn_diff(psn, qp->resp.resume.psn) < 0))
 		return;
 	qp->resp.ack_psn = psn;
 	resp_ack(qp);

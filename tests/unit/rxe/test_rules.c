@@ -395,6 +395,7 @@ static void test_requests_and_read_responses_take_turns(void **state)
 		struct sent sent = {0};
 		struct engine e;
 		uint32_t reads = 0;
+		const uint32_t most = paced ? 2 : 16;
 		bool single = true;
 
 		engine_open(&e, &conn);
@@ -413,8 +414,8 @@ static void test_requests_and_read_responses_take_turns(void **state)
 			single = !single;
 			sent.requests += now.requests;
 			sent.responses += now.responses;
-			assert_true(sent.requests <= sent.responses + 16);
-			assert_true(sent.responses <= sent.requests + 16);
+			assert_true(sent.requests <= sent.responses + most);
+			assert_true(sent.responses <= sent.requests + most);
 			e.pair->now += 5000;
 		}
 		engine_close(&e);
