@@ -33,7 +33,7 @@ static void count_sent(struct dpdk_port *port, uint64_t bytes)
  * refuses a frame, and the driver counts the rest as sent: without another call they would stay
  * until the next transmission. Only a system call shows whether frames are left. The port makes it
  * when it has nothing to receive, so not for each frame under load. A port whose interface is down
- * never receives, and makes the call after a pause only.
+ * never receives, and makes the call after a pause only, or at a transmission to its full ring.
  */
 void dpdk_port_send_ring(struct dpdk_port *port, uint64_t now)
 {

@@ -45,9 +45,9 @@ int route_find_mac(struct route *r, struct neigh_waiter *w, struct vnic_next_hop
 
 /*
  * The host's address from which packets to `to` leave by the kernel's best route: the source that
- * the kernel names, else another one of that interface, but none that routers do not forward: for a
- * destination behind a router no link-local one. NULL: there is no such address or no route, or it
- * leaves by no uplink.
+ * the kernel names, else another one of that interface, but for a destination behind a router no
+ * link-local one, because routers forward no packets of these. NULL: there is no such address or no
+ * route, or it leaves by no uplink.
  */
 const struct host_address *route_choose_source(struct route *r, const uint8_t to[16]);
 
