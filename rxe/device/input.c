@@ -168,16 +168,26 @@ static void cnp_received(struct urxe_qp *qp)
 	pace_notified(qp);
 }
 
+static bool has_repeated(const struct requester *req)
+{
+	return req->probes || req->timed_out;
+}
+
 /* A peer that answers only a repetition has sent its own requests before this answer. If they have
  * not arrived, they are lost, and the peer's timeout may be far away. */
 static void response_received(struct urxe_qp *qp, const struct urxe_packet *p)
 {
-	const bool has_executed = qp->resp.psn != qp->attr.rq_psn;
-	const bool suspicious = has_executed && retransmit_is_answer_to_repetition(qp);
 	const uint32_t una = qp->req.una;
+	bool shows_loss;
 
+	if (!has_repeated(&qp->req)) {
+		comp_packet(qp, p);
+		return;
+	}
+	/* A peer of which the responder has executed nothing may have no requests. */
+	shows_loss = qp->resp.psn != qp->attr.rq_psn && retransmit_is_answer_to_repetition(qp);
 	comp_packet(qp, p);
-	if (suspicious && qp->req.una != una && qp->attr.state != URXE_QPS_ERR)
+	if (shows_loss && qp->req.una != una && qp->attr.state != URXE_QPS_ERR)
 		psn_gap_suspect(qp, 0);
 }
 

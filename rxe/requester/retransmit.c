@@ -494,8 +494,8 @@ bool retransmit_is_answer_to_repetition(const struct urxe_qp *qp)
 	const struct requester *req = &qp->req;
 	const uint64_t since = qp->dev->now - req->una_sent;
 
-	return (req->probes || req->timed_out) && req->una_sent && req->rtt.smoothed &&
-	       since >= req->rtt.least / 2 && since <= short_silence(qp);
+	return req->una_sent && req->rtt.smoothed && since >= req->rtt.least / 2 &&
+	       since <= short_silence(qp);
 }
 
 /*

@@ -69,10 +69,10 @@ void retransmit_refused(struct urxe_qp *qp);
  * repair after a sequence NAK, the peer has dropped the following ones: makes these due again. */
 void retransmit_acked(struct urxe_qp *qp);
 /*
- * Whether a response that arrives now answers a repetition: by a probe or a timeout the packet una
- * was sent again since una moved, at least half the least round trip and at most a round trip, or
- * 0.5 ms, ago. Sooner or later the response may be that to the original packet. False while no
- * round trip is known.
+ * Whether a response that arrives now answers a repetition of una by a probe or a timeout: that was
+ * at least half the least round trip and at most a round trip, or 0.5 ms, ago. Sooner or later the
+ * response may be that to the original packet. False while no round trip is known. The caller knows
+ * that a probe was sent or a timeout expired since una moved.
  */
 bool retransmit_is_answer_to_repetition(const struct urxe_qp *qp);
 /*
