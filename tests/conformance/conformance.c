@@ -49,12 +49,13 @@ static const struct suite suites[] = {
 
 static void usage(FILE *out)
 {
-	fputs("usage: conformance [-d DEVICE] [-g GID_INDEX] [-a DRIVER] [-m MANY] [-w] [-l] "
+	fputs("usage: conformance [-d DEVICE] [-g GID_INDEX] [-a DRIVER] [-m MANY] [-p] [-w] [-l] "
 	      "[TEST...]\n"
 	      "  -d  the device's name; the first one there is\n"
 	      "  -g  index of the GID to send from; the first RoCEv2 one that is not link-local\n"
 	      "  -a  whose known deviations are expected; the device's name without its number\n"
 	      "  -m  how many objects of a kind are made at most; 65536\n"
+	      "  -p  the driver may lack UC, ibv_wr_*, extended CQs, ibv_resize_cq, multicast\n"
 	      "  -w  the device has all that there are tests of: what it lacks is a failure\n"
 	      "  -l  lists the tests\n"
 	      "TEST is OBJECT/NAME, OBJECT, or a pattern; all where there is none\n",
@@ -155,12 +156,13 @@ int main(int argc, char **argv)
 	bool list = false, whole = false;
 	int option;
 
-	while ((option = getopt(argc, argv, "d:g:a:m:wlh")) != -1) {
+	while ((option = getopt(argc, argv, "d:g:a:m:pwlh")) != -1) {
 		switch (option) {
 		case 'd': hca.name = optarg; break;
 		case 'g': hca.gid_index = atoi(optarg); break;
 		case 'a': driver = optarg; break;
 		case 'm': hca.many = atoi(optarg); break;
+		case 'p': hca.partial = true; break;
 		case 'w': whole = true; break;
 		case 'l': list = true; break;
 		case 'h': usage(stdout); return EXIT_SUCCESS;

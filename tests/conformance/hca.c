@@ -96,6 +96,13 @@ static struct ibv_ah *create_ah(void)
 	return ibv_create_ah(hca.pd, &attr);
 }
 
+void hca_lacks(const char *feature)
+{
+	if (hca.partial)
+		skip("the driver has no %s", feature);
+	must_fail(__FILE__, __LINE__, feature);
+}
+
 bool hca_has(enum ibv_qp_type type)
 {
 	struct ibv_cq *cq = ibv_create_cq(hca.context, 1, NULL, NULL, 0);
@@ -108,7 +115,7 @@ bool hca_has(enum ibv_qp_type type)
 	lacks = !qp && errno == EOPNOTSUPP;
 	MUST(!qp || !ibv_destroy_qp(qp));
 	MUST(!ibv_destroy_cq(cq));
-	return !lacks;
+	return !lacks || !hca.partial;
 }
 
 void side_create(struct side *s, enum ibv_qp_type type, uint64_t ops)
@@ -118,7 +125,7 @@ void side_create(struct side *s, enum ibv_qp_type type, uint64_t ops)
 	MUST(s->cq);
 	s->qp = create_qp(s, type, ops);
 	if (!s->qp && errno == EOPNOTSUPP)
-		skip("no such queue pairs%s", ops ? " with ibv_wr_*" : "");
+		hca_lacks(ops ? "queue pairs with ibv_wr_*" : "queue pairs of this type");
 	MUST(s->qp);
 	s->qpx = ops ? ibv_qp_to_qp_ex(s->qp) : NULL;
 	side_complete(s);

@@ -15,6 +15,7 @@ struct hca {
 	const char *name; /* NULL: the first device */
 	int gid_index;    /* -1: the first RoCEv2 address that is not link-local */
 	int many;         /* maximum number of objects of a kind that a test creates */
+	bool partial;     /* the driver may lack what hca_lacks names */
 	struct ibv_context *context;
 	struct ibv_device_attr attr;
 	struct ibv_port_attr port;
@@ -31,8 +32,12 @@ void hca_open(void);
 /* Number of objects of a kind that a test creates to check an advertised limit: the limit, but at
  * most 65,536. */
 int limit_of(int advertised);
-/* Whether the device's driver makes queue pairs of a type. */
+/* Whether the tests expect queue pairs of a type: with hca.partial only if the driver makes them.
+ */
 bool hca_has(enum ibv_qp_type type);
+/* The driver has refused a feature with EOPNOTSUPP: with hca.partial ends the test without a
+ * result, else fails it. */
+void hca_lacks(const char *feature) __attribute__((noreturn));
 
 /* --- Queue pairs */
 

@@ -23,7 +23,7 @@ def run():
     with contextlib.ExitStack() as stack:
         lab = Lab(build, stack, VmImage(build, [os.path.join(build, CONFORMANCE)]))
         vm = lab.boot(add_host(build, stack))
-        print(vm.run(f'conformance -d {vm.RDMA} -m {MANY} {" ".join(names)}', SECONDS))
+        print(vm.run(f'conformance -d {vm.RDMA} -m {MANY} -p {" ".join(names)}', SECONDS))
         vm.expect_healthy(KERNEL_FAULT)  # the driver also logs what it refused
 
 

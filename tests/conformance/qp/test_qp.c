@@ -225,7 +225,7 @@ static void open_largest_qp(struct side *s, const struct kind *kind, uint32_t in
 	init.srq = s->srq;
 	s->qp = ibv_create_qp_ex(hca.context, &init);
 	if (!s->qp && ops && errno == EOPNOTSUPP)
-		skip("no queue pairs with ibv_wr_*");
+		hca_lacks("queue pairs with ibv_wr_*");
 	MUST(s->qp);
 	s->qpx = ops ? ibv_qp_to_qp_ex(s->qp) : NULL;
 	rule(init.cap.max_inline_data >= inline_data,

@@ -83,7 +83,7 @@ static void check_connection(enum rdma_port_space ps, enum ibv_qp_type type)
 	bool type_kept;
 
 	if (!hca_has(type))
-		skip("no such queue pairs");
+		hca_lacks("queue pairs of this type");
 	rule_errno(0, cm_errno(rdma_create_ep(&client, found, NULL, &init)),
 		   "rdma_create_ep resolves the route");
 	rdma_freeaddrinfo(found);

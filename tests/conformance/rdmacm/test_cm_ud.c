@@ -102,7 +102,7 @@ static void test_multicast_groups(void)
 	int context;
 
 	if (!hca.attr.max_mcast_grp)
-		skip("no multicast");
+		hca_lacks("multicast");
 	rule_errno(EINVAL, cm_errno(rdma_join_multicast(id, &one.any, &context)),
 		   "an ID without a device cannot join a group");
 	MUST(!rdma_bind_addr(id, &own.any));
