@@ -11,12 +11,13 @@
 #include "netdev_ops.h"
 #include "prng.h"
 
-/* Frames in a queue: windows of 64 packets of 64 connections. */
+/* Most frames in a queue: 64 connections may have windows of 64 packets each. */
 #define HELD_MAX 4096
 
 #define BURST 32
 
-/* Bursts that one call may lose entirely before it returns to its caller. */
+/* If all frames of a burst are lost, netdev_rx receives another one: at most this number in
+ * a call. */
 #define ROUNDS 32
 /* From a refusal of the port below to the next attempt. */
 #define RETRY_NS 50000
@@ -27,13 +28,14 @@ struct held {
 	struct frame_buffer buf;
 };
 
-/* One direction. */
+/* The queue of one direction. */
 struct line {
 	struct netdev_impairment impairment;
 	struct netdev_impair_counters counters;
 	struct prng prng;
 	uint64_t seq;
-	/* The first `count` are a binary heap; the others keep their memory for reuse. */
+	/* The first `count` are a binary heap by due time; the others keep their buffers for
+	 * reuse. */
 	struct held *held;
 	uint32_t count, allocated;
 };
@@ -202,8 +204,8 @@ static uint32_t impair_tx(struct netdev *netdev, uint64_t now, const struct netd
 	return i;
 }
 
-/* Receives further bursts while none of a burst is due: an empty netdev_rx must mean that the port
- * below is empty. */
+/* Receives further bursts while no received frame is due, because all are lost or delayed: an empty
+ * netdev_rx must mean that the port below is empty. */
 static void receive_bursts(struct impair_port *port, uint64_t now)
 {
 	struct netdev_frame frames[BURST];

@@ -30,7 +30,7 @@ uint64_t netdev_next_deadline(struct netdev *port)
 	return port->ops->next_deadline ? port->ops->next_deadline(port) : UINT64_MAX;
 }
 
-/* The port of the device itself; the ports that sit on it change frames only. */
+/* Returns the port of the device itself: the end of the chain of ports that sit on it. */
 static struct netdev *lowest(const struct netdev *port)
 {
 	while (port->below)

@@ -17,7 +17,7 @@
 struct pcap_port {
 	struct netdev netdev;
 	pcap_t *pcap;
-	FILE *file;            /* pcap or dumper closes it */
+	FILE *file;            /* closed by `pcap` or `dumper` */
 	pcap_dumper_t *dumper; /* NULL in a reader */
 	int status;
 };

@@ -24,7 +24,7 @@ int unix_path_set(struct sockaddr_un *address, const char *path, size_t length)
 	return printed < 0 || (size_t)printed >= sizeof(address->sun_path) ? -ENAMETOOLONG : 0;
 }
 
-/* connect is the only way to know. */
+/* Only connect(2) tells whether a process still has the socket. */
 bool unix_path_is_abandoned(const struct sockaddr_un *address, int type)
 {
 	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -49,16 +49,17 @@ int dpdk_port_receive_roce(const struct dpdk_port *port, const uint16_t *blocks,
 	return packet_filter_roce(port->packet_fd, !apart, blocks, n);
 }
 
-/* The port's socket that has memberships of the kernel's interface; -1 = none. */
+/* The socket by which the port adds memberships (packet(7)) to the kernel's interface; -1 =
+ * none. */
 static int membership_socket(const struct dpdk_port *port)
 {
 	return port->packet_fd >= 0 ? port->packet_fd : port->arp_nd.fd;
 }
 
 /*
- * Sets promiscuous mode, of a kernel interface by a membership of the port's socket. The kernel
- * counts memberships, and ends those of a closed socket. DPDK's drivers of kernel interfaces would
- * set and clear the flag of the administrator, IFF_PROMISC.
+ * Sets promiscuous mode: of a kernel's interface by a membership of the port's socket. The kernel
+ * counts memberships, and ends those of a closed socket. The functions of DPDK's drivers would
+ * change IFF_PROMISC itself, and so undo what an administrator has set.
  */
 static int set_promiscuous_mode(struct dpdk_port *port, bool on)
 {
@@ -76,8 +77,11 @@ static int set_promiscuous_mode(struct dpdk_port *port, bool on)
 	return err;
 }
 
-/* Of a veth interface, whose program was moved to the kernel's own hook: there it gets joined
- * packets, which the AF_XDP socket would drop. */
+/*
+ * On a veth interface, whose program was moved to the kernel's own hook, the XDP program leaves
+ * RoCE to virtual machines to the kernel. At that hook the packets may be joined (GRO, GSO), and
+ * the AF_XDP socket would drop such packets.
+ */
 static void pass_roce_of_machines(const struct dpdk_port *port, bool on)
 {
 	uint8_t own[1 + NETDEV_MACS][6];
@@ -88,12 +92,13 @@ static void pass_roce_of_machines(const struct dpdk_port *port, bool on)
 				    on && port->xdp_program >= 0 ? 1 + port->host.n : 0);
 }
 
-/* Disables the socket for machines first, so that no frame comes by it and by the ring, too. */
+/* Disables the socket for machines first, so that no frame comes both by this socket and by the
+ * ring. */
 static int set_filters(struct dpdk_port *port, bool on)
 {
 	int err = set_promiscuous_mode(port, on);
 
-	/* Some devices have this mode for unicast frames only. */
+	/* Some devices apply promiscuous mode to unicast frames only. */
 	if (!err && on)
 		err = accept_missing_mode(dpdk_port_set_allmulticast(&port->netdev));
 	if (!err)
@@ -163,8 +168,8 @@ static uint32_t complement_blocks(uint16_t all[QPN_BLOCKS], const uint16_t *bloc
 
 /*
  * The kernel counts the old filter and the new one together against net.core.optmem_max, 20 KiB
- * before Linux 6.7. So a long filter may have room only after a short one, with which the port
- * receives all RoCE packets.
+ * before Linux 6.7. If the new filter does not fit, it may fit after a short one has replaced the
+ * old. With this short filter the port receives all RoCE packets.
  */
 static int admit_roce(const struct dpdk_port *port, const uint16_t *blocks, uint32_t n)
 {
@@ -190,9 +195,9 @@ int dpdk_port_admit_qpns(struct netdev *netdev, const uint16_t *blocks, uint32_t
 }
 
 /*
- * The drivers of af_packet and af_xdp have no function for MACs: their ports add a membership to a
- * socket of the kernel's interface. With machines behind the port, its filters tell frames to the
- * host from those to machines.
+ * The drivers af_packet and af_xdp have no function for MACs: their ports add a membership to a
+ * socket of the kernel's interface. If the port also receives frames to machines, its filters tell
+ * frames to the host from those to machines.
  */
 static int add_mac_to_interface(struct dpdk_port *port, int fd, const uint8_t mac[6])
 {

@@ -24,8 +24,8 @@ static int guest_changed(uint16_t port, enum rte_eth_event_type event, void *con
 
 	(void)port;
 	(void)unused;
-	/* DPDK reports QUEUE_STATE while it has a lock that rx_intr_enable takes, but unmaps
-	 * nothing then. */
+	/* DPDK reports QUEUE_STATE while it holds a lock that rx_intr_enable takes, too, so this
+	 * thread must not wait for enable_lock then. It unmaps nothing at QUEUE_STATE. */
 	if (event == RTE_ETH_EVENT_INTR_LSC) {
 		pthread_mutex_lock(&interrupt->enable_lock);
 		pthread_mutex_unlock(&interrupt->enable_lock);
@@ -136,7 +136,8 @@ void dpdk_interrupt_reset(struct dpdk_interrupt *interrupt)
 		if (events[i].data.fd == interrupt->change_fd)
 			interrupt->changed = true;
 	}
-	/* Some devices disable the interrupt when it comes; net_vhost does for a new guest. */
+	/* Some devices disable the interrupt when they raise it; net_vhost disables it for a new
+	 * guest. */
 	if (n > 0)
 		interrupt->masked = true;
 }

@@ -20,8 +20,8 @@ struct dpdk_interrupt {
 	bool masked;         /* the device may have disabled the interrupt since it was armed */
 	bool received;       /* a frame came since the interrupt was armed */
 	bool interrupt_seen; /* the interrupt came for a frame once, so it works */
-	bool changed;        /* a vhost guest connected or left, or its queues did, since
-				dpdk_interrupt_take_change */
+	bool changed;        /* a vhost guest connected or left, or its queues were enabled or
+				disabled, since dpdk_interrupt_take_change */
 	/*
 	 * Protects the guest's flags, in rx_intr_enable and rx_intr_disable, and its ring
 	 * (vhost_ring.h) from an unmap by DPDK's vhost thread. Without a rank (docs/locking.md):
@@ -50,10 +50,10 @@ void dpdk_interrupt_close(struct dpdk_interrupt *interrupt);
  * frames, because the call costs a system call. */
 void dpdk_interrupt_reset(struct dpdk_interrupt *interrupt);
 /*
- * Resets `fd` and enables the interrupt, before a sleep. True: this call has enabled the interrupt,
- * which the device may have disabled, or could not. The caller then receives once more, because a
- * frame may have come before. False: the interrupt was enabled already, and the device cannot have
- * disabled it since.
+ * Resets `fd` and enables the interrupt, before a sleep. True: this call enabled the interrupt, or
+ * tried to: the device may have had it disabled until now. The caller then receives once more,
+ * because a frame may have come before, without an interrupt. False: the interrupt was enabled
+ * already, and the device cannot have disabled it since.
  */
 bool dpdk_interrupt_arm(struct dpdk_interrupt *interrupt);
 /* Disables the interrupt after a frame. Costs nothing if it is not armed. */

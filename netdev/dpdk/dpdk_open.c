@@ -28,14 +28,15 @@
 #include "packet/packet_socket.h"
 #include "xdp/xdp_program.h"
 
-/* Descriptors per ring. The pool has buffers for both rings and for the bursts. */
+/* Descriptors per ring. The pool has a buffer for each descriptor of both rings, and BURSTS for the
+ * frames between the driver and the daemon. */
 #define DESCRIPTORS 1024
 #define BURSTS      (4 * DPDK_BURST)
 
 /* An Ethernet header and one 802.1Q tag. */
 #define FRAME_OVERHEAD (RTE_ETHER_HDR_LEN + RTE_VLAN_HLEN)
 
-/* virtio writes a header into the buffer, and some devices the FCS. */
+/* Bytes that a driver may need in a buffer beside the frame: a header of virtio, or the FCS. */
 #define DRIVER_ROOM 64
 
 #define MTU_DEFAULT RTE_ETHER_MTU
@@ -140,18 +141,19 @@ static int configure_device(struct dpdk_port *port, const struct dpdk_spec *spec
 		dpdk_interrupt_open(&port->interrupt, port->id, !spec->pci);
 	if (err)
 		return err;
-	/* VLAN 0 of a tag is none: the tag has a priority only. Linux has NICs pass it, too. */
+	/* A tag with VLAN ID 0 has a priority only, so its frame is in no VLAN. Linux makes NICs
+	 * pass such frames, too. */
 	if (port->filters_vlans)
 		rte_eth_dev_vlan_filter(port->id, 0, 1);
 	port->has_groups = !rte_eth_dev_set_mc_addr_list(port->id, NULL, 0);
-	/* For neighbour discovery; net_af_packet lacks this function: see use_packet_socket(). */
+	/* The groups of neighbour discovery need all multicast. net_af_packet lacks this function,
+	 * so use_packet_socket() sets the mode there. */
 	if (!port->has_groups)
 		rte_eth_allmulticast_enable(port->id);
 	return rte_eth_macaddr_get(port->id, &port->mac);
 }
 
-/* Whether the device filters VLANs without being asked. virtio devices do; other devices only on
- * request. */
+/* Whether the device filters VLANs without a request: virtio devices do, others do not. */
 static bool filters_vlans_by_default(const struct rte_eth_dev_info *info)
 {
 	return !strcmp(info->driver_name, "net_virtio") &&
@@ -194,10 +196,10 @@ static bool find_device(const char *devargs, uint16_t *id)
 }
 
 /*
- * A limit of locked memory (RLIMIT_MEMLOCK) below this may be why a port does not open: the ring of
- * an AF_PACKET socket and the packet buffers of an AF_XDP socket count as locked memory, unless the
- * process has CAP_IPC_LOCK. The driver's message does not tell this cause from others, so the hint
- * says "may".
+ * If RLIMIT_MEMLOCK is less than this, the limit may be why a port does not open, and the error
+ * text gets a hint. The ring of an AF_PACKET socket and the packet buffers of an AF_XDP socket
+ * count as locked memory, unless the process has CAP_IPC_LOCK. The driver's message does not name
+ * the cause, so the hint says "may".
  */
 #define LOCKED_BYTES (32u << 20)
 
@@ -267,7 +269,8 @@ static int probe_device(const char *text, struct dpdk_port *port, const struct d
 static int use_packet_socket(struct dpdk_port *port, const struct dpdk_spec *spec, int fd)
 {
 	port->driver_fd = port->packet_fd = fd;
-	/* The other half of the ring is for frames that the kernel is sending. */
+	/* The ring also has frames that the kernel has not finished sending: half of the slots stay
+	 * for them. */
 	port->unsent.limit = spec->ring / 2;
 	if (fd < 0)
 		return 0;
@@ -279,8 +282,9 @@ static int use_packet_socket(struct dpdk_port *port, const struct dpdk_spec *spe
 
 /*
  * Ends the busy polling of the driver's AF_XDP socket, which would disable the interrupts that a
- * sleeping port needs. A driver that was started with a budget for it does not wait in
- * rte_eth_rx_burst. Linux before 5.11 has no such options, and the driver no such budget.
+ * sleeping port needs. The driver is started with a budget for it all the same (busy_budget=1,
+ * spec.c): without one it may wait in rte_eth_rx_burst. Linux before 5.11 lacks these socket
+ * options, and the driver sets no budget there.
  */
 static void end_busy_polling(int fd)
 {

@@ -107,10 +107,10 @@ static uint32_t dpdk_mtu(const struct netdev *netdev)
 }
 
 /*
- * Whether the link is up. A driver that reports its link is asked: net_vhost's is up while a
- * virtual machine is connected, a physical NIC's while it has a carrier. Other ports count as up, a
- * tap until the kernel has removed its interface: the caller gets the links of kernel interfaces
- * from the kernel.
+ * Whether the link is up. If the driver reports its link, asks the driver: net_vhost's link is up
+ * while a virtual machine is connected, a physical NIC's while it has a carrier. Other ports count
+ * as up, and a tap until the kernel has removed its interface: the daemon learns the links of
+ * kernel interfaces from the kernel.
  */
 static bool dpdk_is_up(struct netdev *netdev)
 {

@@ -35,21 +35,21 @@ struct dpdk_port {
 	int packet_fd;        /* af_packet: the same descriptor, the socket of its rings; else -1 */
 	/* af_packet: frames that the kernel may have left in the transmit ring. Times in ns. */
 	struct {
-		uint32_t frames; /* no more than this number are left */
+		uint32_t frames; /* frames that the kernel may have left in the ring, at most */
 		uint32_t limit;  /* maximum of `frames` */
-		uint64_t sent;   /* bytes that the kernel has sent of these frames, mod frame_max */
+		uint64_t sent;   /* bytes of these frames that the kernel has sent, mod frame_max */
 		uint64_t at;     /* time of the next attempt to send these frames */
-		uint64_t pause;  /* time from that attempt to the one after it */
+		uint64_t pause;  /* from that attempt to the next one */
 		bool down;       /* the last attempt found the interface down */
 	} unsent;
 	struct dpdk_interrupt interrupt;
 	/* Times, ns. */
-	uint64_t active_at;   /* of the last received or sent frame */
+	uint64_t active_at;   /* when the port last received or sent a frame */
 	uint64_t errors_at;   /* the port does not read the sockets' errors before this time */
-	uint64_t poll_at;     /* of the next poll if no interrupt comes */
-	uint64_t guest_until; /* until then poll_at is near, because a vhost guest or its queues
-				 have just come or gone, and the first frames may cause no
-				 interrupt */
+	uint64_t poll_at;     /* when the port polls next, if no interrupt comes */
+	uint64_t guest_until; /* until then the port polls each GUEST_POLL_NS, because a vhost
+				 guest or its queues have just come or gone, and the first frames
+				 may cause no interrupt */
 	struct arp_nd_socket arp_nd;    /* af_xdp; else closed */
 	struct qp1_ring qp1;            /* af_packet, and af_xdp with urxe's program; else closed */
 	struct machine_socket machines; /* af_packet, and af_xdp; else closed */
@@ -61,9 +61,9 @@ struct dpdk_port {
 	struct rte_ether_addr mac;
 	bool is_tap;
 	bool lost;         /* tap: the kernel has removed the interface */
-	bool reports_link; /* a virtual machine's connection, or a cable */
+	bool reports_link; /* the driver reports a virtual machine's connection, or a carrier */
 	bool promiscuous;  /* netdev_set_promiscuous */
-	bool is_vhost;     /* its peer is a guest; all such devices have one MAC */
+	bool is_vhost;     /* the peer is a guest; all such devices have one MAC */
 	bool filters_vlans;
 	bool has_groups;                             /* the driver has a list of multicast MACs */
 	struct rte_ether_addr groups[NETDEV_GROUPS]; /* of netdev_add_group */
@@ -91,10 +91,8 @@ void dpdk_port_free_received(struct dpdk_port *port);
 
 uint32_t dpdk_port_tx(struct netdev *netdev, uint64_t now, const struct netdev_frame *frames,
 		      uint32_t n);
-/*
- * Makes the driver send frames that the kernel left in its ring, and take the buffers of sent
- * frames back: net_af_xdp does so only when it sends.
- */
+/* Makes the driver send frames that the kernel left in its ring, and take back the buffers of sent
+ * frames. net_af_xdp does both only when it sends, so a port without traffic would keep them. */
 void dpdk_port_reclaim(struct dpdk_port *port);
 /* Makes the kernel send frames that it left in the transmit ring of the packet socket. */
 void dpdk_port_send_ring(struct dpdk_port *port, uint64_t now);
@@ -102,10 +100,11 @@ void dpdk_port_send_ring(struct dpdk_port *port, uint64_t now);
 /* --- Which frames the port receives: dpdk_filter.c. 0, or a negative errno value. */
 
 /*
- * Sets the filters of the port's ring and of the ring for QP1: RoCE except to queue pairs of the n
- * blocks of QPNs; of a promiscuous port, RoCE except that of the socket for machines, n = 0. While
- * one filter is set and the other is not yet, a packet to QP1 may come to both rings; its receiver
- * recognizes the duplicate by the transaction ID. 0, or a negative errno value.
+ * Sets the filters of the port's ring and of the ring for QP1. n blocks: the rings receive all
+ * RoCE, except to queue pairs of the blocks. Of a promiscuous port n is 0, and the rings leave out
+ * the RoCE that the socket for machines receives. While one filter is set and the other is not yet,
+ * a packet to QP1 may come to both rings; its receiver recognizes the duplicate by the transaction
+ * ID. 0, or a negative errno value.
  */
 int dpdk_port_receive_roce(const struct dpdk_port *port, const uint16_t *blocks, uint32_t n);
 /*

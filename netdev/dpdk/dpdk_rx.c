@@ -14,8 +14,11 @@
  * virtual machine.
  */
 #define ARM_NS 4000000
-/* Poll interval in spite of an enabled interrupt, which may not come for a frame from before the
- * enable: net_vhost returns no frame while DPDK's own thread has the queue. */
+/*
+ * Poll interval while the interrupt is enabled, for frames without an interrupt: net_vhost returns
+ * no frame while DPDK's own thread has the queue, so the port may miss a frame from before the
+ * enable.
+ */
 #define FALLBACK_POLL_NS 1000000000
 /*
  * Poll interval in the first GUEST_NS after a guest has come. net_vhost raises no interrupt for the
@@ -101,10 +104,11 @@ static bool has_error(int fd)
 }
 
 /*
- * Takes pending errors, and notes a tap that lost its interface. poll(2) also returns for a pending
- * error of a packet socket, such as an interface that is down, for a tap without an interface, and
- * for frames that net_af_xdp has no buffers for. All are rare, and to look takes a system call: a
- * caller may see an empty ring, and a poll that returns at once, until ERRORS_NS are over.
+ * Takes the pending errors of the descriptors, and notes a tap that lost its interface. A pending
+ * error makes poll(2) return: of a packet socket, for example, when the interface went down; of a
+ * tap whose interface was removed. Frames for which net_af_xdp has no buffers make poll(2) return,
+ * too. All are rare, and this check takes a system call, so it comes once in ERRORS_NS: until then
+ * a caller may see an empty ring, and a poll(2) that returns at once.
  */
 static void clear_errors(struct dpdk_port *port, uint64_t now)
 {
@@ -130,7 +134,8 @@ static uint16_t receive_burst(struct dpdk_port *port, uint64_t now, struct rte_m
 
 	if (!count && port->wait_taken)
 		clear_errors(port, now);
-	/* ARP and ND frames are few: one recvmsg per empty ring. */
+	/* ARP and ND frames are few: the port calls recvmsg only when the driver's ring is
+	 * empty. */
 	if (!count && port->arp_nd.fd >= 0) {
 		mbufs[0] = arp_nd_socket_recv(&port->arp_nd, port->pool);
 		count = mbufs[0] != NULL;
@@ -200,8 +205,8 @@ static uint32_t receive_for_machines(struct dpdk_port *port, struct netdev_frame
 	return kept;
 }
 
-/* At most half of the frames are for QP1, and half of the rest are for virtual machines, so that
- * frames of both do not delay data packets. */
+/* At most half of the n frames are to QP1, and half of the rest to virtual machines, so that such
+ * frames delay data packets little. */
 uint32_t dpdk_port_rx(struct netdev *netdev, uint64_t now, struct netdev_frame *frames, uint32_t n)
 {
 	struct dpdk_port *port = to_dpdk(netdev);

@@ -29,11 +29,12 @@ static void count_sent(struct dpdk_port *port, uint64_t bytes)
 
 /*
  * net_af_packet makes one system call for the frames that it puts into the ring. The kernel stops
- * if the socket's send buffer is full (by default at 45 frames of 4 KiB) or the queueing discipline
- * refuses a frame, and the driver counts the rest as sent: without another call they would stay
- * until the next transmission. Only a system call shows whether frames are left. The port makes it
- * when it has nothing to receive, so not for each frame under load. A port whose interface is down
- * never receives, and makes the call after a pause only, or at a transmission to its full ring.
+ * at a full send buffer of the socket (by default 45 frames of 4 KiB), or when the queueing
+ * discipline refuses a frame. The driver counts all frames as sent, so those left would stay in the
+ * ring until the next transmission. This function makes the kernel send them. Only a system call
+ * shows whether frames are left, so the port makes it when it has nothing to receive, and under
+ * load not for each frame. A port whose interface is down never receives: it makes the call after a
+ * pause, or when it sends with a full ring.
  */
 void dpdk_port_send_ring(struct dpdk_port *port, uint64_t now)
 {
@@ -41,7 +42,7 @@ void dpdk_port_send_ring(struct dpdk_port *port, uint64_t now)
 	int rc = packet_socket_send_ring(port->packet_fd, &bytes);
 
 	port->unsent.down = rc == -ENETDOWN;
-	if (port->unsent.down) /* the frames stay in the ring */
+	if (port->unsent.down) /* the kernel sends no frame then */
 		port->unsent.pause = RESEND_DOWN_NS;
 	else if (rc == -EAGAIN)
 		count_sent(port, bytes);
@@ -51,10 +52,8 @@ void dpdk_port_send_ring(struct dpdk_port *port, uint64_t now)
 	port->unsent.pause = RTE_MIN(2 * port->unsent.pause, RESEND_MAX_NS);
 }
 
-/*
- * How many frames the driver may get now. With a full ring it would wait for a free slot, without
- * end if the interface is down, and block the daemon's loop.
- */
+/* How many frames the driver may get now. With a full ring the driver would wait for a free slot,
+ * for ever if the interface is down, and block the daemon's loop. */
 static uint32_t ring_room(struct dpdk_port *port, uint64_t now)
 {
 	if (port->packet_fd < 0)
@@ -119,9 +118,9 @@ static bool guest_has_buffer(struct dpdk_port *port)
 }
 
 /*
- * Sends a frame once more that the device has refused, if a vhost guest has a buffer now. A second
- * refusal shows that the buffer is too short, and drops the frame: DPDK would refuse it again and
- * again, and so all frames behind it. False: the frame must wait.
+ * Sends a frame again that the device has refused, if a vhost guest has posted a buffer. A second
+ * refusal shows that the buffer is too short, and the function drops the frame: DPDK would always
+ * refuse it, and the frames behind it would wait for ever. False: the frame must wait.
  */
 static bool settle_refused(struct dpdk_port *port, const struct netdev_frame *frame)
 {

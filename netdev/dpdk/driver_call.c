@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The unwanted system calls are inside the driver. So a thread of its own runs the driver's
- * function under a filter of system calls (seccomp), which makes these calls succeed without
- * effect.
+ * Calls a driver's function without some of its system calls (driver_call.h). The function runs in
+ * a thread of its own, under a filter of system calls (seccomp) that makes the unwanted ones return
+ * success without effect.
  */
 #include "dpdk/driver_call.h"
 
@@ -36,7 +36,8 @@ struct call {
 #define RETURN(action)            BPF_STMT(BPF_RET | BPF_K, action)
 #define SUCCEED                   RETURN(SECCOMP_RET_ERRNO) /* with errno 0: the call returns 0 */
 
-/* Filters the system calls of this thread only. Without the filter the driver works, too. */
+/* Filters the system calls of this thread only. If the kernel refuses the filter, the driver works
+ * without it. */
 static void filter_calls(void)
 {
 	struct sock_filter lines[] = {

@@ -23,14 +23,14 @@
 #define ARGS_MAX 16
 
 /*
- * EAL memory in MB without huge pages: for a port's buffers, and for tables alone, or the process
- * of one vhost-user port, whose packet buffers lie elsewhere. Tables are larger on arm64, where
- * DPDK aligns to 128 bytes.
+ * EAL memory in MB without huge pages. PORTS_MB: for a port's buffers. TABLES_MB: for tables alone,
+ * or for the process of one vhost-user port, whose packet buffers lie elsewhere. Tables are larger
+ * on arm64, where DPDK aligns to 128 bytes.
  */
 #define PORTS_MB  "512"
 #define TABLES_MB "64"
 
-/* Free huge pages that make the EAL use them: for tables and two ports. */
+/* The EAL uses huge pages if so many bytes of them are free: for tables and two ports. */
 #define HUGE_SIZE ((size_t)96 << 20)
 
 static enum { EAL_DOWN, EAL_FAILED, EAL_UP } eal_state;
@@ -97,7 +97,7 @@ static bool try_huge_pages(const struct dpdk_spec *spec)
 }
 
 /* Starts the EAL; negative: rte_errno has the error. `vhost`: for the process of one vhost-user
- * port. Without a shared configuration the EAL makes no files there but its directory. */
+ * port, with options that make the EAL leave no files but its directory. */
 static int eal_init(const struct dpdk_spec *spec, bool vhost, const cpu_set_t *cpus)
 {
 	char prefix[64], lcores[64];
@@ -131,11 +131,12 @@ static int eal_init(const struct dpdk_spec *spec, bool vhost, const cpu_set_t *c
 	return rte_eal_init(argc, argv);
 }
 
-/* The EAL looks each processor up in this directory. Without it the EAL prints a page of usage, and
- * no reason. */
+/* The EAL looks up each processor in this directory. Without the directory, as in some containers,
+ * it prints a page of usage but no reason, so urxe checks first. */
 #define SYS_CPUS "/sys/devices/system/cpu"
 
-/* Returns the error of a failed start. For a file beyond RLIMIT_FSIZE rte_errno is not EFBIG. */
+/* Returns the error of a failed start. If a file would exceed RLIMIT_FSIZE, rte_errno is not
+ * EFBIG. */
 static int start_error(const char *reason)
 {
 	if (strstr(reason, "Cannot truncate"))
@@ -165,7 +166,8 @@ static int eal_first_start(const struct dpdk_spec *spec, bool vhost, char *error
 	if (restore)
 		pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus);
 	eal_pid = getpid();
-	/* The process of a vhost-user port may die at any time, and can leave nothing. */
+	/* The process of a vhost-user port may be killed at any time, and then could not remove the
+	 * directory. */
 	if (vhost)
 		remove_runtime_dir();
 	else

@@ -11,9 +11,9 @@ static size_t whole_pages(size_t size)
 
 /*
  * mmap reserves the pages, but the kernel checks a container's limit or a cpuset only at the first
- * access, and raises SIGBUS. MADV_POPULATE_WRITE (Linux 5.14) accesses all pages and can fail.
- * Shared, since copy-on-write after a fork may find no free huge page. This needs no mounted
- * hugetlbfs and no privilege.
+ * access, and then raises SIGBUS. MADV_POPULATE_WRITE (Linux 5.14) accesses all pages, and returns
+ * an error instead. The mapping is shared, since copy-on-write after a fork may find no free huge
+ * page. This needs no mounted hugetlbfs and no privilege.
  */
 void *huge_pages_map(size_t size)
 {

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* 2 MB, although there are pages of 1 GB: those would stay mostly unused. */
+/* 2 MB. Of a page of 1 GB a port would use a small part only. */
 #define HUGE_PAGE_SIZE ((size_t)2 << 20)
 
 /* Maps at least `size` bytes, all present; NULL: too few huge pages are free. */

@@ -11,7 +11,8 @@
 /* How the driver uses the buffers, which decides about their memory. */
 enum dpdk_pool_use {
 	DPDK_POOL_COPIED, /* the driver copies: huge pages if some are free */
-	DPDK_POOL_XDP,    /* the same; AF_XDP needs one buffer per page, of a page's size */
+	DPDK_POOL_XDP,    /* as DPDK_POOL_COPIED, but each buffer is one page: AF_XDP requires
+			     that */
 	DPDK_POOL_DEVICE, /* DMA, or shared with a guest: the EAL's memory */
 };
 

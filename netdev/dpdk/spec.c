@@ -35,8 +35,9 @@
 #define SLOT_MAX 32768u
 
 /*
- * Size of a ring, for the frames that come while other processes have the processors. The driver
- * locks its rings in memory; without the privilege, both fit the usual RLIMIT_MEMLOCK of 8 MiB.
+ * Size of a ring, for the frames that come while the daemon waits for a processor. The driver locks
+ * its rings in memory; without the privilege to lock more, both rings fit the usual RLIMIT_MEMLOCK
+ * of 8 MiB.
  */
 #define RING_FRAMES      2048u
 #define RING_BYTES       (16u << 20)
@@ -167,12 +168,13 @@ static uint32_t ring_frames(uint32_t slot)
 }
 
 /*
- * The driver uses the ring as one array of slots, so the slot size must divide the block size: both
- * are powers of two. By default the driver bypasses the queueing discipline; then a full device
- * queue drops frames silently and captures on this host miss them. Hence qdisc_bypass=0.
+ * Makes the arguments of an af_packet port. The driver uses the ring as one array of slots, so the
+ * slot size must divide the block size: both are powers of two. By default the driver bypasses the
+ * queueing discipline: a full device queue would drop frames silently, and captures on this host
+ * would miss them. Hence qdisc_bypass=0.
  *
- * The device's name has the interface's index, because another interface may get the name while the
- * device is open.
+ * The device's name has the interface's index, because another interface may get the interface's
+ * name while the device is open.
  */
 static int parse_af_packet(struct request *req)
 {
@@ -299,7 +301,8 @@ static int parse_pcap(struct request *req)
 	return DEVARGS(req, "net_pcap_urxe%u,rx_pcap=%s", count++, req->name);
 }
 
-/* Checks the directory first: DPDK would only print that a file should be removed. */
+/* Checks that the directory exists and is writable, because DPDK's own message would only ask to
+ * remove a file. */
 static int check_directory(struct request *req, const char *path)
 {
 	char copy[sizeof(req->name)];

@@ -19,7 +19,7 @@ struct dpdk_spec {
 	char iface[IF_NAMESIZE]; /* the host's interface; af_packet, af_xdp and tap */
 	unsigned int ifindex;    /* of that interface; af_packet and af_xdp */
 	uint32_t iface_mtu;      /* of that interface, bytes; af_packet and af_xdp */
-	uint32_t buffer;         /* least size of a packet buffer in bytes; 0 = by the MTU */
+	uint32_t buffer;         /* least bytes of a packet buffer; 0 = the MTU decides */
 	uint32_t ring;           /* slots of each of the packet socket's rings; 0 = no such rings */
 	char devargs[512];       /* for rte_dev_probe */
 	char xdp_program[256];   /* path of the XDP program's file; af_xdp */

@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 /*
- * Whether the ring of the port's guest has a buffer, which must hold the next frame alone. False
- * also if a frame may take several buffers, if no guest is connected, and for packed rings, of
- * which DPDK does not tell the number of buffers. The caller has enable_lock (dpdk_interrupt.h), so
- * that the guest cannot leave meanwhile.
+ * Whether the guest of the port has posted a buffer in its ring, which alone must hold the next
+ * frame. False also if a frame may take several buffers, if no guest is connected, and for packed
+ * rings, of which DPDK does not tell the number of buffers. The caller holds enable_lock
+ * (dpdk_interrupt.h), so that DPDK cannot unmap the ring meanwhile.
  */
 bool vhost_ring_has_buffer(uint16_t port);
 

@@ -54,7 +54,7 @@ uint32_t gso_count(const struct packet_port_frame *frames, uint32_t n)
 	uint32_t headers = gso_headers(frames[0].data, frames[0].len), count = 1;
 	uint32_t bytes = frames[0].len, len = frames[0].len;
 
-	/* A shorter frame is the last. */
+	/* A frame shorter than the first ends the packet. */
 	while (headers && count < n && count < GSO_SEGMENTS && frames[count].continues &&
 	       frames[count - 1].len == len && frames[count].len <= len &&
 	       frames[count].len > headers && bytes + frames[count].len - headers <= GSO_BYTES)

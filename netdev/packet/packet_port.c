@@ -15,7 +15,7 @@
 #include "packet/place_fd.h"
 #include "packet/port_private.h"
 
-/* A process maps no more than this for a ring. */
+/* Most blocks of a ring that a process maps. */
 #define RING_BLOCKS_MAX 4096
 
 static uint64_t ring_bytes(const struct packet_port *port)

@@ -181,8 +181,11 @@ static uint32_t take_segments(struct packet_port *port, struct packet_port_frame
 
 /* --- Frames */
 
-/* Whether the next place has a frame that the caller may get. One place stays free: if the caller
- * had the frames of all places, head would equal tail, as when the caller has none. */
+/*
+ * Whether the next place has a frame that the caller may get. One place is always kept back: if the
+ * caller had the frames of all places, `head` would equal `tail`, which also means that it has
+ * none.
+ */
 static bool has_next(const struct packet_port *port)
 {
 	return after(port, port->head) != port->tail && packet_port_has_frame(port);
@@ -234,7 +237,8 @@ void packet_port_release(struct packet_port *port)
 
 /* --- Drops */
 
-/* The place that the kernel fills next: the first empty one. Of a full ring, any place. */
+/* Returns the place that the kernel fills next: the first empty one from `head` on; in a full ring,
+ * `head`. */
 static uint32_t next_empty(const struct packet_port *port)
 {
 	uint32_t at = port->head;
@@ -269,9 +273,10 @@ uint32_t packet_port_read_drops(struct packet_port *port)
 }
 
 /*
- * The kernel (tpacket_rcv) reserves the next place for a packet, then drops the packet because a
- * virtio-net header cannot describe it, and drops all later ones because the place is reserved. So
- * the caller gets no frame behind that place. The caller may still get the frames before it.
+ * A ring stops as follows: the kernel (tpacket_rcv) reserves the next place for a packet, drops the
+ * packet because a virtio-net header cannot describe it, and keeps the place reserved. From then on
+ * the kernel drops all packets. The caller may still get the frames before that place, but none
+ * behind it.
  */
 enum packet_ring_state packet_port_ring_state(struct packet_port *port)
 {

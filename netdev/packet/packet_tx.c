@@ -62,10 +62,10 @@ static int send_packet_burst(const struct packet_port *port, struct packet_tx_bu
 }
 
 /*
- * Whether packet_port_tx is to send the frames again, one by one: a kernel without UDP GSO refuses
- * a GSO packet (EINVAL). Of the other errors, ENOBUFS comes from the queueing discipline; EAGAIN
- * comes from the socket's own limit, and ends when frames have left. sendmmsg(2) reports an error
- * only for its first message.
+ * Whether packet_port_tx has to send the frames again, one by one, because the kernel refused a GSO
+ * packet: a kernel without UDP GSO returns EINVAL. Of the other errors, ENOBUFS comes from the
+ * queueing discipline; EAGAIN comes from the socket's own limit, and ends when frames have left.
+ * sendmmsg(2) reports an error only for its first message.
  */
 static bool falls_back(struct packet_port *port, const struct packet_tx_burst *burst, int error)
 {

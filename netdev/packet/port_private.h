@@ -43,14 +43,16 @@ struct packet_port {
 	uint32_t head;              /* place of the next frame */
 	uint32_t tail;              /* place of the oldest frame that was not released */
 	uint32_t dropped;           /* drops that packet_port_read_drops has not returned yet */
-	bool moved;                 /* the caller got frames since packet_port_ring_state */
+	bool moved;                 /* the caller got frames since the last
+				       packet_port_ring_state */
 	bool suspect;               /* the kernel's last drops may have stopped the ring */
-	uint32_t suspect_place;     /* suspect: the place that the kernel filled next */
+	uint32_t suspect_place;     /* if suspect: the place that the kernel was to fill next at
+				       its last drops */
 	bool vnet;                  /* packets have a virtio-net header in front */
 	bool gso;                   /* the kernel sends and receives UDP GSO packets here */
 	struct gso_packet received; /* UDP GSO packet whose segments packet_port_rx returns now */
 	struct packet_tag received_tag; /* of that packet */
-	struct packet_tx_burst burst;   /* what packet_port_tx hands the kernel now */
+	struct packet_tx_burst burst;   /* the messages of the next system call */
 };
 
 /* Whether the next place of the ring has a frame. */

@@ -37,9 +37,9 @@ enum { NEXT_IS_IPV6 = 2, NEXT_IS_ROCEV1, NEXT_IS_OTHER, OF_IPV4, OF_IPV6 = 14, O
 enum { NOT_ROCE = 22, HAS_QPN, PROLOGUE };
 
 /*
- * Loads the number of the destination QPN's block. Frames that are not RoCE, and IPv6 packets with
- * extension headers, come to NOT_ROCE. qpn_filter_write sets the jump there, which goes over the
- * comparisons: a conditional jump reaches only 255 instructions.
+ * Loads the number of the destination QPN's block, and goes on at HAS_QPN. For a frame that is not
+ * RoCE, or an IPv6 packet with extension headers, jumps to NOT_ROCE. There an unconditional jump,
+ * set by qpn_filter_write, skips the comparisons: a conditional jump reaches only 255 instructions.
  */
 static const struct sock_filter prologue[PROLOGUE] = {
 	/*  0 */ LOAD(BPF_H, BPF_ABS, ETHERTYPE),

@@ -123,7 +123,7 @@ static int protocol_of(uint8_t gso_type, bool *ipv4, bool *ipv6)
 	return *ipv4 && *ipv6 ? -1 : IPPROTO_TCP;
 }
 
-/* Whether the packet has the headers that its GSO type says, the innermost ones. */
+/* Whether the innermost headers of the packet are those that its GSO type names. */
 static bool find_transport(struct segmenter *s, uint8_t gso_type)
 {
 	uint32_t type = find_ethertype(s);
@@ -152,9 +152,10 @@ static bool find_payload(struct segmenter *s)
 }
 
 /*
- * Finds the headers of a packet that has to be cut; false: it cannot be. A packet that GRO has
- * joined needs a checksum, too (NEEDS_CSUM); a packet that a NIC has joined (LRO) has a checked
- * one. In a tunnel the virtio-net header describes the inner headers, and the packet is refused.
+ * Finds the headers of a packet that has to be cut; false: it cannot be cut. A packet that GRO has
+ * joined has an unfinished checksum (NEEDS_CSUM); a packet that a NIC has joined (LRO) has a
+ * finished one. In a tunnel the virtio-net header describes the inner headers, so the packet is
+ * refused.
  */
 static bool start_gso(struct segmenter *s, const struct virtio_net_hdr *vnet)
 {

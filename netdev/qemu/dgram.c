@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The port for QEMU's -netdev dgram: one frame per datagram, on UNIX sockets. The specification
- * names the peer's path, or the first sender becomes the peer until no socket is at its path. The
- * port learns of that when it sends, or when another sender comes: a virtual machine that returns
- * from another host has a new path, and urxed may have sent it nothing meanwhile.
+ * names the peer's path, or the first sender becomes the peer, until no socket is at its path any
+ * more. The port checks the path when it sends, and when another sender's datagram comes: a virtual
+ * machine that returns from another host has a new path, and urxed may have sent it nothing
+ * meanwhile.
  */
 #include "qemu/qemu.h"
 
@@ -18,7 +19,7 @@
 struct dgram_port {
 	struct qemu_port qemu;
 	bool fixed;              /* the specification named the peer */
-	bool asked;              /* has_peer_ended() was called for this burst */
+	bool asked;              /* has_peer_ended() has looked at the path in this burst */
 	struct sockaddr_un peer; /* AF_UNSPEC: unknown */
 	struct sockaddr_un from[QEMU_BURST];
 	uint8_t *buffers; /* QEMU_BURST of frame_max bytes */

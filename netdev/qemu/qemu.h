@@ -21,7 +21,7 @@ struct qemu_spec {
 	bool connect;
 	bool dgram;
 	uint32_t mtu;     /* bytes; 0 = the default */
-	uint32_t mtu_max; /* of the option mtu= */
+	uint32_t mtu_max; /* upper limit of the option mtu= */
 	struct sockaddr_un path;
 	struct sockaddr_un remote; /* AF_UNSPEC: not specified */
 };

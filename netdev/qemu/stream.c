@@ -27,8 +27,8 @@
 #define IN_SIZE (256u << 10)
 
 /*
- * Bytes that a peer's socket keeps while QEMU does not run, like the transmit ring of a NIC: some
- * hundred frames. Linux keeps twice as much, and limits the number to net.core.wmem_max.
+ * Send buffer of a peer's socket, for frames that come while QEMU does not run, as the transmit
+ * ring of a NIC: some hundred frames. Linux doubles the number, and limits it to net.core.wmem_max.
  */
 #define OUT_SIZE (1 << 20)
 
@@ -92,8 +92,8 @@ static bool add_peer(struct stream_port *port, int fd)
 	return true;
 }
 
-/* Whether the peer has ended, and the port has not read all its frames yet. Until then the port
- * accepts no other peer. */
+/* Whether the peer has ended, and the port has not read all of its frames yet. Until the port has,
+ * it accepts no other peer. */
 static bool last_frames_wait(const struct stream_port *port)
 {
 	struct pollfd peer = {.fd = port->peer};
@@ -102,8 +102,9 @@ static bool last_frames_wait(const struct stream_port *port)
 }
 
 /*
- * Takes a connection that waits. While the peer lives, another one is disconnected at once, so that
- * its user sees an error. After the peer's end, the next one waits until the last frames are read.
+ * Takes a waiting connection. While the port has a peer, closes the new connection at once, so that
+ * its user sees an error. After the peer's end, leaves it waiting until the peer's last frames are
+ * read.
  */
 static void accept_peer(struct stream_port *port, uint64_t now)
 {

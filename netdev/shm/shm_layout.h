@@ -4,7 +4,8 @@
  * to the peer, and the peer's own packet buffers for frames to the port.
  *
  * A ring position counts entries and wraps at 2^32. The producer alone writes `head`, the consumer
- * alone `tail`. `waiting` is 1 while the consumer sleeps; the producer that clears it also wakes.
+ * alone `tail`. The consumer sets `waiting` to 1 before it sleeps; a producer that finds 1 sets it
+ * to 0 and wakes the consumer.
  */
 #ifndef URXE_NETDEV_SHM_SHM_LAYOUT_H
 #define URXE_NETDEV_SHM_SHM_LAYOUT_H
@@ -36,7 +37,7 @@ struct shm_ring {
 };
 
 struct shm_memory {
-	uint32_t size; /* of all the memory; the port writes it and the next four once */
+	uint32_t size; /* bytes of the memory; the port writes `size` to `buffers` once */
 	uint32_t mtu;
 	uint32_t stride;  /* bytes of a slot */
 	uint32_t slots;   /* offset of the slots for frames to the peer */
@@ -80,8 +81,8 @@ static inline struct shm_entry shm_read_entry(const struct shm_ring *ring, uint3
 
 /*
  * Called after the producer has published entries. True: the producer has to wake the consumer. The
- * fence orders the new head before the look at `waiting`; shm_set_waiting orders the two the other
- * way round.
+ * fence orders the store of `head` before the load of `waiting`; shm_set_waiting orders the store
+ * of `waiting` before the consumer's load of `head`.
  */
 static inline bool shm_take_waiting(struct shm_ring *ring)
 {
@@ -91,8 +92,8 @@ static inline bool shm_take_waiting(struct shm_ring *ring)
 	return __atomic_exchange_n(&ring->waiting, 0, __ATOMIC_RELAXED) == 1;
 }
 
-/* Called before the consumer sleeps. The consumer then looks at the ring's head once more, because
- * a producer that was faster does not wake it. */
+/* Called before the consumer sleeps. The consumer then looks at `head` once more: a producer that
+ * stored it before `waiting` was set does not wake the consumer. */
 static inline void shm_set_waiting(struct shm_ring *ring)
 {
 	__atomic_store_n(&ring->waiting, 1, __ATOMIC_RELAXED);

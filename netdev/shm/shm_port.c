@@ -65,7 +65,7 @@ static bool is_ready(struct shm_port *port)
 }
 
 /* Copies a frame, so that the peer cannot change it between the switch's checks and its use. False:
- * the entry is not valid; counts it. */
+ * the entry is not valid, and is counted as bad. */
 static bool copy_frame(struct shm_port *port, struct shm_entry entry, uint8_t *copy)
 {
 	if (entry.len > port->frame_max) {
@@ -91,7 +91,7 @@ static uint32_t take_frames(struct shm_port *port, struct netdev_frame *frames, 
 		break_peer(port);
 		return 0;
 	}
-	/* Bad entries do not count: no frames must mean an empty ring. */
+	/* Bad entries do not add to n: a result of 0 must mean an empty ring. */
 	for (; ready && count < n; ready--, port->rx_tail++) {
 		const struct shm_entry entry = shm_read_entry(ring, port->rx_tail);
 		uint8_t *copy = port->frames + (size_t)count * port->stride;
@@ -103,7 +103,8 @@ static uint32_t take_frames(struct shm_port *port, struct netdev_frame *frames, 
 	return count;
 }
 
-/* The eventfd is edge-triggered: this ends the readiness of the set without a read. */
+/* Makes the epoll set not readable. The set watches the eventfd edge-triggered, so epoll_wait is
+ * enough, without a read of the eventfd. */
 static void reset_epoll_set(struct shm_port *port, uint64_t now)
 {
 	struct epoll_event event;
@@ -125,8 +126,9 @@ static bool becomes_ready(struct shm_port *port, uint64_t now)
 }
 
 /*
- * Resets the epoll set and asks the peer for a wake-up. True: the request is new, so receive once
- * more: a frame may have come before. While the request stands, an empty receive costs one load.
+ * Resets the epoll set and asks the peer for a wake-up. True: the request is new, so the caller
+ * receives once more: a frame may have come before the request. While the request stands, an empty
+ * receive costs one load.
  */
 static bool request_wake(struct shm_port *port, uint64_t now)
 {

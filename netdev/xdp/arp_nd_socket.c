@@ -42,8 +42,11 @@ void arp_nd_socket_close(struct arp_nd_socket *socket)
 	*socket = ARP_ND_SOCKET_CLOSED;
 }
 
-/* Receives a frame, with its VLAN tag, into *mbuf. False: there is none, or no room for the tag.
- * ARP and ND frames fit; a longer frame is truncated, and the daemon's parser drops it. */
+/*
+ * Receives a frame, with its VLAN tag, into *mbuf. False: no frame waits, or the buffer has no room
+ * for the tag. ARP and ND frames fit the buffer; a longer frame is truncated, and the daemon's
+ * parser drops it.
+ */
 static bool receive_frame(int fd, struct rte_mbuf **mbuf)
 {
 	uint8_t control[CMSG_SPACE(sizeof(struct tpacket_auxdata))];

@@ -54,7 +54,8 @@ struct xdp_md {
 struct passed {
 	u64 blocks[WORDS]; /* a bit for each block of 2^12 queue pair numbers */
 	u64 qp1;           /* not 0: also QP1 */
-	/* Numbers in network byte order. The first is not 0: also those to other unicast MACs. */
+	/* The host's unicast MACs as numbers, the first byte most significant; 0 = none. If
+	 * own_macs[0] is not 0, RoCE to all other unicast MACs passes, too. */
 	u64 own_macs[OWN_MACS];
 };
 
@@ -154,7 +155,7 @@ static inline int is_own_mac(const struct passed *passed, u64 mac)
 	return 0;
 }
 
-/* Whether a packet socket receives the packets to the MAC and to the destination queue pair. */
+/* Whether the RoCE frame passes to the kernel, because a packet socket there receives it. */
 static inline int is_passed(const u8 *frame, const u8 *bth, const u8 *end)
 {
 	const u32 key = 0;

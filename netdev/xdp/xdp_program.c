@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * DPDK's af_xdp driver attaches its program to the interface, not to the process: the program stays
- * after a kill. The driver cannot start while a program is attached, and when its start fails it
- * detaches any program, even that of a running process. So a port starts the driver only without a
- * program.
+ * when the process is killed. The driver cannot start while a program is attached. When its start
+ * fails, it detaches any program, even that of a running process. So a port starts the driver only
+ * if the interface has no program.
  */
 #include "xdp/xdp_program.h"
 
@@ -29,7 +29,7 @@
 /* The function in roce.bpf.c. */
 #define PROGRAM_NAME "urxe_roce"
 
-/* Most maps of urxe's programs: that of an earlier release has only the map of sockets. */
+/* Most maps of urxe's programs. The program of an earlier release has only the map of sockets. */
 #define MAPS 2
 
 #define CHUNK 4096u /* bytes of one AF_XDP frame */
@@ -74,7 +74,7 @@ static int refuse_program(const struct interface *iface)
 		iface->text, iface->id, name, mode_word(iface->mode));
 }
 
-/* --- Is the map of sockets empty? */
+/* --- Whether the map of sockets is empty */
 
 /* Returns an AF_XDP socket, or -1. The kernel accepts it into the map only with memory for frames
  * and receive rings. */
@@ -94,8 +94,8 @@ static int make_socket(void *memory)
 	return -1;
 }
 
-/* Whether no entry has a socket: an entry that has one accepts no other. The kernel removes the
- * socket from the map when the caller closes it. */
+/* Whether no entry has a socket: an entry that has one accepts no other. The caller's close of
+ * `socket` also removes it from the map. */
 static bool accepts_socket(int map, uint32_t entries, int socket)
 {
 	uint32_t i;
@@ -106,8 +106,8 @@ static bool accepts_socket(int map, uint32_t entries, int socket)
 	return true;
 }
 
-/* Whether the map has no socket. The kernel lets nobody read an XSKMAP, so this function tries to
- * add a socket to each entry. The kernel has removed the sockets of killed processes. */
+/* Whether the map has no socket. The kernel lets no process read an XSKMAP, so this function tries
+ * to add a socket to each entry. Sockets of killed processes are no longer in the map. */
 static bool is_empty(int map, uint32_t entries)
 {
 	void *memory =
@@ -279,9 +279,9 @@ static int load_for_buffers(const char *file, int program)
 }
 
 /*
- * Detaches `old` from the driver's hook, and attaches `copy` to the kernel's; if that fails,
- * attaches `old` again and returns the error. The kernel allows a program at one of both hooks
- * only: in between the interface has none, and another process may attach its own.
+ * Detaches `old` from the driver's hook, and attaches `copy` to the kernel's. If that fails,
+ * attaches `old` again and returns the error. The kernel allows a program at only one of the hooks:
+ * meanwhile the interface has none, and another process may attach its own.
  */
 static int move_program(unsigned int ifindex, int old, int copy)
 {
@@ -305,8 +305,8 @@ static bool is_attached(struct interface *iface, int program)
 	       info.id == iface->id;
 }
 
-/* Called after a move that failed with `err`. 0: the program is attached as before. Else the error
- * for the user: the interface has no program, or one of another process. */
+/* Called after a move that failed with `err`. 0: the program is attached as before the move.
+ * Otherwise the error for the user: the interface has no program, or another process's. */
 static int check_program(struct interface *iface, int program, int err)
 {
 	if (is_attached(iface, program))

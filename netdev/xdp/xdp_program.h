@@ -19,12 +19,13 @@ int xdp_program_clear(const char *text, unsigned int ifindex, char *error, uint3
 
 /*
  * Moves urxe's program, which DPDK's driver has loaded from `file` and attached to a veth
- * interface, from the hook of veth's driver to the kernel's own hook (generic XDP). At the driver's
- * hook the other end of the cable cannot send GSO packets, and each received frame is copied once
- * more. Sets *program to a descriptor for xdp_program_detach; -1: the interface is no veth, the
- * program is not urxe's, or the kernel refuses to load it (before Linux 5.18, for example), and the
- * program stays where it is. 0, or a negative errno value: the interface has no program any more,
- * or (-EBUSY) that of another process, which stays. `error` as of xdp_program_clear.
+ * interface, from the hook of veth's driver to the kernel's own hook (generic XDP). With a program
+ * at the driver's hook, the other end of the cable cannot send GSO packets, and each received frame
+ * is copied once more. Sets *program to a descriptor for xdp_program_detach; -1: the interface is
+ * no veth, the program is not urxe's, or the kernel refuses to load it (before Linux 5.18, for
+ * example), and the program stays where it is. 0, or a negative errno value: the interface has no
+ * program any more, or (-EBUSY) that of another process, which stays. `error` as of
+ * xdp_program_clear.
  */
 int xdp_program_leave_veth(const char *text, unsigned int ifindex, const char *file, int *program,
 			   char *error, uint32_t error_size);
@@ -39,7 +40,8 @@ struct xdp_passed {
 	uint64_t blocks[XDP_BLOCK_WORDS]; /* a bit for each block of 2^12 QPNs
 					     (netdev/packet_port.h) */
 	uint64_t qp1;                     /* not 0: also QP1 */
-	/* Numbers in network byte order. The first is not 0: also those to other unicast MACs. */
+	/* The host's unicast MACs as numbers, the first byte most significant; 0 = none. If
+	 * own_macs[0] is not 0, RoCE to all other unicast MACs passes, too. */
 	uint64_t own_macs[XDP_OWN_MACS];
 };
 

@@ -25,9 +25,9 @@ int vnic_socket_address(const char *run_dir, struct sockaddr_un *address)
 }
 
 /*
- * 0: root or this process's user listens; -EPERM: another user does; or an error of getsockopt(2).
- * A daemon can read and change everything that its clients send. The system call gives the kernel's
- * answer, because libraries such as fakeroot's replace geteuid().
+ * Checks which user listens. 0: root, or the user of this process; -EPERM: another user, who could
+ * read and change everything that the client sends; or an error of getsockopt(2). Calls geteuid by
+ * syscall(2), because libraries such as fakeroot's replace geteuid().
  */
 static int check_listener(int fd)
 {

@@ -34,7 +34,8 @@ static bool is_full(int fd)
 
 /*
  * True also for a full eventfd, which is readable already, and needs no write. poll(2) and write(2)
- * are cancellation points, where a thread must not end: it holds locks of its process.
+ * are cancellation points: a thread that was cancelled there would end with locks of its process
+ * held.
  */
 bool vnic_eventfd_raise(int fd)
 {

@@ -77,8 +77,10 @@ static int map_memfd(int fd, uint64_t size, int prot, void **memory)
 	return 0;
 }
 
-/* From now on nobody can map the memfd for writing. The owner's writable mapping, from before the
- * seal, stays writable. 0 or a negative errno value, as of Linux before 5.1. */
+/*
+ * From now on no process can map the memfd for writing. A writable mapping that its owner has made
+ * before stays writable. 0 or a negative errno value: before Linux 5.1 the kernel lacks the seal.
+ */
 int vnic_memory_publish(int fd)
 {
 	return add_seals(fd, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL);

@@ -11,7 +11,7 @@
 
 union control {
 	struct cmsghdr header;
-	uint8_t room[CMSG_SPACE(VNIC_UPLINK_SOCKETS * sizeof(int)) /* the most of all messages */];
+	uint8_t room[CMSG_SPACE(VNIC_UPLINK_SOCKETS * sizeof(int)) /* no message has more */];
 };
 
 /*

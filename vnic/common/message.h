@@ -44,17 +44,18 @@ int vnic_message_try_send(int fd, const void *message, uint32_t len);
 /*
  * Returns the message's length; 0 is the end of the connection. *fd_count is the number of
  * descriptors that the caller accepts, then the number received; the kernel closes any others. The
- * caller owns the descriptors also after an error. -EPROTO: the message is longer, or has more
- * descriptors; -EMFILE: the process is at its limit of descriptors, and *message is complete.
+ * caller owns the descriptors also after an error. -EPROTO: the message is longer than *message, or
+ * has more descriptors; -EMFILE: the process is at its limit of descriptors, and *message is
+ * complete.
  */
 int vnic_message_recv(int fd, union vnic_message *message, int *fds, uint32_t *fd_count);
 /* Closes the descriptors, except those that are -1. */
 void vnic_close_fds(const int *fds, uint32_t n);
 
 /*
- * Returns the status in an answer to HELLO, also of another version: 0 or a negative errno value.
- * `len`: the result of vnic_message_recv, which is returned if negative. -ECONNRESET: `len` is 0;
- * -EPROTO: no answer to HELLO.
+ * Returns the status in a daemon's answer to HELLO, whatever version the daemon speaks: 0 or a
+ * negative errno value. `len`: the result of vnic_message_recv, which is returned if negative.
+ * -ECONNRESET: `len` is 0; -EPROTO: the message is no answer to HELLO.
  */
 int vnic_message_check_welcome(const union vnic_message *message, int len);
 

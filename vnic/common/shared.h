@@ -25,7 +25,8 @@ static inline void vnic_fence(void)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/* As vnic_fence, after an atomic read-modify-write, which on x86-64 is a full fence itself. */
+/* As vnic_fence, for use right after an atomic read-modify-write. On x86-64 it does nothing,
+ * because the read-modify-write is a full fence itself. */
 static inline void vnic_fence_after_atomic(void)
 {
 #if defined(__x86_64__)

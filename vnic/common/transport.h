@@ -58,9 +58,9 @@ struct vnic_transport_ops {
 	/* As vnic_driver_introduction. */
 	bool (*introduction)(struct vnic_transport *transport, uint32_t *qpn,
 			     int fds[VNIC_INBOX_FDS]);
-	/* As vnic_driver_record; NULL: the device asks for none. */
+	/* As vnic_driver_record; NULL: the device never asks for a recording. */
 	bool (*record)(struct vnic_transport *transport, int *ring);
-	/* As vnic_driver_isolate; BAR0 is part of the memory that the device sees. */
+	/* As vnic_driver_isolate. Replaces BAR0 by private memory, too. */
 	void (*isolate)(struct vnic_transport *transport);
 	/*
 	 * Releases descriptors and mappings without a message to the device. True: the caller frees

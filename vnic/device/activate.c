@@ -151,7 +151,8 @@ bool vnic_device_update_features(struct vnic_device *dev)
 	return true;
 }
 
-/* Resets status and threshold, which may still be those of a queue that has stopped. */
+/* Resets the status and txThreshold in the driver's queue descriptors: a queue that stopped before
+ * may have left its values there. */
 static void start_queues(struct vnic_device *dev)
 {
 	static const struct vmxnet3_queue_status running;

@@ -15,6 +15,7 @@ struct vnic_credentials {
 void vnic_credentials_read(struct vnic_credentials *peer, int socket);
 void vnic_credentials_close(struct vnic_credentials *peer);
 
-/* Whether the process lives: only so long does the PID belong to it. False if unknown. */
+/* Whether the process still lives, so that the PID is its own. False: it has ended, or that is
+ * unknown. */
 bool vnic_credentials_alive(const struct vnic_credentials *peer);
 #endif

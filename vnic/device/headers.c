@@ -35,7 +35,8 @@ static bool find_ip4(struct vnic_headers *h, const uint8_t *frame, uint32_t len)
 
 /*
  * Skips the extension headers; false: they do not end in the frame, or there are IP6_EXTENSIONS or
- * more. A routing header is not skipped, since the checksum then covers another destination.
+ * more. A routing header is not skipped: with one, the pseudo-header of the checksum has another
+ * destination address than the IPv6 header (RFC 8200, 8.1).
  */
 static bool skip_extensions(struct vnic_headers *h, const uint8_t *frame, uint32_t len)
 {

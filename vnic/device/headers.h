@@ -51,7 +51,9 @@ static inline uint32_t vnic_get16(const uint8_t *p)
 uint64_t vnic_sum(const uint8_t *data, uint32_t len, uint64_t sum);
 /* The checksum of a sum of vnic_sum, in the byte order of the packet. */
 uint16_t vnic_sum_fold(uint64_t sum);
-/* The sum of the pseudo-header of a datagram of `len` bytes, its own header included. */
+/*
+ * The sum of the pseudo-header of a TCP or UDP datagram; `len` counts its TCP or UDP header, too.
+ */
 uint64_t vnic_sum_pseudo(const struct vnic_headers *h, const uint8_t *frame, uint32_t len);
 
 #endif

@@ -11,9 +11,9 @@ void vnic_device_mark_interrupt(struct vnic_device *dev, uint8_t vector)
 /*
  * Whether an interrupt may be raised now: the driver's register does not mask the vector. In
  * auto-mask mode (enum vmxnet3_intr_mask_mode) also masks the vector, until the driver unmasks it.
- * The device ignores the shared area's switch for all interrupts: drivers mask each vector as well,
- * and clear that switch last and without a register write, so an interrupt held back by it would
- * wait for the next frame.
+ * The device ignores the shared area's switch for all interrupts (intr.control): drivers mask each
+ * vector as well. They set the switch to "enabled" last, without a register write, so the device
+ * would not notice, and an interrupt that was due would wait for the next frame.
  */
 static bool claim_vector(struct vnic_device *dev, uint32_t vector)
 {

@@ -17,8 +17,9 @@
 #include "tso.h"
 
 /*
- * The revision until the driver selects one: the newest, which only adds to the others. A Linux
- * that resumes from its disk on a new device selects none, and goes on with its revision.
+ * The device's revision until the driver selects one: the newest, which has all features of the
+ * older ones. A Linux guest that resumes from hibernation on a new device does not select again,
+ * and goes on with the revision that it selected earlier.
  */
 #define VNIC_UNSELECTED_REVISION VMXNET3_REV_9
 
@@ -37,7 +38,7 @@ struct vnic_tx_pending {
 	uint32_t len;
 	uint16_t eop;    /* index of the frame's last descriptor */
 	bool completion; /* the driver requested a completion */
-	bool slot;       /* the frame's data lie in the oldest of the queue's slots in use */
+	bool slot;       /* the data lie in a slot, which the frame's completion frees */
 	bool tso;
 };
 
@@ -113,12 +114,13 @@ struct vnic_device {
 	uint16_t link;      /* Mb/s, 0 = link down */
 	uint16_t link_told; /* the link that the driver knows: told last, or read at activation */
 	bool auto_mask;
-	bool no_master; /* the driver permits no access to memory */
+	bool no_master; /* the driver has cleared the bus master bit: no access to its memory */
 	bool paused;    /* between vnic_device_pause or _restore and vnic_device_resume */
 	uint32_t tx_queues, rx_queues;
 	uint32_t interrupts; /* bit n: vector n has an interrupt to raise */
 	uint32_t missed; /* bit n: vector n was masked, or no_master, when its interrupt was due */
-	uint32_t auto_masked; /* bit n: an interrupt masked vector n, and the driver did not yet */
+	uint32_t auto_masked; /* bit n: an interrupt masked vector n, and the driver has not
+				 written IMR since */
 	struct vnic_device_attr attr;
 	struct vnic_region *regions;
 	uint32_t region_count, region_room;
@@ -204,17 +206,15 @@ void vnic_region_write(const struct vnic_device *dev, uint64_t addr, const uint8
 
 /* Sets the registers to their values after creation, except the revision. */
 void vnic_device_reset(struct vnic_device *dev);
-/* Reads the driver's configuration and activates the NIC; false: the configuration is invalid. */
+/* Reads the driver's configuration and activates the NIC. False: the configuration is invalid. */
 bool vnic_device_activate(struct vnic_device *dev);
 /* Sets the driver's MTU, and the longest frame from and to the driver. */
 void vnic_device_set_mtu(struct vnic_device *dev, uint32_t mtu);
 /* Sets the NIC down, without queues. Frames that vnic_device_tx has returned are not completed:
  * vnic_device_tx_done then does nothing. */
 void vnic_device_stop(struct vnic_device *dev);
-/*
- * Completes the frames that vnic_device_tx has returned, and the rest of the packet that is being
- * segmented, without a look at the ring: the driver may post more at any time.
- */
+/* Completes, unsent, the frames that vnic_device_tx has returned and the rest of the packet that is
+ * being segmented. Does not read the ring, to which the driver may post more at any time. */
 void vnic_device_tx_discard(struct vnic_device *dev, uint32_t queue);
 /*
  * Tells the driver of an active device if the link is not the one that the driver knows. The caller
@@ -243,8 +243,9 @@ bool vnic_device_update_features(struct vnic_device *dev);
 bool vnic_device_wants(const struct vnic_device *dev, const uint8_t *data, uint32_t len);
 
 /*
- * Checks the checksums of a frame in private memory: VMXNET3_RCD_V4, _IPC, _TUC and so on. False:
- * not a complete IP packet, or behind more VLAN tags than `tags`.
+ * Checks the checksums of a frame in private memory, and sets *bits to the results for the
+ * completion: VMXNET3_RCD_V4, _IPC, _TUC and so on. False: the frame is not a complete IP packet,
+ * or has more than `tags` VLAN tags.
  */
 bool vnic_rx_csum(const uint8_t *frame, uint32_t len, uint32_t tags, uint32_t *bits);
 
@@ -269,11 +270,12 @@ static inline void vnic_device_count(uint64_t stats[], const uint8_t *mac, uint3
 /* Writes the queues' statistics; nothing without queues, or without access to memory. */
 void vnic_device_write_stats(struct vnic_device *dev);
 
-/* Marks the vector: vnic_device_flush raises its interrupt. */
+/* Marks a vector, for which vnic_device_flush then raises an interrupt. */
 void vnic_device_mark_interrupt(struct vnic_device *dev, uint8_t vector);
 /* Reports an event, VMXNET3_ECR_*, to the driver at once. */
 void vnic_device_raise_event(struct vnic_device *dev, uint32_t event);
-/* The driver wrote IMR: 0 raises an interrupt that was due while the vector was masked. */
+/* The driver wrote `value` to the vector's IMR. 0 unmasks the vector, and raises its interrupt if
+ * one was due meanwhile. */
 void vnic_device_mask_written(struct vnic_device *dev, uint32_t vector, uint32_t value);
 /* Masks all vectors, and forgets interrupts that were to be raised. */
 void vnic_device_mask_all(struct vnic_device *dev);

@@ -5,12 +5,16 @@
 #include "nic.h"
 #include "shared.h"
 
-/* The answer to GET_TXDATA_DESC_SIZE. Linux' driver copies up to so many bytes of a frame to a
- * member of 128 bytes. If the answer were larger, its memcpy would warn (FORTIFY_SOURCE). */
+/*
+ * The answer to GET_TXDATA_DESC_SIZE, in bytes. Linux' driver copies the first bytes of a frame, up
+ * to this number, to a member of 128 bytes; with a larger number its memcpy would warn
+ * (FORTIFY_SOURCE).
+ */
 #define TX_DATA_DESC_SIZE 128
-#define RX_DATA_DESC_SIZE 128 /* bytes that drivers choose if no device tells them */
+#define RX_DATA_DESC_SIZE 128 /* the drivers' own default, bytes */
 
-/* When a command is permitted: ALWAYS, with access to memory, or with access on an active NIC. */
+/* When a command is permitted: always; while the device may access the driver's memory; or only if
+ * the NIC is active, too. */
 enum need { ALWAYS, MEMORY, ACTIVE };
 
 static uint32_t activate_device(struct vnic_device *dev)
@@ -19,7 +23,7 @@ static uint32_t activate_device(struct vnic_device *dev)
 	return !vnic_device_activate(dev);
 }
 
-/* Writes the statistics before the queues go: a later GET_STATS finds no queues to report. */
+/* Writes the statistics first, because a later GET_STATS finds no queues to report. */
 static uint32_t quiesce_device(struct vnic_device *dev)
 {
 	vnic_device_write_stats(dev);
@@ -62,7 +66,8 @@ static uint32_t update_rss_table(struct vnic_device *dev)
 	return !(dev->features & UPT1_F_RSS) || !vnic_device_update_features(dev);
 }
 
-/* Sets the fields that are hashed, without unknown ones: the driver asks which ones it got. */
+/* Sets the fields that are hashed, and ignores unknown bits: the driver asks by GET_RSS_FIELDS
+ * which fields it got. */
 static uint32_t set_rss_fields(struct vnic_device *dev)
 {
 	dev->rss_fields = vnic_load(&dev->shared->rss_fields) & VMXNET3_RSS_FIELDS;
@@ -221,7 +226,8 @@ static const struct command gets[] = {
 	GET(GET_TXDATA_DESC_SIZE) = {get_data_desc_sizes, ALWAYS, VMXNET3_REV_3},
 	GET(GET_COALESCE) = {get_coalesce, ACTIVE, VMXNET3_REV_3},
 	GET(GET_RSS_FIELDS) = {get_rss_fields, ALWAYS, VMXNET3_REV_4},
-	/* No more than the usual number, so the layout of the interrupts' configuration stays. */
+	/* Offers the numbers of queues of earlier revisions. With more, the layout of the
+	 * interrupts' configuration would change. */
 	GET(GET_MAX_QUEUES_CONF) = {NULL, ALWAYS, VMXNET3_REV_6,
 				    .answer = VMXNET3_MAX_QUEUES(VMXNET3_MAX_TX_QUEUES,
 								 VMXNET3_MAX_RX_QUEUES)},

@@ -133,7 +133,7 @@ void vnic_device_break(struct vnic_device *dev, uint32_t event, struct vmxnet3_q
 	vnic_store(&status->error, error);
 	vnic_store(&status->stopped, 1);
 	vnic_dirty_mark(dev->attr.log, status, sizeof(*status));
-	/* The interrupt is raised at once: the caller does not flush an inactive device. */
+	/* Not left to vnic_device_flush, which the caller does not call for an inactive device. */
 	vnic_device_raise_event(dev, event);
 }
 

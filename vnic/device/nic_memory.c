@@ -78,7 +78,8 @@ static bool status_is_present(const struct vnic_device *dev)
 	return true;
 }
 
-/* The memory to which a due error would be written may go, too, before vnic_device_resume. */
+/* Forgets an error that is due at vnic_device_resume, if the memory that would report it is no
+ * longer in the table. */
 static void check_due_error(struct vnic_device *dev)
 {
 	const struct vmxnet3_queue_status *status = dev->due_error.status;

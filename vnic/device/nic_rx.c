@@ -37,7 +37,8 @@ struct buffer {
 	uint32_t index;
 };
 
-/* The data rings' numbers follow those of both rings of all queues. */
+/* The value of struct buffer's `ring` for a data ring. In completions (rqID) the data rings have
+ * the numbers behind those of ring 0 and ring 1 of all queues. */
 #define DATA_RING 2
 
 /* The buffers for one frame, and the positions of the rings behind them. */
@@ -118,7 +119,8 @@ static enum found take_body_buffer(const struct vnic_device *dev, const struct v
 	return second;
 }
 
-/* A small frame goes to the data ring, so the driver need not replace the descriptor's buffer. */
+/* Uses the data ring for a small frame, so that the driver need not replace the descriptor's
+ * buffer. */
 static void use_data_ring(const struct vnic_device_rxq *rx, struct buffer *buffer)
 {
 	buffer->data = rx->data_ring + (size_t)buffer->index * rx->data_size;
@@ -276,8 +278,8 @@ static int drop_frame(struct vnic_device *dev, enum vnic_counter reason, int ret
 	return ret;
 }
 
-/* Returns the receive queue of a flow: a destination QPN, or 0. Leased blocks are contiguous, and
- * QPNs in them grow: neighbouring QPNs go to different queues. */
+/* Returns the receive queue of a flow: a destination QPN, or 0. A process takes the QPNs of its
+ * lease in ascending order, so the remainder spreads its queue pairs over all queues. */
 static struct vnic_device_rxq *queue_of(struct vnic_device *dev, uint32_t flow)
 {
 	return &dev->rx[dev->rx_queues > 1 ? flow % dev->rx_queues : 0];

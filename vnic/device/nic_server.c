@@ -29,11 +29,11 @@
 
 #define BACKLOG 128
 /*
- * With more bytes of unread notices than this a client gets no further introduction, and no further
- * question for its state. The kernel limits how many descriptors a user may have in unread messages
- * (RLIMIT_NOFILE), and those of the daemon are one user's: a client that reads nothing must not use
- * them up. Three introductions or four questions fit, or one question after an unread state of the
- * port.
+ * A client with more than INTRODUCTION_ROOM bytes of unread notices gets no further introduction,
+ * and with more than QUESTION_ROOM no further question for its state. The kernel limits how many
+ * descriptors a user may have in unread messages (RLIMIT_NOFILE), and all messages of the daemon
+ * count for the daemon's user: a client that reads nothing must not use them up. Three
+ * introductions or four questions fit, or one question after an unread state of the port.
  */
 #define INTRODUCTION_ROOM 2048
 #define QUESTION_ROOM     2560
@@ -135,9 +135,11 @@ struct vnic_device *vnic_server_device(struct vnic_server_client *client)
 	return client->device;
 }
 
-/* Answers a client's request. -EPROTO: the socket is full; or another error of vnic_message_send. A
- * client with only one outstanding request, as the protocol demands, always has room for the
- * answer. */
+/*
+ * Answers a client's request. -EPROTO: the socket is full; or another error of vnic_message_send. A
+ * client with only one outstanding request, as the protocol demands, always leaves room for the
+ * answer.
+ */
 static int send_answer(struct vnic_server_client *client, const void *message, uint32_t len,
 		       const int *fds, uint32_t fd_count)
 {
@@ -484,7 +486,8 @@ static int compare_namespaces(pid_t a, pid_t b, const struct vnic_server_ops *op
 	return vnic_server_share_user_namespace(a, b) ? 0 : -EPERM;
 }
 
-/* 0: living processes of one user; -EPERM: others; another error: unknown for the moment. */
+/* 0: both are living processes of one user; -EPERM: they are not; another error: the daemon cannot
+ * tell for the moment. */
 static int compare_users(const struct vnic_credentials *a, const struct vnic_credentials *b,
 			 const struct vnic_server_ops *ops, void *ctx)
 {
@@ -650,7 +653,8 @@ static const struct {
 	[VNIC_ATTACH_QPN_QUERY] = {sizeof(struct vnic_attach_qpn), on_qpn},
 };
 
-/* A HELLO of another version may have another length: on_hello reads it up to its version only. */
+/* Whether the message is a HELLO that may be of another version, and so of another length: on_hello
+ * then reads only its type and version. */
 static bool is_foreign(const union vnic_message *message, uint32_t len)
 {
 	return message->type == VNIC_ATTACH_HELLO &&

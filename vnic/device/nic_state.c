@@ -30,8 +30,11 @@ void vnic_device_resume(struct vnic_device *dev)
 		return;
 	vnic_device_set_polling(dev, false);
 	vnic_device_tell_link(dev);
-	/* An interrupt of the old device may not have reached the guest. Drivers look for work at
-	 * each one. Vectors that the old device masked by interrupts are not masked now. */
+	/*
+	 * An interrupt of the old device may not have reached the guest, so the new device raises
+	 * all. That is harmless, since drivers look for work at each interrupt. A vector that an
+	 * interrupt had masked on the old device is unmasked here.
+	 */
 	for (uint32_t i = 0; i < dev->vectors; i++)
 		vnic_device_mark_interrupt(dev, (uint8_t)i);
 	vnic_device_flush(dev);

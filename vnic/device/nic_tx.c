@@ -27,7 +27,7 @@ struct chain {
 	uint32_t word, flags; /* of the first descriptor: the frame's offloads */
 	uint16_t eop;         /* index of the last descriptor */
 	bool completion;
-	struct vnic_cursor end; /* behind it */
+	struct vnic_cursor end; /* the position behind the last descriptor */
 };
 
 /* What a look at the ring found. LOOK_NONE: descriptors are missing; LOOK_MISFIT: the frame is too
@@ -39,7 +39,7 @@ static uint32_t offload_mode(const struct chain *chain)
 	return chain->flags & VMXNET3_TXD_OM;
 }
 
-/* In segmentation the segment size, else the offset of the checksum field. */
+/* The segment size, if the offload is segmentation; else the offset of the checksum field. */
 static uint32_t mss_or_offset(const struct chain *chain)
 {
 	return chain->word >> VMXNET3_TXD_MSSCOF_SHIFT;
@@ -51,7 +51,8 @@ static bool is_tso(const struct chain *chain)
 	       (offload_mode(chain) == VMXNET3_OM_ENCAP && mss_or_offset(chain));
 }
 
-/* Whether an offload concerns the inner packet of a tunnel. Revision 7 has another bit for it. */
+/* Whether the offload concerns the inner packet of a tunnel: mode ENCAP or, from revision 7 on, any
+ * mode with the bit EXT1. */
 static bool is_tunnel(const struct vnic_device *dev, const struct chain *chain)
 {
 	return offload_mode(chain) == VMXNET3_OM_ENCAP ||
@@ -303,10 +304,8 @@ static enum look start_segmentation(const struct vnic_device *dev, struct vnic_d
 static enum look take_chain(const struct vnic_device *dev, struct vnic_device_txq *tx,
 			    const struct chain *chain)
 {
-	/*
-	 * A packet to be segmented waits until no other frame is pending, so that a misfit is
-	 * copied once.
-	 */
+	/* A packet to be segmented waits until no other frame is pending. A misfit is reported only
+	 * then (look_ahead), so an earlier attempt would copy it in vain. */
 	if (is_tso(chain))
 		return tx->count ? LOOK_NONE : start_segmentation(dev, tx, chain);
 	return make_frame(dev, tx, chain);
@@ -339,10 +338,8 @@ static void drop_misfit(struct vnic_device *dev, struct vnic_device_txq *tx,
 		write_completion(dev, tx, chain->eop);
 }
 
-/*
- * Takes the usual frame, of one piece and without an offload, which needs no copy. False: another
- * frame; it is read again, and no value of this read is used.
- */
+/* Takes the usual frame, of one piece and without an offload, which needs no copy. False: any other
+ * frame. The caller then reads its descriptors anew, and uses no value of this read. */
 static bool take_plain(const struct vnic_device *dev, struct vnic_device_txq *tx)
 {
 	struct vmxnet3_tx_desc *desc = &tx->ring[tx->next.index];
@@ -379,7 +376,7 @@ static enum look look_ahead(struct vnic_device *dev, struct vnic_device_txq *tx)
 	look = read_chain(dev, tx, &chain, &error);
 	if (look == LOOK_FRAME)
 		look = take_chain(dev, tx, &chain);
-	/* Earlier frames are sent first. */
+	/* Acts on either only after the earlier frames are sent. */
 	if ((look == LOOK_BAD || look == LOOK_MISFIT) && tx->count)
 		return LOOK_NONE;
 	if (look == LOOK_BAD) {
@@ -407,7 +404,7 @@ static void complete_oldest(struct vnic_device *dev, struct vnic_device_txq *tx)
 	tx->count--;
 }
 
-/* Completes and counts the pending frames, unsent: the link is down. */
+/* Completes the pending frames and counts them as dropped, because the link is down. */
 static void drop_frames(struct vnic_device *dev, struct vnic_device_txq *tx)
 {
 	while (tx->count) {

@@ -13,9 +13,11 @@
 	 VMXNET3_CAP_GENEVE_CSUM | VMXNET3_CAP_GENEVE_TSO | VMXNET3_CAP_VXLAN_CSUM | \
 	 VMXNET3_CAP_VXLAN_TSO | VMXNET3_CAP_GENEVE_OUTER | VMXNET3_CAP_VXLAN_OUTER)
 
-/* Selects one of the offered revisions (else -EINVAL), and takes all capabilities back: only a
- * driver that starts selects one. A reset of the device keeps the capabilities, because drivers
- * request them once. */
+/*
+ * Selects one of the offered revisions (else -EINVAL), and withdraws all capabilities: a driver
+ * selects its revision only at its start. The driver's reset command keeps the capabilities,
+ * because drivers request them once.
+ */
 static int select_revision(struct vnic_device *dev, uint32_t value)
 {
 	if (!(value & VMXNET3_REVISIONS) || (value & (value - 1)))

@@ -16,7 +16,7 @@
 #define IP6_FIRST  8
 #define IP6_LENGTH 32
 
-/* 32 bits of the key from a bit on. */
+/* The 32 bits of the key that begin at `bit`. */
 static uint32_t key_window(const uint8_t *key, uint32_t bit)
 {
 	uint64_t window = 0;

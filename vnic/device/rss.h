@@ -29,11 +29,12 @@ struct vnic_rss_hash {
 	enum vmxnet3_rss_type type; /* NONE: the driver wants no hash of such a packet */
 };
 
-/* Copies a configuration that nobody changes meanwhile; false: it is invalid. */
+/* Copies a configuration, which must not change meanwhile. False: it is invalid. */
 bool vnic_rss_set(struct vnic_rss *rss, const struct upt1_rss_conf *conf, uint32_t queues);
 /*
  * Hashes a frame, of which the first `len` bytes are in private memory. `fields`:
- * VMXNET3_RSS_FIELDS_*. The type NONE: the driver wants no hash, or it is no IP packet.
+ * VMXNET3_RSS_FIELDS_*. The type NONE: the driver wants no hash of such a frame, or the frame is no
+ * IP packet.
  */
 struct vnic_rss_hash vnic_rss_hash(const struct vnic_rss *rss, uint32_t fields,
 				   const uint8_t *frame, uint32_t len);

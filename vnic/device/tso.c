@@ -4,7 +4,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#define TCP_HEADER   20 /* the least */
+#define TCP_HEADER   20 /* bytes, without options */
 #define TCP_SEQ_AT   4
 #define TCP_OFFSET   12
 #define TCP_FLAGS_AT 13

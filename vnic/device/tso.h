@@ -18,7 +18,8 @@ struct vnic_tso {
 	uint32_t mss;
 	uint32_t sent; /* bytes of the payload */
 	struct vnic_headers at;
-	struct vnic_headers outer; /* of a tunnel: `at` then has the inner headers */
+	struct vnic_headers outer; /* the outer headers of a tunnel; `at` then has the inner
+				      headers */
 	enum vnic_tso_tunnel tunnel;
 };
 

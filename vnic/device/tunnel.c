@@ -9,7 +9,7 @@
 
 /* The destination ports that vmxnet3 drivers offload. */
 #define PORT_VXLAN     4789
-#define PORT_VXLAN_OLD 8472 /* of Linux, from before the assignment */
+#define PORT_VXLAN_OLD 8472 /* Linux' port from before the assignment */
 #define PORT_GENEVE    6081
 
 #define VXLAN_HEADER    8

@@ -192,7 +192,7 @@ int vnic_driver_apply_multicast(struct vnic_driver *drv)
 
 void vnic_driver_set_multicast(struct vnic_driver *drv, bool on)
 {
-	/* Ignores an error: a daemon that has ended has no frames to filter. */
+	/* A daemon that has ended cannot apply the choice, and delivers no frames either. */
 	if (vnic_driver_choose_multicast(drv, on))
 		(void)vnic_driver_apply_multicast(drv);
 }
@@ -270,7 +270,8 @@ bool vnic_driver_bypass_allowed(const struct vnic_driver *drv)
 void vnic_driver_set_last_frame(struct vnic_driver *drv, const uint8_t *data, uint32_t len)
 {
 	memcpy(vnic_reg(drv->transport->bar0, VNIC_REG_LAST_FRAME), data, len);
-	/* A process that is killed before this store leaves no half a frame. */
+	/* If the process is killed before this store, the length is 0, so the daemon never sends an
+	 * incomplete frame. */
 	vnic_publish(vnic_reg(drv->transport->bar0, VNIC_REG_LAST_LENGTH), len);
 }
 

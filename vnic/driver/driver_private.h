@@ -67,7 +67,7 @@ struct vnic_driver {
 	struct vnic_driver_memory *memory;
 	uint32_t frame_max;
 	uint32_t stride; /* distance of two buffers, bytes */
-	bool broken;     /* see vnic_driver_broken */
+	bool broken;     /* see vnic_driver_broken() */
 	struct vnic_driver_txq tx;
 	struct vnic_driver_rxq rx;
 	bool interrupts; /* the caller wants receive interrupts */

@@ -37,13 +37,13 @@ struct shm {
 	void *memory;
 	uint64_t memory_size;
 	int notice;
-	int spare;    /* a descriptor whose number the driver needs at the limit of descriptors */
+	int spare;    /* its number stays free for the driver at the limit of descriptors */
 	uint16_t mtu; /* the NIC's */
 	/* The last introduction that came as a notice; fds[0] is -1 if there is none. */
 	uint32_t introduced_qpn;
 	int introduced_fds[VNIC_INBOX_FDS];
-	bool record_asked; /* record_fd is that of the newest notice */
-	int record_fd;     /* -1: the recording ends */
+	bool record_asked; /* a NOTICE_RECORD has come, and shm_record() has not returned it yet */
+	int record_fd;     /* its ring; -1: it ends the recording */
 };
 
 static struct shm *to_shm(struct vnic_transport *transport)
@@ -54,7 +54,7 @@ static struct shm *to_shm(struct vnic_transport *transport)
 /* Descriptors that come with an answer. */
 struct passed {
 	uint32_t wanted;              /* number to receive; afterwards the number received */
-	int fds[VNIC_UPLINK_SOCKETS]; /* more than VNIC_INBOX_FDS */
+	int fds[VNIC_UPLINK_SOCKETS]; /* the most descriptors of an answer */
 };
 
 /* Whether this is a child that a signal handler has forked: the connection is its parent's. */
@@ -206,7 +206,8 @@ static void shm_kick(struct vnic_transport *transport)
 	/* One write wakes the device, however many bursts follow until it runs. */
 	if (!vnic_load(asleep) || !vnic_exchange(asleep, 0))
 		return;
-	/* The write is a cancellation point, where a thread must not end: it holds locks. */
+	/* The write is a cancellation point: a thread that was cancelled there would end with locks
+	 * of its process held. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	eventfd_write(shm->doorbell, 1);
 	pthread_setcancelstate(cancel, NULL);
@@ -256,7 +257,8 @@ static int shm_qpn(struct vnic_transport *transport, const struct vnic_attach_qp
 	return ret ? ret : message.qpn.status;
 }
 
-/* Takes no turn: the message has no answer that could be mistaken for another request's. */
+/* Waits for no turn at the socket: QPN_SET has no answer that another request could mistake for its
+ * own. */
 static int shm_set_qpn(struct vnic_transport *transport, const struct vnic_attach_qpn *message)
 {
 	const struct shm *shm = to_shm(transport);
@@ -479,7 +481,7 @@ static int shm_inbox(struct vnic_transport *transport, const int fds[VNIC_INBOX_
 	ret = vnic_socket_limit_wait(checker[0], VNIC_ANSWER_SECONDS);
 	if (!ret)
 		ret = send_inbox(checker[0], fds);
-	/* Closes the socket, and keeps its descriptor's number in use. */
+	/* Closes the socket and lets its number refer to the doorbell: the number stays in use. */
 	shm->spare = dup3(shm->doorbell, checker[0], O_CLOEXEC);
 	if (shm->spare < 0)
 		vnic_close_fds(checker, 1);
@@ -506,18 +508,16 @@ static int shm_introduce(struct vnic_transport *transport, const uint8_t mac[6],
 	return ret ? ret : -EPROTO;
 }
 
-/*
- * For a child that a signal handler has forked: the handler may return into take_turn. There `left`
- * ends the loop, and the changed word ends a futex wait that the kernel begins again.
- */
+/* For a child that a signal handler has forked: the handler may return into take_turn. There `left`
+ * ends the loop. The changed `served` ends a futex wait that the kernel begins again. */
 static void leave_requests(struct shm *shm)
 {
 	if (!atomic_exchange(&shm->left, true))
 		atomic_fetch_xor(&shm->served, 1u << 31);
 }
 
-/* Sets the members to -1 first: a child that is forked meanwhile must not close other files, which
- * may have these numbers by then. */
+/* Sets the members to -1 before it closes them: a child that a signal handler forks in between must
+ * not close them again, when other files may have these numbers. */
 static void close_connection(struct shm *shm)
 {
 	const int fds[] = {shm->socket, shm->doorbell, shm->interrupt, shm->notice, shm->spare};
@@ -538,7 +538,8 @@ static void shm_isolate(struct vnic_transport *transport)
 	leave_requests(shm);
 }
 
-/* Frees *shm, except in a child that a signal handler has forked: it may return into a request. */
+/* Frees *shm, except in a child that a signal handler has forked: the handler may return into a
+ * request, which still uses *shm. */
 static bool shm_close(struct vnic_transport *transport)
 {
 	struct shm *shm = to_shm(transport);
@@ -587,8 +588,8 @@ static bool welcome_valid(struct shm *shm, const struct vnic_attach_welcome *wel
 	       welcome->qpn_count == VNIC_LEASE_QPNS;
 }
 
-/* Takes over the descriptors of the daemon's welcome, also if mapping the BARs fails: returns that
- * error. */
+/* Takes over the descriptors of the daemon's welcome, and maps the BARs. Returns 0 or the error of
+ * the mapping; the driver owns the descriptors in both cases. */
 static int adopt_fds(struct shm *shm, const int fds[VNIC_FDS])
 {
 	int ret = vnic_memory_map(fds[VNIC_FD_BARS], VNIC_BAR_SIZE, &shm->bars);
@@ -628,9 +629,9 @@ static int send_hello(struct shm *shm, const struct vnic_attach_hello *hello,
 }
 
 /*
- * Connects in place of `old`, which keeps its descriptors until a daemon listens: a program at its
- * limit of descriptors would else take their numbers, and the driver could not attach again.
- * Returns as vnic_attach_connect.
+ * Connects in place of `old`, which keeps its descriptors until a daemon listens. If `old` closed
+ * them earlier, a program at its limit of descriptors could take their numbers, and the driver
+ * could not attach again. Returns as vnic_attach_connect.
  */
 static int connect_again(const char *run_dir, struct shm *old)
 {

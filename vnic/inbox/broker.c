@@ -18,8 +18,8 @@ struct vnic_inbox_broker {
 	int fds[VNIC_INBOX_FDS];
 };
 
-/* Makes a broker, which owns fds from now on. `rc`: the result of the caller's step that made or
- * checked fds. If it is an error, returns it, and closes fds. */
+/* Makes a broker, which owns fds from now on. `rc`: 0, or the error of the caller's step that made
+ * or checked fds: then this function only closes fds and returns rc. */
 static int make_broker(const int fds[VNIC_INBOX_FDS], uint16_t mtu, int rc,
 		       struct vnic_inbox_broker **broker)
 {
@@ -34,7 +34,7 @@ static int make_broker(const int fds[VNIC_INBOX_FDS], uint16_t mtu, int rc,
 		free(k);
 		return rc;
 	}
-	/* Helper processes that the daemon forks do not inherit the mapping. */
+	/* A process that the daemon forks must not inherit the mapping. */
 	(void)madvise(memory, inbox_size(mtu), MADV_DONTFORK);
 	k->memory = memory;
 	k->size = inbox_size(mtu);

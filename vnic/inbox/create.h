@@ -7,9 +7,10 @@
 
 /*
  * Creates the descriptors of an empty inbox: memory that senders write (VNIC_INBOX_MEMORY), memory
- * that only the receiver writes (VNIC_INBOX_PUBLISHED), and an eventfd (VNIC_INBOX_WAKE). After
- * vnic_memory_publish nobody can map the second memory for writing, so the receiver maps it before.
- * 0 or a negative errno value. The caller owns the descriptors, -1 = none, also on failure.
+ * that only the receiver writes (VNIC_INBOX_PUBLISHED), and an eventfd (VNIC_INBOX_WAKE). The
+ * receiver maps the second memory before it calls vnic_memory_publish, after which no process can
+ * map it for writing. 0 or a negative errno value. The caller owns the descriptors, -1 = none, also
+ * on failure.
  */
 int inbox_create_fds(uint16_t mtu, int fds[VNIC_INBOX_FDS]);
 

@@ -12,7 +12,7 @@
  */
 #define INBOX_LOCK_SPINS 64
 
-/* Pauses for 10 to 50 ns. On arm64 a yield takes no time, and an isb does. */
+/* Pauses for 10 to 50 ns. On arm64 an isb takes that long, a yield takes no time. */
 static inline void inbox_spin_pause(void)
 {
 #if defined(__x86_64__)
@@ -41,7 +41,8 @@ static inline enum vnic_outbox_status inbox_lock(struct inbox_memory *memory, ui
 	return VNIC_OUTBOX_BUSY;
 }
 
-/* Not a plain store: the word may have become CLOSED, and must stay so. */
+/* Compare-and-exchange, not a plain store: the receiver or the daemon may have set the word to
+ * CLOSED, which must stay. */
 static inline void inbox_unlock(struct inbox_memory *memory, uint32_t holder)
 {
 	__atomic_compare_exchange_n(&memory->lock, &holder, INBOX_FREE, false, __ATOMIC_RELEASE,

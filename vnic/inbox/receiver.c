@@ -29,7 +29,7 @@ struct vnic_inbox {
 	uint32_t next; /* position of the next frame */
 	uint32_t taken;
 	uint32_t released; /* released slots whose position is not published yet */
-	bool more;         /* the last call returned as many frames as were requested */
+	bool more;         /* the last vnic_inbox_rx returned as many frames as were requested */
 	uint32_t unmaskings;
 	bool broken;
 };
@@ -196,8 +196,8 @@ static bool read_frame(const struct vnic_inbox *inbox, struct inbox_slot *slot, 
 	return !(completion & INBOX_REFERENCE) || read_reference(frame);
 }
 
-/* Prefetches this frame's second line and the next slot's first line: after a burst both are in the
- * sender's cache, and both arrive as fast as one line. */
+/* Prefetches the second line of this frame, and the first line of the next slot. After a burst both
+ * are in the sender's cache, and together they arrive as fast as one line. */
 static void prefetch_slots(const struct vnic_inbox *inbox, const struct inbox_slot *slot,
 			   uint32_t len)
 {

@@ -66,7 +66,7 @@ int vnic_outbox_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu, uint32_t self,
 		};
 		ret = map_inbox(b, fds);
 	}
-	/* The mappings need no descriptors. */
+	/* The mappings stay after their descriptors are closed. */
 	close(fds[VNIC_INBOX_MEMORY]);
 	close(fds[VNIC_INBOX_PUBLISHED]);
 	if (!ret) {
@@ -85,7 +85,8 @@ bool vnic_outbox_closed(const struct vnic_outbox *outbox)
 	return vnic_load(&outbox->memory->lock) == INBOX_CLOSED;
 }
 
-/* close() is a cancellation point, where a thread must not end: it holds locks of its process. */
+/* close(2) is a cancellation point: a thread that was cancelled there would end with locks of its
+ * process held. */
 void vnic_outbox_close(struct vnic_outbox *outbox)
 {
 	int cancel;
@@ -261,7 +262,7 @@ uint32_t vnic_outbox_reserve(struct vnic_outbox *outbox, struct vnic_frame *fram
 
 		if (!slot)
 			break;
-		/* A burst is reserved for large frames. */
+		/* A caller reserves several slots only for large frames. */
 		prefetch_slot(outbox, position, n > 1 ? outbox->frame_max : 0);
 		frames[count] = (struct vnic_frame){.data = slot->frame, .room = outbox->frame_max};
 	}

@@ -4,7 +4,7 @@
 #include <linux/pci_regs.h>
 #include <string.h>
 
-#define MSIX_AT      0x40 /* of the capability */
+#define MSIX_AT      0x40 /* offset of the capability */
 #define BAR_SIZE_MIN 4096u
 #define BAR_SIZE_MAX (UINT32_C(1) << 30)
 #define COMMAND_WRITABLE \

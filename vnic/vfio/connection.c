@@ -8,7 +8,8 @@
 
 #include "message.h"
 
-/* Descriptors of one recvmsg: more than a message may have, to notice and close too many. */
+/* Most descriptors that one recvmsg takes: more than a message may have, so that the server sees
+ * when there are too many, and closes them. */
 #define CONTROL_FDS 32
 
 void connection_init(struct connection *c)

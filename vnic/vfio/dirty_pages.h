@@ -33,15 +33,16 @@ struct dirty_pages {
 void dirty_pages_clear(struct dirty_pages *pages);
 /*
  * Adds all pages of [addr, addr + size), also those that the range has in part. The size is not 0,
- * and addr + size is at most 2^64. Without memory adds more pages.
+ * and addr + size is at most 2^64. If memory is short, it adds further pages instead: a page too
+ * many only costs a copy.
  */
 void dirty_pages_add(struct dirty_pages *pages, uint64_t addr, uint64_t size);
 /*
  * Moves the pages of [addr, addr + size) to a bitmap, whose bit n stands for the `page_size` bytes
  * from addr + n * page_size on; sets bits and clears none. A page that the range has in part sets
  * bits, and stays in the set. page_size is a power of two, also below DIRTY_PAGE. The size is not
- * 0, and addr + size is at most 2^64. The bitmap's words are in host byte order. Without memory for
- * the pages that were added sets the bits of the whole range.
+ * 0, and addr + size is at most 2^64. The bitmap's words are in host byte order. If there is still
+ * no memory for pages that were added, sets the bits of the whole range.
  */
 void dirty_pages_take(struct dirty_pages *pages, uint64_t addr, uint64_t size, uint64_t page_size,
 		      uint64_t *bitmap);

@@ -17,7 +17,7 @@ int dma_map(struct vnic_vfio_server *server, const struct vfio_user_dma_map *map
 	if (map->argsz < sizeof(*map) || !map->flags || map->flags & ~MAP_FLAGS || !map->size ||
 	    map->addr + (map->size - 1) < map->addr)
 		return -EINVAL;
-	/* Without a descriptor only the hypervisor can reach the memory, such as a ROM. */
+	/* The hypervisor passes no descriptor for memory that only it can reach, such as a ROM. */
 	if (fd < 0)
 		return 0;
 	rc = vnic_guest_memory_map(attr->memory, map->addr, map->size, fd, map->offset,
@@ -50,7 +50,8 @@ int dma_unmap(struct vnic_vfio_server *server, const struct vfio_user_dma_unmap 
 	return 0;
 }
 
-/* Removes all memory in one call: with a call for each region the model could use the rest. */
+/* Removes all memory by one call of the model: with a call for each region, the model could still
+ * use the regions that follow. */
 static void remove_all(struct vnic_vfio_server *server)
 {
 	server->attr.ops.memory_removed(server->attr.ctx, 0, UINT64_MAX);
@@ -63,7 +64,7 @@ void dma_remove_all(struct vnic_vfio_server *server)
 	vnic_guest_memory_regions(server->attr.memory, &count);
 	if (count)
 		remove_all(server);
-	/* Without a region, too: mappings of lost pages may still exist. */
+	/* Pending also if no region is left: mappings of lost pages may still exist. */
 	server->removal = (struct dma_removal){.pending = true};
 }
 

@@ -19,7 +19,8 @@ static void config_record(struct vnic_state_stream *s, struct config_space *conf
 
 	memcpy(bytes, config->bytes, sizeof(bytes));
 	vnic_state_bytes(s, bytes, sizeof(bytes));
-	/* Earlier servers had no configuration space before their first client, and saved this. */
+	/* Zeros come from earlier versions of urxe, whose servers had no configuration space before
+	 * their first client. */
 	if (!memcmp(bytes, zeros, sizeof(bytes)))
 		return;
 	for (uint32_t i = 0; i < sizeof(bytes); i++)

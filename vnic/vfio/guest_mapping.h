@@ -21,12 +21,13 @@ struct guest_mapping {
 	uint64_t length; /* bytes, whole pages of the file */
 	uint64_t page;   /* bytes of a page of the file; more than the kernel's for huge pages */
 	int protection;
-	int fd;           /* of the file, for a process that takes the memory over */
+	int fd;           /* the mapping's own descriptor of the file, passed on when another
+			     process takes over */
 	uint64_t offset;  /* of `start` in the file */
-	uint32_t regions; /* of the guest's memory, which lie in the mapping */
+	uint32_t regions; /* number of regions of the guest's memory in the mapping */
 	/* The handler of SIGBUS writes the rest. */
-	bool *lost_flag; /* of the guest memory */
-	bool lost;       /* as a whole */
+	bool *lost_flag; /* struct vnic_guest_memory's `lost` */
+	bool lost;       /* the mapping is lost as a whole */
 	uint32_t n_lost;
 	uint64_t lost_at[GUEST_MAPPING_LOST]; /* offsets of lost pages */
 };

@@ -44,7 +44,8 @@ void vnic_vfio_server_resume(struct vnic_vfio_server *server)
 
 /* --- The stream */
 
-/* What the stream says about descriptors: the connection, then eventfds, then files. */
+/* What the stream says about the descriptors, which come in this order: the connection, the
+ * eventfds, the files. */
 struct parts {
 	bool connected;
 	uint64_t eventfds; /* bit n: vector n has one */

@@ -13,7 +13,7 @@
  * 16 bytes for each of up to 128 Mi pieces of memory. */
 #define STREAM_MAX UINT64_C(0xffffffff)
 
-/* The next state on the way from one to another; MIGRATION_ERROR: there is no way. */
+/* next_state_towards[from][to]: the first state on the way; MIGRATION_ERROR: no way exists. */
 static const uint8_t next_state_towards[MIGRATION_STATES][MIGRATION_STATES] = {
 	[MIGRATION_STOP] = {[MIGRATION_RUNNING] = MIGRATION_RUNNING,
 			    [MIGRATION_STOP_COPY] = MIGRATION_STOP_COPY,
@@ -31,7 +31,7 @@ static const uint8_t next_state_towards[MIGRATION_STATES][MIGRATION_STATES] = {
 				[MIGRATION_RUNNING] = MIGRATION_STOP,
 				[MIGRATION_STOP_COPY] = MIGRATION_STOP,
 				[MIGRATION_PRE_COPY] = MIGRATION_STOP},
-	/* A way leads through STOP_COPY only if it ends there. */
+	/* STOP_COPY may be the end of a way, but no step of one. */
 	[MIGRATION_PRE_COPY] = {[MIGRATION_STOP] = MIGRATION_RUNNING,
 				[MIGRATION_RUNNING] = MIGRATION_RUNNING,
 				[MIGRATION_STOP_COPY] = MIGRATION_STOP_COPY,

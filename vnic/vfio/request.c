@@ -90,7 +90,7 @@ static int handle_region_info(struct vnic_vfio_server *server, const struct requ
 	return (int)sizeof(info);
 }
 
-/* Lists the registers whose accesses need no message but an eventfd: the server has none. */
+/* Answers that no register can be accessed by an eventfd instead of a message. */
 static int handle_region_io_fds(struct vnic_vfio_server *server, const struct request *r)
 {
 	(void)server, (void)r;

@@ -10,10 +10,8 @@
 
 #include "protocol.h"
 
-/*
- * Whether the JSON text has the member "write_multiple": true. The text is the client's: a member
- * of that name in another place has the same effect, which harms nobody.
- */
+/* Whether the JSON text has the member "write_multiple": true. The client has written the text: a
+ * member of that name in another place has the same effect, but on this client only. */
 static bool offers_write_multiple(const char *text)
 {
 	static const char name[] = "\"write_multiple\"";

@@ -26,7 +26,8 @@ int vnic_vfio_server_create(const struct vnic_vfio_attr *attr, struct vnic_vfio_
 	return 0;
 }
 
-/* Closes the connection only: another process has the function, with its model and memory. */
+/* Closes the connection only, without a reset: another process has taken over the function, its
+ * model and its memory. */
 static void leave(struct vnic_vfio_server *server)
 {
 	connection_close(&server->connection);

@@ -42,8 +42,8 @@ int request_handle(struct vnic_vfio_server *server);
 int request_finish(struct vnic_vfio_server *server);
 /*
  * Whether the function has settled (vnic_vfio_ops.settled), and uses no memory that is about to be
- * unmapped. During an earlier wait the driver may have registered that memory anew. So the
- * call first takes that memory away from the PCI function once more.
+ * unmapped. During an earlier wait the guest's driver may have registered that memory anew, so the
+ * call first withdraws the memory from the PCI function once more.
  */
 bool server_settle(struct vnic_vfio_server *server);
 

@@ -2,8 +2,8 @@
 /*
  * Finds the descriptors that a DPDK driver opened and does not show to its caller. net_af_xdp of
  * DPDK 22.11 also leaves them open when its device is closed: the AF_XDP socket, which keeps the
- * packet buffers in memory, the XDP program, its maps and its types. Meanwhile no other thread may
- * open such descriptors.
+ * packet buffers in memory, the XDP program, its maps and its types. From driver_fds_list to
+ * driver_fds_find no other thread may open such descriptors.
  */
 #ifndef URXE_NETDEV_DPDK_SOCKETS_DRIVER_FDS_H
 #define URXE_NETDEV_DPDK_SOCKETS_DRIVER_FDS_H

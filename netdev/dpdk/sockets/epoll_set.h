@@ -8,8 +8,8 @@
 
 /*
  * Returns an epoll descriptor that is readable while one of these n descriptors is; entries of -1
- * are left out. -1: the kernel refused. An open set has a cost: at each frame the kernel looks for
- * a thread that sleeps on it, over veth on the sender's processor.
+ * are left out. -1: the kernel refused. An open set costs time: for each frame the kernel looks for
+ * a thread that sleeps on the set, over veth on the sender's processor.
  */
 int epoll_set_open(const int *fds, uint32_t n);
 

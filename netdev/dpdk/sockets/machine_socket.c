@@ -22,7 +22,8 @@ struct machine_packets {
 	struct virtio_net_hdr vnets[BURST];
 	_Alignas(
 		struct cmsghdr) uint8_t controls[BURST][CMSG_SPACE(sizeof(struct tpacket_auxdata))];
-	uint32_t n, next; /* packets of the last system call, and the next of them to cut */
+	uint32_t n, next; /* packets of the last recvmmsg, and the first of them that was not cut
+			     into frames yet */
 	struct segmenter current;
 	uint8_t data[BURST][SEGMENTER_PACKET_MAX];
 	uint8_t frames[2 * SEGMENTER_FRAME_MAX];

@@ -14,11 +14,12 @@
 #include "packet/qpn_filter.h"
 
 /*
- * RoCEv1 (IBA vol 1, Annex A16), RoCEv2 (Annex A17), ARP, neighbour discovery (RFC 4861), and RARP,
- * by which hypervisors announce a migrated virtual machine. The kernel takes a VLAN tag out of the
- * frame before the filter runs. QP1: the destination QPN is in bytes 5 to 7 of the BTH, behind the
- * GRH or the UDP header; IPv6 without extension headers. A load beyond the frame's end would end
- * the filter, and drop the frame; hence the lengths.
+ * Frames that urxed needs on an interface: RoCEv1 (IBA vol 1, Annex A16), RoCEv2 (Annex A17), ARP,
+ * neighbour discovery (RFC 4861), and RARP, by which hypervisors announce a migrated virtual
+ * machine. The kernel takes a VLAN tag out of the frame before the filter runs. QP1: the
+ * destination QPN is in bytes 5 to 7 of the BTH, behind the GRH or the UDP header; IPv6 without
+ * extension headers. A load beyond the frame's end makes the kernel drop the frame, so the
+ * expressions check the length first.
  */
 #define ROCE "ether proto 0x8915 or udp dst port 4791"
 /* The RoCE packets that urxe's XDP program takes: netdev/xdp/roce.bpf.c. */
@@ -38,7 +39,8 @@
 #define LOAD(what)                    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_##what))
 #define SKIP(value, if_equal, if_not) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, if_equal, if_not)
 
-/* Drops frames of service VLANs (802.1ad): readers of the socket insert the tag of 802.1Q. */
+/* Drops frames of service VLANs (802.1ad): the socket's readers would insert an 802.1Q tag in place
+ * of such a tag. */
 static const struct sock_filter start[] = {
 	/* 0 */ LOAD(VLAN_TAG_PRESENT),
 	/* 1 */ SKIP(0, 3, 0),
@@ -107,7 +109,7 @@ static int attach_expression(int fd, struct filter *filter, const char *expressi
 	return add_expression(filter, expression) ?: attach_filter(fd, filter);
 }
 
-/* Jumps over the first expression: JUMP is replaced by the distance. */
+/* A jump over the first of two expressions; attach_by_receiver() sets its distance. */
 #define JUMP BPF_STMT(BPF_JMP | BPF_JA, 0)
 
 /* Adds a jump over the first expression for frames to that MAC. */
@@ -127,10 +129,8 @@ static int add_mac(struct filter *filter, const uint8_t mac[6])
 	return add_instructions(filter, compare, 5);
 }
 
-/*
- * Attaches a filter of two expressions: one for unicast frames to others than the host, one for all
- * other frames.
- */
+/* Attaches a filter of two expressions: `others` for unicast frames to a MAC that is not the
+ * host's, `rest` for all other frames. */
 static int attach_by_receiver(int fd, struct filter *filter, const struct packet_filter_macs *host,
 			      const char *others, const char *rest)
 {

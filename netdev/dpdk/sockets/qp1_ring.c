@@ -8,9 +8,10 @@
 #include "dpdk/sockets/packet_filter.h"
 
 /*
- * A MAD of 256 bytes with all headers is shorter than 384 bytes. So the ring has 6,848 places. It
- * needs no UDP GSO packets, and a ring with their virtio-net headers stops at a packet that such a
- * header cannot describe: a virtual machine on the same bridge can send one (UFO).
+ * A MAD of 256 bytes with all headers is shorter than 384 bytes, so each place is short, and the
+ * ring has 6,848 places. The ring needs no UDP GSO packets. With their virtio-net headers it could
+ * stop: at a packet that such a header cannot describe (UFO), which a virtual machine on the same
+ * bridge can send.
  */
 #define PAYLOAD 512
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A receive ring of its own for packets to QP1, on the interface of an af_packet or af_xdp port:
- * connection management. Packets of data that fill the port's ring lose no management datagram,
- * whose sender would repeat it after seconds only (IBA 12.9.8.4). An HCA has such a queue for QP1,
- * too.
+ * A receive ring only for packets to QP1 (connection management), on the interface of an af_packet
+ * or af_xdp port. Data packets that fill the port's ring then displace no MAD, whose sender would
+ * repeat it only after seconds (IBA 12.9.8.4). An HCA has a queue for QP1, too.
  */
 #ifndef URXE_NETDEV_DPDK_SOCKETS_QP1_RING_H
 #define URXE_NETDEV_DPDK_SOCKETS_QP1_RING_H

@@ -14,11 +14,12 @@
 
 #include <netdev/packet_port.h>
 
-#ifndef VIRTIO_NET_HDR_GSO_UDP_L4 /* in headers of Linux 6.2 */
+#ifndef VIRTIO_NET_HDR_GSO_UDP_L4 /* in headers of Linux 6.2 and later */
 #define VIRTIO_NET_HDR_GSO_UDP_L4 5
 #endif
 
-/* Segments of one packet, and bytes of all with headers: below the kernel's limits. */
+/* Most segments of a packet, and most bytes of a packet with its headers: below the kernel's
+ * limits. */
 #define GSO_SEGMENTS 64
 #define GSO_BYTES    65000u
 
@@ -69,8 +70,8 @@ bool gso_packet_start(struct gso_packet *packet, const struct virtio_net_hdr *vn
 		      const uint8_t *start, uint32_t known, uint32_t len);
 /* Sets parts to the places of the segments' payloads in `memory`; returns the number of parts. */
 uint32_t gso_packet_parts(const struct gso_packet *packet, struct iovec parts[GSO_SEGMENTS]);
-/* Writes the headers of all frames, before or after the caller fills the parts. Until then
- * gso_packet_next gives no frame. */
+/* Writes the headers of all frames. The caller may fill the parts before or afterwards. Before this
+ * call gso_packet_next returns no frame. */
 void gso_packet_finish(struct gso_packet *packet);
 /* The next frame; its data has room for a VLAN tag in front. False: there is no further one. */
 bool gso_packet_next(struct gso_packet *packet, struct packet_port_frame *frame);

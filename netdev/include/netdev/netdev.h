@@ -111,9 +111,10 @@ int netdev_add_group(struct netdev *port, const uint8_t mac[6]);
  */
 int netdev_set_allmulticast(struct netdev *port);
 /*
- * Whether the port can reach its peer at all: a link is up, a machine is connected, the kernel has
- * not removed the tap's interface. True for ports that do not know. A tap port notices the removal
- * in netdev_rx; poll(2) on netdev_wait_fd wakes the caller for it, and again until netdev_close.
+ * Whether the port can reach its peer: the device's link is up, the virtual machine is connected,
+ * or the kernel has not removed the tap's interface. True for ports that do not know. A tap port
+ * notices the removal in netdev_rx: poll(2) on netdev_wait_fd then wakes the caller, and does so
+ * again until netdev_close.
  */
 bool netdev_is_up(struct netdev *port);
 /* Page size of the packet buffers' memory in bytes, which shows huge pages; 0 = no buffers. */
@@ -170,8 +171,8 @@ int netdev_pcap_create(const char *path, struct netdev **port, char *error, uint
  * --- Impairment: a port that drops, duplicates, delays, reorders and corrupts the frames that are
  * sent through it, and received ones on request. Each call sends the frames that are due at its
  * `now` through the port below; netdev_rx with n = 0 does only that. The same seed and the same
- * calls give the same impairments. A port holds 4095 frames: beyond them netdev_tx refuses, and
- * received frames stay in the port below.
+ * calls give the same impairments. Each direction has room for 4096 frames: while it is full,
+ * netdev_tx refuses frames, and received frames stay in the port below.
  */
 #define NETDEV_IMPAIR_NS_MAX (UINT64_C(1) << 62)
 struct netdev_impairment {
@@ -179,8 +180,8 @@ struct netdev_impairment {
 	/* Probabilities, 0 to 1. */
 	double drop;
 	double duplicate;
-	double reorder;      /* of a further delay of 1 to reorder_ns */
-	double corrupt;      /* of one inverted bit at random */
+	double reorder;      /* of a further delay, 1 to reorder_ns */
+	double corrupt;      /* of one inverted bit, anywhere in the frame */
 	uint64_t reorder_ns; /* up to NETDEV_IMPAIR_NS_MAX */
 	uint64_t delay_ns;   /* of each frame; up to NETDEV_IMPAIR_NS_MAX */
 };
@@ -236,7 +237,7 @@ struct netdev_qemu_files {
 };
 void netdev_qemu_set_files(const struct netdev_qemu_files *files);
 
-/* --- Ports of DPDK's ethdev library; a library of its own, the only one that includes DPDK */
+/* --- Ports of DPDK's ethdev library, in a library of their own: the only one that includes DPDK */
 /*
  * Starts DPDK's environment (EAL) for the hash tables of the switch and for telemetry, if no port
  * has started it; without huge pages it has 64 MB of memory then. Open ports first, since the EAL

@@ -144,7 +144,7 @@ uint32_t packet_port_tx(struct packet_port *port, const struct packet_port_frame
  * was full, and UDP GSO packets that the port dropped because they are not RoCEv2.
  */
 uint32_t packet_port_read_drops(struct packet_port *port);
-/* In ascending order of certainty that the ring has stopped. */
+/* The higher the value, the more certain is it that the ring has stopped. */
 enum packet_ring_state {
 	PACKET_RING_RUNS,
 	PACKET_RING_SUSPECT, /* it has stopped, or was full just before a silence */
@@ -187,22 +187,23 @@ void packet_group_irq_mask(struct packet_group *group);
 bool packet_group_irq_unmask(struct packet_group *group);
 /* Each call returns frames of one member; members take turns. */
 uint32_t packet_group_rx(struct packet_group *group, struct packet_port_frame *frames, uint32_t n);
-/* The member of the frames that the last packet_group_rx returned. */
+/* The member that received the frames of the last packet_group_rx. */
 uint32_t packet_group_rx_member(const struct packet_group *group);
 void packet_group_release(struct packet_group *group);
-/* As packet_port_tx, by one member. */
+/* As packet_port_tx, by the port of this member. */
 uint32_t packet_group_tx(struct packet_group *group, uint32_t member,
 			 const struct packet_port_frame *frames, uint32_t n, uint32_t *lost);
 uint32_t packet_group_read_drops(struct packet_group *group);
-/* Of the member whose ring has most certainly stopped. */
+/* The highest packet_port_ring_state of all members. */
 enum packet_ring_state packet_group_ring_state(struct packet_group *group);
 
 /* --- Flows: urxed's switch and processes choose the same member for a connection */
 
 /*
- * The flow of a RoCE packet: its destination QPN, and the last 4 bytes of both addresses in host
- * byte order. Connections between two addresses differ in the QPN, often by 1. A multiple of each
- * number of members keeps such connections in turn.
+ * The flow of a RoCE packet, from its destination QPN and the last 4 bytes of both addresses in
+ * host byte order. The QPNs of connections between two addresses often differ by 1. The factor of
+ * the addresses is a multiple of each possible number of members, so such connections take turns at
+ * the members.
  */
 static inline uint32_t packet_group_flow(uint32_t qpn, uint32_t source, uint32_t destination)
 {

@@ -23,9 +23,9 @@ struct segmenter {
 	uint16_t tci;       /* in host byte order */
 	uint32_t checksum;  /* offset of the transport checksum; 0: the packet has its own */
 	uint32_t transport; /* offset of the TCP or UDP header */
-	uint32_t done;      /* payload in the frames so far */
-	uint32_t count;     /* of the frames so far */
-	/* Of a GSO packet: */
+	uint32_t done;      /* bytes of payload in the frames written so far */
+	uint32_t count;     /* number of frames written so far */
+	/* The rest is valid for a GSO packet only. */
 	uint32_t size;    /* payload of each frame but the last; 0: no GSO packet */
 	uint32_t network; /* offset of the IP header */
 	bool ipv4;

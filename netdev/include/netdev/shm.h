@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A port in shared memory, whose other end is a process that the port's user need not trust: the
- * peer. urxed has such a port for each virtual machine with a vhost-user NIC, whose peer is the
- * process that reads the machine's rings, and for each device process (urxe vm), which is the
- * peer.
+ * A port in shared memory, whose other end, the peer, is a process that the port's user need not
+ * trust. urxed has such a port for each virtual machine with a vhost-user NIC, where the peer is
+ * the process that reads the machine's rings, and for each device process (urxe vm), which is
+ * itself the peer.
  *
  * The port's side creates all memory and descriptors, checks each word that the peer writes, and
- * copies each frame before anybody reads it. No call waits for the peer.
+ * copies each frame before the port's user reads it. No call waits for the peer.
  */
 #ifndef URXE_NETDEV_SHM_H
 #define URXE_NETDEV_SHM_H
@@ -16,7 +16,8 @@
 
 /* Frames that wait in each direction, at most. */
 #define NETDEV_SHM_DEPTH 512u
-/* Packet buffers of the peer for which the shared memory has room, besides those that wait. */
+/* Packet buffers of the peer for which the shared memory has room, beside those of waiting
+ * frames. */
 #define NETDEV_SHM_SPARE 576u
 
 /* What a peer needs to attach. */

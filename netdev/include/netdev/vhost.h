@@ -27,10 +27,8 @@ struct netdev_vhost_spec {
 int netdev_vhost_parse(const char *text, struct netdev_vhost_spec *spec, char *error,
 		       uint32_t error_size);
 
-/*
- * Starts the EAL for such a process: without huge pages, telemetry, and files that stay. 0, or a
- * negative errno value, and `error` gets one sentence.
- */
+/* Starts the EAL in such a process: without huge pages or telemetry, and without files that stay
+ * after the process. 0, or a negative errno value, and `error` gets one sentence. */
 int netdev_vhost_start(char *error, uint32_t error_size);
 
 /*

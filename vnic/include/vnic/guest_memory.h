@@ -46,9 +46,9 @@ int vnic_guest_memory_map(struct vnic_guest_memory *memory, uint64_t addr, uint6
 			  uint64_t offset, bool writable);
 /*
  * Unmaps [addr, addr + size). The range may cover several regions, and part of a region, which is
- * split then. Nobody may use the memory any more: the caller has withdrawn it from its devices.
- * -EINVAL: as of vnic_guest_memory_map; -ENOENT: no region lies in the range; -ENOSPC: a split
- * needs one region more.
+ * split then. The caller has withdrawn the memory from its devices before, so that none uses it any
+ * more. -EINVAL: as of vnic_guest_memory_map; -ENOENT: no region lies in the range; -ENOSPC: a
+ * split needs one region more.
  */
 int vnic_guest_memory_unmap(struct vnic_guest_memory *memory, uint64_t addr, uint64_t size);
 /* What vnic_guest_memory_unmap would return. */
@@ -61,12 +61,13 @@ void vnic_guest_memory_unmap_all(struct vnic_guest_memory *memory);
  * to a page of guest memory that the kernel cannot give reads and writes a private page of zeros,
  * and the page is lost: vnic_guest_memory_find_lost reports the page once for each region that has
  * it. All other faults go to the earlier handler. Without this call such an access kills the
- * process. `losing`, if not NULL, is called in the handler, before the zeros are there: the owner
- * tells other processes that copy from this one's addresses.
+ * process. `losing`, if not NULL, is called in the handler before the page is replaced: the owner
+ * then tells other processes that copy from this process's addresses.
  */
 int vnic_guest_memory_catch_faults(void (*losing)(void *ctx), void *ctx);
-/* Whether none of these bytes, which are mapped memory of the guest, is lost: to ask after an
- * access. */
+/*
+ * Whether none of these bytes, which are mapped memory of the guest, is lost. Ask after an access.
+ */
 bool vnic_guest_memory_is_intact(const struct vnic_guest_memory *memory, const void *bytes,
 				 uint64_t size);
 /*
@@ -93,16 +94,14 @@ void *vnic_guest_memory_range(const struct vnic_guest_memory *memory, uint64_t a
 const struct vnic_guest_region *vnic_guest_memory_regions(const struct vnic_guest_memory *memory,
 							  uint32_t *count);
 
-/*
- * Where a region of that table comes from: its first byte is the byte *offset of the file whose
- * descriptor is returned, which stays the memory's.
- */
+/* Returns the descriptor of the file of a region, which stays the memory's, and sets *offset to the
+ * place of the region's first byte in the file. */
 int vnic_guest_memory_file(const struct vnic_guest_region *region, uint64_t *offset);
 
 /*
- * The log of the pages that devices write (vnic/dirty_log.h); it is off at first. Starting it
- * empties it. take_log sets bit n of the bitmap if a byte of the `page_size` bytes from
- * addr + n * page_size on was written since it was taken last; page_size is a power of two, size is
+ * The log of the pages that devices write (vnic/dirty_log.h); it is off at first, and empty at each
+ * start. take_log sets bit n of the bitmap if a device has written one of the `page_size` bytes at
+ * addr + n * page_size since the last take_log of that byte. page_size is a power of two, size is
  * not 0, and addr + size does not exceed 2^64. The bitmap's words are in host byte order.
  */
 struct vnic_dirty_log;

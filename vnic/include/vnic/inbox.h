@@ -33,7 +33,8 @@ enum vnic_inbox_fd { VNIC_INBOX_MEMORY, VNIC_INBOX_PUBLISHED, VNIC_INBOX_WAKE, V
 /* Frames that an inbox holds. */
 #define VNIC_INBOX_FRAMES 512
 
-/* Size of the memory that the receiver publishes to its senders, bytes; initially zero. */
+/* Bytes of the memory that the receiver publishes to its senders; zero until the receiver writes
+ * it. */
 #define VNIC_INBOX_PUBLISHED_SIZE (3664u * 1024)
 
 /* X(identifier, printed name, meaning) */
@@ -112,8 +113,8 @@ void *vnic_inbox_published(const struct vnic_inbox *inbox);
 
 /*
  * As vnic_driver_rx and vnic_driver_rx_release. Any process that can write to the inbox can forge a
- * frame's reference. vnic_inbox_rx_release may withhold up to 15 released slots from senders until
- * more are released, vnic_inbox_rx returns n frames, or the interrupt is unmasked.
+ * frame's payload reference. vnic_inbox_rx_release may withhold up to 15 released slots from
+ * senders until more are released, vnic_inbox_rx returns n frames, or the interrupt is unmasked.
  */
 uint32_t vnic_inbox_rx(struct vnic_inbox *inbox, struct vnic_frame *frames, uint32_t n);
 void vnic_inbox_rx_release(struct vnic_inbox *inbox, uint32_t n);
@@ -182,9 +183,10 @@ void vnic_outbox_commit(struct vnic_outbox *outbox, const struct vnic_frame *fra
 struct vnic_inbox_broker;
 
 /*
- * 0: the descriptors are an inbox's, so mapping and closing them blocks on no process. -EPERM or
- * -EINVAL: they are not. The check itself does not block, but closing other descriptors may, so
- * call it in a process that may block.
+ * Checks descriptors that a process presents as its inbox. 0: they are an inbox's, so mapping and
+ * closing them waits for no process; -EPERM or -EINVAL: they are not. The check itself does not
+ * wait, but closing the descriptors of other files may: call this function in a process that may
+ * wait.
  */
 int vnic_inbox_check(const int fds[VNIC_INBOX_FDS]);
 /* Creates an inbox for the process that then opens it. */

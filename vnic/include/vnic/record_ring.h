@@ -20,8 +20,8 @@
 
 /* What the process says about itself; valid when `ready` is set. */
 struct vnic_record_process {
-	uint64_t engine_ns; /* the engine's time at the start... */
-	uint64_t wall_ns;   /* ...and ns since 1970 at that moment */
+	uint64_t engine_ns; /* the engine's time when the recording began... */
+	uint64_t wall_ns;   /* ...and CLOCK_REALTIME at that moment, ns since 1970 */
 	int32_t pid;
 	int32_t error;    /* a negative errno value: the process cannot be recorded; else 0 */
 	char program[32]; /* with its NUL */
@@ -63,8 +63,8 @@ void vnic_record_abandon(struct vnic_record_side *side);
 
 /*
  * Stores *process, and then sets `ready`. The writer calls this once, after it has written the
- * engine's state, or could not. The reader reads no byte before, so the ring must have room for all
- * of the state.
+ * engine's state, or has failed to. The reader reads no byte before `ready` is set, so the ring
+ * must have room for the whole state.
  */
 void vnic_record_set_process(struct vnic_record_side *side,
 			     const struct vnic_record_process *process);

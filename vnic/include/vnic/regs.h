@@ -30,7 +30,8 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "vmxnet3 is little-endi
  * device. Unused on a transport that traps stores.
  */
 #define VNIC_REG_ASLEEP 0xc00
-/* Not in vmxnet3: 1 while the driver may write frames to other processes' inboxes. */
+/* Not in vmxnet3: 1 while the daemon permits the driver to write frames to other processes'
+ * inboxes. */
 #define VNIC_REG_BYPASS 0xc08
 /* Not in vmxnet3: the number of VNIC_ATTACH_QPN_SET messages of this connection that the daemon has
  * handled, with success or not, modulo 2^32. The daemon writes it, the driver reads it. */
@@ -143,7 +144,7 @@ enum vmxnet3_command {
 #define VMXNET3_PCI_DEVICE_ID 0x07b0
 #define VMXNET3_PCI_REVISION  1
 
-/* --- Descriptors: 16 bytes; the owner changes with the generation bit. */
+/* --- Descriptors: 16 bytes. The generation bit says whether the driver or the device owns one. */
 
 #define VMXNET3_INIT_GEN 1 /* generation of a ring's first lap; flips with each lap */
 
@@ -203,8 +204,8 @@ struct vmxnet3_rx_comp {
 
 #define VMXNET3_RCD_EOP (1u << 14)
 #define VMXNET3_RCD_SOP (1u << 15)
-/* 10 bits. n queues: 0 to n - 1 are ring 0 of each queue, then follow ring 1 of each, then the data
- * ring of each. */
+/* 10 bits. With n queues, 0 to n - 1 are ring 0 of each queue, n to 2n - 1 ring 1, and 2n to 3n - 1
+ * the data rings. */
 #define VMXNET3_RCD_RQID_SHIFT 16
 #define VMXNET3_RCD_RQID       (0x3ffu << VMXNET3_RCD_RQID_SHIFT)
 #define VMXNET3_RCD_RSS_SHIFT  26 /* 4 bits: VMXNET3_RCD_RSS_TYPE_* */
@@ -400,7 +401,8 @@ struct vmxnet3_queue_status {
  * counts of frames.
  */
 enum upt1_tx_stat {
-	UPT1_TX_TSO, /* after segmentation */
+	UPT1_TX_TSO, /* TCP packets that the device segmented, counted as frames after
+			segmentation */
 	UPT1_TX_TSO_BYTES,
 	UPT1_TX_UCAST,
 	UPT1_TX_UCAST_BYTES,

@@ -33,7 +33,7 @@ struct vnic_server_ops {
 	void (*resolve)(void *ctx, struct vnic_server_client *client,
 			const struct vnic_attach_resolve *request);
 	/* Called while a client's request is handled: returns the client that has leased or added a
-	 * QPN. NULL: no client has it, or the client that asks has asked too often. */
+	 * QPN. NULL: no client has it, or the requesting client has asked too often. */
 	struct vnic_server_client *(*owner)(void *ctx, uint32_t qpn);
 	/*
 	 * A queue pair of a client is connected to a remote one, or the connection has ended
@@ -104,10 +104,9 @@ pid_t vnic_server_pid(const struct vnic_server_client *client);
 uid_t vnic_server_uid(const struct vnic_server_client *client);
 
 /*
- * Receives and answers one message from vnic_server_fd. 0: go on (also if no message was pending).
- * Negative: close the client; -ECONNRESET: the client hung up; -EPIPE: it did so before the answer
- * to its request; -EPROTO: it violated the protocol.
- * `ctx` goes to the callbacks.
+ * Receives and answers one message from vnic_server_fd. 0: the client goes on, also if no message
+ * was pending. Negative: close the client; -ECONNRESET: the client hung up; -EPIPE: it hung up
+ * before the answer to its request; -EPROTO: it violated the protocol. `ctx` goes to the callbacks.
  *
  * A client that never says HELLO is legal: its connection alone keeps a private daemon alive.
  */
@@ -182,9 +181,9 @@ int vnic_server_take_inbox(struct vnic_server_client *client, const int fds[VNIC
  */
 const uint8_t *vnic_server_qp_mac(const struct vnic_server_client *client);
 /*
- * Returns 0 if two clients are living processes of one user in one user namespace, and for a client
- * and itself; -EPERM: they are not; another error: unknown for the moment. Inboxes and copies
- * between memories exist between such processes only.
+ * Returns 0 if two clients are living processes of one user in one user namespace, or the same
+ * client; -EPERM: they are not; another error: the daemon cannot tell for the moment. Only between
+ * such processes the daemon permits inboxes and the copy transport.
  */
 int vnic_server_compare_users(const struct vnic_server_client *a,
 			      const struct vnic_server_client *b, const struct vnic_server_ops *ops,

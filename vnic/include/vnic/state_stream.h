@@ -35,7 +35,7 @@ struct vnic_state_stream {
 	const uint8_t *in;
 	size_t at;
 	size_t room;   /* restoring: bytes of the stream */
-	size_t end;    /* restoring: of the record, or of the stream */
+	size_t end;    /* restoring: end of the record, or outside a record of the stream */
 	size_t record; /* saving: where the contents of the record begin */
 };
 
@@ -96,8 +96,8 @@ void vnic_state_u32(struct vnic_state_stream *s, uint32_t *value);
 void vnic_state_u64(struct vnic_state_stream *s, uint64_t *value);
 /* A value above `max` is an error, and read as 0. */
 void vnic_state_u32_max(struct vnic_state_stream *s, uint32_t *value, uint32_t max);
-/* The number of items that follow, of at least `bytes` bytes each. Returns n, or the number read;
- * 0 after an error. */
+/* Writes or reads the number of items that follow; each has at least `bytes` bytes, so a number too
+ * large for the stream is an error. Returns n, or the number read; 0 after an error. */
 uint32_t vnic_state_count(struct vnic_state_stream *s, uint32_t n, size_t bytes);
 /* Restoring: the next n bytes, which stay in the stream; NULL: the record or stream has fewer. */
 const uint8_t *vnic_state_take(struct vnic_state_stream *s, size_t n);

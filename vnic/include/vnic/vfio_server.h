@@ -40,9 +40,9 @@ struct vnic_vfio_function {
 	uint32_t vectors;
 	uint32_t msix_bar, pba_offset;
 	/*
-	 * A BAR other than MSI-X' whose bytes are the first ones of the file mapped_fd, which the
-	 * caller keeps: the hypervisor maps them, and then need send no message for an access. 0:
-	 * none.
+	 * A BAR other than the MSI-X BAR whose bytes are the first ones of the file mapped_fd,
+	 * which the caller keeps open. The hypervisor maps the file, and then sends no messages for
+	 * accesses. 0: no such BAR.
 	 */
 	uint32_t mapped_bar;
 	int mapped_fd;
@@ -59,16 +59,16 @@ struct vnic_vfio_ops {
 	/* [addr, addr + size) of the guest's memory is mapped. */
 	void (*memory_added)(void *ctx, uint64_t addr, uint64_t size);
 	/*
-	 * This range, whether mapped or not, will be unmapped: no pointer to it may be used later.
-	 * All memory is address 0 and size UINT64_MAX.
+	 * The server will unmap this range, whether all of it is mapped or not: the model must not
+	 * use a pointer to it after this call. Address 0 and size UINT64_MAX stand for all memory.
 	 */
 	void (*memory_removed)(void *ctx, uint64_t addr, uint64_t size);
 	/*
 	 * Returns true if no other process copies to or from guest memory that the model has
-	 * withdrawn, and no poll of the guest waits. The server asks after write, reset,
-	 * bus_master, memory_removed, stop and logging. The guest polls a CQ by writing a register;
-	 * the reply may wait for a completion. While false, the server neither unmaps memory nor
-	 * replies (vnic_vfio_server_is_held), unless it is destroyed. NULL: always true.
+	 * withdrawn, and no poll of the guest waits: the guest polls a CQ by writing a register,
+	 * and the reply may wait for a completion. The server asks after write, reset, bus_master,
+	 * memory_removed, stop and logging. While the result is false, the server neither unmaps
+	 * memory nor replies (vnic_vfio_server_is_held), unless it is destroyed. NULL: always true.
 	 */
 	bool (*settled)(void *ctx);
 	/* The server has refused memory of the hypervisor's, with this negative errno value. May be
@@ -149,7 +149,8 @@ int vnic_vfio_server_fd(const struct vnic_vfio_server *server);
 bool vnic_vfio_server_is_writing(const struct vnic_vfio_server *server);
 /*
  * Whether a reply, or the unmapping of memory after the end of a connection, waits for `settled`.
- * Then the server handles no message; call vnic_vfio_server_event now and then, which looks again.
+ * Then the server handles no message. Call vnic_vfio_server_event repeatedly: each call asks
+ * `settled` again.
  */
 bool vnic_vfio_server_is_held(const struct vnic_vfio_server *server);
 /*
@@ -157,10 +158,8 @@ bool vnic_vfio_server_is_held(const struct vnic_vfio_server *server);
  * client closed the connection; -EPROTO: it broke the protocol.
  */
 int vnic_vfio_server_event(struct vnic_vfio_server *server);
-/*
- * Takes memory that has been lost since the last call away from the function. Call it after each
- * use of guest memory, before the caller sleeps.
- */
+/* Withdraws from the function the memory that was lost since the last call. Call it after each use
+ * of guest memory, before the caller sleeps. */
 void vnic_vfio_server_check_memory(struct vnic_vfio_server *server);
 /*
  * Closes the connection, calls `reset`, and unmaps all memory. The server may unmap it later, when
