@@ -28,7 +28,8 @@ int dpdk_port_set_allmulticast(struct netdev *netdev)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
 
-	/* Other devices do so since they were started, or cannot: see configure_device(). */
+	/* Other devices receive all multicast since configure_device(), unless they refused
+	 * that. */
 	return port->has_groups ? rte_eth_allmulticast_enable(port->id) : 0;
 }
 

@@ -10,13 +10,16 @@
 #include "urxed/uplink/vm_port_protocol.h"
 
 #define BURST SWITCH_LINK_BURST
-/* A frame that has waited so long for a receive buffer of the driver is dropped. */
+/* How long a frame waits for a receive buffer of the driver before it is dropped. */
 #define BLOCKED_NS (10 * NS_PER_MS)
-/* How long to wait before the next look at a full ring, whose reader gives no notice. */
+/* The pause before the next look at a full ring or inbox: its reader sends no notice when it has
+ * room. */
 #define FULL_NS 50000
-/* After so many rounds with the driver's frames the process tells it to ring no doorbells. */
+/* After so many rounds that sent frames of the driver, since the last sleep, the process tells the
+ * driver to ring no doorbells. */
 #define POLLING_ROUNDS 2
-/* From the end of `polling` to the last look: longer than a store stays in a store buffer. */
+/* From the end of `polling` to the last look at the rings: longer than a processor keeps a store in
+ * its store buffer, so the look finds each frame that the driver added meanwhile. */
 #define LOOK_AGAIN_NS 200000
 #define ROOM          (VM_PORT_MTU + 14u + 4u) /* of a frame's buffer */
 
@@ -63,8 +66,8 @@ static uint8_t *own_buffer(const struct datapath *f, uint32_t i)
 	return f->buffers + (size_t)i * ROOM;
 }
 
-/* Moves each frame that is in the ring's buffer of another frame to the process's own buffers:
- * pvrdma_output permutes the buffers if PVRDMA sends a frame to itself. */
+/* Moves each frame that lies in the ring buffer meant for another frame to a buffer of the process:
+ * pvrdma_output exchanges buffers when PVRDMA sends a frame to itself. */
 static void move_permuted(const struct datapath *f, struct urxe_frame *frames, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -75,8 +78,8 @@ static void move_permuted(const struct datapath *f, struct urxe_frame *frames, u
 	}
 }
 
-/* Sends a frame to the switch. False: the ring has no room. A frame with a reference, which the
- * switch cannot carry, is dropped: PVRDMA repeats the payload. */
+/* Sends a frame to the switch. False: the ring has no room. A frame with a payload reference, which
+ * the switch cannot carry, is dropped: PVRDMA then sends the payload in packets. */
 static bool send_by_switch(struct datapath *f, const struct urxe_frame *frame)
 {
 	if (!switch_link_room(f->link))
@@ -88,8 +91,8 @@ static bool send_by_switch(struct datapath *f, const struct urxe_frame *frame)
 	return true;
 }
 
-/* Sends the kept frames in their order, until one has to wait. Frames for the switch wait behind a
- * frame for an inbox, too. */
+/* Sends the kept frames in order, until one has to wait for room. All later frames wait behind it,
+ * even if it is for an inbox and they are for the switch. */
 static void send_kept(struct datapath *f, uint64_t now)
 {
 	bool waits = false;
@@ -107,7 +110,7 @@ static void send_kept(struct datapath *f, uint64_t now)
 	f->link_full |= waits;
 }
 
-/* Moves waiting frames out of the ring's buffers, which the next frames get. */
+/* Moves waiting frames out of the ring's buffers, because the next frames will be written there. */
 static void keep_rest(struct datapath *f)
 {
 	for (uint32_t i = f->first; i < f->count; i++) {
@@ -132,7 +135,7 @@ static bool send_rdma(struct datapath *f, uint64_t now)
 						 .room = limit < ROOM ? limit : ROOM};
 	f->first = 0;
 	f->count = room ? pvrdma_output(f->rdma->dev, now, f->kept, room) : 0;
-	/* Without a link all frames are in own buffers, and stay there. */
+	/* Without a link all frames lie in buffers of the process, and stay there. */
 	if (switch_link_is_up(f->link))
 		move_permuted(f, f->kept, f->count);
 	send_kept(f, now);
@@ -164,9 +167,9 @@ static bool send_frames(struct datapath *f, uint64_t now)
 /* --- To the guest */
 
 /*
- * Gives the vmxnet3 a frame. False: the frame waits for a receive buffer. Without a buffer, frames
- * of a stalled receive queue are dropped at once, so that they do not hold up other queues; so are
- * all frames while PVRDMA is active.
+ * Gives the vmxnet3 a frame. False: the frame waits for a receive buffer. If there is no buffer and
+ * the receive queue is stalled or PVRDMA is active, drops the frame at once instead, so that it
+ * does not hold up the frames behind it.
  */
 static bool deliver(struct datapath *f, uint64_t now, const struct netdev_frame *frame)
 {
@@ -186,10 +189,8 @@ static bool deliver(struct datapath *f, uint64_t now, const struct netdev_frame 
 	return true;
 }
 
-/*
- * Tells PVRDMA of a station that announces itself by RARP. The frame itself goes to the vmxnet3. A
- * RARP frame with the machine's own MAC is not passed on: any station can send it.
- */
+/* Tells PVRDMA of a station that announces itself by RARP; the frame itself goes to the vmxnet3.
+ * Ignores a RARP frame with the machine's own MAC, which any station can send. */
 static void hear_announcement(struct datapath *f, uint64_t now, const struct netdev_frame *frame)
 {
 	const uint8_t *mac = (const uint8_t *)frame->data + ETHER_MAC_LEN;
@@ -210,7 +211,7 @@ static bool receive_frames(struct datapath *f, uint64_t now)
 	for (done = 0; done < n; done++) {
 		const struct netdev_frame *frame = &frames[done];
 
-		/* urxed alone writes to these buffers, and not before their release. */
+		/* The buffers do not change before their release: only urxed writes to them. */
 		if (pvrdma_wants(f->rdma->dev, frame->data, frame->len))
 			wanted[n_wanted++] =
 				(struct urxe_frame){.data = (uint8_t *)(uintptr_t)frame->data,
@@ -230,8 +231,11 @@ static bool receive_frames(struct datapath *f, uint64_t now)
 	return done;
 }
 
-/* Delivers a peer's frame to a software RoCE in the machine, with the ICRC that inboxes omit. Peers
- * send software RoCE no references: urxed knows no process of its queue pairs. */
+/*
+ * Delivers a peer's frame to a software RoCE in the guest, and adds the ICRC, which frames in
+ * inboxes lack. Peers send no payload references to such queue pairs, because urxed knows no
+ * process that has them.
+ */
 static void deliver_from_peer(struct datapath *f, const struct urxe_frame *from)
 {
 	struct vnic_device *dev = f->nic->dev;
@@ -251,7 +255,7 @@ static bool receive_from_peers(struct datapath *f, uint64_t now)
 	struct urxe_frame frames[MACHINE_PEERS_BURST];
 	uint32_t taken, n = machine_peers_receive(f->peers, frames, MACHINE_PEERS_BURST, &taken);
 
-	/* Without vmw_pvrdma the machine's queue pairs are those of a software RoCE in it. */
+	/* If the guest does not use vmw_pvrdma, the frames are for a software RoCE in the guest. */
 	if (!pvrdma_active(f->rdma->dev))
 		for (uint32_t i = 0; i < n; i++)
 			deliver_from_peer(f, &frames[i]);
@@ -286,7 +290,8 @@ uint64_t datapath_deadline(const struct datapath *f, uint64_t now)
 		next = f->look_again_at;
 	if (f->blocked_since && f->blocked_since + BLOCKED_NS < next)
 		next = f->blocked_since + BLOCKED_NS;
-	/* With a full ring PVRDMA cannot send either, so its deadlines in the past do not count. */
+	/* While the ring is full PVRDMA cannot send, so the process does not wake for PVRDMA's
+	 * overdue deadlines, but looks at the ring again after FULL_NS. */
 	if (f->link_full && (next > now + FULL_NS || next <= now))
 		next = now + FULL_NS;
 	return next;

@@ -22,7 +22,8 @@ struct datapath {
 	struct pvrdma_function *rdma;
 	struct machine_peers *peers;
 	uint8_t *buffers; /* for PVRDMA's frames that are in no buffer of the ring */
-	/* PVRDMA's frames that an inbox, or the ring to urxed, had no room for: [first, count). */
+	/* PVRDMA's frames for which an inbox, or the ring to urxed, had no room: those from `first`
+	 * to `count` - 1. */
 	struct urxe_frame kept[SWITCH_LINK_BURST];
 	uint32_t first, count;
 	uint32_t tx_rounds; /* calls of datapath_run with frames of the driver since a sleep */
@@ -35,7 +36,7 @@ struct datapath {
 	bool link_full;         /* the ring to urxed, or an inbox, had no room for a frame */
 	uint64_t blocked_since; /* since when a frame waits for a receive buffer; 0 = none waits */
 	bool rdma_moved;        /* the last datapath_run had frames or requests of PVRDMA */
-	struct announcement_limit announced; /* of announcements to PVRDMA */
+	struct announcement_limit announced; /* the limit of announcements that PVRDMA hears */
 };
 
 int datapath_init(struct datapath *f, struct switch_link *link, struct vmxnet3_function *nic,

@@ -9,10 +9,10 @@
 #define LOOK_PAUSE_MIN_NS 20000u
 #define LOOK_PAUSE_MAX_NS 50000000u
 #define LOOK_SHARE        64u
-/* While looks follow each other without a pause, each SPINS-th one is followed by a look for
- * events, which costs a system call. */
+/* While the process looks for work without pauses, it looks for events, which costs a system call,
+ * only after each SPINS-th look. */
 #define SPINS 8
-/* Before a shorter pause between looks the process asks urxed and peers for no wake-up. */
+/* Only before a pause of at least this length the process asks urxed and peers for wake-ups, ns. */
 #define ARMED_PAUSE_NS 200000u
 
 /* --- Trapped doorbells */
@@ -35,7 +35,8 @@ static void end_wait(struct poll_hold *hold, uint64_t now, uint64_t completions)
 
 void poll_hold_polled(struct poll_hold *hold, uint64_t now, uint64_t completions)
 {
-	/* After a newer completion no poll waits: the guest may have polled before it. */
+	/* If a completion has come since the last reply, the poll does not wait: the guest may have
+	 * polled before it could see the completion. */
 	if (completions == hold->completions && now - hold->replied_at <= POLL_HOLD_SPIN_NS)
 		hold->until = now + POLL_HOLD_NS;
 	else
@@ -76,7 +77,7 @@ static void end_busy_poll(struct rest *r, uint64_t now)
 	r->busy_after = now + r->pause;
 }
 
-/* Sets the state after a look. Returns whether it is another one than ASLEEP. */
+/* Sets the state after a look. False: the state is ASLEEP. */
 static bool stays_awake(struct rest *r, uint64_t now, bool work)
 {
 	if (work) {
@@ -119,7 +120,8 @@ uint64_t rest_between_looks(struct rest *r, uint64_t now, bool work, bool spare)
 enum rest_kind rest_next(struct rest *r, uint64_t now, const struct rest_look *look,
 			 uint64_t *pause)
 {
-	/* Work of PVRDMA is no reason for a busy poll if the process looks at doorbells anyway. */
+	/* Doorbells in memory have a schedule of their own (below), so PVRDMA's work starts no busy
+	 * poll. */
 	if (stays_awake(r, now, look->work && !(look->mapped && look->rdma_work)))
 		return REST_EVENTS;
 	if (look->mapped) {

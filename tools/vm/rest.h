@@ -40,22 +40,22 @@
 
 struct rest_doorbells {
 	uint64_t rung_at; /* time of the last doorbell, ns; 0 = none yet */
-	bool quick;       /* the last doorbell came within REST_DOORBELL_NS after the one before */
+	bool quick;       /* less than REST_DOORBELL_NS passed between the last two doorbells */
 };
 
 /* QEMU's message of a doorbell has arrived at time `now`. */
 void rest_rung(struct rest_doorbells *doorbells, uint64_t now);
 
 /*
- * Polls of empty CQs that wait for a completion. A program that polls without end rings a doorbell
- * each time, which stops its virtual processor until the device process replies. So the process
- * delays the reply, and the processor is free for the peer whose message the program waits for.
+ * Polls of empty CQs whose replies wait for a completion. A program that polls without a pause
+ * rings a doorbell each time, which stops its virtual processor until the device process replies. A
+ * delayed reply leaves the processor to the peer whose message the program waits for.
  *
  * A poll waits for POLL_HOLD_NS at most, and only if it follows the reply to the last one within
  * POLL_HOLD_SPIN_NS, without a completion or another doorbell in between. The path through QEMU
- * takes most of POLL_HOLD_SPIN_NS, so a program that works a little between its polls waits, too.
- * While a poll waits, its virtual processor takes no interrupt, and later messages of the function
- * wait.
+ * takes most of POLL_HOLD_SPIN_NS, so the polls of a program that works a little between them wait,
+ * too. While a poll waits, its virtual processor takes no interrupt, and later messages of the
+ * function wait.
  */
 #define POLL_HOLD_NS      100000u
 #define POLL_HOLD_SPIN_NS 100000u
@@ -82,13 +82,13 @@ struct rest {
 	uint64_t pause; /* from the last busy poll to the next, ns; 0: the last one found work */
 	uint64_t busy_after; /* end of that time, ns */
 	uint64_t worked_at;  /* time of the last look at doorbells in memory that found work, ns */
-	uint32_t spins;      /* looks so far that no pause followed */
+	uint32_t spins;      /* looks without a pause since the last pause */
 	struct spare_processor spare;
 };
 
 /* What the look has found. */
 struct rest_look {
-	bool work;      /* anything */
+	bool work;      /* work of any kind */
 	bool rdma_work; /* work of PVRDMA */
 	bool mapped;    /* the machine runs, and its doorbells are in memory */
 	/* Trapped doorbells; NULL: the machine is paused. */

@@ -73,7 +73,7 @@ static uint64_t tick(struct vm *vm, uint64_t now)
 		log_line("joined the urxed in %s again", vm->link.run_dir);
 		vm_set_link(vm, true);
 	}
-	/* A daemon that gives no port in time would not answer the session either. */
+	/* A daemon that gave no port in time would not answer the session either. */
 	if (!vm->link.away && vm->link.error == -ETIMEDOUT)
 		vm->session.pause = vm->link.pause;
 	due = vm_session_tick(&vm->session, now);
@@ -88,7 +88,7 @@ static uint64_t tick(struct vm *vm, uint64_t now)
 	if (due < next)
 		next = due;
 	due = announcer_tick(&vm->announcer, &vm->link, now, &began);
-	/* Lets the connections repeat lost packets only now, when the machine has its port. */
+	/* The machine has a port now, so its connections may repeat lost packets at once. */
 	if (began)
 		pvrdma_station_returned(vm->rdma.dev, now, vm->link.mac);
 	return due < next ? due : next;
@@ -151,7 +151,7 @@ static int wait_events(struct vm *vm, uint64_t timeout_ns)
 
 /* --- The loop */
 
-/* How long to wait before the next look at a held reply. */
+/* Pause before the next look whether a held reply can be sent. */
 #define HELD_NS 50000
 
 /* If PVRDMA's reply is held, looks whether the reply can be sent now, and sends it. True: it still
@@ -198,8 +198,8 @@ static void begin_loss(void *ctx)
 }
 
 /*
- * Forbids copies of peers unless packets pass: the NIC is active and the machine runs. While the
- * hypervisor logs written pages none is permitted, because a log does not show peers' copies.
+ * Forbids copies of peers while no packets could pass, because the NIC is inactive or the machine
+ * is paused, and while the hypervisor logs written pages, because the log would miss peers' copies.
  * Returns whether copies may be permitted.
  */
 static bool restrict_copies(struct vm *vm)
@@ -212,8 +212,8 @@ static bool restrict_copies(struct vm *vm)
 	return false;
 }
 
-/* Takes lost pages away from both functions. True: there were some. Only this function permits
- * copies of peers again: then no function uses a lost page. */
+/* Withdraws lost pages from both functions. True: there were some. Only this function permits
+ * copies of peers again, because after it no function uses a lost page. */
 static bool check_memory(struct vm *vm)
 {
 	bool lost = function_check_memory(&vm->nic.function);
@@ -224,7 +224,8 @@ static bool check_memory(struct vm *vm)
 	return lost;
 }
 
-/* Looks at the doorbells in memory only, until one of them or something else needs the loop. */
+/* Looks only at the doorbells in memory, until it finds one, an event comes, or a deadline
+ * is due. */
 static void sleep_until_doorbell(struct vm *vm, uint64_t now)
 {
 	const uint64_t next = prepare_sleep(vm, now);
@@ -264,7 +265,8 @@ static void rest(struct vm *vm, uint64_t now, bool moved)
 
 	switch (rest_next(&vm->rest, now, &look, &pause)) {
 	case REST_LOOK: return;
-	/* The thread of QEMU that the last reply has woken may wait for this processor. */
+	/* Yields, because the thread of QEMU that the last reply has woken may wait for this
+	 * processor. */
 	case REST_YIELD: sched_yield(); /* fall through */
 	case REST_EVENTS: wait_events(vm, 0); return;
 	case REST_PAUSE: pause_for(vm, now, pause); break;
@@ -287,7 +289,7 @@ static bool run_devices(struct vm *vm, uint64_t now)
 
 /* --- Migration */
 
-/* Rounds in which frames that wait may leave, before the machine stands still. */
+/* Most rounds that send waiting frames before the machine stands still. */
 #define LAST_ROUNDS 64
 /* Pause after a round in which the ring to urxed, or a peer's inbox, had no room. */
 #define FULL_PAUSE_NS 50000
@@ -305,7 +307,7 @@ static void finish_frames(void *ctx)
 {
 	struct vm *vm = ctx;
 
-	/* The port, and the frames in its ring, may still be the old process's. */
+	/* The port, and the frames in its ring, may still belong to the replaced process. */
 	if (vm->replacement.taking_over)
 		return;
 	for (int i = 0; i < LAST_ROUNDS && !vm->paused; i++)
@@ -329,16 +331,16 @@ static bool is_used(const struct vm *vm)
 	return vnic_device_state(vm->nic.dev) != VNIC_DEVICE_DOWN || pvrdma_active(vm->rdma.dev);
 }
 
-/* Asks for a port again once the machine runs here. After a machine has gone to another host its
- * functions are unused, and need no port. */
+/* Asks for a port again once the machine runs here. The unused functions of a machine that has gone
+ * to another host need no port. */
 static void update_port(struct vm *vm)
 {
 	if (vm->link.away && !vm->paused && is_used(vm))
 		return_to_switch(vm);
 }
 
-/* function_owner.changed: gives the port back while the machine stands still, since its MAC may get
- * a port on another host. */
+/* function_owner.changed: gives the port back while the machine stands still, since another host
+ * may need a port for its MAC. */
 static void follow_functions(void *ctx)
 {
 	struct vm *vm = ctx;
@@ -354,10 +356,10 @@ static void follow_functions(void *ctx)
 }
 
 /*
- * function_owner.saving: the state of a function is saved next. From now on peers send to the
- * switch instead of this process's inbox, and copy nothing, until the process ends. A process that
- * hands the machine over to another one here only makes peers keep their frames, because it goes on
- * with the machine if the other process fails.
+ * function_owner.saving: a function's state is about to be saved. From now on peers send to the
+ * switch instead of this process's inbox, and copy nothing, until the process ends. If another
+ * process of this host takes the machine over, peers only keep their frames, because this process
+ * goes on with the machine if the other one fails.
  */
 static void stop_peers(void *ctx)
 {
@@ -371,13 +373,13 @@ static void stop_peers(void *ctx)
 
 bool vm_run(struct vm *vm)
 {
-	/* By default the kernel makes each wait up to 50 us longer. */
+	/* By default the kernel may end each wait up to 50 us late. */
 	prctl(PR_SET_TIMERSLACK, 1);
 	while (!vm->stop) {
 		const uint64_t now = now_ns();
 		bool moved;
 
-		/* While there is work, prepare_sleep is not called, so tick here. */
+		/* Under load prepare_sleep, which ticks, is not called, so tick here. */
 		if (now - vm->ticked_at >= TICK_NS)
 			tick(vm, now);
 		/*
@@ -574,7 +576,7 @@ static int open_session(struct vm *vm, const struct vm_attr *attr, char error[VM
 	return 0;
 }
 
-/* Makes the listening sockets of the process that this one replaces those of the functions and of
+/* Takes over the listening sockets of the replaced process, for both functions and for
  * vm->replacement. Returns 0 or an error of listen_socket_adopt. */
 static int adopt_sockets(struct vm *vm, const struct vm_attr *attr, struct bundle *b)
 {
@@ -712,8 +714,11 @@ int vm_create(const struct vm_attr *attr, struct vm **vm, char error[VM_ERROR])
 
 void vm_destroy(struct vm *vm)
 {
-	/* A function that its hypervisor has stopped, or whose pages it logs, changes once more
-	 * when its connection ends: follow_functions would use parts that are gone. */
+	/*
+	 * The end of its connection changes a function that its hypervisor has stopped, or whose
+	 * pages it logs. Without an owner the change does not call follow_functions, which would
+	 * use freed parts.
+	 */
 	vm->nic.function.owner = vm->rdma.function.owner = NULL;
 	hand_over_close(vm);
 	listen_socket_close(&vm->replacement.listener);

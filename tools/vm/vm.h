@@ -30,7 +30,7 @@ struct vm_attr {
 	bool map_doorbells;
 	/* A live migration brings the machine here; it gets no port before its state arrives. */
 	bool incoming;
-	/* The new process replaces another one, which serves the machine at the same paths. */
+	/* The process replaces a running one, which serves the machine at the same paths. */
 	bool take_over;
 	const char *replace_path; /* socket at which this process can be replaced */
 };

@@ -19,7 +19,8 @@
 /* The replacement of the process by another one. */
 struct vm_replacement {
 	struct listen_socket listener; /* for a process that replaces this one */
-	int requester;   /* connection of that process, which has sent nothing yet; -1: none */
+	int requester;   /* connection of the replacing process, which has sent nothing yet; -1:
+			    none */
 	int predecessor; /* connection to the process that this one replaces; -1: none */
 	/* While one of these two is set, the device stands still, and keeps its port. */
 	bool handing_over; /* this process hands the device over */

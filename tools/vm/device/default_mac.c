@@ -17,8 +17,8 @@ static uint64_t hash_bytes(uint64_t hash, const char *bytes, size_t n)
 	return hash;
 }
 
-/* Adds systemd's number of this installation to the hash, and returns the new hash. Hosts without a
- * number differ by their host name. */
+/* Adds the machine ID of this installation (machine-id(5)) to the hash, and returns the new hash.
+ * Without a machine ID adds the host name. */
 static uint64_t hash_machine(uint64_t hash)
 {
 	char text[256];
@@ -41,7 +41,7 @@ void default_mac(const char *path, uint8_t mac[6])
 	if (*path != '/' && getcwd(dir, sizeof(dir)))
 		hash = hash_bytes(hash_bytes(hash, dir, strlen(dir)), "/", 1);
 	hash = hash_bytes(hash, path, strlen(path));
-	/* The last bytes of the path reach the upper bits of the hash. */
+	/* Folds the hash: the last bytes of the path change few of its lower bits. */
 	hash ^= hash >> 32;
 	for (int i = 0; i < 6; i++)
 		mac[i] = (uint8_t)(hash >> 8 * i);

@@ -69,8 +69,8 @@ int function_adopt_client(struct function *f, int epoll_fd)
 	return fd < 0 ? 0 : watch_client(f, epoll_fd, fd);
 }
 
-/* While a reply is held (for peers' copies, or by rest.h), or waits until the client reads
- * earlier replies, the server handles no message. So further messages must not wake the process. */
+/* While the server holds a reply (vnic_vfio_server_is_held), or waits until the client reads
+ * earlier replies, it handles no message. So further messages must not wake the process. */
 static void update_watch(struct function *f, int epoll_fd)
 {
 	const uint32_t events = vnic_vfio_server_is_held(f->server)      ? 0
@@ -179,7 +179,8 @@ void function_memory_refused(void *ctx, uint64_t addr, uint64_t size, int error)
 		 addr, size, explain_refusal(error));
 }
 
-/* Hypervisors that shorten a file lose many pages: the first ones tell enough. */
+/* Most log lines about lost pages of a client. A hypervisor that shortens a file loses many pages,
+ * and the first lines tell enough. */
 #define LOST_LINES 8
 
 void function_memory_lost(void *ctx, uint64_t addr, uint64_t size)
@@ -208,7 +209,7 @@ void function_accept(struct function *f, int epoll_fd)
 
 	if (fd < 0)
 		return;
-	/* The earlier client may have ended, by an event that the loop has not handled yet. */
+	/* The earlier client may have ended, and the loop may not have handled that event yet. */
 	if (f->watched >= 0)
 		function_event(f, epoll_fd);
 	if (vnic_vfio_server_connect(f->server, fd)) {

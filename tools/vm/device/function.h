@@ -21,13 +21,13 @@
 #define MSIX_BAR_SIZE 8192
 #define PBA_OFFSET    4096
 
-/* Callbacks of the device process (vm.c), which a migration of a function needs. */
+/* Callbacks of the device process (vm.c) for the migration of a function. */
 struct function_owner {
-	/* The function is going to pause: the callee sends the frames that still wait. */
+	/* The function is about to pause: the callee sends the frames that still wait. */
 	void (*pausing)(void *ctx);
 	/* `paused` or `logging` of a function has changed. */
 	void (*changed)(void *ctx);
-	/* The function's state is going to be saved; the machine may go on at another host. */
+	/* The function's state is about to be saved; the machine may go on at another host. */
 	void (*saving)(void *ctx);
 	void *ctx;
 };
@@ -39,9 +39,9 @@ struct function {
 	struct vnic_vfio_server *server;
 	int watched;     /* the client's socket in the epoll set; -1 = none */
 	uint32_t events; /* epoll events for which that socket is watched */
-	uint32_t lost;   /* pieces of this client's memory that the host could not give */
-	const struct function_owner *owner; /* NULL: the function is alone */
-	bool paused;                        /* between the callbacks `stop` and `start` */
+	uint32_t lost;   /* ranges of this client's memory that were lost (vnic/guest_memory.h) */
+	const struct function_owner *owner; /* NULL: no callbacks */
+	bool paused;                        /* from the model's callback `stop` to `start` */
 	bool logging;                       /* peers must not write to the machine's memory */
 };
 
@@ -72,10 +72,8 @@ int function_adopt_client(struct function *f, int epoll_fd);
  * (vnic_vfio_server_is_held), call it again every 50 us.
  */
 void function_event(struct function *f, int epoll_fd);
-/*
- * Call it after each use of the guest's memory. Takes away from the model the pages that the host
- * could not give meanwhile (SIGBUS). True: there were some, and the model may have something to do.
- */
+/* Call it after each use of the guest's memory. Withdraws from the model the pages that were lost
+ * meanwhile (SIGBUS). True: there were some, and the model may have work. */
 bool function_check_memory(struct function *f);
 
 /*

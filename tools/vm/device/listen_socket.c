@@ -11,9 +11,11 @@
 /* QEMU connects once for each function. */
 #define BACKLOG 4
 
-/* Removes the socket of a process that has ended: nobody accepts there. 0, also without a file;
- * -EADDRINUSE: a process listens, or connect(2) cannot tell; -EEXIST: the file is no socket; or
- * another negative errno value. */
+/*
+ * Removes the socket file of a process that has ended. 0, also without a file; -EADDRINUSE: a
+ * process listens there, or connect(2) cannot tell; -EEXIST: the file is no socket; or another
+ * negative errno value.
+ */
 static int remove_stale(const struct sockaddr_un *address, int type)
 {
 	struct stat file;
@@ -93,7 +95,7 @@ int listen_socket_adopt(struct listen_socket *s, int fd, const char *path, int t
 
 void listen_socket_own_file(struct listen_socket *s)
 {
-	/* The file may be gone: then none is removed later. */
+	/* If the file is gone already, listen_socket_close removes none. */
 	if (lstat(s->address.sun_path, &s->file))
 		s->file = (struct stat){0};
 }

@@ -10,7 +10,7 @@
 struct listen_socket {
 	int fd; /* non-blocking; -1 = closed */
 	struct sockaddr_un address;
-	struct stat file; /* of the socket, to recognize it */
+	struct stat file; /* the socket's file, so that no other file is removed */
 };
 
 /*

@@ -69,8 +69,8 @@ static void remove_memory(void *ctx, uint64_t addr, uint64_t size)
 	pvrdma_memory_removed(f->dev, addr, size);
 }
 
-/* Whether no peer copies to or from the machine's memory, no poll waits (rest.h), and no command
- * for the HCA. */
+/* Whether nothing holds the server's reply: no peer copies to or from the machine's memory, no poll
+ * waits (rest.h), and no command waits for the HCA. */
 static bool has_settled(void *ctx)
 {
 	struct pvrdma_function *f = ctx;
@@ -121,7 +121,7 @@ static int restore_device(void *ctx, const uint8_t *stream, size_t length)
 	return pvrdma_restore(((struct pvrdma_function *)ctx)->dev, now_ns(), stream, length);
 }
 
-/* Marks all memory that the HCA may write as changed. PVRDMA marks the memory that it writes
+/* Marks as written all memory that the HCA may write. PVRDMA marks the memory that it writes
  * itself, but an HCA does not tell what it writes. */
 static void mark_hca_writes(void *ctx)
 {

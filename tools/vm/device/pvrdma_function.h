@@ -10,9 +10,10 @@
 #include "vm/rest.h"
 
 /*
- * So long the reply to the write of a command waits for the HCA (pvrdma_command_waits), ns. Linux'
- * driver gives the command up if a signal comes before the response, but its virtual processor
- * handles none before the reply. Within this time the host's kernel has found a peer that answers.
+ * How long the reply to the register write of a command waits for the HCA (pvrdma_command_waits),
+ * ns. Linux' driver would give up a command if a signal came before the response, but the virtual
+ * processor handles no signal before the reply. Within this time the host's kernel has usually
+ * resolved a peer that answers.
  */
 #define COMMAND_HOLD_NS 1000000u
 
@@ -24,8 +25,8 @@ struct pvrdma_function {
 	/* End of the wait of a command's reply for the HCA, at most COMMAND_HOLD_NS after the
 	 * command; ns */
 	uint64_t command_until;
-	struct rest_doorbells doorbells; /* that were trapped */
-	struct uar_memory uar;           /* none: doorbells are messages of the hypervisor */
+	struct rest_doorbells doorbells; /* trapped doorbells */
+	struct uar_memory uar;           /* bytes NULL: doorbells come as messages */
 };
 
 struct pvrdma_function_attr {

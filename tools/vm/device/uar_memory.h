@@ -4,7 +4,7 @@
 #define URXE_VM_DEVICE_UAR_MEMORY_H
 
 struct uar_memory {
-	int fd;      /* sealed: the hypervisor cannot make it shorter */
+	int fd;      /* sealed at its size, so that the hypervisor cannot shorten it */
 	void *bytes; /* NULL: none */
 };
 

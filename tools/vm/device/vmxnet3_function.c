@@ -53,10 +53,8 @@ static void append_region(struct vnic_region *table, uint32_t *n, uint64_t addr,
 						     (uint8_t *)of->memory + (addr - of->addr)};
 }
 
-/*
- * Gives the device all writable memory without [addr, addr + size). A region that ends at the end
- * of the 64-bit space loses its last page, so that no end wraps: no machine has memory there.
- */
+/* Gives the device all writable memory except [addr, addr + size). A region that ends at 2^64 loses
+ * its last page, so that no region's end wraps: no machine has memory there. */
 static void set_regions(struct vmxnet3_function *f, uint64_t addr, uint64_t size)
 {
 	struct vnic_region table[VNIC_REGIONS];
@@ -78,7 +76,8 @@ static void set_regions(struct vmxnet3_function *f, uint64_t addr, uint64_t size
 		if (addr + (size - 1) < end - 1)
 			append_region(table, &n, addr + size, end, r);
 	}
-	/* Without memory for the table the device loses all its memory, which is safe. */
+	/* If there is no memory for the table, the device loses all of the guest's memory, which is
+	 * safe. */
 	if (vnic_device_set_regions(f->dev, table, n))
 		vnic_device_set_regions(f->dev, NULL, 0);
 }

@@ -12,7 +12,7 @@ int address_handles_open(struct address_handles *h)
 	return pipe2(h->fds, O_CLOEXEC | O_NONBLOCK) ? -errno : 0;
 }
 
-/* Whether the job runs, or its result still counts. */
+/* Whether the job runs, or ended so recently that its result is still valid. */
 static bool counts(const struct address_handle_job *job, uint64_t now)
 {
 	switch (job->state) {
@@ -24,16 +24,19 @@ static bool counts(const struct address_handle_job *job, uint64_t now)
 	return false;
 }
 
-/* Whether the error tells that the kernel has found no way to the peer. Others are of the path in
- * the PD. */
+/* Whether the error means that the kernel has found no way to the peer. Other errors concern the
+ * PD, or the path apart from its destination. */
 static bool is_of_peer(int error)
 {
 	return error == -EHOSTUNREACH || error == -ENETUNREACH || error == -ETIMEDOUT ||
 	       error == -ENODATA;
 }
 
-/* Whether the result of the job is also that of the wanted one. The kernel looks for the
- * destination only, whatever the PD, the traffic class and the flow label are. */
+/*
+ * Whether the result of the job is also that of the wanted job. For success, or an error of the
+ * peer, only the destination counts, because the kernel resolves nothing else; for other errors the
+ * PD and the whole path.
+ */
 static bool answers(const struct address_handle_job *job, const struct address_handle_job *wanted)
 {
 	const struct urxe_path *a = &job->path, *b = &wanted->path;
@@ -93,7 +96,7 @@ static void *create_handle(void *arg)
 	return write(job->all->fds[1], &number, 1) == 1 ? job : NULL;
 }
 
-/* Results are those of address_handles_get(). */
+/* Starts a thread for the wanted handle. Returns as address_handles_get(). */
 static int begin_job(const struct address_handle_job *wanted, bool connects)
 {
 	struct address_handle_job *job = find_room(
@@ -115,13 +118,14 @@ static int begin_job(const struct address_handle_job *wanted, bool connects)
 	return -EAGAIN;
 }
 
-/* Callers must not take the HCA's error for "wait". */
+/* Replaces errors by which callers would retry: the HCA's attempt is over. */
 static int final_error(int rc)
 {
 	return rc == -EAGAIN || rc == -EINPROGRESS || rc == -ENOMEM ? -EHOSTUNREACH : rc;
 }
 
-/* The result of address_handles_get() with a job that has ended. A connection uses no handle. */
+/* The result of address_handles_get() for a job that has ended. A connection uses no handle, so an
+ * error that is not the peer's does not concern it. */
 static int result(const struct address_handle_job *job, bool connects)
 {
 	return connects && !is_of_peer(job->error) ? 0 : final_error(job->error);

@@ -16,12 +16,12 @@
 
 /* The most handles that are created at the same time. */
 #define ADDRESS_HANDLE_JOBS 16
-/* The most of them that are for datagrams: a connection need not wait until one of these ends. */
+/* The most handles for datagrams among them, so that a connection always finds room. */
 #define ADDRESS_HANDLE_DATAGRAM_JOBS 15
 /*
- * For so long after a job, the peer counts as unreachable, or its MAC as known, ns. Within
- * ADDRESS_HANDLE_FOUND_NS the host's kernel resolves the peer at once. The kernel may have dropped
- * the MAC later: it keeps one of a silent peer for some seconds.
+ * How long after a job its result is valid, ns: the peer counts as unreachable, or its MAC as
+ * known. Within ADDRESS_HANDLE_FOUND_NS the host's kernel resolves the peer at once. Later the
+ * kernel may have dropped the MAC: it keeps that of a silent peer for some seconds.
  */
 #define ADDRESS_HANDLE_FAILED_NS UINT64_C(1000000000)
 #define ADDRESS_HANDLE_FOUND_NS  20000000u
@@ -41,8 +41,8 @@ struct address_handle_job {
 	struct urxe_path path;
 	struct hca_ah_call *call;
 	pthread_t thread;
-	int error;         /* of the HCA: a negative errno value; 0 if ADDRESS_HANDLE_FOUND */
-	uint64_t ended_at; /* of ADDRESS_HANDLE_FOUND and ADDRESS_HANDLE_FAILED, ns */
+	int error;         /* the HCA's error, a negative errno value; 0 if ADDRESS_HANDLE_FOUND */
+	uint64_t ended_at; /* when the state became _FOUND or _FAILED, ns */
 };
 
 struct address_handles {
@@ -56,14 +56,14 @@ int address_handles_open(struct address_handles *h);
 /* Waits for the threads. Call it after hca_close; also after a failed address_handles_open. */
 void address_handles_close(struct address_handles *h);
 /*
- * Has the host's kernel look for the peer of the path, by the creation of a handle in the PD. For
- * datagrams only if the HCA has no handle of the path: a handle contains the MAC. `connects`: for
- * a connection, for which the kernel looks for the peer again in ibv_modify_qp(3). 0: the HCA does
- * not wait for the peer's MAC now, or cannot have a handle. -EAGAIN: a thread looks for the peer,
- * or all jobs for this use run: call it again after address_handles_event has returned true. Other
- * errors: the HCA found no way to the peer less than ADDRESS_HANDLE_FAILED_NS ago; it could not
- * create a handle of this path for a datagram (a connection needs none); or no thread could be
- * created. `now`: as now_ns().
+ * Makes the host's kernel resolve the peer of the path, by creating a handle in the PD. Datagrams
+ * need that only if the HCA has no handle of the path yet, since a handle contains the MAC.
+ * `connects`: for a connection, whose ibv_modify_qp(3) resolves the peer again, and uses no handle.
+ * 0: the caller may go on, since the HCA will not wait for the peer's MAC now, or cannot have a
+ * handle. -EAGAIN: a thread resolves the peer, or all jobs for this use run: call it again after
+ * address_handles_event has returned true. Other errors: the HCA found no way to the peer less than
+ * ADDRESS_HANDLE_FAILED_NS ago; it could not create a handle of this path, for a datagram; or no
+ * thread could be created. `now`: as now_ns().
  */
 int address_handles_get(struct address_handles *h, struct hca *hca, uint32_t pd,
 			const struct urxe_path *path, bool connects, uint64_t now);

@@ -6,11 +6,12 @@
 #include "common/clock.h"
 #include "vm/host/switch_link.h"
 
-/* As many as QEMU sends: some frames may be lost while switches and ports change. */
+/* Frames of an announcement, as many as QEMU sends: some may be lost while switches and ports
+ * change. */
 #define FRAMES 5
-/* The pause before the second frame; each further pause is longer by it. */
+/* The pause before the second frame. Each further pause is longer by this time. */
 #define PAUSE_NS (50 * NS_PER_MS)
-/* How long to wait for room in the ring to urxed when it is full. */
+/* The pause before the next attempt while the ring to urxed is full. */
 #define FULL_NS NS_PER_MS
 
 void announcer_begin(struct announcer *a, uint64_t now)
@@ -25,7 +26,7 @@ uint64_t announcer_tick(struct announcer *a, struct switch_link *link, uint64_t 
 	*began = false;
 	if (!a->left)
 		return UINT64_MAX;
-	/* A daemon may come later: the machine is announced then. */
+	/* While the link is down, the announcement waits for the next daemon. */
 	if (!switch_link_is_up(link) || now < a->next_at)
 		return switch_link_is_up(link) ? a->next_at : UINT64_MAX;
 	if (!switch_link_room(link))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How long the device process leaves a daemon alone that has not answered or has refused. The next
- * daemon is asked at once: it waits for claims of leases for 3 s only. Times are in ns of
- * CLOCK_MONOTONIC.
+ * How long the device process leaves a daemon alone that has not answered or has refused. It asks a
+ * later daemon at once, because that one waits for claims of leases for 3 s only. Times are in ns
+ * of CLOCK_MONOTONIC.
  */
 #ifndef URXE_VM_HOST_DAEMON_PAUSE_H
 #define URXE_VM_HOST_DAEMON_PAUSE_H
@@ -26,8 +26,8 @@ struct daemon_pause {
 	struct daemon_file file; /* of the daemon that is left alone */
 };
 
-/* Returns the present socket file of the daemon of run_dir. The caller looks before it asks the
- * daemon, which may be another one afterwards. */
+/* Returns the present socket file of the daemon of run_dir. Call it before asking the daemon:
+ * afterwards the file may be a later daemon's. */
 struct daemon_file daemon_file_look(const char *run_dir);
 /* Whether the pause goes on: it has not ended, and the daemon is still the same. */
 bool daemon_pause_lasts(const struct daemon_pause *pause, const char *run_dir, uint64_t now);

@@ -24,7 +24,7 @@ static bool write_recording(void *arg, const uint8_t *bytes, size_t n)
 	return vnic_record_write(&r->ring, bytes, n, n == URXE_RECORD_END ? 0 : URXE_RECORD_END);
 }
 
-/* Tells urxe capture about the process, or why it does not record (`error`), once. */
+/* Tells urxe capture once about the process, or why the process does not record (`error`). */
 static void report_process(struct engine_recording *r, uint64_t now, int error)
 {
 	struct vnic_record_process process = {
@@ -65,8 +65,8 @@ void engine_recording_request(struct engine_recording *r, const uint8_t mac[6], 
 
 /*
  * Starts the recording with the engine's state. 0; -EBUSY: a peer copies, and the caller tries
- * again; -ECANCELED: urxed captures no more; or another error of urxe_record_start. The saved state
- * grants peers no rights to copy, and peers get their rights back afterwards.
+ * again; -ECANCELED: urxed captures no more; or another error of urxe_record_start. For the saved
+ * state the peers lose their rights to copy; afterwards they get them back.
  */
 static int start_recording(struct engine_recording *r, uint64_t now, struct urxe_dev *engine,
 			   const struct vnic_driver *nic)
@@ -88,14 +88,15 @@ uint64_t engine_recording_tick(struct engine_recording *r, uint64_t now, struct 
 	struct urxe_dev *engine;
 	int rc;
 
-	/* The capture or its daemon has ended: peers may copy again, past the recording. */
+	/* The capture or its daemon has ended, so peers may copy again, which a recording would
+	 * miss. */
 	if (r->answered && !(nic && !vnic_driver_bypass_allowed(nic)))
 		engine_recording_close(r, dev);
 	if (!r->ring.ring || r->answered)
 		return UINT64_MAX;
 	engine = pvrdma_engine(dev);
-	/* No engine: the guest's driver has not started. While the device may grant peers nothing,
-	 * start_recording must not give them rights back. An event ends both states. */
+	/* The guest's driver has not started, or the device may grant peers no rights now, which
+	 * start_recording would do. An event of the device ends both states. */
 	if (!engine || !pvrdma_may_grant(dev))
 		return UINT64_MAX;
 	if (!r->give_up_at)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Recording of the PVRDMA's engine for urxe capture --state (rxe/record.h). It contains each frame
- * that the engine receives as a whole, because a capture may have missed frames that the switch
- * gave the machine. vm.c calls this, in the thread that runs the engine.
+ * Records PVRDMA's engine for urxe capture --state (rxe/record.h). The recording contains each
+ * frame that the engine receives as a whole, because the capture itself may have missed frames from
+ * the switch to the machine. vm.c calls these functions, in the thread that runs the engine.
  */
 #ifndef URXE_VM_HOST_ENGINE_RECORDING_H
 #define URXE_VM_HOST_ENGINE_RECORDING_H
@@ -17,13 +17,16 @@ struct vnic_driver;
 
 struct engine_recording {
 	struct vnic_record_side ring; /* none: no capture asks for a recording */
-	bool answered; /* the ring tells the reader of the process, or why it is not recorded */
-	uint64_t give_up_at; /* ns; no further attempts while peers copy; 0: not yet set */
+	bool answered; /* the ring has the process's data, or the reason why it is not recorded */
+	uint64_t give_up_at; /* last attempt while peers copy, ns; 0: before the first attempt */
 	uint8_t mac[6];      /* of the machine */
 };
 
-/* Call it when the daemon asks for a recording into the ring with descriptor `ring`, which this
- * function closes; engine_recording_tick starts the recording. -1: the daemon asks to end it. */
+/*
+ * Call it when the daemon asks for a recording, with the ring's descriptor, which this function
+ * closes. engine_recording_tick then starts the recording. `ring` -1: the daemon ends the
+ * recording.
+ */
 void engine_recording_request(struct engine_recording *r, const uint8_t mac[6], int ring,
 			      struct pvrdma *dev);
 /*

@@ -14,9 +14,10 @@
 /* --- The way of a connection */
 
 /*
- * Whether the engines of both ends execute the connection; the peer must decide alike. They do if
- * the peer is a queue pair of this machine, or of another machine and has a QPN from urxed, which
- * no HCA has. Programs of this host reach the machine's address by the HCA only.
+ * Whether the engines of both ends execute the connection, and not an HCA; the peer must decide
+ * alike. They do if the peer is a queue pair of this machine, or if it is one of another machine of
+ * this host with a QPN from urxed, which no HCA has. Programs of this host reach the machine's
+ * address by the HCA only.
  */
 static bool is_on_this_host(const struct machine_hca *h, const struct urxe_qp_attr *attr)
 {
@@ -154,7 +155,7 @@ static void open_hca(struct machine_hca *h, uint64_t now)
 	if (!rc)
 		rc = epoll_add_readable(h->epoll_fd, hca_comp_fd(h->hca))
 			     ?: epoll_add_readable(h->epoll_fd, hca_async_fd(h->hca));
-	/* Further attempts of the same kind are not worth a line. */
+	/* Logs only the first of several attempts to open the same HCA. */
 	if (rc && !h->retry.pause)
 		log_line("cannot open %s: %s", h->wanted.name, strerror(-rc));
 	hca_retry_note(&h->retry, rc, now);
@@ -182,8 +183,8 @@ static bool is_same_port(const struct vnic_attach_hca *a, const struct vnic_atta
 	return a->port == b->port && !strcmp(a->name, b->name);
 }
 
-/* Whether urxed names another HCA, or none, since the last call. A later urxed counts generations
- * anew: its HCA is the same one if it has the same name and port. */
+/* Whether urxed has named another HCA, or none, since the last call. A later urxed counts
+ * generations anew: then an HCA with the same name and port is the same one. */
 static bool has_changed(struct machine_hca *h)
 {
 	const struct vm_session *s = h->session;
@@ -210,7 +211,7 @@ static void renew_hca(struct machine_hca *h, uint64_t now)
 		h->wanted = h->session->welcome.port.hca;
 		h->retry = (struct hca_retry){0};
 	} else if (machine_hca_deadline(h) > now) {
-		/* A dead HCA is opened again when urxed names it anew. */
+		/* A dead HCA is opened again only when urxed names it with another generation. */
 		return;
 	}
 	if (h->wanted.name[0] && h->way != HCA_WAY_ENGINE)
@@ -267,7 +268,8 @@ bool machine_hca_poll(struct machine_hca *h, uint64_t now)
 
 	if (!h->hca || !pvrdma_has_hca(h->dev))
 		return false;
-	/* Completions also come with events, in machine_hca_event, and handles only there. */
+	/* machine_hca_event takes completions, too, so the count also shows those since the last
+	 * call. */
 	more = hca_poll(h->hca) || hca_completions(h->hca) != h->completions;
 	h->completions = hca_completions(h->hca);
 	if (more)

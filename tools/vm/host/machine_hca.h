@@ -46,9 +46,10 @@ int machine_hca_open(struct machine_hca *h, struct pvrdma *dev, const struct vm_
 void machine_hca_close(struct machine_hca *h);
 
 /*
- * Closes the HCA if it is dead or urxed has named another one or none, and opens the one that urxed
- * has named since the last call. Opens an HCA again for which descriptors or memory were lacking.
- * Follows the state of its port. May block in libibverbs. `now`: as now_ns().
+ * Closes the HCA if it is dead, or urxed has named another one or none, and opens the one that
+ * urxed has named since the last call. Repeats an attempt to open that failed for want of
+ * descriptors or memory. Follows the state of the HCA's port. May block in libibverbs. `now`: as
+ * now_ns().
  */
 void machine_hca_follow(struct machine_hca *h, uint64_t now);
 /* When machine_hca_follow will open the HCA again, ns; UINT64_MAX: no attempt is due. */
@@ -59,8 +60,8 @@ static inline uint64_t machine_hca_deadline(const struct machine_hca *h)
 /* Passes completions to the engine. True: there were some, so PVRDMA has to be run. */
 bool machine_hca_poll(struct machine_hca *h, uint64_t now);
 /*
- * Before a sleep: the next completion makes epoll_fd readable. True: the machine must not sleep,
- * because completions were there, so PVRDMA has to be run, or the HCA is dead, so
+ * Before a sleep: the next completion makes epoll_fd readable. True: the process must not sleep,
+ * because completions were there and PVRDMA has to be run, or because the HCA is dead and
  * machine_hca_follow has to close it.
  */
 bool machine_hca_arm(struct machine_hca *h, uint64_t now);

@@ -39,7 +39,7 @@ bool machine_peers_knows(const struct machine_peers *p, const uint8_t mac[6], ui
 	return route && peer_route_leads_to(route, mac) && !has_ended(route);
 }
 
-/* False also while urxed captures frames: it allows no copies then. */
+/* False also while urxed captures frames, because it permits no copies then. */
 bool machine_peers_has(const struct machine_peers *p, const uint8_t mac[6], uint32_t qpn)
 {
 	const struct vnic_driver *nic = p->session->nic;
@@ -62,8 +62,8 @@ static void log_exclusion(void *ctx, int32_t pid)
 		 pid);
 }
 
-/* urxe_copy_ops.look_or_wake, always false: no peer counts as polling. A peer need not look at its
- * inbox for a copy, so a copy is faster than a frame even if the peer polls. */
+/* urxe_copy_ops.look_or_wake. Always false: counts no peer as polling, because even if the peer
+ * polls, a copy, for which the peer need not look at its inbox, is faster than a frame. */
 static bool never_polls(void *ctx, uint64_t now)
 {
 	(void)ctx, (void)now;
@@ -156,8 +156,8 @@ static int add_route(struct machine_peers *p, const uint8_t mac[6], uint32_t qpn
 	return 0;
 }
 
-/* Whether a process of this host may have the MAC. Queue pairs of one machine need no process: they
- * reach each other within the device. */
+/* Whether a process of this host may have queue pairs with the MAC. For the machine's own MAC no
+ * process is needed: queue pairs of one machine reach each other within the device. */
 static bool may_be_here(const struct machine_peers *p, const uint8_t mac[6])
 {
 	const struct vm_session *s = p->session;
@@ -207,7 +207,8 @@ void machine_peers_request_introduction(struct machine_peers *p, const uint8_t m
 		rc = add_route(p, mac, qpn, fds);
 	if (rc == -EBUSY && ask_again(p, mac, qpn))
 		return;
-	/* -ENOENT, -EPERM: the QPN is another host's or user's, or its process has no inbox. */
+	/* -ENOENT and -EPERM are normal: the QPN is another host's or user's, or its process has no
+	 * inbox. */
 	if (rc && rc != -ENOENT && rc != -EPERM)
 		log_line("messages to QP %#x go in packets: %s", qpn, strerror(-rc));
 }

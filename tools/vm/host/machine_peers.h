@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The peers of the virtual machine on this host: programs, and device processes of other machines,
- * of the same user, to whose queue pairs those of the machine are connected. The kernel copies
- * WRITEs, READs and large SENDs between a peer's memory and the machine's; other packets go through
- * inboxes (docs/same-host.md).
+ * The peers of the virtual machine on this host: processes of the same user, programs and device
+ * processes of other machines, to whose queue pairs those of the machine are connected. The kernel
+ * copies WRITEs, READs and large SENDs between a peer's memory and the machine's; other packets go
+ * through inboxes (docs/same-host.md).
  */
 #ifndef URXE_VM_HOST_MACHINE_PEERS_H
 #define URXE_VM_HOST_MACHINE_PEERS_H
@@ -17,12 +17,13 @@
 #include "vm/host/machine_session.h"
 #include "vm/host/peer_route.h"
 
-/* A queue pair whose process urxed could not name yet: it did not know the process's user. */
+/* A queue pair for which urxed has to be asked again, because it did not know the user of the queue
+ * pair's process yet. */
 struct machine_peers_unknown {
 	uint8_t mac[6];
 	uint32_t qpn;
 };
-/* The most of them that are asked for again. The others' messages go in packets. */
+/* The most such queue pairs. Messages to further ones go in packets. */
 #define MACHINE_PEERS_UNKNOWN 16
 
 struct machine_peers {
@@ -37,7 +38,7 @@ struct machine_peers {
 	uint64_t counters[VNIC_BYPASS_COUNT];
 	struct machine_peers_unknown unknown[MACHINE_PEERS_UNKNOWN];
 	uint32_t n_unknown;
-	uint64_t ask_at; /* when to ask for them again, ns */
+	uint64_t ask_at; /* when to ask urxed for them again, ns */
 };
 
 /*
@@ -52,9 +53,10 @@ void machine_peers_open(struct machine_peers *p, struct vm_session *session);
  */
 void machine_peers_end_service(struct machine_peers *p);
 /*
- * While another process takes the machine over, peers keep their frames, and send them to the
- * switch after 0.1 s, until machine_peers_end_service, or until machine_peers_admit_senders if the
- * other process fails. A peer that is sending at the moment may still put frames into the inbox.
+ * While another process takes the machine over, peers find the inbox locked: they keep their
+ * frames, and after 0.1 s send them to the switch. This lasts until machine_peers_end_service or,
+ * if the other process fails, machine_peers_admit_senders. A peer that is sending at the moment may
+ * still put frames into the inbox.
  */
 void machine_peers_hold_senders(struct machine_peers *p);
 void machine_peers_admit_senders(struct machine_peers *p);
@@ -99,7 +101,7 @@ uint32_t machine_peers_send(struct machine_peers *p, uint64_t now, const struct 
 /*
  * Takes up to `max` frames, at most MACHINE_PEERS_BURST, from the inbox, and returns their number.
  * They stay valid until the caller gives *taken slots of the inbox back by machine_peers_release.
- * *taken may be larger than the number: frames with a reference to an unknown process are dropped.
+ * *taken may be larger: it counts dropped frames, too, whose reference is to an unknown process.
  */
 #define MACHINE_PEERS_BURST 32
 uint32_t machine_peers_receive(struct machine_peers *p, struct urxe_frame *frames, uint32_t max,

@@ -15,21 +15,23 @@
 /* Pause after a daemon has not answered: each wait for an answer delays the guest's accesses to
  * registers. */
 #define RETRY_SILENT_NS (10 * NS_PER_SEC)
-/* Longest pause after a refusal. A refusal may last, as that of a user whose quota is used up, and
- * each attempt costs the daemon time: so the pause doubles from RETRY_NS up to this time. */
+/*
+ * Longest pause after a refusal. The pause doubles from RETRY_NS up to this time, because a refusal
+ * may last, such as that of a user whose quota is used up, and each attempt costs the daemon time.
+ */
 #define RETRY_REFUSED_NS (60 * NS_PER_SEC)
 #define LOOK_NS          NS_PER_SEC /* between looks for the next daemon in a pause */
 #define REFUSED_LINES    8          /* log lines about refused QPNs; the first ones tell enough */
 
-/* --- Numbers that this daemon has not leased */
+/* --- QPNs that this daemon has not leased to the session */
 
 static bool is_foreign(const struct vm_session *s, uint32_t qpn)
 {
 	return s->leases.by_qpn[VNIC_BLOCK(qpn)]->foreign;
 }
 
-/* Logs that the daemon has refused a QPN, `rc`. The machine has its own MAC, so its packets find it
- * in any case. But peers of this host get no introduction to the queue pair. */
+/* Logs that the daemon has refused to add a QPN. The switch still finds the machine by its MAC. But
+ * urxed introduces no peers of this host to the queue pair, so their messages go in packets. */
 static void log_refused(struct vm_session *s, uint32_t qpn, int rc)
 {
 	if (++s->log_lines > REFUSED_LINES)
@@ -94,7 +96,8 @@ static int watch_daemon(struct vm_session *s)
 	return rc;
 }
 
-/* A failure does not end the attachment: the daemon would give a claimed lease to others. */
+/* Without a watch the session stays attached: if it left, the daemon would give its lease to
+ * others. It looks at the daemon's messages each RETRY_NS instead. */
 static void begin_watch(struct vm_session *s)
 {
 	int rc = watch_daemon(s);
@@ -114,8 +117,8 @@ static void watch_again(struct vm_session *s, uint64_t now)
 		vm_session_event(s);
 }
 
-/* Whether the daemon has kept all leases and the MTU. It may have one block more, of an answer that
- * was lost. */
+/* Whether the daemon has kept all leases and the MTU. It may count one block more: one that it
+ * leased in an answer that this process did not get. */
 static bool is_same_host(const struct vm_session *s, const struct vnic_attach_welcome *now)
 {
 	return !s->leases.n || (now->qpn_first == s->welcome.qpn_first &&
@@ -140,9 +143,10 @@ static int attach_session(struct vm_session *s)
 	begin_watch(s);
 	s->welcome = now;
 	s->attachments++;
-	/* A daemon that has started since the last attachment knows only numbers of leases. */
+	/* A daemon that has started since the last attachment knows the leased blocks, but not the
+	 * added QPNs. */
 	add_all_foreign(s, !s->demand_deferred);
-	/* Peers have the inbox already; this daemon introduces further ones. */
+	/* Peers that have the inbox keep it. The new daemon needs it to introduce further peers. */
 	if (s->inbox && vnic_driver_set_inbox(s->nic, s->inbox))
 		log_line("the new urxed does not take the machine's inbox: messages to further "
 			 "peers go in packets");
@@ -237,8 +241,8 @@ void vm_session_demand_now(struct vm_session *s, uint64_t now)
 	s->demand_until = now + DEMAND_NS;
 }
 
-/* Adds the QPNs of the replaced process at the daemon. If the daemon refuses some, tries again
- * until demand_until: urxed may learn later than this process that the replaced one has ended. */
+/* Adds the QPNs of the replaced process at the daemon. If the daemon refuses some, repeats that
+ * until demand_until: urxed may learn of the replaced process's end later than this process. */
 static void demand(struct vm_session *s, uint64_t now)
 {
 	const bool last = now >= s->demand_until;

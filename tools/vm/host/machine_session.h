@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The device process's session with urxed (vnic/attach_protocol.h), beside its port of the switch:
- * the numbers of its queue pairs, which are unique on the host, and the state that `urxe show` asks
- * for. The session has a vNIC, like that of a program, but this vNIC carries no frames.
+ * it gets the numbers of its queue pairs, which are unique on the host, and answers `urxe show`
+ * with its state. The session has a vNIC, like that of a program, but this vNIC carries no frames.
  *
  * Without a session, as for a user that urxed refuses, the machine works, and PVRDMA chooses the
  * numbers itself. If the daemon ends, the session looks for the next one, and claims the same
@@ -38,7 +38,7 @@ struct vm_session {
 	struct vnic_driver *nic;            /* NULL = no daemon */
 	struct vnic_attach_welcome welcome; /* of the last attachment; qpn_first is 0 before any */
 	bool unwatched;                     /* the daemon's descriptors are not in epoll_fd yet */
-	uint32_t attachments;               /* so far */
+	uint32_t attachments;               /* number of attachments so far */
 	struct leases leases;
 	uint32_t log_lines; /* failed requests that were logged, at most 8 */
 	/* The inbox that later daemons get; NULL: none. The caller of vm_session_make_inbox owns
@@ -46,13 +46,14 @@ struct vm_session {
 	struct vnic_inbox *inbox;
 	uint64_t retry_at; /* next look for a daemon, ns */
 	struct daemon_pause pause;
-	uint64_t refused_ns; /* the pause after the last refusal; 0: none since an attachment */
+	uint64_t refused_ns; /* pause after the last refusal, ns; 0: none since the last
+				attachment */
 	int refusal; /* the last error that was logged, until an attachment succeeds; 0: none */
 	/* The numbers belong to the replaced process until it ends: between vm_session_demand_later
 	 * and vm_session_demand_now. */
 	bool demand_deferred;
-	bool demanded; /* the demand has ended, with or without an answer; the next
-			  vm_session_has_demanded tells it */
+	bool demanded; /* the demand has ended, with or without success, and
+			  vm_session_has_demanded has not told that yet */
 	/* When the session next asks the daemon for the numbers of a replaced process (0 = it does
 	 * not ask), and when it gives up; ns. */
 	uint64_t demand_at, demand_until;
@@ -61,24 +62,21 @@ struct vm_session {
 	bool final_detach;
 };
 
-/*
- * Attaches to the daemon, if there is one. Returns 0 also if the daemon refuses, which it logs. A
- * negative errno value: there is no descriptor for epoll_fd.
- */
+/* Attaches to the daemon, if there is one. Logs a refusal of the daemon, and returns 0 all the
+ * same. A negative errno value: there is no descriptor for epoll_fd. */
 int vm_session_open(struct vm_session *s, const char *run_dir, const uint8_t mac[6],
 		    const struct session_queries *queries);
 /* Accepts a zeroed structure. */
 void vm_session_close(struct vm_session *s);
 
-/*
- * Leaves the daemon, which may then give the numbers to another process. Not final:
- * vm_session_tick attaches again and claims them, unless s->final_detach.
- */
+/* Leaves the daemon, which may then give the numbers to another process. vm_session_tick attaches
+ * again and claims them, unless s->final_detach. */
 void vm_session_detach(struct vm_session *s);
 /*
- * For a process that replaces another one, which has the numbers until it ends. After
- * vm_session_demand_later, vm_session_demand_qpn takes numbers without asking the daemon. After
- * vm_session_demand_now, vm_session_tick asks for all of them, for 2 s at most. `now` in ns.
+ * For a process that replaces another one: until the other process ends, the numbers belong to it.
+ * After vm_session_demand_later, vm_session_demand_qpn takes numbers without asking the daemon.
+ * After vm_session_demand_now, vm_session_tick asks the daemon for all of them, for 2 s at most.
+ * `now` in ns.
  */
 void vm_session_demand_later(struct vm_session *s);
 void vm_session_demand_now(struct vm_session *s, uint64_t now);
@@ -108,10 +106,10 @@ uint32_t vm_session_take_qpn(struct vm_session *s);
 /* Gives a number of vm_session_take_qpn or vm_session_demand_qpn back. */
 void vm_session_free_qpn(struct vm_session *s, uint32_t qpn);
 /*
- * Takes this number, of a queue pair that comes from another host. If another process of this host
- * has it, too, or urxed does not admit it, or no urxed runs, the session logs that (8 times), and
- * only peers of this host notice: messages to them go in packets. -EADDRINUSE: a queue pair of the
- * machine has it; -ENOMEM.
+ * Takes the number of a queue pair that comes from another host. The session logs (8 times) if the
+ * daemon does not admit the number, because another process of this host has it, for example, or if
+ * no daemon runs. Then only peers of this host notice: their messages go in packets. -EADDRINUSE: a
+ * queue pair of the machine has the number; -ENOMEM.
  */
 int vm_session_demand_qpn(struct vm_session *s, uint32_t qpn);
 

@@ -39,7 +39,7 @@ bool peer_route_leads_to(const struct peer_route *route, const uint8_t mac[6])
 	return !memcmp(route->mac, mac, sizeof(route->mac));
 }
 
-/* Frames in inboxes have no ICRC; the pieces of a reference stand in its place. */
+/* Frames in inboxes have no ICRC. The pieces of a payload reference begin at its place. */
 static struct vnic_frame inbox_frame(const struct urxe_frame *frame)
 {
 	struct vnic_frame to = {.data = frame->data, .len = frame->len - URXE_ICRC_LEN};

@@ -15,9 +15,10 @@
 #include <vnic/inbox.h>
 
 /*
- * Frames go by the switch for PEER_ROUTE_DETOUR_NS after the inbox was full, or its lock word held
- * by another process, for PEER_ROUTE_STALLED_NS. A shorter time reorders frames whenever the holder
- * loses the processor (docs/decisions.md).
+ * If the inbox was full for PEER_ROUTE_STALLED_NS, or another process held its lock for so long,
+ * frames go by the switch for PEER_ROUTE_DETOUR_NS. With a shorter PEER_ROUTE_STALLED_NS frames
+ * would be reordered whenever the process that holds the lock loses the processor
+ * (docs/decisions.md).
  */
 #define PEER_ROUTE_STALLED_NS 100000000u
 #define PEER_ROUTE_DETOUR_NS  10000000u

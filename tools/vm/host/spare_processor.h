@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Whether the host has a processor for each thread that wants to run, so that the device process
- * may look for work without a pause. On a full host a process that never sleeps takes the
- * processor from the very program whose message it waits for.
+ * may look for work without a pause. On a busy host a process that never sleeps would take
+ * processor time from the program whose message it waits for.
  */
 #ifndef URXE_VM_SPARE_PROCESSOR_H
 #define URXE_VM_SPARE_PROCESSOR_H
@@ -13,8 +13,8 @@
 struct spare_processor {
 	int loadavg;         /* descriptor of /proc/loadavg; -1: never spare */
 	uint32_t processors; /* that this process may use */
-	uint64_t asked_at;   /* ns */
-	bool spare;          /* the answer at that time */
+	uint64_t asked_at;   /* time of the last answer, ns */
+	bool spare;          /* the last answer */
 };
 
 void spare_processor_open(struct spare_processor *s);

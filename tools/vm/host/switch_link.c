@@ -18,7 +18,7 @@
 /* Pause after a daemon has not answered: each wait for an answer delays the guest's accesses to
  * registers. */
 #define RETRY_SILENT_NS (10 * NS_PER_SEC)
-#define ANSWER_MS       2000 /* a daemon that does not answer in this time is as good as none */
+#define ANSWER_MS       2000 /* without an answer in this time the daemon counts as absent */
 #define FRAME_MAX       (VM_PORT_MTU + 14u + 4u)
 #define LINE            64u /* buffers begin on cache lines */
 
@@ -38,8 +38,8 @@ static void close_fd(int fd)
 
 static void disconnect(struct switch_link *link)
 {
-	/* The daemon may have a copy of the pipe's end (kick), so close(2) would not end its watch.
-	 */
+	/* close(2) alone would not end the watch of the pipe, if the daemon has a copy of this end
+	 * (kick). */
 	epoll_remove(link->epoll_fd, link->fds.kick);
 	epoll_remove(link->epoll_fd, link->socket);
 	if (link->peer)
@@ -101,7 +101,8 @@ static int ask_for_port(struct switch_link *link)
 
 	snprintf(request.name, sizeof(request.name), "%s", link->name);
 	memcpy(request.mac, link->mac, sizeof(request.mac));
-	/* An error is ignored: a daemon that refuses the user answers without a request. */
+	/* Ignores an error: a daemon that refuses the user answers and closes without reading a
+	 * request. */
 	unix_packet_send(link->socket, &request, sizeof(request), NULL, 0);
 	rc = receive_reply(link, fds, 2) ?: receive_reply(link, fds + 2, 1);
 	link->fds = (struct netdev_shm_fds){fds[0], fds[1], fds[2]};
@@ -212,7 +213,8 @@ void switch_link_close(struct switch_link *link)
 	close_fd(link->epoll_fd);
 }
 
-/* Stores the result of an attempt to join. Logs a refusal once; a daemon that is away is normal. */
+/* Stores the result of an attempt to get a port. Logs a refusal once, and not that no daemon
+ * runs. */
 static void note_error(struct switch_link *link, int error)
 {
 	const bool away = !error || error == -ENOENT || error == -ECONNREFUSED;

@@ -37,7 +37,7 @@ struct switch_link {
 	struct netdev_frame frames[SWITCH_LINK_BURST];
 	uint64_t retry_at; /* next look for a daemon, ns */
 	struct daemon_pause pause;
-	bool away;        /* the link wants no port, until switch_link_return */
+	bool away;        /* the link has given its port back, until switch_link_return */
 	int error;        /* of the last attempt to connect; 0 = none */
 	uint64_t dropped; /* frames without a daemon, or with a payload longer than VM_PORT_MTU */
 };

@@ -31,8 +31,8 @@ struct bundle_options {
 struct bundle {
 	struct bundle_options options;
 	int listeners[BUNDLE_FUNCTIONS];
-	int replace_listener; /* at which a later process asks for the next replacement */
-	int doorbells;        /* memory; -1: !map_doorbells */
+	int replace_listener; /* listening socket for the process that replaces the new one later */
+	int doorbells;        /* doorbell memory (uar_memory.h); -1: !map_doorbells */
 	struct switch_link_handover link;
 	struct vnic_vfio_handover functions[BUNDLE_FUNCTIONS];
 };

@@ -25,7 +25,8 @@
  * wait. Those of a peer with the shortest timeout that IBA 9.7.6.1.3 allows survive only 0.47 s.
  */
 #define CHANNEL_OLD_MS 800
-/* How long the new process waits: the old one may wait for peers and the hypervisor. */
+/* How long the new process waits for a packet: the old process may have to wait for peers and for
+ * the hypervisor before it sends one. */
 #define CHANNEL_NEW_MS 5000
 
 /*

@@ -13,13 +13,13 @@
 #include "vm/replace/channel.h"
 #include "vm/vm_private.h"
 
-/* How long the functions may take to come to the end of a message, or peers to that of a copy. */
+/* How long the functions may take to come between two messages, and peers to end a copy. */
 #define STOP_NS  (200 * NS_PER_MS)
 #define PAUSE_NS 50000
 
 void hand_over_close(struct vm *vm)
 {
-	/* The close ends the watch of the descriptor, too. */
+	/* close(2) ends the watch of the descriptor, too. */
 	if (vm->replacement.requester >= 0)
 		close(vm->replacement.requester);
 	vm->replacement.requester = -1;
@@ -64,9 +64,9 @@ static int stop_function(struct vm *vm, struct function *f, uint64_t end)
 }
 
 /*
- * Stops PVRDMA first: the messages that its server handles before may leave frames, which the
- * process sends only while both functions run. Returns as stop_function. The functions from
- * *running on have stopped, also after an error.
+ * Stops PVRDMA before the vmxnet3: the messages that PVRDMA's server handles until then may make it
+ * send frames, and the process sends frames only while both functions run. Returns as
+ * stop_function. The functions from *running on have stopped, also after an error.
  */
 static int stop_functions(struct vm *vm, uint32_t *running)
 {
@@ -163,8 +163,8 @@ void hand_over(struct vm *vm)
 	for (uint32_t i = running; i < BUNDLE_FUNCTIONS; i++)
 		vnic_vfio_server_resume(vm_function(vm, i)->server);
 	r->handing_over = false;
-	/* The hypervisor has stopped the machine meanwhile, which kept its port for the other
-	 * process. */
+	/* The hypervisor has stopped the machine during the attempt. The machine kept its port
+	 * then, for the other process, and gives it back now. */
 	if (vm->paused)
 		switch_link_leave(&vm->link);
 	log_line("the machine's device stays with this process: %s", explain_failure(rc));

@@ -9,7 +9,7 @@ struct bundle;
 
 /*
  * Asks the running process for the device. From then on the device stands still, until the running
- * process goes on with it or take_over_finish succeeds. The caller has opened the session of *vm.
+ * process resumes it or take_over_finish succeeds. The caller has opened the session of *vm.
  * Returns 0, and the caller calls bundle_close; or a negative errno value and a sentence in
  * `error`.
  */
