@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * urxe-bench: measures an engine and a frame port in one thread against a peer on the same cable.
- */
+/* urxe-bench: measures, in one thread, an engine and a frame port against a peer at the other end
+ * of the cable. */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -263,7 +262,7 @@ static int log_no_answer(const struct arguments *a)
 	return STATUS_FAILED;
 }
 
-/* Logs why the station is not connected, or not any more. Returns STATUS_FAILED. */
+/* Logs why the station did not connect, or lost its connection. Returns STATUS_FAILED. */
 static int log_no_connection(const struct arguments *a, const struct station *s)
 {
 	if (ended)

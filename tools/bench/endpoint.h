@@ -18,10 +18,8 @@ void endpoint_mac(const struct netdev *port, uint8_t mac[6]);
  * Did the last frame arrive more than 100 ms ago, so that a listener may sleep? Times of now_ns().
  */
 bool endpoint_quiet(uint64_t last_rx, uint64_t now);
-/*
- * Sleeps for ENDPOINT_NAP_NS. It does not wait for the port's descriptor, because a port whose
- * descriptor is in use makes a system call for each empty poll.
- */
+/* Sleeps for ENDPOINT_NAP_NS. Does not wait for the port's descriptor instead, because from then on
+ * each empty poll of the port would cost a system call (netdev_wait_fd). */
 void endpoint_nap(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The frames of urxe bench --bare: MACs, EtherType, mark, type, number, zeros. The EtherType is
- * that of RoCEv1, because some ports receive no other one. The mark begins where a GRH has its IP
- * version, with another version than 6, so that engines drop the frame.
+ * that of RoCEv1, because some ports receive RoCE only. The mark is at the place of a GRH's IP
+ * version, and is not version 6, so that engines drop the frame.
  */
 #ifndef URXE_BENCH_RAW_FRAME_H
 #define URXE_BENCH_RAW_FRAME_H

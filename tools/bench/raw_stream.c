@@ -14,7 +14,7 @@
 /* Ethernet header, IPv4, UDP, BTH and RETH, and ICRC of a packet of a WRITE. */
 #define OVERHEAD (14 + 20 + 8 + 12 + 16 + 4)
 
-/* The largest path MTU, bytes, whose packets fit the port's MTU; 0: none. */
+/* The largest path MTU, in bytes, whose packets fit the port's MTU; 0: none fits. */
 static uint32_t payload_for(uint32_t mtu)
 {
 	for (uint32_t payload = 4096; payload >= 256; payload /= 2)
@@ -43,7 +43,7 @@ static void take_credits(struct raw_stream *stream, uint64_t now)
 		if (!raw_frame_is(&frames[i], RAW_CREDIT, stream->mac))
 			continue;
 		number = raw_frame_number(&frames[i]);
-		/* Ignores a late credit, of a frame that has counted as lost already. */
+		/* Ignores a credit that comes after its frame was counted as lost. */
 		if (number - stream->credited - 1 >= stream->sent - stream->credited)
 			continue;
 		stream->delivered += RAW_STREAM_CREDIT;

@@ -15,7 +15,7 @@
 
 struct netdev;
 
-#define STATION_MEMORY (8u << 20) /* bytes: maximum message, and memory for the peer's WRITEs */
+#define STATION_MEMORY (8u << 20) /* bytes: the longest message, and room for the peer's WRITEs */
 #define STATION_SENDS  128        /* requests that may be outstanding */
 
 struct station;

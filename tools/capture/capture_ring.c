@@ -96,7 +96,7 @@ bool capture_writer_put(struct capture_writer *w, struct capture_record *record,
 		write_padding(w, skip);
 	place = ring_at(w->ring, w->head);
 	memcpy(place, record, sizeof(*record));
-	/* A frame without a byte may be at no address. */
+	/* The pointer to a frame of 0 bytes may be NULL. */
 	if (record->len)
 		memcpy(place + sizeof(*record), frame, record->len);
 	w->head += record->size;
@@ -169,7 +169,7 @@ static int copy_record(const struct capture_reader *r)
 	if (!is_valid_size(sizes[0], sizes[1], left))
 		return -EPROTO;
 	memcpy(r->copy, from, sizes[0]);
-	/* The writer may have changed the sizes meanwhile. */
+	/* The writer may have changed the sizes in the ring since they were checked. */
 	record->size = sizes[0];
 	record->len = sizes[1];
 	return (int)sizes[0];

@@ -38,7 +38,8 @@ struct capture_record {
 /* At the start of the memory; records begin at CAPTURE_RING_START. Positions are free-running. */
 struct capture_ring {
 	_Atomic uint64_t head;       /* bytes written */
-	_Atomic uint64_t lost;       /* frames without room, and those that the writer lacks */
+	_Atomic uint64_t lost;       /* frames for which the ring had no room, or that the writer
+					did not get whole */
 	_Atomic uint32_t unrecorded; /* processes whose recordings the reader does not get */
 	_Atomic uint32_t
 		listed; /* 1 = the rings of the processes that ran at the start were sent */
@@ -69,7 +70,7 @@ void capture_writer_close(struct capture_writer *w);
  */
 bool capture_writer_put(struct capture_writer *w, struct capture_record *record,
 			const uint8_t *frame);
-/* Counts a frame that the writer has not whole. */
+/* Counts a frame that the writer did not get whole as lost. */
 void capture_writer_count_lost(struct capture_writer *w);
 
 /* Counts a process whose recording the reader does not get. */
@@ -77,7 +78,8 @@ void capture_writer_count_unrecorded(struct capture_writer *w);
 /* Says that the rings of the processes that ran at the start of the capture were sent. */
 void capture_writer_set_listed(struct capture_writer *w);
 
-/* --- The reader's end. It trusts no value of the ring: root may read that of a user's daemon. */
+/* --- The reader's end. It trusts no value of the ring: root may read the ring of a user's
+ * daemon. */
 
 struct capture_reader {
 	struct capture_ring *ring;
@@ -103,7 +105,8 @@ bool capture_reader_wait(struct capture_reader *r);
 uint64_t capture_reader_head(const struct capture_reader *r);
 uint64_t capture_reader_lost(const struct capture_reader *r);
 uint32_t capture_reader_unrecorded(const struct capture_reader *r);
-/* Whether the rings of the processes that ran at the start are on the socket, or were received. */
+/* Whether the daemon has sent all rings of the processes that ran when the capture began: the
+ * reader has received them, or they wait in the socket. */
 bool capture_reader_is_listed(const struct capture_reader *r);
 
 #endif

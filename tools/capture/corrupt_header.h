@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 /*
- * Is a frame that does not parse as RoCE, or is refused for its IP header, a RoCEv2 packet with a
- * corrupt IP version, IHL, fragment field, protocol or UDP port? True if the ICRC, which covers
- * these fields, is right after one of them is set to its value in RoCEv2 packets. cmd_replay.c
- * calls this.
+ * For a frame that does not parse as RoCE, or that the parser refuses for its IP header: is it a
+ * RoCEv2 packet with one corrupt field, IP version, IHL, fragment field, protocol or UDP port? True
+ * if the ICRC, which covers these fields, is right after one of them is set to its value in RoCEv2
+ * packets. cmd_replay.c calls this.
  */
 bool corrupt_header_hides_roce(const uint8_t *frame, uint32_t len);
 

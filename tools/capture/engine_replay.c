@@ -13,7 +13,7 @@
 #include "capture/frame_text.h"
 #include "common/json_fields.h"
 
-/* A replay refuses a recorded device whose queues and lists need more bytes. */
+/* A replay refuses a recorded device whose queues and lists need more memory than this. */
 #define MAX_BYTES (UINT64_C(4) << 30)
 #define NS        UINT64_C(1000000000)
 
@@ -61,7 +61,7 @@ static const uint8_t *find_received(void *arg, uint32_t len, uint32_t digest)
 	return NULL;
 }
 
-/* The list of a frame in the index of sent frames. */
+/* Returns the head of the list, in the index of sent frames, to which the frame belongs. */
 static uint32_t *sent_list(const struct engine_replay *r, const uint8_t *data, uint32_t len)
 {
 	struct urxe_packet p;
@@ -72,8 +72,8 @@ static uint32_t *sent_list(const struct engine_replay *r, const uint8_t *data, u
 	return &r->sent_lists[hash & (r->n_lists - 1)];
 }
 
-/* Makes the index of the frames that the process sent: each list has their numbers + 1 in the order
- * of the capture. */
+/* Makes the index of the frames that the process sent. A list has frames of one hash, each as
+ * its number in the capture plus 1, in the order of the capture; 0 ends it. */
 static bool index_sent(struct engine_replay *r)
 {
 	const uint32_t n = r->capture->n_frames;
@@ -97,8 +97,8 @@ static bool index_sent(struct engine_replay *r)
 	return true;
 }
 
-/* Whether the capture has the event's frame, behind the last one that was found. `whole` is the
- * frame with any payload. */
+/* Whether the capture has the event's frame behind the last one that was found. `whole` is that
+ * frame; its payload is not compared. */
 static bool find_sent(struct engine_replay *r, const struct urxe_replay_event *event,
 		      const uint8_t *whole)
 {
@@ -282,9 +282,9 @@ static void on_event(void *arg, const struct urxe_replay_event *event)
 /* --- The replay. */
 
 /*
- * Whether the capture has no more frames to the process: of the frames behind the last one that was
- * found, none is later than the last repeated call. The time alone does not tell, because the
- * frames of that call may be later than the call.
+ * Whether the capture has no more frames to the process: behind the last one that was found, none
+ * is later than the last repeated call. Frames of that call itself may be later than the call, so
+ * its time alone cannot tell.
  */
 static bool has_capture_ended(const struct engine_replay *r)
 {
@@ -321,7 +321,7 @@ void engine_replay_run(struct engine_replay *r)
 
 	r->replay = (struct urxe_replay){
 		.arg = r, .frame = find_received, .event = on_event, .max_bytes = MAX_BYTES};
-	/* If the ring had no room for the state, the recording has only its end mark. */
+	/* With an error the recording has no state, but only its end mark. */
 	if (recording->process.error) {
 		r->end = ENGINE_REPLAY_NO_STATE;
 		return;

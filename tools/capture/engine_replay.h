@@ -33,10 +33,13 @@ enum engine_replay_end { ENGINE_REPLAY_LIST(ENGINE_REPLAY_ENUM) ENGINE_REPLAY_CO
 struct engine_replay {
 	const struct recording *recording;
 	const struct recording_file *capture;
-	bool any_port; /* the capture lacks the process's port, so frames of all its ports count */
-	uint32_t next; /* index of the next captured frame to look at */
-	uint32_t next_sent; /* the same for the frames that the engine sent */
-	/* Lists of the frames that the engine sent, by their headers: heads, and next elements. */
+	bool any_port;      /* the capture does not name the process's port: use the frames of all
+			       ports */
+	uint32_t next;      /* index of the next captured frame to look at */
+	uint32_t next_sent; /* index of the next captured frame to compare with what the engine
+			       sends */
+	/* Lists of the frames that the engine sent, in a hash table by their headers: the heads,
+	 * and the next element of each frame. */
 	uint32_t *sent_lists, *sent_next;
 	uint32_t n_lists; /* a power of 2 */
 	/* engine_replay_run calls it with a line of text for each NAK, drop, error and asynchronous

@@ -9,10 +9,10 @@
 #include <rxe/psn.h>
 
 #define BUCKETS 4096
-/* With a start packet further than this from the expected PSN the connection's PSNs begin anew:
- * windows are far smaller. */
+/* A first packet further than this from the expected PSN means that the connection's PSNs begin
+ * anew, because windows are far smaller. */
 #define RESTART_PSNS 0x10000
-/* Distance behind the expected PSN from which on missing PSNs are no longer waited for. */
+/* Missing PSNs further behind the expected PSN than this count as missing for good. */
 #define FORGET_PSNS 0x400000
 /* Packets after which a flow without a peer stops searching for it. */
 #define MATCH_TRIES 64
@@ -25,8 +25,8 @@ struct entry {
 
 struct flow_table {
 	struct entry *buckets[BUCKETS];
-	/* Flows of RC and UC without a peer, by the hash of their addresses, the newest first.
-	 * Those that have found one leave at the next search. */
+	/* Flows of RC and UC without a peer, by the hash of their addresses, the newest first. A
+	 * flow that has found its peer leaves the list at the next search. */
 	struct entry *singles[BUCKETS];
 	struct entry **order;
 	uint32_t n;
@@ -52,7 +52,8 @@ static uint32_t get_age(const struct flow_track *t, uint32_t i)
 	return (t->next_psn - t->holes[i].first) & URXE_PSN_MASK;
 }
 
-/* Keeps ages unambiguous. Packets never come so late. */
+/* Forgets holes so old that their distance to the expected PSN would soon be ambiguous in 24 bits.
+ * Packets never come so late. */
 static void forget_old_holes(struct flow_track *t)
 {
 	uint32_t old = 0;
@@ -232,9 +233,10 @@ static void remember_read(struct flow *f, uint32_t len)
 }
 
 /*
- * Restarts the tracks if a request's PSN is far from the expected one. It is not far if a requester
- * goes back to the first missing response, which can be in the oldest of its outstanding READs. The
- * peer of a reconnected QP answers with new PSNs, too.
+ * Restarts the tracks if a request's PSN is far from the expected one, because the QP was connected
+ * again: then the peer's responses have new PSNs, too. A PSN behind by no more than the PSNs of the
+ * last READs is not far: a requester that goes back to the first missing response may repeat the
+ * oldest of its outstanding READs.
  */
 static void restart_requests_if_far(struct flow *f, uint32_t psn)
 {
@@ -291,7 +293,7 @@ static enum flow_ack get_ack_kind(uint8_t syndrome)
 	}
 }
 
-/* Distance from psn to the newest PSN of f's requests; negative: f has not used psn. */
+/* How far psn is behind the newest PSN of f's requests; negative: f has not used psn. */
 static int32_t get_psn_distance(const struct flow *f, uint32_t psn)
 {
 	const struct flow_track *t = &f->requests;
@@ -328,7 +330,8 @@ static bool can_be_peers(const struct flow *a, const struct flow *b)
 	       !memcmp(&a->dgid, &b->sgid, sizeof(a->dgid));
 }
 
-/* Finds the flow whose requests f's responses answer: the flow that has used psn most recently. */
+/* Finds the peer of f: the flow whose requests f's responses answer. Of all candidates, takes the
+ * one that has used psn most recently. */
 static void find_peer(struct flow_table *t, struct flow *f, uint32_t psn)
 {
 	struct entry **at = list_of_singles(t, &f->dgid, &f->sgid);
@@ -348,7 +351,7 @@ static void find_peer(struct flow_table *t, struct flow *f, uint32_t psn)
 		if (other == f || !can_be_peers(f, other))
 			continue;
 		distance = get_psn_distance(other, psn);
-		/* Of several, the oldest. */
+		/* At equal distances the oldest flow wins: the list begins with the newest. */
 		if (distance >= 0 && distance <= best) {
 			best = distance;
 			found = other;
@@ -363,10 +366,10 @@ static void find_peer(struct flow_table *t, struct flow *f, uint32_t psn)
 }
 
 /*
- * SENDs and WRITEs of the peer use PSNs without a response. After 2^23 of them a new response seems
- * to be behind the expected PSN, but is between it and the peer's next request: then the response's
- * PSN becomes the expected one. All holes are forgotten: they are as far behind as PSNs that count
- * as future ones.
+ * SENDs and WRITEs of the peer use PSNs for which no response comes. After 2^23 such PSNs, the next
+ * response seems to be behind the expected PSN. If it lies between that and the peer's next
+ * request, it is ahead: its PSN becomes the expected one. All holes are forgotten, because their
+ * distances are ambiguous now.
  */
 static void follow_requests(struct flow *f, uint32_t psn)
 {
@@ -381,9 +384,9 @@ static void follow_requests(struct flow *f, uint32_t psn)
 }
 
 /*
- * Counts the first packet of a response; 0 or -ENOMEM. It may be far ahead, because SENDs and
- * WRITEs use PSNs too. The requests of the peer tell when the PSNs begin anew. Without them, a PSN
- * far behind tells it.
+ * Counts the first packet of a response; 0 or -ENOMEM. A PSN far ahead is normal, because SENDs and
+ * WRITEs use PSNs, too. When the PSNs begin anew, the peer's requests show it; if the peer is
+ * unknown, a PSN far behind does.
  */
 static int track_response_start(struct flow *f, uint32_t psn)
 {
@@ -500,7 +503,7 @@ const struct flow *flow_at(const struct flow_table *t, uint32_t index)
 	return index < t->n ? &t->order[index]->flow : NULL;
 }
 
-/* A UD QP counts PSNs over all its destinations, so gaps have no meaning. */
+/* A UD QP counts PSNs over all its destinations, so gaps in one flow have no meaning. */
 static void track_datagram(struct flow_track *t, uint32_t psn)
 {
 	if (!t->packets++)

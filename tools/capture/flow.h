@@ -46,7 +46,7 @@ struct flow_track {
 	uint32_t last_psn;   /* of the last packet in the capture */
 	uint32_t next_psn;   /* expected PSN */
 	uint64_t gaps;       /* times a PSN was ahead of the expected one */
-	uint64_t missing;    /* PSNs of gaps that have not come yet */
+	uint64_t missing;    /* PSNs that were skipped, and have not come yet */
 	uint64_t late;       /* packets that came after a later PSN: retransmitted or reordered */
 	uint64_t duplicates; /* packets whose PSN had been seen */
 	uint64_t restarts;   /* times the PSNs began anew: the QP was connected again */
@@ -55,7 +55,7 @@ struct flow_track {
 	uint32_t room;
 };
 
-/* Largest usual max_rd_atomic: a requester has no more READs outstanding. */
+/* The usual maximum of max_rd_atomic: no requester has more READs outstanding. */
 #define FLOW_RECENT_READS 16
 
 struct flow {
@@ -75,8 +75,8 @@ struct flow {
 	bool read_open;
 	uint32_t read_psn;
 	uint32_t read_len;
-	/* Ring of upper bounds of the numbers of PSNs of the newest READ requests, and their sum.
-	 */
+	/* Ring of upper bounds of the numbers of PSNs that the newest READ requests take, and their
+	 * sum. */
 	uint32_t recent_reads[FLOW_RECENT_READS];
 	uint32_t recent_read_psns;
 	uint32_t reads;       /* READ requests; modulo FLOW_RECENT_READS, index of the next */

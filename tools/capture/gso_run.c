@@ -10,8 +10,8 @@
 #define ICRC_LEN     4
 #define WORD         4 /* packets are padded to it */
 
-/* Whether two BTHs have the same destination QPN. The PSNs may be any: the engine puts READ
- * responses and requests of a queue pair into one run. */
+/* Whether two BTHs have the same destination QPN. The PSNs may differ by any number: the engine
+ * puts READ responses and requests of a queue pair into one GSO packet. */
 static bool have_same_qp(const uint8_t *bth, const uint8_t *next)
 {
 	return !memcmp(bth + BTH_DEST_QPN, next + BTH_DEST_QPN, 3);
@@ -28,8 +28,8 @@ static bool first_icrc_is_right(struct gso_packet *packet)
 	return p.icrc && urxe_packet_icrc_ok(&p);
 }
 
-/* Cuts behind each vnet->gso_size bytes. False: the ICRC of the first packet is not right then, or
- * the frame cannot be cut. */
+/* Cuts the packet into segments of vnet->gso_size bytes. False: the first segment then has a wrong
+ * ICRC, or the frame cannot be cut. */
 static bool cut_at(struct gso_packet *packet, const struct virtio_net_hdr *vnet,
 		   const uint8_t *frame, uint32_t len)
 {

@@ -8,11 +8,11 @@
 #include <netdev/gso_packet.h>
 
 /*
- * Cuts a captured UDP GSO packet into the RoCE packets that it consists of, as the kernel or the
- * NIC does for the cable (rxe/wire/gso_run.h). A packet capture has no virtio-net header, so a
- * second BTH of the same queue pair tells where to cut. gso_packet_next() gives the packets; each
- * is valid until the next call. False: no second BTH names the first one's queue pair, or the first
- * packet's ICRC is wrong at each possible cut. cmd_replay.c calls this.
+ * Cuts a captured UDP GSO packet into its RoCE packets, as the kernel or the NIC does before it
+ * sends them (rxe/wire/gso_run.h). A capture has no virtio-net header that says where to cut: a
+ * second BTH of the same queue pair tells that. gso_packet_next() gives the packets; each is valid
+ * until the next call. False: no second BTH names the first one's queue pair, or the first packet's
+ * ICRC is wrong at each possible cut. cmd_replay.c calls this.
  */
 bool gso_run_cut(struct gso_packet *packet, const uint8_t *frame, uint32_t len);
 

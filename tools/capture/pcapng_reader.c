@@ -12,7 +12,7 @@ enum block_type { SECTION = 0x0a0d0d0a, INTERFACE = 1, PACKET = 6 };
 enum option { OPTION_END = 0, OPTION_NAME = 2, OPTION_FLAGS = 2, OPTION_RESOLUTION = 9 };
 
 #define BYTE_ORDER_MAGIC 0x1a2b3c4d
-/* In front of a block's body: its type and length. FRAME_LEN counts also the length behind the
+/* HEAD_LEN: bytes of a block's type and length. FRAME_LEN counts also the second length, behind the
  * body. */
 #define HEAD_LEN  8
 #define FRAME_LEN 12

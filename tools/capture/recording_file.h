@@ -21,7 +21,8 @@
 /* The reader refuses a file with more processes; a capture never has so many. */
 #define RECORDING_PROCESSES 8192
 
-/* A process. engine_ns and wall_ns: when its recording began, by its clock and since 1970, ns. */
+/* A process. engine_ns and wall_ns are the time when its recording began, in ns: by the engine's
+ * clock, and since 1970. */
 struct recording_process {
 	int32_t pid;
 	int32_t error; /* a negative errno value: no recording was possible; else 0 */
@@ -30,7 +31,7 @@ struct recording_process {
 	uint8_t mac[6];
 	uint8_t reserved[2];
 	char program[RECORDING_PROGRAM];
-	char port[RECORDING_PORT]; /* name of its port, which is an interface of the file */
+	char port[RECORDING_PORT]; /* name of its port, which is also an interface of the file */
 };
 
 /* Why a process could not be recorded, for a user; `error` is that of struct recording_process. */

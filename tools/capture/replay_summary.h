@@ -17,7 +17,8 @@ struct replay_summary {
 	uint64_t right;                  /* the ICRC is right */
 	uint64_t wrong;                  /* the ICRC is wrong */
 	uint64_t unverifiable;           /* truncated, or too malformed to find the ICRC */
-	uint64_t snapped;                /* of these: truncated by the capture's snap length */
+	uint64_t snapped;                /* the unverifiable ones that the capture's snap length
+					    truncated */
 	uint64_t drops[URXE_DROP_COUNT]; /* RoCE frames that the engine would drop, by reason */
 	uint64_t opcodes[256];           /* packets by the opcode of the BTH */
 	struct flow_table *flows;

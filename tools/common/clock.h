@@ -23,7 +23,7 @@ static inline uint64_t now_ns(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-/* CLOCK_REALTIME, in nanoseconds: the time of frames and calls in captures. */
+/* CLOCK_REALTIME, in nanoseconds since 1970: the time of frames and calls in captures. */
 static inline uint64_t wall_ns(void)
 {
 	return clock_ns(CLOCK_REALTIME);

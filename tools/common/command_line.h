@@ -17,10 +17,10 @@ enum exit_status {
 };
 
 /*
- * Logs which word of argv getopt_long(3) has refused. `opt`: what getopt_long returned; ':' means
- * that the option lacks its value. With '?', optopt is not 0 for a long option that takes no value.
- * `at` is the value of optind before that call: afterwards optind may stand on the word or behind
- * it. `program`: "urxed", or "urxe" and the command.
+ * Logs the word of argv that getopt_long(3) has refused. `opt`: the result of getopt_long: ':', the
+ * option lacks its value, or '?'. With '?', optopt is not 0 if a long option got a value that it
+ * does not take. `at`: the value of optind before that call; afterwards optind may be the word's
+ * index or the next one. `program`: "urxed", or "urxe" and the command.
  */
 static inline void log_bad_option(const char *program, int opt, char **argv, int at)
 {

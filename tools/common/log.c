@@ -13,7 +13,7 @@ bool log_has_times;
 /* Longer lines are cut. */
 #define LINE 4096
 
-/* Writes the beginning of a line, the time; an empty text without times. */
+/* Writes the time with which a line begins; an empty text if lines have none (log_has_times). */
 static void format_time(char *text, size_t size)
 {
 	struct timespec now;

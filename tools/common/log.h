@@ -10,10 +10,8 @@
 
 /* The program's name, with which each line begins; main() sets it if it is not "urxe". */
 extern const char *log_name;
-/*
- * Whether lines begin with the time in UTC. The journal adds times itself; the log file of a
- * detached daemon does not.
- */
+/* Whether lines begin with the time in UTC, as they must in the log file of a detached daemon. The
+ * journal adds times itself. */
 extern bool log_has_times;
 
 /* Writes a line; the format has no newline. Control characters become '?' (printable.h). */

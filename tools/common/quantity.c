@@ -6,7 +6,8 @@
 #include <string.h>
 
 #define KIB UINT64_C(1024)
-/* A fraction's digits, a number below this one, times the largest factor (2^30) fit uint64_t. */
+/* The digits of a fraction are below this number, so that their product with the largest factor
+ * (2^30) fits uint64_t. */
 #define DECIMALS_MAX UINT64_C(10000000000)
 
 const struct quantity_unit quantity_count[] = {{"", 1}, {NULL, 0}};

@@ -114,10 +114,8 @@ static bool home_in_cache(char *dir, size_t size)
 	return snprintf(dir, size, "%s/.cache/urxe", home) < (int)size;
 }
 
-/*
- * Sets dir to the parent of the run directories, which another user cannot deny to this user.
- * Returns 0, or -EPERM and a sentence in `error`.
- */
+/* Sets dir to a parent for the user's run directories that no other user can keep from this user.
+ * Returns 0, or -EPERM and a sentence in `error`. */
 static int find_own_home(char *dir, size_t size, char error[RUNDIR_ERROR])
 {
 	char taken[32];
@@ -204,9 +202,9 @@ int rundir_path(const char *given, char path[RUNDIR_MAX], char error[RUNDIR_ERRO
 }
 
 /*
- * Checks that path is a directory that belongs to this user, and that others cannot write to.
- * Anybody may create files in /tmp: another user may have made the directory as a trap. Returns 0,
- * or a negative errno value and a sentence in `error`.
+ * Checks that path is a directory that belongs to this user, and that others cannot write to. Any
+ * user may create files in /tmp, and so might have made the directory as a trap. Returns 0, or a
+ * negative errno value and a sentence in `error`.
  */
 static int check_owner(const char *path, char error[RUNDIR_ERROR])
 {
@@ -273,9 +271,9 @@ static bool has_file(const char *path, const char *file)
 
 /*
  * Refuses (-EEXIST) a directory with files of these names that no urxed has made, because urxed
- * removes such files at its start and end. A daemon's directory has a lock file beside them;
- * without the lock file they are a user's. A daemon that starts meanwhile makes both, hence the
- * second look for the lock file.
+ * removes such files at its start and end. A daemon's directory also has a lock file; without a
+ * lock file the files are a user's. A daemon that starts at the same moment makes the files after
+ * its lock file, so the function looks for the lock file once more.
  */
 static int check_foreign_files(const char *path, char error[RUNDIR_ERROR])
 {
@@ -397,10 +395,8 @@ static int lock_dir(const char *path, char error[RUNDIR_ERROR])
 	return -err;
 }
 
-/*
- * Locks the directory itself: systemd-tmpfiles(8) removes old files, such as the lock file, but not
- * in a locked directory.
- */
+/* Locks the directory itself, against systemd-tmpfiles(8), which removes old files, such as the
+ * lock file, except in a locked directory. */
 static void keep_files(const char *path)
 {
 	held_dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -467,9 +463,9 @@ int rundir_remove(const char *path, const char *name)
 }
 
 /*
- * Removes the parent of a run directory if it is empty and urxe named it: that of a default run
- * directory, which is named after the network namespace. The directories of several namespaces may
- * share a parent.
+ * Removes the parent of a default run directory, which urxe has named, if it is empty. A run
+ * directory counts as a default one if its name is the number of the network namespace. The
+ * directories of several namespaces may share a parent.
  */
 static void remove_own_parent(const char *path)
 {
@@ -490,8 +486,8 @@ static void remove_own_parent(const char *path)
 void rundir_release(const char *path, int lock_fd, bool own)
 {
 	rundir_remove(path, RUNDIR_PID);
-	/* If the tree `sys` is left, the lock file must stay: by it the next daemon knows that
-	 * the tree is a daemon's. */
+	/* If the tree `sys` could not be removed, the lock file must stay: it tells the next daemon
+	 * that a daemon made the tree. */
 	if (!has_file(path, "sys"))
 		rundir_remove(path, LOCK_NAME);
 	held_lock = -1;

@@ -58,10 +58,8 @@ int rundir_lock(const char *path, bool own, char error[RUNDIR_ERROR]);
  */
 int rundir_grant_group(const char *path, const char *name, gid_t group, char error[RUNDIR_ERROR]);
 
-/*
- * Has somebody removed the directory that this daemon has locked, and another daemon locked a new
- * one of that name?
- */
+/* Whether the directory that this daemon has locked was removed, and another daemon has locked a
+ * new one of that name. */
 bool rundir_is_lost(const char *path);
 
 /*
@@ -71,10 +69,9 @@ bool rundir_is_lost(const char *path);
 int rundir_remove(const char *path, const char *name);
 
 /*
- * Removes the PID file, and closes lock_fd. Removes the lock file, too, unless the directory has
- * sys/: by the lock file the next daemon knows that a daemon has written sys/. If `own`, also
- * removes the directory if it is empty; then also the parent of a default run directory, if it is
- * empty.
+ * Removes the PID file, and closes lock_fd. Removes the lock file, too, unless the directory still
+ * has sys/: the lock file tells the next daemon that a daemon made sys/. If `own`, also removes the
+ * directory if it is empty, and then the parent of a default run directory, if that is empty.
  */
 void rundir_release(const char *path, int lock_fd, bool own);
 

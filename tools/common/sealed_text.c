@@ -51,10 +51,8 @@ static int read_text(int fd, char *text, size_t len)
 
 int sealed_text_read(int fd, uint64_t most, char **text, size_t *len)
 {
-	/*
-	 * Only a memfd has seals. Asking for the seals first keeps the reader from blocking on
-	 * other files.
-	 */
+	/* Only a memfd has seals. fcntl comes first, because on other files the later calls could
+	 * block. */
 	int seals = fcntl(fd, F_GET_SEALS), rc;
 	struct stat st;
 

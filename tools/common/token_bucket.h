@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A limit on the rate of something that another process can cause: a burst, then one per period. */
+/* A limit on the rate of what another process can cause, such as log lines: a burst, then one per
+ * period. */
 #ifndef URXE_COMMON_TOKEN_BUCKET_H
 #define URXE_COMMON_TOKEN_BUCKET_H
 

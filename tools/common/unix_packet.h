@@ -25,10 +25,8 @@ int unix_packet_address(struct sockaddr_un *address, const char *dir, const char
  */
 int unix_packet_listen(const char *dir, const char *name, int backlog);
 
-/*
- * Sets *peer to the process at the other end, as it was when it connected or made the pair
- * (unix(7)). Returns 0 or a negative errno value; then the user in *peer is (uid_t)-1.
- */
+/* Sets *peer to the process at the other end, as it was when it connected or called socketpair(2)
+ * (unix(7)). Returns 0 or a negative errno value; then the user in *peer is (uid_t)-1. */
 int unix_packet_peer(int fd, struct ucred *peer);
 /* Is the peer root or this process's own user? */
 bool unix_packet_peer_is_trusted(int fd);
@@ -49,10 +47,8 @@ struct unix_packet_extras {
  * Sets *extras in each case; also after -EPROTO it may have descriptors.
  */
 int unix_packet_recv(int fd, void *message, uint32_t len, struct unix_packet_extras *extras);
-/*
- * As unix_packet_recv, with room for n descriptors, at most UNIX_PACKET_FDS_MAX: sets all n, -1 =
- * none. Further ones that came are closed.
- */
+/* As unix_packet_recv, with room for n descriptors, at most UNIX_PACKET_FDS_MAX: sets all n, -1 =
+ * none. Closes further descriptors of the packet. */
 int unix_packet_recv_fds(int fd, void *message, uint32_t len, int *fds, uint32_t n);
 /* Closes the received descriptors. */
 void unix_packet_close_fds(const struct unix_packet_extras *extras);

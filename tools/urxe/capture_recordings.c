@@ -13,11 +13,11 @@
 #include "common/printable.h"
 
 struct capture_recording {
-	struct vnic_record_side ring; /* closed when the process has ended it */
+	struct vnic_record_side ring; /* closed after the process has ended its recording */
 	char port[RECORDING_PORT];    /* printable */
 	uint64_t added_at;            /* ns */
 	bool written;                 /* the process is in the file */
-	uint32_t number;              /* in the file */
+	uint32_t number;              /* its number in the file */
 };
 
 void capture_recordings_add(struct capture_recordings *all, int ring, const char *port)
@@ -83,7 +83,8 @@ static int write_bytes(struct capture_recording *r, struct pcapng *to)
 	size_t n;
 	int rc = 0;
 
-	/* At most one ring: a process that records on and on must not keep others out. */
+	/* Reads at most as many bytes as one ring has, so that a process that records without a
+	 * pause does not keep others waiting. */
 	while (!rc && most && (n = vnic_record_read(&r->ring, bytes, sizeof(bytes)))) {
 		rc = recording_put_bytes(to, r->number, bytes, (uint32_t)n);
 		most -= n < most ? n : most;
@@ -95,7 +96,8 @@ static int write_bytes(struct capture_recording *r, struct pcapng *to)
 static int write_recording(struct capture_recordings *all, struct capture_recording *r,
 			   struct pcapng *to)
 {
-	/* Read first: the last bytes of the process are in the ring then. */
+	/* Read the mark before the bytes: once it is set, the ring has the last bytes of the
+	 * process. */
 	const bool ended = vnic_record_has_ended(&r->ring);
 	int rc = write_process(all, r, to);
 

@@ -8,26 +8,24 @@
 
 #include "capture/pcapng.h"
 
-/* How long urxe capture waits for a process's answer. The process tries for 1 s to record. */
+/* How long urxe capture waits for a process's answer. The process itself gives up after 1 s. */
 #define CAPTURE_ANSWER_NS UINT64_C(5000000000)
 
 struct capture_recording;
 
 struct capture_recordings {
 	bool on;     /* the capture has --state */
-	bool listed; /* all processes that ran at the start were added */
+	bool listed; /* all processes that ran when the capture began were added */
 	struct capture_recording *list;
 	uint32_t n;
 	uint32_t n_written; /* processes in the file */
 };
 
-/*
- * Adds the process at that port; `ring` is the descriptor of its ring, which this function closes.
- * Logs an error; then the process is not in the file.
- */
+/* Adds the process at that port of the switch; `ring` is the descriptor of its ring, which this
+ * function closes. Logs an error; then the process is not in the file. */
 void capture_recordings_add(struct capture_recordings *all, int ring, const char *port);
-/* Whether processes that ran at the start were not added yet, or a process may still answer: it was
- * added CAPTURE_ANSWER_NS ago at most. */
+/* Whether the caller has to wait for recordings: processes that ran when the capture began were not
+ * added yet, or a process that was added at most CAPTURE_ANSWER_NS ago has not answered. */
 bool capture_recordings_wait(const struct capture_recordings *all);
 /*
  * Writes what the processes have recorded since the last call. Returns 0, or a negative errno value

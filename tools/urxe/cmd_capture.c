@@ -30,7 +30,7 @@
 #include "urxe/capture_recordings.h"
 #include "urxed/report/control_client.h"
 
-/* Time between two looks at the recordings, ms: a process needs longer to fill its ring. */
+/* Time between two looks at the recordings, ms: shorter than a process needs to fill its ring. */
 #define RECORDINGS_MS 10
 /* Time between two attempts to open a named pipe without a reader, ms. */
 #define READER_MS 100
@@ -134,7 +134,7 @@ struct captured {
 	char name[SWITCH_PORT_NAME];
 	char words[FRAME_TEXT];      /* from frame_words */
 	char reason[CAPTURE_REASON]; /* of the drop; "" = not dropped */
-	char drop[FRAME_TEXT];       /* the same in words */
+	char drop[FRAME_TEXT];       /* the reason in words */
 };
 
 static const char *get_drop_meaning(const char *reason)
@@ -274,7 +274,7 @@ static int open_sink(struct sink *sink, const char *file, bool json, int signals
 		log_line("cannot write %s: %s", file, strerror(errno));
 		return -1;
 	}
-	/* The daemon's own port always exists. */
+	/* The file begins with the daemon's own port, "urxed", because that always exists. */
 	if (!file || !pcapng_begin(&sink->pcapng, sink->out, "urxe " URXE_VERSION, "urxed"))
 		return 0;
 	log_line("cannot write %s", file);
@@ -343,22 +343,20 @@ static int output_pending(struct capture_reader *ring, struct sink *sink, uint64
 		++*n_output;
 		rc = output_frame(sink, record, frame);
 	}
-	/* The reader of a pipe shall get all pending frames now. */
+	/* Flushes, so that the reader of a pipe gets the frames at once. */
 	return !rc && fflush(sink->out) ? -errno : rc;
 }
 
-/* The limit of -c, which counts only frames after all processes have answered, or have had their
- * time to answer (CAPTURE_ANSWER_NS). */
+/* The limit of -c. It counts frames only when all processes have answered, or CAPTURE_ANSWER_NS are
+ * over. */
 struct limit {
 	uint64_t count;  /* of -c */
 	uint64_t before; /* frames output before the count began */
 	bool counting;
 };
 
-/*
- * Returns the number of output frames at which the capture ends; UINT64_MAX: there is none yet, or
- * no limit.
- */
+/* Returns the number of output frames at which the capture ends. UINT64_MAX: the count has not
+ * begun, or there is no limit. */
 static uint64_t update_limit(struct limit *l, const struct capture_recordings *recordings,
 			     uint64_t n_output)
 {
@@ -369,14 +367,12 @@ static uint64_t update_limit(struct limit *l, const struct capture_recordings *r
 	return l->counting && l->count < UINT64_MAX - l->before ? l->before + l->count : UINT64_MAX;
 }
 
-/*
- * Takes the daemon's packets; `idle`: waits for them first. After a signal, too, the capture has to
- * name each process. False: the capture ends.
- */
+/* Takes the daemon's packets; `idle`: waits for them first. Takes them after a signal, too, because
+ * the file has to name each process. False: the capture ends. */
 static bool take_recordings(const struct capture_reader *ring, const struct wake_fds *w,
 			    struct capture_recordings *recordings, bool idle)
 {
-	/* Read before the packets: those that it speaks of are among them. */
+	/* Read before the packets: if it is set, the rings that it means are among the packets. */
 	const bool listed = capture_reader_is_listed(ring);
 	const bool more = !idle || wait_for_more(w, recordings);
 	bool connected = true;
@@ -402,10 +398,8 @@ static int forward_frames(struct capture_reader *ring, struct sink *sink, const 
 		rc = capture_recordings_write(recordings, &sink->pcapng);
 		if (rc)
 			break;
-		/*
-		 * Outputs frames after the last wait, too, but only those up to the present head:
-		 * later ones must not prolong the capture.
-		 */
+		/* Outputs frames after the last wait, too, but only those that are in the ring now,
+		 * so that later frames do not prolong the capture. */
 		rc = output_pending(ring, sink, update_limit(&limit, recordings, *n_output),
 				    n_output, capture_reader_head(ring));
 		full = *n_output == update_limit(&limit, recordings, *n_output);

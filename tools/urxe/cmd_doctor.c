@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* urxe doctor: tells what works on this host, what does not, and the command that mends it. */
+/* urxe doctor: tells what works on this host, what does not, and the command that helps. */
 #include "urxe/cmd.h"
 
 #include <getopt.h>
@@ -72,7 +72,7 @@ static void print_findings(const struct findings *f, bool json)
 	}
 }
 
-/* The checks of a run directory and of the daemon there. */
+/* Checks a run directory, and the daemon that serves it. */
 static void check_served(struct findings *f, const char *run_dir)
 {
 	bool served = check_daemon(f, run_dir);

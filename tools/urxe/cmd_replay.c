@@ -41,10 +41,8 @@ static const struct option options[] = {
 	{"process", required_argument, NULL, 'p'}, {"all", no_argument, NULL, 'a'},
 	{"help", no_argument, NULL, 'h'},          {0}};
 
-/*
- * Checks the options, and sets a->capture to the file given, else to the file of --engine. Returns
- * 0 or STATUS_USAGE.
- */
+/* Checks the options, and sets a->capture to the file argument or, without one, to the file of
+ * --engine. Returns 0 or STATUS_USAGE. */
 static int check_replay_arguments(struct replay_engine_options *a, char **files, int n)
 {
 	if (!a->recordings && (a->process || a->all)) {
@@ -78,7 +76,7 @@ static int parse_replay_arguments(int argc, char **argv, struct replay_engine_op
 	return check_replay_arguments(a, argv + optind, argc - optind);
 }
 
-/* Counts a packet in which no ICRC was found, neither as right nor as wrong. */
+/* Counts a packet whose ICRC cannot be found: as unverifiable, neither right nor wrong. */
 static void count_unverifiable(struct replay_summary *s, const struct netdev_frame *f,
 			       enum urxe_drop drop)
 {
@@ -118,9 +116,9 @@ static int check_frame(struct replay_summary *s, const struct netdev_frame *f)
 }
 
 /*
- * Prepares `run` to cut the packets off a UDP GSO packet. False: the frame is no such packet. As a
- * whole it has a wrong ICRC, and may be too long for its opcode; but the first packet that is cut
- * off has the right ICRC.
+ * Prepares `run` to cut the packets off a UDP GSO packet. False: the frame is no such packet. To
+ * tell one: as a single RoCE packet it has a wrong ICRC, or is too long for its opcode, but the
+ * first packet that is cut off has the right ICRC.
  */
 static bool cut_run(struct gso_packet *run, const struct netdev_frame *f)
 {

@@ -207,7 +207,8 @@ int cmd_run(int argc, char **argv)
 	}
 	if (program_check(argv[cmd]))
 		return STATUS_CANNOT_EXEC;
-	/* The daemon looks for its HCA below the outer run directory, which preload_set() names. */
+	/* preload_set comes before the daemon's start: the daemon looks for its HCA below the outer
+	 * run directory, which preload_set names in the environment. */
 	if (name_job(argv[cmd]) || preload_set(run_dir) || daemon_connect(run_dir, &daemon) < 0)
 		return STATUS_USAGE;
 	preload_check_outer(run_dir);

@@ -289,7 +289,7 @@ static int run_single(const struct arguments *args)
 	return ok ? 0 : STATUS_FAILED;
 }
 
-/* Sums over many worlds. */
+/* Sums over all worlds that were simulated. */
 struct tally {
 	uint64_t worlds, failed, requests, frames;
 };

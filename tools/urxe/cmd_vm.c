@@ -111,7 +111,8 @@ static bool set_sockets(struct arguments *a, const char *value)
 	a->attr.path = a->path;
 	a->attr.rdma_path = a->rdma_path;
 	a->attr.replace_path = a->replace_path;
-	/* The longest suffix first: its message tells how long the path may be. */
+	/* Copies the longest suffix first: if the path is too long, the error tells the length that
+	 * fits with it. */
 	return copy_path(a->replace_path, value, len, REPLACE_SUFFIX) &&
 	       copy_path(a->path, value, len, "") &&
 	       (second ? copy_path(a->rdma_path, second, strlen(second), "")

@@ -59,7 +59,8 @@ static void exec_daemon(const char *urxed, const char *run_dir,
 		args[n++] = o->device;
 	}
 	dup2(errors, STDERR_FILENO);
-	/* The daemon is no RDMA program, even if it is started by one. */
+	/* The daemon itself must not load liburxe.so, even if a program that has it starts the
+	 * daemon. */
 	unsetenv("LD_PRELOAD");
 	execv(urxed, (char **)args);
 	log_line("cannot run %s: %s", urxed, strerror(errno));
@@ -116,7 +117,8 @@ static int start_daemon(const char *run_dir, const struct daemon_start_options *
 {
 	int errors[2], status;
 
-	/* Messages beyond the pipe's size are lost, because the pipe is read after the end. */
+	/* This process reads the pipe only after the daemon has started, so messages beyond its
+	 * size are lost. */
 	if (pipe2(errors, O_CLOEXEC | O_NONBLOCK)) {
 		log_line("cannot start urxed: %s", strerror(errno));
 		return STATUS_FAILED;
@@ -159,11 +161,12 @@ static bool check_version(int fd, const char *run_dir)
 }
 
 /*
- * Tries to connect until a daemon answers or START_SECONDS are over, and starts a daemon now and
- * then. Several programs that start at once may each start one: one daemon gets the lock of the run
- * directory, the others end with STATUS_BUSY, and all programs connect to the first. A daemon that
- * is about to end holds the lock too; then a later attempt starts another daemon. A daemon that has
- * started serves, however long its start took.
+ * Tries to connect until a daemon answers or START_SECONDS are over, and starts a daemon after each
+ * START_INTERVAL attempts. Several programs that begin at the same time may each start one: one
+ * daemon gets the lock of the run directory, the others end with STATUS_BUSY, and all programs
+ * connect to the first. A daemon that is about to end holds the lock, too; then a later attempt
+ * starts another one. If a daemon has started, the function connects to it, however long its start
+ * took.
  */
 int daemon_connect(const char *run_dir, const struct daemon_start_options *options)
 {

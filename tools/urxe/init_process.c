@@ -16,10 +16,8 @@ static int exit_status(int status)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/*
- * Reaps the processes that have ended, until the child is one. True: it is, and *status is its exit
- * status.
- */
+/* Reaps processes that have ended until none is left or `child` was among them. True: it was, and
+ * *status is its exit status. */
 static bool reap(pid_t child, int *status)
 {
 	pid_t pid;
@@ -34,9 +32,9 @@ static bool reap(pid_t child, int *status)
 }
 
 /*
- * Whether the signal goes on to the child. The child gets signals of a terminal itself, because the
- * terminal sends them to the whole process group. Only a hang-up goes to the leader of the session
- * alone, and must be forwarded.
+ * Whether to forward the signal to the child. A terminal sends its signals to the whole process
+ * group, so the child gets them without this process. Only a hang-up goes to the session leader
+ * alone, and is forwarded.
  */
 static bool is_forwarded(const siginfo_t *info)
 {

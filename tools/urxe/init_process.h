@@ -3,11 +3,11 @@
 #define URXE_URXE_INIT_PROCESS_H
 
 /*
- * Forks, for a urxe run that is the first process of a container (PID 1): Linux makes that process
- * the parent of the private daemon, and a program in its place would have a child that it has not
- * started. Returns -1 in the child, which executes the program. The parent forwards signals, except
- * those of the terminal, and reaps all processes. The parent returns the child's exit status, 128 +
- * N if signal N ended the child, or STATUS_FAILED if there is no child, which is logged.
+ * Forks, for a urxe run that is the first process of a container (PID 1). Linux makes PID 1 the
+ * parent of the private daemon, so a program as PID 1 would have a child that it did not start.
+ * Returns -1 in the child, which executes the program. The parent forwards signals, except those of
+ * the terminal, and reaps all processes. It returns the child's exit status, 128 + N if signal N
+ * ended the child, or STATUS_FAILED if it cannot fork, which is logged.
  */
 int init_process_fork(void);
 

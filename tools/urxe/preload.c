@@ -147,8 +147,8 @@ static const struct sanitizer_option sanitizer_options[] = {
 	   runtime, unless this option is set. liburxe.so finds the runtime's functions behind its
 	   own, as it finds libc's otherwise. */
 	{"ASAN_OPTIONS", "verify_asan_link_order", "0"},
-	/* ThreadSanitizer sees the memory functions that a library calls, and not the library's
-	   atomics: all that the engine thread copies would be a race. */
+	/* ThreadSanitizer sees the memory functions that a library calls, but not the library's
+	 * atomics. So it would report each copy by the engine thread as a race. */
 	{"TSAN_OPTIONS", "ignore_noninstrumented_modules", "1"},
 };
 #define SANITIZER_OPTIONS (sizeof(sanitizer_options) / sizeof(sanitizer_options[0]))

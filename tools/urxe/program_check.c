@@ -62,7 +62,7 @@ static bool find_program(const char *cmd, char path[PATH_MAX])
 	return snprintf(path, PATH_MAX, "%s", cmd) < PATH_MAX && is_program(path);
 }
 
-#define INTERPRETERS 5   /* scripts that the kernel follows (execve(2)) */
+#define INTERPRETERS 5   /* most scripts in a row, each the interpreter of the one before */
 #define FIRST_LINE   256 /* bytes of a script that the kernel reads */
 
 /* Replaces the path of a script by that of its interpreter. False: the file is no script. */
@@ -101,8 +101,8 @@ static bool is_mapped(const char *map, uint32_t id)
 	return found;
 }
 
-/* Does the kernel obey the setuid bit, the setgid bit and the capabilities of the file? Not on a
- * mount with nosuid, nor for a process with no_new_privs. */
+/* Does the kernel obey the setuid bit, the setgid bit and the capabilities of the file? It does not
+ * on a mount with nosuid, or if the process has set no_new_privs. */
 static bool obeys_files(const char *path)
 {
 	struct statvfs fs;

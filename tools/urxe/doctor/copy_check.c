@@ -10,12 +10,10 @@
 #include <unistd.h>
 
 #define PTRACE_SCOPE "/proc/sys/kernel/yama/ptrace_scope"
-#define SCOPE_FINAL  3 /* the kernel refuses to change it */
+#define SCOPE_FINAL  3 /* value of ptrace_scope that cannot be changed until the next boot */
 
-/*
- * Lets a child read a word of its parent's memory, the direction that Yama forbids. Returns 0, or
- * the positive errno value of the failure.
- */
+/* Forks a child that reads a word of its parent's memory: Yama's ptrace_scope 1 forbids this
+ * direction. Returns 0, or the positive errno value of the failure. */
 static int read_parent(void)
 {
 	static uint64_t word = 1;

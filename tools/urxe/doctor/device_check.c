@@ -55,10 +55,8 @@ static void print_word(const char *word)
 	putchar('\'');
 }
 
-/*
- * Prints a fault whose remedy runs `program` with a log: in it liburxe.so says what fails. Returns
- * the exit status.
- */
+/* Prints a fault whose remedy is to run `program` with a log, in which liburxe.so says what fails.
+ * Returns the exit status. */
 static int print_trial(const char *text, const char *run_dir, const char *program)
 {
 	printf("%s\tURXE_LOG=debug urxe run --run-dir ", text);
@@ -89,10 +87,8 @@ static bool has_provider(void)
 	return has;
 }
 
-/*
- * Whether the entry is a directory, and so the daemon's device: those of the kernel and of an outer
- * `urxe run` are links.
- */
+/* Whether the entry is a directory: only the daemon's own device is one. The devices of the kernel
+ * and of an outer `urxe run` are links. */
 static bool is_directory(DIR *dir, const char *name)
 {
 	struct stat st;

@@ -5,9 +5,9 @@
 #include <sys/resource.h>
 
 /*
- * A lower limit of descriptors (RLIMIT_NOFILE) gives a finding; this is Linux' default. liburxe.so
- * keeps its own descriptors at numbers from 1024 on. If the limit is below 1152, they take the last
- * 128 numbers below it, or the upper half if it is below 256 (process/high_fd.c).
+ * The lowest limit of descriptors (RLIMIT_NOFILE) without a finding: Linux' default. liburxe.so
+ * keeps its own descriptors at numbers from 1024 on. With a limit below 1152 they have the last 128
+ * numbers below the limit; below 256, the upper half (process/high_fd.c).
  */
 #define DESCRIPTORS 1024
 /* A file with the shared memory that urxed creates for a process fits into this size. */

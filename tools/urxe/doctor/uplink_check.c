@@ -10,9 +10,9 @@
 
 /*
  * Returns 0 if this user may have an uplink, else a positive errno value. A packet socket needs
- * CAP_NET_RAW in the network namespace, and promiscuity, a flag of the interface, CAP_NET_ADMIN.
- * Setting the flags of no interface fails with ENODEV, but with EPERM without CAP_NET_ADMIN, which
- * the kernel checks first.
+ * CAP_NET_RAW in the network namespace. Promiscuous mode, a flag of the interface, needs
+ * CAP_NET_ADMIN there: to test that, sets the flags of no interface. The kernel checks the
+ * capability first, so the error is EPERM without it, else ENODEV.
  */
 static int try_packet_socket(void)
 {

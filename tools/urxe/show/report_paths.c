@@ -10,7 +10,8 @@
 
 #include "common/json_fields.h"
 
-/* Maximum length of a row's key. Paths with one key, also a cut one, share a row. */
+/* Maximum length of a row's key, with the NUL. If keys are cut, paths with the same rest share a
+ * row. */
 #define PATH_KEY 256
 
 static const char *get_text(const json_t *object, const char *key)
@@ -34,7 +35,8 @@ static bool is_host_gid(const json_t *report, const char *gid)
 	return false;
 }
 
-/* An index of leases by QPN and by process: a report may have as many QPs as leases have QPNs. */
+/* An index of the report's leases. Without it, a search through all leases for each QP could take
+ * too long. */
 struct lease_index {
 	const json_t *by_block[VNIC_BLOCKS];
 	struct by_port {
@@ -42,8 +44,8 @@ struct lease_index {
 		const json_t *lease;
 	} * by_port;
 	size_t n;
-	json_t *by_hca_qpn; /* leases of processes, by those QPNs of their queue pairs that are in
-			       no lease */
+	json_t *by_hca_qpn; /* leases of processes that have queue pairs with QPNs outside all
+			       leases, by these QPNs */
 };
 
 static int compare_ports(const void *a, const void *b)
@@ -122,10 +124,8 @@ static const json_t *find_lease_by_port(const struct lease_index *index, json_in
 	return found ? found->lease : NULL;
 }
 
-/*
- * Adds the QPNs that are in no lease to the index, because an HCA has chosen them: the queue pair's
- * own entry in the report names its process.
- */
+/* Adds to the index the QPNs that are in no lease because an HCA has chosen them. The queue pair's
+ * own entry in the report tells its process. */
 static void index_hca_qpns(struct lease_index *index, const json_t *report)
 {
 	char key[QPN_KEY];
@@ -152,8 +152,9 @@ struct frame_path {
 };
 
 /*
- * Whether the lease is that of the virtual machine to which the queue pair sends. A virtual
- * machine's queue pairs have its own MAC, and the report has the MAC of each lease.
+ * Whether the lease is that of the virtual machine to which the queue pair sends: its MAC is the
+ * queue pair's destination MAC. A virtual machine has a MAC of its own, and the report has the MAC
+ * of each lease.
  */
 static bool is_machine_of(const json_t *lease, const json_t *qp)
 {
@@ -172,7 +173,7 @@ static const char *why_switch(const json_t *report, const struct lease_index *in
 		return "a capture runs";
 	if (json_get_number(peer, "uid") != json_get_number(own, "uid"))
 		return "another user";
-	/* The device process of a virtual machine may have no inbox. */
+	/* Frames of a virtual machine go by the switch if its device process has no inbox. */
 	if (strcmp(get_text(peer, "mac"), mac) || strcmp(get_text(own, "mac"), mac))
 		return "a virtual machine";
 	/* The daemon needs a process's PID to learn its user namespace. */
@@ -220,10 +221,8 @@ static void add_to_count(json_t *row, const char *key, json_int_t n)
 	json_object_set_new(row, key, json_integer(json_get_number(row, key) + n));
 }
 
-/*
- * Counts a queue pair in the row of `transports` with its process, path and peer, and adds the row
- * if it is new. by_path: the rows, by the ports of process and peer, path and peer.
- */
+/* Counts a queue pair in the row of `transports` for its process, path and peer, and adds the row
+ * if it is missing. by_path: all rows, by a key of the processes' ports, the path and the peer. */
 static void count_qp(json_t *rows, json_t *by_path, const json_t *qp, const struct frame_path *p)
 {
 	char key[PATH_KEY];
@@ -261,7 +260,7 @@ static void add_path(const json_t *report, const struct lease_index *index, json
 	count_qp(rows, by_path, qp, &p);
 }
 
-/* Replaces the number of one of the process's sockets by the name of the uplink that it is on. */
+/* Replaces the number of a process's socket by the name of the uplink on whose interface it is. */
 static void name_uplink(json_t *qp, const json_t *uplinks, const char *number, const char *name)
 {
 	const json_t *socket = json_object_get(qp, number);

@@ -331,7 +331,7 @@ static void print_overview(FILE *out, const json_t *report)
 static const struct topic {
 	const char *name;
 	const char *key;
-	bool asks; /* needs the state of processes */
+	bool asks; /* needs the states of processes, for which the daemon asks them */
 	void (*print)(FILE *out, const json_t *report, bool all);
 } topics[] = {
 	{"host", "host", false, print_host},
@@ -380,10 +380,8 @@ void report_print_text(FILE *out, const json_t *report, const char *topic, bool 
 		print_overview(out, report);
 }
 
-/*
- * Writes a part of JSON, with DEL escaped; returns 0 or -1. jansson escapes all other control
- * characters. DEL occurs in texts and names only.
- */
+/* jansson's callback: writes a part of JSON, and escapes DEL, the only control character that
+ * jansson does not escape. DEL occurs in texts and names only. Returns 0 or -1. */
 static int write_json(const char *text, size_t len, void *ctx)
 {
 	FILE *out = ctx;
