@@ -6,11 +6,12 @@
 #include <stddef.h>
 
 void *sim_alloc(size_t size);
-/* Returns zeroed memory, never NULL. Pages that nobody accesses take no memory. */
+/* Returns zeroed memory, never NULL. Pages that the caller does not access take no memory. */
 void *sim_calloc(size_t n, size_t size);
 void *sim_realloc(void *old, size_t size);
 
-/* Ends the program if false: for calls that fail only without memory or by a simulator bug. */
+/* Ends the program if the condition is false. For calls that fail only for want of memory, or by a
+ * bug of the simulator. */
 #define sim_require(condition)                                     \
 	do {                                                       \
 		if (!(condition))                                  \

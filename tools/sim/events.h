@@ -18,7 +18,7 @@ enum event_kind {
 
 struct event {
 	uint64_t at;     /* ns */
-	uint64_t serial; /* serial number and, in the low two bits, enum event_kind */
+	uint64_t serial; /* serial number, and in the low two bits the enum event_kind */
 	void *object;
 };
 

@@ -13,8 +13,8 @@ struct netdev;
 struct trace {
 	FILE *text;          /* NULL = none */
 	struct netdev *pcap; /* pcap port to write to; NULL = none */
-	uint32_t host[2];    /* only frames between these hosts, and of theirs to
-				groups; TRACE_ALL = all frames */
+	uint32_t host[2];    /* only frames between these hosts, and from them to groups;
+				TRACE_ALL = all frames */
 };
 
 /* Writes a frame that host `from` sends at time `now`, ns, unless `host` excludes it. */

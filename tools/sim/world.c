@@ -13,10 +13,11 @@
 #define SECOND UINT64_C(1000000000)
 /* The longest virtual time of a simulation. */
 #define LIMIT (4000 * SECOND)
-/* Longest pause between two turns of an application. It doubles up to TURN_MAX_NS while idle. */
+/* Longest pause between two turns of an application. While the application is idle, the pause
+ * doubles each time up to TURN_MAX_NS. */
 #define TURN_NS     200000
 #define TURN_MAX_NS SECOND
-/* Turns per host without posts and completions, after which the simulation counts as hung. */
+/* Turns per host without a post or a completion, after which the simulation counts as hung. */
 #define MAX_STANDSTILL 64
 /* Events per host at one instant without a post, a completion or a received frame, after which a
  * timer counts as spinning. */
@@ -237,8 +238,8 @@ static void request_events(struct simhost *host)
 		recv_queue_arm(host->recv_queue[i]);
 }
 
-/* Time of the application's next turn; URXE_NEVER: none is planned. Bulk applications run at each
- * completion (hasten_turn), others at random times. */
+/* Time of the application's next turn; URXE_NEVER: none is planned. Applications of bulk traffic
+ * have a turn at each completion (hasten_turn), others at random times. */
 static uint64_t get_next_turn(struct simhost *host, bool idle)
 {
 	struct world *world = host->world;
@@ -340,7 +341,7 @@ static void deliver_frame(struct world *world, struct fabric_frame *frame)
 
 static void wake_host(struct simhost *host, uint64_t at)
 {
-	/* wake_at has replaced this event by an earlier one. */
+	/* Ignores an event in whose place wake_at has added an earlier one. */
 	if (at != host->wake)
 		return;
 	host->wake = URXE_NEVER;
@@ -364,8 +365,9 @@ static void handle_event(struct world *world, const struct event *event)
 }
 
 /*
- * On a network without delay or rate, all of the traffic may happen at one instant. Sent frames do
- * not count: a timer that spins may send one each time, which arrives later.
+ * Counts what shows progress within one instant: on a network without delay or rate, all of the
+ * traffic may happen at one instant. Sent frames do not count, because a timer that spins may send
+ * one each time.
  */
 static uint64_t count_done(const struct world *world)
 {

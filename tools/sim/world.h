@@ -44,17 +44,17 @@ struct world {
 	struct sim_recordings recordings;
 	struct members members;
 	uint32_t open;                  /* streams that are not done */
-	uint32_t n_waiting;             /* hosts whose engine has a deadline, and frozen hosts */
+	uint32_t n_waiting;             /* hosts that are frozen, or whose engine has a deadline */
 	uint64_t received;              /* frames delivered to hosts */
-	struct rand failure_rand;       /* of failure.h */
-	struct rand drain_rand;         /* of drain.h */
-	struct rand resize_rand;        /* of resizes of SRQs */
-	struct rand change_rand;        /* of change.h */
-	struct rand event_rand;         /* of requests for events, and of UDP GSO */
+	struct rand failure_rand;       /* for failure.h */
+	struct rand drain_rand;         /* for drain.h */
+	struct rand resize_rand;        /* for resizes of SRQs */
+	struct rand change_rand;        /* for change.h */
+	struct rand event_rand;         /* for requests for events, and UDP GSO */
 	uint64_t requests;              /* posted requests */
 	uint64_t activity;              /* posts and completions */
 	uint64_t idle_turns;            /* turns of applications since the last activity */
-	uint64_t warm_from, warm_until; /* ns; goodput is measured between them */
+	uint64_t warm_from, warm_until; /* ns; the measurement of goodput begins and ends */
 	/* The longest queue of the switch between warm_from and warm_until. */
 	uint32_t hot_host;
 	uint64_t hot_max;
@@ -67,8 +67,7 @@ struct world {
 	char failure[320]; /* the first failure; "" = none */
 	/* The hosts that the failure concerns; n_hosts = all. */
 	uint32_t failed_host[2];
-	/* The enum urxe_wc_status of the request that failed; 0 = the failure is none of a request.
-	 */
+	/* The enum urxe_wc_status of the request that failed; 0 = no request's failure. */
 	uint32_t failed_status;
 };
 
@@ -80,10 +79,8 @@ bool world_run(struct world *world, const struct scenario *scenario, struct trac
 	       void (*on_phase)(void *arg, enum phase phase, struct world *world), void *arg);
 void world_free(struct world *world);
 
-/*
- * Record a failure, unless one is recorded already. The caller returns then, and the simulation
- * handles no further event. world_fail_stream also records the hosts of the stream.
- */
+/* Record a failure, unless one is recorded already. The caller must return then, and the simulation
+ * handles no further event. world_fail_stream also records the hosts of the stream. */
 void world_fail(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void world_fail_stream(const struct stream *stream, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

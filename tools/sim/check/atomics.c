@@ -45,7 +45,8 @@ static int compare_atomics(const void *a, const void *b)
 		return x->host < y->host ? -1 : 1;
 	if (x->original != y->original)
 		return x->original < y->original ? -1 : 1;
-	/* Failed operations found the same value as the operation that adds, and so precede it. */
+	/* Operations that fail leave the value as they found it, so of those that found one value
+	 * the failed ones come before the one that adds. */
 	if (!x->add != !y->add)
 		return x->add ? 1 : -1;
 	return x->posted < y->posted ? -1 : x->posted > y->posted;

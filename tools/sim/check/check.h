@@ -28,49 +28,46 @@ struct atomic_op {
 	uint64_t posted, completed;
 };
 
-/*
- * For each polled send completion: requests complete exactly once, in order, with success and the
- * right result.
- */
+/* For each polled send completion: the stream's requests complete exactly once and in order, with
+ * success and the right result. */
 void check_completion(struct simhost *host, const struct urxe_wc *wc);
 /*
  * For each polled receive completion: the message is whole, and comes once and in order. UC and UD
  * messages may also come twice or late, if the network duplicates or reorders frames.
  */
 void check_delivery(struct simhost *host, const struct urxe_wc *wc);
-/* For check_completion: the request's error follows from its connection's failure. */
+/* For check_completion: the connection's failure explains the error of the request. */
 void check_error(struct stream *stream, uint32_t index, uint32_t status);
 /* For check_delivery and check_quiet: the receive is flushed, because its QP is in error. */
 void check_flushed_recv(struct endpoint *end, const struct urxe_wc *wc);
-/*
- * For check_delivery: on UC a receive of an SRQ ends with an error because its message lost a
- * frame. False: the completion is another one.
- */
+/* For check_delivery: on UC, a receive of an SRQ ends with an error because the network lost a
+ * frame of its message. False: the completion has another reason. */
 bool check_given_up(struct endpoint *end, const struct urxe_wc *wc);
 /* For each frame that does not reach the host as it was sent: counts it for check_unreliable and
  * check_multicast. */
 void check_lost_frame(struct world *world, uint32_t to, const uint8_t *frame, uint32_t len);
 /* For each frame that reaches the host as it was sent: counts UC messages that begin. */
 void check_first_packet(const struct simhost *to, const uint8_t *frame, uint32_t len);
-/* For each asynchronous event: the event may come. `ctx`: of its QP, SRQ or CQ. */
+/* For each asynchronous event: the event may come now. `ctx`: the context of its QP, SRQ or CQ. */
 void check_event(struct simhost *host, enum urxe_async event, void *ctx);
-/* For each event of a completion queue: it was requested, and the newest completion brings it. */
+/* For each event of a completion queue: the application has requested it, and the newest completion
+ * is one for which it comes. */
 void check_comp_event(struct simcq *cq);
 /* For each polled completion: if an event was requested for it, the event has come. */
 void check_told(const struct simcq *cq, const struct urxe_wc *wc);
-/* For each completion that the engine reports: none comes of a send queue that is drained. */
+/* For each completion that the engine reports: it does not come from a send queue that is
+ * drained. */
 void check_drained(const struct simcq *cq, const struct urxe_wc *wc);
-/* At each turn of an application that changes attributes: an RC QP has those that were set. */
+/* At each turn of an application that changes attributes: an RC QP has the attributes that the
+ * application has set. */
 void check_attributes(const struct endpoint *end);
 /*
  * For each re-registration of the host's memory: the region keeps its key, and the engine refuses
  * it only while a window is bound to it. `rc`: the engine's result.
  */
 void check_rereg(const struct simhost *host, int rc);
-/*
- * For each polled receive of a member: a message comes at most once, unless the network duplicates,
- * and only to a member of its group, or to one that has left the group since the message was sent.
- */
+/* For each polled receive of a member: a message comes at most once, unless the network duplicates
+ * frames, and only to a member that is in its group, or has left it since the message was sent. */
 void check_multicast_delivery(struct member *to, const struct urxe_wc *wc);
 /* For each polled send completion of a member: messages complete in order, with success. */
 void check_multicast_completion(struct member *member, const struct urxe_wc *wc);
@@ -93,12 +90,10 @@ void check_post_recv(const struct recv_queue *recv_queue, uint32_t outstanding, 
 void check_srq_resize(const struct recv_queue *recv_queue, uint32_t room, int rc);
 /* For each change of an SRQ's limit: the engine refuses only a limit beyond the queue's size. */
 void check_srq_limit(const struct recv_queue *recv_queue, uint32_t limit, int rc);
-/*
- * At each turn of the application: the events of reached limits of SRQs have come, and the engine
- * has the limits that the application has set.
- */
+/* At each turn of the application: for each SRQ below its limit the event has come, and the engine
+ * has the limit that the application has set. */
 void check_srqs(const struct simhost *host);
-/* After all QPs went to the error state: each QP with an SRQ has had its LAST_WQE_REACHED. */
+/* After all QPs went to the error state: each QP with an SRQ has had the event LAST_WQE_REACHED. */
 void check_last_wqe(const struct simhost *host);
 /* Records a completed atomic on a shared word for check_atomics. */
 void check_atomics_note(struct stream *stream, uint32_t index, uint64_t original);
@@ -106,8 +101,8 @@ void check_atomics_note(struct stream *stream, uint32_t index, uint64_t original
 void check_atomics(struct world *world);
 /*
  * At the end: memory has the content that the requests produce in their order, or on UC its initial
- * content where a WRITE was lost. All messages of RC have arrived. Of a stream with an error this
- * holds for the requests before it; later ones may have taken effect or not.
+ * content where a WRITE was lost. All messages of RC have arrived. In a stream with an error, this
+ * holds for the requests before the failed one; later ones may or may not have taken effect.
  */
 void check_memory(struct world *world);
 /*
@@ -117,7 +112,8 @@ void check_memory(struct world *world);
 void check_unreliable(struct world *world);
 /* At the end: the counters of the hosts agree with those of the network. */
 void check_counters(struct world *world);
-/* At the end: no frame, timer or completion is left; an error flushes each outstanding receive. */
+/* At the end: no frame, timer or completion is left; a QP in error has flushed each outstanding
+ * receive. */
 void check_quiet(struct world *world);
 
 #endif

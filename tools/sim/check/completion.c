@@ -51,7 +51,8 @@ static void check_atomic(struct stream *stream, uint32_t index)
 				  index, stream_from(stream)->qpn, original, out->original);
 }
 
-/* Checks the flushed range against the model, unless later requests may have changed it. */
+/* Checks that memory has the content of the flushed range, unless a request after the FLUSH may
+ * have changed it. */
 static void check_flush_result(struct stream *stream, uint32_t index)
 {
 	const struct request *request = &stream->request[index];
@@ -112,16 +113,15 @@ static void check_fields(const struct stream *stream, const struct urxe_wc *wc)
 				  wc->qpn, wc->byte_len, request->length);
 }
 
-/* Whether the request completes without a completion of its own. An unsignaled request has one only
- * in an error. */
+/* Whether the request ends without a completion, as an unsignaled request does unless it fails. */
 static bool is_silent(const struct stream *stream, uint32_t index, const struct urxe_wc *wc)
 {
 	return !stream->failed && !stream->request[index].signaled &&
 	       (wc->status == URXE_WC_SUCCESS || index != wc->wr_id);
 }
 
-/* A request that is posted after the mistake may succeed if it needs no peer, and the mistake is
- * the peer's. */
+/* Checks that the request may succeed: it comes before the mistake, or the peer makes the mistake
+ * and the request needs no peer. */
 static void check_success(const struct stream *stream, uint32_t index)
 {
 	const uint8_t opcode = stream->request[index].opcode;
@@ -134,8 +134,8 @@ static void check_success(const struct stream *stream, uint32_t index)
 				  stream_from(stream)->qpn);
 }
 
-/* Checks that the next request in order completes, and that none succeeds from a mistake on. False:
- * the simulation has failed. */
+/* Checks that the completion is of the next request in order, and that no request succeeds from a
+ * mistake on. False: the simulation has failed. */
 static bool check_order(struct stream *stream, const struct urxe_wc *wc)
 {
 	const bool good = wc->status == URXE_WC_SUCCESS;

@@ -20,27 +20,27 @@ static void check_at_most(struct world *world, const char *what, uint64_t receiv
 			   sent);
 }
 
-/* Whether engines may drop packets for this reason on a perfect network, too. */
+/* Whether engines may drop packets for this reason even if the network disturbs no frame. */
 static bool may_drop(const struct urxe_counters *sum, enum urxe_drop drop)
 {
 	switch (drop) {
 	case URXE_DROP_NO_RECV:
 	case URXE_DROP_UC_SEQUENCE:
-		return true; /* unreliable.c checks them */
-	/* An ACK that only grants credits repeats the PSN of the last ACK. If a READ or atomic has
-	 * been answered since, that PSN is old. */
+		return true; /* checked by unreliable.c */
+	/* An ACK that only grants credits has the PSN of the last ACK. If the responder has
+	 * answered a READ or atomic since, that PSN is old. */
 	case URXE_DROP_STALE_ACK: return true;
-	/* The switch sends multicast frames to all hosts. */
+	/* The switch sends multicast frames to all hosts; multicast.c checks the deliveries. */
 	case URXE_DROP_NO_GROUP:
-	case URXE_DROP_OWN_MULTICAST: return true; /* multicast.c checks them */
+	case URXE_DROP_OWN_MULTICAST: return true;
 	case URXE_DROP_OUT_OF_SEQUENCE:
 	case URXE_DROP_DUPLICATE: return sum->event[URXE_EVENT_NAK_RNR_SENT];
 	default: return false;
 	}
 }
 
-/* On a network without loss, duplication and delay, no engine may drop or repeat a
- * packet. */
+/* Checks that no engine drops or repeats a packet, on a network that loses, duplicates and delays
+ * none. */
 static void check_undisturbed(struct world *world, const struct urxe_counters *sum)
 {
 	static const enum urxe_event none[] = {URXE_EVENT_TIMEOUT, URXE_EVENT_NAK_SEQ_SENT,
@@ -82,7 +82,7 @@ void check_counters(struct world *world)
 	check_equal(world, "bytes sent", sum.event[URXE_EVENT_TX_BYTES], f->bytes);
 	check_equal(world, "frames delivered", world->received + world->migrate.missed,
 		    f->sent + f->copies + f->duplicated - f->lost - f->tail_drops);
-	/* Some packets are accepted first and dropped later, and count as both. */
+	/* A packet that the engine accepts first and drops later counts as both. */
 	if (sum.event[URXE_EVENT_RX_PACKETS] > world->received ||
 	    sum.event[URXE_EVENT_RX_PACKETS] + dropped < world->received)
 		world_fail(world,

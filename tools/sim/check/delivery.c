@@ -25,7 +25,8 @@ static uint32_t get_next_expected(const struct stream *stream)
 	return index;
 }
 
-/* The message's number: from its immediate data or content; on RC, from the order. */
+/* The number of the message that arrived: UC and UD have it in the immediate data or the content;
+ * on RC it is the next one in order. */
 static uint32_t identify_message(const struct arrival *a)
 {
 	uint64_t index;
@@ -60,7 +61,8 @@ static bool has_right_content(const struct arrival *a, uint32_t index)
 	const uint8_t *data = a->data;
 
 	if (request->opcode == URXE_WR_RDMA_WRITE_IMM) {
-		/* On RC, later WRITEs may have overwritten the content; check_memory checks it. */
+		/* On RC, later WRITEs may have overwritten the content already, so only
+		 * check_memory checks it. */
 		if (stream->conn->attr.type == URXE_QPT_RC)
 			return true;
 		data = stream_to(stream)->host->mem + stream->target + request->target;

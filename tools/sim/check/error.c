@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Requests that end in an error, which only connections with a failure (host/failure.h) may have.
- * The first of a stream has the status that follows from the mistake. All later ones are flushed,
- * signaled or not (IBA 10.3.1.6).
+ * The first error of a stream has the status that follows from the failure. All later requests are
+ * flushed, signaled or not (IBA 10.3.1.6).
  */
 #include "sim/check/check.h"
 
@@ -27,8 +27,8 @@ static bool has_used_up_rnr_retries(const struct stream *stream)
 	       stream->conn->attr.rnr_retry;
 }
 
-/* Whether the status may come from a peer that does not answer, as in the error state: RC has used
- * up its retries. */
+/* Whether the status may come from a peer that does not answer, as a QP in the error state: on RC
+ * the requester's retries are used up. */
 static bool may_find_peer_silent(const struct stream *stream, uint32_t status)
 {
 	return status == URXE_WC_RETRY_EXC_ERR && stream->conn->attr.type == URXE_QPT_RC &&
@@ -37,8 +37,8 @@ static bool may_find_peer_silent(const struct stream *stream, uint32_t status)
 
 /*
  * Whether the status may come from the responder's refusal of the mistaken key. The responder
- * refuses the request by one NAK, then is silent. So if the network loses or reorders frames, the
- * retries of this request or an earlier one may be used up.
+ * refuses the request by one NAK, and then answers nothing. So if the network loses or reorders
+ * frames, the retries of this request or of an earlier one may be used up instead.
  */
 static bool may_be_refused(const struct stream *stream, uint32_t index, uint32_t status)
 {
@@ -68,7 +68,7 @@ static bool may_fail(const struct stream *stream, uint32_t index, uint32_t statu
 {
 	const struct failure *failure = &stream->conn->failure;
 
-	/* The limit of RNR retries may be reached before the peer stops posting receives. */
+	/* The requester may use up its RNR retries earlier than the peer stops posting receives. */
 	if (failure->kind == FAILURE_RECEIVES)
 		return may_find_peer_silent(stream, status) ||
 		       (status == URXE_WC_RNR_RETRY_EXC_ERR && has_used_up_rnr_retries(stream));
@@ -102,10 +102,8 @@ void check_error(struct stream *stream, uint32_t index, uint32_t status)
 		   stream_from(stream)->host->id, stream_from(stream)->qpn, index, status);
 }
 
-/*
- * Whether a message may be in progress in a receive that the end has taken from an SRQ: it was cut
- * off by a failure, or on UC by the network.
- */
+/* Whether a message may be in progress in a receive that the end has taken from an SRQ, because a
+ * failure has cut off the message or, on UC, the network has. */
 static bool may_have_taken(const struct endpoint *end)
 {
 	const struct stream *stream = &end->conn->stream[!end->side];
@@ -123,7 +121,8 @@ void check_flushed_recv(struct endpoint *end, const struct urxe_wc *wc)
 			   wc->qpn, wc->status);
 		return;
 	}
-	/* A QP flushes one request of its SRQ at most, taken for a message in progress. */
+	/* A QP flushes at most one request of its SRQ: one that it has taken for a message in
+	 * progress. */
 	if (end->recv_queue->shared && (end->flushed || !may_have_taken(end))) {
 		world_fail(world, "host %u: qp %06x flushed the requests of its SRQ", end->host->id,
 			   wc->qpn);

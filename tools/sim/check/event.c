@@ -6,8 +6,8 @@
 #include "sim/host/simconn.h"
 #include "sim/world.h"
 
-/* Whether the event of a refused key may come. A responder that refuses a request for its key tells
- * so once (IBA 11.6.3.2). */
+/* Whether the event of a refused key may come: a responder that refuses a request for its key
+ * reports that once (IBA 11.6.3.2). */
 static bool may_refuse(const struct endpoint *end)
 {
 	const struct failure *failure = &end->conn->failure;

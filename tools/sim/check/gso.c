@@ -28,7 +28,8 @@ static bool is_ipv6(const uint8_t *frame)
 	return read_be16(frame + ETH_LEN - 2) == 0x86dd;
 }
 
-/* Copies the headers up to the BTH, without the fields that may differ. Returns their length. */
+/* Copies the headers up to the BTH, with zeros for the fields in which the frames of a run may
+ * differ. Returns their length. */
 static uint32_t copy_fixed_headers(uint8_t to[ETH_LEN + IPV6_LEN + UDP_LEN], const uint8_t *frame)
 {
 	const uint32_t ip_len = is_ipv4(frame) ? IPV4_LEN : IPV6_LEN;

@@ -31,10 +31,8 @@ static void model_failed_writes(struct stream *stream, const uint8_t *memory)
 	}
 }
 
-/*
- * RC: the memory equals the model. UC: each byte has its initial value or that of its only WRITE,
- * because a WRITE with immediate is lost if the receive queue is empty.
- */
+/* RC: the memory equals the model. UC: each byte has its initial value, because the network or an
+ * empty receive queue may cost a WRITE, or the value of the only WRITE to it. */
 static void check_target(struct stream *stream)
 {
 	const uint8_t *memory = stream_to(stream)->host->mem + stream->target;
@@ -57,8 +55,8 @@ static void check_target(struct stream *stream)
 	free(initial);
 }
 
-/* Whether the word may have this value: any atomic that ended in an error may be the first one that
- * was not executed. None is executed from a mistake on. */
+/* Whether the word may have this value in a stream with an error: any atomic after the error may be
+ * the first that was not executed. From the mistake on none is executed. */
 static bool may_hold(const struct stream *stream, uint32_t word, uint64_t value)
 {
 	for (uint32_t i = stream->good; stream->failed && i < stream->posted; i++) {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Multicast: each datagram reaches all members of its group that the network lets it reach, and
- * nobody else. Members on the sender's host get it without the network.
- */
+/* Multicast: each datagram reaches the members of its group, unless the network loses it on the
+ * way, and no other QP. Members on the sender's host get it without the network. */
 #include "sim/check/check.h"
 
 #include <arpa/inet.h>
@@ -30,8 +28,8 @@ static bool may_reach(const struct member *to, const struct member *from, uint32
 	       (to->attached[group] || to->left[group] >= from->message[message].posted);
 }
 
-/* Whether the network may duplicate the message to this member. The network brings no copy back to
- * the sender's host. */
+/* Whether the network may duplicate the message to this member. It may not for a member on the
+ * sender's host, whose copy does not pass the network. */
 static bool may_come_twice(const struct member *to, const struct member *from)
 {
 	return to->host != from->host && to->host->world->scenario.duplicate > 0;
@@ -97,7 +95,8 @@ void check_multicast_completion(struct member *member, const struct urxe_wc *wc)
 	member->completed++;
 }
 
-/* Messages that had to arrive and did not; `local`: only those from members of the same host. */
+/* The number of messages that were due at the member and did not arrive; `local`: only those of
+ * members on the same host. */
 static uint32_t count_missing(const struct member *to, uint32_t group, bool local)
 {
 	const struct members *members = &to->host->world->members;

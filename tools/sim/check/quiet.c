@@ -22,7 +22,8 @@ static void check_idle(struct world *world)
 		/* Duplicates of datagrams may still arrive. */
 		while (!world->failure[0] && simcq_poll(&host->recv_cq, &wc))
 			check_delivery(host, &wc);
-		/* Completions of members may come, too: no application waits for the last one. */
+		/* The last completions of members may be left, too, because no application polls
+		 * them. */
 		while (!world->failure[0] && simcq_poll(&host->send_cq, &wc)) {
 			if (!member_find(host, wc.qpn))
 				world_fail(world, "host %u: a completion after the last one",

@@ -35,9 +35,11 @@ void check_srq_limit(const struct recv_queue *recv_queue, uint32_t limit, int rc
 			   recv_queue->host->id, limit, recv_queue->room, rc);
 }
 
-/* Whether the SRQ has been below its limit: a QP has taken a request since the event was requested,
- * and fewer than the limit are left. Posts only add requests, so no more were left when
- * the QP took one. */
+/*
+ * Whether the SRQ has fallen below its limit. It has if a QP has taken a request since the event
+ * was requested, and fewer requests than the limit are left: posts only add requests, so when the
+ * QP took one, no more were left than now.
+ */
 static bool is_limit_reached(const struct recv_queue *recv_queue)
 {
 	return urxe_rq_retired(recv_queue->rq) != recv_queue->limit_from &&

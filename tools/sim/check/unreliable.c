@@ -16,7 +16,7 @@
 #include "sim/network/address.h"
 #include "sim/world.h"
 
-/* The stream of a packet; NULL: none. */
+/* The stream to which a received packet belongs; NULL: none. */
 static struct stream *find_stream(const struct simhost *to, const struct urxe_packet *p)
 {
 	struct endpoint *end = simhost_end(to, p->dest_qpn);
@@ -107,10 +107,8 @@ static void check_number_given_up(const struct stream *stream, uint64_t missing)
 				  stream_to(stream)->qpn, stream->given_up, missing);
 }
 
-/*
- * Checks that each message that began in a receive of a shared queue has ended it: whole, or with
- * an error. The error state flushes that of the last one.
- */
+/* Checks that each message that began in a receive of a shared queue has ended this receive: whole,
+ * or with an error. For the last message the error state may flush the receive instead. */
 static void check_ended(const struct stream *stream)
 {
 	const struct endpoint *to = stream_to(stream);
@@ -124,7 +122,7 @@ static void check_ended(const struct stream *stream)
 				  stream->begun, to->qpn, ended);
 }
 
-/* Checks that each WRITE without immediate has reached its target, in a stream that lost nothing:
+/* Checks, in a stream that lost no frame, that each WRITE without immediate has reached its target:
  * such a WRITE needs no receive request. */
 static void check_writes(struct stream *stream)
 {

@@ -42,8 +42,8 @@ static void set_rights(struct endpoint *end, uint32_t access)
 	modify(end, URXE_QP_ACCESS_FLAGS);
 }
 
-/* Withdraws the rights if the peer has no request outstanding. Retransmitted requests may still
- * arrive, but the peer does not need their answers. */
+/* Withdraws the peer's rights while it has no request outstanding. Repeated packets of completed
+ * requests may still arrive, but the peer does not need the answers. */
 static void withdraw_rights(struct endpoint *end)
 {
 	const struct stream *stream = &end->conn->stream[!end->side];
@@ -52,7 +52,8 @@ static void withdraw_rights(struct endpoint *end)
 		set_rights(end, 0);
 }
 
-/* Never lowers timeout and retries: the scenario's network and pauses need the first values. */
+/* Changes timeout and retries, never to less than the first values, which the scenario's network
+ * and pauses need. */
 static void change_retries(struct endpoint *end)
 {
 	const struct simconn_attr *first = &end->conn->attr;

@@ -15,11 +15,11 @@ struct endpoint;
 struct world;
 
 struct change {
-	uint64_t times; /* changes that are still to come */
+	uint64_t times; /* changes still to come */
 	/* The remote rights are withdrawn: the peer had no request outstanding, and posts none
 	 * until the rights are granted again. */
 	bool withdrawn;
-	struct urxe_qp_attr attr; /* as the application has set them */
+	struct urxe_qp_attr attr; /* the attributes that the application has set last */
 };
 
 /* Chooses the ends whose attributes change. */

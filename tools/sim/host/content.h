@@ -21,10 +21,10 @@
  * `length`. */
 void content_fill(uint64_t stream_seed, uint64_t index, uint8_t *data, uint32_t length);
 
-/* Segments of a message with gaps between them, as a scatter or gather list. */
+/* Most segments of a message's scatter or gather list, and bytes of the gaps around them. */
 #define LAYOUT_MAX_SEGS 5
 #define LAYOUT_GAP      7
-#define LAYOUT_ROOM(n)  ((n) + (LAYOUT_MAX_SEGS + 1) * LAYOUT_GAP) /* for n bytes */
+#define LAYOUT_ROOM(n)  ((n) + (LAYOUT_MAX_SEGS + 1) * LAYOUT_GAP) /* n bytes, gaps */
 
 struct rand;
 

@@ -25,7 +25,8 @@ static bool can_stop_receives(const struct endpoint *end)
 	return end->recv_queue->depth && !end->recv_queue->shared;
 }
 
-/* The stream whose posted requests trigger the failure: that of the end, if it has one. */
+/* The stream that triggers the failure, by the number of its posted requests: the end's own or, if
+ * the end posts none, the other end's. */
 static const struct stream *get_trigger(const struct simconn *conn, unsigned side)
 {
 	return &conn->stream[conn->stream[side].n ? side : !side];
@@ -70,8 +71,8 @@ static bool is_due(const struct simconn *conn)
 	return !failure->begun && get_trigger(conn, failure->side)->posted >= failure->after;
 }
 
-/* From now on the end executes no request of its own stream, and as a responder of RC none of the
- * other. */
+/* Moves the QP to the error state. From now on the end executes no request of its own stream and,
+ * as a responder of RC, none of the other stream. */
 static void move_to_error(struct endpoint *end)
 {
 	const struct urxe_qp_attr attr = {.state = URXE_QPS_ERR};
@@ -102,7 +103,7 @@ void failure_turn(struct endpoint *end)
 						  : "posts no more receives");
 }
 
-/* A local error on UC or UD leaves the receives as they are (IBA 10.3.1.7). */
+/* On UC and UD a local error of a send queue leaves the receive queue working (IBA 10.3.1.7). */
 bool failure_may_stop(const struct endpoint *end)
 {
 	const struct failure *failure = &end->conn->failure;
@@ -149,7 +150,7 @@ static void choose_remote(struct stream *stream, struct urxe_send_wr *wr, struct
 		return;
 	if (stream->mw.state == WINDOW_FREE) {
 		wr->rkey = stream->mw.key;
-		stream->mw.state = WINDOW_GOING; /* nobody binds it any more */
+		stream->mw.state = WINDOW_GOING; /* no request may bind it any more */
 	} else if (rand_chance(r, 0.5)) {
 		wr->rkey = ~peer->key;
 	} else {

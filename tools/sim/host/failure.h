@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Failures of connections (--failures): at a random moment, mostly with requests outstanding, one
- * end of a connection makes a mistake. check/error.c checks what follows from it.
- */
+/* Failures of connections (--failures): at a random moment, mostly with requests outstanding, one
+ * end of a connection makes a mistake. check/error.c checks the consequences. */
 #ifndef URXE_SIM_HOST_FAILURE_H
 #define URXE_SIM_HOST_FAILURE_H
 
@@ -25,10 +23,10 @@ enum failure_kind {
 /* The failure of a connection. */
 struct failure {
 	uint8_t kind;   /* enum failure_kind */
-	unsigned side;  /* of the end that makes the mistake */
-	uint32_t after; /* requests posted before the mistake, in the end's stream; in the other one
-			   if the end posts none */
-	bool begun;     /* the mistake is made */
+	unsigned side;  /* index of the end that makes the mistake */
+	uint32_t after; /* number of posted requests before the mistake: of the end's own stream,
+			   or of the other stream if the end posts none */
+	bool begun;     /* the end has made the mistake */
 	uint8_t end_status; /* FAILURE_MALFORMED: enum urxe_wc_status of the request */
 };
 

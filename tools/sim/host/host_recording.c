@@ -10,9 +10,9 @@
 #include "sim/alloc.h"
 #include "sim/world.h"
 
-/* Longest time between two recordings, ns. */
+/* The next recording begins within this time, ns. */
 #define GAP_NS 1000000
-/* A longer recording ends, bytes: a run of bulk traffic would record gigabytes. */
+/* A recording ends when it has more bytes than this: bulk traffic would fill gigabytes. */
 #define RECORDING_MAX (64u << 20)
 /* Probability that the state of a recorded host is saved before it runs. */
 #define SAVES 0.02
@@ -54,7 +54,7 @@ void sim_recordings_init(struct world *world)
 	plan_recording(&world->recordings, world->now);
 }
 
-/* Saves the host's state, but the host goes on, as after a migration that is abandoned. */
+/* Saves the host's state, and lets the host go on as after an abandoned migration. */
 static void save_state(struct simhost *host)
 {
 	const struct urxe_state_save how = {.tag = NULL};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Recordings of simulated hosts (--record): from a random moment on, a host records its device
- * (rxe/record.h). When the recording ends, it is replayed: the replay has to do the same. Meanwhile
- * the host's state is saved now and then.
+ * (rxe/record.h). When the recording ends, the host replays it, and the replay has to do the same.
+ * During a recording, the host's state is saved now and then.
  */
 #ifndef URXE_SIM_HOST_HOST_RECORDING_H
 #define URXE_SIM_HOST_HOST_RECORDING_H
@@ -33,10 +33,8 @@ struct host_recording {
 
 /* Takes the number of recordings from the scenario, and chooses the time of the first one. */
 void sim_recordings_init(struct world *world);
-/*
- * The world calls this before a host runs: may save the state of a host that is recorded, and may
- * begin a recording, before which it ends and replays the host's recording in progress.
- */
+/* The world calls this before a host runs. The function may save the state of a host that is
+ * recorded, and may begin a recording; before that it ends and replays the host's earlier one. */
 void host_recording_turn(struct simhost *host);
 /*
  * Ends and replays the host's recording, if there is one; a replay that differs fails the world.

@@ -125,8 +125,8 @@ uint8_t *member_seen(const struct member *member, const struct member *from, uin
 
 /* --- Turns. */
 
-/* Leaves the group. From now on the engine need not deliver the group's datagrams that are under
- * way. */
+/* Leaves the group. From now on the engine need not deliver datagrams to the group that are still
+ * in the network. */
 static void detach(struct member *member, uint8_t group)
 {
 	const struct urxe_gid gid = address_group((enum urxe_net)group);
@@ -157,7 +157,7 @@ static void change_membership(struct member *member)
 		attach(member, group);
 }
 
-/* Marks the message as due at each member of its group, until the member leaves (detach). */
+/* Marks the message as due at each member that is in its group now; detach() removes the mark. */
 static void expect_message(const struct member *from, uint32_t message)
 {
 	const struct members *members = &from->host->world->members;

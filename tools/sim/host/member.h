@@ -29,7 +29,7 @@ struct member {
 	bool blocks_self; /* block_self_mcast */
 	bool in_error;    /* the QP is in the error state, which flushes its receives */
 	bool attached[MEMBER_GROUPS];
-	uint64_t left[MEMBER_GROUPS]; /* ns; when the member left the group last */
+	uint64_t left[MEMBER_GROUPS]; /* when the member last left the group, ns */
 	uint64_t lost[MEMBER_GROUPS]; /* frames to the group that the network lost for this host */
 	uint64_t seed;                /* of the messages' content */
 	uint64_t slots;               /* offset of the payloads in the host's memory */
@@ -57,7 +57,7 @@ void members_free(struct world *world);
 void members_turn(struct simhost *host);
 /* The member with this QPN on this host; NULL = none. */
 struct member *member_find(const struct simhost *host, uint32_t qpn);
-/* The member whose QP has this context; NULL: the context is none of a member. */
+/* The member whose QP has this context; NULL: no member's QP has it. */
 struct member *member_of_context(const struct world *world, const void *ctx);
 /* The state of message `message` of `from` at the receiver `member`: MESSAGE_DUE, MESSAGE_ARRIVED.
  */

@@ -16,23 +16,27 @@
 
 /* The first migration comes within this time, ns. */
 #define FIRST_NS 3000000
-/* The engine waits three times 4.096 us << timeout for an acknowledgement. */
+/* An engine's local ACK timeout is this time << the exponent, ns: three times IBA's 4.096 us. */
 #define ACK_TIMEOUT_NS 12288
-/* Mean time from a migration with a long pause to the next one, in local ACK timeouts, so that
- * retransmissions succeed meanwhile. */
+/* Mean time from a migration with a long pause to the next one, in local ACK timeouts: enough for
+ * retransmissions to succeed between them. */
 #define GAP_TIMEOUTS 6
-/* Most pauses are short, ns. Then probes and NAKs repair the losses, and take a retry or two. */
+/*
+ * The share of pauses that are short, their length at most, and the mean time to the next
+ * migration, ns. After a short pause, probes and NAKs repair the losses, which takes a retry or
+ * two.
+ */
 #define SHORT_PAUSES   0.7
 #define SHORT_PAUSE_NS 200000
 #define SHORT_GAP_NS   1000000
-/* Timeout for connections that have none. */
+/* The exponent of the timeout that stands for connections without one. */
 #define DEFAULT_TIMEOUT 10
 /* Tags of the completion queues. */
 enum { TAG_SEND_CQ, TAG_RECV_CQ };
 
 /* --- Saving. */
 
-/* Members of multicast groups have the tags behind those of connections. */
+/* The tags of multicast members' QPs follow those of the connections' QPs. */
 static uint64_t get_qp_tag(const struct simhost *host, void *ctx)
 {
 	const struct member *member = member_of_context(host->world, ctx);
@@ -72,13 +76,13 @@ static int save_host(struct simhost *host, uint8_t **stream, size_t *length)
 	return urxe_state_save(host->dev, host->world->now, &how, stream, length);
 }
 
-/* The window that a stream to this end of a connection uses. */
+/* The window that is bound over this end's memory, for the stream to this end. */
 static struct window *window_of(const struct endpoint *end)
 {
 	return &end->conn->stream[!end->side].mw;
 }
 
-/* The handles of the old engine must not be used any more. */
+/* Clears all pointers to objects of the old engine. */
 static void forget_handles(struct simhost *host)
 {
 	for (uint32_t i = 0; i < host->n_ends; i++) {
@@ -100,7 +104,7 @@ static void forget_handles(struct simhost *host)
 	simcq_free(&host->recv_cq);
 }
 
-/* The new memory exists before the old one is freed, so it is at another address. */
+/* Moves the memory to another address: the new memory is allocated before the old one is freed. */
 static void move_memory(struct simhost *host)
 {
 	uint8_t *mem = sim_alloc(host->mem_size);
@@ -128,7 +132,7 @@ static void freeze_host(struct simhost *host)
 	urxe_dev_destroy(host->dev);
 	host->dev = NULL;
 	move_memory(host);
-	/* A frozen host counts as one that waits. */
+	/* A frozen host counts in n_waiting, because it will continue. */
 	world->n_waiting += host->waiting == URXE_NEVER;
 	host->waiting = 0;
 	host->wake = URXE_NEVER;
@@ -275,7 +279,7 @@ static uint64_t get_number(const uint8_t *at)
 	return number;
 }
 
-/* Whether both streams have the address of the same byte of the memory. */
+/* Whether both streams have an address here, and both of the same byte of the host's memory. */
 static bool has_address(const struct simhost *host, const uint8_t *now, const uint8_t *before)
 {
 	const uint64_t offset = get_number(before) - host->saved_mem;
@@ -283,8 +287,8 @@ static bool has_address(const struct simhost *host, const uint8_t *now, const ui
 	return offset < host->mem_size && get_number(now) == (uintptr_t)host->mem + offset;
 }
 
-/* Whether two streams are the same state: only the addresses of the memory, and so the checksum,
- * may differ. */
+/* Whether two streams are the same state: only addresses of the memory may differ, and therefore
+ * the checksum. */
 static bool is_same_state(const struct simhost *host, const uint8_t *now, const uint8_t *before,
 			  size_t length)
 {
@@ -418,7 +422,7 @@ static void move_at(struct simhost *host, uint64_t at)
 	events_add(&host->world->events, at, EVENT_MOVE, host);
 }
 
-/* Plans to freeze one host, some, or all, at the same moment or within migrate.pause. */
+/* Plans to freeze one host, some, or all: all at `at`, or each within migrate.pause after it. */
 static void plan_hosts(struct world *world, uint64_t at)
 {
 	struct migrate *migrate = &world->migrate;
@@ -439,7 +443,8 @@ static void plan_hosts(struct world *world, uint64_t at)
 	}
 }
 
-/* Chooses the longest pause of the next migration; returns the time until it begins. */
+/* Chooses how long the hosts of the next migration are frozen at most; returns the time until it
+ * begins. */
 static uint64_t choose_pause(struct world *world)
 {
 	struct migrate *migrate = &world->migrate;

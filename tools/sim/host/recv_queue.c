@@ -49,7 +49,8 @@ void recv_queue_free(struct recv_queue *recv_queue)
 	free(recv_queue);
 }
 
-/* Returns a slot that is not posted; -1: all are. With an SRQ, buffers return in any order. */
+/* Returns a slot whose buffer is not posted; -1: all are posted. With an SRQ the buffers come back
+ * in any order. */
 static int find_free_slot(const struct recv_queue *recv_queue)
 {
 	for (uint32_t i = 0; i < recv_queue->depth; i++)

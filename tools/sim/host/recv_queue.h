@@ -11,11 +11,13 @@
 struct recv_queue {
 	struct simhost *host;
 	struct urxe_rq *rq;
-	uint32_t depth;   /* 0: the peers send no message that needs a receive request */
-	uint32_t room;    /* outstanding requests that the engine's queue holds at most */
+	uint32_t depth;   /* maximum number of outstanding requests; 0: no message from a peer
+			     needs one */
+	uint32_t room;    /* outstanding requests for which the engine's queue has room */
 	uint64_t resizes; /* of the SRQ, still to come */
 	bool shared;
-	/* SRQ: the limit of the requested event, 0 = none, and urxe_rq_retired at its request. */
+	/* SRQ: the limit for which an event is requested, 0 = none, and the value of
+	 * urxe_rq_retired at the request. */
 	uint32_t limit;
 	uint32_t limit_from;
 	bool stopped;             /* the application posts no more */
@@ -36,7 +38,7 @@ void recv_queue_open(struct recv_queue *recv_queue);
 void recv_queue_free(struct recv_queue *recv_queue);
 /* Posts n receive requests, or fewer if fewer slots are free. */
 void recv_queue_post(struct recv_queue *recv_queue, uint32_t n);
-/* Posted requests that were not completed, or in an SRQ not taken by a QP. */
+/* The number of posted requests that are not completed and, in an SRQ, that no QP has taken. */
 uint32_t recv_queue_outstanding(const struct recv_queue *recv_queue);
 /* SRQ: requests the event of this limit in place of an earlier request; 0: no event. */
 void recv_queue_set_limit(struct recv_queue *recv_queue, uint32_t limit);

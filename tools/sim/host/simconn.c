@@ -36,7 +36,7 @@ static uint8_t choose_type(const struct world *world, struct rand *r)
 	}
 }
 
-/* The PSNs of half of the connections wrap around soon. */
+/* Half of the connections begin with a PSN that soon wraps around. */
 static uint32_t choose_psn(struct rand *r)
 {
 	uint32_t psn = 0xffffff - rand_below(r, 40);
@@ -44,8 +44,8 @@ static uint32_t choose_psn(struct rand *r)
 	return (psn + (rand_chance(r, 0.5) ? rand_below(r, 1 << 24) : 0)) & 0xffffff;
 }
 
-/* Chooses the attributes of a connection at random. One random choice per statement: a seed depends
- * on the order of choices. */
+/* Chooses the attributes of a connection at random. Each statement makes one random choice, because
+ * a seed depends on the order of the choices, and C does not define it within a statement. */
 static struct simconn_attr choose_mixed_attr(const struct world *world, struct rand *r)
 {
 	const struct scenario *s = &world->scenario;
@@ -73,7 +73,7 @@ static struct simconn_attr choose_mixed_attr(const struct world *world, struct r
 	return attr;
 }
 
-/* The attributes that a benchmark uses. */
+/* The attributes of bulk traffic, as a benchmark would have them. */
 static struct simconn_attr get_bulk_attr(const struct scenario *s)
 {
 	return (struct simconn_attr){

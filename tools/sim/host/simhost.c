@@ -11,7 +11,8 @@
 #include "sim/network/address.h"
 #include "sim/world.h"
 
-/* Frames that the NIC takes from the engine at a time. They wait in it until the cable is free. */
+/* Frames that a host takes from the engine at once. They wait in the host until the cable is
+ * free. */
 #define BURST 4
 
 /* --- Callbacks of the engine. */
@@ -189,7 +190,7 @@ int simhost_register_again(struct simhost *host)
 void simhost_start(struct simhost *host, uint64_t seed, uint32_t window)
 {
 	host->wake = host->turn = URXE_NEVER;
-	host->mem_size += 24; /* no extent is empty */
+	host->mem_size += 24; /* so that each extent has bytes */
 	host->mem = sim_calloc(1, host->mem_size);
 	host->iova = 0xab0000000000u + ((uint64_t)host->id << 44);
 	create_dev(host, seed, window);
@@ -290,8 +291,8 @@ static void wake_at(struct simhost *host, uint64_t at)
 	events_add(&host->world->events, at, EVENT_WAKE, host);
 }
 
-/* When the host may send. Its ring holds the frames that wait for the cable: those of `send_ahead`
- * ns. */
+/* From when on the host may take frames from the engine: its ring holds as many frames as the cable
+ * sends in `send_ahead` ns. */
 static uint64_t get_sending_time(const struct simhost *host)
 {
 	const struct world *world = host->world;

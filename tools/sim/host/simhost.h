@@ -22,8 +22,9 @@
 #define SIMHOST_SGID(net) ((uint8_t)(net))
 
 /*
- * The context of a QP is its endpoint, and that of an SRQ its place in recv_queue. Both begin with
- * the pointer to the receive queue, because the engine passes the one or the other.
+ * The context of a QP is its endpoint or its member, and that of an SRQ its place in recv_queue.
+ * All begin with the pointer to the receive queue, because the engine's callbacks get either
+ * context.
  */
 #define SIMHOST_RECV_QUEUE(ctx) (*(struct recv_queue **)(ctx))
 
@@ -38,8 +39,8 @@ struct simcq {
 	struct urxe_wc *ring;
 	uint32_t head, tail; /* free-running */
 	uint32_t room;       /* a power of two */
-	bool armed;          /* the next completion brings an event... */
-	bool solicited_only; /* ...or only the next solicited one, or error */
+	bool armed;          /* the application has requested an event for the next completion... */
+	bool solicited_only; /* ...only for one that is solicited or has an error */
 };
 
 struct simhost {
@@ -63,19 +64,21 @@ struct simhost {
 	bool gso;             /* its engine may send and receive UDP GSO packets */
 	uint64_t shared_word; /* offset of the word that all streams to this host add to */
 	uint32_t open;        /* streams from and to this host that are not done */
-	/* Time of the earliest EVENT_WAKE in the queue; those of later times have no effect.
-	 * URXE_NEVER = none. */
+	/* Time of the host's earliest EVENT_WAKE in the queue, URXE_NEVER = none. Later ones have
+	 * no effect. */
 	uint64_t wake;
 	uint64_t turn;  /* next turn of the application; URXE_NEVER = none */
-	uint64_t pause; /* ns until `turn`, at most */
-	/* The engine's deadline when world.n_waiting last counted it, if it is not URXE_NEVER. */
+	uint64_t pause; /* longest random time to the next turn, ns */
+	/* The engine's deadline when the host last updated world.n_waiting, which counts it unless
+	 * it is URXE_NEVER. */
 	uint64_t waiting;
 	struct host_recording recording; /* of the engine */
 	/* While the host is frozen (migrate.h): the state of its engine, which does not exist. */
 	uint8_t *saved;
 	size_t saved_length;
 	struct urxe_extent extents[SIMHOST_EXTENTS]; /* of the restored region */
-	uint64_t saved_mem;                          /* where `mem` was */
+	uint64_t saved_mem;                          /* address of the memory when the state was
+							saved */
 };
 
 extern const struct urxe_ops simhost_ops;

@@ -106,7 +106,7 @@ void stream_open(struct stream *stream)
 	for (unsigned i = 0; i < STREAM_WORDS; i++)
 		stream->word_model[i] = rand_next(&r);
 	memcpy(mem + stream->words, stream->word_model, sizeof(stream->word_model));
-	/* The requests of the opposite stream bind the window. */
+	/* Without requests in the opposite stream, none would bind the window. */
 	if (stream->conn->attr.type == URXE_QPT_RC && stream_back(stream)->n)
 		create_window(stream);
 }
@@ -148,7 +148,7 @@ static uint32_t random_length(struct stream *stream)
 	return length <= max ? length : max;
 }
 
-/* Replaces an operation on a window that the window's state does not permit. */
+/* Returns another operation in place of one on a window whose state does not permit it. */
 static uint8_t replace_impossible_opcode(const struct stream *stream, uint8_t opcode)
 {
 	const struct window *own = &stream_back(stream)->mw;
@@ -208,10 +208,8 @@ static bool reads_memory(uint8_t opcode)
 	       !is_local(opcode);
 }
 
-/*
- * Whether the WRITE needs a fence. It may overtake the responses of an earlier READ (IBA table 76),
- * which matters if their ranges overlap.
- */
+/* Whether the WRITE needs a fence. A WRITE may overtake the responses to an earlier READ (IBA table
+ * 76), which would spoil the READ's expected result if their ranges overlap. */
 static bool needs_fence(const struct stream *stream, const struct request *write)
 {
 	for (uint32_t i = stream->completed; i < stream->posted; i++) {
@@ -263,7 +261,8 @@ static void choose_request(struct stream *stream, uint32_t index)
 	request->consumes =
 		request->opcode == URXE_WR_SEND || request->opcode == URXE_WR_SEND_IMM ||
 		request->opcode == URXE_WR_SEND_INV || request->opcode == URXE_WR_RDMA_WRITE_IMM;
-	/* The last request of each window is signaled; otherwise the window would never move. */
+	/* The last request of each window is signaled: without its completion the application could
+	 * post no further request. */
 	request->signaled = stream->conn->attr.sq_sig_all || index + 1 == stream->n ||
 			    (index + 1) % stream->window == 0 || rand_chance(r, 0.5);
 }
@@ -348,7 +347,8 @@ static void prepare_window(struct stream *stream, struct urxe_send_wr *wr)
 		wr->invalidate_key = own->key;
 		break;
 	case URXE_WR_SEND_INV:
-		/* Fence: an earlier READ with this key must be answered before the invalidation. */
+		/* Fenced, because the responses to earlier READs with this key must come before the
+		 * invalidation. */
 		stream->mw.state = WINDOW_GOING;
 		wr->invalidate_key = stream->mw.key;
 		wr->flags |= URXE_SEND_FENCE;
@@ -403,8 +403,8 @@ void stream_make_layout(struct stream *stream, uint32_t index)
 	layout_paint_gaps(layout, stream_from(stream)->host->mem);
 }
 
-/* Posts the request, overwrites its arguments, and returns the engine's result. The engine must not
- * use the arguments any more. */
+/* Posts the request, then overwrites its arguments, which the engine must not use after the call.
+ * Returns the engine's result. */
 static int post_request(struct stream *stream, uint32_t index, struct urxe_send_wr *wr,
 			uint8_t *content)
 {
@@ -530,8 +530,11 @@ void stream_fail(struct stream *stream)
 			    most < stream->n ? most : stream->n);
 }
 
-/* The requester sends requests behind the mistaken one only if that is a READ with a wrong local
- * segment, which it notices when the response arrives. */
+/*
+ * The number of requests that the peer may have executed: those before the mistaken one. A READ
+ * with a wrong local segment fails only when its response arrives, so the requests behind it may be
+ * executed, too.
+ */
 uint32_t stream_executable(const struct stream *stream)
 {
 	const bool sent = stream->conn->failure.kind == FAILURE_SEGMENT &&
@@ -546,7 +549,8 @@ void stream_stop(struct stream *stream)
 	if (stream->posted == stream->n)
 		return;
 	stream->n = stream->posted;
-	/* A last signaled request shows that the unsignaled ones before it are complete. */
+	/* Posts one more request, a signaled one, whose completion shows that the unsignaled ones
+	 * before it are complete. */
 	if (!stream->failed && stream->posted && !stream->request[stream->posted - 1].signaled)
 		stream->n++;
 	if (stream_done(stream))

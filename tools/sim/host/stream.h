@@ -14,18 +14,19 @@
 struct simconn;
 struct endpoint;
 
-/* BINDING: the bind is posted, and not complete. GOING: likewise an invalidation. */
+/* BINDING: a bind is posted, and not complete. GOING: an invalidation is posted, and not
+ * complete. */
 enum window_state { WINDOW_FREE, WINDOW_BINDING, WINDOW_BOUND, WINDOW_GOING };
 
 /*
- * A type 2 memory window over the target area. The responder binds it, the requester
- * uses its key, and either of them invalidates it. With --fast-regions some are fast registrations
- * instead.
+ * A type 2 memory window over the target area. The responder binds it, the requester uses its key,
+ * and either of them invalidates it. With --fast-regions, fast registrations take the place of some
+ * windows.
  */
 
 struct window {
 	struct urxe_mw *handle;    /* NULL = no window */
-	struct urxe_fast_mr *fast; /* the same by a fast registration; NULL = none */
+	struct urxe_fast_mr *fast; /* the fast registration in place of a window; NULL = none */
 	uint8_t state;             /* enum window_state */
 	uint32_t key;              /* while bound */
 	uint32_t users;            /* outstanding requests that use the key */
@@ -48,7 +49,7 @@ struct outstanding {
 	bool window; /* uses the key of the memory window */
 	bool shared; /* atomic on the host's shared word, to which other streams add too */
 	struct layout layout;
-	uint32_t word;     /* atomic on the stream's own words: which one */
+	uint32_t word;     /* atomic on the stream's own words: index of the word */
 	uint64_t original; /* its expected result */
 	uint64_t compare;  /* compare value of an atomic on the shared word */
 	uint64_t add;      /* amount that it adds if it succeeds */
@@ -66,15 +67,15 @@ struct stream {
 	uint32_t completed; /* requests known to be complete */
 	bool failed;        /* a request has ended in an error... */
 	uint32_t good;      /* ...after this many that succeeded */
-	/* Index of the mistaken request, or of the first one that is posted after the end or its
-	 * peer went to the error state (failure.h); UINT32_MAX = none. */
+	/* Index of the mistaken request or, if an end went to the error state (failure.h), of the
+	 * first request posted afterwards; UINT32_MAX = none. */
 	uint32_t mistake;
 	uint32_t delivered; /* 1 + index of the last message that arrived; 0 = none */
 	uint64_t arrivals;  /* messages received */
 	uint64_t lost;      /* frames that the network lost, or corrupted */
 	uint32_t given_up; /* of UC on a shared queue: messages whose receive ended with an error */
-	/* Of UC on a shared queue: first packets of SENDs that reached the responder, and messages
-	 * of several packets among the arrivals. */
+	/* UC on a shared queue: SENDs whose first packet reached the responder, and messages of
+	 * several packets that arrived. */
 	uint64_t begun, ended;
 	uint64_t bytes;   /* of completed requests */
 	uint64_t warm;    /* value of bytes when the measurement of goodput began */
@@ -98,12 +99,11 @@ void stream_plan(struct stream *stream, struct world *world, struct simconn *con
 /* Fills the target area and the words, and on RC creates the memory window. */
 void stream_open(struct stream *stream);
 void stream_free(struct stream *stream);
-/*
- * Posts requests, as far as the window permits: all that it permits in bulk traffic, else a random
- * number. None while the responder has withdrawn its rights.
- */
+/* Posts requests within the window: in bulk traffic as many as it permits, else a random number.
+ * Posts none while the responder has withdrawn the rights. */
 void stream_post(struct stream *stream);
-/* Lowers n: at most one more request is posted, a signaled one if the last one is unsignaled. */
+/* Ends the stream: posts no further request, except a signaled one if the last one was
+ * unsignaled. */
 void stream_stop(struct stream *stream);
 /* Writes the initial content of the target area, target_size bytes, to data. */
 void stream_initial(const struct stream *stream, uint8_t *data);
@@ -125,7 +125,7 @@ static inline struct outstanding *stream_out(const struct stream *stream, uint32
 
 /* Chooses the request's local segments, by its opcode and length, and paints the gaps between. */
 void stream_make_layout(struct stream *stream, uint32_t index);
-/* A request has ended in an error: the application posts at most a few more requests. */
+/* Call it when a request has ended in an error: the application then posts at most a few more. */
 void stream_fail(struct stream *stream);
 /* The peer can have executed only requests below this index. */
 uint32_t stream_executable(const struct stream *stream);

@@ -21,7 +21,8 @@ void fabric_init(struct fabric *fabric, const struct scenario *scenario, struct 
 		.events = events,
 		.n_hosts = (uint32_t)scenario->nodes,
 	};
-	/* One random choice per statement: a seed depends on the order of choices. */
+	/* Each statement makes one random choice, because a seed depends on the order of the
+	 * choices. */
 	fabric->rand.state = rand_next(rand);
 	fabric->delay = scenario_or(scenario->delay, rand_in(rand, 100, 20000));
 	/* Half of the worlds have cables with a limited rate. */
@@ -198,7 +199,8 @@ static uint64_t get_backlog(const struct fabric *fabric, const struct fabric_que
 	return (uint64_t)((double)(queue->port.free - now * PS) * (double)fabric->rate / 8e12);
 }
 
-/* Updates area: since `seen` the queue has drained at the cable's rate, at most to 0. */
+/* Adds to the integral of the queue's length the time from `seen` to `now`, in which the queue
+ * drains at the cable's rate. */
 static void add_area(const struct fabric *fabric, struct fabric_queue *queue, uint64_t now)
 {
 	const uint64_t until = queue->port.free < now * PS ? queue->port.free : now * PS;

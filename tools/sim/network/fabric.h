@@ -4,8 +4,8 @@
  * output ports, marks them (ECN) and drops them. All cables have the same rate, and a propagation
  * delay of half of `delay`.
  *
- * A queue drains at a fixed rate, so the time at which a frame leaves the switch is known when it
- * arrives there. So no event is needed at that time.
+ * A queue drains at a fixed rate. So when a frame arrives at the switch, the time at which it
+ * leaves is known, and needs no event.
  */
 #ifndef URXE_SIM_NETWORK_FABRIC_H
 #define URXE_SIM_NETWORK_FABRIC_H
@@ -39,17 +39,19 @@ struct fabric_port {
 /* An output port of the switch, to one host. */
 struct fabric_queue {
 	struct fabric_port port;
-	/* Frames to the host, in order. The first one has an EVENT_ARRIVE. */
+	/* Frames to the host, in order. Only the first one has an EVENT_ARRIVE in the event
+	 * queue. */
 	struct fabric_frame *first, **last;
-	uint64_t max;   /* longest length, bytes */
+	uint64_t max;   /* greatest length, bytes */
 	uint64_t since; /* ps; time from which on max and area count */
 	uint64_t seen;  /* ps; time up to which area is computed */
 	double area;    /* integral of the queue's length, bytes times ps */
 };
 
 struct fabric_counters {
-	uint64_t sent, bytes; /* by hosts */
-	uint64_t copies;      /* of multicast frames that leave the switch, beyond the first */
+	uint64_t sent, bytes; /* frames and bytes sent by hosts */
+	uint64_t copies;      /* copies of multicast frames that leave the switch, without the
+				 first of each */
 	uint64_t lost, tail_drops, duplicated, reordered, corrupted, marked;
 };
 
@@ -57,15 +59,14 @@ struct fabric {
 	const struct scenario *scenario;
 	struct events *events;
 	struct impair impair;
-	struct rand rand; /* of ECN marks */
+	struct rand rand; /* for the choice of ECN marks */
 	uint64_t delay;   /* ns */
 	uint64_t rate;    /* bit/s; 0 = no limit */
 	uint32_t n_hosts;
 	struct fabric_port *uplinks;
 	struct fabric_queue *queues;
 	struct fabric_counters counters;
-	/* Called for each frame, and each host that it does not reach as it was sent. NULL: not
-	 * called. */
+	/* Called with each frame that does not reach a host `to` as it was sent. May be NULL. */
 	void (*lost)(void *arg, uint32_t to, const uint8_t *data, uint32_t len);
 	void *lost_arg;
 	struct fabric_frame *free_frames[FABRIC_SIZES];

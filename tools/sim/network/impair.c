@@ -10,9 +10,9 @@
 #define FIRST_LOSSES 256 /* a power of two */
 
 /*
- * Bursts follow Gilbert's model: a cable in its bad state loses all frames. With a mean burst of B
- * frames it leaves that state with probability 1/B per frame. The probability of entering the state
- * makes the share of lost frames equal to `loss`.
+ * Bursts follow Gilbert's model: a cable in its bad state loses all frames. Before each frame, the
+ * cable leaves this state with probability 1/B, so that a burst has B frames on average, and enters
+ * it with a probability that makes the share of lost frames equal to `loss`.
  */
 static void init_bursts(struct impair *impair, const struct scenario *scenario)
 {

@@ -9,7 +9,7 @@
 #include "sim/rand.h"
 #include "sim/scenario/scenario.h"
 
-/* Number of losses of one packet. */
+/* The number of times that the network has lost a packet. */
 struct packet_losses {
 	uint64_t packet; /* sender, QPN and PSN; 0 = the entry is free */
 	uint32_t count;
@@ -31,7 +31,7 @@ struct impair {
 void impair_init(struct impair *impair, const struct scenario *scenario, uint64_t seed);
 void impair_free(struct impair *impair);
 
-/* Is this frame, the next one of all hosts, lost? Call it once for each frame. */
+/* Is this frame lost? `n_sent` counts the frames of all hosts, so call it once for each. */
 bool impair_lose(struct impair *impair, uint32_t host, const uint8_t *data, uint32_t len);
 /* Does the network deliver the frame twice? */
 bool impair_duplicate(struct impair *impair);

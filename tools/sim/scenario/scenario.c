@@ -289,7 +289,7 @@ const char *scenario_parameter(unsigned i)
 	return i < N_PARAMETERS ? parameters[i].name : NULL;
 }
 
-/* The first option that needs applications which run at random times; NULL: none is set. */
+/* The first option in use that needs applications with random turns; NULL: none. */
 static const char *get_turn_option(const struct scenario *scenario)
 {
 	if (scenario->drains)
@@ -311,7 +311,8 @@ bool scenario_check(const struct scenario *scenario, char *error, uint32_t error
 			 "--queue and --ecn need a --rate: without one no queue exists");
 		return false;
 	}
-	/* A burst of B frames on average, and at least one frame between two bursts. */
+	/* Bursts of B frames on average, with at least one frame between two bursts, lose at most
+	 * this share. */
 	if (scenario->burst > 1 && scenario->loss > burst / (burst + 1)) {
 		snprintf(error, error_size,
 			 "--loss is at most %g with --burst %" PRIu64

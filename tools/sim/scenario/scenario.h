@@ -81,7 +81,7 @@ struct scenario {
 	uint64_t qps; /* connections that each host opens */
 	uint64_t pattern;
 	uint64_t traffic;
-	uint64_t messages;   /* requests of each sending end */
+	uint64_t messages;   /* requests that each sending end posts */
 	uint64_t size;       /* bytes of the longest message */
 	uint64_t depth;      /* requests of an end that are outstanding at once */
 	uint64_t mtu;        /* path MTU, bytes */
@@ -95,22 +95,23 @@ struct scenario {
 	uint64_t send_ahead; /* ns; time for which frames of a host may wait for its cable */
 	uint64_t time;       /* ns; end of posting */
 	uint64_t warmup;     /* ns; start of the measurement of goodput */
-	uint64_t migrate;    /* moments at which hosts are saved and restored elsewhere */
+	uint64_t migrate;    /* number of migrations, each of one host or several at the same
+				time */
 	uint64_t record;     /* recordings of hosts, which are replayed */
 	uint64_t failures;   /* connections that fail, at most (host/failure.h) */
 	uint64_t drains;     /* drains of send queues, at most (host/drain.h) */
 	uint64_t resizes;    /* SRQs that are resized, at most (host/recv_queue.h) */
-	uint64_t changes;    /* of attributes and registrations, at most (host/change.h) */
-	uint64_t members;    /* of multicast groups (host/member.h) */
+	uint64_t changes;    /* changes of attributes and registrations, at most (host/change.h) */
+	uint64_t members;    /* number of members of multicast groups (host/member.h) */
 	double fast_regions; /* share of windows that are fast registrations, 0 to 1 */
 	uint64_t movers;     /* enum movers */
 	uint64_t hearers;    /* enum hearers */
-	uint64_t pause;      /* ns that a host is frozen meanwhile, exactly; BY_SEED = random */
-	/* The network. It impairs a frame once, between its host and the switch. */
+	uint64_t pause;      /* ns that a host is frozen; BY_SEED = random */
+	/* The network. It impairs a frame only on its way from its host to the switch. */
 	double loss;           /* share of frames that are lost, 0 to 1 */
 	uint64_t burst;        /* mean length of a burst of lost frames; 1 = independent losses */
 	uint64_t drop_mask;    /* bit n loses frame n, counted from 0 */
-	uint64_t max_losses;   /* of the same packet, by `loss` or `corrupt`; 0 = no limit */
+	uint64_t max_losses;   /* most losses of one packet by `loss` or `corrupt`; 0 = no limit */
 	double duplicate;      /* share of frames, 0 to 1 */
 	double reorder;        /* share of frames, 0 to 1 */
 	uint64_t reorder_time; /* ns; maximum delay of a reordered frame */
@@ -118,8 +119,9 @@ struct scenario {
 	uint64_t delay;        /* ns of propagation from host to host */
 	uint64_t rate;         /* bit/s of every cable; 0 = no limit */
 	uint64_t queue;        /* bytes of the queue of a switch port; 0 = no limit */
-	uint64_t ecn_min, ecn_max; /* queue lengths in bytes between which marking rises... */
-	double ecn_share; /* ...from 0 to this share; above, all are marked. 0 = no marks */
+	uint64_t ecn_min, ecn_max; /* queue lengths in bytes between which the share of marked
+				      frames rises... */
+	double ecn_share;          /* ...from 0 to this; longer queues mark all. 0 = no marks */
 };
 
 extern const struct scenario scenario_default;

@@ -40,7 +40,7 @@ static bool run_scenario(const struct scenario *scenario,
 
 /* --- Goodput over loss. */
 
-/* "-": all messages were done before the measurement began. */
+/* Prints "-" if all messages were done before the measurement began. */
 static void goodput_cell(const struct world *world, FILE *to)
 {
 	if (world->warm_until > world->warm_from)
@@ -122,7 +122,8 @@ static struct scenario incast_scenario(const struct scenario *given)
 	s.messages = scenario_or(given->messages, 100000);
 	s.time = given->time < scenario_default.time ? given->time : 300 * MS;
 	s.warmup = s.time / 3;
-	/* A timeout that is shorter than the run, but eight of them are longer than the run. */
+	/* The run is longer than one timeout, but shorter than the retries last, so that no request
+	 * fails. */
 	s.timeout = 12;
 	s.ecn_min = 5 * KIB;
 	s.ecn_max = 200 * KIB;
@@ -179,7 +180,7 @@ static struct scenario blackout_scenario(const struct scenario *given)
  */
 static bool blackout_cell(struct scenario s, FILE *to)
 {
-	/* The engine waits three times 4.096 us << timeout. */
+	/* An engine's local ACK timeout is three times IBA's 4.096 us << the exponent. */
 	const uint64_t timeout = UINT64_C(12288) << s.timeout;
 	uint64_t survived = 1, fatal = 2 * timeout * (s.retries + 1);
 	struct world world;
