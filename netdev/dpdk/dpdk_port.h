@@ -66,9 +66,9 @@ struct dpdk_port {
 	bool is_vhost;     /* the peer is a guest; all such devices have one MAC */
 	bool filters_vlans;
 	bool has_groups;                             /* the driver has a list of multicast MACs */
-	struct rte_ether_addr groups[NETDEV_GROUPS]; /* of netdev_add_group */
+	struct rte_ether_addr groups[NETDEV_GROUPS]; /* the MACs of netdev_add_group */
 	uint32_t n_groups;
-	struct packet_filter_macs host; /* of netdev_add_mac */
+	struct packet_filter_macs host; /* the MACs of netdev_add_mac */
 	struct rte_mempool *pool;
 	struct rte_mbuf *received[DPDK_BURST]; /* frames of the last netdev_rx */
 	uint64_t missed; /* af_packet: frames lost because the ring was full */

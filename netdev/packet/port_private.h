@@ -21,7 +21,7 @@
  */
 struct packet_tx_burst {
 	struct mmsghdr messages[TX_BURST];
-	uint32_t frames[TX_BURST]; /* of each message */
+	uint32_t frames[TX_BURST]; /* number of frames in each message */
 	struct virtio_net_hdr vnets[TX_BURST];
 	uint8_t headers[TX_BURST][GSO_HEADERS];
 	struct iovec parts[3 * TX_BURST]; /* of all messages */

@@ -64,7 +64,8 @@ static bool has(const struct segmenter *s, uint32_t offset, uint32_t len)
 	return offset + len <= s->len;
 }
 
-/* The EtherType behind the tags that are in the packet; sets the offset behind it. 0: none. */
+/* Returns the EtherType behind the VLAN tags that the packet itself has, and sets the offset behind
+ * this type. 0: there is none. */
 static uint32_t find_ethertype(struct segmenter *s)
 {
 	uint32_t type = 0, at = 2 * ETH_ALEN;

@@ -158,8 +158,8 @@ static const char *async_name(enum urxe_async event)
 	return "unknown event";
 }
 
-/* Returns the event's frame, of which the recording may have only the headers: with a payload of
- * zeros. It is valid until the next call. */
+/* Returns the event's frame, valid until the next call. If the recording has only its headers, the
+ * payload is zeros. */
 static uint8_t *whole_frame(const struct urxe_replay_event *event)
 {
 	static uint8_t frame[UINT16_MAX + 1];

@@ -19,7 +19,7 @@
 
 struct entry {
 	struct flow flow;
-	struct entry *next; /* of the bucket */
+	struct entry *next; /* the next one in its bucket */
 	struct entry *next_single;
 };
 

@@ -18,7 +18,7 @@
 #define LOCK_NAME "urxed.lock"
 
 static int held_lock = -1; /* descriptor of this daemon's lock file */
-static int held_dir = -1;  /* and of its directory */
+static int held_dir = -1;  /* descriptor of its run directory */
 
 static uint64_t inode_of(const char *path)
 {

@@ -276,8 +276,8 @@ static void rest(struct vm *vm, uint64_t now, bool moved)
 	rest_woke(&vm->rest, now, now_ns());
 }
 
-/* Passes the HCA's completions on, and runs the datapath once. True: frames or completions have
- * moved. */
+/* Passes the HCA's completions to PVRDMA, and runs the datapath once. True: frames or completions
+ * have moved. */
 static bool run_devices(struct vm *vm, uint64_t now)
 {
 	const bool polled = machine_hca_poll(&vm->hca, now);

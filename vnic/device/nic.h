@@ -80,7 +80,7 @@ struct vnic_device_rxq {
 	struct vnic_cursor next[2];
 	struct vnic_cursor comp_next;
 	bool wants_rxprod; /* update_prod is set: the driver writes RXPROD when it posts a buffer */
-	bool stalled;      /* by vnic_device_rx_give_up; a delivered frame ends it */
+	bool stalled;      /* set by vnic_device_rx_give_up; a delivered frame clears it */
 	uint8_t vector;
 	uint64_t stats[UPT1_RX_STATS];
 };

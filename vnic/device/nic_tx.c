@@ -376,7 +376,7 @@ static enum look look_ahead(struct vnic_device *dev, struct vnic_device_txq *tx)
 	look = read_chain(dev, tx, &chain, &error);
 	if (look == LOOK_FRAME)
 		look = take_chain(dev, tx, &chain);
-	/* Acts on either only after the earlier frames are sent. */
+	/* Handles a bad frame or a misfit only after the frames before it are sent. */
 	if ((look == LOOK_BAD || look == LOOK_MISFIT) && tx->count)
 		return LOOK_NONE;
 	if (look == LOOK_BAD) {

@@ -14,12 +14,12 @@
 #include "guest_mapping.h"
 
 struct vnic_guest_memory {
-	uint64_t page; /* bytes */
+	uint64_t page; /* bytes of a page of the kernel */
 	bool lost;     /* some pages are lost, and perhaps still in the table */
 	uint32_t count;
 	struct vnic_guest_region regions[VNIC_GUEST_REGIONS];
 	struct vnic_dirty_log log;
-	struct dirty_pages written; /* while log.on */
+	struct dirty_pages written; /* pages written while log.on */
 };
 
 /* Adds the pages of these bytes, which may lie in several regions side by side. */

@@ -97,7 +97,7 @@ struct vfio_user_small_write {
 	uint8_t data[8];
 };
 
-#define VFIO_USER_SMALL_WRITES 200u /* of one message */
+#define VFIO_USER_SMALL_WRITES 200u /* most writes of one message */
 
 /* DEVICE_FEATURE; the feature's data follow. */
 struct vfio_user_feature {

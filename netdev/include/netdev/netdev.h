@@ -232,7 +232,7 @@ int netdev_qemu_open(const char *spec, uint32_t mtu, struct netdev **port, char 
 struct netdev_qemu_files {
 	/* Returns a non-blocking stream socket or a negative errno value. */
 	int (*connect)(const struct sockaddr_un *address);
-	/* Removes the socket's file if it is still that file. */
+	/* Removes the file at the address if it is still the socket's file, `file`. */
 	void (*remove)(const struct sockaddr_un *address, const struct stat *file);
 };
 void netdev_qemu_set_files(const struct netdev_qemu_files *files);

@@ -39,7 +39,8 @@ struct member {
 		uint32_t length;
 		uint64_t posted; /* ns */
 	} message[MEMBER_MESSAGES];
-	uint8_t *seen; /* by sender, MEMBER_MESSAGES each: MESSAGE_DUE, MESSAGE_ARRIVED */
+	uint8_t *seen; /* states of messages (MESSAGE_DUE, MESSAGE_ARRIVED): MEMBER_MESSAGES for
+			  each sender */
 };
 
 struct members {

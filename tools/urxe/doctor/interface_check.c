@@ -13,10 +13,8 @@
 
 #define FULL_PATH 4096 /* the largest path MTU of RoCE, in bytes of payload */
 
-/*
- * Asks the kernel for an attribute (SIOCGIF*) of the interface in this network namespace; /sys may
- * show another one's interfaces. False: the kernel does not tell.
- */
+/* Asks the kernel for an attribute (SIOCGIF*) of the interface in this network namespace; /sys may
+ * show the interfaces of another namespace. False: the kernel does not tell. */
 static bool ask_interface(int socket, struct ifreq *request, unsigned long attribute,
 			  const char *name)
 {

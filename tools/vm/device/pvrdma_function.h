@@ -26,7 +26,7 @@ struct pvrdma_function {
 	 * command; ns */
 	uint64_t command_until;
 	struct rest_doorbells doorbells; /* trapped doorbells */
-	struct uar_memory uar;           /* bytes NULL: doorbells come as messages */
+	struct uar_memory uar;           /* if uar.bytes is NULL, doorbells come as messages */
 };
 
 struct pvrdma_function_attr {

@@ -31,7 +31,7 @@ struct machine_hca {
 	/* The HCA that urxed named last, and vm_session.attachments at that time. */
 	struct vnic_attach_hca wanted;
 	uint32_t attachment;
-	struct hca_retry retry; /* of `wanted`, by now_ns() */
+	struct hca_retry retry; /* when to try to open `wanted` again, by now_ns() */
 	struct hca_owner owner;
 	struct pvrdma_hca of_device; /* for pvrdma_set_hca */
 };

@@ -50,7 +50,7 @@ struct switch_link_handover {
 	struct netdev_shm_fds fds;
 };
 
-/* Makes *link a closed link, which switch_link_close accepts; reads nothing of it. */
+/* Makes *link, which may be uninitialized, a closed link, which switch_link_close accepts. */
 void switch_link_clear(struct switch_link *link);
 /*
  * Connects to the daemon, and gets a port. Errors: a status of struct vm_port_reply; -ENOENT or

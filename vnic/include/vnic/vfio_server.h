@@ -20,7 +20,7 @@
 #include <vnic/guest_memory.h>
 
 #define VNIC_VFIO_BARS    6
-#define VNIC_VFIO_VECTORS 64 /* at most */
+#define VNIC_VFIO_VECTORS 64 /* most MSI-X vectors of a function */
 
 struct vnic_vfio_server;
 
