@@ -82,9 +82,10 @@ static bool enable_interrupt(struct dpdk_interrupt *interrupt, bool on)
 }
 
 /*
- * Adds the driver's descriptor to the port's epoll set; false: errno has the error. Edge-triggered:
- * some drivers never read their descriptor, others leave that to the caller, and rte_epoll_wait
- * spins where another thread has read it (eal_intr_proc_rxtx_intr).
+ * Adds the driver's descriptor to the port's epoll set, edge-triggered; false: errno has the error.
+ * Level-triggered it would stay readable, because some drivers never read it, and others leave that
+ * to the caller. rte_epoll_wait would read it, but spins where another thread was faster
+ * (eal_intr_proc_rxtx_intr).
  */
 static bool watch_descriptor(struct dpdk_interrupt *interrupt, int fd)
 {

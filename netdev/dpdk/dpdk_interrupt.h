@@ -24,8 +24,9 @@ struct dpdk_interrupt {
 				disabled, since dpdk_interrupt_take_change */
 	/*
 	 * Protects the guest's flags, in rx_intr_enable and rx_intr_disable, and its ring
-	 * (vhost_ring.h) from an unmap by DPDK's vhost thread. Without a rank (docs/locking.md):
-	 * urxe takes no other lock there, DPDK its own.
+	 * (vhost_ring.h) from an unmap by DPDK's vhost thread. The lock has no rank
+	 * (docs/locking.md), because urxe takes no other lock while it holds this one. DPDK takes
+	 * locks of its own.
 	 */
 	pthread_mutex_t enable_lock;
 };

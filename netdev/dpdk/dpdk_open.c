@@ -59,10 +59,8 @@ static int set_iface_mtu(const char *iface, uint32_t mtu)
 	return err;
 }
 
-/*
- * The device's largest MTU; 65535 for a driver that reports none. net_tap sends no longer frames
- * than the default, whatever the interface's MTU is.
- */
+/* The device's largest MTU; 65535 for a driver that reports none. net_tap has the default one,
+ * because it sends no longer frames, whatever the interface's MTU is. */
 static uint32_t device_mtu(const struct dpdk_spec *spec, const struct rte_eth_dev_info *info,
 			   uint32_t asked)
 {
@@ -227,8 +225,8 @@ static int clear_xdp_program(const char *text, const struct dpdk_spec *spec, cha
 	return spec->kind == DPDK_AF_XDP ? err : 0;
 }
 
-/* Finds or probes the device and sets port->id; returns 0 or a negative errno value. The EAL has
- * probed the PCI device of its start already, as well as devices that are open. */
+/* Finds or probes the device and sets port->id; returns 0 or a negative errno value. Devices that
+ * are open are probed already, and so is the PCI device of the port that started the EAL. */
 static int probe_device(const char *text, struct dpdk_port *port, const struct dpdk_spec *spec,
 			char *error, uint32_t error_size)
 {
@@ -263,8 +261,8 @@ static int probe_device(const char *text, struct dpdk_port *port, const struct d
 
 /*
  * Sets the filter of the driver's packet socket, and opens the ring for QP1. Without the filter,
- * all of the host's traffic would pass through the ring and wake the port. The port works without
- * it, too, so a refused filter is no error; nor is a missing ring for QP1.
+ * all of the host's traffic would pass through the ring and wake the port. The port works all the
+ * same, so a filter that the kernel refuses is no error; nor is a missing ring for QP1.
  */
 static int use_packet_socket(struct dpdk_port *port, const struct dpdk_spec *spec, int fd)
 {
@@ -300,8 +298,8 @@ static int use_driver_socket(struct dpdk_port *port, const struct dpdk_spec *spe
 {
 	if (spec->kind != DPDK_AF_PACKET && spec->kind != DPDK_AF_XDP)
 		return 0;
-	/* Only a host with virtual machines needs this socket: netdev_set_promiscuous() reports a
-	 * failure. */
+	/* Ignores a failure: only a host with virtual machines needs this socket, and there
+	 * netdev_set_promiscuous() reports that it is missing. */
 	machine_socket_open(&port->machines);
 	if (spec->kind == DPDK_AF_PACKET)
 		return use_packet_socket(port, spec, fd);

@@ -149,7 +149,8 @@ static uint16_t receive_burst(struct dpdk_port *port, uint64_t now, struct rte_m
 	return count;
 }
 
-/* Receives further bursts while all frames are dropped: no frames must mean an empty ring. */
+/* Receives further bursts while all received frames are dropped: a netdev_rx without frames must
+ * mean an empty ring. */
 static void receive_kept(struct dpdk_port *port, uint64_t now, uint32_t n)
 {
 	struct rte_mbuf *mbufs[DPDK_BURST];
@@ -182,7 +183,7 @@ static uint32_t keep_frames(struct dpdk_port *port, struct netdev_frame *frames,
 	return kept;
 }
 
-/* Receives packets to QP1. As receive_kept: no frames must mean an empty ring. */
+/* Receives packets to QP1, further ones while all are dropped (as receive_kept). */
 static uint32_t receive_qp1(struct dpdk_port *port, struct netdev_frame *frames, uint32_t n)
 {
 	uint32_t received, kept = 0;

@@ -119,7 +119,7 @@ static int eal_init(const struct dpdk_spec *spec, bool vhost, const cpu_set_t *c
 		argv[argc++] = "--no-telemetry";
 	}
 	if (!vhost && try_huge_pages(spec)) {
-		/* No file in a hugetlbfs, which a killed daemon would leave behind. */
+		/* Without files in a hugetlbfs, which a killed daemon would leave behind. */
 		argv[argc++] = "--in-memory";
 		argv[argc++] = "--single-file-segments";
 	} else {

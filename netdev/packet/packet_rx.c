@@ -116,7 +116,8 @@ static ssize_t receive_message(const struct packet_port *port, struct msghdr *me
 	return got;
 }
 
-/* Takes the packet out of the queue. False: the packet is not `wanted`, or not whole: dropped. */
+/* Takes the packet out of the queue. False: the packet is dropped, as it is not `wanted` or not
+ * whole. */
 static bool read_queue(const struct packet_port *port, bool wanted, uint32_t len)
 {
 	struct virtio_net_hdr vnet;
@@ -134,7 +135,8 @@ static bool read_queue(const struct packet_port *port, bool wanted, uint32_t len
 	return wanted && got == (ssize_t)(sizeof(vnet) + len);
 }
 
-/* Copies the packet out of its place. False: the packet is not `wanted`, or not whole: dropped. */
+/* Copies the packet out of its place. False: the packet is dropped, as it is not `wanted` or not
+ * whole. */
 static bool copy_place(const struct packet_port *port, bool wanted, const struct place *place)
 {
 	const uint8_t *from = place->frame.data + port->received.headers_len;
@@ -248,8 +250,8 @@ static uint32_t next_empty(const struct packet_port *port)
 	return at;
 }
 
-/* Each read clears the kernel's counter, so the port notes where the drops may have stopped the
- * ring. */
+/* Reads and clears the kernel's counter of drops. After drops, notes the place at which they may
+ * have stopped the ring. */
 static uint32_t count_kernel_drops(struct packet_port *port)
 {
 	const uint32_t drops = packet_socket_read_drops(port->fd);

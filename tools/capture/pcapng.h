@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define PCAPNG_INTERFACES 1024  /* of a section; each frame looks through their names */
+#define PCAPNG_INTERFACES 1024  /* most in a section, because each frame compares their names */
 #define PCAPNG_FRAME_MAX  65536 /* bytes */
 #define PCAPNG_TEXT_MAX   1024  /* bytes of a name, and of a comment */
 

@@ -72,10 +72,8 @@ static const struct choice log_level = {
 	NULL, "URXE_LOG", {"none", "error", "warning", "info", "debug"}};
 static const struct choice hca_gone = {"hca-gone", "URXE_HCA_GONE", {"error", "engine"}};
 
-/*
- * Sets the variable of a choice to a value. Returns 0; a value that the choice does not have: logs
- * an error and returns -1. `name`: of the option or variable that had the value, for the error.
- */
+/* Sets the variable of a choice to a value. Returns 0; -1 if the choice does not have the value,
+ * which is logged. `name`: of the option or variable that had the value, for the error. */
 static int set_value(const struct choice *choice, const char *name, const char *value)
 {
 	char names[64] = "";
@@ -118,10 +116,8 @@ static int check_reconnect_time(void)
 	return -1;
 }
 
-/*
- * Checks the variables of liburxe.so that the user has set, because the library would ignore a
- * wrong value. Returns 0; logs an error and returns -1.
- */
+/* Checks the variables of liburxe.so that the user has set, because the library would ignore a
+ * wrong value. Returns 0; -1 after an error, which is logged. */
 static int check_environment(void)
 {
 	static const struct choice *const all[] = {&transport, &congestion, &way, &hca_gone,
@@ -137,10 +133,8 @@ static int check_environment(void)
 	return rc;
 }
 
-/*
- * Names the job after its first program, unless the caller has named it. Returns 0; logs an error
- * and returns -1.
- */
+/* Names the job after its first program, unless the caller has named it. Returns 0; -1 after an
+ * error, which is logged. */
 static int name_job(const char *cmd)
 {
 	const char *slash = strrchr(cmd, '/');

@@ -209,10 +209,8 @@ static bool parse_vm_arguments(int argc, char **argv, struct arguments *a)
 	return false;
 }
 
-/*
- * Starts the device process. Returns 0; logs an error and returns another number. The connection
- * keeps a private daemon alive until the machine has its port.
- */
+/* Starts the device process. Returns 0; another number after an error, which is logged. The
+ * connection keeps a private daemon alive until the machine has its port. */
 static int start_vm(const struct vm_attr *attr, struct vm **vm)
 {
 	char error[VM_ERROR];

@@ -153,10 +153,8 @@ static const struct sanitizer_option sanitizer_options[] = {
 };
 #define SANITIZER_OPTIONS (sizeof(sanitizer_options) / sizeof(sanitizer_options[0]))
 
-/*
- * Adds the option to its variable, unless the user has set it. Returns 0; logs an error and returns
- * -1.
- */
+/* Adds the option to its variable, unless the user has set it. Returns 0; -1 after an error, which
+ * is logged. */
 static int set_sanitizer_option(const struct sanitizer_option *option)
 {
 	const char *old = getenv(option->variable);

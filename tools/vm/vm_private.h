@@ -31,8 +31,8 @@ struct vm_replacement {
 struct vm {
 	int epoll_fd, signal_fd;
 	bool stop;
-	/* PVRDMA's reply to the guest's last access to a register waits: until peers' copies have
-	 * ended, or because it waits for a completion (rest.h). */
+	/* PVRDMA's reply to the guest's last access to a register waits, for the end of peers'
+	 * copies, for a completion (rest.h) or for the HCA. */
 	bool held;
 	bool paused; /* a function is paused: the machine's device stands still */
 	struct vm_replacement replacement;

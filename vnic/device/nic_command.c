@@ -59,8 +59,8 @@ static uint32_t update_feature(struct vnic_device *dev)
 	return !vnic_device_update_features(dev);
 }
 
-/* Reads the driver's hash key and table again. Refuses while RSS is off, and an invalid table,
- * which changes nothing. */
+/* Reads the driver's hash key and table again. Refuses while RSS is off, or if the table is
+ * invalid, and then changes nothing. */
 static uint32_t update_rss_table(struct vnic_device *dev)
 {
 	return !(dev->features & UPT1_F_RSS) || !vnic_device_update_features(dev);
@@ -178,7 +178,8 @@ static uint32_t get_capabilities(struct vnic_device *dev)
 	return dev->capabilities;
 }
 
-/* The lower half is the size for sent frames; the upper half, from revision 9 on, for received. */
+/* The sizes of data descriptors: for sent frames in the lower half and, from revision 9 on, for
+ * received frames in the upper half. */
 static uint32_t get_data_desc_sizes(struct vnic_device *dev)
 {
 	return TX_DATA_DESC_SIZE |

@@ -158,7 +158,8 @@ static void write_completion(const struct vnic_device *dev, struct vnic_device_r
 			     const struct buffer *buffer, uint32_t len, uint32_t position,
 			     const struct frame *frame)
 {
-	/* The numbers of all ring 1s follow the numbers of all queues. */
+	/* The rings' numbers: ring 0 of each queue, then ring 1 of each, then the data ring of
+	 * each. */
 	uint32_t number = rx->number + buffer->ring * dev->rx_queues;
 	struct vmxnet3_rx_comp *comp = &rx->comp[rx->comp_next.index];
 	uint32_t gen = rx->comp_next.gen ? VMXNET3_CD_GEN : 0;

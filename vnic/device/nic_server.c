@@ -410,7 +410,8 @@ static int on_uplink(struct vnic_server_client *client, struct request *request)
 	struct vnic_attach_uplink *uplink = &request->message->uplink;
 	int fds[VNIC_UPLINK_SOCKETS], n, ret;
 
-	/* A client whose requests do not overlap has read the answer to its last request. */
+	/* Unread bytes: the client sends a request before it has read the answer to its last
+	 * one. */
 	if (!client->device || has_unread(client->socket, 0))
 		return -EPROTO;
 	n = request->ops->uplink ? request->ops->uplink(request->ctx, client, uplink, fds)
@@ -540,7 +541,8 @@ static int on_introduce(struct vnic_server_client *client, struct request *reque
 	struct vnic_attach_introduce *message = &request->message->introduce;
 	int fds[VNIC_INBOX_FDS];
 
-	/* A client whose requests do not overlap has read the answer to its last request. */
+	/* Unread bytes: the client sends a request before it has read the answer to its last
+	 * one. */
 	if (!client->bars || has_unread(client->socket, 0))
 		return -EPROTO;
 	message->status = introduce_client(client, request->ops->owner(request->ctx, message->qpn),

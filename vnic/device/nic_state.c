@@ -202,8 +202,8 @@ static void filter_record(struct vnic_state_stream *s, struct vnic_device_filter
 		vnic_state_u32(s, &filter->vlan[i]);
 }
 
-/* Saves only the driver's own masks, and vectors that interrupts have masked as unmasked:
- * vnic_device_resume raises all interrupts again. */
+/* Saves only the masks that the driver has set. A vector that an interrupt has masked is saved as
+ * unmasked, because vnic_device_resume raises all interrupts again. */
 static void masks_record(struct vnic_state_stream *s, struct vnic_device *dev)
 {
 	for (uint32_t i = 0; i < VMXNET3_MAX_INTRS; i++) {
@@ -265,8 +265,8 @@ static void mtu_record(struct vnic_state_stream *s, struct vnic_device *dev)
 		vnic_device_set_mtu(dev, frame - VNIC_FRAME_MAX(0));
 }
 
-/* The state that begins with the driver's ACTIVATE_DEV. A broken NIC (`active` false) has only the
- * shared area and the interrupts of it. */
+/* The state that begins with the driver's ACTIVATE_DEV. Of a broken NIC (`active` false) only the
+ * shared area and the interrupts. */
 static void activation_record(struct vnic_state_stream *s, struct vnic_device *dev, bool active)
 {
 	dev->shared = memory_record(s, dev, dev->shared, sizeof(*dev->shared), 8);

@@ -119,7 +119,8 @@ struct vnic_rss_hash vnic_rss_hash(const struct vnic_rss *rss, uint32_t fields,
 		return result;
 	first = h.l3 + (h.v6 ? IP6_FIRST : IP4_FIRST);
 	length = h.v6 ? IP6_LENGTH : IP4_LENGTH;
-	/* Only a packet's first fragment has ports, and all fragments go to one queue. */
+	/* Only the first fragment of a packet has ports, so fragments are hashed by their
+	 * addresses: all go to one queue. */
 	if (!h.fragment && len - h.l4 >= PORTS)
 		result.type = transport_type(rss, fields, &h);
 	if (result.type != VMXNET3_RCD_RSS_TYPE_NONE)

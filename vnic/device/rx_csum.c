@@ -11,8 +11,8 @@ static bool is_sum_right(uint64_t sum)
 	return vnic_sum_fold(sum) == 0;
 }
 
-/* Whether a UDP checksum is right. Over IPv4 it may be missing. The length field may end before the
- * packet. */
+/* Whether a UDP checksum is right; over IPv4 also if the packet has none. It covers the bytes that
+ * the UDP length field counts, which may be fewer than the packet has. */
 static bool is_udp_right(const struct vnic_headers *h, const uint8_t *frame, uint32_t len)
 {
 	const uint8_t *udp = frame + h->l4;

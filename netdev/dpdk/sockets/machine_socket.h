@@ -4,8 +4,8 @@
  * machines: RoCE, TCP and the rest, but not those that the port receives in other ways
  * (packet_filter_other). The kernel may leave the checksum of such a frame unfinished (a sender on
  * this machine), and may have joined several frames (GRO and GSO). The socket returns the frames
- * that a NIC would have sent; DPDK's driver of af_packet would truncate a joined packet to the
- * frame size of its ring, and could not tell a short one from a frame.
+ * that a NIC would have sent. DPDK's driver of af_packet would truncate a joined packet to the
+ * frame size of its ring, and could not tell a short joined packet from a single frame.
  */
 #ifndef URXE_NETDEV_DPDK_SOCKETS_MACHINE_SOCKET_H
 #define URXE_NETDEV_DPDK_SOCKETS_MACHINE_SOCKET_H
@@ -46,9 +46,9 @@ int machine_socket_enable(struct machine_socket *socket, unsigned int ifindex, b
  * machine_socket_enable. */
 int machine_socket_disable(struct machine_socket *socket);
 /*
- * Returns up to n frames. They stay valid until the next call. One system call for 16 packets. The
- * port's user calls it also while the port's ring has frames, so that these do not delay machines;
- * a socket that is off costs no system call.
+ * Returns up to n frames, which stay valid until the next call. Takes one system call for 16
+ * packets, and none while the socket is off. The port calls this also while its own ring has
+ * frames, so that these do not delay frames to machines.
  */
 uint32_t machine_socket_rx(struct machine_socket *socket, struct netdev_frame *frames, uint32_t n);
 uint64_t machine_socket_missed(struct machine_socket *socket);

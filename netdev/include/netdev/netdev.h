@@ -217,8 +217,8 @@ void netdev_impair_counters(const struct netdev *port, struct netdev_impair_coun
  * qemu:PATH,dgram      receives at PATH; -netdev dgram,remote.type=unix,remote.path=PATH with a
  *                      local path, which the port learns from the first frame or from ,remote=PATH
  *
- * All take ,mtu=N: 576 to `mtu`, 9000 at most. `mtu`: the largest MTU that the caller uses, and
- * the MTU without that option; 0 = 9000 and 1500. `error` gets one sentence.
+ * All take ,mtu=N with N from 576 on. `mtu`: the largest N, at most 9000, and the MTU without that
+ * option; 0 stands for 9000 and for 1500. `error` gets one sentence.
  *
  * A port has one peer at a time. Without a peer, frames to send are dropped and counted. The next
  * peer takes the place of one that ended; QEMU 7.2 itself does not connect a second time.

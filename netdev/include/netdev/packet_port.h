@@ -133,7 +133,7 @@ void packet_port_release(struct packet_port *port);
 /*
  * Sends up to n frames in order. Returns the number of frames that the caller need not keep: those
  * sent, and those that the kernel refuses (the interface is down, its MTU is less than the frame,
- * its queueing discipline drops the frame). Sets *lost to the number of the latter. Fewer than n:
+ * its queueing discipline drops the frame). Sets *lost to the number of refused ones. Fewer than n:
  * the socket's send buffer is full, so the caller tries again later.
  */
 uint32_t packet_port_tx(struct packet_port *port, const struct packet_port_frame *frames,
@@ -211,10 +211,10 @@ static inline uint32_t packet_group_flow(uint32_t qpn, uint32_t source, uint32_t
 }
 /*
  * The member of n that carries a flow. `carriers` has a bit for each member that carries frames
- * now; a flow leaves its member only if that one carries none. 0 stands for all members.
+ * now, and 0 stands for all members. A flow leaves its member only while that member carries none.
  *
- * Consecutive numbers take turns. Multiples of the golden ratio spread numbers in other arithmetic
- * progressions, such as the first QPNs of several processes.
+ * Flows with consecutive numbers take turns at the members. Multiples of the golden ratio spread
+ * numbers in other arithmetic progressions, such as the first QPNs of several processes.
  */
 uint32_t packet_group_choose(uint32_t flow, uint32_t n, uint32_t carriers);
 

@@ -73,8 +73,8 @@ void *netdev_shm_buffers(const struct netdev_shm_peer *peer, size_t *size);
 /* Sets the counters of the peer's device, which netdev_counters of the port adds to its own. */
 void netdev_shm_set_counters(struct netdev_shm_peer *peer,
 			     const uint64_t counters[NETDEV_COUNTER_COUNT]);
-/* Tells the port (netdev_is_up) whether the peer's device can reach the virtual machine; without a
- * call it can. */
+/* Tells the port (netdev_is_up) whether the peer's device can reach the virtual machine. Until the
+ * first call it counts as able to. */
 void netdev_shm_set_link(struct netdev_shm_peer *peer, bool up);
 void netdev_shm_set_ready(struct netdev_shm_peer *peer);
 

@@ -46,10 +46,8 @@ void recv_queue_set_limit(struct recv_queue *recv_queue, uint32_t limit);
 void recv_queue_arm(struct recv_queue *recv_queue);
 /* Chooses the SRQs that are resized (--resizes). */
 void recv_queues_plan_resizes(struct world *world);
-/*
- * The application's turn: may resize the SRQ and change its limit, at a random moment, to values
- * that the engine has to refuse as well. check/srq.c checks the results.
- */
+/* The application's turn: at random moments, may resize the SRQ and change its limit, also to
+ * values that the engine has to refuse. check/srq.c checks the results. */
 void recv_queue_turn(struct recv_queue *recv_queue);
 /*
  * Takes the buffer of a receive completion back, and returns it. NULL: the world has failed,

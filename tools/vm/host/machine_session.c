@@ -82,7 +82,8 @@ void vm_session_detach(struct vm_session *s)
 	s->unwatched = false;
 }
 
-/* Adds the daemon's descriptors to epoll_fd: both, and returns 0, or none, and returns an error. */
+/* Adds both of the daemon's descriptors to epoll_fd. Returns 0, or an error, and then adds
+ * neither. */
 static int watch_daemon(struct vm_session *s)
 {
 	const int ctl = vnic_driver_ctl_fd(s->nic);
