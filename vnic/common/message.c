@@ -100,7 +100,8 @@ int vnic_message_recv(int fd, union vnic_message *message, int *fds, uint32_t *f
 	*fd_count = received_fds(&header, fds, *fd_count);
 	if (!(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
 		return (int)len;
-	/* The kernel also leaves out descriptors for which the process has no free number. */
+	/* The kernel has cut off descriptors: more than `wanted` came or, if fewer arrived here,
+	 * the process had no free number for one. */
 	return header.msg_flags & MSG_TRUNC || *fd_count == wanted ? -EPROTO : -EMFILE;
 }
 

@@ -5,10 +5,8 @@
 #include "driver_private.h"
 #include "shared.h"
 
-/*
- * The driver requests a completion for each so many descriptors: few, because a completion frees
- * all earlier frames, too; but enough that the driver can continue early.
- */
+/* The driver requests a completion for each 16th descriptor. A completion frees all earlier frames,
+ * too, so few are enough; but the driver must get free descriptors in time. */
 #define COMPLETION_EVERY 16
 
 /* Longest frame that vnic_driver_tx_hold delays: acknowledgements, not data. */

@@ -6,7 +6,7 @@
 #include "vfio_server_private.h"
 
 #define MAP_FLAGS (VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE)
-/* linux/vfio.h of Debian 12 has it; the protocol defines the same bit. */
+/* The flag's name in linux/vfio.h, of Debian 12 for example; the protocol defines the same bit. */
 #define UNMAP_ALL VFIO_DMA_UNMAP_FLAG_ALL
 
 int dma_map(struct vnic_vfio_server *server, const struct vfio_user_dma_map *map, int fd)

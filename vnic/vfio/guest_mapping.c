@@ -19,8 +19,8 @@ static void *losing_ctx;
 
 /* --- Files */
 
-/* Whether the file system is one of local disks. Others may wait for a process or another host at
- * each access. */
+/* Whether the file system is one of local disks. On others an access to a file may wait for a
+ * process or for another host. */
 static bool is_on_disk(const struct statfs *fs)
 {
 	return fs->f_type == EXT4_SUPER_MAGIC || fs->f_type == XFS_SUPER_MAGIC ||

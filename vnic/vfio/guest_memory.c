@@ -222,7 +222,7 @@ int vnic_guest_memory_catch_faults(void (*losing)(void *ctx), void *ctx)
 bool vnic_guest_memory_is_intact(const struct vnic_guest_memory *memory, const void *bytes,
 				 uint64_t size)
 {
-	/* The handler of SIGBUS may have written it since this thread's last access. */
+	/* The handler of SIGBUS may have set `lost` since this thread last read it. */
 	return !__atomic_load_n(&memory->lost, __ATOMIC_RELAXED) ||
 	       guest_mapping_is_intact(bytes, size);
 }

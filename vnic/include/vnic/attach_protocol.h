@@ -97,13 +97,13 @@
 #define VNIC_SYSFS_NAME     "sys" /* also in the run directory: the tree that stands for /sys */
 /*
  * A file of the tree VNIC_SYSFS_NAME about the HCA that backs the device. Its first line is the
- * name of the HCA; the line is empty without an HCA, or while the HCA's port is down. The others
- * say what stands for the HCA's port in answers of the kernel's rdma_cm. Without them, answers name
- * the HCA. "A" is an index in the port's table, "B" that in the device's table for the same entry,
- * -1 if the device has none; GUIDs and GIDs are hexadecimal digits:
+ * name of the HCA; the line is empty without an HCA, or while the HCA's port is down. By the other
+ * lines liburxe.so replaces the HCA's port by the device in answers of the kernel's rdma_cm; without
+ * them the answers name the HCA. "A" is an index in the port's table, "B" that in the device's table
+ * for the same entry, -1 if the device has none; GUIDs and GIDs are hexadecimal digits:
  *
  *   port NODE-GUID PORT DEVICE-NODE-GUID NAME
- *   closed          if the device stands for the port only where it did so before
+ *   closed          if only IDs that have the device already keep it, and no other gets it
  *   pkey A B        for each P_Key of the port
  *   gid A B GID     for each GID of the port
  */

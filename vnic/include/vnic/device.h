@@ -102,9 +102,9 @@ int vnic_device_set_regions(struct vnic_device *dev, const struct vnic_region *r
 /*
  * The driver withdraws the device's right to access its memory (`on` false), or grants it; the
  * device has the right after creation and vnic_device_restore. A reset by the driver does not
- * change it. Without it the device reads and writes no memory of the driver: frames to the driver
- * are dropped, those of the driver and interrupts wait, and commands that need memory fail. At the
- * withdrawal, frames that vnic_device_tx has returned, and the rest of a packet that is being
+ * change it. Without the right the device reads and writes no memory of the driver: it drops frames
+ * to the driver, frames from the driver and interrupts wait, and commands that need memory fail. At
+ * the withdrawal, frames that vnic_device_tx has returned, and the rest of a packet that is being
  * segmented, are completed without being sent.
  */
 void vnic_device_set_bus_master(struct vnic_device *dev, bool on);
@@ -192,11 +192,11 @@ void vnic_device_set_asleep(struct vnic_device *dev, bool asleep);
 
 /*
  * While the caller looks at the transmit queues anyway, a stock driver need not write TXPROD, which
- * traps: `polling` sets vmxnet3's threshold of deferred frames so high that it does not. Before the
- * caller sleeps, it sets `polling` to false and looks once more. A stock driver has no fence
- * between its descriptor and its look at the threshold, so the caller looks again within a short
- * time, when the driver's store has certainly become visible. Each activation begins without
- * `polling`.
+ * traps: `polling` sets vmxnet3's threshold of deferred frames so high that the driver does not
+ * write it. Before the caller sleeps, it sets `polling` to false and looks once more. A stock
+ * driver has no fence between its descriptor and its look at the threshold. So the caller looks
+ * again within a short time, when the driver's store has certainly become visible. Each activation
+ * begins without `polling`.
  */
 void vnic_device_set_polling(struct vnic_device *dev, bool polling);
 

@@ -171,10 +171,11 @@ int vnic_driver_resolve(struct vnic_driver *drv, uint8_t sgid_index, const uint8
 			struct vnic_next_hop *hop);
 
 /*
- * Registers the remote queue pair to which a queue pair of this process (RC, UC) is connected: the
- * daemon forwards its packets from now on, within the host as soon as the remote one is registered
- * likewise. Calls are counted: each needs its own vnic_driver_unregister. -ENOSPC: too many;
- * -EINVAL: no valid QPN; -EACCES: local_qpn is neither leased to nor added by this process.
+ * Registers the remote queue pair to which a queue pair of this process (RC, UC) is connected. From
+ * now on the daemon forwards the packets of the local one; within the host, from when the remote
+ * one is registered likewise. Calls are counted: each needs its own vnic_driver_unregister.
+ * -ENOSPC: too many; -EINVAL: no valid QPN; -EACCES: local_qpn is neither leased to nor added by
+ * this process.
  */
 int vnic_driver_register(struct vnic_driver *drv, uint32_t local_qpn, const uint8_t dgid[16],
 			 uint32_t qpn);
