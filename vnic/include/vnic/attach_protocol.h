@@ -98,9 +98,10 @@
 /*
  * A file of the tree VNIC_SYSFS_NAME about the HCA that backs the device. Its first line is the
  * name of the HCA; the line is empty without an HCA, or while the HCA's port is down. By the other
- * lines liburxe.so replaces the HCA's port by the device in answers of the kernel's rdma_cm; without
- * them the answers name the HCA. "A" is an index in the port's table, "B" that in the device's table
- * for the same entry, -1 if the device has none; GUIDs and GIDs are hexadecimal digits:
+ * lines liburxe.so replaces the HCA's port by the device in answers of the kernel's rdma_cm;
+ * without them the answers name the HCA. "A" is an index in the port's table, "B" that in the
+ * device's table for the same entry, -1 if the device has none; GUIDs and GIDs are hexadecimal
+ * digits:
  *
  *   port NODE-GUID PORT DEVICE-NODE-GUID NAME
  *   closed          if only IDs that have the device already keep it, and no other gets it
