@@ -16,10 +16,9 @@
 
 #define BURST 32
 
-/* If all frames of a burst are lost, netdev_rx receives another one: at most this number in
- * a call. */
+/* Most bursts that one netdev_rx receives, if all frames of each are lost or delayed. */
 #define ROUNDS 32
-/* From a refusal of the port below to the next attempt. */
+/* Time from a refusal of the port below to the next attempt. */
 #define RETRY_NS 50000
 
 struct held {
@@ -34,8 +33,7 @@ struct line {
 	struct netdev_impair_counters counters;
 	struct prng prng;
 	uint64_t seq;
-	/* The first `count` are a binary heap by due time; the others keep their buffers for
-	 * reuse. */
+	/* The first `count` are a heap by due time; the others keep buffers for reuse. */
 	struct held *held;
 	uint32_t count, allocated;
 };

@@ -28,8 +28,7 @@ int dpdk_port_set_allmulticast(struct netdev *netdev)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
 
-	/* Other devices receive all multicast since configure_device(), unless they refused
-	 * that. */
+	/* Others receive all multicast since configure_device(), unless they refused that. */
 	return port->has_groups ? rte_eth_allmulticast_enable(port->id) : 0;
 }
 
@@ -50,8 +49,7 @@ int dpdk_port_receive_roce(const struct dpdk_port *port, const uint16_t *blocks,
 	return packet_filter_roce(port->packet_fd, !apart, blocks, n);
 }
 
-/* The socket by which the port adds memberships (packet(7)) to the kernel's interface; -1 =
- * none. */
+/* The socket by which the port has memberships (packet(7)) of the interface; -1 = none. */
 static int membership_socket(const struct dpdk_port *port)
 {
 	return port->packet_fd >= 0 ? port->packet_fd : port->arp_nd.fd;
@@ -93,8 +91,7 @@ static void pass_roce_of_machines(const struct dpdk_port *port, bool on)
 				    on && port->xdp_program >= 0 ? 1 + port->host.n : 0);
 }
 
-/* Disables the socket for machines first, so that no frame comes both by this socket and by the
- * ring. */
+/* Disables the socket for machines first, so that no frame comes by this socket and the ring. */
 static int set_filters(struct dpdk_port *port, bool on)
 {
 	int err = set_promiscuous_mode(port, on);

@@ -137,8 +137,7 @@ void dpdk_interrupt_reset(struct dpdk_interrupt *interrupt)
 		if (events[i].data.fd == interrupt->change_fd)
 			interrupt->changed = true;
 	}
-	/* Some devices disable the interrupt when they raise it; net_vhost disables it for a new
-	 * guest. */
+	/* Some devices disable the interrupt when they raise it, net_vhost for a new guest. */
 	if (n > 0)
 		interrupt->masked = true;
 }

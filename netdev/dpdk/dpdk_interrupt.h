@@ -25,8 +25,8 @@ struct dpdk_interrupt {
 	/*
 	 * Protects the guest's flags, in rx_intr_enable and rx_intr_disable, and its ring
 	 * (vhost_ring.h) from an unmap by DPDK's vhost thread. The lock has no rank
-	 * (docs/locking.md), because urxe takes no other lock while it holds this one. DPDK takes
-	 * locks of its own.
+	 * (docs/locking.md), as urxe takes no other lock while it holds this one. DPDK takes its
+	 * own.
 	 */
 	pthread_mutex_t enable_lock;
 };

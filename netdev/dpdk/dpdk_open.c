@@ -267,8 +267,7 @@ static int probe_device(const char *text, struct dpdk_port *port, const struct d
 static int use_packet_socket(struct dpdk_port *port, const struct dpdk_spec *spec, int fd)
 {
 	port->driver_fd = port->packet_fd = fd;
-	/* The ring also has frames that the kernel has not finished sending: half of the slots stay
-	 * for them. */
+	/* Half of the slots stay for frames that the kernel has not finished sending. */
 	port->unsent.limit = spec->ring / 2;
 	if (fd < 0)
 		return 0;

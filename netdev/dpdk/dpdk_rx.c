@@ -14,11 +14,8 @@
  * virtual machine.
  */
 #define ARM_NS 4000000
-/*
- * Poll interval while the interrupt is enabled, for frames without an interrupt: net_vhost returns
- * no frame while DPDK's own thread has the queue, so the port may miss a frame from before the
- * enable.
- */
+/* Poll interval while the interrupt is enabled: net_vhost returns no frame while DPDK's own thread
+ * has the queue, so a frame from before the enable may stay without an interrupt. */
 #define FALLBACK_POLL_NS 1000000000
 /*
  * Poll interval in the first GUEST_NS after a guest has come. net_vhost raises no interrupt for the
@@ -134,8 +131,7 @@ static uint16_t receive_burst(struct dpdk_port *port, uint64_t now, struct rte_m
 
 	if (!count && port->wait_taken)
 		clear_errors(port, now);
-	/* ARP and ND frames are few: the port calls recvmsg only when the driver's ring is
-	 * empty. */
+	/* ARP and ND frames are few: calls recvmsg only when the driver's ring is empty. */
 	if (!count && port->arp_nd.fd >= 0) {
 		mbufs[0] = arp_nd_socket_recv(&port->arp_nd, port->pool);
 		count = mbufs[0] != NULL;

@@ -36,8 +36,7 @@ struct call {
 #define RETURN(action)            BPF_STMT(BPF_RET | BPF_K, action)
 #define SUCCEED                   RETURN(SECCOMP_RET_ERRNO) /* with errno 0: the call returns 0 */
 
-/* Filters the system calls of this thread only. If the kernel refuses the filter, the driver works
- * without it. */
+/* Filters the system calls of this thread only. Without the filter the driver works, too. */
 static void filter_calls(void)
 {
 	struct sock_filter lines[] = {

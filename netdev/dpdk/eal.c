@@ -135,8 +135,7 @@ static int eal_init(const struct dpdk_spec *spec, bool vhost, const cpu_set_t *c
  * it prints a page of usage but no reason, so urxe checks first. */
 #define SYS_CPUS "/sys/devices/system/cpu"
 
-/* Returns the error of a failed start. If a file would exceed RLIMIT_FSIZE, rte_errno is not
- * EFBIG. */
+/* Returns the error of a failed start: rte_errno, but EFBIG if a file would exceed RLIMIT_FSIZE. */
 static int start_error(const char *reason)
 {
 	if (strstr(reason, "Cannot truncate"))
@@ -166,8 +165,7 @@ static int eal_first_start(const struct dpdk_spec *spec, bool vhost, char *error
 	if (restore)
 		pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus);
 	eal_pid = getpid();
-	/* The process of a vhost-user port may be killed at any time, and then could not remove the
-	 * directory. */
+	/* The process of a vhost-user port may be killed, and then could not remove it later. */
 	if (vhost)
 		remove_runtime_dir();
 	else

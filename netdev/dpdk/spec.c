@@ -301,8 +301,7 @@ static int parse_pcap(struct request *req)
 	return DEVARGS(req, "net_pcap_urxe%u,rx_pcap=%s", count++, req->name);
 }
 
-/* Checks that the directory exists and is writable, because DPDK's own message would only ask to
- * remove a file. */
+/* Checks that the directory is writable: DPDK's own message would only ask to remove a file. */
 static int check_directory(struct request *req, const char *path)
 {
 	char copy[sizeof(req->name)];

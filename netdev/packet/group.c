@@ -132,8 +132,7 @@ void packet_group_irq_read(struct packet_group *group)
 {
 	for (uint32_t i = 0; i < group->n; i++)
 		packet_port_irq_read(group->ports[i]);
-	/* Any interrupt masks the whole group, but only ports that raised one have masked
-	 * themselves. */
+	/* An interrupt masks the whole group, but its port has masked only itself. */
 	if (group->n > 1)
 		packet_group_irq_mask(group);
 }

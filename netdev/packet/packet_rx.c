@@ -116,8 +116,7 @@ static ssize_t receive_message(const struct packet_port *port, struct msghdr *me
 	return got;
 }
 
-/* Takes the packet out of the queue. False: the packet is dropped, as it is not `wanted` or not
- * whole. */
+/* Takes the packet out of the queue. False: it was dropped, as it is not `wanted` or not whole. */
 static bool read_queue(const struct packet_port *port, bool wanted, uint32_t len)
 {
 	struct virtio_net_hdr vnet;
@@ -135,8 +134,7 @@ static bool read_queue(const struct packet_port *port, bool wanted, uint32_t len
 	return wanted && got == (ssize_t)(sizeof(vnet) + len);
 }
 
-/* Copies the packet out of its place. False: the packet is dropped, as it is not `wanted` or not
- * whole. */
+/* Copies the packet out of its place. False: it was dropped, as it is not `wanted` or not whole. */
 static bool copy_place(const struct packet_port *port, bool wanted, const struct place *place)
 {
 	const uint8_t *from = place->frame.data + port->received.headers_len;
@@ -183,11 +181,8 @@ static uint32_t take_segments(struct packet_port *port, struct packet_port_frame
 
 /* --- Frames */
 
-/*
- * Whether the next place has a frame that the caller may get. One place is always kept back: if the
- * caller had the frames of all places, `head` would equal `tail`, which also means that it has
- * none.
- */
+/* Whether the next place has a frame that the caller may get. One place is always kept back: if the
+ * caller had all places, `head` would equal `tail`, which also means that it has none. */
 static bool has_next(const struct packet_port *port)
 {
 	return after(port, port->head) != port->tail && packet_port_has_frame(port);
@@ -239,8 +234,7 @@ void packet_port_release(struct packet_port *port)
 
 /* --- Drops */
 
-/* Returns the place that the kernel fills next: the first empty one from `head` on; in a full ring,
- * `head`. */
+/* Returns the place that the kernel fills next, the first empty one; in a full ring, `head`. */
 static uint32_t next_empty(const struct packet_port *port)
 {
 	uint32_t at = port->head;

@@ -45,8 +45,7 @@ struct station {
 	uint64_t posted, completed, received;
 	uint32_t failed;
 	int connect_error; /* errno of the last connect_to that failed; 0 = none */
-	/* Work that on_complete leaves to answer_messages, because a callback must not call the
-	 * engine. */
+	/* Work that on_complete leaves to answer_messages: a callback must not call the engine. */
 	uint32_t echoes[RECEIVES]; /* lengths of the SENDs to answer */
 	uint32_t n_echoes;
 	struct greeting greetings[GREETINGS];
@@ -122,8 +121,7 @@ static void store_greeting(struct station *s, const struct urxe_wc *wc)
 {
 	uint32_t i = s->n_greetings;
 
-	/* The index stays below GREETINGS, because each greeting used one of the GREETINGS receive
-	 * requests. */
+	/* Below GREETINGS: each greeting used one of the GREETINGS receive requests. */
 	s->greeting_recvs[i] = wc->wr_id;
 	s->greetings[i].token = wc->imm;
 	memcpy(&s->greetings[i].from,

@@ -78,8 +78,7 @@ void capture_writer_count_unrecorded(struct capture_writer *w);
 /* Says that the rings of the processes that ran at the start of the capture were sent. */
 void capture_writer_set_listed(struct capture_writer *w);
 
-/* --- The reader's end. It trusts no value of the ring: root may read the ring of a user's
- * daemon. */
+/* --- The reader's end. It trusts no value: root may read the ring of a user's daemon. */
 
 struct capture_reader {
 	struct capture_ring *ring;

@@ -75,8 +75,7 @@ struct flow {
 	bool read_open;
 	uint32_t read_psn;
 	uint32_t read_len;
-	/* Ring of upper bounds of the numbers of PSNs that the newest READ requests take, and their
-	 * sum. */
+	/* Ring of upper bounds of the PSNs that the newest READ requests take, and their sum. */
 	uint32_t recent_reads[FLOW_RECENT_READS];
 	uint32_t recent_read_psns;
 	uint32_t reads;       /* READ requests; modulo FLOW_RECENT_READS, index of the next */

@@ -37,8 +37,7 @@ static int open_xdp(const char *spec, struct netdev **port, char error[PORT_OPEN
 	rc = netdev_dpdk_open(whole, HOST_MTU, port, text, sizeof(text));
 	if (!rc)
 		return 0;
-	/* The sentence begins with the specification as extended here: replaces that by the user's
-	 * own. */
+	/* The sentence begins with the extended specification: replaces it by the user's. */
 	len = strlen(whole);
 	if (strncmp(text, whole, len))
 		snprintf(error, PORT_OPEN_ERROR, "%.*s", PORT_OPEN_ERROR - 1, text);

@@ -96,8 +96,7 @@ static int write_bytes(struct capture_recording *r, struct pcapng *to)
 static int write_recording(struct capture_recordings *all, struct capture_recording *r,
 			   struct pcapng *to)
 {
-	/* Read the mark before the bytes: once it is set, the ring has the last bytes of the
-	 * process. */
+	/* Read before the bytes: once it is true, the ring has the last of them. */
 	const bool ended = vnic_record_has_ended(&r->ring);
 	int rc = write_process(all, r, to);
 

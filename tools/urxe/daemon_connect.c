@@ -59,8 +59,7 @@ static void exec_daemon(const char *urxed, const char *run_dir,
 		args[n++] = o->device;
 	}
 	dup2(errors, STDERR_FILENO);
-	/* The daemon itself must not load liburxe.so, even if a program that has it starts the
-	 * daemon. */
+	/* The daemon must not load liburxe.so, even if a program with it starts the daemon. */
 	unsetenv("LD_PRELOAD");
 	execv(urxed, (char **)args);
 	log_line("cannot run %s: %s", urxed, strerror(errno));
@@ -117,8 +116,7 @@ static int start_daemon(const char *run_dir, const struct daemon_start_options *
 {
 	int errors[2], status;
 
-	/* This process reads the pipe only after the daemon has started, so messages beyond its
-	 * size are lost. */
+	/* Messages beyond the pipe's size are lost: it is read only after the start. */
 	if (pipe2(errors, O_CLOEXEC | O_NONBLOCK)) {
 		log_line("cannot start urxed: %s", strerror(errno));
 		return STATUS_FAILED;

@@ -12,8 +12,7 @@
 #define BURST SWITCH_LINK_BURST
 /* How long a frame waits for a receive buffer of the driver before it is dropped. */
 #define BLOCKED_NS (10 * NS_PER_MS)
-/* The pause before the next look at a full ring or inbox: its reader sends no notice when it has
- * room. */
+/* The pause before the next look at a full ring or inbox, whose reader sends no notice of room. */
 #define FULL_NS 50000
 /* After so many rounds that sent frames of the driver, since the last sleep, the process tells the
  * driver to ring no doorbells. */

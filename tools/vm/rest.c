@@ -120,8 +120,7 @@ uint64_t rest_between_looks(struct rest *r, uint64_t now, bool work, bool spare)
 enum rest_kind rest_next(struct rest *r, uint64_t now, const struct rest_look *look,
 			 uint64_t *pause)
 {
-	/* Doorbells in memory have a schedule of their own (below), so PVRDMA's work starts no busy
-	 * poll. */
+	/* Doorbells in memory have their own schedule (below), without a busy poll. */
 	if (stays_awake(r, now, look->work && !(look->mapped && look->rdma_work)))
 		return REST_EVENTS;
 	if (look->mapped) {

@@ -224,8 +224,7 @@ static bool check_memory(struct vm *vm)
 	return lost;
 }
 
-/* Looks only at the doorbells in memory, until it finds one, an event comes, or a deadline
- * is due. */
+/* Looks only at the doorbells in memory, until one, an event or a deadline comes. */
 static void sleep_until_doorbell(struct vm *vm, uint64_t now)
 {
 	const uint64_t next = prepare_sleep(vm, now);
@@ -265,8 +264,7 @@ static void rest(struct vm *vm, uint64_t now, bool moved)
 
 	switch (rest_next(&vm->rest, now, &look, &pause)) {
 	case REST_LOOK: return;
-	/* Yields, because the thread of QEMU that the last reply has woken may wait for this
-	 * processor. */
+	/* The thread of QEMU that the last reply has woken may wait for this processor. */
 	case REST_YIELD: sched_yield(); /* fall through */
 	case REST_EVENTS: wait_events(vm, 0); return;
 	case REST_PAUSE: pause_for(vm, now, pause); break;

@@ -32,11 +32,8 @@ static bool is_full(int fd)
 	return !ready || (ready < 0 && errno == EINTR);
 }
 
-/*
- * True also for a full eventfd, which is readable already, and needs no write. poll(2) and write(2)
- * are cancellation points: a thread that was cancelled there would end with locks of its process
- * held.
- */
+/* True also for a full eventfd, which is readable already, and needs no write. poll(2) and write(2)
+ * are cancellation points: a thread cancelled there would end with locks of its process held. */
 bool vnic_eventfd_raise(int fd)
 {
 	const int saved = errno;

@@ -15,7 +15,6 @@ struct vnic_credentials {
 void vnic_credentials_read(struct vnic_credentials *peer, int socket);
 void vnic_credentials_close(struct vnic_credentials *peer);
 
-/* Whether the process still lives, so that the PID is its own. False: it has ended, or that is
- * unknown. */
+/* Whether the process still lives, so that the PID is its own. False: ended, or unknown. */
 bool vnic_credentials_alive(const struct vnic_credentials *peer);
 #endif

@@ -5,11 +5,8 @@
 #include "nic.h"
 #include "shared.h"
 
-/*
- * The answer to GET_TXDATA_DESC_SIZE, in bytes. Linux' driver copies the first bytes of a frame, up
- * to this number, to a member of 128 bytes; with a larger number its memcpy would warn
- * (FORTIFY_SOURCE).
- */
+/* The answer to GET_TXDATA_DESC_SIZE, bytes. Linux' driver copies so many bytes of a frame at most
+ * to a member of 128 bytes; with a larger number its memcpy would warn (FORTIFY_SOURCE). */
 #define TX_DATA_DESC_SIZE 128
 #define RX_DATA_DESC_SIZE 128 /* the drivers' own default, bytes */
 

@@ -119,8 +119,7 @@ static enum found take_body_buffer(const struct vnic_device *dev, const struct v
 	return second;
 }
 
-/* Uses the data ring for a small frame, so that the driver need not replace the descriptor's
- * buffer. */
+/* Uses the data ring for a small frame: the driver need not replace the descriptor's buffer. */
 static void use_data_ring(const struct vnic_device_rxq *rx, struct buffer *buffer)
 {
 	buffer->data = rx->data_ring + (size_t)buffer->index * rx->data_size;
@@ -158,8 +157,7 @@ static void write_completion(const struct vnic_device *dev, struct vnic_device_r
 			     const struct buffer *buffer, uint32_t len, uint32_t position,
 			     const struct frame *frame)
 {
-	/* The rings' numbers: ring 0 of each queue, then ring 1 of each, then the data ring of
-	 * each. */
+	/* Rings are numbered: ring 0 of each queue, ring 1 of each, data ring of each. */
 	uint32_t number = rx->number + buffer->ring * dev->rx_queues;
 	struct vmxnet3_rx_comp *comp = &rx->comp[rx->comp_next.index];
 	uint32_t gen = rx->comp_next.gen ? VMXNET3_CD_GEN : 0;

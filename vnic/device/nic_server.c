@@ -410,8 +410,7 @@ static int on_uplink(struct vnic_server_client *client, struct request *request)
 	struct vnic_attach_uplink *uplink = &request->message->uplink;
 	int fds[VNIC_UPLINK_SOCKETS], n, ret;
 
-	/* Unread bytes: the client sends a request before it has read the answer to its last
-	 * one. */
+	/* Unread bytes: the client sent a request before it read its last answer. */
 	if (!client->device || has_unread(client->socket, 0))
 		return -EPROTO;
 	n = request->ops->uplink ? request->ops->uplink(request->ctx, client, uplink, fds)
@@ -541,8 +540,7 @@ static int on_introduce(struct vnic_server_client *client, struct request *reque
 	struct vnic_attach_introduce *message = &request->message->introduce;
 	int fds[VNIC_INBOX_FDS];
 
-	/* Unread bytes: the client sends a request before it has read the answer to its last
-	 * one. */
+	/* Unread bytes: the client sent a request before it read its last answer. */
 	if (!client->bars || has_unread(client->socket, 0))
 		return -EPROTO;
 	message->status = introduce_client(client, request->ops->owner(request->ctx, message->qpn),

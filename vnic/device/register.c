@@ -6,8 +6,7 @@
 #include "nic.h"
 #include "shared.h"
 
-/* The offered capabilities: inner and outer offloads of tunnels, and RSS by the fields of UDP and
- * ESP. */
+/* The offered capabilities: inner and outer offloads of tunnels, and RSS of UDP and ESP. */
 #define CAPABILITIES                                                                 \
 	(VMXNET3_CAP_UDP_RSS | VMXNET3_CAP_ESP_RSS_IP4 | VMXNET3_CAP_ESP_RSS_IP6 |   \
 	 VMXNET3_CAP_GENEVE_CSUM | VMXNET3_CAP_GENEVE_TSO | VMXNET3_CAP_VXLAN_CSUM | \

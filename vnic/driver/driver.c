@@ -270,8 +270,7 @@ bool vnic_driver_bypass_allowed(const struct vnic_driver *drv)
 void vnic_driver_set_last_frame(struct vnic_driver *drv, const uint8_t *data, uint32_t len)
 {
 	memcpy(vnic_reg(drv->transport->bar0, VNIC_REG_LAST_FRAME), data, len);
-	/* If the process is killed before this store, the length is 0, so the daemon never sends an
-	 * incomplete frame. */
+	/* If the process is killed before this store, the daemon sends no incomplete frame. */
 	vnic_publish(vnic_reg(drv->transport->bar0, VNIC_REG_LAST_LENGTH), len);
 }
 

@@ -257,8 +257,7 @@ static int shm_qpn(struct vnic_transport *transport, const struct vnic_attach_qp
 	return ret ? ret : message.qpn.status;
 }
 
-/* Waits for no turn at the socket: QPN_SET has no answer that another request could mistake for its
- * own. */
+/* Waits for no turn at the socket: QPN_SET has no answer that could be taken for another one. */
 static int shm_set_qpn(struct vnic_transport *transport, const struct vnic_attach_qpn *message)
 {
 	const struct shm *shm = to_shm(transport);

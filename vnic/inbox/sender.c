@@ -85,8 +85,7 @@ bool vnic_outbox_closed(const struct vnic_outbox *outbox)
 	return vnic_load(&outbox->memory->lock) == INBOX_CLOSED;
 }
 
-/* close(2) is a cancellation point: a thread that was cancelled there would end with locks of its
- * process held. */
+/* close(2) is a cancellation point: a thread cancelled there would end with locks held. */
 void vnic_outbox_close(struct vnic_outbox *outbox)
 {
 	int cancel;

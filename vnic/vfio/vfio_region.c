@@ -104,8 +104,7 @@ int region_write(struct vnic_vfio_server *server, const struct vfio_user_access 
 	}
 	if (is_msix(server, access))
 		return 0;
-	/* While a migration has stopped the function, the machine's processors are stopped, too, so
-	 * no write may come. */
+	/* A migration has stopped the function and the machine's processors: no write may come. */
 	if (!migration_is_running(server))
 		return -EBUSY;
 	memcpy(&value, data, access->count);

@@ -18,8 +18,7 @@
 #define VIRTIO_NET_HDR_GSO_UDP_L4 5
 #endif
 
-/* Most segments of a packet, and most bytes of a packet with its headers: below the kernel's
- * limits. */
+/* Most segments, and most bytes with headers, of one packet: below the kernel's limits. */
 #define GSO_SEGMENTS 64
 #define GSO_BYTES    65000u
 

@@ -16,8 +16,7 @@
 
 /* Frames that wait in each direction, at most. */
 #define NETDEV_SHM_DEPTH 512u
-/* Packet buffers of the peer for which the shared memory has room, beside those of waiting
- * frames. */
+/* Packet buffers of the peer that fit the shared memory, beside those of waiting frames. */
 #define NETDEV_SHM_SPARE 576u
 
 /* What a peer needs to attach. */

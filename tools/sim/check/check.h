@@ -55,8 +55,7 @@ void check_event(struct simhost *host, enum urxe_async event, void *ctx);
 void check_comp_event(struct simcq *cq);
 /* For each polled completion: if an event was requested for it, the event has come. */
 void check_told(const struct simcq *cq, const struct urxe_wc *wc);
-/* For each completion that the engine reports: it does not come from a send queue that is
- * drained. */
+/* For each completion that the engine reports: it comes from no drained send queue. */
 void check_drained(const struct simcq *cq, const struct urxe_wc *wc);
 /* At each turn of an application that changes attributes: an RC QP has the attributes that the
  * application has set. */

@@ -121,8 +121,7 @@ void check_flushed_recv(struct endpoint *end, const struct urxe_wc *wc)
 			   wc->qpn, wc->status);
 		return;
 	}
-	/* A QP flushes at most one request of its SRQ: one that it has taken for a message in
-	 * progress. */
+	/* A QP flushes one request of its SRQ at most: that of a message in progress. */
 	if (end->recv_queue->shared && (end->flushed || !may_have_taken(end))) {
 		world_fail(world, "host %u: qp %06x flushed the requests of its SRQ", end->host->id,
 			   wc->qpn);

@@ -22,7 +22,7 @@ static void check_idle(struct world *world)
 		/* Duplicates of datagrams may still arrive. */
 		while (!world->failure[0] && simcq_poll(&host->recv_cq, &wc))
 			check_delivery(host, &wc);
-		/* The last completions of members may be left, too, because no application polls
+		/* The last completions of members may be left, because no application polls
 		 * them. */
 		while (!world->failure[0] && simcq_poll(&host->send_cq, &wc)) {
 			if (!member_find(host, wc.qpn))

@@ -11,8 +11,7 @@
 #include "sim/network/address.h"
 #include "sim/world.h"
 
-/* Frames that a host takes from the engine at once. They wait in the host until the cable is
- * free. */
+/* Frames that a host takes from the engine at once; they wait in it until the cable is free. */
 #define BURST 4
 
 /* --- Callbacks of the engine. */

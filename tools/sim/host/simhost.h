@@ -64,8 +64,8 @@ struct simhost {
 	bool gso;             /* its engine may send and receive UDP GSO packets */
 	uint64_t shared_word; /* offset of the word that all streams to this host add to */
 	uint32_t open;        /* streams from and to this host that are not done */
-	/* Time of the host's earliest EVENT_WAKE in the queue, URXE_NEVER = none. Later ones have
-	 * no effect. */
+	/* Time of the earliest EVENT_WAKE in the queue, URXE_NEVER = none; later ones do
+	 * nothing. */
 	uint64_t wake;
 	uint64_t turn;  /* next turn of the application; URXE_NEVER = none */
 	uint64_t pause; /* longest random time to the next turn, ns */

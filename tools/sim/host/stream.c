@@ -347,8 +347,7 @@ static void prepare_window(struct stream *stream, struct urxe_send_wr *wr)
 		wr->invalidate_key = own->key;
 		break;
 	case URXE_WR_SEND_INV:
-		/* Fenced, because the responses to earlier READs with this key must come before the
-		 * invalidation. */
+		/* Fenced: responses to earlier READs with this key must come before. */
 		stream->mw.state = WINDOW_GOING;
 		wr->invalidate_key = stream->mw.key;
 		wr->flags |= URXE_SEND_FENCE;

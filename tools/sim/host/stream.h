@@ -14,8 +14,7 @@
 struct simconn;
 struct endpoint;
 
-/* BINDING: a bind is posted, and not complete. GOING: an invalidation is posted, and not
- * complete. */
+/* A bind (BINDING) or an invalidation (GOING) is posted, and not complete. */
 enum window_state { WINDOW_FREE, WINDOW_BINDING, WINDOW_BOUND, WINDOW_GOING };
 
 /*
@@ -102,8 +101,7 @@ void stream_free(struct stream *stream);
 /* Posts requests within the window: in bulk traffic as many as it permits, else a random number.
  * Posts none while the responder has withdrawn the rights. */
 void stream_post(struct stream *stream);
-/* Ends the stream: posts no further request, except a signaled one if the last one was
- * unsignaled. */
+/* Ends the stream: posts nothing more but a signaled request if the last one was unsignaled. */
 void stream_stop(struct stream *stream);
 /* Writes the initial content of the target area, target_size bytes, to data. */
 void stream_initial(const struct stream *stream, uint8_t *data);

@@ -21,8 +21,7 @@ void fabric_init(struct fabric *fabric, const struct scenario *scenario, struct 
 		.events = events,
 		.n_hosts = (uint32_t)scenario->nodes,
 	};
-	/* Each statement makes one random choice, because a seed depends on the order of the
-	 * choices. */
+	/* One random choice per statement, because a seed depends on their order. */
 	fabric->rand.state = rand_next(rand);
 	fabric->delay = scenario_or(scenario->delay, rand_in(rand, 100, 20000));
 	/* Half of the worlds have cables with a limited rate. */

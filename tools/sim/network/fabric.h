@@ -39,8 +39,7 @@ struct fabric_port {
 /* An output port of the switch, to one host. */
 struct fabric_queue {
 	struct fabric_port port;
-	/* Frames to the host, in order. Only the first one has an EVENT_ARRIVE in the event
-	 * queue. */
+	/* Frames to the host, in order. Only the first one's EVENT_ARRIVE is in the event queue. */
 	struct fabric_frame *first, **last;
 	uint64_t max;   /* greatest length, bytes */
 	uint64_t since; /* ps; time from which on max and area count */

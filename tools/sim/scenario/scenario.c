@@ -311,8 +311,7 @@ bool scenario_check(const struct scenario *scenario, char *error, uint32_t error
 			 "--queue and --ecn need a --rate: without one no queue exists");
 		return false;
 	}
-	/* Bursts of B frames on average, with at least one frame between two bursts, lose at most
-	 * this share. */
+	/* The most that bursts of B frames lose, with at least one frame between two bursts. */
 	if (scenario->burst > 1 && scenario->loss > burst / (burst + 1)) {
 		snprintf(error, error_size,
 			 "--loss is at most %g with --burst %" PRIu64

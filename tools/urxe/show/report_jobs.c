@@ -46,8 +46,7 @@ static json_t *read_job(json_int_t pid)
 void report_jobs_add(json_t *report)
 {
 	json_t *leases = json_object_get(report, "leases"), *lease;
-	/* In another PID namespace than the daemon's, the report's PIDs would be those of other
-	 * processes. */
+	/* In a PID namespace other than the daemon's, its PIDs name other processes. */
 	bool known = json_get_number(json_object_get(report, "host"), "pidns") ==
 		     (json_int_t)rundir_pidns();
 	size_t i;

@@ -76,8 +76,7 @@ static void set_regions(struct vmxnet3_function *f, uint64_t addr, uint64_t size
 		if (addr + (size - 1) < end - 1)
 			append_region(table, &n, addr + size, end, r);
 	}
-	/* If there is no memory for the table, the device loses all of the guest's memory, which is
-	 * safe. */
+	/* Without memory for the table the device loses all guest memory, which is safe. */
 	if (vnic_device_set_regions(f->dev, table, n))
 		vnic_device_set_regions(f->dev, NULL, 0);
 }

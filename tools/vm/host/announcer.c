@@ -6,8 +6,7 @@
 #include "common/clock.h"
 #include "vm/host/switch_link.h"
 
-/* Frames of an announcement, as many as QEMU sends: some may be lost while switches and ports
- * change. */
+/* Frames of an announcement, as of QEMU: some may be lost while switches and ports change. */
 #define FRAMES 5
 /* The pause before the second frame. Each further pause is longer by this time. */
 #define PAUSE_NS (50 * NS_PER_MS)

@@ -88,8 +88,7 @@ uint64_t engine_recording_tick(struct engine_recording *r, uint64_t now, struct 
 	struct urxe_dev *engine;
 	int rc;
 
-	/* The capture or its daemon has ended, so peers may copy again, which a recording would
-	 * miss. */
+	/* The capture or its daemon has ended: peers may copy, which a recording would miss. */
 	if (r->answered && !(nic && !vnic_driver_bypass_allowed(nic)))
 		engine_recording_close(r, dev);
 	if (!r->ring.ring || r->answered)

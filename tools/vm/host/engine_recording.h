@@ -22,11 +22,8 @@ struct engine_recording {
 	uint8_t mac[6];      /* of the machine */
 };
 
-/*
- * Call it when the daemon asks for a recording, with the ring's descriptor, which this function
- * closes. engine_recording_tick then starts the recording. `ring` -1: the daemon ends the
- * recording.
- */
+/* Call it when the daemon asks for a recording, with the ring's descriptor, which the function
+ * closes; engine_recording_tick then starts the recording. `ring` -1: the daemon ends it. */
 void engine_recording_request(struct engine_recording *r, const uint8_t mac[6], int ring,
 			      struct pvrdma *dev);
 /*

@@ -268,8 +268,7 @@ bool machine_hca_poll(struct machine_hca *h, uint64_t now)
 
 	if (!h->hca || !pvrdma_has_hca(h->dev))
 		return false;
-	/* machine_hca_event takes completions, too, so the count also shows those since the last
-	 * call. */
+	/* The count also shows completions that machine_hca_event has taken since. */
 	more = hca_poll(h->hca) || hca_completions(h->hca) != h->completions;
 	h->completions = hca_completions(h->hca);
 	if (more)

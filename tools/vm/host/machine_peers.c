@@ -207,8 +207,7 @@ void machine_peers_request_introduction(struct machine_peers *p, const uint8_t m
 		rc = add_route(p, mac, qpn, fds);
 	if (rc == -EBUSY && ask_again(p, mac, qpn))
 		return;
-	/* -ENOENT and -EPERM are normal: the QPN is another host's or user's, or its process has no
-	 * inbox. */
+	/* Normal: the QPN is another host's (-ENOENT) or user's (-EPERM), or has no inbox. */
 	if (rc && rc != -ENOENT && rc != -EPERM)
 		log_line("messages to QP %#x go in packets: %s", qpn, strerror(-rc));
 }

@@ -82,8 +82,7 @@ void vm_session_detach(struct vm_session *s)
 	s->unwatched = false;
 }
 
-/* Adds both of the daemon's descriptors to epoll_fd. Returns 0, or an error, and then adds
- * neither. */
+/* Adds both of the daemon's descriptors to epoll_fd. Returns 0, or an error: adds neither. */
 static int watch_daemon(struct vm_session *s)
 {
 	const int ctl = vnic_driver_ctl_fd(s->nic);
@@ -144,8 +143,7 @@ static int attach_session(struct vm_session *s)
 	begin_watch(s);
 	s->welcome = now;
 	s->attachments++;
-	/* A daemon that has started since the last attachment knows the leased blocks, but not the
-	 * added QPNs. */
+	/* A daemon that has started since then knows the leased blocks, not the added QPNs. */
 	add_all_foreign(s, !s->demand_deferred);
 	/* Peers that have the inbox keep it. The new daemon needs it to introduce further peers. */
 	if (s->inbox && vnic_driver_set_inbox(s->nic, s->inbox))

@@ -38,8 +38,7 @@ static void close_fd(int fd)
 
 static void disconnect(struct switch_link *link)
 {
-	/* close(2) alone would not end the watch of the pipe, if the daemon has a copy of this end
-	 * (kick). */
+	/* close(2) alone would not end the watch if the daemon has a copy of the pipe's end. */
 	epoll_remove(link->epoll_fd, link->fds.kick);
 	epoll_remove(link->epoll_fd, link->socket);
 	if (link->peer)
@@ -101,8 +100,7 @@ static int ask_for_port(struct switch_link *link)
 
 	snprintf(request.name, sizeof(request.name), "%s", link->name);
 	memcpy(request.mac, link->mac, sizeof(request.mac));
-	/* Ignores an error: a daemon that refuses the user answers and closes without reading a
-	 * request. */
+	/* Ignores an error: a daemon that refuses the user answers without a request. */
 	unix_packet_send(link->socket, &request, sizeof(request), NULL, 0);
 	rc = receive_reply(link, fds, 2) ?: receive_reply(link, fds + 2, 1);
 	link->fds = (struct netdev_shm_fds){fds[0], fds[1], fds[2]};
@@ -213,8 +211,7 @@ void switch_link_close(struct switch_link *link)
 	close_fd(link->epoll_fd);
 }
 
-/* Stores the result of an attempt to get a port. Logs a refusal once, and not that no daemon
- * runs. */
+/* Stores the result of an attempt to get a port. Logs a refusal, once, but not a missing daemon. */
 static void note_error(struct switch_link *link, int error)
 {
 	const bool away = !error || error == -ENOENT || error == -ECONNREFUSED;

@@ -100,8 +100,7 @@ int take_over_finish(struct vm *vm, struct bundle *b, char error[VM_ERROR])
 	vm_set_link(vm, switch_link_is_up(&vm->link));
 	/* Until the old process has ended, the numbers of the queue pairs are its own. */
 	vm_session_demand_later(&vm->session);
-	/* The old process ends when it gets the answer 0, so each step that can fail comes
-	 * before. */
+	/* At the answer 0 the old process ends, so all that can fail comes before. */
 	rc = take_functions(vm, b) ?: epoll_add_readable(vm->epoll_fd, r->predecessor)
 				   ?: channel_send(r->predecessor, 0)
 				   ?: channel_receive(r->predecessor);

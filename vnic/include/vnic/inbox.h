@@ -33,8 +33,7 @@ enum vnic_inbox_fd { VNIC_INBOX_MEMORY, VNIC_INBOX_PUBLISHED, VNIC_INBOX_WAKE, V
 /* Frames that an inbox holds. */
 #define VNIC_INBOX_FRAMES 512
 
-/* Bytes of the memory that the receiver publishes to its senders; zero until the receiver writes
- * it. */
+/* Bytes of the memory that the receiver publishes to senders; zero until it writes there. */
 #define VNIC_INBOX_PUBLISHED_SIZE (3664u * 1024)
 
 /* X(identifier, printed name, meaning) */

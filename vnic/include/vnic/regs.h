@@ -30,8 +30,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "vmxnet3 is little-endi
  * device. Unused on a transport that traps stores.
  */
 #define VNIC_REG_ASLEEP 0xc00
-/* Not in vmxnet3: 1 while the daemon permits the driver to write frames to other processes'
- * inboxes. */
+/* Not in vmxnet3: 1 while the driver may write frames to other processes' inboxes. */
 #define VNIC_REG_BYPASS 0xc08
 /* Not in vmxnet3: the number of VNIC_ATTACH_QPN_SET messages of this connection that the daemon has
  * handled, with success or not, modulo 2^32. The daemon writes it, the driver reads it. */
