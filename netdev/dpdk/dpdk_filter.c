@@ -77,9 +77,9 @@ static int set_promiscuous_mode(struct dpdk_port *port, bool on)
 }
 
 /*
- * On a veth interface, whose program was moved to the kernel's own hook, the XDP program leaves
- * RoCE to virtual machines to the kernel. At that hook the packets may be joined (GRO, GSO), and
- * the AF_XDP socket would drop such packets.
+ * On a veth interface, whose program was moved to the kernel's own hook, makes the XDP program
+ * leave RoCE to virtual machines to the kernel. At that hook packets may be joined (GRO, GSO), and
+ * the AF_XDP socket would drop joined packets.
  */
 static void pass_roce_of_machines(const struct dpdk_port *port, bool on)
 {

@@ -159,12 +159,12 @@ static bool check_version(int fd, const char *run_dir)
 }
 
 /*
- * Tries to connect until a daemon answers or START_SECONDS are over, and starts a daemon after each
- * START_INTERVAL attempts. Several programs that begin at the same time may each start one: one
- * daemon gets the lock of the run directory, the others end with STATUS_BUSY, and all programs
- * connect to the first. A daemon that is about to end holds the lock, too; then a later attempt
- * starts another one. If a daemon has started, the function connects to it, however long its start
- * took.
+ * Tries to connect until a daemon answers or START_SECONDS are over, and starts a daemon at the
+ * first of each START_INTERVAL attempts. Several programs that begin at the same time may each
+ * start one: one daemon gets the lock of the run directory, the others end with STATUS_BUSY, and
+ * all programs connect to the first. A daemon that is about to end holds the lock, too; then a
+ * later attempt starts another one. The function connects to a daemon that it has started, however
+ * long the start took.
  */
 int daemon_connect(const char *run_dir, const struct daemon_start_options *options)
 {

@@ -122,7 +122,7 @@ static struct scenario incast_scenario(const struct scenario *given)
 	s.messages = scenario_or(given->messages, 100000);
 	s.time = given->time < scenario_default.time ? given->time : 300 * MS;
 	s.warmup = s.time / 3;
-	/* The run is longer than a timeout, but shorter than the retries: none fails. */
+	/* The run is longer than the timeout, but no longer than the retries last. */
 	s.timeout = 12;
 	s.ecn_min = 5 * KIB;
 	s.ecn_max = 200 * KIB;
