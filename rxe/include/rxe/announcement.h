@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Announcements: a RARP frame (RFC 903) tells an engine that a station was absent and is back, for
- * example a virtual machine after its migration. Frames to the station and from it were lost.
- * urxe_input accepts any RARP frame. The Ethernet source MAC names the station:
+ * example a virtual machine after its migration. Frames to the station and from it were lost
+ * meanwhile. urxe_input accepts any RARP frame. The Ethernet source MAC names the station:
  *
- * - Another MAC than the device's: a peer was absent. If a probe to this peer is unanswered, or a
- *   local ACK timeout expired since its last response (docs/recovery.md), the requester sends all
- *   outstanding packets again at once. A requester that has not probed yet sends them again after
- *   the peer has been silent for a round trip, at least 0.5 ms, unless an answer arrives. Eight
- *   announcements count at most until an answer or a timeout.
+ * - Another MAC than the device's: a peer was absent. If a probe (docs/recovery.md) to this peer is
+ *   unanswered, or a local ACK timeout expired since the peer's last response, the requester sends
+ *   all outstanding packets again at once. Otherwise the requester sends them again after the peer
+ *   has been silent for a round trip, at least 0.5 ms. At most eight announcements count until the
+ *   peer answers or a timeout expires.
  * - The device's own MAC: the device itself was absent. Each requester sends all outstanding
- *   packets again once its peer has been silent for a round trip and for 0.5 ms. An acknowledgement
- *   in that time cancels this. The time of the absence does not count. Each responder that gets no
+ *   packets again once its peer has been silent for a round trip and for 0.5 ms, not counting the
+ *   time of the absence. An acknowledgement in that time cancels this. Each responder that gets no
  *   request within 3 ms repeats its last response or ACK, and again 12 ms later if still no request
  *   has arrived. Each time the responder also sends a sequence NAK of the expected PSN, so that the
  *   peer repeats lost requests. The engine delays the NAK of each further connection by 1 us; one

@@ -4,10 +4,10 @@
  * between its own memory and the responder's, if both devices are on one host.
  *
  * Each device publishes a table of its queue pairs and of the rights of its keys. The requester
- * makes the responder's checks (IBA 10.6.3, 9.7.4.1.5) by that table, then copies. A request that
- * it cannot execute goes in packets, and the responder's engine answers it: so no request fails by
- * the copy transport. Requests that are executed so take no PSN and change no transport state.
- * Atomics, requests with immediate data and unreliable connections always go in packets.
+ * makes the responder's checks (IBA 10.6.3, 9.7.4.1.5) with that table, then copies. A copied
+ * request takes no PSN and changes no transport state. A request that cannot be copied goes in
+ * packets, and the responder's engine answers it: so no request fails because of the copy
+ * transport. Atomics, requests with immediate data and unreliable connections always go in packets.
  *
  * Only the device that a table belongs to writes to it. A reader copies an entry, and believes the
  * copy if the entry's version was even, and the same before and after.
@@ -17,8 +17,9 @@
  *
  * Withdrawal of rights: the device removes the entry, increments the epoch, then calls
  * urxe_copy_ops.withdrawn. The requester's `copy` first states in shared memory that a copy runs,
- * and then copies nothing if the epoch is another than before the rights were read. So `withdrawn`
- * finds each copy by withdrawn rights, and such a copy has ended when `settled` says so.
+ * and then copies nothing if the epoch has changed since the rights were read. So `withdrawn` finds
+ * each copy that may still use withdrawn rights, and `settled` tells whether all these copies have
+ * ended.
  */
 #ifndef URXE_RXE_COPY_TRANSPORT_H
 #define URXE_RXE_COPY_TRANSPORT_H
@@ -26,14 +27,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The key determines the index of its grant. If that entry is taken, the key is not published. */
+/* Grants of a table. A key has one possible entry, chosen by its upper 24 bits; if another key has
+ * that entry, the key is not published. */
 #define URXE_COPY_GRANTS 8192
 /*
- * The QPN's block determines the chunk of its entry (urxe_copy_table.chunks), the low bits the
- * index there. The chunk of a block without published queue pairs may become another block's. A
- * device does not publish a queue pair if each chunk has queue pairs of another block.
+ * The entries of queue pairs are in chunks. A block of URXE_COPY_CHUNK consecutive QPNs uses one
+ * chunk (urxe_copy_table.chunks); the low bits of a QPN are the index in the chunk. The device
+ * gives a chunk without published queue pairs to another block. It does not publish a queue pair if
+ * each chunk has queue pairs of other blocks.
  */
-#define URXE_COPY_CHUNK  4096u /* QPNs, from a multiple of it on */
+#define URXE_COPY_CHUNK  4096u /* QPNs of a block; its first QPN is a multiple of this */
 #define URXE_COPY_CHUNKS 16u
 /*
  * A region of more than one piece, as those of virtual machines are, has a run of entries in the
@@ -57,17 +60,17 @@ struct urxe_copy_piece {
 
 /* The rights of a key: a region, or a bound window. */
 struct urxe_copy_grant {
-	_Alignas(64) uint32_t version; /* odd: it is being changed */
+	_Alignas(64) uint32_t version; /* odd while the device changes the entry */
 	uint32_t key;                  /* 0: none */
 	uint32_t pd;
 	uint32_t access; /* enum urxe_access */
-	uint32_t qpn;    /* a type 2 window's; 0: any of the protection domain */
+	uint32_t qpn;    /* the QP that may use a type 2 window; 0: any QP of `pd` */
 	uint64_t start;  /* address of the first byte in the key's address space */
 	uint64_t length;
 	uint64_t addr; /* of the first byte in the process's address space; if n_pieces is 1 */
 	uint32_t n_pieces;
-	uint32_t
-		pieces; /* index of the first one in the table's list; if n_pieces is more than 1 */
+	uint32_t pieces; /* index in urxe_copy_table.pieces of the first one; if n_pieces is more
+			    than 1 */
 };
 
 /* A queue pair of the table's device, which executes the requests of its peer dest_qpn. */
@@ -84,7 +87,7 @@ struct urxe_copy_qp {
 union urxe_copy_state {
 	uint64_t word;
 	struct {
-		uint32_t owner; /* set by the process of the device, for its own purposes */
+		uint32_t owner; /* for the process of the device; the engine does not use it */
 		uint32_t epoch; /* counts withdrawals */
 	};
 };
@@ -92,7 +95,7 @@ union urxe_copy_state {
 struct urxe_copy_table {
 	_Alignas(64) union urxe_copy_state state;
 	uint32_t references; /* generation of payload references (struct urxe_reference) */
-	uint32_t qp_version; /* the last version that an entry of qps has got */
+	uint32_t qp_version; /* newest version of all entries of qps, which share this counter */
 	_Alignas(64) struct urxe_copy_grant grants[URXE_COPY_GRANTS];
 	struct urxe_copy_qp qps[URXE_COPY_CHUNKS][URXE_COPY_CHUNK];
 	uint8_t chunks[(1u << 24) / URXE_COPY_CHUNK]; /* 1 + the index in qps; 0: none */
@@ -119,10 +122,11 @@ struct urxe_copy_part {
 
 /* One copy: requests in their order, all of them WRITEs or all of them READs. */
 struct urxe_copy_job {
-	uint64_t state; /* the table's state word before the rights were read */
+	uint64_t state; /* the table's urxe_copy_state.word before the requester read the rights */
 	const struct urxe_copy_part *parts;
 	uint32_t n_parts;
-	bool write; /* to the responder: the last 8 bytes of each part are stored last */
+	bool write; /* WRITEs. `copy` stores the last 8 bytes of each part last: the peer's program
+		       may poll them */
 };
 
 /* Provided by the owner of a device; each gets urxe_dev_attr.copy_ctx. None may call the engine. */
@@ -134,9 +138,9 @@ struct urxe_copy_ops {
 	const struct urxe_copy_table *(*table)(void *ctx, const uint8_t mac[6], uint32_t qpn);
 	/*
 	 * Returns the number of parts, from the first on, that were copied. The next part may be
-	 * copied in part. Within urxe_output `copy`, `table` and `withdrawn` may change
-	 * urxe_frame.data and room in the array that the owner has passed: finished frames may be
-	 * sent or moved, and the other frames get other buffers.
+	 * copied in part. During urxe_output `copy`, `table` and `withdrawn` may send or move the
+	 * finished frames of the owner's array, and give the other frames other buffers
+	 * (urxe_frame.data and room).
 	 */
 	uint32_t (*copy)(void *ctx, const struct urxe_copy_job *copy);
 	/*

@@ -58,20 +58,20 @@ struct urxe_offload_ops {
 	int (*mr_reg)(void *ctx, const struct urxe_mr_attr *attr, void **mr, uint32_t *key);
 	void (*mr_dereg)(void *mr);
 
-	/* Waits. Called before qp_create of the first queue pair that uses the CQ; an error has the
-	 * effect of an error of qp_create. The implementation passes `cq` to
+	/* Waits for the HCA. Called before qp_create of the first queue pair that uses the CQ; an
+	 * error has the effect of an error of qp_create. The implementation passes `cq` to
 	 * urxe_offload_cq_event. */
 	int (*cq_create)(void *ctx, struct urxe_cq *cq, void **hca_cq);
 	void (*cq_destroy)(void *hca_cq);
 	/* Requests one urxe_offload_cq_event, as ibv_req_notify_cq(3) does. */
 	void (*cq_arm)(void *hca_cq, bool solicited_only);
 
-	/* Waits. The implementation passes `srq` to urxe_offload_srq_event. After an error the
-	 * shared receive queue is the engine's alone. */
+	/* Waits for the HCA. The implementation passes `srq` to urxe_offload_srq_event. After an
+	 * error the shared receive queue is the engine's alone. */
 	int (*srq_create)(void *ctx, const struct urxe_rq_attr *attr, struct urxe_rq *srq,
 			  void **hca_srq);
 	void (*srq_destroy)(void *hca_srq);
-	/* Both wait. After srq_resize the owner calls urxe_offload_refill(). */
+	/* Both wait for the HCA. After srq_resize the owner calls urxe_offload_refill(). */
 	int (*srq_set_limit)(void *hca_srq, uint32_t limit);
 	int (*srq_resize)(void *hca_srq, uint32_t max_wr);
 
@@ -88,20 +88,23 @@ struct urxe_offload_ops {
 	/* Whether the HCA, and not the engine, executes a connection with these attributes. Reads
 	 * only attr->path, path_mtu and dest_qpn. */
 	bool (*takes)(void *hca_qp, const struct urxe_qp_attr *attr);
-	/* Waits. Attributes as of urxe_qp_modify, which has checked them. After a transition to
-	 * RESET, and after qp_destroy, no earlier request of the queue pair is completed any more.
-	 * Those of a shared receive queue are completed before the transition to INIT returns: this
-	 * function may call urxe_offload_complete and urxe_offload_srq_complete then.
-	 * -EOPNOTSUPP at the transition to INIT: the HCA cannot execute the queue pair. Then the
-	 * engine executes it, unless it has a shared receive queue. */
+	/*
+	 * Waits for the HCA. Attributes as of urxe_qp_modify, which has checked them. After a
+	 * transition to RESET, and after qp_destroy, no earlier request of the queue pair is
+	 * completed any more. Those of a shared receive queue are completed before the transition
+	 * to INIT returns: this function may call urxe_offload_complete and
+	 * urxe_offload_srq_complete then. -EOPNOTSUPP at the transition to INIT: the HCA cannot
+	 * execute the queue pair. Then the engine executes it, unless it has a shared receive
+	 * queue.
+	 */
 	int (*qp_modify)(void *hca_qp, const struct urxe_qp_attr *attr, uint32_t mask);
-	/* A transition to the error state. Does not wait: the engine is within another operation.
-	 * After an error the engine calls qp_destroy. */
+	/* Moves the HCA's queue pair to the error state, without waiting for the HCA, because the
+	 * engine is within another operation. After an error the engine calls qp_destroy. */
 	int (*qp_fail)(void *hca_qp);
-	/* Waits. Sets state, rq_psn, sq_psn and sq_draining; changes nothing if the HCA does not
-	 * tell. */
+	/* Waits for the HCA. Sets state, rq_psn, sq_psn and sq_draining of *attr; leaves *attr as
+	 * it is if the HCA does not report them. */
 	void (*qp_query)(void *hca_qp, struct urxe_qp_attr *attr);
-	/* Both wait. */
+	/* Both wait for the HCA. */
 	int (*mcast_attach)(void *hca_qp, const struct urxe_gid *gid);
 	void (*mcast_detach)(void *hca_qp, const struct urxe_gid *gid);
 
@@ -157,9 +160,9 @@ bool urxe_offload_all(const struct urxe_dev *dev);
 int urxe_offload_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, void *mr,
 			uint32_t key, struct urxe_mr **region);
 /*
- * As urxe_mr_rereg, for an owner that has registered the new memory as for urxe_offload_mr_reg: the
- * region gets a new key, and the HCA's region that it had ends. -EBUSY: a memory window is bound to
- * it.
+ * As urxe_mr_rereg, for an owner that has registered the new memory as for urxe_offload_mr_reg. The
+ * region gets the new key, and the engine deregisters the HCA's region of the old memory. -EBUSY: a
+ * memory window is bound to the region.
  */
 int urxe_offload_mr_rereg(struct urxe_mr **region, const struct urxe_mr_attr *attr, void *mr,
 			  uint32_t key);
@@ -171,7 +174,7 @@ struct urxe_offload_memory {
 	uint64_t pages; /* sum of urxe_offload_pages(); memory that two regions have counts twice */
 };
 struct urxe_offload_memory urxe_offload_memory(const struct urxe_dev *dev);
-/* An upper bound of the pages, of 4096 bytes, that a region of `length` bytes touches. */
+/* An upper bound of the number of 4096-byte pages that a region of `length` bytes touches. */
 uint64_t urxe_offload_pages(uint64_t length);
 /*
  * The region becomes the engine's alone: the owner withdraws memory from it. After the call the HCA
@@ -201,7 +204,7 @@ enum urxe_offload_reason {
 	URXE_OFFLOAD_UNPROVEN_PSN,
 	URXE_OFFLOAD_NO_NEXT_HOP, /* urxe_path_has_next_hop() is false for the path to the peer */
 	/* Reasons of -EAGAIN: */
-	URXE_OFFLOAD_REQUESTS,  /* the HCA has send requests, or has not ended a verbs call */
+	URXE_OFFLOAD_REQUESTS,  /* send requests, or a verbs call, have not ended at the HCA */
 	URXE_OFFLOAD_BUSY_PEER, /* a peer has sent requests since the last call */
 	URXE_OFFLOAD_RECEIVES,  /* the HCA has not given back all receive requests */
 	/* Set by owners only, never by urxe_offload_take_over: */

@@ -58,7 +58,7 @@ enum urxe_operation {
 /* Properties of an opcode. "Only" packets have START and END. */
 enum urxe_opcode_flag {
 	URXE_OPF_REQUEST = 1u << 0,  /* goes to the responder */
-	URXE_OPF_RESPONSE = 1u << 1, /* goes to the completer */
+	URXE_OPF_RESPONSE = 1u << 1, /* goes to the requester */
 	URXE_OPF_SEND = 1u << 2,
 	URXE_OPF_WRITE = 1u << 3,
 	URXE_OPF_READ = 1u << 4,

@@ -40,7 +40,7 @@ struct urxe_packet {
 	const uint8_t *l3;      /* IPv4, IPv6 or GRH header */
 	const uint8_t *bth;     /* BTH */
 	const uint8_t *payload; /* payload, pad not included */
-	const uint8_t *icrc;    /* ICRC, by the IP or GRH length */
+	const uint8_t *icrc;    /* ICRC; the length in the IP header or GRH locates it */
 	uint32_t payload_len;   /* bytes, pad not included */
 	/* The payload in its sender's memory; NULL: the payload is in the packet. */
 	const struct urxe_reference *reference;
@@ -94,7 +94,7 @@ struct urxe_packet {
 		uint8_t syndrome;
 		uint32_t msn;
 	} aeth;
-	uint64_t atomic_ack; /* original value */
+	uint64_t atomic_ack; /* ATOMIC ACKNOWLEDGE: value before the operation */
 	uint32_t imm;        /* network byte order */
 	uint32_t ieth_rkey;
 };

@@ -63,12 +63,13 @@ bool urxe_recording(const struct urxe_dev *dev);
  */
 uint32_t urxe_record_digest(const uint8_t *data, uint32_t len);
 
-/* An event of a device: a frame or call that it got from its owner, or an action of the engine. */
+/* An event of a device: a frame or call that it got from its owner, or an action of the engine.
+ * Each kind sets the members of urxe_replay_event that its comment names. */
 enum urxe_replay_kind {
 	URXE_REPLAY_RECEIVED,   /* data: the whole frame, with an ICRC */
 	URXE_REPLAY_SENT,       /* data: its headers */
-	URXE_REPLAY_DROPPED,    /* drop */
-	URXE_REPLAY_COMPLETION, /* wc */
+	URXE_REPLAY_DROPPED,    /* drop: the reason */
+	URXE_REPLAY_COMPLETION, /* wc: the completion */
 	URXE_REPLAY_COMP_EVENT, /* context: of the CQ */
 	URXE_REPLAY_ASYNC,      /* async; context: of the QP, CQ or SRQ */
 	URXE_REPLAY_CALL,       /* call: of the owner, except urxe_input and urxe_output */
@@ -103,11 +104,11 @@ struct urxe_replay {
 	 * the queues and lists that repeated calls have made and not destroyed. 0 = no limit. */
 	uint64_t max_bytes;
 
-	/* Results. */
+	/* Results of urxe_replay. */
 	uint64_t time;  /* of the last call that was repeated */
-	uint64_t calls; /* repeated */
-	bool has_end;   /* the recording has its end; else the process died, or the file is cut */
-	bool lost;      /* the recorder had no room from here on */
+	uint64_t calls; /* number of calls that were repeated */
+	bool has_end;   /* urxe_record_stop ended it; else `lost`, a killed process, or a cut file */
+	bool lost;      /* the recording ends because its recorder ran out of room */
 	/*
 	 * After -EILSEQ: the recorded event and the device's event that differ. has_expected is
 	 * false if the recording has no event there, has_actual if the device did nothing more.

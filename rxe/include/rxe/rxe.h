@@ -58,10 +58,10 @@ struct urxe_ops {
 	bool (*complete)(void *cq_ctx, const struct urxe_wc *wc);
 	/* Send requests of the QP have left the queue without a completion, because they were not
 	 * signaled. Called for the first of them only, until the owner calls urxe_sq_retired. NULL:
-	 * nobody is told. */
+	 * not called. */
 	void (*send_retired)(void *qp_ctx);
-	/* An HCA's completion of the SRQ was for a QP that is gone, or that the HCA executes no
-	 * more: urxe_rq_retired has changed without a completion. NULL: nobody is told. */
+	/* An HCA's completion of the SRQ was for a QP that is destroyed, or that the HCA no longer
+	 * executes: urxe_rq_retired has changed without a completion. NULL: not called. */
 	void (*recv_retired)(void *srq_ctx);
 	/* An armed CQ has a completion; the CQ is disarmed now (IBA 11.4.2.2). */
 	void (*comp_event)(void *cq_ctx);
@@ -84,15 +84,16 @@ struct urxe_ops {
 	/* Makes bytes of a region survive a loss of power. False: that failed. NULL: the device has
 	 * no persistent memory, and refuses regions with URXE_ACCESS_FLUSH_PERSISTENT. */
 	bool (*persist)(void *dev_ctx, const struct urxe_extent *bytes);
-	/* Calls touch(arg), which reads or writes these bytes of a region. False: an access of
+	/*
+	 * Calls touch(arg), which reads or writes these bytes of a region. False: an access of
 	 * touch to unmapped bytes has raised a signal, and the callback has left touch at that
-	 * access; touch leaves nothing to be undone. NULL: memory stays mapped as long as it is
-	 * registered. */
+	 * access, which is safe because touch acquires nothing. NULL: memory stays mapped as long
+	 * as it is registered.
+	 */
 	bool (*guard)(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *arg),
 		      void *arg);
-	/* The engine has written to these bytes of a region, or to a part of them. Bytes for
-	 * `pull`, and those of copies of the copy transport, are not reported. NULL: nobody is
-	 * told. */
+	/* The engine has written to these bytes of a region, or to a part of them. The engine does
+	 * not report bytes that `pull` or the copy transport writes. NULL: not called. */
 	void (*written)(void *dev_ctx, const struct urxe_extent *bytes);
 	/* Resolves the page list of a fast registration, after all earlier requests of its send
 	 * queue have been executed, or sent for the first time. The extents stay valid until the
@@ -123,8 +124,8 @@ struct urxe_dev_attr {
 	 * least 4 packets, and never more than its own window.
 	 */
 	uint32_t max_packets;
-	/* Time from the detection of a missing request to its sequence NAK, because the packet may
-	 * only be reordered; ns, 0 = 5,000, 1 = at once. */
+	/* Time from the detection of a missing request to the sequence NAK, because the request may
+	 * be late rather than lost; ns, 0 = 5,000, 1 = at once. */
 	uint32_t reorder_ns;
 	/* Shortest silence of a peer before a probe, ns; 0 = 20,000. A probe is the oldest
 	 * unacknowledged packet, sent again before the local ACK timeout. Every packet sets this
@@ -139,7 +140,7 @@ struct urxe_dev_attr {
 	/* Rate of the link, bits/s, at most 4 * 10^12: initial and highest rate of DCQCN. 0 = not
 	 * known, which counts as 100 Gb/s. */
 	uint64_t link_bps;
-	uint32_t cnp_interval_ns; /* between two CNPs of a QP; 0 = 50,000 */
+	uint32_t cnp_interval_ns; /* shortest time between two CNPs of a QP; 0 = 50,000 */
 	/*
 	 * The copy transport; copy_ops NULL = not used. Other devices read copy_table; NULL = they
 	 * read none. The table's memory is valid until the device is destroyed. At first it is all
@@ -186,7 +187,7 @@ uint16_t urxe_gid_vlan(const struct urxe_dev *dev, uint32_t index);
  * QP uses it. -EINVAL: the index is too large. A new device has only URXE_DEFAULT_PKEY at index 0.
  */
 int urxe_pkey_set(struct urxe_dev *dev, uint32_t index, uint16_t pkey);
-/* Entry index (below URXE_MAX_PKEYS) of the P_Key table; 0: the entry is empty. */
+/* Reads entry index (below URXE_MAX_PKEYS) of the P_Key table; 0: the entry is empty. */
 uint16_t urxe_pkey(const struct urxe_dev *dev, uint32_t index);
 
 /*
@@ -277,8 +278,8 @@ void urxe_input(struct urxe_dev *dev, uint64_t now, const struct urxe_frame *fra
  */
 uint32_t urxe_output(struct urxe_dev *dev, uint64_t now, struct urxe_frame *frames, uint32_t max);
 
-/* When urxe_output has to be called next: 0 = at once; URXE_NEVER = not before another call gives
- * the engine something to do: ask again after it. */
+/* The time at which urxe_output has to be called next; 0 = at once. URXE_NEVER = not before another
+ * call gives the engine something to do: the owner asks again after each call. */
 uint64_t urxe_next_deadline(const struct urxe_dev *dev);
 const struct urxe_counters *urxe_dev_counters(const struct urxe_dev *dev);
 
@@ -414,10 +415,8 @@ struct urxe_rq_attr {
 int urxe_srq_create(struct urxe_dev *dev, const struct urxe_rq_attr *attr, struct urxe_rq **srq);
 /* Destroys the queue; its requests do not complete. -EBUSY while a QP uses it. */
 int urxe_srq_destroy(struct urxe_rq *srq);
-/*
- * Requests one event URXE_ASYNC_SRQ_LIMIT_REACHED: when a QP takes a request, and fewer than
- * `limit` are left. 0: no event. -EINVAL: more than max_wr. The HCA may refuse, too.
- */
+/* Requests one event URXE_ASYNC_SRQ_LIMIT_REACHED: when a QP takes a request, and fewer than
+ * `limit` are left. 0: no event. -EINVAL: more than max_wr; or an error of the HCA. */
 int urxe_srq_set_limit(struct urxe_rq *srq, uint32_t limit);
 uint32_t urxe_srq_limit(const struct urxe_rq *srq);
 /*
@@ -484,8 +483,9 @@ struct urxe_rq *urxe_qp_rq(struct urxe_qp *qp);
 int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *attr,
 		   uint32_t mask);
 void urxe_qp_query(const struct urxe_qp *qp, struct urxe_qp_attr *attr, struct urxe_qp_init *init);
-/* Whether responses, an ACK or a NAK are due, which the next calls of urxe_output send, also if the
- * QP has failed by itself; or a delayed ACK waits for its time. */
+/* Whether the next calls of urxe_output will send responses, an ACK or a NAK of the QP, or an ACK
+ * is delayed. Also true for a QP that an error has moved to the error state: its answers are still
+ * sent. */
 bool urxe_qp_has_answers(const struct urxe_qp *qp);
 
 /* Outstanding requests and remaining retries of a QP. */

@@ -11,10 +11,8 @@
 #include <stdint.h>
 
 #define SL_MAX 7
-/*
- * Packet type in the lower four bits, as in Mellanox NICs: RoCEv2 is bit 3, IPv4 is 2. The upper
- * bits are the priority.
- */
+/* Packet type in the lower four bits, as in Mellanox NICs: 8 for RoCEv2, plus 2 for IPv4. The upper
+ * bits are the priority. */
 #define SL_IPV4           0xa
 #define SL_PRIORITY_SHIFT 4
 

@@ -153,7 +153,7 @@ struct urxe_send_wr {
 	uint64_t wr_id;
 	uint32_t opcode;     /* enum urxe_wr_opcode */
 	uint32_t flags;      /* enum urxe_send_flag */
-	bool unseen;         /* the program has not taken the completions of earlier requests */
+	bool unseen;         /* the send CQ has completions that the program has not taken */
 	uint32_t imm;        /* network byte order */
 	uint32_t n_segs;     /* 0 with URXE_SEND_INLINE */
 	uint32_t inline_len; /* with URXE_SEND_INLINE */
@@ -216,7 +216,7 @@ enum urxe_wc_flag { URXE_WC_GRH = 1, URXE_WC_WITH_IMM = 2, URXE_WC_WITH_INV = 8 
 
 struct urxe_wc {
 	uint64_t wr_id;
-	void *qp_ctx;    /* the QP's, of its creation */
+	void *qp_ctx;    /* urxe_qp_init.ctx of the QP */
 	uint32_t status; /* enum urxe_wc_status; after an error, only this, the members above and
 			    qpn are valid */
 	uint32_t opcode; /* enum urxe_wc_opcode */
