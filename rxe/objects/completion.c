@@ -213,8 +213,9 @@ bool urxe_qp_has_answers(const struct urxe_qp *qp)
 	       timer_armed(&qp->ack_timer);
 }
 
-/* The answers that are due are still sent: the program has the messages, so the peer must not take
- * them for lost. The timer's function (resp_ack_at_last) decides on a delayed ACK. */
+/* Lets urxe_output send the answers that are due although the QP is in the error state: the program
+ * has the messages, so the peer must not take them for lost. A delayed ACK falls due at once; its
+ * timer's function (resp_ack_at_last) decides whether to send it. */
 static void send_last_answers(struct urxe_qp *qp)
 {
 	struct urxe_dev *dev = qp->dev;

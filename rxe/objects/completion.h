@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The end of work requests: completions, flushes, the error state of a QP, and its event
- * LAST_WQE_REACHED. Requester, responder and the copy transport call this file. A completion that
- * is lost fails the QP, and a QP that fails completes its requests.
+ * LAST_WQE_REACHED. Requester, responder and the copy transport call these functions. A completion
+ * that is lost fails the QP, and a QP that fails completes its requests.
  */
 #ifndef URXE_OBJECTS_COMPLETION_H
 #define URXE_OBJECTS_COMPLETION_H
@@ -22,8 +22,8 @@ void complete_executed_sends(struct urxe_qp *qp);
 /* Completes the oldest request with an error. RC: then calls qp_error (IBA 9.9.2.4, class B). UC
  * and UD: the QP enters SQE and its other send requests are flushed; the receive queue goes on. */
 void fail_send(struct urxe_qp *qp, enum urxe_wc_status status);
-/* Completes all send requests with a flush error. Does nothing while the HCA has some of them: it
- * completes these first, and the engine calls this function again. */
+/* Completes all send requests with a flush error. Does nothing while the HCA has some of them: the
+ * HCA completes these first, and then the engine calls this function again. */
 void flush_sends(struct urxe_qp *qp);
 
 /* --- The receive request that the responder fills. */
@@ -35,7 +35,7 @@ const struct recv_wqe *next_recv(struct urxe_qp *qp);
 bool hold_recv(struct urxe_qp *qp);
 /* Completes the held request; fills in wc->wr_id, qp_ctx and qpn. */
 void complete_recv(struct urxe_qp *qp, struct urxe_wc *wc);
-/* Completes the held request with an error. The QP's state stays. */
+/* Completes the held request with an error. Does not change the QP's state. */
 void fail_recv(struct urxe_qp *qp, enum urxe_wc_status status);
 /* Completes the held request, and all requests of the QP's own queue, with a flush error. Requests
  * in a SRQ stay there. Does nothing while the HCA has requests of the QP's own queue. */

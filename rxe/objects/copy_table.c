@@ -15,7 +15,7 @@
 static_assert(sizeof(struct urxe_copy_grant) == 64, "one cache line");
 static_assert(sizeof(struct urxe_copy_qp) == 32, "two to a cache line");
 
-/* --- Entries of both kinds begin with their version. */
+/* --- Table entries of keys (grants) and of QPs. Both begin with their version. */
 
 struct urxe_copy_grant *copy_table_grant(struct urxe_copy_table *table, uint32_t key)
 {
@@ -39,7 +39,8 @@ struct urxe_copy_qp *copy_table_qp(struct urxe_copy_table *table, uint32_t qpn)
 	return &table->qps[chunk - 1][qpn % URXE_COPY_CHUNK];
 }
 
-/* Replaces the version, by a later one, and everything behind it by the same part of `entry`. */
+/* Replaces a table entry by `entry`, with the version `later`. Meanwhile the version is odd, so
+ * that readers reject the entry. */
 static void write_entry(void *place, uint32_t later, const void *entry, size_t size)
 {
 	_Atomic uint32_t *version = place;
@@ -125,8 +126,9 @@ static bool take_pieces(struct urxe_dev *dev, struct urxe_copy_grant *grant,
 		return false;
 	memset(&dev->copy->taken[at], 1, n);
 	grant->pieces = at * URXE_COPY_UNIT;
-	/* A requester that reads one of these new pieces also reads the epoch by which the earlier
-	 * pieces here were withdrawn. */
+	/* Orders the new pieces after the epoch's increment for the region that had these entries
+	 * before: a requester that reads a new piece also reads that epoch, and copies nothing by
+	 * the old rights. */
 	atomic_thread_fence(memory_order_release);
 	to = &dev->attr.copy_table->pieces[grant->pieces];
 	for (uint32_t i = 0; i < grant->n_pieces; i++) {
@@ -157,8 +159,8 @@ void copy_table_publish_grant(struct urxe_dev *dev, const struct urxe_copy_grant
 
 /*
  * Called after an entry was removed. A requester that reads the table from now on finds no rights.
- * A requester that has read the table, but has not begun to copy, finds another epoch. `withdrawn`
- * finds a requester that copies.
+ * A requester that has read the table, but has not begun to copy, finds that the epoch has changed.
+ * `withdrawn` finds the requesters that are copying.
  */
 static void entries_withdrawn(struct urxe_dev *dev)
 {
@@ -204,7 +206,7 @@ bool copies_ended(struct urxe_dev *dev)
 	return !dev->attr.copy_table || dev->attr.copy_ops->settled(dev->attr.copy_ctx);
 }
 
-/* The device's chunk for the QPN's block, which has one. */
+/* The device's record of the chunk that the QPN's block has. The block must have a chunk. */
 static struct copy_chunk *chunk_state(struct urxe_dev *dev, uint32_t qpn)
 {
 	return &dev->copy->chunks[*chunk_of(dev->attr.copy_table, qpn) - 1];

@@ -30,10 +30,10 @@ void copy_table_publish_grant(struct urxe_dev *dev, const struct urxe_copy_grant
 /*
  * Removes the rights of the key, and does not wait: copies that peers have begun by these rights go
  * on until copies_ended returns true. When a program deregisters memory, the device's owner waits
- * for that, and releases its lock meanwhile.
+ * for that without its lock.
  */
 void copy_table_withdraw_key(struct urxe_dev *dev, uint32_t key);
-/* Interval of checks whether copies of peers have ended, ns. */
+/* Interval at which the engine checks whether copies of peers have ended, ns. */
 #define COPIES_AGAIN_NS 100000
 /* Whether all copies by rights that were withdrawn have ended. */
 bool copies_ended(struct urxe_dev *dev);

@@ -35,7 +35,7 @@ int urxe_cq_destroy(struct urxe_cq *cq)
 	return 0;
 }
 
-/* IBA 11.4.2.2: a request for the next completion outweighs one for a solicited one. */
+/* IBA 11.4.2.2: arming for the next completion also covers arming for the next solicited one. */
 void urxe_cq_arm(struct urxe_cq *cq, bool solicited_only)
 {
 	RECORD_ENTRY(cq->dev, CQ_ARM, .context = (uintptr_t)cq->ctx, .flag = solicited_only);

@@ -63,16 +63,16 @@ struct urxe_dev {
 	struct idmap qps;
 	uint32_t offloaded; /* number of QPs that the HCA executes */
 	struct idmap mrs;
-	struct idmap mws; /* by the upper 24 bits of their keys */
-	struct idmap
-		fast_mrs; /* by the upper 24 bits of their keys; their regions are not in mrs */
+	struct idmap mws;      /* by the upper 24 bits of their keys */
+	struct idmap fast_mrs; /* by the upper 24 bits of their keys; `mrs` does not have their
+				  regions */
 	struct timers timers;
 	struct out_of_order_pool out_of_order;
 	struct dcqcn_config dcqcn;
 	struct cnp_budget cnp;
-	bool gso;                         /* urxe_dev_set_gso */
-	struct gso_run gso_run;           /* of the newest frame of urxe_output */
-	TAILQ_HEAD(, urxe_qp) ready;      /* QPs that may have something to send */
+	bool gso;                    /* urxe_dev_set_gso */
+	struct gso_run gso_run;      /* run to which the newest frame of this urxe_output belongs */
+	TAILQ_HEAD(, urxe_qp) ready; /* QPs that may have something to send */
 	LIST_HEAD(, urxe_qp) referencing; /* QPs whose payload references may be in flight */
 	LIST_HEAD(, urxe_cq) cqs;
 	LIST_HEAD(, urxe_rq) srqs;
@@ -81,12 +81,14 @@ struct urxe_dev {
 	struct copy_state *copy;  /* NULL = no table */
 	const struct urxe_offload_ops *offload; /* of the HCA; NULL: none */
 	void *offload_ctx;                      /* of offload's functions */
-	bool taking_over;       /* the HCA gets no more requests: urxe_offload_take_over */
+	bool taking_over; /* between urxe_offload_take_over and its end: the HCA gets no more send
+			     requests */
 	uint32_t regions_alone; /* regions that the HCA does not have: all, if there is no HCA */
 	struct urxe_offload_memory hca_memory; /* of the regions that the HCA has */
 	uint64_t key_seed;
 	uint32_t key_count;
-	uint32_t qpn_next; /* offset in the lease at which the search for a free QPN continues */
+	uint32_t qpn_next; /* offset from attr.qpn_first at which the search for a free QPN
+			      continues */
 	struct urxe_counters counters;
 };
 

@@ -10,8 +10,8 @@
 #include "wire/gid.h"
 #include "wire/header_fields.h"
 
-/* The bucket of the address, from its last bytes: groups differ in these, which are also in the
- * Ethernet address. */
+/* The bucket of the address, by a hash of its last bytes: groups differ mostly in these, because
+ * the Ethernet multicast address has them too. */
 static struct mcast_bucket *bucket_of(struct urxe_dev *dev, const struct urxe_gid *gid)
 {
 	return &dev->mcast.buckets[get32(gid->raw + 12) * 0x9e3779b9u >> 26];
@@ -103,8 +103,8 @@ static struct mcast_member *add_member(struct urxe_qp *qp, struct mcast_group *g
 	return member;
 }
 
-/* Makes the QP a member. -ENOMEM, or the HCA's error: then the QP is no member. The QP becomes one
- * before the HCA's call, which may wait, because the device may be saved meanwhile. */
+/* Makes the QP a member. -ENOMEM, or the HCA's error: then the QP is no member. The HCA's call may
+ * wait, and the device may be saved meanwhile: so the QP becomes a member before that call. */
 static int join_group(struct urxe_qp *qp, struct mcast_group *group)
 {
 	struct mcast_member *member = add_member(qp, group);

@@ -43,10 +43,10 @@ void offload_destroy_qp(struct urxe_qp *qp)
 }
 
 /*
- * The HCA is told of the error state once. An `orphaned` QP fails in offload_end_call(). During a
- * reset the HCA stops the QP itself; if the reset fails, reset_hca() calls this function again. A
- * `stopping` QP is in the HCA's error state already and accesses no memory. It is destroyed, unless
- * it has an SRQ: then its completions may still come.
+ * Moves the HCA's QP to the error state, once. An `orphaned` QP fails in offload_end_call(). During
+ * a reset the HCA stops the QP itself; if the reset fails, reset_hca() calls this function again. A
+ * `stopping` QP is in the HCA's error state already and accesses no memory: this function destroys
+ * it, unless it has an SRQ, whose completions for the QP may still come.
  */
 void offload_fail(struct urxe_qp *qp)
 {
@@ -55,7 +55,8 @@ void offload_fail(struct urxe_qp *qp)
 	qp->hca_failed = true;
 	if (qp->stopping ? !qp->rq->qp : !qp->hca_ops->qp_fail(qp->hca))
 		return;
-	/* A QP that does not stop must not access memory after its requests are flushed. */
+	/* The HCA's QP does not stop, or is of no more use: it is destroyed, so that it accesses no
+	 * memory after its requests are flushed. */
 	if (qp->calling)
 		qp->orphaned = true;
 	else
@@ -131,7 +132,7 @@ struct offload_hca offload_current(const struct urxe_dev *dev)
 
 /* --- Completion queues. */
 
-/* While cq_create waits, another call may create the CQ, or the HCA may go. */
+/* While cq_create waits, another call may create the HCA's queue, or the HCA may go. */
 int offload_create_cq(struct urxe_cq *cq)
 {
 	const struct offload_hca hca = offload_current(cq->dev);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The HCA's side of each object: objects and regions pass their creation, change and end on to the
- * HCA (rxe/offload.h). On a device without an HCA the functions do nothing.
+ * The HCA's side of each object: the engine's objects pass their creation, changes and destruction
+ * on to the HCA (rxe/offload.h). On a device without an HCA the functions do nothing.
  *
  * `tail` means different things in the two queues of an offloaded QP. Send queue: the HCA has the
  * requests [tail, cur), and [cur, head) wait for room in the HCA's queue. Receive queue: the HCA
- * has [retired, tail), and [tail, head) wait. Those of a SRQ complete in any order, so the HCA's
- * are in a list (urxe_rq.kept), and the slots of [retired, tail) are unused, but reserved for them.
+ * has [retired, tail), and [tail, head) wait. The requests of a SRQ complete in any order, so those
+ * that the HCA has are in a list (urxe_rq.kept), and the slots of [retired, tail) are unused, but
+ * reserved for them.
  */
 #ifndef URXE_OBJECTS_OFFLOAD_OBJECTS_H
 #define URXE_OBJECTS_OFFLOAD_OBJECTS_H
@@ -20,8 +21,9 @@
 #include "objects/rq.h"
 
 /*
- * Around an operation of the HCA that waits (rxe/offload.h): offload_current returns the device's
- * HCA before it, and offload_is_current tells after it whether the device still has this HCA.
+ * For an operation of the HCA that waits (rxe/offload.h): offload_current returns the device's HCA
+ * before the operation, and offload_is_current tells after it whether the device still has this
+ * HCA.
  */
 struct offload_hca {
 	const struct urxe_offload_ops *ops; /* NULL: none */
@@ -43,14 +45,14 @@ void offload_end(struct urxe_qp *qp);
  */
 void offload_release_qp(struct urxe_qp *qp);
 /*
- * Around an operation of the QP that waits (rxe/offload.h). offload_end_call returns false if the
- * HCA went meanwhile, or its QP could not enter the error state. Then the HCA's QP is destroyed,
- * and an offloaded QP is in the error state.
+ * A caller brackets each operation of the QP that waits (rxe/offload.h) with these functions.
+ * offload_end_call returns false if the HCA went meanwhile, or its QP could not enter the error
+ * state. Then the HCA's QP is destroyed, and an offloaded QP is in the error state.
  */
 void offload_begin_call(struct urxe_qp *qp);
 bool offload_end_call(struct urxe_qp *qp);
-/* The HCA's QP, if there is one, joins a multicast group, or leaves it. Both wait. Joining returns
- * 0 or an error of mcast_attach; 0 also if the HCA went meanwhile. */
+/* The HCA's QP, if there is one, joins a multicast group, or leaves it. Both functions wait for the
+ * HCA. Joining returns 0 or an error of mcast_attach; 0 also if the HCA went meanwhile. */
 int offload_join_group(struct urxe_qp *qp, const struct urxe_gid *gid);
 void offload_leave_group(struct urxe_qp *qp, const struct urxe_gid *gid);
 /*
@@ -69,14 +71,14 @@ static inline bool offload_has_sends(const struct urxe_qp *qp)
 	return qp->offloaded && qp->sq.cur != qp->sq.tail;
 }
 
-/* Whether the HCA has receive requests of the QP's own queue: the engine then flushes none. False
- * with a SRQ. */
+/* Whether the HCA has receive requests of the QP's own queue: then the engine flushes none of them.
+ * False with a SRQ. */
 static inline bool offload_has_receives(const struct urxe_qp *qp)
 {
 	return qp->offloaded && qp->rq->qp && qp->rq->tail != qp->rq->retired;
 }
 
-/* Whether the HCA takes the queue's requests: it executes the QP, or has the SRQ, too. */
+/* Whether the HCA takes the queue's requests: it executes the queue's QP, or has the SRQ, too. */
 static inline bool offload_has_queue(const struct urxe_rq *rq)
 {
 	return rq->qp ? rq->qp->offloaded : rq->hca != NULL;
@@ -84,17 +86,15 @@ static inline bool offload_has_queue(const struct urxe_rq *rq)
 
 /* --- Shared receive queues. */
 
-/*
- * Whether the engine's QPs of the queue would get no receive request: it is a SRQ whose requests
- * the HCA has, and which no take-over is stopping.
- */
+/* Whether QPs that the engine executes would get no receive request from the queue: it is a SRQ
+ * whose requests the HCA has, and no take-over is stopping the SRQ. */
 bool offload_keeps_receives(const struct urxe_rq *rq);
-/* Waits. Sets srq->hca; NULL: the SRQ is the engine's alone. 0 or -ENOMEM. */
+/* Waits for the HCA. Sets srq->hca; NULL: the SRQ is the engine's alone. 0 or -ENOMEM. */
 int offload_create_srq(struct urxe_rq *srq);
 /* Destroys the HCA's SRQ, if there is one. The requests that the HCA had are lost. */
 void offload_destroy_srq(struct urxe_rq *srq);
-/* As offload_destroy_srq, for a SRQ none of whose QPs the HCA has: the engine has the requests
- * again that the HCA has not completed, in the order of posting. */
+/* As offload_destroy_srq, for a SRQ none of whose QPs the HCA has. The engine gets the requests
+ * back that the HCA has not completed, in the order of posting. */
 void offload_end_srq(struct urxe_rq *srq);
 /* Makes urxe_rq.kept_room at least n. 0 or -ENOMEM. */
 int offload_make_room(struct urxe_rq *srq, uint32_t n);
@@ -111,8 +111,8 @@ static inline const struct recv_wqe *kept_wqe(const struct kept_recv *kept)
 
 /* --- Completion queues. */
 
-/* Waits. Creates the HCA's queue, if the CQ has none. -EOPNOTSUPP: the HCA went meanwhile; or an
- * error of cq_create. */
+/* Waits for the HCA. Creates the HCA's queue, if the CQ has none. -EOPNOTSUPP: the HCA went
+ * meanwhile; or an error of cq_create. */
 int offload_create_cq(struct urxe_cq *cq);
 void offload_destroy_cq(struct urxe_cq *cq);
 /* Requests the HCA's event, if an offloaded QP uses the CQ. */

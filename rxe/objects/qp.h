@@ -26,17 +26,20 @@ enum peer_kind { PEER_UNKNOWN, PEER_KEEPS, PEER_DROPS };
 struct resend {
 	uint32_t psn;
 	uint32_t end;
-	uint32_t wqe; /* index in the send queue: the request of psn, or an earlier one */
+	uint32_t wqe; /* index in the send queue of the request that has psn, or of an earlier
+			 request */
 };
 
 /* The retransmission that is in progress for the oldest missing PSN. */
 struct repair {
 	bool open;
 	bool by_nak;           /* a sequence NAK of the peer started it */
-	uint8_t announcements; /* of the peer: number heeded since una moved or a timeout expired
-				  (retransmit_peer_announced). urxe_state_save clears it */
-	uint32_t high;         /* one after the newest PSN sent again */
-	uint32_t frontier;     /* requester.psn at its start: it ends when una reaches this PSN */
+	uint8_t announcements; /* number of the peer's announcements heeded since una moved or a
+				  timeout expired (retransmit_peer_announced). urxe_state_save
+				  clears it */
+	uint32_t high;         /* PSN after the newest one that the repair has sent */
+	uint32_t frontier;     /* requester.psn when the repair started; the repair ends when una
+				  reaches it */
 };
 
 /* Result of the last request that the copy transport tried. */
@@ -53,8 +56,8 @@ struct copy_proof {
 	 */
 	uint32_t version;
 	uint8_t chance;  /* enum copy_chance */
-	uint8_t unseen;  /* consecutive requests posted before the program had seen all completions
-			  */
+	uint8_t unseen;  /* consecutive requests posted while completions of earlier ones were not
+			    seen yet */
 	uint8_t looks;   /* requests that went in packets because of in_packets; at each 16th the
 			    requester calls urxe_copy_ops.look_or_wake */
 	bool in_packets; /* short requests go in packets, because the peer polls for packets */
@@ -67,10 +70,10 @@ struct copy_proof {
  * these; each packet needs two more lines.
  */
 struct requester {
-	uint32_t psn;       /* of the next new packet; in request `cur` of the queue */
-	uint32_t una;       /* oldest unacknowledged PSN; in request `tail` */
-	uint32_t acked;     /* all PSNs before it are acknowledged, except READs and atomics; after
-			       the response of one of these, una may be a PSN ahead */
+	uint32_t psn;   /* of the next new packet; in request `cur` of the queue */
+	uint32_t una;   /* oldest unacknowledged PSN; in request `tail` */
+	uint32_t acked; /* all PSNs before it are acknowledged, except READs and atomics; after the
+			   response of one of these, una may be one PSN ahead */
 	uint32_t rd_atomic; /* outstanding requests that use a resource of the responder */
 	struct resend resend;
 	uint8_t error; /* enum urxe_wc_status of request error_wqe, once it is the oldest; 0 = none
@@ -81,16 +84,18 @@ struct requester {
 
 	uint32_t recv_seq; /* number of requests posted that use up a receive request of the peer */
 	struct credit credit;
-	uint8_t retries;     /* left, as rnr_retries */
-	uint8_t rnr_retries; /* 7: without end */
+	uint8_t retries; /* timeouts and sequence NAKs that are left before the oldest request fails
+			  */
+	uint8_t rnr_retries; /* RNR NAKs that are left; 7: without end */
 	/* For retransmit.c and window.c of requester/. Other files also use nak_seen, missing,
-	 * window_may_grow, remote, unacked, timed_out, asks_ack, frame_span and asked; state/ saves
-	 * most. */
-	bool nak_seen;        /* a sequence NAK or an RNR NAK named una */
-	bool missing;         /* a response was found missing since the last progress */
-	bool absent;          /* the device was absent after una last moved, or the peer announced
-				 itself: the next probe sends all outstanding packets */
-	uint8_t naks;         /* sequence NAKs since una moved; a save sets it to nak_seen */
+	 * window_may_grow, remote, unacked, timed_out, asks_ack, frame_span and asked.
+	 * urxe_state_save saves most of these members. */
+	bool nak_seen; /* a sequence NAK or an RNR NAK named una */
+	bool missing;  /* a response was found missing since the last progress */
+	bool absent;   /* the device was absent after una last moved, or the peer announced
+			  itself: the next probe sends all outstanding packets */
+	uint8_t naks;  /* sequence NAKs since una moved; urxe_state_save sets it to 1 if nak_seen,
+			  else to 0 */
 	bool window_lossy;    /* a packet before window_mark was lost */
 	bool window_may_grow; /* the next window without a loss enlarges `window` */
 	uint8_t probes;       /* sent since the latest of: una moved, a timeout, an announcement */
@@ -105,8 +110,8 @@ struct requester {
 				 reference. urxe_state_save clears it */
 	uint32_t window;      /* packets that may be outstanding */
 	uint32_t window_mark; /* psn at the last loss, or when una last reached window_mark */
-	uint32_t asked;       /* packets before this PSN whose responses are missing, or that the
-				 peer has refused, were sent again */
+	uint32_t asked; /* PSNs before it were already sent again, if their responses were missing
+			   or the peer had refused them */
 	struct copy_proof copy;
 	struct repair repair;
 
@@ -116,30 +121,30 @@ struct requester {
 	/* The members below are read and written only after a loss, and for READs and atomics. */
 	uint64_t *answered; /* bit psn & answered_mask: this READ or atomic response is in place */
 	uint32_t answered_mask;
-	uint32_t error_wqe;   /* index of the request that ends in `error` */
-	uint64_t una_sent;    /* when una was sent again since the NAK; 0 = not yet */
-	uint32_t plain;       /* packets to send without payload references, after a loss */
+	uint32_t error_wqe; /* index of the request that ends in `error` */
+	uint64_t una_sent; /* when una was last sent again, ns; 0 = not since the last NAK of una */
+	uint32_t plain;    /* packets to send without payload references, after a loss */
 	uint32_t plain_after; /* value of `plain` after the next loss */
 	bool referenced;      /* the QP is in dev->referencing */
 	bool after_rnr;       /* the retransmission follows an RNR NAK, and may use references */
 	bool sent_to_group;   /* UD: the newest packet is for a multicast group */
-	uint8_t streak;       /* consecutive answers that stop at the end of a repair; PEER_DROPS:
-				 sequence NAKs since */
-	uint8_t probe_span;   /* packets of the last probe */
+	uint8_t streak; /* consecutive answers that stop at the end of a repair; with PEER_DROPS:
+			   sequence NAKs since the peer counts as such */
+	uint8_t probe_span; /* packets of the last probe */
 };
 
 /* RESP_UNKNOWN: the HCA that executed the QP before may have begun a message (responder/resume.h).
  */
 enum resp_message { RESP_NONE, RESP_SEND, RESP_WRITE, RESP_UNKNOWN };
 
-/* What has happened since the newest packet of the message in progress was executed. */
+/* What has happened since the responder executed the newest packet of the message in progress. */
 enum resp_since_newest {
-	RESP_CAME_AGAIN = 1, /* an earlier request has come again */
+	RESP_CAME_AGAIN = 1, /* the peer has sent an earlier request again */
 	RESP_ANSWERED = 2,   /* an ACK or a NAK has acknowledged the packet */
 };
 
-/* Value of responder.ack_msn, not an MSN: the PSN of the last ACK is so old that the peer would
- * take it for a future one, so no ACK is sent. Also after a take-over from an HCA, when the engine
+/* Value of responder.ack_msn, not an MSN: no ACK is sent, because the PSN of the last ACK is so old
+ * that the peer would take it for a future one. Also after a take-over from an HCA, when the engine
  * does not know the MSN. */
 #define RESP_ACK_PAST UINT32_MAX
 
@@ -160,7 +165,7 @@ struct resp_resource {
 	uint8_t kind;  /* enum resp_resource_kind */
 	bool kept;     /* the slot holds a request */
 	bool pending;  /* a response is due */
-	bool repeated; /* the response that is due answers a duplicate */
+	bool repeated; /* the response that is due answers a duplicate request */
 	uint32_t first_psn;
 	uint32_t last_psn;
 	uint32_t rkey;
@@ -172,15 +177,16 @@ struct resp_resource {
 	uint32_t start_psn;
 	uint32_t next_psn;
 	uint32_t end_psn;
-	uint32_t end; /* offset after its last byte */
-	/* Repetitions that follow it. */
+	uint32_t end; /* offset in the READ's data of the byte after the last one */
+	/* Parts that the responder sends after the response in progress. */
 	struct resp_repeat repeats[RESP_REPEATS];
 	uint8_t n_repeats;
 };
 
 /* State of a QP that an HCA has executed, and that the engine executes now (responder/resume.h). */
 struct resume {
-	uint32_t psn;  /* the HCA's expected one: no resource is kept for READs before it */
+	uint32_t psn;  /* expected PSN of the HCA at the take-over: no resource is kept for READs
+			  before it */
 	uint32_t next; /* RESP_UNKNOWN, sending: PSN of the SEND's next packet */
 	bool sending; /* RESP_UNKNOWN: a SEND is being placed that may be the message in progress */
 };
@@ -190,19 +196,18 @@ struct responder {
 	uint32_t psn; /* expected */
 	uint32_t msn;
 	/* PSN and MSN of the next ACK: those of the newest executed request that an ACK answers, or
-	 * of the packet before (ack_all_but_newest). ack_msn is RESP_ACK_PAST if that PSN is too
-	 * old to be named. */
+	 * of the packet before that request (ack_all_but_newest). ack_msn is RESP_ACK_PAST if
+	 * ack_psn is too old for an ACK. */
 	uint32_t ack_psn, ack_msn;
 	uint8_t message; /* enum resp_message in progress */
-	bool has_wqe;    /* wqe is a taken receive request that is not completed */
-	bool nak_sent;   /* for this expected PSN */
+	bool has_wqe;    /* wqe is a receive request that is taken and not completed */
+	bool nak_sent;   /* a NAK for the expected PSN was sent */
 	bool ack_due;
-	uint8_t nak;          /* syndrome of the NAK that is due; 0 = none */
-	bool in_gap;          /* `gap` is in use: a request is missing before received ones,
-				 psn_gap_suspect assumes that one is, or the expected request is
-				 kept for later */
-	bool silent;          /* a duplicate has waited for its ACK since silent_since */
-	bool starved;         /* the last ACK told the peer of 0 credits, or an RNR NAK was sent */
+	uint8_t nak;  /* syndrome of the NAK that is due; 0 = none */
+	bool in_gap;  /* `gap` is in use: a request before received ones is missing, psn_gap_suspect
+			 assumes that one is missing, or the expected request is kept for later */
+	bool silent;  /* since silent_since, a duplicate request waits for its ACK */
+	bool starved; /* the last ACK told the peer of 0 credits, or an RNR NAK was sent */
 	uint16_t res_pending; /* number of `resources` that are pending */
 	bool resumed; /* an HCA has executed messages that the engine did not count: `resume` */
 	uint8_t since_newest; /* enum resp_since_newest, flags; 0 unless a SEND or WRITE is in
@@ -216,20 +221,21 @@ struct responder {
 		uint32_t rkey;
 		uint32_t length;
 	} write;
-	bool comm_est;       /* the event was reported */
+	bool comm_est;       /* URXE_ASYNC_COMM_EST was reported */
 	uint8_t n_resources; /* a power of two, or 0 */
 	uint32_t nak_psn;
 	uint64_t silent_since;
 	struct resp_resource *resources; /* ring of n_resources */
 	uint32_t res_oldest;             /* slot of the oldest one, which the next one replaces */
-	uint32_t res_next;               /* a slot; no older one is pending */
+	uint32_t res_next; /* slot at which the search for a pending resource begins: no older one
+			      is pending */
 	struct psn_gap gap;
 	struct resume resume;
 };
 
-/* Ethernet, network and UDP headers of a connected QP's packets, lengths left out. */
+/* Ethernet, network and UDP headers of a connected QP's packets, with empty length fields. */
 struct header_template {
-	uint32_t ipv4_sum; /* sum of the 16-bit words, for the checksum */
+	uint32_t ipv4_sum; /* sum of the IPv4 header's 16-bit words, for its checksum */
 	uint8_t l3;        /* offset of the network header */
 	uint8_t len;
 	uint8_t net;    /* enum urxe_net */
@@ -246,7 +252,7 @@ enum { TIMER_RETRY, TIMER_GAP, TIMER_ACK, TIMER_PACE };
  * usually need are next to each other.
  */
 struct urxe_qp {
-	/* All operations. */
+	/* Members that all operations use. */
 	struct urxe_dev *dev __attribute__((aligned(URXE_CACHE_LINE)));
 	void *ctx;
 	uint32_t qpn;
@@ -262,20 +268,20 @@ struct urxe_qp {
 	/* Of the HCA's part (objects/offload_objects.h): */
 	bool calling : 1;    /* an operation on the HCA's QP waits (rxe/offload.h) */
 	bool orphaned : 1;   /* offload_end_call destroys the HCA's QP after the operation */
-	bool resetting : 1;  /* the operation is the transition to RESET */
+	bool resetting : 1;  /* the operation that waits is the transition to RESET */
 	bool hca_failed : 1; /* offloaded: the HCA has been told of the error state */
 	bool queued;         /* in dev->ready */
 	bool paced;          /* a rate limit may apply */
 	bool cnp_due;
-	/* urxe_state_save clears both. */
+	/* urxe_state_save clears both members. */
 	bool peer_gso : 1; /* the peer receives UDP GSO packets (wire/gso_run.h) */
-	uint8_t turn : 5;  /* frames sent of the turns: 16 of READ responses, 16 of requests
-			      (device/device.c) */
+	uint8_t turn : 5;  /* place among the frames of two turns: 16 of READ responses, then 16 of
+			      requests (output_in_turn of device/device.c) */
 	TAILQ_ENTRY(urxe_qp) ready_link;
 	struct urxe_cq *send_cq;
 	struct urxe_cq *recv_cq;
 
-	/* Requester: three cache lines. */
+	/* Members of the requester: three cache lines. */
 	struct sq sq;
 	struct requester req;
 
@@ -283,17 +289,17 @@ struct urxe_qp {
 	struct mcast_members groups;
 	LIST_HEAD(, urxe_mw) windows; /* of type 2, bound by this QP */
 
-	/* Responder, and the attributes that both directions check. */
+	/* Members of the responder, and the attributes that both directions check. */
 	struct urxe_qp_attr attr;
 	struct responder resp;
 	struct timer gap_timer; /* responder: the NAK of a gap is due */
 	bool block_self_mcast;  /* does not receive its own datagrams to its groups */
 
-	/* Both directions: checks of received packets read `net`. IPv4 needs one cache line. */
+	/* For both directions: checks of received packets read `net`. IPv4 needs one cache line. */
 	struct header_template header __attribute__((aligned(URXE_CACHE_LINE)));
 
-	/* Both directions; `counters` begins with packets and bytes. `timer`: requester's RNR wait,
-	 * or the earliest deadline of retransmit.c. */
+	/* For both directions; `counters` begins with packets and bytes. `timer` runs for the
+	 * requester's RNR wait, or for the earliest deadline of retransmit.c. */
 	struct timer timer __attribute__((aligned(URXE_CACHE_LINE)));
 	struct urxe_rq *rq;
 	struct urxe_counters counters; /* this QP's part of the device's */
@@ -304,7 +310,7 @@ struct urxe_qp {
 	LIST_ENTRY(urxe_qp) reference_link;     /* in dev->referencing */
 	void *hca;                              /* the HCA's QP with the same QPN; NULL: none */
 	const struct urxe_offload_ops *hca_ops; /* of `hca` */
-	uint32_t returned; /* stopping: receive requests that the HCA gave back */
+	uint32_t returned; /* stopping: number of receive requests that the HCA gave back */
 	bool drained;      /* offloaded, with a SRQ: the HCA takes no more receive requests */
 	bool last_wqe;     /* URXE_ASYNC_QP_LAST_WQE_REACHED was told since the last RESET */
 };
@@ -333,19 +339,20 @@ static inline uint32_t requester_outstanding(const struct requester *req)
 	return (uint32_t)urxe_psn_diff(req->psn, req->una);
 }
 
-/* Flips req.unacked, and counts the QP in dev->unacked_qps or no longer. For qp_update_unacked. */
+/* Flips req.unacked, and adds the QP to dev->unacked_qps or subtracts it. Only qp_update_unacked
+ * calls this function. */
 void qp_change_unacked(struct urxe_qp *qp);
 
 /*
  * After so many local ACK timeouts without an answer the peer counts as silent. With fewer, QPs
- * whose packets a full receive ring drops would count as silent. The other QPs would get their
- * share of the window, and fill the ring again.
+ * whose packets a full receive ring drops would count as silent too. The other QPs would then take
+ * over their share of the window, and fill the ring again.
  */
 #define SILENT_TIMEOUTS 4
 
 /*
- * Whether packets of the QP may be in the receive rings on the way. A QP that waits after an RNR
- * NAK or whose peer is silent has no packets in the rings, and must not take a share of the window
+ * Whether packets of the QP may be in receive rings on the way to the peer. A QP that waits after
+ * an RNR NAK or whose peer is silent has none there, and must not take a share of the window
  * (requester/window.h) from other QPs.
  */
 static inline bool qp_has_packets_on_way(const struct urxe_qp *qp)
@@ -356,8 +363,8 @@ static inline bool qp_has_packets_on_way(const struct urxe_qp *qp)
 	       !(req->timed_out && req->retries + SILENT_TIMEOUTS <= qp->attr.retry_cnt);
 }
 
-/* Counts the QP in dev->unacked_qps if qp_has_packets_on_way, else not. Called after each change of
- * what that function reads. */
+/* Makes dev->unacked_qps count the QP exactly if qp_has_packets_on_way is true. Called after each
+ * change of a member that qp_has_packets_on_way reads. */
 static inline void qp_update_unacked(struct urxe_qp *qp)
 {
 	if (qp_has_packets_on_way(qp) != qp->req.unacked)
@@ -401,7 +408,7 @@ static inline void qp_begin_next_send(struct urxe_qp *qp)
 void qp_schedule(struct urxe_qp *qp);
 /* Tells urxe_output to begin with this QP. */
 void qp_schedule_first(struct urxe_qp *qp);
-/* Takes the QP out of dev->ready: its turn has come, or it has nothing to send any more. */
+/* Takes the QP out of dev->ready: urxe_output now sends for it, or it has nothing more to send. */
 void qp_unschedule(struct urxe_qp *qp);
 /* Reports an asynchronous event of the QP to the device's owner. */
 void qp_event(struct urxe_qp *qp, enum urxe_async event);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Counters of a QP: each count goes to the QP and to its device. */
+/* Counters of a QP: the functions add each event to the QP's counters and to the device's. */
 #ifndef URXE_OBJECTS_QP_COUNTERS_H
 #define URXE_OBJECTS_QP_COUNTERS_H
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * The parts of a QP's state that belong to one mechanism each. They stand here, apart from the
- * functions that use them, so that objects/qp.h depends on no file above it.
- */
+/* The parts of a QP's state that belong to one mechanism each. They are here, apart from the
+ * functions that use them, so that objects/qp.h need not include headers of other folders. */
 #ifndef URXE_OBJECTS_QP_STATE_H
 #define URXE_OBJECTS_QP_STATE_H
 
@@ -25,22 +23,22 @@ struct credit {
 /* Packets in the order of their PSNs, without duplicates (objects/out_of_order.h). */
 TAILQ_HEAD(out_of_order_list, out_of_order_packet);
 
-/* A responder repeats the sequence NAK of a gap up to so often. A requester with urxe counts the
- * first NAK and its repeats as one retry (requester/retransmit.c). A saved state with more repeats
- * is refused (state/gap_record.c). */
+/* Most repetitions of the sequence NAK of a gap. A requester with urxe counts the first NAK and its
+ * repetitions as one retry (requester/retransmit.c). urxe_state_restore refuses a state with more
+ * repetitions (state/gap_record.c). */
 #define PSN_GAP_REPEATS 3
 
 /* Requests that a responder has received and not executed (responder/psn_gap.h). */
 struct psn_gap {
-	struct out_of_order_list kept; /* packets behind the gap, or from the expected one on */
+	struct out_of_order_list kept; /* packets behind the gap, or from the expected PSN on */
 	bool asked;                    /* a sequence NAK named the gap, or psn_gap_suspect has
 					  started the gap timer without a NAK */
-	uint8_t repeats;               /* of that NAK, up to PSN_GAP_REPEATS */
-	bool first_nak_sent; /* the first of the two sequence NAKs of psn_gap_suspect was sent */
-	bool dropped;        /* a packet behind the expected one was dropped, and no NAK has named
-				it; with go-back-N only while the expected one is kept */
-	uint64_t asked_at;   /* time of the newest NAK, ns */
-	uint64_t repair_ns;  /* smoothed time from a NAK to the packet it asked for; 0 = unknown */
+	uint8_t repeats;     /* number of repetitions of that NAK so far, up to PSN_GAP_REPEATS */
+	bool first_nak_sent; /* psn_gap_suspect causes two sequence NAKs: the first one was sent */
+	bool dropped; /* a packet behind the expected one was dropped, and no NAK has named it; with
+			 go-back-N only while the expected packet is kept */
+	uint64_t asked_at;  /* time of the newest NAK, ns */
+	uint64_t repair_ns; /* smoothed time from a NAK to the packet it asked for; 0 = unknown */
 };
 
 /* The CNP that a QP sends next, while urxe_qp.cnp_due is set (congestion/cnp.h). */
@@ -55,7 +53,7 @@ struct pace {
 	struct dcqcn dcqcn;
 	uint64_t limit_bps; /* rate limit of the QP's attributes, bits/s; 0 = none */
 	uint64_t next;      /* while the QP is paced: no packet leaves before this time, ns */
-	struct timer timer; /* runs while a packet waits for that time */
+	struct timer timer; /* runs while a packet waits for `next` */
 };
 
 /* Multicast groups of a UD QP (objects/multicast.h). */

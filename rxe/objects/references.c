@@ -27,8 +27,8 @@ static void begin_generation(struct urxe_dev *dev)
 	struct urxe_qp *qp;
 
 	__atomic_fetch_add(&dev->attr.copy_table->references, 1, __ATOMIC_SEQ_CST);
-	/* A peer that reads a byte which the program writes from now on also reads the new
-	 * generation. */
+	/* Orders the new generation before the program's next writes to the memory: a peer that has
+	 * read a byte of these writes then reads the new generation, and refuses the reference. */
 	atomic_thread_fence(memory_order_release);
 	while ((qp = LIST_FIRST(&dev->referencing)))
 		forget_references(qp);
@@ -64,7 +64,8 @@ static bool names_key(const struct send_wqe *wqe, uint32_t lkey)
 	return false;
 }
 
-/* Whether the key is in a request that is sent, in full or, as request `cur` may be, in part. */
+/* Whether a SEND that the requester has sent, fully or in part, names the key. Request `cur` may
+ * have been sent in part. */
 static bool sends_by_key(const struct urxe_qp *qp, uint32_t lkey)
 {
 	const struct sq *sq = &qp->sq;

@@ -65,9 +65,8 @@ void rq_refill(struct urxe_rq *rq)
 	rq->refilling = false;
 }
 
-/* Reports SRQ_LIMIT_REACHED, once, if fewer requests than `limit` are left. Requests that the
- * program has queued and the owner has not posted to the engine count too: the refill posts them.
- */
+/* Reports SRQ_LIMIT_REACHED, once, if fewer requests than `limit` are left. Before that, a refill
+ * posts the requests that the program has queued and the owner has not yet passed to the engine. */
 static void check_limit(struct urxe_rq *rq)
 {
 	if (rq->limit && rq->head - rq->tail < rq->limit)
@@ -103,7 +102,8 @@ const struct recv_wqe *rq_take(struct urxe_rq *rq, struct recv_wqe *copy)
 	return copy;
 }
 
-/* Refills only below half: a credit count that is too low does no harm. */
+/* Refills only a queue that is at most half full, to save calls: a credit count that is too low
+ * does no harm. */
 uint32_t rq_available(struct urxe_rq *rq)
 {
 	if (rq->head - rq->tail <= rq->attr.max_wr / 2 && rq->qp->attr.state != URXE_QPS_ERR)
@@ -152,8 +152,8 @@ int urxe_srq_destroy(struct urxe_rq *srq)
 	return 0;
 }
 
-/* The result of an HCA's call that waited: its `rc`, or 0 if the HCA has gone meanwhile. Then the
- * SRQ is the engine's alone, and the engine's change counts. */
+/* The result of an HCA's call that waited: its `rc`, or 0 if the HCA has gone meanwhile. In that
+ * case the SRQ is the engine's alone, and only the engine's own change counts. */
 static int answer_of_hca(const struct urxe_rq *srq, int rc)
 {
 	return srq->hca ? rc : 0;

@@ -25,7 +25,7 @@ struct kept_recv {
 };
 TAILQ_HEAD(kept_recvs, kept_recv);
 
-/* Memory of such requests. */
+/* A block of memory for elements of `kept` and `kept_free`. */
 struct kept_block {
 	SLIST_ENTRY(kept_block) link;
 	uint64_t memory[];
@@ -47,15 +47,17 @@ struct urxe_rq {
 	bool refilling; /* within the refill callback */
 	uint32_t users; /* SRQ: QPs */
 	void *hca;      /* SRQ: the HCA's SRQ, which takes the requests; NULL: none */
-	/* SRQ of the HCA (objects/offload_objects.h): */
-	struct kept_recvs kept;      /* the HCA's tail - retired requests, in order of posting */
-	struct kept_recvs kept_free; /* room for further ones */
+	/* Of a SRQ that the HCA has, too (objects/offload_objects.h): */
+	struct kept_recvs
+		kept; /* requests that the HCA has, tail - retired of them, in order of posting */
+	struct kept_recvs kept_free; /* unused elements for further requests */
 	SLIST_HEAD(, kept_block) kept_blocks;
-	uint32_t kept_room;  /* number of elements of both lists */
-	bool stopping;       /* the HCA's QPs stop, and the HCA gets no more requests */
-	uint64_t stopped_at; /* stopping: since this time, ns */
-	uint32_t number;     /* SRQ: in a stream, while the device is saved (state/state_save.c) */
-	LIST_ENTRY(urxe_rq) link; /* SRQ: in the device */
+	uint32_t kept_room;       /* number of elements of both lists together */
+	bool stopping;            /* the HCA's QPs stop, and the HCA gets no more requests */
+	uint64_t stopped_at;      /* stopping: since this time, ns */
+	uint32_t number;          /* SRQ: index in the saved stream; valid during urxe_state_save
+				     (state/state_save.c) */
+	LIST_ENTRY(urxe_rq) link; /* SRQ: in dev->srqs */
 };
 _Static_assert(offsetof(struct urxe_rq, dev) == URXE_CACHE_LINE, "one line");
 

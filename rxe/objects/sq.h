@@ -16,8 +16,9 @@ struct send_wqe {
 	uint32_t opcode;
 	uint32_t flags;
 	uint8_t kind;  /* enum wr_kind */
-	bool again;    /* a packet of it was sent more than once */
-	bool executed; /* executed without packets: completes when all earlier requests have */
+	bool again;    /* a packet of the request was sent more than once */
+	bool executed; /* executed without packets: the request completes when all earlier ones have
+			  completed */
 	uint32_t n_segs;
 	uint32_t length;    /* bytes of the message */
 	uint32_t n_packets; /* PSNs of the message, at least 1; 0 for WR_LOCAL and WR_MALFORMED */
@@ -60,8 +61,8 @@ struct sq {
 	uint32_t tail; /* the oldest request that is not completed */
 };
 
-/* Kinds of requests. WR_INVALID: an unknown opcode. WR_LOCAL sends no packet; WR_MALFORMED sends
- * none, and fails. */
+/* Kinds of requests. WR_INVALID: an unknown opcode. WR_LOCAL: the engine executes the request
+ * without a packet. WR_MALFORMED: the request sends no packet, and fails. */
 enum wr_kind {
 	WR_INVALID,
 	WR_SEND,

@@ -107,7 +107,7 @@ struct urxe_replay {
 	/* Results of urxe_replay. */
 	uint64_t time;  /* of the last call that was repeated */
 	uint64_t calls; /* number of calls that were repeated */
-	bool has_end;   /* urxe_record_stop ended it; else `lost`, a killed process, or a cut file */
+	bool has_end;   /* urxe_record_stop ended it; else `lost`, a dead process, or a cut file */
 	bool lost;      /* the recording ends because its recorder ran out of room */
 	/*
 	 * After -EILSEQ: the recorded event and the device's event that differ. has_expected is
