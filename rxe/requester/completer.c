@@ -17,10 +17,8 @@
 
 /* --- Progress of the oldest unacknowledged PSN. */
 
-/*
- * Fails request `tail` if a local error waits for it. The error of a request that was acknowledged
- * meanwhile is dropped: the packet that could not be sent again was not needed.
- */
+/* If a local error waits for request `tail`, fails this request. Drops the error of a request that
+ * was acknowledged meanwhile: the packet that could not be sent again was not needed. */
 static void check_local_error(struct urxe_qp *qp)
 {
 	int32_t behind;
@@ -59,7 +57,7 @@ static void advance_una_by_response(struct urxe_qp *qp, const struct send_wqe *w
 {
 	struct requester *req = &qp->req;
 	uint32_t next = urxe_psn_add(req->una, 1);
-	/* Up to 2^23, out of range for urxe_psn_diff. */
+	/* At most 2^23, which urxe_psn_diff cannot return. */
 	uint32_t pos = (next - wqe->first_psn) & URXE_PSN_MASK;
 
 	set_answered(req, req->una, false);
@@ -75,7 +73,7 @@ static bool advance_una(struct urxe_qp *qp)
 	struct requester *req = &qp->req;
 	bool moved = false;
 
-	while (req->una != req->psn) { /* an error inside the loop flushes the queue */
+	while (req->una != req->psn) { /* an error in the loop ends it: the flush sets una to psn */
 		const struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.tail);
 		uint32_t end = urxe_psn_add(wqe->first_psn, wqe->n_packets);
 
@@ -168,9 +166,9 @@ static bool is_retry_nak(const struct urxe_packet *p)
 static void handle_nak(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	/*
-	 * If later responses have come, the NAK answers a repeated READ or atomic. The NAK has put
-	 * the responder into the error state, so the requester must not repeat the request once
-	 * more.
+	 * If the responses to later requests have come, this NAK answers a repeated READ or atomic.
+	 * The NAK has put the responder into the error state, so the requester must not repeat the
+	 * request once more.
 	 */
 	if (!is_retry_nak(p) && p->psn == qp->req.una) {
 		handle_fatal_nak(qp, p->aeth.syndrome);
@@ -206,7 +204,8 @@ static bool place_data(const struct urxe_qp *qp, const struct send_wqe *wqe, uin
 
 /*
  * Whether the response fits its PSN, which determines the length of a READ response and whether it
- * is the last one (IBA 9.7.5.2). After a partial repetition, any response may be the last one.
+ * is the last one (IBA 9.7.5.2). If a part of the READ was requested again, any response may be the
+ * last one.
  */
 static bool is_read_response_valid(const struct urxe_qp *qp, const struct send_wqe *wqe,
 				   const struct urxe_packet *p, uint32_t pos)
@@ -252,9 +251,9 @@ static const struct send_wqe *find_request(const struct urxe_qp *qp, uint32_t ps
 	return wqe;
 }
 
-/* Counts the error, and fails the request if it is the oldest, because only that one can fail. The
- * response of a later request counts as missing: the peer sends it again, and the request fails
- * when it is the oldest. */
+/* Counts the error, and fails the request if it is the oldest, because only the oldest can fail.
+ * The response of a later request counts as missing: the peer sends it again, and the request fails
+ * when it has become the oldest. */
 static void fail_response(struct urxe_qp *qp, uint32_t index, enum urxe_wc_status status)
 {
 	if (status == URXE_WC_BAD_RESP_ERR)
@@ -305,9 +304,9 @@ static void handle_data_response(struct urxe_qp *qp, const struct urxe_packet *p
 		fail_response(qp, index, status);
 }
 
-/* Handles a packet that answers no outstanding PSN. True: it repeats the newest ACK with more
- * credits. The peer has receive requests again, so a wait for the RNR timer ends. False: the caller
- * drops the packet. */
+/* Handles a packet that answers no outstanding PSN. True: the packet repeats the newest ACK with
+ * more credits: the peer has receive requests again, so a wait for the RNR timer ends. False: the
+ * caller drops the packet. */
 static bool take_repeated_ack(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
 	if (!(flags & URXE_OPF_ACK) || AETH_TYPE(p->aeth.syndrome) != AETH_ACK ||

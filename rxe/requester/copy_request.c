@@ -10,16 +10,16 @@
 #include "objects/copy_table.h"
 #include "objects/qp_counters.h"
 
-/* A request of this length takes longer in packets than a round trip to a busy peer, bytes. */
+/* A request of so many bytes takes longer in packets than a round trip to a busy peer. */
 #define WORTH_WAITING 16384
 /*
  * A program streams if it has posted so many consecutive requests without waiting for the earlier
- * ones. Requests of other programs are copied, because a peer that sleeps, or has just lost its
- * core, would delay packets.
+ * ones. The short requests of such a program may go in packets. Those of other programs are copied,
+ * because packets would wait for a peer's thread that sleeps or has just lost its core.
  */
 #define STREAM 16
-/* Several requests are copied in one call up to this total, bytes. For short requests the system
- * call takes most of the time; from this total on, its time does not matter. */
+/* Requests of up to this total, bytes, are copied in one call. For short requests the system call
+ * takes most of the time; from this total on, its time does not matter. */
 #define TOGETHER (256 * 1024)
 /* After so many requests in packets the requester calls urxe_copy_ops.look_or_wake again. */
 #define LOOK_EVERY 16
@@ -33,7 +33,8 @@ static const struct urxe_copy_table *peer_table(const struct urxe_qp *qp)
 	return dev->attr.copy_ops->table(dev->attr.copy_ctx, qp->header.bytes, qp->attr.dest_qpn);
 }
 
-/* The right that the request needs at the peer. 0: the request goes in packets. */
+/* The right (enum urxe_access) that the request needs at the peer. 0: the request goes in
+ * packets. */
 static uint32_t wanted_access(const struct send_wqe *wqe)
 {
 	switch (wqe->opcode) {
@@ -91,7 +92,8 @@ static bool grant_allows(const struct urxe_copy_grant *grant, const struct urxe_
 
 /*
  * The index of the last piece that begins at the offset or before. The peer may change the list
- * meanwhile: each entry is read once, and the bytes of a wrong piece are the peer's own memory.
+ * meanwhile, so this function reads each entry once. A wrong piece harms only the peer: it is
+ * memory of the peer's process.
  */
 static uint32_t find_piece(const struct urxe_copy_piece *pieces, uint32_t n, uint64_t offset)
 {
@@ -115,8 +117,8 @@ static struct urxe_copy_piece read_piece(const struct urxe_copy_piece *piece)
 	};
 }
 
-/* Appends the extents of `length` bytes, from an offset of the region on, to all->remote. False:
- * too many pieces, a piece that is not mapped, or a wrong list. */
+/* Appends the extents of `length` bytes, from `offset` in the region on, to all->remote. False: too
+ * many pieces, a piece that is not mapped, or a wrong list. */
 static bool list_pieces(const struct urxe_copy_table *table, const struct urxe_copy_grant *grant,
 			uint64_t offset, uint64_t length, struct copy_batch *all)
 {
@@ -138,7 +140,7 @@ static bool list_pieces(const struct urxe_copy_table *table, const struct urxe_c
 		offset += n;
 		length -= n;
 	}
-	/* Orders these reads before the epoch that urxe_copy_ops.copy reads again. */
+	/* Orders these reads of pieces before urxe_copy_ops.copy reads the epoch again. */
 	atomic_thread_fence(memory_order_acquire);
 	return true;
 }
@@ -277,8 +279,8 @@ static bool look_or_wake_peer(const struct urxe_qp *qp)
 	return qp->dev->attr.copy_ops->look_or_wake(qp->dev->attr.copy_ctx, qp->dev->now);
 }
 
-/* Copies requests together, and returns their number, from `cur` on. 0: they go in packets;
- * in_packets tells whether that is because the peer polls. */
+/* Copies requests from `cur` on together, and returns their number. 0: the request at `cur` goes in
+ * packets; in_packets tells whether the reason is that the peer polls. */
 static uint32_t copy_parts(struct urxe_qp *qp, const struct urxe_copy_table *table,
 			   const struct send_wqe *wqe)
 {
@@ -322,11 +324,11 @@ static bool execute_requests(struct urxe_qp *qp, const struct send_wqe *wqe)
 }
 
 /*
- * Whether to wait until the earlier requests, which went in packets, are acknowledged. The wait, a
- * round trip, pays off for a long request. It also pays off if no outstanding request uses up a
- * receive request of the peer: all following requests are then copied too. If no acknowledgement is
- * coming, because the newest packet was built before the connection was proven, the wait would end
- * with a probe.
+ * Whether the request should wait until the earlier requests, which went in packets, are
+ * acknowledged. The wait, a round trip, pays off for a long request. It also pays off if no
+ * outstanding request uses up a receive request of the peer: all following requests are then copied
+ * too. The wait does not pay off if the newest packet has not asked for an acknowledgement, because
+ * it was built before the connection was proven: only a probe would end the wait.
  */
 static bool is_worth_waiting(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {
@@ -348,8 +350,9 @@ static bool may_reach_peer(struct urxe_qp *qp)
 }
 
 /*
- * The request follows others in packets. If the peer no longer polls, this request is the last in
- * packets: it asks for an acknowledgement, and the next ones wait for that.
+ * The request goes in a packet, as the ones before it. If the peer no longer polls, this request is
+ * the last one in packets: its packet asks for an acknowledgement, and the next requests wait for
+ * that.
  */
 static void follow_in_packets(struct urxe_qp *qp)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The requester's end of the copy transport (rxe/copy_transport.h): it executes WRITEs and READs by
- * the rights that peers publish. objects/copy_table.h publishes the rights of this device.
+ * The requester's side of the copy transport (rxe/copy_transport.h): the requester executes WRITEs
+ * and READs by the rights that peers publish. objects/copy_table.h publishes the rights of this
+ * device.
  */
 #ifndef URXE_REQUESTER_COPY_REQUEST_H
 #define URXE_REQUESTER_COPY_REQUEST_H
@@ -24,22 +25,22 @@ struct copy_batch {
 	uint64_t length;
 };
 
-/* A chunk of the table's places of queue pairs. */
+/* The device's record of a chunk of its table (URXE_COPY_CHUNK). */
 struct copy_chunk {
-	uint32_t qpn_first; /* of the block that has the chunk, or had it last */
-	uint32_t n_qps;     /* queue pairs that are published there */
+	uint32_t qpn_first; /* first QPN of the block that has the chunk, or had it last */
+	uint32_t n_qps;     /* queue pairs that are published in the chunk */
 };
 
 /* What a device with a copy table (urxe_dev_attr.copy_table) has for the copy transport. */
 struct copy_state {
-	struct copy_batch batch;   /* the one being made: too large for a program's stack */
+	struct copy_batch batch;   /* the copy being prepared: too large for a program's stack */
 	uint8_t taken[COPY_UNITS]; /* 1: a grant has this unit of the table's list of pieces */
 	struct copy_chunk chunks[URXE_COPY_CHUNKS];
 };
 
 /*
- * Whether the peer has acknowledged a packet since the last change of the connection, its path, and
- * the device's addresses and partitions. Only then may requests bypass packets, because the copy
+ * Whether the peer has acknowledged a packet since the last change of the connection, its path, or
+ * the device's addresses and partitions. Only then may requests bypass packets, because a copy
  * checks none of these.
  */
 static inline bool copy_is_proven(const struct urxe_qp *qp)
@@ -71,8 +72,8 @@ static inline enum copy_result copy_try(struct urxe_qp *qp, const struct send_wq
 	return copy_is_proven(qp) ? copy_try_proven(qp, wqe) : COPY_USE_PACKETS;
 }
 
-/* Counts the posted requests since the program last saw all completions; `all_seen`: it has seen
- * those of all requests before the one that is being posted. */
+/* Counts the requests posted since the program last had seen all completions; `all_seen`: it has
+ * seen those of all requests before the one being posted. */
 static inline void copy_note_post(struct urxe_qp *qp, bool all_seen)
 {
 	struct copy_proof *proof = &qp->req.copy;
@@ -83,10 +84,8 @@ static inline void copy_note_post(struct urxe_qp *qp, bool all_seen)
 		proof->unseen++;
 }
 
-/*
- * Up to this length a packet is hardly slower than a copy, even if the peer's engine rarely gets a
- * core; bytes. Longer requests are faster copied by the requester.
- */
+/* Longest request, bytes, for which a packet is hardly slower than a copy, even if the peer's
+ * engine rarely gets a core. The requester copies longer ones faster. */
 #define COPY_SHORT 2048
 
 /* Whether a packet to a polling peer is faster than a copy by the kernel. */
@@ -95,17 +94,15 @@ static inline bool copy_loses_to_packet(const struct send_wqe *wqe)
 	return wqe->n_packets == 1 && wqe->length <= COPY_SHORT;
 }
 
-/*
- * Whether the request follows earlier ones in packets, instead of being copied, because the peer
- * polls and packets are faster. For requests that are not the only outstanding one.
- */
+/* Whether the request goes in packets, as the outstanding ones before it, because the peer polls
+ * and packets are faster. Only for a request that is not the only outstanding one. */
 static inline bool copy_is_postponed(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	return qp->req.copy.in_packets && copy_loses_to_packet(wqe);
 }
 
-/* Whether the requester may stop before the request (COPY_WAIT): then the last packet before it has
- * to ask for an acknowledgement. */
+/* Whether the requester may stop before the request (COPY_WAIT): then the packet before the request
+ * has to ask for an acknowledgement. */
 static inline bool copy_may_wait(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	const struct copy_proof *proof = &qp->req.copy;

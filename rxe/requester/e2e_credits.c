@@ -19,7 +19,7 @@ void credit_take(struct urxe_qp *qp, uint8_t code)
 	qp_schedule(qp);
 }
 
-/* A limit never falls: an older acknowledgement does not take credits back. */
+/* The limit never falls: an older acknowledgement does not take credits back. */
 bool credit_take_more(struct urxe_qp *qp, uint8_t code, bool refused)
 {
 	struct credit *credit = &qp->req.credit;
@@ -42,8 +42,9 @@ static bool has_credit(const struct urxe_qp *qp, const struct send_wqe *wqe)
 	       !wr_takes_receive(wqe->opcode);
 }
 
-/* Whether the peer has acknowledged the first packet. Then it has a receive request for a SEND, but
- * perhaps none for a WRITE with immediate, which takes its own at the last packet. */
+/* Whether the peer has acknowledged the first packet of the request. Then the peer has a receive
+ * request for a SEND, but perhaps none for a WRITE with immediate, which uses one up at its last
+ * packet. */
 static bool is_accepted(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	return urxe_psn_diff(qp->req.una, wqe->first_psn) > 0;

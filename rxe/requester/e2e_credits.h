@@ -3,8 +3,9 @@
  * End-to-end credits on the requester's side (IBA volume 1, 9.7.7.2): the number of messages for
  * which the peer has receive requests.
  *
- * The limit counts only messages that use up a receive request, from the newest acknowledged one
- * on. The limit of the specification, MSN plus credits, counts all messages, and so allows no more.
+ * The limit here counts only messages that use up a receive request, from the newest acknowledged
+ * one on. The specification's limit, MSN plus credits, counts all messages, so it never allows
+ * more.
  */
 #ifndef URXE_REQUESTER_E2E_CREDITS_H
 #define URXE_REQUESTER_E2E_CREDITS_H
@@ -19,20 +20,21 @@ struct send_wqe;
 /* An acknowledgement of new requests had this credit code: sets or raises the limit, or removes it
  * if the code is AETH_CREDITS_INVALID. */
 void credit_take(struct urxe_qp *qp, uint8_t code);
-/* A repeated ACK had this credit code; true if it grants more credits. `refused`: after an RNR NAK,
- * which shows that the peer limits a requester that has got no credits yet. */
+/* A repeated ACK had this credit code; true if the code grants more credits. `refused`: an RNR NAK
+ * has come before, which shows that the peer limits a requester that has got no credits yet. */
 bool credit_take_more(struct urxe_qp *qp, uint8_t code, bool refused);
 /*
- * Whether the next packet of the request may be sent. Without a credit, the first packet is sent
- * when all earlier ones are acknowledged: the peer accepts it, or answers with an RNR NAK. The
- * other packets follow after its acknowledgement. So a WRITE with immediate of several packets may
- * get its RNR NAK at the last one. If the newest packet has not asked for an acknowledgement,
- * because the peer's first credits came after it, one more packet is sent without a credit, and
- * asks for one: else only a probe would end the wait.
+ * Whether the next packet of the request may be sent. Without a credit, the requester sends the
+ * first packet when all earlier ones are acknowledged: the peer accepts it, or answers with an RNR
+ * NAK. The other packets follow after its acknowledgement. So a WRITE with immediate of several
+ * packets may get its RNR NAK at the last one. If the newest packet has not asked for an
+ * acknowledgement, because the peer's first credits came after it, the requester sends one more
+ * packet without a credit. That packet asks for an acknowledgement; else only a probe would end the
+ * wait.
  */
 bool credit_allows(const struct urxe_qp *qp, const struct send_wqe *wqe);
-/* Whether the requester has to stop after this packet of request `cur` for want of credits; `last`:
- * the packet is the request's last one. */
+/* Whether the requester, for lack of credits, has to stop after this packet of request `cur`;
+ * `last`: the packet is the request's last one. */
 bool credit_stops(const struct urxe_qp *qp, bool last);
 
 #endif

@@ -58,7 +58,7 @@ static bool is_valid_data(const struct urxe_qp *qp, const struct urxe_send_wr *w
 static int check_length(const struct urxe_qp *qp, uint64_t length, enum wr_kind kind)
 {
 	switch (kind) {
-	/* The original value takes the first 8 bytes of the segments, as in Linux. */
+	/* The atomic's original value goes to the first 8 bytes of the segments, as in Linux. */
 	case WR_ATOMIC: return length >= sizeof(uint64_t) ? 0 : -EINVAL;
 	case WR_ATOMIC_WRITE: return length == sizeof(uint64_t) ? 0 : -EINVAL;
 	case WR_LOCAL:
@@ -90,7 +90,7 @@ static bool is_posting_state(const struct urxe_qp *qp)
 	return qp->attr.state >= URXE_QPS_RTS;
 }
 
-/* Fills in the members that only some requests have. */
+/* Fills in the members that only some kinds of requests have. */
 static void fill_variant(struct send_wqe *wqe, const struct urxe_qp *qp,
 			 const struct urxe_send_wr *wr)
 {

@@ -10,12 +10,13 @@
 #include "requester/window.h"
 #include "wire/packet_build.h"
 
-/* At least every so many packets one asks for an acknowledgement; a power of two. */
+/* Of so many consecutive packets at least one asks for an acknowledgement; a power of two. */
 #define ACK_EVERY 32
 /* A Q_Key with this bit set selects the QP's own (IBA 10.2.5). */
 #define QKEY_USE_OWN 0x80000000u
 
-/* SEND ONLY or LAST with invalidate: these opcodes do not follow the order of the others. */
+/* SEND ONLY or SEND LAST with invalidate: the values of these opcodes do not follow the order of
+ * the other ones. */
 static uint8_t invalidate_operation(bool first)
 {
 	return first ? URXE_OP_SEND_ONLY_INV : URXE_OP_SEND_LAST_INV;
@@ -56,8 +57,7 @@ static uint8_t service_of(const struct urxe_qp *qp)
 	}
 }
 
-/* Whether the requester cannot rely on a later packet that follows soon and asks for an
- * acknowledgement. */
+/* Whether perhaps no later packet follows soon and asks for an acknowledgement. */
 static bool may_be_last_packet(const struct urxe_qp *qp)
 {
 	uint32_t next = qp->sq.cur + 1;
@@ -70,16 +70,16 @@ static bool may_be_last_packet(const struct urxe_qp *qp)
 	       copy_may_wait(qp, wqe);
 }
 
-/* PSNs for which one frame of the inbox stands. */
+/* Number of PSNs of the frame: more than 1 with a payload reference. */
 static uint32_t frame_span(const struct request_packet *rp)
 {
 	return rp->pieces ? rp->span : 1;
 }
 
 /*
- * Whether the packet asks for an acknowledgement: if the application waits for one, or the window
- * or the credits stop the requester behind it. So do every ACK_EVERY-th packet and the end of a
- * retransmission.
+ * Whether the packet asks for an acknowledgement: the application waits for one, or the window or
+ * the credits stop the requester after this packet. Every ACK_EVERY-th packet and the last packet
+ * of a retransmission ask, too.
  */
 static bool wants_ack(const struct urxe_qp *qp, const struct request_packet *rp, bool last)
 {
@@ -152,7 +152,7 @@ static struct urxe_extent *reference_pieces(const struct urxe_qp *qp)
 	return qp->dev->copy->batch.local;
 }
 
-/* Number of pieces for which the frame has room. */
+/* Number of pieces that the frame's buffer has room for. */
 static uint32_t room_for_pieces(const struct urxe_frame *frame)
 {
 	uint32_t n = frame->room < URXE_REFERENCE_ROOM
@@ -219,7 +219,7 @@ static void put_reference(struct urxe_qp *qp, const struct request_packet *rp, u
 	qp_count_bytes(qp, URXE_EVENT_REFERENCE_BYTES, length);
 }
 
-/* Puts the list of pieces behind the headers of a frame that is complete otherwise. */
+/* Puts the list of pieces behind the headers of the frame, which is complete otherwise. */
 static void put_pieces(const struct urxe_qp *qp, const struct urxe_frame *frame)
 {
 	uint8_t *to = frame->data + frame->len - URXE_ICRC_LEN;

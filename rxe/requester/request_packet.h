@@ -18,8 +18,8 @@ struct request_packet {
 	uint32_t span; /* number of PSNs: of READ responses, or of the packets of a reference; else
 			  1 */
 	bool again;    /* the packet was sent before */
-	uint32_t pieces; /* of the payload to reference, in dev->copy; 0: the frame has the
-			    payload */
+	uint32_t pieces; /* number of pieces, in dev->copy, of the payload to reference; 0: the
+			    frame has the payload */
 };
 
 /* Builds the packet in the frame; false: the memory of the request cannot be read. */

@@ -27,12 +27,13 @@ uint32_t req_read_chunk(const struct urxe_qp *qp)
 	return window < READ_CHUNK ? window : READ_CHUNK;
 }
 
-/* A request cannot be sent. It completes in its error when all earlier ones are completed. */
+/* The request at `index` cannot be sent: it completes with `status` when all earlier requests have
+ * completed. */
 static void fail_locally(struct urxe_qp *qp, uint32_t index, enum urxe_wc_status status)
 {
 	if (qp->type == URXE_QPT_RC && index != qp->sq.tail) {
-		/* Before req.error is set, because a repetition clears it. The peer answers a READ
-		 * or an atomic without a request for an acknowledgement. */
+		/* Called before req.error is set, because a retransmission clears req.error. The
+		 * peer answers a READ or an atomic without AckReq. */
 		if (!wqe_is_rd_atomic(sq_wqe(&qp->sq, index - 1)))
 			retransmit_for_ack(qp, sq_wqe(&qp->sq, index)->first_psn);
 		qp->req.error = status;
@@ -104,9 +105,9 @@ static uint32_t chunk_start(const struct urxe_qp *qp, const struct send_wqe *wqe
 }
 
 /*
- * The PSN at which the retransmission of psn begins. For a READ: the first missing response. Linux'
- * rxe accepts no repetition that begins before the last one, so a later part is never requested
- * without an earlier part that is still missing.
+ * The PSN at which the retransmission of psn begins. For a READ: the first missing response of the
+ * READ request. Linux' rxe accepts no repetition that begins before its last one, so the requester
+ * asks for a later part only if no earlier part is missing.
  */
 static uint32_t find_resend_start(const struct urxe_qp *qp, const struct send_wqe *wqe,
 				  uint32_t psn)
@@ -123,7 +124,7 @@ static uint32_t find_resend_start(const struct urxe_qp *qp, const struct send_wq
 	return start;
 }
 
-/* The number n of PSNs from `psn` on, less the answered ones at the end. */
+/* The number n of PSNs from `psn` on, less those at the end whose responses have arrived. */
 static uint32_t trim_answered(const struct requester *req, uint32_t psn, uint32_t n)
 {
 	while (n && answered(req, urxe_psn_add(psn, n - 1)))
@@ -139,9 +140,10 @@ static bool has_answered(const struct requester *req, uint32_t psn, uint32_t n)
 }
 
 /*
- * Number of PSNs of the next retransmission. A READ that was answered in part: from the first to
- * the last missing response. A READ without any answer may be lost, and is repeated whole, because
- * a responder accepts later repetitions only inside the range of the first one (IBA 9.7.5.1.4).
+ * Number of PSNs of the next retransmission. A READ request that was answered in part: from the
+ * first to the last missing response. A READ request without any answer may be lost, so it is
+ * repeated whole: a responder accepts later repetitions only inside the range of the first one (IBA
+ * 9.7.5.1.4).
  */
 static uint32_t find_resend_span(const struct urxe_qp *qp, const struct send_wqe *wqe,
 				 uint32_t start)
@@ -207,7 +209,8 @@ static bool execute_local(struct urxe_qp *qp, const struct send_wqe *wqe)
 	}
 }
 
-/* Withdraws the rights that the request ends. False: a peer still copies, as key_release says. */
+/* Withdraws the rights that the request ends. False: a peer still copies by these rights
+ * (key_release). */
 static bool release_rights(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	switch (wqe->opcode) {
@@ -219,8 +222,8 @@ static bool release_rights(const struct urxe_qp *qp, const struct send_wqe *wqe)
 
 /*
  * Whether a local request has to wait for earlier requests. A local invalidate waits until all of
- * them are complete, as if it had the local invalidate fence (IBA 10.6.5.1): a READ and a
- * retransmission need the key until then. Linux' rxe waits, too.
+ * them are complete, as if it had the local invalidate fence (IBA 10.6.5.1): READs and
+ * retransmissions need the key until then. Linux' rxe waits, too.
  */
 static bool is_fenced(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {
@@ -299,8 +302,8 @@ static const struct send_wqe *ready_request(struct urxe_qp *qp)
 	return qp->req.held ? NULL : wqe;
 }
 
-/* Sends the next packet of the retransmission. False: the pace holds it back, or its memory is gone
- * and the request has failed. */
+/* Sends the next packet of the retransmission. False: the rate limit delays the packet, or the
+ * memory of the request is gone and the request has failed. */
 static bool output_resend(struct urxe_qp *qp, const struct send_wqe *wqe, struct urxe_frame *frame)
 {
 	struct resend *resend = &qp->req.resend;
@@ -358,7 +361,7 @@ static bool output_new(struct urxe_qp *qp, struct urxe_frame *frame)
 	return true;
 }
 
-/* Retransmissions come first, also in SQD. */
+/* Sends packets of a retransmission before new ones, also in SQD. */
 bool req_output(struct urxe_qp *qp, struct urxe_frame *frame)
 {
 	const struct send_wqe *wqe;

@@ -17,30 +17,31 @@
 #define REQ_WINDOW_PACKETS 256
 #define REQ_WINDOW_BYTES   (512 * 1024)
 /*
- * Default window within the host, where a full queue loses no packet; less than an inbox holds.
- * With so many packets outstanding, a packet has left the sending core's cache (1 MiB here) for the
- * shared cache when the receiver reads it, twice as fast.
+ * Default window within the host, where a full queue loses no packet; smaller than an inbox. With
+ * so many packets outstanding, a packet has moved from the sending core's cache (1 MiB here) to the
+ * shared cache when the receiver reads it, which makes the reads twice as fast.
  */
 #define REQ_LOCAL_PACKETS 448
 /*
  * Default window of a QP that sends payload references within the host. A reference is one frame of
- * the inbox, and stands for up to 64 packets of 4 KiB. 8 MiB give the receiver work for a time
- * slice.
+ * the inbox, and stands for up to 64 packets of 4 KiB. 8 MiB keep the receiver busy for a time
+ * slice of the scheduler.
  */
 #define REQ_REFERRED_PACKETS 2048
 /* Largest window: outstanding PSNs and their duplicates cover less than half of the PSN space (IBA
  * 9.7.1). */
 #define REQ_MAX_WINDOW (1u << 22)
 
-/* Executes requests from `cur` on, up to the first that needs packets, unless packets have to be
- * sent again. True: `cur` is at the end of the queue, so there is nothing to send. */
+/* Executes requests without packets, from `cur` on, up to the first that needs packets; executes
+ * none if packets have to be sent again. True: `cur` is at the end of the queue, so there is
+ * nothing to send. */
 bool req_execute(struct urxe_qp *qp);
 /* Writes the next request packet into the frame; false: none can be sent now. */
 bool req_output(struct urxe_qp *qp, struct urxe_frame *frame);
 /* Whether all sent packets are acknowledged, and no message is sent in part (IBA 10.3.1.4). */
 bool req_drained(const struct urxe_qp *qp);
-/* The QP has entered SQD: requests an acknowledgement of what is sent, if no packet does, and acts
- * as req_check_drained. */
+/* The QP has entered SQD: asks for an acknowledgement of the sent packets if none of these has
+ * asked, and acts as req_check_drained. */
 void req_begin_drain(struct urxe_qp *qp);
 /* Reports that the send queue in SQD has drained, if the owner has asked for the event. */
 void req_check_drained(struct urxe_qp *qp);

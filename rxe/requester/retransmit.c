@@ -10,37 +10,38 @@
 #include "requester/window.h"
 
 /*
- * The local ACK timeout counts in 4.096 us, and lies between once and four times
- * the attribute (IBA 9.7.6.1.3). A responder in software may have to wait for a busy core, so this
- * engine uses three times; the rest allows for late calls of urxe_output.
+ * The local ACK timeout counts in 4.096 us, and may last between once and four times the
+ * attribute's time (IBA 9.7.6.1.3). A responder in software may have to wait for a busy core, so
+ * this engine uses three times; the rest allows for late calls of urxe_output.
  */
 #define ACK_TIMEOUT_UNIT_NS (3 * UINT64_C(4096))
-/* Announcements of a peer that cause a repetition since una moved or a timeout expired. QEMU and
- * `urxe vm` announce a machine five times. */
+/* Most announcements of a peer that cause a retransmission until una moves or a timeout expires.
+ * QEMU and `urxe vm` announce a machine five times. */
 #define ANNOUNCEMENTS 8
-/* Number of probes of a silent peer, each after twice the previous interval; then the timeout. */
+/* Number of probes of a silent peer, at intervals that double; after them the timeout follows. */
 #define PROBES             6
 #define FIRST_PROBE_MIN_NS 1000000
 /*
- * After an absence, and after the answer to a repair, a packet behind the last answer is probably
- * lost: it counts as lost after a round trip of silence, but at least this time. Only the device's
- * own time counts.
+ * Shortest silence, ns of the device's time, after which a packet behind the last answer counts as
+ * lost. It applies after an absence, and after the answer to a repair, when such a loss is
+ * probable.
  */
 #define SHORT_SILENCE_NS 500000
 /* Most packets of a probe. */
 #define PROBE_SPAN_MAX 16
-/* Packets sent without payload references after a loss; twice as many after the next loss. */
+/* Number of packets sent without payload references after a loss: PLAIN_MIN after the first one,
+ * twice as many after each further loss. */
 #define PLAIN_MIN 64
 #define PLAIN_MAX 4096
 /*
  * After so many consecutive answers that each stop at the end of a repair, the peer counts as one
- * that drops packets behind a gap. A peer that keeps them answers so, too, if the next packet is
+ * that drops packets behind a gap. A peer that keeps packets also answers so if the next packet is
  * lost as well.
  */
 #define STOPS_OF_KEEPER  4
 #define STOPS_OF_UNKNOWN 2
-/* NAKs of a peer that drops packets, the last of which gets one packet again: a peer that was taken
- * for one by mistake then shows that it keeps packets. */
+/* After so many NAKs of a peer that counts as one that drops packets, the requester sends only one
+ * packet again. If the peer was misjudged, its answer then shows that it keeps packets. */
 #define DROPS_NAKS 64
 /* Most NAKs that a responder of urxe sends for one gap: the first one and its repeats. */
 #define GAP_NAKS (PSN_GAP_REPEATS + 1)
@@ -68,7 +69,7 @@ void retransmit_init(struct urxe_qp *qp)
 /* --- Timer. */
 
 /* Arms the retry timer for the earliest of the three deadlines. During an RNR wait the timer runs
- * for that wait, and the wait's end calls this function again. */
+ * for that wait, whose end calls this function again. */
 static void arm_timer(struct urxe_qp *qp)
 {
 	const struct requester *req = &qp->req;
@@ -209,15 +210,16 @@ static void start_repair(struct urxe_qp *qp, uint32_t end, bool by_nak)
 	resend_range(qp, req->una, end);
 }
 
-/* First PSN from psn on, in the request, that has to be sent again or is not known to be answered.
- */
+/* The first PSN of the request, from psn on, whose packet may have to be sent again: later than psn
+ * only if the PSNs between are answered. */
 static uint32_t skip_answered(const struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t psn)
 {
 	const struct requester *req = &qp->req;
 
 	if (wqe_is_rd_atomic(wqe))
 		return answered(req, psn) ? urxe_psn_add(psn, 1) : psn;
-	/* The end of a message of 2^23 packets can only be compared with a PSN in the message. */
+	/* urxe_psn_diff can compare the end of a message of 2^23 packets only with PSNs in the
+	 * message. */
 	if (urxe_psn_diff(req->acked, psn) <= 0)
 		return psn;
 	return later_psn(psn,
@@ -266,7 +268,7 @@ void retransmit_packet_resent(struct urxe_qp *qp, uint32_t span)
 
 /* --- NAKs. */
 
-/* Uses up one retry; false if none is left. */
+/* Uses up one retry; false: none is left. */
 static bool use_retry(struct urxe_qp *qp)
 {
 	if (!qp->req.retries)
@@ -277,8 +279,8 @@ static bool use_retry(struct urxe_qp *qp)
 
 /*
  * Uses up a retry for a sequence NAK; false: none is left. A responder of urxe repeats its NAK
- * within milliseconds if the retransmission is lost too. The NAKs of one gap use up one retry
- * together, so that enough retries are left for the timeouts.
+ * within milliseconds if the retransmission is lost too. All NAKs of one gap together use up one
+ * retry, so that enough retries are left for the timeouts.
  */
 static bool use_nak_retry(struct urxe_qp *qp)
 {
@@ -287,7 +289,7 @@ static bool use_nak_retry(struct urxe_qp *qp)
 	return !counts || use_retry(qp);
 }
 
-/* The peer's answer stops at the end of a repair. */
+/* The peer's answer stops at the end of a repair: counts it against the peer. */
 static void count_stop(struct requester *req)
 {
 	req->streak++;
@@ -297,8 +299,8 @@ static void count_stop(struct requester *req)
 	req->streak = 0;
 }
 
-/* A peer that drops packets has sent a NAK. True: it counts as unknown from now on, and its next
- * answer that stops at the end of a repair suffices to change that back. */
+/* A peer that counts as PEER_DROPS has sent a NAK. True: the peer counts as PEER_UNKNOWN from now
+ * on; its next answer that stops at the end of a repair makes it PEER_DROPS again. */
 static bool doubt_dropper(struct requester *req)
 {
 	if (req->streak < DROPS_NAKS)
@@ -312,7 +314,8 @@ static bool doubt_dropper(struct requester *req)
 
 /*
  * End of the retransmission after a sequence NAK. A peer that keeps packets behind a gap needs only
- * the missing ones: one, and twice as many after each NAK for the PSN right after the last repair.
+ * the missing packets: the requester sends one, and doubles the number after each NAK for the PSN
+ * right after the last repair.
  */
 static uint32_t gap_end(struct urxe_qp *qp)
 {
@@ -342,9 +345,9 @@ bool retransmit_is_repeated_nak(const struct urxe_qp *qp)
 }
 
 /*
- * The retransmission of una got no answer. Perhaps the answer was a NAK that
- * retransmit_is_repeated_nak took for a copy, because the peer was faster than ever before: forget
- * the least round trip.
+ * The retransmission of una got no answer. Perhaps the peer was faster than ever before, and
+ * retransmit_is_repeated_nak mistook its NAK for a copy of the previous one: forgets the least
+ * round trip.
  */
 static void doubt_copies(struct urxe_qp *qp)
 {
@@ -367,10 +370,8 @@ bool retransmit_sequence_nak(struct urxe_qp *qp)
 	return true;
 }
 
-/*
- * If the ACK covers only the repaired PSNs, the peer has dropped everything behind the gap, or
- * nothing else has arrived: sends the rest again.
- */
+/* If the ACK covers only the repaired PSNs, the peer has dropped everything behind the gap, or the
+ * other packets were lost: sends these again. */
 void retransmit_acked(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
@@ -385,7 +386,7 @@ void retransmit_acked(struct urxe_qp *qp)
 }
 
 /* End of the retransmission of `psn`, which the peer has not executed. A peer that keeps packets
- * behind a gap has kept those after psn, but no references. */
+ * behind a gap has kept those after psn, but no packets with references. */
 static uint32_t refused_end(const struct urxe_qp *qp, uint32_t psn)
 {
 	const struct requester *req = &qp->req;
@@ -408,7 +409,7 @@ void retransmit_rnr_nak(struct urxe_qp *qp, uint64_t wait_ns)
 	timer_set(&qp->dev->timers, &qp->timer, qp->dev->now + wait_ns);
 }
 
-/* If the peer has acknowledged una meanwhile, nothing is sent again. */
+/* If the peer has acknowledged una meanwhile, no packet is sent again. */
 void retransmit_end_rnr_wait(struct urxe_qp *qp)
 {
 	if (!qp->req.rnr_wait)
@@ -421,15 +422,15 @@ void retransmit_end_rnr_wait(struct urxe_qp *qp)
 
 /* --- Missing responses. */
 
-/* Sends the requests of missing responses again, for each response once; after that the timers
- * decide. False: no retry is left. */
+/* Asks for the missing responses again by sending their requests, once for each response; after
+ * that the timers decide. False: no retry is left. */
 static bool ask_for_missing(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 	uint32_t from = is_go_back_n(qp) ? req->una : later_psn(req->asked, req->una);
 
 	req->missing_due = URXE_NEVER;
-	if (urxe_psn_diff(req->acked, from) <= 0) { /* they have arrived meanwhile */
+	if (urxe_psn_diff(req->acked, from) <= 0) { /* all responses have arrived */
 		arm_timer(qp);
 		return true;
 	}
@@ -500,8 +501,8 @@ bool retransmit_is_answer_to_repetition(const struct urxe_qp *qp)
 
 /*
  * The peer has answered exactly the packets of the repair. If it does not answer the next ones
- * soon, they are lost as well, and the next probe repeats them. Answers to the original packets
- * come sooner, so a probe that was too early causes no series of repetitions.
+ * soon, they are lost as well, and the next probe repeats them. After a probe that was too early,
+ * answers to the original packets come sooner, so the next probe is not early, too.
  */
 static void hasten_probe(struct urxe_qp *qp)
 {
@@ -514,8 +515,8 @@ static void hasten_probe(struct urxe_qp *qp)
 	}
 }
 
-/* Whether the ACK covers packets that were sent before the NAK and not since: the peer has kept
- * them. Packets from `frontier` on were sent since, for the first time. */
+/* Whether the ACK covers packets that were sent before the NAK and not again since: the peer has
+ * kept them. Packets from `frontier` on were sent for the first time after the NAK. */
 static bool shows_kept_packets(const struct requester *req)
 {
 	const struct repair *last = &req->repair;
@@ -537,8 +538,8 @@ void retransmit_progress(struct urxe_qp *qp)
 		req->repair.open = urxe_psn_diff(req->una, req->repair.frontier) < 0;
 	}
 	window_acked(qp);
-	/* Only the retry of the refused request has to wait (IBA 9.7.5.2.8), and a copy of it that
-	 * was on its way has been executed. */
+	/* Only the retransmission of the refused request has to wait (IBA 9.7.5.2.8). Since una has
+	 * moved, the peer has executed a copy of that request that was on its way. */
 	retransmit_end_rnr_wait(qp);
 	retransmit_restart_timer(qp);
 	if (req->repair.open && req->una == req->repair.high)
@@ -572,7 +573,7 @@ static bool time_out(struct urxe_qp *qp)
 	return true;
 }
 
-/* Packets of the next probe: twice as many if the peer missed exactly those of the last one. */
+/* Packets of the next probe: twice as many as in the last one if the peer missed exactly those. */
 static uint8_t probe_span(const struct requester *req)
 {
 	uint8_t last = req->repair.by_nak ? 1 : req->probe_span;
@@ -614,7 +615,7 @@ static void send_probe(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 
-	if (is_resending(req)) { /* the last retransmission is not sent yet */
+	if (is_resending(req)) { /* the previous retransmission is not sent yet */
 		req->probe_due = probe_due(qp);
 		arm_timer(qp);
 		return;
@@ -633,16 +634,16 @@ static bool may_resend(const struct requester *req)
 }
 
 /*
- * When the peer counts as silent: short_silence() after the last answer that moved una, or after
- * the first packet that was sent since. With a rate limit the last packet counts, because each
- * packet starts the ACK timeout anew.
+ * The time at which the peer counts as silent: short_silence() after the last answer that moved
+ * una, or after the first packet that was sent since then. With a rate limit the last packet
+ * counts, because each packet starts the ACK timeout anew.
  */
 static uint64_t silence_end(const struct urxe_qp *qp)
 {
 	const uint64_t timeout_ns = ACK_TIMEOUT_UNIT_NS << qp->attr.timeout;
 	const uint64_t due = qp->req.timeout_due;
 
-	/* The timeout may have been another one, or none, when the timer was set. */
+	/* The attribute may have had another value, or 0, when the timer was set. */
 	if (!qp->attr.timeout || due == URXE_NEVER || due < timeout_ns)
 		return 0;
 	return due - timeout_ns + short_silence(qp);
@@ -670,7 +671,7 @@ void retransmit_after_absence(struct urxe_qp *qp)
 		return;
 	}
 	req->absent = true;
-	/* After the last probe of a series only the ACK timeout would repeat the packets. */
+	/* With more probes than a series has, only the ACK timeout would repeat the packets. */
 	req->probes = 0;
 	if (due < req->probe_due && due > qp->dev->now) {
 		req->probe_due = due;

@@ -4,9 +4,9 @@
  * silence of the peer and timeouts (IBA volume 1, 9.7.5 and 9.7.6; docs/recovery.md). Requester and
  * completer are the callers.
  *
- * Repair: the retransmission from una on after a NAK, a timeout or a probe. Probe: a repair before
- * the local ACK timeout, of 1 to 16 packets, or of all after an absence. Absence: the time in which
- * a host was frozen, or moved to another place.
+ * Repair: the retransmission from req.una, the oldest unacknowledged PSN, after a NAK, a timeout or
+ * a probe. Probe: a repair before the local ACK timeout, of 1 to 16 packets, or of all after an
+ * absence. Absence: the time in which a host was frozen, or moved to another place.
  */
 #ifndef URXE_REQUESTER_RETRANSMIT_H
 #define URXE_REQUESTER_RETRANSMIT_H
@@ -38,13 +38,12 @@ void retransmit_packet_sent(struct urxe_qp *qp);
  * the oldest request with URXE_WC_RETRY_EXC_ERR.
  */
 
-/*
- * Whether the caller ignores a NAK of req.una because it must be a repetition of the last NAK: una
- * was not sent again since then, or less than half the shortest round trip ago.
- */
+/* Whether the caller ignores a NAK of req.una because it must be a copy of the last NAK: since that
+ * NAK una was not sent again, or less than half the shortest round trip ago. */
 bool retransmit_is_repeated_nak(const struct urxe_qp *qp);
-/* A sequence NAK arrived: the peer misses req.una. Makes una due again, and following packets if a
- * repair missed some or if the peer drops packets behind a gap. False: no retry is left. */
+/* A sequence NAK arrived: the peer misses req.una. Makes una due again, and also following packets
+ * if the peer missed some of the last repair or drops packets behind a gap. False: no retry is
+ * left. */
 bool retransmit_sequence_nak(struct urxe_qp *qp);
 /* An RNR NAK arrived: sends req.una again after wait_ns, and also the following packets unless the
  * peer has kept these packets. */
@@ -56,54 +55,54 @@ void retransmit_end_rnr_wait(struct urxe_qp *qp);
  * at once. False: no retry is left. */
 bool retransmit_missing(struct urxe_qp *qp);
 /*
- * Call it after retransmit_missing, for an RNR NAK or a sequence NAK of req.acked: the peer has
- * executed the requests before req.acked, whose responses are missing. Sends all from the first
- * missing response to the refused packet again, at once, except packets before req.asked, which
- * were sent again already. Sends also the following packets unless the peer has kept these. Uses up
- * no retry, and does not wait for the RNR timer: if the peer still refuses the packet, its next NAK
- * comes behind the responses. No effect with go-back-N, because retransmit_missing repeats the
- * packets.
+ * Called after retransmit_missing, for an RNR NAK or a sequence NAK of req.acked: the peer has
+ * executed the requests before req.acked, but responses to them are missing. Sends again, at once,
+ * all packets from the first missing response to the refused packet, and the following packets
+ * unless the peer has kept these. Leaves out packets before req.asked, which were sent again
+ * already. Uses up no retry, and does not wait for the RNR timer: if the peer still refuses the
+ * packet, its next NAK comes behind the responses. No effect with go-back-N, because
+ * retransmit_missing repeats the packets.
  */
 void retransmit_refused(struct urxe_qp *qp);
-/* An ACK arrived; called after retransmit_progress. If the ACK covers only the packets of a
- * repair after a sequence NAK, the peer has dropped the following ones: makes these due again. */
+/* An ACK arrived; called after retransmit_progress. If the ACK covers only the packets of a repair
+ * after a sequence NAK, the following packets were dropped by the peer or lost: makes these due
+ * again. */
 void retransmit_acked(struct urxe_qp *qp);
 /*
- * Whether a response that arrives now answers a repetition of una by a probe or a timeout: that was
- * at least half the least round trip and at most a round trip, or 0.5 ms, ago. Sooner or later the
- * response may be that to the original packet. False while no round trip is known. The caller knows
- * that a probe was sent or a timeout expired since una moved.
+ * Whether a response that arrives now answers a probe's or timeout's retransmission of una. That
+ * retransmission must be at least half the least round trip ago, and at most a round trip or 0.5
+ * ms, whichever is longer: another response may be that to the original packet. False while no
+ * round trip is known. The caller knows that a probe was sent or a timeout expired since una moved.
  */
 bool retransmit_is_answer_to_repetition(const struct urxe_qp *qp);
 /*
  * A response moved req.una: notes what that tells about peer and window, and restarts the timers.
- * If it answers exactly the packets of a repair, and others are outstanding since before the
- * repair, the next probe follows after a round trip, but at least 0.5 ms, if that is sooner than
- * usual, unless una moves or a new packet is sent meanwhile.
+ * If the response answers exactly the packets of a repair, and packets sent before the repair are
+ * still outstanding, the next probe follows after a round trip, but at least 0.5 ms, if that is
+ * sooner than usual. If una moves or a new packet is sent meanwhile, the probe's time is set anew.
  */
 void retransmit_progress(struct urxe_qp *qp);
 
 /*
  * The peer announces itself after an absence. If a probe is unanswered, or a local ACK timeout
  * expired since una moved, sends all outstanding packets again, and begins the series of probes
- * anew. Else acts as retransmit_after_absence. The retry count stays. Each call repeats the
- * packets once at most, so the caller limits the rate. No effect with go-back-N, or after eight
+ * anew. Else acts as retransmit_after_absence. Uses up no retry. Each call repeats the packets at
+ * most once, so the caller limits the rate. No effect with go-back-N. No effect after eight
  * announcements since una moved or a timeout expired: with a rate limit, each repetition starts the
- * ACK timeout anew.
+ * ACK timeout anew, so that the timeout might never expire.
  */
 void retransmit_peer_announced(struct urxe_qp *qp);
 /*
- * As retransmit_peer_announced, but this device was absent, and an unanswered probe is not needed.
- * The peer must have been silent for a round trip and for 0.5 ms of this device's time; else the
- * packets are sent when that time is over, unless the peer acknowledges some before. With local ACK
- * timeout 0 any peer counts as silent.
+ * This device was absent: sends all outstanding packets again if the peer has been silent for a
+ * round trip and for 0.5 ms of this device's time. Else sends them when that time is over, unless
+ * the peer acknowledges some before. With local ACK timeout 0 any peer counts as silent.
  */
 void retransmit_after_absence(struct urxe_qp *qp);
 
 /*
  * For a requester that sends nothing new until all packets before `end` are acknowledged; `end` is
  * req.psn, or the first PSN of a request. Sends the last of these packets again, with AckReq. No
- * effect if they are acknowledged, if that packet is the newest one and has asked for an
+ * effect if the packets are acknowledged, if the last one is the newest packet and has asked for an
  * acknowledgement, and during an RNR wait or another retransmission.
  */
 void retransmit_for_ack(struct urxe_qp *qp, uint32_t end);

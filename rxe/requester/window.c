@@ -6,11 +6,13 @@
 #include "objects/device.h"
 #include "objects/qp.h"
 
-/* Losses do not shrink the window below this, packets. */
+/* Least window after losses, packets. */
 #define WINDOW_MIN 16
-/* Largest windows that all QPs with peers on other hosts share: about half of a receive ring. */
+/* All QPs with peers on other hosts together share so many largest windows: about half of a receive
+ * ring. */
 #define SHARED_WINDOWS 2
-/* Least share, packets. With fewer, a QP would have to wait for an acknowledgement too often. */
+/* Least share of a QP, packets. With fewer, a QP would have to wait for an acknowledgement too
+ * often. */
 #define SHARE_MIN 4
 
 static bool is_fixed(const struct urxe_qp *qp)
@@ -51,7 +53,8 @@ void window_path_changed(struct urxe_qp *qp)
 
 	if (qp->req.window > max)
 		qp->req.window = max;
-	/* With references, more than the window may be outstanding. */
+	/* A QP that has sent references may have more packets outstanding than the window
+	 * allows. */
 	qp->req.frame_span = 0;
 	qp->req.remote = qp->type == URXE_QPT_RC && !is_fixed(qp) && !is_local(qp);
 	qp_update_unacked(qp);

@@ -25,23 +25,23 @@ void window_acked(struct urxe_qp *qp);
 /*
  * Whether the window allows a request with so many PSNs: a READ has one for each response. A window
  * that has become smaller stops the requester only behind a packet that asks for an
- * acknowledgement: else only a probe would end the wait.
+ * acknowledgement. Behind another packet only a probe would end the wait.
  */
 bool window_allows(const struct urxe_qp *qp, uint32_t span);
 
-/* Whether the next packet of a retransmission may go. False only after payload references, whose
- * packets may be more than an inbox has slots. */
+/* Whether the next packet of a retransmission may be sent. False only if payload references were
+ * sent: in packets, their payloads may need more slots than an inbox has. */
 bool window_allows_resend(const struct urxe_qp *qp);
 
-/* This QP's part of the shared limit, packets: at least 4, unless req.window is less; at most
- * req.window. */
+/* This QP's part of the limit that QPs with peers on other hosts share, packets: at least 4, unless
+ * req.window is less; at most req.window. */
 uint32_t window_share(const struct urxe_qp *qp);
 
 /* The PSNs of `window` frames of `frame_span` PSNs each, at most dev->referred_packets. */
 uint32_t window_in_frames(const struct urxe_qp *qp, uint32_t window, uint32_t frame_span);
 
-/* Packets of this QP that may be unacknowledged now. More may be outstanding: packets that it sent
- * before dev->unacked_qps grew. Up to two QPs have a whole window each. */
+/* Packets of this QP that may be unacknowledged now: req.window, or less if more than two QPs share
+ * the limit. More may be outstanding, because they were sent before dev->unacked_qps grew. */
 static inline uint32_t window_now(const struct urxe_qp *qp)
 {
 	return qp->req.remote && qp->dev->unacked_qps > 2 ? window_share(qp) : qp->req.window;
